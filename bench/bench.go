@@ -1,0 +1,69 @@
+// Package bench measures gdb against something real, in one run, and prints the ratio: what the
+// documentation claims is made by these functions, and anyone can rerun them.
+package bench
+
+import (
+	"bufio"
+	"os"
+	"runtime"
+	"strings"
+
+	"gdb/internal/mem"
+
+	"golang.org/x/sys/cpu"
+)
+
+// Row is one measurement; the names of its fields are part of the command line's contract. A
+// field that could not be measured is nil, with the reason in "why".
+type Row map[string]any
+
+// Report is the result of one benchmark.
+type Report struct {
+	Bench   string   `json:"bench"`
+	Machine Machine  `json:"machine"`
+	Rows    []Row    `json:"rows"`
+	Columns []string `json:"-"` // the order of fields in a table
+}
+
+// Machine describes where a benchmark ran.
+type Machine struct {
+	CPU         string   `json:"cpu"`
+	Cores       int      `json:"cores"`
+	Features    []string `json:"features"`
+	MemoryBytes int64    `json:"memory_bytes"`
+	OS          string   `json:"os"`
+	Go          string   `json:"go"`
+}
+
+// NewReport returns an empty report of this machine.
+func NewReport(name string, columns ...string) *Report {
+	return &Report{Bench: name, Machine: thisMachine(), Columns: columns}
+}
+
+func thisMachine() Machine {
+	m := Machine{Cores: runtime.NumCPU(), OS: runtime.GOOS + "/" + runtime.GOARCH,
+		Go: runtime.Version(), CPU: cpuModel(), MemoryBytes: mem.Available()}
+	for _, f := range []struct {
+		name string
+		has  bool
+	}{{"avx2", cpu.X86.HasAVX2}, {"fma", cpu.X86.HasFMA}, {"avx512f", cpu.X86.HasAVX512F}} {
+		if f.has {
+			m.Features = append(m.Features, f.name)
+		}
+	}
+	return m
+}
+
+func cpuModel() string {
+	f, err := os.Open("/proc/cpuinfo") //lint:os the machine's description is no store file
+	if err != nil {
+		return runtime.GOARCH
+	}
+	defer f.Close()
+	for s := bufio.NewScanner(f); s.Scan(); {
+		if name, ok := strings.CutPrefix(s.Text(), "model name"); ok {
+			return strings.TrimLeft(name, "\t: ")
+		}
+	}
+	return runtime.GOARCH
+}

@@ -1,0 +1,144 @@
+// Package codec reads and writes the little-endian integers of every file of a store.
+//
+// A Dec is sticky: after the first read past the end all further reads give zero, so a header is
+// decoded field by field and checked once with Err. An Enc appends and cannot fail.
+package codec
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"hash/crc32"
+	"math"
+)
+
+// ErrShort is the error of a decoder that was asked for more bytes than it has.
+var ErrShort = errors.New("codec: data ends too early")
+
+var castagnoli = crc32.MakeTable(crc32.Castagnoli)
+
+// Checksum returns the CRC32C of the parts, as if they were one.
+func Checksum(parts ...[]byte) uint32 {
+	var sum uint32
+	for _, p := range parts {
+		sum = crc32.Update(sum, castagnoli, p)
+	}
+	return sum
+}
+
+// ChecksumUpdate adds p to a running CRC32C; the first call passes 0.
+func ChecksumUpdate(sum uint32, p []byte) uint32 { return crc32.Update(sum, castagnoli, p) }
+
+// Dec decodes fields from a byte slice. The zero value decodes nothing.
+type Dec struct {
+	b   []byte
+	off int
+	err error
+}
+
+// NewDec returns a decoder of b, which must not change while it is used.
+func NewDec(b []byte) *Dec { return &Dec{b: b} }
+
+// Bytes returns the next n bytes, aliasing the source, or nil if there are fewer.
+func (d *Dec) Bytes(n int) []byte {
+	if d.err != nil {
+		return nil
+	}
+	if n < 0 || n > len(d.b)-d.off {
+		d.err = fmt.Errorf("%w: %d bytes wanted at offset %d of %d", ErrShort, n, d.off, len(d.b))
+		return nil
+	}
+	p := d.b[d.off : d.off+n : d.off+n]
+	d.off += n
+	return p
+}
+
+// U8 decodes one byte.
+func (d *Dec) U8() uint8 {
+	if p := d.Bytes(1); p != nil {
+		return p[0]
+	}
+	return 0
+}
+
+// U16 decodes two bytes.
+func (d *Dec) U16() uint16 {
+	if p := d.Bytes(2); p != nil {
+		return binary.LittleEndian.Uint16(p)
+	}
+	return 0
+}
+
+// U32 decodes four bytes.
+func (d *Dec) U32() uint32 {
+	if p := d.Bytes(4); p != nil {
+		return binary.LittleEndian.Uint32(p)
+	}
+	return 0
+}
+
+// U64 decodes eight bytes.
+func (d *Dec) U64() uint64 {
+	if p := d.Bytes(8); p != nil {
+		return binary.LittleEndian.Uint64(p)
+	}
+	return 0
+}
+
+// F32 decodes an IEEE 754 single.
+func (d *Dec) F32() float32 { return math.Float32frombits(d.U32()) }
+
+// F64 decodes an IEEE 754 double.
+func (d *Dec) F64() float64 { return math.Float64frombits(d.U64()) }
+
+// String decodes a string that was written by Enc.String: a uint32 length and the bytes.
+func (d *Dec) String() string { return string(d.Bytes(int(d.U32()))) }
+
+// Off is the number of bytes decoded so far.
+func (d *Dec) Off() int { return d.off }
+
+// Rest is the number of bytes left.
+func (d *Dec) Rest() int { return len(d.b) - d.off }
+
+// Err is the first error, or nil.
+func (d *Dec) Err() error { return d.err }
+
+// Enc appends fields to B.
+type Enc struct {
+	// B is what was encoded so far.
+	B []byte
+}
+
+// U8 appends one byte.
+func (e *Enc) U8(v uint8) { e.B = append(e.B, v) }
+
+// U16 appends two bytes.
+func (e *Enc) U16(v uint16) { e.B = binary.LittleEndian.AppendUint16(e.B, v) }
+
+// U32 appends four bytes.
+func (e *Enc) U32(v uint32) { e.B = binary.LittleEndian.AppendUint32(e.B, v) }
+
+// U64 appends eight bytes.
+func (e *Enc) U64(v uint64) { e.B = binary.LittleEndian.AppendUint64(e.B, v) }
+
+// F32 appends an IEEE 754 single.
+func (e *Enc) F32(v float32) { e.U32(math.Float32bits(v)) }
+
+// F64 appends an IEEE 754 double.
+func (e *Enc) F64(v float64) { e.U64(math.Float64bits(v)) }
+
+// Bytes appends p as it is.
+func (e *Enc) Bytes(p []byte) { e.B = append(e.B, p...) }
+
+// String appends a uint32 length and the bytes of s.
+func (e *Enc) String(s string) {
+	e.U32(uint32(len(s)))
+	e.B = append(e.B, s...)
+}
+
+// Pad appends zeros until the length is a multiple of unit.
+func (e *Enc) Pad(unit int) {
+	for len(e.B)%unit != 0 {
+		e.B = append(e.B, 0)
+	}
+}

@@ -1,0 +1,97 @@
+package mem
+
+import (
+	"math"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+)
+
+// Available returns the bytes that this process may use: the smallest of the machine's memory and
+// the limits of its cgroups (v1 and v2), or 0 if neither can be read.
+func Available() int64 {
+	best := machineBytes()
+	for _, dir := range cgroupDirs() {
+		for _, name := range []string{"memory.limit_in_bytes", "memory.max"} {
+			if v, ok := readInt(filepath.Join(dir, name)); ok && v > 0 && (best == 0 || v < best) {
+				best = v
+			}
+		}
+	}
+	return best
+}
+
+// RSS returns the resident bytes of this process now and at its peak, or zeros where /proc is
+// missing.
+func RSS() (now, peak int64) {
+	b, err := os.ReadFile("/proc/self/status")
+	if err != nil {
+		return 0, 0
+	}
+	return statusField(string(b), "VmRSS:"), statusField(string(b), "VmHWM:")
+}
+
+func statusField(status, name string) int64 {
+	_, rest, ok := strings.Cut(status, name)
+	if !ok {
+		return 0
+	}
+	f := strings.Fields(rest)
+	if len(f) == 0 {
+		return 0
+	}
+	kib, err := strconv.ParseInt(f[0], 10, 64)
+	if err != nil {
+		return 0
+	}
+	return kib << 10
+}
+
+func machineBytes() int64 {
+	b, err := os.ReadFile("/proc/meminfo")
+	if err != nil {
+		return 0
+	}
+	return statusField(string(b), "MemTotal:")
+}
+
+// cgroupDirs lists the memory cgroup of this process and its parents, in both hierarchies.
+func cgroupDirs() []string {
+	b, err := os.ReadFile("/proc/self/cgroup")
+	if err != nil {
+		return nil
+	}
+	var dirs []string
+	for line := range strings.Lines(string(b)) {
+		f := strings.SplitN(strings.TrimSpace(line), ":", 3)
+		if len(f) != 3 {
+			continue
+		}
+		root := "/sys/fs/cgroup"
+		if strings.Contains(","+f[1]+",", ",memory,") {
+			root = "/sys/fs/cgroup/memory"
+		} else if f[1] != "" {
+			continue
+		}
+		for dir := f[2]; ; dir = filepath.Dir(dir) {
+			dirs = append(dirs, filepath.Join(root, dir))
+			if dir == "/" || dir == "." {
+				break
+			}
+		}
+	}
+	return dirs
+}
+
+func readInt(path string) (int64, bool) {
+	b, err := os.ReadFile(path)
+	if err != nil {
+		return 0, false
+	}
+	v, err := strconv.ParseUint(strings.TrimSpace(string(b)), 10, 64)
+	if err != nil || v > math.MaxInt64/2 {
+		return 0, false
+	}
+	return int64(v), true
+}

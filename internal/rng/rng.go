@@ -1,0 +1,59 @@
+// Package rng derives random numbers from counters: every choice of gdb is a function of what it
+// is for (seed, epoch, batch, hop, node, …), never of how many choices came before it. So batches
+// are equal whatever the cache, the I/O path or the number of workers, and a resumed run goes on
+// as if it had not stopped.
+package rng
+
+import "math/bits"
+
+const (
+	mul0 = 0xa0761d6478bd642f
+	mul1 = 0xe7037ed1a0b428db
+)
+
+// mix multiplies to 128 bits and folds: the wyhash mixer.
+func mix(a, b uint64) uint64 {
+	hi, lo := bits.Mul64(a, b)
+	return hi ^ lo
+}
+
+// Key folds the parts of a counter to one 64-bit key. Different part lists give independent keys.
+func Key(parts ...uint64) uint64 {
+	k := uint64(len(parts)) * mul0
+	for _, p := range parts {
+		k = mix(k^p^mul0, mul1^(k+p))
+		k = mix(k^mul1, mul0)
+	}
+	return k
+}
+
+// Sub derives the key of one part below a key: cheaper than Key where the prefix is shared, as for
+// the nodes of a hop.
+func Sub(key, part uint64) uint64 { return mix(key^part*mul1, mul0^part) ^ key }
+
+// Stream is a short stream of draws below one key. The zero value is the stream of key 0. It is
+// not safe for concurrent use, and is meant to live on the stack.
+type Stream struct{ state uint64 }
+
+// NewStream returns the stream of a key.
+func NewStream(key uint64) Stream { return Stream{key} }
+
+// Uint64 returns the next 64 bits.
+func (s *Stream) Uint64() uint64 {
+	s.state += mul0
+	return mix(s.state, s.state^mul1)
+}
+
+// Below returns a uniform draw of [0, n) by multiplication and rejection, without bias; n > 0.
+func (s *Stream) Below(n uint64) uint64 {
+	hi, lo := bits.Mul64(s.Uint64(), n)
+	if lo < n {
+		for least := -n % n; lo < least; {
+			hi, lo = bits.Mul64(s.Uint64(), n)
+		}
+	}
+	return hi
+}
+
+// Float64 returns a uniform draw of [0, 1) with 53 bits.
+func (s *Stream) Float64() float64 { return float64(s.Uint64()>>11) / (1 << 53) }

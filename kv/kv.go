@@ -1,0 +1,22 @@
+// Package kv keeps a store's catalog and id dictionary.
+//
+// The catalog is a Pebble database with typed records; no raw key leaves this package. The
+// directory lock is held for one transaction only: every method opens the database, does its work
+// and closes it, so that a shell reads while a training runs. A busy lock is retried for LockWait.
+package kv
+
+import "errors"
+
+// Errors of the catalog and the dictionary.
+var (
+	// ErrNotFound says that a record, set or id does not exist.
+	ErrNotFound = errors.New("not found")
+	// ErrNoStore says that the directory holds no catalog: it is not a store.
+	ErrNoStore = errors.New("not a gdb store")
+	// ErrBusy says that another process held the catalog for all of LockWait.
+	ErrBusy = errors.New("catalog is busy")
+	// ErrDamaged says that catalog or dictionary bytes are not those that were written.
+	ErrDamaged = errors.New("damaged")
+	// ErrFormat says that the store was written by another version of the format.
+	ErrFormat = errors.New("unknown store format")
+)

@@ -1,0 +1,148 @@
+package kv
+
+import (
+	"encoding/hex"
+	"time"
+)
+
+// NodeID is an internal id: dense, 0..N-1, in partition order.
+type NodeID uint32
+
+// FormatVersion is the version of the store format that this code writes and reads.
+const FormatVersion = 1
+
+// UUID names a store; every file of the store repeats it in its first block.
+type UUID [16]byte
+
+// String writes the UUID in lower-case hexadecimal.
+func (u UUID) String() string { return hex.EncodeToString(u[:]) }
+
+// Meta is all that the catalog knows of a store except its sets: loaded whole, O(files +
+// partitions) bytes, whatever the size of the graph.
+type Meta struct {
+	Format    int
+	UUID      UUID
+	CreatedBy string // "gdb 0.1.0"
+	Created   time.Time
+
+	Nodes      uint64
+	Edges      uint64   // as stored: with reverse edges, without what was dropped
+	Undirected bool     // reverse edges were added at ingest
+	Directions []string // "in", and "out" when out-lists are kept
+	BlockBytes int
+
+	EdgeTypes   []string // names by type number; empty if edges have no type
+	Weighted    bool     // edges carry a float32 weight
+	Timestamped bool     // edges carry an int64 timestamp
+
+	IDs         IDsMeta
+	Features    []RowsMeta // by name; the first is the default
+	Labels      *LabelsMeta
+	Splits      []SplitMeta
+	SplitColumn int // the default column K of train@K, -1 if splits have no columns
+
+	Partitioner string
+	Partitions  []Partition
+
+	Stats  GraphStats
+	Source SourceMeta
+	Files  []FileMeta // every data file, in path order
+}
+
+// IDsMeta tells how external ids are kept.
+type IDsMeta struct {
+	Kind IDKind
+	// HashSeed seeds the hash of the external-to-internal file.
+	HashSeed uint64
+}
+
+// IDKind is a way to keep external ids.
+type IDKind string
+
+// The kinds of external ids.
+const (
+	// IDsDense: the external id is the node id; there is no dictionary.
+	IDsDense IDKind = "dense"
+	// IDsInteger: integers, kept in the dictionary as canonical decimal strings.
+	IDsInteger IDKind = "integer"
+	// IDsString: any strings.
+	IDsString IDKind = "string"
+)
+
+// RowsMeta describes a file of fixed-width rows, one per node.
+type RowsMeta struct {
+	Name      string // "features" or the name of the source file's stem
+	Path      string // "features/NAME.rows"
+	DType     string // f32, f16, bf16, i32, u8
+	Dim       int    // elements in a row
+	RowBytes  int
+	PageBytes int // unit of layout: a whole number of rows, a multiple of 4 KiB
+	SumBytes  int // unit of checksum: a power of two of 512..4096, divides PageBytes
+}
+
+// LabelsMeta describes the labels.
+type LabelsMeta struct {
+	// Kind is "class" (one int32 a node, -1 unlabeled), "multi" (a bit row a node) or "target"
+	// (one float32 a node, NaN unlabeled).
+	Kind    string
+	Rows    RowsMeta
+	Classes []string // the user's names, by class number
+	// ClassCounts counts the labeled nodes of each class.
+	ClassCounts []uint64
+	// Labeled counts nodes with a label; for "multi" the set "labeled" tells which.
+	Labeled uint64
+}
+
+// SplitMeta is a stored set of nodes with a name: train, val, test, train@0, ….
+type SplitMeta struct {
+	Name  string
+	Count uint64
+}
+
+// Partition is a contiguous range of node ids.
+type Partition struct {
+	First NodeID
+	Nodes uint64
+	Edges uint64 // in-edges of its nodes
+}
+
+// GraphStats are counted at ingest. Hist[0] counts degree 0, Hist[i] degrees of [2^(i-1), 2^i).
+type GraphStats struct {
+	InHist, OutHist   []uint64
+	InMax, OutMax     uint64
+	SelfLoops         uint64 // kept
+	DroppedSelfLoops  uint64
+	DroppedDuplicates uint64
+	EdgesRead         uint64 // rows of the source
+	SkippedBadLines   uint64
+	TypeCounts        []uint64 // edges by type
+}
+
+// SourceMeta tells what a store was made of.
+type SourceMeta struct {
+	Format string
+	Paths  []string
+	Args   []string // the effective ingest flags
+}
+
+// FileMeta is one data file of the store.
+type FileMeta struct {
+	Path string // relative to the store, with slashes
+	Kind string
+	Size int64
+	// Checksum is the CRC32C of the whole file.
+	Checksum uint32
+}
+
+// RunMeta is one training run.
+type RunMeta struct {
+	Name    string
+	Created time.Time
+	Updated time.Time
+	Status  string // running, done, interrupted, failed
+	Model   string
+	Epochs  int
+	Best    float64 // best validation metric
+	Test    float64
+	Metric  string
+}

@@ -1,0 +1,156 @@
+// Package ingest turns source files into a store, in bounded memory: it streams a source, resolves
+// ids, sorts edges externally, and writes everything in tmp/ until one catalog transaction makes
+// the store exist.
+package ingest
+
+import (
+	"context"
+	"fmt"
+)
+
+// Source is an opened set of source files. Each method streams one kind of data in source order,
+// in chunks that are valid only during the call; it can be called again from the start. All
+// methods check what they read and fail with a BadInputError that names file and row.
+type Source interface {
+	// Info tells what was found; it is filled by opening, from headers and a sample of the rows.
+	Info() *Info
+	// Edges streams the edges.
+	Edges(ctx context.Context, fn func(*EdgeChunk) error) error
+	// Nodes streams the ids of node tables, where there are any (text sources with a node file).
+	Nodes(ctx context.Context, fn func(*IDChunk) error) error
+	// Features streams the rows of the feature array or columns called name.
+	Features(ctx context.Context, name string, fn func(*RowChunk) error) error
+	// Labels streams the labels.
+	Labels(ctx context.Context, fn func(*LabelChunk) error) error
+	// Splits streams the members of every split.
+	Splits(ctx context.Context, fn func(*SplitChunk) error) error
+	Close() error
+}
+
+// Info describes a source.
+type Info struct {
+	Format   string   // npy, csv, snap, ogb, triples
+	Paths    []string // the files that will be read
+	Nodes    uint64   // number of nodes if the source says so (rows of features or labels), else 0
+	Edges    uint64   // number of edges if known without reading all, else 0
+	TextIDs  bool     // ids are text; false: integers
+	RowIDs   bool     // ids are row numbers of arrays: 0..Nodes-1, never renamed (npy, ogb)
+	Typed    bool     // edges have a relation or type
+	Weighted bool
+	Timed    bool
+	// EdgeTypes are the names by type number where the source lists them; else nil, and
+	// EdgeChunk.TypeText names them.
+	EdgeTypes []string
+	Features  []FeatureInfo
+	Labels    *LabelInfo
+	Splits    []string // names: train, val, test, train@0, …
+	Bytes     int64    // of all files, for progress
+	Notes     []string // what the user should know: ignored files, guesses made
+	// AddInverse is set where the source's own convention asks for reverse edges (OGB).
+	AddInverse bool
+}
+
+// FeatureInfo describes one feature array.
+type FeatureInfo struct {
+	Name   string
+	Dim    int
+	DType  string // as in the source
+	Sparse bool
+	Rows   uint64 // 0 if unknown
+}
+
+// LabelInfo describes the labels.
+type LabelInfo struct {
+	Kind string // class, multi, target
+	// Text is set where classes are strings; else they are integers.
+	Text bool
+}
+
+// IDChunk is a run of external ids: Ints or Text, not both. Position(i) tells where id i stands.
+type IDChunk struct {
+	Ints []uint64
+	Text [][]byte
+	Where
+}
+
+// Len is the number of ids.
+func (c *IDChunk) Len() int { return max(len(c.Ints), len(c.Text)) }
+
+// Where locates the rows of a chunk in its file.
+type Where struct {
+	File  string
+	First int64   // line (from 1) or row (from 0) of the chunk's first row
+	Lines []int64 // per row, where rows are not consecutive; else nil
+	Unit  string  // "line" or "row"
+}
+
+// Position names row i of the chunk, for messages: "edges.csv line 17".
+func (w *Where) Position(i int) string {
+	n := w.First + int64(i)
+	if w.Lines != nil {
+		n = w.Lines[i]
+	}
+	return fmt.Sprintf("%s %s %d", w.File, w.Unit, n)
+}
+
+// EdgeChunk is a run of edges. Ids are Ints (SrcInt, DstInt) or text. The other slices are
+// parallel, or nil where the source has no such thing.
+type EdgeChunk struct {
+	SrcInt, DstInt   []uint64
+	SrcText, DstText [][]byte
+	TypeInt          []uint32
+	TypeText         [][]byte
+	Weight           []float32
+	Time             []int64
+	Where
+}
+
+// Len is the number of edges.
+func (c *EdgeChunk) Len() int { return max(len(c.SrcInt), len(c.SrcText)) }
+
+// RowChunk is a run of feature rows: Rows holds Len()*dim values. IDs is nil where rows are node
+// numbers First, First+1, ….
+type RowChunk struct {
+	IDs   *IDChunk
+	First uint64
+	Rows  []float32
+	Where
+}
+
+// Unlabeled is the class of a node without a label, in LabelChunk.Class.
+const Unlabeled = -1
+
+// LabelChunk is a run of labels. IDs is nil where rows are node numbers First, First+1, ….
+// For kind class, Class or Text holds one label a row (Unlabeled or empty: none). For multi, each
+// row is one (node, label) pair in IDs and Class or Text. For target, Target holds one number a
+// row, NaN for none.
+type LabelChunk struct {
+	IDs    *IDChunk
+	First  uint64
+	Class  []int64
+	Text   [][]byte
+	Target []float32
+	Where
+}
+
+// SplitChunk is a run of members of the split Name.
+type SplitChunk struct {
+	Name string
+	IDs  IDChunk
+}
+
+// BadInputError is a wrong row, header or file of the user's.
+type BadInputError struct {
+	Where string // "edges.csv line 17"
+	What  string // "destination -3 is negative"
+	Do    string // "node ids begin at 0"
+}
+
+// Error is one line: where, what, what to do.
+func (e *BadInputError) Error() string {
+	s := e.Where + ": " + e.What
+	if e.Do != "" {
+		s += "; " + e.Do
+	}
+	return s
+}

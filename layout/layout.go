@@ -1,0 +1,98 @@
+// Package layout is the on-disk graph: topology blocks, feature and label rows, their readers and
+// writers, and the check of a whole store.
+package layout
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"gdb/blockdev"
+	"gdb/kv"
+
+	"github.com/RoaringBitmap/roaring/v2"
+	"github.com/cockroachdb/pebble/v2/vfs"
+)
+
+// NodeID is an internal node id.
+type NodeID = kv.NodeID
+
+// Direction chooses in-lists (sources of a node's in-edges) or out-lists.
+type Direction uint8
+
+// The directions.
+const (
+	In Direction = iota
+	Out
+)
+
+// String is "in" or "out".
+func (d Direction) String() string {
+	if d == Out {
+		return "out"
+	}
+	return "in"
+}
+
+// ErrCorrupt is wrapped by every CorruptionError.
+var ErrCorrupt = errors.New("damaged")
+
+// CorruptionError says that bytes of a store are not those that were written.
+type CorruptionError struct {
+	Path   string
+	Block  int64 // block or page number; -1 for the whole file
+	Offset int64 // of the block in the file, in bytes
+	What   string
+}
+
+// Error names file, block, offset and what is wrong.
+func (e *CorruptionError) Error() string {
+	return fmt.Sprintf("layout: %s block %d at offset %d: %s; run gdb check",
+		e.Path, e.Block, e.Offset, e.What)
+}
+
+// Unwrap returns ErrCorrupt.
+func (e *CorruptionError) Unwrap() error { return ErrCorrupt }
+
+// Store is an opened store: its metadata in memory, no file held open.
+type Store struct {
+	fs      vfs.FS
+	dir     string
+	meta    *kv.Meta
+	catalog *kv.Catalog
+}
+
+// Open loads the metadata of the store in dir. The error wraps kv.ErrNoStore, kv.ErrDamaged,
+// kv.ErrFormat or kv.ErrBusy where it is one of these.
+func Open(ctx context.Context, fs vfs.FS, dir string) (*Store, error) {
+	c := kv.NewCatalog(fs, fs.PathJoin(dir, "catalog"))
+	m, err := c.Meta(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("layout: open %s: %w", dir, err)
+	}
+	return &Store{fs: fs, dir: dir, meta: m, catalog: c}, nil
+}
+
+// Meta is the store's metadata; it must not be changed.
+func (s *Store) Meta() *kv.Meta { return s.meta }
+
+// Catalog is the store's catalog.
+func (s *Store) Catalog() *kv.Catalog { return s.catalog }
+
+// FS is the file system of the store.
+func (s *Store) FS() vfs.FS { return s.fs }
+
+// Path returns the path of a store file, given relative to the store.
+func (s *Store) Path(elem ...string) string {
+	return s.fs.PathJoin(append([]string{s.dir}, elem...)...)
+}
+
+// Split loads a stored set of nodes: train, val, test, train@K, ….
+func (s *Store) Split(ctx context.Context, name string) (*roaring.Bitmap, error) {
+	return s.catalog.Set(ctx, name)
+}
+
+// IDs opens the id dictionary.
+func (s *Store) IDs(ctx context.Context, dev blockdev.Device) (kv.IDs, error) {
+	return kv.OpenIDs(ctx, dev, s.fs, s.dir, s.meta)
+}

@@ -1,0 +1,94 @@
+// Package sample turns seeds into batches: neighbor sampling to DENSE, feature gathering through
+// caches, and the bounded pipeline between sampler, gather and step.
+package sample
+
+import (
+	"gdb/layout"
+)
+
+// NodeID is an internal node id.
+type NodeID = layout.NodeID
+
+// All as a fanout takes the whole list.
+const All = -1
+
+// Dense is the delta encoding of a multi-hop sample (Waleffe et al., Marius++, section 4.1). For k
+// hops the deltas stand outermost first: NodeIDs = Δ0 | Δ1 | … | Δk, Δk being the seeds. A node is
+// sampled once, at the hop where it first appears, and its sample serves all layers.
+//
+// Layer l (from 0) reads the nodes of Δl … Δk and computes those of Δ(l+1) … Δk. Node
+// NodeIDs[NodeIDOffsets[1]+i] has the neighbors Nbrs[NbrOffsets[i]:NbrOffsets[i+1]].
+type Dense struct {
+	// NodeIDOffsets holds where each delta starts in NodeIDs, and len(NodeIDs) at the end: k+2
+	// entries.
+	NodeIDOffsets []uint32
+	// NodeIDs are the nodes of the sample, each once.
+	NodeIDs []NodeID
+	// NbrOffsets has one entry for each node of Δ1 … Δk, and len(Nbrs) at the end.
+	NbrOffsets []uint32
+	// Nbrs are the sampled neighbors.
+	Nbrs []NodeID
+	// ReprMap is parallel to Nbrs: the index of each neighbor in NodeIDs.
+	ReprMap []uint32
+}
+
+// Layers is the number of hops, k.
+func (d *Dense) Layers() int { return len(d.NodeIDOffsets) - 2 }
+
+// Layer is the view of one layer after the deltas before it were truncated (Marius++, Algorithm 2):
+// its inputs are the nodes from Base on, its outputs those from Base+Skip on.
+type Layer struct {
+	Base uint32 // index in NodeIDs of the layer's first input
+	In   uint32 // number of input nodes
+	Skip uint32 // inputs before the first output: size of the layer's first delta
+	Out  uint32 // number of output nodes, In - Skip
+	// Off are Out+1 offsets into Idx; Idx are input numbers, counted from Base. For layer 0 both
+	// alias the Dense; deeper layers are rebased into scratch by the caller of LayerView.
+	Off, Idx []uint32
+}
+
+// LayerView returns layer l (from 0), with Off and Idx rebased so that they count from the layer's
+// first input. It appends to off and idx, which may be nil, and aliases them in the result.
+func (d *Dense) LayerView(l int, off, idx []uint32) Layer {
+	base, next := d.NodeIDOffsets[l], d.NodeIDOffsets[l+1]
+	end := d.NodeIDOffsets[len(d.NodeIDOffsets)-1]
+	v := Layer{Base: base, In: end - base, Skip: next - base, Out: end - next}
+	src := d.NbrOffsets[next-d.NodeIDOffsets[1]:]
+	if l == 0 {
+		v.Off, v.Idx = src, d.ReprMap
+		return v
+	}
+	first := src[0]
+	for _, o := range src {
+		off = append(off, o-first)
+	}
+	for _, r := range d.ReprMap[first:] {
+		idx = append(idx, r-base)
+	}
+	v.Off, v.Idx = off, idx
+	return v
+}
+
+// Batch is what one step trains on. All slices belong to the batch and are valid until Release.
+type Batch struct {
+	Epoch, Index uint64
+	// Seeds are the training nodes: the last delta of Dense.
+	Seeds []NodeID
+	Dense Dense
+	// X is (len(Dense.NodeIDs), Dim) row-major: the features of all nodes, or nil without features.
+	X   []float32
+	Dim int
+	// Labels has one class per seed (-1: none), for class labels.
+	Labels []int32
+	// Multi is (len(Seeds), Classes) of 0 and 1, for multi-labels; else nil.
+	Multi []float32
+
+	release func(*Batch)
+}
+
+// Release gives the batch's memory back to the pipeline.
+func (b *Batch) Release() {
+	if b.release != nil {
+		b.release(b)
+	}
+}
