@@ -3,6 +3,8 @@
 package sample
 
 import (
+	"gdb/internal/invariants"
+	"gdb/internal/mem"
 	"gdb/layout"
 )
 
@@ -84,11 +86,30 @@ type Batch struct {
 	Multi []float32
 
 	release func(*Batch)
+	rows    *rowBuffer // holds X
 }
 
-// Release gives the batch's memory back to the pipeline.
+// Release gives the batch's memory back to the pipeline. Further calls do nothing.
 func (b *Batch) Release() {
-	if b.release != nil {
-		b.release(b)
+	if r := b.release; r != nil {
+		b.release = nil
+		r(b)
+	}
+}
+
+// heapBytes is the memory of the batch but for X.
+func (b *Batch) heapBytes() int64 {
+	d := &b.Dense
+	return 4 * int64(cap(b.Seeds)+cap(d.NodeIDOffsets)+cap(d.NodeIDs)+cap(d.NbrOffsets)+
+		cap(d.Nbrs)+cap(d.ReprMap)+cap(b.Labels)+cap(b.Multi))
+}
+
+// mangle makes a use after release visible, in builds with invariants.
+func (b *Batch) mangle() {
+	d := &b.Dense
+	for _, s := range [][]byte{mem.BytesOf(b.Seeds), mem.BytesOf(d.NodeIDOffsets),
+		mem.BytesOf(d.NodeIDs), mem.BytesOf(d.NbrOffsets), mem.BytesOf(d.Nbrs),
+		mem.BytesOf(d.ReprMap), mem.BytesOf(b.X), mem.BytesOf(b.Labels), mem.BytesOf(b.Multi)} {
+		invariants.Mangle(s)
 	}
 }

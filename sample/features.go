@@ -1,6 +1,11 @@
 package sample
 
-import "context"
+import (
+	"context"
+	"sync"
+
+	"gdb/kv"
+)
 
 // Features gathers rows of one feature file, from disk or a cache. It may be used from any
 // goroutine. Row values do not depend on the policy.
@@ -22,4 +27,27 @@ type CacheStats struct {
 	Hits      uint64
 	Evicted   uint64
 	BytesRead uint64 // from disk
+}
+
+// Rows reads the rows of a feature file; *layout.Rows is one.
+type Rows interface {
+	Meta() kv.RowsMeta
+	Gather(ctx context.Context, nodes []NodeID, at []uint32, out []float32) error
+	Scan(ctx context.Context, first NodeID, n int, out []float32) error
+	BytesRead() uint64
+}
+
+// copyRowsMin is how many bytes are worth one more goroutine to copy them.
+const copyRowsMin = 1 << 20
+
+// parallel calls work with consecutive parts of [0, n) on up to threads goroutines, and returns
+// when all are done. bytes is the size of the whole work.
+func parallel(n, threads int, bytes int64, work func(first, end int)) {
+	threads = max(1, min(threads, n, int(bytes/copyRowsMin)))
+	var wg sync.WaitGroup
+	for t := 1; t < threads; t++ {
+		wg.Go(func() { work(n*t/threads, n*(t+1)/threads) })
+	}
+	work(0, n/threads)
+	wg.Wait()
 }

@@ -1,0 +1,222 @@
+package sample
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"sync/atomic"
+
+	"gdb/internal/invariants"
+	"gdb/internal/mem"
+)
+
+// CacheOptions configure a feature cache.
+type CacheOptions struct {
+	// Bytes is the memory of the cache, all included: per cached row 4*Dim for the values, 16 to
+	// 32 for the index, 4 for the node and what the policy needs.
+	Bytes int64
+	// Threads bounds the goroutines that copy rows. Default 1.
+	Threads int
+	// Budget counts the memory; nil for none.
+	Budget *mem.Budget
+}
+
+// cached keeps some rows in memory.
+type cached struct {
+	rows    Rows
+	dim     int
+	threads int
+	bytes   int64
+	arena   *mem.Arena
+	heap    account   // the policy's memory
+	values  []float32 // the row of each slot; guarded by content
+
+	// content guards the slots' contents: shared while hits are copied out, exclusive while rows
+	// are put in. It is taken before mu.
+	content sync.RWMutex
+
+	mu struct {
+		sync.Mutex
+		policy Policy
+		index  slotIndex
+		held   []NodeID // the node of each used slot
+		used   int      // slots used so far
+		free   []*lookup
+	}
+
+	requests, hits, evicted atomic.Uint64
+}
+
+// lookup is the scratch memory of one gather: where the hits are and what missed.
+type lookup struct {
+	slots, to []uint32 // slots of hits, and their row numbers in the output
+	missed    []NodeID
+	at        []uint32 // row numbers of the missed
+}
+
+// NewCached returns features behind a cache that policy rules. rows are closed by their owner.
+func NewCached(ctx context.Context, rows Rows, policy Policy, opt CacheOptions) (Features, error) {
+	f := &cached{rows: rows, dim: rows.Meta().Dim, threads: opt.Threads, bytes: opt.Bytes}
+	slots := cacheSlots(opt.Bytes, f.dim, policy.SlotBytes())
+	f.heap = account{budget: opt.Budget, what: "feature cache policy"}
+	if err := f.heap.add(int64(slots) * int64(policy.SlotBytes())); err != nil {
+		return nil, err
+	}
+	index, values := indexBytes(slots), int64(slots)*int64(f.dim)*4
+	arena, err := mem.NewArena(opt.Budget, "feature cache", index+values+int64(slots)*4)
+	if err != nil {
+		f.heap.release()
+		return nil, err
+	}
+	f.arena = arena
+	b := arena.Bytes()
+	f.mu.policy = policy
+	f.mu.index = newSlotIndex(mem.View[uint64](b[:index]))
+	f.values = mem.View[float32](b[index : index+values])
+	f.mu.held = mem.View[NodeID](b[index+values:])
+	if err := f.preload(ctx, policy.Start(f.mu.held)); err != nil {
+		return nil, errors.Join(fmt.Errorf("sample: load feature cache: %w", err), f.Close())
+	}
+	return f, nil
+}
+
+// cacheSlots is the largest number of rows that fit in bytes with their index, whose size is a
+// power of two.
+func cacheSlots(bytes int64, dim, policyBytes int) int {
+	row, best := int64(4*dim+4+policyBytes), int64(0)
+	for entries := int64(2); 8*entries < bytes && entries <= 1<<32; entries *= 2 {
+		best = max(best, min(entries/2, (bytes-8*entries)/row))
+	}
+	return int(best)
+}
+
+// preload fills the first slots.
+func (f *cached) preload(ctx context.Context, nodes []NodeID) error {
+	step := max(1, scanBytes/(4*f.dim))
+	for first := 0; first < len(nodes); first += step {
+		part := nodes[first:min(first+step, len(nodes))]
+		out := f.values[first*f.dim : (first+len(part))*f.dim]
+		if err := f.rows.Gather(ctx, part, nil, out); err != nil {
+			return err
+		}
+		for i, v := range part {
+			if _, twice := f.mu.index.find(v); twice {
+				return fmt.Errorf("node %d stands twice in the list of rows to load", v)
+			}
+			f.mu.index.put(v, uint32(first+i))
+			f.mu.held[first+i] = v
+		}
+	}
+	f.mu.used = len(nodes)
+	return nil
+}
+
+// Dim is the number of values in a row.
+func (f *cached) Dim() int { return f.dim }
+
+// Gather copies the rows that are cached, reads the others in one batch, and offers them to the
+// policy.
+func (f *cached) Gather(ctx context.Context, nodes []NodeID, out []float32) error {
+	f.content.RLock()
+	l := f.lookUp(nodes)
+	f.copyHits(l, out)
+	f.content.RUnlock()
+	defer f.put(l)
+	f.requests.Add(uint64(len(nodes)))
+	f.hits.Add(uint64(len(l.slots)))
+	if len(l.missed) == 0 {
+		return ctx.Err()
+	}
+	if err := f.rows.Gather(ctx, l.missed, l.at, out); err != nil {
+		return err
+	}
+	f.insert(l, out)
+	return nil
+}
+
+// lookUp finds which nodes are cached.
+func (f *cached) lookUp(nodes []NodeID) *lookup {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	l := &lookup{}
+	if n := len(f.mu.free); n > 0 {
+		l, f.mu.free = f.mu.free[n-1], f.mu.free[:n-1]
+	}
+	l.slots, l.to, l.missed, l.at = l.slots[:0], l.to[:0], l.missed[:0], l.at[:0]
+	for i, v := range nodes {
+		if s, ok := f.mu.index.find(v); ok {
+			l.slots, l.to = append(l.slots, s), append(l.to, uint32(i))
+		} else {
+			l.missed, l.at = append(l.missed, v), append(l.at, uint32(i))
+		}
+	}
+	f.mu.policy.Begin(nodes)
+	f.mu.policy.Hits(l.slots)
+	return l
+}
+
+// put keeps the scratch memory for the next gather.
+func (f *cached) put(l *lookup) {
+	f.mu.Lock()
+	f.mu.free = append(f.mu.free, l)
+	f.mu.Unlock()
+}
+
+func (f *cached) copyHits(l *lookup, out []float32) {
+	n := len(l.slots)
+	parallel(n, f.threads, int64(n*f.dim*4), func(first, end int) {
+		d := uint64(f.dim)
+		for i := first; i < end; i++ {
+			from, to := uint64(l.slots[i])*d, uint64(l.to[i])*d
+			copy(out[to:to+d], f.values[from:from+d])
+		}
+	})
+}
+
+// insert offers the rows that were read to the policy. A row that another gather brought in
+// meanwhile is left alone.
+func (f *cached) insert(l *lookup, out []float32) {
+	f.content.Lock()
+	defer f.content.Unlock()
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	d := uint64(f.dim)
+	for i, v := range l.missed {
+		if _, ok := f.mu.index.find(v); ok {
+			continue
+		}
+		s, keep := f.mu.policy.Place(v)
+		if !keep {
+			continue
+		}
+		invariants.Check(int(s) <= f.mu.used && int(s) < len(f.mu.held),
+			"sample: policy placed a row in slot %d, %d are used", s, f.mu.used)
+		if int(s) == f.mu.used {
+			f.mu.used++
+		} else {
+			f.mu.index.remove(f.mu.held[s])
+			f.evicted.Add(1)
+		}
+		f.mu.index.put(v, s)
+		f.mu.held[s] = v
+		from := uint64(l.at[i]) * d
+		copy(f.values[uint64(s)*d:uint64(s+1)*d], out[from:from+d])
+	}
+}
+
+// Stats counts rows.
+func (f *cached) Stats() CacheStats {
+	f.mu.Lock()
+	used, name := f.mu.used, f.mu.policy.Name()
+	f.mu.Unlock()
+	return CacheStats{Policy: name, Capacity: f.bytes, Used: int64(used * f.dim * 4),
+		Requests: f.requests.Load(), Hits: f.hits.Load(), Evicted: f.evicted.Load(),
+		BytesRead: f.rows.BytesRead()}
+}
+
+// Close frees the memory.
+func (f *cached) Close() error {
+	f.heap.release()
+	return f.arena.Free()
+}

@@ -1,0 +1,145 @@
+package sample
+
+import (
+	"context"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"sync"
+
+	"gdb/internal/mem"
+	"gdb/kv"
+)
+
+// labelsResidentMax is the size up to which class labels are held in memory: 16 M nodes. Beyond,
+// the labels of a batch's seeds are read with it.
+const labelsResidentMax = 64 << 20
+
+// labelsChunk is how many rows are read at a time while labels are loaded.
+const labelsChunk = 1 << 16
+
+// RawRows reads rows of bytes; *layout.Rows is one.
+type RawRows interface {
+	Meta() kv.RowsMeta
+	GatherRaw(ctx context.Context, nodes []NodeID, at []uint32, out []byte) error
+}
+
+// Labels gives the labels of seeds: classes, or the bits of multi-labels as floats. It may be used
+// from any goroutine.
+type Labels struct {
+	rows    RawRows
+	multi   bool
+	classes int
+	all     *mem.Arena // all class labels, if they fit
+	scratch sync.Pool  // *[]byte
+}
+
+// NewLabels returns the labels of a graph of so many nodes. Class labels are loaded if they take
+// no more than 64 MiB and the budget, which may be nil, has room.
+func NewLabels(ctx context.Context, meta *kv.LabelsMeta, rows RawRows, nodes uint64,
+	budget *mem.Budget) (*Labels, error) {
+	l := &Labels{rows: rows, classes: len(meta.Classes)}
+	l.scratch.New = func() any { return new([]byte) }
+	switch meta.Kind {
+	case "multi":
+		l.multi = true
+		if have := 8 * rows.Meta().RowBytes; have < l.classes {
+			return nil, fmt.Errorf("sample: label rows have %d bits for %d classes", have,
+				l.classes)
+		}
+		return l, nil
+	case "class":
+		if b := rows.Meta().RowBytes; b != 4 {
+			return nil, fmt.Errorf("sample: class labels have rows of %d bytes, not 4", b)
+		}
+	default:
+		return nil, fmt.Errorf("sample: labels of kind %q are not classes", meta.Kind)
+	}
+	if nodes*4 > labelsResidentMax {
+		return l, nil
+	}
+	var full *mem.LimitError
+	if err := l.load(ctx, nodes, budget); err != nil && !errors.As(err, &full) {
+		return nil, err
+	}
+	return l, nil
+}
+
+// load reads all labels.
+func (l *Labels) load(ctx context.Context, nodes uint64, budget *mem.Budget) error {
+	all, err := mem.NewArena(budget, "labels", int64(nodes*4))
+	if err != nil {
+		return err
+	}
+	ids := make([]NodeID, 0, labelsChunk)
+	for first := uint64(0); first < nodes && err == nil; first += labelsChunk {
+		end := min(first+labelsChunk, nodes)
+		ids = ids[:0]
+		for v := first; v < end; v++ {
+			ids = append(ids, NodeID(v))
+		}
+		err = l.rows.GatherRaw(ctx, ids, nil, all.Bytes()[first*4:end*4])
+	}
+	if err != nil {
+		_ = all.Free() // unmapping what was mapped cannot fail
+		return fmt.Errorf("sample: load labels: %w", err)
+	}
+	l.all = all
+	return nil
+}
+
+// Classes is the number of classes.
+func (l *Labels) Classes() int { return l.classes }
+
+// Multi says whether a node can have several labels: Batch.Multi is set then, and Batch.Labels
+// otherwise.
+func (l *Labels) Multi() bool { return l.multi }
+
+// Close frees the memory; the rows are closed by their owner.
+func (l *Labels) Close() error {
+	if l.all == nil {
+		return nil
+	}
+	return l.all.Free()
+}
+
+// gather fills in the labels of a batch's seeds.
+func (l *Labels) gather(ctx context.Context, b *Batch) error {
+	if l.multi {
+		b.Multi = sized(b.Multi, len(b.Seeds)*l.classes)
+		return l.Bits(ctx, b.Seeds, b.Multi)
+	}
+	b.Labels = sized(b.Labels, len(b.Seeds))
+	return l.Of(ctx, b.Seeds, b.Labels)
+}
+
+// Of writes the class of each node to out; -1 is none.
+func (l *Labels) Of(ctx context.Context, nodes []NodeID, out []int32) error {
+	if l.all == nil {
+		return l.rows.GatherRaw(ctx, nodes, nil, mem.BytesOf(out[:len(nodes)]))
+	}
+	all := l.all.Bytes()
+	for i, v := range nodes {
+		out[i] = int32(binary.LittleEndian.Uint32(all[uint64(v)*4:]))
+	}
+	return nil
+}
+
+// Bits writes the labels of each node, Classes zeros and ones, to out. Class c is bit c%8 of byte
+// c/8 of a row.
+func (l *Labels) Bits(ctx context.Context, nodes []NodeID, out []float32) error {
+	width := l.rows.Meta().RowBytes
+	raw, _ := l.scratch.Get().(*[]byte)
+	defer l.scratch.Put(raw)
+	*raw = sized(*raw, len(nodes)*width)
+	if err := l.rows.GatherRaw(ctx, nodes, nil, *raw); err != nil {
+		return err
+	}
+	for i := range nodes {
+		row, to := (*raw)[i*width:], out[i*l.classes:(i+1)*l.classes]
+		for c := range to {
+			to[c] = float32(row[c/8] >> (c % 8) & 1)
+		}
+	}
+	return nil
+}

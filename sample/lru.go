@@ -1,0 +1,65 @@
+package sample
+
+// lru evicts the row that was not asked for the longest. The slots form a ring through next and
+// prev, from the most recent, at next of the last place, which belongs to no slot.
+type lru struct {
+	next, prev []uint32
+	used       uint32
+}
+
+// NewLRU returns the policy that evicts the least recently used row: 8 bytes a slot.
+func NewLRU() Policy { return &lru{} }
+
+// Name is "lru".
+func (l *lru) Name() string { return "lru" }
+
+// SlotBytes is the size of two links.
+func (l *lru) SlotBytes() int { return 8 }
+
+// Start makes the ring.
+func (l *lru) Start(held []NodeID) []NodeID {
+	l.next, l.prev = make([]uint32, len(held)+1), make([]uint32, len(held)+1)
+	root := uint32(len(held))
+	l.next[root], l.prev[root] = root, root
+	return nil
+}
+
+// Begin does nothing.
+func (l *lru) Begin([]NodeID) {}
+
+// Hits moves slots to the front.
+func (l *lru) Hits(slots []uint32) {
+	for _, s := range slots {
+		l.unlink(s)
+		l.push(s)
+	}
+}
+
+// Place takes a slot never used, or else that at the back.
+func (l *lru) Place(NodeID) (uint32, bool) {
+	root := uint32(len(l.next) - 1)
+	if root == 0 {
+		return 0, false
+	}
+	s := l.used
+	if s < root {
+		l.used++
+	} else {
+		s = l.prev[root]
+		l.unlink(s)
+	}
+	l.push(s)
+	return s, true
+}
+
+func (l *lru) unlink(s uint32) {
+	n, p := l.next[s], l.prev[s]
+	l.next[p], l.prev[n] = n, p
+}
+
+func (l *lru) push(s uint32) {
+	root := uint32(len(l.next) - 1)
+	n := l.next[root]
+	l.next[s], l.prev[s] = n, root
+	l.prev[n], l.next[root] = s, s
+}

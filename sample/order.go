@@ -1,0 +1,50 @@
+package sample
+
+import (
+	"errors"
+	"fmt"
+
+	"gdb/internal/rng"
+)
+
+// orderDomain keeps the keys of epoch orders apart from those of draws.
+const orderDomain = 0x6f72646572 // "order"
+
+// Order is the shuffled order of the training nodes in one epoch, cut into batches. It is
+// computed, not stored: any batch is had without the others, so a run resumes anywhere.
+type Order struct {
+	train []NodeID
+	perm  rng.Permutation
+	epoch uint64
+	size  int
+}
+
+// EpochOrder returns the order of train in an epoch: a function of (seed, epoch, len(train)).
+// Every node comes once; the last batch may be short. train must not change meanwhile.
+func EpochOrder(train []NodeID, seed, epoch uint64, batchSize int) (*Order, error) {
+	if len(train) == 0 {
+		return nil, errors.New("sample: no training nodes: choose another split")
+	}
+	if batchSize < 1 {
+		return nil, fmt.Errorf("sample: batch size %d: give a positive number", batchSize)
+	}
+	perm := rng.NewPermutation(uint64(len(train)), rng.Key(orderDomain, seed, epoch))
+	return &Order{train: train, perm: perm, epoch: epoch, size: batchSize}, nil
+}
+
+// Epoch is the epoch that this is the order of.
+func (o *Order) Epoch() uint64 { return o.epoch }
+
+// Batches is the number of batches.
+func (o *Order) Batches() uint64 {
+	return (uint64(len(o.train)) + uint64(o.size) - 1) / uint64(o.size)
+}
+
+// Seeds appends the seeds of batch i, which is below Batches, to dst. About 20 ns a seed.
+func (o *Order) Seeds(i uint64, dst []NodeID) []NodeID {
+	first := i * uint64(o.size)
+	for k := first; k < min(first+uint64(o.size), uint64(len(o.train))); k++ {
+		dst = append(dst, o.train[o.perm.At(k)])
+	}
+	return dst
+}

@@ -1,0 +1,356 @@
+package sample
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"gdb/internal/mem"
+)
+
+const (
+	// readyMax is how many gathered batches wait for the step at most, if not configured: with
+	// fewer, a slow batch stalls the step; more only take memory.
+	readyMax = 2
+	// sampledMax is how many sampled batches wait to be gathered at most.
+	sampledMax = 1
+)
+
+// ErrClosed is the error of a closed pipeline.
+var ErrClosed = errors.New("sample: the pipeline is closed")
+
+// PipelineConfig says what a pipeline runs.
+type PipelineConfig struct {
+	// Sampler makes the sampler of one worker; it is called Workers times.
+	Sampler func() (*Sampler, error)
+	// Order is the epoch.
+	Order *Order
+	// StartBatch is the first batch: not 0 when an epoch is resumed.
+	StartBatch uint64
+	// Features fill Batch.X; nil for none. Closed by its owner.
+	Features Features
+	// Labels fill Batch.Labels or Batch.Multi; nil for none. Closed by their owner.
+	Labels *Labels
+	// Workers is the number of goroutines that sample. Default 1.
+	Workers int
+	// Gatherers is the number of goroutines that gather, in batch order. One issues a batch's
+	// reads at full queue depth; a second overlaps its copying with the reads of the next, and
+	// makes the hits of a cache depend on their timing. Default 1.
+	Gatherers int
+	// Ready is how many gathered batches may wait. Memory: Ready + Gatherers + 1 times the
+	// features of a batch. Default 2.
+	Ready int
+	// Budget counts the batches' memory; nil for none.
+	Budget *mem.Budget
+}
+
+// Pipeline makes the batches of one epoch: workers sample, gatherers fill in features and labels,
+// and Next hands the batches out in order, whatever the number of workers. All buffers between are
+// bounded, and all memory is used again.
+//
+// A worker takes an empty batch before it takes the next index, and gatherers take indexes in
+// order, so the batch that is due always has its memory: the stages cannot lock each other out.
+type Pipeline struct {
+	cfg    PipelineConfig
+	ctx    context.Context
+	cancel context.CancelCauseFunc
+	wg     sync.WaitGroup
+
+	next    atomic.Uint64 // the next index to sample
+	end     uint64
+	empty   chan *Batch
+	rows    chan *rowBuffer
+	sampled []chan *Batch // by index modulo their number, one place each
+	ready   []chan *Batch // likewise
+	turn    chan uint64   // the next index to gather; whoever holds it waits for that batch
+
+	due   uint64 // the next index to hand out
+	since time.Time
+
+	sampling, gathering, stepping clock
+	nodes, edges                  atomic.Uint64
+
+	mu struct {
+		sync.Mutex
+		closed bool
+		held   int64 // bytes counted in Budget but for the row buffers
+		owned  []*rowBuffer
+	}
+}
+
+// rowBuffer is the memory of one batch's features.
+type rowBuffer struct {
+	arena *mem.Arena
+	lent  bool // to the consumer
+}
+
+// NewPipeline starts the workers. The caller calls Close.
+func NewPipeline(ctx context.Context, cfg PipelineConfig) (*Pipeline, error) {
+	cfg.Workers, cfg.Gatherers = max(cfg.Workers, 1), max(cfg.Gatherers, 1)
+	if cfg.Ready < 1 {
+		cfg.Ready = readyMax
+	}
+	end := cfg.Order.Batches()
+	if cfg.StartBatch > end {
+		return nil, fmt.Errorf("sample: start at batch %d: the epoch has %d", cfg.StartBatch, end)
+	}
+	p := &Pipeline{cfg: cfg, end: end, due: cfg.StartBatch, turn: make(chan uint64, 1)}
+	gathered := cfg.Ready + cfg.Gatherers + 1
+	batches := cfg.Workers + sampledMax + gathered
+	p.empty, p.rows = make(chan *Batch, batches), make(chan *rowBuffer, gathered)
+	for range batches {
+		p.empty <- &Batch{}
+		p.sampled = append(p.sampled, make(chan *Batch, 1))
+		p.ready = append(p.ready, make(chan *Batch, 1))
+	}
+	for range gathered {
+		r := &rowBuffer{}
+		p.rows <- r
+		p.mu.owned = append(p.mu.owned, r)
+	}
+	p.next.Store(cfg.StartBatch)
+	p.turn <- cfg.StartBatch
+	p.since = time.Now()
+	p.ctx, p.cancel = context.WithCancelCause(ctx)
+	for range cfg.Workers {
+		s, err := cfg.Sampler()
+		if err != nil {
+			return nil, errors.Join(err, p.Close())
+		}
+		p.start(func() error { defer s.Close(); return p.sample(s) })
+	}
+	for range cfg.Gatherers {
+		p.start(p.gather)
+	}
+	return p, nil
+}
+
+// start runs a worker; the first error stops all.
+func (p *Pipeline) start(work func() error) {
+	p.wg.Add(1)
+	go func() {
+		defer p.wg.Done()
+		if err := work(); err != nil {
+			p.cancel(err)
+		}
+	}()
+}
+
+// Next returns the next batch of the epoch, io.EOF after the last, or the first error of any
+// stage. The caller releases the batch; at most Ready of them may be held at a time. It is for one
+// goroutine.
+func (p *Pipeline) Next(ctx context.Context) (*Batch, error) {
+	asked := time.Now()
+	p.stepping.busy.Add(int64(asked.Sub(p.since)))
+	defer func() {
+		p.since = time.Now()
+		p.stepping.starved.Add(int64(p.since.Sub(asked)))
+	}()
+	if p.ctx.Err() != nil {
+		return nil, context.Cause(p.ctx)
+	}
+	if p.due == p.end {
+		return nil, io.EOF
+	}
+	select {
+	case b := <-p.ready[p.due%uint64(len(p.ready))]:
+		p.due++
+		p.stepping.done.Add(1)
+		return p.lend(b)
+	case <-p.ctx.Done():
+		return nil, context.Cause(p.ctx)
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+}
+
+// lend hands a batch to the consumer.
+func (p *Pipeline) lend(b *Batch) (*Batch, error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.mu.closed {
+		return nil, ErrClosed
+	}
+	b.rows.lent = true
+	b.release = p.recycle
+	return b, nil
+}
+
+// sample is one worker of the first stage.
+func (p *Pipeline) sample(s *Sampler) error {
+	for {
+		b, ok := receive(p, p.empty, &p.sampling.blocked)
+		if !ok {
+			return nil
+		}
+		i := p.next.Add(1) - 1
+		if i >= p.end {
+			return nil
+		}
+		begun := time.Now()
+		b.Epoch, b.Index = p.cfg.Order.Epoch(), i
+		before := b.heapBytes()
+		b.Seeds = p.cfg.Order.Seeds(i, b.Seeds[:0])
+		if err := s.Sample(p.ctx, b.Epoch, i, b.Seeds, &b.Dense); err != nil {
+			return err
+		}
+		if err := p.count(b.heapBytes() - before); err != nil {
+			return err
+		}
+		p.nodes.Add(uint64(len(b.Dense.NodeIDs)))
+		p.edges.Add(uint64(len(b.Dense.Nbrs)))
+		p.sampling.ran(begun)
+		p.sampled[i%uint64(len(p.sampled))] <- b
+	}
+}
+
+// gather is one worker of the second stage.
+func (p *Pipeline) gather() error {
+	for {
+		i, ok := receive(p, p.turn, &p.gathering.starved)
+		if !ok {
+			return nil
+		}
+		if i == p.end {
+			p.turn <- i // the other gatherers end too
+			return nil
+		}
+		r, ok := receive(p, p.rows, &p.gathering.blocked)
+		if !ok {
+			return nil
+		}
+		b, ok := receive(p, p.sampled[i%uint64(len(p.sampled))], &p.gathering.starved)
+		if !ok {
+			return nil
+		}
+		p.turn <- i + 1
+		begun := time.Now()
+		if err := p.fill(b, r); err != nil {
+			return fmt.Errorf("sample: gather batch %d: %w", i, err)
+		}
+		p.gathering.ran(begun)
+		b.rows = r
+		p.ready[i%uint64(len(p.ready))] <- b
+	}
+}
+
+// fill gathers the features and labels of a batch.
+func (p *Pipeline) fill(b *Batch, r *rowBuffer) error {
+	if f := p.cfg.Features; f != nil {
+		b.Dim = f.Dim()
+		n := len(b.Dense.NodeIDs) * b.Dim
+		if err := r.fit(p.cfg.Budget, int64(n)*4); err != nil {
+			return err
+		}
+		b.X = mem.View[float32](r.arena.Bytes())[:n:n]
+		if err := f.Gather(p.ctx, b.Dense.NodeIDs, b.X); err != nil {
+			return err
+		}
+	}
+	if p.cfg.Labels == nil {
+		return nil
+	}
+	before := b.heapBytes()
+	if err := p.cfg.Labels.gather(p.ctx, b); err != nil {
+		return err
+	}
+	return p.count(b.heapBytes() - before)
+}
+
+// fit makes the buffer hold n bytes, with an eighth to spare; what it held is lost.
+func (r *rowBuffer) fit(budget *mem.Budget, n int64) error {
+	if r.arena != nil {
+		if int64(len(r.arena.Bytes())) >= n {
+			return nil
+		}
+		if err := r.free(); err != nil {
+			return err
+		}
+	}
+	var err error
+	r.arena, err = mem.NewArena(budget, "features of a batch", n+n/8+4)
+	return err
+}
+
+func (r *rowBuffer) free() error {
+	a := r.arena
+	r.arena = nil
+	if a == nil {
+		return nil
+	}
+	return a.Free()
+}
+
+// recycle takes a batch back from the consumer.
+func (p *Pipeline) recycle(b *Batch) {
+	b.mangle()
+	r := b.rows
+	b.X, b.rows = nil, nil
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	r.lent = false
+	if p.mu.closed {
+		_ = r.free() // unmapping what was mapped cannot fail
+		return
+	}
+	p.rows <- r // never blocks: there is a place for each
+	p.empty <- b
+}
+
+// count adds to the bytes of batches on the heap.
+func (p *Pipeline) count(n int64) error {
+	if p.cfg.Budget == nil || n == 0 {
+		return nil
+	}
+	if err := p.cfg.Budget.Reserve("batches", n); err != nil {
+		return err
+	}
+	p.mu.Lock()
+	p.mu.held += n
+	p.mu.Unlock()
+	return nil
+}
+
+// Close stops the workers, waits for them and frees the memory; batches that are still held stay
+// valid until their Release. Further calls do nothing.
+func (p *Pipeline) Close() error {
+	p.cancel(ErrClosed)
+	p.wg.Wait()
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.mu.closed {
+		return nil
+	}
+	p.mu.closed = true
+	var err error
+	for _, r := range p.mu.owned {
+		if !r.lent {
+			err = errors.Join(err, r.free())
+		}
+	}
+	if p.cfg.Budget != nil {
+		p.cfg.Budget.Release(p.mu.held)
+	}
+	return err
+}
+
+// receive takes from c, counting the wait, unless the pipeline stops.
+func receive[T any](p *Pipeline, c chan T, wait *atomic.Int64) (v T, ok bool) {
+	select {
+	case v = <-c:
+		return v, true
+	default:
+	}
+	begun := time.Now()
+	defer func() { wait.Add(int64(time.Since(begun))) }()
+	select {
+	case v = <-c:
+		return v, true
+	case <-p.ctx.Done():
+		return v, false
+	}
+}

@@ -1,0 +1,165 @@
+package sample
+
+import (
+	"fmt"
+	"math"
+	"slices"
+
+	"gdb/internal/rng"
+)
+
+// reference samples as the documentation says, plainly: node by node, with maps, growing the
+// arrays at the front as in the paper's Algorithm 1.
+func reference(list func(NodeID) []NodeID, c Config, epoch, batch uint64, seeds []NodeID) Dense {
+	d := Dense{NodeIDOffsets: []uint32{0, uint32(len(seeds))}, NodeIDs: slices.Clone(seeds)}
+	delta, held := seeds, map[NodeID]bool{}
+	for _, v := range seeds {
+		held[v] = true
+	}
+	for h, fanout := range c.Fanout {
+		key := rng.Key(c.Seed, epoch, batch, uint64(h))
+		var nbrs []NodeID
+		var offsets []uint32
+		for _, v := range delta {
+			offsets = append(offsets, uint32(len(nbrs)))
+			for _, p := range referencePositions(key, v, len(list(v)), fanout) {
+				nbrs = append(nbrs, list(v)[p])
+			}
+		}
+		for i := range d.NbrOffsets {
+			d.NbrOffsets[i] += uint32(len(nbrs))
+		}
+		d.NbrOffsets = append(offsets, d.NbrOffsets...)
+		d.Nbrs = append(slices.Clone(nbrs), d.Nbrs...)
+		delta = nil
+		for _, v := range nbrs {
+			if !held[v] {
+				held[v] = true
+				delta = append(delta, v)
+			}
+		}
+		if c.Delta == DeltaRoaring {
+			slices.Sort(delta)
+		}
+		for i := range d.NodeIDOffsets {
+			d.NodeIDOffsets[i] += uint32(len(delta))
+		}
+		d.NodeIDOffsets = append([]uint32{0}, d.NodeIDOffsets...)
+		d.NodeIDs = append(slices.Clone(delta), d.NodeIDs...)
+	}
+	d.NbrOffsets = append(d.NbrOffsets, uint32(len(d.Nbrs)))
+	index := map[NodeID]uint32{}
+	for i, v := range d.NodeIDs {
+		index[v] = uint32(i)
+	}
+	for _, v := range d.Nbrs {
+		d.ReprMap = append(d.ReprMap, index[v])
+	}
+	return d
+}
+
+// referencePositions is Floyd's algorithm over 32-bit draws, low half first.
+func referencePositions(key uint64, v NodeID, degree, fanout int) []uint32 {
+	var out []uint32
+	if fanout == All || degree <= fanout {
+		for p := range degree {
+			out = append(out, uint32(p))
+		}
+		return out
+	}
+	stream := rng.NewStream(rng.Sub(key, uint64(v)))
+	var halves []uint32
+	below := func(n uint32) uint32 {
+		for {
+			if len(halves) == 0 {
+				x := stream.Uint64()
+				halves = []uint32{uint32(x), uint32(x >> 32)}
+			}
+			product := uint64(halves[0]) * uint64(n)
+			halves = halves[1:]
+			if uint64(uint32(product)) >= (math.MaxUint32+1)%uint64(n) {
+				return uint32(product >> 32)
+			}
+		}
+	}
+	for limit := degree - fanout + 1; limit <= degree; limit++ {
+		p := below(uint32(limit))
+		if slices.Contains(out, p) {
+			p = uint32(limit - 1)
+		}
+		out = append(out, p)
+	}
+	return out
+}
+
+// verifyDense checks what the type promises, without reference to any sampler.
+func verifyDense(d *Dense, fanout []int, list func(NodeID) []NodeID) error {
+	k := len(fanout)
+	if len(d.NodeIDOffsets) != k+2 || d.NodeIDOffsets[0] != 0 ||
+		int(d.NodeIDOffsets[k+1]) != len(d.NodeIDs) || d.Layers() != k {
+		return fmt.Errorf("node id offsets %v, %d hops, %d nodes", d.NodeIDOffsets, k,
+			len(d.NodeIDs))
+	}
+	if !slices.IsSorted(d.NodeIDOffsets) || !slices.IsSorted(d.NbrOffsets) {
+		return fmt.Errorf("offsets fall: %v, %v", d.NodeIDOffsets, d.NbrOffsets)
+	}
+	once := map[NodeID]bool{}
+	for _, v := range d.NodeIDs {
+		if once[v] {
+			return fmt.Errorf("node %d stands twice", v)
+		}
+		once[v] = true
+	}
+	outer := int(d.NodeIDOffsets[1])
+	if len(d.NbrOffsets) != len(d.NodeIDs)-outer+1 || len(d.ReprMap) != len(d.Nbrs) ||
+		int(d.NbrOffsets[len(d.NbrOffsets)-1]) != len(d.Nbrs) {
+		return fmt.Errorf("%d neighbor offsets, %d neighbors, %d in the map", len(d.NbrOffsets),
+			len(d.Nbrs), len(d.ReprMap))
+	}
+	for i, r := range d.ReprMap {
+		if d.NodeIDs[r] != d.Nbrs[i] {
+			return fmt.Errorf("neighbor %d is %d, the map leads to %d", i, d.Nbrs[i], d.NodeIDs[r])
+		}
+	}
+	delta := 1
+	for i, v := range d.NodeIDs[outer:] {
+		for outer+i >= int(d.NodeIDOffsets[delta+1]) {
+			delta++
+		}
+		first := d.NodeIDOffsets[delta-1]
+		if err := verifyChoice(list(v), d.Nbrs[d.NbrOffsets[i]:d.NbrOffsets[i+1]],
+			fanout[k-delta]); err != nil {
+			return fmt.Errorf("node %d: %w", v, err)
+		}
+		for _, r := range d.ReprMap[d.NbrOffsets[i]:d.NbrOffsets[i+1]] {
+			if r < first {
+				return fmt.Errorf("node %d of delta %d has a neighbor beyond the next", v, delta)
+			}
+		}
+	}
+	return nil
+}
+
+// verifyChoice checks that got was drawn from list without replacement, as many as there should
+// be.
+func verifyChoice(list, got []NodeID, fanout int) error {
+	if fanout == All || len(list) <= fanout {
+		if !slices.Equal(list, got) {
+			return fmt.Errorf("neighbors %v, the list is %v", got, list)
+		}
+		return nil
+	}
+	left := map[NodeID]int{}
+	for _, v := range list {
+		left[v]++
+	}
+	for _, v := range got {
+		if left[v]--; left[v] < 0 {
+			return fmt.Errorf("neighbor %d more often than in the list", v)
+		}
+	}
+	if len(got) != fanout {
+		return fmt.Errorf("%d neighbors, fanout %d", len(got), fanout)
+	}
+	return nil
+}

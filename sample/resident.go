@@ -1,0 +1,98 @@
+package sample
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync/atomic"
+
+	"gdb/internal/mem"
+)
+
+// scanBytes is how much of a feature file is read at a time when it is loaded.
+const scanBytes = 8 << 20
+
+// resident holds all rows.
+type resident struct {
+	rows     Rows
+	arena    *mem.Arena
+	table    []float32
+	dim      int
+	threads  int
+	requests atomic.Uint64
+}
+
+// NewResident returns features that are read whole, once: 4 bytes per value of the graph, counted
+// in budget. Gathering copies with up to threads goroutines. rows are closed by their owner.
+func NewResident(ctx context.Context, rows Rows, nodes uint64, threads int,
+	budget *mem.Budget) (Features, error) {
+	f := &resident{rows: rows, dim: rows.Meta().Dim, threads: threads}
+	var err error
+	f.arena, err = mem.NewArena(budget, "resident features", int64(nodes)*int64(f.dim)*4)
+	if err != nil {
+		return nil, err
+	}
+	f.table = mem.View[float32](f.arena.Bytes())
+	step := uint64(max(1, scanBytes/(4*f.dim)))
+	for first := uint64(0); first < nodes; first += step {
+		n := min(step, nodes-first)
+		part := f.table[first*uint64(f.dim):][:n*uint64(f.dim)]
+		if err := rows.Scan(ctx, NodeID(first), int(n), part); err != nil {
+			return nil, errors.Join(fmt.Errorf("sample: load features: %w", err), f.arena.Free())
+		}
+	}
+	return f, nil
+}
+
+// Dim is the number of values in a row.
+func (f *resident) Dim() int { return f.dim }
+
+// Gather copies rows.
+func (f *resident) Gather(ctx context.Context, nodes []NodeID, out []float32) error {
+	f.requests.Add(uint64(len(nodes)))
+	parallel(len(nodes), f.threads, int64(len(nodes)*f.dim*4), func(first, end int) {
+		d := uint64(f.dim)
+		for i := first; i < end; i++ {
+			v := uint64(nodes[i]) * d
+			copy(out[uint64(i)*d:uint64(i+1)*d], f.table[v:v+d])
+		}
+	})
+	return ctx.Err()
+}
+
+// Stats counts every request as a hit.
+func (f *resident) Stats() CacheStats {
+	n := f.requests.Load()
+	bytes := int64(len(f.table)) * 4
+	return CacheStats{Policy: "all", Capacity: bytes, Used: bytes, Requests: n, Hits: n,
+		BytesRead: f.rows.BytesRead()}
+}
+
+// Close frees the memory.
+func (f *resident) Close() error { return f.arena.Free() }
+
+// direct reads every row from disk.
+type direct struct {
+	rows     Rows
+	requests atomic.Uint64
+}
+
+// NewDirect returns features without a cache. rows are closed by their owner.
+func NewDirect(rows Rows) Features { return &direct{rows: rows} }
+
+// Dim is the number of values in a row.
+func (f *direct) Dim() int { return f.rows.Meta().Dim }
+
+// Gather reads rows.
+func (f *direct) Gather(ctx context.Context, nodes []NodeID, out []float32) error {
+	f.requests.Add(uint64(len(nodes)))
+	return f.rows.Gather(ctx, nodes, nil, out)
+}
+
+// Stats counts every request as a miss.
+func (f *direct) Stats() CacheStats {
+	return CacheStats{Policy: "none", Requests: f.requests.Load(), BytesRead: f.rows.BytesRead()}
+}
+
+// Close does nothing.
+func (f *direct) Close() error { return nil }

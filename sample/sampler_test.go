@@ -1,0 +1,221 @@
+package sample
+
+import (
+	"context"
+	"errors"
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+
+	"gdb/internal/mem"
+	"gdb/layout"
+	"gdb/sample/sampletest"
+
+	"pgregory.net/rapid"
+)
+
+func mustSampler(t testing.TB, c Config, topos ...layout.Topology) *Sampler {
+	t.Helper()
+	s, err := NewSampler(topos, c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(s.Close)
+	return s
+}
+
+// joined is the list of a node over both graphs.
+func joined(gs ...*sampletest.Graph) func(NodeID) []NodeID {
+	return func(v NodeID) (l []NodeID) {
+		for _, g := range gs {
+			l = append(l, g.List(v)...)
+		}
+		return l
+	}
+}
+
+func drawGraph(t *rapid.T, nodes int, name string) *sampletest.Graph {
+	lists := make([][]NodeID, nodes)
+	for v := range lists {
+		n := rapid.SampledFrom([]int{0, 1, 2, 3, 8, 40, 100}).Draw(t, name)
+		for range n {
+			lists[v] = append(lists[v], NodeID(rapid.IntRange(0, nodes-1).Draw(t, "neighbor")))
+		}
+		slices.Sort(lists[v])
+	}
+	return sampletest.FromLists(lists...)
+}
+
+func TestSamplerEqualsReference(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		nodes := rapid.IntRange(1, 60).Draw(t, "nodes")
+		graphs := []*sampletest.Graph{drawGraph(t, nodes, "in")}
+		topos := []layout.Topology{graphs[0]}
+		if rapid.Bool().Draw(t, "both") {
+			graphs = append(graphs, drawGraph(t, nodes, "out"))
+			topos = append(topos, graphs[1])
+		}
+		c := Config{Seed: rapid.Uint64().Draw(t, "seed"),
+			Delta: rapid.SampledFrom([]Delta{DeltaTable, DeltaRoaring}).Draw(t, "delta")}
+		c.Fanout = rapid.SliceOfN(rapid.SampledFrom([]int{All, 1, 2, 5, 33, 70}), 1, 4).
+			Draw(t, "fanout")
+		s, err := NewSampler(topos, c)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer s.Close()
+		var d Dense
+		for batch := range uint64(3) {
+			seeds := rapid.SliceOfNDistinct(rapid.Map(rapid.IntRange(0, nodes-1),
+				func(i int) NodeID { return NodeID(i) }), 1, nodes, rapid.ID).Draw(t, "seeds")
+			if err := s.Sample(context.Background(), 5, batch, seeds, &d); err != nil {
+				t.Fatal(err)
+			}
+			if err := verifyDense(&d, c.Fanout, joined(graphs...)); err != nil {
+				t.Fatal(err)
+			}
+			want := reference(joined(graphs...), c, 5, batch, seeds)
+			if !equalDense(&d, &want) {
+				t.Fatalf("batch %d:\n got %v\nwant %v", batch, d, want)
+			}
+		}
+	})
+}
+
+// equalDense compares contents: nil and empty are one.
+func equalDense(a, b *Dense) bool {
+	return slices.Equal(a.NodeIDOffsets, b.NodeIDOffsets) && slices.Equal(a.NodeIDs, b.NodeIDs) &&
+		slices.Equal(a.NbrOffsets, b.NbrOffsets) && slices.Equal(a.Nbrs, b.Nbrs) &&
+		slices.Equal(a.ReprMap, b.ReprMap)
+}
+
+func TestBothDeltasGiveOneSample(t *testing.T) {
+	g := sampletest.RMAT(12, 60000, 3)
+	fanout := []int{15, 10, 5}
+	table := mustSampler(t, Config{Fanout: fanout, Seed: 9}, g)
+	bitmap := mustSampler(t, Config{Fanout: fanout, Seed: 9, Delta: DeltaRoaring}, g)
+	seeds := []NodeID{7, 1, 4000, 12, 99}
+	var a, b Dense
+	for batch := range uint64(10) {
+		if err := table.Sample(context.Background(), 0, batch, seeds, &a); err != nil {
+			t.Fatal(err)
+		}
+		if err := bitmap.Sample(context.Background(), 0, batch, seeds, &b); err != nil {
+			t.Fatal(err)
+		}
+		if !reflect.DeepEqual(a.NodeIDOffsets, b.NodeIDOffsets) {
+			t.Fatalf("offsets %v and %v", a.NodeIDOffsets, b.NodeIDOffsets)
+		}
+		if !reflect.DeepEqual(neighborsByNode(&a), neighborsByNode(&b)) {
+			t.Fatal("the deltas lead to different neighbors")
+		}
+		for l := range len(fanout) + 1 {
+			x := slices.Clone(a.NodeIDs[a.NodeIDOffsets[l]:a.NodeIDOffsets[l+1]])
+			y := b.NodeIDs[b.NodeIDOffsets[l]:b.NodeIDOffsets[l+1]]
+			if l < len(fanout) { // the seeds stay in their order
+				slices.Sort(x)
+			}
+			if !slices.Equal(x, y) {
+				t.Fatalf("delta %d differs", l)
+			}
+		}
+	}
+}
+
+func neighborsByNode(d *Dense) map[NodeID][]NodeID {
+	m := map[NodeID][]NodeID{}
+	for i, v := range d.NodeIDs[d.NodeIDOffsets[1]:] {
+		m[v] = slices.Clone(d.Nbrs[d.NbrOffsets[i]:d.NbrOffsets[i+1]])
+	}
+	return m
+}
+
+// A hub, nodes without neighbors, and a table that has to grow in the middle of a hop.
+func TestSampleHubs(t *testing.T) {
+	const n = 300000
+	lists := make([][]NodeID, n)
+	for v := range NodeID(n) {
+		lists[0] = append(lists[0], v)
+	}
+	lists[1] = lists[0][5:100]
+	g := sampletest.FromLists(lists...)
+	for _, fanout := range [][]int{{All}, {250000, 3}, {40, 40}, {1000, 1}} {
+		c := Config{Fanout: fanout, Seed: 4}
+		s := mustSampler(t, c, g)
+		var d Dense
+		for _, seeds := range [][]NodeID{{1, 0}, {0}, {2}, {n - 1, 3, 0}} {
+			if err := s.Sample(context.Background(), 1, 2, seeds, &d); err != nil {
+				t.Fatal(err)
+			}
+			if err := verifyDense(&d, fanout, g.List); err != nil {
+				t.Fatalf("fanout %v, seeds %v: %v", fanout, seeds, err)
+			}
+		}
+	}
+}
+
+func TestSampleErrors(t *testing.T) {
+	g := sampletest.FromLists([]NodeID{1, 2}, []NodeID{0}, nil)
+	for _, c := range []struct {
+		seeds []NodeID
+		want  string
+	}{
+		{nil, "without seeds"},
+		{[]NodeID{0, 3}, "seed 3 is out of range: the graph has 3 nodes"},
+		{[]NodeID{2, 1, 2}, "seed 2 is given twice"},
+	} {
+		for _, delta := range []Delta{DeltaTable, DeltaRoaring} {
+			s := mustSampler(t, Config{Fanout: []int{2}, Delta: delta}, g)
+			var d Dense
+			err := s.Sample(context.Background(), 0, 0, c.seeds, &d)
+			if err == nil || !strings.Contains(err.Error(), c.want) {
+				t.Errorf("seeds %v: error %v, want %q", c.seeds, err, c.want)
+			}
+		}
+	}
+	for _, fanout := range [][]int{nil, {0}, {3, -2}} {
+		if _, err := NewSampler([]layout.Topology{g}, Config{Fanout: fanout}); err == nil {
+			t.Errorf("fanout %v is taken", fanout)
+		}
+	}
+	other := sampletest.FromLists(nil)
+	if _, err := NewSampler([]layout.Topology{g, other}, Config{Fanout: []int{1}}); err == nil {
+		t.Error("directions of different graphs are taken")
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	cancel()
+	s := mustSampler(t, Config{Fanout: []int{2}}, g)
+	if err := s.Sample(ctx, 0, 0, []NodeID{0}, &Dense{}); !errors.Is(err, context.Canceled) {
+		t.Errorf("after cancellation: %v", err)
+	}
+}
+
+func TestSamplerMemory(t *testing.T) {
+	g := sampletest.RMAT(12, 60000, 3)
+	budget := mem.NewBudget(0)
+	s := mustSampler(t, Config{Fanout: []int{10, 40}, Budget: budget}, g)
+	var d Dense
+	seeds := []NodeID{1, 2, 3, 4, 5, 6, 7, 8, 9}
+	draw := func() {
+		if err := s.Sample(context.Background(), 0, 0, seeds, &d); err != nil {
+			t.Fatal(err)
+		}
+	}
+	draw()
+	if n := testing.AllocsPerRun(20, draw); n != 0 {
+		t.Errorf("%v allocations a batch after the first", n)
+	}
+	if got, least := budget.Used(), int64(8*len(d.Nbrs)+20*len(d.NodeIDs)); got < least {
+		t.Errorf("%d bytes counted, at least %d are held", got, least)
+	}
+	s.Close()
+	if budget.Used() != 0 {
+		t.Errorf("%d bytes still counted after Close", budget.Used())
+	}
+	small := mustSampler(t, Config{Fanout: []int{10, 40}, Budget: mem.NewBudget(4096)}, g)
+	var limit *mem.LimitError
+	if err := small.Sample(context.Background(), 0, 0, seeds, &d); !errors.As(err, &limit) {
+		t.Errorf("over the budget: %v", err)
+	}
+}

@@ -1,0 +1,150 @@
+// Package sampletest has an in-memory graph for tests and measurements that need no store.
+package sampletest
+
+import (
+	"context"
+	"fmt"
+	"math/bits"
+	"slices"
+
+	"gdb/internal/rng"
+	"gdb/layout"
+)
+
+// Graph is lists in arrays: those of node i are Nbrs[Off[i]:Off[i+1]]. It is a layout.Topology.
+type Graph struct {
+	Off  []uint64
+	Nbrs []layout.NodeID
+}
+
+// FromLists returns the graph of these lists, one a node.
+func FromLists(lists ...[]layout.NodeID) *Graph {
+	g := &Graph{Off: []uint64{0}}
+	for _, l := range lists {
+		g.Nbrs = append(g.Nbrs, l...)
+		g.Off = append(g.Off, uint64(len(g.Nbrs)))
+	}
+	return g
+}
+
+// RMAT returns the in-lists of an R-MAT graph of 2^scale nodes (probabilities .57, .19, .19, .05),
+// with ids permuted so that neighbors are not near each other. Memory: 12 bytes an edge while it
+// is made, 4 then.
+func RMAT(scale int, edges uint64, seed uint64) *Graph {
+	nodes := uint64(1) << scale
+	perm := rng.NewPermutation(nodes, rng.Key(seed, nodes))
+	ids := make([]layout.NodeID, nodes)
+	for i := range ids {
+		ids[i] = layout.NodeID(perm.At(uint64(i)))
+	}
+	g := &Graph{Off: make([]uint64, nodes+1), Nbrs: make([]layout.NodeID, edges)}
+	pairs, stream := make([]uint64, edges), rng.NewStream(rng.Key(seed, edges))
+	for i := range pairs {
+		src, dst := rmatEdge(scale, &stream)
+		pairs[i] = uint64(ids[dst])<<32 | uint64(ids[src])
+		g.Off[ids[dst]+1]++
+	}
+	for i := range nodes {
+		g.Off[i+1] += g.Off[i]
+	}
+	at := slices.Clone(g.Off)
+	for _, p := range pairs {
+		g.Nbrs[at[p>>32]] = layout.NodeID(p)
+		at[p>>32]++
+	}
+	for i := range nodes {
+		slices.Sort(g.Nbrs[g.Off[i]:g.Off[i+1]])
+	}
+	return g
+}
+
+// rmatEdge draws one edge, 16 bits a level.
+func rmatEdge(scale int, stream *rng.Stream) (src, dst uint32) {
+	const a, ab, abc = .57 * (1 << 16), .76 * (1 << 16), .95 * (1 << 16)
+	x := uint64(0)
+	for b := range scale {
+		if b%4 == 0 {
+			x = stream.Uint64()
+		}
+		p := float64(x & 0xffff)
+		x = bits.RotateLeft64(x, -16)
+		src, dst = src<<1, dst<<1
+		switch {
+		case p < a:
+		case p < ab:
+			dst |= 1
+		case p < abc:
+			src |= 1
+		default:
+			src, dst = src|1, dst|1
+		}
+	}
+	return src, dst
+}
+
+// Nodes counts the lists.
+func (g *Graph) Nodes() uint64 { return uint64(len(g.Off) - 1) }
+
+// Edges counts the entries of all lists.
+func (g *Graph) Edges() uint64 { return uint64(len(g.Nbrs)) }
+
+// List is the list of a node.
+func (g *Graph) List(v layout.NodeID) []layout.NodeID { return g.Nbrs[g.Off[v]:g.Off[v+1]] }
+
+// NewSession returns a reader.
+func (g *Graph) NewSession() layout.Session { return &session{g: g} }
+
+// Stats tells the memory held.
+func (g *Graph) Stats() layout.TopologyStats {
+	return layout.TopologyStats{Kind: "resident", Bytes: int64(len(g.Off)*8 + len(g.Nbrs)*4)}
+}
+
+// Close does nothing.
+func (g *Graph) Close() error { return nil }
+
+type session struct {
+	g     *Graph
+	first []uint64 // where the list of each node asked for last starts
+}
+
+// Degrees finds the lists.
+func (s *session) Degrees(ctx context.Context, nodes []layout.NodeID, deg []uint32) error {
+	if cap(s.first) < len(nodes) {
+		s.first = make([]uint64, len(nodes)+len(nodes)/4)
+	}
+	s.first = s.first[:len(nodes)]
+	off, first := s.g.Off, s.first
+	for i, v := range nodes {
+		if uint64(v) >= s.g.Nodes() {
+			return fmt.Errorf("sampletest: node %d is out of range", v)
+		}
+		a := off[v]
+		first[i], deg[i] = a, uint32(off[v+1]-a)
+	}
+	return ctx.Err()
+}
+
+// Gather copies entries.
+func (s *session) Gather(ctx context.Context, off, pos []uint32, out []layout.NodeID) error {
+	nbrs := s.g.Nbrs
+	for i, a := range s.first {
+		at, to := pos[off[i]:off[i+1]], out[off[i]:off[i+1]]
+		for j, p := range at {
+			to[j] = nbrs[a+uint64(p)]
+		}
+	}
+	return ctx.Err()
+}
+
+// Lists copies whole lists.
+func (s *session) Lists(ctx context.Context, nodes []layout.NodeID) (*layout.Lists, error) {
+	l := &layout.Lists{Off: []uint64{0}}
+	for _, v := range nodes {
+		l.Nbrs = append(l.Nbrs, s.g.List(v)...)
+		l.Off = append(l.Off, uint64(len(l.Nbrs)))
+	}
+	return l, ctx.Err()
+}
+
+// Release does nothing.
+func (s *session) Release() {}
