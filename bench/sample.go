@@ -1,0 +1,241 @@
+package bench
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"gdb/blockdev"
+	"gdb/internal/mem"
+	"gdb/internal/rng"
+	"gdb/layout"
+	"gdb/sample"
+	"gdb/sample/sampletest"
+
+	"github.com/cockroachdb/pebble/v2/vfs"
+)
+
+// SampleOptions configure the sampling benchmark.
+type SampleOptions struct {
+	// Store is the directory of a store. If it is empty, an R-MAT graph is made in memory.
+	Store string
+	// Scale and Edges are the size of the made graph: 2^Scale nodes. Default 22 and 2^26, which
+	// takes 12 bytes an edge while it is made.
+	Scale int
+	Edges uint64
+	// Fanout is drawn at each hop. Default 15,10,5.
+	Fanout []int
+	// Batch is the number of seeds. Default 1000.
+	Batch int
+	// Batches is how many are sampled by each goroutine. Default 200.
+	Batches int
+	// Threads lists the numbers of goroutines to measure with, each sampling batches of its own.
+	// Default 1.
+	Threads []int
+	// Topology lists the readers: resident, paged. Default resident; a made graph has no other.
+	Topology []string
+	// CacheBytes is the block cache of the paged reader. Default as for layout.TopologyOptions.
+	CacheBytes int64
+	// IO is how blocks are read.
+	IO blockdev.Options
+	// Seed is the root of all draws.
+	Seed uint64
+}
+
+// setDefaults fills in what is not set.
+func (o *SampleOptions) setDefaults() {
+	if o.Scale == 0 {
+		o.Scale = 22
+	}
+	if o.Edges == 0 {
+		o.Edges = 1 << 26
+	}
+	if len(o.Fanout) == 0 {
+		o.Fanout = []int{15, 10, 5}
+	}
+	if o.Batch == 0 {
+		o.Batch = 1000
+	}
+	if o.Batches == 0 {
+		o.Batches = 200
+	}
+	if len(o.Threads) == 0 {
+		o.Threads = []int{1}
+	}
+	if len(o.Topology) == 0 {
+		o.Topology = []string{"resident"}
+	}
+}
+
+// Sample measures neighbor sampling to DENSE: sampled edges per second and core, removing
+// duplicates and relabeling included. Seeds are nodes that have neighbors, as training nodes do.
+func Sample(ctx context.Context, opt SampleOptions) (*Report, error) {
+	opt.setDefaults()
+	r := NewReport("sample", "topology", "threads", "fanout", "edges_per_s_per_core",
+		"nodes_per_batch", "edges_per_batch", "blocks_per_batch")
+	for _, kind := range opt.Topology {
+		if err := sampleTopology(ctx, r, kind, opt); err != nil {
+			return nil, err
+		}
+	}
+	return r, nil
+}
+
+// sampleTopology adds the rows of one reader.
+func sampleTopology(ctx context.Context, r *Report, kind string, opt SampleOptions) error {
+	topo, done, err := openTopology(ctx, kind, opt)
+	if err != nil {
+		return err
+	}
+	seeds, err := seedsOf(ctx, topo, opt)
+	for _, threads := range opt.Threads {
+		if err != nil {
+			break
+		}
+		var row Row
+		if row, err = sampleRow(ctx, topo, seeds, threads, opt); err == nil {
+			row["topology"] = kind
+			r.Rows = append(r.Rows, row)
+		}
+	}
+	return errors.Join(err, done())
+}
+
+// openTopology returns the in-lists to sample from.
+func openTopology(ctx context.Context, kind string,
+	opt SampleOptions) (layout.Topology, func() error, error) {
+	if kind != "resident" && kind != "paged" {
+		return nil, nil, fmt.Errorf("bench: topology %q: resident and paged are known", kind)
+	}
+	if opt.Store == "" {
+		if kind != "resident" {
+			return nil, nil, errors.New("bench: a graph made in memory is resident: give a store " +
+				"to measure the paged reader")
+		}
+		g := sampletest.RMAT(opt.Scale, opt.Edges, opt.Seed)
+		return g, g.Close, ctx.Err()
+	}
+	store, err := layout.Open(ctx, vfs.Default, opt.Store)
+	if err != nil {
+		return nil, nil, err
+	}
+	dev, err := blockdev.Open(opt.IO)
+	if err != nil {
+		return nil, nil, err
+	}
+	topo, err := store.Topology(ctx, dev, layout.In, layout.TopologyOptions{
+		Resident: kind == "resident", CacheBytes: opt.CacheBytes, Budget: mem.NewBudget(0)})
+	if err != nil {
+		return nil, nil, errors.Join(err, dev.Close())
+	}
+	return topo, func() error { return errors.Join(topo.Close(), dev.Close()) }, nil
+}
+
+// seedsOf draws nodes that have neighbors: one a batch place, or fewer if the graph is small.
+func seedsOf(ctx context.Context, topo layout.Topology,
+	opt SampleOptions) ([]sample.NodeID, error) {
+	most := 0
+	for _, t := range opt.Threads {
+		most = max(most, t*(opt.Batches+warmUp)*opt.Batch)
+	}
+	nodes := topo.Nodes()
+	perm := rng.NewPermutation(nodes, rng.Key(opt.Seed, nodes))
+	s := topo.NewSession()
+	defer s.Release()
+	const chunk = 1 << 14
+	ids, deg := make([]sample.NodeID, 0, chunk), make([]uint32, chunk)
+	var seeds []sample.NodeID
+	for first := uint64(0); first < nodes && len(seeds) < most; first += chunk {
+		ids = ids[:0]
+		for i := first; i < min(first+chunk, nodes); i++ {
+			ids = append(ids, sample.NodeID(perm.At(i)))
+		}
+		if err := s.Degrees(ctx, ids, deg); err != nil {
+			return nil, err
+		}
+		for i, v := range ids {
+			if deg[i] > 0 {
+				seeds = append(seeds, v)
+			}
+		}
+	}
+	return seeds, nil
+}
+
+// warmUp is how many batches each goroutine samples before the time is taken.
+const warmUp = 3
+
+// sampled counts what one goroutine drew.
+type sampled struct {
+	nodes, edges uint64
+	err          error
+}
+
+// sampleRow measures with so many goroutines.
+func sampleRow(ctx context.Context, topo layout.Topology, seeds []sample.NodeID, threads int,
+	opt SampleOptions) (Row, error) {
+	order, err := sample.EpochOrder(seeds, opt.Seed, 0, opt.Batch)
+	if err != nil {
+		return nil, err
+	}
+	counts := make([]sampled, threads)
+	var ready, done sync.WaitGroup
+	begin := make(chan struct{})
+	for w := range threads {
+		ready.Add(1)
+		done.Go(func() {
+			counts[w] = sampleBatches(ctx, topo, order, uint64(w), &ready, begin, opt)
+		})
+	}
+	ready.Wait()
+	before, begun := topo.Stats(), time.Now()
+	close(begin)
+	done.Wait()
+	seconds, after := time.Since(begun).Seconds(), topo.Stats()
+	var all sampled
+	for _, c := range counts {
+		all.nodes, all.edges = all.nodes+c.nodes, all.edges+c.edges
+		all.err = errors.Join(all.err, c.err)
+	}
+	batches := float64(threads * opt.Batches)
+	blocks := after.Hits + after.Misses - before.Hits - before.Misses
+	return Row{
+		"threads": threads, "fanout": sample.FormatFanout(opt.Fanout),
+		"edges_per_s_per_core": float64(all.edges) / seconds / float64(threads),
+		"nodes_per_batch":      float64(all.nodes) / batches,
+		"edges_per_batch":      float64(all.edges) / batches,
+		"blocks_per_batch":     float64(blocks) / batches,
+		"seconds":              seconds,
+	}, all.err
+}
+
+// sampleBatches is one goroutine of the measurement; it waits at begin after some batches.
+func sampleBatches(ctx context.Context, topo layout.Topology, order *sample.Order, worker uint64,
+	ready *sync.WaitGroup, begin chan struct{}, opt SampleOptions) (c sampled) {
+	s, err := sample.NewSampler([]layout.Topology{topo},
+		sample.Config{Fanout: opt.Fanout, Seed: opt.Seed})
+	if err != nil {
+		ready.Done()
+		return sampled{err: err}
+	}
+	defer s.Close()
+	var d sample.Dense
+	var seeds []sample.NodeID
+	for i := range opt.Batches + warmUp {
+		if i == warmUp {
+			ready.Done()
+			<-begin
+			c = sampled{err: c.err}
+		}
+		if c.err != nil {
+			continue // the others wait for ready
+		}
+		batch := worker*uint64(opt.Batches+warmUp) + uint64(i)
+		seeds = order.Seeds(batch%order.Batches(), seeds[:0])
+		c.err = s.Sample(ctx, 0, batch, seeds, &d)
+		c.nodes, c.edges = c.nodes+uint64(len(d.NodeIDs)), c.edges+uint64(len(d.Nbrs))
+	}
+	return c
+}

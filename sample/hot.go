@@ -1,0 +1,125 @@
+package sample
+
+import (
+	"cmp"
+	"container/heap"
+	"slices"
+
+	"gdb/internal/mem"
+	"gdb/layout"
+)
+
+// TopologyScan calls fn with all lists in node order, as layout.Store.ScanTopology does.
+type TopologyScan func(fn func(first NodeID, cont bool, l *layout.Lists) error) error
+
+// HotByDegree returns the at most limit nodes with the longest lists, longest first, ties by id.
+// Over out-lists this is the order in which sampling of in-lists needs them most; over in-lists it
+// is that order only if the graph is undirected: else take HotByUse. One scan; 8 bytes per node
+// of the result.
+func HotByDegree(scan TopologyScan, limit int) ([]NodeID, error) {
+	h := newHottest(limit)
+	last, degree := NodeID(0), uint64(0) // a hub's list comes in parts
+	err := scan(func(first NodeID, cont bool, l *layout.Lists) error {
+		for i := range len(l.Off) - 1 {
+			if !cont || i > 0 {
+				h.offer(last, degree)
+				last, degree = first+NodeID(i), 0
+			}
+			degree += l.Off[i+1] - l.Off[i]
+		}
+		return nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	h.offer(last, degree)
+	return h.nodes(), nil
+}
+
+// HotByUse returns the at most limit nodes that stand in the most lists, most first, ties by id:
+// how often uniform sampling of these lists needs a node grows with it. One scan; 4 bytes per node
+// of the graph while it runs, counted in budget, and 8 per node of the result.
+func HotByUse(scan TopologyScan, nodes uint64, limit int, budget *mem.Budget) ([]NodeID, error) {
+	arena, err := mem.NewArena(budget, "use counts of nodes", int64(nodes)*4)
+	if err != nil {
+		return nil, err
+	}
+	uses := mem.View[uint32](arena.Bytes())
+	err = scan(func(_ NodeID, _ bool, l *layout.Lists) error {
+		for _, v := range l.Nbrs {
+			if uses[v]++; uses[v] == 0 {
+				uses[v]-- // as hot as can be
+			}
+		}
+		return nil
+	})
+	h := newHottest(limit)
+	if err == nil {
+		for v, n := range uses {
+			h.offer(NodeID(v), uint64(n))
+		}
+	}
+	if freed := arena.Free(); err == nil {
+		err = freed
+	}
+	if err != nil {
+		return nil, err
+	}
+	return h.nodes(), nil
+}
+
+// hottest keeps the best of the nodes offered, in ascending order of ids, in a heap with the worst
+// on top. Nodes of degree 0 are of no use.
+type hottest struct {
+	limit int
+	heap  hotHeap
+}
+
+// hotNode packs a degree, cut to 32 bits, and the id's complement: larger is hotter.
+type hotNode uint64
+
+func newHottest(limit int) *hottest { return &hottest{limit: limit} }
+
+func (h *hottest) offer(v NodeID, degree uint64) {
+	x := hotNode(min(degree, 1<<32-1)<<32 | uint64(^v))
+	switch {
+	case degree == 0 || h.limit < 1:
+	case len(h.heap) < h.limit:
+		heap.Push(&h.heap, x)
+	case x > h.heap[0]:
+		h.heap[0] = x
+		heap.Fix(&h.heap, 0)
+	}
+}
+
+// nodes returns the nodes kept, hottest first.
+func (h *hottest) nodes() []NodeID {
+	slices.SortFunc(h.heap, func(a, b hotNode) int { return cmp.Compare(b, a) })
+	out := make([]NodeID, len(h.heap))
+	for i, x := range h.heap {
+		out[i] = ^NodeID(uint32(x))
+	}
+	return out
+}
+
+// hotHeap is a heap.Interface with the least on top.
+type hotHeap []hotNode
+
+// Len counts the nodes.
+func (h hotHeap) Len() int { return len(h) }
+
+// Less orders by hotness.
+func (h hotHeap) Less(i, j int) bool { return h[i] < h[j] }
+
+// Swap exchanges two nodes.
+func (h hotHeap) Swap(i, j int) { h[i], h[j] = h[j], h[i] }
+
+// Push appends.
+func (h *hotHeap) Push(x any) { *h = append(*h, x.(hotNode)) }
+
+// Pop removes the last.
+func (h *hotHeap) Pop() any {
+	x := (*h)[len(*h)-1]
+	*h = (*h)[:len(*h)-1]
+	return x
+}

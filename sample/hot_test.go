@@ -1,0 +1,92 @@
+package sample
+
+import (
+	"errors"
+	"slices"
+	"testing"
+
+	"gdb/internal/mem"
+	"gdb/layout"
+	"gdb/sample/sampletest"
+)
+
+// scanOf gives the lists of g in calls of four nodes, and node 0's, a hub, in two parts.
+func scanOf(g *sampletest.Graph) TopologyScan {
+	return func(fn func(NodeID, bool, *layout.Lists) error) error {
+		hub := g.List(0)
+		half := uint64(len(hub) / 2)
+		parts := []struct {
+			first NodeID
+			cont  bool
+			lists [][]NodeID
+		}{{0, false, [][]NodeID{hub[:half]}}, {0, true, [][]NodeID{hub[half:]}}}
+		for v := NodeID(1); uint64(v) < g.Nodes(); v++ {
+			if v%4 == 1 {
+				parts = append(parts, parts[0])
+				parts[len(parts)-1].first, parts[len(parts)-1].lists = v, nil
+			}
+			last := &parts[len(parts)-1]
+			last.lists = append(last.lists, g.List(v))
+		}
+		for _, p := range parts {
+			part := sampletest.FromLists(p.lists...)
+			l := &layout.Lists{Off: part.Off, Nbrs: part.Nbrs}
+			if err := fn(p.first, p.cont, l); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+}
+
+func TestHotNodes(t *testing.T) {
+	lists := make([][]NodeID, 50)
+	for v := range lists {
+		for i := range (v * 7) % 13 {
+			lists[v] = append(lists[v], NodeID((v*i+i)%40))
+		}
+	}
+	lists[0] = someNodes(15)
+	g := sampletest.FromLists(lists...)
+	degree, use := map[NodeID]int{}, map[NodeID]int{}
+	for v, l := range lists {
+		if len(l) > 0 {
+			degree[NodeID(v)] = len(l)
+		}
+		for _, u := range l {
+			use[u]++
+		}
+	}
+	budget := mem.NewBudget(0)
+	for _, limit := range []int{0, 1, 2, 10, 1000} {
+		got, err := HotByDegree(scanOf(g), limit)
+		if err != nil || !slices.Equal(got, plainHot(degree, limit)) {
+			t.Errorf("by degree, limit %d: %v, %v; want %v", limit, got, err,
+				plainHot(degree, limit))
+		}
+		got, err = HotByUse(scanOf(g), g.Nodes(), limit, budget)
+		if err != nil || !slices.Equal(got, plainHot(use, limit)) {
+			t.Errorf("by use, limit %d: %v, %v; want %v", limit, got, err, plainHot(use, limit))
+		}
+	}
+	failed := errors.New("disk gone")
+	broken := func(func(NodeID, bool, *layout.Lists) error) error { return failed }
+	_, err := HotByDegree(broken, 3)
+	_, err2 := HotByUse(broken, 50, 3, budget)
+	if !errors.Is(err, failed) || !errors.Is(err2, failed) || budget.Used() != 0 {
+		t.Errorf("errors %v, %v, %d bytes still counted", err, err2, budget.Used())
+	}
+}
+
+func plainHot(count map[NodeID]int, limit int) (out []NodeID) {
+	for v := range count {
+		out = append(out, v)
+	}
+	slices.SortFunc(out, func(a, b NodeID) int {
+		if count[a] != count[b] {
+			return count[b] - count[a]
+		}
+		return int(a) - int(b)
+	})
+	return out[:min(limit, len(out))]
+}

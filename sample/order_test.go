@@ -1,0 +1,77 @@
+package sample
+
+import (
+	"fmt"
+	"slices"
+	"testing"
+)
+
+func mustOrder(t testing.TB, train []NodeID, seed, epoch uint64, size int) *Order {
+	t.Helper()
+	o, err := EpochOrder(train, seed, epoch, size)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return o
+}
+
+// someNodes are n distinct ids.
+func someNodes(n int) []NodeID {
+	out := make([]NodeID, n)
+	for i := range out {
+		out[i] = NodeID(3*i + 1)
+	}
+	return out
+}
+
+func TestEpochOrder(t *testing.T) {
+	for _, c := range []struct{ nodes, size, batches, last int }{
+		{1, 1, 1, 1}, {1, 10, 1, 1}, {10, 10, 1, 10}, {10, 3, 4, 1}, {12, 3, 4, 3},
+		{1000, 7, 143, 6}, {1000, 1, 1000, 1}, {5, 1000, 1, 5},
+	} {
+		t.Run(fmt.Sprintf("nodes=%d/size=%d", c.nodes, c.size), func(t *testing.T) {
+			train := someNodes(c.nodes)
+			o := mustOrder(t, train, 5, 2, c.size)
+			if o.Batches() != uint64(c.batches) {
+				t.Fatalf("%d batches, want %d", o.Batches(), c.batches)
+			}
+			var all []NodeID
+			for i := range o.Batches() {
+				b := o.Seeds(i, nil)
+				want := c.size
+				if i == o.Batches()-1 {
+					want = c.last
+				}
+				if len(b) != want {
+					t.Fatalf("batch %d has %d seeds, want %d", i, len(b), want)
+				}
+				all = append(all, b...)
+			}
+			shuffled := slices.Clone(all)
+			slices.Sort(all)
+			if !slices.Equal(all, train) {
+				t.Error("the batches together are not the training nodes, each once")
+			}
+			if c.nodes > 100 && slices.Equal(shuffled, train) {
+				t.Error("not shuffled")
+			}
+			// Any batch alone, from another value of the same order.
+			last := mustOrder(t, train, 5, 2, c.size).Seeds(o.Batches()-1, nil)
+			if !slices.Equal(last, shuffled[len(shuffled)-c.last:]) {
+				t.Error("the last batch alone is another one")
+			}
+			for _, other := range []*Order{mustOrder(t, train, 5, 3, c.size),
+				mustOrder(t, train, 6, 2, c.size)} {
+				if c.nodes > 100 && slices.Equal(other.Seeds(1, nil), o.Seeds(1, nil)) {
+					t.Error("seed or epoch do not change the order")
+				}
+			}
+		})
+	}
+	if _, err := EpochOrder(nil, 1, 1, 10); err == nil {
+		t.Error("an epoch without nodes is taken")
+	}
+	if _, err := EpochOrder(someNodes(3), 1, 1, 0); err == nil {
+		t.Error("batches of no seeds are taken")
+	}
+}

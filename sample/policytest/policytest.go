@@ -1,0 +1,245 @@
+// Package policytest is the contract suite of cache policies: every implementation of
+// sample.Policy runs it, against a plain twin of its own.
+package policytest
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"sync"
+	"testing"
+
+	"gdb/internal/mem"
+	"gdb/internal/rng"
+	"gdb/sample"
+	"gdb/sample/sampletest"
+)
+
+const (
+	nodes = 500
+	dim   = 6
+)
+
+// Twin is a cache of a policy written as plainly as can be, over sets of nodes.
+type Twin interface {
+	// Gather takes the distinct nodes of one gather, and returns those that were held before it.
+	Gather(nodes []sample.NodeID) (hits []sample.NodeID)
+}
+
+// Run checks a policy: values, counts and memory through the cache, the rules of Place, and that
+// its hits are those of the twin, gather by gather. newTwin may be nil.
+func Run(t *testing.T, newPolicy func() sample.Policy, newTwin func(slots int) Twin) {
+	t.Run("rules", func(t *testing.T) { rules(t, newPolicy) })
+	t.Run("values", func(t *testing.T) { values(t, newPolicy) })
+	t.Run("concurrent", func(t *testing.T) { concurrent(t, newPolicy) })
+	t.Run("errors", func(t *testing.T) { readErrors(t, newPolicy) })
+	if newTwin != nil {
+		t.Run("twin", func(t *testing.T) { twin(t, newPolicy, newTwin) })
+	}
+}
+
+// trace gives gathers of distinct nodes, skewed so that low ids are hot, and moving slowly.
+func trace(gather uint64, size int) []sample.NodeID {
+	stream, seen := rng.NewStream(rng.Key(gather)), map[sample.NodeID]bool{}
+	var out []sample.NodeID
+	for len(out) < size {
+		x := stream.Float64()
+		v := sample.NodeID((uint64(x*x*x*nodes) + gather/8) % nodes)
+		if !seen[v] {
+			seen[v] = true
+			out = append(out, v)
+		}
+	}
+	return out
+}
+
+// rules drives the policy alone, with a plain record of what each slot holds.
+func rules(t *testing.T, newPolicy func() sample.Policy) {
+	for _, slots := range []int{0, 1, 2, 7, 64} {
+		p, held, where := newPolicy(), make([]sample.NodeID, slots), map[sample.NodeID]uint32{}
+		used := uint32(0)
+		if p.Name() == "" || p.SlotBytes() < 0 {
+			t.Fatalf("name %q, %d bytes a slot", p.Name(), p.SlotBytes())
+		}
+		for _, v := range p.Start(held) {
+			if _, twice := where[v]; twice || int(used) == slots {
+				t.Fatalf("%d slots: Start gives node %d twice or too many", slots, v)
+			}
+			held[used], where[v] = v, used
+			used++
+		}
+		for g := range uint64(200) {
+			var hits []uint32
+			var missed []sample.NodeID
+			batch := trace(g, 20)
+			for _, v := range batch {
+				if s, ok := where[v]; ok {
+					hits = append(hits, s)
+				} else {
+					missed = append(missed, v)
+				}
+			}
+			p.Begin(batch)
+			p.Hits(hits)
+			for _, v := range missed {
+				s, keep := p.Place(v)
+				if !keep {
+					continue
+				}
+				if s > used || int(s) >= slots {
+					t.Fatalf("%d slots, %d used: node %d goes to slot %d", slots, used, v, s)
+				}
+				if s == used {
+					used++
+				} else {
+					delete(where, held[s])
+				}
+				held[s], where[v] = v, s
+			}
+		}
+	}
+}
+
+func mustCache(t *testing.T, rows sample.Rows, p sample.Policy, bytes int64,
+	b *mem.Budget) sample.Features {
+	t.Helper()
+	f, err := sample.NewCached(context.Background(), rows, p,
+		sample.CacheOptions{Bytes: bytes, Threads: 2, Budget: b})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return f
+}
+
+func checkRows(ids []sample.NodeID, out []float32) error {
+	for i, v := range ids {
+		for j := range dim {
+			if got, want := out[i*dim+j], sampletest.Value(v, j); got != want {
+				return fmt.Errorf("row %d, node %d, element %d: %v, want %v", i, v, j, got, want)
+			}
+		}
+	}
+	return nil
+}
+
+// values gathers through caches of many sizes, also the same node twice.
+func values(t *testing.T, newPolicy func() sample.Policy) {
+	for _, bytes := range []int64{0, 60, 200, 3000, 1 << 20} {
+		budget := mem.NewBudget(0)
+		f := mustCache(t, &sampletest.Rows{Count: nodes, Dim: dim}, newPolicy(), bytes, budget)
+		requests := uint64(0)
+		for g := range uint64(100) {
+			ids := trace(g, 40)
+			ids = append(ids, ids[3], ids[17])
+			out := make([]float32, len(ids)*dim)
+			if err := f.Gather(context.Background(), ids, out); err != nil {
+				t.Fatal(err)
+			}
+			if err := checkRows(ids, out); err != nil {
+				t.Fatalf("%d bytes, gather %d: %v", bytes, g, err)
+			}
+			requests += uint64(len(ids))
+		}
+		s := f.Stats()
+		if s.Requests != requests || s.Hits > s.Requests || s.Used > s.Capacity ||
+			s.Capacity != bytes || s.BytesRead < 4*dim*(s.Requests-s.Hits) {
+			t.Errorf("%d bytes: %d requests, stats %+v", bytes, requests, s)
+		}
+		if err := f.Close(); err != nil || budget.Used() != 0 {
+			t.Errorf("after Close: %v, %d bytes still counted", err, budget.Used())
+		}
+	}
+}
+
+// concurrent gathers from several goroutines, for the race detector and for mixed up rows.
+func concurrent(t *testing.T, newPolicy func() sample.Policy) {
+	f := mustCache(t, &sampletest.Rows{Count: nodes, Dim: dim}, newPolicy(), 4000, nil)
+	defer f.Close()
+	var wg sync.WaitGroup
+	for w := range uint64(4) {
+		wg.Go(func() {
+			for g := range uint64(150) {
+				ids := trace(g+w, 50)
+				out := make([]float32, len(ids)*dim)
+				err := f.Gather(context.Background(), ids, out)
+				if err == nil {
+					err = checkRows(ids, out)
+				}
+				if err != nil {
+					t.Errorf("worker %d, gather %d: %v", w, g, err)
+					return
+				}
+			}
+		})
+	}
+	wg.Wait()
+}
+
+// readErrors checks that a failed read is reported, and leaves nothing wrong behind.
+func readErrors(t *testing.T, newPolicy func() sample.Policy) {
+	rows := &sampletest.Rows{Count: nodes, Dim: dim}
+	f := mustCache(t, rows, newPolicy(), 4000, nil)
+	defer f.Close()
+	bad := sample.NodeID(nodes - 1) // in no list of nodes to load
+	rows.Fail = &bad
+	out := make([]float32, 10*dim)
+	if err := f.Gather(context.Background(), []sample.NodeID{1, bad, 2}, out); err == nil {
+		t.Fatal("a failed read is not reported")
+	}
+	rows.Fail = nil
+	ids := []sample.NodeID{2, bad, 1, 3}
+	if err := f.Gather(context.Background(), ids, out); err != nil {
+		t.Fatal(err)
+	}
+	if err := checkRows(ids, out); err != nil {
+		t.Error(err)
+	}
+}
+
+// twin compares the hits of cache and twin.
+func twin(t *testing.T, newPolicy func() sample.Policy, newTwin func(slots int) Twin) {
+	const bytes = 3000
+	p := &counting{Policy: newPolicy()}
+	f := mustCache(t, &sampletest.Rows{Count: nodes, Dim: dim}, p, bytes, nil)
+	defer f.Close()
+	plain, hits := newTwin(p.slots), 0
+	for g := range uint64(400) {
+		ids := trace(g, 30)
+		if err := f.Gather(context.Background(), ids, make([]float32, len(ids)*dim)); err != nil {
+			t.Fatal(err)
+		}
+		want := plain.Gather(ids)
+		slices.Sort(want)
+		slices.Sort(p.hits)
+		if !slices.Equal(p.hits, want) {
+			t.Fatalf("gather %d hits %v, the twin's hits are %v", g, p.hits, want)
+		}
+		hits += len(want)
+	}
+	if hits == 0 {
+		t.Error("no hit at all: the test shows nothing")
+	}
+}
+
+// counting notes which nodes were hits.
+type counting struct {
+	sample.Policy
+	slots int
+	held  []sample.NodeID
+	hits  []sample.NodeID
+}
+
+// Start notes the slots.
+func (c *counting) Start(held []sample.NodeID) []sample.NodeID {
+	c.slots, c.held = len(held), held
+	return c.Policy.Start(held)
+}
+
+// Hits notes the nodes.
+func (c *counting) Hits(slots []uint32) {
+	c.hits = c.hits[:0]
+	for _, s := range slots {
+		c.hits = append(c.hits, c.held[s])
+	}
+	c.Policy.Hits(slots)
+}
