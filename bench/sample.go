@@ -38,8 +38,10 @@ type SampleOptions struct {
 	Topology []string
 	// CacheBytes is the block cache of the paged reader. Default as for layout.TopologyOptions.
 	CacheBytes int64
-	// IO is how blocks are read.
-	IO blockdev.Options
+	// Device reads the blocks of the store.
+	Device blockdev.Device
+	// Budget counts the memory of topology and samplers; nil for none.
+	Budget *mem.Budget
 	// Seed is the root of all draws.
 	Seed uint64
 }
@@ -121,16 +123,12 @@ func openTopology(ctx context.Context, kind string,
 	if err != nil {
 		return nil, nil, err
 	}
-	dev, err := blockdev.Open(opt.IO)
+	topo, err := store.Topology(ctx, opt.Device, layout.In, layout.TopologyOptions{
+		Resident: kind == "resident", CacheBytes: opt.CacheBytes, Budget: opt.Budget})
 	if err != nil {
 		return nil, nil, err
 	}
-	topo, err := store.Topology(ctx, dev, layout.In, layout.TopologyOptions{
-		Resident: kind == "resident", CacheBytes: opt.CacheBytes, Budget: mem.NewBudget(0)})
-	if err != nil {
-		return nil, nil, errors.Join(err, dev.Close())
-	}
-	return topo, func() error { return errors.Join(topo.Close(), dev.Close()) }, nil
+	return topo, topo.Close, nil
 }
 
 // seedsOf draws nodes that have neighbors: one a batch place, or fewer if the graph is small.
@@ -215,7 +213,7 @@ func sampleRow(ctx context.Context, topo layout.Topology, seeds []sample.NodeID,
 func sampleBatches(ctx context.Context, topo layout.Topology, order *sample.Order, worker uint64,
 	ready *sync.WaitGroup, begin chan struct{}, opt SampleOptions) (c sampled) {
 	s, err := sample.NewSampler([]layout.Topology{topo},
-		sample.Config{Fanout: opt.Fanout, Seed: opt.Seed})
+		sample.Config{Fanout: opt.Fanout, Seed: opt.Seed, Budget: opt.Budget})
 	if err != nil {
 		ready.Done()
 		return sampled{err: err}
