@@ -1,0 +1,194 @@
+package extsort
+
+import (
+	"container/heap"
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/cockroachdb/pebble/v2/vfs"
+)
+
+// Entries delivers the entries of sorted runs in order: the counterpart of Strings. It is pulled,
+// not pushed, so that two of them can be joined.
+type Entries struct {
+	opt  Options
+	heap entryHeap
+	made []Run // by reduceEntries, removed by Close
+	n    int
+}
+
+// entryReader reads one run of entries.
+type entryReader struct {
+	*runReader
+	head  Entry
+	size  int // bytes of head in block
+	block []byte
+}
+
+type entryHeap []*entryReader
+
+func (h entryHeap) Len() int           { return len(h) }
+func (h entryHeap) Less(i, j int) bool { return h[i].head.compare(&h[j].head) < 0 }
+func (h entryHeap) Swap(i, j int)      { h[i], h[j] = h[j], h[i] }
+func (h *entryHeap) Push(x any)        { *h = append(*h, x.(*entryReader)) }
+func (h *entryHeap) Pop() any {
+	last := len(*h) - 1
+	x := (*h)[last]
+	*h = (*h)[:last]
+	return x
+}
+
+// OpenEntries opens the runs of a Strings sorter; opt.Memory bounds the block buffers. If there
+// are more runs than fit, they are first merged to longer ones.
+func OpenEntries(ctx context.Context, opt Options, runs []Run) (*Entries, error) {
+	opt.ensureDefaults()
+	e := &Entries{opt: opt}
+	runs, err := e.reduce(ctx, runs)
+	if err == nil {
+		err = e.open(runs)
+	}
+	if err != nil {
+		return nil, errors.Join(err, e.Close())
+	}
+	return e, nil
+}
+
+func (e *Entries) open(runs []Run) error {
+	for _, run := range runs {
+		r, err := openRun(e.opt.FS, run, e.opt.BlockBytes)
+		if err != nil {
+			return err
+		}
+		er := &entryReader{runReader: r}
+		ok, err := er.advance()
+		if err != nil || !ok {
+			if err = errors.Join(err, r.close()); err != nil {
+				return err
+			}
+			continue
+		}
+		e.heap = append(e.heap, er)
+	}
+	heap.Init(&e.heap)
+	return nil
+}
+
+// reduce merges runs until they can be merged at once.
+func (e *Entries) reduce(ctx context.Context, runs []Run) ([]Run, error) {
+	fan := FanIn(e.opt.Memory, e.opt.BlockBytes)
+	for len(runs) > fan {
+		n := min(fan, len(runs)-fan+1)
+		path := fmt.Sprintf("%s-m%d.run", e.opt.Prefix, len(e.made))
+		sub := &Entries{opt: e.opt}
+		err := sub.open(runs[:n])
+		var run Run
+		if err == nil {
+			run, err = sub.writeTo(ctx, e.opt.FS, path)
+		}
+		if err = errors.Join(err, sub.Close()); err != nil {
+			return nil, err
+		}
+		e.made = append(e.made, run)
+		runs = append(append([]Run{}, runs[n:]...), run)
+	}
+	return runs, nil
+}
+
+func (e *Entries) writeTo(ctx context.Context, fs vfs.FS, path string) (Run, error) {
+	w, err := NewRunWriter(fs, path, e.opt.BlockBytes)
+	if err != nil {
+		return Run{}, err
+	}
+	for err == nil {
+		entry, ok, err2 := e.Next(ctx)
+		if err = err2; err != nil || !ok {
+			break
+		}
+		err = w.Add(entry)
+	}
+	run, err2 := w.Finish()
+	return run, errors.Join(err, err2)
+}
+
+// Next returns the next entry; ok is false at the end. Its text is valid until the next call.
+func (e *Entries) Next(ctx context.Context) (entry Entry, ok bool, err error) {
+	if len(e.heap) == 0 {
+		return Entry{}, false, nil
+	}
+	top := e.heap[0]
+	if e.n++; e.n&0xfff == 0 {
+		if err := ctx.Err(); err != nil {
+			return Entry{}, false, err
+		}
+	}
+	if top.size < 0 { // the head was delivered: take the next one
+		more, err := top.advance()
+		if err != nil {
+			return Entry{}, false, err
+		}
+		if more {
+			heap.Fix(&e.heap, 0)
+		} else {
+			heap.Pop(&e.heap)
+			if err := top.close(); err != nil {
+				return Entry{}, false, err
+			}
+		}
+		if len(e.heap) == 0 {
+			return Entry{}, false, nil
+		}
+		top = e.heap[0]
+	}
+	top.block, top.size = top.block[top.size:], -1
+	return top.head, true, nil
+}
+
+// advance decodes the next entry of the run to head.
+func (r *entryReader) advance() (bool, error) {
+	if len(r.block) == 0 {
+		block, err := r.next()
+		if err != nil || block == nil {
+			return false, err
+		}
+		r.block = block
+	}
+	r.head, r.size = decodeEntry(r.block)
+	if r.size == 0 {
+		return false, r.damaged("an entry is cut off")
+	}
+	r.records++
+	return true, nil
+}
+
+// Close closes the runs and removes those that were made on the way. The runs given stay.
+func (e *Entries) Close() error {
+	var errs []error
+	for _, r := range e.heap {
+		errs = append(errs, r.close())
+	}
+	e.heap = nil
+	for _, run := range e.made {
+		errs = append(errs, e.opt.FS.Remove(run.Path))
+	}
+	e.made = nil
+	return errors.Join(errs...)
+}
+
+// RunWriter writes one run of entries that come in order already.
+type RunWriter struct{ w *runWriter }
+
+// NewRunWriter starts a run at path; blockBytes 0 is DefaultBlockBytes.
+func NewRunWriter(fs vfs.FS, path string, blockBytes int) (*RunWriter, error) {
+	if blockBytes == 0 {
+		blockBytes = DefaultBlockBytes
+	}
+	w, err := newRunWriter(fs, path, blockBytes)
+	return &RunWriter{w}, err
+}
+
+// Add appends an entry, which is not before the last.
+func (w *RunWriter) Add(e Entry) error { return w.w.entry(&e) }
+
+// Finish makes the run durable and closes it.
+func (w *RunWriter) Finish() (Run, error) { return w.w.finish() }

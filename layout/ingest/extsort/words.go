@@ -1,0 +1,198 @@
+package extsort
+
+import (
+	"errors"
+	"fmt"
+	"unsafe"
+
+	"gdb/internal/mem"
+
+	"github.com/cockroachdb/pebble/v2/vfs"
+)
+
+// WordsMax is the largest width of a record, in words.
+const WordsMax = 4
+
+// Options configure a sorter.
+type Options struct {
+	FS     vfs.FS
+	Prefix string // of the runs: PREFIX-0.run, PREFIX-1.run, …
+	// Width is the number of words in a record, 1..WordsMax. Strings ignores it.
+	Width int
+	// Key is the number of leading words to sort by; 0 is all of them.
+	Key int
+	// Memory is the size of the arena, in bytes.
+	Memory int64
+	Budget *mem.Budget
+	// BlockBytes is the size of a run's blocks. Default DefaultBlockBytes.
+	BlockBytes int
+}
+
+func (o *Options) ensureDefaults() {
+	if o.BlockBytes == 0 {
+		o.BlockBytes = DefaultBlockBytes
+	}
+	if o.Key == 0 {
+		o.Key = o.Width
+	}
+}
+
+// Words sorts records of Width uint64. A third of the arena is filled while another third is
+// sorted, with the last as scratch, and spilled by a goroutine of its own. It may be used from one
+// goroutine at a time.
+type Words struct {
+	opt      Options
+	arena    *mem.Arena
+	fill     []uint64
+	n        int           // words in fill
+	free     chan []uint64 // the arena's other third, when no spill is under way
+	scratch  []uint64
+	spilling chan struct{} // closed when the spill under way is done
+	runs     []Run
+	err      error // of a spill; read after spilling is closed
+}
+
+// NewWords starts a sorter.
+func NewWords(opt Options) (*Words, error) {
+	opt.ensureDefaults()
+	if opt.Width < 1 || opt.Width > WordsMax {
+		panic("BUG: extsort: width out of range")
+	}
+	third := opt.Memory / 3 / 8 / int64(opt.Width) * int64(opt.Width)
+	third = min(third, int64(opt.Width)<<31) // positions are 32 bits wide
+	if third <= 0 {
+		return nil, fmt.Errorf("extsort: %d bytes are too few to sort in", opt.Memory)
+	}
+	arena, err := mem.NewArena(opt.Budget, "sorting", 3*8*third)
+	if err != nil {
+		return nil, err
+	}
+	w := mem.View[uint64](arena.Bytes())
+	s := &Words{opt: opt, arena: arena, fill: w[:third], scratch: w[2*third : 3*third],
+		free: make(chan []uint64, 1), spilling: make(chan struct{})}
+	s.free <- w[third : 2*third]
+	close(s.spilling)
+	return s, nil
+}
+
+// Add appends records; len(words) is a multiple of the width.
+func (s *Words) Add(words []uint64) error {
+	for len(words) > 0 {
+		n := copy(s.fill[s.n:], words)
+		words = words[n:]
+		if s.n += n; s.n == len(s.fill) {
+			if err := s.spill(); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// Room returns a place to write records to, of at least one record; Wrote says how many words of
+// it were written. It saves the copy of Add.
+func (s *Words) Room() []uint64 { return s.fill[s.n:] }
+
+// Wrote counts n words that were written to Room as added.
+func (s *Words) Wrote(n int) error {
+	if s.n += n; s.n == len(s.fill) {
+		return s.spill()
+	}
+	return nil
+}
+
+// spill hands the filled third to a goroutine that sorts and writes it, and goes on with another.
+func (s *Words) spill() error {
+	<-s.spilling
+	if s.err != nil {
+		return s.err
+	}
+	full, next := s.fill[:s.n], <-s.free
+	path := fmt.Sprintf("%s-%d.run", s.opt.Prefix, len(s.runs))
+	s.runs = append(s.runs, Run{Path: path})
+	at, done := len(s.runs)-1, make(chan struct{})
+	s.spilling = done
+	go func() {
+		defer close(done)
+		run, err := s.writeRun(path, s.sorted(full))
+		s.runs[at], s.err = run, err
+		s.free <- full[:cap(full)]
+	}()
+	s.fill, s.n = next[:len(s.scratch)], 0
+	return nil
+}
+
+func (s *Words) sorted(words []uint64) []uint64 {
+	switch s.opt.Width {
+	case 1:
+		return flat(radixSort(shaped[[1]uint64](words), shaped[[1]uint64](s.scratch), s.opt.Key))
+	case 2:
+		return flat(radixSort(shaped[[2]uint64](words), shaped[[2]uint64](s.scratch), s.opt.Key))
+	case 3:
+		return flat(radixSort(shaped[[3]uint64](words), shaped[[3]uint64](s.scratch), s.opt.Key))
+	}
+	return flat(radixSort(shaped[[4]uint64](words), shaped[[4]uint64](s.scratch), s.opt.Key))
+}
+
+func (s *Words) writeRun(path string, words []uint64) (Run, error) {
+	w, err := newRunWriter(s.opt.FS, path, s.opt.BlockBytes)
+	if err != nil {
+		return Run{}, err
+	}
+	err = w.words(words, s.opt.Width)
+	run, err2 := w.finish()
+	return run, errors.Join(err, err2)
+}
+
+// words appends records.
+func (w *runWriter) words(words []uint64, width int) error {
+	perBlock := max(1, w.limit/8/width) * width * 8 // bytes of whole records in a block
+	w.run.Records += uint64(len(words) / width)
+	for b := mem.BytesOf(words); len(b) > 0; {
+		n := min(perBlock-(len(w.block)-headerBytes), len(b))
+		w.block, b = append(w.block, b[:n]...), b[n:]
+		if len(w.block)-headerBytes == perBlock {
+			if err := w.flush(); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// Finish spills what is left, frees the arena and returns the runs, which are durable.
+func (s *Words) Finish() ([]Run, error) {
+	if s.n > 0 {
+		if err := s.spill(); err != nil {
+			return nil, errors.Join(err, s.Abort())
+		}
+	}
+	<-s.spilling
+	return s.runs, errors.Join(s.err, s.arena.Free())
+}
+
+// Abort waits for the spill under way and frees the arena; the runs stay for the caller to
+// remove. After Finish it does nothing.
+func (s *Words) Abort() error {
+	<-s.spilling
+	return s.arena.Free()
+}
+
+// shaped sees words as records, without copying.
+func shaped[R record](words []uint64) []R {
+	var zero R
+	n := len(words) / len(zero)
+	if n == 0 {
+		return nil
+	}
+	return unsafe.Slice((*R)(unsafe.Pointer(unsafe.SliceData(words))), n)
+}
+
+// flat sees records as words, without copying.
+func flat[R record](recs []R) []uint64 {
+	var zero R
+	if len(recs) == 0 {
+		return nil
+	}
+	return unsafe.Slice((*uint64)(unsafe.Pointer(unsafe.SliceData(recs))), len(recs)*len(zero))
+}
