@@ -1,7 +1,6 @@
 package extsort
 
 import (
-	"container/heap"
 	"context"
 	"errors"
 	"fmt"
@@ -14,29 +13,38 @@ import (
 type Entries struct {
 	opt  Options
 	heap entryHeap
-	made []Run // by reduceEntries, removed by Close
-	n    int
+	made []Run // by reduce, removed by Close
+	n    int   // entries delivered
+	last Entry // the last one delivered, if Distinct
+	any  bool  // last is set
 }
 
 // entryReader reads one run of entries.
 type entryReader struct {
 	*runReader
 	head  Entry
-	size  int // bytes of head in block
+	size  int // bytes of head in block; negative if it was delivered
 	block []byte
 }
 
+// entryHeap has the reader with the least head at 0.
 type entryHeap []*entryReader
 
-func (h entryHeap) Len() int           { return len(h) }
-func (h entryHeap) Less(i, j int) bool { return h[i].head.compare(&h[j].head) < 0 }
-func (h entryHeap) Swap(i, j int)      { h[i], h[j] = h[j], h[i] }
-func (h *entryHeap) Push(x any)        { *h = append(*h, x.(*entryReader)) }
-func (h *entryHeap) Pop() any {
-	last := len(*h) - 1
-	x := (*h)[last]
-	*h = (*h)[:last]
-	return x
+// sink restores the order below i.
+func (h entryHeap) sink(i int) {
+	for {
+		least := i
+		for c := 2*i + 1; c <= 2*i+2 && c < len(h); c++ {
+			if h[c].head.compare(&h[least].head) < 0 {
+				least = c
+			}
+		}
+		if least == i {
+			return
+		}
+		h[i], h[least] = h[least], h[i]
+		i = least
+	}
 }
 
 // OpenEntries opens the runs of a Strings sorter; opt.Memory bounds the block buffers. If there
@@ -70,7 +78,9 @@ func (e *Entries) open(runs []Run) error {
 		}
 		e.heap = append(e.heap, er)
 	}
-	heap.Init(&e.heap)
+	for i := len(e.heap)/2 - 1; i >= 0; i-- {
+		e.heap.sink(i)
+	}
 	return nil
 }
 
@@ -113,35 +123,46 @@ func (e *Entries) writeTo(ctx context.Context, fs vfs.FS, path string) (Run, err
 
 // Next returns the next entry; ok is false at the end. Its text is valid until the next call.
 func (e *Entries) Next(ctx context.Context) (entry Entry, ok bool, err error) {
-	if len(e.heap) == 0 {
-		return Entry{}, false, nil
-	}
-	top := e.heap[0]
 	if e.n++; e.n&0xfff == 0 {
 		if err := ctx.Err(); err != nil {
 			return Entry{}, false, err
 		}
 	}
-	if top.size < 0 { // the head was delivered: take the next one
-		more, err := top.advance()
-		if err != nil {
+	for {
+		if err := e.step(); err != nil || len(e.heap) == 0 {
 			return Entry{}, false, err
 		}
-		if more {
-			heap.Fix(&e.heap, 0)
-		} else {
-			heap.Pop(&e.heap)
-			if err := top.close(); err != nil {
-				return Entry{}, false, err
-			}
+		top := e.heap[0]
+		top.block, top.size = top.block[top.size:], -1
+		if !e.opt.Distinct {
+			return top.head, true, nil
 		}
-		if len(e.heap) == 0 {
-			return Entry{}, false, nil
+		if e.last.same(&top.head) && e.any {
+			continue
 		}
-		top = e.heap[0]
+		e.last = Entry{Key: top.head.Key, Text: append(e.last.Text[:0], top.head.Text...)}
+		e.any = true
+		return top.head, true, nil
 	}
-	top.block, top.size = top.block[top.size:], -1
-	return top.head, true, nil
+}
+
+// step takes the run whose head was delivered to its next entry.
+func (e *Entries) step() error {
+	if len(e.heap) == 0 || e.heap[0].size >= 0 {
+		return nil
+	}
+	top := e.heap[0]
+	more, err := top.advance()
+	if err != nil {
+		return err
+	}
+	if !more {
+		last := len(e.heap) - 1
+		e.heap[0], e.heap = e.heap[last], e.heap[:last]
+		err = top.close()
+	}
+	e.heap.sink(0)
+	return err
 }
 
 // advance decodes the next entry of the run to head.

@@ -84,7 +84,8 @@ func TestStringsSortLikeSlices(t *testing.T) {
 		r := rand.New(rand.NewPCG(rapid.Uint64().Draw(rt, "seed"), 1))
 		keys := rapid.SampledFrom([]uint64{1, 50, 1 << 62}).Draw(rt, "keys")
 		long := rapid.SampledFrom([]int{1, 20, 6000}).Draw(rt, "longest")
-		opt := Options{FS: vfs.NewMem(), Prefix: "t", BlockBytes: 4096, Memory: 64 << 10}
+		opt := Options{FS: vfs.NewMem(), Prefix: "t", BlockBytes: 4096, Memory: 64 << 10,
+			Distinct: rapid.Bool().Draw(rt, "distinct")}
 		s, err := NewStrings(opt)
 		if err != nil {
 			t.Fatal(err)
@@ -106,6 +107,9 @@ func TestStringsSortLikeSlices(t *testing.T) {
 			t.Fatal(err)
 		}
 		slices.SortFunc(want, func(a, b Entry) int { return a.compare(&b) })
+		if opt.Distinct {
+			want = slices.CompactFunc(want, func(a, b Entry) bool { return a.same(&b) })
+		}
 		opt.Memory = batches*batchWords*8 + 2*4096 // a fan-in of two: several levels
 		e, err := OpenEntries(context.Background(), opt, runs)
 		if err != nil {

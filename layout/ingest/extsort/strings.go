@@ -39,6 +39,9 @@ func (e *Entry) compare(o *Entry) int {
 	return 0
 }
 
+// same says whether key and text are equal.
+func (e *Entry) same(o *Entry) bool { return e.Key == o.Key && bytes.Equal(e.Text, o.Text) }
+
 // appendTo encodes the entry as it stands in arenas and runs.
 func (e *Entry) appendTo(b []byte) []byte {
 	b = binary.LittleEndian.AppendUint64(b, e.Key)
@@ -123,11 +126,16 @@ func (s *Strings) spill() error {
 	if err != nil {
 		return err
 	}
-	for _, k := range keys {
+	var last Entry
+	for i, k := range keys {
 		e, _ := decodeEntry(s.text[k[1]:s.used])
+		if s.opt.Distinct && i > 0 && last.same(&e) {
+			continue
+		}
 		if err = w.entry(&e); err != nil {
 			break
 		}
+		last = e
 	}
 	run, err2 := w.finish()
 	s.runs = append(s.runs, run)

@@ -24,6 +24,8 @@ type Options struct {
 	// Memory is the size of the arena, in bytes.
 	Memory int64
 	Budget *mem.Budget
+	// Distinct keeps only the first of the entries with one key and text. Words ignores it.
+	Distinct bool
 	// BlockBytes is the size of a run's blocks. Default DefaultBlockBytes.
 	BlockBytes int
 }
