@@ -2,7 +2,11 @@ package sample
 
 import (
 	"context"
+	"fmt"
 	"testing"
+
+	"gdb/internal/rng"
+	"gdb/kv"
 
 	"gdb/layout"
 	"gdb/sample/sampletest"
@@ -41,4 +45,72 @@ func BenchmarkSample(b *testing.B) {
 	b.ReportMetric(float64(sum)/b.Elapsed().Seconds()/1e6, "Medges/s")
 	b.ReportMetric(float64(sum)/float64(i), "edges/batch")
 	b.ReportMetric(float64(nodes)/float64(i), "nodes/batch")
+}
+
+// arrayRows are rows in memory.
+type arrayRows []float32
+
+func (arrayRows) Meta() kv.RowsMeta { return kv.RowsMeta{Dim: 128} }
+
+func (arrayRows) BytesRead() uint64 { return 0 }
+
+func (r arrayRows) Gather(_ context.Context, nodes []NodeID, at []uint32, out []float32) error {
+	for i, v := range nodes {
+		if at != nil {
+			i = int(at[i])
+		}
+		copy(out[i*128:(i+1)*128], r[int(v)*128:])
+	}
+	return nil
+}
+
+func (r arrayRows) Scan(_ context.Context, first NodeID, n int, out []float32) error {
+	copy(out[:n*128], r[int(first)*128:])
+	return nil
+}
+
+// BenchmarkGather gathers 100 K rows of 512 bytes, uniform over 500 K nodes, of which the caches
+// hold half.
+func BenchmarkGather(b *testing.B) {
+	const nodes, batch = 500_000, 100_000
+	rows, ctx := make(arrayRows, nodes*128), context.Background()
+	var hot []NodeID
+	for v := range NodeID(nodes / 2) {
+		hot = append(hot, v)
+	}
+	for _, policy := range []string{"all", "none", "static", "lru"} {
+		for _, threads := range []int{1, 2} {
+			b.Run(fmt.Sprintf("policy=%s/threads=%d", policy, threads), func(b *testing.B) {
+				var f Features
+				var err error
+				opt := CacheOptions{Bytes: nodes / 2 * 545, Threads: threads}
+				switch policy {
+				case "all":
+					f, err = NewResident(ctx, rows, nodes, threads, nil)
+				case "none":
+					f = NewDirect(rows)
+				case "static":
+					f, err = NewCached(ctx, rows, NewStatic(hot), opt)
+				case "lru":
+					f, err = NewCached(ctx, rows, NewLRU(), opt)
+				}
+				if err != nil {
+					b.Fatal(err)
+				}
+				defer f.Close()
+				ids, out := make([]NodeID, batch), make([]float32, batch*128)
+				stream := rng.NewStream(1)
+				for b.Loop() {
+					for i := range ids {
+						ids[i] = NodeID(stream.Below(nodes))
+					}
+					if err := f.Gather(ctx, ids, out); err != nil {
+						b.Fatal(err)
+					}
+				}
+				b.SetBytes(batch * 512)
+				b.ReportMetric(100*float64(f.Stats().Hits)/float64(f.Stats().Requests), "hit%")
+			})
+		}
+	}
 }

@@ -58,7 +58,7 @@ type lookup struct {
 // NewCached returns features behind a cache that policy rules. rows are closed by their owner.
 func NewCached(ctx context.Context, rows Rows, policy Policy, opt CacheOptions) (Features, error) {
 	f := &cached{rows: rows, dim: rows.Meta().Dim, threads: opt.Threads, bytes: opt.Bytes}
-	slots := cacheSlots(opt.Bytes, f.dim, policy.SlotBytes())
+	slots := CacheRows(opt.Bytes, f.dim, policy.SlotBytes())
 	f.heap = account{budget: opt.Budget, what: "feature cache policy"}
 	if err := f.heap.add(int64(slots) * int64(policy.SlotBytes())); err != nil {
 		return nil, err
@@ -81,10 +81,10 @@ func NewCached(ctx context.Context, rows Rows, policy Policy, opt CacheOptions) 
 	return f, nil
 }
 
-// cacheSlots is the largest number of rows that fit in bytes with their index, whose size is a
-// power of two.
-func cacheSlots(bytes int64, dim, policyBytes int) int {
-	row, best := int64(4*dim+4+policyBytes), int64(0)
+// CacheRows is how many rows a cache of so many bytes holds, with their index, whose size is a
+// power of two. slotBytes is what the policy takes for each.
+func CacheRows(bytes int64, dim, slotBytes int) int {
+	row, best := int64(4*dim+4+slotBytes), int64(0)
 	for entries := int64(2); 8*entries < bytes && entries <= 1<<32; entries *= 2 {
 		best = max(best, min(entries/2, (bytes-8*entries)/row))
 	}
@@ -174,14 +174,27 @@ func (f *cached) copyHits(l *lookup, out []float32) {
 	})
 }
 
-// insert offers the rows that were read to the policy. A row that another gather brought in
-// meanwhile is left alone.
+// insert offers the rows that were read to the policy, and copies those that stay. A row that
+// another gather brought in meanwhile is left alone.
 func (f *cached) insert(l *lookup, out []float32) {
 	f.content.Lock()
 	defer f.content.Unlock()
+	f.place(l)
+	n := len(l.slots)
+	parallel(n, f.threads, int64(n*f.dim*4), func(first, end int) {
+		d := uint64(f.dim)
+		for i := first; i < end; i++ {
+			to, from := uint64(l.slots[i])*d, uint64(l.to[i])*d
+			copy(f.values[to:to+d], out[from:from+d])
+		}
+	})
+}
+
+// place gives slots to what missed, and leaves in l the slots to fill and the rows that go there.
+func (f *cached) place(l *lookup) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	d := uint64(f.dim)
+	l.slots, l.to = l.slots[:0], l.to[:0]
 	for i, v := range l.missed {
 		if _, ok := f.mu.index.find(v); ok {
 			continue
@@ -200,9 +213,16 @@ func (f *cached) insert(l *lookup, out []float32) {
 		}
 		f.mu.index.put(v, s)
 		f.mu.held[s] = v
-		from := uint64(l.at[i]) * d
-		copy(f.values[uint64(s)*d:uint64(s+1)*d], out[from:from+d])
+		l.slots, l.to = append(l.slots, s), append(l.to, uint32(i))
 	}
+	n := 0
+	for k, s := range l.slots { // in a small cache a row may be evicted at once
+		if i := l.to[k]; f.mu.held[s] == l.missed[i] {
+			l.slots[n], l.to[n] = s, l.at[i]
+			n++
+		}
+	}
+	l.slots, l.to = l.slots[:n], l.to[:n]
 }
 
 // Stats counts rows.

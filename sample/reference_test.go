@@ -137,6 +137,28 @@ func verifyDense(d *Dense, fanout []int, list func(NodeID) []NodeID) error {
 			}
 		}
 	}
+	return verifyLayers(d)
+}
+
+// verifyLayers checks the views of all layers.
+func verifyLayers(d *Dense) error {
+	for l := range d.Layers() {
+		v := d.LayerView(l, nil, nil)
+		if v.Base != d.NodeIDOffsets[l] || v.Base+v.In != uint32(len(d.NodeIDs)) ||
+			v.Base+v.Skip != d.NodeIDOffsets[l+1] || v.Skip+v.Out != v.In ||
+			len(v.Off) != int(v.Out)+1 || len(v.Idx) != int(v.Off[v.Out]) {
+			return fmt.Errorf("layer %d: %+v", l, v)
+		}
+		row := v.Base + v.Skip - d.NodeIDOffsets[1]
+		for i := range v.Out {
+			nbrs := d.Nbrs[d.NbrOffsets[row+i]:d.NbrOffsets[row+i+1]]
+			for j, x := range v.Idx[v.Off[i]:v.Off[i+1]] {
+				if x >= v.In || d.NodeIDs[v.Base+x] != nbrs[j] {
+					return fmt.Errorf("layer %d: neighbor %d of output %d is wrong", l, j, i)
+				}
+			}
+		}
+	}
 	return nil
 }
 
