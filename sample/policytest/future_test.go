@@ -1,0 +1,83 @@
+package policytest
+
+import (
+	"context"
+	"testing"
+
+	"gdb/sample"
+	"gdb/sample/sampletest"
+)
+
+// belady knows all gathers to come: it counts Begin calls and evicts the row that is needed last,
+// or does not keep the new one. It is here to show that the interface has room for such policies.
+type belady struct {
+	future [][]sample.NodeID
+	now    int
+	held   []sample.NodeID
+	used   uint32
+}
+
+func (b *belady) Name() string                               { return "belady" }
+func (b *belady) SlotBytes() int                             { return 0 }
+func (b *belady) Start(held []sample.NodeID) []sample.NodeID { b.held = held; return nil }
+func (b *belady) Begin([]sample.NodeID)                      { b.now++ }
+func (b *belady) Hits([]uint32)                              {}
+
+// next is when a node is needed after the gather under way.
+func (b *belady) next(v sample.NodeID) int {
+	for g := b.now; g < len(b.future); g++ {
+		for _, u := range b.future[g] {
+			if u == v {
+				return g
+			}
+		}
+	}
+	return len(b.future)
+}
+
+func (b *belady) Place(v sample.NodeID) (uint32, bool) {
+	if int(b.used) < len(b.held) {
+		b.used++
+		return b.used - 1, true
+	}
+	last, slot := b.next(v), -1
+	for s, u := range b.held {
+		if n := b.next(u); n > last {
+			last, slot = n, s
+		}
+	}
+	return uint32(max(slot, 0)), slot >= 0
+}
+
+func TestPolicyThatKnowsTheFuture(t *testing.T) {
+	const gathers, size, bytes = 120, 30, 1500
+	var future [][]sample.NodeID
+	for g := range uint64(gathers) {
+		future = append(future, trace(g, size))
+	}
+	Run(t, func() sample.Policy { return &belady{} }, nil)
+	misses := map[string]uint64{}
+	for _, p := range []sample.Policy{sample.NewLRU(), &belady{future: future}} {
+		// With no SlotBytes belady gets a few slots more; give it the bytes of as many as LRU.
+		size := int64(bytes)
+		for sample.CacheRows(size, dim, p.SlotBytes()) > sample.CacheRows(bytes, dim, 8) {
+			size--
+		}
+		f := mustCache(t, &sampletest.Rows{Count: nodes, Dim: dim}, p, size, nil)
+		for _, ids := range future {
+			if err := f.Gather(context.Background(), ids,
+				make([]float32, len(ids)*dim)); err != nil {
+				t.Fatal(err)
+			}
+		}
+		s := f.Stats()
+		misses[s.Policy] = s.Requests - s.Hits
+		if err := f.Close(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	t.Log(misses)
+	if misses["belady"]*10 > misses["lru"]*8 {
+		t.Errorf("misses %v: knowing the future saves too little", misses)
+	}
+}
