@@ -106,7 +106,7 @@ func (d *thinDevice) read(r *Request) error {
 
 // Info says which backend this is.
 func (d *thinDevice) Info() Info {
-	return Info{Backend: Buffered, QueueDepth: d.opt.QueueDepth, Why: "reads through the file system"}
+	return Info{Backend: Buffered, QueueDepth: d.opt.QueueDepth, Why: "through the file system"}
 }
 
 // Stats returns the counters.
