@@ -1,7 +1,13 @@
 package kv
 
 import (
+	"bytes"
 	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
 	"time"
 
 	"github.com/RoaringBitmap/roaring/v2"
@@ -14,57 +20,247 @@ const LockWait = 5 * time.Second
 // Catalog is the metadata of one store. It holds no lock and no open file between calls, and may
 // be used from any goroutine and by several processes at once.
 type Catalog struct {
-	fs  vfs.FS
-	dir string
+	fs       vfs.FS
+	dir      string
+	patience time.Duration // LockWait; shorter in tests
 }
 
 // NewCatalog names the catalog in dir; it does no I/O.
-func NewCatalog(fs vfs.FS, dir string) *Catalog { return &Catalog{fs: fs, dir: dir} }
+func NewCatalog(fs vfs.FS, dir string) *Catalog {
+	return &Catalog{fs: fs, dir: dir, patience: LockWait}
+}
+
+// setHead is the head record of a set.
+type setHead struct {
+	Chunks uint32 // parts, of chunkBytes each but the last
+	Bytes  uint64 // in all
+	Count  uint64 // members
+}
 
 // Create makes the catalog with its first and only data transaction: the metadata and the sets,
-// synced. It is the act that makes a store exist.
+// synced. It is the act that makes a store exist. ErrExists if there is a catalog; what an
+// unfinished Create left is replaced. Memory besides the arguments: a few MiB.
 func (c *Catalog) Create(ctx context.Context, m *Meta, sets map[string]*roaring.Bitmap) error {
-	panic("BUG: kv: Create is missing")
+	if m.Format != FormatVersion {
+		return fmt.Errorf("kv: create %s: %w: version %d, this gdb writes %d", c.dir, ErrFormat,
+			m.Format, FormatVersion)
+	}
+	if err := c.fs.MkdirAll(c.dir, 0o755); err != nil {
+		return fmt.Errorf("kv: create %s: %w", c.dir, err)
+	}
+	if err := syncDir(c.fs, c.fs.PathDir(c.dir)); err != nil {
+		return fmt.Errorf("kv: create %s: %w", c.dir, err)
+	}
+	l, err := c.lock(ctx)
+	if err != nil {
+		return err
+	}
+	_, err = c.readSeal()
+	switch {
+	case err == nil:
+		err = fmt.Errorf("kv: create %s: %w", c.dir, ErrExists)
+	case errors.Is(err, ErrNoStore):
+		err = c.transact(ctx, &seal{uuid: m.UUID}, func(w writer) error {
+			return w.create(m, sets)
+		})
+	}
+	return errors.Join(err, l.Close())
+}
+
+// create puts the first records. Sets go to files of their own, behind those of small records.
+func (w writer) create(m *Meta, sets map[string]*roaring.Bitmap) error {
+	b, err := marshal(*m)
+	if err != nil {
+		return err
+	}
+	if err := w.put([]byte(keyMeta), b); err != nil {
+		return err
+	}
+	if err := w.flush(); err != nil {
+		return err
+	}
+	names := make([]string, 0, len(sets))
+	for name := range sets {
+		names = append(names, name)
+	}
+	slices.Sort(names)
+	for _, name := range names {
+		if err := w.putSet(name, sets[name]); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// putSet writes a set in the portable roaring format, in parts.
+func (w writer) putSet(name string, set *roaring.Bitmap) error {
+	if err := checkName("set", name); err != nil {
+		return err
+	}
+	parts := &chunkWriter{w: w, name: name}
+	if _, err := set.WriteTo(parts); err != nil {
+		return fmt.Errorf("kv: write set %q: %w", name, err)
+	}
+	if err := parts.flush(); err != nil {
+		return err
+	}
+	b, err := marshal(setHead{parts.n, parts.size, set.GetCardinality()})
+	if err != nil {
+		return err
+	}
+	return w.put([]byte(keySet+name), b)
 }
 
 // Meta loads the metadata. ErrNoStore if there is no catalog, ErrDamaged if its bytes are wrong.
-func (c *Catalog) Meta(ctx context.Context) (*Meta, error) { panic("BUG: kv: Meta is missing") }
+func (c *Catalog) Meta(ctx context.Context) (*Meta, error) {
+	var m *Meta
+	err := c.view(ctx, func(r reader) (err error) {
+		m, err = r.meta()
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	return m, nil
+}
+
+func (r reader) meta() (*Meta, error) {
+	m := &Meta{}
+	err := r.get([]byte(keyMeta), func(b []byte) error {
+		format := struct{ Format int }{}
+		if err := json.Unmarshal(b, &format); err != nil {
+			return damagedFile(r.c.rel(""), "metadata: %v", err)
+		}
+		if format.Format != FormatVersion {
+			return fmt.Errorf("kv: %s: %w: version %d, this gdb reads %d", r.c.dir, ErrFormat,
+				format.Format, FormatVersion)
+		}
+		if err := unmarshal(b, m); err != nil {
+			return damagedFile(r.c.rel(""), "metadata: %v", err)
+		}
+		return nil
+	})
+	if errors.Is(err, ErrNotFound) {
+		return nil, damagedFile(r.c.rel(""), "the metadata is missing")
+	}
+	if err == nil && m.UUID != r.s.uuid {
+		return nil, damagedFile(r.c.rel(sealName), "it is of store %s, the metadata of %s", r.s.uuid,
+			m.UUID)
+	}
+	return m, err
+}
 
 // Set loads a stored set by name.
 func (c *Catalog) Set(ctx context.Context, name string) (*roaring.Bitmap, error) {
-	panic("BUG: kv: Set is missing")
+	var set *roaring.Bitmap
+	err := c.view(ctx, func(r reader) (err error) {
+		set, err = r.set(name)
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	return set, nil
+}
+
+func (r reader) set(name string) (*roaring.Bitmap, error) {
+	head := setHead{}
+	err := r.get([]byte(keySet+name), func(b []byte) error {
+		if err := unmarshal(b, &head); err != nil {
+			return damagedFile(r.c.rel(""), "head of set %q: %v", name, err)
+		}
+		return nil
+	})
+	if errors.Is(err, ErrNotFound) {
+		return nil, fmt.Errorf("kv: set %q: %w", name, err)
+	}
+	if err != nil {
+		return nil, err
+	}
+	parts := &chunkReader{r: r, name: name, n: head.Chunks}
+	set := roaring.New()
+	n, err := set.ReadFrom(parts)
+	if err == nil {
+		err = set.Validate()
+	}
+	if err == nil && (uint64(n) != head.Bytes || set.GetCardinality() != head.Count) {
+		err = fmt.Errorf("%d members in %d bytes, want %d in %d", set.GetCardinality(), n, head.Count,
+			head.Bytes)
+	}
+	if err == nil {
+		if _, end := parts.Read(make([]byte, 1)); end != io.EOF {
+			err = fmt.Errorf("bytes follow its end (%w)", end)
+		}
+	}
+	if errors.Is(err, ErrDamaged) || err == nil {
+		return set, err
+	}
+	return nil, damagedFile(r.c.rel(""), "set %q: %v", name, err)
 }
 
 // Sets lists the names of the stored sets.
-func (c *Catalog) Sets(ctx context.Context) ([]string, error) { panic("BUG: kv: Sets is missing") }
+func (c *Catalog) Sets(ctx context.Context) ([]string, error) {
+	var names []string
+	err := c.view(ctx, func(r reader) error {
+		return r.each(keySet, func(name string, _ []byte) error {
+			names = append(names, name)
+			return nil
+		})
+	})
+	return names, err
+}
 
 // PutRun writes the record of a run, replacing one of the same name.
-func (c *Catalog) PutRun(ctx context.Context, r RunMeta) error {
-	panic("BUG: kv: PutRun is missing")
+func (c *Catalog) PutRun(ctx context.Context, m RunMeta) error {
+	if err := checkName("run", m.Name); err != nil {
+		return err
+	}
+	b, err := marshal(runRecord{m, number(m.Best), number(m.Test)})
+	if err != nil {
+		return err
+	}
+	return c.update(ctx, func(w writer) error { return w.put([]byte(keyRun+m.Name), b) })
 }
 
 // Runs lists the runs by name.
-func (c *Catalog) Runs(ctx context.Context) ([]RunMeta, error) { panic("BUG: kv: Runs is missing") }
+func (c *Catalog) Runs(ctx context.Context) ([]RunMeta, error) {
+	var runs []RunMeta
+	err := c.view(ctx, func(r reader) error {
+		return r.each(keyRun, func(name string, b []byte) error {
+			m := runRecord{}
+			if err := unmarshal(b, &m); err != nil {
+				return damagedFile(r.c.rel(""), "run %q: %v", name, err)
+			}
+			m.RunMeta.Best, m.RunMeta.Test = float64(m.Best), float64(m.Test)
+			runs = append(runs, m.RunMeta)
+			return nil
+		})
+	})
+	return runs, err
+}
 
 // PutProfile keeps a measured profile (JSON) under a name, such as a device's.
-func (c *Catalog) PutProfile(ctx context.Context, name string, json []byte) error {
-	panic("BUG: kv: PutProfile is missing")
+func (c *Catalog) PutProfile(ctx context.Context, name string, profile []byte) error {
+	if !json.Valid(profile) {
+		return fmt.Errorf("kv: profile %q is not JSON", name)
+	}
+	if err := checkName("profile", name); err != nil {
+		return err
+	}
+	return c.update(ctx, func(w writer) error { return w.put([]byte(keyProfile+name), profile) })
 }
 
 // Profile loads a profile, or ErrNotFound.
 func (c *Catalog) Profile(ctx context.Context, name string) ([]byte, error) {
-	panic("BUG: kv: Profile is missing")
-}
-
-// Finding is one damaged place that a check found.
-type Finding struct {
-	Path   string // relative to the store
-	Block  int64  // block or page number, -1 if the whole file
-	Offset int64  // in bytes, -1 if unknown
-	What   string // what is wrong: expectation and what was read
-}
-
-// Verify reads every byte of the catalog and reports what is damaged.
-func (c *Catalog) Verify(ctx context.Context) ([]Finding, error) {
-	panic("BUG: kv: Verify is missing")
+	var profile []byte
+	err := c.view(ctx, func(r reader) error {
+		return r.get([]byte(keyProfile+name), func(b []byte) error {
+			profile = bytes.Clone(b)
+			return nil
+		})
+	})
+	if errors.Is(err, ErrNotFound) {
+		return nil, fmt.Errorf("kv: profile %q: %w", name, err)
+	}
+	return profile, err
 }

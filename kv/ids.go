@@ -2,6 +2,9 @@ package kv
 
 import (
 	"context"
+	"errors"
+	"fmt"
+	"strconv"
 
 	"gdb/blockdev"
 
@@ -17,56 +20,93 @@ type IDs interface {
 	Close() error
 }
 
-// OpenIDs opens the id dictionary of a store: for dense ids no file is read.
+// IDStats is implemented by IDs that read a dictionary.
+type IDStats interface {
+	// BlocksRead is the number of dictionary blocks read for lookups so far.
+	BlocksRead() uint64
+}
+
+// OpenIDs opens the id dictionary of a store: for dense ids no file is read. The index of both
+// files is kept in memory: 8 bytes per forward and 4 per reverse block, about 0.06 bytes per node
+// with ids of 10 bytes.
 func OpenIDs(ctx context.Context, dev blockdev.Device, fs vfs.FS, dir string,
 	m *Meta) (IDs, error) {
-	panic("BUG: kv: OpenIDs is missing")
+	switch m.IDs.Kind {
+	case IDsDense:
+		return denseIDs{nodes: m.Nodes}, nil
+	case IDsInteger, IDsString:
+	default:
+		return nil, fmt.Errorf("kv: open ids: %w: kind of ids %q", ErrFormat, m.IDs.Kind)
+	}
+	forward, err := openForward(ctx, dev, fs, dir, m)
+	if err != nil {
+		return nil, err
+	}
+	reverse, err := openReverse(ctx, dev, fs, dir, m)
+	if err != nil {
+		return nil, errors.Join(err, forward.f.file.Close())
+	}
+	return &dictionary{forward: forward, reverse: reverse}, nil
 }
 
-// HashID is the hash by which the forward dictionary is sorted. Two ids with one hash are both
-// kept: a lookup compares the strings.
-func HashID(seed uint64, external []byte) uint64 { panic("BUG: kv: HashID is missing") }
+// denseIDs are the ids of a store whose external ids are its node ids.
+type denseIDs struct{ nodes uint64 }
 
-// ForwardWriter writes the external-to-internal file from entries in ascending order of (hash,
-// external id). Memory: one block, and 8 bytes per block for the index.
-type ForwardWriter struct{}
-
-// NewForwardWriter starts ids/forward.ids at path, for the store uuid and hash seed.
-func NewForwardWriter(fs vfs.FS, path string, uuid UUID, seed uint64) (*ForwardWriter, error) {
-	panic("BUG: kv: NewForwardWriter is missing")
+// Internal takes canonical decimal numbers only, so that each node has one name: not "007".
+func (d denseIDs) Internal(_ context.Context, external string) (NodeID, error) {
+	v, err := strconv.ParseUint(external, 10, 64)
+	if err != nil || v >= d.nodes || strconv.FormatUint(v, 10) != external {
+		return 0, fmt.Errorf("kv: id %.100q: %w: ids are 0 to %d", external, ErrNotFound,
+			max(d.nodes, 1)-1)
+	}
+	return NodeID(v), nil
 }
 
-// Add appends one entry.
-func (w *ForwardWriter) Add(hash uint64, external []byte, id NodeID) error {
-	panic("BUG: kv: Add is missing")
+func (d denseIDs) External(_ context.Context, nodes []NodeID, dst []string) ([]string, error) {
+	if err := checkRange(nodes, d.nodes); err != nil {
+		return dst, err
+	}
+	for _, id := range nodes {
+		dst = append(dst, strconv.FormatUint(uint64(id), 10))
+	}
+	return dst, nil
 }
 
-// Finish writes the index, syncs and closes, and returns the record of the file.
-func (w *ForwardWriter) Finish() (FileMeta, error) { panic("BUG: kv: Finish is missing") }
+func (denseIDs) Close() error { return nil }
 
-// Abort closes the file without finishing it.
-func (w *ForwardWriter) Abort() error { panic("BUG: kv: Abort is missing") }
-
-// ReverseWriter writes the internal-to-external file: the external id of node 0, 1, 2, ….
-type ReverseWriter struct{}
-
-// NewReverseWriter starts ids/reverse.ids at path.
-func NewReverseWriter(fs vfs.FS, path string, uuid UUID) (*ReverseWriter, error) {
-	panic("BUG: kv: NewReverseWriter is missing")
+// checkRange finds nodes that a store of that many nodes does not have.
+func checkRange(nodes []NodeID, count uint64) error {
+	for _, id := range nodes {
+		if uint64(id) >= count {
+			return fmt.Errorf("kv: node %d: %w: the store has %d nodes", id, ErrNotFound, count)
+		}
+	}
+	return nil
 }
 
-// Add appends the external id of the next node.
-func (w *ReverseWriter) Add(external []byte) error { panic("BUG: kv: Add is missing") }
+// dictionary is the pair of files of a store whose ids are not dense.
+type dictionary struct {
+	forward *forwardFile
+	reverse *reverseFile
+}
 
-// Finish writes the index, syncs and closes, and returns the record of the file.
-func (w *ReverseWriter) Finish() (FileMeta, error) { panic("BUG: kv: Finish is missing") }
+func (d *dictionary) Internal(ctx context.Context, external string) (NodeID, error) {
+	return d.forward.lookup(ctx, external)
+}
 
-// Abort closes the file without finishing it.
-func (w *ReverseWriter) Abort() error { panic("BUG: kv: Abort is missing") }
+func (d *dictionary) External(ctx context.Context, nodes []NodeID,
+	dst []string) ([]string, error) {
+	return d.reverse.lookup(ctx, nodes, dst)
+}
 
-// VerifyIDs checks every block of the dictionary files, and with full also that each external id
-// of one file leads back in the other.
-func VerifyIDs(ctx context.Context, dev blockdev.Device, fs vfs.FS, dir string, m *Meta,
-	full bool) ([]Finding, error) {
-	panic("BUG: kv: VerifyIDs is missing")
+// BlocksRead implements IDStats.
+func (d *dictionary) BlocksRead() uint64 {
+	return d.forward.f.reads.Load() + d.reverse.f.reads.Load()
+}
+
+func (d *dictionary) Close() error {
+	if err := errors.Join(d.forward.f.file.Close(), d.reverse.f.file.Close()); err != nil {
+		return fmt.Errorf("kv: close ids: %w", err)
+	}
+	return nil
 }

@@ -13,6 +13,8 @@ var (
 	ErrNotFound = errors.New("not found")
 	// ErrNoStore says that the directory holds no catalog: it is not a store.
 	ErrNoStore = errors.New("not a gdb store")
+	// ErrExists says that a catalog is there already.
+	ErrExists = errors.New("a store is here already")
 	// ErrBusy says that another process held the catalog for all of LockWait.
 	ErrBusy = errors.New("catalog is busy")
 	// ErrDamaged says that catalog or dictionary bytes are not those that were written.

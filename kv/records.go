@@ -2,6 +2,7 @@ package kv
 
 import (
 	"encoding/hex"
+	"fmt"
 	"time"
 )
 
@@ -16,6 +17,20 @@ type UUID [16]byte
 
 // String writes the UUID in lower-case hexadecimal.
 func (u UUID) String() string { return hex.EncodeToString(u[:]) }
+
+// MarshalText writes the UUID as String does.
+func (u UUID) MarshalText() ([]byte, error) { return []byte(u.String()), nil }
+
+// UnmarshalText reads what MarshalText writes.
+func (u *UUID) UnmarshalText(b []byte) error {
+	if len(b) != 2*len(u) {
+		return fmt.Errorf("kv: UUID %q: want %d hexadecimal digits", b, 2*len(u))
+	}
+	if _, err := hex.Decode(u[:], b); err != nil {
+		return fmt.Errorf("kv: UUID %q: %w", b, err)
+	}
+	return nil
+}
 
 // Meta is all that the catalog knows of a store except its sets: loaded whole, O(files +
 // partitions) bytes, whatever the size of the graph.

@@ -1,0 +1,304 @@
+package kv
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"reflect"
+	"sync"
+	"testing"
+	"time"
+
+	"gdb/internal/rng"
+
+	"github.com/RoaringBitmap/roaring/v2"
+	"github.com/cockroachdb/pebble/v2/vfs"
+)
+
+// testMeta returns metadata in which every kind of field is set.
+func testMeta() *Meta {
+	return &Meta{
+		Format: FormatVersion, UUID: UUID{1, 2, 3, 15: 255}, CreatedBy: "gdb 0.1.0",
+		Created: time.Date(2026, 3, 4, 5, 6, 7, 890, time.UTC),
+		Nodes:   1000, Edges: 1 << 40, Undirected: true, Directions: []string{"in", "out"},
+		BlockBytes: 4096, EdgeTypes: []string{"cites", "écrit", "raw\xff\xfe", "\U0010FF42"},
+		Weighted: true, Timestamped: true,
+		IDs:      IDsMeta{Kind: IDsString, HashSeed: math.MaxUint64},
+		Features: []RowsMeta{{Name: "x", Path: "features/x.rows", DType: "f16", Dim: 7}},
+		Labels: &LabelsMeta{Kind: "class", Rows: RowsMeta{Name: "labels"},
+			Classes: []string{"a", "caf\xe9", "caf\xe8"}, ClassCounts: []uint64{1, 2, 3}, Labeled: 6},
+		Splits:      []SplitMeta{{"train", 3}, {"val@0", 0}},
+		SplitColumn: -1, Partitioner: "none", Partitions: []Partition{{0, 1000, 1 << 40}},
+		Stats:  GraphStats{InHist: []uint64{1, 2}, InMax: 9, TypeCounts: []uint64{5}},
+		Source: SourceMeta{Format: "csv", Paths: []string{"a.csv"}, Args: []string{"--undirected"}},
+		Files:  []FileMeta{{Path: "topology/in.csc", Kind: "CSCT", Size: 8192, Checksum: 7}},
+	}
+}
+
+func testSets() map[string]*roaring.Bitmap {
+	return map[string]*roaring.Bitmap{
+		"train": roaring.BitmapOf(1, 5, 1<<32-1),
+		"val@0": roaring.New(),
+	}
+}
+
+// testCatalog returns a catalog on fs that does not wait long for a lock.
+func testCatalog(fs vfs.FS) *Catalog {
+	c := NewCatalog(fs, "store/catalog")
+	c.patience = 50 * time.Millisecond
+	return c
+}
+
+func mustCreate(t *testing.T, fs vfs.FS) *Catalog {
+	t.Helper()
+	c := testCatalog(fs)
+	if err := c.Create(t.Context(), testMeta(), testSets()); err != nil {
+		t.Fatal(err)
+	}
+	return c
+}
+
+func must[T any](v T, err error) func(t *testing.T) T {
+	return func(t *testing.T) T {
+		t.Helper()
+		if err != nil {
+			t.Fatal(err)
+		}
+		return v
+	}
+}
+
+func TestCatalogRoundTrip(t *testing.T) {
+	disk := NewCatalog(vfs.Default, t.TempDir()+"/catalog")
+	for name, c := range map[string]*Catalog{"memory": testCatalog(vfs.NewMem()), "disk": disk} {
+		t.Run(name, func(t *testing.T) {
+			ctx := t.Context()
+			if err := c.Create(ctx, testMeta(), testSets()); err != nil {
+				t.Fatal(err)
+			}
+			if got := must(c.Meta(ctx))(t); !reflect.DeepEqual(got, testMeta()) {
+				t.Errorf("metadata is\n%+v, want\n%+v", got, testMeta())
+			}
+			if got := must(c.Sets(ctx))(t); !reflect.DeepEqual(got, []string{"train", "val@0"}) {
+				t.Errorf("sets %q", got)
+			}
+			for name, want := range testSets() {
+				if got := must(c.Set(ctx, name))(t); !got.Equals(want) {
+					t.Errorf("set %s is %v, want %v", name, got, want)
+				}
+			}
+			if got := must(c.Verify(ctx))(t); len(got) > 0 {
+				t.Errorf("findings in a whole catalog: %v", got)
+			}
+		})
+	}
+}
+
+func TestCatalogRuns(t *testing.T) {
+	ctx, c := t.Context(), mustCreate(t, vfs.NewMem())
+	if runs := must(c.Runs(ctx))(t); len(runs) != 0 {
+		t.Errorf("a new catalog has runs: %v", runs)
+	}
+	want := []RunMeta{
+		{Name: "r0001", Status: "done", Epochs: 3, Best: 0.5, Test: math.Inf(-1), Metric: "accuracy",
+			Created: time.Unix(5, 6).UTC(), Updated: time.Unix(7, 8).UTC()},
+		{Name: "r\xff", Best: math.NaN()},
+	}
+	for _, r := range []RunMeta{want[1], {Name: "r0001", Status: "running"}, want[0]} {
+		if err := c.PutRun(ctx, r); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if got := must(c.Runs(ctx))(t); fmt.Sprint(got) != fmt.Sprint(want) {
+		t.Errorf("runs\n%v, want\n%v", got, want)
+	}
+	if err := c.PutRun(ctx, RunMeta{}); err == nil {
+		t.Error("a run without a name was taken")
+	}
+}
+
+func TestCatalogProfiles(t *testing.T) {
+	ctx, c := t.Context(), mustCreate(t, vfs.NewMem())
+	if _, err := c.Profile(ctx, "disk"); !errors.Is(err, ErrNotFound) {
+		t.Errorf("missing profile: %v, want ErrNotFound", err)
+	}
+	for _, text := range []string{`{"iops": 1}`, `{"iops": 2}`} {
+		if err := c.PutProfile(ctx, "disk", []byte(text)); err != nil {
+			t.Fatal(err)
+		}
+		if got := must(c.Profile(ctx, "disk"))(t); string(got) != text {
+			t.Errorf("profile %s, want %s", got, text)
+		}
+	}
+	if err := c.PutProfile(ctx, "disk", []byte("{")); err == nil {
+		t.Error("a profile that is not JSON was taken")
+	}
+}
+
+func TestCatalogMissing(t *testing.T) {
+	dir := t.TempDir()
+	if err := vfs.Default.MkdirAll(dir+"/empty", 0o755); err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{"empty", "none"} {
+		c, ctx := NewCatalog(vfs.Default, dir+"/"+name), t.Context()
+		_, meta := c.Meta(ctx)
+		_, set := c.Set(ctx, "train")
+		_, sets := c.Sets(ctx)
+		_, runs := c.Runs(ctx)
+		_, profile := c.Profile(ctx, "p")
+		_, verify := c.Verify(ctx)
+		for i, err := range []error{meta, set, sets, runs, profile, verify,
+			c.PutRun(ctx, RunMeta{Name: "r"}), c.PutProfile(ctx, "p", []byte("1"))} {
+			if !errors.Is(err, ErrNoStore) {
+				t.Errorf("%s, call %d: %v, want ErrNoStore", name, i, err)
+			}
+		}
+	}
+	if names := must(vfs.Default.List(dir))(t); len(names) != 1 {
+		t.Errorf("opening what is no store left %q", names)
+	}
+	if names := must(vfs.Default.List(dir + "/empty"))(t); len(names) != 0 {
+		t.Errorf("opening an empty directory left %q", names)
+	}
+}
+
+func TestCatalogCreateTwice(t *testing.T) {
+	c := mustCreate(t, vfs.NewMem())
+	if err := c.Create(t.Context(), testMeta(), nil); !errors.Is(err, ErrExists) {
+		t.Errorf("second Create: %v, want ErrExists", err)
+	}
+	if got := must(c.Sets(t.Context()))(t); len(got) != 2 {
+		t.Errorf("the first catalog's sets are now %q", got)
+	}
+}
+
+func TestCatalogFormat(t *testing.T) {
+	m := testMeta()
+	m.Format = FormatVersion + 1
+	c := testCatalog(vfs.NewMem())
+	if err := c.Create(t.Context(), m, nil); !errors.Is(err, ErrFormat) {
+		t.Errorf("create with another format: %v, want ErrFormat", err)
+	}
+	c = mustCreate(t, vfs.NewMem())
+	err := c.update(t.Context(), func(w writer) error {
+		return w.put([]byte(keyMeta), []byte(`{"Format": 99, "Nodes": "of another type"}`))
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := c.Meta(t.Context()); !errors.Is(err, ErrFormat) || errors.Is(err, ErrDamaged) {
+		t.Errorf("open a store of format 99: %v, want ErrFormat", err)
+	}
+}
+
+func TestCatalogBusy(t *testing.T) {
+	for name, fs := range map[string]vfs.FS{"memory": vfs.NewMem(), "disk": vfs.Default} {
+		t.Run(name, func(t *testing.T) {
+			c := NewCatalog(fs, t.TempDir()+"/catalog")
+			c.patience = 20 * time.Millisecond
+			if err := c.Create(t.Context(), testMeta(), nil); err != nil {
+				t.Fatal(err)
+			}
+			l, err := c.lock(t.Context())
+			if err != nil {
+				t.Fatal(err)
+			}
+			if _, err := c.Meta(t.Context()); !errors.Is(err, ErrBusy) {
+				t.Errorf("Meta of a locked catalog: %v, want ErrBusy", err)
+			}
+			if err := c.PutRun(t.Context(), RunMeta{Name: "r"}); !errors.Is(err, ErrBusy) {
+				t.Errorf("PutRun of a locked catalog: %v, want ErrBusy", err)
+			}
+			ctx, cancel := context.WithCancel(t.Context())
+			cancel()
+			if _, err := c.Meta(ctx); !errors.Is(err, context.Canceled) {
+				t.Errorf("Meta with a cancelled context: %v", err)
+			}
+			if err := l.Close(); err != nil {
+				t.Fatal(err)
+			}
+			if _, err := c.Meta(t.Context()); err != nil {
+				t.Errorf("Meta after the lock was given back: %v", err)
+			}
+		})
+	}
+}
+
+// TestCatalogConcurrent has readers and writers wait for each other.
+func TestCatalogConcurrent(t *testing.T) {
+	c := mustCreate(t, vfs.NewMem())
+	c.patience = LockWait
+	const writers, each = 4, 5
+	var wg sync.WaitGroup
+	for i := range writers {
+		wg.Go(func() {
+			for k := range each {
+				if err := c.PutRun(t.Context(), RunMeta{Name: fmt.Sprint(i), Epochs: k}); err != nil {
+					t.Error(err)
+				}
+				if _, err := c.Meta(t.Context()); err != nil {
+					t.Error(err)
+				}
+			}
+		})
+	}
+	wg.Wait()
+	runs := must(c.Runs(t.Context()))(t)
+	if len(runs) != writers {
+		t.Fatalf("%d runs, want %d", len(runs), writers)
+	}
+	for _, r := range runs {
+		if r.Epochs != each-1 {
+			t.Errorf("run %s is at epoch %d, want %d", r.Name, r.Epochs, each-1)
+		}
+	}
+}
+
+// TestCatalogStaysSmall checks that transactions do not pile up files, that a read leaves none,
+// and that large sets are not rewritten.
+func TestCatalogStaysSmall(t *testing.T) {
+	fs := vfs.NewMem()
+	c, ctx := testCatalog(fs), t.Context()
+	large := roaring.New()
+	for i := range uint32(6 << 20) {
+		if rng.Sub(1, uint64(i))&1 == 0 {
+			large.Add(i)
+		}
+	}
+	sets := testSets()
+	sets["large"] = large
+	if err := c.Create(ctx, testMeta(), sets); err != nil {
+		t.Fatal(err)
+	}
+	before := must(c.readSeal())(t)
+	for i := range 40 {
+		if err := c.PutRun(ctx, RunMeta{Name: fmt.Sprintf("r%04d", i%3), Epochs: i}); err != nil {
+			t.Fatal(err)
+		}
+		s := must(c.readSeal())(t)
+		if n := len(s.files); n > 2*tidyEvery+6 {
+			t.Fatalf("after %d transactions the catalog has %d files: %v", i, n, s.files)
+		}
+		names := must(fs.List(c.dir))(t)
+		if len(names) != len(s.files)+2 { // the seal and the lock
+			t.Fatalf("directory has %q, the seal lists %v", names, s.files)
+		}
+	}
+	after, kept := must(c.readSeal())(t), false
+	for _, f := range before.files {
+		if _, ok := after.find(f.name); ok && f.size > 500_000 {
+			kept = true
+		}
+	}
+	if !kept {
+		t.Errorf("the table of the large set was rewritten: %v, then %v", before.files, after.files)
+	}
+	if got := must(c.Set(ctx, "large"))(t); !got.Equals(large) {
+		t.Error("the large set has changed")
+	}
+	if s := must(c.readSeal())(t); s.generation != after.generation {
+		t.Errorf("reading moved the seal from generation %d to %d", after.generation, s.generation)
+	}
+}

@@ -1,0 +1,106 @@
+package kv
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+
+	"github.com/cockroachdb/pebble/v2"
+)
+
+// Verify reads every byte of the catalog and reports what is damaged: first every file against the
+// seal, then, if they are whole, every record. ErrNoStore if there is no catalog.
+func (c *Catalog) Verify(ctx context.Context) ([]Finding, error) {
+	if _, err := c.readSeal(); err != nil {
+		return asFindings(err)
+	}
+	l, err := c.lock(ctx)
+	if err != nil {
+		return nil, err
+	}
+	findings, err := c.verifyLocked(ctx)
+	return findings, errors.Join(err, l.Close())
+}
+
+// asFindings turns an error about damage into a finding.
+func asFindings(err error) ([]Finding, error) {
+	if f, ok := findingOf(err); ok {
+		return []Finding{f}, nil
+	}
+	return nil, err
+}
+
+func (c *Catalog) verifyLocked(ctx context.Context) ([]Finding, error) {
+	s, err := c.readSeal()
+	if err != nil {
+		return asFindings(err)
+	}
+	var findings []Finding
+	for _, file := range s.files {
+		if err := ctx.Err(); err != nil {
+			return findings, fmt.Errorf("kv: verify %s: %w", c.dir, err)
+		}
+		found, err := asFindings(c.digest(file, -1))
+		if err != nil {
+			return findings, err
+		}
+		findings = append(findings, found...)
+	}
+	if len(findings) > 0 {
+		return findings, nil
+	}
+	err = c.run(newStage(c.fs, c.dir, s), true, false, func(db *pebble.DB) error {
+		findings, err = reader{c, db, s}.verify()
+		return err
+	})
+	if err != nil {
+		found, err := asFindings(err)
+		return append(findings, found...), err
+	}
+	return findings, nil
+}
+
+// verify decodes every record, and goes on after damage.
+func (r reader) verify() (findings []Finding, err error) {
+	note := func(err error) error {
+		found, err := asFindings(err)
+		findings = append(findings, found...)
+		return err
+	}
+	m, err := r.meta()
+	if err := note(err); err != nil {
+		return findings, err
+	}
+	for _, kind := range []string{keyProfile, keyRun} {
+		err := r.each(kind, func(name string, b []byte) error {
+			if !json.Valid(b) {
+				return note(damagedFile(r.c.rel(""), "record %q is not JSON", kind+name))
+			}
+			return nil
+		})
+		if err := note(err); err != nil {
+			return findings, err
+		}
+	}
+	counts := map[string]uint64{}
+	err = r.each(keySet, func(name string, _ []byte) error {
+		set, err := r.set(name)
+		if err == nil {
+			counts[name] = set.GetCardinality()
+		}
+		return note(err)
+	})
+	if err := note(err); err != nil {
+		return findings, err
+	}
+	if m != nil {
+		for _, split := range m.Splits {
+			if n, ok := counts[split.Name]; !ok || n != split.Count {
+				note(damagedFile(r.c.rel(""), "split %q has %d nodes, the metadata counts %d",
+					split.Name, n, split.Count))
+			}
+		}
+	}
+	return findings, nil
+}

@@ -1,0 +1,191 @@
+package kv
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"sync/atomic"
+	"unsafe"
+
+	"gdb/blockdev"
+	"gdb/internal/codec"
+	"gdb/internal/invariants"
+
+	"github.com/cockroachdb/errors/oserror"
+	"github.com/cockroachdb/pebble/v2/vfs"
+)
+
+// readBlocks bounds the blocks of one device batch, and so the size of a lookup's buffer: 1 MiB.
+const readBlocks = 256
+
+// idFile is an opened dictionary file of which header and trailer are checked.
+type idFile struct {
+	dev    blockdev.Device
+	file   blockdev.File
+	rel    string // path relative to the store
+	kind   string
+	uuid   UUID
+	header codec.Header
+	trailer
+	reads atomic.Uint64 // data blocks read
+}
+
+// blockBuffers keeps single blocks for lookups.
+var blockBuffers = sync.Pool{New: func() any {
+	b := alignedBytes(IDBlockBytes)
+	return &b
+}}
+
+// alignedBytes returns n bytes that a device can read into.
+func alignedBytes(n int) []byte {
+	b := make([]byte, n+blockdev.Align)
+	off := -int(uintptr(unsafe.Pointer(unsafe.SliceData(b)))) & (blockdev.Align - 1)
+	return b[off : off+n : off+n]
+}
+
+// openIDFile opens a dictionary file and reads its first and last block.
+func openIDFile(ctx context.Context, dev blockdev.Device, fs vfs.FS, dir, rel, kind string,
+	uuid UUID, keyBytes int) (*idFile, error) {
+	path := fs.PathJoin(dir, rel)
+	info, err := fs.Stat(path)
+	if oserror.IsNotExist(err) {
+		return nil, damagedFile(rel, "the file is missing")
+	}
+	if err != nil {
+		return nil, fmt.Errorf("kv: open %s: %w", path, err)
+	}
+	if size := info.Size(); size < 2*IDBlockBytes || size%IDBlockBytes != 0 {
+		return nil, damagedFile(rel, "its size is %d bytes, want a multiple of %d, at least two",
+			size, IDBlockBytes)
+	}
+	file, err := dev.OpenFile(fs, path)
+	if err != nil {
+		return nil, fmt.Errorf("kv: open %s: %w", path, err)
+	}
+	f := &idFile{dev: dev, file: file, rel: rel, kind: kind, uuid: uuid}
+	if err := f.readEnds(ctx, keyBytes); err != nil {
+		return nil, errors.Join(err, file.Close())
+	}
+	return f, nil
+}
+
+// readEnds reads and checks header and trailer.
+func (f *idFile) readEnds(ctx context.Context, keyBytes int) error {
+	b := alignedBytes(2 * IDBlockBytes)
+	head, tail := b[:IDBlockBytes], b[IDBlockBytes:]
+	size := f.file.Size()
+	last := uint64(size/IDBlockBytes) - 1
+	err := f.dev.ReadBatch(ctx, []blockdev.Request{{File: f.file, Off: 0, Buf: head},
+		{File: f.file, Off: int64(last) * IDBlockBytes, Buf: tail}})
+	if err != nil {
+		return fmt.Errorf("kv: %w", err)
+	}
+	if f.header, err = codec.DecodeHeader(head, f.kind, f.uuid); err != nil {
+		return headerError(f.rel, err)
+	}
+	if err := f.checkSum(tail, last); err != nil {
+		return err
+	}
+	if f.trailer, err = decodeTrailer(tail, size, keyBytes); err != nil {
+		return damagedBlock(f.rel, last, "%v", err)
+	}
+	return nil
+}
+
+// checkSum verifies the checksum of a block.
+func (f *idFile) checkSum(b []byte, block uint64) error {
+	d := codec.NewDec(b)
+	want := d.U32()
+	if got := codec.BlockSum(f.kind, f.header.UUID, block, b[4:]); got != want {
+		return damagedBlock(f.rel, block, "the block has checksum %08x, its bytes give %08x",
+			want, got)
+	}
+	return nil
+}
+
+// read reads blocks, of which there are at most readBlocks, into buf and verifies each.
+func (f *idFile) read(ctx context.Context, blocks []uint64, buf []byte) error {
+	reqs := make([]blockdev.Request, len(blocks))
+	for i, block := range blocks {
+		reqs[i] = blockdev.Request{File: f.file, Off: int64(block) * IDBlockBytes,
+			Buf: buf[i*IDBlockBytes : (i+1)*IDBlockBytes]}
+	}
+	if err := f.readRaw(ctx, reqs); err != nil {
+		return err
+	}
+	for i, block := range blocks {
+		if err := f.checkSum(reqs[i].Buf, block); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (f *idFile) readRaw(ctx context.Context, reqs []blockdev.Request) error {
+	if err := f.dev.ReadBatch(ctx, reqs); err != nil {
+		return fmt.Errorf("kv: %w", err)
+	}
+	return nil
+}
+
+// scan reads the blocks first..end-1 in order, in long reads, and calls do for each. The bytes are
+// do's only until it returns. sum is the error of the block's checksum, if it is wrong.
+func (f *idFile) scan(ctx context.Context, first, end uint64,
+	do func(block uint64, b []byte, sum error) error) error {
+	buf := alignedBytes(writeBlocks * IDBlockBytes)
+	for ; first < end; first += writeBlocks {
+		n := min(writeBlocks, end-first)
+		part := buf[:n*IDBlockBytes]
+		err := f.readRaw(ctx, []blockdev.Request{{File: f.file, Off: int64(first) * IDBlockBytes,
+			Buf: part}})
+		if err != nil {
+			return err
+		}
+		for i := range n {
+			b := part[i*IDBlockBytes : (i+1)*IDBlockBytes]
+			if err := do(first+i, b, f.checkSum(b, first+i)); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// scanIndex calls do for each index key in order: the first key of each data block.
+func (f *idFile) scanIndex(ctx context.Context, keyBytes int,
+	do func(data, key uint64) error) error {
+	next := uint64(0) // data block, from 0
+	return f.scan(ctx, 1+f.data, 1+f.data+f.index, func(block uint64, b []byte, sum error) error {
+		if sum != nil {
+			return sum
+		}
+		d := codec.NewDec(b[4:])
+		n, zero := uint64(d.U16()), d.U16()
+		if want := min(f.data-next, uint64(keysPerBlock(keyBytes))); n != want || zero != 0 {
+			return damagedBlock(f.rel, block, "%d index keys (zero: %d), want %d", n, zero, want)
+		}
+		for i := range int(n) {
+			if err := do(next, getKey(b, keyBytes, i)); err != nil {
+				return err
+			}
+			next++
+		}
+		return nil
+	})
+}
+
+// block returns a buffer with a data block (numbered from 0), verified; release gives it back.
+func (f *idFile) block(ctx context.Context, data uint64) (b []byte, release func(), err error) {
+	p := blockBuffers.Get().(*[]byte)
+	release = func() {
+		invariants.Mangle(*p)
+		blockBuffers.Put(p)
+	}
+	f.reads.Add(1)
+	if err := f.read(ctx, []uint64{1 + data}, *p); err != nil {
+		release()
+		return nil, nil, err
+	}
+	return *p, release, nil
+}

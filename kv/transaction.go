@@ -1,0 +1,244 @@
+package kv
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/cockroachdb/pebble/v2"
+	"github.com/cockroachdb/pebble/v2/vfs"
+)
+
+const (
+	lockName = "LOCK" // Pebble's own name for it, so that its tools keep out too
+
+	// lockPollMax bounds the pause between two attempts at the lock.
+	lockPollMax = 50 * time.Millisecond
+
+	// digestOpenMax bounds the files that every opening reads whole to verify them; larger ones
+	// hold large sets, whose blocks and records have checksums of their own.
+	digestOpenMax = 4 << 20
+
+	// tidyEvery is how many transactions go by until one merges the files they made.
+	tidyEvery = 8
+
+	cacheBytes    = 1 << 20
+	memtableBytes = 4 << 20
+)
+
+// lock takes the directory lock, waiting up to the catalog's patience.
+func (c *Catalog) lock(ctx context.Context) (io.Closer, error) {
+	path, start := c.fs.PathJoin(c.dir, lockName), time.Now()
+	for pause := time.Millisecond; ; pause = min(2*pause, lockPollMax) {
+		l, err := c.fs.Lock(path)
+		if err == nil {
+			return l, nil
+		}
+		if !isHeld(err) {
+			return nil, fmt.Errorf("kv: lock %s: %w", path, err)
+		}
+		if time.Since(start) >= c.patience {
+			return nil, fmt.Errorf("kv: %s: %w for %v: another gdb holds %s; try again when it is done",
+				c.dir, ErrBusy, c.patience, path)
+		}
+		timer := time.NewTimer(pause)
+		select {
+		case <-ctx.Done():
+			timer.Stop()
+			return nil, fmt.Errorf("kv: lock %s: %w", path, context.Cause(ctx))
+		case <-timer.C:
+		}
+	}
+}
+
+// isHeld tells whether a lock failed because somebody has it. Pebble's vfs has no error value for
+// the case that it is this process.
+func isHeld(err error) bool {
+	var path *os.PathError
+	if errors.As(err, &path) {
+		return false // the lock file could not be opened
+	}
+	return errors.Is(err, syscall.EAGAIN) || errors.Is(err, syscall.EACCES) ||
+		strings.Contains(err.Error(), "lock held by current process")
+}
+
+// options are all that matters of Pebble's options. One transaction is one short life of a
+// database: there is nothing to cache, nothing to do in the background and nothing to log.
+func options(fs vfs.FS, cache *pebble.Cache) *pebble.Options {
+	return &pebble.Options{
+		FS:                          fs,
+		Cache:                       cache,
+		Logger:                      silent{},
+		FormatMajorVersion:          pebble.FormatNewest,
+		MemTableSize:                memtableBytes,
+		MaxOpenFiles:                64,
+		DisableWAL:                  true, // a transaction ends with a flush and a seal
+		DisableAutomaticCompactions: true,
+		DisableTableStats:           true,
+		L0StopWritesThreshold:       1 << 20, // nothing would end the wait
+	}
+}
+
+// silent is Pebble's logger. Fatalf is called when the database contradicts itself, and must not
+// return.
+type silent struct{}
+
+func (silent) Infof(string, ...any)  {}
+func (silent) Errorf(string, ...any) {}
+
+func (silent) Fatalf(format string, args ...any) {
+	panic(fatal(fmt.Sprintf(format, args...)))
+}
+
+// fatal is what Fatalf panics with; run turns it into an error.
+type fatal string
+
+// run opens the database on fs, calls do and closes it.
+func (c *Catalog) run(fs vfs.FS, readOnly, create bool, do func(*pebble.DB) error) (err error) {
+	defer func() {
+		if r := recover(); r != nil {
+			f, ok := r.(fatal)
+			if !ok {
+				panic(r)
+			}
+			err = damagedFile(c.rel(""), "%s", string(f))
+		}
+	}()
+	cache := pebble.NewCache(cacheBytes)
+	defer cache.Unref()
+	opt := options(fs, cache)
+	opt.ReadOnly, opt.ErrorIfNotExists, opt.ErrorIfExists = readOnly, !create, create
+	db, err := pebble.Open(c.dir, opt)
+	if err != nil {
+		return c.dbError("open", err)
+	}
+	err = do(db)
+	if closing := db.Close(); closing != nil {
+		err = errors.Join(err, c.dbError("close", closing))
+	}
+	return err
+}
+
+// dbError wraps an error of Pebble, and says so if it is about damage.
+func (c *Catalog) dbError(op string, err error) error {
+	if pebble.IsCorruptionError(err) || errors.Is(err, pebble.ErrDBDoesNotExist) {
+		return damagedFile(c.rel(""), "%s: %v", op, err)
+	}
+	return fmt.Errorf("kv: %s %s: %w", op, c.dir, err)
+}
+
+// view runs do on the sealed state, and leaves no trace.
+func (c *Catalog) view(ctx context.Context, do func(r reader) error) error {
+	// A look before the lock: what is no store must not get a lock file.
+	if _, err := c.readSeal(); err != nil {
+		return err
+	}
+	l, err := c.lock(ctx)
+	if err != nil {
+		return err
+	}
+	s, err := c.readSeal()
+	if err == nil {
+		err = c.verifySealed(ctx, s)
+	}
+	if err == nil {
+		err = c.run(newStage(c.fs, c.dir, s), true, false, func(db *pebble.DB) error {
+			return do(reader{c, db, s})
+		})
+	}
+	return errors.Join(err, l.Close())
+}
+
+// update runs do as one transaction: after it either all or nothing has happened.
+func (c *Catalog) update(ctx context.Context, do func(w writer) error) error {
+	if _, err := c.readSeal(); err != nil {
+		return err
+	}
+	l, err := c.lock(ctx)
+	if err != nil {
+		return err
+	}
+	s, err := c.readSeal()
+	if err == nil {
+		err = c.verifySealed(ctx, s)
+	}
+	if err == nil {
+		err = c.transact(ctx, s, do)
+	}
+	return errors.Join(err, l.Close())
+}
+
+// transact runs do on the state of old, with the lock held, and seals the new state.
+func (c *Catalog) transact(ctx context.Context, old *seal, do func(w writer) error) error {
+	st := newStage(c.fs, c.dir, old)
+	err := c.run(st, false, old.generation == 0, func(db *pebble.DB) error {
+		w := writer{reader{c, db, old}, ctx}
+		if err := do(w); err != nil {
+			return err
+		}
+		if err := w.flush(); err != nil {
+			return err
+		}
+		return w.tidy()
+	})
+	files, failed := st.finish()
+	// An error of the stage comes first: others may only follow from it.
+	if err = errors.Join(failed, err); err == nil {
+		err = ctx.Err()
+	}
+	if err == nil {
+		err = syncDir(c.fs, c.dir)
+	}
+	if err != nil {
+		st.discard()
+		return err
+	}
+	new := &seal{uuid: old.uuid, generation: old.generation + 1, files: files}
+	if err := c.writeSeal(new); err != nil {
+		return err
+	}
+	c.sweep(new)
+	return nil
+}
+
+// sweep removes files that the seal does not list, as far as that works: they are never read, and
+// the next transaction tries again.
+func (c *Catalog) sweep(s *seal) {
+	names, err := c.fs.List(c.dir)
+	if err != nil {
+		return
+	}
+	for _, name := range names {
+		_, sealed := s.find(name)
+		if !sealed && name != sealName && name != lockName {
+			_ = c.fs.Remove(c.fs.PathJoin(c.dir, name))
+		}
+	}
+}
+
+// verifySealed compares the files with the seal, before Pebble sees them.
+func (c *Catalog) verifySealed(ctx context.Context, s *seal) error {
+	for _, f := range s.files {
+		if err := ctx.Err(); err != nil {
+			return fmt.Errorf("kv: verify %s: %w", c.dir, err)
+		}
+		if err := c.digest(f, digestOpenMax); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// rel is the path of a catalog file relative to the store.
+func (c *Catalog) rel(name string) string {
+	base := c.fs.PathBase(c.dir)
+	if name == "" {
+		return base
+	}
+	return base + "/" + name
+}
