@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"sync"
 	"sync/atomic"
-	"unsafe"
 
 	"gdb/blockdev"
 	"gdb/internal/codec"
@@ -33,16 +32,9 @@ type idFile struct {
 
 // blockBuffers keeps single blocks for lookups.
 var blockBuffers = sync.Pool{New: func() any {
-	b := alignedBytes(IDBlockBytes)
+	b := blockdev.AlignedBuffer(IDBlockBytes)
 	return &b
 }}
-
-// alignedBytes returns n bytes that a device can read into.
-func alignedBytes(n int) []byte {
-	b := make([]byte, n+blockdev.Align)
-	off := -int(uintptr(unsafe.Pointer(unsafe.SliceData(b)))) & (blockdev.Align - 1)
-	return b[off : off+n : off+n]
-}
 
 // openIDFile opens a dictionary file and reads its first and last block.
 func openIDFile(ctx context.Context, dev blockdev.Device, fs vfs.FS, dir, rel, kind string,
@@ -72,7 +64,7 @@ func openIDFile(ctx context.Context, dev blockdev.Device, fs vfs.FS, dir, rel, k
 
 // readEnds reads and checks header and trailer.
 func (f *idFile) readEnds(ctx context.Context, keyBytes int) error {
-	b := alignedBytes(2 * IDBlockBytes)
+	b := blockdev.AlignedBuffer(2 * IDBlockBytes)
 	head, tail := b[:IDBlockBytes], b[IDBlockBytes:]
 	size := f.file.Size()
 	last := uint64(size/IDBlockBytes) - 1
@@ -133,7 +125,7 @@ func (f *idFile) readRaw(ctx context.Context, reqs []blockdev.Request) error {
 // do's only until it returns. sum is the error of the block's checksum, if it is wrong.
 func (f *idFile) scan(ctx context.Context, first, end uint64,
 	do func(block uint64, b []byte, sum error) error) error {
-	buf := alignedBytes(writeBlocks * IDBlockBytes)
+	buf := blockdev.AlignedBuffer(writeBlocks * IDBlockBytes)
 	for ; first < end; first += writeBlocks {
 		n := min(writeBlocks, end-first)
 		part := buf[:n*IDBlockBytes]

@@ -66,7 +66,11 @@ func checkEntries(f *idFile, m *Meta) error {
 
 // lookup reads one block, and a second only where entries of one hash straddle two.
 func (w *forwardFile) lookup(ctx context.Context, external string) (NodeID, error) {
-	hash := HashID(w.seed, []byte(external))
+	return w.lookupHash(ctx, HashID(w.seed, []byte(external)), external)
+}
+
+func (w *forwardFile) lookupHash(ctx context.Context, hash uint64,
+	external string) (NodeID, error) {
 	// at is the first block that begins at hash or after it. Entries of this hash are in the
 	// blocks that begin with it, and at the end of the one before; if a block begins with it,
 	// that block's flag tells whether the one before has any.
@@ -168,7 +172,7 @@ func (r *reverseFile) lookup(ctx context.Context, nodes []NodeID, dst []string) 
 	for len(order) > 0 {
 		blocks, n := r.group(nodes, order)
 		if buf == nil {
-			buf = alignedBytes(len(blocks) * IDBlockBytes)
+			buf = blockdev.AlignedBuffer(len(blocks) * IDBlockBytes)
 		}
 		if err := r.fill(ctx, blocks, buf, nodes, order[:n], dst[base:]); err != nil {
 			return dst[:base], err
