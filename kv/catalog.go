@@ -144,8 +144,8 @@ func (r reader) meta() (*Meta, error) {
 		return nil, damagedFile(r.c.rel(""), "the metadata is missing")
 	}
 	if err == nil && m.UUID != r.s.uuid {
-		return nil, damagedFile(r.c.rel(sealName), "it is of store %s, the metadata of %s", r.s.uuid,
-			m.UUID)
+		return nil, damagedFile(r.c.rel(sealName), "it is of store %s, the metadata of %s",
+			r.s.uuid, m.UUID)
 	}
 	return m, err
 }
@@ -184,8 +184,8 @@ func (r reader) set(name string) (*roaring.Bitmap, error) {
 		err = set.Validate()
 	}
 	if err == nil && (uint64(n) != head.Bytes || set.GetCardinality() != head.Count) {
-		err = fmt.Errorf("%d members in %d bytes, want %d in %d", set.GetCardinality(), n, head.Count,
-			head.Bytes)
+		err = fmt.Errorf("%d members in %d bytes, want %d in %d", set.GetCardinality(), n,
+			head.Count, head.Bytes)
 	}
 	if err == nil {
 		if _, end := parts.Read(make([]byte, 1)); end != io.EOF {

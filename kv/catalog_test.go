@@ -22,8 +22,9 @@ func testMeta() *Meta {
 		Format: FormatVersion, UUID: UUID{1, 2, 3, 15: 255}, CreatedBy: "gdb 0.1.0",
 		Created: time.Date(2026, 3, 4, 5, 6, 7, 890, time.UTC),
 		Nodes:   1000, Edges: 1 << 40, Undirected: true, Directions: []string{"in", "out"},
-		BlockBytes: 4096, EdgeTypes: []string{"cites", "écrit", "raw\xff\xfe", "\U0010FF42"},
-		Weighted: true, Timestamped: true,
+		BlockBytes: 4096,
+		EdgeTypes:  []string{"cites", "écrit", "raw\xff\xfe", "\U0010FF42"},
+		Weighted:   true, Timestamped: true,
 		IDs:      IDsMeta{Kind: IDsString, HashSeed: math.MaxUint64},
 		Features: []RowsMeta{{Name: "x", Path: "features/x.rows", DType: "f16", Dim: 7}},
 		Labels: &LabelsMeta{Kind: "class", Rows: RowsMeta{Name: "labels"},
@@ -101,8 +102,8 @@ func TestCatalogRuns(t *testing.T) {
 		t.Errorf("a new catalog has runs: %v", runs)
 	}
 	want := []RunMeta{
-		{Name: "r0001", Status: "done", Epochs: 3, Best: 0.5, Test: math.Inf(-1), Metric: "accuracy",
-			Created: time.Unix(5, 6).UTC(), Updated: time.Unix(7, 8).UTC()},
+		{Name: "r0001", Status: "done", Epochs: 3, Best: 0.5, Test: math.Inf(-1),
+			Metric: "accuracy", Created: time.Unix(5, 6).UTC(), Updated: time.Unix(7, 8).UTC()},
 		{Name: "r\xff", Best: math.NaN()},
 	}
 	for _, r := range []RunMeta{want[1], {Name: "r0001", Status: "running"}, want[0]} {
@@ -235,7 +236,8 @@ func TestCatalogConcurrent(t *testing.T) {
 	for i := range writers {
 		wg.Go(func() {
 			for k := range each {
-				if err := c.PutRun(t.Context(), RunMeta{Name: fmt.Sprint(i), Epochs: k}); err != nil {
+				m := RunMeta{Name: fmt.Sprint(i), Epochs: k}
+				if err := c.PutRun(t.Context(), m); err != nil {
 					t.Error(err)
 				}
 				if _, err := c.Meta(t.Context()); err != nil {

@@ -62,6 +62,7 @@ func (d denseIDs) Internal(_ context.Context, external string) (NodeID, error) {
 	return NodeID(v), nil
 }
 
+// External formats the numbers.
 func (d denseIDs) External(_ context.Context, nodes []NodeID, dst []string) ([]string, error) {
 	if err := checkRange(nodes, d.nodes); err != nil {
 		return dst, err
@@ -72,6 +73,7 @@ func (d denseIDs) External(_ context.Context, nodes []NodeID, dst []string) ([]s
 	return dst, nil
 }
 
+// Close does nothing.
 func (denseIDs) Close() error { return nil }
 
 // checkRange finds nodes that a store of that many nodes does not have.
@@ -90,10 +92,12 @@ type dictionary struct {
 	reverse *reverseFile
 }
 
+// Internal looks in the forward file.
 func (d *dictionary) Internal(ctx context.Context, external string) (NodeID, error) {
 	return d.forward.lookup(ctx, external)
 }
 
+// External looks in the reverse file.
 func (d *dictionary) External(ctx context.Context, nodes []NodeID,
 	dst []string) ([]string, error) {
 	return d.reverse.lookup(ctx, nodes, dst)
@@ -104,6 +108,7 @@ func (d *dictionary) BlocksRead() uint64 {
 	return d.forward.f.reads.Load() + d.reverse.f.reads.Load()
 }
 
+// Close closes both files.
 func (d *dictionary) Close() error {
 	if err := errors.Join(d.forward.f.file.Close(), d.reverse.f.file.Close()); err != nil {
 		return fmt.Errorf("kv: close ids: %w", err)

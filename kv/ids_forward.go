@@ -148,8 +148,8 @@ func (w *ForwardWriter) Add(hash uint64, external []byte, id NodeID) error {
 		return w.w.fail(tooLong(w.w.path, external))
 	}
 	if w.started && (hash < w.hash || hash == w.hash && bytes.Compare(external, w.last) <= 0) {
-		return w.w.fail(fmt.Errorf("kv: %s: entry %d (%016x, %.40q) does not come after (%016x, %.40q)",
-			w.w.path, w.w.entries, hash, external, w.hash, w.last))
+		return w.w.fail(fmt.Errorf("kv: %s: entry %d (%016x, %.40q) does not come after "+
+			"(%016x, %.40q)", w.w.path, w.w.entries, hash, external, w.hash, w.last))
 	}
 	if invariants.Enabled && hash != HashID(w.seed, external) {
 		panic(fmt.Sprintf("BUG: kv: %.40q was hashed with another seed", external))

@@ -59,7 +59,8 @@ func (w *forwardFile) check(ctx context.Context, m *Meta) error {
 // checkEntries compares the number of entries with the catalog's number of nodes.
 func checkEntries(f *idFile, m *Meta) error {
 	if f.entries != m.Nodes {
-		return damagedFile(f.rel, "it holds %d ids, the catalog counts %d nodes", f.entries, m.Nodes)
+		return damagedFile(f.rel, "it holds %d ids, the catalog counts %d nodes", f.entries,
+			m.Nodes)
 	}
 	return nil
 }

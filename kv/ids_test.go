@@ -282,7 +282,8 @@ func TestWritersRefuse(t *testing.T) {
 }
 
 func TestDenseIDs(t *testing.T) {
-	ids := must(OpenIDs(t.Context(), nil, nil, "", &Meta{Nodes: 100, IDs: IDsMeta{Kind: IDsDense}}))(t)
+	m := &Meta{Nodes: 100, IDs: IDsMeta{Kind: IDsDense}}
+	ids := must(OpenIDs(t.Context(), nil, nil, "", m))(t)
 	for ext, want := range map[string]NodeID{"0": 0, "7": 7, "99": 99} {
 		if got, err := ids.Internal(t.Context(), ext); err != nil || got != want {
 			t.Errorf("Internal(%q) = %d, %v", ext, got, err)

@@ -220,7 +220,8 @@ func (c *chunkReader) Read(p []byte) (int, error) {
 			return nil
 		})
 		if errors.Is(err, ErrNotFound) {
-			return 0, damagedFile(c.r.c.rel(""), "part %d of %d of set %q is missing", c.i, c.n, c.name)
+			return 0, damagedFile(c.r.c.rel(""), "part %d of %d of set %q is missing", c.i, c.n,
+				c.name)
 		}
 		if err != nil {
 			return 0, err

@@ -43,8 +43,8 @@ func (c *Catalog) lock(ctx context.Context) (io.Closer, error) {
 			return nil, fmt.Errorf("kv: lock %s: %w", path, err)
 		}
 		if time.Since(start) >= c.patience {
-			return nil, fmt.Errorf("kv: %s: %w for %v: another gdb holds %s; try again when it is done",
-				c.dir, ErrBusy, c.patience, path)
+			return nil, fmt.Errorf("kv: %s: %w: another gdb has held %s for %v; try again when "+
+				"it is done", c.dir, ErrBusy, path, c.patience)
 		}
 		timer := time.NewTimer(pause)
 		select {
@@ -88,9 +88,13 @@ func options(fs vfs.FS, cache *pebble.Cache) *pebble.Options {
 // return.
 type silent struct{}
 
-func (silent) Infof(string, ...any)  {}
+// Infof drops a note.
+func (silent) Infof(string, ...any) {}
+
+// Errorf drops an error, which Pebble also returns.
 func (silent) Errorf(string, ...any) {}
 
+// Fatalf panics with a fatal.
 func (silent) Fatalf(format string, args ...any) {
 	panic(fatal(fmt.Sprintf(format, args...)))
 }
