@@ -18,6 +18,9 @@ import (
 // readBlocks bounds the blocks of one device batch, and so the size of a lookup's buffer: 1 MiB.
 const readBlocks = 256
 
+// scanBytes is the length of one of the reads that a scan has under way at once.
+const scanBytes = 256 << 10
+
 // idFile is an opened dictionary file of which header and trailer are checked.
 type idFile struct {
 	dev    blockdev.Device
@@ -125,16 +128,13 @@ func (f *idFile) readRaw(ctx context.Context, reqs []blockdev.Request) error {
 // do's only until it returns. sum is the error of the block's checksum, if it is wrong.
 func (f *idFile) scan(ctx context.Context, first, end uint64,
 	do func(block uint64, b []byte, sum error) error) error {
-	buf := blockdev.AlignedBuffer(writeBlocks * IDBlockBytes)
-	for ; first < end; first += writeBlocks {
-		n := min(writeBlocks, end-first)
-		part := buf[:n*IDBlockBytes]
-		err := f.readRaw(ctx, []blockdev.Request{{File: f.file, Off: int64(first) * IDBlockBytes,
-			Buf: part}})
-		if err != nil {
+	buf := blockdev.AlignedBuffer(int(min(end-first, readBlocks)) * IDBlockBytes)
+	for ; first < end; first += readBlocks {
+		part := buf[:min(end-first, readBlocks)*IDBlockBytes]
+		if err := f.readLong(ctx, first, part); err != nil {
 			return err
 		}
-		for i := range n {
+		for i := range uint64(len(part) / IDBlockBytes) {
 			b := part[i*IDBlockBytes : (i+1)*IDBlockBytes]
 			if err := do(first+i, b, f.checkSum(b, first+i)); err != nil {
 				return err
@@ -142,6 +142,17 @@ func (f *idFile) scan(ctx context.Context, first, end uint64,
 		}
 	}
 	return nil
+}
+
+// readLong fills buf from block first on, by a few long reads at once.
+func (f *idFile) readLong(ctx context.Context, first uint64, buf []byte) error {
+	var reqs []blockdev.Request
+	for off := int64(first) * IDBlockBytes; len(buf) > 0; {
+		n := min(len(buf), scanBytes)
+		reqs = append(reqs, blockdev.Request{File: f.file, Off: off, Buf: buf[:n:n]})
+		off, buf = off+int64(n), buf[n:]
+	}
+	return f.readRaw(ctx, reqs)
 }
 
 // scanIndex calls do for each index key in order: the first key of each data block.
