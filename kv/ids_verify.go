@@ -177,7 +177,8 @@ type forwardOrder struct {
 func (w *forwardOrder) block(block uint64, d *forwardBlock) {
 	w.entries += uint64(d.n)
 	if carried := w.known && d.hash(0) == w.hash; carried != d.carried && (w.known || block == 1) {
-		w.v.noteBlock(w.f.rel, block, "its flag for a carried hash is %v, want %v", d.carried, carried)
+		w.v.noteBlock(w.f.rel, block, "its flag for a carried hash is %v, want %v", d.carried,
+			carried)
 	}
 	what := ""
 	for i := range d.n {
