@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 
 	"gdb/blockdev"
 	"gdb/kv"
@@ -40,7 +41,7 @@ var ErrCorrupt = errors.New("damaged")
 // CorruptionError says that bytes of a store are not those that were written.
 type CorruptionError struct {
 	Path   string
-	Block  int64 // block or page number; -1 for the whole file
+	Block  int64 // block or page number, from 0 after the header; -1: the header or the whole file
 	Offset int64 // of the block in the file, in bytes
 	What   string
 }
@@ -73,6 +74,13 @@ func Open(ctx context.Context, fs vfs.FS, dir string) (*Store, error) {
 	return &Store{fs: fs, dir: dir, meta: m, catalog: c}, nil
 }
 
+// NewStore returns the store in dir with metadata that the caller has: for a store that is being
+// written, whose catalog does not exist yet.
+func NewStore(fs vfs.FS, dir string, meta *kv.Meta) *Store {
+	return &Store{fs: fs, dir: dir, meta: meta,
+		catalog: kv.NewCatalog(fs, fs.PathJoin(dir, "catalog"))}
+}
+
 // Meta is the store's metadata; it must not be changed.
 func (s *Store) Meta() *kv.Meta { return s.meta }
 
@@ -82,9 +90,13 @@ func (s *Store) Catalog() *kv.Catalog { return s.catalog }
 // FS is the file system of the store.
 func (s *Store) FS() vfs.FS { return s.fs }
 
-// Path returns the path of a store file, given relative to the store.
+// Path returns the path of a store file, given relative to the store, with slashes.
 func (s *Store) Path(elem ...string) string {
-	return s.fs.PathJoin(append([]string{s.dir}, elem...)...)
+	parts := []string{s.dir}
+	for _, e := range elem {
+		parts = append(parts, strings.Split(e, "/")...)
+	}
+	return s.fs.PathJoin(parts...)
 }
 
 // Split loads a stored set of nodes: train, val, test, train@K, ….

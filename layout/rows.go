@@ -2,80 +2,226 @@ package layout
 
 import (
 	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"sync/atomic"
 
 	"gdb/blockdev"
 	"gdb/internal/mem"
 	"gdb/kv"
-
-	"github.com/cockroachdb/pebble/v2/vfs"
 )
 
 // Rows reads a file of fixed-width rows, one per node: features (f32, f16, bf16), labels (i32, u8
 // bit rows, f32 targets). Every byte that reaches the caller was verified against the checksums of
 // the file's .crc companion, which is held in memory: 4 bytes per SumBytes of data. It may be used
-// from any goroutine.
-type Rows struct{}
+// from any goroutine; up to four read at once, each with a buffer of 2 MiB, further ones wait.
+type Rows struct {
+	shape  rowsShape
+	f      *source
+	seed   uint32
+	sums   *mem.Arena
+	decode func(out []float32, row []byte) // nil if rows are no floats
+	budget *mem.Budget
+	read   atomic.Uint64
+
+	pool chan *rowsBuffer
+	mu   struct {
+		sync.Mutex
+		made int // buffers, in the pool or in use
+	}
+}
+
+const (
+	rowsBufferBytes = 2 << 20
+	rowsBuffers     = 4
+)
+
+// rowsBuffer is what one Gather or Scan works with. Memory: the arena, and 24 bytes per node of
+// the largest Gather.
+type rowsBuffer struct {
+	arena *mem.Arena
+	order sorter // node<<32 | index
+	at    []uint32
+	reqs  []blockdev.Request
+}
 
 // Rows opens a file of rows.
 func (s *Store) Rows(ctx context.Context, dev blockdev.Device, m kv.RowsMeta,
 	budget *mem.Budget) (*Rows, error) {
-	panic("BUG: layout: Rows is missing")
+	shape, err := newRowsShape(m, s.meta.Nodes)
+	if err != nil {
+		return nil, fmt.Errorf("layout: open %s: %w", m.Path, err)
+	}
+	f, err := s.open(dev, m.Path)
+	if err != nil {
+		return nil, err
+	}
+	r := &Rows{shape: shape, f: f, seed: sumSeed(KindRows, s.meta.UUID), budget: budget,
+		decode: decoder(m.DType), pool: make(chan *rowsBuffer, rowsBuffers)}
+	err = s.checkRowsHeader(ctx, f, KindRows, &shape)
+	if err == nil {
+		r.sums, err = s.loadSums(ctx, dev, &shape, budget)
+	}
+	if err == nil {
+		var b *rowsBuffer
+		if b, err = r.makeBuffer(); err == nil {
+			r.pool <- b
+		}
+	}
+	if err != nil {
+		return nil, errors.Join(err, r.Close())
+	}
+	return r, nil
+}
+
+// checkRowsHeader checks that the header and size of a file are those of rows of this shape.
+func (s *Store) checkRowsHeader(ctx context.Context, f *source, kind string,
+	want *rowsShape) error {
+	buf, err := mem.NewArena(nil, "header", pageBytes)
+	if err != nil {
+		return err
+	}
+	h, err := f.header(ctx, kind, s.meta.UUID, buf.Bytes())
+	if err == nil {
+		err = want.checkFields(f, h.Fields)
+	}
+	if err := errors.Join(err, buf.Free()); err != nil {
+		return err
+	}
+	if kind == KindSums {
+		return f.sized(want.sumsBytes())
+	}
+	return f.sized(pageBytes + want.dataBytes())
+}
+
+// checkFields checks the fields of a header against those of the catalog.
+func (s *rowsShape) checkFields(f *source, fields []byte) error {
+	got, err := decodeRowsFields(fields)
+	if err != nil {
+		return f.damage(-1, 0, "header: %v", err)
+	}
+	if got.Path = s.Path; got != *s {
+		return f.damage(-1, 0, "header tells of %d rows %q of %d %s, the catalog of %d rows %q "+
+			"of %d %s", got.nodes, got.Name, got.Dim, got.DType, s.nodes, s.Name, s.Dim, s.DType)
+	}
+	return nil
+}
+
+// loadSums reads and verifies the checksums.
+func (s *Store) loadSums(ctx context.Context, dev blockdev.Device, shape *rowsShape,
+	budget *mem.Budget) (sums *mem.Arena, err error) {
+	f, err := s.open(dev, SumsPath(shape.Path))
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, f.file.Close()) }()
+	if err := s.checkRowsHeader(ctx, f, KindSums, shape); err != nil {
+		return nil, err
+	}
+	sums, err = mem.NewArena(budget, "checksums of "+shape.Path, shape.units()*4)
+	if err != nil {
+		return nil, err
+	}
+	to := mem.View[uint32](sums.Bytes())
+	err = f.stream(ctx, pageBytes, f.file.Size(), pageBytes, func(off int64, data []byte) error {
+		for ; len(data) > 0; off, data = off+pageBytes, data[pageBytes:] {
+			n := off/pageBytes - 1
+			if err := verifyPage(KindSums, s.meta.UUID, n, data[:pageBytes]); err != nil {
+				return f.damage(n, off, "%v", err)
+			}
+			m := min(len(to), sumsPerPage)
+			for i := range to[:m] {
+				to[i] = sumAt(data, i)
+			}
+			to = to[m:]
+		}
+		return nil
+	})
+	if err != nil {
+		return nil, errors.Join(err, sums.Free())
+	}
+	return sums, nil
+}
+
+// RowsBytes is the memory that reading a file of rows takes at most: its checksums and buffers.
+func (s *Store) RowsBytes(m kv.RowsMeta) int64 {
+	shape, err := newRowsShape(m, s.meta.Nodes)
+	if err != nil {
+		return 0
+	}
+	return shape.units()*4 + rowsBuffers*shape.bufferBytes()
+}
+
+// bufferBytes is the size of a buffer: room for a page that begins and ends within a unit.
+func (s *rowsShape) bufferBytes() int64 {
+	return max(rowsBufferBytes, int64(s.PageBytes+2*s.SumBytes))
 }
 
 // Meta describes the file.
-func (r *Rows) Meta() kv.RowsMeta { panic("BUG: layout: Meta is missing") }
-
-// Gather reads the rows of nodes, converted to float32 (f32, f16 and bf16 files), row nodes[i] to
-// out[at[i]*Dim:]; at nil means at[i] = i. Nodes may come in any order and repeat: the reads are
-// sorted, merged where neighbors are cheaper together, and issued as one batch at full depth.
-func (r *Rows) Gather(ctx context.Context, nodes []NodeID, at []uint32, out []float32) error {
-	panic("BUG: layout: Gather is missing")
-}
-
-// GatherRaw is Gather without conversion, for rows of any type: RowBytes bytes each.
-func (r *Rows) GatherRaw(ctx context.Context, nodes []NodeID, at []uint32, out []byte) error {
-	panic("BUG: layout: GatherRaw is missing")
-}
-
-// Scan reads n consecutive rows from first on, in large sequential reads, converted to float32.
-func (r *Rows) Scan(ctx context.Context, first NodeID, n int, out []float32) error {
-	panic("BUG: layout: Scan is missing")
-}
+func (r *Rows) Meta() kv.RowsMeta { return r.shape.RowsMeta }
 
 // BytesRead is the number of bytes read from disk so far.
-func (r *Rows) BytesRead() uint64 { panic("BUG: layout: BytesRead is missing") }
+func (r *Rows) BytesRead() uint64 { return r.read.Load() }
 
-// Close closes the file.
-func (r *Rows) Close() error { panic("BUG: layout: Close is missing") }
-
-// RowsSpec says what a file of rows holds.
-type RowsSpec struct {
-	UUID  kv.UUID
-	Name  string
-	Path  string // relative to the store, for the metadata: "features/NAME.rows"
-	DType string
-	Dim   int
-	Nodes uint64
+// Close frees the memory and closes the file; no call is under way any more.
+func (r *Rows) Close() error {
+	err := r.f.file.Close()
+	if r.sums != nil {
+		err = errors.Join(err, r.sums.Free())
+	}
+	for ; r.mu.made > 0; r.mu.made-- {
+		b := <-r.pool
+		err = errors.Join(err, b.arena.Free())
+	}
+	return err
 }
 
-// RowsWriter writes rows in node order.
-type RowsWriter struct{}
-
-// NewRowsWriter starts PREFIX.rows and PREFIX.crc.
-func NewRowsWriter(fs vfs.FS, prefix string, spec RowsSpec) (*RowsWriter, error) {
-	panic("BUG: layout: NewRowsWriter is missing")
+func (r *Rows) makeBuffer() (*rowsBuffer, error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.mu.made == rowsBuffers {
+		return nil, nil
+	}
+	arena, err := mem.NewArena(r.budget, "read buffer of "+r.shape.Path, r.shape.bufferBytes())
+	if err != nil && r.mu.made > 0 {
+		return nil, nil // slower, but it goes on with the buffers there are
+	}
+	if err != nil {
+		return nil, err
+	}
+	r.mu.made++
+	return &rowsBuffer{arena: arena}, nil
 }
 
-// Add appends one row of RowBytes bytes, encoded as DType.
-func (w *RowsWriter) Add(row []byte) error { panic("BUG: layout: Add is missing") }
-
-// AddF32 appends one row, converted to DType.
-func (w *RowsWriter) AddF32(row []float32) error { panic("BUG: layout: AddF32 is missing") }
-
-// Finish pads, writes the checksums, syncs, and returns the metadata and file records.
-func (w *RowsWriter) Finish() (kv.RowsMeta, []kv.FileMeta, error) {
-	panic("BUG: layout: Finish is missing")
+// take returns a free buffer, a new one, or waits for one.
+func (r *Rows) take(ctx context.Context) (*rowsBuffer, error) {
+	select {
+	case b := <-r.pool:
+		return b, nil
+	default:
+	}
+	if b, err := r.makeBuffer(); b != nil || err != nil {
+		return b, err
+	}
+	select {
+	case b := <-r.pool:
+		return b, nil
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
 }
 
-// Abort closes the files without finishing them.
-func (w *RowsWriter) Abort() error { panic("BUG: layout: Abort is missing") }
+// give puts a buffer back.
+func (r *Rows) give(b *rowsBuffer) { r.pool <- b }
+
+// verify checks the unit that begins at off of the data area.
+func (r *Rows) verify(off int64, unit []byte) error {
+	n := off / int64(r.shape.SumBytes)
+	want := mem.View[uint32](r.sums.Bytes())[n]
+	if got := unitSum(r.seed, unit); got != want {
+		return r.f.damage(off/int64(r.shape.PageBytes), pageBytes+off,
+			"checksum of %d bytes is %08x, they give %08x", len(unit), want, got)
+	}
+	return nil
+}

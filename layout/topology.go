@@ -2,6 +2,8 @@ package layout
 
 import (
 	"context"
+	"fmt"
+	"slices"
 
 	"gdb/blockdev"
 	"gdb/internal/mem"
@@ -30,7 +32,7 @@ type Session interface {
 	// at positions pos[off[i]:off[i+1]], each below its degree, to out[off[i]:off[i+1]].
 	Gather(ctx context.Context, off, pos []uint32, out []NodeID) error
 	// Lists returns the whole lists of nodes with what runs parallel to them; valid until the
-	// next call.
+	// next call. Degrees is called again before the next Gather.
 	Lists(ctx context.Context, nodes []NodeID) (*Lists, error)
 	// Release gives cached blocks back; the session is not used afterwards.
 	Release()
@@ -66,21 +68,62 @@ type TopologyOptions struct {
 	Budget *mem.Budget
 }
 
+// topologyCache is the default of CacheBytes.
+const topologyCache = 64 << 20
+
 // Topology opens the lists of one direction.
 func (s *Store) Topology(ctx context.Context, dev blockdev.Device, dir Direction,
 	opt TopologyOptions) (Topology, error) {
-	panic("BUG: layout: Topology is missing")
+	if !slices.Contains(s.meta.Directions, dir.String()) {
+		return nil, fmt.Errorf("layout: this store has no %s-lists; ingest with --direction both",
+			dir)
+	}
+	if opt.CacheBytes == 0 {
+		opt.CacheBytes = topologyCache
+	}
+	switch {
+	case !opt.Resident:
+		return s.openPaged(ctx, dev, dir, opt)
+	case s.meta.Edges < 1<<32:
+		return loadResident[uint32](ctx, s, dev, dir, opt)
+	default:
+		return loadResident[uint64](ctx, s, dev, dir, opt)
+	}
 }
 
-// ResidentBytes is the memory that the resident reader of this store takes.
+// ResidentBytes is the memory that the resident reader of this store takes: 4 bytes per edge, 4
+// per node (8 from 2^32 edges on), and if edges have types, weights or times, what the paged
+// reader behind Lists takes.
 func (s *Store) ResidentBytes(dir Direction) int64 {
-	panic("BUG: layout: ResidentBytes is missing")
+	ptr := int64(4)
+	if s.meta.Edges >= 1<<32 {
+		ptr = 8
+	}
+	n := ptr*int64(s.meta.Nodes+1) + idBytes*int64(s.meta.Edges)
+	if s.attributes() {
+		n += s.PagedBytes(dir, attributeCache)
+	}
+	return n
 }
 
-// ScanTopology calls fn with consecutive ranges of lists, in node order, reading the file in
-// large sequential batches: first is the node of l's first list. Lists of a hub may come in
-// several calls with the same first (cont is true from the second on). Memory: two read buffers.
-func (s *Store) ScanTopology(ctx context.Context, dev blockdev.Device, dir Direction,
-	fn func(first NodeID, cont bool, l *Lists) error) error {
-	panic("BUG: layout: ScanTopology is missing")
+// attributes says whether edges have a type, a weight or a time.
+func (s *Store) attributes() bool {
+	return len(s.meta.EdgeTypes) > 0 || s.meta.Weighted || s.meta.Timestamped
+}
+
+// PagedBytes is the memory that the paged reader of this store takes with a cache of cacheBytes (0
+// is the default): the cache with its tables, and 4 bytes per block for the index. Each session
+// whose frontier needs more blocks than the cache has room for takes another 512 KiB.
+func (s *Store) PagedBytes(dir Direction, cacheBytes int64) int64 {
+	if cacheBytes == 0 {
+		cacheBytes = topologyCache
+	}
+	path, _ := TopologyPaths(dir)
+	blockBytes, index := int64(max(s.meta.BlockBytes, blockMin)), int64(0)
+	for _, f := range s.meta.Files {
+		if f.Path == path {
+			index = f.Size / blockBytes * 4
+		}
+	}
+	return index + max(cacheBytes/blockBytes, 1)*(blockBytes+frameBytes)
 }

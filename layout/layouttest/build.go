@@ -1,0 +1,263 @@
+// Package layouttest writes stores from graphs in memory, for the tests of the packages that read
+// them.
+package layouttest
+
+import (
+	"cmp"
+	"fmt"
+	"math/bits"
+	"slices"
+	"testing"
+	"time"
+
+	"gdb/internal/testgraph"
+	"gdb/kv"
+	"gdb/layout"
+
+	"github.com/cockroachdb/pebble/v2/vfs"
+)
+
+// Graph is a graph in memory. The zero value of a field leaves that part out.
+type Graph struct {
+	Nodes int
+	Edges []Edge // in any order; kept as they are, duplicates and self loops too
+
+	EdgeTypes []string // names; then Edge.Type is stored
+	Weighted  bool
+	Timed     bool
+	Both      bool // out-lists too
+
+	// Features is (Nodes, Dim) row-major, stored as DType (f32 if empty).
+	Features []float32
+	Dim      int
+	DType    string
+
+	// Classes are the names of classes. Labels has one class per node, -1 for none; or Multi has
+	// the classes of each node.
+	Classes []string
+	Labels  []int32
+	Multi   [][]int
+	// Targets has one number per node, NaN for none.
+	Targets []float32
+
+	Splits     map[string][]layout.NodeID
+	Partitions int // of equal size; 0 is one
+	BlockBytes int // 0 is 4096
+	UUID       kv.UUID
+}
+
+// Edge is an edge with what can be stored with it.
+type Edge struct {
+	Src, Dst layout.NodeID
+	Type     uint16
+	Weight   float32
+	Time     int64
+}
+
+// Random returns a random graph (see testgraph.Random) without features and labels; types, weights
+// and times of its edges are set, and stored if the caller says so.
+func Random(seed uint64, nodes, edges int) Graph {
+	g := Graph{Nodes: nodes}
+	for i, e := range testgraph.Random(seed, nodes, edges) {
+		g.Edges = append(g.Edges, Edge{Src: layout.NodeID(e.Src), Dst: layout.NodeID(e.Dst),
+			Type: uint16(i % 3), Weight: float32(i) / 2, Time: int64(i) - 5})
+	}
+	return g
+}
+
+// Lists returns the lists of a direction, sorted as a store has them: Nbr is the source of
+// in-edges, the destination of out-edges.
+func (g *Graph) Lists(dir layout.Direction) [][]layout.Edge {
+	lists := make([][]layout.Edge, g.Nodes)
+	for _, e := range g.Edges {
+		node, nbr := e.Dst, e.Src
+		if dir == layout.Out {
+			node, nbr = nbr, node
+		}
+		lists[node] = append(lists[node], layout.Edge{Nbr: nbr, Type: e.Type, Weight: e.Weight,
+			Time: e.Time})
+	}
+	for _, l := range lists {
+		slices.SortStableFunc(l, func(a, b layout.Edge) int { return cmp.Compare(a.Nbr, b.Nbr) })
+	}
+	return lists
+}
+
+// Build writes g to dir with the writers that ingest uses, and opens it. The identity of the store
+// follows from g.UUID; a zero one is replaced by a fixed one.
+func Build(t testing.TB, fs vfs.FS, dir string, g Graph) *layout.Store {
+	t.Helper()
+	b := builder{t: t, fs: fs, dir: dir, g: &g}
+	b.begin()
+	b.topology(layout.In)
+	if g.Both {
+		b.topology(layout.Out)
+	}
+	if g.Dim > 0 {
+		b.features()
+	}
+	b.labels()
+	return b.finish()
+}
+
+type builder struct {
+	t   testing.TB
+	fs  vfs.FS
+	dir string
+	g   *Graph
+	m   *kv.Meta
+}
+
+func (b *builder) must(err error) {
+	b.t.Helper()
+	if err != nil {
+		b.t.Fatal(err)
+	}
+}
+
+func (b *builder) begin() {
+	g := b.g
+	if g.UUID == (kv.UUID{}) {
+		copy(g.UUID[:], "layouttest store")
+	}
+	if g.BlockBytes == 0 {
+		g.BlockBytes = 4096
+	}
+	b.m = &kv.Meta{Format: kv.FormatVersion, UUID: g.UUID, CreatedBy: "layouttest",
+		Created: time.Date(2024, 1, 2, 3, 4, 5, 0, time.UTC), Nodes: uint64(g.Nodes),
+		Edges: uint64(len(g.Edges)), Directions: []string{"in"}, BlockBytes: g.BlockBytes,
+		EdgeTypes: g.EdgeTypes, Weighted: g.Weighted, Timestamped: g.Timed,
+		IDs: kv.IDsMeta{Kind: kv.IDsDense}, SplitColumn: -1, Partitioner: "none"}
+	if g.Both {
+		b.m.Directions = append(b.m.Directions, "out")
+	}
+	for _, name := range []string{"topology", "features", "labels", "ids"} {
+		b.must(b.fs.MkdirAll(b.fs.PathJoin(b.dir, name), 0o755))
+	}
+}
+
+func (b *builder) topology(dir layout.Direction) {
+	g := b.g
+	w, err := layout.NewTopologyWriter(b.fs, b.fs.PathJoin(b.dir, "topology", dir.String()),
+		layout.TopologySpec{UUID: g.UUID, Direction: dir, Nodes: uint64(g.Nodes),
+			BlockBytes: g.BlockBytes, Types: len(g.EdgeTypes) > 0, Weights: g.Weighted,
+			Times: g.Timed})
+	b.must(err)
+	lists := g.Lists(dir)
+	for v, l := range lists {
+		for _, e := range l {
+			b.must(w.AddEdge(layout.NodeID(v), e))
+		}
+	}
+	files, err := w.Finish()
+	b.must(err)
+	b.m.Files = append(b.m.Files, files...)
+	b.count(dir, lists)
+}
+
+// count fills in the statistics of one direction.
+func (b *builder) count(dir layout.Direction, lists [][]layout.Edge) {
+	hist, most := []uint64{}, uint64(0)
+	for v, l := range lists {
+		bucket := bits.Len(uint(len(l)))
+		for len(hist) <= bucket {
+			hist = append(hist, 0)
+		}
+		hist[bucket]++
+		most = max(most, uint64(len(l)))
+		for _, e := range l {
+			if dir == layout.In && int(e.Nbr) == v {
+				b.m.Stats.SelfLoops++
+			}
+		}
+	}
+	if dir == layout.Out {
+		b.m.Stats.OutHist, b.m.Stats.OutMax = hist, most
+		return
+	}
+	b.m.Stats.InHist, b.m.Stats.InMax = hist, most
+	b.m.Stats.EdgesRead = b.m.Edges
+	parts := max(b.g.Partitions, 1)
+	for p := range parts {
+		first, end := p*len(lists)/parts, (p+1)*len(lists)/parts
+		part := kv.Partition{First: kv.NodeID(first), Nodes: uint64(end - first)}
+		for _, l := range lists[first:end] {
+			part.Edges += uint64(len(l))
+		}
+		b.m.Partitions = append(b.m.Partitions, part)
+	}
+	if len(b.g.EdgeTypes) > 0 {
+		b.m.Stats.TypeCounts = make([]uint64, len(b.g.EdgeTypes))
+		for _, e := range b.g.Edges {
+			b.m.Stats.TypeCounts[e.Type]++
+		}
+	}
+}
+
+// rows writes a file of rows; add is called for each node.
+func (b *builder) rows(folder, name, dtype string, dim int,
+	add func(w *layout.RowsWriter, v int) error) kv.RowsMeta {
+	path := folder + "/" + name
+	w, err := layout.NewRowsWriter(b.fs, b.fs.PathJoin(b.dir, folder, name), layout.RowsSpec{
+		UUID: b.g.UUID, Name: name, Path: path + ".rows", DType: dtype, Dim: dim,
+		Nodes: uint64(b.g.Nodes)})
+	b.must(err)
+	for v := range b.g.Nodes {
+		b.must(add(w, v))
+	}
+	m, files, err := w.Finish()
+	b.must(err)
+	b.m.Files = append(b.m.Files, files...)
+	return m
+}
+
+func (b *builder) features() {
+	g := b.g
+	m := b.rows("features", "features", cmp.Or(g.DType, layout.F32), g.Dim,
+		func(w *layout.RowsWriter, v int) error {
+			return w.AddF32(g.Features[v*g.Dim : (v+1)*g.Dim])
+		})
+	b.m.Features = append(b.m.Features, m)
+}
+
+func (b *builder) finish() *layout.Store {
+	slices.SortFunc(b.m.Files, func(x, y kv.FileMeta) int { return cmp.Compare(x.Path, y.Path) })
+	names := []string{}
+	for name := range b.g.Splits {
+		names = append(names, name)
+	}
+	slices.Sort(names)
+	for _, name := range names {
+		b.m.Splits = append(b.m.Splits, kv.SplitMeta{Name: name,
+			Count: uint64(len(b.g.Splits[name]))})
+	}
+	return b.create()
+}
+
+// Features returns n*dim numbers that differ from row to row, for Graph.Features.
+func Features(n, dim int) []float32 {
+	x := make([]float32, n*dim)
+	for i := range x {
+		x[i] = float32(i/dim%997) + float32(i%dim)/8
+	}
+	return x
+}
+
+// Splits returns train, val and test: of each five nodes the first three, the fourth, the fifth.
+func Splits(nodes int) map[string][]layout.NodeID {
+	s := map[string][]layout.NodeID{"train": nil, "val": nil, "test": nil}
+	for v := range nodes {
+		name := [...]string{"train", "train", "train", "val", "test"}[v%5]
+		s[name] = append(s[name], layout.NodeID(v))
+	}
+	return s
+}
+
+// ClassNames returns n names of classes.
+func ClassNames(n int) []string {
+	names := make([]string, n)
+	for i := range names {
+		names[i] = fmt.Sprintf("class%d", i)
+	}
+	return names
+}

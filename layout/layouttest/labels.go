@@ -1,0 +1,93 @@
+package layouttest
+
+import (
+	"encoding/binary"
+	"math"
+
+	"gdb/kv"
+	"gdb/layout"
+
+	"github.com/RoaringBitmap/roaring/v2"
+)
+
+// labels writes the labels of whichever kind the graph has.
+func (b *builder) labels() {
+	switch {
+	case b.g.Labels != nil:
+		b.classes()
+	case b.g.Multi != nil:
+		b.multi()
+	case b.g.Targets != nil:
+		b.targets()
+	}
+}
+
+func (b *builder) classes() {
+	g := b.g
+	l := &kv.LabelsMeta{Kind: "class", Classes: g.Classes,
+		ClassCounts: make([]uint64, len(g.Classes))}
+	l.Rows = b.rows("labels", "labels", layout.I32, 1, func(w *layout.RowsWriter, v int) error {
+		if c := g.Labels[v]; c >= 0 {
+			l.ClassCounts[c]++
+			l.Labeled++
+		}
+		return w.Add(binary.LittleEndian.AppendUint32(nil, uint32(g.Labels[v])))
+	})
+	b.m.Labels = l
+}
+
+func (b *builder) multi() {
+	g := b.g
+	l := &kv.LabelsMeta{Kind: "multi", Classes: g.Classes,
+		ClassCounts: make([]uint64, len(g.Classes))}
+	width := (len(g.Classes) + 7) / 8
+	l.Rows = b.rows("labels", "labels", layout.U8, width, func(w *layout.RowsWriter,
+		v int) error {
+		row := make([]byte, width)
+		for _, c := range g.Multi[v] {
+			row[c/8] |= 1 << (c % 8)
+			l.ClassCounts[c]++
+		}
+		if g.Multi[v] != nil {
+			l.Labeled++
+		}
+		return w.Add(row)
+	})
+	b.m.Labels = l
+}
+
+func (b *builder) targets() {
+	l := &kv.LabelsMeta{Kind: "target"}
+	l.Rows = b.rows("labels", "labels", layout.F32, 1, func(w *layout.RowsWriter, v int) error {
+		if x := float64(b.g.Targets[v]); !math.IsNaN(x) {
+			l.Labeled++
+		}
+		return w.AddF32(b.g.Targets[v : v+1])
+	})
+	b.m.Labels = l
+}
+
+// sets returns the stored sets: the splits, and which nodes have multi-labels.
+func (b *builder) sets() map[string]*roaring.Bitmap {
+	sets := map[string]*roaring.Bitmap{}
+	for name, nodes := range b.g.Splits {
+		sets[name] = roaring.New()
+		for _, v := range nodes {
+			sets[name].Add(uint32(v))
+		}
+	}
+	if b.g.Multi != nil {
+		sets["labeled"] = roaring.New()
+		for v, classes := range b.g.Multi {
+			if classes != nil {
+				sets["labeled"].Add(uint32(v))
+			}
+		}
+	}
+	return sets
+}
+
+// create makes the store exist.
+func (b *builder) create() *layout.Store {
+	return layout.NewStore(b.fs, b.dir, b.m)
+}

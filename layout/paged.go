@@ -1,0 +1,289 @@
+package layout
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync/atomic"
+
+	"gdb/blockdev"
+	"gdb/internal/mem"
+)
+
+// paged reads lists through a cache of blocks. In memory are the index, 4 bytes per block, and the
+// cache.
+type paged struct {
+	f      *listFile
+	ix     *topologyIndex
+	cache  *blockCache
+	budget *mem.Budget
+
+	sessions                 atomic.Int64
+	hits, misses, blocksRead atomic.Uint64
+}
+
+func (s *Store) openPaged(ctx context.Context, dev blockdev.Device, dir Direction,
+	opt TopologyOptions) (*paged, error) {
+	f, err := s.openLists(ctx, dev, dir)
+	if err != nil {
+		return nil, err
+	}
+	p := &paged{f: f, budget: opt.Budget}
+	if p.ix, err = s.loadIndex(ctx, dev, dir, opt.Budget); err != nil {
+		return nil, errors.Join(err, p.Close())
+	}
+	switch {
+	case p.ix.topologyFields != f.topologyFields || p.ix.blocks != f.blocks:
+		err = f.damage(-1, 0, "file has %d blocks of %d bytes, its index tells of %d of %d",
+			f.blocks, f.blockBytes, p.ix.blocks, p.ix.blockBytes)
+	case p.ix.edges != s.meta.Edges:
+		err = f.damage(-1, 0, "the index tells of %d edges, the store has %d", p.ix.edges,
+			s.meta.Edges)
+	default:
+		// A cache larger than the file has no use.
+		size := min(opt.CacheBytes, max(f.blocks, 1)*int64(f.blockBytes))
+		p.cache, err = newBlockCache(size, f.blockBytes, opt.Budget)
+	}
+	if err != nil {
+		return nil, errors.Join(err, p.Close())
+	}
+	return p, nil
+}
+
+// Nodes is the number of lists.
+func (p *paged) Nodes() uint64 { return p.f.nodes }
+
+// Edges is the number of entries.
+func (p *paged) Edges() uint64 { return p.ix.edges }
+
+// NewSession returns a reader for one goroutine.
+func (p *paged) NewSession() Session {
+	p.sessions.Add(1)
+	return &pagedSession{p: p}
+}
+
+// Stats counts blocks.
+func (p *paged) Stats() TopologyStats {
+	read := p.blocksRead.Load()
+	return TopologyStats{Kind: "paged",
+		Bytes: p.ix.bytes() + int64(len(p.cache.arena.Bytes())) +
+			int64(len(p.cache.mu.frames))*frameBytes,
+		Hits: p.hits.Load(), Misses: p.misses.Load(), BlocksRead: read,
+		BytesRead: read * uint64(p.f.blockBytes)}
+}
+
+// Close frees the cache and closes the file; all sessions were released before.
+func (p *paged) Close() error {
+	err := p.f.file.Close()
+	if p.ix != nil {
+		err = errors.Join(err, p.ix.free())
+	}
+	if p.cache != nil {
+		err = errors.Join(err, p.cache.free())
+	}
+	return err
+}
+
+// overflowBytes is what a session takes for blocks that do not fit in the cache, when that
+// happens: 128 reads of 4 KiB keep a disk busy.
+const (
+	overflowBytes = 512 << 10
+	overflowLeast = 4 // blocks
+)
+
+// held is a block that a session can read now.
+type held struct {
+	data  []byte // nil once an overflow buffer was used for another block
+	frame int32  // -1: an overflow buffer
+	hub   bool
+	start uint32 // of a hub: position of the block's first entry
+}
+
+// fetcher makes blocks readable for one session.
+type fetcher struct {
+	p      *paged
+	pins   []int32 // frames that the session has pinned
+	over   *mem.Arena
+	reqs   []blockdev.Request
+	blocks []int64 // the block of each request
+	claims []int32 // frames that this fetch fills
+	waits  []*load
+}
+
+// fetch makes blocks readable, from the first on, as many as cache and overflow buffers have room
+// for; how many is returned, at least one of them. blocks ascend and are not repeated. All that
+// are not in the cache are read in one batch and verified. Frames stay pinned until unpin;
+// overflow buffers hold until the next fetch.
+func (s *fetcher) fetch(ctx context.Context, blocks []uint32, out []held) (int, error) {
+	for {
+		mark := len(s.pins)
+		n, err := s.claim(blocks, out)
+		if err != nil {
+			return 0, err
+		}
+		retry, err := s.fill(ctx)
+		if err == nil && !retry {
+			return n, nil
+		}
+		s.unpin(mark)
+		if err != nil {
+			return 0, err
+		}
+	}
+}
+
+// claim pins what is cached, takes frames and buffers for what is not, and prepares the reads.
+func (s *fetcher) claim(blocks []uint32, out []held) (n int, err error) {
+	s.reqs, s.blocks = s.reqs[:0], s.blocks[:0]
+	s.claims, s.waits = s.claims[:0], s.waits[:0]
+	p, c := s.p, s.p.cache
+	own, over := &load{done: make(chan struct{})}, 0
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	// A session takes no more than its share of the frames, so that others get on too.
+	share := max(len(c.mu.frames)/int(max(p.sessions.Load(), 1)), 1)
+	hits := uint64(0)
+	for n < len(blocks) {
+		b := blocks[n]
+		if f, on, ok := c.pinLocked(b); ok {
+			hits++
+			s.pins = append(s.pins, f)
+			out[n] = held{data: c.data(f), frame: f}
+			if on != nil {
+				s.waits = append(s.waits, on)
+			}
+			n++
+			continue
+		}
+		h, err := s.placeLocked(b, own, share, over)
+		if err != nil {
+			return 0, s.abandonLocked(own, err)
+		}
+		if h.data == nil {
+			break
+		}
+		if h.frame < 0 {
+			over++
+		}
+		out[n] = h
+		n++
+		s.reqs = append(s.reqs, blockdev.Request{File: p.f.file, Buf: h.data,
+			Off: blockOffset(int64(b), p.f.blockBytes)})
+		s.blocks = append(s.blocks, int64(b))
+	}
+	if len(s.claims) > 0 {
+		s.waits = append(s.waits, own) // the last: fill closes it before it waits
+	}
+	p.hits.Add(hits)
+	p.misses.Add(uint64(len(s.reqs)))
+	return n, nil
+}
+
+// placeLocked finds room for a block that is not cached: a frame, or overflow buffer number over.
+// The data is nil if there is none.
+func (s *fetcher) placeLocked(b uint32, own *load, share, over int) (held, error) {
+	c := s.p.cache
+	if len(s.pins) < share {
+		if f, ok := c.claimLocked(b, own); ok {
+			s.pins = append(s.pins, f)
+			s.claims = append(s.claims, f)
+			return held{data: c.data(f), frame: f}, nil
+		}
+	}
+	size := c.blockBytes
+	if s.over == nil {
+		n := max(overflowBytes/size, overflowLeast)
+		var err error
+		s.over, err = mem.NewArena(s.p.budget, "blocks beyond the block cache", int64(n*size))
+		if err != nil {
+			return held{}, err
+		}
+	}
+	if buf := s.over.Bytes(); (over+1)*size <= len(buf) {
+		return held{data: buf[over*size : (over+1)*size : (over+1)*size], frame: -1}, nil
+	}
+	return held{frame: -1}, nil
+}
+
+// abandonLocked undoes a claim that failed half way.
+func (s *fetcher) abandonLocked(own *load, err error) error {
+	c := s.p.cache
+	for _, f := range s.claims {
+		fr := &c.mu.frames[f]
+		delete(c.mu.table, fr.block)
+		fr.used, fr.load = false, nil
+	}
+	own.failed = true
+	close(own.done)
+	s.claims = s.claims[:0]
+	return err
+}
+
+// fill reads and verifies what was claimed, and then waits for what other sessions are reading.
+// It returns true if one of them failed: then the blocks have to be claimed again.
+func (s *fetcher) fill(ctx context.Context) (retry bool, err error) {
+	if len(s.reqs) > 0 {
+		err = s.read(ctx)
+	}
+	waits := s.waits
+	if len(s.claims) > 0 {
+		own := waits[len(waits)-1]
+		waits = waits[:len(waits)-1]
+		s.p.cache.loaded(own, s.claims, err != nil)
+	}
+	if err != nil {
+		return false, err
+	}
+	for _, l := range waits {
+		select {
+		case <-l.done:
+			retry = retry || l.failed
+		case <-ctx.Done():
+			return false, ctx.Err()
+		}
+	}
+	return retry, nil
+}
+
+func (s *fetcher) read(ctx context.Context) error {
+	p := s.p
+	if err := p.f.dev.ReadBatch(ctx, s.reqs); err != nil {
+		return fmt.Errorf("layout: read %d blocks of %s: %w", len(s.reqs), p.f.path, err)
+	}
+	p.blocksRead.Add(uint64(len(s.reqs)))
+	for i, n := range s.blocks {
+		b := s.reqs[i].Buf
+		err := verifyBlock(p.f.seed, n, b)
+		if err == nil {
+			_, err = s.parse(uint32(n), b)
+		}
+		if err != nil {
+			return p.f.damage(n, s.reqs[i].Off, "%v", err)
+		}
+	}
+	return nil
+}
+
+// parse views a block that was verified before, and checks that it is where the index says.
+func (s *fetcher) parse(n uint32, b []byte) (block, error) {
+	k, err := parseBlock(&s.p.f.shape, b)
+	if err == nil && uint32(k.first) != s.p.ix.first[n] {
+		err = fmt.Errorf("%w begins with node %d, the index says %d", errBlock, k.first,
+			s.p.ix.first[n])
+	}
+	return k, err
+}
+
+// unpin gives back the frames pinned since there were mark of them.
+func (s *fetcher) unpin(mark int) {
+	s.p.cache.unpin(s.pins[mark:])
+	s.pins = s.pins[:mark]
+}
+
+func (s *fetcher) release() {
+	s.unpin(0)
+	if s.over != nil {
+		_ = s.over.Free() // unmapping what was mapped cannot fail
+		s.over = nil
+	}
+}

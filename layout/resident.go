@@ -1,0 +1,242 @@
+package layout
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"gdb/blockdev"
+	"gdb/internal/mem"
+)
+
+// attributeCache is the block cache behind Lists of a resident reader whose edges have types,
+// weights or times: these are read when asked for, since sampling does not use them.
+const attributeCache = 1 << 20
+
+// offset is a position in the array of all neighbors: 32 bits while they suffice.
+type offset interface{ uint32 | uint64 }
+
+// resident holds all lists in two arrays: the list of node v is nbrs[ptr[v]:ptr[v+1]].
+type resident[P offset] struct {
+	ptr    []P
+	nbrs   []NodeID
+	arenas [2]*mem.Arena
+	edges  uint64
+	attrs  *paged // of edges with types, weights or times; else nil
+}
+
+func loadResident[P offset](ctx context.Context, s *Store, dev blockdev.Device, dir Direction,
+	opt TopologyOptions) (t Topology, err error) {
+	f, err := s.openLists(ctx, dev, dir)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, f.file.Close()) }()
+	r := &resident[P]{edges: s.meta.Edges}
+	if err = r.allocate(f.nodes, opt.Budget); err == nil {
+		err = r.load(ctx, f)
+	}
+	if err == nil && f.shape.attributes() {
+		opt.CacheBytes = attributeCache
+		r.attrs, err = s.openPaged(ctx, dev, dir, opt)
+	}
+	if err != nil {
+		return nil, errors.Join(err, r.Close())
+	}
+	return r, nil
+}
+
+func (r *resident[P]) allocate(nodes uint64, budget *mem.Budget) (err error) {
+	width := int64(4)
+	if r.edges >= 1<<32 {
+		width = 8
+	}
+	r.arenas[0], err = mem.NewArena(budget, "resident topology offsets", int64(nodes+1)*width)
+	if err != nil {
+		return err
+	}
+	r.ptr = viewOffsets[P](r.arenas[0].Bytes())
+	r.arenas[1], err = mem.NewArena(budget, "resident topology", int64(r.edges)*idBytes)
+	if err != nil {
+		return err
+	}
+	r.nbrs = mem.View[NodeID](r.arenas[1].Bytes())
+	return nil
+}
+
+// viewOffsets is mem.View for the two widths of offsets.
+func viewOffsets[P offset](b []byte) []P {
+	var p any
+	switch any(P(0)).(type) {
+	case uint32:
+		p = mem.View[uint32](b)
+	default:
+		p = mem.View[uint64](b)
+	}
+	v, ok := p.([]P)
+	if !ok {
+		panic("BUG: offsets of an unknown width")
+	}
+	return v
+}
+
+// load decodes the whole file.
+func (r *resident[P]) load(ctx context.Context, f *listFile) error {
+	next, total := uint64(0), uint64(0) // nodes with an offset, edges so far
+	err := f.each(ctx, func(k *block, gap uint64, cont bool) error {
+		if total+uint64(k.entries) > r.edges {
+			return f.damage(-1, 0, "file has more than the store's %d edges", r.edges)
+		}
+		ptr := r.ptr[next:]
+		for i := range ptr[:gap] {
+			ptr[i] = P(total)
+		}
+		if ptr = ptr[gap:]; !cont {
+			ptr[0] = P(total)
+		}
+		for i := uint32(1); i < k.slots; i++ {
+			from, _, err := f.shape.list(k, i)
+			if err != nil {
+				n := k.number()
+				return f.damage(n, blockOffset(n, f.blockBytes), "%v", err)
+			}
+			ptr[i] = P(total + uint64(from))
+		}
+		next = uint64(k.first) + uint64(k.slots)
+		n := int(k.entries) * idBytes
+		copy(mem.BytesOf(r.nbrs[total:]), k.b[k.ids:k.ids+n])
+		total += uint64(k.entries)
+		return nil
+	})
+	if err == nil && total != r.edges {
+		err = f.damage(-1, 0, "file has %d edges, the store %d", total, r.edges)
+	}
+	if err != nil {
+		return err
+	}
+	for i := next; i < uint64(len(r.ptr)); i++ {
+		r.ptr[i] = P(total)
+	}
+	return nil
+}
+
+// Nodes is the number of lists.
+func (r *resident[P]) Nodes() uint64 { return uint64(len(r.ptr)) - 1 }
+
+// Edges is the number of entries.
+func (r *resident[P]) Edges() uint64 { return r.edges }
+
+// NewSession returns a reader for one goroutine.
+func (r *resident[P]) NewSession() Session { return &residentSession[P]{r: r} }
+
+// Stats has the memory held; nothing is ever missed.
+func (r *resident[P]) Stats() TopologyStats {
+	st := TopologyStats{Kind: "resident",
+		Bytes: int64(len(mem.BytesOf(r.nbrs))) + int64(len(r.arenas[0].Bytes()))}
+	if r.attrs != nil {
+		a := r.attrs.Stats()
+		st.Bytes += a.Bytes
+		st.Hits, st.Misses = a.Hits, a.Misses
+		st.BlocksRead, st.BytesRead = a.BlocksRead, a.BytesRead
+	}
+	return st
+}
+
+// Close frees the arrays.
+func (r *resident[P]) Close() (err error) {
+	if r.attrs != nil {
+		err = r.attrs.Close()
+		r.attrs = nil
+	}
+	for _, a := range r.arenas {
+		if a != nil {
+			err = errors.Join(err, a.Free())
+		}
+	}
+	r.ptr, r.nbrs = nil, nil
+	return err
+}
+
+type residentSession[P offset] struct {
+	r     *resident[P]
+	start []P // of the lists of the last Degrees
+	lists Lists
+	attrs Session
+}
+
+// Degrees looks the lists up.
+func (s *residentSession[P]) Degrees(ctx context.Context, nodes []NodeID, deg []uint32) error {
+	s.start = grow(s.start, len(nodes))
+	ptr, start := s.r.ptr, s.start
+	deg = deg[:len(nodes)]
+	for i, v := range nodes {
+		if int(v) >= len(ptr)-1 {
+			return outOfRange(v, s.r.Nodes())
+		}
+		from := ptr[v]
+		start[i] = from
+		deg[i] = uint32(ptr[int(v)+1] - from)
+	}
+	return ctx.Err()
+}
+
+// outOfRange is the error of a node that the graph does not have.
+func outOfRange(v NodeID, nodes uint64) error {
+	return fmt.Errorf("layout: node %d is not below the %d nodes", v, nodes)
+}
+
+// Gather copies entries.
+func (s *residentSession[P]) Gather(ctx context.Context, off, pos []uint32, out []NodeID) error {
+	nbrs := s.r.nbrs
+	for i, at := range s.start {
+		lo, hi := off[i], off[i+1]
+		p, o := pos[lo:hi], out[lo:hi]
+		o = o[:len(p)]
+		for j, x := range p {
+			o[j] = nbrs[at+P(x)]
+		}
+	}
+	return ctx.Err()
+}
+
+// Lists copies whole lists; types, weights and times are read from disk.
+func (s *residentSession[P]) Lists(ctx context.Context, nodes []NodeID) (*Lists, error) {
+	if s.r.attrs != nil {
+		if s.attrs == nil {
+			s.attrs = s.r.attrs.NewSession()
+		}
+		return s.attrs.Lists(ctx, nodes)
+	}
+	l := &s.lists
+	l.Off = append(l.Off[:0], 0)
+	l.Nbrs = l.Nbrs[:0]
+	for _, v := range nodes {
+		if uint64(v) >= s.r.Nodes() {
+			return nil, outOfRange(v, s.r.Nodes())
+		}
+		l.Nbrs = append(l.Nbrs, s.r.nbrs[s.r.ptr[v]:s.r.ptr[int(v)+1]]...)
+		l.Off = append(l.Off, uint64(len(l.Nbrs)))
+	}
+	return l, ctx.Err()
+}
+
+// Release ends the session.
+func (s *residentSession[P]) Release() {
+	if s.attrs != nil {
+		s.attrs.Release()
+		s.attrs = nil
+	}
+}
+
+// ResidentArrays returns the arrays of a resident reader, for loops that cannot afford a call per
+// frontier: the list of node v is nbrs[off[v]:off[v+1]], off being off32, or off64 from 2^32 edges
+// on. The other is nil, and all three for a paged reader. They are valid until Close.
+func ResidentArrays(t Topology) (off32 []uint32, off64 []uint64, nbrs []NodeID) {
+	switch r := t.(type) {
+	case *resident[uint32]:
+		return r.ptr, nil, r.nbrs
+	case *resident[uint64]:
+		return nil, r.ptr, r.nbrs
+	}
+	return nil, nil, nil
+}
