@@ -2,10 +2,17 @@ package ingest
 
 import (
 	"context"
+	"crypto/rand"
 	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
 
+	"gdb/internal/mem"
 	"gdb/kv"
 
+	"github.com/cockroachdb/errors/oserror"
 	"github.com/cockroachdb/pebble/v2/vfs"
 )
 
@@ -17,6 +24,10 @@ var (
 	ErrExists = errors.New("a store is here already")
 	// ErrUsage says that options contradict each other or the source.
 	ErrUsage = errors.New("usage")
+	// ErrNotEmpty says that the directory holds something that is not of an ingest.
+	ErrNotEmpty = errors.New("the directory is not empty, and not a store")
+	// ErrChanged says that an ingest cannot be resumed, because options or sources are others.
+	ErrChanged = errors.New("not the ingest that was interrupted")
 )
 
 // Open detects the format of the sources and opens them.
@@ -24,24 +35,218 @@ func Open(ctx context.Context, fs vfs.FS, opt *Options) (Source, error) {
 	panic("BUG: ingest: Open is missing")
 }
 
-// Plan is what a dry run prints: what was found, what will be written, memory and disk.
-type Plan struct {
-	Info         *Info
-	Nodes, Edges uint64 // as known; 0: known after reading
-	MemoryBytes  int64
-	DiskBytes    int64 // of the store
-	TempBytes    int64 // of tmp/ at its largest
-	Files        []string
-	LeastMemory  int64 // the least --memory that would do
-}
-
-// DryRun plans an ingest and writes nothing.
-func DryRun(ctx context.Context, fs vfs.FS, opt Options) (*Plan, error) {
-	panic("BUG: ingest: DryRun is missing")
-}
-
 // Run ingests the sources to opt.Out and returns the metadata of the new store. On error nothing
 // is left that looks like a store; what Resume needs stays in OUT/tmp unless the input was bad.
-func Run(ctx context.Context, fs vfs.FS, opt Options) (*kv.Meta, error) {
-	panic("BUG: ingest: Run is missing")
+func Run(ctx context.Context, fs vfs.FS, opt Options) (meta *kv.Meta, err error) {
+	src, err := Open(ctx, fs, &opt)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, src.Close()) }()
+	return run(ctx, fs, src, opt)
+}
+
+// run ingests an opened source.
+func run(ctx context.Context, fs vfs.FS, src Source, opt Options) (*kv.Meta, error) {
+	p, err := newPipeline(fs, src, opt)
+	if err != nil {
+		return nil, err
+	}
+	return p.run(ctx)
+}
+
+// newPipeline checks the options and plans.
+func newPipeline(fs vfs.FS, src Source, opt Options) (*pipeline, error) {
+	if opt.BlockBytes == 0 {
+		opt.BlockBytes = 4096
+	}
+	info := src.Info()
+	if err := checkOptions(&opt, info); err != nil {
+		return nil, err
+	}
+	memory, err := planMemory(opt.Memory)
+	if err != nil {
+		return nil, err
+	}
+	return &pipeline{fs: fs, src: src, info: info, opt: opt, memory: memory, hash: kv.HashID,
+		tmp:    fs.PathJoin(opt.Out, "tmp", "ingest"),
+		budget: mem.NewBudget(memory.total - processBytes),
+		codec:  edgeCodec{typed: info.Typed, weighted: info.Weighted, timed: info.Timed}}, nil
+}
+
+// checkOptions finds options that contradict each other or the source.
+func checkOptions(opt *Options, info *Info) error {
+	bad := func(format string, args ...any) error {
+		return fmt.Errorf("ingest: "+format+": %w", append(args, ErrUsage)...)
+	}
+	switch {
+	case opt.Out == "":
+		return bad("--out is missing")
+	case !slices.Contains([]string{"", "none", "random", "range"}, opt.Partitioner):
+		return bad("--partitioner %s is not one of none, random, range", opt.Partitioner)
+	case opt.Partitions < 0:
+		return bad("--partitions %d is negative", opt.Partitions)
+	case opt.Partitions > 1 && (opt.Partitioner == "" || opt.Partitioner == "none"):
+		return bad("--partitions %d needs --partitioner random or range", opt.Partitions)
+	case !slices.Contains([]string{"", "f32", "f16", "bf16"}, opt.FeatureDType):
+		return bad("--feature-dtype %s is not one of f32, f16, bf16", opt.FeatureDType)
+	case !slices.Contains([]string{"", "none", "row", "zscore"}, opt.Normalize):
+		return bad("--normalize %s is not one of none, row, zscore", opt.Normalize)
+	case opt.Dedup && opt.KeepDuplicates:
+		return bad("--dedup and --keep-duplicates contradict each other")
+	case opt.Normalize != "" && opt.Normalize != "none" && len(info.Features) == 0:
+		return bad("--normalize %s, but there are no features", opt.Normalize)
+	case opt.BlockBytes < 4096 || opt.BlockBytes > 1<<20 ||
+		opt.BlockBytes&(opt.BlockBytes-1) != 0:
+		return bad("--block %d is not a power of two from 4KiB to 1MiB", opt.BlockBytes)
+	}
+	return nil
+}
+
+// run takes the ingest from what is on disk to the store, and cleans up what a failure makes
+// useless.
+func (p *pipeline) run(ctx context.Context) (meta *kv.Meta, err error) {
+	meta, err = p.begin(ctx)
+	if meta != nil || err != nil {
+		return meta, err
+	}
+	lock, err := p.fs.Lock(p.path("lock"))
+	if err != nil {
+		return nil, fmt.Errorf("ingest: %s is in use by another ingest: %w", p.opt.Out, err)
+	}
+	r, err := p.all(ctx)
+	if err == nil {
+		meta, err = p.place(ctx, r)
+	}
+	err = errors.Join(err, lock.Close())
+	var bad *BadInputError
+	switch {
+	case errors.As(err, &bad):
+		return nil, errors.Join(err, p.undo())
+	case vfs.IsNoSpaceError(err):
+		return nil, p.errFull(err)
+	case err != nil:
+		return nil, err
+	}
+	return meta, p.cleanUp()
+}
+
+// begin looks at what is in the store's directory, and starts or resumes. It returns the metadata
+// if the store is complete and only leftovers were to be removed.
+func (p *pipeline) begin(ctx context.Context) (*kv.Meta, error) {
+	names, err := p.fs.List(p.opt.Out)
+	made := isNotExist(err)
+	if err != nil && !made {
+		return nil, fmt.Errorf("ingest: %w", err)
+	}
+	if p.j, err = loadJournal(p.fs, p.tmp); err != nil {
+		return nil, err
+	}
+	meta, err := p.catalog().Meta(ctx)
+	switch {
+	case err == nil:
+		return p.existing(meta)
+	case !errors.Is(err, kv.ErrNoStore) && !isNotExist(err):
+		return nil, fmt.Errorf("ingest: %s: %w: %w", p.opt.Out, ErrExists, err)
+	case p.j != nil && !p.opt.Resume:
+		return nil, fmt.Errorf("ingest: %s: %w", p.opt.Out, ErrUnfinished)
+	case p.j != nil:
+		if err := p.checkSame(); err != nil {
+			return nil, err
+		}
+		return nil, errors.Join(p.makeDirs(), p.sweep(), p.verifyLive())
+	case slices.ContainsFunc(names, func(n string) bool { return n != "tmp" }):
+		return nil, fmt.Errorf("ingest: %s: %w", p.opt.Out, ErrNotEmpty)
+	}
+	return nil, p.start(made)
+}
+
+// existing is what happens where there is a store: an ingest that was killed after its last act
+// is done, but for the cleaning up.
+func (p *pipeline) existing(meta *kv.Meta) (*kv.Meta, error) {
+	if p.j != nil && p.j.UUID == meta.UUID {
+		if err := p.cleanUp(); err != nil {
+			return nil, err
+		}
+		if p.opt.Resume {
+			return meta, nil
+		}
+	}
+	return nil, fmt.Errorf("ingest: %s: %w", p.opt.Out, ErrExists)
+}
+
+// start begins a journal.
+func (p *pipeline) start(made bool) error {
+	p.j = &journal{fs: p.fs, dir: p.tmp, path: p.path(journalName)}
+	p.j.MadeOut, p.j.Created = made, time.Now().UTC().Truncate(time.Second)
+	if _, err := rand.Read(p.j.UUID[:]); err != nil {
+		return fmt.Errorf("ingest: make an identity: %w", err)
+	}
+	var err error
+	if p.j.Options, p.j.Sources, err = p.fingerprint(); err != nil {
+		return err
+	}
+	if err := p.makeDirs(); err != nil {
+		return err
+	}
+	return p.j.save()
+}
+
+func (p *pipeline) makeDirs() error {
+	for _, d := range subdirs {
+		if err := p.fs.MkdirAll(p.path(d), 0o755); err != nil {
+			return fmt.Errorf("ingest: make %s: %w", p.path(d), err)
+		}
+	}
+	for _, d := range []string{p.tmp, p.fs.PathDir(p.tmp), p.opt.Out, p.fs.PathDir(p.opt.Out)} {
+		if err := syncDir(p.fs, d); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (p *pipeline) catalog() *kv.Catalog {
+	return kv.NewCatalog(p.fs, p.fs.PathJoin(p.opt.Out, "catalog"))
+}
+
+// undo removes all that the ingest wrote, since the input must be changed before the next one.
+func (p *pipeline) undo() error {
+	if p.j.MadeOut {
+		if err := p.fs.RemoveAll(p.opt.Out); err != nil {
+			return fmt.Errorf("ingest: clean up: %w", err)
+		}
+		return syncDir(p.fs, p.fs.PathDir(p.opt.Out))
+	}
+	return p.cleanUp()
+}
+
+// cleanUp removes the temporary directory; the journal goes first, so that what is left after a
+// crash is not taken for an ingest to resume.
+func (p *pipeline) cleanUp() error {
+	if err := p.fs.Remove(p.path(journalName)); err != nil && !isNotExist(err) {
+		return fmt.Errorf("ingest: clean up: %w", err)
+	}
+	if err := p.fs.RemoveAll(p.fs.PathDir(p.tmp)); err != nil {
+		return fmt.Errorf("ingest: clean up: %w", err)
+	}
+	return syncDir(p.fs, p.opt.Out)
+}
+
+// errFull says what a full disk lacks.
+func (p *pipeline) errFull(err error) error {
+	plan := p.plan()
+	return fmt.Errorf("ingest: the disk of %s is full: the store needs about %s, and %s more "+
+		"while it is made; make room and go on with --resume: %w", p.opt.Out,
+		mem.FormatSize(plan.DiskBytes), mem.FormatSize(plan.TempBytes), err)
+}
+
+func isNotExist(err error) bool { return err != nil && oserror.IsNotExist(err) }
+
+// note tells the user something.
+func (p *pipeline) note(format string, args ...any) {
+	if p.opt.Notes != nil {
+		// A note that cannot be written must not end the ingest.
+		_, _ = fmt.Fprintf(p.opt.Notes, strings.TrimSuffix(format, "\n")+"\n", args...)
+	}
 }

@@ -1,6 +1,11 @@
 package ingest
 
-import "io"
+import (
+	"io"
+	"maps"
+	"slices"
+	"strconv"
+)
 
 // Options are the effective flags of an ingest. The zero value of a field is its default.
 type Options struct {
@@ -43,4 +48,62 @@ type Options struct {
 	Progress func(phase string, done, total int64, unit string)
 	// Notes gets one line per note, skipped line or guess; nil for none.
 	Notes io.Writer
+}
+
+// args are the options as flags, without those that do not shape the store: what the catalog
+// keeps of how a store was made.
+func (o *Options) args() []string {
+	var args []string
+	add := func(flag, value string) {
+		if value != "" {
+			args = append(args, "--"+flag+"="+value)
+		}
+	}
+	set := func(flag string, on bool) {
+		if on {
+			args = append(args, "--"+flag)
+		}
+	}
+	number := func(flag string, v int64) {
+		if v != 0 {
+			add(flag, strconv.FormatInt(v, 10))
+		}
+	}
+	add("format", o.Format)
+	set("undirected", o.Undirected)
+	set("dedup", o.Dedup)
+	set("keep-duplicates", o.KeepDuplicates)
+	set("keep-self-loops", o.KeepSelfLoops)
+	if o.Both {
+		add("direction", "both")
+	}
+	add("edges", o.Edges)
+	add("nodes", o.Nodes)
+	add("features", o.Features)
+	add("labels", o.Labels)
+	for _, name := range slices.Sorted(maps.Keys(o.Splits)) {
+		add("split", name+"="+o.Splits[name])
+	}
+	add("src-col", o.SrcCol)
+	add("dst-col", o.DstCol)
+	add("rel-col", o.RelCol)
+	add("id-col", o.IDCol)
+	add("label-col", o.LabelCol)
+	add("feature-cols", o.FeatureCols)
+	add("weight-col", o.WeightCol)
+	add("time-col", o.TimeCol)
+	add("delim", o.Delim)
+	add("header", o.Header)
+	number("split-column", int64(o.SplitColumn))
+	number("partitions", int64(o.Partitions))
+	add("partitioner", o.Partitioner)
+	add("feature-dtype", o.FeatureDType)
+	add("normalize", o.Normalize)
+	number("block", int64(o.BlockBytes))
+	set("allow-nan", o.AllowNaN)
+	number("skip-bad", o.SkipBad)
+	if o.Partitioner == "random" {
+		add("seed", strconv.FormatUint(o.Seed, 10))
+	}
+	return args
 }

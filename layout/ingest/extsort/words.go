@@ -91,18 +91,6 @@ func (s *Words) Add(words []uint64) error {
 	return nil
 }
 
-// Room returns a place to write records to, of at least one record; Wrote says how many words of
-// it were written. It saves the copy of Add.
-func (s *Words) Room() []uint64 { return s.fill[s.n:] }
-
-// Wrote counts n words that were written to Room as added.
-func (s *Words) Wrote(n int) error {
-	if s.n += n; s.n == len(s.fill) {
-		return s.spill()
-	}
-	return nil
-}
-
 // spill hands the filled third to a goroutine that sorts and writes it, and goes on with another.
 func (s *Words) spill() error {
 	<-s.spilling
@@ -160,6 +148,17 @@ func (w *runWriter) words(words []uint64, width int) error {
 		}
 	}
 	return nil
+}
+
+// WriteWords writes words as they are to a run at path, which Merge can read back.
+func WriteWords(fs vfs.FS, path string, words []uint64) (Run, error) {
+	w, err := newRunWriter(fs, path, DefaultBlockBytes)
+	if err != nil {
+		return Run{}, err
+	}
+	err = w.words(words, 1)
+	run, err2 := w.finish()
+	return run, errors.Join(err, err2)
 }
 
 // Finish spills what is left, frees the arena and returns the runs, which are durable.

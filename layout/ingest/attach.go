@@ -1,0 +1,256 @@
+package ingest
+
+import (
+	"bytes"
+	"context"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"strconv"
+
+	"gdb/layout/ingest/extsort"
+)
+
+// idRowsChunk is a run of rows that carry something for a node: labels, split members, features.
+type idRowsChunk struct {
+	ids   *IDChunk // nil: rows are node numbers from first on
+	first uint64
+	n     int
+	where *Where
+	// value is what row i carries; false if it carries nothing.
+	value func(i int) (uint32, bool, error)
+}
+
+// rowStream streams rows, from the start at each call.
+type rowStream func(ctx context.Context, fn func(c *idRowsChunk) error) error
+
+// attachment is a row with its node.
+type attachment struct {
+	node  uint32
+	value uint32
+	seq   uint64 // place in the stream
+}
+
+// attacher finds the nodes of the rows of a stream. In joined modes it sorts the rows by key and
+// joins them with the dictionary, comparing texts, so that an unknown id of equal hash is found.
+type attacher struct {
+	p      *pipeline
+	m      *nodeMap
+	name   string // of temporary files
+	what   string // of the rows, for messages: "label"
+	stream rowStream
+}
+
+// each calls fn for every row that carries something; in order of the stream in direct modes, in
+// any order in joined ones.
+func (a *attacher) each(ctx context.Context, fn func(at attachment) error) error {
+	if a.m.mode.joined() {
+		return a.eachJoined(ctx, fn)
+	}
+	seq := uint64(0)
+	return a.stream(ctx, func(c *idRowsChunk) error {
+		for i := range c.n {
+			value, ok, err := c.value(i)
+			if err != nil {
+				return err
+			}
+			if ok {
+				node, err := a.direct(c, i)
+				if err != nil {
+					return err
+				}
+				if err := fn(attachment{node, value, seq}); err != nil {
+					return err
+				}
+			}
+			seq++
+		}
+		return ctx.Err()
+	})
+}
+
+// direct finds the node of a row in memory.
+func (a *attacher) direct(c *idRowsChunk, i int) (uint32, error) {
+	if c.ids == nil {
+		if a.m.mode != idRows {
+			return 0, a.errNumbered(c)
+		}
+		if node, ok := a.m.node(c.first + uint64(i)); ok {
+			return node, nil
+		}
+		return 0, a.errUnknown(c, i)
+	}
+	id, ok := uint64(0), true
+	if c.ids.Ints != nil {
+		id = c.ids.Ints[i]
+	} else {
+		id, ok = parseID(c.ids.Text[i])
+	}
+	if ok {
+		if node, ok := a.m.node(id); ok {
+			return node, nil
+		}
+	}
+	return 0, a.errUnknown(c, i)
+}
+
+// parseID reads a canonical decimal number: the form in which the dictionary keeps integers.
+func parseID(text []byte) (uint64, bool) {
+	id, err := strconv.ParseUint(string(text), 10, 64)
+	return id, err == nil && (text[0] != '0' || len(text) == 1) && text[0] != '+'
+}
+
+func (a *attacher) errNumbered(c *idRowsChunk) error {
+	return fmt.Errorf("ingest: %s: rows of %ss have no ids, but the edges' ids are not row numbers: "+
+		"give a column of ids: %w", c.where.File, a.what, ErrUsage)
+}
+
+func (a *attacher) errUnknown(c *idRowsChunk, i int) error {
+	e := &BadInputError{Where: c.where.Position(i),
+		What: fmt.Sprintf("%s of unknown node %s", a.what, c.id(i)),
+		Do:   "every id must be in the edges or the node table"}
+	if a.m.mode == idRows {
+		e.What = fmt.Sprintf("%s of node %s, but there are %d nodes", a.what, c.id(i), a.m.nodes)
+		e.Do = fmt.Sprintf("ids are row numbers, 0 to %d", a.m.nodes-1)
+	}
+	return e
+}
+
+// id is the id of row i, for messages.
+func (c *idRowsChunk) id(i int) string {
+	switch {
+	case c.ids == nil:
+		return strconv.FormatUint(c.first+uint64(i), 10)
+	case c.ids.Ints != nil:
+		return strconv.FormatUint(c.ids.Ints[i], 10)
+	}
+	return strconv.Quote(string(c.ids.Text[i]))
+}
+
+// eachJoined sorts the rows by key and joins them.
+func (a *attacher) eachJoined(ctx context.Context, fn func(at attachment) error) error {
+	runs, err := a.sortByKey(ctx)
+	if err != nil {
+		return err
+	}
+	c, err := newKeyCursor(ctx, a.m)
+	if err != nil {
+		return err
+	}
+	unknown, any := uint64(0), false
+	err = a.p.eachEntry(ctx, a.p.sorter(a.name+"-ids", 0, a.p.memory.merge), runs,
+		func(e extsort.Entry) error {
+			if err := c.seek(e.Key); err != nil {
+				return err
+			}
+			text := e.Text[:len(e.Text)-4]
+			if !c.ok || c.head.Key != e.Key || !bytes.Equal(text, c.head.Text) {
+				if !any || e.Aux < unknown {
+					unknown, any = e.Aux, true
+				}
+				return nil
+			}
+			value := binary.LittleEndian.Uint32(e.Text[len(text):])
+			return fn(attachment{uint32(c.head.Aux), value, e.Aux})
+		})
+	if err = errors.Join(err, c.close()); err != nil {
+		return err
+	}
+	for _, r := range runs {
+		if err := a.p.fs.Remove(r.Path); err != nil {
+			return fmt.Errorf("ingest: remove %s: %w", r.Path, err)
+		}
+	}
+	if any {
+		return a.at(ctx, unknown, a.errUnknown)
+	}
+	return nil
+}
+
+// sortByKey sorts (key, text and value, place in the stream).
+func (a *attacher) sortByKey(ctx context.Context) ([]extsort.Run, error) {
+	s, err := extsort.NewStrings(a.p.sorter(a.name+"-ids", 0, a.p.memory.strings))
+	if err != nil {
+		return nil, err
+	}
+	seq, text := uint64(0), []byte(nil)
+	err = a.stream(ctx, func(c *idRowsChunk) error {
+		if c.ids == nil {
+			return a.errNumbered(c)
+		}
+		for i := range c.n {
+			value, ok, err := c.value(i)
+			if err != nil {
+				return err
+			}
+			if ok {
+				key := uint64(0)
+				if key, text, ok = a.key(c.ids, i, text[:0]); !ok {
+					return a.errUnknown(c, i)
+				}
+				text = binary.LittleEndian.AppendUint32(text, value)
+				if err := s.Add(extsort.Entry{Key: key, Text: text, Aux: seq}); err != nil {
+					return err
+				}
+			}
+			seq++
+		}
+		return ctx.Err()
+	})
+	if err != nil {
+		return nil, errors.Join(err, s.Abort())
+	}
+	return s.Finish()
+}
+
+// key returns the key of an id in joined modes and the text that the dictionary holds beside it,
+// appended to text.
+func (a *attacher) key(c *IDChunk, i int, text []byte) (uint64, []byte, bool) {
+	if a.m.mode == idWide {
+		if c.Ints != nil {
+			return c.Ints[i], text, true
+		}
+		id, ok := parseID(c.Text[i])
+		return id, text, ok
+	}
+	if c.Ints != nil {
+		text = strconv.AppendUint(text, c.Ints[i], 10)
+	} else {
+		text = append(text, c.Text[i]...)
+	}
+	return a.p.hash(a.m.seed, text), text, true
+}
+
+// at streams again up to a row, and makes an error of it.
+func (a *attacher) at(ctx context.Context, seq uint64,
+	fn func(c *idRowsChunk, i int) error) error {
+	at := uint64(0)
+	err := a.stream(ctx, func(c *idRowsChunk) error {
+		if seq < at+uint64(c.n) {
+			return fn(c, int(seq-at))
+		}
+		at += uint64(c.n)
+		return nil
+	})
+	if err == nil {
+		err = fmt.Errorf("ingest: %s: the source changed while it was read", a.what)
+	}
+	return err
+}
+
+// byNode sorts the rows by node: records (node and value, place).
+func (a *attacher) byNode(ctx context.Context) ([]extsort.Run, error) {
+	s, err := extsort.NewWords(a.p.sorter(a.name, 2, a.p.memory.sort))
+	if err != nil {
+		return nil, err
+	}
+	var rec [2]uint64
+	err = a.each(ctx, func(at attachment) error {
+		rec[0], rec[1] = uint64(at.node)<<32|uint64(at.value), at.seq
+		return s.Add(rec[:])
+	})
+	if err != nil {
+		return nil, errors.Join(err, s.Abort())
+	}
+	return s.Finish()
+}

@@ -1,0 +1,96 @@
+package ingest
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// classesMax bounds the classes: their names are kept in memory and in the catalog.
+const classesMax = 1 << 20
+
+// classTable numbers the classes of labels in order of first appearance.
+type classTable struct {
+	ints  map[int64]uint32
+	texts map[string]uint32
+}
+
+func newClassTable() *classTable {
+	return &classTable{ints: map[int64]uint32{}, texts: map[string]uint32{}}
+}
+
+// integer returns the number of row i's class; false if the row has no label.
+func (t *classTable) integer(c *LabelChunk, i int) (uint32, bool, error) {
+	class := c.Class[i]
+	if class == Unlabeled {
+		return 0, false, nil
+	}
+	n, ok := t.ints[class]
+	if !ok {
+		n = uint32(len(t.ints))
+		t.ints[class] = n
+	}
+	return n, true, t.check(c, i)
+}
+
+// text is integer for named classes.
+func (t *classTable) text(c *LabelChunk, i int) (uint32, bool, error) {
+	if len(c.Text[i]) == 0 {
+		return 0, false, nil
+	}
+	n, ok := t.texts[string(c.Text[i])]
+	if !ok {
+		n = uint32(len(t.texts))
+		t.texts[string(c.Text[i])] = n
+	}
+	return n, true, t.check(c, i)
+}
+
+func (t *classTable) check(c *LabelChunk, i int) error {
+	if len(t.ints)+len(t.texts) <= classesMax {
+		return nil
+	}
+	return &BadInputError{Where: c.Position(i),
+		What: fmt.Sprintf("there are more than %d classes", classesMax),
+		Do:   "is this the column of labels?"}
+}
+
+// sorted returns the names of the classes in their final order, and the final number of each
+// class by its number of first appearance. Classes that are integers sort as numbers.
+func (t *classTable) sorted() (names []string, final []uint32) {
+	for class := range t.ints {
+		names = append(names, strconv.FormatInt(class, 10))
+	}
+	for class := range t.texts {
+		names = append(names, class)
+	}
+	slices.SortFunc(names, compareClasses(names))
+	final = make([]uint32, len(names))
+	for i, name := range names {
+		n, ok := t.texts[name]
+		if !ok {
+			class, _ := strconv.ParseInt(name, 10, 64) // it was formatted above
+			n = t.ints[class]
+		}
+		final[n] = uint32(i)
+	}
+	return names, final
+}
+
+// compareClasses is the order of class names: numeric if all are integers.
+func compareClasses(names []string) func(a, b string) int {
+	for _, name := range names {
+		if _, err := strconv.ParseInt(name, 10, 64); err != nil {
+			return strings.Compare
+		}
+	}
+	return func(a, b string) int {
+		x, _ := strconv.ParseInt(a, 10, 64)
+		y, _ := strconv.ParseInt(b, 10, 64)
+		if x != y {
+			return map[bool]int{true: -1, false: 1}[x < y]
+		}
+		return strings.Compare(a, b) // "1" and "01"
+	}
+}

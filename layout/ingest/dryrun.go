@@ -1,0 +1,115 @@
+package ingest
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/cockroachdb/pebble/v2/vfs"
+)
+
+// Plan is what a dry run prints: what was found, what will be written, memory and disk.
+type Plan struct {
+	Info         *Info
+	Nodes, Edges uint64 // as known; 0: known after reading
+	MemoryBytes  int64
+	DiskBytes    int64 // of the store
+	TempBytes    int64 // of tmp/ at its largest
+	Files        []string
+	LeastMemory  int64 // the least --memory that would do
+}
+
+// DryRun plans an ingest and writes nothing.
+func DryRun(ctx context.Context, fs vfs.FS, opt Options) (plan *Plan, err error) {
+	src, err := Open(ctx, fs, &opt)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, src.Close()) }()
+	p, err := newPipeline(fs, src, opt)
+	if err != nil {
+		return nil, err
+	}
+	return p.plan(), nil
+}
+
+// Assumptions of a plan where the source does not say how much it holds.
+const (
+	textEdgeBytes   = 16 // a line of an edge list
+	edgesPerNode    = 8
+	idBytes         = 24 // of both dictionary files, with an id of ten bytes
+	idTempBytes     = 2 * 32
+	topologyPercent = 70 // of 4 bytes an edge, after delta coding
+)
+
+// plan estimates. Counts that the source does not know are guessed from its size, upwards.
+func (p *pipeline) plan() *Plan {
+	plan := &Plan{Info: p.info, Nodes: p.info.Nodes, Edges: p.info.Edges,
+		MemoryBytes: p.memory.total, LeastMemory: processBytes + bufferBytesMin}
+	edges, nodes := int64(plan.Edges), int64(plan.Nodes)
+	if edges == 0 {
+		edges = p.info.Bytes / textEdgeBytes
+	}
+	if nodes == 0 {
+		nodes = edges / edgesPerNode
+	}
+	if p.addsReverse() {
+		edges *= 2
+	}
+	p.planTopology(plan, edges)
+	joined := p.info.TextIDs && !p.info.RowIDs
+	if joined || p.opt.Partitioner == "random" || !p.info.RowIDs {
+		plan.Files = append(plan.Files, "ids/forward.ids", "ids/reverse.ids")
+		plan.DiskBytes += nodes * idBytes
+	}
+	record := int64(1+p.codec.payload()) * 8
+	plan.TempBytes = edges * record
+	if joined {
+		// The edges before and after a join are there at once, with both ends as keys.
+		plan.TempBytes = 2*edges*(record+8) + nodes*idTempBytes
+	} else if p.opt.Partitioner == "random" && !p.info.RowIDs {
+		plan.TempBytes *= 2
+	}
+	for _, f := range p.info.Features {
+		bytes := nodes * int64(f.Dim) * 4
+		width := int64(4)
+		if p.opt.FeatureDType == "f16" || p.opt.FeatureDType == "bf16" {
+			width = 2
+		}
+		plan.DiskBytes += nodes * int64(f.Dim) * width * 101 / 100
+		plan.Files = append(plan.Files, "features/"+f.Name+".rows", "features/"+f.Name+".crc")
+		if p.opt.Partitioner == "random" || !p.info.RowIDs {
+			plan.TempBytes = max(plan.TempBytes, edges*record+bytes*104/100)
+		}
+	}
+	if p.info.Labels != nil {
+		plan.DiskBytes += nodes * 4
+		plan.Files = append(plan.Files, "labels/labels.rows", "labels/labels.crc")
+	}
+	slices.Sort(plan.Files)
+	return plan
+}
+
+func (p *pipeline) planTopology(plan *Plan, edges int64) {
+	bytes := edges * 4 * topologyPercent / 100
+	if p.codec.typed {
+		bytes += edges * 2
+	}
+	if p.codec.weighted {
+		bytes += edges * 4
+	}
+	if p.codec.timed {
+		bytes += edges * 8
+	}
+	directions := []string{"in"}
+	files := map[string]string{"in": "csc", "out": "csr"}
+	if p.opt.Both {
+		directions = append(directions, "out")
+	}
+	for _, d := range directions {
+		plan.Files = append(plan.Files, fmt.Sprintf("topology/%s.%s", d, files[d]),
+			fmt.Sprintf("topology/%s.idx", d))
+		plan.DiskBytes += bytes
+	}
+}

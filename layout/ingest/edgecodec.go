@@ -1,0 +1,84 @@
+package ingest
+
+import (
+	"math"
+
+	"gdb/layout"
+)
+
+// edgeCodec packs an edge into words whose order is the order of the stored lists: destination,
+// source, type, time, weight. So equal edges are neighbors after sorting, whatever the runs were.
+//
+//	word 0   first id (32) | second id (32)
+//	word 1   type (16) | zero (16) | weight (32)              if edges have no time
+//	words 1, 2   type (16) | time (64) | zero (16) | weight (32)   if they have
+//
+// Times have their sign bit flipped and weights are mapped to integers of the same order.
+type edgeCodec struct {
+	typed, weighted, timed bool
+}
+
+// payload is the number of words after the ids.
+func (c edgeCodec) payload() int {
+	switch {
+	case c.timed:
+		return 2
+	case c.typed || c.weighted:
+		return 1
+	}
+	return 0
+}
+
+// pack writes the payload words of an edge.
+func (c edgeCodec) pack(out []uint64, typ uint16, weight float32, time int64) {
+	switch c.payload() {
+	case 1:
+		out[0] = uint64(typ)<<48 | uint64(orderedF32(weight))
+	case 2:
+		t := uint64(time) ^ 1<<63
+		out[0] = uint64(typ)<<48 | t>>16
+		out[1] = t<<48 | uint64(orderedF32(weight))
+	}
+}
+
+// unpack is the inverse of pack.
+func (c edgeCodec) unpack(words []uint64, e *layout.Edge) {
+	switch c.payload() {
+	case 1:
+		e.Type, e.Weight = uint16(words[0]>>48), unorderedF32(uint32(words[0]))
+	case 2:
+		e.Type, e.Weight = uint16(words[0]>>48), unorderedF32(uint32(words[1]))
+		e.Time = int64((words[0]<<16 | words[1]>>48) ^ 1<<63)
+	}
+}
+
+// same says whether two records are duplicates: the same ends, type and time. Of edges that
+// differ in weight only, the one of least weight comes first and is kept.
+func (c edgeCodec) same(a, b []uint64) bool {
+	if a[0] != b[0] {
+		return false
+	}
+	switch c.payload() {
+	case 1:
+		return a[1]>>48 == b[1]>>48
+	case 2:
+		return a[1] == b[1] && a[2]>>48 == b[2]>>48
+	}
+	return true
+}
+
+// orderedF32 maps floats to integers of the same order.
+func orderedF32(f float32) uint32 {
+	b := math.Float32bits(f)
+	if b>>31 != 0 {
+		return ^b
+	}
+	return b | 1<<31
+}
+
+func unorderedF32(o uint32) float32 {
+	if o>>31 != 0 {
+		return math.Float32frombits(o &^ (1 << 31))
+	}
+	return math.Float32frombits(^o)
+}

@@ -1,0 +1,214 @@
+package ingest
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"iter"
+
+	"gdb/kv"
+	"gdb/layout"
+	"gdb/layout/ingest/extsort"
+)
+
+// featuresResult is what the step of one feature array gives.
+type featuresResult struct {
+	Meta  kv.RowsMeta
+	Files []kv.FileMeta
+}
+
+func (p *pipeline) features(ctx context.Context, m *nodeMap, i int) (*featuresResult, error) {
+	info := p.info.Features[i]
+	return step(ctx, p, "features "+info.Name,
+		func(ctx context.Context, out *featuresResult) error {
+			f := &featureWriter{p: p, m: m, info: info}
+			if err := f.prepare(ctx); err != nil {
+				return err
+			}
+			err := f.straight(ctx, out)
+			if errors.Is(err, errNotInOrder) {
+				err = f.scatter(ctx, out)
+			}
+			p.keepFiles(out.Files...)
+			return err
+		})
+}
+
+// errNotInOrder says that rows do not come in order of node.
+var errNotInOrder = errors.New("rows are not in order of node")
+
+// featureWriter writes the rows of one feature array.
+type featureWriter struct {
+	p     *pipeline
+	m     *nodeMap
+	info  FeatureInfo
+	scale *scaling
+	// nodes, in joined modes, are the runs of (row, node).
+	nodes []extsort.Run
+	done  uint64
+}
+
+// prepare does what needs a pass of its own: column statistics, and the nodes of rows.
+func (f *featureWriter) prepare(ctx context.Context) error {
+	f.scale = newScaling(f.p.opt.Normalize, f.info.Dim)
+	if f.scale.columns {
+		err := f.p.src.Features(ctx, f.info.Name, func(c *RowChunk) error {
+			f.scale.observe(c.Rows)
+			f.progress("measure features", len(c.Rows)/f.info.Dim)
+			return ctx.Err()
+		})
+		if err != nil {
+			return err
+		}
+		f.scale.finish()
+	}
+	if !f.m.mode.joined() {
+		return nil
+	}
+	return f.joinRows(ctx)
+}
+
+func (f *featureWriter) progress(phase string, rows int) {
+	f.done += uint64(rows)
+	f.p.progress(phase, f.done, max(f.info.Rows, f.m.nodes), "rows")
+}
+
+func (f *featureWriter) attacher() *attacher {
+	return &attacher{p: f.p, m: f.m, name: "rows", what: "feature row",
+		stream: func(ctx context.Context, fn func(c *idRowsChunk) error) error {
+			return f.p.src.Features(ctx, f.info.Name, func(c *RowChunk) error {
+				return fn(f.rowsOf(c))
+			})
+		}}
+}
+
+func (f *featureWriter) rowsOf(c *RowChunk) *idRowsChunk {
+	return &idRowsChunk{ids: c.IDs, first: c.First, n: len(c.Rows) / f.info.Dim, where: &c.Where,
+		value: func(int) (uint32, bool, error) { return 0, true, nil }}
+}
+
+// joinRows finds the node of every row and sorts them back into the order of the rows.
+func (f *featureWriter) joinRows(ctx context.Context) error {
+	s, err := extsort.NewWords(f.p.sorter("rows", 1, f.p.memory.sort))
+	if err != nil {
+		return err
+	}
+	var rec [1]uint64
+	err = f.attacher().each(ctx, func(at attachment) error {
+		if at.seq >= nodesMax {
+			return fmt.Errorf("ingest: features %s: more than %d rows: %w", f.info.Name,
+				uint64(nodesMax), ErrUsage)
+		}
+		rec[0] = at.seq<<32 | uint64(at.node)
+		return s.Add(rec[:])
+	})
+	if err != nil {
+		return errors.Join(err, s.Abort())
+	}
+	f.nodes, err = s.Finish()
+	return err
+}
+
+// eachRow calls fn with every row, scaled, and its node.
+func (f *featureWriter) eachRow(ctx context.Context, phase string,
+	fn func(node uint32, row []float32, c *idRowsChunk, i int) error) (err error) {
+	f.done = 0
+	a := f.attacher()
+	next, stop, mergeErr := f.pullNodes(ctx)
+	defer stop()
+	err = f.p.src.Features(ctx, f.info.Name, func(c *RowChunk) error {
+		rows := f.rowsOf(c)
+		for i := range rows.n {
+			var node uint32
+			if f.nodes == nil {
+				if node, err = a.direct(rows, i); err != nil {
+					return err
+				}
+			} else {
+				word, ok := next()
+				if !ok {
+					return errors.Join(*mergeErr, errors.New("ingest: feature rows: the source "+
+						"changed while it was read"))
+				}
+				node = uint32(word)
+			}
+			row := c.Rows[i*f.info.Dim : (i+1)*f.info.Dim]
+			f.scale.apply(row)
+			if err := fn(node, row, rows, i); err != nil {
+				return err
+			}
+		}
+		f.progress(phase, rows.n)
+		return ctx.Err()
+	})
+	return err
+}
+
+// pullNodes turns the merge of the rows' nodes into an iterator, in joined modes.
+func (f *featureWriter) pullNodes(ctx context.Context) (next func() (uint64, bool), stop func(),
+	mergeErr *error) {
+	mergeErr = new(error)
+	stopped := errors.New("stopped")
+	words := iter.Seq[uint64](func(yield func(uint64) bool) {
+		err := extsort.Merge(ctx, f.p.sorter("rows", 1, f.p.memory.merge), f.nodes,
+			func(words []uint64) error {
+				for _, w := range words {
+					if !yield(w) {
+						return stopped
+					}
+				}
+				return nil
+			})
+		if !errors.Is(err, stopped) {
+			*mergeErr = err
+		}
+	})
+	next, stop = iter.Pull(words)
+	return next, stop, mergeErr
+}
+
+func (f *featureWriter) newRows() (*layout.RowsWriter, error) {
+	dtype := f.p.opt.FeatureDType
+	if dtype == "" {
+		dtype = "f32"
+	}
+	return layout.NewRowsWriter(f.p.fs, f.p.path("features/"+f.info.Name), layout.RowsSpec{
+		UUID: f.p.j.UUID, Name: f.info.Name, Path: "features/" + f.info.Name + ".rows",
+		DType: dtype, Dim: f.info.Dim, Nodes: f.m.nodes})
+}
+
+// straight writes rows that come in order of node, as they come.
+func (f *featureWriter) straight(ctx context.Context, out *featuresResult) error {
+	w, err := f.newRows()
+	if err != nil {
+		return err
+	}
+	next := uint64(0)
+	err = f.eachRow(ctx, "write features", func(node uint32, row []float32, c *idRowsChunk,
+		i int) error {
+		if uint64(node) != next {
+			return errNotInOrder
+		}
+		next++
+		return w.AddF32(row)
+	})
+	if err == nil && next < f.m.nodes {
+		err = f.errMissing(ctx, uint32(next))
+	}
+	if err != nil {
+		return errors.Join(err, w.Abort())
+	}
+	out.Meta, out.Files, err = w.Finish()
+	return err
+}
+
+// errMissing is the error of a node without a row.
+func (f *featureWriter) errMissing(ctx context.Context, node uint32) error {
+	where := "features " + f.info.Name
+	if len(f.p.info.Paths) == 1 {
+		where = f.p.info.Paths[0]
+	}
+	return &BadInputError{Where: where,
+		What: fmt.Sprintf("node %s has no row", f.m.external(ctx, node)),
+		Do:   fmt.Sprintf("each of the %d nodes needs one", f.m.nodes)}
+}

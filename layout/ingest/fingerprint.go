@@ -1,0 +1,50 @@
+package ingest
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+)
+
+// fingerprint describes what decides the bytes of the store: the options, but for those that only
+// say how to get there, and the state of the source files.
+func (p *pipeline) fingerprint() (options string, sources []sourceFile, err error) {
+	opt := p.opt
+	opt.Memory, opt.Threads, opt.Resume, opt.DryRun, opt.Version = 0, 0, false, false, ""
+	opt.Progress, opt.Notes = nil, nil
+	b, err := json.Marshal(struct {
+		Options
+		Progress, Notes struct{} // hide what JSON cannot hold
+	}{Options: opt})
+	if err != nil {
+		return "", nil, fmt.Errorf("ingest: describe the options: %w", err)
+	}
+	for _, path := range p.info.Paths {
+		info, err := p.fs.Stat(path)
+		if err != nil {
+			return "", nil, fmt.Errorf("ingest: %w", err)
+		}
+		sources = append(sources, sourceFile{path, info.Size(), info.ModTime().UTC()})
+	}
+	return string(b), sources, nil
+}
+
+// checkSame refuses to resume another ingest than the one that was interrupted.
+func (p *pipeline) checkSame() error {
+	options, sources, err := p.fingerprint()
+	if err != nil {
+		return err
+	}
+	if options != p.j.Options {
+		return fmt.Errorf("ingest: resume %s: the options differ; give those of the first time, or "+
+			"delete the directory and start again: %w", p.opt.Out, ErrChanged)
+	}
+	same := slices.EqualFunc(sources, p.j.Sources, func(a, b sourceFile) bool {
+		return a.Path == b.Path && a.Size == b.Size && a.Modified.Equal(b.Modified)
+	})
+	if !same {
+		return fmt.Errorf("ingest: resume %s: the source files changed since; delete the directory "+
+			"and start again: %w", p.opt.Out, ErrChanged)
+	}
+	return nil
+}

@@ -1,0 +1,194 @@
+package ingest
+
+import (
+	"context"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"math"
+
+	"gdb/kv"
+	"gdb/layout"
+	"gdb/layout/ingest/extsort"
+)
+
+// labelsResult is what the labels step gives; Meta is nil if there are no labels.
+type labelsResult struct {
+	Meta  *kv.LabelsMeta
+	Files []kv.FileMeta
+	// Rows are the sorted (node, label) pairs of multi-labels: the catalog's set of labeled nodes
+	// is made of them.
+	Rows []extsort.Run
+}
+
+func (p *pipeline) labels(ctx context.Context, m *nodeMap) (*labelsResult, error) {
+	return step(ctx, p, "labels", func(ctx context.Context, out *labelsResult) error {
+		if p.info.Labels == nil {
+			return nil
+		}
+		l := &labelWriter{p: p, m: m, kind: p.info.Labels.Kind, classes: newClassTable(),
+			meta: &kv.LabelsMeta{Kind: p.info.Labels.Kind}}
+		return l.write(ctx, out)
+	})
+}
+
+// labelWriter writes the labels file.
+type labelWriter struct {
+	p       *pipeline
+	m       *nodeMap
+	kind    string
+	classes *classTable
+	meta    *kv.LabelsMeta
+	final   []uint32 // class number by number of first appearance
+	rows    *layout.RowsWriter
+	next    uint64 // node of the next row
+	row     []byte // of the node before next, while its labels come in
+	none    []byte // the row of a node without a label
+	filled  bool   // row holds a node's label
+	value   uint32 // its label, as it came
+}
+
+func (l *labelWriter) write(ctx context.Context, out *labelsResult) error {
+	a := &attacher{p: l.p, m: l.m, name: "labels", what: "label", stream: l.stream}
+	runs, err := a.byNode(ctx)
+	if err != nil {
+		return err
+	}
+	if l.kind != "target" {
+		l.meta.Classes, l.final = l.classes.sorted()
+		l.meta.ClassCounts = make([]uint64, len(l.meta.Classes))
+	}
+	if err := l.open(); err != nil {
+		return err
+	}
+	twice := noRow
+	err = extsort.Merge(ctx, l.p.sorter("labels", 2, l.p.memory.merge), runs,
+		func(recs []uint64) error {
+			for i := 0; i < len(recs) && twice == noRow; i += 2 {
+				if err := l.add(recs[i], recs[i+1], &twice); err != nil {
+					return err
+				}
+			}
+			return nil
+		})
+	if err == nil && twice != noRow {
+		err = a.at(ctx, twice, l.errTwice)
+	}
+	if err == nil {
+		err = l.skipTo(l.m.nodes)
+	}
+	if err != nil {
+		return errors.Join(err, l.rows.Abort())
+	}
+	if l.meta.Rows, out.Files, err = l.rows.Finish(); err != nil {
+		return err
+	}
+	out.Meta = l.meta
+	l.p.keepFiles(out.Files...)
+	if l.kind == "multi" {
+		out.Rows = runs
+		l.p.keepRuns(runs)
+	}
+	return nil
+}
+
+// noRow is the place of no row.
+const noRow uint64 = math.MaxUint64
+
+func (l *labelWriter) open() (err error) {
+	spec := layout.RowsSpec{UUID: l.p.j.UUID, Name: "labels", Path: "labels/labels.rows",
+		DType: "i32", Dim: 1, Nodes: l.m.nodes}
+	l.none = binary.LittleEndian.AppendUint32(nil, math.MaxUint32) // -1
+	switch l.kind {
+	case "multi":
+		spec.DType, spec.Dim = "u8", max(1, (len(l.meta.Classes)+7)/8)
+		l.none = make([]byte, spec.Dim)
+	case "target":
+		spec.DType = "f32"
+		l.none = binary.LittleEndian.AppendUint32(nil, math.Float32bits(float32(math.NaN())))
+	}
+	l.row = make([]byte, len(l.none))
+	l.rows, err = layout.NewRowsWriter(l.p.fs, l.p.path("labels/labels"), spec)
+	return err
+}
+
+// stream adapts the source's labels.
+func (l *labelWriter) stream(ctx context.Context, fn func(c *idRowsChunk) error) error {
+	return l.p.src.Labels(ctx, func(c *LabelChunk) error {
+		r := &idRowsChunk{ids: c.IDs, first: c.First, where: &c.Where,
+			n: max(len(c.Class), len(c.Text), len(c.Target))}
+		r.value = func(i int) (uint32, bool, error) {
+			switch {
+			case l.kind == "target":
+				v := c.Target[i]
+				return math.Float32bits(v), !math.IsNaN(float64(v)), nil
+			case c.Text != nil:
+				return l.classes.text(c, i)
+			}
+			return l.classes.integer(c, i)
+		}
+		return fn(r)
+	})
+}
+
+// add takes the next pair, in order of node. If the node has another label already, twice is set
+// to the row.
+func (l *labelWriter) add(pair, seq uint64, twice *uint64) error {
+	node, value := pair>>32, uint32(pair)
+	if l.filled && node == l.next-1 {
+		if l.kind == "multi" {
+			l.setClass(value)
+		} else if value != l.value {
+			*twice = seq
+		}
+		return nil
+	}
+	if err := l.skipTo(node); err != nil {
+		return err
+	}
+	l.filled, l.value, l.next = true, value, node+1
+	l.meta.Labeled++
+	switch l.kind {
+	case "target":
+		binary.LittleEndian.PutUint32(l.row, value)
+	case "multi":
+		clear(l.row)
+		l.setClass(value)
+	default:
+		class := l.final[value]
+		l.meta.ClassCounts[class]++
+		binary.LittleEndian.PutUint32(l.row, class)
+	}
+	return nil
+}
+
+// setClass sets the bit of a class, bit c%8 of byte c/8.
+func (l *labelWriter) setClass(value uint32) {
+	class := l.final[value]
+	if bit := byte(1) << (class % 8); l.row[class/8]&bit == 0 {
+		l.row[class/8] |= bit
+		l.meta.ClassCounts[class]++
+	}
+}
+
+// skipTo writes the row that was filled, and rows without a label up to node.
+func (l *labelWriter) skipTo(node uint64) error {
+	if l.filled {
+		l.filled = false
+		if err := l.rows.Add(l.row); err != nil {
+			return err
+		}
+	}
+	for ; l.next < node; l.next++ {
+		if err := l.rows.Add(l.none); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (l *labelWriter) errTwice(c *idRowsChunk, i int) error {
+	return &BadInputError{Where: c.where.Position(i),
+		What: fmt.Sprintf("node %s has another label already", c.id(i)),
+		Do:   "give one label a node, or multi-labels as (node, label) pairs"}
+}

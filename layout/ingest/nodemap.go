@@ -1,0 +1,397 @@
+package ingest
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strconv"
+
+	"gdb/internal/rng"
+	"gdb/kv"
+	"gdb/layout/ingest/extsort"
+)
+
+// nodeMap maps external ids to node ids. Ids of the modes rows and ranked are looked up, one by
+// one, in memory; those of joined modes are sorted by key and joined with the dictionary.
+type nodeMap struct {
+	p     *pipeline
+	mode  idMode
+	nodes uint64
+	dense bool             // ids are numbers 0..nodes-1, permuted by perm
+	perm  *rng.Permutation // nil: nodes keep the order of their numbers
+	set   *idSet           // of ranked ids that are not dense
+	dict  []extsort.Run    // of joined modes: (key, text, node) by key
+	seed  uint64
+}
+
+// node returns the node of an integer id. Only for modes that are not joined.
+func (m *nodeMap) node(id uint64) (uint32, bool) {
+	if m.dense {
+		if id >= m.nodes {
+			return 0, false
+		}
+	} else {
+		r, ok := m.set.rank(id)
+		if !ok {
+			return 0, false
+		}
+		id = uint64(r)
+	}
+	if m.perm != nil {
+		id = m.perm.At(id)
+	}
+	return uint32(id), true
+}
+
+// external is the id of a node as the user knows it, for messages. It is slow.
+func (m *nodeMap) external(ctx context.Context, node uint32) string {
+	number := uint64(node)
+	if m.perm != nil {
+		number = m.perm.Inverse(number)
+	}
+	id, found := number, m.dense
+	switch {
+	case m.dense:
+	case m.set != nil:
+		k := uint64(0)
+		_ = m.set.each(func(v uint64) error {
+			if k == number {
+				id, found = v, true
+			}
+			k++
+			return nil
+		})
+	default:
+		if text, ok := m.search(ctx, node); ok {
+			return text
+		}
+	}
+	if !found {
+		return fmt.Sprintf("number %d", node)
+	}
+	return strconv.FormatUint(id, 10)
+}
+
+// search reads the dictionary for a node.
+func (m *nodeMap) search(ctx context.Context, node uint32) (text string, ok bool) {
+	d, err := m.openDict(ctx)
+	if err != nil {
+		return "", false
+	}
+	defer d.Close()
+	for {
+		e, more, err := d.Next(ctx)
+		if err != nil || !more {
+			return "", false
+		}
+		if e.Aux == uint64(node) {
+			if m.mode == idWide {
+				return strconv.FormatUint(e.Key, 10), true
+			}
+			return string(e.Text), true
+		}
+	}
+}
+
+func (m *nodeMap) openDict(ctx context.Context) (*extsort.Entries, error) {
+	return extsort.OpenEntries(ctx, m.p.sorter("dict", 0, m.p.memory.merge), m.dict)
+}
+
+func (m *nodeMap) free() error {
+	if m.set == nil {
+		return nil
+	}
+	return m.set.free()
+}
+
+// permutation is the random order of n nodes, if the partitioner asks for one.
+func (p *pipeline) permutation(n uint64) (*rng.Permutation, bool) {
+	if p.opt.Partitioner != "random" {
+		return nil, false
+	}
+	perm := rng.NewPermutation(n, rng.Key(p.opt.Seed, n))
+	return &perm, true
+}
+
+// idsResult is what numbering gives.
+type idsResult struct {
+	Nodes uint64
+	Kind  kv.IDKind
+	Seed  uint64 // of the hash in the dictionary
+	Dense bool
+	Dict  []extsort.Run
+	Files []kv.FileMeta
+}
+
+// errCollision says that two ids have one hash: the next seed is tried.
+var errCollision = errors.New("two ids have one hash")
+
+// hashSeeds is the number of seeds that are tried. A collision among four billion ids happens in
+// one of three ingests; sixteen in a row do not, unless the hash is broken.
+const hashSeeds = 16
+
+// number gives every id its node.
+func (p *pipeline) number(ctx context.Context, r *results) (*nodeMap, error) {
+	for {
+		ids, err := step(ctx, p, "ids", func(ctx context.Context, out *idsResult) error {
+			return p.numberAs(ctx, r.scan, out)
+		})
+		if err == nil {
+			r.ids = ids
+			return p.newNodeMap(ctx, r.scan, ids)
+		}
+		if !errors.Is(err, errCollision) || r.scan.HashSeed+1 == hashSeeds {
+			return nil, err
+		}
+		p.hashSeed = r.scan.HashSeed + 1
+		var used []string
+		for _, run := range append(r.scan.Edges, r.scan.IDs...) {
+			used = append(used, p.rel(run.Path))
+		}
+		if err := p.j.forget("scan", used); err != nil {
+			return nil, err
+		}
+		if err := p.sweep(); err != nil {
+			return nil, err
+		}
+		if r.scan, err = p.scan(ctx); err != nil {
+			return nil, err
+		}
+	}
+}
+
+func (p *pipeline) newNodeMap(ctx context.Context, s *scanResult, ids *idsResult) (*nodeMap,
+	error) {
+	m := &nodeMap{p: p, mode: s.Mode, nodes: ids.Nodes, dense: ids.Dense, dict: ids.Dict,
+		seed: s.HashSeed}
+	m.perm, _ = p.permutation(m.nodes)
+	if s.Mode != idRanked || ids.Dense {
+		return m, nil
+	}
+	var err error
+	m.set, err = p.loadSet(ctx, s.IDs)
+	return m, err
+}
+
+// loadSet reads the set of ids that the scan wrote.
+func (p *pipeline) loadSet(ctx context.Context, runs []extsort.Run) (*idSet, error) {
+	set, err := newIDSet(p.budget, runs[0].Records*64)
+	if err != nil {
+		return nil, err
+	}
+	at := 0
+	err = extsort.Merge(ctx, p.sorter("set", 1, p.memory.merge), runs, func(w []uint64) error {
+		at += copy(set.bitmap[at:], w)
+		return nil
+	})
+	if err != nil {
+		return nil, errors.Join(err, set.free())
+	}
+	set.top = uint64(at) * 64
+	for set.top > 0 && set.bitmap[(set.top-1)/64]>>((set.top-1)%64)&1 == 0 {
+		set.top--
+	}
+	set.index()
+	return set, nil
+}
+
+// numberAs numbers the ids of a scan and writes the dictionary, if one is needed.
+func (p *pipeline) numberAs(ctx context.Context, s *scanResult, out *idsResult) error {
+	out.Seed = s.HashSeed
+	var err error
+	switch s.Mode {
+	case idRows:
+		err = p.numberRows(ctx, s, out)
+	case idRanked:
+		err = p.numberRanked(ctx, s, out)
+	case idWide:
+		err = p.numberWide(ctx, s, out)
+	default:
+		err = p.numberText(ctx, s, out)
+	}
+	if err != nil {
+		return err
+	}
+	if out.Nodes > nodesMax {
+		return &BadInputError{Where: p.info.Paths[0],
+			What: fmt.Sprintf("there are %d nodes", out.Nodes),
+			Do:   "a store has at most 4294967296 nodes"}
+	}
+	p.keepFiles(out.Files...)
+	p.keepRuns(out.Dict)
+	return nil
+}
+
+// errEmpty is the error of a graph without nodes.
+func (p *pipeline) errEmpty() error {
+	where := "the source"
+	if len(p.info.Paths) > 0 {
+		where = p.info.Paths[0]
+	}
+	return &BadInputError{Where: where, What: "there are no nodes", Do: "give edges or features"}
+}
+
+// numberRows numbers row ids: they are the numbers.
+func (p *pipeline) numberRows(ctx context.Context, s *scanResult, out *idsResult) error {
+	out.Nodes, out.Dense, out.Kind = s.Nodes, true, kv.IDsDense
+	return p.integerDictionary(ctx, out, func(fn func(id uint64) error) error {
+		for id := range out.Nodes {
+			if err := fn(id); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
+// numberRanked numbers integers by rank.
+func (p *pipeline) numberRanked(ctx context.Context, s *scanResult, out *idsResult) error {
+	set, err := p.loadSet(ctx, s.IDs)
+	if err != nil {
+		return err
+	}
+	out.Nodes, out.Dense, out.Kind = set.count, set.dense(), kv.IDsDense
+	if out.Dense {
+		p.dropRuns(s.IDs)
+	}
+	return errors.Join(p.integerDictionary(ctx, out, set.each), set.free())
+}
+
+// integerDictionary writes the dictionary of integer ids, given in ascending order, unless nodes
+// and ids are the same.
+func (p *pipeline) integerDictionary(ctx context.Context, out *idsResult,
+	each func(fn func(id uint64) error) error) error {
+	if out.Nodes == 0 {
+		return p.errEmpty()
+	}
+	perm, permuted := p.permutation(out.Nodes)
+	if out.Dense && !permuted {
+		return nil
+	}
+	out.Kind = kv.IDsInteger
+	d, err := newDictionary(p, perm, out.Seed)
+	if err != nil {
+		return err
+	}
+	var text []byte
+	err = each(func(id uint64) error {
+		text = strconv.AppendUint(text[:0], id, 10)
+		return d.add(ctx, text)
+	})
+	if err == nil {
+		err = d.finish(ctx, out, false)
+	}
+	return errors.Join(err, d.close())
+}
+
+// numberWide numbers integers by rank, by sorting.
+func (p *pipeline) numberWide(ctx context.Context, s *scanResult, out *idsResult) error {
+	opt := p.sorter("ids", 1, p.memory.merge)
+	each := func(fn func(id uint64) error) error {
+		last, any := uint64(0), false
+		return extsort.Merge(ctx, opt, s.IDs, func(ids []uint64) error {
+			for _, id := range ids {
+				if any && id == last {
+					continue
+				}
+				last, any = id, true
+				if err := fn(id); err != nil {
+					return err
+				}
+			}
+			return nil
+		})
+	}
+	w, err := extsort.NewRunWriter(p.fs, p.runPath("dict.run"), 0)
+	if err != nil {
+		return err
+	}
+	top := uint64(0)
+	err = each(func(id uint64) error { out.Nodes, top = out.Nodes+1, id; return nil })
+	perm, _ := p.permutation(out.Nodes)
+	number := uint64(0)
+	if err == nil {
+		err = each(func(id uint64) error {
+			node := number
+			if perm != nil {
+				node = perm.At(node)
+			}
+			number++
+			return w.Add(extsort.Entry{Key: id, Aux: node})
+		})
+	}
+	run, err2 := w.Finish()
+	if err = errors.Join(err, err2); err != nil {
+		return err
+	}
+	out.Dict, out.Kind = []extsort.Run{run}, kv.IDsDense
+	out.Dense = out.Nodes > 0 && top == out.Nodes-1
+	p.dropRuns(s.IDs)
+	return p.integerDictionary(ctx, out, each)
+}
+
+// numberText numbers text ids in order of first appearance.
+func (p *pipeline) numberText(ctx context.Context, s *scanResult, out *idsResult) error {
+	out.Kind = kv.IDsString
+	order, err := p.orderByPlace(ctx, s, out)
+	if err != nil {
+		return err
+	}
+	if out.Nodes == 0 {
+		return p.errEmpty()
+	}
+	perm, _ := p.permutation(out.Nodes)
+	d, err := newDictionary(p, perm, out.Seed)
+	if err != nil {
+		return err
+	}
+	err = p.eachEntry(ctx, p.sorter("place", 0, p.memory.merge), order,
+		func(e extsort.Entry) error { return d.add(ctx, e.Text) })
+	if err == nil {
+		err = d.finish(ctx, out, true)
+	}
+	p.dropRuns(s.IDs)
+	return errors.Join(err, d.close())
+}
+
+// orderByPlace sorts the distinct ids by their first appearance.
+func (p *pipeline) orderByPlace(ctx context.Context, s *scanResult, out *idsResult) (
+	[]extsort.Run, error) {
+	sorter, err := extsort.NewStrings(p.sorter("place", 0, p.memory.strings))
+	if err != nil {
+		return nil, err
+	}
+	opt := p.sorter("ids", 0, p.memory.merge)
+	opt.Distinct = true
+	last := uint64(0)
+	err = p.eachEntry(ctx, opt, s.IDs, func(e extsort.Entry) error {
+		if out.Nodes > 0 && e.Key == last {
+			return errCollision
+		}
+		last = e.Key
+		out.Nodes++
+		return sorter.Add(extsort.Entry{Key: e.Aux, Text: e.Text})
+	})
+	if err != nil {
+		return nil, errors.Join(err, sorter.Abort())
+	}
+	return sorter.Finish()
+}
+
+// eachEntry calls fn with all entries of runs in order.
+func (p *pipeline) eachEntry(ctx context.Context, opt extsort.Options, runs []extsort.Run,
+	fn func(e extsort.Entry) error) error {
+	entries, err := extsort.OpenEntries(ctx, opt, runs)
+	if err != nil {
+		return err
+	}
+	for {
+		e, ok, err := entries.Next(ctx)
+		if err == nil && ok {
+			err = fn(e)
+		}
+		if err != nil || !ok {
+			return errors.Join(err, entries.Close())
+		}
+	}
+}

@@ -1,0 +1,133 @@
+package ingest
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	"gdb/kv"
+	"gdb/layout/ingest/extsort"
+
+	"github.com/RoaringBitmap/roaring/v2"
+)
+
+// place makes the store exist: the finished files are renamed into their folders, and the catalog
+// is created in one transaction, the last act. Killed in between, it is done again: a file that
+// was renamed already is left where it is.
+func (p *pipeline) place(ctx context.Context, r *results) (*kv.Meta, error) {
+	sets := map[string]*roaring.Bitmap{}
+	meta, err := p.meta(ctx, r, sets)
+	if err != nil {
+		return nil, err
+	}
+	// From here on the files of the store leave the temporary directory.
+	if _, err := step(ctx, p, "place", func(ctx context.Context, _ *struct{}) error {
+		for _, f := range meta.Files {
+			p.drop = append(p.drop, f.Path)
+		}
+		return p.rename(meta.Files)
+	}); err != nil {
+		return nil, err
+	}
+	if err := p.catalog().Create(ctx, meta, sets); err != nil {
+		return nil, fmt.Errorf("ingest: %w", err)
+	}
+	return meta, nil
+}
+
+// rename moves the files to their folders.
+func (p *pipeline) rename(files []kv.FileMeta) error {
+	var dirs []string
+	for _, f := range files {
+		to := p.fs.PathJoin(p.opt.Out, f.Path)
+		if dir := p.fs.PathDir(to); !slices.Contains(dirs, dir) {
+			dirs = append(dirs, dir)
+			if err := p.fs.MkdirAll(dir, 0o755); err != nil {
+				return fmt.Errorf("ingest: make %s: %w", dir, err)
+			}
+		}
+		if _, err := p.fs.Stat(p.path(f.Path)); isNotExist(err) {
+			if info, err := p.fs.Stat(to); err == nil && info.Size() == f.Size {
+				continue
+			}
+		}
+		if err := p.fs.Rename(p.path(f.Path), to); err != nil {
+			return fmt.Errorf("ingest: rename %s: %w", f.Path, err)
+		}
+	}
+	for _, dir := range append(dirs, p.opt.Out) {
+		if err := syncDir(p.fs, dir); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// meta is the metadata of the store; sets gets the stored sets.
+func (p *pipeline) meta(ctx context.Context, r *results, sets map[string]*roaring.Bitmap) (
+	*kv.Meta, error) {
+	m := &kv.Meta{Format: kv.FormatVersion, UUID: p.j.UUID, Created: p.j.Created,
+		CreatedBy: strings.TrimSpace("gdb " + p.opt.Version), Nodes: r.ids.Nodes,
+		Edges: r.topology.Edges, Undirected: p.addsReverse(), Directions: []string{"in"},
+		BlockBytes: p.opt.BlockBytes, EdgeTypes: r.scan.EdgeTypes, Weighted: p.info.Weighted,
+		Timestamped: p.info.Timed, IDs: kv.IDsMeta{Kind: r.ids.Kind, HashSeed: r.ids.Seed},
+		SplitColumn: -1, Partitioner: p.opt.Partitioner, Partitions: r.topology.Partitions,
+		Stats: p.stats(r), Source: kv.SourceMeta{Format: p.info.Format, Paths: p.info.Paths,
+			Args: p.opt.args()},
+		Files: slices.Concat(r.ids.Files, r.labels.Files, r.topology.Files)}
+	if m.Partitioner == "" {
+		m.Partitioner = "none"
+	}
+	if p.opt.Both {
+		m.Directions = append(m.Directions, "out")
+		m.Files = append(m.Files, r.out.Files...)
+	}
+	for _, f := range r.features {
+		m.Features = append(m.Features, f.Meta)
+		m.Files = append(m.Files, f.Files...)
+	}
+	slices.SortFunc(m.Files, func(a, b kv.FileMeta) int { return strings.Compare(a.Path, b.Path) })
+	m.Labels = r.labels.Meta
+	var err error
+	if m.Splits, err = p.splitSets(ctx, r.splits, sets); err != nil {
+		return nil, err
+	}
+	for _, s := range m.Splits {
+		if strings.Contains(s.Name, "@") {
+			m.SplitColumn = p.opt.SplitColumn
+		}
+	}
+	if r.labels.Meta != nil && r.labels.Meta.Kind == "multi" {
+		if sets["labeled"], err = p.labeledSet(ctx, r.labels.Rows); err != nil {
+			return nil, err
+		}
+	}
+	return m, nil
+}
+
+// labeledSet is the set of nodes that have a multi-label.
+func (p *pipeline) labeledSet(ctx context.Context, runs []extsort.Run) (*roaring.Bitmap, error) {
+	set := roaring.New()
+	err := extsort.Merge(ctx, p.sorter("labels", 2, p.memory.merge), runs,
+		func(recs []uint64) error {
+			for i := 0; i < len(recs); i += 2 {
+				set.Add(uint32(recs[i] >> 32))
+			}
+			return nil
+		})
+	set.RunOptimize()
+	return set, err
+}
+
+func (p *pipeline) stats(r *results) kv.GraphStats {
+	t := r.topology
+	s := kv.GraphStats{InHist: t.Hist, InMax: t.Max, OutHist: t.OutHist, OutMax: t.OutMax,
+		SelfLoops: t.Loops, DroppedSelfLoops: r.scan.LoopsGone, DroppedDuplicates: t.Duplicates,
+		EdgesRead: r.scan.Read, SkippedBadLines: r.scan.Skipped, TypeCounts: t.Types}
+	if r.out != nil {
+		s.OutHist, s.OutMax = r.out.Hist, r.out.Max
+	}
+	return s
+}
+

@@ -1,0 +1,98 @@
+package ingest
+
+import (
+	"math/bits"
+
+	"gdb/internal/mem"
+)
+
+// rankWords is the number of bitmap words that share a counter.
+const rankWords = 8
+
+// idSet is the set of integer ids that occur, as a bitmap over [0, limit), and after index the map
+// from an id to its rank, which is its number: ids keep their order. Memory: 1 bit an id of the
+// range and 1/16 of that for the ranks; untouched parts of the range cost nothing.
+type idSet struct {
+	arena  *mem.Arena
+	bitmap []uint64
+	ranks  []uint32 // ids below each group of rankWords words
+	limit  uint64
+	top    uint64 // the largest id plus one
+	count  uint64
+}
+
+// idSetBytes is the memory of an idSet of limit ids.
+func idSetBytes(limit uint64) int64 {
+	words := (int64(limit)/64 + rankWords) &^ (rankWords - 1)
+	return words*8 + words/rankWords*4 + 64
+}
+
+func newIDSet(budget *mem.Budget, limit uint64) (*idSet, error) {
+	a, err := mem.NewArena(budget, "the set of ids", idSetBytes(limit))
+	if err != nil {
+		return nil, err
+	}
+	words := (limit/64 + rankWords) &^ (rankWords - 1)
+	b := a.Bytes()
+	return &idSet{arena: a, bitmap: mem.View[uint64](b[:words*8]),
+		ranks: mem.View[uint32](b[words*8:]), limit: limit}, nil
+}
+
+// add puts an id into the set; false if it is out of range.
+func (s *idSet) add(id uint64) bool {
+	if id >= s.limit {
+		return false
+	}
+	if w, bit := &s.bitmap[id/64], uint64(1)<<(id%64); *w&bit == 0 {
+		*w |= bit
+		s.top = max(s.top, id+1)
+	}
+	return true
+}
+
+// index counts the ids and prepares rank.
+func (s *idSet) index() {
+	s.count = 0
+	for i, w := range s.used() {
+		if i%rankWords == 0 {
+			s.ranks[i/rankWords] = uint32(s.count)
+		}
+		s.count += uint64(bits.OnesCount64(w))
+	}
+}
+
+// used is the part of the bitmap that has ones.
+func (s *idSet) used() []uint64 { return s.bitmap[:(s.top+63)/64] }
+
+// rank is the number of smaller ids in the set; false if id is not in it.
+func (s *idSet) rank(id uint64) (uint32, bool) {
+	if id >= s.top {
+		return 0, false
+	}
+	w, bit := id/64, uint64(1)<<(id%64)
+	if s.bitmap[w]&bit == 0 {
+		return 0, false
+	}
+	r := s.ranks[w/rankWords]
+	for k := w &^ (rankWords - 1); k < w; k++ {
+		r += uint32(bits.OnesCount64(s.bitmap[k]))
+	}
+	return r + uint32(bits.OnesCount64(s.bitmap[w]&(bit-1))), true
+}
+
+// dense says whether the ids are exactly 0..count-1.
+func (s *idSet) dense() bool { return s.count == s.top }
+
+// each calls fn with all ids in ascending order.
+func (s *idSet) each(fn func(id uint64) error) error {
+	for i, w := range s.used() {
+		for ; w != 0; w &= w - 1 {
+			if err := fn(uint64(i)*64 + uint64(bits.TrailingZeros64(w))); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+func (s *idSet) free() error { return s.arena.Free() }

@@ -1,0 +1,332 @@
+package ingest
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"gdb/internal/rng"
+	"gdb/layout/ingest/extsort"
+)
+
+// idMode is the way from external ids to node ids. It follows from the source and from nothing
+// else but, for integers, from whether their set fits in memory; ranked and wide give the same
+// store.
+type idMode string
+
+const (
+	idRows   idMode = "rows"   // row numbers: the ids are the nodes
+	idRanked idMode = "ranked" // integers whose set fits in memory: a node is its id's rank
+	idWide   idMode = "wide"   // the same, found by sorting
+	idText   idMode = "text"   // strings: nodes in order of first appearance, found by sorting
+)
+
+// joined says that edges are sorted by id and joined with the sorted ids.
+func (m idMode) joined() bool { return m == idWide || m == idText }
+
+// nodesMax is the largest number of nodes: node ids are uint32.
+const nodesMax = 1 << 32
+
+// scanResult is what the first pass over the edges gives.
+type scanResult struct {
+	Mode     idMode
+	HashSeed uint64
+	// Nodes is the number of nodes if ids are rows; else it is known after numbering.
+	Nodes uint64
+	// Renumbered says that the ids in the runs are permuted already.
+	Renumbered bool
+	Edges      []extsort.Run // ids, or keys of ids, and payload
+	IDs        []extsort.Run // the keys of ids (wide), or entries (text), or the bitmap (ranked)
+	Read       uint64        // rows of the source
+	LoopsGone  uint64        // self loops dropped
+	Skipped    uint64        // bad lines
+	EdgeTypes  []string
+}
+
+// errWide says that an integer id does not fit in the bitmap: the scan starts again.
+var errWide = errors.New("an id is too large for the set in memory")
+
+// skipper is what sources have that skip bad lines.
+type skipper interface{ SkippedLines() int64 }
+
+func (p *pipeline) scan(ctx context.Context) (*scanResult, error) {
+	return step(ctx, p, "scan", func(ctx context.Context, out *scanResult) error {
+		*out = scanResult{Mode: idRanked, HashSeed: p.hashSeed}
+		switch {
+		case p.info.RowIDs:
+			out.Mode = idRows
+		case p.info.TextIDs:
+			out.Mode = idText
+		}
+		err := p.scanAs(ctx, out)
+		if errors.Is(err, errWide) {
+			*out = scanResult{Mode: idWide, HashSeed: p.hashSeed}
+			err = p.scanAs(ctx, out)
+		}
+		if s, ok := p.src.(skipper); ok {
+			out.Skipped = uint64(s.SkippedLines())
+		}
+		return err
+	})
+}
+
+// scanAs makes the pass in one mode.
+func (p *pipeline) scanAs(ctx context.Context, out *scanResult) error {
+	s, err := newScanner(ctx, p, out)
+	if err != nil {
+		return err
+	}
+	if !p.info.RowIDs {
+		err = p.src.Nodes(ctx, s.nodes)
+	}
+	if err == nil {
+		err = p.src.Edges(ctx, s.edges)
+	}
+	if err == nil {
+		err = s.finish()
+	}
+	return errors.Join(err, s.close())
+}
+
+// scanner is the consumer of the first pass.
+type scanner struct {
+	p      *pipeline
+	ctx    context.Context
+	out    *scanResult
+	ids    idCollector
+	sorter *extsort.Words
+	types  *typeTable
+	perm   *rng.Permutation
+	limit  uint64 // of row ids
+	top    uint64 // largest row id plus one
+
+	both      bool // add reverse edges
+	dropLoops bool
+	width     int      // words in a record
+	src, dst  []uint64 // keys of the ids of a chunk
+	batch     []uint64 // records on their way to the sorter
+}
+
+// scanBatchWords is the size of a batch, a multiple of every width: it stays in the L1 cache.
+const scanBatchWords = 1536
+
+func newScanner(ctx context.Context, p *pipeline, out *scanResult) (s *scanner, err error) {
+	s = &scanner{p: p, ctx: ctx, out: out, limit: nodesMax, types: newTypeTable(p.info),
+		dropLoops: p.dropsLoops(), width: 1 + p.codec.payload(),
+		batch: make([]uint64, 0, scanBatchWords)}
+	opt := p.sorter("edges", s.width, p.memory.sort)
+	if out.Mode.joined() {
+		// One record an edge, by source first; reverse edges are added when both ends are known.
+		s.width++
+		opt.Width, opt.Key = s.width, 1
+	} else {
+		s.both = p.addsReverse()
+	}
+	if p.info.RowIDs && p.info.Nodes > 0 {
+		s.limit = p.info.Nodes
+		if perm, ok := p.permutation(s.limit); ok {
+			s.perm, out.Renumbered = perm, true
+		}
+	}
+	if s.ids, err = newIDCollector(p, out); err != nil {
+		return nil, err
+	}
+	if s.sorter, err = extsort.NewWords(opt); err != nil {
+		return nil, errors.Join(err, s.ids.close())
+	}
+	return s, nil
+}
+
+// addsReverse says whether each edge's reverse is stored too.
+func (p *pipeline) addsReverse() bool { return p.opt.Undirected || p.info.AddInverse }
+
+// dropsLoops says whether self loops are left out.
+func (p *pipeline) dropsLoops() bool { return p.opt.Undirected && !p.opt.KeepSelfLoops }
+
+// dropsDuplicates says whether duplicates are left out.
+func (p *pipeline) dropsDuplicates() bool {
+	return !p.opt.KeepDuplicates && (p.opt.Dedup || p.opt.Undirected)
+}
+
+// nodes takes the ids of a node table.
+func (s *scanner) nodes(c *IDChunk) error {
+	s.src = resized(s.src, c.Len())
+	return errors.Join(s.ids.nodeKeys(c, s.src), s.ctx.Err())
+}
+
+// edges takes a chunk of edges.
+func (s *scanner) edges(c *EdgeChunk) error {
+	n := c.Len()
+	s.out.Read += uint64(n)
+	s.p.progress("read edges", s.out.Read, s.p.info.Edges, "edges")
+	s.src, s.dst = resized(s.src, n), resized(s.dst, n)
+	if err := s.ids.edgeKeys(c, s.src, s.dst); err != nil {
+		return err
+	}
+	if s.out.Mode == idRows {
+		if err := s.checkRows(c); err != nil {
+			return err
+		}
+	}
+	var err error
+	if s.width == 1 {
+		err = s.plain()
+	} else {
+		err = s.general(c)
+	}
+	return errors.Join(err, s.ctx.Err())
+}
+
+// checkRows checks that row ids are in range, and renumbers them.
+func (s *scanner) checkRows(c *EdgeChunk) error {
+	top := s.top
+	for i, v := range s.src {
+		if m := max(v, s.dst[i]); m >= top {
+			if m >= s.limit {
+				return rowOutOfRange(c, i, m, s.limit)
+			}
+			top = m + 1
+		}
+	}
+	s.top = top
+	if s.perm != nil {
+		for i := range s.src {
+			s.src[i], s.dst[i] = s.perm.At(s.src[i]), s.perm.At(s.dst[i])
+		}
+	}
+	return nil
+}
+
+func rowOutOfRange(c *EdgeChunk, i int, id, limit uint64) error {
+	what := "source"
+	if c.SrcInt[i] != id {
+		what = "destination"
+	}
+	e := &BadInputError{Where: c.Position(i),
+		What: fmt.Sprintf("%s %d is out of range: there are %d nodes", what, id, limit),
+		Do:   fmt.Sprintf("ids are row numbers, 0 to %d", limit-1)}
+	if limit == nodesMax {
+		e.What = fmt.Sprintf("%s %d is out of range", what, id)
+		e.Do = "a store has at most 4294967296 nodes"
+	}
+	return e
+}
+
+// plain emits edges of node ids without payload: the fast path.
+func (s *scanner) plain() error {
+	batch, both := s.batch[:0], s.both
+	for i, a := range s.src {
+		b := s.dst[i]
+		if a == b {
+			batch = s.loop(batch, a<<32|a)
+		} else {
+			batch = append(batch, b<<32|a)
+			if both {
+				batch = append(batch, a<<32|b)
+			}
+		}
+		if len(batch)+2 > cap(batch) {
+			if err := s.sorter.Add(batch); err != nil {
+				return err
+			}
+			batch = batch[:0]
+		}
+	}
+	return s.sorter.Add(batch)
+}
+
+// loop emits a self loop. A loop is its own reverse, so undirected input has it once; where the
+// source's convention asks for reverse edges, that adds it again, as its other readers do.
+func (s *scanner) loop(batch []uint64, rec ...uint64) []uint64 {
+	if s.dropLoops {
+		s.out.LoopsGone++
+		return batch
+	}
+	batch = append(batch, rec...)
+	if s.both && !s.p.opt.Undirected {
+		batch = append(batch, rec...)
+	}
+	return batch
+}
+
+// general emits edges with payload, or of ids that are still to be numbered.
+func (s *scanner) general(c *EdgeChunk) error {
+	batch, joined := s.batch[:0], s.out.Mode.joined()
+	var rec [extsort.WordsMax]uint64
+	ends := 1
+	if joined {
+		ends = 2
+	}
+	for i, a := range s.src {
+		b := s.dst[i]
+		typ, weight, time, err := s.payload(c, i)
+		if err != nil {
+			return err
+		}
+		s.p.codec.pack(rec[ends:], typ, weight, time)
+		rec[0] = b<<32 | a
+		if joined {
+			rec[0], rec[1] = a, b
+		}
+		if a == b {
+			batch = s.loop(batch, rec[:s.width]...)
+		} else {
+			batch = append(batch, rec[:s.width]...)
+			if s.both {
+				rec[0] = a<<32 | b
+				batch = append(batch, rec[:s.width]...)
+			}
+		}
+		if len(batch)+2*s.width > cap(batch) {
+			if err := s.sorter.Add(batch); err != nil {
+				return err
+			}
+			batch = batch[:0]
+		}
+	}
+	return s.sorter.Add(batch)
+}
+
+// payload returns what edge i of a chunk carries.
+func (s *scanner) payload(c *EdgeChunk, i int) (typ uint16, w float32, t int64, err error) {
+	if s.p.codec.typed {
+		if typ, err = s.types.number(c, i); err != nil {
+			return 0, 0, 0, err
+		}
+	}
+	if s.p.codec.weighted {
+		w = c.Weight[i]
+	}
+	if s.p.codec.timed {
+		t = c.Time[i]
+	}
+	return typ, w, t, nil
+}
+
+func (s *scanner) finish() (err error) {
+	if s.out.Edges, err = s.sorter.Finish(); err != nil {
+		return err
+	}
+	if s.out.IDs, err = s.ids.finish(); err != nil {
+		return err
+	}
+	s.p.keepRuns(s.out.Edges)
+	s.p.keepRuns(s.out.IDs)
+	s.out.EdgeTypes = s.types.names
+	if s.out.Mode == idRows {
+		if s.out.Nodes = s.p.info.Nodes; s.out.Nodes == 0 {
+			s.out.Nodes = s.top
+		}
+	}
+	return nil
+}
+
+func (s *scanner) close() error { return errors.Join(s.sorter.Abort(), s.ids.close()) }
+
+// resized returns a slice of n elements, reusing s where it is large enough.
+func resized[T any](s []T, n int) []T {
+	if cap(s) < n {
+		return make([]T, n)
+	}
+	return s[:n]
+}

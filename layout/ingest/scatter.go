@@ -1,0 +1,122 @@
+package ingest
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"gdb/internal/mem"
+	"gdb/layout"
+	"gdb/layout/ingest/extsort"
+)
+
+// scatterBlockBytes is the least write buffer of a bucket.
+const scatterBlockBytes = 64 << 10
+
+// scatter writes rows that come in any order: it appends each to the bucket of its range of nodes,
+// and then puts one bucket after the other in order in memory. Memory: one bucket, or a write
+// buffer for each; so features of 2000 times the memory can be ordered at least.
+func (f *featureWriter) scatter(ctx context.Context, out *featuresResult) error {
+	rowBytes := uint64(f.info.Dim) * 4
+	perBucket := max(1, uint64(f.p.memory.scatter)/(rowBytes+1))
+	buckets := (f.m.nodes + perBucket - 1) / perBucket
+	if least := int64(buckets) * scatterBlockBytes; least > f.p.memory.scatter {
+		return &mem.LimitError{What: "ordering features " + f.info.Name, Want: least,
+			Limit: f.p.memory.scatter}
+	}
+	runs, err := f.fillBuckets(ctx, buckets, perBucket)
+	if err != nil {
+		return err
+	}
+	w, err := f.newRows()
+	if err != nil {
+		return err
+	}
+	arena, err := mem.NewArena(f.p.budget, "a bucket of features",
+		int64(min(perBucket, f.m.nodes)*(rowBytes+1)))
+	if err != nil {
+		return errors.Join(err, w.Abort())
+	}
+	for b, run := range runs {
+		first := uint64(b) * perBucket
+		n := min(perBucket, f.m.nodes-first)
+		if err = f.emptyBucket(ctx, run, arena, uint32(first), n, w); err != nil {
+			break
+		}
+	}
+	err = errors.Join(err, arena.Free())
+	if err != nil {
+		return errors.Join(err, w.Abort())
+	}
+	out.Meta, out.Files, err = w.Finish()
+	return err
+}
+
+// fillBuckets appends every row to the run of its bucket.
+func (f *featureWriter) fillBuckets(ctx context.Context, buckets, perBucket uint64) (
+	runs []extsort.Run, err error) {
+	block := max(scatterBlockBytes, min(int(f.p.memory.scatter)/int(buckets), 1<<20))
+	var ws []*extsort.RunWriter
+	for b := range buckets {
+		w, err2 := extsort.NewRunWriter(f.p.fs, f.p.runPath(fmt.Sprintf("bucket-%d.run", b)), block)
+		if err = err2; err != nil {
+			break
+		}
+		ws = append(ws, w)
+	}
+	seq := uint64(0)
+	if err == nil {
+		err = f.eachRow(ctx, "sort features", func(node uint32, row []float32, c *idRowsChunk,
+			i int) error {
+			e := extsort.Entry{Key: uint64(node), Aux: seq, Text: mem.BytesOf(row)}
+			seq++
+			return ws[uint64(node)/perBucket].Add(e)
+		})
+	}
+	for _, w := range ws {
+		run, err2 := w.Finish()
+		runs, err = append(runs, run), errors.Join(err, err2)
+	}
+	return runs, err
+}
+
+// emptyBucket writes the rows of n nodes from first on.
+func (f *featureWriter) emptyBucket(ctx context.Context, run extsort.Run, arena *mem.Arena,
+	first uint32, n uint64, w *layout.RowsWriter) error {
+	rowBytes := uint64(f.info.Dim) * 4
+	there := arena.Bytes()[n*rowBytes : n*(rowBytes+1)]
+	clear(there)
+	twice := noRow
+	opt := f.p.sorter("bucket", 0, f.p.memory.merge)
+	err := f.p.eachEntry(ctx, opt, []extsort.Run{run}, func(e extsort.Entry) error {
+		at := e.Key - uint64(first)
+		if there[at] != 0 {
+			twice = min(twice, e.Aux)
+		}
+		there[at] = 1
+		copy(arena.Bytes()[at*rowBytes:], e.Text)
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	if twice != noRow {
+		return f.attacher().at(ctx, twice, func(c *idRowsChunk, i int) error {
+			return &BadInputError{Where: c.where.Position(i),
+				What: fmt.Sprintf("node %s has a row already", c.id(i)), Do: "give one row a node"}
+		})
+	}
+	for i := range n {
+		if there[i] == 0 {
+			return f.errMissing(ctx, first+uint32(i))
+		}
+		row := mem.View[float32](arena.Bytes()[i*rowBytes : (i+1)*rowBytes])
+		if err := w.AddF32(row); err != nil {
+			return err
+		}
+	}
+	if err := f.p.fs.Remove(run.Path); err != nil {
+		return fmt.Errorf("ingest: remove %s: %w", run.Path, err)
+	}
+	return nil
+}

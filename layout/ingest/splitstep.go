@@ -1,0 +1,129 @@
+package ingest
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	"gdb/kv"
+	"gdb/layout/ingest/extsort"
+
+	"github.com/RoaringBitmap/roaring/v2"
+)
+
+// splitsResult is what the splits step gives: the sorted (node, split) pairs.
+type splitsResult struct {
+	Names []string
+	Rows  []extsort.Run
+}
+
+func (p *pipeline) splits(ctx context.Context, m *nodeMap) (*splitsResult, error) {
+	return step(ctx, p, "splits", func(ctx context.Context, out *splitsResult) (err error) {
+		if out.Names = p.info.Splits; len(out.Names) == 0 {
+			return nil
+		}
+		if err := p.checkSplitColumn(out.Names); err != nil {
+			return err
+		}
+		a := &attacher{p: p, m: m, name: "splits", what: "split member", stream: p.splitStream}
+		if out.Rows, err = a.byNode(ctx); err != nil {
+			return err
+		}
+		p.keepRuns(out.Rows)
+		return p.checkOverlap(ctx, a, out)
+	})
+}
+
+// splitStream adapts the source's splits; the value of a row is the number of its split.
+func (p *pipeline) splitStream(ctx context.Context, fn func(c *idRowsChunk) error) error {
+	return p.src.Splits(ctx, func(c *SplitChunk) error {
+		split := slices.Index(p.info.Splits, c.Name)
+		if split < 0 {
+			panic("BUG: ingest: the source streams a split that it does not list")
+		}
+		return fn(&idRowsChunk{ids: &c.IDs, n: c.IDs.Len(), where: &c.IDs.Where,
+			value: func(int) (uint32, bool, error) { return uint32(split), true, nil }})
+	})
+}
+
+// checkSplitColumn checks that the default column exists, if splits have columns.
+func (p *pipeline) checkSplitColumn(names []string) error {
+	columns := slices.ContainsFunc(names, func(n string) bool { return strings.Contains(n, "@") })
+	want := fmt.Sprintf("@%d", p.opt.SplitColumn)
+	if !columns || slices.ContainsFunc(names, func(n string) bool {
+		return strings.HasSuffix(n, want)
+	}) {
+		return nil
+	}
+	return fmt.Errorf("ingest: --split-column %d: the source has no such column, its splits are %s: %w",
+		p.opt.SplitColumn, strings.Join(names, ", "), ErrUsage)
+}
+
+// exclusive returns the group of splits that may not share a node with this one: train, val and
+// test of one column; "" for other splits, which may overlap.
+func exclusive(name string) string {
+	base, column, _ := strings.Cut(name, "@")
+	if base == "train" || base == "val" || base == "test" {
+		return "@" + column
+	}
+	return ""
+}
+
+// checkOverlap finds a node that is in two splits of one group: a test node that is trained on
+// makes every figure wrong, so it is an error.
+func (p *pipeline) checkOverlap(ctx context.Context, a *attacher, out *splitsResult) error {
+	var seen []uint32 // splits of node
+	node, bad, other := noRow, noRow, uint32(0)
+	err := extsort.Merge(ctx, p.sorter("splits", 2, p.memory.merge), out.Rows,
+		func(recs []uint64) error {
+			for i := 0; i < len(recs); i += 2 {
+				split := uint32(recs[i])
+				if n := recs[i] >> 32; n != node {
+					node, seen = n, seen[:0]
+				}
+				group := exclusive(out.Names[split])
+				for _, s := range seen {
+					if s != split && group != "" && exclusive(out.Names[s]) == group &&
+						recs[i+1] < bad {
+						bad, other = recs[i+1], s
+					}
+				}
+				seen = append(seen, split)
+			}
+			return nil
+		})
+	if err != nil || bad == noRow {
+		return err
+	}
+	return a.at(ctx, bad, func(c *idRowsChunk, i int) error {
+		split, _, _ := c.value(i)
+		return &BadInputError{Where: c.where.Position(i),
+			What: fmt.Sprintf("node %s is in %s and in %s", c.id(i), out.Names[split],
+				out.Names[other]),
+			Do: "splits must not overlap"}
+	})
+}
+
+// splitSets builds the stored sets of the splits.
+func (p *pipeline) splitSets(ctx context.Context, r *splitsResult,
+	sets map[string]*roaring.Bitmap) ([]kv.SplitMeta, error) {
+	bitmaps := make([]*roaring.Bitmap, len(r.Names))
+	for i := range bitmaps {
+		bitmaps[i] = roaring.New()
+	}
+	err := extsort.Merge(ctx, p.sorter("splits", 2, p.memory.merge), r.Rows,
+		func(recs []uint64) error {
+			for i := 0; i < len(recs); i += 2 {
+				bitmaps[uint32(recs[i])].Add(uint32(recs[i] >> 32))
+			}
+			return nil
+		})
+	var metas []kv.SplitMeta
+	for i, name := range r.Names {
+		bitmaps[i].RunOptimize()
+		sets[name] = bitmaps[i]
+		metas = append(metas, kv.SplitMeta{Name: name, Count: bitmaps[i].GetCardinality()})
+	}
+	return metas, err
+}

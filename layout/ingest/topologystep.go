@@ -1,0 +1,372 @@
+package ingest
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"math/bits"
+
+	"gdb/internal/mem"
+	"gdb/kv"
+	"gdb/layout"
+	"gdb/layout/ingest/extsort"
+)
+
+// topologyResult is what writing the lists of one direction gives.
+type topologyResult struct {
+	Files      []kv.FileMeta
+	Edges      uint64 // as stored
+	Loops      uint64
+	Duplicates uint64 // rows of the source that were dropped
+	Hist       []uint64
+	Max        uint64
+	OutHist    []uint64 // if they can be counted in this pass
+	OutMax     uint64
+	Partitions []kv.Partition
+	Types      []uint64
+	Out        []extsort.Run // the edges, turned around, if out-lists are wanted
+	Sources    []extsort.Run // the sources of all edges, if their counters do not fit
+}
+
+// topology sorts the edges by destination and writes the in-lists.
+func (p *pipeline) topology(ctx context.Context, s *scanResult, m *nodeMap) (*topologyResult,
+	error) {
+	runs, err := p.numberedEdges(ctx, s, m)
+	if err != nil {
+		return nil, err
+	}
+	r, err := step(ctx, p, "in-lists", func(ctx context.Context, out *topologyResult) error {
+		t := p.newListPass(layout.In, m, out)
+		t.ranked = s.Mode == idRanked && !m.dense && m.perm == nil
+		t.dedup = p.dropsDuplicates()
+		out.Types = make([]uint64, len(s.EdgeTypes))
+		for i := range m.parts() {
+			out.Partitions = append(out.Partitions, m.part(i))
+		}
+		p.dropRuns(runs)
+		return t.write(ctx, runs)
+	})
+	if err != nil || len(r.Sources) == 0 {
+		return r, err
+	}
+	degrees, err := step(ctx, p, "out-degrees",
+		func(ctx context.Context, out *topologyResult) error {
+			p.dropRuns(r.Sources)
+			return p.countSources(ctx, r.Sources, m.nodes, out)
+		})
+	if err != nil {
+		return nil, err
+	}
+	r.OutHist, r.OutMax = degrees.OutHist, degrees.OutMax
+	return r, nil
+}
+
+// outTopology writes the out-lists, if they are wanted.
+func (p *pipeline) outTopology(ctx context.Context, in *topologyResult, m *nodeMap) (
+	*topologyResult, error) {
+	if !p.opt.Both {
+		return nil, nil
+	}
+	return step(ctx, p, "out-lists", func(ctx context.Context, out *topologyResult) error {
+		p.dropRuns(in.Out)
+		return p.newListPass(layout.Out, m, out).write(ctx, in.Out)
+	})
+}
+
+// parts is the number of partitions, at least 1.
+func (m *nodeMap) parts() int {
+	return int(max(1, min(uint64(m.p.opt.Partitions), m.nodes)))
+}
+
+// part is the range of partition i: all have as many nodes, but for one.
+func (m *nodeMap) part(i int) kv.Partition {
+	n := uint64(m.parts())
+	first := m.nodes / n * uint64(i)
+	first += min(uint64(i), m.nodes%n)
+	size := m.nodes / n
+	if uint64(i) < m.nodes%n {
+		size++
+	}
+	return kv.Partition{First: kv.NodeID(first), Nodes: size}
+}
+
+// listPass turns sorted edges into lists and counts them. Memory: the merge's buffers, for
+// directed graphs an out-degree counter a node if that fits, and for out-lists another sorter.
+type listPass struct {
+	p      *pipeline
+	m      *nodeMap
+	out    *topologyResult
+	dir    layout.Direction
+	ranked bool // ids are still to be replaced by their rank
+	dedup  bool
+	width  int
+
+	writer  *layout.TopologyWriter
+	turned  *extsort.Words // for out-lists
+	sources *extsort.Words // for out-degrees that are not counted here
+	arena   *mem.Arena
+	counts  []uint32 // out-degrees
+
+	last   [extsort.WordsMax]uint64 // the record before, as it came
+	any    bool
+	node   uint64 // of the list under way
+	id     uint64 // its id, before it was ranked
+	degree uint64
+	lists  uint64 // that are not empty
+	part   int
+	total  uint64
+	done   uint64
+	batch  []uint64 // records on their way to turned or sources
+}
+
+func (p *pipeline) newListPass(dir layout.Direction, m *nodeMap, out *topologyResult) *listPass {
+	out.Hist = make([]uint64, 1)
+	return &listPass{p: p, m: m, out: out, dir: dir, width: 1 + p.codec.payload(),
+		batch: make([]uint64, 0, scanBatchWords)}
+}
+
+// symmetric says that every edge's reverse is stored, so that out-degrees are in-degrees.
+func (p *pipeline) symmetric() bool { return p.addsReverse() }
+
+func (t *listPass) write(ctx context.Context, runs []extsort.Run) (err error) {
+	if err := t.open(); err != nil {
+		return errors.Join(err, t.close())
+	}
+	for _, r := range runs {
+		t.total += r.Records
+	}
+	err = extsort.Merge(ctx, t.p.sorter(t.dir.String(), t.width, t.p.memory.merge), runs, t.add)
+	if err == nil {
+		err = t.finish()
+	}
+	return errors.Join(err, t.close())
+}
+
+func (t *listPass) open() (err error) {
+	c := t.p.codec
+	t.writer, err = layout.NewTopologyWriter(t.p.fs, t.p.path("topology/"+t.dir.String()),
+		layout.TopologySpec{UUID: t.p.j.UUID, Direction: t.dir, Nodes: t.m.nodes,
+			BlockBytes: t.p.opt.BlockBytes, Types: c.typed, Weights: c.weighted, Times: c.timed})
+	if err != nil || t.dir == layout.Out {
+		return err
+	}
+	counters := int64(t.m.nodes) * 4
+	switch {
+	case t.p.opt.Both:
+		t.turned, err = extsort.NewWords(t.p.sorter("turned", t.width, t.p.memory.sort))
+	case t.p.symmetric():
+	case counters <= t.p.memory.counts:
+		if t.arena, err = mem.NewArena(t.p.budget, "out-degrees", counters); err == nil {
+			t.counts = mem.View[uint32](t.arena.Bytes())
+		}
+	default:
+		t.sources, err = extsort.NewWords(t.p.sorter("sources", 1, t.p.memory.sort))
+	}
+	return err
+}
+
+// add takes a batch of sorted records.
+func (t *listPass) add(words []uint64) error {
+	var e layout.Edge
+	for i := 0; i < len(words); i += t.width {
+		rec := words[i : i+t.width]
+		if t.dedup && t.any && t.p.codec.same(rec, t.last[:]) {
+			// Both directions of a row are dropped: count the one that points down, or a loop.
+			if !t.p.symmetric() || rec[0]>>32 >= rec[0]&math.MaxUint32 {
+				t.out.Duplicates++
+			}
+			continue
+		}
+		node, nbr, err := t.ends(rec[0])
+		if err != nil {
+			return err
+		}
+		copy(t.last[:], rec)
+		t.any = true
+		if node != t.node || t.degree == 0 {
+			t.endList()
+			t.node = node
+		}
+		t.degree++
+		t.p.codec.unpack(rec[1:], &e)
+		e.Nbr = layout.NodeID(nbr)
+		if err := t.writer.AddEdge(layout.NodeID(node), e); err != nil {
+			return err
+		}
+		if t.dir == layout.In {
+			if err := t.count(node, nbr, e.Type, rec); err != nil {
+				return err
+			}
+		}
+	}
+	t.done += uint64(len(words) / t.width)
+	t.p.progress("write "+t.dir.String()+"-lists", t.done, t.total, "edges")
+	return nil
+}
+
+// ends returns the ends of an edge as nodes.
+func (t *listPass) ends(pair uint64) (node, nbr uint64, err error) {
+	id, nbr := pair>>32, pair&math.MaxUint32
+	if !t.ranked {
+		return id, nbr, nil
+	}
+	if node = t.node; id != t.id || !t.any {
+		r, ok := t.m.set.rank(id)
+		if !ok {
+			return 0, 0, t.errNoID(id)
+		}
+		node, t.id = uint64(r), id
+	}
+	r, ok := t.m.set.rank(nbr)
+	if !ok {
+		return 0, 0, t.errNoID(nbr)
+	}
+	return node, uint64(r), nil
+}
+
+func (t *listPass) errNoID(id uint64) error {
+	return fmt.Errorf("ingest: id %d of an edge is not in the set of ids: %w", id,
+		extsort.ErrDamaged)
+}
+
+// count counts an in-edge in the statistics, and hands it on to what needs it by source.
+func (t *listPass) count(node, nbr uint64, typ uint16, rec []uint64) error {
+	if node == nbr {
+		t.out.Loops++
+	}
+	if t.p.codec.typed {
+		t.out.Types[typ]++
+	}
+	parts := t.out.Partitions
+	for node >= uint64(parts[t.part].First)+parts[t.part].Nodes {
+		t.part++
+	}
+	parts[t.part].Edges++
+	switch {
+	case t.counts != nil:
+		if t.counts[nbr]++; t.counts[nbr] == math.MaxUint32 {
+			return fmt.Errorf("ingest: node %d has %d out-edges or more, the most is %d",
+				nbr, uint32(math.MaxUint32), uint32(math.MaxUint32-1))
+		}
+	case t.turned != nil:
+		t.batch = append(t.batch, nbr<<32|node)
+		t.batch = append(t.batch, rec[1:]...)
+		return t.flush(t.turned, t.width)
+	case t.sources != nil:
+		t.batch = append(t.batch, nbr)
+		return t.flush(t.sources, 1)
+	}
+	return nil
+}
+
+// flush hands the batch to a sorter when it is full; width 0 is always.
+func (t *listPass) flush(s *extsort.Words, width int) error {
+	if width > 0 && len(t.batch)+width <= cap(t.batch) {
+		return nil
+	}
+	err := s.Add(t.batch)
+	t.batch = t.batch[:0]
+	return err
+}
+
+// endList counts the list that ends.
+func (t *listPass) endList() {
+	if t.degree == 0 {
+		return
+	}
+	t.out.Hist = addDegree(t.out.Hist, t.degree, 1)
+	t.out.Max = max(t.out.Max, t.degree)
+	t.out.Edges += t.degree
+	t.lists++
+	t.degree = 0
+}
+
+// addDegree counts n nodes of a degree: place 0 is degree 0, place i is [2^(i-1), 2^i).
+func addDegree(hist []uint64, degree, n uint64) []uint64 {
+	at := bits.Len64(degree)
+	for len(hist) <= at {
+		hist = append(hist, 0)
+	}
+	hist[at] += n
+	return hist
+}
+
+func (t *listPass) finish() (err error) {
+	t.endList()
+	t.out.Hist[0] = t.m.nodes - t.lists
+	if t.out.Files, err = t.writer.Finish(); err != nil {
+		return err
+	}
+	t.writer = nil
+	t.p.keepFiles(t.out.Files...)
+	switch {
+	case t.counts != nil:
+		t.out.OutHist = make([]uint64, 1)
+		for _, d := range t.counts {
+			t.out.OutHist = addDegree(t.out.OutHist, uint64(d), 1)
+			t.out.OutMax = max(t.out.OutMax, uint64(d))
+		}
+	case t.turned != nil:
+		t.out.Out, err = t.finishSorter(t.turned)
+	case t.sources != nil:
+		t.out.Sources, err = t.finishSorter(t.sources)
+	case t.dir == layout.In:
+		t.out.OutHist, t.out.OutMax = t.out.Hist, t.out.Max
+	}
+	return err
+}
+
+func (t *listPass) finishSorter(s *extsort.Words) ([]extsort.Run, error) {
+	if err := t.flush(s, 0); err != nil {
+		return nil, err
+	}
+	runs, err := s.Finish()
+	t.p.keepRuns(runs)
+	return runs, err
+}
+
+// close frees what finish did not.
+func (t *listPass) close() error {
+	var errs []error
+	if t.writer != nil {
+		errs = append(errs, t.writer.Abort())
+	}
+	if t.arena != nil {
+		errs = append(errs, t.arena.Free())
+	}
+	for _, s := range []*extsort.Words{t.turned, t.sources} {
+		if s != nil {
+			errs = append(errs, s.Abort())
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// countSources counts out-degrees from the sorted sources of all edges.
+func (p *pipeline) countSources(ctx context.Context, runs []extsort.Run, nodes uint64,
+	out *topologyResult) error {
+	out.OutHist = make([]uint64, 1)
+	node, degree, met := uint64(0), uint64(0), uint64(0)
+	end := func() {
+		if degree > 0 {
+			met++
+			out.OutHist = addDegree(out.OutHist, degree, 1)
+			out.OutMax = max(out.OutMax, degree)
+		}
+	}
+	err := extsort.Merge(ctx, p.sorter("sources", 1, p.memory.merge), runs,
+		func(words []uint64) error {
+			for _, w := range words {
+				if w != node {
+					end()
+					node, degree = w, 0
+				}
+				degree++
+			}
+			return nil
+		})
+	end()
+	out.OutHist[0] = nodes - met
+	return err
+}
