@@ -101,7 +101,7 @@ func parseID(text []byte) (uint64, bool) {
 }
 
 func (a *attacher) errNumbered(c *idRowsChunk) error {
-	return fmt.Errorf("ingest: %s: rows of %ss have no ids, but the edges' ids are not row numbers: "+
+	return fmt.Errorf("ingest: %s: the %ss have no ids, but the edges' ids are not row numbers: "+
 		"give a column of ids: %w", c.where.File, a.what, ErrUsage)
 }
 

@@ -36,15 +36,15 @@ func (p *pipeline) checkSame() error {
 		return err
 	}
 	if options != p.j.Options {
-		return fmt.Errorf("ingest: resume %s: the options differ; give those of the first time, or "+
-			"delete the directory and start again: %w", p.opt.Out, ErrChanged)
+		return fmt.Errorf("ingest: resume %s: the options differ; give those of the first time, "+
+			"or delete the directory and start again: %w", p.opt.Out, ErrChanged)
 	}
 	same := slices.EqualFunc(sources, p.j.Sources, func(a, b sourceFile) bool {
 		return a.Path == b.Path && a.Size == b.Size && a.Modified.Equal(b.Modified)
 	})
 	if !same {
-		return fmt.Errorf("ingest: resume %s: the source files changed since; delete the directory "+
-			"and start again: %w", p.opt.Out, ErrChanged)
+		return fmt.Errorf("ingest: resume %s: the source files changed since; delete the "+
+			"directory and start again: %w", p.opt.Out, ErrChanged)
 	}
 	return nil
 }

@@ -56,7 +56,7 @@ func (p *pipeline) checkSplitColumn(names []string) error {
 	}) {
 		return nil
 	}
-	return fmt.Errorf("ingest: --split-column %d: the source has no such column, its splits are %s: %w",
+	return fmt.Errorf("ingest: --split-column %d: there is no such column, the splits are %s: %w",
 		p.opt.SplitColumn, strings.Join(names, ", "), ErrUsage)
 }
 
