@@ -1,0 +1,147 @@
+package kernel
+
+import "math"
+
+// Softmax writes the softmax of each row of x(rows,n) to out, which may be x.
+func Softmax(p *Pool, out, x []float32, rows, n int) {
+	out, x = out[:rows*n], x[:rows*n]
+	if n == 0 {
+		return
+	}
+	o := level()
+	p.span(rows, rowsPart(n), func(lo, hi int) {
+		for i := lo * n; i < hi*n; i += n {
+			softmaxRow(o, out[i:i+n], x[i:i+n], 1)
+		}
+	})
+}
+
+// softmaxRow writes factor times the softmax of x to out. It returns the largest value and the
+// sum of exp(x-largest).
+func softmaxRow(o *ops, out, x []float32, factor float32) (largest, sum float32) {
+	largest = o.rowMax(x)
+	sum = o.expSum(out, x, largest)
+	o.scale(out, factor/sum)
+	return largest, sum
+}
+
+// Argmax writes the column of the largest value of each row of x(rows,n) to out(rows): the first
+// of equal ones. n must be positive.
+func Argmax(p *Pool, out []int32, x []float32, rows, n int) {
+	out, x = out[:rows], x[:rows*n]
+	p.span(rows, rowsPart(n), func(lo, hi int) {
+		for i := lo; i < hi; i++ {
+			out[i] = int32(argmax(x[i*n : i*n+n]))
+		}
+	})
+}
+
+func argmax(x []float32) int {
+	best := 0
+	for j, v := range x {
+		if v > x[best] {
+			best = j
+		}
+	}
+	return best
+}
+
+// lossPart sums one part of a loss; parts are added in order.
+type lossPart struct {
+	loss    float64
+	correct int
+}
+
+// SoftmaxCrossEntropy returns the mean, over the rows whose label is not negative, of
+// -log(softmax(logits)[label]), how many such rows there are (counted) and in how many of them the
+// label has the largest logit (correct). It writes the gradient of the mean to grad(rows,n), which
+// may be logits: zero in the other rows. If no row counts, the loss is 0 and means nothing: look
+// at counted first. A label that is not below n panics.
+func SoftmaxCrossEntropy(p *Pool, grad, logits []float32, labels []int32, rows, n int) (
+	loss float64, correct, counted int) {
+	grad, logits, labels = grad[:rows*n], logits[:rows*n], labels[:rows]
+	for _, l := range labels {
+		if int(l) >= n {
+			panic("BUG: a label is not below the number of classes")
+		}
+		if l >= 0 {
+			counted++
+		}
+	}
+	size := rowsPart(n)
+	parts := make([]lossPart, partsOf(rows, size))
+	o, weight := level(), 1/float32(max(1, counted))
+	p.span(rows, size, func(lo, hi int) {
+		var sum lossPart
+		for i := lo; i < hi; i++ {
+			sum.row(o, grad[i*n:i*n+n], logits[i*n:i*n+n], labels[i], weight)
+		}
+		parts[lo/size] = sum
+	})
+	for _, s := range parts {
+		loss, correct = loss+s.loss, correct+s.correct
+	}
+	return loss / float64(max(1, counted)), correct, counted
+}
+
+// row adds one row to the loss and writes its gradient.
+func (s *lossPart) row(o *ops, grad, logits []float32, label int32, weight float32) {
+	if label < 0 {
+		clear(grad)
+		return
+	}
+	own := logits[label] // before grad, which may be logits, is written
+	if argmax(logits) == int(label) {
+		s.correct++
+	}
+	largest, sum := softmaxRow(o, grad, logits, weight)
+	grad[label] -= weight
+	s.loss += math.Log(float64(sum)) - float64(own-largest)
+}
+
+// SigmoidBCE returns the mean over all values of the binary cross-entropy between
+// sigmoid(logits) and targets, both (rows,n), and writes its gradient to grad, which may be
+// logits.
+func SigmoidBCE(p *Pool, grad, logits, targets []float32, rows, n int) (loss float64) {
+	total := rows * n
+	grad, logits, targets = grad[:total], logits[:total], targets[:total]
+	if total == 0 {
+		return 0
+	}
+	parts, weight := make([]float64, partsOf(total, flatPart)), 1/float32(total)
+	o := level()
+	p.span(total, flatPart, func(lo, hi int) {
+		parts[lo/flatPart] = sigmoidPart(o, grad[lo:hi], logits[lo:hi], targets[lo:hi], weight)
+	})
+	for _, s := range parts {
+		loss += s
+	}
+	return loss / float64(total)
+}
+
+// sigmoidPart sums max(x,0) - x·t + log(1+exp(-|x|)), the form that cannot overflow. The
+// logarithms of up to 64 factors in (1,2] are taken at once.
+func sigmoidPart(o *ops, grad, logits, targets []float32, weight float32) (loss float64) {
+	var exps [64]float32
+	for lo := 0; lo < len(logits); lo += len(exps) {
+		hi := min(lo+len(exps), len(logits))
+		e := exps[:hi-lo]
+		for i, x := range logits[lo:hi] {
+			e[i] = -max(x, -x)
+		}
+		o.expSum(e, e, 0)
+		product := 1.0
+		for i, x := range logits[lo:hi] {
+			t := targets[lo+i]
+			probability := 1 / (1 + e[i])
+			if x < 0 {
+				probability = e[i] / (1 + e[i])
+			}
+			product *= 1 + float64(e[i])
+			loss += float64(max(x, 0) - x*t)
+			grad[lo+i] = (probability - t) * weight
+		}
+		loss += math.Log(product)
+	}
+	return loss
+}

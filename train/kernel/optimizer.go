@@ -1,0 +1,53 @@
+package kernel
+
+import "math"
+
+// adamPlan holds the constants of one step of Adam, in the order in which assembly reads them.
+type adamPlan struct {
+	l2        float32 // 0: weight decay added to the gradient, or 0
+	beta1     float32 // 4
+	rest1     float32 // 8: 1-beta1
+	beta2     float32 // 12
+	rest2     float32 // 16: 1-beta2
+	rootScale float32 // 20: 1/sqrt(1-beta2^step)
+	eps       float32 // 24
+	shrink    float32 // 28: 1, less lr times the decoupled weight decay
+	rate      float32 // 32: lr/(1-beta1^step)
+}
+
+// Adam takes the step-th step, counted from 1, of w along the gradient g, with the moments m and
+// v, which begin as zeros. Decoupled weight decay (AdamW) shrinks the weights by lr·weightDecay;
+// otherwise weightDecay·w is added to the gradient.
+func Adam(p *Pool, w, g, m, v []float32, step int, lr, beta1, beta2, eps, weightDecay float32,
+	decoupled bool) {
+	bias := func(beta float32) float64 { return 1 - math.Pow(float64(beta), float64(step)) }
+	c := adamPlan{beta1: beta1, rest1: 1 - beta1, beta2: beta2, rest2: 1 - beta2, eps: eps,
+		rootScale: float32(1 / math.Sqrt(bias(beta2))), rate: float32(float64(lr) / bias(beta1)),
+		shrink: 1}
+	if decoupled {
+		c.shrink = 1 - lr*weightDecay
+	} else {
+		c.l2 = weightDecay
+	}
+	w, m, v = w[:len(g)], m[:len(g)], v[:len(g)]
+	adam := level().adam
+	p.span(len(g), flatPart, func(lo, hi int) {
+		adam(w[lo:hi], g[lo:hi], m[lo:hi], v[lo:hi], &c)
+	})
+}
+
+// SGD is w -= lr·(g + weightDecay·w).
+func SGD(p *Pool, w, g []float32, lr, weightDecay float32) {
+	w = w[:len(g)]
+	sgd := level().sgd
+	p.span(len(g), flatPart, func(lo, hi int) { sgd(w[lo:hi], g[lo:hi], lr, weightDecay) })
+}
+
+// Adagrad is s += g² and w -= lr·g/(sqrt(s)+eps), where weightDecay·w is added to g first.
+func Adagrad(p *Pool, w, g, s []float32, lr, eps, weightDecay float32) {
+	w, s = w[:len(g)], s[:len(g)]
+	adagrad := level().adagrad
+	p.span(len(g), flatPart, func(lo, hi int) {
+		adagrad(w[lo:hi], g[lo:hi], s[lo:hi], lr, eps, weightDecay)
+	})
+}

@@ -1,0 +1,136 @@
+package kernel
+
+import (
+	"runtime"
+	"sync"
+	"sync/atomic"
+)
+
+// Pool runs the parts of a kernel on Workers goroutines, of which the caller is one, and keeps the
+// kernels' scratch memory. A nil Pool is one worker that keeps nothing. All methods may be called
+// from any goroutine.
+type Pool struct {
+	workers int
+
+	mu struct {
+		sync.Mutex
+		floats [][]float32
+		words  [][]uint32
+	}
+}
+
+// NewPool returns a pool of so many workers; 0 means one for each core.
+func NewPool(workers int) *Pool {
+	if workers <= 0 {
+		workers = runtime.NumCPU()
+	}
+	return &Pool{workers: workers}
+}
+
+// Workers is how many goroutines compute at once.
+func (p *Pool) Workers() int {
+	if p == nil {
+		return 1
+	}
+	return p.workers
+}
+
+// Run calls fn with 0 to parts-1, in no order, and returns when all calls have. Parts are handed
+// out one by one, so that a worker whose core is shared takes fewer; what a part computes must
+// not depend on who runs it.
+func (p *Pool) Run(parts int, fn func(part int)) {
+	helpers := min(p.Workers(), parts) - 1
+	if helpers <= 0 {
+		for i := range parts {
+			fn(i)
+		}
+		return
+	}
+	var next atomic.Int64
+	work := func() {
+		for {
+			i := int(next.Add(1)) - 1
+			if i >= parts {
+				return
+			}
+			fn(i)
+		}
+	}
+	var wg sync.WaitGroup
+	for range helpers {
+		wg.Go(work)
+	}
+	work()
+	wg.Wait()
+}
+
+// Close drops the scratch memory. No goroutine outlives a Run, so there is nothing to stop.
+func (p *Pool) Close() {
+	if p == nil {
+		return
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.mu.floats, p.mu.words = nil, nil
+}
+
+// span cuts n items into parts of size each and calls fn with the bounds of every part.
+func (p *Pool) span(n, size int, fn func(lo, hi int)) {
+	p.Run(partsOf(n, size), func(part int) {
+		fn(part*size, min(part*size+size, n))
+	})
+}
+
+// partsOf is how many parts of a size n items have.
+func partsOf(n, size int) int { return (n + size - 1) / size }
+
+// takeFloats returns n floats with any values in them; giveFloats hands them back.
+func (p *Pool) takeFloats(n int) []float32 {
+	if p == nil {
+		return make([]float32, n)
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return takeLast(&p.mu.floats, n)
+}
+
+func (p *Pool) giveFloats(x []float32) {
+	if p == nil {
+		return
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.mu.floats = append(p.mu.floats, x)
+}
+
+// takeWords and giveWords are the same for uint32.
+func (p *Pool) takeWords(n int) []uint32 {
+	if p == nil {
+		return make([]uint32, n)
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return takeLast(&p.mu.words, n)
+}
+
+func (p *Pool) giveWords(x []uint32) {
+	if p == nil {
+		return
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.mu.words = append(p.mu.words, x)
+}
+
+// takeLast takes the newest buffer of a list; if it is too small, a larger one replaces it, so
+// that the list holds as many buffers as were ever taken at once.
+func takeLast[T any](list *[][]T, n int) []T {
+	var buf []T
+	if last := len(*list) - 1; last >= 0 {
+		buf, *list = (*list)[last], (*list)[:last]
+	}
+	if cap(buf) < n {
+		buf = make([]T, n)
+	}
+	return buf[:n]
+}

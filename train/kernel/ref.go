@@ -1,0 +1,212 @@
+package kernel
+
+import "math"
+
+// The functions of this file are the specification: readable first, fast never. They are also the
+// level Plain. Each computes some rows or all of its output on one goroutine.
+
+// refGEMM is C(m,n) (+)= A(m,k)·B(k,n).
+func refGEMM(c, a, b []float32, m, k, n int, accumulate bool) {
+	for i := range m {
+		row := c[i*n : i*n+n]
+		if !accumulate {
+			clear(row)
+		}
+		for t, v := range a[i*k : i*k+k] {
+			for j, w := range b[t*n : t*n+n] {
+				row[j] += v * w
+			}
+		}
+	}
+}
+
+// refGEMMTA computes the rows lo to hi-1 of C(k,n) (+)= Aᵀ·B for A(m,k) and B(m,n).
+func refGEMMTA(c, a, b []float32, m, k, n, lo, hi int, accumulate bool) {
+	if !accumulate {
+		clear(c[lo*n : hi*n])
+	}
+	for i := range m {
+		for t := lo; t < hi; t++ {
+			v, row := a[i*k+t], c[t*n:t*n+n]
+			for j, w := range b[i*n : i*n+n] {
+				row[j] += v * w
+			}
+		}
+	}
+}
+
+// refGEMMTB is C(m,k) (+)= A(m,n)·Bᵀ for B(k,n).
+func refGEMMTB(c, a, b []float32, m, n, k int, accumulate bool) {
+	for i := range m {
+		for t := range k {
+			var sum float32
+			for j, w := range b[t*n : t*n+n] {
+				sum += a[i*n+j] * w
+			}
+			if accumulate {
+				sum += c[i*k+t]
+			}
+			c[i*k+t] = sum
+		}
+	}
+}
+
+// refSegmentSum writes to row i of out(M,d) the sum, or the mean, of the rows of x(·,d) whose
+// numbers are idx[off[i]:off[i+1]]; zero if there are none. off has M+1 entries.
+func refSegmentSum(out, x []float32, off, idx []uint32, d int, mean bool) {
+	for i := range len(off) - 1 {
+		row, list := out[i*d:i*d+d], idx[off[i]:off[i+1]]
+		clear(row)
+		for _, r := range list {
+			refAdd(row, x[int(r)*d:int(r)*d+d])
+		}
+		if mean && len(list) > 0 {
+			refScale(row, 1/float32(len(list)))
+		}
+	}
+}
+
+// refWeightedSum adds to row i of out the sum of weight[r] times row r of x, over the same r.
+func refWeightedSum(out, x, weight []float32, off, idx []uint32, d int) {
+	for i := range len(off) - 1 {
+		row := out[i*d : i*d+d]
+		for _, r := range idx[off[i]:off[i+1]] {
+			w := weight[r]
+			for j, v := range x[int(r)*d : int(r)*d+d] {
+				row[j] += w * v
+			}
+		}
+	}
+}
+
+// refSegmentMeanGrad is the gradient of the mean in its input: each row r of segment i gets
+// dout[i] divided by the segment's length added to dx[r].
+func refSegmentMeanGrad(dx, dout []float32, off, idx []uint32, d int) {
+	for i := range len(off) - 1 {
+		list := idx[off[i]:off[i+1]]
+		w := 1 / float32(len(list))
+		for _, r := range list {
+			for j, v := range dout[i*d : i*d+d] {
+				dx[int(r)*d+j] += w * v
+			}
+		}
+	}
+}
+
+// refGather copies the rows idx of x to out.
+func refGather(out, x []float32, idx []uint32, d int) {
+	for i, r := range idx {
+		copy(out[i*d:i*d+d], x[int(r)*d:int(r)*d+d])
+	}
+}
+
+// refColumnSum writes the sum of the rows of x(rows,n) to out(n).
+func refColumnSum(out, x []float32, rows, n int) {
+	clear(out[:n])
+	for i := range rows {
+		refAdd(out[:n], x[i*n:i*n+n])
+	}
+}
+
+// refBias adds bias(n) to each row of y(rows,n).
+func refBias(y, bias []float32, rows, n int) {
+	for i := range rows {
+		refAdd(y[i*n:i*n+n], bias[:n])
+	}
+}
+
+// refBiasReLU is max(0, y+bias) for each row of y(rows,n). A NaN becomes 0, as in all levels.
+func refBiasReLU(y, bias []float32, rows, n int) {
+	for i := range rows {
+		row := y[i*n : i*n+n]
+		for j, b := range bias[:n] {
+			v := row[j] + b
+			if !(v > 0) {
+				v = 0
+			}
+			row[j] = v
+		}
+	}
+}
+
+// refReLUGrad zeroes dy where y is not positive.
+func refReLUGrad(dy, y []float32) {
+	for i, v := range y {
+		if !(v > 0) {
+			dy[i] = 0
+		}
+	}
+}
+
+// refDropout drops or scales y, whose first value has the position first in its block.
+func refDropout(y []float32, d *dropoutPlan, first uint32) {
+	for i := range y {
+		if d.draw(first+uint32(i)) < d.threshold {
+			y[i] = 0
+		} else {
+			y[i] *= d.scale
+		}
+	}
+}
+
+// refAdd is dst += src.
+func refAdd(dst, src []float32) {
+	for i, v := range src {
+		dst[i] += v
+	}
+}
+
+// refScale is x *= s.
+func refScale(x []float32, s float32) {
+	for i := range x {
+		x[i] *= s
+	}
+}
+
+// refRowMax is the largest value of x, which is not empty.
+func refRowMax(x []float32) float32 {
+	best := x[0]
+	for _, v := range x {
+		best = max(best, v)
+	}
+	return best
+}
+
+// refExpSum writes exp(x-shift) to out, which may be x, and returns the sum. The vector versions
+// give 0 below exp(-87.3), where the result would be denormal.
+func refExpSum(out, x []float32, shift float32) float32 {
+	sum := 0.0
+	for i, v := range x {
+		e := math.Exp(float64(v - shift))
+		out[i] = float32(e)
+		sum += e
+	}
+	return float32(sum)
+}
+
+// refAdam is one step of Adam (Kingma and Ba) or AdamW (Loshchilov and Hutter).
+func refAdam(w, g, m, v []float32, c *adamPlan) {
+	for i, gr := range g {
+		gr += c.l2 * w[i]
+		m[i] = c.beta1*m[i] + c.rest1*gr
+		v[i] = c.beta2*v[i] + c.rest2*(gr*gr)
+		root := float32(math.Sqrt(float64(v[i])))*c.rootScale + c.eps
+		w[i] = c.shrink*w[i] - c.rate*m[i]/root
+	}
+}
+
+// refSGD is one step of gradient descent.
+func refSGD(w, g []float32, lr, weightDecay float32) {
+	for i, gr := range g {
+		w[i] -= lr * (gr + weightDecay*w[i])
+	}
+}
+
+// refAdagrad is one step of Adagrad (Duchi, Hazan and Singer).
+func refAdagrad(w, g, s []float32, lr, eps, weightDecay float32) {
+	for i, gr := range g {
+		gr += weightDecay * w[i]
+		s[i] += gr * gr
+		w[i] -= lr * gr / (float32(math.Sqrt(float64(s[i]))) + eps)
+	}
+}

@@ -1,0 +1,80 @@
+package kernel
+
+// flatPart is how many values one part of an elementwise kernel has: 64 KiB of each array, some
+// 10 µs, long beside handing out a part and short beside a kernel over a batch.
+const flatPart = 16 << 10
+
+// rowsPart is how many rows of n values make a part of about flatPart values.
+func rowsPart(n int) int { return max(1, flatPart/max(1, n)) }
+
+// Add is dst += src.
+func Add(p *Pool, dst, src []float32) {
+	dst = dst[:len(src)]
+	add := level().add
+	p.span(len(src), flatPart, func(lo, hi int) { add(dst[lo:hi], src[lo:hi]) })
+}
+
+// Scale is x *= s.
+func Scale(p *Pool, x []float32, s float32) {
+	scale := level().scale
+	p.span(len(x), flatPart, func(lo, hi int) { scale(x[lo:hi], s) })
+}
+
+// Bias adds bias(n) to each row of y(rows,n).
+func Bias(p *Pool, y, bias []float32, rows, n int) {
+	biasRows(p, y, bias, rows, n, level().bias)
+}
+
+// BiasReLU is y = max(0, y+bias) for each row of y(rows,n). A NaN becomes 0.
+func BiasReLU(p *Pool, y, bias []float32, rows, n int) {
+	biasRows(p, y, bias, rows, n, level().biasReLU)
+}
+
+func biasRows(p *Pool, y, bias []float32, rows, n int,
+	fn func(y, bias []float32, rows, n int)) {
+	y, bias = y[:rows*n], bias[:n]
+	if n == 0 {
+		return
+	}
+	p.span(rows, rowsPart(n), func(lo, hi int) { fn(y[lo*n:hi*n], bias, hi-lo, n) })
+}
+
+// ReLUGrad zeroes dy where y, the output of the activation, is not positive.
+func ReLUGrad(p *Pool, dy, y []float32) {
+	dy = dy[:len(y)]
+	grad := level().reluGrad
+	p.span(len(y), flatPart, func(lo, hi int) { grad(dy[lo:hi], y[lo:hi]) })
+}
+
+// columnSlab is how many rows are summed one after the other before sums are added.
+const columnSlab = 512
+
+// ColumnSum is out(n) (+)= the sum of the rows of x(rows,n): the gradient of a bias. Rows are
+// summed in slabs of fixed size, and the slabs in order.
+func ColumnSum(p *Pool, out, x []float32, rows, n int, accumulate bool) {
+	out, x = out[:n], x[:rows*n]
+	if !accumulate {
+		clear(out)
+	}
+	if n == 0 || rows == 0 {
+		return
+	}
+	o, slabs := level(), partsOf(rows, columnSlab)
+	sums := p.takeFloats(slabs * n)
+	p.span(rows, columnSlab, func(lo, hi int) {
+		part := lo / columnSlab
+		o.columnSum(sums[part*n:part*n+n], x[lo*n:hi*n], hi-lo, n)
+	})
+	for i := range slabs {
+		o.add(out, sums[i*n:i*n+n])
+	}
+	p.giveFloats(sums)
+}
+
+// Gather copies the rows idx of x(·,d) to out(len(idx),d).
+func Gather(p *Pool, out, x []float32, idx []uint32, d int) {
+	out = out[:len(idx)*d]
+	p.span(len(idx), rowsPart(d), func(lo, hi int) {
+		refGather(out[lo*d:hi*d], x, idx[lo:hi], d)
+	})
+}
