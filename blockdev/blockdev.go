@@ -95,6 +95,7 @@ type Stats struct {
 	Bytes  uint64        // bytes read
 	Errors uint64        // requests failed
 	Wait   time.Duration // time callers spent inside ReadBatch, summed
+	Peak   int           // most reads that were in flight at once; at most the queue depth
 }
 
 // Errors that ReadError wraps, besides those of the operating system.
@@ -103,6 +104,9 @@ var (
 	ErrTruncated = errors.New("file ends inside the range")
 	// ErrClosed says that the device or file is closed.
 	ErrClosed = errors.New("closed")
+	// ErrInvalid says that a request is not aligned, lies outside its file, or names a file of
+	// another device; nothing of its batch was read.
+	ErrInvalid = errors.New("invalid request")
 )
 
 // ReadError is a failed request.

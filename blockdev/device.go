@@ -1,0 +1,147 @@
+package blockdev
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"sync/atomic"
+	"time"
+)
+
+// engine carries batches out.
+type engine interface {
+	// submit takes b, reads its requests in any order until b.stop is set, and accounts for each
+	// by b.finish; it returns at once.
+	submit(b *batch)
+	// attach and detach bracket the life of a file; an engine may prepare for it.
+	attach(f *file)
+	detach(f *file)
+	// peak is the most reads that were in flight at once.
+	peak() int
+	// close ends the engine's goroutines; no batch is under way any more.
+	close() error
+}
+
+// hook alters the raw answer (n, err) to one attempt to read buf at off, before anything looks at
+// it. Tests inject short reads and error codes with it; it is nil otherwise.
+type hook func(path string, off int64, buf []byte, n int, err error) (int, error)
+
+// device is the Device of all backends: it checks requests, counts, and hands batches to its
+// engine.
+type device struct {
+	info   Info
+	engine engine
+	gate   gate
+	hook   hook // set by tests before the first read
+
+	side struct {
+		sync.Once
+		pool *pool // reads files without a descriptor where the engine is a ring; made on demand
+	}
+	cached struct {
+		sync.Mutex
+		files int
+		first string // path and reason of the first file that is not read directly
+	}
+	reads, bytes, errors atomic.Uint64
+	wait                 atomic.Int64
+}
+
+// ReadBatch reads all requests and returns when no read is under way any more.
+func (d *device) ReadBatch(ctx context.Context, reqs []Request) error {
+	if err := ctx.Err(); err != nil {
+		return fmt.Errorf("blockdev: read a batch of %d requests: %w", len(reqs), err)
+	}
+	if !d.gate.enter() {
+		return fmt.Errorf("blockdev: read a batch of %d requests: device is %w",
+			len(reqs), ErrClosed)
+	}
+	defer d.gate.leave()
+	if len(reqs) == 0 {
+		return nil
+	}
+	start := time.Now()
+	b := batches.Get().(*batch)
+	defer b.release()
+	if err := b.hold(d, reqs); err != nil {
+		d.errors.Add(1)
+		return err
+	}
+	d.run(ctx, b)
+	d.count(b, time.Since(start))
+	return b.err(ctx)
+}
+
+// run carries the batch out, in the engine and, where that is a ring and there are files without
+// a descriptor, in the side pool.
+func (d *device) run(ctx context.Context, b *batch) {
+	_, isPool := d.engine.(*pool)
+	switch {
+	case isPool || b.onFS == 0:
+		b.run(ctx, d.engine, whole)
+	case b.onFS == len(b.reqs):
+		b.run(ctx, d.sidePool(), whole)
+	default:
+		b.run(ctx, d.engine, onDescriptor)
+		b.run(ctx, d.sidePool(), onFileSystem) // drops its part if the first one failed
+	}
+	if d.info.Backend == MMap {
+		b.recheckMapped()
+	}
+}
+
+func (d *device) sidePool() *pool {
+	d.side.Do(func() {
+		d.side.pool = newPool(d, min(d.info.QueueDepth, sideWorkers))
+	})
+	return d.side.pool
+}
+
+func (d *device) count(b *batch, took time.Duration) {
+	d.reads.Add(uint64(int64(len(b.reqs)) - b.lost.Load()))
+	d.bytes.Add(uint64(b.bytes - b.lostBytes.Load()))
+	d.errors.Add(uint64(b.mu.failed))
+	d.wait.Add(int64(took))
+}
+
+// noteCached remembers for Info that a file is read through the page cache, and why.
+func (d *device) noteCached(path, reason string) {
+	d.cached.Lock()
+	defer d.cached.Unlock()
+	if d.cached.files++; d.cached.files == 1 {
+		d.cached.first = path + ": " + reason
+	}
+}
+
+// Info says which backend this is, why, and which files are read in another way.
+func (d *device) Info() Info {
+	info := d.info
+	d.cached.Lock()
+	defer d.cached.Unlock()
+	if n := d.cached.files; n > 0 {
+		info.Why += fmt.Sprintf("; %d opened without O_DIRECT and read through the page cache, "+
+			"first %s", n, d.cached.first)
+	}
+	return info
+}
+
+// Stats returns the counters.
+func (d *device) Stats() Stats {
+	return Stats{Reads: d.reads.Load(), Bytes: d.bytes.Load(), Errors: d.errors.Load(),
+		Wait: time.Duration(d.wait.Load()), Peak: d.engine.peak()}
+}
+
+// Close waits for the batches under way and ends the engine.
+func (d *device) Close() error {
+	if !d.gate.shut() {
+		return fmt.Errorf("blockdev: close device: %w", ErrClosed)
+	}
+	d.side.Do(func() {})
+	if d.side.pool != nil {
+		d.side.pool.end()
+	}
+	if err := d.engine.close(); err != nil {
+		return fmt.Errorf("blockdev: close device: %w", err)
+	}
+	return nil
+}

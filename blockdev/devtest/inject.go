@@ -1,0 +1,130 @@
+package devtest
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync/atomic"
+	"time"
+
+	"gdb/blockdev"
+
+	"github.com/cockroachdb/pebble/v2/vfs"
+)
+
+// Fault is what happens to one read. The zero Fault is nothing.
+type Fault struct {
+	// Delay is how long the read waits first; the reads of a batch wait side by side.
+	Delay time.Duration
+	// Err fails the read, with Got bytes in the buffer and garbage behind them.
+	Err error
+	Got int
+	// Short is the length of a first answer that the device continues, as it must: the read
+	// happens in two pieces. It is rounded down to a multiple of blockdev.Align.
+	Short int
+}
+
+// Rule decides over the nth read of a device, counted from 0 over all callers.
+type Rule func(path string, off int64, nth uint64) Fault
+
+// Inject returns dev with faults. Files must be opened through it, and closing it closes dev.
+func Inject(dev blockdev.Device, rule Rule) blockdev.Device {
+	return &injector{Device: dev, rule: rule}
+}
+
+type injector struct {
+	blockdev.Device
+	rule  Rule
+	reads atomic.Uint64
+	fails atomic.Uint64
+}
+
+// injectedFile ties a file to the injector it was opened through.
+type injectedFile struct {
+	blockdev.File
+	in *injector
+}
+
+// OpenFile opens a file whose reads may fail.
+func (in *injector) OpenFile(fs vfs.FS, path string) (blockdev.File, error) {
+	f, err := in.Device.OpenFile(fs, path)
+	if err != nil {
+		return nil, err
+	}
+	return &injectedFile{File: f, in: in}, nil
+}
+
+// ReadBatch asks the rule about each request, reads those that do not fail, and reports the rest.
+func (in *injector) ReadBatch(ctx context.Context, reqs []blockdev.Request) error {
+	var (
+		pass  []blockdev.Request
+		errs  []error
+		delay time.Duration
+	)
+	for i, r := range reqs {
+		f, ok := r.File.(*injectedFile)
+		if !ok || f.in != in {
+			return fmt.Errorf("devtest: request %d: %w: its file was not opened through Inject", i,
+				blockdev.ErrInvalid)
+		}
+		r.File = f.File
+		fault := in.rule(f.Path(), r.Off, in.reads.Add(1)-1)
+		delay = max(delay, fault.Delay)
+		if fault.Err != nil {
+			errs = append(errs, in.fail(f, r, fault))
+			continue
+		}
+		pass = append(pass, split(r, fault.Short)...)
+	}
+	if err := sleep(ctx, delay); err != nil {
+		return err
+	}
+	if err := in.Device.ReadBatch(ctx, pass); err != nil {
+		errs = append(errs, err)
+	}
+	if len(errs) == 1 {
+		return errs[0]
+	}
+	return errors.Join(errs...)
+}
+
+func (in *injector) fail(f *injectedFile, r blockdev.Request, fault Fault) error {
+	in.fails.Add(1)
+	got := min(max(0, fault.Got), len(r.Buf))
+	for i := range r.Buf {
+		r.Buf[i] = 0xdb
+	}
+	return &blockdev.ReadError{Path: f.Path(), Off: r.Off, Len: len(r.Buf), Got: got,
+		Err: fault.Err}
+}
+
+func split(r blockdev.Request, at int) []blockdev.Request {
+	at &^= blockdev.Align - 1
+	if at <= 0 || at >= len(r.Buf) {
+		return []blockdev.Request{r}
+	}
+	tail := blockdev.Request{File: r.File, Off: r.Off + int64(at), Buf: r.Buf[at:]}
+	r.Buf = r.Buf[:at]
+	return []blockdev.Request{r, tail}
+}
+
+func sleep(ctx context.Context, d time.Duration) error {
+	if d <= 0 {
+		return nil
+	}
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-t.C:
+		return nil
+	case <-ctx.Done():
+		return fmt.Errorf("devtest: delayed read: %w", ctx.Err())
+	}
+}
+
+// Stats counts the injected failures as errors too.
+func (in *injector) Stats() blockdev.Stats {
+	s := in.Device.Stats()
+	s.Errors += in.fails.Load()
+	return s
+}

@@ -1,0 +1,30 @@
+//go:build !linux
+
+package blockdev
+
+import (
+	"errors"
+	"fmt"
+)
+
+// hasDescriptors is false where only Linux's calls would do: every file is read by its own ReadAt,
+// through the page cache.
+const hasDescriptors = false
+
+var errNotHere = fmt.Errorf("%w on this operating system, only on Linux", errors.ErrUnsupported)
+
+func newURing(*device, int) (engine, string, error) { return nil, "", errNotHere }
+
+func ringRefusal(err error) string { return "io_uring is " + err.Error() }
+
+func mapFile(int, int64) ([]byte, error) { return nil, errNotHere }
+
+func unmap([]byte) error { return errNotHere }
+
+func pread(int, []byte, int64) (int, error) { return 0, errNotHere }
+
+func closeDirect(int) error { return errNotHere }
+
+func adviseRandom(int) error { return errNotHere }
+
+func openDirect(int, int64) (int, string, error) { return -1, "", errNotHere }

@@ -1,0 +1,344 @@
+package blockdev
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"runtime"
+	"slices"
+	"sync"
+	"sync/atomic"
+
+	"gdb/internal/mem"
+
+	"golang.org/x/sys/unix"
+)
+
+const (
+	// fileSlots is how many files at once are registered with the ring; further ones are read by
+	// descriptor, at a few percent more CPU.
+	fileSlots = 256
+	// readMax is the most that one submission asks for; its length field has 32 bits. The rest of
+	// a longer request is read like that of a short read.
+	readMax = 1 << 30
+)
+
+// uring is the engine of one io_uring. A goroutine locked to its thread owns the ring and all
+// fields but q; callers reach it through q only. It waits for several completions at a time: a
+// system call for each would double the CPU of a read.
+type uring struct {
+	dev   *device
+	depth int
+	ring  *ring
+	files []bool // which slots of the ring's file table are taken
+
+	active   []*batch // with requests that are not taken yet
+	slots    []inFlight
+	free     []uint32 // slots without a read
+	again    []uint32 // slots whose read goes on after a short or interrupted attempt
+	inFlight int
+	highest  atomic.Int64
+
+	q struct {
+		sync.Mutex
+		work     sync.Cond
+		batches  []*batch
+		commands []func()
+		closing  bool
+	}
+	ended chan error
+}
+
+// inFlight is a request of a batch that the kernel works on.
+type inFlight struct {
+	b  *batch
+	i  int
+	at progress
+}
+
+// newURing starts the engine and proves with a read that the kernel allows it.
+func newURing(d *device, depth int) (engine, string, error) {
+	u := &uring{dev: d, depth: depth, slots: make([]inFlight, depth), ended: make(chan error, 1)}
+	u.q.work.L = &u.q
+	for i := range depth {
+		u.free = append(u.free, uint32(depth-1-i))
+	}
+	started := make(chan error)
+	go u.run(started)
+	if err := <-started; err != nil {
+		return nil, "", err
+	}
+	how := fmt.Sprintf("io_uring works here (a test read, %s)", u.ring.mode)
+	if limit := lockLimit(); limit >= 0 {
+		how += "; buffers are not registered, so the limit of locked memory, " +
+			mem.FormatSize(limit) + ", does not matter"
+	}
+	return u, how, nil
+}
+
+// ringRefusal says in words why there is no ring.
+func ringRefusal(err error) string {
+	switch {
+	case errors.Is(err, unix.EPERM) || errors.Is(err, unix.EACCES):
+		return "io_uring is forbidden here (" + errorText(err) +
+			"; by a container's system call filter or kernel.io_uring_disabled)"
+	case errors.Is(err, unix.ENOSYS):
+		return "this kernel or sandbox has no io_uring (" + errorText(err) + ")"
+	case errors.Is(err, unix.ENOMEM):
+		return "io_uring may not lock enough memory (" + errorText(err) + "; the limit is " +
+			mem.FormatSize(max(0, lockLimit())) + ": raise ulimit -l)"
+	}
+	return "io_uring does not work here (" + err.Error() + ")"
+}
+
+// lockLimit is the limit of locked memory in bytes, or -1 if there is none or it is not known.
+func lockLimit() int64 {
+	var lim unix.Rlimit
+	if unix.Getrlimit(unix.RLIMIT_MEMLOCK, &lim) != nil || lim.Cur == unix.RLIM_INFINITY {
+		return -1
+	}
+	return int64(lim.Cur)
+}
+
+// run is the life of the goroutine.
+func (u *uring) run(started chan<- error) {
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
+	if err := u.start(); err != nil {
+		started <- err
+		return
+	}
+	started <- nil
+	for u.take() {
+		u.fill()
+		if u.inFlight > 0 {
+			if err := u.ring.enter(u.leastWait()); err != nil {
+				panic("BUG: blockdev: " + err.Error())
+			}
+			u.ring.reap(u.complete)
+		}
+	}
+	u.ended <- u.ring.close()
+}
+
+func (u *uring) start() (err error) {
+	if u.ring, err = newRing(u.depth); err != nil {
+		return err
+	}
+	if err := u.ring.tryRead(); err != nil {
+		return errors.Join(err, u.ring.close())
+	}
+	// Without the table reads work too, by descriptor.
+	if u.ring.registerFiles(fileSlots) == nil {
+		u.files = make([]bool, fileSlots)
+	}
+	return nil
+}
+
+// tryRead reads a page of a file in memory: a kernel may set rings up and still refuse reads.
+func (r *ring) tryRead() (err error) {
+	fd, err := unix.MemfdCreate("gdb-probe", unix.MFD_CLOEXEC)
+	if err != nil {
+		return fmt.Errorf("make a file for a test read: %w", err)
+	}
+	defer func() { err = errors.Join(err, unix.Close(fd)) }()
+	want, got := bytes.Repeat([]byte("gdb?"), bufferAlign/4), AlignedBuffer(bufferAlign)
+	if _, err := unix.Pwrite(fd, want, 0); err != nil {
+		return fmt.Errorf("write a file for a test read: %w", err)
+	}
+	r.read(int32(fd), -1, got, 0, 0)
+	done, res := false, int32(0)
+	for !done {
+		if err := r.enter(1); err != nil {
+			return err
+		}
+		r.reap(func(_ uint64, n int32) { done, res = true, n })
+	}
+	if res < 0 {
+		return fmt.Errorf("test read: %w", unix.Errno(-res))
+	}
+	if !bytes.Equal(got, want) {
+		return fmt.Errorf("test read: %d bytes of %d, or wrong ones", res, len(want))
+	}
+	return nil
+}
+
+// take moves what callers queued to the goroutine's own fields. It waits if there is nothing else
+// to do, and returns false when the engine is closed.
+func (u *uring) take() bool {
+	u.q.Lock()
+	defer u.q.Unlock()
+	for u.inFlight == 0 && len(u.active) == 0 && len(u.again) == 0 &&
+		len(u.q.batches) == 0 && len(u.q.commands) == 0 {
+		if u.q.closing {
+			return false
+		}
+		u.q.work.Wait()
+	}
+	u.active = append(u.active, u.q.batches...)
+	clear(u.q.batches)
+	u.q.batches = u.q.batches[:0]
+	for _, do := range u.q.commands {
+		do()
+	}
+	u.q.commands = nil
+	return true
+}
+
+// fill queues reads until depth are in flight: first what must go on, then the batches in turn.
+func (u *uring) fill() {
+	for _, slot := range u.again {
+		u.send(slot)
+	}
+	u.again = u.again[:0]
+	u.active = slices.DeleteFunc(u.active, func(b *batch) bool {
+		stopped := b.stop.Load()
+		if stopped {
+			b.finish(b.dropRest())
+		}
+		return stopped
+	})
+	for len(u.active) > 0 && len(u.free) > 0 {
+		b := u.active[0]
+		u.active = slices.Delete(u.active, 0, 1)
+		skipped := u.fillFrom(b)
+		if b.next < len(b.reqs) {
+			u.active = append(u.active, b)
+		}
+		b.finish(skipped) // at last: the caller may reuse b from here on
+	}
+	u.highest.Store(max(u.highest.Load(), int64(u.inFlight)))
+}
+
+// fillFrom queues up to chunkMax reads of b and returns how many of the requests that it took are
+// another engine's.
+func (u *uring) fillFrom(b *batch) (skipped int) {
+	for n := 0; n < chunkMax && b.next < len(b.reqs) && len(u.free) > 0; n++ {
+		i := b.next
+		b.next++
+		if !b.mine(b.reqs[i].File.(*file)) {
+			skipped++
+			continue
+		}
+		slot := u.free[len(u.free)-1]
+		u.free = u.free[:len(u.free)-1]
+		u.slots[slot] = inFlight{b: b, i: i}
+		u.send(slot)
+	}
+	return skipped
+}
+
+// send queues the rest of a slot's request, or drops it if its batch has stopped.
+func (u *uring) send(slot uint32) {
+	s := &u.slots[slot]
+	if s.b.stop.Load() {
+		s.b.drop(s.i)
+		u.release(slot)
+		return
+	}
+	r := &s.b.reqs[s.i]
+	f := r.File.(*file)
+	rest := r.Buf[s.at.got:]
+	ok := u.ring.read(int32(f.fd), f.slot, rest[:min(len(rest), readMax)],
+		r.Off+int64(s.at.got), uint64(slot))
+	if !ok {
+		panic("BUG: blockdev: the submission queue is shorter than the depth")
+	}
+	u.inFlight++
+}
+
+// complete takes the kernel's answer to the read of a slot.
+func (u *uring) complete(userData uint64, res int32) {
+	u.inFlight--
+	slot := uint32(userData)
+	s := &u.slots[slot]
+	r := &s.b.reqs[s.i]
+	n, err := int(res), error(nil)
+	if res < 0 {
+		n, err = 0, unix.Errno(-res)
+	}
+	if u.dev.hook != nil {
+		rest, f := r.Buf[s.at.got:], r.File.(*file)
+		n, err = u.dev.hook(f.path, r.Off+int64(s.at.got), rest, n, err)
+	}
+	over, failure := s.at.advance(r, n, err)
+	if failure != nil {
+		s.b.fail(s.i, failure)
+	}
+	if over {
+		u.release(slot)
+	} else {
+		u.again = append(u.again, slot)
+	}
+}
+
+// release frees the slot of a request that is over.
+func (u *uring) release(slot uint32) {
+	b := u.slots[slot].b
+	u.slots[slot] = inFlight{}
+	u.free = append(u.free, slot)
+	b.finish(1)
+}
+
+// leastWait is how many completions one system call waits for: an eighth of a full queue, which
+// keeps the disk busy meanwhile, and less while a batch runs out, whose caller waits.
+func (u *uring) leastWait() int { return max(1, min(u.inFlight/4, u.depth/8)) }
+
+func (u *uring) submit(b *batch) {
+	u.q.Lock()
+	u.q.batches = append(u.q.batches, b)
+	u.q.Unlock()
+	u.q.work.Signal()
+}
+
+// do runs a command on the ring's thread, which alone may use the ring, and waits for it. After
+// close it does nothing.
+func (u *uring) do(command func()) {
+	ran := make(chan struct{})
+	u.q.Lock()
+	if u.q.closing {
+		u.q.Unlock()
+		return
+	}
+	u.q.commands = append(u.q.commands, func() { command(); close(ran) })
+	u.q.Unlock()
+	u.q.work.Signal()
+	<-ran
+}
+
+// attach registers the file with the ring, if there is room. It is only faster: a refusal leaves
+// the file to be read by its descriptor.
+func (u *uring) attach(f *file) {
+	if f.how == viaFS {
+		return
+	}
+	u.do(func() {
+		slot := slices.Index(u.files, false)
+		if slot >= 0 && u.ring.setFile(slot, int32(f.fd)) == nil {
+			u.files[slot], f.slot = true, int32(slot)
+		}
+	})
+}
+
+func (u *uring) detach(f *file) {
+	if f.slot < 0 {
+		return
+	}
+	u.do(func() {
+		// A slot that could not be emptied stays taken, or its next file might read this one.
+		if u.ring.setFile(int(f.slot), -1) == nil {
+			u.files[f.slot] = false
+		}
+	})
+}
+
+func (u *uring) peak() int { return int(u.highest.Load()) }
+
+// close ends the goroutine.
+func (u *uring) close() error {
+	u.q.Lock()
+	u.q.closing = true
+	u.q.Unlock()
+	u.q.work.Signal()
+	return <-u.ended
+}
