@@ -1,0 +1,202 @@
+package sample
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"testing"
+
+	"gdb/blockdev"
+	"gdb/layout"
+	"gdb/layout/layouttest"
+	"gdb/sample/sampletest"
+
+	"github.com/cockroachdb/pebble/v2/vfs"
+)
+
+const (
+	metaDim  = 20
+	metaSeed = 12
+)
+
+// metaConfig is one way to make batches.
+type metaConfig struct {
+	block    int
+	backend  blockdev.Backend
+	resident bool
+	cache    string
+	workers  int
+}
+
+func (c metaConfig) String() string {
+	return fmt.Sprintf("block=%d/io=%s/resident=%v/cache=%s/workers=%d", c.block, c.backend,
+		c.resident, c.cache, c.workers)
+}
+
+// The same seed gives the same batches, whatever the block size, the I/O path, the topology reader,
+// the feature cache and the number of workers. To replay one: -run TestBatchesAreTheSame/NAME.
+func TestBatchesAreTheSame(t *testing.T) {
+	g := metaGraph()
+	want := metaWant(&g)
+	for _, block := range []int{4 << 10, 64 << 10} {
+		g.BlockBytes = block
+		onDisk := layouttest.Build(t, vfs.Default, t.TempDir(), g)
+		inMemory := layouttest.Build(t, vfs.NewMem(), "store", g)
+		for _, backend := range []blockdev.Backend{blockdev.URing, blockdev.Pread,
+			blockdev.Buffered, blockdev.MMap, blockdev.Memory} {
+			store := onDisk
+			if backend == blockdev.Memory {
+				store = inMemory
+			}
+			dev, err := blockdev.Open(blockdev.Options{Backend: backend})
+			if err != nil {
+				t.Logf("without %s: %v", backend, err)
+				continue
+			}
+			for _, c := range metaConfigs(block, backend) {
+				t.Run(c.String(), func(t *testing.T) {
+					got := metaHashes(t, store, dev, c)
+					if !slices.Equal(got, want) {
+						t.Errorf("seed %d: hashes %x, want %x", metaSeed, got, want)
+					}
+				})
+			}
+			if err := dev.Close(); err != nil {
+				t.Error(err)
+			}
+		}
+	}
+}
+
+// metaGraph has a hub of more than one block, labels and features.
+func metaGraph() layouttest.Graph {
+	lists := sampletest.RMAT(11, 30000, metaSeed)
+	g := layouttest.Graph{Nodes: int(lists.Nodes()), Dim: metaDim,
+		Classes: layouttest.ClassNames(4)}
+	for v := range NodeID(g.Nodes) {
+		for _, u := range lists.List(v) {
+			g.Edges = append(g.Edges, layouttest.Edge{Src: u, Dst: v})
+		}
+		g.Edges = append(g.Edges, layouttest.Edge{Src: v, Dst: 7})
+		g.Labels = append(g.Labels, classOf(v))
+	}
+	g.Features = layouttest.Features(g.Nodes, metaDim)
+	return g
+}
+
+func metaConfigs(block int, backend blockdev.Backend) (all []metaConfig) {
+	for _, resident := range []bool{true, false} {
+		for _, cache := range []string{"none", "lru", "static", "all"} {
+			for _, workers := range []int{1, 2} {
+				all = append(all, metaConfig{block, backend, resident, cache, workers})
+			}
+		}
+	}
+	return all
+}
+
+var metaSampling = Config{Fanout: []int{5, All, 2}, Seed: 3}
+
+func metaOrder() *Order {
+	o, err := EpochOrder(someNodes(80), 3, 1, 10)
+	if err != nil {
+		panic(err)
+	}
+	return o
+}
+
+// metaWant makes the batches plainly.
+func metaWant(g *layouttest.Graph) (want []uint64) {
+	lists, order := g.Lists(layout.In), metaOrder()
+	list := func(v NodeID) (l []NodeID) {
+		for _, e := range lists[v] {
+			l = append(l, e.Nbr)
+		}
+		return l
+	}
+	for i := range order.Batches() {
+		b := Batch{Epoch: 1, Index: i, Seeds: order.Seeds(i, nil), Dim: metaDim}
+		b.Dense = reference(list, metaSampling, 1, i, b.Seeds)
+		for _, v := range b.Dense.NodeIDs {
+			b.X = append(b.X, g.Features[int(v)*metaDim:int(v+1)*metaDim]...)
+		}
+		for _, v := range b.Seeds {
+			b.Labels = append(b.Labels, g.Labels[v])
+		}
+		want = append(want, BatchHash(&b))
+	}
+	return want
+}
+
+// metaHashes runs an epoch over a store.
+func metaHashes(t *testing.T, store *layout.Store, dev blockdev.Device,
+	c metaConfig) []uint64 {
+	ctx := context.Background()
+	topo, err := store.Topology(ctx, dev, layout.In,
+		layout.TopologyOptions{Resident: c.resident, CacheBytes: 256 << 10})
+	if err != nil {
+		t.Fatal(err)
+	}
+	rows, err := store.Rows(ctx, dev, store.Meta().Features[0], nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	labelRows, err := store.Rows(ctx, dev, store.Meta().Labels.Rows, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	labels, err := NewLabels(ctx, store.Meta().Labels, labelRows, topo.Nodes(), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	f := metaFeatures(t, store, dev, rows, c.cache)
+	p := mustPipeline(t, ctx, metaPipeline(topo, f, labels, c.workers))
+	got := hashes(t, p, 0)
+	if s := f.Stats(); c.cache == "lru" && (s.Hits == 0 || s.Evicted == 0) ||
+		c.cache == "static" && (s.Hits == 0 || s.Hits == s.Requests) {
+		t.Errorf("the cache was not put to use: %+v", s)
+	}
+	if s := topo.Stats(); !c.resident && s.BlocksRead == 0 {
+		t.Errorf("the paged topology was not put to use: %+v", s)
+	}
+	if err := errors.Join(p.Close(), f.Close(), labels.Close(), labelRows.Close(), rows.Close(),
+		topo.Close()); err != nil {
+		t.Error(err)
+	}
+	return got
+}
+
+func metaPipeline(topo layout.Topology, f Features, labels *Labels, workers int) PipelineConfig {
+	return PipelineConfig{
+		Sampler: func() (*Sampler, error) {
+			return NewSampler([]layout.Topology{topo}, metaSampling)
+		},
+		Order: metaOrder(), Labels: labels, Features: f, Workers: workers, Gatherers: workers,
+	}
+}
+
+func metaFeatures(t *testing.T, store *layout.Store, dev blockdev.Device, rows *layout.Rows,
+	cache string) (f Features) {
+	ctx, err, opt := context.Background(), error(nil), CacheOptions{Bytes: 20 << 10, Threads: 2}
+	switch cache {
+	case "none":
+		f = NewDirect(rows)
+	case "lru":
+		f, err = NewCached(ctx, rows, NewLRU(), opt)
+	case "all":
+		f, err = NewResident(ctx, rows, store.Meta().Nodes, 2, nil)
+	case "static":
+		var hot []NodeID
+		hot, err = HotByUse(func(fn func(NodeID, bool, *layout.Lists) error) error {
+			return store.ScanTopology(ctx, dev, layout.In, fn)
+		}, store.Meta().Nodes, CacheRows(opt.Bytes, metaDim, 0), nil)
+		if err == nil {
+			f, err = NewCached(ctx, rows, NewStatic(hot), opt)
+		}
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	return f
+}
