@@ -117,8 +117,8 @@ func (s *arrays) assign(names []string) error {
 }
 
 func twoCandidates(what, a, b, flag string) error {
-	return fmt.Errorf("%w: two files could be the %s: %s and %s; choose one with %s", ErrUsage, what,
-		a, b, flag)
+	return fmt.Errorf("%w: two files could be the %s: %s and %s; choose one with %s", ErrUsage,
+		what, a, b, flag)
 }
 
 // choose applies the flags, and decides between several feature files.

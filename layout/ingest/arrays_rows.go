@@ -359,7 +359,8 @@ func (s *arrays) memberFile(ctx context.Context, name, p string, fn func(*SplitC
 			}
 			if id < 0 || s.info.Nodes != 0 && uint64(id) >= s.info.Nodes {
 				return &BadInputError{Where: fmt.Sprintf("%s row %d", p, row),
-					What: fmt.Sprintf("node %d is out of range: there are %d nodes", id, s.info.Nodes)}
+					What: fmt.Sprintf("node %d is out of range: there are %d nodes", id,
+						s.info.Nodes)}
 			}
 			c.IDs.Ints = append(c.IDs.Ints, uint64(id))
 			c.IDs.Lines = append(c.IDs.Lines, row)

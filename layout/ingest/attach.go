@@ -94,12 +94,6 @@ func (a *attacher) direct(c *idRowsChunk, i int) (uint32, error) {
 	return 0, a.errUnknown(c, i)
 }
 
-// parseID reads a canonical decimal number: the form in which the dictionary keeps integers.
-func parseID(text []byte) (uint64, bool) {
-	id, err := strconv.ParseUint(string(text), 10, 64)
-	return id, err == nil && (text[0] != '0' || len(text) == 1) && text[0] != '+'
-}
-
 func (a *attacher) errNumbered(c *idRowsChunk) error {
 	return fmt.Errorf("ingest: %s: the %ss have no ids, but the edges' ids are not row numbers: "+
 		"give a column of ids: %w", c.where.File, a.what, ErrUsage)

@@ -30,11 +30,6 @@ var (
 	ErrChanged = errors.New("not the ingest that was interrupted")
 )
 
-// Open detects the format of the sources and opens them.
-func Open(ctx context.Context, fs vfs.FS, opt *Options) (Source, error) {
-	panic("BUG: ingest: Open is missing")
-}
-
 // Run ingests the sources to opt.Out and returns the metadata of the new store. On error nothing
 // is left that looks like a store; what Resume needs stays in OUT/tmp unless the input was bad.
 func Run(ctx context.Context, fs vfs.FS, opt Options) (meta *kv.Meta, err error) {

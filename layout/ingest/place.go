@@ -130,4 +130,3 @@ func (p *pipeline) stats(r *results) kv.GraphStats {
 	}
 	return s
 }
-

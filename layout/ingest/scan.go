@@ -49,7 +49,18 @@ var errWide = errors.New("an id is too large for the set in memory")
 // skipper is what sources have that skip bad lines.
 type skipper interface{ SkippedLines() int64 }
 
+// textForcer is what sources have that guess from their first rows that ids are integers.
+type textForcer interface{ ForceText() }
+
 func (p *pipeline) scan(ctx context.Context) (*scanResult, error) {
+	out, err := p.scanStep(ctx)
+	if t, ok := p.src.(textForcer); ok && err == nil && out.Mode == idText {
+		t.ForceText() // a resumed ingest guesses anew, and must come to what the scan found
+	}
+	return out, err
+}
+
+func (p *pipeline) scanStep(ctx context.Context) (*scanResult, error) {
 	return step(ctx, p, "scan", func(ctx context.Context, out *scanResult) error {
 		*out = scanResult{Mode: idRanked, HashSeed: p.hashSeed}
 		switch {
@@ -59,6 +70,11 @@ func (p *pipeline) scan(ctx context.Context) (*scanResult, error) {
 			out.Mode = idText
 		}
 		err := p.scanAs(ctx, out)
+		if t, ok := p.src.(textForcer); ok && errors.Is(err, ErrNotInteger) {
+			t.ForceText()
+			*out = scanResult{Mode: idText, HashSeed: p.hashSeed}
+			err = p.scanAs(ctx, out)
+		}
 		if errors.Is(err, errWide) {
 			*out = scanResult{Mode: idWide, HashSeed: p.hashSeed}
 			err = p.scanAs(ctx, out)
