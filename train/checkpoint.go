@@ -59,8 +59,9 @@ type array struct {
 //	               then for each array: string name, u64 values, u32 crc32c
 //
 // The checksums are codec.BlockSum of block 0 (the JSON) and i+1 (array i). CURRENT holds the name
-// of the newest checkpoint, its checksum in hexadecimal and a newline; it is renamed into place after the file was synced, so a
-// crash leaves the old checkpoint or the new one, never half of one.
+// of the newest checkpoint, its checksum in hexadecimal and a newline; it is renamed into place
+// after the file was synced, so a crash leaves the old checkpoint or the new one, never half of
+// one.
 
 // encodeCheckpoint returns the parts of the file.
 func encodeCheckpoint(uuid [16]byte, p position, arrays []array) ([][]byte, error) {

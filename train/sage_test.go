@@ -211,7 +211,8 @@ func TestGradientsByDifferences(t *testing.T) {
 				want := (up - down) / (2 * h)
 				// The loss is piecewise smooth: a ReLU between the two points spoils a few.
 				if d := math.Abs(float64(grad[i]) - want); d > 2e-3+0.02*math.Abs(want) {
-					t.Errorf("gradient of parameter %d is %g, differences give %g", i, grad[i], want)
+					t.Errorf("gradient of parameter %d is %g, differences give %g", i, grad[i],
+						want)
 				}
 			}
 		})

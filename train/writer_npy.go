@@ -15,7 +15,8 @@ import (
 // integers, else as strings; probabilities as float32.
 //
 // The file is "\x93NUMPY", version 3.0, a uint32 length and a Python dictionary in UTF-8, padded
-// with spaces to a multiple of 64 bytes, then the records, little-endian and packed. Strings are UCS-4.
+// with spaces to a multiple of 64 bytes, then the records, little-endian and packed. Strings are
+// UCS-4.
 type npyWriter struct {
 	*outputFile
 	classes    int
