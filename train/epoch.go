@@ -137,14 +137,14 @@ func (t *trainer) step(b *sample.Batch) (float64, error) {
 		t.countMulti(b, rows)
 		loss = t.be.SigmoidBCE(t.model.gradLogits(), logits, targets)
 	} else {
-		sum, right, counted := t.be.SoftmaxCrossEntropy(t.model.gradLogits(), logits, b.Labels)
-		if counted == 0 {
+		var right int
+		loss, right, rows = t.be.SoftmaxCrossEntropy(t.model.gradLogits(), logits, b.Labels)
+		if rows == 0 {
 			return 0, nil
 		}
-		loss, rows = sum/float64(counted), counted
 		t.pos.Sums.Hit += uint64(right)
-		t.pos.Sums.Wrong += uint64(counted - right)
-		t.pos.Sums.Missed += uint64(counted - right)
+		t.pos.Sums.Wrong += uint64(rows - right)
+		t.pos.Sums.Missed += uint64(rows - right)
 	}
 	if math.IsNaN(loss) || math.IsInf(loss, 0) {
 		return 0, fmt.Errorf("the loss is %g: the training diverged: lower --lr, or check the "+

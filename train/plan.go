@@ -3,7 +3,6 @@ package train
 import (
 	"context"
 	"fmt"
-	"strings"
 
 	"gdb/internal/mem"
 	"gdb/layout"
@@ -164,11 +163,25 @@ func (in *inputs) pilot(ctx context.Context, c *Config, train []sample.NodeID) (
 	return largest, nil
 }
 
+// fixed is the memory of the program and of reading features and labels.
+func (in *inputs) fixed() int64 {
+	return fixedBytes + max(in.budget.Used(), in.store.RowsBytes(in.meta.Features[0])+
+		in.store.RowsBytes(in.meta.Labels.Rows))
+}
+
+// checkLeast reports a memory that is too small whatever the batches are.
+func (in *inputs) checkLeast(memory int64) error {
+	if least := in.fixed() + evalBytes + pagedCacheLeast; memory < least {
+		return fmt.Errorf("train: memory %s is too small: this store needs %s and room for "+
+			"batches: raise --memory", mem.FormatSize(memory), mem.FormatSize(least))
+	}
+	return nil
+}
+
 // makePlan opens the topology and splits the memory.
 func (in *inputs) makePlan(ctx context.Context, c *Config, train []sample.NodeID, dims []int,
 	params int) (*Plan, error) {
-	p := &Plan{Memory: c.Memory, Fixed: fixedBytes + 4*int64(len(train)), Eval: evalBytes}
-	p.Fixed += in.budget.Used() // checksums and labels
+	p := &Plan{Memory: c.Memory, Fixed: in.fixed() + 4*int64(len(train)), Eval: evalBytes}
 	p.planTopology(in.store, c)
 	if err := in.openGraph(ctx, p.Resident, p.Topology); err != nil {
 		return nil, err
@@ -180,6 +193,3 @@ func (in *inputs) makePlan(ctx context.Context, c *Config, train []sample.NodeID
 	p.planBatches(c, dims, largest, params)
 	return p, p.planFeatures(c, in.meta.Nodes, dims[0])
 }
-
-// summary lists the parts by name, for run.json.
-func (p *Plan) summary() string { return strings.TrimSpace(p.String()) }

@@ -85,6 +85,7 @@ func TestResumeAfterCrash(t *testing.T) {
 	for seed := range uint64(6) {
 		fs := vfs.NewCrashableMem()
 		s := layouttest.Build(t, fs, "store", planted(false))
+		syncTree(t, fs, "")
 		draw := rng.NewStream(rng.Key(seed, 1))
 		left := 1 + int(draw.Below(30))
 		var crashed *vfs.MemFS
@@ -109,6 +110,28 @@ func TestResumeAfterCrash(t *testing.T) {
 			t.Fatalf("crash %d: %v", seed, err)
 		}
 		checkFinal(t, after, c, want, weights)
+	}
+}
+
+// syncTree makes the entries of all directories below dir durable, as ingest does.
+func syncTree(t *testing.T, fs vfs.FS, dir string) {
+	t.Helper()
+	d, err := fs.OpenDir(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := errors.Join(d.Sync(), d.Close()); err != nil {
+		t.Fatal(err)
+	}
+	names, err := fs.List(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range names {
+		path := fs.PathJoin(dir, name)
+		if info, err := fs.Stat(path); err == nil && info.IsDir() {
+			syncTree(t, fs, path)
+		}
 	}
 }
 

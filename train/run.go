@@ -161,6 +161,9 @@ func (t *trainer) open(ctx context.Context, store *layout.Store, dev blockdev.De
 	t.in = &inputs{store: store, dev: dev, meta: m,
 		budget: mem.NewBudget(max(1, t.cfg.Memory-fixedBytes))}
 	t.closers = append(t.closers, t.in)
+	if err := t.in.checkLeast(t.cfg.Memory); err != nil {
+		return err
+	}
 	if err := t.in.openRows(ctx); err != nil {
 		return err
 	}
@@ -288,6 +291,9 @@ func (t *trainer) load() error {
 
 // checkpoint writes where the run stands.
 func (t *trainer) checkpoint() error {
+	if err := t.metric.sync(); err != nil { // a checkpoint's epochs have their records
+		return err
+	}
 	t.pos.Steps = t.opt.steps
 	arrays := []array{{"weights", t.weights()}}
 	for i, name := range t.opt.stateNames {

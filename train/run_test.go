@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
-	"fmt"
 	"strings"
 	"testing"
 
@@ -320,13 +319,18 @@ func TestValidate(t *testing.T) {
 	}
 }
 
-func ExampleEpochRecord() {
+func TestLines(t *testing.T) {
 	val := 0.667
-	fmt.Println(EpochRecord{Epoch: 3, Loss: 0.9141, Train: 0.712, Val: &val, Time: 12.4,
-		Sampled: 41_200_000, Read: 1288490189, Hit: 0.851, IOWait: 0.12})
+	got := EpochRecord{Epoch: 3, Loss: 0.9141, Train: 0.712, Val: &val, Time: 12.4,
+		Sampled: 41_200_000, Read: 1288490189, Hit: 0.851, IOWait: 0.12}.String()
+	want := "epoch 3 loss 0.9141 train 0.712 val 0.667 time 12.4s sampled 41.2M edges " +
+		"read 1.2GiB hit 85.1% io-wait 12%"
+	if got != want {
+		t.Errorf("%q, want %q", got, want)
+	}
 	test := 0.6712
-	fmt.Println(&Result{Test: &test, BestEpoch: 8, Best: 0.669})
-	// Output:
-	// epoch 3 loss 0.9141 train 0.712 val 0.667 time 12.4s sampled 41.2M edges read 1.2GiB hit 85.1% io-wait 12%
-	// test 0.6712 (epoch 8, best val 0.6690)
+	got = (&Result{Test: &test, BestEpoch: 8, Best: 0.669}).String()
+	if want = "test 0.6712 (epoch 8, best val 0.6690)"; got != want {
+		t.Errorf("%q, want %q", got, want)
+	}
 }

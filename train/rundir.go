@@ -72,7 +72,8 @@ func (r runDir) create() error {
 	if err := r.fs.MkdirAll(r.dir, 0o755); err != nil {
 		return fmt.Errorf("train: make %s: %w", r.dir, err)
 	}
-	return r.syncDir(r.fs.PathDir(r.dir))
+	runs := r.fs.PathDir(r.dir)
+	return errors.Join(r.syncDir(runs), r.syncDir(r.fs.PathDir(runs)))
 }
 
 // lock keeps a second process from training the same run.
@@ -206,6 +207,13 @@ func (m *metricsLog) add(rec EpochRecord) error {
 	}
 	if _, err := m.file.Write(append(b, '\n')); err != nil {
 		return fmt.Errorf("train: write metrics: %w", err)
+	}
+	return nil
+}
+
+func (m *metricsLog) sync() error {
+	if err := m.file.Sync(); err != nil {
+		return fmt.Errorf("train: sync metrics: %w", err)
 	}
 	return nil
 }

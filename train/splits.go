@@ -33,7 +33,10 @@ func splitName(m *kv.Meta, base, column string) string {
 // errNoSplit says that a store has no such split.
 var errNoSplit = errors.New("no such split")
 
-// loadSplit loads a set of nodes; it must not be empty.
+// labeledSet is the stored set of the nodes that have multi-labels, be they none.
+const labeledSet = "labeled"
+
+// loadSplit loads a set of nodes, of multi-labels those that have labels; it must not be empty.
 func loadSplit(ctx context.Context, s *layout.Store, base, column string) (*roaring.Bitmap, error) {
 	name := splitName(s.Meta(), base, column)
 	set, err := s.Split(ctx, name)
@@ -44,9 +47,16 @@ func loadSplit(ctx context.Context, s *layout.Store, base, column string) (*roar
 	if err != nil {
 		return nil, fmt.Errorf("train: load split %s: %w", name, err)
 	}
+	if s.Meta().Labels.Kind == "multi" {
+		labeled, err := s.Split(ctx, labeledSet)
+		if err != nil {
+			return nil, fmt.Errorf("train: load which nodes have labels: %w", err)
+		}
+		set.And(labeled)
+	}
 	if set.IsEmpty() {
-		return nil, fmt.Errorf("train: split %q is empty: a metric or a training over nothing is "+
-			"an error: choose another with --split", name)
+		return nil, fmt.Errorf("train: split %q has no node to train on or to compute a metric "+
+			"over: choose another with --split", name)
 	}
 	return set, nil
 }

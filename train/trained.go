@@ -65,6 +65,9 @@ func (t *trained) open(ctx context.Context, store *layout.Store, dev blockdev.De
 	t.in = &inputs{store: store, dev: dev, meta: m,
 		budget: mem.NewBudget(max(1, t.cfg.Memory-fixedBytes))}
 	t.closers = append(t.closers, t.in)
+	if err := t.in.checkLeast(t.cfg.Memory); err != nil {
+		return err
+	}
 	if err := t.in.openRows(ctx); err != nil {
 		return err
 	}
@@ -95,7 +98,7 @@ func (t *trained) open(ctx context.Context, store *layout.Store, dev blockdev.De
 
 // openData opens the graph and the features: in memory if they fit, topology first.
 func (t *trained) openData(ctx context.Context) error {
-	p := &Plan{Memory: t.cfg.Memory, Fixed: fixedBytes + t.in.budget.Used(), Eval: 2 * evalBytes}
+	p := &Plan{Memory: t.cfg.Memory, Fixed: t.in.fixed(), Eval: 2 * evalBytes}
 	p.planTopology(t.in.store, &t.cfg)
 	if err := t.in.openGraph(ctx, p.Resident, p.Topology); err != nil {
 		return err

@@ -90,15 +90,9 @@ func (b *builder) sets() map[string]*roaring.Bitmap {
 
 // create makes the store exist, and opens it.
 func (b *builder) create() *layout.Store {
-	ctx, sets := context.Background(), map[string]*roaring.Bitmap{}
-	for name, nodes := range b.g.Splits {
-		sets[name] = roaring.New()
-		for _, v := range nodes {
-			sets[name].Add(uint32(v))
-		}
-	}
+	ctx := context.Background()
 	catalog := kv.NewCatalog(b.fs, b.fs.PathJoin(b.dir, "catalog"))
-	b.must(catalog.Create(ctx, b.m, sets))
+	b.must(catalog.Create(ctx, b.m, b.sets()))
 	s, err := layout.Open(ctx, b.fs, b.dir)
 	b.must(err)
 	return s

@@ -93,9 +93,9 @@ type Backend interface {
 	ColumnSum(out, x Tensor)
 	Add(dst, src Tensor)
 	Zero(x Tensor)
-	// SoftmaxCrossEntropy returns the summed loss of the rows whose label is not negative, how
-	// many they are and how many of them have their largest logit at the label. grad becomes the
-	// gradient of the mean loss; it may be logits.
+	// SoftmaxCrossEntropy returns the mean loss of the rows whose label is not negative, how many
+	// of them have their largest logit at the label, and how many they are. grad becomes its
+	// gradient.
 	SoftmaxCrossEntropy(grad, logits Tensor, labels []int32) (loss float64, correct, counted int)
 	// SigmoidBCE returns the mean loss over all values, and its gradient.
 	SigmoidBCE(grad, logits, targets Tensor) float64

@@ -122,7 +122,7 @@ func (c *cpu) DropoutGrad(dx Tensor, rate float32, key uint64) {
 // ColumnSum sums rows.
 func (c *cpu) ColumnSum(out, x Tensor) {
 	fit(out.Len() == x.Cols, "ColumnSum", out, x)
-	kernel.ColumnSum(c.pool, out.host, x.host, x.Rows, x.Cols)
+	kernel.ColumnSum(c.pool, out.host, x.host, x.Rows, x.Cols, false)
 }
 
 // Add is dst += src.

@@ -90,7 +90,7 @@ dsoft, loss = np.zeros_like(logits), 0.0
 for i in counted:
     p = np.exp(logits[i] - logits[i].max())
     p /= p.sum()
-    loss -= np.log(p[labels[i]])
+    loss -= np.log(p[labels[i]]) / len(counted)
     dsoft[i] = p / len(counted)
     dsoft[i, labels[i]] -= 1 / len(counted)
 
