@@ -186,7 +186,7 @@ func checkFunc(t *testing.T, fset *token.FileSet, rel string, fn *ast.FuncDecl, 
 		t.Errorf("%s:%d: %s has %d lines, limit %d: split it, or say why with //lint:long REASON",
 			rel, pos.Line, fn.Name.Name, n, funcLinesMax)
 	}
-	if fn.Name.IsExported() && fn.Doc == nil && !isTest {
+	if fn.Name.IsExported() && fn.Doc == nil && !isTest && exportedReceiver(fn) {
 		t.Errorf("%s:%d: exported %s has no comment: say what it does, its units and its errors",
 			rel, pos.Line, fn.Name.Name)
 	}
@@ -200,6 +200,23 @@ func checkTypes(t *testing.T, fset *token.FileSet, rel string, d *ast.GenDecl) {
 				rel, fset.Position(s.Pos()).Line, s.Name.Name)
 		}
 	}
+}
+
+// exportedReceiver says whether a function can be seen from outside: it has no receiver, or one of
+// an exported type.
+func exportedReceiver(fn *ast.FuncDecl) bool {
+	if fn.Recv == nil {
+		return true
+	}
+	typ := fn.Recv.List[0].Type
+	if star, ok := typ.(*ast.StarExpr); ok {
+		typ = star.X
+	}
+	if index, ok := typ.(*ast.IndexExpr); ok {
+		typ = index.X
+	}
+	name, ok := typ.(*ast.Ident)
+	return !ok || name.IsExported()
 }
 
 // rawText is the text of a comment group with its directives, which Text leaves out.

@@ -1,7 +1,6 @@
 package layouttest
 
 import (
-	"context"
 	"encoding/binary"
 	"math"
 
@@ -88,12 +87,7 @@ func (b *builder) sets() map[string]*roaring.Bitmap {
 	return sets
 }
 
-// create makes the store exist, and opens it.
+// create makes the store exist.
 func (b *builder) create() *layout.Store {
-	ctx := context.Background()
-	catalog := kv.NewCatalog(b.fs, b.fs.PathJoin(b.dir, "catalog"))
-	b.must(catalog.Create(ctx, b.m, b.sets()))
-	s, err := layout.Open(ctx, b.fs, b.dir)
-	b.must(err)
-	return s
+	return layout.NewStore(b.fs, b.dir, b.m)
 }

@@ -1,0 +1,308 @@
+package bench
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"slices"
+
+	"gdb/internal/mem"
+	"gdb/internal/rng"
+	"gdb/layout/ingest/npy"
+
+	"github.com/cockroachdb/pebble/v2/vfs"
+)
+
+// GenOptions describe a graph to generate. Memory is bounded whatever the size: 1 bit per node
+// (R-MAT, to draw splits from nodes with in-edges), 8 bytes per member of a split, and buffers.
+type GenOptions struct {
+	Kind      string // rmat or sbm
+	Nodes     uint64 // a power of two for rmat
+	Edges     uint64 // sbm: approximate
+	Dim       int    // feature values per node; 0 for none
+	Classes   int
+	TrainFrac float64 // of all nodes; val and test get half of it each
+	Seed      uint64
+	Out       string
+	FS        vfs.FS
+	// Progress gets rows done and in all; nil for none.
+	Progress func(phase string, done, total int64, unit string)
+}
+
+// Purposes of the generator's random numbers, the first part of each key.
+const (
+	genEdge = iota + 1
+	genScramble
+	genFeature
+	genLabel
+	genSplit
+	genDegree
+	genMean
+)
+
+// genChunk is how many rows are made and written at once.
+const genChunk = 1 << 16
+
+// Validate says what is wrong with the options.
+func (o *GenOptions) Validate() error {
+	switch {
+	case o.Kind != "rmat" && o.Kind != "sbm":
+		return fmt.Errorf("bench: gen %q: want rmat or sbm", o.Kind)
+	case o.Nodes < 2 || o.Nodes > 1<<32:
+		return fmt.Errorf("bench: gen: %d nodes: want 2 to 2^32", o.Nodes)
+	case o.Kind == "rmat" && o.Nodes&(o.Nodes-1) != 0:
+		return fmt.Errorf("bench: gen rmat: %d nodes: want a power of two (--scale)", o.Nodes)
+	case o.Edges == 0:
+		return errors.New("bench: gen: no --edges")
+	case o.Classes < 1 || uint64(o.Classes) > o.Nodes:
+		return fmt.Errorf("bench: gen: %d classes: want 1 to the number of nodes", o.Classes)
+	case o.TrainFrac < 0 || o.TrainFrac > 0.5:
+		return fmt.Errorf("bench: gen: --train-frac %g: want 0 to 0.5", o.TrainFrac)
+	case o.Out == "":
+		return errors.New("bench: gen: no --out DIR")
+	}
+	return nil
+}
+
+// Gen writes an array directory: edges.npy int64 (E,2), features.npy float32 (N,dim), labels.npy
+// int64 and {train,val,test}_idx.npy. The same options give the same bytes.
+func Gen(ctx context.Context, o GenOptions) error {
+	if err := o.Validate(); err != nil {
+		return err
+	}
+	if o.FS == nil {
+		o.FS = vfs.Default
+	}
+	if err := o.FS.MkdirAll(o.Out, 0o755); err != nil {
+		return fmt.Errorf("bench: gen: %w", err)
+	}
+	g := &generator{GenOptions: o, ctx: ctx}
+	g.scramble = rng.NewPermutation(o.Nodes, rng.Key(o.Seed, genScramble))
+	steps := []func() error{g.rmatEdges, g.features, g.labels, g.splits}
+	if o.Kind == "sbm" {
+		g.means = classMeans(o)
+		steps[0] = g.sbmEdges
+	}
+	for _, step := range steps {
+		if err := step(); err != nil {
+			return fmt.Errorf("bench: gen: %w", err)
+		}
+	}
+	return nil
+}
+
+type generator struct {
+	GenOptions
+	ctx      context.Context
+	scramble rng.Permutation
+	hasIn    []uint64    // bit per node, rmat only
+	means    [][]float32 // per class, sbm only
+}
+
+// array writes rows rows of cols values in chunks: fill gets the first row of a chunk and a buffer
+// of whole rows.
+func array[T mem.Scalar](g *generator, name, descr string, shape []uint64,
+	fill func(first uint64, out []T)) (err error) {
+	w, err := npy.Create(g.FS, g.FS.PathJoin(g.Out, name+".npy"), descr, shape...)
+	if err != nil {
+		return err
+	}
+	rows, cols := shape[0], uint64(1)
+	if len(shape) > 1 {
+		cols = shape[1]
+	}
+	buf := make([]T, min(rows, genChunk)*cols)
+	for first := uint64(0); first < rows; first += genChunk {
+		n := min(rows-first, genChunk)
+		fill(first, buf[:n*cols])
+		if _, err := w.Write(mem.BytesOf(buf[:n*cols])); err != nil {
+			return errors.Join(err, w.Close())
+		}
+		if err := g.ctx.Err(); err != nil {
+			return errors.Join(err, w.Close())
+		}
+		if g.Progress != nil {
+			g.Progress(name, int64(first+n), int64(rows), "rows")
+		}
+	}
+	return w.Close()
+}
+
+// The R-MAT quadrant bounds of a 16-bit draw: .57, .19, .19, .05.
+const (
+	rmatA = 37356
+	rmatB = rmatA + 12452
+	rmatC = rmatB + 12452
+)
+
+// rmatEdges draws each edge by descending the quadrants of the adjacency matrix (Chakrabarti, Zhan
+// and Faloutsos, "R-MAT"), then renames the nodes by a random permutation.
+func (g *generator) rmatEdges() error {
+	g.hasIn = make([]uint64, (g.Nodes+63)/64)
+	scale := 0
+	for 1<<scale < g.Nodes {
+		scale++
+	}
+	key := rng.Key(g.Seed, genEdge)
+	return array(g, "edges", "<i8", []uint64{g.Edges, 2}, func(first uint64, out []int64) {
+		for i := 0; i < len(out); i += 2 {
+			s := rng.NewStream(rng.Sub(key, first+uint64(i/2)))
+			src, dst := rmatEdge(&s, scale)
+			u, v := g.scramble.At(src), g.scramble.At(dst)
+			g.hasIn[v/64] |= 1 << (v % 64)
+			out[i], out[i+1] = int64(u), int64(v)
+		}
+	})
+}
+
+func rmatEdge(s *rng.Stream, scale int) (src, dst uint64) {
+	for level := 0; level < scale; level += 4 {
+		x := s.Uint64()
+		for k := 0; k < 4 && level+k < scale; k++ {
+			p := x & 0xffff
+			x >>= 16
+			src, dst = src<<1, dst<<1
+			switch {
+			case p < rmatA:
+			case p < rmatB:
+				dst |= 1
+			case p < rmatC:
+				src |= 1
+			default:
+				src |= 1
+				dst |= 1
+			}
+		}
+	}
+	return src, dst
+}
+
+// Parameters of the block model: share of in-edges from the own class, distance of class means in
+// standard deviations, spread of the in-degrees. With these an MLP on the features alone stays
+// well below a GNN, which averages the noise over neighbors.
+const (
+	sbmOwnClass   = 0.42
+	sbmMeanScale  = 0.22
+	sbmDegreeSpan = 1.0
+)
+
+// class of a node: the nodes in scrambled order are cut into equal runs, so that a random member
+// of a class is a random position of its run, without a list.
+func (g *generator) class(v uint64) uint64 {
+	if g.Kind == "rmat" {
+		s := rng.NewStream(rng.Key(g.Seed, genLabel, v))
+		return s.Below(uint64(g.Classes))
+	}
+	return g.scramble.Inverse(v) * uint64(g.Classes) / g.Nodes
+}
+
+func (g *generator) member(class uint64, s *rng.Stream) uint64 {
+	c := uint64(g.Classes)
+	lo, hi := (class*g.Nodes+c-1)/c, ((class+1)*g.Nodes+c-1)/c
+	return g.scramble.At(lo + s.Below(hi-lo))
+}
+
+// sbmDegree is the in-degree of a node: lognormal with the mean that gives Edges in all.
+func (g *generator) sbmDegree(v uint64) uint64 {
+	r := rand.New(rand.NewPCG(rng.Key(g.Seed, genDegree), v))
+	mean := float64(g.Edges) / float64(g.Nodes)
+	spread := sbmDegreeSpan*r.NormFloat64() - sbmDegreeSpan*sbmDegreeSpan/2
+	return uint64(max(1, mean*math.Exp(spread)))
+}
+
+func (g *generator) sbmEdges() error {
+	total := uint64(0)
+	for v := range g.Nodes {
+		total += g.sbmDegree(v)
+	}
+	v, left := uint64(0), g.sbmDegree(0)
+	key := rng.Key(g.Seed, genEdge)
+	return array(g, "edges", "<i8", []uint64{total, 2}, func(first uint64, out []int64) {
+		for i := 0; i < len(out); i += 2 {
+			for left == 0 {
+				v++
+				left = g.sbmDegree(v)
+			}
+			left--
+			s := rng.NewStream(rng.Sub(key, first+uint64(i/2)))
+			src := s.Below(g.Nodes)
+			if s.Float64() < sbmOwnClass {
+				src = g.member(g.class(v), &s)
+			}
+			out[i], out[i+1] = int64(src), int64(v)
+		}
+	})
+}
+
+func classMeans(o GenOptions) [][]float32 {
+	means := make([][]float32, o.Classes)
+	for c := range means {
+		s := rng.NewStream(rng.Key(o.Seed, genMean, uint64(c)))
+		means[c] = make([]float32, o.Dim)
+		for j := range means[c] {
+			means[c][j] = sbmMeanScale * float32(2*int(s.Uint64()>>63)-1)
+		}
+	}
+	return means
+}
+
+// features are standard normal noise, on top of the class mean for the block model.
+func (g *generator) features() error {
+	if g.Dim == 0 {
+		return nil
+	}
+	key := rng.Key(g.Seed, genFeature)
+	shape := []uint64{g.Nodes, uint64(g.Dim)}
+	return array(g, "features", "<f4", shape, func(first uint64, out []float32) {
+		r := rand.New(rand.NewPCG(key, first))
+		for i := range out {
+			out[i] = float32(r.NormFloat64())
+		}
+		for i := 0; g.means != nil && i < len(out); i += g.Dim {
+			for j, m := range g.means[g.class(first+uint64(i/g.Dim))] {
+				out[i+j] += m
+			}
+		}
+	})
+}
+
+func (g *generator) labels() error {
+	return array(g, "labels", "<i8", []uint64{g.Nodes}, func(first uint64, out []int64) {
+		for i := range out {
+			out[i] = int64(g.class(first + uint64(i)))
+		}
+	})
+}
+
+// splits takes disjoint random nodes, for rmat only such that have in-edges: about half of the
+// nodes of these graphs have none.
+func (g *generator) splits() error {
+	order := rng.NewPermutation(g.Nodes, rng.Key(g.Seed, genSplit))
+	next := uint64(0)
+	for _, s := range []struct {
+		name string
+		frac float64
+	}{{"train_idx", g.TrainFrac}, {"val_idx", g.TrainFrac / 2}, {"test_idx", g.TrainFrac / 2}} {
+		want := int(math.Round(s.frac * float64(g.Nodes)))
+		ids := make([]int64, 0, want)
+		for ; len(ids) < want && next < g.Nodes; next++ {
+			v := order.At(next)
+			if g.hasIn == nil || g.hasIn[v/64]&(1<<(v%64)) != 0 {
+				ids = append(ids, int64(v))
+			}
+		}
+		slices.Sort(ids)
+		if len(ids) == 0 {
+			continue
+		}
+		err := array(g, s.name, "<i8", []uint64{uint64(len(ids))}, func(first uint64, out []int64) {
+			copy(out, ids[first:])
+		})
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}

@@ -1,0 +1,165 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"runtime"
+	"runtime/debug"
+	"strings"
+
+	"gdb/internal/mem"
+
+	"github.com/cockroachdb/pebble/v2/vfs"
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+	"golang.org/x/term"
+)
+
+// version is gdb's own version; it stands in every store and run that this binary writes.
+const version = "0.1.0"
+
+// streams are where a command reads and writes, and which of them is a terminal.
+type streams struct {
+	in             io.Reader
+	out, err       io.Writer
+	inTTY          bool
+	outTTY, errTTY bool
+}
+
+func stdStreams() streams {
+	tty := func(f *os.File) bool { return term.IsTerminal(int(f.Fd())) }
+	return streams{in: os.Stdin, out: os.Stdout, err: os.Stderr,
+		inTTY: tty(os.Stdin), outTTY: tty(os.Stdout), errTTY: tty(os.Stderr)}
+}
+
+// app holds the global flags and what every command needs.
+type app struct {
+	streams
+	fs vfs.FS
+
+	memoryFlag string
+	memory     int64 // bytes, after setup
+	threads    int
+	seed       uint64
+	quiet      bool
+	log        string
+	color      string
+}
+
+// run executes one command line and returns the exit code.
+func run(ctx context.Context, args []string, s streams) int {
+	a := &app{streams: s, fs: vfs.Default}
+	root := a.rootCommand()
+	root.SetArgs(args)
+	root.SetIn(s.in)
+	root.SetOut(s.out)
+	root.SetErr(s.err)
+	err := root.ExecuteContext(ctx)
+	if err != nil {
+		a.printError(err)
+	}
+	return exitCode(err)
+}
+
+func (a *app) rootCommand() *cobra.Command {
+	root := &cobra.Command{
+		Use: "gdb",
+		Short: "Store graphs that do not fit in memory, and train graph neural networks " +
+			"on them",
+		SilenceUsage:  true,
+		SilenceErrors: true,
+		Version:       version,
+		Args:          cobra.NoArgs,
+		PersistentPreRunE: func(cmd *cobra.Command, _ []string) error {
+			return a.setup(cmd)
+		},
+		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+	}
+	f := root.PersistentFlags()
+	f.StringVar(&a.memoryFlag, "memory", "",
+		"bound of the process's memory, such as 4GiB (default: half of what is allowed here)")
+	f.IntVar(&a.threads, "threads", runtime.NumCPU(), "compute workers")
+	f.Uint64Var(&a.seed, "seed", 1, "seed of every random choice")
+	f.BoolVar(&a.quiet, "quiet", false, "no progress and no notes")
+	f.StringVar(&a.log, "log", "text", "form of progress and notes on stderr: text or json")
+	f.StringVar(&a.color, "color", "auto", "auto, always or never")
+	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return usage(err) })
+	root.CompletionOptions.HiddenDefaultCmd = false
+	root.AddCommand(a.ingestCommand(), a.infoCommand(), a.checkCommand(),
+		a.benchCommand(), a.versionCommand())
+	root.AddCommand(helpTopics()...)
+	return root
+}
+
+// setup fills flags from GDB_* variables where the command line says nothing, and applies the
+// global ones.
+func (a *app) setup(cmd *cobra.Command) error {
+	var err error
+	cmd.Flags().VisitAll(func(f *pflag.Flag) {
+		name := "GDB_" + strings.ToUpper(strings.ReplaceAll(f.Name, "-", "_"))
+		if v, ok := os.LookupEnv(name); ok && !f.Changed && err == nil {
+			if e := cmd.Flags().Set(f.Name, v); e != nil {
+				err = usage(fmt.Errorf("environment %s=%q: %w", name, v, e))
+			}
+		}
+	})
+	if err != nil {
+		return err
+	}
+	if a.log != "text" && a.log != "json" {
+		return usage(fmt.Errorf("--log %q: want text or json", a.log))
+	}
+	if a.color != "auto" && a.color != "always" && a.color != "never" {
+		return usage(fmt.Errorf("--color %q: want auto, always or never", a.color))
+	}
+	if a.threads < 1 {
+		return usage(fmt.Errorf("--threads %d: want at least 1", a.threads))
+	}
+	return a.setMemory()
+}
+
+// leastGoHeap keeps the garbage collector from running all the time under small bounds.
+const leastGoHeap = 48 << 20
+
+// setMemory resolves --memory and holds the Go heap to a quarter of it: large buffers live in
+// arenas outside the heap, and are counted by their owners.
+func (a *app) setMemory() error {
+	a.memory = mem.Available() / 2
+	if a.memoryFlag != "" {
+		n, err := mem.ParseSize(a.memoryFlag)
+		if err != nil {
+			return usage(fmt.Errorf("--memory: %w", err))
+		}
+		a.memory = n
+	}
+	if a.memory <= 0 {
+		return usage(errors.New("--memory: the machine's memory is unknown; say how much to use"))
+	}
+	debug.SetMemoryLimit(max(a.memory/4, leastGoHeap))
+	return nil
+}
+
+func (a *app) versionCommand() *cobra.Command {
+	return &cobra.Command{
+		Use: "version", Short: "Print the version", Args: exactArgs(0),
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			_, err := fmt.Fprintf(a.out, "gdb %s %s %s/%s\n", version, runtime.Version(),
+				runtime.GOOS, runtime.GOARCH)
+			return err
+		},
+	}
+}
+
+// exactArgs is cobra.ExactArgs with our usage error.
+func exactArgs(n int) cobra.PositionalArgs {
+	return func(cmd *cobra.Command, args []string) error {
+		if len(args) != n {
+			return usage(fmt.Errorf("%s takes %d arguments, got %d: %s", cmd.CommandPath(), n,
+				len(args), cmd.UseLine()))
+		}
+		return nil
+	}
+}

@@ -1,0 +1,107 @@
+package main
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"math"
+	"strconv"
+
+	"gdb/bench"
+
+	"github.com/jedib0t/go-pretty/v6/table"
+	"github.com/jedib0t/go-pretty/v6/text"
+	"github.com/spf13/cobra"
+)
+
+func (a *app) benchCommand() *cobra.Command {
+	cmd := &cobra.Command{
+		Use: "bench NAME", Short: "Measure this machine and gdb on it; generate graphs",
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+	}
+	cmd.AddCommand(a.benchGenCommand())
+	return cmd
+}
+
+func (a *app) benchGenCommand() *cobra.Command {
+	var opt bench.GenOptions
+	var scale int
+	var edges, nodes float64
+	cmd := &cobra.Command{
+		Use: "gen rmat|sbm --out DIR", Short: "Write a generated graph as a directory of arrays",
+		Args: exactArgs(1),
+		Example: `  gdb bench gen rmat --scale 22 --edges 64e6 --dim 128 --classes 47 --out rmat22
+  gdb bench gen sbm --nodes 200000 --edges 4e6 --dim 64 --classes 16 --out sbm`,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			opt.Kind, opt.Seed, opt.FS = args[0], a.seed, a.fs
+			opt.Nodes, opt.Edges = uint64(nodes), uint64(edges)
+			if nodes == 0 {
+				opt.Nodes = 1 << scale
+			}
+			if err := opt.Validate(); err != nil {
+				return usage(err)
+			}
+			p := a.progress()
+			opt.Progress = p.update
+			err := bench.Gen(cmd.Context(), opt)
+			p.finish()
+			return err
+		},
+	}
+	f := cmd.Flags()
+	f.IntVar(&scale, "scale", 20, "log2 of the number of nodes")
+	f.Float64Var(&nodes, "nodes", 0, "number of nodes, instead of --scale")
+	f.Float64Var(&edges, "edges", 16e6, "number of edges")
+	f.IntVar(&opt.Dim, "dim", 128, "feature values per node")
+	f.IntVar(&opt.Classes, "classes", 47, "classes")
+	f.Float64Var(&opt.TrainFrac, "train-frac", 0.1, "share of nodes in train, twice val and test")
+	f.StringVar(&opt.Out, "out", "", "directory to write")
+	return cmd
+}
+
+// printBench prints a report as a table, or as one JSON object.
+func (a *app) printBench(r *bench.Report, asJSON bool) error {
+	if asJSON {
+		b, err := json.Marshal(r)
+		if err != nil {
+			return err
+		}
+		_, err = fmt.Fprintf(a.out, "%s\n", b)
+		return err
+	}
+	if len(r.Rows) == 0 {
+		return errors.New("bench: nothing was measured")
+	}
+	t := table.NewWriter()
+	t.SetStyle(table.StyleLight)
+	t.Style().Format.Header = text.FormatDefault
+	header := table.Row{}
+	for _, c := range r.Columns {
+		header = append(header, c)
+	}
+	t.AppendHeader(header)
+	for _, row := range r.Rows {
+		cells := table.Row{}
+		for _, c := range r.Columns {
+			cells = append(cells, cell(row[c]))
+		}
+		t.AppendRow(cells)
+	}
+	m := r.Machine
+	_, err := fmt.Fprintf(a.out, "%s\n%s, %d cores, %s\n", t.Render(), m.CPU, m.Cores, m.Go)
+	return err
+}
+
+func cell(v any) string {
+	f, ok := v.(float64)
+	switch {
+	case v == nil:
+		return "-"
+	case !ok:
+		return fmt.Sprint(v)
+	case math.Abs(f) >= 100:
+		return strconv.FormatFloat(f, 'f', 0, 64)
+	}
+	return strconv.FormatFloat(f, 'g', 4, 64)
+}

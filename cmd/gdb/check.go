@@ -1,0 +1,83 @@
+package main
+
+import (
+	"fmt"
+
+	"gdb/blockdev"
+	"gdb/internal/mem"
+	"gdb/kv"
+	"gdb/layout"
+
+	"github.com/spf13/cobra"
+)
+
+func (a *app) checkCommand() *cobra.Command {
+	var opt layout.CheckOptions
+	var asJSON bool
+	cmd := &cobra.Command{
+		Use: "check STORE", Short: "Verify a store; exit 3 when it is damaged", Args: exactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) (err error) {
+			st, err := layout.Open(cmd.Context(), a.fs, args[0])
+			if err != nil {
+				return fmt.Errorf("check: %w", err)
+			}
+			dev, err := blockdev.Open(blockdev.Options{})
+			if err != nil {
+				return fmt.Errorf("check: %w", err)
+			}
+			defer func() { err = firstError(err, dev.Close()) }()
+			p := a.progress()
+			opt.Progress = func(done, total int64) { p.update("check", done, total, "bytes") }
+			report, err := layout.Check(cmd.Context(), dev, st, opt)
+			p.finish()
+			if err != nil {
+				return fmt.Errorf("check: %w", err)
+			}
+			return a.printReport(args[0], report, asJSON)
+		},
+	}
+	cmd.Flags().BoolVar(&opt.Full, "full", false,
+		"also check order, degrees, counts, id ranges, and that nothing else is there")
+	cmd.Flags().BoolVar(&asJSON, "json", false, "print one JSON object")
+	return cmd
+}
+
+func (a *app) printReport(dir string, r *layout.CheckReport, asJSON bool) error {
+	if asJSON {
+		findings := r.Findings
+		if findings == nil {
+			findings = []kv.Finding{}
+		}
+		if err := a.printJSON(map[string]any{"store": dir, "ok": len(findings) == 0,
+			"files": r.Files, "bytes": r.Bytes, "findings": findings}); err != nil {
+			return err
+		}
+	} else if err := a.printFindings(dir, r); err != nil {
+		return err
+	}
+	if len(r.Findings) > 0 {
+		return errReported{exitDamaged}
+	}
+	return nil
+}
+
+func (a *app) printFindings(dir string, r *layout.CheckReport) error {
+	w := &lines{w: a.out}
+	for _, f := range r.Findings {
+		switch {
+		case f.Block >= 0:
+			w.printf("%s block %d at offset %d: %s\n", f.Path, f.Block, f.Offset, f.What)
+		case f.Offset >= 0:
+			w.printf("%s at offset %d: %s\n", f.Path, f.Offset, f.What)
+		default:
+			w.printf("%s: %s\n", f.Path, f.What)
+		}
+	}
+	if len(r.Findings) > 0 {
+		w.printf("%s is damaged: %d findings; restore these files from a copy, or ingest again\n",
+			dir, len(r.Findings))
+		return w.err
+	}
+	w.printf("%s is sound: %d files, %s verified\n", dir, r.Files, mem.FormatSize(r.Bytes))
+	return w.err
+}

@@ -1,0 +1,66 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	"gdb/internal/codec"
+	"gdb/kv"
+	"gdb/layout"
+	"gdb/layout/ingest"
+)
+
+// The exit codes; "gdb help exit-codes" prints them.
+const (
+	exitDone        = 0
+	exitFailed      = 1
+	exitUsage       = 2
+	exitDamaged     = 3
+	exitInterrupted = 130
+)
+
+// usageError is a wrong command line or statement.
+type usageError struct{ err error }
+
+func (e usageError) Error() string { return e.err.Error() }
+func (e usageError) Unwrap() error { return e.err }
+
+func usage(err error) error { return usageError{err} }
+
+// errReported is returned by commands that have printed why they failed.
+type errReported struct{ code int }
+
+func (e errReported) Error() string { return fmt.Sprintf("exit %d", e.code) }
+
+func exitCode(err error) int {
+	var ue usageError
+	var reported errReported
+	switch {
+	case err == nil:
+		return exitDone
+	case errors.As(err, &reported):
+		return reported.code
+	case errors.Is(err, context.Canceled):
+		return exitInterrupted
+	case errors.Is(err, layout.ErrCorrupt), errors.Is(err, kv.ErrDamaged),
+		errors.Is(err, codec.ErrChecksum), errors.Is(err, codec.ErrForeign),
+		errors.Is(err, codec.ErrKind):
+		return exitDamaged
+	case errors.As(err, &ue), errors.Is(err, ingest.ErrUsage),
+		strings.HasPrefix(err.Error(), "unknown command"):
+		return exitUsage
+	}
+	return exitFailed
+}
+
+// printError writes one line: what failed, where, and what to do.
+func (a *app) printError(err error) {
+	var reported errReported
+	if errors.As(err, &reported) {
+		return
+	}
+	msg := strings.Join(strings.Fields(strings.ReplaceAll(err.Error(), "\n", "; ")), " ")
+	fmt.Fprintf(a.err, "gdb: %s\n", msg)
+}

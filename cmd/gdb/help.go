@@ -1,0 +1,45 @@
+package main
+
+import "github.com/spf13/cobra"
+
+// helpTopics are pages without a command: "gdb help exit-codes" and the like.
+func helpTopics() []*cobra.Command {
+	return []*cobra.Command{
+		{Use: "exit-codes", Short: "What the exit codes mean",
+			Long: `Exit codes:
+
+    0  done
+    1  the work failed: the message says what, where, and what to do
+    2  wrong usage, or a syntax error in a statement
+    3  the store or a checkpoint is damaged; gdb check names the places
+  130  interrupted (Ctrl-C or SIGTERM), after cleaning up; the message says how to go on`},
+		{Use: "environment", Short: "Environment variables",
+			Long: `
+Every flag can be given as a variable: --feature-cache is GDB_FEATURE_CACHE. A flag on the
+command line beats its variable, which beats the default. There is no configuration file.
+
+  GDB_MEMORY   bound of the process's memory (--memory)
+  GDB_THREADS  compute workers (--threads)
+  GDB_KERNEL   plain, avx2 or avx512: the kernels to use instead of the best the CPU has
+  NO_COLOR     no color in output`},
+		{Use: "formats", Short: "Source formats that ingest reads",
+			Long: `gdb ingest detects the format; --format NAME decides.
+
+  npy      a directory of arrays: edges.npy (E,2) or (2,E), edges_typed.npy (E,3), or src.npy with
+           dst.npy; features.npy (N,d) or features_{indptr,indices,values,shape}.npy (CSR);
+           labels.npy (-1 or NaN: unlabeled) or labels_coo.npy; {train,val,test}_idx.npy or
+           *_mask.npy; splits.npy (splits,N) of 0 unused, 1 train, 2 val, 3 test
+  csv      CSV or TSV, plain, .gz or .zst, integer or string ids; --edges and --nodes name the
+           files, --src-col, --dst-col, --id-col, --label-col and --feature-cols the columns
+  snap     edge lists: '#' comments, ids separated by white space
+  ogb      a directory of the Open Graph Benchmark, csv or binary
+  triples  train.tsv, valid.tsv, test.tsv: head TAB relation TAB tail
+
+What a directory of arrays holds, to the byte, and what is refused: docs/format/sources.md.`},
+		{Use: "strategies", Short: "Training strategies",
+			Long: `
+  exact  every batch is sampled from the whole graph, every byte is read as stored (default)
+
+This version has no strategy that approximates.`},
+	}
+}

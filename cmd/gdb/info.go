@@ -1,0 +1,157 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"strings"
+
+	"gdb/blockdev"
+	"gdb/internal/mem"
+	"gdb/kv"
+	"gdb/layout"
+
+	"github.com/spf13/cobra"
+)
+
+// lines writes formatted text and keeps the first error.
+type lines struct {
+	w   io.Writer
+	err error
+}
+
+func (l *lines) printf(format string, args ...any) {
+	if l.err == nil {
+		_, l.err = fmt.Fprintf(l.w, format, args...)
+	}
+}
+
+func (a *app) infoCommand() *cobra.Command {
+	var asJSON, io bool
+	cmd := &cobra.Command{
+		Use: "info STORE", Short: "Print what is in a store", Args: exactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			st, err := layout.Open(cmd.Context(), a.fs, args[0])
+			if err != nil {
+				return fmt.Errorf("info: %w", err)
+			}
+			if io {
+				return a.printIO(st, asJSON)
+			}
+			if asJSON {
+				return a.printJSON(st.Meta())
+			}
+			return printInfo(a.out, args[0], st.Meta())
+		},
+	}
+	cmd.Flags().BoolVar(&asJSON, "json", false, "print one JSON object")
+	cmd.Flags().BoolVar(&io, "io", false, "print how the store's files are read, and why")
+	return cmd
+}
+
+func (a *app) printJSON(v any) error {
+	b, err := json.MarshalIndent(v, "", " ")
+	if err != nil {
+		return err
+	}
+	_, err = fmt.Fprintf(a.out, "%s\n", b)
+	return err
+}
+
+// printIO opens the largest file of the store the way training would, and says how it is read.
+func (a *app) printIO(st *layout.Store, asJSON bool) (err error) {
+	dev, err := blockdev.Open(blockdev.Options{})
+	if err != nil {
+		return fmt.Errorf("info: %w", err)
+	}
+	defer func() { err = firstError(err, dev.Close()) }()
+	largest := kv.FileMeta{}
+	for _, f := range st.Meta().Files {
+		if f.Size > largest.Size {
+			largest = f
+		}
+	}
+	if largest.Path != "" {
+		f, err := dev.OpenFile(st.FS(), st.Path(strings.Split(largest.Path, "/")...))
+		if err != nil {
+			return fmt.Errorf("info: %w", err)
+		}
+		defer func() { err = firstError(err, f.Close()) }()
+	}
+	info := dev.Info()
+	if asJSON {
+		return a.printJSON(info)
+	}
+	_, err = fmt.Fprintf(a.out, "backend      %s\nqueue depth  %d\nwhy          %s\n", info.Backend,
+		info.QueueDepth, info.Why)
+	return err
+}
+
+func firstError(a, b error) error {
+	if a != nil {
+		return a
+	}
+	return b
+}
+
+func storeBytes(m *kv.Meta) (n int64) {
+	for _, f := range m.Files {
+		n += f.Size
+	}
+	return n
+}
+
+func classCount(m *kv.Meta) int {
+	if m.Labels == nil {
+		return 0
+	}
+	return len(m.Labels.Classes)
+}
+
+func printInfo(out io.Writer, dir string, m *kv.Meta) error {
+	w := &lines{w: out}
+	w.printf("store       %s\n", dir)
+	w.printf("uuid        %s, format %d, made by %s\n", m.UUID, m.Format, m.CreatedBy)
+	w.printf("source      %s: %s\n", m.Source.Format, strings.Join(m.Source.Paths, " "))
+	w.printf("nodes       %s\n", count(m.Nodes))
+	reverse := ""
+	if m.Undirected {
+		reverse = ", reverse edges added"
+	}
+	w.printf("edges       %s (%s%s)\n", count(m.Edges), strings.Join(m.Directions, " and "),
+		reverse)
+	if n := len(m.EdgeTypes); n > 0 {
+		w.printf("edge types  %d: %s\n", n, shorten(m.EdgeTypes, 8))
+	}
+	w.printf("in-degree   max %s, %s nodes without in-edges\n", count(m.Stats.InMax),
+		zeroDegree(m))
+	w.printf("ids         %s\n", m.IDs.Kind)
+	for _, f := range m.Features {
+		w.printf("features    %s: %d x %s, %s a row, page %s\n", f.Name, f.Dim, f.DType,
+			mem.FormatSize(int64(f.RowBytes)), mem.FormatSize(int64(f.PageBytes)))
+	}
+	if l := m.Labels; l != nil {
+		w.printf("labels      %s, %s of nodes labeled; %d classes: %s\n", l.Kind, count(l.Labeled),
+			len(l.Classes), shorten(l.Classes, 8))
+	}
+	for _, s := range m.Splits {
+		w.printf("split       %s: %s nodes\n", s.Name, count(s.Count))
+	}
+	w.printf("partitions  %d (%s)\n", len(m.Partitions), m.Partitioner)
+	w.printf("files       %d, %s\n", len(m.Files), mem.FormatSize(storeBytes(m)))
+	return w.err
+}
+
+func zeroDegree(m *kv.Meta) string {
+	if len(m.Stats.InHist) == 0 {
+		return "0"
+	}
+	return count(m.Stats.InHist[0])
+}
+
+func shorten(names []string, most int) string {
+	if len(names) <= most {
+		return strings.Join(names, " ")
+	}
+	return strings.Join(names[:most], " ") + " …"
+}

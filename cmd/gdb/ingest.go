@@ -1,0 +1,228 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"strings"
+
+	"gdb/internal/mem"
+	"gdb/kv"
+	"gdb/layout/ingest"
+
+	"github.com/dustin/go-humanize"
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+)
+
+func (a *app) ingestCommand() *cobra.Command {
+	opt := &ingest.Options{}
+	var splits []string
+	var block string
+	cmd := &cobra.Command{
+		Use:   "ingest SRC... --out STORE",
+		Short: "Load a graph from source files into a store, in bounded memory",
+		Long: `Load a graph from a directory or files into a new store. The format is detected and
+printed; gdb help formats lists what is read. Nothing is left behind that looks like a
+store unless the ingest finished; after a kill, the same command with --resume goes on.`,
+		Example: `  gdb ingest cora/ --out cora.gdb --undirected
+  gdb ingest --edges edges.csv --nodes papers.csv --label-col topic --out my.gdb
+  gdb ingest web-Google.txt.gz --out web.gdb --dry-run`,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if err := a.ingestOptions(opt, args, splits, block); err != nil {
+				return err
+			}
+			return a.ingest(cmd, *opt)
+		},
+	}
+	ingestFlags(cmd.Flags(), opt, &splits, &block)
+	return cmd
+}
+
+func ingestFlags(f *pflag.FlagSet, opt *ingest.Options, splits *[]string, block *string) {
+	f.StringVar(&opt.Out, "out", "", "directory of the new store")
+	f.StringVar(&opt.Format, "format", "", "npy, csv, snap, ogb or triples (default: detected)")
+	f.BoolVar(&opt.Undirected, "undirected", false,
+		"add each edge's reverse; drop duplicates and self loops")
+	f.BoolVar(&opt.Dedup, "dedup", false, "drop duplicate edges of directed input too")
+	f.BoolVar(&opt.KeepDuplicates, "keep-duplicates", false,
+		"keep duplicates with --undirected too")
+	f.BoolVar(&opt.KeepSelfLoops, "keep-self-loops", false, "keep self loops with --undirected too")
+	direction := f.VarPF((*directionFlag)(&opt.Both), "direction", "",
+		"in, or both: write out-lists too (default in)")
+	direction.DefValue = ""
+	f.StringVar(&opt.Edges, "edges", "", "file of edges")
+	f.StringVar(&opt.Nodes, "nodes", "", "file of nodes: ids, labels, features")
+	f.StringVar(&opt.Features, "features", "", "file of features")
+	f.StringVar(&opt.Labels, "labels", "", "file of labels")
+	f.StringArrayVar(splits, "split", nil, "NAME=FILE: members of a split; repeatable")
+	f.StringVar(&opt.SrcCol, "src-col", "", "column of sources, name or number (default: first)")
+	f.StringVar(&opt.DstCol, "dst-col", "", "column of destinations (default: second)")
+	f.StringVar(&opt.RelCol, "rel-col", "", "column of relations")
+	f.StringVar(&opt.WeightCol, "weight-col", "", "column of edge weights")
+	f.StringVar(&opt.TimeCol, "time-col", "", "column of edge timestamps (integers)")
+	f.StringVar(&opt.IDCol, "id-col", "", "column of node ids in --nodes (default: first)")
+	f.StringVar(&opt.LabelCol, "label-col", "", "column of labels in --nodes")
+	f.StringVar(&opt.FeatureCols, "feature-cols", "", "columns of features: a,b,c or f0:f127")
+	f.StringVar(&opt.Delim, "delim", "", "delimiter of text files (default: detected)")
+	f.StringVar(&opt.Header, "header", "auto",
+		"first line of text files is a header: auto, yes, no")
+	f.IntVar(&opt.SplitColumn, "split-column", 0,
+		"default column of a splits.npy of several splits")
+	f.IntVar(&opt.Partitions, "partitions", 1, "number of node partitions")
+	f.StringVar(&opt.Partitioner, "partitioner", "none", "none, random or range")
+	f.StringVar(&opt.FeatureDType, "feature-dtype", "f32", "features on disk: f32, f16 or bf16")
+	f.StringVar(&opt.Normalize, "normalize", "none",
+		"features: none, row (sum 1) or zscore (columns)")
+	f.StringVar(block, "block", "4KiB", "topology block")
+	f.BoolVar(&opt.AllowNaN, "allow-nan", false, "take NaN and Inf in features")
+	f.Int64Var(&opt.SkipBad, "skip-bad", 0, "bad lines to tolerate; each is reported")
+	f.BoolVar(&opt.Resume, "resume", false, "go on with an ingest that was stopped")
+	f.BoolVar(&opt.DryRun, "dry-run", false,
+		"print what would be done and what it takes; write nothing")
+}
+
+// directionFlag is --direction: in is false, both is true.
+type directionFlag bool
+
+// String is the flag's value.
+func (d *directionFlag) String() string {
+	if *d {
+		return "both"
+	}
+	return "in"
+}
+
+// Set parses in or both.
+func (d *directionFlag) Set(s string) error {
+	if s != "in" && s != "both" {
+		return errors.New("want in or both")
+	}
+	*d = s == "both"
+	return nil
+}
+
+// Type names the value in help.
+func (d *directionFlag) Type() string { return "string" }
+
+func (a *app) ingestOptions(opt *ingest.Options, args, splits []string, block string) error {
+	opt.Sources = args
+	if len(args) == 0 && opt.Edges == "" {
+		return usage(errors.New("ingest: no source: give a directory, files, or --edges FILE"))
+	}
+	if opt.Out == "" {
+		return usage(errors.New("ingest: no --out STORE: say where the store goes"))
+	}
+	n, err := mem.ParseSize(block)
+	if err != nil {
+		return usage(fmt.Errorf("ingest: --block: %w", err))
+	}
+	if n < 4096 || n > 1<<20 || n&(n-1) != 0 {
+		return usage(fmt.Errorf("ingest: --block %s: want a power of two of 4KiB to 1MiB", block))
+	}
+	opt.BlockBytes = int(n)
+	opt.Splits = map[string]string{}
+	for _, s := range splits {
+		name, file, ok := strings.Cut(s, "=")
+		if !ok || name == "" || file == "" {
+			return usage(fmt.Errorf("ingest: --split %q: want NAME=FILE", s))
+		}
+		opt.Splits[name] = file
+	}
+	opt.Memory, opt.Threads, opt.Seed, opt.Version = a.memory, a.threads, a.seed, "gdb "+version
+	if !a.quiet {
+		opt.Notes = a.err
+	}
+	return nil
+}
+
+func (a *app) ingest(cmd *cobra.Command, opt ingest.Options) error {
+	if opt.DryRun {
+		plan, err := ingest.DryRun(cmd.Context(), a.fs, opt)
+		if err != nil {
+			return fmt.Errorf("ingest: %w", err)
+		}
+		return a.printPlan(plan)
+	}
+	p := a.progress()
+	opt.Progress = p.update
+	m, err := ingest.Run(cmd.Context(), a.fs, opt)
+	p.finish()
+	if err != nil && cmd.Context().Err() != nil {
+		return fmt.Errorf("ingest: stopped; go on with: gdb %s --resume: %w",
+			strings.Join(withoutFlag(os.Args[1:], "--resume"), " "), cmd.Context().Err())
+	}
+	if err != nil {
+		return fmt.Errorf("ingest: %w", err)
+	}
+	return a.printIngested(opt.Out, m)
+}
+
+func withoutFlag(args []string, flag string) []string {
+	var out []string
+	for _, s := range args {
+		if s != flag {
+			out = append(out, s)
+		}
+	}
+	return out
+}
+
+func (a *app) printIngested(dir string, m *kv.Meta) error {
+	if a.quiet {
+		return nil
+	}
+	s := m.Stats
+	_, err := fmt.Fprintf(a.out, "%s: %s nodes, %s edges (%s rows read; dropped %s self loops, "+
+		"%s duplicates), %d feature files, %d classes, %d splits, %s\n", dir,
+		count(m.Nodes), count(m.Edges), count(s.EdgesRead), count(s.DroppedSelfLoops),
+		count(s.DroppedDuplicates), len(m.Features), classCount(m), len(m.Splits),
+		mem.FormatSize(storeBytes(m)))
+	return err
+}
+
+func (a *app) printPlan(p *ingest.Plan) error {
+	w := &lines{w: a.out}
+	w.printf("format      %s\n", p.Info.Format)
+	for _, f := range p.Info.Paths {
+		w.printf("file        %s\n", f)
+	}
+	w.printf("nodes       %s\n", known(p.Nodes))
+	w.printf("edges       %s\n", known(p.Edges))
+	ids := "row numbers"
+	if p.Info.TextIDs {
+		ids = "strings"
+	} else if !p.Info.RowIDs {
+		ids = "integers"
+	}
+	w.printf("ids         %s\n", ids)
+	for _, f := range p.Info.Features {
+		w.printf("features    %s: %d x %s, %s rows\n", f.Name, f.Dim, f.DType, known(f.Rows))
+	}
+	if p.Info.Labels != nil {
+		w.printf("labels      %s\n", p.Info.Labels.Kind)
+	}
+	if len(p.Info.Splits) > 0 {
+		w.printf("splits      %s\n", strings.Join(p.Info.Splits, " "))
+	}
+	for _, n := range p.Info.Notes {
+		w.printf("note        %s\n", n)
+	}
+	w.printf("memory      %s (the least that would do: %s)\n", mem.FormatSize(p.MemoryBytes),
+		mem.FormatSize(p.LeastMemory))
+	w.printf("disk        %s for the store, %s more while it is made\n",
+		mem.FormatSize(p.DiskBytes), mem.FormatSize(p.TempBytes))
+	for _, f := range p.Files {
+		w.printf("will write  %s\n", f)
+	}
+	return w.err
+}
+
+func count(n uint64) string { return humanize.Comma(int64(n)) }
+
+func known(n uint64) string {
+	if n == 0 {
+		return "known after reading"
+	}
+	return count(n)
+}

@@ -1,0 +1,95 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"time"
+
+	"gdb/internal/mem"
+
+	"github.com/dustin/go-humanize"
+	"github.com/schollz/progressbar/v3"
+)
+
+// progressEvery is how often progress is written where there is no terminal.
+const progressEvery = 10 * time.Second
+
+// progress shows how far long work is: a bar with rate and ETA on a terminal, a line every ten
+// seconds elsewhere, nothing with --quiet. It is used from one goroutine.
+type progress struct {
+	w       io.Writer
+	tty     bool
+	json    bool
+	quiet   bool
+	phase   string
+	started time.Time
+	last    time.Time
+	bar     *progressbar.ProgressBar
+}
+
+func (a *app) progress() *progress {
+	return &progress{w: a.err, tty: a.errTTY && a.log == "text", json: a.log == "json",
+		quiet: a.quiet}
+}
+
+// update says that done of total units of phase are done; unit is "bytes" or what is counted.
+func (p *progress) update(phase string, done, total int64, unit string) {
+	if p.quiet {
+		return
+	}
+	now := time.Now()
+	if phase != p.phase {
+		p.finish()
+		p.phase, p.started, p.last = phase, now, now
+		if p.tty {
+			p.bar = progressbar.NewOptions64(total, progressbar.OptionSetWriter(p.w),
+				progressbar.OptionSetDescription(phase),
+				progressbar.OptionThrottle(100*time.Millisecond),
+				progressbar.OptionShowBytes(unit == "bytes"), progressbar.OptionShowIts(),
+				progressbar.OptionSetItsString(unit), progressbar.OptionClearOnFinish(),
+				progressbar.OptionSetPredictTime(true), progressbar.OptionFullWidth())
+		}
+	}
+	if p.bar != nil {
+		// The bar's only error is that of the terminal, which the work does not depend on.
+		_ = p.bar.Set64(min(done, total))
+		return
+	}
+	if now.Sub(p.last) >= progressEvery {
+		p.last = now
+		p.line(done, total, unit, now)
+	}
+}
+
+func (p *progress) line(done, total int64, unit string, now time.Time) {
+	elapsed := now.Sub(p.started).Seconds()
+	rate := float64(done) / max(elapsed, 1e-9)
+	eta := time.Duration(0)
+	if rate > 0 {
+		eta = time.Duration(float64(total-done)/rate) * time.Second
+	}
+	if p.json {
+		// Encoding a map of numbers and strings cannot fail.
+		b, _ := json.Marshal(map[string]any{"event": "progress", "phase": p.phase, "done": done,
+			"total": total, "unit": unit, "per_s": rate, "eta_s": eta.Seconds()})
+		fmt.Fprintf(p.w, "%s\n", b)
+		return
+	}
+	amount := func(n int64) string {
+		if unit == "bytes" {
+			return mem.FormatSize(n)
+		}
+		return humanize.Comma(n) + " " + unit
+	}
+	fmt.Fprintf(p.w, "%s: %s of %s, %s/s, %s left\n", p.phase, amount(done), amount(total),
+		amount(int64(rate)), eta.Round(time.Second))
+}
+
+// finish ends the bar of the current phase.
+func (p *progress) finish() {
+	if p.bar != nil {
+		_ = p.bar.Finish()
+		p.bar = nil
+	}
+}

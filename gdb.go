@@ -1,0 +1,148 @@
+// Package gdb is the embedding interface of gdb: open a store, sample mini-batches, read features.
+//
+// It is thin: everything behind it lives in layout (the store on disk), sample (seeds to batch)
+// and blockdev (reads), which programs inside this module use directly.
+package gdb
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"gdb/blockdev"
+	"gdb/internal/mem"
+	"gdb/kv"
+	"gdb/layout"
+	"gdb/layout/ingest"
+	"gdb/sample"
+
+	"github.com/cockroachdb/pebble/v2/vfs"
+)
+
+// Options configure an opened store. The zero value is ready to use.
+type Options struct {
+	// Memory bounds caches and buffers, in bytes. Default: a quarter of what the process may use.
+	Memory int64
+	// Backend is how files are read. Default blockdev.Auto.
+	Backend blockdev.Backend
+	// FS is the file system. Default: the operating system's.
+	FS vfs.FS
+}
+
+// DB is an opened store. It may be used from any goroutine.
+type DB struct {
+	store  *layout.Store
+	dev    blockdev.Device
+	topo   layout.Topology
+	rows   *layout.Rows // nil without features
+	ids    kv.IDs
+	budget *mem.Budget
+}
+
+// Ingest loads source files into a new store; see ingest.Options.
+func Ingest(ctx context.Context, opt ingest.Options) (*kv.Meta, error) {
+	return ingest.Run(ctx, vfs.Default, opt)
+}
+
+// Open opens the store in dir for reading. The caller closes it.
+func Open(ctx context.Context, dir string, opt Options) (*DB, error) {
+	if opt.FS == nil {
+		opt.FS = vfs.Default
+	}
+	if opt.Memory == 0 {
+		opt.Memory = mem.Available() / 4
+	}
+	st, err := layout.Open(ctx, opt.FS, dir)
+	if err != nil {
+		return nil, err
+	}
+	dev, err := blockdev.Open(blockdev.Options{Backend: opt.Backend})
+	if err != nil {
+		return nil, fmt.Errorf("gdb: open %s: %w", dir, err)
+	}
+	db := &DB{store: st, dev: dev, budget: mem.NewBudget(opt.Memory)}
+	if err := db.openFiles(ctx, opt.Memory); err != nil {
+		return nil, errors.Join(fmt.Errorf("gdb: open %s: %w", dir, err), db.Close())
+	}
+	return db, nil
+}
+
+// cacheShare is the part of Memory for cached topology blocks.
+const cacheShare = 4
+
+func (db *DB) openFiles(ctx context.Context, memory int64) (err error) {
+	db.topo, err = db.store.Topology(ctx, db.dev, layout.In,
+		layout.TopologyOptions{CacheBytes: memory / cacheShare, Budget: db.budget})
+	if err != nil {
+		return err
+	}
+	if f := db.store.Meta().Features; len(f) > 0 {
+		if db.rows, err = db.store.Rows(ctx, db.dev, f[0], db.budget); err != nil {
+			return err
+		}
+	}
+	db.ids, err = db.store.IDs(ctx, db.dev)
+	return err
+}
+
+// Meta describes the store; it must not be changed.
+func (db *DB) Meta() *kv.Meta { return db.store.Meta() }
+
+// Node returns the node id of an external id, or an error that wraps kv.ErrNotFound.
+func (db *DB) Node(ctx context.Context, external string) (kv.NodeID, error) {
+	return db.ids.Internal(ctx, external)
+}
+
+// External returns the external ids of nodes.
+func (db *DB) External(ctx context.Context, nodes []kv.NodeID) ([]string, error) {
+	return db.ids.External(ctx, nodes, nil)
+}
+
+// Sample draws the multi-hop neighborhood of seeds, as training would for this seed, epoch and
+// batch number: fanout has one number a hop, the hop next to the seeds first.
+func (db *DB) Sample(ctx context.Context, seeds []kv.NodeID, fanout []int, seed, epoch,
+	batch uint64) (*sample.Dense, error) {
+	s, err := sample.NewSampler([]layout.Topology{db.topo},
+		sample.Config{Fanout: fanout, Seed: seed, Budget: db.budget})
+	if err != nil {
+		return nil, err
+	}
+	defer s.Close()
+	d := &sample.Dense{}
+	return d, s.Sample(ctx, epoch, batch, seeds, d)
+}
+
+// Features returns the feature rows of nodes: (len(nodes), dim) row-major.
+func (db *DB) Features(ctx context.Context, nodes []kv.NodeID) (rows []float32, dim int,
+	err error) {
+	if db.rows == nil {
+		return nil, 0, fmt.Errorf("gdb: features: %w: the store holds none", kv.ErrNotFound)
+	}
+	dim = db.rows.Meta().Dim
+	rows = make([]float32, len(nodes)*dim)
+	return rows, dim, db.rows.Gather(ctx, nodes, nil, rows)
+}
+
+// Stats are counters of an opened store.
+type Stats struct {
+	IO       blockdev.Stats
+	Topology layout.TopologyStats
+}
+
+// Stats returns the counters since Open.
+func (db *DB) Stats() Stats { return Stats{IO: db.dev.Stats(), Topology: db.topo.Stats()} }
+
+// Close closes the files. Slices that the methods returned stay valid.
+func (db *DB) Close() error {
+	var errs []error
+	if db.topo != nil {
+		errs = append(errs, db.topo.Close())
+	}
+	if db.rows != nil {
+		errs = append(errs, db.rows.Close())
+	}
+	if db.ids != nil {
+		errs = append(errs, db.ids.Close())
+	}
+	return errors.Join(append(errs, db.dev.Close())...)
+}
