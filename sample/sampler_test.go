@@ -133,14 +133,14 @@ func neighborsByNode(d *Dense) map[NodeID][]NodeID {
 
 // A hub, nodes without neighbors, and a table that has to grow in the middle of a hop.
 func TestSampleHubs(t *testing.T) {
-	const n = 300000
+	const n = 100000
 	lists := make([][]NodeID, n)
 	for v := range NodeID(n) {
 		lists[0] = append(lists[0], v)
 	}
 	lists[1] = lists[0][5:100]
 	g := sampletest.FromLists(lists...)
-	for _, fanout := range [][]int{{All}, {250000, 3}, {40, 40}, {1000, 1}} {
+	for _, fanout := range [][]int{{All}, {80000, 3}, {40, 40}, {1000, 1}} {
 		c := Config{Fanout: fanout, Seed: 4}
 		s := mustSampler(t, c, g)
 		var d Dense
