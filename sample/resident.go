@@ -60,6 +60,9 @@ func (f *resident) Gather(ctx context.Context, nodes []NodeID, out []float32) er
 	return ctx.Err()
 }
 
+// Table is the matrix of all rows, (nodes, Dim): inference over the whole graph reads it in place.
+func (f *resident) Table() []float32 { return f.table }
+
 // Stats counts every request as a hit.
 func (f *resident) Stats() CacheStats {
 	n := f.requests.Load()

@@ -1,6 +1,7 @@
 package layouttest
 
 import (
+	"context"
 	"encoding/binary"
 	"math"
 
@@ -87,7 +88,12 @@ func (b *builder) sets() map[string]*roaring.Bitmap {
 	return sets
 }
 
-// create makes the store exist.
+// create makes the store exist, and opens it.
 func (b *builder) create() *layout.Store {
-	return layout.NewStore(b.fs, b.dir, b.m)
+	ctx := context.Background()
+	catalog := kv.NewCatalog(b.fs, b.fs.PathJoin(b.dir, "catalog"))
+	b.must(catalog.Create(ctx, b.m, b.sets()))
+	s, err := layout.Open(ctx, b.fs, b.dir)
+	b.must(err)
+	return s
 }

@@ -1,0 +1,201 @@
+package train
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+
+	"gdb/sample"
+)
+
+// Config is a training. Start from Default.
+type Config struct {
+	// Run names the run; "" takes the next free of r0001, r0002, ….
+	Run string `json:"run"`
+	// Resume names a run to go on with. What decides the result must be as it was (see
+	// LoadConfig); Epochs, Patience and what only costs time or memory may change.
+	Resume string `json:"-"`
+	// Version is gdb's version, for the record.
+	Version string `json:"-"`
+
+	// Model is the architecture: sage.
+	Model string `json:"model"`
+	// Fanout is the number of neighbors drawn at each hop, the first next to the seeds, and by
+	// its length the number of layers; sample.All takes whole lists.
+	Fanout []int `json:"fanout"`
+	// Hidden is the width of the layers between.
+	Hidden int `json:"hidden"`
+	// Batch is the number of seeds of a step.
+	Batch int `json:"batch"`
+	// Epochs is the most epochs that are trained.
+	Epochs int `json:"epochs"`
+	// LR is the learning rate.
+	LR float64 `json:"lr"`
+	// WeightDecay is added to the gradient as WeightDecay times the weights; adamw shrinks the
+	// weights by LR*WeightDecay instead.
+	WeightDecay float64 `json:"weight_decay"`
+	// Dropout is the share of values zeroed before each layer in training.
+	Dropout float64 `json:"dropout"`
+	// Optimizer is adam, adamw, sgd or adagrad.
+	Optimizer string `json:"optimizer"`
+	// Loss is auto, softmax (one class a node) or bce (multi-label).
+	Loss string `json:"loss"`
+	// Metric is auto, accuracy, micro-f1 or macro-f1.
+	Metric string `json:"metric"`
+	// Patience stops the run when so many evaluations in a row did not improve; 0 never.
+	Patience int `json:"patience"`
+	// EvalEvery is how many epochs lie between two evaluations on the validation nodes.
+	EvalEvery int `json:"eval_every"`
+	// EvalMode is exact (layer by layer over the whole graph) or sampled (with Fanout).
+	EvalMode string `json:"eval_mode"`
+	// Split is the column K of train@K, val@K, test@K; "" is the store's default.
+	Split string `json:"split"`
+	// Seed is the root of all randomness.
+	Seed uint64 `json:"seed"`
+
+	// Cache is the policy for features that do not fit: auto, none, static or lru.
+	Cache string `json:"cache"`
+	// FeatureCache is the size of that cache in bytes; 0 takes what is left of Memory.
+	FeatureCache int64 `json:"feature_cache"`
+	// Topology is auto, resident or paged.
+	Topology string `json:"topology"`
+	// IO is how files are read; the device was opened with it, it is kept for the record.
+	IO string `json:"io"`
+	// Backend is cpu or cuda.
+	Backend string `json:"backend"`
+	// Threads is the number of compute workers; 0 takes all cores. The weights depend on it.
+	Threads int `json:"threads"`
+	// Memory bounds the process in bytes; 0 takes half of what the machine allows.
+	Memory int64 `json:"memory"`
+	// CheckpointEvery is the number of batches between checkpoints within an epoch; one is
+	// written every 30 s and after each epoch too. 0 leaves it at that.
+	CheckpointEvery int `json:"checkpoint_every"`
+}
+
+// Default returns the settings that the command line starts from.
+func Default() Config {
+	return Config{Model: "sage", Fanout: []int{10, 10, 10}, Hidden: 256, Batch: 1000, Epochs: 10,
+		LR: 0.003, Dropout: 0.5, Optimizer: "adam", Loss: "auto", Metric: "auto", EvalEvery: 1,
+		EvalMode: "exact", Seed: 1, Cache: "auto", Topology: "auto", IO: "auto", Backend: "cpu"}
+}
+
+// models are the architectures of this version; planned are names that are known but not there.
+var (
+	models  = []string{"sage"}
+	planned = []string{"gcn", "gat"}
+)
+
+// choices are the values that a setting may have.
+var choices = []struct {
+	name   string
+	value  func(c *Config) string
+	values []string
+}{
+	{"optimizer", func(c *Config) string { return c.Optimizer },
+		[]string{"adam", "adamw", "sgd", "adagrad"}},
+	{"loss", func(c *Config) string { return c.Loss }, []string{"auto", "softmax", "bce"}},
+	{"metric", func(c *Config) string { return c.Metric },
+		[]string{"auto", metricAccuracy, metricMicroF1, metricMacroF1}},
+	{"eval-mode", func(c *Config) string { return c.EvalMode }, []string{"exact", "sampled"}},
+	{"cache", func(c *Config) string { return c.Cache }, []string{"auto", "none", "static", "lru"}},
+	{"topology", func(c *Config) string { return c.Topology },
+		[]string{"auto", "resident", "paged"}},
+	{"backend", func(c *Config) string { return c.Backend }, []string{"cpu", "cuda"}},
+}
+
+// Validate reports the first setting that makes no sense, and what would.
+func (c *Config) Validate() error {
+	if err := c.validateModel(); err != nil {
+		return err
+	}
+	if err := validRunName(c.Run); err != nil {
+		return err
+	}
+	for _, ch := range choices {
+		if v := ch.value(c); !slices.Contains(ch.values, v) {
+			return fmt.Errorf("train: unknown %s %q: known are %s", ch.name, v,
+				strings.Join(ch.values, ", "))
+		}
+	}
+	for _, n := range []struct {
+		name       string
+		value, min int
+	}{{"hidden", c.Hidden, 1}, {"batch", c.Batch, 1}, {"epochs", c.Epochs, 1},
+		{"patience", c.Patience, 0}, {"eval-every", c.EvalEvery, 1}, {"threads", c.Threads, 0},
+		{"checkpoint-every", c.CheckpointEvery, 0}} {
+		if n.value < n.min {
+			return fmt.Errorf("train: %s %d: give at least %d", n.name, n.value, n.min)
+		}
+	}
+	if c.Memory < 0 || c.FeatureCache < 0 {
+		return errors.New("train: a size is negative: give memory and feature-cache in bytes")
+	}
+	return c.validateRates()
+}
+
+func (c *Config) validateModel() error {
+	if slices.Contains(planned, c.Model) {
+		return fmt.Errorf("train: model %s is not in this version; known: %s", c.Model,
+			strings.Join(models, ", "))
+	}
+	if !slices.Contains(models, c.Model) {
+		return fmt.Errorf("train: unknown model %q; known: %s", c.Model,
+			strings.Join(models, ", "))
+	}
+	if err := (sample.Config{Fanout: c.Fanout}).Validate(); err != nil {
+		return fmt.Errorf("train: %w", err)
+	}
+	return nil
+}
+
+func (c *Config) validateRates() error {
+	if !(c.LR > 0) || math.IsInf(c.LR, 0) {
+		return fmt.Errorf("train: lr %g: give a positive number", c.LR)
+	}
+	if !(c.WeightDecay >= 0) || math.IsInf(c.WeightDecay, 0) {
+		return fmt.Errorf("train: weight-decay %g: give 0 or a positive number", c.WeightDecay)
+	}
+	if !(c.Dropout >= 0 && c.Dropout < 1) {
+		return fmt.Errorf("train: dropout %g: give a number from 0 to below 1", c.Dropout)
+	}
+	return nil
+}
+
+// validRunName keeps run names usable as directory names everywhere.
+func validRunName(name string) error {
+	for _, r := range name {
+		if !(r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' ||
+			strings.ContainsRune("._-", r)) {
+			return fmt.Errorf("train: run name %q: use letters, digits, '.', '_' and '-'", name)
+		}
+	}
+	if strings.HasPrefix(name, ".") || strings.HasPrefix(name, "-") || len(name) > 100 {
+		return fmt.Errorf("train: run name %q: begin with a letter or digit, 100 at most", name)
+	}
+	return nil
+}
+
+// sameResult reports the first setting by which a resumed run would not be the same run.
+func (c *Config) sameResult(old *Config) error {
+	for _, f := range []struct {
+		name     string
+		now, was any
+	}{
+		{"model", c.Model, old.Model}, {"fanout", fmt.Sprint(c.Fanout), fmt.Sprint(old.Fanout)},
+		{"hidden", c.Hidden, old.Hidden}, {"batch", c.Batch, old.Batch}, {"lr", c.LR, old.LR},
+		{"weight-decay", c.WeightDecay, old.WeightDecay}, {"dropout", c.Dropout, old.Dropout},
+		{"optimizer", c.Optimizer, old.Optimizer}, {"loss", c.Loss, old.Loss},
+		{"metric", c.Metric, old.Metric}, {"eval-every", c.EvalEvery, old.EvalEvery},
+		{"eval-mode", c.EvalMode, old.EvalMode}, {"split", c.Split, old.Split},
+		{"seed", c.Seed, old.Seed}, {"threads", c.Threads, old.Threads},
+		{"backend", c.Backend, old.Backend},
+	} {
+		if f.now != f.was {
+			return fmt.Errorf("train: resume %s with %s %v: it began with %v; leave the flag out, "+
+				"or start a new run", old.Run, f.name, f.now, f.was)
+		}
+	}
+	return nil
+}

@@ -1,0 +1,259 @@
+package train
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"time"
+
+	"gdb/layout"
+	"gdb/sample"
+)
+
+const (
+	// checkpointPause is the longest time between checkpoints while a run trains.
+	checkpointPause = 30 * time.Second
+	// checkpointLeast is the least time between those at the end of epochs: an epoch of
+	// milliseconds is faster done again than saved.
+	checkpointLeast = time.Second
+)
+
+// epochs trains from where the run stands to its end.
+func (t *trainer) epochs(ctx context.Context) error {
+	t.pos.Done = false
+	for int(t.pos.Epoch) < t.cfg.Epochs && !t.exhausted() {
+		err := t.steps(ctx)
+		if err == nil {
+			err = t.finishEpoch(ctx)
+		}
+		if err != nil {
+			return t.interrupted(ctx, err)
+		}
+		if time.Since(t.saved) > checkpointLeast {
+			if err := t.checkpoint(); err != nil {
+				return err
+			}
+		}
+	}
+	return t.finish(ctx)
+}
+
+// exhausted says whether validation has not improved for long enough.
+func (t *trainer) exhausted() bool {
+	return t.cfg.Patience > 0 && t.pos.SinceBest >= t.cfg.Patience
+}
+
+// steps trains the rest of the current epoch.
+func (t *trainer) steps(ctx context.Context) error {
+	order, err := sample.EpochOrder(t.train, t.cfg.Seed, t.pos.Epoch, t.cfg.Batch)
+	if err != nil {
+		return err
+	}
+	if t.pos.Batch >= order.Batches() { // stopped while the epoch was evaluated
+		return nil
+	}
+	// The pipeline does not see the cancellation: the step under way is finished first.
+	pipe, err := t.in.pipeline(context.WithoutCancel(ctx), &t.cfg, order, t.pos.Batch, t.plan.Ready)
+	if err != nil {
+		return err
+	}
+	meter := t.startMeter(pipe)
+	err = t.consume(ctx, pipe, int(order.Batches()), meter)
+	meter.stop(&t.pos.Sums)
+	return errors.Join(err, pipe.Close())
+}
+
+// pipeline starts the batches of an epoch.
+func (in *inputs) pipeline(ctx context.Context, c *Config, order *sample.Order, first uint64,
+	ready int) (*sample.Pipeline, error) {
+	return sample.NewPipeline(ctx, sample.PipelineConfig{
+		Sampler: func() (*sample.Sampler, error) {
+			return sample.NewSampler([]layout.Topology{in.topology},
+				sample.Config{Fanout: c.Fanout, Seed: c.Seed, Budget: in.budget})
+		},
+		Order: order, StartBatch: first, Features: in.features, Labels: in.labels,
+		Workers: samplers(c.Threads), Ready: ready, Budget: in.budget})
+}
+
+// samplers is how many goroutines sample beside so many that compute: a batch takes about a tenth
+// of a core's time to sample of what it takes to compute.
+func samplers(compute int) int { return max(1, compute/8) }
+
+// consume trains on the batches of a pipeline.
+func (t *trainer) consume(ctx context.Context, pipe *sample.Pipeline, batches int,
+	meter *meter) error {
+	for {
+		if ctx.Err() != nil {
+			return ctx.Err()
+		}
+		b, err := pipe.Next(ctx)
+		if errors.Is(err, io.EOF) {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		loss, err := t.step(b)
+		t.pos.Sums.Batches++
+		t.pos.Sums.Edges += uint64(len(b.Dense.Nbrs))
+		t.pos.Sums.Nodes += uint64(len(b.Dense.NodeIDs))
+		b.Release()
+		if err != nil {
+			return fmt.Errorf("epoch %d, batch %d: %w", t.pos.Epoch+1, t.pos.Batch, err)
+		}
+		t.pos.Batch++
+		t.obs(Event{Progress: &Progress{Epoch: int(t.pos.Epoch) + 1, Batch: int(t.pos.Batch),
+			Batches: batches, Loss: loss}})
+		due := t.cfg.CheckpointEvery > 0 && t.pos.Batch%uint64(t.cfg.CheckpointEvery) == 0
+		if due || time.Since(t.saved) > checkpointPause {
+			meter.lap(&t.pos.Sums)
+			if err := t.checkpoint(); err != nil {
+				return err
+			}
+		}
+	}
+}
+
+// step trains on one batch and returns its mean loss. A batch without a label changes nothing.
+func (t *trainer) step(b *sample.Batch) (float64, error) {
+	if err := t.be.Begin(); err != nil {
+		return 0, err
+	}
+	s := step{seed: t.cfg.Seed, epoch: b.Epoch, batch: b.Index, dropout: float32(t.cfg.Dropout),
+		train: true}
+	logits, err := t.model.forward(&b.Dense, b.X, s)
+	if err != nil {
+		return 0, err
+	}
+	var loss float64
+	rows := len(b.Seeds)
+	if t.in.multi {
+		targets, err := t.be.Host(b.Multi, rows, t.in.classes)
+		if err != nil {
+			return 0, err
+		}
+		t.countMulti(b, rows)
+		loss = t.be.SigmoidBCE(t.model.gradLogits(), logits, targets)
+	} else {
+		var right int
+		loss, right, rows = t.be.SoftmaxCrossEntropy(t.model.gradLogits(), logits, b.Labels)
+		if rows == 0 {
+			return 0, nil
+		}
+		t.pos.Sums.Hit += uint64(right)
+		t.pos.Sums.Wrong += uint64(rows - right)
+		t.pos.Sums.Missed += uint64(rows - right)
+	}
+	if math.IsNaN(loss) || math.IsInf(loss, 0) {
+		return 0, fmt.Errorf("the loss is %g: the training diverged: lower --lr, or check the "+
+			"features for huge values", loss)
+	}
+	t.pos.Sums.Loss += loss * float64(rows)
+	t.pos.Sums.Rows += uint64(rows)
+	t.model.backward(s)
+	t.opt.step(&t.model.p)
+	return loss, nil
+}
+
+// countMulti counts what the logits of a step predict.
+func (t *trainer) countMulti(b *sample.Batch, rows int) {
+	n := t.in.classes
+	c := newCounts(n)
+	logits := make([]float32, rows*n)
+	t.be.Read(logits, t.model.layers[len(t.model.layers)-1].out)
+	for i := range rows {
+		c.multi(logits[i*n:(i+1)*n], b.Multi[i*n:(i+1)*n])
+	}
+	for k := range n {
+		t.pos.Sums.Hit += c.hit[k]
+		t.pos.Sums.Wrong += c.wrong[k]
+		t.pos.Sums.Missed += c.missed[k]
+	}
+}
+
+// finishEpoch evaluates if it is time to, and reports the epoch.
+func (t *trainer) finishEpoch(ctx context.Context) error {
+	sums := &t.pos.Sums
+	if sums.Rows == 0 {
+		return fmt.Errorf("epoch %d: %w: no training node has a label", t.pos.Epoch+1, errNothing)
+	}
+	epoch := int(t.pos.Epoch) + 1
+	rec := sums.epoch(epoch)
+	begun := time.Now()
+	if epoch%t.cfg.EvalEvery == 0 || epoch == t.cfg.Epochs {
+		c, err := t.evaluator().counts(ctx, t.val)
+		if err != nil {
+			return fmt.Errorf("evaluate epoch %d: %w", epoch, err)
+		}
+		v, err := c.metric(t.cfg.Metric)
+		if err != nil {
+			return fmt.Errorf("evaluate epoch %d on the validation nodes: %w", epoch, err)
+		}
+		rec.Val = &v
+		t.compare(v, epoch)
+	}
+	rec.Eval = time.Since(begun).Seconds()
+	t.pos.Epoch, t.pos.Batch, t.pos.Sums = t.pos.Epoch+1, 0, epochSums{}
+	if err := t.metric.add(rec); err != nil {
+		return err
+	}
+	t.obs(Event{Epoch: &rec})
+	return nil
+}
+
+// compare keeps the weights if they are the best so far.
+func (t *trainer) compare(v float64, epoch int) {
+	if t.pos.HasBest && v <= t.pos.Best {
+		t.pos.SinceBest++
+		return
+	}
+	t.pos.HasBest, t.pos.Best, t.pos.BestEpoch, t.pos.SinceBest = true, v, epoch, 0
+	t.best = t.weights()
+}
+
+// finish tests the best weights, and writes the last checkpoint with the last ones.
+func (t *trainer) finish(ctx context.Context) error {
+	if !t.pos.HasBest {
+		return fmt.Errorf("no evaluation within %d epochs: raise --epochs", t.cfg.Epochs)
+	}
+	last := t.weights()
+	t.be.Write(t.model.p.w, t.best)
+	err := t.testBest(ctx)
+	t.be.Write(t.model.p.w, last)
+	if err != nil {
+		return t.interrupted(ctx, err)
+	}
+	t.pos.Done = true
+	return t.checkpoint()
+}
+
+// interrupted saves where the run stands if err is the cancellation of ctx and nothing else.
+func (t *trainer) interrupted(ctx context.Context, err error) error {
+	if cause := ctx.Err(); cause == nil || !errors.Is(err, cause) {
+		return err
+	}
+	return errors.Join(ctx.Err(), t.checkpoint())
+}
+
+func (t *trainer) testBest(ctx context.Context) error {
+	if t.test == nil {
+		return nil
+	}
+	c, err := t.evaluator().counts(ctx, t.test)
+	if err != nil {
+		return fmt.Errorf("test: %w", err)
+	}
+	v, err := c.metric(t.cfg.Metric)
+	if err != nil {
+		return fmt.Errorf("test: %w", err)
+	}
+	t.pos.Test = &v
+	return nil
+}
+
+func (t *trainer) evaluator() *evaluator {
+	return &evaluator{in: t.in, be: t.be, model: t.model, cfg: &t.cfg, ready: t.plan.Ready,
+		dir: "runs/" + t.dir.name + "/tmp"}
+}

@@ -1,0 +1,123 @@
+package train
+
+import (
+	"context"
+	"errors"
+	"io"
+	"math"
+
+	"gdb/sample"
+	"gdb/train/backend"
+
+	"github.com/RoaringBitmap/roaring/v2"
+)
+
+// sampledEpoch is the epoch number of the draws of sampled evaluation, which no training reaches:
+// every evaluation draws the same neighbors.
+const sampledEpoch = math.MaxUint64
+
+// evaluator predicts labeled nodes and counts how often it is right.
+type evaluator struct {
+	in    *inputs
+	be    backend.Backend
+	model *sage
+	cfg   *Config
+	dir   string // for hidden states, relative to the store
+	ready int
+}
+
+// counts predicts the nodes of a set.
+func (e *evaluator) counts(ctx context.Context, set *roaring.Bitmap) (*counts, error) {
+	c := newCounts(e.in.classes)
+	tally := &tally{counts: c, in: e.in}
+	if e.cfg.EvalMode == "sampled" {
+		return c, e.sampled(ctx, set, tally)
+	}
+	f := &inference{in: e.in, be: e.be, model: e.model, dir: e.dir}
+	return c, f.run(ctx, set, func(nodes []sample.NodeID, logits []float32) error {
+		return tally.add(ctx, nodes, logits)
+	})
+}
+
+// sampled predicts with sampled neighbors, as in training: cheap where the set is small, and
+// approximate.
+func (e *evaluator) sampled(ctx context.Context, set *roaring.Bitmap, t *tally) (err error) {
+	ids := make([]sample.NodeID, 0, set.GetCardinality())
+	for it := set.Iterator(); it.HasNext(); {
+		ids = append(ids, sample.NodeID(it.Next()))
+	}
+	order, err := sample.EpochOrder(ids, e.cfg.Seed, sampledEpoch, e.cfg.Batch)
+	if err != nil {
+		return err
+	}
+	pipe, err := e.in.pipeline(ctx, e.cfg, order, 0, e.ready)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, pipe.Close()) }()
+	var logits []float32
+	for {
+		b, err := pipe.Next(ctx)
+		if errors.Is(err, io.EOF) {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		if err := e.be.Begin(); err != nil {
+			return err
+		}
+		y, err := e.model.forward(&b.Dense, b.X, step{})
+		if err == nil {
+			logits = resized(logits, y.Len())
+			e.be.Read(logits, y)
+			err = t.add(ctx, b.Seeds, logits)
+		}
+		b.Release()
+		if err != nil {
+			return err
+		}
+	}
+}
+
+// tally holds predictions against labels.
+type tally struct {
+	*counts
+	in     *inputs
+	labels []int32
+	bits   []float32
+}
+
+// add counts the predictions of some nodes.
+func (t *tally) add(ctx context.Context, nodes []sample.NodeID, logits []float32) error {
+	n := t.in.classes
+	if t.in.multi {
+		t.bits = resized(t.bits, len(nodes)*n)
+		if err := t.in.labels.Bits(ctx, nodes, t.bits); err != nil {
+			return err
+		}
+		for i := range nodes {
+			t.multi(logits[i*n:(i+1)*n], t.bits[i*n:(i+1)*n])
+		}
+		return nil
+	}
+	t.labels = resized(t.labels, len(nodes))
+	if err := t.in.labels.Of(ctx, nodes, t.labels); err != nil {
+		return err
+	}
+	for i, label := range t.labels {
+		t.class(argmax(logits[i*n:(i+1)*n]), label)
+	}
+	return nil
+}
+
+// argmax is the first largest.
+func argmax(x []float32) int32 {
+	best := 0
+	for i, v := range x {
+		if v > x[best] {
+			best = i
+		}
+	}
+	return int32(best)
+}

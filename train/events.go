@@ -1,0 +1,131 @@
+package train
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"gdb/internal/mem"
+)
+
+// Event tells an observer of a run what happened; one of its fields is set.
+type Event struct {
+	// Started comes once, before the first step.
+	Started *Started
+	// Progress comes after each step: cheap, for a bar.
+	Progress *Progress
+	// Epoch comes after each epoch.
+	Epoch *EpochRecord
+}
+
+// Started describes a run that begins or goes on.
+type Started struct {
+	Run     string
+	Resumed bool
+	Epoch   int // of the next step, from 1
+	Batch   int // of the next step, from 0
+	Plan    *Plan
+	Config  Config
+}
+
+// Progress is where the run stands.
+type Progress struct {
+	Epoch, Batch, Batches int
+	Loss                  float64
+}
+
+// EpochRecord is one line of metrics.jsonl. Times are seconds.
+type EpochRecord struct {
+	Epoch int     `json:"epoch"` // from 1
+	Loss  float64 `json:"loss"`
+	// Train is the metric over the predictions of the steps; Val over the validation nodes, nil
+	// in epochs without evaluation.
+	Train float64  `json:"train"`
+	Val   *float64 `json:"val,omitempty"`
+	// Time is the epoch without evaluation; Sampled edges, Read bytes of the device.
+	Time    float64 `json:"time"`
+	Sampled uint64  `json:"sampled"`
+	Read    uint64  `json:"read"`
+	// Hit is the share of rows found in the feature cache.
+	Hit float64 `json:"hit"`
+	// IOWait is the share of the time in which the step waited for a batch while reads were
+	// under way.
+	IOWait float64 `json:"io_wait"`
+
+	Batches int    `json:"batches"`
+	Nodes   uint64 `json:"nodes"` // rows gathered
+	// What each stage was busy, summed over its goroutines; Wait is the step's for batches.
+	Sample  float64 `json:"sample_s"`
+	Gather  float64 `json:"gather_s"`
+	Compute float64 `json:"compute_s"`
+	Wait    float64 `json:"wait_s"`
+	IO      float64 `json:"io_s"`
+	Eval    float64 `json:"eval_s"`
+}
+
+// String is the line of an epoch on standard output.
+func (r EpochRecord) String() string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "epoch %d loss %.4f train %.3f", r.Epoch, r.Loss, r.Train)
+	if r.Val != nil {
+		fmt.Fprintf(&b, " val %.3f", *r.Val)
+	}
+	read := strings.ReplaceAll(mem.FormatSize(int64(r.Read)), " ", "")
+	fmt.Fprintf(&b, " time %.1fs sampled %s edges read %s hit %.1f%% io-wait %.0f%%", r.Time,
+		count(r.Sampled), read, 100*r.Hit, 100*r.IOWait)
+	return b.String()
+}
+
+// count writes large numbers as 41.2M.
+func count(n uint64) string {
+	v, units := float64(n), []string{"", "K", "M", "G", "T"}
+	for v >= 1000 && len(units) > 1 {
+		v, units = v/1000, units[1:]
+	}
+	if v == float64(n) {
+		return fmt.Sprintf("%d", n)
+	}
+	return fmt.Sprintf("%.1f%s", v, units[0])
+}
+
+// Result is the end of a run.
+type Result struct {
+	Run       string   `json:"run"`
+	Metric    string   `json:"metric"`
+	Test      *float64 `json:"test"` // nil if the store has no test split
+	Best      float64  `json:"best_val"`
+	BestEpoch int      `json:"best_epoch"`
+	Epochs    int      `json:"epochs"`
+	Stopped   bool     `json:"stopped"` // before the last epoch, for lack of improvement
+}
+
+// String is the last line on standard output.
+func (r *Result) String() string {
+	test := "-"
+	if r.Test != nil {
+		test = fmt.Sprintf("%.4f", *r.Test)
+	}
+	return fmt.Sprintf("test %s (epoch %d, best val %.4f)", test, r.BestEpoch, r.Best)
+}
+
+// epochSums are counted over the steps of an epoch; a checkpoint keeps them.
+type epochSums struct {
+	Loss     float64       `json:"loss"` // summed over Rows
+	Rows     uint64        `json:"rows"`
+	Hit      uint64        `json:"hit"` // for the metric: micro-averaged counts
+	Wrong    uint64        `json:"wrong"`
+	Missed   uint64        `json:"missed"`
+	Time     time.Duration `json:"time"`
+	Batches  int           `json:"batches"`
+	Edges    uint64        `json:"edges"`
+	Nodes    uint64        `json:"nodes"`
+	Read     uint64        `json:"read"`
+	Requests uint64        `json:"requests"`
+	Hits     uint64        `json:"hits"`
+	Sample   time.Duration `json:"sample"`
+	Gather   time.Duration `json:"gather"`
+	Compute  time.Duration `json:"compute"`
+	Wait     time.Duration `json:"wait"`
+	IO       time.Duration `json:"io"`
+	IOWait   time.Duration `json:"io_wait"`
+}

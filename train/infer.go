@@ -1,0 +1,171 @@
+package train
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"gdb/internal/mem"
+	"gdb/sample"
+	"gdb/train/backend"
+
+	"github.com/RoaringBitmap/roaring/v2"
+)
+
+const (
+	// chunkRowsMax is how many nodes are computed at a time at most: enough for full speed.
+	chunkRowsMax = 8192
+	// chunkBytes bounds the widest buffer of a chunk.
+	chunkBytes = 4 << 20
+)
+
+// inference computes a model exactly, layer by layer over the whole graph, in bounded memory.
+// Every node has all its neighbors, and each layer is computed once for each node.
+//
+// A layer reads a table (the features, or the states of the layer before) and writes the next. If
+// the table is in memory, means are taken from it directly. If it is in a file, reading the row
+// of every edge would be one random read each; instead the nodes are done in blocks whose means
+// fit in memory, and for each block of nodes the table is read once, in sequence, block by block:
+// ceil(N·width/memory) sequential readings of the table and no random one. When a layer is
+// narrower than its input, the input is transformed first, so that the narrow rows are averaged.
+type inference struct {
+	in    *inputs
+	be    backend.Backend
+	model *sage
+	dir   string // for states that do not fit in memory, relative to the store
+	lists *lists
+	files bool // states were written to files
+
+	// What tests set: the sizes of parts of lists and of blocks and windows, and a wrapper of
+	// tables that hides that they are in memory.
+	partEdges uint64
+	rowsMax   int
+	wrap      func(table) table
+}
+
+// emitRows takes the rows of some nodes.
+type emitRows func(nodes []sample.NodeID, rows []float32) error
+
+// run calls emit with the logits of the wanted nodes, in ascending order of ids; nil wants all.
+// What emit gets is valid during the call.
+func (f *inference) run(ctx context.Context, want *roaring.Bitmap,
+	emit emitRows) (err error) {
+	f.lists = newLists(f.in.topology)
+	defer f.lists.close()
+	if f.partEdges > 0 {
+		f.lists.limit = f.partEdges
+	}
+	src := f.wrapped(f.in.featureTable())
+	defer func() { err = errors.Join(err, src.Close(), f.clean()) }()
+	last := len(f.model.layers) - 1
+	for i := range f.model.layers {
+		if i == last {
+			return f.layer(ctx, i, src, nodeSource(want, f.in.meta.Nodes), emit)
+		}
+		next, err := f.hidden(ctx, i, src)
+		if err != nil {
+			return err
+		}
+		if err := src.Close(); err != nil {
+			return errors.Join(err, next.Close())
+		}
+		src = next
+	}
+	return nil
+}
+
+// hidden computes the states of layer i for all nodes.
+func (f *inference) hidden(ctx context.Context, i int, src table) (table, error) {
+	w, err := f.newTable(fmt.Sprintf("states%d", i+1), f.model.dims[i+1])
+	if err != nil {
+		return nil, err
+	}
+	err = f.layer(ctx, i, src, nodeSource(nil, f.in.meta.Nodes),
+		func(_ []sample.NodeID, rows []float32) error { return w.add(rows) })
+	if err != nil {
+		return nil, errors.Join(err, w.abort())
+	}
+	return f.finish(ctx, w)
+}
+
+func (f *inference) finish(ctx context.Context, w *tableWriter) (table, error) {
+	t, err := w.finish(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return f.wrapped(t), nil
+}
+
+func (f *inference) wrapped(t table) table {
+	if f.wrap == nil {
+		return t
+	}
+	return f.wrap(t)
+}
+
+// layer computes layer i of the nodes that next gives, block by block.
+func (f *inference) layer(ctx context.Context, i int, src table, next nodeIter,
+	emit emitRows) (err error) {
+	l := &layerPass{inference: f, index: i, src: src, from: src,
+		first: f.model.dims[i+1] < f.model.dims[i]}
+	l.chunk = max(16, min(chunkRowsMax, chunkBytes/4/max(f.model.dims[i], f.model.dims[i+1])))
+	if l.first {
+		if l.from, err = l.transformAll(ctx); err != nil {
+			return err
+		}
+		defer func() { err = errors.Join(err, l.from.Close()) }()
+	}
+	if err := l.allocate(); err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, l.free()) }()
+	for {
+		nodes := next(l.nodes)
+		if len(nodes) == 0 {
+			return nil
+		}
+		if err := l.block(ctx, nodes, emit); err != nil {
+			return fmt.Errorf("train: layer %d: %w", i+1, err)
+		}
+	}
+}
+
+// newTable starts a table of all nodes.
+func (f *inference) newTable(name string, width int) (*tableWriter, error) {
+	w, err := f.in.newTable(f.dir, name, width, evalBytes)
+	f.files = f.files || err == nil && w.file != nil
+	return w, err
+}
+
+// clean removes the directory of hidden states, if one was made.
+func (f *inference) clean() error {
+	if !f.files {
+		return nil
+	}
+	if err := f.in.store.FS().RemoveAll(f.in.store.Path(f.dir)); err != nil {
+		return fmt.Errorf("train: remove hidden states: %w", err)
+	}
+	return nil
+}
+
+// nodeIter fills dst with the next nodes, to its length at most; none at the end.
+type nodeIter func(dst []sample.NodeID) []sample.NodeID
+
+// nodeSource iterates over a set of nodes, or all of total.
+func nodeSource(want *roaring.Bitmap, total uint64) nodeIter {
+	if want != nil {
+		it := want.ManyIterator()
+		return func(dst []sample.NodeID) []sample.NodeID {
+			return dst[:it.NextMany(mem.View[uint32](mem.BytesOf(dst)))]
+		}
+	}
+	at := uint64(0)
+	return func(dst []sample.NodeID) []sample.NodeID {
+		n := min(uint64(len(dst)), total-at)
+		for i := range n {
+			dst[i] = sample.NodeID(at + i)
+		}
+		at += n
+		return dst[:n]
+	}
+}

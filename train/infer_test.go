@@ -1,0 +1,144 @@
+package train
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"testing"
+
+	"gdb/internal/mem"
+	"gdb/kv"
+	"gdb/layout"
+	"gdb/sample"
+	"gdb/sample/sampletest"
+	"gdb/train/backend"
+
+	"github.com/RoaringBitmap/roaring/v2"
+)
+
+// streamedTable hides that a table is in memory.
+type streamedTable struct{ table }
+
+func (t streamedTable) whole() []float32 { return nil }
+
+// fakeInputs are inputs without a store: an R-MAT graph with a hub that is longer than a part.
+func fakeInputs(t testing.TB, scale int, edges uint64, dim int) *inputs {
+	t.Helper()
+	g := sampletest.RMAT(scale, edges, 3)
+	rows := &sampletest.Rows{Count: g.Nodes(), Dim: dim}
+	in := &inputs{meta: &kv.Meta{Nodes: g.Nodes()}, budget: mem.NewBudget(1 << 40), topology: g,
+		rows: rows}
+	var err error
+	in.features, err = sample.NewResident(context.Background(), rows, g.Nodes(), 1, in.budget)
+	if err != nil {
+		t.Fatal(err)
+	}
+	in.closers = append(in.closers, in.features)
+	t.Cleanup(func() {
+		if err := in.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return in
+}
+
+// sampledLogits computes the logits of nodes through batches that hold all neighbors.
+func sampledLogits(t *testing.T, in *inputs, be backend.Backend, m *sage,
+	nodes []sample.NodeID) []float32 {
+	t.Helper()
+	fanout := make([]int, len(m.layers))
+	for i := range fanout {
+		fanout[i] = sample.All
+	}
+	s, err := sample.NewSampler([]layout.Topology{in.topology}, sample.Config{Fanout: fanout})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	var d sample.Dense
+	if err := s.Sample(context.Background(), 0, 0, nodes, &d); err != nil {
+		t.Fatal(err)
+	}
+	x := make([]float32, len(d.NodeIDs)*m.dims[0])
+	if err := in.features.Gather(context.Background(), d.NodeIDs, x); err != nil {
+		t.Fatal(err)
+	}
+	if err := be.Begin(); err != nil {
+		t.Fatal(err)
+	}
+	y, err := m.forward(&d, x, step{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return values(be, y)
+}
+
+// TestInferenceIsExact holds layer-wise inference against batches of whole neighborhoods: with
+// layers that aggregate and layers that transform first, tables in memory and read in windows,
+// lists in one part and in many, all nodes and some.
+func TestInferenceIsExact(t *testing.T) {
+	for _, dims := range [][]int{{6, 9, 5}, {12, 5, 7, 3}, {4, 4}} {
+		in := fakeInputs(t, 9, 6000, dims[0])
+		be := openCPU(t, 2)
+		m := newModel(t, be, dims)
+		m.p.init(be, 4)
+		for _, streamed := range []bool{false, true} {
+			for _, limit := range []uint64{7, 1000, listEdges} {
+				name := fmt.Sprintf("dims=%v/streamed=%v/part=%d", dims, streamed, limit)
+				t.Run(name, func(t *testing.T) { checkInference(t, in, be, m, streamed, limit) })
+			}
+		}
+	}
+}
+
+func checkInference(t *testing.T, in *inputs, be backend.Backend, m *sage, streamed bool,
+	limit uint64) {
+	f := &inference{in: in, be: be, model: m, partEdges: limit}
+	if streamed {
+		f.rowsMax = 100
+		f.wrap = func(t table) table { return streamedTable{t} }
+	}
+	n := m.dims[len(m.dims)-1]
+	all := make([]float32, 0, int(in.meta.Nodes)*n)
+	err := f.run(context.Background(), nil, func(_ []sample.NodeID, y []float32) error {
+		all = append(all, y...)
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	some := roaring.BitmapOf(0, 1, 5, 77, 300, 511)
+	nodes := []sample.NodeID{0, 1, 5, 77, 300, 511}
+	want := sampledLogits(t, in, be, m, nodes)
+	for i, v := range nodes {
+		for k := range n {
+			if d := math.Abs(float64(all[int(v)*n+k] - want[i*n+k])); d > 1e-4 {
+				t.Fatalf("logit %d of node %d is %g, want %g", k, v, all[int(v)*n+k],
+					want[i*n+k])
+			}
+		}
+	}
+	at := 0
+	err = f.run(context.Background(), some, func(got []sample.NodeID, y []float32) error {
+		for i, v := range got {
+			if v != nodes[at] || !near(y[i*n:(i+1)*n], all[int(v)*n:(int(v)+1)*n]) {
+				return fmt.Errorf("node %d: logits %v, want those of %d, %v", v, y[i*n:(i+1)*n],
+					nodes[at], all[int(v)*n:(int(v)+1)*n])
+			}
+			at++
+		}
+		return nil
+	})
+	if err != nil || at != len(nodes) {
+		t.Fatalf("%d of %d nodes, %v", at, len(nodes), err)
+	}
+}
+
+func near(a, b []float32) bool {
+	for i := range a {
+		if math.Abs(float64(a[i]-b[i])) > 1e-4 {
+			return false
+		}
+	}
+	return len(a) == len(b)
+}

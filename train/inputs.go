@@ -1,0 +1,116 @@
+package train
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+
+	"gdb/blockdev"
+	"gdb/internal/mem"
+	"gdb/kv"
+	"gdb/layout"
+	"gdb/sample"
+)
+
+// inputs are what a training reads: the graph, its features and labels, opened as the memory
+// allows. They are for one run and closed by it.
+type inputs struct {
+	store  *layout.Store
+	dev    blockdev.Device
+	meta   *kv.Meta
+	budget *mem.Budget
+
+	topology layout.Topology
+	rows     sample.Rows // of the features, without a cache
+	features sample.Features
+	labels   *sample.Labels
+	classes  int
+	multi    bool
+
+	closers []io.Closer // in the order of opening
+}
+
+// openGraph opens the topology, resident or with a cache of so many bytes.
+func (in *inputs) openGraph(ctx context.Context, resident bool, cacheBytes int64) error {
+	t, err := in.store.Topology(ctx, in.dev, layout.In, layout.TopologyOptions{
+		Resident: resident, CacheBytes: cacheBytes, Budget: in.budget})
+	if err != nil {
+		return fmt.Errorf("train: open topology: %w", err)
+	}
+	in.topology = t
+	in.closers = append(in.closers, t)
+	return nil
+}
+
+// openRows opens the files of features and labels, without a cache.
+func (in *inputs) openRows(ctx context.Context) error {
+	rows, err := in.store.Rows(ctx, in.dev, in.meta.Features[0], in.budget)
+	if err != nil {
+		return fmt.Errorf("train: open features: %w", err)
+	}
+	in.rows = rows
+	in.closers = append(in.closers, rows)
+	return nil
+}
+
+// openLabels opens the labels.
+func (in *inputs) openLabels(ctx context.Context) error {
+	rows, err := in.store.Rows(ctx, in.dev, in.meta.Labels.Rows, in.budget)
+	if err != nil {
+		return fmt.Errorf("train: open labels: %w", err)
+	}
+	in.closers = append(in.closers, rows)
+	in.labels, err = sample.NewLabels(ctx, in.meta.Labels, rows, in.meta.Nodes, in.budget)
+	if err != nil {
+		return fmt.Errorf("train: open labels: %w", err)
+	}
+	in.closers = append(in.closers, in.labels)
+	in.classes, in.multi = in.labels.Classes(), in.labels.Multi()
+	return nil
+}
+
+// openFeatures puts the cache of a plan before the features.
+func (in *inputs) openFeatures(ctx context.Context, p *Plan, threads int) (err error) {
+	opt := sample.CacheOptions{Bytes: p.Features, Threads: threads, Budget: in.budget}
+	switch p.Cache {
+	case "all":
+		in.features, err = sample.NewResident(ctx, in.rows, in.meta.Nodes, threads, in.budget)
+	case "lru":
+		in.features, err = sample.NewCached(ctx, in.rows, sample.NewLRU(), opt)
+	case "static":
+		var hot []sample.NodeID
+		if hot, err = in.hotNodes(ctx, p.Features); err == nil {
+			in.features, err = sample.NewCached(ctx, in.rows, sample.NewStatic(hot), opt)
+		}
+	default:
+		in.features = sample.NewDirect(in.rows)
+	}
+	if err != nil {
+		return fmt.Errorf("train: open features with cache %s: %w", p.Cache, err)
+	}
+	in.closers = append(in.closers, in.features)
+	return nil
+}
+
+// hotNodes lists the nodes whose rows a static cache of so many bytes keeps, in one scan.
+func (in *inputs) hotNodes(ctx context.Context, bytes int64) ([]sample.NodeID, error) {
+	limit := int(min(uint64(bytes)/uint64(4*in.rows.Meta().Dim), in.meta.Nodes))
+	scan := func(fn func(first layout.NodeID, cont bool, l *layout.Lists) error) error {
+		return in.store.ScanTopology(ctx, in.dev, layout.In, fn)
+	}
+	if in.meta.Undirected {
+		return sample.HotByDegree(scan, limit)
+	}
+	return sample.HotByUse(scan, in.meta.Nodes, limit, in.budget)
+}
+
+// Close closes all, the last opened first.
+func (in *inputs) Close() error {
+	var err error
+	for i := len(in.closers) - 1; i >= 0; i-- {
+		err = errors.Join(err, in.closers[i].Close())
+	}
+	in.closers = nil
+	return err
+}

@@ -1,0 +1,315 @@
+package train
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"gdb/internal/mem"
+	"gdb/sample"
+	"gdb/train/backend"
+)
+
+// layerPass computes one layer over the nodes of the graph.
+type layerPass struct {
+	*inference
+	index int
+	src   table // input of the layer
+	from  table // what is averaged: src, or src times the neighbor weights
+	first bool  // transform first
+	chunk int   // rows computed at a time
+
+	arena    *mem.Arena
+	nodes    []sample.NodeID // a block of nodes
+	means    []float32       // their means: (len(nodes), from.dim())
+	piece    []float32       // means over a part of the lists: (chunk, from.dim())
+	window   []float32       // rows of from, from a file: (.., from.dim())
+	rows     []float32       // inputs: (chunk, src.dim())
+	results  []float32       // outputs: (chunk, ..)
+	off, idx []uint32        // lists cut to the window
+}
+
+// allocate takes the buffers: small ones if the table is in memory, else half of what is left for
+// means and half for the window on the file.
+func (l *layerPass) allocate() error {
+	width, total := l.from.dim(), int(l.in.meta.Nodes)
+	block, window := l.chunk, 0
+	if l.from.whole() == nil {
+		fixed := int64(4 * l.chunk * (l.src.dim() + 2*width + 2*l.model.dims[l.index+1]))
+		room := max(l.in.room()-fixed, evalBytes/2)
+		block = max(l.chunk, min(int(room*2/5)/(4*width), total))
+		window = max(l.chunk, min(int(room*2/5)/(4*width), total))
+		if l.rowsMax > 0 {
+			block, window = l.rowsMax, l.rowsMax
+		}
+	}
+	dout := l.model.dims[l.index+1]
+	sizes := []int{block, block * width, l.chunk * width, window * width, l.chunk * l.src.dim(),
+		l.chunk * dout}
+	sum := 0
+	for i, n := range sizes {
+		sizes[i] = (n + 15) / 16 * 16
+		sum += sizes[i]
+	}
+	var err error
+	if l.arena, err = mem.NewArena(l.in.budget, "inference", int64(4*sum)); err != nil {
+		return err
+	}
+	all := mem.View[float32](l.arena.Bytes())
+	take := func(i, n int) []float32 {
+		part := all[:n:n]
+		all = all[sizes[i]:]
+		return part
+	}
+	l.nodes = mem.View[sample.NodeID](mem.BytesOf(take(0, block)))
+	l.means, l.piece = take(1, block*width), take(2, l.chunk*width)
+	l.window, l.rows = take(3, window*width), take(4, l.chunk*l.src.dim())
+	l.results = take(5, l.chunk*dout)
+	return nil
+}
+
+func (l *layerPass) free() error {
+	if l.arena == nil {
+		return nil
+	}
+	return l.arena.Free()
+}
+
+// transformAll writes src times the neighbor weights to a table.
+func (l *layerPass) transformAll(ctx context.Context) (table, error) {
+	dout := l.model.dims[l.index+1]
+	w, err := l.newTable(fmt.Sprintf("transformed%d", l.index+1), dout)
+	if err != nil {
+		return nil, err
+	}
+	if err := l.transformTo(ctx, w); err != nil {
+		return nil, errors.Join(err, w.abort())
+	}
+	return l.finish(ctx, w)
+}
+
+func (l *layerPass) transformTo(ctx context.Context, w *tableWriter) error {
+	din, dout, total := l.src.dim(), l.model.dims[l.index+1], int(l.in.meta.Nodes)
+	out := make([]float32, l.chunk*dout)
+	var buf []float32
+	for first := 0; first < total; first += l.chunk {
+		n := min(l.chunk, total-first)
+		x := l.src.whole()
+		if x != nil {
+			x = x[first*din : (first+n)*din]
+		} else {
+			buf = resized(buf, l.chunk*din)
+			x = buf[:n*din]
+			if err := l.src.scan(ctx, sample.NodeID(first), n, x); err != nil {
+				return err
+			}
+		}
+		if err := l.product(out, x, n); err != nil {
+			return err
+		}
+		if err := w.add(out[:n*dout]); err != nil {
+			return err
+		}
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// product writes n rows of x times the neighbor weights to out.
+func (l *layerPass) product(out, x []float32, n int) error {
+	if err := l.be.Begin(); err != nil {
+		return err
+	}
+	tx, err := l.be.Host(x, n, l.src.dim())
+	if err != nil {
+		return err
+	}
+	w := l.model.p.weight(l.model.layers[l.index].nbr)
+	y, err := l.be.Scratch(n, w.Cols)
+	if err != nil {
+		return err
+	}
+	l.be.MatMul(y, tx, w, false)
+	l.be.Read(out, y)
+	return nil
+}
+
+// block computes the layer for a block of nodes.
+func (l *layerPass) block(ctx context.Context, nodes []sample.NodeID, emit emitRows) error {
+	width := l.from.dim()
+	whole := l.from.whole()
+	if whole == nil {
+		if err := l.sweep(ctx, nodes); err != nil {
+			return err
+		}
+	}
+	for first := 0; first < len(nodes); first += l.chunk {
+		part := nodes[first:min(first+l.chunk, len(nodes))]
+		mean, err := l.direct(ctx, part, whole, l.means[first*width:])
+		if err != nil {
+			return err
+		}
+		y, err := l.outputs(ctx, part, mean)
+		if err != nil {
+			return err
+		}
+		if err := emit(part, y); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// sweep reads the whole table once and leaves the means of nodes in l.means.
+func (l *layerPass) sweep(ctx context.Context, nodes []sample.NodeID) error {
+	width, total := l.from.dim(), int(l.in.meta.Nodes)
+	clear(l.means[:len(nodes)*width])
+	size := len(l.window) / width
+	for base := 0; base < total; base += size {
+		n := min(size, total-base)
+		rows := l.window[:n*width]
+		if err := l.from.scan(ctx, sample.NodeID(base), n, rows); err != nil {
+			return err
+		}
+		for first := 0; first < len(nodes); first += l.chunk {
+			part_ := nodes[first:min(first+l.chunk, len(nodes))]
+			err := l.lists.each(ctx, part_, func(p part) error {
+				off, idx := l.cut(p, uint32(base), uint32(n))
+				return l.accumulate(l.means[first*width:], rows, off, idx, p.deg)
+			})
+			if err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// direct returns the means of a chunk of nodes: taken from the table if it is in memory, else
+// those that sweep left. A chunk whose lists come in parts is summed up in means.
+func (l *layerPass) direct(ctx context.Context, nodes []sample.NodeID, whole []float32,
+	means []float32) (mean backend.Tensor, err error) {
+	width, inParts := l.from.dim(), whole == nil
+	means = means[:len(nodes)*width]
+	if whole != nil {
+		err = l.lists.each(ctx, nodes, func(p part) (err error) {
+			if p.whole {
+				mean, err = l.segmentMean(whole, p.off, p.nbrs)
+				return err
+			}
+			if !inParts {
+				clear(means)
+				inParts = true
+			}
+			return l.accumulate(means, whole, p.off, p.nbrs, p.deg)
+		})
+	}
+	if err != nil || !inParts {
+		return mean, err
+	}
+	if err := l.be.Begin(); err != nil {
+		return mean, err
+	}
+	return l.be.Host(means, len(nodes), width)
+}
+
+// segmentMean starts a step of the backend and averages rows.
+func (l *layerPass) segmentMean(rows []float32, off, idx []uint32) (mean backend.Tensor,
+	err error) {
+	width := l.from.dim()
+	if err := l.be.Begin(); err != nil {
+		return mean, err
+	}
+	x, err := l.be.Host(rows, len(rows)/width, width)
+	if err != nil {
+		return mean, err
+	}
+	seg, err := l.be.Segments(off, idx)
+	if err != nil {
+		return mean, err
+	}
+	if mean, err = l.be.Scratch(len(off)-1, width); err == nil {
+		l.be.SegmentMean(mean, x, seg)
+	}
+	return mean, err
+}
+
+// accumulate adds to means the share that these entries, of lists of deg, have in them.
+func (l *layerPass) accumulate(means, rows []float32, off, idx, deg []uint32) error {
+	mean, err := l.segmentMean(rows, off, idx)
+	if err != nil {
+		return err
+	}
+	piece, width := l.piece[:mean.Len()], l.from.dim()
+	l.be.Read(piece, mean)
+	for i, d := range deg {
+		n := off[i+1] - off[i]
+		if n == 0 {
+			continue
+		}
+		share, row := float32(n)/float32(d), means[i*width:(i+1)*width]
+		for k, v := range piece[i*width : (i+1)*width] {
+			row[k] += share * v
+		}
+	}
+	return nil
+}
+
+// cut keeps the entries of p that lie in the window of n rows from base on, counted from base.
+func (l *layerPass) cut(p part, base, n uint32) (off, idx []uint32) {
+	l.off = append(l.off[:0], 0)
+	l.idx = l.idx[:0]
+	for i := range p.deg {
+		for _, v := range p.nbrs[p.off[i]:p.off[i+1]] {
+			if r := v - base; r < n { // also false below base, where it wraps around
+				l.idx = append(l.idx, r)
+			}
+		}
+		l.off = append(l.off, uint32(len(l.idx)))
+	}
+	return l.off, l.idx
+}
+
+// inputs returns the rows of nodes, which ascend: in place where they follow each other in memory.
+func (l *layerPass) inputs(ctx context.Context, nodes []sample.NodeID) ([]float32, error) {
+	din, first, n := l.src.dim(), int(nodes[0]), len(nodes)
+	if all := l.src.whole(); all != nil && int(nodes[n-1])-first == n-1 {
+		return all[first*din : (first+n)*din], nil
+	}
+	x := l.rows[:n*din]
+	return x, l.src.read(ctx, nodes, x)
+}
+
+// outputs computes the layer for a chunk of nodes from their means.
+func (l *layerPass) outputs(ctx context.Context, nodes []sample.NodeID,
+	mean backend.Tensor) ([]float32, error) {
+	x, err := l.inputs(ctx, nodes)
+	if err != nil {
+		return nil, err
+	}
+	tx, err := l.be.Host(x, len(nodes), l.src.dim())
+	if err != nil {
+		return nil, err
+	}
+	p, layer := &l.model.p, &l.model.layers[l.index]
+	y, err := l.be.Scratch(len(nodes), l.model.dims[l.index+1])
+	if err != nil {
+		return nil, err
+	}
+	l.be.MatMul(y, tx, p.weight(layer.self), false)
+	if l.first {
+		l.be.Add(y, mean)
+	} else {
+		l.be.MatMul(y, mean, p.weight(layer.nbr), true)
+	}
+	if l.index == len(l.model.layers)-1 {
+		l.be.Bias(y, p.weight(layer.bias))
+	} else {
+		l.be.BiasReLU(y, p.weight(layer.bias))
+	}
+	out := l.results[:y.Len()]
+	l.be.Read(out, y)
+	return out, nil
+}

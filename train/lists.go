@@ -1,0 +1,86 @@
+package train
+
+import (
+	"context"
+
+	"gdb/internal/mem"
+	"gdb/layout"
+	"gdb/sample"
+)
+
+// listEdges is how many list entries are read at a time: enough to keep a disk busy, 1.5 MiB of
+// buffers.
+const listEdges = 1 << 17
+
+// lists reads whole neighbor lists, in parts of at most listEdges entries whatever the degrees.
+// It is for one goroutine.
+type lists struct {
+	session layout.Session
+	limit   uint64 // entries read at a time
+	deg     []uint32
+	ends    []uint64 // of each node's list, in the concatenation of all
+	off     []uint32
+	pos     []uint32
+	nbrs    []sample.NodeID
+}
+
+func newLists(t layout.Topology) *lists { return &lists{session: t.NewSession(), limit: listEdges} }
+
+// part is a stretch of the concatenated lists of some nodes: node i has Nbrs[Off[i]:Off[i+1]] of
+// its deg[i] neighbors in it. whole says that it is all lists.
+type part struct {
+	off, nbrs []uint32
+	deg       []uint32
+	whole     bool
+}
+
+// each calls fn with the parts of the lists of nodes, valid during the call. There is at least one.
+func (l *lists) each(ctx context.Context, nodes []sample.NodeID, fn func(part) error) error {
+	n := len(nodes)
+	l.deg, l.ends, l.off = resized(l.deg, n), resized(l.ends, n), resized(l.off, n+1)
+	if err := l.session.Degrees(ctx, nodes, l.deg); err != nil {
+		return err
+	}
+	total := uint64(0)
+	for i, d := range l.deg {
+		total += uint64(d)
+		l.ends[i] = total
+	}
+	for first := uint64(0); first == 0 || first < total; first += l.limit {
+		end := min(first+l.limit, total)
+		l.window(first, end)
+		if err := l.session.Gather(ctx, l.off, l.pos, l.nbrs); err != nil {
+			return err
+		}
+		p := part{off: l.off, nbrs: mem.View[uint32](mem.BytesOf(l.nbrs)), deg: l.deg,
+			whole: end-first == total}
+		if err := fn(p); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// window sets off and pos for the entries [first, end) of the concatenation.
+func (l *lists) window(first, end uint64) {
+	l.off[0] = 0
+	l.pos, l.nbrs = resized(l.pos, int(end-first)), resized(l.nbrs, int(end-first))
+	for i, e := range l.ends {
+		begin := e - uint64(l.deg[i])
+		from, to := min(max(begin, first), end), min(max(e, first), end)
+		l.off[i+1] = uint32(to - first)
+		for k := from; k < to; k++ {
+			l.pos[k-first] = uint32(k - begin)
+		}
+	}
+}
+
+func (l *lists) close() { l.session.Release() }
+
+// resized returns s with length n; its values are lost when it grows.
+func resized[T any](s []T, n int) []T {
+	if cap(s) < n {
+		return make([]T, n, n+n/8)
+	}
+	return s[:n]
+}

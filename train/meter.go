@@ -1,0 +1,68 @@
+package train
+
+import (
+	"time"
+
+	"gdb/blockdev"
+	"gdb/sample"
+)
+
+// meter measures an epoch, or what is left of it, from the counters of its parts.
+type meter struct {
+	in    *inputs
+	pipe  *sample.Pipeline
+	begun time.Time
+	dev   blockdev.Stats
+	feat  sample.CacheStats
+	stats sample.PipelineStats
+}
+
+func (t *trainer) startMeter(pipe *sample.Pipeline) *meter {
+	return &meter{in: t.in, pipe: pipe, begun: time.Now(), dev: t.in.dev.Stats(),
+		feat: t.in.features.Stats()}
+}
+
+// lap adds what was measured since the last lap to sums.
+func (m *meter) lap(s *epochSums) {
+	now, dev, feat, stats := time.Now(), m.in.dev.Stats(), m.in.features.Stats(), m.pipe.Stats()
+	s.Time += now.Sub(m.begun)
+	s.Read += dev.Bytes - m.dev.Bytes
+	s.IO += dev.Wait - m.dev.Wait
+	s.Requests += feat.Requests - m.feat.Requests
+	s.Hits += feat.Hits - m.feat.Hits
+	wait := stage(stats, "step").Starved - stage(m.stats, "step").Starved
+	s.Wait += wait
+	s.IOWait += min(wait, dev.Wait-m.dev.Wait)
+	s.Sample += stage(stats, "sample").Busy - stage(m.stats, "sample").Busy
+	s.Gather += stage(stats, "gather").Busy - stage(m.stats, "gather").Busy
+	s.Compute += stage(stats, "step").Busy - stage(m.stats, "step").Busy
+	m.begun, m.dev, m.feat, m.stats = now, dev, feat, stats
+}
+
+// stop is the last lap.
+func (m *meter) stop(s *epochSums) { m.lap(s) }
+
+func stage(s sample.PipelineStats, name string) sample.StageStats {
+	for _, st := range s.Stages {
+		if st.Name == name {
+			return st
+		}
+	}
+	return sample.StageStats{}
+}
+
+// epoch is the record of a whole epoch.
+func (s *epochSums) epoch(epoch int) EpochRecord {
+	rec := EpochRecord{Epoch: epoch, Loss: s.Loss / float64(s.Rows), Time: s.Time.Seconds(),
+		Sampled: s.Edges, Read: s.Read, Nodes: s.Nodes, Batches: s.Batches,
+		Sample: s.Sample.Seconds(), Gather: s.Gather.Seconds(), Compute: s.Compute.Seconds(),
+		Wait: s.Wait.Seconds(), IO: s.IO.Seconds()}
+	rec.Train, _ = f1(s.Hit, s.Wrong, s.Missed) // no label predicted nor true is a 0 of no weight
+	if s.Requests > 0 {
+		rec.Hit = float64(s.Hits) / float64(s.Requests)
+	}
+	if s.Time > 0 {
+		rec.IOWait = s.IOWait.Seconds() / s.Time.Seconds()
+	}
+	return rec
+}

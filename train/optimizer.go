@@ -1,0 +1,61 @@
+package train
+
+import (
+	"fmt"
+
+	"gdb/train/backend"
+)
+
+// Constants of the optimizers, as their authors set them: Kingma and Ba, "Adam: A Method for
+// Stochastic Optimization"; Duchi, Hazan and Singer, "Adaptive Subgradient Methods".
+const (
+	adamBeta1  = 0.9
+	adamBeta2  = 0.999
+	adamEps    = 1e-8
+	adagradEps = 1e-10
+)
+
+// optimizer changes the parameters of a model by their gradients.
+type optimizer struct {
+	be         backend.Backend
+	kind       string
+	rate       float32
+	decay      float32
+	steps      int              // taken so far
+	state      []backend.Tensor // adam: both moments; adagrad: the sums of squares
+	stateNames []string
+}
+
+// newOptimizer takes the memory of the state, zeros at first.
+func newOptimizer(be backend.Backend, c *Config, p *params) (*optimizer, error) {
+	o := &optimizer{be: be, kind: c.Optimizer, rate: float32(c.LR), decay: float32(c.WeightDecay)}
+	switch c.Optimizer {
+	case "adam", "adamw":
+		o.stateNames = []string{"first moments", "second moments"}
+	case "adagrad":
+		o.stateNames = []string{"sums of squares"}
+	}
+	for _, name := range o.stateNames {
+		t, err := be.Params(name, p.total)
+		if err != nil {
+			return nil, fmt.Errorf("train: optimizer: %w", err)
+		}
+		o.state = append(o.state, t)
+	}
+	return o, nil
+}
+
+// step applies the gradients of p.
+func (o *optimizer) step(p *params) {
+	o.steps++
+	switch o.kind {
+	case "sgd":
+		o.be.SGD(p.w, p.g, o.rate, o.decay)
+	case "adagrad":
+		o.be.Adagrad(p.w, p.g, o.state[0], o.rate, adagradEps, o.decay)
+	default:
+		o.be.Adam(p.w, p.g, backend.Moments{M: o.state[0], V: o.state[1]},
+			backend.AdamStep{Step: o.steps, Rate: o.rate, Beta1: adamBeta1, Beta2: adamBeta2,
+				Eps: adamEps, WeightDecay: o.decay, Decoupled: o.kind == "adamw"})
+	}
+}

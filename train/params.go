@@ -1,0 +1,77 @@
+package train
+
+import (
+	"math"
+
+	"gdb/internal/rng"
+	"gdb/train/backend"
+)
+
+// paramAlign keeps each parameter at a cache line: a multiple of 16 floats.
+const paramAlign = 16
+
+// initDomain keeps the keys of initial weights apart from other draws.
+const initDomain = 0x696e6974 // "init"
+
+// paramShape is one parameter of a model: a matrix in the vector of all parameters.
+type paramShape struct {
+	name       string
+	rows, cols int
+	off        int
+	bias       bool // starts at zero
+}
+
+// params are the parameters of a model and their gradients, each in one vector, so that the
+// optimizer and the checkpoint see two arrays whatever the model is. The gaps of alignment hold
+// zeros, in the gradients too.
+type params struct {
+	shapes []paramShape
+	total  int
+	w, g   backend.Tensor
+}
+
+// add appends a parameter and returns its number.
+func (p *params) add(name string, rows, cols int, bias bool) int {
+	p.shapes = append(p.shapes, paramShape{name: name, rows: rows, cols: cols, off: p.total,
+		bias: bias})
+	p.total += (rows*cols + paramAlign - 1) / paramAlign * paramAlign
+	return len(p.shapes) - 1
+}
+
+// allocate makes the memory once all parameters are added; without grads it is for inference.
+func (p *params) allocate(be backend.Backend, grads bool) (err error) {
+	if p.w, err = be.Params("weights", p.total); err != nil || !grads {
+		return err
+	}
+	p.g, err = be.Params("gradients", p.total)
+	return err
+}
+
+// weight and grad are the views of parameter i.
+func (p *params) weight(i int) backend.Tensor {
+	s := p.shapes[i]
+	return p.w.View(s.off, s.rows, s.cols)
+}
+
+func (p *params) grad(i int) backend.Tensor {
+	s := p.shapes[i]
+	return p.g.View(s.off, s.rows, s.cols)
+}
+
+// init draws the weights: uniform in ±sqrt(6/(rows+cols)) (Glorot and Bengio, "Understanding the
+// difficulty of training deep feedforward neural networks"), biases zero. Each value is a
+// function of the seed, its parameter and its place.
+func (p *params) init(be backend.Backend, seed uint64) {
+	w := make([]float32, p.total)
+	for i, s := range p.shapes {
+		if s.bias {
+			continue
+		}
+		limit := math.Sqrt(6 / float64(s.rows+s.cols))
+		draw := rng.NewStream(rng.Key(initDomain, seed, uint64(i)))
+		for k := range s.rows * s.cols {
+			w[s.off+k] = float32((2*draw.Float64() - 1) * limit)
+		}
+	}
+	be.Write(p.w, w)
+}

@@ -1,0 +1,208 @@
+package train
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+	"unicode/utf8"
+
+	"gdb/blockdev"
+	"gdb/kv"
+	"gdb/layout"
+	"gdb/sample"
+
+	"github.com/RoaringBitmap/roaring/v2"
+)
+
+// PredictConfig says what to predict.
+type PredictConfig struct {
+	Limits
+	// Run is the run whose best weights predict.
+	Run string
+	// Split is train, val, test, or a stored set by its whole name; "" is every node.
+	Split string
+	// Probabilities asks for the probability of each class too.
+	Probabilities bool
+}
+
+// PredictionHeader describes the predictions to come.
+type PredictionHeader struct {
+	Classes       []string // as given at ingest
+	Probabilities bool
+	Multi         bool // predictions are labels joined by ';'
+	IntegerIDs    bool
+	Nodes         uint64
+	// LongestID is the length of the longest id in characters, if the writer asked for it.
+	LongestID int
+}
+
+// Predictions are some rows, in ascending order of internal ids. They are valid during the call.
+type Predictions struct {
+	IDs    []string
+	Labels []string
+	// Probabilities is (len(IDs), classes), or nil.
+	Probabilities []float32
+}
+
+// PredictionWriter takes predictions. A file appears whole on Commit, or not at all.
+type PredictionWriter interface {
+	// WantsLongestID asks for PredictionHeader.LongestID, which costs reading all ids first.
+	WantsLongestID() bool
+	Begin(h PredictionHeader) error
+	Write(p *Predictions) error
+	Commit() error
+	// Abort removes what was written; after Commit it does nothing.
+	Abort() error
+}
+
+// Predict computes the classes of the nodes of a split, or of all, exactly and in bounded memory,
+// and streams them to w under the user's own ids and labels.
+func Predict(ctx context.Context, store *layout.Store, dev blockdev.Device, c PredictConfig,
+	w PredictionWriter) (err error) {
+	t, err := openTrained(ctx, store, dev, c.Run, c.Limits)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, w.Abort(), t.Close()) }()
+	var set *roaring.Bitmap
+	if c.Split != "" {
+		if set, err = t.nodes(ctx, c.Split); err != nil {
+			return err
+		}
+	}
+	ids, err := store.IDs(ctx, dev)
+	if err != nil {
+		return fmt.Errorf("train: open ids: %w", err)
+	}
+	defer func() { err = errors.Join(err, ids.Close()) }()
+	p := &predictor{in: t.in, ids: ids, w: w, classes: t.in.meta.Labels.Classes,
+		probabilities: c.Probabilities}
+	if err := p.begin(ctx, set); err != nil {
+		return err
+	}
+	f := &inference{in: t.in, be: t.be, model: t.model, dir: t.scratchDir("predict")}
+	err = f.run(ctx, set, func(nodes []sample.NodeID, logits []float32) error {
+		return p.write(ctx, nodes, logits)
+	})
+	if err != nil {
+		return fmt.Errorf("train: predict with run %s: %w", c.Run, err)
+	}
+	return w.Commit()
+}
+
+// nodes loads train, val or test of the run's column, or a set by its whole name.
+func (t *trained) nodes(ctx context.Context, split string) (*roaring.Bitmap, error) {
+	if slices.Contains([]string{"train", "val", "test"}, split) {
+		return loadSplit(ctx, t.in.store, split, t.cfg.Split)
+	}
+	base, column, _ := strings.Cut(split, "@")
+	return loadSplit(ctx, t.in.store, base, column)
+}
+
+// predictor turns logits into rows of a writer.
+type predictor struct {
+	in            *inputs
+	ids           kv.IDs
+	w             PredictionWriter
+	classes       []string
+	probabilities bool
+	out           Predictions
+}
+
+// begin tells the writer what will come.
+func (p *predictor) begin(ctx context.Context, set *roaring.Bitmap) error {
+	h := PredictionHeader{Classes: p.classes, Probabilities: p.probabilities, Multi: p.in.multi,
+		IntegerIDs: p.in.meta.IDs.Kind != kv.IDsString, Nodes: p.in.meta.Nodes}
+	if set != nil {
+		h.Nodes = set.GetCardinality()
+	}
+	if p.w.WantsLongestID() && !h.IntegerIDs {
+		n, err := p.longestID(ctx, set)
+		if err != nil {
+			return err
+		}
+		h.LongestID = n
+	}
+	return p.w.Begin(h)
+}
+
+// longestID reads the ids of a set once.
+func (p *predictor) longestID(ctx context.Context, set *roaring.Bitmap) (int, error) {
+	longest, next := 0, nodeSource(set, p.in.meta.Nodes)
+	for buf := make([]sample.NodeID, chunkRowsMax); ; {
+		nodes := next(buf)
+		if len(nodes) == 0 {
+			return longest, nil
+		}
+		var err error
+		if p.out.IDs, err = p.ids.External(ctx, nodes, p.out.IDs[:0]); err != nil {
+			return 0, fmt.Errorf("train: read ids: %w", err)
+		}
+		for _, id := range p.out.IDs {
+			longest = max(longest, utf8.RuneCountInString(id))
+		}
+	}
+}
+
+// write hands the predictions of some nodes to the writer.
+func (p *predictor) write(ctx context.Context, nodes []sample.NodeID,
+	logits []float32) (err error) {
+	if p.out.IDs, err = p.ids.External(ctx, nodes, p.out.IDs[:0]); err != nil {
+		return fmt.Errorf("read ids: %w", err)
+	}
+	n := len(p.classes)
+	p.out.Labels = p.out.Labels[:0]
+	for i := range nodes {
+		p.out.Labels = append(p.out.Labels, p.label(logits[i*n:(i+1)*n]))
+	}
+	if p.probabilities {
+		p.out.Probabilities = resized(p.out.Probabilities, len(logits))
+		for i := range nodes {
+			p.probability(p.out.Probabilities[i*n:(i+1)*n], logits[i*n:(i+1)*n])
+		}
+	}
+	return p.w.Write(&p.out)
+}
+
+// label names the class of the largest logit, or all classes of positive ones.
+func (p *predictor) label(logits []float32) string {
+	if !p.in.multi {
+		return p.classes[argmax(logits)]
+	}
+	var names []string
+	for k, v := range logits {
+		if v > 0 {
+			names = append(names, p.classes[k])
+		}
+	}
+	return strings.Join(names, ";")
+}
+
+// probability computes the softmax of logits, or their sigmoids for multi-labels.
+func (p *predictor) probability(out, logits []float32) {
+	if p.in.multi {
+		for k, v := range logits {
+			out[k] = float32(1 / (1 + math.Exp(-float64(v))))
+		}
+		return
+	}
+	top, sum := float64(logits[argmax(logits)]), 0.0
+	for _, v := range logits {
+		sum += math.Exp(float64(v) - top)
+	}
+	for k, v := range logits {
+		out[k] = float32(math.Exp(float64(v)-top) / sum)
+	}
+}
+
+// newToken is a random name.
+func newToken() string {
+	var b [6]byte
+	_, _ = rand.Read(b[:]) // documented never to fail
+	return hex.EncodeToString(b[:])
+}

@@ -1,0 +1,243 @@
+package train
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"strings"
+	"testing"
+
+	"gdb/internal/rng"
+	"gdb/layout"
+	"gdb/layout/layouttest"
+
+	"github.com/cockroachdb/pebble/v2/vfs"
+)
+
+func resumeConfig() Config {
+	c := testConfig()
+	c.Epochs, c.Batch = 4, 30
+	return c
+}
+
+// undisturbed is the state that every interrupted run must end in.
+func undisturbed(t *testing.T, c Config) (position, []byte) {
+	s := mustBuild(t, planted(false))
+	mustRun(t, s, c)
+	return finalState(t, s, c.Run)
+}
+
+func checkFinal(t *testing.T, s *layout.Store, c Config, want position, weights []byte) {
+	t.Helper()
+	got, b := finalState(t, s, c.Run)
+	if !bytes.Equal(b, weights) {
+		t.Error("the weights or the optimizer's state differ from an undisturbed run's")
+	}
+	if got.Best != want.Best || got.BestEpoch != want.BestEpoch || *got.Test != *want.Test ||
+		got.Epoch != want.Epoch || got.Steps != want.Steps {
+		t.Errorf("ended at %+v, undisturbed at %+v", got, want)
+	}
+	log, err := readAll(s.FS(), s.Path("runs", c.Run, "metrics.jsonl"))
+	if err != nil || bytes.Count(log, []byte("\n")) != c.Epochs {
+		t.Errorf("metrics.jsonl has %d records of %d, %v", bytes.Count(log, []byte("\n")),
+			c.Epochs, err)
+	}
+}
+
+// TestResumeAfterCancel interrupts a run at random steps, several times, until it is done.
+func TestResumeAfterCancel(t *testing.T) {
+	c := resumeConfig()
+	want, weights := undisturbed(t, c)
+	for seed := range uint64(4) {
+		draw := rng.NewStream(rng.Key(seed))
+		s, dev := mustBuild(t, planted(false)), mustDevice(t)
+		stops := 0
+		for next := c; ; next = (Config{Resume: c.Run}) {
+			ctx, cancel := context.WithCancel(context.Background())
+			left := 1 + int(draw.Below(20))
+			_, err := Run(ctx, s, dev, next, func(e Event) {
+				if left--; left == 0 {
+					cancel()
+				}
+			})
+			cancel()
+			if err == nil {
+				break
+			}
+			if !errors.Is(err, context.Canceled) || !strings.Contains(err.Error(), "--resume t") {
+				t.Fatal(err)
+			}
+			stops++
+		}
+		if stops == 0 {
+			t.Error("the run was never interrupted")
+		}
+		checkFinal(t, s, c, want, weights)
+	}
+}
+
+// TestResumeAfterCrash takes the disk as a power failure leaves it at random steps, and resumes
+// there.
+func TestResumeAfterCrash(t *testing.T) {
+	c := resumeConfig()
+	c.CheckpointEvery = 2
+	want, weights := undisturbed(t, c)
+	for seed := range uint64(6) {
+		fs := vfs.NewCrashableMem()
+		s := layouttest.Build(t, fs, "store", planted(false))
+		syncTree(t, fs, "")
+		draw := rng.NewStream(rng.Key(seed, 1))
+		left := 1 + int(draw.Below(30))
+		var crashed *vfs.MemFS
+		ctx, cancel := context.WithCancel(context.Background())
+		_, err := Run(ctx, s, mustDevice(t), c, func(e Event) {
+			if left--; left == 0 {
+				crashed = fs.CrashClone(vfs.CrashCloneCfg{})
+				cancel()
+			}
+		})
+		cancel()
+		if !errors.Is(err, context.Canceled) {
+			t.Fatal(err)
+		}
+		after, err := layout.Open(context.Background(), crashed, "store")
+		if err != nil {
+			t.Fatal(err)
+		}
+		next := c
+		next.Resume = c.Run
+		if _, err := Run(context.Background(), after, mustDevice(t), next, nil); err != nil {
+			t.Fatalf("crash %d: %v", seed, err)
+		}
+		checkFinal(t, after, c, want, weights)
+	}
+}
+
+// syncTree makes the entries of all directories below dir durable, as ingest does.
+func syncTree(t *testing.T, fs vfs.FS, dir string) {
+	t.Helper()
+	d, err := fs.OpenDir(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := errors.Join(d.Sync(), d.Close()); err != nil {
+		t.Fatal(err)
+	}
+	names, err := fs.List(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range names {
+		path := fs.PathJoin(dir, name)
+		if info, err := fs.Stat(path); err == nil && info.IsDir() {
+			syncTree(t, fs, path)
+		}
+	}
+}
+
+func TestResumeKeepsTheRun(t *testing.T) {
+	s, dev := mustBuild(t, planted(false)), mustDevice(t)
+	c := resumeConfig()
+	first := mustRun(t, s, c)
+	again, err := Run(context.Background(), s, dev, Config{Resume: c.Run}, nil)
+	if err != nil || *again.Test != *first.Test || again.BestEpoch != first.BestEpoch {
+		t.Errorf("a finished run resumed: %v, %v; it was %v", again, err, first)
+	}
+	other := c
+	other.Resume, other.LR = c.Run, 0.5
+	if _, err := Run(context.Background(), s, dev, other, nil); err == nil ||
+		!strings.Contains(err.Error(), "with lr 0.5: it began with 0.02") {
+		t.Errorf("resumed with another learning rate: %v", err)
+	}
+	more := c
+	more.Resume, more.Epochs = c.Run, c.Epochs+2
+	if _, err := Run(context.Background(), s, dev, more, nil); err != nil {
+		t.Fatal(err)
+	}
+	long := c
+	long.Epochs += 2
+	_, weights := undisturbed(t, long)
+	if _, got := finalState(t, s, c.Run); !bytes.Equal(got, weights) {
+		t.Error("a run of 4 and 2 epochs differs from one of 6")
+	}
+}
+
+func TestLockedRun(t *testing.T) {
+	s, dev := mustBuild(t, planted(false)), mustDevice(t)
+	var inner error
+	_, err := Run(context.Background(), s, dev, resumeConfig(), func(e Event) {
+		if e.Started != nil {
+			_, inner = Run(context.Background(), s, dev, Config{Resume: "t"}, nil)
+		}
+	})
+	if err != nil || inner == nil || !strings.Contains(inner.Error(), "another process") {
+		t.Errorf("outer %v, inner %v", err, inner)
+	}
+}
+
+// TestDamagedCheckpoint flips bits all over the files that resume reads.
+func TestDamagedCheckpoint(t *testing.T) {
+	s, dev := mustBuild(t, planted(false)), mustDevice(t)
+	c := resumeConfig()
+	c.Epochs = 1
+	mustRun(t, s, c)
+	dir := openRunDir(s, c.Run)
+	numbers, err := dir.checkpoints()
+	if err != nil || len(numbers) == 0 {
+		t.Fatal(numbers, err)
+	}
+	current, err := readAll(s.FS(), dir.path("CURRENT"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	name, _, _ := strings.Cut(string(current), " ")
+	draw := rng.NewStream(4)
+	for _, file := range []string{dir.path(name, "state"), dir.path("CURRENT")} {
+		good, err := readAll(s.FS(), file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for range 40 {
+			bad := bytes.Clone(good)
+			at := draw.Below(uint64(len(bad)))
+			bad[at] ^= 1 << draw.Below(8)
+			if err := writeSynced(s.FS(), file, bad); err != nil {
+				t.Fatal(err)
+			}
+			if _, _, err := dir.readCheckpoint(); !errors.Is(err, layout.ErrCorrupt) {
+				t.Fatalf("%s, bit of byte %d flipped: %v", file, at, err)
+			}
+		}
+		if _, err := Run(context.Background(), s, dev, Config{Resume: c.Run}, nil); !errors.Is(err,
+			layout.ErrCorrupt) {
+			t.Errorf("resumed from a damaged %s: %v", file, err)
+		}
+		if err := writeSynced(s.FS(), file, good); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+func FuzzDecodeCheckpoint(f *testing.F) {
+	var uuid [16]byte
+	parts, err := encodeCheckpoint(uuid, position{Epoch: 3, HasBest: true},
+		[]array{{"weights", []float32{1, 2, 3}}, {"empty", nil}})
+	if err != nil {
+		f.Fatal(err)
+	}
+	f.Add(bytes.Join(parts, nil))
+	f.Fuzz(func(t *testing.T, b []byte) {
+		p, arrays, err := decodeCheckpoint(uuid, b)
+		if err != nil {
+			return
+		}
+		again, err := encodeCheckpoint(uuid, p, arrays)
+		if err != nil {
+			t.Fatal(err)
+		}
+		q, _, err := decodeCheckpoint(uuid, bytes.Join(again, nil))
+		if err != nil || q.Epoch != p.Epoch || q.Batch != p.Batch {
+			t.Fatalf("%+v became %+v, %v", p, q, err)
+		}
+	})
+}

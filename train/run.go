@@ -1,0 +1,344 @@
+package train
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"runtime"
+	"time"
+
+	"gdb/blockdev"
+	"gdb/internal/mem"
+	"gdb/kv"
+	"gdb/layout"
+	"gdb/sample"
+	"gdb/train/backend"
+
+	"github.com/RoaringBitmap/roaring/v2"
+)
+
+// trainer is one run under way. It is for one goroutine.
+type trainer struct {
+	cfg    Config
+	in     *inputs
+	dir    runDir
+	obs    func(Event)
+	plan   *Plan
+	dims   []int
+	be     backend.Backend
+	model  *sage
+	opt    *optimizer
+	metric *metricsLog
+
+	train     []sample.NodeID
+	val, test *roaring.Bitmap // test is nil if the store has none
+
+	pos     position
+	best    []float32 // the weights of the best evaluation
+	saved   time.Time // of the last checkpoint
+	resumed bool
+	created time.Time
+
+	closers []io.Closer // in the order of opening
+}
+
+// Run trains a model on a store until the last epoch, or until validation has not improved for
+// cfg.Patience evaluations, and tests the weights of the best evaluation. obs is called from the
+// training goroutine; nil for none.
+//
+// When ctx is cancelled the step under way is finished, a checkpoint written, and an error that
+// wraps context.Canceled and names the run returned; a run resumed from there gives the weights of
+// one that was never stopped. An error that wraps layout.ErrCorrupt means damaged data.
+func Run(ctx context.Context, store *layout.Store, dev blockdev.Device, cfg Config,
+	obs func(Event)) (*Result, error) {
+	t := &trainer{cfg: cfg, obs: obs}
+	if obs == nil {
+		t.obs = func(Event) {}
+	}
+	res, err := t.run(ctx, store, dev)
+	return res, errors.Join(err, t.close())
+}
+
+func (t *trainer) run(ctx context.Context, store *layout.Store, dev blockdev.Device) (*Result,
+	error) {
+	if err := t.prepare(ctx, store); err != nil {
+		return nil, err
+	}
+	if err := t.open(ctx, store, dev); err != nil {
+		return nil, err
+	}
+	if err := t.restore(); err != nil {
+		return nil, err
+	}
+	if t.pos.Done && int(t.pos.Epoch) >= t.cfg.Epochs {
+		return t.result(), nil
+	}
+	if err := t.record(ctx, "running"); err != nil {
+		return nil, err
+	}
+	t.obs(Event{Started: &Started{Run: t.dir.name, Resumed: t.resumed, Plan: t.plan,
+		Epoch: int(t.pos.Epoch) + 1, Batch: int(t.pos.Batch), Config: t.cfg}})
+	err := t.epochs(ctx)
+	switch {
+	case err == nil:
+		return t.result(), t.record(ctx, "done")
+	case errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded):
+		err = fmt.Errorf("train: run %s was interrupted at epoch %d, batch %d; --resume %s goes "+
+			"on from there: %w", t.dir.name, t.pos.Epoch+1, t.pos.Batch, t.dir.name, err)
+		return nil, errors.Join(err, t.record(ctx, "interrupted"))
+	}
+	err = fmt.Errorf("train: run %s: %w", t.dir.name, err)
+	return nil, errors.Join(err, t.record(ctx, "failed"))
+}
+
+// prepare checks settings against the store and finds the run's directory.
+func (t *trainer) prepare(ctx context.Context, store *layout.Store) error {
+	m := store.Meta()
+	if t.cfg.Resume != "" {
+		if err := t.loadRun(store); err != nil {
+			return err
+		}
+	}
+	t.cfg.Resume, t.created = "", time.Now().UTC()
+	if t.cfg.Threads == 0 {
+		t.cfg.Threads = runtime.NumCPU()
+	}
+	if t.cfg.Memory == 0 {
+		t.cfg.Memory = mem.Available() / 2
+	}
+	if err := t.cfg.Validate(); err != nil {
+		return err
+	}
+	if err := checkTrainable(m); err != nil {
+		return err
+	}
+	if err := t.cfg.resolve(m); err != nil {
+		return err
+	}
+	if t.resumed {
+		return nil
+	}
+	if t.cfg.Run == "" {
+		name, err := nextRunName(store)
+		if err != nil {
+			return err
+		}
+		t.cfg.Run = name
+	}
+	t.dir = openRunDir(store, t.cfg.Run)
+	return nil
+}
+
+// loadRun finds the run to resume and holds the settings against its own.
+func (t *trainer) loadRun(store *layout.Store) error {
+	name := t.cfg.Resume
+	old, err := LoadConfig(context.Background(), store, name)
+	if err != nil {
+		return err
+	}
+	version := t.cfg.Version
+	if t.cfg.Model == "" { // nothing but the name was given
+		t.cfg = old
+	}
+	t.cfg.Run, t.cfg.Version, t.resumed = name, version, true
+	if t.cfg.Threads == 0 {
+		t.cfg.Threads = old.Threads
+	}
+	if err := t.cfg.resolve(store.Meta()); err != nil {
+		return err
+	}
+	t.dir = openRunDir(store, name)
+	return t.cfg.sameResult(&old)
+}
+
+// open opens all that the run needs, as its memory allows.
+func (t *trainer) open(ctx context.Context, store *layout.Store, dev blockdev.Device) error {
+	if err := t.loadSplits(ctx, store); err != nil {
+		return err
+	}
+	m := store.Meta()
+	t.in = &inputs{store: store, dev: dev, meta: m,
+		budget: mem.NewBudget(max(1, t.cfg.Memory-fixedBytes))}
+	t.closers = append(t.closers, t.in)
+	if err := t.in.checkLeast(t.cfg.Memory); err != nil {
+		return err
+	}
+	if err := t.in.openRows(ctx); err != nil {
+		return err
+	}
+	if err := t.in.openLabels(ctx); err != nil {
+		return err
+	}
+	t.dims = modelDims(&t.cfg, m.Features[0].Dim, t.in.classes)
+	var err error
+	t.be, err = backend.Open(t.cfg.Backend, backend.Options{Workers: t.cfg.Threads,
+		Budget: t.in.budget})
+	if err != nil {
+		return err
+	}
+	t.closers = append(t.closers, t.be)
+	t.plan, err = t.in.makePlan(ctx, &t.cfg, t.train, t.dims, countParams(t.dims))
+	if err != nil {
+		return err
+	}
+	if t.model, err = newSAGE(t.be, t.dims, true); err != nil {
+		return err
+	}
+	if t.opt, err = newOptimizer(t.be, &t.cfg, &t.model.p); err != nil {
+		return err
+	}
+	return t.in.openFeatures(ctx, t.plan, ioThreads(t.cfg.Threads))
+}
+
+// ioThreads is how many goroutines copy features beside so many that compute.
+func ioThreads(compute int) int { return max(1, compute/2) }
+
+// modelDims are the widths of the input and of each layer.
+func modelDims(c *Config, in, classes int) []int {
+	dims := []int{in}
+	for range len(c.Fanout) - 1 {
+		dims = append(dims, c.Hidden)
+	}
+	return append(dims, classes)
+}
+
+// countParams is the number of parameters of a model.
+func countParams(dims []int) int {
+	n := 0
+	for i := range len(dims) - 1 {
+		n += (2*dims[i] + 1) * dims[i+1]
+	}
+	return n
+}
+
+// loadSplits loads the nodes to train, validate and test on.
+func (t *trainer) loadSplits(ctx context.Context, store *layout.Store) error {
+	train, err := loadSplit(ctx, store, "train", t.cfg.Split)
+	if err != nil {
+		return err
+	}
+	t.train = mem.View[sample.NodeID](mem.BytesOf(train.ToArray()))
+	if t.val, err = loadSplit(ctx, store, "val", t.cfg.Split); err != nil {
+		return err
+	}
+	t.test, err = loadSplit(ctx, store, "test", t.cfg.Split)
+	if errors.Is(err, errNoSplit) {
+		return nil // the result says that there is no test
+	}
+	return err
+}
+
+// restore makes the directory of a new run, or loads the checkpoint of an old one.
+func (t *trainer) restore() error {
+	if !t.resumed {
+		if err := t.dir.create(); err != nil {
+			return err
+		}
+	}
+	lock, err := t.dir.lock()
+	if err != nil {
+		return err
+	}
+	t.closers = append(t.closers, lock)
+	t.model.p.init(t.be, t.cfg.Seed)
+	t.pos.Seed = t.cfg.Seed
+	if t.resumed {
+		if err := t.load(); err != nil {
+			return err
+		}
+	}
+	err = t.dir.writeRun(runFile{GDB: t.cfg.Version, Store: t.dir.uuid.String(),
+		Created: t.created, Config: t.cfg, Features: t.in.meta.Features[0].Name, Dims: t.dims,
+		Plan: t.plan.String()})
+	if err != nil {
+		return err
+	}
+	if t.metric, err = t.dir.openMetrics(int(t.pos.Epoch)); err != nil {
+		return err
+	}
+	t.closers = append(t.closers, t.metric)
+	t.saved = time.Now()
+	return nil
+}
+
+// load restores the current checkpoint. A run that was killed before its first begins again.
+func (t *trainer) load() error {
+	p, arrays, err := t.dir.readCheckpoint()
+	if errors.Is(err, errNoCheckpoint) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	t.pos, t.opt.steps = p, p.Steps
+	w, err := find(arrays, "weights", t.model.p.total)
+	if err != nil {
+		return err
+	}
+	t.be.Write(t.model.p.w, w)
+	for i, name := range t.opt.stateNames {
+		if w, err = find(arrays, name, t.model.p.total); err != nil {
+			return err
+		}
+		t.be.Write(t.opt.state[i], w)
+	}
+	if p.HasBest {
+		t.best, err = find(arrays, "best weights", t.model.p.total)
+	}
+	return err
+}
+
+// checkpoint writes where the run stands.
+func (t *trainer) checkpoint() error {
+	if err := t.metric.sync(); err != nil { // a checkpoint's epochs have their records
+		return err
+	}
+	t.pos.Steps = t.opt.steps
+	arrays := []array{{"weights", t.weights()}}
+	for i, name := range t.opt.stateNames {
+		values := make([]float32, t.model.p.total)
+		t.be.Read(values, t.opt.state[i])
+		arrays = append(arrays, array{name, values})
+	}
+	if t.pos.HasBest {
+		arrays = append(arrays, array{"best weights", t.best})
+	}
+	t.saved = time.Now()
+	return t.dir.writeCheckpoint(t.pos, arrays)
+}
+
+// weights copies the weights.
+func (t *trainer) weights() []float32 {
+	w := make([]float32, t.model.p.total)
+	t.be.Read(w, t.model.p.w)
+	return w
+}
+
+// record notes the run in the catalog, for others to see.
+func (t *trainer) record(ctx context.Context, status string) error {
+	r := kv.RunMeta{Name: t.dir.name, Created: t.created, Updated: time.Now().UTC(),
+		Status: status, Model: t.cfg.Model, Epochs: int(t.pos.Epoch), Best: t.pos.Best,
+		Metric: t.cfg.Metric}
+	if t.pos.Test != nil {
+		r.Test = *t.pos.Test
+	}
+	if err := t.in.store.Catalog().PutRun(context.WithoutCancel(ctx), r); err != nil {
+		return fmt.Errorf("train: note the run in the catalog: %w", err)
+	}
+	return nil
+}
+
+func (t *trainer) result() *Result {
+	return &Result{Run: t.dir.name, Metric: t.cfg.Metric, Test: t.pos.Test, Best: t.pos.Best,
+		BestEpoch: t.pos.BestEpoch, Epochs: int(t.pos.Epoch), Stopped: t.exhausted()}
+}
+
+// close closes all, the last opened first.
+func (t *trainer) close() error {
+	var err error
+	for i := len(t.closers) - 1; i >= 0; i-- {
+		err = errors.Join(err, t.closers[i].Close())
+	}
+	return err
+}

@@ -1,0 +1,336 @@
+package train
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"strings"
+	"testing"
+
+	"gdb/blockdev"
+	"gdb/internal/rng"
+	"gdb/layout"
+	"gdb/layout/layouttest"
+
+	"github.com/cockroachdb/pebble/v2/vfs"
+)
+
+const (
+	plantedNodes   = 600
+	plantedClasses = 4
+	plantedDim     = 12
+)
+
+// planted returns a graph whose classes show in its features, weakly, and in its neighborhoods:
+// most edges join nodes of one class. Node 0 is a hub, node 1 has no label.
+func planted(multi bool) layouttest.Graph {
+	draw := rng.NewStream(9)
+	g := layouttest.Graph{Nodes: plantedNodes, Dim: plantedDim,
+		Classes: []string{"ash", "birch", "cedar", "fir; red"},
+		Splits:  map[string][]layout.NodeID{}}
+	for v := range plantedNodes {
+		class := v % plantedClasses
+		g.Labels = append(g.Labels, int32(class))
+		for k := range plantedDim {
+			x := float32(draw.Float64()*2 - 1)
+			if k == class {
+				x += 0.6
+			}
+			g.Features = append(g.Features, x)
+		}
+		for range 5 {
+			to := int(draw.Below(plantedNodes))
+			if draw.Below(10) < 8 {
+				to = to/plantedClasses*plantedClasses + class
+			}
+			g.Edges = append(g.Edges, layouttest.Edge{Src: layout.NodeID(to % plantedNodes),
+				Dst: layout.NodeID(v)})
+		}
+		g.Edges = append(g.Edges, layouttest.Edge{Src: layout.NodeID(v), Dst: 0})
+		name := []string{"train", "train", "val", "test", "test"}[draw.Below(5)]
+		g.Splits[name] = append(g.Splits[name], layout.NodeID(v))
+	}
+	g.Labels[1] = -1
+	if multi {
+		for _, class := range g.Labels {
+			if class < 0 {
+				g.Multi = append(g.Multi, nil)
+				continue
+			}
+			g.Multi = append(g.Multi, []int{int(class), (int(class) + 1) % plantedClasses})
+		}
+		g.Labels = nil
+	}
+	return g
+}
+
+func testConfig() Config {
+	c := Default()
+	c.Fanout, c.Hidden, c.Batch, c.Epochs = []int{4, 3}, 16, 50, 8
+	c.LR, c.Dropout, c.Threads, c.Memory = 0.02, 0.2, 2, 1<<30
+	c.Run = "t"
+	return c
+}
+
+func mustDevice(t testing.TB) blockdev.Device {
+	t.Helper()
+	dev, err := blockdev.Open(blockdev.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := dev.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return dev
+}
+
+func mustBuild(t testing.TB, g layouttest.Graph) *layout.Store {
+	t.Helper()
+	return layouttest.Build(t, vfs.NewMem(), "store", g)
+}
+
+func mustRun(t testing.TB, s *layout.Store, c Config) *Result {
+	t.Helper()
+	res, err := Run(context.Background(), s, mustDevice(t), c, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return res
+}
+
+// finalState is the current checkpoint of a run, without the times in it.
+func finalState(t testing.TB, s *layout.Store, run string) (position, []byte) {
+	t.Helper()
+	p, arrays, err := openRunDir(s, run).readCheckpoint()
+	if err != nil {
+		t.Fatal(err)
+	}
+	parts, err := encodeCheckpoint(s.Meta().UUID, position{}, arrays)
+	if err != nil {
+		t.Fatal(err)
+	}
+	p.Sums = epochSums{}
+	return p, bytes.Join(parts, nil)
+}
+
+func TestRunLearnsAndLeavesItsFiles(t *testing.T) {
+	s, dev := mustBuild(t, planted(false)), mustDevice(t)
+	var records []EpochRecord
+	started, steps := 0, 0
+	res, err := Run(context.Background(), s, dev, testConfig(), func(e Event) {
+		switch {
+		case e.Started != nil:
+			started++
+		case e.Progress != nil:
+			steps++
+		case e.Epoch != nil:
+			records = append(records, *e.Epoch)
+		}
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if res.Test == nil || *res.Test < 0.8 || res.Best < 0.8 {
+		t.Errorf("%s: it did not learn", res)
+	}
+	if started != 1 || len(records) != 8 || steps != 8*records[0].Batches {
+		t.Errorf("%d starts, %d epochs, %d steps of %d a epoch", started, len(records), steps,
+			records[0].Batches)
+	}
+	if records[7].Loss >= records[0].Loss || records[7].Sampled == 0 || records[7].Val == nil {
+		t.Errorf("records: first %+v, last %+v", records[0], records[7])
+	}
+	log, err := readAll(s.FS(), s.Path("runs", "t", "metrics.jsonl"))
+	if err != nil || bytes.Count(log, []byte("\n")) != 8 {
+		t.Errorf("metrics.jsonl: %v\n%s", err, log)
+	}
+	var file runFile
+	text, err := readAll(s.FS(), s.Path("runs", "t", "run.json"))
+	if err != nil || json.Unmarshal(text, &file) != nil || file.Store != s.Meta().UUID.String() ||
+		file.Config.Loss != "softmax" || file.Config.Metric != "accuracy" {
+		t.Errorf("run.json: %v\n%s", err, text)
+	}
+	runs, err := s.Catalog().Runs(context.Background())
+	if err != nil || len(runs) != 1 || runs[0].Status != "done" || runs[0].Test != *res.Test {
+		t.Errorf("catalog: %+v, %v", runs, err)
+	}
+	if _, err := s.FS().Stat(s.Path("runs", "t", "tmp")); err == nil {
+		t.Error("hidden states were left behind")
+	}
+}
+
+func TestRunNames(t *testing.T) {
+	s := mustBuild(t, planted(false))
+	c := testConfig()
+	c.Run, c.Epochs = "", 1
+	for i, want := range []string{"r0001", "r0002"} {
+		if got := mustRun(t, s, c).Run; got != want {
+			t.Errorf("run %d is called %s, want %s", i, got, want)
+		}
+	}
+	c.Run = "r0001"
+	_, err := Run(context.Background(), s, mustDevice(t), c, nil)
+	if err == nil || !strings.Contains(err.Error(), "--resume r0001") {
+		t.Errorf("a second run of the same name: %v", err)
+	}
+}
+
+func TestMultiLabels(t *testing.T) {
+	s := mustBuild(t, planted(true))
+	c := testConfig()
+	c.Epochs = 15
+	res := mustRun(t, s, c)
+	if res.Metric != metricMicroF1 || res.Test == nil || *res.Test < 0.7 {
+		t.Errorf("%s: it did not learn, by %s", res, res.Metric)
+	}
+}
+
+func TestEarlyStopping(t *testing.T) {
+	s := mustBuild(t, planted(false))
+	c := testConfig()
+	c.Epochs, c.Patience, c.LR = 200, 3, 0.05
+	res := mustRun(t, s, c)
+	if !res.Stopped || res.Epochs != res.BestEpoch+3 {
+		t.Errorf("stopped %v after %d epochs, best %d, patience 3", res.Stopped, res.Epochs,
+			res.BestEpoch)
+	}
+}
+
+// TestSameWeights trains with every way to hold the data: the weights are the same bit for bit.
+func TestSameWeights(t *testing.T) {
+	var want []byte
+	for i, c := range variants() {
+		s := mustBuild(t, planted(false))
+		mustRun(t, s, c)
+		_, got := finalState(t, s, c.Run)
+		if i == 0 {
+			want = got
+		}
+		if !bytes.Equal(got, want) {
+			t.Errorf("topology %s, cache %s of %d bytes: other weights", c.Topology, c.Cache,
+				c.FeatureCache)
+		}
+	}
+	other := testConfig()
+	other.Seed = 2
+	s := mustBuild(t, planted(false))
+	mustRun(t, s, other)
+	if _, got := finalState(t, s, other.Run); bytes.Equal(got, want) {
+		t.Error("another seed gives the same weights")
+	}
+}
+
+func variants() []Config {
+	var all []Config
+	for _, topology := range []string{"resident", "paged"} {
+		for _, cache := range []string{"auto", "none", "static", "lru"} {
+			c := testConfig()
+			c.Epochs = 3
+			c.Topology, c.Cache = topology, cache
+			all = append(all, c)
+			if cache != "none" {
+				c.FeatureCache = 8 << 10
+				all = append(all, c)
+			}
+		}
+	}
+	return all
+}
+
+func TestRefusals(t *testing.T) {
+	cases := map[string]struct {
+		graph  func(g *layouttest.Graph)
+		config func(c *Config)
+		want   string
+	}{
+		"no features": {graph: func(g *layouttest.Graph) { g.Dim, g.Features = 0, nil },
+			want: "no features"},
+		"no labels": {graph: func(g *layouttest.Graph) { g.Labels, g.Classes = nil, nil },
+			want: "no labels"},
+		"no train split": {graph: func(g *layouttest.Graph) { delete(g.Splits, "train") },
+			want: `"train"`},
+		"no validation split": {graph: func(g *layouttest.Graph) { delete(g.Splits, "val") },
+			want: `"val"`},
+		"unlabeled validation": {graph: func(g *layouttest.Graph) {
+			g.Splits["val"] = []layout.NodeID{1}
+		}, want: "no labeled node"},
+		"unlabeled training": {graph: func(g *layouttest.Graph) {
+			g.Splits["train"] = []layout.NodeID{1}
+		}, want: "no training node has a label"},
+		"other column":  {config: func(c *Config) { c.Split = "7" }, want: `"train@7"`},
+		"planned model": {config: func(c *Config) { c.Model = "gcn" }, want: "not in this version"},
+		"cuda":          {config: func(c *Config) { c.Backend = "cuda" }, want: "-tags cuda"},
+		"multi loss":    {config: func(c *Config) { c.Loss = "bce" }, want: "--loss auto"},
+		"resume of nothing": {config: func(c *Config) { c.Resume = "nope" },
+			want: `no run "nope"`},
+		"too little memory": {config: func(c *Config) { c.Memory = 60 << 20 },
+			want: "is too small"},
+		"divergence": {config: func(c *Config) { c.LR, c.Optimizer = 1e30, "sgd" },
+			want: "lower --lr"},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			g, c := planted(false), testConfig()
+			if tc.graph != nil {
+				tc.graph(&g)
+			}
+			if tc.config != nil {
+				tc.config(&c)
+			}
+			_, err := Run(context.Background(), mustBuild(t, g), mustDevice(t), c, nil)
+			if err == nil || !strings.Contains(err.Error(), tc.want) {
+				t.Errorf("error %v, want %q in it", err, tc.want)
+			}
+			if err != nil && strings.Contains(err.Error(), "\n") {
+				t.Errorf("more than one line: %v", err)
+			}
+		})
+	}
+}
+
+func TestValidate(t *testing.T) {
+	cases := map[string]func(c *Config){
+		"unknown model \"mlp\"; known: sage": func(c *Config) { c.Model = "mlp" },
+		"no fanout":                          func(c *Config) { c.Fanout = nil },
+		"fanout 0":                           func(c *Config) { c.Fanout = []int{5, 0} },
+		"hidden 0":                           func(c *Config) { c.Hidden = 0 },
+		"batch 0":                            func(c *Config) { c.Batch = 0 },
+		"epochs 0":                           func(c *Config) { c.Epochs = 0 },
+		"lr 0":                               func(c *Config) { c.LR = 0 },
+		"dropout 1":                          func(c *Config) { c.Dropout = 1 },
+		"weight-decay -1":                    func(c *Config) { c.WeightDecay = -1 },
+		"unknown optimizer \"lion\"":         func(c *Config) { c.Optimizer = "lion" },
+		"unknown cache \"fifo\"":             func(c *Config) { c.Cache = "fifo" },
+		"run name \"a/b\"":                   func(c *Config) { c.Run = "a/b" },
+		"run name \"..\"":                    func(c *Config) { c.Run = ".." },
+	}
+	for want, change := range cases {
+		c := Default()
+		change(&c)
+		if err := c.Validate(); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("error %v, want %q in it", err, want)
+		}
+	}
+	c := Default()
+	if err := c.Validate(); err != nil {
+		t.Errorf("the default: %v", err)
+	}
+}
+
+func TestLines(t *testing.T) {
+	val := 0.667
+	got := EpochRecord{Epoch: 3, Loss: 0.9141, Train: 0.712, Val: &val, Time: 12.4,
+		Sampled: 41_200_000, Read: 1288490189, Hit: 0.851, IOWait: 0.12}.String()
+	want := "epoch 3 loss 0.9141 train 0.712 val 0.667 time 12.4s sampled 41.2M edges " +
+		"read 1.2GiB hit 85.1% io-wait 12%"
+	if got != want {
+		t.Errorf("%q, want %q", got, want)
+	}
+	test := 0.6712
+	got = (&Result{Test: &test, BestEpoch: 8, Best: 0.669}).String()
+	if want = "test 0.6712 (epoch 8, best val 0.6690)"; got != want {
+		t.Errorf("%q, want %q", got, want)
+	}
+}

@@ -1,0 +1,240 @@
+package train
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+	"time"
+
+	"gdb/kv"
+	"gdb/layout"
+
+	"github.com/cockroachdb/pebble/v2/vfs"
+)
+
+// runFile is run.json.
+type runFile struct {
+	GDB     string    `json:"gdb"`
+	Store   string    `json:"store"`
+	Created time.Time `json:"created"`
+	Config  Config    `json:"config"`
+	// Features and Dims say what the weights fit: the feature file, and the width of the input
+	// and of each layer.
+	Features string `json:"features"`
+	Dims     []int  `json:"dims"`
+	Plan     string `json:"plan"`
+}
+
+// runDir is the directory of a run, runs/NAME.
+type runDir struct {
+	fs   vfs.FS
+	name string
+	dir  string
+	uuid kv.UUID
+}
+
+func openRunDir(s *layout.Store, name string) runDir {
+	return runDir{fs: s.FS(), name: name, dir: s.Path("runs", name), uuid: s.Meta().UUID}
+}
+
+func (r runDir) path(elem ...string) string {
+	return r.fs.PathJoin(append([]string{r.dir}, elem...)...)
+}
+
+// nextRunName is the first of r0001, r0002, … that has no directory.
+func nextRunName(s *layout.Store) (string, error) {
+	taken, err := s.FS().List(s.Path("runs"))
+	if err != nil && !errors.Is(err, errNotExist) {
+		return "", fmt.Errorf("train: list %s: %w", s.Path("runs"), err)
+	}
+	last := 0
+	for _, name := range taken {
+		n := 0
+		if _, err := fmt.Sscanf(name, "r%d", &n); err == nil {
+			last = max(last, n)
+		}
+	}
+	return fmt.Sprintf("r%04d", last+1), nil
+}
+
+// create makes the directory of a new run.
+func (r runDir) create() error {
+	if _, err := r.fs.Stat(r.path("run.json")); err == nil {
+		return fmt.Errorf("train: run %s exists: choose another --run, or go on with --resume %s",
+			r.name, r.name)
+	} else if !errors.Is(err, errNotExist) {
+		return fmt.Errorf("train: look for run %s: %w", r.name, err)
+	}
+	if err := r.fs.MkdirAll(r.dir, 0o755); err != nil {
+		return fmt.Errorf("train: make %s: %w", r.dir, err)
+	}
+	runs := r.fs.PathDir(r.dir)
+	return errors.Join(r.syncDir(runs), r.syncDir(r.fs.PathDir(runs)))
+}
+
+// lock keeps a second process from training the same run.
+func (r runDir) lock() (io.Closer, error) {
+	l, err := r.fs.Lock(r.path("LOCK"))
+	if err != nil {
+		return nil, fmt.Errorf("train: run %s is being trained by another process: %w", r.name, err)
+	}
+	return l, nil
+}
+
+// writeRun writes run.json.
+func (r runDir) writeRun(f runFile) error {
+	b, err := json.MarshalIndent(f, "", "  ")
+	if err != nil {
+		return fmt.Errorf("train: encode run.json: %w", err)
+	}
+	return r.replace("run.json", append(b, '\n'))
+}
+
+// readRun reads run.json and checks that the run belongs to the store.
+func (r runDir) readRun() (runFile, error) {
+	var f runFile
+	b, err := readAll(r.fs, r.path("run.json"))
+	if errors.Is(err, errNotExist) {
+		return f, fmt.Errorf("train: the store has no run %q: see gdb info for its runs", r.name)
+	}
+	if err != nil {
+		return f, fmt.Errorf("train: read run %s: %w", r.name, err)
+	}
+	if err := json.Unmarshal(b, &f); err != nil {
+		return f, fmt.Errorf("train: run %s: %w", r.name, r.corrupt("run.json", err.Error()))
+	}
+	if f.Store != r.uuid.String() {
+		return f, fmt.Errorf("train: run %s was trained on store %s, this is %s", r.name, f.Store,
+			r.uuid)
+	}
+	if len(f.Dims) < 2 || len(f.Dims) != len(f.Config.Fanout)+1 {
+		return f, fmt.Errorf("train: run %s: %w", r.name,
+			r.corrupt("run.json", fmt.Sprintf("%d widths for %d layers", len(f.Dims),
+				len(f.Config.Fanout))))
+	}
+	return f, nil
+}
+
+func (r runDir) corrupt(file, what string) error {
+	return &layout.CorruptionError{Path: "runs/" + r.name + "/" + file, Block: -1, What: what}
+}
+
+// replace writes a small file whole: a temporary one, synced, then renamed.
+func (r runDir) replace(name string, b []byte) error {
+	tmp := r.path(name + ".tmp")
+	if err := writeSynced(r.fs, tmp, b); err != nil {
+		return fmt.Errorf("train: write %s: %w", r.path(name), err)
+	}
+	if err := r.fs.Rename(tmp, r.path(name)); err != nil {
+		return fmt.Errorf("train: rename %s: %w", tmp, err)
+	}
+	return r.syncDir(r.dir)
+}
+
+func (r runDir) syncDir(dir string) error {
+	d, err := r.fs.OpenDir(dir)
+	if err != nil {
+		return fmt.Errorf("train: open directory %s: %w", dir, err)
+	}
+	if err := errors.Join(d.Sync(), d.Close()); err != nil {
+		return fmt.Errorf("train: sync directory %s: %w", dir, err)
+	}
+	return nil
+}
+
+func writeSynced(fs vfs.FS, path string, parts ...[]byte) error {
+	f, err := fs.Create(path, vfs.WriteCategoryUnspecified)
+	if err != nil {
+		return err
+	}
+	for _, b := range parts {
+		if _, err := f.Write(b); err != nil {
+			return errors.Join(err, f.Close())
+		}
+	}
+	return errors.Join(f.Sync(), f.Close())
+}
+
+func readAll(fs vfs.FS, path string) ([]byte, error) {
+	f, err := fs.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	b, err := io.ReadAll(f)
+	return b, errors.Join(err, f.Close())
+}
+
+// metricsLog appends records to metrics.jsonl.
+type metricsLog struct{ file vfs.File }
+
+// openMetrics starts the file with the records of the epochs up to and with the last: what a
+// killed run wrote after its last checkpoint is done, and written, again.
+func (r runDir) openMetrics(last int) (*metricsLog, error) {
+	old, err := readAll(r.fs, r.path("metrics.jsonl"))
+	if err != nil && !errors.Is(err, errNotExist) {
+		return nil, fmt.Errorf("train: read metrics of run %s: %w", r.name, err)
+	}
+	var keep bytes.Buffer
+	for line := range bytes.Lines(old) {
+		var rec EpochRecord
+		if json.Unmarshal(line, &rec) == nil && rec.Epoch <= last {
+			keep.Write(line)
+		}
+	}
+	tmp := r.path("metrics.jsonl.tmp")
+	f, err := r.fs.Create(tmp, vfs.WriteCategoryUnspecified)
+	if err != nil {
+		return nil, fmt.Errorf("train: write metrics of run %s: %w", r.name, err)
+	}
+	if _, err = f.Write(keep.Bytes()); err == nil {
+		err = errors.Join(f.Sync(), r.fs.Rename(tmp, r.path("metrics.jsonl")))
+	}
+	if err != nil {
+		return nil, errors.Join(fmt.Errorf("train: write metrics of run %s: %w", r.name, err),
+			f.Close())
+	}
+	return &metricsLog{file: f}, r.syncDir(r.dir)
+}
+
+func (m *metricsLog) add(rec EpochRecord) error {
+	b, err := json.Marshal(rec)
+	if err != nil {
+		return fmt.Errorf("train: encode metrics: %w", err)
+	}
+	if _, err := m.file.Write(append(b, '\n')); err != nil {
+		return fmt.Errorf("train: write metrics: %w", err)
+	}
+	return nil
+}
+
+func (m *metricsLog) sync() error {
+	if err := m.file.Sync(); err != nil {
+		return fmt.Errorf("train: sync metrics: %w", err)
+	}
+	return nil
+}
+
+// Close syncs and closes the file.
+func (m *metricsLog) Close() error {
+	if err := errors.Join(m.file.Sync(), m.file.Close()); err != nil {
+		return fmt.Errorf("train: close metrics: %w", err)
+	}
+	return nil
+}
+
+// LoadConfig returns the settings of a run, to resume it: change what may change, then set Resume.
+func LoadConfig(_ context.Context, s *layout.Store, run string) (Config, error) {
+	if err := validRunName(run); err != nil || run == "" {
+		return Config{}, errors.Join(err, errors.New("train: name the run to load"))
+	}
+	f, err := openRunDir(s, run).readRun()
+	if err != nil {
+		return Config{}, err
+	}
+	f.Config.Run = strings.TrimSpace(run)
+	return f.Config, nil
+}

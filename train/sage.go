@@ -1,0 +1,216 @@
+package train
+
+import (
+	"strconv"
+
+	"gdb/internal/rng"
+	"gdb/sample"
+	"gdb/train/backend"
+)
+
+// dropDomain keeps the keys of dropout apart from other draws.
+const dropDomain = 0x64726f70 // "drop"
+
+// sage is GraphSAGE with mean aggregation (Hamilton, Ying and Leskovec, "Inductive Representation
+// Learning on Large Graphs"): h'(v) = W_self·h(v) + W_nbr·mean(h(u): u in N(v)) + b, then ReLU
+// and dropout but after the last layer. The mean of no neighbors is zero.
+type sage struct {
+	be     backend.Backend
+	p      params
+	dims   []int // width of the input and of each layer's output
+	layers []sageLayer
+	// order says whether a layer transforms first: transformFirst, but for tests.
+	order func(v sample.Layer, din, dout int, needsInput bool) bool
+}
+
+// sageLayer holds the numbers of its parameters, and what a step keeps from the forward pass for
+// the backward pass.
+type sageLayer struct {
+	self, nbr, bias int
+
+	first     bool // transform first, then aggregate
+	view      sample.Layer
+	off, idx  []uint32 // memory of view
+	seg       backend.Segments
+	x, out    backend.Tensor // input (In, din) and output (Out, dout)
+	agg       backend.Tensor // (Out, din): means of inputs, or (In, dout): transformed inputs
+	dx, dout  backend.Tensor // gradients; dx of layer 0 is never computed
+	dropInput uint64         // key of the dropout of x; 0 without
+}
+
+// newSAGE returns a model of len(dims)-1 layers, with memory for training or only for inference.
+func newSAGE(be backend.Backend, dims []int, training bool) (*sage, error) {
+	m := &sage{be: be, dims: dims, layers: make([]sageLayer, len(dims)-1),
+		order: transformFirst}
+	for i := range m.layers {
+		l, at := &m.layers[i], "layer "+strconv.Itoa(i+1)
+		l.self = m.p.add(at+" self", dims[i], dims[i+1], false)
+		l.nbr = m.p.add(at+" neighbors", dims[i], dims[i+1], false)
+		l.bias = m.p.add(at+" bias", 1, dims[i+1], true)
+	}
+	return m, m.p.allocate(be, training)
+}
+
+// step describes a forward pass in training.
+type step struct {
+	seed, epoch, batch uint64
+	dropout            float32
+	train              bool // keep what the backward pass needs, and drop out
+}
+
+// forward computes the logits (seeds, classes) of a batch. They, and all that backward needs, are
+// valid until the backend's next Begin. With dropout it changes x.
+func (m *sage) forward(d *sample.Dense, x []float32, s step) (backend.Tensor, error) {
+	if err := m.prepare(d, x, s); err != nil {
+		return backend.Tensor{}, err
+	}
+	for i := range m.layers {
+		l := &m.layers[i]
+		if l.dropInput != 0 {
+			m.be.Dropout(l.x, s.dropout, l.dropInput)
+		}
+		m.transform(l)
+		if bias := m.p.weight(l.bias); i == len(m.layers)-1 {
+			m.be.Bias(l.out, bias)
+		} else {
+			m.be.BiasReLU(l.out, bias)
+		}
+	}
+	return m.layers[len(m.layers)-1].out, nil
+}
+
+// prepare takes the memory of a whole step, so that nothing after it can fail.
+func (m *sage) prepare(d *sample.Dense, x []float32, s step) error {
+	for i := range m.layers {
+		l := &m.layers[i]
+		l.view = d.LayerView(i, l.off[:0], l.idx[:0])
+		if i > 0 { // layer 0 aliases d
+			l.off, l.idx = l.view.Off, l.view.Idx
+		}
+		var err error
+		if l.seg, err = m.be.Segments(l.view.Off, l.view.Idx); err != nil {
+			return err
+		}
+		if err := m.memory(i, x, s.train); err != nil {
+			return err
+		}
+		l.dropInput = 0
+		if s.train && s.dropout > 0 {
+			l.dropInput = rng.Key(dropDomain, s.seed, s.epoch, s.batch, uint64(i)) | 1
+		}
+	}
+	return nil
+}
+
+// memory takes the tensors of one layer.
+func (m *sage) memory(i int, x []float32, train bool) (err error) {
+	l, in, out := &m.layers[i], int(m.layers[i].view.In), int(m.layers[i].view.Out)
+	din, dout := m.dims[i], m.dims[i+1]
+	l.first = m.order(l.view, din, dout, i > 0 && train)
+	take := func(rows, cols int) (t backend.Tensor) {
+		if err == nil {
+			t, err = m.be.Scratch(rows, cols)
+		}
+		return t
+	}
+	if i > 0 {
+		l.x = m.layers[i-1].out
+	} else if l.x, err = m.be.Host(x, in, din); err != nil {
+		return err
+	}
+	l.out = take(out, dout)
+	if l.first {
+		l.agg = take(in, dout)
+	} else {
+		l.agg = take(out, din)
+	}
+	if train {
+		l.dout = take(out, dout)
+		if i > 0 {
+			l.dx = m.layers[i-1].dout
+		}
+	}
+	return err
+}
+
+// gatherCost is what reading one float of a random row costs, in floating-point operations of a
+// matrix product: a core gathers about 5 GB/s and multiplies at about 100 GFLOP/s.
+const gatherCost = 80
+
+// transformFirst says whether A(XW) is cheaper than (AX)W for a layer. Aggregating moves edges x
+// width floats, forward and, if the gradient of the input is needed, backward; transforming first
+// has the product over all inputs and not only the outputs, and always needs the gradient of the
+// aggregation.
+func transformFirst(v sample.Layer, din, dout int, needsInput bool) bool {
+	edges, passes, products := float64(len(v.Idx)), 1.0, 2.0
+	if needsInput {
+		passes, products = 2, 3
+	}
+	width := 2 * products * float64(din) * float64(dout)
+	aggregated := gatherCost*passes*edges*float64(din) + width*float64(v.Out)
+	transformed := gatherCost*2*edges*float64(dout) + width*float64(v.In)
+	return transformed < aggregated
+}
+
+// transform computes W_self·x + W_nbr·mean(x), in the cheaper order.
+func (m *sage) transform(l *sageLayer) {
+	self := l.x.Slice(int(l.view.Skip), int(l.view.Out))
+	if l.first {
+		m.be.MatMul(l.agg, l.x, m.p.weight(l.nbr), false)
+		m.be.SegmentMean(l.out, l.agg, l.seg)
+		m.be.MatMul(l.out, self, m.p.weight(l.self), true)
+		return
+	}
+	m.be.SegmentMean(l.agg, l.x, l.seg)
+	m.be.MatMul(l.out, self, m.p.weight(l.self), false)
+	m.be.MatMul(l.out, l.agg, m.p.weight(l.nbr), true)
+}
+
+// gradLogits is where the gradient of the logits goes before backward.
+func (m *sage) gradLogits() backend.Tensor { return m.layers[len(m.layers)-1].dout }
+
+// backward computes the gradients of all parameters from that of the logits.
+func (m *sage) backward(s step) {
+	for i := len(m.layers) - 1; i >= 0; i-- {
+		l := &m.layers[i]
+		m.be.ColumnSum(m.p.grad(l.bias), l.dout)
+		self := l.x.Slice(int(l.view.Skip), int(l.view.Out))
+		m.be.MatMulTA(m.p.grad(l.self), self, l.dout, false)
+		if l.first {
+			m.backTransformed(l, i > 0)
+		} else {
+			m.backAggregated(l, i > 0)
+		}
+		if i == 0 {
+			return
+		}
+		if l.dropInput != 0 {
+			m.be.DropoutGrad(l.dx, s.dropout, l.dropInput)
+		}
+		m.be.ReLUGrad(l.dx, l.x)
+	}
+}
+
+// backAggregated is the backward pass of (AX)W. The gradient of the means takes their place.
+func (m *sage) backAggregated(l *sageLayer, needsInput bool) {
+	m.be.MatMulTA(m.p.grad(l.nbr), l.agg, l.dout, false)
+	if !needsInput {
+		return
+	}
+	m.be.MatMulTB(l.agg, l.dout, m.p.weight(l.nbr), false)
+	m.be.Zero(l.dx.Slice(0, int(l.view.Skip)))
+	m.be.MatMulTB(l.dx.Slice(int(l.view.Skip), int(l.view.Out)), l.dout, m.p.weight(l.self), false)
+	m.be.SegmentMeanGrad(l.dx, l.agg, l.seg)
+}
+
+// backTransformed is the backward pass of A(XW). The gradient of XW takes its place.
+func (m *sage) backTransformed(l *sageLayer, needsInput bool) {
+	m.be.Zero(l.agg)
+	m.be.SegmentMeanGrad(l.agg, l.dout, l.seg)
+	m.be.MatMulTA(m.p.grad(l.nbr), l.x, l.agg, false)
+	if !needsInput {
+		return
+	}
+	m.be.MatMulTB(l.dx, l.agg, m.p.weight(l.nbr), false)
+	m.be.MatMulTB(l.dx.Slice(int(l.view.Skip), int(l.view.Out)), l.dout, m.p.weight(l.self), true)
+}

@@ -1,0 +1,293 @@
+package train
+
+import (
+	"encoding/json"
+	"fmt"
+	"math"
+	"os"
+	"testing"
+
+	"gdb/internal/mem"
+	"gdb/internal/rng"
+	"gdb/sample"
+	"gdb/train/backend"
+)
+
+// golden is testdata/sage.json: a pass of an independent implementation, testdata/sage.py.
+type golden struct {
+	Dims          []int           `json:"dims"`
+	Seeds         []sample.NodeID `json:"seeds"`
+	NodeIDOffsets []uint32        `json:"node_id_offsets"`
+	NodeIDs       []sample.NodeID `json:"node_ids"`
+	NbrOffsets    []uint32        `json:"nbr_offsets"`
+	Nbrs          []sample.NodeID `json:"nbrs"`
+	ReprMap       []uint32        `json:"repr_map"`
+	X             []float32       `json:"x"`
+	Weights       []goldenLayer   `json:"weights"`
+	Labels        []int32         `json:"labels"`
+	Targets       []float32       `json:"targets"`
+	Logits        []float64       `json:"logits"`
+	SoftmaxLoss   float64         `json:"softmax_loss"`
+	SoftmaxGrads  []goldenLayer   `json:"softmax_grads"`
+	BCELoss       float64         `json:"bce_loss"`
+	BCEGrads      []goldenLayer   `json:"bce_grads"`
+}
+
+type goldenLayer struct {
+	Self []float32 `json:"self"`
+	Nbr  []float32 `json:"nbr"`
+	Bias []float32 `json:"bias"`
+}
+
+func loadGolden(t *testing.T) *golden {
+	t.Helper()
+	b, err := os.ReadFile("testdata/sage.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	g := &golden{}
+	if err := json.Unmarshal(b, g); err != nil {
+		t.Fatal(err)
+	}
+	return g
+}
+
+func (g *golden) dense() *sample.Dense {
+	return &sample.Dense{NodeIDOffsets: g.NodeIDOffsets, NodeIDs: g.NodeIDs,
+		NbrOffsets: g.NbrOffsets, Nbrs: g.Nbrs, ReprMap: g.ReprMap}
+}
+
+func openCPU(t testing.TB, workers int) backend.Backend {
+	t.Helper()
+	be, err := backend.Open("cpu", backend.Options{Workers: workers, Budget: mem.NewBudget(0)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := be.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return be
+}
+
+func newModel(t testing.TB, be backend.Backend, dims []int) *sage {
+	t.Helper()
+	m, err := newSAGE(be, dims, true)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return m
+}
+
+func (g *golden) model(t *testing.T, be backend.Backend) *sage {
+	m := newModel(t, be, g.Dims)
+	for i, w := range g.Weights {
+		be.Write(m.p.weight(m.layers[i].self), w.Self)
+		be.Write(m.p.weight(m.layers[i].nbr), w.Nbr)
+		be.Write(m.p.weight(m.layers[i].bias), w.Bias)
+	}
+	return m
+}
+
+const goldenTolerance = 1e-5
+
+func checkClose[T float32 | float64](t *testing.T, what string, got []float32, want []T) {
+	t.Helper()
+	if len(got) != len(want) {
+		t.Fatalf("%s: %d values, want %d", what, len(got), len(want))
+	}
+	for i := range got {
+		if d := math.Abs(float64(got[i]) - float64(want[i])); !(d <= goldenTolerance) {
+			t.Fatalf("%s[%d] = %g, want %g", what, i, got[i], want[i])
+		}
+	}
+}
+
+func values(be backend.Backend, x backend.Tensor) []float32 {
+	out := make([]float32, x.Len())
+	be.Read(out, x)
+	return out
+}
+
+// orders are the ways to order aggregation and transformation.
+var orders = map[string]func(v sample.Layer, din, dout int, needsInput bool) bool{
+	"by cost":         transformFirst,
+	"aggregate first": func(sample.Layer, int, int, bool) bool { return false },
+	"transform first": func(sample.Layer, int, int, bool) bool { return true },
+}
+
+func TestAgainstIndependentImplementation(t *testing.T) {
+	g := loadGolden(t)
+	for name, order := range orders {
+		for _, workers := range []int{1, 3} {
+			t.Run(fmt.Sprintf("%s/workers=%d", name, workers), func(t *testing.T) {
+				be := openCPU(t, workers)
+				m := g.model(t, be)
+				m.order = order
+				s := step{train: true}
+				for range 2 { // the second step uses memory of the first
+					logits := mustForward(t, be, m, g, s)
+					checkClose(t, "logits", values(be, logits), g.Logits)
+					loss, _, counted := be.SoftmaxCrossEntropy(m.gradLogits(), logits, g.Labels)
+					if counted != 4 || math.Abs(loss-g.SoftmaxLoss) > goldenTolerance {
+						t.Fatalf("loss %g over %d rows, want %g over 4", loss, counted,
+							g.SoftmaxLoss)
+					}
+					m.backward(s)
+					checkGrads(t, be, m, g.SoftmaxGrads)
+
+					logits = mustForward(t, be, m, g, s)
+					targets, err := be.Host(g.Targets, len(g.Seeds), g.Dims[len(g.Dims)-1])
+					if err != nil {
+						t.Fatal(err)
+					}
+					loss = be.SigmoidBCE(m.gradLogits(), logits, targets)
+					if math.Abs(loss-g.BCELoss) > goldenTolerance {
+						t.Fatalf("loss %g, want %g", loss, g.BCELoss)
+					}
+					m.backward(s)
+					checkGrads(t, be, m, g.BCEGrads)
+				}
+			})
+		}
+	}
+}
+
+func mustForward(t testing.TB, be backend.Backend, m *sage, g *golden, s step) backend.Tensor {
+	t.Helper()
+	if err := be.Begin(); err != nil {
+		t.Fatal(err)
+	}
+	x := append([]float32(nil), g.X...)
+	logits, err := m.forward(g.dense(), x, s)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return logits
+}
+
+func checkGrads(t *testing.T, be backend.Backend, m *sage, want []goldenLayer) {
+	t.Helper()
+	for i, w := range want {
+		l := &m.layers[i]
+		checkClose(t, fmt.Sprintf("layer %d self", i), values(be, m.p.grad(l.self)), w.Self)
+		checkClose(t, fmt.Sprintf("layer %d nbr", i), values(be, m.p.grad(l.nbr)), w.Nbr)
+		checkClose(t, fmt.Sprintf("layer %d bias", i), values(be, m.p.grad(l.bias)), w.Bias)
+	}
+}
+
+// TestGradientsByDifferences holds the gradients of every parameter, with dropout, against finite
+// differences of the loss.
+func TestGradientsByDifferences(t *testing.T) {
+	g := loadGolden(t)
+	for name, order := range orders {
+		t.Run(name, func(t *testing.T) {
+			be := openCPU(t, 2)
+			m := g.model(t, be)
+			m.order = order
+			s := step{train: true, dropout: 0.3, seed: 5, epoch: 1, batch: 2}
+			lossOf := func() float64 {
+				logits := mustForward(t, be, m, g, s)
+				loss, _, _ := be.SoftmaxCrossEntropy(m.gradLogits(), logits, g.Labels)
+				return loss
+			}
+			lossOf()
+			m.backward(s)
+			grad, w := values(be, m.p.g), values(be, m.p.w)
+			draw := rng.NewStream(1)
+			for range 120 {
+				i := int(draw.Below(uint64(len(w))))
+				const h = 1.0 / 256
+				old := w[i]
+				w[i] = old + h
+				be.Write(m.p.w, w)
+				up := lossOf()
+				w[i] = old - h
+				be.Write(m.p.w, w)
+				down := lossOf()
+				w[i] = old
+				be.Write(m.p.w, w)
+				want := (up - down) / (2 * h)
+				// The loss is piecewise smooth: a ReLU between the two points spoils a few.
+				if d := math.Abs(float64(grad[i]) - want); d > 2e-3+0.02*math.Abs(want) {
+					t.Errorf("gradient of parameter %d is %g, differences give %g", i, grad[i],
+						want)
+				}
+			}
+		})
+	}
+}
+
+func TestDropoutIsOfTheStep(t *testing.T) {
+	g := loadGolden(t)
+	be := openCPU(t, 2)
+	m := g.model(t, be)
+	run := func(s step) []float32 { return values(be, mustForward(t, be, m, g, s)) }
+	base := step{train: true, dropout: 0.5, seed: 1, epoch: 2, batch: 3}
+	first := run(base)
+	if !equal(first, run(base)) {
+		t.Error("the same step drops out differently")
+	}
+	for name, s := range map[string]step{
+		"seed":  {train: true, dropout: 0.5, seed: 2, epoch: 2, batch: 3},
+		"epoch": {train: true, dropout: 0.5, seed: 1, epoch: 3, batch: 3},
+		"batch": {train: true, dropout: 0.5, seed: 1, epoch: 2, batch: 4},
+		"eval":  {dropout: 0.5, seed: 1, epoch: 2, batch: 3},
+	} {
+		if equal(first, run(s)) {
+			t.Errorf("another %s drops out the same", name)
+		}
+	}
+}
+
+func equal(a, b []float32) bool {
+	for i := range a {
+		if math.Float32bits(a[i]) != math.Float32bits(b[i]) {
+			return false
+		}
+	}
+	return len(a) == len(b)
+}
+
+func TestStepFloatsCountsTheScratch(t *testing.T) {
+	g := loadGolden(t)
+	be := openCPU(t, 1)
+	m := g.model(t, be)
+	mustForward(t, be, m, g, step{train: true})
+	sum := int64(0)
+	for i := range m.layers {
+		l := &m.layers[i]
+		sum += int64(l.out.Len() + l.dout.Len() + l.agg.Len())
+	}
+	if got := stepFloats(g.Dims, g.dense()); got != sum {
+		t.Errorf("stepFloats = %d, the model took %d", got, sum)
+	}
+}
+
+func TestInitialWeights(t *testing.T) {
+	be := openCPU(t, 1)
+	m := newModel(t, be, []int{100, 50, 7})
+	m.p.init(be, 1)
+	w := values(be, m.p.w)
+	limit := float32(math.Sqrt(6.0 / 150))
+	sum := 0.0
+	for _, v := range w[:100*50] {
+		if v < -limit || v > limit {
+			t.Fatalf("weight %g beyond ±%g", v, limit)
+		}
+		sum += float64(v) * float64(v)
+	}
+	if want := float64(limit*limit) / 3; math.Abs(sum/5000-want) > 0.1*want {
+		t.Errorf("variance %g, want %g", sum/5000, want)
+	}
+	for _, v := range values(be, m.p.weight(m.layers[0].bias)) {
+		if v != 0 {
+			t.Fatal("a bias does not start at zero")
+		}
+	}
+	m.p.init(be, 2)
+	if equal(w, values(be, m.p.w)) {
+		t.Error("another seed gives the same weights")
+	}
+}

@@ -1,0 +1,117 @@
+package train
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+
+	"gdb/kv"
+	"gdb/layout"
+
+	"github.com/RoaringBitmap/roaring/v2"
+)
+
+// splitName is the stored set behind "train", "val" or "test" for a column K of splits: NAME@K,
+// or NAME itself without a column, or the store's default column if there are only columns.
+func splitName(m *kv.Meta, base, column string) string {
+	if column != "" {
+		return base + "@" + column
+	}
+	for _, s := range m.Splits {
+		if s.Name == base {
+			return base
+		}
+	}
+	if m.SplitColumn >= 0 {
+		return base + "@" + strconv.Itoa(m.SplitColumn)
+	}
+	return base
+}
+
+// errNoSplit says that a store has no such split.
+var errNoSplit = errors.New("no such split")
+
+// labeledSet is the stored set of the nodes that have multi-labels, be they none.
+const labeledSet = "labeled"
+
+// loadSplit loads a set of nodes, of multi-labels those that have labels; it must not be empty.
+func loadSplit(ctx context.Context, s *layout.Store, base, column string) (*roaring.Bitmap, error) {
+	name := splitName(s.Meta(), base, column)
+	set, err := s.Split(ctx, name)
+	if errors.Is(err, kv.ErrNotFound) {
+		return nil, fmt.Errorf("train: %w: %q (the store has %s): ingest it with --split %s=FILE, "+
+			"or choose another with --split", errNoSplit, name, splitList(s.Meta()), base)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("train: load split %s: %w", name, err)
+	}
+	if s.Meta().Labels.Kind == "multi" {
+		labeled, err := s.Split(ctx, labeledSet)
+		if err != nil {
+			return nil, fmt.Errorf("train: load which nodes have labels: %w", err)
+		}
+		set.And(labeled)
+	}
+	if set.IsEmpty() {
+		return nil, fmt.Errorf("train: split %q has no node to train on or to compute a metric "+
+			"over: choose another with --split", name)
+	}
+	return set, nil
+}
+
+func splitList(m *kv.Meta) string {
+	if len(m.Splits) == 0 {
+		return "none"
+	}
+	var names []string
+	for _, s := range m.Splits {
+		names = append(names, s.Name)
+	}
+	return strings.Join(names, ", ")
+}
+
+// checkTrainable reports what a store lacks for node classification.
+func checkTrainable(m *kv.Meta) error {
+	switch {
+	case m.Nodes == 0:
+		return errors.New("train: the store has no nodes")
+	case len(m.Features) == 0:
+		return errors.New("train: the store has no features, and sage needs an input vector for " +
+			"every node: ingest again with features (--features FILE or --feature-cols), for " +
+			"example one-hot degrees or random vectors")
+	case m.Labels == nil:
+		return errors.New("train: the store has no labels: ingest again with labels " +
+			"(--labels FILE or --label-col)")
+	case m.Labels.Kind != "class" && m.Labels.Kind != "multi":
+		return fmt.Errorf("train: the labels are of kind %q: node classification needs classes",
+			m.Labels.Kind)
+	case len(m.Labels.Classes) < 2:
+		return fmt.Errorf("train: the labels have %d class: nothing to tell apart",
+			len(m.Labels.Classes))
+	}
+	return nil
+}
+
+// resolve replaces auto by what it means for the labels of a store.
+func (c *Config) resolve(m *kv.Meta) error {
+	multi := m.Labels.Kind == "multi"
+	if c.Loss == "auto" {
+		c.Loss = "softmax"
+		if multi {
+			c.Loss = "bce"
+		}
+	}
+	if multi != (c.Loss == "bce") {
+		return fmt.Errorf("train: loss %s does not fit labels of kind %q: use --loss auto",
+			c.Loss, m.Labels.Kind)
+	}
+	if c.Metric == "auto" {
+		c.Metric = metricAccuracy
+		if multi {
+			c.Metric = metricMicroF1
+		}
+	}
+	return nil
+}

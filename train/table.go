@@ -1,0 +1,183 @@
+package train
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"gdb/internal/mem"
+	"gdb/layout"
+	"gdb/sample"
+)
+
+// table is a matrix with one row per node, read by layer-wise inference: the features, or the
+// hidden states of a layer, in memory or in a file.
+type table interface {
+	dim() int
+	// whole is all rows if they are in memory, else nil.
+	whole() []float32
+	// read writes the rows of nodes, which ascend, to out.
+	read(ctx context.Context, nodes []sample.NodeID, out []float32) error
+	// scan writes n rows from first on to out.
+	scan(ctx context.Context, first sample.NodeID, n int, out []float32) error
+	Close() error
+}
+
+// memoryTable holds all rows in an arena, or in memory of another owner.
+type memoryTable struct {
+	width int
+	rows  []float32
+	arena *mem.Arena // nil if of another owner
+}
+
+func (t *memoryTable) dim() int { return t.width }
+
+func (t *memoryTable) whole() []float32 { return t.rows }
+
+func (t *memoryTable) read(ctx context.Context, nodes []sample.NodeID, out []float32) error {
+	for i, v := range nodes {
+		copy(out[i*t.width:(i+1)*t.width], t.rows[int(v)*t.width:])
+	}
+	return ctx.Err()
+}
+
+func (t *memoryTable) scan(ctx context.Context, first sample.NodeID, n int, out []float32) error {
+	copy(out[:n*t.width], t.rows[int(first)*t.width:])
+	return ctx.Err()
+}
+
+// Close frees the arena.
+func (t *memoryTable) Close() error {
+	if t.arena == nil {
+		return nil
+	}
+	return t.arena.Free()
+}
+
+// fileTable reads rows of a file of the store.
+type fileTable struct {
+	rows sample.Rows
+	drop func() error // closes and removes the file; nil if of another owner
+}
+
+func (t *fileTable) dim() int { return t.rows.Meta().Dim }
+
+func (t *fileTable) whole() []float32 { return nil }
+
+func (t *fileTable) read(ctx context.Context, nodes []sample.NodeID, out []float32) error {
+	if n := len(nodes); n > 0 && int(nodes[n-1]-nodes[0]) == n-1 {
+		return t.rows.Scan(ctx, nodes[0], n, out)
+	}
+	return t.rows.Gather(ctx, nodes, nil, out)
+}
+
+func (t *fileTable) scan(ctx context.Context, first sample.NodeID, n int, out []float32) error {
+	return t.rows.Scan(ctx, first, n, out)
+}
+
+// Close removes a file that was made for inference.
+func (t *fileTable) Close() error {
+	if t.drop == nil {
+		return nil
+	}
+	return t.drop()
+}
+
+// tableWriter makes a table from rows that come in node order.
+type tableWriter struct {
+	in    *inputs
+	width int
+	next  int // floats written
+
+	mem  *memoryTable
+	file *layout.RowsWriter
+	path []string // of the file, without its extension
+}
+
+// newTable starts a table of width columns: in memory if the budget has room for it with keep
+// bytes to spare, else in a file of the directory dir, given relative to the store.
+func (in *inputs) newTable(dir, name string, width int, keep int64) (*tableWriter, error) {
+	w := &tableWriter{in: in, width: width, path: []string{dir, name}}
+	size := int64(in.meta.Nodes) * int64(width) * 4
+	if size+keep <= in.room() {
+		a, err := mem.NewArena(in.budget, "hidden states", size)
+		if err != nil {
+			return nil, err
+		}
+		rows := mem.View[float32](a.Bytes())
+		w.mem = &memoryTable{width: width, rows: rows, arena: a}
+		return w, nil
+	}
+	if err := in.store.FS().MkdirAll(in.store.Path(dir), 0o755); err != nil {
+		return nil, fmt.Errorf("train: make %s: %w", in.store.Path(dir), err)
+	}
+	var err error
+	w.file, err = layout.NewRowsWriter(in.store.FS(), in.store.Path(dir, name), layout.RowsSpec{
+		UUID: in.meta.UUID, Name: name, Path: dir + "/" + name + ".rows", DType: "f32",
+		Dim: width, Nodes: in.meta.Nodes})
+	if err != nil {
+		return nil, fmt.Errorf("train: write hidden states: %w", err)
+	}
+	return w, nil
+}
+
+// room is the memory that may still be taken.
+func (in *inputs) room() int64 { return in.budget.Limit() - in.budget.Used() }
+
+// add appends rows.
+func (w *tableWriter) add(rows []float32) error {
+	if w.mem != nil {
+		w.next += copy(w.mem.rows[w.next:], rows)
+		return nil
+	}
+	for ; len(rows) > 0; rows = rows[w.width:] {
+		if err := w.file.AddF32(rows[:w.width]); err != nil {
+			return fmt.Errorf("train: write hidden states: %w", err)
+		}
+	}
+	return nil
+}
+
+// finish returns the table.
+func (w *tableWriter) finish(ctx context.Context) (table, error) {
+	if w.mem != nil {
+		return w.mem, nil
+	}
+	meta, _, err := w.file.Finish()
+	w.file = nil
+	if err != nil {
+		return nil, fmt.Errorf("train: write hidden states: %w", err)
+	}
+	rows, err := w.in.store.Rows(ctx, w.in.dev, meta, w.in.budget)
+	if err != nil {
+		return nil, fmt.Errorf("train: open hidden states: %w", err)
+	}
+	return &fileTable{rows: rows, drop: func() error {
+		return errors.Join(rows.Close(), w.remove())
+	}}, nil
+}
+
+// abort frees what was written; after finish it does nothing.
+func (w *tableWriter) abort() error {
+	if w.mem != nil {
+		return w.mem.Close()
+	}
+	if w.file == nil {
+		return nil
+	}
+	err := w.file.Abort()
+	return errors.Join(err, w.remove())
+}
+
+func (w *tableWriter) remove() error {
+	fs, prefix := w.in.store.FS(), w.in.store.Path(w.path...)
+	return errors.Join(fs.Remove(prefix+".rows"), fs.Remove(prefix+".crc"))
+}
+
+// featureTable is the table of the features.
+func (in *inputs) featureTable() table {
+	if r, ok := in.features.(interface{ Table() []float32 }); ok {
+		return &memoryTable{width: in.rows.Meta().Dim, rows: r.Table()}
+	}
+	return &fileTable{rows: in.rows}
+}

@@ -1,0 +1,195 @@
+package train
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"runtime"
+
+	"gdb/blockdev"
+	"gdb/internal/mem"
+	"gdb/layout"
+	"gdb/train/backend"
+)
+
+// trained is a run opened to predict: the weights of its best evaluation and the graph.
+type trained struct {
+	cfg     Config
+	dir     runDir
+	pos     position
+	in      *inputs
+	be      backend.Backend
+	model   *sage
+	closers []io.Closer
+}
+
+// Limits bound what evaluation and prediction take; zero values take what the run took.
+type Limits struct {
+	// Memory bounds the process in bytes.
+	Memory int64
+	// Threads is the number of compute workers.
+	Threads int
+}
+
+// openTrained opens a run of a store.
+func openTrained(ctx context.Context, store *layout.Store, dev blockdev.Device, run string,
+	lim Limits) (*trained, error) {
+	cfg, err := LoadConfig(ctx, store, run)
+	if err != nil {
+		return nil, err
+	}
+	if cfg.Memory = mem.Available() / 2; lim.Memory > 0 {
+		cfg.Memory = lim.Memory
+	}
+	if cfg.Threads = runtime.NumCPU(); lim.Threads > 0 {
+		cfg.Threads = lim.Threads
+	}
+	t := &trained{cfg: cfg, dir: openRunDir(store, run)}
+	if err := t.open(ctx, store, dev); err != nil {
+		return nil, errors.Join(err, t.Close())
+	}
+	return t, nil
+}
+
+func (t *trained) open(ctx context.Context, store *layout.Store, dev blockdev.Device) error {
+	m := store.Meta()
+	if err := checkTrainable(m); err != nil {
+		return err
+	}
+	pos, arrays, err := t.dir.readCheckpoint()
+	if err != nil {
+		return err
+	}
+	t.pos = pos
+	t.in = &inputs{store: store, dev: dev, meta: m,
+		budget: mem.NewBudget(max(1, t.cfg.Memory-fixedBytes))}
+	t.closers = append(t.closers, t.in)
+	if err := t.in.checkLeast(t.cfg.Memory); err != nil {
+		return err
+	}
+	if err := t.in.openRows(ctx); err != nil {
+		return err
+	}
+	if err := t.in.openLabels(ctx); err != nil {
+		return err
+	}
+	dims := modelDims(&t.cfg, m.Features[0].Dim, t.in.classes)
+	t.be, err = backend.Open(t.cfg.Backend, backend.Options{Workers: t.cfg.Threads,
+		Budget: t.in.budget})
+	if err != nil {
+		return err
+	}
+	t.closers = append(t.closers, t.be)
+	if t.model, err = newSAGE(t.be, dims, false); err != nil {
+		return err
+	}
+	name := "weights"
+	if pos.HasBest {
+		name = "best weights"
+	}
+	w, err := find(arrays, name, t.model.p.total)
+	if err != nil {
+		return err
+	}
+	t.be.Write(t.model.p.w, w)
+	return t.openData(ctx)
+}
+
+// openData opens the graph and the features: in memory if they fit, topology first.
+func (t *trained) openData(ctx context.Context) error {
+	p := &Plan{Memory: t.cfg.Memory, Fixed: t.in.fixed(), Eval: 2 * evalBytes}
+	p.planTopology(t.in.store, &t.cfg)
+	if err := t.in.openGraph(ctx, p.Resident, p.Topology); err != nil {
+		return err
+	}
+	if p.left() < 0 {
+		return fmt.Errorf("train: memory %s is too small to evaluate: it needs %s: raise --memory",
+			mem.FormatSize(p.Memory), mem.FormatSize(p.Memory-p.left()))
+	}
+	p.Cache = "none"
+	if all := int64(t.in.meta.Nodes) * int64(t.in.rows.Meta().Dim) * 4; all <= p.left() {
+		p.Cache, p.Features = "all", all
+	}
+	return t.in.openFeatures(ctx, p, ioThreads(t.cfg.Threads))
+}
+
+// Close closes all, the last opened first.
+func (t *trained) Close() error {
+	var err error
+	for i := len(t.closers) - 1; i >= 0; i-- {
+		err = errors.Join(err, t.closers[i].Close())
+	}
+	return err
+}
+
+// scratchDir is a directory for hidden states that no other process uses.
+func (t *trained) scratchDir(job string) string {
+	return "runs/" + t.dir.name + "/" + job + "-" + newToken()
+}
+
+// EvalConfig says what to evaluate.
+type EvalConfig struct {
+	Limits
+	// Run is the run whose best weights are evaluated.
+	Run string
+	// Split is train, val, test, or a stored set by its whole name. Default test.
+	Split string
+	// Mode is exact, sampled or "" for exact.
+	Mode string
+}
+
+// EvalResult is an evaluation. Micro- and macro-F1 count each class; for one class a node
+// micro-F1 equals accuracy, and for multi-labels accuracy counts nodes wholly right.
+type EvalResult struct {
+	Run      string  `json:"run"`
+	Split    string  `json:"split"`
+	Metric   string  `json:"metric"`
+	Value    float64 `json:"value"`
+	Accuracy float64 `json:"accuracy"`
+	MicroF1  float64 `json:"micro_f1"`
+	MacroF1  float64 `json:"macro_f1"`
+	Nodes    uint64  `json:"nodes"` // labeled nodes of the split
+	Epoch    int     `json:"epoch"` // of the weights
+}
+
+// Evaluate computes the metrics of a run on a split.
+func Evaluate(ctx context.Context, store *layout.Store, dev blockdev.Device,
+	c EvalConfig) (res *EvalResult, err error) {
+	if c.Split == "" {
+		c.Split = "test"
+	}
+	t, err := openTrained(ctx, store, dev, c.Run, c.Limits)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, t.Close()) }()
+	if t.cfg.EvalMode = c.Mode; c.Mode == "" {
+		t.cfg.EvalMode = "exact"
+	}
+	if err := t.cfg.Validate(); err != nil {
+		return nil, err
+	}
+	set, err := t.nodes(ctx, c.Split)
+	if err != nil {
+		return nil, err
+	}
+	e := &evaluator{in: t.in, be: t.be, model: t.model, cfg: &t.cfg, ready: readyLeast,
+		dir: t.scratchDir("eval")}
+	n, err := e.counts(ctx, set)
+	if err != nil {
+		return nil, fmt.Errorf("train: evaluate run %s: %w", c.Run, err)
+	}
+	res = &EvalResult{Run: c.Run, Split: c.Split, Metric: t.cfg.Metric, Nodes: n.nodes,
+		Epoch: t.pos.BestEpoch}
+	for _, m := range []struct {
+		name string
+		to   *float64
+	}{{t.cfg.Metric, &res.Value}, {metricAccuracy, &res.Accuracy}, {metricMicroF1, &res.MicroF1},
+		{metricMacroF1, &res.MacroF1}} {
+		if *m.to, err = n.metric(m.name); err != nil {
+			return nil, fmt.Errorf("train: evaluate run %s on %s: %w", c.Run, c.Split, err)
+		}
+	}
+	return res, nil
+}
