@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 
 	"gdb/internal/mem"
 	"gdb/sample"
@@ -36,11 +37,12 @@ type inference struct {
 	lists *lists
 	files bool // states were written to files
 
-	// What tests set: the sizes of parts of lists and of blocks and windows, and a wrapper of
-	// tables that hides that they are in memory.
+	// What tests set: the sizes of parts of lists and of blocks and windows, a wrapper of tables
+	// that hides that they are in memory, and states in files whatever the memory.
 	partEdges uint64
 	rowsMax   int
 	wrap      func(table) table
+	onDisk    bool
 }
 
 // emitRows takes the rows of some nodes.
@@ -132,7 +134,11 @@ func (f *inference) layer(ctx context.Context, i int, src table, next nodeIter,
 
 // newTable starts a table of all nodes.
 func (f *inference) newTable(name string, width int) (*tableWriter, error) {
-	w, err := f.in.newTable(f.dir, name, width, evalBytes)
+	keep := int64(evalBytes)
+	if f.onDisk {
+		keep = math.MaxInt64 / 2
+	}
+	w, err := f.in.newTable(f.dir, name, width, keep)
 	f.files = f.files || err == nil && w.file != nil
 	return w, err
 }
