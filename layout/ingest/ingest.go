@@ -5,6 +5,7 @@ import (
 	"crypto/rand"
 	"errors"
 	"fmt"
+	"io"
 	"slices"
 	"strings"
 	"time"
@@ -64,6 +65,7 @@ func newPipeline(fs vfs.FS, src Source, opt Options) (*pipeline, error) {
 		return nil, err
 	}
 	return &pipeline{fs: fs, src: src, info: info, opt: opt, memory: memory, hash: kv.HashID,
+		random: rand.Reader,
 		tmp:    fs.PathJoin(opt.Out, "tmp", "ingest"),
 		budget: mem.NewBudget(memory.total - processBytes),
 		codec:  edgeCodec{typed: info.Typed, weighted: info.Weighted, timed: info.Timed}}, nil
@@ -174,7 +176,7 @@ func (p *pipeline) existing(meta *kv.Meta) (*kv.Meta, error) {
 func (p *pipeline) start(made bool) error {
 	p.j = &journal{fs: p.fs, dir: p.tmp, path: p.path(journalName)}
 	p.j.MadeOut, p.j.Created = made, time.Now().UTC().Truncate(time.Second)
-	if _, err := rand.Read(p.j.UUID[:]); err != nil {
+	if _, err := io.ReadFull(p.random, p.j.UUID[:]); err != nil {
 		return fmt.Errorf("ingest: make an identity: %w", err)
 	}
 	var err error

@@ -302,7 +302,7 @@ func (p *pipeline) numberWide(ctx context.Context, s *scanResult, out *idsResult
 			return nil
 		})
 	}
-	w, err := extsort.NewRunWriter(p.fs, p.runPath("dict.run"), 0)
+	w, err := extsort.NewRunWriter(p.fs, p.runPath("dict.run"), p.runBlock)
 	if err != nil {
 		return err
 	}

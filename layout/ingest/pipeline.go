@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"slices"
 	"strings"
 
@@ -32,7 +33,10 @@ type pipeline struct {
 	codec  edgeCodec
 	// hash is kv.HashID, or a weaker one in tests.
 	hash func(seed uint64, external []byte) uint64
+	// random gives the identity of the store, and nothing else.
+	random io.Reader
 
+	runBlock   int      // bytes, of runs; 0 is the default
 	hashSeed   uint64   // of the scan that comes next
 	keep, drop []string // files that the step under way adds and uses up
 }
@@ -135,6 +139,9 @@ func (p *pipeline) sweep() error {
 func (p *pipeline) verifyLive() error {
 	for _, f := range p.j.Live {
 		info, err := p.fs.Stat(p.path(f.Path))
+		if isNotExist(err) { // killed while files were put in place
+			info, err = p.fs.Stat(p.fs.PathJoin(p.opt.Out, f.Path))
+		}
 		if err != nil {
 			return fmt.Errorf("ingest: resume: %w; delete %s and start again", err, p.opt.Out)
 		}
@@ -155,7 +162,7 @@ func (p *pipeline) progress(phase string, done, total uint64, unit string) {
 // sorter returns options for a sorter of records of width words.
 func (p *pipeline) sorter(name string, width int, memory int64) extsort.Options {
 	return extsort.Options{FS: p.fs, Prefix: p.runPath(name), Width: width, Memory: memory,
-		Budget: p.budget}
+		Budget: p.budget, BlockBytes: p.runBlock}
 }
 
 // all runs the steps of the ingest, but for the last: the store's coming into being.

@@ -1,0 +1,247 @@
+package ingest
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"syscall"
+	"testing"
+
+	"gdb/kv"
+
+	"github.com/cockroachdb/pebble/v2/vfs"
+	"github.com/cockroachdb/pebble/v2/vfs/errorfs"
+)
+
+// fixedIdentity makes the identity of a store the same in every ingest.
+func fixedIdentity(p *pipeline) *pipeline {
+	p.random = bytes.NewReader(make([]byte, 1024))
+	return p
+}
+
+// crashCases are small ingests that pass through all kinds of steps.
+var crashCases = []struct {
+	name string
+	kind string
+	opt  Options
+	wide bool
+}{
+	{"rows", "rows", Options{Undirected: true}, false},
+	{"integer", "integer", Options{Partitioner: "random", Partitions: 3, Both: true}, false},
+	{"wide", "integer", Options{}, true},
+	{"text", "text", Options{Dedup: true}, false},
+}
+
+// prepare makes the pipeline of a case on a file system.
+func prepare(t testing.TB, i int, fs vfs.FS, resume bool) *pipeline {
+	c := crashCases[i]
+	g := random(uint64(i), c.kind, 40, 300)
+	g.typed, g.chunk = true, 50
+	opt := c.opt
+	opt.Out, opt.Resume = "dir/store", resume
+	p := fixedIdentity(small(t, fs, g, opt))
+	if c.wide {
+		p.memory.ids = 8
+	}
+	p.memory.counts = 0
+	return p
+}
+
+// undisturbed is what each case gives when nothing happens.
+func undisturbed(t testing.TB, i int) map[string]string {
+	fs := vfs.NewMem()
+	if _, err := prepare(t, i, fs, false).run(context.Background()); err != nil {
+		t.Fatal(err)
+	}
+	return files(t, fs, "dir/store")
+}
+
+// changes says whether an operation changes the file system.
+func changes(op errorfs.Op) bool {
+	return op.Kind.ReadOrWrite() == errorfs.OpIsWrite
+}
+
+// TestCrashAnywhere loses power before every change of the file system, keeping what was synced
+// and none, half or all of what was not, and resumes: the store is the same, byte for byte.
+func TestCrashAnywhere(t *testing.T) {
+	for i, c := range crashCases {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			want := undisturbed(t, i)
+			var clones []*vfs.MemFS
+			mem := vfs.NewCrashableMem()
+			ops, every := 0, 1
+			if testing.Short() {
+				every = 10
+			}
+			fs := errorfs.Wrap(mem, errorfs.InjectorFunc(func(op errorfs.Op) error {
+				if changes(op) {
+					if ops%every == 0 {
+						clones = append(clones, mem.CrashClone(vfs.CrashCloneCfg{
+							UnsyncedDataPercent: 50 * (ops % 3),
+							RNG:                 rand.New(rand.NewPCG(uint64(ops), 7))}))
+					}
+					ops++
+				}
+				return nil
+			}))
+			if _, err := prepare(t, i, fs, false).run(context.Background()); err != nil {
+				t.Fatal(err)
+			}
+			for n, clone := range clones {
+				if _, err := prepare(t, i, clone, true).run(context.Background()); err != nil {
+					t.Fatalf("crash %d: %v", n, err)
+				}
+				if sameFiles(t, files(t, clone, "dir/store"), want); t.Failed() {
+					t.Fatalf("crash %d of %d", n, len(clones))
+				}
+			}
+			t.Logf("%d crashes", len(clones))
+		})
+	}
+}
+
+// TestErrorAnywhere fails every operation on the file system once, with a full disk or a broken
+// one: the ingest fails, nothing looks like a store, and resuming gives the same bytes.
+func TestErrorAnywhere(t *testing.T) {
+	for i, c := range crashCases {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			want := undisturbed(t, i)
+			stride := 3
+			if testing.Short() {
+				stride = 40
+			}
+			for n := 0; ; n += stride {
+				cause := []error{syscall.ENOSPC, syscall.EIO}[n%2]
+				mem, index, hit := vfs.NewMem(), 0, false
+				fs := errorfs.Wrap(mem, errorfs.InjectorFunc(func(op errorfs.Op) error {
+					if mayFail(op) {
+						if index++; index == n+1 {
+							hit = true
+							return fmt.Errorf("injected: %w", cause)
+						}
+					}
+					return nil
+				}))
+				_, err := prepare(t, i, fs, false).run(context.Background())
+				if !hit {
+					t.Logf("%d operations", index)
+					break
+				}
+				afterError(t, i, mem, err, fmt.Sprintf("operation %d", n), want)
+			}
+		})
+	}
+}
+
+// mayFail leaves out what may fail without harm: hints, and locks and listings that Pebble makes
+// an end of the process of.
+func mayFail(op errorfs.Op) bool {
+	switch op.Kind {
+	case errorfs.OpCreate, errorfs.OpFileWrite, errorfs.OpFileSync, errorfs.OpRename,
+		errorfs.OpFileReadAt, errorfs.OpFileRead, errorfs.OpMkdirAll, errorfs.OpRemove,
+		errorfs.OpFileClose, errorfs.OpOpenDir:
+		return true
+	}
+	return false
+}
+
+func afterError(t *testing.T, i int, mem *vfs.MemFS, err error, what string,
+	want map[string]string) {
+	t.Helper()
+	ctx := context.Background()
+	meta, openErr := kv.NewCatalog(mem, "dir/store/catalog").Meta(ctx)
+	if err == nil {
+		// The operation was one whose failure does no harm, or nobody looked.
+		if openErr != nil {
+			t.Fatalf("%s: no error, and no store: %v", what, openErr)
+		}
+		sameFiles(t, files(t, mem, "dir/store"), want)
+		return
+	}
+	if openErr == nil && meta.Nodes != 40 {
+		t.Fatalf("%s: half a store: %+v", what, meta)
+	}
+	if _, err := prepare(t, i, mem, true).run(ctx); err != nil &&
+		!(errors.Is(err, ErrExists) && openErr == nil) {
+		t.Fatalf("%s: resume: %v", what, err)
+	}
+	if sameFiles(t, files(t, mem, "dir/store"), want); t.Failed() {
+		t.Fatal(what)
+	}
+}
+
+// TestCancelAnywhere stops at every progress call, and resumes.
+func TestCancelAnywhere(t *testing.T) {
+	for i, c := range crashCases {
+		t.Run(c.name, func(t *testing.T) {
+			want := undisturbed(t, i)
+			for n := 0; ; n++ {
+				fs, calls := vfs.NewMem(), 0
+				ctx, cancel := context.WithCancel(context.Background())
+				p := prepare(t, i, fs, false)
+				p.opt.Progress = func(string, int64, int64, string) {
+					if calls++; calls == n+1 {
+						cancel()
+					}
+				}
+				_, err := p.run(ctx)
+				cancel()
+				if calls <= n {
+					break
+				}
+				if err != nil {
+					if !errors.Is(err, context.Canceled) {
+						t.Fatalf("call %d: %v", n, err)
+					}
+					if _, err := prepare(t, i, fs, true).run(context.Background()); err != nil {
+						t.Fatalf("call %d: resume: %v", n, err)
+					}
+				}
+				if sameFiles(t, files(t, fs, "dir/store"), want); t.Failed() {
+					t.Fatalf("call %d", n)
+				}
+			}
+		})
+	}
+}
+
+// TestFullDiskSaysWhatIsNeeded looks at the message.
+func TestFullDiskSaysWhatIsNeeded(t *testing.T) {
+	fs := errorfs.Wrap(vfs.NewMem(), errorfs.InjectorFunc(func(op errorfs.Op) error {
+		if op.Kind == errorfs.OpFileWrite && bytes.Contains([]byte(op.Path), []byte("in.csc")) {
+			return syscall.ENOSPC
+		}
+		return nil
+	}))
+	_, err := prepare(t, 0, fs, false).run(context.Background())
+	if err == nil || !errors.Is(err, syscall.ENOSPC) ||
+		!bytes.Contains([]byte(err.Error()), []byte("go on with --resume")) {
+		t.Errorf("got %v", err)
+	}
+}
+
+// TestDamagedJournalIsRefused flips bytes of a journal.
+func TestDamagedJournalIsRefused(t *testing.T) {
+	fs := vfs.NewMem()
+	ctx, cancel := context.WithCancel(context.Background())
+	cancel()
+	if _, err := prepare(t, 0, fs, false).run(ctx); !errors.Is(err, context.Canceled) {
+		t.Fatal(err)
+	}
+	path := "dir/store/tmp/ingest/" + journalName
+	good := files(t, fs, "dir/store")["tmp/ingest/"+journalName]
+	for at := 0; at < len(good); at += 7 {
+		bad := []byte(good)
+		bad[at] ^= 4
+		if err := writeFile(fs, path, bad); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := prepare(t, 0, fs, true).run(context.Background()); err == nil {
+			t.Fatalf("byte %d changed, and nobody noticed", at)
+		}
+	}
+}
