@@ -27,11 +27,14 @@ var crashCases = []struct {
 	kind string
 	opt  Options
 	wide bool
+	// every is how many changes there are between two crashes that are tried. It is not a
+	// divisor of the changes that one file takes, so that all kinds are met.
+	every int
 }{
-	{"rows", "rows", Options{Undirected: true}, false},
-	{"integer", "integer", Options{Partitioner: "random", Partitions: 3, Both: true}, false},
-	{"wide", "integer", Options{}, true},
-	{"text", "text", Options{Dedup: true}, false},
+	{"rows", "rows", Options{Undirected: true}, false, 1},
+	{"integer", "integer", Options{Partitioner: "random", Partitions: 3, Both: true}, false, 3},
+	{"wide", "integer", Options{}, true, 3},
+	{"text", "text", Options{Dedup: true}, false, 1},
 }
 
 // prepare makes the pipeline of a case on a file system.
@@ -72,13 +75,13 @@ func TestCrashAnywhere(t *testing.T) {
 			want := undisturbed(t, i)
 			var clones []*vfs.MemFS
 			mem := vfs.NewCrashableMem()
-			ops, every := 0, 1
+			ops, every := 0, c.every
 			if testing.Short() {
-				every = 10
+				every = 20
 			}
 			fs := errorfs.Wrap(mem, errorfs.InjectorFunc(func(op errorfs.Op) error {
 				if changes(op) {
-					if ops%every == 0 {
+					if ops%every == ops/every%every {
 						clones = append(clones, mem.CrashClone(vfs.CrashCloneCfg{
 							UnsyncedDataPercent: 50 * (ops % 3),
 							RNG:                 rand.New(rand.NewPCG(uint64(ops), 7))}))
@@ -110,7 +113,7 @@ func TestErrorAnywhere(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
 			want := undisturbed(t, i)
-			stride := 3
+			stride := 5
 			if testing.Short() {
 				stride = 40
 			}
