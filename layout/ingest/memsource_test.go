@@ -80,7 +80,7 @@ func (g *graph) step() int {
 	return g.chunk
 }
 
-func ints(ids []string) []uint64 {
+func intsOf(ids []string) []uint64 {
 	out := make([]uint64, len(ids))
 	for i, id := range ids {
 		out[i], _ = strconv.ParseUint(id, 10, 64)
@@ -88,7 +88,7 @@ func ints(ids []string) []uint64 {
 	return out
 }
 
-func texts(ids []string) [][]byte {
+func textsOf(ids []string) [][]byte {
 	out := make([][]byte, len(ids))
 	for i, id := range ids {
 		out[i] = []byte(id)
@@ -99,9 +99,9 @@ func texts(ids []string) [][]byte {
 func (g *graph) idChunk(file string, first int, ids []string) *IDChunk {
 	c := &IDChunk{Where: Where{File: file, First: int64(first), Unit: "row"}}
 	if g.text() {
-		c.Text = texts(ids)
+		c.Text = textsOf(ids)
 	} else {
-		c.Ints = ints(ids)
+		c.Ints = intsOf(ids)
 	}
 	return c
 }
@@ -125,9 +125,9 @@ func (g *graph) Edges(ctx context.Context, fn func(*EdgeChunk) error) error {
 			}
 		}
 		if g.text() {
-			c.SrcText, c.DstText = texts(src), texts(dst)
+			c.SrcText, c.DstText = textsOf(src), textsOf(dst)
 		} else {
-			c.SrcInt, c.DstInt = ints(src), ints(dst)
+			c.SrcInt, c.DstInt = intsOf(src), intsOf(dst)
 		}
 		if err := fn(c); err != nil {
 			return err

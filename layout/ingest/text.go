@@ -54,7 +54,7 @@ func (s *texts) SkippedLines() int64 { return s.skipped }
 // skip reports a bad line and goes on, up to Options.SkipBad of them.
 func (s *texts) skip(err error) error {
 	var bad *BadInputError
-	if !errors.As(err, &bad) || s.skipped >= s.opt.SkipBad {
+	if !errors.As(err, &bad) || errors.Is(err, ErrNotInteger) || s.skipped >= s.opt.SkipBad {
 		return err
 	}
 	s.skipped++
@@ -104,7 +104,9 @@ func (k *idSink) add(asText bool, id []byte, where func() string) error {
 		return &BadInputError{Where: where(), What: fmt.Sprintf("id %s is negative", id),
 			Do: "integer ids are 0 or more"}
 	}
-	return fmt.Errorf("%w: %s: %q", ErrNotInteger, where(), id)
+	return fmt.Errorf("%w: %w", ErrNotInteger, &BadInputError{Where: where(),
+		What: fmt.Sprintf("id %.100q, but the ids of edges are integers", id),
+		Do:   "use the same ids everywhere"})
 }
 
 // parseID reads a canonical unsigned integer.
