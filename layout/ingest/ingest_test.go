@@ -166,7 +166,8 @@ func TestHashCollision(t *testing.T) {
 }
 
 func TestEqualHashOfUnknownID(t *testing.T) {
-	g := &graph{kind: "text", edges: []edge{{src: "a", dst: "b"}}, splits: []member{{"train", "c"}}}
+	g := &graph{kind: "text", edges: []edge{{src: "a", dst: "b"}},
+		splits: []member{{"train", "c"}}}
 	p := small(t, vfs.NewMem(), g, Options{Out: "store"})
 	p.hash = func(_ uint64, external []byte) uint64 { return uint64(external[0]-'a') % 2 }
 	_, err := p.run(context.Background())

@@ -68,7 +68,7 @@ func (p *pipeline) rename(files []kv.FileMeta) error {
 func (p *pipeline) meta(ctx context.Context, r *results, sets map[string]*roaring.Bitmap) (
 	*kv.Meta, error) {
 	m := &kv.Meta{Format: kv.FormatVersion, UUID: p.j.UUID, Created: p.j.Created,
-		CreatedBy: strings.TrimSpace("gdb " + p.opt.Version), Nodes: r.ids.Nodes,
+		CreatedBy: p.opt.Version, Nodes: r.ids.Nodes,
 		Edges: r.topology.Edges, Undirected: p.addsReverse(), Directions: []string{"in"},
 		BlockBytes: p.opt.BlockBytes, EdgeTypes: r.scan.EdgeTypes, Weighted: p.info.Weighted,
 		Timestamped: p.info.Timed, IDs: kv.IDsMeta{Kind: r.ids.Kind, HashSeed: r.ids.Seed},

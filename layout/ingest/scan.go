@@ -70,13 +70,13 @@ func (p *pipeline) scanStep(ctx context.Context) (*scanResult, error) {
 			out.Mode = idText
 		}
 		err := p.scanAs(ctx, out)
+		if errors.Is(err, errWide) {
+			*out = scanResult{Mode: idWide, HashSeed: p.hashSeed}
+			err = p.scanAs(ctx, out)
+		}
 		if t, ok := p.src.(textForcer); ok && errors.Is(err, ErrNotInteger) {
 			t.ForceText()
 			*out = scanResult{Mode: idText, HashSeed: p.hashSeed}
-			err = p.scanAs(ctx, out)
-		}
-		if errors.Is(err, errWide) {
-			*out = scanResult{Mode: idWide, HashSeed: p.hashSeed}
 			err = p.scanAs(ctx, out)
 		}
 		if s, ok := p.src.(skipper); ok {
