@@ -171,8 +171,9 @@ func TestEqualHashOfUnknownID(t *testing.T) {
 	p := small(t, vfs.NewMem(), g, Options{Out: "store"})
 	p.hash = func(_ uint64, external []byte) uint64 { return uint64(external[0]-'a') % 2 }
 	_, err := p.run(context.Background())
-	if err == nil || !strings.Contains(err.Error(), `train row 0: split member of unknown node "c"`) {
-		t.Errorf("got %v, want an error about node c", err)
+	want := `train row 0: split member of unknown node "c"`
+	if err == nil || !strings.Contains(err.Error(), want) {
+		t.Errorf("got %v, want an error about c", err)
 	}
 }
 
