@@ -88,7 +88,8 @@ func (a *app) rootCommand() *cobra.Command {
 	f.StringVar(&a.color, "color", "auto", "auto, always or never")
 	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return usage(err) })
 	root.CompletionOptions.HiddenDefaultCmd = false
-	root.AddCommand(a.ingestCommand(), a.infoCommand(), a.checkCommand(),
+	root.AddCommand(a.demoCommand(), a.ingestCommand(), a.infoCommand(), a.checkCommand(),
+		a.trainCommand(), a.evalCommand(), a.predictCommand(),
 		a.benchCommand(), a.versionCommand())
 	root.AddCommand(helpTopics()...)
 	return root

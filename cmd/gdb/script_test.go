@@ -1,0 +1,54 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"os"
+	"os/exec"
+	"os/signal"
+	"strconv"
+	"testing"
+
+	"gdb/blockdev"
+
+	"github.com/rogpeppe/go-internal/testscript"
+)
+
+// TestMain makes this test binary serve as the command gdb in scripts.
+func TestMain(m *testing.M) {
+	testscript.Main(m, map[string]func(){"gdb": func() {
+		blockdev.RaiseGOMAXPROCS()
+		ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+		code := run(ctx, os.Args[1:], stdStreams())
+		stop()
+		os.Exit(code)
+	}})
+}
+
+// TestScripts runs testdata/*.txtar: whole command lines, with their output and exit codes.
+func TestScripts(t *testing.T) {
+	testscript.Run(t, testscript.Params{Dir: "testdata", Cmds: map[string]func(
+		ts *testscript.TestScript, neg bool, args []string){"exits": exits}})
+}
+
+// exits CODE COMMAND...: runs a command that must end with the exit code.
+func exits(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) < 2 {
+		ts.Fatalf("usage: exits CODE COMMAND [ARG...]")
+	}
+	got := "0"
+	if err := ts.Exec(args[1], args[2:]...); err != nil {
+		got = exitStatus(err)
+	}
+	if got != args[0] {
+		ts.Fatalf("exit code %s, want %s", got, args[0])
+	}
+}
+
+func exitStatus(err error) string {
+	var exit *exec.ExitError
+	if errors.As(err, &exit) {
+		return strconv.Itoa(exit.ExitCode())
+	}
+	return err.Error()
+}

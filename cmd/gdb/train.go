@@ -1,0 +1,139 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+
+	"gdb/blockdev"
+	"gdb/internal/mem"
+	"gdb/layout"
+	"gdb/sample"
+	"gdb/train"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+)
+
+// trainFlags are the flags of gdb train and gdb plan. The configuration is bound to them, so that
+// what was given on the command line wins over --from, and --from over the defaults.
+type trainFlags struct {
+	cfg          train.Config
+	fanout       fanoutFlag
+	featureCache string
+	from         string
+	json         bool
+}
+
+func (t *trainFlags) bind(f *pflag.FlagSet) {
+	t.cfg = train.Default()
+	c := &t.cfg
+	t.fanout = c.Fanout
+	f.StringVar(&c.Run, "run", c.Run, "name of the run (default: next free r0001)")
+	f.StringVar(&c.Model, "model", c.Model, "sage")
+	f.Var(&t.fanout, "fanout", "neighbors per hop, the first next to the seeds; all for every one")
+	f.IntVar(&c.Hidden, "hidden", c.Hidden, "width of the hidden layers")
+	f.IntVar(&c.Batch, "batch", c.Batch, "seeds in a mini-batch")
+	f.IntVar(&c.Epochs, "epochs", c.Epochs, "epochs at most")
+	f.Float64Var(&c.LR, "lr", c.LR, "learning rate")
+	f.Float64Var(&c.WeightDecay, "weight-decay", c.WeightDecay, "weight decay")
+	f.Float64Var(&c.Dropout, "dropout", c.Dropout, "share of values dropped before each layer")
+	f.StringVar(&c.Optimizer, "optimizer", c.Optimizer, "adam, adamw, sgd or adagrad")
+	f.StringVar(&c.Loss, "loss", c.Loss, "auto, softmax or bce")
+	f.StringVar(&c.Metric, "metric", c.Metric, "auto, accuracy, micro-f1 or macro-f1")
+	f.IntVar(&c.Patience, "patience", c.Patience,
+		"stop after so many evaluations without a better one; 0: never")
+	f.IntVar(&c.EvalEvery, "eval-every", c.EvalEvery, "epochs between evaluations")
+	f.StringVar(&c.EvalMode, "eval-mode", c.EvalMode,
+		"exact (whole lists, layer by layer) or sampled (with --fanout; faster, noisy)")
+	f.StringVar(&c.Split, "split", c.Split, "K: use train@K, val@K and test@K")
+	f.StringVar(&c.Cache, "cache", c.Cache, "feature cache: auto, none, static or lru")
+	f.StringVar(&t.featureCache, "feature-cache", "", "its size (default: what --memory leaves)")
+	f.StringVar(&c.Topology, "topology", c.Topology, "auto, resident or paged")
+	f.StringVar(&c.IO, "io", c.IO, "auto, uring, pread, buffered or mmap")
+	f.StringVar(&c.Backend, "backend", c.Backend, "cpu or cuda")
+	f.IntVar(&c.CheckpointEvery, "checkpoint-every", c.CheckpointEvery,
+		"batches between checkpoints; one is written every 30 s and each epoch too")
+	f.StringVar(&c.Resume, "resume", "", "go on with this run")
+	f.StringVar(&t.from, "from", "", "run.json to take the settings from")
+	f.BoolVar(&t.json, "json", false, "print one JSON object a line")
+}
+
+// config completes the configuration from the flags.
+func (t *trainFlags) config(a *app, cmd *cobra.Command) (train.Config, error) {
+	if err := t.takeFrom(a, cmd.Flags()); err != nil {
+		return train.Config{}, err
+	}
+	c := t.cfg
+	c.Fanout = t.fanout
+	c.Seed, c.Threads, c.Memory, c.Version = a.seed, a.threads, a.memory, "gdb "+version
+	if t.featureCache != "" {
+		n, err := mem.ParseSize(t.featureCache)
+		if err != nil {
+			return c, usage(fmt.Errorf("train: --feature-cache: %w", err))
+		}
+		c.FeatureCache = n
+	}
+	if err := c.Validate(); err != nil {
+		return c, usage(err)
+	}
+	return c, nil
+}
+
+// fanoutFlag is --fanout: numbers and all, with commas.
+type fanoutFlag []int
+
+// String is the flag's value.
+func (f *fanoutFlag) String() string {
+	parts := make([]string, len(*f))
+	for i, n := range *f {
+		parts[i] = strconv.Itoa(n)
+		if n == sample.All {
+			parts[i] = "all"
+		}
+	}
+	return strings.Join(parts, ",")
+}
+
+// Set parses 10,5 or all,all.
+func (f *fanoutFlag) Set(s string) error {
+	var out []int
+	for _, p := range strings.Split(s, ",") {
+		p = strings.TrimSpace(p)
+		n, err := strconv.Atoi(p)
+		if p == "all" {
+			n, err = sample.All, nil
+		}
+		if err != nil || n == 0 || n < sample.All || n == sample.All && p != "all" {
+			return fmt.Errorf("%q: want positive numbers or all, one a layer, such as 10,10", s)
+		}
+		out = append(out, n)
+	}
+	*f = out
+	return nil
+}
+
+// Type names the value in help.
+func (f *fanoutFlag) Type() string { return "fanout" }
+
+// openForRun opens the store and the device of a training.
+func (a *app) openForRun(cmd *cobra.Command, dir, io string) (*layout.Store, blockdev.Device,
+	error) {
+	st, err := layout.Open(cmd.Context(), a.fs, dir)
+	if err != nil {
+		return nil, nil, err
+	}
+	dev, err := openDevice(io)
+	return st, dev, err
+}
+
+func openDevice(io string) (blockdev.Device, error) {
+	switch b := blockdev.Backend(io); b {
+	case blockdev.Auto, blockdev.URing, blockdev.Pread, blockdev.Buffered, blockdev.MMap:
+		return blockdev.Open(blockdev.Options{Backend: b})
+	}
+	return nil, usage(fmt.Errorf("--io %q: want auto, uring, pread, buffered or mmap", io))
+}
+
+var errNoRun = errors.New("no --run NAME: gdb shell STORE -c 'DESCRIBE;' and STORE/runs list them")

@@ -1,0 +1,254 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+
+	"gdb/train"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+)
+
+func (a *app) trainCommand() *cobra.Command {
+	t := &trainFlags{}
+	cmd := &cobra.Command{
+		Use: "train STORE", Short: "Train a graph neural network on a store",
+		Long: `
+Train a graph neural network for node classification on the store's train split; the best
+weights on val are kept, and tested on test. Everything of a run is in STORE/runs/NAME.
+Ctrl-C finishes the step at hand, writes a checkpoint and prints the command that resumes.`,
+		Example: `  gdb train cora.gdb --fanout 10,10 --hidden 64 --epochs 60 --patience 20
+  gdb train big.gdb --memory 4GiB --batch 1000 --run big1
+  gdb train big.gdb --resume big1`,
+		Args: exactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error { return a.train(cmd, t, args[0]) },
+	}
+	t.bind(cmd.Flags())
+	return cmd
+}
+
+func (a *app) train(cmd *cobra.Command, t *trainFlags, dir string) (err error) {
+	cfg, err := t.config(a, cmd)
+	if err != nil {
+		return err
+	}
+	st, dev, err := a.openForRun(cmd, dir, cfg.IO)
+	if err != nil {
+		return fmt.Errorf("train: %w", err)
+	}
+	defer func() { err = firstError(err, dev.Close()) }()
+	if cfg.Resume != "" {
+		old, err := train.LoadConfig(cmd.Context(), st, cfg.Resume)
+		if err != nil {
+			return err
+		}
+		if cfg, err = t.resumed(a, cmd.Flags(), old); err != nil {
+			return err
+		}
+	}
+	o := &trainObserver{app: a, json: t.json, bar: a.progress()}
+	res, err := train.Run(cmd.Context(), st, dev, cfg, o.event)
+	o.bar.finish()
+	if errors.Is(err, context.Canceled) && o.run != "" {
+		fmt.Fprintf(a.err, "gdb: stopped; go on with: gdb train %s --resume %s\n", dir, o.run)
+		return errReported{exitInterrupted}
+	}
+	if err = firstError(err, o.err); err != nil {
+		return err
+	}
+	if t.json {
+		return a.printLine(map[string]any{"event": "done", "test": res.Test, "metric": res.Metric,
+			"best_val": res.Best, "best_epoch": res.BestEpoch, "run": res.Run, "epochs": res.Epochs})
+	}
+	_, err = fmt.Fprintln(a.out, res)
+	return err
+}
+
+// resumed is the configuration of a run to go on with: as it was, but for the flags that were given
+// on the command line.
+func (t *trainFlags) resumed(a *app, f *pflag.FlagSet, old train.Config) (train.Config, error) {
+	resume := t.cfg.Resume
+	if err := t.rebase(f, old); err != nil {
+		return old, err
+	}
+	c := t.cfg
+	c.Fanout, c.Run, c.Resume = t.fanout, resume, resume
+	c.Memory, c.Version = a.memory, "gdb "+version
+	if f.Changed("threads") {
+		c.Threads = a.threads
+	}
+	if f.Changed("seed") {
+		c.Seed = a.seed
+	}
+	return c, nil
+}
+
+// rebase puts the flags that were given on the command line on top of base.
+func (t *trainFlags) rebase(f *pflag.FlagSet, base train.Config) error {
+	fresh := &trainFlags{}
+	set := pflag.NewFlagSet("", pflag.ContinueOnError)
+	fresh.bind(set)
+	fresh.cfg, fresh.fanout = base, base.Fanout
+	var err error
+	f.VisitAll(func(fl *pflag.Flag) {
+		if fl.Changed && set.Lookup(fl.Name) != nil && err == nil {
+			err = set.Set(fl.Name, fl.Value.String())
+		}
+	})
+	if err != nil {
+		return usage(err)
+	}
+	t.cfg, t.fanout = fresh.cfg, fresh.fanout
+	return nil
+}
+
+// takeFrom loads --from run.json below the flags of the command line; the run gets a new name.
+func (t *trainFlags) takeFrom(a *app, f *pflag.FlagSet) error {
+	if t.from == "" {
+		return nil
+	}
+	b, err := os.ReadFile(t.from)
+	if err != nil {
+		return usage(fmt.Errorf("train: --from: %w", err))
+	}
+	file := struct {
+		Config train.Config `json:"config"`
+	}{train.Default()}
+	if err := json.Unmarshal(b, &file); err != nil {
+		return usage(fmt.Errorf("train: --from %s: %w", t.from, err))
+	}
+	file.Config.Run = ""
+	if !f.Changed("seed") {
+		a.seed = file.Config.Seed
+	}
+	return t.rebase(f, file.Config)
+}
+
+// trainObserver prints a run as it goes.
+type trainObserver struct {
+	app  *app
+	json bool
+	bar  *progress
+	run  string
+	err  error
+}
+
+func (o *trainObserver) event(e train.Event) {
+	switch {
+	case o.err != nil:
+	case e.Started != nil:
+		o.started(e.Started)
+	case e.Progress != nil:
+		p := e.Progress
+		o.bar.update(fmt.Sprintf("epoch %d", p.Epoch), int64(p.Batch), int64(p.Batches), "batches")
+	case e.Epoch != nil:
+		o.bar.finish()
+		if o.json {
+			o.err = o.app.printLine(e.Epoch)
+			return
+		}
+		_, o.err = fmt.Fprintln(o.app.out, e.Epoch)
+	}
+}
+
+func (o *trainObserver) started(s *train.Started) {
+	o.run = s.Run
+	if o.app.quiet {
+		return
+	}
+	what := "run " + s.Run
+	if s.Resumed {
+		what += fmt.Sprintf(", resumed at epoch %d batch %d", s.Epoch, s.Batch)
+	}
+	fmt.Fprintf(o.app.err, "%s: exact sampling; %s\n", what, s.Plan)
+}
+
+func (a *app) printLine(v any) error {
+	b, err := json.Marshal(v)
+	if err != nil {
+		return err
+	}
+	_, err = fmt.Fprintf(a.out, "%s\n", b)
+	return err
+}
+
+func (a *app) evalCommand() *cobra.Command {
+	var c train.EvalConfig
+	var asJSON bool
+	cmd := &cobra.Command{
+		Use: "eval STORE --run NAME", Short: "Evaluate a run on a split, exactly", Args: exactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) (err error) {
+			if c.Run == "" {
+				return usage(errNoRun)
+			}
+			st, dev, err := a.openForRun(cmd, args[0], "auto")
+			if err != nil {
+				return fmt.Errorf("eval: %w", err)
+			}
+			defer func() { err = firstError(err, dev.Close()) }()
+			c.Limits = train.Limits{Memory: a.memory, Threads: a.threads}
+			res, err := train.Evaluate(cmd.Context(), st, dev, c)
+			if err != nil {
+				return err
+			}
+			if asJSON {
+				return a.printJSON(res)
+			}
+			_, err = fmt.Fprintf(a.out, "%s %s %.4f, accuracy %.4f, micro-F1 %.4f, macro-F1 %.4f "+
+				"over %s nodes (weights of epoch %d)\n", res.Split, res.Metric, res.Value, res.Accuracy,
+				res.MicroF1, res.MacroF1, count(res.Nodes), res.Epoch)
+			return err
+		},
+	}
+	f := cmd.Flags()
+	f.StringVar(&c.Run, "run", "", "the run whose best weights are evaluated")
+	f.StringVar(&c.Split, "split", "test", "train, val, test, or a stored set such as test@3")
+	f.StringVar(&c.Mode, "mode", "", "exact (default) or sampled")
+	f.BoolVar(&asJSON, "json", false, "print one JSON object")
+	return cmd
+}
+
+func (a *app) predictCommand() *cobra.Command {
+	var c train.PredictConfig
+	var out string
+	cmd := &cobra.Command{
+		Use: "predict STORE --run NAME --out FILE", Args: exactArgs(1),
+		Short: "Predict labels under your own ids, to .csv, .parquet or .npy",
+		RunE: func(cmd *cobra.Command, args []string) (err error) {
+			if c.Run == "" {
+				return usage(errNoRun)
+			}
+			if out == "" {
+				return usage(errors.New("predict: no --out FILE.csv, .parquet or .npy"))
+			}
+			w, err := train.NewPredictionWriter(a.fs, out)
+			if err != nil {
+				return usage(err)
+			}
+			st, dev, err := a.openForRun(cmd, args[0], "auto")
+			if err != nil {
+				return fmt.Errorf("predict: %w", err)
+			}
+			defer func() { err = firstError(err, dev.Close()) }()
+			c.Limits = train.Limits{Memory: a.memory, Threads: a.threads}
+			if err := train.Predict(cmd.Context(), st, dev, c, w); err != nil {
+				return err
+			}
+			if a.quiet {
+				return nil
+			}
+			_, err = fmt.Fprintf(a.out, "predictions are in %s\n", out)
+			return err
+		},
+	}
+	f := cmd.Flags()
+	f.StringVar(&c.Run, "run", "", "the run whose best weights predict")
+	f.StringVar(&c.Split, "split", "", "train, val, test or a stored set (default: every node)")
+	f.BoolVar(&c.Probabilities, "probabilities", false, "add a column p:LABEL for each class")
+	f.StringVar(&out, "out", "", "file to write")
+	return cmd
+}
