@@ -62,7 +62,8 @@ func (a *app) train(cmd *cobra.Command, t *trainFlags, dir string) (err error) {
 	}
 	if t.json {
 		return a.printLine(map[string]any{"event": "done", "test": res.Test, "metric": res.Metric,
-			"best_val": res.Best, "best_epoch": res.BestEpoch, "run": res.Run, "epochs": res.Epochs})
+			"best_val": res.Best, "best_epoch": res.BestEpoch, "run": res.Run,
+			"epochs": res.Epochs})
 	}
 	_, err = fmt.Fprintln(a.out, res)
 	return err
@@ -180,7 +181,8 @@ func (a *app) evalCommand() *cobra.Command {
 	var c train.EvalConfig
 	var asJSON bool
 	cmd := &cobra.Command{
-		Use: "eval STORE --run NAME", Short: "Evaluate a run on a split, exactly", Args: exactArgs(1),
+		Use: "eval STORE --run NAME", Short: "Evaluate a run on a split, exactly",
+		Args: exactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) (err error) {
 			if c.Run == "" {
 				return usage(errNoRun)
@@ -199,8 +201,8 @@ func (a *app) evalCommand() *cobra.Command {
 				return a.printJSON(res)
 			}
 			_, err = fmt.Fprintf(a.out, "%s %s %.4f, accuracy %.4f, micro-F1 %.4f, macro-F1 %.4f "+
-				"over %s nodes (weights of epoch %d)\n", res.Split, res.Metric, res.Value, res.Accuracy,
-				res.MicroF1, res.MacroF1, count(res.Nodes), res.Epoch)
+				"over %s nodes (weights of epoch %d)\n", res.Split, res.Metric, res.Value,
+				res.Accuracy, res.MicroF1, res.MacroF1, count(res.Nodes), res.Epoch)
 			return err
 		},
 	}
