@@ -1,0 +1,290 @@
+package layout_test
+
+import (
+	"context"
+	"errors"
+	"math"
+	"math/rand/v2"
+	"slices"
+	"sync"
+	"testing"
+
+	"gdb/internal/mem"
+	"gdb/layout"
+	"gdb/layout/layouttest"
+
+	"github.com/cockroachdb/pebble/v2/vfs"
+	"pgregory.net/rapid"
+)
+
+func mustRows(t testing.TB, s *layout.Store, budget *mem.Budget) *layout.Rows {
+	t.Helper()
+	r, err := s.Rows(context.Background(), mustDevice(t), s.Meta().Features[0], budget)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return r
+}
+
+func TestRowsAgree(t *testing.T) {
+	ctx, rnd := context.Background(), rand.New(rand.NewPCG(4, 4))
+	rapid.Check(t, func(rt *rapid.T) {
+		g := layouttest.Graph{Nodes: rapid.IntRange(1, 900).Draw(rt, "nodes"),
+			Dim:   rapid.SampledFrom([]int{1, 3, 100, 128, 256, 602, 1024, 1100}).Draw(rt, "dim"),
+			DType: rapid.SampledFrom([]string{"f32", "f16", "bf16"}).Draw(rt, "dtype")}
+		g.Features = make([]float32, g.Nodes*g.Dim)
+		for i := range g.Features { // small integers are exact in all three
+			g.Features[i] = float32(rnd.IntN(256) - 128)
+		}
+		s, budget := layouttest.Build(t, vfs.NewMem(), "s", g), mem.NewBudget(0)
+		rows := mustRows(t, s, budget)
+		if most := s.RowsBytes(rows.Meta()); budget.Used() > most+8192 {
+			rt.Fatalf("%d bytes are held, RowsBytes says %d", budget.Used(), most)
+		}
+		nodes, at := make([]layout.NodeID, rnd.IntN(2*g.Nodes)+1), []uint32{}
+		for i := range nodes {
+			nodes[i] = layout.NodeID(rnd.IntN(g.Nodes))
+		}
+		for _, i := range rnd.Perm(len(nodes)) {
+			at = append(at, uint32(i))
+		}
+		out := make([]float32, len(nodes)*g.Dim)
+		if err := rows.Gather(ctx, nodes, at, out); err != nil {
+			rt.Fatal(err)
+		}
+		for i, v := range nodes {
+			got, want := out[int(at[i])*g.Dim:][:g.Dim], g.Features[int(v)*g.Dim:][:g.Dim]
+			if !slices.Equal(got, want) {
+				rt.Fatalf("row of node %d differs", v)
+			}
+		}
+		first := rnd.IntN(g.Nodes)
+		n := rnd.IntN(g.Nodes - first + 1)
+		out = make([]float32, n*g.Dim)
+		if err := rows.Scan(ctx, layout.NodeID(first), n, out); err != nil {
+			rt.Fatal(err)
+		}
+		if !slices.Equal(out, g.Features[first*g.Dim:(first+n)*g.Dim]) {
+			rt.Fatalf("scan of %d rows from %d differs", n, first)
+		}
+		if err := rows.Close(); err != nil || budget.Used() != 0 {
+			rt.Fatalf("after close: %v, %d bytes counted", err, budget.Used())
+		}
+	})
+}
+
+// TestRowsLarge gathers and scans more than a buffer holds, from several goroutines.
+func TestRowsLarge(t *testing.T) {
+	g := layouttest.Graph{Nodes: 9000, Dim: 300}
+	g.Features = layouttest.Features(g.Nodes, g.Dim)
+	rows := mustRows(t, layouttest.Build(t, vfs.NewMem(), "s", g), nil)
+	var wg sync.WaitGroup
+	for w := range 7 {
+		wg.Go(func() {
+			r := rand.New(rand.NewPCG(uint64(w), 1))
+			nodes, want := make([]layout.NodeID, 6000), []float32{}
+			for i := range nodes {
+				v := r.IntN(g.Nodes)
+				nodes[i] = layout.NodeID(v)
+				want = append(want, g.Features[v*g.Dim:(v+1)*g.Dim]...)
+			}
+			out := make([]float32, len(want))
+			if err := rows.Gather(context.Background(), nodes, nil, out); err != nil {
+				t.Error(err)
+			}
+			if !slices.Equal(out, want) {
+				t.Error("gather of 6000 rows differs")
+			}
+		})
+	}
+	wg.Wait()
+	out := make([]float32, len(g.Features))
+	if err := rows.Scan(context.Background(), 0, g.Nodes, out); err != nil {
+		t.Fatal(err)
+	}
+	if !slices.Equal(out, g.Features) {
+		t.Error("scan of all rows differs")
+	}
+	if err := rows.Close(); err != nil {
+		t.Error(err)
+	}
+}
+
+// TestRowsReadLittle holds what a gather may read: the sectors of its rows, each once, and gaps
+// that are cheaper than a read.
+func TestRowsReadLittle(t *testing.T) {
+	g := layouttest.Graph{Nodes: 20000, Dim: 128, Features: make([]float32, 20000*128)}
+	for _, c := range []struct {
+		nodes []layout.NodeID
+		reads uint64
+		bytes uint64
+	}{
+		{[]layout.NodeID{7}, 1, 512},
+		{[]layout.NodeID{7, 7, 7}, 1, 512},
+		{[]layout.NodeID{8, 7}, 1, 1024},
+		{[]layout.NodeID{7, 24}, 1, 18 * 512}, // a gap of 8 KiB
+		{[]layout.NodeID{7, 25}, 2, 1024},     // a sector more
+		{[]layout.NodeID{0, 19999}, 2, 1024},
+	} {
+		s, dev := layouttest.Build(t, vfs.NewMem(), "s", g), mustDevice(t)
+		rows, err := s.Rows(context.Background(), dev, s.Meta().Features[0], nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		before := dev.Stats().Reads
+		out := make([]float32, len(c.nodes)*128)
+		if err := rows.Gather(context.Background(), c.nodes, nil, out); err != nil {
+			t.Fatal(err)
+		}
+		if n := dev.Stats().Reads - before; n != c.reads || rows.BytesRead() != c.bytes {
+			t.Errorf("nodes %v: %d reads of %d bytes in all, want %d of %d", c.nodes, n,
+				rows.BytesRead(), c.reads, c.bytes)
+		}
+		if err := rows.Close(); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+func TestRowsLabels(t *testing.T) {
+	g := layouttest.Graph{Nodes: 3000, Classes: layouttest.ClassNames(3)}
+	for v := range g.Nodes {
+		g.Labels = append(g.Labels, int32(v%4-1))
+	}
+	s := layouttest.Build(t, vfs.NewMem(), "s", g)
+	rows, err := s.Rows(context.Background(), mustDevice(t), s.Meta().Labels.Rows, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	out := make([]int32, g.Nodes)
+	if err := rows.ScanRaw(context.Background(), 0, g.Nodes, mem.BytesOf(out)); err != nil {
+		t.Fatal(err)
+	}
+	if !slices.Equal(out, g.Labels) {
+		t.Error("labels differ")
+	}
+	err = rows.GatherRaw(context.Background(), []layout.NodeID{2, 0}, nil, mem.BytesOf(out[:2]))
+	if err != nil || out[0] != 1 || out[1] != -1 {
+		t.Errorf("labels of 2 and 0 are %v: %v", out[:2], err)
+	}
+	if err := rows.Gather(context.Background(), []layout.NodeID{2}, nil,
+		make([]float32, 1)); err == nil {
+		t.Error("class labels were read as floats")
+	}
+	if err := rows.Scan(context.Background(), 2999, 2, make([]float32, 2)); err == nil {
+		t.Error("scan beyond the last row")
+	}
+	if err := rows.GatherRaw(context.Background(), []layout.NodeID{3000}, nil,
+		make([]byte, 4)); err == nil {
+		t.Error("gather beyond the last row")
+	}
+	if err := rows.Close(); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestRowsWriterRefuses(t *testing.T) {
+	spec := layout.RowsSpec{Name: "x", Path: "features/x.rows", DType: "f16", Dim: 2, Nodes: 1}
+	w, err := layout.NewRowsWriter(vfs.NewMem(), "x", spec)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := w.AddF32([]float32{1, 70000}); err == nil {
+		t.Error("70000 was accepted as f16")
+	}
+	if err := w.Add([]byte{1}); err == nil {
+		t.Error("a short row was accepted")
+	}
+	if _, _, err := w.Finish(); err == nil {
+		t.Error("too few rows were accepted")
+	}
+	w, err = layout.NewRowsWriter(vfs.NewMem(), "x", spec)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := w.AddF32([]float32{1, float32(math.Inf(1))}); err != nil {
+		t.Error(err)
+	}
+	if err := w.AddF32([]float32{1, 2}); err == nil {
+		t.Error("too many rows were accepted")
+	}
+	for _, bad := range []layout.RowsSpec{{DType: "f64", Dim: 2, Path: "x.rows"},
+		{DType: "f32", Path: "x.rows"}, {DType: "f32", Dim: 2, Path: "x.bin"}} {
+		if _, err := layout.NewRowsWriter(vfs.NewMem(), "x", bad); err == nil {
+			t.Errorf("%+v was accepted", bad)
+		}
+	}
+}
+
+// TestDamageStops holds that no read goes on over a flipped bit, and that the error names the
+// file and block.
+func TestDamageStops(t *testing.T) {
+	g := layouttest.Random(5, 3000, 30000)
+	g.Dim, g.Features = 100, layouttest.Features(3000, 100)
+	all := make([]layout.NodeID, g.Nodes)
+	for i := range all {
+		all[i] = layout.NodeID(i)
+	}
+	ctx, r := context.Background(), rand.New(rand.NewPCG(6, 6))
+	for range 60 {
+		fs := vfs.NewMem()
+		s := layouttest.Build(t, fs, "s", g)
+		m := s.Meta().Files[r.IntN(len(s.Meta().Files))]
+		off := r.Int64N(m.Size)
+		flip(t, fs, s.Path(m.Path), off, byte(1)<<r.IntN(8))
+		err := errors.Join(
+			readTopology(ctx, t, s, layout.TopologyOptions{Resident: true}, all),
+			readTopology(ctx, t, s, layout.TopologyOptions{}, all), readRows(ctx, t, s, all))
+		var bad *layout.CorruptionError
+		if !errors.As(err, &bad) || !errors.Is(err, layout.ErrCorrupt) || bad.Path != m.Path {
+			t.Fatalf("bit flipped at %d of %s: %v", off, m.Path, err)
+		}
+		if bad.Block >= 0 && (off < bad.Offset || off >= bad.Offset+4096) {
+			t.Fatalf("bit flipped at %d, error names offset %d", off, bad.Offset)
+		}
+	}
+}
+
+// flip changes bits of one byte of a file.
+func flip(t testing.TB, fs vfs.FS, path string, off int64, bits byte) {
+	t.Helper()
+	f, err := fs.OpenReadWrite(path, vfs.WriteCategoryUnspecified)
+	if err != nil {
+		t.Fatal(err)
+	}
+	b := []byte{0}
+	_, err = f.ReadAt(b, off)
+	b[0] ^= bits
+	if err == nil {
+		_, err = f.WriteAt(b, off)
+	}
+	if err := errors.Join(err, f.Close()); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func readTopology(ctx context.Context, t testing.TB, s *layout.Store,
+	opt layout.TopologyOptions, nodes []layout.NodeID) error {
+	topo, err := s.Topology(ctx, mustDevice(t), layout.In, opt)
+	if err != nil {
+		return err
+	}
+	ses := topo.NewSession()
+	_, err = ses.Lists(ctx, nodes)
+	ses.Release()
+	return errors.Join(err, topo.Close())
+}
+
+func readRows(ctx context.Context, t testing.TB, s *layout.Store, nodes []layout.NodeID) error {
+	rows, err := s.Rows(ctx, mustDevice(t), s.Meta().Features[0], nil)
+	if err != nil {
+		return err
+	}
+	m := rows.Meta()
+	out := make([]byte, len(nodes)*m.RowBytes)
+	err = rows.ScanRaw(ctx, 0, len(nodes), out)
+	if err == nil {
+		err = rows.GatherRaw(ctx, nodes, nil, out)
+	}
+	return errors.Join(err, rows.Close())
+}
