@@ -8,8 +8,8 @@ import (
 	"gdb/internal/codec"
 )
 
-// A topology file is a header (codec.Header) and blocks of BlockBytes, a power of two from 4 KiB
-// to 1 MiB. Block b stands at codec.HeaderBytes + b*BlockBytes:
+// A topology file is a header (codec.Header), which counts as block 0, and blocks of BlockBytes, a
+// power of two from 4 KiB to 1 MiB. Block b, from 1, is at codec.HeaderBytes + (b-1)*BlockBytes:
 //
 //	0        4        8               16      17      18      20       24       28       32
 //	+--------+--------+---------------+-------+-------+-------+--------+--------+--------+
@@ -157,7 +157,7 @@ func parseBlock(s *blockShape, b []byte) (block, error) {
 	return k, nil
 }
 
-// number is the block's number.
+// number is the block's number, from 1.
 func (k *block) number() int64 { return int64(binary.LittleEndian.Uint64(k.b[8:])) }
 
 // end is where list k of a block ends, in entries.
@@ -199,9 +199,9 @@ func verifyBlock(seed uint32, n int64, b []byte) error {
 	return nil
 }
 
-// blockOffset is where block n of a topology file stands.
+// blockOffset is where block n of a topology file, counted from 1, stands.
 func blockOffset(n int64, blockBytes int) int64 {
-	return codec.HeaderBytes + n*int64(blockBytes)
+	return codec.HeaderBytes + (n-1)*int64(blockBytes)
 }
 
 // topologyFields are the fields of the header of a topology file and of its index:

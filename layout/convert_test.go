@@ -145,7 +145,8 @@ func TestPageFor(t *testing.T) {
 	}
 	for row := 1; row < 20000; row += 7 {
 		page := pageFor(row)
-		if page%pageBytes != 0 || page < row || page%row*wasteShare >= page || page%sumFor(row) != 0 {
+		if page%pageBytes != 0 || page < row || page%row*wasteShare >= page ||
+			page%sumFor(row) != 0 {
 			t.Fatalf("page %d for rows of %d", page, row)
 		}
 	}

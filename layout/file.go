@@ -204,7 +204,7 @@ func (f *source) header(ctx context.Context, kind string, uuid kv.UUID,
 		return h, fmt.Errorf("layout: %s: %w: %w", f.path, kv.ErrFormat, err)
 	}
 	if err != nil {
-		return h, f.damage(-1, 0, "header: %v", err)
+		return h, f.damage(0, 0, "header: %v", err)
 	}
 	return h, nil
 }

@@ -14,12 +14,12 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs"
 )
 
-// The index of a topology file is its header, pages of 4 KiB with the first node of each block, in
+// The index of a topology file is its header (page 0), pages of 4 KiB with the first node of each block, in
 // block order (the blocks of a hub have one first node), and a last page with the counts:
 //
 //	0        4                                   4096
 //	+--------+-----------------------------------+
-//	| crc32c | first node of blocks 1023p … , u32 |   zeros after the last
+//	| crc32c | first node of blocks 1023(p-1)+1 … |   zeros after the last
 //	+--------+-----------------------------------+
 //
 //	0        4        8       16       24
@@ -73,11 +73,11 @@ func (w *indexWriter) endPage() error {
 	n := len(w.page)
 	w.page = w.page[:pageBytes]
 	clear(w.page[n:])
+	w.pages++
 	sum := codec.BlockSum(w.kind, w.uuid, w.pages, w.page[4:])
 	binary.LittleEndian.PutUint32(w.page, sum)
 	err := w.file.write(w.page)
 	w.page = w.page[:4]
-	w.pages++
 	return err
 }
 
@@ -101,7 +101,7 @@ type topologyIndex struct {
 	edges  uint64
 	blocks int64
 	arena  *mem.Arena
-	first  []uint32 // first node of each block
+	first  []uint32 // first node of each block; that of block b is first[b-1]
 }
 
 // indexPages is how many pages the entries of so many blocks take.
@@ -167,10 +167,10 @@ func (l *indexLoader) load(ctx context.Context, budget *mem.Budget) (*topologyIn
 	}
 	ix := &topologyIndex{}
 	if ix.topologyFields, err = decodeTopologyFields(h.Fields); err != nil {
-		return nil, l.f.damage(-1, 0, "header: %v", err)
+		return nil, l.f.damage(0, 0, "header: %v", err)
 	}
 	if ix.shape, err = ix.topologyFields.shape(); err != nil {
-		return nil, l.f.damage(-1, 0, "header: %v", err)
+		return nil, l.f.damage(0, 0, "header: %v", err)
 	}
 	if err := l.end(ctx, ix); err != nil {
 		return nil, err
@@ -188,11 +188,11 @@ func (l *indexLoader) load(ctx context.Context, budget *mem.Budget) (*topologyIn
 // end reads the counts from the last page.
 func (l *indexLoader) end(ctx context.Context, ix *topologyIndex) error {
 	size := l.f.file.Size()
-	last := (size-codec.HeaderBytes)/pageBytes - 1
-	if last < 0 || size%pageBytes != 0 {
+	last := size/pageBytes - 1
+	if last < 1 || size%pageBytes != 0 {
 		return l.f.damage(-1, 0, "file is %d bytes long, not header and whole pages", size)
 	}
-	page, off := l.buf[:pageBytes], codec.HeaderBytes+last*pageBytes
+	page, off := l.buf[:pageBytes], last*pageBytes
 	if err := l.f.read(ctx, off, page); err != nil {
 		return fmt.Errorf("layout: read the last page of %s: %w", l.f.path, err)
 	}
@@ -202,9 +202,9 @@ func (l *indexLoader) end(ctx context.Context, ix *topologyIndex) error {
 		ix.edges, blocks, err = decodeIndexEnd(page)
 		ix.blocks = int64(blocks)
 	}
-	if err == nil && indexPages(ix.blocks) != last {
+	if err == nil && indexPages(ix.blocks) != last-1 {
 		err = fmt.Errorf("%d blocks need %d pages, there are %d", ix.blocks,
-			indexPages(ix.blocks), last)
+			indexPages(ix.blocks), last-1)
 	}
 	if err != nil {
 		return l.f.damage(last, off, "%v", err)
@@ -223,16 +223,17 @@ func (l *indexLoader) pages(ctx context.Context, ix *topologyIndex) error {
 			return fmt.Errorf("layout: read %s: %w", l.f.path, err)
 		}
 		for i := range n {
-			page, off := buf[i*pageBytes:][:pageBytes], codec.HeaderBytes+(p+i)*pageBytes
-			if err := verifyPage(l.kind, l.uuid, p+i, page); err != nil {
-				return l.f.damage(p+i, off, "%v", err)
+			page, number := buf[i*pageBytes:][:pageBytes], p+i+1
+			off := number * pageBytes
+			if err := verifyPage(l.kind, l.uuid, number, page); err != nil {
+				return l.f.damage(number, off, "%v", err)
 			}
 			to := ix.first[(p+i)*indexPerPage:]
 			to = to[:min(len(to), indexPerPage)]
 			for k := range to {
 				v := binary.LittleEndian.Uint32(page[4+4*k:])
 				if v < prev || uint64(v) >= ix.nodes {
-					return l.f.damage(p+i, off, "first node %d after %d of %d nodes", v, prev,
+					return l.f.damage(number, off, "first node %d after %d of %d nodes", v, prev,
 						ix.nodes)
 				}
 				to[k], prev = v, v

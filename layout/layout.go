@@ -41,7 +41,7 @@ var ErrCorrupt = errors.New("damaged")
 // CorruptionError says that bytes of a store are not those that were written.
 type CorruptionError struct {
 	Path   string
-	Block  int64 // block or page number, from 0 after the header; -1: the header or the whole file
+	Block  int64 // block or page number, 0 for the header; -1 for the whole file
 	Offset int64 // of the block in the file, in bytes
 	What   string
 }

@@ -105,13 +105,14 @@ type fetcher struct {
 	pins   []int32 // frames that the session has pinned
 	over   *mem.Arena
 	reqs   []blockdev.Request
-	blocks []int64 // the block of each request
+	blocks []int64 // the number of the block of each request, from 1
 	claims []int32 // frames that this fetch fills
 	waits  []*load
 }
 
 // fetch makes blocks readable, from the first on, as many as cache and overflow buffers have room
-// for; how many is returned, at least one of them. blocks ascend and are not repeated. All that
+// for; how many is returned, at least one of them. blocks, counted from 0,
+// ascend and are not repeated. All that
 // are not in the cache are read in one batch and verified. Frames stay pinned until unpin;
 // overflow buffers hold until the next fetch.
 func (s *fetcher) fetch(ctx context.Context, blocks []uint32, out []held) (int, error) {
@@ -168,8 +169,8 @@ func (s *fetcher) claim(blocks []uint32, out []held) (n int, err error) {
 		out[n] = h
 		n++
 		s.reqs = append(s.reqs, blockdev.Request{File: p.f.file, Buf: h.data,
-			Off: blockOffset(int64(b), p.f.blockBytes)})
-		s.blocks = append(s.blocks, int64(b))
+			Off: blockOffset(int64(b)+1, p.f.blockBytes)})
+		s.blocks = append(s.blocks, int64(b)+1)
 	}
 	if len(s.claims) > 0 {
 		s.waits = append(s.waits, own) // the last: fill closes it before it waits
@@ -255,7 +256,7 @@ func (s *fetcher) read(ctx context.Context) error {
 		b := s.reqs[i].Buf
 		err := verifyBlock(p.f.seed, n, b)
 		if err == nil {
-			_, err = s.parse(uint32(n), b)
+			_, err = s.parse(uint32(n-1), b)
 		}
 		if err != nil {
 			return p.f.damage(n, s.reqs[i].Off, "%v", err)
@@ -264,7 +265,8 @@ func (s *fetcher) read(ctx context.Context) error {
 	return nil
 }
 
-// parse views a block that was verified before, and checks that it is where the index says.
+// parse views block n, counted from 0, that was verified before, and checks that it is where the
+// index says.
 func (s *fetcher) parse(n uint32, b []byte) (block, error) {
 	k, err := parseBlock(&s.p.f.shape, b)
 	if err == nil && uint32(k.first) != s.p.ix.first[n] {

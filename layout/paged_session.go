@@ -18,7 +18,7 @@ type pagedSession struct {
 	// The frontier of the last Degrees.
 	order sorter   // node<<32 | index in the frontier
 	list  []place  // where each node's list is
-	need  []uint32 // the blocks, ascending
+	need  []uint32 // the blocks, counted from 0, ascending
 	first []uint32 // of each block in need: its first key in order; one more at the end
 	held  []held   // parallel to need
 
@@ -66,8 +66,7 @@ func (s *pagedSession) Degrees(ctx context.Context, nodes []NodeID, deg []uint32
 		}
 		for k := done; k < done+n; k++ {
 			if err := s.decode(k, deg); err != nil {
-				at := blockOffset(int64(s.need[k]), s.p.f.blockBytes)
-				return s.p.f.damage(int64(s.need[k]), at, "%v", err)
+				return s.damage(s.need[k], err)
 			}
 		}
 		done += n
@@ -241,8 +240,7 @@ func (s *pagedSession) each(ctx context.Context, fn func(b *block, keys []uint64
 				err = fn(&b, keys[:end])
 			}
 			if err != nil {
-				at := blockOffset(int64(s.batch[k]), s.p.f.blockBytes)
-				return s.p.f.damage(int64(s.batch[k]), at, "%v", err)
+				return s.damage(s.batch[k], err)
 			}
 			keys = keys[end:]
 		}
@@ -250,6 +248,12 @@ func (s *pagedSession) each(ctx context.Context, fn func(b *block, keys []uint64
 		s.get.unpin(mark)
 	}
 	return nil
+}
+
+// damage is the error of a block, counted from 0.
+func (s *pagedSession) damage(block uint32, err error) error {
+	n := int64(block) + 1
+	return s.p.f.damage(n, blockOffset(n, s.p.f.blockBytes), "%v", err)
 }
 
 // Release unpins everything.

@@ -99,10 +99,10 @@ func (s *Store) checkRowsHeader(ctx context.Context, f *source, kind string,
 func (s *rowsShape) checkFields(f *source, fields []byte) error {
 	got, err := decodeRowsFields(fields)
 	if err != nil {
-		return f.damage(-1, 0, "header: %v", err)
+		return f.damage(0, 0, "header: %v", err)
 	}
 	if got.Path = s.Path; got != *s {
-		return f.damage(-1, 0, "header tells of %d rows %q of %d %s, the catalog of %d rows %q "+
+		return f.damage(0, 0, "header tells of %d rows %q of %d %s, the catalog of %d rows %q "+
 			"of %d %s", got.nodes, got.Name, got.Dim, got.DType, s.nodes, s.Name, s.Dim, s.DType)
 	}
 	return nil
@@ -126,7 +126,7 @@ func (s *Store) loadSums(ctx context.Context, dev blockdev.Device, shape *rowsSh
 	to := mem.View[uint32](sums.Bytes())
 	err = f.stream(ctx, pageBytes, f.file.Size(), pageBytes, func(off int64, data []byte) error {
 		for ; len(data) > 0; off, data = off+pageBytes, data[pageBytes:] {
-			n := off/pageBytes - 1
+			n := off / pageBytes
 			if err := verifyPage(KindSums, s.meta.UUID, n, data[:pageBytes]); err != nil {
 				return f.damage(n, off, "%v", err)
 			}
@@ -220,7 +220,7 @@ func (r *Rows) verify(off int64, unit []byte) error {
 	n := off / int64(r.shape.SumBytes)
 	want := mem.View[uint32](r.sums.Bytes())[n]
 	if got := unitSum(r.seed, unit); got != want {
-		return r.f.damage(off/int64(r.shape.PageBytes), pageBytes+off,
+		return r.f.damage(off/int64(r.shape.PageBytes)+1, pageBytes+off,
 			"checksum of %d bytes is %08x, they give %08x", len(unit), want, got)
 	}
 	return nil

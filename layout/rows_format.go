@@ -9,8 +9,8 @@ import (
 	"gdb/kv"
 )
 
-// A file of rows is a header (codec.Header) and pages of PageBytes; page p holds the rows p*R …
-// p*R+R-1, R being PageBytes/RowBytes, and zeros after them:
+// A file of rows is a header (codec.Header), which counts as page 0, and pages of PageBytes; with R =
+// PageBytes/RowBytes, page p, from 1, holds rows (p-1)*R … p*R-1, and zeros after them:
 //
 //	4096                     4096 + PageBytes
 //	+-------+-------+---+-------+--------------------+
@@ -25,7 +25,7 @@ import (
 //
 //	0        4                                         4096
 //	+--------+-----------------------------------------+
-//	| crc32c | sums of units 1023p, 1023p+1, …, u32    |   zeros after the last
+//	| crc32c | sums of units 1023(p-1), 1023(p-1)+1, …     |   zeros after the last
 //	+--------+-----------------------------------------+
 //
 // The page's own checksum is codec.BlockSum of kind GCRC, the store, the page number and what

@@ -239,7 +239,7 @@ func TestDamageStops(t *testing.T) {
 		if !errors.As(err, &bad) || !errors.Is(err, layout.ErrCorrupt) || bad.Path != m.Path {
 			t.Fatalf("bit flipped at %d of %s: %v", off, m.Path, err)
 		}
-		if bad.Block >= 0 && (off < bad.Offset || off >= bad.Offset+4096) {
+		if bad.Block > 0 && (off < bad.Offset || off >= bad.Offset+4096) {
 			t.Fatalf("bit flipped at %d, error names offset %d", off, bad.Offset)
 		}
 	}

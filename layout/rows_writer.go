@@ -113,11 +113,11 @@ func (w *RowsWriter) endSums() error {
 	n := len(w.sumPage)
 	w.sumPage = w.sumPage[:pageBytes]
 	clear(w.sumPage[n:])
+	w.pages++
 	sum := codec.BlockSum(KindSums, w.uuid, w.pages, w.sumPage[4:])
 	binary.LittleEndian.PutUint32(w.sumPage, sum)
 	err := w.sums.write(w.sumPage)
 	w.sumPage = w.sumPage[:4]
-	w.pages++
 	return err
 }
 

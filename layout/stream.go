@@ -105,24 +105,24 @@ func (l *listFile) begin(ctx context.Context, s *Store, dir Direction) error {
 	}
 	l.topologyFields, err = decodeTopologyFields(h.Fields)
 	if err != nil {
-		return errors.Join(l.damage(-1, 0, "header: %v", err), buf.Free())
+		return errors.Join(l.damage(0, 0, "header: %v", err), buf.Free())
 	}
 	if err := buf.Free(); err != nil {
 		return err
 	}
 	if l.nodes != s.meta.Nodes {
-		return l.damage(-1, 0, "file has %d nodes, the store %d", l.nodes, s.meta.Nodes)
+		return l.damage(0, 0, "file has %d nodes, the store %d", l.nodes, s.meta.Nodes)
 	}
 	if l.shape, err = l.topologyFields.shape(); err != nil {
-		return l.damage(-1, 0, "header: %v", err)
+		return l.damage(0, 0, "header: %v", err)
 	}
-	l.blocks = (l.file.Size() - blockOffset(0, l.blockBytes)) / int64(l.blockBytes)
+	l.blocks = (l.file.Size() - blockOffset(1, l.blockBytes)) / int64(l.blockBytes)
 	for _, m := range s.meta.Files {
 		if m.Path == l.path {
 			return l.sized(m.Size)
 		}
 	}
-	return l.sized(blockOffset(l.blocks, l.blockBytes))
+	return l.sized(blockOffset(l.blocks+1, l.blockBytes))
 }
 
 // listOrder follows the blocks of a topology file in order, and tells how each goes on.
@@ -157,11 +157,11 @@ func (o *listOrder) take(k *block) (gap uint64, cont bool, err error) {
 // each calls fn with every block in order, verified.
 func (l *listFile) each(ctx context.Context, fn func(k *block, gap uint64, cont bool) error) error {
 	var order listOrder
-	from, unit := blockOffset(0, l.blockBytes), int64(l.blockBytes)
-	end := blockOffset(l.blocks, l.blockBytes)
+	from, unit := blockOffset(1, l.blockBytes), int64(l.blockBytes)
+	end := blockOffset(l.blocks+1, l.blockBytes)
 	return l.stream(ctx, from, end, l.blockBytes, func(off int64, data []byte) error {
 		for i := int64(0); i < int64(len(data)); i += unit {
-			n, b := (off+i-from)/unit, data[i:i+unit:i+unit]
+			n, b := (off+i-from)/unit+1, data[i:i+unit:i+unit]
 			k, gap, cont, err := l.next(n, b, &order)
 			if err != nil {
 				return l.damage(n, off+i, "%v", err)

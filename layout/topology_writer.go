@@ -224,8 +224,7 @@ func (w *TopologyWriter) writeBlock(n int) error {
 	b, le := w.block, binary.LittleEndian
 	clear(b)
 	copy(b[4:], blockMagic)
-	number := w.index.blocks
-	le.PutUint64(b[8:], number)
+	le.PutUint64(b[8:], w.index.blocks+1)
 	b[16] = codecRaw
 	le.PutUint32(b[20:], uint32(w.first))
 	le.PutUint32(b[24:], uint32(len(w.ends)))
