@@ -119,7 +119,14 @@ func (s *Store) loadSums(ctx context.Context, dev blockdev.Device, shape *rowsSh
 	if err := s.checkRowsHeader(ctx, f, KindSums, shape); err != nil {
 		return nil, err
 	}
-	sums, err = mem.NewArena(budget, "checksums of "+shape.Path, shape.units()*4)
+	return s.readSums(ctx, f, shape, budget, func(_ int64, err error) error { return err })
+}
+
+// readSums reads the pages of checksums. bad is called with the number of each that is damaged;
+// unless it returns an error, reading goes on.
+func (s *Store) readSums(ctx context.Context, f *source, shape *rowsShape, budget *mem.Budget,
+	bad func(page int64, err error) error) (*mem.Arena, error) {
+	sums, err := mem.NewArena(budget, "checksums of "+shape.Path, shape.units()*4)
 	if err != nil {
 		return nil, err
 	}
@@ -128,7 +135,9 @@ func (s *Store) loadSums(ctx context.Context, dev blockdev.Device, shape *rowsSh
 		for ; len(data) > 0; off, data = off+pageBytes, data[pageBytes:] {
 			n := off / pageBytes
 			if err := verifyPage(KindSums, s.meta.UUID, n, data[:pageBytes]); err != nil {
-				return f.damage(n, off, "%v", err)
+				if err := bad(n, f.damage(n, off, "%v", err)); err != nil {
+					return err
+				}
 			}
 			m := min(len(to), sumsPerPage)
 			for i := range to[:m] {

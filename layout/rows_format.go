@@ -9,8 +9,8 @@ import (
 	"gdb/kv"
 )
 
-// A file of rows is a header (codec.Header), which counts as page 0, and pages of PageBytes; with R =
-// PageBytes/RowBytes, page p, from 1, holds rows (p-1)*R … p*R-1, and zeros after them:
+// A file of rows is a header (codec.Header), which counts as page 0, and pages of PageBytes; with
+// R = PageBytes/RowBytes, page p, from 1, holds rows (p-1)*R … p*R-1, and zeros after them:
 //
 //	4096                     4096 + PageBytes
 //	+-------+-------+---+-------+--------------------+

@@ -129,6 +129,7 @@ func (l *listFile) begin(ctx context.Context, s *Store, dir Direction) error {
 type listOrder struct {
 	next  uint64 // the first node that no block so far holds
 	hub   bool   // the last block was one of a hub
+	lost  bool   // the last block was damaged: anything may follow
 	after uint64 // its end in the list
 }
 
@@ -137,6 +138,9 @@ type listOrder struct {
 func (o *listOrder) take(k *block) (gap uint64, cont bool, err error) {
 	cont = o.hub && k.hub && uint64(k.first)+1 == o.next
 	switch {
+	case o.lost:
+		cont = k.hub && k.start > 0
+		o.next = uint64(k.first)
 	case cont && uint64(k.start) != o.after:
 		return 0, cont, fmt.Errorf("%w begins at position %d of node %d's list, want %d",
 			errBlock, k.start, k.first, o.after)
@@ -150,7 +154,7 @@ func (o *listOrder) take(k *block) (gap uint64, cont bool, err error) {
 		gap = uint64(k.first) - o.next
 	}
 	o.next = uint64(k.first) + uint64(k.slots)
-	o.hub, o.after = k.hub, uint64(k.start)+uint64(k.entries)
+	o.hub, o.after, o.lost = k.hub, uint64(k.start)+uint64(k.entries), false
 	return gap, cont, nil
 }
 

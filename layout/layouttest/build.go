@@ -40,6 +40,9 @@ type Graph struct {
 	// Targets has one number per node, NaN for none.
 	Targets []float32
 
+	// IDs are external ids of nodes, for a dictionary; nil: ids are node numbers.
+	IDs []string
+
 	Splits     map[string][]layout.NodeID
 	Partitions int // of equal size; 0 is one
 	BlockBytes int // 0 is 4096
@@ -97,6 +100,9 @@ func Build(t testing.TB, fs vfs.FS, dir string, g Graph) *layout.Store {
 		b.features()
 	}
 	b.labels()
+	if g.IDs != nil {
+		b.ids()
+	}
 	return b.finish()
 }
 

@@ -1,9 +1,11 @@
 package layouttest
 
 import (
+	"cmp"
 	"context"
 	"encoding/binary"
 	"math"
+	"slices"
 
 	"gdb/kv"
 	"gdb/layout"
@@ -66,6 +68,36 @@ func (b *builder) targets() {
 		return w.AddF32(b.g.Targets[v : v+1])
 	})
 	b.m.Labels = l
+}
+
+// ids writes the dictionary of external ids.
+func (b *builder) ids() {
+	b.m.IDs = kv.IDsMeta{Kind: kv.IDsString, HashSeed: 77}
+	fw, err := kv.NewForwardWriter(b.fs, b.fs.PathJoin(b.dir, "ids", "forward.ids"), b.g.UUID, 77)
+	b.must(err)
+	rw, err := kv.NewReverseWriter(b.fs, b.fs.PathJoin(b.dir, "ids", "reverse.ids"), b.g.UUID)
+	b.must(err)
+	type entry struct {
+		hash uint64
+		id   string
+		node kv.NodeID
+	}
+	var entries []entry
+	for v, id := range b.g.IDs {
+		b.must(rw.Add([]byte(id)))
+		entries = append(entries, entry{kv.HashID(77, []byte(id)), id, kv.NodeID(v)})
+	}
+	slices.SortFunc(entries, func(x, y entry) int {
+		return cmp.Or(cmp.Compare(x.hash, y.hash), cmp.Compare(x.id, y.id))
+	})
+	for _, e := range entries {
+		b.must(fw.Add(e.hash, []byte(e.id), e.node))
+	}
+	forward, err := fw.Finish()
+	b.must(err)
+	reverse, err := rw.Finish()
+	b.must(err)
+	b.m.Files = append(b.m.Files, forward, reverse)
 }
 
 // sets returns the stored sets: the splits, and which nodes have multi-labels.

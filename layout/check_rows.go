@@ -1,0 +1,199 @@
+package layout
+
+import (
+	"encoding/binary"
+	"errors"
+	"math"
+	"math/bits"
+
+	"gdb/internal/mem"
+	"gdb/kv"
+)
+
+// rowsOf finds the rows that a file holds, or the checksums of.
+func (c *checker) rowsOf(path string) (m kv.RowsMeta, labels *kv.LabelsMeta, ok bool) {
+	meta := c.s.meta
+	for _, m := range meta.Features {
+		if path == m.Path || path == SumsPath(m.Path) {
+			return m, nil, true
+		}
+	}
+	if l := meta.Labels; l != nil && (path == l.Rows.Path || path == SumsPath(l.Rows.Path)) {
+		return l.Rows, l, true
+	}
+	return m, nil, false
+}
+
+// rowsOrSums checks a file of rows or of their checksums.
+func (c *checker) rowsOrSums(m kv.FileMeta, f *source) error {
+	meta, labels, ok := c.rowsOf(m.Path)
+	if !ok {
+		c.find(-1, -1, "the catalog does not say whose rows these are")
+		return nil
+	}
+	shape, err := newRowsShape(meta, c.s.meta.Nodes)
+	if err != nil {
+		c.find(-1, -1, "the catalog says: %v", err)
+		return nil
+	}
+	fields, blocks, err := c.header(f, m.Kind)
+	if err == nil && fields != nil {
+		err = c.note(shape.checkFields(f, fields))
+	}
+	if err != nil || !blocks {
+		return err
+	}
+	if m.Kind == KindSums {
+		return c.pages(f, KindSums)
+	}
+	r := rowsCheck{c: c, f: f, shape: &shape, seed: sumSeed(KindRows, c.s.meta.UUID)}
+	if labels != nil && labels.Kind != "multi" && shape.RowBytes != 4 {
+		c.find(-1, -1, "labels of kind %q take 4 bytes, not %d", labels.Kind, shape.RowBytes)
+		labels = nil
+	}
+	if labels != nil && c.opt.Full {
+		r.labels = &labelMeaning{c: c, meta: labels, counts: make([]uint64, len(labels.Classes))}
+	}
+	return r.run()
+}
+
+// rowsCheck checks the units of a file of rows.
+type rowsCheck struct {
+	c      *checker
+	f      *source
+	shape  *rowsShape
+	seed   uint32
+	sums   []uint32
+	bad    map[int64]bool // pages of checksums that are damaged: their units are not compared
+	labels *labelMeaning  // nil if there is nothing more to check
+}
+
+func (r *rowsCheck) run() (err error) {
+	sums, err := r.loadSums()
+	if err != nil {
+		return err
+	}
+	if sums != nil {
+		r.sums = mem.View[uint32](sums.Bytes())
+		defer func() { err = errors.Join(err, sums.Free()) }()
+	}
+	end := min(r.f.file.Size(), pageBytes+r.shape.dataBytes())
+	err = r.f.stream(r.c.ctx, pageBytes, end, r.shape.PageBytes,
+		func(off int64, data []byte) error {
+			r.c.advance(data)
+			for ; len(data) > 0; data = data[r.shape.PageBytes:] {
+				r.page(off, data[:r.shape.PageBytes])
+				off += int64(r.shape.PageBytes)
+			}
+			return nil
+		})
+	if err == nil && r.labels != nil && r.c.found == 0 {
+		r.labels.end()
+	}
+	return err
+}
+
+// loadSums reads the checksums as far as they are whole; nil if there are none. What is wrong with
+// them is found when their file is checked.
+func (r *rowsCheck) loadSums() (*mem.Arena, error) {
+	f, err := r.c.s.open(r.c.dev, SumsPath(r.shape.Path))
+	if err != nil {
+		return nil, r.c.ctx.Err()
+	}
+	var sums *mem.Arena
+	if f.file.Size() == r.shape.sumsBytes() {
+		r.bad = map[int64]bool{}
+		sums, err = r.c.s.readSums(r.c.ctx, f, r.shape, nil, func(page int64, _ error) error {
+			r.bad[page] = true
+			return nil
+		})
+	}
+	return sums, errors.Join(err, f.file.Close())
+}
+
+// page checks the units of the page at off in the file.
+func (r *rowsCheck) page(off int64, b []byte) {
+	n := (off-pageBytes)/int64(r.shape.PageBytes) + 1
+	unit, wrong, at := int64(r.shape.SumBytes), 0, int64(0)
+	for i := int64(0); i < int64(len(b)) && r.sums != nil; i += unit {
+		u := (off - pageBytes + i) / unit
+		if r.bad[u/sumsPerPage+1] {
+			continue
+		}
+		if unitSum(r.seed, b[i:i+unit]) != r.sums[u] {
+			if wrong++; wrong == 1 {
+				at = off + i
+			}
+		}
+	}
+	if wrong > 0 {
+		r.c.find(n, at, "checksums of %d of its %d units of %d bytes do not match", wrong,
+			int64(len(b))/unit, unit)
+	}
+	if r.labels == nil || r.c.found > 0 {
+		return
+	}
+	first := uint64(n-1) * uint64(r.shape.perPage)
+	rows := min(uint64(r.shape.perPage), r.shape.nodes-first)
+	for i := range rows {
+		row := b[int(i)*r.shape.RowBytes:][:r.shape.RowBytes]
+		if what := r.labels.row(row); what != "" {
+			r.c.find(n, off, "label of node %d: %s", first+i, what)
+			return
+		}
+	}
+}
+
+// labelMeaning checks what labels mean, and counts them.
+type labelMeaning struct {
+	c       *checker
+	meta    *kv.LabelsMeta
+	counts  []uint64
+	labeled uint64
+}
+
+// row checks the label of one node; it returns what is wrong.
+func (l *labelMeaning) row(row []byte) string {
+	switch l.meta.Kind {
+	case "class":
+		class := int32(binary.LittleEndian.Uint32(row))
+		if class < -1 || int(class) >= len(l.counts) {
+			return "class is out of range"
+		}
+		if class >= 0 {
+			l.counts[class]++
+			l.labeled++
+		}
+	case "multi":
+		for i, b := range row {
+			for ; b != 0; b &= b - 1 {
+				class := 8*i + bits.TrailingZeros8(b)
+				if class >= len(l.counts) {
+					return "class is out of range"
+				}
+				l.counts[class]++
+			}
+		}
+	case "target":
+		if v := math.Float32frombits(binary.LittleEndian.Uint32(row)); !math.IsNaN(float64(v)) {
+			l.labeled++
+		}
+	default:
+		return "kind of the labels is unknown"
+	}
+	return ""
+}
+
+// end compares the counts with the catalog. Which nodes have multi-labels is told by a set, which
+// is checked with the splits.
+func (l *labelMeaning) end() {
+	if l.meta.Kind != "multi" && l.labeled != l.meta.Labeled {
+		l.c.find(-1, -1, "%d nodes have a label, the catalog says %d", l.labeled, l.meta.Labeled)
+	}
+	for i, n := range l.counts {
+		if i >= len(l.meta.ClassCounts) || n != l.meta.ClassCounts[i] {
+			l.c.find(-1, -1, "%d nodes of class %q, the catalog has another count", n,
+				l.meta.Classes[i])
+		}
+	}
+}

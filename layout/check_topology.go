@@ -1,0 +1,282 @@
+package layout
+
+import (
+	"errors"
+	"fmt"
+	"math/bits"
+
+	"gdb/kv"
+
+	"github.com/cockroachdb/errors/oserror"
+)
+
+// wantFields are the fields that the headers of a topology file and its index have by the catalog.
+func (s *Store) wantFields() topologyFields {
+	return topologyFields{blockBytes: s.meta.BlockBytes, nodes: s.meta.Nodes,
+		types: len(s.meta.EdgeTypes) > 0, weights: s.meta.Weighted, times: s.meta.Timestamped}
+}
+
+// topologyHeader checks the header of a topology file or index against the catalog.
+func (c *checker) topologyHeader(f *source, kind string) (blocks bool, err error) {
+	fields, blocks, err := c.header(f, kind)
+	if err != nil || fields == nil {
+		return blocks, err
+	}
+	got, err := decodeTopologyFields(fields)
+	switch want := c.s.wantFields(); {
+	case err != nil:
+		c.find(0, 0, "header: %v", err)
+	case got != want:
+		c.find(0, 0, "header tells of %d nodes in blocks of %d bytes, the catalog of %d in %d",
+			got.nodes, got.blockBytes, want.nodes, want.blockBytes)
+	}
+	return true, nil
+}
+
+// lists checks a topology file.
+func (c *checker) lists(f *source, dir Direction) error {
+	blocks, err := c.topologyHeader(f, topologyKind(dir))
+	if err != nil || !blocks {
+		return err
+	}
+	want := c.s.wantFields()
+	shape, err := want.shape()
+	if err != nil {
+		c.find(-1, -1, "the catalog says: %v", err)
+		return nil
+	}
+	l := &listFile{source: f, topologyFields: want, shape: shape,
+		seed: sumSeed(topologyKind(dir), c.s.meta.UUID)}
+	m := &listMeaning{c: c, dir: dir, shape: &l.shape}
+	if c.opt.Full {
+		if err := m.begin(); err != nil {
+			return err
+		}
+	}
+	err = c.listBlocks(l, m)
+	if err == nil && c.opt.Full {
+		m.end()
+	}
+	if m.index != nil {
+		err = errors.Join(err, m.index.free())
+	}
+	return err
+}
+
+func (c *checker) listBlocks(l *listFile, m *listMeaning) error {
+	var order listOrder
+	from, unit := blockOffset(1, l.blockBytes), int64(l.blockBytes)
+	return l.stream(c.ctx, from, l.file.Size(), l.blockBytes, func(off int64, data []byte) error {
+		c.advance(data)
+		for i := int64(0); i < int64(len(data)); i += unit {
+			n := (off+i-from)/unit + 1
+			k, gap, cont, err := l.next(n, data[i:i+unit:i+unit], &order)
+			if err == nil && c.opt.Full {
+				err = m.block(n, &k, gap, cont)
+			}
+			if err != nil {
+				c.find(n, off+i, "%v", err)
+				order = listOrder{lost: true}
+				m.damaged = true
+			}
+		}
+		return nil
+	})
+}
+
+// listMeaning checks what the lists of a direction mean, block by block.
+type listMeaning struct {
+	c       *checker
+	dir     Direction
+	shape   *blockShape
+	damaged bool           // counts are not complete
+	index   *topologyIndex // nil if it is damaged, which its own check reports
+	lists   Lists
+
+	edges, next, loops uint64
+	blocks             int64
+	open               uint64 // degree so far of the hub that may go on
+	hub                bool
+	last               NodeID // last neighbor of the hub so far
+	hist               histogram
+	types              []uint64
+	part               int
+	parts              []uint64 // edges by partition
+}
+
+func (m *listMeaning) begin() error {
+	s := m.c.s
+	m.types = make([]uint64, len(s.meta.EdgeTypes))
+	m.parts = make([]uint64, len(s.meta.Partitions))
+	index, err := s.loadIndex(m.c.ctx, m.c.dev, m.dir, nil)
+	if err == nil {
+		m.index = index
+		return nil
+	}
+	// What is wrong with the index is found when that file is checked.
+	var bad *CorruptionError
+	if errors.As(err, &bad) || oserror.IsNotExist(err) || errors.Is(err, kv.ErrFormat) {
+		return nil
+	}
+	return err
+}
+
+// block checks a block that was verified.
+func (m *listMeaning) block(n int64, k *block, gap uint64, cont bool) error {
+	if err := m.shape.decode(k, &m.lists); err != nil {
+		return err
+	}
+	m.blocks = n
+	if ix := m.index; ix != nil && n <= ix.blocks && ix.first[n-1] != uint32(k.first) {
+		m.c.find(n, blockOffset(n, m.shape.blockBytes), "block begins with node %d, the index "+
+			"says %d", k.first, ix.first[n-1])
+	}
+	if !cont {
+		m.closeHub()
+		m.hist.counts[0] += gap
+	}
+	l := &m.lists
+	for i := range k.slots {
+		node, from, to := k.first+NodeID(i), l.Off[i], l.Off[i+1]
+		if err := m.list(node, l.Nbrs[from:to], cont); err != nil {
+			return err
+		}
+		m.countPartition(node, to-from)
+		if !k.hub {
+			m.degree(to - from)
+		}
+	}
+	if k.hub {
+		m.hub, m.open, m.last = true, m.open+uint64(k.entries), l.Nbrs[k.entries-1]
+	}
+	m.edges += uint64(k.entries)
+	m.next = uint64(k.first) + uint64(k.slots)
+	return m.countTypes(l.Types)
+}
+
+// list checks order and range of one list, or of a part of one that goes on.
+func (m *listMeaning) list(node NodeID, nbrs []NodeID, cont bool) error {
+	prev := NodeID(0)
+	if cont {
+		prev = m.last
+	}
+	for _, v := range nbrs {
+		if v < prev {
+			return fmt.Errorf("list of node %d is not sorted: %d after %d", node, v, prev)
+		}
+		if v == node {
+			m.loops++
+		}
+		prev = v
+	}
+	if uint64(prev) >= m.c.s.meta.Nodes {
+		return fmt.Errorf("node %d has neighbor %d of %d nodes", node, prev, m.c.s.meta.Nodes)
+	}
+	return nil
+}
+
+func (m *listMeaning) countTypes(types []uint16) error {
+	for _, t := range types {
+		if int(t) >= len(m.types) {
+			return fmt.Errorf("edge has type %d of %d", t, len(m.types))
+		}
+		m.types[t]++
+	}
+	return nil
+}
+
+func (m *listMeaning) countPartition(node NodeID, edges uint64) {
+	parts := m.c.s.meta.Partitions
+	for m.part < len(parts) && uint64(node) >= uint64(parts[m.part].First)+parts[m.part].Nodes {
+		m.part++
+	}
+	if m.part < len(parts) {
+		m.parts[m.part] += edges
+	}
+}
+
+func (m *listMeaning) degree(d uint64) {
+	m.hist.counts[bits.Len64(d)]++
+	m.hist.most = max(m.hist.most, d)
+}
+
+// closeHub counts the hub that has ended.
+func (m *listMeaning) closeHub() {
+	if m.hub {
+		m.degree(m.open)
+	}
+	m.hub, m.open = false, 0
+}
+
+// end compares the counts with the catalog; after damage they cannot be right, and are not.
+func (m *listMeaning) end() {
+	meta := m.c.s.meta
+	if m.damaged || m.c.found > 0 {
+		return
+	}
+	m.closeHub()
+	m.hist.counts[0] += meta.Nodes - m.next
+	if m.edges != meta.Edges {
+		m.c.find(-1, -1, "file has %d edges, the catalog %d", m.edges, meta.Edges)
+	}
+	if m.index != nil && (m.index.edges != m.edges || m.index.blocks != m.blocks) {
+		m.c.find(-1, -1, "file has %d edges in %d blocks, its index tells of %d in %d", m.edges,
+			m.blocks, m.index.edges, m.index.blocks)
+	}
+	for t, n := range m.types {
+		if t >= len(meta.Stats.TypeCounts) || n != meta.Stats.TypeCounts[t] {
+			m.c.find(-1, -1, "%d edges of type %q, the catalog has another count", n,
+				meta.EdgeTypes[t])
+		}
+	}
+	if m.loops != meta.Stats.SelfLoops {
+		m.c.find(-1, -1, "%d self loops, the catalog has %d", m.loops, meta.Stats.SelfLoops)
+	}
+	hist, most := meta.Stats.InHist, meta.Stats.InMax
+	if m.dir == Out {
+		hist, most = meta.Stats.OutHist, meta.Stats.OutMax
+	}
+	if what := m.hist.differs(hist, most); what != "" {
+		m.c.find(-1, -1, "%s", what)
+	}
+	for p, n := range m.parts {
+		if m.dir == In && n != meta.Partitions[p].Edges {
+			m.c.find(-1, -1, "partition %d has %d edges, the catalog says %d", p, n,
+				meta.Partitions[p].Edges)
+		}
+	}
+}
+
+// index checks an index: its pages, and if they are whole what they say.
+func (c *checker) index(f *source, dir Direction) error {
+	kind := indexKind(dir)
+	blocks, err := c.topologyHeader(f, kind)
+	if err != nil || !blocks {
+		return err
+	}
+	if err := c.pages(f, kind); err != nil || c.found > 0 {
+		return err
+	}
+	ix, err := c.s.loadIndex(c.ctx, c.dev, dir, nil)
+	if err != nil {
+		return err
+	}
+	if ix.edges != c.s.meta.Edges {
+		c.find(-1, -1, "index tells of %d edges, the catalog of %d", ix.edges, c.s.meta.Edges)
+	}
+	return ix.free()
+}
+
+// pages checks the checksums of pages of 4 KiB after the header.
+func (c *checker) pages(f *source, kind string) error {
+	return f.stream(c.ctx, pageBytes, f.file.Size(), pageBytes, func(off int64, b []byte) error {
+		c.advance(b)
+		for ; len(b) > 0; off, b = off+pageBytes, b[pageBytes:] {
+			n := off / pageBytes
+			if err := verifyPage(kind, c.s.meta.UUID, n, b[:pageBytes]); err != nil {
+				c.find(n, off, "%v", err)
+			}
+		}
+		return nil
+	})
+}
