@@ -14,8 +14,8 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs"
 )
 
-// The index of a topology file is its header (page 0), pages of 4 KiB with the first node of each block, in
-// block order (the blocks of a hub have one first node), and a last page with the counts:
+// The index of a topology file is its header (page 0), pages of 4 KiB with the first node of each
+// block, in block order (the blocks of a hub have one first node), and a last page with the counts:
 //
 //	0        4                                   4096
 //	+--------+-----------------------------------+
