@@ -218,7 +218,8 @@ func TestCheckFindsMisplaced(t *testing.T) {
 			for _, full := range []bool{false, true} {
 				r := mustCheck(t, s, layout.CheckOptions{Full: full})
 				ok := slices.ContainsFunc(r.Findings, func(f kv.Finding) bool {
-					return f.Path == c.path && f.Block == c.block && strings.Contains(f.What, c.what)
+					return f.Path == c.path && f.Block == c.block &&
+						strings.Contains(f.What, c.what)
 				})
 				if !ok || len(r.Findings) > 6 {
 					t.Errorf("findings: %+v", r.Findings)
