@@ -108,7 +108,7 @@ func (c *checker) listing(folder string) error {
 		listed := func(m kv.FileMeta) bool { return m.Path == rel }
 		if !slices.ContainsFunc(c.s.meta.Files, listed) {
 			c.report.Findings = append(c.report.Findings, kv.Finding{Path: rel, Block: -1,
-				Offset: -1, What: "the catalog does not list this file; delete it, or move it away"})
+				Offset: -1, What: "the catalog does not list this file; delete it or move it away"})
 		}
 	}
 	return nil
