@@ -33,6 +33,9 @@ func (e *evaluator) counts(ctx context.Context, set *roaring.Bitmap) (*counts, e
 	if e.cfg.EvalMode == "sampled" {
 		return c, e.sampled(ctx, set, tally)
 	}
+	if err := e.be.Trim(); err != nil { // blocks of nodes can use a step's memory
+		return nil, err
+	}
 	f := &inference{in: e.in, be: e.be, model: e.model, dir: e.dir}
 	return c, f.run(ctx, set, func(nodes []sample.NodeID, logits []float32) error {
 		return tally.add(ctx, nodes, logits)

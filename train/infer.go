@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"math"
 
-	"gdb/internal/mem"
 	"gdb/sample"
 	"gdb/train/backend"
 
@@ -23,8 +22,9 @@ const (
 // inference computes a model exactly, layer by layer over the whole graph, in bounded memory.
 // Every node has all its neighbors, and each layer is computed once for each node.
 //
-// A layer reads a table (the features, or the states of the layer before) and writes the next. If
-// the table is in memory, means are taken from it directly. If it is in a file, reading the row
+// Only the nodes whose logits are wanted are computed, and those that they need: their neighbors
+// in the layer before, and so on. A layer reads a table (the features, or the states of the layer
+// before) and writes the next, which has a row for each node that is needed of it. If the table is in memory, means are taken from it directly. If it is in a file, reading the row
 // of every edge would be one random read each; instead the nodes are done in blocks whose means
 // fit in memory, and for each block of nodes the table is read once, in sequence, block by block:
 // ceil(N·width/memory) sequential readings of the table and no random one. When a layer is
@@ -35,7 +35,8 @@ type inference struct {
 	model *sage
 	dir   string // for states that do not fit in memory, relative to the store
 	lists *lists
-	files bool // states were written to files
+	sets  []*nodeSet // the nodes of which the input (0) and each layer is needed; nil is all
+	files bool       // states were written to files
 
 	// What tests set: the sizes of parts of lists and of blocks and windows, a wrapper of tables
 	// that hides that they are in memory, and states in files whatever the memory.
@@ -57,12 +58,15 @@ func (f *inference) run(ctx context.Context, want *roaring.Bitmap,
 	if f.partEdges > 0 {
 		f.lists.limit = f.partEdges
 	}
+	if err := f.need(ctx, want); err != nil {
+		return errors.Join(err, f.freeSets())
+	}
 	src := f.wrapped(f.in.featureTable())
-	defer func() { err = errors.Join(err, src.Close(), f.clean()) }()
+	defer func() { err = errors.Join(err, src.Close(), f.clean(), f.freeSets()) }()
 	last := len(f.model.layers) - 1
 	for i := range f.model.layers {
 		if i == last {
-			return f.layer(ctx, i, src, nodeSource(want, f.in.meta.Nodes), emit)
+			return f.layer(ctx, i, src, emit)
 		}
 		next, err := f.hidden(ctx, i, src)
 		if err != nil {
@@ -76,14 +80,76 @@ func (f *inference) run(ctx context.Context, want *roaring.Bitmap,
 	return nil
 }
 
-// hidden computes the states of layer i for all nodes.
+// need finds the nodes of which each layer is needed, from the last on backward. Where most of
+// the graph is, it is taken whole.
+func (f *inference) need(ctx context.Context, want *roaring.Bitmap) error {
+	total := f.in.meta.Nodes
+	f.sets = make([]*nodeSet, len(f.model.layers)+1)
+	if want == nil {
+		return nil
+	}
+	s, err := newNodeSet(total, f.in.budget)
+	if err != nil {
+		return err
+	}
+	s.addSet(want)
+	s.number()
+	f.sets[len(f.sets)-1] = s
+	for i := len(f.sets) - 2; i >= 0 && s.count < int(total/2); i-- {
+		below, err := newNodeSet(total, f.in.budget)
+		if err != nil {
+			return err
+		}
+		f.sets[i] = below
+		copy(below.words, s.words)
+		if err := f.addNeighbors(ctx, below, s); err != nil {
+			return fmt.Errorf("train: find the nodes that layer %d needs: %w", i+1, err)
+		}
+		below.number()
+		s = below
+	}
+	return nil
+}
+
+// addNeighbors adds the neighbors of the members of s to a set.
+func (f *inference) addNeighbors(ctx context.Context, to, s *nodeSet) error {
+	next, buf := s.nodes(f.in.meta.Nodes), make([]sample.NodeID, chunkRowsMax)
+	for {
+		nodes := next(buf)
+		if len(nodes) == 0 {
+			return nil
+		}
+		err := f.lists.each(ctx, nodes, func(p part) error {
+			for _, v := range p.nbrs {
+				to.add(v)
+			}
+			return nil
+		})
+		if err != nil {
+			return err
+		}
+	}
+}
+
+func (f *inference) freeSets() error {
+	var err error
+	for _, s := range f.sets {
+		err = errors.Join(err, s.free())
+	}
+	f.sets = nil
+	return err
+}
+
+// hidden computes the states of layer i.
 func (f *inference) hidden(ctx context.Context, i int, src table) (table, error) {
-	w, err := f.newTable(fmt.Sprintf("states%d", i+1), f.model.dims[i+1])
+	rows := f.sets[i+1].rows(f.in.meta.Nodes)
+	w, err := f.newTable(fmt.Sprintf("states%d", i+1), rows, f.model.dims[i+1])
 	if err != nil {
 		return nil, err
 	}
-	err = f.layer(ctx, i, src, nodeSource(nil, f.in.meta.Nodes),
-		func(_ []sample.NodeID, rows []float32) error { return w.add(rows) })
+	err = f.layer(ctx, i, src, func(_ []sample.NodeID, rows []float32) error {
+		return w.add(rows)
+	})
 	if err != nil {
 		return nil, errors.Join(err, w.abort())
 	}
@@ -105,13 +171,16 @@ func (f *inference) wrapped(t table) table {
 	return f.wrap(t)
 }
 
-// layer computes layer i of the nodes that next gives, block by block.
-func (f *inference) layer(ctx context.Context, i int, src table, next nodeIter,
-	emit emitRows) (err error) {
+// layer computes layer i of the nodes that it is needed of, block by block.
+func (f *inference) layer(ctx context.Context, i int, src table, emit emitRows) (err error) {
 	l := &layerPass{inference: f, index: i, src: src, from: src,
 		first: f.model.dims[i+1] < f.model.dims[i]}
+	if i > 0 {
+		l.srcSet, l.fromSet = f.sets[i], f.sets[i]
+	}
 	l.chunk = max(16, min(chunkRowsMax, chunkBytes/4/max(f.model.dims[i], f.model.dims[i+1])))
 	if l.first {
+		l.fromSet = f.sets[i]
 		if l.from, err = l.transformAll(ctx); err != nil {
 			return err
 		}
@@ -121,7 +190,7 @@ func (f *inference) layer(ctx context.Context, i int, src table, next nodeIter,
 		return err
 	}
 	defer func() { err = errors.Join(err, l.free()) }()
-	for {
+	for next := f.sets[i+1].nodes(f.in.meta.Nodes); ; {
 		nodes := next(l.nodes)
 		if len(nodes) == 0 {
 			return nil
@@ -132,13 +201,13 @@ func (f *inference) layer(ctx context.Context, i int, src table, next nodeIter,
 	}
 }
 
-// newTable starts a table of all nodes.
-func (f *inference) newTable(name string, width int) (*tableWriter, error) {
+// newTable starts a table of so many rows.
+func (f *inference) newTable(name string, rows, width int) (*tableWriter, error) {
 	keep := int64(evalBytes)
 	if f.onDisk {
 		keep = math.MaxInt64 / 2
 	}
-	w, err := f.in.newTable(f.dir, name, width, keep)
+	w, err := f.in.newTable(f.dir, name, rows, width, keep)
 	f.files = f.files || err == nil && w.file != nil
 	return w, err
 }
@@ -152,26 +221,4 @@ func (f *inference) clean() error {
 		return fmt.Errorf("train: remove hidden states: %w", err)
 	}
 	return nil
-}
-
-// nodeIter fills dst with the next nodes, to its length at most; none at the end.
-type nodeIter func(dst []sample.NodeID) []sample.NodeID
-
-// nodeSource iterates over a set of nodes, or all of total.
-func nodeSource(want *roaring.Bitmap, total uint64) nodeIter {
-	if want != nil {
-		it := want.ManyIterator()
-		return func(dst []sample.NodeID) []sample.NodeID {
-			return dst[:it.NextMany(mem.View[uint32](mem.BytesOf(dst)))]
-		}
-	}
-	at := uint64(0)
-	return func(dst []sample.NodeID) []sample.NodeID {
-		n := min(uint64(len(dst)), total-at)
-		for i := range n {
-			dst[i] = sample.NodeID(at + i)
-		}
-		at += n
-		return dst[:n]
-	}
 }

@@ -13,17 +13,19 @@ import (
 // layerPass computes one layer over the nodes of the graph.
 type layerPass struct {
 	*inference
-	index int
-	src   table // input of the layer
-	from  table // what is averaged: src, or src times the neighbor weights
-	first bool  // transform first
-	chunk int   // rows computed at a time
+	index           int
+	src             table    // input of the layer
+	from            table    // what is averaged: src, or src times the neighbor weights
+	srcSet, fromSet *nodeSet // the nodes whose rows they hold
+	first           bool     // transform first
+	chunk           int      // rows computed at a time
 
 	arena    *mem.Arena
 	nodes    []sample.NodeID // a block of nodes
 	means    []float32       // their means: (len(nodes), from.dim())
 	piece    []float32       // means over a part of the lists: (chunk, from.dim())
 	window   []float32       // rows of from, from a file: (.., from.dim())
+	places   []sample.NodeID // the rows of a chunk of nodes in src
 	rows     []float32       // inputs: (chunk, src.dim())
 	results  []float32       // outputs: (chunk, ..)
 	off, idx []uint32        // lists cut to the window
@@ -32,12 +34,13 @@ type layerPass struct {
 // allocate takes the buffers: small ones if the table is in memory, else half of what is left for
 // means and half for the window on the file.
 func (l *layerPass) allocate() error {
-	width, total := l.from.dim(), int(l.in.meta.Nodes)
+	width, total := l.from.dim(), l.fromSet.rows(l.in.meta.Nodes)
 	block, window := l.chunk, 0
 	if l.from.whole() == nil {
 		fixed := int64(4 * l.chunk * (l.src.dim() + 2*width + 2*l.model.dims[l.index+1]))
 		room := max(l.in.room()-fixed, evalBytes/2)
-		block = max(l.chunk, min(int(room*2/5)/(4*width), total))
+		block = max(l.chunk, min(int(room*2/5)/(4*width),
+			l.sets[l.index+1].rows(l.in.meta.Nodes)))
 		window = max(l.chunk, min(int(room*2/5)/(4*width), total))
 		if l.rowsMax > 0 {
 			block, window = l.rowsMax, l.rowsMax
@@ -45,7 +48,7 @@ func (l *layerPass) allocate() error {
 	}
 	dout := l.model.dims[l.index+1]
 	sizes := []int{block, block * width, l.chunk * width, window * width, l.chunk * l.src.dim(),
-		l.chunk * dout}
+		l.chunk * dout, l.chunk}
 	sum := 0
 	for i, n := range sizes {
 		sizes[i] = (n + 15) / 16 * 16
@@ -65,6 +68,7 @@ func (l *layerPass) allocate() error {
 	l.means, l.piece = take(1, block*width), take(2, l.chunk*width)
 	l.window, l.rows = take(3, window*width), take(4, l.chunk*l.src.dim())
 	l.results = take(5, l.chunk*dout)
+	l.places = mem.View[sample.NodeID](mem.BytesOf(take(6, l.chunk)))
 	return nil
 }
 
@@ -75,10 +79,10 @@ func (l *layerPass) free() error {
 	return l.arena.Free()
 }
 
-// transformAll writes src times the neighbor weights to a table.
+// transformAll writes src times the neighbor weights to a table, of the nodes that are needed.
 func (l *layerPass) transformAll(ctx context.Context) (table, error) {
-	dout := l.model.dims[l.index+1]
-	w, err := l.newTable(fmt.Sprintf("transformed%d", l.index+1), dout)
+	rows := l.fromSet.rows(l.in.meta.Nodes)
+	w, err := l.newTable(fmt.Sprintf("transformed%d", l.index+1), rows, l.model.dims[l.index+1])
 	if err != nil {
 		return nil, err
 	}
@@ -89,32 +93,25 @@ func (l *layerPass) transformAll(ctx context.Context) (table, error) {
 }
 
 func (l *layerPass) transformTo(ctx context.Context, w *tableWriter) error {
-	din, dout, total := l.src.dim(), l.model.dims[l.index+1], int(l.in.meta.Nodes)
-	out := make([]float32, l.chunk*dout)
-	var buf []float32
-	for first := 0; first < total; first += l.chunk {
-		n := min(l.chunk, total-first)
-		x := l.src.whole()
-		if x != nil {
-			x = x[first*din : (first+n)*din]
-		} else {
-			buf = resized(buf, l.chunk*din)
-			x = buf[:n*din]
-			if err := l.src.scan(ctx, sample.NodeID(first), n, x); err != nil {
-				return err
-			}
+	l.rows = make([]float32, l.chunk*l.src.dim())
+	l.places = make([]sample.NodeID, l.chunk)
+	nodes, out := make([]sample.NodeID, l.chunk), make([]float32, l.chunk*w.width)
+	for next := l.fromSet.nodes(l.in.meta.Nodes); ; {
+		part := next(nodes)
+		if len(part) == 0 {
+			return nil
 		}
-		if err := l.product(out, x, n); err != nil {
+		x, err := l.inputs(ctx, part)
+		if err != nil {
 			return err
 		}
-		if err := w.add(out[:n*dout]); err != nil {
+		if err := l.product(out, x, len(part)); err != nil {
 			return err
 		}
-		if err := ctx.Err(); err != nil {
+		if err := w.add(out[:len(part)*w.width]); err != nil {
 			return err
 		}
 	}
-	return nil
 }
 
 // product writes n rows of x times the neighbor weights to out.
@@ -164,7 +161,7 @@ func (l *layerPass) block(ctx context.Context, nodes []sample.NodeID, emit emitR
 
 // sweep reads the whole table once and leaves the means of nodes in l.means.
 func (l *layerPass) sweep(ctx context.Context, nodes []sample.NodeID) error {
-	width, total := l.from.dim(), int(l.in.meta.Nodes)
+	width, total := l.from.dim(), l.fromSet.rows(l.in.meta.Nodes)
 	clear(l.means[:len(nodes)*width])
 	size := len(l.window) / width
 	for base := 0; base < total; base += size {
@@ -176,6 +173,7 @@ func (l *layerPass) sweep(ctx context.Context, nodes []sample.NodeID) error {
 		for first := 0; first < len(nodes); first += l.chunk {
 			part_ := nodes[first:min(first+l.chunk, len(nodes))]
 			err := l.lists.each(ctx, part_, func(p part) error {
+				l.fromSet.mapRows(p.nbrs)
 				off, idx := l.cut(p, uint32(base), uint32(n))
 				return l.accumulate(l.means[first*width:], rows, off, idx, p.deg)
 			})
@@ -195,6 +193,7 @@ func (l *layerPass) direct(ctx context.Context, nodes []sample.NodeID, whole []f
 	means = means[:len(nodes)*width]
 	if whole != nil {
 		err = l.lists.each(ctx, nodes, func(p part) (err error) {
+			l.fromSet.mapRows(p.nbrs)
 			if p.whole {
 				mean, err = l.segmentMean(whole, p.off, p.nbrs)
 				return err
@@ -274,12 +273,15 @@ func (l *layerPass) cut(p part, base, n uint32) (off, idx []uint32) {
 
 // inputs returns the rows of nodes, which ascend: in place where they follow each other in memory.
 func (l *layerPass) inputs(ctx context.Context, nodes []sample.NodeID) ([]float32, error) {
-	din, first, n := l.src.dim(), int(nodes[0]), len(nodes)
-	if all := l.src.whole(); all != nil && int(nodes[n-1])-first == n-1 {
-		return all[first*din : (first+n)*din], nil
+	at, din, n := l.places[:len(nodes)], l.src.dim(), len(nodes)
+	for i, v := range nodes {
+		at[i] = sample.NodeID(l.srcSet.row(uint32(v)))
+	}
+	if all := l.src.whole(); all != nil && int(at[n-1]-at[0]) == n-1 {
+		return all[int(at[0])*din : (int(at[0])+n)*din], ctx.Err()
 	}
 	x := l.rows[:n*din]
-	return x, l.src.read(ctx, nodes, x)
+	return x, l.src.read(ctx, at, x)
 }
 
 // outputs computes the layer for a chunk of nodes from their means.

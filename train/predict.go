@@ -133,7 +133,7 @@ func (p *predictor) begin(ctx context.Context, set *roaring.Bitmap) error {
 
 // longestID reads the ids of a set once.
 func (p *predictor) longestID(ctx context.Context, set *roaring.Bitmap) (int, error) {
-	longest, next := 0, nodeSource(set, p.in.meta.Nodes)
+	longest, next := 0, setNodes(set, p.in.meta.Nodes)
 	for buf := make([]sample.NodeID, chunkRowsMax); ; {
 		nodes := next(buf)
 		if len(nodes) == 0 {

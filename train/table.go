@@ -10,14 +10,14 @@ import (
 	"gdb/sample"
 )
 
-// table is a matrix with one row per node, read by layer-wise inference: the features, or the
-// hidden states of a layer, in memory or in a file.
+// table is a matrix with one row for each node of some set, in ascending order, read by layer-wise
+// inference: the features, or the hidden states of a layer, in memory or in a file.
 type table interface {
 	dim() int
 	// whole is all rows if they are in memory, else nil.
 	whole() []float32
-	// read writes the rows of nodes, which ascend, to out.
-	read(ctx context.Context, nodes []sample.NodeID, out []float32) error
+	// read writes rows by number, in ascending order, to out. (A file of rows calls them nodes.)
+	read(ctx context.Context, rows []sample.NodeID, out []float32) error
 	// scan writes n rows from first on to out.
 	scan(ctx context.Context, first sample.NodeID, n int, out []float32) error
 	Close() error
@@ -86,6 +86,7 @@ func (t *fileTable) Close() error {
 // tableWriter makes a table from rows that come in node order.
 type tableWriter struct {
 	in    *inputs
+	count int // rows in all
 	width int
 	next  int // floats written
 
@@ -94,11 +95,11 @@ type tableWriter struct {
 	path []string // of the file, without its extension
 }
 
-// newTable starts a table of width columns: in memory if the budget has room for it with keep
+// newTable starts a table of so many rows and columns: in memory if the budget has room for it with keep
 // bytes to spare, else in a file of the directory dir, given relative to the store.
-func (in *inputs) newTable(dir, name string, width int, keep int64) (*tableWriter, error) {
-	w := &tableWriter{in: in, width: width, path: []string{dir, name}}
-	size := int64(in.meta.Nodes) * int64(width) * 4
+func (in *inputs) newTable(dir, name string, rows, width int, keep int64) (*tableWriter, error) {
+	w := &tableWriter{in: in, count: rows, width: width, path: []string{dir, name}}
+	size := int64(rows) * int64(width) * 4
 	if size+keep <= in.room() {
 		a, err := mem.NewArena(in.budget, "hidden states", size)
 		if err != nil {
@@ -114,7 +115,7 @@ func (in *inputs) newTable(dir, name string, width int, keep int64) (*tableWrite
 	var err error
 	w.file, err = layout.NewRowsWriter(in.store.FS(), in.store.Path(dir, name), layout.RowsSpec{
 		UUID: in.meta.UUID, Name: name, Path: dir + "/" + name + ".rows", DType: "f32",
-		Dim: width, Nodes: in.meta.Nodes})
+		Dim: width, Nodes: uint64(rows)})
 	if err != nil {
 		return nil, fmt.Errorf("train: write hidden states: %w", err)
 	}
@@ -148,7 +149,11 @@ func (w *tableWriter) finish(ctx context.Context) (table, error) {
 	if err != nil {
 		return nil, fmt.Errorf("train: write hidden states: %w", err)
 	}
-	rows, err := w.in.store.Rows(ctx, w.in.dev, meta, w.in.budget)
+	// A file of rows has as many as its store has nodes.
+	of := *w.in.meta
+	of.Nodes = uint64(w.count)
+	store := layout.NewStore(w.in.store.FS(), w.in.store.Path(), &of)
+	rows, err := store.Rows(ctx, w.in.dev, meta, w.in.budget)
 	if err != nil {
 		return nil, fmt.Errorf("train: open hidden states: %w", err)
 	}

@@ -61,6 +61,8 @@ type Backend interface {
 	Params(what string, n int) (Tensor, error)
 	// Begin starts a step: all scratch handed out before is used again.
 	Begin() error
+	// Trim gives the memory of scratch back, for others to use until the next step.
+	Trim() error
 	// Scratch returns a matrix for this step, with any values in it.
 	Scratch(rows, cols int) (Tensor, error)
 	// Host makes rows*cols values of the caller available for this step. On the CPU they are not

@@ -41,6 +41,9 @@ func (c *cpu) Params(what string, n int) (Tensor, error) {
 // Begin takes all scratch back.
 func (c *cpu) Begin() error { return c.scratch.reset() }
 
+// Trim frees the scratch arena.
+func (c *cpu) Trim() error { return c.scratch.free() }
+
 // Scratch takes memory of the step's arena.
 func (c *cpu) Scratch(rows, cols int) (Tensor, error) {
 	x, err := c.scratch.take(rows * cols)

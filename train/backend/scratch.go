@@ -18,8 +18,7 @@ type scratch struct {
 // reset takes all memory back.
 func (s *scratch) reset() error {
 	need := s.total
-	s.used, s.total = 0, 0
-	if len(s.chunks) <= 1 {
+	if s.used, s.total = 0, 0; len(s.chunks) <= 1 {
 		return nil
 	}
 	if err := s.free(); err != nil {
@@ -62,6 +61,6 @@ func (s *scratch) free() error {
 			first = err
 		}
 	}
-	s.chunks = s.chunks[:0]
+	s.chunks, s.used, s.total = s.chunks[:0], 0, 0
 	return first
 }

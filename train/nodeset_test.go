@@ -1,0 +1,51 @@
+package train
+
+import (
+	"testing"
+
+	"gdb/sample"
+
+	"github.com/RoaringBitmap/roaring/v2"
+	"pgregory.net/rapid"
+)
+
+// TestNodeSet holds a set against a roaring bitmap: members, order and numbers.
+func TestNodeSet(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		total := rapid.Uint64Range(1, 5000).Draw(t, "total")
+		members := rapid.SliceOf(rapid.Uint32Range(0, uint32(total-1))).Draw(t, "members")
+		want := roaring.BitmapOf(members...)
+		s, err := newNodeSet(total, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer func() {
+			if err := s.free(); err != nil {
+				t.Fatal(err)
+			}
+		}()
+		s.addSet(want)
+		s.number()
+		if s.rows(total) != int(want.GetCardinality()) {
+			t.Fatalf("%d members, want %d", s.rows(total), want.GetCardinality())
+		}
+		buf := make([]sample.NodeID, rapid.IntRange(1, 700).Draw(t, "buffer"))
+		row := uint32(0)
+		for next := s.nodes(total); ; {
+			nodes := next(buf)
+			if len(nodes) == 0 {
+				break
+			}
+			for _, v := range nodes {
+				if !want.Contains(uint32(v)) || s.row(uint32(v)) != row ||
+					uint64(row) != want.Rank(uint32(v))-1 {
+					t.Fatalf("node %d has row %d, in turn %d", v, s.row(uint32(v)), row)
+				}
+				row++
+			}
+		}
+		if int(row) != s.rows(total) {
+			t.Fatalf("iterated over %d of %d", row, s.rows(total))
+		}
+	})
+}
