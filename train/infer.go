@@ -24,11 +24,13 @@ const (
 //
 // Only the nodes whose logits are wanted are computed, and those that they need: their neighbors
 // in the layer before, and so on. A layer reads a table (the features, or the states of the layer
-// before) and writes the next, which has a row for each node that is needed of it. If the table is in memory, means are taken from it directly. If it is in a file, reading the row
+// before) and writes the next, which has a row for each node that is needed of it.
+//
+// If the table is in memory, means are taken from it directly. If it is in a file, reading the row
 // of every edge would be one random read each; instead the nodes are done in blocks whose means
-// fit in memory, and for each block of nodes the table is read once, in sequence, block by block:
-// ceil(N·width/memory) sequential readings of the table and no random one. When a layer is
-// narrower than its input, the input is transformed first, so that the narrow rows are averaged.
+// fit in memory, and for each block of nodes the table is read once, in sequence, window by
+// window: ceil(N·width/memory) sequential readings of the table and no random one. When a layer
+// is narrower than its input, the input is transformed first, so that narrow rows are averaged.
 type inference struct {
 	in    *inputs
 	be    backend.Backend

@@ -95,8 +95,8 @@ type tableWriter struct {
 	path []string // of the file, without its extension
 }
 
-// newTable starts a table of so many rows and columns: in memory if the budget has room for it with keep
-// bytes to spare, else in a file of the directory dir, given relative to the store.
+// newTable starts a table of so many rows and columns: in memory if the budget has room for it
+// with keep bytes to spare, else in a file of the directory dir, given relative to the store.
 func (in *inputs) newTable(dir, name string, rows, width int, keep int64) (*tableWriter, error) {
 	w := &tableWriter{in: in, count: rows, width: width, path: []string{dir, name}}
 	size := int64(rows) * int64(width) * 4
