@@ -23,11 +23,12 @@ type Catalog struct {
 	fs       vfs.FS
 	dir      string
 	patience time.Duration // LockWait; shorter in tests
+	opening  uint64        // digestOpenBytes; fewer in tests
 }
 
 // NewCatalog names the catalog in dir; it does no I/O.
 func NewCatalog(fs vfs.FS, dir string) *Catalog {
-	return &Catalog{fs: fs, dir: dir, patience: LockWait}
+	return &Catalog{fs: fs, dir: dir, patience: LockWait, opening: digestOpenBytes}
 }
 
 // setHead is the head record of a set.

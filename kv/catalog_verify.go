@@ -41,7 +41,7 @@ func (c *Catalog) verifyLocked(ctx context.Context) ([]Finding, error) {
 		if err := ctx.Err(); err != nil {
 			return findings, fmt.Errorf("kv: verify %s: %w", c.dir, err)
 		}
-		found, err := asFindings(c.digest(file, -1))
+		found, err := asFindings(c.digest(file, true))
 		if err != nil {
 			return findings, err
 		}

@@ -187,9 +187,9 @@ func syncDir(fs vfs.FS, dir string) error {
 	return errors.Join(d.Sync(), d.Close())
 }
 
-// digest compares a file with its record. Files of more than limit bytes are compared by size
-// only; a negative limit reads all. The error is a DamageError if the bytes differ.
-func (c *Catalog) digest(f sealedFile, limit int64) error {
+// digest compares a file with its record: its size, and if whole its bytes. The error is a
+// DamageError if they differ.
+func (c *Catalog) digest(f sealedFile, whole bool) error {
 	path, rel := c.fs.PathJoin(c.dir, f.name), c.rel(f.name)
 	file, err := c.fs.Open(path)
 	if oserror.IsNotExist(err) {
@@ -198,7 +198,7 @@ func (c *Catalog) digest(f sealedFile, limit int64) error {
 	if err != nil {
 		return fmt.Errorf("kv: open %s: %w", path, err)
 	}
-	size, sum, err := digestFile(file, limit, f)
+	size, sum, err := digestFile(file, f, whole)
 	if err := errors.Join(err, file.Close()); err != nil {
 		return fmt.Errorf("kv: read %s: %w", path, err)
 	}
@@ -212,12 +212,12 @@ func (c *Catalog) digest(f sealedFile, limit int64) error {
 	return nil
 }
 
-func digestFile(file vfs.File, limit int64, f sealedFile) (size uint64, sum uint32, err error) {
+func digestFile(file vfs.File, f sealedFile, whole bool) (size uint64, sum uint32, err error) {
 	info, err := file.Stat()
 	if err != nil {
 		return 0, 0, err
 	}
-	if size := uint64(info.Size()); size != f.size || limit >= 0 && info.Size() > limit {
+	if size := uint64(info.Size()); size != f.size || !whole {
 		return size, f.sum, nil
 	}
 	buf := make([]byte, min(f.size, 64<<10)+1)

@@ -1,11 +1,13 @@
 package kv
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"io"
 	"os"
+	"slices"
 	"strings"
 	"syscall"
 	"time"
@@ -20,9 +22,9 @@ const (
 	// lockPollMax bounds the pause between two attempts at the lock.
 	lockPollMax = 50 * time.Millisecond
 
-	// digestOpenMax bounds the files that every opening reads whole to verify them; larger ones
-	// hold large sets, whose blocks and records have checksums of their own.
-	digestOpenMax = 4 << 20
+	// digestOpenBytes bounds what every opening reads to verify the files. It goes to the smallest
+	// first; what is left out holds large sets, whose blocks and records have checksums too.
+	digestOpenBytes = 8 << 20
 
 	// tidyEvery is how many transactions go by until one merges the files they made.
 	tidyEvery = 8
@@ -71,9 +73,11 @@ func isHeld(err error) bool {
 // database: there is nothing to cache, nothing to do in the background and nothing to log.
 func options(fs vfs.FS, cache *pebble.Cache) *pebble.Options {
 	return &pebble.Options{
-		FS:                          fs,
-		Cache:                       cache,
-		Logger:                      silent{},
+		FS:     fs,
+		Cache:  cache,
+		Logger: silent{},
+		// The default ends the process when it meets damage; the error is also returned.
+		EventListener:               &pebble.EventListener{DataCorruption: func(pebble.DataCorruptionInfo) {}},
 		FormatMajorVersion:          pebble.FormatNewest,
 		MemTableSize:                memtableBytes,
 		MaxOpenFiles:                64,
@@ -227,11 +231,18 @@ func (c *Catalog) sweep(s *seal) {
 
 // verifySealed compares the files with the seal, before Pebble sees them.
 func (c *Catalog) verifySealed(ctx context.Context, s *seal) error {
-	for _, f := range s.files {
+	files := slices.Clone(s.files)
+	slices.SortStableFunc(files, func(a, b sealedFile) int { return cmp.Compare(a.size, b.size) })
+	left := c.opening
+	for _, f := range files {
 		if err := ctx.Err(); err != nil {
 			return fmt.Errorf("kv: verify %s: %w", c.dir, err)
 		}
-		if err := c.digest(f, digestOpenMax); err != nil {
+		whole := f.size <= left
+		if whole {
+			left -= f.size
+		}
+		if err := c.digest(f, whole); err != nil {
 			return err
 		}
 	}
