@@ -5,8 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-
-	"github.com/cockroachdb/pebble/v2"
 )
 
 // Verify reads every byte of the catalog and reports what is damaged: first every file against the
@@ -50,8 +48,8 @@ func (c *Catalog) verifyLocked(ctx context.Context) ([]Finding, error) {
 	if len(findings) > 0 {
 		return findings, nil
 	}
-	err = c.run(newStage(c.fs, c.dir, s), true, false, func(db *pebble.DB) error {
-		findings, err = reader{c, db, s}.verify()
+	err = c.read(ctx, s, func(r reader) (err error) {
+		findings, err = r.verify()
 		return err
 	})
 	if err != nil {

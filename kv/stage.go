@@ -1,6 +1,8 @@
 package kv
 
 import (
+	"cmp"
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -24,16 +26,20 @@ import (
 //     the process when its manifest cannot be written; here the transaction fails instead, because
 //     a stage with an error is never sealed.
 //
-// Reads are passed on, with their errors. Methods may be called from any goroutine.
+// Reads are passed on, with their errors, but a sealed file is compared with the seal before it is
+// opened for the first time: Pebble may loop on a damaged table. Methods may be called from any
+// goroutine.
 type stage struct {
 	vfs.FS // paths, disk usage
+	c      *Catalog
 	dir    string
 
 	mu struct {
 		sync.Mutex
-		sealed  map[string]sealedFile
-		created map[string]*stagedFile
-		err     error
+		sealed   map[string]sealedFile
+		verified map[string]bool // sealed files whose bytes were compared
+		created  map[string]*stagedFile
+		err      error
 	}
 }
 
@@ -49,14 +55,54 @@ type stagedFile struct {
 
 var errNotStaged = errors.New("a catalog transaction does not do this")
 
-func newStage(fs vfs.FS, dir string, old *seal) *stage {
-	s := &stage{FS: fs, dir: dir}
+func newStage(c *Catalog, old *seal) *stage {
+	s := &stage{FS: c.fs, c: c, dir: c.dir}
+	s.mu.verified = make(map[string]bool)
 	s.mu.sealed = make(map[string]sealedFile, len(old.files))
 	s.mu.created = make(map[string]*stagedFile)
 	for _, f := range old.files {
 		s.mu.sealed[f.name] = f
 	}
 	return s
+}
+
+// verify compares the sealed files with the seal: the size of all, and the bytes of as many of the
+// smallest as make up at most limit.
+func (s *stage) verify(ctx context.Context, limit uint64) error {
+	files, _ := s.files()
+	slices.SortStableFunc(files, func(a, b sealedFile) int { return cmp.Compare(a.size, b.size) })
+	for _, f := range files {
+		if err := ctx.Err(); err != nil {
+			return fmt.Errorf("kv: verify %s: %w", s.dir, err)
+		}
+		whole := f.size <= limit
+		if err := s.c.digest(f, whole); err != nil {
+			return err
+		}
+		if whole {
+			limit -= f.size
+			s.mu.verified[f.name] = true
+		}
+	}
+	return nil
+}
+
+// verifyOne compares a file with the seal, unless that was done or it is not sealed.
+func (s *stage) verifyOne(name string) error {
+	s.mu.Lock()
+	f, sealed := s.mu.sealed[name]
+	done := s.mu.verified[name]
+	s.mu.Unlock()
+	if !sealed || done {
+		return nil
+	}
+	if err := s.c.digest(f, true); err != nil {
+		return err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.mu.verified[name] = true
+	return nil
 }
 
 // files lists the visible files by name, and returns the error of the stage.
@@ -149,6 +195,9 @@ func (s *stage) Create(path string, category vfs.DiskWriteCategory) (vfs.File, e
 func (s *stage) Open(path string, opts ...vfs.OpenOption) (vfs.File, error) {
 	if !s.has(path) {
 		return nil, &os.PathError{Op: "open", Path: path, Err: oserror.ErrNotExist}
+	}
+	if err := s.verifyOne(s.PathBase(path)); err != nil {
+		return nil, err
 	}
 	return s.FS.Open(path, opts...)
 }

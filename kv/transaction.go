@@ -1,13 +1,11 @@
 package kv
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"io"
 	"os"
-	"slices"
 	"strings"
 	"syscall"
 	"time"
@@ -22,8 +20,8 @@ const (
 	// lockPollMax bounds the pause between two attempts at the lock.
 	lockPollMax = 50 * time.Millisecond
 
-	// digestOpenBytes bounds what every opening reads to verify the files. It goes to the smallest
-	// first; what is left out holds large sets, whose blocks and records have checksums too.
+	// digestOpenBytes bounds what every opening reads to verify the files, the smallest first.
+	// Larger ones hold large sets, and are verified when a set is read.
 	digestOpenBytes = 8 << 20
 
 	// tidyEvery is how many transactions go by until one merges the files they made.
@@ -77,7 +75,9 @@ func options(fs vfs.FS, cache *pebble.Cache) *pebble.Options {
 		Cache:  cache,
 		Logger: silent{},
 		// The default ends the process when it meets damage; the error is also returned.
-		EventListener:               &pebble.EventListener{DataCorruption: func(pebble.DataCorruptionInfo) {}},
+		EventListener: &pebble.EventListener{
+			DataCorruption: func(pebble.DataCorruptionInfo) {},
+		},
 		FormatMajorVersion:          pebble.FormatNewest,
 		MemTableSize:                memtableBytes,
 		MaxOpenFiles:                64,
@@ -134,6 +134,10 @@ func (c *Catalog) run(fs vfs.FS, readOnly, create bool, do func(*pebble.DB) erro
 
 // dbError wraps an error of Pebble, and says so if it is about damage.
 func (c *Catalog) dbError(op string, err error) error {
+	var damage *DamageError
+	if errors.As(err, &damage) {
+		return damage // of a file, met by the stage
+	}
 	if pebble.IsCorruptionError(err) || errors.Is(err, pebble.ErrDBDoesNotExist) {
 		return damagedFile(c.rel(""), "%s: %v", op, err)
 	}
@@ -152,14 +156,18 @@ func (c *Catalog) view(ctx context.Context, do func(r reader) error) error {
 	}
 	s, err := c.readSeal()
 	if err == nil {
-		err = c.verifySealed(ctx, s)
-	}
-	if err == nil {
-		err = c.run(newStage(c.fs, c.dir, s), true, false, func(db *pebble.DB) error {
-			return do(reader{c, db, s})
-		})
+		err = c.read(ctx, s, do)
 	}
 	return errors.Join(err, l.Close())
+}
+
+// read runs do on the state of s, with the lock held.
+func (c *Catalog) read(ctx context.Context, s *seal, do func(r reader) error) error {
+	st := newStage(c, s)
+	if err := st.verify(ctx, c.opening); err != nil {
+		return err
+	}
+	return c.run(st, true, false, func(db *pebble.DB) error { return do(reader{c, db, s}) })
 }
 
 // update runs do as one transaction: after it either all or nothing has happened.
@@ -173,9 +181,6 @@ func (c *Catalog) update(ctx context.Context, do func(w writer) error) error {
 	}
 	s, err := c.readSeal()
 	if err == nil {
-		err = c.verifySealed(ctx, s)
-	}
-	if err == nil {
 		err = c.transact(ctx, s, do)
 	}
 	return errors.Join(err, l.Close())
@@ -183,7 +188,10 @@ func (c *Catalog) update(ctx context.Context, do func(w writer) error) error {
 
 // transact runs do on the state of old, with the lock held, and seals the new state.
 func (c *Catalog) transact(ctx context.Context, old *seal, do func(w writer) error) error {
-	st := newStage(c.fs, c.dir, old)
+	st := newStage(c, old)
+	if err := st.verify(ctx, c.opening); err != nil {
+		return err
+	}
 	err := c.run(st, false, old.generation == 0, func(db *pebble.DB) error {
 		w := writer{reader{c, db, old}, ctx}
 		if err := do(w); err != nil {
@@ -227,26 +235,6 @@ func (c *Catalog) sweep(s *seal) {
 			_ = c.fs.Remove(c.fs.PathJoin(c.dir, name))
 		}
 	}
-}
-
-// verifySealed compares the files with the seal, before Pebble sees them.
-func (c *Catalog) verifySealed(ctx context.Context, s *seal) error {
-	files := slices.Clone(s.files)
-	slices.SortStableFunc(files, func(a, b sealedFile) int { return cmp.Compare(a.size, b.size) })
-	left := c.opening
-	for _, f := range files {
-		if err := ctx.Err(); err != nil {
-			return fmt.Errorf("kv: verify %s: %w", c.dir, err)
-		}
-		whole := f.size <= left
-		if whole {
-			left -= f.size
-		}
-		if err := c.digest(f, whole); err != nil {
-			return err
-		}
-	}
-	return nil
 }
 
 // rel is the path of a catalog file relative to the store.
