@@ -1,0 +1,189 @@
+package shell
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"gdb/blockdev"
+	"gdb/internal/mem"
+	"gdb/internal/rng"
+	"gdb/kv"
+	"gdb/layout"
+)
+
+// engine opens the files of a store when a statement first needs them, and keeps them open for the
+// session. It is used by one goroutine.
+type engine struct {
+	store  *layout.Store
+	dev    blockdev.Device
+	budget *mem.Budget
+	ids    kv.IDs
+	topo   map[layout.Direction]layout.Topology
+	rows   map[string]*layout.Rows
+}
+
+// blockCacheShare is the part of --memory for cached topology blocks of each direction.
+const blockCacheShare = 8
+
+func newEngine(st *layout.Store, dev blockdev.Device, memory int64) *engine {
+	return &engine{store: st, dev: dev, budget: mem.NewBudget(memory),
+		topo: map[layout.Direction]layout.Topology{}, rows: map[string]*layout.Rows{}}
+}
+
+func (e *engine) close() error {
+	var errs []error
+	for _, t := range e.topo {
+		errs = append(errs, t.Close())
+	}
+	for _, r := range e.rows {
+		errs = append(errs, r.Close())
+	}
+	if e.ids != nil {
+		errs = append(errs, e.ids.Close())
+	}
+	return errors.Join(errs...)
+}
+
+func (e *engine) meta() *kv.Meta { return e.store.Meta() }
+
+func (e *engine) dictionary(ctx context.Context) (kv.IDs, error) {
+	if e.ids != nil {
+		return e.ids, nil
+	}
+	ids, err := e.store.IDs(ctx, e.dev)
+	if err == nil {
+		e.ids = ids
+	}
+	return ids, err
+}
+
+// topology opens the paged reader of a direction.
+func (e *engine) topology(ctx context.Context, dir layout.Direction) (layout.Topology, error) {
+	if t := e.topo[dir]; t != nil {
+		return t, nil
+	}
+	if !e.hasDirection(dir) {
+		return nil, fmt.Errorf("this store keeps no %s-lists: ingest with --direction both, "+
+			"or ask for IN", dir)
+	}
+	t, err := e.store.Topology(ctx, e.dev, dir, layout.TopologyOptions{
+		CacheBytes: max(e.budget.Limit()/blockCacheShare, 4<<20), Budget: e.budget})
+	if err == nil {
+		e.topo[dir] = t
+	}
+	return t, err
+}
+
+func (e *engine) hasDirection(dir layout.Direction) bool {
+	for _, d := range e.meta().Directions {
+		if d == dir.String() {
+			return true
+		}
+	}
+	return false
+}
+
+// open opens a file of rows.
+func (e *engine) open(ctx context.Context, m kv.RowsMeta) (*layout.Rows, error) {
+	if r := e.rows[m.Path]; r != nil {
+		return r, nil
+	}
+	r, err := e.store.Rows(ctx, e.dev, m, e.budget)
+	if err == nil {
+		e.rows[m.Path] = r
+	}
+	return r, err
+}
+
+// resolve turns a set of nodes into node ids.
+func (e *engine) resolve(ctx context.Context, s nodeSet) ([]layout.NodeID, error) {
+	switch {
+	case s.random > 0:
+		return e.randomNodes(s.random), nil
+	case s.split != "":
+		set, err := e.store.Split(ctx, s.split)
+		if err != nil {
+			return nil, fmt.Errorf("split %q: %w%s", s.split, err, near(s.split, e.splitNames()))
+		}
+		out := make([]layout.NodeID, 0, set.GetCardinality())
+		for it := set.Iterator(); it.HasNext(); {
+			out = append(out, layout.NodeID(it.Next()))
+		}
+		return out, nil
+	}
+	var out []layout.NodeID
+	for _, ref := range s.ids {
+		v, err := e.node(ctx, ref)
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, v)
+	}
+	return out, nil
+}
+
+func (e *engine) splitNames() (names []string) {
+	for _, s := range e.meta().Splits {
+		names = append(names, s.Name)
+	}
+	return names
+}
+
+func (e *engine) node(ctx context.Context, ref nodeRef) (layout.NodeID, error) {
+	if ref.internal {
+		if ref.id >= e.meta().Nodes {
+			return 0, fmt.Errorf("node #%d: %w: the store has %d nodes", ref.id, kv.ErrNotFound,
+				e.meta().Nodes)
+		}
+		return layout.NodeID(ref.id), nil
+	}
+	ids, err := e.dictionary(ctx)
+	if err != nil {
+		return 0, err
+	}
+	return ids.Internal(ctx, ref.external)
+}
+
+// randomNodes draws n distinct nodes, the same ones each time: all of them if there are fewer.
+func (e *engine) randomNodes(n int) []layout.NodeID {
+	n = int(min(uint64(n), e.meta().Nodes))
+	p := rng.NewPermutation(e.meta().Nodes, rng.Key(uint64(n)))
+	out := make([]layout.NodeID, n)
+	for i := range out {
+		out[i] = layout.NodeID(p.At(uint64(i)))
+	}
+	return out
+}
+
+// names returns the external ids of nodes.
+func (e *engine) names(ctx context.Context, nodes []layout.NodeID) ([]string, error) {
+	ids, err := e.dictionary(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return ids.External(ctx, nodes, make([]string, 0, len(nodes)))
+}
+
+// nodeBatch bounds how many nodes are looked up or read at once while rows stream out.
+const nodeBatch = 4096
+
+// inBatches calls fn with consecutive parts of nodes and their external ids.
+func (e *engine) inBatches(ctx context.Context, nodes []layout.NodeID,
+	fn func(part []layout.NodeID, names []string) error) error {
+	for len(nodes) > 0 {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		part := nodes[:min(len(nodes), nodeBatch)]
+		names, err := e.names(ctx, part)
+		if err != nil {
+			return err
+		}
+		if err := fn(part, names); err != nil {
+			return err
+		}
+		nodes = nodes[len(part):]
+	}
+	return nil
+}

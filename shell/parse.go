@@ -1,0 +1,382 @@
+package shell
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// nodeSet is a parsed set of nodes: ids, a random draw, or a split.
+type nodeSet struct {
+	ids    []nodeRef
+	random int
+	split  string
+}
+
+// nodeRef is an external id, or with internal set a node id.
+type nodeRef struct {
+	external string
+	internal bool
+	id       uint64
+}
+
+// value is a parsed argument; which field is set follows from the argKind.
+type value struct {
+	n      int64
+	text   string
+	list   []int
+	nodes  nodeSet
+	lo, hi int
+}
+
+// parsed is one statement: its registry entry, its operand, and its clauses by word.
+type parsed struct {
+	st      *statement
+	src     string
+	operand value
+	args    map[string]value
+}
+
+func (p *parsed) has(word string) bool { _, ok := p.args[word]; return ok }
+
+// intOr returns the number of a clause, or def without it.
+func (p *parsed) intOr(word string, def int64) int64 {
+	if v, ok := p.args[word]; ok {
+		return v.n
+	}
+	return def
+}
+
+type parser struct {
+	src  string
+	toks []token
+	want []string // words acceptable at the current token, for messages
+}
+
+// parse parses one statement; a final semicolon may be missing.
+func parse(src string) (*parsed, error) {
+	toks, err := lex(src)
+	if err != nil {
+		return nil, err
+	}
+	p := &parser{src: src, toks: toks}
+	st, err := p.head()
+	if err != nil {
+		return nil, err
+	}
+	out := &parsed{st: st, src: src, args: map[string]value{}}
+	if st.operand != argNone {
+		if out.operand, err = p.value(clause{word: st.head, arg: st.operand}); err != nil {
+			return nil, err
+		}
+	}
+	if err := p.clauses(out); err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
+func (p *parser) clauses(out *parsed) error {
+	for {
+		c := p.clause(out.st.clauses)
+		if c == nil {
+			break
+		}
+		if out.has(c.word) {
+			return p.failBack("%s stands twice", c.word)
+		}
+		v, err := p.value(*c)
+		if err != nil {
+			return err
+		}
+		out.args[c.word] = v
+	}
+	t := p.tok()
+	if t.kind == tokPunct && t.text == ";" {
+		p.next()
+		t = p.tok()
+	}
+	if t.kind != tokEnd {
+		return p.fail("unexpected %q after %s%s%s", t.text, out.st.head, expected(p.want),
+			near(t.text, p.want))
+	}
+	for _, c := range out.st.clauses {
+		if c.required && !out.has(c.word) {
+			return p.fail("%s needs %s, as in: %s", out.st.head, c.word, out.st.example)
+		}
+	}
+	n := 0
+	for _, d := range directions {
+		if out.has(d.word) {
+			n++
+		}
+	}
+	if n > 1 {
+		return p.fail("IN, OUT and BOTH exclude each other")
+	}
+	return nil
+}
+
+func (p *parser) tok() token { return p.toks[0] }
+
+func (p *parser) next() { p.toks, p.want = p.toks[1:], nil }
+
+// accept takes the current token if it is the word w, without regard to case.
+func (p *parser) accept(w string) bool {
+	if t := p.tok(); t.kind == tokWord && strings.EqualFold(t.text, w) {
+		p.next()
+		return true
+	}
+	p.want = append(p.want, w)
+	return false
+}
+
+func (p *parser) punct(s string) bool {
+	if t := p.tok(); t.kind == tokPunct && t.text == s {
+		p.next()
+		return true
+	}
+	return false
+}
+
+func (p *parser) fail(format string, args ...any) error {
+	return &SyntaxError{Src: p.src, Pos: p.tok().pos, Msg: fmt.Sprintf(format, args...)}
+}
+
+// failBack points at the token before the current one.
+func (p *parser) failBack(format string, args ...any) error {
+	toks, err := lex(p.src)
+	if err != nil {
+		return err
+	}
+	i := max(len(toks)-len(p.toks)-1, 0)
+	return &SyntaxError{Src: p.src, Pos: toks[i].pos, Msg: fmt.Sprintf(format, args...)}
+}
+
+// head takes the one or two words that begin a statement.
+func (p *parser) head() (*statement, error) {
+	t := p.tok()
+	if t.kind != tokWord {
+		return nil, p.fail("a statement begins with a word%s", expected(heads()))
+	}
+	var nouns []string
+	for i := range registry {
+		verb, noun, two := strings.Cut(registry[i].head, " ")
+		if !strings.EqualFold(verb, t.text) {
+			continue
+		}
+		if !two {
+			p.next()
+			return &registry[i], nil
+		}
+		if second := p.toks[1]; second.kind == tokWord && strings.EqualFold(second.text, noun) {
+			p.next()
+			p.next()
+			return &registry[i], nil
+		}
+		nouns = append(nouns, noun)
+	}
+	if len(nouns) == 0 {
+		return nil, p.fail("unknown statement %q%s", t.text, near(t.text, heads()))
+	}
+	p.next()
+	return nil, p.fail("%s wants %s%s", strings.ToUpper(t.text), strings.Join(nouns, ", "),
+		near(p.tok().text, nouns))
+}
+
+func heads() []string {
+	var out []string
+	for _, st := range registry {
+		verb, _, _ := strings.Cut(st.head, " ")
+		if !slices.Contains(out, verb) {
+			out = append(out, verb)
+		}
+	}
+	return out
+}
+
+func (p *parser) clause(cs []clause) *clause {
+	for i := range cs {
+		if p.accept(cs[i].word) {
+			return &cs[i]
+		}
+	}
+	return nil
+}
+
+func (p *parser) value(c clause) (v value, err error) {
+	switch c.arg {
+	case argInt:
+		v.n, err = p.integer(c.word)
+	case argFanout:
+		v.list, err = p.fanout()
+	case argName:
+		v.text, err = p.name(c)
+	case argFile:
+		v.text, err = p.text(c.word + " wants a file of the store, such as topology/in.csc")
+	case argNodes:
+		v.nodes, err = p.nodes()
+	case argRange:
+		v.lo, v.hi, err = p.colRange(c.word)
+	case argNone:
+	}
+	return v, err
+}
+
+func (p *parser) integer(word string) (int64, error) {
+	n, err := strconv.ParseInt(p.tok().text, 10, 63)
+	if err != nil || p.tok().kind != tokWord || n < 0 {
+		return 0, p.fail("%s wants a number, found %s", word, found(p.tok()))
+	}
+	p.next()
+	return n, nil
+}
+
+func (p *parser) fanout() ([]int, error) {
+	var out []int
+	for {
+		if p.accept("all") {
+			out = append(out, -1)
+		} else {
+			n, err := p.integer("FANOUT")
+			if err != nil {
+				return nil, p.fail("FANOUT wants one number a hop, or all, as in 10,5; found %s",
+					found(p.tok()))
+			}
+			if n < 1 || n > 1<<20 {
+				return nil, p.failBack("a fanout is 1 to %d, or all", 1<<20)
+			}
+			out = append(out, int(n))
+		}
+		if !p.punct(",") {
+			return out, nil
+		}
+	}
+}
+
+func (p *parser) name(c clause) (string, error) {
+	if c.choices == nil {
+		return p.text(c.word + " wants a name")
+	}
+	for _, w := range c.choices {
+		if p.accept(w) {
+			return w, nil
+		}
+	}
+	return "", p.fail("%s wants %s%s", c.word, strings.Join(c.choices, ", "),
+		near(p.tok().text, c.choices))
+}
+
+func (p *parser) text(what string) (string, error) {
+	t := p.tok()
+	if t.kind != tokWord && t.kind != tokString {
+		return "", p.fail("%s, found %s", what, found(t))
+	}
+	p.next()
+	return t.text, nil
+}
+
+func (p *parser) colRange(word string) (lo, hi int, err error) {
+	wrong := func() error { return p.fail("%s wants a range such as 0:16", word) }
+	a, err := p.integer(word)
+	if err != nil || !p.punct(":") {
+		return 0, 0, wrong()
+	}
+	b, err := p.integer(word)
+	if err != nil {
+		return 0, 0, wrong()
+	}
+	if a >= b {
+		return 0, 0, p.failBack("%s wants a range that is not empty, such as 0:16", word)
+	}
+	return int(a), int(b), nil
+}
+
+// nodes parses ids, RANDOM n or SPLIT name.
+func (p *parser) nodes() (s nodeSet, err error) {
+	switch {
+	case p.accept("RANDOM"):
+		n, err := p.integer("RANDOM")
+		s.random = int(n)
+		if err == nil && (n < 1 || n > 1<<24) {
+			err = p.failBack("RANDOM wants 1 to %d nodes", 1<<24)
+		}
+		return s, err
+	case p.accept("SPLIT"):
+		s.split, err = p.text("SPLIT wants a name")
+		return s, err
+	}
+	for {
+		ref, err := p.node()
+		if err != nil {
+			return s, err
+		}
+		s.ids = append(s.ids, ref)
+		if !p.punct(",") {
+			return s, nil
+		}
+	}
+}
+
+func (p *parser) node() (nodeRef, error) {
+	if p.punct("#") {
+		n, err := strconv.ParseUint(p.tok().text, 10, 32)
+		if err != nil {
+			return nodeRef{}, p.fail("# wants an internal node id, found %s", found(p.tok()))
+		}
+		p.next()
+		return nodeRef{internal: true, id: n}, nil
+	}
+	s, err := p.text("expected a node id, RANDOM n or SPLIT name")
+	return nodeRef{external: s}, err
+}
+
+func found(t token) string {
+	if t.kind == tokEnd {
+		return "the end"
+	}
+	return strconv.Quote(t.text)
+}
+
+func expected(words []string) string {
+	if len(words) == 0 {
+		return ""
+	}
+	return "; expected " + strings.Join(words, ", ")
+}
+
+// near suggests the closest word within distance 2.
+func near(w string, among []string) string {
+	best, least := "", 3
+	for _, a := range among {
+		if d := distance(strings.ToUpper(w), strings.ToUpper(a)); d < least && d < len(a) {
+			best, least = a, d
+		}
+	}
+	if best == "" {
+		return ""
+	}
+	return fmt.Sprintf("; did you mean %s?", best)
+}
+
+// distance is the Levenshtein distance of a and b.
+func distance(a, b string) int {
+	row := make([]int, len(b)+1)
+	for j := range row {
+		row[j] = j
+	}
+	for i := range len(a) {
+		diagonal := row[0]
+		row[0] = i + 1
+		for j := range len(b) {
+			cost := diagonal
+			if a[i] != b[j] {
+				cost++
+			}
+			diagonal = row[j+1]
+			row[j+1] = min(cost, row[j]+1, row[j+1]+1)
+		}
+	}
+	return row[len(b)]
+}

@@ -1,0 +1,117 @@
+package shell
+
+import (
+	"errors"
+	"strings"
+	"testing"
+)
+
+// TestSyntaxErrors holds each message and the column of its caret.
+func TestSyntaxErrors(t *testing.T) {
+	for _, c := range []struct {
+		src, msg string
+		col      int
+	}{
+		{"NEIGBORS 42;", `unknown statement "NEIGBORS"; did you mean NEIGHBORS?`, 1},
+		{"", "a statement begins with a word", 1},
+		{"STATS GRPAH;", "STATS wants GRAPH, CACHE, IO; did you mean GRAPH?", 7},
+		{"STATS;", "STATS wants GRAPH, CACHE, IO", 6},
+		{"SAMPLE 1 FANOUT 2 SHOW dens;",
+			"SHOW wants dense, layers, edges, io; did you mean dense?", 24},
+		{"SAMPLE 1;", "SAMPLE needs FANOUT", 10},
+		{"SAMPLE 1 FANOUT x;", "FANOUT wants one number a hop, or all", 17},
+		{"SAMPLE 1 FANOUT 0;", "a fanout is 1 to", 17},
+		{"FEATURES 42 COLUMNS 0;", "COLUMNS wants a range such as 0:16", 22},
+		{"FEATURES 42 COLUMNS 3:3;", "COLUMNS wants a range that is not empty", 23},
+		{"NEIGHBORS 42 OUT OUT;", "OUT stands twice", 18},
+		{"NEIGHBORS 42 IN OUT;", "IN, OUT and BOTH exclude each other", 21},
+		{"NEIGHBORS 42 VAI cites;", `unexpected "VAI" after NEIGHBORS`, 14},
+		{"NEIGHBORS 'a;", "the quote is not closed", 11},
+		{"NEIGHBORS #x;", "# wants an internal node id", 12},
+		{"NEIGHBORS 42 LIMIT -3;", "LIMIT wants a number", 20},
+		{"NEIGHBORS RANDOM 0;", "RANDOM wants 1 to", 18},
+		{"LABELS 1,;", "expected a node id", 10},
+		{"BLOCK topology/in.csc;", "BLOCK needs AT", 23},
+	} {
+		_, err := parse(c.src)
+		var syntax *SyntaxError
+		if !errors.As(err, &syntax) {
+			t.Errorf("%q: got %v, want a syntax error", c.src, err)
+			continue
+		}
+		if !strings.Contains(syntax.Msg, c.msg) || syntax.Pos+1 != c.col {
+			t.Errorf("%q: got %q at column %d, want %q at %d", c.src, syntax.Msg, syntax.Pos+1,
+				c.msg, c.col)
+		}
+		lines := strings.Split(err.Error(), "\n")
+		if len(lines) != 3 || strings.Index(lines[2], "^") != c.col+1 {
+			t.Errorf("%q: the caret is off:\n%v", c.src, err)
+		}
+	}
+}
+
+func TestCaretOnLaterLine(t *testing.T) {
+	_, err := parse("SAMPLE 1\n  FANOUT x;")
+	if want := "  FANOUT x;\n           ^"; err == nil || !strings.Contains(err.Error(), want) {
+		t.Errorf("got:\n%v\nwant it to hold:\n%s", err, want)
+	}
+}
+
+// TestExamplesParse holds that every registry entry has a help text and an example that parses.
+func TestExamplesParse(t *testing.T) {
+	for _, st := range registry {
+		if st.help == "" || st.example == "" || st.run == nil {
+			t.Errorf("%s lacks help, example or handler", st.head)
+		}
+		p, err := parse(st.example)
+		if err != nil {
+			t.Errorf("%s: %v", st.head, err)
+			continue
+		}
+		if p.st.head != st.head {
+			t.Errorf("the example of %s parses as %s", st.head, p.st.head)
+		}
+	}
+}
+
+func TestParseArguments(t *testing.T) {
+	p, err := parse("sample 'it''s', #7, alice in fanout 2,all seed 9 show DENSE")
+	if err != nil {
+		t.Fatal(err)
+	}
+	ids := p.operand.nodes.ids
+	if len(ids) != 3 || ids[0].external != "it's" || !ids[1].internal || ids[1].id != 7 ||
+		ids[2].external != "alice" {
+		t.Errorf("ids are %+v", ids)
+	}
+	if f := p.args["FANOUT"].list; len(f) != 2 || f[0] != 2 || f[1] != -1 {
+		t.Errorf("fanout is %v", f)
+	}
+	if !p.has("IN") || p.args["SEED"].n != 9 || p.args["SHOW"].text != "dense" {
+		t.Errorf("clauses are %+v", p.args)
+	}
+}
+
+func TestSplitStatements(t *testing.T) {
+	stmts, rest := splitStatements("A 'x;y'; B;\n C")
+	if len(stmts) != 2 || stmts[0] != "A 'x;y';" || stmts[1] != " B;" || rest != "\n C" {
+		t.Errorf("got %q and %q", stmts, rest)
+	}
+}
+
+func FuzzParse(f *testing.F) {
+	for _, st := range registry {
+		f.Add(st.example)
+	}
+	f.Add("SAMPLE 'a")
+	f.Fuzz(func(t *testing.T, src string) {
+		_, err := parse(src)
+		var syntax *SyntaxError
+		if err != nil && !errors.As(err, &syntax) {
+			t.Fatalf("%q: %v is no syntax error", src, err)
+		}
+		if err != nil && (syntax.Pos < 0 || syntax.Pos > len(src) || err.Error() == "") {
+			t.Fatalf("%q: position %d", src, syntax.Pos)
+		}
+	})
+}

@@ -1,0 +1,96 @@
+package shell
+
+import "context"
+
+// argKind says what may follow a keyword.
+type argKind uint8
+
+const (
+	argNone argKind = iota
+	argInt
+	argFanout // 10,5 or all
+	argName
+	argFile  // a file of the store: topology/in.csc
+	argNodes // 42 | 42,'x',#17 | RANDOM 64 | SPLIT train
+	argRange // 0:16
+)
+
+// clause is a keyword with its argument. The clauses of a statement may come in any order.
+type clause struct {
+	word     string
+	arg      argKind
+	choices  []string // the words allowed as an argName; nil is any
+	required bool
+}
+
+// statement is one entry of the language.
+type statement struct {
+	head    string // "NEIGHBORS" or "STATS CACHE"
+	operand argKind
+	clauses []clause
+	help    string
+	example string
+	run     func(ctx context.Context, x *execution) error
+}
+
+// directions are the three clauses that choose lists.
+var directions = []clause{{word: "IN"}, {word: "OUT"}, {word: "BOTH"}}
+
+func with(base []clause, more ...clause) []clause {
+	return append(append([]clause(nil), base...), more...)
+}
+
+// registry is the only list of statements: the parser, help and "did you mean" read it.
+var registry []statement
+
+func init() {
+	registry = []statement{
+		{head: "NEIGHBORS", operand: argNodes, run: runNeighbors,
+			clauses: with(directions, clause{word: "HOPS", arg: argInt},
+				clause{word: "VIA", arg: argName}, clause{word: "COUNT"},
+				clause{word: "LIMIT", arg: argInt}),
+			help:    "neighbors of nodes, or all nodes within some hops; OUT if out-lists are kept",
+			example: "NEIGHBORS 42 IN HOPS 2 COUNT;"},
+		{head: "DEGREES", run: runDegrees,
+			clauses: with(directions, clause{word: "OF", arg: argNodes},
+				clause{word: "TOP", arg: argInt}),
+			help:    "degrees of given nodes, the highest degrees, or the degree distribution",
+			example: "DEGREES IN TOP 10;"},
+		{head: "SAMPLE", operand: argNodes, run: runSample,
+			clauses: with(directions, clause{word: "FANOUT", arg: argFanout, required: true},
+				clause{word: "SEED", arg: argInt}, clause{word: "EPOCH", arg: argInt},
+				clause{word: "BATCH", arg: argInt}, clause{word: "SHOW", arg: argName,
+					choices: []string{"dense", "layers", "edges", "io"}}),
+			help:    "draw one mini-batch exactly as training would, and show it",
+			example: "SAMPLE 42,7 FANOUT 2,2 SEED 7 SHOW dense;"},
+		{head: "FEATURES", operand: argNodes, run: runFeatures,
+			clauses: []clause{{word: "COLUMNS", arg: argRange}, {word: "STATS"}},
+			help:    "feature rows, or statistics of them",
+			example: "FEATURES 42,43 COLUMNS 0:8;"},
+		{head: "LABELS", operand: argNodes, run: runLabels,
+			clauses: []clause{{word: "COUNTS"}},
+			help:    "labels of nodes, or how many nodes have each",
+			example: "LABELS SPLIT train COUNTS;"},
+		{head: "STATS GRAPH", run: runStatsGraph,
+			help: "node, edge, feature and file totals", example: "STATS GRAPH;"},
+		{head: "STATS CACHE", run: runStatsCache,
+			help: "caches of this session: hits, misses, bytes", example: "STATS CACHE;"},
+		{head: "STATS IO", run: runStatsIO,
+			help: "reads of this session", example: "STATS IO;"},
+		{head: "BLOCK", operand: argFile, run: runBlock,
+			clauses: []clause{{word: "AT", arg: argInt, required: true}, {word: "HEX"},
+				{word: "DECODE"}},
+			help:    "one block of a file of the store, raw or field by field",
+			example: "BLOCK topology/in.csc AT 1 DECODE;"},
+		{head: "CHECK", run: runCheck,
+			clauses: []clause{{word: "FULL"}, {word: "OF", arg: argFile}},
+			help:    "verify checksums, and with FULL what the bytes mean",
+			example: "CHECK FULL;"},
+		{head: "DESCRIBE", run: runDescribe,
+			clauses: []clause{{word: "FILES"}, {word: "TYPES"}},
+			help:    "what the store holds: features, labels, splits; its files; its edge types",
+			example: "DESCRIBE FILES;"},
+		{head: "HELP", run: runHelp,
+			help: "the statements, with an example each", example: "HELP;"},
+	}
+}

@@ -1,0 +1,239 @@
+// Package shell answers questions about a store: statements of a small language, from one registry
+// that the parser and the help read. Data goes to Out, everything else to Err.
+package shell
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"time"
+
+	"gdb/blockdev"
+	"gdb/internal/mem"
+	"gdb/kv"
+	"gdb/layout"
+
+	"github.com/dustin/go-humanize"
+)
+
+// Options configure a shell.
+type Options struct {
+	Store *layout.Store
+	// Dev reads the store; the caller closes it after Run.
+	Dev blockdev.Device
+	// Statements run first, in order; with none, and no Script, statements come from In.
+	Statements []string
+	// Script is the text of a file of statements.
+	Script string
+	In     io.Reader
+	Out    io.Writer
+	Err    io.Writer
+	// InTTY and OutTTY tell which streams are terminals.
+	InTTY, OutTTY bool
+	// Mode is one of Modes; "" is auto.
+	Mode string
+	// KeepGoing runs on after a failed statement and counts the failures.
+	KeepGoing bool
+	// Memory bounds caches, in bytes.
+	Memory int64
+	// Quiet leaves the timing line out.
+	Quiet bool
+}
+
+// FailedError says how many statements failed with KeepGoing; their messages were written to Err.
+type FailedError struct {
+	Failed int
+	// First is the first failure.
+	First error
+}
+
+// Error counts the failures.
+func (e *FailedError) Error() string { return fmt.Sprintf("shell: %d statements failed", e.Failed) }
+
+// Unwrap returns the first failure.
+func (e *FailedError) Unwrap() error { return e.First }
+
+// session is one shell over one store.
+type session struct {
+	Options
+	engine *engine
+	failed int
+	first  error
+}
+
+// Run executes the statements of opt. A mistake in a statement is a *SyntaxError; the first error
+// ends the run unless KeepGoing is set.
+func Run(ctx context.Context, opt Options) (err error) {
+	if opt.Mode == "" || opt.Mode == "auto" {
+		opt.Mode = "csv"
+		if opt.OutTTY {
+			opt.Mode = "box"
+		}
+	}
+	if !slices.Contains(Modes, opt.Mode) {
+		return &SyntaxError{Src: opt.Mode, Msg: "unknown mode; expected " +
+			strings.Join(Modes, ", ") + near(opt.Mode, Modes)}
+	}
+	s := &session{Options: opt, engine: newEngine(opt.Store, opt.Dev, opt.Memory)}
+	defer func() { err = errors.Join(err, s.engine.close()) }()
+	switch {
+	case len(opt.Statements) > 0:
+		for _, text := range opt.Statements {
+			if err := s.runText(ctx, text, true); err != nil {
+				return err
+			}
+		}
+	case opt.Script != "":
+		err = s.runText(ctx, opt.Script, true)
+	default:
+		err = s.runReader(ctx)
+	}
+	if err == nil && s.failed > 0 {
+		return &FailedError{Failed: s.failed, First: s.first}
+	}
+	return err
+}
+
+// runText runs the statements of text. whole says that the last one may lack its semicolon.
+func (s *session) runText(ctx context.Context, text string, whole bool) error {
+	stmts, rest := splitStatements(text)
+	if whole && strings.TrimSpace(rest) != "" {
+		stmts = append(stmts, rest)
+	}
+	for _, stmt := range stmts {
+		if strings.TrimSpace(strings.TrimSuffix(stmt, ";")) == "" {
+			continue
+		}
+		if err := s.runOne(ctx, strings.TrimSpace(stmt)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// runReader runs statements as they come, each when its semicolon is read.
+func (s *session) runReader(ctx context.Context) error {
+	in := bufio.NewReader(s.In)
+	pending := ""
+	for {
+		s.prompt(pending)
+		line, err := in.ReadString('\n')
+		if err != nil && !errors.Is(err, io.EOF) {
+			return fmt.Errorf("shell: read statements: %w", err)
+		}
+		pending += line
+		_, rest := splitStatements(pending)
+		if e := s.runText(ctx, pending[:len(pending)-len(rest)], false); e != nil {
+			return e
+		}
+		pending = rest
+		if err != nil {
+			return s.runText(ctx, pending, true)
+		}
+	}
+}
+
+// prompt is written on a terminal only.
+func (s *session) prompt(pending string) {
+	if !s.InTTY || !s.OutTTY {
+		return
+	}
+	if strings.TrimSpace(pending) == "" {
+		fmt.Fprint(s.Err, "gdb> ")
+		return
+	}
+	fmt.Fprint(s.Err, "...> ")
+}
+
+// runOne parses and runs one statement. Interactive sessions and KeepGoing survive its failure;
+// a cancelled context ends every session.
+func (s *session) runOne(ctx context.Context, src string) error {
+	err := s.execute(ctx, src)
+	if err == nil || ctx.Err() != nil {
+		return err
+	}
+	if !s.KeepGoing && !s.InTTY {
+		return err
+	}
+	fmt.Fprintf(s.Err, "%v\n", err)
+	if s.KeepGoing {
+		s.failed++
+		if s.first == nil {
+			s.first = err
+		}
+	}
+	return nil
+}
+
+func (s *session) execute(ctx context.Context, src string) error {
+	p, err := parse(src)
+	if err != nil {
+		return err
+	}
+	start, before := time.Now(), s.Dev.Stats()
+	out := bufio.NewWriterSize(s.Out, 64<<10)
+	x := &execution{parsed: p, engine: s.engine, render: newRenderer(s.Mode, out)}
+	err = p.st.run(ctx, x)
+	if err == nil && !x.begun {
+		err = x.header("result")
+	}
+	if err == nil {
+		err = x.render.Footer()
+	}
+	if e := out.Flush(); err == nil {
+		err = e
+	}
+	if err != nil {
+		return statementError(p, err)
+	}
+	s.timing(x, time.Since(start), before)
+	return nil
+}
+
+// timing writes the line that says what the statement cost, on a terminal only.
+func (s *session) timing(x *execution, took time.Duration, before blockdev.Stats) {
+	if s.Quiet || !s.OutTTY {
+		return
+	}
+	after := s.Dev.Stats()
+	fmt.Fprintf(s.Err, "%s rows, %.1f ms, %s reads, %s read\n", humanize.Comma(int64(x.rows)),
+		float64(took.Microseconds())/1000, humanize.Comma(int64(after.Reads-before.Reads)),
+		mem.FormatSize(int64(after.Bytes-before.Bytes)))
+}
+
+// statementError says which statement failed; syntax errors already point at the place.
+func statementError(p *parsed, err error) error {
+	var syntax *SyntaxError
+	if errors.As(err, &syntax) {
+		return err
+	}
+	if errors.Is(err, kv.ErrNotFound) {
+		return fmt.Errorf("%s: %w", p.st.head, err)
+	}
+	return fmt.Errorf("shell: %s: %w", p.st.head, err)
+}
+
+// execution is one running statement: its arguments, the store, and where rows go.
+type execution struct {
+	*parsed
+	engine *engine
+	render renderer
+	begun  bool
+	rows   uint64
+}
+
+// header begins the result.
+func (x *execution) header(cols ...string) error {
+	x.begun = true
+	return x.render.Header(cols)
+}
+
+// row adds a row; there is one value for each column.
+func (x *execution) row(vals ...any) error {
+	x.rows++
+	return x.render.Row(vals)
+}
