@@ -1,0 +1,259 @@
+package bench
+
+import (
+	"context"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"gdb/blockdev"
+	"gdb/internal/mem"
+
+	"github.com/cockroachdb/pebble/v2/vfs"
+)
+
+const (
+	ioRepeats   = 3    // the median of three rounds is reported
+	ioCallers   = 2    // two batches under way keep the queue full when one of them runs out
+	ioBatch     = 1024 // requests in a batch
+	ioBatchMax  = 16 << 20
+	ioStampUnit = 4096 // each 4 KiB of the file begins with its number
+	ioStampSalt = 0x9e3779b97f4a7c15
+	ioFileName  = "gdb-bench-io"
+)
+
+// IOOptions configure the read benchmark.
+type IOOptions struct {
+	// Dir is where the file is made, and removed afterwards: a directory on the disk to measure.
+	Dir string
+	// Size of the file. Default 4 GiB.
+	Size int64
+	// Blocks lists the lengths of reads, multiples of 4096. Default 4 KiB and 64 KiB.
+	Blocks []int
+	// Depth bounds the reads in flight. Default 32.
+	Depth int
+	// Backends lists what to measure. Default uring and pread.
+	Backends []blockdev.Backend
+	// Fio measures fio back to back with each of ours: io_uring, direct, the same file, block and
+	// depth, with registered files and buffers.
+	Fio bool
+	// Seconds is how long each of the three measurements of a row lasts. Default 2.
+	Seconds float64
+}
+
+func (o *IOOptions) setDefaults() error {
+	if o.Size == 0 {
+		o.Size = 4 << 30
+	}
+	if len(o.Blocks) == 0 {
+		o.Blocks = []int{4 << 10, 64 << 10}
+	}
+	if o.Depth == 0 {
+		o.Depth = 32
+	}
+	if len(o.Backends) == 0 {
+		o.Backends = []blockdev.Backend{blockdev.URing, blockdev.Pread}
+	}
+	if o.Seconds == 0 {
+		o.Seconds = 2
+	}
+	largest := slices.Max(o.Blocks)
+	for _, b := range o.Blocks {
+		if b <= 0 || b%ioStampUnit != 0 {
+			return fmt.Errorf("bench: io: block of %d bytes is not a multiple of %d", b,
+				ioStampUnit)
+		}
+	}
+	if o.Size < int64(largest) {
+		return fmt.Errorf("bench: io: a file of %s is smaller than a block of %s",
+			mem.FormatSize(o.Size), mem.FormatSize(int64(largest)))
+	}
+	if o.Seconds < 0 || o.Depth < 0 {
+		return fmt.Errorf("bench: io: negative seconds or depth")
+	}
+	return nil
+}
+
+// ioResult is one measurement.
+type ioResult struct {
+	reads, cpuMicros float64 // reads a second, CPU a read
+}
+
+// ioCell is one row: a backend and a block length, measured ioRepeats times.
+type ioCell struct {
+	backend blockdev.Backend
+	block   int
+	ours    []ioResult
+	fio     []fioResult
+	why     string // why there is no measurement, or no ratio
+	failed  bool
+}
+
+// IO reads a file at random with each backend and block length, and beside fio. The rounds are
+// interleaved, and each ratio is of two measurements that follow one another, so that a machine
+// that slows down slows both.
+func IO(ctx context.Context, opt IOOptions) (_ *Report, err error) {
+	if err := opt.setDefaults(); err != nil {
+		return nil, err
+	}
+	path := vfs.Default.PathJoin(opt.Dir, ioFileName)
+	defer func() {
+		if e := vfs.Default.Remove(path); e != nil && !errors.Is(e, errNotExist) {
+			err = errors.Join(err, fmt.Errorf("bench: io: remove the file: %w", e))
+		}
+	}()
+	if err := makeIOFile(ctx, path, opt.Size); err != nil {
+		return nil, fmt.Errorf("bench: io: make a file of %s: %w", mem.FormatSize(opt.Size), err)
+	}
+	var cells []*ioCell
+	for _, block := range opt.Blocks {
+		for _, backend := range opt.Backends {
+			cells = append(cells, &ioCell{backend: backend, block: block})
+		}
+	}
+	fio := newFio(&opt)
+	for range ioRepeats {
+		for _, c := range cells {
+			if err := c.measure(ctx, &opt, path, fio); err != nil {
+				return nil, fmt.Errorf("bench: io: %s, blocks of %d: %w", c.backend, c.block, err)
+			}
+		}
+	}
+	r := NewReport("io", "backend", "block_bytes", "depth", "reads_per_s", "bytes_per_s",
+		"cpu_us_per_read", "fio_ratio", "why")
+	for _, c := range cells {
+		r.Rows = append(r.Rows, c.rows(&opt)...)
+	}
+	return r, nil
+}
+
+// measure adds one measurement of ours and of fio to the cell.
+func (c *ioCell) measure(ctx context.Context, opt *IOOptions, path string, fio *fio) error {
+	if c.failed {
+		return nil
+	}
+	dev, err := blockdev.Open(blockdev.Options{Backend: c.backend, QueueDepth: opt.Depth})
+	if err != nil {
+		c.failed, c.why = true, err.Error()
+		return nil
+	}
+	defer dev.Close()
+	res, err := readAtRandom(ctx, dev, path, c.block, opt)
+	if err != nil {
+		return err
+	}
+	c.ours = append(c.ours, res)
+	if info := dev.Info(); info.Backend != c.backend {
+		c.why = info.Why
+	}
+	beside, err := fio.run(ctx, path, c.block)
+	if err != nil {
+		c.why = err.Error()
+		return ctx.Err()
+	}
+	c.fio = append(c.fio, beside)
+	return nil
+}
+
+// readAtRandom reads for opt.Seconds and returns the rates. A few of the blocks are checked.
+func readAtRandom(ctx context.Context, dev blockdev.Device, path string, block int,
+	opt *IOOptions) (res ioResult, err error) {
+	f, err := dev.OpenFile(vfs.Default, path)
+	if err != nil {
+		return res, err
+	}
+	defer func() { err = errors.Join(err, f.Close()) }()
+	if err := dropCache(path); err != nil {
+		return res, err
+	}
+	var (
+		callers sync.WaitGroup
+		done    atomic.Int64
+		errs    = make([]error, ioCallers)
+		start   = time.Now()
+		cpu     = processCPU()
+		end     = start.Add(time.Duration(opt.Seconds * float64(time.Second)))
+	)
+	for caller := range ioCallers {
+		callers.Go(func() {
+			errs[caller] = readUntil(ctx, dev, f, block, end, &done)
+		})
+	}
+	callers.Wait()
+	took, used := time.Since(start), processCPU()-cpu
+	n := float64(done.Load())
+	res = ioResult{reads: n / took.Seconds(), cpuMicros: float64(used.Microseconds()) / n}
+	return res, errors.Join(errs...)
+}
+
+func readUntil(ctx context.Context, dev blockdev.Device, f blockdev.File, block int,
+	end time.Time, done *atomic.Int64) error {
+	n := max(1, min(ioBatch, ioBatchMax/block))
+	arena, err := mem.NewArena(nil, "benchmark buffers", int64(n*block))
+	if err != nil {
+		return err
+	}
+	defer arena.Free()
+	rng := rand.New(rand.NewPCG(rand.Uint64(), 1))
+	reqs := make([]blockdev.Request, n)
+	for time.Now().Before(end) {
+		for i := range reqs {
+			reqs[i] = blockdev.Request{File: f, Off: rng.Int64N(f.Size()/int64(block)) *
+				int64(block), Buf: arena.Bytes()[i*block : (i+1)*block]}
+		}
+		if err := dev.ReadBatch(ctx, reqs); err != nil {
+			return err
+		}
+		r := reqs[rng.IntN(n)]
+		if got := binary.LittleEndian.Uint64(r.Buf); got != stamp(r.Off) {
+			return fmt.Errorf("wrong bytes at offset %d of %s", r.Off, f.Path())
+		}
+		done.Add(int64(n))
+	}
+	return nil
+}
+
+func stamp(off int64) uint64 { return uint64(off/ioStampUnit) ^ ioStampSalt }
+
+// rows are the cell as the report shows it: the median of the rounds, and the same for fio.
+func (c *ioCell) rows(opt *IOOptions) []Row {
+	row := Row{"backend": string(c.backend), "block_bytes": c.block, "depth": opt.Depth,
+		"reads_per_s": nil, "bytes_per_s": nil, "cpu_us_per_read": nil, "fio_ratio": nil,
+		"why": nil}
+	if c.why != "" {
+		row["why"] = c.why
+	}
+	if c.failed || len(c.ours) == 0 {
+		return []Row{row}
+	}
+	reads := median(c.ours, func(r ioResult) float64 { return r.reads })
+	row["reads_per_s"], row["bytes_per_s"] = reads, reads*float64(c.block)
+	row["cpu_us_per_read"] = median(c.ours, func(r ioResult) float64 { return r.cpuMicros })
+	if len(c.fio) < len(c.ours) {
+		return []Row{row}
+	}
+	ratios := make([]float64, len(c.fio))
+	for i, f := range c.fio {
+		ratios[i] = c.ours[i].reads / f.reads
+	}
+	row["fio_ratio"] = median(ratios, func(r float64) float64 { return r })
+	reads = median(c.fio, func(r fioResult) float64 { return r.reads })
+	return []Row{row, {"backend": "fio beside " + string(c.backend), "block_bytes": c.block,
+		"depth": opt.Depth, "reads_per_s": reads, "bytes_per_s": reads * float64(c.block),
+		"cpu_us_per_read": median(c.fio, func(r fioResult) float64 { return r.cpuMicros }),
+		"fio_ratio":       1.0, "why": nil}}
+}
+
+func median[T any](all []T, value func(T) float64) float64 {
+	v := make([]float64, len(all))
+	for i, x := range all {
+		v[i] = value(x)
+	}
+	slices.Sort(v)
+	return v[len(v)/2]
+}

@@ -1,0 +1,99 @@
+package bench
+
+import (
+	"os/exec"
+	"strings"
+	"testing"
+
+	"gdb/blockdev"
+
+	"github.com/cockroachdb/pebble/v2/vfs"
+)
+
+func TestIO(t *testing.T) {
+	opt := IOOptions{Dir: t.TempDir(), Size: 8 << 20, Blocks: []int{4096, 65536}, Depth: 8,
+		Seconds: 0.01, Backends: []blockdev.Backend{blockdev.Pread, blockdev.Buffered,
+			blockdev.MMap, blockdev.Auto}}
+	r, err := IO(t.Context(), opt)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(r.Rows) != 8 {
+		t.Fatalf("%d rows, want 8", len(r.Rows))
+	}
+	for _, row := range r.Rows {
+		for _, field := range []string{"reads_per_s", "bytes_per_s", "cpu_us_per_read"} {
+			if v, ok := row[field].(float64); !ok || v < 0 || field != "cpu_us_per_read" && v == 0 {
+				t.Errorf("%s: %s is %v", row["backend"], field, row[field])
+			}
+		}
+		if why, _ := row["why"].(string); row["fio_ratio"] != nil || !strings.Contains(why, "fio") {
+			t.Errorf("%s: fio_ratio %v, why %q", row["backend"], row["fio_ratio"], why)
+		}
+	}
+	left, err := vfs.Default.List(opt.Dir)
+	if err != nil || len(left) > 0 {
+		t.Errorf("left behind: %v, %v", left, err)
+	}
+}
+
+func TestIOBesideFio(t *testing.T) {
+	if _, err := exec.LookPath("fio"); err != nil || testing.Short() {
+		t.Skip("needs fio, and some seconds")
+	}
+	r, err := IO(t.Context(), IOOptions{Dir: t.TempDir(), Size: 8 << 20, Blocks: []int{4096},
+		Seconds: 0.05, Backends: []blockdev.Backend{blockdev.Pread}, Fio: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(r.Rows) != 2 || r.Rows[0]["fio_ratio"] == nil {
+		t.Fatalf("no ratio: %v", r.Rows)
+	}
+}
+
+func TestIORefuses(t *testing.T) {
+	for name, opt := range map[string]IOOptions{
+		"block":   {Blocks: []int{1000}},
+		"size":    {Size: 4096, Blocks: []int{65536}},
+		"backend": {Size: 1 << 20, Backends: []blockdev.Backend{"tape"}, Seconds: 0.01},
+	} {
+		opt.Dir = t.TempDir()
+		r, err := IO(t.Context(), opt)
+		if name == "backend" {
+			if err != nil || r.Rows[0]["why"] == nil || r.Rows[0]["reads_per_s"] != nil {
+				t.Errorf("%s: %v, %v", name, r, err)
+			}
+		} else if err == nil {
+			t.Errorf("%s: no error", name)
+		}
+	}
+}
+
+func TestParseFio(t *testing.T) {
+	const good = `fio: a warning
+{"jobs":[{"error":0,"usr_cpu":10,"sys_cpu":30,"read":{"iops":1000,"total_ios":2000,"runtime":2000}}]}`
+	r, err := parseFio([]byte(good))
+	if err != nil || r.reads != 1000 || r.cpuMicros != 400 {
+		t.Errorf("got %+v, %v", r, err)
+	}
+	for _, bad := range []string{"", "{", `{"jobs":[]}`, `{"jobs":[{"error":5}]}`} {
+		if _, err := parseFio([]byte(bad)); err == nil {
+			t.Errorf("%q: no error", bad)
+		}
+	}
+}
+
+// BenchmarkIO prints what "gdb bench io --fio" does, for a 1 GiB file in the temporary directory.
+func BenchmarkIO(b *testing.B) {
+	blockdev.RaiseGOMAXPROCS()
+	for b.Loop() {
+		r, err := IO(b.Context(), IOOptions{Dir: b.TempDir(), Size: 1 << 30, Fio: true, Seconds: 1})
+		if err != nil {
+			b.Fatal(err)
+		}
+		for _, row := range r.Rows {
+			b.Logf("%-18v %6v %8.0f/s %5.2f us %v %v", row["backend"], row["block_bytes"],
+				row["reads_per_s"], row["cpu_us_per_read"], row["fio_ratio"], row["why"])
+		}
+	}
+}
