@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"syscall"
@@ -13,16 +14,19 @@ import (
 const (
 	// triesMax bounds attempts that make no progress at all, so that a kernel that always answers
 	// EAGAIN is an error and not a hang.
-	triesMax = 10_000
+	triesMax = 1000
 	// failuresKept is how many failed requests of a batch the error lists.
 	failuresKept = 8
+	// heldScan bounds the search for a file among those whose gates a batch holds: a few files make
+	// up most batches, and holding one twice does no harm.
+	heldScan = 8
 )
 
 // batch is one call of ReadBatch on its way through an engine. Nothing is allocated per request:
 // an engine takes indices from next on, and counts left down to 0.
 type batch struct {
 	reqs  []Request
-	held  []*file // files whose gates are held, each run of requests to one file once
+	held  []*file // files whose gates are held; one may be there twice
 	bytes int64
 	onFS  int // requests to files that are read through their file system
 
@@ -66,12 +70,13 @@ func (b *batch) hold(d *device, reqs []Request) error {
 			return fmt.Errorf("blockdev: request %d: %w: its file was not opened by this device",
 				i, ErrInvalid)
 		}
-		if f != last {
+		if f != last && !slices.Contains(b.held[:min(len(b.held), heldScan)], f) {
 			if !f.gate.enter() {
 				return &ReadError{Path: f.path, Off: r.Off, Len: len(r.Buf), Err: ErrClosed}
 			}
-			b.held, last = append(b.held, f), f
+			b.held = append(b.held, f)
 		}
+		last = f
 		if msg := flaw(r, f.size); msg != "" {
 			return &ReadError{Path: f.path, Off: r.Off, Len: len(r.Buf),
 				Err: fmt.Errorf("%w: %s", ErrInvalid, msg)}

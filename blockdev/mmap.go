@@ -35,8 +35,8 @@ func copyMapped(buf, m []byte, off int64) (n int, err error) {
 // recheckMapped looks at the lengths of the files after the copies are made. A page that holds the
 // new end of a truncated file does not fault: what follows the end reads as zeros.
 func (b *batch) recheckMapped() {
-	for h, f := range b.held {
-		if h > 0 && f == b.held[h-1] || f.how != mapped {
+	for _, f := range b.held {
+		if f.how != mapped {
 			continue
 		}
 		size, err := f.sizeNow()

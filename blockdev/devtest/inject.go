@@ -91,9 +91,7 @@ func (in *injector) ReadBatch(ctx context.Context, reqs []blockdev.Request) erro
 func (in *injector) fail(f *injectedFile, r blockdev.Request, fault Fault) error {
 	in.fails.Add(1)
 	got := min(max(0, fault.Got), len(r.Buf))
-	for i := range r.Buf {
-		r.Buf[i] = 0xdb
-	}
+	fill(r.Buf, 0xdb)
 	return &blockdev.ReadError{Path: f.Path(), Off: r.Off, Len: len(r.Buf), Got: got,
 		Err: fault.Err}
 }

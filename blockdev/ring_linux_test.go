@@ -1,0 +1,203 @@
+package blockdev
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/cockroachdb/pebble/v2/vfs"
+	"golang.org/x/sys/unix"
+)
+
+// withSetup replaces the system call that makes rings, for one test.
+func withSetup(t *testing.T, setup func(uint32, *ringParams) (int, error)) {
+	real := ringSetup
+	ringSetup = setup
+	t.Cleanup(func() { ringSetup = real })
+}
+
+func TestRingRefused(t *testing.T) {
+	for errno, word := range map[unix.Errno]string{
+		unix.EPERM:  "forbidden here (EPERM",
+		unix.EACCES: "forbidden here (EACCES",
+		unix.ENOSYS: "no io_uring (ENOSYS",
+		unix.ENOMEM: "may not lock enough memory (ENOMEM",
+		unix.EINVAL: "does not work here",
+	} {
+		withSetup(t, func(uint32, *ringParams) (int, error) { return -1, errno })
+		dev, err := Open(Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		info := dev.Info()
+		if info.Backend != Pread || !strings.Contains(info.Why, word) ||
+			info.QueueDepth != poolDepth {
+			t.Errorf("%v: %+v, want the pread pool because %q", errno, info, word)
+		}
+		if err := dev.Close(); err != nil {
+			t.Error(err)
+		}
+		_, err = Open(Options{Backend: URing})
+		if !errors.Is(err, errno) || !strings.Contains(err.Error(), word) {
+			t.Errorf("%v: opening the ring backend gives %v", errno, err)
+		}
+	}
+}
+
+// TestOlderKernels refuses the better modes one after the other, as older kernels do. The last
+// two need the array of indices between queue and entries.
+func TestOlderKernels(t *testing.T) {
+	dev, err := Open(Options{Backend: URing})
+	if err != nil {
+		t.Skipf("no io_uring on this machine: %v", err)
+	}
+	if err := dev.Close(); err != nil {
+		t.Fatal(err)
+	}
+	real := ringSetup
+	for k, mode := range ringModes {
+		t.Run(fmt.Sprintf("mode=%d", k), func(t *testing.T) {
+			withSetup(t, func(n uint32, p *ringParams) (int, error) {
+				if p.flags&^mode.flags != 0 {
+					return -1, unix.EINVAL
+				}
+				return real(n, p)
+			})
+			dev, err := Open(Options{Backend: URing, QueueDepth: 6})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if why := dev.Info().Why; !strings.Contains(why, mode.name) {
+				t.Errorf("mode %q is not told: %s", mode.name, why)
+			}
+			readWhole(t, dev, t.TempDir())
+			if err := dev.Close(); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+}
+
+// readWhole writes a file into dir and compares what dev reads of it.
+func readWhole(t *testing.T, dev Device, dir string) {
+	t.Helper()
+	path, want := filepath.Join(dir, "gdb-test"), make([]byte, 64<<10)
+	for i := range want {
+		want[i] = byte(i * 7 >> 3)
+	}
+	if err := os.WriteFile(path, want, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	f, err := dev.OpenFile(vfs.Default, path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	buf := AlignedBuffer(len(want))
+	var reqs []Request
+	for off := 0; off < len(want); off += Align {
+		reqs = append(reqs, Request{File: f, Off: int64(off), Buf: buf[off : off+Align]})
+	}
+	if err := dev.ReadBatch(t.Context(), reqs); err != nil {
+		t.Fatal(err)
+	}
+	if !bytes.Equal(buf, want) {
+		t.Error("not the bytes of the file")
+	}
+	if err := f.Close(); err != nil {
+		t.Error(err)
+	}
+}
+
+// TestFileSystemInMemory reads from tmpfs, where O_DIRECT is not what it says.
+func TestFileSystemInMemory(t *testing.T) {
+	dir, err := os.MkdirTemp("/dev/shm", "gdb")
+	if err != nil {
+		t.Skipf("no tmpfs: %v", err)
+	}
+	defer os.RemoveAll(dir)
+	for _, backend := range []Backend{Auto, Pread} {
+		dev, err := Open(Options{Backend: backend})
+		if err != nil {
+			t.Fatal(err)
+		}
+		readWhole(t, dev, dir)
+		if why := dev.Info().Why; !strings.Contains(why, "1 opened without O_DIRECT") ||
+			!strings.Contains(why, dir) {
+			t.Errorf("%s does not tell how it reads the file: %s", backend, why)
+		}
+		if err := dev.Close(); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+// TestManyFiles opens more files than can be registered with the ring, and its slots again.
+func TestManyFiles(t *testing.T) {
+	dev, err := Open(Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := t.TempDir()
+	const n = fileSlots + 10
+	for round := range 2 {
+		var files []File
+		var reqs []Request
+		for i := range n {
+			path := filepath.Join(dir, fmt.Sprint(i))
+			content := bytes.Repeat([]byte{byte(i), byte(i >> 8), byte(round), 1}, Align/4)
+			if err := os.WriteFile(path, content, 0o600); err != nil {
+				t.Fatal(err)
+			}
+			f, err := dev.OpenFile(vfs.Default, path)
+			if err != nil {
+				t.Fatal(err)
+			}
+			files = append(files, f)
+			reqs = append(reqs, Request{File: f, Buf: AlignedBuffer(Align)})
+		}
+		if err := dev.ReadBatch(t.Context(), reqs); err != nil {
+			t.Fatal(err)
+		}
+		for i, r := range reqs {
+			if !bytes.Equal(r.Buf[:4], []byte{byte(i), byte(i >> 8), byte(round), 1}) {
+				t.Fatalf("file %d: got the bytes of another file", i)
+			}
+			if err := files[i].Close(); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	if err := dev.Close(); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// TestMappedFault copies from a page behind the end of a file that was cut off.
+func TestMappedFault(t *testing.T) {
+	dev, err := Open(Options{Backend: MMap})
+	if err != nil {
+		t.Fatal(err)
+	}
+	path := filepath.Join(t.TempDir(), "f")
+	if err := os.WriteFile(path, make([]byte, 64<<10), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	f, err := dev.OpenFile(vfs.Default, path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Truncate(path, 0); err != nil {
+		t.Fatal(err)
+	}
+	err = dev.ReadBatch(t.Context(), []Request{{File: f, Off: 4096, Buf: AlignedBuffer(8192)}})
+	if !errors.Is(err, ErrTruncated) || errors.Is(err, unix.EIO) {
+		t.Errorf("got %v, want ErrTruncated alone", err)
+	}
+	if err := errors.Join(f.Close(), dev.Close()); err != nil {
+		t.Fatal(err)
+	}
+}
