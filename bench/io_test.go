@@ -71,7 +71,8 @@ func TestIORefuses(t *testing.T) {
 
 func TestParseFio(t *testing.T) {
 	const good = `fio: a warning
-{"jobs":[{"error":0,"usr_cpu":10,"sys_cpu":30,"read":{"iops":1000,"total_ios":2000,"runtime":2000}}]}`
+{"jobs":[{"error":0,"usr_cpu":10,"sys_cpu":30,
+"read":{"iops":1000,"total_ios":2000,"runtime":2000}}]}`
 	r, err := parseFio([]byte(good))
 	if err != nil || r.reads != 1000 || r.cpuMicros != 400 {
 		t.Errorf("got %+v, %v", r, err)

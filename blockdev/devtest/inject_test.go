@@ -61,7 +61,8 @@ func TestInjectFaults(t *testing.T) {
 }
 
 func TestInjectDelayEndsWithContext(t *testing.T) {
-	dev := Inject(mustMemory(t), func(string, int64, uint64) Fault { return Fault{Delay: time.Hour} })
+	late := func(string, int64, uint64) Fault { return Fault{Delay: time.Hour} }
+	dev := Inject(mustMemory(t), late)
 	s := mustMemSample(t, dev, "s", blockdev.Align)
 	ctx, cancel := context.WithCancel(t.Context())
 	time.AfterFunc(time.Millisecond, cancel)
