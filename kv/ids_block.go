@@ -30,7 +30,20 @@ const (
 // trailerMagic begins the last block of a dictionary file, after the checksum.
 const trailerMagic = "GDBE"
 
-// indexHead is what stands before the keys of an index block: checksum, count, zero.
+// Flags of a block, which tell what it is without the blocks around it. flagCarried is only for
+// data blocks of ids/forward.ids.
+const (
+	flagCarried = 1 // its first hash is also the last of the block before
+	flagIndex   = 2 // an index block
+)
+
+// An index block holds the first key of each of the next data blocks: the uint64 hash of the first
+// entry in ids/forward.ids, the uint32 first node in ids/reverse.ids.
+//
+//	0        4       6       8
+//	+--------+-------+-------+---------------+-------+
+//	| crc32c | n u16 | flags | n first keys  | zeros |
+//	+--------+-------+-------+---------------+-------+
 const indexHead = 8
 
 // writeBlocks is how many blocks a writer collects for one write.
@@ -182,6 +195,7 @@ func (w *blockWriter) finish(final string) (FileMeta, error) {
 		n := min(len(keys), keysPerBlock(w.keyBytes))
 		b = append(b[:0], make([]byte, indexHead)...)
 		binary.LittleEndian.PutUint16(b[4:], uint16(n))
+		binary.LittleEndian.PutUint16(b[6:], flagIndex)
 		for _, key := range keys[:n] {
 			b = putKey(b, w.keyBytes, key)
 		}

@@ -164,9 +164,11 @@ func (f *idFile) scanIndex(ctx context.Context, keyBytes int,
 			return sum
 		}
 		d := codec.NewDec(b[4:])
-		n, zero := uint64(d.U16()), d.U16()
-		if want := min(f.data-next, uint64(keysPerBlock(keyBytes))); n != want || zero != 0 {
-			return damagedBlock(f.rel, block, "%d index keys (zero: %d), want %d", n, zero, want)
+		n, flags := uint64(d.U16()), d.U16()
+		want := min(f.data-next, uint64(keysPerBlock(keyBytes)))
+		if n != want || flags != flagIndex {
+			return damagedBlock(f.rel, block, "%d index keys with flags %#x, want %d with %#x", n,
+				flags, want, flagIndex)
 		}
 		for i := range int(n) {
 			if err := do(next, getKey(b, keyBytes, i)); err != nil {

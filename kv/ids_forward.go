@@ -26,7 +26,6 @@ import (
 const (
 	forwardHead  = 8
 	forwardEntry = 8 + 4 + 2 // of each entry, besides its id
-	flagCarried  = 1
 )
 
 const _ uint = IDBlockBytes - forwardHead - 2*(forwardEntry+MaxIDBytes) // two entries fit

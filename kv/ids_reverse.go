@@ -12,7 +12,7 @@ import (
 //
 //	0        4       6       8            12          12+2n
 //	+--------+-------+-------+------------+-----------+---------------+-------+
-//	| crc32c | n u16 | zero  | first u32  | end u16 n | external ids  | zeros |
+//	| crc32c | n u16 | flags | first u32  | end u16 n | external ids  | zeros |
 //	+--------+-------+-------+------------+-----------+---------------+-------+
 //
 // The id of node first+i stands at end[i-1]..end[i] (0 for end[-1]) after the array.
@@ -40,11 +40,11 @@ func decodeReverse(b []byte) (reverseBlock, error) {
 	}
 	d := codec.NewDec(b)
 	d.U32()
-	n, zero, first := int(d.U16()), d.U16(), d.U32()
+	n, flags, first := int(d.U16()), d.U16(), d.U32()
 	r := reverseBlock{first: NodeID(first), n: n, ends: d.Bytes(2 * n)}
-	if err := d.Err(); err != nil || n == 0 || zero != 0 || uint64(first)+uint64(n) > maxNodes {
-		return reverseBlock{}, fmt.Errorf("%d ids from node %d on (zero: %d) are no block",
-			n, first, zero)
+	if err := d.Err(); err != nil || n == 0 || flags != 0 || uint64(first)+uint64(n) > maxNodes {
+		return reverseBlock{}, fmt.Errorf("%d ids from node %d on with flags %#x are no block",
+			n, first, flags)
 	}
 	r.heap = d.Bytes(d.Rest())
 	return r, checkEnds(r.ends, len(r.heap))

@@ -124,6 +124,8 @@ func (d *dumper) block(n int64) error {
 		d.index(n)
 	case KindSums:
 		d.numbers("checksums of units", (n-1)*sumsPerPage, "%08x")
+	case kv.ForwardKind, kv.ReverseKind:
+		kv.DumpIDBlock(d.Dump, d.kind, d.b)
 	default:
 		d.Hex(d.Rest())
 	}
