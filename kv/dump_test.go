@@ -29,8 +29,8 @@ func golden(t *testing.T, name, text string) {
 		t.Fatal(err)
 	}
 	if text != string(want) {
-		t.Errorf("%s differs; if the format is meant to change, give it a new version and run with "+
-			"-rewrite. Got:\n%s", path, text)
+		t.Errorf("%s differs; if the format is meant to change, give it a new version and run "+
+			"with -rewrite. Got:\n%s", path, text)
 	}
 }
 
@@ -42,8 +42,8 @@ func TestDumpIDs(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, f := range m.Files {
-		text := ""
-		for b, n := readAll(t, fs, "store/"+f.Path), uint64(1); n*IDBlockBytes < uint64(len(b)); n++ {
+		text, b := "", readAll(t, fs, "store/"+f.Path)
+		for n := uint64(1); n < uint64(len(b)/IDBlockBytes); n++ {
 			block := b[n*IDBlockBytes : (n+1)*IDBlockBytes]
 			d := binfmt.New(block)
 			if got := codec.BlockSum(f.Kind, m.UUID, n, block[4:]); got !=
