@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 
 	"gdb/blockdev"
 	"gdb/internal/mem"
@@ -48,36 +49,20 @@ func loadResident[P offset](ctx context.Context, s *Store, dev blockdev.Device, 
 
 func (r *resident[P]) allocate(nodes uint64, budget *mem.Budget) (err error) {
 	width := int64(4)
-	if r.edges >= 1<<32 {
+	if uint64(^P(0)) > math.MaxUint32 {
 		width = 8
 	}
 	r.arenas[0], err = mem.NewArena(budget, "resident topology offsets", int64(nodes+1)*width)
 	if err != nil {
 		return err
 	}
-	r.ptr = viewOffsets[P](r.arenas[0].Bytes())
+	r.ptr = mem.View[P](r.arenas[0].Bytes())
 	r.arenas[1], err = mem.NewArena(budget, "resident topology", int64(r.edges)*idBytes)
 	if err != nil {
 		return err
 	}
 	r.nbrs = mem.View[NodeID](r.arenas[1].Bytes())
 	return nil
-}
-
-// viewOffsets is mem.View for the two widths of offsets.
-func viewOffsets[P offset](b []byte) []P {
-	var p any
-	switch any(P(0)).(type) {
-	case uint32:
-		p = mem.View[uint32](b)
-	default:
-		p = mem.View[uint64](b)
-	}
-	v, ok := p.([]P)
-	if !ok {
-		panic("BUG: offsets of an unknown width")
-	}
-	return v
 }
 
 // load decodes the whole file.
