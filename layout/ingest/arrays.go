@@ -1,10 +1,10 @@
 package ingest
 
 import (
-	"context"
 	"errors"
 	"fmt"
-	"math"
+	"path"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -13,364 +13,228 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs"
 )
 
-// chunkRows is how many edges, ids or labels a chunk holds at most.
-const chunkRows = 1 << 16
-
-// arrays is the source of a directory of array files; ids are row numbers.
-type arrays struct {
-	fs   vfs.FS
-	opt  *Options
-	dir  string
-	info Info
-
-	edges          string // (E,2), (2,E) or (E,3)
-	src, dst       string
-	weights, times string
-	features       map[string]string // name to file, or to the prefix of CSR files
-	labels, coo    string
-	splits         string
-	members        map[string]string // split to file of ids or a mask
+// arraySet is what a set of array files and archives holds, by stem.
+type arraySet struct {
+	*parts
+	dir  string // "" if files were given
+	list []*namedArray
 }
 
-// Info tells what was found.
-func (s *arrays) Info() *Info { return &s.info }
+// namedArray is an array that was found. Files are opened when they get a role.
+type namedArray struct {
+	stem, name string
+	array      *npy.Array
+	used       bool
+}
 
-// Close does nothing: every method closes what it opens.
-func (s *arrays) Close() error { return nil }
+// The names that roles go by.
+var (
+	edgeStems    = []string{"edges", "edge_index", "edge", "edges_typed"}
+	labelStems   = []string{"labels", "label", "node_label", "node_labels", "y", "labels_coo"}
+	weightStems  = []string{"weights", "edge_weight", "edge_weights"}
+	timeStems    = []string{"times", "edge_time", "edge_times"}
+	typeStems    = []string{"edge_type", "edge_types"}
+	countStems   = []string{"num_nodes", "num_nodes_list"}
+	nodeStems    = []string{"node_type", "node_types"} // one row for each node
+	featureStems = regexp.MustCompile(
+		`^(x|(node_)?(feat|feats|feature|features)([-_.]?[0-9a-z]+)*)$`)
+	sparseParts = []string{"_indptr", "_indices", "_values", "_shape"}
+)
 
-// Nodes streams nothing: arrays have no node table.
-func (s *arrays) Nodes(context.Context, func(*IDChunk) error) error { return nil }
-
-func openArrays(fs vfs.FS, opt *Options, dir string) (*arrays, error) {
-	s := &arrays{fs: fs, opt: opt, dir: dir, features: map[string]string{},
-		members: map[string]string{}, info: Info{Format: "npy", RowIDs: true}}
-	names, err := fs.List(dir)
+// openArrays opens a directory of arrays, or array files.
+func openArrays(fs vfs.FS, opt *Options, dir string, files []string) (Source, error) {
+	s := &arraySet{parts: newParts(fs, opt, "npy"), dir: dir}
+	err := s.collect(files)
+	for _, step := range []func() error{s.describeCounts, s.describeFeatures, s.describeLabels,
+		s.describeSplits, s.describeEdges} {
+		if err == nil {
+			err = step()
+		}
+	}
 	if err != nil {
-		return nil, fmt.Errorf("ingest: list %s: %w", dir, err)
+		return nil, errors.Join(badInput(err), s.Close())
 	}
-	slices.Sort(names)
-	if err := s.assign(names); err != nil {
-		return nil, err
-	}
-	for _, fill := range []func() error{s.describeFeatures, s.describeLabels, s.describeSplits,
-		s.describeEdges} {
-		if err := fill(); err != nil {
-			return nil, err
-		}
-	}
-	return s, nil
+	s.noteUnused()
+	return s.parts, nil
 }
 
-// path joins a name with the directory; flags may give a path of their own.
-func (s *arrays) path(name string) string {
-	p := s.fs.PathJoin(s.dir, name)
-	if _, err := s.fs.Stat(p); err != nil {
-		if _, err := s.fs.Stat(name); err == nil {
-			return name
-		}
-	}
-	return p
-}
-
-// assign gives each file its role by its name; what has none is noted.
-func (s *arrays) assign(names []string) error {
-	var featureFiles []string
-	for _, name := range names {
-		stem, ok := strings.CutSuffix(name, ".npy")
-		if !ok {
-			continue
-		}
-		p := s.fs.PathJoin(s.dir, name)
-		split, kind, _ := strings.Cut(stem, "_")
-		switch {
-		case stem == "edges" || stem == "edge_index" || stem == "edges_typed":
-			if s.edges != "" && s.opt.Edges == "" {
-				return twoCandidates("edges", s.edges, p, "--edges")
-			}
-			s.edges = p
-		case stem == "src":
-			s.src = p
-		case stem == "dst":
-			s.dst = p
-		case stem == "weights" || stem == "edge_weight":
-			s.weights = p
-		case stem == "times" || stem == "edge_time":
-			s.times = p
-		case stem == "labels" || stem == "label" || stem == "y":
-			s.labels = p
-		case stem == "labels_coo":
-			s.coo = p
-		case stem == "splits":
-			s.splits = p
-		case (kind == "idx" || kind == "mask") && splitName(split) != "":
-			s.members[splitName(split)] = p
-		case stem == "features_indptr":
-			s.features["features"] = s.fs.PathJoin(s.dir, "features")
-		case strings.HasPrefix(stem, "features_"):
-		case strings.HasPrefix(stem, "feat") || stem == "x":
-			featureFiles = append(featureFiles, p)
-		default:
-			s.info.Notes = append(s.info.Notes, "not used: "+p)
-		}
-	}
-	return s.choose(featureFiles)
-}
-
-func twoCandidates(what, a, b, flag string) error {
-	return fmt.Errorf("%w: two files could be the %s: %s and %s; choose one with %s", ErrUsage,
-		what, a, b, flag)
-}
-
-// choose applies the flags, and decides between several feature files.
-func (s *arrays) choose(featureFiles []string) error {
-	for _, f := range []struct {
-		flag string
-		file *string
-	}{{s.opt.Edges, &s.edges}, {s.opt.Labels, &s.labels}} {
-		if f.flag != "" {
-			*f.file = s.path(f.flag)
-		}
-	}
-	if s.opt.Edges != "" {
-		s.src, s.dst = "", ""
-	}
-	switch {
-	case s.opt.Features != "":
-		s.features = map[string]string{"features": s.path(s.opt.Features)}
-	case len(featureFiles) > 1:
-		return twoCandidates("features", featureFiles[0], featureFiles[1], "--features")
-	case len(featureFiles) == 1 && len(s.features) > 0:
-		return twoCandidates("features", featureFiles[0], s.features["features"]+"_indptr.npy",
-			"--features")
-	case len(featureFiles) == 1:
-		s.features["features"] = featureFiles[0]
-	}
-	for name, file := range s.opt.Splits {
-		s.members[name] = s.path(file)
-	}
-	if s.splits != "" && len(s.opt.Splits) == 0 && len(s.members) > 0 {
-		s.info.Notes = append(s.info.Notes, "splits are taken from "+s.splits+
-			", not from the *_idx and *_mask arrays beside it")
-		s.members = map[string]string{}
-	}
-	if len(s.opt.Splits) > 0 {
-		s.splits = ""
-	}
-	return nil
-}
-
-func splitName(s string) string {
-	switch s {
-	case "train", "val", "test":
-		return s
-	case "valid":
-		return "val"
-	}
-	return ""
-}
-
-// header opens an array only to look at it, and counts it among the files that will be read.
-func (s *arrays) header(path string) (npy.Header, error) {
-	a, err := openArray(s.fs, path, 0)
-	if err != nil {
-		return npy.Header{}, err
-	}
-	s.info.Paths = append(s.info.Paths, path)
-	s.info.Bytes += a.Header.Bytes + int64(a.Count())*int64(a.ItemBytes())
-	return a.Header, a.Close()
-}
-
-// setNodes takes a number of nodes from one array; all that tell one must agree.
-func (s *arrays) setNodes(path string, n uint64) error {
-	if s.info.Nodes != 0 && s.info.Nodes != n {
-		return &BadInputError{Where: path, What: fmt.Sprintf("%d rows, but other arrays have %d", n,
-			s.info.Nodes), Do: "features, labels and masks have one row for each node"}
-	}
-	s.info.Nodes = n
-	return nil
-}
-
-func (s *arrays) describeFeatures() error {
-	for name, p := range s.features {
-		if _, err := s.fs.Stat(p + "_indptr.npy"); err == nil {
-			if err := s.describeSparse(name, p); err != nil {
-				return err
-			}
-			continue
-		}
-		h, err := s.header(p)
-		if err != nil {
-			return err
-		}
-		if len(h.Shape) == 0 || len(h.Shape) > 2 || h.Count() == 0 {
-			return &BadInputError{Where: p, What: fmt.Sprintf("shape %v", h.Shape),
-				Do: "features are (nodes, values)"}
-		}
-		if h.Fortran && len(h.Shape) == 2 {
-			return &BadInputError{Where: p, What: "the array is in Fortran order",
-				Do: "save numpy.ascontiguousarray(features)"}
-		}
-		s.info.Features = append(s.info.Features, FeatureInfo{Name: name, Dim: int(h.Cols()),
-			DType: h.Descr, Rows: h.Rows()})
-		if err := s.setNodes(p, h.Rows()); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-func (s *arrays) describeSparse(name, prefix string) error {
-	for _, part := range []string{"_indptr", "_indices", "_values", "_shape"} {
-		if _, err := s.header(prefix + part + ".npy"); err != nil {
-			return err
-		}
-	}
-	a, err := openArray(s.fs, prefix+"_shape.npy", 0)
-	if err != nil {
-		return err
-	}
-	shape := make([]int64, 2)
-	if a.Count() != 2 {
-		err = &BadInputError{Where: a.path, What: "it has not two values", Do: "nodes, values"}
-	} else {
-		err = a.ints(shape)
-	}
-	if err = errors.Join(err, a.Close()); err != nil {
-		return err
-	}
-	if shape[0] < 1 || shape[1] < 1 || shape[1] > math.MaxInt32 {
-		return &BadInputError{Where: a.path, What: fmt.Sprintf("shape %v", shape)}
-	}
-	s.info.Features = append(s.info.Features, FeatureInfo{Name: name, Dim: int(shape[1]),
-		DType: "csr", Sparse: true, Rows: uint64(shape[0])})
-	return s.setNodes(a.path, uint64(shape[0]))
-}
-
-func (s *arrays) describeLabels() error {
-	if s.coo != "" && s.opt.Labels == "" {
-		h, err := s.header(s.coo)
-		if err != nil {
-			return err
-		}
-		if len(h.Shape) != 2 || h.Shape[1] != 2 {
-			return &BadInputError{Where: s.coo, What: fmt.Sprintf("shape %v", h.Shape),
-				Do: "pairs of node and label: (pairs, 2)"}
-		}
-		s.labels, s.info.Labels = "", &LabelInfo{Kind: "multi"}
-		return nil
-	}
-	if s.labels == "" {
-		return nil
-	}
-	h, err := s.header(s.labels)
-	if err != nil {
-		return err
-	}
-	s.info.Labels = &LabelInfo{Kind: "class"}
-	if h.Cols() > 1 {
-		s.info.Labels.Kind = "multi"
-	} else if h.Kind() == 'f' {
-		integral, err := s.labelsAreIntegral()
-		if err != nil {
-			return err
-		}
-		if !integral {
-			s.info.Labels.Kind = "target"
-		}
-	}
-	return s.setNodes(s.labels, h.Rows())
-}
-
-// labelsAreIntegral looks at the first float labels: whole numbers and NaN are classes.
-func (s *arrays) labelsAreIntegral() (bool, error) {
-	a, err := openArray(s.fs, s.labels, 0)
-	if err != nil {
-		return false, err
-	}
-	vals := make([]float32, min(a.Count(), chunkRows))
-	err = a.floats(vals)
-	return !slices.ContainsFunc(vals, func(v float32) bool {
-		return v == v && v != float32(math.Trunc(float64(v)))
-	}), errors.Join(err, a.Close())
-}
-
-func (s *arrays) describeSplits() error {
-	if s.splits != "" {
-		h, err := s.header(s.splits)
-		if err != nil {
-			return err
-		}
-		if len(h.Shape) == 1 {
-			s.info.Splits = []string{"train", "val", "test"}
-			return s.setNodes(s.splits, h.Shape[0])
-		}
-		if len(h.Shape) != 2 {
-			return &BadInputError{Where: s.splits, What: fmt.Sprintf("shape %v", h.Shape),
-				Do: "splits are (splits, nodes)"}
-		}
-		for k := range h.Shape[0] {
-			for _, n := range []string{"train", "val", "test"} {
-				s.info.Splits = append(s.info.Splits, fmt.Sprintf("%s@%d", n, k))
-			}
-		}
-		return s.setNodes(s.splits, h.Shape[1])
-	}
-	for name, p := range s.members {
-		h, err := s.header(p)
-		if err != nil {
-			return err
-		}
-		s.info.Splits = append(s.info.Splits, name)
-		if h.Kind() == 'b' {
-			if err := s.setNodes(p, h.Count()); err != nil {
+// collect lists the arrays of files: array files, and members of archives.
+func (s *arraySet) collect(files []string) error {
+	slices.Sort(files)
+	for _, f := range files {
+		switch path.Ext(f) {
+		case ".npy":
+			base := s.fs.PathBase(f)
+			s.list = append(s.list, &namedArray{stem: strings.TrimSuffix(base, ".npy"), name: f})
+		case ".npz":
+			if err := s.collectArchive(f); err != nil {
 				return err
 			}
 		}
 	}
-	slices.Sort(s.info.Splits)
 	return nil
 }
 
-func (s *arrays) describeEdges() error {
-	if s.edges == "" && (s.src == "" || s.dst == "") {
-		return &BadInputError{Where: s.dir, What: "no edges",
-			Do: "edges.npy, edges_typed.npy, or src.npy with dst.npy; or name them with --edges"}
+func (s *arraySet) collectArchive(file string) error {
+	z, err := npy.OpenArchive(s.fs, file)
+	if err != nil {
+		return missing(file, err)
 	}
-	if s.edges == "" {
-		for _, p := range []string{s.src, s.dst} {
-			h, err := s.header(p)
-			if err != nil {
-				return err
-			}
-			if s.info.Edges != 0 && s.info.Edges != h.Count() {
-				return &BadInputError{Where: p, What: fmt.Sprintf("%d values, src.npy has %d",
-					h.Count(), s.info.Edges)}
-			}
-			s.info.Edges = h.Count()
-		}
-	} else {
-		l, err := s.edgeLayout()
-		if err != nil {
-			return err
-		}
-		s.info.Edges, s.info.Typed = l.edges, l.cols == 3
-	}
-	s.info.Weighted, s.info.Timed = s.weights != "", s.times != ""
-	for _, p := range []string{s.weights, s.times} {
-		if p == "" {
-			continue
-		}
-		h, err := s.header(p)
-		if err == nil && h.Count() != s.info.Edges {
-			err = &BadInputError{Where: p, What: fmt.Sprintf("%d values for %d edges", h.Count(),
-				s.info.Edges)}
-		}
-		if err != nil {
-			return err
-		}
-	}
-	if s.info.Edges == 0 {
-		return &BadInputError{Where: s.dir, What: "the edges are empty"}
+	s.closers = append(s.closers, z)
+	for _, a := range z.Arrays {
+		s.list = append(s.list, &namedArray{stem: a.Stem, name: a.Name, array: a})
 	}
 	return nil
+}
+
+// open gives an array a role.
+func (s *arraySet) open(n *namedArray) (*npy.Array, error) {
+	if n.array == nil {
+		a, err := npy.OpenFile(s.fs, n.name)
+		if err != nil {
+			return nil, missing(n.name, err)
+		}
+		n.array = a
+	}
+	if !n.used {
+		n.used = true
+		s.use(n.name, n.array.StoredBytes)
+	}
+	return n.array, nil
+}
+
+// find returns the arrays that match.
+func (s *arraySet) find(match func(stem string) bool) (found []*namedArray) {
+	for _, n := range s.list {
+		if match(n.stem) {
+			found = append(found, n)
+		}
+	}
+	return found
+}
+
+// one opens the array with one of these stems, or returns nil. Two are an error that names flag.
+func (s *arraySet) one(what, flag string, stems ...string) (*npy.Array, error) {
+	found := s.find(func(stem string) bool { return slices.Contains(stems, stem) })
+	switch len(found) {
+	case 0:
+		return nil, nil
+	case 1:
+		return s.open(found[0])
+	}
+	return nil, s.several(what, flag, found)
+}
+
+func (s *arraySet) several(what, flag string, found []*namedArray) error {
+	names := make([]string, len(found))
+	for i, n := range found {
+		names[i] = s.fs.PathBase(n.name)
+	}
+	do := "remove all but one"
+	if flag != "" {
+		do = fmt.Sprintf("choose one with %s %s", flag, names[0])
+	}
+	where := s.dir
+	if where == "" {
+		where = found[0].name
+	}
+	return &BadInputError{Where: where, Do: do, What: fmt.Sprintf("%d arrays could be the %s: %s",
+		len(found), what, strings.Join(names, ", "))}
+}
+
+// given opens the array that a flag names: a file or member found already, or any file.
+func (s *arraySet) given(flag, value string) (*npy.Array, error) {
+	for _, n := range s.list {
+		if value == n.name || value == s.fs.PathBase(n.name) || value == n.stem ||
+			strings.HasSuffix(n.name, ":"+value) {
+			return s.open(n)
+		}
+	}
+	p := s.locate(value)
+	if _, err := s.fs.Stat(p); isNotExist(err) {
+		e := &BadInputError{Where: flag + " " + value, What: "there is no such file"}
+		var names []string
+		for _, n := range s.list {
+			names = append(names, s.fs.PathBase(n.name))
+		}
+		if w := nearest(s.fs.PathBase(value), names); w != "" {
+			e.Do = "did you mean " + w + "?"
+		}
+		return nil, e
+	}
+	n := &namedArray{stem: strings.TrimSuffix(s.fs.PathBase(p), ".npy"), name: p}
+	s.list = append(s.list, n)
+	return s.open(n)
+}
+
+// locate finds a file that a flag names: in the source's directory, else as it is.
+func (s *arraySet) locate(value string) string { return locate(s.fs, s.dir, value) }
+
+func locate(fs vfs.FS, dir, value string) string {
+	if dir != "" && !path.IsAbs(value) {
+		if p := fs.PathJoin(dir, value); p != value {
+			if _, err := fs.Stat(p); err == nil {
+				return p
+			}
+		}
+	}
+	return value
+}
+
+// noteUnused names the arrays that have no role.
+func (s *arraySet) noteUnused() {
+	var names []string
+	for _, n := range s.list {
+		if !n.used {
+			names = append(names, s.fs.PathBase(n.name))
+		}
+	}
+	if len(names) > 0 {
+		s.note("not used: %s", strings.Join(names, ", "))
+	}
+}
+
+// describeCounts reads num_nodes, and takes the length of arrays that have a row for each node.
+func (s *arraySet) describeCounts() error {
+	a, err := s.one("number of nodes", "", countStems...)
+	if err != nil {
+		return err
+	}
+	if a != nil {
+		n, err := readInts(a, 1)
+		if err != nil {
+			return err
+		}
+		if err := s.setNodes(a.Name, n[0]); err != nil {
+			return err
+		}
+	}
+	for _, n := range s.find(func(stem string) bool { return slices.Contains(nodeStems, stem) }) {
+		a := n.array
+		if a == nil {
+			if a, err = npy.OpenFile(s.fs, n.name); err != nil {
+				return missing(n.name, err)
+			}
+		}
+		if len(a.Shape) != 1 {
+			continue
+		}
+		if err := s.setNodes(a.Name, a.Shape[0]); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func wrongShape(a *npy.Array, want string) error {
+	return wrong(a.Name, "want "+want, "the shape is %s", a.ShapeString())
+}
+
+func wrongType(a *npy.Array, want string) error {
+	return wrong(a.Name, "convert the array with numpy.astype", "the dtype is %s, want %s", a.DType,
+		want)
+}
+
+func fortran(a *npy.Array) error {
+	return wrong(a.Name, "save numpy.ascontiguousarray of it", "the array is in Fortran order")
 }

@@ -4,216 +4,363 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"path"
+	"math"
+	"strings"
+
+	"gdb/layout/ingest/npy"
+	"gdb/layout/ingest/text"
 )
 
-// edgeLayout is how edges.npy holds its pairs: rows (src, dst[, type]), or with columns one row of
-// all sources, one of all destinations.
-type edgeLayout struct {
-	edges   uint64
-	cols    int
-	columns bool // (2,E) in C order
+// lane is a run of elements of an array that holds one column of the edges.
+type lane struct {
+	array         *npy.Array
+	first, stride int64 // elements
 }
 
-func (s *arrays) edgeLayout() (edgeLayout, error) {
-	h, err := s.header(s.edges)
+// edgeArrays are the arrays of the edges, all checked to be of one length.
+type edgeArrays struct {
+	src, dst, typ lane // typ.array is nil if edges have no type
+	weight, times *npy.Array
+	edges         int64
+	unit          string // what an edge is in src's file: "row" or "column"
+}
+
+func (s *arraySet) describeEdges() error {
+	e := &edgeArrays{unit: "row"}
+	if err := s.edgeLanes(e); err != nil {
+		return err
+	}
+	if e.edges == 0 {
+		return &BadInputError{Where: e.src.array.Name, What: "there are no edges"}
+	}
+	var typ *npy.Array
+	for _, side := range []struct {
+		what  string
+		stems []string
+		to    **npy.Array
+	}{{"edge types", typeStems, &typ}, {"edge weights", weightStems, &e.weight},
+		{"edge times", timeStems, &e.times}} {
+		a, err := s.one(side.what, "", side.stems...)
+		if err != nil {
+			return err
+		}
+		if a != nil && a.Elements() != e.edges {
+			return wrongShape(a, fmt.Sprintf("(%d,), one value for each edge", e.edges))
+		}
+		*side.to = a
+	}
+	if typ != nil {
+		if e.typ.array != nil {
+			return &BadInputError{Where: typ.Name, Do: "remove one", What: "the edges have types " +
+				"already, in " + e.typ.array.Name}
+		}
+		e.typ = lane{array: typ, stride: 1}
+	}
+	for _, a := range []*npy.Array{e.src.array, e.dst.array, e.typ.array, e.times} {
+		if a != nil && !a.DType.Integer() {
+			return wrongType(a, "integers")
+		}
+	}
+	s.info.Edges, s.info.Typed = uint64(e.edges), e.typ.array != nil
+	s.info.Weighted, s.info.Timed = e.weight != nil, e.times != nil
+	// Without a number of nodes, ids are names: gaps between them are not nodes.
+	s.info.RowIDs = s.nodesFrom != ""
+	s.parts.edges = func(ctx context.Context, fn func(*EdgeChunk) error) error {
+		return e.stream(ctx, s.parts, fn)
+	}
+	if s.info.Typed && s.dir != "" {
+		return s.edgeTypeNames(s.fs.PathJoin(s.dir, "edge_types.tsv"))
+	}
+	return nil
+}
+
+// edgeLanes finds where sources and destinations are.
+func (s *arraySet) edgeLanes(e *edgeArrays) (err error) {
+	var a *npy.Array
+	if s.opt.Edges != "" {
+		a, err = s.given("--edges", s.opt.Edges)
+	} else {
+		found := s.find(func(stem string) bool { return stem == "src" || stem == "dst" })
+		if a, err = s.one("edges", "--edges", edgeStems...); err == nil && a == nil {
+			return s.separateLanes(e, found)
+		}
+		if err == nil && len(found) == 2 {
+			return s.several("edges", "--edges", append(found, &namedArray{name: a.Name}))
+		}
+	}
 	if err != nil {
-		return edgeLayout{}, err
+		return err
 	}
-	bad := func(what, do string) (edgeLayout, error) {
-		return edgeLayout{}, &BadInputError{Where: s.edges, What: what, Do: do}
-	}
-	if h.Kind() != 'i' && h.Kind() != 'u' {
-		return bad(fmt.Sprintf("values are %s, want integers", h.Descr), "node ids are integers")
-	}
-	if len(h.Shape) != 2 {
-		return bad(fmt.Sprintf("shape %v", h.Shape), "edges are (E,2), (2,E) or (E,3)")
-	}
-	rows, cols := h.Shape[0], h.Shape[1]
-	if h.Fortran {
-		rows, cols = cols, rows
-	}
-	typed := path.Base(s.edges) == "edges_typed.npy"
-	switch {
-	case rows == 2 && cols == 2 || rows == 2 && cols == 3 && typed:
-		return bad(fmt.Sprintf("shape %v can be read in two ways", h.Shape),
-			"give src.npy and dst.npy instead")
-	case cols == 2, cols == 3 && (typed || rows != 2):
-		// A Fortran (E,2) lies on disk as (2,E) does, and the other way around.
-		return edgeLayout{edges: rows, cols: int(cols), columns: false}, nil
-	case rows == 2:
-		return edgeLayout{edges: cols, cols: 2, columns: true}, nil
-	}
-	return bad(fmt.Sprintf("shape %v", h.Shape), "edges are (E,2), (2,E) or (E,3)")
+	typed := a.Stem == "edges_typed"
+	return e.layout(a, typed)
 }
 
-// Edges streams the edges.
-func (s *arrays) Edges(ctx context.Context, fn func(*EdgeChunk) error) (err error) {
-	e := &edgeReader{s: s}
-	if err := e.open(); err != nil {
-		return errors.Join(err, e.close())
+// separateLanes takes src and dst.
+func (s *arraySet) separateLanes(e *edgeArrays, found []*namedArray) (err error) {
+	if len(found) != 2 || found[0].stem == found[1].stem {
+		where := s.dir
+		if where == "" && len(s.list) > 0 {
+			where = s.list[0].name
+		}
+		return &BadInputError{Where: where, What: "no edges were found", Do: "want edges.npy, " +
+			"edges_typed.npy, or src.npy and dst.npy; or name a file with --edges"}
 	}
-	defer func() { err = errors.Join(err, e.close()) }()
-	for first := uint64(0); first < s.info.Edges; first += chunkRows {
-		if err := ctx.Err(); err != nil {
+	for _, n := range found {
+		a, err := s.open(n)
+		if err != nil {
 			return err
 		}
-		if err := e.read(first, int(min(s.info.Edges-first, chunkRows))); err != nil {
+		if n.stem == "src" {
+			e.src = lane{array: a, stride: 1}
+		} else {
+			e.dst = lane{array: a, stride: 1}
+		}
+	}
+	e.edges = e.src.array.Elements()
+	for _, l := range []lane{e.src, e.dst} {
+		if len(l.array.Shape) != 1 || l.array.Elements() != e.edges {
+			return wrongShape(l.array, "one value for each edge, as many in src as in dst")
+		}
+	}
+	return nil
+}
+
+// layout decides how one array holds the edges: (E, 2), (2, E), and with types (E, 3), (3, E).
+func (e *edgeArrays) layout(a *npy.Array, typed bool) error {
+	want := int64(2)
+	if typed {
+		want = 3
+	}
+	if len(a.Shape) != 2 {
+		return wrongShape(a, fmt.Sprintf("(E, %d) or (%d, E)", want, want))
+	}
+	rows, cols := a.Shape[0], a.Shape[1]
+	if rows == want && cols == want {
+		return wrongShape(a, fmt.Sprintf("a shape that tells rows from columns: %d edges can be "+
+			"read both ways; give src.npy and dst.npy", want))
+	}
+	switch byColumn := rows == want; {
+	case !byColumn && cols != want:
+		err := wrongShape(a, fmt.Sprintf("(E, %d) or (%d, E)", want, want))
+		if !typed && (cols == 3 || rows == 3) {
+			err = wrongShape(a, "(E, 2) or (2, E); edges with a type belong in edges_typed.npy")
+		}
+		return err
+	case byColumn == a.Fortran:
+		// A Fortran (2, E) lies in the file as a C (E, 2) does.
+		e.edges = rows * cols / want
+		e.src, e.dst = lane{a, 0, want}, lane{a, 1, want}
+		e.typ = lane{a, 2, want}
+	default:
+		e.edges = rows * cols / want
+		e.src, e.dst = lane{a, 0, 1}, lane{a, e.edges, 1}
+		e.typ = lane{a, 2 * e.edges, 1}
+	}
+	if rows == want {
+		e.unit = "column"
+	}
+	if !typed {
+		e.typ = lane{}
+	}
+	return nil
+}
+
+// edgeTypeNames reads the names of the types, if there is a file of them: number TAB name, where
+// the name may be several fields.
+func (s *arraySet) edgeTypeNames(file string) error {
+	if _, err := s.fs.Stat(file); err != nil {
+		return nil
+	}
+	head, all, err := text.Head(s.fs, file, 1<<20)
+	if err != nil {
+		return err
+	}
+	rows := text.Rows(head, all, text.Format{Delim: '\t'}, edgeTypesMax)
+	for i, row := range rows {
+		if len(row) < 2 || row[0] != fmt.Sprint(i) {
+			s.note("%s does not number edge types from 0, so they go by their numbers", file)
+			s.info.EdgeTypes = nil
+			return nil
+		}
+		s.info.EdgeTypes = append(s.info.EdgeTypes, edgeTypeName(row))
+	}
+	s.info.Paths = append(s.info.Paths, file)
+	return nil
+}
+
+// edgeTypeName joins source type, relation and destination type; a count may follow.
+func edgeTypeName(row []string) string {
+	if len(row) >= 4 {
+		return strings.Join(row[1:4], ":")
+	}
+	return row[1]
+}
+
+// stream reads the lanes in parallel.
+func (e *edgeArrays) stream(ctx context.Context, s *parts, fn func(*EdgeChunk) error) (err error) {
+	r := edgeArrayReader{edgeArrays: e, s: s, nodes: s.info.Nodes}
+	defer func() { err = errors.Join(err, r.close()) }()
+	if err := r.open(); err != nil {
+		return err
+	}
+	for first := int64(0); first < e.edges; first += chunkRows {
+		n := int(min(chunkRows, e.edges-first))
+		r.chunk.First = first
+		if err := r.read(ctx, n); err != nil {
 			return err
 		}
-		if err := fn(&e.chunk); err != nil {
+		if err := fn(&r.chunk); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// edgeReader holds the open files of one pass over the edges: pairs, or two columns.
-type edgeReader struct {
-	s             *arrays
-	pairs         *array
-	cols          int
-	src, dst      *array
-	weight, times *array
-	chunk         EdgeChunk
-	buf           []int64
+// edgeArrayReader is one pass over the edges.
+type edgeArrayReader struct {
+	*edgeArrays
+	s       *parts
+	nodes   uint64         // 0: not known
+	streams [5]*npy.Stream // src, dst, type, weight, time; src holds all if they are interleaved
+	chunk   EdgeChunk
+	types   []uint64
 }
 
-func (e *edgeReader) open() (err error) {
-	s := e.s
-	file := s.src
-	if s.edges == "" {
-		if e.src, err = openArray(s.fs, s.src, 0); err == nil {
-			e.dst, err = openArray(s.fs, s.dst, 0)
+func (r *edgeArrayReader) interleaved() bool { return r.src.stride > 1 }
+
+func (r *edgeArrayReader) open() (err error) {
+	lanes := [5]lane{r.src, r.dst, r.typ, {array: r.weight}, {array: r.times}}
+	if r.interleaved() {
+		lanes[1].array = nil
+		if r.typ.array == r.src.array {
+			lanes[2].array = nil
 		}
-	} else {
-		file = s.edges
-		var l edgeLayout
-		if l, err = s.edgeLayoutQuiet(); err != nil {
-			return err
-		}
-		e.cols = l.cols
-		if l.columns {
-			if e.src, err = openArray(s.fs, s.edges, 0); err == nil {
-				e.dst, err = openArray(s.fs, s.edges, l.edges)
+	}
+	for i, l := range lanes {
+		if l.array != nil {
+			if r.streams[i], err = l.array.Stream(l.first); err != nil {
+				return err
 			}
-		} else {
-			e.pairs, err = openArray(s.fs, s.edges, 0)
 		}
 	}
-	if err == nil && s.weights != "" {
-		e.weight, err = openArray(s.fs, s.weights, 0)
-	}
-	if err == nil && s.times != "" {
-		e.times, err = openArray(s.fs, s.times, 0)
-	}
-	e.chunk.File, e.chunk.Unit = file, "row"
-	return err
+	r.chunk.Where = Where{File: r.src.array.Name, Unit: r.unit}
+	return nil
 }
 
-// edgeLayoutQuiet is edgeLayout without counting the file again.
-func (s *arrays) edgeLayoutQuiet() (edgeLayout, error) {
-	paths, size := s.info.Paths, s.info.Bytes
-	l, err := s.edgeLayout()
-	s.info.Paths, s.info.Bytes = paths, size
-	return l, err
-}
-
-func (e *edgeReader) close() error {
+func (r *edgeArrayReader) close() error {
 	var errs []error
-	for _, a := range []*array{e.pairs, e.src, e.dst, e.weight, e.times} {
-		if a != nil {
-			errs = append(errs, a.Close())
+	for _, s := range r.streams {
+		if s != nil {
+			errs = append(errs, s.Close())
 		}
 	}
 	return errors.Join(errs...)
 }
 
-func (e *edgeReader) read(first uint64, n int) error {
-	c := &e.chunk
-	c.First = int64(first)
-	c.SrcInt, c.DstInt = grow(c.SrcInt, n), grow(c.DstInt, n)
-	if err := e.readIDs(n); err != nil {
+func (r *edgeArrayReader) read(ctx context.Context, n int) error {
+	c := &r.chunk
+	c.SrcInt, c.DstInt = resized(c.SrcInt, n), resized(c.DstInt, n)
+	b, err := r.streams[0].Next(ctx, n*int(r.src.stride))
+	if err != nil {
 		return err
 	}
-	if e.weight != nil {
-		c.Weight = grow(c.Weight, n)
-		if err := e.weight.floats(c.Weight); err != nil {
+	d := r.src.array.DType
+	src := d.IDs(c.SrcInt, b, 0, int(r.src.stride))
+	dst, typ := -1, -1
+	if r.interleaved() {
+		dst = d.IDs(c.DstInt, b, 1, int(r.dst.stride))
+	} else {
+		if b, err = r.streams[1].Next(ctx, n); err != nil {
 			return err
 		}
+		dst = r.dst.array.DType.IDs(c.DstInt, b, 0, 1)
 	}
-	if e.times != nil {
-		c.Time = grow(c.Time, n)
-		return e.times.ints(c.Time)
-	}
-	return nil
-}
-
-func (e *edgeReader) readIDs(n int) error {
-	c := &e.chunk
-	if e.pairs == nil {
-		for _, side := range []struct {
-			a    *array
-			out  []uint64
-			name string
-		}{{e.src, c.SrcInt, "source"}, {e.dst, c.DstInt, "destination"}} {
-			e.buf = grow(e.buf, n)
-			if err := side.a.ints(e.buf); err != nil {
+	if r.typ.array != nil {
+		r.types = resized(r.types, n)
+		if r.streams[2] == nil {
+			typ = d.IDs(r.types, b, 2, int(r.typ.stride))
+		} else {
+			if b, err = r.streams[2].Next(ctx, n); err != nil {
 				return err
 			}
-			for i, v := range e.buf {
-				if err := e.id(&side.out[i], v, i, side.name); err != nil {
-					return err
-				}
-			}
+			typ = r.typ.array.DType.IDs(r.types, b, 0, 1)
 		}
-		return nil
 	}
-	e.buf = grow(e.buf, n*e.cols)
-	if err := e.pairs.ints(e.buf); err != nil {
+	if err := r.check(src, dst, typ); err != nil {
 		return err
 	}
-	if e.cols == 3 {
-		c.TypeInt = grow(c.TypeInt, n)
+	return r.readPayload(ctx, n)
+}
+
+// check refuses ids that are negative (the first one at src, dst or typ, if not -1), or too large.
+func (r *edgeArrayReader) check(src, dst, typ int) error {
+	c := &r.chunk
+	if src >= 0 {
+		return r.badID(c.SrcInt, src, "source", r.src.array)
 	}
-	for i := range n {
-		row := e.buf[i*e.cols : (i+1)*e.cols]
-		if err := e.id(&c.SrcInt[i], row[0], i, "source"); err != nil {
-			return err
+	if dst >= 0 {
+		return r.badID(c.DstInt, dst, "destination", r.dst.array)
+	}
+	if r.nodes > 0 {
+		var most uint64
+		for i, v := range c.SrcInt {
+			most = max(most, v, c.DstInt[i])
 		}
-		if err := e.id(&c.DstInt[i], row[1], i, "destination"); err != nil {
-			return err
-		}
-		if e.cols == 3 {
-			if row[2] < 0 || row[2] > 65535 {
-				return &BadInputError{Where: c.Position(i),
-					What: fmt.Sprintf("edge type %d", row[2]), Do: "types are 0 to 65535"}
+		for i := 0; most >= r.nodes; i++ {
+			if c.SrcInt[i] >= r.nodes {
+				return r.badID(c.SrcInt, i, "source", r.src.array)
 			}
-			c.TypeInt[i] = uint32(row[2])
+			if c.DstInt[i] >= r.nodes {
+				return r.badID(c.DstInt, i, "destination", r.dst.array)
+			}
 		}
+	}
+	if r.typ.array == nil {
+		return nil
+	}
+	c.TypeInt = resized(c.TypeInt, len(r.types))
+	for i, v := range r.types {
+		if typ >= 0 && int64(v) < 0 || v > math.MaxUint32 {
+			return r.badID(r.types, i, "type", r.typ.array)
+		}
+		c.TypeInt[i] = uint32(v)
 	}
 	return nil
 }
 
-// id checks one node id and stores it.
-func (e *edgeReader) id(out *uint64, v int64, i int, side string) error {
-	*out = uint64(v)
-	nodes := e.s.info.Nodes
-	if v >= 0 && (nodes == 0 || uint64(v) < nodes) {
-		return nil
+func (r *edgeArrayReader) badID(ids []uint64, i int, what string, a *npy.Array) error {
+	where := r.chunk.Where
+	where.File = a.Name
+	if a.DType.Kind != 'i' && what == "type" {
+		return wrong(where.Position(i), "", "type %d is too large", ids[i])
 	}
-	what := fmt.Sprintf("%s %d is negative", side, v)
-	if v >= 0 {
-		what = fmt.Sprintf("%s %d is out of range: there are %d nodes", side, v, nodes)
-	}
-	return &BadInputError{Where: e.chunk.Position(i), What: what,
-		Do: "ids are row numbers of the arrays, from 0"}
+	return r.s.outOfRange(where.Position(i), what, ids[i], a.DType.Kind == 'i')
 }
 
-// grow returns a slice of n elements, reusing s.
-func grow[T any](s []T, n int) []T {
-	if cap(s) < n {
-		return make([]T, n)
+func (r *edgeArrayReader) readPayload(ctx context.Context, n int) error {
+	c := &r.chunk
+	if r.weight != nil {
+		b, err := r.streams[3].Next(ctx, n)
+		if err != nil {
+			return err
+		}
+		c.Weight = resized(c.Weight, n)
+		r.weight.DType.Floats(c.Weight, b)
+		if i := firstNotFinite(c.Weight); i >= 0 {
+			return &BadInputError{Where: fmt.Sprintf("%s row %d", r.weight.Name, c.First+int64(i)),
+				What: fmt.Sprintf("weight %v is not a finite number", c.Weight[i])}
+		}
 	}
-	return s[:n]
+	if r.times != nil {
+		b, err := r.streams[4].Next(ctx, n)
+		if err != nil {
+			return err
+		}
+		r.types, c.Time = resized(r.types, n), resized(c.Time, n)
+		r.times.DType.IDs(r.types, b, 0, 1)
+		for i, v := range r.types {
+			c.Time[i] = int64(v)
+		}
+	}
+	return nil
 }

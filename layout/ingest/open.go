@@ -4,95 +4,199 @@ import (
 	"context"
 	"fmt"
 	"path"
+	"regexp"
 	"slices"
 	"strings"
 
 	"github.com/cockroachdb/pebble/v2/vfs"
 )
 
-// Open detects the format of the sources and opens them: a directory of arrays or triples, or text
-// files. Options.Format decides where the guess is wrong.
+// formats are the formats that Open knows, by the names of --format.
+var formats = []string{"npy", "csv", "snap", "ogb", "triples"}
+
+// Open detects the format of the sources, or takes Options.Format, and opens them: it reads
+// headers and the first rows, so that Info is known. Errors about the files are BadInputErrors.
 func Open(ctx context.Context, fs vfs.FS, opt *Options) (Source, error) {
-	files := opt.Sources
-	if opt.Edges != "" && !strings.HasSuffix(opt.Edges, ".npy") {
-		files = append(slices.Clone(files), opt.Edges)
+	if opt.Format != "" && !slices.Contains(formats, opt.Format) {
+		return nil, fmt.Errorf("ingest: --format %s is not one of %s: %w", opt.Format,
+			strings.Join(formats, ", "), ErrUsage)
 	}
-	if len(files) == 0 {
-		return nil, fmt.Errorf("%w: no source: give a directory, files, or --edges FILE", ErrUsage)
-	}
-	dir := ""
-	for _, f := range files {
-		info, err := fs.Stat(f)
-		if err != nil {
-			return nil, fmt.Errorf("ingest: %w", err)
-		}
-		if info.IsDir() {
-			dir = f
-		}
-	}
-	if dir != "" && len(files) > 1 {
-		return nil, fmt.Errorf("%w: %s is a directory, and there are other sources: give one "+
-			"directory, or files", ErrUsage, dir)
-	}
-	if dir != "" {
-		return openDir(ctx, fs, opt, dir)
-	}
-	format := opt.Format
-	if format == "" {
-		format = textName(files[0])
-	}
-	if format != "csv" && format != "snap" && format != "triples" {
-		return nil, fmt.Errorf("%w: --format %s wants a directory", ErrUsage, format)
-	}
-	return openTexts(fs, opt, format, files)
-}
-
-// textName guesses the format of a text file by its name.
-func textName(file string) string {
-	base := strings.TrimSuffix(strings.TrimSuffix(path.Base(file), ".gz"), ".zst")
-	if strings.HasSuffix(base, ".txt") || strings.HasSuffix(base, ".edges") ||
-		strings.HasSuffix(base, ".edgelist") {
-		return "snap"
-	}
-	return "csv"
-}
-
-func openDir(_ context.Context, fs vfs.FS, opt *Options, dir string) (Source, error) {
-	names, err := fs.List(dir)
+	dir, files, err := resolve(fs, opt)
 	if err != nil {
-		return nil, fmt.Errorf("ingest: list %s: %w", dir, err)
+		return nil, err
 	}
-	has := func(name string) bool { return slices.Contains(names, name) }
-	format := opt.Format
-	switch {
-	case format != "":
-	case slices.ContainsFunc(names, func(n string) bool { return strings.HasSuffix(n, ".npy") }):
-		format = "npy"
-	case has("train.tsv") || has("train.txt"):
-		format = "triples"
-	case has("edges.csv"):
-		format = "csv"
-	default:
-		return nil, &BadInputError{Where: dir, What: "no format was recognized",
-			Do: "gdb help formats lists them; --format says which"}
+	format, guess := opt.Format, ""
+	if format == "" {
+		if format, guess, err = detect(fs, dir, files); err != nil {
+			return nil, err
+		}
 	}
+	src, err := openAs(ctx, fs, opt, format, dir, files)
+	if err != nil {
+		return nil, badInput(err)
+	}
+	if guess != "" {
+		src.Info().Notes = slices.Insert(src.Info().Notes, 0, guess)
+	}
+	return src, nil
+}
+
+func openAs(ctx context.Context, fs vfs.FS, opt *Options, format, dir string,
+	files []string) (Source, error) {
 	switch format {
 	case "npy":
-		return openArrays(fs, opt, dir)
+		return openArrays(fs, opt, dir, files)
+	case "ogb":
+		if dir == "" {
+			return nil, fmt.Errorf("ingest: --format ogb needs a dataset's directory: %w", ErrUsage)
+		}
+		return openOGB(ctx, fs, opt, dir)
 	case "triples":
-		var files []string
-		for _, n := range []string{"train.tsv", "valid.tsv", "test.tsv", "train.txt", "valid.txt",
-			"test.txt"} {
-			if has(n) {
-				files = append(files, fs.PathJoin(dir, n))
+		return openTriples(fs, opt, dir, files)
+	}
+	return openTexts(fs, opt, format, dir, files)
+}
+
+// resolve returns the source directory, or "", and the files: those given, or the directory's.
+func resolve(fs vfs.FS, opt *Options) (dir string, files []string, err error) {
+	sources := opt.Sources
+	if len(sources) == 0 {
+		if opt.Edges == "" {
+			return "", nil, fmt.Errorf("ingest: no source, give a directory or files: %w", ErrUsage)
+		}
+		sources = []string{opt.Edges}
+	}
+	for _, s := range sources {
+		found, err := glob(fs, s)
+		if err != nil {
+			return "", nil, err
+		}
+		for _, f := range found {
+			stat, err := fs.Stat(f)
+			switch {
+			case err != nil:
+				return "", nil, missing(f, err)
+			case !stat.IsDir():
+				if !slices.Contains(files, f) {
+					files = append(files, f)
+				}
+			case dir != "" || len(sources) > 1:
+				return "", nil, fmt.Errorf("ingest: %s is a directory, give one directory, or "+
+					"files: %w", f, ErrUsage)
+			default:
+				dir = f
 			}
 		}
-		return openTexts(fs, opt, format, files)
-	case "csv":
-		if has("nodes.csv") && opt.Nodes == "" {
-			opt.Nodes = fs.PathJoin(dir, "nodes.csv")
-		}
-		return openTexts(fs, opt, format, []string{fs.PathJoin(dir, "edges.csv")})
 	}
-	return nil, fmt.Errorf("%w: --format %s: want npy, csv, snap or triples", ErrUsage, format)
+	if dir == "" {
+		return "", files, nil
+	}
+	names, err := fs.List(dir)
+	if err != nil {
+		return "", nil, fmt.Errorf("ingest: list %s: %w", dir, err)
+	}
+	slices.Sort(names)
+	for _, n := range names {
+		files = append(files, fs.PathJoin(dir, n))
+	}
+	return dir, files, nil
+}
+
+// glob expands a pattern whose last part has *, ? or [.
+func glob(fs vfs.FS, pattern string) ([]string, error) {
+	if !strings.ContainsAny(fs.PathBase(pattern), "*?[") {
+		return []string{pattern}, nil
+	}
+	if _, err := fs.Stat(pattern); err == nil {
+		return []string{pattern}, nil
+	}
+	dir := fs.PathDir(pattern)
+	names, err := fs.List(dir)
+	if err != nil {
+		return nil, missing(dir, fmt.Errorf("ingest: list %s: %w", dir, err))
+	}
+	slices.Sort(names)
+	var found []string
+	for _, n := range names {
+		ok, err := path.Match(fs.PathBase(pattern), n)
+		if err != nil {
+			return nil, fmt.Errorf("ingest: pattern %s: %w: %w", pattern, err, ErrUsage)
+		}
+		if ok {
+			found = append(found, fs.PathJoin(dir, n))
+		}
+	}
+	if len(found) == 0 {
+		return nil, &BadInputError{Where: pattern, What: "no file matches"}
+	}
+	return found, nil
+}
+
+// The names of text files by what they hold.
+var (
+	textName  = regexp.MustCompile(`\.(csv|tsv|txt|tab|edges|edgelist|el|dat)(\.gz|\.zst)?$`)
+	snapName  = regexp.MustCompile(`\.(txt|edges|edgelist|el)(\.gz|\.zst)?$`)
+	edgeName  = regexp.MustCompile(`^edges?([-_.]?[0-9].*)?\.(csv|tsv|txt)(\.gz|\.zst)?$`)
+	nodeName  = regexp.MustCompile(`^(nodes?|vertices)\.(csv|tsv|txt)(\.gz|\.zst)?$`)
+	splitText = regexp.MustCompile(
+		`^(train|val|valid|test)([-_](idx|ids|nodes|mask))?\.(csv|tsv|txt)(\.gz|\.zst)?$`)
+	tripleName = regexp.MustCompile(`^(train|valid|test)\.(tsv|txt)(\.gz|\.zst)?$`)
+)
+
+// detect tells the format by the names of the files, and what the user should know of the guess.
+func detect(fs vfs.FS, dir string, files []string) (format, guess string, err error) {
+	if dir != "" {
+		if _, err := fs.Stat(fs.PathJoin(dir, "raw")); err == nil {
+			return "ogb", "", nil
+		}
+	}
+	var arrays, texts, edges, triples []string
+	for _, f := range files {
+		base := fs.PathBase(f)
+		switch ext := path.Ext(base); {
+		case ext == ".npy" || ext == ".npz":
+			arrays = append(arrays, f)
+		case textName.MatchString(base):
+			texts = append(texts, f)
+		}
+		if edgeName.MatchString(base) {
+			edges = append(edges, f)
+		}
+		if tripleName.MatchString(base) {
+			triples = append(triples, f)
+		}
+	}
+	switch {
+	case len(arrays) > 0 && (dir == "" && len(texts) > 0 || len(edges) > 0):
+		return "", "", wrong(path.Dir(files[0]), "--format npy or csv says which to take",
+			"there are arrays and text files of edges")
+	case len(arrays) > 0:
+		return "npy", "", nil
+	case dir != "" && len(triples) > 1 && len(edges) == 0:
+		return "triples", "", nil
+	case dir != "" && len(edges) > 0:
+		return "csv", "", nil
+	case dir == "" || len(texts) == 1:
+		return detectText(fs, dir, files, texts)
+	}
+	return "", "", &BadInputError{Where: dir, What: "no edges were found", Do: "want edges.npy, " +
+		"edges.csv, train.tsv with test.tsv, or raw/ of OGB; or name a file with --edges"}
+}
+
+// detectText tells SNAP's edge lists from other text: by name, or because they begin with #.
+func detectText(fs vfs.FS, dir string, files, texts []string) (format, guess string, err error) {
+	first := files[0]
+	if dir != "" {
+		first = texts[0]
+	}
+	head, all, err := readHead(fs, first)
+	if err != nil {
+		return "", "", err
+	}
+	format = "csv"
+	if f := guessFormat(head, all, first); f.Delim == 0 &&
+		(f.Comment != 0 || snapName.MatchString(fs.PathBase(first))) {
+		format = "snap"
+	}
+	return format, fmt.Sprintf("%s is read as %s; --format says otherwise", first, format), nil
 }

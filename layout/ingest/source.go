@@ -102,6 +102,8 @@ type EdgeChunk struct {
 	TypeText         [][]byte
 	Weight           []float32
 	Time             []int64
+	// Split is the split of all edges of the chunk, where the source splits edges (triples).
+	Split string
 	Where
 }
 

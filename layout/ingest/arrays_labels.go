@@ -1,0 +1,224 @@
+package ingest
+
+import (
+	"context"
+	"fmt"
+	"math"
+
+	"gdb/layout/ingest/npy"
+)
+
+func (s *arraySet) describeLabels() (err error) {
+	var a *npy.Array
+	if s.opt.Labels != "" {
+		a, err = s.given("--labels", s.opt.Labels)
+	} else {
+		a, err = s.one("labels", "--labels", labelStems...)
+	}
+	if a == nil || err != nil {
+		return err
+	}
+	if a.Stem == "labels_coo" {
+		return s.labelPairs(a)
+	}
+	return s.labelRows(a)
+}
+
+// labelPairs are (node, label) pairs.
+func (s *arraySet) labelPairs(a *npy.Array) error {
+	switch {
+	case len(a.Shape) != 2 || a.Shape[1] != 2:
+		return wrongShape(a, "(pairs, 2): node and label")
+	case a.Fortran && a.Shape[0] > 1:
+		return fortran(a)
+	case !a.DType.Integer():
+		return wrongType(a, "integers")
+	}
+	s.info.Labels = &LabelInfo{Kind: "multi"}
+	s.labels = func(ctx context.Context, fn func(*LabelChunk) error) error {
+		return s.eachPair(ctx, a, fn)
+	}
+	return nil
+}
+
+func (s *arraySet) eachPair(ctx context.Context, a *npy.Array, fn func(*LabelChunk) error) error {
+	c := &LabelChunk{IDs: &IDChunk{}, Where: Where{File: a.Name, Unit: "row"}}
+	var classes []uint64
+	return eachElements(ctx, a, 2, chunkRows, func(first int64, n int, b []byte) error {
+		classes, c.IDs.Ints = resized(classes, n), resized(c.IDs.Ints, n)
+		c.Class, c.Where.First = resized(c.Class, n), first
+		c.IDs.Where = c.Where
+		node, class := a.DType.IDs(c.IDs.Ints, b, 0, 2), a.DType.IDs(classes, b, 1, 2)
+		for i, v := range classes {
+			c.Class[i] = int64(v)
+		}
+		switch {
+		case node >= 0:
+			return s.outOfRange(c.Position(node), "label of node", c.IDs.Ints[node], true)
+		case class >= 0:
+			return wrong(c.Position(class), "leave nodes without a label out",
+				"label %d is negative", c.Class[class])
+		}
+		if i := s.firstOutside(c.IDs.Ints); i >= 0 {
+			return s.outOfRange(c.Position(i), "label of node", c.IDs.Ints[i], false)
+		}
+		return fn(c)
+	})
+}
+
+// firstOutside returns the index of the first id that is no node, or -1.
+func (s *parts) firstOutside(ids []uint64) int {
+	if s.nodesFrom == "" {
+		return -1
+	}
+	for i, v := range ids {
+		if v >= s.info.Nodes {
+			return i
+		}
+	}
+	return -1
+}
+
+// labelRows is an array with a row for each node.
+func (s *arraySet) labelRows(a *npy.Array) error {
+	if len(a.Shape) != 1 && len(a.Shape) != 2 || a.Elements() == 0 {
+		return wrongShape(a, "(nodes,), or (nodes, labels) of 0 and 1")
+	}
+	rows := a.Shape[0]
+	cols := a.Elements() / rows
+	if a.Fortran && rows > 1 && cols > 1 {
+		return fortran(a)
+	}
+	if err := s.setNodes(a.Name, rows); err != nil {
+		return err
+	}
+	l := &labelArray{Array: a, cols: int(cols)}
+	s.labels, s.info.Labels = l.stream, &LabelInfo{Kind: "class"}
+	switch {
+	case cols > 1:
+		s.info.Labels.Kind = "multi"
+	case a.DType.Kind == 'f':
+		target, err := l.hasFractions()
+		if err != nil {
+			return err
+		}
+		if target {
+			l.target, s.info.Labels.Kind = true, "target"
+			s.note("%s has fractions: labels are numbers to predict, not classes", a.Name)
+		}
+	}
+	return nil
+}
+
+// doClass says what classes are.
+const doClass = "classes are whole numbers from 0 on; -1 or NaN is unlabeled"
+
+// labelArray is an array of labels with a row for each node.
+type labelArray struct {
+	*npy.Array
+	cols   int
+	target bool
+}
+
+// hasFractions reads floats until one is no whole number: then they are targets, not classes. NaN
+// is unlabeled in both.
+func (l *labelArray) hasFractions() (bool, error) {
+	found := fmt.Errorf("found") // stops the reading
+	var vals []float64
+	err := eachElements(context.Background(), l.Array, 1, chunkRows,
+		func(_ int64, n int, b []byte) error {
+			vals = resized(vals, n)
+			l.DType.Doubles(vals, b)
+			for _, v := range vals {
+				if v != math.Trunc(v) && v == v {
+					return found
+				}
+			}
+			return nil
+		})
+	if err == found {
+		return true, nil
+	}
+	return false, err
+}
+
+func (l *labelArray) stream(ctx context.Context, fn func(*LabelChunk) error) error {
+	c := &LabelChunk{Where: Where{File: l.Name, Unit: "row"}}
+	return eachElements(ctx, l.Array, int64(l.cols), max(1, chunkRows/l.cols),
+		func(first int64, n int, b []byte) error {
+			c.First, c.Where.First = uint64(first), first
+			var err error
+			switch {
+			case l.cols > 1:
+				err = l.multiHot(c, n, b)
+			case l.target:
+				c.Target = resized(c.Target, n)
+				l.DType.Floats(c.Target, b)
+			case l.DType.Kind == 'f':
+				err = l.floatClasses(c, n, b)
+			default:
+				err = l.intClasses(c, n, b)
+			}
+			if err != nil {
+				return err
+			}
+			return fn(c)
+		})
+}
+
+func (l *labelArray) badClass(c *LabelChunk, i int, class any) error {
+	return wrong(c.Position(i), doClass, "label %v is not a class", class)
+}
+
+func (l *labelArray) intClasses(c *LabelChunk, n int, b []byte) error {
+	ids := make([]uint64, n)
+	l.DType.IDs(ids, b, 0, 1)
+	c.Class = resized(c.Class, n)
+	for i, v := range ids {
+		if c.Class[i] = int64(v); c.Class[i] < Unlabeled || c.Class[i] < 0 && l.DType.Kind == 'u' {
+			return l.badClass(c, i, c.Class[i])
+		}
+	}
+	return nil
+}
+
+func (l *labelArray) floatClasses(c *LabelChunk, n int, b []byte) error {
+	vals := make([]float64, n)
+	l.DType.Doubles(vals, b)
+	c.Class = resized(c.Class, n)
+	for i, v := range vals {
+		switch {
+		case v != v:
+			c.Class[i] = Unlabeled
+		case v < Unlabeled || v > 1<<53:
+			return l.badClass(c, i, v)
+		default:
+			c.Class[i] = int64(v)
+		}
+	}
+	return nil
+}
+
+// multiHot turns rows of 0 and 1 into pairs. NaN and -1 say nothing.
+func (l *labelArray) multiHot(c *LabelChunk, n int, b []byte) error {
+	vals := make([]float64, n*l.cols)
+	l.DType.Doubles(vals, b)
+	if c.IDs == nil {
+		c.IDs = &IDChunk{}
+	}
+	c.IDs.Ints, c.Class, c.Lines = c.IDs.Ints[:0], c.Class[:0], c.Lines[:0]
+	for i, v := range vals {
+		row := int64(c.First) + int64(i/l.cols)
+		switch {
+		case v == 1:
+			c.IDs.Ints = append(c.IDs.Ints, uint64(row))
+			c.Class, c.Lines = append(c.Class, int64(i%l.cols)), append(c.Lines, row)
+		case v != 0 && v != Unlabeled && v == v:
+			return &BadInputError{Where: fmt.Sprintf("%s row %d", l.Name, row),
+				What: fmt.Sprintf("column %d is %v", i%l.cols, v),
+				Do:   "labels in several columns are 0 or 1"}
+		}
+	}
+	c.IDs.Where = c.Where
+	return nil
+}

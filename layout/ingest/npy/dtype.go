@@ -1,0 +1,203 @@
+package npy
+
+import (
+	"fmt"
+	"math"
+	"strconv"
+)
+
+// DType is the type of an array's elements: Kind is 'b' (bool), 'i', 'u' or 'f', Size is in bytes.
+type DType struct {
+	Kind byte
+	Size int
+	Big  bool // big-endian
+}
+
+// parseDType reads a descr string such as "<f4".
+func parseDType(s string) (DType, error) {
+	if len(s) < 3 {
+		return DType{}, fmt.Errorf("dtype %q is not known", s)
+	}
+	d := DType{Kind: s[1], Big: s[0] == '>'}
+	size, err := strconv.Atoi(s[2:])
+	if err != nil {
+		return DType{}, fmt.Errorf("dtype %q is not known", s)
+	}
+	d.Size = size
+	ok := s[0] == '<' || s[0] == '>' || s[0] == '=' || s[0] == '|' && size == 1
+	switch d.Kind {
+	case 'b':
+		ok = ok && size == 1
+	case 'i', 'u':
+		ok = ok && (size == 1 || size == 2 || size == 4 || size == 8)
+	case 'f':
+		ok = ok && (size == 2 || size == 4 || size == 8)
+	case 'O':
+		return d, fmt.Errorf("dtype %q holds pickled Python objects", s)
+	default:
+		ok = false
+	}
+	if !ok {
+		return d, fmt.Errorf("dtype %q is neither bool, integer nor float", s)
+	}
+	if size == 1 {
+		d.Big = false
+	}
+	return d, nil
+}
+
+// descr is the inverse of parseDType.
+func (d DType) descr() string {
+	order := "<"
+	switch {
+	case d.Size == 1:
+		order = "|"
+	case d.Big:
+		order = ">"
+	}
+	return order + string(d.Kind) + strconv.Itoa(d.Size)
+}
+
+// String is a short name: f32, i64, u8, bool.
+func (d DType) String() string {
+	if d.Kind == 'b' {
+		return "bool"
+	}
+	return string(d.Kind) + strconv.Itoa(8*d.Size)
+}
+
+// Integer reports whether elements are signed or unsigned integers.
+func (d DType) Integer() bool { return d.Kind == 'i' || d.Kind == 'u' }
+
+// toLittle turns big-endian elements around, in place.
+func (d DType) toLittle(b []byte) {
+	if !d.Big {
+		return
+	}
+	for ; len(b) >= d.Size; b = b[d.Size:] {
+		for i, j := 0, d.Size-1; i < j; i, j = i+1, j-1 {
+			b[i], b[j] = b[j], b[i]
+		}
+	}
+}
+
+// IDs converts the integer elements first, first+stride, … of b to ids, one for each of dst. The
+// result is the index in dst of the first negative one, or -1.
+func (d DType) IDs(dst []uint64, b []byte, first, stride int) int {
+	var or uint64
+	switch {
+	case d.Kind == 'i' && d.Size == 8:
+		or = widen(dst, view[int64](b), first, stride)
+	case d.Kind == 'i' && d.Size == 4:
+		or = widen(dst, view[int32](b), first, stride)
+	case d.Kind == 'i' && d.Size == 2:
+		or = widen(dst, view[int16](b), first, stride)
+	case d.Kind == 'i':
+		or = widen(dst, view[int8](b), first, stride)
+	case d.Size == 8:
+		widen(dst, view[uint64](b), first, stride)
+	case d.Size == 4:
+		widen(dst, view[uint32](b), first, stride)
+	case d.Size == 2:
+		widen(dst, view[uint16](b), first, stride)
+	default:
+		widen(dst, b, first, stride)
+	}
+	if or>>63 == 0 {
+		return -1
+	}
+	for i, v := range dst {
+		if v>>63 != 0 {
+			return i
+		}
+	}
+	panic("BUG: npy: a negative id that is not there")
+}
+
+// widen sign-extends and returns the bitwise or of all, whose top bit tells whether one was
+// negative.
+func widen[T integer](dst []uint64, src []T, first, stride int) (or uint64) {
+	if len(dst) > 0 {
+		_ = src[first+(len(dst)-1)*stride]
+	}
+	for i, j := 0, first; i < len(dst); i, j = i+1, j+stride {
+		v := uint64(int64(src[j]))
+		dst[i] = v
+		or |= v
+	}
+	return or
+}
+
+// Floats converts elements of any type to float32, one for each of dst. A float64 beyond the range
+// of float32 becomes an infinity.
+func (d DType) Floats(dst []float32, b []byte) {
+	switch {
+	case d.Kind == 'f' && d.Size == 4:
+		copy(dst, view[float32](b))
+	case d.Kind == 'f' && d.Size == 8:
+		toFloat(dst, view[float64](b))
+	case d.Kind == 'f':
+		for i, h := range view[uint16](b)[:len(dst)] {
+			dst[i] = float16(h)
+		}
+	case d.Kind == 'i' && d.Size == 8:
+		toFloat(dst, view[int64](b))
+	case d.Kind == 'i' && d.Size == 4:
+		toFloat(dst, view[int32](b))
+	case d.Kind == 'i' && d.Size == 2:
+		toFloat(dst, view[int16](b))
+	case d.Kind == 'i':
+		toFloat(dst, view[int8](b))
+	case d.Size == 8:
+		toFloat(dst, view[uint64](b))
+	case d.Size == 4:
+		toFloat(dst, view[uint32](b))
+	case d.Size == 2:
+		toFloat(dst, view[uint16](b))
+	default:
+		toFloat(dst, b)
+	}
+}
+
+func toFloat[T number](dst []float32, src []T) {
+	for i, v := range src[:len(dst)] {
+		dst[i] = float32(v)
+	}
+}
+
+// Doubles converts elements of any type to float64, one for each of dst.
+func (d DType) Doubles(dst []float64, b []byte) {
+	if d.Kind == 'f' && d.Size == 8 {
+		copy(dst, view[float64](b))
+		return
+	}
+	if d.Kind != 'f' {
+		var id [1]uint64
+		for i := range dst {
+			if d.IDs(id[:], b[i*d.Size:], 0, 1); d.Kind == 'i' {
+				dst[i] = float64(int64(id[0]))
+			} else {
+				dst[i] = float64(id[0])
+			}
+		}
+		return
+	}
+	var f [1]float32
+	for i := range dst {
+		d.Floats(f[:], b[i*d.Size:])
+		dst[i] = float64(f[0])
+	}
+}
+
+// float16 is the value of an IEEE 754 binary16 number.
+func float16(h uint16) float32 {
+	sign := uint32(h&0x8000) << 16
+	exp, frac := uint32(h>>10)&0x1f, uint32(h)&0x3ff
+	switch {
+	case exp == 0x1f: // infinity or NaN
+		return math.Float32frombits(sign | 0x7f800000 | frac<<13)
+	case exp == 0: // zero or subnormal: frac * 2^-24
+		return math.Float32frombits(sign | math.Float32bits(float32(frac)*0x1p-24))
+	}
+	return math.Float32frombits(sign | (exp+112)<<23 | frac<<13)
+}

@@ -1,0 +1,125 @@
+package npy
+
+import (
+	"archive/zip"
+	"bufio"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/cockroachdb/pebble/v2/vfs"
+	"github.com/klauspost/compress/flate"
+)
+
+// Archive is an opened .npz file: a zip of npy files, stored or deflated. Memory: its directory.
+type Archive struct {
+	// Arrays are the members.
+	Arrays []*Array
+	file   vfs.File
+}
+
+// OpenArchive reads the directory of an archive and the headers of its members.
+func OpenArchive(fs vfs.FS, name string) (_ *Archive, err error) {
+	f, err := fs.Open(name)
+	if err != nil {
+		return nil, fmt.Errorf("npy: open: %w", err)
+	}
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, f.Close())
+		}
+	}()
+	stat, err := f.Stat()
+	if err != nil {
+		return nil, fmt.Errorf("npy: open: %w", err)
+	}
+	z, err := zip.NewReader(f, stat.Size())
+	if err != nil {
+		if badStream(err) == "" {
+			return nil, fmt.Errorf("npy: read %s: %w", name, err)
+		}
+		return nil, &FormatError{File: name, What: "is not a whole zip file: " + err.Error(),
+			Do: "it may be truncated; copy it again"}
+	}
+	z.RegisterDecompressor(zip.Deflate, flate.NewReader)
+	a := &Archive{file: f}
+	for _, m := range z.File {
+		if !strings.HasSuffix(m.Name, ".npy") {
+			continue
+		}
+		array, err := openMember(f, name, m)
+		if err != nil {
+			return nil, err
+		}
+		a.Arrays = append(a.Arrays, array)
+	}
+	return a, nil
+}
+
+// Close closes the file; the arrays can then be streamed no more.
+func (a *Archive) Close() error { return a.file.Close() }
+
+func openMember(f vfs.File, archive string, m *zip.File) (*Array, error) {
+	base := strings.TrimSuffix(m.Name, ".npy")
+	a := &Array{Name: archive + ":" + base, Stem: base, StoredBytes: int64(m.CompressedSize64)}
+	r, err := m.Open()
+	if err != nil {
+		return nil, &FormatError{File: a.Name, What: err.Error()}
+	}
+	start, err := a.readHeader(r, int64(m.UncompressedSize64))
+	if err = errors.Join(err, r.Close()); err != nil {
+		return nil, err
+	}
+	a.open = func(offset int64) (io.ReadCloser, error) {
+		if offset > 0 && m.Method == zip.Store {
+			return openStored(f, m, start+offset)
+		}
+		r, err := m.Open()
+		if err != nil {
+			return nil, &FormatError{File: a.Name, What: err.Error()}
+		}
+		b := &memberReader{Reader: bufio.NewReaderSize(r, 1<<16), Closer: r}
+		if _, err := io.CopyN(io.Discard, b, start+offset); err != nil {
+			if what := badStream(err); what != "" {
+				err = &FormatError{File: a.Name, What: what}
+			}
+			return nil, errors.Join(err, r.Close())
+		}
+		return b, nil
+	}
+	return a, nil
+}
+
+// memberReader reads a member from its beginning; its checksum is verified at the end.
+type memberReader struct {
+	*bufio.Reader
+	io.Closer
+}
+
+// openStored reads an uncompressed member from the middle, without what lies before.
+func openStored(f vfs.File, m *zip.File, at int64) (io.ReadCloser, error) {
+	start, err := m.DataOffset()
+	if err != nil {
+		return nil, &FormatError{File: m.Name, What: err.Error()}
+	}
+	size := int64(m.UncompressedSize64)
+	return io.NopCloser(io.NewSectionReader(f, start+at, size-at)), nil
+}
+
+// badStream says what is wrong with a file of which reading failed with err, or "" if it is not
+// the file's contents.
+func badStream(err error) string {
+	var corrupt flate.CorruptInputError
+	switch {
+	case errors.Is(err, io.ErrUnexpectedEOF), errors.Is(err, io.EOF):
+		return "is truncated"
+	case errors.Is(err, zip.ErrChecksum):
+		return "is damaged: its checksum is wrong"
+	case errors.As(err, &corrupt):
+		return "is damaged: its compressed data is wrong"
+	case errors.Is(err, zip.ErrFormat), errors.Is(err, zip.ErrAlgorithm):
+		return err.Error()
+	}
+	return ""
+}

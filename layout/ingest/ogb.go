@@ -1,0 +1,472 @@
+package ingest
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+
+	"gdb/layout/ingest/text"
+
+	"github.com/cockroachdb/pebble/v2/vfs"
+)
+
+// ogbInverse tells, by dataset, whether the Open Graph Benchmark's own loader adds reverse edges.
+// The directory does not say it.
+var ogbInverse = map[string]bool{
+	"ogbn_proteins": true, "ogbn_products": true, "ogbn_arxiv": false, "ogbn_papers100m": false,
+	"ogbn_mag": false, "ogbl_ppa": true, "ogbl_collab": true, "ogbl_ddi": true,
+	"ogbl_citation2": false, "ogbl_wikikg2": false, "ogbl_biokg": false,
+}
+
+// ogbDir is a dataset's directory as OGB's downloader leaves it.
+type ogbDir struct {
+	*parts
+	dir string
+}
+
+// openOGB opens a dataset: csv files in raw/, or the arrays of raw/data.npz.
+func openOGB(ctx context.Context, fs vfs.FS, opt *Options, dir string) (Source, error) {
+	o := &ogbDir{dir: dir}
+	for _, f := range []string{"num-node-dict.csv.gz", "triplet-type-list.csv.gz",
+		"edge_index_dict.npz"} {
+		if o.exists(fs, "raw", f) {
+			return nil, &BadInputError{Where: dir, What: "it has several types of nodes (raw/" + f +
+				")", Do: "that is not supported; ingest one relation with --format csv"}
+		}
+	}
+	var src Source
+	var err error
+	if data := fs.PathJoin(dir, "raw", "data.npz"); o.exists(fs, "raw", "data.npz") {
+		files := []string{data}
+		if o.exists(fs, "raw", "node-label.npz") {
+			files = append(files, fs.PathJoin(dir, "raw", "node-label.npz"))
+		}
+		a := &arraySet{parts: newParts(fs, opt, "ogb"), dir: dir}
+		src, o.parts, err = a.parts, a.parts, o.openBinary(a, files)
+	} else {
+		o.parts = newParts(fs, opt, "ogb")
+		src, err = o.parts, o.openCSV(ctx)
+	}
+	if err != nil {
+		return nil, errors.Join(badInput(err), src.Close())
+	}
+	o.inverse()
+	return src, nil
+}
+
+func (o *ogbDir) exists(fs vfs.FS, elem ...string) bool {
+	_, err := fs.Stat(fs.PathJoin(append([]string{o.dir}, elem...)...))
+	return err == nil
+}
+
+// inverse applies the table.
+func (o *ogbDir) inverse() {
+	name := strings.ToLower(strings.ReplaceAll(o.fs.PathBase(o.dir), "-", "_"))
+	name = strings.TrimSuffix(name, "_bin")
+	inverse, known := ogbInverse[name]
+	switch {
+	case !known:
+		o.note("%s is no dataset that gdb knows: --undirected adds reverse edges", name)
+	case inverse:
+		o.info.AddInverse = true
+		o.note("%s: reverse edges are added, as OGB does", name)
+	}
+}
+
+// openBinary opens data.npz and node-label.npz.
+func (o *ogbDir) openBinary(a *arraySet, files []string) error {
+	o.parts = a.parts
+	if err := a.collect(files); err != nil {
+		return err
+	}
+	for _, step := range []func() error{a.describeCounts, a.describeFeatures, a.describeLabels,
+		o.describeSplits, a.describeEdges} {
+		if err := step(); err != nil {
+			return err
+		}
+	}
+	a.noteUnused()
+	return nil
+}
+
+// describeSplits finds split/NAME/{train,valid,test}.csv.gz, or the files of --split.
+func (o *ogbDir) describeSplits() error {
+	for _, name := range slices.Sorted(maps.Keys(o.opt.Splits)) {
+		err := addTextSplit(o.parts, name, locate(o.fs, o.dir, o.opt.Splits[name]), true)
+		if err != nil {
+			return err
+		}
+	}
+	root := o.fs.PathJoin(o.dir, "split")
+	names, err := o.fs.List(root)
+	if isNotExist(err) || len(o.opt.Splits) > 0 {
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("ingest: list %s: %w", root, err)
+	}
+	slices.Sort(names)
+	if len(names) > 1 {
+		return &BadInputError{Where: root, What: "there are several: " + strings.Join(names, ", "),
+			Do: "choose files with --split train=… --split val=… --split test=…"}
+	}
+	for _, n := range names {
+		found := false
+		for _, part := range []string{"train", "valid", "test"} {
+			file, ok := o.csv("split", n, part)
+			if !ok {
+				continue
+			}
+			found = true
+			if err := addTextSplit(o.parts, strings.Replace(part, "valid", "val", 1), file,
+				true); err != nil {
+				return err
+			}
+		}
+		if !found {
+			o.note("%s holds no csv files: splits kept by PyTorch are not read",
+				o.fs.PathJoin(root, n))
+		}
+	}
+	return nil
+}
+
+// csv finds a csv file, compressed or not.
+func (o *ogbDir) csv(elem ...string) (string, bool) {
+	base := o.fs.PathJoin(append([]string{o.dir}, elem...)...)
+	for _, ext := range []string{".csv.gz", ".csv", ".csv.zst"} {
+		if _, err := o.fs.Stat(base + ext); err == nil {
+			return base + ext, true
+		}
+	}
+	return "", false
+}
+
+// csvTable opens raw/NAME.csv.gz; nil if there is none.
+func (o *ogbDir) csvTable(name string) (*textTable, error) {
+	file, ok := o.csv("raw", name)
+	if !ok {
+		return nil, nil
+	}
+	return o.openTable(file, &text.Format{Delim: ','}, nil)
+}
+
+// openCSV opens the files of raw/. Rows of node files are node numbers.
+func (o *ogbDir) openCSV(ctx context.Context) error {
+	nodes, err := o.count("num-node-list")
+	if err != nil {
+		return err
+	}
+	if nodes < 0 {
+		return &BadInputError{Where: o.fs.PathJoin(o.dir, "raw"),
+			What: "there is neither num-node-list.csv.gz nor data.npz", Do: "download it again"}
+	}
+	o.info.RowIDs = true
+	edges, err := o.count("num-edge-list")
+	if err != nil {
+		return err
+	}
+	o.info.Edges = uint64(max(0, edges))
+	for _, step := range []func() error{o.csvEdges, o.csvFeatures, o.csvLabels, o.describeSplits} {
+		if err := step(); err != nil {
+			return err
+		}
+	}
+	return o.noteOthers()
+}
+
+// count reads a file of one number, or returns -1.
+func (o *ogbDir) count(name string) (int64, error) {
+	t, err := o.csvTable(name)
+	if t == nil || err != nil {
+		return -1, err
+	}
+	n := int64(-1)
+	if len(t.sample) == 1 && t.width == 1 {
+		if n, err = strconv.ParseInt(t.sample[0][0], 10, 64); err != nil {
+			n = -1
+		}
+	}
+	if n < 0 {
+		return 0, &BadInputError{Where: t.path, What: "want one number",
+			Do: "datasets of several graphs are not supported"}
+	}
+	if name == "num-node-list" {
+		return n, o.setNodes(t.path, n)
+	}
+	return n, nil
+}
+
+// noteOthers names the files of raw/ that are not read.
+func (o *ogbDir) noteOthers() error {
+	raw := o.fs.PathJoin(o.dir, "raw")
+	names, err := o.fs.List(raw)
+	if err != nil {
+		return fmt.Errorf("ingest: list %s: %w", raw, err)
+	}
+	slices.Sort(names)
+	names = slices.DeleteFunc(names, func(n string) bool {
+		return slices.Contains(o.info.Paths, o.fs.PathJoin(raw, n))
+	})
+	if len(names) > 0 {
+		o.note("not used: %s", strings.Join(names, ", "))
+	}
+	return nil
+}
+
+func (o *ogbDir) csvFeatures() error {
+	t, err := o.csvTable("node-feat")
+	if t == nil || err != nil {
+		return err
+	}
+	n := &nodeTable{textTable: t, id: -1, label: -1}
+	for c := range t.width {
+		n.features = append(n.features, c)
+	}
+	o.info.Features = []FeatureInfo{{Name: "features", Dim: t.width, DType: "text",
+		Rows: o.info.Nodes}}
+	o.features["features"] = func(ctx context.Context, fn func(*RowChunk) error) error {
+		row := &RowChunk{}
+		return o.eachRow(ctx, t, nil, n.features, func(first uint64, b *text.Batch) error {
+			row.First, row.Rows, row.Where = first, b.Vector, t.where(b)
+			return fn(row)
+		})
+	}
+	return nil
+}
+
+// eachRow streams a table without ids, which must have a row for each node.
+func (o *ogbDir) eachRow(ctx context.Context, t *textTable, columns []text.Column, vector []int,
+	fn func(first uint64, b *text.Batch) error) error {
+	next := uint64(0)
+	err := o.eachBatch(ctx, t, badFails, columns, vector, func(b *text.Batch) error {
+		first := next
+		if next += uint64(b.Rows); next > o.info.Nodes {
+			where := t.where(b)
+			return o.outOfRange(where.Position(int(o.info.Nodes-first)), "row", o.info.Nodes, false)
+		}
+		return fn(first, b)
+	})
+	if err == nil && next < o.info.Nodes {
+		err = wrong(t.path, fmt.Sprintf("there are %d nodes, by %s", o.info.Nodes, o.nodesFrom),
+			"it ends after %d rows", next)
+	}
+	return err
+}
+
+func (o *ogbDir) csvLabels() error {
+	t, err := o.csvTable("node-label")
+	if t == nil || err != nil {
+		return err
+	}
+	l := &ogbLabels{ogbDir: o, t: t, kind: "class"}
+	for c := range t.width {
+		l.columns = append(l.columns, text.Column{Field: c, Kind: text.Optional})
+	}
+	switch {
+	case t.width > 1:
+		l.kind = "multi"
+	case !t.all(0, func(f string) bool {
+		x, ok := text.ParseFloat([]byte(f))
+		return noLabel([]byte(f)) || !ok || x == float32(int64(x))
+	}):
+		l.kind = "target"
+	}
+	o.info.Labels = &LabelInfo{Kind: l.kind}
+	o.labels = l.stream
+	return nil
+}
+
+// ogbLabels are the rows of node-label.csv: a class or a number, or a column of 0 and 1 for each
+// label. Classes up to 2^24 are exact in a float32.
+type ogbLabels struct {
+	*ogbDir
+	t       *textTable
+	kind    string
+	columns []text.Column
+}
+
+func (l *ogbLabels) stream(ctx context.Context, fn func(*LabelChunk) error) error {
+	c := &LabelChunk{}
+	return l.eachRow(ctx, l.t, l.columns, nil, func(first uint64, b *text.Batch) error {
+		c.First, c.Where = first, l.t.where(b)
+		var err error
+		switch l.kind {
+		case "target":
+			c.Target = b.Columns[0].Floats
+		case "multi":
+			err = l.multi(c, first, b)
+		default:
+			err = l.classes(c, b.Columns[0].Floats)
+		}
+		if err != nil {
+			return err
+		}
+		return fn(c)
+	})
+}
+
+func (l *ogbLabels) classes(c *LabelChunk, values []float32) error {
+	c.Class = resized(c.Class, len(values))
+	for i, v := range values {
+		switch {
+		case v != v:
+			c.Class[i] = Unlabeled
+		case v != float32(int64(v)) || v < Unlabeled || v > 1<<24:
+			return wrong(c.Position(i), doClass, "label %v is not a class", v)
+		default:
+			c.Class[i] = int64(v)
+		}
+	}
+	return nil
+}
+
+func (l *ogbLabels) multi(c *LabelChunk, first uint64, b *text.Batch) error {
+	rows := l.t.where(b)
+	ids := &IDChunk{}
+	c.Class, c.Lines, c.First = c.Class[:0], nil, 0
+	for i := range b.Rows {
+		for k := range b.Columns {
+			switch v := b.Columns[k].Floats[i]; {
+			case v == 1:
+				ids.Ints = append(ids.Ints, first+uint64(i))
+				c.Class = append(c.Class, int64(k))
+				c.Lines = append(c.Lines, b.First+int64(i))
+			case v != 0 && v != Unlabeled && v == v:
+				return wrong(rows.Position(i), "labels in several columns are 0 or 1",
+					"column %d is %v", k, v)
+			}
+		}
+	}
+	ids.Where = c.Where
+	c.IDs = ids
+	return nil
+}
+
+// csvEdges reads edge.csv, and beside it one weight or type a line.
+func (o *ogbDir) csvEdges() error {
+	t, err := o.csvTable("edge")
+	if err != nil {
+		return err
+	}
+	if t == nil {
+		return &BadInputError{Where: o.fs.PathJoin(o.dir, "raw"), What: "there is no edge.csv.gz"}
+	}
+	if t.width != 2 {
+		return &BadInputError{Where: t.path, What: fmt.Sprintf("its rows have %d fields", t.width),
+			Do: "want source and destination"}
+	}
+	e := &ogbEdges{ogbDir: o, t: t}
+	if e.weight, err = o.csvTable("edge_weight"); err != nil {
+		return err
+	}
+	if e.types, err = o.csvTable("edge_reltype"); err != nil {
+		return err
+	}
+	for _, side := range []*textTable{e.weight, e.types} {
+		if side != nil && side.width != 1 {
+			return &BadInputError{Where: side.path, What: fmt.Sprintf("its rows have %d fields",
+				side.width), Do: "want one"}
+		}
+	}
+	o.info.Weighted, o.info.Typed = e.weight != nil, e.types != nil
+	o.edges = e.stream
+	return nil
+}
+
+// ogbEdges are edge.csv and the files parallel to it.
+type ogbEdges struct {
+	*ogbDir
+	t, weight, types *textTable
+}
+
+func (e *ogbEdges) stream(ctx context.Context, fn func(*EdgeChunk) error) (err error) {
+	weight, err := e.beside(e.weight, text.Float)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, weight.close()) }()
+	types, err := e.beside(e.types, text.ID)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, types.close()) }()
+	c := &EdgeChunk{}
+	columns := []text.Column{{Field: 0, Kind: text.ID}, {Field: 1, Kind: text.ID}}
+	err = e.eachBatch(ctx, e.t, badFails, columns, nil, func(b *text.Batch) error {
+		c.Where, c.SrcInt, c.DstInt = e.t.where(b), b.Columns[0].IDs, b.Columns[1].IDs
+		for i, v := range c.SrcInt {
+			if m := max(v, c.DstInt[i]); m >= e.info.Nodes {
+				return e.outOfRange(c.Position(i), "node", m, false)
+			}
+		}
+		if weight != nil {
+			c.Weight = resized(c.Weight, b.Rows)
+			if err := weight.take(ctx, b.Rows, func(i int, v *text.Values, k int) {
+				c.Weight[i] = v.Floats[k]
+			}); err != nil {
+				return err
+			}
+		}
+		if types != nil {
+			c.TypeInt = resized(c.TypeInt, b.Rows)
+			if err := types.take(ctx, b.Rows, func(i int, v *text.Values, k int) {
+				c.TypeInt[i] = uint32(min(v.IDs[k], 1<<32-1))
+			}); err != nil {
+				return err
+			}
+		}
+		return fn(c)
+	})
+	return err
+}
+
+// besideReader reads a file of one value an edge, as many at a time as the edges come.
+type besideReader struct {
+	t  *textTable
+	r  *text.Reader
+	b  *text.Batch
+	at int
+}
+
+func (e *ogbEdges) beside(t *textTable, kind text.Kind) (*besideReader, error) {
+	if t == nil {
+		return nil, nil
+	}
+	r, err := text.Open(e.fs, t.path, text.Spec{Format: t.format, Width: 1,
+		Columns: []text.Column{{Kind: kind}}})
+	return &besideReader{t: t, r: r}, err
+}
+
+// take calls fn for each of the next n values: value k of v is that of edge i.
+func (s *besideReader) take(ctx context.Context, n int,
+	fn func(i int, v *text.Values, k int)) (err error) {
+	for i := range n {
+		for s.b == nil || s.at == s.b.Rows {
+			if s.b, err = s.r.Next(ctx); err == io.EOF {
+				return wrong(s.t.path, "", "it has fewer lines than there are edges")
+			}
+			if err != nil {
+				return err
+			}
+			if s.at = 0; len(s.b.Bad) > 0 {
+				return badLine(s.t.path, &s.b.Bad[0])
+			}
+		}
+		fn(i, &s.b.Columns[0], s.at)
+		s.at++
+	}
+	return nil
+}
+
+func (s *besideReader) close() error {
+	if s == nil {
+		return nil
+	}
+	return s.r.Close()
+}

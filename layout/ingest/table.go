@@ -1,0 +1,336 @@
+package ingest
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"path"
+	"slices"
+	"strconv"
+	"strings"
+
+	"gdb/layout/ingest/text"
+
+	"github.com/cockroachdb/pebble/v2/vfs"
+)
+
+// ErrNotInteger says that an id is no integer although the first ids of the source are: the source
+// must be read again after ForceText.
+var ErrNotInteger = errors.New("an id is not an integer")
+
+const (
+	// sampleBytes and sampleRows at the head of a file decide its delimiter, header and ids.
+	sampleBytes = 256 << 10
+	sampleRows  = 1000
+)
+
+// textTable is a text file whose form is known.
+type textTable struct {
+	path   string
+	format text.Format
+	width  int
+	names  []string   // of the columns, if there is a header
+	sample [][]string // first rows, without the header
+}
+
+func readHead(fs vfs.FS, file string) (head []byte, all bool, err error) {
+	head, all, err = text.Head(fs, file, sampleBytes)
+	if err != nil {
+		return nil, false, missing(file, err)
+	}
+	return head, all, nil
+}
+
+// openTable looks at the head of a file. format, if not nil, is the form that the source's format
+// prescribes; known are names that a header may have besides those of flags.
+func (s *parts) openTable(file string, format *text.Format, known []string) (*textTable, error) {
+	head, all, err := readHead(s.fs, file)
+	if err != nil {
+		return nil, err
+	}
+	t := &textTable{path: file}
+	if t.format, err = s.textFormat(head, all, file, format); err != nil {
+		return nil, err
+	}
+	rows := text.Rows(head, all, t.format, sampleRows+1)
+	if len(rows) == 0 {
+		return nil, &BadInputError{Where: file, What: "there are no rows in it"}
+	}
+	t.width = len(rows[0])
+	if t.format.Header, err = s.isHeader(rows, format, known); err != nil {
+		return nil, err
+	}
+	if t.format.Header {
+		t.names, rows = rows[0], rows[1:]
+		if format == nil && s.opt.Header != "yes" {
+			s.note("%s: the first line names the columns: %s", file, strings.Join(t.names, ", "))
+		}
+	}
+	// Rows of another width are bad, and say nothing about columns.
+	t.sample = slices.DeleteFunc(rows, func(r []string) bool { return len(r) != t.width })
+	stat, err := s.fs.Stat(file)
+	if err != nil {
+		return nil, fmt.Errorf("ingest: %w", err)
+	}
+	if !slices.Contains(s.info.Paths, file) {
+		s.use(file, stat.Size())
+	}
+	return t, nil
+}
+
+// textFormat applies --delim to a guess.
+func (s *parts) textFormat(head []byte, all bool, file string, fixed *text.Format) (
+	text.Format, error) {
+	f := text.Format{}
+	switch {
+	case fixed != nil:
+		f = *fixed
+	default:
+		f = guessFormat(head, all, file)
+	}
+	switch d := s.opt.Delim; {
+	case d == "":
+	case d == "tab" || d == `\t`:
+		f.Delim = '\t'
+	case d == "space" || d == " ":
+		f.Delim = 0
+	case len(d) == 1 && d != "\n" && d != `"`:
+		f.Delim = d[0]
+	default:
+		return f, fmt.Errorf("ingest: --delim %q is not one character, tab or space: %w", d,
+			ErrUsage)
+	}
+	return f, nil
+}
+
+// guessFormat finds the delimiter that cuts all of the first rows into the same number of fields.
+func guessFormat(head []byte, all bool, file string) text.Format {
+	f := text.Format{Quotes: true}
+	if bytes.HasPrefix(head, []byte("#")) {
+		f.Comment = '#'
+	}
+	delims := []byte(",\t;|")
+	if strings.Contains(path.Base(file), ".tsv") || strings.Contains(path.Base(file), ".tab") {
+		delims = []byte("\t,;|")
+	}
+	if !strings.Contains(path.Base(file), ".csv") && !strings.Contains(path.Base(file), ".tsv") {
+		delims = append(delims, 0)
+	}
+	for _, d := range delims {
+		f.Delim = d
+		rows := text.Rows(head, all, f, 50)
+		even := len(rows) > 0 && len(rows[0]) > 1
+		wrong := 0
+		for _, r := range rows {
+			if len(r) != len(rows[0]) {
+				wrong++
+			}
+		}
+		// A few rows may be bad, which is told when they are read.
+		if even && 10*wrong <= len(rows) {
+			return f
+		}
+	}
+	f.Delim = delims[0]
+	return f
+}
+
+// isHeader tells whether the first row names the columns: --header, the format's rule, one of the
+// names is known, or it is text where all rows below are numbers.
+func (s *parts) isHeader(rows [][]string, fixed *text.Format, known []string) (bool, error) {
+	switch s.opt.Header {
+	case "yes":
+		return true, nil
+	case "no":
+		return false, nil
+	case "", "auto":
+	default:
+		return false, fmt.Errorf("ingest: --header %q is not auto, yes or no: %w", s.opt.Header,
+			ErrUsage)
+	}
+	if fixed != nil {
+		return fixed.Header, nil
+	}
+	seen := map[string]bool{}
+	for _, name := range rows[0] {
+		if name == "" || isNumber(name) || seen[name] {
+			return false, nil
+		}
+		seen[name] = true
+	}
+	for _, name := range rows[0] {
+		if slices.Contains(known, strings.ToLower(name)) || s.isFlag(name) {
+			return true, nil
+		}
+	}
+	for col := range rows[0] {
+		if len(rows) > 1 && !slices.ContainsFunc(rows[1:], func(r []string) bool {
+			return col >= len(r) || !isNumber(r[col])
+		}) {
+			return true, nil
+		}
+	}
+	return false, nil
+}
+
+// isFlag reports whether a flag names this column.
+func (s *parts) isFlag(name string) bool {
+	o := s.opt
+	flags := []string{o.SrcCol, o.DstCol, o.RelCol, o.IDCol, o.LabelCol, o.WeightCol, o.TimeCol}
+	for part := range strings.SplitSeq(o.FeatureCols, ",") {
+		lo, hi, _ := strings.Cut(part, ":")
+		flags = append(flags, lo, hi)
+	}
+	return slices.Contains(flags, name)
+}
+
+func isNumber(f string) bool {
+	_, err := strconv.ParseFloat(f, 64)
+	return err == nil
+}
+
+func isInteger(f string) bool {
+	_, ok := text.ParseID([]byte(strings.TrimPrefix(f, "-")))
+	return ok
+}
+
+// all reports whether every sampled field of a column is so.
+func (t *textTable) all(col int, is func(string) bool) bool {
+	return !slices.ContainsFunc(t.sample, func(r []string) bool { return !is(r[col]) })
+}
+
+// named returns the first column with one of these names, or -1.
+func (t *textTable) named(names []string) int {
+	return slices.IndexFunc(t.names, func(n string) bool {
+		return slices.Contains(names, strings.ToLower(n))
+	})
+}
+
+// column resolves what a flag names: a column's name, or its number from 0.
+func (t *textTable) column(flag, name string) (int, error) {
+	if i := slices.Index(t.names, name); i >= 0 {
+		return i, nil
+	}
+	if i, err := strconv.Atoi(name); err == nil && i >= 0 && i < t.width {
+		return i, nil
+	}
+	e := &BadInputError{Where: t.path, What: fmt.Sprintf("%s: there is no column %q", flag, name)}
+	switch w := nearest(name, t.names); {
+	case w != "":
+		e.Do = "did you mean " + w + "?"
+	case t.names != nil:
+		e.Do = "the columns are " + strings.Join(t.names, ", ")
+	default:
+		e.Do = fmt.Sprintf("there is no header; columns are numbered 0 to %d", t.width-1)
+	}
+	return -1, e
+}
+
+// columns resolves a list of columns and ranges: "a,b", "f0:f127".
+func (t *textTable) columns(flag, list string) (cols []int, err error) {
+	for part := range strings.SplitSeq(list, ",") {
+		lo, hi, isRange := strings.Cut(part, ":")
+		if slices.Contains(t.names, part) || !isRange {
+			lo, hi = part, part
+		}
+		a, err := t.column(flag, lo)
+		if err != nil {
+			return nil, err
+		}
+		b, err := t.column(flag, hi)
+		if err != nil {
+			return nil, err
+		}
+		if b < a {
+			return nil, fmt.Errorf("ingest: %s %s is a range backwards: %w", flag, part, ErrUsage)
+		}
+		for c := a; c <= b; c++ {
+			cols = append(cols, c)
+		}
+	}
+	return cols, nil
+}
+
+// noteUnused names the columns that have no role.
+func (s *parts) noteUnusedColumns(t *textTable, used []int) {
+	var names []string
+	for c := range t.width {
+		switch {
+		case slices.Contains(used, c):
+		case t.names != nil:
+			names = append(names, t.names[c])
+		default:
+			names = append(names, strconv.Itoa(c))
+		}
+	}
+	if len(names) > 20 {
+		names = append(names[:20], "…")
+	}
+	if len(names) > 0 {
+		s.note("%s: columns not used: %s", t.path, strings.Join(names, ", "))
+	}
+}
+
+// idKind is what ids are read as.
+func (s *parts) idKind() text.Kind {
+	if s.info.TextIDs {
+		return text.Key
+	}
+	return text.ID
+}
+
+// onBad says what becomes of a bad line.
+type onBad int
+
+const (
+	badSkips    onBad = iota // it is skipped, if the options allow
+	badRestarts              // the same, but an id that is no integer is ErrNotInteger
+	badFails                 // it is an error: lines are counted, so none may be left out
+)
+
+// eachBatch streams a table and deals with its bad lines.
+func (s *parts) eachBatch(ctx context.Context, t *textTable, mode onBad, columns []text.Column,
+	vector []int, fn func(*text.Batch) error) (err error) {
+	r, err := text.Open(s.fs, t.path, text.Spec{Format: t.format, Width: t.width, Columns: columns,
+		Vector: vector, NaN: s.opt.AllowNaN})
+	if err != nil {
+		return missing(t.path, err)
+	}
+	defer func() { err = errors.Join(err, r.Close()) }()
+	for {
+		b, err := r.Next(ctx)
+		if err == io.EOF {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		for i := range b.Bad {
+			bad := &b.Bad[i]
+			switch {
+			case mode == badFails:
+				return badLine(t.path, bad)
+			case bad.NotInteger && mode == badRestarts:
+				return fmt.Errorf("%w: %w", ErrNotInteger, badLine(t.path, bad))
+			}
+			if err := s.bad.skip(t.path, bad); err != nil {
+				return err
+			}
+		}
+		if b.Rows > 0 {
+			if err := fn(b); err != nil {
+				return err
+			}
+		}
+	}
+}
+
+// where locates a batch.
+func (t *textTable) where(b *text.Batch) Where {
+	return Where{File: t.path, First: b.First, Lines: b.Lines, Unit: "line"}
+}
+
+// parseID reads a canonical unsigned integer.
+func parseID(b []byte) (uint64, bool) { return text.ParseID(b) }

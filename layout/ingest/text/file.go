@@ -1,0 +1,146 @@
+package text
+
+import (
+	"bufio"
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+
+	"github.com/cockroachdb/pebble/v2/vfs"
+	"github.com/klauspost/compress/gzip"
+	"github.com/klauspost/compress/zstd"
+)
+
+const (
+	// readBytes is the buffer under a decompressor.
+	readBytes = 256 << 10
+	// windowBytesMax is the largest zstd window: what "zstd --long" uses, and what the zstd
+	// command itself accepts without being asked.
+	windowBytesMax = 128 << 20
+)
+
+// file is an opened text file, decompressed. What it is compressed with is told by its first
+// bytes, not by its name.
+type file struct {
+	name string
+	disk diskReader
+	r    io.Reader
+	zstd *zstd.Decoder
+}
+
+// diskReader remembers that reading the disk failed, which is not the fault of the contents.
+type diskReader struct {
+	vfs.File
+	err error
+}
+
+func (d *diskReader) Read(b []byte) (int, error) {
+	n, err := d.File.Read(b)
+	if err != nil && err != io.EOF {
+		d.err = err
+	}
+	return n, err
+}
+
+func openFile(fs vfs.FS, name string) (*file, error) {
+	f, err := fs.Open(name, vfs.SequentialReadsOption)
+	if err != nil {
+		return nil, fmt.Errorf("text: open: %w", err)
+	}
+	t := &file{name: name, disk: diskReader{File: f}}
+	if err := t.start(); err != nil {
+		return nil, errors.Join(err, t.Close())
+	}
+	return t, nil
+}
+
+func (t *file) start() error {
+	stat, err := t.disk.Stat()
+	if err != nil {
+		return fmt.Errorf("text: open %s: %w", t.name, err)
+	}
+	if stat.IsDir() {
+		return &Error{File: t.name, What: "is a directory", Do: "give a file"}
+	}
+	if stat.Size() == 0 {
+		return &Error{File: t.name, What: "the file is empty"}
+	}
+	var head [4]byte
+	n, err := t.disk.ReadAt(head[:], 0)
+	if err != nil && !errors.Is(err, io.EOF) {
+		return fmt.Errorf("text: read %s: %w", t.name, err)
+	}
+	err = nil
+	switch {
+	case bytes.HasPrefix(head[:n], []byte{0x1f, 0x8b}):
+		t.r, err = gzip.NewReader(bufio.NewReaderSize(&t.disk, readBytes))
+	case bytes.HasPrefix(head[:n], []byte{0x28, 0xb5, 0x2f, 0xfd}):
+		t.zstd, err = zstd.NewReader(bufio.NewReaderSize(&t.disk, readBytes),
+			zstd.WithDecoderConcurrency(1), zstd.WithDecoderLowmem(true),
+			zstd.WithDecoderMaxWindow(windowBytesMax))
+		t.r = t.zstd
+	default:
+		t.r = &t.disk
+	}
+	return t.wrap(err, 0)
+}
+
+// Close closes the file.
+func (t *file) Close() error {
+	if t.zstd != nil {
+		t.zstd.Close()
+	}
+	return t.disk.Close()
+}
+
+// readFull fills b, or reads to the end of the file and returns io.EOF. line is for its errors.
+func (t *file) readFull(b []byte, line int64) (n int, err error) {
+	for n < len(b) && err == nil {
+		var m int
+		m, err = t.r.Read(b[n:])
+		n += m
+	}
+	if err == io.EOF {
+		return n, err
+	}
+	return n, t.wrap(err, line)
+}
+
+// wrap says what a failed read means: damaged contents are an Error, the rest is the disk's.
+func (t *file) wrap(err error, line int64) error {
+	switch {
+	case err == nil:
+		return nil
+	case t.disk.err != nil || t.r == io.Reader(&t.disk):
+		return fmt.Errorf("text: read %s: %w", t.name, err)
+	case errors.Is(err, io.ErrUnexpectedEOF), errors.Is(err, io.EOF):
+		return &Error{File: t.name, Line: line, What: "the compressed file is truncated",
+			Do: "copy it again"}
+	}
+	return &Error{File: t.name, Line: line,
+		What: "the compressed file is damaged: " + err.Error(), Do: "copy it again"}
+}
+
+// Head returns the beginning of a file, at least n bytes or two lines if it has as many, and
+// whether that is all of it.
+func Head(fs vfs.FS, name string, n int) (head []byte, all bool, err error) {
+	f, err := openFile(fs, name)
+	if err != nil {
+		return nil, false, err
+	}
+	defer func() { err = errors.Join(err, f.Close()) }()
+	for len(head) < n || bytes.Count(head, []byte{'\n'}) < 2 && len(head) < rowBytesMax {
+		have := len(head)
+		head = append(head, make([]byte, max(n, have))...)
+		got, err := f.readFull(head[have:], int64(bytes.Count(head[:have], []byte{'\n'}))+1)
+		head = head[:have+got]
+		if err == io.EOF {
+			return head, true, nil
+		}
+		if err != nil {
+			return nil, false, err
+		}
+	}
+	return head, false, nil
+}

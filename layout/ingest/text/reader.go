@@ -1,0 +1,338 @@
+package text
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"io"
+	"sync"
+
+	"github.com/cockroachdb/pebble/v2/vfs"
+)
+
+const (
+	// bufferBytes holds a batch: large enough that a read costs little, small enough for the cache.
+	bufferBytes = 1 << 20
+	// rowBytesMax is the longest row; a longer one is a quote that does not end, or no text.
+	rowBytesMax = 64 << 20
+	// batchRows is the largest number of rows in a batch.
+	batchRows = 1 << 16
+	// vectorFloats bounds the values of a batch's Vector, but for one row.
+	vectorFloats = 1 << 18
+	// badMax ends a batch early, so that a file of nothing but bad rows takes no memory.
+	badMax = 256
+)
+
+// Reader reads the rows of one file. It is used from one goroutine, and must be closed.
+type Reader struct {
+	spec     Spec
+	file     *file
+	rows     int // largest number in a batch
+	free     chan *Batch
+	full     chan *Batch
+	stop     chan struct{}
+	stopOnce sync.Once
+	working  sync.WaitGroup
+	last     *Batch // what Next returned
+
+	// Of the goroutine that parses.
+	split splitter
+	rest  []byte // read but not parsed yet; in the buffer of the batch before
+	line  int64  // of rest
+	begun bool   // the header is behind us
+	eof   bool
+}
+
+// Open starts to read a file.
+func Open(fs vfs.FS, name string, spec Spec) (*Reader, error) {
+	f, err := openFile(fs, name)
+	if err != nil {
+		return nil, err
+	}
+	r := &Reader{spec: spec, file: f, rows: batchRows, free: make(chan *Batch, 2),
+		full: make(chan *Batch, 1), stop: make(chan struct{}), line: 1,
+		split: splitter{Format: spec.Format}}
+	if n := len(spec.Vector); n > 0 {
+		r.rows = min(r.rows, max(1, vectorFloats/n))
+	}
+	for range cap(r.free) {
+		r.free <- &Batch{buf: make([]byte, bufferBytes), Columns: make([]Values, len(spec.Columns))}
+	}
+	r.working.Go(r.work)
+	return r, nil
+}
+
+// Next returns the next batch, valid until the following call, or io.EOF.
+func (r *Reader) Next(ctx context.Context) (*Batch, error) {
+	if r.last != nil {
+		r.free <- r.last
+		r.last = nil
+	}
+	select {
+	case b, ok := <-r.full:
+		if !ok {
+			return nil, io.EOF
+		}
+		if b.err != nil {
+			return nil, b.err
+		}
+		r.last = b
+		return b, nil
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+}
+
+// Close ends the reading.
+func (r *Reader) Close() error {
+	r.stopOnce.Do(func() { close(r.stop) })
+	r.working.Wait()
+	if err := r.file.Close(); err != nil {
+		return fmt.Errorf("text: close %s: %w", r.file.name, err)
+	}
+	return nil
+}
+
+// work fills batches until the end of the file, an error, or Close.
+func (r *Reader) work() {
+	defer close(r.full)
+	for {
+		var b *Batch
+		select {
+		case b = <-r.free:
+		case <-r.stop:
+			return
+		}
+		b.err = r.fill(b)
+		if b.err == io.EOF {
+			return
+		}
+		failed := b.err != nil
+		select {
+		case r.full <- b:
+		case <-r.stop:
+			return
+		}
+		if failed {
+			return
+		}
+	}
+}
+
+// fill reads and parses one batch. At the end of the file it returns io.EOF.
+func (r *Reader) fill(b *Batch) error {
+	b.reset()
+	for {
+		size, err := r.read(b)
+		if err != nil {
+			return err
+		}
+		used := r.parse(b, b.buf[:size])
+		r.rest = b.buf[used:size]
+		switch {
+		case b.Rows > 0 || len(b.Bad) > 0:
+			return nil
+		case r.eof && len(r.rest) == 0:
+			return io.EOF
+		case used > 0: // blank lines and comments
+		case size >= rowBytesMax:
+			return &Error{File: r.file.name, Line: r.line,
+				What: fmt.Sprintf("a row is longer than %d MiB", rowBytesMax>>20),
+				Do:   "is this a text file, and are its quotes closed?"}
+		default:
+			b.buf = append(make([]byte, 0, 2*len(b.buf)), b.buf[:size]...)
+			b.buf = b.buf[:cap(b.buf)]
+			r.rest = b.buf[:size]
+		}
+	}
+}
+
+// read fills the batch's buffer: what was left of the one before, then the file.
+func (r *Reader) read(b *Batch) (size int, err error) {
+	if len(b.buf) < len(r.rest) {
+		b.buf = make([]byte, len(r.rest))
+	}
+	size = copy(b.buf, r.rest)
+	if r.eof {
+		return size, nil
+	}
+	n, err := r.file.readFull(b.buf[size:], r.line)
+	if err == io.EOF {
+		r.eof, err = true, nil
+	}
+	return size + n, err
+}
+
+// parse reads rows from buf until it or the batch is full, and returns how much it used.
+func (r *Reader) parse(b *Batch, buf []byte) (used int) {
+	if r.line == 1 {
+		used = len(buf) - len(withoutBOM(buf))
+	}
+	quotes := r.spec.Quotes && bytes.IndexByte(buf, '"') >= 0
+	for used < len(buf) && b.Rows < r.rows && len(b.Bad) < badMax {
+		size, lines := r.split.next(buf[used:], r.eof, quotes)
+		if size == 0 {
+			break
+		}
+		used += size
+		if len(r.split.fields) > 0 || r.split.what != "" {
+			r.row(b)
+		}
+		r.line += int64(lines)
+	}
+	return used
+}
+
+// row appends the row that was split to the columns, or to Bad.
+func (r *Reader) row(b *Batch) {
+	if r.spec.Header && !r.begun {
+		r.begun = true
+		return
+	}
+	bad := Bad{Line: r.line, What: r.split.what}
+	switch fields := r.split.fields; {
+	case bad.What != "":
+	case len(fields) != r.spec.Width:
+		bad.What = fmt.Sprintf("%d fields instead of %d", len(fields), r.spec.Width)
+	default:
+		if r.columns(b, &bad) && r.vector(b, &bad) {
+			b.place(r.line)
+			return
+		}
+		b.truncate(b.Rows, len(r.spec.Vector))
+	}
+	b.Bad = append(b.Bad, bad)
+}
+
+// place counts a row and notes its line.
+func (b *Batch) place(line int64) {
+	switch {
+	case b.Rows == 0:
+		b.First = line
+	case b.Lines != nil:
+		b.Lines = append(b.Lines, line)
+	case line != b.First+int64(b.Rows):
+		b.Lines = b.lines[:0]
+		for i := range b.Rows {
+			b.Lines = append(b.Lines, b.First+int64(i))
+		}
+		b.Lines = append(b.Lines, line)
+		b.lines = b.Lines
+	}
+	b.Rows++
+}
+
+func (b *Batch) reset() {
+	b.truncate(0, 0)
+	b.Rows, b.First, b.Lines, b.Bad, b.err = 0, 0, nil, b.Bad[:0], nil
+}
+
+// truncate cuts the columns to n rows.
+func (b *Batch) truncate(n, dim int) {
+	for i := range b.Columns {
+		c := &b.Columns[i]
+		c.IDs, c.Texts = c.IDs[:min(n, len(c.IDs))], c.Texts[:min(n, len(c.Texts))]
+		c.Integers = c.Integers[:min(n, len(c.Integers))]
+		c.Floats = c.Floats[:min(n, len(c.Floats))]
+	}
+	b.Vector = b.Vector[:min(n*dim, len(b.Vector))]
+}
+
+func (r *Reader) columns(b *Batch, bad *Bad) bool {
+	for i, c := range r.spec.Columns {
+		f, v := r.split.fields[c.Field], &b.Columns[i]
+		switch c.Kind {
+		case ID:
+			id, ok := ParseID(f)
+			if !ok {
+				r.badID(f, bad)
+				return false
+			}
+			v.IDs = append(v.IDs, id)
+		case Key:
+			if len(f) == 0 {
+				bad.What = fmt.Sprintf("field %d, an id, is empty", c.Field+1)
+				return false
+			}
+			v.Texts = append(v.Texts, f)
+		case Text:
+			v.Texts = append(v.Texts, f)
+		case Integer:
+			n, ok := ParseInteger(f)
+			if !ok {
+				bad.What = fmt.Sprintf("field %d, %s, is not an integer", c.Field+1, quote(f))
+				return false
+			}
+			v.Integers = append(v.Integers, n)
+		default:
+			x, ok := r.number(f, c, bad)
+			if !ok {
+				return false
+			}
+			v.Floats = append(v.Floats, x)
+		}
+	}
+	return true
+}
+
+// badID tells a wrong id from one that is merely no integer.
+func (r *Reader) badID(f []byte, bad *Bad) {
+	switch {
+	case len(f) == 0:
+		bad.What = "an id is empty"
+	case f[0] == '-' && len(f) > 1 && isDigits(f[1:]):
+		bad.What, bad.Do = fmt.Sprintf("id %s is negative", quote(f)), "node ids begin at 0"
+	default:
+		bad.What, bad.NotInteger = fmt.Sprintf("id %s is not an integer", quote(f)), true
+	}
+}
+
+func isDigits(f []byte) bool {
+	_, ok := ParseID(f)
+	return ok
+}
+
+func (r *Reader) number(f []byte, c Column, bad *Bad) (float32, bool) {
+	if c.Kind == Optional && len(f) == 0 {
+		return nan, true
+	}
+	x, ok := ParseFloat(f)
+	switch {
+	case !ok:
+		bad.What = fmt.Sprintf("field %d, %s, is not a number", c.Field+1, quote(f))
+	case !finite(x) && (c.Kind == Float || x == x):
+		ok = false
+		bad.What = fmt.Sprintf("field %d is %s, not a finite number", c.Field+1, quote(f))
+	}
+	return x, ok
+}
+
+func (r *Reader) vector(b *Batch, bad *Bad) bool {
+	for _, field := range r.spec.Vector {
+		f := r.split.fields[field]
+		x, ok := ParseFloat(f)
+		if !ok && r.spec.NaN && len(f) == 0 {
+			x, ok = nan, true
+		}
+		switch {
+		case !ok:
+			bad.What = fmt.Sprintf("field %d, %s, is not a number", field+1, quote(f))
+			return false
+		case !r.spec.NaN && !finite(x):
+			bad.What = fmt.Sprintf("field %d is %s", field+1, quote(f))
+			bad.Do = "mend it, or allow it with --allow-nan"
+			return false
+		}
+		b.Vector = append(b.Vector, x)
+	}
+	return true
+}
+
+// quote shows a field in a message, shortened.
+func quote(f []byte) string {
+	const max = 40
+	if len(f) > max {
+		return fmt.Sprintf("%q…", f[:max])
+	}
+	return fmt.Sprintf("%q", f)
+}

@@ -1,0 +1,113 @@
+// Package text reads rows of fields from text files in a stream: comma, tab or blank separated,
+// plain, gzip or zstd. It is what layout/ingest reads CSV, TSV, SNAP and OGB files with.
+//
+// A Reader parses a buffer of rows at a time, in a goroutine of its own that is one batch ahead of
+// its caller, into one slice per wanted column. Text values are slices of the buffer. No memory is
+// allocated per row; in all there are two buffers of 1 MiB (more only if one row is longer) and
+// the columns of two batches.
+package text
+
+import "fmt"
+
+// Format says how a file is cut into fields.
+type Format struct {
+	// Delim separates fields; 0: any run of blanks and tabs does.
+	Delim byte
+	// Comment begins lines that are skipped; 0: none are.
+	Comment byte
+	// Quotes says that a field may be enclosed in double quotes (RFC 4180), in which a doubled one
+	// stands for itself and the delimiter and line ends mean nothing.
+	Quotes bool
+	// Header says that the first row holds the names of the columns.
+	Header bool
+}
+
+// Kind is what the fields of a column are read as.
+type Kind uint8
+
+// The kinds of columns.
+const (
+	// ID is an unsigned integer in canonical form: "7" and not "007" or "+7".
+	ID Kind = iota
+	// Key is a text that is not empty.
+	Key
+	// Text may be empty.
+	Text
+	// Integer is a signed 64-bit integer.
+	Integer
+	// Float is a finite number.
+	Float
+	// Optional is a number, or NaN where the field is empty or says nan.
+	Optional
+)
+
+// Column is a wanted column: which field of the row, and what it is.
+type Column struct {
+	Field int
+	Kind  Kind
+}
+
+// Spec says what to read.
+type Spec struct {
+	Format
+	// Width is the number of fields that every row must have.
+	Width   int
+	Columns []Column
+	// Vector are the fields of the Batch's Vector: finite numbers unless NaN is set.
+	Vector []int
+	NaN    bool
+}
+
+// Values are the fields of one column, in the slice that its Kind is kept in.
+type Values struct {
+	IDs      []uint64  // ID
+	Texts    [][]byte  // Key, Text
+	Integers []int64   // Integer
+	Floats   []float32 // Float, Optional
+}
+
+// Bad is a row that could not be read. It is in no column.
+type Bad struct {
+	Line     int64
+	What, Do string
+	// NotInteger says that the only thing wrong is that an ID is no integer.
+	NotInteger bool
+}
+
+// Batch is a run of rows.
+type Batch struct {
+	Rows    int
+	First   int64    // line of the first row, from 1
+	Lines   []int64  // line of each row, or nil if they are consecutive
+	Columns []Values // parallel to Spec.Columns
+	Vector  []float32
+	Bad     []Bad // rows left out, among those of this batch
+
+	buf   []byte
+	lines []int64 // kept for Lines
+	err   error
+}
+
+// Error is a wrong file.
+type Error struct {
+	File     string
+	Line     int64 // 0: not known
+	What, Do string
+}
+
+// Error is one line: where, what, what to do.
+func (e *Error) Error() string {
+	s := e.Where() + ": " + e.What
+	if e.Do != "" {
+		s += "; " + e.Do
+	}
+	return s
+}
+
+// Where names the file and line.
+func (e *Error) Where() string {
+	if e.Line == 0 {
+		return e.File
+	}
+	return fmt.Sprintf("%s line %d", e.File, e.Line)
+}

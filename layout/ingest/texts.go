@@ -1,0 +1,315 @@
+package ingest
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"path"
+	"slices"
+	"strings"
+
+	"gdb/layout/ingest/text"
+
+	"github.com/cockroachdb/pebble/v2/vfs"
+)
+
+// The names that columns with a role go by, in lower case.
+var (
+	srcNames = []string{"src", "source", "from", "head", "subject", "u", "src_id", "source_id",
+		"from_id", "fromnodeid", "node1", "node_1", "citing"}
+	dstNames = []string{"dst", "target", "to", "tail", "object", "v", "dst_id", "target_id",
+		"to_id", "tonodeid", "node2", "node_2", "dest", "destination", "cited"}
+	relNames    = []string{"rel", "relation", "relation_type", "edge_type", "type", "predicate"}
+	weightNames = []string{"weight", "edge_weight", "w"}
+	timeNames   = []string{"time", "timestamp", "ts", "unixtime", "unix_time"}
+	idNames     = []string{"id", "node", "node_id", "nodeid", "vertex", "vertex_id"}
+	labelNames  = []string{"label", "labels", "class", "y", "target"}
+	edgeNames   = slices.Concat(srcNames, dstNames, relNames, weightNames, timeNames)
+	nodeNames   = slices.Concat(idNames, labelNames)
+)
+
+// snapFormat is that of the edge lists of the Stanford collection.
+var snapFormat = text.Format{Comment: '#'}
+
+// textGraph is what a set of text files holds.
+type textGraph struct {
+	*parts
+	dir   string
+	edges []*edgeTable
+}
+
+// edgeTable is a file of edges; a column that is not there is -1.
+type edgeTable struct {
+	*textTable
+	src, dst, rel, weight, time int
+	split                       string
+}
+
+// openTexts opens CSV, TSV and SNAP files: edge files, and a node file, label, feature and split
+// files that flags or the directory's names tell.
+func openTexts(fs vfs.FS, opt *Options, format, dir string, files []string) (Source, error) {
+	s := &textGraph{parts: newParts(fs, opt, format), dir: dir}
+	edges, nodes, splits, err := s.assign(files)
+	for _, f := range edges {
+		if err == nil {
+			err = s.openEdges(f, format)
+		}
+	}
+	if err == nil {
+		err = s.finishEdges()
+	}
+	if err == nil {
+		err = s.openNodes(nodes)
+	}
+	for _, name := range slices.Sorted(maps.Keys(splits)) {
+		if err == nil {
+			err = addTextSplit(s.parts, name, splits[name], false)
+		}
+	}
+	if err != nil {
+		return nil, badInput(err)
+	}
+	return s.parts, nil
+}
+
+// assign gives files their roles.
+func (s *textGraph) assign(files []string) (edges []string, nodes string,
+	splits map[string]string, err error) {
+	splits = map[string]string{}
+	var others []string
+	for _, f := range files {
+		base := s.fs.PathBase(f)
+		switch {
+		case s.dir == "" || edgeName.MatchString(base):
+			edges = append(edges, f)
+		case nodeName.MatchString(base):
+			if nodes != "" && s.opt.Nodes == "" {
+				return nil, "", nil, wrong(s.dir, "choose one with --nodes",
+					"%s and %s could both be the nodes", s.fs.PathBase(nodes), base)
+			}
+			nodes = f
+		case splitText.MatchString(base):
+			name := splitText.FindStringSubmatch(base)[1]
+			if name == "valid" {
+				name = "val"
+			}
+			splits[name] = f
+		case textName.MatchString(base):
+			others = append(others, f)
+		}
+	}
+	if s.opt.Edges != "" {
+		given, err := glob(s.fs, locate(s.fs, s.dir, s.opt.Edges))
+		if err != nil {
+			return nil, "", nil, err
+		}
+		edges = given
+	} else if len(edges) == 0 && len(others) == 1 {
+		edges = others
+	}
+	if len(edges) == 0 {
+		return nil, "", nil, &BadInputError{Where: s.dir, What: "no edges were found",
+			Do: "want edges.csv; or name a file with --edges"}
+	}
+	if s.opt.Nodes != "" {
+		nodes = locate(s.fs, s.dir, s.opt.Nodes)
+	}
+	for name, f := range s.opt.Splits {
+		splits[name] = locate(s.fs, s.dir, f)
+	}
+	// A file named by a flag and found among the sources is not an edge file too.
+	edges = slices.DeleteFunc(edges, func(f string) bool {
+		return f == nodes || slices.Contains(slices.Collect(maps.Values(splits)), f) ||
+			f == s.opt.Labels || f == s.opt.Features
+	})
+	return edges, nodes, splits, nil
+}
+
+func (s *textGraph) openEdges(file, format string) error {
+	var fixed *text.Format
+	if format == "snap" {
+		fixed = &snapFormat
+	}
+	table, err := s.openTable(file, fixed, edgeNames)
+	if err != nil {
+		return err
+	}
+	if table.width < 2 {
+		return wrong(file, "is --delim right?", "its rows have one field, but an edge is two nodes")
+	}
+	t := &edgeTable{textTable: table}
+	if err := s.edgeColumns(t); err != nil {
+		return err
+	}
+	s.edges = append(s.edges, t)
+	return nil
+}
+
+// edgeColumns finds the columns: by flag, else by name, else the first two.
+func (s *textGraph) edgeColumns(t *edgeTable) (err error) {
+	for _, c := range []struct {
+		flag, value string
+		names       []string
+		col         *int
+	}{{"--src-col", s.opt.SrcCol, srcNames, &t.src}, {"--dst-col", s.opt.DstCol, dstNames, &t.dst},
+		{"--rel-col", s.opt.RelCol, relNames, &t.rel},
+		{"--weight-col", s.opt.WeightCol, weightNames, &t.weight},
+		{"--time-col", s.opt.TimeCol, timeNames, &t.time}} {
+		*c.col = t.named(c.names)
+		if c.value != "" {
+			if *c.col, err = t.column(c.flag, c.value); err != nil {
+				return err
+			}
+		}
+	}
+	if s.opt.WeightCol == "" && t.weight >= 0 && !t.all(t.weight, isNumber) {
+		t.weight = -1
+	}
+	if s.opt.TimeCol == "" && t.time >= 0 && !t.all(t.time, isSigned) {
+		t.time = -1
+	}
+	if t.src < 0 && t.dst != 0 {
+		t.src = 0
+	}
+	if t.dst < 0 && t.src == 0 {
+		t.dst = 1
+	}
+	if t.src < 0 || t.dst < 0 || t.src == t.dst {
+		return &BadInputError{Where: t.path, What: "which columns are source and destination?",
+			Do: "name them with --src-col and --dst-col"}
+	}
+	if s.info.Format == "snap" && t.width == 3 && t.rel < 0 && t.weight < 0 && t.time < 0 &&
+		t.src < 2 && t.dst < 2 {
+		s.thirdColumn(t)
+	}
+	s.noteUnusedColumns(t.textTable, []int{t.src, t.dst, t.rel, t.weight, t.time})
+	return nil
+}
+
+func isSigned(f string) bool {
+	_, ok := text.ParseInteger([]byte(f))
+	return ok
+}
+
+// thirdColumn takes the third column of an edge list without names.
+func (s *textGraph) thirdColumn(t *edgeTable) {
+	switch {
+	case t.all(2, isSigned):
+		t.time = 2
+		s.note("%s: the third column is read as time; --weight-col 2 reads it as weight", t.path)
+	case t.all(2, isNumber):
+		t.weight = 2
+		s.note("%s: the third column is read as weight", t.path)
+	}
+}
+
+// finishEdges decides what all edge files have in common.
+func (s *textGraph) finishEdges() error {
+	first := s.edges[0]
+	for _, t := range s.edges {
+		if t.rel >= 0 != (first.rel >= 0) || t.weight >= 0 != (first.weight >= 0) ||
+			t.time >= 0 != (first.time >= 0) {
+			return &BadInputError{Where: t.path, Do: "edge files must have the same columns",
+				What: fmt.Sprintf("it and %s differ in having types, weights or times", first.path)}
+		}
+		if !t.all(t.src, isInteger) || !t.all(t.dst, isInteger) {
+			s.info.TextIDs = true
+		}
+	}
+	s.info.Typed, s.info.Weighted, s.info.Timed = first.rel >= 0, first.weight >= 0, first.time >= 0
+	s.parts.edges = func(ctx context.Context, fn func(*EdgeChunk) error) error {
+		some := false
+		for _, t := range s.edges {
+			err := s.streamEdges(ctx, t, func(c *EdgeChunk) error {
+				some = true
+				return fn(c)
+			})
+			if err != nil {
+				return err
+			}
+		}
+		if !some {
+			return &BadInputError{Where: first.path, What: "there are no edges"}
+		}
+		return nil
+	}
+	return nil
+}
+
+func (s *textGraph) streamEdges(ctx context.Context, t *edgeTable,
+	fn func(*EdgeChunk) error) error {
+	id := s.idKind()
+	columns := []text.Column{{Field: t.src, Kind: id}, {Field: t.dst, Kind: id}}
+	add := func(field int, kind text.Kind) int {
+		if field >= 0 {
+			columns = append(columns, text.Column{Field: field, Kind: kind})
+		}
+		return len(columns) - 1
+	}
+	rel, weight := add(t.rel, text.Key), add(t.weight, text.Float)
+	time := add(t.time, text.Integer)
+	c := &EdgeChunk{Split: t.split}
+	return s.eachBatch(ctx, t.textTable, badRestarts, columns, nil, func(b *text.Batch) error {
+		c.Where = t.where(b)
+		c.SrcInt, c.SrcText = b.Columns[0].IDs, b.Columns[0].Texts
+		c.DstInt, c.DstText = b.Columns[1].IDs, b.Columns[1].Texts
+		if t.rel >= 0 {
+			c.TypeText = b.Columns[rel].Texts
+		}
+		if t.weight >= 0 {
+			c.Weight = b.Columns[weight].Floats
+		}
+		if t.time >= 0 {
+			c.Time = b.Columns[time].Integers
+		}
+		return fn(c)
+	})
+}
+
+// openTriples opens the files of a knowledge graph: head, relation, tail, always text.
+func openTriples(fs vfs.FS, opt *Options, dir string, files []string) (Source, error) {
+	s := &textGraph{parts: newParts(fs, opt, "triples"), dir: dir}
+	if dir != "" {
+		files = slices.DeleteFunc(files, func(f string) bool {
+			return !tripleName.MatchString(fs.PathBase(f))
+		})
+	}
+	if len(files) == 0 {
+		return nil, &BadInputError{Where: dir, What: "no triples were found",
+			Do: "want train.tsv, valid.tsv and test.tsv"}
+	}
+	slices.SortStableFunc(files, func(a, b string) int {
+		return tripleOrder(fs.PathBase(a)) - tripleOrder(fs.PathBase(b))
+	})
+	var parts []string
+	for _, f := range files {
+		t, err := s.openTable(f, &text.Format{Delim: '\t'}, nil)
+		if err != nil {
+			return nil, badInput(err)
+		}
+		if t.width != 3 {
+			return nil, wrong(f, "want head TAB relation TAB tail", "its rows have %d fields",
+				t.width)
+		}
+		base := fs.PathBase(f)
+		e := &edgeTable{textTable: t, src: 0, rel: 1, dst: 2, weight: -1, time: -1}
+		if m := tripleName.FindStringSubmatch(base); m != nil {
+			e.split = strings.Replace(m[1], "valid", "val", 1)
+		}
+		s.edges, parts = append(s.edges, e), append(parts, base)
+	}
+	s.info.TextIDs = true
+	s.note("edges are the triples of %s, in this order", strings.Join(parts, ", "))
+	return s.parts, s.finishEdges()
+}
+
+func tripleOrder(base string) int {
+	m := tripleName.FindStringSubmatch(base)
+	if m == nil {
+		return 3
+	}
+	return slices.Index([]string{"train", "valid", "test"}, m[1])
+}
+
+// textSplit reports whether a file is there and not an array.
+func textSplit(file string) bool { return path.Ext(file) != ".npy" && path.Ext(file) != ".npz" }
