@@ -153,7 +153,7 @@ func (o *ogbDir) csvTable(name string) (*textTable, error) {
 	if !ok {
 		return nil, nil
 	}
-	return o.openTable(file, &text.Format{Delim: ','}, nil)
+	return o.openTable(file, tableHints{format: &text.Format{Delim: ','}})
 }
 
 // openCSV opens the files of raw/. Rows of node files are node numbers.

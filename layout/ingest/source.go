@@ -146,7 +146,12 @@ type BadInputError struct {
 	Where string // "edges.csv line 17"
 	What  string // "destination -3 is negative"
 	Do    string // "node ids begin at 0"
+
+	usage bool // a flag is wrong, not the file
 }
+
+// Is makes an error of a flag that does not fit the file ErrUsage too.
+func (e *BadInputError) Is(target error) bool { return e.usage && target == ErrUsage }
 
 // Error is one line: where, what, what to do.
 func (e *BadInputError) Error() string {

@@ -43,15 +43,21 @@ func readHead(fs vfs.FS, file string) (head []byte, all bool, err error) {
 	return head, all, nil
 }
 
-// openTable looks at the head of a file. format, if not nil, is the form that the source's format
-// prescribes; known are names that a header may have besides those of flags.
-func (s *parts) openTable(file string, format *text.Format, known []string) (*textTable, error) {
+// tableHints are what is known of a table before its head is read.
+type tableHints struct {
+	format *text.Format // what the source's format prescribes, or nil
+	known  []string     // names that a header may have, besides those of flags
+	header string       // --header
+}
+
+// openTable looks at the head of a file.
+func (s *parts) openTable(file string, h tableHints) (*textTable, error) {
 	head, all, err := readHead(s.fs, file)
 	if err != nil {
 		return nil, err
 	}
 	t := &textTable{path: file}
-	if t.format, err = s.textFormat(head, all, file, format); err != nil {
+	if t.format, err = s.textFormat(head, all, file, h.format); err != nil {
 		return nil, err
 	}
 	rows := text.Rows(head, all, t.format, sampleRows+1)
@@ -59,12 +65,12 @@ func (s *parts) openTable(file string, format *text.Format, known []string) (*te
 		return nil, &BadInputError{Where: file, What: "there are no rows in it"}
 	}
 	t.width = len(rows[0])
-	if t.format.Header, err = s.isHeader(rows, format, known); err != nil {
+	if t.format.Header, err = s.isHeader(rows, h); err != nil {
 		return nil, err
 	}
 	if t.format.Header {
 		t.names, rows = rows[0], rows[1:]
-		if format == nil && s.opt.Header != "yes" {
+		if h.format == nil && h.header != "yes" {
 			s.note("%s: the first line names the columns: %s", file, strings.Join(t.names, ", "))
 		}
 	}
@@ -139,19 +145,19 @@ func guessFormat(head []byte, all bool, file string) text.Format {
 
 // isHeader tells whether the first row names the columns: --header, the format's rule, one of the
 // names is known, or it is text where all rows below are numbers.
-func (s *parts) isHeader(rows [][]string, fixed *text.Format, known []string) (bool, error) {
-	switch s.opt.Header {
+func (s *parts) isHeader(rows [][]string, h tableHints) (bool, error) {
+	switch h.header {
 	case "yes":
 		return true, nil
 	case "no":
 		return false, nil
 	case "", "auto":
 	default:
-		return false, fmt.Errorf("ingest: --header %q is not auto, yes or no: %w", s.opt.Header,
+		return false, fmt.Errorf("ingest: --header %q is not auto, yes or no: %w", h.header,
 			ErrUsage)
 	}
-	if fixed != nil {
-		return fixed.Header, nil
+	if h.format != nil {
+		return h.format.Header, nil
 	}
 	seen := map[string]bool{}
 	for _, name := range rows[0] {
@@ -161,7 +167,7 @@ func (s *parts) isHeader(rows [][]string, fixed *text.Format, known []string) (b
 		seen[name] = true
 	}
 	for _, name := range rows[0] {
-		if slices.Contains(known, strings.ToLower(name)) || s.isFlag(name) {
+		if slices.Contains(h.known, strings.ToLower(name)) || s.isFlag(name) {
 			return true, nil
 		}
 	}
@@ -216,7 +222,8 @@ func (t *textTable) column(flag, name string) (int, error) {
 	if i, err := strconv.Atoi(name); err == nil && i >= 0 && i < t.width {
 		return i, nil
 	}
-	e := &BadInputError{Where: t.path, What: fmt.Sprintf("%s: there is no column %q", flag, name)}
+	e := &BadInputError{Where: t.path, usage: true,
+		What: fmt.Sprintf("%s: there is no column %q", flag, name)}
 	switch w := nearest(name, t.names); {
 	case w != "":
 		e.Do = "did you mean " + w + "?"

@@ -66,7 +66,7 @@ func (s *textGraph) openNodes(file string) error {
 
 // openNodeTable opens a file of nodes and finds the id column.
 func (s *textGraph) openNodeTable(file string) (*nodeTable, error) {
-	t, err := s.openTable(file, nil, nodeNames)
+	t, err := s.openTable(file, tableHints{known: nodeNames, header: s.opt.Header})
 	if err != nil {
 		return nil, err
 	}
@@ -239,16 +239,12 @@ func (s *parts) streamLabels(ctx context.Context, n *nodeTable,
 // addTextSplit adds a file of one id a line, or with a header and an id column. rows says that ids
 // are row numbers, and must be among them.
 func addTextSplit(s *parts, name, file string, rows bool) error {
-	t, err := s.openTable(file, nil, idNames)
+	// --header and --id-col are meant for the tables; a list of ids has a header if it looks so.
+	t, err := s.openTable(file, tableHints{known: idNames})
 	if err != nil {
 		return err
 	}
-	id := max(0, t.named(idNames))
-	if s.opt.IDCol != "" && t.names != nil {
-		if id, err = t.column("--id-col", s.opt.IDCol); err != nil {
-			return err
-		}
-	}
+	id := max(0, t.named(idNames), slices.Index(t.names, s.opt.IDCol))
 	if t.width > 1 && t.names == nil {
 		return &BadInputError{Where: file, What: fmt.Sprintf("its rows have %d fields", t.width),
 			Do: "a split has one node id on each line"}

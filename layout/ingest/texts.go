@@ -126,11 +126,11 @@ func (s *textGraph) assign(files []string) (edges []string, nodes string,
 }
 
 func (s *textGraph) openEdges(file, format string) error {
-	var fixed *text.Format
+	hints := tableHints{known: edgeNames, header: s.opt.Header}
 	if format == "snap" {
-		fixed = &snapFormat
+		hints.format = &snapFormat
 	}
-	table, err := s.openTable(file, fixed, edgeNames)
+	table, err := s.openTable(file, hints)
 	if err != nil {
 		return err
 	}
@@ -283,7 +283,7 @@ func openTriples(fs vfs.FS, opt *Options, dir string, files []string) (Source, e
 	})
 	var parts []string
 	for _, f := range files {
-		t, err := s.openTable(f, &text.Format{Delim: '\t'}, nil)
+		t, err := s.openTable(f, tableHints{format: &text.Format{Delim: '\t'}})
 		if err != nil {
 			return nil, badInput(err)
 		}
