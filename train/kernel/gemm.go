@@ -3,22 +3,31 @@ package kernel
 // GEMM is C(m,n) (+)= A(m,k)·B(k,n): C is added to if accumulate is set, and else overwritten.
 func GEMM(p *Pool, c, a, b []float32, m, k, n int, accumulate bool) {
 	c, a, b = c[:m*n], a[:m*k], b[:k*n]
-	plainRows(p, m, k*n, func(lo, hi int) {
-		refGEMM(c[lo*n:hi*n], a[lo*k:hi*k], b, hi-lo, k, n, accumulate)
+	tiles := level().tiles
+	if tiles == nil || k == 0 {
+		plainRows(p, m, k*n, func(lo, hi int) {
+			refGEMM(c[lo*n:hi*n], a[lo*k:hi*k], b, hi-lo, k, n, accumulate)
+		})
+		return
+	}
+	w := uintptr(tiles.width())
+	tiles.multiply(p, c, a, m, k, n, accumulate, func(panel []float32, lo, width int) {
+		tiles.pack[0](&panel[0], &b[lo], k, width, uintptr(n)*4, w*uintptr(k)*4)
 	})
-}
-
-// GEMMTA is C(k,n) (+)= Aᵀ·B for A(m,k) and B(m,n): the gradient of a weight.
-func GEMMTA(p *Pool, c, a, b []float32, m, k, n int, accumulate bool) {
-	c, a, b = c[:k*n], a[:m*k], b[:m*n]
-	plainRows(p, k, m*n, func(lo, hi int) { refGEMMTA(c, a, b, m, k, n, lo, hi, accumulate) })
 }
 
 // GEMMTB is C(m,k) (+)= A(m,n)·Bᵀ for B(k,n): the gradient of an input.
 func GEMMTB(p *Pool, c, a, b []float32, m, n, k int, accumulate bool) {
 	c, a, b = c[:m*k], a[:m*n], b[:k*n]
-	plainRows(p, m, k*n, func(lo, hi int) {
-		refGEMMTB(c[lo*k:hi*k], a[lo*n:hi*n], b, hi-lo, n, k, accumulate)
+	tiles := level().tiles
+	if tiles == nil || n == 0 {
+		plainRows(p, m, k*n, func(lo, hi int) {
+			refGEMMTB(c[lo*k:hi*k], a[lo*n:hi*n], b, hi-lo, n, k, accumulate)
+		})
+		return
+	}
+	tiles.multiply(p, c, a, m, n, k, accumulate, func(panel []float32, lo, width int) {
+		packColumns(panel, b[lo*n:], n, width, tiles.width())
 	})
 }
 
@@ -26,4 +35,96 @@ func GEMMTB(p *Pool, c, a, b []float32, m, n, k int, accumulate bool) {
 // multiplications.
 func plainRows(p *Pool, rows, perRow int, fn func(lo, hi int)) {
 	p.span(rows, max(1, 1<<20/max(1, perRow)), fn)
+}
+
+// tileFunc computes a column of tiles of C (+)= A·B. A tile has as many rows as the function's
+// name says and one or two vectors, of which the last has so many lanes in C. Value (i,t) of A is
+// at a+i·ars+t·aks, row t of B at b+t·bks and row i of C at c+i·ldc, all in bytes. tiles and k
+// are at least 1. B is read in whole vectors, but with AVX-512 only in the lanes that count.
+type tileFunc func(tiles, k int, a *float32, ars, aks uintptr, b *float32, bks uintptr,
+	c *float32, ldc uintptr, lanes int, accumulate uint64)
+
+// tileSet is the tiles of one level.
+type tileSet struct {
+	lanes int           // of a vector
+	rows  []int         // of the tiles, descending to 1
+	fn    [2][]tileFunc // by vectors-1, then as rows
+	pack  [2]packFunc   // to panels of two vectors, and of the rows of the largest tile
+}
+
+// packFunc copies rows of n values, which lie stride bytes apart, to panels of columns. A panel
+// holds a fixed number of columns, row after row; panels are so many bytes apart, and the last
+// is padded with zeros. rows and n are at least 1.
+type packFunc func(panels, src *float32, rows, n int, stride, panel uintptr)
+
+// width is the columns of a panel of B: two vectors.
+func (t *tileSet) width() int { return 2 * t.lanes }
+
+// strides say where the values of A are, in floats.
+type strides struct{ row, step int }
+
+// column computes rows x width of C, width being at most that of a panel, as columns of tiles,
+// the largest that fit first.
+func (t *tileSet) column(rows, k int, a []float32, as strides, b []float32, bStep int,
+	c []float32, cRow, width int, accumulate bool) {
+	vectors := partsOf(width, t.lanes)
+	lanes, add := width-(vectors-1)*t.lanes, uint64(0)
+	if accumulate {
+		add = 1
+	}
+	for i, done := 0, 0; done < rows; i++ {
+		tiles := (rows - done) / t.rows[i]
+		if tiles == 0 {
+			continue
+		}
+		t.fn[vectors-1][i](tiles, k, &a[done*as.row], uintptr(as.row)*4, uintptr(as.step)*4,
+			&b[0], uintptr(bStep)*4, &c[done*cRow], uintptr(cRow)*4, lanes, add)
+		done += tiles * t.rows[i]
+	}
+}
+
+const (
+	// stepsMax is the longest reduction in one go: a panel of B of so many rows stays in the
+	// first-level cache while the rows of A pass by.
+	stepsMax = 384
+	// partProducts is about how many multiplications make a part, and partRows the rows of A that
+	// stay in the second-level cache while the panels pass by.
+	partProducts = 4 << 20
+	partRows     = 120
+)
+
+// multiply is C(m,n) (+)= A(m,k)·B(k,n), where pack writes width columns of B, from lo on, to a
+// panel. All of B is packed once: n·k floats.
+func (t *tileSet) multiply(p *Pool, c, a []float32, m, k, n int, accumulate bool,
+	pack func(panel []float32, lo, width int)) {
+	if m == 0 || n == 0 {
+		return
+	}
+	w := t.width()
+	panels := p.takeFloats(partsOf(n, w) * w * k)
+	p.span(n, w, func(lo, hi int) { pack(panels[lo*k:(lo+w)*k], lo, hi-lo) })
+	rows := max(partRows, min(partProducts/(k*n), 8*partRows)/partRows*partRows)
+	steps := partsOf(k, partsOf(k, stepsMax))
+	p.span(m, rows, func(lo, hi int) {
+		for s := 0; s < k; s += steps {
+			for j := 0; j < n; j += w {
+				t.column(hi-lo, min(steps, k-s), a[lo*k+s:], strides{k, 1}, panels[j*k+s*w:], w,
+					c[lo*n+j:], n, min(w, n-j), accumulate || s > 0)
+			}
+		}
+	})
+	p.giveFloats(panels)
+}
+
+// packColumns copies width rows of b, of k values each, to the columns of a panel, of which the
+// last are zero.
+func packColumns(panel, b []float32, k, width, w int) {
+	if width < w {
+		clear(panel)
+	}
+	for j := range width {
+		for i, v := range b[j*k : j*k+k] {
+			panel[i*w+j] = v
+		}
+	}
 }

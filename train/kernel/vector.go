@@ -63,7 +63,12 @@ func ColumnSum(p *Pool, out, x []float32, rows, n int, accumulate bool) {
 	sums := p.takeFloats(slabs * n)
 	p.span(rows, columnSlab, func(lo, hi int) {
 		part := lo / columnSlab
-		o.columnSum(sums[part*n:part*n+n], x[lo*n:hi*n], hi-lo, n)
+		slab := sums[part*n : part*n+n]
+		if o.sums == nil {
+			refColumnSum(slab, x[lo*n:hi*n], hi-lo, n)
+			return
+		}
+		o.sums.columnSum(slab, x[lo*n:hi*n], hi-lo, n)
 	})
 	for i := range slabs {
 		o.add(out, sums[i*n:i*n+n])

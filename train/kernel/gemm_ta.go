@@ -1,0 +1,111 @@
+package kernel
+
+// GEMMTA is C(k,n) (+)= Aᵀ·B for A(m,k) and B(m,n): the gradient of a weight.
+func GEMMTA(p *Pool, c, a, b []float32, m, k, n int, accumulate bool) {
+	c, a, b = c[:k*n], a[:m*k], b[:m*n]
+	tiles := level().tiles
+	if tiles == nil || m == 0 {
+		plainRows(p, k, m*n, func(lo, hi int) { refGEMMTA(c, a, b, m, k, n, lo, hi, accumulate) })
+		return
+	}
+	if k == 0 || n == 0 {
+		return
+	}
+	tiles.reduce(p, c, a, b, m, k, n, accumulate)
+}
+
+const (
+	// slabRowsMin is how many rows of A and B are reduced to one partial C at least: at fewer,
+	// writing and adding the partial sums costs more than 4 % of the products.
+	slabRowsMin = 1024
+	// slabsMax and slabFloatsMax bound the partial sums.
+	slabsMax      = 32
+	slabFloatsMax = 4 << 20
+	// partsMin is how many parts a product is cut into at least, so that workers end together.
+	partsMin = 8
+	// blockRows is how many rows of A and B are packed to stay in the second-level cache, and a
+	// panel of B in the first-level cache, while the tiles of C pass by.
+	blockRows = 160
+	// narrowColumns is the widest A that is read where it is if B has one or two panels, which
+	// do not pay for packing A; wider rows are too far apart.
+	narrowColumns = 512
+)
+
+// reduction is one product Aᵀ·B. The rows of A and B are cut into slabs, each of which gives a
+// partial C; if those are few, the rows of C are cut into groups too.
+type reduction struct {
+	t          *tileSet
+	c, a, b    []float32
+	m, k, n    int
+	accumulate bool
+
+	slabs, slabRows   int
+	groups, groupRows int // of C
+	partial           []float32
+}
+
+func (t *tileSet) reduce(p *Pool, c, a, b []float32, m, k, n int, accumulate bool) {
+	r := &reduction{t: t, c: c, a: a, b: b, m: m, k: k, n: n, accumulate: accumulate}
+	r.plan()
+	r.partial = p.takeFloats((r.slabs - 1) * k * n)
+	p.Run(r.slabs*r.groups, func(part int) { r.part(p, part/r.groups, part%r.groups) })
+	if r.slabs > 1 {
+		p.span(k*n, flatPart/4, r.sum)
+	}
+	p.giveFloats(r.partial)
+}
+
+// plan cuts the product by its shape alone.
+func (r *reduction) plan() {
+	slabs := min(r.m/slabRowsMin, slabsMax, slabFloatsMax/(r.k*r.n))
+	r.slabRows = partsOf(r.m, max(1, slabs))
+	r.slabs = partsOf(r.m, r.slabRows)
+	tile := r.t.rows[0]
+	groups := min(partsOf(partsMin, r.slabs), partsOf(r.k, 4*tile))
+	r.groupRows = partsOf(partsOf(r.k, tile), groups) * tile
+	r.groups = partsOf(r.k, r.groupRows)
+}
+
+// part computes a group of rows of the partial C of a slab. The first slab's is C itself.
+func (r *reduction) part(p *Pool, slab, group int) {
+	w, tile := r.t.width(), r.t.rows[0]
+	narrow := r.n <= 2*w && r.k <= narrowColumns
+	c, add := r.c, r.accumulate
+	if slab > 0 {
+		c, add = r.partial[(slab-1)*r.k*r.n:], false
+	}
+	q0, q1 := group*r.groupRows, min((group+1)*r.groupRows, r.k)
+	wide := partsOf(q1-q0, tile) * tile
+	packed := p.takeFloats(blockRows * (wide + partsOf(r.n, w)*w))
+	as, bs := packed[:blockRows*wide], packed[blockRows*wide:]
+	end := min((slab+1)*r.slabRows, r.m)
+	for i := slab * r.slabRows; i < end; i += blockRows {
+		rows := min(blockRows, end-i)
+		if !narrow {
+			r.t.pack[1](&as[0], &r.a[i*r.k+q0], rows, q1-q0, uintptr(r.k)*4, uintptr(rows*tile)*4)
+		}
+		r.t.pack[0](&bs[0], &r.b[i*r.n], rows, r.n, uintptr(r.n)*4, uintptr(rows*w)*4)
+		for j := 0; j < r.n; j += w {
+			if narrow {
+				r.t.column(q1-q0, rows, r.a[i*r.k+q0:], strides{1, r.k}, bs[j*rows:], w,
+					c[q0*r.n+j:], r.n, min(w, r.n-j), add)
+				continue
+			}
+			for q := q0; q < q1; q += tile {
+				r.t.column(min(tile, q1-q), rows, as[(q-q0)*rows:], strides{1, tile},
+					bs[j*rows:], w, c[q*r.n+j:], r.n, min(w, r.n-j), add)
+			}
+		}
+		add = true
+	}
+	p.giveFloats(packed)
+}
+
+// sum adds the partial sums to values lo to hi-1 of C, slab by slab.
+func (r *reduction) sum(lo, hi int) {
+	add := level().add
+	for s := range r.slabs - 1 {
+		at := s * r.k * r.n
+		add(r.c[lo:hi], r.partial[at+lo:at+hi])
+	}
+}

@@ -1,0 +1,76 @@
+package kernel
+
+import (
+	"testing"
+
+	"pgregory.net/rapid"
+)
+
+// product is one of the three forms; its matrices are A(ra,ca), B(rb,cb) and C(rc,cc), the
+// reduction is over steps.
+type product struct {
+	name                   string
+	ra, ca, rb, cb, rc, cc int
+	steps                  int
+	run                    func(p *Pool, c, a, b []float32, accumulate bool)
+	ref                    func(c, a, b []float32, accumulate bool)
+}
+
+func products(m, k, n int) []product {
+	return []product{
+		{"GEMM", m, k, k, n, m, n, k,
+			func(p *Pool, c, a, b []float32, add bool) { GEMM(p, c, a, b, m, k, n, add) },
+			func(c, a, b []float32, add bool) { refGEMM(c, a, b, m, k, n, add) }},
+		{"GEMMTA", m, k, m, n, k, n, m,
+			func(p *Pool, c, a, b []float32, add bool) { GEMMTA(p, c, a, b, m, k, n, add) },
+			func(c, a, b []float32, add bool) { refGEMMTA(c, a, b, m, k, n, 0, k, add) }},
+		{"GEMMTB", m, n, k, n, m, k, n,
+			func(p *Pool, c, a, b []float32, add bool) { GEMMTB(p, c, a, b, m, n, k, add) },
+			func(c, a, b []float32, add bool) { refGEMMTB(c, a, b, m, n, k, add) }},
+	}
+}
+
+// check compares a product with the specification. The bound counts a product and a sum for each
+// step, the sums of blocks and slabs, and adding to C.
+func (f product) check(t *rapid.T, p *Pool, add bool) {
+	mem := newMemory(t)
+	defer mem.free()
+	a, b, c := mem.values(f.ra*f.ca), mem.values(f.rb*f.cb), mem.values(f.rc*f.cc)
+	want, bound := mem.copyOf(c), absolute(c)
+	f.ref(want, a, b, add)
+	f.ref(bound, absolute(a), absolute(b), add)
+	f.run(p, c, a, b, add)
+	within(t, f.name, c, want, bound, 2*float64(f.steps+8))
+}
+
+func TestProducts(t *testing.T) {
+	eachLevel(t, func(t *testing.T) {
+		p := NewPool(3)
+		defer p.Close()
+		rapid.Check(t, func(t *rapid.T) {
+			m, k, n := size(130).Draw(t, "m"), size(130).Draw(t, "k"), size(130).Draw(t, "n")
+			add := rapid.Bool().Draw(t, "accumulate")
+			for _, f := range products(m, k, n) {
+				f.check(t, p, add)
+			}
+		})
+	})
+}
+
+// TestLargeProducts has shapes that are cut: into blocks of steps, slabs, groups and parts.
+func TestLargeProducts(t *testing.T) {
+	shapes := [][3]int{{5000, 13, 7}, {2100, 70, 33}, {1100, 530, 31}, {700, 1433, 65},
+		{40, 20, 1433}, {3000, 1, 1}}
+	eachLevel(t, func(t *testing.T) {
+		p := NewPool(2)
+		defer p.Close()
+		if active.Load() == &plainOps && testing.Short() {
+			t.Skip("plain products are slow")
+		}
+		rapid.Check(t, func(t *rapid.T) {
+			s := rapid.SampledFrom(shapes).Draw(t, "shape")
+			f := rapid.SampledFrom(products(s[0], s[1], s[2])).Draw(t, "product")
+			f.check(t, p, rapid.Bool().Draw(t, "accumulate"))
+		})
+	})
+}

@@ -1,0 +1,179 @@
+//go:build avogen
+
+package main
+
+import (
+	"fmt"
+
+	. "github.com/mmcloughlin/avo/build"
+	. "github.com/mmcloughlin/avo/operand"
+	"github.com/mmcloughlin/avo/reg"
+)
+
+// tileSignature is that of kernel.tileFunc.
+const tileSignature = "func(tiles, k int, a *float32, ars, aks uintptr, b *float32, bks uintptr, " +
+	"c *float32, ldc uintptr, lanes int, accumulate uint64)"
+
+// gemm writes the tiles of matrix products. 12 rows of two AVX-512 vectors, or 6 of two AVX2
+// vectors, are the most whose sums stay in registers beside a row of B and a value of A.
+func gemm() {
+	for _, t := range []struct {
+		s    isa
+		rows []int
+	}{{avx512, []int{12, 8, 4, 2, 1}}, {avx2, []int{6, 4, 2, 1}}} {
+		for _, rows := range t.rows {
+			for vectors := 1; vectors <= 2; vectors++ {
+				newTile(t.s, rows, vectors).write()
+			}
+		}
+		pack(t.s, 2*t.s.lanes())
+		pack(t.s, t.rows[0])
+	}
+}
+
+// tile writes one kernel: a column of tiles of C, each rows x vectors.
+type tile struct {
+	s             isa
+	rows, vectors int
+	acc           [][]reg.VecVirtual
+	ap            []reg.GPVirtual // pointers to every fifth row of A
+	ars, ars3     reg.GPVirtual
+	last          mask
+}
+
+func newTile(s isa, rows, vectors int) *tile { return &tile{s: s, rows: rows, vectors: vectors} }
+
+func (t *tile) write() {
+	TEXT(fmt.Sprintf("tile%s_%dx%d", t.s.name, t.rows, t.vectors), NOSPLIT, tileSignature)
+	Pragma("noescape")
+	Doc(fmt.Sprintf("tile%s_%dx%d computes tiles of %d rows and %d vectors of C: see tileFunc.",
+		t.s.name, t.rows, t.vectors, t.rows, t.vectors))
+	tiles, a, c := loadGP(Param("tiles")), loadGP(Param("a")), loadGP(Param("c"))
+	ldc := loadGP(Param("ldc"))
+	t.ars = loadGP(Param("ars"))
+	t.ars3 = GP64()
+	LEAQ(Mem{Base: t.ars, Index: t.ars, Scale: 2}, t.ars3)
+	aks, bks := loadGP(Param("aks")), loadGP(Param("bks"))
+	if t.s.wide {
+		t.last = t.s.lowLanes(loadGP(Param("lanes")))
+	}
+	t.registers()
+	Label("tile")
+	t.pointers(a)
+	for i := range t.acc {
+		for _, v := range t.acc[i] {
+			t.s.clear(v)
+		}
+	}
+	b, k := loadGP(Param("b")), loadGP(Param("k"))
+	Label("loop")
+	t.step(b)
+	for _, p := range t.ap {
+		ADDQ(aks, p)
+	}
+	ADDQ(bks, b)
+	DECQ(k)
+	JNZ(LabelRef("loop"))
+	t.finish(c, ldc)
+	next := GP64()
+	IMUL3Q(U8(t.rows), t.ars, next)
+	ADDQ(next, a)
+	DECQ(tiles)
+	JNZ(LabelRef("tile"))
+	VZEROUPPER()
+	RET()
+}
+
+func (t *tile) registers() {
+	for range t.rows {
+		row := make([]reg.VecVirtual, t.vectors)
+		for j := range row {
+			row[j] = t.s.vec()
+		}
+		t.acc = append(t.acc, row)
+	}
+	for range (t.rows + 4) / 5 {
+		t.ap = append(t.ap, GP64())
+	}
+}
+
+// pointers sets ap for the tile at a.
+func (t *tile) pointers(a reg.GPVirtual) {
+	MOVQ(a, t.ap[0])
+	for g := 1; g < len(t.ap); g++ {
+		LEAQ(Mem{Base: t.ap[g-1], Index: t.ars, Scale: 4}, t.ap[g])
+		ADDQ(t.ars, t.ap[g])
+	}
+}
+
+// value is where row i of A has its value for this step: five rows are reached from a pointer.
+func (t *tile) value(i int) Mem {
+	m := Mem{Base: t.ap[i/5]}
+	switch i % 5 {
+	case 1, 2, 4:
+		m.Index, m.Scale = t.ars, uint8(i%5)
+	case 3:
+		m.Index, m.Scale = t.ars3, 1
+	}
+	return m
+}
+
+// step adds the products of one column of A and one row of B.
+func (t *tile) step(b reg.GPVirtual) {
+	row := make([]reg.VecVirtual, t.vectors)
+	for j := range row {
+		row[j] = t.s.vec()
+		m := Mem{Base: b, Disp: j * t.s.bytes}
+		if j == t.vectors-1 && t.s.wide {
+			t.s.loadMasked(m, t.last, row[j])
+		} else {
+			t.s.load(m, row[j])
+		}
+	}
+	for i, acc := range t.acc {
+		if t.s.wide && t.vectors == 1 {
+			VFMADD231PS_BCST(t.value(i), row[0], acc[0])
+			continue
+		}
+		v := t.s.broadcast(t.value(i))
+		for j := range row {
+			VFMADD231PS(row[j], v, acc[j])
+		}
+	}
+}
+
+// finish adds to, or overwrites, the tile at c, and moves c to the next.
+func (t *tile) finish(c, ldc reg.GPVirtual) {
+	if !t.s.wide {
+		t.last = t.s.lowLanes(loadGP(Param("lanes")))
+	}
+	old, accumulate := t.s.vec(), loadGP(Param("accumulate"))
+	TESTQ(accumulate, accumulate)
+	JZ(LabelRef("store"))
+	p := GP64()
+	MOVQ(c, p)
+	for _, acc := range t.acc {
+		for j, v := range acc {
+			m := Mem{Base: p, Disp: j * t.s.bytes}
+			if j == t.vectors-1 {
+				t.s.loadMasked(m, t.last, old)
+				VADDPS(old, v, v)
+			} else {
+				VADDPS(m, v, v)
+			}
+		}
+		ADDQ(ldc, p)
+	}
+	Label("store")
+	for _, acc := range t.acc {
+		for j, v := range acc {
+			m := Mem{Base: c, Disp: j * t.s.bytes}
+			if j == t.vectors-1 {
+				t.s.storeMasked(v, t.last, m)
+			} else {
+				t.s.store(v, m)
+			}
+		}
+		ADDQ(ldc, c)
+	}
+}

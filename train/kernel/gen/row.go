@@ -1,0 +1,129 @@
+//go:build avogen
+
+package main
+
+import (
+	"math"
+
+	. "github.com/mmcloughlin/avo/build"
+	. "github.com/mmcloughlin/avo/operand"
+	"github.com/mmcloughlin/avo/reg"
+)
+
+// fold reduces all lanes of v to the first by op, and stores it as the result.
+func (s isa) fold(v reg.VecVirtual, op func(a, b, to reg.VecVirtual)) {
+	y, half := YMM(), YMM()
+	if s.wide {
+		VEXTRACTF64X4(U8(1), v, half)
+		VEXTRACTF64X4(U8(0), v, y)
+		op(half, y, y)
+	} else {
+		VMOVAPS(v, y)
+	}
+	x, other := XMM(), XMM()
+	VEXTRACTF128(U8(1), y, other)
+	VEXTRACTF128(U8(0), y, x)
+	op(other, x, x)
+	VPERMILPS(U8(0x4e), x, other)
+	op(other, x, x)
+	VPERMILPS(U8(0xb1), x, other)
+	op(other, x, x)
+	a, err := ReturnIndex(0).Resolve()
+	if err != nil {
+		panic(err)
+	}
+	VMOVSS(x, a.Addr)
+	done()
+}
+
+func rowMax(s isa) {
+	s.text("rowMax", "func(x []float32) float32", "is the largest value of x.")
+	x := base("x")
+	best := s.constant(math.Float32bits(float32(math.Inf(-1))))
+	s.loop(length("x"), func(a at) {
+		v := a.load(x)
+		switch {
+		case a.rest == nil:
+			VMAXPS(v, best, best)
+		case s.wide:
+			VMAXPS(v, best, a.rest.k, best)
+		default:
+			larger := s.vec()
+			VMAXPS(v, best, larger)
+			VBLENDVPS(a.rest.v, larger, best, best)
+		}
+	})
+	s.fold(best, func(a, b, to reg.VecVirtual) { VMAXPS(a, b, to) })
+}
+
+// The polynomial for exp on [-ln 2/2, ln 2/2] is that of Moshier's Cephes library (expf): its
+// error is below 2 units in the last place.
+var expPolynomial = []float32{1.9875691500e-4, 1.3981999507e-3, 8.3334519073e-3, 4.1665795894e-2,
+	1.6666665459e-1, 5.0000001201e-1}
+
+const (
+	ln2High = 0.693359375 // of few bits, so that its multiples are exact
+	ln2Low  = -2.12194440e-4
+	// expLeast is where exp leaves the normal numbers.
+	expLeast = -87.33654
+)
+
+// expSum computes exp(x-shift) as 2^n·exp(r), n an integer and r small.
+func expSum(s isa) {
+	s.text("expSum", "func(out, x []float32, shift float32) float32",
+		"writes exp(x-shift), for x at most shift, and returns the sum: see refExpSum.")
+	out, x, shift := base("out"), base("x"), s.broadcast(floatParam("shift"))
+	sum := s.zero()
+	f := func(v float32) reg.VecVirtual { return s.constant(math.Float32bits(v)) }
+	log2e, high, low, least := f(math.Log2E), f(ln2High), f(ln2Low), f(expLeast)
+	table := s.expTable()
+	s.loop(length("x"), func(a at) {
+		r, n, t := a.load(x), s.vec(), s.vec()
+		VSUBPS(shift, r, r)
+		normal := s.greater(r, least)
+		VMULPS(log2e, r, n)
+		VCVTPS2DQ(n, n)
+		VCVTDQ2PS(n, t)
+		VFNMADD231PS(high, t, r)
+		VFNMADD231PS(low, t, r)
+		p := s.broadcast(table.Offset(0))
+		for i := 1; i < len(expPolynomial); i++ {
+			VFMADD213PS(s.broadcast(table.Offset(4*i)), r, p)
+		}
+		VMULPS(r, p, p)
+		VFMADD213PS(r, r, p)
+		VADDPS(s.broadcast(table.Offset(4*len(expPolynomial))), p, p)
+		VPSLLD(U8(23), n, n)
+		VPADDD(n, p, p)
+		s.keepNormal(normal, r, p)
+		if a.rest != nil {
+			s.keep(*a.rest, p)
+		}
+		a.store(p, out)
+		VADDPS(p, sum, sum)
+	})
+	s.fold(sum, func(a, b, to reg.VecVirtual) { VADDPS(a, b, to) })
+}
+
+// keepNormal zeros the lanes of p that are not normal, but for those in which r is NaN.
+func (s isa) keepNormal(normal mask, r, p reg.VecVirtual) {
+	if s.wide {
+		nan := K()
+		VCMPPS(U8(3), r, r, nan)
+		KORW(nan, normal.k, normal.k)
+	} else {
+		nan := s.vec()
+		VCMPPS(U8(3), r, r, nan)
+		VORPS(nan, normal.v, normal.v)
+	}
+	s.keep(normal, p)
+}
+
+// expTable holds the polynomial and 1.
+func (s isa) expTable() Mem {
+	m := GLOBL("expTable"+s.name, RODATA|NOPTR)
+	for i, c := range append(expPolynomial[:len(expPolynomial):len(expPolynomial)], 1) {
+		DATA(4*i, U32(math.Float32bits(c)))
+	}
+	return m
+}

@@ -1,0 +1,198 @@
+//go:build avogen
+
+package main
+
+import (
+	"fmt"
+
+	. "github.com/mmcloughlin/avo/build"
+	. "github.com/mmcloughlin/avo/operand"
+	"github.com/mmcloughlin/avo/reg"
+)
+
+// segment writes the sums of rows: one kernel for each number of vectors whose sums stay in
+// registers, so that a row is read once, as a whole.
+func segment() {
+	for _, s := range isas {
+		most := 12
+		if s.wide {
+			most = 16
+		}
+		for vectors := 1; vectors <= most; vectors++ {
+			segmentSum(s, vectors)
+			weightedSum(s, vectors)
+			columnSum(s, vectors)
+		}
+	}
+}
+
+// sums are the running sums of some columns.
+type sums struct {
+	s    isa
+	acc  []reg.VecVirtual
+	last mask
+	tmp  reg.VecVirtual
+}
+
+func newSums(s isa, vectors int) *sums {
+	u := &sums{s: s, last: s.lowLanes(loadGP(Param("lanes"))), tmp: s.vec()}
+	for range vectors {
+		u.acc = append(u.acc, s.vec())
+	}
+	return u
+}
+
+func (u *sums) clear() {
+	for _, v := range u.acc {
+		u.s.clear(v)
+	}
+}
+
+// each calls whole for every vector of the row at m but the last, and masked for that one.
+func (u *sums) each(m Mem, whole, masked func(m Mem, v reg.VecVirtual)) {
+	for i, v := range u.acc {
+		m := m
+		m.Disp += i * u.s.bytes
+		if i < len(u.acc)-1 {
+			whole(m, v)
+		} else {
+			masked(m, v)
+		}
+	}
+}
+
+func (u *sums) load(m Mem) {
+	u.each(m, func(m Mem, v reg.VecVirtual) { u.s.load(m, v) },
+		func(m Mem, v reg.VecVirtual) { u.s.loadMasked(m, u.last, v) })
+}
+
+func (u *sums) store(m Mem) {
+	u.each(m, func(m Mem, v reg.VecVirtual) { u.s.store(v, m) },
+		func(m Mem, v reg.VecVirtual) { u.s.storeMasked(v, u.last, m) })
+}
+
+func (u *sums) add(m Mem) {
+	u.each(m, func(m Mem, v reg.VecVirtual) { VADDPS(m, v, v) },
+		func(m Mem, v reg.VecVirtual) {
+			u.s.loadMasked(m, u.last, u.tmp)
+			VADDPS(u.tmp, v, v)
+		})
+}
+
+func (u *sums) addTimes(m Mem, weight reg.VecVirtual) {
+	u.each(m, func(m Mem, v reg.VecVirtual) { VFMADD231PS(m, weight, v) },
+		func(m Mem, v reg.VecVirtual) {
+			u.s.loadMasked(m, u.last, u.tmp)
+			VFMADD231PS(u.tmp, weight, v)
+		})
+}
+
+func (u *sums) scale(factor reg.VecVirtual) {
+	for _, v := range u.acc {
+		VMULPS(factor, v, v)
+	}
+}
+
+// rowsOf writes the loop over segments: begin and end of each come from off, body handles one
+// row, whose number is in r and whose address is x+at.
+func rowsOf(begin, body func(r, at reg.GPVirtual), end func(count reg.GPVirtual)) {
+	off, idx, segments := loadGP(Param("off")), loadGP(Param("idx")), loadGP(Param("segments"))
+	stride := loadGP(Param("stride"))
+	Label("segment")
+	p, count := GP64(), GP64()
+	MOVL(Mem{Base: off}, p.As32())
+	MOVL(Mem{Base: off, Disp: 4}, count.As32())
+	SUBQ(p, count)
+	LEAQ(Mem{Base: idx, Index: p, Scale: 4}, p)
+	begin(nil, nil)
+	left := GP64()
+	MOVQ(count, left)
+	TESTQ(left, left)
+	JZ(LabelRef("store"))
+	Label("row")
+	r, at := GP64(), GP64()
+	MOVL(Mem{Base: p}, r.As32())
+	MOVQ(r, at)
+	IMULQ(stride, at)
+	body(r, at)
+	ADDQ(U32(4), p)
+	DECQ(left)
+	JNZ(LabelRef("row"))
+	end(count)
+	ADDQ(U32(4), off)
+	DECQ(segments)
+	JNZ(LabelRef("segment"))
+	VZEROUPPER()
+	RET()
+}
+
+func segmentSum(s isa, vectors int) {
+	name := fmt.Sprintf("segmentSum%s_%d", s.name, vectors)
+	TEXT(name, NOSPLIT, "func(out, x *float32, off, idx *uint32, segments int, stride uintptr, "+
+		"lanes int, mean uint64)")
+	Pragma("noescape")
+	Doc(fmt.Sprintf("%s sums rows of %d vectors: see segmentFunc.", name, vectors))
+	u := newSums(s, vectors)
+	out, x, stride := loadGP(Param("out")), loadGP(Param("x")), loadGP(Param("stride"))
+	rowsOf(func(_, _ reg.GPVirtual) { u.clear() },
+		func(_, at reg.GPVirtual) { u.add(Mem{Base: x, Index: at, Scale: 1}) },
+		func(count reg.GPVirtual) {
+			mean := loadGP(Param("mean"))
+			TESTQ(mean, mean)
+			JZ(LabelRef("store"))
+			length, one := XMM(), XMM()
+			bits := GP32()
+			VXORPS(length, length, length)
+			VCVTSI2SSQ(count, length, length)
+			MOVL(U32(0x3f800000), bits)
+			VMOVD(bits, one)
+			VDIVSS(length, one, one)
+			factor := s.vec()
+			VBROADCASTSS(one, factor)
+			u.scale(factor)
+			Label("store")
+			u.store(Mem{Base: out})
+			ADDQ(stride, out)
+		})
+}
+
+func weightedSum(s isa, vectors int) {
+	name := fmt.Sprintf("weightedSum%s_%d", s.name, vectors)
+	TEXT(name, NOSPLIT, "func(out, x, weight *float32, off, idx *uint32, segments int, "+
+		"stride uintptr, lanes int)")
+	Pragma("noescape")
+	Doc(fmt.Sprintf("%s adds weighted rows of %d vectors: see weightedFunc.", name, vectors))
+	u := newSums(s, vectors)
+	out, x, weight := loadGP(Param("out")), loadGP(Param("x")), loadGP(Param("weight"))
+	stride := loadGP(Param("stride"))
+	rowsOf(func(_, _ reg.GPVirtual) { u.load(Mem{Base: out}) },
+		func(r, at reg.GPVirtual) {
+			w := s.broadcast(Mem{Base: weight, Index: r, Scale: 4})
+			u.addTimes(Mem{Base: x, Index: at, Scale: 1}, w)
+		},
+		func(_ reg.GPVirtual) {
+			u.store(Mem{Base: out})
+			Label("store") // nothing to add: out is as it was
+			ADDQ(stride, out)
+		})
+}
+
+func columnSum(s isa, vectors int) {
+	name := fmt.Sprintf("columnSum%s_%d", s.name, vectors)
+	TEXT(name, NOSPLIT, "func(out, x *float32, rows int, stride uintptr, lanes int)")
+	Pragma("noescape")
+	Doc(fmt.Sprintf("%s sums rows of %d vectors that follow one another: see columnFunc.", name,
+		vectors))
+	u := newSums(s, vectors)
+	out, x := loadGP(Param("out")), loadGP(Param("x"))
+	rows, stride := loadGP(Param("rows")), loadGP(Param("stride"))
+	u.clear()
+	Label("row")
+	u.add(Mem{Base: x})
+	ADDQ(stride, x)
+	DECQ(rows)
+	JNZ(LabelRef("row"))
+	u.store(Mem{Base: out})
+	VZEROUPPER()
+	RET()
+}

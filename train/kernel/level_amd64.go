@@ -1,0 +1,79 @@
+package kernel
+
+import "golang.org/x/sys/cpu"
+
+// supported is the best level of this CPU.
+func supported() Level {
+	switch x := cpu.X86; {
+	case x.HasAVX512F && x.HasAVX2 && x.HasFMA && x.HasBMI2:
+		return AVX512
+	case x.HasAVX2 && x.HasFMA:
+		return AVX2
+	}
+	return Plain
+}
+
+// opsOf returns the parts of a level that the CPU supports.
+func opsOf(l Level) *ops {
+	switch l {
+	case AVX512:
+		return &avx512Ops
+	case AVX2:
+		return &avx2Ops
+	}
+	return &plainOps
+}
+
+var avx512Ops = ops{
+	tiles: &tileSet{lanes: 16, rows: []int{12, 8, 4, 2, 1}, fn: [2][]tileFunc{
+		{tileAVX512_12x1, tileAVX512_8x1, tileAVX512_4x1, tileAVX512_2x1, tileAVX512_1x1},
+		{tileAVX512_12x2, tileAVX512_8x2, tileAVX512_4x2, tileAVX512_2x2, tileAVX512_1x2},
+	}, pack: [2]packFunc{packAVX512_32, packAVX512_12}},
+	sums: &sumSet{lanes: 16,
+		segment: []segmentFunc{segmentSumAVX512_1, segmentSumAVX512_2, segmentSumAVX512_3,
+			segmentSumAVX512_4, segmentSumAVX512_5, segmentSumAVX512_6, segmentSumAVX512_7,
+			segmentSumAVX512_8, segmentSumAVX512_9, segmentSumAVX512_10, segmentSumAVX512_11,
+			segmentSumAVX512_12, segmentSumAVX512_13, segmentSumAVX512_14, segmentSumAVX512_15,
+			segmentSumAVX512_16},
+		weighted: []weightedFunc{weightedSumAVX512_1, weightedSumAVX512_2, weightedSumAVX512_3,
+			weightedSumAVX512_4, weightedSumAVX512_5, weightedSumAVX512_6, weightedSumAVX512_7,
+			weightedSumAVX512_8, weightedSumAVX512_9, weightedSumAVX512_10,
+			weightedSumAVX512_11, weightedSumAVX512_12, weightedSumAVX512_13,
+			weightedSumAVX512_14, weightedSumAVX512_15, weightedSumAVX512_16},
+		column: []columnFunc{columnSumAVX512_1, columnSumAVX512_2, columnSumAVX512_3,
+			columnSumAVX512_4, columnSumAVX512_5, columnSumAVX512_6, columnSumAVX512_7,
+			columnSumAVX512_8, columnSumAVX512_9, columnSumAVX512_10, columnSumAVX512_11,
+			columnSumAVX512_12, columnSumAVX512_13, columnSumAVX512_14, columnSumAVX512_15,
+			columnSumAVX512_16},
+	},
+	bias: biasAVX512, biasReLU: biasReLUAVX512, reluGrad: reluGradAVX512,
+	dropout: func(y []float32, d *dropoutPlan, first uint32) { dropoutAVX512(y, &d.add, first) },
+	add:     addAVX512, scale: scaleAVX512, rowMax: rowMaxAVX512, expSum: expSumAVX512,
+	adam: func(w, g, m, v []float32, c *adamPlan) { adamAVX512(w, g, m, v, &c.l2) },
+	sgd:  sgdAVX512, adagrad: adagradAVX512,
+}
+
+var avx2Ops = ops{
+	tiles: &tileSet{lanes: 8, rows: []int{6, 4, 2, 1}, fn: [2][]tileFunc{
+		{tileAVX2_6x1, tileAVX2_4x1, tileAVX2_2x1, tileAVX2_1x1},
+		{tileAVX2_6x2, tileAVX2_4x2, tileAVX2_2x2, tileAVX2_1x2},
+	}, pack: [2]packFunc{packAVX2_16, packAVX2_6}},
+	sums: &sumSet{lanes: 8,
+		segment: []segmentFunc{segmentSumAVX2_1, segmentSumAVX2_2, segmentSumAVX2_3,
+			segmentSumAVX2_4, segmentSumAVX2_5, segmentSumAVX2_6, segmentSumAVX2_7,
+			segmentSumAVX2_8, segmentSumAVX2_9, segmentSumAVX2_10, segmentSumAVX2_11,
+			segmentSumAVX2_12},
+		weighted: []weightedFunc{weightedSumAVX2_1, weightedSumAVX2_2, weightedSumAVX2_3,
+			weightedSumAVX2_4, weightedSumAVX2_5, weightedSumAVX2_6, weightedSumAVX2_7,
+			weightedSumAVX2_8, weightedSumAVX2_9, weightedSumAVX2_10, weightedSumAVX2_11,
+			weightedSumAVX2_12},
+		column: []columnFunc{columnSumAVX2_1, columnSumAVX2_2, columnSumAVX2_3, columnSumAVX2_4,
+			columnSumAVX2_5, columnSumAVX2_6, columnSumAVX2_7, columnSumAVX2_8, columnSumAVX2_9,
+			columnSumAVX2_10, columnSumAVX2_11, columnSumAVX2_12},
+	},
+	bias: biasAVX2, biasReLU: biasReLUAVX2, reluGrad: reluGradAVX2,
+	dropout: func(y []float32, d *dropoutPlan, first uint32) { dropoutAVX2(y, &d.add, first) },
+	add:     addAVX2, scale: scaleAVX2, rowMax: rowMaxAVX2, expSum: expSumAVX2,
+	adam: func(w, g, m, v []float32, c *adamPlan) { adamAVX2(w, g, m, v, &c.l2) },
+	sgd:  sgdAVX2, adagrad: adagradAVX2,
+}

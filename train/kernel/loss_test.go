@@ -1,0 +1,158 @@
+package kernel
+
+import (
+	"math"
+	"testing"
+
+	"pgregory.net/rapid"
+)
+
+func TestSoftmax(t *testing.T) {
+	eachLevel(t, func(t *testing.T) {
+		p := NewPool(3)
+		defer p.Close()
+		rapid.Check(t, func(t *rapid.T) {
+			mem := newMemory(t)
+			defer mem.free()
+			rows, n := size(40).Draw(t, "rows"), size(130).Draw(t, "classes")
+			x, out := mem.values(rows*n), mem.zeros(rows*n)
+			spread := rapid.SampledFrom([]float32{0, 1, 30, 1e4}).Draw(t, "spread")
+			refScale(x, spread)
+			Softmax(p, out, x, rows, n)
+			want := softmax64(x, rows, n)
+			for i, g := range out {
+				// exp errs by less than 3 units of its last place, x-largest by one of its own.
+				limit := want[i]*(float64(n)+16+float64(spread)*32)*roundOff + 1e-37
+				if math.Abs(float64(g)-want[i]) > limit {
+					t.Fatalf("value %d is %v, want %v", i, g, want[i])
+				}
+			}
+			best := make([]int32, rows)
+			if n > 0 {
+				Argmax(p, best, x, rows, n)
+			}
+			for i, b := range best[:rows*min(n, 1)] {
+				for j, v := range x[i*n : i*n+n] {
+					if v > x[i*n+int(b)] || v == x[i*n+int(b)] && j < int(b) {
+						t.Fatalf("row %d: largest at %d, but also at %d", i, b, j)
+					}
+				}
+			}
+		})
+	})
+}
+
+// softmax64 is softmax in double precision.
+func softmax64(x []float32, rows, n int) []float64 {
+	out := make([]float64, rows*n)
+	for i := range rows {
+		row, sum, largest := x[i*n:i*n+n], 0.0, math.Inf(-1)
+		for _, v := range row {
+			largest = max(largest, float64(v))
+		}
+		for j, v := range row {
+			out[i*n+j] = math.Exp(float64(v) - largest)
+			sum += out[i*n+j]
+		}
+		for j := range row {
+			out[i*n+j] /= sum
+		}
+	}
+	return out
+}
+
+func TestSoftmaxNaN(t *testing.T) {
+	eachLevel(t, func(t *testing.T) {
+		for _, at := range []int{0, 7, 17, 18} {
+			x := make([]float32, 19)
+			x[at] = float32(math.NaN())
+			Softmax(nil, x, x, 1, len(x))
+			if !math.IsNaN(float64(x[at])) {
+				t.Errorf("a NaN is hidden: %v", x)
+			}
+		}
+	})
+}
+
+func TestSoftmaxCrossEntropy(t *testing.T) {
+	eachLevel(t, func(t *testing.T) {
+		p := NewPool(3)
+		defer p.Close()
+		rapid.Check(t, func(t *rapid.T) {
+			mem := newMemory(t)
+			defer mem.free()
+			rows, n := size(600).Draw(t, "rows"), 1+size(60).Draw(t, "more classes")
+			x, labels := mem.values(rows*n), make([]int32, rows)
+			for i := range labels {
+				labels[i] = int32(mem.rng.IntN(n+1)) - 1
+			}
+			soft, loss, correct, counted := softmax64(x, rows, n), 0.0, 0, 0
+			for i, l := range labels {
+				if l < 0 {
+					continue
+				}
+				counted++
+				loss -= math.Log(soft[i*n+int(l)])
+				if argmax(x[i*n:i*n+n]) == int(l) {
+					correct++
+				}
+			}
+			loss /= float64(max(1, counted))
+			grad := mem.copyOf(x)
+			got, right, count := SoftmaxCrossEntropy(p, grad, grad, labels, rows, n)
+			if math.Abs(got-loss) > 1e-6*(1+loss) || right != correct || count != counted {
+				t.Fatalf("loss %v, %d of %d right; want %v, %d of %d", got, right, count, loss,
+					correct, counted)
+			}
+			checkLossGrad(t, grad, soft, labels, n, counted)
+		})
+	})
+}
+
+// checkLossGrad compares with (softmax - one hot)/counted.
+func checkLossGrad(t *rapid.T, grad []float32, soft []float64, labels []int32, n, counted int) {
+	for i, g := range grad {
+		want, l := 0.0, labels[i/n]
+		if l >= 0 {
+			want = soft[i] / float64(counted)
+		}
+		if int(l) == i%n {
+			want -= 1 / float64(counted)
+		}
+		if math.Abs(float64(g)-want) > 2e-6/float64(max(1, counted)) {
+			t.Fatalf("gradient %d is %v, want %v", i, g, want)
+		}
+	}
+}
+
+func TestSigmoidBCE(t *testing.T) {
+	eachLevel(t, func(t *testing.T) {
+		p := NewPool(3)
+		defer p.Close()
+		rapid.Check(t, func(t *rapid.T) {
+			mem := newMemory(t)
+			defer mem.free()
+			rows, n := size(600).Draw(t, "rows"), size(60).Draw(t, "labels")
+			x, target := mem.values(rows*n), mem.zeros(rows*n)
+			refScale(x, rapid.SampledFrom([]float32{1, 20, 200}).Draw(t, "spread"))
+			loss := 0.0
+			for i := range target {
+				target[i] = float32(mem.rng.IntN(2))
+				v := float64(x[i])
+				loss += max(v, 0) - v*float64(target[i]) + math.Log1p(math.Exp(-math.Abs(v)))
+			}
+			total := float64(rows * n)
+			grad := mem.zeros(rows * n)
+			got := SigmoidBCE(p, grad, x, target, rows, n)
+			if rows*n > 0 && math.Abs(got-loss/total) > 1e-6*(1+loss/total) {
+				t.Fatalf("loss %v, want %v", got, loss/total)
+			}
+			for i, g := range grad {
+				want := (1/(1+math.Exp(-float64(x[i]))) - float64(target[i])) / total
+				if math.Abs(float64(g)-want) > 1e-6/total {
+					t.Fatalf("gradient %d is %v, want %v", i, g, want)
+				}
+			}
+		})
+	})
+}

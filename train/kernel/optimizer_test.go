@@ -1,0 +1,69 @@
+package kernel
+
+import (
+	"math"
+	"testing"
+
+	"pgregory.net/rapid"
+)
+
+// TestOptimizers compares a few steps with the textbook, in double precision.
+func TestOptimizers(t *testing.T) {
+	eachLevel(t, func(t *testing.T) {
+		p := NewPool(3)
+		defer p.Close()
+		rapid.Check(t, func(t *rapid.T) {
+			mem := newMemory(t)
+			defer mem.free()
+			n := rapid.OneOf(size(100), rapid.IntRange(0, 2*flatPart+9)).Draw(t, "n")
+			w, g, a, b := mem.values(n), mem.values(n), mem.zeros(n), mem.zeros(n)
+			decay := rapid.SampledFrom([]float32{0, 0.01}).Draw(t, "decay")
+			kind := rapid.SampledFrom([]string{"adam", "adamw", "sgd", "adagrad"}).Draw(t, "kind")
+			want := make([]textbook, n)
+			for i := range want {
+				want[i].w = float64(w[i])
+			}
+			for step := 1; step <= 3; step++ {
+				switch kind {
+				case "sgd":
+					SGD(p, w, g, 0.1, decay)
+				case "adagrad":
+					Adagrad(p, w, g, a, 0.1, 1e-8, decay)
+				default:
+					Adam(p, w, g, a, b, step, 0.1, 0.9, 0.999, 1e-8, decay, kind == "adamw")
+				}
+				for i := range want {
+					want[i].step(kind, float64(g[i]), float64(decay), step)
+				}
+			}
+			for i, v := range w {
+				if math.Abs(float64(v)-want[i].w) > 2e-5*(1+math.Abs(want[i].w)) {
+					t.Fatalf("%s: weight %d is %v, want %v", kind, i, v, want[i].w)
+				}
+			}
+		})
+	})
+}
+
+// textbook is one weight with its moments.
+type textbook struct{ w, m, v float64 }
+
+func (b *textbook) step(kind string, g, decay float64, step int) {
+	if kind == "adamw" {
+		b.w *= 1 - 0.1*decay
+	} else {
+		g += decay * b.w
+	}
+	switch kind {
+	case "sgd":
+		b.w -= 0.1 * g
+	case "adagrad":
+		b.v += g * g
+		b.w -= 0.1 * g / (math.Sqrt(b.v) + 1e-8)
+	default:
+		b.m, b.v = 0.9*b.m+0.1*g, 0.999*b.v+0.001*g*g
+		first := b.m / (1 - math.Pow(0.9, float64(step)))
+		second := b.v / (1 - math.Pow(0.999, float64(step)))
+		b.w -= 0.1 * first / (math.Sqrt(second) + 1e-8)
+	}
+}

@@ -1,0 +1,69 @@
+package kernel
+
+// Transposed lists, for each row, the segments that it is in: with it the gradient of a mean is a
+// sum over segments too, and rows are independent of each other. The zero value is ready for
+// Build, which uses the memory again; it takes 4 B for each row, entry and segment. It is read-only
+// between calls of Build.
+type Transposed struct {
+	off    []uint32  // rows+1
+	idx    []uint32  // the segments of row r are idx[off[r]:off[r+1]], ascending
+	weight []float32 // 1/length of each segment
+}
+
+// Build transposes segments over rows rows, by counting: about 3 ns for each entry of idx.
+func (t *Transposed) Build(off, idx []uint32, rows int) {
+	segments := max(0, len(off)-1)
+	t.off, t.weight = resize(t.off, rows+1), resize(t.weight, segments)
+	clear(t.off)
+	if segments == 0 {
+		t.idx = t.idx[:0]
+		return
+	}
+	checkSegments(off, idx, rows)
+	entries := idx[off[0]:off[segments]]
+	t.idx = resize(t.idx, len(entries))
+	// One place further than it belongs: filling the lists moves each count to its start.
+	ends := t.off[1:]
+	for _, r := range entries {
+		ends[r]++
+	}
+	sum := uint32(0)
+	for r, count := range ends {
+		ends[r] = sum
+		sum += count
+	}
+	for i := range segments {
+		list := idx[off[i]:off[i+1]]
+		t.weight[i] = 1 / float32(max(1, len(list)))
+		for _, r := range list {
+			t.idx[ends[r]] = uint32(i)
+			ends[r]++
+		}
+	}
+}
+
+// MeanGrad adds the gradient of SegmentMean to dx, as SegmentMeanGrad does for the segments that
+// Build was given.
+func (t *Transposed) MeanGrad(p *Pool, dx, dout []float32, d int) {
+	rows, segments := len(t.off)-1, len(t.weight)
+	dx, dout = dx[:rows*d], dout[:segments*d]
+	if len(dx) == 0 || segments == 0 {
+		return
+	}
+	o := level()
+	p.span(rows, segmentsPart(t.off, d), func(lo, hi int) {
+		if o.sums == nil {
+			refWeightedSum(dx[lo*d:hi*d], dout, t.weight, t.off[lo:hi+1], t.idx, d)
+			return
+		}
+		o.sums.weightedSum(dx[lo*d:hi*d], dout, t.weight, t.off[lo:hi+1], t.idx, d)
+	})
+}
+
+// resize returns x with length n, and any values, in the same memory if it is large enough.
+func resize[T any](x []T, n int) []T {
+	if cap(x) < n {
+		return make([]T, n)
+	}
+	return x[:n]
+}
