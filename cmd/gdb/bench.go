@@ -20,7 +20,8 @@ func (a *app) benchCommand() *cobra.Command {
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
-	cmd.AddCommand(a.benchGenCommand())
+	cmd.AddCommand(a.benchGenCommand(), a.benchIOCommand(),
+		a.benchSampleCommand())
 	return cmd
 }
 

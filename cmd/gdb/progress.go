@@ -43,7 +43,7 @@ func (p *progress) update(phase string, done, total int64, unit string) {
 		p.finish()
 		p.phase, p.started, p.last = phase, now, now
 		if p.tty {
-			p.bar = progressbar.NewOptions64(total, progressbar.OptionSetWriter(p.w),
+			p.bar = progressbar.NewOptions64(unknownIfZero(total), progressbar.OptionSetWriter(p.w),
 				progressbar.OptionSetDescription(phase),
 				progressbar.OptionThrottle(100*time.Millisecond),
 				progressbar.OptionShowBytes(unit == "bytes"), progressbar.OptionShowIts(),
@@ -53,7 +53,10 @@ func (p *progress) update(phase string, done, total int64, unit string) {
 	}
 	if p.bar != nil {
 		// The bar's only error is that of the terminal, which the work does not depend on.
-		_ = p.bar.Set64(min(done, total))
+		if total > 0 {
+			done = min(done, total)
+		}
+		_ = p.bar.Set64(done)
 		return
 	}
 	if now.Sub(p.last) >= progressEvery {
@@ -66,7 +69,7 @@ func (p *progress) line(done, total int64, unit string, now time.Time) {
 	elapsed := now.Sub(p.started).Seconds()
 	rate := float64(done) / max(elapsed, 1e-9)
 	eta := time.Duration(0)
-	if rate > 0 {
+	if rate > 0 && total > 0 {
 		eta = time.Duration(float64(total-done)/rate) * time.Second
 	}
 	if p.json {
@@ -82,8 +85,20 @@ func (p *progress) line(done, total int64, unit string, now time.Time) {
 		}
 		return humanize.Comma(n) + " " + unit
 	}
+	if total <= 0 {
+		fmt.Fprintf(p.w, "%s: %s, %s/s\n", p.phase, amount(done), amount(int64(rate)))
+		return
+	}
 	fmt.Fprintf(p.w, "%s: %s of %s, %s/s, %s left\n", p.phase, amount(done), amount(total),
 		amount(int64(rate)), eta.Round(time.Second))
+}
+
+// unknownIfZero gives the bar -1, its sign for a total that is not known.
+func unknownIfZero(total int64) int64 {
+	if total <= 0 {
+		return -1
+	}
+	return total
 }
 
 // finish ends the bar of the current phase.

@@ -1,0 +1,107 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"strconv"
+	"strings"
+
+	"gdb/bench"
+	"gdb/blockdev"
+	"gdb/internal/mem"
+
+	"github.com/spf13/cobra"
+)
+
+// benchCommandOf makes a command that runs one measurement and prints its report.
+func (a *app) benchCommandOf(use, short, example string,
+	run func(ctx context.Context) (*bench.Report, error)) *cobra.Command {
+	var asJSON bool
+	cmd := &cobra.Command{
+		Use: use, Short: short, Example: example, Args: exactArgs(0),
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			r, err := run(cmd.Context())
+			if err != nil {
+				return err
+			}
+			return a.printBench(r, asJSON)
+		},
+	}
+	cmd.Flags().BoolVar(&asJSON, "json", false, "print one JSON object")
+	return cmd
+}
+
+func (a *app) benchIOCommand() *cobra.Command {
+	opt := bench.IOOptions{}
+	var size, blocks, backends string
+	cmd := a.benchCommandOf("io", "Random reads by each backend, beside fio where it is installed",
+		"  gdb bench io --size 4GiB --block 4KiB,64KiB --depth 32 --fio",
+		func(ctx context.Context) (r *bench.Report, err error) {
+			if opt.Size, err = mem.ParseSize(size); err != nil {
+				return nil, usage(fmt.Errorf("--size: %w", err))
+			}
+			for _, s := range strings.Split(blocks, ",") {
+				n, err := mem.ParseSize(s)
+				if err != nil {
+					return nil, usage(fmt.Errorf("--block: %w", err))
+				}
+				opt.Blocks = append(opt.Blocks, int(n))
+			}
+			for _, s := range strings.Split(backends, ",") {
+				opt.Backends = append(opt.Backends, blockdev.Backend(s))
+			}
+			return bench.IO(ctx, opt)
+		})
+	f := cmd.Flags()
+	f.StringVar(&opt.Dir, "out", ".", "directory on the disk to measure; its file is removed")
+	f.StringVar(&size, "size", "4GiB", "size of the file")
+	f.StringVar(&blocks, "block", "4KiB,64KiB", "lengths of reads")
+	f.StringVar(&backends, "io", "uring,pread", "backends, of uring, pread, buffered and mmap")
+	f.IntVar(&opt.Depth, "depth", 32, "reads in flight")
+	f.BoolVar(&opt.Fio, "fio", false, "measure fio back to back, for the ratio")
+	f.Float64Var(&opt.Seconds, "seconds", 2, "length of each of three measurements of a row")
+	return cmd
+}
+
+func (a *app) benchSampleCommand() *cobra.Command {
+	opt := bench.SampleOptions{}
+	fanout := fanoutFlag{15, 10, 5}
+	var edges float64
+	var threads, topology string
+	cmd := a.benchCommandOf("sample", "Neighbor sampling, with dedup and relabeling",
+		"  gdb bench sample --threads 1,2\n  gdb bench sample --store big.gdb --topology resident,paged",
+		func(ctx context.Context) (r *bench.Report, err error) {
+			opt.Fanout, opt.Edges, opt.Seed = fanout, uint64(edges), a.seed
+			opt.Topology = strings.Split(topology, ",")
+			if opt.Threads, err = parseInts("--threads-list", threads); err != nil {
+				return nil, err
+			}
+			if opt.Device, err = blockdev.Open(blockdev.Options{}); err != nil {
+				return nil, err
+			}
+			defer func() { err = firstError(err, opt.Device.Close()) }()
+			return bench.Sample(ctx, opt)
+		})
+	f := cmd.Flags()
+	f.StringVar(&opt.Store, "store", "", "store to sample from (default: an R-MAT graph in memory)")
+	f.IntVar(&opt.Scale, "scale", 22, "log2 of the nodes of the graph in memory")
+	f.Float64Var(&edges, "edges", 64e6, "its edges")
+	f.Var(&fanout, "fanout", "neighbors per hop")
+	f.IntVar(&opt.Batch, "batch", 1000, "seeds in a batch")
+	f.IntVar(&opt.Batches, "batches", 200, "batches of each thread")
+	f.StringVar(&threads, "threads-list", "1,2", "numbers of threads to measure with")
+	f.StringVar(&topology, "topology", "resident", "readers, of resident and paged")
+	return cmd
+}
+
+func parseInts(flag, s string) ([]int, error) {
+	var out []int
+	for _, p := range strings.Split(s, ",") {
+		n, err := strconv.Atoi(strings.TrimSpace(p))
+		if err != nil || n < 1 {
+			return nil, usage(fmt.Errorf("%s %q: want positive numbers, such as 1,2", flag, s))
+		}
+		out = append(out, n)
+	}
+	return out, nil
+}
