@@ -69,7 +69,7 @@ func (a *app) benchSampleCommand() *cobra.Command {
 	var edges float64
 	var threads, topology string
 	cmd := a.benchCommandOf("sample", "Neighbor sampling, with dedup and relabeling",
-		"  gdb bench sample --threads 1,2\n  gdb bench sample --store big.gdb --topology resident,paged",
+		"  gdb bench sample\n  gdb bench sample --store big.gdb --topology resident,paged",
 		func(ctx context.Context) (r *bench.Report, err error) {
 			opt.Fanout, opt.Edges, opt.Seed = fanout, uint64(edges), a.seed
 			opt.Topology = strings.Split(topology, ",")
