@@ -31,7 +31,7 @@ type attachment struct {
 	seq   uint64 // place in the stream
 }
 
-// attacher finds the nodes of the rows of a stream. In joined modes it sorts the rows by key and
+// attacher finds the nodes of the rows of a stream. In modes that join it sorts the rows by key and
 // joins them with the dictionary, comparing texts, so that an unknown id of equal hash is found.
 type attacher struct {
 	p      *pipeline
@@ -42,9 +42,9 @@ type attacher struct {
 }
 
 // each calls fn for every row that carries something; in order of the stream in direct modes, in
-// any order in joined ones.
+// any order in modes that join.
 func (a *attacher) each(ctx context.Context, fn func(at attachment) error) error {
-	if a.m.mode.joined() {
+	if a.m.mode.joinsRows() {
 		return a.eachJoined(ctx, fn)
 	}
 	seq := uint64(0)
@@ -197,7 +197,7 @@ func (a *attacher) sortByKey(ctx context.Context) ([]extsort.Run, error) {
 	return s.Finish()
 }
 
-// key returns the key of an id in joined modes and the text that the dictionary holds beside it,
+// key returns the key of an id in modes that join, and the text that the dictionary holds beside it,
 // appended to text.
 func (a *attacher) key(c *IDChunk, i int, text []byte) (uint64, []byte, bool) {
 	if a.m.mode == idWide {

@@ -27,6 +27,9 @@ func newIDCollector(p *pipeline, out *scanResult) (idCollector, error) {
 	case idWide:
 		s, err := extsort.NewWords(p.sorter("ids", 1, p.memory.strings))
 		return &wideCollector{sorter: s}, err
+	case idTable:
+		t, err := newTextTable(p.budget, p.memory.table)
+		return &tableCollector{p: p, table: t, seed: out.HashSeed}, err
 	case idText:
 		opt := p.sorter("ids", 0, p.memory.strings)
 		opt.Distinct = true
@@ -131,6 +134,10 @@ func (w *wideCollector) addAll(ids []uint64) error {
 func (w *wideCollector) finish() ([]extsort.Run, error) { return w.sorter.Finish() }
 func (w *wideCollector) close() error                   { return w.sorter.Abort() }
 
+// errIntegerNodes says that a source gives ids of two kinds.
+var errIntegerNodes = fmt.Errorf("ingest: node ids are integers, but edges have text ids: %w",
+	ErrUsage)
+
 // recentID is an id that was seen, if it is short enough to be remembered.
 type recentID struct {
 	hash uint64
@@ -149,7 +156,7 @@ type textCollector struct {
 
 func (t *textCollector) nodeKeys(c *IDChunk, out []uint64) (err error) {
 	if c.Text == nil {
-		return fmt.Errorf("ingest: node ids are integers, but edges have text ids: %w", ErrUsage)
+		return errIntegerNodes
 	}
 	for i, id := range c.Text {
 		if out[i], err = t.add(id); err != nil {

@@ -26,7 +26,8 @@ var crashCases = []struct {
 	name string
 	kind string
 	opt  Options
-	wide bool
+	// sorted numbers the ids by sorting, as where they do not fit in memory.
+	sorted bool
 	// every is how many changes there are between two crashes that are tried. It is not a
 	// divisor of the changes that one file takes, so that all kinds are met.
 	every int
@@ -34,7 +35,8 @@ var crashCases = []struct {
 	{"rows", "rows", Options{Undirected: true}, false, 1},
 	{"integer", "integer", Options{Partitioner: "random", Partitions: 3, Both: true}, false, 3},
 	{"wide", "integer", Options{}, true, 3},
-	{"text", "text", Options{Dedup: true}, false, 1},
+	{"text", "text", Options{Dedup: true}, true, 1},
+	{"table", "text", Options{Partitioner: "random"}, false, 3},
 }
 
 // prepare makes the pipeline of a case on a file system.
@@ -45,8 +47,8 @@ func prepare(t testing.TB, i int, fs vfs.FS, resume bool) *pipeline {
 	opt := c.opt
 	opt.Out, opt.Resume = "dir/store", resume
 	p := fixedIdentity(small(t, fs, g, opt))
-	if c.wide {
-		p.memory.ids = 8
+	if c.sorted {
+		p.memory.ids, p.memory.table = 8, 64
 	}
 	p.memory.counts = 0
 	return p

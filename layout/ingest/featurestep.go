@@ -43,7 +43,7 @@ type featureWriter struct {
 	m     *nodeMap
 	info  FeatureInfo
 	scale *scaling
-	// nodes, in joined modes, are the runs of (row, node).
+	// nodes, in modes that join, are the runs of (row, node).
 	nodes []extsort.Run
 	done  uint64
 }
@@ -62,7 +62,7 @@ func (f *featureWriter) prepare(ctx context.Context) error {
 		}
 		f.scale.finish()
 	}
-	if !f.m.mode.joined() {
+	if !f.m.mode.joinsRows() {
 		return nil
 	}
 	return f.joinRows(ctx)
@@ -144,7 +144,7 @@ func (f *featureWriter) eachRow(ctx context.Context, phase string,
 	return err
 }
 
-// pullNodes turns the merge of the rows' nodes into an iterator, in joined modes.
+// pullNodes turns the merge of the rows' nodes into an iterator, in modes that join.
 func (f *featureWriter) pullNodes(ctx context.Context) (next func() (uint64, bool), stop func(),
 	mergeErr *error) {
 	mergeErr = new(error)

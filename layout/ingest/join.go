@@ -17,7 +17,7 @@ type edgesResult struct {
 func (p *pipeline) numberedEdges(ctx context.Context, s *scanResult, m *nodeMap) (
 	[]extsort.Run, error) {
 	switch {
-	case s.Mode.joined():
+	case s.Mode.joinsEdges():
 		half, err := step(ctx, p, "join-sources",
 			func(ctx context.Context, out *edgesResult) (err error) {
 				out.Edges, err = p.joinSources(ctx, s.Edges, m)

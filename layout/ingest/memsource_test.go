@@ -43,7 +43,6 @@ type graph struct {
 	splits   []member
 	inverse  bool // AddInverse
 	chunk    int
-	passes   int // Edges calls so far
 }
 
 var _ Source = (*graph)(nil)
@@ -107,7 +106,6 @@ func (g *graph) idChunk(file string, first int, ids []string) *IDChunk {
 }
 
 func (g *graph) Edges(ctx context.Context, fn func(*EdgeChunk) error) error {
-	g.passes++
 	first := 0
 	for part := range slices.Chunk(g.edges, g.step()) {
 		c := &EdgeChunk{Where: Where{File: "edges", First: int64(first), Unit: "row"}}

@@ -12,19 +12,19 @@ import (
 )
 
 // nodeMap maps external ids to node ids. Ids of the modes rows and ranked are looked up, one by
-// one, in memory; those of joined modes are sorted by key and joined with the dictionary.
+// one, in memory; those of modes that join are sorted by key and joined with the dictionary.
 type nodeMap struct {
 	p     *pipeline
 	mode  idMode
 	nodes uint64
-	dense bool             // ids are numbers 0..nodes-1, permuted by perm
+	dense bool             // ids of edges are numbers 0..nodes-1, permuted by perm
 	perm  *rng.Permutation // nil: nodes keep the order of their numbers
 	set   *idSet           // of ranked ids that are not dense
-	dict  []extsort.Run    // of joined modes: (key, text, node) by key
+	dict  []extsort.Run    // of modes that join rows: (key, text, node) by key
 	seed  uint64
 }
 
-// node returns the node of an integer id. Only for modes that are not joined.
+// node returns the node of an integer id. Only for modes that do not join.
 func (m *nodeMap) node(id uint64) (uint32, bool) {
 	if m.dense {
 		if id >= m.nodes {
@@ -49,9 +49,9 @@ func (m *nodeMap) external(ctx context.Context, node uint32) string {
 	if m.perm != nil {
 		number = m.perm.Inverse(number)
 	}
-	id, found := number, m.dense
+	id, found := number, m.dense && m.mode != idTable
 	switch {
-	case m.dense:
+	case found:
 	case m.set != nil:
 		k := uint64(0)
 		_ = m.set.each(func(v uint64) error {
@@ -162,8 +162,9 @@ func (p *pipeline) number(ctx context.Context, r *results) (*nodeMap, error) {
 
 func (p *pipeline) newNodeMap(ctx context.Context, s *scanResult, ids *idsResult) (*nodeMap,
 	error) {
-	m := &nodeMap{p: p, mode: s.Mode, nodes: ids.Nodes, dense: ids.Dense, dict: ids.Dict,
-		seed: s.HashSeed}
+	m := &nodeMap{p: p, mode: s.Mode, nodes: ids.Nodes, dict: ids.Dict,
+		dense: ids.Dense || s.Mode == idTable, // its edges have numbers already
+		seed:  s.HashSeed}
 	m.perm, _ = p.permutation(m.nodes)
 	if s.Mode != idRanked || ids.Dense {
 		return m, nil
@@ -333,8 +334,10 @@ func (p *pipeline) numberWide(ctx context.Context, s *scanResult, out *idsResult
 // numberText numbers text ids in order of first appearance.
 func (p *pipeline) numberText(ctx context.Context, s *scanResult, out *idsResult) error {
 	out.Kind = kv.IDsString
-	order, err := p.orderByPlace(ctx, s, out)
-	if err != nil {
+	order, err := s.IDs, error(nil)
+	if s.Mode == idTable {
+		out.Nodes = order[0].Records
+	} else if order, err = p.orderByPlace(ctx, s, out); err != nil {
 		return err
 	}
 	if out.Nodes == 0 {

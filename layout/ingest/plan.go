@@ -23,6 +23,7 @@ type memoryPlan struct {
 	total   int64
 	sort    int64 // the arena of the sorter that is filled
 	strings int64 // the arena of the id sorter that is filled beside it
+	table   int64 // or the table of text ids
 	merge   int64 // block buffers of a merge
 	ids     int64 // the set of integer ids
 	counts  int64 // out-degree counters
@@ -41,8 +42,9 @@ func planMemory(total int64) (memoryPlan, error) {
 	}
 	rest := total - processBytes
 	return memoryPlan{total: total,
-		sort:    rest * 45 / 100,
+		sort:    rest * 40 / 100,
 		strings: rest * 25 / 100,
+		table:   rest * 35 / 100,
 		merge:   rest * 20 / 100,
 		ids:     rest * 10 / 100,
 		counts:  rest * 15 / 100,

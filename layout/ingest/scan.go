@@ -9,20 +9,23 @@ import (
 	"gdb/layout/ingest/extsort"
 )
 
-// idMode is the way from external ids to node ids. It follows from the source and from nothing
-// else but, for integers, from whether their set fits in memory; ranked and wide give the same
-// store.
+// idMode is the way from external ids to node ids. It follows from the source, and from whether
+// the ids fit in memory: ranked and wide give the same store, and so do table and text.
 type idMode string
 
 const (
 	idRows   idMode = "rows"   // row numbers: the ids are the nodes
 	idRanked idMode = "ranked" // integers whose set fits in memory: a node is its id's rank
 	idWide   idMode = "wide"   // the same, found by sorting
-	idText   idMode = "text"   // strings: nodes in order of first appearance, found by sorting
+	idTable  idMode = "table"  // strings that fit in memory: nodes in order of first appearance
+	idText   idMode = "text"   // the same, found by sorting
 )
 
-// joined says that edges are sorted by id and joined with the sorted ids.
-func (m idMode) joined() bool { return m == idWide || m == idText }
+// joinsEdges says that edges are sorted by id and joined with the sorted ids.
+func (m idMode) joinsEdges() bool { return m == idWide || m == idText }
+
+// joinsRows says that rows are: of text, only the sorted dictionary outlives the scan.
+func (m idMode) joinsRows() bool { return m == idTable || m.joinsEdges() }
 
 // nodesMax is the largest number of nodes: node ids are uint32.
 const nodesMax = 1 << 32
@@ -54,7 +57,7 @@ type textForcer interface{ ForceText() }
 
 func (p *pipeline) scan(ctx context.Context) (*scanResult, error) {
 	out, err := p.scanStep(ctx)
-	if t, ok := p.src.(textForcer); ok && err == nil && out.Mode == idText {
+	if t, ok := p.src.(textForcer); ok && err == nil && (out.Mode == idText || out.Mode == idTable) {
 		t.ForceText() // a resumed ingest guesses anew, and must come to what the scan found
 	}
 	return out, err
@@ -62,27 +65,34 @@ func (p *pipeline) scan(ctx context.Context) (*scanResult, error) {
 
 func (p *pipeline) scanStep(ctx context.Context) (*scanResult, error) {
 	return step(ctx, p, "scan", func(ctx context.Context, out *scanResult) error {
-		*out = scanResult{Mode: idRanked, HashSeed: p.hashSeed}
+		mode := idRanked
 		switch {
 		case p.info.RowIDs:
-			out.Mode = idRows
+			mode = idRows
 		case p.info.TextIDs:
-			out.Mode = idText
+			mode = idTable
 		}
-		err := p.scanAs(ctx, out)
-		if errors.Is(err, errWide) {
-			*out = scanResult{Mode: idWide, HashSeed: p.hashSeed}
-			err = p.scanAs(ctx, out)
+		for {
+			*out = scanResult{Mode: mode, HashSeed: p.hashSeed}
+			err := p.scanAs(ctx, out)
+			if s, ok := p.src.(skipper); ok {
+				out.Skipped = uint64(s.SkippedLines())
+			}
+			t, guesses := p.src.(textForcer)
+			switch {
+			case errors.Is(err, errWide):
+				mode = idWide
+			case errors.Is(err, ErrNotInteger) && guesses:
+				t.ForceText()
+				mode = idTable
+			case errors.Is(err, errTableFull):
+				mode = idText
+			case errors.Is(err, errCollision) && p.hashSeed+1 < hashSeeds:
+				p.hashSeed++
+			default:
+				return err
+			}
 		}
-		if t, ok := p.src.(textForcer); ok && errors.Is(err, ErrNotInteger) {
-			t.ForceText()
-			*out = scanResult{Mode: idText, HashSeed: p.hashSeed}
-			err = p.scanAs(ctx, out)
-		}
-		if s, ok := p.src.(skipper); ok {
-			out.Skipped = uint64(s.SkippedLines())
-		}
-		return err
 	})
 }
 
@@ -131,7 +141,7 @@ func newScanner(ctx context.Context, p *pipeline, out *scanResult) (s *scanner, 
 		dropLoops: p.dropsLoops(), width: 1 + p.codec.payload(),
 		batch: make([]uint64, 0, scanBatchWords)}
 	opt := p.sorter("edges", s.width, p.memory.sort)
-	if out.Mode.joined() {
+	if out.Mode.joinsEdges() {
 		// One record an edge, by source first; reverse edges are added when both ends are known.
 		s.width++
 		opt.Width, opt.Key = s.width, 1
@@ -267,7 +277,7 @@ func (s *scanner) loop(batch []uint64, rec ...uint64) []uint64 {
 
 // general emits edges with payload, or of ids that are still to be numbered.
 func (s *scanner) general(c *EdgeChunk) error {
-	batch, joined := s.batch[:0], s.out.Mode.joined()
+	batch, joined := s.batch[:0], s.out.Mode.joinsEdges()
 	var rec [extsort.WordsMax]uint64
 	ends := 1
 	if joined {
