@@ -150,9 +150,10 @@ func (a *attacher) eachJoined(ctx context.Context, fn func(at attachment) error)
 	if err = errors.Join(err, c.close()); err != nil {
 		return err
 	}
+	opt := a.p.sorter(a.name, 0, 0)
 	for _, r := range runs {
-		if err := a.p.fs.Remove(r.Path); err != nil {
-			return fmt.Errorf("ingest: remove %s: %w", r.Path, err)
+		if err := opt.Remove(r); err != nil {
+			return err
 		}
 	}
 	if any {
@@ -197,7 +198,7 @@ func (a *attacher) sortByKey(ctx context.Context) ([]extsort.Run, error) {
 	return s.Finish()
 }
 
-// key returns the key of an id in modes that join, and the text that the dictionary holds beside it,
+// key returns the key of an id in modes that join, and the text that the dictionary has beside it,
 // appended to text.
 func (a *attacher) key(c *IDChunk, i int, text []byte) (uint64, []byte, bool) {
 	if a.m.mode == idWide {

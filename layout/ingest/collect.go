@@ -84,7 +84,7 @@ func (r *rankedCollector) addAll(ids []uint64) error {
 }
 
 func (r *rankedCollector) finish() ([]extsort.Run, error) {
-	run, err := extsort.WriteWords(r.p.fs, r.p.runPath("set.run"), r.set.used())
+	run, err := extsort.WriteWords(r.p.sorter("set", 1, 0), "runs/set.run", r.set.used())
 	return []extsort.Run{run}, err
 }
 

@@ -124,7 +124,7 @@ func (d *dictionary) finishForward(ctx context.Context, out *idsResult, joins bo
 
 func (d *dictionary) writeBoth(ctx context.Context, opt extsort.Options, runs []extsort.Run,
 	out *idsResult, add func(extsort.Entry) error) error {
-	joined, err := extsort.NewRunWriter(d.p.fs, d.p.runPath("dict.run"), d.p.runBlock)
+	joined, err := d.p.newRun("dict")
 	if err != nil {
 		return err
 	}

@@ -10,6 +10,7 @@ import (
 // say how to get there, and the state of the source files.
 func (p *pipeline) fingerprint() (options string, sources []sourceFile, err error) {
 	opt := p.opt
+	opt.Out = "" // the directory may be called otherwise, or moved
 	opt.Memory, opt.Threads, opt.Resume, opt.DryRun, opt.Version = 0, 0, false, false, ""
 	opt.Progress, opt.Notes = nil, nil
 	b, err := json.Marshal(struct {

@@ -146,7 +146,7 @@ func (p *pipeline) number(ctx context.Context, r *results) (*nodeMap, error) {
 		p.hashSeed = r.scan.HashSeed + 1
 		var used []string
 		for _, run := range append(r.scan.Edges, r.scan.IDs...) {
-			used = append(used, p.rel(run.Path))
+			used = append(used, run.Name)
 		}
 		if err := p.j.forget("scan", used); err != nil {
 			return nil, err
@@ -303,7 +303,7 @@ func (p *pipeline) numberWide(ctx context.Context, s *scanResult, out *idsResult
 			return nil
 		})
 	}
-	w, err := extsort.NewRunWriter(p.fs, p.runPath("dict.run"), p.runBlock)
+	w, err := p.newRun("dict")
 	if err != nil {
 		return err
 	}

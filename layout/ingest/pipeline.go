@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"slices"
-	"strings"
 
 	"gdb/internal/mem"
 	"gdb/kv"
@@ -77,25 +76,18 @@ func step[T any](ctx context.Context, p *pipeline, name string,
 // path is the place of a file below tmp/ingest.
 func (p *pipeline) path(rel string) string { return p.fs.PathJoin(p.tmp, rel) }
 
-// runPath is the prefix of the runs of a sorter.
-func (p *pipeline) runPath(name string) string { return p.path("runs/" + name) }
-
 // keepRuns marks runs as needed by later steps.
 func (p *pipeline) keepRuns(runs []extsort.Run) {
 	for _, r := range runs {
-		p.keep = append(p.keep, p.rel(r.Path))
+		p.keep = append(p.keep, r.Name)
 	}
 }
 
 // dropRuns marks runs as used up when the step is done.
 func (p *pipeline) dropRuns(runs []extsort.Run) {
 	for _, r := range runs {
-		p.drop = append(p.drop, p.rel(r.Path))
+		p.drop = append(p.drop, r.Name)
 	}
-}
-
-func (p *pipeline) rel(path string) string {
-	return strings.TrimPrefix(strings.TrimPrefix(path, p.tmp), "/")
 }
 
 // keepFiles marks files of the store that is to be.
@@ -159,10 +151,16 @@ func (p *pipeline) progress(phase string, done, total uint64, unit string) {
 	}
 }
 
-// sorter returns options for a sorter of records of width words.
+// sorter returns options for a sorter of records of width words, or of entries.
 func (p *pipeline) sorter(name string, width int, memory int64) extsort.Options {
-	return extsort.Options{FS: p.fs, Prefix: p.runPath(name), Width: width, Memory: memory,
-		Budget: p.budget, BlockBytes: p.runBlock}
+	return extsort.Options{FS: p.fs, Dir: p.tmp, Prefix: "runs/" + name, Width: width,
+		Memory: memory, Budget: p.budget, BlockBytes: p.runBlock}
+}
+
+// newRun starts a run of entries.
+func (p *pipeline) newRun(name string) (*extsort.RunWriter, error) {
+	opt := p.sorter(name, 0, 0)
+	return extsort.NewRunWriter(opt, opt.Prefix+".run")
 }
 
 // all runs the steps of the ingest, but for the last: the store's coming into being.

@@ -57,7 +57,8 @@ type textForcer interface{ ForceText() }
 
 func (p *pipeline) scan(ctx context.Context) (*scanResult, error) {
 	out, err := p.scanStep(ctx)
-	if t, ok := p.src.(textForcer); ok && err == nil && (out.Mode == idText || out.Mode == idTable) {
+	if t, ok := p.src.(textForcer); ok && err == nil &&
+		(out.Mode == idText || out.Mode == idTable) {
 		t.ForceText() // a resumed ingest guesses anew, and must come to what the scan found
 	}
 	return out, err

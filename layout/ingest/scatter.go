@@ -24,7 +24,9 @@ func (f *featureWriter) scatter(ctx context.Context, out *featuresResult) error 
 		return &mem.LimitError{What: "ordering features " + f.info.Name, Want: least,
 			Limit: f.p.memory.scatter}
 	}
-	runs, err := f.fillBuckets(ctx, buckets, perBucket)
+	opt := f.p.sorter("bucket", 0, f.p.memory.merge)
+	opt.BlockBytes = max(scatterBlockBytes, min(int(f.p.memory.scatter)/int(buckets), 1<<20))
+	runs, err := f.fillBuckets(ctx, opt, buckets, perBucket)
 	if err != nil {
 		return err
 	}
@@ -40,7 +42,7 @@ func (f *featureWriter) scatter(ctx context.Context, out *featuresResult) error 
 	for b, run := range runs {
 		first := uint64(b) * perBucket
 		n := min(perBucket, f.m.nodes-first)
-		if err = f.emptyBucket(ctx, run, arena, uint32(first), n, w); err != nil {
+		if err = f.emptyBucket(ctx, opt, run, arena, uint32(first), n, w); err != nil {
 			break
 		}
 	}
@@ -53,12 +55,11 @@ func (f *featureWriter) scatter(ctx context.Context, out *featuresResult) error 
 }
 
 // fillBuckets appends every row to the run of its bucket.
-func (f *featureWriter) fillBuckets(ctx context.Context, buckets, perBucket uint64) (
-	runs []extsort.Run, err error) {
-	block := max(scatterBlockBytes, min(int(f.p.memory.scatter)/int(buckets), 1<<20))
+func (f *featureWriter) fillBuckets(ctx context.Context, opt extsort.Options, buckets,
+	perBucket uint64) (runs []extsort.Run, err error) {
 	var ws []*extsort.RunWriter
 	for b := range buckets {
-		w, err2 := extsort.NewRunWriter(f.p.fs, f.p.runPath(fmt.Sprintf("bucket-%d.run", b)), block)
+		w, err2 := extsort.NewRunWriter(opt, fmt.Sprintf("%s-%d.run", opt.Prefix, b))
 		if err = err2; err != nil {
 			break
 		}
@@ -81,13 +82,12 @@ func (f *featureWriter) fillBuckets(ctx context.Context, buckets, perBucket uint
 }
 
 // emptyBucket writes the rows of n nodes from first on.
-func (f *featureWriter) emptyBucket(ctx context.Context, run extsort.Run, arena *mem.Arena,
-	first uint32, n uint64, w *layout.RowsWriter) error {
+func (f *featureWriter) emptyBucket(ctx context.Context, opt extsort.Options, run extsort.Run,
+	arena *mem.Arena, first uint32, n uint64, w *layout.RowsWriter) error {
 	rowBytes := uint64(f.info.Dim) * 4
 	there := arena.Bytes()[n*rowBytes : n*(rowBytes+1)]
 	clear(there)
 	twice := noRow
-	opt := f.p.sorter("bucket", 0, f.p.memory.merge)
 	err := f.p.eachEntry(ctx, opt, []extsort.Run{run}, func(e extsort.Entry) error {
 		at := e.Key - uint64(first)
 		if there[at] != 0 {
@@ -115,8 +115,5 @@ func (f *featureWriter) emptyBucket(ctx context.Context, run extsort.Run, arena 
 			return err
 		}
 	}
-	if err := f.p.fs.Remove(run.Path); err != nil {
-		return fmt.Errorf("ingest: remove %s: %w", run.Path, err)
-	}
-	return nil
+	return opt.Remove(run)
 }

@@ -176,7 +176,7 @@ func (t *tableCollector) hashes(out []uint64, ids [][]byte) []uint64 {
 }
 
 func (t *tableCollector) finish() ([]extsort.Run, error) {
-	w, err := extsort.NewRunWriter(t.p.fs, t.p.runPath("table.run"), t.p.runBlock)
+	w, err := t.p.newRun("table")
 	if err != nil {
 		return nil, err
 	}

@@ -4,8 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-
-	"github.com/cockroachdb/pebble/v2/vfs"
 )
 
 // Entries delivers the entries of sorted runs in order: the counterpart of Strings. It is pulled,
@@ -64,7 +62,7 @@ func OpenEntries(ctx context.Context, opt Options, runs []Run) (*Entries, error)
 
 func (e *Entries) open(runs []Run) error {
 	for _, run := range runs {
-		r, err := openRun(e.opt.FS, run, e.opt.BlockBytes)
+		r, err := openRun(&e.opt, run)
 		if err != nil {
 			return err
 		}
@@ -89,12 +87,12 @@ func (e *Entries) reduce(ctx context.Context, runs []Run) ([]Run, error) {
 	fan := FanIn(e.opt.Memory, e.opt.BlockBytes)
 	for len(runs) > fan {
 		n := min(fan, len(runs)-fan+1)
-		path := fmt.Sprintf("%s-m%d.run", e.opt.Prefix, len(e.made))
+		name := fmt.Sprintf("%s-m%d.run", e.opt.Prefix, len(e.made))
 		sub := &Entries{opt: e.opt}
 		err := sub.open(runs[:n])
 		var run Run
 		if err == nil {
-			run, err = sub.writeTo(ctx, e.opt.FS, path)
+			run, err = sub.writeTo(ctx, name)
 		}
 		if err = errors.Join(err, sub.Close()); err != nil {
 			return nil, err
@@ -105,8 +103,8 @@ func (e *Entries) reduce(ctx context.Context, runs []Run) ([]Run, error) {
 	return runs, nil
 }
 
-func (e *Entries) writeTo(ctx context.Context, fs vfs.FS, path string) (Run, error) {
-	w, err := NewRunWriter(fs, path, e.opt.BlockBytes)
+func (e *Entries) writeTo(ctx context.Context, name string) (Run, error) {
+	w, err := NewRunWriter(e.opt, name)
 	if err != nil {
 		return Run{}, err
 	}
@@ -190,7 +188,7 @@ func (e *Entries) Close() error {
 	}
 	e.heap = nil
 	for _, run := range e.made {
-		errs = append(errs, e.opt.FS.Remove(run.Path))
+		errs = append(errs, e.opt.Remove(run))
 	}
 	e.made = nil
 	return errors.Join(errs...)
@@ -199,12 +197,10 @@ func (e *Entries) Close() error {
 // RunWriter writes one run of entries that come in order already.
 type RunWriter struct{ w *runWriter }
 
-// NewRunWriter starts a run at path; blockBytes 0 is DefaultBlockBytes.
-func NewRunWriter(fs vfs.FS, path string, blockBytes int) (*RunWriter, error) {
-	if blockBytes == 0 {
-		blockBytes = DefaultBlockBytes
-	}
-	w, err := newRunWriter(fs, path, blockBytes)
+// NewRunWriter starts a run with a name below opt.Dir.
+func NewRunWriter(opt Options, name string) (*RunWriter, error) {
+	opt.ensureDefaults()
+	w, err := newRunWriter(&opt, name)
 	return &RunWriter{w}, err
 }
 

@@ -148,7 +148,7 @@ func TestDamageIsAnError(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	data, err := fs.UnsafeGetFileDataBuffer(runs[0].Path)
+	data, err := fs.UnsafeGetFileDataBuffer(runs[0].Name)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -171,7 +171,7 @@ func TestDamageIsAnError(t *testing.T) {
 }
 
 func mergeBytes(t *testing.T, opt Options, runs []Run, data []byte) error {
-	f, err := opt.FS.Create(runs[0].Path, vfs.WriteCategoryUnspecified)
+	f, err := opt.FS.Create(runs[0].Name, vfs.WriteCategoryUnspecified)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -47,8 +47,7 @@ func reduce(ctx context.Context, opt Options, runs []Run) ([]Run, error) {
 		// Merge no more than needed: what is left is merged once only.
 		n := min(fan, len(runs)-fan+1)
 		group := runs[:n]
-		path := fmt.Sprintf("%s-m%d.run", opt.Prefix, made)
-		w, err := newRunWriter(opt.FS, path, opt.BlockBytes)
+		w, err := newRunWriter(&opt, fmt.Sprintf("%s-m%d.run", opt.Prefix, made))
 		if err != nil {
 			return nil, err
 		}
@@ -61,13 +60,13 @@ func reduce(ctx context.Context, opt Options, runs []Run) ([]Run, error) {
 		}
 		made++
 		for _, r := range group {
-			if ours[r.Path] {
-				if err := opt.FS.Remove(r.Path); err != nil {
-					return nil, fmt.Errorf("extsort: remove %s: %w", r.Path, err)
+			if ours[r.Name] {
+				if err := opt.Remove(r); err != nil {
+					return nil, err
 				}
 			}
 		}
-		ours[path] = true
+		ours[run.Name] = true
 		runs = append(append([]Run{}, runs[n:]...), run)
 	}
 	return runs, nil
@@ -132,7 +131,7 @@ func newMerger[R record](opt Options, runs []Run) (*merger[R], error) {
 	m := &merger[R]{heads: make([]R, len(runs)), rest: make([][]R, len(runs)),
 		live: make([]bool, len(runs)), inner: make([]int32, len(runs))}
 	for _, run := range runs {
-		r, err := openRun(opt.FS, run, opt.BlockBytes)
+		r, err := openRun(&opt, run)
 		if err != nil {
 			return nil, errors.Join(err, m.close())
 		}

@@ -41,7 +41,7 @@ var ErrDamaged = errors.New("temporary file is damaged: start the ingest again w
 
 // Run is a sorted file of records.
 type Run struct {
-	Path    string
+	Name    string // path below Options.Dir
 	Records uint64
 	Bytes   int64
 }
@@ -49,6 +49,7 @@ type Run struct {
 // runWriter writes the blocks of one run.
 type runWriter struct {
 	f       vfs.File
+	path    string
 	run     Run
 	block   []byte // headerBytes, then the payload so far
 	limit   int    // payload bytes at which a block is full
@@ -56,13 +57,14 @@ type runWriter struct {
 	flushed int64 // bytes up to which writing back was asked for
 }
 
-func newRunWriter(fs vfs.FS, path string, blockBytes int) (*runWriter, error) {
-	f, err := fs.Create(path, vfs.WriteCategoryUnspecified)
+func newRunWriter(opt *Options, name string) (*runWriter, error) {
+	path := opt.path(name)
+	f, err := opt.FS.Create(path, vfs.WriteCategoryUnspecified)
 	if err != nil {
 		return nil, fmt.Errorf("extsort: create %s: %w", path, err)
 	}
-	w := &runWriter{f: f, run: Run{Path: path}, limit: blockBytes - headerBytes}
-	w.block = make([]byte, headerBytes, blockBytes)
+	w := &runWriter{f: f, path: path, run: Run{Name: name}, limit: opt.BlockBytes - headerBytes}
+	w.block = make([]byte, headerBytes, opt.BlockBytes)
 	return w, nil
 }
 
@@ -83,7 +85,7 @@ func (w *runWriter) flush() error {
 	binary.LittleEndian.PutUint64(w.block[8:], w.number)
 	binary.LittleEndian.PutUint32(w.block, codec.Checksum(w.block[4:]))
 	if _, err := w.f.Write(w.block); err != nil {
-		return fmt.Errorf("extsort: write %s: %w", w.run.Path, err)
+		return fmt.Errorf("extsort: write %s: %w", w.path, err)
 	}
 	w.run.Bytes += int64(len(w.block))
 	w.number++
@@ -94,7 +96,7 @@ func (w *runWriter) flush() error {
 	dropCache(w.f, 0, w.flushed) // what was sent before this is on disk by now
 	w.flushed = w.run.Bytes
 	if _, err := w.f.SyncTo(w.run.Bytes); err != nil {
-		return fmt.Errorf("extsort: write %s: %w", w.run.Path, err)
+		return fmt.Errorf("extsort: write %s: %w", w.path, err)
 	}
 	return nil
 }
@@ -104,7 +106,7 @@ func (w *runWriter) finish() (Run, error) {
 	err := w.flush()
 	if err == nil {
 		if err = w.f.Sync(); err != nil {
-			err = fmt.Errorf("extsort: sync %s: %w", w.run.Path, err)
+			err = fmt.Errorf("extsort: sync %s: %w", w.path, err)
 		}
 	}
 	dropCache(w.f, 0, w.run.Bytes)
@@ -114,6 +116,7 @@ func (w *runWriter) finish() (Run, error) {
 // runReader reads the blocks of one run, one ahead of the consumer by way of the page cache.
 type runReader struct {
 	f       vfs.File
+	path    string
 	run     Run
 	buf     []byte
 	off     int64
@@ -122,12 +125,13 @@ type runReader struct {
 	records uint64 // delivered; the consumer counts
 }
 
-func openRun(fs vfs.FS, run Run, blockBytes int) (*runReader, error) {
-	f, err := fs.Open(run.Path, vfs.RandomReadsOption)
+func openRun(opt *Options, run Run) (*runReader, error) {
+	path := opt.path(run.Name)
+	f, err := opt.FS.Open(path, vfs.RandomReadsOption)
 	if err != nil {
-		return nil, fmt.Errorf("extsort: open %s: %w", run.Path, err)
+		return nil, fmt.Errorf("extsort: open %s: %w", path, err)
 	}
-	return &runReader{f: f, run: run, buf: make([]byte, blockBytes)}, nil
+	return &runReader{f: f, path: path, run: run, buf: make([]byte, opt.BlockBytes)}, nil
 }
 
 // next returns the payload of the next block, valid until the next call, or nil at the end.
@@ -187,12 +191,12 @@ func (r *runReader) read(p []byte, off int64) error {
 	if err == nil || errors.Is(err, io.EOF) {
 		return r.damaged("file is shorter than it was written")
 	}
-	return fmt.Errorf("extsort: read %s at offset %d: %w", r.run.Path, off, err)
+	return fmt.Errorf("extsort: read %s at offset %d: %w", r.path, off, err)
 }
 
 func (r *runReader) damaged(what string) error {
 	return fmt.Errorf("extsort: read %s block %d at offset %d: %s: %w",
-		r.run.Path, r.number, r.off, what, ErrDamaged)
+		r.path, r.number, r.off, what, ErrDamaged)
 }
 
 func (r *runReader) close() error {

@@ -121,8 +121,7 @@ func (s *Strings) spill() error {
 	}
 	keys := radixSort(s.keys[:s.n], s.scratch, 1)
 	s.orderTies(keys)
-	path := fmt.Sprintf("%s-%d.run", s.opt.Prefix, len(s.runs))
-	w, err := newRunWriter(s.opt.FS, path, s.opt.BlockBytes)
+	w, err := newRunWriter(&s.opt, fmt.Sprintf("%s-%d.run", s.opt.Prefix, len(s.runs)))
 	if err != nil {
 		return err
 	}

@@ -15,8 +15,11 @@ const WordsMax = 4
 
 // Options configure a sorter.
 type Options struct {
-	FS     vfs.FS
-	Prefix string // of the runs: PREFIX-0.run, PREFIX-1.run, …
+	FS vfs.FS
+	// Dir is where the runs are, and Prefix begins their names: PREFIX-0.run, PREFIX-1.run, ….
+	// Runs are known by their names, so that the directory may be moved between two steps.
+	Dir    string
+	Prefix string
 	// Width is the number of words in a record, 1..WordsMax. Strings ignores it.
 	Width int
 	// Key is the number of leading words to sort by; 0 is all of them.
@@ -28,6 +31,16 @@ type Options struct {
 	Distinct bool
 	// BlockBytes is the size of a run's blocks. Default DefaultBlockBytes.
 	BlockBytes int
+}
+
+func (o *Options) path(name string) string { return o.FS.PathJoin(o.Dir, name) }
+
+// Remove removes the file of a run.
+func (o *Options) Remove(run Run) error {
+	if err := o.FS.Remove(o.path(run.Name)); err != nil {
+		return fmt.Errorf("extsort: remove %s: %w", o.path(run.Name), err)
+	}
+	return nil
 }
 
 func (o *Options) ensureDefaults() {
@@ -98,13 +111,13 @@ func (s *Words) spill() error {
 		return s.err
 	}
 	full, next := s.fill[:s.n], <-s.free
-	path := fmt.Sprintf("%s-%d.run", s.opt.Prefix, len(s.runs))
-	s.runs = append(s.runs, Run{Path: path})
+	name := fmt.Sprintf("%s-%d.run", s.opt.Prefix, len(s.runs))
+	s.runs = append(s.runs, Run{Name: name})
 	at, done := len(s.runs)-1, make(chan struct{})
 	s.spilling = done
 	go func() {
 		defer close(done)
-		run, err := s.writeRun(path, s.sorted(full))
+		run, err := s.writeRun(name, s.sorted(full))
 		s.runs[at], s.err = run, err
 		s.free <- full[:cap(full)]
 	}()
@@ -124,8 +137,8 @@ func (s *Words) sorted(words []uint64) []uint64 {
 	return flat(radixSort(shaped[[4]uint64](words), shaped[[4]uint64](s.scratch), s.opt.Key))
 }
 
-func (s *Words) writeRun(path string, words []uint64) (Run, error) {
-	w, err := newRunWriter(s.opt.FS, path, s.opt.BlockBytes)
+func (s *Words) writeRun(name string, words []uint64) (Run, error) {
+	w, err := newRunWriter(&s.opt, name)
 	if err != nil {
 		return Run{}, err
 	}
@@ -150,9 +163,10 @@ func (w *runWriter) words(words []uint64, width int) error {
 	return nil
 }
 
-// WriteWords writes words as they are to a run at path, which Merge can read back.
-func WriteWords(fs vfs.FS, path string, words []uint64) (Run, error) {
-	w, err := newRunWriter(fs, path, DefaultBlockBytes)
+// WriteWords writes words as they are to a run, which Merge can read back.
+func WriteWords(opt Options, name string, words []uint64) (Run, error) {
+	opt.ensureDefaults()
+	w, err := newRunWriter(&opt, name)
 	if err != nil {
 		return Run{}, err
 	}
