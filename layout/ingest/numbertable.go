@@ -9,13 +9,13 @@ import (
 	"gdb/layout/ingest/extsort"
 )
 
-// textTable numbers text ids in memory, in order of first appearance:
+// numberTable numbers text ids in memory, in order of first appearance:
 //
 //	slots   hash (64) | place in texts, plus one (64)     open addressing, 3/4 full at most
 //	texts   number (32) | length (32) | text, …           in order of number
 //
 // Memory: 29 bytes an id and its text. When it is full the ids are numbered by sorting instead.
-type textTable struct {
+type numberTable struct {
 	arena *mem.Arena
 	slots []uint64 // two words each
 	texts []byte
@@ -28,31 +28,31 @@ type textTable struct {
 // errTableFull says that the ids do not fit.
 var errTableFull = errors.New("the ids do not fit in memory")
 
-// textBytes is what an id takes in texts besides its text.
-const textBytes = 8
+// numberBytes is what an id takes in texts besides its text.
+const numberBytes = 8
 
-func newTextTable(budget *mem.Budget, size int64) (*textTable, error) {
+func newNumberTable(budget *mem.Budget, size int64) (*numberTable, error) {
 	n := size / 2 / 16
 	a, err := mem.NewArena(budget, "the table of ids", size)
 	if err != nil {
 		return nil, err
 	}
-	t := &textTable{arena: a, texts: a.Bytes()[n*16:],
+	t := &numberTable{arena: a, texts: a.Bytes()[n*16:],
 		slots: mem.View[uint64](a.Bytes()[:n*16]), most: uint32(min(n*3/4, nodesMax-1))}
 	return t, nil
 }
 
-func (t *textTable) free() error { return t.arena.Free() }
+func (t *numberTable) free() error { return t.arena.Free() }
 
 // slot is where the probing of a hash begins.
-func (t *textTable) slot(h uint64) uint64 {
+func (t *numberTable) slot(h uint64) uint64 {
 	at, _ := bits.Mul64(h, uint64(len(t.slots)/2))
 	return 2 * at
 }
 
 // candidates looks up the first slot of each hash. It is a loop of its own so that the cache
 // misses of many ids overlap.
-func (t *textTable) candidates(hashes []uint64) []uint64 {
+func (t *numberTable) candidates(hashes []uint64) []uint64 {
 	t.near = resized(t.near, len(hashes))
 	for i, h := range hashes {
 		at := t.slot(h)
@@ -67,7 +67,7 @@ func (t *textTable) candidates(hashes []uint64) []uint64 {
 
 // number returns the number of an id, which is the next one if the id is new. near is its
 // candidate.
-func (t *textTable) number(id []byte, h, near uint64) (uint64, error) {
+func (t *numberTable) number(id []byte, h, near uint64) (uint64, error) {
 	if near != 0 {
 		if n, same := t.at(near, id); same {
 			return n, nil
@@ -92,24 +92,24 @@ func (t *textTable) number(id []byte, h, near uint64) (uint64, error) {
 }
 
 // at returns the number of the id at a place, and whether it is the one that is looked for.
-func (t *textTable) at(place uint64, id []byte) (n uint64, same bool) {
+func (t *numberTable) at(place uint64, id []byte) (n uint64, same bool) {
 	b := t.texts[place-1:]
 	size := binary.LittleEndian.Uint32(b[4:])
-	if int(size) != len(id) || string(b[textBytes:textBytes+len(id)]) != string(id) {
+	if int(size) != len(id) || string(b[numberBytes:numberBytes+len(id)]) != string(id) {
 		return 0, false
 	}
 	return uint64(binary.LittleEndian.Uint32(b)), true
 }
 
-func (t *textTable) insert(s []uint64, id []byte, h uint64) (uint64, error) {
-	need := textBytes + len(id)
+func (t *numberTable) insert(s []uint64, id []byte, h uint64) (uint64, error) {
+	need := numberBytes + len(id)
 	if t.count == t.most || t.used+need > len(t.texts) {
 		return 0, errTableFull
 	}
 	b := t.texts[t.used:]
 	binary.LittleEndian.PutUint32(b, t.count)
 	binary.LittleEndian.PutUint32(b[4:], uint32(len(id)))
-	copy(b[textBytes:], id)
+	copy(b[numberBytes:], id)
 	s[0], s[1] = h, uint64(t.used)+1
 	t.used += need
 	t.count++
@@ -117,14 +117,14 @@ func (t *textTable) insert(s []uint64, id []byte, h uint64) (uint64, error) {
 }
 
 // write writes the ids as entries in order of number.
-func (t *textTable) write(w *extsort.RunWriter) error {
+func (t *numberTable) write(w *extsort.RunWriter) error {
 	for at, n := 0, uint64(0); at < t.used; n++ {
 		size := int(binary.LittleEndian.Uint32(t.texts[at+4:]))
-		text := t.texts[at+textBytes : at+textBytes+size]
+		text := t.texts[at+numberBytes : at+numberBytes+size]
 		if err := w.Add(extsort.Entry{Key: n, Text: text}); err != nil {
 			return err
 		}
-		at += textBytes + size
+		at += numberBytes + size
 	}
 	return nil
 }
@@ -132,7 +132,7 @@ func (t *textTable) write(w *extsort.RunWriter) error {
 // tableCollector numbers text ids as they come.
 type tableCollector struct {
 	p        *pipeline
-	table    *textTable
+	table    *numberTable
 	seed     uint64
 	src, dst []uint64 // hashes
 }
