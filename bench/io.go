@@ -18,11 +18,11 @@ import (
 )
 
 const (
-	ioRepeats   = 3    // the median of three rounds is reported
-	ioCallers   = 2    // two batches under way keep the queue full when one of them runs out
-	ioBatch     = 1024 // requests in a batch
-	ioBatchMax  = 16 << 20
-	ioStampUnit = 4096 // each 4 KiB of the file begins with its number
+	ioRepeats   = 3       // the median of three rounds is reported
+	ioCallers   = 2       // two batches under way keep the queue full when one of them runs out
+	ioBatch     = 1024    // requests in a batch
+	ioBatchMax  = 8 << 20 // bytes of a batch
+	ioStampUnit = 4096    // each 4 KiB of the file begins with its number
 	ioStampSalt = 0x9e3779b97f4a7c15
 	ioFileName  = "gdb-bench-io"
 )
@@ -142,13 +142,14 @@ func (c *ioCell) measure(ctx context.Context, opt *IOOptions, path string, fio *
 		c.failed, c.why = true, err.Error()
 		return nil
 	}
-	defer dev.Close()
 	res, err := readAtRandom(ctx, dev, path, c.block, opt)
+	info := dev.Info()
+	err = errors.Join(err, dev.Close())
 	if err != nil {
 		return err
 	}
 	c.ours = append(c.ours, res)
-	if info := dev.Info(); info.Backend != c.backend {
+	if info.Backend != c.backend {
 		c.why = info.Why
 	}
 	beside, err := fio.run(ctx, path, c.block)
@@ -171,6 +172,13 @@ func readAtRandom(ctx context.Context, dev blockdev.Device, path string, block i
 	if err := dropCache(path); err != nil {
 		return res, err
 	}
+	n := max(1, min(ioBatch, ioBatchMax/block))
+	arena, err := mem.NewArena(nil, "benchmark buffers", int64(ioCallers*n*block))
+	if err != nil {
+		return res, err
+	}
+	defer func() { err = errors.Join(err, arena.Free()) }()
+	clear(arena.Bytes()) // the first touch of a page is not the read's work
 	var (
 		callers sync.WaitGroup
 		done    atomic.Int64
@@ -181,39 +189,35 @@ func readAtRandom(ctx context.Context, dev blockdev.Device, path string, block i
 	)
 	for caller := range ioCallers {
 		callers.Go(func() {
-			errs[caller] = readUntil(ctx, dev, f, block, end, &done)
+			own := arena.Bytes()[caller*n*block : (caller+1)*n*block]
+			errs[caller] = readUntil(ctx, dev, f, own, block, end, &done)
 		})
 	}
 	callers.Wait()
 	took, used := time.Since(start), processCPU()-cpu
-	n := float64(done.Load())
-	res = ioResult{reads: n / took.Seconds(), cpuMicros: float64(used.Microseconds()) / n}
+	reads := float64(done.Load())
+	res = ioResult{reads: reads / took.Seconds(), cpuMicros: float64(used.Microseconds()) / reads}
 	return res, errors.Join(errs...)
 }
 
-func readUntil(ctx context.Context, dev blockdev.Device, f blockdev.File, block int,
+// readUntil reads batch after batch of random blocks into buf.
+func readUntil(ctx context.Context, dev blockdev.Device, f blockdev.File, buf []byte, block int,
 	end time.Time, done *atomic.Int64) error {
-	n := max(1, min(ioBatch, ioBatchMax/block))
-	arena, err := mem.NewArena(nil, "benchmark buffers", int64(n*block))
-	if err != nil {
-		return err
-	}
-	defer arena.Free()
 	rng := rand.New(rand.NewPCG(rand.Uint64(), 1))
-	reqs := make([]blockdev.Request, n)
+	reqs := make([]blockdev.Request, len(buf)/block)
 	for time.Now().Before(end) {
 		for i := range reqs {
 			reqs[i] = blockdev.Request{File: f, Off: rng.Int64N(f.Size()/int64(block)) *
-				int64(block), Buf: arena.Bytes()[i*block : (i+1)*block]}
+				int64(block), Buf: buf[i*block : (i+1)*block]}
 		}
 		if err := dev.ReadBatch(ctx, reqs); err != nil {
 			return err
 		}
-		r := reqs[rng.IntN(n)]
+		r := reqs[rng.IntN(len(reqs))]
 		if got := binary.LittleEndian.Uint64(r.Buf); got != stamp(r.Off) {
 			return fmt.Errorf("wrong bytes at offset %d of %s", r.Off, f.Path())
 		}
-		done.Add(int64(n))
+		done.Add(int64(len(reqs)))
 	}
 	return nil
 }
