@@ -14,7 +14,7 @@ import (
 const (
 	// triesMax bounds attempts that make no progress at all, so that a kernel that always answers
 	// EAGAIN is an error and not a hang.
-	triesMax = 1000
+	triesMax = 500
 	// failuresKept is how many failed requests of a batch the error lists.
 	failuresKept = 8
 	// heldScan bounds the search for a file among those whose gates a batch holds: a few files make

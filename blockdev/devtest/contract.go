@@ -39,7 +39,7 @@ func testConcurrentCallers(t *testing.T, dev blockdev.Device) {
 	for caller := range 4 {
 		rng := seeded(t)
 		callers.Go(func() {
-			for range 20 {
+			for range 8 {
 				reqs := batchOf(rng, 1+rng.IntN(1+200*caller), 8, a, b)
 				if err := dev.ReadBatch(t.Context(), reqs); err != nil {
 					t.Error(err)
