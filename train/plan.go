@@ -22,7 +22,7 @@ const (
 	heapFactor = 2
 	// pagedCacheLeast is the least block cache of the paged reader.
 	pagedCacheLeast = 8 << 20
-	// readyBatches wait gathered for the step at most, readyLeast when memory is scarce.
+	// readyBatches wait gathered for the step at most, readyLeast when features do not fit.
 	readyBatches, readyLeast = 2, 1
 )
 
@@ -96,7 +96,7 @@ func (p *Plan) setReady(ready, dim int) {
 // planFeatures gives the features what is left.
 func (p *Plan) planFeatures(c *Config, nodes uint64, dim int) error {
 	all := int64(nodes) * int64(dim) * 4
-	if p.left() < 0 {
+	if p.left() < all { // a cache of features is worth more than a second batch that waits
 		p.setReady(readyLeast, dim)
 	}
 	room := p.left()
