@@ -45,10 +45,12 @@ func TestDocumentedConstants(t *testing.T) {
 			"share of a page that may be wasted, one of": wasteShare,
 			"least bytes of a checksum":                  sumLeast,
 			"most bytes of a checksum":                   sumMost,
-			"checksums in a page":                        sumsPerPage, "most bytes of a row": rowBytesMax,
-			"largest gap that is read, bytes": gapMost,
-			"largest merged read, bytes":      extentMost,
-			"bytes of a batch of reads":       rowsBufferBytes, "batches at once": rowsBuffers,
+			"checksums in a page":                        sumsPerPage,
+			"most bytes of a row":                        rowBytesMax,
+			"largest gap that is read, bytes":            gapMost,
+			"largest merged read, bytes":                 extentMost,
+			"bytes of a batch of reads":                  rowsBufferBytes,
+			"batches at once":                            rowsBuffers,
 		},
 	}
 	for name, want := range pages {

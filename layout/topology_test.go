@@ -129,6 +129,7 @@ func drawGraph(t *rapid.T) layouttest.Graph {
 	nodes := rapid.SampledFrom([]int{1, 2, 50, 700, 9000}).Draw(t, "nodes")
 	edges := rapid.SampledFrom([]int{0, 1, 40, 1500, 12000}).Draw(t, "edges")
 	g := layouttest.Random(rapid.Uint64().Draw(t, "seed"), nodes, edges)
+	g.NoCatalog = true
 	g.BlockBytes = rapid.SampledFrom([]int{4096, 8192, 65536, 512 << 10}).Draw(t, "block")
 	if rapid.Bool().Draw(t, "types") {
 		g.EdgeTypes = []string{"a", "b", "c"}

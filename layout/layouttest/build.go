@@ -47,6 +47,10 @@ type Graph struct {
 	Partitions int // of equal size; 0 is one
 	BlockBytes int // 0 is 4096
 	UUID       kv.UUID
+
+	// NoCatalog leaves the catalog out: the store has its metadata in memory only and no sets. For
+	// tests that make many stores.
+	NoCatalog bool
 }
 
 // Edge is an edge with what can be stored with it.

@@ -122,6 +122,9 @@ func (b *builder) sets() map[string]*roaring.Bitmap {
 
 // create makes the store exist, and opens it.
 func (b *builder) create() *layout.Store {
+	if b.g.NoCatalog {
+		return layout.NewStore(b.fs, b.dir, b.m)
+	}
 	ctx := context.Background()
 	catalog := kv.NewCatalog(b.fs, b.fs.PathJoin(b.dir, "catalog"))
 	b.must(catalog.Create(ctx, b.m, b.sets()))
