@@ -12,6 +12,7 @@ import (
 
 	"gdb/internal/invariants"
 	"gdb/internal/mem"
+	"gdb/train/kernel"
 )
 
 // Tensor is a matrix of Rows x Cols in a device's memory. Only the backend that made it sees what
@@ -124,6 +125,9 @@ var ErrUnavailable = errors.New("backend is not available")
 func Open(name string, opt Options) (Backend, error) {
 	switch name {
 	case "cpu":
+		if _, err := kernel.Chosen(); err != nil {
+			return nil, fmt.Errorf("train: %w", err)
+		}
 		return newCPU(opt), nil
 	case "cuda":
 		return nil, fmt.Errorf("train: cuda: %w: it needs a gdb built with -tags cuda, which this "+

@@ -1,0 +1,8 @@
+//go:build !linux
+
+package bench
+
+import "time"
+
+// threadClock is the wall clock where a thread's CPU time cannot be read.
+func threadClock() time.Duration { return wallClock() }

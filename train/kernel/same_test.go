@@ -1,0 +1,116 @@
+package kernel
+
+import (
+	"math"
+	"math/rand/v2"
+	"testing"
+)
+
+// TestSameBits runs every kernel twice with each of several numbers of workers: results do not
+// depend on who computed what, nor on how many did.
+func TestSameBits(t *testing.T) {
+	eachLevel(t, func(t *testing.T) {
+		want := map[string][]float32{}
+		for _, workers := range []int{1, 1, 2, 2, 3, 5, 5} {
+			p := NewPool(workers)
+			for name, got := range everyKernel(p) {
+				if want[name] == nil {
+					want[name] = got
+				}
+				for i, v := range got {
+					if math.Float32bits(v) != math.Float32bits(want[name][i]) {
+						t.Fatalf("%s: %d workers: value %d is %v, was %v", name, workers, i, v,
+							want[name][i])
+					}
+				}
+			}
+			p.Close()
+		}
+	})
+}
+
+// everyKernel returns the results of all kernels whose order of operations could vary.
+func everyKernel(p *Pool) map[string][]float32 {
+	const m, k, n = 4500, 40, 33
+	rng := rand.New(rand.NewPCG(3, 4))
+	values := func(n int) []float32 {
+		x := make([]float32, n)
+		for i := range x {
+			x[i] = float32(rng.NormFloat64())
+		}
+		return x
+	}
+	a, b, g, c := values(m*k), values(k*n), values(m*n), make([]float32, m*n)
+	out := map[string][]float32{}
+	GEMM(p, c, a, b, m, k, n, false)
+	out["GEMM"] = c
+	out["GEMMTB"], out["GEMMTA"] = make([]float32, m*k), make([]float32, k*n)
+	GEMMTB(p, out["GEMMTB"], g, b, m, n, k, false)
+	GEMMTA(p, out["GEMMTA"], a, g, m, k, n, false)
+	off, idx := []uint32{0}, []uint32(nil)
+	for i := range m {
+		for range i % 7 {
+			idx = append(idx, uint32(rng.IntN(m)))
+		}
+		off = append(off, uint32(len(idx)))
+	}
+	out["SegmentMean"], out["SegmentMeanGrad"] = make([]float32, m*k), make([]float32, m*k)
+	SegmentMean(p, out["SegmentMean"], a, off, idx, k)
+	SegmentMeanGrad(p, out["SegmentMeanGrad"], a, off, idx, k)
+	out["ColumnSum"] = make([]float32, k)
+	ColumnSum(p, out["ColumnSum"], a, m, k, false)
+	labels := make([]int32, m)
+	for i := range labels {
+		labels[i] = int32(i%(n+1)) - 1
+	}
+	grad := make([]float32, m*n)
+	loss, _, _ := SoftmaxCrossEntropy(p, grad, g, labels, m, n)
+	out["SoftmaxCrossEntropy"] = append(grad, float32(loss), float32(loss-float64(float32(loss))))
+	grad = make([]float32, m*n)
+	loss = SigmoidBCE(p, grad, g, c, m, n)
+	out["SigmoidBCE"] = append(grad, float32(loss), float32(loss-float64(float32(loss))))
+	out["Dropout"] = append([]float32(nil), a...)
+	Dropout(p, out["Dropout"], 0.4, 9)
+	w, moment, second := values(m*k), make([]float32, m*k), make([]float32, m*k)
+	Adam(p, w, a, moment, second, 1, 0.1, 0.9, 0.999, 1e-8, 0.01, true)
+	out["Adam"] = w
+	return out
+}
+
+func TestPool(t *testing.T) {
+	for _, workers := range []int{1, 2, 7} {
+		p := NewPool(workers)
+		for _, parts := range []int{0, 1, 2, 100} {
+			done := make([]int, parts)
+			p.Run(parts, func(part int) { done[part]++ })
+			for i, n := range done {
+				if n != 1 {
+					t.Errorf("part %d of %d ran %d times", i, parts, n)
+				}
+			}
+		}
+		p.Close()
+	}
+	if NewPool(0).Workers() < 1 || (*Pool)(nil).Workers() != 1 {
+		t.Error("a pool without workers")
+	}
+}
+
+func TestChoose(t *testing.T) {
+	for _, c := range []struct {
+		name string
+		best Level
+		want Level
+		ok   bool
+	}{
+		{"", AVX512, AVX512, true}, {"", Plain, Plain, true}, {"plain", AVX512, Plain, true},
+		{"avx2", AVX512, AVX2, true}, {"avx512", AVX2, AVX2, false}, {"sse", AVX2, AVX2, false},
+	} {
+		if got, err := choose(c.name, c.best); got != c.want || (err == nil) != c.ok {
+			t.Errorf("GDB_KERNEL=%q on %v: %v, %v", c.name, c.best, got, err)
+		}
+	}
+	if opsOf(Plain) != &plainOps {
+		t.Error("Plain is not plain")
+	}
+}
