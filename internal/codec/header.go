@@ -93,13 +93,23 @@ func DecodeHeader(b []byte, kind string, uuid [16]byte) (Header, error) {
 // BlockSum is the checksum of a block's bytes (without its own checksum field): it covers the
 // file's kind and store and the block's number too, so a misplaced block never verifies.
 func BlockSum(kind string, uuid [16]byte, block uint64, parts ...[]byte) uint32 {
-	e := Enc{B: make([]byte, 0, 28)}
-	e.Bytes([]byte(kind))
-	e.Bytes(uuid[:])
-	e.U64(block)
-	sum := Checksum(e.B)
+	sum := ^uint32(0)
+	for i := range len(kind) {
+		sum = sumByte(sum, kind[i])
+	}
+	for _, b := range uuid {
+		sum = sumByte(sum, b)
+	}
+	for i := range 8 {
+		sum = sumByte(sum, byte(block>>(8*i)))
+	}
+	sum = ^sum
 	for _, p := range parts {
 		sum = ChecksumUpdate(sum, p)
 	}
 	return sum
 }
+
+// sumByte adds a byte to a CRC32C that is kept inverted. For a few bytes it takes no longer than
+// crc32.Update, whose argument escapes to the heap.
+func sumByte(sum uint32, b byte) uint32 { return castagnoli[byte(sum)^b] ^ sum>>8 }

@@ -28,8 +28,8 @@ func Key(parts ...uint64) uint64 {
 }
 
 // Sub derives the key of one part below a key: cheaper than Key where the prefix is shared, as for
-// the nodes of a hop.
-func Sub(key, part uint64) uint64 { return mix(key^part*mul1, mul0^part) ^ key }
+// the nodes of a hop. It mixes twice: after one multiplication the low bits depend on few others.
+func Sub(key, part uint64) uint64 { return mix(mix(key^part*mul1, mul0^part)^key, mul1) }
 
 // Stream is a short stream of draws below one key. The zero value is the stream of key 0. It is
 // not safe for concurrent use, and is meant to live on the stack.
