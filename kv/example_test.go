@@ -19,7 +19,8 @@ func ExampleCatalog() {
 	_, err := c.Meta(ctx)
 	fmt.Println("before:", errors.Is(err, kv.ErrNoStore))
 
-	m := &kv.Meta{Format: kv.FormatVersion, Nodes: 4, Splits: []kv.SplitMeta{{Name: "train", Count: 2}}}
+	m := &kv.Meta{Format: kv.FormatVersion, Nodes: 4,
+		Splits: []kv.SplitMeta{{Name: "train", Count: 2}}}
 	sets := map[string]*roaring.Bitmap{"train": roaring.BitmapOf(0, 3)}
 	if err := c.Create(ctx, m, sets); err != nil {
 		fmt.Println(err)

@@ -46,8 +46,8 @@ func ExampleSampler() {
 	// node_id_offsets [0 1 4 6]
 	// node_ids        FCDEAB
 	// nbr_offsets     [0 2 3 5 7 9]
-	// nbrs            AFBCFCDAE
-	// repr_map        [4 0 5 1 0 1 2 4 3]
+	// nbrs            AEBCFCDCE
+	// repr_map        [4 3 5 1 0 1 2 1 3]
 	// layer 0 reads FCDEAB, computes CDEAB
 	// layer 1 reads CDEAB, computes AB
 }

@@ -165,7 +165,8 @@ func TestBelowRejects(t *testing.T) {
 	}
 	chiSquare(t, "remainders", counts)
 	if biased[0] < biased[1]*3/2 && biased[1] < biased[0]*3/2 && biased[2] < biased[0]*3/2 {
-		t.Errorf("without rejection the remainders are even, too: %v; the test shows nothing", biased)
+		t.Errorf("without rejection the remainders %v are even, too: the test shows nothing",
+			biased)
 	}
 }
 
