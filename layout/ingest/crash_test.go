@@ -170,8 +170,7 @@ func afterError(t *testing.T, i int, mem *vfs.MemFS, err error, what string,
 	if openErr == nil && meta.Nodes != 40 {
 		t.Fatalf("%s: half a store: %+v", what, meta)
 	}
-	if _, err := prepare(t, i, mem, true).run(ctx); err != nil &&
-		!(errors.Is(err, ErrExists) && openErr == nil) {
+	if _, err := prepare(t, i, mem, true).run(ctx); err != nil {
 		t.Fatalf("%s: resume: %v", what, err)
 	}
 	if sameFiles(t, files(t, mem, "dir/store"), want); t.Failed() {

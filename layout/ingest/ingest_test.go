@@ -346,8 +346,13 @@ func TestPlaces(t *testing.T) {
 	}
 	opt.Resume = true
 	ingestAll(t, fs, g, opt).compare(g, opt)
-	if _, err := small(t, fs, g, opt).run(ctx); !errors.Is(err, ErrExists) {
-		t.Errorf("a store: %v", err)
+	if _, err := small(t, fs, g, opt).run(ctx); err != nil {
+		t.Errorf("resumed when it is complete: %v", err)
+	}
+	for _, other := range []Options{{Out: "store"}, {Out: "store", Resume: true, Both: true}} {
+		if _, err := small(t, fs, g, other).run(ctx); !errors.Is(err, ErrExists) {
+			t.Errorf("a store: %v", err)
+		}
 	}
 	opt.Out = "fresh"
 	ingestAll(t, fs, g, opt).compare(g, opt)
