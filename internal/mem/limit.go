@@ -1,6 +1,7 @@
 package mem
 
 import (
+	"fmt"
 	"math"
 	"os"
 	"path/filepath"
@@ -94,4 +95,12 @@ func readInt(path string) (int64, bool) {
 		return 0, false
 	}
 	return int64(v), true
+}
+
+// ResetPeak makes the peak that RSS returns begin anew, where the kernel allows it.
+func ResetPeak() error {
+	if err := os.WriteFile("/proc/self/clear_refs", []byte("5"), 0); err != nil {
+		return fmt.Errorf("mem: reset the peak: %w", err)
+	}
+	return nil
 }

@@ -1,0 +1,164 @@
+package bench
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"time"
+
+	"gdb/internal/mem"
+	"gdb/layout/ingest"
+
+	"github.com/cockroachdb/pebble/v2/vfs"
+)
+
+// IngestOptions configure the ingest benchmark.
+type IngestOptions struct {
+	FS vfs.FS
+	// Source is a directory of arrays. If it is empty, an R-MAT graph is made in Dir.
+	Source string
+	// Dir is where text sources and stores are written; what this benchmark wrote is removed.
+	Dir string
+	// Scale, Edges and Dim are the size of the made graph. Default 22, 64e6, 128.
+	Scale int
+	Edges uint64
+	Dim   int
+	// Formats lists what is measured: npy, csv-integer, csv-string. Default all.
+	Formats []string
+	// Memory is the bound of each ingest. Default 512 MiB.
+	Memory int64
+	Seed   uint64
+	// Progress is that of ingest; nil for none.
+	Progress func(phase string, done, total int64, unit string)
+}
+
+func (o *IngestOptions) setDefaults() error {
+	if o.Scale == 0 {
+		o.Scale = 22
+	}
+	if o.Edges == 0 {
+		o.Edges = 64e6
+	}
+	if o.Dim == 0 {
+		o.Dim = 128
+	}
+	if o.Memory == 0 {
+		o.Memory = 512 << 20
+	}
+	all := []string{"npy", "csv-integer", "csv-string"}
+	if len(o.Formats) == 0 {
+		o.Formats = all
+	}
+	for _, f := range o.Formats {
+		if !slices.Contains(all, f) {
+			return fmt.Errorf("bench: ingest: format %q is not one of %v", f, all)
+		}
+	}
+	if o.Dir == "" {
+		return errors.New("bench: ingest: no directory to work in")
+	}
+	return nil
+}
+
+// Ingest measures ingesting one graph from several formats: the arrays with their features, and
+// its edges as text with integer and with string ids. The peak of memory is the process's, and is
+// only that of one ingest where the kernel can reset it.
+func Ingest(ctx context.Context, opt IngestOptions) (r *Report, err error) {
+	if err := opt.setDefaults(); err != nil {
+		return nil, err
+	}
+	r = NewReport("ingest", "format", "edges", "seconds", "edges_per_s", "peak_rss_bytes")
+	work := opt.FS.PathJoin(opt.Dir, "bench-ingest")
+	if err := opt.FS.MkdirAll(work, 0o755); err != nil {
+		return nil, fmt.Errorf("bench: ingest: %w", err)
+	}
+	defer func() { err = errors.Join(err, opt.FS.RemoveAll(work)) }()
+	if opt.Source == "" {
+		opt.Source = opt.FS.PathJoin(work, "arrays")
+		err := Gen(ctx, GenOptions{Kind: "rmat", Nodes: 1 << opt.Scale, Edges: opt.Edges,
+			Dim: opt.Dim, Classes: 47, TrainFrac: 0.1, Seed: opt.Seed, Out: opt.Source,
+			FS: opt.FS, Progress: opt.Progress})
+		if err != nil {
+			return nil, err
+		}
+	}
+	for _, format := range opt.Formats {
+		row, err := ingestFormat(ctx, &opt, format, work)
+		if err != nil {
+			return nil, err
+		}
+		r.Rows = append(r.Rows, row)
+	}
+	return r, nil
+}
+
+func ingestFormat(ctx context.Context, opt *IngestOptions, format, work string) (Row, error) {
+	source := opt.Source
+	if format != "npy" {
+		source = opt.FS.PathJoin(work, format+".csv")
+		if err := writeEdgeText(ctx, opt, source, format == "csv-string"); err != nil {
+			return nil, err
+		}
+	}
+	out := opt.FS.PathJoin(work, "store")
+	reset := mem.ResetPeak() == nil
+	start := time.Now()
+	meta, err := ingest.Run(ctx, opt.FS, ingest.Options{Sources: []string{source}, Out: out,
+		Memory: opt.Memory, Progress: opt.Progress})
+	if err != nil {
+		return nil, fmt.Errorf("bench: ingest %s: %w", format, err)
+	}
+	seconds := time.Since(start).Seconds()
+	_, peak := mem.RSS()
+	edges := meta.Stats.EdgesRead
+	row := Row{"format": format, "edges": edges, "seconds": seconds,
+		"edges_per_s": float64(edges) / seconds, "peak_rss_bytes": peak}
+	if !reset {
+		row["peak_rss_bytes"], row["why"] = nil, "the kernel does not let the peak be reset"
+	}
+	if format != "npy" {
+		err = opt.FS.Remove(source)
+	}
+	return row, errors.Join(err, opt.FS.RemoveAll(out))
+}
+
+// writeEdgeText writes the edges of the arrays as lines of text.
+func writeEdgeText(ctx context.Context, opt *IngestOptions, path string, text bool) (err error) {
+	src, err := ingest.Open(ctx, opt.FS, &ingest.Options{Sources: []string{opt.Source}})
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, src.Close()) }()
+	f, err := opt.FS.Create(path, vfs.WriteCategoryUnspecified)
+	if err != nil {
+		return fmt.Errorf("bench: ingest: %w", err)
+	}
+	w := bufio.NewWriterSize(f, 1<<20)
+	line := []byte("source,destination\n")
+	err = src.Edges(ctx, func(c *ingest.EdgeChunk) error {
+		for i, s := range c.SrcInt {
+			line = appendID(line, s, text)
+			line = append(line, ',')
+			line = appendID(line, c.DstInt[i], text)
+			line = append(line, '\n')
+			if _, err := w.Write(line); err != nil {
+				return fmt.Errorf("bench: ingest: write %s: %w", path, err)
+			}
+			line = line[:0]
+		}
+		return ctx.Err()
+	})
+	return errors.Join(err, w.Flush(), f.Close())
+}
+
+// appendID writes a node as an integer, or as a name of 6 to 12 characters in no order.
+func appendID(b []byte, id uint64, text bool) []byte {
+	if !text {
+		return strconv.AppendUint(b, id, 10)
+	}
+	b = append(b, "user-"...)
+	return strconv.AppendUint(b, id*2654435761%1000000007, 36)
+}
