@@ -4,6 +4,7 @@ package mem
 
 import (
 	"fmt"
+	"math"
 	"sync"
 	"sync/atomic"
 	"unsafe"
@@ -12,6 +13,9 @@ import (
 )
 
 const hugePageBytes = 2 << 20
+
+// arenaBytesMax bounds an arena, so that rounding up cannot overflow: no machine has as much.
+const arenaBytesMax = 1 << 60
 
 // Budget counts the bytes that arenas hold against a limit. The zero value has no limit. All
 // methods may be called from any goroutine.
@@ -38,11 +42,18 @@ func (e *LimitError) Error() string {
 
 // Reserve counts n bytes for what, or fails with a LimitError and counts nothing.
 func (b *Budget) Reserve(what string, n int64) error {
-	used := b.used.Add(n)
-	if b.limit > 0 && used > b.limit {
-		b.used.Add(-n)
-		return &LimitError{What: what, Want: n, Used: used - n, Limit: b.limit}
+	used := b.used.Load()
+	for {
+		if n < 0 || n > math.MaxInt64-used || b.limit > 0 && used+n > b.limit {
+			return &LimitError{What: what, Want: n, Used: used, Limit: b.limit}
+		}
+		// Not added first and taken back: a refused reservation must not make others fail.
+		if b.used.CompareAndSwap(used, used+n) {
+			break
+		}
+		used = b.used.Load()
 	}
+	used += n
 	for p := b.peak.Load(); used > p && !b.peak.CompareAndSwap(p, used); p = b.peak.Load() {
 	}
 	return nil
@@ -73,6 +84,9 @@ type Arena struct {
 func NewArena(budget *Budget, what string, size int64) (*Arena, error) {
 	if budget == nil {
 		budget = &Budget{}
+	}
+	if size < 0 || size > arenaBytesMax {
+		return nil, fmt.Errorf("mem: an arena of %d bytes for %s", size, what)
 	}
 	n := (size + hugePageBytes - 1) &^ (hugePageBytes - 1)
 	if size < hugePageBytes {

@@ -11,7 +11,8 @@ var sizeUnits = []struct {
 	suffix string
 	bytes  float64
 }{
-	{"kib", 1 << 10}, {"mib", 1 << 20}, {"gib", 1 << 30}, {"tib", 1 << 40},
+	{"kib", 1 << 10}, {"mib", 1 << 20}, {"gib", 1 << 30}, {"tib", 1 << 40}, {"pib", 1 << 50},
+	{"eib", 1 << 60},
 	{"kb", 1e3}, {"mb", 1e6}, {"gb", 1e9}, {"tb", 1e12},
 	{"k", 1 << 10}, {"m", 1 << 20}, {"g", 1 << 30}, {"t", 1 << 40}, {"b", 1},
 }
@@ -39,7 +40,8 @@ func FormatSize(n int64) string {
 		return fmt.Sprintf("%d B", n)
 	}
 	v, i := float64(n)/1024, 0
-	for ; math.Abs(v) >= 1024 && i < len(units)-1; i++ {
+	// What would be rounded to 1024.0 is 1.0 of the next unit.
+	for ; math.Abs(v) >= 1023.95 && i < len(units)-1; i++ {
 		v /= 1024
 	}
 	return fmt.Sprintf("%.1f %ciB", v, units[i])
