@@ -4,6 +4,9 @@ import (
 	"context"
 	"errors"
 	"math/rand/v2"
+	"runtime"
+	"sync"
+	"sync/atomic"
 	"testing"
 
 	"gdb/blockdev"
@@ -258,4 +261,119 @@ func (f *fullFile) Sync() error {
 func (f *fullFile) Close() error {
 	f.d.open--
 	return f.File.Close()
+}
+
+// TestConcurrentReadErrors has sessions wait for blocks that another one fails to read: each gets
+// right answers or an error of its own.
+func TestConcurrentReadErrors(t *testing.T) {
+	g := layouttest.Random(8, 4000, 40000)
+	s := layouttest.Build(t, vfs.NewMem(), "s", g)
+	lists := g.Lists(layout.In)
+	var batches, failed, right atomic.Int64
+	var on atomic.Bool
+	dev := &failingDevice{mustDevice(t), func() error {
+		if n := batches.Add(1); on.Load() {
+			runtime.Gosched() // so that others find the blocks under way
+			if n%3 == 0 {
+				return errInjected
+			}
+		}
+		return nil
+	}}
+	topo, err := s.Topology(context.Background(), dev, layout.In,
+		layout.TopologyOptions{CacheBytes: 15 * 4096})
+	if err != nil {
+		t.Fatal(err)
+	}
+	on.Store(true)
+	var wg sync.WaitGroup
+	for w := range 5 {
+		wg.Go(func() {
+			r := rand.New(rand.NewPCG(uint64(w), 2))
+			ses := topo.NewSession()
+			defer ses.Release()
+			for range 100 {
+				nodes := make([]layout.NodeID, 8)
+				for i := range nodes {
+					nodes[i] = layout.NodeID(r.IntN(g.Nodes))
+				}
+				l, err := ses.Lists(context.Background(), nodes)
+				if err != nil {
+					failed.Add(1)
+					if !errors.Is(err, errInjected) {
+						t.Errorf("error of another kind: %v", err)
+					}
+					continue
+				}
+				right.Add(1)
+				for i, v := range nodes {
+					checkList(noFatal{t}, &g, l, i, lists[v])
+				}
+			}
+		})
+	}
+	wg.Wait()
+	if failed.Load() == 0 || right.Load() == 0 {
+		t.Errorf("%d calls failed, %d did not", failed.Load(), right.Load())
+	}
+	if err := topo.Close(); err != nil {
+		t.Error(err)
+	}
+}
+
+// TestNoRoomToOverflow has a budget without room for blocks beyond the cache: a small frontier is
+// read, a large one is a clear error, and then a small one again.
+func TestNoRoomToOverflow(t *testing.T) {
+	g := layouttest.Random(8, 4000, 40000)
+	s := layouttest.Build(t, vfs.NewMem(), "s", g)
+	budget := mem.NewBudget(64 << 10)
+	topo := mustTopology(t, s, layout.In, layout.TopologyOptions{CacheBytes: 8 * 4096,
+		Budget: budget})
+	ses, r := topo.NewSession(), rand.New(rand.NewPCG(1, 1))
+	other := topo.NewSession()
+	defer ses.Release()
+	defer other.Release()
+	all := make([]layout.NodeID, g.Nodes)
+	for i := range all {
+		all[i] = layout.NodeID(i)
+	}
+	for range 3 {
+		var limit *mem.LimitError
+		err := ses.Degrees(context.Background(), all, make([]uint32, len(all)))
+		if !errors.As(err, &limit) {
+			t.Fatalf("a frontier of all nodes: %v", err)
+		}
+		checkSession(t, other, g.Lists(layout.In), all[:1], r)
+		checkSession(t, ses, g.Lists(layout.In), all[5:6], r)
+	}
+}
+
+// TestMemoryAsAnnounced compares what readers hold with what a plan says they will.
+func TestMemoryAsAnnounced(t *testing.T) {
+	const rounding = 3 * 4096 // of arenas to pages
+	for _, timed := range []bool{false, true} {
+		g := layouttest.Random(8, 30000, 60000)
+		g.Timed = timed
+		s := layouttest.Build(t, vfs.NewMem(), "s", g)
+		for _, opt := range readers {
+			opt.Budget = mem.NewBudget(0)
+			want := s.PagedBytes(layout.In, opt.CacheBytes)
+			if opt.Resident {
+				want = s.ResidentBytes(layout.In)
+			}
+			topo, err := s.Topology(context.Background(), mustDevice(t), layout.In, opt)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if used := opt.Budget.Used(); used > want+rounding {
+				t.Errorf("%+v: %d bytes held, %d announced", opt, used, want)
+			}
+			if st := topo.Stats(); st.Bytes > opt.Budget.Used() || st.Bytes*2 < opt.Budget.Used() {
+				t.Errorf("%+v: stats say %d bytes, %d are held", opt, st.Bytes, opt.Budget.Used())
+			}
+			if err := topo.Close(); err != nil {
+				t.Error(err)
+			}
+		}
+	}
 }

@@ -118,11 +118,11 @@ type fetcher struct {
 func (s *fetcher) fetch(ctx context.Context, blocks []uint32, out []held) (int, error) {
 	for {
 		mark := len(s.pins)
+		retry := false
 		n, err := s.claim(blocks, out)
-		if err != nil {
-			return 0, err
+		if err == nil {
+			retry, err = s.fill(ctx)
 		}
-		retry, err := s.fill(ctx)
 		if err == nil && !retry {
 			return n, nil
 		}

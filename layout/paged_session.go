@@ -27,6 +27,7 @@ type pagedSession struct {
 	refs  []ref
 	batch []uint32
 	got   []held
+	now   block // the one that each is at
 
 	deg   []uint32 // of Lists
 	lists Lists
@@ -235,9 +236,9 @@ func (s *pagedSession) each(ctx context.Context, fn func(b *block, keys []uint64
 			for end < len(keys) && uint32(keys[end]>>32) == s.batch[k] {
 				end++
 			}
-			b, err := s.get.parse(s.batch[k], s.got[k].data)
-			if err == nil {
-				err = fn(&b, keys[:end])
+			var err error
+			if s.now, err = s.get.parse(s.batch[k], s.got[k].data); err == nil {
+				err = fn(&s.now, keys[:end])
 			}
 			if err != nil {
 				return s.damage(s.batch[k], err)

@@ -163,11 +163,14 @@ func (l *listFile) each(ctx context.Context, fn func(k *block, gap uint64, cont 
 	var order listOrder
 	from, unit := blockOffset(1, l.blockBytes), int64(l.blockBytes)
 	end := blockOffset(l.blocks+1, l.blockBytes)
+	var k block // here, so that not each of them is allocated
 	return l.stream(ctx, from, end, l.blockBytes, func(off int64, data []byte) error {
 		for i := int64(0); i < int64(len(data)); i += unit {
 			n, b := (off+i-from)/unit+1, data[i:i+unit:i+unit]
-			k, gap, cont, err := l.next(n, b, &order)
-			if err != nil {
+			var gap uint64
+			var cont bool
+			var err error
+			if k, gap, cont, err = l.next(n, b, &order); err != nil {
 				return l.damage(n, off+i, "%v", err)
 			}
 			if err := fn(&k, gap, cont); err != nil {
