@@ -18,13 +18,11 @@ var errNothing = errors.New("no labeled node to compute a metric over")
 // counts are the outcomes of predictions, by class; all metrics follow from them. Memory: 24
 // bytes per class.
 type counts struct {
-	nodes    uint64   // labeled nodes seen
-	right    uint64   // nodes whose prediction is wholly right
-	hit      []uint64 // predicted and true, by class
-	wrong    []uint64 // predicted, not true
-	missed   []uint64 // true, not predicted
-	lossSum  float64
-	lossRows uint64
+	nodes  uint64   // labeled nodes seen
+	right  uint64   // nodes whose prediction is wholly right
+	hit    []uint64 // predicted and true, by class
+	wrong  []uint64 // predicted, not true
+	missed []uint64 // true, not predicted
 }
 
 func newCounts(classes int) *counts {

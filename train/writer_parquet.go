@@ -12,7 +12,7 @@ const parquetGroup = 1 << 16
 // parquetWriter writes a Parquet file of strings and floats.
 type parquetWriter struct {
 	*outputFile
-	parquet *parquet.Writer
+	parquet *parquet.GenericWriter[any]
 	columns []int // place in a row of each column of columnNames
 	row     parquet.Row
 	rows    int // in the row group
@@ -40,7 +40,7 @@ func (w *parquetWriter) Begin(h PredictionHeader) error {
 		w.columns = append(w.columns, place[name])
 	}
 	w.row = make(parquet.Row, len(names))
-	w.parquet = parquet.NewWriter(w.buf, schema, parquet.Compression(&parquet.Zstd))
+	w.parquet = parquet.NewGenericWriter[any](w.buf, schema, parquet.Compression(&parquet.Zstd))
 	return nil
 }
 

@@ -20,8 +20,8 @@ func (a *app) benchCommand() *cobra.Command {
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
-	cmd.AddCommand(a.benchGenCommand(), a.benchIOCommand(),
-		a.benchSampleCommand())
+	cmd.AddCommand(a.benchGenCommand(), a.benchIOCommand(), a.benchIngestCommand(),
+		a.benchSampleCommand(), a.benchGatherCommand(), a.benchGEMMCommand())
 	return cmd
 }
 

@@ -105,3 +105,50 @@ func parseInts(flag, s string) ([]int, error) {
 	}
 	return out, nil
 }
+
+func (a *app) benchIngestCommand() *cobra.Command {
+	opt := bench.IngestOptions{}
+	var edges float64
+	var formats string
+	cmd := a.benchCommandOf("ingest", "Ingest of arrays, and of text with integer and string ids",
+		"  gdb bench ingest --scale 22 --edges 64e6 --dim 128 --memory 512MiB",
+		func(ctx context.Context) (*bench.Report, error) {
+			p := a.progress()
+			defer p.finish()
+			opt.FS, opt.Edges, opt.Memory, opt.Seed = a.fs, uint64(edges), a.memory, a.seed
+			opt.Formats, opt.Progress = strings.Split(formats, ","), p.update
+			return bench.Ingest(ctx, opt)
+		})
+	f := cmd.Flags()
+	f.StringVar(&opt.Source, "source", "", "directory of arrays (default: an R-MAT graph is made)")
+	f.StringVar(&opt.Dir, "out", ".", "directory for files and stores; what is made is removed")
+	f.IntVar(&opt.Scale, "scale", 22, "log2 of the nodes of the made graph")
+	f.Float64Var(&edges, "edges", 64e6, "its edges")
+	f.IntVar(&opt.Dim, "dim", 128, "its feature values per node")
+	f.StringVar(&formats, "formats", "npy,csv-integer,csv-string", "what is measured")
+	return cmd
+}
+
+func (a *app) benchGEMMCommand() *cobra.Command {
+	opt := bench.GEMMOptions{}
+	cmd := a.benchCommandOf("gemm", "Matrix products; beside OpenBLAS if built with -tags openblas",
+		"  gdb bench gemm",
+		func(ctx context.Context) (*bench.Report, error) { return bench.GEMM(ctx, opt) })
+	cmd.Flags().IntVar(&opt.Rounds, "rounds", 7, "measurements of each; the best counts")
+	return cmd
+}
+
+func (a *app) benchGatherCommand() *cobra.Command {
+	opt := bench.GatherOptions{}
+	var table string
+	cmd := a.benchCommandOf("gather", "Means of random feature rows", "  gdb bench gather",
+		func(ctx context.Context) (r *bench.Report, err error) {
+			if opt.TableBytes, err = mem.ParseSize(table); err != nil {
+				return nil, usage(fmt.Errorf("--table: %w", err))
+			}
+			return bench.Gather(ctx, opt)
+		})
+	cmd.Flags().StringVar(&table, "table", "2GiB", "size of the table of rows")
+	cmd.Flags().IntVar(&opt.Rounds, "rounds", 7, "measurements of each; the best counts")
+	return cmd
+}

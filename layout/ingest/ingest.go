@@ -111,6 +111,10 @@ func (p *pipeline) run(ctx context.Context) (meta *kv.Meta, err error) {
 	if err != nil {
 		return nil, fmt.Errorf("ingest: %s is in use by another ingest: %w", p.opt.Out, err)
 	}
+	p.note("%s is read as %s", strings.Join(p.opt.Sources, " ")+p.opt.Edges, p.info.Format)
+	for _, n := range p.info.Notes {
+		p.note("%s", n)
+	}
 	r, err := p.all(ctx)
 	if err == nil {
 		meta, err = p.place(ctx, r)
@@ -247,6 +251,6 @@ func isNotExist(err error) bool { return err != nil && oserror.IsNotExist(err) }
 func (p *pipeline) note(format string, args ...any) {
 	if p.opt.Notes != nil {
 		// A note that cannot be written must not end the ingest.
-		_, _ = fmt.Fprintf(p.opt.Notes, strings.TrimSuffix(format, "\n")+"\n", args...)
+		_, _ = fmt.Fprintf(p.opt.Notes, "ingest: "+format+"\n", args...)
 	}
 }

@@ -4,7 +4,6 @@ import (
 	"fmt"
 
 	"gdb/internal/mem"
-	"gdb/layout/ingest/extsort"
 )
 
 const (
@@ -55,5 +54,3 @@ func planMemory(total int64) (memoryPlan, error) {
 // idLimit is the number of integer ids whose set fits; larger ids take the way of sorting.
 func (m memoryPlan) idLimit() uint64 { return uint64(m.ids) * 7 }
 
-// fanIn is the number of runs that are merged at once.
-func (m memoryPlan) fanIn() int { return extsort.FanIn(m.merge, 0) }
