@@ -61,6 +61,73 @@ func (s *pagedSession) wantLists() {
 	}
 }
 
+// ListPart copies entries from … to-1 of a list, reading only the blocks that hold them. Memory: the
+// entries.
+func (s *pagedSession) ListPart(ctx context.Context, node NodeID, from, to uint32) (*Lists,
+	error) {
+	s.deg = grow(s.deg, 1)
+	s.single[0] = node
+	if err := s.Degrees(ctx, s.single[:], s.deg); err != nil {
+		return nil, err
+	}
+	if from > to || to > s.deg[0] {
+		return nil, fmt.Errorf("layout: entries %d to %d of node %d's list: it has %d", from, to,
+			node, s.deg[0])
+	}
+	l := &s.lists
+	l.Off = append(l.Off[:0], 0, uint64(to-from))
+	l.Nbrs = grow(l.Nbrs, int(to-from))
+	s.p.f.shape.sizeAttributes(l, int(to-from))
+	s.refs = s.refs[:0]
+	s.want.reset(0)
+	if from < to {
+		s.wantPart(from, to)
+	}
+	err := s.each(ctx, func(b *block, keys []uint64) error {
+		return s.copyPart(b, s.refs[uint32(keys[0])].at, from, to)
+	})
+	if err != nil {
+		return nil, err
+	}
+	return l, ctx.Err()
+}
+
+// wantPart notes the blocks with entries from … to-1 of the list of the only node.
+func (s *pagedSession) wantPart(from, to uint32) {
+	p := s.list[0]
+	h, n := &s.held[p.block], s.need[p.block]
+	if !h.hub {
+		s.want.keys = append(s.want.keys, uint64(n)<<32)
+		s.refs = append(s.refs, ref{at: p.at})
+		return
+	}
+	room := s.p.f.shape.hubCapacity
+	for k := from / room; k <= (to-1)/room; k++ {
+		b := uint64(n - h.start/room + k)
+		s.want.keys = append(s.want.keys, b<<32|uint64(len(s.refs)))
+		s.refs = append(s.refs, ref{at: k * room})
+	}
+}
+
+// copyPart copies what block b holds of entries from … to-1. at is, of a hub, the position of the
+// block's first entry, else where the list is in the block.
+func (s *pagedSession) copyPart(b *block, at, from, to uint32) error {
+	lo, hi, first := from, to, uint32(0) // first: the index in the block of entry lo
+	if b.hub {
+		lo, hi = max(from, at), min(to, at+s.p.f.shape.hubCapacity)
+		first = lo - at
+		if b.start != at || first+hi-lo > b.entries {
+			return damagedRun(b)
+		}
+	} else {
+		first = (at-uint32(b.ids))/idBytes + from
+	}
+	n := hi - lo
+	copy(s.lists.Nbrs[lo-from:hi-from], mem.View[NodeID](b.b[b.ids:])[first:first+n])
+	s.p.f.shape.attributesOf(b, int(first), int(first+n), &s.lists, uint64(lo-from))
+	return nil
+}
+
 // copyList copies the part of a list that a block holds.
 func (s *pagedSession) copyList(b *block, r ref) error {
 	l := &s.lists

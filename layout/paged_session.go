@@ -29,8 +29,9 @@ type pagedSession struct {
 	got   []held
 	now   block // the one that each is at
 
-	deg   []uint32 // of Lists
-	lists Lists
+	deg    []uint32 // of Lists
+	lists  Lists
+	single [1]NodeID // of ListPart
 }
 
 // place is where the list of a node is: at byte at of block need[block].

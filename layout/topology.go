@@ -48,6 +48,14 @@ type Lists struct {
 	Times   []int64
 }
 
+// PartReader is a Session that can read a list in parts, so that the list of a hub need not be in
+// memory at once. The sessions of the paged reader are.
+type PartReader interface {
+	Session
+	// ListPart returns entries from … to-1 of a node's list, as Lists does.
+	ListPart(ctx context.Context, node NodeID, from, to uint32) (*Lists, error)
+}
+
 // TopologyStats counts what a topology reader did.
 type TopologyStats struct {
 	Kind       string // resident or paged

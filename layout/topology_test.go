@@ -106,6 +106,35 @@ func checkLists(t fatal, s layout.Session, g *layouttest.Graph, lists [][]layout
 	}
 }
 
+// checkPart compares a part of the longest list, and of another one.
+func checkPart(t fatal, s layout.Session, g *layouttest.Graph, lists [][]layout.Edge,
+	r *rand.Rand) {
+	t.Helper()
+	p, ok := s.(layout.PartReader)
+	if !ok {
+		return
+	}
+	longest := 0
+	for v := range lists {
+		if len(lists[v]) > len(lists[longest]) {
+			longest = v
+		}
+	}
+	for _, v := range []int{longest, r.IntN(len(lists))} {
+		from := r.IntN(len(lists[v]) + 1)
+		to := from + r.IntN(len(lists[v])-from+1)
+		l, err := p.ListPart(context.Background(), layout.NodeID(v), uint32(from), uint32(to))
+		if err != nil {
+			t.Fatalf("entries %d to %d of list %d: %v", from, to, v, err)
+		}
+		checkList(t, g, l, 0, lists[v][from:to])
+		if _, err := p.ListPart(context.Background(), layout.NodeID(v), uint32(from),
+			uint32(len(lists[v])+1)); err == nil {
+			t.Fatalf("entry %d of list %d is there", len(lists[v]), v)
+		}
+	}
+}
+
 func checkList(t fatal, g *layouttest.Graph, l *layout.Lists, i int, want []layout.Edge) {
 	t.Helper()
 	from, to := l.Off[i], l.Off[i+1]
@@ -170,6 +199,7 @@ func TestReadersAgree(t *testing.T) {
 				checkSession(rt, ses, lists, nodes, r)
 				checkLists(rt, ses, &g, lists, nodes[:min(len(nodes), 50)])
 				checkSession(rt, ses, lists, nodes[:len(nodes)/2], r)
+				checkPart(rt, ses, &g, lists, r)
 				ses.Release()
 			}
 			if err := topo.Close(); err != nil {

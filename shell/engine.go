@@ -63,9 +63,8 @@ func (e *engine) topology(ctx context.Context, dir layout.Direction) (layout.Top
 	if t := e.topo[dir]; t != nil {
 		return t, nil
 	}
-	if !e.hasDirection(dir) {
-		return nil, fmt.Errorf("this store keeps no %s-lists: ingest with --direction both, "+
-			"or ask for IN", dir)
+	if err := e.checkDirection(dir); err != nil {
+		return nil, err
 	}
 	t, err := e.store.Topology(ctx, e.dev, dir, layout.TopologyOptions{
 		CacheBytes: max(e.budget.Limit()/blockCacheShare, 4<<20), Budget: e.budget})
@@ -73,6 +72,19 @@ func (e *engine) topology(ctx context.Context, dir layout.Direction) (layout.Top
 		e.topo[dir] = t
 	}
 	return t, err
+}
+
+// checkDirection reports lists that the store does not have.
+func (e *engine) checkDirection(dir layout.Direction) error {
+	if e.hasDirection(dir) {
+		return nil
+	}
+	if e.meta().Undirected {
+		return fmt.Errorf("this store keeps no %s-lists; its edges are undirected: IN gives the "+
+			"same neighbors", dir)
+	}
+	return fmt.Errorf("this store keeps no %s-lists: ingest with --direction both, or ask for IN",
+		dir)
 }
 
 func (e *engine) hasDirection(dir layout.Direction) bool {
@@ -96,23 +108,23 @@ func (e *engine) open(ctx context.Context, m kv.RowsMeta) (*layout.Rows, error) 
 	return r, err
 }
 
-// resolve turns a set of nodes into node ids.
-func (e *engine) resolve(ctx context.Context, s nodeSet) ([]layout.NodeID, error) {
+// resolve turns a set of nodes into node ids: 4 bytes for each, besides a split's bitmap meanwhile.
+func (e *engine) resolve(ctx context.Context, s nodeSet, seed uint64) ([]layout.NodeID, error) {
 	switch {
 	case s.random > 0:
-		return e.randomNodes(s.random), nil
+		return e.randomNodes(s.random, seed), nil
 	case s.split != "":
 		set, err := e.store.Split(ctx, s.split)
+		if errors.Is(err, kv.ErrNotFound) {
+			return nil, fmt.Errorf("no split %q%s; DESCRIBE lists the splits", s.split,
+				near(s.split, e.splitNames()))
+		}
 		if err != nil {
-			return nil, fmt.Errorf("split %q: %w%s", s.split, err, near(s.split, e.splitNames()))
+			return nil, fmt.Errorf("split %q: %w", s.split, err)
 		}
-		out := make([]layout.NodeID, 0, set.GetCardinality())
-		for it := set.Iterator(); it.HasNext(); {
-			out = append(out, layout.NodeID(it.Next()))
-		}
-		return out, nil
+		return mem.View[layout.NodeID](mem.BytesOf(set.ToArray())), nil
 	}
-	var out []layout.NodeID
+	out := make([]layout.NodeID, 0, len(s.ids))
 	for _, ref := range s.ids {
 		v, err := e.node(ctx, ref)
 		if err != nil {
@@ -145,10 +157,13 @@ func (e *engine) node(ctx context.Context, ref nodeRef) (layout.NodeID, error) {
 	return ids.Internal(ctx, ref.external)
 }
 
-// randomNodes draws n distinct nodes, the same ones each time: all of them if there are fewer.
-func (e *engine) randomNodes(n int) []layout.NodeID {
+// randomDomain keeps RANDOM apart from the other draws with the same seed.
+const randomDomain = 0x72616e646f6d // "random"
+
+// randomNodes draws n distinct nodes, the same ones for a seed: all of them if there are fewer.
+func (e *engine) randomNodes(n int, seed uint64) []layout.NodeID {
 	n = int(min(uint64(n), e.meta().Nodes))
-	p := rng.NewPermutation(e.meta().Nodes, rng.Key(uint64(n)))
+	p := rng.NewPermutation(e.meta().Nodes, rng.Key(randomDomain, seed))
 	out := make([]layout.NodeID, n)
 	for i := range out {
 		out[i] = layout.NodeID(p.At(uint64(i)))

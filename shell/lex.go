@@ -100,6 +100,27 @@ func isWord(c byte) bool {
 		'0' <= c && c <= '9' || 'a' <= c|0x20 && c|0x20 <= 'z' || c >= utf8.RuneSelf
 }
 
+// blankComments replaces lines that begin with "--", outside quotes, by as many spaces.
+func blankComments(text string) string {
+	out, inQuote := []byte(text), false
+	for i, lineStart := 0, true; i < len(out); i++ {
+		switch c := out[i]; {
+		case lineStart && !inQuote && strings.HasPrefix(text[i:], "--"):
+			for i < len(out) && out[i] != '\n' {
+				out[i] = ' '
+				i++
+			}
+		case c == '\n':
+			lineStart = true
+		case c == '\'':
+			inQuote, lineStart = !inQuote, false
+		case c != ' ' && c != '\t':
+			lineStart = false
+		}
+	}
+	return string(out)
+}
+
 // splitStatements cuts text at the semicolons outside quotes. rest is what follows the last one.
 func splitStatements(text string) (stmts []string, rest string) {
 	start, inQuote := 0, false

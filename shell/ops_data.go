@@ -6,14 +6,10 @@ import (
 	"errors"
 	"fmt"
 	"math"
-	"slices"
 	"strings"
 
-	"gdb/internal/mem"
 	"gdb/kv"
 	"gdb/layout"
-
-	"github.com/RoaringBitmap/roaring/v2"
 )
 
 func runFeatures(ctx context.Context, x *execution) error {
@@ -21,7 +17,7 @@ func runFeatures(ctx context.Context, x *execution) error {
 	if len(m.Features) == 0 {
 		return errors.New("this store holds no features")
 	}
-	nodes, err := x.engine.resolve(ctx, x.operand.nodes)
+	nodes, err := x.engine.resolve(ctx, x.operand.nodes, x.seed())
 	if err != nil {
 		return err
 	}
@@ -44,38 +40,44 @@ func runFeatures(ctx context.Context, x *execution) error {
 	for j := lo; j < hi; j++ {
 		cols = append(cols, fmt.Sprintf("f%d", j))
 	}
-	if err := x.header(cols...); err != nil {
-		return err
-	}
-	return x.featureRows(ctx, rows, nodes, func(name string, row []float32) error {
-		cells := []any{name}
-		for _, v := range row[lo:hi] {
-			cells = append(cells, v)
-		}
-		return x.row(cells...)
-	})
-}
-
-// featureRows reads the rows of nodes in bounded parts.
-func (x *execution) featureRows(ctx context.Context, rows *layout.Rows, nodes []layout.NodeID,
-	fn func(name string, row []float32) error) error {
-	dim := rows.Meta().Dim
-	part := max(1, min(nodeBatch, (4<<20)/(4*dim)))
-	buf := make([]float32, part*dim)
-	for len(nodes) > 0 {
-		ids := nodes[:min(len(nodes), part)]
-		nodes = nodes[len(ids):]
-		if err := rows.Gather(ctx, ids, nil, buf[:len(ids)*dim]); err != nil {
-			return err
-		}
-		names, err := x.engine.names(ctx, ids)
+	x.header(cols...)
+	return x.featureRows(ctx, rows, nodes, func(part []layout.NodeID, data []float32) error {
+		names, err := x.engine.names(ctx, part)
 		if err != nil {
 			return err
 		}
+		cells := make([]any, 1+hi-lo)
 		for i, name := range names {
-			if err := fn(name, buf[i*dim:(i+1)*dim]); err != nil {
+			cells[0] = name
+			for j, v := range data[i*f.Dim+lo : i*f.Dim+hi] {
+				cells[1+j] = v
+			}
+			if err := x.row(cells...); err != nil {
 				return err
 			}
+		}
+		return nil
+	})
+}
+
+// featureBytes bounds the rows that are in memory at once.
+const featureBytes = 1 << 20
+
+// featureRows calls fn with the rows of consecutive parts of nodes.
+func (x *execution) featureRows(ctx context.Context, rows *layout.Rows, nodes []layout.NodeID,
+	fn func(part []layout.NodeID, data []float32) error) error {
+	dim := rows.Meta().Dim
+	most := max(1, min(nodeBatch, featureBytes/(4*dim)))
+	buf := make([]float32, min(most, len(nodes))*dim)
+	for len(nodes) > 0 {
+		part := nodes[:min(len(nodes), most)]
+		nodes = nodes[len(part):]
+		data := buf[:len(part)*dim]
+		if err := rows.Gather(ctx, part, nil, data); err != nil {
+			return err
+		}
+		if err := fn(part, data); err != nil {
+			return err
 		}
 	}
 	return nil
@@ -84,139 +86,44 @@ func (x *execution) featureRows(ctx context.Context, rows *layout.Rows, nodes []
 // featureStats shows a row for each column: over the given nodes, in one pass.
 func (x *execution) featureStats(ctx context.Context, rows *layout.Rows, nodes []layout.NodeID,
 	lo, hi int) error {
-	type column struct{ least, most, sum, squares float64 }
+	type column struct{ least, most, mean, squares float64 }
 	stats := make([]column, hi-lo)
 	for j := range stats {
 		stats[j].least, stats[j].most = math.Inf(1), math.Inf(-1)
 	}
-	err := x.featureRows(ctx, rows, nodes, func(_ string, row []float32) error {
-		for j, v := range row[lo:hi] {
-			c, f := &stats[j], float64(v)
-			c.least, c.most = min(c.least, f), max(c.most, f)
-			c.sum += f
-			c.squares += f * f
+	n, dim := 0.0, rows.Meta().Dim
+	err := x.featureRows(ctx, rows, nodes, func(part []layout.NodeID, data []float32) error {
+		for i := range part {
+			n++
+			for j, v := range data[i*dim+lo : i*dim+hi] {
+				// Welford's update: sums of squares would cancel.
+				c, f := &stats[j], float64(v)
+				c.least, c.most = min(c.least, f), max(c.most, f)
+				d := f - c.mean
+				c.mean += d / n
+				c.squares += d * (f - c.mean)
+			}
 		}
-		return nil
+		return ctx.Err()
 	})
 	if err != nil {
 		return err
 	}
-	if err := x.header("column", "min", "max", "mean", "std"); err != nil {
-		return err
+	x.header("column", "min", "max", "mean", "std")
+	if n == 0 {
+		return nil
 	}
-	n := float64(len(nodes))
 	for j, c := range stats {
-		mean := c.sum / n
-		std := math.Sqrt(max(c.squares/n-mean*mean, 0))
-		if err := x.row(lo+j, c.least, c.most, mean, std); err != nil {
+		err := x.row(lo+j, c.least, c.most, c.mean, math.Sqrt(c.squares/n))
+		if err != nil {
 			return err
 		}
 	}
 	return nil
-}
-
-func runLabels(ctx context.Context, x *execution) error {
-	l := x.engine.meta().Labels
-	if l == nil {
-		return errors.New("this store holds no labels")
-	}
-	nodes, err := x.engine.resolve(ctx, x.operand.nodes)
-	if err != nil {
-		return err
-	}
-	rows, err := x.engine.open(ctx, l.Rows)
-	if err != nil {
-		return err
-	}
-	var labeled *roaring.Bitmap
-	if l.Kind == "multi" {
-		if labeled, err = x.engine.store.Split(ctx, "labeled"); err != nil {
-			return err
-		}
-	}
-	counts := map[string]uint64{}
-	if !x.has("COUNTS") {
-		if err := x.header("node", "label"); err != nil {
-			return err
-		}
-	}
-	buf := make([]byte, nodeBatch*l.Rows.RowBytes)
-	err = x.engine.inBatches(ctx, nodes, func(part []layout.NodeID, names []string) error {
-		if err := rows.GatherRaw(ctx, part, nil, buf[:len(part)*l.Rows.RowBytes]); err != nil {
-			return err
-		}
-		for i, name := range names {
-			row := buf[i*l.Rows.RowBytes : (i+1)*l.Rows.RowBytes]
-			label := labelText(l, row, labeled == nil || labeled.Contains(uint32(part[i])))
-			if x.has("COUNTS") {
-				counts[raw(label)]++
-				continue
-			}
-			if err := x.row(name, label); err != nil {
-				return err
-			}
-		}
-		return nil
-	})
-	if err != nil || !x.has("COUNTS") {
-		return err
-	}
-	return x.labelCounts(counts)
-}
-
-func (x *execution) labelCounts(counts map[string]uint64) error {
-	if err := x.header("label", "nodes"); err != nil {
-		return err
-	}
-	labels := make([]string, 0, len(counts))
-	for label := range counts {
-		labels = append(labels, label)
-	}
-	slices.SortFunc(labels, func(a, b string) int {
-		if counts[a] != counts[b] {
-			return int(int64(counts[b]) - int64(counts[a]))
-		}
-		return strings.Compare(a, b)
-	})
-	for _, label := range labels {
-		if err := x.row(label, counts[label]); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// labelText is the user's label of a row: a class, classes joined by ';', a number, or nil.
-func labelText(l *kv.LabelsMeta, row []byte, labeled bool) any {
-	switch l.Kind {
-	case "target":
-		if v := mem.View[float32](row)[0]; v == v {
-			return v
-		}
-		return nil
-	case "multi":
-		if !labeled {
-			return nil
-		}
-		var names []string
-		for c, name := range l.Classes {
-			if row[c/8]>>(c%8)&1 != 0 {
-				names = append(names, name)
-			}
-		}
-		return strings.Join(names, ";")
-	}
-	c := mem.View[int32](row)[0]
-	if c < 0 || int(c) >= len(l.Classes) {
-		return nil
-	}
-	return l.Classes[c]
 }
 
 func runBlock(ctx context.Context, x *execution) error {
-	if err := x.header("block"); err != nil {
-		return err
-	}
+	x.header("block")
 	var out bytes.Buffer
 	err := x.engine.store.DumpBlock(ctx, x.engine.dev, x.operand.text, x.args["AT"].n,
 		!x.has("HEX"), &out)
@@ -248,9 +155,7 @@ func runCheck(ctx context.Context, x *execution) error {
 	if err != nil {
 		return err
 	}
-	if err := x.header("file", "block", "offset", "what"); err != nil {
-		return err
-	}
+	x.header("file", "block", "offset", "what")
 	if len(report.Findings) == 0 {
 		return x.row("all", nil, nil, fmt.Sprintf("sound: %d files, %d bytes", report.Files,
 			report.Bytes))
@@ -260,7 +165,7 @@ func runCheck(ctx context.Context, x *execution) error {
 			return err
 		}
 	}
-	if err := x.render.Footer(); err != nil {
+	if err := x.footer(); err != nil {
 		return err
 	}
 	return &damageError{len(report.Findings)}
@@ -274,10 +179,9 @@ func runDescribe(_ context.Context, x *execution) error {
 	case x.has("TYPES"):
 		return x.describeTypes(m)
 	}
-	if err := x.header("kind", "name", "what"); err != nil {
-		return err
-	}
-	rows := [][3]any{{"graph", "nodes", m.Nodes}, {"graph", "edges", m.Edges},
+	x.header("kind", "name", "what")
+	rows := [][3]any{{"graph", "nodes", count(m.Nodes)},
+		{"graph", "edges", count(m.Edges)},
 		{"ids", string(m.IDs.Kind), ""}}
 	for _, d := range m.Directions {
 		rows = append(rows, [3]any{"lists", d, fmt.Sprintf("blocks of %d bytes", m.BlockBytes)})
@@ -301,11 +205,9 @@ func runDescribe(_ context.Context, x *execution) error {
 }
 
 func (x *execution) describeFiles(m *kv.Meta) error {
-	if err := x.header("file", "kind", "bytes", "crc32c"); err != nil {
-		return err
-	}
+	x.header("file", "kind", "bytes", "crc32c")
 	for _, f := range m.Files {
-		if err := x.row(f.Path, f.Kind, f.Size, fmt.Sprintf("%08x", f.Checksum)); err != nil {
+		if err := x.row(f.Path, f.Kind, size(f.Size), fmt.Sprintf("%08x", f.Checksum)); err != nil {
 			return err
 		}
 	}
@@ -313,13 +215,11 @@ func (x *execution) describeFiles(m *kv.Meta) error {
 }
 
 func (x *execution) describeTypes(m *kv.Meta) error {
-	if err := x.header("number", "type", "edges"); err != nil {
-		return err
-	}
+	x.header("number", "type", "edges")
 	for i, name := range m.EdgeTypes {
 		var n any
 		if i < len(m.Stats.TypeCounts) {
-			n = m.Stats.TypeCounts[i]
+			n = count(m.Stats.TypeCounts[i])
 		}
 		if err := x.row(i, name, n); err != nil {
 			return err
@@ -329,9 +229,7 @@ func (x *execution) describeTypes(m *kv.Meta) error {
 }
 
 func runHelp(_ context.Context, x *execution) error {
-	if err := x.header("statement", "what it shows", "example"); err != nil {
-		return err
-	}
+	x.header("statement", "what it shows", "example")
 	for _, st := range registry {
 		if err := x.row(st.head, st.help, st.example); err != nil {
 			return err

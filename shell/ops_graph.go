@@ -1,11 +1,14 @@
 package shell
 
 import (
+	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"math"
 	"slices"
 
+	"gdb/internal/mem"
 	"gdb/kv"
 	"gdb/layout"
 
@@ -52,7 +55,7 @@ func (x *execution) edgeType() (int, error) {
 }
 
 func runNeighbors(ctx context.Context, x *execution) error {
-	nodes, err := x.engine.resolve(ctx, x.operand.nodes)
+	nodes, err := x.engine.resolve(ctx, x.operand.nodes, x.seed())
 	if err != nil {
 		return err
 	}
@@ -78,19 +81,12 @@ func (x *execution) lists(ctx context.Context, nodes []layout.NodeID, via int) e
 			cols = append(cols, c.name)
 		}
 	}
-	if err := x.header(cols...); err != nil {
-		return err
-	}
+	x.header(cols...)
 	for _, dir := range x.directions(x.listDirection()) {
-		t, err := x.engine.topology(ctx, dir)
-		if err != nil {
-			return err
-		}
-		ses := t.NewSession()
-		for i := 0; i < len(nodes) && int64(x.rows) < limit && err == nil; i++ {
-			err = x.list(ctx, ses, nodes[i:i+1], dir, via, limit)
-		}
-		ses.Release()
+		err := x.engine.eachList(ctx, dir, nodes, limit, func(part []layout.NodeID,
+			l *layout.Lists) (bool, error) {
+			return x.listRows(ctx, part, l, dir, via, limit)
+		})
 		if err != nil {
 			return err
 		}
@@ -98,33 +94,36 @@ func (x *execution) lists(ctx context.Context, nodes []layout.NodeID, via int) e
 	return nil
 }
 
-func (x *execution) list(ctx context.Context, ses layout.Session, node []layout.NodeID,
-	dir layout.Direction, via int, limit int64) error {
-	l, err := ses.Lists(ctx, node)
+// listRows shows the lists l of nodes until there are limit rows; it returns whether to go on.
+func (x *execution) listRows(ctx context.Context, nodes []layout.NodeID, l *layout.Lists,
+	dir layout.Direction, via int, limit int64) (bool, error) {
+	names, err := x.engine.names(ctx, nodes)
 	if err != nil {
-		return err
+		return false, err
 	}
-	name, err := x.engine.names(ctx, node)
-	if err != nil {
-		return err
-	}
-	at := 0
-	return x.engine.inBatches(ctx, l.Nbrs, func(part []layout.NodeID, names []string) error {
-		for i := range part {
-			k := at + i
-			if int64(x.rows) >= limit {
-				break
+	i, end := 0, uint64(len(l.Nbrs))
+	for from := uint64(0); from < end && int64(x.rows) < limit; from += nodeBatch {
+		nbrs, err := x.engine.names(ctx, l.Nbrs[from:min(from+nodeBatch, end)])
+		if err != nil {
+			return false, err
+		}
+		for j, nbr := range nbrs {
+			k := from + uint64(j)
+			for k >= l.Off[i+1] {
+				i++
 			}
 			if via >= 0 && int(l.Types[k]) != via {
 				continue
 			}
-			if err := x.row(x.edgeCells(name[0], dir, names[i], l, k)...); err != nil {
-				return err
+			if int64(x.rows) >= limit {
+				break
+			}
+			if err := x.row(x.edgeCells(names[i], dir, nbr, l, int(k))...); err != nil {
+				return false, err
 			}
 		}
-		at += len(part)
-		return nil
-	})
+	}
+	return int64(x.rows) < limit, nil
 }
 
 func (x *execution) edgeCells(node string, dir layout.Direction, nbr string, l *layout.Lists,
@@ -145,23 +144,19 @@ func (x *execution) edgeCells(node string, dir layout.Direction, nbr string, l *
 // hops collects all nodes within HOPS hops; each is met once. Memory: the visited set, a roaring
 // bitmap, and one frontier.
 func (x *execution) hops(ctx context.Context, nodes []layout.NodeID, via int) error {
-	visited := roaring.New()
-	for _, v := range nodes {
-		visited.Add(uint32(v))
-	}
 	hops, limit := x.intOr("HOPS", 1), x.intOr("LIMIT", math.MaxInt64)
 	if hops < 1 || hops > 64 {
 		return fmt.Errorf("HOPS %d: want 1 to 64", hops)
 	}
+	visited := roaring.New()
+	visited.AddMany(mem.View[uint32](mem.BytesOf(nodes)))
 	cols := []string{"hop", "node"}
 	if x.has("COUNT") {
 		cols = []string{"hop", "nodes", "total"}
 	}
-	if err := x.header(cols...); err != nil {
-		return err
-	}
+	x.header(cols...)
 	total := uint64(0)
-	for hop := int64(1); hop <= hops && len(nodes) > 0; hop++ {
+	for hop := int64(1); hop <= hops && len(nodes) > 0 && int64(x.rows) < limit; hop++ {
 		next, err := x.expand(ctx, nodes, visited, via)
 		if err != nil {
 			return err
@@ -182,7 +177,7 @@ func (x *execution) hops(ctx context.Context, nodes []layout.NodeID, via int) er
 func (x *execution) hopRows(ctx context.Context, hop int64, nodes []layout.NodeID, total uint64,
 	limit int64) error {
 	if x.has("COUNT") {
-		return x.row(hop, len(nodes), total)
+		return x.row(hop, count(len(nodes)), count(total))
 	}
 	if left := limit - int64(x.rows); int64(len(nodes)) > left {
 		nodes = nodes[:left]
@@ -202,20 +197,11 @@ func (x *execution) expand(ctx context.Context, frontier []layout.NodeID, visite
 	via int) (*roaring.Bitmap, error) {
 	next := roaring.New()
 	for _, dir := range x.directions(x.listDirection()) {
-		t, err := x.engine.topology(ctx, dir)
-		if err != nil {
-			return nil, err
-		}
-		ses := t.NewSession()
-		for rest := frontier; len(rest) > 0 && err == nil; {
-			part := rest[:min(len(rest), nodeBatch)]
-			rest = rest[len(part):]
-			var l *layout.Lists
-			if l, err = ses.Lists(ctx, part); err == nil {
-				addNeighbors(next, l, via)
-			}
-		}
-		ses.Release()
+		err := x.engine.eachList(ctx, dir, frontier, math.MaxInt64, func(_ []layout.NodeID,
+			l *layout.Lists) (bool, error) {
+			addNeighbors(next, l, via)
+			return true, nil
+		})
 		if err != nil {
 			return nil, err
 		}
@@ -225,8 +211,12 @@ func (x *execution) expand(ctx context.Context, frontier []layout.NodeID, visite
 }
 
 func addNeighbors(set *roaring.Bitmap, l *layout.Lists, via int) {
+	if via < 0 {
+		set.AddMany(mem.View[uint32](mem.BytesOf(l.Nbrs)))
+		return
+	}
 	for k, v := range l.Nbrs {
-		if via < 0 || int(l.Types[k]) == via {
+		if int(l.Types[k]) == via {
 			set.Add(uint32(v))
 		}
 	}
@@ -243,13 +233,11 @@ func runDegrees(ctx context.Context, x *execution) error {
 }
 
 func (x *execution) degreesOf(ctx context.Context) error {
-	nodes, err := x.engine.resolve(ctx, x.args["OF"].nodes)
+	nodes, err := x.engine.resolve(ctx, x.args["OF"].nodes, x.seed())
 	if err != nil {
 		return err
 	}
-	if err := x.header("node", "direction", "degree"); err != nil {
-		return err
-	}
+	x.header("node", "direction", "degree")
 	for _, dir := range x.directions(x.listDirection()) {
 		t, err := x.engine.topology(ctx, dir)
 		if err != nil {
@@ -262,7 +250,7 @@ func (x *execution) degreesOf(ctx context.Context) error {
 				return err
 			}
 			for i, name := range names {
-				if err := x.row(name, dir.String(), deg[i]); err != nil {
+				if err := x.row(name, dir.String(), count(deg[i])); err != nil {
 					return err
 				}
 			}
@@ -282,12 +270,11 @@ func (x *execution) degreesTop(ctx context.Context) error {
 	if most < 1 || most > 1<<20 {
 		return fmt.Errorf("TOP %d: want 1 to %d", most, 1<<20)
 	}
-	dir := x.directions(x.listDirection())[0]
 	if x.has("BOTH") {
-		return fmt.Errorf("DEGREES TOP wants IN or OUT, not BOTH")
+		return errors.New("TOP wants IN or OUT, not BOTH")
 	}
-	if !x.engine.hasDirection(dir) {
-		_, err := x.engine.topology(ctx, dir)
+	dir := x.directions(x.listDirection())[0]
+	if err := x.engine.checkDirection(dir); err != nil {
 		return err
 	}
 	top := &topDegrees{most: most}
@@ -301,15 +288,13 @@ func (x *execution) degreesTop(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if err := x.header("node", "direction", "degree"); err != nil {
-		return err
-	}
+	x.header("node", "direction", "degree")
 	for _, d := range top.sorted() {
 		name, err := x.engine.names(ctx, []layout.NodeID{d.node})
 		if err != nil {
 			return err
 		}
-		if err := x.row(name[0], dir.String(), d.degree); err != nil {
+		if err := x.row(name[0], dir.String(), count(d.degree)); err != nil {
 			return err
 		}
 	}
@@ -340,30 +325,26 @@ func (t *topDegrees) add(v layout.NodeID, degree uint64, more bool) {
 
 func (t *topDegrees) sorted() []nodeDegree {
 	slices.SortFunc(t.list, func(a, b nodeDegree) int {
-		switch {
-		case a.degree != b.degree && a.degree > b.degree:
-			return -1
-		case a.degree != b.degree:
-			return 1
-		}
-		return int(int64(a.node) - int64(b.node))
+		return cmp.Or(cmp.Compare(b.degree, a.degree), cmp.Compare(a.node, b.node))
 	})
 	return t.list[:min(len(t.list), t.most)]
 }
 
 // degreeHistogram shows the counts that ingest kept; nothing is read.
 func (x *execution) degreeHistogram() error {
-	if err := x.header("direction", "degrees", "nodes", "share"); err != nil {
-		return err
-	}
+	x.header("direction", "degrees", "nodes", "share")
 	m := x.engine.meta()
 	for _, dir := range x.directions(x.listDirection()) {
+		if err := x.engine.checkDirection(dir); err != nil {
+			return err
+		}
 		hist := m.Stats.InHist
 		if dir == layout.Out {
 			hist = m.Stats.OutHist
 		}
 		for i, n := range hist {
-			err := x.row(dir.String(), degreeRange(i), n, float64(n)/float64(max(m.Nodes, 1)))
+			err := x.row(dir.String(), degreeRange(i), count(n),
+				ratio(float64(n)/float64(max(m.Nodes, 1))))
 			if err != nil {
 				return err
 			}
@@ -385,9 +366,7 @@ func degreeRange(i int) string {
 
 func runStatsGraph(_ context.Context, x *execution) error {
 	m := x.engine.meta()
-	if err := x.header("name", "value"); err != nil {
-		return err
-	}
+	x.header("name", "value")
 	for _, r := range graphRows(m) {
 		if err := x.row(r[0], r[1]); err != nil {
 			return err
@@ -397,18 +376,23 @@ func runStatsGraph(_ context.Context, x *execution) error {
 }
 
 func graphRows(m *kv.Meta) [][2]any {
-	rows := [][2]any{{"nodes", m.Nodes}, {"edges", m.Edges}, {"undirected", m.Undirected},
-		{"edge types", len(m.EdgeTypes)}, {"partitions", len(m.Partitions)},
-		{"in-degree max", m.Stats.InMax}, {"out-degree max", m.Stats.OutMax},
-		{"self loops", m.Stats.SelfLoops}, {"edges read", m.Stats.EdgesRead},
-		{"dropped self loops", m.Stats.DroppedSelfLoops},
-		{"dropped duplicates", m.Stats.DroppedDuplicates}}
-	size := int64(0)
+	rows := [][2]any{{"nodes", count(m.Nodes)}, {"edges", count(m.Edges)},
+		{"undirected", m.Undirected}, {"edge types", count(len(m.EdgeTypes))},
+		{"partitions", count(len(m.Partitions))}, {"in-degree max", count(m.Stats.InMax)}}
+	if len(m.Stats.OutHist) > 0 {
+		rows = append(rows, [2]any{"out-degree max", count(m.Stats.OutMax)})
+	}
+	rows = append(rows, [2]any{"self loops", count(m.Stats.SelfLoops)},
+		[2]any{"edges read", count(m.Stats.EdgesRead)},
+		[2]any{"dropped self loops", count(m.Stats.DroppedSelfLoops)},
+		[2]any{"dropped duplicates", count(m.Stats.DroppedDuplicates)})
+	total := int64(0)
 	for _, f := range m.Files {
-		size += f.Size
+		total += f.Size
 	}
 	for _, f := range m.Features {
 		rows = append(rows, [2]any{"features " + f.Name, fmt.Sprintf("%d x %s", f.Dim, f.DType)})
 	}
-	return append(rows, [2]any{"files", len(m.Files)}, [2]any{"bytes", size})
+	return append(rows, [2]any{"files", count(len(m.Files))},
+		[2]any{"bytes", size(total)})
 }

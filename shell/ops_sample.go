@@ -2,18 +2,37 @@ package shell
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"slices"
 
 	"gdb/layout"
 	"gdb/sample"
 )
 
-// defaultSeed is the seed of SAMPLE without SEED, as that of gdb train without --seed.
-const defaultSeed = 1
+// seed is that of the statement, or of the session.
+func (x *execution) seed() uint64 {
+	if v, ok := x.args["SEED"]; ok {
+		return uint64(v.n)
+	}
+	return x.defaultSeed
+}
 
-// runSample draws one batch with the sampler that training uses.
+// runSample draws one batch with the sampler that training uses. Memory: the batch.
 func runSample(ctx context.Context, x *execution) error {
-	seeds, err := x.engine.resolve(ctx, x.operand.nodes)
+	seeds, err := x.engine.resolve(ctx, x.operand.nodes, x.seed())
+	if err != nil {
+		return err
+	}
+	epoch, batch, err := x.place()
+	if err != nil {
+		return err
+	}
+	if x.has("SIZE") {
+		seeds, err = x.batchSeeds(ctx, seeds, epoch, batch)
+	} else {
+		err = checkTwice(x.operand.nodes.ids, seeds)
+	}
 	if err != nil {
 		return err
 	}
@@ -25,16 +44,14 @@ func runSample(ctx context.Context, x *execution) error {
 		}
 		topos = append(topos, t)
 	}
-	cfg := sample.Config{Fanout: x.args["FANOUT"].list, Seed: uint64(x.intOr("SEED", defaultSeed)),
-		Budget: x.engine.budget}
-	s, err := sample.NewSampler(topos, cfg)
+	s, err := sample.NewSampler(topos, sample.Config{Fanout: x.args["FANOUT"].list,
+		Seed: x.seed(), Budget: x.engine.budget})
 	if err != nil {
 		return err
 	}
 	defer s.Close()
 	before := topologyReads(topos)
 	var d sample.Dense
-	epoch, batch := uint64(x.intOr("EPOCH", 0)), uint64(x.intOr("BATCH", 0))
 	if err := s.Sample(ctx, epoch, batch, seeds, &d); err != nil {
 		return err
 	}
@@ -49,6 +66,52 @@ func runSample(ctx context.Context, x *execution) error {
 	return x.showLayers(&d)
 }
 
+// place returns the epoch and batch to draw for, counted from 0 as the sampler does; users and the
+// progress of a training count from 1.
+func (x *execution) place() (epoch, batch uint64, err error) {
+	e, b := x.intOr("EPOCH", 1), x.intOr("BATCH", 1)
+	if e < 1 || b < 1 {
+		return 0, 0, errors.New("epochs and batches are counted from 1")
+	}
+	return uint64(e - 1), uint64(b - 1), nil
+}
+
+// batchSeeds returns the seeds that a training on nodes, in batches of SIZE, has in a batch. Of
+// multi-labels it trains on the nodes that have labels.
+func (x *execution) batchSeeds(ctx context.Context, nodes []layout.NodeID,
+	epoch, batch uint64) ([]layout.NodeID, error) {
+	if l := x.engine.meta().Labels; l != nil && l.Kind == "multi" {
+		labeled, err := x.engine.store.Split(ctx, "labeled")
+		if err != nil {
+			return nil, err
+		}
+		nodes = slices.DeleteFunc(nodes, func(v layout.NodeID) bool {
+			return !labeled.Contains(uint32(v))
+		})
+	}
+	order, err := sample.EpochOrder(nodes, x.seed(), epoch, int(x.args["SIZE"].n))
+	if err != nil {
+		return nil, err
+	}
+	if batch >= order.Batches() {
+		return nil, fmt.Errorf("BATCH %d: an epoch has %d batches of %d", batch+1,
+			order.Batches(), x.args["SIZE"].n)
+	}
+	return order.Seeds(batch, nil), nil
+}
+
+// checkTwice reports a seed that was written twice, by the name that the user gave it.
+func checkTwice(refs []nodeRef, seeds []layout.NodeID) error {
+	seen := map[layout.NodeID]bool{}
+	for i, ref := range refs {
+		if seen[seeds[i]] {
+			return fmt.Errorf("node %s stands twice: a seed is in a batch once", ref)
+		}
+		seen[seeds[i]] = true
+	}
+	return nil
+}
+
 // hopName names delta i of a sample of k hops: the last delta is the seeds.
 func hopName(i, k int) string {
 	if i == k {
@@ -58,16 +121,15 @@ func hopName(i, k int) string {
 }
 
 func (x *execution) showLayers(d *sample.Dense) error {
-	if err := x.header("layer", "inputs", "outputs", "edges", "first output"); err != nil {
-		return err
-	}
+	x.header("layer", "inputs", "outputs", "edges", "first output")
 	var off, idx []uint32
 	for l := range d.Layers() {
 		v := d.LayerView(l, off[:0], idx[:0])
 		if l > 0 {
 			off, idx = v.Off, v.Idx
 		}
-		if err := x.row(l+1, v.In, v.Out, len(v.Idx), v.Base+v.Skip); err != nil {
+		if err := x.row(l+1, count(v.In), count(v.Out), count(len(v.Idx)),
+			v.Base+v.Skip); err != nil {
 			return err
 		}
 	}
@@ -76,47 +138,38 @@ func (x *execution) showLayers(d *sample.Dense) error {
 
 // showDense shows a row for each node, outermost hop first, with its list as local numbers.
 func (x *execution) showDense(ctx context.Context, d *sample.Dense) error {
-	err := x.header("local", "hop", "node", "nbr_offset", "nbrs (local)", "nbrs (node)")
-	if err != nil {
-		return err
-	}
-	nbrNames, err := x.engine.names(ctx, d.Nbrs)
+	x.header("local", "hop", "node", "nbr_offset", "nbrs (local)", "nbrs (node)")
+	names, err := x.engine.names(ctx, d.NodeIDs)
 	if err != nil {
 		return err
 	}
 	hop, sampled := 0, int(d.NodeIDOffsets[1])
-	local := 0
-	return x.engine.inBatches(ctx, d.NodeIDs, func(part []layout.NodeID, names []string) error {
-		for _, name := range names {
-			for uint32(local) >= d.NodeIDOffsets[hop+1] {
-				hop++
-			}
-			var offset any
-			var loc, nbr []byte
-			if local >= sampled {
-				lo, hi := d.NbrOffsets[local-sampled], d.NbrOffsets[local-sampled+1]
-				offset = lo
-				for k := lo; k < hi; k++ {
-					loc = fmt.Appendf(loc, "%d ", d.ReprMap[k])
-					nbr = fmt.Appendf(nbr, "%s ", nbrNames[k])
-				}
-			}
-			err := x.row(local, hopName(hop, d.Layers()), name, offset, trimmed(loc), trimmed(nbr))
-			if err != nil {
-				return err
-			}
-			local++
+	for local, name := range names {
+		for uint32(local) >= d.NodeIDOffsets[hop+1] {
+			hop++
 		}
-		return nil
-	})
+		var offset any
+		var loc, nbr []byte
+		if local >= sampled {
+			lo, hi := d.NbrOffsets[local-sampled], d.NbrOffsets[local-sampled+1]
+			offset = lo
+			for _, r := range d.ReprMap[lo:hi] {
+				loc = fmt.Appendf(loc, "%d ", r)
+				nbr = fmt.Appendf(nbr, "%s ", names[r])
+			}
+		}
+		err := x.row(local, hopName(hop, d.Layers()), name, offset, trimmed(loc), trimmed(nbr))
+		if err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 func trimmed(b []byte) string { return string(b[:max(len(b)-1, 0)]) }
 
 func (x *execution) showEdges(ctx context.Context, d *sample.Dense) error {
-	if err := x.header("hop", "node", "neighbor"); err != nil {
-		return err
-	}
+	x.header("hop", "node", "neighbor")
 	names, err := x.engine.names(ctx, d.NodeIDs)
 	if err != nil {
 		return err
@@ -148,14 +201,12 @@ func topologyReads(topos []layout.Topology) (sum layout.TopologyStats) {
 }
 
 func (x *execution) showIO(d *sample.Dense, before, after layout.TopologyStats) error {
-	if err := x.header("what", "count"); err != nil {
-		return err
-	}
-	for _, r := range [][2]any{{"nodes", len(d.NodeIDs)}, {"edges", len(d.Nbrs)},
-		{"blocks", after.Hits - before.Hits + after.Misses - before.Misses},
-		{"cached", after.Hits - before.Hits},
-		{"read", after.BlocksRead - before.BlocksRead},
-		{"bytes read", after.BytesRead - before.BytesRead}} {
+	x.header("what", "count")
+	for _, r := range [][2]any{{"nodes", count(len(d.NodeIDs))}, {"edges", count(len(d.Nbrs))},
+		{"blocks", count(after.Hits - before.Hits + after.Misses - before.Misses)},
+		{"cached", count(after.Hits - before.Hits)},
+		{"read", count(after.BlocksRead - before.BlocksRead)},
+		{"bytes read", size(after.BytesRead - before.BytesRead)}} {
 		if err := x.row(r[0], r[1]); err != nil {
 			return err
 		}
@@ -164,20 +215,19 @@ func (x *execution) showIO(d *sample.Dense, before, after layout.TopologyStats) 
 }
 
 func runStatsCache(_ context.Context, x *execution) error {
-	if err := x.header("cache", "bytes", "requests", "hits", "hit ratio"); err != nil {
-		return err
-	}
+	x.header("cache", "bytes", "requests", "hits", "hit ratio")
 	for _, dir := range []layout.Direction{layout.In, layout.Out} {
 		t := x.engine.topo[dir]
 		if t == nil {
 			continue
 		}
 		s := t.Stats()
-		var ratio any
+		var share any
 		if n := s.Hits + s.Misses; n > 0 {
-			ratio = float64(s.Hits) / float64(n)
+			share = ratio(float64(s.Hits) / float64(n))
 		}
-		err := x.row("blocks of "+dir.String()+"-lists", s.Bytes, s.Hits+s.Misses, s.Hits, ratio)
+		err := x.row("blocks of "+dir.String()+"-lists", size(s.Bytes), count(s.Hits+s.Misses),
+			count(s.Hits), share)
 		if err != nil {
 			return err
 		}
@@ -186,9 +236,8 @@ func runStatsCache(_ context.Context, x *execution) error {
 }
 
 func runStatsIO(_ context.Context, x *execution) error {
-	if err := x.header("backend", "reads", "bytes", "errors", "wait_s"); err != nil {
-		return err
-	}
+	x.header("backend", "reads", "bytes", "errors", "wait_s")
 	s := x.engine.dev.Stats()
-	return x.row(string(x.engine.dev.Info().Backend), s.Reads, s.Bytes, s.Errors, s.Wait.Seconds())
+	return x.row(string(x.engine.dev.Info().Backend), count(s.Reads), size(s.Bytes),
+		count(s.Errors), s.Wait.Seconds())
 }

@@ -21,6 +21,14 @@ type nodeRef struct {
 	id       uint64
 }
 
+// String is the reference as it was written.
+func (r nodeRef) String() string {
+	if r.internal {
+		return fmt.Sprintf("#%d", r.id)
+	}
+	return strconv.Quote(r.external)
+}
+
 // value is a parsed argument; which field is set follows from the argKind.
 type value struct {
 	n      int64

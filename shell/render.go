@@ -5,20 +5,21 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"math"
 	"strconv"
-
-	"github.com/dustin/go-humanize"
-	"github.com/jedib0t/go-pretty/v6/table"
-	"github.com/jedib0t/go-pretty/v6/text"
 )
 
 // Modes are the output modes that a user can name; auto is box on a terminal and csv elsewhere.
 var Modes = []string{"auto", "box", "csv", "tsv", "json", "jsonl", "md"}
 
-// boxRows is how many rows the box shows; every other mode is complete.
-const boxRows = 40
+// Numbers that the box shows with units; every other mode writes them raw.
+type (
+	count uint64  // 1,204
+	size  int64   // bytes: 4.0 GiB
+	ratio float64 // 31.0 %
+)
 
-// renderer writes one result. Header comes first, once; Footer last. All but box and md stream.
+// renderer writes one result. Header comes first, once; Footer last. All but the box stream.
 type renderer interface {
 	Header(cols []string) error
 	Row(vals []any) error
@@ -38,9 +39,9 @@ func newRenderer(mode string, w io.Writer) renderer {
 	case "jsonl":
 		return &jsonRenderer{w: w}
 	case "md":
-		return &tableRenderer{w: w, markdown: true}
+		return markdownRenderer{w}
 	}
-	return &tableRenderer{w: w, most: boxRows}
+	return &boxRenderer{w: w}
 }
 
 // raw writes a value as scripts want it: no units, no separators.
@@ -54,6 +55,8 @@ func raw(v any) string {
 		return strconv.FormatFloat(float64(v), 'g', -1, 32)
 	case float64:
 		return strconv.FormatFloat(v, 'g', -1, 64)
+	case ratio:
+		return strconv.FormatFloat(float64(v), 'g', -1, 64)
 	}
 	return fmt.Sprint(v)
 }
@@ -116,7 +119,7 @@ func (r *jsonRenderer) Row(vals []any) error {
 		if i > 0 {
 			b = append(b, ',')
 		}
-		cell, err := json.Marshal(v)
+		cell, err := json.Marshal(jsonValue(v))
 		if err != nil {
 			return fmt.Errorf("shell: write column %s: %w", r.cols[i], err)
 		}
@@ -131,71 +134,26 @@ func (r *jsonRenderer) Row(vals []any) error {
 	return err
 }
 
+// jsonValue replaces the numbers that JSON does not have by their names.
+func jsonValue(v any) any {
+	var f float64
+	switch v := v.(type) {
+	case float32:
+		f = float64(v)
+	case float64:
+		f = v
+	}
+	if math.IsNaN(f) || math.IsInf(f, 0) {
+		return raw(v)
+	}
+	return v
+}
+
 // Footer closes the array.
 func (r *jsonRenderer) Footer() error {
 	if !r.array {
 		return nil
 	}
 	_, err := io.WriteString(r.w, "]\n")
-	return err
-}
-
-// tableRenderer draws a box, at most most rows of it, or a whole Markdown table.
-type tableRenderer struct {
-	w        io.Writer
-	t        table.Writer
-	markdown bool
-	most     int
-	rows     int
-}
-
-// Header begins the table.
-func (r *tableRenderer) Header(cols []string) error {
-	r.t = table.NewWriter()
-	r.t.SetStyle(table.StyleLight)
-	r.t.Style().Format.Header = text.FormatDefault
-	head := table.Row{}
-	for _, c := range cols {
-		head = append(head, c)
-	}
-	r.t.AppendHeader(head)
-	return nil
-}
-
-// Row adds a row, or only counts it when the box is full.
-func (r *tableRenderer) Row(vals []any) error {
-	r.rows++
-	if r.most > 0 && r.rows > r.most {
-		return nil
-	}
-	row := table.Row{}
-	for _, v := range vals {
-		row = append(row, r.cell(v))
-	}
-	r.t.AppendRow(row)
-	return nil
-}
-
-func (r *tableRenderer) cell(v any) string {
-	if f, ok := v.(float32); ok && !r.markdown {
-		return strconv.FormatFloat(float64(f), 'g', 5, 32)
-	}
-	if f, ok := v.(float64); ok && !r.markdown {
-		return strconv.FormatFloat(f, 'g', 5, 64)
-	}
-	return raw(v)
-}
-
-// Footer draws the table.
-func (r *tableRenderer) Footer() error {
-	out := r.t.Render() + "\n"
-	if r.markdown {
-		out = r.t.RenderMarkdown() + "\n"
-	}
-	if r.most > 0 && r.rows > r.most {
-		out += fmt.Sprintf("%d of %s shown; every other --mode is complete\n", r.most,
-			humanize.Comma(int64(r.rows)))
-	}
-	_, err := io.WriteString(r.w, out)
 	return err
 }

@@ -14,7 +14,6 @@ import (
 
 	"gdb/blockdev"
 	"gdb/internal/mem"
-	"gdb/kv"
 	"gdb/layout"
 
 	"github.com/dustin/go-humanize"
@@ -32,19 +31,23 @@ type Options struct {
 	In     io.Reader
 	Out    io.Writer
 	Err    io.Writer
-	// InTTY and OutTTY tell which streams are terminals.
-	InTTY, OutTTY bool
+	// InTTY, OutTTY and ErrTTY tell which streams are terminals: results go to a box on one, and
+	// prompts and the timing line only to one.
+	InTTY, OutTTY, ErrTTY bool
 	// Mode is one of Modes; "" is auto.
 	Mode string
 	// KeepGoing runs on after a failed statement and counts the failures.
 	KeepGoing bool
 	// Memory bounds caches, in bytes.
 	Memory int64
-	// Quiet leaves the timing line out.
+	// Seed is that of statements that do not name one.
+	Seed uint64
+	// Quiet leaves the prompts and the timing line out.
 	Quiet bool
 }
 
 // FailedError says how many statements failed with KeepGoing; their messages were written to Err.
+// It wraps the first failure.
 type FailedError struct {
 	Failed int
 	// First is the first failure.
@@ -56,6 +59,15 @@ func (e *FailedError) Error() string { return fmt.Sprintf("shell: %d statements 
 
 // Unwrap returns the first failure.
 func (e *FailedError) Unwrap() error { return e.First }
+
+// CheckMode reports a mode that is not one of Modes.
+func CheckMode(mode string) error {
+	if slices.Contains(Modes, mode) {
+		return nil
+	}
+	return fmt.Errorf("shell: unknown mode %q: want %s%s", mode, strings.Join(Modes, ", "),
+		near(mode, Modes))
+}
 
 // session is one shell over one store.
 type session struct {
@@ -75,8 +87,7 @@ func Run(ctx context.Context, opt Options) (err error) {
 		}
 	}
 	if !slices.Contains(Modes, opt.Mode) {
-		return &SyntaxError{Src: opt.Mode, Msg: "unknown mode; expected " +
-			strings.Join(Modes, ", ") + near(opt.Mode, Modes)}
+		return CheckMode(opt.Mode)
 	}
 	s := &session{Options: opt, engine: newEngine(opt.Store, opt.Dev, opt.Memory)}
 	defer func() { err = errors.Join(err, s.engine.close()) }()
@@ -100,7 +111,7 @@ func Run(ctx context.Context, opt Options) (err error) {
 
 // runText runs the statements of text. whole says that the last one may lack its semicolon.
 func (s *session) runText(ctx context.Context, text string, whole bool) error {
-	stmts, rest := splitStatements(text)
+	stmts, rest := splitStatements(blankComments(text))
 	if whole && strings.TrimSpace(rest) != "" {
 		stmts = append(stmts, rest)
 	}
@@ -126,7 +137,7 @@ func (s *session) runReader(ctx context.Context) error {
 			return fmt.Errorf("shell: read statements: %w", err)
 		}
 		pending += line
-		_, rest := splitStatements(pending)
+		_, rest := splitStatements(blankComments(pending))
 		if e := s.runText(ctx, pending[:len(pending)-len(rest)], false); e != nil {
 			return e
 		}
@@ -139,7 +150,7 @@ func (s *session) runReader(ctx context.Context) error {
 
 // prompt is written on a terminal only.
 func (s *session) prompt(pending string) {
-	if !s.InTTY || !s.OutTTY {
+	if !s.InTTY || !s.ErrTTY || s.Quiet {
 		return
 	}
 	if strings.TrimSpace(pending) == "" {
@@ -174,15 +185,12 @@ func (s *session) execute(ctx context.Context, src string) error {
 	if err != nil {
 		return err
 	}
-	start, before := time.Now(), s.Dev.Stats()
+	start, before := time.Now(), s.cost()
 	out := bufio.NewWriterSize(s.Out, 64<<10)
-	x := &execution{parsed: p, engine: s.engine, render: newRenderer(s.Mode, out)}
-	err = p.st.run(ctx, x)
-	if err == nil && !x.begun {
-		err = x.header("result")
-	}
-	if err == nil {
-		err = x.render.Footer()
+	x := &execution{parsed: p, engine: s.engine, render: newRenderer(s.Mode, out),
+		alive: ctx.Err, defaultSeed: s.Seed}
+	if err = p.st.run(ctx, x); err == nil {
+		err = x.footer()
 	}
 	if e := out.Flush(); err == nil {
 		err = e
@@ -194,15 +202,31 @@ func (s *session) execute(ctx context.Context, src string) error {
 	return nil
 }
 
+// cost is what the session has read so far.
+type cost struct{ reads, bytes, hits uint64 }
+
+func (s *session) cost() cost {
+	d := s.Dev.Stats()
+	c := cost{reads: d.Reads, bytes: d.Bytes}
+	for _, t := range s.engine.topo {
+		c.hits += t.Stats().Hits
+	}
+	return c
+}
+
 // timing writes the line that says what the statement cost, on a terminal only.
-func (s *session) timing(x *execution, took time.Duration, before blockdev.Stats) {
-	if s.Quiet || !s.OutTTY {
+func (s *session) timing(x *execution, took time.Duration, before cost) {
+	if s.Quiet || !s.ErrTTY {
 		return
 	}
-	after := s.Dev.Stats()
-	fmt.Fprintf(s.Err, "%s rows, %.1f ms, %s reads, %s read\n", humanize.Comma(int64(x.rows)),
-		float64(took.Microseconds())/1000, humanize.Comma(int64(after.Reads-before.Reads)),
-		mem.FormatSize(int64(after.Bytes-before.Bytes)))
+	fmt.Fprintln(s.Err, timingLine(x.rows, took, before, s.cost()))
+}
+
+func timingLine(rows uint64, took time.Duration, before, after cost) string {
+	hits, n := after.hits-before.hits, func(v uint64) string { return humanize.Comma(int64(v)) }
+	return fmt.Sprintf("%s rows, %.1f ms, %s blocks (%s cached), %s read", n(rows),
+		float64(took.Microseconds())/1000, n(hits+after.reads-before.reads), n(hits),
+		mem.FormatSize(int64(after.bytes-before.bytes)))
 }
 
 // statementError says which statement failed; syntax errors already point at the place.
@@ -211,29 +235,47 @@ func statementError(p *parsed, err error) error {
 	if errors.As(err, &syntax) {
 		return err
 	}
-	if errors.Is(err, kv.ErrNotFound) {
-		return fmt.Errorf("%s: %w", p.st.head, err)
-	}
 	return fmt.Errorf("shell: %s: %w", p.st.head, err)
 }
 
 // execution is one running statement: its arguments, the store, and where rows go.
 type execution struct {
 	*parsed
-	engine *engine
-	render renderer
-	begun  bool
-	rows   uint64
+	engine      *engine
+	render      renderer
+	defaultSeed uint64
+	alive       func() error // the error of a cancelled statement
+
+	cols  []string
+	begun bool
+	rows  uint64
 }
 
-// header begins the result.
-func (x *execution) header(cols ...string) error {
-	x.begun = true
-	return x.render.Header(cols)
-}
+// header names the columns. They are written with the first row, or at the end: a statement that
+// fails before has written nothing.
+func (x *execution) header(cols ...string) { x.cols = cols }
 
-// row adds a row; there is one value for each column.
+// row adds a row; there is one value for each column. It fails once the statement is cancelled.
 func (x *execution) row(vals ...any) error {
+	if err := x.begin(); err != nil {
+		return err
+	}
 	x.rows++
 	return x.render.Row(vals)
+}
+
+func (x *execution) begin() error {
+	if err := x.alive(); err != nil || x.begun {
+		return err
+	}
+	x.begun = true
+	return x.render.Header(x.cols)
+}
+
+// footer ends the result.
+func (x *execution) footer() error {
+	if err := x.begin(); err != nil {
+		return err
+	}
+	return x.render.Footer()
 }

@@ -30,8 +30,14 @@ box on a terminal, CSV in a pipe.`,
 		Args: exactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) (err error) {
 			opt := shell.Options{Statements: statements, In: a.in, Out: a.out, Err: a.err,
-				InTTY: a.inTTY, OutTTY: a.outTTY, Mode: mode, KeepGoing: keepGoing,
-				Memory: a.memory, Quiet: a.quiet}
+				InTTY: a.inTTY, OutTTY: a.outTTY, ErrTTY: a.errTTY, Mode: mode,
+				KeepGoing: keepGoing, Memory: a.memory, Seed: a.seed, Quiet: a.quiet}
+			if err := shell.CheckMode(mode); err != nil {
+				return usage(err)
+			}
+			if file != "" && len(statements) > 0 {
+				return usage(errors.New("shell: -c and -f exclude each other"))
+			}
 			if file != "" {
 				if opt.Script, err = readScript(file); err != nil {
 					return err
@@ -51,7 +57,8 @@ box on a terminal, CSV in a pipe.`,
 	f.StringArrayVarP(&statements, "command", "c", nil, "statement to run; repeatable")
 	f.StringVarP(&file, "file", "f", "", "file of statements to run")
 	f.StringVar(&mode, "mode", "auto", "auto, box, csv, tsv, json, jsonl or md")
-	f.BoolVar(&keepGoing, "keep-going", false, "run on after a failed statement")
+	f.BoolVar(&keepGoing, "keep-going", false,
+		"run on after a failed statement; the first failure decides the exit code")
 	return cmd
 }
 
@@ -71,15 +78,17 @@ func readScript(file string) (string, error) {
 	return string(b), nil
 }
 
-// shellError prints a syntax error as it is, with its caret on a line of its own.
+// shellError prints a syntax error as it is, with its caret on a line of its own. With
+// --keep-going the first failure decides the exit code.
 func (a *app) shellError(err error) error {
 	var syntax *shell.SyntaxError
 	if !errors.As(err, &syntax) {
 		return err
 	}
 	var failed *shell.FailedError
-	if !errors.As(err, &failed) {
-		fmt.Fprintf(a.err, "%v\n", syntax)
+	if errors.As(err, &failed) {
+		return usage(err)
 	}
+	fmt.Fprintf(a.err, "%v\n", syntax)
 	return errReported{exitUsage}
 }

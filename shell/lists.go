@@ -1,0 +1,102 @@
+package shell
+
+import (
+	"context"
+
+	"gdb/layout"
+)
+
+// listEntries bounds how many list entries are in memory at once; longer lists come in parts.
+const listEntries = 1 << 16
+
+// listsLeast is how many nodes, or entries, are read at once at least: they may all be of a type
+// that is not wanted.
+const listsLeast = 16
+
+// listReader hands out lists in bounded parts. Memory: listEntries entries of 4 to 18 bytes, and
+// nodeBatch nodes.
+type listReader struct {
+	ses   layout.Session
+	batch int    // nodes whose degrees are read at once
+	bound uint64 // entries at once
+	emit  func(nodes []layout.NodeID, l *layout.Lists) (more bool, err error)
+}
+
+// eachList calls fn with consecutive parts of nodes and their lists until it returns false. A list
+// of more than listEntries entries comes in several calls with its node alone. limit is how many
+// entries the caller will use: few entries cost few reads.
+func (e *engine) eachList(ctx context.Context, dir layout.Direction, nodes []layout.NodeID,
+	limit int64, fn func([]layout.NodeID, *layout.Lists) (bool, error)) error {
+	t, err := e.topology(ctx, dir)
+	if err != nil {
+		return err
+	}
+	r := listReader{ses: t.NewSession(), emit: fn,
+		batch: int(max(listsLeast, min(limit, nodeBatch))),
+		bound: uint64(max(listsLeast, min(limit, listEntries)))}
+	defer r.ses.Release()
+	deg := make([]uint32, r.batch)
+	for more := true; more && len(nodes) > 0; {
+		part := nodes[:min(len(nodes), r.batch)]
+		nodes = nodes[len(part):]
+		if err := r.ses.Degrees(ctx, part, deg[:len(part)]); err != nil {
+			return err
+		}
+		if more, err = r.groups(ctx, part, deg[:len(part)]); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// groups emits lists, as many at once as the bound allows.
+func (r *listReader) groups(ctx context.Context, nodes []layout.NodeID, deg []uint32) (bool,
+	error) {
+	for len(nodes) > 0 {
+		n, entries := 1, uint64(deg[0])
+		for n < len(nodes) && entries+uint64(deg[n]) <= r.bound {
+			entries += uint64(deg[n])
+			n++
+		}
+		var more bool
+		var err error
+		if entries > r.bound {
+			more, err = r.parts(ctx, nodes[:1], deg[0])
+		} else {
+			more, err = r.whole(ctx, nodes[:n])
+		}
+		if err != nil || !more {
+			return false, err
+		}
+		nodes, deg = nodes[n:], deg[n:]
+	}
+	return true, nil
+}
+
+func (r *listReader) whole(ctx context.Context, nodes []layout.NodeID) (bool, error) {
+	l, err := r.ses.Lists(ctx, nodes)
+	if err != nil {
+		return false, err
+	}
+	return r.emit(nodes, l)
+}
+
+// parts emits one long list.
+func (r *listReader) parts(ctx context.Context, node []layout.NodeID, degree uint32) (bool,
+	error) {
+	ses, ok := r.ses.(layout.PartReader)
+	if !ok {
+		return r.whole(ctx, node)
+	}
+	for from := uint64(0); from < uint64(degree); from += r.bound {
+		to := min(from+r.bound, uint64(degree))
+		l, err := ses.ListPart(ctx, node[0], uint32(from), uint32(to))
+		if err != nil {
+			return false, err
+		}
+		if more, err := r.emit(node, l); err != nil || !more {
+			return false, err
+		}
+	}
+	return true, nil
+}
