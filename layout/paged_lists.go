@@ -61,8 +61,8 @@ func (s *pagedSession) wantLists() {
 	}
 }
 
-// ListPart copies entries from … to-1 of a list, reading only the blocks that hold them. Memory: the
-// entries.
+// ListPart copies entries from … to-1 of a list, reading only the blocks that hold them. Memory:
+// the entries.
 func (s *pagedSession) ListPart(ctx context.Context, node NodeID, from, to uint32) (*Lists,
 	error) {
 	s.deg = grow(s.deg, 1)
