@@ -1,0 +1,184 @@
+package shell
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"regexp"
+	"strings"
+	"testing"
+
+	"gdb/blockdev"
+	"gdb/layout"
+	"gdb/layout/layouttest"
+
+	"github.com/cockroachdb/datadriven"
+	"github.com/cockroachdb/pebble/v2/vfs"
+)
+
+func mustDevice(t testing.TB) blockdev.Device {
+	t.Helper()
+	dev, err := blockdev.Open(blockdev.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := dev.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return dev
+}
+
+// plainGraph is a ring of 10 nodes with a chord, and nothing else.
+func plainGraph() layouttest.Graph {
+	g := layouttest.Graph{Nodes: 10}
+	for v := range 10 {
+		g.Edges = append(g.Edges, layouttest.Edge{Src: layout.NodeID(v),
+			Dst: layout.NodeID((v + 1) % 10)})
+	}
+	g.Edges = append(g.Edges, layouttest.Edge{Src: 0, Dst: 5}, layouttest.Edge{Src: 3, Dst: 3})
+	return g
+}
+
+// richGraph has all that a store can hold: types, weights, times, both directions, string ids,
+// features, classes and splits.
+func richGraph() layouttest.Graph {
+	names := []string{"ada", "bob", "cyd o'neill", "dan", "eve|x", "fay", "gus", "hal"}
+	g := layouttest.Graph{Nodes: 8, EdgeTypes: []string{"cites", "knows"}, Weighted: true,
+		Timed: true, Both: true, IDs: names, Dim: 3, Classes: []string{"red", "green"},
+		Labels: []int32{0, 1, -1, 1, 0, 1, -1, 1}, Splits: layouttest.Splits(8)}
+	for i, e := range [][2]layout.NodeID{{0, 1}, {0, 2}, {1, 2}, {3, 2}, {2, 4}, {4, 0}, {5, 0},
+		{6, 0}, {7, 5}, {0, 1}} {
+		g.Edges = append(g.Edges, layouttest.Edge{Src: e[0], Dst: e[1], Type: uint16(i % 2),
+			Weight: float32(i) / 4, Time: int64(1000 * i)})
+	}
+	g.Features = layouttest.Features(8, 3)
+	g.Features[4] = float32(math.NaN())
+	g.Features[5] = float32(math.Inf(1))
+	return g
+}
+
+// multiGraph has multi-labels, and in-lists only.
+func multiGraph() layouttest.Graph {
+	return layouttest.Graph{Nodes: 4, Edges: []layouttest.Edge{{Src: 0, Dst: 1}, {Src: 2, Dst: 1}},
+		Classes: []string{"a", "b", "c"}, Multi: [][]int{{0, 2}, nil, {}, {2}},
+		Splits: map[string][]layout.NodeID{"train": {0, 1, 2, 3}, "none": {}}}
+}
+
+// targetGraph has numbers for labels.
+func targetGraph() layouttest.Graph {
+	return layouttest.Graph{Nodes: 3, Edges: []layouttest.Edge{{Src: 0, Dst: 1}},
+		Targets: []float32{1.5, float32(math.NaN()), -2}}
+}
+
+// hubNeighbors is more than a block of 4 KiB holds.
+const hubNeighbors = 3000
+
+// hubGraph has a node whose list is longer than a block; entries alternate between two types.
+func hubGraph() layouttest.Graph {
+	g := layouttest.Graph{Nodes: hubNeighbors + 1, EdgeTypes: []string{"even", "odd"}}
+	for v := 1; v <= hubNeighbors; v++ {
+		g.Edges = append(g.Edges, layouttest.Edge{Src: layout.NodeID(v), Dst: 0,
+			Type: uint16(v % 2)})
+	}
+	return g
+}
+
+var goldenGraphs = map[string]func() layouttest.Graph{"plain": plainGraph, "rich": richGraph,
+	"multi": multiGraph, "target": targetGraph, "hub": hubGraph}
+
+// volatile is what differs between runs.
+var volatile = regexp.MustCompile(`(?m)[0-9.]+ ms, `)
+
+// TestGolden runs the scripts of testdata. Each is a conversation:
+//
+//	store NAME          builds a graph of goldenGraphs
+//	run [mode=M] [keep] runs the statements of the input, and prints both streams
+//
+// Run with -rewrite to accept what the shell prints.
+func TestGolden(t *testing.T) {
+	datadriven.Walk(t, "testdata", func(t *testing.T, path string) {
+		if strings.Contains(path, "fuzz") {
+			return
+		}
+		var store *layout.Store
+		dev := mustDevice(t)
+		datadriven.RunTest(t, path, func(t *testing.T, d *datadriven.TestData) string {
+			switch d.Cmd {
+			case "store":
+				build := goldenGraphs[d.CmdArgs[0].Key]
+				if build == nil {
+					d.Fatalf(t, "no graph %s", d.CmdArgs[0].Key)
+				}
+				store = layouttest.Build(t, vfs.NewMem(), "s", build())
+				return ""
+			case "run":
+				opt := Options{Store: store, Dev: dev, Script: d.Input, Mode: "csv", Seed: 1,
+					KeepGoing: d.HasArg("keep"), Memory: 64 << 20}
+				d.MaybeScanArgs(t, "mode", &opt.Mode)
+				return transcript(opt)
+			}
+			d.Fatalf(t, "unknown command %s", d.Cmd)
+			return ""
+		})
+	})
+}
+
+// transcript runs a shell and returns what it wrote to both streams, and its error.
+func transcript(opt Options) string {
+	var out, notes bytes.Buffer
+	opt.Out, opt.Err = &out, &notes
+	err := Run(context.Background(), opt)
+	if notes.Len() > 0 {
+		fmt.Fprintf(&out, "stderr: %s", notes.String())
+	}
+	if err != nil {
+		fmt.Fprintf(&out, "error: %v\n", err)
+	}
+	return volatile.ReplaceAllString(out.String(), "")
+}
+
+// mustRun runs statements that must succeed and returns their output.
+func mustRun(t fatal, store *layout.Store, dev blockdev.Device, mode, script string) string {
+	t.Helper()
+	var out, notes bytes.Buffer
+	err := Run(context.Background(), Options{Store: store, Dev: dev, Script: script, Mode: mode,
+		Out: &out, Err: &notes, Seed: 1, Memory: 64 << 20})
+	if err != nil || notes.Len() > 0 {
+		t.Fatalf("%s: %v %s", script, err, notes.String())
+	}
+	return out.String()
+}
+
+// fatal is what testing.TB and rapid.T have in common.
+type fatal interface {
+	Helper()
+	Fatalf(format string, args ...any)
+}
+
+// TestErrorKinds holds the kinds that exit codes are made from.
+func TestErrorKinds(t *testing.T) {
+	store := layouttest.Build(t, vfs.NewMem(), "s", plainGraph())
+	run := func(script string, keep bool) error {
+		return Run(t.Context(), Options{Store: store, Dev: mustDevice(t), Script: script,
+			Out: &bytes.Buffer{}, Err: &bytes.Buffer{}, KeepGoing: keep, Memory: 64 << 20})
+	}
+	var syntax *SyntaxError
+	var failed *FailedError
+	if err := run("NEIGBORS 1;", false); !errors.As(err, &syntax) || errors.As(err, &failed) {
+		t.Errorf("a misspelled statement: %v", err)
+	}
+	if err := run("NEIGHBORS 99;", false); err == nil || errors.As(err, &syntax) {
+		t.Errorf("an unknown node: %v", err)
+	}
+	err := run("NEIGHBORS 99; NEIGBORS 1; NEIGHBORS 1; FEATURES 1;", true)
+	if !errors.As(err, &failed) || failed.Failed != 3 || errors.As(err, &syntax) {
+		t.Errorf("three failures, the first no syntax error: %v", err)
+	}
+	if err := run("NEIGBORS 1; NEIGHBORS 99;", true); !errors.As(err, &syntax) {
+		t.Errorf("two failures, the first a syntax error: %v", err)
+	}
+}
