@@ -203,6 +203,7 @@ func (r reader) set(name string) (*roaring.Bitmap, error) {
 func (c *Catalog) Sets(ctx context.Context) ([]string, error) {
 	var names []string
 	err := c.view(ctx, func(r reader) error {
+		names = nil
 		return r.each(keySet, func(name string, _ []byte) error {
 			names = append(names, name)
 			return nil
@@ -227,6 +228,7 @@ func (c *Catalog) PutRun(ctx context.Context, m RunMeta) error {
 func (c *Catalog) Runs(ctx context.Context) ([]RunMeta, error) {
 	var runs []RunMeta
 	err := c.view(ctx, func(r reader) error {
+		runs = nil
 		return r.each(keyRun, func(name string, b []byte) error {
 			m := runRecord{}
 			if err := unmarshal(b, &m); err != nil {

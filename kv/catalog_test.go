@@ -5,8 +5,12 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"os"
 	"reflect"
+	"strings"
 	"sync"
+	"sync/atomic"
+	"syscall"
 	"testing"
 	"time"
 
@@ -14,6 +18,8 @@ import (
 
 	"github.com/RoaringBitmap/roaring/v2"
 	"github.com/cockroachdb/pebble/v2/vfs"
+	"github.com/cockroachdb/pebble/v2/vfs/errorfs"
+	"pgregory.net/rapid"
 )
 
 // testMeta returns metadata in which every kind of field is set.
@@ -304,4 +310,106 @@ func TestCatalogStaysSmall(t *testing.T) {
 	if s := must(c.readSeal())(t); s.generation != after.generation {
 		t.Errorf("reading moved the seal from generation %d to %d", after.generation, s.generation)
 	}
+}
+
+// TestCatalogReadOnly reads a catalog on a file system that cannot be written to.
+func TestCatalogReadOnly(t *testing.T) {
+	mem := vfs.NewMem()
+	mustCreate(t, mem)
+	for _, errno := range []error{syscall.EROFS, syscall.EACCES} {
+		c := testCatalog(errorfs.Wrap(mem, errorfs.InjectorFunc(func(o errorfs.Op) error {
+			switch o.Kind {
+			case errorfs.OpFileClose:
+			case errorfs.OpLock, errorfs.OpCreate, errorfs.OpRemove, errorfs.OpMkdirAll:
+				return &os.PathError{Op: "open", Path: o.Path, Err: errno}
+			}
+			return nil
+		})))
+		checkWhole(t, c)
+		if err := c.PutRun(t.Context(), RunMeta{Name: "r"}); !errors.Is(err, errno) {
+			t.Errorf("a transaction on a read-only file system: %v, want %v", err, errno)
+		}
+	}
+}
+
+// TestCatalogUnlocked changes the catalog under a reader that could not lock it: it sees one state
+// or the other, never a mix.
+func TestCatalogUnlocked(t *testing.T) {
+	mem := vfs.NewMem()
+	writer := mustCreate(t, mem)
+	var left atomic.Int32
+	c := testCatalog(errorfs.Wrap(mem, errorfs.InjectorFunc(func(o errorfs.Op) error {
+		if o.Kind == errorfs.OpLock {
+			return syscall.EROFS
+		}
+		if o.Kind == errorfs.OpOpen && strings.Contains(o.Path, "MANIFEST") && left.Add(-1) >= 0 {
+			return writer.PutRun(t.Context(), RunMeta{Name: "r", Epochs: int(left.Load())})
+		}
+		return nil
+	})))
+	for changes := range int32(4) {
+		left.Store(changes)
+		runs := must(c.Runs(t.Context()))(t)
+		if changes > 0 && (len(runs) != 1 || runs[0].Epochs != 0) {
+			t.Errorf("after %d changes the runs are %v", changes, runs)
+		}
+	}
+}
+
+// TestCatalogNames: a directory has one lock, whatever name it is given.
+func TestCatalogNames(t *testing.T) {
+	dir := t.TempDir()
+	t.Chdir(dir)
+	a, b := NewCatalog(vfs.Default, "catalog"), NewCatalog(vfs.Default, dir+"/./catalog")
+	b.patience = 20 * time.Millisecond
+	if err := a.Create(t.Context(), testMeta(), nil); err != nil {
+		t.Fatal(err)
+	}
+	l := must(a.lock(t.Context()))(t)
+	if _, err := b.Meta(t.Context()); !errors.Is(err, ErrBusy) {
+		t.Errorf("the same directory by another name: %v, want ErrBusy", err)
+	}
+	if err := l.Close(); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// TestCatalogMatchesMaps compares drawn transactions with two Go maps.
+func TestCatalogMatchesMaps(t *testing.T) {
+	names := rapid.StringMatching(`[a-c@/\xff]{1,3}`)
+	rapid.Check(t, func(t *rapid.T) {
+		ctx, c := context.Background(), testCatalog(vfs.NewMem())
+		if err := c.Create(ctx, testMeta(), nil); err != nil {
+			t.Fatal(err)
+		}
+		runs, profiles := map[string]int{}, map[string]string{}
+		for i := range rapid.IntRange(0, 2*tidyEvery).Draw(t, "transactions") {
+			name := names.Draw(t, "name")
+			if rapid.Bool().Draw(t, "run") {
+				runs[name] = i
+				if err := c.PutRun(ctx, RunMeta{Name: name, Epochs: i}); err != nil {
+					t.Fatal(err)
+				}
+			} else {
+				profiles[name] = fmt.Sprint(i)
+				if err := c.PutProfile(ctx, name, []byte(profiles[name])); err != nil {
+					t.Fatal(err)
+				}
+			}
+		}
+		got, err := c.Runs(ctx)
+		if err != nil || len(got) != len(runs) {
+			t.Fatalf("%d runs, %v, want %d", len(got), err, len(runs))
+		}
+		for _, r := range got {
+			if epochs, ok := runs[r.Name]; !ok || epochs != r.Epochs {
+				t.Fatalf("run %q has %d epochs, want %d", r.Name, r.Epochs, epochs)
+			}
+		}
+		for name, want := range profiles {
+			if got, err := c.Profile(ctx, name); err != nil || string(got) != want {
+				t.Fatalf("profile %q is %s, %v, want %s", name, got, err, want)
+			}
+		}
+	})
 }

@@ -3,22 +3,22 @@ package kv
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 )
 
 // Verify reads every byte of the catalog and reports what is damaged: first every file against the
 // seal, then, if they are whole, every record. ErrNoStore if there is no catalog.
 func (c *Catalog) Verify(ctx context.Context) ([]Finding, error) {
-	if _, err := c.readSeal(); err != nil {
-		return asFindings(err)
-	}
-	l, err := c.lock(ctx)
+	var findings []Finding
+	err := c.sealed(ctx, func(s *seal) (err error) {
+		findings, err = c.verify(ctx, s)
+		return err
+	})
 	if err != nil {
-		return nil, err
+		found, err := asFindings(err)
+		return append(findings, found...), err
 	}
-	findings, err := c.verifyLocked(ctx)
-	return findings, errors.Join(err, l.Close())
+	return findings, nil
 }
 
 // asFindings turns an error about damage into a finding.
@@ -29,11 +29,8 @@ func asFindings(err error) ([]Finding, error) {
 	return nil, err
 }
 
-func (c *Catalog) verifyLocked(ctx context.Context) ([]Finding, error) {
-	s, err := c.readSeal()
-	if err != nil {
-		return asFindings(err)
-	}
+// verify checks the files of s, and then the records.
+func (c *Catalog) verify(ctx context.Context, s *seal) ([]Finding, error) {
 	var findings []Finding
 	for _, file := range s.files {
 		if err := ctx.Err(); err != nil {
@@ -48,15 +45,11 @@ func (c *Catalog) verifyLocked(ctx context.Context) ([]Finding, error) {
 	if len(findings) > 0 {
 		return findings, nil
 	}
-	err = c.read(ctx, s, func(r reader) (err error) {
+	err := c.read(ctx, s, func(r reader) (err error) {
 		findings, err = r.verify()
 		return err
 	})
-	if err != nil {
-		found, err := asFindings(err)
-		return append(findings, found...), err
-	}
-	return findings, nil
+	return findings, err
 }
 
 // verify decodes every record, and goes on after damage.

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"path/filepath"
 	"strings"
 	"syscall"
 	"time"
@@ -34,6 +35,15 @@ const (
 // lock takes the directory lock, waiting up to the catalog's patience.
 func (c *Catalog) lock(ctx context.Context) (io.Closer, error) {
 	path, start := c.fs.PathJoin(c.dir, lockName), time.Now()
+	if vfs.Root(c.fs) == vfs.Default {
+		// The operating system keeps out other processes only, and Pebble's vfs compares names to
+		// keep out this one: a directory must not have two.
+		abs, err := filepath.Abs(path)
+		if err != nil {
+			return nil, fmt.Errorf("kv: lock %s: %w", path, err)
+		}
+		path = abs
+	}
 	for pause := time.Millisecond; ; pause = min(2*pause, lockPollMax) {
 		l, err := c.fs.Lock(path)
 		if err == nil {
@@ -144,21 +154,53 @@ func (c *Catalog) dbError(op string, err error) error {
 	return fmt.Errorf("kv: %s %s: %w", op, c.dir, err)
 }
 
-// view runs do on the sealed state, and leaves no trace.
+// view runs do on the sealed state, and leaves no trace. On a file system that cannot be written
+// to, as a shared one, it goes without the lock, and do is called again if the state has changed
+// under it.
 func (c *Catalog) view(ctx context.Context, do func(r reader) error) error {
+	return c.sealed(ctx, func(s *seal) error { return c.read(ctx, s, do) })
+}
+
+// sealed calls do with the seal, and with the lock unless that cannot be had.
+func (c *Catalog) sealed(ctx context.Context, do func(s *seal) error) error {
 	// A look before the lock: what is no store must not get a lock file.
-	if _, err := c.readSeal(); err != nil {
-		return err
-	}
-	l, err := c.lock(ctx)
+	s, err := c.readSeal()
 	if err != nil {
 		return err
 	}
-	s, err := c.readSeal()
+	l, err := c.lock(ctx)
+	if err != nil && isReadOnly(err) {
+		return c.unlocked(ctx, s, do)
+	}
+	if err != nil {
+		return err
+	}
+	s, err = c.readSeal()
 	if err == nil {
-		err = c.read(ctx, s, do)
+		err = do(s)
 	}
 	return errors.Join(err, l.Close())
+}
+
+// isReadOnly tells whether the lock cannot be had since nothing can be written.
+func isReadOnly(err error) bool {
+	return errors.Is(err, syscall.EROFS) || errors.Is(err, os.ErrPermission)
+}
+
+// unlocked calls do until the seal is the same afterwards: sealed files never change, but a
+// transaction of somebody who may write removes old ones.
+func (c *Catalog) unlocked(ctx context.Context, s *seal, do func(s *seal) error) error {
+	for {
+		err := do(s)
+		again, err2 := c.readSeal()
+		if err2 != nil {
+			return err2
+		}
+		if again.generation == s.generation || ctx.Err() != nil {
+			return err
+		}
+		s = again
+	}
 }
 
 // read runs do on the state of s, with the lock held.
