@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"math"
 	"slices"
 	"strings"
 
@@ -14,6 +13,9 @@ import (
 
 // rowChunkFloats bounds the values of a chunk of feature rows, but for one row.
 const rowChunkFloats = 1 << 18
+
+// featureDimMax bounds a row, which must fit in memory dense: 16 MiB.
+const featureDimMax = 1 << 22
 
 func (s *arraySet) describeFeatures() error {
 	if s.opt.Features != "" {
@@ -81,8 +83,8 @@ func (s *arraySet) denseFeatures(a *npy.Array, name string) error {
 		return fortran(a)
 	}
 	dim := a.Elements() / a.Shape[0]
-	if dim > math.MaxInt32 {
-		return wrongShape(a, "fewer values in a row")
+	if dim > featureDimMax {
+		return wrongShape(a, fmt.Sprintf("at most %d values in a row", featureDimMax))
 	}
 	s.info.Features = []FeatureInfo{{Name: name, Dim: int(dim), DType: a.DType.String(),
 		Rows: uint64(a.Shape[0])}}
@@ -175,8 +177,9 @@ func (s *arraySet) sparseFeatures(prefix string) error {
 	}
 	c.rows = dims[0]
 	switch {
-	case dims[0] == 0 || dims[1] == 0 || dims[1] > math.MaxInt32:
-		return wrong(shape.Name, "", "the shape %v holds nothing", dims)
+	case dims[0] == 0 || dims[1] == 0 || dims[1] > featureDimMax:
+		return wrong(shape.Name, fmt.Sprintf("rows have 1 to %d values", featureDimMax),
+			"the shape is %v", dims)
 	case len(c.indptr.Shape) != 1 || c.indptr.Elements() != c.rows+1:
 		return wrongShape(c.indptr, fmt.Sprintf("(%d,): one more than rows", c.rows+1))
 	case len(c.values.Shape) != 1 || c.values.Elements() != c.indices.Elements():

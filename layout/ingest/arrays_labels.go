@@ -2,6 +2,7 @@ package ingest
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"math"
 
@@ -120,10 +121,12 @@ type labelArray struct {
 	target bool
 }
 
+// errFraction stops the reading where a fraction is found.
+var errFraction = errors.New("a fraction")
+
 // hasFractions reads floats until one is no whole number: then they are targets, not classes. NaN
 // is unlabeled in both.
 func (l *labelArray) hasFractions() (bool, error) {
-	found := fmt.Errorf("found") // stops the reading
 	var vals []float64
 	err := eachElements(context.Background(), l.Array, 1, chunkRows,
 		func(_ int64, n int, b []byte) error {
@@ -131,12 +134,12 @@ func (l *labelArray) hasFractions() (bool, error) {
 			l.DType.Doubles(vals, b)
 			for _, v := range vals {
 				if v != math.Trunc(v) && v == v {
-					return found
+					return errFraction
 				}
 			}
 			return nil
 		})
-	if err == found {
+	if errors.Is(err, errFraction) {
 		return true, nil
 	}
 	return false, err

@@ -194,8 +194,9 @@ func detectText(fs vfs.FS, dir string, files, texts []string) (format, guess str
 		return "", "", err
 	}
 	format = "csv"
-	if f := guessFormat(head, all, first); f.Delim == 0 &&
-		(f.Comment != 0 || snapName.MatchString(fs.PathBase(first))) {
+	switch f := guessFormat(head, all, first); {
+	case f.Delim == 0 && snapName.MatchString(fs.PathBase(first)),
+		f.Comment != 0 && (f.Delim == 0 || f.Delim == '\t'):
 		format = "snap"
 	}
 	return format, fmt.Sprintf("%s is read as %s; --format says otherwise", first, format), nil

@@ -116,7 +116,7 @@ func (s *Stream) Next(ctx context.Context, n int) ([]byte, error) {
 	}
 	b := s.buf[:size]
 	if _, err := io.ReadFull(s.r, b); err != nil {
-		return nil, s.readError(err)
+		return nil, s.array.readError(err, s.at)
 	}
 	s.at += int64(n)
 	s.array.DType.toLittle(b)
@@ -135,22 +135,23 @@ func (s *Stream) finish() error {
 	case err == nil || err == io.EOF:
 		return nil
 	default:
-		return s.readError(err)
+		return s.array.readError(err, s.at)
 	}
 }
 
-func (s *Stream) readError(err error) error {
-	if f := badStream(err); f != "" {
-		return &FormatError{File: s.array.Name, What: fmt.Sprintf("%s (at element %d of %d)",
-			f, s.at, s.end)}
+// readError says what a failed read at an element means: damage, or the disk.
+func (a *Array) readError(err error, at int64) error {
+	if what := badStream(err); what != "" {
+		return &FormatError{File: a.Name, What: fmt.Sprintf("%s (at element %d of %d)", what, at,
+			a.Elements())}
 	}
-	return fmt.Errorf("npy: read %s at element %d: %w", s.array.Name, s.at, err)
+	return fmt.Errorf("npy: read %s at element %d: %w", a.Name, at, err)
 }
 
 // Close ends the reading.
 func (s *Stream) Close() error {
 	if err := s.r.Close(); err != nil {
-		return fmt.Errorf("npy: close %s: %w", s.array.Name, err)
+		return s.array.readError(err, s.at)
 	}
 	return nil
 }

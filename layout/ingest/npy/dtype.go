@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 	"strconv"
+	"strings"
 )
 
 // DType is the type of an array's elements: Kind is 'b' (bool), 'i', 'u' or 'f', Size is in bytes.
@@ -15,6 +16,9 @@ type DType struct {
 
 // parseDType reads a descr string such as "<f4".
 func parseDType(s string) (DType, error) {
+	if strings.Contains(s, "O") {
+		return DType{}, fmt.Errorf("dtype %q holds pickled Python objects", s)
+	}
 	if len(s) < 3 {
 		return DType{}, fmt.Errorf("dtype %q is not known", s)
 	}
@@ -32,8 +36,6 @@ func parseDType(s string) (DType, error) {
 		ok = ok && (size == 1 || size == 2 || size == 4 || size == 8)
 	case 'f':
 		ok = ok && (size == 2 || size == 4 || size == 8)
-	case 'O':
-		return d, fmt.Errorf("dtype %q holds pickled Python objects", s)
 	default:
 		ok = false
 	}

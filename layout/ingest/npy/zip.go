@@ -34,7 +34,7 @@ func OpenArchive(fs vfs.FS, name string) (_ *Archive, err error) {
 	if err != nil {
 		return nil, fmt.Errorf("npy: open: %w", err)
 	}
-	z, err := zip.NewReader(f, stat.Size())
+	z, err := zip.NewReader(readerAt{f}, stat.Size())
 	if err != nil {
 		if badStream(err) == "" {
 			return nil, fmt.Errorf("npy: read %s: %w", name, err)
@@ -48,7 +48,7 @@ func OpenArchive(fs vfs.FS, name string) (_ *Archive, err error) {
 		if !strings.HasSuffix(m.Name, ".npy") {
 			continue
 		}
-		array, err := openMember(f, name, m)
+		array, err := openMember(readerAt{f}, name, m)
 		if err != nil {
 			return nil, err
 		}
@@ -60,7 +60,17 @@ func OpenArchive(fs vfs.FS, name string) (_ *Archive, err error) {
 // Close closes the file; the arrays can then be streamed no more.
 func (a *Archive) Close() error { return a.file.Close() }
 
-func openMember(f vfs.File, archive string, m *zip.File) (*Array, error) {
+// readerAt refuses the negative offsets that a damaged directory leads to: some files panic.
+type readerAt struct{ f io.ReaderAt }
+
+func (r readerAt) ReadAt(b []byte, at int64) (int, error) {
+	if at < 0 {
+		return 0, io.ErrUnexpectedEOF
+	}
+	return r.f.ReadAt(b, at)
+}
+
+func openMember(f io.ReaderAt, archive string, m *zip.File) (*Array, error) {
 	base := strings.TrimSuffix(m.Name, ".npy")
 	a := &Array{Name: archive + ":" + base, Stem: base, StoredBytes: int64(m.CompressedSize64)}
 	r, err := m.Open()
@@ -68,7 +78,11 @@ func openMember(f vfs.File, archive string, m *zip.File) (*Array, error) {
 		return nil, &FormatError{File: a.Name, What: err.Error()}
 	}
 	start, err := a.readHeader(r, int64(m.UncompressedSize64))
-	if err = errors.Join(err, r.Close()); err != nil {
+	// A decompressor that has met damage ahead of what was read says so when it is closed.
+	if cerr := r.Close(); err == nil && cerr != nil {
+		err = a.readError(cerr, 0)
+	}
+	if err != nil {
 		return nil, err
 	}
 	a.open = func(offset int64) (io.ReadCloser, error) {
@@ -81,10 +95,7 @@ func openMember(f vfs.File, archive string, m *zip.File) (*Array, error) {
 		}
 		b := &memberReader{Reader: bufio.NewReaderSize(r, 1<<16), Closer: r}
 		if _, err := io.CopyN(io.Discard, b, start+offset); err != nil {
-			if what := badStream(err); what != "" {
-				err = &FormatError{File: a.Name, What: what}
-			}
-			return nil, errors.Join(err, r.Close())
+			return nil, errors.Join(a.readError(err, 0), r.Close())
 		}
 		return b, nil
 	}
@@ -98,7 +109,7 @@ type memberReader struct {
 }
 
 // openStored reads an uncompressed member from the middle, without what lies before.
-func openStored(f vfs.File, m *zip.File, at int64) (io.ReadCloser, error) {
+func openStored(f io.ReaderAt, m *zip.File, at int64) (io.ReadCloser, error) {
 	start, err := m.DataOffset()
 	if err != nil {
 		return nil, &FormatError{File: m.Name, What: err.Error()}

@@ -45,6 +45,10 @@ type Reader struct {
 
 // Open starts to read a file.
 func Open(fs vfs.FS, name string, spec Spec) (*Reader, error) {
+	return open(fs, name, spec, bufferBytes)
+}
+
+func open(fs vfs.FS, name string, spec Spec, buffer int) (*Reader, error) {
 	f, err := openFile(fs, name)
 	if err != nil {
 		return nil, err
@@ -56,7 +60,7 @@ func Open(fs vfs.FS, name string, spec Spec) (*Reader, error) {
 		r.rows = min(r.rows, max(1, vectorFloats/n))
 	}
 	for range cap(r.free) {
-		r.free <- &Batch{buf: make([]byte, bufferBytes), Columns: make([]Values, len(spec.Columns))}
+		r.free <- &Batch{buf: make([]byte, buffer), Columns: make([]Values, len(spec.Columns))}
 	}
 	r.working.Go(r.work)
 	return r, nil
