@@ -53,4 +53,3 @@ func planMemory(total int64) (memoryPlan, error) {
 
 // idLimit is the number of integer ids whose set fits; larger ids take the way of sorting.
 func (m memoryPlan) idLimit() uint64 { return uint64(m.ids) * 7 }
-
