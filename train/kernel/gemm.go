@@ -68,10 +68,7 @@ type strides struct{ row, step int }
 func (t *tileSet) column(rows, k int, a []float32, as strides, b []float32, bStep int,
 	c []float32, cRow, width int, accumulate bool) {
 	vectors := partsOf(width, t.lanes)
-	lanes, add := width-(vectors-1)*t.lanes, uint64(0)
-	if accumulate {
-		add = 1
-	}
+	lanes, add := width-(vectors-1)*t.lanes, word(accumulate)
 	for i, done := 0, 0; done < rows; i++ {
 		tiles := (rows - done) / t.rows[i]
 		if tiles == 0 {

@@ -31,7 +31,7 @@ type ops struct {
 
 	bias     func(y, bias []float32, rows, n int)
 	biasReLU func(y, bias []float32, rows, n int)
-	reluGrad func(dy, y []float32)
+	reluGrad func(dy, y []float32, scale float32)
 	dropout  func(y []float32, d *dropoutPlan, first uint32)
 	add      func(dst, src []float32)
 	scale    func(x []float32, s float32)

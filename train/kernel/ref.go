@@ -66,10 +66,14 @@ func refSegmentSum(out, x []float32, off, idx []uint32, d int, mean bool) {
 	}
 }
 
-// refWeightedSum adds to row i of out the sum of weight[r] times row r of x, over the same r.
-func refWeightedSum(out, x, weight []float32, off, idx []uint32, d int) {
+// refWeightedSum adds to row i of out, or writes there, the sum of weight[r] times row r of x, over
+// the same r.
+func refWeightedSum(out, x, weight []float32, off, idx []uint32, d int, accumulate bool) {
 	for i := range len(off) - 1 {
 		row := out[i*d : i*d+d]
+		if !accumulate {
+			clear(row)
+		}
 		for _, r := range idx[off[i]:off[i+1]] {
 			w := weight[r]
 			for j, v := range x[int(r)*d : int(r)*d+d] {
@@ -129,10 +133,12 @@ func refBiasReLU(y, bias []float32, rows, n int) {
 	}
 }
 
-// refReLUGrad zeroes dy where y is not positive.
-func refReLUGrad(dy, y []float32) {
+// refReLUGrad scales dy, and zeroes it where y is not positive.
+func refReLUGrad(dy, y []float32, scale float32) {
 	for i, v := range y {
-		if !(v > 0) {
+		if v > 0 {
+			dy[i] *= scale
+		} else {
 			dy[i] = 0
 		}
 	}
@@ -172,12 +178,16 @@ func refRowMax(x []float32) float32 {
 	return best
 }
 
-// refExpSum writes exp(x-shift) to out, which may be x, and returns the sum. The vector versions
-// give 0 below exp(-87.3), where the result would be denormal.
+// refExpSum writes exp(x-shift) to out, which may be x, and returns the sum. x is at most shift.
+// Below exp(-64) zero is written: smaller values count for nothing in the sum, and as gradients
+// they would become denormal numbers, with which a product takes a hundred times longer.
 func refExpSum(out, x []float32, shift float32) float32 {
 	sum := 0.0
 	for i, v := range x {
 		e := math.Exp(float64(v - shift))
+		if v-shift <= -64 {
+			e = 0
+		}
 		out[i] = float32(e)
 		sum += e
 	}

@@ -65,7 +65,7 @@ func SegmentMeanGrad(p *Pool, dx, dout []float32, off, idx []uint32, d int) {
 	t := Transposed{off: p.takeWords(rows + 1), idx: p.takeWords(len(idx)),
 		weight: p.takeFloats(len(off) - 1)}
 	t.Build(off, idx, rows)
-	t.MeanGrad(p, dx, dout, d)
+	t.MeanGrad(p, dx, dout, d, 0)
 	p.giveFloats(t.weight)
 	p.giveWords(t.idx)
 	p.giveWords(t.off)

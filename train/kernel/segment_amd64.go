@@ -10,7 +10,7 @@ func segmentSumAVX2_1(out *float32, x *float32, off *uint32, idx *uint32, segmen
 // weightedSumAVX2_1 adds weighted rows of 1 vectors: see weightedFunc.
 //
 //go:noescape
-func weightedSumAVX2_1(out *float32, x *float32, weight *float32, off *uint32, idx *uint32, segments int, stride uintptr, lanes int)
+func weightedSumAVX2_1(out *float32, x *float32, weight *float32, off *uint32, idx *uint32, segments int, stride uintptr, lanes int, accumulate uint64)
 
 // columnSumAVX2_1 sums rows of 1 vectors that follow one another: see columnFunc.
 //
@@ -25,7 +25,7 @@ func segmentSumAVX2_2(out *float32, x *float32, off *uint32, idx *uint32, segmen
 // weightedSumAVX2_2 adds weighted rows of 2 vectors: see weightedFunc.
 //
 //go:noescape
-func weightedSumAVX2_2(out *float32, x *float32, weight *float32, off *uint32, idx *uint32, segments int, stride uintptr, lanes int)
+func weightedSumAVX2_2(out *float32, x *float32, weight *float32, off *uint32, idx *uint32, segments int, stride uintptr, lanes int, accumulate uint64)
 
 // columnSumAVX2_2 sums rows of 2 vectors that follow one another: see columnFunc.
 //
@@ -40,7 +40,7 @@ func segmentSumAVX2_3(out *float32, x *float32, off *uint32, idx *uint32, segmen
 // weightedSumAVX2_3 adds weighted rows of 3 vectors: see weightedFunc.
 //
 //go:noescape
-func weightedSumAVX2_3(out *float32, x *float32, weight *float32, off *uint32, idx *uint32, segments int, stride uintptr, lanes int)
+func weightedSumAVX2_3(out *float32, x *float32, weight *float32, off *uint32, idx *uint32, segments int, stride uintptr, lanes int, accumulate uint64)
 
 // columnSumAVX2_3 sums rows of 3 vectors that follow one another: see columnFunc.
 //
@@ -55,7 +55,7 @@ func segmentSumAVX2_4(out *float32, x *float32, off *uint32, idx *uint32, segmen
 // weightedSumAVX2_4 adds weighted rows of 4 vectors: see weightedFunc.
 //
 //go:noescape
-func weightedSumAVX2_4(out *float32, x *float32, weight *float32, off *uint32, idx *uint32, segments int, stride uintptr, lanes int)
+func weightedSumAVX2_4(out *float32, x *float32, weight *float32, off *uint32, idx *uint32, segments int, stride uintptr, lanes int, accumulate uint64)
 
 // columnSumAVX2_4 sums rows of 4 vectors that follow one another: see columnFunc.
 //
@@ -70,7 +70,7 @@ func segmentSumAVX2_5(out *float32, x *float32, off *uint32, idx *uint32, segmen
 // weightedSumAVX2_5 adds weighted rows of 5 vectors: see weightedFunc.
 //
 //go:noescape
-func weightedSumAVX2_5(out *float32, x *float32, weight *float32, off *uint32, idx *uint32, segments int, stride uintptr, lanes int)
+func weightedSumAVX2_5(out *float32, x *float32, weight *float32, off *uint32, idx *uint32, segments int, stride uintptr, lanes int, accumulate uint64)
 
 // columnSumAVX2_5 sums rows of 5 vectors that follow one another: see columnFunc.
 //
@@ -85,7 +85,7 @@ func segmentSumAVX2_6(out *float32, x *float32, off *uint32, idx *uint32, segmen
 // weightedSumAVX2_6 adds weighted rows of 6 vectors: see weightedFunc.
 //
 //go:noescape
-func weightedSumAVX2_6(out *float32, x *float32, weight *float32, off *uint32, idx *uint32, segments int, stride uintptr, lanes int)
+func weightedSumAVX2_6(out *float32, x *float32, weight *float32, off *uint32, idx *uint32, segments int, stride uintptr, lanes int, accumulate uint64)
 
 // columnSumAVX2_6 sums rows of 6 vectors that follow one another: see columnFunc.
 //
@@ -100,7 +100,7 @@ func segmentSumAVX2_7(out *float32, x *float32, off *uint32, idx *uint32, segmen
 // weightedSumAVX2_7 adds weighted rows of 7 vectors: see weightedFunc.
 //
 //go:noescape
-func weightedSumAVX2_7(out *float32, x *float32, weight *float32, off *uint32, idx *uint32, segments int, stride uintptr, lanes int)
+func weightedSumAVX2_7(out *float32, x *float32, weight *float32, off *uint32, idx *uint32, segments int, stride uintptr, lanes int, accumulate uint64)
 
 // columnSumAVX2_7 sums rows of 7 vectors that follow one another: see columnFunc.
 //
@@ -115,7 +115,7 @@ func segmentSumAVX2_8(out *float32, x *float32, off *uint32, idx *uint32, segmen
 // weightedSumAVX2_8 adds weighted rows of 8 vectors: see weightedFunc.
 //
 //go:noescape
-func weightedSumAVX2_8(out *float32, x *float32, weight *float32, off *uint32, idx *uint32, segments int, stride uintptr, lanes int)
+func weightedSumAVX2_8(out *float32, x *float32, weight *float32, off *uint32, idx *uint32, segments int, stride uintptr, lanes int, accumulate uint64)
 
 // columnSumAVX2_8 sums rows of 8 vectors that follow one another: see columnFunc.
 //
@@ -130,7 +130,7 @@ func segmentSumAVX2_9(out *float32, x *float32, off *uint32, idx *uint32, segmen
 // weightedSumAVX2_9 adds weighted rows of 9 vectors: see weightedFunc.
 //
 //go:noescape
-func weightedSumAVX2_9(out *float32, x *float32, weight *float32, off *uint32, idx *uint32, segments int, stride uintptr, lanes int)
+func weightedSumAVX2_9(out *float32, x *float32, weight *float32, off *uint32, idx *uint32, segments int, stride uintptr, lanes int, accumulate uint64)
 
 // columnSumAVX2_9 sums rows of 9 vectors that follow one another: see columnFunc.
 //
@@ -145,7 +145,7 @@ func segmentSumAVX2_10(out *float32, x *float32, off *uint32, idx *uint32, segme
 // weightedSumAVX2_10 adds weighted rows of 10 vectors: see weightedFunc.
 //
 //go:noescape
-func weightedSumAVX2_10(out *float32, x *float32, weight *float32, off *uint32, idx *uint32, segments int, stride uintptr, lanes int)
+func weightedSumAVX2_10(out *float32, x *float32, weight *float32, off *uint32, idx *uint32, segments int, stride uintptr, lanes int, accumulate uint64)
 
 // columnSumAVX2_10 sums rows of 10 vectors that follow one another: see columnFunc.
 //
@@ -160,7 +160,7 @@ func segmentSumAVX2_11(out *float32, x *float32, off *uint32, idx *uint32, segme
 // weightedSumAVX2_11 adds weighted rows of 11 vectors: see weightedFunc.
 //
 //go:noescape
-func weightedSumAVX2_11(out *float32, x *float32, weight *float32, off *uint32, idx *uint32, segments int, stride uintptr, lanes int)
+func weightedSumAVX2_11(out *float32, x *float32, weight *float32, off *uint32, idx *uint32, segments int, stride uintptr, lanes int, accumulate uint64)
 
 // columnSumAVX2_11 sums rows of 11 vectors that follow one another: see columnFunc.
 //
@@ -175,7 +175,7 @@ func segmentSumAVX2_12(out *float32, x *float32, off *uint32, idx *uint32, segme
 // weightedSumAVX2_12 adds weighted rows of 12 vectors: see weightedFunc.
 //
 //go:noescape
-func weightedSumAVX2_12(out *float32, x *float32, weight *float32, off *uint32, idx *uint32, segments int, stride uintptr, lanes int)
+func weightedSumAVX2_12(out *float32, x *float32, weight *float32, off *uint32, idx *uint32, segments int, stride uintptr, lanes int, accumulate uint64)
 
 // columnSumAVX2_12 sums rows of 12 vectors that follow one another: see columnFunc.
 //
@@ -190,7 +190,7 @@ func segmentSumAVX512_1(out *float32, x *float32, off *uint32, idx *uint32, segm
 // weightedSumAVX512_1 adds weighted rows of 1 vectors: see weightedFunc.
 //
 //go:noescape
-func weightedSumAVX512_1(out *float32, x *float32, weight *float32, off *uint32, idx *uint32, segments int, stride uintptr, lanes int)
+func weightedSumAVX512_1(out *float32, x *float32, weight *float32, off *uint32, idx *uint32, segments int, stride uintptr, lanes int, accumulate uint64)
 
 // columnSumAVX512_1 sums rows of 1 vectors that follow one another: see columnFunc.
 //
@@ -205,7 +205,7 @@ func segmentSumAVX512_2(out *float32, x *float32, off *uint32, idx *uint32, segm
 // weightedSumAVX512_2 adds weighted rows of 2 vectors: see weightedFunc.
 //
 //go:noescape
-func weightedSumAVX512_2(out *float32, x *float32, weight *float32, off *uint32, idx *uint32, segments int, stride uintptr, lanes int)
+func weightedSumAVX512_2(out *float32, x *float32, weight *float32, off *uint32, idx *uint32, segments int, stride uintptr, lanes int, accumulate uint64)
 
 // columnSumAVX512_2 sums rows of 2 vectors that follow one another: see columnFunc.
 //
@@ -220,7 +220,7 @@ func segmentSumAVX512_3(out *float32, x *float32, off *uint32, idx *uint32, segm
 // weightedSumAVX512_3 adds weighted rows of 3 vectors: see weightedFunc.
 //
 //go:noescape
-func weightedSumAVX512_3(out *float32, x *float32, weight *float32, off *uint32, idx *uint32, segments int, stride uintptr, lanes int)
+func weightedSumAVX512_3(out *float32, x *float32, weight *float32, off *uint32, idx *uint32, segments int, stride uintptr, lanes int, accumulate uint64)
 
 // columnSumAVX512_3 sums rows of 3 vectors that follow one another: see columnFunc.
 //
@@ -235,7 +235,7 @@ func segmentSumAVX512_4(out *float32, x *float32, off *uint32, idx *uint32, segm
 // weightedSumAVX512_4 adds weighted rows of 4 vectors: see weightedFunc.
 //
 //go:noescape
-func weightedSumAVX512_4(out *float32, x *float32, weight *float32, off *uint32, idx *uint32, segments int, stride uintptr, lanes int)
+func weightedSumAVX512_4(out *float32, x *float32, weight *float32, off *uint32, idx *uint32, segments int, stride uintptr, lanes int, accumulate uint64)
 
 // columnSumAVX512_4 sums rows of 4 vectors that follow one another: see columnFunc.
 //
@@ -250,7 +250,7 @@ func segmentSumAVX512_5(out *float32, x *float32, off *uint32, idx *uint32, segm
 // weightedSumAVX512_5 adds weighted rows of 5 vectors: see weightedFunc.
 //
 //go:noescape
-func weightedSumAVX512_5(out *float32, x *float32, weight *float32, off *uint32, idx *uint32, segments int, stride uintptr, lanes int)
+func weightedSumAVX512_5(out *float32, x *float32, weight *float32, off *uint32, idx *uint32, segments int, stride uintptr, lanes int, accumulate uint64)
 
 // columnSumAVX512_5 sums rows of 5 vectors that follow one another: see columnFunc.
 //
@@ -265,7 +265,7 @@ func segmentSumAVX512_6(out *float32, x *float32, off *uint32, idx *uint32, segm
 // weightedSumAVX512_6 adds weighted rows of 6 vectors: see weightedFunc.
 //
 //go:noescape
-func weightedSumAVX512_6(out *float32, x *float32, weight *float32, off *uint32, idx *uint32, segments int, stride uintptr, lanes int)
+func weightedSumAVX512_6(out *float32, x *float32, weight *float32, off *uint32, idx *uint32, segments int, stride uintptr, lanes int, accumulate uint64)
 
 // columnSumAVX512_6 sums rows of 6 vectors that follow one another: see columnFunc.
 //
@@ -280,7 +280,7 @@ func segmentSumAVX512_7(out *float32, x *float32, off *uint32, idx *uint32, segm
 // weightedSumAVX512_7 adds weighted rows of 7 vectors: see weightedFunc.
 //
 //go:noescape
-func weightedSumAVX512_7(out *float32, x *float32, weight *float32, off *uint32, idx *uint32, segments int, stride uintptr, lanes int)
+func weightedSumAVX512_7(out *float32, x *float32, weight *float32, off *uint32, idx *uint32, segments int, stride uintptr, lanes int, accumulate uint64)
 
 // columnSumAVX512_7 sums rows of 7 vectors that follow one another: see columnFunc.
 //
@@ -295,7 +295,7 @@ func segmentSumAVX512_8(out *float32, x *float32, off *uint32, idx *uint32, segm
 // weightedSumAVX512_8 adds weighted rows of 8 vectors: see weightedFunc.
 //
 //go:noescape
-func weightedSumAVX512_8(out *float32, x *float32, weight *float32, off *uint32, idx *uint32, segments int, stride uintptr, lanes int)
+func weightedSumAVX512_8(out *float32, x *float32, weight *float32, off *uint32, idx *uint32, segments int, stride uintptr, lanes int, accumulate uint64)
 
 // columnSumAVX512_8 sums rows of 8 vectors that follow one another: see columnFunc.
 //
@@ -310,7 +310,7 @@ func segmentSumAVX512_9(out *float32, x *float32, off *uint32, idx *uint32, segm
 // weightedSumAVX512_9 adds weighted rows of 9 vectors: see weightedFunc.
 //
 //go:noescape
-func weightedSumAVX512_9(out *float32, x *float32, weight *float32, off *uint32, idx *uint32, segments int, stride uintptr, lanes int)
+func weightedSumAVX512_9(out *float32, x *float32, weight *float32, off *uint32, idx *uint32, segments int, stride uintptr, lanes int, accumulate uint64)
 
 // columnSumAVX512_9 sums rows of 9 vectors that follow one another: see columnFunc.
 //
@@ -325,7 +325,7 @@ func segmentSumAVX512_10(out *float32, x *float32, off *uint32, idx *uint32, seg
 // weightedSumAVX512_10 adds weighted rows of 10 vectors: see weightedFunc.
 //
 //go:noescape
-func weightedSumAVX512_10(out *float32, x *float32, weight *float32, off *uint32, idx *uint32, segments int, stride uintptr, lanes int)
+func weightedSumAVX512_10(out *float32, x *float32, weight *float32, off *uint32, idx *uint32, segments int, stride uintptr, lanes int, accumulate uint64)
 
 // columnSumAVX512_10 sums rows of 10 vectors that follow one another: see columnFunc.
 //
@@ -340,7 +340,7 @@ func segmentSumAVX512_11(out *float32, x *float32, off *uint32, idx *uint32, seg
 // weightedSumAVX512_11 adds weighted rows of 11 vectors: see weightedFunc.
 //
 //go:noescape
-func weightedSumAVX512_11(out *float32, x *float32, weight *float32, off *uint32, idx *uint32, segments int, stride uintptr, lanes int)
+func weightedSumAVX512_11(out *float32, x *float32, weight *float32, off *uint32, idx *uint32, segments int, stride uintptr, lanes int, accumulate uint64)
 
 // columnSumAVX512_11 sums rows of 11 vectors that follow one another: see columnFunc.
 //
@@ -355,7 +355,7 @@ func segmentSumAVX512_12(out *float32, x *float32, off *uint32, idx *uint32, seg
 // weightedSumAVX512_12 adds weighted rows of 12 vectors: see weightedFunc.
 //
 //go:noescape
-func weightedSumAVX512_12(out *float32, x *float32, weight *float32, off *uint32, idx *uint32, segments int, stride uintptr, lanes int)
+func weightedSumAVX512_12(out *float32, x *float32, weight *float32, off *uint32, idx *uint32, segments int, stride uintptr, lanes int, accumulate uint64)
 
 // columnSumAVX512_12 sums rows of 12 vectors that follow one another: see columnFunc.
 //
@@ -370,7 +370,7 @@ func segmentSumAVX512_13(out *float32, x *float32, off *uint32, idx *uint32, seg
 // weightedSumAVX512_13 adds weighted rows of 13 vectors: see weightedFunc.
 //
 //go:noescape
-func weightedSumAVX512_13(out *float32, x *float32, weight *float32, off *uint32, idx *uint32, segments int, stride uintptr, lanes int)
+func weightedSumAVX512_13(out *float32, x *float32, weight *float32, off *uint32, idx *uint32, segments int, stride uintptr, lanes int, accumulate uint64)
 
 // columnSumAVX512_13 sums rows of 13 vectors that follow one another: see columnFunc.
 //
@@ -385,7 +385,7 @@ func segmentSumAVX512_14(out *float32, x *float32, off *uint32, idx *uint32, seg
 // weightedSumAVX512_14 adds weighted rows of 14 vectors: see weightedFunc.
 //
 //go:noescape
-func weightedSumAVX512_14(out *float32, x *float32, weight *float32, off *uint32, idx *uint32, segments int, stride uintptr, lanes int)
+func weightedSumAVX512_14(out *float32, x *float32, weight *float32, off *uint32, idx *uint32, segments int, stride uintptr, lanes int, accumulate uint64)
 
 // columnSumAVX512_14 sums rows of 14 vectors that follow one another: see columnFunc.
 //
@@ -400,7 +400,7 @@ func segmentSumAVX512_15(out *float32, x *float32, off *uint32, idx *uint32, seg
 // weightedSumAVX512_15 adds weighted rows of 15 vectors: see weightedFunc.
 //
 //go:noescape
-func weightedSumAVX512_15(out *float32, x *float32, weight *float32, off *uint32, idx *uint32, segments int, stride uintptr, lanes int)
+func weightedSumAVX512_15(out *float32, x *float32, weight *float32, off *uint32, idx *uint32, segments int, stride uintptr, lanes int, accumulate uint64)
 
 // columnSumAVX512_15 sums rows of 15 vectors that follow one another: see columnFunc.
 //
@@ -415,7 +415,7 @@ func segmentSumAVX512_16(out *float32, x *float32, off *uint32, idx *uint32, seg
 // weightedSumAVX512_16 adds weighted rows of 16 vectors: see weightedFunc.
 //
 //go:noescape
-func weightedSumAVX512_16(out *float32, x *float32, weight *float32, off *uint32, idx *uint32, segments int, stride uintptr, lanes int)
+func weightedSumAVX512_16(out *float32, x *float32, weight *float32, off *uint32, idx *uint32, segments int, stride uintptr, lanes int, accumulate uint64)
 
 // columnSumAVX512_16 sums rows of 16 vectors that follow one another: see columnFunc.
 //

@@ -74,9 +74,9 @@ DATA laneWindow<>+56(SB)/4, $0x00000000
 DATA laneWindow<>+60(SB)/4, $0x00000000
 GLOBL laneWindow<>(SB), RODATA|NOPTR, $64
 
-// func weightedSumAVX2_1(out *float32, x *float32, weight *float32, off *uint32, idx *uint32, segments int, stride uintptr, lanes int)
+// func weightedSumAVX2_1(out *float32, x *float32, weight *float32, off *uint32, idx *uint32, segments int, stride uintptr, lanes int, accumulate uint64)
 // Requires: AVX, FMA3
-TEXT ·weightedSumAVX2_1(SB), NOSPLIT, $0-64
+TEXT ·weightedSumAVX2_1(SB), NOSPLIT, $0-72
 	MOVQ    lanes+56(FP), AX
 	LEAQ    laneWindow<>+0(SB), CX
 	MOVQ    $0x00000008, DX
@@ -96,9 +96,15 @@ segment:
 	MOVL       4(SI), R11
 	SUBQ       R10, R11
 	LEAQ       (DI)(R10*4), R10
+	VXORPS     Y2, Y2, Y2
+	MOVQ       accumulate+64(FP), R12
+	TESTQ      R12, R12
+	JZ         begun
 	VMASKMOVPS (AX), Y0, Y2
-	TESTQ      R11, R11
-	JZ         store
+
+begun:
+	TESTQ R11, R11
+	JZ    store
 
 row:
 	MOVL         (R10), R12
@@ -110,13 +116,13 @@ row:
 	ADDQ         $0x00000004, R10
 	DECQ         R11
 	JNZ          row
-	VMASKMOVPS   Y2, Y0, (AX)
 
 store:
-	ADDQ BX, AX
-	ADDQ $0x00000004, SI
-	DECQ R8
-	JNZ  segment
+	VMASKMOVPS Y2, Y0, (AX)
+	ADDQ       BX, AX
+	ADDQ       $0x00000004, SI
+	DECQ       R8
+	JNZ        segment
 	VZEROUPPER
 	RET
 
@@ -202,9 +208,9 @@ store:
 	VZEROUPPER
 	RET
 
-// func weightedSumAVX2_2(out *float32, x *float32, weight *float32, off *uint32, idx *uint32, segments int, stride uintptr, lanes int)
+// func weightedSumAVX2_2(out *float32, x *float32, weight *float32, off *uint32, idx *uint32, segments int, stride uintptr, lanes int, accumulate uint64)
 // Requires: AVX, FMA3
-TEXT ·weightedSumAVX2_2(SB), NOSPLIT, $0-64
+TEXT ·weightedSumAVX2_2(SB), NOSPLIT, $0-72
 	MOVQ    lanes+56(FP), AX
 	LEAQ    laneWindow<>+0(SB), CX
 	MOVQ    $0x00000008, DX
@@ -224,10 +230,17 @@ segment:
 	MOVL       4(SI), R11
 	SUBQ       R10, R11
 	LEAQ       (DI)(R10*4), R10
+	VXORPS     Y2, Y2, Y2
+	VXORPS     Y3, Y3, Y3
+	MOVQ       accumulate+64(FP), R12
+	TESTQ      R12, R12
+	JZ         begun
 	VMOVUPS    (AX), Y2
 	VMASKMOVPS 32(AX), Y0, Y3
-	TESTQ      R11, R11
-	JZ         store
+
+begun:
+	TESTQ R11, R11
+	JZ    store
 
 row:
 	MOVL         (R10), R12
@@ -240,14 +253,14 @@ row:
 	ADDQ         $0x00000004, R10
 	DECQ         R11
 	JNZ          row
-	VMOVUPS      Y2, (AX)
-	VMASKMOVPS   Y3, Y0, 32(AX)
 
 store:
-	ADDQ BX, AX
-	ADDQ $0x00000004, SI
-	DECQ R8
-	JNZ  segment
+	VMOVUPS    Y2, (AX)
+	VMASKMOVPS Y3, Y0, 32(AX)
+	ADDQ       BX, AX
+	ADDQ       $0x00000004, SI
+	DECQ       R8
+	JNZ        segment
 	VZEROUPPER
 	RET
 
@@ -340,9 +353,9 @@ store:
 	VZEROUPPER
 	RET
 
-// func weightedSumAVX2_3(out *float32, x *float32, weight *float32, off *uint32, idx *uint32, segments int, stride uintptr, lanes int)
+// func weightedSumAVX2_3(out *float32, x *float32, weight *float32, off *uint32, idx *uint32, segments int, stride uintptr, lanes int, accumulate uint64)
 // Requires: AVX, FMA3
-TEXT ·weightedSumAVX2_3(SB), NOSPLIT, $0-64
+TEXT ·weightedSumAVX2_3(SB), NOSPLIT, $0-72
 	MOVQ    lanes+56(FP), AX
 	LEAQ    laneWindow<>+0(SB), CX
 	MOVQ    $0x00000008, DX
@@ -362,11 +375,19 @@ segment:
 	MOVL       4(SI), R11
 	SUBQ       R10, R11
 	LEAQ       (DI)(R10*4), R10
+	VXORPS     Y2, Y2, Y2
+	VXORPS     Y3, Y3, Y3
+	VXORPS     Y4, Y4, Y4
+	MOVQ       accumulate+64(FP), R12
+	TESTQ      R12, R12
+	JZ         begun
 	VMOVUPS    (AX), Y2
 	VMOVUPS    32(AX), Y3
 	VMASKMOVPS 64(AX), Y0, Y4
-	TESTQ      R11, R11
-	JZ         store
+
+begun:
+	TESTQ R11, R11
+	JZ    store
 
 row:
 	MOVL         (R10), R12
@@ -380,15 +401,15 @@ row:
 	ADDQ         $0x00000004, R10
 	DECQ         R11
 	JNZ          row
-	VMOVUPS      Y2, (AX)
-	VMOVUPS      Y3, 32(AX)
-	VMASKMOVPS   Y4, Y0, 64(AX)
 
 store:
-	ADDQ BX, AX
-	ADDQ $0x00000004, SI
-	DECQ R8
-	JNZ  segment
+	VMOVUPS    Y2, (AX)
+	VMOVUPS    Y3, 32(AX)
+	VMASKMOVPS Y4, Y0, 64(AX)
+	ADDQ       BX, AX
+	ADDQ       $0x00000004, SI
+	DECQ       R8
+	JNZ        segment
 	VZEROUPPER
 	RET
 
@@ -488,9 +509,9 @@ store:
 	VZEROUPPER
 	RET
 
-// func weightedSumAVX2_4(out *float32, x *float32, weight *float32, off *uint32, idx *uint32, segments int, stride uintptr, lanes int)
+// func weightedSumAVX2_4(out *float32, x *float32, weight *float32, off *uint32, idx *uint32, segments int, stride uintptr, lanes int, accumulate uint64)
 // Requires: AVX, FMA3
-TEXT ·weightedSumAVX2_4(SB), NOSPLIT, $0-64
+TEXT ·weightedSumAVX2_4(SB), NOSPLIT, $0-72
 	MOVQ    lanes+56(FP), AX
 	LEAQ    laneWindow<>+0(SB), CX
 	MOVQ    $0x00000008, DX
@@ -510,12 +531,21 @@ segment:
 	MOVL       4(SI), R11
 	SUBQ       R10, R11
 	LEAQ       (DI)(R10*4), R10
+	VXORPS     Y2, Y2, Y2
+	VXORPS     Y3, Y3, Y3
+	VXORPS     Y4, Y4, Y4
+	VXORPS     Y5, Y5, Y5
+	MOVQ       accumulate+64(FP), R12
+	TESTQ      R12, R12
+	JZ         begun
 	VMOVUPS    (AX), Y2
 	VMOVUPS    32(AX), Y3
 	VMOVUPS    64(AX), Y4
 	VMASKMOVPS 96(AX), Y0, Y5
-	TESTQ      R11, R11
-	JZ         store
+
+begun:
+	TESTQ R11, R11
+	JZ    store
 
 row:
 	MOVL         (R10), R12
@@ -530,16 +560,16 @@ row:
 	ADDQ         $0x00000004, R10
 	DECQ         R11
 	JNZ          row
-	VMOVUPS      Y2, (AX)
-	VMOVUPS      Y3, 32(AX)
-	VMOVUPS      Y4, 64(AX)
-	VMASKMOVPS   Y5, Y0, 96(AX)
 
 store:
-	ADDQ BX, AX
-	ADDQ $0x00000004, SI
-	DECQ R8
-	JNZ  segment
+	VMOVUPS    Y2, (AX)
+	VMOVUPS    Y3, 32(AX)
+	VMOVUPS    Y4, 64(AX)
+	VMASKMOVPS Y5, Y0, 96(AX)
+	ADDQ       BX, AX
+	ADDQ       $0x00000004, SI
+	DECQ       R8
+	JNZ        segment
 	VZEROUPPER
 	RET
 
@@ -646,9 +676,9 @@ store:
 	VZEROUPPER
 	RET
 
-// func weightedSumAVX2_5(out *float32, x *float32, weight *float32, off *uint32, idx *uint32, segments int, stride uintptr, lanes int)
+// func weightedSumAVX2_5(out *float32, x *float32, weight *float32, off *uint32, idx *uint32, segments int, stride uintptr, lanes int, accumulate uint64)
 // Requires: AVX, FMA3
-TEXT ·weightedSumAVX2_5(SB), NOSPLIT, $0-64
+TEXT ·weightedSumAVX2_5(SB), NOSPLIT, $0-72
 	MOVQ    lanes+56(FP), AX
 	LEAQ    laneWindow<>+0(SB), CX
 	MOVQ    $0x00000008, DX
@@ -668,13 +698,23 @@ segment:
 	MOVL       4(SI), R11
 	SUBQ       R10, R11
 	LEAQ       (DI)(R10*4), R10
+	VXORPS     Y2, Y2, Y2
+	VXORPS     Y3, Y3, Y3
+	VXORPS     Y4, Y4, Y4
+	VXORPS     Y5, Y5, Y5
+	VXORPS     Y6, Y6, Y6
+	MOVQ       accumulate+64(FP), R12
+	TESTQ      R12, R12
+	JZ         begun
 	VMOVUPS    (AX), Y2
 	VMOVUPS    32(AX), Y3
 	VMOVUPS    64(AX), Y4
 	VMOVUPS    96(AX), Y5
 	VMASKMOVPS 128(AX), Y0, Y6
-	TESTQ      R11, R11
-	JZ         store
+
+begun:
+	TESTQ R11, R11
+	JZ    store
 
 row:
 	MOVL         (R10), R12
@@ -690,17 +730,17 @@ row:
 	ADDQ         $0x00000004, R10
 	DECQ         R11
 	JNZ          row
-	VMOVUPS      Y2, (AX)
-	VMOVUPS      Y3, 32(AX)
-	VMOVUPS      Y4, 64(AX)
-	VMOVUPS      Y5, 96(AX)
-	VMASKMOVPS   Y6, Y0, 128(AX)
 
 store:
-	ADDQ BX, AX
-	ADDQ $0x00000004, SI
-	DECQ R8
-	JNZ  segment
+	VMOVUPS    Y2, (AX)
+	VMOVUPS    Y3, 32(AX)
+	VMOVUPS    Y4, 64(AX)
+	VMOVUPS    Y5, 96(AX)
+	VMASKMOVPS Y6, Y0, 128(AX)
+	ADDQ       BX, AX
+	ADDQ       $0x00000004, SI
+	DECQ       R8
+	JNZ        segment
 	VZEROUPPER
 	RET
 
@@ -814,9 +854,9 @@ store:
 	VZEROUPPER
 	RET
 
-// func weightedSumAVX2_6(out *float32, x *float32, weight *float32, off *uint32, idx *uint32, segments int, stride uintptr, lanes int)
+// func weightedSumAVX2_6(out *float32, x *float32, weight *float32, off *uint32, idx *uint32, segments int, stride uintptr, lanes int, accumulate uint64)
 // Requires: AVX, FMA3
-TEXT ·weightedSumAVX2_6(SB), NOSPLIT, $0-64
+TEXT ·weightedSumAVX2_6(SB), NOSPLIT, $0-72
 	MOVQ    lanes+56(FP), AX
 	LEAQ    laneWindow<>+0(SB), CX
 	MOVQ    $0x00000008, DX
@@ -836,14 +876,25 @@ segment:
 	MOVL       4(SI), R11
 	SUBQ       R10, R11
 	LEAQ       (DI)(R10*4), R10
+	VXORPS     Y2, Y2, Y2
+	VXORPS     Y3, Y3, Y3
+	VXORPS     Y4, Y4, Y4
+	VXORPS     Y5, Y5, Y5
+	VXORPS     Y6, Y6, Y6
+	VXORPS     Y7, Y7, Y7
+	MOVQ       accumulate+64(FP), R12
+	TESTQ      R12, R12
+	JZ         begun
 	VMOVUPS    (AX), Y2
 	VMOVUPS    32(AX), Y3
 	VMOVUPS    64(AX), Y4
 	VMOVUPS    96(AX), Y5
 	VMOVUPS    128(AX), Y6
 	VMASKMOVPS 160(AX), Y0, Y7
-	TESTQ      R11, R11
-	JZ         store
+
+begun:
+	TESTQ R11, R11
+	JZ    store
 
 row:
 	MOVL         (R10), R12
@@ -860,18 +911,18 @@ row:
 	ADDQ         $0x00000004, R10
 	DECQ         R11
 	JNZ          row
-	VMOVUPS      Y2, (AX)
-	VMOVUPS      Y3, 32(AX)
-	VMOVUPS      Y4, 64(AX)
-	VMOVUPS      Y5, 96(AX)
-	VMOVUPS      Y6, 128(AX)
-	VMASKMOVPS   Y7, Y0, 160(AX)
 
 store:
-	ADDQ BX, AX
-	ADDQ $0x00000004, SI
-	DECQ R8
-	JNZ  segment
+	VMOVUPS    Y2, (AX)
+	VMOVUPS    Y3, 32(AX)
+	VMOVUPS    Y4, 64(AX)
+	VMOVUPS    Y5, 96(AX)
+	VMOVUPS    Y6, 128(AX)
+	VMASKMOVPS Y7, Y0, 160(AX)
+	ADDQ       BX, AX
+	ADDQ       $0x00000004, SI
+	DECQ       R8
+	JNZ        segment
 	VZEROUPPER
 	RET
 
@@ -992,9 +1043,9 @@ store:
 	VZEROUPPER
 	RET
 
-// func weightedSumAVX2_7(out *float32, x *float32, weight *float32, off *uint32, idx *uint32, segments int, stride uintptr, lanes int)
+// func weightedSumAVX2_7(out *float32, x *float32, weight *float32, off *uint32, idx *uint32, segments int, stride uintptr, lanes int, accumulate uint64)
 // Requires: AVX, FMA3
-TEXT ·weightedSumAVX2_7(SB), NOSPLIT, $0-64
+TEXT ·weightedSumAVX2_7(SB), NOSPLIT, $0-72
 	MOVQ    lanes+56(FP), AX
 	LEAQ    laneWindow<>+0(SB), CX
 	MOVQ    $0x00000008, DX
@@ -1014,6 +1065,16 @@ segment:
 	MOVL       4(SI), R11
 	SUBQ       R10, R11
 	LEAQ       (DI)(R10*4), R10
+	VXORPS     Y2, Y2, Y2
+	VXORPS     Y3, Y3, Y3
+	VXORPS     Y4, Y4, Y4
+	VXORPS     Y5, Y5, Y5
+	VXORPS     Y6, Y6, Y6
+	VXORPS     Y7, Y7, Y7
+	VXORPS     Y8, Y8, Y8
+	MOVQ       accumulate+64(FP), R12
+	TESTQ      R12, R12
+	JZ         begun
 	VMOVUPS    (AX), Y2
 	VMOVUPS    32(AX), Y3
 	VMOVUPS    64(AX), Y4
@@ -1021,8 +1082,10 @@ segment:
 	VMOVUPS    128(AX), Y6
 	VMOVUPS    160(AX), Y7
 	VMASKMOVPS 192(AX), Y0, Y8
-	TESTQ      R11, R11
-	JZ         store
+
+begun:
+	TESTQ R11, R11
+	JZ    store
 
 row:
 	MOVL         (R10), R12
@@ -1040,19 +1103,19 @@ row:
 	ADDQ         $0x00000004, R10
 	DECQ         R11
 	JNZ          row
-	VMOVUPS      Y2, (AX)
-	VMOVUPS      Y3, 32(AX)
-	VMOVUPS      Y4, 64(AX)
-	VMOVUPS      Y5, 96(AX)
-	VMOVUPS      Y6, 128(AX)
-	VMOVUPS      Y7, 160(AX)
-	VMASKMOVPS   Y8, Y0, 192(AX)
 
 store:
-	ADDQ BX, AX
-	ADDQ $0x00000004, SI
-	DECQ R8
-	JNZ  segment
+	VMOVUPS    Y2, (AX)
+	VMOVUPS    Y3, 32(AX)
+	VMOVUPS    Y4, 64(AX)
+	VMOVUPS    Y5, 96(AX)
+	VMOVUPS    Y6, 128(AX)
+	VMOVUPS    Y7, 160(AX)
+	VMASKMOVPS Y8, Y0, 192(AX)
+	ADDQ       BX, AX
+	ADDQ       $0x00000004, SI
+	DECQ       R8
+	JNZ        segment
 	VZEROUPPER
 	RET
 
@@ -1180,9 +1243,9 @@ store:
 	VZEROUPPER
 	RET
 
-// func weightedSumAVX2_8(out *float32, x *float32, weight *float32, off *uint32, idx *uint32, segments int, stride uintptr, lanes int)
+// func weightedSumAVX2_8(out *float32, x *float32, weight *float32, off *uint32, idx *uint32, segments int, stride uintptr, lanes int, accumulate uint64)
 // Requires: AVX, FMA3
-TEXT ·weightedSumAVX2_8(SB), NOSPLIT, $0-64
+TEXT ·weightedSumAVX2_8(SB), NOSPLIT, $0-72
 	MOVQ    lanes+56(FP), AX
 	LEAQ    laneWindow<>+0(SB), CX
 	MOVQ    $0x00000008, DX
@@ -1202,6 +1265,17 @@ segment:
 	MOVL       4(SI), R11
 	SUBQ       R10, R11
 	LEAQ       (DI)(R10*4), R10
+	VXORPS     Y2, Y2, Y2
+	VXORPS     Y3, Y3, Y3
+	VXORPS     Y4, Y4, Y4
+	VXORPS     Y5, Y5, Y5
+	VXORPS     Y6, Y6, Y6
+	VXORPS     Y7, Y7, Y7
+	VXORPS     Y8, Y8, Y8
+	VXORPS     Y9, Y9, Y9
+	MOVQ       accumulate+64(FP), R12
+	TESTQ      R12, R12
+	JZ         begun
 	VMOVUPS    (AX), Y2
 	VMOVUPS    32(AX), Y3
 	VMOVUPS    64(AX), Y4
@@ -1210,8 +1284,10 @@ segment:
 	VMOVUPS    160(AX), Y7
 	VMOVUPS    192(AX), Y8
 	VMASKMOVPS 224(AX), Y0, Y9
-	TESTQ      R11, R11
-	JZ         store
+
+begun:
+	TESTQ R11, R11
+	JZ    store
 
 row:
 	MOVL         (R10), R12
@@ -1230,20 +1306,20 @@ row:
 	ADDQ         $0x00000004, R10
 	DECQ         R11
 	JNZ          row
-	VMOVUPS      Y2, (AX)
-	VMOVUPS      Y3, 32(AX)
-	VMOVUPS      Y4, 64(AX)
-	VMOVUPS      Y5, 96(AX)
-	VMOVUPS      Y6, 128(AX)
-	VMOVUPS      Y7, 160(AX)
-	VMOVUPS      Y8, 192(AX)
-	VMASKMOVPS   Y9, Y0, 224(AX)
 
 store:
-	ADDQ BX, AX
-	ADDQ $0x00000004, SI
-	DECQ R8
-	JNZ  segment
+	VMOVUPS    Y2, (AX)
+	VMOVUPS    Y3, 32(AX)
+	VMOVUPS    Y4, 64(AX)
+	VMOVUPS    Y5, 96(AX)
+	VMOVUPS    Y6, 128(AX)
+	VMOVUPS    Y7, 160(AX)
+	VMOVUPS    Y8, 192(AX)
+	VMASKMOVPS Y9, Y0, 224(AX)
+	ADDQ       BX, AX
+	ADDQ       $0x00000004, SI
+	DECQ       R8
+	JNZ        segment
 	VZEROUPPER
 	RET
 
@@ -1378,9 +1454,9 @@ store:
 	VZEROUPPER
 	RET
 
-// func weightedSumAVX2_9(out *float32, x *float32, weight *float32, off *uint32, idx *uint32, segments int, stride uintptr, lanes int)
+// func weightedSumAVX2_9(out *float32, x *float32, weight *float32, off *uint32, idx *uint32, segments int, stride uintptr, lanes int, accumulate uint64)
 // Requires: AVX, FMA3
-TEXT ·weightedSumAVX2_9(SB), NOSPLIT, $0-64
+TEXT ·weightedSumAVX2_9(SB), NOSPLIT, $0-72
 	MOVQ    lanes+56(FP), AX
 	LEAQ    laneWindow<>+0(SB), CX
 	MOVQ    $0x00000008, DX
@@ -1400,6 +1476,18 @@ segment:
 	MOVL       4(SI), R11
 	SUBQ       R10, R11
 	LEAQ       (DI)(R10*4), R10
+	VXORPS     Y2, Y2, Y2
+	VXORPS     Y3, Y3, Y3
+	VXORPS     Y4, Y4, Y4
+	VXORPS     Y5, Y5, Y5
+	VXORPS     Y6, Y6, Y6
+	VXORPS     Y7, Y7, Y7
+	VXORPS     Y8, Y8, Y8
+	VXORPS     Y9, Y9, Y9
+	VXORPS     Y10, Y10, Y10
+	MOVQ       accumulate+64(FP), R12
+	TESTQ      R12, R12
+	JZ         begun
 	VMOVUPS    (AX), Y2
 	VMOVUPS    32(AX), Y3
 	VMOVUPS    64(AX), Y4
@@ -1409,8 +1497,10 @@ segment:
 	VMOVUPS    192(AX), Y8
 	VMOVUPS    224(AX), Y9
 	VMASKMOVPS 256(AX), Y0, Y10
-	TESTQ      R11, R11
-	JZ         store
+
+begun:
+	TESTQ R11, R11
+	JZ    store
 
 row:
 	MOVL         (R10), R12
@@ -1430,21 +1520,21 @@ row:
 	ADDQ         $0x00000004, R10
 	DECQ         R11
 	JNZ          row
-	VMOVUPS      Y2, (AX)
-	VMOVUPS      Y3, 32(AX)
-	VMOVUPS      Y4, 64(AX)
-	VMOVUPS      Y5, 96(AX)
-	VMOVUPS      Y6, 128(AX)
-	VMOVUPS      Y7, 160(AX)
-	VMOVUPS      Y8, 192(AX)
-	VMOVUPS      Y9, 224(AX)
-	VMASKMOVPS   Y10, Y0, 256(AX)
 
 store:
-	ADDQ BX, AX
-	ADDQ $0x00000004, SI
-	DECQ R8
-	JNZ  segment
+	VMOVUPS    Y2, (AX)
+	VMOVUPS    Y3, 32(AX)
+	VMOVUPS    Y4, 64(AX)
+	VMOVUPS    Y5, 96(AX)
+	VMOVUPS    Y6, 128(AX)
+	VMOVUPS    Y7, 160(AX)
+	VMOVUPS    Y8, 192(AX)
+	VMOVUPS    Y9, 224(AX)
+	VMASKMOVPS Y10, Y0, 256(AX)
+	ADDQ       BX, AX
+	ADDQ       $0x00000004, SI
+	DECQ       R8
+	JNZ        segment
 	VZEROUPPER
 	RET
 
@@ -1586,9 +1676,9 @@ store:
 	VZEROUPPER
 	RET
 
-// func weightedSumAVX2_10(out *float32, x *float32, weight *float32, off *uint32, idx *uint32, segments int, stride uintptr, lanes int)
+// func weightedSumAVX2_10(out *float32, x *float32, weight *float32, off *uint32, idx *uint32, segments int, stride uintptr, lanes int, accumulate uint64)
 // Requires: AVX, FMA3
-TEXT ·weightedSumAVX2_10(SB), NOSPLIT, $0-64
+TEXT ·weightedSumAVX2_10(SB), NOSPLIT, $0-72
 	MOVQ    lanes+56(FP), AX
 	LEAQ    laneWindow<>+0(SB), CX
 	MOVQ    $0x00000008, DX
@@ -1608,6 +1698,19 @@ segment:
 	MOVL       4(SI), R11
 	SUBQ       R10, R11
 	LEAQ       (DI)(R10*4), R10
+	VXORPS     Y2, Y2, Y2
+	VXORPS     Y3, Y3, Y3
+	VXORPS     Y4, Y4, Y4
+	VXORPS     Y5, Y5, Y5
+	VXORPS     Y6, Y6, Y6
+	VXORPS     Y7, Y7, Y7
+	VXORPS     Y8, Y8, Y8
+	VXORPS     Y9, Y9, Y9
+	VXORPS     Y10, Y10, Y10
+	VXORPS     Y11, Y11, Y11
+	MOVQ       accumulate+64(FP), R12
+	TESTQ      R12, R12
+	JZ         begun
 	VMOVUPS    (AX), Y2
 	VMOVUPS    32(AX), Y3
 	VMOVUPS    64(AX), Y4
@@ -1618,8 +1721,10 @@ segment:
 	VMOVUPS    224(AX), Y9
 	VMOVUPS    256(AX), Y10
 	VMASKMOVPS 288(AX), Y0, Y11
-	TESTQ      R11, R11
-	JZ         store
+
+begun:
+	TESTQ R11, R11
+	JZ    store
 
 row:
 	MOVL         (R10), R12
@@ -1640,22 +1745,22 @@ row:
 	ADDQ         $0x00000004, R10
 	DECQ         R11
 	JNZ          row
-	VMOVUPS      Y2, (AX)
-	VMOVUPS      Y3, 32(AX)
-	VMOVUPS      Y4, 64(AX)
-	VMOVUPS      Y5, 96(AX)
-	VMOVUPS      Y6, 128(AX)
-	VMOVUPS      Y7, 160(AX)
-	VMOVUPS      Y8, 192(AX)
-	VMOVUPS      Y9, 224(AX)
-	VMOVUPS      Y10, 256(AX)
-	VMASKMOVPS   Y11, Y0, 288(AX)
 
 store:
-	ADDQ BX, AX
-	ADDQ $0x00000004, SI
-	DECQ R8
-	JNZ  segment
+	VMOVUPS    Y2, (AX)
+	VMOVUPS    Y3, 32(AX)
+	VMOVUPS    Y4, 64(AX)
+	VMOVUPS    Y5, 96(AX)
+	VMOVUPS    Y6, 128(AX)
+	VMOVUPS    Y7, 160(AX)
+	VMOVUPS    Y8, 192(AX)
+	VMOVUPS    Y9, 224(AX)
+	VMOVUPS    Y10, 256(AX)
+	VMASKMOVPS Y11, Y0, 288(AX)
+	ADDQ       BX, AX
+	ADDQ       $0x00000004, SI
+	DECQ       R8
+	JNZ        segment
 	VZEROUPPER
 	RET
 
@@ -1804,9 +1909,9 @@ store:
 	VZEROUPPER
 	RET
 
-// func weightedSumAVX2_11(out *float32, x *float32, weight *float32, off *uint32, idx *uint32, segments int, stride uintptr, lanes int)
+// func weightedSumAVX2_11(out *float32, x *float32, weight *float32, off *uint32, idx *uint32, segments int, stride uintptr, lanes int, accumulate uint64)
 // Requires: AVX, FMA3
-TEXT ·weightedSumAVX2_11(SB), NOSPLIT, $0-64
+TEXT ·weightedSumAVX2_11(SB), NOSPLIT, $0-72
 	MOVQ    lanes+56(FP), AX
 	LEAQ    laneWindow<>+0(SB), CX
 	MOVQ    $0x00000008, DX
@@ -1826,6 +1931,20 @@ segment:
 	MOVL       4(SI), R11
 	SUBQ       R10, R11
 	LEAQ       (DI)(R10*4), R10
+	VXORPS     Y2, Y2, Y2
+	VXORPS     Y3, Y3, Y3
+	VXORPS     Y4, Y4, Y4
+	VXORPS     Y5, Y5, Y5
+	VXORPS     Y6, Y6, Y6
+	VXORPS     Y7, Y7, Y7
+	VXORPS     Y8, Y8, Y8
+	VXORPS     Y9, Y9, Y9
+	VXORPS     Y10, Y10, Y10
+	VXORPS     Y11, Y11, Y11
+	VXORPS     Y12, Y12, Y12
+	MOVQ       accumulate+64(FP), R12
+	TESTQ      R12, R12
+	JZ         begun
 	VMOVUPS    (AX), Y2
 	VMOVUPS    32(AX), Y3
 	VMOVUPS    64(AX), Y4
@@ -1837,8 +1956,10 @@ segment:
 	VMOVUPS    256(AX), Y10
 	VMOVUPS    288(AX), Y11
 	VMASKMOVPS 320(AX), Y0, Y12
-	TESTQ      R11, R11
-	JZ         store
+
+begun:
+	TESTQ R11, R11
+	JZ    store
 
 row:
 	MOVL         (R10), R12
@@ -1860,23 +1981,23 @@ row:
 	ADDQ         $0x00000004, R10
 	DECQ         R11
 	JNZ          row
-	VMOVUPS      Y2, (AX)
-	VMOVUPS      Y3, 32(AX)
-	VMOVUPS      Y4, 64(AX)
-	VMOVUPS      Y5, 96(AX)
-	VMOVUPS      Y6, 128(AX)
-	VMOVUPS      Y7, 160(AX)
-	VMOVUPS      Y8, 192(AX)
-	VMOVUPS      Y9, 224(AX)
-	VMOVUPS      Y10, 256(AX)
-	VMOVUPS      Y11, 288(AX)
-	VMASKMOVPS   Y12, Y0, 320(AX)
 
 store:
-	ADDQ BX, AX
-	ADDQ $0x00000004, SI
-	DECQ R8
-	JNZ  segment
+	VMOVUPS    Y2, (AX)
+	VMOVUPS    Y3, 32(AX)
+	VMOVUPS    Y4, 64(AX)
+	VMOVUPS    Y5, 96(AX)
+	VMOVUPS    Y6, 128(AX)
+	VMOVUPS    Y7, 160(AX)
+	VMOVUPS    Y8, 192(AX)
+	VMOVUPS    Y9, 224(AX)
+	VMOVUPS    Y10, 256(AX)
+	VMOVUPS    Y11, 288(AX)
+	VMASKMOVPS Y12, Y0, 320(AX)
+	ADDQ       BX, AX
+	ADDQ       $0x00000004, SI
+	DECQ       R8
+	JNZ        segment
 	VZEROUPPER
 	RET
 
@@ -2032,9 +2153,9 @@ store:
 	VZEROUPPER
 	RET
 
-// func weightedSumAVX2_12(out *float32, x *float32, weight *float32, off *uint32, idx *uint32, segments int, stride uintptr, lanes int)
+// func weightedSumAVX2_12(out *float32, x *float32, weight *float32, off *uint32, idx *uint32, segments int, stride uintptr, lanes int, accumulate uint64)
 // Requires: AVX, FMA3
-TEXT ·weightedSumAVX2_12(SB), NOSPLIT, $0-64
+TEXT ·weightedSumAVX2_12(SB), NOSPLIT, $0-72
 	MOVQ    lanes+56(FP), AX
 	LEAQ    laneWindow<>+0(SB), CX
 	MOVQ    $0x00000008, DX
@@ -2054,6 +2175,21 @@ segment:
 	MOVL       4(SI), R11
 	SUBQ       R10, R11
 	LEAQ       (DI)(R10*4), R10
+	VXORPS     Y2, Y2, Y2
+	VXORPS     Y3, Y3, Y3
+	VXORPS     Y4, Y4, Y4
+	VXORPS     Y5, Y5, Y5
+	VXORPS     Y6, Y6, Y6
+	VXORPS     Y7, Y7, Y7
+	VXORPS     Y8, Y8, Y8
+	VXORPS     Y9, Y9, Y9
+	VXORPS     Y10, Y10, Y10
+	VXORPS     Y11, Y11, Y11
+	VXORPS     Y12, Y12, Y12
+	VXORPS     Y13, Y13, Y13
+	MOVQ       accumulate+64(FP), R12
+	TESTQ      R12, R12
+	JZ         begun
 	VMOVUPS    (AX), Y2
 	VMOVUPS    32(AX), Y3
 	VMOVUPS    64(AX), Y4
@@ -2066,8 +2202,10 @@ segment:
 	VMOVUPS    288(AX), Y11
 	VMOVUPS    320(AX), Y12
 	VMASKMOVPS 352(AX), Y0, Y13
-	TESTQ      R11, R11
-	JZ         store
+
+begun:
+	TESTQ R11, R11
+	JZ    store
 
 row:
 	MOVL         (R10), R12
@@ -2090,24 +2228,24 @@ row:
 	ADDQ         $0x00000004, R10
 	DECQ         R11
 	JNZ          row
-	VMOVUPS      Y2, (AX)
-	VMOVUPS      Y3, 32(AX)
-	VMOVUPS      Y4, 64(AX)
-	VMOVUPS      Y5, 96(AX)
-	VMOVUPS      Y6, 128(AX)
-	VMOVUPS      Y7, 160(AX)
-	VMOVUPS      Y8, 192(AX)
-	VMOVUPS      Y9, 224(AX)
-	VMOVUPS      Y10, 256(AX)
-	VMOVUPS      Y11, 288(AX)
-	VMOVUPS      Y12, 320(AX)
-	VMASKMOVPS   Y13, Y0, 352(AX)
 
 store:
-	ADDQ BX, AX
-	ADDQ $0x00000004, SI
-	DECQ R8
-	JNZ  segment
+	VMOVUPS    Y2, (AX)
+	VMOVUPS    Y3, 32(AX)
+	VMOVUPS    Y4, 64(AX)
+	VMOVUPS    Y5, 96(AX)
+	VMOVUPS    Y6, 128(AX)
+	VMOVUPS    Y7, 160(AX)
+	VMOVUPS    Y8, 192(AX)
+	VMOVUPS    Y9, 224(AX)
+	VMOVUPS    Y10, 256(AX)
+	VMOVUPS    Y11, 288(AX)
+	VMOVUPS    Y12, 320(AX)
+	VMASKMOVPS Y13, Y0, 352(AX)
+	ADDQ       BX, AX
+	ADDQ       $0x00000004, SI
+	DECQ       R8
+	JNZ        segment
 	VZEROUPPER
 	RET
 
@@ -2221,9 +2359,9 @@ store:
 	VZEROUPPER
 	RET
 
-// func weightedSumAVX512_1(out *float32, x *float32, weight *float32, off *uint32, idx *uint32, segments int, stride uintptr, lanes int)
+// func weightedSumAVX512_1(out *float32, x *float32, weight *float32, off *uint32, idx *uint32, segments int, stride uintptr, lanes int, accumulate uint64)
 // Requires: AVX, AVX512F, BMI2
-TEXT ·weightedSumAVX512_1(SB), NOSPLIT, $0-64
+TEXT ·weightedSumAVX512_1(SB), NOSPLIT, $0-72
 	MOVQ  lanes+56(FP), AX
 	MOVL  $0xffffffff, CX
 	BZHIL AX, CX, CX
@@ -2242,9 +2380,15 @@ segment:
 	MOVL      4(SI), R11
 	SUBQ      R10, R11
 	LEAQ      (DI)(R10*4), R10
+	VPXORD    Z1, Z1, Z1
+	MOVQ      accumulate+64(FP), R12
+	TESTQ     R12, R12
+	JZ        begun
 	VMOVUPS.Z (AX), K1, Z1
-	TESTQ     R11, R11
-	JZ        store
+
+begun:
+	TESTQ R11, R11
+	JZ    store
 
 row:
 	MOVL         (R10), R12
@@ -2256,13 +2400,13 @@ row:
 	ADDQ         $0x00000004, R10
 	DECQ         R11
 	JNZ          row
-	VMOVUPS      Z1, K1, (AX)
 
 store:
-	ADDQ BX, AX
-	ADDQ $0x00000004, SI
-	DECQ R8
-	JNZ  segment
+	VMOVUPS Z1, K1, (AX)
+	ADDQ    BX, AX
+	ADDQ    $0x00000004, SI
+	DECQ    R8
+	JNZ     segment
 	VZEROUPPER
 	RET
 
@@ -2346,9 +2490,9 @@ store:
 	VZEROUPPER
 	RET
 
-// func weightedSumAVX512_2(out *float32, x *float32, weight *float32, off *uint32, idx *uint32, segments int, stride uintptr, lanes int)
+// func weightedSumAVX512_2(out *float32, x *float32, weight *float32, off *uint32, idx *uint32, segments int, stride uintptr, lanes int, accumulate uint64)
 // Requires: AVX, AVX512F, BMI2
-TEXT ·weightedSumAVX512_2(SB), NOSPLIT, $0-64
+TEXT ·weightedSumAVX512_2(SB), NOSPLIT, $0-72
 	MOVQ  lanes+56(FP), AX
 	MOVL  $0xffffffff, CX
 	BZHIL AX, CX, CX
@@ -2367,10 +2511,17 @@ segment:
 	MOVL      4(SI), R11
 	SUBQ      R10, R11
 	LEAQ      (DI)(R10*4), R10
+	VPXORD    Z1, Z1, Z1
+	VPXORD    Z2, Z2, Z2
+	MOVQ      accumulate+64(FP), R12
+	TESTQ     R12, R12
+	JZ        begun
 	VMOVUPS   (AX), Z1
 	VMOVUPS.Z 64(AX), K1, Z2
-	TESTQ     R11, R11
-	JZ        store
+
+begun:
+	TESTQ R11, R11
+	JZ    store
 
 row:
 	MOVL         (R10), R12
@@ -2383,14 +2534,14 @@ row:
 	ADDQ         $0x00000004, R10
 	DECQ         R11
 	JNZ          row
-	VMOVUPS      Z1, (AX)
-	VMOVUPS      Z2, K1, 64(AX)
 
 store:
-	ADDQ BX, AX
-	ADDQ $0x00000004, SI
-	DECQ R8
-	JNZ  segment
+	VMOVUPS Z1, (AX)
+	VMOVUPS Z2, K1, 64(AX)
+	ADDQ    BX, AX
+	ADDQ    $0x00000004, SI
+	DECQ    R8
+	JNZ     segment
 	VZEROUPPER
 	RET
 
@@ -2481,9 +2632,9 @@ store:
 	VZEROUPPER
 	RET
 
-// func weightedSumAVX512_3(out *float32, x *float32, weight *float32, off *uint32, idx *uint32, segments int, stride uintptr, lanes int)
+// func weightedSumAVX512_3(out *float32, x *float32, weight *float32, off *uint32, idx *uint32, segments int, stride uintptr, lanes int, accumulate uint64)
 // Requires: AVX, AVX512F, BMI2
-TEXT ·weightedSumAVX512_3(SB), NOSPLIT, $0-64
+TEXT ·weightedSumAVX512_3(SB), NOSPLIT, $0-72
 	MOVQ  lanes+56(FP), AX
 	MOVL  $0xffffffff, CX
 	BZHIL AX, CX, CX
@@ -2502,11 +2653,19 @@ segment:
 	MOVL      4(SI), R11
 	SUBQ      R10, R11
 	LEAQ      (DI)(R10*4), R10
+	VPXORD    Z1, Z1, Z1
+	VPXORD    Z2, Z2, Z2
+	VPXORD    Z3, Z3, Z3
+	MOVQ      accumulate+64(FP), R12
+	TESTQ     R12, R12
+	JZ        begun
 	VMOVUPS   (AX), Z1
 	VMOVUPS   64(AX), Z2
 	VMOVUPS.Z 128(AX), K1, Z3
-	TESTQ     R11, R11
-	JZ        store
+
+begun:
+	TESTQ R11, R11
+	JZ    store
 
 row:
 	MOVL         (R10), R12
@@ -2520,15 +2679,15 @@ row:
 	ADDQ         $0x00000004, R10
 	DECQ         R11
 	JNZ          row
-	VMOVUPS      Z1, (AX)
-	VMOVUPS      Z2, 64(AX)
-	VMOVUPS      Z3, K1, 128(AX)
 
 store:
-	ADDQ BX, AX
-	ADDQ $0x00000004, SI
-	DECQ R8
-	JNZ  segment
+	VMOVUPS Z1, (AX)
+	VMOVUPS Z2, 64(AX)
+	VMOVUPS Z3, K1, 128(AX)
+	ADDQ    BX, AX
+	ADDQ    $0x00000004, SI
+	DECQ    R8
+	JNZ     segment
 	VZEROUPPER
 	RET
 
@@ -2626,9 +2785,9 @@ store:
 	VZEROUPPER
 	RET
 
-// func weightedSumAVX512_4(out *float32, x *float32, weight *float32, off *uint32, idx *uint32, segments int, stride uintptr, lanes int)
+// func weightedSumAVX512_4(out *float32, x *float32, weight *float32, off *uint32, idx *uint32, segments int, stride uintptr, lanes int, accumulate uint64)
 // Requires: AVX, AVX512F, BMI2
-TEXT ·weightedSumAVX512_4(SB), NOSPLIT, $0-64
+TEXT ·weightedSumAVX512_4(SB), NOSPLIT, $0-72
 	MOVQ  lanes+56(FP), AX
 	MOVL  $0xffffffff, CX
 	BZHIL AX, CX, CX
@@ -2647,12 +2806,21 @@ segment:
 	MOVL      4(SI), R11
 	SUBQ      R10, R11
 	LEAQ      (DI)(R10*4), R10
+	VPXORD    Z1, Z1, Z1
+	VPXORD    Z2, Z2, Z2
+	VPXORD    Z3, Z3, Z3
+	VPXORD    Z4, Z4, Z4
+	MOVQ      accumulate+64(FP), R12
+	TESTQ     R12, R12
+	JZ        begun
 	VMOVUPS   (AX), Z1
 	VMOVUPS   64(AX), Z2
 	VMOVUPS   128(AX), Z3
 	VMOVUPS.Z 192(AX), K1, Z4
-	TESTQ     R11, R11
-	JZ        store
+
+begun:
+	TESTQ R11, R11
+	JZ    store
 
 row:
 	MOVL         (R10), R12
@@ -2667,16 +2835,16 @@ row:
 	ADDQ         $0x00000004, R10
 	DECQ         R11
 	JNZ          row
-	VMOVUPS      Z1, (AX)
-	VMOVUPS      Z2, 64(AX)
-	VMOVUPS      Z3, 128(AX)
-	VMOVUPS      Z4, K1, 192(AX)
 
 store:
-	ADDQ BX, AX
-	ADDQ $0x00000004, SI
-	DECQ R8
-	JNZ  segment
+	VMOVUPS Z1, (AX)
+	VMOVUPS Z2, 64(AX)
+	VMOVUPS Z3, 128(AX)
+	VMOVUPS Z4, K1, 192(AX)
+	ADDQ    BX, AX
+	ADDQ    $0x00000004, SI
+	DECQ    R8
+	JNZ     segment
 	VZEROUPPER
 	RET
 
@@ -2781,9 +2949,9 @@ store:
 	VZEROUPPER
 	RET
 
-// func weightedSumAVX512_5(out *float32, x *float32, weight *float32, off *uint32, idx *uint32, segments int, stride uintptr, lanes int)
+// func weightedSumAVX512_5(out *float32, x *float32, weight *float32, off *uint32, idx *uint32, segments int, stride uintptr, lanes int, accumulate uint64)
 // Requires: AVX, AVX512F, BMI2
-TEXT ·weightedSumAVX512_5(SB), NOSPLIT, $0-64
+TEXT ·weightedSumAVX512_5(SB), NOSPLIT, $0-72
 	MOVQ  lanes+56(FP), AX
 	MOVL  $0xffffffff, CX
 	BZHIL AX, CX, CX
@@ -2802,13 +2970,23 @@ segment:
 	MOVL      4(SI), R11
 	SUBQ      R10, R11
 	LEAQ      (DI)(R10*4), R10
+	VPXORD    Z1, Z1, Z1
+	VPXORD    Z2, Z2, Z2
+	VPXORD    Z3, Z3, Z3
+	VPXORD    Z4, Z4, Z4
+	VPXORD    Z5, Z5, Z5
+	MOVQ      accumulate+64(FP), R12
+	TESTQ     R12, R12
+	JZ        begun
 	VMOVUPS   (AX), Z1
 	VMOVUPS   64(AX), Z2
 	VMOVUPS   128(AX), Z3
 	VMOVUPS   192(AX), Z4
 	VMOVUPS.Z 256(AX), K1, Z5
-	TESTQ     R11, R11
-	JZ        store
+
+begun:
+	TESTQ R11, R11
+	JZ    store
 
 row:
 	MOVL         (R10), R12
@@ -2824,17 +3002,17 @@ row:
 	ADDQ         $0x00000004, R10
 	DECQ         R11
 	JNZ          row
-	VMOVUPS      Z1, (AX)
-	VMOVUPS      Z2, 64(AX)
-	VMOVUPS      Z3, 128(AX)
-	VMOVUPS      Z4, 192(AX)
-	VMOVUPS      Z5, K1, 256(AX)
 
 store:
-	ADDQ BX, AX
-	ADDQ $0x00000004, SI
-	DECQ R8
-	JNZ  segment
+	VMOVUPS Z1, (AX)
+	VMOVUPS Z2, 64(AX)
+	VMOVUPS Z3, 128(AX)
+	VMOVUPS Z4, 192(AX)
+	VMOVUPS Z5, K1, 256(AX)
+	ADDQ    BX, AX
+	ADDQ    $0x00000004, SI
+	DECQ    R8
+	JNZ     segment
 	VZEROUPPER
 	RET
 
@@ -2946,9 +3124,9 @@ store:
 	VZEROUPPER
 	RET
 
-// func weightedSumAVX512_6(out *float32, x *float32, weight *float32, off *uint32, idx *uint32, segments int, stride uintptr, lanes int)
+// func weightedSumAVX512_6(out *float32, x *float32, weight *float32, off *uint32, idx *uint32, segments int, stride uintptr, lanes int, accumulate uint64)
 // Requires: AVX, AVX512F, BMI2
-TEXT ·weightedSumAVX512_6(SB), NOSPLIT, $0-64
+TEXT ·weightedSumAVX512_6(SB), NOSPLIT, $0-72
 	MOVQ  lanes+56(FP), AX
 	MOVL  $0xffffffff, CX
 	BZHIL AX, CX, CX
@@ -2967,14 +3145,25 @@ segment:
 	MOVL      4(SI), R11
 	SUBQ      R10, R11
 	LEAQ      (DI)(R10*4), R10
+	VPXORD    Z1, Z1, Z1
+	VPXORD    Z2, Z2, Z2
+	VPXORD    Z3, Z3, Z3
+	VPXORD    Z4, Z4, Z4
+	VPXORD    Z5, Z5, Z5
+	VPXORD    Z6, Z6, Z6
+	MOVQ      accumulate+64(FP), R12
+	TESTQ     R12, R12
+	JZ        begun
 	VMOVUPS   (AX), Z1
 	VMOVUPS   64(AX), Z2
 	VMOVUPS   128(AX), Z3
 	VMOVUPS   192(AX), Z4
 	VMOVUPS   256(AX), Z5
 	VMOVUPS.Z 320(AX), K1, Z6
-	TESTQ     R11, R11
-	JZ        store
+
+begun:
+	TESTQ R11, R11
+	JZ    store
 
 row:
 	MOVL         (R10), R12
@@ -2991,18 +3180,18 @@ row:
 	ADDQ         $0x00000004, R10
 	DECQ         R11
 	JNZ          row
-	VMOVUPS      Z1, (AX)
-	VMOVUPS      Z2, 64(AX)
-	VMOVUPS      Z3, 128(AX)
-	VMOVUPS      Z4, 192(AX)
-	VMOVUPS      Z5, 256(AX)
-	VMOVUPS      Z6, K1, 320(AX)
 
 store:
-	ADDQ BX, AX
-	ADDQ $0x00000004, SI
-	DECQ R8
-	JNZ  segment
+	VMOVUPS Z1, (AX)
+	VMOVUPS Z2, 64(AX)
+	VMOVUPS Z3, 128(AX)
+	VMOVUPS Z4, 192(AX)
+	VMOVUPS Z5, 256(AX)
+	VMOVUPS Z6, K1, 320(AX)
+	ADDQ    BX, AX
+	ADDQ    $0x00000004, SI
+	DECQ    R8
+	JNZ     segment
 	VZEROUPPER
 	RET
 
@@ -3121,9 +3310,9 @@ store:
 	VZEROUPPER
 	RET
 
-// func weightedSumAVX512_7(out *float32, x *float32, weight *float32, off *uint32, idx *uint32, segments int, stride uintptr, lanes int)
+// func weightedSumAVX512_7(out *float32, x *float32, weight *float32, off *uint32, idx *uint32, segments int, stride uintptr, lanes int, accumulate uint64)
 // Requires: AVX, AVX512F, BMI2
-TEXT ·weightedSumAVX512_7(SB), NOSPLIT, $0-64
+TEXT ·weightedSumAVX512_7(SB), NOSPLIT, $0-72
 	MOVQ  lanes+56(FP), AX
 	MOVL  $0xffffffff, CX
 	BZHIL AX, CX, CX
@@ -3142,6 +3331,16 @@ segment:
 	MOVL      4(SI), R11
 	SUBQ      R10, R11
 	LEAQ      (DI)(R10*4), R10
+	VPXORD    Z1, Z1, Z1
+	VPXORD    Z2, Z2, Z2
+	VPXORD    Z3, Z3, Z3
+	VPXORD    Z4, Z4, Z4
+	VPXORD    Z5, Z5, Z5
+	VPXORD    Z6, Z6, Z6
+	VPXORD    Z7, Z7, Z7
+	MOVQ      accumulate+64(FP), R12
+	TESTQ     R12, R12
+	JZ        begun
 	VMOVUPS   (AX), Z1
 	VMOVUPS   64(AX), Z2
 	VMOVUPS   128(AX), Z3
@@ -3149,8 +3348,10 @@ segment:
 	VMOVUPS   256(AX), Z5
 	VMOVUPS   320(AX), Z6
 	VMOVUPS.Z 384(AX), K1, Z7
-	TESTQ     R11, R11
-	JZ        store
+
+begun:
+	TESTQ R11, R11
+	JZ    store
 
 row:
 	MOVL         (R10), R12
@@ -3168,19 +3369,19 @@ row:
 	ADDQ         $0x00000004, R10
 	DECQ         R11
 	JNZ          row
-	VMOVUPS      Z1, (AX)
-	VMOVUPS      Z2, 64(AX)
-	VMOVUPS      Z3, 128(AX)
-	VMOVUPS      Z4, 192(AX)
-	VMOVUPS      Z5, 256(AX)
-	VMOVUPS      Z6, 320(AX)
-	VMOVUPS      Z7, K1, 384(AX)
 
 store:
-	ADDQ BX, AX
-	ADDQ $0x00000004, SI
-	DECQ R8
-	JNZ  segment
+	VMOVUPS Z1, (AX)
+	VMOVUPS Z2, 64(AX)
+	VMOVUPS Z3, 128(AX)
+	VMOVUPS Z4, 192(AX)
+	VMOVUPS Z5, 256(AX)
+	VMOVUPS Z6, 320(AX)
+	VMOVUPS Z7, K1, 384(AX)
+	ADDQ    BX, AX
+	ADDQ    $0x00000004, SI
+	DECQ    R8
+	JNZ     segment
 	VZEROUPPER
 	RET
 
@@ -3306,9 +3507,9 @@ store:
 	VZEROUPPER
 	RET
 
-// func weightedSumAVX512_8(out *float32, x *float32, weight *float32, off *uint32, idx *uint32, segments int, stride uintptr, lanes int)
+// func weightedSumAVX512_8(out *float32, x *float32, weight *float32, off *uint32, idx *uint32, segments int, stride uintptr, lanes int, accumulate uint64)
 // Requires: AVX, AVX512F, BMI2
-TEXT ·weightedSumAVX512_8(SB), NOSPLIT, $0-64
+TEXT ·weightedSumAVX512_8(SB), NOSPLIT, $0-72
 	MOVQ  lanes+56(FP), AX
 	MOVL  $0xffffffff, CX
 	BZHIL AX, CX, CX
@@ -3327,6 +3528,17 @@ segment:
 	MOVL      4(SI), R11
 	SUBQ      R10, R11
 	LEAQ      (DI)(R10*4), R10
+	VPXORD    Z1, Z1, Z1
+	VPXORD    Z2, Z2, Z2
+	VPXORD    Z3, Z3, Z3
+	VPXORD    Z4, Z4, Z4
+	VPXORD    Z5, Z5, Z5
+	VPXORD    Z6, Z6, Z6
+	VPXORD    Z7, Z7, Z7
+	VPXORD    Z8, Z8, Z8
+	MOVQ      accumulate+64(FP), R12
+	TESTQ     R12, R12
+	JZ        begun
 	VMOVUPS   (AX), Z1
 	VMOVUPS   64(AX), Z2
 	VMOVUPS   128(AX), Z3
@@ -3335,8 +3547,10 @@ segment:
 	VMOVUPS   320(AX), Z6
 	VMOVUPS   384(AX), Z7
 	VMOVUPS.Z 448(AX), K1, Z8
-	TESTQ     R11, R11
-	JZ        store
+
+begun:
+	TESTQ R11, R11
+	JZ    store
 
 row:
 	MOVL         (R10), R12
@@ -3355,20 +3569,20 @@ row:
 	ADDQ         $0x00000004, R10
 	DECQ         R11
 	JNZ          row
-	VMOVUPS      Z1, (AX)
-	VMOVUPS      Z2, 64(AX)
-	VMOVUPS      Z3, 128(AX)
-	VMOVUPS      Z4, 192(AX)
-	VMOVUPS      Z5, 256(AX)
-	VMOVUPS      Z6, 320(AX)
-	VMOVUPS      Z7, 384(AX)
-	VMOVUPS      Z8, K1, 448(AX)
 
 store:
-	ADDQ BX, AX
-	ADDQ $0x00000004, SI
-	DECQ R8
-	JNZ  segment
+	VMOVUPS Z1, (AX)
+	VMOVUPS Z2, 64(AX)
+	VMOVUPS Z3, 128(AX)
+	VMOVUPS Z4, 192(AX)
+	VMOVUPS Z5, 256(AX)
+	VMOVUPS Z6, 320(AX)
+	VMOVUPS Z7, 384(AX)
+	VMOVUPS Z8, K1, 448(AX)
+	ADDQ    BX, AX
+	ADDQ    $0x00000004, SI
+	DECQ    R8
+	JNZ     segment
 	VZEROUPPER
 	RET
 
@@ -3501,9 +3715,9 @@ store:
 	VZEROUPPER
 	RET
 
-// func weightedSumAVX512_9(out *float32, x *float32, weight *float32, off *uint32, idx *uint32, segments int, stride uintptr, lanes int)
+// func weightedSumAVX512_9(out *float32, x *float32, weight *float32, off *uint32, idx *uint32, segments int, stride uintptr, lanes int, accumulate uint64)
 // Requires: AVX, AVX512F, BMI2
-TEXT ·weightedSumAVX512_9(SB), NOSPLIT, $0-64
+TEXT ·weightedSumAVX512_9(SB), NOSPLIT, $0-72
 	MOVQ  lanes+56(FP), AX
 	MOVL  $0xffffffff, CX
 	BZHIL AX, CX, CX
@@ -3522,6 +3736,18 @@ segment:
 	MOVL      4(SI), R11
 	SUBQ      R10, R11
 	LEAQ      (DI)(R10*4), R10
+	VPXORD    Z1, Z1, Z1
+	VPXORD    Z2, Z2, Z2
+	VPXORD    Z3, Z3, Z3
+	VPXORD    Z4, Z4, Z4
+	VPXORD    Z5, Z5, Z5
+	VPXORD    Z6, Z6, Z6
+	VPXORD    Z7, Z7, Z7
+	VPXORD    Z8, Z8, Z8
+	VPXORD    Z9, Z9, Z9
+	MOVQ      accumulate+64(FP), R12
+	TESTQ     R12, R12
+	JZ        begun
 	VMOVUPS   (AX), Z1
 	VMOVUPS   64(AX), Z2
 	VMOVUPS   128(AX), Z3
@@ -3531,8 +3757,10 @@ segment:
 	VMOVUPS   384(AX), Z7
 	VMOVUPS   448(AX), Z8
 	VMOVUPS.Z 512(AX), K1, Z9
-	TESTQ     R11, R11
-	JZ        store
+
+begun:
+	TESTQ R11, R11
+	JZ    store
 
 row:
 	MOVL         (R10), R12
@@ -3552,21 +3780,21 @@ row:
 	ADDQ         $0x00000004, R10
 	DECQ         R11
 	JNZ          row
-	VMOVUPS      Z1, (AX)
-	VMOVUPS      Z2, 64(AX)
-	VMOVUPS      Z3, 128(AX)
-	VMOVUPS      Z4, 192(AX)
-	VMOVUPS      Z5, 256(AX)
-	VMOVUPS      Z6, 320(AX)
-	VMOVUPS      Z7, 384(AX)
-	VMOVUPS      Z8, 448(AX)
-	VMOVUPS      Z9, K1, 512(AX)
 
 store:
-	ADDQ BX, AX
-	ADDQ $0x00000004, SI
-	DECQ R8
-	JNZ  segment
+	VMOVUPS Z1, (AX)
+	VMOVUPS Z2, 64(AX)
+	VMOVUPS Z3, 128(AX)
+	VMOVUPS Z4, 192(AX)
+	VMOVUPS Z5, 256(AX)
+	VMOVUPS Z6, 320(AX)
+	VMOVUPS Z7, 384(AX)
+	VMOVUPS Z8, 448(AX)
+	VMOVUPS Z9, K1, 512(AX)
+	ADDQ    BX, AX
+	ADDQ    $0x00000004, SI
+	DECQ    R8
+	JNZ     segment
 	VZEROUPPER
 	RET
 
@@ -3706,9 +3934,9 @@ store:
 	VZEROUPPER
 	RET
 
-// func weightedSumAVX512_10(out *float32, x *float32, weight *float32, off *uint32, idx *uint32, segments int, stride uintptr, lanes int)
+// func weightedSumAVX512_10(out *float32, x *float32, weight *float32, off *uint32, idx *uint32, segments int, stride uintptr, lanes int, accumulate uint64)
 // Requires: AVX, AVX512F, BMI2
-TEXT ·weightedSumAVX512_10(SB), NOSPLIT, $0-64
+TEXT ·weightedSumAVX512_10(SB), NOSPLIT, $0-72
 	MOVQ  lanes+56(FP), AX
 	MOVL  $0xffffffff, CX
 	BZHIL AX, CX, CX
@@ -3727,6 +3955,19 @@ segment:
 	MOVL      4(SI), R11
 	SUBQ      R10, R11
 	LEAQ      (DI)(R10*4), R10
+	VPXORD    Z1, Z1, Z1
+	VPXORD    Z2, Z2, Z2
+	VPXORD    Z3, Z3, Z3
+	VPXORD    Z4, Z4, Z4
+	VPXORD    Z5, Z5, Z5
+	VPXORD    Z6, Z6, Z6
+	VPXORD    Z7, Z7, Z7
+	VPXORD    Z8, Z8, Z8
+	VPXORD    Z9, Z9, Z9
+	VPXORD    Z10, Z10, Z10
+	MOVQ      accumulate+64(FP), R12
+	TESTQ     R12, R12
+	JZ        begun
 	VMOVUPS   (AX), Z1
 	VMOVUPS   64(AX), Z2
 	VMOVUPS   128(AX), Z3
@@ -3737,8 +3978,10 @@ segment:
 	VMOVUPS   448(AX), Z8
 	VMOVUPS   512(AX), Z9
 	VMOVUPS.Z 576(AX), K1, Z10
-	TESTQ     R11, R11
-	JZ        store
+
+begun:
+	TESTQ R11, R11
+	JZ    store
 
 row:
 	MOVL         (R10), R12
@@ -3759,22 +4002,22 @@ row:
 	ADDQ         $0x00000004, R10
 	DECQ         R11
 	JNZ          row
-	VMOVUPS      Z1, (AX)
-	VMOVUPS      Z2, 64(AX)
-	VMOVUPS      Z3, 128(AX)
-	VMOVUPS      Z4, 192(AX)
-	VMOVUPS      Z5, 256(AX)
-	VMOVUPS      Z6, 320(AX)
-	VMOVUPS      Z7, 384(AX)
-	VMOVUPS      Z8, 448(AX)
-	VMOVUPS      Z9, 512(AX)
-	VMOVUPS      Z10, K1, 576(AX)
 
 store:
-	ADDQ BX, AX
-	ADDQ $0x00000004, SI
-	DECQ R8
-	JNZ  segment
+	VMOVUPS Z1, (AX)
+	VMOVUPS Z2, 64(AX)
+	VMOVUPS Z3, 128(AX)
+	VMOVUPS Z4, 192(AX)
+	VMOVUPS Z5, 256(AX)
+	VMOVUPS Z6, 320(AX)
+	VMOVUPS Z7, 384(AX)
+	VMOVUPS Z8, 448(AX)
+	VMOVUPS Z9, 512(AX)
+	VMOVUPS Z10, K1, 576(AX)
+	ADDQ    BX, AX
+	ADDQ    $0x00000004, SI
+	DECQ    R8
+	JNZ     segment
 	VZEROUPPER
 	RET
 
@@ -3921,9 +4164,9 @@ store:
 	VZEROUPPER
 	RET
 
-// func weightedSumAVX512_11(out *float32, x *float32, weight *float32, off *uint32, idx *uint32, segments int, stride uintptr, lanes int)
+// func weightedSumAVX512_11(out *float32, x *float32, weight *float32, off *uint32, idx *uint32, segments int, stride uintptr, lanes int, accumulate uint64)
 // Requires: AVX, AVX512F, BMI2
-TEXT ·weightedSumAVX512_11(SB), NOSPLIT, $0-64
+TEXT ·weightedSumAVX512_11(SB), NOSPLIT, $0-72
 	MOVQ  lanes+56(FP), AX
 	MOVL  $0xffffffff, CX
 	BZHIL AX, CX, CX
@@ -3942,6 +4185,20 @@ segment:
 	MOVL      4(SI), R11
 	SUBQ      R10, R11
 	LEAQ      (DI)(R10*4), R10
+	VPXORD    Z1, Z1, Z1
+	VPXORD    Z2, Z2, Z2
+	VPXORD    Z3, Z3, Z3
+	VPXORD    Z4, Z4, Z4
+	VPXORD    Z5, Z5, Z5
+	VPXORD    Z6, Z6, Z6
+	VPXORD    Z7, Z7, Z7
+	VPXORD    Z8, Z8, Z8
+	VPXORD    Z9, Z9, Z9
+	VPXORD    Z10, Z10, Z10
+	VPXORD    Z11, Z11, Z11
+	MOVQ      accumulate+64(FP), R12
+	TESTQ     R12, R12
+	JZ        begun
 	VMOVUPS   (AX), Z1
 	VMOVUPS   64(AX), Z2
 	VMOVUPS   128(AX), Z3
@@ -3953,8 +4210,10 @@ segment:
 	VMOVUPS   512(AX), Z9
 	VMOVUPS   576(AX), Z10
 	VMOVUPS.Z 640(AX), K1, Z11
-	TESTQ     R11, R11
-	JZ        store
+
+begun:
+	TESTQ R11, R11
+	JZ    store
 
 row:
 	MOVL         (R10), R12
@@ -3976,23 +4235,23 @@ row:
 	ADDQ         $0x00000004, R10
 	DECQ         R11
 	JNZ          row
-	VMOVUPS      Z1, (AX)
-	VMOVUPS      Z2, 64(AX)
-	VMOVUPS      Z3, 128(AX)
-	VMOVUPS      Z4, 192(AX)
-	VMOVUPS      Z5, 256(AX)
-	VMOVUPS      Z6, 320(AX)
-	VMOVUPS      Z7, 384(AX)
-	VMOVUPS      Z8, 448(AX)
-	VMOVUPS      Z9, 512(AX)
-	VMOVUPS      Z10, 576(AX)
-	VMOVUPS      Z11, K1, 640(AX)
 
 store:
-	ADDQ BX, AX
-	ADDQ $0x00000004, SI
-	DECQ R8
-	JNZ  segment
+	VMOVUPS Z1, (AX)
+	VMOVUPS Z2, 64(AX)
+	VMOVUPS Z3, 128(AX)
+	VMOVUPS Z4, 192(AX)
+	VMOVUPS Z5, 256(AX)
+	VMOVUPS Z6, 320(AX)
+	VMOVUPS Z7, 384(AX)
+	VMOVUPS Z8, 448(AX)
+	VMOVUPS Z9, 512(AX)
+	VMOVUPS Z10, 576(AX)
+	VMOVUPS Z11, K1, 640(AX)
+	ADDQ    BX, AX
+	ADDQ    $0x00000004, SI
+	DECQ    R8
+	JNZ     segment
 	VZEROUPPER
 	RET
 
@@ -4146,9 +4405,9 @@ store:
 	VZEROUPPER
 	RET
 
-// func weightedSumAVX512_12(out *float32, x *float32, weight *float32, off *uint32, idx *uint32, segments int, stride uintptr, lanes int)
+// func weightedSumAVX512_12(out *float32, x *float32, weight *float32, off *uint32, idx *uint32, segments int, stride uintptr, lanes int, accumulate uint64)
 // Requires: AVX, AVX512F, BMI2
-TEXT ·weightedSumAVX512_12(SB), NOSPLIT, $0-64
+TEXT ·weightedSumAVX512_12(SB), NOSPLIT, $0-72
 	MOVQ  lanes+56(FP), AX
 	MOVL  $0xffffffff, CX
 	BZHIL AX, CX, CX
@@ -4167,6 +4426,21 @@ segment:
 	MOVL      4(SI), R11
 	SUBQ      R10, R11
 	LEAQ      (DI)(R10*4), R10
+	VPXORD    Z1, Z1, Z1
+	VPXORD    Z2, Z2, Z2
+	VPXORD    Z3, Z3, Z3
+	VPXORD    Z4, Z4, Z4
+	VPXORD    Z5, Z5, Z5
+	VPXORD    Z6, Z6, Z6
+	VPXORD    Z7, Z7, Z7
+	VPXORD    Z8, Z8, Z8
+	VPXORD    Z9, Z9, Z9
+	VPXORD    Z10, Z10, Z10
+	VPXORD    Z11, Z11, Z11
+	VPXORD    Z12, Z12, Z12
+	MOVQ      accumulate+64(FP), R12
+	TESTQ     R12, R12
+	JZ        begun
 	VMOVUPS   (AX), Z1
 	VMOVUPS   64(AX), Z2
 	VMOVUPS   128(AX), Z3
@@ -4179,8 +4453,10 @@ segment:
 	VMOVUPS   576(AX), Z10
 	VMOVUPS   640(AX), Z11
 	VMOVUPS.Z 704(AX), K1, Z12
-	TESTQ     R11, R11
-	JZ        store
+
+begun:
+	TESTQ R11, R11
+	JZ    store
 
 row:
 	MOVL         (R10), R12
@@ -4203,24 +4479,24 @@ row:
 	ADDQ         $0x00000004, R10
 	DECQ         R11
 	JNZ          row
-	VMOVUPS      Z1, (AX)
-	VMOVUPS      Z2, 64(AX)
-	VMOVUPS      Z3, 128(AX)
-	VMOVUPS      Z4, 192(AX)
-	VMOVUPS      Z5, 256(AX)
-	VMOVUPS      Z6, 320(AX)
-	VMOVUPS      Z7, 384(AX)
-	VMOVUPS      Z8, 448(AX)
-	VMOVUPS      Z9, 512(AX)
-	VMOVUPS      Z10, 576(AX)
-	VMOVUPS      Z11, 640(AX)
-	VMOVUPS      Z12, K1, 704(AX)
 
 store:
-	ADDQ BX, AX
-	ADDQ $0x00000004, SI
-	DECQ R8
-	JNZ  segment
+	VMOVUPS Z1, (AX)
+	VMOVUPS Z2, 64(AX)
+	VMOVUPS Z3, 128(AX)
+	VMOVUPS Z4, 192(AX)
+	VMOVUPS Z5, 256(AX)
+	VMOVUPS Z6, 320(AX)
+	VMOVUPS Z7, 384(AX)
+	VMOVUPS Z8, 448(AX)
+	VMOVUPS Z9, 512(AX)
+	VMOVUPS Z10, 576(AX)
+	VMOVUPS Z11, 640(AX)
+	VMOVUPS Z12, K1, 704(AX)
+	ADDQ    BX, AX
+	ADDQ    $0x00000004, SI
+	DECQ    R8
+	JNZ     segment
 	VZEROUPPER
 	RET
 
@@ -4381,9 +4657,9 @@ store:
 	VZEROUPPER
 	RET
 
-// func weightedSumAVX512_13(out *float32, x *float32, weight *float32, off *uint32, idx *uint32, segments int, stride uintptr, lanes int)
+// func weightedSumAVX512_13(out *float32, x *float32, weight *float32, off *uint32, idx *uint32, segments int, stride uintptr, lanes int, accumulate uint64)
 // Requires: AVX, AVX512F, BMI2
-TEXT ·weightedSumAVX512_13(SB), NOSPLIT, $0-64
+TEXT ·weightedSumAVX512_13(SB), NOSPLIT, $0-72
 	MOVQ  lanes+56(FP), AX
 	MOVL  $0xffffffff, CX
 	BZHIL AX, CX, CX
@@ -4402,6 +4678,22 @@ segment:
 	MOVL      4(SI), R11
 	SUBQ      R10, R11
 	LEAQ      (DI)(R10*4), R10
+	VPXORD    Z1, Z1, Z1
+	VPXORD    Z2, Z2, Z2
+	VPXORD    Z3, Z3, Z3
+	VPXORD    Z4, Z4, Z4
+	VPXORD    Z5, Z5, Z5
+	VPXORD    Z6, Z6, Z6
+	VPXORD    Z7, Z7, Z7
+	VPXORD    Z8, Z8, Z8
+	VPXORD    Z9, Z9, Z9
+	VPXORD    Z10, Z10, Z10
+	VPXORD    Z11, Z11, Z11
+	VPXORD    Z12, Z12, Z12
+	VPXORD    Z13, Z13, Z13
+	MOVQ      accumulate+64(FP), R12
+	TESTQ     R12, R12
+	JZ        begun
 	VMOVUPS   (AX), Z1
 	VMOVUPS   64(AX), Z2
 	VMOVUPS   128(AX), Z3
@@ -4415,8 +4707,10 @@ segment:
 	VMOVUPS   640(AX), Z11
 	VMOVUPS   704(AX), Z12
 	VMOVUPS.Z 768(AX), K1, Z13
-	TESTQ     R11, R11
-	JZ        store
+
+begun:
+	TESTQ R11, R11
+	JZ    store
 
 row:
 	MOVL         (R10), R12
@@ -4440,25 +4734,25 @@ row:
 	ADDQ         $0x00000004, R10
 	DECQ         R11
 	JNZ          row
-	VMOVUPS      Z1, (AX)
-	VMOVUPS      Z2, 64(AX)
-	VMOVUPS      Z3, 128(AX)
-	VMOVUPS      Z4, 192(AX)
-	VMOVUPS      Z5, 256(AX)
-	VMOVUPS      Z6, 320(AX)
-	VMOVUPS      Z7, 384(AX)
-	VMOVUPS      Z8, 448(AX)
-	VMOVUPS      Z9, 512(AX)
-	VMOVUPS      Z10, 576(AX)
-	VMOVUPS      Z11, 640(AX)
-	VMOVUPS      Z12, 704(AX)
-	VMOVUPS      Z13, K1, 768(AX)
 
 store:
-	ADDQ BX, AX
-	ADDQ $0x00000004, SI
-	DECQ R8
-	JNZ  segment
+	VMOVUPS Z1, (AX)
+	VMOVUPS Z2, 64(AX)
+	VMOVUPS Z3, 128(AX)
+	VMOVUPS Z4, 192(AX)
+	VMOVUPS Z5, 256(AX)
+	VMOVUPS Z6, 320(AX)
+	VMOVUPS Z7, 384(AX)
+	VMOVUPS Z8, 448(AX)
+	VMOVUPS Z9, 512(AX)
+	VMOVUPS Z10, 576(AX)
+	VMOVUPS Z11, 640(AX)
+	VMOVUPS Z12, 704(AX)
+	VMOVUPS Z13, K1, 768(AX)
+	ADDQ    BX, AX
+	ADDQ    $0x00000004, SI
+	DECQ    R8
+	JNZ     segment
 	VZEROUPPER
 	RET
 
@@ -4626,9 +4920,9 @@ store:
 	VZEROUPPER
 	RET
 
-// func weightedSumAVX512_14(out *float32, x *float32, weight *float32, off *uint32, idx *uint32, segments int, stride uintptr, lanes int)
+// func weightedSumAVX512_14(out *float32, x *float32, weight *float32, off *uint32, idx *uint32, segments int, stride uintptr, lanes int, accumulate uint64)
 // Requires: AVX, AVX512F, BMI2
-TEXT ·weightedSumAVX512_14(SB), NOSPLIT, $0-64
+TEXT ·weightedSumAVX512_14(SB), NOSPLIT, $0-72
 	MOVQ  lanes+56(FP), AX
 	MOVL  $0xffffffff, CX
 	BZHIL AX, CX, CX
@@ -4647,6 +4941,23 @@ segment:
 	MOVL      4(SI), R11
 	SUBQ      R10, R11
 	LEAQ      (DI)(R10*4), R10
+	VPXORD    Z1, Z1, Z1
+	VPXORD    Z2, Z2, Z2
+	VPXORD    Z3, Z3, Z3
+	VPXORD    Z4, Z4, Z4
+	VPXORD    Z5, Z5, Z5
+	VPXORD    Z6, Z6, Z6
+	VPXORD    Z7, Z7, Z7
+	VPXORD    Z8, Z8, Z8
+	VPXORD    Z9, Z9, Z9
+	VPXORD    Z10, Z10, Z10
+	VPXORD    Z11, Z11, Z11
+	VPXORD    Z12, Z12, Z12
+	VPXORD    Z13, Z13, Z13
+	VPXORD    Z14, Z14, Z14
+	MOVQ      accumulate+64(FP), R12
+	TESTQ     R12, R12
+	JZ        begun
 	VMOVUPS   (AX), Z1
 	VMOVUPS   64(AX), Z2
 	VMOVUPS   128(AX), Z3
@@ -4661,8 +4972,10 @@ segment:
 	VMOVUPS   704(AX), Z12
 	VMOVUPS   768(AX), Z13
 	VMOVUPS.Z 832(AX), K1, Z14
-	TESTQ     R11, R11
-	JZ        store
+
+begun:
+	TESTQ R11, R11
+	JZ    store
 
 row:
 	MOVL         (R10), R12
@@ -4687,26 +5000,26 @@ row:
 	ADDQ         $0x00000004, R10
 	DECQ         R11
 	JNZ          row
-	VMOVUPS      Z1, (AX)
-	VMOVUPS      Z2, 64(AX)
-	VMOVUPS      Z3, 128(AX)
-	VMOVUPS      Z4, 192(AX)
-	VMOVUPS      Z5, 256(AX)
-	VMOVUPS      Z6, 320(AX)
-	VMOVUPS      Z7, 384(AX)
-	VMOVUPS      Z8, 448(AX)
-	VMOVUPS      Z9, 512(AX)
-	VMOVUPS      Z10, 576(AX)
-	VMOVUPS      Z11, 640(AX)
-	VMOVUPS      Z12, 704(AX)
-	VMOVUPS      Z13, 768(AX)
-	VMOVUPS      Z14, K1, 832(AX)
 
 store:
-	ADDQ BX, AX
-	ADDQ $0x00000004, SI
-	DECQ R8
-	JNZ  segment
+	VMOVUPS Z1, (AX)
+	VMOVUPS Z2, 64(AX)
+	VMOVUPS Z3, 128(AX)
+	VMOVUPS Z4, 192(AX)
+	VMOVUPS Z5, 256(AX)
+	VMOVUPS Z6, 320(AX)
+	VMOVUPS Z7, 384(AX)
+	VMOVUPS Z8, 448(AX)
+	VMOVUPS Z9, 512(AX)
+	VMOVUPS Z10, 576(AX)
+	VMOVUPS Z11, 640(AX)
+	VMOVUPS Z12, 704(AX)
+	VMOVUPS Z13, 768(AX)
+	VMOVUPS Z14, K1, 832(AX)
+	ADDQ    BX, AX
+	ADDQ    $0x00000004, SI
+	DECQ    R8
+	JNZ     segment
 	VZEROUPPER
 	RET
 
@@ -4881,9 +5194,9 @@ store:
 	VZEROUPPER
 	RET
 
-// func weightedSumAVX512_15(out *float32, x *float32, weight *float32, off *uint32, idx *uint32, segments int, stride uintptr, lanes int)
+// func weightedSumAVX512_15(out *float32, x *float32, weight *float32, off *uint32, idx *uint32, segments int, stride uintptr, lanes int, accumulate uint64)
 // Requires: AVX, AVX512F, BMI2
-TEXT ·weightedSumAVX512_15(SB), NOSPLIT, $0-64
+TEXT ·weightedSumAVX512_15(SB), NOSPLIT, $0-72
 	MOVQ  lanes+56(FP), AX
 	MOVL  $0xffffffff, CX
 	BZHIL AX, CX, CX
@@ -4902,6 +5215,24 @@ segment:
 	MOVL      4(SI), R11
 	SUBQ      R10, R11
 	LEAQ      (DI)(R10*4), R10
+	VPXORD    Z1, Z1, Z1
+	VPXORD    Z2, Z2, Z2
+	VPXORD    Z3, Z3, Z3
+	VPXORD    Z4, Z4, Z4
+	VPXORD    Z5, Z5, Z5
+	VPXORD    Z6, Z6, Z6
+	VPXORD    Z7, Z7, Z7
+	VPXORD    Z8, Z8, Z8
+	VPXORD    Z9, Z9, Z9
+	VPXORD    Z10, Z10, Z10
+	VPXORD    Z11, Z11, Z11
+	VPXORD    Z12, Z12, Z12
+	VPXORD    Z13, Z13, Z13
+	VPXORD    Z14, Z14, Z14
+	VPXORD    Z15, Z15, Z15
+	MOVQ      accumulate+64(FP), R12
+	TESTQ     R12, R12
+	JZ        begun
 	VMOVUPS   (AX), Z1
 	VMOVUPS   64(AX), Z2
 	VMOVUPS   128(AX), Z3
@@ -4917,8 +5248,10 @@ segment:
 	VMOVUPS   768(AX), Z13
 	VMOVUPS   832(AX), Z14
 	VMOVUPS.Z 896(AX), K1, Z15
-	TESTQ     R11, R11
-	JZ        store
+
+begun:
+	TESTQ R11, R11
+	JZ    store
 
 row:
 	MOVL         (R10), R12
@@ -4944,27 +5277,27 @@ row:
 	ADDQ         $0x00000004, R10
 	DECQ         R11
 	JNZ          row
-	VMOVUPS      Z1, (AX)
-	VMOVUPS      Z2, 64(AX)
-	VMOVUPS      Z3, 128(AX)
-	VMOVUPS      Z4, 192(AX)
-	VMOVUPS      Z5, 256(AX)
-	VMOVUPS      Z6, 320(AX)
-	VMOVUPS      Z7, 384(AX)
-	VMOVUPS      Z8, 448(AX)
-	VMOVUPS      Z9, 512(AX)
-	VMOVUPS      Z10, 576(AX)
-	VMOVUPS      Z11, 640(AX)
-	VMOVUPS      Z12, 704(AX)
-	VMOVUPS      Z13, 768(AX)
-	VMOVUPS      Z14, 832(AX)
-	VMOVUPS      Z15, K1, 896(AX)
 
 store:
-	ADDQ BX, AX
-	ADDQ $0x00000004, SI
-	DECQ R8
-	JNZ  segment
+	VMOVUPS Z1, (AX)
+	VMOVUPS Z2, 64(AX)
+	VMOVUPS Z3, 128(AX)
+	VMOVUPS Z4, 192(AX)
+	VMOVUPS Z5, 256(AX)
+	VMOVUPS Z6, 320(AX)
+	VMOVUPS Z7, 384(AX)
+	VMOVUPS Z8, 448(AX)
+	VMOVUPS Z9, 512(AX)
+	VMOVUPS Z10, 576(AX)
+	VMOVUPS Z11, 640(AX)
+	VMOVUPS Z12, 704(AX)
+	VMOVUPS Z13, 768(AX)
+	VMOVUPS Z14, 832(AX)
+	VMOVUPS Z15, K1, 896(AX)
+	ADDQ    BX, AX
+	ADDQ    $0x00000004, SI
+	DECQ    R8
+	JNZ     segment
 	VZEROUPPER
 	RET
 
@@ -5146,9 +5479,9 @@ store:
 	VZEROUPPER
 	RET
 
-// func weightedSumAVX512_16(out *float32, x *float32, weight *float32, off *uint32, idx *uint32, segments int, stride uintptr, lanes int)
+// func weightedSumAVX512_16(out *float32, x *float32, weight *float32, off *uint32, idx *uint32, segments int, stride uintptr, lanes int, accumulate uint64)
 // Requires: AVX, AVX512F, BMI2
-TEXT ·weightedSumAVX512_16(SB), NOSPLIT, $0-64
+TEXT ·weightedSumAVX512_16(SB), NOSPLIT, $0-72
 	MOVQ  lanes+56(FP), AX
 	MOVL  $0xffffffff, CX
 	BZHIL AX, CX, CX
@@ -5167,6 +5500,25 @@ segment:
 	MOVL      4(SI), R11
 	SUBQ      R10, R11
 	LEAQ      (DI)(R10*4), R10
+	VPXORD    Z1, Z1, Z1
+	VPXORD    Z2, Z2, Z2
+	VPXORD    Z3, Z3, Z3
+	VPXORD    Z4, Z4, Z4
+	VPXORD    Z5, Z5, Z5
+	VPXORD    Z6, Z6, Z6
+	VPXORD    Z7, Z7, Z7
+	VPXORD    Z8, Z8, Z8
+	VPXORD    Z9, Z9, Z9
+	VPXORD    Z10, Z10, Z10
+	VPXORD    Z11, Z11, Z11
+	VPXORD    Z12, Z12, Z12
+	VPXORD    Z13, Z13, Z13
+	VPXORD    Z14, Z14, Z14
+	VPXORD    Z15, Z15, Z15
+	VPXORD    Z16, Z16, Z16
+	MOVQ      accumulate+64(FP), R12
+	TESTQ     R12, R12
+	JZ        begun
 	VMOVUPS   (AX), Z1
 	VMOVUPS   64(AX), Z2
 	VMOVUPS   128(AX), Z3
@@ -5183,8 +5535,10 @@ segment:
 	VMOVUPS   832(AX), Z14
 	VMOVUPS   896(AX), Z15
 	VMOVUPS.Z 960(AX), K1, Z16
-	TESTQ     R11, R11
-	JZ        store
+
+begun:
+	TESTQ R11, R11
+	JZ    store
 
 row:
 	MOVL         (R10), R12
@@ -5211,28 +5565,28 @@ row:
 	ADDQ         $0x00000004, R10
 	DECQ         R11
 	JNZ          row
-	VMOVUPS      Z1, (AX)
-	VMOVUPS      Z2, 64(AX)
-	VMOVUPS      Z3, 128(AX)
-	VMOVUPS      Z4, 192(AX)
-	VMOVUPS      Z5, 256(AX)
-	VMOVUPS      Z6, 320(AX)
-	VMOVUPS      Z7, 384(AX)
-	VMOVUPS      Z8, 448(AX)
-	VMOVUPS      Z9, 512(AX)
-	VMOVUPS      Z10, 576(AX)
-	VMOVUPS      Z11, 640(AX)
-	VMOVUPS      Z12, 704(AX)
-	VMOVUPS      Z13, 768(AX)
-	VMOVUPS      Z14, 832(AX)
-	VMOVUPS      Z15, 896(AX)
-	VMOVUPS      Z16, K1, 960(AX)
 
 store:
-	ADDQ BX, AX
-	ADDQ $0x00000004, SI
-	DECQ R8
-	JNZ  segment
+	VMOVUPS Z1, (AX)
+	VMOVUPS Z2, 64(AX)
+	VMOVUPS Z3, 128(AX)
+	VMOVUPS Z4, 192(AX)
+	VMOVUPS Z5, 256(AX)
+	VMOVUPS Z6, 320(AX)
+	VMOVUPS Z7, 384(AX)
+	VMOVUPS Z8, 448(AX)
+	VMOVUPS Z9, 512(AX)
+	VMOVUPS Z10, 576(AX)
+	VMOVUPS Z11, 640(AX)
+	VMOVUPS Z12, 704(AX)
+	VMOVUPS Z13, 768(AX)
+	VMOVUPS Z14, 832(AX)
+	VMOVUPS Z15, 896(AX)
+	VMOVUPS Z16, K1, 960(AX)
+	ADDQ    BX, AX
+	ADDQ    $0x00000004, SI
+	DECQ    R8
+	JNZ     segment
 	VZEROUPPER
 	RET
 

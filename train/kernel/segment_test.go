@@ -39,6 +39,17 @@ func checkSegmentKernels(t *rapid.T, p *Pool) {
 	refSegmentMeanGrad(bound, absolute(dout), off, idx, d)
 	SegmentMeanGrad(p, dx, dout, off, idx, d)
 	within(t, "gradient of the mean", dx, want, bound, 2*float64(len(idx)+4))
+	fresh := rapid.IntRange(0, rows).Draw(t, "fresh")
+	specials(mem, dx[:fresh*d]) // what is overwritten must not count
+	kept := mem.copyOf(dx)
+	var tr Transposed
+	tr.Build(off, idx, rows)
+	tr.MeanGrad(p, dx, dout, d, fresh)
+	clear(kept[:fresh*d])
+	bound = absolute(kept)
+	refSegmentMeanGrad(kept, dout, off, idx, d)
+	refSegmentMeanGrad(bound, absolute(dout), off, idx, d)
+	within(t, "gradient over fresh rows", dx, kept, bound, 2*float64(len(idx)+4))
 }
 
 // TestSegmentsOfMany has more segments than one part.

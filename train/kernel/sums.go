@@ -6,9 +6,10 @@ package kernel
 type segmentFunc func(out, x *float32, off, idx *uint32, segments int, stride uintptr, lanes int,
 	mean uint64)
 
-// weightedFunc adds to row i of out the rows of x of the same numbers, each times its weight.
+// weightedFunc adds to row i of out, or writes there, the rows of x of the same numbers, each times
+// its weight.
 type weightedFunc func(out, x, weight *float32, off, idx *uint32, segments int, stride uintptr,
-	lanes int)
+	lanes int, accumulate uint64)
 
 // columnFunc writes the sum of rows that follow one another, at least one, to out.
 type columnFunc func(out, x *float32, rows int, stride uintptr, lanes int)
@@ -41,21 +42,28 @@ func firstOf[T any](x []T) *T {
 	return &x[0]
 }
 
-func (s *sumSet) segmentSum(out, x []float32, off, idx []uint32, d int, mean bool) {
-	asMean := uint64(0)
-	if mean {
-		asMean = 1
+// word is a truth value as assembly tests it.
+func word(b bool) uint64 {
+	if b {
+		return 1
 	}
+	return 0
+}
+
+func (s *sumSet) segmentSum(out, x []float32, off, idx []uint32, d int, mean bool) {
+	asMean := word(mean)
 	s.chunks(d, func(col, vectors, lanes int) {
 		s.segment[vectors](&out[col], firstOf(x[min(col, len(x)):]), &off[0], firstOf(idx),
 			len(off)-1, uintptr(d)*4, lanes, asMean)
 	})
 }
 
-func (s *sumSet) weightedSum(out, x, weight []float32, off, idx []uint32, d int) {
+func (s *sumSet) weightedSum(out, x, weight []float32, off, idx []uint32, d int,
+	accumulate bool) {
+	add := word(accumulate)
 	s.chunks(d, func(col, vectors, lanes int) {
 		s.weighted[vectors](&out[col], &x[col], &weight[0], &off[0], firstOf(idx), len(off)-1,
-			uintptr(d)*4, lanes)
+			uintptr(d)*4, lanes, add)
 	})
 }
 

@@ -43,20 +43,33 @@ func (t *Transposed) Build(off, idx []uint32, rows int) {
 }
 
 // MeanGrad adds the gradient of SegmentMean to dx, as SegmentMeanGrad does for the segments that
-// Build was given.
-func (t *Transposed) MeanGrad(p *Pool, dx, dout []float32, d int) {
+// Build was given. The first fresh rows of dx are overwritten instead, so that they need not be
+// zeroed before.
+func (t *Transposed) MeanGrad(p *Pool, dx, dout []float32, d, fresh int) {
 	rows, segments := len(t.off)-1, len(t.weight)
 	dx, dout = dx[:rows*d], dout[:segments*d]
-	if len(dx) == 0 || segments == 0 {
+	if segments == 0 {
+		clear(dx[:fresh*d])
 		return
 	}
-	o := level()
-	p.span(rows, segmentsPart(t.off, d), func(lo, hi int) {
-		if o.sums == nil {
-			refWeightedSum(dx[lo*d:hi*d], dout, t.weight, t.off[lo:hi+1], t.idx, d)
+	if len(dx) == 0 {
+		return
+	}
+	size := segmentsPart(t.off, d)
+	sum := func(lo, hi int, accumulate bool) {
+		if lo == hi {
 			return
 		}
-		o.sums.weightedSum(dx[lo*d:hi*d], dout, t.weight, t.off[lo:hi+1], t.idx, d)
+		if o := level(); o.sums != nil {
+			o.sums.weightedSum(dx[lo*d:hi*d], dout, t.weight, t.off[lo:hi+1], t.idx, d, accumulate)
+		} else {
+			refWeightedSum(dx[lo*d:hi*d], dout, t.weight, t.off[lo:hi+1], t.idx, d, accumulate)
+		}
+	}
+	p.span(rows, size, func(lo, hi int) {
+		at := min(max(fresh, lo), hi)
+		sum(lo, at, false)
+		sum(at, hi, true)
 	})
 }
 

@@ -40,10 +40,15 @@ func biasRows(p *Pool, y, bias []float32, rows, n int,
 }
 
 // ReLUGrad zeroes dy where y, the output of the activation, is not positive.
-func ReLUGrad(p *Pool, dy, y []float32) {
+func ReLUGrad(p *Pool, dy, y []float32) { DropoutReLUGrad(p, dy, y, 0) }
+
+// DropoutReLUGrad is the gradient of Dropout after ReLU in the input of both, in place; y is the
+// output. It draws nothing: what was dropped is zero in y as what ReLU cut is, and the rest was
+// scaled by 1/(1-rate). The result is that of DropoutGrad and then ReLUGrad, in one pass.
+func DropoutReLUGrad(p *Pool, dy, y []float32, rate float32) {
 	dy = dy[:len(y)]
-	grad := level().reluGrad
-	p.span(len(y), flatPart, func(lo, hi int) { grad(dy[lo:hi], y[lo:hi]) })
+	grad, scale := level().reluGrad, 1/(1-rate)
+	p.span(len(y), flatPart, func(lo, hi int) { grad(dy[lo:hi], y[lo:hi], scale) })
 }
 
 // columnSlab is how many rows are summed one after the other before sums are added.

@@ -22,10 +22,10 @@ func biasAVX2(y []float32, bias []float32, rows int, n int)
 //go:noescape
 func biasReLUAVX2(y []float32, bias []float32, rows int, n int)
 
-// reluGradAVX2 zeroes dy where y is not positive.
+// reluGradAVX2 scales dy, and zeroes it where y is not positive.
 //
 //go:noescape
-func reluGradAVX2(dy []float32, y []float32)
+func reluGradAVX2(dy []float32, y []float32, scale float32)
 
 // dropoutAVX2 drops or scales y: see refDropout.
 //
@@ -77,10 +77,10 @@ func biasAVX512(y []float32, bias []float32, rows int, n int)
 //go:noescape
 func biasReLUAVX512(y []float32, bias []float32, rows int, n int)
 
-// reluGradAVX512 zeroes dy where y is not positive.
+// reluGradAVX512 scales dy, and zeroes it where y is not positive.
 //
 //go:noescape
-func reluGradAVX512(dy []float32, y []float32)
+func reluGradAVX512(dy []float32, y []float32, scale float32)
 
 // dropoutAVX512 drops or scales y: see refDropout.
 //

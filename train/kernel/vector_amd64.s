@@ -175,23 +175,25 @@ end:
 	VZEROUPPER
 	RET
 
-// func reluGradAVX2(dy []float32, y []float32)
+// func reluGradAVX2(dy []float32, y []float32, scale float32)
 // Requires: AVX
-TEXT ·reluGradAVX2(SB), NOSPLIT, $0-48
-	MOVQ   dy_base+0(FP), AX
-	MOVQ   y_base+24(FP), CX
-	VXORPS Y0, Y0, Y0
-	MOVQ   y_len+32(FP), DX
-	XORL   BX, BX
-	SUBQ   $0x00000008, DX
-	JL     rest
+TEXT ·reluGradAVX2(SB), NOSPLIT, $0-52
+	MOVQ         dy_base+0(FP), AX
+	MOVQ         y_base+24(FP), CX
+	VXORPS       Y0, Y0, Y0
+	VBROADCASTSS scale+48(FP), Y1
+	MOVQ         y_len+32(FP), DX
+	XORL         BX, BX
+	SUBQ         $0x00000008, DX
+	JL           rest
 
 whole:
-	VMOVUPS (CX)(BX*1), Y1
-	VCMPPS  $0x1e, Y0, Y1, Y1
-	VMOVUPS (AX)(BX*1), Y2
-	VANDPS  Y1, Y2, Y2
-	VMOVUPS Y2, (AX)(BX*1)
+	VMOVUPS (CX)(BX*1), Y2
+	VCMPPS  $0x1e, Y0, Y2, Y2
+	VMOVUPS (AX)(BX*1), Y3
+	VMULPS  Y1, Y3, Y3
+	VANDPS  Y2, Y3, Y3
+	VMOVUPS Y3, (AX)(BX*1)
 	ADDQ    $0x00000020, BX
 	SUBQ    $0x00000008, DX
 	JGE     whole
@@ -202,12 +204,13 @@ rest:
 	LEAQ       laneWindow<>+0(SB), SI
 	MOVQ       $0x00000008, DI
 	SUBQ       DX, DI
-	VMOVUPS    (SI)(DI*4), Y1
-	VMASKMOVPS (CX)(BX*1), Y1, Y2
-	VCMPPS     $0x1e, Y0, Y2, Y0
-	VMASKMOVPS (AX)(BX*1), Y1, Y2
-	VANDPS     Y0, Y2, Y2
-	VMASKMOVPS Y2, Y1, (AX)(BX*1)
+	VMOVUPS    (SI)(DI*4), Y2
+	VMASKMOVPS (CX)(BX*1), Y2, Y3
+	VCMPPS     $0x1e, Y0, Y3, Y0
+	VMASKMOVPS (AX)(BX*1), Y2, Y3
+	VMULPS     Y1, Y3, Y3
+	VANDPS     Y0, Y3, Y3
+	VMASKMOVPS Y3, Y2, (AX)(BX*1)
 
 end:
 	VZEROUPPER
@@ -536,7 +539,7 @@ TEXT ·expSumAVX2(SB), NOSPLIT, $0-60
 	MOVL         $0xb95e8083, DX
 	VMOVD        DX, X4
 	VPBROADCASTD X4, Y4
-	MOVL         $0xc2aeac4f, DX
+	MOVL         $0xc2800000, DX
 	VMOVD        DX, X5
 	VPBROADCASTD X5, Y5
 	MOVQ         x_len+32(FP), DX
@@ -791,23 +794,25 @@ end:
 	VZEROUPPER
 	RET
 
-// func reluGradAVX512(dy []float32, y []float32)
+// func reluGradAVX512(dy []float32, y []float32, scale float32)
 // Requires: AVX, AVX512F, BMI2
-TEXT ·reluGradAVX512(SB), NOSPLIT, $0-48
-	MOVQ   dy_base+0(FP), AX
-	MOVQ   y_base+24(FP), CX
-	VPXORD Z0, Z0, Z0
-	MOVQ   y_len+32(FP), DX
-	XORL   BX, BX
-	SUBQ   $0x00000010, DX
-	JL     rest
+TEXT ·reluGradAVX512(SB), NOSPLIT, $0-52
+	MOVQ         dy_base+0(FP), AX
+	MOVQ         y_base+24(FP), CX
+	VPXORD       Z0, Z0, Z0
+	VBROADCASTSS scale+48(FP), Z1
+	MOVQ         y_len+32(FP), DX
+	XORL         BX, BX
+	SUBQ         $0x00000010, DX
+	JL           rest
 
 whole:
-	VMOVUPS   (CX)(BX*1), Z1
-	VCMPPS    $0x1e, Z0, Z1, K1
-	VMOVUPS   (AX)(BX*1), Z1
-	VMOVAPS.Z Z1, K1, Z1
-	VMOVUPS   Z1, (AX)(BX*1)
+	VMOVUPS   (CX)(BX*1), Z2
+	VCMPPS    $0x1e, Z0, Z2, K1
+	VMOVUPS   (AX)(BX*1), Z2
+	VMULPS    Z1, Z2, Z2
+	VMOVAPS.Z Z2, K1, Z2
+	VMOVUPS   Z2, (AX)(BX*1)
 	ADDQ      $0x00000040, BX
 	SUBQ      $0x00000010, DX
 	JGE       whole
@@ -818,9 +823,10 @@ rest:
 	MOVL      $0xffffffff, SI
 	BZHIL     DX, SI, SI
 	KMOVW     SI, K1
-	VMOVUPS.Z (CX)(BX*1), K1, Z1
-	VCMPPS    $0x1e, Z0, Z1, K2
+	VMOVUPS.Z (CX)(BX*1), K1, Z2
+	VCMPPS    $0x1e, Z0, Z2, K2
 	VMOVUPS.Z (AX)(BX*1), K1, Z0
+	VMULPS    Z1, Z0, Z0
 	VMOVAPS.Z Z0, K2, Z0
 	VMOVUPS   Z0, K1, (AX)(BX*1)
 
@@ -1146,7 +1152,7 @@ TEXT ·expSumAVX512(SB), NOSPLIT, $0-60
 	VPBROADCASTD DX, Z3
 	MOVL         $0xb95e8083, DX
 	VPBROADCASTD DX, Z4
-	MOVL         $0xc2aeac4f, DX
+	MOVL         $0xc2800000, DX
 	VPBROADCASTD DX, Z5
 	MOVQ         x_len+32(FP), DX
 	XORL         BX, BX

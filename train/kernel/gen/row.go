@@ -64,8 +64,9 @@ var expPolynomial = []float32{1.9875691500e-4, 1.3981999507e-3, 8.3334519073e-3,
 const (
 	ln2High = 0.693359375 // of few bits, so that its multiples are exact
 	ln2Low  = -2.12194440e-4
-	// expLeast is where exp leaves the normal numbers.
-	expLeast = -87.33654
+	// expLeast is where exp is taken for zero: some way above the least normal number, since
+	// gradients shrink what exp gives, and products of denormal numbers take a hundred times longer.
+	expLeast = -64
 )
 
 // expSum computes exp(x-shift) as 2^n·exp(r), n an integer and r small.

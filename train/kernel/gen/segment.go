@@ -95,7 +95,7 @@ func (u *sums) scale(factor reg.VecVirtual) {
 
 // rowsOf writes the loop over segments: begin and end of each come from off, body handles one
 // row, whose number is in r and whose address is x+at.
-func rowsOf(begin, body func(r, at reg.GPVirtual), end func(count reg.GPVirtual)) {
+func rowsOf(begin func(), body func(r, at reg.GPVirtual), end func(count reg.GPVirtual)) {
 	off, idx, segments := loadGP(Param("off")), loadGP(Param("idx")), loadGP(Param("segments"))
 	stride := loadGP(Param("stride"))
 	Label("segment")
@@ -104,7 +104,7 @@ func rowsOf(begin, body func(r, at reg.GPVirtual), end func(count reg.GPVirtual)
 	MOVL(Mem{Base: off, Disp: 4}, count.As32())
 	SUBQ(p, count)
 	LEAQ(Mem{Base: idx, Index: p, Scale: 4}, p)
-	begin(nil, nil)
+	begin()
 	left := GP64()
 	MOVQ(count, left)
 	TESTQ(left, left)
@@ -134,7 +134,7 @@ func segmentSum(s isa, vectors int) {
 	Doc(fmt.Sprintf("%s sums rows of %d vectors: see segmentFunc.", name, vectors))
 	u := newSums(s, vectors)
 	out, x, stride := loadGP(Param("out")), loadGP(Param("x")), loadGP(Param("stride"))
-	rowsOf(func(_, _ reg.GPVirtual) { u.clear() },
+	rowsOf(func() { u.clear() },
 		func(_, at reg.GPVirtual) { u.add(Mem{Base: x, Index: at, Scale: 1}) },
 		func(count reg.GPVirtual) {
 			mean := loadGP(Param("mean"))
@@ -159,20 +159,27 @@ func segmentSum(s isa, vectors int) {
 func weightedSum(s isa, vectors int) {
 	name := fmt.Sprintf("weightedSum%s_%d", s.name, vectors)
 	TEXT(name, NOSPLIT, "func(out, x, weight *float32, off, idx *uint32, segments int, "+
-		"stride uintptr, lanes int)")
+		"stride uintptr, lanes int, accumulate uint64)")
 	Pragma("noescape")
 	Doc(fmt.Sprintf("%s adds weighted rows of %d vectors: see weightedFunc.", name, vectors))
 	u := newSums(s, vectors)
 	out, x, weight := loadGP(Param("out")), loadGP(Param("x")), loadGP(Param("weight"))
 	stride := loadGP(Param("stride"))
-	rowsOf(func(_, _ reg.GPVirtual) { u.load(Mem{Base: out}) },
+	rowsOf(func() {
+		u.clear()
+		accumulate := loadGP(Param("accumulate"))
+		TESTQ(accumulate, accumulate)
+		JZ(LabelRef("begun"))
+		u.load(Mem{Base: out})
+		Label("begun")
+	},
 		func(r, at reg.GPVirtual) {
 			w := s.broadcast(Mem{Base: weight, Index: r, Scale: 4})
 			u.addTimes(Mem{Base: x, Index: at, Scale: 1}, w)
 		},
 		func(_ reg.GPVirtual) {
+			Label("store")
 			u.store(Mem{Base: out})
-			Label("store") // nothing to add: out is as it was
 			ADDQ(stride, out)
 		})
 }

@@ -186,11 +186,14 @@ func bias(s isa, relu bool) {
 }
 
 func reluGrad(s isa) {
-	s.text("reluGrad", "func(dy, y []float32)", "zeroes dy where y is not positive.")
+	s.text("reluGrad", "func(dy, y []float32, scale float32)",
+		"scales dy, and zeroes it where y is not positive.")
 	dy, y, zero := base("dy"), base("y"), s.zero()
+	factor := s.broadcast(floatParam("scale"))
 	s.loop(length("y"), func(a at) {
 		positive := s.greater(a.load(y), zero)
 		v := a.load(dy)
+		VMULPS(factor, v, v)
 		s.keep(positive, v)
 		a.store(v, dy)
 	})
