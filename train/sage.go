@@ -184,10 +184,11 @@ func (m *sage) backward(s step) {
 		if i == 0 {
 			return
 		}
-		if l.dropInput != 0 {
-			m.be.DropoutGrad(l.dx, s.dropout, l.dropInput)
+		rate := s.dropout
+		if l.dropInput == 0 {
+			rate = 0
 		}
-		m.be.ReLUGrad(l.dx, l.x)
+		m.be.ReLUGrad(l.dx, l.x, rate)
 	}
 }
 
@@ -198,15 +199,13 @@ func (m *sage) backAggregated(l *sageLayer, needsInput bool) {
 		return
 	}
 	m.be.MatMulTB(l.agg, l.dout, m.p.weight(l.nbr), false)
-	m.be.Zero(l.dx.Slice(0, int(l.view.Skip)))
 	m.be.MatMulTB(l.dx.Slice(int(l.view.Skip), int(l.view.Out)), l.dout, m.p.weight(l.self), false)
-	m.be.SegmentMeanGrad(l.dx, l.agg, l.seg)
+	m.be.SegmentMeanGrad(l.dx, l.agg, l.seg, int(l.view.Skip))
 }
 
 // backTransformed is the backward pass of A(XW). The gradient of XW takes its place.
 func (m *sage) backTransformed(l *sageLayer, needsInput bool) {
-	m.be.Zero(l.agg)
-	m.be.SegmentMeanGrad(l.agg, l.dout, l.seg)
+	m.be.SegmentMeanGrad(l.agg, l.dout, l.seg, l.agg.Rows)
 	m.be.MatMulTA(m.p.grad(l.nbr), l.x, l.agg, false)
 	if !needsInput {
 		return

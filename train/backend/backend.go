@@ -81,17 +81,18 @@ type Backend interface {
 	MatMulTB(c, a, b Tensor, acc bool)
 	// SegmentMean writes the mean of the rows of x in list i to row i of out: zeros if it is empty.
 	SegmentMean(out, x Tensor, s Segments)
-	// SegmentMeanGrad adds the gradient of SegmentMean's input to dx.
-	SegmentMeanGrad(dx, dout Tensor, s Segments)
+	// SegmentMeanGrad adds the gradient of SegmentMean's input to dx. Its first fresh rows are
+	// overwritten instead, whatever they hold.
+	SegmentMeanGrad(dx, dout Tensor, s Segments, fresh int)
 	// Bias adds a row vector to every row of x; BiasReLU cuts at zero too.
 	Bias(x, bias Tensor)
 	BiasReLU(x, bias Tensor)
-	// ReLUGrad zeroes dx where y is not positive.
-	ReLUGrad(dx, y Tensor)
+	// ReLUGrad is the gradient of ReLU and then Dropout of a rate, or 0, whose output is y: it
+	// scales dx as Dropout scaled, and zeroes it where y is not positive.
+	ReLUGrad(dx, y Tensor, rate float32)
 	// Dropout zeroes values with probability rate and scales the others by 1/(1-rate): which is a
-	// function of key and position. DropoutGrad does the same to a gradient.
+	// function of key and position.
 	Dropout(x Tensor, rate float32, key uint64)
-	DropoutGrad(dx Tensor, rate float32, key uint64)
 	// ColumnSum writes the sum of the rows of x to out.
 	ColumnSum(out, x Tensor)
 	Add(dst, src Tensor)

@@ -15,6 +15,8 @@ type cpu struct {
 	budget  *mem.Budget
 	params  []*mem.Arena
 	scratch scratch
+
+	transposed kernel.Transposed // of the segments last gone back through
 }
 
 func newCPU(opt Options) *cpu {
@@ -89,9 +91,10 @@ func (c *cpu) SegmentMean(out, x Tensor, s Segments) {
 }
 
 // SegmentMeanGrad spreads gradients to the rows averaged.
-func (c *cpu) SegmentMeanGrad(dx, dout Tensor, s Segments) {
+func (c *cpu) SegmentMeanGrad(dx, dout Tensor, s Segments, fresh int) {
 	fit(dout.Cols == dx.Cols && dout.Rows+1 == len(s.off), "SegmentMeanGrad", dx, dout)
-	kernel.SegmentMeanGrad(c.pool, dx.host, dout.host, s.off, s.idx, dx.Cols)
+	c.transposed.Build(s.off, s.idx, dx.Rows)
+	c.transposed.MeanGrad(c.pool, dx.host, dout.host, dx.Cols, fresh)
 }
 
 // Bias adds bias to each row.
@@ -106,20 +109,15 @@ func (c *cpu) BiasReLU(x, bias Tensor) {
 	kernel.BiasReLU(c.pool, x.host, bias.host, x.Rows, x.Cols)
 }
 
-// ReLUGrad masks dx by y.
-func (c *cpu) ReLUGrad(dx, y Tensor) {
+// ReLUGrad masks and scales dx by y.
+func (c *cpu) ReLUGrad(dx, y Tensor, rate float32) {
 	fit(dx.Len() == y.Len(), "ReLUGrad", dx, y)
-	kernel.ReLUGrad(c.pool, dx.host, y.host)
+	kernel.DropoutReLUGrad(c.pool, dx.host, y.host, rate)
 }
 
 // Dropout masks x.
 func (c *cpu) Dropout(x Tensor, rate float32, key uint64) {
 	kernel.Dropout(c.pool, x.host, rate, key)
-}
-
-// DropoutGrad masks dx as Dropout masked its input.
-func (c *cpu) DropoutGrad(dx Tensor, rate float32, key uint64) {
-	kernel.DropoutGrad(c.pool, dx.host, rate, key)
 }
 
 // ColumnSum sums rows.
