@@ -65,7 +65,7 @@ const (
 	ln2High = 0.693359375 // of few bits, so that its multiples are exact
 	ln2Low  = -2.12194440e-4
 	// expLeast is where exp is taken for zero: some way above the least normal number, since
-	// gradients shrink what exp gives, and products of denormal numbers take a hundred times longer.
+	// gradients shrink what exp gives, and denormal numbers slow a product down a hundredfold.
 	expLeast = -64
 )
 
