@@ -230,16 +230,22 @@ func (c *Catalog) Runs(ctx context.Context) ([]RunMeta, error) {
 	err := c.view(ctx, func(r reader) error {
 		runs = nil
 		return r.each(keyRun, func(name string, b []byte) error {
-			m := runRecord{}
-			if err := unmarshal(b, &m); err != nil {
-				return damagedFile(r.c.rel(""), "run %q: %v", name, err)
-			}
-			m.RunMeta.Best, m.RunMeta.Test = float64(m.Best), float64(m.Test)
-			runs = append(runs, m.RunMeta)
-			return nil
+			m, err := r.run(name, b)
+			runs = append(runs, m)
+			return err
 		})
 	})
 	return runs, err
+}
+
+// run decodes the record of a run.
+func (r reader) run(name string, b []byte) (RunMeta, error) {
+	m := runRecord{}
+	if err := unmarshal(b, &m); err != nil {
+		return RunMeta{}, damagedFile(r.c.rel(""), "run %q: %v", name, err)
+	}
+	m.RunMeta.Best, m.RunMeta.Test = float64(m.Best), float64(m.Test)
+	return m.RunMeta, nil
 }
 
 // PutProfile keeps a measured profile (JSON) under a name, such as a device's.

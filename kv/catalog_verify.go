@@ -63,16 +63,21 @@ func (r reader) verify() (findings []Finding, err error) {
 	if err := note(err); err != nil {
 		return findings, err
 	}
-	for _, kind := range []string{keyProfile, keyRun} {
-		err := r.each(kind, func(name string, b []byte) error {
-			if !json.Valid(b) {
-				return note(damagedFile(r.c.rel(""), "record %q is not JSON", kind+name))
-			}
-			return nil
-		})
-		if err := note(err); err != nil {
-			return findings, err
+	err = r.each(keyProfile, func(name string, b []byte) error {
+		if !json.Valid(b) {
+			return note(damagedFile(r.c.rel(""), "profile %q is not JSON", name))
 		}
+		return nil
+	})
+	if err := note(err); err != nil {
+		return findings, err
+	}
+	err = r.each(keyRun, func(name string, b []byte) error {
+		_, err := r.run(name, b)
+		return note(err)
+	})
+	if err := note(err); err != nil {
+		return findings, err
 	}
 	counts := map[string]uint64{}
 	err = r.each(keySet, func(name string, _ []byte) error {

@@ -6,7 +6,6 @@ import (
 	"fmt"
 
 	"gdb/internal/codec"
-	"gdb/internal/invariants"
 	"gdb/internal/rng"
 
 	"github.com/cockroachdb/pebble/v2/vfs"
@@ -113,7 +112,6 @@ func (f *forwardBlock) find(hash uint64, external string) (id NodeID, found bool
 // external id). Memory: 64 blocks, and 8 bytes per block for the index.
 type ForwardWriter struct {
 	w      *blockWriter
-	seed   uint64
 	hashes []uint64 // of the block in the making, like nodes, ends and heap
 	nodes  []NodeID
 	ends   []uint16
@@ -134,11 +132,11 @@ func NewForwardWriter(fs vfs.FS, path string, uuid UUID, seed uint64) (*ForwardW
 	if err != nil {
 		return nil, err
 	}
-	return &ForwardWriter{w: w, seed: seed, block: make([]byte, 0, IDBlockBytes)}, nil
+	return &ForwardWriter{w: w, block: make([]byte, 0, IDBlockBytes)}, nil
 }
 
-// Add appends one entry. Out of order, twice the same id or an id longer than MaxIDBytes is an
-// error; the writer is then of no more use.
+// Add appends one entry, whose hash is HashID of the id with the writer's seed. Out of order, twice
+// the same id or an id longer than MaxIDBytes is an error; the writer is then of no more use.
 func (w *ForwardWriter) Add(hash uint64, external []byte, id NodeID) error {
 	if w.w.err != nil {
 		return w.w.err
@@ -149,9 +147,6 @@ func (w *ForwardWriter) Add(hash uint64, external []byte, id NodeID) error {
 	if w.started && (hash < w.hash || hash == w.hash && bytes.Compare(external, w.last) <= 0) {
 		return w.w.fail(fmt.Errorf("kv: %s: entry %d (%016x, %.40q) does not come after "+
 			"(%016x, %.40q)", w.w.path, w.w.entries, hash, external, w.hash, w.last))
-	}
-	if invariants.Enabled && hash != HashID(w.seed, external) {
-		panic(fmt.Sprintf("BUG: kv: %.40q was hashed with another seed", external))
 	}
 	n := len(w.hashes) + 1
 	if forwardHead+n*forwardEntry+len(w.heap)+len(external) > IDBlockBytes {

@@ -373,3 +373,44 @@ func TestIDsMatchMap(t *testing.T) {
 		}
 	})
 }
+
+// TestIDsOnDisk looks up through each way to read that this machine has.
+func TestIDsOnDisk(t *testing.T) {
+	exts, dir := names(3000), t.TempDir()
+	m, err := writeIDs(vfs.Default, dir, exts, hashTest)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, backend := range []blockdev.Backend{blockdev.URing, blockdev.Pread, blockdev.Buffered,
+		blockdev.MMap} {
+		t.Run(string(backend), func(t *testing.T) {
+			dev, err := blockdev.Open(blockdev.Options{Backend: backend})
+			if err != nil {
+				t.Skipf("not here: %v", err)
+			}
+			ids := must(OpenIDs(t.Context(), dev, vfs.Default, dir, m))(t)
+			for i := 0; i < len(exts); i += 97 {
+				if err := lookUp(t, ids, exts, i); err != nil {
+					t.Fatal(err)
+				}
+			}
+			var nodes []NodeID
+			for i := range exts {
+				nodes = append(nodes, NodeID(i*1009%len(exts)))
+			}
+			got := must(ids.External(t.Context(), nodes, nil))(t)
+			for i, id := range nodes {
+				if got[i] != exts[id] {
+					t.Fatalf("External(%d) = %q, want %q", id, got[i], exts[id])
+				}
+			}
+			found := must(VerifyIDs(t.Context(), dev, vfs.Default, dir, m, true))(t)
+			if len(found) > 0 {
+				t.Errorf("findings %v", found)
+			}
+			if err := errors.Join(ids.Close(), dev.Close()); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+}

@@ -218,8 +218,10 @@ func TestStreamIsPure(t *testing.T) {
 		}
 	}
 	c := a
-	if a.Uint64() != c.Uint64() || a.Uint64() != c.Uint64() {
-		t.Error("a copied stream does not go on as the original")
+	for range 2 {
+		if a.Uint64() != c.Uint64() {
+			t.Error("a copied stream does not go on as the original")
+		}
 	}
 }
 
