@@ -68,7 +68,7 @@ func (p *pipeline) plan() *Plan {
 	if joined {
 		// The edges before and after a join are there at once, with both ends as keys.
 		plan.TempBytes = 2*edges*(record+8) + nodes*idTempBytes
-	} else if p.opt.Partitioner == "random" && !p.info.RowIDs {
+	} else if p.opt.Both || p.opt.Partitioner == "random" && !p.info.RowIDs {
 		plan.TempBytes *= 2
 	}
 	for _, f := range p.info.Features {

@@ -111,10 +111,7 @@ func (p *pipeline) run(ctx context.Context) (meta *kv.Meta, err error) {
 	if err != nil {
 		return nil, fmt.Errorf("ingest: %s is in use by another ingest: %w", p.opt.Out, err)
 	}
-	p.note("%s is read as %s", strings.Join(p.opt.Sources, " ")+p.opt.Edges, p.info.Format)
-	for _, n := range p.info.Notes {
-		p.note("%s", n)
-	}
+	p.describe()
 	r, err := p.all(ctx)
 	if err == nil {
 		meta, err = p.place(ctx, r)
@@ -246,6 +243,20 @@ func (p *pipeline) errFull(err error) error {
 }
 
 func isNotExist(err error) bool { return err != nil && oserror.IsNotExist(err) }
+
+// describe notes what was found, and whether it may not fit on the disk.
+func (p *pipeline) describe() {
+	p.note("%s is read as %s", strings.Join(p.opt.Sources, " ")+p.opt.Edges, p.info.Format)
+	for _, n := range p.info.Notes {
+		p.note("%s", n)
+	}
+	usage, err := p.fs.GetDiskUsage(p.opt.Out)
+	plan := p.plan()
+	if need := plan.DiskBytes + plan.TempBytes; err == nil && usage.AvailBytes < uint64(need) {
+		p.note("the disk of %s has %s left, and about %s will be needed", p.opt.Out,
+			mem.FormatSize(int64(usage.AvailBytes)), mem.FormatSize(need))
+	}
+}
 
 // note tells the user something.
 func (p *pipeline) note(format string, args ...any) {

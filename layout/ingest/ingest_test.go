@@ -371,6 +371,9 @@ func TestNotesAndProgress(t *testing.T) {
 	if _, err := p.run(context.Background()); err != nil {
 		t.Fatal(err)
 	}
+	if !strings.Contains(notes.String(), "is read as memory") {
+		t.Errorf("notes %q", notes.String())
+	}
 	for _, want := range []string{"read edges edges", "number ids ids", "number sources edges",
 		"number destinations edges", "write in-lists edges", "write features rows"} {
 		if !phases[want] {

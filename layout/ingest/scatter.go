@@ -15,17 +15,17 @@ const scatterBlockBytes = 64 << 10
 
 // scatter writes rows that come in any order: it appends each to the bucket of its range of nodes,
 // and then puts one bucket after the other in order in memory. Memory: one bucket, or a write
-// buffer for each; so features of 2000 times the memory can be ordered at least.
+// buffer for each; so features of 500 times the memory can be ordered at least.
 func (f *featureWriter) scatter(ctx context.Context, out *featuresResult) error {
 	rowBytes := uint64(f.info.Dim) * 4
 	perBucket := max(1, uint64(f.p.memory.scatter)/(rowBytes+1))
 	buckets := (f.m.nodes + perBucket - 1) / perBucket
-	if least := int64(buckets) * scatterBlockBytes; least > f.p.memory.scatter {
+	if least := int64(buckets) * scatterBlockBytes; least > f.p.memory.merge {
 		return &mem.LimitError{What: "ordering features " + f.info.Name, Want: least,
-			Limit: f.p.memory.scatter}
+			Limit: f.p.memory.merge}
 	}
 	opt := f.p.sorter("bucket", 0, f.p.memory.merge)
-	opt.BlockBytes = max(scatterBlockBytes, min(int(f.p.memory.scatter)/int(buckets), 1<<20))
+	opt.BlockBytes = max(scatterBlockBytes, min(int(f.p.memory.merge)/int(buckets), 1<<20))
 	runs, err := f.fillBuckets(ctx, opt, buckets, perBucket)
 	if err != nil {
 		return err

@@ -4,17 +4,20 @@ import (
 	"context"
 	"errors"
 	"fmt"
+
+	"gdb/internal/mem"
 )
 
 // Entries delivers the entries of sorted runs in order: the counterpart of Strings. It is pulled,
 // not pushed, so that two of them can be joined.
 type Entries struct {
-	opt  Options
-	heap entryHeap
-	made []Run // by reduce, removed by Close
-	n    int   // entries delivered
-	last Entry // the last one delivered, if Distinct
-	any  bool  // last is set
+	opt    Options
+	blocks *mem.Arena // of the readers
+	heap   entryHeap
+	made   []Run // by reduce, removed by Close
+	n      int   // entries delivered
+	last   Entry // the last one delivered, if Distinct
+	any    bool  // last is set
 }
 
 // entryReader reads one run of entries.
@@ -60,9 +63,12 @@ func OpenEntries(ctx context.Context, opt Options, runs []Run) (*Entries, error)
 	return e, nil
 }
 
-func (e *Entries) open(runs []Run) error {
-	for _, run := range runs {
-		r, err := openRun(&e.opt, run)
+func (e *Entries) open(runs []Run) (err error) {
+	if e.blocks, err = blockArena(&e.opt, len(runs)); err != nil {
+		return err
+	}
+	for i, run := range runs {
+		r, err := openRun(&e.opt, run, blockOf(e.blocks, &e.opt, i))
 		if err != nil {
 			return err
 		}
@@ -187,6 +193,9 @@ func (e *Entries) Close() error {
 		errs = append(errs, r.close())
 	}
 	e.heap = nil
+	if e.blocks != nil {
+		errs = append(errs, e.blocks.Free())
+	}
 	for _, run := range e.made {
 		errs = append(errs, e.opt.Remove(run))
 	}

@@ -120,6 +120,7 @@ func mergeShaped[R record](ctx context.Context, opt Options, runs []Run,
 // merger is a tree of losers over the runs: inner[0] is the run with the least record, and
 // inner[i] the loser of the match at node i.
 type merger[R record] struct {
+	blocks  *mem.Arena
 	readers []*runReader
 	heads   []R // the next record of each run
 	rest    [][]R
@@ -130,8 +131,12 @@ type merger[R record] struct {
 func newMerger[R record](opt Options, runs []Run) (*merger[R], error) {
 	m := &merger[R]{heads: make([]R, len(runs)), rest: make([][]R, len(runs)),
 		live: make([]bool, len(runs)), inner: make([]int32, len(runs))}
-	for _, run := range runs {
-		r, err := openRun(&opt, run)
+	var err error
+	if m.blocks, err = blockArena(&opt, len(runs)); err != nil {
+		return nil, err
+	}
+	for i, run := range runs {
+		r, err := openRun(&opt, run, blockOf(m.blocks, &opt, i))
 		if err != nil {
 			return nil, errors.Join(err, m.close())
 		}
@@ -150,7 +155,7 @@ func (m *merger[R]) close() error {
 	for _, r := range m.readers {
 		errs = append(errs, r.close())
 	}
-	return errors.Join(errs...)
+	return errors.Join(append(errs, m.blocks.Free())...)
 }
 
 // advance takes the next record of a run to its head.

@@ -22,6 +22,7 @@ import (
 	"io"
 
 	"gdb/internal/codec"
+	"gdb/internal/mem"
 
 	"github.com/cockroachdb/pebble/v2/vfs"
 )
@@ -113,6 +114,16 @@ func (w *runWriter) finish() (Run, error) {
 	return w.run, errors.Join(err, w.f.Close())
 }
 
+// blockArena holds a block buffer for each of n runs, outside the Go heap.
+func blockArena(opt *Options, n int) (*mem.Arena, error) {
+	return mem.NewArena(opt.Budget, "merging", int64(n)*int64(opt.BlockBytes))
+}
+
+// blockOf is the buffer of run i.
+func blockOf(a *mem.Arena, opt *Options, i int) []byte {
+	return a.Bytes()[i*opt.BlockBytes : (i+1)*opt.BlockBytes]
+}
+
 // runReader reads the blocks of one run, one ahead of the consumer by way of the page cache.
 type runReader struct {
 	f       vfs.File
@@ -125,13 +136,14 @@ type runReader struct {
 	records uint64 // delivered; the consumer counts
 }
 
-func openRun(opt *Options, run Run) (*runReader, error) {
+// openRun opens a run to be read through buf, which is a block long.
+func openRun(opt *Options, run Run, buf []byte) (*runReader, error) {
 	path := opt.path(run.Name)
 	f, err := opt.FS.Open(path, vfs.RandomReadsOption)
 	if err != nil {
 		return nil, fmt.Errorf("extsort: open %s: %w", path, err)
 	}
-	return &runReader{f: f, path: path, run: run, buf: make([]byte, opt.BlockBytes)}, nil
+	return &runReader{f: f, path: path, run: run, buf: buf}, nil
 }
 
 // next returns the payload of the next block, valid until the next call, or nil at the end.
@@ -155,7 +167,7 @@ func (r *runReader) next() ([]byte, error) {
 	}
 	if total > n { // a long record in a block of its own
 		if total > len(r.buf) {
-			r.buf = append(r.buf[:n], make([]byte, total-n)...)
+			r.buf = append(r.buf[:n:n], make([]byte, total-n)...)
 		}
 		if err := r.read(r.buf[n:total], r.off+int64(n)); err != nil {
 			return nil, err
