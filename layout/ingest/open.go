@@ -25,18 +25,15 @@ func Open(ctx context.Context, fs vfs.FS, opt *Options) (Source, error) {
 	if err != nil {
 		return nil, err
 	}
-	format, guess := opt.Format, ""
+	format := opt.Format
 	if format == "" {
-		if format, guess, err = detect(fs, dir, files); err != nil {
+		if format, err = detect(fs, dir, files); err != nil {
 			return nil, err
 		}
 	}
 	src, err := openAs(ctx, fs, opt, format, dir, files)
 	if err != nil {
 		return nil, badInput(err)
-	}
-	if guess != "" {
-		src.Info().Notes = slices.Insert(src.Info().Notes, 0, guess)
 	}
 	return src, nil
 }
@@ -143,11 +140,11 @@ var (
 	tripleName = regexp.MustCompile(`^(train|valid|test)\.(tsv|txt)(\.gz|\.zst)?$`)
 )
 
-// detect tells the format by the names of the files, and what the user should know of the guess.
-func detect(fs vfs.FS, dir string, files []string) (format, guess string, err error) {
+// detect tells the format by the names of the files, and of a text file by its beginning.
+func detect(fs vfs.FS, dir string, files []string) (format string, err error) {
 	if dir != "" {
 		if _, err := fs.Stat(fs.PathJoin(dir, "raw")); err == nil {
-			return "ogb", "", nil
+			return "ogb", nil
 		}
 	}
 	var arrays, texts, edges, triples []string
@@ -168,30 +165,30 @@ func detect(fs vfs.FS, dir string, files []string) (format, guess string, err er
 	}
 	switch {
 	case len(arrays) > 0 && (dir == "" && len(texts) > 0 || len(edges) > 0):
-		return "", "", wrong(path.Dir(files[0]), "--format npy or csv says which to take",
+		return "", wrong(path.Dir(files[0]), "--format npy or csv says which to take",
 			"there are arrays and text files of edges")
 	case len(arrays) > 0:
-		return "npy", "", nil
+		return "npy", nil
 	case dir != "" && len(triples) > 1 && len(edges) == 0:
-		return "triples", "", nil
+		return "triples", nil
 	case dir != "" && len(edges) > 0:
-		return "csv", "", nil
+		return "csv", nil
 	case dir == "" || len(texts) == 1:
 		return detectText(fs, dir, files, texts)
 	}
-	return "", "", &BadInputError{Where: dir, What: "no edges were found", Do: "want edges.npy, " +
+	return "", &BadInputError{Where: dir, What: "no edges were found", Do: "want edges.npy, " +
 		"edges.csv, train.tsv with test.tsv, or raw/ of OGB; or name a file with --edges"}
 }
 
 // detectText tells SNAP's edge lists from other text: by name, or because they begin with #.
-func detectText(fs vfs.FS, dir string, files, texts []string) (format, guess string, err error) {
+func detectText(fs vfs.FS, dir string, files, texts []string) (format string, err error) {
 	first := files[0]
 	if dir != "" {
 		first = texts[0]
 	}
 	head, all, err := readHead(fs, first)
 	if err != nil {
-		return "", "", err
+		return "", err
 	}
 	format = "csv"
 	switch f := guessFormat(head, all, first); {
@@ -199,5 +196,5 @@ func detectText(fs vfs.FS, dir string, files, texts []string) (format, guess str
 		f.Comment != 0 && (f.Delim == 0 || f.Delim == '\t'):
 		format = "snap"
 	}
-	return format, fmt.Sprintf("%s is read as %s; --format says otherwise", first, format), nil
+	return format, nil
 }
