@@ -103,8 +103,7 @@ func NewArena(budget *Budget, what string, size int64) (*Arena, error) {
 		return nil, fmt.Errorf("mem: map %s for %s: %w", FormatSize(n), what, err)
 	}
 	if n >= hugePageBytes {
-		// Advice only: without huge pages the arena works, slower.
-		_ = unix.Madvise(m, unix.MADV_HUGEPAGE)
+		adviseHuge(m)
 	}
 	return &Arena{mem: m, size: int(size), budget: budget}, nil
 }
