@@ -180,13 +180,16 @@ func (s *session) runOne(ctx context.Context, src string) error {
 	return nil
 }
 
+// outBytes is how much of a result is written at once.
+const outBytes = 64 << 10
+
 func (s *session) execute(ctx context.Context, src string) error {
 	p, err := parse(src)
 	if err != nil {
 		return err
 	}
 	start, before := time.Now(), s.cost()
-	out := bufio.NewWriterSize(s.Out, 64<<10)
+	out := bufio.NewWriterSize(s.Out, outBytes)
 	x := &execution{parsed: p, engine: s.engine, render: newRenderer(s.Mode, out),
 		alive: ctx.Err, defaultSeed: s.Seed}
 	if err = p.st.run(ctx, x); err == nil {

@@ -1,0 +1,115 @@
+package shell
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+	"testing"
+
+	"gdb/layout"
+	"gdb/layout/layouttest"
+	"gdb/sample"
+
+	"github.com/cockroachdb/pebble/v2/vfs"
+)
+
+// edgesOf writes a batch as SHOW edges does.
+func edgesOf(d *sample.Dense) string {
+	out, first := "hop,node,neighbor\n", d.NodeIDOffsets[1]
+	for hop := d.Layers(); hop > 0; hop-- {
+		for v := d.NodeIDOffsets[hop]; v < d.NodeIDOffsets[hop+1]; v++ {
+			for _, u := range d.Nbrs[d.NbrOffsets[v-first]:d.NbrOffsets[v-first+1]] {
+				out += fmt.Sprintf("%d,%d,%d\n", d.Layers()-hop+1, d.NodeIDs[v], u)
+			}
+		}
+	}
+	return out
+}
+
+// TestSampleIsTheBatchOfTraining compares SAMPLE … SIZE with the pipeline that feeds a training:
+// the same batches, whatever the epoch, with the session's seed and with one of its own.
+func TestSampleIsTheBatchOfTraining(t *testing.T) {
+	g := layouttest.Random(3, 400, 5000)
+	g.Splits = layouttest.Splits(g.Nodes)
+	store, dev := layouttest.Build(t, vfs.NewMem(), "s", g), mustDevice(t)
+	topo, err := store.Topology(t.Context(), dev, layout.In, layout.TopologyOptions{Resident: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() {
+		if err := topo.Close(); err != nil {
+			t.Error(err)
+		}
+	}()
+	set, err := store.Split(t.Context(), "train")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var train []layout.NodeID
+	for _, v := range set.ToArray() {
+		train = append(train, layout.NodeID(v))
+	}
+	for _, c := range []struct {
+		clause string
+		seed   uint64
+	}{{"", 1}, {"SEED 99", 99}} {
+		for epoch := range uint64(3) {
+			order, err := sample.EpochOrder(train, c.seed, epoch, 100)
+			if err != nil {
+				t.Fatal(err)
+			}
+			p, err := sample.NewPipeline(t.Context(), sample.PipelineConfig{Order: order,
+				Sampler: func() (*sample.Sampler, error) {
+					return sample.NewSampler([]layout.Topology{topo},
+						sample.Config{Fanout: []int{4, 3}, Seed: c.seed})
+				}})
+			if err != nil {
+				t.Fatal(err)
+			}
+			for i := 1; ; i++ {
+				b, err := p.Next(t.Context())
+				if errors.Is(err, io.EOF) {
+					if i != 4 {
+						t.Errorf("%d batches, want 3", i-1)
+					}
+					break
+				}
+				if err != nil {
+					t.Fatal(err)
+				}
+				stmt := fmt.Sprintf("SAMPLE SPLIT train FANOUT 4,3 SIZE 100 EPOCH %d BATCH %d %s "+
+					"SHOW edges", epoch+1, i, c.clause)
+				if got := mustRun(t, store, dev, "csv", stmt); got != edgesOf(&b.Dense) {
+					t.Errorf("%s is not what the pipeline sampled", stmt)
+				}
+				b.Release()
+			}
+			if err := p.Close(); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+}
+
+// TestSampleDefaultsToTheFirstBatch holds the defaults of EPOCH and BATCH.
+func TestSampleDefaultsToTheFirstBatch(t *testing.T) {
+	g := layouttest.Random(3, 100, 2000)
+	g.Splits = layouttest.Splits(g.Nodes)
+	store, dev := layouttest.Build(t, vfs.NewMem(), "s", g), mustDevice(t)
+	base := "SAMPLE SPLIT train FANOUT 4 SHOW edges"
+	first := mustRun(t, store, dev, "csv", base)
+	for _, clause := range []string{" EPOCH 1", " BATCH 1", " EPOCH 1 BATCH 1", " SEED 1"} {
+		if mustRun(t, store, dev, "csv", base+clause) != first {
+			t.Errorf("%s is not the default", clause)
+		}
+	}
+	for _, clause := range []string{" EPOCH 2", " BATCH 2", " SEED 2"} {
+		if mustRun(t, store, dev, "csv", base+clause) == first {
+			t.Errorf("%s changes nothing", clause)
+		}
+	}
+	if strings.Count(first, "\n") < 50 {
+		t.Errorf("a sample of %d lines", strings.Count(first, "\n"))
+	}
+}
