@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 
 	"gdb/internal/mem"
 )
@@ -117,20 +118,26 @@ func mergeShaped[R record](ctx context.Context, opt Options, runs []Run,
 	return errors.Join(err, m.close())
 }
 
-// merger is a tree of losers over the runs: inner[0] is the run with the least record, and
-// inner[i] the loser of the match at node i.
+// merger is a tree of losers over the runs: nodes[0] holds the run with the least record, and
+// nodes[i] the loser of the match at node i.
 type merger[R record] struct {
 	blocks  *mem.Arena
 	readers []*runReader
-	heads   []R // the next record of each run
-	rest    [][]R
-	live    []bool
-	inner   []int32
+	rest    [][]R // what is left of each run's block, its next record first
+	nodes   []match
+}
+
+// match is a run with the first word of its next record; that mostly decides, and is kept here so
+// that a match touches one place in memory. Of a run that has ended, done is 1 and the word is
+// above all others.
+type match struct {
+	key  uint64
+	run  int32
+	done int32
 }
 
 func newMerger[R record](opt Options, runs []Run) (*merger[R], error) {
-	m := &merger[R]{heads: make([]R, len(runs)), rest: make([][]R, len(runs)),
-		live: make([]bool, len(runs)), inner: make([]int32, len(runs))}
+	m := &merger[R]{rest: make([][]R, len(runs)), nodes: make([]match, len(runs))}
 	var err error
 	if m.blocks, err = blockArena(&opt, len(runs)); err != nil {
 		return nil, err
@@ -141,11 +148,6 @@ func newMerger[R record](opt Options, runs []Run) (*merger[R], error) {
 			return nil, errors.Join(err, m.close())
 		}
 		m.readers = append(m.readers, r)
-	}
-	for i := range runs {
-		if err := m.advance(int32(i)); err != nil {
-			return nil, errors.Join(err, m.close())
-		}
 	}
 	return m, nil
 }
@@ -158,58 +160,69 @@ func (m *merger[R]) close() error {
 	return errors.Join(append(errs, m.blocks.Free())...)
 }
 
-// advance takes the next record of a run to its head.
-func (m *merger[R]) advance(i int32) error {
-	if rest := m.rest[i]; len(rest) > 0 {
-		m.heads[i], m.rest[i] = rest[0], rest[1:]
-		return nil
+// next is a run with the record after the one that was delivered.
+func (m *merger[R]) next(run int32) (match, error) {
+	if rest := m.rest[run]; len(rest) > 1 {
+		m.rest[run] = rest[1:]
+		return match{key: rest[1][0], run: run}, nil
 	}
-	return m.refill(i)
+	return m.refill(run)
 }
 
-func (m *merger[R]) refill(i int32) error {
-	r := m.readers[i]
+func (m *merger[R]) refill(run int32) (match, error) {
+	r := m.readers[run]
 	block, err := r.next()
 	if err != nil {
-		return err
+		return match{}, err
 	}
 	recs := shaped[R](mem.View[uint64](block))
 	if len(flat(recs))*8 != len(block) || block != nil && len(recs) == 0 {
-		return r.damaged("a record is cut off")
+		return match{}, r.damaged("a record is cut off")
 	}
 	r.records += uint64(len(recs))
-	if m.live[i] = len(recs) > 0; m.live[i] {
-		m.heads[i], m.rest[i] = recs[0], recs[1:]
+	m.rest[run] = recs
+	if len(recs) == 0 {
+		return match{key: math.MaxUint64, run: run, done: 1}, nil
 	}
-	return nil
+	return match{key: recs[0][0], run: run}, nil
 }
 
-// before says whether run a delivers before run b.
-func (m *merger[R]) before(a, b int32) bool {
-	if !m.live[a] || !m.live[b] {
-		return m.live[a] && !m.live[b] || m.live[a] == m.live[b] && a < b
+// before says whether x comes before y.
+func (m *merger[R]) before(x, y match) bool {
+	if x.key != y.key {
+		return x.key < y.key
 	}
-	return less(m.heads[a], m.heads[b])
+	return m.beforeRest(x, y)
 }
 
-func less[R record](x, y R) bool {
-	for k := 0; k < len(x); k++ {
-		if x[k] != y[k] {
-			return x[k] < y[k]
+// beforeRest decides between records with the same first word.
+func (m *merger[R]) beforeRest(x, y match) bool {
+	if x.done != y.done {
+		return x.done < y.done
+	}
+	if x.done == 1 {
+		return false
+	}
+	a, b := &m.rest[x.run][0], &m.rest[y.run][0]
+	for k := 1; k < len(*a); k++ {
+		if (*a)[k] != (*b)[k] {
+			return (*a)[k] < (*b)[k]
 		}
 	}
 	return false
 }
 
 // all merges to the end.
-func (m *merger[R]) all(ctx context.Context, full chan<- []R, free <-chan []R) error {
+func (m *merger[R]) all(ctx context.Context, full chan<- []R, free <-chan []R) (err error) {
 	if len(m.readers) == 0 {
 		return nil
 	}
-	m.inner[0] = m.build(1)
+	if m.nodes[0], err = m.build(1); err != nil {
+		return err
+	}
 	out := <-free
-	for w := m.inner[0]; m.live[w]; w = m.inner[0] {
-		out = append(out, m.heads[w])
+	for m.nodes[0].done == 0 {
+		out = append(out, m.rest[m.nodes[0].run][0])
 		if len(out) == cap(out) {
 			full <- out
 			if err := ctx.Err(); err != nil {
@@ -217,10 +230,17 @@ func (m *merger[R]) all(ctx context.Context, full chan<- []R, free <-chan []R) e
 			}
 			out = <-free
 		}
-		if err := m.advance(w); err != nil {
+		w, err := m.next(m.nodes[0].run)
+		if err != nil {
 			return err
 		}
-		m.replay(w)
+		// Play the matches of this run again, up to the root.
+		for at := (int(w.run) + len(m.nodes)) / 2; at > 0; at /= 2 {
+			if n := &m.nodes[at]; m.before(*n, w) {
+				w, *n = *n, w
+			}
+		}
+		m.nodes[0] = w
 	}
 	if len(out) > 0 {
 		full <- out
@@ -230,25 +250,18 @@ func (m *merger[R]) all(ctx context.Context, full chan<- []R, free <-chan []R) e
 
 // build plays the matches below a node and returns the winner; leaves are the nodes from
 // len(readers) on.
-func (m *merger[R]) build(node int) int32 {
-	n := len(m.readers)
-	if node >= n {
-		return int32(node - n)
+func (m *merger[R]) build(at int) (match, error) {
+	if at >= len(m.nodes) {
+		return m.next(int32(at - len(m.nodes)))
 	}
-	a, b := m.build(2*node), m.build(2*node+1)
-	if m.before(b, a) {
+	a, err := m.build(2 * at)
+	if err != nil {
+		return a, err
+	}
+	b, err := m.build(2*at + 1)
+	if err == nil && m.before(b, a) {
 		a, b = b, a
 	}
-	m.inner[node] = b
-	return a
-}
-
-// replay plays the matches of the last winner again, up to the root.
-func (m *merger[R]) replay(w int32) {
-	for node := (int(w) + len(m.readers)) / 2; node > 0; node /= 2 {
-		if m.before(m.inner[node], w) {
-			w, m.inner[node] = m.inner[node], w
-		}
-	}
-	m.inner[0] = w
+	m.nodes[at] = b
+	return a, err
 }
