@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"unicode/utf8"
 )
 
 // nodeSet is a parsed set of nodes: ids, a random draw, or a split.
@@ -358,6 +359,9 @@ func expected(words []string) string {
 func near(w string, among []string) string {
 	best, least := "", 3
 	for _, a := range among {
+		if len(w) > len(a)+2*utf8.UTFMax {
+			continue // a long word, such as a pasted text, is near nothing
+		}
 		if d := distance(strings.ToUpper(w), strings.ToUpper(a)); d < least && d < len(a) {
 			best, least = a, d
 		}

@@ -28,7 +28,21 @@ func TestMain(m *testing.M) {
 // TestScripts runs testdata/*.txtar: whole command lines, with their output and exit codes.
 func TestScripts(t *testing.T) {
 	testscript.Run(t, testscript.Params{Dir: "testdata", Cmds: map[string]func(
-		ts *testscript.TestScript, neg bool, args []string){"exits": exits}})
+		ts *testscript.TestScript, neg bool, args []string){"exits": exits, "flip": flip}})
+}
+
+// flip FILE OFFSET: changes one bit of a file.
+func flip(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 2 {
+		ts.Fatalf("usage: flip FILE OFFSET")
+	}
+	at, err := strconv.Atoi(args[1])
+	ts.Check(err)
+	name := ts.MkAbs(args[0])
+	b, err := os.ReadFile(name)
+	ts.Check(err)
+	b[at] ^= 1
+	ts.Check(os.WriteFile(name, b, 0o644))
 }
 
 // exits CODE COMMAND...: runs a command that must end with the exit code.
