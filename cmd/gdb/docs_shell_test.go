@@ -1,0 +1,90 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"flag"
+	"os"
+	"strings"
+	"testing"
+
+	"gdb/internal/testgraph"
+
+	"github.com/cockroachdb/pebble/v2/vfs"
+)
+
+var rewriteDocs = flag.Bool("rewrite", false, "write what the commands of docs/shell.md print to it")
+
+// docRun runs one line of docs/shell.md, without its prompt, and returns what it prints.
+func docRun(line string) string {
+	var out bytes.Buffer
+	s := streams{in: strings.NewReader(""), out: &out, err: &out}
+	if stmt, ok := strings.CutPrefix(line, "gdb> "); ok {
+		s.in, s.inTTY, s.outTTY = strings.NewReader(stmt), true, true
+		run(context.Background(), []string{"shell", "cora.gdb"}, s)
+		return out.String()
+	}
+	line = strings.TrimPrefix(line, "$ ")
+	if input, command, ok := strings.Cut(line, " | "); ok {
+		s.in = strings.NewReader(strings.Trim(strings.TrimPrefix(input, "echo "), `"`))
+		line = command
+	}
+	run(context.Background(), splitArgs(strings.TrimPrefix(line, "gdb ")), s)
+	return out.String()
+}
+
+// TestShellDoc runs every example of docs/shell.md, in order, and compares what is printed with what
+// the page says. Run with -rewrite to accept.
+func TestShellDoc(t *testing.T) {
+	doc, err := os.ReadFile("../../docs/shell.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	root, err := os.Getwd()
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Chdir(t.TempDir())
+	if err := testgraph.WriteCora(vfs.Default, "cora"); err != nil {
+		t.Fatal(err)
+	}
+	var got strings.Builder
+	examples, inBlock := 0, false
+	for line := range strings.Lines(string(doc)) {
+		prompt := strings.HasPrefix(line, "gdb> ") || strings.HasPrefix(line, "$ ")
+		switch {
+		case strings.HasPrefix(line, "```"):
+			inBlock = !inBlock
+			got.WriteString(line)
+		case inBlock && prompt:
+			examples++
+			got.WriteString(line)
+			got.WriteString(docRun(strings.TrimSpace(line)))
+		case !inBlock:
+			got.WriteString(line)
+		}
+	}
+	if *rewriteDocs {
+		if err := os.WriteFile(root+"/../../docs/shell.md", []byte(got.String()), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		return
+	}
+	if got.String() != string(doc) {
+		t.Errorf("docs/shell.md is not what the commands print; -rewrite accepts:\n%s",
+			firstDifference(got.String(), string(doc)))
+	}
+	if examples < 20 {
+		t.Errorf("%d examples were run", examples)
+	}
+}
+
+func firstDifference(got, want string) string {
+	g, w := strings.Split(got, "\n"), strings.Split(want, "\n")
+	for i := range min(len(g), len(w)) {
+		if g[i] != w[i] {
+			return "got:  " + g[i] + "\nwant: " + w[i]
+		}
+	}
+	return "one is longer"
+}
