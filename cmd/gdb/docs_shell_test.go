@@ -13,7 +13,8 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs"
 )
 
-var rewriteDocs = flag.Bool("rewrite", false, "write what the commands of docs/shell.md print to it")
+var rewriteDocs = flag.Bool("rewrite", false,
+	"write what the commands of docs/shell.md print to it")
 
 // docRun runs one line of docs/shell.md, without its prompt, and returns what it prints.
 func docRun(line string) string {
@@ -33,8 +34,8 @@ func docRun(line string) string {
 	return out.String()
 }
 
-// TestShellDoc runs every example of docs/shell.md, in order, and compares what is printed with what
-// the page says. Run with -rewrite to accept.
+// TestShellDoc runs every example of docs/shell.md, in order, and compares what is printed with
+// what the page says. Run with -rewrite to accept.
 func TestShellDoc(t *testing.T) {
 	doc, err := os.ReadFile("../../docs/shell.md")
 	if err != nil {
@@ -65,7 +66,8 @@ func TestShellDoc(t *testing.T) {
 		}
 	}
 	if *rewriteDocs {
-		if err := os.WriteFile(root+"/../../docs/shell.md", []byte(got.String()), 0o644); err != nil {
+		err := os.WriteFile(root+"/../../docs/shell.md", []byte(got.String()), 0o644)
+		if err != nil {
 			t.Fatal(err)
 		}
 		return
