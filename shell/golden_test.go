@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"math"
 	"regexp"
-	"strings"
 	"testing"
 
 	"gdb/blockdev"
@@ -93,17 +92,14 @@ var goldenGraphs = map[string]func() layouttest.Graph{"plain": plainGraph, "rich
 // volatile is what differs between runs.
 var volatile = regexp.MustCompile(`(?m)[0-9.]+ ms, `)
 
-// TestGolden runs the scripts of testdata. Each is a conversation:
+// TestGolden runs the scripts of testdata/golden. Each is a conversation:
 //
 //	store NAME          builds a graph of goldenGraphs
 //	run [mode=M] [keep] runs the statements of the input, and prints both streams
 //
 // Run with -rewrite to accept what the shell prints.
 func TestGolden(t *testing.T) {
-	datadriven.Walk(t, "testdata", func(t *testing.T, path string) {
-		if strings.Contains(path, "fuzz") {
-			return
-		}
+	datadriven.Walk(t, "testdata/golden", func(t *testing.T, path string) {
 		var store *layout.Store
 		dev := mustDevice(t)
 		datadriven.RunTest(t, path, func(t *testing.T, d *datadriven.TestData) string {
