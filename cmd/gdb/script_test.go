@@ -17,6 +17,7 @@ import (
 // TestMain makes this test binary serve as the command gdb in scripts.
 func TestMain(m *testing.M) {
 	testscript.Main(m, map[string]func(){"gdb": func() {
+		fixIdentity()
 		blockdev.RaiseGOMAXPROCS()
 		ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 		code := run(ctx, os.Args[1:], stdStreams())
