@@ -3,71 +3,49 @@ package train
 import (
 	"fmt"
 
-	"github.com/parquet-go/parquet-go"
+	"gdb/internal/parquet"
 )
-
-// parquetGroup is how many rows a row group has: the writer holds one in memory.
-const parquetGroup = 1 << 16
 
 // parquetWriter writes a Parquet file of strings and floats.
 type parquetWriter struct {
 	*outputFile
-	parquet *parquet.GenericWriter[any]
-	columns []int // place in a row of each column of columnNames
-	row     parquet.Row
-	rows    int // in the row group
+	parquet *parquet.Writer
 }
 
-// Begin makes the schema. Parquet orders columns by name.
+// Begin makes the columns.
 func (w *parquetWriter) Begin(h PredictionHeader) error {
 	if err := w.create(); err != nil {
 		return err
 	}
-	names := columnNames(h)
-	group := parquet.Group{}
-	for i, name := range names {
-		group[name] = parquet.Leaf(parquet.FloatType)
+	var columns []parquet.Column
+	for i, name := range columnNames(h) {
+		kind := parquet.Float32
 		if i < 2 {
-			group[name] = parquet.String()
+			kind = parquet.String
 		}
+		columns = append(columns, parquet.Column{Name: name, Type: kind})
 	}
-	schema := parquet.NewSchema("predictions", group)
-	place := map[string]int{}
-	for i, path := range schema.Columns() {
-		place[path[0]] = i
+	var err error
+	if w.parquet, err = parquet.NewWriter(w.buf, columns); err != nil {
+		return fmt.Errorf("train: write %s: %w", w.path, err)
 	}
-	for _, name := range names {
-		w.columns = append(w.columns, place[name])
-	}
-	w.row = make(parquet.Row, len(names))
-	w.parquet = parquet.NewGenericWriter[any](w.buf, schema, parquet.Compression(&parquet.Zstd))
 	return nil
 }
 
 // Write writes a row for each prediction.
 func (w *parquetWriter) Write(p *Predictions) error {
-	n := len(w.columns) - 2
+	classes := len(p.Probabilities) / max(1, len(p.IDs))
 	for i, id := range p.IDs {
-		w.set(0, parquet.ValueOf(id))
-		w.set(1, parquet.ValueOf(p.Labels[i]))
-		for k := range n {
-			w.set(2+k, parquet.ValueOf(p.Probabilities[i*n+k]))
+		w.parquet.AddString(0, id)
+		w.parquet.AddString(1, p.Labels[i])
+		for k, v := range p.Probabilities[i*classes : (i+1)*classes] {
+			w.parquet.AddFloat32(2+k, v)
 		}
-		if _, err := w.parquet.WriteRows([]parquet.Row{w.row}); err != nil {
+		if err := w.parquet.EndRow(); err != nil {
 			return fmt.Errorf("train: write %s: %w", w.path, err)
-		}
-		if w.rows++; w.rows%parquetGroup == 0 {
-			if err := w.parquet.Flush(); err != nil {
-				return fmt.Errorf("train: write %s: %w", w.path, err)
-			}
 		}
 	}
 	return nil
-}
-
-func (w *parquetWriter) set(column int, v parquet.Value) {
-	at := w.columns[column]
-	w.row[at] = v.Level(0, 0, at)
 }
 
 // Commit makes the file appear.
