@@ -1,4 +1,5 @@
-// Package codec reads and writes the little-endian integers of every file of a store.
+// Package codec reads and writes the little-endian integers of every file of a store, and keeps
+// sorted lists of them small.
 //
 // A Dec is sticky: after the first read past the end all further reads give zero, so a header is
 // decoded field by field and checked once with Err. An Enc appends and cannot fail.

@@ -1,0 +1,146 @@
+package codec
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"math/bits"
+)
+
+// Sorted lists of uint32 are kept as StreamVByte (Lemire, Kurz, Rupp) of their deltas: the first
+// value, then the difference of each to the one before. First come control bytes, one for four
+// values, the first in the low bits: two bits that tell how many bytes a delta takes, less one.
+// Then come the deltas, little-endian, each in as few bytes as it needs:
+//
+//	list 5 9 300 300 301      0          1          2     3     4           6     7     8
+//	deltas 5 4 291 0 1        +----------+----------+-----+-----+-----------+-----+-----+
+//	                          | 00010000 | 00000000 | 5   | 4   | 35 1      | 0   | 1   |
+//	                          +----------+----------+-----+-----+-----------+-----+-----+
+//
+// Control bits without a value are zero. The number of values is not part of it.
+
+//go:generate go run -tags avogen ./gen
+
+// ErrDeltas is the error of bytes that are not the deltas of so many values.
+var ErrDeltas = errors.New("codec: damaged deltas")
+
+// groupTables are looked up by control byte; the assembly knows their layout.
+type groupTables struct {
+	shuffle [256][16]uint8 // of 16 bytes of data, which go to each byte of four values; 128 gives 0
+	bytes   [256]uint8     // of data
+}
+
+var tables = newGroupTables()
+
+func newGroupTables() *groupTables {
+	t := &groupTables{}
+	for c := range t.bytes {
+		for k := range 4 {
+			n := uint8(c>>(2*k))&3 + 1
+			for j := range uint8(4) {
+				t.shuffle[c][4*k+int(j)] = 128
+				if j < n {
+					t.shuffle[c][4*k+int(j)] = t.bytes[c] + j
+				}
+			}
+			t.bytes[c] += n
+		}
+	}
+	return t
+}
+
+// deltaBytes is how many bytes a delta takes, less one.
+func deltaBytes(d uint32) int { return (bits.Len32(d|1) - 1) >> 3 }
+
+// DeltasSize is the size of an encoded list.
+func DeltasSize(list []uint32) int {
+	size, prev := (len(list)+3)/4+len(list), uint32(0)
+	for _, v := range list {
+		size += deltaBytes(v - prev)
+		prev = v
+	}
+	return size
+}
+
+// AppendDeltas encodes a list. Any list comes back as it was, but only sorted ones get smaller.
+func AppendDeltas(b []byte, list []uint32) []byte {
+	at := len(b)
+	for range (len(list) + 3) / 4 {
+		b = append(b, 0)
+	}
+	prev := uint32(0)
+	for i, v := range list {
+		d := v - prev
+		n := deltaBytes(d)
+		b[at+i/4] |= byte(n << (i % 4 * 2))
+		for range n + 1 {
+			b = append(b, byte(d))
+			d >>= 8
+		}
+		prev = v
+	}
+	return b
+}
+
+// DecodeDeltas decodes src, which must be the whole encoding of len(dst) values. No byte outside
+// of src is written or decides anything, but those up to its capacity may be read: with 16 of them
+// short lists are decoded faster. Damage that does not change the length gives other values: that
+// is for a checksum to find.
+func DecodeDeltas(dst []uint32, src []byte) error {
+	return decodeDeltas(dst, src, fastGroups)
+}
+
+// groupDecoder decodes some groups of four values from the front: of dst, whole groups only; while
+// it can read 16 bytes of data. It returns how many, and the bytes of data they took.
+type groupDecoder func(dst []uint32, ctrl, data []byte, t *uint8) (groups, used int)
+
+func decodeDeltas(dst []uint32, src []byte, fast groupDecoder) error {
+	n := len(dst)
+	nc := (n + 3) / 4
+	if nc > len(src) {
+		return fmt.Errorf("%w: %d bytes for %d values", ErrDeltas, len(src), n)
+	}
+	ctrl, data := src[:nc:nc], src[nc:]
+	done, used := 0, 0
+	if fast != nil && n >= 4 {
+		done, used = fast(dst, ctrl, data[:cap(data)], &tables.shuffle[0][0])
+	}
+	if used > len(data) {
+		return fmt.Errorf("%w: %d bytes for %d values are too few", ErrDeltas, len(src), n)
+	}
+	rest, err := decodePlain(dst, 4*done, ctrl, data[used:])
+	if err == nil && rest != 0 {
+		err = fmt.Errorf("%w: %d bytes for %d values, %d too many", ErrDeltas, len(src), n, rest)
+	}
+	return err
+}
+
+// decodePlain decodes the values from number i on, and returns how many bytes are left. It is the
+// specification of the decoder.
+func decodePlain(dst []uint32, i int, ctrl, data []byte) (rest int, err error) {
+	prev := uint32(0)
+	if i > 0 {
+		prev = dst[i-1]
+	}
+	for ; i < len(dst); i++ {
+		n := int(ctrl[i/4]>>(i%4*2))&3 + 1
+		var d uint32
+		switch {
+		case len(data) >= 4:
+			d = binary.LittleEndian.Uint32(data) & (1<<(8*n) - 1)
+		case len(data) < n:
+			return 0, fmt.Errorf("%w: it ends before value %d of %d", ErrDeltas, i, len(dst))
+		default:
+			for k := range n {
+				d |= uint32(data[k]) << (8 * k)
+			}
+		}
+		data = data[n:]
+		prev += d
+		dst[i] = prev
+	}
+	if used := len(dst) % 4; used != 0 && ctrl[len(ctrl)-1]>>(2*used) != 0 {
+		return 0, fmt.Errorf("%w: control bits past the last of %d values", ErrDeltas, len(dst))
+	}
+	return len(data), nil
+}
