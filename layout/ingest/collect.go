@@ -28,7 +28,7 @@ func newIDCollector(p *pipeline, out *scanResult) (idCollector, error) {
 		s, err := extsort.NewWords(p.sorter("ids", 1, p.memory.strings))
 		return &wideCollector{sorter: s}, err
 	case idTable:
-		t, err := newNumberTable(p.budget, p.memory.table)
+		t, err := newNumberTable(p.budget, p.memory.table, tableSlots(p.memory.table, p.info))
 		return &tableCollector{p: p, table: t, seed: out.HashSeed}, err
 	case idText:
 		opt := p.sorter("ids", 0, p.memory.strings)

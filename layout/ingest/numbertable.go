@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"math/bits"
+	"strings"
 
 	"gdb/internal/mem"
 	"gdb/layout/ingest/extsort"
@@ -31,8 +32,22 @@ var errTableFull = errors.New("the ids do not fit in memory")
 // numberBytes is what an id takes in texts besides its text.
 const numberBytes = 8
 
-func newNumberTable(budget *mem.Budget, size int64) (*numberTable, error) {
+// tableSlots is how many slots a table of size bytes has. An id takes four bytes of its file or
+// more, with rare exceptions: more slots than that would only spread the ids of a small file over
+// memory that the system must clear first, a huge page for each of them. What is read from
+// compressed files is not known.
+func tableSlots(size int64, info *Info) int64 {
 	n := size / 2 / 16
+	for _, path := range info.Paths {
+		if strings.HasSuffix(path, ".gz") || strings.HasSuffix(path, ".zst") {
+			return n
+		}
+	}
+	return min(n, max(info.Bytes/3, 1024))
+}
+
+// newNumberTable makes a table of n slots in size bytes.
+func newNumberTable(budget *mem.Budget, size, n int64) (*numberTable, error) {
 	a, err := mem.NewArena(budget, "the table of ids", size)
 	if err != nil {
 		return nil, err
