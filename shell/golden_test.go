@@ -5,8 +5,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"math"
 	"regexp"
+	"strings"
 	"testing"
 
 	"gdb/blockdev"
@@ -95,32 +97,73 @@ var volatile = regexp.MustCompile(`(?m)[0-9.]+ ms, `)
 // TestGolden runs the scripts of testdata/golden. Each is a conversation:
 //
 //	store NAME          builds a graph of goldenGraphs
-//	run [mode=M] [keep] runs the statements of the input, and prints both streams
+//	run [mode=M] [keep] [tty] [width=N] runs the input, and prints both streams; tty types it
+//	file NAME           writes the input to a file, cat NAME prints one
 //
 // Run with -rewrite to accept what the shell prints.
 func TestGolden(t *testing.T) {
 	datadriven.Walk(t, "testdata/golden", func(t *testing.T, path string) {
 		var store *layout.Store
-		dev := mustDevice(t)
+		fs, dev := vfs.NewMem(), mustDevice(t)
 		datadriven.RunTest(t, path, func(t *testing.T, d *datadriven.TestData) string {
 			switch d.Cmd {
+			case "file":
+				writeFile(t, fs, d.CmdArgs[0].Key, d.Input)
+				return ""
+			case "cat":
+				return readFile(t, fs, d.CmdArgs[0].Key)
 			case "store":
 				build := goldenGraphs[d.CmdArgs[0].Key]
 				if build == nil {
 					d.Fatalf(t, "no graph %s", d.CmdArgs[0].Key)
 				}
-				store = layouttest.Build(t, vfs.NewMem(), "s", build())
+				store = layouttest.Build(t, fs, d.CmdArgs[0].Key, build())
 				return ""
 			case "run":
 				opt := Options{Store: store, Dev: dev, Script: d.Input, Mode: "csv", Seed: 1,
 					KeepGoing: d.HasArg("keep"), Memory: 64 << 20}
 				d.MaybeScanArgs(t, "mode", &opt.Mode)
+				width := 0
+				d.MaybeScanArgs(t, "width", &width)
+				opt.Width = func() int { return width }
+				if d.HasArg("tty") {
+					opt.In, opt.Script = strings.NewReader(d.Input), ""
+					opt.InTTY, opt.OutTTY, opt.Quiet = true, true, true
+				}
 				return transcript(opt)
 			}
 			d.Fatalf(t, "unknown command %s", d.Cmd)
 			return ""
 		})
 	})
+}
+
+func writeFile(t testing.TB, fs vfs.FS, name, text string) {
+	t.Helper()
+	f, err := fs.Create(name, vfs.WriteCategoryUnspecified)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := io.WriteString(f, text); err != nil {
+		t.Fatal(err)
+	}
+	if err := f.Close(); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func readFile(t testing.TB, fs vfs.FS, name string) string {
+	t.Helper()
+	f, err := fs.Open(name)
+	if err != nil {
+		return err.Error()
+	}
+	defer f.Close()
+	b, err := io.ReadAll(f)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(b)
 }
 
 // transcript runs a shell and returns what it wrote to both streams, and its error.
@@ -170,11 +213,14 @@ func TestErrorKinds(t *testing.T) {
 	if err := run("NEIGHBORS 99;", false); err == nil || errors.As(err, &syntax) {
 		t.Errorf("an unknown node: %v", err)
 	}
-	err := run("NEIGHBORS 99; NEIGBORS 1; NEIGHBORS 1; FEATURES 1;", true)
-	if !errors.As(err, &failed) || failed.Failed != 3 || errors.As(err, &syntax) {
-		t.Errorf("three failures, the first no syntax error: %v", err)
+	err := run("NEIGHBORS 99; NEIGBORS 1; .mood\nNEIGHBORS 1; FEATURES 1;", true)
+	if !errors.As(err, &failed) || failed.Failed != 4 || errors.As(err, &syntax) {
+		t.Errorf("four failures: %v", err)
 	}
-	if err := run("NEIGBORS 1; NEIGHBORS 99;", true); !errors.As(err, &syntax) {
-		t.Errorf("two failures, the first a syntax error: %v", err)
+	for _, dot := range []string{".mood", ".r", ".mode jsn", ".rows -1", ".timing maybe", ".once",
+		".read", ".watch x DEGREES", ".watch 1", ".open", ".last", ".help xyzzy"} {
+		if err := run(dot, false); !errors.As(err, &syntax) {
+			t.Errorf("%s: %v, want a syntax error", dot, err)
+		}
 	}
 }

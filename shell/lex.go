@@ -120,18 +120,3 @@ func blankComments(text string) string {
 	}
 	return string(out)
 }
-
-// splitStatements cuts text at the semicolons outside quotes. rest is what follows the last one.
-func splitStatements(text string) (stmts []string, rest string) {
-	start, inQuote := 0, false
-	for i := range len(text) {
-		switch {
-		case text[i] == '\'':
-			inQuote = !inQuote
-		case text[i] == ';' && !inQuote:
-			stmts = append(stmts, text[start:i+1])
-			start = i + 1
-		}
-	}
-	return stmts, text[start:]
-}

@@ -63,6 +63,11 @@ func TestExamplesParse(t *testing.T) {
 		if st.help == "" || st.example == "" || st.run == nil {
 			t.Errorf("%s lacks help, example or handler", st.head)
 		}
+		for _, c := range st.clauses {
+			if clauseHelp(&st, c) == "" {
+				t.Errorf("%s %s lacks a text in clauseTexts", st.head, c.word)
+			}
+		}
 		p, err := parse(st.example)
 		if err != nil {
 			t.Errorf("%s: %v", st.head, err)
@@ -92,10 +97,23 @@ func TestParseArguments(t *testing.T) {
 	}
 }
 
-func TestSplitStatements(t *testing.T) {
-	stmts, rest := splitStatements("A 'x;y'; B;\n C")
-	if len(stmts) != 2 || stmts[0] != "A 'x;y';" || stmts[1] != " B;" || rest != "\n C" {
-		t.Errorf("got %q and %q", stmts, rest)
+// TestNextItem holds where statements and dot commands end.
+func TestNextItem(t *testing.T) {
+	text := " ; \n-- it's; a comment\n.mode csv\nA 'x;y'; .read 'a b'; \n" +
+		"B\n-- no; end\n 'it''s';\n C"
+	want := []string{".mode csv", "A 'x;y';", ".read 'a b';", "B\n          \n 'it''s';", "C"}
+	for i, w := range want {
+		item, rest, whole := nextItem(text)
+		if item != w || whole == (i == len(want)-1) {
+			t.Fatalf("item %d is %q, ended %v; want %q", i, item, whole, w)
+		}
+		text = rest
+	}
+	for text, want := range map[string]bool{"": true, "A;": true, "A; ": true, "A; B": false,
+		".mode": true, "A;\n.mode csv": true, "A ';": false, "A\n--;": false, "-- A": true} {
+		if complete(text) != want {
+			t.Errorf("complete(%q) is not %v", text, want)
+		}
 	}
 }
 

@@ -7,10 +7,13 @@ import (
 	"io"
 	"math"
 	"strconv"
+	"strings"
+
+	"github.com/jedib0t/go-pretty/v6/text"
 )
 
 // Modes are the output modes that a user can name; auto is box on a terminal and csv elsewhere.
-var Modes = []string{"auto", "box", "csv", "tsv", "json", "jsonl", "md"}
+var Modes = []string{"auto", "box", "csv", "tsv", "json", "jsonl", "md", "line", "none"}
 
 // Numbers that the box shows with units; every other mode writes them raw.
 type (
@@ -26,7 +29,8 @@ type renderer interface {
 	Footer() error
 }
 
-func newRenderer(mode string, w io.Writer) renderer {
+// newRenderer returns the renderer of a mode; box says how boxes look.
+func newRenderer(mode string, w io.Writer, box boxOptions) renderer {
 	switch mode {
 	case "csv":
 		return &csvRenderer{w: csv.NewWriter(w)}
@@ -40,8 +44,12 @@ func newRenderer(mode string, w io.Writer) renderer {
 		return &jsonRenderer{w: w}
 	case "md":
 		return markdownRenderer{w}
+	case "line":
+		return &lineRenderer{w: w}
+	case "none":
+		return noneRenderer{}
 	}
-	return &boxRenderer{w: w}
+	return &boxRenderer{w: w, boxOptions: box}
 }
 
 // raw writes a value as scripts want it: no units, no separators.
@@ -157,3 +165,50 @@ func (r *jsonRenderer) Footer() error {
 	_, err := io.WriteString(r.w, "]\n")
 	return err
 }
+
+// lineRenderer writes a line for each value, and an empty one between rows.
+type lineRenderer struct {
+	w     io.Writer
+	cols  []string
+	width int
+	rows  int
+}
+
+// Header keeps the names.
+func (r *lineRenderer) Header(cols []string) error {
+	r.cols = cols
+	for _, c := range cols {
+		r.width = max(r.width, text.StringWidth(c))
+	}
+	return nil
+}
+
+// Row writes one line a column, with the names right-aligned.
+func (r *lineRenderer) Row(vals []any) error {
+	var b strings.Builder
+	if r.rows > 0 {
+		b.WriteByte('\n')
+	}
+	r.rows++
+	for i, v := range vals {
+		b.WriteString(strings.Repeat(" ", r.width-text.StringWidth(r.cols[i])))
+		fmt.Fprintf(&b, "%s = %s\n", r.cols[i], raw(v))
+	}
+	_, err := io.WriteString(r.w, b.String())
+	return err
+}
+
+// Footer does nothing.
+func (r *lineRenderer) Footer() error { return nil }
+
+// noneRenderer drops results: what a statement costs is seen without them.
+type noneRenderer struct{}
+
+// Header does nothing.
+func (noneRenderer) Header([]string) error { return nil }
+
+// Row does nothing.
+func (noneRenderer) Row([]any) error { return nil }
+
+// Footer does nothing.
+func (noneRenderer) Footer() error { return nil }

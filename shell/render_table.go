@@ -14,46 +14,55 @@ import (
 	"github.com/jedib0t/go-pretty/v6/text"
 )
 
-// What the box shows at most; every other mode is complete.
+// What a box shows at most; every other mode is complete.
 const (
-	boxRows  = 40
+	boxRows  = 40 // without .rows
 	boxCols  = 16
-	boxRunes = 100 // of a cell
+	boxRunes = 100  // of a cell
+	boxLeast = 12   // columns of a cell that is cut to fit the terminal
+	boxChunk = 4096 // rows of a box; more come as another box, so that memory is bounded
 )
+
+// boxOptions say how boxes look.
+type boxOptions struct {
+	rows  int    // shown at most; 0 is all
+	width int    // columns of the terminal; 0 is any
+	color bool   // headers stand out
+	more  string // how to see what is left out
+}
 
 // boxRenderer draws a box for people: units, and not more than fits a screen.
 type boxRenderer struct {
-	w    io.Writer
-	t    table.Writer
-	cols int
-	rows int
+	boxOptions
+	w     io.Writer
+	cols  []string
+	cells [][]string // at most boxChunk rows
+	seen  int
 }
 
-// Header begins the table.
+// Header keeps the names.
 func (r *boxRenderer) Header(cols []string) error {
-	r.t = table.NewWriter()
-	r.t.SetStyle(table.StyleLight)
-	r.t.Style().Format.Header = text.FormatDefault
-	r.cols = len(cols)
-	head := table.Row{}
-	for _, c := range cols[:min(len(cols), boxCols)] {
-		head = append(head, c)
-	}
-	r.t.AppendHeader(head)
+	r.cols = cols
 	return nil
 }
 
-// Row adds a row, or only counts it when the box is full.
+// Row keeps a row to draw, or only counts it when the box is full.
 func (r *boxRenderer) Row(vals []any) error {
-	r.rows++
-	if r.rows > boxRows {
+	r.seen++
+	if r.rows > 0 && r.seen > r.rows {
 		return nil
 	}
-	row := table.Row{}
-	for _, v := range vals[:min(len(vals), boxCols)] {
-		row = append(row, boxCell(v))
+	if len(r.cells) == boxChunk {
+		if _, err := io.WriteString(r.w, r.draw()); err != nil {
+			return err
+		}
+		r.cells = r.cells[:0]
 	}
-	r.t.AppendRow(row)
+	row := make([]string, min(len(vals), boxCols))
+	for i := range row {
+		row[i] = boxCell(vals[i])
+	}
+	r.cells = append(r.cells, row)
 	return nil
 }
 
@@ -87,16 +96,83 @@ func printable(s string) string {
 	}, s)
 }
 
-// Footer draws the table.
-func (r *boxRenderer) Footer() error {
-	out := r.t.Render() + "\n"
-	if r.rows > boxRows {
-		out += fmt.Sprintf("%d of %s rows shown; every other --mode is complete\n", boxRows,
-			humanize.Comma(int64(r.rows)))
+// fit cuts the widest cells, then drops the last columns, until the box is as wide as the
+// terminal. It returns the width of each column that stays.
+func (r *boxRenderer) fit() []int {
+	widths := make([]int, min(len(r.cols), boxCols))
+	for i := range widths {
+		widths[i] = text.StringWidth(r.cols[i])
+		for _, row := range r.cells {
+			widths[i] = max(widths[i], text.StringWidth(row[i]))
+		}
 	}
-	if r.cols > boxCols {
-		out += fmt.Sprintf("%d of %s columns shown; every other --mode is complete\n", boxCols,
-			humanize.Comma(int64(r.cols)))
+	for r.width > 0 && len(widths) > 1 {
+		excess := 1 - r.width
+		widest := 0
+		for i, w := range widths {
+			excess += w + 3 // a border and two blanks
+			if w > widths[widest] {
+				widest = i
+			}
+		}
+		switch {
+		case excess <= 0:
+			return widths
+		case widths[widest] > boxLeast:
+			widths[widest] = max(widths[widest]-excess, boxLeast)
+		default:
+			widths = widths[:len(widths)-1]
+		}
+	}
+	return widths
+}
+
+// draw returns the box of the rows kept.
+func (r *boxRenderer) draw() string {
+	t := table.NewWriter()
+	t.SetStyle(table.StyleLight)
+	t.Style().Format.Header = text.FormatDefault
+	widths := r.fit()
+	line := func(cells []string, dress string) table.Row {
+		row := table.Row{}
+		for i, w := range widths {
+			row = append(row, dressed(truncated(cells[i], w), dress))
+		}
+		return row
+	}
+	head := ""
+	if r.color {
+		head = styleBold
+	}
+	t.AppendHeader(line(r.cols, head))
+	for _, row := range r.cells {
+		t.AppendRow(line(row, ""))
+	}
+	out := t.Render() + "\n"
+	if len(widths) < len(r.cols) {
+		out += fmt.Sprintf("%d of %s columns shown; %s\n", len(widths),
+			humanize.Comma(int64(len(r.cols))), r.more)
+	}
+	return out
+}
+
+// truncated cuts s to a width, with an ellipsis.
+func truncated(s string, width int) string {
+	if text.StringWidth(s) <= width {
+		return s
+	}
+	return text.Trim(s, width-1) + "…"
+}
+
+// Footer draws what is left, and says what is not shown.
+func (r *boxRenderer) Footer() error {
+	out := ""
+	if len(r.cells) > 0 || r.seen == 0 {
+		out = r.draw()
+	}
+	if r.rows > 0 && r.seen > r.rows {
+		out += fmt.Sprintf("%d of %s rows shown; %s\n", r.rows, humanize.Comma(int64(r.seen)),
+			r.more)
 	}
 	_, err := io.WriteString(r.w, out)
 	return err

@@ -13,7 +13,9 @@ import (
 	"time"
 
 	"gdb/blockdev"
+	"gdb/internal/codec"
 	"gdb/internal/mem"
+	"gdb/kv"
 	"gdb/layout"
 
 	"github.com/dustin/go-humanize"
@@ -34,6 +36,10 @@ type Options struct {
 	// InTTY, OutTTY and ErrTTY tell which streams are terminals: results go to a box on one, and
 	// prompts and the timing line only to one.
 	InTTY, OutTTY, ErrTTY bool
+	// OutColor and ErrColor allow color in results and in messages.
+	OutColor, ErrColor bool
+	// Width returns the columns of the terminal, 0 if it is unknown. It may be nil.
+	Width func() int
 	// Mode is one of Modes; "" is auto.
 	Mode string
 	// KeepGoing runs on after a failed statement and counts the failures.
@@ -47,18 +53,17 @@ type Options struct {
 }
 
 // FailedError says how many statements failed with KeepGoing; their messages were written to Err.
-// It wraps the first failure.
 type FailedError struct {
 	Failed int
-	// First is the first failure.
-	First error
+	// Damage is the first failure that shows a damaged store; it may be nil.
+	Damage error
 }
 
 // Error counts the failures.
 func (e *FailedError) Error() string { return fmt.Sprintf("shell: %d statements failed", e.Failed) }
 
-// Unwrap returns the first failure.
-func (e *FailedError) Unwrap() error { return e.First }
+// Unwrap returns the damage, which matters more than other failures.
+func (e *FailedError) Unwrap() error { return e.Damage }
 
 // CheckMode reports a mode that is not one of Modes.
 func CheckMode(mode string) error {
@@ -73,111 +78,127 @@ func CheckMode(mode string) error {
 type session struct {
 	Options
 	engine *engine
-	failed int
-	first  error
+	// talks is set if items come from a terminal, one by one: mistakes end nothing.
+	talks  bool
+	depth  int // of scripts that .read is in
+	rows   int // of a box
+	timing bool
+	bail   bool   // the first failure ends a script
+	once   string // the file that the next result goes to
+	last   string // the last statement
+	failed FailedError
 }
+
+// errQuit ends a session without an error.
+var errQuit = errors.New("shell: quit")
 
 // Run executes the statements of opt. A mistake in a statement is a *SyntaxError; the first error
 // ends the run unless KeepGoing is set.
 func Run(ctx context.Context, opt Options) (err error) {
-	if opt.Mode == "" || opt.Mode == "auto" {
-		opt.Mode = "csv"
-		if opt.OutTTY {
-			opt.Mode = "box"
-		}
+	if opt.Mode == "" {
+		opt.Mode = "auto"
 	}
-	if !slices.Contains(Modes, opt.Mode) {
-		return CheckMode(opt.Mode)
+	if err := CheckMode(opt.Mode); err != nil {
+		return err
 	}
-	s := &session{Options: opt, engine: newEngine(opt.Store, opt.Dev, opt.Memory)}
+	fromIn := len(opt.Statements) == 0 && opt.Script == ""
+	s := &session{Options: opt, engine: newEngine(opt.Store, opt.Dev, opt.Memory),
+		talks: fromIn && opt.InTTY, rows: boxRows, timing: !opt.Quiet, bail: !opt.KeepGoing}
 	defer func() { err = errors.Join(err, s.engine.close()) }()
-	switch {
-	case len(opt.Statements) > 0:
-		for _, text := range opt.Statements {
-			if err := s.runText(ctx, text, true); err != nil {
-				return err
-			}
-		}
-	case opt.Script != "":
-		err = s.runText(ctx, opt.Script, true)
-	default:
-		err = s.runReader(ctx)
+	if fromIn {
+		err = s.converse(ctx)
+	} else {
+		err = s.runTexts(ctx, slices.Concat(opt.Statements, []string{opt.Script}))
 	}
-	if err == nil && s.failed > 0 {
-		return &FailedError{Failed: s.failed, First: s.first}
+	if errors.Is(err, errQuit) {
+		err = nil
+	}
+	if err == nil && s.failed.Failed > 0 {
+		return &s.failed
 	}
 	return err
 }
 
-// runText runs the statements of text. whole says that the last one may lack its semicolon.
-func (s *session) runText(ctx context.Context, text string, whole bool) error {
-	stmts, rest := splitStatements(blankComments(text))
-	if whole && strings.TrimSpace(rest) != "" {
-		stmts = append(stmts, rest)
-	}
-	for _, stmt := range stmts {
-		if strings.TrimSpace(strings.TrimSuffix(stmt, ";")) == "" {
-			continue
-		}
-		if err := s.runOne(ctx, strings.TrimSpace(stmt)); err != nil {
+func (s *session) runTexts(ctx context.Context, texts []string) error {
+	for _, text := range texts {
+		if err := s.runText(ctx, text); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// runReader runs statements as they come, each when its semicolon is read.
-func (s *session) runReader(ctx context.Context) error {
-	in := bufio.NewReader(s.In)
-	pending := ""
+// runText runs the items of text; the last one may lack its end.
+func (s *session) runText(ctx context.Context, text string) error {
 	for {
-		s.prompt(pending)
-		line, err := in.ReadString('\n')
+		item, rest, _ := nextItem(text)
+		if item == "" {
+			return nil
+		}
+		if err := s.runItem(ctx, item); err != nil {
+			return err
+		}
+		text = rest
+	}
+}
+
+// converse runs items as they come, each when its end is read.
+func (s *session) converse(ctx context.Context) error {
+	in := &pipeEditor{in: bufio.NewReader(s.In)}
+	if s.talks && s.ErrTTY && !s.Quiet {
+		in.prompts = s.Err
+	}
+	for {
+		text, err := in.Read()
 		if err != nil && !errors.Is(err, io.EOF) {
 			return fmt.Errorf("shell: read statements: %w", err)
 		}
-		pending += line
-		_, rest := splitStatements(blankComments(pending))
-		if e := s.runText(ctx, pending[:len(pending)-len(rest)], false); e != nil {
+		if e := s.runText(ctx, text); e != nil || err != nil {
 			return e
 		}
-		pending = rest
-		if err != nil {
-			return s.runText(ctx, pending, true)
-		}
 	}
 }
 
-// prompt is written on a terminal only.
-func (s *session) prompt(pending string) {
-	if !s.InTTY || !s.ErrTTY || s.Quiet {
-		return
+// runItem runs one statement or dot command. A terminal survives its failure, and so does a script
+// without bail; a cancelled context ends every session.
+func (s *session) runItem(ctx context.Context, item string) error {
+	var err error
+	if strings.HasPrefix(item, ".") {
+		err = s.dot(ctx, item)
+	} else {
+		s.last = item
+		err = s.execute(ctx, item)
 	}
-	if strings.TrimSpace(pending) == "" {
-		fmt.Fprint(s.Err, "gdb> ")
-		return
-	}
-	fmt.Fprint(s.Err, "...> ")
-}
-
-// runOne parses and runs one statement. Interactive sessions and KeepGoing survive its failure;
-// a cancelled context ends every session.
-func (s *session) runOne(ctx context.Context, src string) error {
-	err := s.execute(ctx, src)
-	if err == nil || ctx.Err() != nil {
+	atPrompt := s.talks && s.depth == 0
+	if err == nil || ctx.Err() != nil || errors.Is(err, errQuit) || s.bail && !atPrompt {
 		return err
 	}
-	if !s.KeepGoing && !s.InTTY {
-		return err
-	}
-	fmt.Fprintf(s.Err, "%v\n", err)
-	if s.KeepGoing {
-		s.failed++
-		if s.first == nil {
-			s.first = err
+	fmt.Fprintln(s.Err, s.complaint(err))
+	if !s.talks {
+		s.failed.Failed++
+		if s.failed.Damage == nil && damaged(err) {
+			s.failed.Damage = err
 		}
 	}
 	return nil
+}
+
+// complaint is the message of an error: what it says stands out on a terminal.
+func (s *session) complaint(err error) string {
+	if !s.ErrColor {
+		return err.Error()
+	}
+	what, where, more := strings.Cut(err.Error(), "\n")
+	if more {
+		where = "\n" + where
+	}
+	return dressed(what, styleRed) + where
+}
+
+// damaged says whether an error shows a damaged store.
+func damaged(err error) bool {
+	return errors.Is(err, layout.ErrCorrupt) || errors.Is(err, kv.ErrDamaged) ||
+		errors.Is(err, codec.ErrChecksum)
 }
 
 // outBytes is how much of a result is written at once.
@@ -188,9 +209,13 @@ func (s *session) execute(ctx context.Context, src string) error {
 	if err != nil {
 		return err
 	}
+	to, err := s.output()
+	if err != nil {
+		return err
+	}
 	start, before := time.Now(), s.cost()
-	out := bufio.NewWriterSize(s.Out, outBytes)
-	x := &execution{parsed: p, engine: s.engine, render: newRenderer(s.Mode, out),
+	out := bufio.NewWriterSize(to, outBytes)
+	x := &execution{parsed: p, engine: s.engine, render: newRenderer(to.mode, out, s.box()),
 		alive: ctx.Err, defaultSeed: s.Seed}
 	if err = p.st.run(ctx, x); err == nil {
 		err = x.footer()
@@ -198,11 +223,37 @@ func (s *session) execute(ctx context.Context, src string) error {
 	if e := out.Flush(); err == nil {
 		err = e
 	}
+	if e := to.finish(err == nil); err == nil {
+		err = e
+	}
 	if err != nil {
 		return statementError(p, err)
 	}
-	s.timing(x, time.Since(start), before)
+	s.timed(x, time.Since(start), before)
 	return nil
+}
+
+// mode is the output mode: auto is box on a terminal and csv elsewhere.
+func (s *session) mode() string {
+	switch {
+	case s.Mode != "auto":
+		return s.Mode
+	case s.OutTTY:
+		return "box"
+	}
+	return "csv"
+}
+
+func (s *session) box() boxOptions {
+	box := boxOptions{rows: s.rows, color: s.OutColor,
+		more: "every other --mode is complete"}
+	if s.talks {
+		box.more = ".last for all"
+	}
+	if s.Width != nil {
+		box.width = s.Width()
+	}
+	return box
 }
 
 // cost is what the session has read so far.
@@ -217,9 +268,9 @@ func (s *session) cost() cost {
 	return c
 }
 
-// timing writes the line that says what the statement cost, on a terminal only.
-func (s *session) timing(x *execution, took time.Duration, before cost) {
-	if s.Quiet || !s.ErrTTY {
+// timed writes the line that says what the statement cost, on a terminal only.
+func (s *session) timed(x *execution, took time.Duration, before cost) {
+	if !s.timing || !s.ErrTTY {
 		return
 	}
 	fmt.Fprintln(s.Err, timingLine(x.rows, took, before, s.cost()))

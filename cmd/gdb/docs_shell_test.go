@@ -22,7 +22,7 @@ func docRun(line string) string {
 	s := streams{in: strings.NewReader(""), out: &out, err: &out}
 	if stmt, ok := strings.CutPrefix(line, "gdb> "); ok {
 		s.in, s.inTTY, s.outTTY = strings.NewReader(stmt), true, true
-		run(context.Background(), []string{"shell", "cora.gdb"}, s)
+		run(context.Background(), []string{"shell", "cora.gdb", "--color", "never"}, s)
 		return out.String()
 	}
 	line = strings.TrimPrefix(line, "$ ")

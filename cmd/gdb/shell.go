@@ -31,6 +31,7 @@ box on a terminal, CSV in a pipe.`,
 		RunE: func(cmd *cobra.Command, args []string) (err error) {
 			opt := shell.Options{Statements: statements, In: a.in, Out: a.out, Err: a.err,
 				InTTY: a.inTTY, OutTTY: a.outTTY, ErrTTY: a.errTTY, Mode: mode,
+				OutColor: a.colored(a.outTTY), ErrColor: a.colored(a.errTTY), Width: a.width,
 				KeepGoing: keepGoing, Memory: a.memory, Seed: a.seed, Quiet: a.quiet}
 			if err := shell.CheckMode(mode); err != nil {
 				return usage(err)
@@ -56,9 +57,9 @@ box on a terminal, CSV in a pipe.`,
 	f := cmd.Flags()
 	f.StringArrayVarP(&statements, "command", "c", nil, "statement to run; repeatable")
 	f.StringVarP(&file, "file", "f", "", "file of statements to run")
-	f.StringVar(&mode, "mode", "auto", "auto, box, csv, tsv, json, jsonl or md")
+	f.StringVar(&mode, "mode", "auto", "auto, box, csv, tsv, json, jsonl, md, line or none")
 	f.BoolVar(&keepGoing, "keep-going", false,
-		"run on after a failed statement; the first failure decides the exit code")
+		"run on after a failed statement, and say how many failed; the exit code is then 1")
 	return cmd
 }
 
@@ -78,16 +79,11 @@ func readScript(file string) (string, error) {
 	return string(b), nil
 }
 
-// shellError prints a syntax error as it is, with its caret on a line of its own. With
-// --keep-going the first failure decides the exit code.
+// shellError prints a syntax error as it is, with its caret on a line of its own.
 func (a *app) shellError(err error) error {
 	var syntax *shell.SyntaxError
 	if !errors.As(err, &syntax) {
 		return err
-	}
-	var failed *shell.FailedError
-	if errors.As(err, &failed) {
-		return usage(err)
 	}
 	fmt.Fprintf(a.err, "%v\n", syntax)
 	return errReported{exitUsage}

@@ -1,0 +1,29 @@
+package main
+
+import (
+	"os"
+
+	"golang.org/x/term"
+)
+
+// colored says whether color may be written to a stream: --color decides, and with auto it must be
+// a terminal that knows colors, and NO_COLOR must not be set.
+func (a *app) colored(tty bool) bool {
+	if a.color != "auto" {
+		return a.color == "always"
+	}
+	return tty && os.Getenv("NO_COLOR") == "" && os.Getenv("TERM") != "dumb"
+}
+
+// width is the columns of the terminal that results go to, 0 if they go elsewhere.
+func (a *app) width() int {
+	f, ok := a.out.(*os.File)
+	if !ok || !a.outTTY {
+		return 0
+	}
+	columns, _, err := term.GetSize(int(f.Fd()))
+	if err != nil {
+		return 0 // a terminal without a size fits anything
+	}
+	return columns
+}

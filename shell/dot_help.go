@@ -1,0 +1,180 @@
+package shell
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+)
+
+// dotHelp writes one screen about everything, or what is known about a word.
+func (s *session) dotHelp(_ context.Context, word string) error {
+	word = strings.TrimPrefix(word, ".")
+	var b strings.Builder
+	switch {
+	case word == "":
+		s.helpAll(&b)
+	case !s.helpStatement(&b, word) && !s.helpDot(&b, word) && !s.helpSearch(&b, word):
+		return dotUsagef("knows nothing about %q%s", word,
+			near(word, append(heads(), dotNames()...)))
+	}
+	_, err := io.WriteString(s.Out, b.String())
+	return err
+}
+
+// bold is text that stands out in help.
+func (s *session) bold(text string) string {
+	if s.OutColor {
+		return dressed(text, styleBold)
+	}
+	return text
+}
+
+func (s *session) helpAll(b *strings.Builder) {
+	fmt.Fprintf(b, "%s end with a semicolon and may span lines\n", s.bold("Statements"))
+	for _, st := range registry {
+		fmt.Fprintf(b, "  %-12s %s\n", st.head, st.help)
+	}
+	fmt.Fprintf(b, "%s are one line each; a prefix is enough\n", s.bold("Commands"))
+	for _, d := range dots {
+		fmt.Fprintf(b, "  %-26s %s\n", strings.TrimSpace("."+d.name+" "+d.args), d.help)
+	}
+	b.WriteString("More about each: .help sample, .help .mode; .help cache searches\n")
+}
+
+// helpStatement writes about the statements that word names, by head or verb.
+func (s *session) helpStatement(b *strings.Builder, word string) bool {
+	found := false
+	for i := range registry {
+		st := &registry[i]
+		verb, _, _ := strings.Cut(st.head, " ")
+		if !strings.EqualFold(st.head, word) && !strings.EqualFold(verb, word) {
+			continue
+		}
+		if found {
+			b.WriteByte('\n')
+		}
+		found = true
+		fmt.Fprintf(b, "%s: %s\n\n  %s;\n", s.bold(st.head), st.help, syntax(st))
+		for _, c := range st.clauses {
+			fmt.Fprintf(b, "    %-18s %s\n", clauseSyntax(c), clauseHelp(st, c))
+		}
+		fmt.Fprintf(b, "  example: %s\n", st.example)
+		if rel := related(st); len(rel) > 0 {
+			fmt.Fprintf(b, "  related: %s\n", strings.Join(rel, ", "))
+		}
+	}
+	return found
+}
+
+func (s *session) helpDot(b *strings.Builder, word string) bool {
+	for _, d := range dots {
+		if d.name == word {
+			fmt.Fprintf(b, "%s %s\n  %s\n", s.bold("."+d.name), d.args, d.help)
+			if d.choices != nil {
+				fmt.Fprintf(b, "  choices: %s\n", strings.Join(d.choices, ", "))
+			}
+			return true
+		}
+	}
+	return false
+}
+
+// helpSearch lists all whose names, clauses or descriptions hold the word.
+func (s *session) helpSearch(b *strings.Builder, word string) bool {
+	word = strings.ToLower(word)
+	holds := func(texts ...string) bool {
+		return slices.ContainsFunc(texts, func(t string) bool {
+			return strings.Contains(strings.ToLower(t), word)
+		})
+	}
+	for i := range registry {
+		st := &registry[i]
+		if holds(st.head, st.help, st.example) {
+			fmt.Fprintf(b, "%-14s %s\n", st.head, st.help)
+		}
+		for _, c := range st.clauses {
+			if holds(append(c.choices, c.word, clauseHelp(st, c))...) {
+				fmt.Fprintf(b, "%-14s %s %s\n", st.head, clauseSyntax(c), clauseHelp(st, c))
+			}
+		}
+	}
+	for _, d := range dots {
+		if holds(append(d.choices, d.name, d.help)...) {
+			fmt.Fprintf(b, "%-14s %s\n", "."+d.name, d.help)
+		}
+	}
+	return b.Len() > 0
+}
+
+// argSyntax is how help writes an argument.
+var argSyntax = map[argKind]string{argInt: "n", argFanout: "n,n...", argName: "name",
+	argFile: "file", argNodes: "nodes", argRange: "n:n"}
+
+// syntax is a statement with its clauses; what may be left out is in brackets.
+func syntax(st *statement) string {
+	parts := []string{st.head}
+	if st.operand != argNone {
+		parts = append(parts, argSyntax[st.operand])
+	}
+	for i, c := range st.clauses {
+		if i < len(directions) && st.clauses[0].word == "IN" && c.arg == argNone {
+			if i == 0 {
+				parts = append(parts, "[IN|OUT|BOTH]")
+			}
+			continue
+		}
+		if c.required {
+			parts = append(parts, clauseSyntax(c))
+		} else {
+			parts = append(parts, "["+clauseSyntax(c)+"]")
+		}
+	}
+	return strings.Join(parts, " ")
+}
+
+func clauseSyntax(c clause) string {
+	if c.choices != nil {
+		return c.word + " " + strings.Join(c.choices, "|")
+	}
+	return strings.TrimSpace(c.word + " " + argSyntax[c.arg])
+}
+
+// related are the statements that begin with the same word, or are asked about the same thing.
+func related(st *statement) (heads []string) {
+	verb, _, _ := strings.Cut(st.head, " ")
+	for i := range registry {
+		other := &registry[i]
+		first, _, _ := strings.Cut(other.head, " ")
+		if other != st && (first == verb || st.operand != argNone && other.operand == st.operand) {
+			heads = append(heads, other.head)
+		}
+	}
+	return heads
+}
+
+// clauseTexts tell what a clause does: by statement and word where a word means several things,
+// else by word. Help and completion show them.
+var clauseTexts = map[string]string{
+	"IN": "the lists of incoming edges", "OUT": "the lists of outgoing edges",
+	"BOTH": "both", "HOPS": "all nodes within so many hops", "VIA": "edges of one type only",
+	"COUNT": "count instead of list", "LIMIT": "the first rows only",
+	"OF": "of these nodes", "TOP": "the highest only", "CHECK OF": "one file only",
+	"FANOUT": "neighbors drawn per node, one number a hop, or all",
+	"SEED":   "seed of the random draws", "EPOCH": "epoch of a training, from 1",
+	"BATCH": "batch of the epoch, from 1", "SIZE": "batch size: the seeds are those of the batch",
+	"SHOW": "what of the batch", "COLUMNS": "a range of columns, such as 0:16",
+	"FEATURES STATS": "least, greatest, mean and deviation of each column",
+	"COUNTS":         "how many nodes have each label", "AT": "the number of the block",
+	"HEX": "as bytes", "DECODE": "field by field", "FULL": "also what the bytes mean",
+	"FILES": "the files with their sizes", "TYPES": "the edge types",
+}
+
+// clauseHelp is the text of a clause.
+func clauseHelp(st *statement, c clause) string {
+	if text, ok := clauseTexts[st.head+" "+c.word]; ok {
+		return text
+	}
+	return clauseTexts[c.word]
+}

@@ -1,0 +1,174 @@
+package shell
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"strconv"
+	"strings"
+	"time"
+
+	"gdb/internal/mem"
+	"gdb/layout"
+
+	"github.com/cockroachdb/pebble/v2/vfs"
+)
+
+func (s *session) dotMode(_ context.Context, arg string) error {
+	if arg == "" {
+		return s.note("mode is %s", s.mode())
+	}
+	if err := choice(arg, Modes); err != nil {
+		return err
+	}
+	s.Mode = arg
+	return nil
+}
+
+// note tells the user something that is no result.
+func (s *session) note(format string, args ...any) error {
+	_, err := fmt.Fprintf(s.Err, format+"\n", args...)
+	return err
+}
+
+func (s *session) dotRows(_ context.Context, arg string) error {
+	n, err := strconv.Atoi(arg)
+	if err != nil || n < 0 {
+		return dotUsagef("wants a number of rows, 0 for all; found %q", arg)
+	}
+	s.rows = n
+	return nil
+}
+
+func (s *session) dotTiming(_ context.Context, arg string) error {
+	return s.toggle(&s.timing, arg)
+}
+
+func (s *session) dotBail(_ context.Context, arg string) error {
+	return s.toggle(&s.bail, arg)
+}
+
+func (s *session) toggle(what *bool, arg string) error {
+	err := choice(arg, onOff)
+	if err == nil {
+		*what = arg == "on"
+	}
+	return err
+}
+
+func (s *session) dotQuit(context.Context, string) error { return errQuit }
+
+// dotLast runs the last statement again instead of keeping its result, which may be larger than
+// the memory.
+func (s *session) dotLast(ctx context.Context, _ string) error {
+	if s.last == "" {
+		return dotUsagef("has nothing to show: no statement has been run")
+	}
+	rows := s.rows
+	s.rows = 0
+	defer func() { s.rows = rows }()
+	return s.execute(ctx, s.last)
+}
+
+func (s *session) dotOnce(_ context.Context, arg string) error {
+	if arg == "" {
+		return dotUsagef("wants the name of a file")
+	}
+	s.once = arg
+	return nil
+}
+
+// scriptBytes bounds a file of statements.
+const scriptBytes = 16 << 20
+
+// scriptDepth bounds files that read files.
+const scriptDepth = 16
+
+func (s *session) dotRead(ctx context.Context, arg string) error {
+	if arg == "" {
+		return dotUsagef("wants the name of a file")
+	}
+	if s.depth == scriptDepth {
+		return dotUsagef("stops: files read each other %d deep", scriptDepth)
+	}
+	f, err := s.Store.FS().Open(arg)
+	if err != nil {
+		return fmt.Errorf("shell: .read: %w", err)
+	}
+	text, err := readAll(f)
+	if err = errors.Join(err, f.Close()); err != nil {
+		return fmt.Errorf("shell: .read %s: %w", arg, err)
+	}
+	s.depth++
+	defer func() { s.depth-- }()
+	return s.runText(ctx, text)
+}
+
+func readAll(f vfs.File) (string, error) {
+	b, err := io.ReadAll(io.LimitReader(f, scriptBytes+1))
+	if err == nil && len(b) > scriptBytes {
+		err = fmt.Errorf("it is larger than %s", mem.FormatSize(scriptBytes))
+	}
+	return string(b), err
+}
+
+func (s *session) dotWatch(ctx context.Context, arg string) error {
+	seconds, stmt, _ := strings.Cut(arg, " ")
+	every, err := strconv.ParseFloat(seconds, 64)
+	if err != nil || !(every > 0) || every > 1e6 || strings.TrimSpace(stmt) == "" {
+		return dotUsagef("wants seconds and a statement, as in .watch 2 STATS IO;")
+	}
+	tick := time.NewTicker(time.Duration(every * float64(time.Second)))
+	defer tick.Stop()
+	for {
+		if err := s.execute(ctx, strings.TrimSpace(stmt)); err != nil {
+			return err
+		}
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-tick.C:
+		}
+	}
+}
+
+func (s *session) dotOpen(ctx context.Context, arg string) error {
+	if arg == "" {
+		return dotUsagef("wants the folder of a store")
+	}
+	st, err := layout.Open(ctx, s.Store.FS(), arg)
+	if err != nil {
+		return fmt.Errorf("shell: .open: %w", err)
+	}
+	err = s.engine.close()
+	s.Store, s.engine = st, newEngine(st, s.Dev, s.Memory)
+	return err
+}
+
+func (s *session) dotSettings(ctx context.Context, _ string) error {
+	onOff := map[bool]string{true: "on", false: "off"}
+	return s.table(ctx, []string{"name", "value"}, [][]string{
+		{"store", s.Store.Path()}, {"mode", s.mode()}, {"rows", strconv.Itoa(s.rows)},
+		{"timing", onOff[s.timing]}, {"bail", onOff[s.bail]},
+		{"seed", strconv.FormatUint(s.Seed, 10)}, {"memory", mem.FormatSize(s.Memory)},
+	})
+}
+
+// table writes rows as the result of a statement would be.
+func (s *session) table(ctx context.Context, cols []string, rows [][]string) error {
+	r := newRenderer(s.mode(), s.Out, boxOptions{color: s.OutColor})
+	if err := r.Header(cols); err != nil {
+		return err
+	}
+	for _, row := range rows {
+		vals := make([]any, len(row))
+		for i, v := range row {
+			vals[i] = v
+		}
+		if err := errors.Join(ctx.Err(), r.Row(vals)); err != nil {
+			return err
+		}
+	}
+	return r.Footer()
+}
