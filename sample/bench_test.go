@@ -78,7 +78,8 @@ func BenchmarkGather(b *testing.B) {
 	for v := range NodeID(nodes / 2) {
 		hot = append(hot, v)
 	}
-	for _, policy := range []string{"all", "none", "static", "lru"} {
+	for _, policy := range append([]string{"all", "none", "static"},
+		PolicyNames()...) {
 		for _, threads := range []int{1, 2} {
 			b.Run(fmt.Sprintf("policy=%s/threads=%d", policy, threads), func(b *testing.B) {
 				var f Features
@@ -91,8 +92,9 @@ func BenchmarkGather(b *testing.B) {
 					f = NewDirect(rows)
 				case "static":
 					f, err = NewCached(ctx, rows, NewStatic(hot), opt)
-				case "lru":
-					f, err = NewCached(ctx, rows, NewLRU(), opt)
+				default:
+					p, _ := NewPolicy(policy)
+					f, err = NewCached(ctx, rows, p, opt)
 				}
 				if err != nil {
 					b.Fatal(err)

@@ -1,5 +1,11 @@
 package sample
 
+import (
+	"fmt"
+	"slices"
+	"strings"
+)
+
 // Policy decides which rows a cache holds. The cache has numbered slots, each holding the row of
 // one node; it looks nodes up and copies rows, the policy only says where a row goes, and by that
 // which row leaves. All calls come with the cache's lock held, one at a time, and must not block.
@@ -25,4 +31,25 @@ type Policy interface {
 	// row that was there is evicted. A slot never used before must be the lowest of them. keep is
 	// false if the row is not kept.
 	Place(node NodeID) (slot uint32, keep bool)
+}
+
+// policies make the policies that need to know nothing beforehand.
+var policies = []func() Policy{NewLRU, NewCLOCK, NewS3FIFO, NewSIEVE}
+
+// PolicyNames are the names that NewPolicy knows.
+func PolicyNames() (names []string) {
+	for _, make := range policies {
+		names = append(names, make().Name())
+	}
+	return names
+}
+
+// NewPolicy returns the policy of that name.
+func NewPolicy(name string) (Policy, error) {
+	i := slices.Index(PolicyNames(), name)
+	if i < 0 {
+		return nil, fmt.Errorf("sample: unknown cache policy %q: known are %s", name,
+			strings.Join(PolicyNames(), ", "))
+	}
+	return policies[i](), nil
 }

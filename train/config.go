@@ -55,7 +55,8 @@ type Config struct {
 	// Seed is the root of all randomness.
 	Seed uint64 `json:"seed"`
 
-	// Cache is the policy for features that do not fit: auto, none, static or lru.
+	// Cache is the policy for features that do not fit: auto, none, static, or one that
+	// sample.NewPolicy knows.
 	Cache string `json:"cache"`
 	// FeatureCache is the size of that cache in bytes; 0 takes what is left of Memory.
 	FeatureCache int64 `json:"feature_cache"`
@@ -99,7 +100,8 @@ var choices = []struct {
 	{"metric", func(c *Config) string { return c.Metric },
 		[]string{"auto", metricAccuracy, metricMicroF1, metricMacroF1}},
 	{"eval-mode", func(c *Config) string { return c.EvalMode }, []string{"exact", "sampled"}},
-	{"cache", func(c *Config) string { return c.Cache }, []string{"auto", "none", "static", "lru"}},
+	{"cache", func(c *Config) string { return c.Cache },
+		append([]string{"auto", "none", "static"}, sample.PolicyNames()...)},
 	{"topology", func(c *Config) string { return c.Topology },
 		[]string{"auto", "resident", "paged"}},
 	{"backend", func(c *Config) string { return c.Backend }, []string{"cpu", "cuda"}},

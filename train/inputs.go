@@ -76,15 +76,18 @@ func (in *inputs) openFeatures(ctx context.Context, p *Plan, threads int) (err e
 	switch p.Cache {
 	case "all":
 		in.features, err = sample.NewResident(ctx, in.rows, in.meta.Nodes, threads, in.budget)
-	case "lru":
-		in.features, err = sample.NewCached(ctx, in.rows, sample.NewLRU(), opt)
+	case "none":
+		in.features = sample.NewDirect(in.rows)
 	case "static":
 		var hot []sample.NodeID
 		if hot, err = in.hotNodes(ctx, p.Features); err == nil {
 			in.features, err = sample.NewCached(ctx, in.rows, sample.NewStatic(hot), opt)
 		}
 	default:
-		in.features = sample.NewDirect(in.rows)
+		var policy sample.Policy
+		if policy, err = sample.NewPolicy(p.Cache); err == nil {
+			in.features, err = sample.NewCached(ctx, in.rows, policy, opt)
+		}
 	}
 	if err != nil {
 		return fmt.Errorf("train: open features with cache %s: %w", p.Cache, err)

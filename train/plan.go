@@ -38,7 +38,7 @@ type Plan struct {
 	Step     int64  // activations and gradients
 	Eval     int64  // evaluation at least; it takes the place of batches too
 	Features int64  // all rows, or the cache
-	Cache    string // all, static, lru or none
+	Cache    string // all, none, static, or one that sample.NewPolicy knows
 
 	BatchNodes, BatchEdges int64 // of the largest batch expected
 }

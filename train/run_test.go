@@ -11,6 +11,7 @@ import (
 	"gdb/internal/rng"
 	"gdb/layout"
 	"gdb/layout/layouttest"
+	"gdb/sample"
 
 	"github.com/cockroachdb/pebble/v2/vfs"
 )
@@ -224,8 +225,9 @@ func TestSameWeights(t *testing.T) {
 
 func variants() []Config {
 	var all []Config
+	caches := append([]string{"auto", "none", "static"}, sample.PolicyNames()...)
 	for _, topology := range []string{"resident", "paged"} {
-		for _, cache := range []string{"auto", "none", "static", "lru"} {
+		for _, cache := range caches {
 			c := testConfig()
 			c.Epochs = 3
 			c.Topology, c.Cache = topology, cache

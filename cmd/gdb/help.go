@@ -40,6 +40,16 @@ What a directory of arrays holds, to the byte, and what is refused: docs/format/
 			Long: `
   exact  every batch is sampled from the whole graph, every byte is read as stored (default)
 
-This version has no strategy that approximates.`},
+This version has no strategy that approximates.
+
+Caches of features, --cache; they change what is read, and nothing else:
+
+  auto    all rows if they fit, else static (default)
+  static  the rows of the nodes that stand in most lists, loaded before the first batch
+  lru     the rows asked for last
+  clock   about the same as lru, for 1 byte a row instead of 8
+  s3fifo  rows asked for once do not drive out others; 14 bytes a row
+  sieve   rows asked for again stay where they are, others are sifted out; 5 bytes a row
+  none    every row is read`},
 	}
 }

@@ -48,7 +48,8 @@ func (t *trainFlags) bind(f *pflag.FlagSet) {
 	f.StringVar(&c.EvalMode, "eval-mode", c.EvalMode,
 		"exact (whole lists, layer by layer) or sampled (with --fanout; faster, noisy)")
 	f.StringVar(&c.Split, "split", c.Split, "K: use train@K, val@K and test@K")
-	f.StringVar(&c.Cache, "cache", c.Cache, "feature cache: auto, none, static or lru")
+	f.StringVar(&c.Cache, "cache", c.Cache,
+		"feature cache: auto, none, static, "+strings.Join(sample.PolicyNames(), ", "))
 	f.StringVar(&t.featureCache, "feature-cache", "", "its size (default: what --memory leaves)")
 	f.StringVar(&c.Topology, "topology", c.Topology, "auto, resident or paged")
 	f.StringVar(&c.IO, "io", c.IO, "auto, uring, pread, buffered or mmap")

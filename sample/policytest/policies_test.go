@@ -13,23 +13,18 @@ type plainLRU struct {
 	held  []sample.NodeID
 }
 
-func (l *plainLRU) Gather(nodes []sample.NodeID) (hits []sample.NodeID) {
-	for _, v := range nodes {
-		if i := slices.Index(l.held, v); i >= 0 {
-			hits = append(hits, v)
-			l.held = append(slices.Delete(l.held, i, i+1), v)
-		}
+func (l *plainLRU) Holds(v sample.NodeID) bool { return slices.Contains(l.held, v) }
+
+func (l *plainLRU) Hit(v sample.NodeID) {
+	i := slices.Index(l.held, v)
+	l.held = append(slices.Delete(l.held, i, i+1), v)
+}
+
+func (l *plainLRU) Place(v sample.NodeID) {
+	if len(l.held) == l.slots {
+		l.held = l.held[1:]
 	}
-	for _, v := range nodes {
-		if slices.Contains(hits, v) {
-			continue
-		}
-		if len(l.held) == l.slots {
-			l.held = l.held[1:]
-		}
-		l.held = append(l.held, v)
-	}
-	return hits
+	l.held = append(l.held, v)
 }
 
 func TestLRU(t *testing.T) {
@@ -46,16 +41,143 @@ func hot() (out []sample.NodeID) {
 
 type plainStatic []sample.NodeID
 
-func (s plainStatic) Gather(nodes []sample.NodeID) (hits []sample.NodeID) {
-	for _, v := range nodes {
-		if slices.Contains(s, v) {
-			hits = append(hits, v)
-		}
-	}
-	return hits
-}
+func (s plainStatic) Holds(v sample.NodeID) bool { return slices.Contains(s, v) }
+func (s plainStatic) Hit(sample.NodeID)          {}
+func (s plainStatic) Place(sample.NodeID)        {}
 
 func TestStatic(t *testing.T) {
 	Run(t, func() sample.Policy { return sample.NewStatic(hot()) },
-		func(slots int) Twin { return plainStatic(hot()[:slots]) })
+		func(slots int) Twin { return plainStatic(hot()[:min(slots, len(hot()))]) })
+}
+
+// plainCLOCK is second chance without a hand: the slots are a queue, the next to look at first;
+// what is spared or new goes to its end.
+type plainCLOCK struct {
+	slots int
+	queue []sample.NodeID
+	asked map[sample.NodeID]bool
+}
+
+func (c *plainCLOCK) Holds(v sample.NodeID) bool { return slices.Contains(c.queue, v) }
+func (c *plainCLOCK) Hit(v sample.NodeID)        { c.asked[v] = true }
+
+func (c *plainCLOCK) Place(v sample.NodeID) {
+	for len(c.queue) == c.slots {
+		first := c.queue[0]
+		c.queue = c.queue[1:]
+		if c.asked[first] {
+			c.queue = append(c.queue, first)
+		}
+		delete(c.asked, first)
+	}
+	c.queue = append(c.queue, v)
+}
+
+func TestCLOCK(t *testing.T) {
+	Run(t, sample.NewCLOCK, func(slots int) Twin {
+		return &plainCLOCK{slots: slots, asked: map[sample.NodeID]bool{}}
+	})
+}
+
+// plainSIEVE is a queue, the newest last, and the node that the hand points at, or none.
+type plainSIEVE struct {
+	slots int
+	queue []sample.NodeID
+	asked map[sample.NodeID]bool
+	hand  *sample.NodeID
+}
+
+func (s *plainSIEVE) Holds(v sample.NodeID) bool { return slices.Contains(s.queue, v) }
+func (s *plainSIEVE) Hit(v sample.NodeID)        { s.asked[v] = true }
+
+func (s *plainSIEVE) Place(v sample.NodeID) {
+	if len(s.queue) == s.slots {
+		i := 0
+		if s.hand != nil {
+			i = slices.Index(s.queue, *s.hand)
+		}
+		for s.asked[s.queue[i]] {
+			delete(s.asked, s.queue[i])
+			i = (i + 1) % len(s.queue)
+		}
+		s.queue, s.hand = slices.Delete(s.queue, i, i+1), nil
+		if i < len(s.queue) {
+			next := s.queue[i]
+			s.hand = &next
+		}
+	}
+	s.queue = append(s.queue, v)
+}
+
+func TestSIEVE(t *testing.T) {
+	Run(t, sample.NewSIEVE, func(slots int) Twin {
+		return &plainSIEVE{slots: slots, asked: map[sample.NodeID]bool{}}
+	})
+}
+
+// plainS3FIFO has three queues, the oldest first.
+type plainS3FIFO struct {
+	slots              int
+	small, main, ghost []sample.NodeID
+	uses               map[sample.NodeID]int
+}
+
+func (p *plainS3FIFO) Holds(v sample.NodeID) bool {
+	return slices.Contains(p.small, v) || slices.Contains(p.main, v)
+}
+
+func (p *plainS3FIFO) Hit(v sample.NodeID) { p.uses[v] = min(p.uses[v]+1, 3) }
+
+func (p *plainS3FIFO) Place(v sample.NodeID) {
+	known := slices.Contains(p.ghost, v)
+	for len(p.small)+len(p.main) == p.slots {
+		p.evict()
+	}
+	p.uses[v] = 0
+	if known {
+		p.main = append(p.main, v)
+	} else {
+		p.small = append(p.small, v)
+	}
+}
+
+// evict moves one row on, or out.
+func (p *plainS3FIFO) evict() {
+	if len(p.small) >= max(1, p.slots/10) {
+		v := p.small[0]
+		p.small = p.small[1:]
+		if p.uses[v] > 1 {
+			p.uses[v] = 0
+			p.main = append(p.main, v)
+			return
+		}
+		p.ghost = append(p.ghost, v)
+		if len(p.ghost) > p.slots-p.slots/10 {
+			p.ghost = p.ghost[1:]
+		}
+		return
+	}
+	v := p.main[0]
+	p.main = p.main[1:]
+	if p.uses[v] > 0 {
+		p.uses[v]--
+		p.main = append(p.main, v)
+	}
+}
+
+func TestS3FIFO(t *testing.T) {
+	Run(t, sample.NewS3FIFO, func(slots int) Twin {
+		return &plainS3FIFO{slots: slots, uses: map[sample.NodeID]int{}}
+	})
+}
+
+func TestNewPolicy(t *testing.T) {
+	for _, name := range sample.PolicyNames() {
+		if p, err := sample.NewPolicy(name); err != nil || p.Name() != name {
+			t.Errorf("%s: %v, %v", name, p, err)
+		}
+	}
+	if p, err := sample.NewPolicy("mru"); err == nil {
+		t.Errorf("mru gives %v", p)
+	}
 }

@@ -22,8 +22,33 @@ const (
 
 // Twin is a cache of a policy written as plainly as can be, over sets of nodes.
 type Twin interface {
-	// Gather takes the distinct nodes of one gather, and returns those that were held before it.
-	Gather(nodes []sample.NodeID) (hits []sample.NodeID)
+	// Holds says whether a row is held.
+	Holds(v sample.NodeID) bool
+	// Hit is called for each request of a gather that was held before it, in order.
+	Hit(v sample.NodeID)
+	// Place is called after that for each other node of the gather that is not held by then.
+	Place(v sample.NodeID)
+}
+
+// gather asks a twin for nodes, and returns those that it held.
+func gather(w Twin, nodes []sample.NodeID) (hits []sample.NodeID) {
+	var missed []sample.NodeID
+	for _, v := range nodes {
+		if w.Holds(v) {
+			hits = append(hits, v)
+		} else {
+			missed = append(missed, v)
+		}
+	}
+	for _, v := range hits {
+		w.Hit(v)
+	}
+	for _, v := range missed {
+		if !w.Holds(v) {
+			w.Place(v)
+		}
+	}
+	return hits
 }
 
 // Run checks a policy: values, counts and memory through the cache, the rules of Place, and that
@@ -33,6 +58,7 @@ func Run(t *testing.T, newPolicy func() sample.Policy, newTwin func(slots int) T
 	t.Run("values", func(t *testing.T) { values(t, newPolicy) })
 	t.Run("concurrent", func(t *testing.T) { concurrent(t, newPolicy) })
 	t.Run("errors", func(t *testing.T) { readErrors(t, newPolicy) })
+	t.Run("allocations", func(t *testing.T) { allocations(t, newPolicy) })
 	if newTwin != nil {
 		t.Run("twin", func(t *testing.T) { twin(t, newPolicy, newTwin) })
 	}
@@ -196,29 +222,73 @@ func readErrors(t *testing.T, newPolicy func() sample.Policy) {
 	}
 }
 
-// twin compares the hits of cache and twin.
-func twin(t *testing.T, newPolicy func() sample.Policy, newTwin func(slots int) Twin) {
-	const bytes = 3000
-	p := &counting{Policy: newPolicy()}
-	f := mustCache(t, &sampletest.Rows{Count: nodes, Dim: dim}, p, bytes, nil)
-	defer f.Close()
-	plain, hits := newTwin(p.slots), 0
-	for g := range uint64(400) {
-		ids := trace(g, 30)
-		if err := f.Gather(context.Background(), ids, make([]float32, len(ids)*dim)); err != nil {
-			t.Fatal(err)
+// allocations checks that a policy takes its memory at Start, and none for an access.
+func allocations(t *testing.T, newPolicy func() sample.Policy) {
+	const slots = 40
+	p, held := newPolicy(), make([]sample.NodeID, slots)
+	used := copy(held, p.Start(held))
+	next, hits := sample.NodeID(0), []uint32{0}
+	allocs := testing.AllocsPerRun(1000, func() {
+		next++
+		batch := [1]sample.NodeID{next}
+		if used > 0 {
+			hits[0] = uint32(next) % uint32(used)
+			p.Hits(hits)
 		}
-		want := plain.Gather(ids)
-		slices.Sort(want)
-		slices.Sort(p.hits)
-		if !slices.Equal(p.hits, want) {
-			t.Fatalf("gather %d hits %v, the twin's hits are %v", g, p.hits, want)
+		p.Begin(batch[:])
+		if s, keep := p.Place(next); keep {
+			held[s] = next
+			used = max(used, int(s)+1)
 		}
-		hits += len(want)
+	})
+	if allocs > 1 { // that of batch
+		t.Errorf("%v allocations an access", allocs-1)
 	}
-	if hits == 0 {
+}
+
+// twin compares the hits of cache and twin, in caches from one row to all, with some nodes twice
+// in a gather.
+func twin(t *testing.T, newPolicy func() sample.Policy, newTwin func(slots int) Twin) {
+	total := 0
+	for _, slots := range []int{1, 2, 9, 25, 60, 200, nodes, nodes + 50} {
+		p := &counting{Policy: newPolicy()}
+		f := mustCache(t, &sampletest.Rows{Count: nodes, Dim: dim}, p, bytesFor(p, slots), nil)
+		if p.slots != slots {
+			t.Fatalf("%d slots, want %d", p.slots, slots)
+		}
+		plain := newTwin(slots)
+		for g := range uint64(300) {
+			ids := trace(g+uint64(1000*slots), 1+int(g%37))
+			if g%3 == 0 {
+				ids = append(ids, ids[len(ids)/2], ids[0])
+			}
+			if err := f.Gather(context.Background(), ids,
+				make([]float32, len(ids)*dim)); err != nil {
+				t.Fatal(err)
+			}
+			want := gather(plain, ids)
+			if !slices.Equal(p.hits, want) {
+				t.Fatalf("%d slots: gather %d hits %v, the twin's hits are %v", slots, g, p.hits,
+					want)
+			}
+			total += len(want)
+		}
+		if err := f.Close(); err != nil {
+			t.Error(err)
+		}
+	}
+	if total == 0 {
 		t.Error("no hit at all: the test shows nothing")
 	}
+}
+
+// bytesFor is the least size of a cache of so many rows.
+func bytesFor(p sample.Policy, slots int) int64 {
+	bytes := int64(0)
+	for sample.CacheRows(bytes, dim, p.SlotBytes()) < slots {
+		bytes++
+	}
+	return bytes
 }
 
 // counting notes which nodes were hits.

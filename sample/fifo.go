@@ -1,0 +1,27 @@
+package sample
+
+// fifo is a queue of slots through links that the queues of a policy share: a slot is in one of
+// them. The zero value is an empty queue.
+type fifo struct {
+	oldest, newest uint32
+	length         int
+}
+
+// push adds a slot as the newest.
+func (q *fifo) push(newer []uint32, s uint32) {
+	if q.length == 0 {
+		q.oldest = s
+	} else {
+		newer[q.newest] = s
+	}
+	q.newest = s
+	q.length++
+}
+
+// pop removes the oldest slot of a queue that is not empty.
+func (q *fifo) pop(newer []uint32) uint32 {
+	s := q.oldest
+	q.oldest = newer[s]
+	q.length--
+	return s
+}

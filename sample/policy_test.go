@@ -1,0 +1,23 @@
+package sample
+
+import "testing"
+
+// Each policy allocates what its SlotBytes say, and little besides.
+func TestSlotBytes(t *testing.T) {
+	for _, slots := range []int{1, 3, 10, 1000, 100_003} {
+		s3, sieve, clock := &s3fifo{}, &sieve{}, &clockPolicy{}
+		for p, size := range map[Policy]func() int{
+			s3: func() int {
+				return 4*len(s3.newer) + len(s3.uses) + 4*len(s3.ghost.ring) + 4*len(s3.ghost.table)
+			},
+			sieve: func() int { return 4*len(sieve.newer) + len(sieve.asked) },
+			clock: func() int { return len(clock.asked) },
+		} {
+			p.Start(make([]NodeID, slots))
+			if got, want := size(), p.SlotBytes()*slots; got > want+16 || got < want*9/10 {
+				t.Errorf("%s takes %d bytes for %d slots, SlotBytes say %d", p.Name(), got, slots,
+					want)
+			}
+		}
+	}
+}

@@ -1,0 +1,95 @@
+package sample
+
+// sieve is SIEVE (Y. Zhang, J. Yang, Y. Yue, Y. Vigfusson, K. V. Rashmi, SIEVE is Simpler than
+// LRU). As in CLOCK a hand goes over the rows in the order of arrival, spares those asked for since
+// it last came by, and evicts the first other. But new rows do not take the place of the evicted:
+// they come in at the new end, so that the hand, which stays among the old rows, does not meet
+// them before they had time to be asked for again, and then sifts out those that were not.
+type sieve struct {
+	newer          []uint32 // the next of the queue; none after the newest
+	asked          []bool   // since the hand came by
+	used           uint32
+	oldest, newest uint32
+	hand           uint32 // none: it begins at the oldest
+	behind         uint32 // the slot that is just older than the hand's, or none
+}
+
+// NewSIEVE returns the policy that sifts out rows not asked for again: 5 bytes a slot.
+func NewSIEVE() Policy { return &sieve{} }
+
+// Name is "sieve".
+func (p *sieve) Name() string { return "sieve" }
+
+// SlotBytes is the size of a link and a mark.
+func (p *sieve) SlotBytes() int { return 5 }
+
+// Start makes the queue.
+func (p *sieve) Start(held []NodeID) []NodeID {
+	p.newer, p.asked = make([]uint32, len(held)), make([]bool, len(held))
+	none := p.none()
+	p.oldest, p.newest, p.hand, p.behind = none, none, none, none
+	return nil
+}
+
+// none is no slot.
+func (p *sieve) none() uint32 { return uint32(len(p.newer)) }
+
+// Begin does nothing.
+func (p *sieve) Begin([]NodeID) {}
+
+// Hits marks slots.
+func (p *sieve) Hits(slots []uint32) {
+	for _, s := range slots {
+		p.asked[s] = true
+	}
+}
+
+// Place takes a slot never used, or else the first that the hand finds unmarked.
+func (p *sieve) Place(NodeID) (uint32, bool) {
+	if p.none() == 0 {
+		return 0, false
+	}
+	s := p.used
+	if s < p.none() {
+		p.used++
+	} else {
+		s = p.evict()
+	}
+	p.asked[s], p.newer[s] = false, p.none()
+	if p.newest == p.none() {
+		p.oldest = s
+	} else {
+		p.newer[p.newest] = s
+	}
+	p.newest = s
+	return s, true
+}
+
+// evict frees a slot, and leaves the hand at the next newer.
+func (p *sieve) evict() uint32 {
+	for {
+		if p.hand == p.none() {
+			p.hand, p.behind = p.oldest, p.none()
+		}
+		s := p.hand
+		p.hand = p.newer[s]
+		if !p.asked[s] {
+			p.unlink(s)
+			return s
+		}
+		p.asked[s] = false
+		p.behind = s
+	}
+}
+
+// unlink takes the slot after behind out of the queue.
+func (p *sieve) unlink(s uint32) {
+	if p.behind == p.none() {
+		p.oldest = p.newer[s]
+	} else {
+		p.newer[p.behind] = p.newer[s]
+	}
+	if p.newest == s {
+		p.newest = p.behind
+	}
+}
