@@ -1,0 +1,169 @@
+package superbatch
+
+import (
+	"fmt"
+
+	"gdb/internal/invariants"
+	"gdb/internal/mem"
+	"gdb/sample"
+)
+
+// Changes are what the cache does for one batch.
+type Changes struct {
+	// From says for each node of the batch where its row comes from: slot+1, or 0 if it is read.
+	From []uint32
+	// Keep are the positions in the batch of the rows that go to Slots when the batch is
+	// assembled, each replacing what the slot held; ascending.
+	Keep, Slots []uint32
+	// Hits are the nodes that are not read.
+	Hits int
+}
+
+// cacheState decides which rows a cache of numbered slots holds, when all accesses to come are
+// known: after each batch, of the rows it held and those of the batch, it keeps the ones whose next
+// use is nearest (Belady's rule over batches, which no other rule reads fewer rows than). A row
+// without a known next use is the farthest, and stays while there is room: the superbatch that
+// follows may need it.
+//
+// Held slots stand in one list for each turn of their next use, so that the hits of a turn are had
+// by walking its list, and the farthest is the head of the last list that is not empty. Memory: 12
+// bytes per slot and 4 per turn; no node is ever looked up.
+type cacheState struct {
+	arena *mem.Arena
+	nodes []sample.NodeID // of each slot
+	at    []uint32        // of each slot: the position of its next use
+	link  []uint32        // of each slot: the next one in its list, +1; 0 ends it
+	used  int             // slots that hold rows: the first ones
+	turns superTurns
+}
+
+// superTurns are the lists of one superbatch.
+type superTurns struct {
+	head []uint32 // of each turn's list: slot+1, or 0. The last turn is never.
+	set  turnSet  // of the lists that are not empty
+	held ledger
+}
+
+// slotBytes is what cacheState takes per slot.
+const slotBytes = 12
+
+func newCacheState(slots int, budget *mem.Budget) (*cacheState, error) {
+	arena, err := mem.NewArena(budget, "superbatch cache index", slotBytes*int64(slots))
+	if err != nil {
+		return nil, err
+	}
+	b := arena.Bytes()
+	return &cacheState{arena: arena, nodes: carve[sample.NodeID](&b, slots),
+		at: carve[uint32](&b, slots), link: carve[uint32](&b, slots),
+		turns: superTurns{held: ledger{budget: budget, what: "superbatch turns"}}}, nil
+}
+
+// begin starts a superbatch of so many batches. The next uses are those of the held rows, in the
+// order of slots.
+func (c *cacheState) begin(batches int, after, at []uint32) error {
+	c.turns.held.release()
+	lists := batches + 2
+	if err := c.turns.held.add(4*int64(lists) + turnSetBytes(lists)); err != nil {
+		return err
+	}
+	c.turns.head, c.turns.set = make([]uint32, lists), newTurnSet(lists)
+	for s := range c.used {
+		c.list(uint32(s), c.turn(0, after[s]), at[s])
+	}
+	return nil
+}
+
+// held are the nodes whose rows are held, in the order of slots.
+func (c *cacheState) held() []sample.NodeID { return c.nodes[:c.used] }
+
+// turn is the turn so many after another.
+func (c *cacheState) turn(now, after uint32) uint32 {
+	if after == 0 {
+		return uint32(len(c.turns.head) - 1)
+	}
+	return now + after
+}
+
+// list puts a slot into the list of its next use.
+func (c *cacheState) list(slot, turn, at uint32) {
+	invariants.Check(int(turn) < len(c.turns.head), "superbatch: turn %d of %d", turn,
+		len(c.turns.head))
+	if c.turns.head[turn] == 0 {
+		c.turns.set.add(turn)
+	}
+	c.at[slot], c.link[slot] = at, c.turns.head[turn]
+	c.turns.head[turn] = slot + 1
+}
+
+// step decides for the batch of a turn, which follows those before. after and at are the next uses
+// of its nodes, each of which comes once; out's memory is reused. Amortized O(1) per node.
+func (c *cacheState) step(now uint32, nodes []sample.NodeID, after, at []uint32,
+	out *Changes) error {
+	if cap(out.From) < len(nodes) {
+		out.From = make([]uint32, len(nodes), len(nodes)+len(nodes)/8)
+	}
+	out.From = out.From[:len(nodes)]
+	clear(out.From)
+	out.Keep, out.Slots, out.Hits = out.Keep[:0], out.Slots[:0], 0
+	for s := c.turns.head[now]; s != 0; s = c.link[s-1] {
+		i := c.at[s-1]
+		if int(i) >= len(nodes) || nodes[i] != c.nodes[s-1] {
+			return fmt.Errorf("node %d is not at position %d of %d", c.nodes[s-1], i, len(nodes))
+		}
+		out.From[i] = s
+		out.Hits++
+	}
+	if out.Hits > 0 {
+		c.turns.head[now] = 0
+		c.turns.set.remove(now)
+	}
+	for i, s := range out.From {
+		if s != 0 {
+			c.list(s-1, c.turn(now, after[i]), at[i])
+		}
+	}
+	for i, s := range out.From {
+		if s == 0 {
+			c.place(uint32(i), nodes[i], c.turn(now, after[i]), at[i], out)
+		}
+	}
+	c.settle(nodes, out)
+	return nil
+}
+
+// place gives a slot to a row that was read, if its next use is not the farthest.
+func (c *cacheState) place(i uint32, v sample.NodeID, turn, at uint32, out *Changes) {
+	slot := uint32(c.used)
+	if c.used < len(c.nodes) {
+		c.used++
+	} else {
+		last, ok := c.turns.set.last()
+		if !ok || turn >= last {
+			return
+		}
+		slot = c.turns.head[last] - 1
+		if c.turns.head[last] = c.link[slot]; c.turns.head[last] == 0 {
+			c.turns.set.remove(last)
+		}
+	}
+	c.nodes[slot] = v
+	c.list(slot, turn, at)
+	out.Keep, out.Slots = append(out.Keep, i), append(out.Slots, slot)
+}
+
+// settle takes out the rows whose slot went to a later one of the batch.
+func (c *cacheState) settle(nodes []sample.NodeID, out *Changes) {
+	n := 0
+	for k, i := range out.Keep {
+		if s := out.Slots[k]; c.nodes[s] == nodes[i] {
+			out.Keep[n], out.Slots[n] = i, s
+			n++
+		}
+	}
+	out.Keep, out.Slots = out.Keep[:n], out.Slots[:n]
+}
+
+func (c *cacheState) close() error {
+	c.turns.held.release()
+	return c.arena.Free()
+}

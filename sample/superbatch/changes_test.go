@@ -1,0 +1,343 @@
+package superbatch
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"slices"
+	"testing"
+
+	"gdb/blockdev"
+	"gdb/internal/mem"
+	"gdb/internal/rng"
+	"gdb/sample"
+
+	"github.com/cockroachdb/pebble/v2/vfs"
+	"pgregory.net/rapid"
+)
+
+// minCache is Belady's rule written plainly: of what it held and the batch, it keeps the rows that
+// are used next. Among rows that are used at the same time it keeps any; the hits are the same.
+type minCache struct {
+	slots int
+	held  []sample.NodeID
+}
+
+// run returns the number of hits of each batch.
+func (m *minCache) run(batches [][]sample.NodeID) (hits []int) {
+	for i, b := range batches {
+		n := 0
+		all := slices.Clone(m.held)
+		for _, v := range b {
+			if slices.Contains(m.held, v) {
+				n++
+			} else {
+				all = append(all, v)
+			}
+		}
+		hits = append(hits, n)
+		next := func(v sample.NodeID) int {
+			for t, later := range batches[i+1:] {
+				if slices.Contains(later, v) {
+					return t
+				}
+			}
+			return math.MaxInt
+		}
+		slices.SortStableFunc(all, func(a, b sample.NodeID) int { return next(a) - next(b) })
+		m.held = all[:min(m.slots, len(all))]
+	}
+	return hits
+}
+
+// best is the most hits that any choice of rows has: over all sets that can be held after each
+// batch. Nodes are below 8.
+func best(slots int, batches [][]sample.NodeID) int {
+	states := map[uint8]int{0: 0}
+	for _, b := range batches {
+		var batch uint8
+		for _, v := range b {
+			batch |= 1 << v
+		}
+		next := map[uint8]int{}
+		for held, hits := range states {
+			hits += ones(held & batch)
+			all := held | batch
+			for sub := all; ; sub = (sub - 1) & all {
+				if have, ok := next[sub]; ones(sub) <= slots && (!ok || have < hits) {
+					next[sub] = hits
+				}
+				if sub == 0 {
+					break
+				}
+			}
+		}
+		states = next
+	}
+	most := 0
+	for _, h := range states {
+		most = max(most, h)
+	}
+	return most
+}
+
+func ones(x uint8) (n int) {
+	for ; x != 0; x &= x - 1 {
+		n++
+	}
+	return n
+}
+
+// passes plans superbatches in memory file systems.
+type passes struct {
+	dev    blockdev.Device
+	budget *mem.Budget
+	ranges ranges
+	state  *cacheState
+	seq    uint64
+	rows   []sample.NodeID // what each slot really holds, by Keep alone
+}
+
+func newPasses(t rapid.TB, r ranges, slots int) *passes {
+	dev, err := blockdev.Open(blockdev.Options{Backend: blockdev.Memory, QueueDepth: 2})
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := &passes{dev: dev, budget: mem.NewBudget(0), ranges: r,
+		rows: make([]sample.NodeID, slots)}
+	if p.state, err = newCacheState(slots, p.budget); err != nil {
+		t.Fatal(err)
+	}
+	return p
+}
+
+func (p *passes) close(t rapid.TB) {
+	if err := p.state.close(); err != nil {
+		t.Error(err)
+	}
+	if err := p.dev.Close(); err != nil {
+		t.Error(err)
+	}
+	if used := p.budget.Used(); used != 0 {
+		t.Errorf("%d bytes are still counted", used)
+	}
+}
+
+// superbatch runs all passes over batches, applies the changes, and returns the hits.
+func (p *passes) superbatch(t rapid.TB, batches [][]sample.NodeID) (hits []int) {
+	ctx := context.Background()
+	p.seq++
+	id := identity{fs: vfs.NewMem(), dir: "", seq: p.seq}
+	must := func(err error) {
+		if err != nil {
+			t.Helper()
+			t.Fatal(err)
+		}
+	}
+	a, err := newAccesses(id, p.ranges, p.budget)
+	must(err)
+	must(a.add(0, p.state.held()))
+	for i, b := range batches {
+		must(a.add(uint32(i+1), b))
+	}
+	must(a.finish())
+	turns := uint32(len(batches))
+	n, err := findNextUses(ctx, id, p.dev, a, turns, p.budget)
+	must(err)
+	a.free()
+	r, err := n.read(ctx, p.dev, p.budget)
+	must(err)
+	var after, at []uint32
+	next := func(turn uint32, nodes []sample.NodeID) {
+		after, at = make([]uint32, len(nodes)), make([]uint32, len(nodes))
+		must(r.of(ctx, nodes, turns-turn, after, at))
+	}
+	next(0, p.state.held())
+	must(p.state.begin(len(batches), after, at))
+	var c Changes
+	for i, b := range batches {
+		turn := uint32(i + 1)
+		next(turn, b)
+		must(p.state.step(turn, b, after, at, &c))
+		must(p.apply(b, &c))
+		hits = append(hits, c.Hits)
+	}
+	must(r.close())
+	n.held.release()
+	return hits
+}
+
+// apply does what the changes say, and checks that the rows that are taken from slots are there.
+func (p *passes) apply(nodes []sample.NodeID, c *Changes) error {
+	hits := 0
+	for i, s := range c.From {
+		if s == 0 {
+			continue
+		}
+		hits++
+		if p.rows[s-1] != nodes[i] {
+			return fmt.Errorf("node %d is to come from slot %d, which holds %d", nodes[i], s-1,
+				p.rows[s-1])
+		}
+	}
+	if hits != c.Hits || !slices.IsSorted(c.Keep) {
+		return fmt.Errorf("%d hits, counted %d; kept %v", hits, c.Hits, c.Keep)
+	}
+	taken := map[uint32]bool{}
+	for k, i := range c.Keep {
+		if taken[c.Slots[k]] || c.From[i] != 0 {
+			return fmt.Errorf("position %d goes to slot %d, which is given twice, or is a hit", i,
+				c.Slots[k])
+		}
+		taken[c.Slots[k]] = true
+		p.rows[c.Slots[k]] = nodes[i]
+	}
+	return nil
+}
+
+// drawBatches draws batches of distinct nodes.
+func drawBatches(t *rapid.T, nodes, batches, size int) (all [][]sample.NodeID) {
+	for range rapid.IntRange(1, batches).Draw(t, "batches") {
+		b := rapid.SliceOfNDistinct(rapid.IntRange(0, nodes-1), 1, min(size, nodes),
+			rapid.ID[int]).Draw(t, "batch")
+		var ids []sample.NodeID
+		for _, v := range b {
+			ids = append(ids, sample.NodeID(v))
+		}
+		all = append(all, ids)
+	}
+	return all
+}
+
+// TestHitsAreBeladys: the hits of every batch are those of the plain rule, over superbatches that
+// follow each other, for any number of ranges, blocks, slots and batches.
+func TestHitsAreBeladys(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		nodes := rapid.IntRange(1, 40).Draw(t, "nodes")
+		slots := rapid.IntRange(0, nodes+2).Draw(t, "slots")
+		shift := rapid.IntRange(0, 6).Draw(t, "shift")
+		p := newPasses(t, ranges{shift: shift, count: (nodes-1)>>shift + 1,
+			block: rapid.IntRange(1, 9).Draw(t, "block")}, slots)
+		defer p.close(t)
+		plain := &minCache{slots: slots}
+		for range rapid.IntRange(1, 3).Draw(t, "superbatches") {
+			batches := drawBatches(t, nodes, 12, 10)
+			// What a superbatch ends with is arbitrary where no use is known, so the plain cache
+			// goes on from the same rows.
+			plain.held = slices.Clone(p.state.held())
+			got := p.superbatch(t, batches)
+			if want := plain.run(batches); !slices.Equal(got, want) {
+				t.Fatalf("hits %v, want %v", got, want)
+			}
+			if len(p.state.held()) > slots || !slices.Equal(p.state.held(),
+				p.rows[:len(p.state.held())]) {
+				t.Fatalf("held are %v, the slots have %v", p.state.held(), p.rows)
+			}
+		}
+	})
+}
+
+// TestNoChoiceHasMoreHits compares with all choices of rows, in small.
+func TestNoChoiceHasMoreHits(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		slots := rapid.IntRange(0, 6).Draw(t, "slots")
+		batches := drawBatches(t, 6, 7, 4)
+		p := newPasses(t, ranges{shift: 2, count: 2, block: 3}, slots)
+		defer p.close(t)
+		sum := 0
+		for _, h := range p.superbatch(t, batches) {
+			sum += h
+		}
+		if want := best(slots, batches); sum != want {
+			t.Fatalf("%d hits, the best choice has %d", sum, want)
+		}
+	})
+}
+
+// TestCapacities: a cache of nothing hits nothing; one of all rows reads each once.
+func TestCapacities(t *testing.T) {
+	draw := rng.NewStream(5)
+	var batches [][]sample.NodeID
+	seen := map[sample.NodeID]bool{}
+	for range 300 {
+		b := map[sample.NodeID]bool{}
+		for range 50 {
+			b[sample.NodeID(draw.Below(1000))] = true
+		}
+		var ids []sample.NodeID
+		for v := range b {
+			ids, seen[v] = append(ids, v), true
+		}
+		batches = append(batches, ids)
+	}
+	for _, slots := range []int{0, 1000, 5000} {
+		r, err := planRanges(1000, 1<<20)
+		if err != nil {
+			t.Fatal(err)
+		}
+		p := newPasses(t, r, slots)
+		hits, all := 0, 0
+		for i, h := range p.superbatch(t, batches) {
+			hits, all = hits+h, all+len(batches[i])
+		}
+		want := all - len(seen)
+		if slots == 0 {
+			want = 0
+		}
+		if hits != want {
+			t.Errorf("%d slots: %d hits of %d, want %d", slots, hits, all, want)
+		}
+		p.close(t)
+	}
+}
+
+// TestTurnSet compares with a sorted list.
+func TestTurnSet(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		n := rapid.SampledFrom([]int{1, 2, 63, 64, 65, 4096, 4097, 300000}).Draw(t, "n")
+		s, plain := newTurnSet(n), map[uint32]bool{}
+		bytes := int64(0)
+		for _, l := range s.levels {
+			bytes += 8 * int64(len(l))
+		}
+		if bytes != turnSetBytes(n) {
+			t.Fatalf("%d bytes, said to be %d", bytes, turnSetBytes(n))
+		}
+		for range 40 {
+			v := uint32(rapid.IntRange(0, n-1).Draw(t, "turn"))
+			if rapid.Bool().Draw(t, "add") {
+				s.add(v)
+				plain[v] = true
+			} else if got, ok := s.last(); ok {
+				s.remove(got)
+				delete(plain, got)
+			}
+			want, any := uint32(0), false
+			for v := range plain {
+				want, any = max(want, v), true
+			}
+			if got, ok := s.last(); got != want || ok != any {
+				t.Fatalf("last is %d, %v, want %d, %v", got, ok, want, any)
+			}
+		}
+	})
+}
+
+// TestRanges: what is planned covers all nodes within the memory.
+func TestRanges(t *testing.T) {
+	for _, nodes := range []uint64{0, 1, 2, 1000, 1 << 20, 1<<20 + 1, 111e6, 1 << 32} {
+		for _, memory := range []int64{64 << 10, 1 << 20, 16 << 20, 64 << 20, 1 << 30} {
+			r, err := planRanges(nodes, memory)
+			if err != nil {
+				if nodes <= 111e6 && memory >= 16<<20 || memory >= 64<<20 {
+					t.Error(err)
+				}
+				continue
+			}
+			last := int((max(nodes, 1) - 1) >> r.shift)
+			if last != r.count-1 || r.memory() > memory || r.block < 1 {
+				t.Errorf("%d nodes in %d: %+v of %d bytes", nodes, memory, r, r.memory())
+			}
+		}
+	}
+}

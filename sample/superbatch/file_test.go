@@ -1,0 +1,160 @@
+package superbatch
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"io"
+	"strings"
+	"testing"
+
+	"gdb/blockdev"
+	"gdb/internal/codec"
+	"gdb/internal/rng"
+	"gdb/layout"
+
+	"github.com/cockroachdb/pebble/v2/vfs"
+)
+
+func mustDevice(t testing.TB) blockdev.Device {
+	t.Helper()
+	dev, err := blockdev.Open(blockdev.Options{Backend: blockdev.Memory, QueueDepth: 4})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := dev.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return dev
+}
+
+// payload is some bytes that depend on i.
+func payload(i, size int) []byte {
+	draw, b := rng.NewStream(rng.Key(uint64(i))), make([]byte, size)
+	for k := range b {
+		b[k] = byte(draw.Uint64())
+	}
+	return b
+}
+
+var recordSizes = []int{0, 1, 495, 496, 497, 5000, 3 << 20, 12, 700000, 600000}
+
+func mustWrite(t testing.TB, id identity) []ref {
+	t.Helper()
+	w, err := id.create(kindPlan)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var refs []ref
+	for i, size := range recordSizes {
+		r, err := w.append(payload(i, size))
+		if err != nil {
+			t.Fatal(err)
+		}
+		refs = append(refs, r)
+	}
+	if err := w.finish(); err != nil {
+		t.Fatal(err)
+	}
+	return refs
+}
+
+func TestRecords(t *testing.T) {
+	ctx, dev := context.Background(), mustDevice(t)
+	id := identity{fs: vfs.NewMem(), uuid: [16]byte{1, 2}, seq: 3}
+	refs := mustWrite(t, id)
+	r, err := id.open(ctx, dev, kindPlan)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var buf buffer
+	for i := len(refs) - 1; i >= 0; i-- {
+		got, err := r.read(ctx, refs[i], &buf)
+		if err != nil || !bytes.Equal(got, payload(i, recordSizes[i])) {
+			t.Errorf("record %d: %d bytes, %v", i, len(got), err)
+		}
+	}
+	wrong := refs[4]
+	wrong.bytes--
+	if _, err := r.read(ctx, wrong, &buf); !errors.Is(err, layout.ErrCorrupt) {
+		t.Errorf("a record of another length: %v", err)
+	}
+	wrong = ref{unit: 1 << 20, bytes: 4}
+	if _, err := r.read(ctx, wrong, &buf); !errors.Is(err, layout.ErrCorrupt) {
+		t.Errorf("a record behind the end: %v", err)
+	}
+	if err := errors.Join(buf.free(), r.close(), id.remove(kindPlan)); err != nil {
+		t.Error(err)
+	}
+}
+
+// TestFlippedBits: every flipped bit of header and records is found, but for those of the padding.
+func TestFlippedBits(t *testing.T) {
+	ctx, dev := context.Background(), mustDevice(t)
+	fs := vfs.NewMem()
+	id := identity{fs: fs, uuid: [16]byte{1, 2}, seq: 3}
+	refs := mustWrite(t, id)
+	good := mustRead(t, fs, id.path(kindPlan))
+	draw := rng.NewStream(8)
+	for n := range 60 {
+		i := int(draw.Below(uint64(len(refs)))) - 1
+		from, size := int64(0), int64(codec.HeaderBytes)
+		if i >= 0 {
+			from, size = refs[i].off(), recordHead+int64(refs[i].bytes)
+		}
+		at := from + int64(draw.Below(uint64(size)))
+		bad := bytes.Clone(good)
+		bad[at] ^= 1 << draw.Below(8)
+		mustReplace(t, fs, id.path(kindPlan), bad)
+		err := readRecord(ctx, dev, id, refs, i)
+		if !errors.Is(err, layout.ErrCorrupt) || !strings.Contains(err.Error(), "offset") {
+			t.Errorf("flip %d, byte %d of record %d: %v", n, at-from, i, err)
+		}
+	}
+	mustReplace(t, fs, id.path(kindPlan), good)
+	for _, other := range []identity{{fs: fs, uuid: [16]byte{1, 3}, seq: 3}} {
+		if _, err := other.open(ctx, dev, kindPlan); !errors.Is(err, layout.ErrCorrupt) {
+			t.Errorf("a file of another store: %v", err)
+		}
+	}
+}
+
+// readRecord opens the file, and reads record i if it is not negative.
+func readRecord(ctx context.Context, dev blockdev.Device, id identity, refs []ref, i int) error {
+	r, err := id.open(ctx, dev, kindPlan)
+	if err != nil {
+		return err
+	}
+	var buf buffer
+	if i >= 0 {
+		_, err = r.read(ctx, refs[i], &buf)
+	}
+	return errors.Join(err, buf.free(), r.close())
+}
+
+func mustRead(t testing.TB, fs vfs.FS, path string) []byte {
+	t.Helper()
+	f, err := fs.Open(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	b, err := io.ReadAll(f)
+	if err := errors.Join(err, f.Close()); err != nil {
+		t.Fatal(err)
+	}
+	return b
+}
+
+func mustReplace(t testing.TB, fs vfs.FS, path string, b []byte) {
+	t.Helper()
+	f, err := fs.Create(path, vfs.WriteCategoryUnspecified)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = f.Write(bytes.Clone(b))
+	if err := errors.Join(err, f.Close()); err != nil {
+		t.Fatal(err)
+	}
+}

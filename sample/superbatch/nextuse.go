@@ -1,0 +1,234 @@
+package superbatch
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+
+	"gdb/blockdev"
+	"gdb/internal/codec"
+	"gdb/internal/mem"
+	"gdb/sample"
+)
+
+// nextUses tells for every access of a superbatch when its node is accessed next: for each block of
+// accesses a record of two arrays, by how many turns later (0: never), and at which position.
+type nextUses struct {
+	ranges
+	id   identity
+	refs [][]ref
+	held ledger // refs
+}
+
+// findNextUses goes backward over the accesses of each range, with the next use of each node of the
+// range in memory. About 20 ns per access.
+func findNextUses(ctx context.Context, id identity, dev blockdev.Device, a *accesses, turns uint32,
+	budget *mem.Budget) (n *nextUses, err error) {
+	n = &nextUses{ranges: a.ranges, id: id, refs: make([][]ref, a.count),
+		held: ledger{budget: budget, what: "superbatch index"}}
+	defer func() {
+		if err != nil {
+			n.held.release()
+		}
+	}()
+	p := &nextPass{nextUses: n, turns: turns, buf: buffer{budget: budget}}
+	defer func() { err = errors.Join(err, p.close()) }()
+	p.arena, err = mem.NewArena(budget, "superbatch next uses", bytesPerNode<<n.shift+
+		blockBytes(n.block)+8*int64(n.block))
+	if err != nil {
+		return nil, err
+	}
+	b := p.arena.Bytes()
+	p.last = carve[uint64](&b, 1<<n.shift)
+	p.block = newAccessBlock(&b, n.block)
+	p.after, p.at = carve[uint32](&b, n.block), carve[uint32](&b, n.block)
+	if p.in, err = id.open(ctx, dev, kindAccesses); err != nil {
+		return nil, err
+	}
+	if p.out, err = id.create(kindNext); err != nil {
+		return nil, err
+	}
+	for r := range a.refs {
+		if err := p.run(ctx, r, a.refs[r]); err != nil {
+			return nil, err
+		}
+	}
+	return n, p.out.finish()
+}
+
+// nextPass is the memory of findNextUses.
+type nextPass struct {
+	*nextUses
+	turns uint32
+	in    *reader
+	out   *writer
+	buf   buffer
+	arena *mem.Arena
+	last  []uint64 // of each node: turn<<32 | position of the access found last, or none
+	block accessBlock
+
+	after, at []uint32 // of the block's accesses
+	enc       codec.Enc
+}
+
+const none = math.MaxUint64
+
+// run does one range, its last block first.
+func (p *nextPass) run(ctx context.Context, r int, blocks []ref) error {
+	for i := range p.last {
+		p.last[i] = none
+	}
+	if err := p.held.add(8 * int64(len(blocks))); err != nil {
+		return err
+	}
+	p.refs[r] = make([]ref, len(blocks))
+	for i := len(blocks) - 1; i >= 0; i-- {
+		payload, err := p.in.read(ctx, blocks[i], &p.buf)
+		if err != nil {
+			return err
+		}
+		if err := p.block.decode(payload, uint32(len(p.last)), p.turns); err != nil {
+			return p.in.damage(blocks[i].off(), "%v", err)
+		}
+		if err := p.backward(); err != nil {
+			return p.in.damage(blocks[i].off(), "%v", err)
+		}
+		p.enc.B = p.enc.B[:0]
+		putArray(&p.enc, p.after[:p.block.n])
+		putArray(&p.enc, p.at[:p.block.n])
+		if p.refs[r][i], err = p.out.append(p.enc.B); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// backward finds the next uses of a block's accesses.
+func (p *nextPass) backward() error {
+	k, i := &p.block, p.block.n
+	for r := k.runs - 1; r >= 0; r-- {
+		turn := uint64(k.turns[r])
+		for first := i - int(k.counts[r]); i > first; {
+			i--
+			last := &p.last[k.node[i]]
+			p.after[i], p.at[i] = 0, 0
+			if *last != none {
+				if *last>>32 <= turn {
+					return fmt.Errorf("turn %d accesses a node twice", turn)
+				}
+				p.after[i], p.at[i] = uint32(*last>>32-turn), uint32(*last)
+			}
+			*last = turn<<32 | uint64(k.at[i])
+		}
+	}
+	return nil
+}
+
+func (p *nextPass) close() error {
+	err := p.buf.free()
+	if p.arena != nil {
+		err = errors.Join(err, p.arena.Free())
+	}
+	if p.in != nil {
+		err = errors.Join(err, p.in.close())
+	}
+	if p.out != nil {
+		err = errors.Join(err, p.out.abort())
+	}
+	return err
+}
+
+// nextReader gives the next uses in the order of turns: it merges the ranges' blocks, each node's
+// range telling which is next.
+type nextReader struct {
+	*nextUses
+	in    *reader
+	buf   buffer
+	arena *mem.Arena
+	heads []nextHead
+}
+
+// nextHead is the block of one range that is being read.
+type nextHead struct {
+	after, at []uint32
+	block, i  int // the number of blocks read, and of accesses taken of the last
+}
+
+// read opens the next uses for one pass.
+func (n *nextUses) read(ctx context.Context, dev blockdev.Device,
+	budget *mem.Budget) (*nextReader, error) {
+	in, err := n.id.open(ctx, dev, kindNext)
+	if err != nil {
+		return nil, err
+	}
+	arena, err := mem.NewArena(budget, "superbatch next uses", 8*int64(n.count)*int64(n.block))
+	if err != nil {
+		return nil, errors.Join(err, in.close())
+	}
+	r := &nextReader{nextUses: n, in: in, buf: buffer{budget: budget}, arena: arena,
+		heads: make([]nextHead, n.count)}
+	b := arena.Bytes()
+	for i := range r.heads {
+		h := &r.heads[i]
+		h.after, h.at = carve[uint32](&b, n.block)[:0], carve[uint32](&b, n.block)[:0]
+	}
+	return r, nil
+}
+
+// of writes the next uses of the nodes of a turn, which follows those before and has so many after
+// it: after is by how many turns later, 0 for never, and at the position.
+func (r *nextReader) of(ctx context.Context, nodes []sample.NodeID, left uint32,
+	after, at []uint32) error {
+	for i, v := range nodes {
+		h := &r.heads[uint64(v)>>r.shift]
+		if h.i == len(h.after) {
+			if err := r.load(ctx, int(uint64(v)>>r.shift)); err != nil {
+				return err
+			}
+		}
+		after[i], at[i] = h.after[h.i], h.at[h.i]
+		if after[i] > left {
+			return r.in.damage(r.refs[uint64(v)>>r.shift][h.block-1].off(),
+				"node %d is used %d turns later, there are %d", v, after[i], left)
+		}
+		h.i++
+	}
+	return nil
+}
+
+// load reads the next block of a range.
+func (r *nextReader) load(ctx context.Context, i int) error {
+	h := &r.heads[i]
+	if h.block == len(r.refs[i]) {
+		return r.in.damage(0, "range %d has fewer accesses than its batches", i)
+	}
+	at := r.refs[i][h.block]
+	payload, err := r.in.read(ctx, at, &r.buf)
+	if err != nil {
+		return err
+	}
+	if err := h.decode(payload); err != nil {
+		return r.in.damage(at.off(), "%v", err)
+	}
+	h.block, h.i = h.block+1, 0
+	return nil
+}
+
+// decode reads a block's record, which is not empty.
+func (h *nextHead) decode(payload []byte) (err error) {
+	d := codec.NewDec(payload)
+	for _, to := range []*[]uint32{&h.after, &h.at} {
+		if *to, err = takeArray(d, (*to)[:cap(*to)], cap(*to)); err != nil {
+			return err
+		}
+	}
+	if len(h.after) == 0 || len(h.after) != len(h.at) {
+		return fmt.Errorf("%d next uses, %d positions", len(h.after), len(h.at))
+	}
+	return nil
+}
+
+func (r *nextReader) close() error {
+	return errors.Join(r.buf.free(), r.arena.Free(), r.in.close())
+}

@@ -1,0 +1,164 @@
+package superbatch
+
+import (
+	"fmt"
+	"math"
+
+	"gdb/internal/codec"
+	"gdb/internal/mem"
+	"gdb/sample"
+)
+
+// hopsMost bounds the deltas of a decoded batch.
+const hopsMost = 1 << 10
+
+// A batch is stored as two records. The first is what planning needs: epoch, index, where each
+// delta starts, and the nodes. The second is the edges: for each node but those of the outermost
+// delta its number of neighbors, and for each neighbor its index in the nodes, by which it is
+// found. Seeds are the last delta. About 9 bytes per node for two neighbors each.
+
+// encodeNodes appends the first record of a batch.
+func encodeNodes(e *codec.Enc, b *sample.Batch) {
+	e.U64(b.Epoch)
+	e.U64(b.Index)
+	e.U32(uint32(len(b.Dense.NodeIDOffsets)))
+	for _, o := range b.Dense.NodeIDOffsets {
+		e.U32(o)
+	}
+	putArray(e, ids32(b.Dense.NodeIDs))
+}
+
+// decodeNodes reads what encodeNodes wrote of the batch with this epoch and index; its nodes are
+// below total.
+func decodeNodes(payload []byte, b *sample.Batch, epoch, index, total uint64) (err error) {
+	d := codec.NewDec(payload)
+	b.Epoch, b.Index = d.U64(), d.U64()
+	n := d.U32()
+	if d.Err() == nil && (n < 3 || n > hopsMost || b.Epoch != epoch || b.Index != index) {
+		return fmt.Errorf("epoch %d, batch %d of %d deltas; want epoch %d, batch %d", b.Epoch,
+			b.Index, n, epoch, index)
+	}
+	s := &b.Dense
+	s.NodeIDOffsets = s.NodeIDOffsets[:0]
+	for range min(n, hopsMost) {
+		s.NodeIDOffsets = append(s.NodeIDOffsets, d.U32())
+	}
+	nodes, err := takeArray(d, ids32(s.NodeIDs), math.MaxInt32)
+	if err != nil {
+		return err
+	}
+	s.NodeIDs = mem.View[sample.NodeID](mem.BytesOf(nodes[:cap(nodes)]))[:len(nodes)]
+	before := uint32(0)
+	for _, o := range s.NodeIDOffsets {
+		if o < before {
+			return fmt.Errorf("deltas begin at %v", s.NodeIDOffsets)
+		}
+		before = o
+	}
+	if s.NodeIDOffsets[0] != 0 || int(before) != len(nodes) {
+		return fmt.Errorf("deltas of %d nodes begin at %v", len(nodes), s.NodeIDOffsets)
+	}
+	for _, v := range s.NodeIDs {
+		if uint64(v) >= total {
+			return fmt.Errorf("node %d of %d", v, total)
+		}
+	}
+	return nil
+}
+
+// encodeEdges appends the second record of a batch. degrees is scratch memory.
+func encodeEdges(e *codec.Enc, s *sample.Dense, degrees []uint32) []uint32 {
+	degrees = degrees[:0]
+	for i := range len(s.NbrOffsets) - 1 {
+		degrees = append(degrees, s.NbrOffsets[i+1]-s.NbrOffsets[i])
+	}
+	putArray(e, degrees)
+	putArray(e, s.ReprMap)
+	return degrees
+}
+
+// decodeEdges reads what encodeEdges wrote for a batch whose nodes were decoded.
+func decodeEdges(payload []byte, s *sample.Dense) (err error) {
+	d := codec.NewDec(payload)
+	rows := len(s.NodeIDs) - int(s.NodeIDOffsets[1])
+	if s.NbrOffsets, err = takeArray(d, s.NbrOffsets, rows); err != nil {
+		return err
+	}
+	if s.ReprMap, err = takeArray(d, s.ReprMap, math.MaxInt32); err != nil {
+		return err
+	}
+	sum := uint64(0)
+	for i, n := range s.NbrOffsets {
+		s.NbrOffsets[i] = uint32(sum)
+		sum += uint64(n)
+	}
+	if len(s.NbrOffsets) != rows || sum != uint64(len(s.ReprMap)) {
+		return fmt.Errorf("%d nodes with %d neighbors; want %d with %d", len(s.NbrOffsets), sum,
+			rows, len(s.ReprMap))
+	}
+	s.NbrOffsets = append(s.NbrOffsets, uint32(sum))
+	if cap(s.Nbrs) < len(s.ReprMap) {
+		s.Nbrs = make([]sample.NodeID, len(s.ReprMap), cap(s.ReprMap))
+	}
+	s.Nbrs = s.Nbrs[:len(s.ReprMap)]
+	nodes := s.NodeIDs
+	for i, r := range s.ReprMap {
+		if int(r) >= len(nodes) {
+			return fmt.Errorf("neighbor %d is node %d of %d", i, r, len(nodes))
+		}
+		s.Nbrs[i] = nodes[r]
+	}
+	return nil
+}
+
+// ids32 sees node ids as numbers, with their capacity.
+func ids32(s []sample.NodeID) []uint32 {
+	return mem.View[uint32](mem.BytesOf(s[:cap(s)]))[:len(s)]
+}
+
+// encode appends the record of a batch's changes: about 3 bytes per node for a million slots, and
+// 4 for each row that is kept.
+func (c *Changes) encode(e *codec.Enc, gaps []uint32) []uint32 {
+	gaps = gaps[:0]
+	before := uint32(0)
+	for _, i := range c.Keep {
+		gaps = append(gaps, i-before)
+		before = i
+	}
+	putArray(e, c.From)
+	putArray(e, gaps)
+	putArray(e, c.Slots)
+	return gaps
+}
+
+// decode reads what encode wrote, for a batch of so many nodes and a cache of so many slots.
+func (c *Changes) decode(payload []byte, nodes, slots int) (err error) {
+	d := codec.NewDec(payload)
+	for _, to := range []*[]uint32{&c.From, &c.Keep, &c.Slots} {
+		if *to, err = takeArray(d, *to, nodes); err != nil {
+			return err
+		}
+	}
+	if len(c.From) != nodes || len(c.Keep) != len(c.Slots) {
+		return fmt.Errorf("%d nodes of %d, %d kept in %d slots", len(c.From), nodes, len(c.Keep),
+			len(c.Slots))
+	}
+	c.Hits = 0
+	for _, s := range c.From {
+		if s != 0 {
+			c.Hits++
+		}
+		if int(s) > slots {
+			return fmt.Errorf("a row comes from slot %d of %d", s-1, slots)
+		}
+	}
+	at := uint64(0)
+	for k, gap := range c.Keep {
+		at += uint64(gap)
+		if at >= uint64(nodes) || int(c.Slots[k]) >= slots {
+			return fmt.Errorf("row %d of %d goes to slot %d of %d", at, nodes, c.Slots[k], slots)
+		}
+		c.Keep[k] = uint32(at)
+	}
+	return nil
+}
