@@ -3,6 +3,8 @@
 package sample
 
 import (
+	"context"
+
 	"gdb/internal/invariants"
 	"gdb/internal/mem"
 	"gdb/layout"
@@ -89,16 +91,33 @@ type Batch struct {
 	rows    *rowBuffer // holds X
 }
 
-// Release gives the batch's memory back to the pipeline. Further calls do nothing.
+// Batches hands out batches in their order: those of an epoch, or what is left of it. A Pipeline
+// makes them as they are due; package superbatch has sampled them ahead.
+type Batches interface {
+	// Next returns the next batch, io.EOF after the last, or the first error of any stage. The
+	// caller releases the batch before it asks for the next one. It is for one goroutine.
+	Next(ctx context.Context) (*Batch, error)
+	// Stats may be called at any time. Its stages have names; "sample", "gather" and "step", the
+	// consumer, are always there.
+	Stats() PipelineStats
+	// Close ends the work on batches that were not handed out, and frees the memory.
+	Close() error
+}
+
+// Lend makes the next Release call back, once: for what hands out batches of its own.
+func (b *Batch) Lend(release func(*Batch)) { b.release = release }
+
+// Release gives the batch's memory back to where it came from. Further calls do nothing.
 func (b *Batch) Release() {
 	if r := b.release; r != nil {
 		b.release = nil
+		b.mangle()
 		r(b)
 	}
 }
 
-// heapBytes is the memory of the batch but for X.
-func (b *Batch) heapBytes() int64 {
+// HeapBytes is the memory of the batch but for X.
+func (b *Batch) HeapBytes() int64 {
 	d := &b.Dense
 	return 4 * int64(cap(b.Seeds)+cap(d.NodeIDOffsets)+cap(d.NodeIDs)+cap(d.NbrOffsets)+
 		cap(d.Nbrs)+cap(d.ReprMap)+cap(b.Labels)+cap(b.Multi))

@@ -103,8 +103,8 @@ func (l *Labels) Close() error {
 	return l.all.Free()
 }
 
-// gather fills in the labels of a batch's seeds.
-func (l *Labels) gather(ctx context.Context, b *Batch) error {
+// Fill fills in the labels of a batch's seeds.
+func (l *Labels) Fill(ctx context.Context, b *Batch) error {
 	if l.multi {
 		b.Multi = sized(b.Multi, len(b.Seeds)*l.classes)
 		return l.Bits(ctx, b.Seeds, b.Multi)

@@ -31,6 +31,8 @@ type PipelineConfig struct {
 	Order *Order
 	// StartBatch is the first batch: not 0 when an epoch is resumed.
 	StartBatch uint64
+	// EndBatch is the batch after the last; 0, or past it, is the end of the epoch.
+	EndBatch uint64
 	// Features fill Batch.X; nil for none. Closed by its owner.
 	Features Features
 	// Labels fill Batch.Labels or Batch.Multi; nil for none. Closed by their owner.
@@ -71,7 +73,7 @@ type Pipeline struct {
 	due   uint64 // the next index to hand out
 	since time.Time
 
-	sampling, gathering, stepping clock
+	sampling, gathering, stepping Clock
 	nodes, edges                  atomic.Uint64
 
 	mu struct {
@@ -95,8 +97,12 @@ func NewPipeline(ctx context.Context, cfg PipelineConfig) (*Pipeline, error) {
 		cfg.Ready = readyMax
 	}
 	end := cfg.Order.Batches()
+	if cfg.EndBatch > 0 && cfg.EndBatch < end {
+		end = cfg.EndBatch
+	}
 	if cfg.StartBatch > end {
-		return nil, fmt.Errorf("sample: start at batch %d: the epoch has %d", cfg.StartBatch, end)
+		return nil, fmt.Errorf("sample: start at batch %d: the last is before %d", cfg.StartBatch,
+			end)
 	}
 	p := &Pipeline{cfg: cfg, end: end, due: cfg.StartBatch, turn: make(chan uint64, 1)}
 	gathered := cfg.Ready + cfg.Gatherers + 1
@@ -145,10 +151,10 @@ func (p *Pipeline) start(work func() error) {
 // goroutine.
 func (p *Pipeline) Next(ctx context.Context) (*Batch, error) {
 	asked := time.Now()
-	p.stepping.busy.Add(int64(asked.Sub(p.since)))
+	p.stepping.Busy.Add(int64(asked.Sub(p.since)))
 	defer func() {
 		p.since = time.Now()
-		p.stepping.starved.Add(int64(p.since.Sub(asked)))
+		p.stepping.Starved.Add(int64(p.since.Sub(asked)))
 	}()
 	if p.ctx.Err() != nil {
 		return nil, context.Cause(p.ctx)
@@ -159,7 +165,7 @@ func (p *Pipeline) Next(ctx context.Context) (*Batch, error) {
 	select {
 	case b := <-p.ready[p.due%uint64(len(p.ready))]:
 		p.due++
-		p.stepping.done.Add(1)
+		p.stepping.Done.Add(1)
 		return p.lend(b)
 	case <-p.ctx.Done():
 		return nil, context.Cause(p.ctx)
@@ -176,14 +182,14 @@ func (p *Pipeline) lend(b *Batch) (*Batch, error) {
 		return nil, ErrClosed
 	}
 	b.rows.lent = true
-	b.release = p.recycle
+	b.Lend(p.recycle)
 	return b, nil
 }
 
 // sample is one worker of the first stage.
 func (p *Pipeline) sample(s *Sampler) error {
 	for {
-		b, ok := receive(p, p.empty, &p.sampling.blocked)
+		b, ok := receive(p, p.empty, &p.sampling.Blocked)
 		if !ok {
 			return nil
 		}
@@ -193,17 +199,17 @@ func (p *Pipeline) sample(s *Sampler) error {
 		}
 		begun := time.Now()
 		b.Epoch, b.Index = p.cfg.Order.Epoch(), i
-		before := b.heapBytes()
+		before := b.HeapBytes()
 		b.Seeds = p.cfg.Order.Seeds(i, b.Seeds[:0])
 		if err := s.Sample(p.ctx, b.Epoch, i, b.Seeds, &b.Dense); err != nil {
 			return err
 		}
-		if err := p.count(b.heapBytes() - before); err != nil {
+		if err := p.count(b.HeapBytes() - before); err != nil {
 			return err
 		}
 		p.nodes.Add(uint64(len(b.Dense.NodeIDs)))
 		p.edges.Add(uint64(len(b.Dense.Nbrs)))
-		p.sampling.ran(begun)
+		p.sampling.Ran(begun)
 		p.sampled[i%uint64(len(p.sampled))] <- b
 	}
 }
@@ -211,7 +217,7 @@ func (p *Pipeline) sample(s *Sampler) error {
 // gather is one worker of the second stage.
 func (p *Pipeline) gather() error {
 	for {
-		i, ok := receive(p, p.turn, &p.gathering.starved)
+		i, ok := receive(p, p.turn, &p.gathering.Starved)
 		if !ok {
 			return nil
 		}
@@ -219,11 +225,11 @@ func (p *Pipeline) gather() error {
 			p.turn <- i // the other gatherers end too
 			return nil
 		}
-		r, ok := receive(p, p.rows, &p.gathering.blocked)
+		r, ok := receive(p, p.rows, &p.gathering.Blocked)
 		if !ok {
 			return nil
 		}
-		b, ok := receive(p, p.sampled[i%uint64(len(p.sampled))], &p.gathering.starved)
+		b, ok := receive(p, p.sampled[i%uint64(len(p.sampled))], &p.gathering.Starved)
 		if !ok {
 			return nil
 		}
@@ -232,7 +238,7 @@ func (p *Pipeline) gather() error {
 		if err := p.fill(b, r); err != nil {
 			return fmt.Errorf("sample: gather batch %d: %w", i, err)
 		}
-		p.gathering.ran(begun)
+		p.gathering.Ran(begun)
 		b.rows = r
 		p.ready[i%uint64(len(p.ready))] <- b
 	}
@@ -254,11 +260,11 @@ func (p *Pipeline) fill(b *Batch, r *rowBuffer) error {
 	if p.cfg.Labels == nil {
 		return nil
 	}
-	before := b.heapBytes()
-	if err := p.cfg.Labels.gather(p.ctx, b); err != nil {
+	before := b.HeapBytes()
+	if err := p.cfg.Labels.Fill(p.ctx, b); err != nil {
 		return err
 	}
-	return p.count(b.heapBytes() - before)
+	return p.count(b.HeapBytes() - before)
 }
 
 // fit makes the buffer hold n bytes, with an eighth to spare; what it held is lost.
@@ -287,7 +293,6 @@ func (r *rowBuffer) free() error {
 
 // recycle takes a batch back from the consumer.
 func (p *Pipeline) recycle(b *Batch) {
-	b.mangle()
 	r := b.rows
 	b.X, b.rows = nil, nil
 	p.mu.Lock()

@@ -164,7 +164,7 @@ func TestPipelineMemory(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if used := e.budget.Used() - before; used < b.heapBytes()+int64(4*len(b.X)) {
+	if used := e.budget.Used() - before; used < b.HeapBytes()+int64(4*len(b.X)) {
 		t.Errorf("%d bytes counted, a batch alone holds more", used)
 	}
 	hash := BatchHash(b)
@@ -308,7 +308,7 @@ func TestMultiLabels(t *testing.T) {
 		t.Fatal(err)
 	}
 	b := Batch{Seeds: []NodeID{9, 0, 77}}
-	if err := l.gather(context.Background(), &b); err != nil {
+	if err := l.Fill(context.Background(), &b); err != nil {
 		t.Fatal(err)
 	}
 	if !l.Multi() || l.Classes() != 11 || len(b.Multi) != 33 || b.Labels != nil {

@@ -5,9 +5,9 @@ import (
 	"time"
 )
 
-// PipelineStats tell what a pipeline did so far.
+// PipelineStats tell what was done so far to make batches.
 type PipelineStats struct {
-	// Stages are "sample", "gather" and "step", the consumer.
+	// Stages are "sample", "gather" and "step", the consumer, and what else there is.
 	Stages []StageStats
 	// Nodes and Edges are summed over the sampled batches.
 	Nodes, Edges uint64
@@ -23,32 +23,33 @@ type StageStats struct {
 	Blocked time.Duration // waiting for the stage after, which holds all memory
 }
 
-// clock counts a stage's times, in nanoseconds.
-type clock struct {
-	done                   atomic.Uint64
-	busy, starved, blocked atomic.Int64
+// Clock counts a stage's times, in nanoseconds. It may be used from any goroutine.
+type Clock struct {
+	Done                   atomic.Uint64 // batches
+	Busy, Starved, Blocked atomic.Int64
 }
 
-// ran counts one batch that was begun then.
-func (c *clock) ran(begun time.Time) {
-	c.done.Add(1)
-	c.busy.Add(int64(time.Since(begun)))
+// Ran counts one batch that was begun then.
+func (c *Clock) Ran(begun time.Time) {
+	c.Done.Add(1)
+	c.Busy.Add(int64(time.Since(begun)))
 }
 
-func (c *clock) stats(name string, workers int) StageStats {
-	return StageStats{Name: name, Workers: workers, Done: c.done.Load(),
-		Busy:    time.Duration(c.busy.Load()),
-		Starved: time.Duration(c.starved.Load()),
-		Blocked: time.Duration(c.blocked.Load())}
+// Stats are the times so far.
+func (c *Clock) Stats(name string, workers int) StageStats {
+	return StageStats{Name: name, Workers: workers, Done: c.Done.Load(),
+		Busy:    time.Duration(c.Busy.Load()),
+		Starved: time.Duration(c.Starved.Load()),
+		Blocked: time.Duration(c.Blocked.Load())}
 }
 
 // Stats may be called at any time.
 func (p *Pipeline) Stats() PipelineStats {
 	return PipelineStats{
 		Stages: []StageStats{
-			p.sampling.stats("sample", p.cfg.Workers),
-			p.gathering.stats("gather", p.cfg.Gatherers),
-			p.stepping.stats("step", 1),
+			p.sampling.Stats("sample", p.cfg.Workers),
+			p.gathering.Stats("gather", p.cfg.Gatherers),
+			p.stepping.Stats("step", 1),
 		},
 		Nodes: p.nodes.Load(), Edges: p.edges.Load(),
 	}

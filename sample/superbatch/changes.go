@@ -58,19 +58,23 @@ func newCacheState(slots int, budget *mem.Budget) (*cacheState, error) {
 		turns: superTurns{held: ledger{budget: budget, what: "superbatch turns"}}}, nil
 }
 
-// begin starts a superbatch of so many batches. The next uses are those of the held rows, in the
-// order of slots.
-func (c *cacheState) begin(batches int, after, at []uint32) error {
+// begin starts a superbatch of so many batches; resume is called for all held rows before the first
+// step.
+func (c *cacheState) begin(batches int) error {
 	c.turns.held.release()
 	lists := batches + 2
 	if err := c.turns.held.add(4*int64(lists) + turnSetBytes(lists)); err != nil {
 		return err
 	}
 	c.turns.head, c.turns.set = make([]uint32, lists), newTurnSet(lists)
-	for s := range c.used {
-		c.list(uint32(s), c.turn(0, after[s]), at[s])
-	}
 	return nil
+}
+
+// resume takes the next uses of the held rows, from a slot on.
+func (c *cacheState) resume(slot int, after, at []uint32) {
+	for i := range after {
+		c.list(uint32(slot+i), c.turn(0, after[i]), at[i])
+	}
 }
 
 // held are the nodes whose rows are held, in the order of slots.

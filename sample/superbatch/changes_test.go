@@ -152,8 +152,11 @@ func (p *passes) superbatch(t rapid.TB, batches [][]sample.NodeID) (hits []int) 
 		after, at = make([]uint32, len(nodes)), make([]uint32, len(nodes))
 		must(r.of(ctx, nodes, turns-turn, after, at))
 	}
-	next(0, p.state.held())
-	must(p.state.begin(len(batches), after, at))
+	must(p.state.begin(len(batches)))
+	for slot, v := range p.state.held() {
+		next(0, []sample.NodeID{v})
+		p.state.resume(slot, after, at)
+	}
 	var c Changes
 	for i, b := range batches {
 		turn := uint32(i + 1)

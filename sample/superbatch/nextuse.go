@@ -24,37 +24,41 @@ type nextUses struct {
 // findNextUses goes backward over the accesses of each range, with the next use of each node of the
 // range in memory. About 20 ns per access.
 func findNextUses(ctx context.Context, id identity, dev blockdev.Device, a *accesses, turns uint32,
-	budget *mem.Budget) (n *nextUses, err error) {
-	n = &nextUses{ranges: a.ranges, id: id, refs: make([][]ref, a.count),
+	budget *mem.Budget) (*nextUses, error) {
+	n := &nextUses{ranges: a.ranges, id: id, refs: make([][]ref, a.count),
 		held: ledger{budget: budget, what: "superbatch index"}}
-	defer func() {
-		if err != nil {
-			n.held.release()
-		}
-	}()
 	p := &nextPass{nextUses: n, turns: turns, buf: buffer{budget: budget}}
-	defer func() { err = errors.Join(err, p.close()) }()
-	p.arena, err = mem.NewArena(budget, "superbatch next uses", bytesPerNode<<n.shift+
-		blockBytes(n.block)+8*int64(n.block))
-	if err != nil {
+	if err := errors.Join(p.runAll(ctx, dev, a, budget), p.close()); err != nil {
+		n.held.release()
 		return nil, err
+	}
+	return n, nil
+}
+
+// runAll takes the memory, and does all ranges.
+func (p *nextPass) runAll(ctx context.Context, dev blockdev.Device, a *accesses,
+	budget *mem.Budget) (err error) {
+	p.arena, err = mem.NewArena(budget, "superbatch next uses", bytesPerNode<<p.shift+
+		blockBytes(p.ranges.block)+8*int64(p.ranges.block))
+	if err != nil {
+		return err
 	}
 	b := p.arena.Bytes()
-	p.last = carve[uint64](&b, 1<<n.shift)
-	p.block = newAccessBlock(&b, n.block)
-	p.after, p.at = carve[uint32](&b, n.block), carve[uint32](&b, n.block)
-	if p.in, err = id.open(ctx, dev, kindAccesses); err != nil {
-		return nil, err
+	p.last = carve[uint64](&b, 1<<p.shift)
+	p.block = newAccessBlock(&b, p.ranges.block)
+	p.after, p.at = carve[uint32](&b, p.ranges.block), carve[uint32](&b, p.ranges.block)
+	if p.in, err = p.id.open(ctx, dev, kindAccesses); err != nil {
+		return err
 	}
-	if p.out, err = id.create(kindNext); err != nil {
-		return nil, err
+	if p.out, err = p.id.create(kindNext); err != nil {
+		return err
 	}
 	for r := range a.refs {
 		if err := p.run(ctx, r, a.refs[r]); err != nil {
-			return nil, err
+			return err
 		}
 	}
-	return n, p.out.finish()
+	return p.out.finish()
 }
 
 // nextPass is the memory of findNextUses.

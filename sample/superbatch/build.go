@@ -1,0 +1,358 @@
+package superbatch
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"time"
+
+	"gdb/internal/codec"
+	"gdb/internal/mem"
+	"gdb/sample"
+)
+
+const (
+	// planBytesPerAccess is what an access takes on disk at most besides its batch and the record
+	// of accesses: its next use and its part of the plan.
+	planBytesPerAccess = 12
+	// planHeapPerNode is the memory of planning for each node of the largest batch: its id, next
+	// use, source, and what is kept, and the records that these are read from and written to.
+	planHeapPerNode = 60
+)
+
+// superbatch is a run of batches that were sampled and planned, in runtime files.
+type superbatch struct {
+	id         identity
+	first, end uint64 // steps, counted over all epochs
+	index      []stepRefs
+	held       ledger // index
+	nodesMost  int    // of a batch
+	batches    *reader
+	plans      *reader
+}
+
+// stepRefs are the records of one batch.
+type stepRefs struct{ nodes, edges, plan ref }
+
+// close closes and removes the files. It may be called at any stage.
+func (s *superbatch) close() error {
+	var err error
+	for _, r := range []*reader{s.batches, s.plans} {
+		if r != nil {
+			err = errors.Join(err, r.close(), s.id.remove(r.kind))
+		}
+	}
+	s.batches, s.plans, s.index = nil, nil, nil
+	s.held.release()
+	return err
+}
+
+// builder samples and plans superbatches, one after the other.
+type builder struct {
+	cfg      *Config
+	ranges   ranges
+	dir      string
+	perEpoch uint64 // batches
+	end      uint64 // the step after the last
+	cache    *cacheState
+	seq      uint64
+	storage  int64 // bytes for one superbatch
+
+	sampling samplingStats
+	planning sample.Clock
+}
+
+// build makes the superbatch that begins with a step. After an error the files that it leaves are
+// removed with their directory.
+func (b *builder) build(ctx context.Context, first uint64) (*superbatch, error) {
+	b.seq++
+	s := &superbatch{first: first, held: ledger{budget: b.cfg.Budget, what: "superbatch index"},
+		id: identity{fs: b.cfg.FS, dir: b.dir, uuid: b.cfg.UUID, seq: b.seq}}
+	if err := b.fill(ctx, s); err != nil {
+		return nil, errors.Join(err, s.close())
+	}
+	return s, nil
+}
+
+// fill samples and plans a superbatch.
+func (b *builder) fill(ctx context.Context, s *superbatch) error {
+	a, err := newAccesses(s.id, b.ranges, b.cfg.Budget)
+	if err != nil {
+		return err
+	}
+	defer a.free()
+	if err := b.sample(ctx, s, a); err != nil {
+		return fmt.Errorf("superbatch: sample batches from step %d: %w", s.first, err)
+	}
+	begun := time.Now()
+	if err := b.plan(ctx, s, a); err != nil {
+		return fmt.Errorf("superbatch: plan steps %d to %d: %w", s.first, s.end, err)
+	}
+	b.planning.Done.Add(s.end - s.first)
+	b.planning.Busy.Add(int64(time.Since(begun)))
+	return nil
+}
+
+// sample writes the batches and their accesses.
+func (b *builder) sample(ctx context.Context, s *superbatch, a *accesses) (err error) {
+	w, err := s.id.create(kindBatches)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, w.abort()) }()
+	if err := a.add(0, b.cache.held()); err != nil {
+		return err
+	}
+	end := b.end
+	if n := uint64(b.cfg.Batches); n > 0 && n < end-s.first {
+		end = s.first + n
+	}
+	out := &batchWriter{superbatch: s, w: w, a: a, storage: b.storage,
+		scratch: ledger{budget: b.cfg.Budget, what: "superbatch records"}}
+	defer out.scratch.release()
+	for s.end = s.first; s.end < end && !out.full; {
+		if err := b.sampleEpoch(ctx, out, end); err != nil {
+			return err
+		}
+	}
+	if err := errors.Join(a.finish(), w.finish()); err != nil {
+		return err
+	}
+	s.batches, err = s.id.open(ctx, b.cfg.Device, kindBatches)
+	return err
+}
+
+// sampleEpoch samples on to the end of the epoch, or to the step end, or until storage is full.
+func (b *builder) sampleEpoch(ctx context.Context, out *batchWriter, end uint64) (err error) {
+	epoch, batch := out.end/b.perEpoch, out.end%b.perEpoch
+	order, err := b.cfg.Order(epoch)
+	if err != nil {
+		return err
+	}
+	p, err := sample.NewPipeline(ctx, sample.PipelineConfig{Sampler: b.cfg.Sampler, Order: order,
+		StartBatch: batch, EndBatch: min(batch+end-out.end, b.perEpoch), Workers: b.cfg.Workers,
+		Ready: 1, Budget: b.cfg.Budget})
+	if err != nil {
+		return err
+	}
+	b.sampling.begin(p)
+	defer func() {
+		err = errors.Join(err, p.Close())
+		b.sampling.end()
+	}()
+	for !out.full {
+		d, err := p.Next(ctx)
+		if errors.Is(err, io.EOF) {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		err = out.add(d)
+		d.Release()
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// batchWriter writes sampled batches.
+type batchWriter struct {
+	*superbatch
+	w       *writer
+	a       *accesses
+	storage int64
+	largest int64 // bytes of a batch on disk, with all that will be written for it
+	full    bool
+	enc     codec.Enc
+	degrees []uint32
+	scratch ledger // enc and degrees
+}
+
+// add writes one batch, and finds out whether there is room for another.
+func (o *batchWriter) add(d *sample.Batch) (err error) {
+	before, nodes := o.w.size+o.a.file.size, len(d.Dense.NodeIDs)
+	var r stepRefs
+	o.enc.B = o.enc.B[:0]
+	encodeNodes(&o.enc, d)
+	if r.nodes, err = o.w.append(o.enc.B); err != nil {
+		return err
+	}
+	o.enc.B = o.enc.B[:0]
+	o.degrees = encodeEdges(&o.enc, &d.Dense, o.degrees)
+	if r.edges, err = o.w.append(o.enc.B); err != nil {
+		return err
+	}
+	if err := o.a.add(uint32(o.end-o.first+1), d.Dense.NodeIDs); err != nil {
+		return err
+	}
+	if o.index, err = push(&o.held, o.index, r); err != nil {
+		return err
+	}
+	if err := o.scratch.add(int64(cap(o.enc.B)+4*cap(o.degrees)) - o.scratch.bytes); err != nil {
+		return err
+	}
+	o.end++
+	o.nodesMost = max(o.nodesMost, nodes)
+	files := o.w.size + o.a.file.size
+	o.largest = max(o.largest, files-before+planBytesPerAccess*int64(nodes))
+	used := files + planBytesPerAccess*int64(o.a.total)
+	o.full = used+o.largest > o.storage || len(o.index) == batchesMost
+	if used > o.storage {
+		return fmt.Errorf("%d batches take %s on disk with their plan, %s are given: raise the "+
+			"storage of superbatches, or take another --cache", len(o.index),
+			mem.FormatSize(used), mem.FormatSize(o.storage))
+	}
+	return nil
+}
+
+// plan finds the next uses and decides for each batch.
+func (b *builder) plan(ctx context.Context, s *superbatch, a *accesses) error {
+	turns := uint32(s.end - s.first)
+	next, err := findNextUses(ctx, s.id, b.cfg.Device, a, turns, b.cfg.Budget)
+	if err != nil {
+		return err
+	}
+	defer next.held.release()
+	a.free()
+	if err := s.id.remove(kindAccesses); err != nil {
+		return err
+	}
+	if err := b.decide(ctx, s, next, turns); err != nil {
+		return err
+	}
+	if err := s.id.remove(kindNext); err != nil {
+		return err
+	}
+	s.plans, err = s.id.open(ctx, b.cfg.Device, kindPlan)
+	return err
+}
+
+// decide writes the changes of each batch.
+func (b *builder) decide(ctx context.Context, s *superbatch, next *nextUses, turns uint32) (
+	err error) {
+	heap := ledger{budget: b.cfg.Budget, what: "superbatch plan"}
+	defer heap.release()
+	if err := heap.add(planHeapPerNode * int64(s.nodesMost)); err != nil {
+		return err
+	}
+	in, err := next.read(ctx, b.cfg.Device, b.cfg.Budget)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, in.close()) }()
+	w, err := s.id.create(kindPlan)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, w.abort()) }()
+	d := &decider{builder: b, superbatch: s, next: in, turns: turns, out: w,
+		after: make([]uint32, s.nodesMost), at: make([]uint32, s.nodesMost)}
+	defer func() { err = errors.Join(err, d.buf.free()) }()
+	if err := d.resume(ctx); err != nil {
+		return err
+	}
+	for i := range s.index {
+		if err := d.step(ctx, i); err != nil {
+			return err
+		}
+	}
+	return w.finish()
+}
+
+// decider is the memory of the forward pass.
+type decider struct {
+	*builder
+	*superbatch
+	next      *nextReader
+	turns     uint32
+	out       *writer
+	after, at []uint32
+	batch     sample.Batch
+	changes   Changes
+	enc       codec.Enc
+	gaps      []uint32
+	buf       buffer
+}
+
+// resume begins with the rows that the cache holds, a batch's number of them at a time.
+func (d *decider) resume(ctx context.Context) error {
+	if err := d.cache.begin(int(d.turns)); err != nil {
+		return err
+	}
+	held := d.cache.held()
+	for slot := 0; slot < len(held); slot += len(d.at) {
+		part := held[slot:min(slot+len(d.at), len(held))]
+		if err := d.next.of(ctx, part, d.turns, d.after, d.at); err != nil {
+			return err
+		}
+		d.cache.resume(slot, d.after[:len(part)], d.at[:len(part)])
+	}
+	return nil
+}
+
+// step decides for batch i.
+func (d *decider) step(ctx context.Context, i int) (err error) {
+	if err := d.readNodes(ctx, i, d.builder, &d.batch, &d.buf); err != nil {
+		return err
+	}
+	turn, nodes := uint32(i+1), d.batch.Dense.NodeIDs
+	if err := d.next.of(ctx, nodes, d.turns-turn, d.after, d.at); err != nil {
+		return err
+	}
+	if err := d.cache.step(turn, nodes, d.after, d.at, &d.changes); err != nil {
+		return d.next.in.damage(0, "batch %d: %v", i, err)
+	}
+	d.enc.B = d.enc.B[:0]
+	d.gaps = d.changes.encode(&d.enc, d.gaps)
+	d.index[i].plan, err = d.out.append(d.enc.B)
+	return err
+}
+
+// readNodes reads the first record of a batch.
+func (s *superbatch) readNodes(ctx context.Context, i int, b *builder, to *sample.Batch,
+	buf *buffer) error {
+	at := s.index[i].nodes
+	payload, err := s.batches.read(ctx, at, buf)
+	if err != nil {
+		return err
+	}
+	step := s.first + uint64(i)
+	err = decodeNodes(payload, to, step/b.perEpoch, step%b.perEpoch, b.cfg.Nodes)
+	if err != nil {
+		return s.batches.damage(at.off(), "%v", err)
+	}
+	return nil
+}
+
+// readEdges reads the second record of a batch whose first was read, and fills in its seeds.
+func (s *superbatch) readEdges(ctx context.Context, i int, to *sample.Batch, buf *buffer) error {
+	at := s.index[i].edges
+	payload, err := s.batches.read(ctx, at, buf)
+	if err != nil {
+		return err
+	}
+	if err := decodeEdges(payload, &to.Dense); err != nil {
+		return s.batches.damage(at.off(), "%v", err)
+	}
+	first := to.Dense.NodeIDOffsets[to.Dense.Layers()]
+	to.Seeds = append(slices.Grow(to.Seeds[:0], to.Dense.Layers()), to.Dense.NodeIDs[first:]...)
+	return nil
+}
+
+// readPlan reads the changes of a batch of so many nodes.
+func (s *superbatch) readPlan(ctx context.Context, i, nodes, slots int, c *Changes,
+	buf *buffer) error {
+	at := s.index[i].plan
+	payload, err := s.plans.read(ctx, at, buf)
+	if err != nil {
+		return err
+	}
+	if err := c.decode(payload, nodes, slots); err != nil {
+		return s.plans.damage(at.off(), "%v", err)
+	}
+	return nil
+}

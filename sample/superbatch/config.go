@@ -1,0 +1,75 @@
+package superbatch
+
+import (
+	"fmt"
+
+	"gdb/blockdev"
+	"gdb/internal/mem"
+	"gdb/kv"
+	"gdb/sample"
+
+	"github.com/cockroachdb/pebble/v2/vfs"
+)
+
+// batchesMost bounds a superbatch: what is kept for each batch, 24 to 32 bytes, stays small.
+const batchesMost = 1 << 20
+
+// Config says what a Loader runs.
+type Config struct {
+	// Sampler makes the sampler of one worker.
+	Sampler func() (*sample.Sampler, error)
+	// Order gives the order of an epoch. All epochs have the same number of batches.
+	Order func(epoch uint64) (*sample.Order, error)
+	// Epoch and StartBatch are where to begin, and Epochs is the epoch after the last.
+	Epoch, StartBatch, Epochs uint64
+	// Nodes is the number of nodes of the graph.
+	Nodes uint64
+	// Rows are the features, and Labels, which may be nil, the labels. Closed by their owner.
+	Rows   sample.Rows
+	Labels *sample.Labels
+
+	// FS, Prep and Name are where runtime files go: Prep is the store's directory for them, and
+	// Name is not used by another Loader at the same time.
+	FS         vfs.FS
+	Prep, Name string
+	UUID       kv.UUID
+	// Device reads the runtime files.
+	Device blockdev.Device
+
+	// Batches is the most batches of a superbatch, which may go over several epochs; 0 takes as
+	// many as StorageBytes has room for.
+	Batches int
+	// StorageBytes bounds the runtime files.
+	StorageBytes int64
+	// Slots is the number of rows in the cache: each takes SlotBytes.
+	Slots int
+	// PlanBytes bounds the memory of planning, but for 60 bytes per node of the largest batch.
+	PlanBytes int64
+	// Workers is the number of goroutines that sample. Default 1.
+	Workers int
+	// Threads bounds the goroutines that copy rows. Default 1.
+	Threads int
+	// Ready is how many batches may wait for the step. Memory: Frames(Ready) times the features
+	// of the largest batch. Default 1.
+	Ready int
+	// Budget counts the memory; nil for none.
+	Budget *mem.Budget
+}
+
+// SlotBytes is the memory of a cached row.
+func SlotBytes(dim int) int64 { return 4*int64(dim) + slotBytes }
+
+// Frames is how many batches are in memory while a superbatch is trained on: one is read, one
+// assembled, some wait, and one is trained on.
+func Frames(ready int) int { return ready + 3 }
+
+func (c *Config) check() error {
+	c.Workers, c.Threads, c.Ready = max(c.Workers, 1), max(c.Threads, 1), max(c.Ready, 1)
+	if c.Batches < 0 || c.Batches > batchesMost {
+		return fmt.Errorf("superbatch: %d batches: give 1 to %d", c.Batches, batchesMost)
+	}
+	if c.Slots < 0 || c.Slots >= 1<<32-1 {
+		return fmt.Errorf("superbatch: a cache of %d rows", c.Slots)
+	}
+	return nil
+}

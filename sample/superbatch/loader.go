@@ -1,0 +1,272 @@
+package superbatch
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"gdb/internal/mem"
+	"gdb/sample"
+)
+
+// errClosed is the error of a loader that was closed.
+var errClosed = errors.New("superbatch: the loader is closed")
+
+// Loader hands out the batches of a training, epoch by epoch, from superbatches. The phases take
+// turns: what training on a superbatch holds in memory but for the cache is freed while the next
+// one is sampled and planned. It is for one goroutine, but for the statistics.
+type Loader struct {
+	cfg     Config
+	dim     int
+	builder builder
+	dir     *workDir
+	arena   *mem.Arena
+	slots   []float32
+
+	due     uint64 // the next step to hand out
+	current *superbatch
+	stretch *stretch
+	err     error // the first; nothing works afterwards
+	since   time.Time
+
+	reading, gathering, stepping sample.Clock
+	requests, hits, kept         atomic.Uint64
+}
+
+// Open takes the memory of the cache and makes the directory of runtime files, after removing
+// those of processes that died. The caller calls Close.
+func Open(cfg Config) (*Loader, error) {
+	if err := cfg.check(); err != nil {
+		return nil, err
+	}
+	order, err := cfg.Order(cfg.Epoch)
+	if err != nil {
+		return nil, err
+	}
+	per := order.Batches()
+	if cfg.StartBatch > per || cfg.Epochs < cfg.Epoch {
+		return nil, fmt.Errorf("superbatch: start at batch %d of epoch %d: there are %d batches, "+
+			"%d epochs", cfg.StartBatch, cfg.Epoch, per, cfg.Epochs)
+	}
+	l := &Loader{cfg: cfg, dim: cfg.Rows.Meta().Dim, due: cfg.Epoch*per + cfg.StartBatch}
+	l.builder = builder{cfg: &l.cfg, perEpoch: per, end: cfg.Epochs * per,
+		storage: cfg.StorageBytes}
+	if err := l.open(); err != nil {
+		return nil, errors.Join(err, l.Close())
+	}
+	return l, nil
+}
+
+func (l *Loader) open() (err error) {
+	if l.builder.ranges, err = planRanges(l.cfg.Nodes, l.cfg.PlanBytes); err != nil {
+		return err
+	}
+	if l.dir, err = openWorkDir(l.cfg.FS, l.cfg.Prep, l.cfg.Name); err != nil {
+		return err
+	}
+	l.builder.dir = l.dir.path
+	if l.builder.cache, err = newCacheState(l.cfg.Slots, l.cfg.Budget); err != nil {
+		return err
+	}
+	l.arena, err = mem.NewArena(l.cfg.Budget, "feature cache", 4*int64(l.cfg.Slots)*int64(l.dim))
+	if err != nil {
+		return err
+	}
+	l.slots = mem.View[float32](l.arena.Bytes())
+	return nil
+}
+
+// Epoch returns the batches of an epoch, or what is left of the first. Epochs come in order, each
+// when all batches of the one before were handed out; closing one frees the memory of batches, and
+// keeps the cache and the superbatch.
+func (l *Loader) Epoch(epoch uint64) (sample.Batches, error) {
+	if l.err != nil {
+		return nil, l.err
+	}
+	per := l.builder.perEpoch
+	if at := l.due / per; at != epoch && l.due != (epoch+1)*per || epoch >= l.cfg.Epochs {
+		return nil, fmt.Errorf("superbatch: epoch %d of %d was asked for; the next batch is %d of "+
+			"epoch %d", epoch, l.cfg.Epochs, l.due%per, at)
+	}
+	l.since = time.Now()
+	return &epochBatches{l: l, end: (epoch + 1) * per}, nil
+}
+
+// epochBatches are the batches of one epoch.
+type epochBatches struct {
+	l   *Loader
+	end uint64
+}
+
+// Next returns the next batch of the epoch.
+func (e *epochBatches) Next(ctx context.Context) (*sample.Batch, error) {
+	return e.l.next(ctx, e.end)
+}
+
+// Stats are those of the loader.
+func (e *epochBatches) Stats() sample.PipelineStats { return e.l.Stats() }
+
+// Close frees the memory of batches.
+func (e *epochBatches) Close() error { return e.l.rest() }
+
+// next hands out the next step's batch if it is before end.
+func (l *Loader) next(ctx context.Context, end uint64) (*sample.Batch, error) {
+	asked := time.Now()
+	l.stepping.Busy.Add(int64(asked.Sub(l.since)))
+	defer func() {
+		l.since = time.Now()
+		l.stepping.Starved.Add(int64(l.since.Sub(asked)))
+	}()
+	if l.err != nil {
+		return nil, l.err
+	}
+	if l.due == end {
+		return nil, io.EOF
+	}
+	b, err := l.take(ctx, end)
+	if err != nil {
+		if l.stretch == nil || ctx.Err() == nil {
+			l.err = err // a wait for a batch may be given up and begun again, all else is lost
+		}
+		return nil, err
+	}
+	l.due++
+	l.stepping.Done.Add(1)
+	return b, nil
+}
+
+// take waits for the next batch, and makes what it needs first.
+func (l *Loader) take(ctx context.Context, end uint64) (*sample.Batch, error) {
+	if l.stretch != nil && l.due == l.stretch.end {
+		if err := l.rest(); err != nil {
+			return nil, err
+		}
+	}
+	if l.current != nil && l.due == l.current.end {
+		if err := l.drop(); err != nil {
+			return nil, err
+		}
+	}
+	if l.current == nil {
+		s, err := l.builder.build(ctx, l.due)
+		if err != nil {
+			return nil, err
+		}
+		l.current = s
+	}
+	if l.stretch == nil {
+		l.stretch = newStretch(l, l.current, l.due, min(end, l.current.end))
+	}
+	return l.stretch.next(ctx)
+}
+
+// rest ends the work on batches that were not handed out. If there are such, the slots hold what
+// they brought, and no batch can follow.
+func (l *Loader) rest() error {
+	if l.stretch == nil {
+		return nil
+	}
+	if l.due != l.stretch.end && l.err == nil {
+		l.err = errClosed
+	}
+	err := l.stretch.close()
+	l.stretch = nil
+	return err
+}
+
+// drop removes the current superbatch.
+func (l *Loader) drop() error {
+	err := l.current.close()
+	l.current = nil
+	return err
+}
+
+// Stats may be called at any time.
+func (l *Loader) Stats() sample.PipelineStats {
+	s := l.builder.sampling.stats(l.cfg.Workers)
+	s.Stages = append(s.Stages, l.builder.planning.Stats("plan", 1), l.reading.Stats("read", 1),
+		l.gathering.Stats("gather", 1), l.stepping.Stats("step", 1))
+	return s
+}
+
+// CacheStats may be called at any time. Evicted counts the rows that were copied to slots.
+func (l *Loader) CacheStats() sample.CacheStats {
+	kept := l.kept.Load()
+	slots := uint64(l.cfg.Slots)
+	return sample.CacheStats{Policy: "belady", Capacity: SlotBytes(l.dim) * int64(slots),
+		Used:     int64(min(kept, slots)) * int64(l.dim) * 4,
+		Requests: l.requests.Load(), Hits: l.hits.Load(), Evicted: kept - min(kept, slots),
+		BytesRead: l.cfg.Rows.BytesRead()}
+}
+
+// Close stops all work, frees the memory and removes the runtime files. Batches that are still
+// held stay valid until their Release. Further calls do nothing.
+func (l *Loader) Close() error {
+	if l.err == nil {
+		l.err = errClosed
+	}
+	err := l.rest()
+	if l.current != nil {
+		err = errors.Join(err, l.drop())
+	}
+	if l.builder.cache != nil {
+		err = errors.Join(err, l.builder.cache.close())
+		l.builder.cache = nil
+	}
+	if l.arena != nil {
+		err = errors.Join(err, l.arena.Free())
+		l.arena, l.slots = nil, nil
+	}
+	if l.dir != nil {
+		err = errors.Join(err, l.dir.remove())
+		l.dir = nil
+	}
+	return err
+}
+
+// samplingStats add up the statistics of pipelines that follow each other.
+type samplingStats struct {
+	sync.Mutex
+	done    sample.PipelineStats
+	current *sample.Pipeline
+}
+
+func (s *samplingStats) begin(p *sample.Pipeline) {
+	s.Lock()
+	s.current = p
+	s.Unlock()
+}
+
+func (s *samplingStats) end() {
+	sum := s.stats(0)
+	s.Lock()
+	s.done, s.current = sum, nil
+	s.Unlock()
+}
+
+// stats has the stage "sample" alone.
+func (s *samplingStats) stats(workers int) sample.PipelineStats {
+	s.Lock()
+	defer s.Unlock()
+	sum := sample.PipelineStats{Nodes: s.done.Nodes, Edges: s.done.Edges,
+		Stages: []sample.StageStats{{Name: "sample", Workers: workers}}}
+	parts := []sample.PipelineStats{s.done}
+	if s.current != nil {
+		parts = append(parts, s.current.Stats())
+		sum.Nodes, sum.Edges = sum.Nodes+parts[1].Nodes, sum.Edges+parts[1].Edges
+	}
+	for _, p := range parts {
+		for _, st := range p.Stages {
+			if to := &sum.Stages[0]; st.Name == to.Name {
+				to.Done += st.Done
+				to.Busy, to.Starved = to.Busy+st.Busy, to.Starved+st.Starved
+				to.Blocked += st.Blocked
+			}
+		}
+	}
+	return sum
+}

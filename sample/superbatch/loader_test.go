@@ -1,0 +1,364 @@
+package superbatch
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"runtime"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"gdb/blockdev"
+	"gdb/internal/mem"
+	"gdb/layout"
+	"gdb/sample"
+	"gdb/sample/sampletest"
+
+	"github.com/cockroachdb/pebble/v2/vfs"
+)
+
+const (
+	testDim   = 7
+	testScale = 10
+)
+
+var testGraph = sampletest.RMAT(testScale, 9000, 4)
+
+// testTrain are the seeds: 13 batches of 5 an epoch, the last one of 2.
+func testTrain() (ids []sample.NodeID) {
+	for i := range 62 {
+		ids = append(ids, sample.NodeID(i*16+3))
+	}
+	return ids
+}
+
+func testOrder(epoch uint64) (*sample.Order, error) {
+	return sample.EpochOrder(testTrain(), 8, epoch, 5)
+}
+
+func testSampler() (*sample.Sampler, error) {
+	return sample.NewSampler([]layout.Topology{testGraph},
+		sample.Config{Fanout: []int{4, sample.All, 2}, Seed: 8})
+}
+
+func testConfig(t testing.TB) Config { return testConfigOn(mustDevice(t)) }
+
+func testConfigOn(dev blockdev.Device) Config {
+	return Config{Sampler: testSampler, Order: testOrder, Epochs: 3, Nodes: testGraph.Nodes(),
+		Rows: &sampletest.Rows{Count: testGraph.Nodes(), Dim: testDim}, FS: vfs.NewMem(),
+		Prep: "prep", Name: "test", UUID: [16]byte{7}, Device: dev,
+		StorageBytes: 1 << 30, Slots: 100, PlanBytes: 1 << 20, Budget: mem.NewBudget(0)}
+}
+
+// stepHashes runs epochs of batches from where to begin, and returns a hash of each.
+func stepHashes(next func(epoch uint64) (sample.Batches, error), first, end uint64) (
+	all []uint64, err error) {
+	for e := first; e < end; e++ {
+		b, err := next(e)
+		if err != nil {
+			return all, err
+		}
+		for {
+			d, err := b.Next(context.Background())
+			if errors.Is(err, io.EOF) {
+				break
+			}
+			if err != nil {
+				return all, errors.Join(err, b.Close())
+			}
+			if len(d.Seeds) == 0 || d.Epoch != e {
+				return all, errors.Join(fmt.Errorf("batch of epoch %d, %d seeds", d.Epoch,
+					len(d.Seeds)), b.Close())
+			}
+			all = append(all, sample.BatchHash(d))
+			d.Release()
+		}
+		if err := b.Close(); err != nil {
+			return all, err
+		}
+	}
+	return all, nil
+}
+
+// wantHashes makes the batches as they are due.
+func wantHashes(t testing.TB, c Config) []uint64 {
+	start := c.StartBatch
+	all, err := stepHashes(func(e uint64) (sample.Batches, error) {
+		o, err := c.Order(e)
+		if err != nil {
+			return nil, err
+		}
+		p := sample.PipelineConfig{Sampler: c.Sampler, Order: o, StartBatch: start,
+			Features: sample.NewDirect(c.Rows)}
+		start = 0
+		return sample.NewPipeline(context.Background(), p)
+	}, c.Epoch, c.Epochs)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return all
+}
+
+func mustOpen(t testing.TB, c Config) *Loader {
+	t.Helper()
+	l, err := Open(c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return l
+}
+
+// closeAll closes a loader and checks that nothing stays behind.
+func closeAll(t testing.TB, l *Loader) {
+	t.Helper()
+	for range 2 {
+		if err := l.Close(); err != nil {
+			t.Error(err)
+		}
+	}
+	if used := l.cfg.Budget.Used(); used != 0 {
+		t.Errorf("%d bytes are still counted", used)
+	}
+	if names, err := l.cfg.FS.List(l.cfg.Prep); err != nil || len(names) != 0 {
+		t.Errorf("left in %s: %v, %v", l.cfg.Prep, names, err)
+	}
+}
+
+// TestBatchesAreTheSame: whatever the superbatch, the cache and the memory, the batches have the
+// bits that they have without.
+func TestBatchesAreTheSame(t *testing.T) {
+	for _, start := range []uint64{0, 5, 13} {
+		c := testConfig(t)
+		c.StartBatch = start
+		want := wantHashes(t, c)
+		for _, size := range []int{1, 2, 7, 13, 26, 0} {
+			for _, slots := range []int{0, 1, 300, 2000} {
+				c := testConfig(t)
+				c.StartBatch, c.Batches, c.Slots = start, size, slots
+				c.Workers, c.Ready, c.Threads = 1+slots%2, 1+size%3, 2
+				l := mustOpen(t, c)
+				got, err := stepHashes(l.Epoch, c.Epoch, c.Epochs)
+				if err != nil || !slices.Equal(got, want) {
+					t.Errorf("from %d, superbatch %d, %d slots: %d of %d batches, %v", start, size,
+						slots, len(got), len(want), err)
+				}
+				checkStats(t, l, slots)
+				closeAll(t, l)
+			}
+		}
+	}
+}
+
+func checkStats(t *testing.T, l *Loader, slots int) {
+	t.Helper()
+	s, p := l.CacheStats(), l.Stats()
+	if s.Requests != p.Nodes || s.Hits > s.Requests || s.Used > s.Capacity ||
+		slots == 2000 && s.Hits == 0 || slots == 0 && s.Hits != 0 {
+		t.Errorf("%d slots: cache %+v, %+v", slots, s, p)
+	}
+	for _, st := range p.Stages {
+		if st.Done == 0 {
+			t.Errorf("stage %+v did nothing", st)
+		}
+	}
+}
+
+// TestHitsOfAnEpoch: the loader hits as often as the plain rule over the same batches.
+func TestHitsOfAnEpoch(t *testing.T) {
+	c := testConfig(t)
+	c.Epochs, c.Slots = 1, 150
+	var batches [][]sample.NodeID
+	l := mustOpen(t, c)
+	b, err := l.Epoch(0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for {
+		d, err := b.Next(context.Background())
+		if err != nil {
+			break
+		}
+		batches = append(batches, slices.Clone(d.Dense.NodeIDs))
+		d.Release()
+	}
+	want := 0
+	for _, h := range (&minCache{slots: c.Slots}).run(batches) {
+		want += h
+	}
+	if got := l.CacheStats().Hits; int(got) != want || want == 0 {
+		t.Errorf("%d hits, want %d", got, want)
+	}
+	closeAll(t, l)
+}
+
+// TestStorageBounds: a superbatch ends where its storage does, and the files stay below it.
+func TestStorageBounds(t *testing.T) {
+	c := testConfig(t)
+	want := wantHashes(t, c)
+	c.StorageBytes = 120 << 10
+	l := mustOpen(t, c)
+	most, superbatches := int64(0), uint64(0)
+	got, err := stepHashes(func(e uint64) (sample.Batches, error) {
+		b, err := l.Epoch(e)
+		return &watched{b, func() {
+			size := int64(0)
+			names, _ := c.FS.List(l.dir.path)
+			for _, n := range names {
+				if st, err := c.FS.Stat(c.FS.PathJoin(l.dir.path, n)); err == nil {
+					size += st.Size()
+				}
+			}
+			most, superbatches = max(most, size), l.builder.seq
+		}}, err
+	}, 0, c.Epochs)
+	if err != nil || !slices.Equal(got, want) {
+		t.Errorf("%d of %d batches, %v", len(got), len(want), err)
+	}
+	if most > c.StorageBytes || superbatches < 3 {
+		t.Errorf("%d bytes of files, %d superbatches", most, superbatches)
+	}
+	closeAll(t, l)
+	c.StorageBytes = 1000
+	l = mustOpen(t, c)
+	if _, err := stepHashes(l.Epoch, 0, c.Epochs); err == nil ||
+		!strings.Contains(err.Error(), "raise the storage") {
+		t.Errorf("storage for no batch: %v", err)
+	}
+	closeAll(t, l)
+}
+
+// watched calls back before each batch.
+type watched struct {
+	sample.Batches
+	look func()
+}
+
+func (w *watched) Next(ctx context.Context) (*sample.Batch, error) {
+	w.look()
+	return w.Batches.Next(ctx)
+}
+
+// TestDeadDirectories: what a process left that died is removed, what one holds is not.
+func TestDeadDirectories(t *testing.T) {
+	c := testConfig(t)
+	dead := c.FS.PathJoin(c.Prep, dirPrefix+"dead")
+	if err := c.FS.MkdirAll(dead, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	mustReplace(t, c.FS, c.FS.PathJoin(dead, "1.batches"), []byte("left"))
+	other := c
+	other.Name, other.Budget = "other", mem.NewBudget(0)
+	held := mustOpen(t, other)
+	l := mustOpen(t, c)
+	if _, err := c.FS.Stat(dead); err == nil {
+		t.Error("the directory of a dead process is still there")
+	}
+	if _, err := Open(c); err == nil || !strings.Contains(err.Error(), "another process") {
+		t.Errorf("opened twice: %v", err)
+	}
+	if err := l.Close(); err != nil {
+		t.Error(err)
+	}
+	got, err := stepHashes(held.Epoch, 0, other.Epochs)
+	if err != nil || !slices.Equal(got, wantHashes(t, c)) {
+		t.Errorf("%d batches, %v", len(got), err)
+	}
+	closeAll(t, held)
+}
+
+// checkGoroutines waits for goroutines to end.
+func checkGoroutines(t *testing.T, before int) {
+	t.Helper()
+	for range 200 {
+		if runtime.NumGoroutine() <= before {
+			return
+		}
+		time.Sleep(5 * time.Millisecond)
+	}
+	buf := make([]byte, 1<<16)
+	t.Errorf("goroutines were left behind:\n%s", buf[:runtime.Stack(buf, true)])
+}
+
+// TestCloseAnywhere closes after any number of batches, with one still held.
+func TestCloseAnywhere(t *testing.T) {
+	dev := mustDevice(t)
+	before := runtime.NumGoroutine()
+	for n := range 17 {
+		c := testConfigOn(dev)
+		c.Batches = 6
+		l := mustOpen(t, c)
+		b, err := l.Epoch(0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var d *sample.Batch
+		for range min(n, 13) {
+			if d != nil {
+				d.Release()
+			}
+			if d, err = b.Next(context.Background()); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if err := errors.Join(b.Close(), l.Close()); err != nil {
+			t.Error(err)
+		}
+		if d != nil {
+			if x := d.X[len(d.X)-1]; x != sampletest.Value(d.Seeds[len(d.Seeds)-1], testDim-1) {
+				t.Errorf("a batch held over Close ends with %v", x)
+			}
+			d.Release()
+		}
+		if _, err := b.Next(context.Background()); err == nil {
+			t.Error("a batch after Close")
+		}
+		closeAll(t, l)
+	}
+	checkGoroutines(t, before)
+}
+
+// TestCancel cancels while a superbatch is sampled or planned.
+func TestCancel(t *testing.T) {
+	for n := range 12 {
+		c := testConfig(t)
+		ctx, cancel := context.WithCancel(context.Background())
+		reads := 0
+		c.Device = &hooked{c.Device, func() {
+			if reads++; reads == n+1 {
+				cancel()
+			}
+		}}
+		l := mustOpen(t, c)
+		b, err := l.Epoch(0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		d, err := b.Next(ctx)
+		if err == nil {
+			d.Release()
+		} else if !errors.Is(err, context.Canceled) {
+			t.Error(err)
+		} else if _, again := b.Next(context.Background()); again == nil && reads < 6 {
+			t.Error("went on after a cancelled plan")
+		}
+		cancel()
+		if err := b.Close(); err != nil {
+			t.Error(err)
+		}
+		closeAll(t, l)
+	}
+}
+
+// hooked calls back before each batch of reads.
+type hooked struct {
+	blockdev.Device
+	before func()
+}
+
+func (h *hooked) ReadBatch(ctx context.Context, reqs []blockdev.Request) error {
+	h.before()
+	return h.Device.ReadBatch(ctx, reqs)
+}

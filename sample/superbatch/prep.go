@@ -1,0 +1,68 @@
+package superbatch
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/cockroachdb/pebble/v2/vfs"
+)
+
+// dirPrefix begins the names of the directories of runtime files in the store's prep/.
+const dirPrefix = "superbatch-"
+
+// workDir is a directory of runtime files. Its owner holds its LOCK, so one that can be locked is
+// of a process that died.
+type workDir struct {
+	fs   vfs.FS
+	path string
+	lock io.Closer
+}
+
+// openWorkDir removes the directories of dead owners from prep and makes one of this name.
+func openWorkDir(fs vfs.FS, prep, name string) (*workDir, error) {
+	if err := fs.MkdirAll(prep, 0o755); err != nil {
+		return nil, fmt.Errorf("superbatch: make %s: %w", prep, err)
+	}
+	entries, err := fs.List(prep)
+	if err != nil {
+		return nil, fmt.Errorf("superbatch: list %s: %w", prep, err)
+	}
+	for _, e := range entries {
+		if !strings.HasPrefix(e, dirPrefix) {
+			continue
+		}
+		if dead, err := lockDir(fs, fs.PathJoin(prep, e)); err == nil {
+			if err := dead.remove(); err != nil {
+				return nil, err
+			}
+		}
+	}
+	path := fs.PathJoin(prep, dirPrefix+name)
+	if err := fs.MkdirAll(path, 0o755); err != nil {
+		return nil, fmt.Errorf("superbatch: make %s: %w", path, err)
+	}
+	d, err := lockDir(fs, path)
+	if err != nil {
+		return nil, fmt.Errorf("superbatch: %s is in use by another process: %w", path, err)
+	}
+	return d, nil
+}
+
+func lockDir(fs vfs.FS, path string) (*workDir, error) {
+	l, err := fs.Lock(fs.PathJoin(path, "LOCK"))
+	if err != nil {
+		return nil, err
+	}
+	return &workDir{fs: fs, path: path, lock: l}, nil
+}
+
+// remove deletes the directory and gives the lock back.
+func (d *workDir) remove() error {
+	err := d.fs.RemoveAll(d.path)
+	if err != nil {
+		err = fmt.Errorf("superbatch: remove %s: %w", d.path, err)
+	}
+	return errors.Join(err, d.lock.Close())
+}

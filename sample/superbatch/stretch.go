@@ -1,0 +1,279 @@
+package superbatch
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"gdb/internal/mem"
+	"gdb/sample"
+)
+
+// stretch assembles consecutive batches of a superbatch. A reader runs ahead: for each batch it
+// reads the records and, straight to their places in the features, the rows that no slot has. Then,
+// in order, the other rows are copied from slots, and the rows to keep to slots. Reading needs
+// nothing from the slots, so it is never late for a decision.
+type stretch struct {
+	l      *Loader
+	s      *superbatch
+	end    uint64
+	ctx    context.Context
+	cancel context.CancelCauseFunc
+	wg     sync.WaitGroup
+
+	empty, read, ready chan *frame
+
+	mu struct {
+		sync.Mutex
+		closed bool
+		frames []*frame
+		held   ledger // the batches but for their features
+	}
+}
+
+// frame is the memory of one batch.
+type frame struct {
+	batch   sample.Batch
+	step    uint64
+	x       *mem.Arena
+	changes Changes
+	missed  []sample.NodeID // the nodes to read
+	at      []uint32        // where their rows go
+	counted int64
+	lent    bool // to the consumer
+}
+
+func newStretch(l *Loader, s *superbatch, first, end uint64) *stretch {
+	t := &stretch{l: l, s: s, end: end}
+	frames := Frames(l.cfg.Ready)
+	t.empty, t.read = make(chan *frame, frames), make(chan *frame, frames)
+	t.ready = make(chan *frame, frames)
+	t.mu.held = ledger{budget: l.cfg.Budget, what: "batches"}
+	for range frames {
+		f := &frame{}
+		t.mu.frames = append(t.mu.frames, f)
+		t.empty <- f
+	}
+	t.ctx, t.cancel = context.WithCancelCause(context.Background())
+	t.start(func() error { return t.readAll(first) })
+	t.start(func() error { return t.assembleAll(first) })
+	return t
+}
+
+// start runs a stage; the first error stops all.
+func (t *stretch) start(work func() error) {
+	t.wg.Add(1)
+	go func() {
+		defer t.wg.Done()
+		if err := work(); err != nil {
+			t.cancel(err)
+		}
+	}()
+}
+
+// next waits for the next batch.
+func (t *stretch) next(ctx context.Context) (*sample.Batch, error) {
+	if t.ctx.Err() != nil {
+		return nil, context.Cause(t.ctx)
+	}
+	select {
+	case f := <-t.ready:
+		t.mu.Lock()
+		f.lent = true
+		t.mu.Unlock()
+		f.batch.Lend(func(*sample.Batch) { t.recycle(f) })
+		return &f.batch, nil
+	case <-t.ctx.Done():
+		return nil, context.Cause(t.ctx)
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+}
+
+// recycle takes a batch back from the consumer.
+func (t *stretch) recycle(f *frame) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	f.lent = false
+	if t.mu.closed {
+		_ = f.free() // unmapping what was mapped cannot fail
+		return
+	}
+	t.empty <- f // never blocks: there is a place for each
+}
+
+// readAll is the first stage.
+func (t *stretch) readAll(first uint64) (err error) {
+	buf := buffer{budget: t.l.cfg.Budget}
+	defer func() { err = errors.Join(err, buf.free()) }()
+	for step := first; step < t.end; step++ {
+		f, ok := receive(t, t.empty, &t.l.reading.Blocked)
+		if !ok {
+			return nil
+		}
+		begun := time.Now()
+		f.step = step
+		if err := t.load(f, &buf); err != nil {
+			per := t.l.builder.perEpoch
+			return fmt.Errorf("superbatch: read batch %d of epoch %d: %w", step%per, step/per, err)
+		}
+		t.l.reading.Ran(begun)
+		t.read <- f
+	}
+	return nil
+}
+
+// load reads all of a batch that is on disk.
+func (t *stretch) load(f *frame, buf *buffer) error {
+	i, b, l := int(f.step-t.s.first), &f.batch, t.l
+	if err := t.s.readNodes(t.ctx, i, &l.builder, b, buf); err != nil {
+		return err
+	}
+	if err := t.s.readEdges(t.ctx, i, b, buf); err != nil {
+		return err
+	}
+	nodes := b.Dense.NodeIDs
+	if err := t.s.readPlan(t.ctx, i, len(nodes), l.cfg.Slots, &f.changes, buf); err != nil {
+		return err
+	}
+	if l.cfg.Labels != nil {
+		if err := l.cfg.Labels.Fill(t.ctx, b); err != nil {
+			return err
+		}
+	}
+	f.missed, f.at = f.missed[:0], f.at[:0]
+	for i, s := range f.changes.From {
+		if s == 0 {
+			f.missed, f.at = append(f.missed, nodes[i]), append(f.at, uint32(i))
+		}
+	}
+	if err := t.fit(f); err != nil {
+		return err
+	}
+	b.Dim = l.dim
+	n := len(nodes) * l.dim
+	b.X = mem.View[float32](f.x.Bytes())[:n:n]
+	if len(f.missed) == 0 {
+		return nil
+	}
+	return l.cfg.Rows.Gather(t.ctx, f.missed, f.at, b.X)
+}
+
+// fit gives a frame its features' memory, and counts the rest.
+func (t *stretch) fit(f *frame) (err error) {
+	if f.x == nil {
+		f.x, err = mem.NewArena(t.l.cfg.Budget, "features of a batch",
+			4*int64(t.s.nodesMost)*int64(t.l.dim))
+		if err != nil {
+			return err
+		}
+	}
+	c := &f.changes
+	now := f.batch.HeapBytes() + 4*int64(cap(f.missed)+cap(f.at)+cap(c.From)+cap(c.Keep)+
+		cap(c.Slots))
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if err := t.mu.held.add(now - f.counted); err != nil {
+		return err
+	}
+	f.counted = max(f.counted, now)
+	return nil
+}
+
+// assembleAll is the second stage.
+func (t *stretch) assembleAll(first uint64) error {
+	for step := first; step < t.end; step++ {
+		f, ok := receive(t, t.read, &t.l.gathering.Starved)
+		if !ok {
+			return nil
+		}
+		begun := time.Now()
+		t.assemble(f)
+		t.l.gathering.Ran(begun)
+		t.ready <- f
+	}
+	return nil
+}
+
+// assemble copies rows from slots to the batch and from the batch to slots.
+func (t *stretch) assemble(f *frame) {
+	l, c, d := t.l, &f.changes, uint64(t.l.dim)
+	slots, x := l.slots, f.batch.X
+	each(len(c.From), l.cfg.Threads, c.Hits*l.dim*4, func(first, end int) {
+		for i := first; i < end; i++ {
+			if s := c.From[i]; s != 0 {
+				from, to := uint64(s-1)*d, uint64(i)*d
+				copy(x[to:to+d], slots[from:from+d])
+			}
+		}
+	})
+	each(len(c.Keep), l.cfg.Threads, len(c.Keep)*l.dim*4, func(first, end int) {
+		for k := first; k < end; k++ {
+			from, to := uint64(c.Keep[k])*d, uint64(c.Slots[k])*d
+			copy(slots[to:to+d], x[from:from+d])
+		}
+	})
+	l.requests.Add(uint64(len(c.From)))
+	l.hits.Add(uint64(c.Hits))
+	l.kept.Add(uint64(len(c.Keep)))
+}
+
+// close stops the stages, waits for them and frees the memory but for batches still lent.
+func (t *stretch) close() error {
+	t.cancel(errClosed)
+	t.wg.Wait()
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.mu.closed = true
+	t.mu.held.release()
+	var err error
+	for _, f := range t.mu.frames {
+		if !f.lent {
+			err = errors.Join(err, f.free())
+		}
+	}
+	return err
+}
+
+func (f *frame) free() error {
+	x := f.x
+	f.x = nil
+	if x == nil {
+		return nil
+	}
+	return x.Free()
+}
+
+// receive takes from c, counting the wait, unless the stretch stops.
+func receive(t *stretch, c chan *frame, wait *atomic.Int64) (f *frame, ok bool) {
+	select {
+	case f = <-c:
+		return f, true
+	default:
+	}
+	begun := time.Now()
+	defer func() { wait.Add(int64(time.Since(begun))) }()
+	select {
+	case f = <-c:
+		return f, true
+	case <-t.ctx.Done():
+		return nil, false
+	}
+}
+
+// copyLeast is how many bytes are worth one more goroutine to copy them.
+const copyLeast = 1 << 20
+
+// each calls work with consecutive parts of [0, n) on up to threads goroutines.
+func each(n, threads, bytes int, work func(first, end int)) {
+	threads = max(1, min(threads, n, bytes/copyLeast))
+	var wg sync.WaitGroup
+	for t := 1; t < threads; t++ {
+		wg.Go(func() { work(n*t/threads, n*(t+1)/threads) })
+	}
+	work(0, n/threads)
+	wg.Wait()
+}
