@@ -30,7 +30,8 @@ command line beats its variable, which beats the default. There is no configurat
            labels.npy (-1 or NaN: unlabeled) or labels_coo.npy; {train,val,test}_idx.npy or
            *_mask.npy; splits.npy (splits,N) of 0 unused, 1 train, 2 val, 3 test
   csv      CSV or TSV, plain, .gz or .zst, integer or string ids; --edges and --nodes name the
-           files, --src-col, --dst-col, --id-col, --label-col and --feature-cols the columns
+           files, --src-col, --dst-col, --id-col, --label-col and --feature-cols the columns;
+           --features F.npy and the like where ids are the row numbers of arrays
   snap     edge lists: '#' comments, ids separated by white space
   ogb      a directory of the Open Graph Benchmark, csv or binary
   triples  train.tsv, valid.tsv, test.tsv: head TAB relation TAB tail

@@ -44,7 +44,10 @@ var (
 // openArrays opens a directory of arrays, or array files.
 func openArrays(fs vfs.FS, opt *Options, dir string, files []string) (Source, error) {
 	s := &arraySet{parts: newParts(fs, opt, "npy"), dir: dir}
-	err := s.collect(files)
+	err := checkArrayFlags(opt)
+	if err == nil {
+		err = s.collect(files)
+	}
 	for _, step := range []func() error{s.describeCounts, s.describeFeatures, s.describeLabels,
 		s.describeSplits, s.describeEdges} {
 		if err == nil {
@@ -161,6 +164,10 @@ func (s *arraySet) given(flag, value string) (*npy.Array, error) {
 			e.Do = "did you mean " + w + "?"
 		}
 		return nil, e
+	}
+	if textName.MatchString(s.fs.PathBase(p)) {
+		return nil, wrong(flag+" "+value, "save it as .npy, or give all of them as text with ids",
+			"it is text, but other files are arrays")
 	}
 	n := &namedArray{stem: strings.TrimSuffix(s.fs.PathBase(p), ".npy"), name: p}
 	s.list = append(s.list, n)

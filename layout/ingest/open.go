@@ -25,6 +25,9 @@ func Open(ctx context.Context, fs vfs.FS, opt *Options) (Source, error) {
 	if err != nil {
 		return nil, err
 	}
+	if mixes(fs, opt, dir, files) {
+		return openMixed(fs, opt, dir, files)
+	}
 	format := opt.Format
 	if format == "" {
 		if format, err = detect(fs, dir, files); err != nil {
@@ -165,7 +168,8 @@ func detect(fs vfs.FS, dir string, files []string) (format string, err error) {
 	}
 	switch {
 	case len(arrays) > 0 && (dir == "" && len(texts) > 0 || len(edges) > 0):
-		return "", wrong(path.Dir(files[0]), "--format npy or csv says which to take",
+		return "", wrong(path.Dir(files[0]), "--format npy or csv says which to take; "+
+			"or take some of both: --edges F.csv --features F.npy",
 			"there are arrays and text files of edges")
 	case len(arrays) > 0:
 		return "npy", nil

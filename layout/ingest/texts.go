@@ -36,6 +36,7 @@ type textGraph struct {
 	*parts
 	dir   string
 	edges []*edgeTable
+	rows  bool // ids are row numbers
 }
 
 // edgeTable is a file of edges; a column that is not there is -1.
@@ -248,8 +249,11 @@ func (s *textGraph) streamEdges(ctx context.Context, t *edgeTable,
 	}
 	rel, weight := add(t.rel, text.Key), add(t.weight, text.Float)
 	time := add(t.time, text.Integer)
-	c := &EdgeChunk{Split: t.split}
-	return s.eachBatch(ctx, t.textTable, badRestarts, columns, nil, func(b *text.Batch) error {
+	c, mode := &EdgeChunk{Split: t.split}, badRestarts
+	if s.rows {
+		mode = badSkips // text ids are wrong, not a reason to read all ids as text
+	}
+	return s.eachBatch(ctx, t.textTable, mode, columns, nil, func(b *text.Batch) error {
 		c.Where = t.where(b)
 		c.SrcInt, c.SrcText = b.Columns[0].IDs, b.Columns[0].Texts
 		c.DstInt, c.DstText = b.Columns[1].IDs, b.Columns[1].Texts

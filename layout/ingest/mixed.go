@@ -1,0 +1,114 @@
+package ingest
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+
+	"github.com/cockroachdb/pebble/v2/vfs"
+)
+
+// mixes reports whether edges are text while flags name arrays.
+func mixes(fs vfs.FS, opt *Options, dir string, files []string) bool {
+	named := append(slices.Collect(maps.Values(opt.Splits)), opt.Features, opt.Labels)
+	arrays := slices.ContainsFunc(named, func(f string) bool { return f != "" && !textSplit(f) })
+	switch {
+	case opt.Edges != "":
+		return textSplit(opt.Edges) && textName.MatchString(fs.PathBase(opt.Edges)) &&
+			(arrays || opt.Format == "npy")
+	case opt.Format == "" || opt.Format == "csv" || opt.Format == "snap":
+		return arrays && slices.ContainsFunc(files, func(f string) bool {
+			return (dir == "" || edgeName.MatchString(fs.PathBase(f))) && textSplit(f)
+		})
+	}
+	return false
+}
+
+// openMixed opens edges of text beside arrays that have a row for each node: ids are row numbers.
+func openMixed(fs vfs.FS, opt *Options, dir string, files []string) (Source, error) {
+	s := &arraySet{parts: newParts(fs, opt, "csv"), dir: dir}
+	g := &textGraph{parts: s.parts, dir: dir, rows: true}
+	edges, nodes, splits, err := g.assign(files)
+	edges = slices.DeleteFunc(edges, func(f string) bool { return !textSplit(f) })
+	if err == nil && nodes != "" {
+		err = wrong(nodes, "give features and labels as columns of it, or leave it out",
+			"a table of nodes has ids, but arrays are in order of node number")
+	}
+	if err == nil {
+		err = checkArrayFlags(opt)
+	}
+	if err == nil {
+		err = s.collect(files)
+	}
+	for _, step := range []func() error{s.describeCounts, s.describeFeatures, s.describeLabels,
+		s.describeSplits} {
+		if err == nil {
+			err = step()
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(splits)) {
+		if _, given := opt.Splits[name]; err == nil && !given {
+			err = addTextSplit(s.parts, name, splits[name], true)
+		}
+	}
+	if err == nil {
+		err = s.mixedEdges(g, edges)
+	}
+	if err != nil {
+		return nil, errors.Join(badInput(err), s.Close())
+	}
+	s.noteUnused()
+	return s.parts, nil
+}
+
+// mixedEdges opens the edge files, whose ids must be row numbers.
+func (s *arraySet) mixedEdges(g *textGraph, files []string) error {
+	for _, f := range files {
+		format, err := detectText(s.fs, "", []string{f}, nil)
+		if err == nil {
+			err = g.openEdges(f, format)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	if err := g.finishEdges(); err != nil {
+		return err
+	}
+	if s.info.TextIDs {
+		return wrong(g.edges[0].path, "number the nodes in order of the rows, or give features, "+
+			"labels and splits as text with ids (gdb help formats)",
+			"its ids are text, but arrays are in order of node number, 0, 1, …")
+	}
+	s.info.RowIDs = s.nodesFrom != ""
+	stream := s.parts.edges
+	s.parts.edges = func(ctx context.Context, fn func(*EdgeChunk) error) error {
+		return stream(ctx, func(c *EdgeChunk) error {
+			for _, end := range []struct {
+				what string
+				ids  []uint64
+			}{{"source", c.SrcInt}, {"destination", c.DstInt}} {
+				if i := s.firstOutside(end.ids); i >= 0 {
+					return s.outOfRange(c.Position(i), end.what, end.ids[i], false)
+				}
+			}
+			return fn(c)
+		})
+	}
+	return nil
+}
+
+// checkArrayFlags refuses flags that say something of text where there is none.
+func checkArrayFlags(opt *Options) error {
+	for _, f := range []struct{ flag, value string }{{"--nodes", opt.Nodes},
+		{"--id-col", opt.IDCol}, {"--label-col", opt.LabelCol},
+		{"--feature-cols", opt.FeatureCols}} {
+		if f.value != "" {
+			return fmt.Errorf("ingest: %s is for text, but features and labels are arrays here: %w",
+				f.flag, ErrUsage)
+		}
+	}
+	return nil
+}
