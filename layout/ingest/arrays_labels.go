@@ -111,6 +111,9 @@ func (s *arraySet) labelRows(a *npy.Array) error {
 	return nil
 }
 
+// doMultiHot says what columns of classes hold.
+const doMultiHot = "labels in several columns are 0 or 1"
+
 // doClass says what classes are.
 const doClass = "classes are whole numbers from 0 on; -1 or NaN is unlabeled"
 
@@ -202,7 +205,8 @@ func (l *labelArray) floatClasses(c *LabelChunk, n int, b []byte) error {
 	return nil
 }
 
-// multiHot turns rows of 0 and 1 into pairs. NaN and -1 say nothing.
+// multiHot turns rows of 0 and 1 into pairs. NaN and -1 say nothing; a row of zeros says that the
+// node is labeled, and of no class.
 func (l *labelArray) multiHot(c *LabelChunk, n int, b []byte) error {
 	vals := make([]float64, n*l.cols)
 	l.DType.Doubles(vals, b)
@@ -210,16 +214,27 @@ func (l *labelArray) multiHot(c *LabelChunk, n int, b []byte) error {
 		c.IDs = &IDChunk{}
 	}
 	c.IDs.Ints, c.Class, c.Lines = c.IDs.Ints[:0], c.Class[:0], c.Lines[:0]
-	for i, v := range vals {
-		row := int64(c.First) + int64(i/l.cols)
-		switch {
-		case v == 1:
+	for i := range n {
+		row := int64(c.First) + int64(i)
+		some, whole := false, true
+		add := func(class int64) {
 			c.IDs.Ints = append(c.IDs.Ints, uint64(row))
-			c.Class, c.Lines = append(c.Class, int64(i%l.cols)), append(c.Lines, row)
-		case v != 0 && v != Unlabeled && v == v:
-			return &BadInputError{Where: fmt.Sprintf("%s row %d", l.Name, row),
-				What: fmt.Sprintf("column %d is %v", i%l.cols, v),
-				Do:   "labels in several columns are 0 or 1"}
+			c.Class, c.Lines = append(c.Class, class), append(c.Lines, row)
+		}
+		for k, v := range vals[i*l.cols : (i+1)*l.cols] {
+			switch {
+			case v == 1:
+				some = true
+				add(int64(k))
+			case v == Unlabeled || v != v:
+				whole = false
+			case v != 0:
+				return wrong(fmt.Sprintf("%s row %d", l.Name, row), doMultiHot,
+					"column %d is %v", k, v)
+			}
+		}
+		if whole && !some {
+			add(NoClass)
 		}
 	}
 	c.IDs.Where = c.Where

@@ -2,6 +2,7 @@ package ingest
 
 import (
 	"fmt"
+	"math"
 	"slices"
 	"strconv"
 	"strings"
@@ -9,6 +10,9 @@ import (
 
 // classesMax bounds the classes: their names are kept in memory and in the catalog.
 const classesMax = 1 << 20
+
+// noClass is the number that stands for NoClass.
+const noClass = math.MaxUint32
 
 // classTable numbers the classes of labels in order of first appearance.
 type classTable struct {
@@ -23,8 +27,11 @@ func newClassTable() *classTable {
 // integer returns the number of row i's class; false if the row has no label.
 func (t *classTable) integer(c *LabelChunk, i int) (uint32, bool, error) {
 	class := c.Class[i]
-	if class == Unlabeled {
+	switch class {
+	case Unlabeled:
 		return 0, false, nil
+	case NoClass:
+		return noClass, true, nil
 	}
 	n, ok := t.ints[class]
 	if !ok {

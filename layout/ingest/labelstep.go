@@ -164,6 +164,9 @@ func (l *labelWriter) add(pair, seq uint64, twice *uint64) error {
 
 // setClass sets the bit of a class, bit c%8 of byte c/8.
 func (l *labelWriter) setClass(value uint32) {
+	if value == noClass {
+		return
+	}
 	class := l.final[value]
 	if bit := byte(1) << (class % 8); l.row[class/8]&bit == 0 {
 		l.row[class/8] |= bit

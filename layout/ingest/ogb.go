@@ -331,16 +331,24 @@ func (l *ogbLabels) multi(c *LabelChunk, first uint64, b *text.Batch) error {
 	ids := &IDChunk{}
 	c.Class, c.Lines, c.First = c.Class[:0], nil, 0
 	for i := range b.Rows {
+		some, whole := false, true
+		add := func(class int64) {
+			ids.Ints = append(ids.Ints, first+uint64(i))
+			c.Class, c.Lines = append(c.Class, class), append(c.Lines, b.First+int64(i))
+		}
 		for k := range b.Columns {
 			switch v := b.Columns[k].Floats[i]; {
 			case v == 1:
-				ids.Ints = append(ids.Ints, first+uint64(i))
-				c.Class = append(c.Class, int64(k))
-				c.Lines = append(c.Lines, b.First+int64(i))
-			case v != 0 && v != Unlabeled && v == v:
-				return wrong(rows.Position(i), "labels in several columns are 0 or 1",
-					"column %d is %v", k, v)
+				some = true
+				add(int64(k))
+			case v == Unlabeled || v != v:
+				whole = false
+			case v != 0:
+				return wrong(rows.Position(i), doMultiHot, "column %d is %v", k, v)
 			}
+		}
+		if whole && !some {
+			add(NoClass)
 		}
 	}
 	ids.Where = c.Where

@@ -119,13 +119,18 @@ type RowChunk struct {
 	Where
 }
 
-// Unlabeled is the class of a node without a label, in LabelChunk.Class.
-const Unlabeled = -1
+// Special values in LabelChunk.Class.
+const (
+	// Unlabeled is the class of a node without a label.
+	Unlabeled = -1
+	// NoClass says of multi-labels that the node is labeled, and is of none of the classes.
+	NoClass = -2
+)
 
 // LabelChunk is a run of labels. IDs is nil where rows are node numbers First, First+1, ….
 // For kind class, Class or Text holds one label a row (Unlabeled or empty: none). For multi, each
-// row is one (node, label) pair in IDs and Class or Text. For target, Target holds one number a
-// row, NaN for none.
+// row is one (node, label) pair in IDs and Class or Text, or NoClass. For target,
+// Target holds one number a row, NaN for none.
 type LabelChunk struct {
 	IDs    *IDChunk
 	First  uint64

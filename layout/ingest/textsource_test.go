@@ -171,7 +171,8 @@ func TestOGB(t *testing.T) {
 		{"no inverse", rename(full, "ogbn-arxiv"), ingest.Options{Sources: []string{"ogbn-arxiv"}},
 			want, "ogb 3 2 rows typed weighted features:2:text class", ""},
 		{"multi-label", raw(files{"d/raw/node-label.csv.gz": "1,0\n0,0\n1,1\n"}), ingest.Options{},
-			"edge 0 1\nedge 2 0\nlabel 0 0\nlabel 2 0\nlabel 2 1", "ogb 3 2 rows multi", ""},
+			"edge 0 1\nedge 2 0\nlabel 0 0\nlabel 1 -2\nlabel 2 0\nlabel 2 1", "ogb 3 2 rows multi",
+			""},
 		{"binary", bin, ingest.Options{Sources: []string{"papers100M-bin"}},
 			`edge 0 1
 			edge 1 2
