@@ -186,7 +186,7 @@ func flipAndTry(t *testing.T, r *rand.Rand, dev blockdev.Device, sound, path, wa
 	if err != nil {
 		t.Fatal(err)
 	}
-	// Opening a catalog may rewrite its log, so that each damage gets a copy of its own.
+	// Training notes its run in the catalog, so that each damage gets a copy of its own.
 	store := filepath.Join(t.TempDir(), "g.gdb")
 	defer os.RemoveAll(store)
 	if err := os.CopyFS(store, os.DirFS(sound)); err != nil {
