@@ -236,7 +236,7 @@ func (p *Pipeline) gather() error {
 		p.turn <- i + 1
 		begun := time.Now()
 		if err := p.fill(b, r); err != nil {
-			return fmt.Errorf("sample: gather batch %d: %w", i, err)
+			return fmt.Errorf("sample: gather batch %d: %w", i+1, err)
 		}
 		p.gathering.Ran(begun)
 		b.rows = r

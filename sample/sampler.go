@@ -115,7 +115,8 @@ func (s *Sampler) Sample(ctx context.Context, epoch, batch uint64, seeds []NodeI
 	for h, fanout := range s.cfg.Fanout {
 		key := rng.Key(s.cfg.Seed, epoch, batch, uint64(h))
 		if err := s.hop(ctx, key, fanout); err != nil {
-			return fmt.Errorf("sample: hop %d of batch %d: %w", h+1, batch, err)
+			// Users count epochs and batches from 1, as the shell's SAMPLE does.
+			return fmt.Errorf("sample: epoch %d, batch %d, hop %d: %w", epoch+1, batch+1, h+1, err)
 		}
 	}
 	s.assemble(d)

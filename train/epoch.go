@@ -101,7 +101,7 @@ func (t *trainer) consume(ctx context.Context, pipe *sample.Pipeline, batches in
 		t.pos.Sums.Nodes += uint64(len(b.Dense.NodeIDs))
 		b.Release()
 		if err != nil {
-			return fmt.Errorf("epoch %d, batch %d: %w", t.pos.Epoch+1, t.pos.Batch, err)
+			return fmt.Errorf("epoch %d, batch %d: %w", t.pos.Epoch+1, t.pos.Batch+1, err)
 		}
 		t.pos.Batch++
 		t.obs(Event{Progress: &Progress{Epoch: int(t.pos.Epoch) + 1, Batch: int(t.pos.Batch),

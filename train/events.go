@@ -23,7 +23,7 @@ type Started struct {
 	Run     string
 	Resumed bool
 	Epoch   int // of the next step, from 1
-	Batch   int // of the next step, from 0
+	Batch   int // batches of the epoch that are done
 	Plan    *Plan
 	Config  Config
 }

@@ -84,8 +84,8 @@ func (t *trainer) run(ctx context.Context, store *layout.Store, dev blockdev.Dev
 	case err == nil:
 		return t.result(), t.record(ctx, "done")
 	case errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded):
-		err = fmt.Errorf("train: run %s was interrupted at epoch %d, batch %d; --resume %s goes "+
-			"on from there: %w", t.dir.name, t.pos.Epoch+1, t.pos.Batch, t.dir.name, err)
+		err = fmt.Errorf("train: run %s was interrupted in epoch %d after %d batches; --resume %s "+
+			"goes on from there: %w", t.dir.name, t.pos.Epoch+1, t.pos.Batch, t.dir.name, err)
 		return nil, errors.Join(err, t.record(ctx, "interrupted"))
 	}
 	err = fmt.Errorf("train: run %s: %w", t.dir.name, err)

@@ -336,3 +336,15 @@ func TestLines(t *testing.T) {
 		t.Errorf("%q, want %q", got, want)
 	}
 }
+
+// TestBatchesCountFrom1 lets the second step of a run fail: the error counts as the shell's SAMPLE
+// does, so that SAMPLE EPOCH 1 BATCH 2 shows the batch.
+func TestBatchesCountFrom1(t *testing.T) {
+	s := mustBuild(t, planted(false))
+	c := testConfig()
+	c.Optimizer, c.LR, c.Batch = "sgd", 1e38, 30
+	_, err := Run(context.Background(), s, mustDevice(t), c, nil)
+	if err == nil || !strings.Contains(err.Error(), "epoch 1, batch 2: the loss is") {
+		t.Errorf("error %v", err)
+	}
+}

@@ -163,7 +163,7 @@ func (o *trainObserver) started(s *train.Started) {
 	}
 	what := "run " + s.Run
 	if s.Resumed {
-		what += fmt.Sprintf(", resumed at epoch %d batch %d", s.Epoch, s.Batch)
+		what += fmt.Sprintf(", resumed in epoch %d after %d batches", s.Epoch, s.Batch)
 	}
 	fmt.Fprintf(o.app.err, "%s: exact sampling; %s\n", what, s.Plan)
 }
