@@ -36,8 +36,13 @@ type SampleOptions struct {
 	Threads []int
 	// Topology lists the readers: resident, paged. Default resident; a made graph has no other.
 	Topology []string
-	// CacheBytes is the block cache of the paged reader. Default as for layout.TopologyOptions.
+	// CacheBytes is the memory of the paged reader for blocks and neighbor lists. Default as that
+	// of the block cache in layout.TopologyOptions.
 	CacheBytes int64
+	// NeighborBytes is how much of it the neighbor cache takes; with RawNeighbors, lists as they
+	// are.
+	NeighborBytes int64
+	RawNeighbors  bool
 	// Device reads the blocks of the store.
 	Device blockdev.Device
 	// Budget counts the memory of topology and samplers; nil for none.
@@ -76,7 +81,8 @@ func (o *SampleOptions) setDefaults() {
 func Sample(ctx context.Context, opt SampleOptions) (*Report, error) {
 	opt.setDefaults()
 	r := NewReport("sample", "topology", "threads", "fanout", "edges_per_s_per_core",
-		"nodes_per_batch", "edges_per_batch", "blocks_per_batch")
+		"nodes_per_batch", "edges_per_batch", "blocks_per_batch", "reads_per_batch",
+		"neighbor_hit_ratio", "neighbors_cached", "compression")
 	for _, kind := range opt.Topology {
 		if err := sampleTopology(ctx, r, kind, opt); err != nil {
 			return nil, err
@@ -123,8 +129,13 @@ func openTopology(ctx context.Context, kind string,
 	if err != nil {
 		return nil, nil, err
 	}
-	topo, err := store.Topology(ctx, opt.Device, layout.In, layout.TopologyOptions{
-		Resident: kind == "resident", CacheBytes: opt.CacheBytes, Budget: opt.Budget})
+	t := layout.TopologyOptions{Resident: kind == "resident", CacheBytes: opt.CacheBytes,
+		Budget: opt.Budget, NeighborsRaw: opt.RawNeighbors}
+	if opt.NeighborBytes > 0 && kind == "paged" {
+		t.NeighborBytes = opt.NeighborBytes
+		t.CacheBytes = max(opt.CacheBytes-opt.NeighborBytes, 1)
+	}
+	topo, err := store.Topology(ctx, opt.Device, layout.In, t)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -199,14 +210,21 @@ func sampleRow(ctx context.Context, topo layout.Topology, seeds []sample.NodeID,
 	}
 	batches := float64(threads * opt.Batches)
 	blocks := after.Hits + after.Misses - before.Hits - before.Misses
-	return Row{
+	row := Row{
 		"threads": threads, "fanout": sample.FormatFanout(opt.Fanout),
 		"edges_per_s_per_core": float64(all.edges) / seconds / float64(threads),
 		"nodes_per_batch":      float64(all.nodes) / batches,
 		"edges_per_batch":      float64(all.edges) / batches,
 		"blocks_per_batch":     float64(blocks) / batches,
+		"reads_per_batch":      float64(after.BlocksRead-before.BlocksRead) / batches,
 		"seconds":              seconds,
-	}, all.err
+	}
+	n := after.Neighbors
+	if asked := n.Requests - before.Neighbors.Requests; asked > 0 {
+		row["neighbor_hit_ratio"] = float64(n.Hits-before.Neighbors.Hits) / float64(asked)
+		row["neighbors_cached"], row["compression"] = n.Entries, n.Ratio()
+	}
+	return row, all.err
 }
 
 // sampleBatches is one goroutine of the measurement; it waits at begin after some batches.

@@ -357,7 +357,7 @@ func TestMemoryAsAnnounced(t *testing.T) {
 		s := layouttest.Build(t, vfs.NewMem(), "s", g)
 		for _, opt := range readers {
 			opt.Budget = mem.NewBudget(0)
-			want := s.PagedBytes(layout.In, opt.CacheBytes)
+			want := s.PagedBytes(layout.In, opt.CacheBytes) + opt.NeighborBytes
 			if opt.Resident {
 				want = s.ResidentBytes(layout.In)
 			}

@@ -10,13 +10,17 @@ import (
 	"gdb/internal/mem"
 )
 
-// paged reads lists through a cache of blocks. In memory are the index, 4 bytes per block, and the
-// cache.
+// paged reads lists through a cache of blocks, but for those that a neighbor cache has. In memory
+// are the index, 4 bytes per block, and the caches.
 type paged struct {
 	f      *listFile
 	ix     *topologyIndex
+	nbrs   *neighborCache // nil: none
 	cache  *blockCache
 	budget *mem.Budget
+	made   NeighborStats // how nbrs came to be
+
+	asked, found atomic.Uint64 // of nbrs
 
 	sessions                 atomic.Int64
 	hits, misses, blocksRead atomic.Uint64
@@ -39,7 +43,13 @@ func (s *Store) openPaged(ctx context.Context, dev blockdev.Device, dir Directio
 	case p.ix.edges != s.meta.Edges:
 		err = f.damage(-1, 0, "the index tells of %d edges, the store has %d", p.ix.edges,
 			s.meta.Edges)
-	default:
+	case opt.NeighborBytes >= neighborsLeast:
+		// Before the block cache, whose memory it borrows.
+		p.nbrs, p.made.Made, p.made.Note, err = s.neighbors(ctx, dev, dir, p.ix, neighborOptions{
+			cacheBytes: opt.NeighborBytes, compress: !opt.NeighborsRaw,
+			scratchBytes: scratchBytes(opt), budget: opt.Budget})
+	}
+	if err == nil {
 		// A cache larger than the file has no use.
 		size := min(opt.CacheBytes, max(f.blocks, 1)*int64(f.blockBytes))
 		p.cache, err = newBlockCache(size, f.blockBytes, opt.Budget)
@@ -65,11 +75,17 @@ func (p *paged) NewSession() Session {
 // Stats counts blocks.
 func (p *paged) Stats() TopologyStats {
 	read := p.blocksRead.Load()
-	return TopologyStats{Kind: "paged",
+	st := TopologyStats{Kind: "paged",
 		Bytes: p.ix.bytes() + int64(len(p.cache.arena.Bytes())) +
 			int64(len(p.cache.mu.frames))*frameBytes,
 		Hits: p.hits.Load(), Misses: p.misses.Load(), BlocksRead: read,
-		BytesRead: read * uint64(p.f.blockBytes)}
+		BytesRead: read * uint64(p.f.blockBytes), Neighbors: p.made}
+	if c, n := p.nbrs, &st.Neighbors; c != nil {
+		n.Bytes, n.Lists, n.Entries, n.ListBytes = c.held(), c.count, c.entries, c.bytes
+		n.Requests, n.Hits = p.asked.Load(), p.found.Load()
+		st.Bytes += n.Bytes
+	}
+	return st
 }
 
 // Close frees the cache and closes the file; all sessions were released before.
@@ -77,6 +93,9 @@ func (p *paged) Close() error {
 	err := p.f.file.Close()
 	if p.ix != nil {
 		err = errors.Join(err, p.ix.free())
+	}
+	if p.nbrs != nil {
+		err = errors.Join(err, p.nbrs.free())
 	}
 	if p.cache != nil {
 		err = errors.Join(err, p.cache.free())

@@ -10,7 +10,7 @@ import (
 // Lists copies whole lists, block by block. Memory: the lists themselves.
 func (s *pagedSession) Lists(ctx context.Context, nodes []NodeID) (*Lists, error) {
 	s.deg = grow(s.deg, len(nodes))
-	if err := s.Degrees(ctx, nodes, s.deg); err != nil {
+	if err := s.find(ctx, nodes, s.deg, nil); err != nil {
 		return nil, err
 	}
 	l, total := &s.lists, uint64(0)
@@ -67,7 +67,7 @@ func (s *pagedSession) ListPart(ctx context.Context, node NodeID, from, to uint3
 	error) {
 	s.deg = grow(s.deg, 1)
 	s.single[0] = node
-	if err := s.Degrees(ctx, s.single[:], s.deg); err != nil {
+	if err := s.find(ctx, s.single[:], s.deg, nil); err != nil {
 		return nil, err
 	}
 	if from > to || to > s.deg[0] {

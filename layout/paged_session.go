@@ -3,6 +3,7 @@ package layout
 import (
 	"context"
 	"encoding/binary"
+	"fmt"
 )
 
 // pagedSession reads a frontier in three steps: sort it, so that the blocks it needs ascend; read
@@ -29,6 +30,7 @@ type pagedSession struct {
 	got   []held
 	now   block // the one that each is at
 
+	chunk  []uint32 // a part of a cached list, where not all of it is wanted
 	deg    []uint32 // of Lists
 	lists  Lists
 	single [1]NodeID // of ListPart
@@ -39,21 +41,38 @@ type place struct {
 	block, at uint32
 }
 
-const nowhere = 1<<32 - 1 // the block of a node without neighbors, in place
+// Blocks of places that are in none: of a node without neighbors, and of list number at of the
+// neighbor cache.
+const (
+	nowhere = 1<<32 - 1
+	cached  = 1<<32 - 2
+)
 
 // ref is one entry wanted from a block: byte at goes to out[to].
 type ref struct {
 	to, at uint32
 }
 
-// Degrees finds the lists and pins their blocks.
+// Degrees finds the lists and pins the blocks of those that the neighbor cache lacks.
 func (s *pagedSession) Degrees(ctx context.Context, nodes []NodeID, deg []uint32) error {
+	return s.find(ctx, nodes, deg, s.p.nbrs)
+}
+
+// find finds the lists, first in c, if that is not nil.
+func (s *pagedSession) find(ctx context.Context, nodes []NodeID, deg []uint32,
+	c *neighborCache) error {
 	if s.get == nil {
 		s.get = &fetcher{p: s.p}
 	}
 	s.get.unpin(0)
-	s.list = s.list[:0]
-	if err := s.locate(nodes, deg); err != nil {
+	s.list = grow(s.list[:0], len(nodes))
+	s.order.reset(len(nodes))
+	err := s.inCache(nodes, deg, c)
+	if err == nil {
+		err = s.locate(deg)
+	}
+	if err != nil {
+		s.list = s.list[:0]
 		return err
 	}
 	s.held = grow(s.held, len(s.need))
@@ -76,18 +95,48 @@ func (s *pagedSession) Degrees(ctx context.Context, nodes []NodeID, deg []uint32
 	return ctx.Err()
 }
 
-// locate sorts the frontier and finds the blocks it needs by walking the index: each node is in
-// the last block whose first node is not above it.
-func (s *pagedSession) locate(nodes []NodeID, deg []uint32) error {
-	s.order.reset(len(nodes))
+// inCache finds what c has; order gets the keys of the other nodes.
+func (s *pagedSession) inCache(nodes []NodeID, deg []uint32, c *neighborCache) error {
 	for i, v := range nodes {
 		if uint64(v) >= s.p.f.nodes {
 			return outOfRange(v, s.p.f.nodes)
 		}
+		if c != nil {
+			if k, ok := c.find(v); ok {
+				s.list[i] = place{block: cached, at: k}
+				continue
+			}
+		}
 		s.order.keys = append(s.order.keys, uint64(v)<<32|uint64(i))
 	}
+	if c == nil {
+		return nil
+	}
+	// The lists are all over the cache: the CPU looks ahead in a loop that does nothing else.
+	for i, p := range s.list {
+		if p.block != cached {
+			continue
+		}
+		l, err := c.list(p.at)
+		if err != nil {
+			return s.damagedList(nodes[i], err)
+		}
+		deg[i] = l.entries
+	}
+	s.p.asked.Add(uint64(len(nodes)))
+	s.p.found.Add(uint64(len(nodes) - len(s.order.keys)))
+	return nil
+}
+
+// damagedList is the error of a list of the neighbor cache, which was whole when it was loaded.
+func (s *pagedSession) damagedList(v NodeID, err error) error {
+	return fmt.Errorf("layout: neighbor cache: node %d: %w; its memory was overwritten", v, err)
+}
+
+// locate sorts what is not cached and finds the blocks it needs by walking the index: each node is
+// in the last block whose first node is not above it.
+func (s *pagedSession) locate(deg []uint32) error {
 	s.order.sort()
-	s.list = grow(s.list, len(nodes))
 	s.need, s.first = s.need[:0], s.first[:0]
 	first, at := s.p.ix.first, -1 // at: the block of the node before
 	for k, key := range s.order.keys {
@@ -168,6 +217,12 @@ func (s *pagedSession) Gather(ctx context.Context, off, pos []uint32, out []Node
 		if lo == hi {
 			continue
 		}
+		if p.block == cached {
+			if err := s.gatherCached(p.at, pos[lo:hi], out[lo:hi]); err != nil {
+				return err
+			}
+			continue
+		}
 		h := &s.held[p.block]
 		if h.hub || h.data == nil {
 			s.wantEntries(p, lo, pos[lo:hi])
@@ -193,6 +248,22 @@ func (s *pagedSession) Gather(ctx context.Context, off, pos []uint32, out []Node
 		}
 		return nil
 	})
+}
+
+// gatherCached takes entries of list number i of the neighbor cache.
+func (s *pagedSession) gatherCached(i uint32, pos []uint32, out []NodeID) error {
+	if s.chunk == nil {
+		s.chunk = make([]uint32, listChunk)
+	}
+	c := s.p.nbrs
+	l, err := c.list(i)
+	if err == nil {
+		err = l.gather(pos, s.chunk, out)
+	}
+	if err != nil {
+		return s.damagedList(NodeID(c.ids[i]), err)
+	}
+	return nil
 }
 
 // wantEntries notes entries of one list that are not at hand.

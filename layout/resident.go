@@ -38,7 +38,7 @@ func loadResident[P offset](ctx context.Context, s *Store, dev blockdev.Device, 
 		err = r.load(ctx, f)
 	}
 	if err == nil && f.shape.attributes() {
-		opt.CacheBytes = attributeCache
+		opt.CacheBytes, opt.NeighborBytes = attributeCache, 0
 		r.attrs, err = s.openPaged(ctx, dev, dir, opt)
 	}
 	if err != nil {

@@ -64,6 +64,27 @@ type TopologyStats struct {
 	Misses     uint64 // blocks read
 	BlocksRead uint64
 	BytesRead  uint64
+	Neighbors  NeighborStats
+}
+
+// NeighborStats tell what the neighbor cache of a paged reader holds and did.
+type NeighborStats struct {
+	Requests  uint64 // lists asked for to sample from
+	Hits      uint64 // of these, lists that were in the cache: no block was read for them
+	Bytes     int64  // memory held, part of TopologyStats.Bytes
+	Lists     uint64 // lists held, the empty ones too
+	Entries   uint64 // neighbors in them
+	ListBytes uint64 // what they take, without the index
+	Made      bool   // by this reader, not loaded from prep
+	Note      string // for the user: an earlier cache was damaged, or this one could not be kept
+}
+
+// Ratio is how much smaller the lists are than entries of 4 bytes; 0 of no entries.
+func (s *NeighborStats) Ratio() float64 {
+	if s.ListBytes == 0 {
+		return 0
+	}
+	return float64(s.Entries) * idBytes / float64(s.ListBytes)
 }
 
 // TopologyOptions choose the reader.
@@ -72,6 +93,13 @@ type TopologyOptions struct {
 	Resident bool
 	// CacheBytes is the block cache of the paged reader. Default 64 MiB.
 	CacheBytes int64
+	// NeighborBytes is the neighbor cache of the paged reader, beside the block cache; 0 is none.
+	// It is chosen and read in two scans of all lists, and kept in prep for later readers with the
+	// same size. Choosing takes 6 bytes a node; with less in Budget, more scans.
+	NeighborBytes int64
+	// NeighborsRaw keeps the lists of the neighbor cache as they are, to see what compression is
+	// worth.
+	NeighborsRaw bool
 	// Budget counts the memory; nil for none.
 	Budget *mem.Budget
 }

@@ -53,6 +53,9 @@ var readers = []layout.TopologyOptions{
 	{CacheBytes: 5 * 4096},  // five blocks of 4 KiB, still one of 64 KiB
 	{CacheBytes: 64 * 4096}, // enough for small graphs
 	{CacheBytes: 1 << 24},
+	{CacheBytes: 5 * 4096, NeighborBytes: 64 << 10},
+	{CacheBytes: 5 * 4096, NeighborBytes: 64 << 10, NeighborsRaw: true},
+	{CacheBytes: 1, NeighborBytes: 1 << 20},
 }
 
 // fatal is what testing.TB and rapid.T have in common.

@@ -25,17 +25,19 @@ type metaConfig struct {
 	block    int
 	backend  blockdev.Backend
 	resident bool
+	nbrs     int64 // size of the neighbor cache
 	cache    string
 	workers  int
 }
 
 func (c metaConfig) String() string {
-	return fmt.Sprintf("block=%d/io=%s/resident=%v/cache=%s/workers=%d", c.block, c.backend,
-		c.resident, c.cache, c.workers)
+	return fmt.Sprintf("block=%d/io=%s/resident=%v/nbrs=%d/cache=%s/workers=%d",
+		c.block, c.backend, c.resident, c.nbrs, c.cache, c.workers)
 }
 
 // The same seed gives the same batches, whatever the block size, the I/O path, the topology reader,
-// the feature cache and the number of workers. To replay one: -run TestBatchesAreTheSame/NAME.
+// the neighbor and feature caches and the number of workers. To replay one:
+// -run TestBatchesAreTheSame/NAME.
 func TestBatchesAreTheSame(t *testing.T) {
 	g := metaGraph()
 	want := metaWant(&g)
@@ -89,8 +91,13 @@ func metaConfigs(block int, backend blockdev.Backend) (all []metaConfig) {
 	for _, resident := range []bool{true, false} {
 		for _, cache := range []string{"none", "lru", "static", "all"} {
 			for _, workers := range []int{1, 2} {
-				all = append(all, metaConfig{block, backend, resident, cache, workers})
+				all = append(all, metaConfig{block, backend, resident, 0, cache, workers})
 			}
+		}
+	}
+	for _, nbrs := range []int64{64 << 10, 1 << 20} { // some lists, and all
+		for _, workers := range []int{1, 2} {
+			all = append(all, metaConfig{block, backend, false, nbrs, "lru", workers})
 		}
 	}
 	return all
@@ -134,7 +141,8 @@ func metaHashes(t *testing.T, store *layout.Store, dev blockdev.Device,
 	c metaConfig) []uint64 {
 	ctx := context.Background()
 	topo, err := store.Topology(ctx, dev, layout.In,
-		layout.TopologyOptions{Resident: c.resident, CacheBytes: 256 << 10})
+		layout.TopologyOptions{Resident: c.resident, CacheBytes: 256 << 10,
+			NeighborBytes: c.nbrs})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -157,7 +165,8 @@ func metaHashes(t *testing.T, store *layout.Store, dev blockdev.Device,
 		c.cache == "static" && (s.Hits == 0 || s.Hits == s.Requests) {
 		t.Errorf("the cache was not put to use: %+v", s)
 	}
-	if s := topo.Stats(); !c.resident && s.BlocksRead == 0 {
+	if s := topo.Stats(); !c.resident && c.nbrs < 1<<20 && s.BlocksRead == 0 ||
+		c.nbrs > 0 && s.Neighbors.Hits == 0 {
 		t.Errorf("the paged topology was not put to use: %+v", s)
 	}
 	if err := errors.Join(p.Close(), f.Close(), labels.Close(), labelRows.Close(), rows.Close(),

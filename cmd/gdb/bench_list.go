@@ -67,10 +67,26 @@ func (a *app) benchSampleCommand() *cobra.Command {
 	opt := bench.SampleOptions{}
 	fanout := fanoutFlag{15, 10, 5}
 	var edges float64
-	var threads, topology string
+	var threads, topology, cache, neighbors, compress string
 	cmd := a.benchCommandOf("sample", "Neighbor sampling, with dedup and relabeling",
-		"  gdb bench sample\n  gdb bench sample --store big.gdb --topology resident,paged",
+		"  gdb bench sample\n  gdb bench sample --store big.gdb --topology resident,paged\n"+
+			"  gdb bench sample --store big.gdb --topology paged --cache 32MiB "+
+			"--neighbor-cache 24MiB",
 		func(ctx context.Context) (r *bench.Report, err error) {
+			if opt.CacheBytes, err = mem.ParseSize(cache); err != nil {
+				return nil, usage(fmt.Errorf("--cache: %w", err))
+			}
+			if opt.NeighborBytes, err = mem.ParseSize(neighbors); err != nil {
+				return nil, usage(fmt.Errorf("--neighbor-cache: %w", err))
+			}
+			switch {
+			case opt.NeighborBytes > opt.CacheBytes:
+				return nil, usage(fmt.Errorf("--neighbor-cache %s is part of --cache %s", neighbors,
+					cache))
+			case compress != "on" && compress != "off":
+				return nil, usage(fmt.Errorf("--compress %q: want on or off", compress))
+			}
+			opt.RawNeighbors = compress == "off"
 			opt.Fanout, opt.Edges, opt.Seed = fanout, uint64(edges), a.seed
 			opt.Topology = strings.Split(topology, ",")
 			if opt.Threads, err = parseInts("--threads-list", threads); err != nil {
@@ -91,6 +107,9 @@ func (a *app) benchSampleCommand() *cobra.Command {
 	f.IntVar(&opt.Batches, "batches", 200, "batches of each thread")
 	f.StringVar(&threads, "threads-list", "1,2", "numbers of threads to measure with")
 	f.StringVar(&topology, "topology", "resident", "readers, of resident and paged")
+	f.StringVar(&cache, "cache", "64MiB", "memory of the paged reader for blocks and lists")
+	f.StringVar(&neighbors, "neighbor-cache", "0", "how much of it keeps the lists of some nodes")
+	f.StringVar(&compress, "compress", "on", "on or off: whether these lists are compressed")
 	return cmd
 }
 

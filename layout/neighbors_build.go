@@ -1,0 +1,350 @@
+package layout
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"math/bits"
+
+	"gdb/blockdev"
+	"gdb/internal/mem"
+)
+
+// neighborBuilder chooses the lists of a neighbor cache and reads them.
+//
+// The choice is by use per byte. A node is used by each list that it stands in: whoever samples
+// there draws it, in a list of d entries with probability min(1, k/d) (k is useFanout). The sum of
+// these over the uses of a byte that the list takes is the score: the out-degree of a node over its
+// in-degree, as Park, Min and Lee choose (Ginex), with the weight of long lists taken into account
+// and what compression makes of a list. On an undirected graph, where the ratio of degrees is 1 for
+// every node, it still tells nodes apart. An empty list takes 10 bytes and saves a block as any
+// other does; such nodes are among the first.
+//
+// One sequential scan of the lists gives the scores, of which a histogram tells the least that
+// fits; a second reads the chosen lists. Scores take 6 bytes a node; where the nodes have no room
+// for that at once, they are made range by range, a scan for each, and once more to choose.
+type neighborBuilder struct {
+	s   *Store
+	dev blockdev.Device
+	dir Direction
+	ix  *topologyIndex
+	opt neighborOptions
+
+	uses  []float32 // of the nodes of a range, and what their lists take
+	sizes []uint16  // as packSize gives
+	hist  []scoreBucket
+}
+
+// neighborOptions are what a neighbor cache depends on beside the graph.
+type neighborOptions struct {
+	cacheBytes   int64
+	compress     bool
+	scratchBytes int64
+	budget       *mem.Budget
+}
+
+// scratchBytes is what scores may take while a reader is opened: the room of the block cache, which
+// is made later, or half of what the budget has left.
+func scratchBytes(opt TopologyOptions) int64 {
+	if opt.Budget == nil || opt.Budget.Limit() == 0 {
+		return math.MaxInt64
+	}
+	left := opt.Budget.Limit() - opt.Budget.Used() - opt.NeighborBytes
+	return max(opt.CacheBytes, left/2)
+}
+
+type scoreBucket struct{ lists, bytes uint64 }
+
+const (
+	useFanout      = 10
+	usePerNode     = 6
+	scoreBuckets   = 1 << 13 // 32 an octave
+	rangeNodesMin  = 1 << 16
+	sizeNever      = 1<<16 - 1
+	sizeBits       = 11
+	neighborsLeast = 64 << 10 // a smaller cache is of no use
+)
+
+// build returns a neighbor cache of at most cacheBytes.
+func (w *neighborBuilder) build(ctx context.Context) (c *neighborCache, err error) {
+	nodes := w.s.meta.Nodes
+	step := min(nodes, max(uint64(w.opt.scratchBytes)/usePerNode, rangeNodesMin))
+	scratch, err := mem.NewArena(w.opt.budget, "scores of neighbor lists", int64(step)*usePerNode)
+	if err != nil {
+		return nil, err
+	}
+	w.uses = mem.View[float32](scratch.Bytes()[:4*step])
+	w.sizes = mem.View[uint16](scratch.Bytes()[4*step:])
+	w.hist = make([]scoreBucket, scoreBuckets)
+	for first := uint64(0); first < nodes; first += step {
+		if err := w.score(ctx, first, min(first+step, nodes)); err != nil {
+			return nil, errors.Join(err, scratch.Free())
+		}
+		w.count(min(step, nodes-first))
+	}
+	pick := w.pick()
+	c, err = w.allocate(pick)
+	for first := uint64(0); first < nodes && err == nil; first += step {
+		if step < nodes {
+			err = w.score(ctx, first, min(first+step, nodes))
+		}
+		if err == nil {
+			w.choose(c, pick, first, min(step, nodes-first))
+		}
+	}
+	err = errors.Join(err, scratch.Free())
+	if err == nil {
+		err = w.fill(ctx, c)
+	}
+	if err == nil {
+		err = c.index(nodes, w.opt.budget)
+	}
+	if err != nil && c != nil {
+		return nil, errors.Join(err, c.free())
+	}
+	return c, err
+}
+
+// score scans all lists for the uses of nodes first … end-1 and the sizes of their lists.
+func (w *neighborBuilder) score(ctx context.Context, first, end uint64) error {
+	uses := w.uses[:end-first]
+	clear(uses)
+	var m listMeter
+	node, weight := uint64(0), float32(0)
+	finish := func() {
+		if node >= first && node < end {
+			n, _ := m.size(w.opt.compress)
+			w.sizes[node-first] = packSize(n, m.entries)
+		}
+		m = listMeter{}
+	}
+	err := w.s.ScanTopology(ctx, w.dev, w.dir, func(v NodeID, cont bool, l *Lists) error {
+		for i := range len(l.Off) - 1 {
+			list := l.Nbrs[l.Off[i]:l.Off[i+1]]
+			if !cont || i > 0 {
+				finish()
+				node = uint64(v) + uint64(i)
+				weight = useWeight(w.degree(node, len(list)))
+			}
+			if node >= first && node < end {
+				m.add(mem.View[uint32](mem.BytesOf(list)))
+			}
+			for _, u := range list {
+				if k := uint64(u) - first; k < uint64(len(uses)) {
+					uses[k] += weight
+				}
+			}
+		}
+		return nil
+	})
+	finish()
+	return err
+}
+
+// degree is the length of a list of which the first entries were seen; of a hub, with its last
+// block taken for full.
+func (w *neighborBuilder) degree(node uint64, entries int) uint64 {
+	if room := w.ix.shape.hubCapacity; entries == int(room) {
+		to := upper(w.ix.first, uint32(node))
+		from := 0
+		if node > 0 {
+			from = upper(w.ix.first, uint32(node-1))
+		}
+		return uint64(max(to-from, 1)) * uint64(room)
+	}
+	return uint64(entries)
+}
+
+// useWeight is how probable a sample of a list of d entries is to have one of them in it.
+func useWeight(d uint64) float32 { return float32(min(1, useFanout/float64(max(d, 1)))) }
+
+// packSize keeps a size in 16 bits, rounded up by less than a thousandth: five bits of exponent.
+func packSize(n, entries uint64) uint16 {
+	if entries > listEntriesMax {
+		return sizeNever
+	}
+	e := max(bits.Len64(n)-sizeBits, 0)
+	m := (n + 1<<e - 1) >> e
+	if m>>sizeBits != 0 {
+		m, e = m>>1, e+1
+	}
+	return uint16(e<<sizeBits) | uint16(m)
+}
+
+func unpackSize(p uint16) uint64 { return uint64(p&(1<<sizeBits-1)) << (p >> sizeBits) }
+
+// bucket is the place of node k of the range in the histogram; the upper bits of a positive float
+// ascend with it.
+func (w *neighborBuilder) bucket(k uint64) (bucket int, bytes uint64, ok bool) {
+	p := w.sizes[k]
+	if p == sizeNever {
+		return 0, 0, false
+	}
+	bytes = unpackSize(p)
+	score := w.uses[k] / float32(bytes+listCost)
+	return int(math.Float32bits(score) >> 18), bytes, true
+}
+
+// count adds the n nodes of a range to the histogram.
+func (w *neighborBuilder) count(n uint64) {
+	for k := range n {
+		if b, bytes, ok := w.bucket(k); ok {
+			w.hist[b].lists++
+			w.hist[b].bytes += bytes
+		}
+	}
+}
+
+// neighborPick is what fits: all lists above a bucket, and of those in it the first, in the order
+// of ids, as long as neither number nor size is used up.
+type neighborPick struct {
+	bucket       int
+	some         scoreBucket // of the bucket
+	lists, bytes uint64      // of all, at most
+}
+
+func (w *neighborBuilder) pick() *neighborPick {
+	p := &neighborPick{}
+	room := uint64(w.opt.cacheBytes) - pageBytes
+	for b := scoreBuckets - 1; b >= 0; b-- {
+		h := w.hist[b]
+		all := h.bytes + h.lists*listCost
+		if p.bucket = b; all > room {
+			h.lists = uint64(float64(h.lists) * float64(room) / float64(all))
+			h.bytes = room - h.lists*listCost
+			all = room
+		}
+		p.some = h
+		p.lists, p.bytes = p.lists+h.lists, p.bytes+h.bytes
+		if room -= all; room == 0 {
+			break
+		}
+	}
+	return p
+}
+
+// allocate makes a cache with room for a pick, empty.
+func (w *neighborBuilder) allocate(p *neighborPick) (*neighborCache, error) {
+	c := &neighborCache{neighborCounts: neighborCounts{count: p.lists, bytes: p.bytes}}
+	var err error
+	if c.arenas[0], err = mem.NewArena(w.opt.budget, "neighbor cache", c.size()); err != nil {
+		return nil, err
+	}
+	c.view()
+	c.count, c.bytes = 0, 0
+	c.ids, c.lists = c.ids[:0], c.lists[:0]
+	return c, nil
+}
+
+// choose adds the chosen of the n nodes of a range.
+func (w *neighborBuilder) choose(c *neighborCache, p *neighborPick, first, n uint64) {
+	for k := range n {
+		b, bytes, ok := w.bucket(k)
+		if !ok || b < p.bucket {
+			continue
+		}
+		if b == p.bucket {
+			if p.some.lists == 0 || bytes > p.some.bytes {
+				continue
+			}
+			p.some.lists--
+			p.some.bytes -= bytes
+		}
+		c.ids = append(c.ids, uint32(first+k))
+	}
+}
+
+// fill reads the chosen lists.
+func (w *neighborBuilder) fill(ctx context.Context, c *neighborCache) error {
+	f := filler{c: c, compress: w.opt.compress}
+	err := w.s.ScanTopology(ctx, w.dev, w.dir, func(v NodeID, cont bool, l *Lists) error {
+		for i := range len(l.Off) - 1 {
+			list := l.Nbrs[l.Off[i]:l.Off[i+1]]
+			err := f.add(uint32(v)+uint32(i), cont && i == 0, mem.View[uint32](mem.BytesOf(list)))
+			if err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	if err == nil {
+		err = f.finish()
+	}
+	if err == nil && int(c.count) != len(c.ids) {
+		err = fmt.Errorf("layout: neighbor cache: %d of %d lists were read", c.count, len(c.ids))
+	}
+	return err
+}
+
+// filler puts lists in a cache as a scan gives them. A list that comes in parts is put together
+// first: at most 4 MiB.
+type filler struct {
+	c        *neighborCache
+	compress bool
+	hub      []uint32 // the parts so far of the list at hand
+	open     bool     // a list is at hand
+}
+
+func (f *filler) add(node uint32, cont bool, part []uint32) error {
+	if !cont {
+		if err := f.finish(); err != nil {
+			return err
+		}
+		c := f.c
+		f.open = int(c.count) < len(c.ids) && c.ids[c.count] == node
+	}
+	if f.open {
+		f.hub = append(f.hub, part...)
+	}
+	return nil
+}
+
+// finish encodes the list at hand.
+func (f *filler) finish() error {
+	if !f.open {
+		return nil
+	}
+	c := f.c
+	var m listMeter
+	m.add(f.hub)
+	n, _ := m.size(f.compress)
+	if n+listSpare > uint64(cap(c.lists)-len(c.lists)) {
+		return fmt.Errorf("layout: neighbor cache: the list of node %d takes %d bytes, more than "+
+			"when it was chosen", c.ids[c.count], n)
+	}
+	c.lists = appendList(c.lists, f.hub, f.compress)
+	c.count++
+	c.entries += m.entries
+	c.bytes += n
+	at := uint64(len(c.lists))
+	if c.count%baseLists == 0 {
+		c.bases[c.count/baseLists] = at
+	}
+	c.starts[c.count] = uint32(at - c.bases[c.count/baseLists])
+	f.hub, f.open = f.hub[:0], false
+	return nil
+}
+
+// Sizes of the parts in the arena and the file, in bytes.
+func (n *neighborCounts) basesBytes() int64  { return 8 * int64(n.count/baseLists+1) }
+func (n *neighborCounts) idsBytes() int64    { return 4 * int64(n.count) }
+func (n *neighborCounts) startsBytes() int64 { return 4 * int64(n.count+1) }
+
+// size is what the parts take together, in whole pages.
+func (n *neighborCounts) size() int64 {
+	all := n.basesBytes() + n.idsBytes() + n.startsBytes() + int64(n.bytes) + listSpare
+	return (all + pageBytes - 1) &^ (pageBytes - 1)
+}
+
+// view makes the parts views of the arena.
+func (c *neighborCache) view() {
+	b := c.arenas[0].Bytes()
+	c.bases = mem.View[uint64](b[:c.basesBytes()])
+	b = b[c.basesBytes():]
+	c.ids = mem.View[uint32](b[:c.idsBytes()])
+	b = b[c.idsBytes():]
+	c.starts = mem.View[uint32](b[:c.startsBytes()])
+	b = b[c.startsBytes():]
+	c.lists = b[:c.bytes]
+}
