@@ -35,6 +35,9 @@ type PipelineConfig struct {
 	EndBatch uint64
 	// Features fill Batch.X; nil for none. Closed by its owner.
 	Features Features
+	// InPlace leaves the rows of the outermost delta where they are if Features are resident:
+	// the first layer averages them there. See Batch.Table.
+	InPlace bool
 	// Labels fill Batch.Labels or Batch.Multi; nil for none. Closed by their owner.
 	Labels *Labels
 	// Workers is the number of goroutines that sample. Default 1.
@@ -248,12 +251,16 @@ func (p *Pipeline) gather() error {
 func (p *Pipeline) fill(b *Batch, r *rowBuffer) error {
 	if f := p.cfg.Features; f != nil {
 		b.Dim = f.Dim()
-		n := len(b.Dense.NodeIDs) * b.Dim
+		nodes := b.Dense.NodeIDs
+		if t, ok := f.(interface{ Table() []float32 }); ok && p.cfg.InPlace {
+			b.Table, nodes = t.Table(), nodes[b.Dense.NodeIDOffsets[1]:]
+		}
+		n := len(nodes) * b.Dim
 		if err := r.fit(p.cfg.Budget, int64(n)*4); err != nil {
 			return err
 		}
 		b.X = mem.View[float32](r.arena.Bytes())[:n:n]
-		if err := f.Gather(p.ctx, b.Dense.NodeIDs, b.X); err != nil {
+		if err := f.Gather(p.ctx, nodes, b.X); err != nil {
 			return err
 		}
 	}
@@ -294,7 +301,7 @@ func (r *rowBuffer) free() error {
 // recycle takes a batch back from the consumer.
 func (p *Pipeline) recycle(b *Batch) {
 	r := b.rows
-	b.X, b.rows = nil, nil
+	b.X, b.Table, b.rows = nil, nil, nil
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	r.lent = false

@@ -74,8 +74,13 @@ func (in *inputs) pipeline(ctx context.Context, c *Config, order *sample.Order, 
 				sample.Config{Fanout: c.Fanout, Seed: c.Seed, Budget: in.budget})
 		},
 		Order: order, StartBatch: first, Features: in.features, Labels: in.labels,
+		InPlace: inPlace(c, modelDims(c, in.features.Dim(), in.classes)),
 		Workers: samplers(c.Threads), Ready: ready, Budget: in.budget})
 }
+
+// inPlace says whether the first layer may average features where they are: dropout changes a
+// copy, and a layer much narrower than its input transforms a copy first.
+func inPlace(c *Config, dims []int) bool { return c.Dropout == 0 && dims[0] <= dims[1] }
 
 // samplers is how many goroutines sample beside so many that compute: a batch takes about a tenth
 // of a core's time to sample of what it takes to compute.
@@ -122,7 +127,7 @@ func (t *trainer) step(b *sample.Batch) (float64, error) {
 		return 0, err
 	}
 	s := step{seed: t.cfg.Seed, epoch: b.Epoch, batch: b.Index, dropout: float32(t.cfg.Dropout),
-		train: true}
+		train: true, table: b.Table}
 	logits, err := t.model.forward(&b.Dense, b.X, s)
 	if err != nil {
 		return 0, err

@@ -70,7 +70,7 @@ func (e *evaluator) sampled(ctx context.Context, set *roaring.Bitmap, t *tally) 
 		if err := e.be.Begin(); err != nil {
 			return err
 		}
-		y, err := e.model.forward(&b.Dense, b.X, step{})
+		y, err := e.model.forward(&b.Dense, b.X, step{table: b.Table})
 		if err == nil {
 			logits = resized(logits, y.Len())
 			e.be.Read(logits, y)

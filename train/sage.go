@@ -3,6 +3,7 @@ package train
 import (
 	"strconv"
 
+	"gdb/internal/mem"
 	"gdb/internal/rng"
 	"gdb/sample"
 	"gdb/train/backend"
@@ -33,6 +34,7 @@ type sageLayer struct {
 	off, idx  []uint32 // memory of view
 	seg       backend.Segments
 	x, out    backend.Tensor // input (In, din) and output (Out, dout)
+	table     backend.Tensor // of all features, if layer 0 reads them in place: x is (Out, din)
 	agg       backend.Tensor // (Out, din): means of inputs, or (In, dout): transformed inputs
 	dx, dout  backend.Tensor // gradients; dx of layer 0 is never computed
 	dropInput uint64         // key of the dropout of x; 0 without
@@ -56,6 +58,10 @@ type step struct {
 	seed, epoch, batch uint64
 	dropout            float32
 	train              bool // keep what the backward pass needs, and drop out
+
+	// table is the features of all nodes, for layer 0 to read the rows of its neighbors in place:
+	// x then has its outputs' rows only, and there is no dropout. See sample.Batch.
+	table []float32
 }
 
 // forward computes the logits (seeds, classes) of a batch. They, and all that backward needs, are
@@ -88,10 +94,13 @@ func (m *sage) prepare(d *sample.Dense, x []float32, s step) error {
 			l.off, l.idx = l.view.Off, l.view.Idx
 		}
 		var err error
+		if i == 0 && s.table != nil {
+			l.view.Idx = mem.View[uint32](mem.BytesOf(d.Nbrs)) // rows of the table
+		}
 		if l.seg, err = m.be.Segments(l.view.Off, l.view.Idx); err != nil {
 			return err
 		}
-		if err := m.memory(i, x, s.train); err != nil {
+		if err := m.memory(i, x, s); err != nil {
 			return err
 		}
 		l.dropInput = 0
@@ -103,19 +112,30 @@ func (m *sage) prepare(d *sample.Dense, x []float32, s step) error {
 }
 
 // memory takes the tensors of one layer.
-func (m *sage) memory(i int, x []float32, train bool) (err error) {
+func (m *sage) memory(i int, x []float32, s step) (err error) {
 	l, in, out := &m.layers[i], int(m.layers[i].view.In), int(m.layers[i].view.Out)
 	din, dout := m.dims[i], m.dims[i+1]
-	l.first = m.order(l.view, din, dout, i > 0 && train)
+	inPlace := i == 0 && s.table != nil
+	l.first = !inPlace && m.order(l.view, din, dout, i > 0 && s.train)
 	take := func(rows, cols int) (t backend.Tensor) {
 		if err == nil {
 			t, err = m.be.Scratch(rows, cols)
 		}
 		return t
 	}
-	if i > 0 {
+	switch {
+	case i > 0:
 		l.x = m.layers[i-1].out
-	} else if l.x, err = m.be.Host(x, in, din); err != nil {
+	case inPlace:
+		l.x, err = m.be.Host(x, out, din)
+		if err == nil {
+			l.table, err = m.be.Host(s.table, len(s.table)/din, din)
+		}
+	default:
+		l.table = backend.Tensor{}
+		l.x, err = m.be.Host(x, in, din)
+	}
+	if err != nil {
 		return err
 	}
 	l.out = take(out, dout)
@@ -124,7 +144,7 @@ func (m *sage) memory(i int, x []float32, train bool) (err error) {
 	} else {
 		l.agg = take(out, din)
 	}
-	if train {
+	if s.train {
 		l.dout = take(out, dout)
 		if i > 0 {
 			l.dx = m.layers[i-1].dout
@@ -152,16 +172,24 @@ func transformFirst(v sample.Layer, din, dout int, needsInput bool) bool {
 	return transformed < aggregated
 }
 
+// inputs returns the tensors of which a layer averages rows, and that of its outputs' own inputs.
+func (l *sageLayer) inputs() (averaged, self backend.Tensor) {
+	if l.table.Rows > 0 {
+		return l.table, l.x
+	}
+	return l.x, l.x.Slice(int(l.view.Skip), int(l.view.Out))
+}
+
 // transform computes W_self·x + W_nbr·mean(x), in the cheaper order.
 func (m *sage) transform(l *sageLayer) {
-	self := l.x.Slice(int(l.view.Skip), int(l.view.Out))
+	averaged, self := l.inputs()
 	if l.first {
 		m.be.MatMul(l.agg, l.x, m.p.weight(l.nbr), false)
 		m.be.SegmentMean(l.out, l.agg, l.seg)
 		m.be.MatMul(l.out, self, m.p.weight(l.self), true)
 		return
 	}
-	m.be.SegmentMean(l.agg, l.x, l.seg)
+	m.be.SegmentMean(l.agg, averaged, l.seg)
 	m.be.MatMul(l.out, self, m.p.weight(l.self), false)
 	m.be.MatMul(l.out, l.agg, m.p.weight(l.nbr), true)
 }
@@ -174,7 +202,7 @@ func (m *sage) backward(s step) {
 	for i := len(m.layers) - 1; i >= 0; i-- {
 		l := &m.layers[i]
 		m.be.ColumnSum(m.p.grad(l.bias), l.dout)
-		self := l.x.Slice(int(l.view.Skip), int(l.view.Out))
+		_, self := l.inputs()
 		m.be.MatMulTA(m.p.grad(l.self), self, l.dout, false)
 		if l.first {
 			m.backTransformed(l, i > 0)
