@@ -40,13 +40,30 @@ func HotByDegree(scan TopologyScan, limit int) ([]NodeID, error) {
 // how often uniform sampling of these lists needs a node grows with it. One scan; 4 bytes per node
 // of the graph while it runs, counted in budget, and 8 per node of the result.
 func HotByUse(scan TopologyScan, nodes uint64, limit int, budget *mem.Budget) ([]NodeID, error) {
+	return hotByCount(nodes, limit, budget, func(count func([]NodeID) error) error {
+		return scan(func(_ NodeID, _ bool, l *layout.Lists) error { return count(l.Nbrs) })
+	})
+}
+
+// HotByTrial returns the at most limit nodes that stand in the most batches of a trial, such as an
+// epoch sampled before training, most first, ties by id: what training will ask for, seeds and
+// fanout considered (J. Yang, D. Tang, X. Song, L. Wang, Q. Yin, R. Chen, W. Yu, J. Zhou, GNNLab).
+// each calls its argument with the nodes of each batch. Memory as for HotByUse.
+func HotByTrial(each func(fn func(nodes []NodeID) error) error, nodes uint64, limit int,
+	budget *mem.Budget) ([]NodeID, error) {
+	return hotByCount(nodes, limit, budget, each)
+}
+
+// hotByCount returns the nodes that each gives to its argument most often.
+func hotByCount(nodes uint64, limit int, budget *mem.Budget,
+	each func(count func([]NodeID) error) error) ([]NodeID, error) {
 	arena, err := mem.NewArena(budget, "use counts of nodes", int64(nodes)*4)
 	if err != nil {
 		return nil, err
 	}
 	uses := mem.View[uint32](arena.Bytes())
-	err = scan(func(_ NodeID, _ bool, l *layout.Lists) error {
-		for _, v := range l.Nbrs {
+	err = each(func(ids []NodeID) error {
+		for _, v := range ids {
 			if uses[v]++; uses[v] == 0 {
 				uses[v]-- // as hot as can be
 			}

@@ -90,3 +90,21 @@ func plainHot(count map[NodeID]int, limit int) (out []NodeID) {
 	})
 	return out[:min(limit, len(out))]
 }
+
+func TestHotByTrial(t *testing.T) {
+	trial := func(fn func(nodes []NodeID) error) error {
+		return errors.Join(fn([]NodeID{7, 3, 5}), fn([]NodeID{5, 9}), fn([]NodeID{9, 2, 5}))
+	}
+	for limit, want := range [][]NodeID{{}, {5}, {5, 9}, {5, 9, 2}, {5, 9, 2, 3}, {5, 9, 2, 3, 7},
+		{5, 9, 2, 3, 7}} {
+		got, err := HotByTrial(trial, 10, limit, nil)
+		if err != nil || !slices.Equal(got, want) {
+			t.Errorf("limit %d: %v, %v, want %v", limit, got, err, want)
+		}
+	}
+	bad := errors.New("no trial")
+	if _, err := HotByTrial(func(func([]NodeID) error) error { return bad }, 10, 1,
+		nil); !errors.Is(err, bad) {
+		t.Errorf("a failed trial gives %v", err)
+	}
+}

@@ -1,0 +1,232 @@
+// Package cachesim says how many rows feature caches would have held, without the features: it
+// replays the nodes that batches ask for through cache policies of several sizes. Hits and
+// evictions are those of sample.NewCached for the same gathers, one at a time. Belady is the bound
+// of what any policy could do that reads rows when they are asked for.
+package cachesim
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"gdb/internal/invariants"
+	"gdb/internal/mem"
+	"gdb/sample"
+)
+
+// Trace is what batches ask for. It is gone over once for each policy and size.
+type Trace struct {
+	// Nodes is the number of nodes of the graph: all that is asked for is below.
+	Nodes uint64
+	// Each calls fn with the nodes of each batch, in order, and returns its first error, or one of
+	// its own. It is called several times, and must give the same batches each time.
+	Each func(fn func(nodes []sample.NodeID) error) error
+}
+
+// Policy is a policy to replay a trace through.
+type Policy struct {
+	// Name is how results call it.
+	Name string
+	// New makes it; it is called for each capacity. Nil stands for the bound, Belady.
+	New func() sample.Policy
+}
+
+// Belady keeps the rows that are asked for soonest (L. A. Belady, A Study of Replacement Algorithms
+// for a Virtual-Storage Computer), batch by batch: rows held at the start of a batch are hits, and
+// after it the rows stay, of those held and those of the batch, that come next. No policy that
+// begins empty has more hits. Each node may stand in a batch once.
+var Belady = Policy{Name: "belady"}
+
+// Capacity is the size of a cache: so many rows, or so many bytes of memory, all included, with
+// rows of Dim values; how many rows that is depends on the policy (see sample.CacheRows).
+type Capacity struct {
+	Rows  int
+	Bytes int64
+	Dim   int
+}
+
+// rows is the number of rows of a cache.
+func (c Capacity) rows(slotBytes int) int {
+	if c.Bytes > 0 {
+		return sample.CacheRows(c.Bytes, c.Dim, slotBytes)
+	}
+	return c.Rows
+}
+
+func (c Capacity) validate() error {
+	switch {
+	case c.Rows < 0 || c.Bytes < 0 || c.Rows > 0 && c.Bytes > 0:
+		return fmt.Errorf("cachesim: capacity of %d rows and %d bytes: give one of them", c.Rows,
+			c.Bytes)
+	case c.Bytes > 0 && c.Dim < 1:
+		return fmt.Errorf("cachesim: capacity of %d bytes with rows of %d values: give their "+
+			"number", c.Bytes, c.Dim)
+	}
+	return nil
+}
+
+// Result is what a policy did with a capacity.
+type Result struct {
+	Policy   string
+	Capacity Capacity
+	Rows     int    // that the cache has room for
+	Requests uint64 // rows asked for
+	Hits     uint64 // of them, rows held
+	Loaded   uint64 // rows loaded before the first batch, which are not requests
+	// Evicted counts rows that made room for others; -1 for Belady, where it is left open which of
+	// the rows that nobody asks for again make room.
+	Evicted int64
+	// Elapsed is how long the replay took; for Belady, that of all capacities together.
+	Elapsed time.Duration
+}
+
+// HitRatio is the share of requests that were hits; a replay without requests is an error of Run.
+func (r Result) HitRatio() float64 { return float64(r.Hits) / float64(r.Requests) }
+
+// Run replays a trace through each policy with each capacity, and returns the results policy by
+// policy.
+//
+// Memory, counted in budget, which may be nil: 4 bytes a node of the graph, and for one replay at a
+// time 4 bytes a row of the cache and what the policy takes. Belady takes 8 bytes a batch and
+// capacity, not counted.
+//
+// Time: a few random accesses to memory for each request. Belady goes over the trace once for all
+// capacities, and at each batch for each capacity back over the batches before, at most to one
+// after which the cache is full.
+func Run(ctx context.Context, trace Trace, policies []Policy, capacities []Capacity,
+	budget *mem.Budget) (results []Result, err error) {
+	for _, c := range capacities {
+		if err := c.validate(); err != nil {
+			return nil, err
+		}
+	}
+	arena, err := mem.NewArena(budget, "nodes of a cache simulation", int64(trace.Nodes)*4)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, arena.Free()) }()
+	perNode := mem.View[uint32](arena.Bytes())
+	for _, p := range policies {
+		if p.New == nil {
+			clear(perNode)
+			part, err := belady(ctx, trace, p, capacities, perNode)
+			if err != nil {
+				return nil, err
+			}
+			results = append(results, part...)
+			continue
+		}
+		for _, c := range capacities {
+			clear(perNode)
+			r, err := replayed(ctx, trace, p, c, perNode, budget)
+			if err != nil {
+				return nil, fmt.Errorf("cachesim: policy %s: %w", p.Name, err)
+			}
+			results = append(results, r)
+		}
+	}
+	return results, nil
+}
+
+// replayed replays a trace through one cache; where is zeroed memory of 4 bytes a node.
+func replayed(ctx context.Context, trace Trace, p Policy, c Capacity, where []uint32,
+	budget *mem.Budget) (r Result, err error) {
+	begun := time.Now()
+	policy := p.New()
+	rows := c.rows(policy.SlotBytes())
+	bytes := int64(rows) * int64(4+policy.SlotBytes())
+	if budget != nil {
+		if err := budget.Reserve("slots of a cache simulation", bytes); err != nil {
+			return r, err
+		}
+		defer budget.Release(bytes)
+	}
+	s := &replay{policy: policy, where: where, held: make([]sample.NodeID, rows)}
+	s.result = Result{Policy: p.Name, Capacity: c, Rows: rows}
+	if err := s.load(); err != nil {
+		return r, err
+	}
+	err = trace.Each(func(nodes []sample.NodeID) error {
+		if err := s.gather(nodes); err != nil {
+			return err
+		}
+		return ctx.Err()
+	})
+	if err == nil && s.result.Requests == 0 {
+		err = errNothing
+	}
+	s.result.Elapsed = time.Since(begun)
+	return s.result, err
+}
+
+var errNothing = errors.New("the trace asks for nothing: give it batches")
+
+// replay is a cache without its rows.
+type replay struct {
+	policy sample.Policy
+	where  []uint32 // 1 + the slot of each node; 0 if it is not held
+	held   []sample.NodeID
+	used   int
+	result Result
+
+	slots  []uint32 // of the hits of a batch
+	missed []sample.NodeID
+}
+
+// load fills the first slots.
+func (s *replay) load() error {
+	for _, v := range s.policy.Start(s.held) {
+		if uint64(v) >= uint64(len(s.where)) || s.where[v] != 0 {
+			return fmt.Errorf("load node %d of %d: out of range, or twice in the list", v,
+				len(s.where))
+		}
+		s.held[s.used] = v
+		s.used++
+		s.where[v] = uint32(s.used)
+	}
+	s.result.Loaded = uint64(s.used)
+	return nil
+}
+
+// gather does what a cache does for one gather.
+func (s *replay) gather(nodes []sample.NodeID) error {
+	s.slots, s.missed = s.slots[:0], s.missed[:0]
+	for _, v := range nodes {
+		if uint64(v) >= uint64(len(s.where)) {
+			return outOfRange(v, len(s.where))
+		}
+		if at := s.where[v]; at != 0 {
+			s.slots = append(s.slots, at-1)
+		} else {
+			s.missed = append(s.missed, v)
+		}
+	}
+	s.policy.Begin(nodes)
+	s.policy.Hits(s.slots)
+	s.result.Requests += uint64(len(nodes))
+	s.result.Hits += uint64(len(s.slots))
+	for _, v := range s.missed {
+		if s.where[v] != 0 { // twice in this batch
+			continue
+		}
+		slot, keep := s.policy.Place(v)
+		if !keep {
+			continue
+		}
+		invariants.Check(int(slot) <= s.used && int(slot) < len(s.held),
+			"cachesim: policy placed a row in slot %d, %d are used", slot, s.used)
+		if int(slot) == s.used {
+			s.used++
+		} else {
+			s.where[s.held[slot]] = 0
+			s.result.Evicted++
+		}
+		s.held[slot], s.where[v] = v, slot+1
+	}
+	return nil
+}
+
+func outOfRange(v sample.NodeID, nodes int) error {
+	return fmt.Errorf("node %d is out of range: the graph has %d nodes", v, nodes)
+}

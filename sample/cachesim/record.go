@@ -1,0 +1,81 @@
+package cachesim
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"gdb/internal/mem"
+	"gdb/sample"
+)
+
+// Record keeps what batches ask for: 4 bytes a request, outside the Go heap. The zero value, or one
+// with a Budget, is ready to use.
+type Record struct {
+	// Budget counts the memory; nil for none.
+	Budget *mem.Budget
+
+	batches [][]sample.NodeID
+	arenas  []*mem.Arena
+	free    []sample.NodeID // the rest of the last arena
+}
+
+// recordArenaBytes is how much memory a record takes at a time.
+const recordArenaBytes = 4 << 20
+
+// Add records one batch.
+func (r *Record) Add(nodes []sample.NodeID) error {
+	if len(nodes) > len(r.free) {
+		arena, err := mem.NewArena(r.Budget, "trace of a cache simulation",
+			max(recordArenaBytes, int64(len(nodes))*4))
+		if err != nil {
+			return fmt.Errorf("cachesim: record batch %d: %w; or replay fewer batches",
+				len(r.batches), err)
+		}
+		r.arenas = append(r.arenas, arena)
+		r.free = mem.View[sample.NodeID](arena.Bytes())
+	}
+	n := copy(r.free, nodes)
+	r.batches = append(r.batches, r.free[:n:n])
+	r.free = r.free[n:]
+	return nil
+}
+
+// AddEpoch samples an epoch, and records the nodes of its batches: those whose features training
+// asks for.
+func (r *Record) AddEpoch(ctx context.Context, s *sample.Sampler, order *sample.Order) error {
+	var d sample.Dense
+	var seeds []sample.NodeID
+	for i := range order.Batches() {
+		seeds = order.Seeds(i, seeds[:0])
+		if err := s.Sample(ctx, order.Epoch(), i, seeds, &d); err != nil {
+			return err
+		}
+		if err := r.Add(d.NodeIDs); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Trace is the record of batches of a graph of so many nodes, valid until Close.
+func (r *Record) Trace(nodes uint64) Trace {
+	return Trace{Nodes: nodes, Each: func(fn func(nodes []sample.NodeID) error) error {
+		for _, b := range r.batches {
+			if err := fn(b); err != nil {
+				return err
+			}
+		}
+		return nil
+	}}
+}
+
+// Close frees the memory.
+func (r *Record) Close() error {
+	var err error
+	for _, a := range r.arenas {
+		err = errors.Join(err, a.Free())
+	}
+	*r = Record{Budget: r.Budget}
+	return err
+}
