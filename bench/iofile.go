@@ -51,6 +51,9 @@ func dropCache(path string) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, f.Close()) }()
+	if err := unix.Fsync(int(f.Fd())); err != nil { // what is not written cannot be dropped
+		return fmt.Errorf("sync %s: %w", path, err)
+	}
 	if err := unix.Fadvise(int(f.Fd()), 0, 0, unix.FADV_DONTNEED); err != nil {
 		return fmt.Errorf("drop %s from the page cache: %w", path, err)
 	}

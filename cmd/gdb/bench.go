@@ -21,7 +21,8 @@ func (a *app) benchCommand() *cobra.Command {
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 	cmd.AddCommand(a.benchGenCommand(), a.benchIOCommand(), a.benchIngestCommand(),
-		a.benchSampleCommand(), a.benchGatherCommand(), a.benchGEMMCommand())
+		a.benchSampleCommand(), a.benchGatherCommand(), a.benchGEMMCommand(),
+		a.benchTrainCommand(), a.benchSystemCommand())
 	return cmd
 }
 
@@ -90,8 +91,15 @@ func (a *app) printBench(r *bench.Report, asJSON bool) error {
 		t.AppendRow(cells)
 	}
 	m := r.Machine
-	_, err := fmt.Fprintf(a.out, "%s\n%s, %d cores, %s\n", t.Render(), m.CPU, m.Cores, m.Go)
-	return err
+	w := &lines{w: a.out}
+	w.printf("%s\n", t.Render())
+	for _, row := range r.Rows {
+		if why, ok := row["why"]; ok {
+			w.printf("%s: %s\n", cell(row[r.Columns[0]]), why)
+		}
+	}
+	w.printf("%s, %d cores, %s\n", m.CPU, m.Cores, m.Go)
+	return w.err
 }
 
 func cell(v any) string {

@@ -1,0 +1,151 @@
+package bench
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"sync/atomic"
+	"time"
+)
+
+// The files of cgroups are the kernel's, and no part of a store: they are used through package os.
+const (
+	cgroupRoot = "/sys/fs/cgroup"
+	cgroupSelf = "/proc/self/cgroup"
+)
+
+// memoryGroup is a memory cgroup made for one child process: anonymous memory and page cache of
+// what runs in it are bounded together. Its owner calls remove when the process is gone.
+type memoryGroup struct {
+	dir string
+	v2  bool
+}
+
+// groups numbers the groups that this process made.
+var groups atomic.Uint64
+
+// newMemoryGroup makes a group of so many bytes, in the hierarchy (v1 or v2) that the kernel has
+// under root; self is this process's /proc/self/cgroup.
+func newMemoryGroup(root, self string, bytes int64) (*memoryGroup, error) {
+	name := fmt.Sprintf("gdb-bench-%d-%d", os.Getpid(), groups.Add(1))
+	var errs error
+	for _, g := range groupPlaces(root, self) {
+		g.dir = filepath.Join(g.dir, name)
+		err := g.make(bytes)
+		if err == nil {
+			return &g, nil
+		}
+		errs = errors.Join(errs, err)
+	}
+	if errs == nil {
+		errs = errors.New("the kernel shows no memory cgroups under " + root)
+	}
+	return nil, fmt.Errorf("bench: make a memory cgroup: %w", errs)
+}
+
+// groupPlaces lists where a group may be made, the likeliest first: inside this process's own group
+// for v1, beside it for v2, where a group with processes in it has no children; else at the root,
+// which is where a container's group is mounted.
+func groupPlaces(root, self string) []memoryGroup {
+	var places []memoryGroup
+	for line := range strings.Lines(self) {
+		f := strings.SplitN(strings.TrimSpace(line), ":", 3)
+		if len(f) != 3 {
+			continue
+		}
+		switch {
+		case strings.Contains(","+f[1]+",", ",memory,"):
+			v1 := filepath.Join(root, "memory")
+			places = append(places, memoryGroup{dir: filepath.Join(v1, f[2])}, memoryGroup{dir: v1})
+		case f[1] == "":
+			places = append(places, memoryGroup{dir: filepath.Join(root, filepath.Dir(f[2])), v2: true},
+				memoryGroup{dir: root, v2: true})
+		}
+	}
+	return places
+}
+
+// make creates the directory and sets the limit, without swap where the kernel lets it be set.
+func (g *memoryGroup) make(bytes int64) error {
+	limit, swap := "memory.limit_in_bytes", "memory.memsw.limit_in_bytes"
+	swapBytes := bytes // of v1: with the memory
+	if g.v2 {
+		limit, swap, swapBytes = "memory.max", "memory.swap.max", 0
+		// Children have the controller only if their parent passes it on; it may do so already.
+		_ = g.write(filepath.Join("..", "cgroup.subtree_control"), "+memory")
+	}
+	if err := os.Mkdir(g.dir, 0o755); err != nil { //lint:os a cgroup
+		return err
+	}
+	if err := g.write(limit, strconv.FormatInt(bytes, 10)); err != nil {
+		return errors.Join(err, g.remove())
+	}
+	_ = g.write(swap, strconv.FormatInt(swapBytes, 10)) // not there without swap accounting
+	return nil
+}
+
+func (g *memoryGroup) write(file, value string) error {
+	path := filepath.Join(g.dir, file)
+	return os.WriteFile(path, []byte(value), 0o644) //lint:os a cgroup
+}
+
+func (g *memoryGroup) read(file string) (string, error) {
+	b, err := os.ReadFile(filepath.Join(g.dir, file)) //lint:os a cgroup
+	return strings.TrimSpace(string(b)), err
+}
+
+// peak is the most memory that the group ever held, page cache included.
+func (g *memoryGroup) peak() (int64, error) {
+	file := "memory.max_usage_in_bytes"
+	if g.v2 {
+		file = "memory.peak"
+	}
+	s, err := g.read(file)
+	if err != nil {
+		return 0, fmt.Errorf("bench: the cgroup's peak: %w", err)
+	}
+	return strconv.ParseInt(s, 10, 64)
+}
+
+// kills counts the processes that were killed for lack of memory.
+func (g *memoryGroup) kills() int {
+	file := "memory.oom_control"
+	if g.v2 {
+		file = "memory.events"
+	}
+	s, err := g.read(file)
+	if err != nil {
+		return 0
+	}
+	for line := range strings.Lines(s) {
+		if n, ok := strings.CutPrefix(strings.TrimSpace(line), "oom_kill "); ok {
+			kills, _ := strconv.Atoi(n)
+			return kills
+		}
+	}
+	return 0
+}
+
+// remove deletes the group. The kernel takes a moment to see that its last process is gone.
+func (g *memoryGroup) remove() (err error) {
+	for range 50 {
+		if err = os.Remove(g.dir); err == nil { //lint:os a cgroup
+			return nil
+		}
+		time.Sleep(10 * time.Millisecond)
+	}
+	return fmt.Errorf("bench: remove the cgroup: %w", err)
+}
+
+// JoinGroup puts this process into the cgroup in dir. Memory that it holds already is not moved: a
+// process that is to be measured joins and executes itself anew.
+func JoinGroup(dir string) error {
+	g := memoryGroup{dir: dir}
+	if err := g.write("cgroup.procs", strconv.Itoa(os.Getpid())); err != nil {
+		return fmt.Errorf("bench: join the cgroup: %w", err)
+	}
+	return nil
+}

@@ -1,0 +1,205 @@
+package bench
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"sync/atomic"
+
+	"gdb/internal/codec"
+	"gdb/internal/mem"
+	"gdb/kv"
+	"gdb/layout"
+	"gdb/sample"
+
+	"github.com/cockroachdb/pebble/v2/vfs"
+	"golang.org/x/sys/unix"
+)
+
+// mapped is a graph read through memory maps: topology and features, advised for random access, by
+// so many goroutines that the disk has page faults to work on at all times. It is what the mmap
+// baseline of the comparison reads with; the page cache of the kernel is its cache. It is a
+// layout.Topology; rows makes its features.
+type mapped struct {
+	maps    [][]byte
+	ptr     []uint64
+	nbrs    []layout.NodeID
+	workers atomic.Int32
+
+	meta     kv.RowsMeta
+	features []byte // the pages of the feature file
+	requests atomic.Uint64
+}
+
+// openMapped maps the arrays that makeCSC made and the default features of a store.
+func openMapped(s *layout.Store, workers int) (*mapped, error) {
+	m := &mapped{meta: s.Meta().Features[0]}
+	if m.meta.DType != "f32" {
+		return nil, fmt.Errorf("bench: the mmap baseline reads features of f32, these are %s",
+			m.meta.DType)
+	}
+	m.workers.Store(int32(workers))
+	for _, path := range []string{s.Path(cscDir, cscIndptr), s.Path(cscDir, cscIndices),
+		s.Path(m.meta.Path)} {
+		b, err := mapRandom(s.FS(), path)
+		if err != nil {
+			return nil, errors.Join(fmt.Errorf("bench: map %s: %w", path, err), m.Close())
+		}
+		m.maps = append(m.maps, b)
+	}
+	m.ptr, m.nbrs = mem.View[uint64](m.maps[0]), mem.View[layout.NodeID](m.maps[1])
+	m.features = m.maps[2][codec.HeaderBytes:]
+	return m, nil
+}
+
+// mapRandom maps a file. With the default advice a fault reads as much as read-ahead allows, and an
+// epoch does not end.
+func mapRandom(fs vfs.FS, path string) (b []byte, err error) {
+	f, err := fs.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, f.Close()) }()
+	info, err := f.Stat()
+	if err != nil || info.Size() == 0 {
+		return nil, err
+	}
+	b, err = unix.Mmap(int(f.Fd()), 0, int(info.Size()), unix.PROT_READ, unix.MAP_SHARED)
+	if err != nil {
+		return nil, err
+	}
+	return b, unix.Madvise(b, unix.MADV_RANDOM)
+}
+
+// spreadChunk is how many nodes a goroutine takes at a time: faults make some chunks slow.
+const spreadChunk = 32
+
+// spread calls work with parts of [0, n), on all workers.
+func (m *mapped) spread(n int, work func(first, end int)) {
+	workers := min(int(m.workers.Load()), (n+spreadChunk-1)/spreadChunk)
+	var next atomic.Int64
+	var wg sync.WaitGroup
+	for range workers {
+		wg.Go(func() {
+			for {
+				first := int(next.Add(spreadChunk)) - spreadChunk
+				if first >= n {
+					return
+				}
+				work(first, min(first+spreadChunk, n))
+			}
+		})
+	}
+	wg.Wait()
+}
+
+// Nodes is the number of lists.
+func (m *mapped) Nodes() uint64 { return uint64(len(m.ptr)) - 1 }
+
+// Edges is the number of entries.
+func (m *mapped) Edges() uint64 { return uint64(len(m.nbrs)) }
+
+// Stats knows no more than the kind: hits and misses are the kernel's.
+func (m *mapped) Stats() layout.TopologyStats { return layout.TopologyStats{Kind: "mmap"} }
+
+// NewSession returns a reader.
+func (m *mapped) NewSession() layout.Session { return &mappedSession{m: m} }
+
+// Close unmaps the files.
+func (m *mapped) Close() error {
+	var err error
+	for _, b := range m.maps {
+		if b != nil {
+			err = errors.Join(err, unix.Munmap(b))
+		}
+	}
+	m.maps = nil
+	return err
+}
+
+type mappedSession struct {
+	m     *mapped
+	start []uint64
+	lists layout.Lists
+}
+
+// Degrees reads two pointers a node.
+func (s *mappedSession) Degrees(ctx context.Context, nodes []layout.NodeID, deg []uint32) error {
+	if cap(s.start) < len(nodes) {
+		s.start = make([]uint64, len(nodes)+len(nodes)/4)
+	}
+	s.start = s.start[:len(nodes)]
+	for _, v := range nodes {
+		if uint64(v) >= s.m.Nodes() {
+			return fmt.Errorf("bench: node %d is not below the %d nodes", v, s.m.Nodes())
+		}
+	}
+	s.m.spread(len(nodes), func(first, end int) {
+		for i := first; i < end; i++ {
+			p := s.m.ptr[nodes[i] : nodes[i]+2 : nodes[i]+2]
+			s.start[i], deg[i] = p[0], uint32(p[1]-p[0])
+		}
+	})
+	return ctx.Err()
+}
+
+// Gather copies entries.
+func (s *mappedSession) Gather(ctx context.Context, off, pos []uint32, out []layout.NodeID) error {
+	s.m.spread(len(s.start), func(first, end int) {
+		for i := first; i < end; i++ {
+			list := s.m.nbrs[s.start[i]:]
+			for k := off[i]; k < off[i+1]; k++ {
+				out[k] = list[pos[k]]
+			}
+		}
+	})
+	return ctx.Err()
+}
+
+// Lists copies whole lists.
+func (s *mappedSession) Lists(ctx context.Context, nodes []layout.NodeID) (*layout.Lists, error) {
+	l := &s.lists
+	l.Off, l.Nbrs = append(l.Off[:0], 0), l.Nbrs[:0]
+	for _, v := range nodes {
+		if uint64(v) >= s.m.Nodes() {
+			return nil, fmt.Errorf("bench: node %d is not below the %d nodes", v, s.m.Nodes())
+		}
+		l.Nbrs = append(l.Nbrs, s.m.nbrs[s.m.ptr[v]:s.m.ptr[v+1]]...)
+		l.Off = append(l.Off, uint64(len(l.Nbrs)))
+	}
+	return l, ctx.Err()
+}
+
+// Release does nothing.
+func (s *mappedSession) Release() {}
+
+// mappedRows are the features of a mapped graph: a sample.Features.
+type mappedRows struct{ *mapped }
+
+// Dim is the number of values in a row.
+func (m mappedRows) Dim() int { return m.meta.Dim }
+
+// Gather copies rows out of the map.
+func (m mappedRows) Gather(ctx context.Context, nodes []sample.NodeID, out []float32) error {
+	m.requests.Add(uint64(len(nodes)))
+	perPage := int64(m.meta.PageBytes / m.meta.RowBytes)
+	page, row := int64(m.meta.PageBytes), int64(m.meta.RowBytes)
+	to := mem.BytesOf(out)
+	m.spread(len(nodes), func(first, end int) {
+		for i := first; i < end; i++ {
+			v := int64(nodes[i])
+			at := v/perPage*page + v%perPage*row
+			copy(to[int64(i)*row:int64(i+1)*row], m.features[at:at+row])
+		}
+	})
+	return ctx.Err()
+}
+
+// Stats counts requests; what the page cache held cannot be known.
+func (m mappedRows) Stats() sample.CacheStats {
+	return sample.CacheStats{Policy: "page cache", Requests: m.requests.Load()}
+}
+
+// Close does nothing: the map is closed as a whole.
+func (m mappedRows) Close() error { return nil }

@@ -1,0 +1,271 @@
+package bench
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"slices"
+	"strconv"
+	"strings"
+
+	"gdb/blockdev"
+	"gdb/internal/mem"
+	"gdb/layout"
+	"gdb/train"
+
+	"github.com/cockroachdb/pebble/v2/vfs"
+)
+
+// trainSystem is one way to feed a training: what the comparison has for a row.
+type trainSystem struct {
+	name string
+	// set changes the settings that all systems share.
+	set func(c *train.Config)
+	// mapped reads topology and features through memory maps instead of gdb's readers.
+	mapped bool
+	// unbounded systems run without a cgroup.
+	unbounded bool
+}
+
+// trainSystems are all systems; those of the name of a cache are gdb with it, as far as this
+// version of package train has it.
+var trainSystems = []trainSystem{
+	{name: "mmap", mapped: true},
+	cacheSystem("none"), cacheSystem("static"), cacheSystem("lru"), cacheSystem("clock"),
+	cacheSystem("s3fifo"), cacheSystem("sieve"), cacheSystem("belady"), cacheSystem("auto"),
+	{name: "memory", unbounded: true, set: func(c *train.Config) {
+		c.Cache, c.Topology, c.FeatureCache = "auto", "resident", 0
+	}},
+}
+
+func cacheSystem(name string) trainSystem {
+	return trainSystem{name: name, set: func(c *train.Config) { c.Cache = name }}
+}
+
+func findSystem(name string) (*trainSystem, error) {
+	i := slices.IndexFunc(trainSystems, func(s trainSystem) bool { return s.name == name })
+	if i < 0 {
+		var names []string
+		for _, s := range trainSystems {
+			names = append(names, s.name)
+		}
+		return nil, fmt.Errorf("bench: train: unknown system %q: known are %s", name,
+			strings.Join(names, ", "))
+	}
+	return &trainSystems[i], nil
+}
+
+// TrainOptions configure the comparison of whole epochs.
+type TrainOptions struct {
+	// Store is the directory of a store with features, labels and a train split.
+	Store string
+	// Systems are measured in this order.
+	Systems []string
+	// Model is none, to load batches and drop them, or a model that trains on them.
+	Model string
+	// Config has what all systems share: Memory, Epochs, Fanout, Batch, Threads and so on. The
+	// last epoch is reported.
+	Config train.Config
+	// Program is the gdb that runs each system, as "bench train-system".
+	Program string
+	// Progress gets systems done and in all; nil for none.
+	Progress func(phase string, done, total int64, unit string)
+}
+
+// Validate reports the first setting that makes no sense.
+func (o *TrainOptions) Validate() error {
+	if o.Model != "none" && o.Model != o.Config.Model {
+		return fmt.Errorf("bench: train: model %q: want none or %s", o.Model, o.Config.Model)
+	}
+	if len(o.Systems) == 0 {
+		return errors.New("bench: train: no --systems")
+	}
+	for _, name := range o.Systems {
+		c, err := o.config(name)
+		if err != nil {
+			return err
+		}
+		if err := c.Validate(); err != nil {
+			return fmt.Errorf("bench: system %s: %w", name, err)
+		}
+	}
+	return nil
+}
+
+// config is the settings of one system.
+func (o *TrainOptions) config(system string) (train.Config, error) {
+	s, err := findSystem(system)
+	if err != nil {
+		return o.Config, err
+	}
+	c := o.Config
+	if s.set != nil {
+		s.set(&c)
+	}
+	if s.unbounded {
+		c.Memory = mem.Available() / 10 * 9
+	}
+	return c, nil
+}
+
+// trainColumns are the fields of a row, in the order of the table.
+var trainColumns = []string{"system", "memory_bytes", "epoch_s", "batch_s", "batches", "sample_s",
+	"gather_s", "compute_s", "io_wait_s", "bytes_read", "hit_ratio", "peak_rss_bytes",
+	"cgroup_peak_bytes"}
+
+// Train measures epochs of training, or of loading alone, by several systems: each in a process of
+// its own, in a fresh memory cgroup, beginning with a cold page cache. A system that fails or is
+// killed has a row that says why.
+func Train(ctx context.Context, opt TrainOptions) (*Report, error) {
+	if err := opt.Validate(); err != nil {
+		return nil, err
+	}
+	r := NewReport("train", trainColumns...)
+	store, err := layout.Open(ctx, vfs.Default, opt.Store)
+	if err != nil {
+		return nil, err
+	}
+	paths := []string{}
+	for _, f := range store.Meta().Files {
+		paths = append(paths, store.Path(f.Path))
+	}
+	if slices.Contains(opt.Systems, "mmap") {
+		arrays, err := plainArrays(ctx, store)
+		if err != nil {
+			return nil, err
+		}
+		paths = append(paths, arrays...)
+	}
+	failed := 0
+	for i, name := range opt.Systems {
+		if opt.Progress != nil {
+			opt.Progress("system "+name, int64(i), int64(len(opt.Systems)), "systems")
+		}
+		row, err := trainChild(ctx, &opt, name, paths)
+		if ctx.Err() != nil {
+			return nil, ctx.Err()
+		}
+		if err != nil {
+			failed++
+			row["why"] = joinWhy(row["why"], err.Error())
+		}
+		r.Rows = append(r.Rows, row)
+	}
+	if failed == len(opt.Systems) {
+		return nil, fmt.Errorf("bench: train: no system could be measured: %v",
+			r.Rows[failed-1]["why"])
+	}
+	return r, nil
+}
+
+func plainArrays(ctx context.Context, store *layout.Store) (paths []string, err error) {
+	dev, err := blockdev.Open(blockdev.Options{})
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, dev.Close()) }()
+	return makeCSC(ctx, store, dev)
+}
+
+// joinWhy adds a reason to those that a row has.
+func joinWhy(have any, why string) string {
+	if s, ok := have.(string); ok && s != "" {
+		return s + "; " + why
+	}
+	return why
+}
+
+// trainChild runs one system in a process of its own. The row is never nil.
+func trainChild(ctx context.Context, opt *TrainOptions, name string, paths []string) (Row, error) {
+	row := Row{"system": name}
+	for _, c := range trainColumns[1:] {
+		row[c] = nil
+	}
+	cfg, err := opt.config(name)
+	if err != nil {
+		return row, err
+	}
+	system, err := findSystem(name)
+	if err != nil {
+		return row, err
+	}
+	var group *memoryGroup
+	if system.unbounded {
+		row["why"] = "memory_bytes: not bounded"
+	} else {
+		row["memory_bytes"] = cfg.Memory
+		if group, err = ownGroup(cfg.Memory); err != nil {
+			row["why"] = "not in a cgroup, so the page cache is not bounded: " + err.Error()
+		}
+	}
+	if err := coldFiles(paths); err != nil {
+		return row, err
+	}
+	err = runChild(ctx, opt, TrainJob{Store: opt.Store, System: name, Model: opt.Model,
+		Config: cfg}, group, row)
+	if group == nil {
+		return row, err
+	}
+	if peak, e := group.peak(); e == nil {
+		row["cgroup_peak_bytes"] = peak
+	}
+	if err != nil && group.kills() > 0 {
+		err = fmt.Errorf("out of memory: killed in its cgroup of %s",
+			mem.FormatSize(cfg.Memory))
+	}
+	return row, errors.Join(err, group.remove())
+}
+
+func ownGroup(bytes int64) (*memoryGroup, error) {
+	self, err := os.ReadFile(cgroupSelf) //lint:os the kernel's file
+	if err != nil {
+		return nil, fmt.Errorf("bench: make a memory cgroup: %w", err)
+	}
+	return newMemoryGroup(cgroupRoot, string(self), bytes)
+}
+
+// coldFiles takes files out of the page cache.
+func coldFiles(paths []string) error {
+	for _, path := range paths {
+		if err := dropCache(path); err != nil {
+			return fmt.Errorf("bench: %w", err)
+		}
+	}
+	return nil
+}
+
+// runChild starts gdb for a job, hands it the job and adds the row that it prints to row.
+func runChild(ctx context.Context, opt *TrainOptions, job TrainJob, group *memoryGroup,
+	row Row) error {
+	input, err := json.Marshal(job)
+	if err != nil {
+		return err
+	}
+	args := []string{"bench", "train-system", "--memory", strconv.FormatInt(job.Config.Memory, 10)}
+	if group != nil {
+		args = append(args, "--cgroup", group.dir)
+	}
+	cmd := exec.CommandContext(ctx, opt.Program, args...)
+	var stderr bytes.Buffer
+	cmd.Stdin, cmd.Stderr = bytes.NewReader(input), &stderr
+	out, err := cmd.Output()
+	if err != nil {
+		lines := strings.Split(strings.TrimSpace(stderr.String()), "\n")
+		return fmt.Errorf("bench: system %s: %w: %s", job.System, err, lines[len(lines)-1])
+	}
+	var measured Row
+	if err := json.Unmarshal(out, &measured); err != nil {
+		return fmt.Errorf("bench: system %s: read what it measured: %w", job.System, err)
+	}
+	for k, v := range measured {
+		if k == "why" {
+			v = joinWhy(row[k], fmt.Sprint(v))
+		}
+		row[k] = v
+	}
+	return nil
+}

@@ -1,0 +1,130 @@
+package main
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+	"syscall"
+
+	"gdb/bench"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+)
+
+// noBenchFlags are flags of train that say nothing about its speed, or that systems decide.
+var noBenchFlags = []string{"run", "resume", "from", "cache", "patience", "eval-every", "eval-mode",
+	"metric", "checkpoint-every"}
+
+func (a *app) benchTrainCommand() *cobra.Command {
+	t := &trainFlags{}
+	var systems string
+	cmd := &cobra.Command{
+		Use: "train STORE", Args: exactArgs(1),
+		Short: "Epochs past memory: gdb's caches beside mmap and beside everything in memory",
+		Long: `
+Train, or with --model none only load, some epochs with each system in a process and a memory
+cgroup of its own, beginning with a cold page cache; the last epoch is reported. Systems are mmap
+(plain arrays and features through memory maps), memory (everything resident, not bounded), and
+gdb with the cache of that name.`,
+		Example: `  gdb bench train big.gdb --memory 1GiB --systems mmap,static,lru,auto,memory
+  gdb bench train big.gdb --memory 1GiB --systems mmap,auto --model sage --fanout 10,10,10`,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			opt, err := t.benchOptions(a, cmd)
+			if err != nil {
+				return err
+			}
+			opt.Store, opt.Systems = args[0], strings.Split(systems, ",")
+			if err := opt.Validate(); err != nil {
+				return usage(err)
+			}
+			p := a.progress()
+			opt.Progress = p.update
+			r, err := bench.Train(cmd.Context(), opt)
+			p.finish()
+			if err != nil {
+				return err
+			}
+			return a.printBench(r, t.json)
+		},
+	}
+	f := cmd.Flags()
+	f.StringVar(&systems, "systems", "mmap,static,lru,auto,memory", "what is compared, in order")
+	t.bind(f)
+	for name, value := range map[string]string{"model": "none", "epochs": "3"} {
+		flag := f.Lookup(name)
+		flag.DefValue = value
+		_ = flag.Value.Set(value) // of their own type
+	}
+	f.Lookup("model").Usage = "none (loading alone) or sage"
+	for _, name := range noBenchFlags {
+		f.Lookup(name).Hidden = true
+	}
+	return cmd
+}
+
+// benchOptions are the flags of a training, as far as they are about its speed.
+func (t *trainFlags) benchOptions(a *app, cmd *cobra.Command) (bench.TrainOptions, error) {
+	var opt bench.TrainOptions
+	var err error
+	cmd.Flags().VisitAll(func(f *pflag.Flag) {
+		if f.Changed && slices.Contains(noBenchFlags, f.Name) {
+			err = usage(fmt.Errorf("bench train has no flag --%s", f.Name))
+		}
+	})
+	if err != nil {
+		return opt, err
+	}
+	opt.Model = t.cfg.Model
+	if opt.Model == "none" {
+		t.cfg.Model = "sage" // the memory is split as for it
+	}
+	if opt.Config, err = t.config(a, cmd); err != nil {
+		return opt, err
+	}
+	opt.Program, err = os.Executable()
+	return opt, err
+}
+
+// benchSystemCommand is what bench train runs for each system: it reads the job from its standard
+// input and prints the row.
+func (a *app) benchSystemCommand() *cobra.Command {
+	var group string
+	cmd := &cobra.Command{
+		Use: "train-system", Hidden: true, Args: exactArgs(0),
+		Short: "Measure one system; bench train runs it",
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if group != "" {
+				return rejoin(group, a.memoryFlag)
+			}
+			var job bench.TrainJob
+			if err := json.NewDecoder(a.in).Decode(&job); err != nil {
+				return usage(fmt.Errorf("bench train-system: no job on standard input: %w", err))
+			}
+			row, err := bench.TrainSystem(cmd.Context(), job)
+			if err != nil {
+				return err
+			}
+			return a.printLine(row)
+		},
+	}
+	cmd.Flags().StringVar(&group, "cgroup", "", "memory cgroup to run in")
+	return cmd
+}
+
+// rejoin executes this command anew in a cgroup, so that all its memory is of that group.
+func rejoin(group, memory string) error {
+	if err := bench.JoinGroup(group); err != nil {
+		return err
+	}
+	program, err := os.Executable()
+	if err != nil {
+		return err
+	}
+	err = syscall.Exec(program, []string{program, "bench", "train-system", "--memory", memory},
+		os.Environ())
+	return errors.Join(errors.New("bench train-system: start anew in the cgroup"), err)
+}
