@@ -61,7 +61,8 @@ func groupPlaces(root, self string) []memoryGroup {
 			v1 := filepath.Join(root, "memory")
 			places = append(places, memoryGroup{dir: filepath.Join(v1, f[2])}, memoryGroup{dir: v1})
 		case f[1] == "":
-			places = append(places, memoryGroup{dir: filepath.Join(root, filepath.Dir(f[2])), v2: true},
+			beside := filepath.Join(root, filepath.Dir(f[2]))
+			places = append(places, memoryGroup{dir: beside, v2: true},
 				memoryGroup{dir: root, v2: true})
 		}
 	}
