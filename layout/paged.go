@@ -8,6 +8,7 @@ import (
 
 	"gdb/blockdev"
 	"gdb/internal/mem"
+	"gdb/internal/trace"
 )
 
 // paged reads lists through a cache of blocks, but for those that a neighbor cache has. In memory
@@ -138,7 +139,7 @@ func (s *fetcher) fetch(ctx context.Context, blocks []uint32, out []held) (int, 
 	for {
 		mark := len(s.pins)
 		retry := false
-		n, err := s.claim(blocks, out)
+		n, err := s.claim(ctx, blocks, out)
 		if err == nil {
 			retry, err = s.fill(ctx)
 		}
@@ -153,7 +154,7 @@ func (s *fetcher) fetch(ctx context.Context, blocks []uint32, out []held) (int, 
 }
 
 // claim pins what is cached, takes frames and buffers for what is not, and prepares the reads.
-func (s *fetcher) claim(blocks []uint32, out []held) (n int, err error) {
+func (s *fetcher) claim(ctx context.Context, blocks []uint32, out []held) (n int, err error) {
 	s.reqs, s.blocks = s.reqs[:0], s.blocks[:0]
 	s.claims, s.waits = s.claims[:0], s.waits[:0]
 	p, c := s.p, s.p.cache
@@ -195,6 +196,7 @@ func (s *fetcher) claim(blocks []uint32, out []held) (n int, err error) {
 		s.waits = append(s.waits, own) // the last: fill closes it before it waits
 	}
 	p.hits.Add(hits)
+	trace.From(ctx).Hit(hits)
 	p.misses.Add(uint64(len(s.reqs)))
 	return n, nil
 }

@@ -4,72 +4,126 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strconv"
+	"sync"
 
 	"gdb/blockdev"
 	"gdb/internal/mem"
 	"gdb/internal/rng"
+	"gdb/internal/trace"
 	"gdb/kv"
 	"gdb/layout"
 )
 
-// engine opens the files of a store when a statement first needs them, and keeps them open for the
-// session. It is used by one goroutine.
+// engine opens the files of a store when a statement first needs them, and keeps them open. It may
+// be used from any goroutine; close comes after all statements.
 type engine struct {
 	store  *layout.Store
-	dev    blockdev.Device
+	dev    *countingDevice
 	budget *mem.Budget
-	ids    kv.IDs
-	topo   map[layout.Direction]layout.Topology
-	rows   map[string]*layout.Rows
+
+	mu struct {
+		sync.Mutex
+		ids  kv.IDs
+		topo map[layout.Direction]layout.Topology
+		rows map[string]*layout.Rows
+	}
 }
 
 // blockCacheShare is the part of --memory for cached topology blocks of each direction.
 const blockCacheShare = 8
 
 func newEngine(st *layout.Store, dev blockdev.Device, memory int64) *engine {
-	return &engine{store: st, dev: dev, budget: mem.NewBudget(memory),
-		topo: map[layout.Direction]layout.Topology{}, rows: map[string]*layout.Rows{}}
+	e := &engine{store: st, budget: mem.NewBudget(memory),
+		dev: newCountingDevice(dev, st.Path()+"/")}
+	e.mu.topo = map[layout.Direction]layout.Topology{}
+	e.mu.rows = map[string]*layout.Rows{}
+	return e
 }
 
 func (e *engine) close() error {
 	var errs []error
-	for _, t := range e.topo {
+	for _, t := range e.mu.topo {
 		errs = append(errs, t.Close())
 	}
-	for _, r := range e.rows {
+	for _, r := range e.mu.rows {
 		errs = append(errs, r.Close())
 	}
-	if e.ids != nil {
-		errs = append(errs, e.ids.Close())
+	if e.mu.ids != nil {
+		errs = append(errs, e.mu.ids.Close())
 	}
 	return errors.Join(errs...)
 }
 
 func (e *engine) meta() *kv.Meta { return e.store.Meta() }
 
-func (e *engine) dictionary(ctx context.Context) (kv.IDs, error) {
-	if e.ids != nil {
-		return e.ids, nil
+// hits is how many blocks the caches have had so far.
+func (e *engine) hits() (n uint64) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	for _, t := range e.mu.topo {
+		n += t.Stats().Hits
 	}
-	ids, err := e.store.IDs(ctx, e.dev)
+	return n
+}
+
+// isCanonical says that an id that was found is written as the dictionary writes it.
+func (e *engine) isCanonical(external string) bool {
+	if e.meta().IDs.Kind == kv.IDsString {
+		return true
+	}
+	n, err := strconv.ParseInt(external, 10, 64)
+	return err == nil && strconv.FormatInt(n, 10) == external
+}
+
+// cacheStats are the counters of the block cache of a direction.
+type cacheStats struct {
+	dir   layout.Direction
+	stats layout.TopologyStats
+}
+
+// caches are the block caches that statements have opened.
+func (e *engine) caches() (out []cacheStats) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	for _, dir := range []layout.Direction{layout.In, layout.Out} {
+		if t := e.mu.topo[dir]; t != nil {
+			out = append(out, cacheStats{dir, t.Stats()})
+		}
+	}
+	return out
+}
+
+// denseIDs says that external ids are node numbers.
+func (e *engine) denseIDs() bool { return e.meta().IDs.Kind == kv.IDsDense }
+
+func (e *engine) dictionary(ctx context.Context) (kv.IDs, error) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.mu.ids != nil {
+		return e.mu.ids, nil
+	}
+	ids, err := e.store.IDs(trace.Opening(ctx), e.dev)
 	if err == nil {
-		e.ids = ids
+		e.mu.ids = ids
 	}
 	return ids, err
 }
 
 // topology opens the paged reader of a direction.
 func (e *engine) topology(ctx context.Context, dir layout.Direction) (layout.Topology, error) {
-	if t := e.topo[dir]; t != nil {
-		return t, nil
-	}
 	if err := e.checkDirection(dir); err != nil {
 		return nil, err
 	}
-	t, err := e.store.Topology(ctx, e.dev, dir, layout.TopologyOptions{
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if t := e.mu.topo[dir]; t != nil {
+		return t, nil
+	}
+	t, err := e.store.Topology(trace.Opening(ctx), e.dev, dir, layout.TopologyOptions{
 		CacheBytes: max(e.budget.Limit()/blockCacheShare, 4<<20), Budget: e.budget})
 	if err == nil {
-		e.topo[dir] = t
+		e.mu.topo[dir] = t
 	}
 	return t, err
 }
@@ -87,6 +141,15 @@ func (e *engine) checkDirection(dir layout.Direction) error {
 		dir)
 }
 
+func (e *engine) checkDirections(dirs []layout.Direction) error {
+	for _, dir := range dirs {
+		if err := e.checkDirection(dir); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 func (e *engine) hasDirection(dir layout.Direction) bool {
 	for _, d := range e.meta().Directions {
 		if d == dir.String() {
@@ -98,12 +161,14 @@ func (e *engine) hasDirection(dir layout.Direction) bool {
 
 // open opens a file of rows.
 func (e *engine) open(ctx context.Context, m kv.RowsMeta) (*layout.Rows, error) {
-	if r := e.rows[m.Path]; r != nil {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if r := e.mu.rows[m.Path]; r != nil {
 		return r, nil
 	}
-	r, err := e.store.Rows(ctx, e.dev, m, e.budget)
+	r, err := e.store.Rows(trace.Opening(ctx), e.dev, m, e.budget)
 	if err == nil {
-		e.rows[m.Path] = r
+		e.mu.rows[m.Path] = r
 	}
 	return r, err
 }
@@ -116,8 +181,7 @@ func (e *engine) resolve(ctx context.Context, s nodeSet, seed uint64) ([]layout.
 	case s.split != "":
 		set, err := e.store.Split(ctx, s.split)
 		if errors.Is(err, kv.ErrNotFound) {
-			return nil, fmt.Errorf("no split %q%s; DESCRIBE lists the splits", s.split,
-				near(s.split, e.splitNames()))
+			return nil, e.noSplit(s.split)
 		}
 		if err != nil {
 			return nil, fmt.Errorf("split %q: %w", s.split, err)
@@ -133,6 +197,11 @@ func (e *engine) resolve(ctx context.Context, s nodeSet, seed uint64) ([]layout.
 		out = append(out, v)
 	}
 	return out, nil
+}
+
+func (e *engine) noSplit(name string) error {
+	return fmt.Errorf("no split %q%s; DESCRIBE lists the splits", name,
+		near(name, e.splitNames()))
 }
 
 func (e *engine) splitNames() (names []string) {
@@ -178,27 +247,4 @@ func (e *engine) names(ctx context.Context, nodes []layout.NodeID) ([]string, er
 		return nil, err
 	}
 	return ids.External(ctx, nodes, make([]string, 0, len(nodes)))
-}
-
-// nodeBatch bounds how many nodes are looked up or read at once while rows stream out.
-const nodeBatch = 4096
-
-// inBatches calls fn with consecutive parts of nodes and their external ids.
-func (e *engine) inBatches(ctx context.Context, nodes []layout.NodeID,
-	fn func(part []layout.NodeID, names []string) error) error {
-	for len(nodes) > 0 {
-		if err := ctx.Err(); err != nil {
-			return err
-		}
-		part := nodes[:min(len(nodes), nodeBatch)]
-		names, err := e.names(ctx, part)
-		if err != nil {
-			return err
-		}
-		if err := fn(part, names); err != nil {
-			return err
-		}
-		nodes = nodes[len(part):]
-	}
-	return nil
 }

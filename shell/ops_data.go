@@ -8,27 +8,53 @@ import (
 	"math"
 	"strings"
 
+	"gdb/internal/mem"
 	"gdb/kv"
 	"gdb/layout"
 )
 
-func runFeatures(ctx context.Context, x *execution) error {
+func planFeatures(x *execution) (*operator, error) {
 	m := x.engine.meta()
 	if len(m.Features) == 0 {
-		return errors.New("this store holds no features")
+		return nil, errors.New("this store holds no features")
 	}
-	nodes, err := x.engine.resolve(ctx, x.operand.nodes, x.seed())
+	f := m.Features[0]
+	if lo, hi := x.columns(f); hi > f.Dim {
+		return nil, fmt.Errorf("COLUMNS %d:%d: features have columns 0:%d", lo, hi, f.Dim)
+	}
+	nodes, err := x.opNodes("nodes", x.operand.nodes)
+	if err != nil {
+		return nil, err
+	}
+	rows := x.opFeatures(nodes)
+	if x.has("STATS") {
+		return newOperator("column statistics", "", -1, 0, rows), nil
+	}
+	return x.opNames(rows), nil
+}
+
+// opFeatures is the operator that reads feature rows.
+func (x *execution) opFeatures(in *operator) *operator {
+	f := x.engine.meta().Features[0]
+	return newOperator("features", fmt.Sprintf("%s, %d x %s", f.Path, f.Dim, f.DType), in.rows,
+		estimator{x.engine.meta()}.rowReads(f, in.rows), in)
+}
+
+// columns is the range of COLUMNS, or all.
+func (x *execution) columns(f kv.RowsMeta) (lo, hi int) {
+	if v, ok := x.args["COLUMNS"]; ok {
+		return v.lo, v.hi
+	}
+	return 0, f.Dim
+}
+
+func runFeatures(ctx context.Context, x *execution) error {
+	nodes, err := x.resolve(ctx, "nodes", x.operand.nodes)
 	if err != nil {
 		return err
 	}
-	f := m.Features[0]
-	lo, hi := 0, f.Dim
-	if v, ok := x.args["COLUMNS"]; ok {
-		lo, hi = v.lo, v.hi
-	}
-	if hi > f.Dim {
-		return fmt.Errorf("COLUMNS %d:%d: features have columns 0:%d", lo, hi, f.Dim)
-	}
+	f := x.engine.meta().Features[0]
+	lo, hi := x.columns(f)
 	rows, err := x.engine.open(ctx, f)
 	if err != nil {
 		return err
@@ -42,7 +68,7 @@ func runFeatures(ctx context.Context, x *execution) error {
 	}
 	x.header(cols...)
 	return x.featureRows(ctx, rows, nodes, func(part []layout.NodeID, data []float32) error {
-		names, err := x.engine.names(ctx, part)
+		names, err := x.names(ctx, part)
 		if err != nil {
 			return err
 		}
@@ -73,9 +99,13 @@ func (x *execution) featureRows(ctx context.Context, rows *layout.Rows, nodes []
 		part := nodes[:min(len(nodes), most)]
 		nodes = nodes[len(part):]
 		data := buf[:len(part)*dim]
-		if err := rows.Gather(ctx, part, nil, data); err != nil {
+		inner, leave := x.enter(ctx, "features")
+		err := rows.Gather(inner, part, nil, data)
+		leave()
+		if err != nil {
 			return err
 		}
+		x.emit("features", len(part), len(part)*rows.Meta().RowBytes)
 		if err := fn(part, data); err != nil {
 			return err
 		}
@@ -122,6 +152,11 @@ func (x *execution) featureStats(ctx context.Context, rows *layout.Rows, nodes [
 	return nil
 }
 
+func planBlock(x *execution) (*operator, error) {
+	return newOperator("block", fmt.Sprintf("%s at %d", x.operand.text, x.args["AT"].n), -1, 1),
+		nil
+}
+
 func runBlock(ctx context.Context, x *execution) error {
 	x.header("block")
 	var out bytes.Buffer
@@ -148,6 +183,24 @@ func (e *damageError) Error() string {
 
 // Unwrap makes it a kv.ErrDamaged.
 func (e *damageError) Unwrap() error { return kv.ErrDamaged }
+
+// checkBytes is how much CHECK reads at once.
+const checkBytes = 8 << 20
+
+func planCheck(x *execution) (*operator, error) {
+	file, total := x.args["OF"].text, int64(0)
+	for _, f := range x.engine.meta().Files {
+		if file == "" || f.Path == file {
+			total += f.Size
+		}
+	}
+	detail := "all files"
+	if file != "" {
+		detail = file
+	}
+	return newOperator("verify", fmt.Sprintf("%s, %s", detail, mem.FormatSize(total)), -1,
+		math.Ceil(float64(total)/checkBytes)), nil
+}
 
 func runCheck(ctx context.Context, x *execution) error {
 	report, err := layout.Check(ctx, x.engine.dev, x.engine.store, layout.CheckOptions{

@@ -8,7 +8,6 @@ import (
 	"math"
 	"slices"
 
-	"gdb/internal/mem"
 	"gdb/kv"
 	"gdb/layout"
 
@@ -54,8 +53,42 @@ func (x *execution) edgeType() (int, error) {
 		near(v.text, types))
 }
 
+func planNeighbors(x *execution) (*operator, error) {
+	via, err := x.edgeType()
+	if err != nil {
+		return nil, err
+	}
+	nodes, err := x.opNodes("nodes", x.operand.nodes)
+	if err != nil {
+		return nil, err
+	}
+	dirs := x.directions(x.listDirection())
+	if err := x.engine.checkDirections(dirs); err != nil {
+		return nil, err
+	}
+	if !x.has("HOPS") && !x.has("COUNT") {
+		return x.opNames(x.opHops(func(int) string { return "neighbors" }, 1, dirs, via, false,
+			nodes)), nil
+	}
+	hops := x.intOr("HOPS", 1)
+	if hops < 1 || hops > hopsMost {
+		return nil, fmt.Errorf("HOPS %d: want 1 to %d", hops, hopsMost)
+	}
+	met := x.opHops(hopOperator, int(hops), dirs, via, true, nodes)
+	if x.has("COUNT") {
+		return newOperator("distinct count", "", float64(hops), 0, met), nil
+	}
+	return x.opNames(met), nil
+}
+
+// hopsMost is the largest HOPS.
+const hopsMost = 64
+
+// hopOperator names the operator of a hop.
+func hopOperator(hop int) string { return fmt.Sprintf("hop %d", hop) }
+
 func runNeighbors(ctx context.Context, x *execution) error {
-	nodes, err := x.engine.resolve(ctx, x.operand.nodes, x.seed())
+	nodes, err := x.resolve(ctx, "nodes", x.operand.nodes)
 	if err != nil {
 		return err
 	}
@@ -83,7 +116,7 @@ func (x *execution) lists(ctx context.Context, nodes []layout.NodeID, via int) e
 	}
 	x.header(cols...)
 	for _, dir := range x.directions(x.listDirection()) {
-		err := x.engine.eachList(ctx, dir, nodes, limit, func(part []layout.NodeID,
+		err := x.eachList(ctx, "neighbors", dir, nodes, limit, func(part []layout.NodeID,
 			l *layout.Lists) (bool, error) {
 			return x.listRows(ctx, part, l, dir, via, limit)
 		})
@@ -97,13 +130,13 @@ func (x *execution) lists(ctx context.Context, nodes []layout.NodeID, via int) e
 // listRows shows the lists l of nodes until there are limit rows; it returns whether to go on.
 func (x *execution) listRows(ctx context.Context, nodes []layout.NodeID, l *layout.Lists,
 	dir layout.Direction, via int, limit int64) (bool, error) {
-	names, err := x.engine.names(ctx, nodes)
+	names, err := x.names(ctx, nodes)
 	if err != nil {
 		return false, err
 	}
 	i, end := 0, uint64(len(l.Nbrs))
 	for from := uint64(0); from < end && int64(x.rows) < limit; from += nodeBatch {
-		nbrs, err := x.engine.names(ctx, l.Nbrs[from:min(from+nodeBatch, end)])
+		nbrs, err := x.names(ctx, l.Nbrs[from:min(from+nodeBatch, end)])
 		if err != nil {
 			return false, err
 		}
@@ -118,6 +151,7 @@ func (x *execution) listRows(ctx context.Context, nodes []layout.NodeID, l *layo
 			if int64(x.rows) >= limit {
 				break
 			}
+			x.emit("neighbors", 1, 0)
 			if err := x.row(x.edgeCells(names[i], dir, nbr, l, int(k))...); err != nil {
 				return false, err
 			}
@@ -145,11 +179,8 @@ func (x *execution) edgeCells(node string, dir layout.Direction, nbr string, l *
 // bitmap, and one frontier.
 func (x *execution) hops(ctx context.Context, nodes []layout.NodeID, via int) error {
 	hops, limit := x.intOr("HOPS", 1), x.intOr("LIMIT", math.MaxInt64)
-	if hops < 1 || hops > 64 {
-		return fmt.Errorf("HOPS %d: want 1 to 64", hops)
-	}
 	visited := roaring.New()
-	visited.AddMany(mem.View[uint32](mem.BytesOf(nodes)))
+	visited.AddMany(numbers(nodes))
 	cols := []string{"hop", "node"}
 	if x.has("COUNT") {
 		cols = []string{"hop", "nodes", "total"}
@@ -157,7 +188,7 @@ func (x *execution) hops(ctx context.Context, nodes []layout.NodeID, via int) er
 	x.header(cols...)
 	total := uint64(0)
 	for hop := int64(1); hop <= hops && len(nodes) > 0 && int64(x.rows) < limit; hop++ {
-		next, err := x.expand(ctx, nodes, visited, via)
+		next, err := x.expand(ctx, hopOperator(int(hop)), nodes, visited, via)
 		if err != nil {
 			return err
 		}
@@ -167,6 +198,8 @@ func (x *execution) hops(ctx context.Context, nodes []layout.NodeID, via int) er
 			nodes = append(nodes, layout.NodeID(it.Next()))
 		}
 		total += uint64(len(nodes))
+		x.root.in = count(total)
+		x.emit(hopOperator(int(hop)), len(nodes), 0)
 		if err := x.hopRows(ctx, hop, nodes, total, limit); err != nil {
 			return err
 		}
@@ -182,7 +215,7 @@ func (x *execution) hopRows(ctx context.Context, hop int64, nodes []layout.NodeI
 	if left := limit - int64(x.rows); int64(len(nodes)) > left {
 		nodes = nodes[:left]
 	}
-	return x.engine.inBatches(ctx, nodes, func(part []layout.NodeID, names []string) error {
+	return x.inBatches(ctx, nodes, func(part []layout.NodeID, names []string) error {
 		for _, name := range names {
 			if err := x.row(hop, name); err != nil {
 				return err
@@ -193,11 +226,11 @@ func (x *execution) hopRows(ctx context.Context, hop int64, nodes []layout.NodeI
 }
 
 // expand returns the neighbors of a frontier that were not visited.
-func (x *execution) expand(ctx context.Context, frontier []layout.NodeID, visited *roaring.Bitmap,
-	via int) (*roaring.Bitmap, error) {
+func (x *execution) expand(ctx context.Context, name string, frontier []layout.NodeID,
+	visited *roaring.Bitmap, via int) (*roaring.Bitmap, error) {
 	next := roaring.New()
 	for _, dir := range x.directions(x.listDirection()) {
-		err := x.engine.eachList(ctx, dir, frontier, math.MaxInt64, func(_ []layout.NodeID,
+		err := x.eachList(ctx, name, dir, frontier, math.MaxInt64, func(_ []layout.NodeID,
 			l *layout.Lists) (bool, error) {
 			addNeighbors(next, l, via)
 			return true, nil
@@ -212,7 +245,7 @@ func (x *execution) expand(ctx context.Context, frontier []layout.NodeID, visite
 
 func addNeighbors(set *roaring.Bitmap, l *layout.Lists, via int) {
 	if via < 0 {
-		set.AddMany(mem.View[uint32](mem.BytesOf(l.Nbrs)))
+		set.AddMany(numbers(l.Nbrs))
 		return
 	}
 	for k, v := range l.Nbrs {
@@ -221,6 +254,43 @@ func addNeighbors(set *roaring.Bitmap, l *layout.Lists, via int) {
 		}
 	}
 }
+
+func planDegrees(x *execution) (*operator, error) {
+	e, dirs := estimator{x.engine.meta()}, x.directions(x.listDirection())
+	if err := x.engine.checkDirections(dirs); err != nil {
+		return nil, err
+	}
+	switch {
+	case x.has("OF"):
+		nodes, err := x.opNodes("nodes", x.args["OF"].nodes)
+		if err != nil {
+			return nil, err
+		}
+		blocks := 0.0
+		for _, dir := range dirs {
+			blocks += e.listBlocks(dir, nodes.rows, 0)
+		}
+		return x.opNames(newOperator("degrees", x.listsDetail(dirs, -1),
+			nodes.rows*float64(len(dirs)), blocks, nodes)), nil
+	case x.has("TOP"):
+		most := x.args["TOP"].n
+		if most < 1 || most > degreesMost {
+			return nil, fmt.Errorf("TOP %d: want 1 to %d", most, degreesMost)
+		}
+		if x.has("BOTH") {
+			return nil, errors.New("TOP wants IN or OUT, not BOTH")
+		}
+		path, _ := layout.TopologyPaths(dirs[0])
+		all := float64(e.meta.Nodes)
+		scan := newOperator("scan", path, all, e.fileBlocks(path, e.meta.BlockBytes))
+		return x.opNames(newOperator("top", "highest degrees", min(float64(most), all), 0,
+			scan)), nil
+	}
+	return newOperator("degree statistics", "counted at ingest", -1, 0), nil
+}
+
+// degreesMost is the largest TOP.
+const degreesMost = 1 << 20
 
 func runDegrees(ctx context.Context, x *execution) error {
 	switch {
@@ -233,7 +303,7 @@ func runDegrees(ctx context.Context, x *execution) error {
 }
 
 func (x *execution) degreesOf(ctx context.Context) error {
-	nodes, err := x.engine.resolve(ctx, x.args["OF"].nodes, x.seed())
+	nodes, err := x.resolve(ctx, "nodes", x.args["OF"].nodes)
 	if err != nil {
 		return err
 	}
@@ -245,10 +315,14 @@ func (x *execution) degreesOf(ctx context.Context) error {
 		}
 		ses := t.NewSession()
 		deg := make([]uint32, nodeBatch)
-		err = x.engine.inBatches(ctx, nodes, func(part []layout.NodeID, names []string) error {
-			if err := ses.Degrees(ctx, part, deg[:len(part)]); err != nil {
+		err = x.inBatches(ctx, nodes, func(part []layout.NodeID, names []string) error {
+			inner, leave := x.enter(ctx, "degrees")
+			err := ses.Degrees(inner, part, deg[:len(part)])
+			leave()
+			if err != nil {
 				return err
 			}
+			x.emit("degrees", len(part), 4*len(part))
 			for i, name := range names {
 				if err := x.row(name, dir.String(), count(deg[i])); err != nil {
 					return err
@@ -266,31 +340,26 @@ func (x *execution) degreesOf(ctx context.Context) error {
 
 // degreesTop scans the lists once and keeps the highest degrees: O(TOP) memory.
 func (x *execution) degreesTop(ctx context.Context) error {
-	most := int(x.args["TOP"].n)
-	if most < 1 || most > 1<<20 {
-		return fmt.Errorf("TOP %d: want 1 to %d", most, 1<<20)
-	}
-	if x.has("BOTH") {
-		return errors.New("TOP wants IN or OUT, not BOTH")
-	}
-	dir := x.directions(x.listDirection())[0]
-	if err := x.engine.checkDirection(dir); err != nil {
-		return err
-	}
+	most, dir := int(x.args["TOP"].n), x.directions(x.listDirection())[0]
 	top := &topDegrees{most: most}
-	err := x.engine.store.ScanTopology(ctx, x.engine.dev, dir,
+	inner, leave := x.enter(ctx, "scan")
+	err := x.engine.store.ScanTopology(inner, x.engine.dev, dir,
 		func(first layout.NodeID, cont bool, l *layout.Lists) error {
 			for i := range len(l.Off) - 1 {
 				top.add(first+layout.NodeID(i), l.Off[i+1]-l.Off[i], cont && i == 0)
 			}
+			x.emit("scan", len(l.Off)-1, 4*len(l.Nbrs))
 			return ctx.Err()
 		})
+	leave()
 	if err != nil {
 		return err
 	}
 	x.header("node", "direction", "degree")
-	for _, d := range top.sorted() {
-		name, err := x.engine.names(ctx, []layout.NodeID{d.node})
+	highest := top.sorted()
+	x.emit("top", len(highest), 0)
+	for _, d := range highest {
+		name, err := x.names(ctx, []layout.NodeID{d.node})
 		if err != nil {
 			return err
 		}
@@ -335,9 +404,6 @@ func (x *execution) degreeHistogram() error {
 	x.header("direction", "degrees", "nodes", "share")
 	m := x.engine.meta()
 	for _, dir := range x.directions(x.listDirection()) {
-		if err := x.engine.checkDirection(dir); err != nil {
-			return err
-		}
 		hist := m.Stats.InHist
 		if dir == layout.Out {
 			hist = m.Stats.OutHist

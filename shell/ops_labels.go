@@ -21,14 +21,18 @@ type labelReader struct {
 	rows    *layout.Rows
 	labeled *roaring.Bitmap // of multi-labels: the nodes that have labels, be they none
 	buf     []byte
+	x       *execution
 }
 
-func (e *engine) labels(ctx context.Context) (*labelReader, error) {
+var errNoLabels = errors.New("this store holds no labels")
+
+func (x *execution) labels(ctx context.Context) (*labelReader, error) {
+	e := x.engine
 	l := e.meta().Labels
 	if l == nil {
-		return nil, errors.New("this store holds no labels")
+		return nil, errNoLabels
 	}
-	r := &labelReader{meta: l, buf: make([]byte, nodeBatch*l.Rows.RowBytes)}
+	r := &labelReader{x: x, meta: l, buf: make([]byte, nodeBatch*l.Rows.RowBytes)}
 	var err error
 	if l.Kind == "multi" {
 		if r.labeled, err = e.store.Split(ctx, "labeled"); err != nil {
@@ -45,9 +49,13 @@ func (r *labelReader) each(ctx context.Context, nodes []layout.NodeID,
 	width := r.meta.Rows.RowBytes
 	for done := 0; done < len(nodes); {
 		part := nodes[done:min(len(nodes), done+nodeBatch)]
-		if err := r.rows.GatherRaw(ctx, part, nil, r.buf[:len(part)*width]); err != nil {
+		inner, leave := r.x.enter(ctx, "labels")
+		err := r.rows.GatherRaw(inner, part, nil, r.buf[:len(part)*width])
+		leave()
+		if err != nil {
 			return err
 		}
+		r.x.emit("labels", len(part), len(part)*width)
 		for i := range part {
 			if err := fn(done+i, r.buf[i*width:(i+1)*width]); err != nil {
 				return err
@@ -102,12 +110,32 @@ func (r *labelReader) text(v layout.NodeID, row []byte) (any, error) {
 	return strings.Join(names, ";"), nil
 }
 
+func planLabels(x *execution) (*operator, error) {
+	l := x.engine.meta().Labels
+	switch {
+	case l == nil:
+		return nil, errNoLabels
+	case x.has("COUNTS") && l.Kind == "target":
+		return nil, errors.New("COUNTS wants classes; the labels of this store are numbers")
+	}
+	nodes, err := x.opNodes("nodes", x.operand.nodes)
+	if err != nil {
+		return nil, err
+	}
+	rows := newOperator("labels", l.Rows.Path, nodes.rows,
+		estimator{x.engine.meta()}.rowReads(l.Rows, nodes.rows), nodes)
+	if x.has("COUNTS") {
+		return newOperator("count by class", "", float64(len(l.Classes)), 0, rows), nil
+	}
+	return x.opNames(rows), nil
+}
+
 func runLabels(ctx context.Context, x *execution) error {
-	r, err := x.engine.labels(ctx)
+	nodes, err := x.resolve(ctx, "nodes", x.operand.nodes)
 	if err != nil {
 		return err
 	}
-	nodes, err := x.engine.resolve(ctx, x.operand.nodes, x.seed())
+	r, err := x.labels(ctx)
 	if err != nil {
 		return err
 	}
@@ -115,7 +143,7 @@ func runLabels(ctx context.Context, x *execution) error {
 		return x.labelCounts(ctx, r, nodes)
 	}
 	x.header("node", "label")
-	return x.engine.inBatches(ctx, nodes, func(part []layout.NodeID, names []string) error {
+	return x.inBatches(ctx, nodes, func(part []layout.NodeID, names []string) error {
 		return r.each(ctx, part, func(i int, row []byte) error {
 			label, err := r.text(part[i], row)
 			if err != nil {
@@ -128,9 +156,6 @@ func runLabels(ctx context.Context, x *execution) error {
 
 // labelCounts shows how many nodes have each class, most first. Memory: 8 bytes per class.
 func (x *execution) labelCounts(ctx context.Context, r *labelReader, nodes []layout.NodeID) error {
-	if r.meta.Kind == "target" {
-		return errors.New("COUNTS wants classes; the labels of this store are numbers")
-	}
 	nodesOf := make([]uint64, len(r.meta.Classes)+1) // the last: without a label
 	var classes []int
 	err := r.each(ctx, nodes, func(i int, row []byte) (err error) {

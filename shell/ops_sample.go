@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 
+	"gdb/internal/trace"
 	"gdb/layout"
 	"gdb/sample"
 )
@@ -18,9 +19,52 @@ func (x *execution) seed() uint64 {
 	return x.defaultSeed
 }
 
+func planSample(x *execution) (*operator, error) {
+	in, err := x.opNodes("seeds", x.operand.nodes)
+	if err != nil {
+		return nil, err
+	}
+	if x.has("SIZE") {
+		in.rows = min(in.rows, float64(x.args["SIZE"].n))
+	}
+	dirs, e := x.directions(layout.In), estimator{x.engine.meta()}
+	if err := x.engine.checkDirections(dirs); err != nil {
+		return nil, err
+	}
+	nodes, frontier := in.rows, in.rows
+	for i, fanout := range x.args["FANOUT"].list {
+		edges, blocks, most := 0.0, 0.0, "all"
+		for _, dir := range dirs {
+			mean, met := e.degree(dir)
+			if i > 0 {
+				mean = met
+			}
+			blocks += e.listBlocks(dir, frontier, 0)
+			edges += frontier * mean
+		}
+		if fanout > 0 {
+			edges, most = min(edges, frontier*float64(fanout)), fmt.Sprintf("at most %d", fanout)
+		}
+		in = newOperator(hopOperator(i+1), x.listsDetail(dirs, -1)+", "+most, edges, blocks, in)
+		frontier = distinct(edges, float64(e.meta.Nodes))
+		nodes += frontier
+	}
+	switch show := x.args["SHOW"].text; {
+	case show == "dense" || show == "edges":
+		in = x.opNames(in)
+		in.rows = nodes
+		return in, nil
+	case show == "io" && len(e.meta.Features) > 0:
+		in = x.opFeatures(in)
+		in.rows = min(nodes, float64(e.meta.Nodes))
+		return in, nil
+	}
+	return newOperator("layers", "", float64(len(x.args["FANOUT"].list)), 0, in), nil
+}
+
 // runSample draws one batch with the sampler that training uses. Memory: the batch.
 func runSample(ctx context.Context, x *execution) error {
-	seeds, err := x.engine.resolve(ctx, x.operand.nodes, x.seed())
+	seeds, err := x.resolve(ctx, "seeds", x.operand.nodes)
 	if err != nil {
 		return err
 	}
@@ -36,23 +80,8 @@ func runSample(ctx context.Context, x *execution) error {
 	if err != nil {
 		return err
 	}
-	var topos []layout.Topology
-	for _, dir := range x.directions(layout.In) {
-		t, err := x.engine.topology(ctx, dir)
-		if err != nil {
-			return err
-		}
-		topos = append(topos, t)
-	}
-	s, err := sample.NewSampler(topos, sample.Config{Fanout: x.args["FANOUT"].list,
-		Seed: x.seed(), Budget: x.engine.budget})
-	if err != nil {
-		return err
-	}
-	defer s.Close()
-	before := topologyReads(topos)
 	var d sample.Dense
-	if err := s.Sample(ctx, epoch, batch, seeds, &d); err != nil {
+	if err := x.sample(ctx, seeds, epoch, batch, &d); err != nil {
 		return err
 	}
 	switch x.args["SHOW"].text {
@@ -61,9 +90,78 @@ func runSample(ctx context.Context, x *execution) error {
 	case "edges":
 		return x.showEdges(ctx, &d)
 	case "io":
-		return x.showIO(&d, before, topologyReads(topos))
+		return x.showIO(ctx, &d)
 	}
 	return x.showLayers(&d)
+}
+
+// sample draws, and counts what each hop does.
+func (x *execution) sample(ctx context.Context, seeds []layout.NodeID, epoch, batch uint64,
+	d *sample.Dense) error {
+	var topos []layout.Topology
+	for _, dir := range x.directions(layout.In) {
+		t, err := x.engine.topology(ctx, dir)
+		if err != nil {
+			return err
+		}
+		topos = append(topos, hopTopology{t, x})
+	}
+	s, err := sample.NewSampler(topos, sample.Config{Fanout: x.args["FANOUT"].list,
+		Seed: x.seed(), Budget: x.engine.budget})
+	if err != nil {
+		return err
+	}
+	defer s.Close()
+	before := x.watch.Switch(&x.root.span)
+	err = s.Sample(ctx, epoch, batch, seeds, d)
+	x.watch.Switch(before)
+	if err != nil {
+		return err
+	}
+	first := d.NodeIDOffsets[1]
+	for hop := d.Layers(); hop > 0; hop-- {
+		lo, hi := d.NodeIDOffsets[hop], d.NodeIDOffsets[hop+1]
+		edges := int(d.NbrOffsets[hi-first] - d.NbrOffsets[lo-first])
+		name := hopOperator(d.Layers() - hop + 1)
+		x.emit(name, edges, 4*edges)
+		x.ops[name].in = count(hi - lo)
+	}
+	return nil
+}
+
+// hopTopology counts the lists that a sampler reads: its sessions ask for the degrees of a frontier
+// once a hop.
+type hopTopology struct {
+	layout.Topology
+	x *execution
+}
+
+// NewSession returns a session that knows its hop.
+func (t hopTopology) NewSession() layout.Session {
+	return &hopSession{Session: t.Topology.NewSession(), x: t.x}
+}
+
+type hopSession struct {
+	layout.Session
+	x   *execution
+	hop int
+}
+
+// Degrees begins a hop.
+func (s *hopSession) Degrees(ctx context.Context, nodes []layout.NodeID, deg []uint32) error {
+	s.hop++
+	return s.Session.Degrees(s.enter(ctx), nodes, deg)
+}
+
+// Gather goes on with it.
+func (s *hopSession) Gather(ctx context.Context, off, pos []uint32, out []layout.NodeID) error {
+	return s.Session.Gather(s.enter(ctx), off, pos, out)
+}
+
+// enter lets the operator of the hop run until another begins.
+func (s *hopSession) enter(ctx context.Context) context.Context {
+	ctx, _ = s.x.enter(ctx, hopOperator(s.hop))
+	return ctx
 }
 
 // place returns the epoch and batch to draw for, counted from 0 as the sampler does; users and the
@@ -139,7 +237,7 @@ func (x *execution) showLayers(d *sample.Dense) error {
 // showDense shows a row for each node, outermost hop first, with its list as local numbers.
 func (x *execution) showDense(ctx context.Context, d *sample.Dense) error {
 	x.header("local", "hop", "node", "nbr_offset", "nbrs (local)", "nbrs (node)")
-	names, err := x.engine.names(ctx, d.NodeIDs)
+	names, err := x.names(ctx, d.NodeIDs)
 	if err != nil {
 		return err
 	}
@@ -170,7 +268,7 @@ func trimmed(b []byte) string { return string(b[:max(len(b)-1, 0)]) }
 
 func (x *execution) showEdges(ctx context.Context, d *sample.Dense) error {
 	x.header("hop", "node", "neighbor")
-	names, err := x.engine.names(ctx, d.NodeIDs)
+	names, err := x.names(ctx, d.NodeIDs)
 	if err != nil {
 		return err
 	}
@@ -188,25 +286,31 @@ func (x *execution) showEdges(ctx context.Context, d *sample.Dense) error {
 	return nil
 }
 
-// topologyReads sums the counters of some topologies.
-func topologyReads(topos []layout.Topology) (sum layout.TopologyStats) {
-	for _, t := range topos {
-		s := t.Stats()
-		sum.Hits += s.Hits
-		sum.Misses += s.Misses
-		sum.BlocksRead += s.BlocksRead
-		sum.BytesRead += s.BytesRead
+// showIO shows what the batch took: lists, and features, which are gathered and dropped.
+func (x *execution) showIO(ctx context.Context, d *sample.Dense) error {
+	var lists trace.Counts
+	for hop := 1; hop <= d.Layers(); hop++ {
+		lists = lists.Add(x.ops[hopOperator(hop)].span.Counts())
 	}
-	return sum
-}
-
-func (x *execution) showIO(d *sample.Dense, before, after layout.TopologyStats) error {
 	x.header("what", "count")
-	for _, r := range [][2]any{{"nodes", count(len(d.NodeIDs))}, {"edges", count(len(d.Nbrs))},
-		{"blocks", count(after.Hits - before.Hits + after.Misses - before.Misses)},
-		{"cached", count(after.Hits - before.Hits)},
-		{"read", count(after.BlocksRead - before.BlocksRead)},
-		{"bytes read", size(after.BytesRead - before.BytesRead)}} {
+	rows := [][2]any{{"nodes", count(len(d.NodeIDs))}, {"edges", count(len(d.Nbrs))},
+		{"blocks", count(lists.Cached + lists.Read)}, {"cached", count(lists.Cached)},
+		{"read", count(lists.Read)}, {"bytes read", size(lists.Bytes)}}
+	if m := x.engine.meta(); len(m.Features) > 0 {
+		file, err := x.engine.open(ctx, m.Features[0])
+		if err != nil {
+			return err
+		}
+		err = x.featureRows(ctx, file, d.NodeIDs,
+			func([]layout.NodeID, []float32) error { return nil })
+		if err != nil {
+			return err
+		}
+		c := x.ops["features"].span.Counts()
+		rows = append(rows, [2]any{"feature reads", count(c.Read)},
+			[2]any{"feature bytes read", size(c.Bytes)}, [2]any{"feature bytes used", size(c.Used)})
+	}
+	for _, r := range rows {
 		if err := x.row(r[0], r[1]); err != nil {
 			return err
 		}
@@ -216,17 +320,13 @@ func (x *execution) showIO(d *sample.Dense, before, after layout.TopologyStats) 
 
 func runStatsCache(_ context.Context, x *execution) error {
 	x.header("cache", "bytes", "requests", "hits", "hit ratio")
-	for _, dir := range []layout.Direction{layout.In, layout.Out} {
-		t := x.engine.topo[dir]
-		if t == nil {
-			continue
-		}
-		s := t.Stats()
+	for _, c := range x.engine.caches() {
+		s := c.stats
 		var share any
 		if n := s.Hits + s.Misses; n > 0 {
 			share = ratio(float64(s.Hits) / float64(n))
 		}
-		err := x.row("blocks of "+dir.String()+"-lists", size(s.Bytes), count(s.Hits+s.Misses),
+		err := x.row("blocks of "+c.dir.String()+"-lists", size(s.Bytes), count(s.Hits+s.Misses),
 			count(s.Hits), share)
 		if err != nil {
 			return err

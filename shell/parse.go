@@ -30,6 +30,14 @@ func (r nodeRef) String() string {
 	return strconv.Quote(r.external)
 }
 
+// text is the reference without quotes.
+func (r nodeRef) text() string {
+	if r.internal {
+		return r.String()
+	}
+	return r.external
+}
+
 // value is a parsed argument; which field is set follows from the argKind.
 type value struct {
 	n      int64
@@ -42,6 +50,7 @@ type value struct {
 // parsed is one statement: its registry entry, its operand, and its clauses by word.
 type parsed struct {
 	st      *statement
+	mode    planMode
 	src     string
 	operand value
 	args    map[string]value
@@ -70,11 +79,18 @@ func parse(src string) (*parsed, error) {
 		return nil, err
 	}
 	p := &parser{src: src, toks: toks}
+	out := &parsed{src: src, args: map[string]value{}}
+	switch {
+	case p.accept("EXPLAIN"):
+		out.mode = modeExplain
+	case p.accept("PROFILE"):
+		out.mode = modeProfile
+	}
 	st, err := p.head()
 	if err != nil {
 		return nil, err
 	}
-	out := &parsed{st: st, src: src, args: map[string]value{}}
+	out.st = st
 	if st.operand != argNone {
 		if out.operand, err = p.value(clause{word: st.head, arg: st.operand}); err != nil {
 			return nil, err
@@ -195,7 +211,7 @@ func (p *parser) head() (*statement, error) {
 }
 
 func heads() []string {
-	var out []string
+	out := []string{"EXPLAIN", "PROFILE"}
 	for _, st := range registry {
 		verb, _, _ := strings.Cut(st.head, " ")
 		if !slices.Contains(out, verb) {
@@ -362,7 +378,7 @@ func near(w string, among []string) string {
 		if len(w) > len(a)+2*utf8.UTFMax {
 			continue // a long word, such as a pasted text, is near nothing
 		}
-		if d := distance(strings.ToUpper(w), strings.ToUpper(a)); d < least && d < len(a) {
+		if d := distance(strings.ToUpper(w), strings.ToUpper(a)); d > 0 && d < least && d < len(a) {
 			best, least = a, d
 		}
 	}

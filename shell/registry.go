@@ -30,7 +30,10 @@ type statement struct {
 	clauses []clause
 	help    string
 	example string
-	run     func(ctx context.Context, x *execution) error
+	// plan builds the operators from metadata, and reports what is known to be wrong without
+	// reading; nil is one operator that reads no block.
+	plan func(x *execution) (*operator, error)
+	run  func(ctx context.Context, x *execution) error
 }
 
 // directions are the three clauses that choose lists.
@@ -45,18 +48,18 @@ var registry []statement
 
 func init() {
 	registry = []statement{
-		{head: "NEIGHBORS", operand: argNodes, run: runNeighbors,
+		{head: "NEIGHBORS", operand: argNodes, plan: planNeighbors, run: runNeighbors,
 			clauses: with(directions, clause{word: "HOPS", arg: argInt},
 				clause{word: "VIA", arg: argName}, clause{word: "COUNT"},
 				clause{word: "LIMIT", arg: argInt}),
 			help:    "neighbors of nodes, or all nodes within some hops; OUT if out-lists are kept",
 			example: "NEIGHBORS 42 IN HOPS 2 COUNT;"},
-		{head: "DEGREES", run: runDegrees,
+		{head: "DEGREES", plan: planDegrees, run: runDegrees,
 			clauses: with(directions, clause{word: "OF", arg: argNodes},
 				clause{word: "TOP", arg: argInt}),
 			help:    "degrees of given nodes, the highest degrees, or the degree distribution",
 			example: "DEGREES IN TOP 10;"},
-		{head: "SAMPLE", operand: argNodes, run: runSample,
+		{head: "SAMPLE", operand: argNodes, plan: planSample, run: runSample,
 			clauses: with(directions, clause{word: "FANOUT", arg: argFanout, required: true},
 				clause{word: "SEED", arg: argInt}, clause{word: "EPOCH", arg: argInt},
 				clause{word: "BATCH", arg: argInt}, clause{word: "SIZE", arg: argInt},
@@ -64,11 +67,11 @@ func init() {
 					choices: []string{"dense", "layers", "edges", "io"}}),
 			help:    "draw one mini-batch exactly as training would, and show it",
 			example: "SAMPLE 42,7 FANOUT 2,2 SEED 7 SHOW dense;"},
-		{head: "FEATURES", operand: argNodes, run: runFeatures,
+		{head: "FEATURES", operand: argNodes, plan: planFeatures, run: runFeatures,
 			clauses: []clause{{word: "COLUMNS", arg: argRange}, {word: "STATS"}},
 			help:    "feature rows, or statistics of them",
 			example: "FEATURES 42,43 COLUMNS 0:8;"},
-		{head: "LABELS", operand: argNodes, run: runLabels,
+		{head: "LABELS", operand: argNodes, plan: planLabels, run: runLabels,
 			clauses: []clause{{word: "COUNTS"}},
 			help:    "labels of nodes, or how many nodes have each",
 			example: "LABELS SPLIT train COUNTS;"},
@@ -78,12 +81,12 @@ func init() {
 			help: "caches of this session: hits, misses, bytes", example: "STATS CACHE;"},
 		{head: "STATS IO", run: runStatsIO,
 			help: "reads of this session", example: "STATS IO;"},
-		{head: "BLOCK", operand: argFile, run: runBlock,
+		{head: "BLOCK", operand: argFile, plan: planBlock, run: runBlock,
 			clauses: []clause{{word: "AT", arg: argInt, required: true}, {word: "HEX"},
 				{word: "DECODE"}},
 			help:    "one block of a file of the store, raw or field by field",
 			example: "BLOCK topology/in.csc AT 1 DECODE;"},
-		{head: "CHECK", run: runCheck,
+		{head: "CHECK", plan: planCheck, run: runCheck,
 			clauses: []clause{{word: "FULL"}, {word: "OF", arg: argFile}},
 			help:    "verify checksums, and with FULL what the bytes mean",
 			example: "CHECK FULL;"},

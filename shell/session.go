@@ -215,11 +215,8 @@ func (s *session) execute(ctx context.Context, src string) error {
 	}
 	start, before := time.Now(), s.cost()
 	out := bufio.NewWriterSize(to, outBytes)
-	x := &execution{parsed: p, engine: s.engine, render: newRenderer(to.mode, out, s.box()),
-		alive: ctx.Err, defaultSeed: s.Seed}
-	if err = p.st.run(ctx, x); err == nil {
-		err = x.footer()
-	}
+	x := newExecution(ctx, s.engine, p, s.Seed, newRenderer(to.mode, out, s.box()))
+	err = x.run(ctx)
 	if e := out.Flush(); err == nil {
 		err = e
 	}
@@ -262,9 +259,7 @@ type cost struct{ reads, bytes, hits uint64 }
 func (s *session) cost() cost {
 	d := s.Dev.Stats()
 	c := cost{reads: d.Reads, bytes: d.Bytes}
-	for _, t := range s.engine.topo {
-		c.hits += t.Stats().Hits
-	}
+	c.hits = s.engine.hits()
 	return c
 }
 
@@ -281,55 +276,4 @@ func timingLine(rows uint64, took time.Duration, before, after cost) string {
 	return fmt.Sprintf("%s rows, %.1f ms, %s blocks (%s cached), %s read", n(rows),
 		float64(took.Microseconds())/1000, n(hits+after.reads-before.reads), n(hits),
 		mem.FormatSize(int64(after.bytes-before.bytes)))
-}
-
-// statementError says which statement failed; syntax errors already point at the place.
-func statementError(p *parsed, err error) error {
-	var syntax *SyntaxError
-	if errors.As(err, &syntax) {
-		return err
-	}
-	return fmt.Errorf("shell: %s: %w", p.st.head, err)
-}
-
-// execution is one running statement: its arguments, the store, and where rows go.
-type execution struct {
-	*parsed
-	engine      *engine
-	render      renderer
-	defaultSeed uint64
-	alive       func() error // the error of a cancelled statement
-
-	cols  []string
-	begun bool
-	rows  uint64
-}
-
-// header names the columns. They are written with the first row, or at the end: a statement that
-// fails before has written nothing.
-func (x *execution) header(cols ...string) { x.cols = cols }
-
-// row adds a row; there is one value for each column. It fails once the statement is cancelled.
-func (x *execution) row(vals ...any) error {
-	if err := x.begin(); err != nil {
-		return err
-	}
-	x.rows++
-	return x.render.Row(vals)
-}
-
-func (x *execution) begin() error {
-	if err := x.alive(); err != nil || x.begun {
-		return err
-	}
-	x.begun = true
-	return x.render.Header(x.cols)
-}
-
-// footer ends the result.
-func (x *execution) footer() error {
-	if err := x.begin(); err != nil {
-		return err
-	}
-	return x.render.Footer()
 }

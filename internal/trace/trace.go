@@ -1,0 +1,122 @@
+// Package trace counts what each operator of a statement does: rows, time, blocks, bytes.
+//
+// The one who runs an operator puts its span into the context; the one who reads a block for it
+// finds the span there. A nil *Span counts nothing, so code outside a statement pays a look into
+// the context per batch of reads.
+package trace
+
+import (
+	"context"
+	"sync/atomic"
+	"time"
+)
+
+// Span is what one operator did. Counters may be added to from any goroutine.
+type Span struct {
+	// Name is the operator's, as in the plan.
+	Name string
+
+	out, cached, read, bytes, used atomic.Uint64
+	opened, openedBytes            atomic.Uint64
+	nanos                          atomic.Int64
+}
+
+// Counts are the counters of a span.
+type Counts struct {
+	Out    uint64        // rows handed on
+	Cached uint64        // blocks found in a cache
+	Read   uint64        // reads from the device
+	Bytes  uint64        // read from the device
+	Used   uint64        // bytes of all blocks, cached ones too, that the operator took
+	Time   time.Duration // without the operators it called
+	// Opened and OpenedBytes are reads of headers and indexes of files that were opened on the way.
+	Opened, OpenedBytes uint64
+}
+
+// Add sums two counts.
+func (c Counts) Add(o Counts) Counts {
+	return Counts{c.Out + o.Out, c.Cached + o.Cached, c.Read + o.Read, c.Bytes + o.Bytes,
+		c.Used + o.Used, c.Time + o.Time, c.Opened + o.Opened, c.OpenedBytes + o.OpenedBytes}
+}
+
+// Counts returns the counters so far.
+func (s *Span) Counts() Counts {
+	if s == nil {
+		return Counts{}
+	}
+	return Counts{Out: s.out.Load(), Cached: s.cached.Load(), Read: s.read.Load(),
+		Bytes: s.bytes.Load(), Used: s.used.Load(), Time: time.Duration(s.nanos.Load()),
+		Opened: s.opened.Load(), OpenedBytes: s.openedBytes.Load()}
+}
+
+// Emit counts rows handed on, and the bytes that they were made from.
+func (s *Span) Emit(rows int, used uint64) {
+	if s != nil {
+		s.out.Add(uint64(rows))
+		s.used.Add(used)
+	}
+}
+
+// Hit counts blocks found in a cache.
+func (s *Span) Hit(blocks uint64) {
+	if s != nil {
+		s.cached.Add(blocks)
+	}
+}
+
+type spanKey struct{}
+
+// At is where a read comes from: an operator, and whether it opens a file.
+type At struct {
+	*Span
+	Opening bool
+}
+
+// Read counts reads from the device.
+func (a At) Read(reads int, bytes uint64) {
+	switch {
+	case a.Span == nil:
+	case a.Opening:
+		a.opened.Add(uint64(reads))
+		a.openedBytes.Add(bytes)
+	default:
+		a.read.Add(uint64(reads))
+		a.bytes.Add(bytes)
+	}
+}
+
+// With returns a context whose reads are counted in s.
+func With(ctx context.Context, s *Span) context.Context {
+	return context.WithValue(ctx, spanKey{}, At{Span: s})
+}
+
+// Opening returns a context whose reads are those of opening a file.
+func Opening(ctx context.Context) context.Context {
+	at := From(ctx)
+	at.Opening = true
+	return context.WithValue(ctx, spanKey{}, at)
+}
+
+// From returns what reads of ctx are counted in; its Span is nil if nothing counts them.
+func From(ctx context.Context) At {
+	at, _ := ctx.Value(spanKey{}).(At)
+	return at
+}
+
+// Watch times the operators of one goroutine: at any moment one of them runs. The zero value is
+// ready to use.
+type Watch struct {
+	at    *Span
+	since time.Time
+}
+
+// Switch ends the time of the span that ran, lets s run, which may be nil, and returns the former.
+func (w *Watch) Switch(s *Span) (before *Span) {
+	now := time.Now()
+	if w.at != nil {
+		w.at.nanos.Add(int64(now.Sub(w.since)))
+	}
+	before = w.at
+	w.at, w.since = s, now
+	return before
+}

@@ -1,0 +1,98 @@
+package shell
+
+import (
+	"math"
+
+	"gdb/kv"
+	"gdb/layout"
+)
+
+// estimator guesses what operators will do from what ingest counted; it reads nothing. Lists are
+// taken to be spread evenly over blocks, and neighbors to be drawn independently.
+type estimator struct{ meta *kv.Meta }
+
+// degree is the mean length of a list, and met that of the list of a node met as a neighbor: a
+// node is met as often as it has neighbors, so long lists weigh more.
+func (e estimator) degree(dir layout.Direction) (mean, met float64) {
+	hist := e.meta.Stats.InHist
+	if dir == layout.Out && len(e.meta.Stats.OutHist) > 0 {
+		hist = e.meta.Stats.OutHist
+	}
+	var sum, squares float64
+	for i, n := range hist {
+		d := 0.0
+		if i > 0 {
+			d = 0.75 * math.Exp2(float64(i)) // the middle of 2^(i-1) … 2^i
+		}
+		if i == 1 {
+			d = 1
+		}
+		sum += d * float64(n)
+		squares += d * d * float64(n)
+	}
+	mean = float64(e.meta.Edges) / float64(max(e.meta.Nodes, 1))
+	if sum == 0 {
+		return mean, mean
+	}
+	return mean, squares / sum
+}
+
+// of is the share of edges that have a type; type -1 is all.
+func (e estimator) of(edgeType int) float64 {
+	counts := e.meta.Stats.TypeCounts
+	if edgeType < 0 || edgeType >= len(counts) {
+		return 1
+	}
+	return float64(counts[edgeType]) / float64(max(e.meta.Edges, 1))
+}
+
+// distinct is how many different ones of total are met by n draws.
+func distinct(n, total float64) float64 {
+	if total <= 0 {
+		return 0
+	}
+	return total * -math.Expm1(-n/total)
+}
+
+// fileBlocks is the number of blocks of a file without its header.
+func (e estimator) fileBlocks(path string, blockBytes int) float64 {
+	for _, f := range e.meta.Files {
+		if f.Path == path {
+			return max(float64(f.Size)/float64(max(blockBytes, 1))-1, 0)
+		}
+	}
+	return 0
+}
+
+// listBlocks is how many blocks the lists of n nodes are in: entries in all.
+func (e estimator) listBlocks(dir layout.Direction, nodes, entries float64) float64 {
+	path, _ := layout.TopologyPaths(dir)
+	all := e.fileBlocks(path, e.meta.BlockBytes)
+	bytes := entries * float64(e.entryBytes())
+	return min(distinct(nodes, all)+bytes/float64(max(e.meta.BlockBytes, 1)), all)
+}
+
+// entryBytes is the size of one entry of a list on disk.
+func (e estimator) entryBytes() int {
+	n := 4
+	if len(e.meta.EdgeTypes) > 0 {
+		n += 2
+	}
+	if e.meta.Weighted {
+		n += 4
+	}
+	if e.meta.Timestamped {
+		n += 8
+	}
+	return n
+}
+
+// nameBlocks is how many blocks the external ids of n nodes are in.
+func (e estimator) nameBlocks(nodes float64) float64 {
+	return distinct(nodes, e.fileBlocks(kv.ReversePath, kv.IDBlockBytes))
+}
+
+// rowReads is how many reads the rows of n nodes take at most: one for each, or for each page.
+func (e estimator) rowReads(m kv.RowsMeta, nodes float64) float64 {
+	return distinct(nodes, e.fileBlocks(m.Path, m.PageBytes)+1)
+}

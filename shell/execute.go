@@ -1,0 +1,132 @@
+package shell
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"gdb/internal/trace"
+	"gdb/layout"
+)
+
+// planMode is what to do with the operators of a statement.
+type planMode uint8
+
+const (
+	modeRun planMode = iota
+	modeExplain
+	modeProfile
+)
+
+// execution is one running statement: its arguments, the store, its operators, and where rows go.
+type execution struct {
+	*parsed
+	engine      *engine
+	render      renderer
+	defaultSeed uint64
+	alive       func() error // the error of a cancelled statement
+
+	root  *operator // the last operator: it hands out the rows
+	ops   map[string]*operator
+	watch trace.Watch
+
+	known map[layout.NodeID]string // the external ids that the user wrote
+
+	cols  []string
+	begun bool
+	rows  uint64
+}
+
+// newExecution prepares a parsed statement; its rows go to render.
+func newExecution(ctx context.Context, e *engine, p *parsed, seed uint64,
+	render renderer) *execution {
+	return &execution{parsed: p, engine: e, render: render, alive: ctx.Err, defaultSeed: seed}
+}
+
+// run executes the statement, or explains it.
+func (x *execution) run(ctx context.Context) error {
+	if err := x.planned(); err != nil {
+		return err
+	}
+	switch x.mode {
+	case modeExplain:
+		if err := x.explain(); err != nil {
+			return err
+		}
+	case modeProfile:
+		shown := x.render
+		x.render = discard{}
+		if err := x.result(ctx); err != nil {
+			return err
+		}
+		x.render, x.begun, x.rows = shown, false, 0
+		if err := x.profile(); err != nil {
+			return err
+		}
+	default:
+		return x.result(ctx)
+	}
+	return x.footer()
+}
+
+// result runs the operators. What none of them counts is the last one's.
+func (x *execution) result(ctx context.Context) error {
+	x.watch.Switch(&x.root.span)
+	err := x.st.run(trace.With(ctx, &x.root.span), x)
+	if err == nil {
+		err = x.footer()
+	}
+	x.root.span.Emit(int(x.rows), 0)
+	x.watch.Switch(nil)
+	return err
+}
+
+// header names the columns. They are written with the first row, or at the end: a statement that
+// fails before has written nothing.
+func (x *execution) header(cols ...string) { x.cols = cols }
+
+// row adds a row; there is one value for each column. It fails once the statement is cancelled.
+func (x *execution) row(vals ...any) error {
+	if err := x.begin(); err != nil {
+		return err
+	}
+	x.rows++
+	return x.render.Row(vals)
+}
+
+func (x *execution) begin() error {
+	if err := x.alive(); err != nil || x.begun {
+		return err
+	}
+	x.begun = true
+	return x.render.Header(x.cols)
+}
+
+// footer ends the result.
+func (x *execution) footer() error {
+	if err := x.begin(); err != nil {
+		return err
+	}
+	return x.render.Footer()
+}
+
+// discard is the renderer of rows that nobody asked to see.
+type discard struct{}
+
+// Header does nothing.
+func (discard) Header([]string) error { return nil }
+
+// Row does nothing.
+func (discard) Row([]any) error { return nil }
+
+// Footer does nothing.
+func (discard) Footer() error { return nil }
+
+// statementError says which statement failed; syntax errors already point at the place.
+func statementError(p *parsed, err error) error {
+	var syntax *SyntaxError
+	if errors.As(err, &syntax) {
+		return err
+	}
+	return fmt.Errorf("shell: %s: %w", p.st.head, err)
+}

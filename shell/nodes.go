@@ -1,0 +1,104 @@
+package shell
+
+import (
+	"context"
+
+	"gdb/internal/mem"
+	"gdb/layout"
+)
+
+// nodeBatch bounds how many nodes are looked up or read at once while rows stream out.
+const nodeBatch = 4096
+
+// resolve finds the nodes of a set, as the operator of that name.
+func (x *execution) resolve(ctx context.Context, name string, s nodeSet) ([]layout.NodeID, error) {
+	ctx, leave := x.enter(ctx, name)
+	defer leave()
+	nodes, err := x.engine.resolve(ctx, s, x.seed())
+	if err != nil {
+		return nil, err
+	}
+	x.emit(name, len(nodes), 0)
+	for i, ref := range s.ids {
+		if !ref.internal && x.engine.isCanonical(ref.external) {
+			if x.known == nil {
+				x.known = map[layout.NodeID]string{}
+			}
+			x.known[nodes[i]] = ref.external
+		}
+	}
+	return nodes, nil
+}
+
+// names finds external ids, as the operator names. Those that the user wrote are not looked up.
+func (x *execution) names(ctx context.Context, nodes []layout.NodeID) ([]string, error) {
+	ctx, leave := x.enter(ctx, "names")
+	defer leave()
+	if names := x.knownNames(nodes); names != nil {
+		return names, nil
+	}
+	names, err := x.engine.names(ctx, nodes)
+	used := 0
+	if !x.engine.denseIDs() {
+		for _, s := range names {
+			used += len(s)
+		}
+	}
+	x.emit("names", len(names), used)
+	return names, err
+}
+
+// knownNames are the ids of nodes if the user wrote all of them, else nil.
+func (x *execution) knownNames(nodes []layout.NodeID) (names []string) {
+	if len(nodes) > len(x.known) {
+		return nil
+	}
+	for _, v := range nodes {
+		name, ok := x.known[v]
+		if !ok {
+			return nil
+		}
+		names = append(names, name)
+	}
+	return names
+}
+
+// inBatches calls fn with consecutive parts of nodes and their external ids.
+func (x *execution) inBatches(ctx context.Context, nodes []layout.NodeID,
+	fn func(part []layout.NodeID, names []string) error) error {
+	for len(nodes) > 0 {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		part := nodes[:min(len(nodes), nodeBatch)]
+		names, err := x.names(ctx, part)
+		if err != nil {
+			return err
+		}
+		if err := fn(part, names); err != nil {
+			return err
+		}
+		nodes = nodes[len(part):]
+	}
+	return nil
+}
+
+// eachList is engine.eachList as the operator of that name; fn runs as the last operator, and
+// counts the rows.
+func (x *execution) eachList(ctx context.Context, name string, dir layout.Direction,
+	nodes []layout.NodeID, limit int64,
+	fn func([]layout.NodeID, *layout.Lists) (bool, error)) error {
+	inner, leave := x.enter(ctx, name)
+	defer leave()
+	perEntry := estimator{x.engine.meta()}.entryBytes()
+	return x.engine.eachList(inner, dir, nodes, limit, func(part []layout.NodeID,
+		l *layout.Lists) (bool, error) {
+		x.emit(name, 0, len(l.Nbrs)*perEntry)
+		before := x.watch.Switch(&x.root.span)
+		defer x.watch.Switch(before)
+		return fn(part, l)
+	})
+}
+
+// numbers are nodes as the numbers that bitmaps take.
+func numbers(nodes []layout.NodeID) []uint32 { return mem.View[uint32](mem.BytesOf(nodes)) }

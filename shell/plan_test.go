@@ -1,0 +1,122 @@
+package shell
+
+import (
+	"bytes"
+	"context"
+	"encoding/csv"
+	"errors"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	"gdb/blockdev"
+	"gdb/layout"
+	"gdb/layout/layouttest"
+
+	"github.com/cockroachdb/pebble/v2/vfs"
+)
+
+// brokenDevice fails every read.
+type brokenDevice struct{ blockdev.Device }
+
+var errBroken = errors.New("a block was read")
+
+func (brokenDevice) ReadBatch(context.Context, []blockdev.Request) error { return errBroken }
+
+// exampleStatements are the examples of the registry, on the nodes of richGraph.
+func exampleStatements() (out []string) {
+	nodes := strings.NewReplacer("42,7", "ada,bob", "42,43", "ada,bob", "42", "ada", "0:8", "0:2",
+		"cora", "train")
+	for _, st := range registry {
+		out = append(out, nodes.Replace(st.example))
+	}
+	return out
+}
+
+// TestExplainReadsNothing runs EXPLAIN of every statement on a device that fails any read, and
+// holds that PROFILE shows the same operators and their actual counts.
+func TestExplainReadsNothing(t *testing.T) {
+	store, dev := layouttest.Build(t, vfs.NewMem(), "s", richGraph()), mustDevice(t)
+	for _, stmt := range exampleStatements() {
+		var out bytes.Buffer
+		err := Run(t.Context(), Options{Store: store, Dev: brokenDevice{dev}, Out: &out,
+			Err: &bytes.Buffer{}, Script: "EXPLAIN " + stmt, Memory: 64 << 20})
+		if err != nil {
+			t.Errorf("EXPLAIN %s: %v", stmt, err)
+			continue
+		}
+		plan := operators(t, out.String())
+		actual := operators(t, mustRun(t, store, dev, "csv", "PROFILE "+stmt))
+		actual = slices.DeleteFunc(actual, func(op string) bool { return op == "open files" })
+		if n := len(actual); actual[n-1] != "total" || !slices.Equal(plan, actual[:n-1]) {
+			t.Errorf("%s: EXPLAIN shows %q, PROFILE %q", stmt, plan, actual)
+		}
+	}
+}
+
+// operators are the first column of a result.
+func operators(t *testing.T, out string) (ops []string) {
+	t.Helper()
+	for _, r := range mustCSV(t, out)[1:] {
+		ops = append(ops, r[0])
+	}
+	return ops
+}
+
+func mustCSV(t fatal, out string) [][]string {
+	t.Helper()
+	rows, err := csv.NewReader(strings.NewReader(out)).ReadAll()
+	if err != nil || len(rows) == 0 {
+		t.Fatalf("%v in %q", err, out)
+	}
+	return rows
+}
+
+// profileOf runs PROFILE of a statement in a new shell, whose caches are cold, and returns a column
+// of it by operator, without the branches of the tree.
+func profileOf(t fatal, store *layout.Store, dev blockdev.Device, stmt,
+	column string) map[string]int {
+	t.Helper()
+	rows := mustCSV(t, mustRun(t, store, dev, "csv", "PROFILE "+stmt))
+	at, out := slices.Index(rows[0], column), map[string]int{}
+	for _, r := range rows[1:] {
+		n, err := strconv.Atoi(r[at])
+		if err != nil {
+			t.Fatalf("%s of %s is %q", column, r[0], r[at])
+		}
+		out[strings.TrimLeft(r[0], "└├─│ ")] = n
+	}
+	return out
+}
+
+// TestNeighborsReads holds that the neighbors of a node take three reads, cold: the dictionary, its
+// list, and the dictionary back.
+func TestNeighborsReads(t *testing.T) {
+	g := layouttest.Random(3, 20_000, 60_000)
+	for v := range g.Nodes {
+		g.IDs = append(g.IDs, "n"+strconv.Itoa(v*7919%20_011))
+	}
+	g.Edges = slices.DeleteFunc(g.Edges, func(e layouttest.Edge) bool { return e.Dst == 0 })
+	g.Edges = append(g.Edges, layouttest.Edge{Src: 1, Dst: 0}, layouttest.Edge{Src: 2, Dst: 0})
+	store, dev := layouttest.Build(t, vfs.NewMem(), "s", g), mustDevice(t)
+	reads := profileOf(t, store, dev, "NEIGHBORS "+g.IDs[0], "read")
+	if reads["nodes"] != 1 || reads["neighbors"] != 1 || reads["names"] != 1 {
+		t.Errorf("reads are %v", reads)
+	}
+	if reads["open files"] == 0 {
+		t.Errorf("no file was opened: %v", reads)
+	}
+}
+
+// TestProfileTotal holds that the operators' reads are those of the device.
+func TestProfileTotal(t *testing.T) {
+	store, dev := layouttest.Build(t, vfs.NewMem(), "s", richGraph()), mustDevice(t)
+	for _, stmt := range exampleStatements() {
+		before := dev.Stats()
+		reads := profileOf(t, store, dev, stmt, "read")
+		if n := int(dev.Stats().Reads - before.Reads); reads["total"] != n {
+			t.Errorf("%s: PROFILE counts %d reads, the device %d", stmt, reads["total"], n)
+		}
+	}
+}
