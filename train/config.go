@@ -58,6 +58,9 @@ type Config struct {
 	// Cache is the policy for features that do not fit: auto, none, static, or one that
 	// sample.NewPolicy knows.
 	Cache string `json:"cache"`
+	// Superbatch is how many batches cache belady samples ahead at most; 0 as many as a quarter of
+	// the free disk has room for, 64 GiB at most, and no more than up to the next evaluation.
+	Superbatch int `json:"superbatch"`
 	// FeatureCache is the size of that cache in bytes; 0 takes what is left of Memory.
 	FeatureCache int64 `json:"feature_cache"`
 	// Topology is auto, resident or paged.
@@ -101,7 +104,7 @@ var choices = []struct {
 		[]string{"auto", metricAccuracy, metricMicroF1, metricMacroF1}},
 	{"eval-mode", func(c *Config) string { return c.EvalMode }, []string{"exact", "sampled"}},
 	{"cache", func(c *Config) string { return c.Cache },
-		append([]string{"auto", "none", "static"}, sample.PolicyNames()...)},
+		CacheNames()},
 	{"topology", func(c *Config) string { return c.Topology },
 		[]string{"auto", "resident", "paged"}},
 	{"backend", func(c *Config) string { return c.Backend }, []string{"cpu", "cuda"}},
@@ -126,7 +129,7 @@ func (c *Config) Validate() error {
 		value, min int
 	}{{"hidden", c.Hidden, 1}, {"batch", c.Batch, 1}, {"epochs", c.Epochs, 1},
 		{"patience", c.Patience, 0}, {"eval-every", c.EvalEvery, 1}, {"threads", c.Threads, 0},
-		{"checkpoint-every", c.CheckpointEvery, 0}} {
+		{"checkpoint-every", c.CheckpointEvery, 0}, {"superbatch", c.Superbatch, 0}} {
 		if n.value < n.min {
 			return fmt.Errorf("train: %s %d: give at least %d", n.name, n.value, n.min)
 		}
@@ -200,4 +203,9 @@ func (c *Config) sameResult(old *Config) error {
 		}
 	}
 	return nil
+}
+
+// CacheNames are the policies that Config.Cache knows.
+func CacheNames() []string {
+	return append([]string{"auto", "none", "static", cacheBelady}, sample.PolicyNames()...)
 }

@@ -55,7 +55,7 @@ func (t *trainer) steps(ctx context.Context) error {
 		return nil
 	}
 	// The pipeline does not see the cancellation: the step under way is finished first.
-	pipe, err := t.in.pipeline(context.WithoutCancel(ctx), &t.cfg, order, t.pos.Batch, t.plan.Ready)
+	pipe, err := t.batches(context.WithoutCancel(ctx), order)
 	if err != nil {
 		return err
 	}
@@ -87,7 +87,7 @@ func inPlace(c *Config, dims []int) bool { return c.Dropout == 0 && dims[0] <= d
 func samplers(compute int) int { return max(1, compute/8) }
 
 // consume trains on the batches of a pipeline.
-func (t *trainer) consume(ctx context.Context, pipe *sample.Pipeline, batches int,
+func (t *trainer) consume(ctx context.Context, pipe sample.Batches, batches int,
 	meter *meter) error {
 	for {
 		if ctx.Err() != nil {

@@ -76,7 +76,7 @@ func (in *inputs) openFeatures(ctx context.Context, p *Plan, threads int) (err e
 	switch p.Cache {
 	case "all":
 		in.features, err = sample.NewResident(ctx, in.rows, in.meta.Nodes, threads, in.budget)
-	case "none":
+	case "none", cacheBelady: // the latter has its own, for training
 		in.features = sample.NewDirect(in.rows)
 	case "static":
 		var hot []sample.NodeID

@@ -10,21 +10,22 @@ import (
 // meter measures an epoch, or what is left of it, from the counters of its parts.
 type meter struct {
 	in    *inputs
-	pipe  *sample.Pipeline
+	pipe  sample.Batches
+	cache func() sample.CacheStats
 	begun time.Time
 	dev   blockdev.Stats
 	feat  sample.CacheStats
 	stats sample.PipelineStats
 }
 
-func (t *trainer) startMeter(pipe *sample.Pipeline) *meter {
-	return &meter{in: t.in, pipe: pipe, begun: time.Now(), dev: t.in.dev.Stats(),
-		feat: t.in.features.Stats()}
+func (t *trainer) startMeter(pipe sample.Batches) *meter {
+	return &meter{in: t.in, pipe: pipe, cache: t.cacheStats, begun: time.Now(),
+		dev: t.in.dev.Stats(), feat: t.cacheStats(), stats: pipe.Stats()}
 }
 
 // lap adds what was measured since the last lap to sums.
 func (m *meter) lap(s *epochSums) {
-	now, dev, feat, stats := time.Now(), m.in.dev.Stats(), m.in.features.Stats(), m.pipe.Stats()
+	now, dev, feat, stats := time.Now(), m.in.dev.Stats(), m.cache(), m.pipe.Stats()
 	s.Time += now.Sub(m.begun)
 	s.Read += dev.Bytes - m.dev.Bytes
 	s.IO += dev.Wait - m.dev.Wait
@@ -33,8 +34,12 @@ func (m *meter) lap(s *epochSums) {
 	wait := stage(stats, "step").Starved - stage(m.stats, "step").Starved
 	s.Wait += wait
 	s.IOWait += min(wait, dev.Wait-m.dev.Wait)
-	s.Sample += stage(stats, "sample").Busy - stage(m.stats, "sample").Busy
-	s.Gather += stage(stats, "gather").Busy - stage(m.stats, "gather").Busy
+	for _, name := range []string{"sample", "plan"} {
+		s.Sample += stage(stats, name).Busy - stage(m.stats, name).Busy
+	}
+	for _, name := range []string{"read", "gather"} {
+		s.Gather += stage(stats, name).Busy - stage(m.stats, name).Busy
+	}
 	s.Compute += stage(stats, "step").Busy - stage(m.stats, "step").Busy
 	m.begun, m.dev, m.feat, m.stats = now, dev, feat, stats
 }
@@ -42,6 +47,7 @@ func (m *meter) lap(s *epochSums) {
 // stop is the last lap.
 func (m *meter) stop(s *epochSums) { m.lap(s) }
 
+// stage is a stage's statistics: nothing if there is none of that name.
 func stage(s sample.PipelineStats, name string) sample.StageStats {
 	for _, st := range s.Stages {
 		if st.Name == name {

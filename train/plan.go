@@ -38,7 +38,10 @@ type Plan struct {
 	Step     int64  // activations and gradients
 	Eval     int64  // evaluation at least; it takes the place of batches too
 	Features int64  // all rows, or the cache
-	Cache    string // all, none, static, or one that sample.NewPolicy knows
+	Cache    string // all, none, static, belady, or one that sample.NewPolicy knows
+
+	// Superbatch is set for cache belady alone.
+	Superbatch *SuperbatchPlan
 
 	BatchNodes, BatchEdges int64 // of the largest batch expected
 }
@@ -94,7 +97,7 @@ func (p *Plan) setReady(ready, dim int) {
 }
 
 // planFeatures gives the features what is left.
-func (p *Plan) planFeatures(c *Config, nodes uint64, dim int) error {
+func (p *Plan) planFeatures(c *Config, nodes uint64, dim int, storage int64) error {
 	all := int64(nodes) * int64(dim) * 4
 	if p.left() < all { // a cache of features is worth more than a second batch that waits
 		p.setReady(readyLeast, dim)
@@ -114,6 +117,8 @@ func (p *Plan) planFeatures(c *Config, nodes uint64, dim int) error {
 		p.Cache, p.Features = "none", 0
 	case all <= room:
 		p.Cache, p.Features = "all", all
+	case c.Cache == cacheBelady:
+		return p.planSuperbatch(c, nodes, dim, storage)
 	case c.Cache == "auto":
 		p.Cache = "static"
 	}
@@ -191,5 +196,9 @@ func (in *inputs) makePlan(ctx context.Context, c *Config, train []sample.NodeID
 		return nil, fmt.Errorf("train: sample a batch to size the memory: %w", err)
 	}
 	p.planBatches(c, dims, largest, params)
-	return p, p.planFeatures(c, in.meta.Nodes, dims[0])
+	storage, err := superbatchStorage(in.store)
+	if err != nil {
+		return nil, err
+	}
+	return p, p.planFeatures(c, in.meta.Nodes, dims[0], storage)
 }

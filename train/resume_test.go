@@ -52,7 +52,7 @@ func TestResumeAfterCancel(t *testing.T) {
 		draw := rng.NewStream(rng.Key(seed))
 		s, dev := mustBuild(t, planted(false)), mustDevice(t)
 		stops := 0
-		for next := c; ; next = (Config{Resume: c.Run}) {
+		for next := resumeVariant(c, seed); ; next = (Config{Resume: c.Run}) {
 			ctx, cancel := context.WithCancel(context.Background())
 			left := 1 + int(draw.Below(20))
 			_, err := Run(ctx, s, dev, next, func(e Event) {
@@ -73,7 +73,16 @@ func TestResumeAfterCancel(t *testing.T) {
 			t.Error("the run was never interrupted")
 		}
 		checkFinal(t, s, c, want, weights)
+		checkPrep(t, s)
 	}
+}
+
+// resumeVariant trains on superbatches in every other run: the weights are the same.
+func resumeVariant(c Config, seed uint64) Config {
+	if seed%2 == 1 {
+		c.Cache, c.FeatureCache, c.Superbatch = cacheBelady, 8<<10, int(seed)
+	}
+	return c
 }
 
 // TestResumeAfterCrash takes the disk as a power failure leaves it at random steps, and resumes
@@ -90,7 +99,8 @@ func TestResumeAfterCrash(t *testing.T) {
 		left := 1 + int(draw.Below(30))
 		var crashed *vfs.MemFS
 		ctx, cancel := context.WithCancel(context.Background())
-		_, err := Run(ctx, s, mustDevice(t), c, func(e Event) {
+		run := resumeVariant(c, seed)
+		_, err := Run(ctx, s, mustDevice(t), run, func(e Event) {
 			if left--; left == 0 {
 				crashed = fs.CrashClone(vfs.CrashCloneCfg{})
 				cancel()
@@ -104,12 +114,13 @@ func TestResumeAfterCrash(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		next := c
+		next := run
 		next.Resume = c.Run
 		if _, err := Run(context.Background(), after, mustDevice(t), next, nil); err != nil {
 			t.Fatalf("crash %d: %v", seed, err)
 		}
 		checkFinal(t, after, c, want, weights)
+		checkPrep(t, after)
 	}
 }
 

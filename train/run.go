@@ -13,6 +13,7 @@ import (
 	"gdb/kv"
 	"gdb/layout"
 	"gdb/sample"
+	"gdb/sample/superbatch"
 	"gdb/train/backend"
 
 	"github.com/RoaringBitmap/roaring/v2"
@@ -28,6 +29,7 @@ type trainer struct {
 	dims   []int
 	be     backend.Backend
 	model  *sage
+	loader *superbatch.Loader // of cache belady, once it trains
 	opt    *optimizer
 	metric *metricsLog
 

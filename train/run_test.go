@@ -209,14 +209,15 @@ func TestSameWeights(t *testing.T) {
 			c.Dropout = dropout
 			s := mustBuild(t, planted(false))
 			mustRun(t, s, c)
+			checkPrep(t, s)
 			_, got := finalState(t, s, c.Run)
 			if i == 0 {
 				want = got
 				seen[string(want)] = true
 			}
 			if !bytes.Equal(got, want) {
-				t.Errorf("dropout %g, topology %s, cache %s of %d bytes: other weights", dropout,
-					c.Topology, c.Cache, c.FeatureCache)
+				t.Errorf("dropout %g, topology %s, cache %s of %d bytes, superbatch %d: other "+
+					"weights", dropout, c.Topology, c.Cache, c.FeatureCache, c.Superbatch)
 			}
 		}
 	}
@@ -245,7 +246,29 @@ func variants() []Config {
 			}
 		}
 	}
+	for _, size := range []int{1, 2, 7, 0} {
+		for _, bytes := range []int64{100, 8 << 10, 64 << 10} {
+			c := beladyConfig()
+			c.Epochs, c.Superbatch, c.FeatureCache = 3, size, bytes
+			all = append(all, c)
+		}
+	}
 	return all
+}
+
+// beladyConfig trains on superbatches with a cache that holds some rows.
+func beladyConfig() Config {
+	c := testConfig()
+	c.Cache, c.FeatureCache = cacheBelady, 8<<10
+	return c
+}
+
+// checkPrep checks that no runtime file of a superbatch was left behind.
+func checkPrep(t testing.TB, s *layout.Store) {
+	t.Helper()
+	if names, err := s.FS().List(s.Path("prep")); err == nil && len(names) > 0 {
+		t.Errorf("left in prep: %v", names)
+	}
 }
 
 func TestRefusals(t *testing.T) {

@@ -51,6 +51,8 @@ Caches of features, --cache; they change what is read, and nothing else:
   clock   about the same as lru, for 1 byte a row instead of 8
   s3fifo  rows asked for once do not drive out others; 14 bytes a row
   sieve   rows asked for again stay where they are, others are sifted out; 5 bytes a row
+  belady  the rows whose next use is nearest, known because batches are sampled ahead
+          (--superbatch), on disk: nothing reads fewer rows, see docs/out-of-core.md
   none    every row is read`},
 	}
 }

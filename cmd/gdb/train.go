@@ -49,8 +49,10 @@ func (t *trainFlags) bind(f *pflag.FlagSet) {
 		"exact (whole lists, layer by layer) or sampled (with --fanout; faster, noisy)")
 	f.StringVar(&c.Split, "split", c.Split, "K: use train@K, val@K and test@K")
 	f.StringVar(&c.Cache, "cache", c.Cache,
-		"feature cache: auto, none, static, "+strings.Join(sample.PolicyNames(), ", "))
+		"feature cache: "+strings.Join(train.CacheNames(), ", "))
 	f.StringVar(&t.featureCache, "feature-cache", "", "its size (default: what --memory leaves)")
+	f.Var((*superbatchFlag)(&c.Superbatch), "superbatch",
+		"batches that --cache belady samples ahead; auto: up to the next evaluation")
 	f.StringVar(&c.Topology, "topology", c.Topology, "auto, resident or paged")
 	f.StringVar(&c.IO, "io", c.IO, "auto, uring, pread, buffered or mmap")
 	f.StringVar(&c.Backend, "backend", c.Backend, "cpu or cuda")
@@ -117,6 +119,34 @@ func (f *fanoutFlag) Set(s string) error {
 
 // Type names the value in help.
 func (f *fanoutFlag) Type() string { return "fanout" }
+
+// superbatchFlag is --superbatch: auto, which is 0, or a number.
+type superbatchFlag int
+
+// String is the flag's value.
+func (s *superbatchFlag) String() string {
+	if *s == 0 {
+		return "auto"
+	}
+	return strconv.Itoa(int(*s))
+}
+
+// Set parses auto or a number.
+func (s *superbatchFlag) Set(text string) error {
+	if text == "auto" {
+		*s = 0
+		return nil
+	}
+	n, err := strconv.Atoi(text)
+	if err != nil || n < 1 {
+		return fmt.Errorf("%q: want auto, or a positive number of batches", text)
+	}
+	*s = superbatchFlag(n)
+	return nil
+}
+
+// Type names the value in help.
+func (s *superbatchFlag) Type() string { return "auto|N" }
 
 // openForRun opens the store and the device of a training.
 func (a *app) openForRun(cmd *cobra.Command, dir, io string) (*layout.Store, blockdev.Device,

@@ -106,8 +106,11 @@ func (b *builder) sample(ctx context.Context, s *superbatch, a *accesses) (err e
 		return err
 	}
 	end := b.end
-	if n := uint64(b.cfg.Batches); n > 0 && n < end-s.first {
-		end = s.first + n
+	if n := uint64(b.cfg.Batches); n > 0 {
+		end = min(end, s.first+n)
+	}
+	if n := b.cfg.EpochsMost * b.perEpoch; n > 0 {
+		end = min(end, (s.first/n+1)*n)
 	}
 	out := &batchWriter{superbatch: s, w: w, a: a, storage: b.storage,
 		scratch: ledger{budget: b.cfg.Budget, what: "superbatch records"}}
@@ -236,7 +239,7 @@ func (b *builder) decide(ctx context.Context, s *superbatch, next *nextUses, tur
 	err error) {
 	heap := ledger{budget: b.cfg.Budget, what: "superbatch plan"}
 	defer heap.release()
-	if err := heap.add(planHeapPerNode * int64(s.nodesMost)); err != nil {
+	if err := heap.add(PlanHeap(s.nodesMost)); err != nil {
 		return err
 	}
 	in, err := next.read(ctx, b.cfg.Device, b.cfg.Budget)

@@ -39,11 +39,13 @@ type Config struct {
 	// Batches is the most batches of a superbatch, which may go over several epochs; 0 takes as
 	// many as StorageBytes has room for.
 	Batches int
+	// EpochsMost ends superbatches before each epoch whose number is a multiple of it; 0 does not.
+	EpochsMost uint64
 	// StorageBytes bounds the runtime files.
 	StorageBytes int64
 	// Slots is the number of rows in the cache: each takes SlotBytes.
 	Slots int
-	// PlanBytes bounds the memory of planning, but for 60 bytes per node of the largest batch.
+	// PlanBytes bounds the memory of planning, but for PlanHeap of the largest batch.
 	PlanBytes int64
 	// Workers is the number of goroutines that sample. Default 1.
 	Workers int
@@ -58,6 +60,15 @@ type Config struct {
 
 // SlotBytes is the memory of a cached row.
 func SlotBytes(dim int) int64 { return 4*int64(dim) + slotBytes }
+
+// PlanHeap is the memory of planning for the largest batch, of so many nodes.
+func PlanHeap(nodes int) int64 { return planHeapPerNode * int64(nodes) }
+
+// PlanMemory is what planning takes for a graph of so many nodes if it may take most.
+func PlanMemory(nodes uint64, most int64) (int64, error) {
+	r, err := planRanges(nodes, most)
+	return r.memory(), err
+}
 
 // Frames is how many batches are in memory while a superbatch is trained on: one is read, one
 // assembled, some wait, and one is trained on.

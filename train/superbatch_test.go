@@ -1,0 +1,118 @@
+package train
+
+import (
+	"context"
+	"errors"
+	"runtime"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"gdb/blockdev"
+	"gdb/blockdev/devtest"
+	"gdb/layout/layouttest"
+
+	"github.com/cockroachdb/pebble/v2/vfs"
+)
+
+// TestBeladyReadsLess: with the same memory, fewer rows are read than by any other policy, and the
+// statistics of an epoch say so.
+func TestBeladyReadsLess(t *testing.T) {
+	hits := map[string]float64{}
+	for _, cache := range []string{cacheBelady, "static", "lru", "sieve"} {
+		c := beladyConfig()
+		c.Cache, c.Epochs, c.FeatureCache = cache, 1, 12<<10
+		s := mustBuild(t, planted(false))
+		_, err := Run(context.Background(), s, mustDevice(t), c, func(e Event) {
+			if e.Epoch != nil {
+				hits[cache] = e.Epoch.Hit
+			}
+			if st := e.Started; st != nil && cache == cacheBelady {
+				if p := st.Plan; p.Superbatch == nil || p.Cache != cacheBelady || p.left() < 0 ||
+					p.Features > c.FeatureCache || p.Superbatch.Slots == 0 {
+					t.Errorf("plan %+v", p)
+				}
+			}
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	for cache, h := range hits {
+		if h > hits[cacheBelady] || h <= 0 || h >= 1 {
+			t.Errorf("%s hits %v: all are %v", cache, h, hits)
+		}
+	}
+}
+
+// TestSuperbatchFaults: a failed read anywhere ends the run with file and offset, nothing is left
+// behind, and the run goes on from its checkpoint.
+func TestSuperbatchFaults(t *testing.T) {
+	c := beladyConfig()
+	c.Epochs, c.Superbatch = 2, 3
+	good, err := blockdev.Open(blockdev.Options{Backend: blockdev.Memory, QueueDepth: 4})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer good.Close()
+	before := runtime.NumGoroutine()
+	for _, file := range []string{"features", "batches", "accesses", "next", "plan"} {
+		for _, nth := range []int{0, 1, 5} {
+			if file == "features" {
+				nth += 6 // after the run was begun
+			}
+			s := layouttest.Build(t, vfs.NewMem(), "store", planted(false))
+			seen := 0
+			dev := devtest.Inject(good, func(path string, off int64, _ uint64) devtest.Fault {
+				if !strings.HasSuffix(path, file) && !strings.Contains(path, file+"/") {
+					return devtest.Fault{}
+				}
+				if seen++; seen != nth+1 {
+					return devtest.Fault{}
+				}
+				return devtest.Fault{Err: syscall.EIO}
+			})
+			_, err := Run(context.Background(), s, dev, c, nil)
+			if !errors.Is(err, syscall.EIO) || !strings.Contains(err.Error(), "offset") ||
+				!strings.Contains(err.Error(), file) {
+				t.Errorf("%s, read %d: %v", file, nth, err)
+			}
+			checkPrep(t, s)
+			checkGoroutines(t, before)
+			_, err = Run(context.Background(), s, good, Config{Resume: c.Run}, nil)
+			if err != nil {
+				t.Errorf("%s, read %d, resumed: %v", file, nth, err)
+			}
+		}
+	}
+}
+
+// checkGoroutines waits for goroutines to end.
+func checkGoroutines(t testing.TB, before int) {
+	t.Helper()
+	for range 400 {
+		if runtime.NumGoroutine() <= before {
+			return
+		}
+		time.Sleep(5 * time.Millisecond)
+	}
+	buf := make([]byte, 1<<16)
+	t.Errorf("goroutines were left behind:\n%s", buf[:runtime.Stack(buf, true)])
+}
+
+// TestSuperbatchSettings: what cannot be is refused before the run.
+func TestSuperbatchSettings(t *testing.T) {
+	c := beladyConfig()
+	c.Superbatch = -1
+	if err := c.Validate(); err == nil || !strings.Contains(err.Error(), "superbatch -1") {
+		t.Errorf("a negative superbatch: %v", err)
+	}
+	s := mustBuild(t, planted(false))
+	c = beladyConfig()
+	c.Memory = 100 << 20
+	_, err := Run(context.Background(), s, mustDevice(t), c, nil)
+	if err == nil || !strings.Contains(err.Error(), "raise --memory") {
+		t.Errorf("in 100 MiB: %v", err)
+	}
+}
