@@ -29,11 +29,16 @@ type SuperbatchPlan struct {
 	Planning int64 // bytes that planning may take, in the place of batches
 	Storage  int64 // bytes of runtime files at most
 	Batches  int   // of a superbatch at most; 0: as many as the storage has room for
+	Overlap  bool  // the next superbatch is sampled while one is trained on
 }
 
-// planSuperbatch splits the memory for training on superbatches. Their phases take turns: what is
-// held for batches is the larger of what training on them and sampling and planning them takes. The
-// cache gets the rest.
+// overlapShare of the cache is what the overlap of phases may cost.
+const overlapShare = 8
+
+// planSuperbatch splits the memory for training on superbatches. If their phases take turns, what
+// is held for batches is the larger of what training on them and sampling and planning them takes;
+// if they overlap, it is both, which they do where that takes little of the cache. The cache gets
+// the rest.
 func (p *Plan) planSuperbatch(c *Config, nodes uint64, dim int, storage int64) error {
 	s := &SuperbatchPlan{Storage: storage, Batches: c.Superbatch}
 	p.Features, p.Batches, p.Ready = 0, 0, readyLeast
@@ -54,8 +59,12 @@ func (p *Plan) planSuperbatch(c *Config, nodes uint64, dim int, storage int64) e
 	if err != nil {
 		return fmt.Errorf("train: %w", err)
 	}
-	p.Batches = max(loop, use+max(sampling, heapFactor*superbatch.PlanHeap(int(n)))) +
-		steps*bytesPerStep
+	build := use + max(sampling, heapFactor*superbatch.PlanHeap(int(n)))
+	p.Batches = max(loop, build) + steps*bytesPerStep
+	if least := min(loop, build); least < p.left()/overlapShare {
+		s.Overlap = true
+		p.Batches += least + steps*bytesPerStep
+	}
 	room := p.left()
 	if c.FeatureCache > 0 {
 		room = min(room, c.FeatureCache)

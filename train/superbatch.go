@@ -42,7 +42,8 @@ func (t *trainer) superbatches() superbatch.Config {
 		Epoch: t.pos.Epoch, StartBatch: t.pos.Batch, Epochs: uint64(t.cfg.Epochs),
 		Nodes: in.meta.Nodes, Rows: in.rows, Labels: in.labels, FS: in.store.FS(),
 		Prep: in.store.Path("prep"), Name: t.dir.name, UUID: in.meta.UUID, Device: in.dev,
-		Batches: s.Batches, StorageBytes: s.Storage, Slots: s.Slots, PlanBytes: s.Planning,
+		Batches: s.Batches, StorageBytes: s.Storage, Overlap: s.Overlap,
+		Slots: s.Slots, PlanBytes: s.Planning,
 		Workers: t.cfg.Threads, Threads: ioThreads(t.cfg.Threads), Ready: t.plan.Ready,
 		Budget: in.budget,
 	}

@@ -43,6 +43,9 @@ type Config struct {
 	EpochsMost uint64
 	// StorageBytes bounds the runtime files.
 	StorageBytes int64
+	// Overlap samples and plans the next superbatch while one is trained on. The memory of both is
+	// taken at the same time then, and each has half of StorageBytes.
+	Overlap bool
 	// Slots is the number of rows in the cache: each takes SlotBytes.
 	Slots int
 	// PlanBytes bounds the memory of planning, but for PlanHeap of the largest batch.

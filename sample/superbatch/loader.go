@@ -16,9 +16,9 @@ import (
 // errClosed is the error of a loader that was closed.
 var errClosed = errors.New("superbatch: the loader is closed")
 
-// Loader hands out the batches of a training, epoch by epoch, from superbatches. The phases take
-// turns: what training on a superbatch holds in memory but for the cache is freed while the next
-// one is sampled and planned. It is for one goroutine, but for the statistics.
+// Loader hands out the batches of a training, epoch by epoch, from superbatches. Unless they
+// overlap the phases take turns: what training on a superbatch holds in memory but for the cache is
+// freed while the next one is sampled and planned. It is for one goroutine, but for the statistics.
 type Loader struct {
 	cfg     Config
 	dim     int
@@ -29,6 +29,7 @@ type Loader struct {
 
 	due     uint64 // the next step to hand out
 	current *superbatch
+	coming  *ahead // the superbatch that follows, or nil
 	stretch *stretch
 	err     error // the first; nothing works afterwards
 	since   time.Time
@@ -55,6 +56,9 @@ func Open(cfg Config) (*Loader, error) {
 	l := &Loader{cfg: cfg, dim: cfg.Rows.Meta().Dim, due: cfg.Epoch*per + cfg.StartBatch}
 	l.builder = builder{cfg: &l.cfg, perEpoch: per, end: cfg.Epochs * per,
 		storage: cfg.StorageBytes}
+	if cfg.Overlap {
+		l.builder.storage /= 2
+	}
 	if err := l.open(); err != nil {
 		return nil, errors.Join(err, l.Close())
 	}
@@ -129,8 +133,8 @@ func (l *Loader) next(ctx context.Context, end uint64) (*sample.Batch, error) {
 	}
 	b, err := l.take(ctx, end)
 	if err != nil {
-		if l.stretch == nil || ctx.Err() == nil {
-			l.err = err // a wait for a batch may be given up and begun again, all else is lost
+		if ctx.Err() == nil || !errors.Is(err, ctx.Err()) {
+			l.err = err // a wait may be given up and begun again
 		}
 		return nil, err
 	}
@@ -152,16 +156,32 @@ func (l *Loader) take(ctx context.Context, end uint64) (*sample.Batch, error) {
 		}
 	}
 	if l.current == nil {
-		s, err := l.builder.build(ctx, l.due)
-		if err != nil {
+		if err := l.advance(ctx); err != nil {
 			return nil, err
 		}
-		l.current = s
 	}
 	if l.stretch == nil {
 		l.stretch = newStretch(l, l.current, l.due, min(end, l.current.end))
 	}
 	return l.stretch.next(ctx)
+}
+
+// advance waits for the superbatch that begins with the next step, and starts on the one after it
+// if they overlap.
+func (l *Loader) advance(ctx context.Context) error {
+	if l.coming == nil {
+		l.coming = l.builder.begin(l.due)
+	}
+	s, err := l.coming.wait(ctx)
+	if err != nil {
+		return err
+	}
+	l.coming.cancel()
+	l.current, l.coming = s, nil
+	if l.cfg.Overlap && s.end < l.builder.end {
+		l.coming = l.builder.begin(s.end)
+	}
+	return nil
 }
 
 // rest ends the work on batches that were not handed out. If there are such, the slots hold what
@@ -210,6 +230,10 @@ func (l *Loader) Close() error {
 		l.err = errClosed
 	}
 	err := l.rest()
+	if l.coming != nil {
+		err = errors.Join(err, l.coming.stop())
+		l.coming = nil
+	}
 	if l.current != nil {
 		err = errors.Join(err, l.drop())
 	}

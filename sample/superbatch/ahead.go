@@ -1,0 +1,42 @@
+package superbatch
+
+import "context"
+
+// ahead is a superbatch that is sampled and planned by a goroutine.
+type ahead struct {
+	cancel context.CancelFunc
+	done   chan struct{} // closed when s and err are set
+	s      *superbatch
+	err    error
+}
+
+// begin starts on the superbatch that begins with a step; one at a time.
+func (b *builder) begin(first uint64) *ahead {
+	ctx, cancel := context.WithCancel(context.Background())
+	a := &ahead{cancel: cancel, done: make(chan struct{})}
+	go func() {
+		defer close(a.done)
+		a.s, a.err = b.build(ctx, first)
+	}()
+	return a
+}
+
+// wait returns the superbatch, which is the caller's then. Giving up a wait leaves it as it is.
+func (a *ahead) wait(ctx context.Context) (*superbatch, error) {
+	select {
+	case <-a.done:
+		return a.s, a.err
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+}
+
+// stop ends the work and waits for its end.
+func (a *ahead) stop() error {
+	a.cancel()
+	<-a.done
+	if a.s == nil {
+		return nil
+	}
+	return a.s.close()
+}

@@ -1,0 +1,74 @@
+package superbatch
+
+import (
+	"context"
+	"fmt"
+	"testing"
+	"time"
+
+	"gdb/blockdev"
+	"gdb/internal/mem"
+	"gdb/layout"
+	"gdb/sample"
+	"gdb/sample/sampletest"
+
+	"github.com/cockroachdb/pebble/v2/vfs"
+)
+
+// BenchmarkBuild samples and plans superbatches of a graph of a million nodes and 16 million edges
+// to the disk. Per access, which is a node of a batch: the time of each phase, and the bytes of
+// batches and plans, which stay, and of the files between.
+func BenchmarkBuild(b *testing.B) {
+	g := sampletest.RMAT(20, 16<<20, 1)
+	var train []sample.NodeID
+	for v := range sample.NodeID(200000) {
+		train = append(train, v*5)
+	}
+	dev, err := blockdev.Open(blockdev.Options{})
+	if err != nil {
+		b.Fatal(err)
+	}
+	defer dev.Close()
+	for _, slots := range []int{50000, 200000} {
+		b.Run(fmt.Sprintf("slots=%d", slots), func(b *testing.B) {
+			c := Config{Order: func(e uint64) (*sample.Order, error) {
+				return sample.EpochOrder(train, 1, e, 1000)
+			}, Sampler: func() (*sample.Sampler, error) {
+				return sample.NewSampler([]layout.Topology{g},
+					sample.Config{Fanout: []int{10, 10}, Seed: 1})
+			}, Epochs: 1, Nodes: g.Nodes(), Rows: &sampletest.Rows{Count: g.Nodes(), Dim: 1},
+				FS: vfs.Default, Prep: b.TempDir(), Name: "bench", Device: dev,
+				StorageBytes: 8 << 30, Slots: slots, PlanBytes: 64 << 20, Workers: 2,
+				Budget: mem.NewBudget(0)}
+			for b.Loop() {
+				buildOnce(b, c)
+			}
+		})
+	}
+}
+
+// buildOnce builds the superbatch of an epoch and reports what it took.
+func buildOnce(b *testing.B, c Config) {
+	l, err := Open(c)
+	if err != nil {
+		b.Fatal(err)
+	}
+	begun := time.Now()
+	s, err := l.builder.build(context.Background(), 0)
+	if err != nil {
+		b.Fatal(err)
+	}
+	took := time.Since(begun)
+	plan := time.Duration(l.builder.planning.Busy.Load())
+	accesses := float64(l.builder.sampling.stats(1).Nodes)
+	b.ReportMetric(float64((took-plan).Nanoseconds())/accesses, "sample-ns/access")
+	b.ReportMetric(float64(plan.Nanoseconds())/accesses, "plan-ns/access")
+	b.ReportMetric(float64(s.batches.file.Size())/accesses, "batch-B/access")
+	b.ReportMetric(float64(s.plans.file.Size())/accesses, "plan-B/access")
+	b.ReportMetric(accesses/float64(len(s.index)), "accesses/batch")
+	b.ReportMetric(float64(c.Budget.Peak())/(1<<20), "MiB-peak")
+	l.current = s
+	if err := l.Close(); err != nil {
+		b.Fatal(err)
+	}
+}
