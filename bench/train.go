@@ -59,17 +59,25 @@ func findSystem(name string) (*trainSystem, error) {
 	return &trainSystems[i], nil
 }
 
-// TrainOptions configure the comparison of whole epochs.
-type TrainOptions struct {
+// TrainPoint is one setting at which all systems are measured.
+type TrainPoint struct {
+	// Sweep and Value tell what is varied and where this point stands; empty without a sweep.
+	Sweep, Value string
 	// Store is the directory of a store with features, labels and a train split.
 	Store string
+	// Config has what all systems share: Memory, Epochs, Fanout, Batch, Threads and so on. The
+	// last epoch is reported.
+	Config train.Config
+}
+
+// TrainOptions configure the comparison of whole epochs.
+type TrainOptions struct {
+	// Points are measured in this order.
+	Points []TrainPoint
 	// Systems are measured in this order.
 	Systems []string
 	// Model is none, to load batches and drop them, or a model that trains on them.
 	Model string
-	// Config has what all systems share: Memory, Epochs, Fanout, Batch, Threads and so on. The
-	// last epoch is reported.
-	Config train.Config
 	// Program is the gdb that runs each system, as "bench train-system".
 	Program string
 	// Progress gets systems done and in all; nil for none.
@@ -78,31 +86,33 @@ type TrainOptions struct {
 
 // Validate reports the first setting that makes no sense.
 func (o *TrainOptions) Validate() error {
-	if o.Model != "none" && o.Model != o.Config.Model {
-		return fmt.Errorf("bench: train: model %q: want none or %s", o.Model, o.Config.Model)
-	}
 	if len(o.Systems) == 0 {
 		return errors.New("bench: train: no --systems")
 	}
-	for _, name := range o.Systems {
-		c, err := o.config(name)
-		if err != nil {
-			return err
+	for _, p := range o.Points {
+		if o.Model != "none" && o.Model != p.Config.Model {
+			return fmt.Errorf("bench: train: model %q: want none or %s", o.Model, p.Config.Model)
 		}
-		if err := c.Validate(); err != nil {
-			return fmt.Errorf("bench: system %s: %w", name, err)
+		for _, name := range o.Systems {
+			c, err := p.config(name)
+			if err != nil {
+				return err
+			}
+			if err := c.Validate(); err != nil {
+				return fmt.Errorf("bench: system %s: %w", name, err)
+			}
 		}
 	}
 	return nil
 }
 
 // config is the settings of one system.
-func (o *TrainOptions) config(system string) (train.Config, error) {
+func (p *TrainPoint) config(system string) (train.Config, error) {
 	s, err := findSystem(system)
 	if err != nil {
-		return o.Config, err
+		return p.Config, err
 	}
-	c := o.Config
+	c := p.Config
 	if s.set != nil {
 		s.set(&c)
 	}
@@ -125,50 +135,65 @@ func Train(ctx context.Context, opt TrainOptions) (*Report, error) {
 		return nil, err
 	}
 	r := NewReport("train", trainColumns...)
-	store, err := layout.Open(ctx, vfs.Default, opt.Store)
-	if err != nil {
-		return nil, err
+	if len(opt.Points) > 1 {
+		r.Columns = slices.Insert(slices.Clone(trainColumns), 1, "value")
 	}
-	paths := []string{}
-	for _, f := range store.Meta().Files {
-		paths = append(paths, store.Path(f.Path))
-	}
-	if slices.Contains(opt.Systems, "mmap") {
-		arrays, err := plainArrays(ctx, store)
+	failed := 0
+	for _, p := range opt.Points {
+		store, paths, err := openCold(ctx, &opt, p.Store)
 		if err != nil {
 			return nil, err
 		}
-		paths = append(paths, arrays...)
+		for _, name := range opt.Systems {
+			if opt.Progress != nil {
+				opt.Progress(strings.TrimSpace("system "+name+" "+p.Value), int64(len(r.Rows)),
+					int64(len(opt.Systems)*len(opt.Points)), "systems")
+			}
+			row, err := trainChild(ctx, &opt, &p, name, paths)
+			if ctx.Err() != nil {
+				return nil, ctx.Err()
+			}
+			if err != nil {
+				failed++
+				row["why"] = joinWhy(row["why"], err.Error())
+			}
+			row["dim"], row["batch"] = store.Meta().Features[0].Dim, p.Config.Batch
+			if p.Sweep != "" {
+				row["sweep"], row["value"] = p.Sweep, p.Value
+			}
+			r.Rows = append(r.Rows, row)
+		}
 	}
-	failed := 0
-	for i, name := range opt.Systems {
-		if opt.Progress != nil {
-			opt.Progress("system "+name, int64(i), int64(len(opt.Systems)), "systems")
-		}
-		row, err := trainChild(ctx, &opt, name, paths)
-		if ctx.Err() != nil {
-			return nil, ctx.Err()
-		}
-		if err != nil {
-			failed++
-			row["why"] = joinWhy(row["why"], err.Error())
-		}
-		r.Rows = append(r.Rows, row)
-	}
-	if failed == len(opt.Systems) {
+	if failed == len(r.Rows) {
 		return nil, fmt.Errorf("bench: train: no system could be measured: %v",
 			r.Rows[failed-1]["why"])
 	}
 	return r, nil
 }
 
-func plainArrays(ctx context.Context, store *layout.Store) (paths []string, err error) {
+// openCold opens a store, makes the plain arrays where they are measured, and lists the files that
+// are to be cold.
+func openCold(ctx context.Context, opt *TrainOptions, dir string) (store *layout.Store,
+	paths []string, err error) {
+	if store, err = layout.Open(ctx, vfs.Default, dir); err != nil {
+		return nil, nil, err
+	}
+	if len(store.Meta().Features) == 0 {
+		return nil, nil, fmt.Errorf("bench: train: %s has no features to load", dir)
+	}
+	for _, f := range store.Meta().Files {
+		paths = append(paths, store.Path(f.Path))
+	}
+	if !slices.Contains(opt.Systems, "mmap") {
+		return store, paths, nil
+	}
 	dev, err := blockdev.Open(blockdev.Options{})
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	defer func() { err = errors.Join(err, dev.Close()) }()
-	return makeCSC(ctx, store, dev)
+	arrays, err := makeCSC(ctx, store, dev)
+	return store, append(paths, arrays...), err
 }
 
 // joinWhy adds a reason to those that a row has.
@@ -180,12 +205,13 @@ func joinWhy(have any, why string) string {
 }
 
 // trainChild runs one system in a process of its own. The row is never nil.
-func trainChild(ctx context.Context, opt *TrainOptions, name string, paths []string) (Row, error) {
+func trainChild(ctx context.Context, opt *TrainOptions, p *TrainPoint, name string,
+	paths []string) (Row, error) {
 	row := Row{"system": name}
 	for _, c := range trainColumns[1:] {
 		row[c] = nil
 	}
-	cfg, err := opt.config(name)
+	cfg, err := p.config(name)
 	if err != nil {
 		return row, err
 	}
@@ -205,7 +231,7 @@ func trainChild(ctx context.Context, opt *TrainOptions, name string, paths []str
 	if err := coldFiles(paths); err != nil {
 		return row, err
 	}
-	err = runChild(ctx, opt, TrainJob{Store: opt.Store, System: name, Model: opt.Model,
+	err = runChild(ctx, opt, TrainJob{Store: p.Store, System: name, Model: opt.Model,
 		Config: cfg}, group, row)
 	if group == nil {
 		return row, err

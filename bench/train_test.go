@@ -58,8 +58,8 @@ func trainJob(s *layout.Store, system, model string) TrainJob {
 	c := train.Default()
 	c.Fanout, c.Hidden, c.Batch, c.Epochs, c.Threads = []int{4, 3}, 8, 20, 2, 2
 	c.Memory = 1 << 30
-	opt := TrainOptions{Config: c}
-	c, err := opt.config(system)
+	p := TrainPoint{Config: c}
+	c, err := p.config(system)
 	if err != nil {
 		panic(err)
 	}
@@ -104,15 +104,23 @@ func TestTrainRefuses(t *testing.T) {
 	good := train.Default()
 	bad := good
 	bad.Fanout = nil
+	at := func(configs ...train.Config) (points []TrainPoint) {
+		for _, c := range configs {
+			points = append(points, TrainPoint{Config: c})
+		}
+		return points
+	}
 	for _, c := range []struct {
 		opt  TrainOptions
 		want string
 	}{
-		{TrainOptions{Systems: []string{"mmap", "dgl"}, Model: "none", Config: good},
+		{TrainOptions{Systems: []string{"mmap", "dgl"}, Model: "none", Points: at(good)},
 			`unknown system "dgl": known are mmap, none`},
-		{TrainOptions{Model: "none", Config: good}, "no --systems"},
-		{TrainOptions{Systems: []string{"mmap"}, Model: "gin", Config: good}, "want none or sage"},
-		{TrainOptions{Systems: []string{"auto"}, Model: "none", Config: bad}, "system auto"},
+		{TrainOptions{Model: "none", Points: at(good)}, "no --systems"},
+		{TrainOptions{Systems: []string{"mmap"}, Model: "gin", Points: at(good)},
+			"want none or sage"},
+		{TrainOptions{Systems: []string{"auto"}, Model: "none", Points: at(good, bad)},
+			"system auto"},
 	} {
 		if err := c.opt.Validate(); err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("error %v, want %s", err, c.want)

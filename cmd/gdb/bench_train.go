@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"syscall"
@@ -21,7 +22,7 @@ var noBenchFlags = []string{"run", "resume", "from", "cache", "patience", "eval-
 
 func (a *app) benchTrainCommand() *cobra.Command {
 	t := &trainFlags{}
-	var systems string
+	var systems, sweep, plots string
 	cmd := &cobra.Command{
 		Use: "train STORE", Args: exactArgs(1),
 		Short: "Epochs past memory: gdb's caches beside mmap and beside everything in memory",
@@ -31,13 +32,14 @@ cgroup of its own, beginning with a cold page cache; the last epoch is reported.
 (plain arrays and features through memory maps), memory (everything resident, not bounded), and
 gdb with the cache of that name.`,
 		Example: `  gdb bench train big.gdb --memory 1GiB --systems mmap,static,lru,auto,memory
-  gdb bench train big.gdb --memory 1GiB --systems mmap,auto --model sage --fanout 10,10,10`,
+  gdb bench train big.gdb --memory 1GiB --systems mmap,auto --model sage --fanout 10,10,10
+  gdb bench train big.gdb --systems lru,sieve --sweep memory=512MiB,1GiB,2GiB --plot plots`,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			opt, err := t.benchOptions(a, cmd)
+			opt, err := t.benchOptions(a, cmd, args[0], sweep)
 			if err != nil {
 				return err
 			}
-			opt.Store, opt.Systems = args[0], strings.Split(systems, ",")
+			opt.Systems = strings.Split(systems, ",")
 			if err := opt.Validate(); err != nil {
 				return usage(err)
 			}
@@ -48,11 +50,23 @@ gdb with the cache of that name.`,
 			if err != nil {
 				return err
 			}
+			if plots != "" {
+				paths, err := bench.PlotTrain(a.fs, plots, r)
+				if err != nil {
+					return err
+				}
+				if !a.quiet {
+					fmt.Fprintf(a.err, "plots: %s\n", strings.Join(paths, ", "))
+				}
+			}
 			return a.printBench(r, t.json)
 		},
 	}
 	f := cmd.Flags()
 	f.StringVar(&systems, "systems", "mmap,static,lru,auto,memory", "what is compared, in order")
+	f.StringVar(&sweep, "sweep", "", "FLAG=V1,V2,…: measure with each value of a flag, such as "+
+		"memory, batch or feature-cache; store=DIR1,DIR2 for stores beside STORE")
+	f.StringVar(&plots, "plot", "", "directory for SVG files of the result")
 	t.bind(f)
 	for name, value := range map[string]string{"model": "none", "epochs": "3"} {
 		flag := f.Lookup(name)
@@ -66,10 +80,10 @@ gdb with the cache of that name.`,
 	return cmd
 }
 
-// benchOptions are the flags of a training, as far as they are about its speed.
-func (t *trainFlags) benchOptions(a *app, cmd *cobra.Command) (bench.TrainOptions, error) {
-	var opt bench.TrainOptions
-	var err error
+// benchOptions are the flags of a training, as far as they are about its speed; one point for each
+// value of the sweep.
+func (t *trainFlags) benchOptions(a *app, cmd *cobra.Command, store,
+	sweep string) (opt bench.TrainOptions, err error) {
 	cmd.Flags().VisitAll(func(f *pflag.Flag) {
 		if f.Changed && slices.Contains(noBenchFlags, f.Name) {
 			err = usage(fmt.Errorf("bench train has no flag --%s", f.Name))
@@ -82,11 +96,42 @@ func (t *trainFlags) benchOptions(a *app, cmd *cobra.Command) (bench.TrainOption
 	if opt.Model == "none" {
 		t.cfg.Model = "sage" // the memory is split as for it
 	}
-	if opt.Config, err = t.config(a, cmd); err != nil {
+	if opt.Program, err = os.Executable(); err != nil {
 		return opt, err
 	}
-	opt.Program, err = os.Executable()
-	return opt, err
+	name, list, _ := strings.Cut(sweep, "=")
+	for _, value := range strings.Split(list, ",") {
+		p := bench.TrainPoint{Sweep: name, Value: value, Store: store}
+		switch {
+		case name == "store":
+			p.Store = filepath.Join(filepath.Dir(store), value)
+		case name != "":
+			if err := a.setSwept(cmd.Flags(), name, value); err != nil {
+				return opt, err
+			}
+		}
+		if p.Config, err = t.config(a, cmd); err != nil {
+			return opt, err
+		}
+		opt.Points = append(opt.Points, p)
+	}
+	return opt, nil
+}
+
+// setSwept sets a flag to one value of a sweep.
+func (a *app) setSwept(flags *pflag.FlagSet, name, value string) error {
+	f := flags.Lookup(name)
+	if f == nil || slices.Contains(noBenchFlags, name) || name == "sweep" || name == "systems" {
+		return usage(fmt.Errorf("--sweep %s: want FLAG=V1,V2 of a flag of training, or store",
+			name))
+	}
+	if err := f.Value.Set(value); err != nil {
+		return usage(fmt.Errorf("--sweep %s=%s: %w", name, value, err))
+	}
+	if name == "memory" {
+		return a.setMemory()
+	}
+	return nil
 }
 
 // benchSystemCommand is what bench train runs for each system: it reads the job from its standard
