@@ -110,7 +110,7 @@ func (s *session) helpSearch(b *strings.Builder, word string) bool {
 
 // argSyntax is how help writes an argument.
 var argSyntax = map[argKind]string{argInt: "n", argFanout: "n,n...", argName: "name",
-	argFile: "file", argNodes: "nodes", argRange: "n:n"}
+	argFile: "file", argNodes: "nodes", argNode: "node", argRange: "n:n"}
 
 // syntax is a statement with its clauses; what may be left out is in brackets.
 func syntax(st *statement) string {
@@ -169,6 +169,8 @@ var clauseTexts = map[string]string{
 	"COUNTS":         "how many nodes have each label", "AT": "the number of the block",
 	"HEX": "as bytes", "DECODE": "field by field", "FULL": "also what the bytes mean",
 	"FILES": "the files with their sizes", "TYPES": "the edge types",
+	"LOG": "with bars", "BINS": "so many bins of equal width, from a scan of the lists",
+	"TO": "the last node of the path", "MAX": "the longest path to look for",
 }
 
 // clauseHelp is the text of a clause.

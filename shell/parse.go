@@ -242,6 +242,10 @@ func (p *parser) value(c clause) (v value, err error) {
 		v.text, err = p.text(c.word + " wants a file of the store, such as topology/in.csc")
 	case argNodes:
 		v.nodes, err = p.nodes()
+	case argNode:
+		var ref nodeRef
+		ref, err = p.node(c.word + " wants a node id")
+		v.nodes.ids = []nodeRef{ref}
 	case argRange:
 		v.lo, v.hi, err = p.colRange(c.word)
 	case argNone:
@@ -333,7 +337,7 @@ func (p *parser) nodes() (s nodeSet, err error) {
 		return s, err
 	}
 	for {
-		ref, err := p.node()
+		ref, err := p.node("expected a node id, RANDOM n or SPLIT name")
 		if err != nil {
 			return s, err
 		}
@@ -344,7 +348,7 @@ func (p *parser) nodes() (s nodeSet, err error) {
 	}
 }
 
-func (p *parser) node() (nodeRef, error) {
+func (p *parser) node(what string) (nodeRef, error) {
 	if p.punct("#") {
 		n, err := strconv.ParseUint(p.tok().text, 10, 32)
 		if err != nil {
@@ -353,7 +357,7 @@ func (p *parser) node() (nodeRef, error) {
 		p.next()
 		return nodeRef{internal: true, id: n}, nil
 	}
-	s, err := p.text("expected a node id, RANDOM n or SPLIT name")
+	s, err := p.text(what)
 	return nodeRef{external: s}, err
 }
 

@@ -13,6 +13,7 @@ const (
 	argFile  // a file of the store: topology/in.csc
 	argNodes // 42 | 42,'x',#17 | RANDOM 64 | SPLIT train
 	argRange // 0:16
+	argNode  // one node: 42 | 'x' | #17
 )
 
 // clause is a keyword with its argument. The clauses of a statement may come in any order.
@@ -55,10 +56,16 @@ func init() {
 			help:    "neighbors of nodes, or all nodes within some hops; OUT if out-lists are kept",
 			example: "NEIGHBORS 42 IN HOPS 2 COUNT;"},
 		{head: "DEGREES", plan: planDegrees, run: runDegrees,
-			clauses: with(directions, clause{word: "OF", arg: argNodes},
-				clause{word: "TOP", arg: argInt}),
+			clauses: with(directions, clause{word: "VIA", arg: argName},
+				clause{word: "OF", arg: argNodes}, clause{word: "TOP", arg: argInt},
+				clause{word: "LOG"}, clause{word: "BINS", arg: argInt}),
 			help:    "degrees of given nodes, the highest degrees, or the degree distribution",
 			example: "DEGREES IN TOP 10;"},
+		{head: "PATH", operand: argNode, plan: planPath, run: runPath,
+			clauses: with(directions, clause{word: "TO", arg: argNode, required: true},
+				clause{word: "VIA", arg: argName}, clause{word: "MAX", arg: argInt}),
+			help:    "a shortest path between two nodes; no rows if there is none",
+			example: "PATH 42 TO 7 MAX 10;"},
 		{head: "SAMPLE", operand: argNodes, plan: planSample, run: runSample,
 			clauses: with(directions, clause{word: "FANOUT", arg: argFanout, required: true},
 				clause{word: "SEED", arg: argInt}, clause{word: "EPOCH", arg: argInt},

@@ -81,29 +81,141 @@ func (w *twin) hopsCount(nodes []layout.NodeID, dirs []layout.Direction, via, ho
 	return out
 }
 
-func (w *twin) degrees(nodes []layout.NodeID, dirs []layout.Direction) string {
+// degree is the number of entries of a type in a list.
+func (w *twin) degree(v layout.NodeID, dir layout.Direction, via int) (n int) {
+	if via < 0 {
+		return len(w.lists[dir][v])
+	}
+	for _, e := range w.lists[dir][v] {
+		if int(e.Type) == via {
+			n++
+		}
+	}
+	return n
+}
+
+func (w *twin) degrees(nodes []layout.NodeID, dirs []layout.Direction, via int) string {
 	out := "node,direction,degree\n"
 	for _, dir := range dirs {
 		for _, v := range nodes {
-			out += fmt.Sprintf("%s,%s,%d\n", w.name(v), dir, len(w.lists[dir][v]))
+			out += fmt.Sprintf("%s,%s,%d\n", w.name(v), dir, w.degree(v, dir, via))
 		}
 	}
 	return out
 }
 
-func (w *twin) top(n int, dir layout.Direction) string {
+// histogram counts the nodes in bins of a width.
+func (w *twin) histogram(bins int, dir layout.Direction, via int) string {
+	most := 0
+	for v := range w.lists[dir] {
+		most = max(most, len(w.lists[dir][v]))
+	}
+	width := (most + bins) / bins
+	counts := make([]int, (most+width)/width)
+	for v := range w.lists[dir] {
+		counts[w.degree(layout.NodeID(v), dir, via)/width]++
+	}
+	out := "direction,degrees,nodes,share\n"
+	for i, n := range counts {
+		name := fmt.Sprint(i * width)
+		if width > 1 {
+			name += fmt.Sprintf("..%d", (i+1)*width-1)
+		}
+		out += fmt.Sprintf("%s,%s,%d,%s\n", dir, name, n,
+			raw(float64(n)/float64(len(w.lists[dir]))))
+	}
+	return out
+}
+
+func (w *twin) top(n int, dir layout.Direction, via int) string {
 	nodes := make([]layout.NodeID, len(w.lists[dir]))
 	for v := range nodes {
 		nodes[v] = layout.NodeID(v)
 	}
 	slices.SortStableFunc(nodes, func(a, b layout.NodeID) int {
-		return cmp.Compare(len(w.lists[dir][b]), len(w.lists[dir][a]))
+		return cmp.Compare(w.degree(b, dir, via), w.degree(a, dir, via))
 	})
-	return w.degrees(nodes[:min(n, len(nodes))], []layout.Direction{dir})
+	return w.degrees(nodes[:min(n, len(nodes))], []layout.Direction{dir}, via)
 }
 
-// query is a statement and what the twin answers.
-type query struct{ stmt, want string }
+// query is a statement and what the twin answers; or check says what is wrong with an answer.
+type query struct {
+	stmt, want string
+	check      func(got string) string
+}
+
+// distance is the least number of hops from a to b, along lists of dirs and edges of a type; -1 if
+// there is no way.
+func (w *twin) distance(a, b layout.NodeID, dirs []layout.Direction, via int) int {
+	dist, queue := map[layout.NodeID]int{a: 0}, []layout.NodeID{a}
+	for ; len(queue) > 0; queue = queue[1:] {
+		v := queue[0]
+		if v == b {
+			return dist[v]
+		}
+		for _, dir := range dirs {
+			for _, e := range w.lists[dir][v] {
+				if _, seen := dist[e.Nbr]; !seen && (via < 0 || int(e.Type) == via) {
+					dist[e.Nbr] = dist[v] + 1
+					queue = append(queue, e.Nbr)
+				}
+			}
+		}
+	}
+	return -1
+}
+
+// checkPath holds that a path begins and ends where it should, follows edges, and is as short as
+// any. most is MAX, or 0.
+func (w *twin) checkPath(a, b layout.NodeID, word string, via, most int) func(string) string {
+	dirs := w.directions(word)
+	if word == "" {
+		dirs = []layout.Direction{layout.Out}
+	}
+	// A store without out-lists is compared backwards along the in-lists.
+	reversed := w.lists[dirs[0]] == nil
+	if reversed {
+		a, b, dirs = b, a, []layout.Direction{layout.In}
+	}
+	want := w.distance(a, b, dirs, via)
+	if most > 0 && want > most {
+		want = -1
+	}
+	return func(got string) string {
+		rows := strings.Split(strings.TrimSpace(got), "\n")[1:]
+		if len(rows) != want+1 {
+			return fmt.Sprintf("%d nodes, want %d", len(rows), want+1)
+		}
+		if reversed {
+			slices.Reverse(rows)
+		}
+		at := a
+		for i, row := range rows {
+			_, name, _ := strings.Cut(row, ",")
+			name = strings.Trim(name, `"`)
+			switch next, ok := w.step(at, name, dirs, via); {
+			case i == 0 && name != w.name(a), i == want && name != w.name(b), i > 0 && !ok:
+				return fmt.Sprintf("row %d, %s, is not on a path", i, row)
+			case i > 0:
+				at = next
+			}
+		}
+		return ""
+	}
+}
+
+// step returns the neighbor of that name.
+func (w *twin) step(v layout.NodeID, name string, dirs []layout.Direction,
+	via int) (layout.NodeID, bool) {
+	for _, dir := range dirs {
+		for _, e := range w.lists[dir][v] {
+			if (via < 0 || int(e.Type) == via) && w.name(e.Nbr) == name {
+				return e.Nbr, true
+			}
+		}
+	}
+	return 0, false
+}
 
 // drawQuery draws a statement over the nodes of a twin.
 func (w *twin) drawQuery(rt *rapid.T) query {
@@ -127,29 +239,52 @@ func (w *twin) drawQuery(rt *rapid.T) query {
 		via = rapid.IntRange(0, len(w.types)-1).Draw(rt, "via")
 		clause += " VIA " + w.types[via]
 	}
-	switch n := rapid.IntRange(1, 5).Draw(rt, "n"); rapid.IntRange(0, 4).Draw(rt, "statement") {
-	case 0:
-		return query{"NEIGHBORS " + at + clause, w.neighbors(set, w.directions(word), via, -1)}
-	case 1:
-		return query{fmt.Sprintf("NEIGHBORS %s%s LIMIT %d", at, clause, n),
-			w.neighbors(set, w.directions(word), via, n)}
-	case 2:
-		return query{fmt.Sprintf("NEIGHBORS %s%s HOPS %d COUNT", at, clause, n),
-			w.hopsCount(set, w.directions(word), via, n)}
-	case 3:
-		return query{fmt.Sprintf("DEGREES %s OF %s", word, at), w.degrees(set, w.directions(word))}
-	default:
-		if word == "BOTH" {
-			word = "IN"
+	one := word // of statements about one direction
+	if word == "BOTH" {
+		one = "IN"
+	}
+	kind := rapid.SampledFrom([]string{"list", "limit", "hops", "of", "top", "path", "bins"})
+	switch n := rapid.IntRange(1, 5).Draw(rt, "n"); kind.Draw(rt, "statement") {
+	case "list":
+		return query{stmt: "NEIGHBORS " + at + clause,
+			want: w.neighbors(set, w.directions(word), via, -1)}
+	case "limit":
+		return query{stmt: fmt.Sprintf("NEIGHBORS %s%s LIMIT %d", at, clause, n),
+			want: w.neighbors(set, w.directions(word), via, n)}
+	case "hops":
+		return query{stmt: fmt.Sprintf("NEIGHBORS %s%s HOPS %d COUNT", at, clause, n),
+			want: w.hopsCount(set, w.directions(word), via, n)}
+	case "of":
+		return query{stmt: fmt.Sprintf("DEGREES%s OF %s", clause, at),
+			want: w.degrees(set, w.directions(word), via)}
+	case "bins":
+		return query{stmt: fmt.Sprintf("DEGREES %s%s BINS %d", one, clause[1+len(word):], n),
+			want: w.histogram(n, w.directions(one)[0], via)}
+	case "path":
+		most, b := 0, set[len(set)-1]
+		stmt := fmt.Sprintf("PATH %s TO %s%s", refs[0], refs[len(refs)-1], clause)
+		if n == 1 {
+			most = rapid.IntRange(1, 4).Draw(rt, "max")
+			stmt += fmt.Sprintf(" MAX %d", most)
 		}
-		return query{fmt.Sprintf("DEGREES TOP %d %s", n, word), w.top(n, w.directions(word)[0])}
+		return query{stmt: stmt, check: w.checkPath(set[0], b, word, via, most)}
+	default:
+		return query{stmt: fmt.Sprintf("DEGREES TOP %d %s%s", n, one, clause[1+len(word):]),
+			want: w.top(n, w.directions(one)[0], via)}
 	}
 }
 
 // check compares one drawn query.
 func (w *twin) check(rt *rapid.T, store *layout.Store, dev blockdev.Device) {
 	q := w.drawQuery(rt)
-	if got := mustRun(rt, store, dev, "csv", q.stmt); got != q.want {
+	got := mustRun(rt, store, dev, "csv", q.stmt)
+	if q.check != nil {
+		if wrong := q.check(got); wrong != "" {
+			rt.Fatalf("%s: %s\n%.2000s", q.stmt, wrong, got)
+		}
+		return
+	}
+	if got != q.want {
 		rt.Fatalf("%s\ngot:\n%.2000s\nwant:\n%.2000s", q.stmt, got, q.want)
 	}
 }

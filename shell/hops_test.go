@@ -1,0 +1,103 @@
+package shell
+
+import (
+	"context"
+	"errors"
+	"io"
+	"math/rand/v2"
+	"strings"
+	"sync/atomic"
+	"testing"
+
+	"gdb/blockdev"
+	"gdb/internal/mem"
+	"gdb/layout"
+	"gdb/layout/layouttest"
+
+	"github.com/cockroachdb/pebble/v2/vfs"
+)
+
+// cancelDevice cancels a context with a read, and counts those that come later.
+type cancelDevice struct {
+	blockdev.Device
+	cancel context.CancelFunc
+	left   atomic.Int64 // reads until then
+}
+
+func (d *cancelDevice) ReadBatch(ctx context.Context, reqs []blockdev.Request) error {
+	if d.left.Add(-1) == 0 {
+		d.cancel()
+	}
+	return d.Device.ReadBatch(ctx, reqs)
+}
+
+// TestCancelHops holds that a statement over much of a graph stops at the batch of reads after its
+// cancellation, whatever it does.
+func TestCancelHops(t *testing.T) {
+	g := layouttest.Random(7, 100_000, 400_000)
+	g.Both = true
+	store, dev := layouttest.Build(t, vfs.NewMem(), "s", g), mustDevice(t)
+	for _, stmt := range []string{"NEIGHBORS RANDOM 50000 HOPS 2 COUNT", "PATH 1 TO 2 MAX 9",
+		"DEGREES TOP 5", "DEGREES BINS 4", "NEIGHBORS RANDOM 50000"} {
+		ctx, cancel := context.WithCancel(t.Context())
+		d := &cancelDevice{Device: dev, cancel: cancel}
+		d.left.Store(8)
+		err := Run(ctx, Options{Store: store, Dev: d, Out: io.Discard, Err: io.Discard,
+			Statements: []string{stmt}, Memory: 8 << 20})
+		if d.left.Load() <= 0 && !errors.Is(err, context.Canceled) {
+			t.Errorf("%s: %v, want it cancelled", stmt, err)
+		}
+		if n := -d.left.Load(); n > 2 {
+			t.Errorf("%s: %d batches were read after it was cancelled", stmt, n)
+		}
+		cancel()
+	}
+}
+
+// TestHubCount counts two hops from a hub whose neighbors reach the whole graph, and holds that the
+// sets it keeps are counted in the budget and stay small.
+func TestHubCount(t *testing.T) {
+	const nodes = 200_000
+	g := layouttest.Graph{Nodes: nodes}
+	r := rand.New(rand.NewPCG(1, 2))
+	for v := 1; v <= nodes/2; v++ {
+		g.Edges = append(g.Edges, layouttest.Edge{Src: layout.NodeID(v)},
+			layouttest.Edge{Src: layout.NodeID(r.IntN(nodes)), Dst: layout.NodeID(v)},
+			layouttest.Edge{Src: layout.NodeID(nodes/2 + v - 1), Dst: layout.NodeID(v)})
+	}
+	store := layouttest.Build(t, vfs.NewMem(), "s", g)
+	e := newEngine(store, mustDevice(t), 16<<20)
+	p, err := parse("NEIGHBORS 0 HOPS 2 COUNT")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var out strings.Builder
+	x := newExecution(t.Context(), e, p, 1, newRenderer("csv", &out, boxOptions{}))
+	if err := x.run(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if want := "hop,nodes,total\n1,100000,100000\n2,99999,199999\n"; out.String() != want {
+		t.Errorf("got %q, want %q", out.String(), want)
+	}
+	// Three sets of an eighth of a byte for each node, and the block cache.
+	if most := int64(4<<20 + 1<<20 + 3*nodes/4); e.budget.Peak() > most {
+		t.Errorf("peak %d bytes, want at most %d", e.budget.Peak(), most)
+	}
+	if err := e.close(); err != nil || e.budget.Used() != 0 {
+		t.Errorf("%d bytes are still held: %v", e.budget.Used(), err)
+	}
+}
+
+// TestHopsBudget holds that sets which do not fit are an error that names them.
+func TestHopsBudget(t *testing.T) {
+	set := newNodeBits(mem.NewBudget(100))
+	defer set.free()
+	var full *mem.LimitError
+	nodes := make([]layout.NodeID, 1000)
+	for i := range nodes {
+		nodes[i] = layout.NodeID(i * 3)
+	}
+	if err := set.add(nodes); !errors.As(err, &full) {
+		t.Errorf("1,000 nodes in 100 bytes: %v", err)
+	}
+}

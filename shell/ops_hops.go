@@ -1,0 +1,125 @@
+package shell
+
+import (
+	"context"
+	"fmt"
+	"math"
+
+	"gdb/layout"
+
+	"github.com/RoaringBitmap/roaring/v2"
+)
+
+// hopsMost is the largest HOPS.
+const hopsMost = 64
+
+// hopOperator names the operator of a hop.
+func hopOperator(hop int) string { return fmt.Sprintf("hop %d", hop) }
+
+// hops collects all nodes within HOPS hops of those in visited, to which they are added; each is
+// met once. Memory: three sets of nodes, visited and two frontiers.
+func (x *execution) hops(ctx context.Context, visited *nodeBits, via int) error {
+	hops, limit := x.intOr("HOPS", 1), x.intOr("LIMIT", math.MaxInt64)
+	if x.has("COUNT") {
+		x.header("hop", "nodes", "total")
+	} else {
+		x.header("hop", "node")
+	}
+	dirs := x.directions(x.listDirection())
+	frontier := newNodeBits(x.engine.budget)
+	defer func() { frontier.free() }()
+	if err := frontier.union(visited); err != nil {
+		return err
+	}
+	total := uint64(0)
+	for hop := 1; hop <= int(hops) && !frontier.IsEmpty() && int64(x.rows) < limit; hop++ {
+		next := newNodeBits(x.engine.budget)
+		err := x.expand(ctx, hopOperator(hop), dirs, via, frontier,
+			func(nbrs []layout.NodeID) (bool, error) { return true, next.add(nbrs) })
+		frontier.free()
+		frontier = next
+		if err != nil {
+			return err
+		}
+		next.AndNot(visited.Bitmap)
+		if err := visited.union(next); err != nil {
+			return err
+		}
+		met := next.GetCardinality()
+		total += met
+		x.root.in = count(total)
+		x.emit(hopOperator(hop), int(met), 0)
+		if err := x.hopRows(ctx, hop, next, total, limit); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// hopRows shows the nodes of a hop, or how many they are.
+func (x *execution) hopRows(ctx context.Context, hop int, met *nodeBits, total uint64,
+	limit int64) error {
+	if x.has("COUNT") {
+		return x.row(hop, count(met.GetCardinality()), count(total))
+	}
+	return met.each(func(nodes []layout.NodeID) (bool, error) {
+		if left := limit - int64(x.rows); int64(len(nodes)) > left {
+			nodes = nodes[:left]
+		}
+		names, err := x.names(ctx, nodes)
+		if err != nil {
+			return false, err
+		}
+		for _, name := range names {
+			if err := x.row(hop, name); err != nil {
+				return false, err
+			}
+		}
+		return int64(x.rows) < limit, nil
+	})
+}
+
+// expand calls fn with the neighbors of a frontier, by edges of a type or of all, in parts, each as
+// often as it stands in a list, until fn returns false.
+func (x *execution) expand(ctx context.Context, name string, dirs []layout.Direction, via int,
+	frontier *nodeBits, fn func(nbrs []layout.NodeID) (bool, error)) error {
+	more := true
+	for _, dir := range dirs {
+		err := frontier.each(func(nodes []layout.NodeID) (bool, error) {
+			err := x.eachList(ctx, name, dir, nodes, math.MaxInt64,
+				func(_ []layout.NodeID, l *layout.Lists) (_ bool, err error) {
+					more, err = fn(ofType(l, via))
+					return more, err
+				})
+			return more, err
+		})
+		if err != nil || !more {
+			return err
+		}
+	}
+	return nil
+}
+
+// ofType returns the neighbors along edges of a type, or of all for -1; it may overwrite l.
+func ofType(l *layout.Lists, via int) []layout.NodeID {
+	if via < 0 {
+		return l.Nbrs
+	}
+	out := l.Nbrs[:0]
+	for k, v := range l.Nbrs {
+		if int(l.Types[k]) == via {
+			out = append(out, v)
+		}
+	}
+	return out
+}
+
+// meets returns a node that is in nodes and in the set.
+func meets(nodes []layout.NodeID, set *roaring.Bitmap) (layout.NodeID, bool) {
+	for _, v := range nodes {
+		if set.Contains(uint32(v)) {
+			return v, true
+		}
+	}
+	return 0, false
+}

@@ -1,0 +1,170 @@
+package shell
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"slices"
+
+	"gdb/layout"
+)
+
+// directions returns what IN, OUT or BOTH ask for; def is used without them.
+func (x *execution) directions(def ...layout.Direction) []layout.Direction {
+	switch {
+	case x.has("BOTH"):
+		return []layout.Direction{layout.In, layout.Out}
+	case x.has("IN"):
+		return []layout.Direction{layout.In}
+	case x.has("OUT"):
+		return []layout.Direction{layout.Out}
+	}
+	return def
+}
+
+// listDirection is the default of NEIGHBORS and DEGREES: out-lists, or in-lists where the store
+// has no others or both are the same.
+func (x *execution) listDirection() layout.Direction {
+	if x.engine.hasDirection(layout.Out) && !x.engine.meta().Undirected {
+		return layout.Out
+	}
+	return layout.In
+}
+
+// edgeType returns the number of the type VIA names, or -1 without VIA.
+func (x *execution) edgeType() (int, error) {
+	v, ok := x.args["VIA"]
+	if !ok {
+		return -1, nil
+	}
+	types := x.engine.meta().EdgeTypes
+	if i := slices.Index(types, v.text); i >= 0 {
+		return i, nil
+	}
+	if len(types) == 0 {
+		return 0, fmt.Errorf("VIA %s: the edges of this store have no types", v.text)
+	}
+	return 0, fmt.Errorf("VIA %s: no such edge type%s; DESCRIBE TYPES lists them", v.text,
+		near(v.text, types))
+}
+
+func planNeighbors(x *execution) (*operator, error) {
+	via, err := x.edgeType()
+	if err != nil {
+		return nil, err
+	}
+	nodes, err := x.opNodes("nodes", x.operand.nodes)
+	if err != nil {
+		return nil, err
+	}
+	dirs := x.directions(x.listDirection())
+	if err := x.engine.checkDirections(dirs); err != nil {
+		return nil, err
+	}
+	if !x.has("HOPS") && !x.has("COUNT") {
+		return x.opNames(x.opHops(func(int) string { return "neighbors" }, 1, dirs, via, false,
+			nodes)), nil
+	}
+	hops := x.intOr("HOPS", 1)
+	if hops < 1 || hops > hopsMost {
+		return nil, fmt.Errorf("HOPS %d: want 1 to %d", hops, hopsMost)
+	}
+	met := x.opHops(hopOperator, int(hops), dirs, via, true, nodes)
+	if x.has("COUNT") {
+		return newOperator("distinct count", "", float64(hops), 0, met), nil
+	}
+	return x.opNames(met), nil
+}
+
+func runNeighbors(ctx context.Context, x *execution) error {
+	nodes, err := x.resolve(ctx, "nodes", x.operand.nodes)
+	if err != nil {
+		return err
+	}
+	via, err := x.edgeType()
+	if err != nil {
+		return err
+	}
+	if !x.has("HOPS") && !x.has("COUNT") {
+		return x.lists(ctx, nodes, via)
+	}
+	visited := newNodeBits(x.engine.budget)
+	defer visited.free()
+	if err := visited.add(nodes); err != nil {
+		return err
+	}
+	return x.hops(ctx, visited, via)
+}
+
+// lists shows the neighbors of each node with what runs parallel to them.
+func (x *execution) lists(ctx context.Context, nodes []layout.NodeID, via int) error {
+	m, limit := x.engine.meta(), x.intOr("LIMIT", math.MaxInt64)
+	cols := []string{"node", "direction", "neighbor"}
+	for _, c := range []struct {
+		name string
+		has  bool
+	}{{"type", len(m.EdgeTypes) > 0}, {"weight", m.Weighted}, {"time", m.Timestamped}} {
+		if c.has {
+			cols = append(cols, c.name)
+		}
+	}
+	x.header(cols...)
+	for _, dir := range x.directions(x.listDirection()) {
+		err := x.eachList(ctx, "neighbors", dir, nodes, limit, func(part []layout.NodeID,
+			l *layout.Lists) (bool, error) {
+			return x.listRows(ctx, part, l, dir, via, limit)
+		})
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// listRows shows the lists l of nodes until there are limit rows; it returns whether to go on.
+func (x *execution) listRows(ctx context.Context, nodes []layout.NodeID, l *layout.Lists,
+	dir layout.Direction, via int, limit int64) (bool, error) {
+	names, err := x.names(ctx, nodes)
+	if err != nil {
+		return false, err
+	}
+	i, end := 0, uint64(len(l.Nbrs))
+	for from := uint64(0); from < end && int64(x.rows) < limit; from += nodeBatch {
+		nbrs, err := x.names(ctx, l.Nbrs[from:min(from+nodeBatch, end)])
+		if err != nil {
+			return false, err
+		}
+		for j, nbr := range nbrs {
+			k := from + uint64(j)
+			for k >= l.Off[i+1] {
+				i++
+			}
+			if via >= 0 && int(l.Types[k]) != via {
+				continue
+			}
+			if int64(x.rows) >= limit {
+				break
+			}
+			x.emit("neighbors", 1, 0)
+			if err := x.row(x.edgeCells(names[i], dir, nbr, l, int(k))...); err != nil {
+				return false, err
+			}
+		}
+	}
+	return int64(x.rows) < limit, nil
+}
+
+func (x *execution) edgeCells(node string, dir layout.Direction, nbr string, l *layout.Lists,
+	k int) []any {
+	cells := []any{node, dir.String(), nbr}
+	if l.Types != nil {
+		cells = append(cells, x.engine.meta().EdgeTypes[l.Types[k]])
+	}
+	if l.Weights != nil {
+		cells = append(cells, l.Weights[k])
+	}
+	if l.Times != nil {
+		cells = append(cells, l.Times[k])
+	}
+	return cells
+}
