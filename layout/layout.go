@@ -48,6 +48,9 @@ type CorruptionError struct {
 
 // Error names file, block, offset and what is wrong.
 func (e *CorruptionError) Error() string {
+	if e.Block < 0 {
+		return fmt.Sprintf("layout: %s: %s", e.Path, e.What)
+	}
 	return fmt.Sprintf("layout: %s block %d at offset %d: %s; run gdb check",
 		e.Path, e.Block, e.Offset, e.What)
 }

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"strings"
 	"testing"
 
@@ -376,5 +377,37 @@ func TestBatchesCountFrom1(t *testing.T) {
 	_, err := Run(context.Background(), s, mustDevice(t), c, nil)
 	if err == nil || !strings.Contains(err.Error(), "epoch 1, batch 2: the loss is") {
 		t.Errorf("error %v", err)
+	}
+}
+
+// TestDamagedRunFile flips a bit of each byte of run.json: it is refused, by name.
+func TestDamagedRunFile(t *testing.T) {
+	s := mustBuild(t, planted(false))
+	c := testConfig()
+	c.Epochs = 1
+	mustRun(t, s, c)
+	path := s.Path("runs", c.Run, "run.json")
+	sound, err := readAll(s.FS(), path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := LoadConfig(context.Background(), s, c.Run); err != nil {
+		t.Fatal(err)
+	}
+	damaged := [][]byte{nil, sound[:len(sound)-1], append(bytes.Clone(sound), '\n')}
+	for i := range sound {
+		b := bytes.Clone(sound)
+		b[i] ^= 1 << (i % 8)
+		damaged = append(damaged, b)
+	}
+	for i, b := range damaged {
+		if err := writeSynced(s.FS(), path, b); err != nil {
+			t.Fatal(err)
+		}
+		_, err := LoadConfig(context.Background(), s, c.Run)
+		if !errors.Is(err, layout.ErrCorrupt) ||
+			!strings.Contains(err.Error(), "runs/"+c.Run+"/run.json: ") {
+			t.Fatalf("damage %d: %v", i, err)
+		}
 	}
 }

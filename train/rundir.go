@@ -10,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	"gdb/internal/codec"
 	"gdb/kv"
 	"gdb/layout"
 
@@ -27,6 +28,43 @@ type runFile struct {
 	Features string `json:"features"`
 	Dims     []int  `json:"dims"`
 	Plan     string `json:"plan"`
+	// Sum is the CRC32C of the file with eight zeros here, in hexadecimal. It comes last.
+	Sum string `json:"crc32c"`
+}
+
+// The end of run.json, from the digits of its checksum on.
+const (
+	runSumBefore = `"crc32c": "`
+	runSumZeros  = "00000000"
+	runSumAfter  = "\"\n}\n"
+)
+
+// encode returns the file with its checksum.
+func (f runFile) encode() ([]byte, error) {
+	f.Sum = runSumZeros
+	b, err := json.MarshalIndent(f, "", "  ")
+	if err != nil {
+		return nil, fmt.Errorf("train: encode run.json: %w", err)
+	}
+	b = append(b, '\n')
+	copy(b[len(b)-len(runSumAfter)-len(runSumZeros):], fmt.Sprintf("%08x", codec.Checksum(b)))
+	return b, nil
+}
+
+// decode checks and decodes a file.
+func (f *runFile) decode(b []byte) error {
+	at := len(b) - len(runSumAfter) - len(runSumZeros)
+	if at < 0 || !bytes.HasSuffix(b[:at], []byte(runSumBefore)) ||
+		!bytes.HasSuffix(b, []byte(runSumAfter)) {
+		return errors.New("it does not end with its checksum")
+	}
+	whole := bytes.Clone(b)
+	copy(whole[at:], runSumZeros)
+	sum := b[at : at+len(runSumZeros)]
+	if got := fmt.Sprintf("%08x", codec.Checksum(whole)); got != string(sum) {
+		return fmt.Errorf("checksum %q, its bytes give %s", sum, got)
+	}
+	return json.Unmarshal(b, f)
 }
 
 // runDir is the directory of a run, runs/NAME.
@@ -87,11 +125,11 @@ func (r runDir) lock() (io.Closer, error) {
 
 // writeRun writes run.json.
 func (r runDir) writeRun(f runFile) error {
-	b, err := json.MarshalIndent(f, "", "  ")
+	b, err := f.encode()
 	if err != nil {
-		return fmt.Errorf("train: encode run.json: %w", err)
+		return err
 	}
-	return r.replace("run.json", append(b, '\n'))
+	return r.replace("run.json", b)
 }
 
 // readRun reads run.json and checks that the run belongs to the store.
@@ -104,7 +142,7 @@ func (r runDir) readRun() (runFile, error) {
 	if err != nil {
 		return f, fmt.Errorf("train: read run %s: %w", r.name, err)
 	}
-	if err := json.Unmarshal(b, &f); err != nil {
+	if err := f.decode(b); err != nil {
 		return f, fmt.Errorf("train: run %s: %w", r.name, r.corrupt("run.json", err.Error()))
 	}
 	if f.Store != r.uuid.String() {
@@ -120,7 +158,8 @@ func (r runDir) readRun() (runFile, error) {
 }
 
 func (r runDir) corrupt(file, what string) error {
-	return &layout.CorruptionError{Path: "runs/" + r.name + "/" + file, Block: -1, What: what}
+	return &layout.CorruptionError{Path: "runs/" + r.name + "/" + file, Block: -1,
+		What: what + "; restore the run from a copy, or train anew"}
 }
 
 // replace writes a small file whole: a temporary one, synced, then renamed.
