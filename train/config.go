@@ -42,7 +42,7 @@ type Config struct {
 	Optimizer string `json:"optimizer"`
 	// Loss is auto, softmax (one class a node) or bce (multi-label).
 	Loss string `json:"loss"`
-	// Metric is auto, accuracy, micro-f1 or macro-f1.
+	// Metric is auto, accuracy, micro-f1, macro-f1 or roc-auc.
 	Metric string `json:"metric"`
 	// Patience stops the run when so many evaluations in a row did not improve; 0 never.
 	Patience int `json:"patience"`
@@ -101,7 +101,7 @@ var choices = []struct {
 		[]string{"adam", "adamw", "sgd", "adagrad"}},
 	{"loss", func(c *Config) string { return c.Loss }, []string{"auto", "softmax", "bce"}},
 	{"metric", func(c *Config) string { return c.Metric },
-		[]string{"auto", metricAccuracy, metricMicroF1, metricMacroF1}},
+		[]string{"auto", metricAccuracy, metricMicroF1, metricMacroF1, metricROCAUC}},
 	{"eval-mode", func(c *Config) string { return c.EvalMode }, []string{"exact", "sampled"}},
 	{"cache", func(c *Config) string { return c.Cache },
 		CacheNames()},

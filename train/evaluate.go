@@ -27,18 +27,36 @@ type evaluator struct {
 }
 
 // counts predicts the nodes of a set.
-func (e *evaluator) counts(ctx context.Context, set *roaring.Bitmap) (*counts, error) {
-	c := newCounts(e.in.classes)
-	tally := &tally{counts: c, in: e.in}
-	if e.cfg.EvalMode == "sampled" {
-		return c, e.sampled(ctx, set, tally)
+func (e *evaluator) counts(ctx context.Context, set *roaring.Bitmap) (c *counts, err error) {
+	t := &tally{counts: newCounts(e.in.classes), in: e.in}
+	if e.cfg.Metric != metricROCAUC {
+		return t.counts, e.predict(ctx, set, t)
 	}
-	if err := e.be.Trim(); err != nil { // blocks of nodes can use a step's memory
+	store := e.in.store
+	t.scores, err = newScores(store.FS(), store.Path(e.dir+"-scores"), e.in.budget,
+		set.GetCardinality()*uint64(e.in.classes))
+	if err != nil {
 		return nil, err
 	}
+	defer func() { err = errors.Join(err, t.scores.Close()) }()
+	if err := e.predict(ctx, set, t); err != nil {
+		return nil, err
+	}
+	t.rocAUC, err = t.scores.mean(ctx)
+	return t.counts, err
+}
+
+// predict adds the predictions of a set to a tally.
+func (e *evaluator) predict(ctx context.Context, set *roaring.Bitmap, t *tally) error {
+	if e.cfg.EvalMode == "sampled" {
+		return e.sampled(ctx, set, t)
+	}
+	if err := e.be.Trim(); err != nil { // blocks of nodes can use a step's memory
+		return err
+	}
 	f := &inference{in: e.in, be: e.be, model: e.model, dir: e.dir}
-	return c, f.run(ctx, set, func(nodes []sample.NodeID, logits []float32) error {
-		return tally.add(ctx, nodes, logits)
+	return f.run(ctx, set, func(nodes []sample.NodeID, logits []float32) error {
+		return t.add(ctx, nodes, logits)
 	})
 }
 
@@ -89,6 +107,7 @@ type tally struct {
 	in     *inputs
 	labels []int32
 	bits   []float32
+	scores *scores // for roc-auc, else nil
 }
 
 // add counts the predictions of some nodes.
@@ -100,7 +119,13 @@ func (t *tally) add(ctx context.Context, nodes []sample.NodeID, logits []float32
 			return err
 		}
 		for i := range nodes {
-			t.multi(logits[i*n:(i+1)*n], t.bits[i*n:(i+1)*n])
+			row, truth := logits[i*n:(i+1)*n], t.bits[i*n:(i+1)*n]
+			t.multi(row, truth)
+			if t.scores != nil {
+				if err := t.scores.multi(row, truth); err != nil {
+					return err
+				}
+			}
 		}
 		return nil
 	}
@@ -109,7 +134,13 @@ func (t *tally) add(ctx context.Context, nodes []sample.NodeID, logits []float32
 		return err
 	}
 	for i, label := range t.labels {
-		t.class(argmax(logits[i*n:(i+1)*n]), label)
+		row := logits[i*n : (i+1)*n]
+		t.class(argmax(row), label)
+		if t.scores != nil {
+			if err := t.scores.class(row, label); err != nil {
+				return err
+			}
+		}
 	}
 	return nil
 }

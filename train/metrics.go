@@ -10,19 +10,21 @@ const (
 	metricAccuracy = "accuracy"
 	metricMicroF1  = "micro-f1"
 	metricMacroF1  = "macro-f1"
+	metricROCAUC   = "roc-auc"
 )
 
 // errNothing is the error of a metric over no labeled node: never a number.
 var errNothing = errors.New("no labeled node to compute a metric over")
 
-// counts are the outcomes of predictions, by class; all metrics follow from them. Memory: 24
-// bytes per class.
+// counts are the outcomes of predictions, by class; all metrics but roc-auc follow from them.
+// Memory: 24 bytes per class.
 type counts struct {
 	nodes  uint64   // labeled nodes seen
 	right  uint64   // nodes whose prediction is wholly right
 	hit    []uint64 // predicted and true, by class
 	wrong  []uint64 // predicted, not true
 	missed []uint64 // true, not predicted
+	rocAUC float64  // computed from scores, only if it is the metric of the run
 }
 
 func newCounts(classes int) *counts {
@@ -87,6 +89,8 @@ func (c *counts) metric(name string) (float64, error) {
 		return f, nil
 	case metricMacroF1:
 		return c.macroF1()
+	case metricROCAUC:
+		return c.rocAUC, nil
 	}
 	return 0, fmt.Errorf("unknown metric %q", name)
 }

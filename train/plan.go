@@ -168,6 +168,14 @@ func (in *inputs) pilot(ctx context.Context, c *Config, train []sample.NodeID) (
 	return largest, nil
 }
 
+// scoreBytes is what the metric takes in evaluation.
+func (c *Config) scoreBytes() int64 {
+	if c.Metric == metricROCAUC {
+		return scoreBytes
+	}
+	return 0
+}
+
 // fixed is the memory of the program and of reading features and labels.
 func (in *inputs) fixed() int64 {
 	return fixedBytes + max(in.budget.Used(), in.store.RowsBytes(in.meta.Features[0])+
@@ -186,7 +194,8 @@ func (in *inputs) checkLeast(memory int64) error {
 // makePlan opens the topology and splits the memory.
 func (in *inputs) makePlan(ctx context.Context, c *Config, train []sample.NodeID, dims []int,
 	params int) (*Plan, error) {
-	p := &Plan{Memory: c.Memory, Fixed: in.fixed() + 4*int64(len(train)), Eval: evalBytes}
+	p := &Plan{Memory: c.Memory, Fixed: in.fixed() + 4*int64(len(train)),
+		Eval: evalBytes + c.scoreBytes()}
 	p.planTopology(in.store, c)
 	if err := in.openGraph(ctx, p.Resident, p.Topology); err != nil {
 		return nil, err

@@ -98,7 +98,8 @@ func (t *trained) open(ctx context.Context, store *layout.Store, dev blockdev.De
 
 // openData opens the graph and the features: in memory if they fit, topology first.
 func (t *trained) openData(ctx context.Context) error {
-	p := &Plan{Memory: t.cfg.Memory, Fixed: t.in.fixed(), Eval: 2 * evalBytes}
+	p := &Plan{Memory: t.cfg.Memory, Fixed: t.in.fixed(),
+		Eval: 2*evalBytes + scoreBytes}
 	p.planTopology(t.in.store, &t.cfg)
 	if err := t.in.openGraph(ctx, p.Resident, p.Topology); err != nil {
 		return err
@@ -137,6 +138,8 @@ type EvalConfig struct {
 	Split string
 	// Mode is exact, sampled or "" for exact.
 	Mode string
+	// Metric is the metric to compute, or "" for the run's.
+	Metric string
 }
 
 // EvalResult is an evaluation. Micro- and macro-F1 count each class; for one class a node
@@ -167,7 +170,10 @@ func Evaluate(ctx context.Context, store *layout.Store, dev blockdev.Device,
 	if t.cfg.EvalMode = c.Mode; c.Mode == "" {
 		t.cfg.EvalMode = "exact"
 	}
-	if err := t.cfg.Validate(); err != nil {
+	if c.Metric != "" {
+		t.cfg.Metric = c.Metric
+	}
+	if err := errors.Join(t.cfg.Validate(), t.cfg.resolve(store.Meta())); err != nil {
 		return nil, err
 	}
 	set, err := t.nodes(ctx, c.Split)

@@ -41,7 +41,7 @@ func (t *trainFlags) bind(f *pflag.FlagSet) {
 	f.Float64Var(&c.Dropout, "dropout", c.Dropout, "share of values dropped before each layer")
 	f.StringVar(&c.Optimizer, "optimizer", c.Optimizer, "adam, adamw, sgd or adagrad")
 	f.StringVar(&c.Loss, "loss", c.Loss, "auto, softmax or bce")
-	f.StringVar(&c.Metric, "metric", c.Metric, "auto, accuracy, micro-f1 or macro-f1")
+	f.StringVar(&c.Metric, "metric", c.Metric, "auto, accuracy, micro-f1, macro-f1 or roc-auc")
 	f.IntVar(&c.Patience, "patience", c.Patience,
 		"stop after so many evaluations without a better one; 0: never")
 	f.IntVar(&c.EvalEvery, "eval-every", c.EvalEvery, "epochs between evaluations")

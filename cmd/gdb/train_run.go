@@ -210,6 +210,8 @@ func (a *app) evalCommand() *cobra.Command {
 	f.StringVar(&c.Run, "run", "", "the run whose best weights are evaluated")
 	f.StringVar(&c.Split, "split", "test", "train, val, test, or a stored set such as test@3")
 	f.StringVar(&c.Mode, "mode", "", "exact (default) or sampled")
+	f.StringVar(&c.Metric, "metric", "",
+		"accuracy, micro-f1, macro-f1 or roc-auc (default: the run's)")
 	f.BoolVar(&asJSON, "json", false, "print one JSON object")
 	return cmd
 }

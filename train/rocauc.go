@@ -1,0 +1,206 @@
+package train
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+
+	"gdb/internal/mem"
+	"gdb/layout/ingest/extsort"
+
+	"github.com/cockroachdb/pebble/v2/vfs"
+)
+
+// scoreBytes is the memory that scores are sorted in: 1.5 M of them; more go through files.
+const scoreBytes = 12 << 20
+
+// scores computes the area under the ROC curve of each class, exactly, and their mean: the chance
+// that a node of the class has a higher score than a node that is not, where a tie counts half. It
+// sorts a word for each node and class, in memory if all fit in scoreBytes, else in files:
+//
+//	class (31) | score (32, in an order of integers) | whether the node is of the class (1)
+type scores struct {
+	words  []uint64
+	arena  *mem.Arena
+	sorter *extsort.Words // nil if words are enough
+	opt    extsort.Options
+}
+
+// newScores makes room for most words; dir is for files, and is made and removed.
+func newScores(fs vfs.FS, dir string, budget *mem.Budget, most uint64) (*scores, error) {
+	s := &scores{opt: extsort.Options{FS: fs, Dir: dir, Prefix: "scores", Width: 1,
+		Memory: scoreBytes, Budget: budget}}
+	var err error
+	if most <= scoreBytes/8 {
+		if s.arena, err = mem.NewArena(budget, "scores", int64(most*8)); err != nil {
+			return nil, err
+		}
+		s.words = mem.View[uint64](s.arena.Bytes())[:0]
+		return s, nil
+	}
+	if err := errors.Join(fs.RemoveAll(dir), fs.MkdirAll(dir, 0o755)); err != nil {
+		return nil, fmt.Errorf("train: make %s for scores: %w", dir, err)
+	}
+	if s.sorter, err = extsort.NewWords(s.opt); err != nil {
+		return nil, errors.Join(err, fs.RemoveAll(dir))
+	}
+	return s, nil
+}
+
+// Close frees the memory and removes the files.
+func (s *scores) Close() error {
+	if s.sorter == nil {
+		return s.arena.Free()
+	}
+	err := errors.Join(s.sorter.Abort(), s.opt.FS.RemoveAll(s.opt.Dir))
+	if err != nil {
+		return fmt.Errorf("train: remove scores: %w", err)
+	}
+	return nil
+}
+
+// add takes the score of a node for a class.
+func (s *scores) add(class int, score float32, of bool) error {
+	if math.IsNaN(float64(score)) {
+		return errors.New("a score is not a number: the training diverged: lower --lr")
+	}
+	word := uint64(class)<<33 | uint64(ordered(score))<<1
+	if of {
+		word |= 1
+	}
+	if s.sorter == nil {
+		s.words = append(s.words, word)
+		return nil
+	}
+	return s.sorter.Add([]uint64{word})
+}
+
+// ordered maps numbers to integers of the same order; the two zeros are one.
+func ordered(x float32) uint32 {
+	b := math.Float32bits(x)
+	if x == 0 {
+		b = 0
+	}
+	if b>>31 == 1 {
+		return ^b
+	}
+	return b | 1<<31
+}
+
+// multi adds a node of multi-labels: its logits are the scores.
+func (s *scores) multi(logits, truth []float32) error {
+	for k, v := range logits {
+		if err := s.add(k, v, truth[k] > 0); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// class adds a node of one class. The score of a class is the logarithm of its odds, which orders
+// nodes as its probability does, without rounding many to 1: the logit less the logarithm of the
+// sum of the others' exponentials. A node without a label is not added.
+func (s *scores) class(logits []float32, label int32) error {
+	if label < 0 {
+		return nil
+	}
+	top := int(argmax(logits))
+	sum, rest, second := 0.0, 0.0, math.Inf(-1)
+	for k, v := range logits {
+		sum += math.Exp(float64(v - logits[top]))
+		if k != top {
+			second = max(second, float64(v))
+		}
+	}
+	for k, v := range logits {
+		if k != top {
+			rest += math.Exp(float64(v) - second)
+		}
+	}
+	for k, v := range logits {
+		odds := float64(v) - second - math.Log(rest)
+		if k != top { // the largest is part of what is left, so that little is cancelled
+			odds = float64(v-logits[top]) - math.Log(sum-math.Exp(float64(v-logits[top])))
+		}
+		if err := s.add(k, float32(odds), int32(k) == label); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// mean sorts the scores and returns the mean of the areas, over the classes that some nodes have
+// and some have not.
+func (s *scores) mean(ctx context.Context) (float64, error) {
+	a := &areas{}
+	if s.sorter == nil {
+		slices.Sort(s.words)
+		a.add(s.words)
+		return a.mean()
+	}
+	runs, err := s.sorter.Finish()
+	if err != nil {
+		return 0, fmt.Errorf("train: sort scores: %w", err)
+	}
+	err = extsort.Merge(ctx, s.opt, runs, func(words []uint64) error {
+		a.add(words)
+		return nil
+	})
+	if err != nil {
+		return 0, fmt.Errorf("train: sort scores: %w", err)
+	}
+	return a.mean()
+}
+
+// areas sums over sorted words. Twice the area times positives times negatives is an integer: for
+// each positive, two for each negative below it and one for each beside it. It is at most 2^63.
+type areas struct {
+	last     uint64 // word without its lowest bit: class and score
+	some     bool
+	pos, neg uint64 // of the class, before those of the last score
+	tiedPos  uint64 // of the last score
+	tiedNeg  uint64
+	twice    uint64
+	sum      float64
+	classes  int
+}
+
+func (a *areas) add(words []uint64) {
+	for _, w := range words {
+		if key := w &^ 1; !a.some || key != a.last {
+			a.endScore()
+			if a.some && key>>33 != a.last>>33 {
+				a.endClass()
+			}
+			a.last, a.some = key, true
+		}
+		a.tiedPos += w & 1
+		a.tiedNeg += 1 - w&1
+	}
+}
+
+func (a *areas) endScore() {
+	a.twice += a.tiedPos * (2*a.neg + a.tiedNeg)
+	a.pos, a.neg = a.pos+a.tiedPos, a.neg+a.tiedNeg
+	a.tiedPos, a.tiedNeg = 0, 0
+}
+
+func (a *areas) endClass() {
+	if a.pos > 0 && a.neg > 0 {
+		a.sum += float64(a.twice) / (2 * float64(a.pos) * float64(a.neg))
+		a.classes++
+	}
+	a.pos, a.neg, a.twice = 0, 0, 0
+}
+
+func (a *areas) mean() (float64, error) {
+	a.endScore()
+	a.endClass()
+	if a.classes == 0 {
+		return 0, fmt.Errorf("%w: roc-auc needs a class that some nodes have and some have not",
+			errNothing)
+	}
+	return a.sum / float64(a.classes), nil
+}
