@@ -55,6 +55,8 @@ type Meta struct {
 	Labels      *LabelsMeta
 	Splits      []SplitMeta
 	SplitColumn int // the default column K of train@K, -1 if splits have no columns
+	// EdgeSplits are sets of edges, by their positions in the in-lists.
+	EdgeSplits []SplitMeta
 
 	Partitioner string
 	Partitions  []Partition
@@ -108,7 +110,7 @@ type LabelsMeta struct {
 	Labeled uint64
 }
 
-// SplitMeta is a stored set of nodes with a name: train, val, test, train@0, ….
+// SplitMeta is a stored set of nodes with a name: train, val, test, train@0, …; or of edges.
 type SplitMeta struct {
 	Name  string
 	Count uint64

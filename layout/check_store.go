@@ -63,10 +63,20 @@ func (c *checker) partitions() {
 
 // sets checks the size and range of the splits.
 func (c *checker) sets() error {
-	want := slices.Clone(c.s.meta.Splits)
+	nodes := slices.Clone(c.s.meta.Splits)
 	if l := c.s.meta.Labels; l != nil && l.Kind == "multi" {
-		want = append(want, kv.SplitMeta{Name: labeledSet, Count: l.Labeled})
+		nodes = append(nodes, kv.SplitMeta{Name: labeledSet, Count: l.Labeled})
 	}
+	var edges []kv.SplitMeta
+	for _, e := range c.s.meta.EdgeSplits {
+		edges = append(edges, kv.SplitMeta{Name: EdgeSplitSet(e.Name), Count: e.Count})
+	}
+	return errors.Join(c.setsOf("node", nodes, c.s.meta.Nodes),
+		c.setsOf("edge", edges, c.s.meta.Edges))
+}
+
+// setsOf checks sets of total nodes or edges.
+func (c *checker) setsOf(what string, want []kv.SplitMeta, total uint64) error {
 	for _, w := range want {
 		set, err := c.s.catalog.Set(c.ctx, w.Name)
 		switch {
@@ -75,9 +85,10 @@ func (c *checker) sets() error {
 		case err != nil:
 			return err
 		case set.GetCardinality() != w.Count:
-			c.find(-1, -1, "set %q has %d nodes, want %d", w.Name, set.GetCardinality(), w.Count)
-		case w.Count > 0 && uint64(set.Maximum()) >= c.s.meta.Nodes:
-			c.find(-1, -1, "set %q has node %d of %d", w.Name, set.Maximum(), c.s.meta.Nodes)
+			c.find(-1, -1, "set %q has %d %ss, want %d", w.Name, set.GetCardinality(), what,
+				w.Count)
+		case w.Count > 0 && uint64(set.Maximum()) >= total:
+			c.find(-1, -1, "set %q has %s %d of %d", w.Name, what, set.Maximum(), total)
 		}
 	}
 	return nil

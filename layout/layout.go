@@ -107,6 +107,15 @@ func (s *Store) Split(ctx context.Context, name string) (*roaring.Bitmap, error)
 	return s.catalog.Set(ctx, name)
 }
 
+// EdgeSplitSet is the name of the stored set of a split of the edges.
+func EdgeSplitSet(name string) string { return "edges:" + name }
+
+// EdgeSplit loads a split of the edges: the positions of its edges in the in-lists, where the
+// first edge of the first list is 0. Memory: at most one bit an edge.
+func (s *Store) EdgeSplit(ctx context.Context, name string) (*roaring.Bitmap, error) {
+	return s.catalog.Set(ctx, EdgeSplitSet(name))
+}
+
 // IDs opens the id dictionary.
 func (s *Store) IDs(ctx context.Context, dev blockdev.Device) (kv.IDs, error) {
 	return kv.OpenIDs(ctx, dev, s.fs, s.dir, s.meta)

@@ -137,6 +137,9 @@ func printInfo(out io.Writer, dir string, m *kv.Meta) error {
 	for _, s := range m.Splits {
 		w.printf("split       %s: %s nodes\n", s.Name, count(s.Count))
 	}
+	for _, s := range m.EdgeSplits {
+		w.printf("edge split  %s: %s edges\n", s.Name, count(s.Count))
+	}
 	w.printf("partitions  %d (%s)\n", len(m.Partitions), m.Partitioner)
 	w.printf("files       %d, %s\n", len(m.Files), mem.FormatSize(storeBytes(m)))
 	return w.err

@@ -7,15 +7,17 @@ import (
 )
 
 // edgeCodec packs an edge into words whose order is the order of the stored lists: destination,
-// source, type, time, weight. So equal edges are neighbors after sorting, whatever the runs were.
+// source, type, time, split, weight. So equal edges are neighbors after sorting, whatever the runs
+// were.
 //
 //	word 0   first id (32) | second id (32)
-//	word 1   type (16) | zero (16) | weight (32)              if edges have no time
-//	words 1, 2   type (16) | time (64) | zero (16) | weight (32)   if they have
+//	word 1   type (16) | split (16) | weight (32)              if edges have no time
+//	words 1, 2   type (16) | time (64) | split (16) | weight (32)   if they have
 //
-// Times have their sign bit flipped and weights are mapped to integers of the same order.
+// A split is its number in Info.EdgeSplits plus one, or zero. Times have their sign bit flipped and
+// weights are mapped to integers of the same order.
 type edgeCodec struct {
-	typed, weighted, timed bool
+	typed, weighted, timed, split bool
 }
 
 // payload is the number of words after the ids.
@@ -23,22 +25,31 @@ func (c edgeCodec) payload() int {
 	switch {
 	case c.timed:
 		return 2
-	case c.typed || c.weighted:
+	case c.typed || c.weighted || c.split:
 		return 1
 	}
 	return 0
 }
 
 // pack writes the payload words of an edge.
-func (c edgeCodec) pack(out []uint64, typ uint16, weight float32, time int64) {
+func (c edgeCodec) pack(out []uint64, typ uint16, weight float32, time int64, split uint16) {
+	last := uint64(split)<<32 | uint64(orderedF32(weight))
 	switch c.payload() {
 	case 1:
-		out[0] = uint64(typ)<<48 | uint64(orderedF32(weight))
+		out[0] = uint64(typ)<<48 | last
 	case 2:
 		t := uint64(time) ^ 1<<63
 		out[0] = uint64(typ)<<48 | t>>16
-		out[1] = t<<48 | uint64(orderedF32(weight))
+		out[1] = t<<48 | last
 	}
+}
+
+// splitOf returns the split of a record.
+func (c edgeCodec) splitOf(rec []uint64) uint16 {
+	if !c.split {
+		return 0
+	}
+	return uint16(rec[len(rec)-1] >> 32)
 }
 
 // unpack is the inverse of pack.
@@ -53,7 +64,8 @@ func (c edgeCodec) unpack(words []uint64, e *layout.Edge) {
 }
 
 // same says whether two records are duplicates: the same ends, type and time. Of edges that
-// differ in weight only, the one of least weight comes first and is kept.
+// differ in split and weight only, the one of the first split, and of these the one of least
+// weight, comes first and is kept.
 func (c edgeCodec) same(a, b []uint64) bool {
 	if a[0] != b[0] {
 		return false

@@ -68,7 +68,8 @@ func newPipeline(fs vfs.FS, src Source, opt Options) (*pipeline, error) {
 		random: rand.Reader,
 		tmp:    fs.PathJoin(opt.Out, "tmp", "ingest"),
 		budget: mem.NewBudget(memory.total - processBytes),
-		codec:  edgeCodec{typed: info.Typed, weighted: info.Weighted, timed: info.Timed}}, nil
+		codec: edgeCodec{typed: info.Typed, weighted: info.Weighted, timed: info.Timed,
+			split: len(info.EdgeSplits) > 0}}, nil
 }
 
 // checkOptions finds options that contradict each other or the source.

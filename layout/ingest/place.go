@@ -93,6 +93,9 @@ func (p *pipeline) meta(ctx context.Context, r *results, sets map[string]*roarin
 	if m.Splits, err = p.splitSets(ctx, r.splits, sets); err != nil {
 		return nil, err
 	}
+	if m.EdgeSplits, err = p.edgeSplitSets(ctx, r.topology.Splits, sets); err != nil {
+		return nil, err
+	}
 	for _, s := range m.Splits {
 		if strings.Contains(s.Name, "@") {
 			m.SplitColumn = p.opt.SplitColumn

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 
 	"gdb/internal/rng"
 	"gdb/layout/ingest/extsort"
@@ -279,6 +280,7 @@ func (s *scanner) loop(batch []uint64, rec ...uint64) []uint64 {
 // general emits edges with payload, or of ids that are still to be numbered.
 func (s *scanner) general(c *EdgeChunk) error {
 	batch, joined := s.batch[:0], s.out.Mode.joinsEdges()
+	split := uint16(slices.Index(s.p.info.EdgeSplits, c.Split) + 1) // 0 if it is in none
 	var rec [extsort.WordsMax]uint64
 	ends := 1
 	if joined {
@@ -290,7 +292,7 @@ func (s *scanner) general(c *EdgeChunk) error {
 		if err != nil {
 			return err
 		}
-		s.p.codec.pack(rec[ends:], typ, weight, time)
+		s.p.codec.pack(rec[ends:], typ, weight, time, split)
 		rec[0] = b<<32 | a
 		if joined {
 			rec[0], rec[1] = a, b

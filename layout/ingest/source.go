@@ -44,8 +44,10 @@ type Info struct {
 	Features  []FeatureInfo
 	Labels    *LabelInfo
 	Splits    []string // names: train, val, test, train@0, …
-	Bytes     int64    // of all files, for progress
-	Notes     []string // what the user should know: ignored files, guesses made
+	// EdgeSplits are the names of the splits of the edges, in EdgeChunk.Split.
+	EdgeSplits []string
+	Bytes      int64    // of all files, for progress
+	Notes      []string // what the user should know: ignored files, guesses made
 	// AddInverse is set where the source's own convention asks for reverse edges (OGB).
 	AddInverse bool
 }

@@ -299,6 +299,9 @@ func openTriples(fs vfs.FS, opt *Options, dir string, files []string) (Source, e
 		e := &edgeTable{textTable: t, src: 0, rel: 1, dst: 2, weight: -1, time: -1}
 		if m := tripleName.FindStringSubmatch(base); m != nil {
 			e.split = strings.Replace(m[1], "valid", "val", 1)
+			if !slices.Contains(s.info.EdgeSplits, e.split) {
+				s.info.EdgeSplits = append(s.info.EdgeSplits, e.split)
+			}
 		}
 		s.edges, parts = append(s.edges, e), append(parts, base)
 	}

@@ -25,6 +25,7 @@ type topologyResult struct {
 	OutMax     uint64
 	Partitions []kv.Partition
 	Types      []uint64
+	Splits     []edgeSplit   // of in-lists
 	Out        []extsort.Run // the edges, turned around, if out-lists are wanted
 	Sources    []extsort.Run // the sources of all edges, if their counters do not fit
 }
@@ -118,11 +119,16 @@ type listPass struct {
 	total  uint64
 	done   uint64
 	batch  []uint64 // records on their way to turned or sources
+	splits *edgeSplits
 }
 
 func (p *pipeline) newListPass(dir layout.Direction, m *nodeMap, out *topologyResult) *listPass {
 	out.Hist = make([]uint64, 1)
-	return &listPass{p: p, m: m, out: out, dir: dir, width: 1 + p.codec.payload(),
+	var splits *edgeSplits
+	if dir == layout.In && p.codec.split {
+		splits = newEdgeSplits(p.info.EdgeSplits, p.budget)
+	}
+	return &listPass{splits: splits, p: p, m: m, out: out, dir: dir, width: 1 + p.codec.payload(),
 		batch: make([]uint64, 0, scanBatchWords)}
 }
 
@@ -195,6 +201,11 @@ func (t *listPass) add(words []uint64) error {
 			return err
 		}
 		if t.dir == layout.In {
+			if s := t.p.codec.splitOf(rec); s > 0 {
+				if err := t.splits.add(s, t.out.Edges+t.degree-1); err != nil {
+					return err
+				}
+			}
 			if err := t.count(node, nbr, e.Type, rec); err != nil {
 				return err
 			}
@@ -315,6 +326,11 @@ func (t *listPass) finish() (err error) {
 	}
 	t.writer = nil
 	t.p.keepFiles(t.out.Files...)
+	if t.splits != nil {
+		if t.out.Splits, err = t.splits.write(t.p); err != nil {
+			return err
+		}
+	}
 	switch {
 	case t.counts != nil:
 		if err := t.countSources(); err != nil {
@@ -347,6 +363,7 @@ func (t *listPass) finishSorter(s *extsort.Words) ([]extsort.Run, error) {
 // close frees what finish did not.
 func (t *listPass) close() error {
 	var errs []error
+	t.splits.free()
 	if t.writer != nil {
 		errs = append(errs, t.writer.Abort())
 	}
