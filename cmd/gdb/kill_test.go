@@ -311,7 +311,27 @@ func TestInterruptedTraining(t *testing.T) {
 	}
 	store := killStore(t)
 	mustRun(t, killTrain(store, "whole")...)
-	args := slices.DeleteFunc(killTrain(store, "a"), func(s string) bool { return s == "--quiet" })
+	for trial := range 10 {
+		run := "r" + strconv.Itoa(trial)
+		command, ok := interruptedTraining(t, store, run)
+		if !ok {
+			continue
+		}
+		if _, err := os.Stat(filepath.Join(store, "runs", run, "CURRENT")); err != nil {
+			t.Errorf("no checkpoint: %v", err)
+		}
+		mustRun(t, strings.Fields(command)...)
+		compareContent(t, trainedState(t, store, run), trainedState(t, store, "whole"))
+		return
+	}
+	t.Fatal("no training was interrupted in time")
+}
+
+// interruptedTraining trains until the first epoch is over, interrupts, and returns the command
+// that goes on; false if the training was faster.
+func interruptedTraining(t *testing.T, store, run string) (command string, ok bool) {
+	t.Helper()
+	args := slices.DeleteFunc(killTrain(store, run), func(s string) bool { return s == "--quiet" })
 	cmd := child(t.Context(), args...)
 	var stderr bytes.Buffer
 	cmd.Stderr = &stderr
@@ -322,28 +342,25 @@ func TestInterruptedTraining(t *testing.T) {
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
-	first := make([]byte, 7) // the first epoch is over
+	first := make([]byte, 7)
 	if _, err := io.ReadFull(stdout, first); err != nil || string(first) != "epoch 1" {
 		t.Fatalf("%q, %v", first, err)
 	}
-	if err := cmd.Process.Signal(os.Interrupt); err != nil {
-		t.Fatal(err)
-	}
+	interrupting := cmd.Process.Signal(os.Interrupt)
 	if _, err := io.Copy(io.Discard, stdout); err != nil {
 		t.Fatal(err)
 	}
-	if got := exitStatus(cmd.Wait()); got != strconv.Itoa(exitInterrupted) {
+	err = cmd.Wait()
+	if err == nil || interrupting != nil {
+		return "", false
+	}
+	if got := exitStatus(err); got != strconv.Itoa(exitInterrupted) {
 		t.Fatalf("exit code %s, want %d: %s", got, exitInterrupted, stderr.String())
 	}
-	if _, err := os.Stat(filepath.Join(store, "runs", "a", "CURRENT")); err != nil {
-		t.Errorf("no checkpoint: %v", err)
-	}
-	_, command, ok := strings.Cut(stderr.String(), "go on with: gdb ")
-	if !ok {
+	if _, command, ok = strings.Cut(stderr.String(), "go on with: gdb "); !ok {
 		t.Fatalf("no command that resumes: %s", stderr.String())
 	}
-	mustRun(t, strings.Fields(command)...)
-	compareContent(t, trainedState(t, store, "a"), trainedState(t, store, "whole"))
+	return command, true
 }
 
 // TestInterruptedIngest interrupts an ingest as Ctrl-C does.
@@ -364,14 +381,14 @@ func TestInterruptedIngest(t *testing.T) {
 		if err := cmd.Process.Signal(os.Interrupt); err != nil {
 			continue // it was over
 		}
-		_, command, ok := "", "", false
 		switch err := cmd.Wait(); {
 		case err == nil || exitStatus(err) == "-1": // over, or before the signal was caught
 			continue
 		case exitStatus(err) != strconv.Itoa(exitInterrupted):
 			t.Fatalf("exit code %s, want %d: %s", exitStatus(err), exitInterrupted, stderr.String())
 		}
-		if _, command, ok = strings.Cut(stderr.String(), "go on with: gdb "); !ok {
+		_, command, ok := strings.Cut(stderr.String(), "go on with: gdb ")
+		if !ok {
 			t.Fatalf("no command that resumes: %s", stderr.String())
 		}
 		command, _, _ = strings.Cut(command, ": ")
