@@ -96,16 +96,23 @@ func (in *inputs) openFeatures(ctx context.Context, p *Plan, threads int) (err e
 	return nil
 }
 
-// hotNodes lists the nodes whose rows a static cache of so many bytes keeps, in one scan.
+// hotNodes lists the nodes whose rows a static cache of so many bytes keeps.
 func (in *inputs) hotNodes(ctx context.Context, bytes int64) ([]sample.NodeID, error) {
 	limit := int(min(uint64(bytes)/uint64(4*in.rows.Meta().Dim), in.meta.Nodes))
+	return HotNodes(ctx, in.store, in.dev, limit, in.budget)
+}
+
+// HotNodes returns the at most limit nodes that stand in the most lists, most first: those whose
+// rows the static cache of a run keeps. One scan of the topology; memory as for sample.HotByUse.
+func HotNodes(ctx context.Context, s *layout.Store, dev blockdev.Device, limit int,
+	budget *mem.Budget) ([]sample.NodeID, error) {
 	scan := func(fn func(first layout.NodeID, cont bool, l *layout.Lists) error) error {
-		return in.store.ScanTopology(ctx, in.dev, layout.In, fn)
+		return s.ScanTopology(ctx, dev, layout.In, fn)
 	}
-	if in.meta.Undirected {
+	if s.Meta().Undirected {
 		return sample.HotByDegree(scan, limit)
 	}
-	return sample.HotByUse(scan, in.meta.Nodes, limit, in.budget)
+	return sample.HotByUse(scan, s.Meta().Nodes, limit, budget)
 }
 
 // Close closes all, the last opened first.

@@ -216,11 +216,10 @@ func countParams(dims []int) int {
 
 // loadSplits loads the nodes to train, validate and test on.
 func (t *trainer) loadSplits(ctx context.Context, store *layout.Store) error {
-	train, err := loadSplit(ctx, store, "train", t.cfg.Split)
-	if err != nil {
+	var err error
+	if t.train, err = TrainNodes(ctx, store, t.cfg.Split); err != nil {
 		return err
 	}
-	t.train = mem.View[sample.NodeID](mem.BytesOf(train.ToArray()))
 	if t.val, err = loadSplit(ctx, store, "val", t.cfg.Split); err != nil {
 		return err
 	}

@@ -7,8 +7,10 @@ import (
 	"strconv"
 	"strings"
 
+	"gdb/internal/mem"
 	"gdb/kv"
 	"gdb/layout"
+	"gdb/sample"
 
 	"github.com/RoaringBitmap/roaring/v2"
 )
@@ -47,7 +49,7 @@ func loadSplit(ctx context.Context, s *layout.Store, base, column string) (*roar
 	if err != nil {
 		return nil, fmt.Errorf("train: load split %s: %w", name, err)
 	}
-	if s.Meta().Labels.Kind == "multi" {
+	if l := s.Meta().Labels; l != nil && l.Kind == "multi" {
 		labeled, err := s.Split(ctx, labeledSet)
 		if err != nil {
 			return nil, fmt.Errorf("train: load which nodes have labels: %w", err)
@@ -59,6 +61,15 @@ func loadSplit(ctx context.Context, s *layout.Store, base, column string) (*roar
 			"over: choose another with --split", name)
 	}
 	return set, nil
+}
+
+// TrainNodes are the nodes, ascending, that a run with Config.Split trains on.
+func TrainNodes(ctx context.Context, s *layout.Store, column string) ([]sample.NodeID, error) {
+	set, err := loadSplit(ctx, s, "train", column)
+	if err != nil {
+		return nil, err
+	}
+	return mem.View[sample.NodeID](mem.BytesOf(set.ToArray())), nil
 }
 
 func splitList(m *kv.Meta) string {

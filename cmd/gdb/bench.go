@@ -22,8 +22,8 @@ func (a *app) benchCommand() *cobra.Command {
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 	cmd.AddCommand(a.benchGenCommand(), a.benchIOCommand(), a.benchIngestCommand(),
-		a.benchSampleCommand(), a.benchGatherCommand(), a.benchGEMMCommand(),
-		a.benchTrainCommand(), a.benchSystemCommand())
+		a.benchSampleCommand(), a.benchCacheCommand(), a.benchGatherCommand(),
+		a.benchGEMMCommand(), a.benchTrainCommand(), a.benchSystemCommand())
 	return cmd
 }
 

@@ -10,7 +10,9 @@ import (
 	"testing"
 
 	"gdb/blockdev"
+	"gdb/internal/testgraph"
 
+	"github.com/cockroachdb/pebble/v2/vfs"
 	"github.com/rogpeppe/go-internal/testscript"
 )
 
@@ -29,7 +31,16 @@ func TestMain(m *testing.M) {
 // TestScripts runs testdata/*.txtar: whole command lines, with their output and exit codes.
 func TestScripts(t *testing.T) {
 	testscript.Run(t, testscript.Params{Dir: "testdata", Cmds: map[string]func(
-		ts *testscript.TestScript, neg bool, args []string){"exits": exits, "flip": flip}})
+		ts *testscript.TestScript, neg bool, args []string){
+		"exits": exits, "flip": flip, "cora": cora}})
+}
+
+// cora DIR: writes the arrays of the demo.
+func cora(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 1 {
+		ts.Fatalf("usage: cora DIR")
+	}
+	ts.Check(testgraph.WriteCora(vfs.Default, ts.MkAbs(args[0])))
 }
 
 // flip FILE OFFSET: changes one bit of a file.

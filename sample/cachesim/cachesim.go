@@ -38,6 +38,22 @@ type Policy struct {
 // begins empty has more hits. Each node may stand in a batch once.
 var Belady = Policy{Name: "belady"}
 
+// Online is the policy of that name that sample.NewPolicy makes.
+func Online(name string) (Policy, error) {
+	if _, err := sample.NewPolicy(name); err != nil {
+		return Policy{}, err
+	}
+	return Policy{Name: name, New: func() sample.Policy {
+		p, _ := sample.NewPolicy(name) // it was made above
+		return p
+	}}, nil
+}
+
+// Static is the policy that holds the first nodes of hot, under a name.
+func Static(name string, hot []sample.NodeID) Policy {
+	return Policy{Name: name, New: func() sample.Policy { return sample.NewStatic(hot) }}
+}
+
 // Capacity is the size of a cache: so many rows, or so many bytes of memory, all included, with
 // rows of Dim values; how many rows that is depends on the policy (see sample.CacheRows).
 type Capacity struct {

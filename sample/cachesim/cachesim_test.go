@@ -59,14 +59,13 @@ func online() []Policy {
 	for v := range sample.NodeID(nodes / 2) {
 		hot = append(hot, v*2)
 	}
-	policies := []Policy{{Name: "static", New: func() sample.Policy {
-		return sample.NewStatic(hot)
-	}}}
+	policies := []Policy{Static("static", hot)}
 	for _, name := range sample.PolicyNames() {
-		policies = append(policies, Policy{Name: name, New: func() sample.Policy {
-			p, _ := sample.NewPolicy(name) // the name is known
-			return p
-		}})
+		p, err := Online(name)
+		if err != nil {
+			panic(err)
+		}
+		policies = append(policies, p)
 	}
 	return policies
 }
@@ -152,9 +151,7 @@ func TestErrors(t *testing.T) {
 	bad := errors.New("no batch")
 	good := batchesOf(1, 10, false)
 	lru, bound := []Policy{online()[1]}, []Policy{Belady}
-	far := []Policy{{Name: "far", New: func() sample.Policy {
-		return sample.NewStatic([]sample.NodeID{nodes})
-	}}}
+	far := []Policy{Static("far", []sample.NodeID{nodes})}
 	failing := Trace{Nodes: nodes, Each: func(func([]sample.NodeID) error) error { return bad }}
 	for name, c := range map[string]struct {
 		ctx        context.Context
@@ -217,7 +214,7 @@ func TestRecordEpoch(t *testing.T) {
 	defer s.Close()
 	r := &Record{}
 	defer r.Close()
-	if err := r.AddEpoch(context.Background(), s, order); err != nil {
+	if err := Sampled(context.Background(), s, order, r.Add); err != nil {
 		t.Fatal(err)
 	}
 	i := uint64(0)
@@ -235,8 +232,11 @@ func TestRecordEpoch(t *testing.T) {
 	if err != nil || i != order.Batches() {
 		t.Errorf("%d batches of %d: %v", i, order.Batches(), err)
 	}
+	if _, err := Online("mru"); err == nil {
+		t.Error("there is a policy mru")
+	}
 	full := &Record{Budget: mem.NewBudget(1000)}
-	if err := full.AddEpoch(context.Background(), s, order); err == nil ||
+	if err := Sampled(context.Background(), s, order, full.Add); err == nil ||
 		!strings.Contains(err.Error(), "batch 0") {
 		t.Errorf("a record without memory: %v", err)
 	}

@@ -41,23 +41,6 @@ func (r *Record) Add(nodes []sample.NodeID) error {
 	return nil
 }
 
-// AddEpoch samples an epoch, and records the nodes of its batches: those whose features training
-// asks for.
-func (r *Record) AddEpoch(ctx context.Context, s *sample.Sampler, order *sample.Order) error {
-	var d sample.Dense
-	var seeds []sample.NodeID
-	for i := range order.Batches() {
-		seeds = order.Seeds(i, seeds[:0])
-		if err := s.Sample(ctx, order.Epoch(), i, seeds, &d); err != nil {
-			return err
-		}
-		if err := r.Add(d.NodeIDs); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
 // Trace is the record of batches of a graph of so many nodes, valid until Close.
 func (r *Record) Trace(nodes uint64) Trace {
 	return Trace{Nodes: nodes, Each: func(fn func(nodes []sample.NodeID) error) error {
@@ -78,4 +61,22 @@ func (r *Record) Close() error {
 	}
 	*r = Record{Budget: r.Budget}
 	return err
+}
+
+// Sampled samples the batches of an epoch, and calls fn with the nodes of each: those whose
+// features training asks for.
+func Sampled(ctx context.Context, s *sample.Sampler, order *sample.Order,
+	fn func(nodes []sample.NodeID) error) error {
+	var d sample.Dense
+	var seeds []sample.NodeID
+	for i := range order.Batches() {
+		seeds = order.Seeds(i, seeds[:0])
+		if err := s.Sample(ctx, order.Epoch(), i, seeds, &d); err != nil {
+			return err
+		}
+		if err := fn(d.NodeIDs); err != nil {
+			return err
+		}
+	}
+	return nil
 }

@@ -1,0 +1,202 @@
+package bench
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"gdb/blockdev"
+	"gdb/internal/mem"
+	"gdb/layout"
+	"gdb/sample"
+	"gdb/sample/cachesim"
+	"gdb/train"
+)
+
+// CacheOptions configure the simulation of feature caches.
+type CacheOptions struct {
+	// Store and Device are of the graph; it has features and a train split.
+	Store  *layout.Store
+	Device blockdev.Device
+	// Fanout, Batch, Split and Seed are as in training, so that the same rows are asked for.
+	// Default fanout 10,10,10, batches of 1000.
+	Fanout []int
+	Batch  int
+	Split  string
+	Seed   uint64
+	// Epochs is how many epochs are replayed. Default 1.
+	Epochs int
+	// Sizes are the capacities, in bytes of memory. Default: 5, 10, 20 and 40 % of FeatureBytes.
+	Sizes []int64
+	// Memory bounds the process, in bytes; 0 for no bound. The trace takes 4 bytes a row asked
+	// for, which is most of it.
+	Memory int64
+	// Progress gets batches sampled and in all; nil for none.
+	Progress func(phase string, done, total int64, unit string)
+}
+
+// programBytes is the memory of the program itself, as in training.
+const programBytes = 56 << 20
+
+// FeatureBytes is the memory that all feature rows of a store take.
+func FeatureBytes(s *layout.Store) (int64, error) {
+	m := s.Meta()
+	if len(m.Features) == 0 {
+		return 0, errors.New("bench: the store has no features to cache: ingest again with " +
+			"features (--features FILE or --feature-cols)")
+	}
+	return int64(m.Nodes) * int64(m.Features[0].Dim) * 4, nil
+}
+
+func (o *CacheOptions) setDefaults(whole int64) {
+	if len(o.Fanout) == 0 {
+		o.Fanout = []int{10, 10, 10}
+	}
+	if o.Batch == 0 {
+		o.Batch = 1000
+	}
+	if o.Epochs == 0 {
+		o.Epochs = 1
+	}
+	if len(o.Sizes) == 0 {
+		for _, percent := range []int64{5, 10, 20, 40} {
+			o.Sizes = append(o.Sizes, whole*percent/100)
+		}
+	}
+}
+
+// Cache samples epochs as training does, and replays the rows that their batches ask for through
+// each cache policy with each size, and through Belady's as the bound. No feature is read: bytes
+// are those of the rows that a cache would have read, also before the first batch, without
+// neighbors that come with a sector. Seconds are what the replay took: what the policy costs.
+func Cache(ctx context.Context, opt CacheOptions) (r *Report, err error) {
+	whole, err := FeatureBytes(opt.Store)
+	if err != nil {
+		return nil, err
+	}
+	opt.setDefaults(whole)
+	c := &cacheBench{CacheOptions: opt, budget: &mem.Budget{}}
+	if opt.Memory > 0 {
+		c.budget = mem.NewBudget(max(1, opt.Memory-programBytes))
+	}
+	c.record.Budget = c.budget
+	defer func() { err = errors.Join(err, c.record.Close()) }()
+	hot, err := c.sample(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("bench: sample: %w", err)
+	}
+	policies, err := c.policies(ctx, hot)
+	if err != nil {
+		return nil, err
+	}
+	return c.replay(ctx, policies)
+}
+
+// cacheBench is one benchmark under way.
+type cacheBench struct {
+	CacheOptions
+	budget *mem.Budget
+	record cachesim.Record
+}
+
+// sample records the epochs, and returns the nodes that one more epoch, not replayed, asks for
+// most: the trial of the sampled static cache.
+func (c *cacheBench) sample(ctx context.Context) (hot []sample.NodeID, err error) {
+	seeds, err := train.TrainNodes(ctx, c.Store, c.Split)
+	if err != nil {
+		return nil, err
+	}
+	resident := c.budget.Limit() == 0 ||
+		c.Store.ResidentBytes(layout.In) <= (c.budget.Limit()-c.budget.Used())/4
+	topo, err := c.Store.Topology(ctx, c.Device, layout.In, layout.TopologyOptions{
+		Resident: resident, CacheBytes: c.budget.Limit() / 4, Budget: c.budget})
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, topo.Close()) }()
+	s, err := sample.NewSampler([]layout.Topology{topo},
+		sample.Config{Fanout: c.Fanout, Seed: c.Seed, Budget: c.budget})
+	if err != nil {
+		return nil, err
+	}
+	defer s.Close()
+	for epoch := range c.Epochs {
+		if err := c.epoch(ctx, s, seeds, epoch, c.record.Add); err != nil {
+			return nil, err
+		}
+	}
+	return sample.HotByTrial(func(fn func([]sample.NodeID) error) error {
+		return c.epoch(ctx, s, seeds, c.Epochs, fn)
+	}, c.Store.Meta().Nodes, c.rowsMax(), c.budget)
+}
+
+// epoch samples one epoch.
+func (c *cacheBench) epoch(ctx context.Context, s *sample.Sampler, seeds []sample.NodeID,
+	epoch int, fn func([]sample.NodeID) error) error {
+	order, err := sample.EpochOrder(seeds, c.Seed, uint64(epoch), c.Batch)
+	if err != nil {
+		return err
+	}
+	batches := int64(order.Batches())
+	done := int64(epoch) * batches
+	return cachesim.Sampled(ctx, s, order, func(nodes []sample.NodeID) error {
+		if done++; c.Progress != nil {
+			c.Progress("sample", done, int64(c.Epochs+1)*batches, "batches")
+		}
+		return fn(nodes)
+	})
+}
+
+// rowsMax is the most rows that a cache of these sizes holds.
+func (c *cacheBench) rowsMax() (most int) {
+	for _, bytes := range c.Sizes {
+		most = max(most, sample.CacheRows(bytes, c.Store.Meta().Features[0].Dim, 0))
+	}
+	return int(min(uint64(most), c.Store.Meta().Nodes))
+}
+
+// policies are all that are compared; hot are the nodes that a trial asked for most.
+func (c *cacheBench) policies(ctx context.Context, hot []sample.NodeID) ([]cachesim.Policy, error) {
+	inLists, err := train.HotNodes(ctx, c.Store, c.Device, c.rowsMax(), c.budget)
+	if err != nil {
+		return nil, fmt.Errorf("bench: scan the topology for the static cache: %w", err)
+	}
+	policies := []cachesim.Policy{cachesim.Static("static", inLists),
+		cachesim.Static("static-sampled", hot)}
+	for _, name := range sample.PolicyNames() {
+		p, err := cachesim.Online(name)
+		if err != nil {
+			return nil, err
+		}
+		policies = append(policies, p)
+	}
+	return append(policies, cachesim.Belady), nil
+}
+
+// replay runs the simulation and makes rows of it.
+func (c *cacheBench) replay(ctx context.Context, policies []cachesim.Policy) (*Report, error) {
+	m := c.Store.Meta()
+	features := m.Features[0]
+	var sizes []cachesim.Capacity
+	for _, bytes := range c.Sizes {
+		sizes = append(sizes, cachesim.Capacity{Bytes: bytes, Dim: features.Dim})
+	}
+	results, err := cachesim.Run(ctx, c.record.Trace(m.Nodes), policies, sizes, c.budget)
+	if err != nil {
+		return nil, err
+	}
+	r := NewReport("cache", "policy", "capacity_bytes", "rows", "hit_ratio", "bytes_read",
+		"requests", "seconds")
+	for _, one := range results {
+		row := Row{"policy": one.Policy, "capacity_bytes": one.Capacity.Bytes, "rows": one.Rows,
+			"hit_ratio": one.HitRatio(), "requests": one.Requests,
+			"bytes_read": (one.Requests - one.Hits + one.Loaded) * uint64(features.RowBytes),
+			"seconds":    one.Elapsed.Seconds(), "evicted": one.Evicted}
+		if one.Policy == cachesim.Belady.Name {
+			row["seconds"], row["evicted"] = nil, nil
+			row["why"] = "belady is a bound, counted for all sizes at once, not a cache"
+		}
+		r.Rows = append(r.Rows, row)
+	}
+	return r, nil
+}

@@ -1,0 +1,62 @@
+package bench
+
+import (
+	"context"
+	"strings"
+	"testing"
+
+	"gdb/blockdev"
+	"gdb/layout/layouttest"
+	"gdb/sample"
+
+	"github.com/cockroachdb/pebble/v2/vfs"
+)
+
+func TestCache(t *testing.T) {
+	g := layouttest.Random(1, 500, 4000)
+	g.Dim, g.Splits = 8, layouttest.Splits(500)
+	g.Features = layouttest.Features(500, 8)
+	fs := vfs.NewMem()
+	opt := CacheOptions{Store: layouttest.Build(t, fs, "store", g), Device: mustDevice(t),
+		Fanout: []int{3, 2}, Batch: 20, Epochs: 2, Seed: 1}
+	r, err := Cache(context.Background(), opt)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := append([]string{"static", "static-sampled"}, append(sample.PolicyNames(), "belady")...)
+	if r.Bench != "cache" || len(r.Rows) != 4*len(want) {
+		t.Fatalf("%d rows of %s", len(r.Rows), r.Bench)
+	}
+	for i, row := range r.Rows {
+		ratio := row["hit_ratio"].(float64)
+		if row["policy"] != want[i/4] || ratio < 0 || ratio > 1 || row["capacity_bytes"] !=
+			[]int64{800, 1600, 3200, 6400}[i%4] {
+			t.Errorf("row %d: %v", i, row)
+		}
+		if row["bytes_read"].(uint64)%(4*8) != 0 || row["bytes_read"].(uint64) == 0 {
+			t.Errorf("row %d: %v: not the bytes of whole rows", i, row)
+		}
+		if _, why := row["why"]; why != (row["seconds"] == nil) {
+			t.Errorf("row %d: %v: null without a reason", i, row)
+		}
+	}
+	opt.Memory = programBytes + 5000
+	if _, err := Cache(context.Background(), opt); err == nil ||
+		!strings.Contains(err.Error(), "--memory") {
+		t.Errorf("in too little memory: %v", err)
+	}
+}
+
+func mustDevice(t *testing.T) blockdev.Device {
+	t.Helper()
+	dev, err := blockdev.Open(blockdev.Options{Backend: blockdev.Memory})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := dev.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return dev
+}

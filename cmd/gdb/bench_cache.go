@@ -1,0 +1,81 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+
+	"gdb/bench"
+	"gdb/internal/mem"
+
+	"github.com/spf13/cobra"
+)
+
+func (a *app) benchCacheCommand() *cobra.Command {
+	opt := bench.CacheOptions{}
+	fanout := fanoutFlag{10, 10, 10}
+	var store, sizes, io string
+	var cmd *cobra.Command
+	cmd = a.benchCommandOf("cache", "Hits of each feature cache policy on a store, and the bound",
+		`  gdb bench cache --store big.gdb --fanout 10,10,10 --batch 1000
+  gdb bench cache --store big.gdb --sizes 1GiB,4GiB,20% --json`,
+		func(ctx context.Context) (r *bench.Report, err error) {
+			if store == "" {
+				return nil, usage(errors.New("bench cache: no --store DIR: gdb ingest makes one"))
+			}
+			if opt.Batch < 1 || opt.Epochs < 1 {
+				return nil, usage(fmt.Errorf("bench cache: --batch %d, --epochs %d: give positive "+
+					"numbers", opt.Batch, opt.Epochs))
+			}
+			opt.Fanout, opt.Seed, opt.Memory = fanout, a.seed, a.memory
+			if opt.Store, opt.Device, err = a.openForRun(cmd, store, io); err != nil {
+				return nil, err
+			}
+			defer func() { err = firstError(err, opt.Device.Close()) }()
+			whole, err := bench.FeatureBytes(opt.Store)
+			if err != nil {
+				return nil, err
+			}
+			if opt.Sizes, err = parseShares("--sizes", sizes, whole); err != nil {
+				return nil, err
+			}
+			p := a.progress()
+			defer p.finish()
+			opt.Progress = p.update
+			return bench.Cache(ctx, opt)
+		})
+	f := cmd.Flags()
+	f.StringVar(&store, "store", "", "store whose training is simulated")
+	f.Var(&fanout, "fanout", "neighbors per hop, as in training")
+	f.IntVar(&opt.Batch, "batch", 1000, "seeds in a batch")
+	f.IntVar(&opt.Epochs, "epochs", 1, "epochs to replay")
+	f.StringVar(&opt.Split, "split", "", "K: seeds are train@K")
+	f.StringVar(&sizes, "sizes", "5%,10%,20%,40%",
+		"sizes of the cache, in bytes or in percent of the memory of all features")
+	f.StringVar(&io, "io", "auto", "auto, uring, pread, buffered or mmap")
+	return cmd
+}
+
+// parseShares parses sizes such as 10%,64MiB; percents are of whole.
+func parseShares(flag, s string, whole int64) ([]int64, error) {
+	var out []int64
+	for _, part := range strings.Split(s, ",") {
+		part = strings.TrimSpace(part)
+		if number, ok := strings.CutSuffix(part, "%"); ok {
+			percent, err := strconv.ParseFloat(number, 64)
+			if err != nil || !(percent > 0 && percent <= 1000) {
+				return nil, usage(fmt.Errorf("%s %q: want percents such as 10%%", flag, part))
+			}
+			out = append(out, max(1, int64(percent/100*float64(whole))))
+			continue
+		}
+		n, err := mem.ParseSize(part)
+		if err != nil || n == 0 {
+			return nil, usage(fmt.Errorf("%s %q: want sizes such as 64MiB or 10%%", flag, part))
+		}
+		out = append(out, n)
+	}
+	return out, nil
+}
