@@ -18,7 +18,10 @@ type dotCommand struct {
 	run     func(s *session, ctx context.Context, arg string) error
 }
 
-var onOff = []string{"on", "off"}
+var (
+	onOff      = []string{"on", "off"}
+	pagerModes = []string{"auto", "on", "off"}
+)
 
 // dots is the only list of session commands: running, completion and .help read it.
 var dots []dotCommand
@@ -37,6 +40,10 @@ func init() {
 		{"read", "FILE", "run the statements of a file", nil, (*session).dotRead},
 		{"watch", "SECONDS STATEMENT", "run a statement again and again, until Ctrl-C", nil,
 			(*session).dotWatch},
+		{"pager", "auto|on|off", "a screen at a time; auto is for what is longer than one",
+			pagerModes, (*session).dotPager},
+		{"edit", "", "edit the last statement in $VISUAL or $EDITOR", nil, (*session).dotEdit},
+		{"history", "[N]", "the last N inputs", nil, (*session).dotHistory},
 		{"open", "STORE", "go on with another store", nil, (*session).dotOpen},
 		{"bail", "on|off", "whether the first failure ends a script", onOff, (*session).dotBail},
 		{"settings", "", "what is set", nil, (*session).dotSettings},

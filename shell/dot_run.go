@@ -121,16 +121,67 @@ func (s *session) dotWatch(ctx context.Context, arg string) error {
 	}
 	tick := time.NewTicker(time.Duration(every * float64(time.Second)))
 	defer tick.Stop()
+	pager := s.pager
+	s.pager = "off"
+	defer func() { s.pager = pager }()
 	for {
-		if err := s.execute(ctx, strings.TrimSpace(stmt)); err != nil {
+		err := s.execute(ctx, strings.TrimSpace(stmt))
+		if err == nil {
+			err = s.supervise(ctx, "", func(ctx context.Context, _ *watcher) error {
+				select {
+				case <-ctx.Done():
+					return ctx.Err()
+				case <-tick.C:
+					return nil
+				}
+			})
+		}
+		if errors.Is(err, context.Canceled) && ctx.Err() == nil && !errors.Is(err, ErrAborted) {
+			return nil // Ctrl-C is how a watch ends
+		}
+		if err != nil {
 			return err
 		}
-		select {
-		case <-ctx.Done():
-			return ctx.Err()
-		case <-tick.C:
+	}
+}
+
+func (s *session) dotPager(_ context.Context, arg string) error {
+	err := choice(arg, pagerModes)
+	if err == nil {
+		s.pager = arg
+	}
+	return err
+}
+
+// dotEdit puts the edited statement into the line, to be looked at once more.
+func (s *session) dotEdit(ctx context.Context, _ string) error {
+	if s.Terminal == nil || s.Edit == nil {
+		return dotUsagef("needs a terminal")
+	}
+	text, err := s.Edit(ctx, s.last)
+	if err != nil {
+		return fmt.Errorf("shell: .edit: %w", err)
+	}
+	s.draft = strings.TrimSpace(text)
+	return nil
+}
+
+// historyShown is how many inputs .history shows by itself.
+const historyShown = 20
+
+func (s *session) dotHistory(ctx context.Context, arg string) error {
+	n := historyShown
+	if arg != "" {
+		var err error
+		if n, err = strconv.Atoi(arg); err != nil || n < 1 {
+			return dotUsagef("wants a number of inputs; found %q", arg)
 		}
 	}
+	var rows [][]string
+	for i := max(len(s.typed)-n, 0); i < len(s.typed); i++ {
+		rows = append(rows, []string{strconv.Itoa(i + 1), s.typed[i]})
+	}
+	return s.table(ctx, []string{"number", "input"}, rows)
 }
 
 func (s *session) dotOpen(ctx context.Context, arg string) error {
@@ -150,7 +201,7 @@ func (s *session) dotSettings(ctx context.Context, _ string) error {
 	onOff := map[bool]string{true: "on", false: "off"}
 	return s.table(ctx, []string{"name", "value"}, [][]string{
 		{"store", s.Store.Path()}, {"mode", s.mode()}, {"rows", strconv.Itoa(s.rows)},
-		{"timing", onOff[s.timing]}, {"bail", onOff[s.bail]},
+		{"timing", onOff[s.timing]}, {"pager", s.pager}, {"bail", onOff[s.bail]},
 		{"seed", strconv.FormatUint(s.Seed, 10)}, {"memory", mem.FormatSize(s.Memory)},
 	})
 }

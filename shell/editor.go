@@ -2,22 +2,50 @@ package shell
 
 import (
 	"bufio"
+	"context"
 	"errors"
 	"fmt"
 	"io"
 	"strings"
 )
 
-// pipeEditor reads whole items from a stream without a line editor.
+// lineEditor reads items from the user. Implementations: ttyEditor and pipeEditor.
+type lineEditor interface {
+	// Read returns one or more whole items. draft is what stands in the line at first. At the end
+	// of input it returns io.EOF, with text if that was left; errInterrupted after Ctrl-C.
+	Read(ctx context.Context, draft string) (string, error)
+	// AddHistory makes a text one that can be recalled.
+	AddHistory(text string) error
+}
+
+// errInterrupted says that the input was dropped.
+var errInterrupted = errors.New("shell: interrupted")
+
+// What a terminal shows where a statement begins, and where it goes on.
+const (
+	promptFirst = "gdb> "
+	promptMore  = "...> "
+)
+
+// pipeEditor reads items from a stream that is not edited.
 type pipeEditor struct {
+	lines   chan inputLine
 	in      *bufio.Reader
 	prompts io.Writer // nil for none
 	pending string    // text after the last whole item
 }
 
-// Read returns the next items, as soon as the line that ends them is read. At the end of the
-// stream it returns what is left, and io.EOF.
-func (e *pipeEditor) Read() (string, error) {
+type inputLine struct {
+	text string
+	err  error
+}
+
+func newPipeEditor(in io.Reader, prompts io.Writer) *pipeEditor {
+	return &pipeEditor{in: bufio.NewReader(in), prompts: prompts, lines: make(chan inputLine, 1)}
+}
+
+// Read returns items as soon as the line that ends them is read. It ignores the draft.
+func (e *pipeEditor) Read(ctx context.Context, _ string) (string, error) {
 	for {
 		if e.prompts != nil {
 			prompt := promptFirst
@@ -26,33 +54,45 @@ func (e *pipeEditor) Read() (string, error) {
 			}
 			fmt.Fprint(e.prompts, prompt)
 		}
-		line, err := e.in.ReadString('\n')
-		if err != nil && !errors.Is(err, io.EOF) {
-			return "", err
-		}
+		line, err := e.line(ctx)
 		text := e.pending + line
 		if err != nil {
 			e.pending = ""
 			return text, err
 		}
-		whole := text[:len(text)-len(unfinished(text))]
-		e.pending = text[len(whole):]
-		if strings.TrimSpace(whole) != "" {
+		rest := unfinished(text)
+		e.pending = rest
+		if whole := text[:len(text)-len(rest)]; strings.TrimSpace(whole) != "" {
 			return whole, nil
 		}
 	}
 }
 
-// What a terminal shows where a statement begins, and where it goes on.
-const (
-	promptFirst = "gdb> "
-	promptMore  = "...> "
-)
+// line reads a line. A read of a stream cannot be cancelled: at the end of ctx it is left behind,
+// and so is the session.
+func (e *pipeEditor) line(ctx context.Context) (string, error) {
+	go func() {
+		text, err := e.in.ReadString('\n')
+		e.lines <- inputLine{text, err}
+	}()
+	select {
+	case <-ctx.Done():
+		return "", ctx.Err()
+	case l := <-e.lines:
+		return l.text, l.err
+	}
+}
+
+// AddHistory does nothing: what is piped is not typed.
+func (e *pipeEditor) AddHistory(string) error { return nil }
 
 // unfinished is the end of text that is not a whole item.
 func unfinished(text string) string {
 	for {
-		_, rest, whole := nextItem(text)
+		item, rest, whole := nextItem(text)
+		if item == "" {
+			return ""
+		}
 		if !whole {
 			return text
 		}

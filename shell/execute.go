@@ -25,6 +25,8 @@ type execution struct {
 	render      renderer
 	defaultSeed uint64
 	alive       func() error // the error of a cancelled statement
+	// progress says how much of how many bytes is done.
+	progress func(done, total int64)
 
 	root  *operator // the last operator: it hands out the rows
 	ops   map[string]*operator
@@ -125,7 +127,8 @@ func (discard) Footer() error { return nil }
 // statementError says which statement failed; syntax errors already point at the place.
 func statementError(p *parsed, err error) error {
 	var syntax *SyntaxError
-	if errors.As(err, &syntax) {
+	var cancelled *cancelledError
+	if errors.As(err, &syntax) || errors.As(err, &cancelled) {
 		return err
 	}
 	return fmt.Errorf("shell: %s: %w", p.st.head, err)

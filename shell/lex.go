@@ -11,6 +11,11 @@ import (
 type SyntaxError struct {
 	Src, Msg string
 	Pos      int // byte offset in Src
+
+	// For completion: whether Src is right but ends too soon, and what could follow.
+	atEnd bool
+	want  []string
+	slot  clause
 }
 
 // Error shows the line of the statement that holds the mistake, with a caret.

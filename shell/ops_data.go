@@ -204,7 +204,7 @@ func planCheck(x *execution) (*operator, error) {
 
 func runCheck(ctx context.Context, x *execution) error {
 	report, err := layout.Check(ctx, x.engine.dev, x.engine.store, layout.CheckOptions{
-		Full: x.has("FULL"), File: x.args["OF"].text})
+		Full: x.has("FULL"), File: x.args["OF"].text, Progress: x.progress})
 	if err != nil {
 		return err
 	}

@@ -1,6 +1,8 @@
 package shell
 
 import (
+	"bytes"
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -14,25 +16,34 @@ import (
 // output is where the result of one statement goes.
 type output struct {
 	io.Writer
-	mode string
+	mode   string
+	screen bool // it is a terminal
 	// finish ends the output; ok says that the result is whole.
 	finish func(ok bool) error
 }
 
-// output opens the place of the next result: the file of .once, or standard output.
-func (s *session) output() (output, error) {
+// output opens the place of the next result: the file of .once, the pager, or standard output.
+func (s *session) output(ctx context.Context) (output, error) {
 	name := s.once
 	s.once = ""
-	if name == "" {
-		return output{s.Out, s.mode(), func(bool) error { return nil }}, nil
+	switch {
+	case name != "":
+		return s.fileOutput(name)
+	case s.talks && s.OutTTY && s.Terminal != nil && s.Page != nil && s.pager != "off":
+		return s.pagedOutput(ctx), nil
 	}
+	return output{s.Out, s.mode(), s.OutTTY, func(bool) error { return nil }}, nil
+}
+
+// fileOutput writes to a file that gets its name once it is whole.
+func (s *session) fileOutput(name string) (output, error) {
 	fs := s.Store.FS()
 	part := name + ".part"
 	f, err := fs.Create(part, vfs.WriteCategoryUnspecified)
 	if err != nil {
 		return output{}, fmt.Errorf("shell: .once: %w", err)
 	}
-	return output{f, s.fileMode(name), func(ok bool) error {
+	return output{f, s.fileMode(name), false, func(ok bool) error {
 		err := f.Close()
 		if ok && err == nil {
 			err = fs.Rename(part, name)
@@ -44,6 +55,65 @@ func (s *session) output() (output, error) {
 		}
 		return nil
 	}}, nil
+}
+
+// pagedOutput shows results that are longer than the screen with the pager.
+func (s *session) pagedOutput(ctx context.Context) output {
+	_, lines := s.Terminal.Size()
+	p := &pager{out: s.Out, room: lines - 2, start: func() (io.WriteCloser, error) {
+		return s.Page(ctx)
+	}}
+	if s.pager == "on" {
+		p.room = 0
+	}
+	return output{p, s.mode(), true, func(bool) error { return p.finish() }}
+}
+
+// errPagerClosed ends a statement whose pager was left: the user has seen enough.
+var errPagerClosed = errors.New("shell: the pager was closed")
+
+// pager keeps what fits the screen; what is longer goes to a program.
+type pager struct {
+	out   io.Writer
+	room  int // lines
+	start func() (io.WriteCloser, error)
+
+	kept  []byte
+	lines int
+	to    io.WriteCloser
+}
+
+// Write keeps or passes on.
+func (p *pager) Write(b []byte) (int, error) {
+	if p.to == nil {
+		p.kept = append(p.kept, b...)
+		if p.lines += bytes.Count(b, []byte("\n")); p.lines <= p.room {
+			return len(b), nil
+		}
+		to, err := p.start()
+		if err != nil {
+			return 0, fmt.Errorf("shell: start the pager: %w; .pager off does without", err)
+		}
+		p.to = to
+		if _, err := p.to.Write(p.kept); err != nil {
+			return 0, errPagerClosed
+		}
+		p.kept = nil
+		return len(b), nil
+	}
+	if _, err := p.to.Write(b); err != nil {
+		return 0, errPagerClosed
+	}
+	return len(b), nil
+}
+
+// finish writes what was kept, or waits until the user leaves the pager.
+func (p *pager) finish() error {
+	if p.to == nil {
+		_, err := p.out.Write(p.kept)
+		return err
+	}
+	return p.to.Close()
 }
 
 // fileMode is the mode of a file's extension, or without one that of the session. A file gets no

@@ -69,7 +69,8 @@ func (p *parsed) intOr(word string, def int64) int64 {
 type parser struct {
 	src  string
 	toks []token
-	want []string // words acceptable at the current token, for messages
+	want []string // words acceptable at the current token, for messages and completion
+	slot clause   // whose argument is being parsed
 }
 
 // parse parses one statement; a final semicolon may be missing.
@@ -166,7 +167,8 @@ func (p *parser) punct(s string) bool {
 }
 
 func (p *parser) fail(format string, args ...any) error {
-	return &SyntaxError{Src: p.src, Pos: p.tok().pos, Msg: fmt.Sprintf(format, args...)}
+	return &SyntaxError{Src: p.src, Pos: p.tok().pos, Msg: fmt.Sprintf(format, args...),
+		atEnd: p.tok().kind == tokEnd, want: p.want, slot: p.slot}
 }
 
 // failBack points at the token before the current one.
@@ -183,7 +185,8 @@ func (p *parser) failBack(format string, args ...any) error {
 func (p *parser) head() (*statement, error) {
 	t := p.tok()
 	if t.kind != tokWord {
-		return nil, p.fail("a statement begins with a word%s", expected(heads()))
+		p.want = heads()
+		return nil, p.fail("a statement begins with a word%s", expected(p.want))
 	}
 	var nouns []string
 	for i := range registry {
@@ -206,6 +209,7 @@ func (p *parser) head() (*statement, error) {
 		return nil, p.fail("unknown statement %q%s", t.text, near(t.text, heads()))
 	}
 	p.next()
+	p.want = nouns
 	return nil, p.fail("%s wants %s%s", strings.ToUpper(t.text), strings.Join(nouns, ", "),
 		near(p.tok().text, nouns))
 }
@@ -231,6 +235,12 @@ func (p *parser) clause(cs []clause) *clause {
 }
 
 func (p *parser) value(c clause) (v value, err error) {
+	p.slot = c
+	defer func() {
+		if err == nil {
+			p.slot = clause{}
+		}
+	}()
 	switch c.arg {
 	case argInt:
 		v.n, err = p.integer(c.word)

@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
 	"slices"
 	"strings"
 	"time"
@@ -40,6 +41,17 @@ type Options struct {
 	OutColor, ErrColor bool
 	// Width returns the columns of the terminal, 0 if it is unknown. It may be nil.
 	Width func() int
+	// Terminal is edited on if statements come from In; nil leaves editing to the terminal.
+	Terminal Terminal
+	// History keeps what was typed; nil for none.
+	History History
+	// Interrupts delivers Ctrl-C: the running statement ends, and the session goes on. Without it
+	// only the context ends statements.
+	Interrupts <-chan os.Signal
+	// Edit lets the user edit a text in a program of their choice; nil for none.
+	Edit func(ctx context.Context, text string) (string, error)
+	// Page shows what is written until Close a screen at a time; nil for none.
+	Page func(ctx context.Context) (io.WriteCloser, error)
 	// Mode is one of Modes; "" is auto.
 	Mode string
 	// KeepGoing runs on after a failed statement and counts the failures.
@@ -79,18 +91,26 @@ type session struct {
 	Options
 	engine *engine
 	// talks is set if items come from a terminal, one by one: mistakes end nothing.
-	talks  bool
-	depth  int // of scripts that .read is in
-	rows   int // of a box
-	timing bool
-	bail   bool   // the first failure ends a script
-	once   string // the file that the next result goes to
-	last   string // the last statement
-	failed FailedError
+	talks   bool
+	depth   int // of scripts that .read is in
+	rows    int // of a box
+	timing  bool
+	bail    bool   // the first failure ends a script
+	once    string // the file that the next result goes to
+	last    string // the last statement
+	pager   string // auto, on or off
+	editor  lineEditor
+	draft   string // what the next input begins with
+	typed   []string
+	pressed []time.Time // the last times of Ctrl-C
+	failed  FailedError
 }
 
 // errQuit ends a session without an error.
 var errQuit = errors.New("shell: quit")
+
+// errStopped drops the rest of an input after a cancelled statement, which was reported.
+var errStopped = errors.New("shell: stopped")
 
 // Run executes the statements of opt. A mistake in a statement is a *SyntaxError; the first error
 // ends the run unless KeepGoing is set.
@@ -103,8 +123,13 @@ func Run(ctx context.Context, opt Options) (err error) {
 	}
 	fromIn := len(opt.Statements) == 0 && opt.Script == ""
 	s := &session{Options: opt, engine: newEngine(opt.Store, opt.Dev, opt.Memory),
-		talks: fromIn && opt.InTTY, rows: boxRows, timing: !opt.Quiet, bail: !opt.KeepGoing}
-	defer func() { err = errors.Join(err, s.engine.close()) }()
+		talks: fromIn && opt.InTTY, rows: boxRows, timing: !opt.Quiet, bail: !opt.KeepGoing,
+		pager: "auto"}
+	defer func() {
+		if !errors.Is(err, ErrAborted) { // then a statement still uses the engine
+			err = errors.Join(err, s.engine.close())
+		}
+	}()
 	if fromIn {
 		err = s.converse(ctx)
 	} else {
@@ -144,18 +169,59 @@ func (s *session) runText(ctx context.Context, text string) error {
 
 // converse runs items as they come, each when its end is read.
 func (s *session) converse(ctx context.Context) error {
-	in := &pipeEditor{in: bufio.NewReader(s.In)}
-	if s.talks && s.ErrTTY && !s.Quiet {
-		in.prompts = s.Err
-	}
+	s.editor = s.newEditor()
 	for {
-		text, err := in.Read()
-		if err != nil && !errors.Is(err, io.EOF) {
+		draft := s.draft
+		s.draft = ""
+		text, err := s.editor.Read(ctx, draft)
+		switch {
+		case errors.Is(err, errInterrupted):
+			if s.pressedThrice() {
+				return ErrAborted
+			}
+			continue
+		case err != nil && !errors.Is(err, io.EOF):
 			return fmt.Errorf("shell: read statements: %w", err)
 		}
-		if e := s.runText(ctx, text); e != nil || err != nil {
+		s.remember(text)
+		if e := s.runText(ctx, text); e != nil && !errors.Is(e, errStopped) || err != nil {
 			return e
 		}
+	}
+}
+
+// newEditor edits on the terminal if that is possible.
+func (s *session) newEditor() lineEditor {
+	if s.Terminal == nil {
+		var prompts io.Writer
+		if s.talks && s.ErrTTY && !s.Quiet {
+			prompts = s.Err
+		}
+		return newPipeEditor(s.In, prompts)
+	}
+	e := &ttyEditor{term: s.Terminal, history: s.History, complete: s.candidates}
+	if s.ErrColor {
+		e.paint = highlighter()
+	}
+	if s.History != nil {
+		texts, err := s.History.Load()
+		if err != nil {
+			fmt.Fprintf(s.Err, "shell: history: %v\n", err)
+		}
+		e.texts = texts
+		s.typed = slices.Clone(texts)
+	}
+	return e
+}
+
+// remember puts what was typed into the history, unless it begins with a space.
+func (s *session) remember(text string) {
+	if !s.talks || strings.HasPrefix(text, " ") || strings.TrimSpace(text) == "" {
+		return
+	}
+	s.typed = append(s.typed, strings.TrimSpace(text))
+	if err := s.editor.AddHistory(text); err != nil {
+		fmt.Fprintf(s.Err, "shell: history: %v\n", err)
 	}
 }
 
@@ -169,11 +235,15 @@ func (s *session) runItem(ctx context.Context, item string) error {
 		s.last = item
 		err = s.execute(ctx, item)
 	}
-	atPrompt := s.talks && s.depth == 0
-	if err == nil || ctx.Err() != nil || errors.Is(err, errQuit) || s.bail && !atPrompt {
+	atPrompt, cancelled := s.talks && s.depth == 0, errors.Is(err, context.Canceled)
+	if err == nil || ctx.Err() != nil || errors.Is(err, errQuit) || errors.Is(err, ErrAborted) ||
+		!atPrompt && (s.bail || cancelled) {
 		return err
 	}
 	fmt.Fprintln(s.Err, s.complaint(err))
+	if cancelled {
+		return errStopped
+	}
 	if !s.talks {
 		s.failed.Failed++
 		if s.failed.Damage == nil && damaged(err) {
@@ -209,24 +279,33 @@ func (s *session) execute(ctx context.Context, src string) error {
 	if err != nil {
 		return err
 	}
-	to, err := s.output()
+	to, err := s.output(ctx)
 	if err != nil {
 		return err
 	}
 	start, before := time.Now(), s.cost()
-	out := bufio.NewWriterSize(to, outBytes)
-	x := newExecution(ctx, s.engine, p, s.Seed, newRenderer(to.mode, out, s.box()))
-	err = x.run(ctx)
-	if e := out.Flush(); err == nil {
-		err = e
+	var x *execution
+	err = s.supervise(ctx, p.st.head, func(ctx context.Context, w *watcher) error {
+		out := bufio.NewWriterSize(w.over(to.Writer, to.screen), outBytes)
+		x = newExecution(ctx, s.engine, p, s.Seed, newRenderer(to.mode, out, s.box()))
+		x.progress = w.progress
+		err := x.run(ctx)
+		if e := out.Flush(); err == nil {
+			err = e
+		}
+		return err
+	})
+	took := time.Since(start)
+	if errors.Is(err, ErrAborted) {
+		return err
 	}
-	if e := to.finish(err == nil); err == nil {
+	if e := to.finish(err == nil); err == nil || errors.Is(err, errPagerClosed) {
 		err = e
 	}
 	if err != nil {
 		return statementError(p, err)
 	}
-	s.timed(x, time.Since(start), before)
+	s.timed(x, took, before)
 	return nil
 }
 

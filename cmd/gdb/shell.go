@@ -1,10 +1,13 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io"
 	"os"
+	"os/signal"
+	"syscall"
 
 	"gdb/blockdev"
 	"gdb/layout"
@@ -13,54 +16,93 @@ import (
 	"github.com/spf13/cobra"
 )
 
+// shellFlags are what the command line says about a shell.
+type shellFlags struct {
+	statements []string
+	file       string
+	mode       string
+	keepGoing  bool
+	noHistory  bool
+}
+
 func (a *app) shellCommand() *cobra.Command {
-	var statements []string
-	var file, mode string
-	var keepGoing bool
+	var flags shellFlags
 	cmd := &cobra.Command{
 		Use:   "shell STORE [-c STATEMENT]... [-f FILE]",
 		Short: "Ask a store questions",
 		Long: `
 Ask a store questions. Statements come from -c (repeatable), from a file (-f), or from
-standard input, and end with a semicolon. HELP lists them. Results go to standard output: a
-box on a terminal, CSV in a pipe.`,
+standard input, and end with a semicolon; .help lists them. Results go to standard output: a
+box on a terminal, CSV in a pipe. What is typed is kept in gdb/shell_history of
+$XDG_STATE_HOME; a line that begins with a space is not.`,
 		Example: `  gdb shell cora.gdb -c "NEIGHBORS 42"
   gdb shell cora.gdb -c "SAMPLE 42,7 FANOUT 10,5 SHOW layers" --mode json
   echo "STATS GRAPH; DEGREES IN TOP 5;" | gdb shell cora.gdb`,
 		Args: exactArgs(1),
-		RunE: func(cmd *cobra.Command, args []string) (err error) {
-			opt := shell.Options{Statements: statements, In: a.in, Out: a.out, Err: a.err,
-				InTTY: a.inTTY, OutTTY: a.outTTY, ErrTTY: a.errTTY, Mode: mode,
-				OutColor: a.colored(a.outTTY), ErrColor: a.colored(a.errTTY), Width: a.width,
-				KeepGoing: keepGoing, Memory: a.memory, Seed: a.seed, Quiet: a.quiet}
-			if err := shell.CheckMode(mode); err != nil {
-				return usage(err)
-			}
-			if file != "" && len(statements) > 0 {
-				return usage(errors.New("shell: -c and -f exclude each other"))
-			}
-			if file != "" {
-				if opt.Script, err = readScript(file); err != nil {
-					return err
-				}
-			}
-			if opt.Store, err = layout.Open(cmd.Context(), a.fs, args[0]); err != nil {
-				return fmt.Errorf("shell: %w", err)
-			}
-			if opt.Dev, err = blockdev.Open(blockdev.Options{}); err != nil {
-				return fmt.Errorf("shell: %w", err)
-			}
-			defer func() { err = firstError(err, opt.Dev.Close()) }()
-			return a.shellError(shell.Run(cmd.Context(), opt))
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return a.shell(cmd.Context(), args[0], flags)
 		},
 	}
 	f := cmd.Flags()
-	f.StringArrayVarP(&statements, "command", "c", nil, "statement to run; repeatable")
-	f.StringVarP(&file, "file", "f", "", "file of statements to run")
-	f.StringVar(&mode, "mode", "auto", "auto, box, csv, tsv, json, jsonl, md, line or none")
-	f.BoolVar(&keepGoing, "keep-going", false,
+	f.StringArrayVarP(&flags.statements, "command", "c", nil, "statement to run; repeatable")
+	f.StringVarP(&flags.file, "file", "f", "", "file of statements to run")
+	f.StringVar(&flags.mode, "mode", "auto",
+		"auto, box, csv, tsv, json, jsonl, md, line or none")
+	f.BoolVar(&flags.keepGoing, "keep-going", false,
 		"run on after a failed statement, and say how many failed; the exit code is then 1")
+	f.BoolVar(&flags.noHistory, "no-history", false, "neither read nor keep what is typed")
 	return cmd
+}
+
+func (a *app) shell(ctx context.Context, dir string, flags shellFlags) (err error) {
+	opt := shell.Options{Statements: flags.statements, In: a.in, Out: a.out, Err: a.err,
+		InTTY: a.inTTY, OutTTY: a.outTTY, ErrTTY: a.errTTY, Mode: flags.mode,
+		OutColor: a.colored(a.outTTY), ErrColor: a.colored(a.errTTY), Width: a.width,
+		KeepGoing: flags.keepGoing, Memory: a.memory, Seed: a.seed, Quiet: a.quiet}
+	if err := shell.CheckMode(flags.mode); err != nil {
+		return usage(err)
+	}
+	if flags.file != "" && len(flags.statements) > 0 {
+		return usage(errors.New("shell: -c and -f exclude each other"))
+	}
+	if flags.file != "" {
+		if opt.Script, err = readScript(flags.file); err != nil {
+			return err
+		}
+	}
+	if opt.Store, err = layout.Open(ctx, a.fs, dir); err != nil {
+		return fmt.Errorf("shell: %w", err)
+	}
+	if opt.Dev, err = blockdev.Open(blockdev.Options{}); err != nil {
+		return fmt.Errorf("shell: %w", err)
+	}
+	if a.inTTY && len(opt.Statements) == 0 && opt.Script == "" {
+		var stop func()
+		ctx, stop = a.converse(ctx, &opt, flags.noHistory)
+		defer stop()
+	}
+	err = shell.Run(ctx, opt)
+	if errors.Is(err, shell.ErrAborted) {
+		return err // a statement may still read: the end of the process closes the device
+	}
+	return a.shellError(firstError(err, opt.Dev.Close()))
+}
+
+// converse prepares a session that is typed: Ctrl-C ends statements, not the session.
+func (a *app) converse(ctx context.Context, opt *shell.Options, noHistory bool) (context.Context,
+	func()) {
+	presses := make(chan os.Signal, 8)
+	signal.Notify(presses, os.Interrupt)
+	opt.Interrupts = presses
+	ctx, stop := signal.NotifyContext(context.WithoutCancel(ctx), syscall.SIGTERM)
+	if a.outTTY && a.errTTY && os.Getenv("TERM") != "dumb" {
+		opt.Terminal = newTerminal(a.in, a.err)
+	}
+	opt.Edit, opt.Page = a.editText, a.page
+	if name := historyFile(); !noHistory && name != "" {
+		opt.History = &history{name}
+	}
+	return ctx, func() { stop(); signal.Stop(presses) }
 }
 
 // readScript reads a file of statements; an empty one is a mistake.

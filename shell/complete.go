@@ -1,0 +1,206 @@
+package shell
+
+import (
+	"errors"
+	"path"
+	"slices"
+	"strings"
+	"unicode/utf8"
+
+	"gdb/internal/mem"
+
+	"github.com/dustin/go-humanize"
+)
+
+// candidates are the words that may stand at the cursor, which is a number of runes: what the
+// parser expects there, then names of the catalog. start is the rune where the word begins.
+func (s *session) candidates(text string, cursor int) (start int, found []candidate) {
+	text = unfinished(string([]rune(text)[:cursor]))
+	item := skipBlank(text)
+	if strings.HasPrefix(item, ".") {
+		if strings.Contains(item, "\n") {
+			return cursor, nil
+		}
+		word, all := s.dotCandidates(item)
+		return cursor - utf8.RuneCountInString(word), matching(all, word)
+	}
+	item = blankComments(item)
+	at := len(item)
+	for at > 0 && isWord(item[at-1]) {
+		at--
+	}
+	word := item[at:]
+	return cursor - utf8.RuneCountInString(word), matching(s.expected(item[:at]), word)
+}
+
+// matching keeps what begins with word, which folds case.
+func matching(all []candidate, word string) (found []candidate) {
+	for _, c := range all {
+		if len(c.word) >= len(word) && strings.EqualFold(c.word[:len(word)], word) {
+			found = append(found, c)
+		}
+	}
+	return found
+}
+
+// expected are the words that may follow a part of a statement.
+func (s *session) expected(before string) (all []candidate) {
+	p, err := parse(before)
+	if err == nil {
+		return open(p)
+	}
+	var wrong *SyntaxError
+	if !errors.As(err, &wrong) || !wrong.atEnd {
+		return nil
+	}
+	st := statementOf(before)
+	for _, w := range wrong.want {
+		all = append(all, candidate{w, wordHelp(st, w)})
+	}
+	return append(all, s.names(before, wrong.slot)...)
+}
+
+// open are the clauses that a statement may still take.
+func open(p *parsed) (all []candidate) {
+	if p.st == nil {
+		return nil
+	}
+	turned := slices.ContainsFunc(directions, func(d clause) bool { return p.has(d.word) })
+	for _, c := range p.st.clauses {
+		isTurn := slices.ContainsFunc(directions, func(d clause) bool { return d.word == c.word })
+		if !p.has(c.word) && !(turned && isTurn) {
+			all = append(all, candidate{c.word, clauseHelp(p.st, c)})
+		}
+	}
+	return all
+}
+
+// statementOf is the statement that a text begins with, or nil.
+func statementOf(text string) *statement {
+	fields := strings.Fields(strings.ToUpper(text))
+	for i := range registry {
+		head := strings.Fields(registry[i].head)
+		for skip := 0; skip < 2 && len(fields) >= skip+len(head); skip++ { // EXPLAIN and the like
+			if slices.Equal(fields[skip:skip+len(head)], head) {
+				return &registry[i]
+			}
+		}
+	}
+	return nil
+}
+
+// wordHelp says in one line what a keyword means.
+func wordHelp(st *statement, word string) string {
+	if st != nil {
+		if text := clauseHelp(st, clause{word: word}); text != "" {
+			return text
+		}
+	}
+	var nouns []string
+	for i := range registry {
+		verb, noun, two := strings.Cut(registry[i].head, " ")
+		switch {
+		case noun == word && st == nil, verb == word && !two:
+			return registry[i].help
+		case verb == word:
+			nouns = append(nouns, noun)
+		}
+	}
+	if len(nouns) > 0 {
+		return strings.Join(nouns, ", ")
+	}
+	return wordTexts[word]
+}
+
+// wordTexts tell what words mean that are neither statements nor clauses.
+var wordTexts = map[string]string{
+	"RANDOM": "so many nodes, drawn", "SPLIT": "the nodes of a split", "all": "whole lists",
+	"EXPLAIN": "how a statement would run, without running it",
+	"PROFILE": "run a statement and show what each step cost",
+}
+
+// names are those of the catalog that an argument may be.
+func (s *session) names(before string, slot clause) (all []candidate) {
+	m := s.engine.meta()
+	fields := strings.Fields(strings.ToUpper(before))
+	last := ""
+	if len(fields) > 0 {
+		last = fields[len(fields)-1]
+	}
+	switch {
+	case last == "SPLIT":
+		for _, sp := range m.Splits {
+			all = append(all, candidate{sp.Name, humanize.Comma(int64(sp.Count)) + " nodes"})
+		}
+	case slot.word == "VIA" || strings.HasSuffix(before, ":"):
+		for _, t := range m.EdgeTypes {
+			all = append(all, candidate{t, "edge type"})
+		}
+	case slot.arg == argFile:
+		for _, f := range m.Files {
+			all = append(all, candidate{f.Path, mem.FormatSize(f.Size)})
+		}
+	}
+	return all
+}
+
+// dotCandidates are the words that may end a session command, and what is typed of it.
+func (s *session) dotCandidates(line string) (word string, all []candidate) {
+	name, arg, spaced := strings.Cut(line, " ")
+	if !spaced {
+		for _, d := range dots {
+			all = append(all, candidate{"." + d.name, strings.TrimSpace(d.args + "  " + d.help)})
+		}
+		return line, all
+	}
+	d, err := findDot(strings.TrimPrefix(name, "."))
+	if err != nil {
+		return "", nil
+	}
+	arg = strings.TrimLeft(arg, " ")
+	switch d.name {
+	case "help":
+		for i := range registry {
+			all = append(all, candidate{registry[i].head, registry[i].help})
+		}
+		for _, d := range dots {
+			all = append(all, candidate{"." + d.name, d.help})
+		}
+	case "read", "once", "open":
+		return arg, s.filesAt(arg)
+	case "watch":
+		if _, stmt, ok := strings.Cut(arg, " "); ok && !strings.Contains(stmt, " ") {
+			return stmt, s.expected("")
+		}
+		return "", nil
+	}
+	for _, w := range d.choices {
+		all = append(all, candidate{w, ""})
+	}
+	return arg, all
+}
+
+// filesAt are the files beside the one that is being typed.
+func (s *session) filesAt(typed string) (all []candidate) {
+	fs := s.Store.FS()
+	dir, _ := path.Split(typed)
+	at := dir
+	if at == "" {
+		at = "."
+	}
+	names, err := fs.List(at)
+	if err != nil {
+		return nil // there is nothing to complete where there is no folder
+	}
+	slices.Sort(names)
+	for _, name := range names {
+		c := candidate{word: dir + name}
+		if st, err := fs.Stat(fs.PathJoin(at, name)); err == nil && st.IsDir() {
+			c.word += "/"
+		}
+		if !strings.HasPrefix(name, ".") {
+			all = append(all, c)
+		}
+	}
+	return all
+}

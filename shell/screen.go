@@ -1,0 +1,122 @@
+package shell
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/jedib0t/go-pretty/v6/text"
+)
+
+// screen draws the text being edited over what it drew before. It moves the cursor only relative
+// to where it is, so that what is above stays.
+type screen struct {
+	columns, lines int
+	cursorRow      int // of what is drawn, where the cursor was left
+}
+
+// view is what is drawn: prompts, text with a style for each rune, the cursor, and lines below.
+type view struct {
+	first, more string // prompts, of one width
+	text        []rune
+	styles      []string // "" or a style, for each rune; nil for none
+	cur         int
+	below       []string
+}
+
+// draw returns what to write to the terminal.
+func (s *screen) draw(v view) string {
+	rows, row, col := s.layout(v)
+	below := v.below[:min(len(v.below), max(s.lines-2, 0))]
+	room := max(s.lines-len(below), 1)
+	if top := max(min(row-room/2, len(rows)-room), 0); len(rows) > room {
+		rows, row = rows[top:top+room], row-top
+	}
+	var b strings.Builder
+	b.WriteString(s.erase())
+	b.WriteString(strings.Join(append(rows, below...), "\r\n"))
+	if up := len(rows) + len(below) - 1 - row; up > 0 {
+		fmt.Fprintf(&b, "\x1b[%dA", up)
+	}
+	b.WriteByte('\r')
+	if col > 0 {
+		fmt.Fprintf(&b, "\x1b[%dC", col)
+	}
+	s.cursorRow = row
+	return b.String()
+}
+
+// erase goes back to the first row that was drawn, and clears all below.
+func (s *screen) erase() string {
+	up := ""
+	if s.cursorRow > 0 {
+		up = fmt.Sprintf("\x1b[%dA", s.cursorRow)
+	}
+	s.cursorRow = 0
+	return "\r" + up + "\x1b[J"
+}
+
+// layout cuts the text into rows of the terminal, and finds the cursor.
+func (s *screen) layout(v view) (rows []string, row, col int) {
+	var b strings.Builder
+	b.WriteString(v.first)
+	at, style := text.StringWidth(v.first), ""
+	wrap := func(prompt string) {
+		if style != "" {
+			b.WriteString(styleNone)
+		}
+		rows = append(rows, b.String())
+		b.Reset()
+		b.WriteString(prompt)
+		b.WriteString(style)
+		at = text.StringWidth(prompt)
+	}
+	for i := 0; i <= len(v.text); i++ {
+		if i == len(v.text) || v.text[i] == '\n' || at+runeWidth(v.text[i]) > s.columns {
+			if i == v.cur && (at < s.columns || i < len(v.text) && v.text[i] == '\n') {
+				row, col = len(rows), min(at, s.columns-1)
+			}
+			if i == len(v.text) {
+				break
+			}
+			if v.text[i] == '\n' {
+				wrap(v.more)
+				continue
+			}
+			wrap("")
+		}
+		if i == v.cur {
+			row, col = len(rows), at
+		}
+		if v.styles != nil && v.styles[i] != style {
+			if style != "" {
+				b.WriteString(styleNone)
+			}
+			style = v.styles[i]
+			b.WriteString(style)
+		}
+		b.WriteRune(visible(v.text[i]))
+		at += runeWidth(v.text[i])
+	}
+	if style != "" {
+		b.WriteString(styleNone)
+	}
+	rows = append(rows, b.String())
+	if v.cur == len(v.text) && at >= s.columns { // a full row: the cursor stands below it
+		rows = append(rows, "")
+		row, col = len(rows)-1, 0
+	}
+	return rows, row, col
+}
+
+// visible is how a rune of the text is shown: a tab takes one column.
+func visible(r rune) rune {
+	switch {
+	case r == '\t':
+		return ' '
+	case r < ' ' || r >= 0x7f && r < 0xa0:
+		return '\ufffd'
+	}
+	return r
+}
+
+func runeWidth(r rune) int { return max(text.RuneWidth(visible(r)), 0) }

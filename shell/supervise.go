@@ -1,0 +1,173 @@
+package shell
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"gdb/blockdev"
+	"gdb/internal/mem"
+
+	"github.com/dustin/go-humanize"
+)
+
+// ErrAborted ends a session at once after three Ctrl-C within a second. A statement may still be
+// running: what the session uses must be left open.
+var ErrAborted = fmt.Errorf("shell: three interrupts within a second: %w", context.Canceled)
+
+// cancelledError is the end of a statement that was cancelled.
+type cancelledError struct {
+	took   time.Duration
+	blocks uint64
+}
+
+// Error says what it had cost.
+func (e *cancelledError) Error() string {
+	return fmt.Sprintf("cancelled after %.1f s, %s blocks read", e.took.Seconds(),
+		humanize.Comma(int64(e.blocks)))
+}
+
+// Unwrap is context.Canceled.
+func (e *cancelledError) Unwrap() error { return context.Canceled }
+
+// pressedThrice notes a Ctrl-C, and says whether it is the third within a second.
+func (s *session) pressedThrice() bool {
+	now := time.Now()
+	s.pressed = append(s.pressed, now)
+	n := len(s.pressed)
+	return n >= 3 && now.Sub(s.pressed[n-3]) < time.Second
+}
+
+// watchEvery is how often the progress of a statement is looked at.
+const watchEvery = 250 * time.Millisecond
+
+// supervise runs a statement: Ctrl-C cancels it, and what takes long shows progress.
+func (s *session) supervise(ctx context.Context, head string,
+	run func(context.Context, *watcher) error) error {
+	for len(s.Interrupts) > 0 {
+		<-s.Interrupts // it was for the statement before
+	}
+	w := &watcher{w: s.Err, tty: s.ErrTTY, off: s.Quiet || head == "", head: head, dev: s.Dev,
+		started: time.Now(), before: s.Dev.Stats()}
+	w.last = w.started
+	inner, cancel := context.WithCancel(ctx)
+	defer cancel()
+	done := make(chan error, 1)
+	go func() { done <- run(inner, w) }()
+	tick := time.NewTicker(watchEvery)
+	defer tick.Stop()
+	for {
+		select {
+		case err := <-done:
+			w.hush()
+			if inner.Err() != nil && errors.Is(err, context.Canceled) {
+				return &cancelledError{time.Since(w.started), w.blocks()}
+			}
+			return err
+		case now := <-tick.C:
+			w.tick(now)
+		case <-s.Interrupts:
+			cancel()
+			if s.pressedThrice() {
+				return ErrAborted
+			}
+		}
+	}
+}
+
+// When progress is shown: at first, and how often where there is no terminal.
+const (
+	progressAfter = 2 * time.Second
+	progressEvery = 10 * time.Second
+)
+
+// watcher shows what a statement has done so far: a line that is written over on a terminal, a
+// line every ten seconds elsewhere.
+type watcher struct {
+	w           io.Writer
+	tty         bool
+	head        string
+	dev         blockdev.Device
+	started     time.Time
+	before      blockdev.Stats
+	done, total atomic.Int64 // bytes, if the statement knows
+
+	mu    sync.Mutex
+	off   bool
+	last  time.Time
+	shown int // columns of the line on the terminal
+}
+
+// progress is how the statement says how far it is.
+func (w *watcher) progress(done, total int64) {
+	w.done.Store(done)
+	w.total.Store(total)
+}
+
+func (w *watcher) blocks() uint64 { return w.dev.Stats().Reads - w.before.Reads }
+
+func (w *watcher) tick(now time.Time) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	took := now.Sub(w.started)
+	if w.off || took < progressAfter || !w.tty && now.Sub(w.last) < progressEvery {
+		return
+	}
+	w.last = now
+	line := w.line(took)
+	if !w.tty {
+		fmt.Fprintln(w.w, line)
+		return
+	}
+	fmt.Fprintf(w.w, "\r%s%s", line, strings.Repeat(" ", max(w.shown-len(line), 0)))
+	w.shown = len(line)
+}
+
+// line is phase, rate, and the time that is left if that is known.
+func (w *watcher) line(took time.Duration) string {
+	st := w.dev.Stats()
+	bytes := int64(st.Bytes - w.before.Bytes)
+	line := fmt.Sprintf("%s %.0f s, %s blocks, %s read, %s/s", w.head, took.Seconds(),
+		humanize.Comma(int64(st.Reads-w.before.Reads)), mem.FormatSize(bytes),
+		mem.FormatSize(int64(float64(bytes)/took.Seconds())))
+	if done, total := w.done.Load(), w.total.Load(); done > 0 && total >= done {
+		left := took.Seconds() * float64(total-done) / float64(done)
+		line += fmt.Sprintf(", %.0f %%, %.0f s left", 100*float64(done)/float64(total), left)
+	}
+	return line
+}
+
+// hush clears the line: what follows is the result, or the next prompt.
+func (w *watcher) hush() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.off = true
+	if w.shown > 0 {
+		fmt.Fprintf(w.w, "\r%s\r", strings.Repeat(" ", w.shown))
+		w.shown = 0
+	}
+}
+
+// over is a writer that hushes the watcher before it writes to the screen that both are on.
+func (w *watcher) over(out io.Writer, screen bool) io.Writer {
+	if !screen || !w.tty {
+		return out
+	}
+	return hushWriter{out, w}
+}
+
+type hushWriter struct {
+	io.Writer
+	watcher *watcher
+}
+
+// Write hushes first.
+func (h hushWriter) Write(b []byte) (int, error) {
+	h.watcher.hush()
+	return h.Writer.Write(b)
+}
