@@ -57,8 +57,12 @@ func (s *session) helpStatement(b *strings.Builder, word string) bool {
 		}
 		found = true
 		fmt.Fprintf(b, "%s: %s\n\n  %s;\n", s.bold(st.head), st.help, syntax(st))
+		width := 0
 		for _, c := range st.clauses {
-			fmt.Fprintf(b, "    %-18s %s\n", clauseSyntax(c), clauseHelp(st, c))
+			width = max(width, len(clauseSyntax(c)))
+		}
+		for _, c := range st.clauses {
+			fmt.Fprintf(b, "    %-*s  %s\n", width, clauseSyntax(c), clauseHelp(st, c))
 		}
 		fmt.Fprintf(b, "  example: %s\n", st.example)
 		if rel := related(st); len(rel) > 0 {

@@ -21,7 +21,13 @@ command line beats its variable, which beats the default. There is no configurat
   GDB_MEMORY   bound of the process's memory (--memory)
   GDB_THREADS  compute workers (--threads)
   GDB_KERNEL   plain, avx2 or avx512: the kernels to use instead of the best the CPU has
-  NO_COLOR     no color in output`},
+  NO_COLOR     no color in output; so does TERM=dumb
+
+What gdb shell uses on a terminal:
+
+  XDG_STATE_HOME     where gdb/shell_history is kept (default: ~/.local/state)
+  GDB_PAGER, PAGER   shows long results (default: less -FRSX)
+  VISUAL, EDITOR     edits statements for .edit (default: vi)`},
 		{Use: "formats", Short: "Source formats that ingest reads",
 			Long: `gdb ingest detects the format; --format NAME decides.
 
