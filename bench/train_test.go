@@ -63,6 +63,9 @@ func trainJob(s *layout.Store, system, model string) TrainJob {
 	if err != nil {
 		panic(err)
 	}
+	if system != "memory" {
+		c.FeatureCache = 8 << 10 // the graph is small
+	}
 	return TrainJob{Store: s.Path(), System: system, Model: model, Config: c}
 }
 
@@ -74,7 +77,8 @@ func TestTrainSystems(t *testing.T) {
 	}
 	var nodes, edges any
 	for _, model := range []string{"none", "sage"} {
-		for _, name := range []string{"mmap", "none", "static", "lru", "auto", "memory"} {
+		for _, name := range []string{"mmap", "none", "static", "lru", "sieve", "belady",
+			"auto", "memory"} {
 			row, err := TrainSystem(ctx, trainJob(s, name, model))
 			if err != nil {
 				t.Fatalf("%s: %v", name, err)

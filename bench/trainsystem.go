@@ -49,7 +49,9 @@ func TrainSystem(ctx context.Context, job TrainJob) (row Row, err error) {
 	if system.mapped {
 		return m.row, m.runMapped(ctx, store, dev)
 	}
-	l, err := train.OpenLoader(ctx, store, dev, job.Config)
+	cfg := job.Config
+	cfg.Epochs++ // one more than is measured, so that what works ahead does so in the last one too
+	l, err := train.OpenLoader(ctx, store, dev, cfg)
 	if err != nil {
 		return nil, err
 	}

@@ -16,15 +16,14 @@ import (
 
 // Loader is a training without its run: the batches that Run would train on, made by the same
 // readers, caches and pipeline out of the same split of the memory, and on request the same steps.
-// Nothing is written and nothing evaluated. It is for one goroutine.
+// Nothing is evaluated, and no file is left. It is for one goroutine.
 type Loader struct {
 	t        *trainer
 	replaced bool // readers are the caller's, features are gathered here
 	rows     *mem.Arena
 	gathered time.Duration // in this epoch, here
 
-	order *sample.Order
-	pipe  *sample.Pipeline
+	pipe  sample.Batches
 	meter *meter
 	last  LoaderStats
 }
@@ -46,7 +45,8 @@ type Readers struct {
 }
 
 // OpenLoader opens what Run would open, weights included: the memory is split in the same way, so
-// that an epoch here tells what a faster model, or another machine's, would be fed at.
+// that an epoch here tells what a faster model, or another machine's, would be fed at. It has
+// cfg.Epochs epochs.
 func OpenLoader(ctx context.Context, store *layout.Store, dev blockdev.Device,
 	cfg Config) (*Loader, error) {
 	t := &trainer{cfg: cfg, obs: func(Event) {}}
@@ -135,7 +135,7 @@ func (l *Loader) Next(ctx context.Context) (*sample.Batch, error) {
 	}
 	if err != nil {
 		return nil, fmt.Errorf("train: epoch %d, batch %d: %w", l.t.pos.Epoch+1,
-			l.t.pos.Sums.Batches, err)
+			l.t.pos.Sums.Batches+1, err)
 	}
 	l.t.pos.Sums.Batches++
 	l.t.pos.Sums.Edges += uint64(len(b.Dense.Nbrs))
@@ -144,9 +144,9 @@ func (l *Loader) Next(ctx context.Context) (*sample.Batch, error) {
 }
 
 // begin starts the pipeline of an epoch.
-func (l *Loader) begin(ctx context.Context) (err error) {
+func (l *Loader) begin(ctx context.Context) error {
 	t := l.t
-	l.order, err = sample.EpochOrder(t.train, t.cfg.Seed, t.pos.Epoch, t.cfg.Batch)
+	order, err := sample.EpochOrder(t.train, t.cfg.Seed, t.pos.Epoch, t.cfg.Batch)
 	if err != nil {
 		return err
 	}
@@ -156,9 +156,9 @@ func (l *Loader) begin(ctx context.Context) (err error) {
 				return sample.NewSampler([]layout.Topology{t.in.topology},
 					sample.Config{Fanout: t.cfg.Fanout, Seed: t.cfg.Seed})
 			},
-			Order: l.order, Labels: t.in.labels, Ready: readyLeast})
+			Order: order, Labels: t.in.labels, Ready: readyLeast})
 	} else {
-		l.pipe, err = t.in.pipeline(ctx, &t.cfg, l.order, 0, t.plan.Ready)
+		l.pipe, err = t.batches(ctx, order)
 	}
 	if err != nil {
 		return err

@@ -41,9 +41,18 @@ func epochOf(t *testing.T, l *Loader) (loss float64, nodes []sample.NodeID, x []
 }
 
 func TestLoaderTrainsAsRunDoes(t *testing.T) {
+	for _, cache := range []string{"auto", "lru", "belady"} {
+		t.Run("cache="+cache, func(t *testing.T) { loaderTrainsAsRunDoes(t, cache) })
+	}
+}
+
+func loaderTrainsAsRunDoes(t *testing.T, cache string) {
 	s, dev := mustBuild(t, planted(false)), mustDevice(t)
 	cfg := testConfig()
-	cfg.Epochs = 2
+	cfg.Epochs, cfg.Cache = 2, cache
+	if cache != "auto" {
+		cfg.FeatureCache = 16 << 10 // not all
+	}
 	var want []EpochRecord
 	_, err := Run(context.Background(), s, dev, cfg, func(e Event) {
 		if e.Epoch != nil {
