@@ -194,7 +194,7 @@ func (c *cacheBench) replay(ctx context.Context, policies []cachesim.Policy) (*R
 			"seconds":    one.Elapsed.Seconds(), "evicted": one.Evicted}
 		if one.Policy == cachesim.Belady.Name {
 			row["seconds"], row["evicted"] = nil, nil
-			row["why"] = "belady is a bound, counted for all sizes at once, not a cache"
+			row["why"] = "the bound is counted for all sizes at once: it has no time of its own"
 		}
 		r.Rows = append(r.Rows, row)
 	}

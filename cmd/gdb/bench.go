@@ -119,9 +119,13 @@ func (a *app) printBench(r *bench.Report, asJSON bool) error {
 	m := r.Machine
 	w := &lines{w: a.out}
 	w.printf("%s\n", t.Render())
+	last := ""
 	for _, row := range r.Rows {
-		if why, ok := row["why"]; ok {
-			w.printf("%s: %s\n", cell(row[r.Columns[0]]), why)
+		why, ok := row["why"]
+		line := fmt.Sprintf("%s: %s\n", cell(row[r.Columns[0]]), why)
+		if ok && line != last { // rows in a row may have the same reason
+			w.printf("%s", line)
+			last = line
 		}
 	}
 	w.printf("%s, %d cores, %s\n", m.CPU, m.Cores, m.Go)
