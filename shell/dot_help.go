@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"maps"
 	"slices"
 	"strings"
 )
@@ -102,6 +103,11 @@ func (s *session) helpSearch(b *strings.Builder, word string) bool {
 			if holds(append(c.choices, c.word, clauseHelp(st, c))...) {
 				fmt.Fprintf(b, "%-14s %s %s\n", st.head, clauseSyntax(c), clauseHelp(st, c))
 			}
+		}
+	}
+	for _, w := range slices.Sorted(maps.Keys(wordTexts)) {
+		if holds(w, wordTexts[w]) {
+			fmt.Fprintf(b, "%-14s %s\n", w, wordTexts[w])
 		}
 	}
 	for _, d := range dots {

@@ -72,7 +72,12 @@ type FailedError struct {
 }
 
 // Error counts the failures.
-func (e *FailedError) Error() string { return fmt.Sprintf("shell: %d statements failed", e.Failed) }
+func (e *FailedError) Error() string {
+	if e.Failed == 1 {
+		return "shell: 1 statement failed"
+	}
+	return fmt.Sprintf("shell: %d statements failed", e.Failed)
+}
 
 // Unwrap returns the damage, which matters more than other failures.
 func (e *FailedError) Unwrap() error { return e.Damage }
@@ -184,6 +189,7 @@ func (s *session) converse(ctx context.Context) error {
 			return fmt.Errorf("shell: read statements: %w", err)
 		}
 		s.remember(text)
+		s.forgetInterrupts()
 		if e := s.runText(ctx, text); e != nil && !errors.Is(e, errStopped) || err != nil {
 			return e
 		}
@@ -240,10 +246,11 @@ func (s *session) runItem(ctx context.Context, item string) error {
 		!atPrompt && (s.bail || cancelled) {
 		return err
 	}
-	fmt.Fprintln(s.Err, s.complaint(err))
 	if cancelled {
-		return errStopped
+		_, err = fmt.Fprintln(s.Err, "\n"+s.complaint(err)) // the terminal shows ^C before it
+		return errors.Join(err, errStopped)
 	}
+	fmt.Fprintln(s.Err, s.complaint(err))
 	if !s.talks {
 		s.failed.Failed++
 		if s.failed.Damage == nil && damaged(err) {

@@ -43,15 +43,19 @@ func (s *session) pressedThrice() bool {
 	return n >= 3 && now.Sub(s.pressed[n-3]) < time.Second
 }
 
+// forgetInterrupts drops the Ctrl-C that came while nothing ran: they were for what was before.
+func (s *session) forgetInterrupts() {
+	for len(s.Interrupts) > 0 {
+		<-s.Interrupts
+	}
+}
+
 // watchEvery is how often the progress of a statement is looked at.
 const watchEvery = 250 * time.Millisecond
 
 // supervise runs a statement: Ctrl-C cancels it, and what takes long shows progress.
 func (s *session) supervise(ctx context.Context, head string,
 	run func(context.Context, *watcher) error) error {
-	for len(s.Interrupts) > 0 {
-		<-s.Interrupts // it was for the statement before
-	}
 	w := &watcher{w: s.Err, tty: s.ErrTTY, off: s.Quiet || head == "", head: head, dev: s.Dev,
 		started: time.Now(), before: s.Dev.Stats()}
 	w.last = w.started

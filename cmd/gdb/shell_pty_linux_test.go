@@ -36,6 +36,12 @@ type conversation struct {
 // talk starts gdb on a new terminal.
 func talk(t *testing.T, env []string, args ...string) *conversation {
 	t.Helper()
+	return talkInto(t, nil, env, args...)
+}
+
+// talkInto starts gdb on a new terminal, with standard output in a file if that is not nil.
+func talkInto(t *testing.T, out *os.File, env []string, args ...string) *conversation {
+	t.Helper()
 	ctl, err := os.OpenFile("/dev/ptmx", os.O_RDWR|unix.O_NOCTTY|unix.O_CLOEXEC, 0)
 	if err != nil {
 		t.Skipf("no pseudo-terminals here: %v", err)
@@ -55,6 +61,9 @@ func talk(t *testing.T, env []string, args ...string) *conversation {
 	must(err)
 	cmd := exec.Command("gdb", args...)
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = tty, tty, tty
+	if out != nil {
+		cmd.Stdout = out
+	}
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true, Setctty: true}
 	cmd.Env = append(os.Environ(), "TERM=xterm", "NO_COLOR=1", "XDG_STATE_HOME="+t.TempDir())
 	cmd.Env = append(cmd.Env, env...)
@@ -107,7 +116,7 @@ func (c *conversation) expect(pattern string) string {
 			return text
 		}
 	}
-	c.t.Fatalf("waited for %q, got %q", pattern, text)
+	c.t.Fatalf("waited for %q, got %q", pattern, text[max(0, len(text)-2000):])
 	return ""
 }
 
@@ -323,4 +332,29 @@ func TestInterruptStatement(t *testing.T) {
 		t.Fatal(err)
 	}
 	c.ends(130)
+}
+
+// TestStreams holds that each stream is looked at by itself: with results in a file, prompts and
+// the cost are still on the terminal, and the file has nothing but data.
+func TestStreams(t *testing.T) {
+	out, err := os.Create(filepath.Join(t.TempDir(), "out"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := talkInto(t, out, nil, "shell", coraStore(t))
+	if err := out.Close(); err != nil {
+		t.Fatal(err)
+	}
+	c.expect(`gdb> $`)
+	c.send("DEGREES OF 42;\n")
+	c.expect(`1 rows, [\s\S]*gdb> $`)
+	c.send("\x04")
+	c.ends(0)
+	b, err := os.ReadFile(out.Name())
+	if err != nil || string(b) != "node,direction,degree\n42,in,2\n" {
+		t.Errorf("standard output is %q, %v", b, err)
+	}
+	if strings.Contains(c.seen.String(), "\x1b[?2004h") {
+		t.Errorf("the line is edited, though standard output is no terminal: %q", c.seen.String())
+	}
 }
