@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"slices"
 	"time"
 
 	"gdb/internal/codec"
@@ -19,7 +18,9 @@ const (
 	planBytesPerAccess = 12
 	// planHeapPerNode is the memory of planning for each node of the largest batch: its id, next
 	// use, source, and what is kept, and the records that these are read from and written to.
-	planHeapPerNode = 60
+	planHeapPerNode = 72
+	// batchesAtOnce are read at a time for planning.
+	batchesAtOnce = 4
 )
 
 // superbatch is a run of batches that were sampled and planned, in runtime files.
@@ -258,8 +259,8 @@ func (b *builder) decide(ctx context.Context, s *superbatch, next *nextUses, tur
 	if err := d.resume(ctx); err != nil {
 		return err
 	}
-	for i := range s.index {
-		if err := d.step(ctx, i); err != nil {
+	for i := 0; i < len(s.index); i += batchesAtOnce {
+		if err := d.steps(ctx, i, min(i+batchesAtOnce, len(s.index))); err != nil {
 			return err
 		}
 	}
@@ -297,9 +298,27 @@ func (d *decider) resume(ctx context.Context) error {
 	return nil
 }
 
+// steps reads the nodes of some batches at once, and decides for them.
+func (d *decider) steps(ctx context.Context, first, end int) error {
+	var records [batchesAtOnce]record
+	for i := first; i < end; i++ {
+		records[i-first] = record{d.batches, d.index[i].nodes}
+	}
+	payloads, err := d.buf.read(ctx, records[:end-first]...)
+	if err != nil {
+		return err
+	}
+	for i := first; i < end; i++ {
+		if err := d.step(ctx, i, payloads[i-first]); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 // step decides for batch i.
-func (d *decider) step(ctx context.Context, i int) (err error) {
-	if err := d.readNodes(ctx, i, d.builder, &d.batch, &d.buf); err != nil {
+func (d *decider) step(ctx context.Context, i int, payload []byte) (err error) {
+	if err := d.decodeNodes(payload, i, d.builder, &d.batch); err != nil {
 		return err
 	}
 	turn, nodes := uint32(i+1), d.batch.Dense.NodeIDs
@@ -315,47 +334,36 @@ func (d *decider) step(ctx context.Context, i int) (err error) {
 	return err
 }
 
-// readNodes reads the first record of a batch.
-func (s *superbatch) readNodes(ctx context.Context, i int, b *builder, to *sample.Batch,
-	buf *buffer) error {
-	at := s.index[i].nodes
-	payload, err := s.batches.read(ctx, at, buf)
-	if err != nil {
-		return err
-	}
+// parts are the records of batch i that training on it needs.
+func (s *superbatch) parts(i int) []record {
+	r := s.index[i]
+	return []record{{s.batches, r.nodes}, {s.batches, r.edges}, {s.plans, r.plan}}
+}
+
+// decodeNodes decodes the first record of batch i.
+func (s *superbatch) decodeNodes(payload []byte, i int, b *builder, to *sample.Batch) error {
 	step := s.first + uint64(i)
-	err = decodeNodes(payload, to, step/b.perEpoch, step%b.perEpoch, b.cfg.Nodes)
+	err := decodeNodes(payload, to, step/b.perEpoch, step%b.perEpoch, b.cfg.Nodes)
 	if err != nil {
-		return s.batches.damage(at.off(), "%v", err)
+		return s.batches.damage(s.index[i].nodes.off(), "%v", err)
 	}
 	return nil
 }
 
-// readEdges reads the second record of a batch whose first was read, and fills in its seeds.
-func (s *superbatch) readEdges(ctx context.Context, i int, to *sample.Batch, buf *buffer) error {
-	at := s.index[i].edges
-	payload, err := s.batches.read(ctx, at, buf)
-	if err != nil {
-		return err
-	}
+// decodeEdges decodes the second record of batch i, after the first, and fills in its seeds.
+func (s *superbatch) decodeEdges(payload []byte, i int, to *sample.Batch) error {
 	if err := decodeEdges(payload, &to.Dense); err != nil {
-		return s.batches.damage(at.off(), "%v", err)
+		return s.batches.damage(s.index[i].edges.off(), "%v", err)
 	}
 	first := to.Dense.NodeIDOffsets[to.Dense.Layers()]
-	to.Seeds = append(slices.Grow(to.Seeds[:0], to.Dense.Layers()), to.Dense.NodeIDs[first:]...)
+	to.Seeds = append(to.Seeds[:0], to.Dense.NodeIDs[first:]...)
 	return nil
 }
 
-// readPlan reads the changes of a batch of so many nodes.
-func (s *superbatch) readPlan(ctx context.Context, i, nodes, slots int, c *Changes,
-	buf *buffer) error {
-	at := s.index[i].plan
-	payload, err := s.plans.read(ctx, at, buf)
-	if err != nil {
-		return err
-	}
+// decodeChanges decodes the changes of batch i, of so many nodes.
+func (s *superbatch) decodeChanges(payload []byte, i, nodes, slots int, c *Changes) error {
 	if err := c.decode(payload, nodes, slots); err != nil {
-		return s.plans.damage(at.off(), "%v", err)
+		return s.plans.damage(s.index[i].plan.off(), "%v", err)
 	}
 	return nil
 }

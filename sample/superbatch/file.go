@@ -2,7 +2,6 @@ package superbatch
 
 import (
 	"context"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"math"
@@ -207,33 +206,68 @@ func (r *reader) damage(off int64, format string, args ...any) error {
 
 // read returns the payload of a record, verified, in the memory of buf.
 func (r *reader) read(ctx context.Context, at ref, buf *buffer) ([]byte, error) {
-	size, off := at.diskBytes(), at.off()
-	if off+size > r.file.Size() {
-		return nil, r.damage(off, "file is %d bytes long, the record ends at %d", r.file.Size(),
-			off+size)
-	}
-	if err := buf.fit(size); err != nil {
+	payloads, err := buf.read(ctx, record{r, at})
+	if err != nil {
 		return nil, err
 	}
-	b := buf.arena.Bytes()[:size]
-	reqs := buf.reqs[:0]
-	for i := int64(0); i < size; i += readChunk {
-		reqs = append(reqs, blockdev.Request{File: r.file, Off: off + i,
-			Buf: b[i:min(i+readChunk, size)]})
+	return payloads[0], nil
+}
+
+// record is one of a file.
+type record struct {
+	file *reader
+	at   ref
+}
+
+// read returns the payloads of records, verified, in the memory of the buffer. All are read at
+// once.
+func (b *buffer) read(ctx context.Context, records ...record) ([][]byte, error) {
+	total := int64(0)
+	for _, r := range records {
+		if end := r.at.off() + r.at.diskBytes(); end > r.file.file.Size() {
+			return nil, r.file.damage(r.at.off(), "file is %d bytes long, the record ends at %d",
+				r.file.file.Size(), end)
+		}
+		total += r.at.diskBytes()
 	}
-	buf.reqs = reqs
-	if err := r.dev.ReadBatch(ctx, reqs); err != nil {
-		return nil, fmt.Errorf("superbatch: read %s: %w", r.id.path(r.kind), err)
+	if err := b.fit(total); err != nil {
+		return nil, err
 	}
+	all := b.arena.Bytes()
+	b.reqs, b.payloads = b.reqs[:0], b.payloads[:0]
+	for _, r := range records {
+		size := r.at.diskBytes()
+		part := all[:size]
+		all = all[size:]
+		b.payloads = append(b.payloads, part)
+		for i := int64(0); i < size; i += readChunk {
+			b.reqs = append(b.reqs, blockdev.Request{File: r.file.file, Off: r.at.off() + i,
+				Buf: part[i:min(i+readChunk, size)]})
+		}
+	}
+	if err := records[0].file.dev.ReadBatch(ctx, b.reqs); err != nil {
+		return nil, fmt.Errorf("superbatch: read %s: %w", records[0].file.id.dir, err)
+	}
+	for i, r := range records {
+		var err error
+		if b.payloads[i], err = r.file.verify(r.at, b.payloads[i]); err != nil {
+			return nil, err
+		}
+	}
+	return b.payloads, nil
+}
+
+// verify returns the payload of a record.
+func (r *reader) verify(at ref, b []byte) ([]byte, error) {
 	d := codec.NewDec(b)
 	sum, bytes, seq := d.U32(), d.U32(), d.U64()
 	payload := b[recordHead : recordHead+int64(at.bytes)]
-	if got := r.id.sum(r.kind, off, b[4:recordHead], payload); got != sum {
-		return nil, r.damage(off, "record has checksum %08x, its bytes give %08x", sum, got)
+	if got := r.id.sum(r.kind, at.off(), b[4:recordHead], payload); got != sum {
+		return nil, r.damage(at.off(), "record has checksum %08x, its bytes give %08x", sum, got)
 	}
 	if bytes != at.bytes || seq != r.id.seq {
-		return nil, r.damage(off, "%d bytes of superbatch %d, want %d of %d (store %s)", bytes, seq,
-			at.bytes, r.id.seq, hex.EncodeToString(r.id.uuid[:]))
+		return nil, r.damage(at.off(), "%d bytes of superbatch %d, want %d of %d", bytes, seq,
+			at.bytes, r.id.seq)
 	}
 	return payload, nil
 }
@@ -253,11 +287,12 @@ func (id identity) remove(kind string) error {
 	return nil
 }
 
-// buffer is aligned memory that a record is read to.
+// buffer is aligned memory that records are read to.
 type buffer struct {
-	budget *mem.Budget
-	arena  *mem.Arena
-	reqs   []blockdev.Request
+	budget   *mem.Budget
+	arena    *mem.Arena
+	reqs     []blockdev.Request
+	payloads [][]byte
 }
 
 // fit makes the buffer hold n bytes, with a quarter to spare; what it held is lost.

@@ -74,7 +74,11 @@ type nextPass struct {
 
 	after, at []uint32 // of the block's accesses
 	enc       codec.Enc
+	records   []record
 }
+
+// blocksAtOnce are read at a time, so that the device has some to do: about 500 KiB.
+const blocksAtOnce = 16
 
 const none = math.MaxUint64
 
@@ -87,25 +91,38 @@ func (p *nextPass) run(ctx context.Context, r int, blocks []ref) error {
 		return err
 	}
 	p.refs[r] = make([]ref, len(blocks))
-	for i := len(blocks) - 1; i >= 0; i-- {
-		payload, err := p.in.read(ctx, blocks[i], &p.buf)
+	for end := len(blocks); end > 0; end -= blocksAtOnce {
+		first := max(0, end-blocksAtOnce)
+		p.records = p.records[:0]
+		for _, at := range blocks[first:end] {
+			p.records = append(p.records, record{p.in, at})
+		}
+		payloads, err := p.buf.read(ctx, p.records...)
 		if err != nil {
 			return err
 		}
-		if err := p.block.decode(payload, uint32(len(p.last)), p.turns); err != nil {
-			return p.in.damage(blocks[i].off(), "%v", err)
-		}
-		if err := p.backward(); err != nil {
-			return p.in.damage(blocks[i].off(), "%v", err)
-		}
-		p.enc.B = p.enc.B[:0]
-		putArray(&p.enc, p.after[:p.block.n])
-		putArray(&p.enc, p.at[:p.block.n])
-		if p.refs[r][i], err = p.out.append(p.enc.B); err != nil {
-			return err
+		for i := len(payloads) - 1; i >= 0; i-- {
+			if err := p.one(payloads[i], blocks[first+i], &p.refs[r][first+i]); err != nil {
+				return err
+			}
 		}
 	}
 	return nil
+}
+
+// one does one block: payload is the record of its accesses, and to the place of the result.
+func (p *nextPass) one(payload []byte, at ref, to *ref) (err error) {
+	if err := p.block.decode(payload, uint32(len(p.last)), p.turns); err != nil {
+		return p.in.damage(at.off(), "%v", err)
+	}
+	if err := p.backward(); err != nil {
+		return p.in.damage(at.off(), "%v", err)
+	}
+	p.enc.B = p.enc.B[:0]
+	putArray(&p.enc, p.after[:p.block.n])
+	putArray(&p.enc, p.at[:p.block.n])
+	*to, err = p.out.append(p.enc.B)
+	return err
 }
 
 // backward finds the next uses of a block's accesses.

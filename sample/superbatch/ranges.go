@@ -47,7 +47,7 @@ func planRanges(nodes uint64, memory int64) (ranges, error) {
 		r.shift--
 		r.count = r.counted(nodes)
 	}
-	for r.block > blockLeast && int64(r.count)*blockBytes(r.block) > memory/2 {
+	for r.block > blockLeast && int64(r.count+blocksAtOnce)*blockBytes(r.block) > memory/2 {
 		r.block /= 2
 	}
 	if need := r.memory(); need > memory {
@@ -59,7 +59,7 @@ func planRanges(nodes uint64, memory int64) (ranges, error) {
 
 func (r ranges) counted(nodes uint64) int { return int((max(nodes, 1)-1)>>r.shift) + 1 }
 
-// memory is what the passes take.
+// memory is what the passes take, with the blocks that are read at once.
 func (r ranges) memory() int64 {
-	return bytesPerNode<<r.shift + int64(r.count)*blockBytes(r.block)
+	return bytesPerNode<<r.shift + int64(r.count+blocksAtOnce)*blockBytes(r.block)
 }

@@ -129,14 +129,19 @@ func (t *stretch) readAll(first uint64) (err error) {
 // load reads all of a batch that is on disk.
 func (t *stretch) load(f *frame, buf *buffer) error {
 	i, b, l := int(f.step-t.s.first), &f.batch, t.l
-	if err := t.s.readNodes(t.ctx, i, &l.builder, b, buf); err != nil {
+	payloads, err := buf.read(t.ctx, t.s.parts(i)...)
+	if err != nil {
 		return err
 	}
-	if err := t.s.readEdges(t.ctx, i, b, buf); err != nil {
+	if err := t.s.decodeNodes(payloads[0], i, &l.builder, b); err != nil {
+		return err
+	}
+	if err := t.s.decodeEdges(payloads[1], i, b); err != nil {
 		return err
 	}
 	nodes := b.Dense.NodeIDs
-	if err := t.s.readPlan(t.ctx, i, len(nodes), l.cfg.Slots, &f.changes, buf); err != nil {
+	err = t.s.decodeChanges(payloads[2], i, len(nodes), l.cfg.Slots, &f.changes)
+	if err != nil {
 		return err
 	}
 	if l.cfg.Labels != nil {

@@ -1,0 +1,100 @@
+package superbatch
+
+import (
+	"context"
+	"errors"
+	"runtime"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"syscall"
+	"testing"
+
+	"gdb/blockdev"
+	"gdb/blockdev/devtest"
+	"gdb/internal/rng"
+	"gdb/layout"
+)
+
+// TestReadErrors fails each read of runtime files in turn: the error names file and offset, the
+// batches before it are right, and nothing is left behind.
+func TestReadErrors(t *testing.T) {
+	good := mustDevice(t)
+	before := runtime.NumGoroutine()
+	want := wantHashes(t, testConfigOn(good))
+	for _, overlap := range []bool{false, true} {
+		for nth := uint64(0); ; nth++ {
+			failed := false
+			dev := devtest.Inject(good, func(_ string, _ int64, n uint64) devtest.Fault {
+				if n != nth {
+					return devtest.Fault{}
+				}
+				failed = true
+				return devtest.Fault{Err: syscall.EIO, Got: 100}
+			})
+			c := testConfigOn(dev)
+			c.Batches, c.Overlap = 9, overlap
+			l := mustOpen(t, c)
+			got, err := stepHashes(l.Epoch, 0, c.Epochs)
+			if !slices.Equal(got, want[:len(got)]) {
+				t.Errorf("read %d failed: wrong batches before it", nth)
+			}
+			closeAll(t, l)
+			if !failed {
+				break // past the last read
+			}
+			if !errors.Is(err, syscall.EIO) || !strings.Contains(err.Error(), "offset") ||
+				!strings.Contains(err.Error(), dirPrefix+c.Name) {
+				t.Errorf("read %d: %v", nth, err)
+			}
+		}
+	}
+	checkGoroutines(t, before)
+}
+
+// flipping flips one bit of the answer to one read.
+type flipping struct {
+	blockdev.Device
+	nth, bit uint64
+	reads    atomic.Uint64
+}
+
+func (f *flipping) ReadBatch(ctx context.Context, reqs []blockdev.Request) error {
+	err := f.Device.ReadBatch(ctx, reqs)
+	for _, r := range reqs {
+		if f.reads.Add(1)-1 == f.nth {
+			bit := f.bit % uint64(8*len(r.Buf))
+			r.Buf[bit/8] ^= 1 << (bit % 8)
+		}
+	}
+	return err
+}
+
+// TestFlippedBitsOfTheDisk: whatever bit of a runtime file the disk gives wrong, it is found, or
+// lies in padding; no batch is ever wrong.
+func TestFlippedBitsOfTheDisk(t *testing.T) {
+	good := mustDevice(t)
+	want := wantHashes(t, testConfigOn(good))
+	draw, found := rng.NewStream(21), 0
+	const flips = 60
+	for range flips {
+		dev := &flipping{Device: good, nth: draw.Below(110), bit: draw.Uint64()}
+		c := testConfigOn(dev)
+		c.Batches = 11
+		l := mustOpen(t, c)
+		got, err := stepHashes(l.Epoch, 0, c.Epochs)
+		if !slices.Equal(got, want[:len(got)]) || err == nil && len(got) != len(want) {
+			t.Errorf("bit %d of read %d: wrong batches, %v", dev.bit, dev.nth, err)
+		}
+		if err != nil {
+			found++
+			if !errors.Is(err, layout.ErrCorrupt) || !strings.Contains(err.Error(), "offset") {
+				t.Errorf("bit %d of read %d: %v", dev.bit, dev.nth, err)
+			}
+		}
+		closeAll(t, l)
+	}
+	if found < flips/2 {
+		t.Errorf("%d of %d flips were found", found, flips)
+	}
+}
