@@ -73,9 +73,9 @@ func PlanMemory(nodes uint64, most int64) (int64, error) {
 	return r.memory(), err
 }
 
-// Frames is how many batches are in memory while a superbatch is trained on: one is read, one
-// assembled, some wait, and one is trained on.
-func Frames(ready int) int { return ready + 3 }
+// Frames is how many batches are in memory while a superbatch is trained on: one is read, some are
+// assembled and wait, and one is trained on.
+func Frames(ready int) int { return ready + 2 }
 
 func (c *Config) check() error {
 	c.Workers, c.Threads, c.Ready = max(c.Workers, 1), max(c.Threads, 1), max(c.Ready, 1)
