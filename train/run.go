@@ -242,6 +242,9 @@ func (t *trainer) restore() error {
 		return err
 	}
 	t.closers = append(t.closers, lock)
+	if err := superbatch.Sweep(t.dir.fs, t.in.store.Path("prep")); err != nil {
+		return err
+	}
 	t.model.p.init(t.be, t.cfg.Seed)
 	t.pos.Seed = t.cfg.Seed
 	if t.resumed {

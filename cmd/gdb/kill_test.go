@@ -264,7 +264,8 @@ func killTrain(store, run string) []string {
 }
 
 // TestKilledTraining kills trainings at random moments: resumed, they end with the weights and
-// predictions of one that was left alone.
+// predictions of one that was left alone. Every other one trains on superbatches, and leaves none
+// of their files behind.
 func TestKilledTraining(t *testing.T) {
 	k := newKilling(t)
 	store := killStore(t)
@@ -277,12 +278,20 @@ func TestKilledTraining(t *testing.T) {
 		}
 		run := "r" + strconv.Itoa(trial)
 		first := killTrain(store, run)
+		if trial%2 == 1 {
+			first = append(first, "--cache", "belady", "--feature-cache", "16KiB",
+				"--superbatch", "7")
+		}
 		resume := []string{"train", store, "--resume", run, "--quiet"}
 		// A run that was killed before it had a directory is not there to be resumed.
 		for killedEarly(t, k, takes, store, run, first) {
 		}
 		k.killAndFinish(t, takes, resume, resume)
 		compareContent(t, trainedState(t, store, run), want)
+		left, err := os.ReadDir(filepath.Join(store, "prep"))
+		if trial%2 == 1 && (err != nil || len(left) > 0) {
+			t.Errorf("left in prep: %v, %v", left, err)
+		}
 	}
 	mustRun(t, "check", store, "--full", "--quiet")
 }

@@ -69,6 +69,9 @@ func (l *Loader) open() (err error) {
 	if l.builder.ranges, err = planRanges(l.cfg.Nodes, l.cfg.PlanBytes); err != nil {
 		return err
 	}
+	if err := Sweep(l.cfg.FS, l.cfg.Prep); err != nil {
+		return err
+	}
 	if l.dir, err = openWorkDir(l.cfg.FS, l.cfg.Prep, l.cfg.Name); err != nil {
 		return err
 	}

@@ -53,7 +53,7 @@ func putArray(e *codec.Enc, values []uint32) {
 	for _, v := range values {
 		all |= v
 	}
-	width := bits.Len32(all)
+	width := max(1, bits.Len32(all)) // not 0: an array is no longer than its bytes allow
 	e.U32(uint32(len(values)))
 	e.U8(uint8(width))
 	e.B = appendPacked(e.B, values, width)
@@ -65,9 +65,9 @@ func takeArray(d *codec.Dec, dst []uint32, most int) ([]uint32, error) {
 	if err := d.Err(); err != nil {
 		return dst[:0], err
 	}
-	if n > most || width > 32 {
-		return dst[:0], fmt.Errorf("an array of %d numbers of %d bits, at most %d of 32", n, width,
-			most)
+	if n > most || width < 1 || width > 32 {
+		return dst[:0], fmt.Errorf("an array of %d numbers of %d bits, at most %d of 1 to 32", n,
+			width, most)
 	}
 	src := d.Bytes(packedBytes(n, width))
 	if err := d.Err(); err != nil {

@@ -47,7 +47,7 @@ func TestPack(t *testing.T) {
 			t.Fatalf("array %d, %v, want %d", back, err, values)
 		}
 		if len(values) > 0 {
-			most := bits.Len32(slices.Max(values))
+			most := max(1, bits.Len32(slices.Max(values)))
 			if len(e.B) != 5+packedBytes(len(values), most) {
 				t.Fatalf("an array of %d bytes", len(e.B))
 			}

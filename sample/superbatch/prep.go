@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
 	"strings"
 
 	"github.com/cockroachdb/pebble/v2/vfs"
@@ -20,14 +21,14 @@ type workDir struct {
 	lock io.Closer
 }
 
-// openWorkDir removes the directories of dead owners from prep and makes one of this name.
-func openWorkDir(fs vfs.FS, prep, name string) (*workDir, error) {
-	if err := fs.MkdirAll(prep, 0o755); err != nil {
-		return nil, fmt.Errorf("superbatch: make %s: %w", prep, err)
-	}
+// Sweep removes the runtime files of processes that died from prep, which need not exist.
+func Sweep(fs vfs.FS, prep string) error {
 	entries, err := fs.List(prep)
+	if errors.Is(err, os.ErrNotExist) {
+		return nil
+	}
 	if err != nil {
-		return nil, fmt.Errorf("superbatch: list %s: %w", prep, err)
+		return fmt.Errorf("superbatch: list %s: %w", prep, err)
 	}
 	for _, e := range entries {
 		if !strings.HasPrefix(e, dirPrefix) {
@@ -35,10 +36,15 @@ func openWorkDir(fs vfs.FS, prep, name string) (*workDir, error) {
 		}
 		if dead, err := lockDir(fs, fs.PathJoin(prep, e)); err == nil {
 			if err := dead.remove(); err != nil {
-				return nil, err
+				return err
 			}
 		}
 	}
+	return nil
+}
+
+// openWorkDir makes a directory of this name in prep.
+func openWorkDir(fs vfs.FS, prep, name string) (*workDir, error) {
 	path := fs.PathJoin(prep, dirPrefix+name)
 	if err := fs.MkdirAll(path, 0o755); err != nil {
 		return nil, fmt.Errorf("superbatch: make %s: %w", path, err)
