@@ -132,7 +132,7 @@ func (l *Loader) next(ctx context.Context, end uint64) (*sample.Batch, error) {
 		return nil, l.err
 	}
 	if l.due == end {
-		return nil, io.EOF
+		return nil, l.ended(ctx)
 	}
 	b, err := l.take(ctx, end)
 	if err != nil {
@@ -144,6 +144,19 @@ func (l *Loader) next(ctx context.Context, end uint64) (*sample.Batch, error) {
 	l.due++
 	l.stepping.Done.Add(1)
 	return b, nil
+}
+
+// ended is io.EOF once no superbatch is being made any more: what comes between epochs takes the
+// memory that is free, and that of making one is not to be taken.
+func (l *Loader) ended(ctx context.Context) error {
+	if l.coming != nil {
+		select {
+		case <-l.coming.done:
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+	return io.EOF
 }
 
 // take waits for the next batch, and makes what it needs first.
