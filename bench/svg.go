@@ -29,7 +29,7 @@ type drawing struct {
 func newDrawing(title, note, yLabel string, yMax float64) *drawing {
 	d := &drawing{}
 	step := niceStep(yMax / chartTicks)
-	d.yMax = math.Ceil(yMax/step) * step
+	d.yMax = math.Max(step, math.Ceil(yMax/step)*step)
 	fmt.Fprintf(&d.b, `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 %g %g" `+
 		`font-family="sans-serif" font-size="13">`+"\n", chartWidth, chartHeight)
 	fmt.Fprintf(&d.b, `<rect width="%g" height="%g" fill="white"/>`+"\n", chartWidth, chartHeight)

@@ -57,7 +57,13 @@ func TestLineChart(t *testing.T) {
 		t.Errorf("%s", svg)
 	}
 	empty := lineChart{places: []string{"1"}}
-	mustXML(t, empty.svg())
+	if svg := empty.svg(); strings.Contains(string(svg), "NaN") {
+		t.Errorf("a chart of nothing: %s", svg)
+	}
+	empty.series, empty.values = []string{"zero"}, [][]float64{{0}}
+	if svg := empty.svg(); strings.Contains(string(svg), "NaN") || len(mustXML(t, svg)) == 0 {
+		t.Errorf("a chart of zeros: %s", svg)
+	}
 }
 
 func TestNiceStep(t *testing.T) {
