@@ -24,6 +24,8 @@ type IDs interface {
 type IDStats interface {
 	// BlocksRead is the number of dictionary blocks read for lookups so far.
 	BlocksRead() uint64
+	// IndexBytes is the memory of the index of both files.
+	IndexBytes() int64
 }
 
 // OpenIDs opens the id dictionary of a store: for dense ids no file is read. The index of both
@@ -106,6 +108,11 @@ func (d *dictionary) External(ctx context.Context, nodes []NodeID,
 // BlocksRead implements IDStats.
 func (d *dictionary) BlocksRead() uint64 {
 	return d.forward.f.reads.Load() + d.reverse.f.reads.Load()
+}
+
+// IndexBytes implements IDStats.
+func (d *dictionary) IndexBytes() int64 {
+	return 8*int64(cap(d.forward.first)) + 4*int64(cap(d.reverse.first))
 }
 
 // Close closes both files.

@@ -326,7 +326,7 @@ func TestConcurrentReadErrors(t *testing.T) {
 func TestNoRoomToOverflow(t *testing.T) {
 	g := layouttest.Random(8, 4000, 40000)
 	s := layouttest.Build(t, vfs.NewMem(), "s", g)
-	budget := mem.NewBudget(64 << 10)
+	budget := mem.NewBudget(256 << 10)
 	topo := mustTopology(t, s, layout.In, layout.TopologyOptions{CacheBytes: 8 * 4096,
 		Budget: budget})
 	ses, r := topo.NewSession(), rand.New(rand.NewPCG(1, 1))

@@ -70,7 +70,7 @@ func (p *paged) Edges() uint64 { return p.ix.edges }
 // NewSession returns a reader for one goroutine.
 func (p *paged) NewSession() Session {
 	p.sessions.Add(1)
-	return &pagedSession{p: p}
+	return &pagedSession{p: p, count: mem.NewAccount(p.budget, "frontier of the paged reader")}
 }
 
 // Stats counts blocks.

@@ -4,6 +4,8 @@ import (
 	"context"
 	"encoding/binary"
 	"fmt"
+
+	"gdb/internal/mem"
 )
 
 // pagedSession reads a frontier in three steps: sort it, so that the blocks it needs ascend; read
@@ -13,8 +15,9 @@ import (
 // stay are read again by Gather. Memory: 20 bytes per node of the frontier, 48 per block, 24 per
 // position that Gather takes from hubs and blocks that did not stay.
 type pagedSession struct {
-	p   *paged
-	get *fetcher
+	p     *paged
+	get   *fetcher
+	count mem.Account
 
 	// The frontier of the last Degrees.
 	order sorter   // node<<32 | index in the frontier
@@ -35,6 +38,9 @@ type pagedSession struct {
 	lists  Lists
 	single [1]NodeID // of ListPart
 }
+
+// heldBytes is the size of a held, and more than what the reads of a block take.
+const heldBytes = 40
 
 // place is where the list of a node is: at byte at of block need[block].
 type place struct {
@@ -92,7 +98,17 @@ func (s *pagedSession) find(ctx context.Context, nodes []NodeID, deg []uint32,
 		}
 		done += n
 	}
+	if err := s.count.AtLeast(s.bytes()); err != nil {
+		return err
+	}
 	return ctx.Err()
+}
+
+// bytes is the scratch memory held.
+func (s *pagedSession) bytes() int64 {
+	words := 2*cap(s.list) + cap(s.need) + cap(s.first) + 2*cap(s.refs) + cap(s.batch)
+	return s.order.bytes() + s.want.bytes() + 4*int64(words) +
+		heldBytes*int64(cap(s.held)+cap(s.got)+cap(s.get.pins))
 }
 
 // inCache finds what c has; order gets the keys of the other nodes.
@@ -237,6 +253,9 @@ func (s *pagedSession) Gather(ctx context.Context, off, pos []uint32, out []Node
 	if len(s.refs) == 0 {
 		return ctx.Err()
 	}
+	if err := s.count.AtLeast(s.bytes()); err != nil {
+		return err
+	}
 	return s.each(ctx, func(b *block, keys []uint64) error {
 		end := uint32(b.ids) + b.entries*idBytes
 		for _, key := range keys {
@@ -335,5 +354,6 @@ func (s *pagedSession) Release() {
 		s.get.release()
 		s.get = nil
 	}
+	s.count.Release()
 	s.p.sessions.Add(-1)
 }

@@ -37,11 +37,12 @@ const (
 	rowsBuffers     = 4
 )
 
-// rowsBuffer is what one Gather or Scan works with. Memory: the arena, and 24 bytes per node of
-// the largest Gather.
+// rowsBuffer is what one Gather or Scan works with. Memory: the arena, and 20 bytes per node of
+// the largest Gather, 4 per row and 56 per read of 2 MiB of them.
 type rowsBuffer struct {
 	arena *mem.Arena
-	order sorter // node<<32 | index
+	held  mem.Account // the rest
+	order sorter      // node<<32 | index
 	at    []uint32
 	reqs  []blockdev.Request
 }
@@ -181,6 +182,7 @@ func (r *Rows) Close() error {
 	}
 	for ; r.mu.made > 0; r.mu.made-- {
 		b := <-r.pool
+		b.held.Release()
 		err = errors.Join(err, b.arena.Free())
 	}
 	return err
@@ -200,7 +202,8 @@ func (r *Rows) makeBuffer() (*rowsBuffer, error) {
 		return nil, err
 	}
 	r.mu.made++
-	return &rowsBuffer{arena: arena}, nil
+	return &rowsBuffer{arena: arena,
+		held: mem.NewAccount(r.budget, "sorting of rows of "+r.shape.Path)}, nil
 }
 
 // take returns a free buffer, a new one, or waits for one.

@@ -60,6 +60,10 @@ func (r *Rows) gather(ctx context.Context, nodes []NodeID, emit func(uint32, []b
 		b.order.keys = append(b.order.keys, uint64(v)<<32|uint64(i))
 	}
 	b.order.sort()
+	bytes := b.order.bytes() + 4*int64(cap(b.at)) + 56*int64(cap(b.reqs))
+	if err := b.held.AtLeast(bytes); err != nil {
+		return err
+	}
 	for keys := b.order.keys; len(keys) > 0; {
 		if err := ctx.Err(); err != nil {
 			return err

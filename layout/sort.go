@@ -24,6 +24,9 @@ func (s *sorter) reset(n int) {
 	s.keys = s.keys[:0]
 }
 
+// bytes is the memory held.
+func (s *sorter) bytes() int64 { return 8 * int64(cap(s.keys)+cap(s.spare)) }
+
 // sort sorts the keys.
 func (s *sorter) sort() {
 	n := len(s.keys)

@@ -91,6 +91,7 @@ type Batch struct {
 	Multi []float32
 
 	release func(*Batch)
+	counted int64      // bytes of heapBytes that are in the pipeline's budget
 	rows    *rowBuffer // holds X
 }
 

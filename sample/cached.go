@@ -42,8 +42,11 @@ type cached struct {
 		index  slotIndex
 		held   []NodeID // the node of each used slot
 		used   int      // slots used so far
+		slots  int      // that have memory; fewer than len(held) once memory was given back
 		free   []*lookup
 	}
+	firstValue int    // where values begin in arena
+	endRelief  func() // nil without a budget
 
 	requests, hits, evicted atomic.Uint64
 }
@@ -53,6 +56,11 @@ type lookup struct {
 	slots, to []uint32 // slots of hits, and their row numbers in the output
 	missed    []NodeID
 	at        []uint32 // row numbers of the missed
+	account   mem.Account
+}
+
+func (l *lookup) bytes() int64 {
+	return 4 * int64(cap(l.slots)+cap(l.to)+cap(l.missed)+cap(l.at))
 }
 
 // NewCached returns features behind a cache that policy rules. rows are closed by their owner.
@@ -75,11 +83,39 @@ func NewCached(ctx context.Context, rows Rows, policy Policy, opt CacheOptions) 
 	f.mu.index = newSlotIndex(mem.View[uint64](b[:index]))
 	f.values = mem.View[float32](b[index : index+values])
 	f.mu.held = mem.View[NodeID](b[index+values:])
+	f.mu.slots, f.firstValue = len(f.mu.held), int(index)
 	if err := f.preload(ctx, policy.Start(f.mu.held)); err != nil {
 		return nil, errors.Join(fmt.Errorf("sample: load feature cache: %w", err), f.Close())
 	}
+	if opt.Budget != nil {
+		f.endRelief = opt.Budget.Relieve(f.shrink)
+	}
 	return f, nil
 }
+
+// shrink gives n bytes of values back, or what there is: those of the last slots, which a static
+// cache holds its coldest rows in. The policy is not told: what it places there later is not kept,
+// and is missed when it is asked for again.
+func (f *cached) shrink(n int64) bool {
+	f.content.Lock()
+	defer f.content.Unlock()
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	row := int64(f.dim) * 4
+	left := max(0, f.mu.slots-int((n+hugeBytes)/row)-1)
+	if left == f.mu.slots {
+		return false
+	}
+	for s := left; s < min(f.mu.slots, f.mu.used); s++ {
+		f.mu.index.remove(f.mu.held[s])
+	}
+	first, end := f.firstValue+left*int(row), f.firstValue+f.mu.slots*int(row)
+	f.mu.slots = left
+	return f.arena.Discard(first, end) == nil
+}
+
+// hugeBytes is given back beyond what is asked for, so that it is not asked for each time.
+const hugeBytes = 2 << 20
 
 // CacheRows is how many rows a cache of so many bytes holds, with their index, whose size is a
 // power of two. slotBytes is what the policy takes for each.
@@ -123,6 +159,9 @@ func (f *cached) Gather(ctx context.Context, nodes []NodeID, out []float32) erro
 	f.copyHits(l, out)
 	f.content.RUnlock()
 	defer f.put(l)
+	if err := l.account.AtLeast(l.bytes()); err != nil {
+		return err
+	}
 	f.requests.Add(uint64(len(nodes)))
 	f.hits.Add(uint64(len(l.slots)))
 	if len(l.missed) == 0 {
@@ -139,7 +178,7 @@ func (f *cached) Gather(ctx context.Context, nodes []NodeID, out []float32) erro
 func (f *cached) lookUp(nodes []NodeID) *lookup {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	l := &lookup{}
+	l := &lookup{account: mem.NewAccount(f.heap.budget, "lookups of the feature cache")}
 	if n := len(f.mu.free); n > 0 {
 		l, f.mu.free = f.mu.free[n-1], f.mu.free[:n-1]
 	}
@@ -203,6 +242,11 @@ func (f *cached) place(l *lookup) {
 		if !keep {
 			continue
 		}
+		if int(s) >= f.mu.slots { // a slot without memory
+			f.mu.used = max(f.mu.used, int(s)+1)
+			f.mu.held[s] = v
+			continue
+		}
 		invariants.Check(int(s) <= f.mu.used && int(s) < len(f.mu.held),
 			"sample: policy placed a row in slot %d, %d are used", s, f.mu.used)
 		if int(s) == f.mu.used {
@@ -237,6 +281,12 @@ func (f *cached) Stats() CacheStats {
 
 // Close frees the memory.
 func (f *cached) Close() error {
+	if f.endRelief != nil {
+		f.endRelief()
+	}
+	for _, l := range f.mu.free {
+		l.account.Release()
+	}
 	f.heap.release()
 	return f.arena.Free()
 }

@@ -3,6 +3,7 @@ package sample
 import (
 	"cmp"
 	"container/heap"
+	"errors"
 	"slices"
 
 	"gdb/internal/mem"
@@ -38,7 +39,8 @@ func HotByDegree(scan TopologyScan, limit int) ([]NodeID, error) {
 
 // HotByUse returns the at most limit nodes that stand in the most lists, most first, ties by id:
 // how often uniform sampling of these lists needs a node grows with it. One scan; 4 bytes per node
-// of the graph while it runs, counted in budget, and 8 per node of the result.
+// of the graph while it runs, counted in budget, and 8 per node of the result. Where the budget
+// has no room for them, the nodes are done in parts, with a scan each.
 func HotByUse(scan TopologyScan, nodes uint64, limit int, budget *mem.Budget) ([]NodeID, error) {
 	return hotByCount(nodes, limit, budget, func(count func([]NodeID) error) error {
 		return scan(func(_ NodeID, _ bool, l *layout.Lists) error { return count(l.Nbrs) })
@@ -57,32 +59,47 @@ func HotByTrial(each func(fn func(nodes []NodeID) error) error, nodes uint64, li
 // hotByCount returns the nodes that each gives to its argument most often.
 func hotByCount(nodes uint64, limit int, budget *mem.Budget,
 	each func(count func([]NodeID) error) error) ([]NodeID, error) {
-	arena, err := mem.NewArena(budget, "use counts of nodes", int64(nodes)*4)
-	if err != nil {
-		return nil, err
+	h := newHottest(limit)
+	for size, first := nodes, uint64(0); first < nodes; {
+		arena, err := mem.NewArena(budget, "use counts of nodes", int64(min(size, nodes-first))*4)
+		if err != nil && size > useCountsLeast {
+			size /= 2
+			continue
+		}
+		if err != nil {
+			return nil, err
+		}
+		uses := mem.View[uint32](arena.Bytes())
+		if err := errors.Join(h.count(each, NodeID(first), uses), arena.Free()); err != nil {
+			return nil, err
+		}
+		first += size
 	}
-	uses := mem.View[uint32](arena.Bytes())
-	err = each(func(ids []NodeID) error {
+	return h.nodes(), nil
+}
+
+// useCountsLeast is the least number of nodes worth a scan.
+const useCountsLeast = 1 << 20
+
+// count offers the nodes from first on, one for each counter.
+func (h *hottest) count(each func(count func([]NodeID) error) error, first NodeID,
+	uses []uint32) error {
+	n := NodeID(len(uses))
+	err := each(func(ids []NodeID) error {
 		for _, v := range ids {
-			if uses[v]++; uses[v] == 0 {
-				uses[v]-- // as hot as can be
+			if i := v - first; i < n { // also false below first, where it wraps around
+				uses[i] = max(uses[i], uses[i]+1) // as hot as can be
 			}
 		}
 		return nil
 	})
-	h := newHottest(limit)
-	if err == nil {
-		for v, n := range uses {
-			h.offer(NodeID(v), uint64(n))
-		}
-	}
-	if freed := arena.Free(); err == nil {
-		err = freed
-	}
 	if err != nil {
-		return nil, err
+		return err
 	}
-	return h.nodes(), nil
+	for i, count := range uses {
+		h.offer(first+NodeID(i), uint64(count))
+	}
+	return nil
 }
 
 // hottest keeps the best of the nodes offered, in ascending order of ids, in a heap with the worst

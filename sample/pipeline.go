@@ -76,6 +76,9 @@ type Pipeline struct {
 	due   uint64 // the next index to hand out
 	since time.Time
 
+	released  atomic.Uint64 // batches that the consumer gave back
+	endRelief func()        // nil without a budget
+
 	sampling, gathering, stepping Clock
 	nodes, edges                  atomic.Uint64
 
@@ -125,6 +128,9 @@ func NewPipeline(ctx context.Context, cfg PipelineConfig) (*Pipeline, error) {
 	p.turn <- cfg.StartBatch
 	p.since = time.Now()
 	p.ctx, p.cancel = context.WithCancelCause(ctx)
+	if cfg.Budget != nil {
+		p.endRelief = cfg.Budget.Relieve(p.freeIdle)
+	}
 	for range cfg.Workers {
 		s, err := cfg.Sampler()
 		if err != nil {
@@ -202,12 +208,14 @@ func (p *Pipeline) sample(s *Sampler) error {
 		}
 		begun := time.Now()
 		b.Epoch, b.Index = p.cfg.Order.Epoch(), i
-		before := b.HeapBytes()
 		b.Seeds = p.cfg.Order.Seeds(i, b.Seeds[:0])
-		if err := s.Sample(p.ctx, b.Epoch, i, b.Seeds, &b.Dense); err != nil {
-			return err
-		}
-		if err := p.count(b.HeapBytes() - before); err != nil {
+		err := p.whenRoomy(i, func() error {
+			if err := s.Sample(p.ctx, b.Epoch, i, b.Seeds, &b.Dense); err != nil {
+				return err
+			}
+			return p.count(b)
+		})
+		if err != nil {
 			return err
 		}
 		p.nodes.Add(uint64(len(b.Dense.NodeIDs)))
@@ -238,13 +246,50 @@ func (p *Pipeline) gather() error {
 		}
 		p.turn <- i + 1
 		begun := time.Now()
-		if err := p.fill(b, r); err != nil {
+		if err := p.whenRoomy(i, func() error { return p.fill(b, r) }); err != nil {
 			return fmt.Errorf("sample: gather batch %d: %w", i+1, err)
 		}
 		p.gathering.Ran(begun)
 		b.rows = r
 		p.ready[i%uint64(len(p.ready))] <- b
 	}
+}
+
+// roomPause is how long a stage that is short of memory waits before it looks again.
+const roomPause = 2 * time.Millisecond
+
+// whenRoomy does the work on batch i. If memory is short it waits until all batches before were
+// given back, and tries again each time one is: the least is memory for a batch alone.
+func (p *Pipeline) whenRoomy(i uint64, work func() error) error {
+	for {
+		released := p.released.Load()
+		err := work()
+		var full *mem.LimitError
+		if !errors.As(err, &full) || released >= i-p.cfg.StartBatch {
+			return err
+		}
+		for p.released.Load() == released {
+			select {
+			case <-time.After(roomPause):
+			case <-p.ctx.Done():
+				return err
+			}
+		}
+	}
+}
+
+// freeIdle frees the features' memory that no batch uses.
+func (p *Pipeline) freeIdle(int64) (freed bool) {
+	for range len(p.rows) {
+		select {
+		case r := <-p.rows:
+			freed = freed || r.arena != nil
+			_ = r.free() // unmapping what was mapped cannot fail
+			p.rows <- r
+		default:
+		}
+	}
+	return freed
 }
 
 // fill gathers the features and labels of a batch.
@@ -267,14 +312,13 @@ func (p *Pipeline) fill(b *Batch, r *rowBuffer) error {
 	if p.cfg.Labels == nil {
 		return nil
 	}
-	before := b.HeapBytes()
 	if err := p.cfg.Labels.Fill(p.ctx, b); err != nil {
 		return err
 	}
-	return p.count(b.HeapBytes() - before)
+	return p.count(b)
 }
 
-// fit makes the buffer hold n bytes, with an eighth to spare; what it held is lost.
+// fit makes the buffer hold n bytes, with a sixteenth to spare; what it held is lost.
 func (r *rowBuffer) fit(budget *mem.Budget, n int64) error {
 	if r.arena != nil {
 		if int64(len(r.arena.Bytes())) >= n {
@@ -285,7 +329,7 @@ func (r *rowBuffer) fit(budget *mem.Budget, n int64) error {
 		}
 	}
 	var err error
-	r.arena, err = mem.NewArena(budget, "features of a batch", n+n/8+4)
+	r.arena, err = mem.NewArena(budget, "features of a batch", n+n/16+4)
 	return err
 }
 
@@ -305,6 +349,7 @@ func (p *Pipeline) recycle(b *Batch) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	r.lent = false
+	p.released.Add(1)
 	if p.mu.closed {
 		_ = r.free() // unmapping what was mapped cannot fail
 		return
@@ -313,14 +358,16 @@ func (p *Pipeline) recycle(b *Batch) {
 	p.empty <- b
 }
 
-// count adds to the bytes of batches on the heap.
-func (p *Pipeline) count(n int64) error {
+// count adds what a batch has grown by to the bytes of batches on the heap.
+func (p *Pipeline) count(b *Batch) error {
+	n := b.HeapBytes() - b.counted
 	if p.cfg.Budget == nil || n == 0 {
 		return nil
 	}
 	if err := p.cfg.Budget.Reserve("batches", n); err != nil {
 		return err
 	}
+	b.counted += n
 	p.mu.Lock()
 	p.mu.held += n
 	p.mu.Unlock()
@@ -332,6 +379,9 @@ func (p *Pipeline) count(n int64) error {
 func (p *Pipeline) Close() error {
 	p.cancel(ErrClosed)
 	p.wg.Wait()
+	if p.endRelief != nil {
+		p.endRelief()
+	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.mu.closed {

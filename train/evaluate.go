@@ -54,6 +54,10 @@ func (e *evaluator) predict(ctx context.Context, set *roaring.Bitmap, t *tally) 
 	if err := e.be.Trim(); err != nil { // blocks of nodes can use a step's memory
 		return err
 	}
+	if err := e.in.budget.Reserve("evaluation", evalHeapBytes); err != nil {
+		return err
+	}
+	defer e.in.budget.Release(evalHeapBytes)
 	f := &inference{in: e.in, be: e.be, model: e.model, dir: e.dir}
 	return f.run(ctx, set, func(nodes []sample.NodeID, logits []float32) error {
 		return t.add(ctx, nodes, logits)

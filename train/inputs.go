@@ -23,6 +23,7 @@ type inputs struct {
 
 	topology layout.Topology
 	rows     sample.Rows // of the features, without a cache
+	rowsHeld int64       // bytes counted for reading features and labels so far
 	features sample.Features
 	labels   *sample.Labels
 	classes  int
@@ -51,6 +52,7 @@ func (in *inputs) openRows(ctx context.Context) error {
 	}
 	in.rows = rows
 	in.closers = append(in.closers, rows)
+	in.rowsHeld = in.budget.Used()
 	return nil
 }
 
@@ -61,6 +63,7 @@ func (in *inputs) openLabels(ctx context.Context) error {
 		return fmt.Errorf("train: open labels: %w", err)
 	}
 	in.closers = append(in.closers, rows)
+	in.rowsHeld = in.budget.Used()
 	in.labels, err = sample.NewLabels(ctx, in.meta.Labels, rows, in.meta.Nodes, in.budget)
 	if err != nil {
 		return fmt.Errorf("train: open labels: %w", err)
@@ -79,10 +82,11 @@ func (in *inputs) openFeatures(ctx context.Context, p *Plan, threads int) (err e
 	case "none", cacheBelady: // the latter has its own, for training
 		in.features = sample.NewDirect(in.rows)
 	case "static":
-		var hot []sample.NodeID
-		if hot, err = in.hotNodes(ctx, p.Features); err == nil {
-			in.features, err = sample.NewCached(ctx, in.rows, sample.NewStatic(hot), opt)
+		if err = in.planHot(ctx, p); err == nil {
+			opt.Bytes -= hotBytes(len(p.hot))
+			in.features, err = sample.NewCached(ctx, in.rows, sample.NewStatic(p.hot), opt)
 		}
+		p.hot = nil
 	default:
 		var policy sample.Policy
 		if policy, err = sample.NewPolicy(p.Cache); err == nil {
@@ -96,10 +100,22 @@ func (in *inputs) openFeatures(ctx context.Context, p *Plan, threads int) (err e
 	return nil
 }
 
-// hotNodes lists the nodes whose rows a static cache of so many bytes keeps.
-func (in *inputs) hotNodes(ctx context.Context, bytes int64) ([]sample.NodeID, error) {
-	limit := int(min(uint64(bytes)/uint64(4*in.rows.Meta().Dim), in.meta.Nodes))
-	return HotNodes(ctx, in.store, in.dev, limit, in.budget)
+// hotBytes is the memory of finding and listing so many hot nodes: 12 bytes each on the heap.
+func hotBytes(nodes int) int64 { return mem.HeapCost(12 * int64(nodes)) }
+
+// planHot lists the nodes whose rows the static cache of a plan keeps, if that was not done yet.
+func (in *inputs) planHot(ctx context.Context, p *Plan) (err error) {
+	if p.hot != nil {
+		return nil
+	}
+	rows := sample.CacheRows(p.Features, in.rows.Meta().Dim, int(hotBytes(1)))
+	limit := int(min(uint64(rows), in.meta.Nodes))
+	if err := in.budget.Reserve("hot nodes", 12*int64(limit)); err != nil {
+		return err
+	}
+	defer in.budget.Release(12 * int64(limit))
+	p.hot, err = HotNodes(ctx, in.store, in.dev, limit, in.budget)
+	return err
 }
 
 // HotNodes returns the at most limit nodes that stand in the most lists, most first: those whose
@@ -115,12 +131,19 @@ func HotNodes(ctx context.Context, s *layout.Store, dev blockdev.Device, limit i
 	return sample.HotByUse(scan, s.Meta().Nodes, limit, budget)
 }
 
+// closeLast closes what was opened last.
+func (in *inputs) closeLast() error {
+	last := len(in.closers) - 1
+	c := in.closers[last]
+	in.closers = in.closers[:last]
+	return c.Close()
+}
+
 // Close closes all, the last opened first.
 func (in *inputs) Close() error {
 	var err error
-	for i := len(in.closers) - 1; i >= 0; i-- {
-		err = errors.Join(err, in.closers[i].Close())
+	for len(in.closers) > 0 {
+		err = errors.Join(err, in.closeLast())
 	}
-	in.closers = nil
 	return err
 }

@@ -225,7 +225,7 @@ func (l *layerPass) segmentMean(rows []float32, off, idx []uint32) (mean backend
 	if err != nil {
 		return mean, err
 	}
-	seg, err := l.be.Segments(off, idx)
+	seg, err := l.be.Segments(off, idx, 0)
 	if err != nil {
 		return mean, err
 	}

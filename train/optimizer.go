@@ -29,12 +29,7 @@ type optimizer struct {
 // newOptimizer takes the memory of the state, zeros at first.
 func newOptimizer(be backend.Backend, c *Config, p *params) (*optimizer, error) {
 	o := &optimizer{be: be, kind: c.Optimizer, rate: float32(c.LR), decay: float32(c.WeightDecay)}
-	switch c.Optimizer {
-	case "adam", "adamw":
-		o.stateNames = []string{"first moments", "second moments"}
-	case "adagrad":
-		o.stateNames = []string{"sums of squares"}
-	}
+	o.stateNames = stateNames(c.Optimizer)
 	for _, name := range o.stateNames {
 		t, err := be.Params(name, p.total)
 		if err != nil {
@@ -43,6 +38,17 @@ func newOptimizer(be backend.Backend, c *Config, p *params) (*optimizer, error) 
 		o.state = append(o.state, t)
 	}
 	return o, nil
+}
+
+// stateNames are the vectors that an optimizer keeps, each of the size of the parameters.
+func stateNames(kind string) []string {
+	switch kind {
+	case "adam", "adamw":
+		return []string{"first moments", "second moments"}
+	case "adagrad":
+		return []string{"sums of squares"}
+	}
+	return nil
 }
 
 // step applies the gradients of p.

@@ -21,6 +21,9 @@ const (
 	planningLeast = 32 << 20
 	// bytesPerStep is what is kept for each batch of a superbatch, with room to grow.
 	bytesPerStep = 48
+	// heapFactor is how much of the Go heap is taken for a byte in use: lists grow by a quarter,
+	// and there is garbage.
+	heapFactor = 2
 )
 
 // SuperbatchPlan is what training on superbatches takes besides.

@@ -64,7 +64,7 @@ type PredictionWriter interface {
 // and streams them to w under the user's own ids and labels.
 func Predict(ctx context.Context, store *layout.Store, dev blockdev.Device, c PredictConfig,
 	w PredictionWriter) (err error) {
-	t, err := openTrained(ctx, store, dev, c.Run, c.Limits)
+	t, err := openTrained(ctx, store, dev, c.Run, c.Limits, "exact", true)
 	if err != nil {
 		return err
 	}
@@ -75,16 +75,15 @@ func Predict(ctx context.Context, store *layout.Store, dev blockdev.Device, c Pr
 			return err
 		}
 	}
-	ids, err := store.IDs(ctx, dev)
-	if err != nil {
-		return fmt.Errorf("train: open ids: %w", err)
-	}
-	defer func() { err = errors.Join(err, ids.Close()) }()
-	p := &predictor{in: t.in, ids: ids, w: w, classes: t.in.meta.Labels.Classes,
+	p := &predictor{in: t.in, ids: t.ids, w: w, classes: t.in.meta.Labels.Classes,
 		probabilities: c.Probabilities}
 	if err := p.begin(ctx, set); err != nil {
 		return err
 	}
+	if err := t.in.budget.Reserve("evaluation", evalHeapBytes); err != nil {
+		return err
+	}
+	defer t.in.budget.Release(evalHeapBytes)
 	f := &inference{in: t.in, be: t.be, model: t.model, dir: t.scratchDir("predict")}
 	err = f.run(ctx, set, func(nodes []sample.NodeID, logits []float32) error {
 		return p.write(ctx, nodes, logits)

@@ -154,14 +154,14 @@ func (t *trainer) loadRun(store *layout.Store) error {
 	return t.cfg.sameResult(&old)
 }
 
-// open opens all that the run needs, as its memory allows.
-func (t *trainer) open(ctx context.Context, store *layout.Store, dev blockdev.Device) error {
+// plans opens what is read, and splits the memory.
+func (t *trainer) plans(ctx context.Context, store *layout.Store, dev blockdev.Device) error {
 	if err := t.loadSplits(ctx, store); err != nil {
 		return err
 	}
 	m := store.Meta()
 	t.in = &inputs{store: store, dev: dev, meta: m,
-		budget: mem.NewBudget(max(1, t.cfg.Memory-fixedBytes))}
+		budget: mem.NewProcessBudget(t.cfg.Memory)}
 	t.closers = append(t.closers, t.in)
 	if err := t.in.checkLeast(t.cfg.Memory); err != nil {
 		return err
@@ -180,11 +180,25 @@ func (t *trainer) open(ctx context.Context, store *layout.Store, dev blockdev.De
 		return err
 	}
 	t.closers = append(t.closers, t.be)
-	t.plan, err = t.in.makePlan(ctx, &t.cfg, t.train, t.dims, countParams(t.dims))
-	if err != nil {
+	splits := splitBytes(t.val, t.test) + 4*int64(len(t.train))
+	if err := t.in.budget.Reserve("splits", splits); err != nil {
 		return err
 	}
-	if t.model, err = newSAGE(t.be, t.dims, true); err != nil {
+	t.plan, err = t.in.makePlan(ctx, &t.cfg, t.train, t.dims)
+	return err
+}
+
+// open opens all that the run needs, as its memory allows.
+func (t *trainer) open(ctx context.Context, store *layout.Store, dev blockdev.Device) (err error) {
+	if err := t.plans(ctx, store, dev); err != nil {
+		return err
+	}
+	if t.model, err = newSAGE(t.be, t.dims, true, t.in.budget); err != nil {
+		return err
+	}
+	// The best weights, and the copies of a checkpoint.
+	copies := (3 + int64(len(stateNames(t.cfg.Optimizer)))) * 4 * int64(t.model.p.total)
+	if err := t.in.budget.Reserve("checkpoint", copies); err != nil {
 		return err
 	}
 	if t.opt, err = newOptimizer(t.be, &t.cfg, &t.model.p); err != nil {

@@ -18,7 +18,8 @@ const dropDomain = 0x64726f70 // "drop"
 type sage struct {
 	be     backend.Backend
 	p      params
-	dims   []int // width of the input and of each layer's output
+	held   mem.Account // the lists of layers
+	dims   []int       // width of the input and of each layer's output
 	layers []sageLayer
 	// order says whether a layer transforms first: transformFirst, but for tests.
 	order func(v sample.Layer, din, dout int, needsInput bool) bool
@@ -40,10 +41,11 @@ type sageLayer struct {
 	dropInput uint64         // key of the dropout of x; 0 without
 }
 
-// newSAGE returns a model of len(dims)-1 layers, with memory for training or only for inference.
-func newSAGE(be backend.Backend, dims []int, training bool) (*sage, error) {
+// newSAGE returns a model of len(dims)-1 layers, with memory for training or only for inference,
+// counted in budget, which may be nil.
+func newSAGE(be backend.Backend, dims []int, training bool, budget *mem.Budget) (*sage, error) {
 	m := &sage{be: be, dims: dims, layers: make([]sageLayer, len(dims)-1),
-		order: transformFirst}
+		order: transformFirst, held: mem.NewAccount(budget, "lists of layers")}
 	for i := range m.layers {
 		l, at := &m.layers[i], "layer "+strconv.Itoa(i+1)
 		l.self = m.p.add(at+" self", dims[i], dims[i+1], false)
@@ -93,11 +95,10 @@ func (m *sage) prepare(d *sample.Dense, x []float32, s step) error {
 		if i > 0 { // layer 0 aliases d
 			l.off, l.idx = l.view.Off, l.view.Idx
 		}
-		var err error
 		if i == 0 && s.table != nil {
 			l.view.Idx = mem.View[uint32](mem.BytesOf(d.Nbrs)) // rows of the table
 		}
-		if l.seg, err = m.be.Segments(l.view.Off, l.view.Idx); err != nil {
+		if err := m.held.AtLeast(m.listBytes()); err != nil {
 			return err
 		}
 		if err := m.memory(i, x, s); err != nil {
@@ -111,12 +112,28 @@ func (m *sage) prepare(d *sample.Dense, x []float32, s step) error {
 	return nil
 }
 
+// listBytes is the memory of the layers' views.
+func (m *sage) listBytes() int64 {
+	n := 0
+	for i := range m.layers {
+		n += cap(m.layers[i].off) + cap(m.layers[i].idx)
+	}
+	return 4 * int64(n)
+}
+
 // memory takes the tensors of one layer.
 func (m *sage) memory(i int, x []float32, s step) (err error) {
 	l, in, out := &m.layers[i], int(m.layers[i].view.In), int(m.layers[i].view.Out)
 	din, dout := m.dims[i], m.dims[i+1]
 	inPlace := i == 0 && s.table != nil
 	l.first = !inPlace && m.order(l.view, din, dout, i > 0 && s.train)
+	rows := 0
+	if s.train && (i > 0 || l.first) { // the gradient goes back through the lists
+		rows = in
+	}
+	if l.seg, err = m.be.Segments(l.view.Off, l.view.Idx, rows); err != nil {
+		return err
+	}
 	take := func(rows, cols int) (t backend.Tensor) {
 		if err == nil {
 			t, err = m.be.Scratch(rows, cols)

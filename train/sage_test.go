@@ -11,6 +11,7 @@ import (
 	"gdb/internal/rng"
 	"gdb/sample"
 	"gdb/train/backend"
+	"gdb/train/kernel"
 )
 
 // golden is testdata/sage.json: a pass of an independent implementation, testdata/sage.py.
@@ -73,7 +74,7 @@ func openCPU(t testing.TB, workers int) backend.Backend {
 
 func newModel(t testing.TB, be backend.Backend, dims []int) *sage {
 	t.Helper()
-	m, err := newSAGE(be, dims, true)
+	m, err := newSAGE(be, dims, true, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -259,9 +260,14 @@ func TestStepFloatsCountsTheScratch(t *testing.T) {
 	for i := range m.layers {
 		l := &m.layers[i]
 		sum += int64(l.out.Len() + l.dout.Len() + l.agg.Len())
+		if i > 0 || l.first {
+			sum += int64(kernel.TransposedWords(int(l.view.In), len(l.view.Idx), int(l.view.Out)))
+		}
 	}
-	if got := stepFloats(g.Dims, g.dense()); got != sum {
-		t.Errorf("stepFloats = %d, the model took %d", got, sum)
+	floats, lists := stepFloats(g.Dims, g.dense())
+	if floats != sum || 4*lists > m.listBytes() {
+		t.Errorf("stepFloats = %d, the model took %d; its lists %d bytes of %d", floats, sum,
+			4*lists, m.listBytes())
 	}
 }
 

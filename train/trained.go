@@ -9,6 +9,7 @@ import (
 
 	"gdb/blockdev"
 	"gdb/internal/mem"
+	"gdb/kv"
 	"gdb/layout"
 	"gdb/train/backend"
 )
@@ -21,6 +22,7 @@ type trained struct {
 	in      *inputs
 	be      backend.Backend
 	model   *sage
+	ids     kv.IDs // nil unless asked for
 	closers []io.Closer
 }
 
@@ -32,9 +34,10 @@ type Limits struct {
 	Threads int
 }
 
-// openTrained opens a run of a store.
+// openTrained opens a run of a store, and the ids of its nodes if withIDs says so. mode is how it
+// evaluates.
 func openTrained(ctx context.Context, store *layout.Store, dev blockdev.Device, run string,
-	lim Limits) (*trained, error) {
+	lim Limits, mode string, withIDs bool) (*trained, error) {
 	cfg, err := LoadConfig(ctx, store, run)
 	if err != nil {
 		return nil, err
@@ -45,14 +48,19 @@ func openTrained(ctx context.Context, store *layout.Store, dev blockdev.Device, 
 	if cfg.Threads = runtime.NumCPU(); lim.Threads > 0 {
 		cfg.Threads = lim.Threads
 	}
+	cfg.EvalMode = mode
+	if err := cfg.Validate(); err != nil {
+		return nil, err
+	}
 	t := &trained{cfg: cfg, dir: openRunDir(store, run)}
-	if err := t.open(ctx, store, dev); err != nil {
+	if err := t.open(ctx, store, dev, withIDs); err != nil {
 		return nil, errors.Join(err, t.Close())
 	}
 	return t, nil
 }
 
-func (t *trained) open(ctx context.Context, store *layout.Store, dev blockdev.Device) error {
+func (t *trained) open(ctx context.Context, store *layout.Store, dev blockdev.Device,
+	withIDs bool) error {
 	m := store.Meta()
 	if err := checkTrainable(m); err != nil {
 		return err
@@ -63,7 +71,7 @@ func (t *trained) open(ctx context.Context, store *layout.Store, dev blockdev.De
 	}
 	t.pos = pos
 	t.in = &inputs{store: store, dev: dev, meta: m,
-		budget: mem.NewBudget(max(1, t.cfg.Memory-fixedBytes))}
+		budget: mem.NewProcessBudget(t.cfg.Memory)}
 	t.closers = append(t.closers, t.in)
 	if err := t.in.checkLeast(t.cfg.Memory); err != nil {
 		return err
@@ -81,7 +89,7 @@ func (t *trained) open(ctx context.Context, store *layout.Store, dev blockdev.De
 		return err
 	}
 	t.closers = append(t.closers, t.be)
-	if t.model, err = newSAGE(t.be, dims, false); err != nil {
+	if t.model, err = newSAGE(t.be, dims, false, t.in.budget); err != nil {
 		return err
 	}
 	name := "weights"
@@ -93,26 +101,53 @@ func (t *trained) open(ctx context.Context, store *layout.Store, dev blockdev.De
 		return err
 	}
 	t.be.Write(t.model.p.w, w)
+	if withIDs {
+		if err := t.openIDs(ctx); err != nil {
+			return err
+		}
+	}
 	return t.openData(ctx)
 }
 
-// openData opens the graph and the features: in memory if they fit, topology first.
+// openIDs opens the dictionary, whose index is in memory.
+func (t *trained) openIDs(ctx context.Context) error {
+	ids, err := t.in.store.IDs(ctx, t.in.dev)
+	if err != nil {
+		return fmt.Errorf("train: open ids: %w", err)
+	}
+	t.ids = ids
+	t.closers = append(t.closers, ids)
+	if d, ok := ids.(kv.IDStats); ok {
+		if err := t.in.budget.Reserve("index of the ids", d.IndexBytes()); err != nil {
+			return fmt.Errorf("train: %w", err)
+		}
+	}
+	return nil
+}
+
+// openData opens the graph and the features: in memory if they fit, topology first. What the caller
+// reserved before has its place.
 func (t *trained) openData(ctx context.Context) error {
-	p := &Plan{Memory: t.cfg.Memory, Fixed: t.in.fixed(),
-		Eval: 2*evalBytes + scoreBytes}
-	p.planTopology(t.in.store, &t.cfg)
-	if err := t.in.openGraph(ctx, p.Resident, p.Topology); err != nil {
-		return err
+	p := &planner{c: &t.cfg, store: t.in.store, dims: t.model.dims, scale: 1,
+		Plan: &Plan{Memory: t.cfg.Memory, Fixed: t.in.fixed(),
+			Eval: mem.HeapCost(evalHeapBytes) + 2*evalBytes + scoreBytes}}
+	p.planTopology()
+	if p.left() < 0 {
+		p.setPaged(pagedCacheLeast)
 	}
 	if p.left() < 0 {
-		return fmt.Errorf("train: memory %s is too small to evaluate: it needs %s: raise --memory",
-			mem.FormatSize(p.Memory), mem.FormatSize(p.Memory-p.left()))
+		return fmt.Errorf("train: memory %s is too small to evaluate: it needs at least %s: raise "+
+			"--memory", mem.FormatSize(p.Memory), sizeUp(p.Memory-p.left()))
+	}
+	if err := t.in.openPlanned(ctx, p); err != nil {
+		return err
 	}
 	p.Cache = "none"
-	if all := int64(t.in.meta.Nodes) * int64(t.in.rows.Meta().Dim) * 4; all <= p.left() {
+	all := arenaBytes(int64(t.in.meta.Nodes) * int64(t.in.rows.Meta().Dim) * 4)
+	if t.cfg.EvalMode != "sampled" && all <= p.left() {
 		p.Cache, p.Features = "all", all
 	}
-	return t.in.openFeatures(ctx, p, ioThreads(t.cfg.Threads))
+	return t.in.openFeatures(ctx, p.Plan, ioThreads(t.cfg.Threads))
 }
 
 // Close closes all, the last opened first.
@@ -162,14 +197,14 @@ func Evaluate(ctx context.Context, store *layout.Store, dev blockdev.Device,
 	if c.Split == "" {
 		c.Split = "test"
 	}
-	t, err := openTrained(ctx, store, dev, c.Run, c.Limits)
+	if c.Mode == "" {
+		c.Mode = "exact"
+	}
+	t, err := openTrained(ctx, store, dev, c.Run, c.Limits, c.Mode, false)
 	if err != nil {
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, t.Close()) }()
-	if t.cfg.EvalMode = c.Mode; c.Mode == "" {
-		t.cfg.EvalMode = "exact"
-	}
 	if c.Metric != "" {
 		t.cfg.Metric = c.Metric
 	}

@@ -140,6 +140,7 @@ func (a *app) setMemory() error {
 		return usage(errors.New("--memory: the machine's memory is unknown; say how much to use"))
 	}
 	debug.SetMemoryLimit(max(a.memory/4, leastGoHeap))
+	mem.Govern() // training sets the limit as it plans
 	return nil
 }
 

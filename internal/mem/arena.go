@@ -4,9 +4,7 @@ package mem
 
 import (
 	"fmt"
-	"math"
 	"sync"
-	"sync/atomic"
 	"unsafe"
 
 	"golang.org/x/sys/unix"
@@ -17,65 +15,12 @@ const hugePageBytes = 2 << 20
 // arenaBytesMax bounds an arena, so that rounding up cannot overflow: no machine has as much.
 const arenaBytesMax = 1 << 60
 
-// Budget counts the bytes that arenas hold against a limit. The zero value has no limit. All
-// methods may be called from any goroutine.
-type Budget struct {
-	limit int64
-	used  atomic.Int64
-	peak  atomic.Int64
-}
-
-// NewBudget returns a budget of limit bytes; 0 means without limit.
-func NewBudget(limit int64) *Budget { return &Budget{limit: limit} }
-
-// LimitError says that a reservation does not fit in the budget.
-type LimitError struct {
-	What              string
-	Want, Used, Limit int64
-}
-
-// Error names the part, what it wants and what is left.
-func (e *LimitError) Error() string {
-	return fmt.Sprintf("mem: %s needs %s; %s of %s are in use: raise --memory",
-		e.What, FormatSize(e.Want), FormatSize(e.Used), FormatSize(e.Limit))
-}
-
-// Reserve counts n bytes for what, or fails with a LimitError and counts nothing.
-func (b *Budget) Reserve(what string, n int64) error {
-	used := b.used.Load()
-	for {
-		if n < 0 || n > math.MaxInt64-used || b.limit > 0 && used+n > b.limit {
-			return &LimitError{What: what, Want: n, Used: used, Limit: b.limit}
-		}
-		// Not added first and taken back: a refused reservation must not make others fail.
-		if b.used.CompareAndSwap(used, used+n) {
-			break
-		}
-		used = b.used.Load()
-	}
-	used += n
-	for p := b.peak.Load(); used > p && !b.peak.CompareAndSwap(p, used); p = b.peak.Load() {
-	}
-	return nil
-}
-
-// Release gives n reserved bytes back.
-func (b *Budget) Release(n int64) { b.used.Add(-n) }
-
-// Used is the number of bytes reserved now.
-func (b *Budget) Used() int64 { return b.used.Load() }
-
-// Peak is the most bytes that were ever reserved at once.
-func (b *Budget) Peak() int64 { return b.peak.Load() }
-
-// Limit is the bound, or 0.
-func (b *Budget) Limit() int64 { return b.limit }
-
 // Arena is one anonymous mapping outside the Go heap: page aligned, zeroed, never moved, advised
 // to use huge pages. The owner calls Free; a finalizer does not.
 type Arena struct {
 	mem    []byte
 	size   int
+	gone   int64 // bytes given back before Free
 	budget *Budget
 	once   sync.Once
 }
@@ -93,13 +38,13 @@ func NewArena(budget *Budget, what string, size int64) (*Arena, error) {
 		n = (size + 4095) &^ 4095
 	}
 	n = max(n, 4096)
-	if err := budget.Reserve(what, n); err != nil {
+	if err := budget.reserveArena(what, n); err != nil {
 		return nil, err
 	}
 	m, err := unix.Mmap(-1, 0, int(n), unix.PROT_READ|unix.PROT_WRITE,
 		unix.MAP_ANON|unix.MAP_PRIVATE)
 	if err != nil {
-		budget.Release(n)
+		budget.releaseArena(n)
 		return nil, fmt.Errorf("mem: map %s for %s: %w", FormatSize(n), what, err)
 	}
 	if n >= hugePageBytes {
@@ -111,13 +56,29 @@ func NewArena(budget *Budget, what string, size int64) (*Arena, error) {
 // Bytes is the whole arena.
 func (a *Arena) Bytes() []byte { return a.mem[:a.size:a.size] }
 
+// Discard gives the memory of the bytes from first up to end back, as far as they are whole pages,
+// and counts it no more. They hold zeros afterwards, and must not be written again.
+func (a *Arena) Discard(first, end int) error {
+	const page = 4096
+	from, to := (first+page-1)&^(page-1), end&^(page-1)
+	if from >= to {
+		return nil
+	}
+	if err := unix.Madvise(a.mem[from:to], unix.MADV_DONTNEED); err != nil {
+		return fmt.Errorf("mem: give %s back: %w", FormatSize(int64(to-from)), err)
+	}
+	a.gone += int64(to - from)
+	a.budget.releaseArena(int64(to - from))
+	return nil
+}
+
 // Free unmaps the arena; slices of it must not be used afterwards. Further calls do nothing.
 func (a *Arena) Free() (err error) {
 	a.once.Do(func() {
-		n := int64(len(a.mem))
+		n := int64(len(a.mem)) - a.gone
 		err = unix.Munmap(a.mem)
 		a.mem, a.size = nil, 0
-		a.budget.Release(n)
+		a.budget.releaseArena(n)
 	})
 	return err
 }

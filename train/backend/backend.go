@@ -37,7 +37,10 @@ func (t Tensor) View(off, rows, cols int) Tensor {
 func (t Tensor) Len() int { return t.Rows * t.Cols }
 
 // Segments are lists of row numbers: those of list i are Idx[Off[i]:Off[i+1]].
-type Segments struct{ off, idx []uint32 }
+type Segments struct {
+	off, idx []uint32
+	back     []float32 // memory for the way back, if it was asked for
+}
 
 // Moments is the state of Adam and AdamW, of the parameters' shape.
 type Moments struct{ M, V Tensor }
@@ -69,8 +72,9 @@ type Backend interface {
 	// Host makes rows*cols values of the caller available for this step. On the CPU they are not
 	// copied, and operations write to them.
 	Host(x []float32, rows, cols int) (Tensor, error)
-	// Segments makes lists available for this step.
-	Segments(off, idx []uint32) (Segments, error)
+	// Segments makes lists available for this step. rows is how many rows they number, if
+	// SegmentMeanGrad will be called, which takes 4 bytes for each row, entry and list; else 0.
+	Segments(off, idx []uint32, rows int) (Segments, error)
 	// Read copies a tensor to dst, Write copies src to a tensor.
 	Read(dst []float32, t Tensor)
 	Write(t Tensor, src []float32)

@@ -15,12 +15,12 @@ type cpu struct {
 	budget  *mem.Budget
 	params  []*mem.Arena
 	scratch scratch
-
-	transposed kernel.Transposed // of the segments last gone back through
+	held    mem.Account // the pool's memory
 }
 
 func newCPU(opt Options) *cpu {
 	return &cpu{pool: kernel.NewPool(opt.Workers), budget: opt.Budget,
+		held:    mem.NewAccount(opt.Budget, "scratch of kernels"),
 		scratch: scratch{budget: opt.Budget, what: "activations and gradients of a step"}}
 }
 
@@ -41,7 +41,12 @@ func (c *cpu) Params(what string, n int) (Tensor, error) {
 }
 
 // Begin takes all scratch back.
-func (c *cpu) Begin() error { return c.scratch.reset() }
+func (c *cpu) Begin() error {
+	if err := c.held.AtLeast(c.pool.Bytes()); err != nil {
+		return err
+	}
+	return c.scratch.reset()
+}
 
 // Trim frees the scratch arena.
 func (c *cpu) Trim() error { return c.scratch.free() }
@@ -58,7 +63,15 @@ func (c *cpu) Host(x []float32, rows, cols int) (Tensor, error) {
 }
 
 // Segments aliases off and idx.
-func (c *cpu) Segments(off, idx []uint32) (Segments, error) { return Segments{off, idx}, nil }
+func (c *cpu) Segments(off, idx []uint32, rows int) (Segments, error) {
+	s := Segments{off: off, idx: idx}
+	if rows == 0 {
+		return s, nil
+	}
+	var err error
+	s.back, err = c.scratch.take(kernel.TransposedWords(rows, len(idx), max(0, len(off)-1)))
+	return s, err
+}
 
 // Read copies t to dst.
 func (c *cpu) Read(dst []float32, t Tensor) { copy(dst[:t.Len()], t.host) }
@@ -93,8 +106,11 @@ func (c *cpu) SegmentMean(out, x Tensor, s Segments) {
 // SegmentMeanGrad spreads gradients to the rows averaged.
 func (c *cpu) SegmentMeanGrad(dx, dout Tensor, s Segments, fresh int) {
 	fit(dout.Cols == dx.Cols && dout.Rows+1 == len(s.off), "SegmentMeanGrad", dx, dout)
-	c.transposed.Build(s.off, s.idx, dx.Rows)
-	c.transposed.MeanGrad(c.pool, dx.host, dout.host, dx.Cols, fresh)
+	fit(len(s.back) == kernel.TransposedWords(dx.Rows, len(s.idx), dout.Rows),
+		"SegmentMeanGrad without memory", dx, dout)
+	t := kernel.TransposedIn(s.back, dx.Rows, len(s.idx), dout.Rows)
+	t.Build(s.off, s.idx, dx.Rows)
+	t.MeanGrad(c.pool, dx.host, dout.host, dx.Cols, fresh)
 }
 
 // Bias adds bias to each row.
@@ -168,6 +184,7 @@ func (c *cpu) Adagrad(w, g, sums Tensor, rate, eps, weightDecay float32) {
 // Close stops the pool and frees all memory.
 func (c *cpu) Close() error {
 	c.pool.Close()
+	c.held.Release()
 	err := c.scratch.free()
 	for _, a := range c.params {
 		err = errors.Join(err, a.Free())

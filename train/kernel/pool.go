@@ -64,6 +64,23 @@ func (p *Pool) Run(parts int, fn func(part int)) {
 	wg.Wait()
 }
 
+// Bytes is the scratch memory that is not lent at this moment: all of it between kernels.
+func (p *Pool) Bytes() int64 {
+	if p == nil {
+		return 0
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	n := 0
+	for _, x := range p.mu.floats {
+		n += cap(x)
+	}
+	for _, x := range p.mu.words {
+		n += cap(x)
+	}
+	return 4 * int64(n)
+}
+
 // Close drops the scratch memory. No goroutine outlives a Run, so there is nothing to stop.
 func (p *Pool) Close() {
 	if p == nil {

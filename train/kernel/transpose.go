@@ -1,5 +1,7 @@
 package kernel
 
+import "gdb/internal/mem"
+
 // Transposed lists, for each row, the segments that it is in: with it the gradient of a mean is a
 // sum over segments too, and rows are independent of each other. The zero value is ready for
 // Build, which uses the memory again; it takes 4 B for each row, entry and segment. It is read-only
@@ -8,6 +10,16 @@ type Transposed struct {
 	off    []uint32  // rows+1
 	idx    []uint32  // the segments of row r are idx[off[r]:off[r+1]], ascending
 	weight []float32 // 1/length of each segment
+}
+
+// TransposedWords is how many values of 4 bytes Build needs for so many rows, entries and segments.
+func TransposedWords(rows, entries, segments int) int { return rows + 1 + entries + segments }
+
+// TransposedIn returns a Transposed that uses memory of TransposedWords values.
+func TransposedIn(memory []float32, rows, entries, segments int) Transposed {
+	words := mem.View[uint32](mem.BytesOf(memory))
+	return Transposed{off: words[: 0 : rows+1], idx: words[rows+1:][:0:entries],
+		weight: memory[rows+1+entries:][:0:segments]}
 }
 
 // Build transposes segments over rows rows, by counting: about 3 ns for each entry of idx.

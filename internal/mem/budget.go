@@ -1,0 +1,253 @@
+package mem
+
+import (
+	"fmt"
+	"math"
+	"runtime/debug"
+	"sync"
+)
+
+const (
+	// ProgramBytes is what the process holds besides arenas and Go's heap: code and its data, as
+	// far as they are resident. 26 MiB were measured.
+	ProgramBytes = 32 << 20
+	// heapBase is the heap that is not counted anywhere: Go's runtime, stacks, catalog
+	// transactions, small things.
+	heapBase = 24 << 20
+	// heapSlack is the share of counted heap added for garbage: the collector runs as often as
+	// it must to keep within.
+	heapSlack = 4 // a quarter
+	// ProcessBytes is the least that a process bounded by NewProcessBudget has.
+	ProcessBytes = ProgramBytes + heapBase
+)
+
+// Budget counts the bytes in use against a limit: arenas, and what its users reserve on Go's heap.
+// The zero value has no limit. All methods may be called from any goroutine.
+type Budget struct {
+	limit   int64
+	process bool // heap is counted at its peak, with garbage; see NewProcessBudget
+
+	mu struct {
+		sync.Mutex
+		arenas, heap   int64
+		heapPeak, peak int64
+		relief         []*relief
+	}
+}
+
+// relief is somebody who can give memory back.
+type relief struct{ give func(n int64) bool }
+
+// NewBudget returns a budget of limit bytes; 0 means without limit.
+func NewBudget(limit int64) *Budget { return &Budget{limit: limit} }
+
+// NewProcessBudget returns a budget that bounds a whole process to memory bytes: its arenas, its
+// Go heap, the garbage on it included, and the program itself. Heap once taken stays counted,
+// since Go gives it back late. If Govern was called the limit of Go's collector follows what is
+// counted, so that heap and arenas together stay within the bound.
+func NewProcessBudget(memory int64) *Budget {
+	b := &Budget{limit: max(1, memory-ProcessBytes), process: true}
+	b.setCollector(0)
+	return b
+}
+
+// governed says that the process is this program's own.
+var governed struct {
+	sync.Mutex
+	yes bool
+}
+
+// Govern lets budgets of a whole process set the limit of Go's collector: not for a process of
+// which they are only a part.
+func Govern() {
+	governed.Lock()
+	defer governed.Unlock()
+	governed.yes = true
+}
+
+// setCollector sets the limit of Go's collector for so much counted heap.
+func (b *Budget) setCollector(charged int64) {
+	governed.Lock()
+	defer governed.Unlock()
+	if governed.yes {
+		debug.SetMemoryLimit(heapBase + charged)
+	}
+}
+
+// LimitError says that a reservation does not fit in the budget.
+type LimitError struct {
+	What              string
+	Want, Used, Limit int64
+}
+
+// Error names the part, what it wants and what is left.
+func (e *LimitError) Error() string {
+	return fmt.Sprintf("mem: %s needs %s; %s of %s are in use: raise --memory",
+		e.What, FormatSize(e.Want), FormatSize(e.Used), FormatSize(e.Limit))
+}
+
+// HeapCost is what n bytes on Go's heap take of the bound of a process.
+func HeapCost(n int64) int64 { return n + n/heapSlack }
+
+// Reserve counts n bytes on Go's heap for what, or fails with a LimitError and counts nothing.
+func (b *Budget) Reserve(what string, n int64) error {
+	return b.ask(what, n, b.takeHeap)
+}
+
+// reserveArena counts an arena.
+func (b *Budget) reserveArena(what string, n int64) error {
+	return b.ask(what, n, b.takeArena)
+}
+
+// ask takes n bytes; if they are not there, those who can give memory back are asked to.
+func (b *Budget) ask(what string, n int64, take func(n int64) (short int64)) error {
+	if n < 0 || n > (math.MaxInt64-b.Used())/2 {
+		return &LimitError{What: what, Want: n, Used: b.Used(), Limit: b.limit}
+	}
+	short := take(n)
+	for i := 0; short > 0; i++ {
+		b.mu.Lock()
+		if i >= len(b.mu.relief) {
+			b.mu.Unlock()
+			return &LimitError{What: what, Want: n, Used: b.Used(), Limit: b.limit}
+		}
+		r := b.mu.relief[i]
+		b.mu.Unlock()
+		if r.give(short) { // not locked: it releases what it gives
+			short = take(n)
+		}
+	}
+	return nil
+}
+
+// takeHeap counts n bytes of heap unless some are short.
+func (b *Budget) takeHeap(n int64) (short int64) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	peak := max(b.mu.heapPeak, b.mu.heap+n)
+	if !b.process {
+		peak = b.mu.heap + n
+	}
+	if short := b.mu.arenas + b.charge(peak) - b.limit; b.limit > 0 && short > 0 {
+		return short
+	}
+	b.mu.heap += n
+	if peak > b.mu.heapPeak {
+		b.mu.heapPeak = peak
+		if b.process {
+			b.setCollector(b.charge(peak))
+		}
+	}
+	b.notePeakLocked()
+	return 0
+}
+
+func (b *Budget) takeArena(n int64) (short int64) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if short := b.usedLocked() + n - b.limit; b.limit > 0 && short > 0 {
+		return short
+	}
+	b.mu.arenas += n
+	b.notePeakLocked()
+	return 0
+}
+
+// charge is what so much heap counts for.
+func (b *Budget) charge(heap int64) int64 {
+	if b.process {
+		return HeapCost(heap)
+	}
+	return heap
+}
+
+func (b *Budget) usedLocked() int64 {
+	if b.process {
+		return b.mu.arenas + b.charge(b.mu.heapPeak)
+	}
+	return b.mu.arenas + b.mu.heap
+}
+
+func (b *Budget) notePeakLocked() { b.mu.peak = max(b.mu.peak, b.usedLocked()) }
+
+// Release gives n bytes back that Reserve counted.
+func (b *Budget) Release(n int64) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.mu.heap -= n
+}
+
+func (b *Budget) releaseArena(n int64) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.mu.arenas -= n
+}
+
+// Relieve registers somebody who can give memory back when the budget is short of n bytes: give
+// does so and returns whether it gave anything. It is called from the goroutine that is short, and
+// must not reserve anything. The function returned ends it.
+func (b *Budget) Relieve(give func(n int64) bool) (end func()) {
+	r := &relief{give}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.mu.relief = append(b.mu.relief, r)
+	return func() {
+		b.mu.Lock()
+		defer b.mu.Unlock()
+		var left []*relief
+		for _, other := range b.mu.relief {
+			if other != r {
+				left = append(left, other)
+			}
+		}
+		b.mu.relief = left
+	}
+}
+
+// Used is the number of bytes counted now.
+func (b *Budget) Used() int64 {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.usedLocked()
+}
+
+// Peak is the most bytes that were ever counted at once.
+func (b *Budget) Peak() int64 {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.mu.peak
+}
+
+// Limit is the bound, or 0.
+func (b *Budget) Limit() int64 { return b.limit }
+
+// Account counts what one owner holds on Go's heap. The zero value counts nothing. It is for one
+// goroutine.
+type Account struct {
+	budget *Budget
+	what   string
+	bytes  int64
+}
+
+// NewAccount returns an account in a budget, which may be nil.
+func NewAccount(budget *Budget, what string) Account { return Account{budget: budget, what: what} }
+
+// AtLeast makes the account hold n bytes, unless it holds more.
+func (a *Account) AtLeast(n int64) error {
+	if n <= a.bytes || a.budget == nil {
+		return nil
+	}
+	if err := a.budget.Reserve(a.what, n-a.bytes); err != nil {
+		return err
+	}
+	a.bytes = n
+	return nil
+}
+
+// Release empties the account.
+func (a *Account) Release() {
+	if a.budget != nil {
+		a.budget.Release(a.bytes)
+	}
+	a.bytes = 0
+}
