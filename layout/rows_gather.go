@@ -52,16 +52,7 @@ func (r *Rows) gather(ctx context.Context, nodes []NodeID, emit func(uint32, []b
 		return err
 	}
 	defer r.give(b)
-	b.order.reset(len(nodes))
-	for i, v := range nodes {
-		if uint64(v) >= r.shape.nodes {
-			return outOfRange(v, r.shape.nodes)
-		}
-		b.order.keys = append(b.order.keys, uint64(v)<<32|uint64(i))
-	}
-	b.order.sort()
-	bytes := b.order.bytes() + 4*int64(cap(b.at)) + 56*int64(cap(b.reqs))
-	if err := b.held.AtLeast(bytes); err != nil {
+	if err := r.sort(b, nodes); err != nil {
 		return err
 	}
 	for keys := b.order.keys; len(keys) > 0; {
@@ -78,6 +69,39 @@ func (r *Rows) gather(ctx context.Context, nodes []NodeID, emit func(uint32, []b
 		keys = keys[n:]
 	}
 	return nil
+}
+
+// sort sorts nodes into the order of reading.
+func (r *Rows) sort(b *rowsBuffer, nodes []NodeID) error {
+	b.order.reset(len(nodes))
+	for i, v := range nodes {
+		if uint64(v) >= r.shape.nodes {
+			return outOfRange(v, r.shape.nodes)
+		}
+		b.order.keys = append(b.order.keys, uint64(v)<<32|uint64(i))
+	}
+	b.order.sort()
+	return b.held.AtLeast(b.order.bytes() + 4*int64(cap(b.at)) + 56*int64(cap(b.reqs)))
+}
+
+// Cost is how many reads, of how many bytes in all, Gather of these nodes takes. Nothing is read.
+func (r *Rows) Cost(ctx context.Context, nodes []NodeID) (reads int, bytes int64, err error) {
+	b, err := r.take(ctx)
+	if err != nil {
+		return 0, 0, err
+	}
+	defer r.give(b)
+	if err := r.sort(b, nodes); err != nil {
+		return 0, 0, err
+	}
+	for keys := b.order.keys; len(keys) > 0; {
+		keys = keys[r.plan(b, keys):]
+		reads += len(b.reqs)
+		for i := range b.reqs {
+			bytes += int64(len(b.reqs[i].Buf))
+		}
+	}
+	return reads, bytes, ctx.Err()
 }
 
 // plan lays out the reads of rows, from the first key on, as many as the buffer has room for: how

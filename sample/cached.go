@@ -127,6 +127,11 @@ func CacheRows(bytes int64, dim, slotBytes int) int {
 	return int(best)
 }
 
+// CacheBytes is the memory of a cache of so many rows: what CacheRows is the inverse of.
+func CacheBytes(rows, dim, slotBytes int) int64 {
+	return indexBytes(rows) + int64(rows)*int64(4*dim+4+slotBytes)
+}
+
 // preload fills the first slots.
 func (f *cached) preload(ctx context.Context, nodes []NodeID) error {
 	step := max(1, scanBytes/(4*f.dim))

@@ -73,6 +73,9 @@ type Config struct {
 	Threads int `json:"threads"`
 	// Memory bounds the process in bytes; 0 takes half of what the machine allows.
 	Memory int64 `json:"memory"`
+	// Remeasure measures the device anew when the run is planned, though the catalog has a
+	// profile of it.
+	Remeasure bool `json:"-"`
 	// CheckpointEvery is the number of batches between checkpoints within an epoch; one is
 	// written every 30 s and after each epoch too. 0 leaves it at that.
 	CheckpointEvery int `json:"checkpoint_every"`

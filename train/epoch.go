@@ -201,6 +201,7 @@ func (t *trainer) finishEpoch(ctx context.Context) error {
 	}
 	rec.Eval = time.Since(begun).Seconds()
 	t.pos.Epoch, t.pos.Batch, t.pos.Sums = t.pos.Epoch+1, 0, epochSums{}
+	t.totals.add(&rec)
 	if err := t.metric.add(rec); err != nil {
 		return err
 	}
@@ -231,7 +232,7 @@ func (t *trainer) finish(ctx context.Context) error {
 		return t.interrupted(ctx, err)
 	}
 	t.pos.Done = true
-	return t.checkpoint()
+	return errors.Join(t.checkpoint(), t.writeRun())
 }
 
 // interrupted saves where the run stands if err is the cancellation of ctx and nothing else.

@@ -96,7 +96,11 @@ type Result struct {
 	Best      float64  `json:"best_val"`
 	BestEpoch int      `json:"best_epoch"`
 	Epochs    int      `json:"epochs"`
-	Stopped   bool     `json:"stopped"` // before the last epoch, for lack of improvement
+	// Planned and Actual are what an epoch was to cost and what the epochs of this process did:
+	// nil if there was no plan, or no epoch.
+	Planned *Forecast `json:"planned,omitempty"`
+	Actual  *Totals   `json:"actual,omitempty"`
+	Stopped bool      `json:"stopped"` // before the last epoch, for lack of improvement
 }
 
 // String is the last line on standard output.

@@ -23,7 +23,8 @@ type inputs struct {
 
 	topology layout.Topology
 	rows     sample.Rows // of the features, without a cache
-	rowsHeld int64       // bytes counted for reading features and labels so far
+	reader   *layout.Rows
+	rowsHeld int64 // bytes counted for reading features and labels so far
 	features sample.Features
 	labels   *sample.Labels
 	classes  int
@@ -50,7 +51,7 @@ func (in *inputs) openRows(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("train: open features: %w", err)
 	}
-	in.rows = rows
+	in.rows, in.reader = rows, rows
 	in.closers = append(in.closers, rows)
 	in.rowsHeld = in.budget.Used()
 	return nil

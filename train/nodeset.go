@@ -51,6 +51,8 @@ func (s *nodeSet) addSet(set *roaring.Bitmap) {
 	}
 }
 
+func (s *nodeSet) has(v uint32) bool { return s.words[v/64]>>(v%64)&1 == 1 }
+
 // number counts the members once all are added.
 func (s *nodeSet) number() {
 	s.count = 0

@@ -34,7 +34,11 @@ type Plan struct {
 	BatchNodes int64 `json:"batch_nodes_max"`
 	BatchEdges int64 `json:"batch_edges_max"`
 
-	hot []sample.NodeID // the rows of a static cache, until it is opened
+	// Forecast is nil if there was no room to sample a few batches.
+	Forecast *Forecast `json:"epoch,omitempty"`
+
+	hot   []sample.NodeID // the rows of a static cache, until it is opened
+	dense *sample.Dense   // a large batch, until the plan is made
 
 	rowArenas int64 // of Batches: features, which evaluation can have
 }
@@ -46,6 +50,12 @@ func MakePlan(ctx context.Context, store *layout.Store, dev blockdev.Device,
 	err := t.prepare(ctx, store)
 	if err == nil {
 		err = t.plans(ctx, store, dev)
+	}
+	if err == nil {
+		err = t.openModel()
+	}
+	if err == nil {
+		err = t.forecast(ctx)
 	}
 	if err = errors.Join(err, t.close()); err != nil {
 		return nil, err
@@ -86,12 +96,12 @@ func (p *Plan) String() string {
 		}
 		b.WriteString(", ")
 	}
-	fmt.Fprintf(&b, "left %s", mem.FormatSize(p.left()))
+	fmt.Fprintf(&b, "left %s", mem.FormatSize(p.Left()))
 	return b.String()
 }
 
-// left is what is not spoken for.
-func (p *Plan) left() int64 {
+// Left is what is not spoken for.
+func (p *Plan) Left() int64 {
 	return p.Memory - p.Fixed - p.Model - p.Topology - p.Batches - p.Step - p.Eval - p.Neighbor -
 		p.Features
 }

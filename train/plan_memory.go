@@ -40,7 +40,6 @@ type planner struct {
 	c     *Config
 	store *layout.Store
 	dims  []int
-	dense *sample.Dense // the largest batch sampled
 	// scale is how many times as large as dense batches are, at most: a part of a batch was
 	// sampled if a whole one does not fit.
 	scale int64
@@ -51,7 +50,7 @@ type planner struct {
 // planTopology decides between resident and paged: resident if the lists fit in half of what the
 // program leaves. Sampling touches a block per node, so they come before features.
 func (p *planner) planTopology() {
-	need, room := p.store.ResidentBytes(layout.In), p.left()
+	need, room := p.store.ResidentBytes(layout.In), p.Left()
 	p.Resident = p.c.Topology == "resident" || p.c.Topology == "auto" && need <= room/2
 	if p.Resident {
 		p.Topology = need
@@ -127,10 +126,10 @@ func (p *planner) setReady(ready int) {
 func (p *planner) planFeatures(nodes uint64, storage int64) error {
 	dim := int64(p.dims[0])
 	all := arenaBytes(int64(nodes) * dim * 4)
-	if p.left() < all { // a cache of features is worth more than a second batch that waits
+	if p.Left() < all { // a cache of features is worth more than a second batch that waits
 		p.setReady(readyLeast)
 	}
-	room := p.left()
+	room := p.Left()
 	if room < 0 {
 		return p.tooSmall()
 	}
@@ -160,7 +159,7 @@ func (p *planner) tooSmall() error {
 		least.setPaged(pagedCacheLeast)
 	}
 	least.setReady(readyLeast)
-	need := least.Memory - least.left()
+	need := least.Memory - least.Left()
 	return fmt.Errorf("train: memory %s is too small: this run needs at least %s (%s): raise "+
 		"--memory, or lower --batch, --fanout or --hidden", mem.FormatSize(p.Memory),
 		sizeUp(need), &plan)
@@ -255,7 +254,7 @@ func (in *inputs) makePlan(ctx context.Context, c *Config, train []sample.NodeID
 	p.Features = 0
 	p.setPaged(pagedCacheLeast)
 	p.setReady(readyLeast)
-	p.setPaged(pagedCacheLeast + max(0, p.left()/2))
+	p.setPaged(pagedCacheLeast + max(0, p.Left()/2))
 	if err := p.planFeatures(in.meta.Nodes, storage); err != nil {
 		return nil, err
 	}

@@ -28,11 +28,11 @@ const (
 
 // SuperbatchPlan is what training on superbatches takes besides.
 type SuperbatchPlan struct {
-	Slots    int   // rows in the cache
-	Planning int64 // bytes that planning may take, in the place of batches
-	Storage  int64 // bytes of runtime files at most
-	Batches  int   // of a superbatch at most; 0: as many as the storage has room for
-	Overlap  bool  // the next superbatch is sampled while one is trained on
+	Slots    int   `json:"slots"`          // rows in the cache
+	Planning int64 `json:"planning_bytes"` // that planning may take, in the place of batches
+	Storage  int64 `json:"storage_bytes"`  // of runtime files at most
+	Batches  int   `json:"batches"`        // at most; 0: as many as the storage has room for
+	Overlap  bool  `json:"overlap"`        // the next is sampled while one is trained on
 }
 
 // overlapShare of the cache is what the overlap of phases may cost.
@@ -64,18 +64,18 @@ func (p *Plan) planSuperbatch(c *Config, nodes uint64, dim int, storage int64) e
 	}
 	build := use + max(sampling, heapFactor*superbatch.PlanHeap(int(n)))
 	p.Batches = max(loop, build) + steps*bytesPerStep
-	if least := min(loop, build); least < p.left()/overlapShare {
+	if least := min(loop, build); least < p.Left()/overlapShare {
 		s.Overlap = true
 		p.Batches += least + steps*bytesPerStep
 	}
-	room := p.left()
+	room := p.Left()
 	if c.FeatureCache > 0 {
 		room = min(room, c.FeatureCache)
 	}
 	if s.Slots = int(min(room/superbatch.SlotBytes(dim), int64(nodes))); room < 0 || s.Slots == 0 {
 		return fmt.Errorf("train: memory %s is too small: superbatches need %s and room for a "+
 			"cache (%s): raise --memory, lower --batch or --fanout, or take --cache static",
-			mem.FormatSize(p.Memory), mem.FormatSize(p.Memory-p.left()), p)
+			mem.FormatSize(p.Memory), mem.FormatSize(p.Memory-p.Left()), p)
 	}
 	p.Cache, p.Superbatch = cacheBelady, s
 	p.Features = int64(s.Slots) * superbatch.SlotBytes(dim)

@@ -32,6 +32,7 @@ type trainer struct {
 	loader *superbatch.Loader // of cache belady, once it trains
 	opt    *optimizer
 	metric *metricsLog
+	totals Totals // of the epochs of this process
 
 	train     []sample.NodeID
 	val, test *roaring.Bitmap // test is nil if the store has none
@@ -189,10 +190,21 @@ func (t *trainer) plans(ctx context.Context, store *layout.Store, dev blockdev.D
 }
 
 // open opens all that the run needs, as its memory allows.
-func (t *trainer) open(ctx context.Context, store *layout.Store, dev blockdev.Device) (err error) {
+func (t *trainer) open(ctx context.Context, store *layout.Store, dev blockdev.Device) error {
 	if err := t.plans(ctx, store, dev); err != nil {
 		return err
 	}
+	if err := t.openModel(); err != nil {
+		return err
+	}
+	if err := t.forecast(ctx); err != nil {
+		return err
+	}
+	return t.in.openFeatures(ctx, t.plan, ioThreads(t.cfg.Threads))
+}
+
+// openModel takes the memory of the model.
+func (t *trainer) openModel() (err error) {
 	if t.model, err = newSAGE(t.be, t.dims, true, t.in.budget); err != nil {
 		return err
 	}
@@ -201,10 +213,8 @@ func (t *trainer) open(ctx context.Context, store *layout.Store, dev blockdev.De
 	if err := t.in.budget.Reserve("checkpoint", copies); err != nil {
 		return err
 	}
-	if t.opt, err = newOptimizer(t.be, &t.cfg, &t.model.p); err != nil {
-		return err
-	}
-	return t.in.openFeatures(ctx, t.plan, ioThreads(t.cfg.Threads))
+	t.opt, err = newOptimizer(t.be, &t.cfg, &t.model.p)
+	return err
 }
 
 // ioThreads is how many goroutines copy features beside so many that compute.
@@ -266,10 +276,7 @@ func (t *trainer) restore() error {
 			return err
 		}
 	}
-	err = t.dir.writeRun(runFile{GDB: t.cfg.Version, Store: t.dir.uuid.String(),
-		Created: t.created, Config: t.cfg, Features: t.in.meta.Features[0].Name, Dims: t.dims,
-		Plan: t.plan.String()})
-	if err != nil {
+	if err := t.writeRun(); err != nil {
 		return err
 	}
 	if t.metric, err = t.dir.openMetrics(int(t.pos.Epoch)); err != nil {
@@ -278,6 +285,17 @@ func (t *trainer) restore() error {
 	t.closers = append(t.closers, t.metric)
 	t.saved = time.Now()
 	return nil
+}
+
+// writeRun writes run.json: with what epochs cost, once there were any.
+func (t *trainer) writeRun() error {
+	f := runFile{GDB: t.cfg.Version, Store: t.dir.uuid.String(), Created: t.created, Config: t.cfg,
+		Features: t.in.meta.Features[0].Name, Dims: t.dims, Plan: t.plan.String(),
+		Planned: t.plan}
+	if t.totals.Epochs > 0 {
+		f.Actual = &t.totals
+	}
+	return t.dir.writeRun(f)
 }
 
 // load restores the current checkpoint. A run that was killed before its first begins again.
@@ -348,8 +366,12 @@ func (t *trainer) record(ctx context.Context, status string) error {
 }
 
 func (t *trainer) result() *Result {
-	return &Result{Run: t.dir.name, Metric: t.cfg.Metric, Test: t.pos.Test, Best: t.pos.Best,
+	r := &Result{Run: t.dir.name, Metric: t.cfg.Metric, Test: t.pos.Test, Best: t.pos.Best,
 		BestEpoch: t.pos.BestEpoch, Epochs: int(t.pos.Epoch), Stopped: t.exhausted()}
+	if t.plan.Forecast != nil && t.totals.Epochs > 0 {
+		r.Planned, r.Actual = t.plan.Forecast, &t.totals
+	}
+	return r
 }
 
 // close closes all, the last opened first.

@@ -28,6 +28,9 @@ type runFile struct {
 	Features string `json:"features"`
 	Dims     []int  `json:"dims"`
 	Plan     string `json:"plan"`
+	// Planned is the plan in full, and Actual what epochs cost, once the run is done.
+	Planned *Plan   `json:"planned,omitempty"`
+	Actual  *Totals `json:"actual,omitempty"`
 	// Sum is the CRC32C of the file with eight zeros here, in hexadecimal. It comes last.
 	Sum string `json:"crc32c"`
 }

@@ -29,7 +29,7 @@ func TestBeladyReadsLess(t *testing.T) {
 				hits[cache] = e.Epoch.Hit
 			}
 			if st := e.Started; st != nil && cache == cacheBelady {
-				if p := st.Plan; p.Superbatch == nil || p.Cache != cacheBelady || p.left() < 0 ||
+				if p := st.Plan; p.Superbatch == nil || p.Cache != cacheBelady || p.Left() < 0 ||
 					p.Features > c.FeatureCache || p.Superbatch.Slots == 0 {
 					t.Errorf("plan %+v", p)
 				}
@@ -60,7 +60,7 @@ func TestSuperbatchFaults(t *testing.T) {
 	for _, file := range []string{"features", "batches", "accesses", "next", "plan"} {
 		for _, nth := range []int{0, 1, 5} {
 			if file == "features" {
-				nth += 6 // after the run was begun
+				nth += 12 // after the run was planned and begun
 			}
 			s := layouttest.Build(t, vfs.NewMem(), "store", planted(false))
 			seen := 0

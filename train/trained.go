@@ -132,19 +132,19 @@ func (t *trained) openData(ctx context.Context) error {
 		Plan: &Plan{Memory: t.cfg.Memory, Fixed: t.in.fixed(),
 			Eval: mem.HeapCost(evalHeapBytes) + 2*evalBytes + scoreBytes}}
 	p.planTopology()
-	if p.left() < 0 {
+	if p.Left() < 0 {
 		p.setPaged(pagedCacheLeast)
 	}
-	if p.left() < 0 {
+	if p.Left() < 0 {
 		return fmt.Errorf("train: memory %s is too small to evaluate: it needs at least %s: raise "+
-			"--memory", mem.FormatSize(p.Memory), sizeUp(p.Memory-p.left()))
+			"--memory", mem.FormatSize(p.Memory), sizeUp(p.Memory-p.Left()))
 	}
 	if err := t.in.openPlanned(ctx, p); err != nil {
 		return err
 	}
 	p.Cache = "none"
 	all := arenaBytes(int64(t.in.meta.Nodes) * int64(t.in.rows.Meta().Dim) * 4)
-	if t.cfg.EvalMode != "sampled" && all <= p.left() {
+	if t.cfg.EvalMode != "sampled" && all <= p.Left() {
 		p.Cache, p.Features = "all", all
 	}
 	return t.in.openFeatures(ctx, p.Plan, ioThreads(t.cfg.Threads))

@@ -89,7 +89,7 @@ func (a *app) rootCommand() *cobra.Command {
 	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return usage(err) })
 	root.CompletionOptions.HiddenDefaultCmd = false
 	root.AddCommand(a.demoCommand(), a.ingestCommand(), a.infoCommand(), a.checkCommand(),
-		a.trainCommand(), a.evalCommand(), a.predictCommand(), a.shellCommand(),
+		a.planCommand(), a.trainCommand(), a.evalCommand(), a.predictCommand(), a.shellCommand(),
 		a.benchCommand(), a.versionCommand())
 	root.AddCommand(helpTopics()...)
 	return root

@@ -60,6 +60,9 @@ func (a *app) train(cmd *cobra.Command, t *trainFlags, dir string) (err error) {
 	if err = firstError(err, o.err); err != nil {
 		return err
 	}
+	if res.Planned != nil && !a.quiet {
+		fmt.Fprintln(a.err, res.Planned.Compare(res.Actual))
+	}
 	if t.json {
 		return a.printLine(map[string]any{"event": "done", "test": res.Test, "metric": res.Metric,
 			"best_val": res.Best, "best_epoch": res.BestEpoch, "run": res.Run,
@@ -166,6 +169,9 @@ func (o *trainObserver) started(s *train.Started) {
 		what += fmt.Sprintf(", resumed in epoch %d after %d batches", s.Epoch, s.Batch)
 	}
 	fmt.Fprintf(o.app.err, "%s: exact sampling; %s\n", what, s.Plan)
+	if f := s.Plan.Forecast; f != nil {
+		fmt.Fprintf(o.app.err, "plan: %s\n", f)
+	}
 }
 
 func (a *app) printLine(v any) error {

@@ -1,0 +1,85 @@
+package main
+
+import (
+	"fmt"
+
+	"gdb/internal/mem"
+	"gdb/train"
+
+	"github.com/spf13/cobra"
+)
+
+func (a *app) planCommand() *cobra.Command {
+	t := &trainFlags{}
+	cmd := &cobra.Command{
+		Use: "plan STORE", Short: "Say what a training would take: memory, reads, time",
+		Long: `
+Plan a training and run nothing of it: how --memory is split, and what an epoch is expected to
+read and to take, from a few sampled batches, a step on one of them and a profile of the device.
+The profile is measured once and kept in the store's catalog. It takes the flags of gdb train.`,
+		Example: `  gdb plan big.gdb --memory 4GiB --fanout 10,10,10
+  gdb plan big.gdb --memory 4GiB --cache lru --json`,
+		Args: exactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error { return a.plan(cmd, t, args[0]) },
+	}
+	t.bind(cmd.Flags())
+	cmd.Flags().BoolVar(&t.cfg.Remeasure, "remeasure", false, "measure the device anew")
+	return cmd
+}
+
+func (a *app) plan(cmd *cobra.Command, t *trainFlags, dir string) (err error) {
+	remeasure := t.cfg.Remeasure // --from replaces the rest
+	cfg, err := t.config(a, cmd)
+	if err != nil {
+		return err
+	}
+	cfg.Remeasure = remeasure
+	st, dev, err := a.openForRun(cmd, dir, cfg.IO)
+	if err != nil {
+		return fmt.Errorf("plan: %w", err)
+	}
+	defer func() { err = firstError(err, dev.Close()) }()
+	p, err := train.MakePlan(cmd.Context(), st, dev, cfg)
+	if err != nil {
+		return err
+	}
+	if t.json {
+		return a.printJSON(p)
+	}
+	return a.printTrainPlan(p)
+}
+
+// printTrainPlan prints the shares of the memory and the costs of an epoch.
+func (a *app) printTrainPlan(p *train.Plan) error {
+	w := &lines{w: a.out}
+	w.printf("memory      %s\n", mem.FormatSize(p.Memory))
+	for _, part := range p.Parts() {
+		what := ""
+		if part.What != "" {
+			what = " (" + part.What + ")"
+		}
+		w.printf("  %-15s %10s%s\n", part.Name, mem.FormatSize(part.Bytes), what)
+	}
+	w.printf("  %-15s %10s\n", "left", mem.FormatSize(p.Left()))
+	f := p.Forecast
+	if f == nil {
+		w.printf("epoch       not known: there is no room to sample batches\n")
+		return w.err
+	}
+	w.printf("batches     %s of about %s nodes and %s edges; %d sampled, %.0f%% of their nodes "+
+		"different\n", count(f.Batches), count(uint64(f.Nodes)), count(uint64(f.Edges)), f.Sampled,
+		100*f.Unique)
+	w.printf("epoch       read %s (lists %s), hit %.1f%%\n", mem.FormatSize(f.Read),
+		mem.FormatSize(f.Lists), 100*f.Hit)
+	w.printf("time        sample %.1fs, gather %.1fs, compute %.1fs: epoch %.1fs, bound by %s\n",
+		f.Sample, f.Gather, f.Compute, f.Time, f.Binding)
+	d := f.Device
+	w.printf("device      %.0f random reads/s of %s, %s/s in sequence\n", d.RandomReads,
+		mem.FormatSize(int64(d.RowBytes)), mem.FormatSize(int64(d.Sequential)))
+	w.printf("cores       %.0f GFLOP/s, copies %s/s\n", d.GFLOPS,
+		mem.FormatSize(int64(d.CopyBytes)))
+	if d.Kept != "" {
+		w.printf("note        the device's profile could not be kept: %s\n", d.Kept)
+	}
+	return w.err
+}
