@@ -30,6 +30,7 @@ type superbatch struct {
 	index      []stepRefs
 	held       ledger // index
 	nodesMost  int    // of a batch
+	readsMost  int    // rows that a batch reads
 	batches    *reader
 	plans      *reader
 }
@@ -328,6 +329,7 @@ func (d *decider) step(ctx context.Context, i int, payload []byte) (err error) {
 	if err := d.cache.step(turn, nodes, d.after, d.at, &d.changes); err != nil {
 		return d.next.in.damage(0, "batch %d: %v", i, err)
 	}
+	d.readsMost = max(d.readsMost, len(nodes)-d.changes.Hits)
 	d.enc.B = d.enc.B[:0]
 	d.gaps = d.changes.encode(&d.enc, d.gaps)
 	d.index[i].plan, err = d.out.append(d.enc.B)

@@ -54,8 +54,9 @@ type Config struct {
 	Workers int
 	// Threads bounds the goroutines that copy rows. Default 1.
 	Threads int
-	// Ready is how many batches may wait for the step. Memory: Frames(Ready) times the features
-	// of the largest batch. Default 1.
+	// Ready is how many batches are assembled while one is used: with none, the next is assembled
+	// when that one is released, and reading goes on meanwhile. Memory: the features of Ready+1
+	// batches, Stages times the most rows that a batch reads, and the lists of Frames(Ready).
 	Ready int
 	// Budget counts the memory; nil for none.
 	Budget *mem.Budget
@@ -73,12 +74,15 @@ func PlanMemory(nodes uint64, most int64) (int64, error) {
 	return r.memory(), err
 }
 
-// Frames is how many batches are in memory while a superbatch is trained on: one is read, some are
-// assembled and wait, and one is trained on.
-func Frames(ready int) int { return ready + 2 }
+// Stages is how many batches' rows, of those that are read, are in memory: one batch is read while
+// one is assembled.
+const Stages = 2
+
+// Frames is how many batches' lists are in memory while a superbatch is trained on.
+func Frames(ready int) int { return Stages + ready + 1 }
 
 func (c *Config) check() error {
-	c.Workers, c.Threads, c.Ready = max(c.Workers, 1), max(c.Threads, 1), max(c.Ready, 1)
+	c.Workers, c.Threads, c.Ready = max(c.Workers, 1), max(c.Threads, 1), max(c.Ready, 0)
 	if c.Batches < 0 || c.Batches > batchesMost {
 		return fmt.Errorf("superbatch: %d batches: give 1 to %d", c.Batches, batchesMost)
 	}

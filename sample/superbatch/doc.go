@@ -10,7 +10,7 @@
 //	plan     backward over the accesses of each range, each gets its next use (findNextUses);
 //	         forward over the batches, the cache decides what stays (cacheState), and a plan is
 //	         written for each batch
-//	train    for each batch, rows are read ahead straight into its features, the others copied
+//	train    for each batch, the rows that no slot has are read ahead, the others copied
 //	         from the cache's slots, and the rows to keep copied to slots; nothing is decided and
 //	         nothing looked up
 //

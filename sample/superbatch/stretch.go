@@ -13,8 +13,8 @@ import (
 )
 
 // stretch assembles consecutive batches of a superbatch. A reader runs ahead: for each batch it
-// reads the records and, straight to their places in the features, the rows that no slot has. Then,
-// in order, the other rows are copied from slots, and the rows to keep to slots. Reading needs
+// reads the records and the rows that no slot has, which are few. Then, in order, these and the
+// rows from slots are copied to the batch's features, and the rows to keep to slots. Reading needs
 // nothing from the slots, so it is never late for a decision.
 type stretch struct {
 	l      *Loader
@@ -25,25 +25,32 @@ type stretch struct {
 	wg     sync.WaitGroup
 
 	empty, read, ready chan *frame
+	stages, xs         chan *room // memory of rows that are read, and of batches' features
 
 	mu struct {
 		sync.Mutex
 		closed bool
-		frames []*frame
+		rooms  []*room
 		held   ledger // the batches but for their features
 	}
 }
 
-// frame is the memory of one batch.
+// frame is the memory of one batch, but for rows.
 type frame struct {
 	batch   sample.Batch
 	step    uint64
-	x       *mem.Arena
+	stage   *room // the rows that were read, until the batch is assembled
+	x       *room // the features
 	changes Changes
 	missed  []sample.NodeID // the nodes to read
 	at      []uint32        // where their rows go
 	counted int64
-	lent    bool // to the consumer
+}
+
+// room is memory for rows, in turn of one batch and another.
+type room struct {
+	arena *mem.Arena
+	lent  bool // to the consumer
 }
 
 func newStretch(l *Loader, s *superbatch, first, end uint64) *stretch {
@@ -53,10 +60,9 @@ func newStretch(l *Loader, s *superbatch, first, end uint64) *stretch {
 	t.ready = make(chan *frame, frames)
 	t.mu.held = ledger{budget: l.cfg.Budget, what: "batches"}
 	for range frames {
-		f := &frame{}
-		t.mu.frames = append(t.mu.frames, f)
-		t.empty <- f
+		t.empty <- &frame{}
 	}
+	t.stages, t.xs = t.rooms(Stages), t.rooms(l.cfg.Ready+1)
 	t.ctx, t.cancel = context.WithCancelCause(context.Background())
 	t.start(func() error { return t.readAll(first) })
 	t.start(func() error { return t.assembleAll(first) })
@@ -82,7 +88,7 @@ func (t *stretch) next(ctx context.Context) (*sample.Batch, error) {
 	select {
 	case f := <-t.ready:
 		t.mu.Lock()
-		f.lent = true
+		f.x.lent = true
 		t.mu.Unlock()
 		f.batch.Lend(func(*sample.Batch) { t.recycle(f) })
 		return &f.batch, nil
@@ -97,12 +103,37 @@ func (t *stretch) next(ctx context.Context) (*sample.Batch, error) {
 func (t *stretch) recycle(f *frame) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	f.lent = false
+	x := f.x
+	f.x, f.batch.X, x.lent = nil, nil, false
 	if t.mu.closed {
-		_ = f.free() // unmapping what was mapped cannot fail
+		_ = x.free() // unmapping what was mapped cannot fail
 		return
 	}
-	t.empty <- f // never blocks: there is a place for each
+	t.xs <- x // never blocks: there is a place for each
+	t.empty <- f
+}
+
+// rooms makes rooms without memory.
+func (t *stretch) rooms(n int) chan *room {
+	c := make(chan *room, n)
+	for range n {
+		r := &room{}
+		t.mu.rooms = append(t.mu.rooms, r)
+		c <- r
+	}
+	return c
+}
+
+// take waits for a room, of so many rows at least.
+func (t *stretch) take(rooms chan *room, rows int, what string, wait *atomic.Int64) (*room,
+	error) {
+	r, ok := receive(t, rooms, wait)
+	if !ok || r.arena != nil {
+		return r, nil
+	}
+	var err error
+	r.arena, err = mem.NewArena(t.l.cfg.Budget, what, 4*int64(max(rows, 1))*int64(t.l.dim))
+	return r, err
 }
 
 // readAll is the first stage.
@@ -114,8 +145,12 @@ func (t *stretch) readAll(first uint64) (err error) {
 		if !ok {
 			return nil
 		}
+		stage, err := t.take(t.stages, t.s.readsMost, "rows read for a batch", &t.l.reading.Blocked)
+		if err != nil || stage == nil {
+			return err
+		}
 		begun := time.Now()
-		f.step = step
+		f.step, f.stage = step, stage
 		if err := t.load(f, &buf); err != nil {
 			per := t.l.builder.perEpoch
 			return fmt.Errorf("superbatch: read batch %d of epoch %d: %w", step%per, step/per, err)
@@ -155,27 +190,15 @@ func (t *stretch) load(f *frame, buf *buffer) error {
 			f.missed, f.at = append(f.missed, nodes[i]), append(f.at, uint32(i))
 		}
 	}
-	if err := t.fit(f); err != nil {
+	if err := t.count(f); err != nil || len(f.missed) == 0 {
 		return err
 	}
-	b.Dim = l.dim
-	n := len(nodes) * l.dim
-	b.X = mem.View[float32](f.x.Bytes())[:n:n]
-	if len(f.missed) == 0 {
-		return nil
-	}
-	return l.cfg.Rows.Gather(t.ctx, f.missed, f.at, b.X)
+	rows := mem.View[float32](f.stage.arena.Bytes())
+	return l.cfg.Rows.Gather(t.ctx, f.missed, nil, rows[:len(f.missed)*l.dim])
 }
 
-// fit gives a frame its features' memory, and counts the rest.
-func (t *stretch) fit(f *frame) (err error) {
-	if f.x == nil {
-		f.x, err = mem.NewArena(t.l.cfg.Budget, "features of a batch",
-			4*int64(t.s.nodesMost)*int64(t.l.dim))
-		if err != nil {
-			return err
-		}
-	}
+// count counts the lists of a frame.
+func (t *stretch) count(f *frame) error {
 	c := &f.changes
 	now := f.batch.HeapBytes() + 4*int64(cap(f.missed)+cap(f.at)+cap(c.From)+cap(c.Keep)+
 		cap(c.Slots))
@@ -195,8 +218,15 @@ func (t *stretch) assembleAll(first uint64) error {
 		if !ok {
 			return nil
 		}
+		x, err := t.take(t.xs, t.s.nodesMost, "features of a batch", &t.l.gathering.Blocked)
+		if err != nil || x == nil {
+			return err
+		}
 		begun := time.Now()
+		f.x = x
 		t.assemble(f)
+		t.stages <- f.stage // never blocks: there is a place for each
+		f.stage = nil
 		t.l.gathering.Ran(begun)
 		t.ready <- f
 	}
@@ -206,7 +236,17 @@ func (t *stretch) assembleAll(first uint64) error {
 // assemble copies rows from slots to the batch and from the batch to slots.
 func (t *stretch) assemble(f *frame) {
 	l, c, d := t.l, &f.changes, uint64(t.l.dim)
-	slots, x := l.slots, f.batch.X
+	n := len(c.From) * l.dim
+	x := mem.View[float32](f.x.arena.Bytes())[:n:n]
+	slots := l.slots
+	f.batch.X, f.batch.Dim = x, l.dim
+	read := mem.View[float32](f.stage.arena.Bytes())
+	each(len(f.at), l.cfg.Threads, len(f.at)*l.dim*4, func(first, end int) {
+		for k := first; k < end; k++ {
+			from, to := uint64(k)*d, uint64(f.at[k])*d
+			copy(x[to:to+d], read[from:from+d])
+		}
+	})
 	each(len(c.From), l.cfg.Threads, c.Hits*l.dim*4, func(first, end int) {
 		for i := first; i < end; i++ {
 			if s := c.From[i]; s != 0 {
@@ -235,25 +275,25 @@ func (t *stretch) close() error {
 	t.mu.closed = true
 	t.mu.held.release()
 	var err error
-	for _, f := range t.mu.frames {
-		if !f.lent {
-			err = errors.Join(err, f.free())
+	for _, r := range t.mu.rooms {
+		if !r.lent {
+			err = errors.Join(err, r.free())
 		}
 	}
 	return err
 }
 
-func (f *frame) free() error {
-	x := f.x
-	f.x = nil
-	if x == nil {
+func (r *room) free() error {
+	a := r.arena
+	r.arena = nil
+	if a == nil {
 		return nil
 	}
-	return x.Free()
+	return a.Free()
 }
 
 // receive takes from c, counting the wait, unless the stretch stops.
-func receive(t *stretch, c chan *frame, wait *atomic.Int64) (f *frame, ok bool) {
+func receive[T any](t *stretch, c chan T, wait *atomic.Int64) (f T, ok bool) {
 	select {
 	case f = <-c:
 		return f, true
@@ -265,7 +305,7 @@ func receive(t *stretch, c chan *frame, wait *atomic.Int64) (f *frame, ok bool) 
 	case f = <-c:
 		return f, true
 	case <-t.ctx.Done():
-		return nil, false
+		return f, false
 	}
 }
 
