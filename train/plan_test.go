@@ -1,0 +1,70 @@
+package train
+
+import (
+	"context"
+	"math"
+	"regexp"
+	"strconv"
+	"testing"
+)
+
+// TestPlanLeastSuffices: the least memory that a refusal names is enough to plan the run with.
+func TestPlanLeastSuffices(t *testing.T) {
+	s, c := mustBuild(t, planted(false)), testConfig()
+	c.Hidden = 512
+	for _, c.Memory = range []int64{1 << 20, 80 << 20, 100 << 20} {
+		for range 3 {
+			_, err := MakePlan(context.Background(), s, mustDevice(t), c)
+			if err == nil {
+				break
+			}
+			m := regexp.MustCompile(`at least (\d+)MiB`).FindStringSubmatch(err.Error())
+			if m == nil {
+				t.Fatalf("%d bytes: %v does not say what would do", c.Memory, err)
+			}
+			n, err := strconv.ParseInt(m[1], 10, 64)
+			if err != nil || n<<20 <= c.Memory {
+				t.Fatalf("%d bytes are refused, %d MiB would do: %v", c.Memory, n, err)
+			}
+			c.Memory = n << 20
+		}
+		p, err := MakePlan(context.Background(), s, mustDevice(t), c)
+		if err != nil || p.Left() < 0 {
+			t.Fatalf("%d bytes, said to suffice: %v", c.Memory, err)
+		}
+	}
+}
+
+// TestForecastOfHits: on a graph sampled whole, the hits planned are those of an epoch.
+func TestForecastOfHits(t *testing.T) {
+	for _, cache := range []string{"static", "none"} {
+		s, c := mustBuild(t, planted(false)), testConfig()
+		c.Cache, c.FeatureCache, c.Epochs = cache, 10<<10, 2
+		p, err := MakePlan(context.Background(), s, mustDevice(t), c)
+		if err != nil {
+			t.Fatal(err)
+		}
+		r := mustRun(t, s, c)
+		if p.Cache != cache || r.Planned == nil || r.Actual == nil {
+			t.Fatalf("cache %s: plan %+v, result %+v", cache, p, r)
+		}
+		if diff := math.Abs(p.Forecast.Hit - r.Actual.Hit); diff > 0.02 {
+			t.Errorf("cache %s: hits planned %.3f, actual %.3f", cache, p.Forecast.Hit,
+				r.Actual.Hit)
+		}
+		if want, got := float64(p.Forecast.Read), r.Actual.Read; math.Abs(want-got) > 0.1*got {
+			t.Errorf("cache %s: reads planned %.0f, actual %.0f bytes", cache, want, got)
+		}
+	}
+}
+
+func TestSolve(t *testing.T) {
+	far, near := reading{reads: 100, bytes: 1000}, reading{reads: 10, bytes: 50000}
+	a, b := solve(far, near, 2*100+3*1000, 2*10+3*50000)
+	if math.Abs(a-2) > 1e-9 || math.Abs(b-3) > 1e-9 {
+		t.Errorf("a read costs %g, a byte %g; want 2 and 3", a, b)
+	}
+	if a, b := solve(far, near, 1, 1e9); a != 0 || b < 0 {
+		t.Errorf("no cost is below zero: %g, %g", a, b)
+	}
+}
