@@ -13,13 +13,16 @@ import (
 
 // neighborBuilder chooses the lists of a neighbor cache and reads them.
 //
-// The choice is by use per byte. A node is used by each list that it stands in: whoever samples
-// there draws it, in a list of d entries with probability min(1, k/d) (k is useFanout). The sum of
-// these over the uses of a byte that the list takes is the score: the out-degree of a node over its
-// in-degree, as Park, Min and Lee choose (Ginex), with the weight of long lists taken into account
-// and what compression makes of a list. On an undirected graph, where the ratio of degrees is 1 for
-// every node, it still tells nodes apart. An empty list takes 10 bytes and saves a block as any
-// other does; such nodes are among the first.
+// The choice is by block reads saved per byte. A node is used by each list that it stands in: who
+// samples there draws it, in a list of d entries with probability min(1, k/d) (k is useFanout). The
+// sum of these is the out-degree of a node with the weight of long lists taken into account; over
+// the size of its list it is the ratio by which Park, Min and Lee choose (Ginex). Two things are
+// added. A batch needs a list once, however often it draws the node: a share f of all uses gives a
+// probability of 1-exp(-f*useDraws) that a batch reads it; without this the hubs would win. And
+// what a hit saves: of a hub several blocks that hold nothing else, of another list its share in a
+// block that the batch may need for other lists too, with the probability exp(-useDraws/blocks)
+// that it does not. On an undirected graph, where out-degree over in-degree is 1, all this still
+// tells nodes apart. An empty list takes 10 bytes and saves as much as any other.
 //
 // One sequential scan of the lists gives the scores, of which a histogram tells the least that
 // fits; a second reads the chosen lists. Scores take 6 bytes a node; where the nodes have no room
@@ -31,9 +34,12 @@ type neighborBuilder struct {
 	ix  *topologyIndex
 	opt neighborOptions
 
-	uses  []float32 // of the nodes of a range, and what their lists take
-	sizes []uint16  // as packSize gives
+	uses  []float32 // of the nodes of a range
+	sizes []uint16  // of their lists, as packSize gives
 	hist  []scoreBucket
+
+	share float64    // of all uses that is expected once in a batch
+	saved [4]float64 // blocks by class, as packSize has them
 }
 
 // neighborOptions are what a neighbor cache depends on beside the graph.
@@ -57,12 +63,16 @@ func scratchBytes(opt TopologyOptions) int64 {
 type scoreBucket struct{ lists, bytes uint64 }
 
 const (
+	// A batch of 1000 seeds with fanouts of 10 draws about so many neighbors whose lists it reads.
+	useDraws       = 50_000
 	useFanout      = 10
+	savedLeast     = 1.0 / 64 // so that nodes are told apart where a batch needs every block
 	usePerNode     = 6
 	scoreBuckets   = 1 << 13 // 32 an octave
 	rangeNodesMin  = 1 << 16
 	sizeNever      = 1<<16 - 1
-	sizeBits       = 11
+	sizeBits       = 10
+	classBits      = 2
 	neighborsLeast = 64 << 10 // a smaller cache is of no use
 )
 
@@ -111,11 +121,11 @@ func (w *neighborBuilder) score(ctx context.Context, first, end uint64) error {
 	uses := w.uses[:end-first]
 	clear(uses)
 	var m listMeter
-	node, weight := uint64(0), float32(0)
+	node, blocks, weight, total := uint64(0), uint64(0), float32(0), float64(0)
 	finish := func() {
 		if node >= first && node < end {
 			n, _ := m.size(w.opt.compress)
-			w.sizes[node-first] = packSize(n, m.entries)
+			w.sizes[node-first] = packSize(n, m.entries, blocks)
 		}
 		m = listMeter{}
 	}
@@ -125,8 +135,11 @@ func (w *neighborBuilder) score(ctx context.Context, first, end uint64) error {
 			if !cont || i > 0 {
 				finish()
 				node = uint64(v) + uint64(i)
-				weight = useWeight(w.degree(node, len(list)))
+				blocks = w.blocks(node, len(list))
+				weight = useWeight(max(uint64(len(list)),
+					(blocks-1)*uint64(w.ix.shape.hubCapacity)))
 			}
+			total += float64(weight) * float64(len(list))
 			if node >= first && node < end {
 				m.add(mem.View[uint32](mem.BytesOf(list)))
 			}
@@ -139,28 +152,30 @@ func (w *neighborBuilder) score(ctx context.Context, first, end uint64) error {
 		return nil
 	})
 	finish()
+	w.share = max(total, 1) / useDraws
+	others := float64(min(useDraws, w.s.meta.Nodes)) / float64(max(w.ix.blocks, 1))
+	w.saved = [4]float64{max(math.Exp(-others), savedLeast), 3, 5, useFanout}
 	return err
 }
 
-// degree is the length of a list of which the first entries were seen; of a hub, with its last
-// block taken for full.
-func (w *neighborBuilder) degree(node uint64, entries int) uint64 {
-	if room := w.ix.shape.hubCapacity; entries == int(room) {
-		to := upper(w.ix.first, uint32(node))
-		from := 0
-		if node > 0 {
-			from = upper(w.ix.first, uint32(node-1))
-		}
-		return uint64(max(to-from, 1)) * uint64(room)
+// blocks is how many blocks a list has, of which the first entries were seen.
+func (w *neighborBuilder) blocks(node uint64, entries int) uint64 {
+	if entries < int(w.ix.shape.hubCapacity) {
+		return 1
 	}
-	return uint64(entries)
+	to, from := upper(w.ix.first, uint32(node)), 0
+	if node > 0 {
+		from = upper(w.ix.first, uint32(node-1))
+	}
+	return uint64(max(to-from, 1))
 }
 
 // useWeight is how probable a sample of a list of d entries is to have one of them in it.
 func useWeight(d uint64) float32 { return float32(min(1, useFanout/float64(max(d, 1)))) }
 
-// packSize keeps a size in 16 bits, rounded up by less than a thousandth: five bits of exponent.
-func packSize(n, entries uint64) uint16 {
+// packSize keeps the size of a list in 16 bits: ten bits, rounded up by less than 1/512, four of
+// exponent, and two for its blocks: 1, 2 to 3, 4 to 7, or more.
+func packSize(n, entries, blocks uint64) uint16 {
 	if entries > listEntriesMax {
 		return sizeNever
 	}
@@ -169,10 +184,14 @@ func packSize(n, entries uint64) uint16 {
 	if m>>sizeBits != 0 {
 		m, e = m>>1, e+1
 	}
-	return uint16(e<<sizeBits) | uint16(m)
+	class := min(bits.Len64(blocks)-1, 1<<classBits-1)
+	return uint16(e<<(sizeBits+classBits) | class<<sizeBits | int(m))
 }
 
-func unpackSize(p uint16) uint64 { return uint64(p&(1<<sizeBits-1)) << (p >> sizeBits) }
+func unpackSize(p uint16) (n uint64, class int) {
+	n = uint64(p&(1<<sizeBits-1)) << (p >> (sizeBits + classBits))
+	return n, int(p >> sizeBits & (1<<classBits - 1))
+}
 
 // bucket is the place of node k of the range in the histogram; the upper bits of a positive float
 // ascend with it.
@@ -181,8 +200,9 @@ func (w *neighborBuilder) bucket(k uint64) (bucket int, bytes uint64, ok bool) {
 	if p == sizeNever {
 		return 0, 0, false
 	}
-	bytes = unpackSize(p)
-	score := w.uses[k] / float32(bytes+listCost)
+	bytes, class := unpackSize(p)
+	needed := -math.Expm1(-float64(w.uses[k]) / w.share)
+	score := float32(needed * w.saved[class] / float64(bytes+listCost))
 	return int(math.Float32bits(score) >> 18), bytes, true
 }
 

@@ -72,12 +72,14 @@ func checkGather(t *testing.T, l *cachedList, list, pos, scratch []uint32) {
 
 func TestPackSize(t *testing.T) {
 	for n := uint64(0); n < 6<<20; n += 1 + n/100 {
-		p := packSize(n, n/8)
-		if got := unpackSize(p); got < n || got > n+n>>10 || p == sizeNever {
-			t.Fatalf("%d is kept as %d", n, got)
+		p := packSize(n, n/8, 1+n/2000)
+		got, class := unpackSize(p)
+		if got < n || got > n+n>>9 || p == sizeNever || n < 2000 && class != 0 ||
+			n > 16000 && class != 3 {
+			t.Fatalf("%d is kept as %d, class %d", n, got, class)
 		}
 	}
-	if packSize(9, listEntriesMax+1) != sizeNever {
+	if packSize(9, listEntriesMax+1, 2) != sizeNever {
 		t.Error("a list is never too long")
 	}
 }

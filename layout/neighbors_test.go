@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"io"
+	"math"
 	"math/rand/v2"
 	"strings"
 	"testing"
@@ -142,7 +143,32 @@ func TestNeighborCacheNotKept(t *testing.T) {
 	}
 }
 
-// What is chosen has more uses a byte than what is not, but for the width of a bucket; scored range
+// savedPerByte is the rule of the choice, plainly, for raw lists.
+func savedPerByte(lists [][]layout.Edge, blocks int64) []float64 {
+	score, total := make([]float64, len(lists)), 0.0
+	for _, l := range lists {
+		for _, e := range l {
+			score[e.Nbr] += min(1, 10/float64(len(l)))
+		}
+		total += min(10, float64(len(l)))
+	}
+	shared := max(math.Exp(-50_000/float64(blocks)), 1.0/64)
+	for v, l := range lists {
+		saved := shared
+		switch n := (len(l) + 1015) / 1016; {
+		case n >= 8:
+			saved = 10
+		case n >= 4:
+			saved = 5
+		case n >= 2:
+			saved = 3
+		}
+		score[v] = (1 - math.Exp(-score[v]*50_000/total)) * saved / float64(4*len(l)+10)
+	}
+	return score
+}
+
+// What is chosen saves more blocks a byte than what is not, but for the width of a bucket; scored range
 // by range it is the same.
 func TestNeighborCacheChoice(t *testing.T) {
 	const nodes = 150_000
@@ -150,15 +176,7 @@ func TestNeighborCacheChoice(t *testing.T) {
 	g.NoCatalog = true
 	s := layouttest.Build(t, vfs.NewMem(), "s", g)
 	lists := g.Lists(layout.In)
-	score := make([]float64, nodes)
-	for _, l := range lists {
-		for _, e := range l {
-			score[e.Nbr] += min(1, 10/float64(len(l)))
-		}
-	}
-	for v, l := range lists {
-		score[v] /= float64(4*len(l) + 10)
-	}
+	score := savedPerByte(lists, s.Meta().Files[0].Size/4096-1)
 	opt := layout.TopologyOptions{CacheBytes: 1 << 18, NeighborBytes: 300 << 10, NeighborsRaw: true}
 	all := hits(t, s, nodes, opt)
 	least, most := 1e9, 0.0
@@ -170,9 +188,9 @@ func TestNeighborCacheChoice(t *testing.T) {
 		}
 	}
 	if least < 0.9*most || least == 1e9 {
-		t.Errorf("chosen with %g uses a byte, not chosen with %g", least, most)
+		t.Errorf("chosen with %g blocks a byte, not chosen with %g", least, most)
 	}
-	opt.NeighborBytes++ // not the one that was kept
+	s = layouttest.Build(t, vfs.NewMem(), "s", g) // without the cache that was kept
 	opt.Budget = mem.NewBudget(2 << 20)
 	for v, hit := range hits(t, s, nodes, opt) {
 		if hit != all[v] {
