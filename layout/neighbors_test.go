@@ -168,8 +168,8 @@ func savedPerByte(lists [][]layout.Edge, blocks int64) []float64 {
 	return score
 }
 
-// What is chosen saves more blocks a byte than what is not, but for the width of a bucket; scored range
-// by range it is the same.
+// What is chosen saves more blocks a byte than what is not, but for the width of a bucket; scored
+// range by range it is the same.
 func TestNeighborCacheChoice(t *testing.T) {
 	const nodes = 150_000
 	g := layouttest.Random(16, nodes, 400_000)

@@ -63,6 +63,8 @@ type Config struct {
 	Superbatch int `json:"superbatch"`
 	// FeatureCache is the size of that cache in bytes; 0 takes what is left of Memory.
 	FeatureCache int64 `json:"feature_cache"`
+	// NeighborCache keeps neighbor lists of a paged topology, in bytes; 0 is none.
+	NeighborCache int64 `json:"neighbor_cache"`
 	// Topology is auto, resident or paged.
 	Topology string `json:"topology"`
 	// IO is how files are read; the device was opened with it, it is kept for the record.
@@ -85,7 +87,8 @@ type Config struct {
 func Default() Config {
 	return Config{Model: "sage", Fanout: []int{10, 10, 10}, Hidden: 256, Batch: 1000, Epochs: 10,
 		LR: 0.003, Dropout: 0.5, Optimizer: "adam", Loss: "auto", Metric: "auto", EvalEvery: 1,
-		EvalMode: "exact", Seed: 1, Cache: "auto", Topology: "auto", IO: "auto", Backend: "cpu"}
+		EvalMode: "exact", Seed: 1, Cache: "auto",
+		Topology: "auto", IO: "auto", Backend: "cpu"}
 }
 
 // models are the architectures of this version; planned are names that are known but not there.
@@ -137,7 +140,7 @@ func (c *Config) Validate() error {
 			return fmt.Errorf("train: %s %d: give at least %d", n.name, n.value, n.min)
 		}
 	}
-	if c.Memory < 0 || c.FeatureCache < 0 {
+	if c.Memory < 0 || c.FeatureCache < 0 || c.NeighborCache < 0 {
 		return errors.New("train: a size is negative: give memory and feature-cache in bytes")
 	}
 	return c.validateRates()

@@ -26,6 +26,8 @@ type Started struct {
 	Batch   int // batches of the epoch that are done
 	Plan    *Plan
 	Config  Config
+	// Note is for the user, if there is one: what went wrong and did not matter.
+	Note string
 }
 
 // Progress is where the run stands.
@@ -48,6 +50,9 @@ type EpochRecord struct {
 	Read    uint64  `json:"read"`
 	// Hit is the share of rows found in the feature cache.
 	Hit float64 `json:"hit"`
+	// NeighborHit is the share of the lists sampled from that were in the neighbor cache; left out
+	// if there is none.
+	NeighborHit *float64 `json:"neighbor_hit,omitempty"`
 	// IOWait is the share of the time in which the step waited for a batch while reads were
 	// under way.
 	IOWait float64 `json:"io_wait"`
@@ -126,6 +131,8 @@ type epochSums struct {
 	Read     uint64        `json:"read"`
 	Requests uint64        `json:"requests"`
 	Hits     uint64        `json:"hits"`
+	Lists    uint64        `json:"lists"`     // asked of the neighbor cache
+	ListHits uint64        `json:"list_hits"` // found there
 	Sample   time.Duration `json:"sample"`
 	Gather   time.Duration `json:"gather"`
 	Compute  time.Duration `json:"compute"`

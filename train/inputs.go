@@ -33,10 +33,9 @@ type inputs struct {
 	closers []io.Closer // in the order of opening
 }
 
-// openGraph opens the topology, resident or with a cache of so many bytes.
-func (in *inputs) openGraph(ctx context.Context, resident bool, cacheBytes int64) error {
-	t, err := in.store.Topology(ctx, in.dev, layout.In, layout.TopologyOptions{
-		Resident: resident, CacheBytes: cacheBytes, Budget: in.budget})
+// openGraph opens the topology.
+func (in *inputs) openGraph(ctx context.Context, opt layout.TopologyOptions) error {
+	t, err := in.store.Topology(ctx, in.dev, layout.In, opt)
 	if err != nil {
 		return fmt.Errorf("train: open topology: %w", err)
 	}

@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"gdb/blockdev"
+	"gdb/layout"
 	"gdb/sample"
 )
 
@@ -15,22 +16,27 @@ type meter struct {
 	begun time.Time
 	dev   blockdev.Stats
 	feat  sample.CacheStats
+	nbrs  layout.NeighborStats
 	stats sample.PipelineStats
 }
 
 func (t *trainer) startMeter(pipe sample.Batches) *meter {
 	return &meter{in: t.in, pipe: pipe, cache: t.cacheStats, begun: time.Now(),
-		dev: t.in.dev.Stats(), feat: t.cacheStats(), stats: pipe.Stats()}
+		dev: t.in.dev.Stats(), feat: t.cacheStats(), nbrs: t.in.topology.Stats().Neighbors,
+		stats: pipe.Stats()}
 }
 
 // lap adds what was measured since the last lap to sums.
 func (m *meter) lap(s *epochSums) {
 	now, dev, feat, stats := time.Now(), m.in.dev.Stats(), m.cache(), m.pipe.Stats()
+	nbrs := m.in.topology.Stats().Neighbors
 	s.Time += now.Sub(m.begun)
 	s.Read += dev.Bytes - m.dev.Bytes
 	s.IO += dev.Wait - m.dev.Wait
 	s.Requests += feat.Requests - m.feat.Requests
 	s.Hits += feat.Hits - m.feat.Hits
+	s.Lists += nbrs.Requests - m.nbrs.Requests
+	s.ListHits += nbrs.Hits - m.nbrs.Hits
 	wait := stage(stats, "step").Starved - stage(m.stats, "step").Starved
 	s.Wait += wait
 	s.IOWait += min(wait, dev.Wait-m.dev.Wait)
@@ -41,7 +47,7 @@ func (m *meter) lap(s *epochSums) {
 		s.Gather += stage(stats, name).Busy - stage(m.stats, name).Busy
 	}
 	s.Compute += stage(stats, "step").Busy - stage(m.stats, "step").Busy
-	m.begun, m.dev, m.feat, m.stats = now, dev, feat, stats
+	m.begun, m.dev, m.feat, m.nbrs, m.stats = now, dev, feat, nbrs, stats
 }
 
 // stop is the last lap.
@@ -66,6 +72,10 @@ func (s *epochSums) epoch(epoch int) EpochRecord {
 	rec.Train, _ = f1(s.Hit, s.Wrong, s.Missed) // no label predicted nor true is a 0 of no weight
 	if s.Requests > 0 {
 		rec.Hit = float64(s.Hits) / float64(s.Requests)
+	}
+	if s.Lists > 0 {
+		hit := float64(s.ListHits) / float64(s.Lists)
+		rec.NeighborHit = &hit
 	}
 	if s.Time > 0 {
 		rec.IOWait = s.IOWait.Seconds() / s.Time.Seconds()

@@ -44,7 +44,7 @@ type planner struct {
 	// sampled if a whole one does not fit.
 	scale int64
 
-	blockCache int64
+	blockCache, neighborCache int64 // of the paged reader
 }
 
 // planTopology decides between resident and paged: resident if the lists fit in half of what the
@@ -62,6 +62,8 @@ func (p *planner) planTopology() {
 // setPaged plans the paged reader, with a block cache of most bytes, but no larger than the file.
 func (p *planner) setPaged(most int64) {
 	p.Resident = false
+	// The lists, and the directory of less than a sixteenth.
+	p.Neighbor = arenaBytes(p.neighborCache) + arenaBytes(p.neighborCache/16)
 	p.blockCache = max(1<<20, min(most, p.store.ResidentBytes(layout.In)*5/4))
 	p.Topology = p.store.PagedBytes(layout.In, p.blockCache) +
 		int64(samplers(p.c.Threads)+1)*sessionBytes
@@ -231,7 +233,7 @@ func splitBytes(sets ...*roaring.Bitmap) int64 {
 // makePlan opens the topology and splits the memory.
 func (in *inputs) makePlan(ctx context.Context, c *Config, train []sample.NodeID,
 	dims []int) (*Plan, error) {
-	p := &planner{c: c, store: in.store, dims: dims, scale: 1,
+	p := &planner{c: c, store: in.store, dims: dims, scale: 1, neighborCache: c.NeighborCache,
 		Plan: &Plan{Memory: c.Memory, Fixed: in.fixed()}}
 	p.planModel()
 	p.planTopology()
@@ -263,7 +265,8 @@ func (in *inputs) makePlan(ctx context.Context, c *Config, train []sample.NodeID
 
 // openPlanned opens the topology as planned.
 func (in *inputs) openPlanned(ctx context.Context, p *planner) error {
-	return in.openGraph(ctx, p.Resident, p.blockCache)
+	return in.openGraph(ctx, layout.TopologyOptions{Resident: p.Resident,
+		CacheBytes: p.blockCache, NeighborBytes: p.neighborCache, Budget: in.budget})
 }
 
 // sample samples batches to see how large they are. If a whole one does not fit in memory the

@@ -81,7 +81,8 @@ func (t *trainer) run(ctx context.Context, store *layout.Store, dev blockdev.Dev
 		return nil, err
 	}
 	t.obs(Event{Started: &Started{Run: t.dir.name, Resumed: t.resumed, Plan: t.plan,
-		Epoch: int(t.pos.Epoch) + 1, Batch: int(t.pos.Batch), Config: t.cfg}})
+		Epoch: int(t.pos.Epoch) + 1, Batch: int(t.pos.Batch), Config: t.cfg,
+		Note: t.in.topology.Stats().Neighbors.Note}})
 	err := t.epochs(ctx)
 	switch {
 	case err == nil:

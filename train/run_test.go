@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"slices"
 	"strings"
 	"testing"
 
@@ -247,6 +248,9 @@ func variants() []Config {
 			}
 		}
 	}
+	c := testConfig()
+	c.Epochs, c.Topology, c.NeighborCache = 3, "paged", 1<<20
+	all = append(all, c)
 	for _, size := range []int{1, 2, 7, 0} {
 		for _, bytes := range []int64{100, 8 << 10, 64 << 10} {
 			c := beladyConfig()
@@ -264,10 +268,12 @@ func beladyConfig() Config {
 	return c
 }
 
-// checkPrep checks that no runtime file of a superbatch was left behind.
+// checkPrep checks that nothing but a neighbor cache was left behind.
 func checkPrep(t testing.TB, s *layout.Store) {
 	t.Helper()
-	if names, err := s.FS().List(s.Path("prep")); err == nil && len(names) > 0 {
+	names, err := s.FS().List(s.Path("prep"))
+	names = slices.DeleteFunc(names, func(n string) bool { return n == "neighbors-in.lists" })
+	if err == nil && len(names) > 0 {
 		t.Errorf("left in prep: %v", names)
 	}
 }
@@ -409,5 +415,36 @@ func TestDamagedRunFile(t *testing.T) {
 			!strings.Contains(err.Error(), "runs/"+c.Run+"/run.json: ") {
 			t.Fatalf("damage %d: %v", i, err)
 		}
+	}
+}
+
+// The neighbor cache is in the plan and in the record of an epoch, and kept for the next run.
+func TestNeighborCache(t *testing.T) {
+	s := mustBuild(t, planted(false))
+	c := testConfig()
+	c.Epochs, c.Topology, c.NeighborCache = 1, "paged", 1<<20
+	for _, c.Run = range []string{"first", "again"} {
+		var hit *float64
+		var plan *Plan
+		_, err := Run(t.Context(), s, mustDevice(t), c, func(e Event) {
+			if e.Started != nil {
+				plan = e.Started.Plan
+				if e.Started.Note != "" {
+					t.Error(e.Started.Note)
+				}
+			}
+			if e.Epoch != nil {
+				hit = e.Epoch.NeighborHit
+			}
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if plan.Neighbor < 1<<20 || hit == nil || *hit != 1 {
+			t.Errorf("planned %+v, hits %v", plan, hit)
+		}
+	}
+	if _, err := s.FS().Stat(s.Path("prep/neighbors-in.lists")); err != nil {
+		t.Error(err)
 	}
 }

@@ -22,6 +22,7 @@ type trainFlags struct {
 	cfg          train.Config
 	fanout       fanoutFlag
 	featureCache string
+	neighbors    string
 	from         string
 	json         bool
 }
@@ -53,6 +54,8 @@ func (t *trainFlags) bind(f *pflag.FlagSet) {
 	f.StringVar(&t.featureCache, "feature-cache", "", "its size (default: what --memory leaves)")
 	f.Var((*superbatchFlag)(&c.Superbatch), "superbatch",
 		"batches that --cache belady samples ahead; auto: up to the next evaluation")
+	f.StringVar(&t.neighbors, "neighbor-cache", "", "keep lists of neighbors in so much memory, "+
+		"where the topology is paged (default: none)")
 	f.StringVar(&c.Topology, "topology", c.Topology, "auto, resident or paged")
 	f.StringVar(&c.IO, "io", c.IO, "auto, uring, pread, buffered or mmap")
 	f.StringVar(&c.Backend, "backend", c.Backend, "cpu or cuda")
@@ -77,6 +80,13 @@ func (t *trainFlags) config(a *app, cmd *cobra.Command) (train.Config, error) {
 			return c, usage(fmt.Errorf("train: --feature-cache: %w", err))
 		}
 		c.FeatureCache = n
+	}
+	if t.neighbors != "" {
+		n, err := mem.ParseSize(t.neighbors)
+		if err != nil {
+			return c, usage(fmt.Errorf("train: --neighbor-cache: %w", err))
+		}
+		c.NeighborCache = n
 	}
 	if err := c.Validate(); err != nil {
 		return c, usage(err)

@@ -172,6 +172,9 @@ func (o *trainObserver) started(s *train.Started) {
 	if f := s.Plan.Forecast; f != nil {
 		fmt.Fprintf(o.app.err, "plan: %s\n", f)
 	}
+	if s.Note != "" {
+		fmt.Fprintf(o.app.err, "note: %s\n", s.Note)
+	}
 }
 
 func (a *app) printLine(v any) error {
