@@ -15,6 +15,7 @@ import (
 	"gdb/layout"
 	"gdb/layout/ingest"
 	"gdb/sample"
+	"gdb/shell"
 
 	"github.com/cockroachdb/pebble/v2/vfs"
 )
@@ -37,6 +38,7 @@ type DB struct {
 	rows   *layout.Rows // nil without features
 	ids    kv.IDs
 	budget *mem.Budget
+	engine *shell.Engine
 }
 
 // Ingest loads source files into a new store; see ingest.Options.
@@ -61,11 +63,15 @@ func Open(ctx context.Context, dir string, opt Options) (*DB, error) {
 		return nil, fmt.Errorf("gdb: open %s: %w", dir, err)
 	}
 	db := &DB{store: st, dev: dev, budget: mem.NewBudget(opt.Memory)}
+	db.engine = shell.NewEngine(st, dev, db.budget, querySeed)
 	if err := db.openFiles(ctx, opt.Memory); err != nil {
 		return nil, errors.Join(fmt.Errorf("gdb: open %s: %w", dir, err), db.Close())
 	}
 	return db, nil
 }
+
+// querySeed is the seed of statements that name none, as that of gdb shell.
+const querySeed = 1
 
 // cacheShare is the part of Memory for cached topology blocks.
 const cacheShare = 4
@@ -123,6 +129,12 @@ func (db *DB) Features(ctx context.Context, nodes []kv.NodeID) (rows []float32, 
 	return rows, dim, db.rows.Gather(ctx, nodes, nil, rows)
 }
 
+// Query runs a statement of the shell and returns its rows, with the names and types of the columns
+// and what it cost. Statements may run at the same time. docs/shell.md describes the language.
+func (db *DB) Query(ctx context.Context, statement string) (*shell.Result, error) {
+	return db.engine.Query(ctx, statement)
+}
+
 // Stats are counters of an opened store.
 type Stats struct {
 	IO       blockdev.Stats
@@ -144,5 +156,5 @@ func (db *DB) Close() error {
 	if db.ids != nil {
 		errs = append(errs, db.ids.Close())
 	}
-	return errors.Join(append(errs, db.dev.Close())...)
+	return errors.Join(append(errs, db.engine.Close(), db.dev.Close())...)
 }

@@ -89,6 +89,22 @@ func (p *paged) Stats() TopologyStats {
 	return st
 }
 
+// CachedBlocks calls fn with the first node of each block that the cache of a paged reader holds
+// now, in no order. A resident reader has none.
+func CachedBlocks(t Topology, fn func(first NodeID)) {
+	p, ok := t.(*paged)
+	if !ok {
+		return
+	}
+	p.cache.mu.Lock()
+	defer p.cache.mu.Unlock()
+	for _, f := range p.cache.mu.frames {
+		if f.used && f.load == nil {
+			fn(NodeID(p.ix.first[f.block]))
+		}
+	}
+}
+
 // Close frees the cache and closes the file; all sessions were released before.
 func (p *paged) Close() error {
 	err := p.f.file.Close()

@@ -120,7 +120,7 @@ func (s *session) helpSearch(b *strings.Builder, word string) bool {
 
 // argSyntax is how help writes an argument.
 var argSyntax = map[argKind]string{argInt: "n", argFanout: "n,n...", argName: "name",
-	argFile: "file", argNodes: "nodes", argNode: "node", argRange: "n:n"}
+	argFile: "file", argNodes: "nodes", argNode: "node", argRange: "n:n", argPath: "'file'"}
 
 // syntax is a statement with its clauses; what may be left out is in brackets.
 func syntax(st *statement) string {
@@ -180,7 +180,13 @@ var clauseTexts = map[string]string{
 	"HEX": "as bytes", "DECODE": "field by field", "FULL": "also what the bytes mean",
 	"FILES": "the files with their sizes", "TYPES": "the edge types",
 	"LOG": "with bars", "BINS": "so many bins of equal width, from a scan of the lists",
-	"TO": "the last node of the path", "MAX": "the longest path to look for",
+	"STRATEGY": "how neighbors are drawn; full takes whole lists", "ON": "record from now on",
+	"OFF": "stop recording", "LAST": "so many of the last reads", "BY": "group by",
+	"PLOT": "draw a curve of a run", "METRIC": "of which field of its records, such as val",
+	"SET TO": "the new value", "STATS PARTITIONS TOP": "those with the most edges only",
+	"STATS BUCKETS TOP": "those with the most edges only",
+	"INTO":              "to a file: .csv, .jsonl, .parquet or .npy",
+	"TO":                "the last node of the path", "MAX": "the longest path to look for",
 }
 
 // clauseHelp is the text of a clause.

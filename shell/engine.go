@@ -27,6 +27,8 @@ type engine struct {
 		ids  kv.IDs
 		topo map[layout.Direction]layout.Topology
 		rows map[string]*layout.Rows
+		base map[layout.Direction]layout.TopologyStats // at the last RESET STATS
+		seed *uint64                                   // of SET, nil before
 	}
 }
 
@@ -34,7 +36,11 @@ type engine struct {
 const blockCacheShare = 8
 
 func newEngine(st *layout.Store, dev blockdev.Device, memory int64) *engine {
-	e := &engine{store: st, budget: mem.NewBudget(memory),
+	return newEngineIn(st, dev, mem.NewBudget(memory))
+}
+
+func newEngineIn(st *layout.Store, dev blockdev.Device, budget *mem.Budget) *engine {
+	e := &engine{store: st, budget: budget,
 		dev: newCountingDevice(dev, st.Path()+"/")}
 	e.mu.topo = map[layout.Direction]layout.Topology{}
 	e.mu.rows = map[string]*layout.Rows{}
@@ -78,8 +84,9 @@ func (e *engine) isCanonical(external string) bool {
 
 // cacheStats are the counters of the block cache of a direction.
 type cacheStats struct {
-	dir   layout.Direction
-	stats layout.TopologyStats
+	dir      layout.Direction
+	topology layout.Topology
+	stats    layout.TopologyStats // since the last RESET STATS
 }
 
 // caches are the block caches that statements have opened.
@@ -88,10 +95,40 @@ func (e *engine) caches() (out []cacheStats) {
 	defer e.mu.Unlock()
 	for _, dir := range []layout.Direction{layout.In, layout.Out} {
 		if t := e.mu.topo[dir]; t != nil {
-			out = append(out, cacheStats{dir, t.Stats()})
+			s, base := t.Stats(), e.mu.base[dir]
+			s.Hits -= base.Hits
+			s.Misses -= base.Misses
+			out = append(out, cacheStats{dir, t, s})
 		}
 	}
 	return out
+}
+
+// resetCaches makes the counters of caches begin anew.
+func (e *engine) resetCaches() {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.mu.base = map[layout.Direction]layout.TopologyStats{}
+	for dir, t := range e.mu.topo {
+		e.mu.base[dir] = t.Stats()
+	}
+}
+
+// setSeed makes seed that of statements that name none.
+func (e *engine) setSeed(seed uint64) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.mu.seed = &seed
+}
+
+// seed is what setSeed said.
+func (e *engine) seed() (seed uint64, ok bool) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.mu.seed == nil {
+		return 0, false
+	}
+	return *e.mu.seed, true
 }
 
 // denseIDs says that external ids are node numbers.

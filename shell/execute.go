@@ -50,25 +50,59 @@ func (x *execution) run(ctx context.Context) error {
 	if err := x.planned(); err != nil {
 		return err
 	}
+	if x.has("INTO") {
+		if err := checkInto(x.args["INTO"].text); err != nil {
+			return err
+		}
+	}
 	switch x.mode {
 	case modeExplain:
 		if err := x.explain(); err != nil {
 			return err
 		}
+		return x.footer()
 	case modeProfile:
-		shown := x.render
-		x.render = discard{}
-		if err := x.result(ctx); err != nil {
+		if err := x.elsewhere(ctx, discard{}); err != nil {
 			return err
 		}
-		x.render, x.begun, x.rows = shown, false, 0
 		if err := x.profile(); err != nil {
 			return err
 		}
-	default:
+		return x.footer()
+	}
+	if !x.has("INTO") {
 		return x.result(ctx)
 	}
+	if err := x.elsewhere(ctx, nil); err != nil {
+		return err
+	}
+	x.header("file", "rows")
+	if err := x.row(x.args["INTO"].text, count(x.root.span.Counts().Out)); err != nil {
+		return err
+	}
 	return x.footer()
+}
+
+// elsewhere runs the operators with rows that go to the file of INTO, or without it to other.
+func (x *execution) elsewhere(ctx context.Context, other renderer) (err error) {
+	shown := x.render
+	if x.has("INTO") {
+		file, err := newFileOutput(x.engine.store.FS(), x.args["INTO"].text)
+		if err != nil {
+			return err
+		}
+		x.render = file
+		if err := file.finish(x.result(ctx)); err != nil {
+			return err
+		}
+	} else {
+		x.render = other
+		if err := x.result(ctx); err != nil {
+			return err
+		}
+	}
+	x.render, x.begun, x.rows = shown, false, 0
+	return nil
 }
 
 // result runs the operators. What none of them counts is the last one's.

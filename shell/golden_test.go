@@ -8,6 +8,7 @@ import (
 	"io"
 	"math"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
@@ -116,7 +117,19 @@ func TestGolden(t *testing.T) {
 				writeFile(t, fs, d.CmdArgs[0].Key, d.Input)
 				return ""
 			case "cat":
-				return readFile(t, fs, d.CmdArgs[0].Key)
+				lines := strings.SplitAfter(readFile(t, fs, d.CmdArgs[0].Key), "\n")
+				for i, line := range lines {
+					text := strings.TrimSuffix(line, "\n")
+					lines[i] = printable(text) + line[len(text):]
+				}
+				return strings.Join(lines, "")
+			case "ls":
+				names, err := fs.List("")
+				if err != nil {
+					t.Fatal(err)
+				}
+				slices.Sort(names)
+				return strings.Join(names, " ")
 			case "store":
 				build := goldenGraphs[d.CmdArgs[0].Key]
 				if build == nil {

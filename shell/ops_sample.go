@@ -11,15 +11,29 @@ import (
 	"gdb/sample"
 )
 
-// seed is that of the statement, or of the session.
+// seed is that of the statement, of SET, or of the session.
 func (x *execution) seed() uint64 {
 	if v, ok := x.args["SEED"]; ok {
 		return uint64(v.n)
+	}
+	if seed, ok := x.engine.seed(); ok {
+		return seed
 	}
 	return x.defaultSeed
 }
 
 func planSample(x *execution) (*operator, error) {
+	switch strategy := x.args["STRATEGY"].text; {
+	case strategy == "weighted" && !x.engine.meta().Weighted:
+		return nil, errors.New("STRATEGY weighted: the edges of this store have no weights")
+	case strategy == "weighted":
+		return nil, errors.New("STRATEGY weighted: the sampler draws uniformly only; " +
+			"use uniform, or full for whole lists")
+	case strategy == "full":
+		for i := range x.args["FANOUT"].list {
+			x.args["FANOUT"].list[i] = sample.All
+		}
+	}
 	in, err := x.opNodes("seeds", x.operand.nodes)
 	if err != nil {
 		return nil, err
@@ -316,28 +330,4 @@ func (x *execution) showIO(ctx context.Context, d *sample.Dense) error {
 		}
 	}
 	return nil
-}
-
-func runStatsCache(_ context.Context, x *execution) error {
-	x.header("cache", "bytes", "requests", "hits", "hit ratio")
-	for _, c := range x.engine.caches() {
-		s := c.stats
-		var share any
-		if n := s.Hits + s.Misses; n > 0 {
-			share = ratio(float64(s.Hits) / float64(n))
-		}
-		err := x.row("blocks of "+c.dir.String()+"-lists", size(s.Bytes), count(s.Hits+s.Misses),
-			count(s.Hits), share)
-		if err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-func runStatsIO(_ context.Context, x *execution) error {
-	x.header("backend", "reads", "bytes", "errors", "wait_s")
-	s := x.engine.dev.Stats()
-	return x.row(string(x.engine.dev.Info().Backend), count(s.Reads), size(s.Bytes),
-		count(s.Errors), s.Wait.Seconds())
 }

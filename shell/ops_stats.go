@@ -1,10 +1,17 @@
 package shell
 
 import (
+	"cmp"
 	"context"
+	"errors"
 	"fmt"
+	"slices"
+	"sort"
+	"strconv"
+	"strings"
 
 	"gdb/kv"
+	"gdb/layout"
 )
 
 func runStatsGraph(_ context.Context, x *execution) error {
@@ -38,4 +45,259 @@ func graphRows(m *kv.Meta) [][2]any {
 	}
 	return append(rows, [2]any{"files", count(len(m.Files))},
 		[2]any{"bytes", size(total)})
+}
+
+// share is part of whole, or nothing of nothing.
+func share(part, whole uint64) any {
+	if whole == 0 {
+		return nil
+	}
+	return ratio(float64(part) / float64(whole))
+}
+
+// skew is how many times the mean a part is.
+func skew(part, whole uint64, parts int) any {
+	if whole == 0 {
+		return nil
+	}
+	return float64(part) * float64(parts) / float64(whole)
+}
+
+// runStatsPartitions shows what ingest counted; with TOP, those with the most edges.
+func runStatsPartitions(_ context.Context, x *execution) error {
+	x.header("partition", "first node", "nodes", "in-edges", "share", "skew")
+	m := x.engine.meta()
+	order := make([]int, len(m.Partitions))
+	for i := range order {
+		order[i] = i
+	}
+	if x.has("TOP") {
+		slices.SortStableFunc(order, func(a, b int) int {
+			return cmp.Compare(m.Partitions[b].Edges, m.Partitions[a].Edges)
+		})
+		order = order[:min(int64(len(order)), x.args["TOP"].n)]
+	}
+	for _, i := range order {
+		p := m.Partitions[i]
+		err := x.row(i, fmt.Sprintf("#%d", p.First), count(p.Nodes), count(p.Edges),
+			share(p.Edges, m.Edges), skew(p.Edges, m.Edges, len(m.Partitions)))
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// bucketPartitionsMost bounds the counters of STATS BUCKETS: 8 bytes for each pair of partitions.
+const bucketPartitionsMost = 2048
+
+func planBuckets(x *execution) (*operator, error) {
+	n := len(x.engine.meta().Partitions)
+	if n > bucketPartitionsMost {
+		return nil, fmt.Errorf("the store has %d partitions, and this counts the pairs of up to %d",
+			n, bucketPartitionsMost)
+	}
+	return newOperator("buckets", "edges by pair of partitions", float64(n*n), 0,
+		x.opScan([]layout.Direction{layout.In}, -1)), nil
+}
+
+// runStatsBuckets counts the edges of each bucket (i,j) in one scan of the in-lists. A list is
+// sorted and partitions are ranges, so a bucket is a run of each list.
+func runStatsBuckets(ctx context.Context, x *execution) error {
+	m := x.engine.meta()
+	n := len(m.Partitions)
+	edges := make([]uint64, n*n)
+	inner, leave := x.enter(ctx, "scan")
+	err := x.engine.store.ScanTopology(inner, x.engine.dev, layout.In,
+		func(first layout.NodeID, _ bool, l *layout.Lists) error {
+			for k := range len(l.Off) - 1 {
+				j := partitionOf(m.Partitions, first+layout.NodeID(k))
+				list := l.Nbrs[l.Off[k]:l.Off[k+1]]
+				for len(list) > 0 {
+					i := partitionOf(m.Partitions, list[0])
+					end := uint64(m.Partitions[i].First) + m.Partitions[i].Nodes
+					run := sort.Search(len(list),
+						func(q int) bool { return uint64(list[q]) >= end })
+					edges[i*n+j] += uint64(run)
+					list = list[run:]
+				}
+			}
+			x.emit("scan", len(l.Off)-1, 4*len(l.Nbrs))
+			return ctx.Err()
+		})
+	leave()
+	if err != nil {
+		return err
+	}
+	x.header("bucket", "edges", "bytes", "share", "skew")
+	order := make([]int, len(edges))
+	for i := range order {
+		order[i] = i
+	}
+	if x.has("TOP") {
+		slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(edges[b], edges[a]) })
+		order = order[:min(int64(len(order)), x.args["TOP"].n)]
+	}
+	perEdge := uint64(estimator{m}.entryBytes())
+	for _, b := range order {
+		err := x.row(fmt.Sprintf("(%d,%d)", b/n, b%n), count(edges[b]), size(edges[b]*perEdge),
+			share(edges[b], m.Edges), skew(edges[b], m.Edges, len(edges)))
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// partitionOf is the partition of a node, which is in one.
+func partitionOf(parts []kv.Partition, v layout.NodeID) int {
+	return sort.Search(len(parts), func(i int) bool { return parts[i].First > v }) - 1
+}
+
+func runStatsCache(ctx context.Context, x *execution) error {
+	switch x.args["BY"].text {
+	case "policy":
+		return x.cachePolicies()
+	case "partition":
+		return x.cachePartitions()
+	case "epoch":
+		return x.cacheEpochs(ctx)
+	}
+	x.header("cache", "bytes", "requests", "hits", "hit ratio")
+	for _, c := range x.engine.caches() {
+		s, name := c.stats, "blocks of "+c.dir.String()+"-lists"
+		if x.has("BY") {
+			name, _ = layout.TopologyPaths(c.dir)
+		}
+		err := x.row(name, size(s.Bytes), count(s.Hits+s.Misses), count(s.Hits),
+			share(s.Hits, s.Hits+s.Misses))
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (x *execution) cachePolicies() error {
+	x.header("cache", "policy", "used", "requests", "hits", "hit ratio", "bytes saved")
+	for _, c := range x.engine.caches() {
+		s := c.stats
+		err := x.row("blocks of "+c.dir.String()+"-lists", "clock", size(s.Bytes),
+			count(s.Hits+s.Misses), count(s.Hits), share(s.Hits, s.Hits+s.Misses),
+			size(s.Hits*uint64(x.engine.meta().BlockBytes)))
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// cachePartitions shows of which partitions the caches hold blocks now.
+func (x *execution) cachePartitions() error {
+	x.header("partition", "cache", "blocks", "bytes", "share")
+	m := x.engine.meta()
+	for _, c := range x.engine.caches() {
+		blocks, all := make([]uint64, len(m.Partitions)), uint64(0)
+		layout.CachedBlocks(c.topology, func(first layout.NodeID) {
+			blocks[partitionOf(m.Partitions, first)]++
+			all++
+		})
+		for i, n := range blocks {
+			err := x.row(i, "blocks of "+c.dir.String()+"-lists", count(n),
+				size(n*uint64(m.BlockBytes)), share(n, all))
+			if err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+func runStatsIO(_ context.Context, x *execution) error {
+	if by := x.args["BY"].text; by != "" {
+		return x.ioBy(by)
+	}
+	x.header("backend", "reads", "bytes", "errors", "wait_s")
+	var sum ioCounts
+	for _, r := range x.engine.dev.by(func(ioKey) string { return "" }) {
+		sum.add(r.ioCounts)
+	}
+	return x.row(string(x.engine.dev.Info().Backend), count(sum.reads), size(sum.bytes),
+		count(sum.errors), sum.wait.Seconds())
+}
+
+func (x *execution) ioBy(by string) error {
+	rows := x.engine.dev.by(func(k ioKey) string {
+		switch by {
+		case "file":
+			return k.file
+		case "phase":
+			return k.phase
+		}
+		return k.op
+	})
+	x.header(by, "reads", "bytes", "errors", "wait_s")
+	for _, r := range rows {
+		err := x.row(r.name, count(r.reads), size(r.bytes), count(r.errors), r.wait.Seconds())
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// traceLast is how many reads TRACE IO shows without LAST.
+const traceLast = 20
+
+// runTraceIO begins or ends recording, or shows what was recorded.
+func runTraceIO(_ context.Context, x *execution) error {
+	on, off := x.has("ON"), x.has("OFF")
+	if on && off || (on || off) && x.has("LAST") {
+		return errors.New("ON, OFF and LAST exclude each other")
+	}
+	if on || off {
+		x.engine.dev.trace(on)
+		x.header("tracing")
+		return x.row(map[bool]string{true: "on", false: "off"}[on])
+	}
+	records, tracing := x.engine.dev.last(int(min(x.intOr("LAST", traceLast), ioRecordsMost)))
+	if len(records) == 0 && !tracing {
+		return errors.New("nothing was recorded: TRACE IO ON records reads from then on")
+	}
+	x.header("at_ms", "op", "phase", "file", "offset", "bytes", "batch_ms", "failed")
+	for _, r := range records {
+		err := x.row(float64(r.at.Sub(records[0].at).Microseconds())/1000, r.op, r.phase, r.file,
+			r.offset, size(r.bytes), float64(r.wait.Microseconds())/1000, r.failed)
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// runResetStats makes the counters of STATS CACHE and STATS IO begin anew.
+func runResetStats(_ context.Context, x *execution) error {
+	x.engine.dev.reset()
+	x.engine.resetCaches()
+	x.header("counters")
+	return x.row("reset")
+}
+
+// settings are what SET can change.
+var settings = []string{"seed"}
+
+// runSet changes a setting of the session.
+func runSet(_ context.Context, x *execution) error {
+	name, value := x.operand.text, x.args["TO"].text
+	if !slices.Contains(settings, name) {
+		return fmt.Errorf("no setting %q%s; there are %s", name, near(name, settings),
+			strings.Join(settings, ", "))
+	}
+	seed, err := strconv.ParseUint(value, 10, 64)
+	if err != nil {
+		return fmt.Errorf("SET seed TO %s: want a whole number", value)
+	}
+	x.engine.setSeed(seed)
+	x.header("setting", "value")
+	return x.row(name, fmt.Sprint(seed))
 }

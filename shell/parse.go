@@ -103,9 +103,12 @@ func parse(src string) (*parsed, error) {
 	return out, nil
 }
 
+// intoClause may stand in every statement.
+var intoClause = clause{word: "INTO", arg: argPath}
+
 func (p *parser) clauses(out *parsed) error {
 	for {
-		c := p.clause(out.st.clauses)
+		c := p.clause(with(out.st.clauses, intoClause))
 		if c == nil {
 			break
 		}
@@ -250,6 +253,8 @@ func (p *parser) value(c clause) (v value, err error) {
 		v.text, err = p.name(c)
 	case argFile:
 		v.text, err = p.text(c.word + " wants a file of the store, such as topology/in.csc")
+	case argPath:
+		v.text, err = p.text(c.word + " wants a file name in quotes, such as 'rows.csv'")
 	case argNodes:
 		v.nodes, err = p.nodes()
 	case argNode:

@@ -14,7 +14,8 @@ func TestSyntaxErrors(t *testing.T) {
 	}{
 		{"NEIGBORS 42;", `unknown statement "NEIGBORS"; did you mean NEIGHBORS?`, 1},
 		{"", "a statement begins with a word", 1},
-		{"STATS GRPAH;", "STATS wants GRAPH, CACHE, IO; did you mean GRAPH?", 7},
+		{"STATS GRPAH;",
+			"STATS wants GRAPH, CACHE, IO, PARTITIONS, BUCKETS; did you mean GRAPH?", 7},
 		{"STATS;", "STATS wants GRAPH, CACHE, IO", 6},
 		{"SAMPLE 1 FANOUT 2 SHOW dens;",
 			"SHOW wants dense, layers, edges, io; did you mean dense?", 24},
@@ -31,6 +32,15 @@ func TestSyntaxErrors(t *testing.T) {
 		{"NEIGHBORS 42 LIMIT -3;", "LIMIT wants a number", 20},
 		{"NEIGHBORS RANDOM 0;", "RANDOM wants 1 to", 18},
 		{"LABELS 1,;", "expected a node id", 10},
+		{"EXPLAIN NEIGBORS 42;", `unknown statement "NEIGBORS"; did you mean NEIGHBORS?`, 9},
+		{"PROFILE", "a statement begins with a word", 8},
+		{"PATH 1 TO;", "TO wants a node id", 10},
+		{"PATH 1 MAX 3;", "PATH needs TO", 14},
+		{"NEIGHBORS 1 INTO;", "INTO wants a file name in quotes", 17},
+		{"DEGREES BINS x;", "BINS wants a number", 14},
+		{"STATS IO BY fil;", "BY wants file, phase, op; did you mean file?", 13},
+		{"TRACE IO ONN;", `unexpected "ONN" after TRACE IO`, 10},
+		{"SET seed;", "SET needs TO", 10},
 		{"BLOCK topology/in.csc;", "BLOCK needs AT", 23},
 	} {
 		_, err := parse(c.src)

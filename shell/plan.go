@@ -95,14 +95,19 @@ func estimate(v float64) any {
 	return count(math.Ceil(v - 1e-9))
 }
 
+// counts sums what all operators did.
+func (x *execution) counts() (sum trace.Counts) {
+	x.root.walk("", "", func(op *operator, _ string) { sum = sum.Add(op.span.Counts()) })
+	return sum
+}
+
 // profile shows what each operator did.
 func (x *execution) profile() error {
 	x.header("operator", "detail", "in", "out", "ms", "blocks", "cached", "read", "bytes read",
 		"bytes used", "amplification")
-	var sum trace.Counts
+	sum := x.counts()
 	err := x.eachOperator(func(op *operator, branch string) error {
 		c := op.span.Counts()
-		sum = sum.Add(c)
 		in := op.in
 		if in == nil {
 			in = handedOn(op.inputs)

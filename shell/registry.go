@@ -1,6 +1,9 @@
 package shell
 
-import "context"
+import (
+	"context"
+	"slices"
+)
 
 // argKind says what may follow a keyword.
 type argKind uint8
@@ -13,6 +16,7 @@ const (
 	argFile  // a file of the store: topology/in.csc
 	argNodes // 42 | 42,'x',#17 | RANDOM 64 | SPLIT train
 	argRange // 0:16
+	argPath  // a file to write: 'rows.csv'
 	argNode  // one node: 42 | 'x' | #17
 )
 
@@ -47,8 +51,11 @@ func with(base []clause, more ...clause) []clause {
 // registry is the only list of statements: the parser, help and "did you mean" read it.
 var registry []statement
 
-func init() {
-	registry = []statement{
+func init() { registry = slices.Concat(graphStatements(), storeStatements()) }
+
+// graphStatements ask for nodes, edges and what belongs to them.
+func graphStatements() []statement {
+	return []statement{
 		{head: "NEIGHBORS", operand: argNodes, plan: planNeighbors, run: runNeighbors,
 			clauses: with(directions, clause{word: "HOPS", arg: argInt},
 				clause{word: "VIA", arg: argName}, clause{word: "COUNT"},
@@ -70,6 +77,8 @@ func init() {
 			clauses: with(directions, clause{word: "FANOUT", arg: argFanout, required: true},
 				clause{word: "SEED", arg: argInt}, clause{word: "EPOCH", arg: argInt},
 				clause{word: "BATCH", arg: argInt}, clause{word: "SIZE", arg: argInt},
+				clause{word: "STRATEGY", arg: argName,
+					choices: []string{"uniform", "weighted", "full"}},
 				clause{word: "SHOW", arg: argName,
 					choices: []string{"dense", "layers", "edges", "io"}}),
 			help:    "draw one mini-batch exactly as training would, and show it",
@@ -82,12 +91,42 @@ func init() {
 			clauses: []clause{{word: "COUNTS"}},
 			help:    "labels of nodes, or how many nodes have each",
 			example: "LABELS SPLIT train COUNTS;"},
+	}
+}
+
+// storeStatements ask for the store and the session.
+func storeStatements() []statement {
+	return []statement{
 		{head: "STATS GRAPH", run: runStatsGraph,
 			help: "node, edge, feature and file totals", example: "STATS GRAPH;"},
 		{head: "STATS CACHE", run: runStatsCache,
-			help: "caches of this session: hits, misses, bytes", example: "STATS CACHE;"},
+			clauses: []clause{{word: "BY", arg: argName,
+				choices: []string{"policy", "file", "partition", "epoch"}}},
+			help: "caches of this session: hits, misses, bytes", example: "STATS CACHE BY file;"},
 		{head: "STATS IO", run: runStatsIO,
-			help: "reads of this session", example: "STATS IO;"},
+			clauses: []clause{{word: "BY", arg: argName,
+				choices: []string{"file", "phase", "op"}}},
+			help: "reads of this session", example: "STATS IO BY op;"},
+		{head: "STATS PARTITIONS", run: runStatsPartitions,
+			clauses: []clause{{word: "TOP", arg: argInt}},
+			help:    "nodes and edges of each partition", example: "STATS PARTITIONS TOP 5;"},
+		{head: "STATS BUCKETS", plan: planBuckets, run: runStatsBuckets,
+			clauses: []clause{{word: "TOP", arg: argInt}},
+			help:    "edges between each two partitions, counted in one scan",
+			example: "STATS BUCKETS TOP 5;"},
+		{head: "TRACE IO", run: runTraceIO,
+			clauses: []clause{{word: "ON"}, {word: "OFF"}, {word: "LAST", arg: argInt}},
+			help:    "record the reads of this session, and show the last ones",
+			example: "TRACE IO ON;"},
+		{head: "RESET STATS", run: runResetStats,
+			help: "make the counters of this session begin anew", example: "RESET STATS;"},
+		{head: "SET", operand: argName, run: runSet,
+			clauses: []clause{{word: "TO", arg: argName, required: true}},
+			help:    "change a setting of this session: seed", example: "SET seed TO 7;"},
+		{head: "RUNS", run: runRuns,
+			clauses: []clause{{word: "PLOT", arg: argName}, {word: "METRIC", arg: argName}},
+			help:    "the trainings on this store, or a curve of one",
+			example: "RUNS;"},
 		{head: "BLOCK", operand: argFile, plan: planBlock, run: runBlock,
 			clauses: []clause{{word: "AT", arg: argInt, required: true}, {word: "HEX"},
 				{word: "DECODE"}},

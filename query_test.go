@@ -1,0 +1,55 @@
+package gdb_test
+
+import (
+	"context"
+	"fmt"
+	"log"
+	"os"
+	"path/filepath"
+
+	"gdb"
+	"gdb/internal/testgraph"
+	"gdb/layout/ingest"
+
+	"github.com/cockroachdb/pebble/v2/vfs"
+)
+
+// ExampleDB_Query ingests Cora, papers and their citations, and asks what is two steps away.
+func ExampleDB_Query() {
+	dir, err := os.MkdirTemp("", "gdb")
+	if err != nil {
+		log.Fatal(err) //lint:exit an example ends here
+	}
+	defer func() { _ = os.RemoveAll(dir) }()
+	ctx, store := context.Background(), filepath.Join(dir, "cora.gdb")
+	if err := testgraph.WriteCora(vfs.Default, filepath.Join(dir, "cora")); err != nil {
+		log.Fatal(err) //lint:exit an example ends here
+	}
+	_, err = gdb.Ingest(ctx, ingest.Options{Sources: []string{filepath.Join(dir, "cora")},
+		Out: store, Undirected: true, Memory: 256 << 20})
+	if err != nil {
+		log.Fatal(err) //lint:exit an example ends here
+	}
+	db, err := gdb.Open(ctx, store, gdb.Options{Memory: 64 << 20})
+	if err != nil {
+		log.Fatal(err) //lint:exit an example ends here
+	}
+	defer func() { _ = db.Close() }()
+	result, err := db.Query(ctx, "NEIGHBORS 42 HOPS 2")
+	if err != nil {
+		log.Fatal(err) //lint:exit an example ends here
+	}
+	fmt.Println(result.Columns)
+	for _, row := range result.Rows {
+		fmt.Println(row...)
+	}
+	fmt.Println(result.Stats.Rows, "rows")
+	// Output:
+	// [{hop int64} {node string}]
+	// 1 87
+	// 1 1372
+	// 2 842
+	// 2 1362
+	// 2 2164
+	// 5 rows
+}

@@ -1,0 +1,395 @@
+package shell
+
+import (
+	"bufio"
+	"encoding/binary"
+	"encoding/csv"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"path"
+	"strings"
+
+	"gdb/internal/parquet"
+
+	"github.com/cockroachdb/pebble/v2/vfs"
+)
+
+// intoFormats are the extensions that INTO takes.
+var intoFormats = []string{".csv", ".jsonl", ".parquet", ".npy"}
+
+// fileOutput is a result that goes to a file: it is written beside it and renamed when it is whole.
+// Parquet and npy need the types of all values and the number of rows first, so their rows go to
+// a second temporary file before. Memory: buffers, and a row group of Parquet.
+type fileOutput struct {
+	renderer
+	fs   vfs.FS
+	path string
+	file vfs.File
+	buf  *bufio.Writer
+	rows *spool // of parquet and npy
+}
+
+// checkInto reports a name whose format is not known.
+func checkInto(name string) error {
+	for _, f := range intoFormats {
+		if path.Ext(name) == f {
+			return nil
+		}
+	}
+	return fmt.Errorf("INTO %q: want a name that ends in %s%s", name,
+		strings.Join(intoFormats, ", "), near(path.Ext(name), intoFormats))
+}
+
+func newFileOutput(fs vfs.FS, name string) (*fileOutput, error) {
+	o := &fileOutput{fs: fs, path: name}
+	part := o.path + ".part"
+	ext := path.Ext(name)
+	if ext == ".parquet" || ext == ".npy" {
+		part = o.path + ".rows"
+	}
+	f, err := fs.Create(part, vfs.WriteCategoryUnspecified)
+	if err != nil {
+		return nil, fmt.Errorf("INTO: %w", err)
+	}
+	o.file, o.buf = f, bufio.NewWriterSize(f, outBytes)
+	switch ext {
+	case ".csv":
+		o.renderer = &csvRenderer{w: csv.NewWriter(o.buf)}
+	case ".jsonl":
+		o.renderer = &jsonRenderer{w: o.buf}
+	default:
+		o.rows = &spool{w: o.buf}
+		o.renderer = o.rows
+	}
+	return o, nil
+}
+
+// finish makes the file appear, or after an error of the statement leaves nothing behind.
+func (o *fileOutput) finish(failed error) error {
+	err := failed
+	if err == nil {
+		err = o.buf.Flush()
+	}
+	if err == nil && o.rows != nil {
+		err = o.convert()
+	}
+	if err == nil {
+		err = o.file.Sync()
+	}
+	err = errors.Join(err, o.file.Close())
+	part := o.path + ".part"
+	if err == nil {
+		err = o.fs.Rename(part, o.path)
+	} else {
+		_ = o.fs.Remove(part) // it may not be there yet
+	}
+	if o.rows != nil {
+		_ = o.fs.Remove(o.path + ".rows") // what cannot be removed does no harm
+	}
+	if err != nil && failed == nil {
+		return fmt.Errorf("INTO %s: %w", o.path, err)
+	}
+	return err
+}
+
+// convert writes the spooled rows in the file's format.
+func (o *fileOutput) convert() error {
+	if err := o.file.Close(); err != nil {
+		return err
+	}
+	from, err := o.fs.Open(o.path + ".rows")
+	if err != nil {
+		return err
+	}
+	o.file, err = o.fs.Create(o.path+".part", vfs.WriteCategoryUnspecified)
+	if err != nil {
+		o.file = from // which finish closes
+		return err
+	}
+	o.buf.Reset(o.file)
+	var to tableWriter = &npyTable{w: o.buf}
+	if path.Ext(o.path) == ".parquet" {
+		to = &parquetTable{w: o.buf}
+	}
+	err = errors.Join(o.rows.replay(bufio.NewReaderSize(from, outBytes), to), from.Close())
+	if err != nil {
+		return err
+	}
+	return o.buf.Flush()
+}
+
+// cellKind is the type of a column, or of one value of it.
+type cellKind uint8
+
+const (
+	cellEmpty cellKind = iota
+	cellInt
+	cellFloat
+	cellString
+)
+
+// cell is a value of one of the kinds.
+type cell struct {
+	kind cellKind
+	n    int64
+	f    float64
+	s    string
+}
+
+// cellOf converts what statements hand to row.
+func cellOf(v any) cell {
+	switch v := v.(type) {
+	case nil:
+		return cell{}
+	case float32:
+		return cell{kind: cellFloat, f: float64(v)}
+	case float64:
+		return cell{kind: cellFloat, f: v}
+	case ratio:
+		return cell{kind: cellFloat, f: float64(v)}
+	case int:
+		return cell{kind: cellInt, n: int64(v)}
+	case int64:
+		return cell{kind: cellInt, n: v}
+	case uint32:
+		return cell{kind: cellInt, n: int64(v)}
+	case uint64:
+		return cell{kind: cellInt, n: int64(v)}
+	case count:
+		return cell{kind: cellInt, n: int64(v)}
+	case size:
+		return cell{kind: cellInt, n: int64(v)}
+	}
+	return cell{kind: cellString, s: raw(v)}
+}
+
+// as converts a value to the kind of its column: empty cells are NaN or "".
+func (c cell) as(kind cellKind) cell {
+	switch {
+	case c.kind == kind:
+		return c
+	case kind == cellString && c.kind == cellInt:
+		return cell{kind: kind, s: raw(c.n)}
+	case kind == cellString && c.kind == cellFloat:
+		return cell{kind: kind, s: raw(c.f)}
+	case kind == cellString:
+		return cell{kind: kind}
+	case c.kind == cellInt:
+		return cell{kind: kind, f: float64(c.n)}
+	}
+	return cell{kind: kind, f: math.NaN()}
+}
+
+// column is what is known of a column once all rows were seen.
+type column struct {
+	name  string
+	kind  cellKind
+	empty bool // some cell is empty
+	runes int  // of the longest string
+}
+
+// take widens the kind so that a value fits: strings take all, floats whole numbers and nothing.
+func (c *column) take(v cell) {
+	if v.kind == cellEmpty {
+		c.empty = true
+	}
+	c.kind = max(c.kind, v.kind)
+}
+
+// final is the kind that all values of the column convert to.
+func (c *column) final() cellKind {
+	switch {
+	case c.kind == cellEmpty:
+		return cellString
+	case c.kind == cellInt && c.empty:
+		return cellFloat
+	}
+	return c.kind
+}
+
+// spool keeps rows in a file, and what kinds of values came.
+type spool struct {
+	w       io.Writer
+	columns []column
+	rows    int
+	row     []byte
+}
+
+// Header keeps the names.
+func (s *spool) Header(cols []string) error {
+	for _, name := range cols {
+		s.columns = append(s.columns, column{name: name})
+	}
+	return nil
+}
+
+// Row writes each value as its kind, and 8 bytes or a string with its length.
+func (s *spool) Row(vals []any) error {
+	s.row = s.row[:0]
+	for i, v := range vals {
+		c := cellOf(v)
+		s.columns[i].take(c)
+		text := c.as(cellString).s
+		s.columns[i].runes = max(s.columns[i].runes, len([]rune(text)))
+		s.row = append(s.row, byte(c.kind))
+		switch c.kind {
+		case cellInt:
+			s.row = binary.LittleEndian.AppendUint64(s.row, uint64(c.n))
+		case cellFloat:
+			s.row = binary.LittleEndian.AppendUint64(s.row, math.Float64bits(c.f))
+		case cellString:
+			s.row = append(binary.AppendUvarint(s.row, uint64(len(c.s))), c.s...)
+		}
+	}
+	s.rows++
+	_, err := s.w.Write(s.row)
+	return err
+}
+
+// Footer does nothing.
+func (s *spool) Footer() error { return nil }
+
+// tableWriter writes rows whose types are known.
+type tableWriter interface {
+	begin(columns []column, rows int) error
+	row(cells []cell) error
+	end() error
+}
+
+// replay reads the rows back.
+func (s *spool) replay(r *bufio.Reader, to tableWriter) error {
+	if err := to.begin(s.columns, s.rows); err != nil {
+		return err
+	}
+	cells := make([]cell, len(s.columns))
+	for range s.rows {
+		for i := range cells {
+			c, err := readCell(r)
+			if err != nil {
+				return fmt.Errorf("read spooled rows: %w", err)
+			}
+			cells[i] = c.as(s.columns[i].final())
+		}
+		if err := to.row(cells); err != nil {
+			return err
+		}
+	}
+	return to.end()
+}
+
+func readCell(r *bufio.Reader) (c cell, err error) {
+	kind, err := r.ReadByte()
+	c.kind = cellKind(kind)
+	if err != nil || c.kind == cellEmpty {
+		return c, err
+	}
+	if c.kind == cellString {
+		n, err := binary.ReadUvarint(r)
+		if err != nil {
+			return c, err
+		}
+		b := make([]byte, n)
+		_, err = io.ReadFull(r, b)
+		c.s = string(b)
+		return c, err
+	}
+	var b [8]byte
+	_, err = io.ReadFull(r, b[:])
+	bits := binary.LittleEndian.Uint64(b[:])
+	c.n, c.f = int64(bits), math.Float64frombits(bits)
+	return c, err
+}
+
+// parquetTable writes Parquet: int64, double and string columns.
+type parquetTable struct {
+	w   io.Writer
+	out *parquet.Writer
+}
+
+func (t *parquetTable) begin(columns []column, _ int) (err error) {
+	var cols []parquet.Column
+	for _, c := range columns {
+		kind := parquet.String
+		switch c.final() {
+		case cellInt:
+			kind = parquet.Int64
+		case cellFloat:
+			kind = parquet.Float64
+		}
+		cols = append(cols, parquet.Column{Name: c.name, Type: kind})
+	}
+	t.out, err = parquet.NewWriter(t.w, cols)
+	return err
+}
+
+func (t *parquetTable) row(cells []cell) error {
+	for i, c := range cells {
+		switch c.kind {
+		case cellInt:
+			t.out.AddInt64(i, c.n)
+		case cellFloat:
+			t.out.AddFloat64(i, c.f)
+		default:
+			t.out.AddString(i, c.s)
+		}
+	}
+	return t.out.EndRow()
+}
+
+func (t *parquetTable) end() error { return t.out.Close() }
+
+// npyTable writes a structured array of NumPy, version 3.0: fields of <i8, <f8 and <U.
+type npyTable struct {
+	w      io.Writer
+	widths []int // of strings, in characters
+	record []byte
+}
+
+func (t *npyTable) begin(columns []column, rows int) error {
+	var descr strings.Builder
+	for _, c := range columns {
+		kind, width := "<f8", 0
+		switch c.final() {
+		case cellInt:
+			kind = "<i8"
+		case cellString:
+			width = max(c.runes, 1)
+			kind = fmt.Sprintf("<U%d", width)
+		}
+		t.widths = append(t.widths, width)
+		name := strings.NewReplacer(`\`, `\\`, `'`, `\'`, "\n", " ").Replace(c.name)
+		fmt.Fprintf(&descr, "('%s', '%s'), ", name, kind)
+	}
+	dict := fmt.Sprintf("{'descr': [%s], 'fortran_order': False, 'shape': (%d,), }",
+		strings.TrimSuffix(descr.String(), ", "), rows)
+	const before = 6 + 2 + 4 // magic, version, length
+	dict += strings.Repeat(" ", 63-(before+len(dict))%64) + "\n"
+	head := binary.LittleEndian.AppendUint32([]byte("\x93NUMPY\x03\x00"), uint32(len(dict)))
+	_, err := t.w.Write(append(head, dict...))
+	return err
+}
+
+func (t *npyTable) row(cells []cell) error {
+	t.record = t.record[:0]
+	for i, c := range cells {
+		switch c.kind {
+		case cellInt:
+			t.record = binary.LittleEndian.AppendUint64(t.record, uint64(c.n))
+		case cellFloat:
+			t.record = binary.LittleEndian.AppendUint64(t.record, math.Float64bits(c.f))
+		default:
+			n := 0
+			for _, r := range c.s {
+				t.record = binary.LittleEndian.AppendUint32(t.record, uint32(r))
+				n++
+			}
+			t.record = append(t.record, make([]byte, 4*(t.widths[i]-n))...)
+		}
+	}
+	_, err := t.w.Write(t.record)
+	return err
+}
+
+func (t *npyTable) end() error { return nil }

@@ -1,0 +1,157 @@
+package shell
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"maps"
+	"path"
+	"slices"
+	"strings"
+
+	"gdb/kv"
+
+	"github.com/guptarohit/asciigraph"
+)
+
+// runRuns lists the runs, or plots a metric of one.
+func runRuns(ctx context.Context, x *execution) error {
+	if x.has("PLOT") {
+		return x.plotRun(ctx)
+	}
+	if x.has("METRIC") {
+		return errors.New("METRIC wants PLOT run")
+	}
+	runs, err := x.engine.store.Catalog().Runs(ctx)
+	if err != nil {
+		return err
+	}
+	x.header("run", "status", "model", "epochs", "metric", "best", "test", "created")
+	for _, r := range runs {
+		err := x.row(r.Name, r.Status, r.Model, count(r.Epochs), r.Metric, r.Best, r.Test,
+			r.Created.UTC().Format("2006-01-02 15:04:05"))
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// findRun returns a run by name; "" is the newest.
+func (x *execution) findRun(ctx context.Context, name string) (run kv.RunMeta, err error) {
+	runs, err := x.engine.store.Catalog().Runs(ctx)
+	if err != nil {
+		return run, err
+	}
+	var names []string
+	for _, r := range runs {
+		if r.Name == name || name == "" && r.Created.After(run.Created) {
+			run = r
+		}
+		names = append(names, r.Name)
+	}
+	if run.Name == "" {
+		return run, fmt.Errorf("no run %q%s; RUNS lists them", name, near(name, names))
+	}
+	return run, nil
+}
+
+// epochLine bounds a line of metrics.jsonl.
+const epochLine = 1 << 20
+
+// eachEpoch calls fn with the records of metrics.jsonl.
+func (x *execution) eachEpoch(run string, fn func(epoch map[string]any) error) (err error) {
+	name := path.Join("runs", run, "metrics.jsonl")
+	f, err := x.engine.store.FS().Open(x.engine.store.Path("runs", run, "metrics.jsonl"))
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil // killed before its first epoch was done
+	}
+	if err != nil {
+		return fmt.Errorf("run %s: %w", run, err)
+	}
+	defer func() { err = errors.Join(err, f.Close()) }()
+	lines := bufio.NewScanner(f)
+	lines.Buffer(nil, epochLine)
+	for n := 1; lines.Scan(); n++ {
+		var epoch map[string]any
+		if err := json.Unmarshal(lines.Bytes(), &epoch); err != nil {
+			return fmt.Errorf("%s line %d: %w", name, n, err)
+		}
+		if err := fn(epoch); err != nil {
+			return err
+		}
+	}
+	if err := lines.Err(); err != nil && !errors.Is(err, io.EOF) {
+		return fmt.Errorf("read %s: %w", name, err)
+	}
+	return nil
+}
+
+// What a plot takes on the screen at most, in characters.
+const (
+	plotHeight = 12
+	plotWidth  = 72
+)
+
+// plotRun draws a metric of a run by epoch.
+func (x *execution) plotRun(ctx context.Context) error {
+	run, err := x.findRun(ctx, x.args["PLOT"].text)
+	if err != nil {
+		return err
+	}
+	metric := "loss"
+	if x.has("METRIC") {
+		metric = x.args["METRIC"].text
+	}
+	var values []float64
+	known := map[string]bool{}
+	err = x.eachEpoch(run.Name, func(epoch map[string]any) error {
+		for name, v := range epoch {
+			if _, ok := v.(float64); ok && name != "epoch" {
+				known[name] = true
+			}
+		}
+		if v, ok := epoch[metric].(float64); ok {
+			values = append(values, v)
+		}
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	names := slices.Sorted(maps.Keys(known))
+	if len(names) == 0 {
+		return fmt.Errorf("run %s has no epoch yet", run.Name)
+	}
+	if len(values) == 0 {
+		return fmt.Errorf("METRIC %s: run %s has no such metric%s; it has %s", metric, run.Name,
+			near(metric, names), strings.Join(names, ", "))
+	}
+	x.header(fmt.Sprintf("%s of %s, %d epochs", metric, run.Name, len(values)))
+	graph := asciigraph.Plot(values, asciigraph.Height(plotHeight),
+		asciigraph.Width(min(plotWidth, len(values))))
+	for line := range strings.Lines(graph) {
+		if err := x.row(strings.TrimRight(line, " \n")); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// cacheEpochs shows the feature cache of the newest run, epoch by epoch.
+func (x *execution) cacheEpochs(ctx context.Context) error {
+	run, err := x.findRun(ctx, "")
+	if err != nil {
+		return errors.New("no training has run on this store: caches have no epochs")
+	}
+	x.header("run", "epoch", "requests", "hits", "hit ratio", "bytes read")
+	return x.eachEpoch(run.Name, func(epoch map[string]any) error {
+		num := func(name string) float64 { v, _ := epoch[name].(float64); return v }
+		return x.row(run.Name, int(num("epoch")), count(num("nodes")),
+			count(num("nodes")*num("hit")+0.5), ratio(num("hit")), size(num("read")))
+	})
+}

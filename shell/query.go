@@ -1,0 +1,152 @@
+package shell
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"gdb/blockdev"
+	"gdb/internal/mem"
+	"gdb/layout"
+)
+
+// Engine runs statements for programs. It may be used from any goroutine; statements run at the
+// same time share the block caches.
+type Engine struct {
+	engine *engine
+	seed   uint64
+}
+
+// NewEngine returns an engine over a store, which reads through dev; both are closed by their
+// owners, after Close. budget counts caches, sets of nodes and the rows of results; seed is that of
+// statements that do not name one.
+func NewEngine(st *layout.Store, dev blockdev.Device, budget *mem.Budget, seed uint64) *Engine {
+	return &Engine{engine: newEngineIn(st, dev, budget), seed: seed}
+}
+
+// Close closes the files; no statement runs any more.
+func (e *Engine) Close() error { return e.engine.close() }
+
+// Type is the type of a column.
+type Type uint8
+
+// The types of columns. A cell of any column may be nil.
+const (
+	String Type = iota // string
+	Int                // int64
+	Float              // float64
+)
+
+// String names the type as Go does.
+func (t Type) String() string { return [...]string{"string", "int64", "float64"}[t] }
+
+// Column is a column of a result.
+type Column struct {
+	Name string
+	Type Type
+}
+
+// Stats tell what a statement cost.
+type Stats struct {
+	Rows   uint64
+	Time   time.Duration
+	Blocks uint64 // requests for blocks
+	Cached uint64 // of them, found in a cache
+	Read   uint64 // reads from the device, those of opening files too
+	Bytes  uint64 // read
+}
+
+// Result is the answer to a statement.
+type Result struct {
+	Columns []Column
+	Rows    [][]any // string, int64, float64 or nil
+	Stats   Stats
+}
+
+// rowBytes is what a cell of a result is counted as, besides the text of strings.
+const rowBytes = 32
+
+// Query runs one statement and returns all its rows: 32 bytes a cell, and strings, which are
+// counted against the budget meanwhile. A mistake in the statement is a *SyntaxError.
+func (e *Engine) Query(ctx context.Context, stmt string) (*Result, error) {
+	p, err := parse(stmt)
+	if err != nil {
+		return nil, err
+	}
+	rows := &collector{budget: e.engine.budget}
+	defer func() { rows.budget.Release(rows.held) }()
+	x := newExecution(ctx, e.engine, p, e.seed, rows)
+	begun := time.Now()
+	if err := x.run(ctx); err != nil {
+		return nil, statementError(p, err)
+	}
+	out := &Result{Rows: rows.rows}
+	for _, c := range rows.columns {
+		kind := map[cellKind]Type{cellInt: Int, cellFloat: Float}[c.kind]
+		out.Columns = append(out.Columns, Column{c.name, kind})
+	}
+	rows.convert()
+	sum := x.counts()
+	out.Stats = Stats{Rows: uint64(len(out.Rows)), Time: time.Since(begun),
+		Cached: sum.Cached, Read: sum.Read + sum.Opened, Bytes: sum.Bytes + sum.OpenedBytes,
+		Blocks: sum.Cached + sum.Read + sum.Opened}
+	return out, nil
+}
+
+// collector is a renderer that keeps rows.
+type collector struct {
+	budget  *mem.Budget
+	held    int64
+	columns []column
+	rows    [][]any
+}
+
+// Header keeps the names.
+func (c *collector) Header(cols []string) error {
+	for _, name := range cols {
+		c.columns = append(c.columns, column{name: name})
+	}
+	return nil
+}
+
+// Row keeps a row.
+func (c *collector) Row(vals []any) error {
+	bytes := int64(rowBytes * len(vals))
+	row := make([]any, len(vals))
+	for i, v := range vals {
+		value := cellOf(v)
+		c.columns[i].take(value)
+		bytes += int64(len(value.s))
+		row[i] = value
+	}
+	if err := c.budget.Reserve("rows of a result", bytes); err != nil {
+		return fmt.Errorf("%w; LIMIT rows, or write them with INTO", err)
+	}
+	c.held += bytes
+	c.rows = append(c.rows, row)
+	return nil
+}
+
+// Footer does nothing.
+func (c *collector) Footer() error { return nil }
+
+// convert gives every value the type of its column.
+func (c *collector) convert() {
+	for _, row := range c.rows {
+		for i, v := range row {
+			value, _ := v.(cell)
+			if value.kind == cellEmpty {
+				row[i] = nil
+				continue
+			}
+			switch value = value.as(c.columns[i].kind); value.kind {
+			case cellInt:
+				row[i] = value.n
+			case cellFloat:
+				row[i] = value.f
+			default:
+				row[i] = value.s
+			}
+		}
+	}
+}
