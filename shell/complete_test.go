@@ -19,7 +19,7 @@ func TestCandidates(t *testing.T) {
 		"NEI":                            "NEIGHBORS",
 		"nei":                            "NEIGHBORS",
 		"DEGREES; sta":                   "STATS",
-		"STATS ":                         "GRAPH CACHE IO",
+		"STATS ":                         "GRAPH CACHE IO PARTITIONS BUCKETS",
 		"STATS g":                        "GRAPH",
 		"NEIGHBORS ":                     "RANDOM SPLIT",
 		"NEIGHBORS 1 ":                   "IN OUT BOTH HOPS VIA COUNT LIMIT",

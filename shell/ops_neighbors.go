@@ -37,15 +37,24 @@ func (x *execution) edgeType() (int, error) {
 	if !ok {
 		return -1, nil
 	}
-	types := x.engine.meta().EdgeTypes
-	if i := slices.Index(types, v.text); i >= 0 {
+	n, err := x.engine.edgeType(v.text)
+	if err != nil {
+		return 0, fmt.Errorf("VIA %w", err)
+	}
+	return n, nil
+}
+
+// edgeType is the number of an edge type.
+func (e *engine) edgeType(name string) (int, error) {
+	types := e.meta().EdgeTypes
+	if i := slices.Index(types, name); i >= 0 {
 		return i, nil
 	}
 	if len(types) == 0 {
-		return 0, fmt.Errorf("VIA %s: the edges of this store have no types", v.text)
+		return 0, fmt.Errorf("%s: the edges of this store have no types", name)
 	}
-	return 0, fmt.Errorf("VIA %s: no such edge type%s; DESCRIBE TYPES lists them", v.text,
-		near(v.text, types))
+	return 0, fmt.Errorf("%s: no such edge type%s; DESCRIBE TYPES lists them", name,
+		near(name, types))
 }
 
 func planNeighbors(x *execution) (*operator, error) {

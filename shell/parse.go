@@ -44,6 +44,7 @@ type value struct {
 	text   string
 	list   []int
 	nodes  nodeSet
+	match  *matchQuery
 	lo, hi int
 }
 
@@ -209,6 +210,9 @@ func (p *parser) head() (*statement, error) {
 		nouns = append(nouns, noun)
 	}
 	if len(nouns) == 0 {
+		if err := p.refuse(); err != nil {
+			return nil, err
+		}
 		return nil, p.fail("unknown statement %q%s", t.text, near(t.text, heads()))
 	}
 	p.next()
@@ -257,6 +261,8 @@ func (p *parser) value(c clause) (v value, err error) {
 		v.text, err = p.text(c.word + " wants a file name in quotes, such as 'rows.csv'")
 	case argNodes:
 		v.nodes, err = p.nodes()
+	case argMatch:
+		v.match, err = p.match()
 	case argNode:
 		var ref nodeRef
 		ref, err = p.node(c.word + " wants a node id")

@@ -132,6 +132,8 @@ func FuzzParse(f *testing.F) {
 		f.Add(st.example)
 	}
 	f.Add("SAMPLE 'a")
+	f.Add("MATCH (a IN SPLIT b)<-[r:t*1..2]-(c {id: #1}) WHERE a.f0 >= 1 OR c IN [1, 'x'] RETURN " +
+		"DISTINCT a AS b, avg(c.f1) ORDER BY b DESC LIMIT 3 INTO 'f.npy';")
 	f.Fuzz(func(t *testing.T, src string) {
 		_, err := parse(src)
 		var syntax *SyntaxError

@@ -16,6 +16,7 @@ const (
 	argFile  // a file of the store: topology/in.csc
 	argNodes // 42 | 42,'x',#17 | RANDOM 64 | SPLIT train
 	argRange // 0:16
+	argMatch // all that follows MATCH
 	argPath  // a file to write: 'rows.csv'
 	argNode  // one node: 42 | 'x' | #17
 )
@@ -73,6 +74,9 @@ func graphStatements() []statement {
 				clause{word: "VIA", arg: argName}, clause{word: "MAX", arg: argInt}),
 			help:    "a shortest path between two nodes; no rows if there is none",
 			example: "PATH 42 TO 7 MAX 10;"},
+		{head: "MATCH", operand: argMatch, plan: planMatch, run: runMatch,
+			help:    "find a pattern that begins or ends at known nodes",
+			example: "MATCH (a {id: 42})-[]-(b)-[]-(c) WHERE c.id <> 42 RETURN c.id, count(*);"},
 		{head: "SAMPLE", operand: argNodes, plan: planSample, run: runSample,
 			clauses: with(directions, clause{word: "FANOUT", arg: argFanout, required: true},
 				clause{word: "SEED", arg: argInt}, clause{word: "EPOCH", arg: argInt},

@@ -219,6 +219,11 @@ func (w *twin) step(v layout.NodeID, name string, dirs []layout.Direction,
 
 // drawQuery draws a statement over the nodes of a twin.
 func (w *twin) drawQuery(rt *rapid.T) query {
+	if rapid.IntRange(0, 3).Draw(rt, "match") == 0 {
+		if q, ok := w.drawMatch(rt); ok {
+			return q
+		}
+	}
 	nodes := len(w.lists[layout.In])
 	dirs := []string{"", "IN"}
 	if w.lists[layout.Out] != nil {

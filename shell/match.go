@@ -1,0 +1,394 @@
+package shell
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+
+	"gdb/layout"
+)
+
+// matchEdge is what an edge of a match carries.
+type matchEdge struct {
+	edgeType uint16
+	weight   float32
+	time     int64
+}
+
+// matchRow is a match, or the part of one that was found so far: a node for each of the pattern's,
+// in the order in which they are visited, and an edge for each hop of length 1.
+type matchRow struct {
+	nodes [matchSteps + 1]layout.NodeID
+	edges [matchSteps]matchEdge
+}
+
+// matchBatch is how many matches are extended together: 0.2 KiB each, at every hop.
+const matchBatch = 1024
+
+// matcher runs a MATCH: from the anchored end it extends matches hop by hop, depth first in
+// batches, so that memory does not grow with the number of matches.
+type matcher struct {
+	x *execution
+	q *matchQuery // turned round if its last node is where it begins
+	// Of each hop: the lists to follow, and the number of the edge type, -1 for all.
+	dirs  [][]layout.Direction
+	types []int
+	// Of each node: the nodes that it can be, or nil for all; and the first node of the same name.
+	allowed []*nodeBits
+	same    []int
+	out     *matchOutput
+	more    bool
+}
+
+// turned is the pattern read from its other end.
+func (q *matchQuery) turned() *matchQuery {
+	t := *q
+	t.nodes, t.hops = slices.Clone(q.nodes), slices.Clone(q.hops)
+	slices.Reverse(t.nodes)
+	slices.Reverse(t.hops)
+	for i, h := range t.hops {
+		switch h.dir {
+		case "IN":
+			t.hops[i].dir = "OUT"
+		case "OUT":
+			t.hops[i].dir = "IN"
+		}
+	}
+	return &t
+}
+
+// hopDirections are the lists that a hop follows from the node on its left.
+func (e *engine) hopDirections(dir string) []layout.Direction {
+	switch {
+	case e.meta().Undirected:
+		return []layout.Direction{layout.In}
+	case dir == "BOTH":
+		return []layout.Direction{layout.In, layout.Out}
+	case dir == "IN":
+		return []layout.Direction{layout.In}
+	}
+	return []layout.Direction{layout.Out}
+}
+
+// newMatcher chooses the end to begin at: one that is anchored and from which the store has the
+// lists; of two a node rather than a split, and then the left.
+func newMatcher(x *execution) (*matcher, error) {
+	q := x.operand.match
+	choices := []*matchQuery{q, q.turned()}
+	if last := q.nodes[len(q.nodes)-1]; last.ref != nil && q.nodes[0].ref == nil {
+		slices.Reverse(choices)
+	}
+	var failed error
+	for _, c := range choices {
+		if !c.nodes[0].anchored() {
+			continue
+		}
+		m := &matcher{x: x, q: c, more: true}
+		var err error
+		for _, h := range c.hops {
+			dirs := x.engine.hopDirections(h.dir)
+			if e := x.engine.checkDirections(dirs); e != nil && err == nil {
+				err = e
+			}
+			m.dirs = append(m.dirs, dirs)
+		}
+		if err == nil {
+			return m, m.resolveTypes()
+		}
+		if failed == nil {
+			failed = err
+		}
+	}
+	return nil, failed
+}
+
+func (m *matcher) resolveTypes() error {
+	for _, h := range m.q.hops {
+		number := -1
+		if h.edgeType != "" {
+			var err error
+			if number, err = m.x.engine.edgeType(h.edgeType); err != nil {
+				return err
+			}
+		}
+		m.types = append(m.types, number)
+	}
+	return m.checkProps()
+}
+
+// checkProps reports properties that the store does not have.
+func (m *matcher) checkProps() error {
+	meta := m.x.engine.meta()
+	has := map[string]bool{"type": len(meta.EdgeTypes) > 0, "weight": meta.Weighted,
+		"time": meta.Timestamped, "label": meta.Labels != nil}
+	for _, e := range m.q.exprs() {
+		if known, ok := has[e.prop]; ok && !known {
+			return fmt.Errorf("%s: this store holds no %ss", e.text, e.prop)
+		}
+		if !featureProp.MatchString(e.prop) {
+			continue
+		}
+		if len(meta.Features) == 0 {
+			return fmt.Errorf("%s: this store holds no features", e.text)
+		}
+		if k := featureColumn(e.prop); k >= meta.Features[0].Dim {
+			return fmt.Errorf("%s: features have columns 0 to %d", e.text, meta.Features[0].Dim-1)
+		}
+	}
+	return nil
+}
+
+// exprs are all expressions of a query.
+func (q *matchQuery) exprs() (all []matchExpr) {
+	for _, and := range q.where {
+		for _, c := range and {
+			all = append(append(all, c.left), c.right...)
+		}
+	}
+	for _, item := range q.items {
+		all = append(all, item.matchExpr)
+	}
+	return all
+}
+
+func planMatch(x *execution) (*operator, error) {
+	m, err := newMatcher(x)
+	if err != nil {
+		return nil, err
+	}
+	first := m.q.nodes[0]
+	set := nodeSet{split: first.split}
+	if first.ref != nil {
+		set.ids = []nodeRef{*first.ref}
+	}
+	op, err := x.opNodes("anchor", set)
+	if err != nil {
+		return nil, err
+	}
+	for i, h := range m.q.hops {
+		name := func(int) string { return matchOperator(i) }
+		in := x.opHops(name, 1, m.dirs[i], m.types[i], false, op)
+		if h.most > 1 {
+			in.detail += fmt.Sprintf(", %d to %d hops", h.least, h.most)
+			in.rows, in.blocks = -1, -1
+		}
+		op = in
+	}
+	if rest := m.anchorsBehind(); len(rest) > 0 {
+		op = newOperator("anchors", strings.Join(rest, ", "), op.rows, float64(len(rest)), op)
+	}
+	for _, kind := range []string{"names", "labels", "features"} {
+		if m.q.uses(kind) {
+			op = newOperator(kind, "", op.rows, -1, op)
+		}
+	}
+	if len(m.q.where) > 0 {
+		op = newOperator("filter", "", -1, 0, op)
+	}
+	return newOperator("return", "", -1, 0, op), nil
+}
+
+// matchOperator names the operator of a hop of the pattern.
+func matchOperator(hop int) string { return fmt.Sprintf("expand %d", hop+1) }
+
+// anchorsBehind are the anchors but for the one where the search begins.
+func (m *matcher) anchorsBehind() (out []string) {
+	for _, n := range m.q.nodes[1:] {
+		switch {
+		case n.ref != nil:
+			out = append(out, n.ref.text())
+		case n.split != "":
+			out = append(out, "split "+n.split)
+		}
+	}
+	return out
+}
+
+// runMatch begins at the anchor and extends.
+func runMatch(ctx context.Context, x *execution) error {
+	m, err := newMatcher(x)
+	if err != nil {
+		return err
+	}
+	defer m.free()
+	if err := m.resolve(ctx); err != nil {
+		return err
+	}
+	m.out = newMatchOutput(m)
+	defer m.out.free()
+	x.header(m.out.columns()...)
+	rows := make([]matchRow, 0, matchBatch)
+	err = m.allowed[0].each(func(nodes []layout.NodeID) (bool, error) {
+		for len(nodes) > 0 && m.more {
+			rows = rows[:0]
+			for _, v := range nodes[:min(len(nodes), matchBatch)] {
+				r := matchRow{}
+				r.nodes[0] = v
+				rows = append(rows, r)
+			}
+			nodes = nodes[len(rows):]
+			if err := m.extend(ctx, rows, 0, 0); err != nil {
+				return false, err
+			}
+		}
+		return m.more, nil
+	})
+	if err != nil {
+		return err
+	}
+	return m.out.finish(ctx)
+}
+
+// resolve finds the anchors and the nodes that have one name.
+func (m *matcher) resolve(ctx context.Context) error {
+	for i, n := range m.q.nodes {
+		m.same = append(m.same, slices.IndexFunc(m.q.nodes, func(o matchNode) bool {
+			return n.name != "" && o.name == n.name
+		}))
+		m.allowed = append(m.allowed, nil)
+		if !n.anchored() {
+			continue
+		}
+		set, op := nodeSet{split: n.split}, "anchors"
+		if n.ref != nil {
+			set.ids = []nodeRef{*n.ref}
+		}
+		if i == 0 {
+			op = "anchor"
+		}
+		nodes, err := m.x.resolve(ctx, op, set)
+		if err != nil {
+			return err
+		}
+		m.allowed[i] = newNodeBits(m.x.engine.budget)
+		if err := m.allowed[i].add(nodes); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (m *matcher) free() {
+	for _, s := range m.allowed {
+		if s != nil {
+			s.free()
+		}
+	}
+}
+
+// fits says whether node v can stand at a place of a match.
+func (m *matcher) fits(r *matchRow, place int, v layout.NodeID) bool {
+	if set := m.allowed[place]; set != nil && !set.Contains(uint32(v)) {
+		return false
+	}
+	first := m.same[place]
+	return first < 0 || first == place || r.nodes[first] == v
+}
+
+// extend goes on from matches that have all nodes up to a hop, and of the hop so many steps: the
+// node where it stands is in the place of the hop's end, but for the first step.
+func (m *matcher) extend(ctx context.Context, rows []matchRow, hop, steps int) error {
+	if len(rows) == 0 || !m.more {
+		return nil
+	}
+	if hop == len(m.q.hops) {
+		more, err := m.out.take(ctx, rows)
+		m.more = m.more && more
+		return err
+	}
+	at := hop
+	if steps > 0 {
+		at = hop + 1
+	}
+	slices.SortStableFunc(rows, func(a, b matchRow) int {
+		return cmp.Compare(a.nodes[at], b.nodes[at])
+	})
+	nodes := make([]layout.NodeID, 0, len(rows))
+	for i := range rows {
+		if v := rows[i].nodes[at]; i == 0 || v != nodes[len(nodes)-1] {
+			nodes = append(nodes, v)
+		}
+	}
+	for _, dir := range m.dirs[hop] {
+		s := &matchStep{m: m, hop: hop, steps: steps + 1, at: at, rows: rows}
+		err := m.x.eachList(ctx, matchOperator(hop), dir, nodes, math.MaxInt64,
+			func(part []layout.NodeID, l *layout.Lists) (bool, error) {
+				return s.lists(ctx, part, l)
+			})
+		if err == nil {
+			err = s.flush(ctx)
+		}
+		if err != nil || !m.more {
+			return err
+		}
+	}
+	return nil
+}
+
+// matchStep is one step along lists of one direction.
+type matchStep struct {
+	m               *matcher
+	hop, steps, at  int
+	rows            []matchRow // sorted by the node at
+	arrived, onward []matchRow // at the end of the hop, and on the way to it
+}
+
+// lists extends the matches of nodes by their lists.
+func (s *matchStep) lists(ctx context.Context, nodes []layout.NodeID,
+	l *layout.Lists) (bool, error) {
+	m, h := s.m, &s.m.q.hops[s.hop]
+	for i, v := range nodes {
+		first, _ := slices.BinarySearchFunc(s.rows, v, func(r matchRow, v layout.NodeID) int {
+			return cmp.Compare(r.nodes[s.at], v)
+		})
+		for k := l.Off[i]; k < l.Off[i+1]; k++ {
+			if t := m.types[s.hop]; t >= 0 && int(l.Types[k]) != t {
+				continue
+			}
+			for j := first; j < len(s.rows) && s.rows[j].nodes[s.at] == v; j++ {
+				next := s.rows[j]
+				next.nodes[s.hop+1] = l.Nbrs[k]
+				next.edges[s.hop] = edgeOf(l, k)
+				if s.steps >= h.least && m.fits(&next, s.hop+1, l.Nbrs[k]) {
+					s.arrived = append(s.arrived, next)
+				}
+				if s.steps < h.most {
+					s.onward = append(s.onward, next)
+				}
+			}
+			if len(s.arrived) >= matchBatch || len(s.onward) >= matchBatch {
+				if err := s.flush(ctx); err != nil || !m.more {
+					return false, err
+				}
+			}
+		}
+	}
+	return m.more, ctx.Err()
+}
+
+// flush passes on what was collected.
+func (s *matchStep) flush(ctx context.Context) error {
+	s.m.x.emit(matchOperator(s.hop), len(s.arrived), 0)
+	err := s.m.extend(ctx, s.arrived, s.hop+1, 0)
+	if err == nil {
+		err = s.m.extend(ctx, s.onward, s.hop, s.steps)
+	}
+	s.arrived, s.onward = s.arrived[:0], s.onward[:0]
+	return err
+}
+
+func edgeOf(l *layout.Lists, k uint64) (e matchEdge) {
+	if l.Types != nil {
+		e.edgeType = l.Types[k]
+	}
+	if l.Weights != nil {
+		e.weight = l.Weights[k]
+	}
+	if l.Times != nil {
+		e.time = l.Times[k]
+	}
+	return e
+}

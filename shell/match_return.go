@@ -1,0 +1,444 @@
+package shell
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"gdb/layout"
+)
+
+// matchOutput filters matches, looks up what RETURN asks for, and groups, sorts and cuts.
+type matchOutput struct {
+	m      *matcher
+	places map[string]int // of nodes, by name
+	edges  map[string]int
+	grouped,
+	done bool
+	groups map[string]*matchGroup // of grouped results, or of DISTINCT rows
+	order  []*matchGroup          // in order of appearance
+	kept   [][]cell               // of ORDER BY without groups
+	held   int64
+	shown  int64
+}
+
+// matchGroup is a group of matches with the same plain items.
+type matchGroup struct {
+	cells []cell   // one an item; of aggregates the least or most so far
+	n     []uint64 // of each aggregate: values seen
+	sum   []float64
+}
+
+func newMatchOutput(m *matcher) *matchOutput {
+	o := &matchOutput{m: m, places: map[string]int{}, edges: map[string]int{},
+		groups: map[string]*matchGroup{}}
+	for i, n := range m.q.nodes {
+		if _, ok := o.places[n.name]; !ok {
+			o.places[n.name] = i
+		}
+	}
+	for i, h := range m.q.hops {
+		o.edges[h.name] = i
+	}
+	for _, item := range m.q.items {
+		o.grouped = o.grouped || item.aggregate != ""
+	}
+	return o
+}
+
+func (o *matchOutput) columns() (cols []string) {
+	for _, item := range o.m.q.items {
+		cols = append(cols, item.as)
+	}
+	return cols
+}
+
+func (o *matchOutput) free() { o.m.x.engine.budget.Release(o.held) }
+
+// hold counts the cells of a row that is kept.
+func (o *matchOutput) hold(row []cell) error {
+	n := int64(0)
+	for _, c := range row {
+		n += rowBytes*2 + int64(len(c.s))
+	}
+	if err := o.m.x.engine.budget.Reserve("rows that MATCH groups or sorts", n); err != nil {
+		return err
+	}
+	o.held += n
+	return nil
+}
+
+// uses says whether a query needs an operator for its properties.
+func (q *matchQuery) uses(kind string) bool {
+	return slices.ContainsFunc(q.exprs(), func(e matchExpr) bool { return propKind(e) == kind })
+}
+
+// propKind is the operator that finds a property; "" for what a match carries.
+func propKind(e matchExpr) string {
+	switch {
+	case e.prop == "id":
+		return "names"
+	case e.prop == "label":
+		return "labels"
+	case featureProp.MatchString(e.prop):
+		return "features"
+	}
+	return ""
+}
+
+func featureColumn(prop string) int {
+	k, _ := strconv.Atoi(prop[1:]) // featureProp matched
+	return k
+}
+
+// matchValues are properties of a batch of matches, by variable and property.
+type matchValues map[[2]string][]cell
+
+// load finds the properties of expressions for all rows.
+func (o *matchOutput) load(ctx context.Context, vals matchValues, rows []matchRow,
+	exprs []matchExpr) (err error) {
+	for _, e := range exprs {
+		key := [2]string{e.name, e.prop}
+		if vals[key] != nil || e.prop == "" {
+			continue
+		}
+		if edge, ok := o.edges[e.name]; ok {
+			vals[key] = o.edgeValues(rows, edge, e.prop)
+			continue
+		}
+		nodes := make([]layout.NodeID, len(rows))
+		for i := range rows {
+			nodes[i] = rows[i].nodes[o.places[e.name]]
+		}
+		if vals[key], err = o.nodeValues(ctx, nodes, e); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (o *matchOutput) edgeValues(rows []matchRow, edge int, prop string) []cell {
+	out := make([]cell, len(rows))
+	for i := range rows {
+		switch e := rows[i].edges[edge]; prop {
+		case "type":
+			out[i] = cellOf(o.m.x.engine.meta().EdgeTypes[e.edgeType])
+		case "weight":
+			out[i] = cellOf(e.weight)
+		default:
+			out[i] = cellOf(e.time)
+		}
+	}
+	return out
+}
+
+func (o *matchOutput) nodeValues(ctx context.Context, nodes []layout.NodeID,
+	e matchExpr) ([]cell, error) {
+	x, out := o.m.x, make([]cell, len(nodes))
+	switch propKind(e) {
+	case "names":
+		names, err := x.names(ctx, nodes)
+		for i, name := range names {
+			out[i] = cellOf(name)
+		}
+		return out, err
+	case "labels":
+		r, err := x.labels(ctx)
+		if err != nil {
+			return nil, err
+		}
+		return out, r.each(ctx, nodes, func(i int, row []byte) error {
+			label, err := r.text(nodes[i], row)
+			out[i] = cellOf(label)
+			return err
+		})
+	}
+	rows, err := x.engine.open(ctx, x.engine.meta().Features[0])
+	if err != nil {
+		return nil, err
+	}
+	at, column, dim := 0, featureColumn(e.prop), rows.Meta().Dim
+	return out, x.featureRows(ctx, rows, nodes,
+		func(part []layout.NodeID, data []float32) error {
+			for i := range part {
+				out[at] = cellOf(data[i*dim+column])
+				at++
+			}
+			return nil
+		})
+}
+
+func (v matchValues) of(e *matchExpr, row int) cell {
+	if e.literal != nil {
+		return *e.literal
+	}
+	return v[[2]string{e.name, e.prop}][row]
+}
+
+// take filters a batch of matches and hands on the rest; false if no more are wanted.
+func (o *matchOutput) take(ctx context.Context, rows []matchRow) (bool, error) {
+	before := o.m.x.watch.Switch(&o.m.x.root.span)
+	defer o.m.x.watch.Switch(before)
+	vals := matchValues{}
+	if len(o.m.q.where) > 0 {
+		var asked []matchExpr
+		for _, and := range o.m.q.where {
+			for _, c := range and {
+				asked = append(append(asked, c.left), c.right...)
+			}
+		}
+		if err := o.load(ctx, vals, rows, asked); err != nil {
+			return false, err
+		}
+		kept := rows[:0]
+		for i := range rows {
+			if holdsWhere(o.m.q.where, vals, i) {
+				kept = append(kept, rows[i])
+			}
+		}
+		rows, vals = kept, matchValues{}
+		o.m.x.emit("filter", len(rows), 0)
+	}
+	var items []matchExpr
+	for _, item := range o.m.q.items {
+		items = append(items, item.matchExpr)
+	}
+	if err := o.load(ctx, vals, rows, items); err != nil {
+		return false, err
+	}
+	for i := range rows {
+		if err := o.add(vals, i); err != nil || o.done {
+			return false, err
+		}
+	}
+	return true, ctx.Err()
+}
+
+func holdsWhere(or [][]matchCondition, vals matchValues, row int) bool {
+	return slices.ContainsFunc(or, func(and []matchCondition) bool {
+		return !slices.ContainsFunc(and, func(c matchCondition) bool {
+			return !c.holds(vals, row)
+		})
+	})
+}
+
+// holds compares; with an empty value every comparison is false.
+func (c *matchCondition) holds(vals matchValues, row int) bool {
+	left := vals.of(&c.left, row)
+	for i := range c.right {
+		order, ok := compareCells(left, vals.of(&c.right[i], row))
+		if !ok {
+			continue
+		}
+		switch c.op {
+		case "=", "IN":
+			ok = order == 0
+		case "<>":
+			ok = order != 0
+		case "<":
+			ok = order < 0
+		case "<=":
+			ok = order <= 0
+		case ">":
+			ok = order > 0
+		case ">=":
+			ok = order >= 0
+		}
+		if ok {
+			return true
+		}
+	}
+	return false
+}
+
+// compareCells orders two values; ids and labels that look like numbers compare as numbers with
+// numbers. It is false for values that do not compare.
+func compareCells(a, b cell) (int, bool) {
+	if a.kind == cellString && b.kind == cellString {
+		return strings.Compare(a.s, b.s), true
+	}
+	x, okX := numeric(a)
+	y, okY := numeric(b)
+	if !okX || !okY || x.f != x.f || y.f != y.f {
+		return 0, false
+	}
+	if x.kind == cellInt && y.kind == cellInt {
+		switch {
+		case x.n < y.n:
+			return -1, true
+		case x.n > y.n:
+			return 1, true
+		}
+		return 0, true
+	}
+	f, g := x.as(cellFloat).f, y.as(cellFloat).f
+	switch {
+	case f < g:
+		return -1, true
+	case f > g:
+		return 1, true
+	}
+	return 0, true
+}
+
+func numeric(c cell) (cell, bool) {
+	if c.kind == cellString {
+		return number(c.s)
+	}
+	return c, c.kind != cellEmpty
+}
+
+// add takes one match.
+func (o *matchOutput) add(vals matchValues, row int) error {
+	q := o.m.q
+	cells := make([]cell, len(q.items))
+	var key strings.Builder
+	for i := range q.items {
+		if e := &q.items[i].matchExpr; e.aggregate == "" {
+			cells[i] = vals.of(e, row)
+			text := cells[i].as(cellString).s
+			fmt.Fprintf(&key, "%d:%d:%s", cells[i].kind, len(text), text)
+		}
+	}
+	if !o.grouped && !q.distinct {
+		return o.emit(cells)
+	}
+	g := o.groups[key.String()]
+	if g == nil {
+		g = &matchGroup{cells: cells, n: make([]uint64, len(cells)),
+			sum: make([]float64, len(cells))}
+		if err := o.hold(cells); err != nil {
+			return err
+		}
+		o.groups[key.String()] = g
+		o.order = append(o.order, g)
+		if !o.grouped {
+			return o.emit(cells)
+		}
+	}
+	for i := range q.items {
+		if e := &q.items[i].matchExpr; e.aggregate != "" {
+			if err := g.add(i, e, vals, row); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// add counts a value into an aggregate; empty values do not count.
+func (g *matchGroup) add(i int, e *matchExpr, vals matchValues, row int) error {
+	if e.name == "*" {
+		g.n[i]++
+		return nil
+	}
+	v := vals.of(e, row)
+	if v.kind == cellEmpty {
+		return nil
+	}
+	switch e.aggregate {
+	case "avg":
+		x, ok := numeric(v)
+		if !ok {
+			return fmt.Errorf("%s: %q is no number", e.text, v.s)
+		}
+		g.sum[i] += x.as(cellFloat).f
+	case "min", "max":
+		order, ok := compareCells(v, g.cells[i])
+		if g.n[i] == 0 || ok && (order < 0) == (e.aggregate == "min") && order != 0 {
+			g.cells[i] = v
+		}
+	}
+	g.n[i]++
+	return nil
+}
+
+// emit shows a row, or keeps it where rows are sorted.
+func (o *matchOutput) emit(cells []cell) error {
+	q := o.m.q
+	if q.order < 0 {
+		return o.show(cells)
+	}
+	if err := o.hold(cells); err != nil {
+		return err
+	}
+	o.kept = append(o.kept, cells)
+	return nil
+}
+
+func (o *matchOutput) show(cells []cell) error {
+	if o.m.q.limit >= 0 && o.shown >= o.m.q.limit {
+		o.done = true
+		return nil
+	}
+	o.shown++
+	vals := make([]any, len(cells))
+	for i, c := range cells {
+		switch c.kind {
+		case cellInt:
+			vals[i] = c.n
+		case cellFloat:
+			vals[i] = c.f
+		case cellString:
+			vals[i] = c.s
+		}
+	}
+	return o.m.x.row(vals...)
+}
+
+// finish shows groups and sorted rows. Aggregates alone have a row even of no match.
+func (o *matchOutput) finish(ctx context.Context) error {
+	q := o.m.q
+	if o.grouped {
+		plain := slices.ContainsFunc(q.items, func(i matchItem) bool { return i.aggregate == "" })
+		if len(o.order) == 0 && !plain {
+			n := len(q.items)
+			o.order = []*matchGroup{{make([]cell, n), make([]uint64, n), make([]float64, n)}}
+		}
+		for _, g := range o.order {
+			for i, item := range q.items {
+				switch {
+				case item.aggregate == "count":
+					g.cells[i] = cell{kind: cellInt, n: int64(g.n[i])}
+				case item.aggregate == "avg" && g.n[i] > 0:
+					g.cells[i] = cell{kind: cellFloat, f: g.sum[i] / float64(g.n[i])}
+				}
+			}
+			if err := o.emit(g.cells); err != nil {
+				return err
+			}
+		}
+	}
+	slices.SortStableFunc(o.kept, func(a, b []cell) int {
+		order := orderCells(a[q.order], b[q.order])
+		if q.desc {
+			return -order
+		}
+		return order
+	})
+	for _, cells := range o.kept {
+		if err := o.show(cells); err != nil || o.done {
+			return err
+		}
+	}
+	return ctx.Err()
+}
+
+// orderCells sorts numbers before text, and nothing last.
+func orderCells(a, b cell) int {
+	if order, ok := compareCells(a, b); ok {
+		return order
+	}
+	rank := func(c cell) int {
+		if _, ok := numeric(c); ok {
+			return 0
+		}
+		if c.kind == cellString {
+			return 1
+		}
+		return 2
+	}
+	return rank(a) - rank(b)
+}
