@@ -23,7 +23,7 @@ type twinHop struct {
 func (h twinHop) text(w *twin, flipped bool) string {
 	inner := ""
 	if h.via >= 0 {
-		inner = ":" + w.types[h.via]
+		inner = ":'" + w.types[h.via] + "'"
 	}
 	if h.most > 1 {
 		inner += fmt.Sprintf("*%d..%d", h.least, h.most)
