@@ -50,6 +50,7 @@ func TrainSystem(ctx context.Context, job TrainJob) (row Row, err error) {
 		return m.row, m.runMapped(ctx, store, dev)
 	}
 	cfg := job.Config
+	cfg.LoadOnly = job.Model == "none"
 	cfg.Epochs++ // one more than is measured, so that what works ahead does so in the last one too
 	l, err := train.OpenLoader(ctx, store, dev, cfg)
 	if err != nil {

@@ -78,6 +78,8 @@ type Config struct {
 	// Remeasure measures the device anew when the run is planned, though the catalog has a
 	// profile of it.
 	Remeasure bool `json:"-"`
+	// LoadOnly plans for a Loader whose batches no step follows, and that never evaluates.
+	LoadOnly bool `json:"-"`
 	// CheckpointEvery is the number of batches between checkpoints within an epoch; one is
 	// written every 30 s and after each epoch too. 0 leaves it at that.
 	CheckpointEvery int `json:"checkpoint_every"`

@@ -10,6 +10,8 @@ import (
 
 	"gdb/layout"
 	"gdb/sample"
+
+	"github.com/RoaringBitmap/roaring/v2"
 )
 
 const (
@@ -188,7 +190,7 @@ func (t *trainer) finishEpoch(ctx context.Context) error {
 	rec := sums.epoch(epoch)
 	begun := time.Now()
 	if epoch%t.cfg.EvalEvery == 0 || epoch == t.cfg.Epochs {
-		c, err := t.evaluator().counts(ctx, t.val)
+		c, err := t.evaluate(ctx, t.val)
 		if err != nil {
 			return fmt.Errorf("evaluate epoch %d: %w", epoch, err)
 		}
@@ -247,7 +249,7 @@ func (t *trainer) testBest(ctx context.Context) error {
 	if t.test == nil {
 		return nil
 	}
-	c, err := t.evaluator().counts(ctx, t.test)
+	c, err := t.evaluate(ctx, t.test)
 	if err != nil {
 		return fmt.Errorf("test: %w", err)
 	}
@@ -259,7 +261,14 @@ func (t *trainer) testBest(ctx context.Context) error {
 	return nil
 }
 
-func (t *trainer) evaluator() *evaluator {
-	return &evaluator{in: t.in, be: t.be, model: t.model, cfg: &t.cfg, ready: t.plan.Ready,
+// evaluate predicts the nodes of a set and counts.
+func (t *trainer) evaluate(ctx context.Context, set *roaring.Bitmap) (c *counts, err error) {
+	release, err := t.in.useGraph(ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, release()) }()
+	e := &evaluator{in: t.in, be: t.be, model: t.model, cfg: &t.cfg, ready: t.plan.Ready,
 		dir: "runs/" + t.dir.name + "/tmp"}
+	return e.counts(ctx, set)
 }

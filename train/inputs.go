@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"sync"
 
 	"gdb/blockdev"
 	"gdb/internal/mem"
@@ -21,7 +22,13 @@ type inputs struct {
 	meta   *kv.Meta
 	budget *mem.Budget
 
-	topology layout.Topology
+	topology layout.Topology // nil while it is not in memory: see useGraph
+	graph    layout.TopologyOptions
+	turns    bool // the topology is in memory only while it is used
+	turn     struct {
+		sync.Mutex // guards topology against reading statistics
+		past       layout.NeighborStats
+	}
 	rows     sample.Rows // of the features, without a cache
 	reader   *layout.Rows
 	rowsHeld int64 // bytes counted for reading features and labels so far
@@ -35,13 +42,70 @@ type inputs struct {
 
 // openGraph opens the topology.
 func (in *inputs) openGraph(ctx context.Context, opt layout.TopologyOptions) error {
-	t, err := in.store.Topology(ctx, in.dev, layout.In, opt)
+	in.graph = opt
+	if err := in.loadGraph(ctx); err != nil {
+		return err
+	}
+	in.closers = append(in.closers, graphCloser{in})
+	return nil
+}
+
+func (in *inputs) loadGraph(ctx context.Context) error {
+	t, err := in.store.Topology(ctx, in.dev, layout.In, in.graph)
 	if err != nil {
 		return fmt.Errorf("train: open topology: %w", err)
 	}
+	in.turn.Lock()
+	defer in.turn.Unlock()
 	in.topology = t
-	in.closers = append(in.closers, t)
 	return nil
+}
+
+// dropGraph closes the topology if it is open.
+func (in *inputs) dropGraph() error {
+	in.turn.Lock()
+	defer in.turn.Unlock()
+	t := in.topology
+	if in.topology = nil; t == nil {
+		return nil
+	}
+	s := t.Stats().Neighbors
+	in.turn.past.Requests += s.Requests
+	in.turn.past.Hits += s.Hits
+	in.turn.past.Note = s.Note
+	return t.Close()
+}
+
+// neighbors are the statistics of the neighbor cache, over all turns. It may be called at any time.
+func (in *inputs) neighbors() layout.NeighborStats {
+	in.turn.Lock()
+	defer in.turn.Unlock()
+	s := in.turn.past
+	if in.topology != nil {
+		now := in.topology.Stats().Neighbors
+		now.Requests, now.Hits = now.Requests+s.Requests, now.Hits+s.Hits
+		s = now
+	}
+	return s
+}
+
+// graphCloser closes the topology at the end.
+type graphCloser struct{ in *inputs }
+
+func (g graphCloser) Close() error { return g.in.dropGraph() }
+
+// useGraph opens the topology if it takes turns with batches. The caller calls release. One use at
+// a time.
+func (in *inputs) useGraph(ctx context.Context) (release func() error, err error) {
+	if !in.turns {
+		return func() error { return nil }, nil
+	}
+	if in.topology == nil {
+		if err := in.loadGraph(ctx); err != nil {
+			return nil, err
+		}
+	}
+	return in.dropGraph, nil
 }
 
 // openRows opens the files of features and labels, without a cache.

@@ -22,14 +22,14 @@ type meter struct {
 
 func (t *trainer) startMeter(pipe sample.Batches) *meter {
 	return &meter{in: t.in, pipe: pipe, cache: t.cacheStats, begun: time.Now(),
-		dev: t.in.dev.Stats(), feat: t.cacheStats(), nbrs: t.in.topology.Stats().Neighbors,
+		dev: t.in.dev.Stats(), feat: t.cacheStats(), nbrs: t.in.neighbors(),
 		stats: pipe.Stats()}
 }
 
 // lap adds what was measured since the last lap to sums.
 func (m *meter) lap(s *epochSums) {
 	now, dev, feat, stats := time.Now(), m.in.dev.Stats(), m.cache(), m.pipe.Stats()
-	nbrs := m.in.topology.Stats().Neighbors
+	nbrs := m.in.neighbors()
 	s.Time += now.Sub(m.begun)
 	s.Read += dev.Bytes - m.dev.Bytes
 	s.IO += dev.Wait - m.dev.Wait

@@ -75,6 +75,9 @@ func (p *Plan) Parts() []Part {
 	if p.Resident {
 		topology = "resident"
 	}
+	if s := p.Superbatch; s != nil && !s.Overlap {
+		topology += ", in turn with batches"
+	}
 	return []Part{{"program", "", p.Fixed}, {"model", "", p.Model},
 		{"topology", topology, p.Topology}, {"neighbor cache", "", p.Neighbor},
 		{"features", "cache " + p.Cache, p.Features},

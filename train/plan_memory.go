@@ -91,6 +91,9 @@ func (p *planner) planBatches() {
 	p.BatchNodes, p.BatchEdges = grow(int64(len(p.dense.NodeIDs))), grow(int64(len(p.dense.Nbrs)))
 	floats, lists := stepFloats(p.dims, p.dense)
 	p.Step = arenaBytes(grow(4*floats)*9/8) + mem.HeapCost(grow(4*lists)*growth/16+p.kernelBytes())
+	if p.c.LoadOnly {
+		p.Step = 0
+	}
 	p.setReady(readyBatches)
 }
 
@@ -122,6 +125,9 @@ func (p *planner) setReady(ready int) {
 	p.Batches = p.rowArenas + mem.HeapCost((lists+sampler+gather)*growth/16)
 	p.Eval = max(mem.HeapCost(evalHeapBytes), mem.HeapCost(evalHeapBytes)+evalBytes-
 		p.rowArenas-p.Step) + p.c.scoreBytes()
+	if p.c.LoadOnly {
+		p.Eval = 0
+	}
 }
 
 // planFeatures gives the features what is left.
@@ -130,6 +136,9 @@ func (p *planner) planFeatures(nodes uint64, storage int64) error {
 	all := arenaBytes(int64(nodes) * dim * 4)
 	if p.Left() < all { // a cache of features is worth more than a second batch that waits
 		p.setReady(readyLeast)
+		if p.c.Cache == cacheBelady {
+			return p.planSuperbatch(nodes, storage)
+		}
 	}
 	room := p.Left()
 	if room < 0 {
@@ -144,8 +153,8 @@ func (p *planner) planFeatures(nodes uint64, storage int64) error {
 		p.Cache, p.Features = "none", 0
 	case all <= room:
 		p.Cache, p.Features = "all", all
-	case p.c.Cache == cacheBelady:
-		return p.planSuperbatch(p.c, nodes, int(dim), storage)
+	case p.c.Cache == cacheBelady: // --feature-cache forbids to hold all
+		return p.planSuperbatch(nodes, storage)
 	case p.c.Cache == "auto":
 		p.Cache = "static"
 	}

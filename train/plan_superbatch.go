@@ -33,44 +33,60 @@ type SuperbatchPlan struct {
 	Storage  int64 `json:"storage_bytes"`  // of runtime files at most
 	Batches  int   `json:"batches"`        // at most; 0: as many as the storage has room for
 	Overlap  bool  `json:"overlap"`        // the next is sampled while one is trained on
+
+	// StageRows may wait after reading, for each of two batches.
+	StageRows int `json:"stage_rows"`
 }
 
-// overlapShare of the cache is what the overlap of phases may cost.
-const overlapShare = 8
+const (
+	// overlapShare of the cache is what the overlap of phases may cost.
+	overlapShare = 8
+	// stageShare of a batch's rows is what may wait after reading. A batch that reads more, such as
+	// the first, reads the rest when it is assembled.
+	stageShare = 8
+	// readyShare of the cache is what a second batch's features may cost.
+	readyShare = 4
+)
 
 // planSuperbatch splits the memory for training on superbatches. If their phases take turns, what
-// is held for batches is the larger of what training on them and sampling and planning them takes;
-// if they overlap, it is both, which they do where that takes little of the cache. The cache gets
-// the rest.
-func (p *Plan) planSuperbatch(c *Config, nodes uint64, dim int, storage int64) error {
-	s := &SuperbatchPlan{Storage: storage, Batches: c.Superbatch}
-	p.Features, p.Batches, p.Ready = 0, 0, readyLeast
+// is held for batches is the larger of what training on them takes, and the topology, sampling and
+// planning; if they overlap, it is both, which they do where that takes little of the cache. The
+// cache gets the rest.
+func (p *planner) planSuperbatch(nodes uint64, storage int64) error {
+	topology, dim := p.Topology, p.dims[0]
+	s := &SuperbatchPlan{Storage: storage, Batches: p.c.Superbatch}
+	p.Features, p.Batches, p.Topology = 0, 0, 0
 	n, e := p.BatchNodes, p.BatchEdges
-	frames, disk := int64(superbatch.Frames(p.Ready)), 9*n+4*e
-	// A frame's lists, what its changes say, and its features; and the read buffer.
-	loop := frames*(n*int64(dim)*4+heapFactor*(8*e+28*n)) + disk
+	s.StageRows = int(n/stageShare) + 1
+	p.Ready = readyLeast
+	x := arenaBytes(n * int64(dim) * 4)
+	if x > (p.Left()-p.loop(s, 1))/readyShare || p.c.LoadOnly {
+		p.Ready = 0
+	}
+	loop, disk := p.loop(s, p.Ready), 9*n+4*e
 	// The sampler's scratch, the batches between sampling and writing, and the records.
 	const inFlight = 5
-	sampling := heapFactor*((inFlight+int64(samplers(c.Threads)))*(8*e+8*n)+12*e+44*n) +
-		heapFactor*disk
+	sampling := mem.HeapCost(((inFlight+int64(p.c.Threads))*(8*e+8*n)+12*e+44*n)*growth/16 + 2*disk)
+	planning := heapFactor * superbatch.PlanHeap(int(n))
 	steps := min(storage/max(1, disk+12*n), 1<<20)
-	if c.Superbatch > 0 {
-		steps = min(steps, int64(c.Superbatch))
+	if p.c.Superbatch > 0 {
+		steps = min(steps, int64(p.c.Superbatch))
 	}
-	s.Planning = max(planningLeast, loop-max(sampling, heapFactor*superbatch.PlanHeap(int(n))))
+	s.Planning = max(planningLeast, loop-max(sampling+topology, planning))
 	use, err := superbatch.PlanMemory(nodes, s.Planning)
 	if err != nil {
 		return fmt.Errorf("train: %w", err)
 	}
-	build := use + max(sampling, heapFactor*superbatch.PlanHeap(int(n)))
+	build := use + max(topology+sampling, planning)
 	p.Batches = max(loop, build) + steps*bytesPerStep
 	if least := min(loop, build); least < p.Left()/overlapShare {
 		s.Overlap = true
-		p.Batches += least + steps*bytesPerStep
+		p.Topology = topology
+		p.Batches += least - topology + steps*bytesPerStep
 	}
 	room := p.Left()
-	if c.FeatureCache > 0 {
-		room = min(room, c.FeatureCache)
+	if p.c.FeatureCache > 0 {
+		room = min(room, p.c.FeatureCache)
 	}
 	if s.Slots = int(min(room/superbatch.SlotBytes(dim), int64(nodes))); room < 0 || s.Slots == 0 {
 		return fmt.Errorf("train: memory %s is too small: superbatches need %s and room for a "+
@@ -80,6 +96,15 @@ func (p *Plan) planSuperbatch(c *Config, nodes uint64, dim int, storage int64) e
 	p.Cache, p.Superbatch = cacheBelady, s
 	p.Features = int64(s.Slots) * superbatch.SlotBytes(dim)
 	return nil
+}
+
+// loop is what training on a superbatch takes but for the cache: features of batches, rows that
+// were read, lists of batches with what their changes say, and the read buffer.
+func (p *planner) loop(s *SuperbatchPlan, ready int) int64 {
+	n, e, row := p.BatchNodes, p.BatchEdges, 4*int64(p.dims[0])
+	return int64(ready+1)*arenaBytes(n*row) +
+		superbatch.Stages*arenaBytes(int64(s.StageRows)*row) +
+		mem.HeapCost(int64(superbatch.Frames(ready))*(8*e+28*n)*growth/16) + 9*n + 4*e
 }
 
 // superbatchStorage is how many bytes of runtime files a store has room for.

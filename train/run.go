@@ -82,7 +82,7 @@ func (t *trainer) run(ctx context.Context, store *layout.Store, dev blockdev.Dev
 	}
 	t.obs(Event{Started: &Started{Run: t.dir.name, Resumed: t.resumed, Plan: t.plan,
 		Epoch: int(t.pos.Epoch) + 1, Batch: int(t.pos.Batch), Config: t.cfg,
-		Note: t.in.topology.Stats().Neighbors.Note}})
+		Note: t.in.neighbors().Note}})
 	err := t.epochs(ctx)
 	switch {
 	case err == nil:
@@ -200,6 +200,12 @@ func (t *trainer) open(ctx context.Context, store *layout.Store, dev blockdev.De
 	}
 	if err := t.forecast(ctx); err != nil {
 		return err
+	}
+	if s := t.plan.Superbatch; s != nil && !s.Overlap {
+		t.in.turns = true
+		if err := t.in.dropGraph(); err != nil {
+			return err
+		}
 	}
 	return t.in.openFeatures(ctx, t.plan, ioThreads(t.cfg.Threads))
 }

@@ -32,6 +32,7 @@ func (t *trainer) batches(ctx context.Context, order *sample.Order) (sample.Batc
 func (t *trainer) superbatches() superbatch.Config {
 	s, in := t.plan.Superbatch, t.in
 	c := superbatch.Config{
+		Graph: in.useGraph,
 		Sampler: func() (*sample.Sampler, error) {
 			return sample.NewSampler([]layout.Topology{in.topology},
 				sample.Config{Fanout: t.cfg.Fanout, Seed: t.cfg.Seed, Budget: in.budget})
@@ -43,11 +44,11 @@ func (t *trainer) superbatches() superbatch.Config {
 		Nodes: in.meta.Nodes, Rows: in.rows, Labels: in.labels, FS: in.store.FS(),
 		Prep: in.store.Path("prep"), Name: t.dir.name, UUID: in.meta.UUID, Device: in.dev,
 		Batches: s.Batches, StorageBytes: s.Storage, Overlap: s.Overlap,
-		Slots: s.Slots, PlanBytes: s.Planning,
+		Slots: s.Slots, StageRows: s.StageRows, PlanBytes: s.Planning,
 		Workers: t.cfg.Threads, Threads: ioThreads(t.cfg.Threads), Ready: t.plan.Ready,
 		Budget: in.budget,
 	}
-	if s.Batches == 0 {
+	if s.Batches == 0 && !t.cfg.LoadOnly {
 		c.EpochsMost = uint64(t.cfg.EvalEvery)
 	}
 	return c

@@ -1,10 +1,12 @@
 package train
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"runtime"
 	"strings"
+	"sync/atomic"
 	"syscall"
 	"testing"
 	"time"
@@ -63,12 +65,12 @@ func TestSuperbatchFaults(t *testing.T) {
 				nth += 12 // after the run was planned and begun
 			}
 			s := layouttest.Build(t, vfs.NewMem(), "store", planted(false))
-			seen := 0
+			var seen atomic.Int64
 			dev := devtest.Inject(good, func(path string, off int64, _ uint64) devtest.Fault {
 				if !strings.HasSuffix(path, file) && !strings.Contains(path, file+"/") {
 					return devtest.Fault{}
 				}
-				if seen++; seen != nth+1 {
+				if seen.Add(1) != int64(nth+1) {
 					return devtest.Fault{}
 				}
 				return devtest.Fault{Err: syscall.EIO}
@@ -114,5 +116,34 @@ func TestSuperbatchSettings(t *testing.T) {
 	_, err := Run(context.Background(), s, mustDevice(t), c, nil)
 	if err == nil || !strings.Contains(err.Error(), "raise --memory") {
 		t.Errorf("in 100 MiB: %v", err)
+	}
+}
+
+// TestTopologyInTurn: with the least memory that gives a cache, the topology leaves memory while
+// batches are trained on, and comes back to sample and to evaluate; the weights are the same.
+func TestTopologyInTurn(t *testing.T) {
+	c := beladyConfig()
+	s := mustBuild(t, planted(false))
+	mustRun(t, s, c)
+	_, want := finalState(t, s, c.Run)
+
+	var plan *Plan
+	for c.Memory = 64 << 20; plan == nil; c.Memory += 1 << 20 {
+		p, err := MakePlan(context.Background(), s, mustDevice(t), c)
+		if err == nil && p.Superbatch != nil && p.Superbatch.Slots >= 20 {
+			plan = p
+		}
+		if c.Memory > 1<<30 {
+			t.Fatalf("no memory will do: %v", err)
+		}
+	}
+	c.Memory = plan.Memory
+	if plan.Superbatch.Overlap || plan.Topology != 0 {
+		t.Fatalf("with %d bytes phases overlap: %s", c.Memory, plan)
+	}
+	low := mustBuild(t, planted(false))
+	mustRun(t, low, c)
+	if _, got := finalState(t, low, c.Run); !bytes.Equal(got, want) {
+		t.Error("other weights")
 	}
 }

@@ -85,7 +85,7 @@ func (b *builder) fill(ctx context.Context, s *superbatch) error {
 		return err
 	}
 	defer a.free()
-	if err := b.sample(ctx, s, a); err != nil {
+	if err := b.withGraph(ctx, func() error { return b.sample(ctx, s, a) }); err != nil {
 		return fmt.Errorf("superbatch: sample batches from step %d: %w", s.first, err)
 	}
 	begun := time.Now()
@@ -95,6 +95,19 @@ func (b *builder) fill(ctx context.Context, s *superbatch) error {
 	b.planning.Done.Add(s.end - s.first)
 	b.planning.Busy.Add(int64(time.Since(begun)))
 	return nil
+}
+
+// withGraph calls work while the topology is there.
+func (b *builder) withGraph(ctx context.Context, work func() error) (err error) {
+	if b.cfg.Graph == nil {
+		return work()
+	}
+	release, err := b.cfg.Graph(ctx)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, release()) }()
+	return work()
 }
 
 // sample writes the batches and their accesses.

@@ -1,6 +1,7 @@
 package superbatch
 
 import (
+	"context"
 	"fmt"
 
 	"gdb/blockdev"
@@ -16,6 +17,9 @@ const batchesMost = 1 << 20
 
 // Config says what a Loader runs.
 type Config struct {
+	// Graph, if it is not nil, is called before batches are sampled, and what it returns after:
+	// the topology needs to be there between only.
+	Graph func(ctx context.Context) (release func() error, err error)
 	// Sampler makes the sampler of one worker.
 	Sampler func() (*sample.Sampler, error)
 	// Order gives the order of an epoch. All epochs have the same number of batches.
@@ -46,6 +50,9 @@ type Config struct {
 	// Overlap samples and plans the next superbatch while one is trained on. The memory of both is
 	// taken at the same time then, and each has half of StorageBytes.
 	Overlap bool
+	// StageRows is how many rows of a batch may be read ahead; a batch that needs more reads the
+	// rest when it is assembled. 0 is no bound.
+	StageRows int
 	// Slots is the number of rows in the cache: each takes SlotBytes.
 	Slots int
 	// PlanBytes bounds the memory of planning, but for PlanHeap of the largest batch.
@@ -56,7 +63,7 @@ type Config struct {
 	Threads int
 	// Ready is how many batches are assembled while one is used: with none, the next is assembled
 	// when that one is released, and reading goes on meanwhile. Memory: the features of Ready+1
-	// batches, Stages times the most rows that a batch reads, and the lists of Frames(Ready).
+	// batches, Stages times StageRows, and the lists of Frames(Ready).
 	Ready int
 	// Budget counts the memory; nil for none.
 	Budget *mem.Budget

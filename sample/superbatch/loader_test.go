@@ -140,7 +140,7 @@ func TestBatchesAreTheSame(t *testing.T) {
 				c := testConfig(t)
 				c.Overlap = (i+slots)%2 == 0
 				c.StartBatch, c.Batches, c.Slots = start, size, slots
-				c.Workers, c.Ready, c.Threads = 1+slots%2, 1+size%3, 2
+				c.Workers, c.Ready, c.Threads, c.StageRows = 1+slots%2, size%3, 2, 4*(size%2)
 				l := mustOpen(t, c)
 				got, err := stepHashes(l.Epoch, c.Epoch, c.Epochs)
 				if err != nil || !slices.Equal(got, want) {

@@ -140,20 +140,23 @@ func (t *stretch) take(rooms chan *room, rows int, what string, wait *atomic.Int
 func (t *stretch) readAll(first uint64) (err error) {
 	buf := buffer{budget: t.l.cfg.Budget}
 	defer func() { err = errors.Join(err, buf.free()) }()
+	stageRows := t.s.readsMost
+	if most := t.l.cfg.StageRows; most > 0 {
+		stageRows = min(stageRows, most)
+	}
 	for step := first; step < t.end; step++ {
 		f, ok := receive(t, t.empty, &t.l.reading.Blocked)
 		if !ok {
 			return nil
 		}
-		stage, err := t.take(t.stages, t.s.readsMost, "rows read for a batch", &t.l.reading.Blocked)
+		stage, err := t.take(t.stages, stageRows, "rows read for a batch", &t.l.reading.Blocked)
 		if err != nil || stage == nil {
 			return err
 		}
 		begun := time.Now()
 		f.step, f.stage = step, stage
 		if err := t.load(f, &buf); err != nil {
-			per := t.l.builder.perEpoch
-			return fmt.Errorf("superbatch: read batch %d of epoch %d: %w", step%per, step/per, err)
+			return t.at(step, err)
 		}
 		t.l.reading.Ran(begun)
 		t.read <- f
@@ -161,7 +164,13 @@ func (t *stretch) readAll(first uint64) (err error) {
 	return nil
 }
 
-// load reads all of a batch that is on disk.
+// at says in which batch reading failed.
+func (t *stretch) at(step uint64, err error) error {
+	per := t.l.builder.perEpoch
+	return fmt.Errorf("superbatch: read batch %d of epoch %d: %w", step%per+1, step/per+1, err)
+}
+
+// load reads ahead what a batch has on disk.
 func (t *stretch) load(f *frame, buf *buffer) error {
 	i, b, l := int(f.step-t.s.first), &f.batch, t.l
 	payloads, err := buf.read(t.ctx, t.s.parts(i)...)
@@ -193,8 +202,16 @@ func (t *stretch) load(f *frame, buf *buffer) error {
 	if err := t.count(f); err != nil || len(f.missed) == 0 {
 		return err
 	}
-	rows := mem.View[float32](f.stage.arena.Bytes())
-	return l.cfg.Rows.Gather(t.ctx, f.missed, nil, rows[:len(f.missed)*l.dim])
+	rows, n := mem.View[float32](f.stage.arena.Bytes()), t.staged(f)
+	return l.cfg.Rows.Gather(t.ctx, f.missed[:n], nil, rows[:n*l.dim])
+}
+
+// staged is how many of the rows that a batch reads are read ahead.
+func (t *stretch) staged(f *frame) int {
+	if most := t.l.cfg.StageRows; most > 0 {
+		return min(len(f.missed), most)
+	}
+	return len(f.missed)
 }
 
 // count counts the lists of a frame.
@@ -224,7 +241,9 @@ func (t *stretch) assembleAll(first uint64) error {
 		}
 		begun := time.Now()
 		f.x = x
-		t.assemble(f)
+		if err := t.assemble(f); err != nil {
+			return t.at(step, err)
+		}
 		t.stages <- f.stage // never blocks: there is a place for each
 		f.stage = nil
 		t.l.gathering.Ran(begun)
@@ -234,14 +253,20 @@ func (t *stretch) assembleAll(first uint64) error {
 }
 
 // assemble copies rows from slots to the batch and from the batch to slots.
-func (t *stretch) assemble(f *frame) {
+func (t *stretch) assemble(f *frame) error {
 	l, c, d := t.l, &f.changes, uint64(t.l.dim)
 	n := len(c.From) * l.dim
 	x := mem.View[float32](f.x.arena.Bytes())[:n:n]
 	slots := l.slots
 	f.batch.X, f.batch.Dim = x, l.dim
 	read := mem.View[float32](f.stage.arena.Bytes())
-	each(len(f.at), l.cfg.Threads, len(f.at)*l.dim*4, func(first, end int) {
+	ahead := t.staged(f)
+	if rest := f.missed[ahead:]; len(rest) > 0 {
+		if err := l.cfg.Rows.Gather(t.ctx, rest, f.at[ahead:], x); err != nil {
+			return err
+		}
+	}
+	each(ahead, l.cfg.Threads, ahead*l.dim*4, func(first, end int) {
 		for k := first; k < end; k++ {
 			from, to := uint64(k)*d, uint64(f.at[k])*d
 			copy(x[to:to+d], read[from:from+d])
@@ -264,6 +289,7 @@ func (t *stretch) assemble(f *frame) {
 	l.requests.Add(uint64(len(c.From)))
 	l.hits.Add(uint64(c.Hits))
 	l.kept.Add(uint64(len(c.Keep)))
+	return nil
 }
 
 // close stops the stages, waits for them and frees the memory but for batches still lent.
