@@ -2,7 +2,6 @@ package shell
 
 import (
 	"slices"
-	"strings"
 	"unicode"
 )
 
@@ -150,6 +149,3 @@ func (b *buffer) edit(k key) bool {
 	}
 	return true
 }
-
-// blank says whether there is nothing but white space.
-func (b *buffer) blank() bool { return strings.TrimSpace(b.String()) == "" }

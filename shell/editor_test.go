@@ -111,14 +111,14 @@ func (f *fakeTerminal) String() string {
 }
 
 // typed edits with a terminal that types keys, and returns what Read gives, and the screen.
-func typed(e *ttyEditor, keys ...string) (string, error, *fakeTerminal) {
+func typed(e *ttyEditor, keys ...string) (string, *fakeTerminal, error) {
 	f := &fakeTerminal{keys: keys, cols: 40, lines: 20}
 	e.term = f
 	if e.complete == nil {
 		e.complete = func(string, int) (int, []candidate) { return 0, nil }
 	}
 	text, err := e.Read(context.Background(), "")
-	return text, err, f
+	return text, f, err
 }
 
 const (
@@ -155,7 +155,7 @@ func TestEditing(t *testing.T) {
 		{[]string{"\x1b[200~A;\r\x1b[201~", enter}, "A;\n"},
 		{[]string{"\x1b\rA;", enter}, "\nA;"},
 	} {
-		got, err, f := typed(&ttyEditor{}, c.keys...)
+		got, f, err := typed(&ttyEditor{}, c.keys...)
 		if got != c.want || err != nil || f.raw || f.odd != "" {
 			t.Errorf("%q gives %q, %v, raw %v, %s; want %q", c.keys, got, err, f.raw, f.odd, c.want)
 		}
@@ -166,7 +166,7 @@ func TestEditing(t *testing.T) {
 func TestEditEnds(t *testing.T) {
 	for keys, want := range map[string]error{"\x04": io.EOF, "AB\x03": errInterrupted,
 		"AB": errOutOfKeys} {
-		if _, err, f := typed(&ttyEditor{}, keys); !errors.Is(err, want) || f.raw {
+		if _, f, err := typed(&ttyEditor{}, keys); !errors.Is(err, want) || f.raw {
 			t.Errorf("%q: %v, want %v", keys, err, want)
 		}
 	}
@@ -200,7 +200,7 @@ func TestRecall(t *testing.T) {
 		{[]string{"\x12", "zzz", "\x1b", "", "A;", enter}, "A;"},
 	} {
 		e := &ttyEditor{texts: []string{"FIRST;", "SECOND;", "THIRD\n3;"}}
-		if got, err, f := typed(e, c.keys...); got != c.want || err != nil || f.odd != "" {
+		if got, f, err := typed(e, c.keys...); got != c.want || err != nil || f.odd != "" {
 			t.Errorf("%q gives %q, %v, %s; want %q", c.keys, got, err, f.odd, c.want)
 		}
 	}
@@ -225,7 +225,7 @@ func TestMenu(t *testing.T) {
 		{[]string{"f\t\t\x1b", "", ";", enter}, "FAN;"},
 		{[]string{"x\t;", enter}, "x;"},
 	} {
-		got, err, f := typed(&ttyEditor{complete: complete}, c.keys...)
+		got, f, err := typed(&ttyEditor{complete: complete}, c.keys...)
 		if got != c.want || err != nil || f.odd != "" {
 			t.Errorf("%q gives %q, %v, %s; want %q", c.keys, got, err, f.odd, c.want)
 		}
