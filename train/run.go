@@ -198,8 +198,10 @@ func (t *trainer) open(ctx context.Context, store *layout.Store, dev blockdev.De
 	if err := t.openModel(); err != nil {
 		return err
 	}
-	if err := t.forecast(ctx); err != nil {
-		return err
+	if !t.cfg.LoadOnly { // it would take a step
+		if err := t.forecast(ctx); err != nil {
+			return err
+		}
 	}
 	if s := t.plan.Superbatch; s != nil && !s.Overlap {
 		t.in.turns = true
