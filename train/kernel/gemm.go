@@ -1,5 +1,7 @@
 package kernel
 
+import "unsafe"
+
 // GEMM is C(m,n) (+)= A(m,k)·B(k,n): C is added to if accumulate is set, and else overwritten.
 func GEMM(p *Pool, c, a, b []float32, m, k, n int, accumulate bool) {
 	c, a, b = c[:m*n], a[:m*k], b[:k*n]
@@ -42,7 +44,18 @@ func plainRows(p *Pool, rows, perRow int, fn func(lo, hi int)) {
 // at a+i·ars+t·aks, row t of B at b+t·bks and row i of C at c+i·ldc, all in bytes. tiles and k
 // are at least 1. B is read in whole vectors, but with AVX-512 only in the lanes that count.
 type tileFunc func(tiles, k int, a *float32, ars, aks uintptr, b *float32, bks uintptr,
-	c *float32, ldc uintptr, lanes int, accumulate uint64)
+	c *float32, ldc uintptr, lanes int, mode uint64)
+
+const (
+	// modeAccumulate adds to C.
+	modeAccumulate = 1 << iota
+	// modeStream overwrites C past the caches. Its rows are whole and aligned vectors, two of them.
+	modeStream
+
+	// streamLeast is the size of a C in bytes that no cache keeps until it is read again: what is
+	// not read before it is written saves a third of the traffic.
+	streamLeast = 16 << 20
+)
 
 // tileSet is the tiles of one level.
 type tileSet struct {
@@ -66,16 +79,16 @@ type strides struct{ row, step int }
 // column computes rows x width of C, width being at most that of a panel, as columns of tiles,
 // the largest that fit first.
 func (t *tileSet) column(rows, k int, a []float32, as strides, b []float32, bStep int,
-	c []float32, cRow, width int, accumulate bool) {
+	c []float32, cRow, width int, mode uint64) {
 	vectors := partsOf(width, t.lanes)
-	lanes, add := width-(vectors-1)*t.lanes, word(accumulate)
+	lanes := width - (vectors-1)*t.lanes
 	for i, done := 0, 0; done < rows; i++ {
 		tiles := (rows - done) / t.rows[i]
 		if tiles == 0 {
 			continue
 		}
 		t.fn[vectors-1][i](tiles, k, &a[done*as.row], uintptr(as.row)*4, uintptr(as.step)*4,
-			&b[0], uintptr(bStep)*4, &c[done*cRow], uintptr(cRow)*4, lanes, add)
+			&b[0], uintptr(bStep)*4, &c[done*cRow], uintptr(cRow)*4, lanes, mode)
 		done += tiles * t.rows[i]
 	}
 }
@@ -102,15 +115,28 @@ func (t *tileSet) multiply(p *Pool, c, a []float32, m, k, n int, accumulate bool
 	p.span(n, w, func(lo, hi int) { pack(panels[lo*k:(lo+w)*k], lo, hi-lo) })
 	rows := max(partRows, min(partProducts/(k*n), 8*partRows)/partRows*partRows)
 	steps := partsOf(k, partsOf(k, stepsMax))
+	mode := word(accumulate)
+	if !accumulate && steps == k && t.streams(c, n) {
+		mode = modeStream
+	}
 	p.span(m, rows, func(lo, hi int) {
+		mode := mode
 		for s := 0; s < k; s += steps {
 			for j := 0; j < n; j += w {
 				t.column(hi-lo, min(steps, k-s), a[lo*k+s:], strides{k, 1}, panels[j*k+s*w:], w,
-					c[lo*n+j:], n, min(w, n-j), accumulate || s > 0)
+					c[lo*n+j:], n, min(w, n-j), mode)
 			}
+			mode = modeAccumulate
 		}
 	})
 	p.giveFloats(panels)
+}
+
+// streams tells whether the tiles of a C with rows of n values may be written past the caches, and
+// should.
+func (t *tileSet) streams(c []float32, n int) bool {
+	aligned := uintptr(unsafe.Pointer(&c[0]))%(4*uintptr(t.lanes)) == 0
+	return 4*len(c) >= streamLeast && n%t.width() == 0 && aligned
 }
 
 // packColumns copies width rows of b, of k values each, to the columns of a panel, of which the

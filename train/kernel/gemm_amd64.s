@@ -2,7 +2,7 @@
 
 #include "textflag.h"
 
-// func tileAVX512_12x1(tiles int, k int, a *float32, ars uintptr, aks uintptr, b *float32, bks uintptr, c *float32, ldc uintptr, lanes int, accumulate uint64)
+// func tileAVX512_12x1(tiles int, k int, a *float32, ars uintptr, aks uintptr, b *float32, bks uintptr, c *float32, ldc uintptr, lanes int, mode uint64)
 // Requires: AVX, AVX512F, BMI2
 TEXT ·tileAVX512_12x1(SB), NOSPLIT, $0-88
 	MOVQ  tiles+0(FP), AX
@@ -59,8 +59,8 @@ loop:
 	ADDQ             R9, R13
 	DECQ             R14
 	JNZ              loop
-	MOVQ             accumulate+80(FP), R10
-	TESTQ            R10, R10
+	MOVQ             mode+80(FP), R10
+	TESTQ            $0x00000001, R10
 	JZ               store
 	MOVQ             DX, R10
 	VMOVUPS.Z        (R10), K1, Z12
@@ -132,8 +132,8 @@ store:
 	VZEROUPPER
 	RET
 
-// func tileAVX512_12x2(tiles int, k int, a *float32, ars uintptr, aks uintptr, b *float32, bks uintptr, c *float32, ldc uintptr, lanes int, accumulate uint64)
-// Requires: AVX, AVX512F, BMI2
+// func tileAVX512_12x2(tiles int, k int, a *float32, ars uintptr, aks uintptr, b *float32, bks uintptr, c *float32, ldc uintptr, lanes int, mode uint64)
+// Requires: AVX, AVX512F, BMI2, MMX+
 TEXT ·tileAVX512_12x2(SB), NOSPLIT, $0-88
 	MOVQ  tiles+0(FP), AX
 	MOVQ  a+16(FP), CX
@@ -226,8 +226,10 @@ loop:
 	ADDQ         R9, R13
 	DECQ         R14
 	JNZ          loop
-	MOVQ         accumulate+80(FP), R10
-	TESTQ        R10, R10
+	MOVQ         mode+80(FP), R10
+	TESTQ        $0x00000002, R10
+	JNZ          stream
+	TESTQ        $0x00000001, R10
 	JZ           store
 	MOVQ         DX, R10
 	VADDPS       (R10), Z0, Z0
@@ -316,14 +318,56 @@ store:
 	VMOVUPS Z22, (DX)
 	VMOVUPS Z23, K1, 64(DX)
 	ADDQ    BX, DX
-	IMUL3Q  $0x0c, SI, R10
-	ADDQ    R10, CX
-	DECQ    AX
-	JNZ     tile
+	JMP     stored
+
+stream:
+	VMOVNTPS Z0, (DX)
+	VMOVNTPS Z1, 64(DX)
+	ADDQ     BX, DX
+	VMOVNTPS Z2, (DX)
+	VMOVNTPS Z3, 64(DX)
+	ADDQ     BX, DX
+	VMOVNTPS Z4, (DX)
+	VMOVNTPS Z5, 64(DX)
+	ADDQ     BX, DX
+	VMOVNTPS Z6, (DX)
+	VMOVNTPS Z7, 64(DX)
+	ADDQ     BX, DX
+	VMOVNTPS Z8, (DX)
+	VMOVNTPS Z9, 64(DX)
+	ADDQ     BX, DX
+	VMOVNTPS Z10, (DX)
+	VMOVNTPS Z11, 64(DX)
+	ADDQ     BX, DX
+	VMOVNTPS Z12, (DX)
+	VMOVNTPS Z13, 64(DX)
+	ADDQ     BX, DX
+	VMOVNTPS Z14, (DX)
+	VMOVNTPS Z15, 64(DX)
+	ADDQ     BX, DX
+	VMOVNTPS Z16, (DX)
+	VMOVNTPS Z17, 64(DX)
+	ADDQ     BX, DX
+	VMOVNTPS Z18, (DX)
+	VMOVNTPS Z19, 64(DX)
+	ADDQ     BX, DX
+	VMOVNTPS Z20, (DX)
+	VMOVNTPS Z21, 64(DX)
+	ADDQ     BX, DX
+	VMOVNTPS Z22, (DX)
+	VMOVNTPS Z23, 64(DX)
+	ADDQ     BX, DX
+	SFENCE
+
+stored:
+	IMUL3Q $0x0c, SI, R10
+	ADDQ   R10, CX
+	DECQ   AX
+	JNZ    tile
 	VZEROUPPER
 	RET
 
-// func tileAVX512_8x1(tiles int, k int, a *float32, ars uintptr, aks uintptr, b *float32, bks uintptr, c *float32, ldc uintptr, lanes int, accumulate uint64)
+// func tileAVX512_8x1(tiles int, k int, a *float32, ars uintptr, aks uintptr, b *float32, bks uintptr, c *float32, ldc uintptr, lanes int, mode uint64)
 // Requires: AVX, AVX512F, BMI2
 TEXT ·tileAVX512_8x1(SB), NOSPLIT, $0-88
 	MOVQ  tiles+0(FP), AX
@@ -369,8 +413,8 @@ loop:
 	ADDQ             R9, R12
 	DECQ             R13
 	JNZ              loop
-	MOVQ             accumulate+80(FP), R10
-	TESTQ            R10, R10
+	MOVQ             mode+80(FP), R10
+	TESTQ            $0x00000001, R10
 	JZ               store
 	MOVQ             DX, R10
 	VMOVUPS.Z        (R10), K1, Z8
@@ -422,8 +466,8 @@ store:
 	VZEROUPPER
 	RET
 
-// func tileAVX512_8x2(tiles int, k int, a *float32, ars uintptr, aks uintptr, b *float32, bks uintptr, c *float32, ldc uintptr, lanes int, accumulate uint64)
-// Requires: AVX, AVX512F, BMI2
+// func tileAVX512_8x2(tiles int, k int, a *float32, ars uintptr, aks uintptr, b *float32, bks uintptr, c *float32, ldc uintptr, lanes int, mode uint64)
+// Requires: AVX, AVX512F, BMI2, MMX+
 TEXT ·tileAVX512_8x2(SB), NOSPLIT, $0-88
 	MOVQ  tiles+0(FP), AX
 	MOVQ  a+16(FP), CX
@@ -493,8 +537,10 @@ loop:
 	ADDQ         R9, R12
 	DECQ         R13
 	JNZ          loop
-	MOVQ         accumulate+80(FP), R10
-	TESTQ        R10, R10
+	MOVQ         mode+80(FP), R10
+	TESTQ        $0x00000002, R10
+	JNZ          stream
+	TESTQ        $0x00000001, R10
 	JZ           store
 	MOVQ         DX, R10
 	VADDPS       (R10), Z0, Z0
@@ -555,14 +601,44 @@ store:
 	VMOVUPS Z14, (DX)
 	VMOVUPS Z15, K1, 64(DX)
 	ADDQ    BX, DX
-	IMUL3Q  $0x08, SI, R10
-	ADDQ    R10, CX
-	DECQ    AX
-	JNZ     tile
+	JMP     stored
+
+stream:
+	VMOVNTPS Z0, (DX)
+	VMOVNTPS Z1, 64(DX)
+	ADDQ     BX, DX
+	VMOVNTPS Z2, (DX)
+	VMOVNTPS Z3, 64(DX)
+	ADDQ     BX, DX
+	VMOVNTPS Z4, (DX)
+	VMOVNTPS Z5, 64(DX)
+	ADDQ     BX, DX
+	VMOVNTPS Z6, (DX)
+	VMOVNTPS Z7, 64(DX)
+	ADDQ     BX, DX
+	VMOVNTPS Z8, (DX)
+	VMOVNTPS Z9, 64(DX)
+	ADDQ     BX, DX
+	VMOVNTPS Z10, (DX)
+	VMOVNTPS Z11, 64(DX)
+	ADDQ     BX, DX
+	VMOVNTPS Z12, (DX)
+	VMOVNTPS Z13, 64(DX)
+	ADDQ     BX, DX
+	VMOVNTPS Z14, (DX)
+	VMOVNTPS Z15, 64(DX)
+	ADDQ     BX, DX
+	SFENCE
+
+stored:
+	IMUL3Q $0x08, SI, R10
+	ADDQ   R10, CX
+	DECQ   AX
+	JNZ    tile
 	VZEROUPPER
 	RET
 
-// func tileAVX512_4x1(tiles int, k int, a *float32, ars uintptr, aks uintptr, b *float32, bks uintptr, c *float32, ldc uintptr, lanes int, accumulate uint64)
+// func tileAVX512_4x1(tiles int, k int, a *float32, ars uintptr, aks uintptr, b *float32, bks uintptr, c *float32, ldc uintptr, lanes int, mode uint64)
 // Requires: AVX, AVX512F, BMI2
 TEXT ·tileAVX512_4x1(SB), NOSPLIT, $0-88
 	MOVQ  tiles+0(FP), AX
@@ -597,8 +673,8 @@ loop:
 	ADDQ             R9, R11
 	DECQ             R12
 	JNZ              loop
-	MOVQ             accumulate+80(FP), R10
-	TESTQ            R10, R10
+	MOVQ             mode+80(FP), R10
+	TESTQ            $0x00000001, R10
 	JZ               store
 	MOVQ             DX, R10
 	VMOVUPS.Z        (R10), K1, Z4
@@ -630,8 +706,8 @@ store:
 	VZEROUPPER
 	RET
 
-// func tileAVX512_4x2(tiles int, k int, a *float32, ars uintptr, aks uintptr, b *float32, bks uintptr, c *float32, ldc uintptr, lanes int, accumulate uint64)
-// Requires: AVX, AVX512F, BMI2
+// func tileAVX512_4x2(tiles int, k int, a *float32, ars uintptr, aks uintptr, b *float32, bks uintptr, c *float32, ldc uintptr, lanes int, mode uint64)
+// Requires: AVX, AVX512F, BMI2, MMX+
 TEXT ·tileAVX512_4x2(SB), NOSPLIT, $0-88
 	MOVQ  tiles+0(FP), AX
 	MOVQ  a+16(FP), CX
@@ -678,8 +754,10 @@ loop:
 	ADDQ         R9, R11
 	DECQ         R12
 	JNZ          loop
-	MOVQ         accumulate+80(FP), R10
-	TESTQ        R10, R10
+	MOVQ         mode+80(FP), R10
+	TESTQ        $0x00000002, R10
+	JNZ          stream
+	TESTQ        $0x00000001, R10
 	JZ           store
 	MOVQ         DX, R10
 	VADDPS       (R10), Z0, Z0
@@ -712,14 +790,32 @@ store:
 	VMOVUPS Z6, (DX)
 	VMOVUPS Z7, K1, 64(DX)
 	ADDQ    BX, DX
-	IMUL3Q  $0x04, SI, R10
-	ADDQ    R10, CX
-	DECQ    AX
-	JNZ     tile
+	JMP     stored
+
+stream:
+	VMOVNTPS Z0, (DX)
+	VMOVNTPS Z1, 64(DX)
+	ADDQ     BX, DX
+	VMOVNTPS Z2, (DX)
+	VMOVNTPS Z3, 64(DX)
+	ADDQ     BX, DX
+	VMOVNTPS Z4, (DX)
+	VMOVNTPS Z5, 64(DX)
+	ADDQ     BX, DX
+	VMOVNTPS Z6, (DX)
+	VMOVNTPS Z7, 64(DX)
+	ADDQ     BX, DX
+	SFENCE
+
+stored:
+	IMUL3Q $0x04, SI, R10
+	ADDQ   R10, CX
+	DECQ   AX
+	JNZ    tile
 	VZEROUPPER
 	RET
 
-// func tileAVX512_2x1(tiles int, k int, a *float32, ars uintptr, aks uintptr, b *float32, bks uintptr, c *float32, ldc uintptr, lanes int, accumulate uint64)
+// func tileAVX512_2x1(tiles int, k int, a *float32, ars uintptr, aks uintptr, b *float32, bks uintptr, c *float32, ldc uintptr, lanes int, mode uint64)
 // Requires: AVX, AVX512F, BMI2
 TEXT ·tileAVX512_2x1(SB), NOSPLIT, $0-88
 	MOVQ  tiles+0(FP), AX
@@ -750,8 +846,8 @@ loop:
 	ADDQ             R8, R10
 	DECQ             R11
 	JNZ              loop
-	MOVQ             accumulate+80(FP), R9
-	TESTQ            R9, R9
+	MOVQ             mode+80(FP), R9
+	TESTQ            $0x00000001, R9
 	JZ               store
 	MOVQ             DX, R9
 	VMOVUPS.Z        (R9), K1, Z2
@@ -773,8 +869,8 @@ store:
 	VZEROUPPER
 	RET
 
-// func tileAVX512_2x2(tiles int, k int, a *float32, ars uintptr, aks uintptr, b *float32, bks uintptr, c *float32, ldc uintptr, lanes int, accumulate uint64)
-// Requires: AVX, AVX512F, BMI2
+// func tileAVX512_2x2(tiles int, k int, a *float32, ars uintptr, aks uintptr, b *float32, bks uintptr, c *float32, ldc uintptr, lanes int, mode uint64)
+// Requires: AVX, AVX512F, BMI2, MMX+
 TEXT ·tileAVX512_2x2(SB), NOSPLIT, $0-88
 	MOVQ  tiles+0(FP), AX
 	MOVQ  a+16(FP), CX
@@ -811,8 +907,10 @@ loop:
 	ADDQ         R8, R10
 	DECQ         R11
 	JNZ          loop
-	MOVQ         accumulate+80(FP), R9
-	TESTQ        R9, R9
+	MOVQ         mode+80(FP), R9
+	TESTQ        $0x00000002, R9
+	JNZ          stream
+	TESTQ        $0x00000001, R9
 	JZ           store
 	MOVQ         DX, R9
 	VADDPS       (R9), Z0, Z0
@@ -831,14 +929,26 @@ store:
 	VMOVUPS Z2, (DX)
 	VMOVUPS Z3, K1, 64(DX)
 	ADDQ    BX, DX
-	IMUL3Q  $0x02, SI, R9
-	ADDQ    R9, CX
-	DECQ    AX
-	JNZ     tile
+	JMP     stored
+
+stream:
+	VMOVNTPS Z0, (DX)
+	VMOVNTPS Z1, 64(DX)
+	ADDQ     BX, DX
+	VMOVNTPS Z2, (DX)
+	VMOVNTPS Z3, 64(DX)
+	ADDQ     BX, DX
+	SFENCE
+
+stored:
+	IMUL3Q $0x02, SI, R9
+	ADDQ   R9, CX
+	DECQ   AX
+	JNZ    tile
 	VZEROUPPER
 	RET
 
-// func tileAVX512_1x1(tiles int, k int, a *float32, ars uintptr, aks uintptr, b *float32, bks uintptr, c *float32, ldc uintptr, lanes int, accumulate uint64)
+// func tileAVX512_1x1(tiles int, k int, a *float32, ars uintptr, aks uintptr, b *float32, bks uintptr, c *float32, ldc uintptr, lanes int, mode uint64)
 // Requires: AVX, AVX512F, BMI2
 TEXT ·tileAVX512_1x1(SB), NOSPLIT, $0-88
 	MOVQ  tiles+0(FP), AX
@@ -867,8 +977,8 @@ loop:
 	ADDQ             R8, R10
 	DECQ             R11
 	JNZ              loop
-	MOVQ             accumulate+80(FP), R9
-	TESTQ            R9, R9
+	MOVQ             mode+80(FP), R9
+	TESTQ            $0x00000001, R9
 	JZ               store
 	MOVQ             DX, R9
 	VMOVUPS.Z        (R9), K1, Z1
@@ -885,8 +995,8 @@ store:
 	VZEROUPPER
 	RET
 
-// func tileAVX512_1x2(tiles int, k int, a *float32, ars uintptr, aks uintptr, b *float32, bks uintptr, c *float32, ldc uintptr, lanes int, accumulate uint64)
-// Requires: AVX, AVX512F, BMI2
+// func tileAVX512_1x2(tiles int, k int, a *float32, ars uintptr, aks uintptr, b *float32, bks uintptr, c *float32, ldc uintptr, lanes int, mode uint64)
+// Requires: AVX, AVX512F, BMI2, MMX+
 TEXT ·tileAVX512_1x2(SB), NOSPLIT, $0-88
 	MOVQ  tiles+0(FP), AX
 	MOVQ  a+16(FP), CX
@@ -918,8 +1028,10 @@ loop:
 	ADDQ         R8, R10
 	DECQ         R11
 	JNZ          loop
-	MOVQ         accumulate+80(FP), R9
-	TESTQ        R9, R9
+	MOVQ         mode+80(FP), R9
+	TESTQ        $0x00000002, R9
+	JNZ          stream
+	TESTQ        $0x00000001, R9
 	JZ           store
 	MOVQ         DX, R9
 	VADDPS       (R9), Z0, Z0
@@ -931,10 +1043,19 @@ store:
 	VMOVUPS Z0, (DX)
 	VMOVUPS Z1, K1, 64(DX)
 	ADDQ    BX, DX
-	IMUL3Q  $0x01, SI, R9
-	ADDQ    R9, CX
-	DECQ    AX
-	JNZ     tile
+	JMP     stored
+
+stream:
+	VMOVNTPS Z0, (DX)
+	VMOVNTPS Z1, 64(DX)
+	ADDQ     BX, DX
+	SFENCE
+
+stored:
+	IMUL3Q $0x01, SI, R9
+	ADDQ   R9, CX
+	DECQ   AX
+	JNZ    tile
 	VZEROUPPER
 	RET
 
@@ -1058,7 +1179,7 @@ next:
 	VZEROUPPER
 	RET
 
-// func tileAVX2_6x1(tiles int, k int, a *float32, ars uintptr, aks uintptr, b *float32, bks uintptr, c *float32, ldc uintptr, lanes int, accumulate uint64)
+// func tileAVX2_6x1(tiles int, k int, a *float32, ars uintptr, aks uintptr, b *float32, bks uintptr, c *float32, ldc uintptr, lanes int, mode uint64)
 // Requires: AVX, FMA3
 TEXT ·tileAVX2_6x1(SB), NOSPLIT, $0-88
 	MOVQ tiles+0(FP), AX
@@ -1107,8 +1228,8 @@ loop:
 	MOVQ         $0x00000008, R12
 	SUBQ         R10, R12
 	VMOVUPS      (R11)(R12*4), Y6
-	MOVQ         accumulate+80(FP), R10
-	TESTQ        R10, R10
+	MOVQ         mode+80(FP), R10
+	TESTQ        $0x00000001, R10
 	JZ           store
 	MOVQ         DX, R10
 	VMASKMOVPS   (R10), Y6, Y7
@@ -1168,8 +1289,8 @@ DATA laneWindow<>+56(SB)/4, $0x00000000
 DATA laneWindow<>+60(SB)/4, $0x00000000
 GLOBL laneWindow<>(SB), RODATA|NOPTR, $64
 
-// func tileAVX2_6x2(tiles int, k int, a *float32, ars uintptr, aks uintptr, b *float32, bks uintptr, c *float32, ldc uintptr, lanes int, accumulate uint64)
-// Requires: AVX, FMA3
+// func tileAVX2_6x2(tiles int, k int, a *float32, ars uintptr, aks uintptr, b *float32, bks uintptr, c *float32, ldc uintptr, lanes int, mode uint64)
+// Requires: AVX, FMA3, MMX+
 TEXT ·tileAVX2_6x2(SB), NOSPLIT, $0-88
 	MOVQ tiles+0(FP), AX
 	MOVQ a+16(FP), CX
@@ -1230,8 +1351,10 @@ loop:
 	MOVQ         $0x00000008, R12
 	SUBQ         R10, R12
 	VMOVUPS      (R11)(R12*4), Y12
-	MOVQ         accumulate+80(FP), R10
-	TESTQ        R10, R10
+	MOVQ         mode+80(FP), R10
+	TESTQ        $0x00000002, R10
+	JNZ          stream
+	TESTQ        $0x00000001, R10
 	JZ           store
 	MOVQ         DX, R10
 	VADDPS       (R10), Y0, Y0
@@ -1278,14 +1401,38 @@ store:
 	VMOVUPS    Y10, (DX)
 	VMASKMOVPS Y11, Y12, 32(DX)
 	ADDQ       BX, DX
-	IMUL3Q     $0x06, SI, R10
-	ADDQ       R10, CX
-	DECQ       AX
-	JNZ        tile
+	JMP        stored
+
+stream:
+	VMOVNTPS Y0, (DX)
+	VMOVNTPS Y1, 32(DX)
+	ADDQ     BX, DX
+	VMOVNTPS Y2, (DX)
+	VMOVNTPS Y3, 32(DX)
+	ADDQ     BX, DX
+	VMOVNTPS Y4, (DX)
+	VMOVNTPS Y5, 32(DX)
+	ADDQ     BX, DX
+	VMOVNTPS Y6, (DX)
+	VMOVNTPS Y7, 32(DX)
+	ADDQ     BX, DX
+	VMOVNTPS Y8, (DX)
+	VMOVNTPS Y9, 32(DX)
+	ADDQ     BX, DX
+	VMOVNTPS Y10, (DX)
+	VMOVNTPS Y11, 32(DX)
+	ADDQ     BX, DX
+	SFENCE
+
+stored:
+	IMUL3Q $0x06, SI, R10
+	ADDQ   R10, CX
+	DECQ   AX
+	JNZ    tile
 	VZEROUPPER
 	RET
 
-// func tileAVX2_4x1(tiles int, k int, a *float32, ars uintptr, aks uintptr, b *float32, bks uintptr, c *float32, ldc uintptr, lanes int, accumulate uint64)
+// func tileAVX2_4x1(tiles int, k int, a *float32, ars uintptr, aks uintptr, b *float32, bks uintptr, c *float32, ldc uintptr, lanes int, mode uint64)
 // Requires: AVX, FMA3
 TEXT ·tileAVX2_4x1(SB), NOSPLIT, $0-88
 	MOVQ tiles+0(FP), AX
@@ -1325,8 +1472,8 @@ loop:
 	MOVQ         $0x00000008, R12
 	SUBQ         R10, R12
 	VMOVUPS      (R11)(R12*4), Y4
-	MOVQ         accumulate+80(FP), R10
-	TESTQ        R10, R10
+	MOVQ         mode+80(FP), R10
+	TESTQ        $0x00000001, R10
 	JZ           store
 	MOVQ         DX, R10
 	VMASKMOVPS   (R10), Y4, Y5
@@ -1358,8 +1505,8 @@ store:
 	VZEROUPPER
 	RET
 
-// func tileAVX2_4x2(tiles int, k int, a *float32, ars uintptr, aks uintptr, b *float32, bks uintptr, c *float32, ldc uintptr, lanes int, accumulate uint64)
-// Requires: AVX, FMA3
+// func tileAVX2_4x2(tiles int, k int, a *float32, ars uintptr, aks uintptr, b *float32, bks uintptr, c *float32, ldc uintptr, lanes int, mode uint64)
+// Requires: AVX, FMA3, MMX+
 TEXT ·tileAVX2_4x2(SB), NOSPLIT, $0-88
 	MOVQ tiles+0(FP), AX
 	MOVQ a+16(FP), CX
@@ -1407,8 +1554,10 @@ loop:
 	MOVQ         $0x00000008, R12
 	SUBQ         R10, R12
 	VMOVUPS      (R11)(R12*4), Y8
-	MOVQ         accumulate+80(FP), R10
-	TESTQ        R10, R10
+	MOVQ         mode+80(FP), R10
+	TESTQ        $0x00000002, R10
+	JNZ          stream
+	TESTQ        $0x00000001, R10
 	JZ           store
 	MOVQ         DX, R10
 	VADDPS       (R10), Y0, Y0
@@ -1441,14 +1590,32 @@ store:
 	VMOVUPS    Y6, (DX)
 	VMASKMOVPS Y7, Y8, 32(DX)
 	ADDQ       BX, DX
-	IMUL3Q     $0x04, SI, R10
-	ADDQ       R10, CX
-	DECQ       AX
-	JNZ        tile
+	JMP        stored
+
+stream:
+	VMOVNTPS Y0, (DX)
+	VMOVNTPS Y1, 32(DX)
+	ADDQ     BX, DX
+	VMOVNTPS Y2, (DX)
+	VMOVNTPS Y3, 32(DX)
+	ADDQ     BX, DX
+	VMOVNTPS Y4, (DX)
+	VMOVNTPS Y5, 32(DX)
+	ADDQ     BX, DX
+	VMOVNTPS Y6, (DX)
+	VMOVNTPS Y7, 32(DX)
+	ADDQ     BX, DX
+	SFENCE
+
+stored:
+	IMUL3Q $0x04, SI, R10
+	ADDQ   R10, CX
+	DECQ   AX
+	JNZ    tile
 	VZEROUPPER
 	RET
 
-// func tileAVX2_2x1(tiles int, k int, a *float32, ars uintptr, aks uintptr, b *float32, bks uintptr, c *float32, ldc uintptr, lanes int, accumulate uint64)
+// func tileAVX2_2x1(tiles int, k int, a *float32, ars uintptr, aks uintptr, b *float32, bks uintptr, c *float32, ldc uintptr, lanes int, mode uint64)
 // Requires: AVX, FMA3
 TEXT ·tileAVX2_2x1(SB), NOSPLIT, $0-88
 	MOVQ tiles+0(FP), AX
@@ -1482,8 +1649,8 @@ loop:
 	MOVQ         $0x00000008, R11
 	SUBQ         R9, R11
 	VMOVUPS      (R10)(R11*4), Y2
-	MOVQ         accumulate+80(FP), R9
-	TESTQ        R9, R9
+	MOVQ         mode+80(FP), R9
+	TESTQ        $0x00000001, R9
 	JZ           store
 	MOVQ         DX, R9
 	VMASKMOVPS   (R9), Y2, Y3
@@ -1505,8 +1672,8 @@ store:
 	VZEROUPPER
 	RET
 
-// func tileAVX2_2x2(tiles int, k int, a *float32, ars uintptr, aks uintptr, b *float32, bks uintptr, c *float32, ldc uintptr, lanes int, accumulate uint64)
-// Requires: AVX, FMA3
+// func tileAVX2_2x2(tiles int, k int, a *float32, ars uintptr, aks uintptr, b *float32, bks uintptr, c *float32, ldc uintptr, lanes int, mode uint64)
+// Requires: AVX, FMA3, MMX+
 TEXT ·tileAVX2_2x2(SB), NOSPLIT, $0-88
 	MOVQ tiles+0(FP), AX
 	MOVQ a+16(FP), CX
@@ -1544,8 +1711,10 @@ loop:
 	MOVQ         $0x00000008, R11
 	SUBQ         R9, R11
 	VMOVUPS      (R10)(R11*4), Y4
-	MOVQ         accumulate+80(FP), R9
-	TESTQ        R9, R9
+	MOVQ         mode+80(FP), R9
+	TESTQ        $0x00000002, R9
+	JNZ          stream
+	TESTQ        $0x00000001, R9
 	JZ           store
 	MOVQ         DX, R9
 	VADDPS       (R9), Y0, Y0
@@ -1564,14 +1733,26 @@ store:
 	VMOVUPS    Y2, (DX)
 	VMASKMOVPS Y3, Y4, 32(DX)
 	ADDQ       BX, DX
-	IMUL3Q     $0x02, SI, R9
-	ADDQ       R9, CX
-	DECQ       AX
-	JNZ        tile
+	JMP        stored
+
+stream:
+	VMOVNTPS Y0, (DX)
+	VMOVNTPS Y1, 32(DX)
+	ADDQ     BX, DX
+	VMOVNTPS Y2, (DX)
+	VMOVNTPS Y3, 32(DX)
+	ADDQ     BX, DX
+	SFENCE
+
+stored:
+	IMUL3Q $0x02, SI, R9
+	ADDQ   R9, CX
+	DECQ   AX
+	JNZ    tile
 	VZEROUPPER
 	RET
 
-// func tileAVX2_1x1(tiles int, k int, a *float32, ars uintptr, aks uintptr, b *float32, bks uintptr, c *float32, ldc uintptr, lanes int, accumulate uint64)
+// func tileAVX2_1x1(tiles int, k int, a *float32, ars uintptr, aks uintptr, b *float32, bks uintptr, c *float32, ldc uintptr, lanes int, mode uint64)
 // Requires: AVX, FMA3
 TEXT ·tileAVX2_1x1(SB), NOSPLIT, $0-88
 	MOVQ tiles+0(FP), AX
@@ -1602,8 +1783,8 @@ loop:
 	MOVQ         $0x00000008, R11
 	SUBQ         R9, R11
 	VMOVUPS      (R10)(R11*4), Y1
-	MOVQ         accumulate+80(FP), R9
-	TESTQ        R9, R9
+	MOVQ         mode+80(FP), R9
+	TESTQ        $0x00000001, R9
 	JZ           store
 	MOVQ         DX, R9
 	VMASKMOVPS   (R9), Y1, Y2
@@ -1620,8 +1801,8 @@ store:
 	VZEROUPPER
 	RET
 
-// func tileAVX2_1x2(tiles int, k int, a *float32, ars uintptr, aks uintptr, b *float32, bks uintptr, c *float32, ldc uintptr, lanes int, accumulate uint64)
-// Requires: AVX, FMA3
+// func tileAVX2_1x2(tiles int, k int, a *float32, ars uintptr, aks uintptr, b *float32, bks uintptr, c *float32, ldc uintptr, lanes int, mode uint64)
+// Requires: AVX, FMA3, MMX+
 TEXT ·tileAVX2_1x2(SB), NOSPLIT, $0-88
 	MOVQ tiles+0(FP), AX
 	MOVQ a+16(FP), CX
@@ -1654,8 +1835,10 @@ loop:
 	MOVQ         $0x00000008, R11
 	SUBQ         R9, R11
 	VMOVUPS      (R10)(R11*4), Y2
-	MOVQ         accumulate+80(FP), R9
-	TESTQ        R9, R9
+	MOVQ         mode+80(FP), R9
+	TESTQ        $0x00000002, R9
+	JNZ          stream
+	TESTQ        $0x00000001, R9
 	JZ           store
 	MOVQ         DX, R9
 	VADDPS       (R9), Y0, Y0
@@ -1667,10 +1850,19 @@ store:
 	VMOVUPS    Y0, (DX)
 	VMASKMOVPS Y1, Y2, 32(DX)
 	ADDQ       BX, DX
-	IMUL3Q     $0x01, SI, R9
-	ADDQ       R9, CX
-	DECQ       AX
-	JNZ        tile
+	JMP        stored
+
+stream:
+	VMOVNTPS Y0, (DX)
+	VMOVNTPS Y1, 32(DX)
+	ADDQ     BX, DX
+	SFENCE
+
+stored:
+	IMUL3Q $0x01, SI, R9
+	ADDQ   R9, CX
+	DECQ   AX
+	JNZ    tile
 	VZEROUPPER
 	RET
 

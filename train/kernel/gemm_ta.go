@@ -88,12 +88,12 @@ func (r *reduction) part(p *Pool, slab, group int) {
 		for j := 0; j < r.n; j += w {
 			if narrow {
 				r.t.column(q1-q0, rows, r.a[i*r.k+q0:], strides{1, r.k}, bs[j*rows:], w,
-					c[q0*r.n+j:], r.n, min(w, r.n-j), add)
+					c[q0*r.n+j:], r.n, min(w, r.n-j), word(add))
 				continue
 			}
 			for q := q0; q < q1; q += tile {
 				r.t.column(min(tile, q1-q), rows, as[(q-q0)*rows:], strides{1, tile},
-					bs[j*rows:], w, c[q*r.n+j:], r.n, min(w, r.n-j), add)
+					bs[j*rows:], w, c[q*r.n+j:], r.n, min(w, r.n-j), word(add))
 			}
 		}
 		add = true

@@ -1,6 +1,8 @@
 package kernel
 
 import (
+	"math/rand/v2"
+	"slices"
 	"testing"
 
 	"pgregory.net/rapid"
@@ -72,5 +74,35 @@ func TestLargeProducts(t *testing.T) {
 			f := rapid.SampledFrom(products(s[0], s[1], s[2])).Draw(t, "product")
 			f.check(t, p, rapid.Bool().Draw(t, "accumulate"))
 		})
+	})
+}
+
+// TestStreamedProducts has a product that is written past the caches, with rows left over after
+// the largest tiles, beside the same in rows that are few enough to be written through them.
+func TestStreamedProducts(t *testing.T) {
+	const m, k, n = streamLeast/(4*128) + 7, 3, 128
+	r := rand.New(rand.NewPCG(1, 2))
+	a, b := make([]float32, m*k), make([]float32, k*n)
+	for _, x := range [][]float32{a, b} {
+		for i := range x {
+			x[i] = r.Float32()
+		}
+	}
+	c, want := make([]float32, m*n), make([]float32, m*n)
+	eachLevel(t, func(t *testing.T) {
+		p := NewPool(2)
+		defer p.Close()
+		if tiles := level().tiles; tiles != nil && !tiles.streams(c, n) {
+			t.Fatal("the product is not streamed")
+		}
+		GEMM(p, c, a, b, m, k, n, false)
+		const rows = 1000
+		for lo := 0; lo < m; lo += rows {
+			hi := min(lo+rows, m)
+			GEMM(p, want[lo*n:hi*n], a[lo*k:hi*k], b, hi-lo, k, n, false)
+		}
+		if !slices.Equal(c, want) {
+			t.Error("a streamed product differs from the same in pieces")
+		}
 	})
 }

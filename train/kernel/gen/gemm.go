@@ -12,7 +12,10 @@ import (
 
 // tileSignature is that of kernel.tileFunc.
 const tileSignature = "func(tiles, k int, a *float32, ars, aks uintptr, b *float32, bks uintptr, " +
-	"c *float32, ldc uintptr, lanes int, accumulate uint64)"
+	"c *float32, ldc uintptr, lanes int, mode uint64)"
+
+// The bits of mode are those of kernel's constants of the same names.
+const modeAccumulate, modeStream = 1, 2
 
 // gemm writes the tiles of matrix products. 12 rows of two AVX-512 vectors, or 6 of two AVX2
 // vectors, are the most whose sums stay in registers beside a row of B and a value of A.
@@ -147,8 +150,12 @@ func (t *tile) finish(c, ldc reg.GPVirtual) {
 	if !t.s.wide {
 		t.last = t.s.lowLanes(loadGP(Param("lanes")))
 	}
-	old, accumulate := t.s.vec(), loadGP(Param("accumulate"))
-	TESTQ(accumulate, accumulate)
+	old, mode := t.s.vec(), loadGP(Param("mode"))
+	if t.vectors == 2 {
+		TESTQ(U32(modeStream), mode)
+		JNZ(LabelRef("stream"))
+	}
+	TESTQ(U32(modeAccumulate), mode)
 	JZ(LabelRef("store"))
 	p := GP64()
 	MOVQ(c, p)
@@ -176,4 +183,17 @@ func (t *tile) finish(c, ldc reg.GPVirtual) {
 		}
 		ADDQ(ldc, c)
 	}
+	if t.vectors < 2 {
+		return
+	}
+	JMP(LabelRef("stored"))
+	Label("stream")
+	for _, acc := range t.acc {
+		for j, v := range acc {
+			VMOVNTPS(v, Mem{Base: c, Disp: j * t.s.bytes})
+		}
+		ADDQ(ldc, c)
+	}
+	SFENCE()
+	Label("stored")
 }
