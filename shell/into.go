@@ -19,16 +19,17 @@ import (
 // intoFormats are the extensions that INTO takes.
 var intoFormats = []string{".csv", ".jsonl", ".parquet", ".npy"}
 
-// fileOutput is a result that goes to a file: it is written beside it and renamed when it is whole.
-// Parquet and npy need the types of all values and the number of rows first, so their rows go to
-// a second temporary file before. Memory: buffers, and a row group of Parquet.
+// fileOutput is a result that goes to a file. Parquet and npy need the types of all values and the
+// number of rows first, so their rows go to a temporary file before. Memory: buffers, and a row
+// group of Parquet.
 type fileOutput struct {
 	renderer
 	fs   vfs.FS
 	path string
-	file vfs.File
+	file *newFile // of parquet and npy it begins when all rows have come
 	buf  *bufio.Writer
-	rows *spool // of parquet and npy
+	rows *spool   // of parquet and npy
+	kept vfs.File // where rows are spooled
 }
 
 // checkInto reports a name whose format is not known.
@@ -42,29 +43,31 @@ func checkInto(name string) error {
 		strings.Join(intoFormats, ", "), near(path.Ext(name), intoFormats))
 }
 
-func newFileOutput(fs vfs.FS, name string) (*fileOutput, error) {
-	o := &fileOutput{fs: fs, path: name}
-	part := o.path + ".part"
+func newFileOutput(fs vfs.FS, name string) (o *fileOutput, err error) {
+	o = &fileOutput{fs: fs, path: name}
 	ext := path.Ext(name)
 	if ext == ".parquet" || ext == ".npy" {
-		part = o.path + ".rows"
-	}
-	f, err := fs.Create(part, vfs.WriteCategoryUnspecified)
-	if err != nil {
-		return nil, fmt.Errorf("INTO: %w", err)
-	}
-	o.file, o.buf = f, bufio.NewWriterSize(f, outBytes)
-	switch ext {
-	case ".csv":
-		o.renderer = &csvRenderer{w: csv.NewWriter(o.buf)}
-	case ".jsonl":
-		o.renderer = &jsonRenderer{w: o.buf}
-	default:
+		if o.kept, err = fs.Create(o.spoolPath(), vfs.WriteCategoryUnspecified); err != nil {
+			return nil, fmt.Errorf("INTO: %w", err)
+		}
+		o.buf = bufio.NewWriterSize(o.kept, outBytes)
 		o.rows = &spool{w: o.buf}
 		o.renderer = o.rows
+		return o, nil
+	}
+	if o.file, err = createNewFile(fs, name); err != nil {
+		return nil, fmt.Errorf("INTO: %w", err)
+	}
+	o.buf = bufio.NewWriterSize(o.file, outBytes)
+	if ext == ".csv" {
+		o.renderer = &csvRenderer{w: csv.NewWriter(o.buf)}
+	} else {
+		o.renderer = &jsonRenderer{w: o.buf}
 	}
 	return o, nil
 }
+
+func (o *fileOutput) spoolPath() string { return o.path + ".rows" }
 
 // finish makes the file appear, or after an error of the statement leaves nothing behind.
 func (o *fileOutput) finish(failed error) error {
@@ -72,21 +75,20 @@ func (o *fileOutput) finish(failed error) error {
 	if err == nil {
 		err = o.buf.Flush()
 	}
-	if err == nil && o.rows != nil {
-		err = o.convert()
-	}
-	if err == nil {
-		err = o.file.Sync()
-	}
-	err = errors.Join(err, o.file.Close())
-	part := o.path + ".part"
-	if err == nil {
-		err = o.fs.Rename(part, o.path)
-	} else {
-		_ = o.fs.Remove(part) // it may not be there yet
-	}
 	if o.rows != nil {
-		_ = o.fs.Remove(o.path + ".rows") // what cannot be removed does no harm
+		if e := o.kept.Close(); err == nil {
+			err = e
+		}
+		if err == nil {
+			err = o.convert()
+		}
+		_ = o.fs.Remove(o.spoolPath()) // what cannot be removed does no harm
+	}
+	switch {
+	case err == nil:
+		err = o.file.commit()
+	case o.file != nil:
+		err = errors.Join(err, o.file.discard())
 	}
 	if err != nil && failed == nil {
 		return fmt.Errorf("INTO %s: %w", o.path, err)
@@ -96,17 +98,12 @@ func (o *fileOutput) finish(failed error) error {
 
 // convert writes the spooled rows in the file's format.
 func (o *fileOutput) convert() error {
-	if err := o.file.Close(); err != nil {
-		return err
-	}
-	from, err := o.fs.Open(o.path + ".rows")
+	from, err := o.fs.Open(o.spoolPath())
 	if err != nil {
 		return err
 	}
-	o.file, err = o.fs.Create(o.path+".part", vfs.WriteCategoryUnspecified)
-	if err != nil {
-		o.file = from // which finish closes
-		return err
+	if o.file, err = createNewFile(o.fs, o.path); err != nil {
+		return errors.Join(err, from.Close())
 	}
 	o.buf.Reset(o.file)
 	var to tableWriter = &npyTable{w: o.buf}

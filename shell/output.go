@@ -9,8 +9,6 @@ import (
 	"path"
 	"slices"
 	"strings"
-
-	"github.com/cockroachdb/pebble/v2/vfs"
 )
 
 // output is where the result of one statement goes.
@@ -37,20 +35,16 @@ func (s *session) output(ctx context.Context) (output, error) {
 
 // fileOutput writes to a file that gets its name once it is whole.
 func (s *session) fileOutput(name string) (output, error) {
-	fs := s.Store.FS()
-	part := name + ".part"
-	f, err := fs.Create(part, vfs.WriteCategoryUnspecified)
+	f, err := createNewFile(s.Store.FS(), name)
 	if err != nil {
 		return output{}, fmt.Errorf("shell: .once: %w", err)
 	}
 	return output{f, s.fileMode(name), false, func(ok bool) error {
-		err := f.Close()
-		if ok && err == nil {
-			err = fs.Rename(part, name)
-		} else {
-			err = errors.Join(err, fs.Remove(part))
+		end := f.discard
+		if ok {
+			end = f.commit
 		}
-		if err != nil {
+		if err := end(); err != nil {
 			return fmt.Errorf("shell: .once %s: %w", name, err)
 		}
 		return nil

@@ -1,0 +1,49 @@
+package shell
+
+import (
+	"errors"
+
+	"github.com/cockroachdb/pebble/v2/vfs"
+)
+
+// newFile is a file that is written beside its name and takes it once it is whole and on disk: who
+// looks there finds what was there before, or all of it. Whoever creates it commits or discards it.
+type newFile struct {
+	vfs.File
+	fs   vfs.FS
+	path string
+}
+
+// createNewFile begins a file that will be at path.
+func createNewFile(fs vfs.FS, path string) (*newFile, error) {
+	f, err := fs.Create(path+".part", vfs.WriteCategoryUnspecified)
+	if err != nil {
+		return nil, err
+	}
+	return &newFile{f, fs, path}, nil
+}
+
+// commit gives the file its name. After an error nothing is left beside it; the name then stands
+// for what it stood for before, or for the whole file if only its directory could not be synced.
+func (f *newFile) commit() error {
+	err := f.Sync()
+	if e := f.Close(); err == nil {
+		err = e
+	}
+	if err == nil {
+		err = f.fs.Rename(f.path+".part", f.path)
+	}
+	if err != nil {
+		return errors.Join(err, f.fs.Remove(f.path+".part"))
+	}
+	dir, err := f.fs.OpenDir(f.fs.PathDir(f.path))
+	if err != nil {
+		return err
+	}
+	return errors.Join(dir.Sync(), dir.Close())
+}
+
+// discard leaves nothing behind.
+func (f *newFile) discard() error {
+	return errors.Join(f.Close(), f.fs.Remove(f.path+".part"))
+}
