@@ -13,7 +13,6 @@ import (
 	"gdb/internal/rng"
 	"gdb/layout"
 	"gdb/layout/layouttest"
-	"gdb/sample"
 
 	"github.com/cockroachdb/pebble/v2/vfs"
 )
@@ -199,66 +198,6 @@ func TestEarlyStopping(t *testing.T) {
 		t.Errorf("stopped %v after %d epochs, best %d, patience 3", res.Stopped, res.Epochs,
 			res.BestEpoch)
 	}
-}
-
-// TestSameWeights trains with every way to hold the data: the weights are the same bit for bit.
-// Without dropout the first layer reads resident features in place.
-func TestSameWeights(t *testing.T) {
-	seen := map[string]bool{}
-	for _, dropout := range []float64{0.2, 0} {
-		var want []byte
-		for i, c := range variants() {
-			c.Dropout = dropout
-			s := mustBuild(t, planted(false))
-			mustRun(t, s, c)
-			checkPrep(t, s)
-			_, got := finalState(t, s, c.Run)
-			if i == 0 {
-				want = got
-				seen[string(want)] = true
-			}
-			if !bytes.Equal(got, want) {
-				t.Errorf("dropout %g, topology %s, cache %s of %d bytes, superbatch %d: other "+
-					"weights", dropout, c.Topology, c.Cache, c.FeatureCache, c.Superbatch)
-			}
-		}
-	}
-	other := testConfig()
-	other.Epochs, other.Seed = 3, 2
-	s := mustBuild(t, planted(false))
-	mustRun(t, s, other)
-	_, got := finalState(t, s, other.Run)
-	if seen[string(got)] = true; len(seen) != 3 {
-		t.Error("another seed or dropout gives the same weights")
-	}
-}
-
-func variants() []Config {
-	var all []Config
-	caches := append([]string{"auto", "none", "static"}, sample.PolicyNames()...)
-	for _, topology := range []string{"resident", "paged"} {
-		for _, cache := range caches {
-			c := testConfig()
-			c.Epochs = 3
-			c.Topology, c.Cache = topology, cache
-			all = append(all, c)
-			if cache != "none" {
-				c.FeatureCache = 8 << 10
-				all = append(all, c)
-			}
-		}
-	}
-	c := testConfig()
-	c.Epochs, c.Topology, c.NeighborCache = 3, "paged", 1<<20
-	all = append(all, c)
-	for _, size := range []int{1, 2, 7, 0} {
-		for _, bytes := range []int64{100, 8 << 10, 64 << 10} {
-			c := beladyConfig()
-			c.Epochs, c.Superbatch, c.FeatureCache = 3, size, bytes
-			all = append(all, c)
-		}
-	}
-	return all
 }
 
 // beladyConfig trains on superbatches with a cache that holds some rows.
