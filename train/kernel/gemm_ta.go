@@ -26,8 +26,8 @@ const (
 	// blockRows is how many rows of A and B are packed to stay in the second-level cache, and a
 	// panel of B in the first-level cache, while the tiles of C pass by.
 	blockRows = 160
-	// narrowColumns is the widest A that is read where it is if B has one or two panels, which
-	// do not pay for packing A; wider rows are too far apart.
+	// narrowColumns is the widest A that is read where it is: a tile takes one or two lines of a
+	// row, which the second-level cache has by then. Wider rows are too far apart.
 	narrowColumns = 512
 )
 
@@ -69,7 +69,7 @@ func (r *reduction) plan() {
 // part computes a group of rows of the partial C of a slab. The first slab's is C itself.
 func (r *reduction) part(p *Pool, slab, group int) {
 	w, tile := r.t.width(), r.t.rows[0]
-	narrow := r.n <= 2*w && r.k <= narrowColumns
+	narrow := r.k <= narrowColumns
 	c, add := r.c, r.accumulate
 	if slab > 0 {
 		c, add = r.partial[(slab-1)*r.k*r.n:], false
