@@ -82,9 +82,11 @@ type Batch struct {
 	// X is (len(Dense.NodeIDs), Dim) row-major: the features of all nodes, or nil without features.
 	X   []float32
 	Dim int
-	// Table is the features of the whole graph, or nil. If it is there, X has the rows of
-	// Δ1 … Δk only, and the first layer takes the rows of its neighbors, Dense.Nbrs, from here.
-	Table []float32
+	// Table is rows of features in the memory of their owner, or nil. If it is there, X has the
+	// rows of Δ1 … Δk only, and the first layer takes those of its neighbors from here:
+	// TableRows, parallel to Dense.Nbrs, are their row numbers.
+	Table     []float32
+	TableRows []uint32
 	// Labels has one class per seed (-1: none), for class labels.
 	Labels []int32
 	// Multi is (len(Seeds), Classes) of 0 and 1, for multi-labels; else nil.

@@ -299,6 +299,7 @@ func (p *Pipeline) fill(b *Batch, r *rowBuffer) error {
 		nodes := b.Dense.NodeIDs
 		if t, ok := f.(interface{ Table() []float32 }); ok && p.cfg.InPlace {
 			b.Table, nodes = t.Table(), nodes[b.Dense.NodeIDOffsets[1]:]
+			b.TableRows = mem.View[uint32](mem.BytesOf(b.Dense.Nbrs))
 		}
 		n := len(nodes) * b.Dim
 		if err := r.fit(p.cfg.Budget, int64(n)*4); err != nil {
@@ -345,7 +346,7 @@ func (r *rowBuffer) free() error {
 // recycle takes a batch back from the consumer.
 func (p *Pipeline) recycle(b *Batch) {
 	r := b.rows
-	b.X, b.Table, b.rows = nil, nil, nil
+	b.X, b.Table, b.TableRows, b.rows = nil, nil, nil, nil
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	r.lent = false

@@ -110,7 +110,7 @@ var choices = []struct {
 	{"loss", func(c *Config) string { return c.Loss }, []string{"auto", "softmax", "bce"}},
 	{"metric", func(c *Config) string { return c.Metric },
 		[]string{"auto", metricAccuracy, metricMicroF1, metricMacroF1, metricROCAUC}},
-	{"eval-mode", func(c *Config) string { return c.EvalMode }, []string{"exact", "sampled"}},
+	{"eval-mode", func(c *Config) string { return c.EvalMode }, []string{"exact", evalSampled}},
 	{"cache", func(c *Config) string { return c.Cache },
 		CacheNames()},
 	{"topology", func(c *Config) string { return c.Topology },

@@ -81,8 +81,9 @@ func (in *inputs) pipeline(ctx context.Context, c *Config, order *sample.Order, 
 }
 
 // inPlace says whether the first layer may average features where they are: dropout changes a
-// copy, and a layer much narrower than its input transforms a copy first.
-func inPlace(c *Config, dims []int) bool { return c.Dropout == 0 && dims[0] <= dims[1] }
+// copy, and only a layer narrower than half its input may transform first: see transformFirst,
+// whose choice the result's last bits depend on.
+func inPlace(c *Config, dims []int) bool { return c.Dropout == 0 && dims[0] <= 2*dims[1] }
 
 // samplers is how many goroutines sample beside so many that compute: a batch takes about a tenth
 // of a core's time to sample of what it takes to compute.
@@ -129,7 +130,7 @@ func (t *trainer) step(b *sample.Batch) (float64, error) {
 		return 0, err
 	}
 	s := step{seed: t.cfg.Seed, epoch: b.Epoch, batch: b.Index, dropout: float32(t.cfg.Dropout),
-		train: true, table: b.Table}
+		train: true, table: b.Table, rows: b.TableRows}
 	logits, err := t.model.forward(&b.Dense, b.X, s)
 	if err != nil {
 		return 0, err

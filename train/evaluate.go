@@ -12,6 +12,9 @@ import (
 	"github.com/RoaringBitmap/roaring/v2"
 )
 
+// evalSampled is the mode of evaluation that draws neighbors.
+const evalSampled = "sampled"
+
 // sampledEpoch is the epoch number of the draws of sampled evaluation, which no training reaches:
 // every evaluation draws the same neighbors.
 const sampledEpoch = math.MaxUint64
@@ -48,7 +51,7 @@ func (e *evaluator) counts(ctx context.Context, set *roaring.Bitmap) (c *counts,
 
 // predict adds the predictions of a set to a tally.
 func (e *evaluator) predict(ctx context.Context, set *roaring.Bitmap, t *tally) error {
-	if e.cfg.EvalMode == "sampled" {
+	if e.cfg.EvalMode == evalSampled {
 		return e.sampled(ctx, set, t)
 	}
 	if err := e.be.Trim(); err != nil { // blocks of nodes can use a step's memory
@@ -92,7 +95,7 @@ func (e *evaluator) sampled(ctx context.Context, set *roaring.Bitmap, t *tally) 
 		if err := e.be.Begin(); err != nil {
 			return err
 		}
-		y, err := e.model.forward(&b.Dense, b.X, step{table: b.Table})
+		y, err := e.model.forward(&b.Dense, b.X, step{table: b.Table, rows: b.TableRows})
 		if err == nil {
 			logits = resized(logits, y.Len())
 			e.be.Read(logits, y)

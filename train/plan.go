@@ -33,6 +33,7 @@ type Plan struct {
 	// BatchNodes and BatchEdges are of the largest batch that memory is reserved for.
 	BatchNodes int64 `json:"batch_nodes_max"`
 	BatchEdges int64 `json:"batch_edges_max"`
+	BatchInner int64 `json:"batch_inner_max"` // of the nodes, those with neighbors
 
 	// Forecast is nil if there was no room to sample a few batches.
 	Forecast *Forecast `json:"epoch,omitempty"`

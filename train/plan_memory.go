@@ -89,6 +89,7 @@ func arenaBytes(n int64) int64 {
 func (p *planner) planBatches() {
 	grow := func(n int64) int64 { return n * p.scale * batchMargin / 16 }
 	p.BatchNodes, p.BatchEdges = grow(int64(len(p.dense.NodeIDs))), grow(int64(len(p.dense.Nbrs)))
+	p.BatchInner = grow(int64(len(p.dense.NodeIDs)) - int64(p.dense.NodeIDOffsets[1]))
 	floats, lists := stepFloats(p.dims, p.dense)
 	p.Step = arenaBytes(grow(4*floats)*9/8) + mem.HeapCost(grow(4*lists)*growth/16+p.kernelBytes())
 	if p.c.LoadOnly {
@@ -123,6 +124,11 @@ func (p *planner) setReady(ready int) {
 	gather := gatherers * (16*n + 24*n)
 	p.rowArenas = rows * arenaBytes(n*int64(p.dims[0])*4*17/16)
 	p.Batches = p.rowArenas + mem.HeapCost((lists+sampler+gather)*growth/16)
+	p.setEval()
+}
+
+// setEval sizes what evaluation takes besides the memory of batches and the step's.
+func (p *planner) setEval() {
 	p.Eval = max(mem.HeapCost(evalHeapBytes), mem.HeapCost(evalHeapBytes)+evalBytes-
 		p.rowArenas-p.Step) + p.c.scoreBytes()
 	if p.c.LoadOnly {

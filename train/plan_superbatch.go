@@ -36,6 +36,8 @@ type SuperbatchPlan struct {
 
 	// StageRows may wait after reading, for each of two batches.
 	StageRows int `json:"stage_rows"`
+	// InPlace has no such rows, and no copies: see superbatch.Config.
+	InPlace bool `json:"in_place"`
 }
 
 const (
@@ -48,19 +50,36 @@ const (
 	readyShare = 4
 )
 
-// planSuperbatch splits the memory for training on superbatches. If their phases take turns, what
+// planSuperbatch splits the memory for training on superbatches: with rows used in the cache where
+// the step can do that and two batches fit there, else with rows copied to each batch.
+func (p *planner) planSuperbatch(nodes uint64, storage int64) error {
+	// Sampled evaluation gathers batches, and has no other memory for their rows.
+	if inPlace(p.c, p.dims) && !p.c.LoadOnly && p.c.EvalMode != evalSampled {
+		try, plan := *p, *p.Plan
+		try.Plan = &plan
+		least := min(uint64(superbatch.FramesInPlace*p.BatchNodes), nodes)
+		err := try.splitSuperbatch(nodes, &SuperbatchPlan{Storage: storage, InPlace: true})
+		if err == nil && uint64(plan.Superbatch.Slots) >= least {
+			*p.Plan = plan
+			return nil
+		}
+	}
+	return p.splitSuperbatch(nodes, &SuperbatchPlan{Storage: storage,
+		StageRows: int(p.BatchNodes/stageShare) + 1})
+}
+
+// splitSuperbatch splits the memory for one way to use rows. If their phases take turns, what
 // is held for batches is the larger of what training on them takes, and the topology, sampling and
 // planning; if they overlap, it is both, which they do where that takes little of the cache. The
 // cache gets the rest.
-func (p *planner) planSuperbatch(nodes uint64, storage int64) error {
-	topology, dim := p.Topology, p.dims[0]
-	s := &SuperbatchPlan{Storage: storage, Batches: p.c.Superbatch}
+func (p *planner) splitSuperbatch(nodes uint64, s *SuperbatchPlan) error {
+	topology, dim, storage := p.Topology, p.dims[0], s.Storage
+	s.Batches = p.c.Superbatch
 	p.Features, p.Batches, p.Topology = 0, 0, 0
 	n, e := p.BatchNodes, p.BatchEdges
-	s.StageRows = int(n/stageShare) + 1
 	p.Ready = readyLeast
 	x := arenaBytes(n * int64(dim) * 4)
-	if x > (p.Left()-p.loop(s, 1))/readyShare || p.c.LoadOnly {
+	if !s.InPlace && (x > (p.Left()-p.loop(s, 1))/readyShare || p.c.LoadOnly) {
 		p.Ready = 0
 	}
 	loop, disk := p.loop(s, p.Ready), 9*n+4*e
@@ -84,6 +103,10 @@ func (p *planner) planSuperbatch(nodes uint64, storage int64) error {
 		p.Topology = topology
 		p.Batches += least - topology + steps*bytesPerStep
 	}
+	if s.InPlace { // evaluation cannot have what is not there
+		p.rowArenas = superbatch.FramesInPlace * arenaBytes(p.BatchInner*4*int64(dim))
+		p.setEval()
+	}
 	room := p.Left()
 	if p.c.FeatureCache > 0 {
 		room = min(room, p.c.FeatureCache)
@@ -102,6 +125,11 @@ func (p *planner) planSuperbatch(nodes uint64, storage int64) error {
 // were read, lists of batches with what their changes say, and the read buffer.
 func (p *planner) loop(s *SuperbatchPlan, ready int) int64 {
 	n, e, row := p.BatchNodes, p.BatchEdges, 4*int64(p.dims[0])
+	if s.InPlace {
+		const frames = superbatch.FramesInPlace
+		return frames*arenaBytes(p.BatchInner*row) +
+			mem.HeapCost(frames*(12*e+28*n)*growth/16) + 9*n + 4*e
+	}
 	return int64(ready+1)*arenaBytes(n*row) +
 		superbatch.Stages*arenaBytes(int64(s.StageRows)*row) +
 		mem.HeapCost(int64(superbatch.Frames(ready))*(8*e+28*n)*growth/16) + 9*n + 4*e

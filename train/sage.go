@@ -35,7 +35,7 @@ type sageLayer struct {
 	off, idx  []uint32 // memory of view
 	seg       backend.Segments
 	x, out    backend.Tensor // input (In, din) and output (Out, dout)
-	table     backend.Tensor // of all features, if layer 0 reads them in place: x is (Out, din)
+	table     backend.Tensor // of features, if layer 0 reads them in place: x is (Out, din)
 	agg       backend.Tensor // (Out, din): means of inputs, or (In, dout): transformed inputs
 	dx, dout  backend.Tensor // gradients; dx of layer 0 is never computed
 	dropInput uint64         // key of the dropout of x; 0 without
@@ -61,9 +61,11 @@ type step struct {
 	dropout            float32
 	train              bool // keep what the backward pass needs, and drop out
 
-	// table is the features of all nodes, for layer 0 to read the rows of its neighbors in place:
-	// x then has its outputs' rows only, and there is no dropout. See sample.Batch.
+	// table is features in the memory of their owner, of which layer 0 reads rows, one for each
+	// neighbor, in place: x then has its outputs' rows only, and there is no dropout. See
+	// sample.Batch.
 	table []float32
+	rows  []uint32
 }
 
 // forward computes the logits (seeds, classes) of a batch. They, and all that backward needs, are
@@ -96,7 +98,7 @@ func (m *sage) prepare(d *sample.Dense, x []float32, s step) error {
 			l.off, l.idx = l.view.Off, l.view.Idx
 		}
 		if i == 0 && s.table != nil {
-			l.view.Idx = mem.View[uint32](mem.BytesOf(d.Nbrs)) // rows of the table
+			l.view.Idx = s.rows
 		}
 		if err := m.held.AtLeast(m.listBytes()); err != nil {
 			return err

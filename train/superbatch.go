@@ -44,7 +44,7 @@ func (t *trainer) superbatches() superbatch.Config {
 		Nodes: in.meta.Nodes, Rows: in.rows, Labels: in.labels, FS: in.store.FS(),
 		Prep: in.store.Path("prep"), Name: t.dir.name, UUID: in.meta.UUID, Device: in.dev,
 		Batches: s.Batches, StorageBytes: s.Storage, Overlap: s.Overlap,
-		Slots: s.Slots, StageRows: s.StageRows, PlanBytes: s.Planning,
+		Slots: s.Slots, InPlace: s.InPlace, StageRows: s.StageRows, PlanBytes: s.Planning,
 		Workers: t.cfg.Threads, Threads: ioThreads(t.cfg.Threads), Ready: t.plan.Ready,
 		Budget: in.budget,
 	}

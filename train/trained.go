@@ -144,7 +144,7 @@ func (t *trained) openData(ctx context.Context) error {
 	}
 	p.Cache = "none"
 	all := arenaBytes(int64(t.in.meta.Nodes) * int64(t.in.rows.Meta().Dim) * 4)
-	if t.cfg.EvalMode != "sampled" && all <= p.Left() {
+	if t.cfg.EvalMode != evalSampled && all <= p.Left() {
 		p.Cache, p.Features = "all", all
 	}
 	return t.in.openFeatures(ctx, p.Plan, ioThreads(t.cfg.Threads))

@@ -17,8 +17,9 @@ const (
 	// of accesses: its next use and its part of the plan.
 	planBytesPerAccess = 12
 	// planHeapPerNode is the memory of planning for each node of the largest batch: its id, next
-	// use, source, and what is kept, and the records that these are read from and written to.
-	planHeapPerNode = 72
+	// use, source, and what is kept, the records that these are read from and written to, and the
+	// slots that two batches hold.
+	planHeapPerNode = 88
 	// batchesAtOnce are read at a time for planning.
 	batchesAtOnce = 4
 )
@@ -30,6 +31,7 @@ type superbatch struct {
 	index      []stepRefs
 	held       ledger // index
 	nodesMost  int    // of a batch
+	innerMost  int    // of them, not in the outermost delta
 	readsMost  int    // rows that a batch reads
 	batches    *reader
 	plans      *reader
@@ -215,6 +217,7 @@ func (o *batchWriter) add(d *sample.Batch) (err error) {
 	}
 	o.end++
 	o.nodesMost = max(o.nodesMost, nodes)
+	o.innerMost = max(o.innerMost, nodes-int(d.Dense.NodeIDOffsets[1]))
 	files := o.w.size + o.a.file.size
 	o.largest = max(o.largest, files-before+planBytesPerAccess*int64(nodes))
 	used := files + planBytesPerAccess*int64(o.a.total)
@@ -270,6 +273,7 @@ func (b *builder) decide(ctx context.Context, s *superbatch, next *nextUses, tur
 	d := &decider{builder: b, superbatch: s, next: in, turns: turns, out: w,
 		after: make([]uint32, s.nodesMost), at: make([]uint32, s.nodesMost)}
 	defer func() { err = errors.Join(err, d.buf.free()) }()
+	defer b.cache.unpinAll()
 	if err := d.resume(ctx); err != nil {
 		return err
 	}
@@ -339,7 +343,11 @@ func (d *decider) step(ctx context.Context, i int, payload []byte) (err error) {
 	if err := d.next.of(ctx, nodes, d.turns-turn, d.after, d.at); err != nil {
 		return err
 	}
-	if err := d.cache.step(turn, nodes, d.after, d.at, &d.changes); err != nil {
+	err = d.cache.step(turn, nodes, d.after, d.at, &d.changes)
+	if errors.Is(err, errNoSlot) {
+		return fmt.Errorf("batch %d of %d nodes: %w", i, len(nodes), err)
+	}
+	if err != nil {
 		return d.next.in.damage(0, "batch %d: %v", i, err)
 	}
 	d.readsMost = max(d.readsMost, len(nodes)-d.changes.Hits)

@@ -1,6 +1,7 @@
 package superbatch
 
 import (
+	"errors"
 	"fmt"
 
 	"gdb/internal/invariants"
@@ -35,7 +36,21 @@ type cacheState struct {
 	link  []uint32        // of each slot: the next one in its list, +1; 0 ends it
 	used  int             // slots that hold rows: the first ones
 	turns superTurns
+
+	// inPlace says that a batch's rows lie in slots while it is used: see pin.
+	inPlace bool
+	pinned  [FramesInPlace][]pin // of the batches that are used or made ready
 }
+
+// pin keeps a slot out of the lists, and so from being taken, until its batch is done with: the
+// rows of a batch stay while it is used, and while the rows of the next one are read. It is listed
+// for its turn then. A slot that the next batch uses again is listed at once, when the rows that
+// the batch at hand misses have their slots: nothing takes it before it is pinned again.
+type pin struct{ slot, turn uint32 }
+
+// errNoSlot says that two batches do not fit.
+var errNoSlot = errors.New("its rows and those of the batch before do not fit in the feature " +
+	"cache together: raise --memory or --feature-cache, or lower --batch or --fanout")
 
 // superTurns are the lists of one superbatch.
 type superTurns struct {
@@ -109,17 +124,14 @@ func (c *cacheState) step(now uint32, nodes []sample.NodeID, after, at []uint32,
 	out.From = out.From[:len(nodes)]
 	clear(out.From)
 	out.Keep, out.Slots, out.Hits = out.Keep[:0], out.Slots[:0], 0
-	for s := c.turns.head[now]; s != 0; s = c.link[s-1] {
-		i := c.at[s-1]
-		if int(i) >= len(nodes) || nodes[i] != c.nodes[s-1] {
-			return fmt.Errorf("node %d is not at position %d of %d", c.nodes[s-1], i, len(nodes))
-		}
-		out.From[i] = s
-		out.Hits++
+	if c.inPlace {
+		c.unpin(now)
 	}
-	if out.Hits > 0 {
-		c.turns.head[now] = 0
-		c.turns.set.remove(now)
+	if err := c.hit(now, nodes, out); err != nil {
+		return err
+	}
+	if c.inPlace {
+		return c.placeAll(now, nodes, after, at, out)
 	}
 	for i, s := range out.From {
 		if s != 0 {
@@ -135,21 +147,96 @@ func (c *cacheState) step(now uint32, nodes []sample.NodeID, after, at []uint32,
 	return nil
 }
 
-// place gives a slot to a row that was read, if its next use is not the farthest.
-func (c *cacheState) place(i uint32, v sample.NodeID, turn, at uint32, out *Changes) {
-	slot := uint32(c.used)
-	if c.used < len(c.nodes) {
-		c.used++
-	} else {
-		last, ok := c.turns.set.last()
-		if !ok || turn >= last {
-			return
+// hit finds the rows of a batch that are held: the list of its turn.
+func (c *cacheState) hit(now uint32, nodes []sample.NodeID, out *Changes) error {
+	for s := c.turns.head[now]; s != 0; s = c.link[s-1] {
+		i := c.at[s-1]
+		if int(i) >= len(nodes) || nodes[i] != c.nodes[s-1] {
+			return fmt.Errorf("node %d is not at position %d of %d", c.nodes[s-1], i, len(nodes))
 		}
-		slot = c.turns.head[last] - 1
-		if c.turns.head[last] = c.link[slot]; c.turns.head[last] == 0 {
-			c.turns.set.remove(last)
+		out.From[i] = s
+		out.Hits++
+	}
+	if out.Hits > 0 {
+		c.turns.head[now] = 0
+		c.turns.set.remove(now)
+	}
+	return nil
+}
+
+// placeAll gives all rows of a batch that are read a slot, and pins the batch's slots.
+func (c *cacheState) placeAll(now uint32, nodes []sample.NodeID, after, at []uint32,
+	out *Changes) error {
+	for i, s := range out.From {
+		if s != 0 {
+			continue
+		}
+		slot, ok := c.take()
+		if !ok {
+			return errNoSlot
+		}
+		c.nodes[slot] = nodes[i]
+		out.Keep, out.Slots = append(out.Keep, uint32(i)), append(out.Slots, slot)
+	}
+	pins, k := &c.pinned[now%FramesInPlace], 0
+	for i, s := range out.From {
+		slot := s - 1
+		if s == 0 {
+			slot = out.Slots[k]
+			k++
+		}
+		if turn := c.turn(now, after[i]); turn == now+1 {
+			c.list(slot, turn, at[i])
+		} else {
+			c.at[slot] = at[i]
+			*pins = append(*pins, pin{slot, turn})
 		}
 	}
+	return nil
+}
+
+// unpin lists the slots of the batch that is done with when that of a turn takes its memory.
+func (c *cacheState) unpin(now uint32) {
+	pins := &c.pinned[now%FramesInPlace]
+	for _, p := range *pins {
+		c.list(p.slot, p.turn, c.at[p.slot])
+	}
+	*pins = (*pins)[:0]
+}
+
+// unpinAll forgets the pins at the end of a superbatch, whose slots all have new uses in the next.
+func (c *cacheState) unpinAll() { c.pinned = [FramesInPlace][]pin{} }
+
+// take returns a slot that holds nothing yet, or else the one that is used last.
+func (c *cacheState) take() (slot uint32, ok bool) {
+	if c.used < len(c.nodes) {
+		c.used++
+		return uint32(c.used - 1), true
+	}
+	last, ok := c.turns.set.last()
+	if !ok {
+		return 0, false
+	}
+	return c.pop(last), true
+}
+
+// pop takes the first slot out of a list that is not empty.
+func (c *cacheState) pop(turn uint32) (slot uint32) {
+	slot = c.turns.head[turn] - 1
+	if c.turns.head[turn] = c.link[slot]; c.turns.head[turn] == 0 {
+		c.turns.set.remove(turn)
+	}
+	return slot
+}
+
+// place gives a slot to a row that was read, if its next use is not the farthest.
+func (c *cacheState) place(i uint32, v sample.NodeID, turn, at uint32, out *Changes) {
+	if c.used == len(c.nodes) {
+		if last, ok := c.turns.set.last(); !ok || turn >= last {
+			return
+		}
+	}
+	slot, _ := c.take()
 	c.nodes[slot] = v
 	c.list(slot, turn, at)
 	out.Keep, out.Slots = append(out.Keep, i), append(out.Slots, slot)

@@ -2,6 +2,7 @@ package superbatch
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"math"
 	"slices"
@@ -36,18 +37,57 @@ func (m *minCache) run(batches [][]sample.NodeID) (hits []int) {
 			}
 		}
 		hits = append(hits, n)
-		next := func(v sample.NodeID) int {
-			for t, later := range batches[i+1:] {
-				if slices.Contains(later, v) {
-					return t
-				}
-			}
-			return math.MaxInt
-		}
+		next := func(v sample.NodeID) int { return nextUse(batches[i+1:], v) }
 		slices.SortStableFunc(all, func(a, b sample.NodeID) int { return next(a) - next(b) })
 		m.held = all[:min(m.slots, len(all))]
 	}
 	return hits
+}
+
+// runInPlace is run where rows are used in slots: what a batch misses takes the place of rows that
+// neither it nor the batch before has, the farthest ones. ok is false if there are not enough.
+func (m *minCache) runInPlace(batches [][]sample.NodeID) (hits []int, ok bool) {
+	for i, b := range batches {
+		var before, free, kept []sample.NodeID
+		if i > 0 {
+			before = batches[i-1]
+		}
+		n := 0
+		for _, v := range m.held {
+			if in := slices.Contains(b, v); in || slices.Contains(before, v) {
+				kept = append(kept, v)
+				if in {
+					n++
+				}
+			} else {
+				free = append(free, v)
+			}
+		}
+		hits = append(hits, n)
+		for _, v := range b {
+			if !slices.Contains(m.held, v) {
+				kept = append(kept, v)
+			}
+		}
+		if len(kept) > m.slots {
+			return hits, false
+		}
+		slices.SortStableFunc(free, func(a, b sample.NodeID) int {
+			return nextUse(batches[i+1:], a) - nextUse(batches[i+1:], b)
+		})
+		m.held = append(kept, free[:min(m.slots-len(kept), len(free))]...)
+	}
+	return hits, true
+}
+
+// nextUse is the first batch that has a node.
+func nextUse(batches [][]sample.NodeID, v sample.NodeID) int {
+	for t, later := range batches {
+		if slices.Contains(later, v) {
+			return t
+		}
+	}
+	return math.MaxInt
 }
 
 // best is the most hits that any choice of rows has: over all sets that can be held after each
@@ -96,6 +136,8 @@ type passes struct {
 	state  *cacheState
 	seq    uint64
 	rows   []sample.NodeID // what each slot really holds, by Keep alone
+	before []uint32        // in place: the slots of the batch before
+	full   bool            // two batches did not fit
 }
 
 func newPasses(t rapid.TB, r ranges, slots int) *passes {
@@ -161,10 +203,15 @@ func (p *passes) superbatch(t rapid.TB, batches [][]sample.NodeID) (hits []int) 
 	for i, b := range batches {
 		turn := uint32(i + 1)
 		next(turn, b)
-		must(p.state.step(turn, b, after, at, &c))
+		err := p.state.step(turn, b, after, at, &c)
+		if hits = append(hits, c.Hits); errors.Is(err, errNoSlot) {
+			p.full = true
+			break
+		}
+		must(err)
 		must(p.apply(b, &c))
-		hits = append(hits, c.Hits)
 	}
+	p.state.unpinAll()
 	must(r.close())
 	n.held.release()
 	return hits
@@ -187,6 +234,20 @@ func (p *passes) apply(nodes []sample.NodeID, c *Changes) error {
 		return fmt.Errorf("%d hits, counted %d; kept %v", hits, c.Hits, c.Keep)
 	}
 	taken := map[uint32]bool{}
+	if p.state.inPlace {
+		if hits+len(c.Keep) != len(nodes) {
+			return fmt.Errorf("%d hits and %d in new slots, of %d", hits, len(c.Keep), len(nodes))
+		}
+		for _, s := range append(p.before, c.From...) {
+			if s != 0 {
+				taken[s-1] = true // what the batches use stays
+			}
+		}
+		p.before = slices.Clone(c.From)
+		for k, i := range c.Keep {
+			p.before[i] = c.Slots[k] + 1
+		}
+	}
 	for k, i := range c.Keep {
 		if taken[c.Slots[k]] || c.From[i] != 0 {
 			return fmt.Errorf("position %d goes to slot %d, which is given twice, or is a hit", i,
@@ -235,6 +296,31 @@ func TestHitsAreBeladys(t *testing.T) {
 			if len(p.state.held()) > slots || !slices.Equal(p.state.held(),
 				p.rows[:len(p.state.held())]) {
 				t.Fatalf("held are %v, the slots have %v", p.state.held(), p.rows)
+			}
+		}
+	})
+}
+
+// TestHitsInPlace: where rows are used in slots, the hits of every batch are those of the plain
+// rule, and no slot that the batch or the one before uses is taken.
+func TestHitsInPlace(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		nodes := rapid.IntRange(1, 40).Draw(t, "nodes")
+		slots := rapid.IntRange(0, nodes+2).Draw(t, "slots")
+		p := newPasses(t, ranges{shift: 3, count: (nodes-1)>>3 + 1, block: 5}, slots)
+		defer p.close(t)
+		p.state.inPlace = true
+		plain := &minCache{slots: slots}
+		for range rapid.IntRange(1, 3).Draw(t, "superbatches") {
+			batches := drawBatches(t, nodes, 12, 10)
+			plain.held, p.before = slices.Clone(p.state.held()), nil
+			got := p.superbatch(t, batches)
+			want, ok := plain.runInPlace(batches)
+			if !slices.Equal(got, want) || ok == p.full {
+				t.Fatalf("hits %v, too few slots %v; want %v, %v", got, p.full, want, !ok)
+			}
+			if p.full {
+				return
 			}
 		}
 	})

@@ -50,6 +50,11 @@ type Config struct {
 	// Overlap samples and plans the next superbatch while one is trained on. The memory of both is
 	// taken at the same time then, and each has half of StorageBytes.
 	Overlap bool
+	// InPlace leaves the rows of the outermost delta in their slots, for the first layer to read:
+	// see sample.Batch.Table. All rows of a batch are in slots then, while it is used and while
+	// the one before is: two batches must fit. The rows that one misses are read to their slots
+	// while the one before is used.
+	InPlace bool
 	// StageRows is how many rows of a batch may be read ahead; a batch that needs more reads the
 	// rest when it is assembled. 0 is no bound.
 	StageRows int
@@ -63,7 +68,9 @@ type Config struct {
 	Threads int
 	// Ready is how many batches are assembled while one is used: with none, the next is assembled
 	// when that one is released, and reading goes on meanwhile. Memory: the features of Ready+1
-	// batches, Stages times StageRows, and the lists of Frames(Ready).
+	// batches, Stages times StageRows, and the lists of Frames(Ready). If InPlace, it is 1, and
+	// memory is for the features of FramesInPlace batches but for the outermost delta, and their
+	// lists.
 	Ready int
 	// Budget counts the memory; nil for none.
 	Budget *mem.Budget
@@ -88,8 +95,23 @@ const Stages = 2
 // Frames is how many batches' lists are in memory while a superbatch is trained on.
 func Frames(ready int) int { return Stages + ready + 1 }
 
+// FramesInPlace is how many batches are in memory if rows are read in place: one is used, and the
+// rows that the next one misses are read meanwhile, to slots that neither needs for others.
+const FramesInPlace = 2
+
+// frames is how many batches' lists are in memory.
+func (c *Config) frames() int {
+	if c.InPlace {
+		return FramesInPlace
+	}
+	return Frames(c.Ready)
+}
+
 func (c *Config) check() error {
 	c.Workers, c.Threads, c.Ready = max(c.Workers, 1), max(c.Threads, 1), max(c.Ready, 0)
+	if c.InPlace {
+		c.Ready = FramesInPlace - 1
+	}
 	if c.Batches < 0 || c.Batches > batchesMost {
 		return fmt.Errorf("superbatch: %d batches: give 1 to %d", c.Batches, batchesMost)
 	}

@@ -36,6 +36,12 @@ type Loader struct {
 
 	reading, gathering, stepping sample.Clock
 	requests, hits, kept         atomic.Uint64
+
+	mu struct {
+		sync.Mutex
+		closed bool
+		lent   int // batches with rows in slots
+	}
 }
 
 // Open takes the memory of the cache and makes the directory of runtime files, after removing
@@ -79,6 +85,7 @@ func (l *Loader) open() (err error) {
 	if l.builder.cache, err = newCacheState(l.cfg.Slots, l.cfg.Budget); err != nil {
 		return err
 	}
+	l.builder.cache.inPlace = l.cfg.InPlace
 	l.arena, err = mem.NewArena(l.cfg.Budget, "feature cache", 4*int64(l.cfg.Slots)*int64(l.dim))
 	if err != nil {
 		return err
@@ -177,6 +184,10 @@ func (l *Loader) take(ctx context.Context, end uint64) (*sample.Batch, error) {
 		}
 	}
 	if l.stretch == nil {
+		if l.cfg.InPlace && l.lent() > 0 {
+			return nil, errors.New("superbatch: a batch is held whose rows are in the cache: " +
+				"release it first")
+		}
 		l.stretch = newStretch(l, l.current, l.due, min(end, l.current.end))
 	}
 	return l.stretch.next(ctx)
@@ -257,10 +268,10 @@ func (l *Loader) Close() error {
 		err = errors.Join(err, l.builder.cache.close())
 		l.builder.cache = nil
 	}
-	if l.arena != nil {
-		err = errors.Join(err, l.arena.Free())
-		l.arena, l.slots = nil, nil
-	}
+	l.mu.Lock()
+	l.mu.closed = true
+	l.mu.Unlock()
+	err = errors.Join(err, l.freeSlots())
 	if l.dir != nil {
 		err = errors.Join(err, l.dir.remove())
 		l.dir = nil

@@ -74,7 +74,11 @@ func stepHashes(next func(epoch uint64) (sample.Batches, error), first, end uint
 				return all, errors.Join(fmt.Errorf("batch of epoch %d, %d seeds", d.Epoch,
 					len(d.Seeds)), b.Close())
 			}
-			all = append(all, sample.BatchHash(d))
+			h, err := wholeHash(d)
+			if err != nil {
+				return all, errors.Join(err, b.Close())
+			}
+			all = append(all, h)
 			d.Release()
 		}
 		if err := b.Close(); err != nil {
@@ -82,6 +86,29 @@ func stepHashes(next func(epoch uint64) (sample.Batches, error), first, end uint
 		}
 	}
 	return all, nil
+}
+
+// wholeHash is the hash of a batch with the features of all its nodes. Those that stay in a table
+// are copied, and the others held against it.
+func wholeHash(d *sample.Batch) (uint64, error) {
+	if d.Table == nil {
+		return sample.BatchHash(d), nil
+	}
+	whole, n, inner := *d, len(d.Dense.NodeIDs), int(d.Dense.NodeIDOffsets[1])
+	if len(d.X) != (n-inner)*d.Dim || len(d.TableRows) != len(d.Dense.Nbrs) {
+		return 0, fmt.Errorf("%d values, %d rows of a table for %d neighbors", len(d.X),
+			len(d.TableRows), len(d.Dense.Nbrs))
+	}
+	whole.X = append(make([]float32, inner*d.Dim), d.X...)
+	for e, i := range d.Dense.ReprMap {
+		row := d.Table[int(d.TableRows[e])*d.Dim:][:d.Dim]
+		at := whole.X[int(i)*d.Dim:][:d.Dim]
+		if int(i) >= inner && !slices.Equal(row, at) {
+			return 0, fmt.Errorf("node %d has other values in the table", d.Dense.NodeIDs[i])
+		}
+		copy(at, row)
+	}
+	return sample.BatchHash(&whole), nil
 }
 
 // wantHashes makes the batches as they are due.
@@ -136,8 +163,9 @@ func TestBatchesAreTheSame(t *testing.T) {
 		c.StartBatch = start
 		want := wantHashes(t, c)
 		for i, size := range []int{1, 2, 7, 13, 26, 0} {
-			for _, slots := range []int{0, 1, 300, 2000} {
+			for _, slots := range []int{0, 1, 300, 1100, 1200, 2000} {
 				c := testConfig(t)
+				c.InPlace = slots > 1000
 				c.Overlap = (i+slots)%2 == 0
 				c.StartBatch, c.Batches, c.Slots = start, size, slots
 				c.Workers, c.Ready, c.Threads, c.StageRows = 1+slots%2, size%3, 2, 4*(size%2)
@@ -301,6 +329,9 @@ func TestCloseAnywhere(t *testing.T) {
 	for n := range 17 {
 		c := testConfigOn(dev)
 		c.Batches, c.Overlap = 6, n%2 == 0
+		if n%3 == 0 {
+			c.InPlace, c.Slots = true, 1100
+		}
 		l := mustOpen(t, c)
 		b, err := l.Epoch(0)
 		if err != nil {
@@ -319,6 +350,9 @@ func TestCloseAnywhere(t *testing.T) {
 			t.Error(err)
 		}
 		if d != nil {
+			if _, err := wholeHash(d); err != nil { // of memory that is still there
+				t.Error(err)
+			}
 			if x := d.X[len(d.X)-1]; x != sampletest.Value(d.Seeds[len(d.Seeds)-1], testDim-1) {
 				t.Errorf("a batch held over Close ends with %v", x)
 			}
@@ -376,4 +410,16 @@ type hooked struct {
 func (h *hooked) ReadBatch(ctx context.Context, reqs []blockdev.Request) error {
 	h.before()
 	return h.Device.ReadBatch(ctx, reqs)
+}
+
+// TestNoSlot: in place, a cache that two batches do not fit in is an error that says so.
+func TestNoSlot(t *testing.T) {
+	c := testConfig(t)
+	c.InPlace, c.Slots = true, 60
+	l := mustOpen(t, c)
+	if _, err := stepHashes(l.Epoch, 0, 1); err == nil ||
+		!strings.Contains(err.Error(), "do not fit in the feature cache") {
+		t.Error(err)
+	}
+	closeAll(t, l)
 }

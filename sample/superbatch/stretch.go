@@ -15,7 +15,8 @@ import (
 // stretch assembles consecutive batches of a superbatch. A reader runs ahead: for each batch it
 // reads the records and the rows that no slot has, which are few. Then, in order, these and the
 // rows from slots are copied to the batch's features, and the rows to keep to slots. Reading needs
-// nothing from the slots, so it is never late for a decision.
+// nothing from the slots, so it is never late for a decision. If rows are used in place, those that
+// are read go to slots at once, and only a part is copied to the batch: see inplace.go.
 type stretch struct {
 	l      *Loader
 	s      *superbatch
@@ -44,6 +45,7 @@ type frame struct {
 	changes Changes
 	missed  []sample.NodeID // the nodes to read
 	at      []uint32        // where their rows go
+	rows    []uint32        // in place: the slots of its neighbors
 	counted int64
 }
 
@@ -55,7 +57,7 @@ type room struct {
 
 func newStretch(l *Loader, s *superbatch, first, end uint64) *stretch {
 	t := &stretch{l: l, s: s, end: end}
-	frames := Frames(l.cfg.Ready)
+	frames := l.cfg.frames()
 	t.empty, t.read = make(chan *frame, frames), make(chan *frame, frames)
 	t.ready = make(chan *frame, frames)
 	t.mu.held = ledger{budget: l.cfg.Budget, what: "batches"}
@@ -90,6 +92,7 @@ func (t *stretch) next(ctx context.Context) (*sample.Batch, error) {
 		t.mu.Lock()
 		f.x.lent = true
 		t.mu.Unlock()
+		t.l.lend()
 		f.batch.Lend(func(*sample.Batch) { t.recycle(f) })
 		return &f.batch, nil
 	case <-t.ctx.Done():
@@ -101,10 +104,12 @@ func (t *stretch) next(ctx context.Context) (*sample.Batch, error) {
 
 // recycle takes a batch back from the consumer.
 func (t *stretch) recycle(f *frame) {
+	defer t.l.giveBack()
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	x := f.x
 	f.x, f.batch.X, x.lent = nil, nil, false
+	f.batch.Table, f.batch.TableRows = nil, nil
 	if t.mu.closed {
 		_ = x.free() // unmapping what was mapped cannot fail
 		return
@@ -149,12 +154,15 @@ func (t *stretch) readAll(first uint64) (err error) {
 		if !ok {
 			return nil
 		}
-		stage, err := t.take(t.stages, stageRows, "rows read for a batch", &t.l.reading.Blocked)
-		if err != nil || stage == nil {
-			return err
+		if !t.l.cfg.InPlace {
+			f.stage, err = t.take(t.stages, stageRows, "rows read for a batch",
+				&t.l.reading.Blocked)
+			if err != nil || f.stage == nil {
+				return err
+			}
 		}
 		begun := time.Now()
-		f.step, f.stage = step, stage
+		f.step = step
 		if err := t.load(f, &buf); err != nil {
 			return t.at(step, err)
 		}
@@ -193,6 +201,9 @@ func (t *stretch) load(f *frame, buf *buffer) error {
 			return err
 		}
 	}
+	if l.cfg.InPlace {
+		return t.readInPlace(f)
+	}
 	f.missed, f.at = f.missed[:0], f.at[:0]
 	for i, s := range f.changes.From {
 		if s == 0 {
@@ -217,8 +228,8 @@ func (t *stretch) staged(f *frame) int {
 // count counts the lists of a frame.
 func (t *stretch) count(f *frame) error {
 	c := &f.changes
-	now := f.batch.HeapBytes() + 4*int64(cap(f.missed)+cap(f.at)+cap(c.From)+cap(c.Keep)+
-		cap(c.Slots))
+	now := f.batch.HeapBytes() + 4*int64(cap(f.missed)+cap(f.at)+cap(f.rows)+cap(c.From)+
+		cap(c.Keep)+cap(c.Slots))
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if err := t.mu.held.add(now - f.counted); err != nil {
@@ -235,17 +246,25 @@ func (t *stretch) assembleAll(first uint64) error {
 		if !ok {
 			return nil
 		}
-		x, err := t.take(t.xs, t.s.nodesMost, "features of a batch", &t.l.gathering.Blocked)
+		rows := t.s.nodesMost
+		if t.l.cfg.InPlace {
+			rows = t.s.innerMost
+		}
+		x, err := t.take(t.xs, rows, "features of a batch", &t.l.gathering.Blocked)
 		if err != nil || x == nil {
 			return err
 		}
 		begun := time.Now()
 		f.x = x
-		if err := t.assemble(f); err != nil {
+		if t.l.cfg.InPlace {
+			t.assembleInPlace(f)
+		} else if err := t.assemble(f); err != nil {
 			return t.at(step, err)
 		}
-		t.stages <- f.stage // never blocks: there is a place for each
-		f.stage = nil
+		if f.stage != nil {
+			t.stages <- f.stage // never blocks: there is a place for each
+			f.stage = nil
+		}
 		t.l.gathering.Ran(begun)
 		t.ready <- f
 	}
@@ -286,9 +305,7 @@ func (t *stretch) assemble(f *frame) error {
 			copy(slots[to:to+d], x[from:from+d])
 		}
 	})
-	l.requests.Add(uint64(len(c.From)))
-	l.hits.Add(uint64(c.Hits))
-	l.kept.Add(uint64(len(c.Keep)))
+	l.add(c)
 	return nil
 }
 

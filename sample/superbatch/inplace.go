@@ -1,0 +1,90 @@
+package superbatch
+
+import "gdb/internal/mem"
+
+// readInPlace reads the rows that a batch misses to their slots, and finds those of its neighbors.
+// No batch that is used or made ready has a row in these slots: see cacheState.
+func (t *stretch) readInPlace(f *frame) error {
+	c, d := &f.changes, &f.batch.Dense
+	f.missed, f.at = f.missed[:0], f.at[:0]
+	for k, i := range c.Keep {
+		if c.From[i] != 0 {
+			return t.s.plans.damage(t.s.index[f.step-t.s.first].plan.off(),
+				"row %d is in two slots", i)
+		}
+		c.From[i] = c.Slots[k] + 1
+		f.missed, f.at = append(f.missed, d.NodeIDs[i]), append(f.at, c.Slots[k])
+	}
+	if c.Hits+len(c.Keep) != len(c.From) {
+		return t.s.plans.damage(t.s.index[f.step-t.s.first].plan.off(),
+			"%d rows of %d have no slot", len(c.From)-c.Hits-len(c.Keep), len(c.From))
+	}
+	if cap(f.rows) < len(d.ReprMap) {
+		f.rows = make([]uint32, 0, cap(d.ReprMap))
+	}
+	f.rows = f.rows[:len(d.ReprMap)]
+	for e, r := range d.ReprMap {
+		f.rows[e] = c.From[r] - 1
+	}
+	if err := t.count(f); err != nil || len(f.missed) == 0 {
+		return err
+	}
+	return t.l.cfg.Rows.Gather(t.ctx, f.missed, f.at, t.l.slots)
+}
+
+// assembleInPlace copies the rows but for those of the outermost delta, which stay in slots.
+func (t *stretch) assembleInPlace(f *frame) {
+	l, b, d := t.l, &f.batch, uint64(t.l.dim)
+	from := f.changes.From[b.Dense.NodeIDOffsets[1]:]
+	n := len(from) * l.dim
+	x := mem.View[float32](f.x.arena.Bytes())[:n:n]
+	each(len(from), l.cfg.Threads, n*4, func(first, end int) {
+		for i := first; i < end; i++ {
+			row, to := uint64(from[i]-1)*d, uint64(i)*d
+			copy(x[to:to+d], l.slots[row:row+d])
+		}
+	})
+	b.X, b.Dim, b.Table, b.TableRows = x, l.dim, l.slots, f.rows
+	l.add(&f.changes)
+}
+
+// add counts the rows of a batch.
+func (l *Loader) add(c *Changes) {
+	l.requests.Add(uint64(len(c.From)))
+	l.hits.Add(uint64(c.Hits))
+	l.kept.Add(uint64(len(c.Keep)))
+}
+
+// lend counts a batch that the consumer holds, and reads slots of.
+func (l *Loader) lend() {
+	l.mu.Lock()
+	l.mu.lent++
+	l.mu.Unlock()
+}
+
+// giveBack takes it back, and the memory of slots if there is no more use for it.
+func (l *Loader) giveBack() {
+	l.mu.Lock()
+	l.mu.lent--
+	l.mu.Unlock()
+	_ = l.freeSlots() // unmapping what was mapped cannot fail
+}
+
+// lent is how many batches the consumer holds.
+func (l *Loader) lent() int {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.mu.lent
+}
+
+// freeSlots frees the slots of a loader that was closed, unless batches lent have rows there.
+func (l *Loader) freeSlots() error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if !l.mu.closed || l.mu.lent > 0 || l.arena == nil {
+		return nil
+	}
+	a := l.arena
+	l.arena, l.slots = nil, nil
+	return a.Free()
+}

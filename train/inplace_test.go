@@ -1,0 +1,82 @@
+package train
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"testing"
+)
+
+// inPlaceConfig trains with a cache that holds two batches and more, but not all rows.
+func inPlaceConfig() Config {
+	c := testConfig()
+	c.Batch, c.Fanout, c.Dropout, c.Epochs = 5, []int{3, 2}, 0, 3
+	c.Cache, c.FeatureCache = cacheBelady, plantedNodes*(4*plantedDim+12)*3/4
+	return c
+}
+
+// planOf runs a training and returns its plan.
+func planOf(t *testing.T, c Config) (p *Plan, weights []byte) {
+	t.Helper()
+	s := mustBuild(t, planted(false))
+	_, err := Run(context.Background(), s, mustDevice(t), c, func(e Event) {
+		if e.Started != nil {
+			p = e.Started.Plan
+		}
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	checkPrep(t, s)
+	_, weights = finalState(t, s, c.Run)
+	return p, weights
+}
+
+// TestInPlaceGivesTheSame: where the first layer reads rows in the cache, the weights are those of
+// any other way to hold the data.
+func TestInPlaceGivesTheSame(t *testing.T) {
+	for _, fanout := range [][]int{{3, 2}, {2, 2, 2}} {
+		c := inPlaceConfig()
+		c.Fanout, c.Cache, c.FeatureCache = fanout, "none", 0
+		_, want := planOf(t, c)
+		for _, size := range []int{1, 2, 7, 0} {
+			for _, ready := range []int64{4, 5} {
+				c := inPlaceConfig()
+				c.Fanout, c.Superbatch = fanout, size
+				c.FeatureCache = c.FeatureCache * ready / 5
+				p, got := planOf(t, c)
+				if p.Superbatch == nil || !p.Superbatch.InPlace {
+					t.Fatalf("%v is not in place: %s", fanout, p)
+				}
+				if !bytes.Equal(got, want) {
+					t.Errorf("fanout %v, superbatch %d of %d slots: other weights", fanout, size,
+						p.Superbatch.Slots)
+				}
+			}
+		}
+	}
+}
+
+// TestInPlaceWhereItFits: rows are copied where two batches do not fit, where a step would not read
+// them in the cache, and where no step follows.
+func TestInPlaceWhereItFits(t *testing.T) {
+	for i, change := range []func(c *Config){
+		func(c *Config) { c.FeatureCache /= 8 },
+		func(c *Config) { c.Hidden = plantedDim/2 - 1 },
+		func(c *Config) { c.EvalMode = evalSampled },
+		func(c *Config) { c.LoadOnly = true },
+	} {
+		t.Run(fmt.Sprint(i), func(t *testing.T) {
+			c := inPlaceConfig()
+			change(&c)
+			s := mustBuild(t, planted(false))
+			p, err := MakePlan(context.Background(), s, mustDevice(t), c)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if p.Superbatch == nil || p.Superbatch.InPlace {
+				t.Errorf("plan %+v", p)
+			}
+		})
+	}
+}
