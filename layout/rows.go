@@ -37,14 +37,40 @@ const (
 	rowsBuffers     = 4
 )
 
-// rowsBuffer is what one Gather or Scan works with. Memory: the arena, and 20 bytes per node of
-// the largest Gather, 4 per row and 56 per read of 2 MiB of them.
+// rowsBuffer is what one Gather, Sweep or Scan works with. Memory: the arena, and 20 bytes per node
+// of the largest Gather, 4 per row and 56 per read of 2 MiB of them.
 type rowsBuffer struct {
 	arena *mem.Arena
 	held  mem.Account // the rest
 	order sorter      // node<<32 | index
-	at    []uint32
-	reqs  []blockdev.Request
+	parts [2]rowsPart
+}
+
+// rowsPart is half of a buffer, and the rows that are read to it together.
+type rowsPart struct {
+	buf  []byte
+	keys []uint64 // nodes in the upper halves; none if nothing is under way
+	at   []uint32 // of each key: where in buf its row begins
+	reqs []blockdev.Request
+	done chan error
+}
+
+func newRowsBuffer(arena *mem.Arena, held mem.Account) *rowsBuffer {
+	b := &rowsBuffer{arena: arena, held: held}
+	all := arena.Bytes()
+	half := len(all) / 2 &^ (blockdev.Align - 1)
+	b.parts[0] = rowsPart{buf: all[:half:half], done: make(chan error, 1)}
+	b.parts[1] = rowsPart{buf: all[half:], done: make(chan error, 1)}
+	return b
+}
+
+// bytes is the memory beside the arena.
+func (b *rowsBuffer) bytes() int64 {
+	n := b.order.bytes()
+	for i := range b.parts {
+		n += 4*int64(cap(b.parts[i].at)) + 56*int64(cap(b.parts[i].reqs))
+	}
+	return n
 }
 
 // Rows opens a file of rows.
@@ -163,9 +189,10 @@ func (s *Store) RowsBytes(m kv.RowsMeta) int64 {
 	return shape.units()*4 + rowsBuffers*shape.bufferBytes()
 }
 
-// bufferBytes is the size of a buffer: room for a page that begins and ends within a unit.
+// bufferBytes is the size of a buffer: each half has room for a page that begins and ends within a
+// unit.
 func (s *rowsShape) bufferBytes() int64 {
-	return max(rowsBufferBytes, int64(s.PageBytes+2*s.SumBytes))
+	return max(rowsBufferBytes, 2*int64(s.PageBytes+2*s.SumBytes))
 }
 
 // Meta describes the file.
@@ -202,8 +229,7 @@ func (r *Rows) makeBuffer() (*rowsBuffer, error) {
 		return nil, err
 	}
 	r.mu.made++
-	return &rowsBuffer{arena: arena,
-		held: mem.NewAccount(r.budget, "sorting of rows of "+r.shape.Path)}, nil
+	return newRowsBuffer(arena, mem.NewAccount(r.budget, "sorting of rows of "+r.shape.Path)), nil
 }
 
 // take returns a free buffer, a new one, or waits for one.

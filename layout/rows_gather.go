@@ -55,20 +55,49 @@ func (r *Rows) gather(ctx context.Context, nodes []NodeID, emit func(uint32, []b
 	if err := r.sort(b, nodes); err != nil {
 		return err
 	}
-	for keys := b.order.keys; len(keys) > 0; {
-		if err := ctx.Err(); err != nil {
+	return r.stream(ctx, b, b.order.keys, func(i uint32, row []byte) error {
+		emit(i, row)
+		return nil
+	})
+}
+
+// stream reads the rows of ascending keys and calls emit with the lower half of each and its row.
+// One half of the buffer is being read while the other is delivered, so the device does not wait.
+func (r *Rows) stream(ctx context.Context, b *rowsBuffer, keys []uint64,
+	emit func(uint32, []byte) error) error {
+	now, next := &b.parts[0], &b.parts[1]
+	keys = r.begin(ctx, now, keys)
+	for len(now.keys) > 0 {
+		keys = r.begin(ctx, next, keys)
+		err := <-now.done
+		if err == nil {
+			err = b.held.AtLeast(b.bytes())
+		}
+		if err == nil {
+			err = r.deliver(now, emit)
+		}
+		if err == nil {
+			err = ctx.Err()
+		}
+		if err != nil {
+			if len(next.keys) > 0 {
+				<-next.done // the buffer is in use until then; the first error is the one to tell
+			}
 			return err
 		}
-		n := r.plan(b, keys)
-		if err := r.readBatch(ctx, b); err != nil {
-			return err
-		}
-		if err := r.deliver(b, keys[:n], emit); err != nil {
-			return err
-		}
-		keys = keys[n:]
+		now, next = next, now
 	}
 	return nil
+}
+
+// begin starts to read the rows of the first keys, as many as the part has room for, and returns
+// the others.
+func (r *Rows) begin(ctx context.Context, p *rowsPart, keys []uint64) []uint64 {
+	n := r.plan(p, keys)
+	if p.keys = keys[:n]; n > 0 {
+		go func() { p.done <- r.readPart(ctx, p) }()
+	}
+	return keys[n:]
 }
 
 // sort sorts nodes into the order of reading.
@@ -81,7 +110,7 @@ func (r *Rows) sort(b *rowsBuffer, nodes []NodeID) error {
 		b.order.keys = append(b.order.keys, uint64(v)<<32|uint64(i))
 	}
 	b.order.sort()
-	return b.held.AtLeast(b.order.bytes() + 4*int64(cap(b.at)) + 56*int64(cap(b.reqs)))
+	return b.held.AtLeast(b.bytes())
 }
 
 // Cost is how many reads, of how many bytes in all, Gather of these nodes takes. Nothing is read.
@@ -94,65 +123,78 @@ func (r *Rows) Cost(ctx context.Context, nodes []NodeID) (reads int, bytes int64
 	if err := r.sort(b, nodes); err != nil {
 		return 0, 0, err
 	}
+	p := &b.parts[0]
 	for keys := b.order.keys; len(keys) > 0; {
-		keys = keys[r.plan(b, keys):]
-		reads += len(b.reqs)
-		for i := range b.reqs {
-			bytes += int64(len(b.reqs[i].Buf))
+		keys = keys[r.plan(p, keys):]
+		reads += len(p.reqs)
+		for i := range p.reqs {
+			bytes += int64(len(p.reqs[i].Buf))
 		}
 	}
 	return reads, bytes, ctx.Err()
 }
 
-// plan lays out the reads of rows, from the first key on, as many as the buffer has room for: how
-// many is returned. b.at tells where in the buffer each row begins.
-func (r *Rows) plan(b *rowsBuffer, keys []uint64) int {
-	buf, unit, width := b.arena.Bytes(), int64(r.shape.SumBytes), int64(r.shape.RowBytes)
-	b.reqs, b.at = b.reqs[:0], b.at[:0]
-	used := int64(0)                  // bytes of the buffer
-	begin, end := int64(0), int64(-1) // of the last read, in the data area
+// extent is what one read covers of the data area, so far.
+type extent struct{ begin, end int64 }
+
+// takes says whether the units from … to are cheaper read with the extent than apart.
+func (e extent) takes(from, to int64) bool {
+	return from-e.end <= gapMost && to-e.begin <= max(extentMost, to-from)
+}
+
+// span is the range of whole units that holds a row.
+func (s *rowsShape) span(row uint64) (from, to int64) {
+	unit, at := int64(s.SumBytes), s.at(row)
+	return at / unit * unit, (at + int64(s.RowBytes) + unit - 1) / unit * unit
+}
+
+// plan lays out the reads of rows, from the first key on, as many as the part has room for: how
+// many is returned. p.at tells where in the buffer each row begins.
+func (r *Rows) plan(p *rowsPart, keys []uint64) int {
+	p.reqs, p.at = p.reqs[:0], p.at[:0]
+	used := int64(0) // bytes of the buffer
+	var e extent     // of the last read
 	for i, key := range keys {
-		row := r.shape.at(key >> 32)
-		from, to := row/unit*unit, (row+width+unit-1)/unit*unit
-		if end < 0 || from-end > gapMost || to-begin > max(extentMost, to-from) {
-			begin, end = from, from
-			b.reqs = append(b.reqs, blockdev.Request{File: r.f.file, Off: pageBytes + from})
+		from, to := r.shape.span(key >> 32)
+		if i == 0 || !e.takes(from, to) {
+			e = extent{from, from}
+			p.reqs = append(p.reqs, blockdev.Request{File: r.f.file, Off: pageBytes + from})
 		}
-		more := max(to-end, 0)
-		if used+more > int64(len(buf)) {
-			if begin == end { // the read that was just begun stays empty
-				b.reqs = b.reqs[:len(b.reqs)-1]
+		more := max(to-e.end, 0)
+		if used+more > int64(len(p.buf)) {
+			if e.begin == e.end { // the read that was just begun stays empty
+				p.reqs = p.reqs[:len(p.reqs)-1]
 			}
 			return i
 		}
-		last := &b.reqs[len(b.reqs)-1]
-		at := used - (end - begin) // where the read is in the buffer
-		used, end = used+more, end+more
-		last.Buf = buf[at:used:used]
-		b.at = append(b.at, uint32(at+row-begin))
+		last := &p.reqs[len(p.reqs)-1]
+		at := used - (e.end - e.begin) // where the read is in the buffer
+		used, e.end = used+more, e.end+more
+		last.Buf = p.buf[at:used:used]
+		p.at = append(p.at, uint32(at+r.shape.at(key>>32)-e.begin))
 	}
 	return len(keys)
 }
 
-// readBatch issues the planned reads.
-func (r *Rows) readBatch(ctx context.Context, b *rowsBuffer) error {
-	if err := r.f.dev.ReadBatch(ctx, b.reqs); err != nil {
+// readPart issues the planned reads.
+func (r *Rows) readPart(ctx context.Context, p *rowsPart) error {
+	if err := r.f.dev.ReadBatch(ctx, p.reqs); err != nil {
 		return fmt.Errorf("layout: read rows of %s: %w", r.f.path, err)
 	}
 	n := 0
-	for i := range b.reqs {
-		n += len(b.reqs[i].Buf)
+	for i := range p.reqs {
+		n += len(p.reqs[i].Buf)
 	}
 	r.read.Add(uint64(n))
 	return nil
 }
 
 // deliver verifies the units that hold rows, each once, and emits the rows.
-func (r *Rows) deliver(b *rowsBuffer, keys []uint64, emit func(uint32, []byte)) error {
-	buf, unit, width := b.arena.Bytes(), int64(r.shape.SumBytes), int64(r.shape.RowBytes)
+func (r *Rows) deliver(p *rowsPart, emit func(uint32, []byte) error) error {
+	buf, unit, width := p.buf, int64(r.shape.SumBytes), int64(r.shape.RowBytes)
 	verified := int64(0) // in the buffer: where the next unit to verify may begin
-	for i, key := range keys {
-		row, at := r.shape.at(key>>32), int64(b.at[i])
+	for i, key := range p.keys {
+		row, at := r.shape.at(key>>32), int64(p.at[i])
 		lead := row % unit
 		for u := max(verified, at-lead); u < at+width; u += unit {
 			if err := r.verify(row+u-at, buf[u:u+unit]); err != nil {
@@ -160,7 +202,9 @@ func (r *Rows) deliver(b *rowsBuffer, keys []uint64, emit func(uint32, []byte)) 
 			}
 			verified = u + unit
 		}
-		emit(uint32(key), buf[at:at+width])
+		if err := emit(uint32(key), buf[at:at+width]); err != nil {
+			return err
+		}
 	}
 	return nil
 }

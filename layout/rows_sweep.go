@@ -1,0 +1,78 @@
+package layout
+
+import (
+	"context"
+	"fmt"
+	"slices"
+)
+
+// Sweep reads rows in the order of the file, once each, for many lists of nodes together. A key is
+// a node<<32 | the number of a list; keys ascend. emit is called for each with the list and the
+// row's RowBytes as they are stored, verified, in memory that is reused. What lies between two rows
+// is read too where that is cheaper than a second read, so many rows make one pass over the file in
+// large reads.
+func (r *Rows) Sweep(ctx context.Context, keys []uint64,
+	emit func(list uint32, row []byte) error) error {
+	if len(keys) == 0 {
+		return nil
+	}
+	if v := keys[len(keys)-1] >> 32; v >= r.shape.nodes {
+		return outOfRange(NodeID(v), r.shape.nodes)
+	}
+	if !slices.IsSorted(keys) {
+		return fmt.Errorf("layout: sweep %s: %d keys do not ascend", r.f.path, len(keys))
+	}
+	b, err := r.take(ctx)
+	if err != nil {
+		return err
+	}
+	defer r.give(b)
+	return r.stream(ctx, b, keys, emit)
+}
+
+// ReadCost is a number of reads, and of bytes in all.
+type ReadCost struct {
+	Reads uint64
+	Bytes int64
+}
+
+// SweepCost is what Sweep of keys reads, and what Gather of each of so many lists on its own would
+// read. Nothing is read. Memory: 16 bytes per list.
+func (r *Rows) SweepCost(keys []uint64, lists int) (once, apart ReadCost) {
+	var all extent
+	of := make([]extent, lists)
+	for i, key := range keys {
+		from, to := r.shape.span(key >> 32)
+		once.add(&all, i == 0, from, to)
+		e := &of[uint32(key)]
+		apart.add(e, e.end == 0, from, to)
+	}
+	return once, apart
+}
+
+// add counts the units from … to, which are read to an extent or apart.
+func (c *ReadCost) add(e *extent, first bool, from, to int64) {
+	if first || !e.takes(from, to) {
+		*e = extent{from, from}
+		c.Reads++
+	}
+	c.Bytes += max(to-e.end, 0)
+	e.end = max(e.end, to)
+}
+
+// SortKeys sorts keys by their upper halves, keeping the order of equals; it returns them in the
+// memory of keys or of spare, which is as long.
+func SortKeys(keys, spare []uint64) []uint64 {
+	s := sorter{keys: keys, spare: spare}
+	s.sort()
+	return s.keys
+}
+
+// Decode converts rows as they are stored to float32 (f32, f16 and bf16 files).
+func (r *Rows) Decode(out []float32, rows []byte) error {
+	if r.decode == nil {
+		return fmt.Errorf("layout: %s holds %s, not floats", r.f.path, r.shape.DType)
+	}
+	r.decode(out, rows)
+	return nil
+}
