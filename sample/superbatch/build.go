@@ -19,7 +19,7 @@ const (
 	// planHeapPerNode is the memory of planning for each node of the largest batch: its id, next
 	// use, source, and what is kept, the records that these are read from and written to, and the
 	// slots that two batches hold.
-	planHeapPerNode = 88
+	planHeapPerNode = 96
 	// batchesAtOnce are read at a time for planning.
 	batchesAtOnce = 4
 )
@@ -119,7 +119,7 @@ func (b *builder) sample(ctx context.Context, s *superbatch, a *accesses) (err e
 		return err
 	}
 	defer func() { err = errors.Join(err, w.abort()) }()
-	if err := a.add(0, b.cache.held()); err != nil {
+	if err := a.add(0, b.cache.rows()); err != nil {
 		return err
 	}
 	end := b.end
@@ -305,7 +305,7 @@ func (d *decider) resume(ctx context.Context) error {
 	if err := d.cache.begin(int(d.turns)); err != nil {
 		return err
 	}
-	held := d.cache.held()
+	held := d.cache.rows()
 	for slot := 0; slot < len(held); slot += len(d.at) {
 		part := held[slot:min(slot+len(d.at), len(held))]
 		if err := d.next.of(ctx, part, d.turns, d.after, d.at); err != nil {

@@ -178,7 +178,7 @@ func (p *passes) superbatch(t rapid.TB, batches [][]sample.NodeID) (hits []int) 
 	}
 	a, err := newAccesses(id, p.ranges, p.budget)
 	must(err)
-	must(a.add(0, p.state.held()))
+	must(a.add(0, p.state.rows()))
 	for i, b := range batches {
 		must(a.add(uint32(i+1), b))
 	}
@@ -195,7 +195,7 @@ func (p *passes) superbatch(t rapid.TB, batches [][]sample.NodeID) (hits []int) 
 		must(r.of(ctx, nodes, turns-turn, after, at))
 	}
 	must(p.state.begin(len(batches)))
-	for slot, v := range p.state.held() {
+	for slot, v := range p.state.rows() {
 		next(0, []sample.NodeID{v})
 		p.state.resume(slot, after, at)
 	}
@@ -288,14 +288,14 @@ func TestHitsAreBeladys(t *testing.T) {
 			batches := drawBatches(t, nodes, 12, 10)
 			// What a superbatch ends with is arbitrary where no use is known, so the plain cache
 			// goes on from the same rows.
-			plain.held = slices.Clone(p.state.held())
+			plain.held = slices.Clone(p.state.rows())
 			got := p.superbatch(t, batches)
 			if want := plain.run(batches); !slices.Equal(got, want) {
 				t.Fatalf("hits %v, want %v", got, want)
 			}
-			if len(p.state.held()) > slots || !slices.Equal(p.state.held(),
-				p.rows[:len(p.state.held())]) {
-				t.Fatalf("held are %v, the slots have %v", p.state.held(), p.rows)
+			if len(p.state.rows()) > slots || !slices.Equal(p.state.rows(),
+				p.rows[:len(p.state.rows())]) {
+				t.Fatalf("held are %v, the slots have %v", p.state.rows(), p.rows)
 			}
 		}
 	})
@@ -313,7 +313,7 @@ func TestHitsInPlace(t *testing.T) {
 		plain := &minCache{slots: slots}
 		for range rapid.IntRange(1, 3).Draw(t, "superbatches") {
 			batches := drawBatches(t, nodes, 12, 10)
-			plain.held, p.before = slices.Clone(p.state.held()), nil
+			plain.held, p.before = slices.Clone(p.state.rows()), nil
 			got := p.superbatch(t, batches)
 			want, ok := plain.runInPlace(batches)
 			if !slices.Equal(got, want) || ok == p.full {
@@ -397,16 +397,16 @@ func TestTurnSet(t *testing.T) {
 			if rapid.Bool().Draw(t, "add") {
 				s.add(v)
 				plain[v] = true
-			} else if got, ok := s.last(); ok {
-				s.remove(got)
-				delete(plain, got)
+			} else if !s.empty() {
+				delete(plain, s.last())
+				s.remove(s.last())
 			}
-			want, any := uint32(0), false
+			want := uint32(0)
 			for v := range plain {
-				want, any = max(want, v), true
+				want = max(want, v)
 			}
-			if got, ok := s.last(); got != want || ok != any {
-				t.Fatalf("last is %d, %v, want %d, %v", got, ok, want, any)
+			if got := s.last(); got != want || s.empty() != (len(plain) == 0) {
+				t.Fatalf("last is %d, empty %v, want %d of %v", got, s.empty(), want, plain)
 			}
 		}
 	})

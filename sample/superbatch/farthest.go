@@ -42,14 +42,12 @@ func (s turnSet) remove(t uint32) {
 	}
 }
 
-// last is the largest turn of the set; ok is false if it is empty.
-func (s turnSet) last() (t uint32, ok bool) {
+func (s turnSet) empty() bool { return s.levels[len(s.levels)-1][0] == 0 }
+
+// last is the largest turn of the set, or 0 if it is empty.
+func (s turnSet) last() (t uint32) {
 	for i := len(s.levels) - 1; i >= 0; i-- {
-		w := s.levels[i][t]
-		if w == 0 {
-			return 0, false
-		}
-		t = t<<6 | uint32(bits.Len64(w)-1)
+		t = t<<6 | uint32(max(bits.Len64(s.levels[i][t])-1, 0))
 	}
-	return t, true
+	return t
 }

@@ -125,25 +125,38 @@ func (p *nextPass) one(payload []byte, at ref, to *ref) (err error) {
 	return err
 }
 
-// backward finds the next uses of a block's accesses.
+// backward finds the next uses of a block's accesses. There is no branch in the inner loop: the
+// reads of last are spread over a range's nodes, and go on while one waits for memory.
 func (p *nextPass) backward() error {
-	k, i := &p.block, p.block.n
+	k, end := &p.block, p.block.n
 	for r := k.runs - 1; r >= 0; r-- {
-		turn := uint64(k.turns[r])
-		for first := i - int(k.counts[r]); i > first; {
-			i--
-			last := &p.last[k.node[i]]
-			p.after[i], p.at[i] = 0, 0
-			if *last != none {
-				if *last>>32 <= turn {
-					return fmt.Errorf("turn %d accesses a node twice", turn)
-				}
-				p.after[i], p.at[i] = uint32(*last>>32-turn), uint32(*last)
-			}
-			*last = turn<<32 | uint64(k.at[i])
+		turn, first := k.turns[r], end-int(k.counts[r])
+		if !nextUsesOf(p.last, turn, k.node[first:end], k.at[first:end], p.after[first:end],
+			p.at[first:end]) {
+			return fmt.Errorf("turn %d accesses a node twice", turn)
 		}
+		end = first
 	}
 	return nil
+}
+
+// nextUsesOf gives the accesses of one turn, at positions where, their next uses, and makes them
+// those of the turns before. It is false if a node is accessed twice.
+func nextUsesOf(last []uint64, turn uint32, node, where, after, at []uint32) bool {
+	where, after, at = where[:len(node)], after[:len(node)], at[:len(node)]
+	once := true
+	for i, v := range node {
+		next := last[v]
+		last[v] = uint64(turn)<<32 | uint64(where[i])
+		later := uint32(next >> 32)
+		once = once && later > turn // none is later than all
+		by, pos := later-turn, uint32(next)
+		if next == none {
+			by, pos = 0, 0
+		}
+		after[i], at[i] = by, pos
+	}
+	return once
 }
 
 func (p *nextPass) close() error {

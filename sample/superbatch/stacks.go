@@ -1,0 +1,132 @@
+package superbatch
+
+import "gdb/internal/invariants"
+
+// turnStacks are the held rows by the turn of their next use: a stack for each turn, whose rows are
+// taken all at once when its turn comes, or from the top when others are to be kept. Of a row its
+// slot and the position of its next use are known. A stack is a list of chunks, so that rows are
+// read in sequence: in a list of single rows only the row before tells where to wait for the next.
+//
+// Memory: poolPerSlot for each slot, whatever the number of turns, since the size of a chunk is
+// chosen so that a part of one for each turn fits; and 8 bytes for each turn.
+type turnStacks struct {
+	rows  []uint64 // slot<<32 | position, in chunks of 1<<shift
+	link  []uint32 // of each chunk: the one below it in its stack, or the next that is free, +1
+	shift int
+	free  uint32 // the first chunk that was given back, +1
+	fresh uint32 // chunks from here on were not used yet
+
+	stacks []turnStack
+	set    turnSet // of the stacks that are not empty
+}
+
+type turnStack struct{ top, count uint32 } // the chunk on top, +1, and the rows of all
+
+const (
+	rowBytes  = 8
+	linkBytes = 4
+	// poolPerSlot is the memory for a row and its chunk's link, if each has a chunk of its own.
+	poolPerSlot = rowBytes + linkBytes
+	// poolSpare is memory for chunks that are read while others are filled.
+	poolSpare = 4 * poolPerSlot
+	// chunkMostLog bounds chunks: 512 bytes are read at full speed.
+	chunkMostLog = 6
+)
+
+// poolBytes is the memory of so many slots' rows.
+func poolBytes(slots int) int64 { return poolPerSlot*int64(slots) + poolSpare }
+
+// stackBytes is the memory of so many turns.
+func stackBytes(turns int) int64 { return 8*int64(turns) + turnSetBytes(turns) }
+
+// chunkLog is the size of chunks for so many slots and turns: the largest with which as many
+// chunks fit in the memory as can be in use, of each turn one that is not full.
+func chunkLog(slots, turns int) int {
+	for log := chunkMostLog; log > 0; log-- {
+		chunks := int64(slots>>log + min(turns, slots) + 2)
+		if chunks*(rowBytes<<log+linkBytes) <= poolBytes(slots) {
+			return log
+		}
+	}
+	return 0
+}
+
+// newTurnStacks makes empty stacks in a pool of poolBytes.
+func newTurnStacks(pool []byte, slots, turns int) turnStacks {
+	s := turnStacks{shift: chunkLog(slots, turns), stacks: make([]turnStack, turns),
+		set: newTurnSet(turns)}
+	chunks := len(pool) / (rowBytes<<s.shift + linkBytes)
+	s.rows, s.link = carve[uint64](&pool, chunks<<s.shift), carve[uint32](&pool, chunks)
+	return s
+}
+
+// push puts a row on the stack of a turn.
+func (s *turnStacks) push(turn, slot, at uint32) {
+	t := &s.stacks[turn]
+	level := t.count & (1<<s.shift - 1)
+	if level == 0 {
+		s.grow(t, turn)
+	}
+	s.rows[(t.top-1)<<s.shift+level] = uint64(slot)<<32 | uint64(at)
+	t.count++
+}
+
+// grow puts a chunk on top of a stack.
+func (s *turnStacks) grow(t *turnStack, turn uint32) {
+	chunk := s.free
+	if chunk != 0 {
+		s.free = s.link[chunk-1]
+	} else {
+		s.fresh++
+		chunk = s.fresh
+	}
+	s.link[chunk-1] = t.top
+	if t.top = chunk; t.count == 0 {
+		s.set.add(turn)
+	}
+}
+
+// shrink takes the chunk on top off a stack.
+func (s *turnStacks) shrink(t *turnStack) {
+	below := s.link[t.top-1]
+	s.link[t.top-1], s.free, t.top = s.free, t.top, below
+}
+
+// pop appends the slots of the n rows on top of a stack, which has as many, to slots.
+func (s *turnStacks) pop(turn uint32, n int, slots []uint32) []uint32 {
+	t := &s.stacks[turn]
+	invariants.Check(n <= int(t.count), "superbatch: %d of %d rows", n, t.count)
+	for ; n > 0; n-- {
+		t.count--
+		level := t.count & (1<<s.shift - 1)
+		slots = append(slots, uint32(s.rows[(t.top-1)<<s.shift+level]>>32))
+		if level == 0 {
+			s.shrink(t)
+		}
+	}
+	if t.count == 0 {
+		s.set.remove(turn)
+	}
+	return slots
+}
+
+// len is the number of rows of a turn.
+func (s *turnStacks) len(turn uint32) int { return int(s.stacks[turn].count) }
+
+// chunk is the part of a stack that is on top; drop takes it off.
+func (s *turnStacks) chunk(turn uint32) []uint64 {
+	t := &s.stacks[turn]
+	if t.count == 0 {
+		return nil
+	}
+	first := (t.top - 1) << s.shift
+	return s.rows[first : first+(t.count-1)&(1<<s.shift-1)+1]
+}
+
+func (s *turnStacks) drop(turn uint32) {
+	t := &s.stacks[turn]
+	t.count = (t.count - 1) &^ (1<<s.shift - 1)
+	if s.shrink(t); t.count == 0 {
+		s.set.remove(turn)
+	}
+}
