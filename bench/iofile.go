@@ -10,6 +10,8 @@ import (
 	"syscall"
 	"time"
 
+	"gdb/blockdev"
+
 	"github.com/cockroachdb/pebble/v2/vfs"
 	"golang.org/x/sys/unix"
 )
@@ -54,8 +56,8 @@ func dropCache(path string) (err error) {
 	if err := unix.Fsync(int(f.Fd())); err != nil { // what is not written cannot be dropped
 		return fmt.Errorf("sync %s: %w", path, err)
 	}
-	if err := unix.Fadvise(int(f.Fd()), 0, 0, unix.FADV_DONTNEED); err != nil {
-		return fmt.Errorf("drop %s from the page cache: %w", path, err)
+	if err := blockdev.DropCache(f, 0, 0); err != nil {
+		return fmt.Errorf("%s: %w", path, err)
 	}
 	return nil
 }

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"strconv"
 
+	"github.com/cockroachdb/pebble/v2/vfs"
 	"golang.org/x/sys/unix"
 )
 
@@ -20,6 +21,19 @@ func closeDirect(fd int) error { return unix.Close(fd) }
 func adviseRandom(fd int) error {
 	if err := unix.Fadvise(fd, 0, 0, unix.FADV_RANDOM); err != nil {
 		return fmt.Errorf("advise random reads: %w", err)
+	}
+	return nil
+}
+
+// DropCache takes n bytes of a file, or all from off on if n is 0, out of the page cache, which is
+// charged to the memory cgroup of the process. What is not synced stays there. A file of no
+// descriptor has nothing there.
+func DropCache(f vfs.File, off, n int64) error {
+	if f.Fd() == vfs.InvalidFd {
+		return nil
+	}
+	if err := unix.Fadvise(int(f.Fd()), off, n, unix.FADV_DONTNEED); err != nil {
+		return fmt.Errorf("drop a file from the page cache: %w", err)
 	}
 	return nil
 }

@@ -5,6 +5,8 @@ package blockdev
 import (
 	"errors"
 	"fmt"
+
+	"github.com/cockroachdb/pebble/v2/vfs"
 )
 
 // hasDescriptors is false where only Linux's calls would do: every file is read by its own ReadAt,
@@ -26,5 +28,8 @@ func pread(int, []byte, int64) (int, error) { return 0, errNotHere }
 func closeDirect(int) error { return errNotHere }
 
 func adviseRandom(int) error { return errNotHere }
+
+// DropCache takes a range of a file out of the page cache, on Linux.
+func DropCache(vfs.File, int64, int64) error { return errNotHere }
 
 func openDirect(int, int64) (int, string, error) { return -1, "", errNotHere }

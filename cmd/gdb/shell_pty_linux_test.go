@@ -2,7 +2,6 @@ package main
 
 import (
 	"bytes"
-	"context"
 	"errors"
 	"fmt"
 	"os"
@@ -15,9 +14,6 @@ import (
 	"testing"
 	"time"
 
-	"gdb/internal/testgraph"
-
-	"github.com/cockroachdb/pebble/v2/vfs"
 	"golang.org/x/sys/unix"
 )
 
@@ -136,22 +132,6 @@ func (c *conversation) ends(code int) {
 	case <-time.After(patience):
 		c.t.Fatalf("gdb does not end: %q", c.seen.String())
 	}
-}
-
-// coraStore ingests the graph of the demo and returns its folder.
-func coraStore(t *testing.T) string {
-	t.Helper()
-	dir := t.TempDir()
-	if err := testgraph.WriteCora(vfs.Default, dir+"/cora"); err != nil {
-		t.Fatal(err)
-	}
-	var out bytes.Buffer
-	s := streams{in: strings.NewReader(""), out: &out, err: &out}
-	if code := run(context.Background(), []string{"ingest", dir + "/cora", "--out", dir + "/s.gdb",
-		"--undirected"}, s); code != 0 {
-		t.Fatalf("ingest: %s", out.String())
-	}
-	return dir + "/s.gdb"
 }
 
 // TestConversation types at a shell.

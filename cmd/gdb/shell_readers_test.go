@@ -1,9 +1,16 @@
 package main
 
 import (
+	"bytes"
+	"context"
 	"os/exec"
+	"strings"
 	"sync/atomic"
 	"testing"
+
+	"gdb/internal/testgraph"
+
+	"github.com/cockroachdb/pebble/v2/vfs"
 )
 
 // readers is how many shells read the store at once.
@@ -59,4 +66,20 @@ func TestReadersBesideTraining(t *testing.T) {
 	<-checks
 	t.Logf("%d shells ran beside the training", shells)
 	compareContent(t, trainedState(t, store, "beside"), trainedState(t, store, "alone"))
+}
+
+// coraStore ingests the graph of the demo and returns its folder.
+func coraStore(t *testing.T) string {
+	t.Helper()
+	dir := t.TempDir()
+	if err := testgraph.WriteCora(vfs.Default, dir+"/cora"); err != nil {
+		t.Fatal(err)
+	}
+	var out bytes.Buffer
+	s := streams{in: strings.NewReader(""), out: &out, err: &out}
+	if code := run(context.Background(), []string{"ingest", dir + "/cora", "--out", dir + "/s.gdb",
+		"--undirected"}, s); code != 0 {
+		t.Fatalf("ingest: %s", out.String())
+	}
+	return dir + "/s.gdb"
 }
