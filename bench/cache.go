@@ -157,20 +157,20 @@ func (c *cacheBench) rowsMax() (most int) {
 
 // policies are all that are compared; hot are the nodes that a trial asked for most.
 func (c *cacheBench) policies(ctx context.Context, hot []sample.NodeID) ([]cachesim.Policy, error) {
-	inLists, err := train.HotNodes(ctx, c.Store, c.Device, c.rowsMax(), c.budget)
-	if err != nil {
-		return nil, fmt.Errorf("bench: scan the topology for the static cache: %w", err)
-	}
-	policies := []cachesim.Policy{cachesim.Static("static", inLists),
-		cachesim.Static("static-sampled", hot)}
-	for _, name := range sample.PolicyNames() {
-		p, err := cachesim.Online(name)
+	var policies []cachesim.Policy
+	for _, name := range cachesim.PolicyNames() {
+		p, err := cachesim.ByName(name, func() ([]sample.NodeID, error) {
+			if name == cachesim.StaticSampled {
+				return hot, nil
+			}
+			return sample.HotNodes(ctx, c.Store, c.Device, c.rowsMax(), c.budget)
+		})
 		if err != nil {
-			return nil, err
+			return nil, fmt.Errorf("bench: policy %s: %w", name, err)
 		}
 		policies = append(policies, p)
 	}
-	return append(policies, cachesim.Belady), nil
+	return policies, nil
 }
 
 // replay runs the simulation and makes rows of it.
@@ -190,7 +190,7 @@ func (c *cacheBench) replay(ctx context.Context, policies []cachesim.Policy) (*R
 	for _, one := range results {
 		row := Row{"policy": one.Policy, "capacity_bytes": one.Capacity.Bytes, "rows": one.Rows,
 			"hit_ratio": one.HitRatio(), "requests": one.Requests,
-			"bytes_read": (one.Requests - one.Hits + one.Loaded) * uint64(features.RowBytes),
+			"bytes_read": one.RowsRead() * uint64(features.RowBytes),
 			"seconds":    one.Elapsed.Seconds(), "evicted": one.Evicted}
 		if one.Policy == cachesim.Belady.Name {
 			row["seconds"], row["evicted"] = nil, nil

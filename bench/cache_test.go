@@ -7,7 +7,7 @@ import (
 
 	"gdb/blockdev"
 	"gdb/layout/layouttest"
-	"gdb/sample"
+	"gdb/sample/cachesim"
 
 	"github.com/cockroachdb/pebble/v2/vfs"
 )
@@ -23,7 +23,7 @@ func TestCache(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := append([]string{"static", "static-sampled"}, append(sample.PolicyNames(), "belady")...)
+	want := cachesim.PolicyNames()
 	if r.Bench != "cache" || len(r.Rows) != 4*len(want) {
 		t.Fatalf("%d rows of %s", len(r.Rows), r.Bench)
 	}

@@ -3,6 +3,7 @@ package kv
 import (
 	"encoding/hex"
 	"fmt"
+	"strconv"
 	"time"
 )
 
@@ -162,4 +163,21 @@ type RunMeta struct {
 	Best    float64 // best validation metric
 	Test    float64
 	Metric  string
+}
+
+// SplitName is the stored set behind "train", "val" or "test" for a column K of splits: NAME@K, or
+// NAME itself without a column, or the store's default column if there are only columns.
+func (m *Meta) SplitName(base, column string) string {
+	if column != "" {
+		return base + "@" + column
+	}
+	for _, s := range m.Splits {
+		if s.Name == base {
+			return base
+		}
+	}
+	if m.SplitColumn >= 0 {
+		return base + "@" + strconv.Itoa(m.SplitColumn)
+	}
+	return base
 }

@@ -3,15 +3,30 @@ package sample
 import (
 	"cmp"
 	"container/heap"
+	"context"
 	"errors"
 	"slices"
 
+	"gdb/blockdev"
 	"gdb/internal/mem"
 	"gdb/layout"
 )
 
 // TopologyScan calls fn with all lists in node order, as layout.Store.ScanTopology does.
 type TopologyScan func(fn func(first NodeID, cont bool, l *layout.Lists) error) error
+
+// HotNodes returns the at most limit nodes that stand in the most lists, most first: those whose
+// rows the static cache of a run keeps. One scan of the topology; memory as for HotByUse.
+func HotNodes(ctx context.Context, s *layout.Store, dev blockdev.Device, limit int,
+	budget *mem.Budget) ([]NodeID, error) {
+	scan := func(fn func(first NodeID, cont bool, l *layout.Lists) error) error {
+		return s.ScanTopology(ctx, dev, layout.In, fn)
+	}
+	if s.Meta().Undirected {
+		return HotByDegree(scan, limit)
+	}
+	return HotByUse(scan, s.Meta().Nodes, limit, budget)
+}
 
 // HotByDegree returns the at most limit nodes with the longest lists, longest first, ties by id.
 // Over out-lists this is the order in which sampling of in-lists needs them most; over in-lists it

@@ -35,7 +35,7 @@ func (s *session) bold(text string) string {
 func (s *session) helpAll(b *strings.Builder) {
 	fmt.Fprintf(b, "%s end with a semicolon and may span lines\n", s.bold("Statements"))
 	for _, st := range registry {
-		fmt.Fprintf(b, "  %-12s %s\n", st.head, st.help)
+		fmt.Fprintf(b, "  %-16s %s\n", st.head, st.help)
 	}
 	fmt.Fprintf(b, "%s are one line each; a prefix is enough\n", s.bold("Commands"))
 	for _, d := range dots {
@@ -120,7 +120,7 @@ func (s *session) helpSearch(b *strings.Builder, word string) bool {
 
 // argSyntax is how help writes an argument.
 var argSyntax = map[argKind]string{argInt: "n", argFanout: "n,n...", argName: "name",
-	argFile: "file", argNodes: "nodes", argNode: "node", argRange: "n:n", argPath: "'file'",
+	argFile: "file", argSizes: "64MiB|10%,...", argRun: "run", argNodes: "nodes", argNode: "node", argRange: "n:n", argPath: "'file'",
 	argMatch: "(a {id: n})-[:type*1..2]->(b) [WHERE ...] RETURN [DISTINCT] ... " +
 		"[ORDER BY ...] [LIMIT n]"}
 
@@ -148,7 +148,11 @@ func syntax(st *statement) string {
 
 func clauseSyntax(c clause) string {
 	if c.choices != nil {
-		return c.word + " " + strings.Join(c.choices, "|")
+		text := c.word + " " + strings.Join(c.choices, "|")
+		if c.arg == argWords {
+			text += ",..."
+		}
+		return text
 	}
 	return strings.TrimSpace(c.word + " " + argSyntax[c.arg])
 }
@@ -186,9 +190,17 @@ var clauseTexts = map[string]string{
 	"OFF": "stop recording", "LAST": "so many of the last reads", "BY": "group by",
 	"PLOT": "draw a curve of a run", "METRIC": "of which field of its records, such as val",
 	"SET TO": "the new value", "STATS PARTITIONS TOP": "those with the most edges only",
-	"STATS BUCKETS TOP": "those with the most edges only",
-	"INTO":              "to a file: .csv, .jsonl, .parquet or .npy",
-	"TO":                "the last node of the path", "MAX": "the longest path to look for",
+	"STATS BUCKETS TOP":     "those with the most edges only",
+	"INTO":                  "to a file: .csv, .jsonl, .parquet or .npy",
+	"SIMULATE CACHE BATCH":  "seeds of a batch, 1000 without it",
+	"SIMULATE CACHE FANOUT": "neighbors drawn per node, 10,10,10 without it",
+	"POLICIES":              "which policies; all without it",
+	"SIZES":                 "bytes, or percents of what all features take",
+	"RUN":                   "with the settings of this run, so that its batches are replayed",
+	"SIMULATE CACHE SPLIT":  "whose nodes are trained on, train without it",
+	"EPOCHS":                "so many epochs, 1 without it",
+	"BATCHES":               "the first batches of each epoch only",
+	"TO":                    "the last node of the path", "MAX": "the longest path to look for",
 }
 
 // clauseHelp is the text of a clause.

@@ -96,3 +96,30 @@ func (e estimator) nameBlocks(nodes float64) float64 {
 func (e estimator) rowReads(m kv.RowsMeta, nodes float64) float64 {
 	return distinct(nodes, e.fileBlocks(m.Path, m.PageBytes)+1)
 }
+
+// hop is what drawing neighbors for nodes takes: edges, and blocks. met says that the nodes were met
+// as neighbors themselves.
+func (e estimator) hop(dir layout.Direction, nodes float64, fanout int,
+	met bool) (edges, blocks float64) {
+	mean, ofMet := e.degree(dir)
+	if met {
+		mean = ofMet
+	}
+	edges = nodes * mean
+	if fanout > 0 {
+		edges = min(edges, nodes*float64(fanout))
+	}
+	return edges, e.listBlocks(dir, nodes, 0)
+}
+
+// batch is what a batch of seeds takes, sampled from in-lists: nodes, and blocks.
+func (e estimator) batch(seeds float64, fanout []int) (nodes, blocks float64) {
+	nodes, frontier := seeds, seeds
+	for i, f := range fanout {
+		edges, read := e.hop(layout.In, frontier, f, i > 0)
+		frontier = distinct(edges, float64(e.meta.Nodes))
+		nodes += frontier
+		blocks += read
+	}
+	return min(nodes, float64(e.meta.Nodes)), blocks
+}

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 
 	"gdb/internal/trace"
 	"gdb/layout"
@@ -192,14 +191,9 @@ func (x *execution) place() (epoch, batch uint64, err error) {
 // multi-labels it trains on the nodes that have labels.
 func (x *execution) batchSeeds(ctx context.Context, nodes []layout.NodeID,
 	epoch, batch uint64) ([]layout.NodeID, error) {
-	if l := x.engine.meta().Labels; l != nil && l.Kind == "multi" {
-		labeled, err := x.engine.store.Split(ctx, "labeled")
-		if err != nil {
-			return nil, err
-		}
-		nodes = slices.DeleteFunc(nodes, func(v layout.NodeID) bool {
-			return !labeled.Contains(uint32(v))
-		})
+	nodes, err := x.engine.labeled(ctx, nodes)
+	if err != nil {
+		return nil, err
 	}
 	order, err := sample.EpochOrder(nodes, x.seed(), epoch, int(x.args["SIZE"].n))
 	if err != nil {

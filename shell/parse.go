@@ -6,6 +6,8 @@ import (
 	"strconv"
 	"strings"
 	"unicode/utf8"
+
+	"gdb/internal/mem"
 )
 
 // nodeSet is a parsed set of nodes: ids, a random draw, or a split.
@@ -43,6 +45,8 @@ type value struct {
 	n      int64
 	text   string
 	list   []int
+	words  []string
+	sizes  []cacheSize
 	nodes  nodeSet
 	match  *matchQuery
 	lo, hi int
@@ -255,6 +259,12 @@ func (p *parser) value(c clause) (v value, err error) {
 		v.list, err = p.fanout()
 	case argName:
 		v.text, err = p.name(c)
+	case argWords:
+		v.words, err = p.words(c)
+	case argSizes:
+		v.sizes, err = p.sizes(c.word)
+	case argRun:
+		v.text, err = p.text(c.word + " wants the name of a run")
 	case argFile:
 		v.text, err = p.text(c.word + " wants a file of the store, such as topology/in.csc")
 	case argPath:
@@ -316,6 +326,47 @@ func (p *parser) name(c clause) (string, error) {
 	}
 	return "", p.fail("%s wants %s%s", c.word, strings.Join(c.choices, ", "),
 		near(p.tok().text, c.choices))
+}
+
+// words parses some of the choices of a clause.
+func (p *parser) words(c clause) (out []string, err error) {
+	for {
+		w, err := p.name(c)
+		if err != nil {
+			return nil, err
+		}
+		if slices.Contains(out, w) {
+			return nil, p.failBack("%s stands twice", w)
+		}
+		if out = append(out, w); !p.punct(",") {
+			return out, nil
+		}
+	}
+}
+
+// sizes parses sizes such as 64MiB or 10%.
+func (p *parser) sizes(word string) (out []cacheSize, err error) {
+	for {
+		t := p.tok()
+		n, err := mem.ParseSize(t.text)
+		percent, wrong := strconv.ParseFloat(t.text, 64)
+		if t.kind != tokWord || err != nil {
+			return nil, p.fail("%s wants sizes such as 64MiB or 10%%, found %s", word, found(t))
+		}
+		p.next()
+		one := cacheSize{bytes: n}
+		if p.punct("%") {
+			if wrong != nil || !(percent > 0 && percent <= 1000) {
+				return nil, p.failBack("%s wants percents from above 0 to 1000", word)
+			}
+			one = cacheSize{percent: percent}
+		} else if n == 0 {
+			return nil, p.failBack("a cache of no bytes holds nothing: that is the policy none")
+		}
+		if out = append(out, one); !p.punct(",") {
+			return out, nil
+		}
+	}
 }
 
 func (p *parser) text(what string) (string, error) {

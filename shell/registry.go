@@ -3,6 +3,8 @@ package shell
 import (
 	"context"
 	"slices"
+
+	"gdb/sample/cachesim"
 )
 
 // argKind says what may follow a keyword.
@@ -19,6 +21,9 @@ const (
 	argMatch // all that follows MATCH
 	argPath  // a file to write: 'rows.csv'
 	argNode  // one node: 42 | 'x' | #17
+	argWords // some of the choices: lru,clock
+	argSizes // 64MiB,10%
+	argRun   // the name of a run
 )
 
 // clause is a keyword with its argument. The clauses of a statement may come in any order.
@@ -118,6 +123,14 @@ func storeStatements() []statement {
 			clauses: []clause{{word: "TOP", arg: argInt}},
 			help:    "edges between each two partitions, counted in one scan",
 			example: "STATS BUCKETS TOP 5;"},
+		{head: "SIMULATE CACHE", plan: planSimulate, run: runSimulate,
+			clauses: []clause{{word: "POLICIES", arg: argWords, choices: cachesim.PolicyNames()},
+				{word: "SIZES", arg: argSizes}, {word: "RUN", arg: argRun},
+				{word: "SPLIT", arg: argName}, {word: "FANOUT", arg: argFanout},
+				{word: "BATCH", arg: argInt}, {word: "SEED", arg: argInt},
+				{word: "EPOCHS", arg: argInt}, {word: "BATCHES", arg: argInt}},
+			help:    "hits of caches of any policy and size in a training, from its batches",
+			example: "SIMULATE CACHE POLICIES lru,s3fifo,belady SIZES 10%,64MiB FANOUT 5,5;"},
 		{head: "TRACE IO", run: runTraceIO,
 			clauses: []clause{{word: "ON"}, {word: "OFF"}, {word: "LAST", arg: argInt}},
 			help:    "record the reads of this session, and show the last ones",
@@ -128,7 +141,7 @@ func storeStatements() []statement {
 			clauses: []clause{{word: "TO", arg: argName, required: true}},
 			help:    "change a setting of this session: seed", example: "SET seed TO 7;"},
 		{head: "RUNS", run: runRuns,
-			clauses: []clause{{word: "PLOT", arg: argName}, {word: "METRIC", arg: argName}},
+			clauses: []clause{{word: "PLOT", arg: argRun}, {word: "METRIC", arg: argName}},
 			help:    "the trainings on this store, or a curve of one",
 			example: "RUNS;"},
 		{head: "BLOCK", operand: argFile, plan: planBlock, run: runBlock,

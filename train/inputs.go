@@ -178,21 +178,8 @@ func (in *inputs) planHot(ctx context.Context, p *Plan) (err error) {
 		return err
 	}
 	defer in.budget.Release(12 * int64(limit))
-	p.hot, err = HotNodes(ctx, in.store, in.dev, limit, in.budget)
+	p.hot, err = sample.HotNodes(ctx, in.store, in.dev, limit, in.budget)
 	return err
-}
-
-// HotNodes returns the at most limit nodes that stand in the most lists, most first: those whose
-// rows the static cache of a run keeps. One scan of the topology; memory as for sample.HotByUse.
-func HotNodes(ctx context.Context, s *layout.Store, dev blockdev.Device, limit int,
-	budget *mem.Budget) ([]sample.NodeID, error) {
-	scan := func(fn func(first layout.NodeID, cont bool, l *layout.Lists) error) error {
-		return s.ScanTopology(ctx, dev, layout.In, fn)
-	}
-	if s.Meta().Undirected {
-		return sample.HotByDegree(scan, limit)
-	}
-	return sample.HotByUse(scan, s.Meta().Nodes, limit, budget)
 }
 
 // closeLast closes what was opened last.

@@ -35,37 +35,22 @@ type runFile struct {
 	Sum string `json:"crc32c"`
 }
 
-// The end of run.json, from the digits of its checksum on.
-const (
-	runSumBefore = `"crc32c": "`
-	runSumZeros  = "00000000"
-	runSumAfter  = "\"\n}\n"
-)
-
 // encode returns the file with its checksum.
 func (f runFile) encode() ([]byte, error) {
-	f.Sum = runSumZeros
+	f.Sum = codec.SealZeros
 	b, err := json.MarshalIndent(f, "", "  ")
 	if err != nil {
 		return nil, fmt.Errorf("train: encode run.json: %w", err)
 	}
 	b = append(b, '\n')
-	copy(b[len(b)-len(runSumAfter)-len(runSumZeros):], fmt.Sprintf("%08x", codec.Checksum(b)))
+	codec.SealJSON(b)
 	return b, nil
 }
 
 // decode checks and decodes a file.
 func (f *runFile) decode(b []byte) error {
-	at := len(b) - len(runSumAfter) - len(runSumZeros)
-	if at < 0 || !bytes.HasSuffix(b[:at], []byte(runSumBefore)) ||
-		!bytes.HasSuffix(b, []byte(runSumAfter)) {
-		return errors.New("it does not end with its checksum")
-	}
-	whole := bytes.Clone(b)
-	copy(whole[at:], runSumZeros)
-	sum := b[at : at+len(runSumZeros)]
-	if got := fmt.Sprintf("%08x", codec.Checksum(whole)); got != string(sum) {
-		return fmt.Errorf("checksum %q, its bytes give %s", sum, got)
+	if err := codec.CheckSealed(b); err != nil {
+		return err
 	}
 	return json.Unmarshal(b, f)
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"strconv"
 	"strings"
 
 	"gdb/internal/mem"
@@ -15,23 +14,6 @@ import (
 	"github.com/RoaringBitmap/roaring/v2"
 )
 
-// splitName is the stored set behind "train", "val" or "test" for a column K of splits: NAME@K,
-// or NAME itself without a column, or the store's default column if there are only columns.
-func splitName(m *kv.Meta, base, column string) string {
-	if column != "" {
-		return base + "@" + column
-	}
-	for _, s := range m.Splits {
-		if s.Name == base {
-			return base
-		}
-	}
-	if m.SplitColumn >= 0 {
-		return base + "@" + strconv.Itoa(m.SplitColumn)
-	}
-	return base
-}
-
 // errNoSplit says that a store has no such split.
 var errNoSplit = errors.New("no such split")
 
@@ -40,7 +22,7 @@ const labeledSet = "labeled"
 
 // loadSplit loads a set of nodes, of multi-labels those that have labels; it must not be empty.
 func loadSplit(ctx context.Context, s *layout.Store, base, column string) (*roaring.Bitmap, error) {
-	name := splitName(s.Meta(), base, column)
+	name := s.Meta().SplitName(base, column)
 	set, err := s.Split(ctx, name)
 	if errors.Is(err, kv.ErrNotFound) {
 		return nil, fmt.Errorf("train: %w: %q (the store has %s): ingest it with --split %s=FILE, "+

@@ -38,6 +38,34 @@ type Policy struct {
 // begins empty has more hits. Each node may stand in a batch once.
 var Belady = Policy{Name: "belady"}
 
+// Names of policies that are not of sample.NewPolicy, besides Belady's.
+const (
+	None          = "none"           // holds nothing
+	StaticDegree  = "static"         // the nodes of sample.HotNodes: those in the most lists
+	StaticSampled = "static-sampled" // the nodes that a trial asked for most: sample.HotByTrial
+)
+
+// PolicyNames are the names that ByName knows, the bound last.
+func PolicyNames() []string {
+	names := append([]string{None, StaticDegree, StaticSampled}, sample.PolicyNames()...)
+	return append(names, Belady.Name)
+}
+
+// ByName is the policy of that name. hot lists the nodes that it holds if it is a static one, and
+// is not called for others.
+func ByName(name string, hot func() ([]sample.NodeID, error)) (Policy, error) {
+	switch name {
+	case Belady.Name:
+		return Belady, nil
+	case None:
+		return Static(name, nil), nil
+	case StaticDegree, StaticSampled:
+		nodes, err := hot()
+		return Static(name, nodes), err
+	}
+	return Online(name)
+}
+
 // Online is the policy of that name that sample.NewPolicy makes.
 func Online(name string) (Policy, error) {
 	if _, err := sample.NewPolicy(name); err != nil {
@@ -99,6 +127,9 @@ type Result struct {
 
 // HitRatio is the share of requests that were hits; a replay without requests is an error of Run.
 func (r Result) HitRatio() float64 { return float64(r.Hits) / float64(r.Requests) }
+
+// RowsRead is how many rows a cache would have read: those that it missed, and those it began with.
+func (r Result) RowsRead() uint64 { return r.Requests - r.Hits + r.Loaded }
 
 // Run replays a trace through each policy with each capacity, and returns the results policy by
 // policy.

@@ -1,0 +1,99 @@
+package shell
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"slices"
+	"strings"
+
+	"gdb/internal/codec"
+	"gdb/layout"
+	"gdb/sample"
+)
+
+// runSettings are what a run's batches follow from, and its caches.
+type runSettings struct {
+	Model  string `json:"model"`
+	Fanout []int  `json:"fanout"`
+	Batch  int    `json:"batch"`
+	Epochs int    `json:"epochs"`
+	Split  string `json:"split"` // K of train@K
+	Seed   uint64 `json:"seed"`
+}
+
+// runFile is what the shell reads of a run.json.
+type runFile struct {
+	Store  string      `json:"store"`
+	Config runSettings `json:"config"`
+}
+
+// readRun reads the settings of a run. Nothing but its run.json is opened.
+func (e *engine) readRun(name string) (run runFile, err error) {
+	names, err := e.runNames()
+	if err != nil {
+		return run, err
+	}
+	if !slices.Contains(names, name) {
+		return run, fmt.Errorf("no run %q%s; RUNS lists them", name, near(name, names))
+	}
+	f, err := e.store.FS().Open(e.store.Path("runs", name, "run.json"))
+	if err != nil {
+		return run, fmt.Errorf("run %s: %w", name, err)
+	}
+	b, err := io.ReadAll(f)
+	if err = errors.Join(err, f.Close()); err != nil {
+		return run, fmt.Errorf("run %s: read run.json: %w", name, err)
+	}
+	if err = codec.CheckSealed(b); err == nil {
+		err = json.Unmarshal(b, &run)
+	}
+	if err == nil {
+		err = run.Config.validate()
+	}
+	if err != nil {
+		return run, fmt.Errorf("run %s: %w", name, &layout.CorruptionError{Block: -1,
+			Path: "runs/" + name + "/run.json", What: err.Error() + "; restore it from a copy"})
+	}
+	if uuid := e.meta().UUID.String(); run.Store != uuid {
+		return run, fmt.Errorf("run %s was trained on store %s, this is %s", name, run.Store, uuid)
+	}
+	return run, nil
+}
+
+func (c *runSettings) validate() error {
+	if c.Batch < 1 {
+		return fmt.Errorf("batches of %d", c.Batch)
+	}
+	return sample.Config{Fanout: c.Fanout}.Validate()
+}
+
+// text is the settings in one line.
+func (c *runSettings) text() string {
+	return fmt.Sprintf("%s, fanout %s, batch %d, seed %d", c.Model, sample.FormatFanout(c.Fanout),
+		c.Batch, c.Seed)
+}
+
+// runNames are the runs whose settings are there. The catalog is not opened.
+func (e *engine) runNames() (names []string, err error) {
+	store := e.store.FS()
+	all, err := store.List(e.store.Path("runs"))
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("list the runs: %w", err)
+	}
+	for _, name := range all {
+		if strings.HasPrefix(name, ".") {
+			continue
+		}
+		if _, err := store.Stat(e.store.Path("runs", name, "run.json")); err == nil {
+			names = append(names, name)
+		}
+	}
+	slices.Sort(names)
+	return names, nil
+}

@@ -1,0 +1,315 @@
+package shell
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"gdb/internal/mem"
+	"gdb/kv"
+	"gdb/layout"
+	"gdb/sample"
+	"gdb/sample/cachesim"
+)
+
+// Settings of SIMULATE CACHE without clauses: the fanout and batch size are those of gdb train.
+var (
+	simulatedFanout = []int{10, 10, 10}
+	simulatedSizes  = []cacheSize{{percent: 5}, {percent: 10}, {percent: 20}, {percent: 40}}
+)
+
+const simulatedBatch = 1000
+
+// cacheSize is a size in bytes, or in percent of the memory that all features take.
+type cacheSize struct {
+	bytes   int64
+	percent float64
+}
+
+// simulation is what SIMULATE CACHE replays, and through which caches.
+type simulation struct {
+	x *execution
+	runSettings
+	split    string // the stored set
+	epochs   int
+	batches  int // of an epoch at most, 0 for all
+	policies []string
+	sizes    []int64
+	rowsMax  int // of the largest cache
+	features kv.RowsMeta
+
+	record cachesim.Record
+	done   int64 // batches sampled and replayed
+	total  int64
+}
+
+// simulate reads the clauses, and what the run that they name has set.
+func (x *execution) simulate() (*simulation, error) {
+	m := x.engine.meta()
+	if len(m.Features) == 0 {
+		return nil, errors.New("this store holds no features to cache: ingest with features " +
+			"(--features FILE or --feature-cols)")
+	}
+	s := &simulation{x: x, features: m.Features[0], epochs: int(x.intOr("EPOCHS", 1)),
+		batches: int(x.intOr("BATCHES", 0)), policies: x.args["POLICIES"].words}
+	s.runSettings = runSettings{Fanout: simulatedFanout, Batch: simulatedBatch, Seed: x.seed()}
+	if x.has("RUN") {
+		run, err := x.engine.readRun(x.args["RUN"].text)
+		if err != nil {
+			return nil, err
+		}
+		s.runSettings = run.Config
+	}
+	if x.has("SEED") {
+		s.Seed = x.seed()
+	}
+	if x.has("FANOUT") {
+		s.Fanout = x.args["FANOUT"].list
+	}
+	s.Batch = int(x.intOr("BATCH", int64(s.Batch)))
+	for _, word := range []string{"BATCH", "BATCHES", "EPOCHS"} {
+		if x.intOr(word, 1) < 1 {
+			return nil, fmt.Errorf("%s wants a number from 1 on", word)
+		}
+	}
+	s.split = m.SplitName("train", s.Split)
+	if x.has("SPLIT") {
+		s.split = x.args["SPLIT"].text
+	}
+	if len(s.policies) == 0 {
+		s.policies = cachesim.PolicyNames()
+	}
+	s.setSizes()
+	return s, nil
+}
+
+// setSizes turns the sizes into bytes.
+func (s *simulation) setSizes() {
+	wanted := s.x.args["SIZES"].sizes
+	if len(wanted) == 0 {
+		wanted = simulatedSizes
+	}
+	nodes := s.x.engine.meta().Nodes
+	whole := float64(nodes) * float64(s.features.Dim) * 4
+	for _, w := range wanted {
+		bytes := w.bytes
+		if w.percent > 0 {
+			bytes = max(1, int64(whole*w.percent/100))
+		}
+		s.sizes = append(s.sizes, bytes)
+		s.rowsMax = max(s.rowsMax, sample.CacheRows(bytes, s.features.Dim, 0))
+	}
+	s.rowsMax = int(min(uint64(s.rowsMax), nodes))
+}
+
+func planSimulate(x *execution) (*operator, error) {
+	s, err := x.simulate()
+	if err != nil {
+		return nil, err
+	}
+	seeds, err := x.opNodes("seeds", nodeSet{split: s.split})
+	if err != nil {
+		return nil, err
+	}
+	e := estimator{x.engine.meta()}
+	batches := float64((int(seeds.rows) + s.Batch - 1) / s.Batch)
+	if s.batches > 0 {
+		batches = min(batches, float64(s.batches))
+	}
+	nodes, blocks := e.batch(min(float64(s.Batch), seeds.rows), s.Fanout)
+	epochs := fmt.Sprintf("epochs 1 to %d, ", s.epochs)
+	if s.epochs == 1 {
+		epochs = "epoch 1, "
+	}
+	drawn := fmt.Sprintf("batches of %d, fanout %s, seed %d", s.Batch,
+		sample.FormatFanout(s.Fanout), s.Seed)
+	n := float64(s.epochs) * batches
+	inputs := []*operator{newOperator("sample", epochs+drawn, n*nodes, n*blocks, seeds)}
+	if slices.Contains(s.policies, cachesim.StaticSampled) {
+		inputs = append(inputs, newOperator("trial", fmt.Sprintf("epoch %d, to see which nodes %s "+
+			"would hold", s.epochs+1, cachesim.StaticSampled), float64(s.rowsMax), batches*blocks))
+	}
+	if slices.Contains(s.policies, cachesim.StaticDegree) {
+		scan := x.opScan([]layout.Direction{layout.In}, -1)
+		scan.rows = float64(s.rowsMax)
+		inputs = append(inputs, scan)
+	}
+	return newOperator("replay", fmt.Sprintf("%s with %d sizes", strings.Join(s.policies, ", "),
+		len(s.sizes)), float64(len(s.policies)*len(s.sizes)), 0, inputs...), nil
+}
+
+// runSimulate samples epochs as a training does, and replays the feature rows that their batches
+// ask for through caches without rows. Memory, counted: 4 bytes a row asked for, 4 bytes a node of
+// the graph, and up to 20 bytes a row of the largest cache.
+func runSimulate(ctx context.Context, x *execution) (err error) {
+	s, err := x.simulate()
+	if err != nil {
+		return err
+	}
+	s.record.Budget = x.engine.budget
+	defer func() { err = errors.Join(err, s.record.Close()) }()
+	seeds, err := x.resolve(ctx, "seeds", nodeSet{split: s.split})
+	if err != nil {
+		return err
+	}
+	if seeds, err = x.engine.labeled(ctx, seeds); err != nil {
+		return err
+	}
+	sampler, err := s.sampler(ctx)
+	if err != nil {
+		return err
+	}
+	defer sampler.Close()
+	perEpoch := int64((len(seeds) + s.Batch - 1) / s.Batch)
+	s.total = perEpoch * int64(s.epochs+1+s.epochs*len(s.sizes)*len(s.policies))
+	for epoch := range s.epochs {
+		if err := s.epoch(ctx, "sample", sampler, seeds, epoch, s.record.Add); err != nil {
+			return fmt.Errorf("%w; BATCHES n replays the first n of each epoch", err)
+		}
+	}
+	policies, held, err := s.make(ctx, sampler, seeds)
+	defer func() { x.engine.budget.Release(held) }()
+	if err != nil {
+		return err
+	}
+	results, err := s.replay(ctx, policies)
+	if err != nil {
+		return err
+	}
+	return s.show(results)
+}
+
+// sampler opens the lists that training samples from.
+func (s *simulation) sampler(ctx context.Context) (*sample.Sampler, error) {
+	t, err := s.x.engine.topology(ctx, layout.In)
+	if err != nil {
+		return nil, err
+	}
+	return sample.NewSampler([]layout.Topology{t},
+		sample.Config{Fanout: s.Fanout, Seed: s.Seed, Budget: s.x.engine.budget})
+}
+
+// errEnough ends an epoch after the batches that were asked for.
+var errEnough = errors.New("enough batches")
+
+// epoch samples one epoch as an operator, and calls fn with the nodes of each batch.
+func (s *simulation) epoch(ctx context.Context, operator string, sampler *sample.Sampler,
+	seeds []sample.NodeID, epoch int, fn func([]sample.NodeID) error) error {
+	order, err := sample.EpochOrder(seeds, s.Seed, uint64(epoch), s.Batch)
+	if err != nil {
+		return err
+	}
+	ctx, leave := s.x.enter(ctx, operator)
+	defer leave()
+	n := 0
+	err = cachesim.Sampled(ctx, sampler, order, func(nodes []sample.NodeID) error {
+		if operator == "sample" {
+			s.x.emit(operator, len(nodes), 0)
+		}
+		s.advance()
+		if err := fn(nodes); err != nil {
+			return err
+		}
+		if n++; n == s.batches {
+			return errEnough
+		}
+		return ctx.Err()
+	})
+	if errors.Is(err, errEnough) {
+		return nil
+	}
+	return err
+}
+
+// advance tells that one more batch was sampled or replayed.
+func (s *simulation) advance() {
+	if s.done++; s.x.progress != nil {
+		s.x.progress(min(s.done, s.total), s.total)
+	}
+}
+
+// hotBytes is what finding and listing a hot node takes.
+const hotBytes = 12
+
+// make returns the policies, and what their lists were counted as.
+func (s *simulation) make(ctx context.Context, sampler *sample.Sampler,
+	seeds []sample.NodeID) (policies []cachesim.Policy, held int64, err error) {
+	e := s.x.engine
+	for _, name := range s.policies {
+		p, err := cachesim.ByName(name, func() (hot []sample.NodeID, err error) {
+			bytes := mem.HeapCost(hotBytes * int64(s.rowsMax))
+			if err := e.budget.Reserve("nodes of a static cache", bytes); err != nil {
+				return nil, err
+			}
+			held += bytes
+			if name == cachesim.StaticDegree {
+				inner, leave := s.x.enter(ctx, "scan")
+				defer leave()
+				hot, err = sample.HotNodes(inner, e.store, e.dev, s.rowsMax, e.budget)
+				s.x.emit("scan", len(hot), 0)
+				return hot, err
+			}
+			hot, err = sample.HotByTrial(func(fn func([]sample.NodeID) error) error {
+				return s.epoch(ctx, "trial", sampler, seeds, s.epochs, fn)
+			}, e.meta().Nodes, s.rowsMax, e.budget)
+			s.x.emit("trial", len(hot), 0)
+			return hot, err
+		})
+		if err != nil {
+			return nil, held, fmt.Errorf("policy %s: %w", name, err)
+		}
+		policies = append(policies, p)
+	}
+	return policies, held, nil
+}
+
+// replay runs the policies, and the bound last.
+func (s *simulation) replay(ctx context.Context, policies []cachesim.Policy) ([]cachesim.Result,
+	error) {
+	var sizes []cachesim.Capacity
+	for _, bytes := range s.sizes {
+		sizes = append(sizes, cachesim.Capacity{Bytes: bytes, Dim: s.features.Dim})
+	}
+	trace := s.record.Trace(s.x.engine.meta().Nodes)
+	each := trace.Each
+	trace.Each = func(fn func([]sample.NodeID) error) error {
+		return each(func(nodes []sample.NodeID) error {
+			s.advance()
+			return fn(nodes)
+		})
+	}
+	return cachesim.Run(ctx, trace, append(policies, cachesim.Belady), sizes, s.x.engine.budget)
+}
+
+// show writes a row for each policy and size, and how many times the reads of the bound it does.
+func (s *simulation) show(results []cachesim.Result) error {
+	s.x.header("policy", "size", "rows", "requests", "hits", "hit ratio", "bytes read",
+		"times belady")
+	bounds := results[len(results)-len(s.sizes):]
+	for i, r := range results[:len(results)-len(s.sizes)] {
+		least := bounds[i%len(s.sizes)].RowsRead() // not 0: a cache begins empty
+		err := s.x.row(r.Policy, size(r.Capacity.Bytes), count(r.Rows), count(r.Requests),
+			count(r.Hits), ratio(r.HitRatio()), size(r.RowsRead()*uint64(s.features.RowBytes)),
+			float64(r.RowsRead())/float64(least))
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// labeled keeps the nodes that a training trains on: of multi-labels those that have labels.
+func (e *engine) labeled(ctx context.Context, nodes []layout.NodeID) ([]layout.NodeID, error) {
+	if l := e.meta().Labels; l == nil || l.Kind != "multi" {
+		return nodes, nil
+	}
+	labeled, err := e.store.Split(ctx, "labeled")
+	if err != nil {
+		return nil, err
+	}
+	return slices.DeleteFunc(nodes, func(v layout.NodeID) bool {
+		return !labeled.Contains(uint32(v))
+	}), nil
+}
