@@ -120,7 +120,8 @@ func (s *session) helpSearch(b *strings.Builder, word string) bool {
 
 // argSyntax is how help writes an argument.
 var argSyntax = map[argKind]string{argInt: "n", argFanout: "n,n...", argName: "name",
-	argFile: "file", argSizes: "64MiB|10%,...", argRun: "run", argNodes: "nodes", argNode: "node", argRange: "n:n", argPath: "'file'",
+	argFile: "file", argSizes: "64MiB|10%,...", argRun: "run",
+	argNodes: "nodes", argNode: "node", argRange: "n:n", argPath: "'file'",
 	argMatch: "(a {id: n})-[:type*1..2]->(b) [WHERE ...] RETURN [DISTINCT] ... " +
 		"[ORDER BY ...] [LIMIT n]"}
 

@@ -97,8 +97,8 @@ func (e estimator) rowReads(m kv.RowsMeta, nodes float64) float64 {
 	return distinct(nodes, e.fileBlocks(m.Path, m.PageBytes)+1)
 }
 
-// hop is what drawing neighbors for nodes takes: edges, and blocks. met says that the nodes were met
-// as neighbors themselves.
+// hop is what drawing neighbors for nodes takes: edges, and blocks. met says that the nodes were
+// met as neighbors themselves.
 func (e estimator) hop(dir layout.Direction, nodes float64, fanout int,
 	met bool) (edges, blocks float64) {
 	mean, ofMet := e.degree(dir)

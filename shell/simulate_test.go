@@ -125,8 +125,8 @@ func plainBelady(batches [][]sample.NodeID, rows int) (hits uint64) {
 	return hits
 }
 
-// TestSimulateIsTheCaches holds that every policy has the hits of the cache with rows on the batches
-// that training has, and the bound those of a plain search.
+// TestSimulateIsTheCaches holds that every policy has the hits of the cache with rows on the
+// batches that training has, and the bound those of a plain search.
 func TestSimulateIsTheCaches(t *testing.T) {
 	store, dev := layouttest.Build(t, vfs.NewMem(), "s", simulatedGraph()), mustDevice(t)
 	fanout := []int{4, 3}
