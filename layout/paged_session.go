@@ -20,6 +20,7 @@ type pagedSession struct {
 	count mem.Account
 
 	// The frontier of the last Degrees.
+	nodes []NodeID
 	order sorter   // node<<32 | index in the frontier
 	list  []place  // where each node's list is
 	need  []uint32 // the blocks, counted from 0, ascending
@@ -34,7 +35,8 @@ type pagedSession struct {
 	now   block // the one that each is at
 
 	chunk  []uint32 // a part of a cached list, where not all of it is wanted
-	deg    []uint32 // of Lists
+	deg    []uint32 // of Lists and Weights
+	weight []float32
 	lists  Lists
 	single [1]NodeID // of ListPart
 }
@@ -71,7 +73,7 @@ func (s *pagedSession) find(ctx context.Context, nodes []NodeID, deg []uint32,
 		s.get = &fetcher{p: s.p}
 	}
 	s.get.unpin(0)
-	s.list = grow(s.list[:0], len(nodes))
+	s.nodes, s.list = nodes, grow(s.list[:0], len(nodes))
 	s.order.reset(len(nodes))
 	err := s.inCache(nodes, deg, c)
 	if err == nil {
@@ -106,7 +108,8 @@ func (s *pagedSession) find(ctx context.Context, nodes []NodeID, deg []uint32,
 
 // bytes is the scratch memory held.
 func (s *pagedSession) bytes() int64 {
-	words := 2*cap(s.list) + cap(s.need) + cap(s.first) + 2*cap(s.refs) + cap(s.batch)
+	words := 2*cap(s.list) + cap(s.need) + cap(s.first) + 2*cap(s.refs) + cap(s.batch) +
+		cap(s.weight)
 	return s.order.bytes() + s.want.bytes() + 4*int64(words) +
 		heldBytes*int64(cap(s.held)+cap(s.got)+cap(s.get.pins))
 }

@@ -11,7 +11,7 @@ import (
 )
 
 // attributeCache is the block cache behind Lists of a resident reader whose edges have types,
-// weights or times: these are read when asked for, since sampling does not use them.
+// weights or times: these are read when asked for, since uniform sampling does not use them.
 const attributeCache = 1 << 20
 
 // offset is a position in the array of all neighbors: 32 bits while they suffice.
@@ -21,7 +21,8 @@ type offset interface{ uint32 | uint64 }
 type resident[P offset] struct {
 	ptr    []P
 	nbrs   []NodeID
-	arenas [2]*mem.Arena
+	weight []float32 // parallel to nbrs; nil: not held
+	arenas [3]*mem.Arena
 	edges  uint64
 	attrs  *paged // of edges with types, weights or times; else nil
 }
@@ -34,7 +35,7 @@ func loadResident[P offset](ctx context.Context, s *Store, dev blockdev.Device, 
 	}
 	defer func() { err = errors.Join(err, f.file.Close()) }()
 	r := &resident[P]{edges: s.meta.Edges}
-	if err = r.allocate(f.nodes, opt.Budget); err == nil {
+	if err = r.allocate(f.nodes, opt.Weights, opt.Budget); err == nil {
 		err = r.load(ctx, f)
 	}
 	if err == nil && f.shape.attributes() {
@@ -47,7 +48,8 @@ func loadResident[P offset](ctx context.Context, s *Store, dev blockdev.Device, 
 	return r, nil
 }
 
-func (r *resident[P]) allocate(nodes uint64, budget *mem.Budget) (err error) {
+func (r *resident[P]) allocate(nodes uint64, weights bool,
+	budget *mem.Budget) (err error) {
 	width := int64(4)
 	if uint64(^P(0)) > math.MaxUint32 {
 		width = 8
@@ -62,6 +64,14 @@ func (r *resident[P]) allocate(nodes uint64, budget *mem.Budget) (err error) {
 		return err
 	}
 	r.nbrs = mem.View[NodeID](r.arenas[1].Bytes())
+	if !weights {
+		return nil
+	}
+	r.arenas[2], err = mem.NewArena(budget, "resident edge weights", int64(r.edges)*weightBytes)
+	if err != nil {
+		return err
+	}
+	r.weight = mem.View[float32](r.arenas[2].Bytes())
 	return nil
 }
 
@@ -90,6 +100,9 @@ func (r *resident[P]) load(ctx context.Context, f *listFile) error {
 		next = uint64(k.first) + uint64(k.slots)
 		n := int(k.entries) * idBytes
 		copy(mem.BytesOf(r.nbrs[total:]), k.b[k.ids:k.ids+n])
+		if r.weight != nil {
+			f.shape.weightsOf(k, 0, r.weight[total:][:k.entries])
+		}
 		total += uint64(k.entries)
 		return nil
 	})
@@ -117,7 +130,8 @@ func (r *resident[P]) NewSession() Session { return &residentSession[P]{r: r} }
 // Stats has the memory held; nothing is ever missed.
 func (r *resident[P]) Stats() TopologyStats {
 	st := TopologyStats{Kind: "resident",
-		Bytes: int64(len(mem.BytesOf(r.nbrs))) + int64(len(r.arenas[0].Bytes()))}
+		Bytes: int64(len(mem.BytesOf(r.nbrs)) + len(mem.BytesOf(r.weight)) +
+			len(r.arenas[0].Bytes()))}
 	if r.attrs != nil {
 		a := r.attrs.Stats()
 		st.Bytes += a.Bytes
@@ -138,20 +152,21 @@ func (r *resident[P]) Close() (err error) {
 			err = errors.Join(err, a.Free())
 		}
 	}
-	r.ptr, r.nbrs = nil, nil
+	r.ptr, r.nbrs, r.weight = nil, nil, nil
 	return err
 }
 
 type residentSession[P offset] struct {
 	r     *resident[P]
-	start []P // of the lists of the last Degrees
+	nodes []NodeID // of the last Degrees
+	start []P      // of their lists
 	lists Lists
 	attrs Session
 }
 
 // Degrees looks the lists up.
 func (s *residentSession[P]) Degrees(ctx context.Context, nodes []NodeID, deg []uint32) error {
-	s.start = grow(s.start, len(nodes))
+	s.nodes, s.start = nodes, grow(s.start, len(nodes))
 	ptr, start := s.r.ptr, s.start
 	deg = deg[:len(nodes)]
 	for i, v := range nodes {
@@ -179,6 +194,24 @@ func (s *residentSession[P]) Gather(ctx context.Context, off, pos []uint32, out 
 		o = o[:len(p)]
 		for j, x := range p {
 			o[j] = nbrs[at+P(x)]
+		}
+	}
+	return ctx.Err()
+}
+
+// Weights gives the lists' parts of the array.
+func (s *residentSession[P]) Weights(ctx context.Context,
+	fn func(i int, from uint32, w []float32) error) error {
+	if s.r.arenas[2] == nil {
+		return errors.New("layout: this reader was opened without the weights of edges")
+	}
+	for i, v := range s.nodes {
+		at, end := s.start[i], s.r.ptr[int(v)+1]
+		if at == end {
+			continue
+		}
+		if err := fn(i, 0, s.r.weight[at:end]); err != nil {
+			return err
 		}
 	}
 	return ctx.Err()

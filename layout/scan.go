@@ -97,16 +97,22 @@ func (s *blockShape) attributesOf(k *block, from, to int, l *Lists, at uint64) {
 		}
 	}
 	if s.weights {
-		b, out := k.b[s.weightsOff(k)+from*weightBytes:], l.Weights[at:]
-		for i := range out[:to-from] {
-			out[i] = math.Float32frombits(le.Uint32(b[i*weightBytes:]))
-		}
+		s.weightsOf(k, from, l.Weights[at:][:to-from])
 	}
 	if s.times {
 		b, out := k.b[s.timesOff(k)+from*timeBytes:], l.Times[at:]
 		for i := range out[:to-from] {
 			out[i] = int64(le.Uint64(b[i*timeBytes:]))
 		}
+	}
+}
+
+// weightsOf copies weights of a block, from entry from on, to fill out. They are not aligned where
+// edges have types.
+func (s *blockShape) weightsOf(k *block, from int, out []float32) {
+	b := k.b[s.weightsOff(k)+from*weightBytes:][:len(out)*weightBytes]
+	for i := range out {
+		out[i] = math.Float32frombits(binary.LittleEndian.Uint32(b[i*weightBytes:]))
 	}
 }
 

@@ -2,6 +2,7 @@ package layout
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 
@@ -56,6 +57,21 @@ type PartReader interface {
 	ListPart(ctx context.Context, node NodeID, from, to uint32) (*Lists, error)
 }
 
+// WeightReader is a Session that can read the weights of edges. The sessions of both readers are;
+// of a resident one if TopologyOptions.Weights asked for them.
+type WeightReader interface {
+	Session
+	// Weights calls fn with the weights of the lists of the nodes that Degrees was called with
+	// last: w are those of the entries of nodes[i]'s list from position from on, and valid during
+	// the call. A long list comes in parts, in its order, other lists maybe between them; lists
+	// come in any order, empty ones not at all. An error of fn ends it and is returned. The error
+	// wraps ErrNoWeights if edges have none.
+	Weights(ctx context.Context, fn func(i int, from uint32, w []float32) error) error
+}
+
+// ErrNoWeights says that the edges of a store have no weights.
+var ErrNoWeights = errors.New("the edges have no weights: ingest a source that has them")
+
 // TopologyStats counts what a topology reader did.
 type TopologyStats struct {
 	Kind       string // resident or paged
@@ -91,6 +107,9 @@ func (s *NeighborStats) Ratio() float64 {
 type TopologyOptions struct {
 	// Resident decodes all lists into arrays: 4 bytes per edge, 4 or 8 per node.
 	Resident bool
+	// Weights makes the resident reader hold the weights of edges too, another 4 bytes per edge.
+	// The paged reader has them in its blocks.
+	Weights bool
 	// CacheBytes is the block cache of the paged reader. Default 64 MiB.
 	CacheBytes int64
 	// NeighborBytes is the neighbor cache of the paged reader, beside the block cache; 0 is none.
@@ -117,6 +136,9 @@ func (s *Store) Topology(ctx context.Context, dev blockdev.Device, dir Direction
 	if opt.CacheBytes == 0 {
 		opt.CacheBytes = topologyCache
 	}
+	if opt.Weights && !s.meta.Weighted {
+		return nil, fmt.Errorf("layout: open %s-lists: %w", dir, ErrNoWeights)
+	}
 	switch {
 	case !opt.Resident:
 		return s.openPaged(ctx, dev, dir, opt)
@@ -129,7 +151,7 @@ func (s *Store) Topology(ctx context.Context, dev blockdev.Device, dir Direction
 
 // ResidentBytes is the memory that the resident reader of this store takes: 4 bytes per edge, 4
 // per node (8 from 2^32 edges on), and if edges have types, weights or times, what the paged
-// reader behind Lists takes.
+// reader behind Lists takes. TopologyOptions.Weights adds 4 bytes per edge.
 func (s *Store) ResidentBytes(dir Direction) int64 {
 	ptr := int64(4)
 	if s.meta.Edges >= 1<<32 {

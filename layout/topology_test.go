@@ -188,7 +188,7 @@ func TestReadersAgree(t *testing.T) {
 		lists := g.Lists(dir)
 		for _, opt := range readers {
 			budget := mem.NewBudget(0)
-			opt.Budget = budget
+			opt.Budget, opt.Weights = budget, g.Weighted
 			topo, err := s.Topology(context.Background(), mustDevice(t), dir, opt)
 			if err != nil {
 				rt.Fatal(err)
@@ -201,6 +201,9 @@ func TestReadersAgree(t *testing.T) {
 				ses := topo.NewSession()
 				checkSession(rt, ses, lists, nodes, r)
 				checkLists(rt, ses, &g, lists, nodes[:min(len(nodes), 50)])
+				if g.Weighted {
+					checkWeights(rt, ses, lists, nodes, r)
+				}
 				checkSession(rt, ses, lists, nodes[:len(nodes)/2], r)
 				checkPart(rt, ses, &g, lists, r)
 				ses.Release()

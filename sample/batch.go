@@ -34,6 +34,9 @@ type Dense struct {
 	Nbrs []NodeID
 	// ReprMap is parallel to Nbrs: the index of each neighbor in NodeIDs.
 	ReprMap []uint32
+	// Weights are, of a weighted sample, the weights of the edges to Nbrs; else it is empty, and
+	// in batches of a superbatch.
+	Weights []float32
 }
 
 // Layers is the number of hops, k.
@@ -126,7 +129,7 @@ func (b *Batch) Release() {
 func (b *Batch) HeapBytes() int64 {
 	d := &b.Dense
 	return 4 * int64(cap(b.Seeds)+cap(d.NodeIDOffsets)+cap(d.NodeIDs)+cap(d.NbrOffsets)+
-		cap(d.Nbrs)+cap(d.ReprMap)+cap(b.Labels)+cap(b.Multi))
+		cap(d.Nbrs)+cap(d.ReprMap)+cap(d.Weights)+cap(b.Labels)+cap(b.Multi))
 }
 
 // mangle makes a use after release visible, in builds with invariants.
@@ -134,7 +137,8 @@ func (b *Batch) mangle() {
 	d := &b.Dense
 	for _, s := range [][]byte{mem.BytesOf(b.Seeds), mem.BytesOf(d.NodeIDOffsets),
 		mem.BytesOf(d.NodeIDs), mem.BytesOf(d.NbrOffsets), mem.BytesOf(d.Nbrs),
-		mem.BytesOf(d.ReprMap), mem.BytesOf(b.X), mem.BytesOf(b.Labels), mem.BytesOf(b.Multi)} {
+		mem.BytesOf(d.ReprMap), mem.BytesOf(d.Weights), mem.BytesOf(b.X), mem.BytesOf(b.Labels),
+		mem.BytesOf(b.Multi)} {
 		invariants.Mangle(s)
 	}
 }

@@ -49,14 +49,17 @@ func TestReadErrorsStopThePipeline(t *testing.T) {
 			for _, good := range []int64{0, 1, 5} {
 				bad := &failing{Device: dev, file: file}
 				bad.good.Store(1 << 40)
-				runFailing(t, store, bad, workers, good)
+				runFailing(t, store, bad, workers, good, false)
+				bad.good.Store(1 << 40)
+				runFailing(t, store, bad, workers, good, true)
 			}
 		}
 	}
 	checkGoroutines(t, running)
 }
 
-func runFailing(t *testing.T, store *layout.Store, dev *failing, workers int, good int64) {
+func runFailing(t *testing.T, store *layout.Store, dev *failing, workers int, good int64,
+	weighted bool) {
 	ctx := context.Background()
 	topo, err := store.Topology(ctx, dev, layout.In, layout.TopologyOptions{CacheBytes: 8 << 10})
 	if err != nil {
@@ -68,7 +71,7 @@ func runFailing(t *testing.T, store *layout.Store, dev *failing, workers int, go
 	}
 	f := metaFeatures(t, store, dev, rows, "lru")
 	dev.good.Store(good)
-	p := mustPipeline(t, ctx, metaPipeline(topo, f, nil, workers))
+	p := mustPipeline(t, ctx, metaPipeline(topo, f, nil, workers, weighted))
 	for err == nil {
 		var b *Batch
 		if b, err = p.Next(ctx); err == nil {

@@ -16,6 +16,7 @@ func BatchHash(b *Batch) uint64 {
 	h = hashIDs(h, d.NbrOffsets)
 	h = hashIDs(h, d.Nbrs)
 	h = hashIDs(h, d.ReprMap)
+	h = hashFloats(h, d.Weights)
 	h = hashIDs(h, b.Labels)
 	h = hashFloats(h, b.X)
 	return hashFloats(h, b.Multi)

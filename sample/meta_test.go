@@ -28,11 +28,12 @@ type metaConfig struct {
 	nbrs     int64 // size of the neighbor cache
 	cache    string
 	workers  int
+	weighted bool
 }
 
 func (c metaConfig) String() string {
-	return fmt.Sprintf("block=%d/io=%s/resident=%v/nbrs=%d/cache=%s/workers=%d",
-		c.block, c.backend, c.resident, c.nbrs, c.cache, c.workers)
+	return fmt.Sprintf("block=%d/io=%s/resident=%v/nbrs=%d/cache=%s/workers=%d/weighted=%v",
+		c.block, c.backend, c.resident, c.nbrs, c.cache, c.workers, c.weighted)
 }
 
 // The same seed gives the same batches, whatever the block size, the I/O path, the topology reader,
@@ -40,7 +41,7 @@ func (c metaConfig) String() string {
 // -run TestBatchesAreTheSame/NAME.
 func TestBatchesAreTheSame(t *testing.T) {
 	g := metaGraph()
-	want := metaWant(&g)
+	want := map[bool][]uint64{false: metaWant(&g, false), true: metaWant(&g, true)}
 	for _, block := range []int{4 << 10, 64 << 10} {
 		g.BlockBytes = block
 		onDisk := layouttest.Build(t, vfs.Default, t.TempDir(), g)
@@ -59,8 +60,8 @@ func TestBatchesAreTheSame(t *testing.T) {
 			for _, c := range metaConfigs(block, backend) {
 				t.Run(c.String(), func(t *testing.T) {
 					got := metaHashes(t, store, dev, c)
-					if !slices.Equal(got, want) {
-						t.Errorf("seed %d: hashes %x, want %x", metaSeed, got, want)
+					if !slices.Equal(got, want[c.weighted]) {
+						t.Errorf("seed %d: hashes %x, want %x", metaSeed, got, want[c.weighted])
 					}
 				})
 			}
@@ -74,13 +75,14 @@ func TestBatchesAreTheSame(t *testing.T) {
 // metaGraph has a hub of more than one block, labels and features.
 func metaGraph() layouttest.Graph {
 	lists := sampletest.RMAT(11, 30000, metaSeed)
-	g := layouttest.Graph{Nodes: int(lists.Nodes()), Dim: metaDim,
+	g := layouttest.Graph{Nodes: int(lists.Nodes()), Dim: metaDim, Weighted: true,
 		Classes: layouttest.ClassNames(4)}
 	for v := range NodeID(g.Nodes) {
 		for _, u := range lists.List(v) {
-			g.Edges = append(g.Edges, layouttest.Edge{Src: u, Dst: v})
+			g.Edges = append(g.Edges, layouttest.Edge{Src: u, Dst: v,
+				Weight: powers(len(g.Edges))})
 		}
-		g.Edges = append(g.Edges, layouttest.Edge{Src: v, Dst: 7})
+		g.Edges = append(g.Edges, layouttest.Edge{Src: v, Dst: 7, Weight: powers(len(g.Edges))})
 		g.Labels = append(g.Labels, classOf(v))
 	}
 	g.Features = layouttest.Features(g.Nodes, metaDim)
@@ -91,19 +93,23 @@ func metaConfigs(block int, backend blockdev.Backend) (all []metaConfig) {
 	for _, resident := range []bool{true, false} {
 		for _, cache := range []string{"none", "lru", "static", "all"} {
 			for _, workers := range []int{1, 2} {
-				all = append(all, metaConfig{block, backend, resident, 0, cache, workers})
+				all = append(all, metaConfig{block, backend, resident, 0, cache, workers, false})
 			}
 		}
+		all = append(all, metaConfig{block, backend, resident, 0, "lru", 2, true})
 	}
 	for _, nbrs := range []int64{64 << 10, 1 << 20} { // some lists, and all
 		for _, workers := range []int{1, 2} {
-			all = append(all, metaConfig{block, backend, false, nbrs, "lru", workers})
+			all = append(all, metaConfig{block, backend, false, nbrs, "lru", workers, false})
 		}
+		all = append(all, metaConfig{block, backend, false, nbrs, "lru", 1, true})
 	}
 	return all
 }
 
-var metaSampling = Config{Fanout: []int{5, All, 2}, Seed: 3}
+func metaSampling(weighted bool) Config {
+	return Config{Fanout: []int{5, All, 2}, Seed: 3, Weighted: weighted}
+}
 
 func metaOrder() *Order {
 	o, err := EpochOrder(someNodes(80), 3, 1, 10)
@@ -114,7 +120,7 @@ func metaOrder() *Order {
 }
 
 // metaWant makes the batches plainly.
-func metaWant(g *layouttest.Graph) (want []uint64) {
+func metaWant(g *layouttest.Graph, weighted bool) (want []uint64) {
 	lists, order := g.Lists(layout.In), metaOrder()
 	list := func(v NodeID) (l []NodeID) {
 		for _, e := range lists[v] {
@@ -122,9 +128,15 @@ func metaWant(g *layouttest.Graph) (want []uint64) {
 		}
 		return l
 	}
+	weights := func(v NodeID) (l []float32) {
+		for _, e := range lists[v] {
+			l = append(l, e.Weight)
+		}
+		return l
+	}
 	for i := range order.Batches() {
 		b := Batch{Epoch: 1, Index: i, Seeds: order.Seeds(i, nil), Dim: metaDim}
-		b.Dense = reference(list, metaSampling, 1, i, b.Seeds)
+		b.Dense = reference(list, weights, metaSampling(weighted), 1, i, b.Seeds)
 		for _, v := range b.Dense.NodeIDs {
 			b.X = append(b.X, g.Features[int(v)*metaDim:int(v+1)*metaDim]...)
 		}
@@ -142,7 +154,7 @@ func metaHashes(t *testing.T, store *layout.Store, dev blockdev.Device,
 	ctx := context.Background()
 	topo, err := store.Topology(ctx, dev, layout.In,
 		layout.TopologyOptions{Resident: c.resident, CacheBytes: 256 << 10,
-			NeighborBytes: c.nbrs})
+			NeighborBytes: c.nbrs, Weights: c.weighted})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -159,7 +171,7 @@ func metaHashes(t *testing.T, store *layout.Store, dev blockdev.Device,
 		t.Fatal(err)
 	}
 	f := metaFeatures(t, store, dev, rows, c.cache)
-	p := mustPipeline(t, ctx, metaPipeline(topo, f, labels, c.workers))
+	p := mustPipeline(t, ctx, metaPipeline(topo, f, labels, c.workers, c.weighted))
 	got := hashes(t, p, 0)
 	if s := f.Stats(); c.cache == "lru" && (s.Hits == 0 || s.Evicted == 0) ||
 		c.cache == "static" && (s.Hits == 0 || s.Hits == s.Requests) {
@@ -176,10 +188,11 @@ func metaHashes(t *testing.T, store *layout.Store, dev blockdev.Device,
 	return got
 }
 
-func metaPipeline(topo layout.Topology, f Features, labels *Labels, workers int) PipelineConfig {
+func metaPipeline(topo layout.Topology, f Features, labels *Labels, workers int,
+	weighted bool) PipelineConfig {
 	return PipelineConfig{
 		Sampler: func() (*Sampler, error) {
-			return NewSampler([]layout.Topology{topo}, metaSampling)
+			return NewSampler([]layout.Topology{topo}, metaSampling(weighted))
 		},
 		Order: metaOrder(), Labels: labels, Features: f, Workers: workers, Gatherers: workers,
 	}

@@ -1,6 +1,7 @@
 package sample
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"slices"
@@ -9,8 +10,9 @@ import (
 )
 
 // reference samples as the documentation says, plainly: node by node, with maps, growing the
-// arrays at the front as in the paper's Algorithm 1.
-func reference(list func(NodeID) []NodeID, c Config, epoch, batch uint64, seeds []NodeID) Dense {
+// arrays at the front as in the paper's Algorithm 1. weights is for weighted draws.
+func reference(list func(NodeID) []NodeID, weights func(NodeID) []float32, c Config,
+	epoch, batch uint64, seeds []NodeID) Dense {
 	d := Dense{NodeIDOffsets: []uint32{0, uint32(len(seeds))}, NodeIDs: slices.Clone(seeds)}
 	delta, held := seeds, map[NodeID]bool{}
 	for _, v := range seeds {
@@ -19,13 +21,22 @@ func reference(list func(NodeID) []NodeID, c Config, epoch, batch uint64, seeds 
 	for h, fanout := range c.Fanout {
 		key := rng.Key(c.Seed, epoch, batch, uint64(h))
 		var nbrs []NodeID
+		var drawn []float32
 		var offsets []uint32
 		for _, v := range delta {
 			offsets = append(offsets, uint32(len(nbrs)))
+			if c.Weighted {
+				l, w := list(v), weights(v)
+				for _, p := range referenceWeighted(key, v, w, fanout) {
+					nbrs, drawn = append(nbrs, l[p]), append(drawn, w[p])
+				}
+				continue
+			}
 			for _, p := range referencePositions(key, v, len(list(v)), fanout) {
 				nbrs = append(nbrs, list(v)[p])
 			}
 		}
+		d.Weights = append(drawn, d.Weights...)
 		for i := range d.NbrOffsets {
 			d.NbrOffsets[i] += uint32(len(nbrs))
 		}
@@ -89,6 +100,24 @@ func referencePositions(key uint64, v NodeID, degree, fanout int) []uint32 {
 		}
 		out = append(out, p)
 	}
+	return out
+}
+
+// referenceWeighted gives every entry its key, and sorts.
+func referenceWeighted(key uint64, v NodeID, weights []float32, fanout int) []int {
+	var out []int
+	keys := make([]float64, len(weights))
+	for p, w := range weights {
+		if w > 0 {
+			keys[p] = -math.Log1p(-unit(rng.Sub(rng.Sub(key, uint64(v)), uint64(p)))) / float64(w)
+			out = append(out, p)
+		}
+	}
+	slices.SortStableFunc(out, func(a, b int) int { return cmp.Compare(keys[a], keys[b]) })
+	if fanout != All {
+		out = out[:min(fanout, len(out))]
+	}
+	slices.Sort(out)
 	return out
 }
 

@@ -16,6 +16,9 @@ type Config struct {
 	// Fanout is how many neighbors of a node are drawn at each hop, the first hop being the one
 	// next to the seeds; All takes whole lists.
 	Fanout []int
+	// Weighted draws neighbors by the weight of their edge, not uniformly; see weighted.go. The
+	// topologies have layout.WeightReader sessions.
+	Weighted bool
 	// Seed is the root of all draws.
 	Seed uint64
 	// Delta is how the nodes new to a batch are found. Default DeltaTable.
@@ -43,7 +46,8 @@ func (c Config) Validate() error {
 // gather, and delta with relabeling. That is about twice as fast as node by node, and lets the
 // paged reader fetch all blocks of a hop at once. Nothing is allocated once the scratch memory has
 // grown to the size of a batch: 8 bytes per sampled edge (16 over two directions), 12 per node, and
-// 16 to 32 per node for the table; a quarter more to spare.
+// 16 to 32 per node for the table; a quarter more to spare. Weighted draws take 4 bytes per sampled
+// edge more, and 16 per neighbor that the fanouts of the widest hop allow.
 type Sampler struct {
 	cfg   Config
 	total uint64 // nodes of the graph
@@ -63,6 +67,7 @@ type Sampler struct {
 
 	deg    []uint32 // of the frontier
 	chosen []uint32 // slots of the position set of large fanouts
+	weigh  *weigher // of weighted draws; else nil
 	shift  []uint32 // by delta: a node's index in the Dense minus that by discovery
 }
 
@@ -92,6 +97,12 @@ func NewSampler(topos []layout.Topology, cfg Config) (*Sampler, error) {
 	s.delta = newDeltaSet(cfg.Delta, &s.held)
 	for _, t := range topos {
 		s.sides = append(s.sides, side{lists: t.NewSession()})
+	}
+	if cfg.Weighted {
+		if err := s.newWeigher(); err != nil {
+			s.Close()
+			return nil, err
+		}
 	}
 	return s, nil
 }
@@ -138,6 +149,9 @@ func (s *Sampler) begin(seeds []NodeID) error {
 	}
 	copy(s.nodes, seeds)
 	s.nbrs, s.loc = s.nbrs[:0], s.loc[:0]
+	if s.weigh != nil {
+		s.weigh.drawn = s.weigh.drawn[:0]
+	}
 	s.starts = append(s.starts[:0], 0, uint32(len(seeds)))
 	s.off = append(s.off[:0], 0)
 	if twice, err := s.delta.reset(s.nodes); err != nil {
@@ -169,7 +183,7 @@ func (s *Sampler) hop(ctx context.Context, key uint64, fanout int) error {
 		return err
 	}
 	off := s.off[a : b+1]
-	if err := s.positions(key, s.nodes[a:b], off); err != nil {
+	if err := s.choose(ctx, key, s.nodes[a:b], off); err != nil {
 		return err
 	}
 	if err := s.gather(ctx, off); err != nil {
@@ -177,6 +191,18 @@ func (s *Sampler) hop(ctx context.Context, key uint64, fanout int) error {
 	}
 	s.nodes, err = s.delta.extend(s.nodes, s.starts, s.nbrs[first:], s.loc[first:])
 	s.starts = append(s.starts, uint32(len(s.nodes)))
+	return err
+}
+
+// choose writes to loc which entries of each list of the frontier are taken.
+func (s *Sampler) choose(ctx context.Context, key uint64, front []NodeID, off []uint32) error {
+	if s.weigh == nil {
+		return s.positions(key, front, off)
+	}
+	edges, err := s.weighted(ctx, key, front, off)
+	if err == nil {
+		s.nbrs, s.loc = s.nbrs[:edges], s.loc[:edges]
+	}
 	return err
 }
 
@@ -294,6 +320,9 @@ func (s *Sampler) assemble(d *Dense) {
 	d.NbrOffsets = sized(d.NbrOffsets, len(s.off))
 	d.Nbrs = sized(d.Nbrs, len(s.nbrs))
 	d.ReprMap = sized(d.ReprMap, len(s.nbrs))
+	if d.Weights = d.Weights[:0]; s.weigh != nil {
+		d.Weights = sized(d.Weights, len(s.nbrs))
+	}
 	shift := s.shift
 	at := uint32(0)
 	for h := hops; h >= 0; h-- {
@@ -311,6 +340,9 @@ func (s *Sampler) assemble(d *Dense) {
 			row++
 		}
 		copy(d.Nbrs[edge:], s.nbrs[first:last])
+		if s.weigh != nil {
+			copy(d.Weights[edge:], s.weigh.drawn[first:last])
+		}
 		relocate(d.ReprMap[edge:], s.loc[first:last], s.starts[:h+2], shift)
 		edge += last - first
 	}

@@ -75,7 +75,7 @@ func TestSamplerEqualsReference(t *testing.T) {
 			if err := verifyDense(&d, c.Fanout, joined(graphs...)); err != nil {
 				t.Fatal(err)
 			}
-			want := reference(joined(graphs...), c, 5, batch, seeds)
+			want := reference(joined(graphs...), nil, c, 5, batch, seeds)
 			if !equalDense(&d, &want) {
 				t.Fatalf("batch %d:\n got %v\nwant %v", batch, d, want)
 			}
@@ -87,7 +87,7 @@ func TestSamplerEqualsReference(t *testing.T) {
 func equalDense(a, b *Dense) bool {
 	return slices.Equal(a.NodeIDOffsets, b.NodeIDOffsets) && slices.Equal(a.NodeIDs, b.NodeIDs) &&
 		slices.Equal(a.NbrOffsets, b.NbrOffsets) && slices.Equal(a.Nbrs, b.Nbrs) &&
-		slices.Equal(a.ReprMap, b.ReprMap)
+		slices.Equal(a.ReprMap, b.ReprMap) && slices.Equal(a.Weights, b.Weights)
 }
 
 func TestBothDeltasGiveOneSample(t *testing.T) {

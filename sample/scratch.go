@@ -35,7 +35,7 @@ func (a *account) release() {
 
 // reserve grows the capacity of s to n, keeping what it holds, with room for a quarter more so
 // that batches of slightly growing size soon allocate nothing.
-func reserve[T mem.Scalar](a *account, s *[]T, n int) error {
+func reserve[T any](a *account, s *[]T, n int) error {
 	if n <= cap(*s) {
 		return nil
 	}
@@ -51,7 +51,7 @@ func reserve[T mem.Scalar](a *account, s *[]T, n int) error {
 }
 
 // resize is reserve, and sets the length to n.
-func resize[T mem.Scalar](a *account, s *[]T, n int) error {
+func resize[T any](a *account, s *[]T, n int) error {
 	if err := reserve(a, s, n); err != nil {
 		return err
 	}

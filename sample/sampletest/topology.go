@@ -15,6 +15,8 @@ import (
 type Graph struct {
 	Off  []uint64
 	Nbrs []layout.NodeID
+	// Weights are parallel to Nbrs, or nil.
+	Weights []float32
 }
 
 // FromLists returns the graph of these lists, one a node.
@@ -96,7 +98,8 @@ func (g *Graph) NewSession() layout.Session { return &session{g: g} }
 
 // Stats tells the memory held.
 func (g *Graph) Stats() layout.TopologyStats {
-	return layout.TopologyStats{Kind: "resident", Bytes: int64(len(g.Off)*8 + len(g.Nbrs)*4)}
+	return layout.TopologyStats{Kind: "resident",
+		Bytes: int64(len(g.Off)*8 + len(g.Nbrs)*4 + len(g.Weights)*4)}
 }
 
 // Close does nothing.
@@ -104,6 +107,7 @@ func (g *Graph) Close() error { return nil }
 
 type session struct {
 	g     *Graph
+	nodes []layout.NodeID
 	first []uint64 // where the list of each node asked for last starts
 }
 
@@ -112,7 +116,7 @@ func (s *session) Degrees(ctx context.Context, nodes []layout.NodeID, deg []uint
 	if cap(s.first) < len(nodes) {
 		s.first = make([]uint64, len(nodes)+len(nodes)/4)
 	}
-	s.first = s.first[:len(nodes)]
+	s.nodes, s.first = nodes, s.first[:len(nodes)]
 	off, first := s.g.Off, s.first
 	for i, v := range nodes {
 		if uint64(v) >= s.g.Nodes() {
@@ -131,6 +135,22 @@ func (s *session) Gather(ctx context.Context, off, pos []uint32, out []layout.No
 		at, to := pos[off[i]:off[i+1]], out[off[i]:off[i+1]]
 		for j, p := range at {
 			to[j] = nbrs[a+uint64(p)]
+		}
+	}
+	return ctx.Err()
+}
+
+// Weights gives whole lists. It is for the nodes that Degrees was called with last.
+func (s *session) Weights(ctx context.Context,
+	fn func(i int, from uint32, w []float32) error) error {
+	if s.g.Weights == nil {
+		return fmt.Errorf("sampletest: %w", layout.ErrNoWeights)
+	}
+	for i, a := range s.first {
+		if end := s.g.Off[s.nodes[i]+1]; a < end {
+			if err := fn(i, 0, s.g.Weights[a:end]); err != nil {
+				return err
+			}
 		}
 	}
 	return ctx.Err()
