@@ -148,7 +148,8 @@ func (c *Catalog) dbError(op string, err error) error {
 	if errors.As(err, &damage) {
 		return damage // of a file, met by the stage
 	}
-	if pebble.IsCorruptionError(err) || errors.Is(err, pebble.ErrDBDoesNotExist) {
+	cut := errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF)
+	if cut || pebble.IsCorruptionError(err) || errors.Is(err, pebble.ErrDBDoesNotExist) {
 		return damagedFile(c.rel(""), "%s: %v", op, err)
 	}
 	return fmt.Errorf("kv: %s %s: %w", op, c.dir, err)

@@ -158,7 +158,7 @@ func (r runDir) writeCheckpoint(p position, arrays []array) error {
 	}
 	file := r.path(name, "state")
 	if err := writeSynced(r.fs, file+".tmp", parts...); err != nil {
-		return fmt.Errorf("train: write %s: %w", file, err)
+		return err
 	}
 	if err := r.fs.Rename(file+".tmp", file); err != nil {
 		return fmt.Errorf("train: rename %s: %w", file, err)
@@ -212,7 +212,7 @@ func (r runDir) readCheckpoint() (p position, arrays []array, err error) {
 		return p, nil, fmt.Errorf("train: run %s: %w", r.name, errNoCheckpoint)
 	}
 	if err != nil {
-		return p, nil, fmt.Errorf("train: read %s: %w", r.path("CURRENT"), err)
+		return p, nil, err
 	}
 	name, _, _ := strings.Cut(string(current), " ")
 	if string(current) != string(r.currentLine(name)) {
@@ -225,7 +225,7 @@ func (r runDir) readCheckpoint() (p position, arrays []array, err error) {
 			r.corrupt(name+"/state", "CURRENT names it, but it is missing"))
 	}
 	if err != nil {
-		return p, nil, fmt.Errorf("train: read checkpoint of run %s: %w", r.name, err)
+		return p, nil, fmt.Errorf("train: run %s: %w", r.name, err)
 	}
 	if p, arrays, err = decodeCheckpoint(r.uuid, b); err != nil {
 		return p, nil, fmt.Errorf("train: run %s: %w", r.name,

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"runtime"
+	"syscall"
 	"time"
 
 	"gdb/blockdev"
@@ -60,7 +61,29 @@ func Run(ctx context.Context, store *layout.Store, dev blockdev.Device, cfg Conf
 		t.obs = func(Event) {}
 	}
 	res, err := t.run(ctx, store, dev)
-	return res, errors.Join(err, t.close())
+	return res, t.remedied(errors.Join(err, t.close()))
+}
+
+// remedied adds to an error of the disk what to do. Damage says it itself.
+func (t *trainer) remedied(err error) error {
+	var (
+		read *blockdev.ReadError
+		what string
+	)
+	switch {
+	case err == nil || errors.Is(err, layout.ErrCorrupt) || errors.Is(err, kv.ErrDamaged):
+		return err
+	case errors.Is(err, syscall.ENOSPC):
+		what = "free space on the disk"
+	case errors.As(err, &read) || errors.Is(err, syscall.EIO):
+		what = "see to the disk"
+	default:
+		return err
+	}
+	if t.dir.exists() {
+		return fmt.Errorf("%w; %s, then go on with --resume %s", err, what, t.dir.name)
+	}
+	return fmt.Errorf("%w; %s, then begin again", err, what)
 }
 
 func (t *trainer) run(ctx context.Context, store *layout.Store, dev blockdev.Device) (*Result,
@@ -75,7 +98,7 @@ func (t *trainer) run(ctx context.Context, store *layout.Store, dev blockdev.Dev
 		return nil, err
 	}
 	if t.pos.Done && int(t.pos.Epoch) >= t.cfg.Epochs {
-		return t.result(), nil
+		return t.result(), t.record(ctx, "done") // it may have failed to say so
 	}
 	if err := t.record(ctx, "running"); err != nil {
 		return nil, err

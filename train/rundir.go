@@ -10,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	"gdb/blockdev"
 	"gdb/internal/codec"
 	"gdb/kv"
 	"gdb/layout"
@@ -87,6 +88,15 @@ func nextRunName(s *layout.Store) (string, error) {
 	return fmt.Sprintf("r%04d", last+1), nil
 }
 
+// exists says whether there is a run to go on with.
+func (r runDir) exists() bool {
+	if r.fs == nil {
+		return false
+	}
+	_, err := r.fs.Stat(r.path("run.json"))
+	return err == nil
+}
+
 // create makes the directory of a new run.
 func (r runDir) create() error {
 	if _, err := r.fs.Stat(r.path("run.json")); err == nil {
@@ -128,7 +138,7 @@ func (r runDir) readRun() (runFile, error) {
 		return f, fmt.Errorf("train: the store has no run %q: see gdb info for its runs", r.name)
 	}
 	if err != nil {
-		return f, fmt.Errorf("train: read run %s: %w", r.name, err)
+		return f, fmt.Errorf("train: run %s: %w", r.name, err)
 	}
 	if err := f.decode(b); err != nil {
 		return f, fmt.Errorf("train: run %s: %w", r.name, r.corrupt("run.json", err.Error()))
@@ -154,7 +164,7 @@ func (r runDir) corrupt(file, what string) error {
 func (r runDir) replace(name string, b []byte) error {
 	tmp := r.path(name + ".tmp")
 	if err := writeSynced(r.fs, tmp, b); err != nil {
-		return fmt.Errorf("train: write %s: %w", r.path(name), err)
+		return err
 	}
 	if err := r.fs.Rename(tmp, r.path(name)); err != nil {
 		return fmt.Errorf("train: rename %s: %w", tmp, err)
@@ -173,37 +183,66 @@ func (r runDir) syncDir(dir string) error {
 	return nil
 }
 
+// writeSynced writes a file whole. Errors name it, and where writing ended.
 func writeSynced(fs vfs.FS, path string, parts ...[]byte) error {
 	f, err := fs.Create(path, vfs.WriteCategoryUnspecified)
 	if err != nil {
-		return err
+		return fmt.Errorf("train: create %s: %w", path, err)
 	}
+	off := int64(0)
 	for _, b := range parts {
-		if _, err := f.Write(b); err != nil {
-			return errors.Join(err, f.Close())
+		n, err := f.Write(b)
+		off += int64(n)
+		if err != nil {
+			return errors.Join(fmt.Errorf("train: write %s at offset %d: %w", path, off, err),
+				f.Close())
 		}
 	}
-	return errors.Join(f.Sync(), f.Close())
+	if err := errors.Join(f.Sync(), f.Close()); err != nil {
+		return fmt.Errorf("train: sync %s: %w", path, err)
+	}
+	return nil
 }
 
+// readAll reads a file whole: as many bytes as it is long, so that an answer that is cut off is an
+// error and never a shorter file. Errors name it, and where reading ended.
 func readAll(fs vfs.FS, path string) ([]byte, error) {
 	f, err := fs.Open(path)
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("train: open %s: %w", path, err)
 	}
-	b, err := io.ReadAll(f)
-	return b, errors.Join(err, f.Close())
+	info, err := f.Stat()
+	if err != nil {
+		return nil, errors.Join(fmt.Errorf("train: read %s: %w", path, err), f.Close())
+	}
+	b := make([]byte, info.Size())
+	n, err := io.ReadFull(f, b)
+	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
+		err = blockdev.ErrTruncated
+	}
+	if err != nil {
+		err = &blockdev.ReadError{Path: path, Off: int64(n), Len: len(b) - n, Err: err}
+	}
+	if err = errors.Join(err, f.Close()); err != nil {
+		return nil, fmt.Errorf("train: %w", err)
+	}
+	return b, nil
 }
 
 // metricsLog appends records to metrics.jsonl.
-type metricsLog struct{ file vfs.File }
+type metricsLog struct {
+	file vfs.File
+	path string
+	off  int64
+}
 
 // openMetrics starts the file with the records of the epochs up to and with the last: what a
 // killed run wrote after its last checkpoint is done, and written, again.
 func (r runDir) openMetrics(last int) (*metricsLog, error) {
-	old, err := readAll(r.fs, r.path("metrics.jsonl"))
+	path := r.path("metrics.jsonl")
+	old, err := readAll(r.fs, path)
 	if err != nil && !errors.Is(err, errNotExist) {
-		return nil, fmt.Errorf("train: read metrics of run %s: %w", r.name, err)
+		return nil, err
 	}
 	var keep bytes.Buffer
 	for line := range bytes.Lines(old) {
@@ -212,19 +251,26 @@ func (r runDir) openMetrics(last int) (*metricsLog, error) {
 			keep.Write(line)
 		}
 	}
-	tmp := r.path("metrics.jsonl.tmp")
+	tmp := path + ".tmp"
 	f, err := r.fs.Create(tmp, vfs.WriteCategoryUnspecified)
 	if err != nil {
-		return nil, fmt.Errorf("train: write metrics of run %s: %w", r.name, err)
+		return nil, fmt.Errorf("train: create %s: %w", tmp, err)
 	}
-	if _, err = f.Write(keep.Bytes()); err == nil {
-		err = errors.Join(f.Sync(), r.fs.Rename(tmp, r.path("metrics.jsonl")))
+	m := &metricsLog{file: f, path: tmp}
+	err = errors.Join(m.write(keep.Bytes()), m.sync())
+	if err == nil {
+		if err = r.fs.Rename(tmp, path); err != nil {
+			err = fmt.Errorf("train: rename %s: %w", tmp, err)
+		}
+	}
+	if err == nil {
+		err = r.syncDir(r.dir)
 	}
 	if err != nil {
-		return nil, errors.Join(fmt.Errorf("train: write metrics of run %s: %w", r.name, err),
-			f.Close())
+		return nil, errors.Join(err, f.Close())
 	}
-	return &metricsLog{file: f}, r.syncDir(r.dir)
+	m.path = path
+	return m, nil
 }
 
 func (m *metricsLog) add(rec EpochRecord) error {
@@ -232,15 +278,21 @@ func (m *metricsLog) add(rec EpochRecord) error {
 	if err != nil {
 		return fmt.Errorf("train: encode metrics: %w", err)
 	}
-	if _, err := m.file.Write(append(b, '\n')); err != nil {
-		return fmt.Errorf("train: write metrics: %w", err)
+	return m.write(append(b, '\n'))
+}
+
+func (m *metricsLog) write(b []byte) error {
+	n, err := m.file.Write(b)
+	m.off += int64(n)
+	if err != nil {
+		return fmt.Errorf("train: write %s at offset %d: %w", m.path, m.off, err)
 	}
 	return nil
 }
 
 func (m *metricsLog) sync() error {
 	if err := m.file.Sync(); err != nil {
-		return fmt.Errorf("train: sync metrics: %w", err)
+		return fmt.Errorf("train: sync %s: %w", m.path, err)
 	}
 	return nil
 }
@@ -248,7 +300,7 @@ func (m *metricsLog) sync() error {
 // Close syncs and closes the file.
 func (m *metricsLog) Close() error {
 	if err := errors.Join(m.file.Sync(), m.file.Close()); err != nil {
-		return fmt.Errorf("train: close metrics: %w", err)
+		return fmt.Errorf("train: close %s: %w", m.path, err)
 	}
 	return nil
 }
