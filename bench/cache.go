@@ -125,7 +125,7 @@ func (c *cacheBench) sample(ctx context.Context) (hot []sample.NodeID, err error
 			return nil, err
 		}
 	}
-	return sample.HotByTrial(func(fn func([]sample.NodeID) error) error {
+	return sample.HotByTrial(ctx, func(fn func([]sample.NodeID) error) error {
 		return c.epoch(ctx, s, seeds, c.Epochs, fn)
 	}, c.Store.Meta().Nodes, c.rowsMax(), c.budget)
 }

@@ -1,11 +1,8 @@
 package sample
 
 import (
-	"cmp"
-	"container/heap"
 	"context"
 	"errors"
-	"slices"
 
 	"gdb/blockdev"
 	"gdb/internal/mem"
@@ -23,16 +20,16 @@ func HotNodes(ctx context.Context, s *layout.Store, dev blockdev.Device, limit i
 		return s.ScanTopology(ctx, dev, layout.In, fn)
 	}
 	if s.Meta().Undirected {
-		return HotByDegree(scan, limit)
+		return HotByDegree(ctx, scan, limit)
 	}
-	return HotByUse(scan, s.Meta().Nodes, limit, budget)
+	return HotByUse(ctx, scan, s.Meta().Nodes, limit, budget)
 }
 
 // HotByDegree returns the at most limit nodes with the longest lists, longest first, ties by id.
 // Over out-lists this is the order in which sampling of in-lists needs them most; over in-lists it
 // is that order only if the graph is undirected: else take HotByUse. One scan; 8 bytes per node
 // of the result.
-func HotByDegree(scan TopologyScan, limit int) ([]NodeID, error) {
+func HotByDegree(ctx context.Context, scan TopologyScan, limit int) ([]NodeID, error) {
 	h := newHottest(limit)
 	last, degree := NodeID(0), uint64(0) // a hub's list comes in parts
 	err := scan(func(first NodeID, cont bool, l *layout.Lists) error {
@@ -49,15 +46,16 @@ func HotByDegree(scan TopologyScan, limit int) ([]NodeID, error) {
 		return nil, err
 	}
 	h.offer(last, degree)
-	return h.nodes(), nil
+	return h.nodes(ctx)
 }
 
 // HotByUse returns the at most limit nodes that stand in the most lists, most first, ties by id:
 // how often uniform sampling of these lists needs a node grows with it. One scan; 4 bytes per node
 // of the graph while it runs, counted in budget, and 8 per node of the result. Where the budget
 // has no room for them, the nodes are done in parts, with a scan each.
-func HotByUse(scan TopologyScan, nodes uint64, limit int, budget *mem.Budget) ([]NodeID, error) {
-	return hotByCount(nodes, limit, budget, func(count func([]NodeID) error) error {
+func HotByUse(ctx context.Context, scan TopologyScan, nodes uint64, limit int,
+	budget *mem.Budget) ([]NodeID, error) {
+	return hotByCount(ctx, nodes, limit, budget, func(count func([]NodeID) error) error {
 		return scan(func(_ NodeID, _ bool, l *layout.Lists) error { return count(l.Nbrs) })
 	})
 }
@@ -66,13 +64,13 @@ func HotByUse(scan TopologyScan, nodes uint64, limit int, budget *mem.Budget) ([
 // epoch sampled before training, most first, ties by id: what training will ask for, seeds and
 // fanout considered (J. Yang, D. Tang, X. Song, L. Wang, Q. Yin, R. Chen, W. Yu, J. Zhou, GNNLab).
 // each calls its argument with the nodes of each batch. Memory as for HotByUse.
-func HotByTrial(each func(fn func(nodes []NodeID) error) error, nodes uint64, limit int,
-	budget *mem.Budget) ([]NodeID, error) {
-	return hotByCount(nodes, limit, budget, each)
+func HotByTrial(ctx context.Context, each func(fn func(nodes []NodeID) error) error, nodes uint64,
+	limit int, budget *mem.Budget) ([]NodeID, error) {
+	return hotByCount(ctx, nodes, limit, budget, each)
 }
 
 // hotByCount returns the nodes that each gives to its argument most often.
-func hotByCount(nodes uint64, limit int, budget *mem.Budget,
+func hotByCount(ctx context.Context, nodes uint64, limit int, budget *mem.Budget,
 	each func(count func([]NodeID) error) error) ([]NodeID, error) {
 	h := newHottest(limit)
 	for size, first := nodes, uint64(0); first < nodes; {
@@ -85,20 +83,20 @@ func hotByCount(nodes uint64, limit int, budget *mem.Budget,
 			return nil, err
 		}
 		uses := mem.View[uint32](arena.Bytes())
-		if err := errors.Join(h.count(each, NodeID(first), uses), arena.Free()); err != nil {
+		if err := errors.Join(h.count(ctx, each, NodeID(first), uses), arena.Free()); err != nil {
 			return nil, err
 		}
 		first += size
 	}
-	return h.nodes(), nil
+	return h.nodes(ctx)
 }
 
 // useCountsLeast is the least number of nodes worth a scan.
 const useCountsLeast = 1 << 20
 
 // count offers the nodes from first on, one for each counter.
-func (h *hottest) count(each func(count func([]NodeID) error) error, first NodeID,
-	uses []uint32) error {
+func (h *hottest) count(ctx context.Context, each func(count func([]NodeID) error) error,
+	first NodeID, uses []uint32) error {
 	n := NodeID(len(uses))
 	err := each(func(ids []NodeID) error {
 		for _, v := range ids {
@@ -112,63 +110,10 @@ func (h *hottest) count(each func(count func([]NodeID) error) error, first NodeI
 		return err
 	}
 	for i, count := range uses {
+		if i%hotStep == 0 && ctx.Err() != nil {
+			return ctx.Err()
+		}
 		h.offer(first+NodeID(i), uint64(count))
 	}
 	return nil
-}
-
-// hottest keeps the best of the nodes offered, in ascending order of ids, in a heap with the worst
-// on top. Nodes of degree 0 are of no use.
-type hottest struct {
-	limit int
-	heap  hotHeap
-}
-
-// hotNode packs a degree, cut to 32 bits, and the id's complement: larger is hotter.
-type hotNode uint64
-
-func newHottest(limit int) *hottest { return &hottest{limit: limit} }
-
-func (h *hottest) offer(v NodeID, degree uint64) {
-	x := hotNode(min(degree, 1<<32-1)<<32 | uint64(^v))
-	switch {
-	case degree == 0 || h.limit < 1:
-	case len(h.heap) < h.limit:
-		heap.Push(&h.heap, x)
-	case x > h.heap[0]:
-		h.heap[0] = x
-		heap.Fix(&h.heap, 0)
-	}
-}
-
-// nodes returns the nodes kept, hottest first.
-func (h *hottest) nodes() []NodeID {
-	slices.SortFunc(h.heap, func(a, b hotNode) int { return cmp.Compare(b, a) })
-	out := make([]NodeID, len(h.heap))
-	for i, x := range h.heap {
-		out[i] = ^NodeID(uint32(x))
-	}
-	return out
-}
-
-// hotHeap is a heap.Interface with the least on top.
-type hotHeap []hotNode
-
-// Len counts the nodes.
-func (h hotHeap) Len() int { return len(h) }
-
-// Less orders by hotness.
-func (h hotHeap) Less(i, j int) bool { return h[i] < h[j] }
-
-// Swap exchanges two nodes.
-func (h hotHeap) Swap(i, j int) { h[i], h[j] = h[j], h[i] }
-
-// Push appends.
-func (h *hotHeap) Push(x any) { *h = append(*h, x.(hotNode)) }
-
-// Pop removes the last.
-func (h *hotHeap) Pop() any {
-	x := (*h)[len(*h)-1]
-	*h = (*h)[:len(*h)-1]
-	return x
 }

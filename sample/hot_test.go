@@ -1,6 +1,7 @@
 package sample
 
 import (
+	"context"
 	"errors"
 	"slices"
 	"testing"
@@ -59,20 +60,20 @@ func TestHotNodes(t *testing.T) {
 	}
 	budget := mem.NewBudget(0)
 	for _, limit := range []int{0, 1, 2, 10, 1000} {
-		got, err := HotByDegree(scanOf(g), limit)
+		got, err := HotByDegree(t.Context(), scanOf(g), limit)
 		if err != nil || !slices.Equal(got, plainHot(degree, limit)) {
 			t.Errorf("by degree, limit %d: %v, %v; want %v", limit, got, err,
 				plainHot(degree, limit))
 		}
-		got, err = HotByUse(scanOf(g), g.Nodes(), limit, budget)
+		got, err = HotByUse(t.Context(), scanOf(g), g.Nodes(), limit, budget)
 		if err != nil || !slices.Equal(got, plainHot(use, limit)) {
 			t.Errorf("by use, limit %d: %v, %v; want %v", limit, got, err, plainHot(use, limit))
 		}
 	}
 	failed := errors.New("disk gone")
 	broken := func(func(NodeID, bool, *layout.Lists) error) error { return failed }
-	_, err := HotByDegree(broken, 3)
-	_, err2 := HotByUse(broken, 50, 3, budget)
+	_, err := HotByDegree(t.Context(), broken, 3)
+	_, err2 := HotByUse(t.Context(), broken, 50, 3, budget)
 	if !errors.Is(err, failed) || !errors.Is(err2, failed) || budget.Used() != 0 {
 		t.Errorf("errors %v, %v, %d bytes still counted", err, err2, budget.Used())
 	}
@@ -97,14 +98,47 @@ func TestHotByTrial(t *testing.T) {
 	}
 	for limit, want := range [][]NodeID{{}, {5}, {5, 9}, {5, 9, 2}, {5, 9, 2, 3}, {5, 9, 2, 3, 7},
 		{5, 9, 2, 3, 7}} {
-		got, err := HotByTrial(trial, 10, limit, nil)
+		got, err := HotByTrial(t.Context(), trial, 10, limit, nil)
 		if err != nil || !slices.Equal(got, want) {
 			t.Errorf("limit %d: %v, %v, want %v", limit, got, err, want)
 		}
 	}
 	bad := errors.New("no trial")
-	if _, err := HotByTrial(func(func([]NodeID) error) error { return bad }, 10, 1,
+	if _, err := HotByTrial(t.Context(), func(func([]NodeID) error) error { return bad }, 10, 1,
 		nil); !errors.Is(err, bad) {
 		t.Errorf("a failed trial gives %v", err)
+	}
+}
+
+// TestHottestOfMany keeps more nodes than are sorted at once, and ends with its context.
+func TestHottestOfMany(t *testing.T) {
+	const nodes, limit = 3 * hotPartLeast, 2*hotPartLeast + 5
+	count := map[NodeID]int{}
+	each := func(fn func([]NodeID) error) error {
+		for v := NodeID(0); v < nodes; v += 2 {
+			times := int(v*2654435761>>24)%5 + 1
+			count[v] = times
+			for range times {
+				if err := fn([]NodeID{v, v + 1}); err != nil {
+					return err
+				}
+			}
+			count[v+1] = times
+		}
+		return nil
+	}
+	got, err := HotByTrial(t.Context(), each, nodes, limit, nil)
+	if err != nil || !slices.Equal(got, plainHot(count, limit)) {
+		t.Errorf("%d nodes, %v", len(got), err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if _, err := HotByTrial(ctx, each, nodes, limit, nil); !errors.Is(err, context.Canceled) {
+		t.Errorf("counted after the end: %v", err)
+	}
+	h := newHottest(3)
+	h.offer(1, 1)
+	if _, err := h.nodes(ctx); !errors.Is(err, context.Canceled) {
+		t.Errorf("sorted after the end: %v", err)
 	}
 }

@@ -210,7 +210,7 @@ func metaFeatures(t *testing.T, store *layout.Store, dev blockdev.Device, rows *
 		f, err = NewResident(ctx, rows, store.Meta().Nodes, 2, nil)
 	case "static":
 		var hot []NodeID
-		hot, err = HotByUse(func(fn func(NodeID, bool, *layout.Lists) error) error {
+		hot, err = HotByUse(t.Context(), func(fn func(NodeID, bool, *layout.Lists) error) error {
 			return store.ScanTopology(ctx, dev, layout.In, fn)
 		}, store.Meta().Nodes, CacheRows(opt.Bytes, metaDim, 0), nil)
 		if err == nil {

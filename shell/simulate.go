@@ -251,7 +251,7 @@ func (s *simulation) make(ctx context.Context, sampler *sample.Sampler,
 				s.x.emit("scan", len(hot), 0)
 				return hot, err
 			}
-			hot, err = sample.HotByTrial(func(fn func([]sample.NodeID) error) error {
+			hot, err = sample.HotByTrial(ctx, func(fn func([]sample.NodeID) error) error {
 				return s.epoch(ctx, "trial", sampler, seeds, s.epochs, fn)
 			}, e.meta().Nodes, s.rowsMax, e.budget)
 			s.x.emit("trial", len(hot), 0)

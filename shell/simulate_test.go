@@ -167,7 +167,7 @@ func wantHits(t *testing.T, store *layout.Store, name string, bytes int64,
 		if name == cachesim.StaticDegree {
 			return sample.HotNodes(t.Context(), store, mustDevice(t), 900, nil)
 		}
-		return sample.HotByTrial(func(fn func([]sample.NodeID) error) error {
+		return sample.HotByTrial(t.Context(), func(fn func([]sample.NodeID) error) error {
 			for _, b := range sampledBatches(t, store, []int{4, 3}, 32, 7, 2) {
 				if err := fn(b); err != nil {
 					return err
