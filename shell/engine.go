@@ -214,7 +214,7 @@ func (e *engine) open(ctx context.Context, m kv.RowsMeta) (*layout.Rows, error) 
 func (e *engine) resolve(ctx context.Context, s nodeSet, seed uint64) ([]layout.NodeID, error) {
 	switch {
 	case s.random > 0:
-		return e.randomNodes(s.random, seed), nil
+		return e.randomNodes(ctx, s.random, seed)
 	case s.split != "":
 		set, err := e.store.Split(ctx, s.split)
 		if errors.Is(err, kv.ErrNotFound) {
@@ -267,14 +267,17 @@ func (e *engine) node(ctx context.Context, ref nodeRef) (layout.NodeID, error) {
 const randomDomain = 0x72616e646f6d // "random"
 
 // randomNodes draws n distinct nodes, the same ones for a seed: all of them if there are fewer.
-func (e *engine) randomNodes(n int, seed uint64) []layout.NodeID {
+func (e *engine) randomNodes(ctx context.Context, n int, seed uint64) ([]layout.NodeID, error) {
 	n = int(min(uint64(n), e.meta().Nodes))
 	p := rng.NewPermutation(e.meta().Nodes, rng.Key(randomDomain, seed))
 	out := make([]layout.NodeID, n)
 	for i := range out {
+		if i%cancelEvery == 0 && ctx.Err() != nil {
+			return nil, ctx.Err()
+		}
 		out[i] = layout.NodeID(p.At(uint64(i)))
 	}
-	return out
+	return out, nil
 }
 
 // names returns the external ids of nodes.

@@ -18,6 +18,10 @@ const (
 	modeProfile
 )
 
+// cancelEvery is how many steps of work in memory pass between two looks at whether the statement
+// was cancelled: each takes a microsecond at most.
+const cancelEvery = 1 << 13
+
 // execution is one running statement: its arguments, the store, its operators, and where rows go.
 type execution struct {
 	*parsed
@@ -92,7 +96,7 @@ func (x *execution) elsewhere(ctx context.Context, other renderer) (err error) {
 			return err
 		}
 		x.render = file
-		if err := file.finish(x.result(ctx)); err != nil {
+		if err := file.finish(x.result(ctx), x.alive); err != nil {
 			return err
 		}
 	} else {

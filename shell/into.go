@@ -69,8 +69,9 @@ func newFileOutput(fs vfs.FS, name string) (o *fileOutput, err error) {
 
 func (o *fileOutput) spoolPath() string { return o.path + ".rows" }
 
-// finish makes the file appear, or after an error of the statement leaves nothing behind.
-func (o *fileOutput) finish(failed error) error {
+// finish makes the file appear, or after an error of the statement leaves nothing behind. alive is
+// the error of a cancelled statement.
+func (o *fileOutput) finish(failed error, alive func() error) error {
 	err := failed
 	if err == nil {
 		err = o.buf.Flush()
@@ -80,7 +81,7 @@ func (o *fileOutput) finish(failed error) error {
 			err = e
 		}
 		if err == nil {
-			err = o.convert()
+			err = o.convert(alive)
 		}
 		_ = o.fs.Remove(o.spoolPath()) // what cannot be removed does no harm
 	}
@@ -97,7 +98,7 @@ func (o *fileOutput) finish(failed error) error {
 }
 
 // convert writes the spooled rows in the file's format.
-func (o *fileOutput) convert() error {
+func (o *fileOutput) convert(alive func() error) error {
 	from, err := o.fs.Open(o.spoolPath())
 	if err != nil {
 		return err
@@ -110,7 +111,7 @@ func (o *fileOutput) convert() error {
 	if path.Ext(o.path) == ".parquet" {
 		to = &parquetTable{w: o.buf}
 	}
-	err = errors.Join(o.rows.replay(bufio.NewReaderSize(from, outBytes), to), from.Close())
+	err = errors.Join(o.rows.replay(bufio.NewReaderSize(from, outBytes), to, alive), from.Close())
 	if err != nil {
 		return err
 	}
@@ -256,12 +257,15 @@ type tableWriter interface {
 }
 
 // replay reads the rows back.
-func (s *spool) replay(r *bufio.Reader, to tableWriter) error {
+func (s *spool) replay(r *bufio.Reader, to tableWriter, alive func() error) error {
 	if err := to.begin(s.columns, s.rows); err != nil {
 		return err
 	}
 	cells := make([]cell, len(s.columns))
-	for range s.rows {
+	for n := range s.rows {
+		if n%cancelEvery == 0 && alive() != nil {
+			return alive()
+		}
 		for i := range cells {
 			c, err := readCell(r)
 			if err != nil {

@@ -1,6 +1,7 @@
 package shell
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -253,34 +254,38 @@ func (c *matchCondition) holds(vals matchValues, row int) bool {
 	return false
 }
 
-// compareCells orders two values; ids and labels that look like numbers compare as numbers with
-// numbers. It is false for values that do not compare.
+// compareCells orders two values. Ids and labels that are written as numbers compare as numbers;
+// text that stands for one number in two ways, such as 7 and 07, is not equal. It is false for
+// values that do not compare.
 func compareCells(a, b cell) (int, bool) {
 	if a.kind == cellString && b.kind == cellString {
+		if a.s == b.s {
+			return 0, true
+		}
+		x, okX := number(a.s)
+		y, okY := number(b.s)
+		if okX && okY {
+			if order := compareNumbers(x, y); order != 0 {
+				return order, true
+			}
+		}
 		return strings.Compare(a.s, b.s), true
 	}
 	x, okX := numeric(a)
 	y, okY := numeric(b)
-	if !okX || !okY || x.f != x.f || y.f != y.f {
+	if !okX || !okY || isNaN(x) || isNaN(y) {
 		return 0, false
 	}
+	return compareNumbers(x, y), true
+}
+
+func isNaN(c cell) bool { return c.kind == cellFloat && c.f != c.f }
+
+func compareNumbers(x, y cell) int {
 	if x.kind == cellInt && y.kind == cellInt {
-		switch {
-		case x.n < y.n:
-			return -1, true
-		case x.n > y.n:
-			return 1, true
-		}
-		return 0, true
+		return cmp.Compare(x.n, y.n)
 	}
-	f, g := x.as(cellFloat).f, y.as(cellFloat).f
-	switch {
-	case f < g:
-		return -1, true
-	case f > g:
-		return 1, true
-	}
-	return 0, true
+	return cmp.Compare(x.as(cellFloat).f, y.as(cellFloat).f)
 }
 
 func numeric(c cell) (cell, bool) {
@@ -346,8 +351,11 @@ func (g *matchGroup) add(i int, e *matchExpr, vals matchValues, row int) error {
 		}
 		g.sum[i] += x.as(cellFloat).f
 	case "min", "max":
-		order, ok := compareCells(v, g.cells[i])
-		if g.n[i] == 0 || ok && (order < 0) == (e.aggregate == "min") && order != 0 {
+		order := orderCells(v, g.cells[i])
+		switch {
+		case g.n[i] == 0, isNaN(g.cells[i]): // NaN is the least and the most of nothing else
+			g.cells[i] = v
+		case !isNaN(v) && (order < 0) == (e.aggregate == "min") && order != 0:
 			g.cells[i] = v
 		}
 	}
@@ -411,13 +419,9 @@ func (o *matchOutput) finish(ctx context.Context) error {
 			}
 		}
 	}
-	slices.SortStableFunc(o.kept, func(a, b []cell) int {
-		order := orderCells(a[q.order], b[q.order])
-		if q.desc {
-			return -order
-		}
-		return order
-	})
+	if err := o.sort(ctx); err != nil {
+		return err
+	}
 	for _, cells := range o.kept {
 		if err := o.show(cells); err != nil || o.done {
 			return err
@@ -426,19 +430,42 @@ func (o *matchOutput) finish(ctx context.Context) error {
 	return ctx.Err()
 }
 
-// orderCells sorts numbers before text, and nothing last.
+// sort puts the rows that are kept in order. Once the statement is cancelled it compares no more.
+func (o *matchOutput) sort(ctx context.Context) error {
+	by, steps, ended := o.m.q.order, 0, false
+	slices.SortStableFunc(o.kept, func(a, b []cell) int {
+		if steps++; steps%cancelEvery == 0 {
+			ended = ctx.Err() != nil
+		}
+		switch {
+		case ended:
+			return 0
+		case o.m.q.desc:
+			return orderCells(b[by], a[by])
+		}
+		return orderCells(a[by], b[by])
+	})
+	return ctx.Err()
+}
+
+// orderCells sorts numbers before NaN before text, and nothing last.
 func orderCells(a, b cell) int {
-	if order, ok := compareCells(a, b); ok {
+	if order := cmp.Compare(rank(a), rank(b)); order != 0 {
 		return order
 	}
-	rank := func(c cell) int {
-		if _, ok := numeric(c); ok {
-			return 0
-		}
-		if c.kind == cellString {
-			return 1
-		}
+	order, _ := compareCells(a, b)
+	return order
+}
+
+func rank(c cell) int {
+	n, ok := numeric(c)
+	switch {
+	case ok && isNaN(n):
+		return 1
+	case ok:
+		return 0
+	case c.kind == cellString:
 		return 2
 	}
-	return rank(a) - rank(b)
+	return 3
 }
