@@ -95,6 +95,12 @@ func (t *trainer) forecast(ctx context.Context) (err error) {
 	f := &Forecast{Sampled: len(tr.batches), Nodes: float64(tr.nodes) / n,
 		Edges:   float64(tr.edges) / n,
 		Batches: (uint64(len(t.train)) + uint64(t.cfg.Batch) - 1) / uint64(t.cfg.Batch)}
+	if s := p.Superbatch; s != nil && !s.Overlap { // from here on its memory is for batches
+		in.turns = true
+		if err := in.dropGraph(); err != nil {
+			return err
+		}
+	}
 	if f.Device, err = t.profile(ctx); err != nil {
 		return err
 	}

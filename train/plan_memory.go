@@ -271,7 +271,9 @@ func (in *inputs) makePlan(ctx context.Context, c *Config, train []sample.NodeID
 	p.Features = 0
 	p.setPaged(pagedCacheLeast)
 	p.setReady(readyLeast)
-	p.setPaged(pagedCacheLeast + max(0, p.Left()/2))
+	if c.Cache != cacheBelady {
+		p.setPaged(pagedCacheLeast + max(0, p.Left()/2))
+	}
 	if err := p.planFeatures(in.meta.Nodes, storage); err != nil {
 		return nil, err
 	}

@@ -112,9 +112,9 @@ func (p *planner) splitSuperbatch(nodes uint64, s *SuperbatchPlan) error {
 		room = min(room, p.c.FeatureCache)
 	}
 	if s.Slots = int(min(room/superbatch.SlotBytes(dim), int64(nodes))); room < 0 || s.Slots == 0 {
-		return fmt.Errorf("train: memory %s is too small: superbatches need %s and room for a "+
-			"cache (%s): raise --memory, lower --batch or --fanout, or take --cache static",
-			mem.FormatSize(p.Memory), mem.FormatSize(p.Memory-p.Left()), p)
+		return fmt.Errorf("train: memory %s is too small: superbatches need at least %s (%s): "+
+			"raise --memory, lower --batch or --fanout, or take --cache static",
+			mem.FormatSize(p.Memory), sizeUp(p.Memory-p.Left()+superbatch.SlotBytes(dim)), p)
 	}
 	p.Cache, p.Superbatch = cacheBelady, s
 	p.Features = int64(s.Slots) * superbatch.SlotBytes(dim)

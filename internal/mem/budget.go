@@ -42,8 +42,8 @@ type relief struct{ give func(n int64) bool }
 func NewBudget(limit int64) *Budget { return &Budget{limit: limit} }
 
 // NewProcessBudget returns a budget that bounds a whole process to memory bytes: its arenas, its
-// Go heap, the garbage on it included, and the program itself. Heap once taken stays counted,
-// since Go gives it back late. If Govern was called the limit of Go's collector follows what is
+// Go heap, the garbage on it included, and the program itself. Heap once taken stays counted
+// until Settle, since Go gives it back late. If Govern was called the limit of Go's collector follows what is
 // counted, so that heap and arenas together stay within the bound.
 func NewProcessBudget(memory int64) *Budget {
 	b := &Budget{limit: max(1, memory-ProcessBytes), process: true}
@@ -175,6 +175,24 @@ func (b *Budget) Release(n int64) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.mu.heap -= n
+}
+
+// Settle ends a phase of work on the heap: what it left as garbage is collected and given back to the
+// system, and the heap counts for what is in use. It takes as long as a collection.
+func (b *Budget) Settle() {
+	if b == nil || !b.process {
+		return
+	}
+	governed.Lock()
+	collect := governed.yes
+	governed.Unlock()
+	if collect {
+		debug.FreeOSMemory()
+	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.mu.heapPeak = b.mu.heap
+	b.setCollector(b.charge(b.mu.heapPeak))
 }
 
 func (b *Budget) releaseArena(n int64) {

@@ -197,18 +197,27 @@ func (l *Loader) take(ctx context.Context, end uint64) (*sample.Batch, error) {
 // if they overlap.
 func (l *Loader) advance(ctx context.Context) error {
 	if l.coming == nil {
+		l.settle()
 		l.coming = l.builder.begin(l.due)
 	}
 	s, err := l.coming.wait(ctx)
 	if err != nil {
 		return err
 	}
+	l.settle()
 	l.coming.cancel()
 	l.current, l.coming = s, nil
 	if l.cfg.Overlap && s.end < l.builder.end {
 		l.coming = l.builder.begin(s.end)
 	}
 	return nil
+}
+
+// settle gives the heap of one phase back before the next takes its own, where they take turns.
+func (l *Loader) settle() {
+	if !l.cfg.Overlap {
+		l.cfg.Budget.Settle()
+	}
 }
 
 // rest ends the work on batches that were not handed out. If there are such, the slots hold what
