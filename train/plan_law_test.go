@@ -14,8 +14,8 @@ import (
 	"gdb/layout/layouttest"
 )
 
-// skewed returns a graph in which a batch of lawConfig takes a large part of the features, whose rows
-// are wide, and most edges begin in few nodes.
+// skewed returns a graph in which a batch of lawConfig takes a large part of the features, whose
+// rows are wide, and most edges begin in few nodes.
 func skewed() layouttest.Graph {
 	const nodes, edges, dim, classes = 8000, 400000, 768, 5
 	draw := rng.NewStream(3)
