@@ -89,8 +89,29 @@ func hubGraph() layouttest.Graph {
 	return g
 }
 
+// weightsGraph has a hub whose edges weigh nothing but for three, a node with few edges, and one
+// with a debt.
+func weightsGraph() layouttest.Graph {
+	g := layouttest.Graph{Nodes: hubNeighbors + 1, Weighted: true, Both: true}
+	for v := 1; v <= hubNeighbors; v++ {
+		w := float32(0)
+		if v%1000 == 0 {
+			w = float32(v)
+		}
+		g.Edges = append(g.Edges, layouttest.Edge{Src: layout.NodeID(v), Dst: 0, Weight: w})
+	}
+	for i, w := range []float32{5, 0, .25, 100} {
+		g.Edges = append(g.Edges, layouttest.Edge{Src: layout.NodeID(1000 + i), Dst: 1000,
+			Weight: w})
+	}
+	g.Edges = append(g.Edges, layouttest.Edge{Src: 8, Dst: 7, Weight: 1},
+		layouttest.Edge{Src: 9, Dst: 7, Weight: -2})
+	return g
+}
+
 var goldenGraphs = map[string]func() layouttest.Graph{"plain": plainGraph, "rich": richGraph,
-	"multi": multiGraph, "target": targetGraph, "hub": hubGraph}
+	"multi": multiGraph, "target": targetGraph, "hub": hubGraph,
+	"weights": weightsGraph}
 
 // volatile is what differs between runs.
 var volatile = regexp.MustCompile(`(?m)[0-9.]+ ms, `)

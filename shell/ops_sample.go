@@ -22,13 +22,11 @@ func (x *execution) seed() uint64 {
 }
 
 func planSample(x *execution) (*operator, error) {
-	switch strategy := x.args["STRATEGY"].text; {
-	case strategy == "weighted" && !x.engine.meta().Weighted:
-		return nil, errors.New("STRATEGY weighted: the edges of this store have no weights")
-	case strategy == "weighted":
-		return nil, errors.New("STRATEGY weighted: the sampler draws uniformly only; " +
-			"use uniform, or full for whole lists")
-	case strategy == "full":
+	switch {
+	case x.weighted() && !x.engine.meta().Weighted:
+		return nil, errors.New("STRATEGY weighted: the edges of this store have no weights: " +
+			"ingest them with --weight-col NAME, or from weights.npy beside edges.npy")
+	case x.args["STRATEGY"].text == "full":
 		for i := range x.args["FANOUT"].list {
 			x.args["FANOUT"].list[i] = sample.All
 		}
@@ -46,20 +44,8 @@ func planSample(x *execution) (*operator, error) {
 	}
 	nodes, frontier := in.rows, in.rows
 	for i, fanout := range x.args["FANOUT"].list {
-		edges, blocks, most := 0.0, 0.0, "all"
-		for _, dir := range dirs {
-			mean, met := e.degree(dir)
-			if i > 0 {
-				mean = met
-			}
-			blocks += e.listBlocks(dir, frontier, 0)
-			edges += frontier * mean
-		}
-		if fanout > 0 {
-			edges, most = min(edges, frontier*float64(fanout)), fmt.Sprintf("at most %d", fanout)
-		}
-		in = newOperator(hopOperator(i+1), x.listsDetail(dirs, -1)+", "+most, edges, blocks, in)
-		frontier = distinct(edges, float64(e.meta.Nodes))
+		in = x.opDraw(i+1, fanout, frontier, dirs, in)
+		frontier = distinct(in.rows, float64(e.meta.Nodes))
 		nodes += frontier
 	}
 	switch show := x.args["SHOW"].text; {
@@ -74,6 +60,35 @@ func planSample(x *execution) (*operator, error) {
 	}
 	return newOperator("layers", "", float64(len(x.args["FANOUT"].list)), 0, in), nil
 }
+
+// opDraw is the operator of a hop. Uniform draws read the few entries they take; draws by weight,
+// and of all neighbors, whole lists.
+func (x *execution) opDraw(hop, fanout int, frontier float64, dirs []layout.Direction,
+	in *operator) *operator {
+	e, edges, blocks, most := estimator{x.engine.meta()}, 0.0, 0.0, "all"
+	for _, dir := range dirs {
+		mean, met := e.degree(dir)
+		if hop > 1 {
+			mean = met
+		}
+		entries := 0.0
+		if x.weighted() {
+			entries = frontier * mean
+		}
+		blocks += e.listBlocks(dir, frontier, entries)
+		edges += frontier * mean
+	}
+	if fanout > 0 {
+		edges, most = min(edges, frontier*float64(fanout)), fmt.Sprintf("at most %d", fanout)
+	}
+	if x.weighted() {
+		most += " by weight"
+	}
+	return newOperator(hopOperator(hop), x.listsDetail(dirs, -1)+", "+most, edges, blocks, in)
+}
+
+// weighted says that neighbors are drawn by weight.
+func (x *execution) weighted() bool { return x.args["STRATEGY"].text == "weighted" }
 
 // runSample draws one batch with the sampler that training uses. Memory: the batch.
 func runSample(ctx context.Context, x *execution) error {
@@ -120,7 +135,7 @@ func (x *execution) sample(ctx context.Context, seeds []layout.NodeID, epoch, ba
 		topos = append(topos, hopTopology{t, x})
 	}
 	s, err := sample.NewSampler(topos, sample.Config{Fanout: x.args["FANOUT"].list,
-		Seed: x.seed(), Budget: x.engine.budget})
+		Seed: x.seed(), Weighted: x.weighted(), Budget: x.engine.budget})
 	if err != nil {
 		return err
 	}
@@ -136,7 +151,11 @@ func (x *execution) sample(ctx context.Context, seeds []layout.NodeID, epoch, ba
 		lo, hi := d.NodeIDOffsets[hop], d.NodeIDOffsets[hop+1]
 		edges := int(d.NbrOffsets[hi-first] - d.NbrOffsets[lo-first])
 		name := hopOperator(d.Layers() - hop + 1)
-		x.emit(name, edges, 4*edges)
+		bytes := 4 * edges
+		if x.weighted() {
+			bytes *= 2 // the neighbor, and what the edge weighs
+		}
+		x.emit(name, edges, bytes)
 		x.ops[name].in = count(hi - lo)
 	}
 	return nil
@@ -169,6 +188,16 @@ func (s *hopSession) Degrees(ctx context.Context, nodes []layout.NodeID, deg []u
 // Gather goes on with it.
 func (s *hopSession) Gather(ctx context.Context, off, pos []uint32, out []layout.NodeID) error {
 	return s.Session.Gather(s.enter(ctx), off, pos, out)
+}
+
+// Weights is a part of the hop too.
+func (s *hopSession) Weights(ctx context.Context,
+	fn func(i int, from uint32, w []float32) error) error {
+	w, ok := s.Session.(layout.WeightReader)
+	if !ok {
+		return layout.ErrNoWeights
+	}
+	return w.Weights(s.enter(ctx), fn)
 }
 
 // enter lets the operator of the hop run until another begins.
@@ -275,7 +304,11 @@ func (x *execution) showDense(ctx context.Context, d *sample.Dense) error {
 func trimmed(b []byte) string { return string(b[:max(len(b)-1, 0)]) }
 
 func (x *execution) showEdges(ctx context.Context, d *sample.Dense) error {
-	x.header("hop", "node", "neighbor")
+	columns := []string{"hop", "node", "neighbor"}
+	if x.weighted() {
+		columns = append(columns, "weight")
+	}
+	x.header(columns...)
 	names, err := x.names(ctx, d.NodeIDs)
 	if err != nil {
 		return err
@@ -284,8 +317,11 @@ func (x *execution) showEdges(ctx context.Context, d *sample.Dense) error {
 	for hop := d.Layers(); hop > 0; hop-- {
 		for v := d.NodeIDOffsets[hop]; v < d.NodeIDOffsets[hop+1]; v++ {
 			for k := d.NbrOffsets[v-first]; k < d.NbrOffsets[v-first+1]; k++ {
-				err := x.row(d.Layers()-hop+1, names[v], names[d.ReprMap[k]])
-				if err != nil {
+				row := []any{d.Layers() - hop + 1, names[v], names[d.ReprMap[k]]}
+				if x.weighted() {
+					row = append(row, d.Weights[k])
+				}
+				if err := x.row(row...); err != nil {
 					return err
 				}
 			}

@@ -113,3 +113,52 @@ func TestSampleDefaultsToTheFirstBatch(t *testing.T) {
 		t.Errorf("a sample of %d lines", strings.Count(first, "\n"))
 	}
 }
+
+// TestSampleByWeight compares SAMPLE … STRATEGY weighted, over a paged reader, with a sampler over
+// one that holds the weights.
+func TestSampleByWeight(t *testing.T) {
+	g := layouttest.Random(5, 200, 9000)
+	g.Weighted, g.Splits = true, layouttest.Splits(g.Nodes)
+	store, dev := layouttest.Build(t, vfs.NewMem(), "s", g), mustDevice(t)
+	topo, err := store.Topology(t.Context(), dev, layout.In,
+		layout.TopologyOptions{Resident: true, Weights: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s, err := sample.NewSampler([]layout.Topology{topo},
+		sample.Config{Fanout: []int{4, 3}, Seed: 8, Weighted: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	set, err := store.Split(t.Context(), "val")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var seeds []layout.NodeID
+	for _, v := range set.ToArray() {
+		seeds = append(seeds, layout.NodeID(v))
+	}
+	var d sample.Dense
+	if err := s.Sample(t.Context(), 1, 2, seeds, &d); err != nil {
+		t.Fatal(err)
+	}
+	want, k := strings.Split(edgesOf(&d), "\n"), 0
+	want[0] += ",weight"
+	// Hop 1 is shown first, and stands last in the arrays.
+	first := d.NodeIDOffsets[1]
+	for hop := d.Layers(); hop > 0; hop-- {
+		lo, hi := d.NodeIDOffsets[hop]-first, d.NodeIDOffsets[hop+1]-first
+		for _, w := range d.Weights[d.NbrOffsets[lo]:d.NbrOffsets[hi]] {
+			k++
+			want[k] += fmt.Sprintf(",%g", w)
+		}
+	}
+	stmt := "SAMPLE SPLIT val FANOUT 4,3 SEED 8 EPOCH 2 BATCH 3 STRATEGY weighted SHOW edges"
+	if got := mustRun(t, store, dev, "csv", stmt); got != strings.Join(want, "\n") {
+		t.Errorf("%s is not what the sampler drew:\n%s", stmt, got)
+	}
+	s.Close()
+	if err := topo.Close(); err != nil {
+		t.Error(err)
+	}
+}

@@ -49,6 +49,10 @@ func TestShellDoc(t *testing.T) {
 	if err := testgraph.WriteCora(vfs.Default, "cora"); err != nil {
 		t.Fatal(err)
 	}
+	calls := "src,dst,weight\nann,dan,90\nbob,dan,5\ncyd,dan,4\neve,dan,0\n"
+	if err := os.WriteFile("calls.csv", []byte(calls), 0o644); err != nil {
+		t.Fatal(err)
+	}
 	var got strings.Builder
 	examples, inBlock := 0, false
 	for line := range strings.Lines(string(doc)) {
