@@ -53,6 +53,9 @@ func (r *Record) Trace(nodes uint64) Trace {
 	}}
 }
 
+// Batches are those of the record, valid until Close.
+func (r *Record) Batches() [][]sample.NodeID { return r.batches }
+
 // Close frees the memory.
 func (r *Record) Close() error {
 	var err error

@@ -1,0 +1,189 @@
+package superbatch
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"gdb/internal/mem"
+	"gdb/sample"
+)
+
+// Rehearsal is what planning a superbatch in memory gives.
+type Rehearsal struct {
+	Requests uint64        // rows that batches ask for
+	Hits     uint64        // of them, rows that are in the cache
+	Elapsed  time.Duration // that planning took: next uses and what is kept, without files
+}
+
+// Rehearse plans a superbatch of batches of a graph of so many nodes, for an empty cache of so many
+// slots. With a hop of 1 the plan is exact. With a larger one it is that of the k-hop approximation
+// (Ginex++): so many batches are taken as one, so that the cache changes only after them; a row
+// that they ask for several times and that it has not is read as often. Each node may stand in a
+// batch once.
+//
+// Memory, counted in budget, which may be nil: 8 bytes a node of the graph, and 8 a request, or 16
+// with a hop of more than 1; and what a cache's plan takes.
+func Rehearse(ctx context.Context, batches [][]sample.NodeID, nodes uint64, slots, hop int,
+	budget *mem.Budget) (r Rehearsal, err error) {
+	p, cache, err := newRehearsal(batches, nodes, slots, hop, budget)
+	if err != nil {
+		return r, err
+	}
+	defer func() { err = errors.Join(err, p.arena.Free(), cache.close()) }()
+	r.Requests = uint64(len(p.after))
+	begun := time.Now()
+	if err := p.findNextUses(ctx, batches, hop); err != nil {
+		return r, err
+	}
+	if err := cache.begin(len(p.turns)); err != nil {
+		return r, err
+	}
+	for i := range p.turns {
+		hits, err := p.step(cache, i)
+		if err == nil {
+			err = ctx.Err()
+		}
+		if err != nil {
+			return r, fmt.Errorf("superbatch: rehearse: %w", err)
+		}
+		r.Hits += hits
+	}
+	r.Elapsed = time.Since(begun)
+	return r, nil
+}
+
+// rehearser is the memory of Rehearse.
+type rehearser struct {
+	arena *mem.Arena
+	last  []uint64 // as in nextPass
+	after []uint32
+	at    []uint32
+
+	// With a hop of more than 1, the nodes of batches taken together, each once, and how often.
+	union []sample.NodeID
+	count []uint32
+	turns []rehearsedTurn // the last one first
+	used  int             // of after, at, and union
+
+	changes Changes
+}
+
+// rehearsedTurn is a batch, or several as one.
+type rehearsedTurn struct {
+	nodes []sample.NodeID
+	first int // of its next uses
+}
+
+func newRehearsal(batches [][]sample.NodeID, nodes uint64, slots, hop int,
+	budget *mem.Budget) (p *rehearser, c *cacheState, err error) {
+	requests := 0
+	for _, b := range batches {
+		requests += len(b)
+	}
+	if hop < 1 || slots < 0 || len(batches) > batchesMost || requests == 0 {
+		return nil, nil, fmt.Errorf("superbatch: rehearse %d batches of %d requests with %d slots "+
+			"and a hop of %d", len(batches), requests, slots, hop)
+	}
+	bytes := bytesPerNode*int64(nodes) + 8*int64(requests)
+	if hop > 1 {
+		bytes += 8 * int64(requests)
+	}
+	arena, err := mem.NewArena(budget, "rehearsal of a superbatch", bytes)
+	if err != nil {
+		return nil, nil, err
+	}
+	if c, err = newCacheState(slots, budget); err != nil {
+		return nil, nil, errors.Join(err, arena.Free())
+	}
+	b := arena.Bytes()
+	p = &rehearser{arena: arena, last: carve[uint64](&b, int(nodes)),
+		after: carve[uint32](&b, requests), at: carve[uint32](&b, requests)}
+	if hop > 1 {
+		p.union, p.count = carve[sample.NodeID](&b, requests), carve[uint32](&b, requests)
+	}
+	return p, c, nil
+}
+
+// findNextUses goes backward over the batches.
+func (p *rehearser) findNextUses(ctx context.Context, batches [][]sample.NodeID, hop int) error {
+	for i := range p.last {
+		p.last[i] = none
+	}
+	turn := uint32((len(batches) + hop - 1) / hop)
+	for first := int(turn-1) * hop; first >= 0; first, turn = first-hop, turn-1 {
+		group := batches[first:min(first+hop, len(batches))]
+		for i, b := range group {
+			for _, v := range b {
+				if uint64(v) >= uint64(len(p.last)) {
+					return fmt.Errorf("superbatch: rehearse: batch %d has node %d of %d", first+i,
+						v, len(p.last))
+				}
+			}
+		}
+		nodes, once := group[0], true
+		if hop > 1 {
+			nodes = p.join(turn, group)
+		} else {
+			end := p.used + len(nodes)
+			once = nextUsesOf(p.last, turn, ids32(nodes), ordinals(p.at[p.used:end]),
+				p.after[p.used:end], p.at[p.used:end])
+		}
+		if !once {
+			return fmt.Errorf("superbatch: rehearse: batch %d has a node twice", first)
+		}
+		p.turns = append(p.turns, rehearsedTurn{nodes, p.used})
+		p.used += len(nodes)
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// join takes batches as one: the nodes of all, each with the number of batches that have it.
+func (p *rehearser) join(turn uint32, group [][]sample.NodeID) []sample.NodeID {
+	n := p.used
+	for _, b := range group {
+		for _, v := range b {
+			next := p.last[v]
+			if uint32(next>>32) == turn {
+				p.count[p.used+int(uint32(next))]++
+				continue
+			}
+			p.last[v] = uint64(turn)<<32 | uint64(n-p.used)
+			p.union[n], p.count[n] = v, 1
+			p.after[n], p.at[n] = uint32(next>>32)-turn, uint32(next)
+			if next == none {
+				p.after[n], p.at[n] = 0, 0
+			}
+			n++
+		}
+	}
+	return p.union[p.used:n]
+}
+
+// step goes forward: it decides for turn i, counted from 0, and returns the hits.
+func (p *rehearser) step(cache *cacheState, i int) (hits uint64, err error) {
+	t := p.turns[len(p.turns)-1-i]
+	end := t.first + len(t.nodes)
+	err = cache.step(uint32(i+1), t.nodes, p.after[t.first:end], p.at[t.first:end], &p.changes)
+	if err != nil || p.count == nil {
+		return uint64(p.changes.Hits), err
+	}
+	for k, s := range p.changes.From {
+		if s != 0 {
+			hits += uint64(p.count[t.first+k])
+		}
+	}
+	return hits, nil
+}
+
+// ordinals fills s with 0, 1, 2, ….
+func ordinals(s []uint32) []uint32 {
+	for i := range s {
+		s[i] = uint32(i)
+	}
+	return s
+}
