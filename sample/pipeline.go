@@ -209,7 +209,7 @@ func (p *Pipeline) sample(s *Sampler) error {
 		begun := time.Now()
 		b.Epoch, b.Index = p.cfg.Order.Epoch(), i
 		b.Seeds = p.cfg.Order.Seeds(i, b.Seeds[:0])
-		err := p.whenRoomy(i, func() error {
+		err := p.whenRoomy(i, &p.sampling, func() error {
 			if err := s.Sample(p.ctx, b.Epoch, i, b.Seeds, &b.Dense); err != nil {
 				return err
 			}
@@ -246,7 +246,8 @@ func (p *Pipeline) gather() error {
 		}
 		p.turn <- i + 1
 		begun := time.Now()
-		if err := p.whenRoomy(i, func() error { return p.fill(b, r) }); err != nil {
+		err := p.whenRoomy(i, &p.gathering, func() error { return p.fill(b, r) })
+		if err != nil {
 			return fmt.Errorf("sample: gather batch %d: %w", i+1, err)
 		}
 		p.gathering.Ran(begun)
@@ -259,8 +260,9 @@ func (p *Pipeline) gather() error {
 const roomPause = 2 * time.Millisecond
 
 // whenRoomy does the work on batch i. If memory is short it waits until all batches before were
-// given back, and tries again each time one is: the least is memory for a batch alone.
-func (p *Pipeline) whenRoomy(i uint64, work func() error) error {
+// given back, and tries again each time one is: the least is memory for a batch alone. The wait is
+// no work of the stage.
+func (p *Pipeline) whenRoomy(i uint64, stage *Clock, work func() error) error {
 	for {
 		released := p.released.Load()
 		err := work()
@@ -268,6 +270,7 @@ func (p *Pipeline) whenRoomy(i uint64, work func() error) error {
 		if !errors.As(err, &full) || released >= i-p.cfg.StartBatch {
 			return err
 		}
+		begun := time.Now()
 		for p.released.Load() == released {
 			select {
 			case <-time.After(roomPause):
@@ -275,6 +278,9 @@ func (p *Pipeline) whenRoomy(i uint64, work func() error) error {
 				return err
 			}
 		}
+		waited := int64(time.Since(begun))
+		stage.Blocked.Add(waited)
+		stage.Busy.Add(-waited) // Ran counts all the time since the batch was begun
 	}
 }
 

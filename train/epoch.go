@@ -8,10 +8,13 @@ import (
 	"math"
 	"time"
 
+	"gdb/blockdev"
+	"gdb/internal/mem"
 	"gdb/layout"
 	"gdb/sample"
 
 	"github.com/RoaringBitmap/roaring/v2"
+	"github.com/cockroachdb/pebble/v2/vfs"
 )
 
 const (
@@ -205,11 +208,49 @@ func (t *trainer) finishEpoch(ctx context.Context) error {
 	rec.Eval = time.Since(begun).Seconds()
 	t.pos.Epoch, t.pos.Batch, t.pos.Sums = t.pos.Epoch+1, 0, epochSums{}
 	t.totals.add(&rec)
+	if err := t.weigh(&rec); err != nil {
+		return err
+	}
 	if err := t.metric.add(rec); err != nil {
 		return err
 	}
 	t.obs(Event{Epoch: &rec})
 	return nil
+}
+
+// weigh notes what the process holds between two epochs.
+func (t *trainer) weigh(rec *EpochRecord) (err error) {
+	rec.RSS, rec.RSSPeak = mem.RSS()
+	rec.Held, rec.Files = t.in.budget.Used(), blockdev.Descriptors()
+	rec.Prep, err = treeBytes(t.in.store.FS(), t.in.store.Path("prep"))
+	return err
+}
+
+// treeBytes sums the lengths of the files in a directory. What is not there, or not any more, has
+// none: other runs have files in prep too.
+func treeBytes(fs vfs.FS, dir string) (sum int64, err error) {
+	names, err := fs.List(dir)
+	if err != nil && !errors.Is(err, errNotExist) {
+		return 0, fmt.Errorf("train: list %s: %w", dir, err)
+	}
+	for _, name := range names {
+		path := fs.PathJoin(dir, name)
+		info, err := fs.Stat(path)
+		if errors.Is(err, errNotExist) {
+			continue
+		}
+		if err != nil {
+			return 0, fmt.Errorf("train: ask for the size of %s: %w", path, err)
+		}
+		n := info.Size()
+		if info.IsDir() {
+			if n, err = treeBytes(fs, path); err != nil {
+				return 0, err
+			}
+		}
+		sum += n
+	}
+	return sum, nil
 }
 
 // compare keeps the weights if they are the best so far.

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"gdb/internal/mem"
+	"gdb/sample"
 )
 
 // Event tells an observer of a run what happened; one of its fields is set.
@@ -66,6 +67,27 @@ type EpochRecord struct {
 	Wait    float64 `json:"wait_s"`
 	IO      float64 `json:"io_s"`
 	Eval    float64 `json:"eval_s"`
+	// Stages are the times of each stage of making batches, and of the step.
+	Stages []StageTimes `json:"stages,omitempty"`
+
+	// What the process holds after the epoch and its evaluation; left out where it cannot be told.
+	RSS     int64 `json:"rss,omitempty"`      // resident bytes
+	RSSPeak int64 `json:"rss_peak,omitempty"` // their peak so far
+	Held    int64 `json:"held"`               // bytes counted against --memory
+	Files   int   `json:"files,omitempty"`    // open descriptors
+	Prep    int64 `json:"prep"`               // bytes of files in the store's prep
+}
+
+// StageTimes are the seconds of a stage in an epoch, summed over its workers: together their number
+// times the epoch's time. What a stage neither worked nor waited in the epoch, because its part was
+// done or another phase had its turn, counts as blocked for those that make batches ahead, and as
+// starved for those after them.
+type StageTimes struct {
+	Name    string  `json:"name"` // sample, plan, read, gather or step
+	Workers int     `json:"workers"`
+	Busy    float64 `json:"busy_s"`
+	Starved float64 `json:"starved_s"` // waiting for the stage before
+	Blocked float64 `json:"blocked_s"` // waiting for the stage after, or for memory
 }
 
 // String is the line of an epoch on standard output.
@@ -78,6 +100,14 @@ func (r EpochRecord) String() string {
 	read := strings.ReplaceAll(mem.FormatSize(int64(r.Read)), " ", "")
 	fmt.Fprintf(&b, " time %.1fs sampled %s edges read %s hit %.1f%% io-wait %.0f%%", r.Time,
 		count(r.Sampled), read, 100*r.Hit, 100*r.IOWait)
+	if len(r.Stages) > 0 {
+		b.WriteString(" busy/starved/blocked")
+	}
+	for _, s := range r.Stages {
+		share := 100 / max(float64(s.Workers)*r.Time, 1e-9)
+		fmt.Fprintf(&b, " %s %.0f/%.0f/%.0f%%", s.Name, s.Busy*share, s.Starved*share,
+			s.Blocked*share)
+	}
 	return b.String()
 }
 
@@ -139,4 +169,6 @@ type epochSums struct {
 	Wait     time.Duration `json:"wait"`
 	IO       time.Duration `json:"io"`
 	IOWait   time.Duration `json:"io_wait"`
+
+	Stages []sample.StageStats `json:"stages"`
 }

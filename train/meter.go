@@ -1,6 +1,7 @@
 package train
 
 import (
+	"slices"
 	"time"
 
 	"gdb/blockdev"
@@ -47,6 +48,9 @@ func (m *meter) lap(s *epochSums) {
 		s.Gather += stage(stats, name).Busy - stage(m.stats, name).Busy
 	}
 	s.Compute += stage(stats, "step").Busy - stage(m.stats, "step").Busy
+	for _, st := range stats.Stages {
+		s.addStage(st, stage(m.stats, st.Name))
+	}
 	m.begun, m.dev, m.feat, m.nbrs, m.stats = now, dev, feat, nbrs, stats
 }
 
@@ -63,12 +67,43 @@ func stage(s sample.PipelineStats, name string) sample.StageStats {
 	return sample.StageStats{}
 }
 
+// addStage adds what a stage did since before.
+func (s *epochSums) addStage(now, before sample.StageStats) {
+	i := slices.IndexFunc(s.Stages, func(st sample.StageStats) bool { return st.Name == now.Name })
+	if i < 0 {
+		i = len(s.Stages)
+		s.Stages = append(s.Stages, sample.StageStats{Name: now.Name})
+	}
+	st := &s.Stages[i]
+	st.Workers = now.Workers
+	st.Done += now.Done - before.Done
+	st.Busy += now.Busy - before.Busy
+	st.Starved += now.Starved - before.Starved
+	st.Blocked += now.Blocked - before.Blocked
+}
+
+// stageTimes are the stages' times in a whole epoch.
+func (s *epochSums) stageTimes() (all []StageTimes) {
+	for _, st := range s.Stages {
+		t := StageTimes{Name: st.Name, Workers: st.Workers, Busy: st.Busy.Seconds(),
+			Starved: st.Starved.Seconds(), Blocked: st.Blocked.Seconds()}
+		rest := max(0, float64(st.Workers)*s.Time.Seconds()-t.Busy-t.Starved-t.Blocked)
+		if st.Name == "sample" || st.Name == "plan" {
+			t.Blocked += rest
+		} else {
+			t.Starved += rest
+		}
+		all = append(all, t)
+	}
+	return all
+}
+
 // epoch is the record of a whole epoch.
 func (s *epochSums) epoch(epoch int) EpochRecord {
 	rec := EpochRecord{Epoch: epoch, Loss: s.Loss / float64(s.Rows), Time: s.Time.Seconds(),
 		Sampled: s.Edges, Read: s.Read, Nodes: s.Nodes, Batches: s.Batches,
 		Sample: s.Sample.Seconds(), Gather: s.Gather.Seconds(), Compute: s.Compute.Seconds(),
-		Wait: s.Wait.Seconds(), IO: s.IO.Seconds()}
+		Wait: s.Wait.Seconds(), IO: s.IO.Seconds(), Stages: s.stageTimes()}
 	rec.Train, _ = f1(s.Hit, s.Wrong, s.Missed) // no label predicted nor true is a 0 of no weight
 	if s.Requests > 0 {
 		rec.Hit = float64(s.Hits) / float64(s.Requests)

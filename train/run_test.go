@@ -306,6 +306,12 @@ func TestLines(t *testing.T) {
 	if got != want {
 		t.Errorf("%q, want %q", got, want)
 	}
+	withStages := EpochRecord{Time: 10, Stages: []StageTimes{{"sample", 2, 5, 0, 15},
+		{"step", 1, 9, 1, 0}}}.String()
+	if want = " busy/starved/blocked sample 25/0/75% step 90/10/0%"; !strings.HasSuffix(withStages,
+		want) {
+		t.Errorf("%q, want %q at its end", withStages, want)
+	}
 	test := 0.6712
 	got = (&Result{Test: &test, BestEpoch: 8, Best: 0.669}).String()
 	if want = "test 0.6712 (epoch 8, best val 0.6690)"; got != want {

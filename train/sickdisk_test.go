@@ -42,6 +42,9 @@ type sickDisk struct {
 	at  place // where its disease breaks out, at the nth operation
 	nth int
 
+	free    int64             // bytes that it says are free; 0: it does not tell
+	written func(name string) // is called after each write, if it is not nil
+
 	mu   sync.Mutex
 	seen map[place]int // operations
 	open map[*sickFile]string
@@ -207,6 +210,13 @@ func (d *sickDisk) MkdirAll(name string, perm os.FileMode) error {
 	return d.FS.MkdirAll(name, perm)
 }
 
+func (d *sickDisk) GetDiskUsage(name string) (vfs.DiskUsage, error) {
+	if d.free > 0 {
+		return vfs.DiskUsage{AvailBytes: uint64(d.free)}, nil
+	}
+	return d.FS.GetDiskUsage(name)
+}
+
 func (d *sickDisk) Unwrap() vfs.FS { return d.FS }
 
 // sickFile is a file on a sick disk.
@@ -238,7 +248,11 @@ func (f *sickFile) Sync() error {
 func (f *sickFile) Write(b []byte) (int, error) {
 	switch f.d.fault("write", f.name, -1) {
 	case "":
-		return f.File.Write(b)
+		n, err := f.File.Write(b)
+		if f.d.written != nil {
+			f.d.written(f.name)
+		}
+		return n, err
 	case fullDisk:
 		n, err := f.File.Write(b[:len(b)/2])
 		if err == nil {

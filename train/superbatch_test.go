@@ -13,6 +13,7 @@ import (
 
 	"gdb/blockdev"
 	"gdb/blockdev/devtest"
+	"gdb/layout"
 	"gdb/layout/layouttest"
 
 	"github.com/cockroachdb/pebble/v2/vfs"
@@ -127,23 +128,27 @@ func TestTopologyInTurn(t *testing.T) {
 	mustRun(t, s, c)
 	_, want := finalState(t, s, c.Run)
 
-	var plan *Plan
-	for c.Memory = 64 << 20; plan == nil; c.Memory += 1 << 20 {
-		p, err := MakePlan(context.Background(), s, mustDevice(t), c)
-		if err == nil && p.Superbatch != nil && p.Superbatch.Slots >= 20 {
-			plan = p
-		}
-		if c.Memory > 1<<30 {
-			t.Fatalf("no memory will do: %v", err)
-		}
-	}
-	c.Memory = plan.Memory
-	if plan.Superbatch.Overlap || plan.Topology != 0 {
-		t.Fatalf("with %d bytes phases overlap: %s", c.Memory, plan)
-	}
+	c.Memory = turnMemory(t, s, c)
 	low := mustBuild(t, planted(false))
 	mustRun(t, low, c)
 	if _, got := finalState(t, low, c.Run); !bytes.Equal(got, want) {
 		t.Error("other weights")
+	}
+}
+
+// turnMemory is the least memory that gives superbatches a cache: then their phases take turns.
+func turnMemory(t *testing.T, s *layout.Store, c Config) int64 {
+	t.Helper()
+	for c.Memory = 64 << 20; ; c.Memory += 1 << 20 {
+		p, err := MakePlan(context.Background(), s, mustDevice(t), c)
+		if err == nil && p.Superbatch != nil && p.Superbatch.Slots >= 20 {
+			if p.Superbatch.Overlap || p.Topology != 0 {
+				t.Fatalf("with %d bytes phases overlap: %s", c.Memory, p)
+			}
+			return c.Memory
+		}
+		if c.Memory > 1<<30 {
+			t.Fatalf("no memory will do: %v", err)
+		}
 	}
 }

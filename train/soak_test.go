@@ -1,0 +1,132 @@
+package train
+
+import (
+	"context"
+	"strings"
+	"sync/atomic"
+	"testing"
+
+	"gdb/blockdev"
+	"gdb/layout"
+	"gdb/layout/layouttest"
+
+	"github.com/cockroachdb/pebble/v2/vfs"
+)
+
+// soakWays are trainings of many epochs; turns is one whose phases take turns in memory.
+func soakWays() map[string]Config {
+	c := testConfig()
+	c.Epochs, c.FeatureCache, c.Batch, c.Hidden = 12, 8<<10, 20, 4
+	static, belady := c, c
+	static.Cache, static.Topology = "static", "paged"
+	belady.Cache = cacheBelady
+	small := belady
+	small.Superbatch, small.Topology, small.NeighborCache = 3, "paged", 64<<10
+	return map[string]Config{"static": static, "belady": belady, "small": small, "turns": belady}
+}
+
+// TestNothingGrows trains many epochs on a real file system. In the second half of them no more
+// memory is counted and no more descriptors are open than in the first, and runtime files never
+// take more than the storage they were given, those of superbatches in the making included.
+func TestNothingGrows(t *testing.T) {
+	for name, c := range soakWays() {
+		t.Run(name, func(t *testing.T) {
+			d, dir := newSickDisk(vfs.Default), t.TempDir()
+			d.free = 4 * 60_000 // a quarter of it is for superbatches: a few batches
+			layouttest.Build(t, d.FS, dir, planted(false))
+			s, err := layout.Open(t.Context(), d, dir)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if name == "turns" {
+				c.Memory = turnMemory(t, s, c)
+			}
+			var most atomic.Int64 // in prep
+			d.written = func(name string) {
+				if !strings.Contains(name, "/prep/superbatch-") {
+					return
+				}
+				n, err := treeBytes(d.FS, s.Path("prep", "superbatch-"+c.Run))
+				if err != nil {
+					t.Error(err)
+				}
+				most.Store(max(most.Load(), n)) // one goroutine writes at a time
+			}
+			soak(t, s, c, &most)
+		})
+	}
+}
+
+func soak(t *testing.T, s *layout.Store, c Config, most *atomic.Int64) {
+	dev, err := blockdev.Open(blockdev.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer dev.Close()
+	var storage int64
+	var half EpochRecord
+	_, err = Run(context.Background(), s, dev, c, func(e Event) {
+		if e.Started != nil && e.Started.Plan.Superbatch != nil {
+			storage = e.Started.Plan.Superbatch.Storage
+		}
+		r := e.Epoch
+		if r == nil {
+			return
+		}
+		if r.Epoch <= c.Epochs/2 {
+			half.Held, half.Files = max(half.Held, r.Held), max(half.Files, r.Files)
+		} else if r.Held > half.Held+half.Held/100 || r.Files > half.Files {
+			// Lists grow with the largest batch that they met: that is not each time the same.
+			t.Errorf("epoch %d holds %d bytes and %d files, the first %d at most %d and %d",
+				r.Epoch, r.Held, r.Files, c.Epochs/2, half.Held, half.Files)
+		}
+		if r.Held <= 0 || r.Held > c.Memory || r.RSSPeak < r.RSS {
+			t.Errorf("epoch %d: %+v", r.Epoch, r)
+		}
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if n := most.Load(); n > storage || c.Cache == cacheBelady && n < storage/4 {
+		t.Errorf("superbatches took %d bytes on disk, %d were given", n, storage)
+	}
+	checkPrep(t, s)
+}
+
+// TestStageTimes: of each stage of an epoch, the times that it worked and waited add up to the
+// epoch, about.
+func TestStageTimes(t *testing.T) {
+	for name, want := range map[string]string{"lru": "sample gather step",
+		cacheBelady: "sample plan read gather step"} {
+		s, c := mustBuild(t, planted(false)), testConfig()
+		c.Epochs, c.Cache, c.FeatureCache, c.CheckpointEvery = 2, name, 8<<10, 3
+		_, err := Run(context.Background(), s, mustDevice(t), c, func(e Event) {
+			if e.Epoch != nil {
+				checkStages(t, e.Epoch, want)
+			}
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+func checkStages(t *testing.T, r *EpochRecord, want string) {
+	t.Helper()
+	var names []string
+	for _, s := range r.Stages {
+		names = append(names, s.Name)
+		whole, sum := float64(s.Workers)*r.Time, s.Busy+s.Starved+s.Blocked
+		// A stage may begin its wait or work a little before the epoch.
+		if s.Workers < 1 || s.Busy < 0 || s.Starved < 0 || s.Blocked < 0 || sum < 0.99*whole ||
+			sum > 1.5*whole+0.05 {
+			t.Errorf("epoch %d of %gs: %+v", r.Epoch, r.Time, s)
+		}
+	}
+	if got := strings.Join(names, " "); got != want {
+		t.Errorf("stages are %q, want %q", got, want)
+	}
+	if !strings.Contains(r.String(), "busy/starved/blocked sample ") {
+		t.Errorf("the line of the epoch: %s", r)
+	}
+}
