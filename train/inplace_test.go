@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// inPlaceConfig trains with a cache that holds two batches and more, but not all rows.
+// inPlaceConfig trains with a cache that holds batches, but not all rows.
 func inPlaceConfig() Config {
 	c := testConfig()
 	c.Batch, c.Fanout, c.Dropout, c.Epochs = 5, []int{3, 2}, 0, 3
@@ -57,7 +57,7 @@ func TestInPlaceGivesTheSame(t *testing.T) {
 	}
 }
 
-// TestInPlaceWhereItFits: rows are copied where two batches do not fit, where a step would not read
+// TestInPlaceWhereItFits: rows are copied where batches do not fit, where a step would not read
 // them in the cache, and where no step follows.
 func TestInPlaceWhereItFits(t *testing.T) {
 	for i, change := range []func(c *Config){

@@ -81,9 +81,19 @@ func (p *Plan) Parts() []Part {
 	}
 	return []Part{{"program", "", p.Fixed}, {"model", "", p.Model},
 		{"topology", topology, p.Topology}, {"neighbor cache", "", p.Neighbor},
-		{"features", "cache " + p.Cache, p.Features},
+		{"features", p.cacheName(), p.Features},
 		{"batches", fmt.Sprintf("%d ready", p.Ready), p.Batches}, {"step", "", p.Step},
 		{"evaluation", "besides the step's", p.Eval}}
+}
+
+// cacheName names the cache, with what it has of the batches' memory while they are trained on.
+func (p *Plan) cacheName() string {
+	s := p.Superbatch
+	if s == nil || s.Kept == s.Slots {
+		return "cache " + p.Cache
+	}
+	return fmt.Sprintf("cache %s, %.1f times as many rows while training", p.Cache,
+		float64(s.Slots)/float64(s.Kept))
 }
 
 // String is one line.

@@ -29,6 +29,7 @@ const (
 // SuperbatchPlan is what training on superbatches takes besides.
 type SuperbatchPlan struct {
 	Slots    int   `json:"slots"`          // rows in the cache
+	Kept     int   `json:"kept_slots"`     // of them, those that stay when phases take turns
 	Planning int64 `json:"planning_bytes"` // that planning may take, in the place of batches
 	Storage  int64 `json:"storage_bytes"`  // of runtime files at most
 	Batches  int   `json:"batches"`        // at most; 0: as many as the storage has room for
@@ -41,23 +42,29 @@ type SuperbatchPlan struct {
 }
 
 const (
-	// overlapShare of the cache is what the overlap of phases may cost.
+	// overlapShare of the cache's rows is what the overlap of phases may cost.
 	overlapShare = 8
 	// stageShare of a batch's rows is what may wait after reading. A batch that reads more, such as
 	// the first, reads the rest when it is assembled.
 	stageShare = 8
+	// spareShare of the memory that rows could have while batches are trained on is not theirs: the
+	// sizes are not exact.
+	spareShare = 16
+	// inPlaceShare halves of the largest batch fit in a cache whose rows are used in place: batches
+	// that follow each other share rows, and where two do not fit, the second is read late.
+	inPlaceShare = 3
 	// readyShare of the cache is what a second batch's features may cost.
 	readyShare = 4
 )
 
 // planSuperbatch splits the memory for training on superbatches: with rows used in the cache where
-// the step can do that and two batches fit there, else with rows copied to each batch.
+// the step can do that and batches fit there, else with rows copied to each batch.
 func (p *planner) planSuperbatch(nodes uint64, storage int64) error {
 	// Sampled evaluation gathers batches, and has no other memory for their rows.
 	if inPlace(p.c, p.dims) && !p.c.LoadOnly && p.c.EvalMode != evalSampled {
 		try, plan := *p, *p.Plan
 		try.Plan = &plan
-		least := min(uint64(superbatch.FramesInPlace*p.BatchNodes), nodes)
+		least := min(uint64(p.BatchNodes*inPlaceShare/2), nodes)
 		err := try.splitSuperbatch(nodes, &SuperbatchPlan{Storage: storage, InPlace: true})
 		if err == nil && uint64(plan.Superbatch.Slots) >= least {
 			*p.Plan = plan
@@ -71,7 +78,7 @@ func (p *planner) planSuperbatch(nodes uint64, storage int64) error {
 // splitSuperbatch splits the memory for one way to use rows. If their phases take turns, what
 // is held for batches is the larger of what training on them takes, and the topology, sampling and
 // planning; if they overlap, it is both, which they do where that takes little of the cache. The
-// cache gets the rest.
+// cache gets the rest; and while batches are trained on, what they do not take of their share.
 func (p *planner) splitSuperbatch(nodes uint64, s *SuperbatchPlan) error {
 	topology, dim, storage := p.Topology, p.dims[0], s.Storage
 	s.Batches = p.c.Superbatch
@@ -97,28 +104,50 @@ func (p *planner) splitSuperbatch(nodes uint64, s *SuperbatchPlan) error {
 		return fmt.Errorf("train: %w", err)
 	}
 	build := use + max(topology+sampling, planning)
-	p.Batches = max(loop, build) + steps*bytesPerStep
-	if least := min(loop, build); least < p.Left()/overlapShare {
-		s.Overlap = true
-		p.Topology = topology
-		p.Batches += least - topology + steps*bytesPerStep
-	}
 	if s.InPlace { // evaluation cannot have what is not there
 		p.rowArenas = superbatch.FramesInPlace * arenaBytes(p.BatchInner*4*int64(dim))
 		p.setEval()
 	}
-	room := p.Left()
-	if p.c.FeatureCache > 0 {
-		room = min(room, p.c.FeatureCache)
+	turns := *s
+	p.Batches = max(loop, build) + steps*bytesPerStep
+	spare := max(loop, build) - loop
+	p.planSlots(&turns, nodes, spare-spare/spareShare)
+	p.Topology = topology
+	p.Batches = loop + build - topology + 2*steps*bytesPerStep
+	s.Overlap = true
+	p.planSlots(s, nodes, 0)
+	if s.Kept <= 0 || s.Slots < turns.Slots-turns.Slots/overlapShare {
+		p.Topology, *s = 0, turns
+		p.Batches = max(loop, build) + steps*bytesPerStep
 	}
-	if s.Slots = int(min(room/superbatch.SlotBytes(dim), int64(nodes))); room < 0 || s.Slots == 0 {
+	if s.Kept <= 0 {
 		return fmt.Errorf("train: memory %s is too small: superbatches need at least %s (%s): "+
 			"raise --memory, lower --batch or --fanout, or take --cache static",
 			mem.FormatSize(p.Memory), sizeUp(p.Memory-p.Left()+superbatch.SlotBytes(dim)), p)
 	}
 	p.Cache, p.Superbatch = cacheBelady, s
-	p.Features = int64(s.Slots) * superbatch.SlotBytes(dim)
+	p.Features = s.features(dim)
 	return nil
+}
+
+// planSlots gives the cache what is left, and so many bytes more that it has now and then.
+func (p *planner) planSlots(s *SuperbatchPlan, nodes uint64, spare int64) {
+	row, slot := 4*int64(p.dims[0]), superbatch.SlotBytes(p.dims[0])
+	most := int64(nodes)
+	if p.c.FeatureCache > 0 {
+		most = min(most, p.c.FeatureCache/slot)
+	}
+	more := min(spare/row, max(0, (p.Left()-slot)/(slot-row)))
+	kept := (p.Left() - more*(slot-row)) / slot
+	s.Kept = int(min(max(0, kept), most))
+	s.Slots = int(min(kept+more, most))
+}
+
+// features is the memory of the cache: of all slots where they are listed, and of the rows that
+// stay.
+func (s *SuperbatchPlan) features(dim int) int64 {
+	row := 4 * int64(dim)
+	return int64(s.Kept)*row + int64(s.Slots)*(superbatch.SlotBytes(dim)-row)
 }
 
 // loop is what training on a superbatch takes but for the cache: features of batches, rows that

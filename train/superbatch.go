@@ -44,11 +44,13 @@ func (t *trainer) superbatches() superbatch.Config {
 		Nodes: in.meta.Nodes, Rows: in.rows, Labels: in.labels, FS: in.store.FS(),
 		Prep: in.store.Path("prep"), Name: t.dir.name, UUID: in.meta.UUID, Device: in.dev,
 		Batches: s.Batches, StorageBytes: s.Storage, Overlap: s.Overlap,
-		Slots: s.Slots, InPlace: s.InPlace, StageRows: s.StageRows, PlanBytes: s.Planning,
-		Workers: t.cfg.Threads, Threads: ioThreads(t.cfg.Threads), Ready: t.plan.Ready,
+		Slots: s.Slots, SlotsKept: s.Kept, InPlace: s.InPlace, StageRows: s.StageRows,
+		PlanBytes: s.Planning,
+		Workers:   t.cfg.Threads, Threads: ioThreads(t.cfg.Threads), Ready: t.plan.Ready,
 		Budget: in.budget,
 	}
-	if s.Batches == 0 && !t.cfg.LoadOnly {
+	// Evaluation takes the memory of slots that are not kept: a superbatch has ended then.
+	if (s.Batches == 0 || s.Kept < s.Slots) && !t.cfg.LoadOnly {
 		c.EpochsMost = uint64(t.cfg.EvalEvery)
 	}
 	return c

@@ -57,10 +57,9 @@ func NewArena(budget *Budget, what string, size int64) (*Arena, error) {
 func (a *Arena) Bytes() []byte { return a.mem[:a.size:a.size] }
 
 // Discard gives the memory of the bytes from first up to end back, as far as they are whole pages,
-// and counts it no more. They hold zeros afterwards, and must not be written again.
+// and counts it no more. They hold zeros afterwards, and must not be written before a Restore.
 func (a *Arena) Discard(first, end int) error {
-	const page = 4096
-	from, to := (first+page-1)&^(page-1), end&^(page-1)
+	from, to := wholePages(first, end)
 	if from >= to {
 		return nil
 	}
@@ -70,6 +69,25 @@ func (a *Arena) Discard(first, end int) error {
 	a.gone += int64(to - from)
 	a.budget.releaseArena(int64(to - from))
 	return nil
+}
+
+// Restore counts the bytes again that a Discard of the same ones gave back: they may be written.
+func (a *Arena) Restore(what string, first, end int) error {
+	from, to := wholePages(first, end)
+	if from >= to {
+		return nil
+	}
+	if err := a.budget.reserveArena(what, int64(to-from)); err != nil {
+		return err
+	}
+	a.gone -= int64(to - from)
+	return nil
+}
+
+// wholePages are the pages that lie whole between first and end.
+func wholePages(first, end int) (from, to int) {
+	const page = 4096
+	return (first + page - 1) &^ (page - 1), end &^ (page - 1)
 }
 
 // Free unmaps the arena; slices of it must not be used afterwards. Further calls do nothing.

@@ -18,6 +18,8 @@ type Changes struct {
 	Keep, Slots []uint32
 	// Hits are the nodes that are not read.
 	Hits int
+	// Alone says that Slots has some that the batch before uses: they are free when it was used.
+	Alone bool
 }
 
 // cacheState decides which rows a cache of numbered slots holds, when all accesses to come are
@@ -49,9 +51,9 @@ type cacheState struct {
 // that the batch at hand misses have their slots: nothing takes it before it is pinned again.
 type pin struct{ slot, turn, at uint32 }
 
-// errNoSlot says that two batches do not fit.
-var errNoSlot = errors.New("its rows and those of the batch before do not fit in the feature " +
-	"cache together: raise --memory or --feature-cache, or lower --batch or --fanout")
+// errNoSlot says that a batch does not fit.
+var errNoSlot = errors.New("its rows do not fit in the feature cache: raise --memory or " +
+	"--feature-cache, or lower --batch or --fanout")
 
 // readTurns counts the rows of one batch that were read, by the turn of their next use.
 type readTurns struct {
@@ -97,6 +99,9 @@ func (c *cacheState) resume(slot int, after, at []uint32) {
 // rows are the nodes whose rows are held, in the order of slots.
 func (c *cacheState) rows() []sample.NodeID { return c.nodes[:c.used] }
 
+// trim empties the slots from so many on.
+func (c *cacheState) trim(slots int) { c.used = min(c.used, slots) }
+
 // turn is the turn so many after another.
 func (c *cacheState) turn(now, after uint32) uint32 {
 	if after == 0 {
@@ -114,6 +119,7 @@ func (c *cacheState) step(now uint32, nodes []sample.NodeID, after, at []uint32,
 		out.Keep = make([]uint32, 0, cap(out.From))
 	}
 	out.From, out.Slots, out.Hits = out.From[:len(nodes)], out.Slots[:0], 0
+	out.Alone = false
 	clear(out.From)
 	if c.inPlace {
 		c.unpin(now)
@@ -215,9 +221,14 @@ func (c *cacheState) makeRoom(now uint32, after []uint32, out *Changes) (last ui
 	return last, quota
 }
 
-// placeAll gives all rows of a batch that are read a slot, and pins the batch's slots.
+// placeAll gives all rows of a batch that are read a slot, and pins the batch's slots. If there are
+// too few, the batch before is unpinned, and the batch is not read before that one is done with.
 func (c *cacheState) placeAll(now uint32, nodes []sample.NodeID, after, at []uint32,
 	out *Changes) error {
+	stacked := c.used - len(out.Slots) - len(c.pinned[0]) - len(c.pinned[1])
+	if out.Alone = len(out.Keep)-len(out.Slots) > stacked; out.Alone {
+		c.unpin(now - 1)
+	}
 	for len(out.Slots) < len(out.Keep) {
 		if c.stacks.set.empty() {
 			return errNoSlot
@@ -243,7 +254,7 @@ func (c *cacheState) placeAll(now uint32, nodes []sample.NodeID, after, at []uin
 	return nil
 }
 
-// unpin is for the slots of the batch that is done with when that of a turn takes its memory.
+// unpin is for the slots of the batch that is done with, whose memory that of a turn takes.
 func (c *cacheState) unpin(now uint32) {
 	pins := &c.pinned[now%FramesInPlace]
 	for _, p := range *pins {

@@ -45,39 +45,47 @@ func (m *minCache) run(batches [][]sample.NodeID) (hits []int) {
 }
 
 // runInPlace is run where rows are used in slots: what a batch misses takes the place of rows that
-// neither it nor the batch before has, the farthest ones. ok is false if there are not enough.
+// neither it nor the batch before has, the farthest ones; if there are not enough, that it has not.
+// ok is false if there are still not enough.
 func (m *minCache) runInPlace(batches [][]sample.NodeID) (hits []int, ok bool) {
 	for i, b := range batches {
-		var before, free, kept []sample.NodeID
-		if i > 0 {
-			before = batches[i-1]
-		}
 		n := 0
-		for _, v := range m.held {
-			if in := slices.Contains(b, v); in || slices.Contains(before, v) {
-				kept = append(kept, v)
-				if in {
-					n++
-				}
-			} else {
-				free = append(free, v)
+		for _, v := range b {
+			if slices.Contains(m.held, v) {
+				n++
 			}
 		}
 		hits = append(hits, n)
-		for _, v := range b {
-			if !slices.Contains(m.held, v) {
-				kept = append(kept, v)
-			}
-		}
-		if len(kept) > m.slots {
+		before := batches[max(i-1, 0)]
+		if !m.place(b, before, batches[i+1:]) && !m.place(b, nil, batches[i+1:]) {
 			return hits, false
 		}
-		slices.SortStableFunc(free, func(a, b sample.NodeID) int {
-			return nextUse(batches[i+1:], a) - nextUse(batches[i+1:], b)
-		})
-		m.held = append(kept, free[:min(m.slots-len(kept), len(free))]...)
 	}
 	return hits, true
+}
+
+// place makes the cache hold a batch and the rows it has of the one before, if they fit.
+func (m *minCache) place(b, before []sample.NodeID, later [][]sample.NodeID) bool {
+	held := slices.Clone(b)
+	var free []sample.NodeID
+	for _, v := range m.held {
+		if slices.Contains(b, v) {
+			continue
+		}
+		if slices.Contains(before, v) {
+			held = append(held, v)
+		} else {
+			free = append(free, v)
+		}
+	}
+	if len(held) > m.slots {
+		return false
+	}
+	slices.SortStableFunc(free, func(a, b sample.NodeID) int {
+		return nextUse(later, a) - nextUse(later, b)
+	})
+	m.held = append(held, free[:min(m.slots-len(held), len(free))]...)
+	return true
 }
 
 // nextUse is the first batch that has a node.
@@ -137,7 +145,7 @@ type passes struct {
 	seq    uint64
 	rows   []sample.NodeID // what each slot really holds, by Keep alone
 	before []uint32        // in place: the slots of the batch before
-	full   bool            // two batches did not fit
+	full   bool            // a batch did not fit
 }
 
 func newPasses(t rapid.TB, r ranges, slots int) *passes {
@@ -237,6 +245,9 @@ func (p *passes) apply(nodes []sample.NodeID, c *Changes) error {
 	if p.state.inPlace {
 		if hits+len(c.Keep) != len(nodes) {
 			return fmt.Errorf("%d hits and %d in new slots, of %d", hits, len(c.Keep), len(nodes))
+		}
+		if c.Alone {
+			p.before = nil
 		}
 		for _, s := range append(p.before, c.From...) {
 			if s != 0 {

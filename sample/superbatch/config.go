@@ -51,15 +51,18 @@ type Config struct {
 	// taken at the same time then, and each has half of StorageBytes.
 	Overlap bool
 	// InPlace leaves the rows of the outermost delta in their slots, for the first layer to read:
-	// see sample.Batch.Table. All rows of a batch are in slots then, while it is used and while
-	// the one before is: two batches must fit. The rows that one misses are read to their slots
-	// while the one before is used.
+	// see sample.Batch.Table. All rows of a batch are in slots then: it must fit. The rows that it
+	// misses are read to their slots while the batch before is used, if both fit, else after it.
 	InPlace bool
 	// StageRows is how many rows of a batch may be read ahead; a batch that needs more reads the
 	// rest when it is assembled. 0 is no bound.
 	StageRows int
 	// Slots is the number of rows in the cache: each takes SlotBytes.
 	Slots int
+	// SlotsKept is how many of them have memory while the next superbatch is sampled and planned:
+	// the others are emptied at the end of each, and come back when it is trained on. 0, or
+	// Overlap, keeps all.
+	SlotsKept int
 	// PlanBytes bounds the memory of planning, but for PlanHeap of the largest batch.
 	PlanBytes int64
 	// Workers is the number of goroutines that sample. Default 1.
@@ -117,6 +120,9 @@ func (c *Config) check() error {
 	}
 	if c.Slots < 0 || c.Slots >= 1<<32-1 {
 		return fmt.Errorf("superbatch: a cache of %d rows", c.Slots)
+	}
+	if c.SlotsKept <= 0 || c.SlotsKept > c.Slots || c.Overlap {
+		c.SlotsKept = c.Slots
 	}
 	return nil
 }

@@ -1,9 +1,13 @@
 package superbatch
 
-import "gdb/internal/mem"
+import (
+	"context"
+
+	"gdb/internal/mem"
+)
 
 // readInPlace reads the rows that a batch misses to their slots, and finds those of its neighbors.
-// No batch that is used or made ready has a row in these slots: see cacheState.
+// The batch that is used meanwhile has no row in these slots: see cacheState.
 func (t *stretch) readInPlace(f *frame) error {
 	c, d := &f.changes, &f.batch.Dense
 	f.missed, f.at = f.missed[:0], f.at[:0]
@@ -28,6 +32,13 @@ func (t *stretch) readInPlace(f *frame) error {
 	}
 	if err := t.count(f); err != nil || len(f.missed) == 0 {
 		return err
+	}
+	if c.Alone { // the other frame comes back when the batch before was used
+		other, ok := receive(t, t.empty, &t.l.reading.Blocked)
+		if !ok {
+			return context.Cause(t.ctx)
+		}
+		t.empty <- other
 	}
 	return t.l.cfg.Rows.Gather(t.ctx, f.missed, f.at, t.l.slots)
 }
@@ -70,11 +81,11 @@ func (l *Loader) giveBack() {
 	_ = l.freeSlots() // unmapping what was mapped cannot fail
 }
 
-// lent is how many batches the consumer holds.
-func (l *Loader) lent() int {
+// slotsHeld says whether the consumer holds a batch with rows in slots.
+func (l *Loader) slotsHeld() bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return l.mu.lent
+	return l.cfg.InPlace && l.mu.lent > 0
 }
 
 // freeSlots frees the slots of a loader that was closed, unless batches lent have rows there.

@@ -30,6 +30,7 @@ type Loader struct {
 	due     uint64 // the next step to hand out
 	current *superbatch
 	coming  *ahead // the superbatch that follows, or nil
+	short   bool   // only the first slots have memory: see SlotsKept
 	stretch *stretch
 	err     error // the first; nothing works afterwards
 	since   time.Time
@@ -91,7 +92,32 @@ func (l *Loader) open() (err error) {
 		return err
 	}
 	l.slots = mem.View[float32](l.arena.Bytes())
-	return nil
+	return l.shrink()
+}
+
+// shrink gives back the memory of the slots that are not kept, and forgets their rows.
+func (l *Loader) shrink() error {
+	if l.short {
+		return nil
+	}
+	l.short = true
+	l.builder.cache.trim(l.cfg.SlotsKept)
+	return l.arena.Discard(l.unkept())
+}
+
+// grow takes it again.
+func (l *Loader) grow() error {
+	if !l.short {
+		return nil
+	}
+	l.short = false
+	first, end := l.unkept()
+	return l.arena.Restore("feature cache", first, end)
+}
+
+// unkept are the bytes of the slots that are not kept.
+func (l *Loader) unkept() (first, end int) {
+	return 4 * l.cfg.SlotsKept * l.dim, 4 * l.cfg.Slots * l.dim
 }
 
 // Epoch returns the batches of an epoch, or what is left of the first. Epochs come in order, each
@@ -124,8 +150,15 @@ func (e *epochBatches) Next(ctx context.Context) (*sample.Batch, error) {
 // Stats are those of the loader.
 func (e *epochBatches) Stats() sample.PipelineStats { return e.l.Stats() }
 
-// Close frees the memory of batches.
-func (e *epochBatches) Close() error { return e.l.rest() }
+// Close frees the memory of batches, and of slots that are not kept if a superbatch ends here.
+func (e *epochBatches) Close() error {
+	l := e.l
+	err := l.rest()
+	if l.current != nil && l.due == l.current.end && !l.slotsHeld() {
+		err = errors.Join(err, l.drop())
+	}
+	return err
+}
 
 // next hands out the next step's batch if it is before end.
 func (l *Loader) next(ctx context.Context, end uint64) (*sample.Batch, error) {
@@ -173,6 +206,10 @@ func (l *Loader) take(ctx context.Context, end uint64) (*sample.Batch, error) {
 			return nil, err
 		}
 	}
+	if l.stretch == nil && l.slotsHeld() {
+		return nil, errors.New("superbatch: a batch is held whose rows are in the cache: " +
+			"release it first")
+	}
 	if l.current != nil && l.due == l.current.end {
 		if err := l.drop(); err != nil {
 			return nil, err
@@ -184,10 +221,6 @@ func (l *Loader) take(ctx context.Context, end uint64) (*sample.Batch, error) {
 		}
 	}
 	if l.stretch == nil {
-		if l.cfg.InPlace && l.lent() > 0 {
-			return nil, errors.New("superbatch: a batch is held whose rows are in the cache: " +
-				"release it first")
-		}
 		l.stretch = newStretch(l, l.current, l.due, min(end, l.current.end))
 	}
 	return l.stretch.next(ctx)
@@ -207,6 +240,9 @@ func (l *Loader) advance(ctx context.Context) error {
 	l.settle()
 	l.coming.cancel()
 	l.current, l.coming = s, nil
+	if err := l.grow(); err != nil {
+		return err
+	}
 	if l.cfg.Overlap && s.end < l.builder.end {
 		l.coming = l.builder.begin(s.end)
 	}
@@ -238,6 +274,9 @@ func (l *Loader) rest() error {
 func (l *Loader) drop() error {
 	err := l.current.close()
 	l.current = nil
+	if l.coming == nil { // else the next one is planned with all slots
+		err = errors.Join(err, l.shrink())
+	}
 	return err
 }
 

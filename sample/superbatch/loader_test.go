@@ -155,6 +155,9 @@ func closeAll(t testing.TB, l *Loader) {
 	}
 }
 
+// inPlaceLeast is how many slots hold the largest batch.
+const inPlaceLeast = 470
+
 // TestBatchesAreTheSame: whatever the superbatch, the cache and the memory, the batches have the
 // bits that they have without.
 func TestBatchesAreTheSame(t *testing.T) {
@@ -163,9 +166,10 @@ func TestBatchesAreTheSame(t *testing.T) {
 		c.StartBatch = start
 		want := wantHashes(t, c)
 		for i, size := range []int{1, 2, 7, 13, 26, 0} {
-			for _, slots := range []int{0, 1, 300, 1100, 1200, 2000} {
+			for _, slots := range []int{0, 1, 301, 1100, inPlaceLeast, 2000} {
 				c := testConfig(t)
-				c.InPlace = slots > 1000
+				c.InPlace = slots%2 == 0 && slots > 0
+				c.SlotsKept = slots * i / 4
 				c.Overlap = (i+slots)%2 == 0
 				c.StartBatch, c.Batches, c.Slots = start, size, slots
 				c.Workers, c.Ready, c.Threads, c.StageRows = 1+slots%2, size%3, 2, 4*(size%2)
@@ -412,7 +416,7 @@ func (h *hooked) ReadBatch(ctx context.Context, reqs []blockdev.Request) error {
 	return h.Device.ReadBatch(ctx, reqs)
 }
 
-// TestNoSlot: in place, a cache that two batches do not fit in is an error that says so.
+// TestNoSlot: in place, a cache that a batch does not fit in is an error that says so.
 func TestNoSlot(t *testing.T) {
 	c := testConfig(t)
 	c.InPlace, c.Slots = true, 60
@@ -420,6 +424,38 @@ func TestNoSlot(t *testing.T) {
 	if _, err := stepHashes(l.Epoch, 0, 1); err == nil ||
 		!strings.Contains(err.Error(), "do not fit in the feature cache") {
 		t.Error(err)
+	}
+	closeAll(t, l)
+}
+
+// TestSlotsKept: what the slots take that are not kept is free while superbatches are made, and
+// between epochs where one ends; the rows that are kept are hit again.
+func TestSlotsKept(t *testing.T) {
+	c := testConfig(t)
+	c.Slots, c.SlotsKept, c.Batches, c.Epochs = 4000, 40, 13, 3
+	var least int64
+	inner := c.Sampler
+	l := (*Loader)(nil)
+	c.Sampler = func() (*sample.Sampler, error) {
+		if used := c.Budget.Used(); least == 0 || used < least {
+			least = used
+		}
+		return inner()
+	}
+	want := wantHashes(t, c)
+	least = 0
+	l = mustOpen(t, c)
+	got, err := stepHashes(l.Epoch, 0, c.Epochs)
+	if err != nil || !slices.Equal(got, want) {
+		t.Errorf("%d of %d batches, %v", len(got), len(want), err)
+	}
+	values := int64(4 * c.Slots * testDim)
+	if used := c.Budget.Used(); used > values || least > values || c.Budget.Peak() < values {
+		t.Errorf("%d bytes are used after the epochs, %d when one was sampled, %d at most; all "+
+			"slots take %d", used, least, c.Budget.Peak(), values)
+	}
+	if hits := l.CacheStats().Hits; hits < 40 {
+		t.Errorf("%d hits", hits)
 	}
 	closeAll(t, l)
 }

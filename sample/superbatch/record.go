@@ -125,15 +125,25 @@ func (c *Changes) encode(e *codec.Enc, gaps []uint32) []uint32 {
 		gaps = append(gaps, i-before)
 		before = i
 	}
+	e.U32(word(c.Alone))
 	putArray(e, c.From)
 	putArray(e, gaps)
 	putArray(e, c.Slots)
 	return gaps
 }
 
+// word is a truth value as a number.
+func word(b bool) uint32 {
+	if b {
+		return 1
+	}
+	return 0
+}
+
 // decode reads what encode wrote, for a batch of so many nodes and a cache of so many slots.
 func (c *Changes) decode(payload []byte, nodes, slots int) (err error) {
 	d := codec.NewDec(payload)
+	c.Alone = d.U32() != 0
 	for _, to := range []*[]uint32{&c.From, &c.Keep, &c.Slots} {
 		if *to, err = takeArray(d, *to, nodes); err != nil {
 			return err
