@@ -8,6 +8,7 @@ import (
 	"unicode/utf8"
 
 	"gdb/internal/mem"
+	"gdb/internal/spelling"
 )
 
 // nodeSet is a parsed set of nodes: ids, a random draw, or a split.
@@ -454,7 +455,8 @@ func near(w string, among []string) string {
 		if len(w) > len(a)+2*utf8.UTFMax {
 			continue // a long word, such as a pasted text, is near nothing
 		}
-		if d := distance(strings.ToUpper(w), strings.ToUpper(a)); d > 0 && d < least && d < len(a) {
+		d := spelling.Distance(strings.ToUpper(w), strings.ToUpper(a))
+		if d > 0 && d < least && d < len(a) {
 			best, least = a, d
 		}
 	}
@@ -462,25 +464,4 @@ func near(w string, among []string) string {
 		return ""
 	}
 	return fmt.Sprintf("; did you mean %s?", best)
-}
-
-// distance is the Levenshtein distance of a and b.
-func distance(a, b string) int {
-	row := make([]int, len(b)+1)
-	for j := range row {
-		row[j] = j
-	}
-	for i := range len(a) {
-		diagonal := row[0]
-		row[0] = i + 1
-		for j := range len(b) {
-			cost := diagonal
-			if a[i] != b[j] {
-				cost++
-			}
-			diagonal = row[j+1]
-			row[j+1] = min(cost, row[j]+1, row[j+1]+1)
-		}
-	}
-	return row[len(b)]
 }

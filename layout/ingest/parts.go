@@ -7,6 +7,7 @@ import (
 	"io"
 	"strings"
 
+	"gdb/internal/spelling"
 	"gdb/layout/ingest/npy"
 	"gdb/layout/ingest/text"
 
@@ -204,30 +205,9 @@ func badLine(file string, bad *text.Bad) error {
 func nearest(word string, list []string) string {
 	best, least := "", 1+len(word)/3
 	for _, w := range list {
-		if d := distance(strings.ToLower(word), strings.ToLower(w)); d <= least {
+		if d := spelling.Distance(strings.ToLower(word), strings.ToLower(w)); d <= least {
 			best, least = w, d-1
 		}
 	}
 	return best
-}
-
-// distance is the number of letters to insert, delete or replace to turn a into b.
-func distance(a, b string) int {
-	row := make([]int, len(b)+1)
-	for j := range row {
-		row[j] = j
-	}
-	for i := range len(a) {
-		diagonal := row[0]
-		row[0] = i + 1
-		for j := range len(b) {
-			replace := diagonal
-			if a[i] != b[j] {
-				replace++
-			}
-			diagonal = row[j+1]
-			row[j+1] = min(replace, row[j]+1, row[j+1]+1)
-		}
-	}
-	return row[len(b)]
 }

@@ -1,0 +1,24 @@
+// Package spelling tells how far a word is from the one that was probably meant.
+package spelling
+
+// Distance is that of Levenshtein: the number of bytes to insert, delete or replace to turn a into
+// b. It takes time O(len(a)·len(b)), and memory O(len(b)).
+func Distance(a, b string) int {
+	row := make([]int, len(b)+1)
+	for j := range row {
+		row[j] = j
+	}
+	for i := range len(a) {
+		diagonal := row[0]
+		row[0] = i + 1
+		for j := range len(b) {
+			cost := diagonal
+			if a[i] != b[j] {
+				cost++
+			}
+			diagonal = row[j+1]
+			row[j+1] = min(cost, row[j]+1, row[j+1]+1)
+		}
+	}
+	return row[len(b)]
+}
