@@ -198,6 +198,7 @@ var clauseTexts = map[string]string{
 	"SIMULATE CACHE FANOUT": "neighbors drawn per node, 10,10,10 without it",
 	"POLICIES":              "which policies; all without it",
 	"SIZES":                 "bytes, or percents of what all features take",
+	"STATS CACHE RUN":       "the caches of this run, instead of the newest",
 	"RUN":                   "with the settings of this run, so that its batches are replayed",
 	"SIMULATE CACHE SPLIT":  "whose nodes are trained on, train without it",
 	"EPOCHS":                "so many epochs, 1 without it",

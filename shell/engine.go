@@ -35,6 +35,9 @@ type engine struct {
 // blockCacheShare is the part of --memory for cached topology blocks of each direction.
 const blockCacheShare = 8
 
+// blockCacheBytes is the size of the block cache of a direction.
+func (e *engine) blockCacheBytes() int64 { return max(e.budget.Limit()/blockCacheShare, 4<<20) }
+
 func newEngine(st *layout.Store, dev blockdev.Device, memory int64) *engine {
 	return newEngineIn(st, dev, mem.NewBudget(memory))
 }
@@ -158,7 +161,7 @@ func (e *engine) topology(ctx context.Context, dir layout.Direction) (layout.Top
 		return t, nil
 	}
 	t, err := e.store.Topology(trace.Opening(ctx), e.dev, dir, layout.TopologyOptions{
-		CacheBytes: max(e.budget.Limit()/blockCacheShare, 4<<20), Budget: e.budget})
+		CacheBytes: e.blockCacheBytes(), Budget: e.budget})
 	if err == nil {
 		e.mu.topo[dir] = t
 	}

@@ -141,17 +141,3 @@ func (x *execution) plotRun(ctx context.Context) error {
 	}
 	return nil
 }
-
-// cacheEpochs shows the feature cache of the newest run, epoch by epoch.
-func (x *execution) cacheEpochs(ctx context.Context) error {
-	run, err := x.findRun(ctx, "")
-	if err != nil {
-		return errors.New("no training has run on this store: caches have no epochs")
-	}
-	x.header("run", "epoch", "requests", "hits", "hit ratio", "bytes read")
-	return x.eachEpoch(run.Name, func(epoch map[string]any) error {
-		num := func(name string) float64 { v, _ := epoch[name].(float64); return v }
-		return x.row(run.Name, int(num("epoch")), count(num("nodes")),
-			count(num("nodes")*num("hit")+0.5), ratio(num("hit")), size(num("read")))
-	})
-}

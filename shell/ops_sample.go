@@ -278,6 +278,7 @@ func (x *execution) showDense(ctx context.Context, d *sample.Dense) error {
 	if err != nil {
 		return err
 	}
+	x.note("%s", denseText(d))
 	hop, sampled := 0, int(d.NodeIDOffsets[1])
 	for local, name := range names {
 		for uint32(local) >= d.NodeIDOffsets[hop+1] {
@@ -299,6 +300,19 @@ func (x *execution) showDense(ctx context.Context, d *sample.Dense) error {
 		}
 	}
 	return nil
+}
+
+// denseText sums a batch up in one line.
+func denseText(d *sample.Dense) string {
+	text := fmt.Sprintf("%d nodes, %d edges", len(d.NodeIDs), len(d.Nbrs))
+	for l := 1; l <= d.Layers(); l++ {
+		form := ", layer %d locals %d..%d"
+		if l == 1 {
+			form = "; layer %d computes locals %d..%d"
+		}
+		text += fmt.Sprintf(form, l, d.NodeIDOffsets[l], len(d.NodeIDs))
+	}
+	return text
 }
 
 func trimmed(b []byte) string { return string(b[:max(len(b)-1, 0)]) }

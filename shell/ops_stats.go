@@ -154,65 +154,6 @@ func partitionOf(parts []kv.Partition, v layout.NodeID) int {
 	return sort.Search(len(parts), func(i int) bool { return parts[i].First > v }) - 1
 }
 
-func runStatsCache(ctx context.Context, x *execution) error {
-	switch x.args["BY"].text {
-	case "policy":
-		return x.cachePolicies()
-	case "partition":
-		return x.cachePartitions()
-	case "epoch":
-		return x.cacheEpochs(ctx)
-	}
-	x.header("cache", "bytes", "requests", "hits", "hit ratio")
-	for _, c := range x.engine.caches() {
-		s, name := c.stats, "blocks of "+c.dir.String()+"-lists"
-		if x.has("BY") {
-			name, _ = layout.TopologyPaths(c.dir)
-		}
-		err := x.row(name, size(s.Bytes), count(s.Hits+s.Misses), count(s.Hits),
-			share(s.Hits, s.Hits+s.Misses))
-		if err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-func (x *execution) cachePolicies() error {
-	x.header("cache", "policy", "used", "requests", "hits", "hit ratio", "bytes saved")
-	for _, c := range x.engine.caches() {
-		s := c.stats
-		err := x.row("blocks of "+c.dir.String()+"-lists", "clock", size(s.Bytes),
-			count(s.Hits+s.Misses), count(s.Hits), share(s.Hits, s.Hits+s.Misses),
-			size(s.Hits*uint64(x.engine.meta().BlockBytes)))
-		if err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// cachePartitions shows of which partitions the caches hold blocks now.
-func (x *execution) cachePartitions() error {
-	x.header("partition", "cache", "blocks", "bytes", "share")
-	m := x.engine.meta()
-	for _, c := range x.engine.caches() {
-		blocks, all := make([]uint64, len(m.Partitions)), uint64(0)
-		layout.CachedBlocks(c.topology, func(first layout.NodeID) {
-			blocks[partitionOf(m.Partitions, first)]++
-			all++
-		})
-		for i, n := range blocks {
-			err := x.row(i, "blocks of "+c.dir.String()+"-lists", count(n),
-				size(n*uint64(m.BlockBytes)), share(n, all))
-			if err != nil {
-				return err
-			}
-		}
-	}
-	return nil
-}
-
 func runStatsIO(_ context.Context, x *execution) error {
 	if by := x.args["BY"].text; by != "" {
 		return x.ioBy(by)

@@ -6,6 +6,7 @@ import (
 	"math"
 	"strings"
 
+	"gdb/internal/mem"
 	"gdb/internal/trace"
 	"gdb/layout"
 )
@@ -73,6 +74,7 @@ func (x *execution) emit(name string, rows, usedBytes int) {
 // explain shows the plan and its estimates.
 func (x *execution) explain() error {
 	x.header("operator", "detail", "est. rows", "est. blocks")
+	x.note("estimates from degree statistics; nothing was read")
 	return x.eachOperator(func(op *operator, branch string) error {
 		return x.row(branch+op.name, op.detail, estimate(op.rows), estimate(op.blocks))
 	})
@@ -125,7 +127,30 @@ func (x *execution) profile() error {
 	}
 	sum.Read += sum.Opened
 	sum.Bytes += sum.OpenedBytes
+	x.hint()
 	return x.profileRow("total", "", nil, count(x.root.span.Counts().Out), sum)
+}
+
+// hintFrom is the amplification of feature reads from which a hint says what to do.
+const hintFrom = 2
+
+// hint says below a profile what its feature reads mean.
+func (x *execution) hint() {
+	op := x.ops["features"]
+	if op == nil {
+		return
+	}
+	c := op.span.Counts()
+	if c.Used == 0 || c.Bytes == 0 {
+		return
+	}
+	times := float64(c.Bytes) / float64(c.Used)
+	x.note("used %s of %s feature bytes read: amplification %.1fx", mem.FormatSize(int64(c.Used)),
+		mem.FormatSize(int64(c.Bytes)), times)
+	if times >= hintFrom {
+		x.note("hint: a row is read with the rest of its sectors; SIMULATE CACHE shows how many " +
+			"rows a feature cache would not read again")
+	}
 }
 
 // handedOn sums the rows of operators; of none it is nil.

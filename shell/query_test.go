@@ -184,13 +184,14 @@ func TestRuns(t *testing.T) {
 	writeFile(t, fs, store.Path("runs", "r0001", "metrics.jsonl"),
 		`{"epoch":1,"loss":3,"nodes":100,"hit":0.25,"read":4096}
 {"epoch":2,"loss":2,"nodes":100,"hit":0.5,"read":2048}
-{"epoch":3,"loss":1,"val":0.75,"nodes":100,"hit":1,"read":0}
+{"epoch":3,"loss":1,"val":0.75,"nodes":100,"hit":1,"read":0,"lists":50,"neighbor_hit":0.5}
 `)
 	for stmt, want := range map[string]string{
 		"RUNS": "run,status,model,epochs,metric,best,test,created\n" +
 			"r0001,done,sage,3,accuracy,0.75,0.5,2001-09-09 01:46:40\n",
-		"STATS CACHE BY epoch": "run,epoch,requests,hits,hit ratio,bytes read\n" +
-			"r0001,1,100,25,0.25,4096\nr0001,2,100,50,0.5,2048\nr0001,3,100,100,1,0\n",
+		"STATS CACHE BY epoch": "run,epoch,cache,requests,hits,hit ratio,bytes read\n" +
+			"r0001,1,features,100,25,0.25,4096\nr0001,2,features,100,50,0.5,2048\n" +
+			"r0001,3,features,100,100,1,0\nr0001,3,neighbors,50,25,0.5,\n",
 	} {
 		if got := mustRun(t, store, dev, "csv", stmt); got != want {
 			t.Errorf("%s: got %q, want %q", stmt, got, want)

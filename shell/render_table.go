@@ -38,7 +38,11 @@ type boxRenderer struct {
 	cols  []string
 	cells [][]string // at most boxChunk rows
 	seen  int
+	notes []string
 }
+
+// Note keeps a line for below the box.
+func (r *boxRenderer) Note(line string) { r.notes = append(r.notes, line) }
 
 // Header keeps the names.
 func (r *boxRenderer) Header(cols []string) error {
@@ -173,6 +177,9 @@ func (r *boxRenderer) Footer() error {
 	if r.rows > 0 && r.seen > r.rows {
 		out += fmt.Sprintf("%d of %s rows shown; %s\n", r.rows, humanize.Comma(int64(r.seen)),
 			r.more)
+	}
+	for _, line := range r.notes {
+		out += line + "\n"
 	}
 	_, err := io.WriteString(r.w, out)
 	return err

@@ -22,12 +22,20 @@ type runSettings struct {
 	Epochs int    `json:"epochs"`
 	Split  string `json:"split"` // K of train@K
 	Seed   uint64 `json:"seed"`
+
+	NeighborCache int64 `json:"neighbor_cache"`
 }
 
 // runFile is what the shell reads of a run.json.
 type runFile struct {
-	Store  string      `json:"store"`
-	Config runSettings `json:"config"`
+	Store    string      `json:"store"`
+	Config   runSettings `json:"config"`
+	Features string      `json:"features"` // the name of the feature file
+	Planned  struct {
+		Cache    string `json:"cache"` // the policy of the feature cache
+		Features int64  `json:"feature_cache_bytes"`
+		Neighbor int64  `json:"neighbor_cache_bytes"`
+	} `json:"planned"`
 }
 
 // readRun reads the settings of a run. Nothing but its run.json is opened.

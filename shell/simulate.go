@@ -287,6 +287,7 @@ func (s *simulation) replay(ctx context.Context, policies []cachesim.Policy) ([]
 func (s *simulation) show(results []cachesim.Result) error {
 	s.x.header("policy", "size", "rows", "requests", "hits", "hit ratio", "bytes read",
 		"times belady")
+	s.x.note("belady is the least that a cache of that size can read: it knows the batches to come")
 	bounds := results[len(results)-len(s.sizes):]
 	for i, r := range results[:len(results)-len(s.sizes)] {
 		least := bounds[i%len(s.sizes)].RowsRead() // not 0: a cache begins empty

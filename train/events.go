@@ -54,6 +54,8 @@ type EpochRecord struct {
 	// NeighborHit is the share of the lists sampled from that were in the neighbor cache; left out
 	// if there is none.
 	NeighborHit *float64 `json:"neighbor_hit,omitempty"`
+	// Lists is how many lists were asked of it.
+	Lists uint64 `json:"lists,omitempty"`
 	// IOWait is the share of the time in which the step waited for a batch while reads were
 	// under way.
 	IOWait float64 `json:"io_wait"`

@@ -110,7 +110,7 @@ func (s *epochSums) epoch(epoch int) EpochRecord {
 	}
 	if s.Lists > 0 {
 		hit := float64(s.ListHits) / float64(s.Lists)
-		rec.NeighborHit = &hit
+		rec.NeighborHit, rec.Lists = &hit, s.Lists
 	}
 	if s.Time > 0 {
 		rec.IOWait = s.IOWait.Seconds() / s.Time.Seconds()

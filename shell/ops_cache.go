@@ -1,0 +1,218 @@
+package shell
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+
+	"gdb/layout"
+)
+
+// cacheRow is what is known of a cache; nil is unknown.
+type cacheRow struct {
+	cache, of, file        string
+	policy, capacity, used any
+	requests, hits, saved  any
+	ratio                  any
+}
+
+// thisSession is what caches of statements belong to; others belong to a run.
+const thisSession = "session"
+
+// runStatsCache shows the caches of this session and of a run.
+func runStatsCache(ctx context.Context, x *execution) error {
+	switch x.args["BY"].text {
+	case "partition":
+		return x.cachePartitions()
+	case "epoch":
+		return x.cacheEpochs(ctx)
+	}
+	rows := x.sessionCaches()
+	more, err := x.runCaches(ctx)
+	if err != nil {
+		return err
+	}
+	rows = append(rows, more...)
+	if len(rows) == 0 {
+		x.note("nothing is cached yet: NEIGHBORS and the like fill the caches of this session; " +
+			"gdb train makes a run, which has its own")
+	}
+	switch x.args["BY"].text {
+	case "policy":
+		x.header("cache", "of", "policy", "capacity", "used", "requests", "hits", "hit ratio",
+			"bytes saved")
+	case "file":
+		x.header("file", "cache", "of", "used", "requests", "hits", "hit ratio")
+	default:
+		x.header("cache", "of", "used", "requests", "hits", "hit ratio")
+	}
+	for _, c := range rows {
+		switch x.args["BY"].text {
+		case "policy":
+			err = x.row(c.cache, c.of, c.policy, c.capacity, c.used, c.requests, c.hits, c.ratio,
+				c.saved)
+		case "file":
+			err = x.row(c.file, c.cache, c.of, c.used, c.requests, c.hits, c.ratio)
+		default:
+			err = x.row(c.cache, c.of, c.used, c.requests, c.hits, c.ratio)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func blocksOf(dir layout.Direction) string { return "blocks of " + dir.String() + "-lists" }
+
+// sessionCaches are the block caches that statements have opened.
+func (x *execution) sessionCaches() (rows []cacheRow) {
+	for _, c := range x.engine.caches() {
+		s := c.stats
+		file, _ := layout.TopologyPaths(c.dir)
+		rows = append(rows, cacheRow{cache: blocksOf(c.dir), of: thisSession, file: file,
+			policy: "clock", capacity: size(x.engine.blockCacheBytes()), used: size(s.Bytes),
+			requests: count(s.Hits + s.Misses), hits: count(s.Hits),
+			saved: size(s.Hits * uint64(x.engine.meta().BlockBytes)),
+			ratio: share(s.Hits, s.Hits+s.Misses)})
+	}
+	return rows
+}
+
+// runCaches are those of the run that RUN names, or of the newest, summed over its epochs; none
+// without a run.
+func (x *execution) runCaches(ctx context.Context) ([]cacheRow, error) {
+	name, err := x.cacheRun(ctx)
+	if err != nil || name == "" {
+		return nil, err
+	}
+	run, err := x.engine.readRun(name)
+	if err != nil {
+		return nil, err
+	}
+	var sums epochCaches
+	err = x.eachEpoch(name, func(epoch map[string]any) error {
+		sums.add(cachesOf(epoch))
+		return ctx.Err()
+	})
+	if err != nil {
+		return nil, err
+	}
+	rows := []cacheRow{{cache: "features", of: name, policy: run.Planned.Cache,
+		capacity: size(run.Planned.Features), requests: count(sums.rows), hits: count(sums.rowHits),
+		ratio: share(sums.rowHits, sums.rows)}}
+	for _, f := range x.engine.meta().Features {
+		if f.Name == run.Features {
+			rows[0].file, rows[0].saved = f.Path, size(sums.rowHits*uint64(f.RowBytes))
+		}
+	}
+	if run.Config.NeighborCache == 0 {
+		return rows, nil
+	}
+	file, _ := layout.TopologyPaths(layout.In)
+	return append(rows, cacheRow{cache: "neighbors", of: name, file: file, policy: "static",
+		capacity: size(run.Planned.Neighbor), requests: count(sums.lists),
+		hits: count(sums.listHits), ratio: share(sums.listHits, sums.lists)}), nil
+}
+
+// cacheRun is the name of the run whose caches are shown; "" if there is none.
+func (x *execution) cacheRun(ctx context.Context) (string, error) {
+	if x.has("RUN") {
+		run, err := x.findRun(ctx, x.args["RUN"].text)
+		return run.Name, err
+	}
+	runs, err := x.engine.store.Catalog().Runs(ctx)
+	if err != nil || len(runs) == 0 {
+		return "", err
+	}
+	run, err := x.findRun(ctx, "")
+	return run.Name, err
+}
+
+// epochCaches are requests of the caches of a run.
+type epochCaches struct{ rows, rowHits, lists, listHits uint64 }
+
+func (c *epochCaches) add(o epochCaches) {
+	c.rows += o.rows
+	c.rowHits += o.rowHits
+	c.lists += o.lists
+	c.listHits += o.listHits
+}
+
+// cachesOf takes the counts out of a record of metrics.jsonl, which has shares of hits.
+func cachesOf(epoch map[string]any) epochCaches {
+	number := func(name string) float64 { v, _ := epoch[name].(float64); return v }
+	hits := func(all, share string) uint64 {
+		return uint64(math.Round(number(all) * number(share)))
+	}
+	return epochCaches{rows: uint64(number("nodes")), rowHits: hits("nodes", "hit"),
+		lists: uint64(number("lists")), listHits: hits("lists", "neighbor_hit")}
+}
+
+// cacheEpochs shows the caches of a run, epoch by epoch.
+func (x *execution) cacheEpochs(ctx context.Context) error {
+	name, err := x.cacheRun(ctx)
+	if err != nil {
+		return err
+	}
+	if name == "" {
+		return errors.New("no training has run on this store, and other caches have no epochs: " +
+			"gdb train makes a run")
+	}
+	x.header("run", "epoch", "cache", "requests", "hits", "hit ratio", "bytes read")
+	epochs := 0
+	err = x.eachEpoch(name, func(epoch map[string]any) error {
+		epochs++
+		c, n := cachesOf(epoch), epoch["epoch"]
+		bytes, _ := epoch["read"].(float64)
+		err := x.row(name, n, "features", count(c.rows), count(c.rowHits),
+			share(c.rowHits, c.rows), size(bytes))
+		if _, ok := epoch["neighbor_hit"]; err != nil || !ok {
+			return err
+		}
+		return x.row(name, n, "neighbors", count(c.lists), count(c.listHits),
+			share(c.listHits, c.lists), nil)
+	})
+	if epochs == 0 {
+		x.note("run %s has no whole epoch yet", name)
+	}
+	return err
+}
+
+// cachePartitions shows of which partitions the caches of this session hold blocks now.
+func (x *execution) cachePartitions() error {
+	if x.has("RUN") {
+		return errors.New("what a run's caches held of each partition is not kept: leave RUN out " +
+			"for the caches of this session")
+	}
+	x.header("partition", "cache", "blocks", "bytes", "share")
+	m, caches := x.engine.meta(), x.engine.caches()
+	if len(caches) == 0 {
+		x.note("nothing is cached yet: NEIGHBORS and the like fill the caches of this session")
+	}
+	for _, c := range caches {
+		blocks, all := make([]uint64, len(m.Partitions)), uint64(0)
+		layout.CachedBlocks(c.topology, func(first layout.NodeID) {
+			blocks[partitionOf(m.Partitions, first)]++
+			all++
+		})
+		for i, n := range blocks {
+			err := x.row(i, blocksOf(c.dir), count(n), size(n*uint64(m.BlockBytes)), share(n, all))
+			if err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// noted is a renderer that shows lines for people below the result.
+type noted interface{ Note(line string) }
+
+// note adds a line below the result, where people see it: no other output has it.
+func (x *execution) note(format string, args ...any) {
+	if r, ok := x.render.(noted); ok {
+		r.Note(fmt.Sprintf(format, args...))
+	}
+}
