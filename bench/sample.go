@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 	"time"
 
@@ -36,6 +37,9 @@ type SampleOptions struct {
 	Threads []int
 	// Topology lists the readers: resident, paged. Default resident; a made graph has no other.
 	Topology []string
+	// Strategy lists how neighbors are drawn: uniform, weighted. Default uniform. A made graph gets
+	// weights for the latter, uniform in (0, 1].
+	Strategy []string
 	// CacheBytes is the memory of the paged reader for blocks and neighbor lists. Default as that
 	// of the block cache in layout.TopologyOptions.
 	CacheBytes int64
@@ -74,13 +78,24 @@ func (o *SampleOptions) setDefaults() {
 	if len(o.Topology) == 0 {
 		o.Topology = []string{"resident"}
 	}
+	if len(o.Strategy) == 0 {
+		o.Strategy = []string{"uniform"}
+	}
 }
+
+// weighted is the strategy that draws by the weights of edges.
+const weighted = "weighted"
 
 // Sample measures neighbor sampling to DENSE: sampled edges per second and core, removing
 // duplicates and relabeling included. Seeds are nodes that have neighbors, as training nodes do.
 func Sample(ctx context.Context, opt SampleOptions) (*Report, error) {
 	opt.setDefaults()
-	r := NewReport("sample", "topology", "threads", "fanout", "edges_per_s_per_core",
+	for _, s := range opt.Strategy {
+		if s != "uniform" && s != weighted {
+			return nil, fmt.Errorf("bench: strategy %q: uniform and weighted are known", s)
+		}
+	}
+	r := NewReport("sample", "topology", "strategy", "threads", "fanout", "edges_per_s_per_core",
 		"nodes_per_batch", "edges_per_batch", "blocks_per_batch", "reads_per_batch",
 		"neighbor_hit_ratio", "neighbors_cached", "compression")
 	for _, kind := range opt.Topology {
@@ -98,14 +113,18 @@ func sampleTopology(ctx context.Context, r *Report, kind string, opt SampleOptio
 		return err
 	}
 	seeds, err := seedsOf(ctx, topo, opt)
-	for _, threads := range opt.Threads {
-		if err != nil {
-			break
-		}
-		var row Row
-		if row, err = sampleRow(ctx, topo, seeds, threads, opt); err == nil {
-			row["topology"] = kind
-			r.Rows = append(r.Rows, row)
+	for _, strategy := range opt.Strategy {
+		c := sample.Config{Fanout: opt.Fanout, Seed: opt.Seed, Weighted: strategy == weighted,
+			Budget: opt.Budget}
+		for _, threads := range opt.Threads {
+			if err != nil {
+				break
+			}
+			var row Row
+			if row, err = sampleRow(ctx, topo, c, seeds, threads, opt); err == nil {
+				row["topology"], row["strategy"] = kind, strategy
+				r.Rows = append(r.Rows, row)
+			}
 		}
 	}
 	return errors.Join(err, done())
@@ -114,6 +133,7 @@ func sampleTopology(ctx context.Context, r *Report, kind string, opt SampleOptio
 // openTopology returns the in-lists to sample from.
 func openTopology(ctx context.Context, kind string,
 	opt SampleOptions) (layout.Topology, func() error, error) {
+	weighs := slices.Contains(opt.Strategy, weighted)
 	if kind != "resident" && kind != "paged" {
 		return nil, nil, fmt.Errorf("bench: topology %q: resident and paged are known", kind)
 	}
@@ -123,6 +143,9 @@ func openTopology(ctx context.Context, kind string,
 				"to measure the paged reader")
 		}
 		g := sampletest.RMAT(opt.Scale, opt.Edges, opt.Seed)
+		if weighs {
+			g.Weigh(opt.Seed)
+		}
 		return g, g.Close, ctx.Err()
 	}
 	store, err := layout.Open(ctx, vfs.Default, opt.Store)
@@ -130,7 +153,7 @@ func openTopology(ctx context.Context, kind string,
 		return nil, nil, err
 	}
 	t := layout.TopologyOptions{Resident: kind == "resident", CacheBytes: opt.CacheBytes,
-		Budget: opt.Budget, NeighborsRaw: opt.RawNeighbors}
+		Weights: weighs, Budget: opt.Budget, NeighborsRaw: opt.RawNeighbors}
 	if opt.NeighborBytes > 0 && kind == "paged" {
 		t.NeighborBytes = opt.NeighborBytes
 		t.CacheBytes = max(opt.CacheBytes-opt.NeighborBytes, 1)
@@ -183,8 +206,8 @@ type sampled struct {
 }
 
 // sampleRow measures with so many goroutines.
-func sampleRow(ctx context.Context, topo layout.Topology, seeds []sample.NodeID, threads int,
-	opt SampleOptions) (Row, error) {
+func sampleRow(ctx context.Context, topo layout.Topology, c sample.Config, seeds []sample.NodeID,
+	threads int, opt SampleOptions) (Row, error) {
 	order, err := sample.EpochOrder(seeds, opt.Seed, 0, opt.Batch)
 	if err != nil {
 		return nil, err
@@ -195,7 +218,7 @@ func sampleRow(ctx context.Context, topo layout.Topology, seeds []sample.NodeID,
 	for w := range threads {
 		ready.Add(1)
 		done.Go(func() {
-			counts[w] = sampleBatches(ctx, topo, order, uint64(w), &ready, begin, opt)
+			counts[w] = sampleBatches(ctx, topo, c, order, uint64(w), &ready, begin, opt)
 		})
 	}
 	ready.Wait()
@@ -228,10 +251,10 @@ func sampleRow(ctx context.Context, topo layout.Topology, seeds []sample.NodeID,
 }
 
 // sampleBatches is one goroutine of the measurement; it waits at begin after some batches.
-func sampleBatches(ctx context.Context, topo layout.Topology, order *sample.Order, worker uint64,
-	ready *sync.WaitGroup, begin chan struct{}, opt SampleOptions) (c sampled) {
-	s, err := sample.NewSampler([]layout.Topology{topo},
-		sample.Config{Fanout: opt.Fanout, Seed: opt.Seed, Budget: opt.Budget})
+func sampleBatches(ctx context.Context, topo layout.Topology, config sample.Config,
+	order *sample.Order, worker uint64, ready *sync.WaitGroup, begin chan struct{},
+	opt SampleOptions) (c sampled) {
+	s, err := sample.NewSampler([]layout.Topology{topo}, config)
 	if err != nil {
 		ready.Done()
 		return sampled{err: err}

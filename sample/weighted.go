@@ -112,7 +112,9 @@ func (w *weigher) inOrder(lo, n uint32) []entry {
 	return chosen
 }
 
-// list goes over a part of the list of front[i].
+// list goes over a part of the list of front[i]. Most entries of a long list are turned down
+// without a logarithm: the draw is u = 1-v, and -ln(1-v) ≥ v, so a key over the largest of the heap
+// is seen in v alone.
 func (w *weigher) list(i int, from uint32, weights []float32) error {
 	lo, room := w.off[i]-w.off[0], w.off[i+1]-w.off[i]
 	if w.base != nil {
@@ -122,64 +124,65 @@ func (w *weigher) list(i int, from uint32, weights []float32) error {
 		return fmt.Errorf("node #%d: weights of entries %d to %d of a list of %d", w.front[i], from,
 			uint64(from)+uint64(len(weights)), w.deg[i])
 	}
-	c := choice{entries: w.entries[lo : lo+room], taken: w.taken[i], all: room == w.deg[i],
-		key: rng.Sub(w.key, uint64(w.front[i]))}
+	key, heap, limit := rng.Sub(w.key, uint64(w.front[i])), w.entries[lo:lo+room], math.Inf(1)
+	n, all := w.taken[i], room == w.deg[i]
+	if n == room {
+		limit = heap[0].key * margin
+	}
 	for j, x := range weights {
+		pos, rate := from+uint32(j), float64(x)
 		if !(x > 0 && x <= math.MaxFloat32) {
 			if x == 0 {
 				continue
 			}
-			return fmt.Errorf("node #%d: entry %d of its list has the weight %v: weights to draw "+
-				"by are finite and not negative; draw uniformly, or ingest others", w.front[i],
-				from+uint32(j), x)
+			return weightError(w.front[i], pos, x)
 		}
-		c.add(from+uint32(j), x)
+		if all {
+			heap[n] = entry{pos: pos, weight: x}
+			n++
+			continue
+		}
+		v := unit(rng.Sub(key, uint64(pos)))
+		if v > limit*rate {
+			continue
+		}
+		e := entry{key: -math.Log(1-v) / rate, pos: pos, weight: x}
+		if n < room {
+			heap[n] = e
+			n++
+			if n == room {
+				limit = heapify(heap)
+			}
+		} else if heap[0].over(&e) {
+			heap[0] = e
+			sink(heap, 0)
+			limit = heap[0].key * margin
+		}
 	}
-	w.taken[i] = c.taken
+	w.taken[i] = n
 	return nil
 }
 
-// choice is the entries of one node while its list comes by.
-type choice struct {
-	entries []entry
-	taken   uint32
-	all     bool // the fanout covers the list
-	key     uint64
+// weightError is the error of a weight that is not a finite number from 0 on.
+func weightError(node NodeID, pos uint32, weight float32) error {
+	return fmt.Errorf("node #%d: entry %d of its list has the weight %v: weights to draw by are "+
+		"finite and not negative; draw uniformly, or ingest others", node, pos, weight)
 }
 
 // margin is more than the rounding of a key and of what it is compared with.
 const margin = 1 + 1e-12
 
-// add offers the entry at pos. Most entries of a long list are turned down without a logarithm: the
-// draw is v = 1-u, and -ln(1-v) ≥ v.
-func (c *choice) add(pos uint32, weight float32) {
-	if c.all {
-		c.entries[c.taken] = entry{pos: pos, weight: weight}
-		c.taken++
-		return
-	}
-	v, w := unit(rng.Sub(c.key, uint64(pos))), float64(weight)
-	full := int(c.taken) == len(c.entries)
-	if full && v > c.entries[0].key*w*margin {
-		return
-	}
-	e := entry{key: -math.Log1p(-v) / w, pos: pos, weight: weight}
-	switch {
-	case !full:
-		c.entries[c.taken] = e
-		if c.taken++; int(c.taken) == len(c.entries) {
-			for i := len(c.entries)/2 - 1; i >= 0; i-- {
-				sink(c.entries, i)
-			}
-		}
-	case c.entries[0].over(&e):
-		c.entries[0] = e
-		sink(c.entries, 0)
-	}
-}
-
-// unit makes a draw of (0, 1) of 64 random bits: odd multiples of 2^-53.
+// unit makes a draw of (0, 1) of 64 random bits: odd multiples of 2^-53, of which 1 can be taken
+// without rounding.
 func unit(x uint64) float64 { return float64(x>>12<<1|1) / (1 << 53) }
+
+// heapify makes a heap of entries, and returns its limit.
+func heapify(heap []entry) (limit float64) {
+	for i := len(heap)/2 - 1; i >= 0; i-- {
+		sink(heap, i)
+	}
+	return heap[0].key * margin
+}
 
 // sink moves entry i of a heap down to its place.
 func sink(heap []entry, i int) {

@@ -67,7 +67,7 @@ func (a *app) benchSampleCommand() *cobra.Command {
 	opt := bench.SampleOptions{}
 	fanout := fanoutFlag{15, 10, 5}
 	var edges float64
-	var threads, topology, cache, neighbors, compress string
+	var threads, topology, strategy, cache, neighbors, compress string
 	cmd := a.benchCommandOf("sample", "Neighbor sampling, with dedup and relabeling",
 		"  gdb bench sample\n  gdb bench sample --store big.gdb --topology resident,paged\n"+
 			"  gdb bench sample --store big.gdb --topology paged --cache 32MiB "+
@@ -88,7 +88,7 @@ func (a *app) benchSampleCommand() *cobra.Command {
 			}
 			opt.RawNeighbors = compress == "off"
 			opt.Fanout, opt.Edges, opt.Seed = fanout, uint64(edges), a.seed
-			opt.Topology = strings.Split(topology, ",")
+			opt.Topology, opt.Strategy = strings.Split(topology, ","), strings.Split(strategy, ",")
 			if opt.Threads, err = parseInts("--threads-list", threads); err != nil {
 				return nil, err
 			}
@@ -107,6 +107,7 @@ func (a *app) benchSampleCommand() *cobra.Command {
 	f.IntVar(&opt.Batches, "batches", 200, "batches of each thread")
 	f.StringVar(&threads, "threads-list", "1,2", "numbers of threads to measure with")
 	f.StringVar(&topology, "topology", "resident", "readers, of resident and paged")
+	f.StringVar(&strategy, "strategy", "uniform", "draws, of uniform and weighted")
 	f.StringVar(&cache, "cache", "64MiB", "memory of the paged reader for blocks and lists")
 	f.StringVar(&neighbors, "neighbor-cache", "0", "how much of it keeps the lists of some nodes")
 	f.StringVar(&compress, "compress", "on", "on or off: whether these lists are compressed")

@@ -60,6 +60,14 @@ func RMAT(scale int, edges uint64, seed uint64) *Graph {
 	return g
 }
 
+// Weigh gives the edges weights, uniform in (0, 1].
+func (g *Graph) Weigh(seed uint64) {
+	g.Weights = make([]float32, len(g.Nbrs))
+	for i := range g.Weights {
+		g.Weights[i] = float32(rng.Key(seed, uint64(i))>>40+1) / (1 << 24)
+	}
+}
+
 // rmatEdge draws one edge, 16 bits a level.
 func rmatEdge(scale int, stream *rng.Stream) (src, dst uint32) {
 	const a, ab, abc = .57 * (1 << 16), .76 * (1 << 16), .95 * (1 << 16)
