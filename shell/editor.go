@@ -2,6 +2,7 @@ package shell
 
 import (
 	"bufio"
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -32,7 +33,7 @@ type pipeEditor struct {
 	lines   chan inputLine
 	in      *bufio.Reader
 	prompts io.Writer // nil for none
-	pending string    // text after the last whole item
+	pending []byte    // text after the last whole item
 }
 
 type inputLine struct {
@@ -49,19 +50,24 @@ func (e *pipeEditor) Read(ctx context.Context, _ string) (string, error) {
 	for {
 		if e.prompts != nil {
 			prompt := promptFirst
-			if strings.TrimSpace(e.pending) != "" {
+			if len(bytes.TrimSpace(e.pending)) > 0 {
 				prompt = promptMore
 			}
 			fmt.Fprint(e.prompts, prompt)
 		}
 		line, err := e.line(ctx)
-		text := e.pending + line
+		waits := len(e.pending) > 0
+		e.pending = append(e.pending, line...)
+		if err == nil && waits && !strings.Contains(line, ";") {
+			continue // it ends nothing: a statement of many lines is looked at once
+		}
+		text := string(e.pending)
 		if err != nil {
-			e.pending = ""
+			e.pending = nil
 			return text, err
 		}
 		rest := unfinished(text)
-		e.pending = rest
+		e.pending = append(e.pending[:0], rest...)
 		if whole := text[:len(text)-len(rest)]; strings.TrimSpace(whole) != "" {
 			return whole, nil
 		}

@@ -7,6 +7,7 @@ import (
 	"io"
 	"math/rand/v2"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -317,6 +318,27 @@ func TestTallText(t *testing.T) {
 	if got := f.String(); len(strings.Split(got, "\n")) > 6 || !strings.Contains(got, "line 19") ||
 		f.odd != "" {
 		t.Errorf("the screen is\n%s\n%s", got, f.odd)
+	}
+}
+
+// TestPipedLines holds that statements of a pipe end where they end on a line or over many.
+func TestPipedLines(t *testing.T) {
+	text := "A;\n-- c;\nB\n 1,\n 'x\n;' ; C\n;\n.mode csv\n\nD"
+	e := newPipeEditor(strings.NewReader(text), nil)
+	var got []string
+	for {
+		text, err := e.Read(t.Context(), "")
+		got = append(got, text)
+		if errors.Is(err, io.EOF) {
+			break
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	want := []string{"A;\n", "-- c;\n", "B\n 1,\n 'x\n;' ;", " C\n;\n", ".mode csv\n", "D"}
+	if !slices.Equal(got, want) {
+		t.Errorf("got  %q\nwant %q", got, want)
 	}
 }
 

@@ -18,22 +18,27 @@ type SyntaxError struct {
 	slot  clause
 }
 
-// Error shows the line of the statement that holds the mistake, with a caret.
+// Error shows the line of the statement that holds the mistake, with a caret below the place.
 func (e *SyntaxError) Error() string {
 	start := strings.LastIndexByte(e.Src[:e.Pos], '\n') + 1
-	line := e.Src[start:]
-	if i := strings.IndexByte(line, '\n'); i >= 0 {
-		line = line[:i]
-	}
+	line, _, _ := strings.Cut(e.Src[start:], "\n")
 	before := e.Src[start:e.Pos]
-	pad := strings.Map(func(r rune) rune {
-		if r == '\t' {
-			return r
+	var shown, pad strings.Builder
+	for i, r := range strings.TrimSuffix(line, "\r") {
+		if r != '\t' {
+			r = visible(r)
 		}
-		return ' '
-	}, before)
+		shown.WriteRune(r)
+		switch {
+		case i >= len(before):
+		case r == '\t':
+			pad.WriteRune(r)
+		default:
+			pad.WriteString(strings.Repeat(" ", runeWidth(r)))
+		}
+	}
 	return fmt.Sprintf("syntax error at column %d: %s\n  %s\n  %s^",
-		utf8.RuneCountInString(before)+1, e.Msg, line, pad)
+		utf8.RuneCountInString(before)+1, e.Msg, shown.String(), pad.String())
 }
 
 // tokenKind separates quoted strings from words that look like them.

@@ -111,7 +111,7 @@ func (p *parser) pattern(q *matchQuery) error {
 	}
 	start := p.tok().pos
 	for {
-		n, err := p.matchNode()
+		n, err := p.matchNode(q)
 		if err != nil {
 			return err
 		}
@@ -125,30 +125,31 @@ func (p *parser) pattern(q *matchQuery) error {
 		if len(q.hops) == matchSteps {
 			return p.fail("a pattern has at most %d hops", matchSteps)
 		}
-		h, err := p.matchHop()
+		h, err := p.matchHop(q)
 		if err != nil {
 			return err
 		}
 		q.hops = append(q.hops, h)
 	}
-	if !q.nodes[0].anchored() && !q.nodes[len(q.nodes)-1].anchored() {
+	ends := p.is("WHERE") || p.is("RETURN") // else something else is wrong
+	if ends && !q.nodes[0].anchored() && !q.nodes[len(q.nodes)-1].anchored() {
 		return &SyntaxError{Src: p.src, Pos: start,
 			Msg: "an end of the pattern must be anchored, as in (a {id: 42}) or (a IN SPLIT train)"}
 	}
-	return p.checkNames(q, start)
+	return nil
 }
 
-// checkNames reports a name that stands for an edge and something else.
-func (p *parser) checkNames(q *matchQuery, pos int) error {
-	for i, h := range q.hops {
-		twice := slices.ContainsFunc(q.nodes, func(n matchNode) bool { return n.name == h.name }) ||
-			slices.ContainsFunc(q.hops[:i], func(o matchHop) bool { return o.name == h.name })
-		if h.name != "" && twice {
-			return &SyntaxError{Src: p.src, Pos: pos, Msg: "the edge " + h.name +
-				" has a name that stands elsewhere in the pattern"}
-		}
-	}
-	return nil
+func (q *matchQuery) hasNode(name string) bool {
+	return slices.ContainsFunc(q.nodes, func(n matchNode) bool { return n.name == name })
+}
+
+func (q *matchQuery) hasEdge(name string) bool {
+	return slices.ContainsFunc(q.hops, func(h matchHop) bool { return h.name == name })
+}
+
+// nameTwice is the error of a name that stands for an edge and something else.
+func (p *parser) nameTwice() error {
+	return p.fail("the name %s stands for an edge and something else", p.tok().text)
 }
 
 func (p *parser) symbol(s string, what string) error {
@@ -158,11 +159,14 @@ func (p *parser) symbol(s string, what string) error {
 	return nil
 }
 
-func (p *parser) matchNode() (n matchNode, err error) {
+func (p *parser) matchNode(q *matchQuery) (n matchNode, err error) {
 	if err := p.symbol("(", "a node"); err != nil {
 		return n, err
 	}
 	if t := p.tok(); t.kind == tokWord && !strings.EqualFold(t.text, "IN") {
+		if q.hasEdge(t.text) {
+			return n, p.nameTwice()
+		}
 		n.name = t.text
 		p.next()
 	}
@@ -210,7 +214,7 @@ func (p *parser) dash() error {
 	return nil
 }
 
-func (p *parser) matchHop() (h matchHop, err error) {
+func (p *parser) matchHop(q *matchQuery) (h matchHop, err error) {
 	h = matchHop{dir: "BOTH", least: 1, most: 1}
 	if p.punct("<") {
 		h.dir = "IN"
@@ -222,6 +226,9 @@ func (p *parser) matchHop() (h matchHop, err error) {
 		return h, err
 	}
 	if t := p.tok(); t.kind == tokWord {
+		if q.hasNode(t.text) || q.hasEdge(t.text) {
+			return h, p.nameTwice()
+		}
 		h.name = t.text
 		p.next()
 	}
@@ -424,7 +431,10 @@ func (p *parser) expr(q *matchQuery, inReturn bool) (e matchExpr, err error) {
 		e.literal = &v
 		return e, nil
 	}
-	if p.toks[1].text == "(" && p.toks[1].kind == tokPunct {
+	name, _, _ := strings.Cut(t.text, ".")
+	call := p.toks[1].text == "(" && p.toks[1].kind == tokPunct
+	if call && (slices.Contains(aggregates, strings.ToLower(t.text)) ||
+		!q.hasNode(name) && !q.hasEdge(name)) {
 		return p.aggregate(q, inReturn)
 	}
 	return p.property(q)
@@ -467,8 +477,7 @@ func (p *parser) property(q *matchQuery) (e matchExpr, err error) {
 	for _, n := range q.nodes {
 		names = append(names, n.name)
 	}
-	isNode := slices.Contains(names, e.name)
-	isEdge := slices.ContainsFunc(q.hops, func(h matchHop) bool { return h.name == e.name })
+	isNode, isEdge := q.hasNode(e.name), q.hasEdge(e.name)
 	for _, h := range q.hops {
 		names = append(names, h.name)
 	}

@@ -121,6 +121,9 @@ func (p *parser) clauses(out *parsed) error {
 		if out.has(c.word) {
 			return p.failBack("%s stands twice", c.word)
 		}
+		if out.otherDirection(c.word) {
+			return p.failBack("IN, OUT and BOTH exclude each other")
+		}
 		v, err := p.value(*c)
 		if err != nil {
 			return err
@@ -141,16 +144,14 @@ func (p *parser) clauses(out *parsed) error {
 			return p.fail("%s needs %s, as in: %s", out.st.head, c.word, out.st.example)
 		}
 	}
-	n := 0
-	for _, d := range directions {
-		if out.has(d.word) {
-			n++
-		}
-	}
-	if n > 1 {
-		return p.fail("IN, OUT and BOTH exclude each other")
-	}
 	return nil
+}
+
+// otherDirection says whether word is a direction, and another one was said.
+func (p *parsed) otherDirection(word string) bool {
+	is := func(d clause) bool { return d.word == word }
+	return slices.ContainsFunc(directions, is) &&
+		slices.ContainsFunc(directions, func(d clause) bool { return p.has(d.word) })
 }
 
 func (p *parser) tok() token { return p.toks[0] }
@@ -159,12 +160,17 @@ func (p *parser) next() { p.toks, p.want = p.toks[1:], nil }
 
 // accept takes the current token if it is the word w, without regard to case.
 func (p *parser) accept(w string) bool {
-	if t := p.tok(); t.kind == tokWord && strings.EqualFold(t.text, w) {
+	if p.is(w) {
 		p.next()
 		return true
 	}
 	p.want = append(p.want, w)
 	return false
+}
+
+// is says whether the current token is the word w, without regard to case.
+func (p *parser) is(w string) bool {
+	return p.tok().kind == tokWord && strings.EqualFold(p.tok().text, w)
 }
 
 func (p *parser) punct(s string) bool {
@@ -181,11 +187,8 @@ func (p *parser) fail(format string, args ...any) error {
 }
 
 // failBack points at the token before the current one.
-func (p *parser) failBack(format string, args ...any) error {
-	toks, err := lex(p.src)
-	if err != nil {
-		return err
-	}
+func (p *parser) failBack(format string, args ...any) *SyntaxError {
+	toks, _ := lex(p.src) // it was cut before: there are no errors
 	i := max(len(toks)-len(p.toks)-1, 0)
 	return &SyntaxError{Src: p.src, Pos: toks[i].pos, Msg: fmt.Sprintf(format, args...)}
 }
@@ -358,7 +361,11 @@ func (p *parser) sizes(word string) (out []cacheSize, err error) {
 		one := cacheSize{bytes: n}
 		if p.punct("%") {
 			if wrong != nil || !(percent > 0 && percent <= 1000) {
-				return nil, p.failBack("%s wants percents from above 0 to 1000", word)
+				e := p.failBack("%s wants percents from above 0 to 1000", word)
+				if n == 0 {
+					e.Pos = t.pos // with and without its sign it is no size
+				}
+				return nil, e
 			}
 			one = cacheSize{percent: percent}
 		} else if n == 0 {

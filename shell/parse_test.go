@@ -25,7 +25,7 @@ func TestSyntaxErrors(t *testing.T) {
 		{"FEATURES 42 COLUMNS 0;", "COLUMNS wants a range such as 0:16", 22},
 		{"FEATURES 42 COLUMNS 3:3;", "COLUMNS wants a range that is not empty", 23},
 		{"NEIGHBORS 42 OUT OUT;", "OUT stands twice", 18},
-		{"NEIGHBORS 42 IN OUT;", "IN, OUT and BOTH exclude each other", 21},
+		{"NEIGHBORS 42 IN OUT;", "IN, OUT and BOTH exclude each other", 17},
 		{"NEIGHBORS 42 VAI cites;", `unexpected "VAI" after NEIGHBORS`, 14},
 		{"NEIGHBORS 'a;", "the quote is not closed", 11},
 		{"NEIGHBORS #x;", "# wants an internal node id", 12},
@@ -142,6 +142,9 @@ func FuzzParse(f *testing.F) {
 		}
 		if err != nil && (syntax.Pos < 0 || syntax.Pos > len(src) || err.Error() == "") {
 			t.Fatalf("%q: position %d", src, syntax.Pos)
+		}
+		if err != nil && misplaced(syntax) != "" {
+			t.Fatalf("%q: %s\n%v", src, misplaced(syntax), err)
 		}
 	})
 }
