@@ -32,6 +32,8 @@ type CheckReport struct {
 	Files    int
 	Bytes    int64
 	Findings []kv.Finding // empty if all is well
+	// Unchecked are the folders that hold something and were not looked at: see uncheckedFolders.
+	Unchecked []string
 }
 
 // findingsMost is how many damaged blocks of one file are listed; further ones are counted.
@@ -60,7 +62,7 @@ func Check(ctx context.Context, dev blockdev.Device, s *Store,
 			return nil, fmt.Errorf("layout: check %s: %w", m.Path, err)
 		}
 	}
-	return c.report, nil
+	return c.report, c.unchecked()
 }
 
 type checker struct {

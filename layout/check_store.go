@@ -2,6 +2,7 @@ package layout
 
 import (
 	"errors"
+	"fmt"
 	"slices"
 
 	"gdb/kv"
@@ -11,6 +12,11 @@ import (
 
 // dataFolders are the folders of a store in which every file is listed in the catalog.
 var dataFolders = []string{"topology", "features", "labels", "ids"}
+
+// uncheckedFolders are no part of the graph. What is in them carries checksums that are verified
+// whenever it is read: prep, which can be made again, and the checkpoints in runs; tmp has what an
+// ingest was making.
+var uncheckedFolders = []string{"prep", "runs", "tmp"}
 
 // labeledSet is the stored set of the nodes that have multi-labels.
 const labeledSet = "labeled"
@@ -89,6 +95,23 @@ func (c *checker) setsOf(what string, want []kv.SplitMeta, total uint64) error {
 				w.Count)
 		case w.Count > 0 && uint64(set.Maximum()) >= total:
 			c.find(-1, -1, "set %q has %s %d of %d", w.Name, what, set.Maximum(), total)
+		}
+	}
+	return nil
+}
+
+// unchecked notes the folders that a check of the whole store does not look into.
+func (c *checker) unchecked() error {
+	if c.opt.File != "" {
+		return nil
+	}
+	for _, folder := range uncheckedFolders {
+		names, err := c.s.fs.List(c.s.Path(folder))
+		if err != nil && !oserror.IsNotExist(err) {
+			return fmt.Errorf("layout: check: list %s: %w", folder, err)
+		}
+		if len(names) > 0 {
+			c.report.Unchecked = append(c.report.Unchecked, folder)
 		}
 	}
 	return nil

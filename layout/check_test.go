@@ -269,6 +269,24 @@ func TestCheckFindsMissingAndExtra(t *testing.T) {
 	}
 }
 
+// TestCheckSaysWhatItLeavesOut: caches and runs are mentioned, if there are any.
+func TestCheckSaysWhatItLeavesOut(t *testing.T) {
+	fs := vfs.NewMem()
+	s := layouttest.Build(t, fs, "s", fullGraph(50, 300))
+	if r := mustCheck(t, s, layout.CheckOptions{Full: true}); len(r.Unchecked) > 0 {
+		t.Errorf("there is no %v", r.Unchecked)
+	}
+	for _, dir := range []string{"runs/r0001", "prep/superbatch-x", "tmp"} {
+		if err := fs.MkdirAll(s.Path(dir), 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	got := mustCheck(t, s, layout.CheckOptions{}).Unchecked
+	if want := []string{"prep", "runs"}; !slices.Equal(got, want) {
+		t.Errorf("left out: %q, want %q", got, want)
+	}
+}
+
 func TestCheckFile(t *testing.T) {
 	fs := vfs.NewMem()
 	s := layouttest.Build(t, fs, "s", fullGraph(500, 3000))
