@@ -2,6 +2,7 @@ package shell
 
 import (
 	"errors"
+	"maps"
 	"path"
 	"slices"
 	"strings"
@@ -57,6 +58,9 @@ func (s *session) expected(before string) (all []candidate) {
 	for _, w := range wrong.want {
 		all = append(all, candidate{w, wordHelp(st, w)})
 	}
+	if wrong.place != nil {
+		all = append(all, placeValues(s.engine.meta(), wrong.place)...)
+	}
 	return append(all, s.names(before, wrong.slot)...)
 }
 
@@ -64,6 +68,12 @@ func (s *session) expected(before string) (all []candidate) {
 func open(p *parsed) (all []candidate) {
 	if p.st == nil {
 		return nil
+	}
+	if p.st.operand == argMatch {
+		for _, w := range p.want {
+			all = append(all, candidate{w, wordHelp(p.st, w)})
+		}
+		return all
 	}
 	turned := slices.ContainsFunc(directions, func(d clause) bool { return p.has(d.word) })
 	for _, c := range p.st.clauses {
@@ -91,6 +101,12 @@ func statementOf(text string) *statement {
 
 // wordHelp says in one line what a keyword means.
 func wordHelp(st *statement, word string) string {
+	if st != nil && st.operand == argMatch && matchWords[word] != "" {
+		return matchWords[word]
+	}
+	if text := choiceTexts[word]; text != "" {
+		return text
+	}
 	if st != nil {
 		if text := clauseHelp(st, clause{word: word}); text != "" {
 			return text
@@ -132,13 +148,47 @@ func (s *session) names(before string, slot clause) (all []candidate) {
 		for _, sp := range m.Splits {
 			all = append(all, candidate{sp.Name, humanize.Comma(int64(sp.Count)) + " nodes"})
 		}
-	case slot.word == "VIA" || strings.HasSuffix(before, ":"):
+	case slot.arg == argRun:
+		return s.engine.runCandidates()
+	case slot.word == "METRIC":
+		return s.metrics(fields)
+	case slot.word == "VIA":
 		for _, t := range m.EdgeTypes {
 			all = append(all, candidate{t, "edge type"})
 		}
 	case slot.arg == argFile:
 		for _, f := range m.Files {
 			all = append(all, candidate{f.Path, mem.FormatSize(f.Size)})
+		}
+	}
+	return all
+}
+
+// metrics are the fields that RUNS PLOT may draw of the run that stands behind PLOT.
+func (s *session) metrics(upper []string) (all []candidate) {
+	at := slices.Index(upper, "PLOT") + 1
+	if at == 0 || at >= len(upper) {
+		return nil
+	}
+	x := &execution{engine: s.engine}
+	for _, r := range s.engine.runCandidates() {
+		if !strings.EqualFold(r.word, upper[at]) {
+			continue
+		}
+		names := map[string]bool{}
+		err := x.eachEpoch(r.word, func(epoch map[string]any) error {
+			for name, v := range epoch {
+				if _, ok := v.(float64); ok && name != "epoch" {
+					names[name] = true
+				}
+			}
+			return nil
+		})
+		if err != nil {
+			return nil // the statement will say why
+		}
+		for _, name := range slices.Sorted(maps.Keys(names)) {
+			all = append(all, candidate{name, "of each epoch"})
 		}
 	}
 	return all

@@ -15,24 +15,82 @@ func TestCandidates(t *testing.T) {
 	store := layouttest.Build(t, vfs.NewMem(), "s", richGraph())
 	s := &session{Options: Options{Store: store}}
 	s.engine = newEngine(store, mustDevice(t), 64<<20)
+	for _, name := range []string{"r0001", "r0002"} {
+		if err := store.FS().MkdirAll("s/runs/"+name, 0o755); err != nil {
+			t.Fatal(err)
+		}
+		writeFile(t, store.FS(), "s/runs/"+name+"/run.json", sealedRun(t, store.Meta().UUID,
+			map[string]any{"model": "sage", "fanout": []int{5, -1}, "batch": 32, "seed": 7}))
+		writeFile(t, store.FS(), "s/runs/"+name+"/metrics.jsonl", `{"epoch":1,"loss":3,"hit":1}`)
+	}
+	want := candidate{"r0001", "sage, fanout 5,all, batch 32, seed 7"}
+	if got := s.expected("RUNS PLOT "); len(got) == 0 || got[0] != want {
+		t.Errorf("runs are %v", got)
+	}
 	for text, want := range map[string]string{
-		"NEI":                            "NEIGHBORS",
-		"nei":                            "NEIGHBORS",
-		"DEGREES; sta":                   "STATS",
-		"STATS ":                         "GRAPH CACHE IO PARTITIONS BUCKETS",
-		"STATS g":                        "GRAPH",
-		"NEIGHBORS ":                     "RANDOM SPLIT",
-		"NEIGHBORS 1 ":                   "IN OUT BOTH HOPS VIA COUNT LIMIT",
-		"NEIGHBORS 1 IN ":                "HOPS VIA COUNT LIMIT",
-		"NEIGHBORS 1 IN HOPS 2\n C":      "COUNT",
-		"NEIGHBORS 1 VIA ":               "cites knows",
-		"NEIGHBORS 1 VIA k":              "knows",
-		"LABELS SPLIT ":                  "test train val",
-		"LABELS SPLIT tr":                "train",
-		"SAMPLE 1 FANOUT ":               "all",
-		"SAMPLE 1 FANOUT 2,":             "all",
-		"SAMPLE 1 FANOUT 2 SHOW d":       "dense",
-		"BLOCK topology/in":              "topology/in.csc topology/in.idx",
+		"NEI":                       "NEIGHBORS",
+		"nei":                       "NEIGHBORS",
+		"DEGREES; sta":              "STATS",
+		"STATS ":                    "GRAPH CACHE IO PARTITIONS BUCKETS",
+		"STATS g":                   "GRAPH",
+		"NEIGHBORS ":                "RANDOM SPLIT",
+		"NEIGHBORS 1 ":              "IN OUT BOTH HOPS VIA COUNT LIMIT",
+		"NEIGHBORS 1 IN ":           "HOPS VIA COUNT LIMIT",
+		"NEIGHBORS 1 IN HOPS 2\n C": "COUNT",
+		"NEIGHBORS 1 VIA ":          "cites knows",
+		"NEIGHBORS 1 VIA k":         "knows",
+		"LABELS SPLIT ":             "test train val",
+		"LABELS SPLIT tr":           "train",
+		"SAMPLE 1 FANOUT ":          "all",
+		"SAMPLE 1 FANOUT 2,":        "all",
+		"SAMPLE 1 FANOUT 2 SHOW d":  "dense",
+		"BLOCK topology/in":         "topology/in.csc topology/in.idx",
+		"RUNS PLOT ":                "r0001 r0002",
+		"RUNS PLOT r0001 METRIC ":   "hit loss",
+		"STATS CACHE RUN r0002":     "r0002",
+		"STATS CACHE BY ":           "policy file partition epoch",
+		"SIM":                       "SIMULATE",
+		"SIMULATE CACHE ": "" +
+			"POLICIES SIZES RUN SPLIT FANOUT BATCH SEED EPOCHS BATCHES",
+		"SIMULATE CACHE POLICIES s":     "static static-sampled s3fifo sieve",
+		"SIMULATE CACHE POLICIES lru,b": "belady",
+		"SIMULATE CACHE POLICIES lru ":  "SIZES RUN SPLIT FANOUT BATCH SEED EPOCHS BATCHES",
+		"SIMULATE CACHE SIZES 10% RUN ": "r0001 r0002",
+		"SIMULATE CACHE SPLIT v":        "val",
+		"SIMULATE CACHE FANOUT ":        "all",
+		"MATCH ":                        "(",
+		"MATCH (":                       "{id: IN )",
+		"MATCH (a ":                     "{id: IN )",
+		"MATCH (a IN ":                  "SPLIT",
+		"MATCH (a IN SPLIT t":           "test train",
+		"MATCH (a {":                    "id",
+		"MATCH (a {id: ":                "",
+		"MATCH (a {id: 1})":             "-[ <-[ WHERE RETURN",
+		"MATCH (a {id: 1})-":            "-[",
+		"MATCH (a {id: 1})-[":           "*1..2 ]",
+		"MATCH (a {id: 1})-[r:":         "cites knows",
+		"MATCH (a {id: 1})-[r:k":        "knows",
+		"MATCH (a {id: 1})-[r]":         "-> -",
+		"MATCH (a {id: 1})<-[r]":        "-",
+		"MATCH (a {id: 1})-[r]->":       "(",
+		"MATCH (a {id: 1})-[r]->(b) ":   "-[ <-[ WHERE RETURN",
+		"MATCH (a {id: 1})-[r]->(b) WHERE ": "a a.label a.f0 b b.label b.f0 r.type r.weight " +
+			"r.time",
+		"MATCH (a {id: 1})-[r]->(b) WHERE b.l":      "b.label",
+		"MATCH (a {id: 1})-[r]->(b) WHERE b.label ": "IN = <> < <= > >=",
+		"MATCH (a {id: 1})-[]->(b) WHERE b.label = ": "" +
+			"'red' 'green' a a.label a.f0 b b.label b.f0",
+		"MATCH (a {id: 1})-[r]->() WHERE r.type = ": "" +
+			"'cites' 'knows' a a.label a.f0 r.type r.weight r.time",
+		"MATCH (a {id: 1})-[]->(b) WHERE b.label = 'red' ": "AND OR RETURN",
+		"MATCH (a {id: 1}) RETURN ": "" +
+			"DISTINCT a a.label a.f0 count( min( max( avg(",
+		"MATCH (a {id: 1}) RETURN c":                           "count(",
+		"MATCH (a {id: 1}) RETURN count(":                      "a a.label a.f0",
+		"MATCH (a {id: 1}) RETURN a ":                          "AS ORDER LIMIT INTO",
+		"MATCH (a {id: 1}) RETURN a.label AS l ORDER ":         "BY",
+		"MATCH (a {id: 1}) RETURN a, a.label AS l ORDER BY ":   "a l",
+		"MATCH (a {id: 1}) RETURN a, a.label AS l ORDER BY l ": "DESC ASC LIMIT INTO",
 		"NEIGBORS 1 ":                    "",
 		"NEIGHBORS 'a":                   "",
 		".mo":                            ".mode",
@@ -67,6 +125,15 @@ func TestEveryKeywordIsExplained(t *testing.T) {
 	for _, h := range heads() {
 		if wordHelp(nil, h) == "" {
 			t.Errorf("%s has no description", h)
+		}
+	}
+	for _, st := range registry {
+		for _, c := range st.clauses {
+			for _, w := range c.choices {
+				if wordHelp(&st, w) == "" {
+					t.Errorf("%s %s %s has no description", st.head, c.word, w)
+				}
+			}
 		}
 	}
 	for _, d := range dots {

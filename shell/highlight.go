@@ -19,6 +19,11 @@ func keywords() map[string]bool {
 	for w := range wordTexts {
 		words[strings.ToUpper(w)] = true
 	}
+	for w := range matchWords {
+		if isWord(w[0]) && w == strings.ToUpper(w) && len(w) > 1 {
+			words[w] = true
+		}
+	}
 	return words
 }
 

@@ -16,6 +16,7 @@ type SyntaxError struct {
 	atEnd bool
 	want  []string
 	slot  clause
+	place *matchPlace
 }
 
 // Error shows the line of the statement that holds the mistake, with a caret below the place.

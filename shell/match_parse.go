@@ -49,6 +49,17 @@ type matchItem struct {
 	as string
 }
 
+// matchPlace is where a value is wanted, for completion.
+type matchPlace struct {
+	query    *matchQuery
+	inReturn bool
+	inOrder  bool
+	left     *matchExpr // what the value is compared with
+}
+
+// offer adds what may stand at the current token, for completion.
+func (p *parser) offer(words ...string) { p.want = append(p.want, words...) }
+
 // matchQuery is a parsed MATCH. where is an OR of ANDs.
 type matchQuery struct {
 	nodes    []matchNode
@@ -120,6 +131,7 @@ func (p *parser) pattern(q *matchQuery) error {
 			return p.fail("a second pattern is not part of gdb; see .help match")
 		}
 		if !p.hopBegins() {
+			p.offer("-[", "<-[")
 			break
 		}
 		if len(q.hops) == matchSteps {
@@ -154,6 +166,7 @@ func (p *parser) nameTwice() error {
 
 func (p *parser) symbol(s string, what string) error {
 	if !p.punct(s) {
+		p.offer(s)
 		return p.fail("%s wants %q, found %s", what, s, found(p.tok()))
 	}
 	return nil
@@ -170,6 +183,7 @@ func (p *parser) matchNode(q *matchQuery) (n matchNode, err error) {
 		n.name = t.text
 		p.next()
 	}
+	p.offer("{id:")
 	if p.tok().text == ":" {
 		return n, p.fail("types of nodes are not part of gdb: only edges have types")
 	}
@@ -208,6 +222,7 @@ func (p *parser) hopBegins() bool {
 // dash takes a "-" that belongs to a hop.
 func (p *parser) dash() error {
 	if t := p.tok(); t.kind != tokWord || t.text != "-" {
+		p.offer("-")
 		return p.fail("a hop is written -[]->, <-[]- or -[]-, found %s", found(t))
 	}
 	p.next()
@@ -232,10 +247,13 @@ func (p *parser) matchHop(q *matchQuery) (h matchHop, err error) {
 		h.name = t.text
 		p.next()
 	}
+	p.offer("*1..2")
 	if p.punct(":") {
+		p.slot = clause{word: "VIA", arg: argName}
 		if h.edgeType, err = p.text("an edge type is wanted after :"); err != nil {
 			return h, err
 		}
+		p.slot = clause{word: "MATCH", arg: argMatch}
 		if p.tok().text == "|" {
 			return h, p.fail("alternatives of edge types are not part of gdb; see .help match")
 		}
@@ -254,6 +272,9 @@ func (p *parser) matchHop(q *matchQuery) (h matchHop, err error) {
 	}
 	if err := p.symbol("]", "a hop"); err != nil {
 		return h, err
+	}
+	if h.dir != "IN" && p.tok().kind == tokEnd {
+		p.offer("->")
 	}
 	if err := p.dash(); err != nil {
 		return h, err
@@ -306,6 +327,8 @@ func (p *parser) condition(q *matchQuery) (c matchCondition, err error) {
 	if c.left, err = p.expr(q, false); err != nil {
 		return c, err
 	}
+	p.left = &c.left
+	defer func() { p.left = nil }()
 	if p.accept("IN") {
 		c.op = "IN"
 		if err := p.symbol("[", "IN"); err != nil {
@@ -348,6 +371,7 @@ func (p *parser) comparison() (string, error) {
 	if err := p.refuse(); err != nil {
 		return "", err
 	}
+	p.offer("=", "<>", "<", "<=", ">", ">=")
 	return "", p.fail("a comparison wants =, <>, <, <=, >, >= or IN, found %s", found(p.tok()))
 }
 
@@ -390,6 +414,9 @@ func (p *parser) orderBy(q *matchQuery) error {
 		return p.fail("ORDER wants BY, found %s", found(p.tok()))
 	}
 	t := p.tok()
+	if t.kind == tokEnd {
+		p.place = &matchPlace{query: q, inReturn: true, inOrder: true}
+	}
 	q.order = slices.IndexFunc(q.items, func(i matchItem) bool { return i.as == t.text })
 	if t.kind == tokWord && q.order >= 0 {
 		p.next()
@@ -418,6 +445,9 @@ func (p *parser) orderBy(q *matchQuery) error {
 func (p *parser) expr(q *matchQuery, inReturn bool) (e matchExpr, err error) {
 	t := p.tok()
 	e.text = t.text
+	if t.kind == tokEnd && p.place == nil {
+		p.place = &matchPlace{query: q, inReturn: inReturn, left: p.left}
+	}
 	if t.kind == tokString {
 		p.next()
 		e.literal = &cell{kind: cellString, s: t.text}

@@ -58,7 +58,8 @@ func (e *ttyEditor) tab() {
 	typed := string(e.buf.text[start:e.buf.cur])
 	if len(found) == 1 {
 		e.buf.replace(start, found[0].word)
-		if e.buf.cur == len(e.buf.text) && !strings.HasSuffix(found[0].word, "/") {
+		if e.buf.cur == len(e.buf.text) && !strings.HasSuffix(found[0].word, "/") &&
+			!strings.HasSuffix(found[0].word, "(") && !strings.HasSuffix(found[0].word, "[") {
 			e.buf.insert(" ")
 		}
 		return

@@ -58,6 +58,7 @@ type parsed struct {
 	st      *statement
 	mode    planMode
 	src     string
+	want    []string // what may follow besides clauses
 	operand value
 	args    map[string]value
 }
@@ -77,6 +78,9 @@ type parser struct {
 	toks []token
 	want []string // words acceptable at the current token, for messages and completion
 	slot clause   // whose argument is being parsed
+
+	left  *matchExpr  // of a comparison of MATCH
+	place *matchPlace // of a value of MATCH at the end
 }
 
 // parse parses one statement; a final semicolon may be missing.
@@ -116,6 +120,7 @@ func (p *parser) clauses(out *parsed) error {
 	for {
 		c := p.clause(with(out.st.clauses, intoClause))
 		if c == nil {
+			out.want = p.want
 			break
 		}
 		if out.has(c.word) {
@@ -183,7 +188,7 @@ func (p *parser) punct(s string) bool {
 
 func (p *parser) fail(format string, args ...any) error {
 	return &SyntaxError{Src: p.src, Pos: p.tok().pos, Msg: fmt.Sprintf(format, args...),
-		atEnd: p.tok().kind == tokEnd, want: p.want, slot: p.slot}
+		atEnd: p.tok().kind == tokEnd, want: p.want, slot: p.slot, place: p.place}
 }
 
 // failBack points at the token before the current one.

@@ -105,3 +105,32 @@ func (e *engine) runNames() (names []string, err error) {
 	slices.Sort(names)
 	return names, nil
 }
+
+// RunName is a run with its settings in one line.
+type RunName struct{ Name, Settings string }
+
+// RunNames lists the runs of a store, as completion shows them. What cannot be read of a run is
+// left out: using it says why.
+func RunNames(st *layout.Store) (out []RunName) {
+	e := &engine{store: st}
+	names, err := e.runNames()
+	if err != nil {
+		return nil
+	}
+	for _, name := range names {
+		one := RunName{Name: name}
+		if run, err := e.readRun(name); err == nil {
+			one.Settings = run.Config.text()
+		}
+		out = append(out, one)
+	}
+	return out
+}
+
+// runCandidates are the names of runs.
+func (e *engine) runCandidates() (all []candidate) {
+	for _, r := range RunNames(e.store) {
+		all = append(all, candidate{r.Name, r.Settings})
+	}
+	return all
+}

@@ -23,6 +23,7 @@ The profile is measured once and kept in the store's catalog. It takes the flags
 		RunE: func(cmd *cobra.Command, args []string) error { return a.plan(cmd, t, args[0]) },
 	}
 	t.bind(cmd.Flags())
+	a.completeRuns(cmd, "resume", "from")
 	cmd.Flags().BoolVar(&t.cfg.Remeasure, "remeasure", false, "measure the device anew")
 	return cmd
 }

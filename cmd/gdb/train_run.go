@@ -28,6 +28,7 @@ Ctrl-C finishes the step at hand, writes a checkpoint and prints the command tha
 		RunE: func(cmd *cobra.Command, args []string) error { return a.train(cmd, t, args[0]) },
 	}
 	t.bind(cmd.Flags())
+	a.completeRuns(cmd, "resume", "from")
 	return cmd
 }
 
@@ -222,6 +223,7 @@ func (a *app) evalCommand() *cobra.Command {
 	f.StringVar(&c.Metric, "metric", "",
 		"accuracy, micro-f1, macro-f1 or roc-auc (default: the run's)")
 	f.BoolVar(&asJSON, "json", false, "print one JSON object")
+	a.completeRuns(cmd, "run")
 	return cmd
 }
 
@@ -263,5 +265,6 @@ func (a *app) predictCommand() *cobra.Command {
 	f.StringVar(&c.Split, "split", "", "train, val, test or a stored set (default: every node)")
 	f.BoolVar(&c.Probabilities, "probabilities", false, "add a column p:LABEL for each class")
 	f.StringVar(&out, "out", "", "file to write")
+	a.completeRuns(cmd, "run")
 	return cmd
 }

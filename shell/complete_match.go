@@ -1,0 +1,120 @@
+package shell
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"gdb/kv"
+)
+
+// matchWords tell what the words and signs of MATCH mean.
+var matchWords = map[string]string{
+	"WHERE": "only matches for which this holds", "RETURN": "what of each match",
+	"DISTINCT": "each row once", "AS": "a name for the column", "AND": "both hold; binds before OR",
+	"OR": "one of them holds", "ORDER": "sort by an item of RETURN", "BY": "an item of RETURN",
+	"DESC": "the greatest first", "ASC": "the least first", "LIMIT": "the first rows only",
+	"IN": "nodes of a split, or one of a list: [1, 2]", "SPLIT": "the nodes of a split",
+	"(": "a node, such as (a {id: 42}) or (b)", ")": "the end of the node",
+	"{id:": "the node with this id", "}": "the end of the id", "id": "the node with this id",
+	":": "the value", "[": "the edge", "]": "the end of the hop", "*1..2": "one or two hops",
+	"-[": "a hop along edges, or either way", "<-[": "a hop against edges", "-": "either way",
+	"->": "along edges",
+}
+
+// choiceTexts tell what the choices of clauses mean.
+var choiceTexts = map[string]string{
+	"none": "holds nothing", "static": "the nodes in the most lists, loaded at the start",
+	"static-sampled": "the nodes that a sampled epoch asks for most, loaded at the start",
+	"lru":            "the least recently used row makes room",
+	"clock":          "nearly lru, for less",
+	"s3fifo":         "new rows must be asked for twice to stay",
+	"sieve":          "rows stay that were asked for since the hand passed",
+	"belady":         "the bound: it knows the batches to come",
+	"dense":          "the arrays of the batch", "layers": "the sizes of each layer",
+	"edges": "what was drawn", "io": "the blocks it took",
+	"uniform": "every neighbor is as likely", "weighted": "by the weights of edges",
+	"full": "whole lists", "policy": "with capacity and bytes saved", "file": "of the store",
+	"partition": "what is held of each", "epoch": "of a run",
+	"phase": "opening a file, or asking", "op": "the operator that read",
+}
+
+// aggregateTexts tell what the functions of RETURN do.
+var aggregateTexts = map[string]string{"count": "how many: count(*), or those with a value",
+	"min": "the least", "max": "the greatest", "avg": "the mean"}
+
+// placeValues are the values that may stand at a place of a MATCH.
+func placeValues(m *kv.Meta, at *matchPlace) (all []candidate) {
+	if at.inOrder {
+		for _, i := range at.query.items {
+			all = append(all, candidate{i.as, "as in RETURN"})
+		}
+		return all
+	}
+	if at.left != nil {
+		all = comparedWith(m, at.left)
+	}
+	for _, n := range at.query.nodes {
+		twice := slices.ContainsFunc(all, func(c candidate) bool { return c.word == n.name })
+		if n.name == "" || twice {
+			continue
+		}
+		all = append(all, candidate{n.name, "a node, by its id"})
+		if m.Labels != nil {
+			all = append(all, candidate{n.name + ".label", "its label"})
+		}
+		if len(m.Features) > 0 {
+			all = append(all, candidate{n.name + ".f0", fmt.Sprintf("a feature, f0 to f%d",
+				m.Features[0].Dim-1)})
+		}
+	}
+	for _, h := range at.query.hops {
+		for _, prop := range edgeProps(m) {
+			if h.name != "" {
+				all = append(all, candidate{h.name + "." + prop, "of the edge"})
+			}
+		}
+	}
+	if at.inReturn {
+		for _, f := range aggregates {
+			all = append(all, candidate{f + "(", aggregateTexts[f]})
+		}
+	}
+	return all
+}
+
+// edgeProps are what edges of the store have.
+func edgeProps(m *kv.Meta) (props []string) {
+	for _, p := range []struct {
+		name string
+		has  bool
+	}{{"type", len(m.EdgeTypes) > 0}, {"weight", m.Weighted}, {"time", m.Timestamped}} {
+		if p.has {
+			props = append(props, p.name)
+		}
+	}
+	return props
+}
+
+// comparedWith are the values that a label or a type may be compared with.
+func comparedWith(m *kv.Meta, left *matchExpr) (all []candidate) {
+	switch {
+	case left.prop == "label" && m.Labels != nil:
+		for _, c := range m.Labels.Classes {
+			all = append(all, candidate{literal(c), "label"})
+		}
+	case left.prop == "type":
+		for _, t := range m.EdgeTypes {
+			all = append(all, candidate{literal(t), "edge type"})
+		}
+	}
+	return all
+}
+
+// literal writes a text as it stands in WHERE: numbers as they are, all else in quotes.
+func literal(text string) string {
+	if _, ok := number(text); ok {
+		return text
+	}
+	return "'" + strings.ReplaceAll(text, "'", "''") + "'"
+}
