@@ -35,6 +35,10 @@ type SuperbatchPlan struct {
 	Batches  int   `json:"batches"`        // at most; 0: as many as the storage has room for
 	Overlap  bool  `json:"overlap"`        // the next is sampled while one is trained on
 
+	// Accesses and NextUses are memory of planning besides, so that less is written.
+	Accesses int64 `json:"access_bytes"`
+	NextUses int64 `json:"next_use_bytes"`
+
 	// StageRows may wait after reading, for each of two batches.
 	StageRows int `json:"stage_rows"`
 	// InPlace has no such rows, and no copies: see superbatch.Config.
@@ -44,6 +48,9 @@ type SuperbatchPlan struct {
 const (
 	// overlapShare of the cache's rows is what the overlap of phases may cost.
 	overlapShare = 8
+	// accessShare of the memory left, and accessMost, bound what is taken so that accesses need not
+	// be written, beside what is free while batches are sampled; accessCost is what one takes.
+	accessShare, accessMost, accessCost = 32, 32 << 20, 5
 	// stageShare of a batch's rows is what may wait after reading. A batch that reads more, such as
 	// the first, reads the rest when it is assembled.
 	stageShare = 8
@@ -108,9 +115,13 @@ func (p *planner) splitSuperbatch(nodes uint64, s *SuperbatchPlan) error {
 		p.rowArenas = superbatch.FramesInPlace * arenaBytes(p.BatchInner*4*int64(dim))
 		p.setEval()
 	}
-	turns := *s
-	p.Batches = max(loop, build) + steps*bytesPerStep
-	spare := max(loop, build) - loop
+	turns, batches := *s, max(loop, build)
+	turns.Accesses = min(max(0, batches-use-topology-sampling)+
+		min(accessMost, max(0, p.Left()-batches)/accessShare), accessCost*n*steps)
+	batches = max(batches, use+turns.Accesses+topology+sampling)
+	turns.NextUses = max(0, batches-use-turns.Accesses-planning)
+	p.Batches = batches + steps*bytesPerStep
+	spare := batches - loop
 	p.planSlots(&turns, nodes, spare-spare/spareShare)
 	p.Topology = topology
 	p.Batches = loop + build - topology + 2*steps*bytesPerStep
@@ -118,7 +129,7 @@ func (p *planner) splitSuperbatch(nodes uint64, s *SuperbatchPlan) error {
 	p.planSlots(s, nodes, 0)
 	if s.Kept <= 0 || s.Slots < turns.Slots-turns.Slots/overlapShare {
 		p.Topology, *s = 0, turns
-		p.Batches = max(loop, build) + steps*bytesPerStep
+		p.Batches = batches + steps*bytesPerStep
 	}
 	if s.Kept <= 0 {
 		return fmt.Errorf("train: memory %s is too small: superbatches need at least %s (%s): "+

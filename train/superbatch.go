@@ -45,8 +45,8 @@ func (t *trainer) superbatches() superbatch.Config {
 		Prep: in.store.Path("prep"), Name: t.dir.name, UUID: in.meta.UUID, Device: in.dev,
 		Batches: s.Batches, StorageBytes: s.Storage, Overlap: s.Overlap,
 		Slots: s.Slots, SlotsKept: s.Kept, InPlace: s.InPlace, StageRows: s.StageRows,
-		PlanBytes: s.Planning,
-		Workers:   t.cfg.Threads, Threads: ioThreads(t.cfg.Threads), Ready: t.plan.Ready,
+		PlanBytes: s.Planning, AccessBytes: s.Accesses, NextBytes: s.NextUses,
+		Workers: t.cfg.Threads, Threads: ioThreads(t.cfg.Threads), Ready: t.plan.Ready,
 		Budget: in.budget,
 	}
 	// Evaluation takes the memory of slots that are not kept: a superbatch has ended then.

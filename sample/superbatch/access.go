@@ -19,6 +19,7 @@ type accesses struct {
 	ranges
 	file   *writer
 	arena  *mem.Arena
+	memory *mem.Arena // of records
 	blocks []accessBlock
 	refs   [][]ref // of each range's blocks
 	held   ledger  // refs
@@ -39,8 +40,8 @@ func newAccessBlock(b *[]byte, block int) accessBlock {
 		at: carve[uint32](b, block), node: carve[uint32](b, block)}
 }
 
-// newAccesses starts the file of a superbatch's accesses.
-func newAccesses(id identity, r ranges, budget *mem.Budget) (*accesses, error) {
+// newAccesses starts the file of a superbatch's accesses, so many bytes of which stay in memory.
+func newAccesses(id identity, r ranges, memory int64, budget *mem.Budget) (*accesses, error) {
 	arena, err := mem.NewArena(budget, "superbatch accesses", int64(r.count)*blockBytes(r.block))
 	if err != nil {
 		return nil, err
@@ -51,10 +52,15 @@ func newAccesses(id identity, r ranges, budget *mem.Budget) (*accesses, error) {
 	for i := range a.blocks {
 		a.blocks[i] = newAccessBlock(&b, r.block)
 	}
-	if a.file, err = id.create(kindAccesses); err != nil {
+	a.memory, err = mem.NewArena(budget, "superbatch accesses", memory)
+	if err == nil {
+		a.file, err = id.create(kindAccesses)
+	}
+	if err != nil {
 		a.free()
 		return nil, err
 	}
+	a.file.memory = a.memory.Bytes()
 	return a, nil
 }
 
@@ -121,6 +127,16 @@ func (a *accesses) finish() error {
 	return a.freeBlocks()
 }
 
+// nextMost is what the next uses take at most, in whole arenas: two numbers each, and for each
+// block two heads and the rest of a unit.
+func (a *accesses) nextMost() int64 {
+	bytes := 8*int64(a.total) + 2<<20
+	for _, blocks := range a.refs {
+		bytes += 2 * unitBytes * int64(len(blocks))
+	}
+	return bytes
+}
+
 func (a *accesses) freeBlocks() error {
 	a.blocks = nil
 	return a.arena.Free()
@@ -129,6 +145,9 @@ func (a *accesses) freeBlocks() error {
 // free gives all back, finished or not; the file stays.
 func (a *accesses) free() {
 	_ = a.freeBlocks() // unmapping what was mapped cannot fail
+	if a.memory != nil {
+		_ = a.memory.Free()
+	}
 	if a.file != nil {
 		_ = a.file.abort() // the file is not used any more
 	}

@@ -16,8 +16,8 @@ import (
 )
 
 // BenchmarkBuild samples and plans superbatches of a graph of a million nodes and 16 million edges
-// to the disk. Per access, which is a node of a batch: the time of each phase, and the bytes of
-// batches and plans, which stay, and of the files between.
+// to the disk, with the files between on the disk or in memory. Per access, which is a node of a
+// batch: the time of each phase, and the bytes of batches and plans, which stay.
 func BenchmarkBuild(b *testing.B) {
 	g := sampletest.RMAT(20, 16<<20, 1)
 	var train []sample.NodeID
@@ -29,8 +29,8 @@ func BenchmarkBuild(b *testing.B) {
 		b.Fatal(err)
 	}
 	defer dev.Close()
-	for _, slots := range []int{50000, 200000} {
-		b.Run(fmt.Sprintf("slots=%d", slots), func(b *testing.B) {
+	for _, access := range []int64{0, 64 << 20} {
+		b.Run(fmt.Sprintf("memory=%dMiB", access>>20), func(b *testing.B) {
 			c := Config{Order: func(e uint64) (*sample.Order, error) {
 				return sample.EpochOrder(train, 1, e, 1000)
 			}, Sampler: func() (*sample.Sampler, error) {
@@ -38,8 +38,8 @@ func BenchmarkBuild(b *testing.B) {
 					sample.Config{Fanout: []int{10, 10}, Seed: 1})
 			}, Epochs: 1, Nodes: g.Nodes(), Rows: &sampletest.Rows{Count: g.Nodes(), Dim: 1},
 				FS: vfs.Default, Prep: b.TempDir(), Name: "bench", Device: dev,
-				StorageBytes: 8 << 30, Slots: slots, PlanBytes: 64 << 20, Workers: 2,
-				Budget: mem.NewBudget(0)}
+				StorageBytes: 8 << 30, Slots: 200000, PlanBytes: 64 << 20,
+				AccessBytes: access, NextBytes: access, Workers: 2, Budget: mem.NewBudget(0)}
 			for b.Loop() {
 				buildOnce(b, c)
 			}

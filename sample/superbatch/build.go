@@ -82,7 +82,7 @@ func (b *builder) build(ctx context.Context, first uint64) (*superbatch, error) 
 
 // fill samples and plans a superbatch.
 func (b *builder) fill(ctx context.Context, s *superbatch) error {
-	a, err := newAccesses(s.id, b.ranges, b.cfg.Budget)
+	a, err := newAccesses(s.id, b.ranges, whole(b.cfg.AccessBytes), b.cfg.Budget)
 	if err != nil {
 		return err
 	}
@@ -98,6 +98,9 @@ func (b *builder) fill(ctx context.Context, s *superbatch) error {
 	b.planning.Busy.Add(int64(time.Since(begun)))
 	return nil
 }
+
+// whole is how much of so many bytes an arena can have, which is a multiple of 2 MiB.
+func whole(bytes int64) int64 { return max(0, bytes) &^ (2<<20 - 1) }
 
 // withGraph calls work while the topology is there.
 func (b *builder) withGraph(ctx context.Context, work func() error) (err error) {
@@ -194,7 +197,7 @@ type batchWriter struct {
 
 // add writes one batch, and finds out whether there is room for another.
 func (o *batchWriter) add(d *sample.Batch) (err error) {
-	before, nodes := o.w.size+o.a.file.size, len(d.Dense.NodeIDs)
+	before, nodes := o.w.size+o.a.file.total(), len(d.Dense.NodeIDs)
 	var r stepRefs
 	o.enc.B = o.enc.B[:0]
 	encodeNodes(&o.enc, d)
@@ -218,7 +221,7 @@ func (o *batchWriter) add(d *sample.Batch) (err error) {
 	o.end++
 	o.nodesMost = max(o.nodesMost, nodes)
 	o.innerMost = max(o.innerMost, nodes-int(d.Dense.NodeIDOffsets[1]))
-	files := o.w.size + o.a.file.size
+	files := o.w.size + o.a.file.total()
 	o.largest = max(o.largest, files-before+planBytesPerAccess*int64(nodes))
 	used := files + planBytesPerAccess*int64(o.a.total)
 	o.full = used+o.largest > o.storage || len(o.index) == batchesMost
@@ -231,13 +234,14 @@ func (o *batchWriter) add(d *sample.Batch) (err error) {
 }
 
 // plan finds the next uses and decides for each batch.
-func (b *builder) plan(ctx context.Context, s *superbatch, a *accesses) error {
+func (b *builder) plan(ctx context.Context, s *superbatch, a *accesses) (err error) {
 	turns := uint32(s.end - s.first)
-	next, err := findNextUses(ctx, s.id, b.cfg.Device, a, turns, b.cfg.Budget)
+	next, err := findNextUses(ctx, s.id, b.cfg.Device, a, turns,
+		whole(min(b.cfg.NextBytes, a.nextMost())), b.cfg.Budget)
 	if err != nil {
 		return err
 	}
-	defer next.held.release()
+	defer func() { err = errors.Join(err, next.free()) }()
 	a.free()
 	if err := s.id.remove(kindAccesses); err != nil {
 		return err

@@ -141,6 +141,7 @@ type passes struct {
 	dev    blockdev.Device
 	budget *mem.Budget
 	ranges ranges
+	memory int64 // of accesses and of next uses: the rest is in files
 	state  *cacheState
 	seq    uint64
 	rows   []sample.NodeID // what each slot really holds, by Keep alone
@@ -184,7 +185,7 @@ func (p *passes) superbatch(t rapid.TB, batches [][]sample.NodeID) (hits []int) 
 			t.Fatal(err)
 		}
 	}
-	a, err := newAccesses(id, p.ranges, p.budget)
+	a, err := newAccesses(id, p.ranges, p.memory, p.budget)
 	must(err)
 	must(a.add(0, p.state.rows()))
 	for i, b := range batches {
@@ -192,7 +193,7 @@ func (p *passes) superbatch(t rapid.TB, batches [][]sample.NodeID) (hits []int) 
 	}
 	must(a.finish())
 	turns := uint32(len(batches))
-	n, err := findNextUses(ctx, id, p.dev, a, turns, p.budget)
+	n, err := findNextUses(ctx, id, p.dev, a, turns, p.memory, p.budget)
 	must(err)
 	a.free()
 	r, err := n.read(ctx, p.dev, p.budget)
@@ -221,7 +222,7 @@ func (p *passes) superbatch(t rapid.TB, batches [][]sample.NodeID) (hits []int) 
 	}
 	p.state.unpinAll()
 	must(r.close())
-	n.held.release()
+	must(n.free())
 	return hits
 }
 
@@ -293,6 +294,7 @@ func TestHitsAreBeladys(t *testing.T) {
 		shift := rapid.IntRange(0, 6).Draw(t, "shift")
 		p := newPasses(t, ranges{shift: shift, count: (nodes-1)>>shift + 1,
 			block: rapid.IntRange(1, 9).Draw(t, "block")}, slots)
+		p.memory = int64(rapid.SampledFrom([]int{0, 1, 5, 100}).Draw(t, "units")) * unitBytes
 		defer p.close(t)
 		plain := &minCache{slots: slots}
 		for range rapid.IntRange(1, 3).Draw(t, "superbatches") {

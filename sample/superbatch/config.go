@@ -65,6 +65,9 @@ type Config struct {
 	SlotsKept int
 	// PlanBytes bounds the memory of planning, but for PlanHeap of the largest batch.
 	PlanBytes int64
+	// AccessBytes and NextBytes are memory besides, for what planning notes of a superbatch while
+	// it is sampled, and then until it is planned. What does not fit there is written.
+	AccessBytes, NextBytes int64
 	// Workers is the number of goroutines that sample. Default 1.
 	Workers int
 	// Threads bounds the goroutines that copy rows. Default 1.

@@ -40,17 +40,24 @@ const (
 	writeBuffer = 1 << 20
 	// readChunk is the size of one of the reads of a large record.
 	readChunk = 1 << 20
+	// sendBytes are sent to the disk at a time, while more is written.
+	sendBytes = 4 << 20
 )
 
 const _ uint = -(codec.HeaderBytes % unitBytes) // records begin at a whole unit
 
 // ref is where a record is: 8 bytes, so that a million batches need few MiB.
 type ref struct {
-	unit  uint32 // offset in units: files end at 2 TiB
+	unit  uint32 // offset in units, with inMemory: files end at 1 TiB
 	bytes uint32 // of the payload
 }
 
-func (r ref) off() int64 { return int64(r.unit) * unitBytes }
+// inMemory says that a record is not in the file but in the memory that stands before it.
+const inMemory = 1 << 31
+
+func (r ref) inMemory() bool { return r.unit&inMemory != 0 }
+
+func (r ref) off() int64 { return int64(r.unit&^inMemory) * unitBytes }
 
 // diskBytes is what the record takes in its file.
 func (r ref) diskBytes() int64 { return roundUp(recordHead+int64(r.bytes), unitBytes) }
@@ -76,14 +83,21 @@ func (id identity) sum(kind string, off int64, head, payload []byte) uint32 {
 	return codec.BlockSum(kind, id.uuid, uint64(off), head, payload)
 }
 
-// writer writes one runtime file from start to end.
+// writer writes one runtime file from start to end. The first records go to memory, if it has some:
+// they are never written.
 type writer struct {
 	id   identity
 	kind string
 	file vfs.File
 	buf  []byte
 	size int64 // with what is in buf
-	err  error // the first; all later writes fail with it
+	// written is what the file has, and sent what is on its way from there to the disk: a direct
+	// read waits for what is not there yet.
+	written, sent int64
+	err           error // the first; all later writes fail with it
+
+	memory []byte
+	used   int64 // of memory
 }
 
 // create starts a runtime file.
@@ -105,8 +119,14 @@ func (w *writer) append(payload []byte) (ref, error) {
 	if w.err != nil {
 		return ref{}, w.err
 	}
+	if end := w.used + int64(len(payload)); end <= int64(len(w.memory)) {
+		r := ref{unit: uint32(w.used/unitBytes) | inMemory, bytes: uint32(len(payload))}
+		copy(w.memory[w.used:], payload)
+		w.used = roundUp(end, unitBytes)
+		return r, nil
+	}
 	r := ref{unit: uint32(w.size / unitBytes), bytes: uint32(len(payload))}
-	if w.size/unitBytes > math.MaxUint32 || len(payload) > math.MaxUint32-recordHead {
+	if w.size/unitBytes >= inMemory || len(payload) > math.MaxUint32-recordHead {
 		w.err = fmt.Errorf("superbatch: %s: a record of %d bytes at offset %d is too far or too "+
 			"large: lower --superbatch", w.id.path(w.kind), len(payload), w.size)
 		return ref{}, w.err
@@ -146,11 +166,19 @@ func (w *writer) write(p []byte) {
 	if w.err != nil || len(p) == 0 {
 		return
 	}
-	if _, err := w.file.Write(p); err != nil {
+	_, err := w.file.Write(p)
+	if w.written += int64(len(p)); err == nil && w.written-w.sent >= sendBytes {
+		_, err = w.file.SyncTo(w.written)
+		w.sent = w.written
+	}
+	if err != nil {
 		w.err = fmt.Errorf("superbatch: write %s before offset %d: %w; free space on the disk, or "+
 			"lower --superbatch", w.id.path(w.kind), w.size, err)
 	}
 }
+
+// total is what the records take, in memory too.
+func (w *writer) total() int64 { return w.size + w.used }
 
 // finish writes what is left and closes the file.
 func (w *writer) finish() error {
@@ -177,6 +205,8 @@ type reader struct {
 	kind string
 	dev  blockdev.Device
 	file blockdev.File
+
+	memory []byte // see writer
 }
 
 // open opens a finished file and checks its header.
@@ -224,18 +254,28 @@ type record struct {
 func (b *buffer) read(ctx context.Context, records ...record) ([][]byte, error) {
 	total := int64(0)
 	for _, r := range records {
+		if r.at.inMemory() {
+			continue
+		}
 		if end := r.at.off() + r.at.diskBytes(); end > r.file.file.Size() {
 			return nil, r.file.damage(r.at.off(), "file is %d bytes long, the record ends at %d",
 				r.file.file.Size(), end)
 		}
 		total += r.at.diskBytes()
 	}
-	if err := b.fit(total); err != nil {
-		return nil, err
+	var all []byte
+	if total > 0 {
+		if err := b.fit(total); err != nil {
+			return nil, err
+		}
+		all = b.arena.Bytes()
 	}
-	all := b.arena.Bytes()
 	b.reqs, b.payloads = b.reqs[:0], b.payloads[:0]
 	for _, r := range records {
+		if r.at.inMemory() {
+			b.payloads = append(b.payloads, r.file.memory[r.at.off():][:r.at.bytes])
+			continue
+		}
 		size := r.at.diskBytes()
 		part := all[:size]
 		all = all[size:]
@@ -245,10 +285,16 @@ func (b *buffer) read(ctx context.Context, records ...record) ([][]byte, error) 
 				Buf: part[i:min(i+readChunk, size)]})
 		}
 	}
+	if len(b.reqs) == 0 {
+		return b.payloads, ctx.Err()
+	}
 	if err := records[0].file.dev.ReadBatch(ctx, b.reqs); err != nil {
 		return nil, fmt.Errorf("superbatch: read %s: %w", records[0].file.id.dir, err)
 	}
 	for i, r := range records {
+		if r.at.inMemory() {
+			continue
+		}
 		var err error
 		if b.payloads[i], err = r.file.verify(r.at, b.payloads[i]); err != nil {
 			return nil, err

@@ -173,6 +173,7 @@ func TestBatchesAreTheSame(t *testing.T) {
 				c.Overlap = (i+slots)%2 == 0
 				c.StartBatch, c.Batches, c.Slots = start, size, slots
 				c.Workers, c.Ready, c.Threads, c.StageRows = 1+slots%2, size%3, 2, 4*(size%2)
+				c.AccessBytes, c.NextBytes = 4<<20*int64(i%2), 4<<20*int64(slots%2)
 				l := mustOpen(t, c)
 				got, err := stepHashes(l.Epoch, c.Epoch, c.Epochs)
 				if err != nil || !slices.Equal(got, want) {
