@@ -41,7 +41,7 @@ type simulation struct {
 	features kv.RowsMeta
 
 	record cachesim.Record
-	done   int64 // batches sampled and replayed
+	done   int64 // work, in batches replayed
 	total  int64
 }
 
@@ -162,8 +162,7 @@ func runSimulate(ctx context.Context, x *execution) (err error) {
 		return err
 	}
 	defer sampler.Close()
-	perEpoch := int64((len(seeds) + s.Batch - 1) / s.Batch)
-	s.total = perEpoch * int64(s.epochs+1+s.epochs*len(s.sizes)*len(s.policies))
+	s.expect(len(seeds))
 	for epoch := range s.epochs {
 		if err := s.epoch(ctx, "sample", sampler, seeds, epoch, s.record.Add); err != nil {
 			return fmt.Errorf("%w; BATCHES n replays the first n of each epoch", err)
@@ -208,7 +207,7 @@ func (s *simulation) epoch(ctx context.Context, operator string, sampler *sample
 		if operator == "sample" {
 			s.x.emit(operator, len(nodes), 0)
 		}
-		s.advance()
+		s.advance(sampledWork)
 		if err := fn(nodes); err != nil {
 			return err
 		}
@@ -223,9 +222,31 @@ func (s *simulation) epoch(ctx context.Context, operator string, sampler *sample
 	return err
 }
 
-// advance tells that one more batch was sampled or replayed.
-func (s *simulation) advance() {
-	if s.done++; s.x.progress != nil {
+// sampledWork is what sampling a batch takes, in times that of replaying it.
+const sampledWork = 16
+
+// expect sets the work that is to be done.
+func (s *simulation) expect(seeds int) {
+	perEpoch := (seeds + s.Batch - 1) / s.Batch
+	if s.batches > 0 {
+		perEpoch = min(perEpoch, s.batches)
+	}
+	sampled := s.epochs
+	if slices.Contains(s.policies, cachesim.StaticSampled) {
+		sampled++
+	}
+	s.total = int64(perEpoch * (sampled*sampledWork + s.epochs*len(s.online())*len(s.sizes)))
+}
+
+// online are the policies but for the bound.
+func (s *simulation) online() []string {
+	return slices.DeleteFunc(slices.Clone(s.policies),
+		func(name string) bool { return name == cachesim.Belady.Name })
+}
+
+// advance tells that more work is done.
+func (s *simulation) advance(work int64) {
+	if s.done += work; s.x.progress != nil {
 		s.x.progress(min(s.done, s.total), s.total)
 	}
 }
@@ -233,11 +254,11 @@ func (s *simulation) advance() {
 // hotBytes is what finding and listing a hot node takes.
 const hotBytes = 12
 
-// make returns the policies, and what their lists were counted as.
+// make returns the policies but for the bound, and what their lists were counted as.
 func (s *simulation) make(ctx context.Context, sampler *sample.Sampler,
 	seeds []sample.NodeID) (policies []cachesim.Policy, held int64, err error) {
 	e := s.x.engine
-	for _, name := range s.policies {
+	for _, name := range s.online() {
 		p, err := cachesim.ByName(name, func() (hot []sample.NodeID, err error) {
 			bytes := mem.HeapCost(hotBytes * int64(s.rowsMax))
 			if err := e.budget.Reserve("nodes of a static cache", bytes); err != nil {
@@ -276,7 +297,7 @@ func (s *simulation) replay(ctx context.Context, policies []cachesim.Policy) ([]
 	each := trace.Each
 	trace.Each = func(fn func([]sample.NodeID) error) error {
 		return each(func(nodes []sample.NodeID) error {
-			s.advance()
+			s.advance(1)
 			return fn(nodes)
 		})
 	}
@@ -289,13 +310,19 @@ func (s *simulation) show(results []cachesim.Result) error {
 		"times belady")
 	s.x.note("belady is the least that a cache of that size can read: it knows the batches to come")
 	bounds := results[len(results)-len(s.sizes):]
-	for i, r := range results[:len(results)-len(s.sizes)] {
-		least := bounds[i%len(s.sizes)].RowsRead() // not 0: a cache begins empty
-		err := s.x.row(r.Policy, size(r.Capacity.Bytes), count(r.Rows), count(r.Requests),
-			count(r.Hits), ratio(r.HitRatio()), size(r.RowsRead()*uint64(s.features.RowBytes)),
-			float64(r.RowsRead())/float64(least))
-		if err != nil {
-			return err
+	for _, name := range s.policies {
+		for i, r := range results {
+			if r.Policy != name {
+				continue
+			}
+			least := bounds[i%len(s.sizes)].RowsRead() // not 0: a cache begins empty
+			err := s.x.row(r.Policy, size(r.Capacity.Bytes), count(r.Rows), count(r.Requests),
+				count(r.Hits), ratio(r.HitRatio()),
+				size(r.RowsRead()*uint64(s.features.RowBytes)),
+				float64(r.RowsRead())/float64(least))
+			if err != nil {
+				return err
+			}
 		}
 	}
 	return nil

@@ -28,7 +28,10 @@ func belady(ctx context.Context, trace Trace, p Policy, capacities []Capacity,
 	err := trace.Each(func(nodes []sample.NodeID) error {
 		now := len(begins)
 		earliest := now
-		for _, v := range nodes {
+		for i, v := range nodes {
+			if i%ctxStep == 0 && ctx.Err() != nil {
+				return ctx.Err()
+			}
 			if uint64(v) >= uint64(len(last)) {
 				return outOfRange(v, len(last))
 			}

@@ -8,6 +8,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"gdb/internal/invariants"
@@ -156,7 +157,9 @@ func Run(ctx context.Context, trace Trace, policies []Policy, capacities []Capac
 	perNode := mem.View[uint32](arena.Bytes())
 	for _, p := range policies {
 		if p.New == nil {
-			clear(perNode)
+			if err := clearAll(ctx, perNode); err != nil {
+				return nil, err
+			}
 			part, err := belady(ctx, trace, p, capacities, perNode)
 			if err != nil {
 				return nil, err
@@ -165,7 +168,9 @@ func Run(ctx context.Context, trace Trace, policies []Policy, capacities []Capac
 			continue
 		}
 		for _, c := range capacities {
-			clear(perNode)
+			if err := clearAll(ctx, perNode); err != nil {
+				return nil, err
+			}
 			r, err := replayed(ctx, trace, p, c, perNode, budget)
 			if err != nil {
 				return nil, fmt.Errorf("cachesim: policy %s: %w", p.Name, err)
@@ -174,6 +179,20 @@ func Run(ctx context.Context, trace Trace, policies []Policy, capacities []Capac
 		}
 	}
 	return results, nil
+}
+
+// ctxStep is how many nodes are done without a look at the context.
+const ctxStep = 1 << 16
+
+// clearAll clears memory of 4 bytes a node.
+func clearAll(ctx context.Context, perNode []uint32) error {
+	for part := range slices.Chunk(perNode, 64*ctxStep) {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		clear(part)
+	}
+	return nil
 }
 
 // replayed replays a trace through one cache; where is zeroed memory of 4 bytes a node.
@@ -195,10 +214,7 @@ func replayed(ctx context.Context, trace Trace, p Policy, c Capacity, where []ui
 		return r, err
 	}
 	err = trace.Each(func(nodes []sample.NodeID) error {
-		if err := s.gather(nodes); err != nil {
-			return err
-		}
-		return ctx.Err()
+		return s.gather(ctx, nodes)
 	})
 	if err == nil && s.result.Requests == 0 {
 		err = errNothing
@@ -237,9 +253,12 @@ func (s *replay) load() error {
 }
 
 // gather does what a cache does for one gather.
-func (s *replay) gather(nodes []sample.NodeID) error {
+func (s *replay) gather(ctx context.Context, nodes []sample.NodeID) error {
 	s.slots, s.missed = s.slots[:0], s.missed[:0]
-	for _, v := range nodes {
+	for i, v := range nodes {
+		if i%ctxStep == 0 && ctx.Err() != nil {
+			return ctx.Err()
+		}
 		if uint64(v) >= uint64(len(s.where)) {
 			return outOfRange(v, len(s.where))
 		}
@@ -253,7 +272,10 @@ func (s *replay) gather(nodes []sample.NodeID) error {
 	s.policy.Hits(s.slots)
 	s.result.Requests += uint64(len(nodes))
 	s.result.Hits += uint64(len(s.slots))
-	for _, v := range s.missed {
+	for i, v := range s.missed {
+		if i%ctxStep == 0 && ctx.Err() != nil {
+			return ctx.Err()
+		}
 		if s.where[v] != 0 { // twice in this batch
 			continue
 		}
