@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"math"
+	"slices"
 	"time"
 
 	"gdb/blockdev"
@@ -79,14 +80,17 @@ func (in *inputs) pipeline(ctx context.Context, c *Config, order *sample.Order, 
 				sample.Config{Fanout: c.Fanout, Seed: c.Seed, Budget: in.budget})
 		},
 		Order: order, StartBatch: first, Features: in.features, Labels: in.labels,
-		InPlace: inPlace(c, modelDims(c, in.features.Dim(), in.classes)),
+		// With dropout it takes as long as copying, which other cores could do.
+		InPlace: c.Dropout == 0 && inPlace(c, modelDims(c, in.features.Dim(), in.classes)),
 		Workers: samplers(c.Threads), Ready: ready, Budget: in.budget})
 }
 
-// inPlace says whether the first layer may average features where they are: dropout changes a
-// copy, and only a layer narrower than half its input may transform first: see transformFirst,
-// whose choice the result's last bits depend on.
-func inPlace(c *Config, dims []int) bool { return c.Dropout == 0 && dims[0] <= 2*dims[1] }
+// inPlace says whether the first layer may average features where they are. Only a layer narrower
+// than half its input may transform first, which needs a copy: see transformFirst, whose choice the
+// result's last bits depend on. Dropout copies a list's rows at a time, so lists must be bounded.
+func inPlace(c *Config, dims []int) bool {
+	return dims[0] <= 2*dims[1] && (c.Dropout == 0 || !slices.Contains(c.Fanout, sample.All))
+}
 
 // samplers is how many goroutines sample beside so many that compute: a batch takes about a tenth
 // of a core's time to sample of what it takes to compute.

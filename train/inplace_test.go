@@ -5,6 +5,8 @@ import (
 	"context"
 	"fmt"
 	"testing"
+
+	"gdb/sample"
 )
 
 // inPlaceConfig trains with a cache that holds batches, but not all rows.
@@ -35,14 +37,15 @@ func planOf(t *testing.T, c Config) (p *Plan, weights []byte) {
 // TestInPlaceGivesTheSame: where the first layer reads rows in the cache, the weights are those of
 // any other way to hold the data.
 func TestInPlaceGivesTheSame(t *testing.T) {
-	for _, fanout := range [][]int{{3, 2}, {2, 2, 2}} {
+	for i, fanout := range [][]int{{3, 2}, {2, 2, 2}, {3, 2}} {
+		dropout := 0.3 * float64(i)
 		c := inPlaceConfig()
-		c.Fanout, c.Cache, c.FeatureCache = fanout, "none", 0
+		c.Fanout, c.Dropout, c.Cache, c.FeatureCache = fanout, dropout, "none", 0
 		_, want := planOf(t, c)
 		for _, size := range []int{1, 2, 7, 0} {
 			for _, ready := range []int64{4, 5} {
 				c := inPlaceConfig()
-				c.Fanout, c.Superbatch = fanout, size
+				c.Fanout, c.Dropout, c.Superbatch = fanout, dropout, size
 				c.FeatureCache = c.FeatureCache * ready / 5
 				p, got := planOf(t, c)
 				if p.Superbatch == nil || !p.Superbatch.InPlace {
@@ -63,6 +66,7 @@ func TestInPlaceWhereItFits(t *testing.T) {
 	for i, change := range []func(c *Config){
 		func(c *Config) { c.FeatureCache /= 8 },
 		func(c *Config) { c.Hidden = plantedDim/2 - 1 },
+		func(c *Config) { c.Dropout, c.Fanout = 0.1, []int{2, sample.All} },
 		func(c *Config) { c.EvalMode = evalSampled },
 		func(c *Config) { c.LoadOnly = true },
 	} {

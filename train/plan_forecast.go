@@ -229,13 +229,20 @@ func (t *trainer) simulate(ctx context.Context, tr *trace, f *Forecast) (c rowsC
 	}
 	rows := &tracedRows{in: t.in}
 	slots := sample.CacheRows(t.plan.Features, t.dims[0], policy.SlotBytes())
+	if s := t.plan.Superbatch; s != nil {
+		slots = s.Slots
+	}
 	sim, err := sample.NewCached(ctx, rows, policy, sample.CacheOptions{Budget: t.in.budget,
 		Bytes: sample.CacheBytes(slots, 1, policy.SlotBytes())})
 	if err != nil {
 		return c, err
 	}
 	defer func() { err = errors.Join(err, sim.Close()) }()
-	out, warm := make([]float32, t.plan.BatchNodes), len(tr.batches)*3/4
+	largest := 0 // a few batches that were sampled first may have been smaller
+	for _, b := range tr.batches {
+		largest = max(largest, len(b))
+	}
+	out, warm := make([]float32, largest), len(tr.batches)*3/4
 	for i, b := range tr.batches {
 		if i == warm {
 			rows.misses = misses{}

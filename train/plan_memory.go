@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 
 	"gdb/internal/mem"
 	"gdb/layout"
@@ -105,6 +106,9 @@ func (p *planner) kernelBytes() int64 {
 	for i := range len(p.dims) - 1 {
 		k, m := p.dims[i], p.dims[i+1]
 		n = max(n, min(slabs*k*m, floatsMax)+p.c.Threads*blockRows*(k+m+64))
+	}
+	if p.c.Dropout > 0 && inPlace(p.c, p.dims) {
+		n += p.c.Threads * kernel.DroppedWords(slices.Max(p.c.Fanout), p.dims[0])
 	}
 	return 4 * int64(n)
 }

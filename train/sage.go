@@ -32,6 +32,7 @@ type sageLayer struct {
 
 	first     bool // transform first, then aggregate
 	view      sample.Layer
+	at        []uint32 // in place: the input numbers of view.Idx
 	off, idx  []uint32 // memory of view
 	seg       backend.Segments
 	x, out    backend.Tensor // input (In, din) and output (Out, dout)
@@ -62,8 +63,7 @@ type step struct {
 	train              bool // keep what the backward pass needs, and drop out
 
 	// table is features in the memory of their owner, of which layer 0 reads rows, one for each
-	// neighbor, in place: x then has its outputs' rows only, and there is no dropout. See
-	// sample.Batch.
+	// neighbor, in place: x then has its outputs' rows only. See sample.Batch.
 	table []float32
 	rows  []uint32
 }
@@ -77,9 +77,13 @@ func (m *sage) forward(d *sample.Dense, x []float32, s step) (backend.Tensor, er
 	for i := range m.layers {
 		l := &m.layers[i]
 		if l.dropInput != 0 {
-			m.be.Dropout(l.x, s.dropout, l.dropInput)
+			first := 0
+			if l.inPlace() {
+				first = int(l.view.Skip) * l.x.Cols
+			}
+			m.be.Dropout(l.x, first, s.dropout, l.dropInput)
 		}
-		m.transform(l)
+		m.transform(l, s.dropout)
 		if bias := m.p.weight(l.bias); i == len(m.layers)-1 {
 			m.be.Bias(l.out, bias)
 		} else {
@@ -98,7 +102,7 @@ func (m *sage) prepare(d *sample.Dense, x []float32, s step) error {
 			l.off, l.idx = l.view.Off, l.view.Idx
 		}
 		if i == 0 && s.table != nil {
-			l.view.Idx = s.rows
+			l.at, l.view.Idx = l.view.Idx, s.rows
 		}
 		if err := m.held.AtLeast(m.listBytes()); err != nil {
 			return err
@@ -191,16 +195,19 @@ func transformFirst(v sample.Layer, din, dout int, needsInput bool) bool {
 	return transformed < aggregated
 }
 
+// inPlace says whether a layer reads rows of a table.
+func (l *sageLayer) inPlace() bool { return l.table.Rows > 0 }
+
 // inputs returns the tensors of which a layer averages rows, and that of its outputs' own inputs.
 func (l *sageLayer) inputs() (averaged, self backend.Tensor) {
-	if l.table.Rows > 0 {
+	if l.inPlace() {
 		return l.table, l.x
 	}
 	return l.x, l.x.Slice(int(l.view.Skip), int(l.view.Out))
 }
 
 // transform computes W_self·x + W_nbr·mean(x), in the cheaper order.
-func (m *sage) transform(l *sageLayer) {
+func (m *sage) transform(l *sageLayer, dropout float32) {
 	averaged, self := l.inputs()
 	if l.first {
 		m.be.MatMul(l.agg, l.x, m.p.weight(l.nbr), false)
@@ -208,7 +215,11 @@ func (m *sage) transform(l *sageLayer) {
 		m.be.MatMul(l.out, self, m.p.weight(l.self), true)
 		return
 	}
-	m.be.SegmentMean(l.agg, averaged, l.seg)
+	if l.inPlace() && l.dropInput != 0 { // the rows are not this step's to change
+		m.be.SegmentMeanDropout(l.agg, averaged, l.seg, l.at, dropout, l.dropInput)
+	} else {
+		m.be.SegmentMean(l.agg, averaged, l.seg)
+	}
 	m.be.MatMul(l.out, self, m.p.weight(l.self), false)
 	m.be.MatMul(l.out, l.agg, m.p.weight(l.nbr), true)
 }

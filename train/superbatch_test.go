@@ -139,16 +139,20 @@ func TestTopologyInTurn(t *testing.T) {
 // turnMemory is the least memory that gives superbatches a cache: then their phases take turns.
 func turnMemory(t *testing.T, s *layout.Store, c Config) int64 {
 	t.Helper()
-	for c.Memory = 64 << 20; ; c.Memory += 1 << 20 {
+	step := int64(1 << 20)
+	for c.Memory = 64 << 20; c.Memory <= 1<<30; c.Memory += step {
 		p, err := MakePlan(context.Background(), s, mustDevice(t), c)
-		if err == nil && p.Superbatch != nil && p.Superbatch.Slots >= 20 {
-			if p.Superbatch.Overlap || p.Topology != 0 {
-				t.Fatalf("with %d bytes phases overlap: %s", c.Memory, p)
-			}
+		if err != nil || p.Superbatch == nil || p.Superbatch.Slots < 20 {
+			continue
+		}
+		if !p.Superbatch.Overlap && p.Topology == 0 {
 			return c.Memory
 		}
-		if c.Memory > 1<<30 {
-			t.Fatalf("no memory will do: %v", err)
+		if step == 1<<14 {
+			t.Fatalf("with %d bytes phases overlap: %s", c.Memory, p)
 		}
+		c.Memory, step = c.Memory-step, 1<<14 // there is not much between
 	}
+	t.Fatal("no memory will do")
+	return 0
 }

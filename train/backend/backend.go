@@ -95,8 +95,11 @@ type Backend interface {
 	// scales dx as Dropout scaled, and zeroes it where y is not positive.
 	ReLUGrad(dx, y Tensor, rate float32)
 	// Dropout zeroes values with probability rate and scales the others by 1/(1-rate): which is a
-	// function of key and position.
-	Dropout(x Tensor, rate float32, key uint64)
+	// function of key and position. x begins with the position first.
+	Dropout(x Tensor, first int, rate float32, key uint64)
+	// SegmentMeanDropout is SegmentMean of rows that went through Dropout, and leaves x as it is:
+	// the row of list entry e has the positions of row at[e].
+	SegmentMeanDropout(out, x Tensor, s Segments, at []uint32, rate float32, key uint64)
 	// ColumnSum writes the sum of the rows of x to out.
 	ColumnSum(out, x Tensor)
 	Add(dst, src Tensor)

@@ -132,8 +132,16 @@ func (c *cpu) ReLUGrad(dx, y Tensor, rate float32) {
 }
 
 // Dropout masks x.
-func (c *cpu) Dropout(x Tensor, rate float32, key uint64) {
-	kernel.Dropout(c.pool, x.host, rate, key)
+func (c *cpu) Dropout(x Tensor, first int, rate float32, key uint64) {
+	kernel.Dropout(c.pool, x.host, first, rate, key)
+}
+
+// SegmentMeanDropout averages masked rows of x.
+func (c *cpu) SegmentMeanDropout(out, x Tensor, s Segments, at []uint32, rate float32,
+	key uint64) {
+	fit(out.Cols == x.Cols && out.Rows+1 == len(s.off) && len(at) == len(s.idx),
+		"SegmentMeanDropout", out, x)
+	kernel.SegmentMeanDropout(c.pool, out.host, x.host, s.off, s.idx, at, x.Cols, rate, key)
 }
 
 // ColumnSum sums rows.

@@ -35,28 +35,118 @@ func (d *dropoutPlan) draw(position uint32) uint32 {
 }
 
 // Dropout zeroes each value of y with probability rate and scales the others by 1/(1-rate), in
-// place (inverted dropout). Whether value i is dropped is a function of key and i. The rate is
-// rounded to a multiple of 2^-24; it must be at least 0 and below 1.
-func Dropout(p *Pool, y []float32, rate float32, key uint64) {
-	if !(rate >= 0 && rate < 1) {
-		panic("BUG: a dropout rate must be at least 0 and below 1")
-	}
+// place (inverted dropout). Whether the value at position i is dropped is a function of key and i;
+// y begins at the position first. The rate is rounded to a multiple of 2^-24; it must be at least 0
+// and below 1.
+func Dropout(p *Pool, y []float32, first int, rate float32, key uint64) {
+	m := newMask(rate, key)
 	if rate == 0 {
 		return
 	}
-	threshold := uint32(math.Round(float64(rate) * (1 << 24)))
-	dropout := level().dropout
-	p.span(len(y), flatPart, func(lo, hi int) {
-		a, b := bits.Mul64(key^uint64(lo/dropoutBlock)*0xa0761d6478bd642f^0xe7037ed1a0b428db,
-			0x8ebc6af09c88c6e3)
-		d := dropoutPlan{add: uint32(a ^ b), xor: uint32((a ^ b) >> 32), threshold: threshold,
-			scale: 1 / (1 - rate)}
-		dropout(y[lo:hi], &d, uint32(lo%dropoutBlock))
-	})
+	p.span(len(y), flatPart, func(lo, hi int) { m.apply(y[lo:hi], first+lo, &dropoutPlan{}) })
 }
 
 // DropoutGrad is the gradient of Dropout in its input, in place: the same values are dropped.
-func DropoutGrad(p *Pool, dy []float32, rate float32, key uint64) { Dropout(p, dy, rate, key) }
+func DropoutGrad(p *Pool, dy []float32, first int, rate float32, key uint64) {
+	Dropout(p, dy, first, rate, key)
+}
 
-// A part lies in one block.
-const _ uint = -(dropoutBlock % flatPart)
+// mask says which values are dropped.
+type mask struct {
+	key       uint64
+	threshold uint32
+	scale     float32
+	drop      func(y []float32, d *dropoutPlan, first uint32)
+}
+
+func newMask(rate float32, key uint64) mask {
+	if !(rate >= 0 && rate < 1) {
+		panic("BUG: a dropout rate must be at least 0 and below 1")
+	}
+	return mask{key: key, threshold: uint32(math.Round(float64(rate) * (1 << 24))),
+		scale: 1 / (1 - rate), drop: level().dropout}
+}
+
+// apply drops values of y, which begins at the position first. d is scratch memory.
+func (m *mask) apply(y []float32, first int, d *dropoutPlan) {
+	for len(y) > 0 {
+		block, at := first/dropoutBlock, first%dropoutBlock
+		a, b := bits.Mul64(m.key^uint64(block)*0xa0761d6478bd642f^0xe7037ed1a0b428db,
+			0x8ebc6af09c88c6e3)
+		*d = dropoutPlan{add: uint32(a ^ b), xor: uint32((a ^ b) >> 32), threshold: m.threshold,
+			scale: m.scale}
+		n := min(len(y), dropoutBlock-at)
+		m.drop(y[:n], d, uint32(at))
+		y, first = y[n:], first+n
+	}
+}
+
+// droppedFloats is about how many values are dropped at a time to average them: they stay in the
+// second-level cache.
+const droppedFloats = 16 << 10
+
+// DroppedWords is the scratch memory of SegmentMeanDropout for each worker, in words of 4 bytes,
+// for segments of so many rows at most.
+func DroppedWords(longest, d int) int {
+	rows := max(1, droppedFloats/d, longest)
+	return rows*d + rows + segmentPart/d + 4
+}
+
+// SegmentMeanDropout is SegmentMean of rows that went through Dropout, with the same bits, where x
+// stays as it is: the row of list entry e is x's row idx[e], and counts as row at[e] of the matrix
+// that was dropped out. It takes scratch memory: see DroppedWords.
+func SegmentMeanDropout(p *Pool, out, x []float32, off, idx, at []uint32, d int, rate float32,
+	key uint64) {
+	segments := len(off) - 1
+	out = out[:max(0, segments)*d]
+	if len(out) == 0 {
+		return
+	}
+	at = at[:len(idx)]
+	m, rows := newMask(rate, key), len(x)/d
+	p.span(segments, segmentsPart(off, d), func(lo, hi int) {
+		checkSegments(off[lo:hi+1], idx, rows)
+		m.means(p, out[lo*d:hi*d], x, off[lo:hi+1], idx, at, d)
+	})
+}
+
+// means computes the means of some segments, as many at a time as fit.
+func (m *mask) means(p *Pool, out, x []float32, off, idx, at []uint32, d int) {
+	room := max(1, droppedFloats/d)
+	for i := range len(off) - 1 {
+		room = max(room, int(off[i+1]-off[i]))
+	}
+	rows, words := p.takeFloats(room*d), p.takeWords(len(off)+room+1)
+	ends, count := words[:len(off)], words[len(off):]
+	for i := range count {
+		count[i] = uint32(i)
+	}
+	ends[0] = 0
+	var plan dropoutPlan
+	for first, end := 0, 0; first < len(off)-1; first = end {
+		for end = first; end < len(off)-1 && int(off[end+1]-off[first]) <= room; end++ {
+			ends[end-first+1] = off[end+1] - off[first]
+		}
+		list, n := idx[off[first]:off[end]], int(off[end]-off[first])
+		// Sums of one row each: the kernel waits for many rows at once, a loop of copies for one.
+		sumOf(rows[:n*d], x, count[:n+1], list, d, false)
+		for i, r := range at[off[first]:off[end]] {
+			m.apply(rows[i*d:(i+1)*d], int(r)*d, &plan)
+		}
+		sumOf(out[first*d:end*d], rows, ends[:end-first+1], count, d, true)
+	}
+	p.giveWords(words)
+	p.giveFloats(rows)
+}
+
+// sumOf is SegmentSum or SegmentMean on one goroutine, of what was checked.
+func sumOf(out, x []float32, off, idx []uint32, d int, mean bool) {
+	if len(off) < 2 {
+		return
+	}
+	if sums := level().sums; sums != nil {
+		sums.segmentSum(out, x, off, idx, d, mean)
+		return
+	}
+	refSegmentSum(out, x, off, idx, d, mean)
+}

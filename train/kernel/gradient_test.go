@@ -99,11 +99,11 @@ func gradients() map[string]gradient {
 		}},
 		"Dropout": {values(m * n), func(x []float32) float64 {
 			y := append([]float32(nil), x...)
-			Dropout(nil, y, 0.3, 8)
+			Dropout(nil, y, 0, 0.3, 8)
 			return dot(y, r)
 		}, func([]float32) []float32 {
 			g := append([]float32(nil), r...)
-			DropoutGrad(nil, g, 0.3, 8)
+			DropoutGrad(nil, g, 0, 0.3, 8)
 			return g
 		}},
 	}

@@ -57,6 +57,8 @@ func everyKernel(p *Pool) map[string][]float32 {
 	out["SegmentMean"], out["SegmentMeanGrad"] = make([]float32, m*k), make([]float32, m*k)
 	SegmentMean(p, out["SegmentMean"], a, off, idx, k)
 	SegmentMeanGrad(p, out["SegmentMeanGrad"], a, off, idx, k)
+	out["SegmentMeanDropout"] = make([]float32, m*k)
+	SegmentMeanDropout(p, out["SegmentMeanDropout"], a, off, idx, idx, k, 0.3, 5)
 	out["ColumnSum"] = make([]float32, k)
 	ColumnSum(p, out["ColumnSum"], a, m, k, false)
 	labels := make([]int32, m)
@@ -70,7 +72,7 @@ func everyKernel(p *Pool) map[string][]float32 {
 	loss = SigmoidBCE(p, grad, g, c, m, n)
 	out["SigmoidBCE"] = append(grad, float32(loss), float32(loss-float64(float32(loss))))
 	out["Dropout"] = append([]float32(nil), a...)
-	Dropout(p, out["Dropout"], 0.4, 9)
+	Dropout(p, out["Dropout"], 0, 0.4, 9)
 	w, moment, second := values(m*k), make([]float32, m*k), make([]float32, m*k)
 	Adam(p, w, a, moment, second, 1, 0.1, 0.9, 0.999, 1e-8, 0.01, true)
 	out["Adam"] = w

@@ -20,14 +20,10 @@ func segmentSum(p *Pool, out, x []float32, off, idx []uint32, d int, mean bool) 
 	if len(out) == 0 {
 		return
 	}
-	o, rows := level(), len(x)/d
+	rows := len(x) / d
 	p.span(segments, segmentsPart(off, d), func(lo, hi int) {
 		checkSegments(off[lo:hi+1], idx, rows)
-		if o.sums == nil {
-			refSegmentSum(out[lo*d:hi*d], x, off[lo:hi+1], idx, d, mean)
-			return
-		}
-		o.sums.segmentSum(out[lo*d:hi*d], x, off[lo:hi+1], idx, d, mean)
+		sumOf(out[lo*d:hi*d], x, off[lo:hi+1], idx, d, mean)
 	})
 }
 

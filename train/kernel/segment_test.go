@@ -1,6 +1,8 @@
 package kernel
 
 import (
+	"fmt"
+	"math/rand/v2"
 	"slices"
 	"testing"
 
@@ -122,4 +124,112 @@ func panics(f func()) (did bool) {
 	defer func() { did = recover() != nil }()
 	f()
 	return false
+}
+
+// TestSegmentMeanDropout: rows that are masked while they are averaged give the bits of those that
+// are dropped out before, in a matrix of their own, at every level.
+func TestSegmentMeanDropout(t *testing.T) {
+	eachLevel(t, func(t *testing.T) {
+		p := NewPool(3)
+		defer p.Close()
+		rapid.Check(t, func(t *rapid.T) {
+			mem := newMemory(t)
+			defer mem.free()
+			d, rows := rapid.OneOf(size(40), size(600)).Draw(t, "d"), size(60).Draw(t, "rows")
+			count, longest := size(300).Draw(t, "segments"), size(70).Draw(t, "longest")
+			off, at := mem.segments(count, longest, rows)
+			order, idx := mem.rng.Perm(rows), make([]uint32, len(at))
+			matrix := mem.values(rows * d)
+			table := mem.zeros(rows * d)
+			for i, r := range order {
+				copy(table[r*d:(r+1)*d], matrix[i*d:])
+			}
+			for e, i := range at {
+				idx[e] = uint32(order[i])
+			}
+			kept := mem.copyOf(table)
+			key, rate := rapid.Uint64().Draw(t, "key"), rapid.Float32Range(0, 0.9).Draw(t, "rate")
+			want, got := mem.values(count*d), mem.values(count*d)
+			SegmentMeanDropout(p, got, table, off, idx, at, d, rate, key)
+			Dropout(p, matrix, 0, rate, key)
+			SegmentMean(p, want, matrix, off, at, d)
+			if !slices.Equal(got, want) || !slices.Equal(table, kept) {
+				t.Fatal("other means, or the table was changed")
+			}
+		})
+	})
+}
+
+// TestDropoutFrom: a part of a matrix is dropped out as the whole is, over the end of a block too.
+func TestDropoutFrom(t *testing.T) {
+	eachLevel(t, func(t *testing.T) {
+		const first, n = dropoutBlock - 1000, 5000
+		whole := make([]float32, first+n)
+		for i := range whole {
+			whole[i] = float32(i%7) + 1
+		}
+		part := slices.Clone(whole[first:])
+		Dropout(nil, whole, 0, 0.4, 11)
+		Dropout(nil, part, first, 0.4, 11)
+		if !slices.Equal(part, whole[first:]) {
+			t.Error("other values are dropped")
+		}
+	})
+}
+
+// BenchmarkMeanDropout averages rows of a large table: in place, and as rows gathered to a matrix,
+// which is dropped out.
+func BenchmarkMeanDropout(b *testing.B) {
+	const d, rows = 256, 1 << 19
+	table := make([]float32, rows*d)
+	for i := range table {
+		table[i] = float32(i)
+	}
+	p := NewPool(0)
+	defer p.Close()
+	for _, batch := range []struct{ nodes, inner, edges int }{
+		{28000, 5200, 45000}, {88000, 28000, 254000}} {
+		draw := rand.New(rand.NewPCG(1, 2))
+		off, at := []uint32{0}, make([]uint32, batch.edges)
+		for i := range batch.inner {
+			off = append(off, uint32((i+1)*batch.edges/batch.inner))
+		}
+		where, idx := make([]uint32, batch.nodes), make([]uint32, batch.edges)
+		for i := range where {
+			where[i] = uint32(draw.IntN(rows))
+		}
+		for e := range at {
+			at[e] = uint32(draw.IntN(batch.nodes))
+			idx[e] = where[at[e]]
+		}
+		out, x := make([]float32, batch.inner*d), make([]float32, batch.nodes*d)
+		inner := make([]float32, batch.inner*d)
+		name := fmt.Sprintf("nodes=%d/", batch.nodes)
+		b.Run(name+"in-place", func(b *testing.B) {
+			for b.Loop() {
+				Gather(p, inner, table, where[batch.nodes-batch.inner:], d)
+				Dropout(p, inner, (batch.nodes-batch.inner)*d, 0.5, 7)
+				SegmentMeanDropout(p, out, table, off, idx, at, d, 0.5, 7)
+			}
+		})
+		b.Run(name+"gathered", func(b *testing.B) {
+			for b.Loop() {
+				Gather(p, x, table, where, d)
+				Dropout(p, x, 0, 0.5, 7)
+				SegmentMean(p, out, x, off, at, d)
+			}
+		})
+		b.Run(name+"no-dropout-in-place", func(b *testing.B) {
+			for b.Loop() {
+				Gather(p, inner, table, where[batch.nodes-batch.inner:], d)
+				SegmentMean(p, out, table, off, idx, d)
+			}
+		})
+		b.Run(name+"no-dropout-gathered", func(b *testing.B) {
+			for b.Loop() {
+				Gather(p, x, table, where, d)
+				SegmentMean(p, out, x, off, at, d)
+			}
+		})
+	}
 }

@@ -116,7 +116,7 @@ func (l *benchLayer) make(take func(int) []float32, rng *rand.Rand, i int, all [
 
 func (l *benchLayer) aggregate(p *Pool, i int) {
 	if i > 0 {
-		Dropout(p, l.x, 0.5, uint64(i))
+		Dropout(p, l.x, 0, 0.5, uint64(i))
 	}
 	SegmentMean(p, l.mean, l.x, l.off, l.idx, l.din)
 }

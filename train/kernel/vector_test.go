@@ -39,10 +39,10 @@ func checkFlat(t *rapid.T, p *Pool) {
 			func(x []float32) { refReLUGrad(x, y, 1) }},
 		{"DropoutReLUGrad", func(x []float32) { DropoutReLUGrad(p, x, y, 0.3) },
 			func(x []float32) { refReLUGrad(x, y, 1/(1-float32(0.3))) }},
-		{"Dropout", func(x []float32) { Dropout(p, x, rate, key) },
-			func(x []float32) { plainly(func() { Dropout(nil, x, rate, key) }) }},
-		{"DropoutGrad", func(x []float32) { DropoutGrad(p, x, rate, key) },
-			func(x []float32) { plainly(func() { Dropout(nil, x, rate, key) }) }},
+		{"Dropout", func(x []float32) { Dropout(p, x, 0, rate, key) },
+			func(x []float32) { plainly(func() { Dropout(nil, x, 0, rate, key) }) }},
+		{"DropoutGrad", func(x []float32) { DropoutGrad(p, x, 0, rate, key) },
+			func(x []float32) { plainly(func() { Dropout(nil, x, 0, rate, key) }) }},
 	} {
 		got, want := mem.copyOf(x), mem.copyOf(x)
 		c.run(got)
@@ -131,7 +131,7 @@ func TestDropoutDraws(t *testing.T) {
 		for i := range x {
 			x[i] = 1
 		}
-		Dropout(nil, x, rate, key)
+		Dropout(nil, x, 0, rate, key)
 		kept := make([]bool, n)
 		for i, v := range x {
 			if kept[i] = v != 0; kept[i] && v != 1/(1-rate) {
@@ -179,12 +179,12 @@ func binomial(t *testing.T, what string, lag, count, n int, share float64) {
 
 func TestDropoutRate(t *testing.T) {
 	x := []float32{1, 2, 3}
-	Dropout(nil, x, 0, 7)
+	Dropout(nil, x, 0, 0, 7)
 	if x[0] != 1 || x[1] != 2 || x[2] != 3 {
 		t.Errorf("rate 0 changes values: %v", x)
 	}
 	for _, rate := range []float32{-0.1, 1, float32(math.NaN())} {
-		if !panics(func() { Dropout(nil, x, rate, 7) }) {
+		if !panics(func() { Dropout(nil, x, 0, rate, 7) }) {
 			t.Errorf("rate %v is taken", rate)
 		}
 	}
