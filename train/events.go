@@ -7,6 +7,7 @@ import (
 
 	"gdb/internal/mem"
 	"gdb/sample"
+	"gdb/sample/superbatch"
 )
 
 // Event tells an observer of a run what happened; one of its fields is set.
@@ -17,6 +18,8 @@ type Event struct {
 	Progress *Progress
 	// Epoch comes after each epoch.
 	Epoch *EpochRecord
+	// Reading comes before the first of some batches of superbatches: how their rows are read.
+	Reading *superbatch.Reading
 }
 
 // Started describes a run that begins or goes on.
@@ -69,6 +72,9 @@ type EpochRecord struct {
 	Wait    float64 `json:"wait_s"`
 	IO      float64 `json:"io_s"`
 	Eval    float64 `json:"eval_s"`
+	// Reads is how the rows that superbatches miss are read, as far as it was decided in this
+	// epoch.
+	Reads []superbatch.Reading `json:"reads,omitempty"`
 	// Stages are the times of each stage of making batches, and of the step.
 	Stages []StageTimes `json:"stages,omitempty"`
 
@@ -85,7 +91,7 @@ type EpochRecord struct {
 // done or another phase had its turn, counts as blocked for those that make batches ahead, and as
 // starved for those after them.
 type StageTimes struct {
-	Name    string  `json:"name"` // sample, plan, read, gather or step
+	Name    string  `json:"name"` // sample, plan, sweep, read, gather or step
 	Workers int     `json:"workers"`
 	Busy    float64 `json:"busy_s"`
 	Starved float64 `json:"starved_s"` // waiting for the stage before

@@ -206,7 +206,7 @@ func (l *Loader) end() error {
 		Sample: s.Sample, Gather: s.Gather + l.gathered, Compute: s.Compute - l.gathered,
 		Wait: s.Wait, IOWait: s.IOWait, Reading: s.IO, Read: s.Read, Requests: s.Requests,
 		Hits: s.Hits}
-	l.gathered = 0
+	l.gathered, l.t.reads = 0, nil
 	l.t.pos.Epoch, l.t.pos.Sums = l.t.pos.Epoch+1, epochSums{}
 	pipe := l.pipe
 	l.pipe, l.meter = nil, nil

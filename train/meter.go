@@ -44,7 +44,7 @@ func (m *meter) lap(s *epochSums) {
 	for _, name := range []string{"sample", "plan"} {
 		s.Sample += stage(stats, name).Busy - stage(m.stats, name).Busy
 	}
-	for _, name := range []string{"read", "gather"} {
+	for _, name := range []string{"read", "gather", "sweep"} {
 		s.Gather += stage(stats, name).Busy - stage(m.stats, name).Busy
 	}
 	s.Compute += stage(stats, "step").Busy - stage(m.stats, "step").Busy
@@ -88,7 +88,7 @@ func (s *epochSums) stageTimes() (all []StageTimes) {
 		t := StageTimes{Name: st.Name, Workers: st.Workers, Busy: st.Busy.Seconds(),
 			Starved: st.Starved.Seconds(), Blocked: st.Blocked.Seconds()}
 		rest := max(0, float64(st.Workers)*s.Time.Seconds()-t.Busy-t.Starved-t.Blocked)
-		if st.Name == "sample" || st.Name == "plan" {
+		if st.Name == "sample" || st.Name == "plan" || st.Name == "sweep" {
 			t.Blocked += rest
 		} else {
 			t.Starved += rest

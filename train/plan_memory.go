@@ -77,13 +77,15 @@ func (p *planner) planModel() {
 	p.Model = (2+states)*arenaBytes(params) + mem.HeapCost((3+states)*params)
 }
 
+// arenaUnit is what large arenas are a multiple of.
+const arenaUnit = 2 << 20
+
 // arenaBytes is what an arena of n bytes counts for.
 func arenaBytes(n int64) int64 {
-	const huge = 2 << 20
-	if n < huge {
+	if n < arenaUnit {
 		return (n + 4095) &^ 4095
 	}
-	return (n + huge - 1) &^ (huge - 1)
+	return (n + arenaUnit - 1) &^ (arenaUnit - 1)
 }
 
 // planBatches sizes batches and step from the largest sampled one.

@@ -20,7 +20,11 @@ const (
 	// any number of nodes.
 	planningLeast = 32 << 20
 	// bytesPerStep is what is kept for each batch of a superbatch, with room to grow.
-	bytesPerStep = 48
+	bytesPerStep = 128
+	// bytesPerRecord is what is kept for each record of rows that were swept, of 64 KiB at least.
+	bytesPerRecord, recordLeast = 8, 64 << 10
+	// sweepLeast is the memory of a sweep that is there even if batches take less: 512 batches.
+	sweepLeast = 32 << 20
 	// heapFactor is how much of the Go heap is taken for a byte in use: lists grow by a quarter,
 	// and there is garbage.
 	heapFactor = 2
@@ -43,6 +47,8 @@ type SuperbatchPlan struct {
 	StageRows int `json:"stage_rows"`
 	// InPlace has no such rows, and no copies: see superbatch.Config.
 	InPlace bool `json:"in_place"`
+	// Sweep is the memory of a sweep over the features, in the place of batches.
+	Sweep int64 `json:"sweep_bytes"`
 }
 
 const (
@@ -90,46 +96,35 @@ func (p *planner) splitSuperbatch(nodes uint64, s *SuperbatchPlan) error {
 	topology, dim, storage := p.Topology, p.dims[0], s.Storage
 	s.Batches = p.c.Superbatch
 	p.Features, p.Batches, p.Topology = 0, 0, 0
-	n, e := p.BatchNodes, p.BatchEdges
 	p.Ready = readyLeast
-	x := arenaBytes(n * int64(dim) * 4)
-	if !s.InPlace && (x > (p.Left()-p.loop(s, 1))/readyShare || p.c.LoadOnly) {
+	x := arenaBytes(p.BatchNodes * int64(dim) * 4)
+	if !s.InPlace && (x > (p.Left()-p.loopBytes(s, 1))/readyShare || p.c.LoadOnly) {
 		p.Ready = 0
 	}
-	loop, disk := p.loop(s, p.Ready), 9*n+4*e
-	// The sampler's scratch, the batches between sampling and writing, and the records.
-	const inFlight = 5
-	sampling := mem.HeapCost(((inFlight+int64(p.c.Threads))*(8*e+8*n)+12*e+44*n)*growth/16 + 2*disk)
-	planning := heapFactor * superbatch.PlanHeap(int(n))
-	steps := min(storage/max(1, disk+12*n), 1<<20)
-	if p.c.Superbatch > 0 {
-		steps = min(steps, int64(p.c.Superbatch))
-	}
-	s.Planning = max(planningLeast, loop-max(sampling+topology, planning))
-	use, err := superbatch.PlanMemory(nodes, s.Planning)
+	ph, err := p.phases(s, nodes, topology)
 	if err != nil {
-		return fmt.Errorf("train: %w", err)
+		return err
 	}
-	build := use + max(topology+sampling, planning)
+	steps, kept := p.steps(storage)
 	if s.InPlace { // evaluation cannot have what is not there
 		p.rowArenas = superbatch.FramesInPlace * arenaBytes(p.BatchInner*4*int64(dim))
 		p.setEval()
 	}
-	turns, batches := *s, max(loop, build)
-	turns.Accesses = min(max(0, batches-use-topology-sampling)+
-		min(accessMost, max(0, p.Left()-batches)/accessShare), accessCost*n*steps)
-	batches = max(batches, use+turns.Accesses+topology+sampling)
-	turns.NextUses = max(0, batches-use-turns.Accesses-planning)
-	p.Batches = batches + steps*bytesPerStep
-	spare := batches - loop
+	turns, batches := *s, max(ph.loop, ph.build(topology))
+	turns.Accesses = min(max(0, batches-ph.use-topology-ph.sampling)+
+		min(accessMost, max(0, p.Left()-batches)/accessShare), accessCost*p.BatchNodes*steps)
+	batches = max(batches, ph.use+turns.Accesses+topology+ph.sampling)
+	turns.NextUses = max(0, batches-ph.use-turns.Accesses-ph.planning)
+	p.Batches = batches + kept
+	spare := batches - ph.loop
 	p.planSlots(&turns, nodes, spare-spare/spareShare)
 	p.Topology = topology
-	p.Batches = loop + build - topology + 2*steps*bytesPerStep
+	p.Batches = ph.alone + ph.build(topology) - topology + 2*kept
 	s.Overlap = true
 	p.planSlots(s, nodes, 0)
 	if s.Kept <= 0 || s.Slots < turns.Slots-turns.Slots/overlapShare {
 		p.Topology, *s = 0, turns
-		p.Batches = batches + steps*bytesPerStep
+		p.Batches = batches + kept
 	}
 	if s.Kept <= 0 {
 		return fmt.Errorf("train: memory %s is too small: superbatches need at least %s (%s): "+
@@ -139,6 +134,54 @@ func (p *planner) splitSuperbatch(nodes uint64, s *SuperbatchPlan) error {
 	p.Cache, p.Superbatch = cacheBelady, s
 	p.Features = s.features(dim)
 	return nil
+}
+
+// phases is what training on a superbatch and making one take but for the cache and the topology.
+type phases struct {
+	// loop is training. Heap once taken stays counted, so where phases take turns, training has the
+	// heap of the other; alone is without that.
+	loop, alone             int64
+	use, sampling, planning int64 // of both others, and of each
+}
+
+// build is making a superbatch.
+func (ph *phases) build(topology int64) int64 {
+	return ph.use + max(topology+ph.sampling, ph.planning)
+}
+
+// phases sizes them. A sweep has the arenas of training.
+func (p *planner) phases(s *SuperbatchPlan, nodes uint64, topology int64) (ph phases, err error) {
+	n, e := p.BatchNodes, p.BatchEdges
+	heap, read := superbatch.SweepMemory(int(n))
+	arenas, lists := p.loop(s, p.Ready)
+	lists = max(lists, mem.HeapCost(heap))
+	s.Sweep = max(arenas-arenaBytes(read)-arenaUnit, sweepLeast)
+	arenas = s.Sweep + arenaBytes(read) + arenaUnit
+	// The sampler's scratch, the batches between sampling and writing, and the records.
+	const inFlight = 5
+	ph.sampling = mem.HeapCost(((inFlight+int64(p.c.Threads))*(8*e+8*n)+12*e+44*n)*growth/16 +
+		2*p.recordBytes())
+	ph.planning = heapFactor * superbatch.PlanHeap(int(n))
+	ph.alone = arenas + lists
+	ph.loop = arenas + max(lists, ph.sampling, ph.planning)
+	s.Planning = max(planningLeast, ph.loop-max(ph.sampling+topology, ph.planning))
+	if ph.use, err = superbatch.PlanMemory(nodes, s.Planning); err != nil {
+		return ph, fmt.Errorf("train: %w", err)
+	}
+	return ph, nil
+}
+
+// recordBytes are the records of the largest batch.
+func (p *planner) recordBytes() int64 { return 9*p.BatchNodes + 4*p.BatchEdges }
+
+// steps is how many batches a superbatch has at most with so much storage, and what is kept for
+// them and for the records of their rows.
+func (p *planner) steps(storage int64) (steps, bytes int64) {
+	steps = min(storage/max(1, p.recordBytes()+12*p.BatchNodes), 1<<20)
+	if p.c.Superbatch > 0 {
+		steps = min(steps, int64(p.c.Superbatch))
+	}
+	return steps, steps*bytesPerStep + storage/recordLeast*bytesPerRecord
 }
 
 // planSlots gives the cache what is left, and so many bytes more that it has now and then.
@@ -162,17 +205,24 @@ func (s *SuperbatchPlan) features(dim int) int64 {
 }
 
 // loop is what training on a superbatch takes but for the cache: features of batches, rows that
-// were read, lists of batches with what their changes say, and the read buffer.
-func (p *planner) loop(s *SuperbatchPlan, ready int) int64 {
+// were read, and read buffers; and on the heap the lists of batches with what their changes say.
+func (p *planner) loop(s *SuperbatchPlan, ready int) (arenas, lists int64) {
 	n, e, row := p.BatchNodes, p.BatchEdges, 4*int64(p.dims[0])
+	records := p.recordBytes()
 	if s.InPlace {
 		const frames = superbatch.FramesInPlace
-		return frames*arenaBytes(p.BatchInner*row) +
-			mem.HeapCost(frames*(12*e+28*n)*growth/16) + 9*n + 4*e
+		return frames*arenaBytes(p.BatchInner*row) + arenaBytes(superbatch.PackedBytes) + records,
+			mem.HeapCost((frames*(12*e+28*n) + 8*n) * growth / 16)
 	}
-	return int64(ready+1)*arenaBytes(n*row) +
-		superbatch.Stages*arenaBytes(int64(s.StageRows)*row) +
-		mem.HeapCost(int64(superbatch.Frames(ready))*(8*e+28*n)*growth/16) + 9*n + 4*e
+	return int64(ready+1)*arenaBytes(n*row) + 2*arenaBytes(superbatch.PackedBytes) + records +
+			superbatch.Stages*arenaBytes(int64(s.StageRows)*row),
+		mem.HeapCost((int64(superbatch.Frames(ready))*(8*e+28*n) + 8*n) * growth / 16)
+}
+
+// loopBytes is the sum of both.
+func (p *planner) loopBytes(s *SuperbatchPlan, ready int) int64 {
+	arenas, lists := p.loop(s, ready)
+	return arenas + lists
 }
 
 // superbatchStorage is how many bytes of runtime files a store has room for.

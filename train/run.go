@@ -30,7 +30,9 @@ type trainer struct {
 	dims   []int
 	be     backend.Backend
 	model  *sage
-	loader *superbatch.Loader // of cache belady, once it trains
+	loader *superbatch.Loader   // of cache belady, once it trains
+	device *Profile             // for it; nil with other caches
+	reads  []superbatch.Reading // decided in this epoch
 	opt    *optimizer
 	metric *metricsLog
 	totals Totals // of the epochs of this process
@@ -226,6 +228,12 @@ func (t *trainer) open(ctx context.Context, store *layout.Store, dev blockdev.De
 			return err
 		}
 	}
+	if t.plan.Superbatch != nil {
+		var err error
+		if t.device, err = t.profile(ctx); err != nil {
+			return err
+		}
+	}
 	if s := t.plan.Superbatch; s != nil && !s.Overlap {
 		t.in.turns = true
 		if err := t.in.dropGraph(); err != nil {
@@ -298,7 +306,7 @@ func (t *trainer) restore() error {
 		return err
 	}
 	t.closers = append(t.closers, lock)
-	if err := superbatch.Sweep(t.dir.fs, t.in.store.Path("prep")); err != nil {
+	if err := superbatch.RemoveDead(t.dir.fs, t.in.store.Path("prep")); err != nil {
 		return err
 	}
 	t.model.p.init(t.be, t.cfg.Seed)

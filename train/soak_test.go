@@ -87,7 +87,7 @@ func soak(t *testing.T, s *layout.Store, c Config, most *atomic.Int64) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if n := most.Load(); n > storage || c.Cache == cacheBelady && n < storage/4 {
+	if n := most.Load(); n > storage || c.Cache == cacheBelady && n < storage/8 {
 		t.Errorf("superbatches took %d bytes on disk, %d were given", n, storage)
 	}
 	checkPrep(t, s)
@@ -97,7 +97,7 @@ func soak(t *testing.T, s *layout.Store, c Config, most *atomic.Int64) {
 // epoch, about.
 func TestStageTimes(t *testing.T) {
 	for name, want := range map[string]string{"lru": "sample gather step",
-		cacheBelady: "sample plan read gather step"} {
+		cacheBelady: "sample plan sweep read gather step"} {
 		s, c := mustBuild(t, planted(false)), testConfig()
 		c.Epochs, c.Cache, c.FeatureCache, c.CheckpointEvery = 2, name, 8<<10, 3
 		_, err := Run(context.Background(), s, mustDevice(t), c, func(e Event) {

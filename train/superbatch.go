@@ -49,9 +49,47 @@ func (t *trainer) superbatches() superbatch.Config {
 		Workers: t.cfg.Threads, Threads: ioThreads(t.cfg.Threads), Ready: t.plan.Ready,
 		Budget: in.budget,
 	}
-	// Evaluation takes the memory of slots that are not kept: a superbatch has ended then.
-	if (s.Batches == 0 || s.Kept < s.Slots) && !t.cfg.LoadOnly {
-		c.EpochsMost = uint64(t.cfg.EvalEvery)
+	if s.Batches == 0 && !t.cfg.LoadOnly {
+		c.Until = t.certain
+	}
+	if s.Kept < s.Slots && !t.cfg.LoadOnly {
+		// Evaluation takes the memory of slots that are not kept: a superbatch has ended then.
+		every := uint64(t.cfg.EvalEvery)
+		c.Until = func(epoch uint64) uint64 { return (epoch/every + 1) * every }
+	}
+	if t.device != nil {
+		c.Sweeper, c.SweepBytes, c.Costs = in.reader, s.Sweep, t.readCosts()
+		c.Decided = func(r superbatch.Reading) {
+			t.reads = append(t.reads, r)
+			t.obs(Event{Reading: &r})
+		}
+	}
+	return c
+}
+
+// certain is the first epoch that the run may end before, if a superbatch begins in epoch: when
+// evaluations from now on do not improve. No batch is sampled that may not be trained on.
+func (t *trainer) certain(epoch uint64) uint64 {
+	every := uint64(t.cfg.EvalEvery)
+	next := (epoch/every + 1) * every
+	if t.cfg.Patience == 0 {
+		return max(next, epoch+epochsAhead)
+	}
+	left := uint64(max(0, t.cfg.Patience-t.pos.SinceBest))
+	return max(next, min((t.pos.Epoch/every+left)*every, epoch+epochsAhead))
+}
+
+// epochsAhead are sampled before the first of them is trained on, if the storage has room: with
+// more, a sweep for all of them would not cost much less.
+const epochsAhead = 8
+
+// readCosts are what reading costs on this device, and a step besides. Writing is taken to be as
+// fast as reading in large pieces.
+func (t *trainer) readCosts() superbatch.Costs {
+	d := t.device
+	c := superbatch.Costs{Read: d.ReadSeconds, Byte: d.ByteSeconds, Written: 1 / d.Sequential}
+	if f := t.plan.Forecast; f != nil {
+		c.Step = f.Compute / float64(max(1, f.Batches))
 	}
 	return c
 }

@@ -150,6 +150,11 @@ func (o *trainObserver) event(e train.Event) {
 	case e.Progress != nil:
 		p := e.Progress
 		o.bar.update(fmt.Sprintf("epoch %d", p.Epoch), int64(p.Batch), int64(p.Batches), "batches")
+	case e.Reading != nil:
+		if !o.app.quiet {
+			o.bar.finish()
+			fmt.Fprintf(o.app.err, "%s\n", e.Reading)
+		}
 	case e.Epoch != nil:
 		o.bar.finish()
 		if o.json {

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"sync/atomic"
 
+	"gdb/internal/mem"
 	"gdb/internal/rng"
 	"gdb/kv"
 	"gdb/layout"
@@ -55,6 +56,44 @@ func (r *Rows) Scan(ctx context.Context, first layout.NodeID, n int, out []float
 		nodes[i] = first + layout.NodeID(i)
 	}
 	return r.Gather(ctx, nodes, nil, out)
+}
+
+// Sweep computes the rows of keys, a node<<32 | list each.
+func (r *Rows) Sweep(ctx context.Context, keys []uint64,
+	emit func(list uint32, row []byte) error) error {
+	row := make([]float32, r.Dim)
+	for i, key := range keys {
+		if i > 0 && key < keys[i-1] {
+			return fmt.Errorf("sampletest: keys %d and %d do not ascend", i-1, i)
+		}
+		if err := r.Gather(ctx, []layout.NodeID{layout.NodeID(key >> 32)}, nil, row); err != nil {
+			return err
+		}
+		if err := emit(uint32(key), mem.BytesOf(row)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// SweepCost counts a read for each row.
+func (r *Rows) SweepCost(keys []uint64, lists int) (once layout.ReadCost,
+	apart []layout.ReadCost) {
+	apart = make([]layout.ReadCost, lists)
+	count := func(c *layout.ReadCost) { c.Reads, c.Bytes = c.Reads+1, c.Bytes+int64(4*r.Dim) }
+	for i, key := range keys {
+		count(&apart[uint32(key)])
+		if i == 0 || key>>32 != keys[i-1]>>32 {
+			count(&once)
+		}
+	}
+	return once, apart
+}
+
+// Decode copies rows.
+func (r *Rows) Decode(out []float32, rows []byte) error {
+	copy(mem.BytesOf(out), rows)
+	return nil
 }
 
 // BytesRead counts the bytes of rows computed.

@@ -12,6 +12,9 @@ type ahead struct {
 
 // begin starts on the superbatch that begins with a step; one at a time.
 func (b *builder) begin(first uint64) *ahead {
+	if b.until = b.end; b.cfg.Until != nil {
+		b.until = max(first+1, b.cfg.Until(first/b.perEpoch)*b.perEpoch)
+	}
 	ctx, cancel := context.WithCancel(context.Background())
 	a := &ahead{cancel: cancel, done: make(chan struct{})}
 	go func() {

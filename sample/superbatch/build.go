@@ -35,14 +35,18 @@ type superbatch struct {
 	readsMost  int    // rows that a batch reads
 	batches    *reader
 	plans      *reader
+	span       *span // where missing rows are read from, once it was decided
 }
 
-// stepRefs are the records of one batch.
-type stepRefs struct{ nodes, edges, plan ref }
+// stepRefs are the records of one batch, and how many rows it reads.
+type stepRefs struct {
+	nodes, edges, plan ref
+	reads              uint32
+}
 
 // close closes and removes the files. It may be called at any stage.
 func (s *superbatch) close() error {
-	var err error
+	err := s.endSpan()
 	for _, r := range []*reader{s.batches, s.plans} {
 		if r != nil {
 			err = errors.Join(err, r.close(), s.id.remove(r.kind))
@@ -62,10 +66,12 @@ type builder struct {
 	end      uint64 // the step after the last
 	cache    *cacheState
 	seq      uint64
-	storage  int64 // bytes for one superbatch
+	storage  int64  // bytes for one superbatch
+	until    uint64 // the step that the one to build ends at, at the latest
 
 	sampling samplingStats
 	planning sample.Clock
+	sweeping sample.Clock
 }
 
 // build makes the superbatch that begins with a step. After an error the files that it leaves are
@@ -129,12 +135,13 @@ func (b *builder) sample(ctx context.Context, s *superbatch, a *accesses) (err e
 	if n := uint64(b.cfg.Batches); n > 0 {
 		end = min(end, s.first+n)
 	}
-	if n := b.cfg.EpochsMost * b.perEpoch; n > 0 {
-		end = min(end, (s.first/n+1)*n)
-	}
-	out := &batchWriter{superbatch: s, w: w, a: a, storage: b.storage,
+	end = min(end, b.until)
+	out := &batchWriter{superbatch: s, w: w, a: a, storage: b.storage, share: b.storage,
 		scratch: ledger{budget: b.cfg.Budget, what: "superbatch records"}}
 	defer out.scratch.release()
+	if b.cfg.sweeps() {
+		out.share /= filesShare
+	}
 	for s.end = s.first; s.end < end && !out.full; {
 		if err := b.sampleEpoch(ctx, out, end); err != nil {
 			return err
@@ -188,6 +195,7 @@ type batchWriter struct {
 	w       *writer
 	a       *accesses
 	storage int64
+	share   int64 // of the storage, that more than one batch may take
 	largest int64 // bytes of a batch on disk, with all that will be written for it
 	full    bool
 	enc     codec.Enc
@@ -224,7 +232,7 @@ func (o *batchWriter) add(d *sample.Batch) (err error) {
 	files := o.w.size + o.a.file.total()
 	o.largest = max(o.largest, files-before+planBytesPerAccess*int64(nodes))
 	used := files + planBytesPerAccess*int64(o.a.total)
-	o.full = used+o.largest > o.storage || len(o.index) == batchesMost
+	o.full = used+o.largest > o.share || len(o.index) == batchesMost
 	if used > o.storage {
 		return fmt.Errorf("%d batches take %s on disk with their plan, %s are given: raise the "+
 			"storage of superbatches, or take another --cache", len(o.index),
@@ -354,7 +362,8 @@ func (d *decider) step(ctx context.Context, i int, payload []byte) (err error) {
 	if err != nil {
 		return d.next.in.damage(0, "batch %d: %v", i, err)
 	}
-	d.readsMost = max(d.readsMost, len(nodes)-d.changes.Hits)
+	d.index[i].reads = uint32(len(nodes) - d.changes.Hits)
+	d.readsMost = max(d.readsMost, int(d.index[i].reads))
 	d.enc.B = d.enc.B[:0]
 	d.gaps = d.changes.encode(&d.enc, d.gaps)
 	d.index[i].plan, err = d.out.append(d.enc.B)

@@ -43,8 +43,9 @@ type Config struct {
 	// Batches is the most batches of a superbatch, which may go over several epochs; 0 takes as
 	// many as StorageBytes has room for.
 	Batches int
-	// EpochsMost ends superbatches before each epoch whose number is a multiple of it; 0 does not.
-	EpochsMost uint64
+	// Until says before which epoch a superbatch ends that begins in one, at the latest; nil does
+	// not. It is called by who asks for a batch.
+	Until func(epoch uint64) uint64
 	// StorageBytes bounds the runtime files.
 	StorageBytes int64
 	// Overlap samples and plans the next superbatch while one is trained on. The memory of both is
@@ -78,6 +79,15 @@ type Config struct {
 	// memory is for the features of FramesInPlace batches but for the outermost delta, and their
 	// lists.
 	Ready int
+	// Sweeper reads Rows in one pass for many batches where Costs say that this is faster; nil
+	// reads them one by one. It takes SweepBytes at most between batches, in the place of their
+	// memory, and twice PackedBytes beside it.
+	Sweeper    Sweeper
+	Costs      Costs
+	SweepBytes int64
+	// Decided, if it is not nil, is told how rows are read before the first of some batches, by who
+	// asks for it.
+	Decided func(Reading)
 	// Budget counts the memory; nil for none.
 	Budget *mem.Budget
 }
@@ -92,6 +102,13 @@ func PlanHeap(nodes int) int64 { return planHeapPerNode * int64(nodes) }
 func PlanMemory(nodes uint64, most int64) (int64, error) {
 	r, err := planRanges(nodes, most)
 	return r.memory(), err
+}
+
+// SweepMemory is what a sweep takes besides SweepBytes, if batches have at most so many nodes: to
+// find the rows that they miss, and to write.
+func SweepMemory(nodes int) (heap, read int64) {
+	return collectBytesPerNode*int64(nodes) + 2*writeBuffer + bufferMost,
+		collectReadPerNode * int64(nodes)
 }
 
 // Stages is how many batches' rows, of those that are read, are in memory: one batch is read while

@@ -21,6 +21,7 @@ const (
 	kindAccesses = "GSBA" // which nodes are accessed when, by node range
 	kindNext     = "GSBN" // the next use of each access, parallel to these
 	kindPlan     = "GSBP" // where each batch finds its rows, and which it keeps
+	kindRows     = "GSBR" // the rows that some batches miss, batch by batch
 )
 
 // A runtime file is a header block (see codec.Header; its fields are the number of the
@@ -74,7 +75,7 @@ type identity struct {
 
 func (id identity) path(kind string) string {
 	name := map[string]string{kindBatches: "batches", kindAccesses: "accesses",
-		kindNext: "next", kindPlan: "plan"}[kind]
+		kindNext: "next", kindPlan: "plan", kindRows: "rows"}[kind]
 	return id.fs.PathJoin(id.dir, fmt.Sprintf("%d.%s", id.seq, name))
 }
 

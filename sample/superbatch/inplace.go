@@ -8,7 +8,7 @@ import (
 
 // readInPlace reads the rows that a batch misses to their slots, and finds those of its neighbors.
 // The batch that is used meanwhile has no row in these slots: see cacheState.
-func (t *stretch) readInPlace(f *frame) error {
+func (t *stretch) readInPlace(f *frame, buf *buffer) error {
 	c, d := &f.changes, &f.batch.Dense
 	f.missed, f.at = f.missed[:0], f.at[:0]
 	for k, i := range c.Keep {
@@ -40,7 +40,10 @@ func (t *stretch) readInPlace(f *frame) error {
 		}
 		t.empty <- other
 	}
-	return t.l.cfg.Rows.Gather(t.ctx, f.missed, f.at, t.l.slots)
+	if err := t.order(f); err != nil {
+		return err
+	}
+	return t.fetch(f, 0, len(f.missed), f.at, t.l.slots, buf)
 }
 
 // assembleInPlace copies the rows but for those of the outermost delta, which stay in slots.

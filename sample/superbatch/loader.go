@@ -76,7 +76,7 @@ func (l *Loader) open() (err error) {
 	if l.builder.ranges, err = planRanges(l.cfg.Nodes, l.cfg.PlanBytes); err != nil {
 		return err
 	}
-	if err := Sweep(l.cfg.FS, l.cfg.Prep); err != nil {
+	if err := RemoveDead(l.cfg.FS, l.cfg.Prep); err != nil {
 		return err
 	}
 	if l.dir, err = openWorkDir(l.cfg.FS, l.cfg.Prep, l.cfg.Name); err != nil {
@@ -221,7 +221,12 @@ func (l *Loader) take(ctx context.Context, end uint64) (*sample.Batch, error) {
 		}
 	}
 	if l.stretch == nil {
-		l.stretch = newStretch(l, l.current, l.due, min(end, l.current.end))
+		if s := l.current.span; s == nil || l.due == s.end {
+			if err := l.builder.beginSpan(ctx, l.current, l.due); err != nil {
+				return nil, err
+			}
+		}
+		l.stretch = newStretch(l, l.current, l.due, min(end, l.current.span.end))
 	}
 	return l.stretch.next(ctx)
 }
@@ -283,8 +288,12 @@ func (l *Loader) drop() error {
 // Stats may be called at any time.
 func (l *Loader) Stats() sample.PipelineStats {
 	s := l.builder.sampling.stats(l.cfg.Workers)
-	s.Stages = append(s.Stages, l.builder.planning.Stats("plan", 1), l.reading.Stats("read", 1),
-		l.gathering.Stats("gather", 1), l.stepping.Stats("step", 1))
+	s.Stages = append(s.Stages, l.builder.planning.Stats("plan", 1))
+	if l.cfg.sweeps() {
+		s.Stages = append(s.Stages, l.builder.sweeping.Stats("sweep", 1))
+	}
+	s.Stages = append(s.Stages, l.reading.Stats("read", 1), l.gathering.Stats("gather", 1),
+		l.stepping.Stats("step", 1))
 	return s
 }
 

@@ -64,15 +64,22 @@ func TestStoresGiveTheSame(t *testing.T) {
 					t.Fatal(err)
 				}
 			}
-			for _, size := range []int{1, 7, 0} {
+			for i, size := range []int{1, 7, 0, 0} {
 				t.Run(fmt.Sprintf("io=%s/resident=%v/superbatch=%d", backend, resident, size),
 					func(t *testing.T) {
-						c := m.config
+						c, told := m.config, []Reading(nil)
+						if i > 2 {
+							c = swept(c, &told)
+							c.Costs = Costs{Byte: 1e-9} // a batch reads most of the file
+						}
 						c.Batches, c.Budget = size, mem.NewBudget(0)
 						l := mustOpen(t, c)
 						got, err := stepHashes(l.Epoch, 0, c.Epochs)
 						if err != nil || !slices.Equal(got, want) {
 							t.Errorf("%d of %d batches, %v", len(got), len(want), err)
+						}
+						if i > 2 && (len(told) == 0 || !told[0].Swept) {
+							t.Errorf("nothing was swept: %+v", told)
 						}
 						closeAll(t, l)
 					})

@@ -21,8 +21,8 @@ type workDir struct {
 	lock io.Closer
 }
 
-// Sweep removes the runtime files of processes that died from prep, which need not exist.
-func Sweep(fs vfs.FS, prep string) error {
+// RemoveDead removes the runtime files of processes that died from prep, which need not exist.
+func RemoveDead(fs vfs.FS, prep string) error {
 	entries, err := fs.List(prep)
 	if errors.Is(err, os.ErrNotExist) {
 		return nil

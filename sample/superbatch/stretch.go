@@ -24,6 +24,8 @@ type stretch struct {
 	ctx    context.Context
 	cancel context.CancelCauseFunc
 	wg     sync.WaitGroup
+	packed *packed  // where missed rows were put by a sweep, or nil
+	keys   []uint64 // to sort them
 
 	empty, read, ready chan *frame
 	stages, xs         chan *room // memory of rows that are read, and of batches' features
@@ -56,7 +58,7 @@ type room struct {
 }
 
 func newStretch(l *Loader, s *superbatch, first, end uint64) *stretch {
-	t := &stretch{l: l, s: s, end: end}
+	t := &stretch{l: l, s: s, end: end, packed: s.span.rows}
 	frames := l.cfg.frames()
 	t.empty, t.read = make(chan *frame, frames), make(chan *frame, frames)
 	t.ready = make(chan *frame, frames)
@@ -202,7 +204,7 @@ func (t *stretch) load(f *frame, buf *buffer) error {
 		}
 	}
 	if l.cfg.InPlace {
-		return t.readInPlace(f)
+		return t.readInPlace(f, buf)
 	}
 	f.missed, f.at = f.missed[:0], f.at[:0]
 	for i, s := range f.changes.From {
@@ -213,8 +215,10 @@ func (t *stretch) load(f *frame, buf *buffer) error {
 	if err := t.count(f); err != nil || len(f.missed) == 0 {
 		return err
 	}
-	rows, n := mem.View[float32](f.stage.arena.Bytes()), t.staged(f)
-	return l.cfg.Rows.Gather(t.ctx, f.missed[:n], nil, rows[:n*l.dim])
+	if err := t.order(f); err != nil {
+		return err
+	}
+	return t.fetch(f, 0, t.staged(f), nil, mem.View[float32](f.stage.arena.Bytes()), buf)
 }
 
 // staged is how many of the rows that a batch reads are read ahead.
@@ -240,7 +244,9 @@ func (t *stretch) count(f *frame) error {
 }
 
 // assembleAll is the second stage.
-func (t *stretch) assembleAll(first uint64) error {
+func (t *stretch) assembleAll(first uint64) (err error) {
+	buf := buffer{budget: t.l.cfg.Budget}
+	defer func() { err = errors.Join(err, buf.free()) }()
 	for step := first; step < t.end; step++ {
 		f, ok := receive(t, t.read, &t.l.gathering.Starved)
 		if !ok {
@@ -258,7 +264,7 @@ func (t *stretch) assembleAll(first uint64) error {
 		f.x = x
 		if t.l.cfg.InPlace {
 			t.assembleInPlace(f)
-		} else if err := t.assemble(f); err != nil {
+		} else if err := t.assemble(f, &buf); err != nil {
 			return t.at(step, err)
 		}
 		if f.stage != nil {
@@ -272,7 +278,7 @@ func (t *stretch) assembleAll(first uint64) error {
 }
 
 // assemble copies rows from slots to the batch and from the batch to slots.
-func (t *stretch) assemble(f *frame) error {
+func (t *stretch) assemble(f *frame, buf *buffer) error {
 	l, c, d := t.l, &f.changes, uint64(t.l.dim)
 	n := len(c.From) * l.dim
 	x := mem.View[float32](f.x.arena.Bytes())[:n:n]
@@ -280,8 +286,8 @@ func (t *stretch) assemble(f *frame) error {
 	f.batch.X, f.batch.Dim = x, l.dim
 	read := mem.View[float32](f.stage.arena.Bytes())
 	ahead := t.staged(f)
-	if rest := f.missed[ahead:]; len(rest) > 0 {
-		if err := l.cfg.Rows.Gather(t.ctx, rest, f.at[ahead:], x); err != nil {
+	if end := len(f.missed); ahead < end {
+		if err := t.fetch(f, ahead, end, f.at[ahead:], x, buf); err != nil {
 			return err
 		}
 	}

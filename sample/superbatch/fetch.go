@@ -1,0 +1,49 @@
+package superbatch
+
+import (
+	"slices"
+
+	"gdb/sample"
+)
+
+// order brings the rows that a batch misses into the order in which they were packed.
+func (t *stretch) order(f *frame) error {
+	if t.packed == nil {
+		return nil
+	}
+	before := cap(t.keys)
+	t.keys = t.keys[:0]
+	for k, v := range f.missed {
+		t.keys = append(t.keys, uint64(v)<<32|uint64(f.at[k]))
+	}
+	slices.Sort(t.keys)
+	for k, key := range t.keys {
+		f.missed[k], f.at[k] = sample.NodeID(key>>32), uint32(key)
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.mu.held.add(8 * int64(cap(t.keys)-before))
+}
+
+// fetch reads the rows first … end-1 of those that a batch misses, the k-th of them to the row
+// at[k] of out, or k if at is nil: from the file of features, or as they were packed.
+func (t *stretch) fetch(f *frame, first, end int, at []uint32, out []float32, buf *buffer) error {
+	c, dim := &t.l.cfg, t.l.dim
+	if t.packed == nil {
+		return c.Rows.Gather(t.ctx, f.missed[first:end], at, out)
+	}
+	width, batch := t.packed.rowBytes, int(f.step-t.s.first)-t.s.span.first
+	return t.packed.read(t.ctx, batch, first, end, buf, func(k int, rows []byte) error {
+		k -= first
+		if at == nil {
+			return c.Sweeper.Decode(out[k*dim:k*dim+len(rows)/width*dim], rows)
+		}
+		for ; len(rows) > 0; k, rows = k+1, rows[width:] {
+			to := int(at[k]) * dim
+			if err := c.Sweeper.Decode(out[to:to+dim], rows[:width]); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}

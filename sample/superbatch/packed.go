@@ -1,0 +1,68 @@
+package superbatch
+
+import (
+	"context"
+	"errors"
+)
+
+// packed are the rows that the batches of a span miss, as they are stored: for each batch records
+// of so many rows each, the last with what is left, in the order of nodes. Memory: 8 bytes per
+// record and 4 per batch.
+type packed struct {
+	file      *reader
+	rowBytes  int
+	perRecord int
+	starts    []uint32 // of each batch its first record, and the number of all
+	refs      []ref
+	held      ledger // starts and refs
+}
+
+const (
+	// packedChunk is how many bytes of packed rows are read at once, and PackedBytes the memory
+	// for it: records are read whole, and a buffer that grows takes a quarter more.
+	packedChunk = 2 << 20
+	// PackedBytes is the memory of reading packed rows, for each of two goroutines, but for rows
+	// longer than a MiB.
+	PackedBytes = (packedChunk + bufferMost) * 5 / 4
+)
+
+// read calls emit with the rows first … end-1 of a batch of the span, some at a time and in order:
+// the number of the first and their bytes.
+func (p *packed) read(ctx context.Context, batch, first, end int, buf *buffer,
+	emit func(first int, rows []byte) error) error {
+	refs := p.refs[p.starts[batch]:p.starts[batch+1]]
+	var records [packedChunk / bufferLeast]record
+	for first < end {
+		at, n, bytes := first/p.perRecord, 0, int64(0)
+		for at+n < len(refs) && (at+n)*p.perRecord < end && n < len(records) &&
+			bytes < packedChunk {
+			records[n] = record{p.file, refs[at+n]}
+			bytes += refs[at+n].diskBytes()
+			n++
+		}
+		if n == 0 {
+			return p.file.damage(0, "batch %d of the span has %d records, row %d was asked for",
+				batch, len(refs), first)
+		}
+		payloads, err := buf.read(ctx, records[:n]...)
+		if err != nil {
+			return err
+		}
+		for i, rows := range payloads {
+			begin := (at + i) * p.perRecord
+			stop := min(begin+len(rows)/p.rowBytes, end)
+			err := emit(first, rows[(first-begin)*p.rowBytes:(stop-begin)*p.rowBytes])
+			if err != nil {
+				return err
+			}
+			first = stop
+		}
+	}
+	return nil
+}
+
+// close closes and removes the file.
+func (p *packed) close() error {
+	p.held.release()
+	return errors.Join(p.file.close(), p.file.id.remove(kindRows))
+}

@@ -1,0 +1,345 @@
+package superbatch
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"gdb/internal/mem"
+	"gdb/layout"
+	"gdb/sample"
+)
+
+// Sweeper reads the rows of many lists of nodes in one pass; *layout.Rows is one.
+type Sweeper interface {
+	Sweep(ctx context.Context, keys []uint64, emit func(list uint32, row []byte) error) error
+	SweepCost(keys []uint64, lists int) (once layout.ReadCost,
+		apart []layout.ReadCost)
+	Decode(out []float32, rows []byte) error
+}
+
+// span is consecutive batches of a superbatch whose missing rows are read in the same way.
+type span struct {
+	first int    // batch of the superbatch
+	end   uint64 // the step after the last
+	rows  *packed
+}
+
+// endSpan removes the rows of the span at hand.
+func (s *superbatch) endSpan() error {
+	p := s.span
+	if s.span = nil; p == nil || p.rows == nil {
+		return nil
+	}
+	return p.rows.close()
+}
+
+// beginSpan decides how the rows are read that the batches from a step on miss: by as many batches
+// together as memory and storage have room for. If it is by a sweep, that is done.
+func (b *builder) beginSpan(ctx context.Context, s *superbatch, step uint64) error {
+	if err := s.endSpan(); err != nil {
+		return err
+	}
+	if !b.cfg.sweeps() {
+		s.span = &span{end: s.end}
+		return nil
+	}
+	begun := time.Now()
+	w := &sweep{builder: b, superbatch: s, first: int(step - s.first),
+		rowBytes: b.cfg.Rows.Meta().RowBytes,
+		held:     ledger{budget: b.cfg.Budget, what: "superbatch rows"}}
+	w.told = Reading{Epoch: step / b.perEpoch, Batch: step % b.perEpoch}
+	rows, err := w.run(ctx)
+	if err = errors.Join(err, w.free()); err != nil {
+		if rows != nil {
+			err = errors.Join(err, rows.close())
+		}
+		return fmt.Errorf("superbatch: sweep rows for batches from step %d: %w", step, err)
+	}
+	s.span = &span{first: w.first, end: s.first + uint64(w.end), rows: rows}
+	b.sweeping.Busy.Add(int64(time.Since(begun)))
+	if b.cfg.Decided != nil {
+		b.cfg.Decided(w.told)
+	}
+	return nil
+}
+
+// sweeps says whether a sweep is ever made.
+func (c *Config) sweeps() bool { return c.Sweeper != nil && c.Costs != (Costs{}) }
+
+const (
+	// bufferLeast and bufferMost are the least and most bytes that are collected of a batch's rows
+	// before they are written as a record. A disk reads 64 KiB at random as fast as in sequence.
+	bufferLeast, bufferMost = 64 << 10, 1 << 20
+	// collectBytesPerNode is the memory, per node of the largest batch, of finding what it misses.
+	collectBytesPerNode = 24
+	// collectReadPerNode is that of the records that this is found from: two of 4 bytes per node of
+	// each batch read at once, and a quarter to spare.
+	collectReadPerNode = 2 * 4 * batchesAtOnce * 5 / 4
+	// weighBytesPerBatch is what reading each batch's rows costs, in two ways, and where it stands.
+	weighBytesPerBatch = 48
+	// filesShare of the storage is for batches and their plans, if there may be sweeps: rows have
+	// the rest.
+	filesShare = 4
+)
+
+// sweep is the memory of deciding on a span, and of the sweep.
+type sweep struct {
+	*builder
+	*superbatch
+	first, end int // batches of the superbatch
+	misses     uint64
+	rowBytes   int
+	perRecord  int // rows
+	told       Reading
+
+	arena *mem.Arena
+	keys  []uint64 // node<<32 | batch of the span, of each row that is missed
+	rest  []byte   // of the arena: memory to sort with, then of rows
+
+	out    *writer
+	fill   []uint32 // of each batch: bytes collected, and the record that comes next
+	next   []uint32
+	packed packed
+	held   ledger
+}
+
+// run returns the rows if they were swept.
+func (w *sweep) run(ctx context.Context) (*packed, error) {
+	if !w.extend() {
+		return nil, nil
+	}
+	if err := w.collect(ctx); err != nil {
+		return nil, err
+	}
+	w.keys = sortKeys(w.keys, mem.View[uint64](w.rest))
+	if worth, err := w.weigh(); err != nil || !worth {
+		return nil, err
+	}
+	if err := w.scatter(ctx); err != nil {
+		return nil, err
+	}
+	w.sweeping.Done.Add(uint64(w.end - w.first))
+	return &w.packed, nil
+}
+
+// weigh decides.
+func (w *sweep) weigh() (bool, error) {
+	n := w.end - w.first
+	if err := w.held.add(weighBytesPerBatch * int64(n)); err != nil {
+		return false, err
+	}
+	defer w.held.release()
+	l := load{packed: make([]layout.ReadCost, n)}
+	l.once, l.apart = w.cfg.Sweeper.SweepCost(w.keys, n)
+	for i, r := range w.index[w.first:w.end] {
+		l.packed[i] = layout.ReadCost{Reads: uint64(w.records(r.reads)),
+			Bytes: w.recordBytes(r.reads)}
+	}
+	w.cfg.Costs.weigh(l, &w.told)
+	return w.told.Swept, nil
+}
+
+// sortKeys sorts keys where they are.
+func sortKeys(keys, spare []uint64) []uint64 {
+	if s := layout.SortKeys(keys, spare[:len(keys)]); len(s) > 0 && &s[0] != &keys[0] {
+		copy(keys, s)
+	}
+	return keys
+}
+
+// extend finds the end of the span; without room for one batch, that is read row by row.
+func (w *sweep) extend() bool {
+	room := w.storage - w.batches.file.Size() - w.plans.file.Size()
+	w.perRecord = rowsPerRecord(bufferLeast, w.rowBytes)
+	disk := int64(0)
+	for i := w.first; i < len(w.index); i++ {
+		reads := w.index[i].reads
+		misses, bytes := w.misses+uint64(reads), disk+w.recordBytes(reads)
+		short := ""
+		switch n := i + 1 - w.first; {
+		case sweepBytes(misses, n, w.perRecord*w.rowBytes) > w.cfg.SweepBytes:
+			short = "memory"
+		case bytes > room:
+			short = "storage"
+		}
+		if short != "" && i > w.first {
+			break
+		}
+		w.misses, disk, w.end = misses, bytes, i+1
+		if short != "" {
+			w.told.Batches, w.told.Rows = 1, w.misses
+			w.told.Why = "no " + short + " to sweep for a batch"
+			return false
+		}
+	}
+	n := w.end - w.first
+	w.told.Batches, w.told.Rows = n, w.misses
+	most := min(bufferMost, (w.cfg.SweepBytes-8*int64(w.misses))/int64(n))
+	w.perRecord = max(w.perRecord, rowsPerRecord(int(most), w.rowBytes))
+	return true
+}
+
+// rowsPerRecord is how many rows a record of so many bytes holds: one at least.
+func rowsPerRecord(bytes, rowBytes int) int { return max(1, (bytes-recordHead)/rowBytes) }
+
+// sweepBytes is the memory of keys, which need as much again to be sorted, then of a buffer for
+// each batch.
+func sweepBytes(misses uint64, batches, buffer int) int64 {
+	return 8*int64(misses) + max(8*int64(misses), int64(batches)*int64(buffer))
+}
+
+// recordBytes is what the records of so many rows take on disk.
+func (w *sweep) recordBytes(rows uint32) int64 {
+	n := int64(rows)
+	full, last := n/int64(w.perRecord), n%int64(w.perRecord)
+	bytes := full * ref{bytes: uint32(w.perRecord * w.rowBytes)}.diskBytes()
+	if last > 0 {
+		bytes += ref{bytes: uint32(int(last) * w.rowBytes)}.diskBytes()
+	}
+	return bytes
+}
+
+// records is how many records so many rows take.
+func (w *sweep) records(rows uint32) int { return (int(rows) + w.perRecord - 1) / w.perRecord }
+
+// collect finds the rows that the batches miss.
+func (w *sweep) collect(ctx context.Context) (err error) {
+	w.arena, err = mem.NewArena(w.cfg.Budget, "superbatch rows",
+		sweepBytes(w.misses, w.end-w.first, w.perRecord*w.rowBytes))
+	if err != nil {
+		return err
+	}
+	b := w.arena.Bytes()
+	w.keys, w.rest = carve[uint64](&b, int(w.misses))[:0], b
+	if err := w.held.add(collectBytesPerNode * int64(w.nodesMost)); err != nil {
+		return err
+	}
+	buf := buffer{budget: w.cfg.Budget}
+	defer func() { err = errors.Join(err, buf.free()) }()
+	var batch sample.Batch
+	var changes Changes
+	for i := w.first; i < w.end; i += batchesAtOnce {
+		n := min(batchesAtOnce, w.end-i)
+		var records [2 * batchesAtOnce]record
+		for k := range n {
+			records[2*k] = record{w.batches, w.index[i+k].nodes}
+			records[2*k+1] = record{w.plans, w.index[i+k].plan}
+		}
+		payloads, err := buf.read(ctx, records[:2*n]...)
+		if err != nil {
+			return err
+		}
+		for k := range n {
+			err := w.missed(i+k, payloads[2*k], payloads[2*k+1], &batch, &changes)
+			if err != nil {
+				return err
+			}
+		}
+	}
+	w.held.release()
+	return nil
+}
+
+// missed takes the rows that batch i misses.
+func (w *sweep) missed(i int, nodes, plan []byte, b *sample.Batch, c *Changes) error {
+	if err := w.decodeNodes(nodes, i, w.builder, b); err != nil {
+		return err
+	}
+	ids := b.Dense.NodeIDs
+	if err := w.decodeChanges(plan, i, len(ids), w.cfg.Slots, c); err != nil {
+		return err
+	}
+	if n := len(ids) - c.Hits; n != int(w.index[i].reads) {
+		return w.plans.damage(w.index[i].plan.off(), "batch %d reads %d rows, not %d", i, n,
+			w.index[i].reads)
+	}
+	for k, from := range c.From {
+		if from == 0 {
+			w.keys = append(w.keys, uint64(ids[k])<<32|uint64(i-w.first))
+		}
+	}
+	return nil
+}
+
+// scatter sweeps, and writes each row once for each batch that misses it.
+func (w *sweep) scatter(ctx context.Context) (err error) {
+	id, n, records := w.id, w.end-w.first, 0
+	id.seq = w.superbatch.first + uint64(w.first)
+	p := &w.packed
+	*p = packed{rowBytes: w.rowBytes, perRecord: w.perRecord, starts: make([]uint32, n+1),
+		held: ledger{budget: w.cfg.Budget, what: "superbatch index"}}
+	for i, r := range w.index[w.first:w.end] {
+		records += w.records(r.reads)
+		p.starts[i+1] = uint32(records)
+	}
+	err = errors.Join(p.held.add(8*int64(records)+4*int64(n+1)), w.held.add(8*int64(n)))
+	if err != nil {
+		p.held.release()
+		return err
+	}
+	p.refs = make([]ref, records)
+	w.fill, w.next = make([]uint32, n), make([]uint32, n)
+	copy(w.next, p.starts)
+	if w.out, err = id.create(kindRows); err != nil {
+		p.held.release()
+		return err
+	}
+	err = w.write(ctx)
+	if err == nil {
+		p.file, err = id.open(ctx, w.cfg.Device, kindRows)
+	}
+	if err != nil {
+		p.held.release()
+		return errors.Join(err, w.out.abort(), id.remove(kindRows))
+	}
+	return nil
+}
+
+// write writes all rows.
+func (w *sweep) write(ctx context.Context) error {
+	if err := w.cfg.Sweeper.Sweep(ctx, w.keys, w.put); err != nil {
+		return err
+	}
+	for list := range w.fill {
+		if err := w.flush(list); err != nil {
+			return err
+		}
+	}
+	return w.out.finish()
+}
+
+// put takes a row of a batch.
+func (w *sweep) put(list uint32, row []byte) error {
+	size := w.perRecord * w.rowBytes
+	at := int(list)*size + int(w.fill[list])
+	copy(w.rest[at:at+w.rowBytes], row)
+	if w.fill[list] += uint32(w.rowBytes); int(w.fill[list]) < size {
+		return nil
+	}
+	return w.flush(int(list))
+}
+
+// flush writes the rows of a batch that were collected.
+func (w *sweep) flush(list int) (err error) {
+	n, begin := w.fill[list], list*w.perRecord*w.rowBytes
+	if n == 0 {
+		return nil
+	}
+	w.fill[list] = 0
+	w.packed.refs[w.next[list]], err = w.out.append(w.rest[begin : begin+int(n)])
+	w.next[list]++
+	return err
+}
+
+// free gives the memory back but for that of the rows.
+func (w *sweep) free() error {
+	w.held.release()
+	if w.arena == nil {
+		return nil
+	}
+	a := w.arena
+	w.arena = nil
+	return a.Free()
+}

@@ -1,0 +1,311 @@
+package superbatch
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"runtime"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+
+	"gdb/internal/mem"
+	"gdb/internal/rng"
+	"gdb/layout"
+	"gdb/sample"
+	"gdb/sample/sampletest"
+
+	"github.com/cockroachdb/pebble/v2/vfs"
+	"pgregory.net/rapid"
+)
+
+// swept makes a loader sweep wherever it can: reads cost a second, all else nothing. What is
+// decided is appended to told.
+func swept(c Config, told *[]Reading) Config {
+	c.Sweeper, c.Costs, c.SweepBytes = c.Rows.(Sweeper), Costs{Read: 1}, 8<<20
+	c.Decided = func(r Reading) { *told = append(*told, r) }
+	return c
+}
+
+// checkTold holds decisions against the batches from start on: each is decided for once, in order.
+func checkTold(t testing.TB, c *Config, told []Reading, missed uint64) {
+	t.Helper()
+	step, rows, per := c.Epoch*13+c.StartBatch, uint64(0), uint64(13)
+	for _, r := range told {
+		if r.Epoch*per+r.Batch != step || r.Batches < 1 || r.Why == "" {
+			t.Errorf("decision %+v, step %d is next", r, step)
+		}
+		step += uint64(r.Batches)
+		rows += r.Rows
+	}
+	if step != c.Epochs*per || rows != missed {
+		t.Errorf("decided for steps up to %d and %d rows, %d were read", step, rows, missed)
+	}
+}
+
+// TestSweptBatchesAreTheSame: with sweeps, batches have the bits that they have without, whatever
+// the width of rows, the cache, and the memory and storage that a sweep may take.
+func TestSweptBatchesAreTheSame(t *testing.T) {
+	wants, dev := map[string][]uint64{}, mustDevice(t)
+	sweeps, spans := 0, 0
+	rapid.Check(t, func(rt *rapid.T) {
+		c, told := testConfigOn(dev), []Reading(nil)
+		dim := rapid.SampledFrom([]int{1, 7, 100, 128, 300, 700}).Draw(rt, "dim")
+		c.Rows = &sampletest.Rows{Count: c.Nodes, Dim: dim}
+		c.StartBatch = rapid.SampledFrom([]uint64{0, 5}).Draw(rt, "start")
+		c.Epochs = 1
+		if dim < 10 {
+			c.Epochs = 2
+		}
+		key := fmt.Sprint(dim, c.StartBatch)
+		if wants[key] == nil {
+			wants[key] = wantHashes(t, c)
+		}
+		c = swept(c, &told)
+		c.Batches = rapid.SampledFrom([]int{1, 2, 7, 0}).Draw(rt, "superbatch")
+		c.Slots = rapid.SampledFrom([]int{0, 1, 300, 1100, 2000}).Draw(rt, "slots")
+		c.InPlace = c.Slots > 1000
+		c.StageRows = rapid.SampledFrom([]int{0, 4, 100}).Draw(rt, "stage")
+		c.Ready = rapid.IntRange(0, 2).Draw(rt, "ready")
+		c.Overlap = rapid.Bool().Draw(rt, "overlap")
+		c.SweepBytes = rapid.SampledFrom([]int64{1 << 10, 200 << 10, 8 << 20}).Draw(rt, "memory")
+		c.StorageBytes = rapid.SampledFrom([]int64{600 << 10, 1 << 30}).Draw(rt, "storage")
+		l := mustOpen(t, c)
+		got, err := stepHashes(l.Epoch, 0, c.Epochs)
+		if err != nil || !slices.Equal(got, wants[key]) {
+			rt.Fatalf("%d of %d batches, %v", len(got), len(wants[key]), err)
+		}
+		s := l.CacheStats()
+		checkTold(t, &c, told, s.Requests-s.Hits)
+		for _, r := range told {
+			if r.Swept {
+				sweeps++
+			}
+		}
+		spans += len(told)
+		closeAll(t, l)
+	})
+	if sweeps < 50 || sweeps == spans {
+		t.Errorf("%d of %d spans were swept", sweeps, spans)
+	}
+}
+
+// TestSweepReads: a sweep reads each row once for all batches that miss it.
+func TestSweepReads(t *testing.T) {
+	var told []Reading
+	c := swept(testConfig(t), &told)
+	c.Slots = 0
+	rows := c.Rows.(*sampletest.Rows)
+	l := mustOpen(t, c)
+	if _, err := stepHashes(l.Epoch, 0, c.Epochs); err != nil {
+		t.Fatal(err)
+	}
+	closeAll(t, l)
+	row := uint64(4 * testDim)
+	// sampletest computes a row for every key; the cost says what a file would be read.
+	if len(told) != 1 || !told[0].Swept || rows.BytesRead() != told[0].Rows*row ||
+		uint64(told[0].SweptBytes) > c.Nodes*row || told[0].PackedBytes < int64(told[0].Rows*row) {
+		t.Errorf("%d bytes read, %+v", rows.BytesRead(), told)
+	}
+}
+
+func TestWeigh(t *testing.T) {
+	disk := Costs{Read: 8e-6, Byte: 1e-9, Written: 1e-9}
+	const file = 4.3e9
+	// epochs of 42 batches, each of which misses so many rows of 1 KiB
+	epochs := func(n int, missed ...uint64) (l load) {
+		l.once = layout.ReadCost{Reads: file >> 18, Bytes: file}
+		for i := range 42 * n {
+			rows := missed[min(i/42, len(missed)-1)]
+			l.apart = append(l.apart, layout.ReadCost{Reads: rows, Bytes: int64(rows << 10)})
+			l.packed = append(l.packed, layout.ReadCost{Reads: rows >> 6, Bytes: int64(rows << 10)})
+		}
+		return l
+	}
+	with := func(c Costs, set func(*Costs)) Costs { set(&c); return c }
+	slow := with(disk, func(c *Costs) { c.Written = 1e-7 })
+	hidden := with(disk, func(c *Costs) { c.Step = 0.5 })
+	for _, c := range []struct {
+		name  string
+		costs Costs
+		load  load
+		swept bool
+	}{
+		{"one epoch", disk, epochs(1, 15000), false},
+		{"ten epochs", disk, epochs(10, 15000), true},
+		{"ten epochs, writes are slow", slow, epochs(10, 15000), false},
+		{"ten epochs, steps take longer", hidden, epochs(10, 15000), false},
+		{"the first epoch takes longer than the steps", hidden, epochs(3, 100000, 100), true},
+		{"no row is missed", disk, load{apart: make([]layout.ReadCost, 5),
+			packed: make([]layout.ReadCost, 5)}, false},
+		{"reads cost nothing", Costs{Byte: 1e-9}, epochs(1, 15000), false},
+		{"seeks cost a lot", with(disk, func(c *Costs) { c.Read = 1e-3 }), epochs(1, 15000), true},
+	} {
+		var r Reading
+		c.costs.weigh(c.load, &r)
+		if r.Swept != c.swept || r.Swept != (r.Once < r.Apart) || r.Why == "" {
+			t.Errorf("%s: %+v", c.name, r)
+		}
+	}
+}
+
+// TestSweepStorage: rows take what batches leave of the storage, and go when they were used.
+func TestSweepStorage(t *testing.T) {
+	var told []Reading
+	c := swept(testConfig(t), &told)
+	want := wantHashes(t, c)
+	c.StorageBytes = 400 << 10
+	l := mustOpen(t, c)
+	most, rows := int64(0), 0
+	got, err := stepHashes(func(e uint64) (sample.Batches, error) {
+		b, err := l.Epoch(e)
+		return &watched{b, func() {
+			size := int64(0)
+			names, _ := c.FS.List(l.dir.path)
+			for _, n := range names {
+				if st, err := c.FS.Stat(c.FS.PathJoin(l.dir.path, n)); err == nil {
+					size += st.Size()
+				}
+				if strings.HasSuffix(n, ".rows") {
+					rows++
+				}
+			}
+			most = max(most, size)
+		}}, err
+	}, 0, c.Epochs)
+	if err != nil || !slices.Equal(got, want) {
+		t.Errorf("%d of %d batches, %v", len(got), len(want), err)
+	}
+	if most > c.StorageBytes || rows == 0 || len(told) < 3 {
+		t.Errorf("%d bytes of files, %d with rows, %d decisions", most, rows, len(told))
+	}
+	closeAll(t, l)
+}
+
+// fullFS has no space for rows, after some writes.
+type fullFS struct {
+	vfs.FS
+	writes int
+}
+
+func (f *fullFS) Create(name string, c vfs.DiskWriteCategory) (vfs.File, error) {
+	file, err := f.FS.Create(name, c)
+	if err == nil && strings.HasSuffix(name, ".rows") {
+		return &fullFile{file, &f.writes}, nil
+	}
+	return file, err
+}
+
+type fullFile struct {
+	vfs.File
+	writes *int
+}
+
+func (f *fullFile) Write(p []byte) (int, error) {
+	if *f.writes--; *f.writes < 0 {
+		return 0, syscall.ENOSPC
+	}
+	return f.File.Write(p)
+}
+
+// TestSweepFails: a full disk and a row that cannot be read end the training with an error that
+// says where, and nothing is left behind.
+func TestSweepFails(t *testing.T) {
+	dev, before := mustDevice(t), runtime.NumGoroutine()
+	for writes := range 3 {
+		var told []Reading
+		c := testConfigOn(dev)
+		c.Rows = &sampletest.Rows{Count: c.Nodes, Dim: 300}
+		c = swept(c, &told)
+		c.FS = &fullFS{vfs.NewMem(), writes}
+		l := mustOpen(t, c)
+		_, err := stepHashes(l.Epoch, 0, c.Epochs)
+		if !errors.Is(err, syscall.ENOSPC) || !strings.Contains(err.Error(), "0.rows") ||
+			!strings.Contains(err.Error(), "offset") ||
+			!strings.Contains(err.Error(), "free space") {
+			t.Errorf("full after %d writes: %v", writes, err)
+		}
+		closeAll(t, l)
+	}
+	bad := sample.NodeID(3)
+	for _, slots := range []int{100, 1100} {
+		var told []Reading
+		c := testConfigOn(dev)
+		c.Slots, c.InPlace = slots, slots > 1000
+		c.Rows = &sampletest.Rows{Count: c.Nodes, Dim: testDim, Fail: &bad}
+		l := mustOpen(t, swept(c, &told))
+		_, err := stepHashes(l.Epoch, 0, c.Epochs)
+		if err == nil || !strings.Contains(err.Error(), "row 3 cannot be read") {
+			t.Errorf("a row that cannot be read: %v", err)
+		}
+		closeAll(t, l)
+	}
+	checkGoroutines(t, before)
+}
+
+// TestSweepGivenUp: a wait that is given up while rows are swept leaves nothing, and the batches
+// come when they are asked for again.
+func TestSweepGivenUp(t *testing.T) {
+	var told []Reading
+	c := swept(testConfig(t), &told)
+	want := wantHashes(t, c)
+	ctx, cancel := context.WithCancel(context.Background())
+	c.Sweeper = &cancelling{c.Sweeper, cancel}
+	l := mustOpen(t, c)
+	b, err := l.Epoch(0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := b.Next(ctx); !errors.Is(err, context.Canceled) {
+		t.Fatalf("a cancelled sweep: %v", err)
+	}
+	got, err := stepHashes(l.Epoch, 0, c.Epochs)
+	if err != nil || !slices.Equal(got, want) || !told[0].Swept {
+		t.Errorf("%d of %d batches, %v, %+v", len(got), len(want), err, told)
+	}
+	closeAll(t, l)
+}
+
+// cancelling cancels before its first sweep.
+type cancelling struct {
+	Sweeper
+	cancel context.CancelFunc
+}
+
+func (c *cancelling) Sweep(ctx context.Context, keys []uint64,
+	emit func(list uint32, row []byte) error) error {
+	c.cancel()
+	return c.Sweeper.Sweep(ctx, keys, emit)
+}
+
+// TestSweepRefusesFlippedBits: no bit of packed rows is trained on that was not written.
+func TestSweepRefusesFlippedBits(t *testing.T) {
+	good, draw, found := mustDevice(t), rng.NewStream(22), 0
+	base := testConfigOn(good)
+	base.Rows, base.Epochs = &sampletest.Rows{Count: base.Nodes, Dim: 300}, 1
+	want := wantHashes(t, base)
+	const flips = 16
+	for range flips {
+		var told []Reading
+		c := swept(base, &told)
+		c.Budget, c.FS = mem.NewBudget(0), vfs.NewMem()
+		dev := &flipping{Device: good, nth: draw.Below(14), bit: draw.Uint64(), only: ".rows"}
+		c.Device = dev
+		l := mustOpen(t, c)
+		got, err := stepHashes(l.Epoch, 0, c.Epochs)
+		if !slices.Equal(got, want[:len(got)]) || err == nil && len(got) != len(want) {
+			t.Errorf("bit %d of read %d: wrong batches, %v", dev.bit, dev.nth, err)
+		}
+		if err != nil {
+			found++
+			if !errors.Is(err, layout.ErrCorrupt) || !strings.Contains(err.Error(), "offset") {
+				t.Errorf("bit %d of read %d: %v", dev.bit, dev.nth, err)
+			}
+		}
+		closeAll(t, l)
+	}
+	if found < flips/2 {
+		t.Errorf("%d of %d flips were found", found, flips)
+	}
+}

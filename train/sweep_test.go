@@ -1,0 +1,110 @@
+package train
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"runtime"
+	"strings"
+	"testing"
+
+	"gdb/layout"
+	"gdb/sample/superbatch"
+)
+
+// costlyReads notes a profile by which reading a byte takes long, and writing it nothing.
+func costlyReads(t *testing.T, s *layout.Store, c Config) {
+	t.Helper()
+	dev := mustDevice(t)
+	rows, err := s.Rows(t.Context(), dev, s.Meta().Features[0], nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if c.Threads == 0 {
+		c.Threads = runtime.NumCPU()
+	}
+	name := (&trainer{cfg: c, in: &inputs{store: s, dev: dev, rows: rows}}).profileName()
+	b, err := json.Marshal(Profile{RandomReads: 1, Sequential: 1e12, ByteSeconds: 1e-3,
+		CopyBytes: 1e9, GFLOPS: 10})
+	if err == nil {
+		err = s.Catalog().PutProfile(t.Context(), name, b)
+	}
+	if err := errors.Join(err, rows.Close()); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// TestSweptRun: where reading costs much, rows are swept, which the events and records tell; the
+// weights are those of a run without, also if it was stopped and resumed.
+func TestSweptRun(t *testing.T) {
+	c := beladyConfig()
+	c.Epochs = 4
+	s := mustBuild(t, planted(false))
+	costly := mustBuild(t, planted(false))
+	mustRun(t, s, c)
+	_, want := finalState(t, s, c.Run)
+
+	costlyReads(t, costly, c)
+	for _, stop := range []int{0, 1, 9} {
+		c.Run = strings.Repeat("s", stop+1)
+		told, records := []superbatch.Reading(nil), 0
+		ctx, cancel := context.WithCancel(t.Context())
+		steps := 0
+		obs := func(e Event) {
+			if e.Reading != nil {
+				told = append(told, *e.Reading)
+			}
+			if e.Progress != nil {
+				if steps++; steps == stop {
+					cancel()
+				}
+			}
+			if e.Epoch != nil {
+				records += len(e.Epoch.Reads)
+			}
+		}
+		_, err := Run(ctx, costly, mustDevice(t), c, obs)
+		if stop > 0 {
+			if !errors.Is(err, context.Canceled) {
+				t.Fatalf("stopped after %d steps: %v", stop, err)
+			}
+			_, err = Run(t.Context(), costly, mustDevice(t), Config{Resume: c.Run}, obs)
+		}
+		cancel()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, got := finalState(t, costly, c.Run); !bytes.Equal(got, want) {
+			t.Errorf("stopped after %d steps: other weights", stop)
+		}
+		if len(told) == 0 || !told[0].Swept || records == 0 ||
+			!strings.Contains(told[0].String(), "swept") {
+			t.Errorf("stopped after %d steps: told %+v, %d in records", stop, told, records)
+		}
+		checkPrep(t, costly)
+	}
+}
+
+// TestCertain: no superbatch goes beyond an epoch that the run may end with.
+func TestCertain(t *testing.T) {
+	for _, c := range []struct {
+		every, patience, since int
+		at, begins, want       uint64
+	}{
+		{1, 0, 0, 0, 0, 8},
+		{1, 0, 0, 3, 5, 13},
+		{20, 0, 0, 0, 3, 20},
+		{1, 1, 0, 4, 4, 5},
+		{1, 3, 1, 4, 4, 6},
+		{1, 3, 1, 4, 6, 7}, // sampled ahead, of an epoch that may not come
+		{5, 2, 0, 7, 7, 15},
+		{1, 100, 0, 2, 2, 10},
+	} {
+		tr := &trainer{cfg: Config{EvalEvery: c.every, Patience: c.patience}}
+		tr.pos.Epoch, tr.pos.SinceBest = c.at, c.since
+		if got := tr.certain(c.begins); got != c.want {
+			t.Errorf("%+v: epoch %d", c, got)
+		}
+	}
+}
