@@ -9,6 +9,7 @@ import (
 
 	"gdb"
 	"gdb/internal/testgraph"
+	"gdb/kv"
 	"gdb/layout/ingest"
 
 	"github.com/cockroachdb/pebble/v2/vfs"
@@ -52,4 +53,44 @@ func ExampleDB_Query() {
 	// 2 1362
 	// 2 2164
 	// 5 rows
+}
+
+// ExampleOpen samples the neighborhood of a paper as training would, and reads its features.
+func ExampleOpen() {
+	dir, err := os.MkdirTemp("", "gdb")
+	if err != nil {
+		log.Fatal(err) //lint:exit an example ends here
+	}
+	defer func() { _ = os.RemoveAll(dir) }()
+	ctx, store := context.Background(), filepath.Join(dir, "cora.gdb")
+	if err := testgraph.WriteCora(vfs.Default, filepath.Join(dir, "cora")); err != nil {
+		log.Fatal(err) //lint:exit an example ends here
+	}
+	_, err = gdb.Ingest(ctx, ingest.Options{Sources: []string{filepath.Join(dir, "cora")},
+		Out: store, Undirected: true, Memory: 256 << 20})
+	if err != nil {
+		log.Fatal(err) //lint:exit an example ends here
+	}
+	db, err := gdb.Open(ctx, store, gdb.Options{Memory: 64 << 20})
+	if err != nil {
+		log.Fatal(err) //lint:exit an example ends here
+	}
+	defer func() { _ = db.Close() }()
+	paper, err := db.Node(ctx, "42")
+	if err != nil {
+		log.Fatal(err) //lint:exit an example ends here
+	}
+	batch, err := db.Sample(ctx, []kv.NodeID{paper}, []int{10, 5}, 1, 1, 1)
+	if err != nil {
+		log.Fatal(err) //lint:exit an example ends here
+	}
+	rows, dim, err := db.Features(ctx, batch.NodeIDs)
+	if err != nil {
+		log.Fatal(err) //lint:exit an example ends here
+	}
+	fmt.Println(db.Meta().Nodes, "papers")
+	fmt.Println(len(batch.NodeIDs), "nodes in the batch,", len(rows)/dim, "rows of", dim)
+	// Output:
+	// 2708 papers
+	// 6 nodes in the batch, 6 rows of 1433
 }

@@ -460,7 +460,7 @@ func expected(words []string) string {
 	return "; expected " + strings.Join(words, ", ")
 }
 
-// near suggests the closest word within distance 2.
+// near suggests the closest word within distance 2, without regard to case.
 func near(w string, among []string) string {
 	best, least := "", 3
 	for _, a := range among {
@@ -468,7 +468,7 @@ func near(w string, among []string) string {
 			continue // a long word, such as a pasted text, is near nothing
 		}
 		d := spelling.Distance(strings.ToUpper(w), strings.ToUpper(a))
-		if d > 0 && d < least && d < len(a) {
+		if a != w && d < least && d < len(a) {
 			best, least = a, d
 		}
 	}

@@ -16,9 +16,13 @@ import (
 	"github.com/dustin/go-humanize"
 )
 
-// ErrAborted ends a session at once after three Ctrl-C within a second. A statement may still be
-// running: what the session uses must be left open.
-var ErrAborted = fmt.Errorf("shell: three interrupts within a second: %w", context.Canceled)
+// ErrAborted ends a session at once: after three Ctrl-C within a second, or if a cancelled
+// statement does not end. It may still be running: what the session uses must be left open.
+var ErrAborted = fmt.Errorf("shell: interrupted: %w", context.Canceled)
+
+// cancelGrace is how long a script's statement may take to end once it is cancelled: it may be
+// writing where nobody reads.
+const cancelGrace = time.Second
 
 // cancelledError is the end of a statement that was cancelled.
 type cancelledError struct {
@@ -65,6 +69,7 @@ func (s *session) supervise(ctx context.Context, head string,
 	go func() { done <- run(inner, w) }()
 	tick := time.NewTicker(watchEvery)
 	defer tick.Stop()
+	cancelled, late := ctx.Done(), (<-chan time.Time)(nil)
 	for {
 		select {
 		case err := <-done:
@@ -75,6 +80,10 @@ func (s *session) supervise(ctx context.Context, head string,
 			return err
 		case now := <-tick.C:
 			w.tick(now)
+		case <-cancelled:
+			cancelled, late = nil, time.After(cancelGrace)
+		case <-late:
+			return ErrAborted
 		case <-s.Interrupts:
 			cancel()
 			if s.pressedThrice() {

@@ -74,8 +74,18 @@ func TestSupervise(t *testing.T) {
 		<-deaf
 		return nil
 	})
-	close(deaf)
 	if !errors.Is(err, ErrAborted) || !errors.Is(err, context.Canceled) {
 		t.Errorf("three Ctrl-C: %v", err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	s.Interrupts = nil
+	err = s.supervise(ctx, "A", func(context.Context, *watcher) error {
+		cancel()
+		<-deaf
+		return nil
+	})
+	close(deaf)
+	if !errors.Is(err, ErrAborted) {
+		t.Errorf("a script whose statement does not end: %v", err)
 	}
 }

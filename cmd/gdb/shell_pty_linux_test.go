@@ -32,11 +32,12 @@ type conversation struct {
 // talk starts gdb on a new terminal.
 func talk(t *testing.T, env []string, args ...string) *conversation {
 	t.Helper()
-	return talkInto(t, nil, env, args...)
+	return talkInto(t, nil, nil, env, args...)
 }
 
-// talkInto starts gdb on a new terminal, with standard output in a file if that is not nil.
-func talkInto(t *testing.T, out *os.File, env []string, args ...string) *conversation {
+// talkInto starts gdb on a new terminal, with standard output or standard error in a file if that
+// is not nil.
+func talkInto(t *testing.T, out, notes *os.File, env []string, args ...string) *conversation {
 	t.Helper()
 	ctl, err := os.OpenFile("/dev/ptmx", os.O_RDWR|unix.O_NOCTTY|unix.O_CLOEXEC, 0)
 	if err != nil {
@@ -59,6 +60,9 @@ func talkInto(t *testing.T, out *os.File, env []string, args ...string) *convers
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = tty, tty, tty
 	if out != nil {
 		cmd.Stdout = out
+	}
+	if notes != nil {
+		cmd.Stderr = notes
 	}
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true, Setctty: true}
 	cmd.Env = append(os.Environ(), "TERM=xterm", "NO_COLOR=1", "XDG_STATE_HOME="+t.TempDir())
@@ -260,6 +264,15 @@ func TestPlainTerminals(t *testing.T) {
 	}
 	c.send("\x04")
 	c.ends(0)
+	c = talk(t, []string{"NO_COLOR=1"}, "shell", store)
+	c.expect(`gdb> $`)
+	c.send("DEGREES OF 42;\rNEIGBORS;\r")
+	c.expect(`did you mean[\s\S]*gdb> $`)
+	if regexp.MustCompile(`\x1b\[[1-9][0-9;]*m`).Match(c.seen.Bytes()) {
+		t.Errorf("colors with NO_COLOR: %q", c.seen.String())
+	}
+	c.send("\x04")
+	c.ends(0)
 }
 
 // TestPager holds that a long result goes to the pager, and that .pager off keeps it here.
@@ -321,7 +334,8 @@ func TestStreams(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	c := talkInto(t, out, nil, "shell", coraStore(t))
+	store := coraStore(t)
+	c := talkInto(t, out, nil, nil, "shell", store)
 	if err := out.Close(); err != nil {
 		t.Fatal(err)
 	}
@@ -336,5 +350,55 @@ func TestStreams(t *testing.T) {
 	}
 	if strings.Contains(c.seen.String(), "\x1b[?2004h") {
 		t.Errorf("the line is edited, though standard output is no terminal: %q", c.seen.String())
+	}
+	notes, err := os.Create(filepath.Join(t.TempDir(), "notes"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	c = talkInto(t, nil, notes, nil, "shell", store)
+	if err := notes.Close(); err != nil {
+		t.Fatal(err)
+	}
+	c.send("DEGREES OF 42;\nNEIGBORS 42;\n")
+	c.expect(`│ 42   │ in        │ 2      │\n`)
+	c.send("\x04")
+	c.ends(0)
+	b, err = os.ReadFile(notes.Name())
+	if err != nil || !strings.HasPrefix(string(b), "syntax error at column 1: ") ||
+		strings.Contains(c.seen.String(), "gdb> ") {
+		t.Errorf("standard error is %q, %v; the terminal shows %q", b, err, c.seen.String())
+	}
+}
+
+// TestInterruptScript holds that SIGINT ends a statement of -c wherever it is: while it reads, and
+// while it writes where nobody reads.
+func TestInterruptScript(t *testing.T) {
+	store := coraStore(t)
+	for _, stmt := range []string{"PATH 42 TO 1358; FEATURES SPLIT train; FEATURES RANDOM 2700",
+		"MATCH (a IN SPLIT test)-[*1..4]-(b)-[*1..4]-(c)-[*1..4]-(d) RETURN count(*)"} {
+		read, write, err := os.Pipe() // which nobody reads
+		if err != nil {
+			t.Fatal(err)
+		}
+		cmd := exec.Command("gdb", "shell", store, "-c", stmt)
+		var notes bytes.Buffer
+		cmd.Stdout, cmd.Stderr = write, &notes
+		if err := cmd.Start(); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(300 * time.Millisecond) // it runs for good
+		if err := cmd.Process.Signal(os.Interrupt); err != nil {
+			t.Fatal(err)
+		}
+		killer := time.AfterFunc(patience, func() { _ = cmd.Process.Kill() })
+		err = cmd.Wait()
+		killer.Stop()
+		var exit *exec.ExitError
+		if !errors.As(err, &exit) || exit.ExitCode() != 130 {
+			t.Errorf("%s: %v, want exit code 130; %s", stmt, err, notes.String())
+		}
+		if err := errors.Join(read.Close(), write.Close()); err != nil {
+			t.Fatal(err)
+		}
 	}
 }

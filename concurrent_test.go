@@ -1,0 +1,121 @@
+package gdb_test
+
+import (
+	"context"
+	"fmt"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+
+	"gdb"
+	"gdb/internal/testgraph"
+	"gdb/kv"
+	"gdb/layout/ingest"
+
+	"github.com/cockroachdb/pebble/v2/vfs"
+)
+
+func mustCora(t *testing.T) (store string) {
+	t.Helper()
+	dir := t.TempDir()
+	if err := testgraph.WriteCora(vfs.Default, filepath.Join(dir, "cora")); err != nil {
+		t.Fatal(err)
+	}
+	store = filepath.Join(dir, "s")
+	_, err := gdb.Ingest(t.Context(), ingest.Options{Sources: []string{filepath.Join(dir, "cora")},
+		Out: store, Undirected: true, Memory: 256 << 20})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return store
+}
+
+func mustOpen(t *testing.T, store string) *gdb.DB {
+	t.Helper()
+	db, err := gdb.Open(t.Context(), store, gdb.Options{Memory: 64 << 20})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := db.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return db
+}
+
+// readings are what one reader asks, by every method.
+var readings = []func(ctx context.Context, db *gdb.DB, n kv.NodeID) (string, error){
+	func(ctx context.Context, db *gdb.DB, n kv.NodeID) (string, error) {
+		d, err := db.Sample(ctx, []kv.NodeID{n, n + 1}, []int{5, 3}, 7, 1, uint64(n))
+		return fmt.Sprint(d.NodeIDs, d.Nbrs), err
+	},
+	func(ctx context.Context, db *gdb.DB, n kv.NodeID) (string, error) {
+		rows, dim, err := db.Features(ctx, []kv.NodeID{n, n + 100})
+		return fmt.Sprint(rows[:dim]), err
+	},
+	func(ctx context.Context, db *gdb.DB, n kv.NodeID) (string, error) {
+		v, err := db.Node(ctx, fmt.Sprint(n))
+		return fmt.Sprint(v), err
+	},
+	func(ctx context.Context, db *gdb.DB, n kv.NodeID) (string, error) {
+		names, err := db.External(ctx, []kv.NodeID{n, 0, n + 9})
+		return fmt.Sprint(names), err
+	},
+	query("NEIGHBORS #%d HOPS 3"), query("NEIGHBORS #%d BOTH COUNT"), query("PATH #%d TO #7 MAX 9"),
+	query("DEGREES OF #%d,3"), query("DEGREES TOP %d"), query("FEATURES #%d STATS"),
+	query("LABELS #%d,1"), query("SAMPLE #%d FANOUT 4,4 SHOW dense"),
+	query("MATCH (a {id: #%d})-[]-(b)-[]-(c) RETURN c, count(*) ORDER BY c"),
+	query("NEIGHBORS 5 LIMIT %d"), query("DESCRIBE FILES"), query("STATS BUCKETS"),
+}
+
+// query runs a statement about a node; its rows are the reading, or its error.
+func query(format string) func(context.Context, *gdb.DB, kv.NodeID) (string, error) {
+	return func(ctx context.Context, db *gdb.DB, n kv.NodeID) (string, error) {
+		stmt := format
+		if strings.Contains(format, "%") {
+			stmt = fmt.Sprintf(format, n)
+		}
+		r, err := db.Query(ctx, stmt)
+		if err != nil {
+			return err.Error(), nil
+		}
+		return fmt.Sprint(r.Columns, r.Rows), nil
+	}
+}
+
+// TestConcurrentReaders holds that every method of one store may be called at the same time: the
+// answers are those of one call after the other.
+func TestConcurrentReaders(t *testing.T) {
+	const nodes, readers = 5, 8
+	store := mustCora(t)
+	want := map[[2]int]string{}
+	alone := mustOpen(t, store)
+	for i, read := range readings {
+		for n := 1; n <= nodes; n++ {
+			got, err := read(t.Context(), alone, kv.NodeID(n*97))
+			if err != nil {
+				t.Fatal(err)
+			}
+			want[[2]int{i, n}] = got
+		}
+	}
+	db := mustOpen(t, store) // nothing of it is open yet
+	var wait sync.WaitGroup
+	for reader := range readers {
+		wait.Go(func() {
+			for k := range len(readings) * nodes {
+				k = (k*5 + reader*31) % (len(readings) * nodes)
+				i, n := k%len(readings), k/len(readings)+1
+				got, err := readings[i](t.Context(), db, kv.NodeID(n*97))
+				if err != nil || got != want[[2]int{i, n}] {
+					t.Errorf("reading %d of node %d: %v, got %.300s, want %.300s", i, n, err, got,
+						want[[2]int{i, n}])
+				}
+				_, _ = db.Stats(), db.Meta()
+			}
+		})
+	}
+	wait.Wait()
+}
