@@ -156,27 +156,45 @@ func (f *cached) preload(ctx context.Context, nodes []NodeID) error {
 // Dim is the number of values in a row.
 func (f *cached) Dim() int { return f.dim }
 
-// Gather copies the rows that are cached, reads the others in one batch, and offers them to the
-// policy.
+// Gather reads the rows that are not cached in one batch, copies the others meanwhile, and offers
+// what was read to the policy.
 func (f *cached) Gather(ctx context.Context, nodes []NodeID, out []float32) error {
 	f.content.RLock()
 	l := f.lookUp(nodes)
+	defer f.put(l)
+	read := f.readMissed(ctx, l, out)
 	f.copyHits(l, out)
 	f.content.RUnlock()
-	defer f.put(l)
-	if err := l.account.AtLeast(l.bytes()); err != nil {
-		return err
+	held := l.account.AtLeast(l.bytes()) // may shrink the cache, so not while it is locked
+	err := read()
+	if held != nil {
+		return held
 	}
 	f.requests.Add(uint64(len(nodes)))
 	f.hits.Add(uint64(len(l.slots)))
+	if err != nil {
+		return err
+	}
 	if len(l.missed) == 0 {
 		return ctx.Err()
 	}
-	if err := f.rows.Gather(ctx, l.missed, l.at, out); err != nil {
-		return err
-	}
 	f.insert(l, out)
 	return nil
+}
+
+// readMissed starts to read what is not cached: on a goroutine of its own, if there are hits that
+// can be copied while the device is waited for. The caller calls wait.
+func (f *cached) readMissed(ctx context.Context, l *lookup, out []float32) (wait func() error) {
+	if len(l.missed) == 0 {
+		return func() error { return nil }
+	}
+	read := func() error { return f.rows.Gather(ctx, l.missed, l.at, out) }
+	if len(l.slots) == 0 {
+		return read
+	}
+	done := make(chan error, 1)
+	go func() { done <- read() }()
+	return func() error { return <-done }
 }
 
 // lookUp finds which nodes are cached.

@@ -11,8 +11,10 @@ import (
 	"testing"
 
 	"gdb/blockdev"
+	"gdb/internal/mem"
 	"gdb/layout"
 	"gdb/layout/layouttest"
+	"gdb/sample/sampletest"
 
 	"github.com/cockroachdb/pebble/v2/vfs"
 )
@@ -86,4 +88,49 @@ func runFailing(t *testing.T, store *layout.Store, dev *failing, workers int, go
 	if err := errors.Join(p.Close(), f.Close(), rows.Close(), topo.Close()); err != nil {
 		t.Error(err)
 	}
+}
+
+// TestReadErrorBesideHits: an error of what a cache reads while it copies hits is the gather's, and
+// the next gather is whole.
+func TestReadErrorBesideHits(t *testing.T) {
+	const count, dim = 100, 3
+	rows := &failingRows{Rows: &sampletest.Rows{Count: count, Dim: dim}}
+	f, err := NewCached(t.Context(), rows, NewLRU(),
+		CacheOptions{Bytes: 4 << 10, Budget: mem.NewBudget(0)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	out := make([]float32, 4*dim)
+	for i, nodes := range [][]NodeID{{1, 2}, {2, 50, 1, 51}, {1, 2}, {51, 1, 2, 50}} {
+		rows.err = nil
+		if i == 1 {
+			rows.err = syscall.EIO
+		}
+		err := f.Gather(t.Context(), nodes, out)
+		if !errors.Is(err, rows.err) {
+			t.Fatalf("gather %d: %v, want %v", i, err, rows.err)
+		}
+		for k, v := range nodes {
+			if x := out[k*dim]; err == nil && x != sampletest.Value(v, 0) {
+				t.Errorf("gather %d: node %d has %v", i, v, x)
+			}
+		}
+	}
+	if s := f.Stats(); s.Requests != 12 || s.Hits != 6 {
+		t.Errorf("%+v", s)
+	}
+	if err := f.Close(); err != nil {
+		t.Error(err)
+	}
+}
+
+// failingRows fails if it is told to.
+type failingRows struct {
+	Rows
+	err error
+}
+
+func (r *failingRows) Gather(ctx context.Context, nodes []NodeID, at []uint32,
+	out []float32) error {
+	return errors.Join(r.Rows.Gather(ctx, nodes, at, out), r.err)
 }
