@@ -45,6 +45,12 @@ var aggregateTexts = map[string]string{"count": "how many: count(*), or those wi
 
 // placeValues are the values that may stand at a place of a MATCH.
 func placeValues(m *kv.Meta, at *matchPlace) (all []candidate) {
+	if at.inHop {
+		for _, t := range m.EdgeTypes {
+			all = append(all, candidate{":" + t, "edge type"})
+		}
+		return all
+	}
 	if at.inOrder {
 		for _, i := range at.query.items {
 			all = append(all, candidate{i.as, "as in RETURN"})

@@ -67,7 +67,7 @@ func TestCandidates(t *testing.T) {
 		"MATCH (a {id: ":                "",
 		"MATCH (a {id: 1})":             "-[ <-[ WHERE RETURN",
 		"MATCH (a {id: 1})-":            "-[",
-		"MATCH (a {id: 1})-[":           "*1..2 ]",
+		"MATCH (a {id: 1})-[":           "*1..2 ] :cites :knows",
 		"MATCH (a {id: 1})-[r:":         "cites knows",
 		"MATCH (a {id: 1})-[r:k":        "knows",
 		"MATCH (a {id: 1})-[r]":         "-> -",

@@ -49,9 +49,10 @@ type matchItem struct {
 	as string
 }
 
-// matchPlace is where a value is wanted, for completion.
+// matchPlace is where a value is wanted at the end of a text, for completion.
 type matchPlace struct {
 	query    *matchQuery
+	inHop    bool // a type of edges, not a value
 	inReturn bool
 	inOrder  bool
 	left     *matchExpr // what the value is compared with
@@ -247,7 +248,9 @@ func (p *parser) matchHop(q *matchQuery) (h matchHop, err error) {
 		h.name = t.text
 		p.next()
 	}
-	p.offer("*1..2")
+	if p.offer("*1..2"); p.tok().kind == tokEnd {
+		p.place = &matchPlace{inHop: true}
+	}
 	if p.punct(":") {
 		p.slot = clause{word: "VIA", arg: argName}
 		if h.edgeType, err = p.text("an edge type is wanted after :"); err != nil {
