@@ -12,13 +12,8 @@ import (
 	"gdb/internal/mem"
 )
 
-const (
-	// readyMax is how many gathered batches wait for the step at most, if not configured: with
-	// fewer, a slow batch stalls the step; more only take memory.
-	readyMax = 2
-	// sampledMax is how many sampled batches wait to be gathered at most.
-	sampledMax = 1
-)
+// sampledMax is how many sampled batches wait to be gathered at most.
+const sampledMax = 1
 
 // ErrClosed is the error of a closed pipeline.
 var ErrClosed = errors.New("sample: the pipeline is closed")
@@ -46,9 +41,12 @@ type PipelineConfig struct {
 	// reads at full queue depth; a second overlaps its copying with the reads of the next, and
 	// makes the hits of a cache depend on their timing. Default 1.
 	Gatherers int
-	// Ready is how many gathered batches may wait. Memory: Ready + Gatherers + 1 times the
-	// features of a batch. Default 2.
+	// Ready is how many gathered batches may wait: with none a slow batch stalls the step, more
+	// than two only take memory. Memory: Ready + Gatherers + 1 times the features of a batch.
 	Ready int
+	// InTurn gathers a batch when the one before was released: there is the memory of one. Ready
+	// is not used then.
+	InTurn bool
 	// Budget counts the batches' memory; nil for none.
 	Budget *mem.Budget
 }
@@ -99,9 +97,6 @@ type rowBuffer struct {
 // NewPipeline starts the workers. The caller calls Close.
 func NewPipeline(ctx context.Context, cfg PipelineConfig) (*Pipeline, error) {
 	cfg.Workers, cfg.Gatherers = max(cfg.Workers, 1), max(cfg.Gatherers, 1)
-	if cfg.Ready < 1 {
-		cfg.Ready = readyMax
-	}
 	end := cfg.Order.Batches()
 	if cfg.EndBatch > 0 && cfg.EndBatch < end {
 		end = cfg.EndBatch
@@ -111,7 +106,10 @@ func NewPipeline(ctx context.Context, cfg PipelineConfig) (*Pipeline, error) {
 			end)
 	}
 	p := &Pipeline{cfg: cfg, end: end, due: cfg.StartBatch, turn: make(chan uint64, 1)}
-	gathered := cfg.Ready + cfg.Gatherers + 1
+	gathered := max(cfg.Ready, 0) + cfg.Gatherers + 1
+	if cfg.InTurn {
+		gathered = 1
+	}
 	batches := cfg.Workers + sampledMax + gathered
 	p.empty, p.rows = make(chan *Batch, batches), make(chan *rowBuffer, gathered)
 	for range batches {
@@ -156,8 +154,8 @@ func (p *Pipeline) start(work func() error) {
 }
 
 // Next returns the next batch of the epoch, io.EOF after the last, or the first error of any
-// stage. The caller releases the batch; at most Ready of them may be held at a time. It is for one
-// goroutine.
+// stage. The caller releases the batch; at most Ready+1 of them may be held at a time, with InTurn
+// one. It is for one goroutine.
 func (p *Pipeline) Next(ctx context.Context) (*Batch, error) {
 	asked := time.Now()
 	p.stepping.Busy.Add(int64(asked.Sub(p.since)))

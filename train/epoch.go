@@ -73,7 +73,7 @@ func (t *trainer) steps(ctx context.Context) error {
 
 // pipeline starts the batches of an epoch.
 func (in *inputs) pipeline(ctx context.Context, c *Config, order *sample.Order, first uint64,
-	ready int) (*sample.Pipeline, error) {
+	p *Plan) (*sample.Pipeline, error) {
 	return sample.NewPipeline(ctx, sample.PipelineConfig{
 		Sampler: func() (*sample.Sampler, error) {
 			return sample.NewSampler([]layout.Topology{in.topology},
@@ -82,7 +82,7 @@ func (in *inputs) pipeline(ctx context.Context, c *Config, order *sample.Order, 
 		Order: order, StartBatch: first, Features: in.features, Labels: in.labels,
 		// With dropout it takes as long as copying, which other cores could do.
 		InPlace: c.Dropout == 0 && inPlace(c, modelDims(c, in.features.Dim(), in.classes)),
-		Workers: samplers(c.Threads), Ready: ready, Budget: in.budget})
+		Workers: samplers(c.Threads), Ready: p.Ready, InTurn: p.InTurn, Budget: in.budget})
 }
 
 // inPlace says whether the first layer may average features where they are. Only a layer narrower
@@ -315,7 +315,7 @@ func (t *trainer) evaluate(ctx context.Context, set *roaring.Bitmap) (c *counts,
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, release()) }()
-	e := &evaluator{in: t.in, be: t.be, model: t.model, cfg: &t.cfg, ready: t.plan.Ready,
+	e := &evaluator{in: t.in, be: t.be, model: t.model, cfg: &t.cfg, plan: t.plan,
 		dir: "runs/" + t.dir.name + "/tmp"}
 	return e.counts(ctx, set)
 }

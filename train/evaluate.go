@@ -26,7 +26,7 @@ type evaluator struct {
 	model *sage
 	cfg   *Config
 	dir   string // for hidden states, relative to the store
-	ready int
+	plan  *Plan
 }
 
 // counts predicts the nodes of a set.
@@ -78,7 +78,7 @@ func (e *evaluator) sampled(ctx context.Context, set *roaring.Bitmap, t *tally) 
 	if err != nil {
 		return err
 	}
-	pipe, err := e.in.pipeline(ctx, e.cfg, order, 0, e.ready)
+	pipe, err := e.in.pipeline(ctx, e.cfg, order, 0, e.plan)
 	if err != nil {
 		return err
 	}

@@ -61,6 +61,18 @@ func (in *inputs) loadGraph(ctx context.Context) error {
 	return nil
 }
 
+// changeGraph opens the topology in another way, if it is not open in this one.
+func (in *inputs) changeGraph(ctx context.Context, opt layout.TopologyOptions) error {
+	if in.topology != nil && in.graph == opt {
+		return nil
+	}
+	if err := in.dropGraph(); err != nil {
+		return err
+	}
+	in.graph = opt
+	return in.loadGraph(ctx)
+}
+
 // dropGraph closes the topology if it is open.
 func (in *inputs) dropGraph() error {
 	in.turn.Lock()

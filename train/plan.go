@@ -21,6 +21,7 @@ type Plan struct {
 	Resident bool   `json:"topology_resident"`
 	Batches  int64  `json:"batches_bytes"` // batches in flight, and sampling and gathering them
 	Ready    int    `json:"ready_batches"` // that wait for the step
+	InTurn   bool   `json:"in_turn"`       // a batch is gathered when the one before is done
 	Step     int64  `json:"step_bytes"`    // activations and gradients
 	Eval     int64  `json:"evaluation_bytes"`
 	Neighbor int64  `json:"neighbor_cache_bytes"`
@@ -29,6 +30,9 @@ type Plan struct {
 
 	// Superbatch is set for cache belady alone.
 	Superbatch *SuperbatchPlan `json:"superbatch,omitempty"`
+
+	// Rivals are what was not chosen, the best of each kind, the fastest first.
+	Rivals []Rival `json:"rivals,omitempty"`
 
 	// BatchNodes and BatchEdges are of the largest batch that memory is reserved for.
 	BatchNodes int64 `json:"batch_nodes_max"`
@@ -44,6 +48,12 @@ type Plan struct {
 	rowArenas int64 // of Batches: features, which evaluation can have
 }
 
+// Rival is a split that was not chosen.
+type Rival struct {
+	What string  `json:"what"`
+	Time float64 `json:"time"` // of an epoch, in seconds
+}
+
 // MakePlan does the planning of Run, and nothing else of it: no run is made.
 func MakePlan(ctx context.Context, store *layout.Store, dev blockdev.Device,
 	cfg Config) (*Plan, error) {
@@ -51,12 +61,6 @@ func MakePlan(ctx context.Context, store *layout.Store, dev blockdev.Device,
 	err := t.prepare(ctx, store)
 	if err == nil {
 		err = t.plans(ctx, store, dev)
-	}
-	if err == nil {
-		err = t.openModel()
-	}
-	if err == nil {
-		err = t.forecast(ctx)
 	}
 	if err = errors.Join(err, t.close()); err != nil {
 		return nil, err
@@ -72,6 +76,25 @@ type Part struct {
 
 // Parts lists the shares; they add up to no more than Memory.
 func (p *Plan) Parts() []Part {
+	return []Part{{"program", "", p.Fixed}, {"model", "", p.Model},
+		{"topology", p.topologyKind(), p.Topology}, {"neighbor cache", "", p.Neighbor},
+		{"features", p.cacheName(), p.Features},
+		{"batches", p.batchKind(), p.Batches}, {"step", "", p.Step},
+		{"evaluation", "besides the step's", p.Eval}}
+}
+
+// cacheName names the cache, with what it has of the batches' memory while they are trained on.
+func (p *Plan) cacheName() string {
+	s := p.Superbatch
+	if s == nil || s.Kept == s.Slots || s.Kept == 0 {
+		return "cache " + p.Cache
+	}
+	return fmt.Sprintf("cache %s, %.1f times as many rows while training", p.Cache,
+		float64(s.Slots)/float64(s.Kept))
+}
+
+// topologyKind says how lists are read.
+func (p *Plan) topologyKind() string {
 	topology := "paged"
 	if p.Resident {
 		topology = "resident"
@@ -79,21 +102,37 @@ func (p *Plan) Parts() []Part {
 	if s := p.Superbatch; s != nil && !s.Overlap {
 		topology += ", in turn with batches"
 	}
-	return []Part{{"program", "", p.Fixed}, {"model", "", p.Model},
-		{"topology", topology, p.Topology}, {"neighbor cache", "", p.Neighbor},
-		{"features", p.cacheName(), p.Features},
-		{"batches", fmt.Sprintf("%d ready", p.Ready), p.Batches}, {"step", "", p.Step},
-		{"evaluation", "besides the step's", p.Eval}}
+	return topology
 }
 
-// cacheName names the cache, with what it has of the batches' memory while they are trained on.
-func (p *Plan) cacheName() string {
-	s := p.Superbatch
-	if s == nil || s.Kept == s.Slots {
-		return "cache " + p.Cache
+// batchKind says how many batches are in memory.
+func (p *Plan) batchKind() string {
+	if p.InTurn {
+		return "gathered in turn"
 	}
-	return fmt.Sprintf("cache %s, %.1f times as many rows while training", p.Cache,
-		float64(s.Slots)/float64(s.Kept))
+	return fmt.Sprintf("%d ready", p.Ready)
+}
+
+// Why says what the plan was chosen before: a line for people, empty if there was no choice.
+func (p *Plan) Why() string {
+	if p.Forecast == nil || len(p.Rivals) == 0 {
+		return ""
+	}
+	var b strings.Builder
+	fmt.Fprintf(&b, "%s: %.3gs an epoch", p.what(), p.Forecast.Time)
+	for i, r := range p.Rivals {
+		sep := ", "
+		if i == 0 {
+			sep = "; "
+		}
+		fmt.Fprintf(&b, "%s%s: %.3gs", sep, r.What, r.Time)
+	}
+	return b.String()
+}
+
+// what tells the plan from its rivals.
+func (p *Plan) what() string {
+	return fmt.Sprintf("%s, topology %s, %s", p.Cache, p.topologyKind(), p.batchKind())
 }
 
 // String is one line.

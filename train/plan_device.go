@@ -31,7 +31,32 @@ type Profile struct {
 	CopyBytes   float64 `json:"copy_bytes_per_s"`
 	GFLOPS      float64 `json:"gflops"` // of matrix products, all threads
 
+	// Timed are seconds of a batch: of steps, and of the cores that sample, by their settings.
+	// They are kept so that equal plans are made of equal times.
+	Timed map[string]float64 `json:"timed_s,omitempty"`
+
 	Kept string `json:"kept,omitempty"` // why it could not be kept in the catalog
+
+	news bool // something was timed that the catalog does not have
+}
+
+// timedMost bounds what is kept: beyond it all is timed anew.
+const timedMost = 256
+
+// timed returns the seconds kept under a name, or else keeps those that measure returns.
+func (p *Profile) timed(name string, measure func() (float64, error)) (float64, error) {
+	if v, ok := p.Timed[name]; ok {
+		return v, nil
+	}
+	v, err := measure()
+	if err != nil {
+		return 0, err
+	}
+	if p.Timed == nil || len(p.Timed) >= timedMost {
+		p.Timed = map[string]float64{}
+	}
+	p.Timed[name], p.news = v, true
+	return v, nil
 }
 
 const (
@@ -63,14 +88,23 @@ func (t *trainer) profile(ctx context.Context) (*Profile, error) {
 	if err != nil {
 		return nil, fmt.Errorf("train: measure the device: %w", err)
 	}
+	p.news = true
+	return p, nil
+}
+
+// keepProfile puts a profile into the catalog if there is something new in it.
+func (t *trainer) keepProfile(ctx context.Context, p *Profile) error {
+	if !p.news {
+		return nil
+	}
 	b, err := json.Marshal(p)
 	if err != nil {
-		return nil, fmt.Errorf("train: encode profile: %w", err)
+		return fmt.Errorf("train: encode profile: %w", err)
 	}
-	if err := t.in.store.Catalog().PutProfile(ctx, name, b); err != nil {
+	if err := t.in.store.Catalog().PutProfile(ctx, t.profileName(), b); err != nil {
 		p.Kept = err.Error()
 	}
-	return p, nil
+	return nil
 }
 
 // profileName tells machines, ways of reading, kinds of rows and numbers of threads apart.

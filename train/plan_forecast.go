@@ -4,11 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"runtime"
 	"time"
 
 	"gdb/internal/mem"
-	"gdb/kv"
 	"gdb/sample"
 )
 
@@ -30,7 +28,8 @@ type Forecast struct {
 	Compute float64 `json:"compute_s"`
 	Time    float64 `json:"time"`
 	// Binding is the stage that takes as long as the epoch: sample, gather, compute; or device if
-	// sampling and gathering wait for the same one, or cores if the stages' work shares too few.
+	// sampling and gathering wait for the same one, cores if the stages' work shares too few, or
+	// turns if they wait for each other.
 	Binding string `json:"binding"`
 
 	Device *Profile `json:"device"`
@@ -79,213 +78,140 @@ func (f *Forecast) String() string {
 		f.Gather, f.Compute, f.Time, f.Binding)
 }
 
-// forecast samples batches, and predicts what an epoch costs. It needs the model, and features not
-// opened yet, whose memory it borrows.
-func (t *trainer) forecast(ctx context.Context) (err error) {
-	p, in := t.plan, t.in
-	tr, err := in.record(ctx, &t.cfg, t.train, (p.Features+p.Batches)/2)
-	if err != nil {
-		return err
+// price is what a stage costs for a batch: seconds of a device, and of a core.
+type price struct{ bytes, wait, cpu float64 }
+
+// forecast predicts an epoch with a split.
+func (s *prices) forecast(p *planner) *Forecast {
+	f := &Forecast{Sampled: s.sampled, Nodes: s.nodes, Edges: s.edges, Batches: s.batches,
+		Unique: s.unique, Device: s.device}
+	lists, rows := s.lists(p), s.rows(p)
+	f.Hit = rows.hit
+	f.Lists, f.Read = int64(s.full*lists.bytes), int64(s.full*(lists.bytes+rows.bytes))
+	f.Compute = s.full * s.step
+	if p.Superbatch != nil {
+		s.superbatch(p, f, lists, rows)
+		return f
 	}
-	defer func() { err = errors.Join(err, tr.close()) }()
-	if len(tr.batches) == 0 {
-		return nil // no room to plan: the plan says so by its absence
+	f.Sample = s.full * (lists.wait + lists.cpu)
+	f.Gather = s.full * (rows.wait + rows.copies)
+	c := p.c
+	f.bind("compute", f.Compute)
+	f.bind("gather", f.Gather)
+	f.bind("sample", f.Sample/float64(samplers(c.Threads)))
+	f.bind("device", s.full*(lists.wait+rows.wait))
+	f.bind("cores", (s.full*(lists.cpu+rows.cpu+rows.copies)+f.Compute*s.stepCores(c))/s.cores)
+	if p.InTurn {
+		f.bind("turns", f.Gather+f.Compute)
 	}
-	n := float64(len(tr.batches))
-	f := &Forecast{Sampled: len(tr.batches), Nodes: float64(tr.nodes) / n,
-		Edges:   float64(tr.edges) / n,
-		Batches: (uint64(len(t.train)) + uint64(t.cfg.Batch) - 1) / uint64(t.cfg.Batch)}
-	if s := p.Superbatch; s != nil && !s.Overlap { // from here on its memory is for batches
-		in.turns = true
-		if err := in.dropGraph(); err != nil {
-			return err
-		}
-	}
-	if f.Device, err = t.profile(ctx); err != nil {
-		return err
-	}
-	step, err := t.timeStep(ctx)
-	if err != nil {
-		return err
-	}
-	cost, err := t.rowCost(ctx, tr, f)
-	if err != nil {
-		return err
-	}
-	full := float64(len(t.train)) / float64(t.cfg.Batch) // batches, the last one in part
-	f.Lists = int64(full * float64(tr.blocks) / float64(max(1, tr.sampled)))
-	f.Read = f.Lists + int64(full*cost.bytes)
-	f.Sample = full * tr.took.Seconds() / float64(max(1, tr.sampled))
-	f.Gather, f.Compute = full*cost.seconds, full*step.Seconds()
-	f.bind(&t.cfg, full*cost.cpu, full*tr.waited.Seconds()/float64(max(1, tr.sampled)))
-	p.Forecast, p.dense = f, nil
-	return nil
+	f.Time += s.stall(p) * min(f.Gather, f.Compute)
+	return f
 }
 
-// bind finds what takes as long as the epoch.
-func (f *Forecast) bind(c *Config, gatherCPU, listWait float64) {
-	cores := float64(runtime.NumCPU())
-	compute := f.Compute * min(cores, float64(c.Threads))
-	for _, s := range []struct {
-		name string
-		time float64
-	}{{"compute", f.Compute}, {"gather", f.Gather},
-		{"sample", f.Sample / float64(samplers(c.Threads))},
-		{"device", listWait + f.Gather},
-		{"cores", (f.Sample - listWait + gatherCPU + compute) / cores}} {
-		if s.time > f.Time {
-			f.Time, f.Binding = s.time, s.name
-		}
+// bind takes a time that the epoch takes at least.
+func (f *Forecast) bind(what string, time float64) {
+	if time > f.Time {
+		f.Time, f.Binding = time, what
 	}
 }
 
-// rowsCost is what gathering a batch costs.
-type rowsCost struct{ bytes, seconds, cpu float64 }
-
-// rowCost predicts the reads of a batch: its nodes that the cache does not hold, laid out as the
-// reader lays them out.
-func (t *trainer) rowCost(ctx context.Context, tr *trace, f *Forecast) (rowsCost, error) {
-	var c rowsCost
-	in, p := t.in, t.plan
-	held, err := newNodeSet(in.meta.Nodes, in.budget)
-	if err != nil {
-		return c, err
+// stall is the share of the shorter of gathering and computing for which a stage waits since
+// batches are not equally large and no more of them are ready: an assumption that decides between
+// splits that cost the same.
+func (s *prices) stall(p *planner) float64 {
+	if p.InTurn || p.Superbatch != nil && p.Superbatch.InPlace {
+		return 0
 	}
-	defer held.free()
-	f.Unique = float64(tr.footprint(held, 0, len(tr.batches))) / float64(tr.nodes)
-	switch p.Cache {
-	case "all":
-		f.Hit = 1
-		c.seconds = f.Nodes * float64(4*t.dims[0]) / f.Device.CopyBytes
-		c.cpu = c.seconds
-		return c, nil
-	case "none":
-		held = nil
-	case "static":
-		if err := in.planHot(ctx, p); err != nil {
-			return c, err
-		}
-		clear(held.words)
-		for _, v := range p.hot {
-			held.add(uint32(v))
-		}
-	default:
-		return t.simulate(ctx, tr, f)
+	return [...]float64{0.06, 0.02, 0}[min(p.Ready, 2)]
+}
+
+// superbatch completes the forecast of training on superbatches.
+func (s *prices) superbatch(p *planner, f *Forecast, lists price, rows rowsCost) {
+	const planSeconds = 150e-9 // a core, for an access
+	b, c := p.Superbatch, p.c
+	steps := s.steps(b, c)
+	files := s.nodes*runtimeBytes + s.edges*2.5
+	loads := 0.0 // of the topology, an epoch
+	if p.Resident && !b.Overlap {
+		loads = s.full / steps
 	}
-	return t.missCost(ctx, tr.batches, held, f)
-}
-
-// missCost is the mean cost of batches whose nodes in held are cached; nil holds none.
-func (t *trainer) missCost(ctx context.Context, batches [][]sample.NodeID, held *nodeSet,
-	f *Forecast) (rowsCost, error) {
-	var m misses
-	var missed []sample.NodeID
-	for _, b := range batches {
-		missed = missed[:0]
-		for _, v := range b {
-			if held == nil || !held.has(uint32(v)) {
-				missed = append(missed, v)
-			}
-		}
-		if err := m.add(ctx, t.in, missed); err != nil {
-			return rowsCost{}, err
-		}
-		m.nodes += len(b)
+	topology := loads * float64(s.topologyBytes)
+	f.Lists += int64(topology)
+	f.Read += int64(topology + s.full*files)
+	io := (topology + s.full*files) / s.device.Sequential
+	f.Sample = s.full*((lists.wait+lists.cpu)/float64(c.Threads)+s.nodes*planSeconds) + io
+	read, copies := s.full*rows.wait, s.full*s.nodes*s.rowBytes/s.device.CopyBytes
+	if b.InPlace {
+		copies *= s.inner
 	}
-	return m.cost(t.dims[0], len(batches), f), nil
+	f.Gather = read + copies
+	loop, binding := f.Compute, "compute"
+	if p.InTurn {
+		loop += copies
+	} else {
+		loop += s.stall(p) * min(f.Gather, f.Compute)
+	}
+	if read > loop {
+		loop, binding = read, "gather"
+	}
+	cores := (f.Compute*s.stepCores(c) + copies + s.full*rows.cpu) / s.cores
+	if cores > loop {
+		loop, binding = cores, "cores"
+	}
+	if !b.Overlap {
+		f.bind(binding, loop)
+		f.bind("turns", loop+f.Sample)
+		return
+	}
+	f.bind(binding, loop)
+	f.bind("sample", f.Sample)
+	f.bind("device", s.full*lists.wait+read+io)
+	f.bind("cores", cores+s.full*(lists.cpu+s.nodes*planSeconds)/s.cores)
 }
 
-// misses are summed over batches.
-type misses struct {
-	nodes, missed, reads int
-	bytes                int64
+// runtimeBytes are read of the files of superbatches for each node of a batch: its id twice, its
+// access, its next use, and where its row comes from.
+const runtimeBytes = 16
+
+// steps is how many batches a superbatch has: see trainer.superbatches.
+func (s *prices) steps(b *SuperbatchPlan, c *Config) float64 {
+	epochs := c.Epochs
+	switch {
+	case c.LoadOnly:
+	case b.Kept < b.Slots:
+		epochs = min(epochs, c.EvalEvery)
+	case b.Batches == 0 && c.Patience > 0:
+		epochs = min(epochs, max(c.EvalEvery, min(c.Patience*c.EvalEvery, epochsAhead)))
+	case b.Batches == 0:
+		epochs = min(epochs, max(c.EvalEvery, epochsAhead))
+	}
+	n := float64(epochs) * float64(s.batches)
+	if b.Batches > 0 {
+		n = min(n, float64(b.Batches))
+	}
+	storage := float64(b.Storage)
+	if b.Overlap {
+		storage /= 2
+	}
+	return max(1, min(n, storage/(s.nodes*21+s.edges*4)))
 }
 
-func (m *misses) add(ctx context.Context, in *inputs, missed []sample.NodeID) error {
-	reads, bytes, err := in.reader.Cost(ctx, missed)
-	m.missed, m.reads, m.bytes = m.missed+len(missed), m.reads+reads, m.bytes+bytes
-	return err
-}
-
-// cost is that of one of so many batches.
-func (m *misses) cost(dim, batches int, f *Forecast) rowsCost {
-	n, d, hits := float64(batches), f.Device, m.nodes-m.missed
-	f.Hit = float64(hits) / float64(max(1, m.nodes))
-	copies := float64(hits) / n * float64(4*dim) / d.CopyBytes
-	reads, bytes := float64(m.reads)/n, float64(m.bytes)/n
-	return rowsCost{bytes: bytes, seconds: reads*d.ReadSeconds + bytes*d.ByteSeconds + copies,
-		cpu: reads*d.ReadCPU + bytes*d.ByteCPU + copies}
-}
+// stepCores is how many cores a step computes on.
+func (s *prices) stepCores(c *Config) float64 { return min(s.cores, float64(c.Threads)) }
 
 // stepRounds are run to time a step.
 const stepRounds = 3
 
-// simulate runs the policy over the trace, and counts the last quarter, which finds the cache as
-// full as the trace can make it.
-func (t *trainer) simulate(ctx context.Context, tr *trace, f *Forecast) (c rowsCost, err error) {
-	policy, err := sample.NewPolicy(t.plan.Cache)
-	if err != nil { // one that knows the future: it has no more misses than this
-		policy = sample.NewLRU()
-	}
-	rows := &tracedRows{in: t.in}
-	slots := sample.CacheRows(t.plan.Features, t.dims[0], policy.SlotBytes())
-	if s := t.plan.Superbatch; s != nil {
-		slots = s.Slots
-	}
-	sim, err := sample.NewCached(ctx, rows, policy, sample.CacheOptions{Budget: t.in.budget,
-		Bytes: sample.CacheBytes(slots, 1, policy.SlotBytes())})
-	if err != nil {
-		return c, err
-	}
-	defer func() { err = errors.Join(err, sim.Close()) }()
-	largest := 0 // a few batches that were sampled first may have been smaller
-	for _, b := range tr.batches {
-		largest = max(largest, len(b))
-	}
-	out, warm := make([]float32, largest), len(tr.batches)*3/4
-	for i, b := range tr.batches {
-		if i == warm {
-			rows.misses = misses{}
-		}
-		if err := sim.Gather(ctx, b, out[:len(b)]); err != nil {
-			return c, err
-		}
-		rows.nodes += len(b)
-	}
-	return rows.cost(t.dims[0], len(tr.batches)-warm, f), nil
-}
-
-// tracedRows counts what a cache would read. Its rows have one value, which is no one's.
-type tracedRows struct {
-	in *inputs
-	misses
-}
-
-// Meta describes the rows.
-func (r *tracedRows) Meta() kv.RowsMeta { return kv.RowsMeta{Name: "trace", Dim: 1} }
-
-// Gather counts.
-func (r *tracedRows) Gather(ctx context.Context, nodes []sample.NodeID, _ []uint32,
-	_ []float32) error {
-	return r.add(ctx, r.in, nodes)
-}
-
-// Scan is not used by caches.
-func (r *tracedRows) Scan(context.Context, sample.NodeID, int, []float32) error { return nil }
-
-// BytesRead is 0: nothing is.
-func (r *tracedRows) BytesRead() uint64 { return 0 }
-
 // timeStep is how long a training step on a sampled batch takes: the fastest of some, the first
 // of which finds its memory new.
-func (t *trainer) timeStep(ctx context.Context) (took time.Duration, err error) {
-	d := t.plan.dense
+func (t *trainer) timeStep(ctx context.Context, d *sample.Dense) (took time.Duration,
+	err error) {
 	n := len(d.NodeIDs) * t.dims[0]
 	a, err := mem.NewArena(t.in.budget, "features of a batch", int64(n)*4)
 	if err != nil {
 		return 0, err
 	}
-	defer func() { err = errors.Join(err, a.Free()) }()
+	defer func() { err = errors.Join(err, a.Free(), t.be.Trim()) }()
 	x := mem.View[float32](a.Bytes())[:n]
 	for i := range x {
 		x[i] = 1

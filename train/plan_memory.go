@@ -1,8 +1,6 @@
 package train
 
 import (
-	"context"
-	"errors"
 	"fmt"
 	"slices"
 
@@ -27,8 +25,10 @@ const (
 	growth = 20
 	// pagedCacheLeast is the least block cache of the paged reader.
 	pagedCacheLeast = 8 << 20
-	// readyBatches wait gathered for the step at most, readyLeast when features do not fit.
+	// readyBatches wait gathered for the step at most, readyLeast where nothing was planned.
 	readyBatches, readyLeast = 2, 1
+	// inTurn, as a number of batches that wait, has the memory of one batch's features.
+	inTurn = -1
 	// sessionBytes is what a paged reader takes for blocks beyond its cache.
 	sessionBytes = 512 << 10
 	// rowsLeast is the smallest feature cache that is worth its trouble.
@@ -45,19 +45,28 @@ type planner struct {
 	// sampled if a whole one does not fit.
 	scale int64
 
+	nodes   uint64
+	storage int64 // of runtime files
+	short   bool  // there is no cache of the size that superbatches need
+
 	blockCache, neighborCache int64 // of the paged reader
 }
 
-// planTopology decides between resident and paged: resident if the lists fit in half of what the
-// program leaves. Sampling touches a block per node, so they come before features.
+// planTopology plans the topology before batches are known: resident if the lists fit in half of
+// what the program leaves.
 func (p *planner) planTopology() {
 	need, room := p.store.ResidentBytes(layout.In), p.Left()
-	p.Resident = p.c.Topology == "resident" || p.c.Topology == "auto" && need <= room/2
-	if p.Resident {
-		p.Topology = need
+	if p.c.Topology == "resident" || p.c.Topology == "auto" && need <= room/2 {
+		p.setResident()
 		return
 	}
 	p.setPaged(max(pagedCacheLeast, room/4))
+}
+
+// setResident plans the resident reader.
+func (p *planner) setResident() {
+	p.Resident, p.blockCache, p.Neighbor = true, 0, 0
+	p.Topology = p.store.ResidentBytes(layout.In)
 }
 
 // setPaged plans the paged reader, with a block cache of most bytes, but no larger than the file.
@@ -98,7 +107,6 @@ func (p *planner) planBatches() {
 	if p.c.LoadOnly {
 		p.Step = 0
 	}
-	p.setReady(readyBatches)
 }
 
 // kernelBytes is the scratch memory of matrix products: partial sums, and packed blocks.
@@ -115,12 +123,16 @@ func (p *planner) kernelBytes() int64 {
 	return 4 * int64(n)
 }
 
-// setReady sizes what is in flight: see sample.Pipeline for the number of batches.
+// setReady sizes what is in flight if so many gathered batches wait, or with inTurn if a batch is
+// gathered when the one before was released: see sample.Pipeline.
 func (p *planner) setReady(ready int) {
 	const gatherers, queued = 1, 1
 	workers := int64(samplers(p.c.Threads))
-	p.Ready = ready
-	rows := int64(ready + gatherers + 1)
+	rows := int64(max(ready, 0) + gatherers + 1)
+	p.Ready, p.InTurn = max(ready, 0), ready == inTurn
+	if p.InTurn {
+		rows = 1
+	}
 	n, e := p.BatchNodes, p.BatchEdges
 	lists := (rows + workers + queued) * (8*n + 8*e)
 	sampler := workers * (28*n + 12*e + 32*n)
@@ -140,52 +152,6 @@ func (p *planner) setEval() {
 	if p.c.LoadOnly {
 		p.Eval = 0
 	}
-}
-
-// planFeatures gives the features what is left.
-func (p *planner) planFeatures(nodes uint64, storage int64) error {
-	dim := int64(p.dims[0])
-	all := arenaBytes(int64(nodes) * dim * 4)
-	if p.Left() < all { // a cache of features is worth more than a second batch that waits
-		p.setReady(readyLeast)
-		if p.c.Cache == cacheBelady {
-			return p.planSuperbatch(nodes, storage)
-		}
-	}
-	room := p.Left()
-	if room < 0 {
-		return p.tooSmall()
-	}
-	if p.c.FeatureCache > 0 {
-		room = min(room, p.c.FeatureCache)
-	}
-	p.Cache, p.Features = p.c.Cache, room
-	switch {
-	case p.c.Cache == "none" || room < dim*4*rowsLeast:
-		p.Cache, p.Features = "none", 0
-	case all <= room:
-		p.Cache, p.Features = "all", all
-	case p.c.Cache == cacheBelady: // --feature-cache forbids to hold all
-		return p.planSuperbatch(nodes, storage)
-	case p.c.Cache == "auto":
-		p.Cache = "static"
-	}
-	return nil
-}
-
-// tooSmall is the error of a memory in which the run has no place, with the least that would do.
-func (p *planner) tooSmall() error {
-	least := *p
-	plan := *p.Plan
-	least.Plan = &plan
-	if p.c.Topology != "resident" {
-		least.setPaged(pagedCacheLeast)
-	}
-	least.setReady(readyLeast)
-	need := least.Memory - least.Left()
-	return fmt.Errorf("train: memory %s is too small: this run needs at least %s (%s): raise "+
-		"--memory, or lower --batch, --fanout or --hidden", mem.FormatSize(p.Memory),
-		sizeUp(need), &plan)
 }
 
 // sizeUp writes a size that is no smaller than n, in whole MiB.
@@ -249,67 +215,4 @@ func splitBytes(sets ...*roaring.Bitmap) int64 {
 		}
 	}
 	return n
-}
-
-// makePlan opens the topology and splits the memory.
-func (in *inputs) makePlan(ctx context.Context, c *Config, train []sample.NodeID,
-	dims []int) (*Plan, error) {
-	p := &planner{c: c, store: in.store, dims: dims, scale: 1, neighborCache: c.NeighborCache,
-		Plan: &Plan{Memory: c.Memory, Fixed: in.fixed()}}
-	p.planModel()
-	p.planTopology()
-	if err := in.openPlanned(ctx, p); err != nil {
-		return nil, err
-	}
-	if err := p.sample(ctx, in, train); err != nil {
-		return nil, err
-	}
-	storage, err := superbatchStorage(in.store)
-	if err != nil {
-		return nil, err
-	}
-	p.planBatches()
-	err = p.planFeatures(in.meta.Nodes, storage)
-	if err == nil || !p.Resident || c.Topology == "resident" {
-		return p.Plan, err
-	}
-	// Lists in memory leave no room for batches: they are read by pages instead.
-	p.Features = 0
-	p.setPaged(pagedCacheLeast)
-	p.setReady(readyLeast)
-	if c.Cache != cacheBelady {
-		p.setPaged(pagedCacheLeast + max(0, p.Left()/2))
-	}
-	if err := p.planFeatures(in.meta.Nodes, storage); err != nil {
-		return nil, err
-	}
-	return p.Plan, errors.Join(in.closeLast(), in.openPlanned(ctx, p))
-}
-
-// openPlanned opens the topology as planned.
-func (in *inputs) openPlanned(ctx context.Context, p *planner) error {
-	return in.openGraph(ctx, layout.TopologyOptions{Resident: p.Resident,
-		CacheBytes: p.blockCache, NeighborBytes: p.neighborCache, Budget: in.budget})
-}
-
-// sample samples batches to see how large they are. If a whole one does not fit in memory the
-// least that would do is found from a part of one: a batch has at most as many times its nodes.
-func (p *planner) sample(ctx context.Context, in *inputs, train []sample.NodeID) error {
-	part := *p.c
-	for {
-		var err error
-		p.dense, err = in.pilot(ctx, &part, train)
-		var full *mem.LimitError
-		switch {
-		case err == nil && p.scale == 1:
-			return nil
-		case err == nil:
-			p.planBatches()
-			return p.tooSmall()
-		case !errors.As(err, &full) || part.Batch == 1:
-			return fmt.Errorf("train: sample a batch to size the memory: %w", err)
-		}
-		part.Batch = (part.Batch + 3) / 4
-		p.scale = int64(p.c.Batch+part.Batch-1) / int64(part.Batch)
-	}
 }

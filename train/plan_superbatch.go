@@ -52,8 +52,6 @@ type SuperbatchPlan struct {
 }
 
 const (
-	// overlapShare of the cache's rows is what the overlap of phases may cost.
-	overlapShare = 8
 	// accessShare of the memory left, and accessMost, bound what is taken so that accesses need not
 	// be written, beside what is free while batches are sampled; accessCost is what one takes.
 	accessShare, accessMost, accessCost = 32, 32 << 20, 5
@@ -66,81 +64,83 @@ const (
 	// inPlaceShare halves of the largest batch fit in a cache whose rows are used in place: batches
 	// that follow each other share rows, and where two do not fit, the second is read late.
 	inPlaceShare = 3
-	// readyShare of the cache is what a second batch's features may cost.
-	readyShare = 4
 )
 
-// planSuperbatch splits the memory for training on superbatches: with rows used in the cache where
-// the step can do that and batches fit there, else with rows copied to each batch.
-func (p *planner) planSuperbatch(nodes uint64, storage int64) error {
-	// Sampled evaluation gathers batches, and has no other memory for their rows.
-	if inPlace(p.c, p.dims) && !p.c.LoadOnly && p.c.EvalMode != evalSampled {
-		try, plan := *p, *p.Plan
-		try.Plan = &plan
-		least := min(uint64(p.BatchNodes*inPlaceShare/2), nodes)
-		err := try.splitSuperbatch(nodes, &SuperbatchPlan{Storage: storage, InPlace: true})
-		if err == nil && uint64(plan.Superbatch.Slots) >= least {
-			*p.Plan = plan
-			return nil
+// superbatchWays are the ways to train on superbatches with a topology: phases in turn or not, and
+// rows used in the cache where the step can do that, or copied to each batch.
+func (p *planner) superbatchWays(w splitWay) (all []splitWay) {
+	for _, w.overlap = range []bool{false, true} {
+		// Sampled evaluation gathers batches, and has no other memory for their rows.
+		w.inPlace = w.ready == inTurn && inPlace(p.c, p.dims) && !p.c.LoadOnly &&
+			p.c.EvalMode != evalSampled
+		if w.inPlace {
+			all = append(all, w)
 		}
+		w.inPlace = false
+		all = append(all, w)
 	}
-	return p.splitSuperbatch(nodes, &SuperbatchPlan{Storage: storage,
-		StageRows: int(p.BatchNodes/stageShare) + 1})
+	return all
 }
 
-// splitSuperbatch splits the memory for one way to use rows. If their phases take turns, what
+// takeSuperbatch splits the memory for training on superbatches. If their phases take turns, what
 // is held for batches is the larger of what training on them takes, and the topology, sampling and
-// planning; if they overlap, it is both, which they do where that takes little of the cache. The
-// cache gets the rest; and while batches are trained on, what they do not take of their share.
-func (p *planner) splitSuperbatch(nodes uint64, s *SuperbatchPlan) error {
-	topology, dim, storage := p.Topology, p.dims[0], s.Storage
-	s.Batches = p.c.Superbatch
-	p.Features, p.Batches, p.Topology = 0, 0, 0
-	p.Ready = readyLeast
-	x := arenaBytes(p.BatchNodes * int64(dim) * 4)
-	if !s.InPlace && (x > (p.Left()-p.loopBytes(s, 1))/readyShare || p.c.LoadOnly) {
-		p.Ready = 0
-	}
-	ph, err := p.phases(s, nodes, topology)
-	if err != nil {
-		return err
-	}
-	steps, kept := p.steps(storage)
-	if s.InPlace { // evaluation cannot have what is not there
+// planning, where a paged topology's blocks have what would be left over; if they overlap, it is
+// both. The cache gets the rest; and while batches are trained on, what they do not take of their
+// share.
+func (p *planner) takeSuperbatch(w splitWay) (least int64, err error) {
+	dim, n := p.dims[0], p.BatchNodes
+	s := &SuperbatchPlan{Storage: p.storage, Batches: p.c.Superbatch, Overlap: w.overlap,
+		InPlace: w.inPlace}
+	p.Superbatch, p.Cache = s, cacheBelady
+	p.Ready, p.InTurn = max(0, w.ready), w.ready == inTurn && !w.inPlace
+	slots := int64(1)
+	if w.inPlace { // evaluation cannot have what is not there
+		p.Ready, slots = readyLeast, min(n*inPlaceShare/2, int64(p.nodes))
 		p.rowArenas = superbatch.FramesInPlace * arenaBytes(p.BatchInner*4*int64(dim))
-		p.setEval()
+	} else {
+		s.StageRows = int(n/stageShare) + 1
+		p.rowArenas = int64(p.Ready+1) * arenaBytes(n*int64(dim)*4)
 	}
-	turns, batches := *s, max(ph.loop, ph.build(topology))
-	turns.Accesses = min(max(0, batches-ph.use-topology-ph.sampling)+
-		min(accessMost, max(0, p.Left()-batches)/accessShare), accessCost*p.BatchNodes*steps)
-	batches = max(batches, ph.use+turns.Accesses+topology+ph.sampling)
-	turns.NextUses = max(0, batches-ph.use-turns.Accesses-ph.planning)
-	p.Batches = batches + kept
-	spare := batches - ph.loop
-	p.planSlots(&turns, nodes, spare-spare/spareShare)
-	p.Topology = topology
-	p.Batches = ph.alone + ph.build(topology) - topology + 2*kept
-	s.Overlap = true
-	p.planSlots(s, nodes, 0)
-	if s.Kept <= 0 || s.Slots < turns.Slots-turns.Slots/overlapShare {
-		p.Topology, *s = 0, turns
-		p.Batches = batches + kept
+	ph, err := p.phases(s, p.nodes, p.Topology)
+	if err != nil {
+		return 0, err
 	}
-	if s.Kept <= 0 {
-		return fmt.Errorf("train: memory %s is too small: superbatches need at least %s (%s): "+
-			"raise --memory, lower --batch or --fanout, or take --cache static",
-			mem.FormatSize(p.Memory), sizeUp(p.Memory-p.Left()+superbatch.SlotBytes(dim)), p)
+	if more := ph.loop - ph.use - ph.sampling - p.Topology; !w.overlap && !w.resident && more > 0 {
+		p.setPaged(p.blockCache + more/16*15) // its tables take the rest
 	}
-	p.Cache, p.Superbatch = cacheBelady, s
+	_, kept := p.steps(p.storage)
+	spare := int64(0)
+	if w.overlap {
+		p.Batches = ph.loop + ph.build(p.Topology) - p.Topology + 2*kept
+	} else {
+		topology, batches := p.Topology, max(ph.loop, ph.build(p.Topology))
+		p.Topology, p.Batches = 0, batches+kept
+		batches = p.planNotes(s, &ph, topology, batches)
+		// Evaluation has what the topology leaves of it.
+		p.rowArenas = min(p.rowArenas, batches-topology)
+		p.Batches, spare = batches+kept, batches-ph.loop
+	}
+	p.setEval()
+	least = p.Memory - p.Left() + slots*superbatch.SlotBytes(dim)
+	p.planSlots(s, spare-spare/spareShare)
 	p.Features = s.features(dim)
-	return nil
+	p.short = s.Kept <= 0 || int64(s.Slots) < slots
+	return least, nil
+}
+
+// planNotes gives memory to what planning notes, and returns what is held for batches then.
+func (p *planner) planNotes(s *SuperbatchPlan, ph *phases, topology, batches int64) int64 {
+	steps, _ := p.steps(p.storage)
+	s.Accesses = min(max(0, batches-ph.use-topology-ph.sampling)+
+		min(accessMost, max(0, p.Left())/accessShare), accessCost*p.BatchNodes*steps)
+	batches = max(batches, ph.use+s.Accesses+topology+ph.sampling)
+	s.NextUses = max(0, batches-ph.use-s.Accesses-ph.planning)
+	return batches
 }
 
 // phases is what training on a superbatch and making one take but for the cache and the topology.
 type phases struct {
-	// loop is training. Heap once taken stays counted, so where phases take turns, training has the
-	// heap of the other; alone is without that.
-	loop, alone             int64
+	loop                    int64 // training; each gives its heap back before the other
 	use, sampling, planning int64 // of both others, and of each
 }
 
@@ -162,8 +162,7 @@ func (p *planner) phases(s *SuperbatchPlan, nodes uint64, topology int64) (ph ph
 	ph.sampling = mem.HeapCost(((inFlight+int64(p.c.Threads))*(8*e+8*n)+12*e+44*n)*growth/16 +
 		2*p.recordBytes())
 	ph.planning = heapFactor * superbatch.PlanHeap(int(n))
-	ph.alone = arenas + lists
-	ph.loop = arenas + max(lists, ph.sampling, ph.planning)
+	ph.loop = arenas + lists
 	s.Planning = max(planningLeast, ph.loop-max(ph.sampling+topology, ph.planning))
 	if ph.use, err = superbatch.PlanMemory(nodes, s.Planning); err != nil {
 		return ph, fmt.Errorf("train: %w", err)
@@ -185,16 +184,16 @@ func (p *planner) steps(storage int64) (steps, bytes int64) {
 }
 
 // planSlots gives the cache what is left, and so many bytes more that it has now and then.
-func (p *planner) planSlots(s *SuperbatchPlan, nodes uint64, spare int64) {
+func (p *planner) planSlots(s *SuperbatchPlan, spare int64) {
 	row, slot := 4*int64(p.dims[0]), superbatch.SlotBytes(p.dims[0])
-	most := int64(nodes)
+	most := int64(p.nodes)
 	if p.c.FeatureCache > 0 {
 		most = min(most, p.c.FeatureCache/slot)
 	}
 	more := min(spare/row, max(0, (p.Left()-slot)/(slot-row)))
 	kept := (p.Left() - more*(slot-row)) / slot
 	s.Kept = int(min(max(0, kept), most))
-	s.Slots = int(min(kept+more, most))
+	s.Slots = int(min(max(0, kept+more), most))
 }
 
 // features is the memory of the cache: of all slots where they are listed, and of the rows that
@@ -202,6 +201,14 @@ func (p *planner) planSlots(s *SuperbatchPlan, nodes uint64, spare int64) {
 func (s *SuperbatchPlan) features(dim int) int64 {
 	row := 4 * int64(dim)
 	return int64(s.Kept)*row + int64(s.Slots)*(superbatch.SlotBytes(dim)-row)
+}
+
+// cacheBytes is the size of the cache that batches are trained with.
+func (p *planner) cacheBytes() int64 {
+	if s := p.Superbatch; s != nil {
+		return int64(s.Slots) * superbatch.SlotBytes(p.dims[0])
+	}
+	return p.Features
 }
 
 // loop is what training on a superbatch takes but for the cache: features of batches, rows that
@@ -217,12 +224,6 @@ func (p *planner) loop(s *SuperbatchPlan, ready int) (arenas, lists int64) {
 	return int64(ready+1)*arenaBytes(n*row) + 2*arenaBytes(superbatch.PackedBytes) + records +
 			superbatch.Stages*arenaBytes(int64(s.StageRows)*row),
 		mem.HeapCost((int64(superbatch.Frames(ready))*(8*e+28*n) + 8*n) * growth / 16)
-}
-
-// loopBytes is the sum of both.
-func (p *planner) loopBytes(s *SuperbatchPlan, ready int) int64 {
-	arenas, lists := p.loop(s, ready)
-	return arenas + lists
 }
 
 // superbatchStorage is how many bytes of runtime files a store has room for.

@@ -16,6 +16,8 @@ const (
 	traceEdges, traceBatches, traceBytes = 8 << 20, 64, 64 << 20
 	// traceLeast is sampled however large batches are: reuse shows between batches.
 	traceLeast = 4
+	// pagedBatches are sampled to see what lists cost with a block cache.
+	pagedBatches = 3
 )
 
 // trace is the first batches of a run, sampled to see what they will need.
@@ -50,18 +52,41 @@ func (in *inputs) record(ctx context.Context, c *Config, train []sample.NodeID,
 	if err != nil {
 		return nil, err
 	}
-	if err := t.fill(ctx, in, s, order); err != nil {
+	if err := t.fill(ctx, in, s, order, traceBatches); err != nil {
 		return nil, errors.Join(fmt.Errorf("train: sample batches to plan: %w", err), t.close())
 	}
 	return t, nil
 }
 
+// sampleFew samples a few batches and keeps what they cost alone.
+func (in *inputs) sampleFew(ctx context.Context, c *Config, train []sample.NodeID) (*trace, error) {
+	order, err := sample.EpochOrder(train, c.Seed, 0, c.Batch)
+	if err != nil {
+		return nil, err
+	}
+	s, err := sample.NewSampler([]layout.Topology{in.topology},
+		sample.Config{Fanout: c.Fanout, Seed: c.Seed, Budget: in.budget})
+	if err != nil {
+		return nil, err
+	}
+	defer s.Close()
+	t := &trace{}
+	if err := t.fill(ctx, in, s, order, pagedBatches); err != nil {
+		return nil, fmt.Errorf("train: sample batches to plan: %w", err)
+	}
+	return t, nil
+}
+
 // fill samples until there is enough, or no room.
-func (t *trace) fill(ctx context.Context, in *inputs, s *sample.Sampler, o *sample.Order) error {
+func (t *trace) fill(ctx context.Context, in *inputs, s *sample.Sampler, o *sample.Order,
+	most uint64) error {
 	var d sample.Dense
 	var seeds []sample.NodeID
-	free := mem.View[sample.NodeID](t.arena.Bytes())
-	for i := range min(o.Batches(), traceBatches) {
+	var free []sample.NodeID
+	if t.arena != nil {
+		free = mem.View[sample.NodeID](t.arena.Bytes())
+	}
+	for i := range min(o.Batches(), most) {
 		if i >= traceLeast && t.edges >= traceEdges {
 			break
 		}
@@ -71,11 +96,14 @@ func (t *trace) fill(ctx context.Context, in *inputs, s *sample.Sampler, o *samp
 			return err
 		}
 		took := time.Since(begun)
-		if len(d.NodeIDs) > len(free) {
-			break
+		n := len(d.NodeIDs)
+		if t.arena != nil {
+			if n > len(free) {
+				break
+			}
+			copy(free, d.NodeIDs)
+			t.batches, free = append(t.batches, free[:n:n]), free[n:]
 		}
-		n := copy(free, d.NodeIDs)
-		t.batches, free = append(t.batches, free[:n:n]), free[n:]
 		t.edges += uint64(len(d.Nbrs))
 		t.nodes += uint64(n)
 		// Counted from the half on, so far: what came before is forgotten.

@@ -207,12 +207,18 @@ func (t *trainer) plans(ctx context.Context, store *layout.Store, dev blockdev.D
 		return err
 	}
 	t.closers = append(t.closers, t.be)
-	splits := splitBytes(t.val, t.test) + 4*int64(len(t.train))
-	if err := t.in.budget.Reserve("splits", splits); err != nil {
+	nodes := splitBytes(t.val, t.test) + 4*int64(len(t.train))
+	if err := t.in.budget.Reserve("splits", nodes); err != nil {
 		return err
 	}
-	t.plan, err = t.in.makePlan(ctx, &t.cfg, t.train, t.dims)
-	return err
+	splits, err := t.in.makePlan(ctx, &t.cfg, t.train, t.dims)
+	if err != nil {
+		return err
+	}
+	if err := t.openModel(); err != nil {
+		return err
+	}
+	return t.choose(ctx, splits)
 }
 
 // open opens all that the run needs, as its memory allows.
@@ -220,23 +226,12 @@ func (t *trainer) open(ctx context.Context, store *layout.Store, dev blockdev.De
 	if err := t.plans(ctx, store, dev); err != nil {
 		return err
 	}
-	if err := t.openModel(); err != nil {
-		return err
-	}
-	if !t.cfg.LoadOnly { // it would take a step
-		if err := t.forecast(ctx); err != nil {
-			return err
-		}
-	}
 	if t.plan.Superbatch != nil {
 		var err error
 		if t.device, err = t.profile(ctx); err != nil {
 			return err
 		}
-	}
-	if s := t.plan.Superbatch; s != nil && !s.Overlap {
-		t.in.turns = true
-		if err := t.in.dropGraph(); err != nil {
+		if err := t.keepProfile(ctx, t.device); err != nil {
 			return err
 		}
 	}

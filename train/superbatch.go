@@ -14,7 +14,7 @@ const cacheBelady = "belady"
 // batches starts what is left of the epoch in which the run stands.
 func (t *trainer) batches(ctx context.Context, order *sample.Order) (sample.Batches, error) {
 	if t.plan.Superbatch == nil {
-		return t.in.pipeline(ctx, &t.cfg, order, t.pos.Batch, t.plan.Ready)
+		return t.in.pipeline(ctx, &t.cfg, order, t.pos.Batch, t.plan)
 	}
 	if t.loader == nil {
 		l, err := superbatch.Open(t.superbatches())

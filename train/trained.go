@@ -139,7 +139,7 @@ func (t *trained) openData(ctx context.Context) error {
 		return fmt.Errorf("train: memory %s is too small to evaluate: it needs at least %s: raise "+
 			"--memory", mem.FormatSize(p.Memory), sizeUp(p.Memory-p.Left()))
 	}
-	if err := t.in.openPlanned(ctx, p); err != nil {
+	if err := t.in.openGraph(ctx, p.graph(t.in)); err != nil {
 		return err
 	}
 	p.Cache = "none"
@@ -215,7 +215,7 @@ func Evaluate(ctx context.Context, store *layout.Store, dev blockdev.Device,
 	if err != nil {
 		return nil, err
 	}
-	e := &evaluator{in: t.in, be: t.be, model: t.model, cfg: &t.cfg, ready: readyLeast,
+	e := &evaluator{in: t.in, be: t.be, model: t.model, cfg: &t.cfg, plan: &Plan{Ready: readyLeast},
 		dir: t.scratchDir("eval")}
 	n, err := e.counts(ctx, set)
 	if err != nil {

@@ -74,6 +74,9 @@ func (a *app) printTrainPlan(p *train.Plan) error {
 		mem.FormatSize(f.Lists), 100*f.Hit)
 	w.printf("time        sample %.1fs, gather %.1fs, compute %.1fs: epoch %.1fs, bound by %s\n",
 		f.Sample, f.Gather, f.Compute, f.Time, f.Binding)
+	if why := p.Why(); why != "" {
+		w.printf("chosen      %s\n", why)
+	}
 	d := f.Device
 	w.printf("device      %.0f random reads/s of %s, %s/s in sequence\n", d.RandomReads,
 		mem.FormatSize(int64(d.RowBytes)), mem.FormatSize(int64(d.Sequential)))

@@ -178,6 +178,9 @@ func (o *trainObserver) started(s *train.Started) {
 	if f := s.Plan.Forecast; f != nil {
 		fmt.Fprintf(o.app.err, "plan: %s\n", f)
 	}
+	if why := s.Plan.Why(); why != "" {
+		fmt.Fprintf(o.app.err, "chosen: %s\n", why)
+	}
 	if s.Note != "" {
 		fmt.Fprintf(o.app.err, "note: %s\n", s.Note)
 	}

@@ -1,0 +1,250 @@
+package train
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"runtime"
+	"slices"
+
+	"gdb/internal/mem"
+	"gdb/layout"
+	"gdb/sample"
+)
+
+// prices are what the stages of a run cost for a batch, by what they are given.
+type prices struct {
+	sampled              int
+	batches              uint64
+	full                 float64 // batches of an epoch, the last one in part
+	nodes, edges, unique float64
+	rowBytes, cores      float64
+	topologyBytes        int64 // of the file
+	device               *Profile
+	step                 float64
+
+	resident price
+	paged    []pagedPrice      // by size, ascending
+	noPaged  bool              // none is worth it
+	curves   map[string]*curve // by policy
+	inner    float64           // share of a batch's rows that are copied from resident features
+}
+
+// pagedPrice is what lists cost with a block cache.
+type pagedPrice struct {
+	blocks int64
+	price
+}
+
+// choose takes the split of the least forecast time, and opens the topology as it says. The
+// first is taken if there is no choice, or no room to look.
+func (t *trainer) choose(ctx context.Context, splits []*planner) error {
+	best := splits[0]
+	if len(splits) > 1 || !t.cfg.LoadOnly { // loading alone needs a forecast to choose by only
+		s, err := t.price(ctx, splits)
+		var full *mem.LimitError
+		if err != nil && !errors.As(err, &full) {
+			return err
+		}
+		if err == nil {
+			best = s.best(splits)
+		}
+	}
+	t.plan = best.Plan
+	t.in.budget.Settle()
+	graph := best.graph(t.in)
+	if b := t.plan.Superbatch; b != nil && !b.Overlap {
+		t.in.turns, t.in.graph = true, graph
+		return t.in.dropGraph()
+	}
+	return t.in.changeGraph(ctx, graph)
+}
+
+// best is the split with the least time; of the others the best of each kind are its rivals.
+func (s *prices) best(splits []*planner) *planner {
+	splits = slices.DeleteFunc(slices.Clone(splits), func(p *planner) bool {
+		return s.noPaged && !p.Resident
+	})
+	for _, p := range splits {
+		p.Forecast = s.forecast(p)
+	}
+	slices.SortStableFunc(splits, func(a, b *planner) int {
+		switch {
+		case a.Forecast.Time < b.Forecast.Time:
+			return -1
+		case a.Forecast.Time > b.Forecast.Time:
+			return 1
+		}
+		return 0
+	})
+	best := splits[0]
+	const rivals = 3
+	seen := map[string]bool{best.kind(): true}
+	for _, p := range splits[1:] {
+		if kind := p.kind(); !seen[kind] && len(best.Rivals) < rivals {
+			seen[kind] = true
+			best.Rivals = append(best.Rivals, Rival{What: p.what(), Time: p.Forecast.Time})
+		}
+	}
+	return best
+}
+
+// kind tells splits apart whose forecasts a user would compare: policies where they are chosen,
+// else how lists and batches are held.
+func (p *planner) kind() string {
+	if p.c.Cache == "auto" {
+		return p.Cache
+	}
+	return p.what()
+}
+
+// price samples batches and finds what the stages cost. Memory: what is free; the topology gives
+// way where that is short.
+func (t *trainer) price(ctx context.Context, splits []*planner) (s *prices, err error) {
+	in, dense := t.in, splits[0].dense
+	free := in.budget.Limit() - in.budget.Used()
+	tr, err := in.record(ctx, &t.cfg, t.train, free/3)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, tr.close()) }()
+	if len(tr.batches) == 0 {
+		return nil, &mem.LimitError{What: "trace of accesses", Used: in.budget.Used(),
+			Limit: in.budget.Limit()}
+	}
+	s = t.newPrices(tr, dense)
+	if s.device, err = t.profile(ctx); err != nil {
+		return nil, err
+	}
+	how := "resident"
+	if !in.graph.Resident {
+		how = "paged"
+	}
+	if s.resident.cpu, err = t.timedSampling(s.device, tr, how); err != nil {
+		return nil, err
+	}
+	if free < 2*splits[0].Step+4*splits[0].rowArenas+64<<20 {
+		if err := in.dropGraph(); err != nil {
+			return nil, err
+		}
+	}
+	if !t.cfg.LoadOnly {
+		s.step, err = s.device.timed("step "+t.stepName(), func() (float64, error) {
+			took, err := t.timeStep(ctx, dense)
+			return took.Seconds(), err
+		})
+		if err != nil {
+			return nil, err
+		}
+	}
+	if err := t.priceRows(ctx, s, tr, splits); err != nil {
+		return nil, err
+	}
+	if err := t.priceLists(ctx, s, splits); err != nil {
+		return nil, err
+	}
+	return s, t.keepProfile(ctx, s.device)
+}
+
+// stepName has all settings that the time of a step or of sampling depends on.
+func (t *trainer) stepName() string {
+	c := &t.cfg
+	return fmt.Sprint(c.Model, c.Fanout, t.dims, c.Batch, c.Threads, c.Backend, c.Optimizer,
+		c.Dropout > 0, c.Split)
+}
+
+// timedSampling is the time of the cores that sampled a trace, for a batch.
+func (t *trainer) timedSampling(p *Profile, tr *trace, how string) (float64, error) {
+	return p.timed("sample "+how+" "+t.stepName(), func() (float64, error) {
+		return max(0, tr.took-tr.waited).Seconds() / float64(max(1, tr.sampled)), nil
+	})
+}
+
+// newPrices takes from a trace what is the same for all splits.
+func (t *trainer) newPrices(tr *trace, d *sample.Dense) *prices {
+	n, size := float64(len(tr.batches)), uint64(t.cfg.Batch)
+	s := &prices{sampled: len(tr.batches), nodes: float64(tr.nodes) / n,
+		edges: float64(tr.edges) / n, batches: (uint64(len(t.train)) + size - 1) / size,
+		full: float64(len(t.train)) / float64(size), rowBytes: 4 * float64(t.dims[0]),
+		cores: float64(runtime.NumCPU()), curves: map[string]*curve{}, inner: 1}
+	path, _ := layout.TopologyPaths(layout.In)
+	for _, f := range t.in.meta.Files {
+		if f.Path == path {
+			s.topologyBytes = f.Size
+		}
+	}
+	if inPlace(&t.cfg, t.dims) {
+		s.inner = 1 - float64(d.NodeIDOffsets[1])/float64(len(d.NodeIDs))
+	}
+	return s
+}
+
+// lists is what sampling costs with a split.
+func (s *prices) lists(p *planner) price {
+	if p.Resident || len(s.paged) == 0 {
+		return s.resident
+	}
+	first, last := s.paged[0], s.paged[len(s.paged)-1]
+	at := 0.0
+	if last.blocks > first.blocks {
+		at = float64(p.blockCache-first.blocks) / float64(last.blocks-first.blocks)
+	}
+	at = min(1, max(0, at))
+	mix := func(a, b float64) float64 { return a + at*(b-a) }
+	return price{bytes: mix(first.bytes, last.bytes), wait: mix(first.wait, last.wait),
+		cpu: mix(first.cpu, last.cpu)}
+}
+
+// priceLists measures sampling from a paged topology with the least and the largest of the block
+// caches, unless such a split costs more than another even if lists came for nothing.
+func (t *trainer) priceLists(ctx context.Context, s *prices, splits []*planner) error {
+	resident := 0.0
+	for _, p := range splits {
+		if time := s.forecast(p).Time; p.Resident && (resident == 0 || time < resident) {
+			resident = time
+		}
+	}
+	var least, most *planner
+	for _, p := range splits {
+		if p.Resident || resident > 0 && s.forecast(p).Time > resident {
+			continue
+		}
+		if least == nil || p.blockCache < least.blockCache {
+			least = p
+		}
+		if most == nil || p.blockCache > most.blockCache {
+			most = p
+		}
+	}
+	s.noPaged = least == nil
+	for _, p := range []*planner{least, most} {
+		if s.noPaged || len(s.paged) > 0 && s.paged[0].blocks == p.blockCache {
+			continue
+		}
+		cost, err := t.measureLists(ctx, p, s.device)
+		if err != nil {
+			return err
+		}
+		s.paged = append(s.paged, pagedPrice{p.blockCache, cost})
+	}
+	return nil
+}
+
+// measureLists samples batches, of which those after the first few find the block cache as it will
+// be.
+func (t *trainer) measureLists(ctx context.Context, p *planner, d *Profile) (c price,
+	err error) {
+	in := t.in
+	if err := in.changeGraph(ctx, p.graph(in)); err != nil {
+		return c, err
+	}
+	tr, err := in.sampleFew(ctx, &t.cfg, t.train)
+	if err != nil {
+		return c, err
+	}
+	bytes := float64(tr.blocks) / float64(max(1, tr.sampled))
+	c.bytes = bytes
+	c.wait = bytes/float64(max(1, in.meta.BlockBytes))*d.ReadSeconds + bytes*d.ByteSeconds
+	c.cpu, err = t.timedSampling(d, tr, "paged")
+	return c, err
+}

@@ -1,0 +1,327 @@
+package train
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+
+	"gdb/kv"
+	"gdb/sample"
+	"gdb/sample/cachesim"
+	"gdb/sample/superbatch"
+)
+
+// rowsCost is what the rows of a batch cost: reads and copies.
+type rowsCost struct{ hit, bytes, wait, cpu, copies float64 }
+
+// curve is what rows cost with a policy, by the bytes of its cache.
+type curve struct {
+	bytes []int64 // ascending
+	costs []rowsCost
+}
+
+// curvePoints are simulated for a policy; between them costs are a line.
+const curvePoints = 4
+
+// at is the cost with so many bytes.
+func (c *curve) at(bytes int64) rowsCost {
+	i, found := slices.BinarySearch(c.bytes, bytes)
+	if found || i == 0 || i == len(c.bytes) {
+		return c.costs[min(i, len(c.costs)-1)]
+	}
+	a, b := c.costs[i-1], c.costs[i]
+	at := float64(bytes-c.bytes[i-1]) / float64(c.bytes[i]-c.bytes[i-1])
+	mix := func(a, b float64) float64 { return a + at*(b-a) }
+	return rowsCost{hit: mix(a.hit, b.hit), bytes: mix(a.bytes, b.bytes),
+		wait: mix(a.wait, b.wait), cpu: mix(a.cpu, b.cpu), copies: mix(a.copies, b.copies)}
+}
+
+// rows is what gathering costs with a split.
+func (s *prices) rows(p *planner) rowsCost {
+	if p.Cache == "all" {
+		return rowsCost{hit: 1, copies: s.inner * s.nodes * s.rowBytes / s.device.CopyBytes}
+	}
+	return s.curves[s.curveName(p)].at(p.cacheBytes())
+}
+
+// curveName tells policies apart, and lengths of superbatches.
+func (s *prices) curveName(p *planner) string {
+	if b := p.Superbatch; b != nil {
+		return fmt.Sprint(p.Cache, s.steps(b, p.c))
+	}
+	return p.Cache
+}
+
+// priceRows runs the policies of all splits over the trace, with some sizes between the smallest
+// and the largest.
+func (t *trainer) priceRows(ctx context.Context, s *prices, tr *trace, splits []*planner) error {
+	seen, err := newNodeSet(t.in.meta.Nodes, t.in.budget)
+	if err != nil {
+		return err
+	}
+	defer seen.free()
+	half := max(1, len(tr.batches)/2)
+	unique := [2]float64{float64(tr.footprint(seen, 0, half)),
+		float64(tr.footprint(seen, 0, len(tr.batches)))}
+	s.unique = unique[1] / float64(tr.nodes)
+	sizes := map[string][]int64{}
+	var first []*planner // of each curve
+	for _, p := range splits {
+		name := s.curveName(p)
+		if p.Cache == "all" {
+			continue
+		}
+		if sizes[name] == nil {
+			first = append(first, p)
+		}
+		sizes[name] = append(sizes[name], p.cacheBytes())
+	}
+	for _, p := range first {
+		name := s.curveName(p)
+		r := &rowPricer{trainer: t, s: s, tr: tr, seen: seen, unique: unique,
+			curve: &curve{bytes: spread(sizes[name])}}
+		if err := r.fill(ctx, p); err != nil {
+			return err
+		}
+		s.curves[name] = r.curve
+	}
+	return nil
+}
+
+// fill runs the policy of a split.
+func (r *rowPricer) fill(ctx context.Context, p *planner) error {
+	switch p.Cache {
+	case "none":
+		return r.static(ctx, nil)
+	case "static":
+		return r.hottest(ctx)
+	case cacheBelady:
+		return r.belady(ctx, r.s.steps(p.Superbatch, p.c))
+	}
+	return r.online(ctx, p.Cache)
+}
+
+// spread picks sizes from the smallest to the largest, each as many times the one before.
+func spread(sizes []int64) []int64 {
+	first, last := slices.Min(sizes), slices.Max(sizes)
+	picked := []int64{first}
+	if first > 0 {
+		ratio := math.Pow(float64(last)/float64(first), 1/float64(curvePoints-1))
+		for i := 1; i < curvePoints-1; i++ {
+			picked = append(picked, int64(float64(first)*math.Pow(ratio, float64(i))))
+		}
+	}
+	picked = append(picked, last)
+	slices.Sort(picked)
+	return slices.Compact(picked)
+}
+
+// rowPricer fills in the curve of one policy.
+type rowPricer struct {
+	*trainer
+	s      *prices
+	tr     *trace
+	seen   *nodeSet
+	unique [2]float64 // nodes of the first half of the trace, and of all
+	curve  *curve
+}
+
+// hottest is the static cache: its rows are those of the nodes that stand in most lists.
+func (r *rowPricer) hottest(ctx context.Context) error {
+	largest := &Plan{Features: slices.Max(r.curve.bytes)}
+	if err := r.in.planHot(ctx, largest); err != nil {
+		return err
+	}
+	return r.static(ctx, largest.hot)
+}
+
+// static is a cache that holds the first of these nodes.
+func (r *rowPricer) static(ctx context.Context, hot []sample.NodeID) error {
+	for _, bytes := range r.curve.bytes {
+		rows := sample.CacheRows(bytes, r.dims[0], int(hotBytes(1)))
+		clear(r.seen.words)
+		for _, v := range hot[:min(rows, len(hot))] {
+			r.seen.add(uint32(v))
+		}
+		var m misses
+		var missed []sample.NodeID
+		for _, b := range r.tr.batches {
+			missed = missed[:0]
+			for _, v := range b {
+				if !r.seen.has(uint32(v)) {
+					missed = append(missed, v)
+				}
+			}
+			if err := m.add(ctx, r.in, missed); err != nil {
+				return err
+			}
+			m.nodes += len(b)
+		}
+		r.curve.costs = append(r.curve.costs, m.cost(r.dims[0], len(r.tr.batches), r.s.device))
+	}
+	return nil
+}
+
+// online runs a policy over the trace, and counts the last quarter, which finds the cache as full
+// as the trace can make it.
+func (r *rowPricer) online(ctx context.Context, cache string) error {
+	for _, bytes := range r.curve.bytes {
+		c, err := r.simulate(ctx, cache, bytes)
+		if err != nil {
+			return err
+		}
+		r.curve.costs = append(r.curve.costs, c)
+	}
+	return nil
+}
+
+func (r *rowPricer) simulate(ctx context.Context, cache string, bytes int64) (c rowsCost,
+	err error) {
+	policy, err := sample.NewPolicy(cache)
+	if err != nil {
+		return c, err
+	}
+	rows := &tracedRows{in: r.in}
+	slots := sample.CacheRows(bytes, r.dims[0], policy.SlotBytes())
+	sim, err := sample.NewCached(ctx, rows, policy, sample.CacheOptions{Budget: r.in.budget,
+		Bytes: sample.CacheBytes(slots, 1, policy.SlotBytes())})
+	if err != nil {
+		return c, err
+	}
+	defer func() { err = errors.Join(err, sim.Close()) }()
+	largest := 0
+	for _, b := range r.tr.batches {
+		largest = max(largest, len(b))
+	}
+	out, warm := make([]float32, largest), len(r.tr.batches)*3/4
+	for i, b := range r.tr.batches {
+		if i == warm {
+			rows.misses = misses{}
+		}
+		if err := sim.Gather(ctx, b, out[:len(b)]); err != nil {
+			return c, err
+		}
+		rows.nodes += len(b)
+	}
+	return rows.cost(r.dims[0], len(r.tr.batches)-warm, r.s.device), nil
+}
+
+// tracedRows counts what a cache would read. Its rows have one value, which is no one's.
+type tracedRows struct {
+	in *inputs
+	misses
+}
+
+// Meta describes the rows.
+func (r *tracedRows) Meta() kv.RowsMeta { return kv.RowsMeta{Name: "trace", Dim: 1} }
+
+// Gather counts.
+func (r *tracedRows) Gather(ctx context.Context, nodes []sample.NodeID, _ []uint32,
+	_ []float32) error {
+	return r.add(ctx, r.in, nodes)
+}
+
+// Scan is not used by caches.
+func (r *tracedRows) Scan(context.Context, sample.NodeID, int, []float32) error { return nil }
+
+// BytesRead is 0: nothing is.
+func (r *tracedRows) BytesRead() uint64 { return 0 }
+
+// misses are summed over batches.
+type misses struct {
+	nodes, missed, reads int
+	bytes                int64
+}
+
+func (m *misses) add(ctx context.Context, in *inputs, missed []sample.NodeID) error {
+	reads, bytes, err := in.reader.Cost(ctx, missed)
+	m.missed, m.reads, m.bytes = m.missed+len(missed), m.reads+reads, m.bytes+bytes
+	return err
+}
+
+// cost is that of one of so many batches.
+func (m *misses) cost(dim, batches int, d *Profile) rowsCost {
+	n, hits := float64(batches), float64(m.nodes-m.missed)
+	reads, bytes := float64(m.reads)/n, float64(m.bytes)/n
+	return rowsCost{hit: hits / float64(max(1, m.nodes)), bytes: bytes,
+		wait: reads*d.ReadSeconds + bytes*d.ByteSeconds, cpu: reads*d.ReadCPU + bytes*d.ByteCPU,
+		copies: hits / n * float64(4*dim) / d.CopyBytes}
+}
+
+// belady is the cache of superbatches. The trace is shorter than a superbatch: rows that are read
+// for the first time grow with a power of the batches, which the two halves of the trace give; rows
+// that are read again, as the cache was too small to keep them, grow as in the later half.
+func (r *rowPricer) belady(ctx context.Context, steps float64) error {
+	var sizes []cachesim.Capacity
+	for _, bytes := range r.curve.bytes {
+		sizes = append(sizes,
+			cachesim.Capacity{Rows: int(bytes / superbatch.SlotBytes(r.dims[0]))})
+	}
+	whole := len(r.tr.batches)
+	half := max(1, whole/2)
+	var missed [2][]float64
+	for k, n := range []int{half, whole} {
+		trace := cachesim.Trace{Nodes: r.in.meta.Nodes,
+			Each: func(fn func([]sample.NodeID) error) error {
+				for _, b := range r.tr.batches[:n] {
+					if err := fn(b); err != nil {
+						return err
+					}
+				}
+				return nil
+			}}
+		results, err := cachesim.Run(ctx, trace, []cachesim.Policy{cachesim.Belady}, sizes,
+			r.in.budget)
+		if err != nil {
+			return err
+		}
+		for _, res := range results {
+			missed[k] = append(missed[k], float64(res.Requests-res.Hits))
+		}
+	}
+	for i := range sizes {
+		n := r.extrapolate(missed[0][i], missed[1][i], float64(half), float64(whole), steps)
+		c, err := r.thinned(ctx, min(1, n/r.s.nodes))
+		if err != nil {
+			return err
+		}
+		r.curve.costs = append(r.curve.costs, c)
+	}
+	return nil
+}
+
+// extrapolate is how many rows a batch of a superbatch of so many steps misses, from the misses of
+// two lengths of the trace.
+func (r *rowPricer) extrapolate(missedHalf, missed, half, whole, steps float64) float64 {
+	power, slope := 1.0, 0.0
+	again := [2]float64{missedHalf - r.unique[0], missed - r.unique[1]}
+	if whole > half {
+		power = math.Log(r.unique[1]/r.unique[0]) / math.Log(whole/half)
+		slope = (again[1] - again[0]) / (whole - half)
+	}
+	first := min(float64(r.in.meta.Nodes), r.unique[1]*math.Pow(steps/whole, power))
+	return (first + max(0, again[1]+(steps-whole)*slope)) / steps
+}
+
+// thinned is what a batch costs of whose rows such a share is read.
+func (r *rowPricer) thinned(ctx context.Context, share float64) (rowsCost, error) {
+	const looked = 4 // batches
+	var m misses
+	var missed []sample.NodeID
+	batches := r.tr.batches[:min(looked, len(r.tr.batches))]
+	for _, b := range batches {
+		missed = missed[:0]
+		for _, v := range b {
+			if float64(uint32(v)*2654435761)/(1<<32) < share {
+				missed = append(missed, v)
+			}
+		}
+		if err := m.add(ctx, r.in, missed); err != nil {
+			return rowsCost{}, err
+		}
+		m.nodes += len(b)
+	}
+	return m.cost(r.dims[0], len(batches), r.s.device), nil
+}
