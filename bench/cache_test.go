@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"gdb/blockdev"
+	"gdb/blockdev/devtest"
 	"gdb/layout/layouttest"
 	"gdb/sample/cachesim"
 
@@ -49,14 +50,5 @@ func TestCache(t *testing.T) {
 
 func mustDevice(t *testing.T) blockdev.Device {
 	t.Helper()
-	dev, err := blockdev.Open(blockdev.Options{Backend: blockdev.Memory})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := dev.Close(); err != nil {
-			t.Error(err)
-		}
-	})
-	return dev
+	return devtest.Open(t, blockdev.Options{Backend: blockdev.Memory})
 }

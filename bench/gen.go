@@ -11,6 +11,7 @@ import (
 	"gdb/internal/mem"
 	"gdb/internal/rng"
 	"gdb/layout/ingest/npy"
+	"gdb/sample/sampletest"
 
 	"github.com/cockroachdb/pebble/v2/vfs"
 )
@@ -130,15 +131,7 @@ func array[T mem.Scalar](g *generator, name, descr string, shape []uint64,
 	return w.Close()
 }
 
-// The R-MAT quadrant bounds of a 16-bit draw: .57, .19, .19, .05.
-const (
-	rmatA = 37356
-	rmatB = rmatA + 12452
-	rmatC = rmatB + 12452
-)
-
-// rmatEdges draws each edge by descending the quadrants of the adjacency matrix (Chakrabarti, Zhan
-// and Faloutsos, "R-MAT"), then renames the nodes by a random permutation.
+// rmatEdges draws the edges of sampletest.RMATEdge, then renames the nodes by a random permutation.
 func (g *generator) rmatEdges() error {
 	g.hasIn = make([]uint64, (g.Nodes+63)/64)
 	scale := 0
@@ -149,34 +142,12 @@ func (g *generator) rmatEdges() error {
 	return array(g, "edges", "<i8", []uint64{g.Edges, 2}, func(first uint64, out []int64) {
 		for i := 0; i < len(out); i += 2 {
 			s := rng.NewStream(rng.Sub(key, first+uint64(i/2)))
-			src, dst := rmatEdge(&s, scale)
-			u, v := g.scramble.At(src), g.scramble.At(dst)
+			src, dst := sampletest.RMATEdge(scale, &s)
+			u, v := g.scramble.At(uint64(src)), g.scramble.At(uint64(dst))
 			g.hasIn[v/64] |= 1 << (v % 64)
 			out[i], out[i+1] = int64(u), int64(v)
 		}
 	})
-}
-
-func rmatEdge(s *rng.Stream, scale int) (src, dst uint64) {
-	for level := 0; level < scale; level += 4 {
-		x := s.Uint64()
-		for k := 0; k < 4 && level+k < scale; k++ {
-			p := x & 0xffff
-			x >>= 16
-			src, dst = src<<1, dst<<1
-			switch {
-			case p < rmatA:
-			case p < rmatB:
-				dst |= 1
-			case p < rmatC:
-				src |= 1
-			default:
-				src |= 1
-				dst |= 1
-			}
-		}
-	}
-	return src, dst
 }
 
 // Parameters of the block model: share of in-edges from the own class, distance of class means in

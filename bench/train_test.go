@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"gdb/blockdev"
+	"gdb/blockdev/devtest"
 	"gdb/internal/rng"
 	"gdb/kv"
 	"gdb/layout"
@@ -42,16 +43,7 @@ func mustStore(t *testing.T, nodes, dim int, uuid byte) *layout.Store {
 
 func mustOpenDevice(t *testing.T) blockdev.Device {
 	t.Helper()
-	dev, err := blockdev.Open(blockdev.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := dev.Close(); err != nil {
-			t.Error(err)
-		}
-	})
-	return dev
+	return devtest.Open(t, blockdev.Options{})
 }
 
 func trainJob(s *layout.Store, system, model string) TrainJob {

@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"gdb/blockdev"
+	"gdb/blockdev/devtest"
 	"gdb/internal/codec"
 	"gdb/internal/rng"
 
@@ -29,16 +30,7 @@ type entry struct {
 
 func testDevice(t testing.TB) blockdev.Device {
 	t.Helper()
-	dev, err := blockdev.Open(blockdev.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := dev.Close(); err != nil {
-			t.Error(err)
-		}
-	})
-	return dev
+	return devtest.Open(t, blockdev.Options{})
 }
 
 // writeIDs writes the dictionary of a store in dir whose node i has the external id exts[i].

@@ -3,7 +3,6 @@ package layout_test
 import (
 	"context"
 	"fmt"
-	"io"
 	"math/rand/v2"
 	"slices"
 	"strings"
@@ -139,27 +138,7 @@ func TestCheckFindsCatalogBits(t *testing.T) {
 // rewrite replaces a file by what change makes of its bytes.
 func rewrite(t testing.TB, fs vfs.FS, path string, change func(b []byte) []byte) {
 	t.Helper()
-	f, err := fs.Open(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	b, err := io.ReadAll(f)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := f.Close(); err != nil {
-		t.Fatal(err)
-	}
-	f, err = fs.Create(path, vfs.WriteCategoryUnspecified)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := f.Write(change(b)); err != nil {
-		t.Fatal(err)
-	}
-	if err := f.Close(); err != nil {
-		t.Fatal(err)
-	}
+	layouttest.WriteFile(t, fs, path, change(layouttest.ReadFile(t, fs, path)))
 }
 
 func TestCheckFindsMisplaced(t *testing.T) {

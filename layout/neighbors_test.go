@@ -3,7 +3,6 @@ package layout_test
 import (
 	"context"
 	"errors"
-	"io"
 	"math"
 	"math/rand/v2"
 	"strings"
@@ -112,9 +111,9 @@ func TestNeighborCacheCutShort(t *testing.T) {
 	s := layouttest.Build(t, fs, "s", g)
 	opt := layout.TopologyOptions{CacheBytes: 1 << 16, NeighborBytes: 100 << 10}
 	readFrontier(t, s, &g, opt)
-	b := mustReadFile(t, fs, neighborsFile)
+	b := layouttest.ReadFile(t, fs, neighborsFile)
 	for _, n := range []int{0, 100, 4096, len(b) - 4096} {
-		mustWrite(t, fs, neighborsFile, b[:n])
+		layouttest.WriteFile(t, fs, neighborsFile, b[:n])
 		if st := readFrontier(t, s, &g, opt).Neighbors; !st.Made || st.Note == "" {
 			t.Errorf("%d of %d bytes: %+v", n, len(b), st)
 		}
@@ -228,31 +227,6 @@ func hits(t *testing.T, s *layout.Store, nodes int, opt layout.TopologyOptions) 
 	return out
 }
 
-func mustReadFile(t *testing.T, fs vfs.FS, path string) []byte {
-	t.Helper()
-	f, err := fs.Open(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	b, err := io.ReadAll(f)
-	if err := errors.Join(err, f.Close()); err != nil {
-		t.Fatal(err)
-	}
-	return b
-}
-
 func mustSize(t *testing.T, fs vfs.FS, path string) int64 {
-	return int64(len(mustReadFile(t, fs, path)))
-}
-
-func mustWrite(t *testing.T, fs vfs.FS, path string, b []byte) {
-	t.Helper()
-	f, err := fs.Create(path, vfs.WriteCategoryUnspecified)
-	if err != nil {
-		t.Fatal(err)
-	}
-	_, err = f.Write(b)
-	if err := errors.Join(err, f.Close()); err != nil {
-		t.Fatal(err)
-	}
+	return int64(len(layouttest.ReadFile(t, fs, path)))
 }

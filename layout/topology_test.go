@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"gdb/blockdev"
+	"gdb/blockdev/devtest"
 	"gdb/internal/mem"
 	"gdb/layout"
 	"gdb/layout/layouttest"
@@ -19,16 +20,7 @@ import (
 
 func mustDevice(t testing.TB) blockdev.Device {
 	t.Helper()
-	dev, err := blockdev.Open(blockdev.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := dev.Close(); err != nil {
-			t.Error(err)
-		}
-	})
-	return dev
+	return devtest.Open(t, blockdev.Options{})
 }
 
 func mustTopology(t testing.TB, s *layout.Store, dir layout.Direction,

@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"gdb/blockdev"
+	"gdb/blockdev/devtest"
 	"gdb/internal/mem"
 	"gdb/layout"
 	"gdb/layout/layouttest"
@@ -57,7 +58,7 @@ func TestReadErrorsStopThePipeline(t *testing.T) {
 			}
 		}
 	}
-	checkGoroutines(t, running)
+	devtest.CheckGoroutines(t, running)
 }
 
 func runFailing(t *testing.T, store *layout.Store, dev *failing, workers int, good int64,

@@ -9,8 +9,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
+	"gdb/blockdev/devtest"
 	"gdb/internal/invariants"
 	"gdb/internal/mem"
 	"gdb/kv"
@@ -249,7 +249,7 @@ func TestPipelineErrors(t *testing.T) {
 	if _, err := NewPipeline(context.Background(), cfg); err == nil {
 		t.Error("an error of the factory is lost")
 	}
-	checkGoroutines(t, running)
+	devtest.CheckGoroutines(t, running)
 }
 
 func TestPipelineCancellation(t *testing.T) {
@@ -286,19 +286,7 @@ func TestPipelineCancellation(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	checkGoroutines(t, running)
-}
-
-// checkGoroutines waits for ended goroutines to be gone: they have reported their end already.
-func checkGoroutines(t *testing.T, want int) {
-	t.Helper()
-	for range 1000 {
-		if runtime.NumGoroutine() <= want {
-			return
-		}
-		time.Sleep(time.Millisecond)
-	}
-	t.Errorf("%d goroutines run, %d before", runtime.NumGoroutine(), want)
+	devtest.CheckGoroutines(t, running)
 }
 
 func TestMultiLabels(t *testing.T) {

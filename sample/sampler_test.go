@@ -193,12 +193,26 @@ func TestSampleErrors(t *testing.T) {
 
 func TestSamplerMemory(t *testing.T) {
 	g := sampletest.RMAT(12, 60000, 3)
-	budget := mem.NewBudget(0)
-	s := mustSampler(t, Config{Fanout: []int{10, 40}, Budget: budget}, g)
+	checkSamplerMemory(t, g, Config{Fanout: []int{10, 40}}, 8)
+	small := mustSampler(t, Config{Fanout: []int{10, 40}, Budget: mem.NewBudget(4096)}, g)
+	var limit *mem.LimitError
+	if err := small.Sample(context.Background(), 0, 0, memorySeeds, &Dense{}); !errors.As(err,
+		&limit) {
+		t.Errorf("over the budget: %v", err)
+	}
+}
+
+var memorySeeds = []NodeID{1, 2, 3, 4, 5, 6, 7, 8, 9}
+
+// checkSamplerMemory samples again and again: nothing is allocated, at least perEdge bytes are
+// counted for each edge and 20 for each node, and none in the end.
+func checkSamplerMemory(t *testing.T, g *sampletest.Graph, c Config, perEdge int) {
+	t.Helper()
+	c.Budget = mem.NewBudget(0)
+	s := mustSampler(t, c, g)
 	var d Dense
-	seeds := []NodeID{1, 2, 3, 4, 5, 6, 7, 8, 9}
 	draw := func() {
-		if err := s.Sample(context.Background(), 0, 0, seeds, &d); err != nil {
+		if err := s.Sample(context.Background(), 0, 0, memorySeeds, &d); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -206,16 +220,12 @@ func TestSamplerMemory(t *testing.T) {
 	if n := testing.AllocsPerRun(20, draw); n != 0 {
 		t.Errorf("%v allocations a batch after the first", n)
 	}
-	if got, least := budget.Used(), int64(8*len(d.Nbrs)+20*len(d.NodeIDs)); got < least {
+	got, least := c.Budget.Used(), int64(perEdge*len(d.Nbrs)+20*len(d.NodeIDs))
+	if got < least {
 		t.Errorf("%d bytes counted, at least %d are held", got, least)
 	}
 	s.Close()
-	if budget.Used() != 0 {
-		t.Errorf("%d bytes still counted after Close", budget.Used())
-	}
-	small := mustSampler(t, Config{Fanout: []int{10, 40}, Budget: mem.NewBudget(4096)}, g)
-	var limit *mem.LimitError
-	if err := small.Sample(context.Background(), 0, 0, seeds, &d); !errors.As(err, &limit) {
-		t.Errorf("over the budget: %v", err)
+	if c.Budget.Used() != 0 {
+		t.Errorf("%d bytes still counted after Close", c.Budget.Used())
 	}
 }

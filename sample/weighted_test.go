@@ -9,7 +9,6 @@ import (
 	"strings"
 	"testing"
 
-	"gdb/internal/mem"
 	"gdb/internal/rng"
 	"gdb/layout"
 	"gdb/sample/sampletest"
@@ -340,26 +339,7 @@ func (u unweighable) NewSession() layout.Session {
 
 func TestWeightedMemory(t *testing.T) {
 	g := weighed(sampletest.RMAT(12, 60000, 3), powers)
-	budget := mem.NewBudget(0)
-	s := mustSampler(t, Config{Fanout: []int{10, 40}, Weighted: true, Budget: budget}, g)
-	var d Dense
-	seeds := []NodeID{1, 2, 3, 4, 5, 6, 7}
-	draw := func() {
-		if err := s.Sample(context.Background(), 0, 0, seeds, &d); err != nil {
-			t.Fatal(err)
-		}
-	}
-	draw()
-	if n := testing.AllocsPerRun(20, draw); n != 0 {
-		t.Errorf("%v allocations a batch after the first", n)
-	}
-	if got, least := budget.Used(), int64(12*len(d.Nbrs)+20*len(d.NodeIDs)); got < least {
-		t.Errorf("%d bytes counted, at least %d are held", got, least)
-	}
-	s.Close()
-	if budget.Used() != 0 {
-		t.Errorf("%d bytes still counted after Close", budget.Used())
-	}
+	checkSamplerMemory(t, g, Config{Fanout: []int{10, 40}, Weighted: true}, 12)
 }
 
 // Every part of the counter changes the keys.

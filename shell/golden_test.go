@@ -13,6 +13,7 @@ import (
 	"testing"
 
 	"gdb/blockdev"
+	"gdb/blockdev/devtest"
 	"gdb/layout"
 	"gdb/layout/layouttest"
 
@@ -22,16 +23,7 @@ import (
 
 func mustDevice(t testing.TB) blockdev.Device {
 	t.Helper()
-	dev, err := blockdev.Open(blockdev.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := dev.Close(); err != nil {
-			t.Error(err)
-		}
-	})
-	return dev
+	return devtest.Open(t, blockdev.Options{})
 }
 
 // plainGraph is a ring of 10 nodes with a chord, and nothing else.
@@ -179,16 +171,7 @@ func TestGolden(t *testing.T) {
 
 func writeFile(t testing.TB, fs vfs.FS, name, text string) {
 	t.Helper()
-	f, err := fs.Create(name, vfs.WriteCategoryUnspecified)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := io.WriteString(f, text); err != nil {
-		t.Fatal(err)
-	}
-	if err := f.Close(); err != nil {
-		t.Fatal(err)
-	}
+	layouttest.WriteFile(t, fs, name, []byte(text))
 }
 
 func readFile(t testing.TB, fs vfs.FS, name string) string {

@@ -27,6 +27,18 @@ func edgesOf(d *sample.Dense) string {
 	return out
 }
 
+func splitNodes(t *testing.T, store *layout.Store, name string) (nodes []layout.NodeID) {
+	t.Helper()
+	set, err := store.Split(t.Context(), name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, v := range set.ToArray() {
+		nodes = append(nodes, layout.NodeID(v))
+	}
+	return nodes
+}
+
 // TestSampleIsTheBatchOfTraining compares SAMPLE … SIZE with the pipeline that feeds a training:
 // the same batches, whatever the epoch, with the session's seed and with one of its own.
 func TestSampleIsTheBatchOfTraining(t *testing.T) {
@@ -42,14 +54,7 @@ func TestSampleIsTheBatchOfTraining(t *testing.T) {
 			t.Error(err)
 		}
 	}()
-	set, err := store.Split(t.Context(), "train")
-	if err != nil {
-		t.Fatal(err)
-	}
-	var train []layout.NodeID
-	for _, v := range set.ToArray() {
-		train = append(train, layout.NodeID(v))
-	}
+	train := splitNodes(t, store, "train")
 	for _, c := range []struct {
 		clause string
 		seed   uint64
@@ -130,16 +135,8 @@ func TestSampleByWeight(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	set, err := store.Split(t.Context(), "val")
-	if err != nil {
-		t.Fatal(err)
-	}
-	var seeds []layout.NodeID
-	for _, v := range set.ToArray() {
-		seeds = append(seeds, layout.NodeID(v))
-	}
 	var d sample.Dense
-	if err := s.Sample(t.Context(), 1, 2, seeds, &d); err != nil {
+	if err := s.Sample(t.Context(), 1, 2, splitNodes(t, store, "val"), &d); err != nil {
 		t.Fatal(err)
 	}
 	want, k := strings.Split(edgesOf(&d), "\n"), 0

@@ -14,6 +14,7 @@ import (
 	"testing"
 
 	"gdb/blockdev"
+	"gdb/blockdev/devtest"
 	"gdb/layout"
 	"gdb/layout/layouttest"
 
@@ -143,7 +144,7 @@ func (w *faultWorld) trial(at place, nth, stop int) *sickDisk {
 	if left := d.left(); len(left) > 0 {
 		t.Errorf("left open: %s", left)
 	}
-	checkGoroutines(t, before)
+	devtest.CheckGoroutines(t, before)
 	if err := w.resume(newSickDisk(d.FS), dir, c); err != nil {
 		t.Fatalf("on the sound disk: %v", err)
 	}

@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"gdb/blockdev"
+	"gdb/blockdev/devtest"
 	"gdb/internal/rng"
 	"gdb/layout"
 	"gdb/layout/layouttest"
@@ -76,16 +77,7 @@ func testConfig() Config {
 
 func mustDevice(t testing.TB) blockdev.Device {
 	t.Helper()
-	dev, err := blockdev.Open(blockdev.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := dev.Close(); err != nil {
-			t.Error(err)
-		}
-	})
-	return dev
+	return devtest.Open(t, blockdev.Options{})
 }
 
 func mustBuild(t testing.TB, g layouttest.Graph) *layout.Store {

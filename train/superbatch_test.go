@@ -9,7 +9,6 @@ import (
 	"sync/atomic"
 	"syscall"
 	"testing"
-	"time"
 
 	"gdb/blockdev"
 	"gdb/blockdev/devtest"
@@ -82,26 +81,13 @@ func TestSuperbatchFaults(t *testing.T) {
 				t.Errorf("%s, read %d: %v", file, nth, err)
 			}
 			checkPrep(t, s)
-			checkGoroutines(t, before)
+			devtest.CheckGoroutines(t, before)
 			_, err = Run(context.Background(), s, good, Config{Resume: c.Run}, nil)
 			if err != nil {
 				t.Errorf("%s, read %d, resumed: %v", file, nth, err)
 			}
 		}
 	}
-}
-
-// checkGoroutines waits for goroutines to end.
-func checkGoroutines(t testing.TB, before int) {
-	t.Helper()
-	for range 400 {
-		if runtime.NumGoroutine() <= before {
-			return
-		}
-		time.Sleep(5 * time.Millisecond)
-	}
-	buf := make([]byte, 1<<16)
-	t.Errorf("goroutines were left behind:\n%s", buf[:runtime.Stack(buf, true)])
 }
 
 // TestSuperbatchSettings: what cannot be is refused before the run.

@@ -215,28 +215,37 @@ func (l *labelArray) multiHot(c *LabelChunk, n int, b []byte) error {
 	}
 	c.IDs.Ints, c.Class, c.Lines = c.IDs.Ints[:0], c.Class[:0], c.Lines[:0]
 	for i := range n {
-		row := int64(c.First) + int64(i)
-		some, whole := false, true
-		add := func(class int64) {
+		row, hot := int64(c.First)+int64(i), vals[i*l.cols:(i+1)*l.cols]
+		k := hotClasses(hot, func(class int64) {
 			c.IDs.Ints = append(c.IDs.Ints, uint64(row))
 			c.Class, c.Lines = append(c.Class, class), append(c.Lines, row)
-		}
-		for k, v := range vals[i*l.cols : (i+1)*l.cols] {
-			switch {
-			case v == 1:
-				some = true
-				add(int64(k))
-			case v == Unlabeled || v != v:
-				whole = false
-			case v != 0:
-				return wrong(fmt.Sprintf("%s row %d", l.Name, row), doMultiHot,
-					"column %d is %v", k, v)
-			}
-		}
-		if whole && !some {
-			add(NoClass)
+		})
+		if k >= 0 {
+			return wrong(fmt.Sprintf("%s row %d", l.Name, row), doMultiHot, "column %d is %v", k,
+				hot[k])
 		}
 	}
 	c.IDs.Where = c.Where
 	return nil
+}
+
+// hotClasses calls add with the classes of a row of 0 and 1: with NoClass if all are 0. It returns
+// the first column that is no such number, or -1.
+func hotClasses[T float32 | float64](row []T, add func(class int64)) int {
+	some, whole := false, true
+	for k, v := range row {
+		switch {
+		case v == 1:
+			some = true
+			add(int64(k))
+		case v == Unlabeled || v != v:
+			whole = false
+		case v != 0:
+			return k
+		}
+	}
+	if whole && !some {
+		add(NoClass)
+	}
+	return -1
 }

@@ -330,25 +330,18 @@ func (l *ogbLabels) multi(c *LabelChunk, first uint64, b *text.Batch) error {
 	rows := l.t.where(b)
 	ids := &IDChunk{}
 	c.Class, c.Lines, c.First = c.Class[:0], nil, 0
+	var hot []float32
 	for i := range b.Rows {
-		some, whole := false, true
-		add := func(class int64) {
+		hot = hot[:0]
+		for k := range b.Columns {
+			hot = append(hot, b.Columns[k].Floats[i])
+		}
+		k := hotClasses(hot, func(class int64) {
 			ids.Ints = append(ids.Ints, first+uint64(i))
 			c.Class, c.Lines = append(c.Class, class), append(c.Lines, b.First+int64(i))
-		}
-		for k := range b.Columns {
-			switch v := b.Columns[k].Floats[i]; {
-			case v == 1:
-				some = true
-				add(int64(k))
-			case v == Unlabeled || v != v:
-				whole = false
-			case v != 0:
-				return wrong(rows.Position(i), doMultiHot, "column %d is %v", k, v)
-			}
-		}
-		if whole && !some {
-			add(NoClass)
+		})
+		if k >= 0 {
+			return wrong(rows.Position(i), doMultiHot, "column %d is %v", k, hot[k])
 		}
 	}
 	ids.Where = c.Where

@@ -3,16 +3,17 @@ package ingest
 import (
 	"context"
 	"fmt"
-	"io"
 	"math/bits"
 	"slices"
 	"strings"
 	"testing"
 
 	"gdb/blockdev"
+	"gdb/blockdev/devtest"
 	"gdb/internal/rng"
 	"gdb/kv"
 	"gdb/layout"
+	"gdb/layout/layouttest"
 
 	"github.com/cockroachdb/pebble/v2/vfs"
 )
@@ -33,15 +34,7 @@ func open(t testing.TB, fs vfs.FS, dir string) *reading {
 	if err != nil {
 		t.Fatal(err)
 	}
-	dev, err := blockdev.Open(blockdev.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := dev.Close(); err != nil {
-			t.Error(err)
-		}
-	})
+	dev := devtest.Open(t, blockdev.Options{})
 	r := &reading{t: t, store: s, dev: dev, meta: s.Meta()}
 	dict, err := s.IDs(ctx, dev)
 	if err != nil {
@@ -321,18 +314,7 @@ func files(t testing.TB, fs vfs.FS, dir string) map[string]string {
 			t.Fatal(err)
 		}
 		if !info.IsDir() {
-			f, err := fs.Open(path)
-			if err != nil {
-				t.Fatal(err)
-			}
-			b, err := io.ReadAll(f)
-			if err != nil {
-				t.Fatal(err)
-			}
-			if err := f.Close(); err != nil {
-				t.Fatal(err)
-			}
-			out[rel] = string(b)
+			out[rel] = string(layouttest.ReadFile(t, fs, path))
 			return
 		}
 		names, err := fs.List(path)

@@ -42,7 +42,7 @@ func RMAT(scale int, edges uint64, seed uint64) *Graph {
 	g := &Graph{Off: make([]uint64, nodes+1), Nbrs: make([]layout.NodeID, edges)}
 	pairs, stream := make([]uint64, edges), rng.NewStream(rng.Key(seed, edges))
 	for i := range pairs {
-		src, dst := rmatEdge(scale, &stream)
+		src, dst := RMATEdge(scale, &stream)
 		pairs[i] = uint64(ids[dst])<<32 | uint64(ids[src])
 		g.Off[ids[dst]+1]++
 	}
@@ -68,8 +68,9 @@ func (g *Graph) Weigh(seed uint64) {
 	}
 }
 
-// rmatEdge draws one edge, 16 bits a level.
-func rmatEdge(scale int, stream *rng.Stream) (src, dst uint32) {
+// RMATEdge draws one edge by descending the quadrants of the adjacency matrix (Chakrabarti, Zhan
+// and Faloutsos, "R-MAT"), 16 bits a level: probabilities .57, .19, .19, .05.
+func RMATEdge(scale int, stream *rng.Stream) (src, dst uint32) {
 	const a, ab, abc = .57 * (1 << 16), .76 * (1 << 16), .95 * (1 << 16)
 	x := uint64(0)
 	for b := range scale {

@@ -54,7 +54,7 @@ func TestReadErrors(t *testing.T) {
 			}
 		}
 	}
-	checkGoroutines(t, before)
+	devtest.CheckGoroutines(t, before)
 }
 
 // flipping flips one bit of the answer to one read.

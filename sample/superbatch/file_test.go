@@ -4,30 +4,22 @@ import (
 	"bytes"
 	"context"
 	"errors"
-	"io"
 	"strings"
 	"testing"
 
 	"gdb/blockdev"
+	"gdb/blockdev/devtest"
 	"gdb/internal/codec"
 	"gdb/internal/rng"
 	"gdb/layout"
+	"gdb/layout/layouttest"
 
 	"github.com/cockroachdb/pebble/v2/vfs"
 )
 
 func mustDevice(t testing.TB) blockdev.Device {
 	t.Helper()
-	dev, err := blockdev.Open(blockdev.Options{Backend: blockdev.Memory, QueueDepth: 4})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := dev.Close(); err != nil {
-			t.Error(err)
-		}
-	})
-	return dev
+	return devtest.Open(t, blockdev.Options{Backend: blockdev.Memory, QueueDepth: 4})
 }
 
 // payload is some bytes that depend on i.
@@ -96,7 +88,7 @@ func TestFlippedBits(t *testing.T) {
 	fs := vfs.NewMem()
 	id := identity{fs: fs, uuid: [16]byte{1, 2}, seq: 3}
 	refs := mustWrite(t, id)
-	good := mustRead(t, fs, id.path(kindPlan))
+	good := layouttest.ReadFile(t, fs, id.path(kindPlan))
 	draw := rng.NewStream(8)
 	for n := range 60 {
 		i := int(draw.Below(uint64(len(refs)))) - 1
@@ -107,13 +99,13 @@ func TestFlippedBits(t *testing.T) {
 		at := from + int64(draw.Below(uint64(size)))
 		bad := bytes.Clone(good)
 		bad[at] ^= 1 << draw.Below(8)
-		mustReplace(t, fs, id.path(kindPlan), bad)
+		layouttest.WriteFile(t, fs, id.path(kindPlan), bad)
 		err := readRecord(ctx, dev, id, refs, i)
 		if !errors.Is(err, layout.ErrCorrupt) || !strings.Contains(err.Error(), "offset") {
 			t.Errorf("flip %d, byte %d of record %d: %v", n, at-from, i, err)
 		}
 	}
-	mustReplace(t, fs, id.path(kindPlan), good)
+	layouttest.WriteFile(t, fs, id.path(kindPlan), good)
 	for _, other := range []identity{{fs: fs, uuid: [16]byte{1, 3}, seq: 3}} {
 		if _, err := other.open(ctx, dev, kindPlan); !errors.Is(err, layout.ErrCorrupt) {
 			t.Errorf("a file of another store: %v", err)
@@ -132,29 +124,4 @@ func readRecord(ctx context.Context, dev blockdev.Device, id identity, refs []re
 		_, err = r.read(ctx, refs[i], &buf)
 	}
 	return errors.Join(err, buf.free(), r.close())
-}
-
-func mustRead(t testing.TB, fs vfs.FS, path string) []byte {
-	t.Helper()
-	f, err := fs.Open(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	b, err := io.ReadAll(f)
-	if err := errors.Join(err, f.Close()); err != nil {
-		t.Fatal(err)
-	}
-	return b
-}
-
-func mustReplace(t testing.TB, fs vfs.FS, path string, b []byte) {
-	t.Helper()
-	f, err := fs.Create(path, vfs.WriteCategoryUnspecified)
-	if err != nil {
-		t.Fatal(err)
-	}
-	_, err = f.Write(bytes.Clone(b))
-	if err := errors.Join(err, f.Close()); err != nil {
-		t.Fatal(err)
-	}
 }

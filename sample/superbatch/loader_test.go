@@ -10,11 +10,12 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
-	"time"
 
 	"gdb/blockdev"
+	"gdb/blockdev/devtest"
 	"gdb/internal/mem"
 	"gdb/layout"
+	"gdb/layout/layouttest"
 	"gdb/sample"
 	"gdb/sample/sampletest"
 
@@ -293,7 +294,7 @@ func TestDeadDirectories(t *testing.T) {
 	if err := c.FS.MkdirAll(dead, 0o755); err != nil {
 		t.Fatal(err)
 	}
-	mustReplace(t, c.FS, c.FS.PathJoin(dead, "1.batches"), []byte("left"))
+	layouttest.WriteFile(t, c.FS, c.FS.PathJoin(dead, "1.batches"), []byte("left"))
 	other := c
 	other.Name, other.Budget = "other", mem.NewBudget(0)
 	held := mustOpen(t, other)
@@ -312,19 +313,6 @@ func TestDeadDirectories(t *testing.T) {
 		t.Errorf("%d batches, %v", len(got), err)
 	}
 	closeAll(t, held)
-}
-
-// checkGoroutines waits for goroutines to end.
-func checkGoroutines(t *testing.T, before int) {
-	t.Helper()
-	for range 200 {
-		if runtime.NumGoroutine() <= before {
-			return
-		}
-		time.Sleep(5 * time.Millisecond)
-	}
-	buf := make([]byte, 1<<16)
-	t.Errorf("goroutines were left behind:\n%s", buf[:runtime.Stack(buf, true)])
 }
 
 // TestCloseAnywhere closes after any number of batches, with one still held.
@@ -368,7 +356,7 @@ func TestCloseAnywhere(t *testing.T) {
 		}
 		closeAll(t, l)
 	}
-	checkGoroutines(t, before)
+	devtest.CheckGoroutines(t, before)
 }
 
 // TestCancel cancels a wait while a superbatch is sampled or planned: the next one goes on.

@@ -10,6 +10,7 @@ import (
 	"syscall"
 	"testing"
 
+	"gdb/blockdev/devtest"
 	"gdb/internal/mem"
 	"gdb/internal/rng"
 	"gdb/layout"
@@ -241,7 +242,7 @@ func TestSweepFails(t *testing.T) {
 		}
 		closeAll(t, l)
 	}
-	checkGoroutines(t, before)
+	devtest.CheckGoroutines(t, before)
 }
 
 // TestSweepGivenUp: a wait that is given up while rows are swept leaves nothing, and the batches

@@ -14,20 +14,11 @@ import (
 	"strings"
 	"testing"
 
+	"gdb/layout/layouttest"
+
 	"github.com/cockroachdb/pebble/v2/vfs"
 	"pgregory.net/rapid"
 )
-
-func put(t testing.TB, fs vfs.FS, name string, data []byte) {
-	t.Helper()
-	f, err := fs.Create(name, vfs.WriteCategoryUnspecified)
-	if err == nil {
-		_, err = f.Write(slices.Clone(data))
-	}
-	if err = errors.Join(err, f.Close()); err != nil {
-		t.Fatal(err)
-	}
-}
 
 // readAll streams an array from element first on, n elements at a time.
 func readAll(a *Array, first int64, n int) (out []byte, err error) {
@@ -167,7 +158,7 @@ func TestWrongFiles(t *testing.T) {
 		{"version", append([]byte("\x93NUMPY\x09\x00"), whole[8:]...), "version 9"},
 	} {
 		fs := vfs.NewMem()
-		put(t, fs, "a.npy", c.data)
+		layouttest.WriteFile(t, fs, "a.npy", c.data)
 		var e *FormatError
 		if _, err := OpenFile(fs, "a.npy"); !errors.As(err, &e) || e.File != "a.npy" ||
 			!strings.Contains(e.Error(), c.want) {
@@ -185,7 +176,7 @@ func TestVersion2(t *testing.T) {
 	two := append([]byte("\x93NUMPY\x02\x00"), binary.LittleEndian.AppendUint32(nil,
 		uint32(size))...)
 	fs := vfs.NewMem()
-	put(t, fs, "a.npy", append(two, one[10:]...))
+	layouttest.WriteFile(t, fs, "a.npy", append(two, one[10:]...))
 	a, err := OpenFile(fs, "a.npy")
 	if err != nil {
 		t.Fatal(err)
@@ -282,7 +273,7 @@ func testArchive(t testing.TB, n int) (zipped, data []byte) {
 func TestArchive(t *testing.T) {
 	z, data := testArchive(t, 5000)
 	fs := vfs.NewMem()
-	put(t, fs, "a.npz", z)
+	layouttest.WriteFile(t, fs, "a.npz", z)
 	a, err := OpenArchive(fs, "a.npz")
 	if err != nil {
 		t.Fatal(err)
@@ -309,7 +300,7 @@ func TestDamagedArchive(t *testing.T) {
 	z, data := testArchive(t, 300)
 	try := func(name string, z []byte) error {
 		fs := vfs.NewMem()
-		put(t, fs, "a.npz", z)
+		layouttest.WriteFile(t, fs, "a.npz", z)
 		a, err := OpenArchive(fs, "a.npz")
 		if err != nil {
 			return err
@@ -365,7 +356,7 @@ func FuzzArchive(f *testing.F) {
 	f.Add(z)
 	f.Fuzz(func(t *testing.T, data []byte) {
 		fs := vfs.NewMem()
-		put(t, fs, "a.npz", data)
+		layouttest.WriteFile(t, fs, "a.npz", data)
 		a, err := OpenArchive(fs, "a.npz")
 		if err != nil {
 			return

@@ -13,6 +13,8 @@ import (
 	"strings"
 	"testing"
 
+	"gdb/layout/layouttest"
+
 	"github.com/cockroachdb/pebble/v2/vfs"
 	"github.com/cockroachdb/pebble/v2/vfs/errorfs"
 	"github.com/klauspost/compress/gzip"
@@ -20,20 +22,9 @@ import (
 	"pgregory.net/rapid"
 )
 
-func write(t testing.TB, fs vfs.FS, name string, data []byte) {
-	t.Helper()
-	f, err := fs.Create(name, vfs.WriteCategoryUnspecified)
-	if err == nil {
-		_, err = f.Write(slices.Clone(data))
-	}
-	if err = errors.Join(err, f.Close()); err != nil {
-		t.Fatal(err)
-	}
-}
-
 func memFile(t testing.TB, name string, data []byte) vfs.FS {
 	fs := vfs.NewMem()
-	write(t, fs, name, data)
+	layouttest.WriteFile(t, fs, name, data)
 	return fs
 }
 
@@ -264,8 +255,8 @@ func TestErrors(t *testing.T) {
 	if err := fs.MkdirAll("dir", 0o755); err != nil {
 		t.Fatal(err)
 	}
-	write(t, fs, "empty", nil)
-	write(t, fs, "data", []byte("1,2\n"))
+	layouttest.WriteFile(t, fs, "empty", nil)
+	layouttest.WriteFile(t, fs, "data", []byte("1,2\n"))
 	var e *Error
 	for _, name := range []string{"dir", "empty"} {
 		if _, err := Open(fs, name, Spec{Width: 2}); !errors.As(err, &e) {
@@ -400,10 +391,10 @@ func TestNumbers(t *testing.T) {
 func TestHead(t *testing.T) {
 	data := []byte("a,b\n" + strings.Repeat("1,2\n", 1000))
 	fs := vfs.NewMem()
-	write(t, fs, "f", data)
-	write(t, fs, "z", gzipped(t, data))
+	layouttest.WriteFile(t, fs, "f", data)
+	layouttest.WriteFile(t, fs, "z", gzipped(t, data))
 	wide := []byte(strings.Repeat("x,", 5000) + "x\n1,2\n3")
-	write(t, fs, "wide", wide)
+	layouttest.WriteFile(t, fs, "wide", wide)
 	for _, name := range []string{"f", "z"} {
 		head, all, err := Head(fs, name, 100)
 		if err != nil || all || len(head) < 100 || !bytes.HasPrefix(data, head) {
