@@ -99,8 +99,13 @@ func runNeighbors(ctx context.Context, x *execution) error {
 	}
 	visited := newNodeBits(x.engine.budget)
 	defer visited.free()
-	if err := visited.add(nodes); err != nil {
-		return err
+	for part := range slices.Chunk(nodes, 1<<16) { // a few milliseconds each
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		if err := visited.add(part); err != nil {
+			return err
+		}
 	}
 	return x.hops(ctx, visited, via)
 }

@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"gdb/blockdev"
+	"gdb/internal/trace"
 	"gdb/layout"
 	"gdb/layout/layouttest"
 
@@ -91,22 +92,46 @@ func profileOf(t fatal, store *layout.Store, dev blockdev.Device, stmt,
 	return out
 }
 
-// TestNeighborsReads holds that the neighbors of a node take three reads, cold: the dictionary, its
-// list, and the dictionary back.
+// batchDevice counts the batches of reads, besides those that open files.
+type batchDevice struct {
+	blockdev.Device
+	batches int
+}
+
+func (d *batchDevice) ReadBatch(ctx context.Context, reqs []blockdev.Request) error {
+	if !trace.From(ctx).Opening {
+		d.batches++
+	}
+	return d.Device.ReadBatch(ctx, reqs)
+}
+
+// TestNeighborsReads holds that the neighbors of a node take three reads, cold: the dictionary,
+// its list, and the dictionary back. Where the ids of neighbors are in several blocks, those are
+// read at once: there are three waits for the disk whatever the degree.
 func TestNeighborsReads(t *testing.T) {
+	const far = 30 // neighbors of node 5, all over the graph
 	g := layouttest.Random(3, 20_000, 60_000)
 	for v := range g.Nodes {
 		g.IDs = append(g.IDs, "n"+strconv.Itoa(v*7919%20_011))
 	}
-	g.Edges = slices.DeleteFunc(g.Edges, func(e layouttest.Edge) bool { return e.Dst == 0 })
+	g.Edges = slices.DeleteFunc(g.Edges, func(e layouttest.Edge) bool {
+		return e.Dst == 0 || e.Dst == 5
+	})
 	g.Edges = append(g.Edges, layouttest.Edge{Src: 1, Dst: 0}, layouttest.Edge{Src: 2, Dst: 0})
-	store, dev := layouttest.Build(t, vfs.NewMem(), "s", g), mustDevice(t)
-	reads := profileOf(t, store, dev, "NEIGHBORS "+g.IDs[0], "read")
-	if reads["nodes"] != 1 || reads["neighbors"] != 1 || reads["names"] != 1 {
-		t.Errorf("reads are %v", reads)
+	for i := range far {
+		g.Edges = append(g.Edges, layouttest.Edge{Src: layout.NodeID(600 * i), Dst: 5})
 	}
-	if reads["open files"] == 0 {
-		t.Errorf("no file was opened: %v", reads)
+	store, dev := layouttest.Build(t, vfs.NewMem(), "s", g), mustDevice(t)
+	for node, most := range map[layout.NodeID]int{0: 1, 5: far} {
+		counted := &batchDevice{Device: dev}
+		reads := profileOf(t, store, counted, "NEIGHBORS "+g.IDs[node], "read")
+		if reads["nodes"] != 1 || reads["neighbors"] != 1 || reads["names"] < 1 ||
+			reads["names"] > most || counted.batches != 3 {
+			t.Errorf("node %d: %d batches, reads are %v", node, counted.batches, reads)
+		}
+		if reads["open files"] == 0 {
+			t.Errorf("no file was opened: %v", reads)
+		}
 	}
 }
 

@@ -47,8 +47,9 @@ func (s *session) pressedThrice() bool {
 	return n >= 3 && now.Sub(s.pressed[n-3]) < time.Second
 }
 
-// forgetInterrupts drops the Ctrl-C that came while nothing ran: they were for what was before.
+// forgetInterrupts drops the Ctrl-C that came before a statement: they were for what was before.
 func (s *session) forgetInterrupts() {
+	s.pressed = nil
 	for len(s.Interrupts) > 0 {
 		<-s.Interrupts
 	}
