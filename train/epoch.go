@@ -316,6 +316,6 @@ func (t *trainer) evaluate(ctx context.Context, set *roaring.Bitmap) (c *counts,
 	}
 	defer func() { err = errors.Join(err, release()) }()
 	e := &evaluator{in: t.in, be: t.be, model: t.model, cfg: &t.cfg, plan: t.plan,
-		dir: "runs/" + t.dir.name + "/tmp"}
+		dir: "runs/" + t.dir.name + "/" + hiddenDir}
 	return e.counts(ctx, set)
 }

@@ -241,3 +241,93 @@ func osBackend(t *testing.T, draw *rand.Rand) blockdev.Backend {
 		return b
 	}
 }
+
+// hiddenFolder is where the test of hidden states keeps them.
+const hiddenFolder = "hidden-"
+
+// TestFaultsOfHiddenStates fails each third operation on the files of hidden states, of an
+// inference for which they do not fit in memory: it fails with file and offset, leaves no file and
+// nothing open, and is right when the disk is sound.
+func TestFaultsOfHiddenStates(t *testing.T) {
+	_, draw := newTrials(t, 1)
+	d := newSickDisk(vfs.NewMem())
+	layouttest.Build(t, d.FS, "store", planted(false))
+	c := testConfig()
+	c.Epochs = 1
+	s, err := layout.Open(t.Context(), d, "store")
+	if err != nil {
+		t.Fatal(err)
+	}
+	mustRun(t, s, c)
+	d.seen = map[place]int{}
+	want, err := inferFromFiles(t, s)
+	if err != nil {
+		t.Fatal(err)
+	}
+	seen, tried := d.seen, 0
+	for _, what := range diseases {
+		d.at = place{"hidden states", what}
+		for d.nth = draw.IntN(3); d.nth < seen[d.at]; d.nth += 3 {
+			tried++
+			d.seen, d.op, d.ill = map[place]int{}, "", false
+			got, err := inferFromFiles(t, s)
+			d.ill = false
+			if err == nil && got != want {
+				t.Errorf("%s of %s %s: other predictions", what, d.op, d.name)
+			}
+			if err != nil {
+				checkHiddenError(t, d, err)
+			}
+			if left := d.left(); len(left) > 0 {
+				t.Errorf("%s of %s %s: left open: %s", what, d.op, d.name, left)
+			}
+			left, err := d.FS.List(s.Path("runs", "t", hiddenFolder+"x"))
+			if err == nil && !strings.HasPrefix(d.op, "remove") {
+				t.Errorf("%s of %s %s: left behind: %s", what, d.op, d.name, left)
+			}
+			d.at.kind = ""
+			if got, err := inferFromFiles(t, s); err != nil || got != want {
+				t.Errorf("after %s of %s %s: %v", what, d.op, d.name, err)
+			}
+			d.at.kind = "hidden states"
+		}
+	}
+	if t.Logf("%d faults", tried); tried < 50 {
+		t.Error("the files were hardly used")
+	}
+}
+
+func checkHiddenError(t *testing.T, d *sickDisk, err error) {
+	t.Helper()
+	if !strings.Contains(err.Error(), hiddenFolder+"x") ||
+		d.off >= 0 && !strings.Contains(err.Error(), "offset") {
+		t.Errorf("%s of %s %s: no file or offset is named: %v", d.at.what, d.op, d.name, err)
+	}
+	if d.at.what == shortRead {
+		t.Errorf("a short read is an error: %v", err)
+	}
+}
+
+// inferFromFiles predicts all nodes with the hidden states in files.
+func inferFromFiles(t *testing.T, s *layout.Store) (string, error) {
+	t.Helper()
+	dev, err := blockdev.Open(blockdev.Options{Backend: blockdev.Memory, QueueDepth: 4})
+	if err != nil {
+		t.Fatal(err)
+	}
+	tr, err := openTrained(t.Context(), s, dev, "t", Limits{}, "exact", false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got strings.Builder
+	f := &inference{in: tr.in, be: tr.be, model: tr.model, dir: "runs/t/" + hiddenFolder + "x",
+		onDisk: true, rowsMax: 70}
+	err = f.run(t.Context(), nil, func(nodes []layout.NodeID, y []float32) error {
+		fmt.Fprintf(&got, "%v %x\n", nodes, y)
+		return nil
+	})
+	if err := errors.Join(tr.Close(), dev.Close()); err != nil {
+		t.Fatal(err)
+	}
+	return got.String(), err
+}

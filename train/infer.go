@@ -210,7 +210,7 @@ func (f *inference) newTable(name string, rows, width int) (*tableWriter, error)
 		keep = math.MaxInt64 / 2
 	}
 	w, err := f.in.newTable(f.dir, name, rows, width, keep)
-	f.files = f.files || err == nil && w.file != nil
+	f.files = f.files || err != nil || w.file != nil // half a table may be left
 	return w, err
 }
 

@@ -173,6 +173,23 @@ func TestResumeKeepsTheRun(t *testing.T) {
 	}
 }
 
+// TestResumeRemovesHiddenStates: what a process left that was killed while it evaluated is removed.
+func TestResumeRemovesHiddenStates(t *testing.T) {
+	s, c := mustBuild(t, planted(false)), resumeConfig()
+	mustRun(t, s, c)
+	dir := openRunDir(s, c.Run).path(hiddenDir)
+	if err := s.FS().MkdirAll(dir, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := writeSynced(s.FS(), s.FS().PathJoin(dir, "states1.rows"), []byte{1}); err != nil {
+		t.Fatal(err)
+	}
+	mustRun(t, s, Config{Resume: c.Run})
+	if _, err := s.FS().Stat(dir); !errors.Is(err, errNotExist) {
+		t.Errorf("%s is left: %v", dir, err)
+	}
+}
+
 func TestLockedRun(t *testing.T) {
 	s, dev := mustBuild(t, planted(false)), mustDevice(t)
 	var inner error

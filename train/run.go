@@ -304,6 +304,9 @@ func (t *trainer) restore() error {
 	if err := superbatch.RemoveDead(t.dir.fs, t.in.store.Path("prep")); err != nil {
 		return err
 	}
+	if err := t.dir.fs.RemoveAll(t.dir.path(hiddenDir)); err != nil { // of a killed process
+		return fmt.Errorf("train: remove hidden states: %w", err)
+	}
 	t.model.p.init(t.be, t.cfg.Seed)
 	t.pos.Seed = t.cfg.Seed
 	if t.resumed {

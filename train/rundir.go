@@ -56,6 +56,9 @@ func (f *runFile) decode(b []byte) error {
 	return json.Unmarshal(b, f)
 }
 
+// hiddenDir is where a run keeps hidden states while it evaluates, if they do not fit in memory.
+const hiddenDir = "tmp"
+
 // runDir is the directory of a run, runs/NAME.
 type runDir struct {
 	fs   vfs.FS

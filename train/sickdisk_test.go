@@ -73,6 +73,8 @@ func kindOf(name string) string {
 		return "neighbor cache"
 	case strings.Contains(name, "/checkpoint-"):
 		return "checkpoint"
+	case strings.Contains(name, "/"+hiddenFolder):
+		return "hidden states"
 	}
 	for _, kind := range []string{"CURRENT", "metrics.jsonl", "run.json"} {
 		if strings.HasPrefix(base, kind) {
