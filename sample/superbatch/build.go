@@ -16,10 +16,10 @@ const (
 	// planBytesPerAccess is what an access takes on disk at most besides its batch and the record
 	// of accesses: its next use and its part of the plan.
 	planBytesPerAccess = 12
-	// planHeapPerNode is the memory of planning for each node of the largest batch: its id, next
-	// use, source, and what is kept, the records that these are read from and written to, and the
-	// slots that two batches hold.
-	planHeapPerNode = 96
+	// planHeapPerNode is the memory of planning for each node of the largest batch: its id and next
+	// use, of two batches, its source, and what is kept, the records that these are read from and
+	// written to, and the slots that two batches hold.
+	planHeapPerNode = 108
 	// batchesAtOnce are read at a time for planning.
 	batchesAtOnce = 4
 )
@@ -244,8 +244,8 @@ func (o *batchWriter) add(d *sample.Batch) (err error) {
 // plan finds the next uses and decides for each batch.
 func (b *builder) plan(ctx context.Context, s *superbatch, a *accesses) (err error) {
 	turns := uint32(s.end - s.first)
-	next, err := findNextUses(ctx, s.id, b.cfg.Device, a, turns,
-		whole(min(b.cfg.NextBytes, a.nextMost())), b.cfg.Budget)
+	next, err := findNextUses(ctx, s.id, b.cfg.Device, a, turns, nextOptions{
+		memory: whole(min(b.cfg.NextBytes, a.nextMost())), workers: b.cfg.Workers}, b.cfg.Budget)
 	if err != nil {
 		return err
 	}
@@ -261,112 +261,6 @@ func (b *builder) plan(ctx context.Context, s *superbatch, a *accesses) (err err
 		return err
 	}
 	s.plans, err = s.id.open(ctx, b.cfg.Device, kindPlan)
-	return err
-}
-
-// decide writes the changes of each batch.
-func (b *builder) decide(ctx context.Context, s *superbatch, next *nextUses, turns uint32) (
-	err error) {
-	heap := ledger{budget: b.cfg.Budget, what: "superbatch plan"}
-	defer heap.release()
-	if err := heap.add(PlanHeap(s.nodesMost)); err != nil {
-		return err
-	}
-	in, err := next.read(ctx, b.cfg.Device, b.cfg.Budget)
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, in.close()) }()
-	w, err := s.id.create(kindPlan)
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, w.abort()) }()
-	d := &decider{builder: b, superbatch: s, next: in, turns: turns, out: w,
-		after: make([]uint32, s.nodesMost), at: make([]uint32, s.nodesMost)}
-	defer func() { err = errors.Join(err, d.buf.free()) }()
-	defer b.cache.unpinAll()
-	if err := d.resume(ctx); err != nil {
-		return err
-	}
-	for i := 0; i < len(s.index); i += batchesAtOnce {
-		if err := d.steps(ctx, i, min(i+batchesAtOnce, len(s.index))); err != nil {
-			return err
-		}
-	}
-	return w.finish()
-}
-
-// decider is the memory of the forward pass.
-type decider struct {
-	*builder
-	*superbatch
-	next      *nextReader
-	turns     uint32
-	out       *writer
-	after, at []uint32
-	batch     sample.Batch
-	changes   Changes
-	enc       codec.Enc
-	gaps      []uint32
-	buf       buffer
-}
-
-// resume begins with the rows that the cache holds, a batch's number of them at a time.
-func (d *decider) resume(ctx context.Context) error {
-	if err := d.cache.begin(int(d.turns)); err != nil {
-		return err
-	}
-	held := d.cache.rows()
-	for slot := 0; slot < len(held); slot += len(d.at) {
-		part := held[slot:min(slot+len(d.at), len(held))]
-		if err := d.next.of(ctx, part, d.turns, d.after, d.at); err != nil {
-			return err
-		}
-		d.cache.resume(slot, d.after[:len(part)], d.at[:len(part)])
-	}
-	return nil
-}
-
-// steps reads the nodes of some batches at once, and decides for them.
-func (d *decider) steps(ctx context.Context, first, end int) error {
-	var records [batchesAtOnce]record
-	for i := first; i < end; i++ {
-		records[i-first] = record{d.batches, d.index[i].nodes}
-	}
-	payloads, err := d.buf.read(ctx, records[:end-first]...)
-	if err != nil {
-		return err
-	}
-	for i := first; i < end; i++ {
-		if err := d.step(ctx, i, payloads[i-first]); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// step decides for batch i.
-func (d *decider) step(ctx context.Context, i int, payload []byte) (err error) {
-	if err := d.decodeNodes(payload, i, d.builder, &d.batch); err != nil {
-		return err
-	}
-	turn, nodes := uint32(i+1), d.batch.Dense.NodeIDs
-	if err := d.next.of(ctx, nodes, d.turns-turn, d.after, d.at); err != nil {
-		return err
-	}
-	err = d.cache.step(turn, nodes, d.after, d.at, &d.changes)
-	if errors.Is(err, errNoSlot) {
-		return fmt.Errorf("batch %d of %d nodes: %w", i, len(nodes), err)
-	}
-	if err != nil {
-		return d.next.in.damage(0, "batch %d: %v", i, err)
-	}
-	d.index[i].reads = uint32(len(nodes) - d.changes.Hits)
-	d.readsMost = max(d.readsMost, int(d.index[i].reads))
-	d.enc.B = d.enc.B[:0]
-	d.gaps = d.changes.encode(&d.enc, d.gaps)
-	d.index[i].plan, err = d.out.append(d.enc.B)
 	return err
 }
 

@@ -138,15 +138,16 @@ func ones(x uint8) (n int) {
 
 // passes plans superbatches in memory file systems.
 type passes struct {
-	dev    blockdev.Device
-	budget *mem.Budget
-	ranges ranges
-	memory int64 // of accesses and of next uses: the rest is in files
-	state  *cacheState
-	seq    uint64
-	rows   []sample.NodeID // what each slot really holds, by Keep alone
-	before []uint32        // in place: the slots of the batch before
-	full   bool            // a batch did not fit
+	dev     blockdev.Device
+	budget  *mem.Budget
+	ranges  ranges
+	workers int
+	memory  int64 // of accesses and of next uses: the rest is in files
+	state   *cacheState
+	seq     uint64
+	rows    []sample.NodeID // what each slot really holds, by Keep alone
+	before  []uint32        // in place: the slots of the batch before
+	full    bool            // a batch did not fit
 }
 
 func newPasses(t rapid.TB, r ranges, slots int) *passes {
@@ -193,7 +194,7 @@ func (p *passes) superbatch(t rapid.TB, batches [][]sample.NodeID) (hits []int) 
 	}
 	must(a.finish())
 	turns := uint32(len(batches))
-	n, err := findNextUses(ctx, id, p.dev, a, turns, p.memory, p.budget)
+	n, err := findNextUses(ctx, id, p.dev, a, turns, nextOptions{p.memory, p.workers}, p.budget)
 	must(err)
 	a.free()
 	r, err := n.read(ctx, p.dev, p.budget)
@@ -294,6 +295,7 @@ func TestHitsAreBeladys(t *testing.T) {
 		shift := rapid.IntRange(0, 6).Draw(t, "shift")
 		p := newPasses(t, ranges{shift: shift, count: (nodes-1)>>shift + 1,
 			block: rapid.IntRange(1, 9).Draw(t, "block")}, slots)
+		p.workers = rapid.IntRange(1, 3).Draw(t, "workers")
 		p.memory = int64(rapid.SampledFrom([]int{0, 1, 5, 100}).Draw(t, "units")) * unitBytes
 		defer p.close(t)
 		plain := &minCache{slots: slots}

@@ -28,6 +28,8 @@ const (
 	blockMost, blockLeast = 8192, 256
 	// cachedNodes is the size of range whose next uses, 4 MiB, stay near the core.
 	cachedNodesLog = 19
+	// rangesAtOnce are done at a time: more goroutines would each take the memory of a range.
+	rangesAtOnce = 2
 	// countMost bounds the ranges that are made for the sake of speed alone.
 	countMost = 256
 )
@@ -38,16 +40,16 @@ func blockBytes(block int) int64 {
 }
 
 // planRanges cuts so many nodes into ranges for passes that may take so many bytes. All ranges'
-// blocks are in memory at a time, and the nodes of one range.
+// blocks are in memory at a time, and the nodes of rangesAtOnce.
 func planRanges(nodes uint64, memory int64) (ranges, error) {
 	r := ranges{shift: max(0, bits.Len64(max(nodes, 1)-1)), block: blockMost}
 	r.count = r.counted(nodes)
 	for r.shift > 0 && r.shift > cachedNodesLog && r.counted(nodes) < countMost ||
-		bytesPerNode<<r.shift > memory/2 && r.shift > 0 {
+		rangesAtOnce*bytesPerNode<<r.shift > memory/2 && r.shift > 0 {
 		r.shift--
 		r.count = r.counted(nodes)
 	}
-	for r.block > blockLeast && int64(r.count+blocksAtOnce)*blockBytes(r.block) > memory/2 {
+	for r.block > blockLeast && r.blocks() > memory/2 {
 		r.block /= 2
 	}
 	if need := r.memory(); need > memory {
@@ -59,7 +61,10 @@ func planRanges(nodes uint64, memory int64) (ranges, error) {
 
 func (r ranges) counted(nodes uint64) int { return int((max(nodes, 1)-1)>>r.shift) + 1 }
 
-// memory is what the passes take, with the blocks that are read at once.
-func (r ranges) memory() int64 {
-	return bytesPerNode<<r.shift + int64(r.count+blocksAtOnce)*blockBytes(r.block)
+// blocks is the memory of the blocks of all ranges, and of those that are read at once.
+func (r ranges) blocks() int64 {
+	return int64(r.count+rangesAtOnce*blocksAtOnce) * blockBytes(r.block)
 }
+
+// memory is what the passes take.
+func (r ranges) memory() int64 { return rangesAtOnce*bytesPerNode<<r.shift + r.blocks() }
