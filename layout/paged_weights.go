@@ -16,11 +16,8 @@ func (s *pagedSession) Weights(ctx context.Context,
 	if !s.p.f.shape.weights {
 		return fmt.Errorf("layout: read weights of %s: %w", s.p.f.path, ErrNoWeights)
 	}
-	if s.p.nbrs != nil {
-		s.deg = grow(s.deg, len(s.nodes))
-		if err := s.find(ctx, s.nodes, s.deg, nil); err != nil {
-			return err
-		}
+	if err := s.findUncached(ctx); err != nil {
+		return err
 	}
 	if len(s.list) == 0 {
 		return ctx.Err() // Degrees failed, or there are no nodes
@@ -56,6 +53,23 @@ func (s *pagedSession) Weights(ctx context.Context,
 		return stop
 	}
 	return err
+}
+
+// findUncached finds the lists of the last Degrees in blocks if the neighbor cache had some. They
+// are no longer hits of it then.
+func (s *pagedSession) findUncached(ctx context.Context) error {
+	hits := uint64(0)
+	for _, p := range s.list {
+		if p.block == cached {
+			hits++
+		}
+	}
+	if hits == 0 {
+		return nil
+	}
+	s.p.found.Add(-hits)
+	s.deg = grow(s.deg, len(s.nodes))
+	return s.find(ctx, s.nodes, s.deg, nil)
 }
 
 // weighPinned gives the lists in block need[k] if it is at hand, and else notes them: refs then

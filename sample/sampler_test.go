@@ -49,38 +49,55 @@ func drawGraph(t *rapid.T, nodes int, name string) *sampletest.Graph {
 
 func TestSamplerEqualsReference(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		nodes := rapid.IntRange(1, 60).Draw(t, "nodes")
-		graphs := []*sampletest.Graph{drawGraph(t, nodes, "in")}
-		topos := []layout.Topology{graphs[0]}
-		if rapid.Bool().Draw(t, "both") {
-			graphs = append(graphs, drawGraph(t, nodes, "out"))
-			topos = append(topos, graphs[1])
-		}
-		c := Config{Seed: rapid.Uint64().Draw(t, "seed"),
-			Delta: rapid.SampledFrom([]Delta{DeltaTable, DeltaRoaring}).Draw(t, "delta")}
-		c.Fanout = rapid.SliceOfN(rapid.SampledFrom([]int{All, 1, 2, 5, 33, 70}), 1, 4).
-			Draw(t, "fanout")
-		s, err := NewSampler(topos, c)
-		if err != nil {
+		graphs := drawGraphs(t)
+		checkReference(t, graphs, nil, Config{}, func(d *Dense, fanout []int) error {
+			return verifyDense(d, fanout, joined(graphs...))
+		})
+	})
+}
+
+// drawGraphs draws one direction, or both.
+func drawGraphs(t *rapid.T) []*sampletest.Graph {
+	nodes := rapid.IntRange(1, 60).Draw(t, "nodes")
+	graphs := []*sampletest.Graph{drawGraph(t, nodes, "in")}
+	if rapid.Bool().Draw(t, "both") {
+		graphs = append(graphs, drawGraph(t, nodes, "out"))
+	}
+	return graphs
+}
+
+// checkReference compares batches of any fanouts with the reference, after they passed verify.
+func checkReference(t *rapid.T, graphs []*sampletest.Graph, weights func(NodeID) []float32,
+	c Config, verify func(d *Dense, fanout []int) error) {
+	var topos []layout.Topology
+	for _, g := range graphs {
+		topos = append(topos, g)
+	}
+	c.Seed = rapid.Uint64().Draw(t, "seed")
+	c.Delta = rapid.SampledFrom([]Delta{DeltaTable, DeltaRoaring}).Draw(t, "delta")
+	c.Fanout = rapid.SliceOfN(rapid.SampledFrom([]int{All, 1, 2, 5, 33, 70}), 1, 4).
+		Draw(t, "fanout")
+	s, err := NewSampler(topos, c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	var d Dense
+	nodes := int(graphs[0].Nodes())
+	for batch := range uint64(3) {
+		seeds := rapid.SliceOfNDistinct(rapid.Map(rapid.IntRange(0, nodes-1),
+			func(i int) NodeID { return NodeID(i) }), 1, nodes, rapid.ID).Draw(t, "seeds")
+		if err := s.Sample(context.Background(), 5, batch, seeds, &d); err != nil {
 			t.Fatal(err)
 		}
-		defer s.Close()
-		var d Dense
-		for batch := range uint64(3) {
-			seeds := rapid.SliceOfNDistinct(rapid.Map(rapid.IntRange(0, nodes-1),
-				func(i int) NodeID { return NodeID(i) }), 1, nodes, rapid.ID).Draw(t, "seeds")
-			if err := s.Sample(context.Background(), 5, batch, seeds, &d); err != nil {
-				t.Fatal(err)
-			}
-			if err := verifyDense(&d, c.Fanout, joined(graphs...)); err != nil {
-				t.Fatal(err)
-			}
-			want := reference(joined(graphs...), nil, c, 5, batch, seeds)
-			if !equalDense(&d, &want) {
-				t.Fatalf("batch %d:\n got %v\nwant %v", batch, d, want)
-			}
+		if err := verify(&d, c.Fanout); err != nil {
+			t.Fatal(err)
 		}
-	})
+		want := reference(joined(graphs...), weights, c, 5, batch, seeds)
+		if !equalDense(&d, &want) {
+			t.Fatalf("batch %d:\n got %v\nwant %v", batch, d, want)
+		}
+	}
 }
 
 // equalDense compares contents: nil and empty are one.

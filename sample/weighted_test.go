@@ -1,7 +1,6 @@
 package sample
 
 import (
-	"context"
 	"errors"
 	"math"
 	"math/bits"
@@ -46,40 +45,18 @@ func joinedWeights(gs ...*sampletest.Graph) func(NodeID) []float32 {
 // The sampler draws what keys that are sorted give, over one direction and two.
 func TestWeightedEqualsReference(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		nodes := rapid.IntRange(1, 60).Draw(t, "nodes")
 		weight := rapid.SampledFrom([]func(int) float32{powers,
 			func(int) float32 { return 1 },
 			func(i int) float32 { return float32(i % 2) },
 			func(int) float32 { return 0 },
 			func(int) float32 { return math.MaxFloat32 },
 			func(int) float32 { return math.SmallestNonzeroFloat32 }}).Draw(t, "weight")
-		graphs := []*sampletest.Graph{weighed(drawGraph(t, nodes, "in"), weight)}
-		topos := []layout.Topology{graphs[0]}
-		if rapid.Bool().Draw(t, "both") {
-			graphs = append(graphs, weighed(drawGraph(t, nodes, "out"), weight))
-			topos = append(topos, graphs[1])
+		graphs := drawGraphs(t)
+		for _, g := range graphs {
+			weighed(g, weight)
 		}
-		c := Config{Seed: rapid.Uint64().Draw(t, "seed"), Weighted: true,
-			Delta: rapid.SampledFrom([]Delta{DeltaTable, DeltaRoaring}).Draw(t, "delta")}
-		c.Fanout = rapid.SliceOfN(rapid.SampledFrom([]int{All, 1, 2, 5, 33, 70}), 1, 4).
-			Draw(t, "fanout")
-		s, err := NewSampler(topos, c)
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer s.Close()
-		var d Dense
-		for batch := range uint64(3) {
-			seeds := rapid.SliceOfNDistinct(rapid.Map(rapid.IntRange(0, nodes-1),
-				func(i int) NodeID { return NodeID(i) }), 1, nodes, rapid.ID).Draw(t, "seeds")
-			if err := s.Sample(context.Background(), 5, batch, seeds, &d); err != nil {
-				t.Fatal(err)
-			}
-			want := reference(joined(graphs...), joinedWeights(graphs...), c, 5, batch, seeds)
-			if !equalDense(&d, &want) {
-				t.Fatalf("batch %d:\n got %v\nwant %v", batch, d, want)
-			}
-		}
+		checkReference(t, graphs, joinedWeights(graphs...), Config{Weighted: true},
+			func(d *Dense, _ []int) error { return verifyLayers(d) })
 	})
 }
 
