@@ -62,6 +62,10 @@ func TrainSystem(ctx context.Context, job TrainJob) (row Row, err error) {
 		return nil, fmt.Errorf("bench: this machine has no room for all features: %s", p)
 	}
 	m.row["plan"] = l.Plan().String()
+	if f := l.Plan().Forecast; f != nil {
+		m.row["planned_s"], m.row["planned_read_bytes"] = f.Time, f.Read
+		m.row["planned_hit_ratio"], m.row["chosen"] = f.Hit, l.Plan().Why()
+	}
 	if err := m.epochs(ctx, l, nil); err != nil {
 		return nil, err
 	}

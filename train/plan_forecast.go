@@ -137,14 +137,16 @@ func (s *prices) superbatch(p *planner, f *Forecast, lists price, rows rowsCost)
 	}
 	topology := loads * float64(s.topologyBytes)
 	f.Lists += int64(topology)
-	f.Read += int64(topology + s.full*files)
+	missed := s.missedRows(p, rows)
+	f.Read += int64(topology + s.full*(files+missed.bytes-rows.bytes))
 	io := (topology + s.full*files) / s.device.Sequential
 	f.Sample = s.full*((lists.wait+lists.cpu)/float64(c.Threads)+s.nodes*planSeconds) + io
-	read, copies := s.full*rows.wait, s.full*s.nodes*s.rowBytes/s.device.CopyBytes
+	read, copies := s.full*missed.wait, s.full*s.nodes*s.rowBytes/s.device.CopyBytes
 	if b.InPlace {
 		copies *= s.inner
 	}
-	f.Gather = read + copies
+	once := s.full * missed.once
+	f.Gather = read + copies + once
 	loop, binding := f.Compute, "compute"
 	if p.InTurn {
 		loop += copies
@@ -158,6 +160,7 @@ func (s *prices) superbatch(p *planner, f *Forecast, lists price, rows rowsCost)
 	if cores > loop {
 		loop, binding = cores, "cores"
 	}
+	loop += once
 	if !b.Overlap {
 		f.bind(binding, loop)
 		f.bind("turns", loop+f.Sample)
@@ -165,7 +168,7 @@ func (s *prices) superbatch(p *planner, f *Forecast, lists price, rows rowsCost)
 	}
 	f.bind(binding, loop)
 	f.bind("sample", f.Sample)
-	f.bind("device", s.full*lists.wait+read+io)
+	f.bind("device", s.full*lists.wait+read+once+io)
 	f.bind("cores", cores+s.full*(lists.cpu+s.nodes*planSeconds)/s.cores)
 }
 
