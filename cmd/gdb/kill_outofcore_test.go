@@ -43,7 +43,7 @@ func TestKilledOutOfCore(t *testing.T) {
 	store := outOfCoreStore(t)
 	mustRun(t, outOfCoreTrain(store, "whole", "--memory", "2GiB")...)
 	want := trainedState(t, store, "whole")
-	little := []string{"--cache", "belady", "--memory", "120MiB"}
+	little := []string{"--cache", "belady", "--memory", "190MiB", "--feature-cache", "10MiB"}
 	takes := mustRun(t, outOfCoreTrain(store, "measure", little...)...)
 	found := 0
 	for trial := 0; k.kills > 0; trial++ {
