@@ -102,20 +102,20 @@ func misplaced(e *SyntaxError) string {
 		}
 		return ""
 	}
-	end := e.Pos
-	if toks, err := lex(e.Src); err == nil {
-		i := slices.IndexFunc(toks, func(t token) bool { return t.pos == e.Pos })
-		if i < 0 {
-			return "no token begins there"
+	toks, err := lex(e.Src)
+	if err != nil {
+		if e.Msg != "the quote is not closed" || e.Src[e.Pos] != '\'' {
+			return "no quote is open there"
 		}
-		end = e.Pos + len(e.Src[e.Pos:])
-		if i+1 < len(toks) {
-			end = toks[i+1].pos
-		}
-	} else if e.Msg != "the quote is not closed" || e.Src[e.Pos] != '\'' {
-		return "no quote is open there"
-	} else {
 		return ""
+	}
+	i := slices.IndexFunc(toks, func(t token) bool { return t.pos == e.Pos })
+	if i < 0 {
+		return "no token begins there"
+	}
+	end := len(e.Src)
+	if i+1 < len(toks) {
+		end = toks[i+1].pos
 	}
 	var before *SyntaxError
 	if _, err := parse(e.Src[:e.Pos]); errors.As(err, &before) && !before.atEnd {
