@@ -148,6 +148,10 @@ func (s *session) names(before string, slot clause) (all []candidate) {
 		for _, sp := range m.Splits {
 			all = append(all, candidate{sp.Name, humanize.Comma(int64(sp.Count)) + " nodes"})
 		}
+	case slot.word == "SET":
+		for _, name := range settings {
+			all = append(all, candidate{name, clauseTexts[strings.ToUpper(name)]})
+		}
 	case slot.arg == argRun:
 		return s.engine.runCandidates()
 	case slot.word == "METRIC":

@@ -1,6 +1,7 @@
 package shell
 
 import (
+	"slices"
 	"strings"
 	"testing"
 	"unicode/utf8"
@@ -117,6 +118,46 @@ func TestCandidates(t *testing.T) {
 		if start < 0 || start > len(text) {
 			t.Errorf("%q: the word begins at %d", text, start)
 		}
+	}
+}
+
+// TestEveryKeywordIsOffered holds that Tab offers each keyword of the examples where it stands, and
+// that no place of a text is too odd for it.
+func TestEveryKeywordIsOffered(t *testing.T) {
+	store := layouttest.Build(t, vfs.NewMem(), "s", richGraph())
+	s := &session{Options: Options{Store: store}}
+	s.engine = newEngine(store, mustDevice(t), 64<<20)
+	words, offered := keywords(), 0
+	texts := append(exampleStatements(), "PROFILE MATCH (a IN SPLIT train)<-[r:cites]-(b) "+
+		"WHERE a.label IN ['red'] AND r.weight > 1 OR b.id = 'ada' "+
+		"RETURN DISTINCT b, max(a.f0) AS m ORDER BY m DESC LIMIT 3;",
+		"EXPLAIN SIMULATE CACHE RUN r0001 BATCHES 2 POLICIES none,sieve")
+	for _, text := range texts {
+		for at := range len(text) + 1 {
+			if start, _ := s.candidates(text, at); start < 0 || start > at {
+				t.Errorf("%q: the word at %d begins at %d", text, at, start)
+			}
+		}
+		tokens, err := lex(text)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, tok := range tokens {
+			word := strings.ToUpper(tok.text)
+			if tok.kind != tokWord || !words[word] && choiceTexts[tok.text] == "" {
+				continue
+			}
+			offered++
+			_, found := s.candidates(text, tok.pos)
+			if !slices.ContainsFunc(found, func(c candidate) bool {
+				return strings.HasPrefix(strings.ToUpper(c.word), word)
+			}) {
+				t.Errorf("%q: %s is not offered after %q", text, tok.text, text[:tok.pos])
+			}
+		}
+	}
+	if offered < 80 {
+		t.Errorf("%d keywords", offered)
 	}
 }
 

@@ -291,3 +291,43 @@ func TestSimulateMemory(t *testing.T) {
 		t.Errorf("without features: %v", err)
 	}
 }
+
+// TestSimulateEnds holds that it ends with its context wherever it is: the batch under way is the
+// last.
+func TestSimulateEnds(t *testing.T) {
+	store := layouttest.Build(t, vfs.NewMem(), "s", simulatedGraph())
+	p, err := parse("SIMULATE CACHE FANOUT 4,3 BATCH 32")
+	if err != nil {
+		t.Fatal(err)
+	}
+	places := 0
+	for last := int64(1); ; last += 7 {
+		budget := mem.NewBudget(64 << 20)
+		e := newEngineIn(store, mustDevice(t), budget)
+		ctx, cancel := context.WithCancel(t.Context())
+		x, calls := newExecution(ctx, e, p, 1, discard{}), int64(0)
+		x.progress = func(done, total int64) {
+			if done < 1 || done > total {
+				t.Errorf("%d of %d done", done, total)
+			}
+			if calls++; calls == last {
+				cancel()
+			}
+		}
+		err := x.run(ctx)
+		if calls >= last && (!errors.Is(err, context.Canceled) || calls > last+1) {
+			t.Errorf("after %d batches: %v, %d were begun", last, err, calls)
+		}
+		cancel()
+		if err := e.close(); err != nil || budget.Used() != 0 {
+			t.Errorf("%d bytes still counted, %v", budget.Used(), err)
+		}
+		if calls < last {
+			break
+		}
+		places++
+	}
+	if places < 20 {
+		t.Errorf("cancelled at %d places", places)
+	}
+}
