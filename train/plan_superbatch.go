@@ -24,7 +24,8 @@ const (
 	// bytesPerRecord is what is kept for each record of rows that were swept, of 64 KiB at least.
 	bytesPerRecord, recordLeast = 8, 64 << 10
 	// sweepLeast is the memory of a sweep that is there even if batches take less: 512 batches.
-	sweepLeast = 32 << 20
+	// It is no more than a share of what is left: without it rows are read one by one.
+	sweepLeast, sweepShare = 32 << 20, 8
 	// heapFactor is how much of the Go heap is taken for a byte in use: lists grow by a quarter,
 	// and there is garbage.
 	heapFactor = 2
@@ -116,8 +117,8 @@ func (p *planner) takeSuperbatch(w splitWay) (least int64, err error) {
 		topology, batches := p.Topology, max(ph.loop, ph.build(p.Topology))
 		p.Topology, p.Batches = 0, batches+kept
 		batches = p.planNotes(s, &ph, topology, batches)
-		// Evaluation has what the topology leaves of it.
-		p.rowArenas = min(p.rowArenas, batches-topology)
+		// Evaluation has what the topology, and the heap of training, leave of it.
+		p.rowArenas = max(0, batches-topology-ph.lists)
 		p.Batches, spare = batches+kept, batches-ph.loop
 	}
 	p.setEval()
@@ -140,7 +141,7 @@ func (p *planner) planNotes(s *SuperbatchPlan, ph *phases, topology, batches int
 
 // phases is what training on a superbatch and making one take but for the cache and the topology.
 type phases struct {
-	loop                    int64 // training; each gives its heap back before the other
+	loop, lists             int64 // training, and its heap, given back before the other
 	use, sampling, planning int64 // of both others, and of each
 }
 
@@ -155,14 +156,14 @@ func (p *planner) phases(s *SuperbatchPlan, nodes uint64, topology int64) (ph ph
 	heap, read := superbatch.SweepMemory(int(n))
 	arenas, lists := p.loop(s, p.Ready)
 	lists = max(lists, mem.HeapCost(heap))
-	s.Sweep = max(arenas-arenaBytes(read)-arenaUnit, sweepLeast)
+	s.Sweep = max(arenas-arenaBytes(read)-arenaUnit, min(sweepLeast, p.Left()/sweepShare), 0)
 	arenas = s.Sweep + arenaBytes(read) + arenaUnit
 	// The sampler's scratch, the batches between sampling and writing, and the records.
 	const inFlight = 5
 	ph.sampling = mem.HeapCost(((inFlight+int64(p.c.Threads))*(8*e+8*n)+12*e+44*n)*growth/16 +
 		2*p.recordBytes())
 	ph.planning = heapFactor * superbatch.PlanHeap(int(n))
-	ph.loop = arenas + lists
+	ph.loop, ph.lists = arenas+lists, lists
 	s.Planning = max(planningLeast, ph.loop-max(ph.sampling+topology, ph.planning))
 	if ph.use, err = superbatch.PlanMemory(nodes, s.Planning); err != nil {
 		return ph, fmt.Errorf("train: %w", err)
@@ -176,11 +177,12 @@ func (p *planner) recordBytes() int64 { return 9*p.BatchNodes + 4*p.BatchEdges }
 // steps is how many batches a superbatch has at most with so much storage, and what is kept for
 // them and for the records of their rows.
 func (p *planner) steps(storage int64) (steps, bytes int64) {
-	steps = min(storage/max(1, p.recordBytes()+12*p.BatchNodes), 1<<20)
+	steps = min(storage/max(1, p.recordBytes()+12*p.BatchNodes), 1<<20, p.steppable)
 	if p.c.Superbatch > 0 {
 		steps = min(steps, int64(p.c.Superbatch))
 	}
-	return steps, steps*bytesPerStep + storage/recordLeast*bytesPerRecord
+	rows := min(storage, steps*p.BatchNodes*4*int64(p.dims[0]))
+	return steps, steps*bytesPerStep + (rows/recordLeast+steps)*bytesPerRecord
 }
 
 // planSlots gives the cache what is left, and so many bytes more that it has now and then.
