@@ -23,6 +23,8 @@ const (
 	bytesPerStep = 128
 	// bytesPerRecord is what is kept for each record of rows that were swept, of 64 KiB at least.
 	bytesPerRecord, recordLeast = 8, 64 << 10
+	// spillShare of the storage is what rows of slots may take that are spilled between epochs.
+	spillShare = 8
 	// sweepLeast is the memory of a sweep that is there even if batches take less: 512 batches.
 	// It is no more than a share of what is left: without it rows are read one by one.
 	sweepLeast, sweepShare = 32 << 20, 8
@@ -138,6 +140,9 @@ func (p *planner) planNotes(s *SuperbatchPlan, ph *phases, topology, batches int
 	s.NextUses = max(0, batches-ph.use-s.Accesses-ph.planning)
 	return batches
 }
+
+// spill is the memory of the slots that are not kept.
+func (s *SuperbatchPlan) spill(dim int) int64 { return 4 * int64(s.Slots-s.Kept) * int64(dim) }
 
 // phases is what training on a superbatch and making one take but for the cache and the topology.
 type phases struct {

@@ -52,10 +52,11 @@ func (t *trainer) superbatches() superbatch.Config {
 	if s.Batches == 0 && !t.cfg.LoadOnly {
 		c.Until = t.certain
 	}
-	if s.Kept < s.Slots && !t.cfg.LoadOnly {
-		// Evaluation takes the memory of slots that are not kept: a superbatch has ended then.
-		every := uint64(t.cfg.EvalEvery)
-		c.Until = func(epoch uint64) uint64 { return (epoch/every + 1) * every }
+	if s.Kept < s.Slots && !t.cfg.LoadOnly { // evaluation takes their memory
+		c.Spill = true
+		if s.spill(t.dims[0]) > s.Storage/spillShare {
+			c.Spill, c.Until = false, t.nextEvaluation // the superbatch has ended then
+		}
 	}
 	if t.device != nil {
 		c.Sweeper, c.SweepBytes, c.Costs = in.reader, s.Sweep, t.readCosts()
@@ -67,11 +68,17 @@ func (t *trainer) superbatches() superbatch.Config {
 	return c
 }
 
+// nextEvaluation is the epoch before which the run evaluates after one.
+func (t *trainer) nextEvaluation(epoch uint64) uint64 {
+	every := uint64(t.cfg.EvalEvery)
+	return (epoch/every + 1) * every
+}
+
 // certain is the first epoch that the run may end before, if a superbatch begins in epoch: when
 // evaluations from now on do not improve. No batch is sampled that may not be trained on.
 func (t *trainer) certain(epoch uint64) uint64 {
 	every := uint64(t.cfg.EvalEvery)
-	next := (epoch/every + 1) * every
+	next := t.nextEvaluation(epoch)
 	if t.cfg.Patience == 0 {
 		return max(next, epoch+epochsAhead)
 	}

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 
+	"gdb/sample/superbatch"
 	"gdb/train"
 
 	"github.com/spf13/cobra"
@@ -139,6 +140,7 @@ type trainObserver struct {
 	json bool
 	bar  *progress
 	run  string
+	told *superbatch.Reading // the last one
 	err  error
 }
 
@@ -151,10 +153,11 @@ func (o *trainObserver) event(e train.Event) {
 		p := e.Progress
 		o.bar.update(fmt.Sprintf("epoch %d", p.Epoch), int64(p.Batch), int64(p.Batches), "batches")
 	case e.Reading != nil:
-		if !o.app.quiet {
+		if !o.app.quiet && (o.told == nil || o.told.Swept != e.Reading.Swept) {
 			o.bar.finish()
 			fmt.Fprintf(o.app.err, "%s\n", e.Reading)
 		}
+		o.told = e.Reading
 	case e.Epoch != nil:
 		o.bar.finish()
 		if o.json {

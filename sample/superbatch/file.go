@@ -22,6 +22,7 @@ const (
 	kindNext     = "GSBN" // the next use of each access, parallel to these
 	kindPlan     = "GSBP" // where each batch finds its rows, and which it keeps
 	kindRows     = "GSBR" // the rows that some batches miss, batch by batch
+	kindSlots    = "GSBS" // the rows of slots whose memory is needed between epochs
 )
 
 // A runtime file is a header block (see codec.Header; its fields are the number of the
@@ -75,7 +76,8 @@ type identity struct {
 
 func (id identity) path(kind string) string {
 	name := map[string]string{kindBatches: "batches", kindAccesses: "accesses",
-		kindNext: "next", kindPlan: "plan", kindRows: "rows"}[kind]
+		kindNext: "next", kindPlan: "plan", kindRows: "rows",
+		kindSlots: "slots"}[kind]
 	return id.fs.PathJoin(id.dir, fmt.Sprintf("%d.%s", id.seq, name))
 }
 

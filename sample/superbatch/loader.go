@@ -31,6 +31,7 @@ type Loader struct {
 	current *superbatch
 	coming  *ahead // the superbatch that follows, or nil
 	short   bool   // only the first slots have memory: see SlotsKept
+	spilled *spilled
 	stretch *stretch
 	err     error // the first; nothing works afterwards
 	since   time.Time
@@ -66,6 +67,7 @@ func Open(cfg Config) (*Loader, error) {
 	if cfg.Overlap {
 		l.builder.storage /= 2
 	}
+	l.builder.storage -= cfg.spillBytes(l.dim)
 	if err := l.open(); err != nil {
 		return nil, errors.Join(err, l.Close())
 	}
@@ -105,14 +107,16 @@ func (l *Loader) shrink() error {
 	return l.arena.Discard(l.unkept())
 }
 
-// grow takes it again.
-func (l *Loader) grow() error {
-	if !l.short {
-		return nil
+// grow takes it again, and reads the rows that were spilled. It may be given up and called again.
+func (l *Loader) grow(ctx context.Context) error {
+	if l.short {
+		first, end := l.unkept()
+		if err := l.arena.Restore("feature cache", first, end); err != nil {
+			return err
+		}
+		l.short = false
 	}
-	l.short = false
-	first, end := l.unkept()
-	return l.arena.Restore("feature cache", first, end)
+	return l.unspill(ctx)
 }
 
 // unkept are the bytes of the slots that are not kept.
@@ -150,14 +154,18 @@ func (e *epochBatches) Next(ctx context.Context) (*sample.Batch, error) {
 // Stats are those of the loader.
 func (e *epochBatches) Stats() sample.PipelineStats { return e.l.Stats() }
 
-// Close frees the memory of batches, and of slots that are not kept if a superbatch ends here.
+// Close frees the memory of batches, and of slots that are not kept if a superbatch ends here, or
+// if they are to be spilled.
 func (e *epochBatches) Close() error {
 	l := e.l
 	err := l.rest()
-	if l.current != nil && l.due == l.current.end && !l.slotsHeld() {
-		err = errors.Join(err, l.drop())
+	switch {
+	case l.current == nil || l.slotsHeld():
+		return err
+	case l.due == l.current.end:
+		return errors.Join(err, l.drop())
 	}
-	return err
+	return errors.Join(err, l.spill())
 }
 
 // next hands out the next step's batch if it is before end.
@@ -221,6 +229,9 @@ func (l *Loader) take(ctx context.Context, end uint64) (*sample.Batch, error) {
 		}
 	}
 	if l.stretch == nil {
+		if err := l.grow(ctx); err != nil {
+			return nil, err
+		}
 		if s := l.current.span; s == nil || l.due == s.end {
 			if err := l.builder.beginSpan(ctx, l.current, l.due); err != nil {
 				return nil, err
@@ -245,9 +256,6 @@ func (l *Loader) advance(ctx context.Context) error {
 	l.settle()
 	l.coming.cancel()
 	l.current, l.coming = s, nil
-	if err := l.grow(); err != nil {
-		return err
-	}
 	if l.cfg.Overlap && s.end < l.builder.end {
 		l.coming = l.builder.begin(s.end)
 	}

@@ -184,15 +184,16 @@ func TestSweepStorage(t *testing.T) {
 	closeAll(t, l)
 }
 
-// fullFS has no space for rows, after some writes.
+// fullFS has no space for files whose name ends so, after some writes.
 type fullFS struct {
 	vfs.FS
+	only   string
 	writes int
 }
 
 func (f *fullFS) Create(name string, c vfs.DiskWriteCategory) (vfs.File, error) {
 	file, err := f.FS.Create(name, c)
-	if err == nil && strings.HasSuffix(name, ".rows") {
+	if err == nil && strings.HasSuffix(name, f.only) {
 		return &fullFile{file, &f.writes}, nil
 	}
 	return file, err
@@ -219,7 +220,7 @@ func TestSweepFails(t *testing.T) {
 		c := testConfigOn(dev)
 		c.Rows = &sampletest.Rows{Count: c.Nodes, Dim: 300}
 		c = swept(c, &told)
-		c.FS = &fullFS{vfs.NewMem(), writes}
+		c.FS = &fullFS{vfs.NewMem(), ".rows", writes}
 		l := mustOpen(t, c)
 		_, err := stepHashes(l.Epoch, 0, c.Epochs)
 		if !errors.Is(err, syscall.ENOSPC) || !strings.Contains(err.Error(), "0.rows") ||

@@ -1,0 +1,96 @@
+package superbatch
+
+import (
+	"context"
+	"errors"
+	"fmt"
+)
+
+// spilled are the rows of slots that are not kept, in a file, while their memory serves others.
+type spilled struct {
+	id   identity
+	refs []ref
+}
+
+// spillChunk is the size of a record of rows.
+const spillChunk = writeBuffer / 2
+
+// spillBytes is what spilled rows take on disk, about.
+func (c *Config) spillBytes(dim int) int64 {
+	if !c.Spill {
+		return 0
+	}
+	return 4 * int64(c.Slots-c.SlotsKept) * int64(dim)
+}
+
+// spill writes the rows of slots that are not kept, if the superbatch goes on, and gives their
+// memory back.
+func (l *Loader) spill() error {
+	first, end := l.unkept()
+	if !l.cfg.Spill || l.short || first == end || l.err != nil {
+		return nil
+	}
+	s := &spilled{id: l.current.id}
+	s.id.seq = l.due
+	if err := s.write(l.arena.Bytes()[first:end]); err != nil {
+		return fmt.Errorf("superbatch: write the rows of slots between epochs: %w", err)
+	}
+	l.short, l.spilled = true, s
+	return l.arena.Discard(first, end)
+}
+
+func (s *spilled) write(rows []byte) (err error) {
+	w, err := s.id.create(kindSlots)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, w.abort()) }()
+	for len(rows) > 0 {
+		n := min(spillChunk, len(rows))
+		at, err := w.append(rows[:n])
+		if err != nil {
+			return err
+		}
+		s.refs, rows = append(s.refs, at), rows[n:]
+	}
+	return w.finish()
+}
+
+// unspill reads the rows back.
+func (l *Loader) unspill(ctx context.Context) (err error) {
+	if l.spilled == nil {
+		return nil
+	}
+	first, end := l.unkept()
+	if err := l.spilled.read(ctx, &l.cfg, l.arena.Bytes()[first:end]); err != nil {
+		return fmt.Errorf("superbatch: read the rows of slots: %w", err)
+	}
+	id := l.spilled.id
+	l.spilled = nil
+	return id.remove(kindSlots)
+}
+
+func (s *spilled) read(ctx context.Context, c *Config, rows []byte) (err error) {
+	file, err := s.id.open(ctx, c.Device, kindSlots)
+	if err != nil {
+		return err
+	}
+	buf := buffer{budget: c.Budget}
+	defer func() { err = errors.Join(err, buf.free(), file.close()) }()
+	var records [packedChunk / spillChunk]record
+	for refs := s.refs; len(refs) > 0; {
+		n := min(len(records), len(refs))
+		for i, at := range refs[:n] {
+			records[i] = record{file, at}
+		}
+		payloads, err := buf.read(ctx, records[:n]...)
+		if err != nil {
+			return err
+		}
+		for _, p := range payloads {
+			rows = rows[copy(rows, p):]
+		}
+		refs = refs[n:]
+	}
+	return nil
+}
