@@ -2,6 +2,7 @@ package train
 
 import (
 	"context"
+	"fmt"
 	"math"
 	"regexp"
 	"strconv"
@@ -66,5 +67,51 @@ func TestSolve(t *testing.T) {
 	}
 	if a, b := solve(far, near, 1, 1e9); a != 0 || b < 0 {
 		t.Errorf("no cost is below zero: %g, %g", a, b)
+	}
+}
+
+// TestForecastOfBytes: on settings of many kinds, the bytes that an epoch is planned to read are
+// those that it reads, within 15 %: of superbatches the mean of all epochs, else the last, which
+// finds caches warm.
+func TestForecastOfBytes(t *testing.T) {
+	s := mustBuild(t, skewed())
+	for i, set := range []struct {
+		cache, topology string
+		features        int64
+		fanout          []int
+	}{
+		{"none", "resident", 0, []int{5, 5}},
+		{"static", "resident", 4 << 20, []int{5, 5}},
+		{"static", "paged", 8 << 20, []int{5, 5}},
+		{"sieve", "resident", 6 << 20, []int{6, 6}},
+		{"lru", "resident", 3 << 20, []int{4, 4, 2}},
+		{cacheBelady, "resident", 4 << 20, []int{5, 5}},
+	} {
+		c := lawConfig()
+		c.Cache, c.Topology, c.FeatureCache, c.Fanout = set.cache, set.topology, set.features,
+			set.fanout
+		c.Batch, c.Memory, c.Run = 8, 1<<30, fmt.Sprint("bytes", i)
+		var plan *Plan
+		var read []float64
+		_, err := Run(context.Background(), s, mustDevice(t), c, func(e Event) {
+			if e.Started != nil {
+				plan = e.Started.Plan
+			}
+			if e.Epoch != nil {
+				read = append(read, float64(e.Epoch.Read))
+			}
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		want := read[len(read)-1]
+		if set.cache == cacheBelady {
+			want = (read[0] + read[1]) / 2
+		}
+		got := float64(plan.Forecast.Read)
+		t.Logf("%+v: planned %.0f bytes, read %.0f", set, got, want)
+		if math.Abs(got-want) > 0.15*want {
+			t.Errorf("%+v: planned %.0f bytes, read %.0f", set, got, want)
+		}
 	}
 }

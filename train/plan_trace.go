@@ -91,7 +91,10 @@ func (t *trace) fill(ctx context.Context, in *inputs, s *sample.Sampler, o *samp
 			break
 		}
 		begun, blocks, waited := time.Now(), in.topology.Stats().BytesRead, in.dev.Stats().Wait
-		seeds = o.Seeds(i, seeds[:0])
+		whole := len(seeds)
+		if seeds = o.Seeds(i, seeds[:0]); len(seeds) < whole {
+			break // the last one is not like the others
+		}
 		if err := s.Sample(ctx, 0, i, seeds, &d); err != nil {
 			return err
 		}
