@@ -20,7 +20,7 @@ const (
 	// any number of nodes.
 	planningLeast = 32 << 20
 	// bytesPerStep is what is kept for each batch of a superbatch, with room to grow.
-	bytesPerStep = 128
+	bytesPerStep = 144
 	// bytesPerRecord is what is kept for each record of rows that were swept, of 64 KiB at least.
 	bytesPerRecord, recordLeast = 8, 64 << 10
 	// spillShare of the storage is what rows of slots may take that are spilled between epochs.

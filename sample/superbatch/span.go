@@ -77,8 +77,8 @@ const (
 	// collectReadPerNode is that of the records that this is found from: two of 4 bytes per node of
 	// each batch read at once, and a quarter to spare.
 	collectReadPerNode = 2 * 4 * batchesAtOnce * 5 / 4
-	// weighBytesPerBatch is what reading each batch's rows costs, in two ways, and where it stands.
-	weighBytesPerBatch = 48
+	// weighBytesPerBatch is what reading each batch's rows costs, and where it stands, twice.
+	weighBytesPerBatch = 80
 	// filesShare of the storage is for batches and their plans, if there may be sweeps: rows have
 	// the rest.
 	filesShare = 4
@@ -124,7 +124,8 @@ func (w *sweep) run(ctx context.Context) (*packed, error) {
 	return &w.packed, nil
 }
 
-// weigh decides.
+// weigh decides: for all batches that there is room for or, as the first batches of an empty cache
+// may miss much more than those after, for the first half, quarter, … of them, the most time saved.
 func (w *sweep) weigh() (bool, error) {
 	n := w.end - w.first
 	if err := w.held.add(weighBytesPerBatch * int64(n)); err != nil {
@@ -132,13 +133,41 @@ func (w *sweep) weigh() (bool, error) {
 	}
 	defer w.held.release()
 	l := load{packed: make([]layout.ReadCost, n)}
-	l.once, l.apart = w.cfg.Sweeper.SweepCost(w.keys, n)
 	for i, r := range w.index[w.first:w.end] {
 		l.packed[i] = layout.ReadCost{Reads: uint64(w.records(r.reads)),
 			Bytes: w.recordBytes(r.reads)}
 	}
+	l.once, l.apart = w.cfg.Sweeper.SweepCost(w.keys, n)
 	w.cfg.Costs.weigh(l, &w.told)
-	return w.told.Swept, nil
+	best, keys := w.told, mem.View[uint64](w.rest)[:0]
+	from := w.keys
+	for n /= 2; n > 0; n /= 2 {
+		keys = keep(keys[:0], from, uint64(n))
+		from = keys
+		r := w.told
+		r.Batches, r.Rows = n, uint64(len(keys))
+		part := load{packed: l.packed[:n], apart: l.apart[:n]}
+		part.once, _ = w.cfg.Sweeper.SweepCost(keys, n)
+		w.cfg.Costs.weigh(part, &r)
+		if r.Swept && r.Apart-r.Once > best.Apart-best.Once {
+			best = r
+		}
+	}
+	if w.told = best; best.Swept {
+		w.end = w.first + best.Batches
+		w.keys = keep(w.keys[:0], w.keys, uint64(best.Batches))
+	}
+	return best.Swept, nil
+}
+
+// keep appends the keys of the first so many batches; to may be the memory of keys.
+func keep(to, keys []uint64, batches uint64) []uint64 {
+	for _, key := range keys {
+		if key&(1<<32-1) < batches {
+			to = append(to, key)
+		}
+	}
+	return to
 }
 
 // sortKeys sorts keys where they are.

@@ -151,6 +151,36 @@ func TestWeigh(t *testing.T) {
 	}
 }
 
+// TestFirstBatchesAreSwept: where only the first batches miss much, the sweep is for these.
+func TestFirstBatchesAreSwept(t *testing.T) {
+	var told []Reading
+	c := swept(testConfig(t), &told)
+	c.Slots = 2000 // after one epoch or two, all is there
+	want := wantHashes(t, c)
+	c.Costs, c.Sweeper = Costs{Read: 1, Written: 1e-3, Step: 30}, onePass{c.Sweeper}
+	l := mustOpen(t, c)
+	got, err := stepHashes(l.Epoch, 0, c.Epochs)
+	if err != nil || !slices.Equal(got, want) {
+		t.Errorf("%d of %d batches, %v", len(got), len(want), err)
+	}
+	s := l.CacheStats()
+	checkTold(t, &c, told, s.Requests-s.Hits)
+	if len(told) < 2 || !told[0].Swept || told[len(told)-1].Swept || told[0].Batches > 13 {
+		t.Errorf("decided: %+v", told)
+	}
+	closeAll(t, l)
+}
+
+// onePass sweeps in one read.
+type onePass struct{ Sweeper }
+
+func (s onePass) SweepCost(keys []uint64, lists int) (once layout.ReadCost,
+	apart []layout.ReadCost) {
+	once, apart = s.Sweeper.SweepCost(keys, lists)
+	once.Reads = 1
+	return once, apart
+}
+
 // TestSweepStorage: rows take what batches leave of the storage, and go when they were used.
 func TestSweepStorage(t *testing.T) {
 	var told []Reading
