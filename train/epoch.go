@@ -60,12 +60,13 @@ func (t *trainer) steps(ctx context.Context) error {
 	if t.pos.Batch >= order.Batches() { // stopped while the epoch was evaluated
 		return nil
 	}
+	meter := t.startMeter()
 	// The pipeline does not see the cancellation: the step under way is finished first.
 	pipe, err := t.batches(context.WithoutCancel(ctx), order)
 	if err != nil {
 		return err
 	}
-	meter := t.startMeter(pipe)
+	meter.follow(pipe)
 	err = t.consume(ctx, pipe, int(order.Batches()), meter)
 	meter.stop(&t.pos.Sums)
 	return errors.Join(err, pipe.Close())

@@ -150,6 +150,7 @@ func (l *Loader) begin(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	meter := t.startMeter()
 	if l.replaced {
 		l.pipe, err = sample.NewPipeline(ctx, sample.PipelineConfig{
 			Sampler: func() (*sample.Sampler, error) {
@@ -163,7 +164,8 @@ func (l *Loader) begin(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	l.meter = t.startMeter(l.pipe)
+	meter.follow(l.pipe)
+	l.meter = meter
 	return nil
 }
 

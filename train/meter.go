@@ -21,10 +21,19 @@ type meter struct {
 	stats sample.PipelineStats
 }
 
-func (t *trainer) startMeter(pipe sample.Batches) *meter {
-	return &meter{in: t.in, pipe: pipe, cache: t.cacheStats, begun: time.Now(),
-		dev: t.in.dev.Stats(), feat: t.cacheStats(), nbrs: t.in.neighbors(),
-		stats: pipe.Stats()}
+// startMeter begins to measure, before the batches do: see follow.
+func (t *trainer) startMeter() *meter {
+	return &meter{in: t.in, cache: t.cacheStats, begun: time.Now(), dev: t.in.dev.Stats(),
+		feat: t.cacheStats(), nbrs: t.in.neighbors()}
+}
+
+// follow takes the batches that are measured. A new pipeline works before it is asked for a batch,
+// and all of that counts; superbatches have figures of epochs before, and wait to be asked.
+func (m *meter) follow(pipe sample.Batches) {
+	m.pipe = pipe
+	if _, ok := pipe.(*sample.Pipeline); !ok {
+		m.feat, m.stats = m.cache(), pipe.Stats()
+	}
 }
 
 // lap adds what was measured since the last lap to sums.

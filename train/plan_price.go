@@ -41,13 +41,13 @@ type pagedPrice struct {
 func (t *trainer) choose(ctx context.Context, splits []*planner) error {
 	best := splits[0]
 	if len(splits) > 1 || !t.cfg.LoadOnly { // loading alone needs a forecast to choose by only
-		s, err := t.price(ctx, splits)
+		fastest, err := t.price(ctx, splits)
 		var full *mem.LimitError
 		if err != nil && !errors.As(err, &full) {
 			return err
 		}
 		if err == nil {
-			best = s.best(splits)
+			best = fastest
 		}
 	}
 	t.plan = best.Plan
@@ -98,9 +98,9 @@ func (p *planner) kind() string {
 	return p.what()
 }
 
-// price samples batches and finds what the stages cost. Memory: what is free; the topology gives
-// way where that is short.
-func (t *trainer) price(ctx context.Context, splits []*planner) (s *prices, err error) {
+// price samples batches, finds what the stages cost, and returns the fastest split. Memory: what is
+// free; the topology gives way where that is short.
+func (t *trainer) price(ctx context.Context, splits []*planner) (best *planner, err error) {
 	in, dense := t.in, splits[0].dense
 	free := in.budget.Limit() - in.budget.Used()
 	tr, err := in.record(ctx, &t.cfg, t.train, free/3)
@@ -112,7 +112,7 @@ func (t *trainer) price(ctx context.Context, splits []*planner) (s *prices, err 
 		return nil, &mem.LimitError{What: "trace of accesses", Used: in.budget.Used(),
 			Limit: in.budget.Limit()}
 	}
-	s = t.newPrices(tr, dense)
+	s := t.newPrices(tr, dense)
 	if s.device, err = t.profile(ctx); err != nil {
 		return nil, err
 	}
@@ -143,7 +143,18 @@ func (t *trainer) price(ctx context.Context, splits []*planner) (s *prices, err 
 	if err := t.priceLists(ctx, s, splits); err != nil {
 		return nil, err
 	}
-	return s, t.keepProfile(ctx, s.device)
+	if err := t.keepProfile(ctx, s.device); err != nil {
+		return nil, err
+	}
+	best = s.best(splits)
+	if err := in.dropGraph(); err != nil {
+		return nil, err
+	}
+	if err := t.priceRows(ctx, s, tr, []*planner{best}); err != nil {
+		return nil, err
+	}
+	best.Forecast = s.forecast(best) // at the very size
+	return best, nil
 }
 
 // stepName has all settings that the time of a step or of sampling depends on.

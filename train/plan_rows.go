@@ -22,8 +22,9 @@ type curve struct {
 	costs []rowsCost
 }
 
-// curvePoints are simulated for a policy; between them costs are a line.
-const curvePoints = 4
+// curvePoints are simulated for a policy; between them costs are a line over the logarithm of the
+// size.
+const curvePoints = 5
 
 // at is the cost with so many bytes.
 func (c *curve) at(bytes int64) rowsCost {
@@ -32,7 +33,8 @@ func (c *curve) at(bytes int64) rowsCost {
 		return c.costs[min(i, len(c.costs)-1)]
 	}
 	a, b := c.costs[i-1], c.costs[i]
-	at := float64(bytes-c.bytes[i-1]) / float64(c.bytes[i]-c.bytes[i-1])
+	before := math.Log(float64(max(1, c.bytes[i-1])))
+	at := (math.Log(float64(bytes)) - before) / (math.Log(float64(c.bytes[i])) - before)
 	mix := func(a, b float64) float64 { return a + at*(b-a) }
 	return rowsCost{hit: mix(a.hit, b.hit), bytes: mix(a.bytes, b.bytes),
 		wait: mix(a.wait, b.wait), cpu: mix(a.cpu, b.cpu), copies: mix(a.copies, b.copies)}
