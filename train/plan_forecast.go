@@ -128,6 +128,9 @@ func (s *prices) stall(p *planner) float64 {
 // superbatch completes the forecast of training on superbatches.
 func (s *prices) superbatch(p *planner, f *Forecast, lists price, rows rowsCost) {
 	const planSeconds = 150e-9 // a core, for an access
+	// A core, for a byte of a row that lists share: rows of a cache lie farther apart than those of
+	// a batch. Seen on a shared machine, so roughly.
+	const againByte = 0.3e-9
 	b, c := p.Superbatch, p.c
 	steps := s.steps(b, c)
 	files := s.nodes*runtimeBytes + s.edges*2.5
@@ -144,6 +147,8 @@ func (s *prices) superbatch(p *planner, f *Forecast, lists price, rows rowsCost)
 	read, copies := s.full*missed.wait, s.full*s.nodes*s.rowBytes/s.device.CopyBytes
 	if b.InPlace {
 		copies *= s.inner
+		again := max(0, s.edges-2*s.nodes) * s.rowBytes
+		f.Compute += s.full * again * againByte / s.stepCores(c)
 	}
 	once := s.full * missed.once
 	f.Gather = read + copies + once
