@@ -175,6 +175,9 @@ func (s *prices) superbatch(p *planner, f *Forecast, lists price, rows rowsCost)
 	f.bind("sample", f.Sample)
 	f.bind("device", s.full*lists.wait+read+once+io)
 	f.bind("cores", cores+s.full*(lists.cpu+s.nodes*planSeconds)/s.cores)
+	// The first of a run's superbatches has nothing to overlap with.
+	alone := min(1, steps/(float64(c.Epochs)*float64(s.batches)))
+	f.Time += alone * (loop + f.Sample - f.Time)
 }
 
 // runtimeBytes are read of the files of superbatches for each node of a batch: its id twice, its
