@@ -62,7 +62,7 @@ func GEMM(ctx context.Context, opt GEMMOptions) (*Report, error) {
 		return nil, err
 	}
 	r := NewReport("gemm", "op", "m", "k", "n", "threads", "gflops", "openblas_gflops",
-		"openblas_ratio", "level", "why")
+		"openblas_ratio", "level")
 	for _, threads := range opt.Threads {
 		for _, s := range opt.Shapes {
 			for _, op := range []string{"AB", "ATB"} {

@@ -213,7 +213,7 @@ func (t *trainer) finishEpoch(ctx context.Context) error {
 	rec.Eval = time.Since(begun).Seconds()
 	t.pos.Epoch, t.pos.Batch, t.pos.Sums = t.pos.Epoch+1, 0, epochSums{}
 	rec.Reads, t.reads = t.reads, nil
-	t.totals.add(&rec)
+	t.totals.add(&rec, t.plan.Superbatch != nil)
 	if err := t.weigh(&rec); err != nil {
 		return err
 	}

@@ -47,9 +47,9 @@ type Totals struct {
 }
 
 // add takes an epoch's record into the means. The first epoch fills caches: once there are others
-// it is left out.
-func (a *Totals) add(r *EpochRecord) {
-	if r.Epoch == 2 && a.Epochs == 1 {
+// it is left out, unless batches are prepared ahead, of which it has the work for those to come.
+func (a *Totals) add(r *EpochRecord, ahead bool) {
+	if r.Epoch == 2 && a.Epochs == 1 && !ahead {
 		*a = Totals{}
 	}
 	n := float64(a.Epochs)

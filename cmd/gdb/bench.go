@@ -121,9 +121,11 @@ func (a *app) printBench(r *bench.Report, asJSON bool) error {
 	w.printf("%s\n", t.Render())
 	last := ""
 	for _, row := range r.Rows {
-		why, ok := row["why"]
-		line := fmt.Sprintf("%s: %s\n", cell(row[r.Columns[0]]), why)
-		if ok && line != last { // rows in a row may have the same reason
+		if row["why"] == nil {
+			continue
+		}
+		line := fmt.Sprintf("%s: %s\n", cell(row[r.Columns[0]]), row["why"])
+		if line != last { // rows in a row may have the same reason
 			w.printf("%s", line)
 			last = line
 		}
