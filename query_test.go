@@ -15,6 +15,17 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs"
 )
 
+// ingestCora writes the arrays of Cora to dir and makes a store of them.
+func ingestCora(ctx context.Context, dir, store string) error {
+	source := filepath.Join(dir, "cora")
+	if err := testgraph.WriteCora(vfs.Default, source); err != nil {
+		return err
+	}
+	_, err := gdb.Ingest(ctx, ingest.Options{Sources: []string{source}, Out: store,
+		Undirected: true, Memory: 256 << 20})
+	return err
+}
+
 // ExampleDB_Query ingests Cora, papers and their citations, and asks what is two steps away.
 func ExampleDB_Query() {
 	dir, err := os.MkdirTemp("", "gdb")
@@ -23,12 +34,7 @@ func ExampleDB_Query() {
 	}
 	defer func() { _ = os.RemoveAll(dir) }()
 	ctx, store := context.Background(), filepath.Join(dir, "cora.gdb")
-	if err := testgraph.WriteCora(vfs.Default, filepath.Join(dir, "cora")); err != nil {
-		log.Fatal(err) //lint:exit an example ends here
-	}
-	_, err = gdb.Ingest(ctx, ingest.Options{Sources: []string{filepath.Join(dir, "cora")},
-		Out: store, Undirected: true, Memory: 256 << 20})
-	if err != nil {
+	if err := ingestCora(ctx, dir, store); err != nil {
 		log.Fatal(err) //lint:exit an example ends here
 	}
 	db, err := gdb.Open(ctx, store, gdb.Options{Memory: 64 << 20})
@@ -63,12 +69,7 @@ func ExampleOpen() {
 	}
 	defer func() { _ = os.RemoveAll(dir) }()
 	ctx, store := context.Background(), filepath.Join(dir, "cora.gdb")
-	if err := testgraph.WriteCora(vfs.Default, filepath.Join(dir, "cora")); err != nil {
-		log.Fatal(err) //lint:exit an example ends here
-	}
-	_, err = gdb.Ingest(ctx, ingest.Options{Sources: []string{filepath.Join(dir, "cora")},
-		Out: store, Undirected: true, Memory: 256 << 20})
-	if err != nil {
+	if err := ingestCora(ctx, dir, store); err != nil {
 		log.Fatal(err) //lint:exit an example ends here
 	}
 	db, err := gdb.Open(ctx, store, gdb.Options{Memory: 64 << 20})

@@ -168,7 +168,7 @@ func (in *inputs) makePlan(ctx context.Context, c *Config, train []sample.NodeID
 	dims []int) ([]*planner, error) {
 	p := &planner{c: c, store: in.store, dims: dims, scale: 1, neighborCache: c.NeighborCache,
 		nodes: in.meta.Nodes, Plan: &Plan{Memory: c.Memory, Fixed: in.fixed()}}
-	p.steppable = int64(c.Epochs) * int64((len(train)+c.Batch-1)/c.Batch)
+	p.runBatches = int64(c.Epochs) * int64((len(train)+c.Batch-1)/c.Batch)
 	p.planModel()
 	p.planTopology()
 	if err := in.openGraph(ctx, p.graph(in)); err != nil {

@@ -47,9 +47,9 @@ type planner struct {
 
 	nodes   uint64
 	storage int64 // of runtime files
-	// steppable are the batches of the whole run.
-	steppable int64
-	short     bool // there is no cache of the size that superbatches need
+	// runBatches are the batches of the whole run.
+	runBatches int64
+	short      bool // there is no cache of the size that superbatches need
 
 	blockCache, neighborCache int64 // of the paged reader
 }

@@ -1,6 +1,7 @@
 package train
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -69,13 +70,7 @@ func (s *prices) best(splits []*planner) *planner {
 		p.Forecast = s.forecast(p)
 	}
 	slices.SortStableFunc(splits, func(a, b *planner) int {
-		switch {
-		case a.Forecast.Time < b.Forecast.Time:
-			return -1
-		case a.Forecast.Time > b.Forecast.Time:
-			return 1
-		}
-		return 0
+		return cmp.Compare(a.Forecast.Time, b.Forecast.Time)
 	})
 	best := splits[0]
 	const rivals = 3
@@ -253,7 +248,7 @@ func (t *trainer) measureLists(ctx context.Context, p *planner, d *Profile) (c p
 	if err != nil {
 		return c, err
 	}
-	bytes := float64(tr.blocks) / float64(max(1, tr.sampled))
+	bytes := float64(tr.listBytes) / float64(max(1, tr.sampled))
 	c.bytes = bytes
 	c.wait = bytes/float64(max(1, in.meta.BlockBytes))*d.ReadSeconds + bytes*d.ByteSeconds
 	c.cpu, err = t.timedSampling(d, tr, "paged")

@@ -182,7 +182,7 @@ func (p *planner) recordBytes() int64 { return 9*p.BatchNodes + 4*p.BatchEdges }
 // steps is how many batches a superbatch has at most with so much storage, and what is kept for
 // them and for the records of their rows.
 func (p *planner) steps(storage int64) (steps, bytes int64) {
-	steps = min(storage/max(1, p.recordBytes()+12*p.BatchNodes), 1<<20, p.steppable)
+	steps = min(storage/max(1, p.recordBytes()+12*p.BatchNodes), 1<<20, p.runBatches)
 	if p.c.Superbatch > 0 {
 		steps = min(steps, int64(p.c.Superbatch))
 	}

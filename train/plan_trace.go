@@ -27,32 +27,22 @@ type trace struct {
 	edges   uint64
 	// nodes are summed over the batches.
 	nodes uint64
-	// took, waited, blocks and sampled are of the later half, which finds the block cache warm.
-	took    time.Duration
-	waited  time.Duration // of took, for reads
-	blocks  uint64        // bytes of topology read
-	sampled int           // batches
+	// took, waited, listBytes and sampled are of the later half, which finds the block cache warm.
+	took      time.Duration
+	waited    time.Duration // of took, for reads
+	listBytes uint64        // of topology read
+	sampled   int           // batches
 }
 
 // record samples the first batches of the epoch and keeps their nodes.
 func (in *inputs) record(ctx context.Context, c *Config, train []sample.NodeID,
 	room int64) (t *trace, err error) {
-	order, err := sample.EpochOrder(train, c.Seed, 0, c.Batch)
-	if err != nil {
-		return nil, err
-	}
-	s, err := sample.NewSampler([]layout.Topology{in.topology},
-		sample.Config{Fanout: c.Fanout, Seed: c.Seed, Budget: in.budget})
-	if err != nil {
-		return nil, err
-	}
-	defer s.Close()
 	t = &trace{}
 	t.arena, err = mem.NewArena(in.budget, "trace of accesses", min(room, traceBytes))
 	if err != nil {
 		return nil, err
 	}
-	if err := t.fill(ctx, in, s, order, traceBatches); err != nil {
+	if err := t.fill(ctx, in, c, train, traceBatches); err != nil {
 		return nil, errors.Join(fmt.Errorf("train: sample batches to plan: %w", err), t.close())
 	}
 	return t, nil
@@ -60,26 +50,26 @@ func (in *inputs) record(ctx context.Context, c *Config, train []sample.NodeID,
 
 // sampleFew samples a few batches and keeps what they cost alone.
 func (in *inputs) sampleFew(ctx context.Context, c *Config, train []sample.NodeID) (*trace, error) {
-	order, err := sample.EpochOrder(train, c.Seed, 0, c.Batch)
-	if err != nil {
-		return nil, err
-	}
-	s, err := sample.NewSampler([]layout.Topology{in.topology},
-		sample.Config{Fanout: c.Fanout, Seed: c.Seed, Budget: in.budget})
-	if err != nil {
-		return nil, err
-	}
-	defer s.Close()
 	t := &trace{}
-	if err := t.fill(ctx, in, s, order, pagedBatches); err != nil {
+	if err := t.fill(ctx, in, c, train, pagedBatches); err != nil {
 		return nil, fmt.Errorf("train: sample batches to plan: %w", err)
 	}
 	return t, nil
 }
 
 // fill samples until there is enough, or no room.
-func (t *trace) fill(ctx context.Context, in *inputs, s *sample.Sampler, o *sample.Order,
+func (t *trace) fill(ctx context.Context, in *inputs, c *Config, train []sample.NodeID,
 	most uint64) error {
+	o, err := sample.EpochOrder(train, c.Seed, 0, c.Batch)
+	if err != nil {
+		return err
+	}
+	s, err := sample.NewSampler([]layout.Topology{in.topology},
+		sample.Config{Fanout: c.Fanout, Seed: c.Seed, Budget: in.budget})
+	if err != nil {
+		return err
+	}
+	defer s.Close()
 	var d sample.Dense
 	var seeds []sample.NodeID
 	var free []sample.NodeID
@@ -90,7 +80,7 @@ func (t *trace) fill(ctx context.Context, in *inputs, s *sample.Sampler, o *samp
 		if i >= traceLeast && t.edges >= traceEdges {
 			break
 		}
-		begun, blocks, waited := time.Now(), in.topology.Stats().BytesRead, in.dev.Stats().Wait
+		begun, bytes, waited := time.Now(), in.topology.Stats().BytesRead, in.dev.Stats().Wait
 		whole := len(seeds)
 		if seeds = o.Seeds(i, seeds[:0]); len(seeds) < whole {
 			break // the last one is not like the others
@@ -111,11 +101,11 @@ func (t *trace) fill(ctx context.Context, in *inputs, s *sample.Sampler, o *samp
 		t.nodes += uint64(n)
 		// Counted from the half on, so far: what came before is forgotten.
 		if i&(i-1) == 0 {
-			t.took, t.waited, t.blocks, t.sampled = 0, 0, 0, 0
+			t.took, t.waited, t.listBytes, t.sampled = 0, 0, 0, 0
 		}
 		t.took += took
 		t.waited += in.dev.Stats().Wait - waited
-		t.blocks += in.topology.Stats().BytesRead - blocks
+		t.listBytes += in.topology.Stats().BytesRead - bytes
 		t.sampled++
 	}
 	return nil
