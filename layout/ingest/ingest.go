@@ -163,14 +163,15 @@ func (p *pipeline) begin(ctx context.Context) (*kv.Meta, error) {
 // existing is what happens where there is a store: an ingest that was killed after its last act
 // is done, but for the cleaning up; and to resume one that is done already is no error.
 func (p *pipeline) existing(meta *kv.Meta) (*kv.Meta, error) {
-	if p.j != nil && p.j.UUID == meta.UUID {
+	resumed := p.opt.Resume && slices.Equal(meta.Source.Paths, p.info.Paths) &&
+		slices.Equal(meta.Source.Args, p.opt.args())
+	// The journal is the first to go: without one, cleaning up had begun.
+	if p.j != nil && p.j.UUID == meta.UUID || p.j == nil && resumed {
 		if err := p.cleanUp(); err != nil {
 			return nil, err
 		}
 	}
-	same := slices.Equal(meta.Source.Paths, p.info.Paths) &&
-		slices.Equal(meta.Source.Args, p.opt.args())
-	if p.opt.Resume && same {
+	if resumed {
 		p.note("%s is complete already", p.opt.Out)
 		return meta, nil
 	}

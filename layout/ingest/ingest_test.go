@@ -346,8 +346,15 @@ func TestPlaces(t *testing.T) {
 	}
 	opt.Resume = true
 	ingestAll(t, fs, g, opt).compare(g, opt)
+	// What a kill leaves once cleaning up has removed the journal.
+	if err := fs.MkdirAll("store/tmp/ingest/runs", 0o755); err != nil {
+		t.Fatal(err)
+	}
 	if _, err := small(t, fs, g, opt).run(ctx); err != nil {
 		t.Errorf("resumed when it is complete: %v", err)
+	}
+	if _, err := fs.Stat("store/tmp"); !isNotExist(err) {
+		t.Errorf("temporary files of a complete store: %v", err)
 	}
 	for _, other := range []Options{{Out: "store"}, {Out: "store", Resume: true, Both: true}} {
 		if _, err := small(t, fs, g, other).run(ctx); !errors.Is(err, ErrExists) {
