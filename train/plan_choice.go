@@ -67,6 +67,7 @@ func (p *planner) take(w splitWay) (least int64, err error) {
 	if w.cache == cacheBelady {
 		return p.takeSuperbatch(w)
 	}
+	p.Step = p.stepCopied
 	p.setReady(w.ready)
 	least = p.Memory - p.Left()
 	if room := p.Left(); !w.resident && room > 0 {
@@ -83,12 +84,16 @@ func (p *planner) takeFeatures(cache string) {
 	if p.c.FeatureCache > 0 {
 		room = min(room, p.c.FeatureCache)
 	}
+	step := p.Step
+	if p.c.Dropout == 0 && inPlace(p.c, p.dims) {
+		step = p.stepInPlace
+	}
 	p.Cache, p.Features = cache, room
 	switch {
 	case cache == "none" || room < dim*4*rowsLeast:
 		p.Cache, p.Features = "none", 0
-	case all <= room:
-		p.Cache, p.Features = "all", all
+	case all+step-p.Step <= room:
+		p.Cache, p.Features, p.Step = "all", all, step
 	}
 }
 
@@ -200,7 +205,7 @@ func (p *planner) sample(ctx context.Context, in *inputs, train []sample.NodeID)
 	part := *p.c
 	for {
 		var err error
-		p.dense, err = in.pilot(ctx, &part, train)
+		p.pilot, err = in.pilot(ctx, &part, train)
 		var full *mem.LimitError
 		switch {
 		case err == nil && p.scale == 1:

@@ -224,10 +224,10 @@ func (t *trainer) timeStep(ctx context.Context, d *sample.Dense) (took time.Dura
 	}
 	defer func() { err = errors.Join(err, a.Free(), t.be.Trim()) }()
 	x := mem.View[float32](a.Bytes())[:n]
-	for i := range x {
-		x[i] = 1
-	}
 	for i := range stepRounds {
+		for i := range x { // a step leaves its own results there
+			x[i] = 1
+		}
 		begun := time.Now()
 		if err := t.be.Begin(); err != nil {
 			return 0, err

@@ -18,9 +18,6 @@ const (
 	// evalHeapBytes is what it takes on the heap: parts of lists, of at most listEdges entries,
 	// and rows of a chunk of nodes.
 	evalHeapBytes = 12 << 20
-	// batchMargin, in sixteenths, is how much larger than the largest sampled batch memory is
-	// reserved for. Beyond it the feature cache gives way, and batches wait for each other.
-	batchMargin = 18
 	// growth, in sixteenths, is how much more a list that grows takes than it needs.
 	growth = 20
 	// pagedCacheLeast is the least block cache of the paged reader.
@@ -44,6 +41,11 @@ type planner struct {
 	// scale is how many times as large as dense batches are, at most: a part of a batch was
 	// sampled if a whole one does not fit.
 	scale int64
+
+	pilot pilotSizes
+	// stepCopied and stepInPlace are the memory of a step whose first layer has the batch's own
+	// rows, which it may overwrite, or reads those of a cache.
+	stepCopied, stepInPlace int64
 
 	nodes   uint64
 	storage int64 // of runtime files
@@ -99,16 +101,24 @@ func arenaBytes(n int64) int64 {
 	return (n + arenaUnit - 1) &^ (arenaUnit - 1)
 }
 
-// planBatches sizes batches and step from the largest sampled one.
+// planBatches sizes batches and step from the sampled ones.
 func (p *planner) planBatches() {
-	grow := func(n int64) int64 { return n * p.scale * batchMargin / 16 }
-	p.BatchNodes, p.BatchEdges = grow(int64(len(p.dense.NodeIDs))), grow(int64(len(p.dense.Nbrs)))
-	p.BatchInner = grow(int64(len(p.dense.NodeIDs)) - int64(p.dense.NodeIDOffsets[1]))
-	floats, lists := stepFloats(p.dims, p.dense)
-	p.Step = arenaBytes(grow(4*floats)*9/8) + mem.HeapCost(grow(4*lists)*growth/16+p.kernelBytes())
-	if p.c.LoadOnly {
-		p.Step = 0
+	p.BatchNodes = p.pilot.nodes.reserve() * p.scale
+	p.BatchEdges = p.pilot.edges.reserve() * p.scale
+	p.BatchInner = p.pilot.inner.reserve() * p.scale
+	p.dense = p.pilot.largest
+	if !p.c.LoadOnly {
+		p.stepCopied, p.stepInPlace = p.stepBytes(false), p.stepBytes(true)
 	}
+}
+
+// stepBytes is the memory of a step on the largest batch.
+func (p *planner) stepBytes(inPlace bool) int64 {
+	have := inner(p.dense)
+	floats, lists := stepFloats(p.dims, p.dense, inPlace,
+		func(n int64) int64 { return n * p.BatchInner / p.scale / have })
+	return arenaBytes(4*floats*p.scale*9/8) +
+		mem.HeapCost(4*lists*p.scale*growth/16+p.kernelBytes())
 }
 
 // kernelBytes is the scratch memory of matrix products: partial sums, and packed blocks.
@@ -159,24 +169,39 @@ func (p *planner) setEval() {
 // sizeUp writes a size that is no smaller than n, in whole MiB.
 func sizeUp(n int64) string { return fmt.Sprintf("%dMiB", (n+1<<20-1)>>20) }
 
-// stepFloats counts the scratch of one training step on a batch, as sage.memory takes it, and the
-// entries of its layers' lists.
-func stepFloats(dims []int, d *sample.Dense) (floats, lists int64) {
+// stepFloats counts the scratch of one training step on a batch, as sage.results takes it, and the
+// entries of its layers' lists, if what its layers compute were grown, but not the rows that the
+// first of them leaves dead. inPlace says that these are not the batch's own.
+func stepFloats(dims []int, d *sample.Dense, inPlace bool,
+	grown func(n int64) int64) (floats, lists int64) {
 	end := d.NodeIDOffsets[len(d.NodeIDOffsets)-1]
+	var dead deadRoom
+	take := func(rows uint32, cols int) {
+		n := grown(int64(rows) * int64(cols))
+		if _, ok := dead.take(int(n)); !ok {
+			floats += n
+		}
+	}
 	for l := range len(dims) - 1 {
 		v := sample.Layer{In: end - d.NodeIDOffsets[l], Out: end - d.NodeIDOffsets[l+1]}
-		first := d.NbrOffsets[d.NodeIDOffsets[l+1]-d.NodeIDOffsets[1]]
-		v.Idx = d.ReprMap[first:]
-		agg, back := int64(v.Out)*int64(dims[l]), l > 0
-		if transformFirst(v, dims[l], dims[l+1], l > 0) {
-			agg, back = int64(v.In)*int64(dims[l+1]), true
+		v.Idx = d.ReprMap[d.NbrOffsets[d.NodeIDOffsets[l+1]-d.NodeIDOffsets[1]]:]
+		inPlace := inPlace && l == 0
+		first := !inPlace && transformFirst(v, dims[l], dims[l+1], l > 0)
+		if first || l > 0 {
+			floats += grown(int64(kernel.TransposedWords(int(v.In), len(v.Idx), int(v.Out))))
 		}
-		floats += 2*int64(v.Out)*int64(dims[l+1]) + agg
-		if back {
-			floats += int64(kernel.TransposedWords(int(v.In), len(v.Idx), int(v.Out)))
+		if first {
+			take(v.In, dims[l+1])
+		} else {
+			take(v.Out, dims[l])
 		}
+		if l == 0 && !first && !inPlace {
+			dead.floats = int(v.In-v.Out) * dims[0]
+		}
+		take(v.Out, dims[l+1])
+		take(v.Out, dims[l+1])
 		if l > 0 {
-			lists += int64(v.Out) + 1 + int64(len(v.Idx))
+			lists += grown(int64(v.Out) + 1 + int64(len(v.Idx)))
 		}
 	}
 	return floats, lists

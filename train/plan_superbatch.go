@@ -94,7 +94,10 @@ func (p *planner) takeSuperbatch(w splitWay) (least int64, err error) {
 	dim, n := p.dims[0], p.BatchNodes
 	s := &SuperbatchPlan{Storage: p.storage, Batches: p.c.Superbatch, Overlap: w.overlap,
 		InPlace: w.inPlace}
-	p.Superbatch, p.Cache = s, cacheBelady
+	p.Superbatch, p.Cache, p.Step = s, cacheBelady, p.stepCopied
+	if w.inPlace {
+		p.Step = p.stepInPlace
+	}
 	p.Ready, p.InTurn = max(0, w.ready), w.ready == inTurn && !w.inPlace
 	slots := int64(1)
 	if w.inPlace { // evaluation cannot have what is not there

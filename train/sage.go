@@ -21,6 +21,7 @@ type sage struct {
 	held   mem.Account // the lists of layers
 	dims   []int       // width of the input and of each layer's output
 	layers []sageLayer
+	dead   deadRows
 	// order says whether a layer transforms first: transformFirst, but for tests.
 	order func(v sample.Layer, din, dout int, needsInput bool) bool
 }
@@ -69,7 +70,7 @@ type step struct {
 }
 
 // forward computes the logits (seeds, classes) of a batch. They, and all that backward needs, are
-// valid until the backend's next Begin. With dropout it changes x.
+// valid until the backend's next Begin. It changes x, and results are there: see deadRows.
 func (m *sage) forward(d *sample.Dense, x []float32, s step) (backend.Tensor, error) {
 	if err := m.prepare(d, x, s); err != nil {
 		return backend.Tensor{}, err
@@ -95,6 +96,7 @@ func (m *sage) forward(d *sample.Dense, x []float32, s step) (backend.Tensor, er
 
 // prepare takes the memory of a whole step, so that nothing after it can fail.
 func (m *sage) prepare(d *sample.Dense, x []float32, s step) error {
+	m.dead = deadRows{}
 	for i := range m.layers {
 		l := &m.layers[i]
 		l.view = d.LayerView(i, l.off[:0], l.idx[:0])
@@ -140,12 +142,6 @@ func (m *sage) memory(i int, x []float32, s step) (err error) {
 	if l.seg, err = m.be.Segments(l.view.Off, l.view.Idx, rows); err != nil {
 		return err
 	}
-	take := func(rows, cols int) (t backend.Tensor) {
-		if err == nil {
-			t, err = m.be.Scratch(rows, cols)
-		}
-		return t
-	}
 	switch {
 	case i > 0:
 		l.x = m.layers[i-1].out
@@ -161,12 +157,32 @@ func (m *sage) memory(i int, x []float32, s step) (err error) {
 	if err != nil {
 		return err
 	}
-	l.out = take(out, dout)
+	return m.results(i, s)
+}
+
+// results takes the tensors that a layer computes.
+func (m *sage) results(i int, s step) (err error) {
+	l, in, out := &m.layers[i], int(m.layers[i].view.In), int(m.layers[i].view.Out)
+	din, dout := m.dims[i], m.dims[i+1]
+	take := func(rows, cols int) (t backend.Tensor) {
+		if err != nil {
+			return t
+		}
+		if off, ok := m.dead.take(rows * cols); ok {
+			return m.dead.rows.View(off, rows, cols)
+		}
+		t, err = m.be.Scratch(rows, cols)
+		return t
+	}
 	if l.first {
 		l.agg = take(in, dout)
 	} else {
 		l.agg = take(out, din)
 	}
+	if i == 0 && !l.first && !l.inPlace() {
+		m.dead = newDeadRows(l.x.Slice(0, int(l.view.Skip)))
+	}
+	l.out = take(out, dout)
 	if s.train {
 		l.dout = take(out, dout)
 		if i > 0 {
@@ -174,6 +190,32 @@ func (m *sage) memory(i int, x []float32, s step) (err error) {
 		}
 	}
 	return err
+}
+
+// deadRows are the inputs of the first layer that are not its outputs' own: once they are averaged
+// nothing reads them, and what is computed after that takes their place.
+type deadRows struct {
+	deadRoom
+	rows backend.Tensor // a vector
+}
+
+func newDeadRows(rows backend.Tensor) deadRows {
+	return deadRows{rows: rows.Flat(), deadRoom: deadRoom{floats: rows.Len()}}
+}
+
+// deadAlign is the alignment of what takes their place, in floats: a cache line.
+const deadAlign = 16
+
+// deadRoom hands out floats from the first on.
+type deadRoom struct{ floats, used int }
+
+func (r *deadRoom) take(n int) (off int, ok bool) {
+	off = r.used
+	if n > r.floats-off {
+		return 0, false
+	}
+	r.used += min((n+deadAlign-1)/deadAlign*deadAlign, r.floats-off)
+	return off, true
 }
 
 // gatherCost is what reading one float of a random row costs, in floating-point operations of a

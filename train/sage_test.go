@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math"
 	"os"
+	"slices"
 	"testing"
 
 	"gdb/internal/mem"
@@ -251,23 +252,89 @@ func equal(a, b []float32) bool {
 	return len(a) == len(b)
 }
 
+// countedBackend counts the scratch of a step.
+type countedBackend struct {
+	backend.Backend
+	floats int64
+}
+
+func (c *countedBackend) Scratch(rows, cols int) (backend.Tensor, error) {
+	c.floats += int64(rows * cols)
+	return c.Backend.Scratch(rows, cols)
+}
+
+func (c *countedBackend) Segments(off, idx []uint32, rows int) (backend.Segments, error) {
+	if rows > 0 {
+		c.floats += int64(kernel.TransposedWords(rows, len(idx), len(off)-1))
+	}
+	return c.Backend.Segments(off, idx, rows)
+}
+
+// TestStepFloatsCountsTheScratch, with rows that a step may overwrite, and without, and with layers
+// too wide to find a place there.
 func TestStepFloatsCountsTheScratch(t *testing.T) {
 	g := loadGolden(t)
-	be := openCPU(t, 1)
-	m := g.model(t, be)
-	mustForward(t, be, m, g, step{train: true})
-	sum := int64(0)
-	for i := range m.layers {
-		l := &m.layers[i]
-		sum += int64(l.out.Len() + l.dout.Len() + l.agg.Len())
-		if i > 0 || l.first {
-			sum += int64(kernel.TransposedWords(int(l.view.In), len(l.view.Idx), int(l.view.Out)))
+	same := func(n int64) int64 { return n }
+	for _, hidden := range []int{1, g.Dims[1], 64, 1000} {
+		be := &countedBackend{Backend: openCPU(t, 1)}
+		dims := slices.Clone(g.Dims)
+		dims[1] = hidden
+		m := newModel(t, be, dims)
+		mustForward(t, be, m, g, step{train: true})
+		floats, lists := stepFloats(dims, g.dense(), false, same)
+		if floats != be.floats || 4*lists > m.listBytes() {
+			t.Errorf("hidden %d: stepFloats = %d, the model took %d; its lists %d bytes of %d",
+				hidden, floats, be.floats, 4*lists, m.listBytes())
+		}
+		in, d := dims[0], g.dense()
+		be.floats = 0
+		if err := be.Begin(); err != nil {
+			t.Fatal(err)
+		}
+		own := g.X[int(d.NodeIDOffsets[1])*in:]
+		if _, err := m.forward(d, slices.Clone(own), step{train: true, table: g.X,
+			rows: d.ReprMap}); err != nil {
+			t.Fatal(err)
+		}
+		if floats, _ := stepFloats(dims, d, true, same); floats != be.floats {
+			t.Errorf("hidden %d, in place: stepFloats = %d, the model took %d", hidden, floats,
+				be.floats)
 		}
 	}
-	floats, lists := stepFloats(g.Dims, g.dense())
-	if floats != sum || 4*lists > m.listBytes() {
-		t.Errorf("stepFloats = %d, the model took %d; its lists %d bytes of %d", floats, sum,
-			4*lists, m.listBytes())
+}
+
+// TestDeadRowsAreOverwritten: results that find a place in the inputs, and those that do not, are
+// the same, and so are gradients.
+func TestDeadRowsAreOverwritten(t *testing.T) {
+	g := loadGolden(t)
+	run := func(table bool) (all []float32, floats int64) {
+		be := &countedBackend{Backend: openCPU(t, 2)}
+		m := g.model(t, be)
+		m.order = orders["aggregate first"]
+		s, x := step{train: true}, slices.Clone(g.X)
+		if table {
+			s.table, s.rows = slices.Clone(g.X), g.ReprMap
+			x = x[int(g.NodeIDOffsets[1])*g.Dims[0]:]
+		}
+		if err := be.Begin(); err != nil {
+			t.Fatal(err)
+		}
+		logits, err := m.forward(g.dense(), x, s)
+		if err != nil {
+			t.Fatal(err)
+		}
+		all = values(be, logits)
+		be.SoftmaxCrossEntropy(m.gradLogits(), logits, g.Labels)
+		m.backward(s)
+		return append(all, values(be, m.p.g)...), be.floats
+	}
+	want, most := run(true)
+	got, least := run(false)
+	if !equal(got, want) {
+		t.Error("values differ from those of a step that overwrites nothing")
+	}
+	if least >= most {
+		t.Errorf("a step takes %d floats besides its inputs, %d if it overwrites none", least, most)
 	}
 }
 

@@ -33,6 +33,9 @@ func (t Tensor) View(off, rows, cols int) Tensor {
 	return Tensor{Rows: rows, Cols: cols, host: t.host[off : off+rows*cols]}
 }
 
+// Flat is the tensor as a vector (one row).
+func (t Tensor) Flat() Tensor { return Tensor{Rows: 1, Cols: t.Len(), host: t.host} }
+
 // Len is the number of values.
 func (t Tensor) Len() int { return t.Rows * t.Cols }
 
