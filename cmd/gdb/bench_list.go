@@ -157,18 +157,3 @@ func (a *app) benchGEMMCommand() *cobra.Command {
 	cmd.Flags().IntVar(&opt.Rounds, "rounds", 7, "measurements of each; the best counts")
 	return cmd
 }
-
-func (a *app) benchGatherCommand() *cobra.Command {
-	opt := bench.GatherOptions{}
-	var table string
-	cmd := a.benchCommandOf("gather", "Means of random feature rows", "  gdb bench gather",
-		func(ctx context.Context) (r *bench.Report, err error) {
-			if opt.TableBytes, err = mem.ParseSize(table); err != nil {
-				return nil, usage(fmt.Errorf("--table: %w", err))
-			}
-			return bench.Gather(ctx, opt)
-		})
-	cmd.Flags().StringVar(&table, "table", "2GiB", "size of the table of rows")
-	cmd.Flags().IntVar(&opt.Rounds, "rounds", 7, "measurements of each; the best counts")
-	return cmd
-}

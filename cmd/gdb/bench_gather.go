@@ -1,0 +1,85 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	"gdb/bench"
+	"gdb/internal/mem"
+
+	"github.com/spf13/cobra"
+)
+
+func (a *app) benchGatherCommand() *cobra.Command {
+	opt := bench.GatherOptions{}
+	use := bench.DeviceUseOptions{}
+	fanout := fanoutFlag{10, 10, 10}
+	var table, store, caches, size, io string
+	var cmd *cobra.Command
+	cmd = a.benchCommandOf("gather",
+		"Means of random feature rows; or with --store, gathering beside the raw device",
+		`  gdb bench gather
+  gdb bench gather --store big.gdb --cache none,static,lru --feature-cache 10%`,
+		func(ctx context.Context) (r *bench.Report, err error) {
+			if store == "" {
+				if err := onlyWithStore(cmd); err != nil {
+					return nil, err
+				}
+				if opt.TableBytes, err = mem.ParseSize(table); err != nil {
+					return nil, usage(fmt.Errorf("--table: %w", err))
+				}
+				return bench.Gather(ctx, opt)
+			}
+			if use.Batch < 1 || use.Batches < 1 || opt.Rounds < 1 {
+				return nil, usage(fmt.Errorf("bench gather: --batch %d, --batches %d, --rounds "+
+					"%d: give positive numbers", use.Batch, use.Batches, opt.Rounds))
+			}
+			use.Fanout, use.Seed, use.Memory = fanout, a.seed, a.memory
+			if cmd.Flags().Changed("rounds") {
+				use.Rounds = opt.Rounds
+			}
+			use.Caches, use.Threads = strings.Split(caches, ","), max(1, a.threads/2)
+			if use.Store, use.Device, err = a.openForRun(cmd, store, io); err != nil {
+				return nil, err
+			}
+			defer func() { err = firstError(err, use.Device.Close()) }()
+			whole, err := bench.FeatureBytes(use.Store)
+			if err != nil {
+				return nil, err
+			}
+			sizes, err := parseShares("--feature-cache", size, whole)
+			if err != nil {
+				return nil, err
+			}
+			use.CacheBytes = sizes[0]
+			return bench.DeviceUse(ctx, use)
+		})
+	f := cmd.Flags()
+	f.StringVar(&table, "table", "2GiB", "size of the table of rows")
+	f.IntVar(&opt.Rounds, "rounds", 7, "measurements of each; the best counts (with --store: "+
+		"3, the median)")
+	f.StringVar(&store, "store", "", "store whose feature rows are gathered")
+	f.Var(&fanout, "fanout", "neighbors per hop, as in training")
+	f.IntVar(&use.Batch, "batch", 1000, "seeds in a batch")
+	f.IntVar(&use.Batches, "batches", 3, "batches gathered in each round")
+	f.StringVar(&use.Split, "split", "", "K: seeds are train@K")
+	f.StringVar(&caches, "cache", "none", "feature caches, of none, static, lru, clock, "+
+		"s3fifo and sieve")
+	f.StringVar(&size, "feature-cache", "10%",
+		"memory of each cache, in bytes or in percent of the memory of all features")
+	f.StringVar(&io, "io", "auto", "auto, uring, pread, buffered or mmap")
+	return cmd
+}
+
+// onlyWithStore refuses flags that say nothing without a store.
+func onlyWithStore(cmd *cobra.Command) error {
+	for _, name := range []string{"fanout", "batch", "batches", "split", "cache", "feature-cache",
+		"io"} {
+		if cmd.Flags().Changed(name) {
+			return usage(errors.New("bench gather: --" + name + " goes with --store DIR"))
+		}
+	}
+	return nil
+}
