@@ -208,7 +208,7 @@ func TestSorter(t *testing.T) {
 				s.keys = append(s.keys, (r.Uint64()>>(64-bits))<<32|uint64(i))
 			}
 			want := slices.Sorted(slices.Values(s.keys))
-			if s.sort(); !slices.Equal(s.keys, want) {
+			if err := s.sort(t.Context()); err != nil || !slices.Equal(s.keys, want) {
 				t.Fatalf("%d keys of %d bits are not sorted", n, bits)
 			}
 		}

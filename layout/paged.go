@@ -8,6 +8,7 @@ import (
 
 	"gdb/blockdev"
 	"gdb/internal/mem"
+	"gdb/internal/pace"
 	"gdb/internal/trace"
 )
 
@@ -127,6 +128,9 @@ const (
 	overflowLeast = 4 // blocks
 )
 
+// fetchMost bounds the blocks of one batch of reads: the session looks at its context between two.
+const fetchMost = 1 << 14
+
 // held is a block that a session can read now.
 type held struct {
 	data  []byte // nil once an overflow buffer was used for another block
@@ -152,6 +156,7 @@ type fetcher struct {
 // are not in the cache are read in one batch and verified. Frames stay pinned until unpin;
 // overflow buffers hold until the next fetch.
 func (s *fetcher) fetch(ctx context.Context, blocks []uint32, out []held) (int, error) {
+	blocks = blocks[:min(len(blocks), fetchMost)]
 	for {
 		mark := len(s.pins)
 		retry := false
@@ -289,7 +294,11 @@ func (s *fetcher) read(ctx context.Context) error {
 		return fmt.Errorf("layout: read %d blocks of %s: %w", len(s.reqs), p.f.path, err)
 	}
 	p.blocksRead.Add(uint64(len(s.reqs)))
+	var steps pace.Steps
 	for i, n := range s.blocks {
+		if err := steps.Took(ctx, pace.Block); err != nil {
+			return err
+		}
 		b := s.reqs[i].Buf
 		err := verifyBlock(p.f.seed, n, b)
 		if err == nil {

@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"gdb/internal/mem"
+	"gdb/internal/pace"
 )
 
 // Lists copies whole lists, block by block. Memory: the lists themselves.
@@ -15,13 +16,18 @@ func (s *pagedSession) Lists(ctx context.Context, nodes []NodeID) (*Lists, error
 	}
 	l, total := &s.lists, uint64(0)
 	l.Off = append(l.Off[:0], 0)
-	for _, d := range s.deg {
+	for i, d := range s.deg {
+		if i%pace.Every == 0 && ctx.Err() != nil {
+			return nil, ctx.Err()
+		}
 		total += uint64(d)
 		l.Off = append(l.Off, total)
 	}
 	l.Nbrs = grow(l.Nbrs, int(total))
 	s.p.f.shape.sizeAttributes(l, int(total))
-	s.wantLists()
+	if err := s.wantLists(ctx); err != nil {
+		return nil, err
+	}
 	err := s.each(ctx, func(b *block, keys []uint64) error {
 		for _, key := range keys {
 			if err := s.copyList(b, s.refs[uint32(key)]); err != nil {
@@ -38,7 +44,7 @@ func (s *pagedSession) Lists(ctx context.Context, nodes []NodeID) (*Lists, error
 
 // wantLists notes every block of every list: refs hold the index of the node and, for a hub, the
 // position of the block's first entry, else that of the list's first entry in the block.
-func (s *pagedSession) wantLists() {
+func (s *pagedSession) wantLists(ctx context.Context) error {
 	s.refs = s.refs[:0]
 	s.want.reset(0)
 	want := func(block, to, at uint32) {
@@ -46,7 +52,11 @@ func (s *pagedSession) wantLists() {
 		s.refs = append(s.refs, ref{to: to, at: at})
 	}
 	room := s.p.f.shape.hubCapacity
+	var steps pace.Steps
 	for i, p := range s.list {
+		if err := steps.Took(ctx, 1+int(s.deg[i])/blockEntries); err != nil {
+			return err
+		}
 		if s.deg[i] == 0 {
 			continue
 		}
@@ -59,7 +69,11 @@ func (s *pagedSession) wantLists() {
 			want(n-h.start/room+k, uint32(i), k*room)
 		}
 	}
+	return nil
 }
+
+// blockEntries is about how many entries of a hub a block holds.
+const blockEntries = 1 << 10
 
 // ListPart copies entries from … to-1 of a list, reading only the blocks that hold them. Memory:
 // the entries.

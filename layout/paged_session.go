@@ -6,6 +6,7 @@ import (
 	"fmt"
 
 	"gdb/internal/mem"
+	"gdb/internal/pace"
 )
 
 // pagedSession reads a frontier in three steps: sort it, so that the blocks it needs ascend; read
@@ -75,15 +76,16 @@ func (s *pagedSession) find(ctx context.Context, nodes []NodeID, deg []uint32,
 	s.get.unpin(0)
 	s.nodes, s.list = nodes, grow(s.list[:0], len(nodes))
 	s.order.reset(len(nodes))
-	err := s.inCache(nodes, deg, c)
+	err := s.inCache(ctx, nodes, deg, c)
 	if err == nil {
-		err = s.locate(deg)
+		err = s.locate(ctx, deg)
 	}
 	if err != nil {
 		s.list = s.list[:0]
 		return err
 	}
 	s.held = grow(s.held, len(s.need))
+	var steps pace.Steps
 	for done := 0; done < len(s.need); {
 		if err := ctx.Err(); err != nil {
 			return err
@@ -96,6 +98,11 @@ func (s *pagedSession) find(ctx context.Context, nodes []NodeID, deg []uint32,
 		for k := done; k < done+n; k++ {
 			if err := s.decode(k, deg); err != nil {
 				return s.damage(s.need[k], err)
+			}
+			work := pace.Block + int(s.first[k+1]-s.first[k])
+			if err := steps.Took(ctx, work); err != nil {
+				s.list = s.list[:0]
+				return err
 			}
 		}
 		done += n
@@ -115,8 +122,12 @@ func (s *pagedSession) bytes() int64 {
 }
 
 // inCache finds what c has; order gets the keys of the other nodes.
-func (s *pagedSession) inCache(nodes []NodeID, deg []uint32, c *neighborCache) error {
+func (s *pagedSession) inCache(ctx context.Context, nodes []NodeID, deg []uint32,
+	c *neighborCache) error {
 	for i, v := range nodes {
+		if i%pace.Every == 0 && ctx.Err() != nil {
+			return ctx.Err()
+		}
 		if uint64(v) >= s.p.f.nodes {
 			return outOfRange(v, s.p.f.nodes)
 		}
@@ -133,6 +144,9 @@ func (s *pagedSession) inCache(nodes []NodeID, deg []uint32, c *neighborCache) e
 	}
 	// The lists are all over the cache: the CPU looks ahead in a loop that does nothing else.
 	for i, p := range s.list {
+		if i%pace.Every == 0 && ctx.Err() != nil {
+			return ctx.Err()
+		}
 		if p.block != cached {
 			continue
 		}
@@ -154,11 +168,16 @@ func (s *pagedSession) damagedList(v NodeID, err error) error {
 
 // locate sorts what is not cached and finds the blocks it needs by walking the index: each node is
 // in the last block whose first node is not above it.
-func (s *pagedSession) locate(deg []uint32) error {
-	s.order.sort()
+func (s *pagedSession) locate(ctx context.Context, deg []uint32) error {
+	if err := s.order.sort(ctx); err != nil {
+		return err
+	}
 	s.need, s.first = s.need[:0], s.first[:0]
 	first, at := s.p.ix.first, -1 // at: the block of the node before
 	for k, key := range s.order.keys {
+		if k%pace.Every == 0 && ctx.Err() != nil {
+			return ctx.Err()
+		}
 		v, i := uint32(key>>32), uint32(key)
 		next := at + upper(first[at+1:], v)
 		if next < 0 {
@@ -231,8 +250,12 @@ func (s *pagedSession) decode(k int, deg []uint32) error {
 func (s *pagedSession) Gather(ctx context.Context, off, pos []uint32, out []NodeID) error {
 	s.refs = s.refs[:0]
 	s.want.reset(0)
+	var steps pace.Steps
 	for i, p := range s.list {
 		lo, hi := off[i], off[i+1]
+		if err := steps.Took(ctx, 1+int(hi-lo)); err != nil {
+			return err
+		}
 		if lo == hi {
 			continue
 		}
@@ -306,10 +329,15 @@ func (s *pagedSession) wantEntries(p place, to uint32, pos []uint32) {
 
 // each fetches the wanted blocks, in order, and calls fn with each and its keys.
 func (s *pagedSession) each(ctx context.Context, fn func(b *block, keys []uint64) error) error {
-	s.want.sort()
+	if err := s.want.sort(ctx); err != nil {
+		return err
+	}
 	keys := s.want.keys
 	s.batch = s.batch[:0]
 	for i, key := range keys {
+		if i%pace.Every == 0 && ctx.Err() != nil {
+			return ctx.Err()
+		}
 		if b := uint32(key >> 32); i == 0 || b != s.batch[len(s.batch)-1] {
 			s.batch = append(s.batch, b)
 		}
@@ -317,6 +345,7 @@ func (s *pagedSession) each(ctx context.Context, fn func(b *block, keys []uint64
 	s.got = grow(s.got, len(s.batch))
 	mark := len(s.get.pins)
 	defer func() { s.get.unpin(mark) }()
+	var steps pace.Steps
 	for done := 0; done < len(s.batch); {
 		if err := ctx.Err(); err != nil {
 			return err
@@ -329,6 +358,9 @@ func (s *pagedSession) each(ctx context.Context, fn func(b *block, keys []uint64
 			end := 0
 			for end < len(keys) && uint32(keys[end]>>32) == s.batch[k] {
 				end++
+			}
+			if err := steps.Took(ctx, pace.Block+end); err != nil {
+				return err
 			}
 			var err error
 			if s.now, err = s.get.parse(s.batch[k], s.got[k].data); err == nil {

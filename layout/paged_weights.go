@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+
+	"gdb/internal/pace"
 )
 
 // Weights decodes the weights of the lists of the last Degrees, block by block: first those of
@@ -24,7 +26,12 @@ func (s *pagedSession) Weights(ctx context.Context,
 	}
 	s.refs = s.refs[:0]
 	s.want.reset(0)
+	var steps pace.Steps
 	for k := range s.need {
+		work := pace.Block + int(s.first[k+1]-s.first[k])
+		if err := steps.Took(ctx, work); err != nil {
+			return err
+		}
 		if err := s.weighPinned(k, fn); err != nil {
 			return err
 		}

@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"gdb/blockdev"
+	"gdb/internal/pace"
 )
 
 // What to read together. On the disk that was measured a random read of 4, 16 and 64 KiB takes
@@ -52,7 +53,7 @@ func (r *Rows) gather(ctx context.Context, nodes []NodeID, emit func(uint32, []b
 		return err
 	}
 	defer r.give(b)
-	if err := r.sort(b, nodes); err != nil {
+	if err := r.sort(ctx, b, nodes); err != nil {
 		return err
 	}
 	return r.stream(ctx, b, b.order.keys, func(i uint32, row []byte) error {
@@ -74,7 +75,7 @@ func (r *Rows) stream(ctx context.Context, b *rowsBuffer, keys []uint64,
 			err = b.held.AtLeast(b.bytes())
 		}
 		if err == nil {
-			err = r.deliver(now, emit)
+			err = r.deliver(ctx, now, emit)
 		}
 		if err == nil {
 			err = ctx.Err()
@@ -101,15 +102,20 @@ func (r *Rows) begin(ctx context.Context, p *rowsPart, keys []uint64) []uint64 {
 }
 
 // sort sorts nodes into the order of reading.
-func (r *Rows) sort(b *rowsBuffer, nodes []NodeID) error {
+func (r *Rows) sort(ctx context.Context, b *rowsBuffer, nodes []NodeID) error {
 	b.order.reset(len(nodes))
 	for i, v := range nodes {
+		if i%pace.Every == 0 && ctx.Err() != nil {
+			return ctx.Err()
+		}
 		if uint64(v) >= r.shape.nodes {
 			return outOfRange(v, r.shape.nodes)
 		}
 		b.order.keys = append(b.order.keys, uint64(v)<<32|uint64(i))
 	}
-	b.order.sort()
+	if err := b.order.sort(ctx); err != nil {
+		return err
+	}
 	return b.held.AtLeast(b.bytes())
 }
 
@@ -120,7 +126,7 @@ func (r *Rows) Cost(ctx context.Context, nodes []NodeID) (reads int, bytes int64
 		return 0, 0, err
 	}
 	defer r.give(b)
-	if err := r.sort(b, nodes); err != nil {
+	if err := r.sort(ctx, b, nodes); err != nil {
 		return 0, 0, err
 	}
 	p := &b.parts[0]
@@ -189,9 +195,14 @@ func (r *Rows) readPart(ctx context.Context, p *rowsPart) error {
 	return nil
 }
 
+// entryBytes is how much of a row is verified and converted in a step's time.
+const entryBytes = 16
+
 // deliver verifies the units that hold rows, each once, and emits the rows.
-func (r *Rows) deliver(p *rowsPart, emit func(uint32, []byte) error) error {
+func (r *Rows) deliver(ctx context.Context, p *rowsPart,
+	emit func(uint32, []byte) error) error {
 	buf, unit, width := p.buf, int64(r.shape.SumBytes), int64(r.shape.RowBytes)
+	var steps pace.Steps
 	verified := int64(0) // in the buffer: where the next unit to verify may begin
 	for i, key := range p.keys {
 		row, at := r.shape.at(key>>32), int64(p.at[i])
@@ -201,6 +212,9 @@ func (r *Rows) deliver(p *rowsPart, emit func(uint32, []byte) error) error {
 				return err
 			}
 			verified = u + unit
+		}
+		if err := steps.Took(ctx, 1+int(width)/entryBytes); err != nil {
+			return err
 		}
 		if err := emit(uint32(key), buf[at:at+width]); err != nil {
 			return err

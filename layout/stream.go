@@ -7,6 +7,7 @@ import (
 
 	"gdb/blockdev"
 	"gdb/internal/mem"
+	"gdb/internal/pace"
 )
 
 // streamChunk is how much a stream reads at a time; it holds two such buffers.
@@ -164,6 +165,7 @@ func (l *listFile) each(ctx context.Context, fn func(k *block, gap uint64, cont 
 	from, unit := blockOffset(1, l.blockBytes), int64(l.blockBytes)
 	end := blockOffset(l.blocks+1, l.blockBytes)
 	var k block // here, so that not each of them is allocated
+	var steps pace.Steps
 	return l.stream(ctx, from, end, l.blockBytes, func(off int64, data []byte) error {
 		for i := int64(0); i < int64(len(data)); i += unit {
 			n, b := (off+i-from)/unit+1, data[i:i+unit:i+unit]
@@ -174,6 +176,9 @@ func (l *listFile) each(ctx context.Context, fn func(k *block, gap uint64, cont 
 				return l.damage(n, off+i, "%v", err)
 			}
 			if err := fn(&k, gap, cont); err != nil {
+				return err
+			}
+			if err := steps.Took(ctx, pace.Block+int(k.entries)); err != nil {
 				return err
 			}
 		}

@@ -1,9 +1,11 @@
 package sample
 
 import (
+	"context"
 	"slices"
 
 	"gdb/internal/mem"
+	"gdb/internal/pace"
 
 	"github.com/RoaringBitmap/roaring/v2"
 )
@@ -24,10 +26,11 @@ const (
 type deltaSet interface {
 	// reset makes nodes, the seeds, the content; twice is the index of a seed that repeats an
 	// earlier one, or -1.
-	reset(nodes []NodeID) (twice int, err error)
+	reset(ctx context.Context, nodes []NodeID) (twice int, err error)
 	// extend appends to nodes, whose capacity suffices, those of nbrs that are new, and writes to
 	// loc the index in nodes of each of nbrs. starts says where each delta starts in nodes.
-	extend(nodes []NodeID, starts []uint32, nbrs []NodeID, loc []uint32) ([]NodeID, error)
+	extend(ctx context.Context, nodes []NodeID, starts []uint32, nbrs []NodeID,
+		loc []uint32) ([]NodeID, error)
 }
 
 func newDeltaSet(kind Delta, held *account) deltaSet {
@@ -46,7 +49,7 @@ type roaringSet struct {
 	sorted []uint32
 }
 
-func (r *roaringSet) reset(nodes []NodeID) (int, error) {
+func (r *roaringSet) reset(_ context.Context, nodes []NodeID) (int, error) {
 	if err := resize(r.held, &r.seeds, len(nodes)); err != nil {
 		return 0, err
 	}
@@ -64,7 +67,7 @@ func (r *roaringSet) reset(nodes []NodeID) (int, error) {
 	return -1, nil
 }
 
-func (r *roaringSet) extend(nodes []NodeID, starts []uint32, nbrs []NodeID,
+func (r *roaringSet) extend(ctx context.Context, nodes []NodeID, starts []uint32, nbrs []NodeID,
 	loc []uint32) ([]NodeID, error) {
 	if err := resize(r.held, &r.sorted, len(nbrs)); err != nil {
 		return nodes, err
@@ -85,6 +88,9 @@ func (r *roaringSet) extend(nodes []NodeID, starts []uint32, nbrs []NodeID,
 		at += n
 	}
 	for e, v := range nbrs {
+		if e%pace.Every == 0 && ctx.Err() != nil {
+			return nodes, ctx.Err()
+		}
 		loc[e] = r.find(nodes, starts, v)
 	}
 	return nodes, nil

@@ -1,8 +1,10 @@
 package sample
 
 import (
+	"context"
 	"math/bits"
 
+	"gdb/internal/pace"
 	"gdb/internal/rng"
 )
 
@@ -18,10 +20,15 @@ const scanMax = 32
 // below m, and takes m-1 instead of a position that it already has. The draw must be able to give
 // m-1 itself; a variant that draws below m-1 is seen in the wild, and is biased against late
 // positions.
-func (s *Sampler) positions(key uint64, front []NodeID, off []uint32) error {
+func (s *Sampler) positions(ctx context.Context, key uint64, front []NodeID,
+	off []uint32) error {
 	pos := s.loc
+	var steps pace.Steps
 	for i, v := range front {
 		take, d := pos[off[i]:off[i+1]], s.deg[i]
+		if err := steps.Took(ctx, 1+len(take)); err != nil {
+			return err
+		}
 		if uint32(len(take)) == d {
 			for j := range take {
 				take[j] = uint32(j)

@@ -7,6 +7,7 @@ import (
 	"math"
 
 	"gdb/internal/mem"
+	"gdb/internal/pace"
 	"gdb/internal/rng"
 	"gdb/layout"
 )
@@ -120,7 +121,7 @@ func (s *Sampler) Close() {
 // (Config.Seed, epoch, batch, hop, node) alone. Seeds must be in the graph, each once.
 func (s *Sampler) Sample(ctx context.Context, epoch, batch uint64, seeds []NodeID,
 	d *Dense) error {
-	if err := s.begin(seeds); err != nil {
+	if err := s.begin(ctx, seeds); err != nil {
 		return err
 	}
 	for h, fanout := range s.cfg.Fanout {
@@ -130,12 +131,14 @@ func (s *Sampler) Sample(ctx context.Context, epoch, batch uint64, seeds []NodeI
 			return fmt.Errorf("sample: epoch %d, batch %d, hop %d: %w", epoch+1, batch+1, h+1, err)
 		}
 	}
-	s.assemble(d)
+	if err := s.assemble(ctx, d); err != nil {
+		return fmt.Errorf("sample: epoch %d, batch %d: %w", epoch+1, batch+1, err)
+	}
 	return nil
 }
 
 // begin makes the seeds the first delta.
-func (s *Sampler) begin(seeds []NodeID) error {
+func (s *Sampler) begin(ctx context.Context, seeds []NodeID) error {
 	if len(seeds) == 0 {
 		return errors.New("sample: a batch without seeds")
 	}
@@ -154,7 +157,7 @@ func (s *Sampler) begin(seeds []NodeID) error {
 	}
 	s.starts = append(s.starts[:0], 0, uint32(len(seeds)))
 	s.off = append(s.off[:0], 0)
-	if twice, err := s.delta.reset(s.nodes); err != nil {
+	if twice, err := s.delta.reset(ctx, s.nodes); err != nil {
 		return err
 	} else if twice >= 0 {
 		return fmt.Errorf("sample: seed %d is given twice", seeds[twice])
@@ -174,7 +177,7 @@ func (s *Sampler) hop(ctx context.Context, key uint64, fanout int) error {
 		return err
 	}
 	first := len(s.nbrs)
-	edges, err := s.offsets(a, b, first, fanout)
+	edges, err := s.offsets(ctx, a, b, first, fanout)
 	if err != nil {
 		return err
 	}
@@ -189,7 +192,7 @@ func (s *Sampler) hop(ctx context.Context, key uint64, fanout int) error {
 	if err := s.gather(ctx, off); err != nil {
 		return err
 	}
-	s.nodes, err = s.delta.extend(s.nodes, s.starts, s.nbrs[first:], s.loc[first:])
+	s.nodes, err = s.delta.extend(ctx, s.nodes, s.starts, s.nbrs[first:], s.loc[first:])
 	s.starts = append(s.starts, uint32(len(s.nodes)))
 	return err
 }
@@ -197,7 +200,7 @@ func (s *Sampler) hop(ctx context.Context, key uint64, fanout int) error {
 // choose writes to loc which entries of each list of the frontier are taken.
 func (s *Sampler) choose(ctx context.Context, key uint64, front []NodeID, off []uint32) error {
 	if s.weigh == nil {
-		return s.positions(key, front, off)
+		return s.positions(ctx, key, front, off)
 	}
 	edges, err := s.weighted(ctx, key, front, off)
 	if err == nil {
@@ -225,6 +228,9 @@ func (s *Sampler) degrees(ctx context.Context, front []NodeID) error {
 		}
 	}
 	for i := range s.deg {
+		if i%pace.Every == 0 && ctx.Err() != nil {
+			return ctx.Err()
+		}
 		s.deg[i] = in.deg[i] + out.deg[i]
 		if s.deg[i] < in.deg[i] {
 			return fmt.Errorf("node %d has 2^32 neighbors or more", front[i])
@@ -235,7 +241,7 @@ func (s *Sampler) degrees(ctx context.Context, front []NodeID) error {
 
 // offsets appends to off where the neighbors of nodes a+1 … b start, and returns the last, which
 // is the number of edges so far.
-func (s *Sampler) offsets(a, b, first, fanout int) (int, error) {
+func (s *Sampler) offsets(ctx context.Context, a, b, first, fanout int) (int, error) {
 	if err := resize(&s.held, &s.off, b+1); err != nil {
 		return 0, err
 	}
@@ -245,6 +251,9 @@ func (s *Sampler) offsets(a, b, first, fanout int) (int, error) {
 	}
 	sum, off := uint64(first), s.off[a+1:b+1]
 	for i, d := range s.deg {
+		if i%pace.Every == 0 && ctx.Err() != nil {
+			return 0, ctx.Err()
+		}
 		sum += uint64(min(d, most))
 		off[i] = uint32(sum)
 	}
@@ -271,15 +280,21 @@ func (s *Sampler) gather(ctx context.Context, off []uint32) error {
 			return err
 		}
 	}
-	splitPositions(in, out, off, s.loc)
+	if err := splitPositions(ctx, in, out, off, s.loc); err != nil {
+		return err
+	}
 	for _, w := range []*side{in, out} {
 		if err := w.lists.Gather(ctx, w.off, w.pos, w.nbrs); err != nil {
 			return err
 		}
 	}
 	i, o := 0, 0
+	var steps pace.Steps
 	for k := range len(off) - 1 {
 		d := in.deg[k]
+		if err := steps.Took(ctx, 1+int(off[k+1]-off[k])); err != nil {
+			return err
+		}
 		for e := off[k]; e < off[k+1]; e++ {
 			if s.loc[e] < d {
 				s.nbrs[e] = in.nbrs[i]
@@ -294,10 +309,14 @@ func (s *Sampler) gather(ctx context.Context, off []uint32) error {
 }
 
 // splitPositions deals the positions of joined lists out to the two lists.
-func splitPositions(in, out *side, off, pos []uint32) {
+func splitPositions(ctx context.Context, in, out *side, off, pos []uint32) error {
 	i, o := uint32(0), uint32(0)
+	var steps pace.Steps
 	for k := range len(off) - 1 {
 		d := in.deg[k]
+		if err := steps.Took(ctx, 1+int(off[k+1]-off[k])); err != nil {
+			return err
+		}
 		in.off[k], out.off[k] = i, o
 		for _, p := range pos[off[k]:off[k+1]] {
 			if p < d {
@@ -310,10 +329,11 @@ func splitPositions(in, out *side, off, pos []uint32) {
 		}
 	}
 	in.off[len(off)-1], out.off[len(off)-1] = i, o
+	return nil
 }
 
 // assemble writes the batch to d, outermost delta first.
-func (s *Sampler) assemble(d *Dense) {
+func (s *Sampler) assemble(ctx context.Context, d *Dense) error {
 	hops := len(s.cfg.Fanout)
 	d.NodeIDOffsets = sized(d.NodeIDOffsets, hops+2)
 	d.NodeIDs = sized(d.NodeIDs, len(s.nodes))
@@ -335,18 +355,28 @@ func (s *Sampler) assemble(d *Dense) {
 	for h := hops - 1; h >= 0; h-- {
 		off := s.off[s.starts[h] : s.starts[h+1]+1]
 		first, last := off[0], off[len(off)-1]
-		for _, o := range off[:len(off)-1] {
+		for i, o := range off[:len(off)-1] {
+			if i%pace.Every == 0 && ctx.Err() != nil {
+				return ctx.Err()
+			}
 			d.NbrOffsets[row] = o - first + edge
 			row++
 		}
-		copy(d.Nbrs[edge:], s.nbrs[first:last])
-		if s.weigh != nil {
-			copy(d.Weights[edge:], s.weigh.drawn[first:last])
+		for ; first < last; first += min(pace.Every, last-first) {
+			if err := ctx.Err(); err != nil {
+				return err
+			}
+			end := min(last, first+pace.Every)
+			copy(d.Nbrs[edge:], s.nbrs[first:end])
+			if s.weigh != nil {
+				copy(d.Weights[edge:], s.weigh.drawn[first:end])
+			}
+			relocate(d.ReprMap[edge:], s.loc[first:end], s.starts[:h+2], shift)
+			edge += end - first
 		}
-		relocate(d.ReprMap[edge:], s.loc[first:last], s.starts[:h+2], shift)
-		edge += last - first
 	}
 	d.NbrOffsets[row] = edge
+	return nil
 }
 
 // relocate adds to each index by discovery the shift of its delta. The choice is made without

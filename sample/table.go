@@ -1,6 +1,11 @@
 package sample
 
-import "math/bits"
+import (
+	"context"
+	"math/bits"
+
+	"gdb/internal/pace"
+)
 
 // table numbers the nodes of a batch: open addressing with linear probing over entries of
 // node<<32 | index+1, at most half full. Its size follows the batch, not the graph: 16 to 32
@@ -18,12 +23,17 @@ const (
 	tableLoadLog = 1                  // slots are at least 2^1 times the nodes
 )
 
-func (t *table) reset(nodes []NodeID) (int, error) {
-	clear(t.slots)
-	if err := t.fit(nil, len(nodes)); err != nil {
+func (t *table) reset(ctx context.Context, nodes []NodeID) (int, error) {
+	if err := pace.Clear(ctx, t.slots); err != nil {
+		return 0, err
+	}
+	if err := t.fit(ctx, nil, len(nodes)); err != nil {
 		return 0, err
 	}
 	for i, v := range nodes {
+		if i%pace.Every == 0 && ctx.Err() != nil {
+			return 0, ctx.Err()
+		}
 		if !t.add(v, uint32(i)) {
 			return i, nil
 		}
@@ -32,7 +42,7 @@ func (t *table) reset(nodes []NodeID) (int, error) {
 }
 
 // fit makes room for n nodes, putting those given into the larger table.
-func (t *table) fit(nodes []NodeID, n int) error {
+func (t *table) fit(ctx context.Context, nodes []NodeID, n int) error {
 	if n <= t.limit {
 		return nil
 	}
@@ -44,6 +54,9 @@ func (t *table) fit(nodes []NodeID, n int) error {
 	t.shift = 64 - bits.TrailingZeros(uint(size))
 	t.limit = size >> tableLoadLog
 	for i, v := range nodes {
+		if i%pace.Every == 0 && ctx.Err() != nil {
+			return ctx.Err()
+		}
 		t.add(v, uint32(i))
 	}
 	return nil
@@ -64,19 +77,21 @@ func (t *table) add(v NodeID, index uint32) bool {
 	}
 }
 
-func (t *table) extend(nodes []NodeID, _ []uint32, nbrs []NodeID,
+func (t *table) extend(ctx context.Context, nodes []NodeID, _ []uint32, nbrs []NodeID,
 	loc []uint32) ([]NodeID, error) {
-	for {
-		var n int
-		nodes, n = t.number(nodes, nbrs, loc)
-		if n == len(nbrs) {
-			return nodes, nil
-		}
-		if err := t.fit(nodes, len(nodes)+1); err != nil {
+	for len(nbrs) > 0 {
+		if err := ctx.Err(); err != nil {
 			return nodes, err
+		}
+		part, n := min(len(nbrs), pace.Every), 0
+		if nodes, n = t.number(nodes, nbrs[:part], loc); n < part {
+			if err := t.fit(ctx, nodes, len(nodes)+1); err != nil {
+				return nodes, err
+			}
 		}
 		nbrs, loc = nbrs[n:], loc[n:]
 	}
+	return nodes, nil
 }
 
 // number is extend until the table is full; it returns how many of nbrs it took.

@@ -7,6 +7,7 @@ import (
 	"math"
 	"slices"
 
+	"gdb/internal/pace"
 	"gdb/internal/rng"
 	"gdb/layout"
 )
@@ -92,7 +93,11 @@ func (s *Sampler) weighted(ctx context.Context, key uint64, front []NodeID,
 		return 0, err
 	}
 	edges := first
+	var steps pace.Steps
 	for i, n := range w.taken {
+		if err := steps.Took(ctx, 1+4*int(n)); err != nil { // sorting n
+			return 0, err
+		}
 		lo := off[i] - first // before off[i] is set: it grows no faster than edges
 		off[i] = edges
 		for _, e := range w.inOrder(lo, n) {
