@@ -2,12 +2,10 @@ package train
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"math"
 	"slices"
 
-	"gdb/kv"
 	"gdb/sample"
 	"gdb/sample/cachesim"
 	"gdb/sample/superbatch"
@@ -35,7 +33,12 @@ func (c *curve) at(bytes int64) rowsCost {
 	a, b := c.costs[i-1], c.costs[i]
 	before := math.Log(float64(max(1, c.bytes[i-1])))
 	at := (math.Log(float64(bytes)) - before) / (math.Log(float64(c.bytes[i])) - before)
-	mix := func(a, b float64) float64 { return a + at*(b-a) }
+	return a.mixed(b, at)
+}
+
+// mixed is a share of b, and the rest of a.
+func (a rowsCost) mixed(b rowsCost, share float64) rowsCost {
+	mix := func(a, b float64) float64 { return a + share*(b-a) }
 	return rowsCost{hit: mix(a.hit, b.hit), bytes: mix(a.bytes, b.bytes),
 		wait: mix(a.wait, b.wait), cpu: mix(a.cpu, b.cpu), copies: mix(a.copies, b.copies)}
 }
@@ -64,10 +67,8 @@ func (t *trainer) priceRows(ctx context.Context, s *prices, tr *trace, splits []
 		return err
 	}
 	defer seen.free()
-	half := max(1, len(tr.batches)/2)
-	unique := [2]float64{float64(tr.footprint(seen, 0, half)),
-		float64(tr.footprint(seen, 0, len(tr.batches)))}
-	s.unique = unique[1] / float64(tr.nodes)
+	grows := tr.countFootprint(seen)
+	s.unique = grows.after(float64(len(tr.batches))) / float64(tr.nodes)
 	sizes := map[string][]int64{}
 	var first []*planner // of each curve
 	for _, p := range splits {
@@ -82,7 +83,7 @@ func (t *trainer) priceRows(ctx context.Context, s *prices, tr *trace, splits []
 	}
 	for _, p := range first {
 		name := s.curveName(p)
-		r := &rowPricer{trainer: t, s: s, tr: tr, seen: seen, unique: unique,
+		r := &rowPricer{trainer: t, s: s, tr: tr, seen: seen, grows: grows,
 			curve: &curve{bytes: spread(sizes[name])}}
 		if err := r.fill(ctx, p); err != nil {
 			return err
@@ -123,11 +124,11 @@ func spread(sizes []int64) []int64 {
 // rowPricer fills in the curve of one policy.
 type rowPricer struct {
 	*trainer
-	s      *prices
-	tr     *trace
-	seen   *nodeSet
-	unique [2]float64 // nodes of the first half of the trace, and of all
-	curve  *curve
+	s     *prices
+	tr    *trace
+	seen  *nodeSet
+	grows footprint
+	curve *curve
 }
 
 // hottest is the static cache: its rows are those of the nodes that stand in most lists.
@@ -166,71 +167,6 @@ func (r *rowPricer) static(ctx context.Context, hot []sample.NodeID) error {
 	return nil
 }
 
-// online runs a policy over the trace, and counts the last quarter, which finds the cache as full
-// as the trace can make it.
-func (r *rowPricer) online(ctx context.Context, cache string) error {
-	for _, bytes := range r.curve.bytes {
-		c, err := r.simulate(ctx, cache, bytes)
-		if err != nil {
-			return err
-		}
-		r.curve.costs = append(r.curve.costs, c)
-	}
-	return nil
-}
-
-func (r *rowPricer) simulate(ctx context.Context, cache string, bytes int64) (c rowsCost,
-	err error) {
-	policy, err := sample.NewPolicy(cache)
-	if err != nil {
-		return c, err
-	}
-	rows := &tracedRows{in: r.in}
-	slots := sample.CacheRows(bytes, r.dims[0], policy.SlotBytes())
-	sim, err := sample.NewCached(ctx, rows, policy, sample.CacheOptions{Budget: r.in.budget,
-		Bytes: sample.CacheBytes(slots, 1, policy.SlotBytes())})
-	if err != nil {
-		return c, err
-	}
-	defer func() { err = errors.Join(err, sim.Close()) }()
-	largest := 0
-	for _, b := range r.tr.batches {
-		largest = max(largest, len(b))
-	}
-	out, warm := make([]float32, largest), len(r.tr.batches)*3/4
-	for i, b := range r.tr.batches {
-		if i == warm {
-			rows.misses = misses{}
-		}
-		if err := sim.Gather(ctx, b, out[:len(b)]); err != nil {
-			return c, err
-		}
-		rows.nodes += len(b)
-	}
-	return rows.cost(r.dims[0], len(r.tr.batches)-warm, r.s.device), nil
-}
-
-// tracedRows counts what a cache would read. Its rows have one value, which is no one's.
-type tracedRows struct {
-	in *inputs
-	misses
-}
-
-// Meta describes the rows.
-func (r *tracedRows) Meta() kv.RowsMeta { return kv.RowsMeta{Name: "trace", Dim: 1} }
-
-// Gather counts.
-func (r *tracedRows) Gather(ctx context.Context, nodes []sample.NodeID, _ []uint32,
-	_ []float32) error {
-	return r.add(ctx, r.in, nodes)
-}
-
-// Scan is not used by caches.
-func (r *tracedRows) Scan(context.Context, sample.NodeID, int, []float32) error { return nil }
-
-// BytesRead is 0: nothing is.
-func (r *tracedRows) BytesRead() uint64 { return 0 }
-
 // misses are summed over batches.
 type misses struct {
 	nodes, missed, reads int
@@ -241,6 +177,12 @@ func (m *misses) add(ctx context.Context, in *inputs, missed []sample.NodeID) er
 	reads, bytes, err := in.reader.Cost(ctx, missed)
 	m.missed, m.reads, m.bytes = m.missed+len(missed), m.reads+reads, m.bytes+bytes
 	return err
+}
+
+// since is what was added since before.
+func (m *misses) since(before misses) misses {
+	return misses{m.nodes - before.nodes, m.missed - before.missed, m.reads - before.reads,
+		m.bytes - before.bytes}
 }
 
 // cost is that of one of so many batches.
@@ -297,14 +239,12 @@ func (r *rowPricer) belady(ctx context.Context, steps float64) error {
 // extrapolate is how many rows a batch of a superbatch of so many steps misses, from the misses of
 // two lengths of the trace.
 func (r *rowPricer) extrapolate(missedHalf, missed, half, whole, steps float64) float64 {
-	power, slope := 1.0, 0.0
-	again := [2]float64{missedHalf - r.unique[0], missed - r.unique[1]}
+	slope := 0.0
+	again := [2]float64{missedHalf - r.grows.after(half), missed - r.grows.after(whole)}
 	if whole > half {
-		power = math.Log(r.unique[1]/r.unique[0]) / math.Log(whole/half)
 		slope = (again[1] - again[0]) / (whole - half)
 	}
-	first := min(float64(r.in.meta.Nodes), r.unique[1]*math.Pow(steps/whole, power))
-	return (first + max(0, again[1]+(steps-whole)*slope)) / steps
+	return (r.grows.after(steps) + max(0, again[1]+(steps-whole)*slope)) / steps
 }
 
 // thinned is what a batch costs of whose rows such a share is read.

@@ -13,7 +13,7 @@ import (
 
 const (
 	// traceEdges, traceBatches and traceBytes bound the trace of a plan: a second or two.
-	traceEdges, traceBatches, traceBytes = 8 << 20, 64, 64 << 20
+	traceEdges, traceBatches, traceBytes = 16 << 20, 128, 64 << 20
 	// traceLeast is sampled however large batches are: reuse shows between batches.
 	traceLeast = 4
 	// pagedBatches are sampled to see what lists cost with a block cache.
@@ -26,7 +26,9 @@ type trace struct {
 	batches [][]sample.NodeID
 	edges   uint64
 	// nodes are summed over the batches.
-	nodes uint64
+	nodes  uint64
+	second int  // the first batch of the second epoch, or 0
+	whole  bool // these are all batches of the run, but for last ones in part
 	// took, waited, listBytes and sampled are of the later half, which finds the block cache warm.
 	took      time.Duration
 	waited    time.Duration // of took, for reads
@@ -34,7 +36,7 @@ type trace struct {
 	sampled   int           // batches
 }
 
-// record samples the first batches of the epoch and keeps their nodes.
+// record samples the first batches of a run and keeps their nodes.
 func (in *inputs) record(ctx context.Context, c *Config, train []sample.NodeID,
 	room int64) (t *trace, err error) {
 	t = &trace{}
@@ -57,70 +59,91 @@ func (in *inputs) sampleFew(ctx context.Context, c *Config, train []sample.NodeI
 	return t, nil
 }
 
-// fill samples until there is enough, or no room.
+// fill samples until there is enough, or no room, or the run would be over.
 func (t *trace) fill(ctx context.Context, in *inputs, c *Config, train []sample.NodeID,
-	most uint64) error {
-	o, err := sample.EpochOrder(train, c.Seed, 0, c.Batch)
-	if err != nil {
-		return err
-	}
+	most int) error {
 	s, err := sample.NewSampler([]layout.Topology{in.topology},
 		sample.Config{Fanout: c.Fanout, Seed: c.Seed, Budget: in.budget})
 	if err != nil {
 		return err
 	}
 	defer s.Close()
-	var d sample.Dense
-	var seeds []sample.NodeID
-	var free []sample.NodeID
+	f := &traceFiller{trace: t, in: in, sampler: s, most: most}
 	if t.arena != nil {
-		free = mem.View[sample.NodeID](t.arena.Bytes())
+		f.free = mem.View[sample.NodeID](t.arena.Bytes())
 	}
-	for i := range min(o.Batches(), most) {
-		if i >= traceLeast && t.edges >= traceEdges {
-			break
-		}
-		begun, bytes, waited := time.Now(), in.topology.Stats().BytesRead, in.dev.Stats().Wait
-		whole := len(seeds)
-		if seeds = o.Seeds(i, seeds[:0]); len(seeds) < whole {
-			break // the last one is not like the others
-		}
-		if err := s.Sample(ctx, 0, i, seeds, &d); err != nil {
+	for epoch := range uint64(c.Epochs) {
+		o, err := sample.EpochOrder(train, c.Seed, epoch, c.Batch)
+		if err != nil {
 			return err
 		}
-		took := time.Since(begun)
-		n := len(d.NodeIDs)
-		if t.arena != nil {
-			if n > len(free) {
-				break
-			}
-			copy(free, d.NodeIDs)
-			t.batches, free = append(t.batches, free[:n:n]), free[n:]
+		if epoch == 1 {
+			t.second = f.done
 		}
-		t.edges += uint64(len(d.Nbrs))
-		t.nodes += uint64(n)
-		// Counted from the half on, so far: what came before is forgotten.
-		if i&(i-1) == 0 {
-			t.took, t.waited, t.listBytes, t.sampled = 0, 0, 0, 0
+		if more, err := f.epoch(ctx, o); err != nil || !more {
+			return err
 		}
-		t.took += took
-		t.waited += in.dev.Stats().Wait - waited
-		t.listBytes += in.topology.Stats().BytesRead - bytes
-		t.sampled++
 	}
+	t.whole = true
 	return nil
 }
 
-func (t *trace) close() error { return t.arena.Free() }
+// traceFiller samples the batches of a trace.
+type traceFiller struct {
+	*trace
+	in         *inputs
+	sampler    *sample.Sampler
+	most, done int // batches
+	dense      sample.Dense
+	seeds      []sample.NodeID
+	free       []sample.NodeID // of the arena
+}
 
-// footprint is how many nodes are in the batches first … end-1, together.
-func (t *trace) footprint(seen *nodeSet, first, end int) int {
-	clear(seen.words)
-	for _, b := range t.batches[first:end] {
-		for _, v := range b {
-			seen.add(uint32(v))
+// epoch samples the batches of an epoch, and returns whether there may be more.
+func (f *traceFiller) epoch(ctx context.Context, o *sample.Order) (more bool, err error) {
+	for i := range o.Batches() {
+		if f.done == f.most || f.done >= traceLeast && f.edges >= traceEdges {
+			return false, nil
+		}
+		whole := len(f.seeds)
+		if f.seeds = o.Seeds(i, f.seeds[:0]); len(f.seeds) < whole {
+			f.seeds = f.seeds[:whole] // the last one is not like the others
+			continue
+		}
+		if more, err := f.batch(ctx, o.Epoch(), i); err != nil || !more {
+			return false, err
 		}
 	}
-	seen.number()
-	return seen.count
+	return true, nil
 }
+
+// batch samples one batch, and returns whether there was room for it.
+func (f *traceFiller) batch(ctx context.Context, epoch, index uint64) (bool, error) {
+	in := f.in
+	begun, bytes, waited := time.Now(), in.topology.Stats().BytesRead, in.dev.Stats().Wait
+	if err := f.sampler.Sample(ctx, epoch, index, f.seeds, &f.dense); err != nil {
+		return false, err
+	}
+	took, n := time.Since(begun), len(f.dense.NodeIDs)
+	if f.arena != nil {
+		if n > len(f.free) {
+			return false, nil
+		}
+		copy(f.free, f.dense.NodeIDs)
+		f.batches, f.free = append(f.batches, f.free[:n:n]), f.free[n:]
+	}
+	f.edges += uint64(len(f.dense.Nbrs))
+	f.nodes += uint64(n)
+	// Counted from the half on, so far: what came before is forgotten.
+	if f.done&(f.done-1) == 0 {
+		f.took, f.waited, f.listBytes, f.sampled = 0, 0, 0, 0
+	}
+	f.took += took
+	f.waited += in.dev.Stats().Wait - waited
+	f.listBytes += in.topology.Stats().BytesRead - bytes
+	f.sampled++
+	f.done++
+	return true, nil
+}
+
+func (t *trace) close() error { return t.arena.Free() }

@@ -1,0 +1,186 @@
+package train
+
+import (
+	"context"
+	"errors"
+
+	"gdb/kv"
+	"gdb/sample"
+)
+
+// online runs a policy over the trace with each size.
+func (r *rowPricer) online(ctx context.Context, cache string) error {
+	for _, bytes := range r.curve.bytes {
+		c, err := r.warmed(ctx, cache, bytes)
+		if err != nil {
+			return err
+		}
+		r.curve.costs = append(r.curve.costs, c)
+	}
+	return nil
+}
+
+// replay is what the batches of a trace missed with a policy.
+type replay struct {
+	before []misses // each batch, and after the last
+	used   []int    // rows of the cache then
+}
+
+// warmed is what a batch costs in the epochs after the first, which fills the cache. Those that are
+// in the trace are counted there. The batches after them cost what the last quarter of the trace
+// does, if it finds the cache full. Else they miss the nodes that were not seen before, until these
+// fill the cache; and then, as many for each such node as with a cache that is full after a quarter
+// of the trace.
+func (r *rowPricer) warmed(ctx context.Context, cache string, bytes int64) (rowsCost, error) {
+	policy, err := sample.NewPolicy(cache)
+	if err != nil {
+		return rowsCost{}, err
+	}
+	rows := sample.CacheRows(bytes, r.dims[0], policy.SlotBytes())
+	run, err := r.replay(ctx, policy, rows)
+	if err != nil {
+		return rowsCost{}, err
+	}
+	span, n := r.span(), len(r.tr.batches)
+	late := n * 3 / 4
+	last := run.during(late, n)
+	cost := last.cost(r.dims[0], n-late, r.s.device)
+	if span.counted > 0 {
+		m := run.during(n-span.counted, n)
+		cost = m.cost(r.dims[0], span.counted, r.s.device)
+	}
+	if span.more <= 0 {
+		return cost, nil
+	}
+	share, rest := float64(span.counted)/(float64(span.counted)+span.more),
+		last.cost(r.dims[0], n-late, r.s.device)
+	if run.used[late] < rows {
+		factor, err := r.again(ctx, cache)
+		if err != nil {
+			return cost, err
+		}
+		rest = rest.missing(float64(last.missed)/float64(n-late),
+			span.missed(&r.grows, float64(rows), factor), float64(last.nodes)/float64(n-late))
+	}
+	return cost.mixed(rest, 1-share), nil
+}
+
+// warmSpan are the batches of a run whose costs are forecast: those after the first epoch, if there
+// are several.
+type warmSpan struct {
+	counted     int     // the last so many of the trace are of them
+	first, more float64 // those that are not in the trace
+}
+
+func (r *rowPricer) span() warmSpan {
+	n := len(r.tr.batches)
+	begin, end := r.s.full, r.s.full*float64(r.cfg.Epochs)
+	if r.cfg.Epochs == 1 {
+		begin = 0
+	}
+	w := warmSpan{first: max(begin, float64(n))}
+	switch {
+	case r.cfg.Epochs == 1:
+		w.counted = n
+	case r.tr.second > 0:
+		w.counted = n - r.tr.second
+	}
+	if w.more = end - w.first; r.tr.whole {
+		w.more = 0
+	}
+	return w
+}
+
+// missed is the mean of the rows that the batches miss which are not in the trace, with a cache of
+// so many rows that the trace does not fill, and of which a batch misses, once it is full, factor
+// for each node that was not seen before.
+func (w *warmSpan) missed(g *footprint, rows, factor float64) float64 {
+	end := w.first + w.more
+	filled := g.filled(rows, end)
+	full := max(w.first, filled)
+	return (g.after(full) - g.after(w.first) + (end-full)*factor*g.rate(filled)) / w.more
+}
+
+// again is how many rows the last batches of a trace miss with a cache that is full after its first
+// quarter, for each node that a batch brought then that was not seen before. With lru it is close
+// to one: the batches since a row was used have as many nodes as the cache.
+func (r *rowPricer) again(ctx context.Context, cache string) (float64, error) {
+	n := len(r.tr.batches)
+	policy, err := sample.NewPolicy(cache)
+	if err != nil || n < traceLeast {
+		return 1, err
+	}
+	at := float64(n) / 4
+	run, err := r.replay(ctx, policy, int(r.grows.after(at)))
+	if err != nil {
+		return 0, err
+	}
+	last := run.during(n*3/4, n)
+	return float64(last.missed) / float64(n-n*3/4) / r.grows.rate(at), nil
+}
+
+// missing is what a batch costs of so many nodes that misses now rows where it missed before.
+func (c rowsCost) missing(before, now, nodes float64) rowsCost {
+	k, hit := now/max(before, 1), max(0, 1-now/nodes)
+	if c.hit > 0 {
+		c.copies *= hit / c.hit
+	}
+	c.hit = hit
+	c.bytes, c.wait, c.cpu = c.bytes*k, c.wait*k, c.cpu*k
+	return c
+}
+
+// during is what some batches missed.
+func (p *replay) during(first, end int) misses { return p.before[end].since(p.before[first]) }
+
+// replay runs a policy over the trace.
+func (r *rowPricer) replay(ctx context.Context, policy sample.Policy, slots int) (p *replay,
+	err error) {
+	rows := &tracedRows{in: r.in}
+	sim, err := sample.NewCached(ctx, rows, policy, sample.CacheOptions{Budget: r.in.budget,
+		Bytes: sample.CacheBytes(slots, 1, policy.SlotBytes())})
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, sim.Close()) }()
+	largest := 0
+	for _, b := range r.tr.batches {
+		largest = max(largest, len(b))
+	}
+	out := make([]float32, largest)
+	p = &replay{}
+	note := func() {
+		p.before = append(p.before, rows.misses)
+		p.used = append(p.used, int(sim.Stats().Used/4))
+	}
+	for _, b := range r.tr.batches {
+		note()
+		if err := sim.Gather(ctx, b, out[:len(b)]); err != nil {
+			return nil, err
+		}
+		rows.nodes += len(b)
+	}
+	note()
+	return p, nil
+}
+
+// tracedRows counts what a cache would read. Its rows have one value, which is no one's.
+type tracedRows struct {
+	in *inputs
+	misses
+}
+
+// Meta describes the rows.
+func (r *tracedRows) Meta() kv.RowsMeta { return kv.RowsMeta{Name: "trace", Dim: 1} }
+
+// Gather counts.
+func (r *tracedRows) Gather(ctx context.Context, nodes []sample.NodeID, _ []uint32,
+	_ []float32) error {
+	return r.add(ctx, r.in, nodes)
+}
+
+// Scan is not used by caches.
+func (r *tracedRows) Scan(context.Context, sample.NodeID, int, []float32) error { return nil }
+
+// BytesRead is 0: nothing is.
+func (r *tracedRows) BytesRead() uint64 { return 0 }
