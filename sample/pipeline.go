@@ -47,6 +47,9 @@ type PipelineConfig struct {
 	// InTurn gathers a batch when the one before was released: there is the memory of one. Ready
 	// is not used then.
 	InTurn bool
+	// RowBytes is the memory for the features of a batch to begin with; a batch that needs more
+	// gets more, and a sixteenth to spare.
+	RowBytes int64
 	// Budget counts the batches' memory; nil for none.
 	Budget *mem.Budget
 }
@@ -306,7 +309,7 @@ func (p *Pipeline) fill(b *Batch, r *rowBuffer) error {
 			b.TableRows = mem.View[uint32](mem.BytesOf(b.Dense.Nbrs))
 		}
 		n := len(nodes) * b.Dim
-		if err := r.fit(p.cfg.Budget, int64(n)*4); err != nil {
+		if err := r.fit(p.cfg.Budget, int64(n)*4, p.cfg.RowBytes); err != nil {
 			return err
 		}
 		b.X = mem.View[float32](r.arena.Bytes())[:n:n]
@@ -323,8 +326,8 @@ func (p *Pipeline) fill(b *Batch, r *rowBuffer) error {
 	return p.count(b)
 }
 
-// fit makes the buffer hold n bytes, with a sixteenth to spare; what it held is lost.
-func (r *rowBuffer) fit(budget *mem.Budget, n int64) error {
+// fit makes the buffer hold n bytes, and as many as it is to begin with; what it held is lost.
+func (r *rowBuffer) fit(budget *mem.Budget, n, begin int64) error {
 	if r.arena != nil {
 		if int64(len(r.arena.Bytes())) >= n {
 			return nil
@@ -333,8 +336,11 @@ func (r *rowBuffer) fit(budget *mem.Budget, n int64) error {
 			return err
 		}
 	}
+	if begin < n {
+		begin = n + n/16 + 4
+	}
 	var err error
-	r.arena, err = mem.NewArena(budget, "features of a batch", n+n/16+4)
+	r.arena, err = mem.NewArena(budget, "features of a batch", begin)
 	return err
 }
 

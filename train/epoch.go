@@ -83,7 +83,8 @@ func (in *inputs) pipeline(ctx context.Context, c *Config, order *sample.Order, 
 		Order: order, StartBatch: first, Features: in.features, Labels: in.labels,
 		// With dropout it takes as long as copying, which other cores could do.
 		InPlace: c.Dropout == 0 && inPlace(c, modelDims(c, in.features.Dim(), in.classes)),
-		Workers: samplers(c.Threads), Ready: p.Ready, InTurn: p.InTurn, Budget: in.budget})
+		Workers: samplers(c.Threads), Ready: p.Ready, InTurn: p.InTurn,
+		RowBytes: p.rowBytes(), Budget: in.budget})
 }
 
 // inPlace says whether the first layer may average features where they are. Only a layer narrower

@@ -46,7 +46,11 @@ type Plan struct {
 	dense *sample.Dense   // a large batch, until the plan is made
 
 	rowArenas int64 // of Batches: features, which evaluation can have
+	dim       int   // of features
 }
+
+// rowBytes are the features of the largest batch that memory is reserved for.
+func (p *Plan) rowBytes() int64 { return 4 * p.BatchNodes * int64(p.dim) }
 
 // Rival is a split that was not chosen.
 type Rival struct {

@@ -103,7 +103,7 @@ func arenaBytes(n int64) int64 {
 
 // planBatches sizes batches and step from the sampled ones.
 func (p *planner) planBatches() {
-	p.BatchNodes = p.pilot.nodes.reserve() * p.scale
+	p.BatchNodes = min(p.pilot.nodes.reserve()*p.scale, int64(p.nodes))
 	p.BatchEdges = p.pilot.edges.reserve() * p.scale
 	p.BatchInner = p.pilot.inner.reserve() * p.scale
 	p.dense = p.pilot.largest
@@ -138,29 +138,49 @@ func (p *planner) kernelBytes() int64 {
 // setReady sizes what is in flight if so many gathered batches wait, or with inTurn if a batch is
 // gathered when the one before was released: see sample.Pipeline.
 func (p *planner) setReady(ready int) {
+	p.Ready, p.InTurn = max(ready, 0), ready == inTurn
+	arenas, heap := p.pipeline(ready)
+	p.rowArenas, p.Batches = arenas, arenas+heap
+	p.setEval(heap)
+}
+
+// pipeline is the memory of a pipeline: features of batches, and its heap.
+func (p *planner) pipeline(ready int) (arenas, heap int64) {
 	const gatherers, queued = 1, 1
 	workers := int64(samplers(p.c.Threads))
 	rows := int64(max(ready, 0) + gatherers + 1)
-	p.Ready, p.InTurn = max(ready, 0), ready == inTurn
-	if p.InTurn {
+	if ready == inTurn {
 		rows = 1
 	}
-	n, e := p.BatchNodes, p.BatchEdges
-	lists := (rows + workers + queued) * (8*n + 8*e)
-	sampler := workers * (28*n + 12*e + 32*n)
-	if !p.Resident {
-		sampler += workers * (72*n + 24*e)
-	}
-	gather := gatherers * (16*n + 24*n)
-	p.rowArenas = rows * arenaBytes(n*int64(p.dims[0])*4*17/16)
-	p.Batches = p.rowArenas + mem.HeapCost((lists+sampler+gather)*growth/16)
-	p.setEval()
+	heap = (rows+workers+queued)*p.batchLists() + workers*p.samplerBytes()
+	heap += gatherers * (16 + 24) * p.BatchNodes
+	return rows * arenaBytes(p.rowBytes()), mem.HeapCost(heap * growth / 16)
 }
 
-// setEval sizes what evaluation takes besides the memory of batches and the step's.
-func (p *planner) setEval() {
-	p.Eval = max(mem.HeapCost(evalHeapBytes), mem.HeapCost(evalHeapBytes)+evalBytes-
-		p.rowArenas-p.Step) + p.c.scoreBytes()
+// batchLists are the lists of a sampled batch: its edges twice, its nodes, and their offsets.
+func (p *planner) batchLists() int64 {
+	seeds := int64(8)
+	if m := p.store.Meta(); m.Labels.Kind == "multi" {
+		seeds += 4 * int64(len(m.Labels.Classes))
+	}
+	return 8*p.BatchEdges + 4*p.BatchNodes + 4*p.BatchInner + seeds*int64(p.c.Batch)
+}
+
+// samplerBytes is the scratch of a sampler, and of its reader: see sample.Sampler and
+// layout.Session. A frontier has no more nodes than have neighbors in the batch.
+func (p *planner) samplerBytes() int64 {
+	bytes := 12*p.BatchEdges + 12*p.BatchInner + 32*p.BatchNodes
+	if !p.Resident {
+		bytes += 72*p.BatchInner + 24*p.BatchEdges
+	}
+	return bytes
+}
+
+// setEval sizes what evaluation takes besides the memory of the step and of batches, of which so
+// much is heap: they rest meanwhile.
+func (p *planner) setEval(heap int64) {
+	p.Eval = max(0, mem.HeapCost(evalHeapBytes)-heap) + max(0, evalBytes-p.rowArenas-p.Step) +
+		p.c.scoreBytes()
 	if p.c.LoadOnly {
 		p.Eval = 0
 	}

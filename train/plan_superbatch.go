@@ -120,13 +120,17 @@ func (p *planner) takeSuperbatch(w splitWay) (least int64, err error) {
 		p.Batches = ph.loop + ph.build(p.Topology) - p.Topology + 2*kept
 	} else {
 		topology, batches := p.Topology, max(ph.loop, ph.build(p.Topology))
+		if p.c.EvalMode == evalSampled { // its batches come through a pipeline
+			arenas, heap := p.pipeline(w.ready)
+			batches = max(batches, topology+arenas+heap)
+		}
 		p.Topology, p.Batches = 0, batches+kept
 		batches = p.planNotes(s, &ph, topology, batches)
 		// Evaluation has what the topology, and the heap of training, leave of it.
 		p.rowArenas = max(0, batches-topology-ph.lists)
 		p.Batches, spare = batches+kept, batches-ph.loop
 	}
-	p.setEval()
+	p.setEval(ph.lists)
 	least = p.Memory - p.Left() + slots*superbatch.SlotBytes(dim)
 	p.planSlots(s, spare-spare/spareShare)
 	p.Features = s.features(dim)
@@ -160,16 +164,17 @@ func (ph *phases) build(topology int64) int64 {
 
 // phases sizes them. A sweep has the arenas of training.
 func (p *planner) phases(s *SuperbatchPlan, nodes uint64, topology int64) (ph phases, err error) {
-	n, e := p.BatchNodes, p.BatchEdges
+	n := p.BatchNodes
 	heap, read := superbatch.SweepMemory(int(n))
 	arenas, lists := p.loop(s, p.Ready)
 	lists = max(lists, mem.HeapCost(heap))
 	s.Sweep = max(arenas-arenaBytes(read)-arenaUnit, min(sweepLeast, p.Left()/sweepShare), 0)
 	arenas = s.Sweep + arenaBytes(read) + arenaUnit
-	// The sampler's scratch, the batches between sampling and writing, and the records.
-	const inFlight = 5
-	ph.sampling = mem.HeapCost(((inFlight+int64(p.c.Threads))*(8*e+8*n)+12*e+44*n)*growth/16 +
-		2*p.recordBytes())
+	// The samplers' scratch, the batches between sampling and writing, and the records.
+	const inFlight = 4
+	workers := int64(p.c.Threads)
+	ph.sampling = mem.HeapCost(((inFlight+workers)*p.batchLists()+workers*p.samplerBytes())*
+		growth/16 + 2*p.recordBytes())
 	ph.planning = heapFactor * superbatch.PlanHeap(int(n))
 	ph.loop, ph.lists = arenas+lists, lists
 	s.Planning = max(planningLeast, ph.loop-max(ph.sampling+topology, ph.planning))
