@@ -24,7 +24,7 @@ type splitWay struct {
 	blocks   int64 // sixteenths for a paged topology's blocks
 	ready    int   // batches that wait, or inTurn
 
-	overlap, inPlace bool // of superbatches
+	overlap, inPlace, sweepAhead bool // of superbatches
 }
 
 // ways lists what can be chosen. Where nothing can be said about the cost the first that fits is
@@ -151,7 +151,8 @@ func (p *planner) beaten(others []*planner) bool {
 		same := o.Cache == p.Cache && o.Ready == p.Ready && o.InTurn == p.InTurn &&
 			(o.Superbatch == nil) == (p.Superbatch == nil)
 		if s, q := o.Superbatch, p.Superbatch; same && s != nil {
-			same = s.Overlap == q.Overlap && s.InPlace == q.InPlace
+			same = s.Overlap == q.Overlap && s.InPlace == q.InPlace &&
+				s.SweepAhead == q.SweepAhead
 		}
 		if same && o.cacheBytes() >= p.cacheBytes() &&
 			(o.Resident || !p.Resident && o.blockCache >= p.blockCache) {

@@ -165,6 +165,22 @@ func (s *prices) superbatch(p *planner, f *Forecast, lists price, rows rowsCost)
 	if cores > loop {
 		loop, binding = cores, "cores"
 	}
+	if b.SweepAhead && missed.span > 0 {
+		// A sweep goes on beside training, but for the first of a superbatch, or of a run whose
+		// superbatches overlap.
+		batches := steps
+		if b.Overlap {
+			batches = float64(c.Epochs) * float64(s.batches)
+		}
+		hidden := 1 - min(1, missed.span/batches)
+		if cores += hidden * s.full * missed.cpu / s.cores; cores > loop {
+			loop, binding = cores, "cores"
+		}
+		if busy := read + hidden*once; busy > loop {
+			loop, binding = busy, "device"
+		}
+		once *= 1 - hidden
+	}
 	loop += once
 	if !b.Overlap {
 		f.bind(binding, loop)
@@ -173,7 +189,7 @@ func (s *prices) superbatch(p *planner, f *Forecast, lists price, rows rowsCost)
 	}
 	f.bind(binding, loop)
 	f.bind("sample", f.Sample)
-	f.bind("device", s.full*lists.wait+read+once+io)
+	f.bind("device", s.full*(lists.wait+missed.once)+read+io)
 	f.bind("cores", cores+s.full*(lists.cpu+s.nodes*planSeconds)/s.cores)
 	// The first of a run's superbatches has nothing to overlap with.
 	alone := min(1, steps/(float64(c.Epochs)*float64(s.batches)))
@@ -189,7 +205,7 @@ func (s *prices) steps(b *SuperbatchPlan, c *Config) float64 {
 	epochs := c.Epochs
 	switch {
 	case c.LoadOnly:
-	case b.Kept < b.Slots:
+	case b.Kept < b.Slots && b.spill(int(s.rowBytes)/4) > b.Storage/spillShare:
 		epochs = min(epochs, c.EvalEvery)
 	case b.Batches == 0 && c.Patience > 0:
 		epochs = min(epochs, max(c.EvalEvery, min(c.Patience*c.EvalEvery, epochsAhead)))

@@ -28,6 +28,9 @@ const (
 	// sweepLeast is the memory of a sweep that is there even if batches take less: 512 batches.
 	// It is no more than a share of what is left: without it rows are read one by one.
 	sweepLeast, sweepShare = 32 << 20, 8
+	// aheadMost and aheadLeast bound the memory of a sweep beside training: more would take the
+	// cache's, and with less a span is too short.
+	aheadMost, aheadLeast = 40 << 20, 4 << 20
 	// heapFactor is how much of the Go heap is taken for a byte in use: lists grow by a quarter,
 	// and there is garbage.
 	heapFactor = 2
@@ -50,8 +53,10 @@ type SuperbatchPlan struct {
 	StageRows int `json:"stage_rows"`
 	// InPlace has no such rows, and no copies: see superbatch.Config.
 	InPlace bool `json:"in_place"`
-	// Sweep is the memory of a sweep over the features, in the place of batches.
-	Sweep int64 `json:"sweep_bytes"`
+	// Sweep is the memory of a sweep over the features: in the place of batches or, if SweepAhead,
+	// beside them, while the next ones are swept for.
+	Sweep      int64 `json:"sweep_bytes"`
+	SweepAhead bool  `json:"sweep_ahead"`
 }
 
 const (
@@ -74,13 +79,15 @@ const (
 func (p *planner) superbatchWays(w splitWay) (all []splitWay) {
 	for _, w.overlap = range []bool{false, true} {
 		// Sampled evaluation gathers batches, and has no other memory for their rows.
-		w.inPlace = w.ready == inTurn && inPlace(p.c, p.dims) && !p.c.LoadOnly &&
-			p.c.EvalMode != evalSampled
-		if w.inPlace {
+		for _, w.sweepAhead = range []bool{false, true} {
+			w.inPlace = w.ready == inTurn && inPlace(p.c, p.dims) && !p.c.LoadOnly &&
+				p.c.EvalMode != evalSampled
+			if w.inPlace {
+				all = append(all, w)
+			}
+			w.inPlace = false
 			all = append(all, w)
 		}
-		w.inPlace = false
-		all = append(all, w)
 	}
 	return all
 }
@@ -93,7 +100,7 @@ func (p *planner) superbatchWays(w splitWay) (all []splitWay) {
 func (p *planner) takeSuperbatch(w splitWay) (least int64, err error) {
 	dim, n := p.dims[0], p.BatchNodes
 	s := &SuperbatchPlan{Storage: p.storage, Batches: p.c.Superbatch, Overlap: w.overlap,
-		InPlace: w.inPlace}
+		InPlace: w.inPlace, SweepAhead: w.sweepAhead}
 	p.Superbatch, p.Cache, p.Step = s, cacheBelady, p.stepCopied
 	if w.inPlace {
 		p.Step = p.stepInPlace
@@ -127,14 +134,14 @@ func (p *planner) takeSuperbatch(w splitWay) (least int64, err error) {
 		p.Topology, p.Batches = 0, batches+kept
 		batches = p.planNotes(s, &ph, topology, batches)
 		// Evaluation has what the topology, and the heap of training, leave of it.
-		p.rowArenas = max(0, batches-topology-ph.lists)
+		p.rowArenas = max(0, batches-topology-ph.lists-ph.ahead)
 		p.Batches, spare = batches+kept, batches-ph.loop
 	}
 	p.setEval(ph.lists)
 	least = p.Memory - p.Left() + slots*superbatch.SlotBytes(dim)
 	p.planSlots(s, spare-spare/spareShare)
 	p.Features = s.features(dim)
-	p.short = s.Kept <= 0 || int64(s.Slots) < slots
+	p.short = s.Kept <= 0 || int64(s.Slots) < slots || s.SweepAhead && s.Sweep < aheadLeast
 	return least, nil
 }
 
@@ -154,6 +161,7 @@ func (s *SuperbatchPlan) spill(dim int) int64 { return 4 * int64(s.Slots-s.Kept)
 // phases is what training on a superbatch and making one take but for the cache and the topology.
 type phases struct {
 	loop, lists             int64 // training, and its heap, given back before the other
+	ahead                   int64 // of loop, a sweep beside it
 	use, sampling, planning int64 // of both others, and of each
 }
 
@@ -162,21 +170,26 @@ func (ph *phases) build(topology int64) int64 {
 	return ph.use + max(topology+ph.sampling, ph.planning)
 }
 
-// phases sizes them. A sweep has the arenas of training.
+// phases sizes them. A sweep has the arenas of training, or its own beside them.
 func (p *planner) phases(s *SuperbatchPlan, nodes uint64, topology int64) (ph phases, err error) {
 	n := p.BatchNodes
 	heap, read := superbatch.SweepMemory(int(n))
 	arenas, lists := p.loop(s, p.Ready)
-	lists = max(lists, mem.HeapCost(heap))
-	s.Sweep = max(arenas-arenaBytes(read)-arenaUnit, min(sweepLeast, p.Left()/sweepShare), 0)
-	arenas = s.Sweep + arenaBytes(read) + arenaUnit
+	if read = arenaBytes(read) + arenaUnit; s.SweepAhead {
+		s.Sweep = max(0, min(aheadMost, p.Left()/sweepShare))
+		ph.ahead = s.Sweep + read + mem.HeapCost(heap)
+	} else {
+		lists = max(lists, mem.HeapCost(heap))
+		s.Sweep = max(arenas-read, min(sweepLeast, p.Left()/sweepShare), 0)
+		arenas = s.Sweep + read
+	}
 	// The samplers' scratch, the batches between sampling and writing, and the records.
 	const inFlight = 4
 	workers := int64(p.c.Threads)
 	ph.sampling = mem.HeapCost(((inFlight+workers)*p.batchLists()+workers*p.samplerBytes())*
 		growth/16 + 2*p.recordBytes())
 	ph.planning = heapFactor * superbatch.PlanHeap(int(n))
-	ph.loop, ph.lists = arenas+lists, lists
+	ph.loop, ph.lists = arenas+lists+ph.ahead, lists
 	s.Planning = max(planningLeast, ph.loop-max(ph.sampling+topology, ph.planning))
 	if ph.use, err = superbatch.PlanMemory(nodes, s.Planning); err != nil {
 		return ph, fmt.Errorf("train: %w", err)

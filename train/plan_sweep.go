@@ -7,6 +7,8 @@ type missedRows struct {
 	bytes float64 // read of the features and packed
 	wait  float64 // while the batch before is trained on
 	once  float64 // a batch's share of what is done before the first of many
+	cpu   float64 // of a core, its share of that
+	span  float64 // batches that are swept for together
 }
 
 const (
@@ -24,8 +26,11 @@ func (s *prices) missedRows(p *planner, rows rowsCost) missedRows {
 	if missed < 1 || b.Sweep == 0 {
 		return apart
 	}
-	span := min(s.steps(b, p.c), float64(b.Sweep)/(sweepKey*missed),
-		float64(b.Storage)/2/(missed*s.rowBytes))
+	room := float64(b.Storage) / 2
+	if b.SweepAhead {
+		room /= 2
+	}
+	span := min(s.steps(b, p.c), float64(b.Sweep)/(sweepKey*missed), room/(missed*s.rowBytes))
 	if span < 1 {
 		return apart
 	}
@@ -38,8 +43,13 @@ func (s *prices) missedRows(p *planner, rows rowsCost) missedRows {
 	packed := missed * s.rowBytes
 	swept := missedRows{bytes: bytes/span + packed,
 		wait: packed*d.ByteSeconds + packed/sweepExtent*d.ReadSeconds,
-		once: (reads*d.ReadSeconds+bytes*d.ByteSeconds)/span + packed/d.Sequential}
-	if swept.once+max(s.step, swept.wait) < max(s.step, apart.wait) {
+		once: (reads*d.ReadSeconds+bytes*d.ByteSeconds)/span + packed/d.Sequential,
+		cpu:  (reads*d.ReadCPU+bytes*d.ByteCPU)/span + packed*d.ByteCPU, span: span}
+	once := swept.once
+	if b.SweepAhead {
+		once = max(0, once-max(0, s.step-swept.wait))
+	}
+	if once+max(s.step, swept.wait) < max(s.step, apart.wait) {
 		return swept
 	}
 	return apart

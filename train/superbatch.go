@@ -60,6 +60,7 @@ func (t *trainer) superbatches() superbatch.Config {
 	}
 	if t.device != nil {
 		c.Sweeper, c.SweepBytes, c.Costs = in.reader, s.Sweep, t.readCosts()
+		c.SweepAhead = s.SweepAhead
 		c.Decided = func(r superbatch.Reading) {
 			t.reads = append(t.reads, r)
 			t.obs(Event{Reading: &r})

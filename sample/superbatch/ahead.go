@@ -1,6 +1,9 @@
 package superbatch
 
-import "context"
+import (
+	"context"
+	"sync"
+)
 
 // ahead is a superbatch that is sampled and planned by a goroutine.
 type ahead struct {
@@ -42,4 +45,37 @@ func (a *ahead) stop() error {
 		return nil
 	}
 	return a.s.close()
+}
+
+// spanAhead is a span that is decided on, and swept for, by a goroutine.
+type spanAhead struct {
+	cancel  context.CancelFunc
+	settled chan struct{} // closed when it takes no more memory
+	done    chan struct{} // closed when span and err are set
+	span    *span
+	err     error
+}
+
+// beginSpan starts on the span of a superbatch that begins with a step; one at a time. So many
+// seconds of a sweep cost nothing.
+func (b *builder) beginSpan(s *superbatch, step uint64, free float64) *spanAhead {
+	ctx, cancel := context.WithCancel(context.Background())
+	a := &spanAhead{cancel: cancel, settled: make(chan struct{}), done: make(chan struct{})}
+	settled := sync.OnceFunc(func() { close(a.settled) })
+	go func() {
+		defer close(a.done)
+		defer settled()
+		a.span, a.err = b.makeSpan(ctx, s, step, free, settled)
+	}()
+	return a
+}
+
+// stop ends the work, waits for its end and removes what it left.
+func (a *spanAhead) stop() error {
+	if a == nil {
+		return nil
+	}
+	a.cancel()
+	<-a.done
+	return a.span.close()
 }

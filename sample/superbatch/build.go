@@ -36,6 +36,7 @@ type superbatch struct {
 	batches    *reader
 	plans      *reader
 	span       *span // where missing rows are read from, once it was decided
+	coming     *spanAhead
 }
 
 // stepRefs are the records of one batch, and how many rows it reads.
@@ -46,7 +47,8 @@ type stepRefs struct {
 
 // close closes and removes the files. It may be called at any stage.
 func (s *superbatch) close() error {
-	err := s.endSpan()
+	err := errors.Join(s.coming.stop(), s.endSpan())
+	s.coming = nil
 	for _, r := range []*reader{s.batches, s.plans} {
 		if r != nil {
 			err = errors.Join(err, r.close(), s.id.remove(r.kind))

@@ -88,6 +88,9 @@ type Config struct {
 	Sweeper    Sweeper
 	Costs      Costs
 	SweepBytes int64
+	// SweepAhead sweeps for the batches that come next while those before are trained on: its
+	// memory is beside that of batches then, and the rows of each have half of their storage.
+	SweepAhead bool
 	// Decided, if it is not nil, is told how rows are read before the first of some batches, by who
 	// asks for it.
 	Decided func(Reading)

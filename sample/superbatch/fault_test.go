@@ -22,7 +22,7 @@ func TestReadErrors(t *testing.T) {
 	good := mustDevice(t)
 	before := runtime.NumGoroutine()
 	want := wantHashes(t, testConfigOn(good))
-	for mode := range 3 {
+	for mode := range 4 {
 		for nth := uint64(0); ; nth++ {
 			failed := false
 			dev := devtest.Inject(good, func(_ string, _ int64, n uint64) devtest.Fault {
@@ -34,10 +34,12 @@ func TestReadErrors(t *testing.T) {
 			})
 			c := testConfigOn(dev)
 			c.Batches, c.Overlap = 9, mode == 1
-			if mode == 2 {
+			if mode > 1 {
 				var told []Reading
 				c = swept(c, &told)
 				c.Epochs = 1
+				c.SweepAhead, c.SweepBytes = mode == 3, 300<<10
+				c.Overlap = c.SweepAhead
 			}
 			l := mustOpen(t, c)
 			got, err := stepHashes(l.Epoch, 0, c.Epochs)

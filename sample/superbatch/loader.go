@@ -198,13 +198,28 @@ func (l *Loader) next(ctx context.Context, end uint64) (*sample.Batch, error) {
 // memory that is free, and that of making one is not to be taken.
 func (l *Loader) ended(ctx context.Context) error {
 	if l.coming != nil {
-		select {
-		case <-l.coming.done:
-		case <-ctx.Done():
-			return ctx.Err()
+		if err := await(ctx, l.coming.done); err != nil {
+			return err
+		}
+	}
+	for _, s := range []*superbatch{l.current, l.following()} {
+		if s != nil && s.coming != nil {
+			if err := await(ctx, s.coming.settled); err != nil {
+				return err
+			}
 		}
 	}
 	return io.EOF
+}
+
+// await waits until c is closed.
+func await(ctx context.Context, c chan struct{}) error {
+	select {
+	case <-c:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
 }
 
 // take waits for the next batch, and makes what it needs first.
@@ -233,13 +248,73 @@ func (l *Loader) take(ctx context.Context, end uint64) (*sample.Batch, error) {
 			return nil, err
 		}
 		if s := l.current.span; s == nil || l.due == s.end {
-			if err := l.builder.beginSpan(ctx, l.current, l.due); err != nil {
+			if err := l.nextSpan(ctx); err != nil {
 				return nil, err
 			}
 		}
 		l.stretch = newStretch(l, l.current, l.due, min(end, l.current.span.end))
 	}
+	l.sweepAhead()
 	return l.stretch.next(ctx)
+}
+
+// nextSpan waits for the span that begins with the next step.
+func (l *Loader) nextSpan(ctx context.Context) error {
+	s := l.current
+	if !l.cfg.sweeps() {
+		s.span = &span{end: s.end}
+		return nil
+	}
+	if s.coming == nil {
+		if err := s.endSpan(); err != nil {
+			return err
+		}
+		s.coming = l.builder.beginSpan(s, l.due, 0)
+	}
+	if err := await(ctx, s.coming.done); err != nil {
+		return err
+	}
+	a := s.coming
+	s.coming = nil
+	a.cancel()
+	if err := errors.Join(a.err, s.endSpan()); err != nil {
+		return errors.Join(err, a.span.close())
+	}
+	s.span = a.span
+	if l.cfg.Decided != nil {
+		l.cfg.Decided(s.span.told)
+	}
+	return nil
+}
+
+// sweepAhead starts on the span after the one at hand, of this superbatch or the one that follows
+// once that is there.
+func (l *Loader) sweepAhead() {
+	s, step := l.current, l.current.span.end
+	if !l.cfg.SweepAhead || !l.cfg.sweeps() {
+		return
+	}
+	if step == s.end {
+		s = l.following()
+	}
+	if s == nil || s.coming != nil {
+		return
+	}
+	left := float64(step-l.due) / float64(max(1, l.current.span.told.Batches))
+	s.coming = l.builder.beginSpan(s, step, left*l.current.span.told.idle())
+}
+
+// following is the superbatch after the current one, once it is there.
+func (l *Loader) following() *superbatch {
+	if l.coming == nil {
+		return nil
+	}
+	select {
+	case <-l.coming.done:
+		return l.coming.s
+	default:
+		return nil
+	}
 }
 
 // advance waits for the superbatch that begins with the next step, and starts on the one after it

@@ -70,6 +70,7 @@ func TestStoresGiveTheSame(t *testing.T) {
 						c, told := m.config, []Reading(nil)
 						if i > 2 {
 							c = swept(c, &told)
+							c.SweepAhead, c.SweepBytes = resident, 600<<10
 							c.Costs = Costs{Byte: 1e-9} // a batch reads most of the file
 						}
 						c.Batches, c.Budget = size, mem.NewBudget(0)

@@ -24,45 +24,42 @@ type span struct {
 	first int    // batch of the superbatch
 	end   uint64 // the step after the last
 	rows  *packed
+	told  Reading
 }
 
-// endSpan removes the rows of the span at hand.
-func (s *superbatch) endSpan() error {
-	p := s.span
-	if s.span = nil; p == nil || p.rows == nil {
+func (p *span) close() error {
+	if p == nil || p.rows == nil {
 		return nil
 	}
 	return p.rows.close()
 }
 
-// beginSpan decides how the rows are read that the batches from a step on miss: by as many batches
-// together as memory and storage have room for. If it is by a sweep, that is done.
-func (b *builder) beginSpan(ctx context.Context, s *superbatch, step uint64) error {
-	if err := s.endSpan(); err != nil {
-		return err
-	}
-	if !b.cfg.sweeps() {
-		s.span = &span{end: s.end}
-		return nil
-	}
+// endSpan removes the rows of the span at hand.
+func (s *superbatch) endSpan() error {
+	p := s.span
+	s.span = nil
+	return p.close()
+}
+
+// makeSpan decides how the rows are read that the batches from a step on miss: by as many batches
+// together as memory and storage have room for. If it is by a sweep, that is done; of its time so
+// many seconds cost nothing. settled is called when it takes no more memory.
+func (b *builder) makeSpan(ctx context.Context, s *superbatch, step uint64, free float64,
+	settled func()) (*span, error) {
 	begun := time.Now()
-	w := &sweep{builder: b, superbatch: s, first: int(step - s.first),
-		rowBytes: b.cfg.Rows.Meta().RowBytes,
-		held:     ledger{budget: b.cfg.Budget, what: "superbatch rows"}}
+	w := &sweep{builder: b, superbatch: s, first: int(step - s.first), free: free,
+		rowBytes: b.cfg.Rows.Meta().RowBytes, settled: settled,
+		held: ledger{budget: b.cfg.Budget, what: "superbatch rows"}}
 	w.told = Reading{Epoch: step / b.perEpoch, Batch: step % b.perEpoch}
 	rows, err := w.run(ctx)
-	if err = errors.Join(err, w.free()); err != nil {
+	if err = errors.Join(err, w.release()); err != nil {
 		if rows != nil {
 			err = errors.Join(err, rows.close())
 		}
-		return fmt.Errorf("superbatch: sweep rows for batches from step %d: %w", step, err)
+		return nil, fmt.Errorf("superbatch: sweep rows for batches from step %d: %w", step, err)
 	}
-	s.span = &span{first: w.first, end: s.first + uint64(w.end), rows: rows}
 	b.sweeping.Busy.Add(int64(time.Since(begun)))
-	if b.cfg.Decided != nil {
-		b.cfg.Decided(w.told)
-	}
-	return nil
+	return &span{first: w.first, end: s.first + uint64(w.end), rows: rows, told: w.told}, nil
 }
 
 // sweeps says whether a sweep is ever made.
@@ -93,6 +90,8 @@ type sweep struct {
 	rowBytes   int
 	perRecord  int // rows
 	told       Reading
+	free       float64 // seconds of a sweep that cost nothing
+	settled    func()
 
 	arena *mem.Arena
 	keys  []uint64 // node<<32 | batch of the span, of each row that is missed
@@ -132,7 +131,7 @@ func (w *sweep) weigh() (bool, error) {
 		return false, err
 	}
 	defer w.held.release()
-	l := load{packed: make([]layout.ReadCost, n)}
+	l := load{packed: make([]layout.ReadCost, n), free: w.free}
 	for i, r := range w.index[w.first:w.end] {
 		l.packed[i] = layout.ReadCost{Reads: uint64(w.records(r.reads)),
 			Bytes: w.recordBytes(r.reads)}
@@ -140,17 +139,18 @@ func (w *sweep) weigh() (bool, error) {
 	l.once, l.apart = w.cfg.Sweeper.SweepCost(w.keys, n)
 	w.cfg.Costs.weigh(l, &w.told)
 	best, keys := w.told, mem.View[uint64](w.rest)[:0]
-	from := w.keys
+	least, from := best.Once, w.keys
 	for n /= 2; n > 0; n /= 2 {
 		keys = keep(keys[:0], from, uint64(n))
 		from = keys
 		r := w.told
 		r.Batches, r.Rows = n, uint64(len(keys))
-		part := load{packed: l.packed[:n], apart: l.apart[:n]}
+		part := load{packed: l.packed[:n], apart: l.apart[:n], free: w.free}
 		part.once, _ = w.cfg.Sweeper.SweepCost(keys, n)
 		w.cfg.Costs.weigh(part, &r)
-		if r.Swept && r.Apart-r.Once > best.Apart-best.Once {
-			best = r
+		all := r.Once + w.cfg.Costs.after(l, n, w.cfg.SweepAhead)
+		if r.Swept && all < least {
+			best, least = r, all
 		}
 	}
 	if w.told = best; best.Swept {
@@ -181,6 +181,9 @@ func sortKeys(keys, spare []uint64) []uint64 {
 // extend finds the end of the span; without room for one batch, that is read row by row.
 func (w *sweep) extend() bool {
 	room := w.storage - w.batches.file.Size() - w.plans.file.Size()
+	if w.cfg.SweepAhead { // the rows of the span before are there too
+		room /= 2
+	}
 	w.perRecord = rowsPerRecord(bufferLeast, w.rowBytes)
 	disk := int64(0)
 	for i := w.first; i < len(w.index); i++ {
@@ -315,6 +318,7 @@ func (w *sweep) scatter(ctx context.Context) (err error) {
 		p.held.release()
 		return err
 	}
+	w.settled()
 	err = w.write(ctx)
 	if err == nil {
 		p.file, err = id.open(ctx, w.cfg.Device, kindRows)
@@ -362,8 +366,8 @@ func (w *sweep) flush(list int) (err error) {
 	return err
 }
 
-// free gives the memory back but for that of the rows.
-func (w *sweep) free() error {
+// release gives the memory back but for that of the rows.
+func (w *sweep) release() error {
 	w.held.release()
 	if w.arena == nil {
 		return nil

@@ -70,6 +70,9 @@ func TestSweptBatchesAreTheSame(t *testing.T) {
 		c.StageRows = rapid.SampledFrom([]int{0, 4, 100}).Draw(rt, "stage")
 		c.Ready = rapid.IntRange(0, 2).Draw(rt, "ready")
 		c.Overlap = rapid.Bool().Draw(rt, "overlap")
+		c.SweepAhead = rapid.Bool().Draw(rt, "ahead")
+		c.Costs.Step = rapid.SampledFrom([]float64{0, 1, 100}).Draw(rt, "step")
+		c.Costs.Written = rapid.SampledFrom([]float64{0, 1e-3}).Draw(rt, "written")
 		c.SweepBytes = rapid.SampledFrom([]int64{1 << 10, 200 << 10, 8 << 20}).Draw(rt, "memory")
 		c.StorageBytes = rapid.SampledFrom([]int64{600 << 10, 1 << 30}).Draw(rt, "storage")
 		l := mustOpen(t, c)
@@ -183,10 +186,20 @@ func (s onePass) SweepCost(keys []uint64, lists int) (once layout.ReadCost,
 
 // TestSweepStorage: rows take what batches leave of the storage, and go when they were used.
 func TestSweepStorage(t *testing.T) {
-	var told []Reading
-	c := swept(testConfig(t), &told)
+	for i := range 4 {
+		var told []Reading
+		c := swept(testConfig(t), &told)
+		c.SweepAhead, c.Overlap = i%2 == 1, i > 1
+		c.StorageBytes = 400 << 10
+		if c.Overlap {
+			c.StorageBytes, c.Batches = 600<<10, 20
+		}
+		checkStorage(t, c, &told)
+	}
+}
+
+func checkStorage(t *testing.T, c Config, told *[]Reading) {
 	want := wantHashes(t, c)
-	c.StorageBytes = 400 << 10
 	l := mustOpen(t, c)
 	most, rows := int64(0), 0
 	got, err := stepHashes(func(e uint64) (sample.Batches, error) {
@@ -208,8 +221,8 @@ func TestSweepStorage(t *testing.T) {
 	if err != nil || !slices.Equal(got, want) {
 		t.Errorf("%d of %d batches, %v", len(got), len(want), err)
 	}
-	if most > c.StorageBytes || rows == 0 || len(told) < 3 {
-		t.Errorf("%d bytes of files, %d with rows, %d decisions", most, rows, len(told))
+	if most > c.StorageBytes || rows == 0 || len(*told) < 3 {
+		t.Errorf("%d bytes of files, %d with rows, %d decisions", most, rows, len(*told))
 	}
 	closeAll(t, l)
 }
@@ -245,18 +258,23 @@ func (f *fullFile) Write(p []byte) (int, error) {
 // says where, and nothing is left behind.
 func TestSweepFails(t *testing.T) {
 	dev, before := mustDevice(t), runtime.NumGoroutine()
-	for writes := range 3 {
+	want := wantHashes(t, testConfigOn(dev))
+	for writes := range 14 {
 		var told []Reading
 		c := testConfigOn(dev)
 		c.Rows = &sampletest.Rows{Count: c.Nodes, Dim: 300}
 		c = swept(c, &told)
+		c.SweepAhead, c.SweepBytes, c.Overlap = writes%2 == 1, 200<<10, writes%3 == 1
 		c.FS = &fullFS{vfs.NewMem(), ".rows", writes}
 		l := mustOpen(t, c)
-		_, err := stepHashes(l.Epoch, 0, c.Epochs)
-		if !errors.Is(err, syscall.ENOSPC) || !strings.Contains(err.Error(), "0.rows") ||
+		got, err := stepHashes(l.Epoch, 0, c.Epochs)
+		if !errors.Is(err, syscall.ENOSPC) || !strings.Contains(err.Error(), ".rows") ||
 			!strings.Contains(err.Error(), "offset") ||
 			!strings.Contains(err.Error(), "free space") {
 			t.Errorf("full after %d writes: %v", writes, err)
+		}
+		if len(got) > len(want) || c.SweepAhead && writes > 8 && len(got) == 0 {
+			t.Errorf("full after %d writes: %d batches", writes, len(got))
 		}
 		closeAll(t, l)
 	}
@@ -333,4 +351,88 @@ func TestSweepRefusesFlippedBits(t *testing.T) {
 	if found < flips/2 {
 		t.Errorf("%d of %d flips were found", found, flips)
 	}
+}
+
+// TestSweepAhead: the rows of the batches to come are swept for while those before are trained on,
+// the first of the superbatch that follows too; a sweep that waits keeps no batch from coming, and
+// ends with the loader.
+func TestSweepAhead(t *testing.T) {
+	dev, before := mustDevice(t), runtime.NumGoroutine()
+	for _, overlap := range []bool{false, true} {
+		var told []Reading
+		c := swept(testConfigOn(dev), &told)
+		want := wantHashes(t, c)
+		c.SweepAhead, c.SweepBytes, c.Overlap, c.Batches = true, 300<<10, overlap, 20
+		held := &holding{Sweeper: c.Sweeper, after: 1, begun: make(chan struct{})}
+		c.Sweeper = held
+		l := mustOpen(t, c)
+		var got []uint64
+		b, err := l.Epoch(0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		first := 0
+		for n := 0; n == 0 || n < first; n++ { // the second sweep does not end
+			d, err := b.Next(context.Background())
+			if err != nil {
+				t.Fatal(err)
+			}
+			h, err := wholeHash(d)
+			if err != nil {
+				t.Fatal(err)
+			}
+			got, first = append(got, h), told[0].Batches
+			d.Release()
+		}
+		<-held.begun
+		if !told[0].Swept || first >= 13 || !slices.Equal(got, want[:first]) || len(told) != 1 {
+			t.Errorf("%d batches from %+v", len(got), told)
+		}
+		ctx, cancel := context.WithCancel(context.Background())
+		cancel()
+		if _, err := b.Next(ctx); !errors.Is(err, context.Canceled) {
+			t.Errorf("a batch whose rows are not there: %v", err)
+		}
+		closeAll(t, l)
+		checkAheadOfNext(t, c, want, overlap)
+	}
+	devtest.CheckGoroutines(t, before)
+}
+
+// checkAheadOfNext: with superbatches that overlap, a sweep for the one that follows begins before
+// it does.
+func checkAheadOfNext(t *testing.T, c Config, want []uint64, overlap bool) {
+	c.Sweeper, c.SweepBytes = c.Rows.(Sweeper), 8<<20
+	l := mustOpen(t, c)
+	early := 0
+	got, err := stepHashes(func(e uint64) (sample.Batches, error) {
+		b, err := l.Epoch(e)
+		return &watched{b, func() {
+			if s := l.following(); s != nil && s.coming != nil {
+				early++
+			}
+		}}, err
+	}, 0, c.Epochs)
+	if err != nil || !slices.Equal(got, want) || overlap != (early > 0) {
+		t.Errorf("overlap=%v: %d of %d batches, %v, %d before they are due", overlap, len(got),
+			len(want), err, early)
+	}
+	closeAll(t, l)
+}
+
+// holding does not end its sweeps after some.
+type holding struct {
+	Sweeper
+	after int
+	begun chan struct{}
+}
+
+func (h *holding) Sweep(ctx context.Context, keys []uint64,
+	emit func(list uint32, row []byte) error) error {
+	if h.after--; h.after >= 0 {
+		return h.Sweeper.Sweep(ctx, keys, emit)
+	}
+	close(h.begun)
+	<-ctx.Done()
+	return ctx.Err()
 }
