@@ -1,57 +1,56 @@
 package superbatch
 
 import (
+	"encoding/binary"
 	"fmt"
+	"math"
+	"math/bits"
 
-	"gdb/internal/codec"
 	"gdb/internal/mem"
 	"gdb/sample"
 )
 
-// A superbatch numbers what happens in it: 0 is the rows that the cache holds before, its slots
-// being their positions, and 1 … S are its batches. An access is (turn, position).
+// A superbatch counts what happens in it twice. Turn 0 is the rows that the cache holds before, by
+// slot, and 1 … S are its batches. An access is a node of a turn, in the order of the batch, and
+// all are counted through, from 0. As a use, an access is one number too, its turn above its
+// position: see useBits.
 //
-// accesses deals the accesses out by node range, in order; each range fills a block in memory,
-// which is written when it is full. A block's record is the runs of accesses of one turn (turn and
-// number), then the positions, as differences within a run, and the nodes, as offsets in the range:
-// about 4 bytes per access.
+// accesses deals the accesses out by node range. So many as a window has are collected, and then
+// written to a part of the window for each range, in order: for each access a word of a whole
+// number of bytes, the number in the window below the node in the range, and at the end 8 bytes,
+// so that a word can be read as 8 bytes. 5 bytes per access or so.
 type accesses struct {
 	ranges
 	file   *writer
 	arena  *mem.Arena
 	memory *mem.Arena // of records
-	blocks []accessBlock
-	refs   [][]ref // of each range's blocks
-	held   ledger  // refs
-	enc    codec.Enc
+
+	nodes []uint32 // of the window at hand
+	ends  []uint32 // of each part: where its next word goes
+	words []byte
+
+	refs   []ref    // of the parts, window by window; of those without accesses none
+	starts []uint32 // of each turn, its first access
+	most   int      // of a batch
 	total  uint64
+	held   ledger // refs and starts
 }
 
-// accessBlock is the accesses of one range that are in memory.
-type accessBlock struct {
-	turns, counts []uint32 // of each run
-	at, node      []uint32 // of each access: its position, and its node's offset
-	runs, n       int
-}
-
-func newAccessBlock(b *[]byte, block int) accessBlock {
-	runs := block/accessesPerRun + 1
-	return accessBlock{turns: carve[uint32](b, runs), counts: carve[uint32](b, runs),
-		at: carve[uint32](b, block), node: carve[uint32](b, block)}
-}
+// accessesMost bounds the accesses of a superbatch, and the one after the last is still a number.
+const accessesMost = math.MaxUint32 - 1
 
 // newAccesses starts the file of a superbatch's accesses, so many bytes of which stay in memory.
 func newAccesses(id identity, r ranges, memory int64, budget *mem.Budget) (*accesses, error) {
-	arena, err := mem.NewArena(budget, "superbatch accesses", int64(r.count)*blockBytes(r.block))
+	words := r.window*r.wordBytes() + 8*r.count
+	arena, err := mem.NewArena(budget, "superbatch accesses",
+		4*int64(r.window)+4*int64(r.count)+int64(words))
 	if err != nil {
 		return nil, err
 	}
-	a := &accesses{ranges: r, arena: arena, blocks: make([]accessBlock, r.count),
-		refs: make([][]ref, r.count), held: ledger{budget: budget, what: "superbatch index"}}
 	b := arena.Bytes()
-	for i := range a.blocks {
-		a.blocks[i] = newAccessBlock(&b, r.block)
-	}
+	a := &accesses{ranges: r, arena: arena, nodes: carve[uint32](&b, r.window)[:0],
+		ends: carve[uint32](&b, r.count), words: carve[uint8](&b, words),
+		held: ledger{budget: budget, what: "superbatch index"}}
 	a.memory, err = mem.NewArena(budget, "superbatch accesses", memory)
 	if err == nil {
 		a.file, err = id.create(kindAccesses)
@@ -64,87 +63,123 @@ func newAccesses(id identity, r ranges, memory int64, budget *mem.Budget) (*acce
 	return a, nil
 }
 
-// add notes the accesses of a turn, which comes after those before. About 5 ns per access.
-func (a *accesses) add(turn uint32, nodes []sample.NodeID) error {
-	mask := uint32(1)<<a.shift - 1
-	for i, v := range nodes {
-		r := int(uint64(v) >> a.shift)
-		k := &a.blocks[r]
-		if k.n == len(k.at) || k.runs == len(k.turns) && k.turns[k.runs-1] != turn {
-			if err := a.flush(r); err != nil {
+// add notes the accesses of the next turn.
+func (a *accesses) add(nodes []sample.NodeID) (err error) {
+	if a.total+uint64(len(nodes)) > accessesMost {
+		return fmt.Errorf("a superbatch of %d accesses, %d at most: lower --superbatch",
+			a.total+uint64(len(nodes)), uint64(accessesMost))
+	}
+	if a.starts, err = push(&a.held, a.starts, uint32(a.total)); err != nil {
+		return err
+	}
+	a.total += uint64(len(nodes))
+	if len(a.starts) > 1 {
+		a.most = max(a.most, len(nodes))
+	}
+	for rest := ids32(nodes); len(rest) > 0; {
+		n := len(a.nodes)
+		taken := copy(a.nodes[n:cap(a.nodes)], rest)
+		a.nodes, rest = a.nodes[:n+taken], rest[taken:]
+		if len(a.nodes) == cap(a.nodes) {
+			if err := a.deal(); err != nil {
 				return err
 			}
 		}
-		if k.runs == 0 || k.turns[k.runs-1] != turn {
-			k.turns[k.runs], k.counts[k.runs] = turn, 0
-			k.runs++
-		}
-		k.counts[k.runs-1]++
-		k.at[k.n], k.node[k.n] = uint32(i), uint32(v)&mask
-		k.n++
 	}
-	a.total += uint64(len(nodes))
 	return nil
 }
 
-// flush writes the block of a range.
-func (a *accesses) flush(r int) error {
-	k := &a.blocks[r]
-	if k.n == 0 {
-		return nil
-	}
-	i := 0
-	for _, count := range k.counts[:k.runs] {
-		before := uint32(0)
-		for end := i + int(count); i < end; i++ {
-			k.at[i], before = k.at[i]-before, k.at[i]
+// deal writes the parts of a window.
+func (a *accesses) deal() (err error) {
+	width := uint32(a.wordBytes())
+	a.sort(width)
+	begin := uint32(0)
+	for _, end := range a.ends {
+		var at ref
+		if end > begin {
+			if at, err = a.file.append(a.words[begin : end+8]); err != nil {
+				return err
+			}
+			begin = end + 8
+		}
+		if a.refs, err = push(&a.held, a.refs, at); err != nil {
+			return err
 		}
 	}
-	a.enc.B = a.enc.B[:0]
-	putArray(&a.enc, k.turns[:k.runs])
-	putArray(&a.enc, k.counts[:k.runs])
-	putArray(&a.enc, k.at[:k.n])
-	putArray(&a.enc, k.node[:k.n])
-	k.runs, k.n = 0, 0
-	at, err := a.file.append(a.enc.B)
-	if err != nil {
-		return err
-	}
-	a.refs[r], err = push(&a.held, a.refs[r], at)
-	return err
+	a.nodes = a.nodes[:0]
+	return nil
 }
 
-// finish writes the last blocks and frees the memory but for refs.
+// sort puts a word for each access of the window to the part of its range, one part after the
+// other, and has in ends where each ends: 8 bytes before the next, if there are any words.
+func (a *accesses) sort(width uint32) {
+	clear(a.ends)
+	for _, v := range a.nodes {
+		a.ends[v>>a.shift]++
+	}
+	next := uint32(0)
+	for r, n := range a.ends {
+		a.ends[r] = next
+		if n > 0 {
+			next += n*width + 8
+		}
+	}
+	mask, number, words, ends := uint32(1)<<a.shift-1, a.numberBits(), a.words, a.ends
+	for i, v := range a.nodes {
+		to := &ends[v>>a.shift]
+		binary.LittleEndian.PutUint64(words[*to:*to+8], uint64(v&mask)<<number|uint64(i))
+		*to += width
+	}
+}
+
+// finish writes the last window and frees the memory but for refs and starts.
 func (a *accesses) finish() error {
-	for r := range a.blocks {
-		if err := a.flush(r); err != nil {
+	if len(a.nodes) > 0 {
+		if err := a.deal(); err != nil {
 			return err
 		}
 	}
 	if err := a.file.finish(); err != nil {
 		return err
 	}
-	return a.freeBlocks()
+	return a.freeWindow()
 }
 
-// nextMost is what the next uses take at most, in whole arenas: two numbers each, and for each
-// block two heads and the rest of a unit.
-func (a *accesses) nextMost() int64 {
-	bytes := 8*int64(a.total) + 2<<20
-	for _, blocks := range a.refs {
-		bytes += 2 * unitBytes * int64(len(blocks))
+// full says that the next batch, if it is not much larger than all before, is to be of another
+// superbatch: its accesses cannot be numbered.
+func (a *accesses) full() bool {
+	likely := a.most + a.most/8
+	return a.total+uint64(likely) > accessesMost || useBits(len(a.starts), likely) < 0
+}
+
+// useBits is how many of the 32 bits of a use are its position in one of so many batches of so many
+// nodes at most. The others are the turn; the one after the last stands for no use. It is -1 if
+// there are too few bits.
+func useBits(batches, nodes int) int {
+	at := bits.Len(uint(max(nodes, 1) - 1))
+	if at+bits.Len(uint(batches+1)) > 32 {
+		return -1
 	}
-	return bytes
+	return at
 }
 
-func (a *accesses) freeBlocks() error {
-	a.blocks = nil
+// windows is how many there are.
+func (a *accesses) windows() int { return len(a.refs) / a.count }
+
+// nextMost is what the next uses take at most, in whole arenas: a number each, and for each part a
+// head and the rest of a unit.
+func (a *accesses) nextMost() int64 {
+	return 4*int64(a.total) + 2<<20 + unitBytes*int64(len(a.refs))
+}
+
+func (a *accesses) freeWindow() error {
+	a.nodes, a.ends, a.words = nil, nil, nil
 	return a.arena.Free()
 }
 
 // free gives all back, finished or not; the file stays.
 func (a *accesses) free() {
-	_ = a.freeBlocks() // unmapping what was mapped cannot fail
+	_ = a.freeWindow() // unmapping what was mapped cannot fail
 	if a.memory != nil {
 		_ = a.memory.Free()
 	}
@@ -152,50 +187,4 @@ func (a *accesses) free() {
 		_ = a.file.abort() // the file is not used any more
 	}
 	a.held.release()
-}
-
-// decode reads a block's record. nodes is the size of the range, and turns the last turn.
-func (k *accessBlock) decode(payload []byte, nodes, turns uint32) (err error) {
-	d := codec.NewDec(payload)
-	for _, to := range []*[]uint32{&k.turns, &k.counts, &k.at, &k.node} {
-		if *to, err = takeArray(d, (*to)[:cap(*to)], cap(*to)); err != nil {
-			return err
-		}
-	}
-	if err := k.check(nodes, turns); err != nil {
-		return err
-	}
-	i := 0
-	for _, count := range k.counts {
-		before := uint32(0)
-		for end := i + int(count); i < end; i++ {
-			before += k.at[i]
-			k.at[i] = before
-		}
-	}
-	return nil
-}
-
-// check holds the arrays of a decoded block against each other.
-func (k *accessBlock) check(nodes, turns uint32) error {
-	k.runs, k.n = len(k.turns), len(k.at)
-	sum := uint64(0)
-	for _, c := range k.counts {
-		sum += uint64(c)
-	}
-	if len(k.counts) != k.runs || len(k.node) != k.n || sum != uint64(k.n) {
-		return fmt.Errorf("%d and %d runs of %d accesses, %d positions, %d nodes", k.runs,
-			len(k.counts), sum, k.n, len(k.node))
-	}
-	for i, t := range k.turns {
-		if t > turns || i > 0 && t <= k.turns[i-1] {
-			return fmt.Errorf("run %d is of turn %d of %d", i, t, turns)
-		}
-	}
-	for _, v := range k.node {
-		if v >= nodes {
-			return fmt.Errorf("node %d of a range of %d", v, nodes)
-		}
-	}
-	return nil
 }

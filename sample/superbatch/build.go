@@ -17,11 +17,11 @@ const (
 	// of accesses: its next use and its part of the plan.
 	planBytesPerAccess = 12
 	// planHeapPerNode is the memory of planning for each node of the largest batch: its id and next
-	// use, of two batches, its source, and what is kept, the records that these are read from and
+	// use, its source, and what is kept, of two batches, the records that these are read from and
 	// written to, and the slots that two batches hold.
-	planHeapPerNode = 108
+	planHeapPerNode = 112
 	// batchesAtOnce are read at a time for planning.
-	batchesAtOnce = 4
+	batchesAtOnce = 2
 )
 
 // superbatch is a run of batches that were sampled and planned, in runtime files.
@@ -130,7 +130,7 @@ func (b *builder) sample(ctx context.Context, s *superbatch, a *accesses) (err e
 		return err
 	}
 	defer func() { err = errors.Join(err, w.abort()) }()
-	if err := a.add(0, b.cache.rows()); err != nil {
+	if err := a.add(b.cache.rows()); err != nil {
 		return err
 	}
 	end := b.end
@@ -219,7 +219,7 @@ func (o *batchWriter) add(d *sample.Batch) (err error) {
 	if r.edges, err = o.w.append(o.enc.B); err != nil {
 		return err
 	}
-	if err := o.a.add(uint32(o.end-o.first+1), d.Dense.NodeIDs); err != nil {
+	if err := o.a.add(d.Dense.NodeIDs); err != nil {
 		return err
 	}
 	if o.index, err = push(&o.held, o.index, r); err != nil {
@@ -234,7 +234,7 @@ func (o *batchWriter) add(d *sample.Batch) (err error) {
 	files := o.w.size + o.a.file.total()
 	o.largest = max(o.largest, files-before+planBytesPerAccess*int64(nodes))
 	used := files + planBytesPerAccess*int64(o.a.total)
-	o.full = used+o.largest > o.share || len(o.index) == batchesMost
+	o.full = used+o.largest > o.share || len(o.index) == batchesMost || o.a.full()
 	if used > o.storage {
 		return fmt.Errorf("%d batches take %s on disk with their plan, %s are given: raise the "+
 			"storage of superbatches, or take another --cache", len(o.index),
@@ -245,8 +245,7 @@ func (o *batchWriter) add(d *sample.Batch) (err error) {
 
 // plan finds the next uses and decides for each batch.
 func (b *builder) plan(ctx context.Context, s *superbatch, a *accesses) (err error) {
-	turns := uint32(s.end - s.first)
-	next, err := findNextUses(ctx, s.id, b.cfg.Device, a, turns, nextOptions{
+	next, err := findNextUses(ctx, s.id, b.cfg.Device, a, nextOptions{
 		memory: whole(min(b.cfg.NextBytes, a.nextMost())), workers: b.cfg.Workers}, b.cfg.Budget)
 	if err != nil {
 		return err
@@ -256,7 +255,7 @@ func (b *builder) plan(ctx context.Context, s *superbatch, a *accesses) (err err
 	if err := s.id.remove(kindAccesses); err != nil {
 		return err
 	}
-	if err := b.decide(ctx, s, next, turns); err != nil {
+	if err := b.decide(ctx, s, next); err != nil {
 		return err
 	}
 	if err := s.id.remove(kindNext); err != nil {

@@ -38,6 +38,7 @@ type cacheState struct {
 	used   int             // slots that hold rows: the first ones
 	stacks turnStacks      // the last turn is never
 	read   readTurns
+	bits   int // of a use: see useBits
 	held   ledger
 
 	// inPlace says that a batch's rows lie in slots while it is used: see pin.
@@ -49,7 +50,7 @@ type cacheState struct {
 // of a batch stay while it is used, and while the rows of the next one are read. It goes on the
 // stack of its turn then. A slot that the next batch uses again goes there at once, when the rows
 // that the batch at hand misses have their slots: nothing takes it before it is pinned again.
-type pin struct{ slot, turn, at uint32 }
+type pin struct{ slot, use uint32 }
 
 // errNoSlot says that a batch does not fit.
 var errNoSlot = errors.New("its rows do not fit in the feature cache: raise --memory or " +
@@ -76,10 +77,11 @@ func newCacheState(slots int, budget *mem.Budget) (*cacheState, error) {
 		held:  ledger{budget: budget, what: "superbatch turns"}}, nil
 }
 
-// begin starts a superbatch of so many batches; resume is called for all held rows before the first
-// step.
-func (c *cacheState) begin(batches int) error {
+// begin starts a superbatch of so many batches, whose uses have so many bits of position; resume is
+// called for all held rows before the first step.
+func (c *cacheState) begin(batches, useBits int) error {
 	c.held.release()
+	c.bits = useBits
 	turns := batches + 2
 	if err := c.held.add(stackBytes(turns) + 4*int64(turns) + turnSetBytes(turns)); err != nil {
 		return err
@@ -90,10 +92,15 @@ func (c *cacheState) begin(batches int) error {
 }
 
 // resume takes the next uses of the held rows, from a slot on.
-func (c *cacheState) resume(slot int, after, at []uint32) {
-	for i := range after {
-		c.stacks.push(c.turn(0, after[i]), uint32(slot+i), at[i])
+func (c *cacheState) resume(slot int, next []uint32) {
+	for i, use := range next {
+		c.push(use, uint32(slot+i))
 	}
+}
+
+// push puts a slot on the stack of its next use.
+func (c *cacheState) push(use, slot uint32) {
+	c.stacks.push(use>>c.bits, uint64(slot)<<32|uint64(use&(1<<c.bits-1)))
 }
 
 // rows are the nodes whose rows are held, in the order of slots.
@@ -102,18 +109,9 @@ func (c *cacheState) rows() []sample.NodeID { return c.nodes[:c.used] }
 // trim empties the slots from so many on.
 func (c *cacheState) trim(slots int) { c.used = min(c.used, slots) }
 
-// turn is the turn so many after another.
-func (c *cacheState) turn(now, after uint32) uint32 {
-	if after == 0 {
-		return uint32(len(c.read.count) - 1)
-	}
-	return now + after
-}
-
-// step decides for the batch of a turn, which follows those before. after and at are the next uses
-// of its nodes, each of which comes once; out's memory is reused. Amortized O(1) per node.
-func (c *cacheState) step(now uint32, nodes []sample.NodeID, after, at []uint32,
-	out *Changes) error {
+// step decides for the batch of a turn, which follows those before. next are the next uses of its
+// nodes, each of which comes once; out's memory is reused. Amortized O(1) per node.
+func (c *cacheState) step(now uint32, nodes []sample.NodeID, next []uint32, out *Changes) error {
 	if cap(out.From) < len(nodes) || cap(out.Keep) < len(nodes) {
 		out.From = make([]uint32, len(nodes), len(nodes)+len(nodes)/8)
 		out.Keep = make([]uint32, 0, cap(out.From))
@@ -124,7 +122,7 @@ func (c *cacheState) step(now uint32, nodes []sample.NodeID, after, at []uint32,
 	if c.inPlace {
 		c.unpin(now)
 	}
-	if err := c.hit(now, nodes, after, at, out); err != nil {
+	if err := c.hit(now, nodes, next, out); err != nil {
 		return err
 	}
 	out.Keep = out.Keep[:len(nodes)]
@@ -138,15 +136,14 @@ func (c *cacheState) step(now uint32, nodes []sample.NodeID, after, at []uint32,
 		out.Slots = append(out.Slots, uint32(c.used))
 	}
 	if c.inPlace {
-		return c.placeAll(now, nodes, after, at, out)
+		return c.placeAll(now, nodes, next, out)
 	}
-	c.placeNearest(now, nodes, after, at, out)
+	c.placeNearest(nodes, next, out)
 	return nil
 }
 
 // hit takes the rows that are held for a turn, and holds them for their next use.
-func (c *cacheState) hit(now uint32, nodes []sample.NodeID, after, at []uint32,
-	out *Changes) error {
+func (c *cacheState) hit(now uint32, nodes []sample.NodeID, next []uint32, out *Changes) error {
 	pins := &c.pinned[now%FramesInPlace]
 	for rows := c.stacks.chunk(now); len(rows) > 0; rows = c.stacks.chunk(now) {
 		for _, row := range rows {
@@ -156,10 +153,10 @@ func (c *cacheState) hit(now uint32, nodes []sample.NodeID, after, at []uint32,
 					len(nodes))
 			}
 			out.From[i] = slot + 1
-			if turn := c.turn(now, after[i]); c.inPlace {
-				*pins = append(*pins, pin{slot, turn, at[i]})
+			if c.inPlace {
+				*pins = append(*pins, pin{slot, next[i]})
 			} else {
-				c.stacks.push(turn, slot, at[i])
+				c.push(next[i], slot)
 			}
 		}
 		out.Hits += len(rows)
@@ -174,12 +171,11 @@ func (c *cacheState) hit(now uint32, nodes []sample.NodeID, after, at []uint32,
 }
 
 // placeNearest gives slots to those of the rows that were read, which are out.Keep, that are kept.
-func (c *cacheState) placeNearest(now uint32, nodes []sample.NodeID, after, at []uint32,
-	out *Changes) {
-	last, quota := c.makeRoom(now, after, out)
+func (c *cacheState) placeNearest(nodes []sample.NodeID, next []uint32, out *Changes) {
+	last, quota := c.makeRoom(next, out)
 	keep := out.Keep[:0]
 	for _, i := range out.Keep {
-		turn := c.turn(now, after[i])
+		turn := next[i] >> c.bits
 		if turn > last || turn == last && quota == 0 {
 			continue
 		}
@@ -189,7 +185,7 @@ func (c *cacheState) placeNearest(now uint32, nodes []sample.NodeID, after, at [
 		slot := out.Slots[len(keep)]
 		keep = append(keep, i)
 		c.nodes[slot] = nodes[i]
-		c.stacks.push(turn, slot, at[i])
+		c.push(next[i], slot)
 	}
 	out.Keep = keep
 	invariants.Check(len(keep) == len(out.Slots), "superbatch: %d rows for %d slots", len(keep),
@@ -199,13 +195,13 @@ func (c *cacheState) placeNearest(now uint32, nodes []sample.NodeID, after, at [
 // makeRoom takes rows off so that those of out.Keep that stay can be placed, in out.Slots: the ones
 // used before the turn last, and so many of that turn. Of rows that are used at the same turn the
 // held ones stay: nothing needs to be copied.
-func (c *cacheState) makeRoom(now uint32, after []uint32, out *Changes) (last uint32, quota int) {
+func (c *cacheState) makeRoom(next []uint32, out *Changes) (last uint32, quota int) {
 	excess := len(out.Keep) - len(out.Slots)
 	if excess == 0 {
 		return uint32(len(c.read.count)), 0
 	}
 	for _, i := range out.Keep {
-		c.read.add(c.turn(now, after[i]))
+		c.read.add(next[i] >> c.bits)
 	}
 	for excess > 0 {
 		last = max(c.stacks.set.last(), c.read.set.last())
@@ -223,7 +219,7 @@ func (c *cacheState) makeRoom(now uint32, after []uint32, out *Changes) (last ui
 
 // placeAll gives all rows of a batch that are read a slot, and pins the batch's slots. If there are
 // too few, the batch before is unpinned, and the batch is not read before that one is done with.
-func (c *cacheState) placeAll(now uint32, nodes []sample.NodeID, after, at []uint32,
+func (c *cacheState) placeAll(now uint32, nodes []sample.NodeID, next []uint32,
 	out *Changes) error {
 	stacked := c.used - len(out.Slots) - len(c.pinned[0]) - len(c.pinned[1])
 	if out.Alone = len(out.Keep)-len(out.Slots) > stacked; out.Alone {
@@ -240,12 +236,12 @@ func (c *cacheState) placeAll(now uint32, nodes []sample.NodeID, after, at []uin
 	pins := &c.pinned[now%FramesInPlace]
 	for k, i := range out.Keep {
 		c.nodes[out.Slots[k]] = nodes[i]
-		*pins = append(*pins, pin{out.Slots[k], c.turn(now, after[i]), at[i]})
+		*pins = append(*pins, pin{out.Slots[k], next[i]})
 	}
 	later := (*pins)[:0]
 	for _, p := range *pins {
-		if p.turn == now+1 {
-			c.stacks.push(p.turn, p.slot, p.at)
+		if p.use>>c.bits == now+1 {
+			c.push(p.use, p.slot)
 		} else {
 			later = append(later, p)
 		}
@@ -258,7 +254,7 @@ func (c *cacheState) placeAll(now uint32, nodes []sample.NodeID, after, at []uin
 func (c *cacheState) unpin(now uint32) {
 	pins := &c.pinned[now%FramesInPlace]
 	for _, p := range *pins {
-		c.stacks.push(p.turn, p.slot, p.at)
+		c.push(p.use, p.slot)
 	}
 	*pins = (*pins)[:0]
 }

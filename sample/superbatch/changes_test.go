@@ -188,32 +188,29 @@ func (p *passes) superbatch(t rapid.TB, batches [][]sample.NodeID) (hits []int) 
 	}
 	a, err := newAccesses(id, p.ranges, p.memory, p.budget)
 	must(err)
-	must(a.add(0, p.state.rows()))
-	for i, b := range batches {
-		must(a.add(uint32(i+1), b))
+	must(a.add(p.state.rows()))
+	for _, b := range batches {
+		must(a.add(b))
 	}
 	must(a.finish())
-	turns := uint32(len(batches))
-	n, err := findNextUses(ctx, id, p.dev, a, turns, nextOptions{p.memory, p.workers}, p.budget)
+	n, err := findNextUses(ctx, id, p.dev, a, nextOptions{p.memory, p.workers}, p.budget)
 	must(err)
 	a.free()
 	r, err := n.read(ctx, p.dev, p.budget)
 	must(err)
-	var after, at []uint32
-	next := func(turn uint32, nodes []sample.NodeID) {
-		after, at = make([]uint32, len(nodes)), make([]uint32, len(nodes))
-		must(r.of(ctx, nodes, turns-turn, after, at))
+	next := func(turn uint32, nodes []sample.NodeID) []uint32 {
+		uses := make([]uint32, len(nodes))
+		must(r.of(ctx, turn, nodes, uses))
+		return uses
 	}
-	must(p.state.begin(len(batches)))
+	must(p.state.begin(len(batches), n.bits))
 	for slot, v := range p.state.rows() {
-		next(0, []sample.NodeID{v})
-		p.state.resume(slot, after, at)
+		p.state.resume(slot, next(0, []sample.NodeID{v}))
 	}
 	var c Changes
 	for i, b := range batches {
 		turn := uint32(i + 1)
-		next(turn, b)
-		err := p.state.step(turn, b, after, at, &c)
+		err := p.state.step(turn, b, next(turn, b), &c)
 		if hits = append(hits, c.Hits); errors.Is(err, errNoSlot) {
 			p.full = true
 			break
@@ -294,7 +291,7 @@ func TestHitsAreBeladys(t *testing.T) {
 		slots := rapid.IntRange(0, nodes+2).Draw(t, "slots")
 		shift := rapid.IntRange(0, 6).Draw(t, "shift")
 		p := newPasses(t, ranges{shift: shift, count: (nodes-1)>>shift + 1,
-			block: rapid.IntRange(1, 9).Draw(t, "block")}, slots)
+			window: rapid.IntRange(1, 30).Draw(t, "window")}, slots)
 		p.workers = rapid.IntRange(1, 3).Draw(t, "workers")
 		p.memory = int64(rapid.SampledFrom([]int{0, 1, 5, 100}).Draw(t, "units")) * unitBytes
 		defer p.close(t)
@@ -322,7 +319,7 @@ func TestHitsInPlace(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		nodes := rapid.IntRange(1, 40).Draw(t, "nodes")
 		slots := rapid.IntRange(0, nodes+2).Draw(t, "slots")
-		p := newPasses(t, ranges{shift: 3, count: (nodes-1)>>3 + 1, block: 5}, slots)
+		p := newPasses(t, ranges{shift: 3, count: (nodes-1)>>3 + 1, window: 5}, slots)
 		defer p.close(t)
 		p.state.inPlace = true
 		plain := &minCache{slots: slots}
@@ -346,7 +343,7 @@ func TestNoChoiceHasMoreHits(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		slots := rapid.IntRange(0, 6).Draw(t, "slots")
 		batches := drawBatches(t, 6, 7, 4)
-		p := newPasses(t, ranges{shift: 2, count: 2, block: 3}, slots)
+		p := newPasses(t, ranges{shift: 2, count: 2, window: 3}, slots)
 		defer p.close(t)
 		sum := 0
 		for _, h := range p.superbatch(t, batches) {
@@ -439,7 +436,7 @@ func TestRanges(t *testing.T) {
 				continue
 			}
 			last := int((max(nodes, 1) - 1) >> r.shift)
-			if last != r.count-1 || r.memory() > memory || r.block < 1 {
+			if last != r.count-1 || r.memory() > memory || r.window < 1 {
 				t.Errorf("%d nodes in %d: %+v of %d bytes", nodes, memory, r, r.memory())
 			}
 		}

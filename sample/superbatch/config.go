@@ -144,7 +144,7 @@ func (c *Config) check() error {
 	if c.Batches < 0 || c.Batches > batchesMost {
 		return fmt.Errorf("superbatch: %d batches: give 1 to %d", c.Batches, batchesMost)
 	}
-	if c.Slots < 0 || c.Slots >= 1<<32-1 {
+	if c.Slots < 0 || c.Slots >= 1<<31 {
 		return fmt.Errorf("superbatch: a cache of %d rows", c.Slots)
 	}
 	if c.SlotsKept <= 0 || c.SlotsKept > c.Slots || c.Overlap {

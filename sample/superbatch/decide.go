@@ -10,37 +10,36 @@ import (
 	"gdb/sample"
 )
 
-// decider is the memory of the forward pass. A goroutine reads the batches and their next uses, so
-// that the next batch is read while it is decided for one.
+// decider is the memory of the forward pass. Three goroutines hand frames on: one reads batches and
+// their next uses, one decides, and one writes what was decided.
 type decider struct {
 	*builder
 	*superbatch
 	next    *nextReader
-	turns   uint32
+	nodes   *readAhead // records of batches
+	due     int        // the first batch that is not chosen to be read
 	out     *writer
-	changes Changes
 	enc     codec.Enc
 	gaps    []uint32
-	buf     buffer
-
-	frames      [decideFrames]decideFrame
-	empty, full chan *decideFrame
+	frames  [decideFrames]decideFrame
+	empty   chan *decideFrame
+	full    chan *decideFrame
+	decided chan *decideFrame
 }
 
-// decideFrame is a batch and the next uses of its nodes.
+// decideFrame is a batch, the next uses of its nodes, and its changes.
 type decideFrame struct {
-	batch     sample.Batch
-	i         int
-	after, at []uint32
-	err       error // of reading it; it is the last then
+	batch   sample.Batch
+	i       int
+	next    []uint32
+	changes Changes
 }
 
-// decideFrames are in memory: it is decided for one, and one is read.
+// decideFrames are in memory: it is decided for one, and one is read or written.
 const decideFrames = 2
 
 // decide writes the changes of each batch.
-func (b *builder) decide(ctx context.Context, s *superbatch, next *nextUses, turns uint32) (
-	err error) {
+func (b *builder) decide(ctx context.Context, s *superbatch, next *nextUses) (err error) {
 	heap := ledger{budget: b.cfg.Budget, what: "superbatch plan"}
 	defer heap.release()
 	if err := heap.add(PlanHeap(s.nodesMost)); err != nil {
@@ -56,18 +55,19 @@ func (b *builder) decide(ctx context.Context, s *superbatch, next *nextUses, tur
 		return err
 	}
 	defer func() { err = errors.Join(err, w.abort()) }()
-	d := &decider{builder: b, superbatch: s, next: in, turns: turns, out: w,
-		empty: make(chan *decideFrame, decideFrames), full: make(chan *decideFrame, decideFrames)}
+	d := &decider{builder: b, superbatch: s, next: in, out: w,
+		empty: make(chan *decideFrame, decideFrames), full: make(chan *decideFrame, decideFrames),
+		decided: make(chan *decideFrame, decideFrames)}
 	for i := range d.frames {
-		f := &d.frames[i]
-		f.after, f.at = make([]uint32, s.nodesMost), make([]uint32, s.nodesMost)
-		d.empty <- f
+		d.frames[i].next = make([]uint32, s.nodesMost)
+		d.empty <- &d.frames[i]
 	}
-	defer func() { err = errors.Join(err, d.buf.free()) }()
 	defer b.cache.unpinAll()
 	if err := d.resume(ctx); err != nil {
 		return err
 	}
+	d.nodes = newReadAhead(ctx, b.cfg.Budget, d.choose)
+	defer func() { err = errors.Join(err, d.nodes.close()) }()
 	if err := d.run(ctx); err != nil {
 		return err
 	}
@@ -76,94 +76,111 @@ func (b *builder) decide(ctx context.Context, s *superbatch, next *nextUses, tur
 
 // resume begins with the rows that the cache holds, a batch's number of them at a time.
 func (d *decider) resume(ctx context.Context) error {
-	if err := d.cache.begin(int(d.turns)); err != nil {
+	if err := d.cache.begin(len(d.index), d.next.bits); err != nil {
 		return err
 	}
-	f := &d.frames[0]
+	next := d.frames[0].next
 	held := d.cache.rows()
-	for slot := 0; slot < len(held); slot += len(f.at) {
-		part := held[slot:min(slot+len(f.at), len(held))]
-		if err := d.next.of(ctx, part, d.turns, f.after, f.at); err != nil {
+	for slot := 0; slot < len(held); slot += len(next) {
+		part := held[slot:min(slot+len(next), len(held))]
+		if err := d.next.of(ctx, 0, part, next); err != nil {
 			return err
 		}
-		d.cache.resume(slot, f.after[:len(part)], f.at[:len(part)])
+		d.cache.resume(slot, next[:len(part)])
 	}
 	return nil
 }
 
+// choose takes the nodes of the next batches.
+func (d *decider) choose(g *group) bool {
+	for ; d.due < len(d.index) && len(g.records) < batchesAtOnce; d.due++ {
+		g.add(d.batches, d.index[d.due].nodes, d.due)
+	}
+	return len(g.records) > 0
+}
+
 // run decides for all batches.
-func (d *decider) run(ctx context.Context) (err error) {
+func (d *decider) run(ctx context.Context) error {
 	ctx, cancel := context.WithCancel(ctx)
-	var reader sync.WaitGroup
-	defer reader.Wait()
 	defer cancel()
-	reader.Go(func() {
-		defer close(d.full)
-		for i := 0; i < len(d.index); i += batchesAtOnce {
-			if !d.readSome(ctx, i, min(i+batchesAtOnce, len(d.index))) {
-				return
+	var errs [3]error
+	var all sync.WaitGroup
+	for i, work := range []func(context.Context) error{d.read, d.decideAll, d.write} {
+		all.Go(func() {
+			if errs[i] = work(ctx); errs[i] != nil {
+				cancel()
 			}
-		}
-	})
-	for f := range d.full {
-		if f.err != nil {
-			return f.err
-		}
-		if err := d.step(f); err != nil {
+		})
+	}
+	all.Wait()
+	return cause(errs[:])
+}
+
+// cause is what went wrong, before what it led to.
+func cause(errs []error) error {
+	for _, err := range errs {
+		if err != nil && !errors.Is(err, context.Canceled) {
 			return err
 		}
-		d.empty <- f // never blocks: there is a place for each
 	}
-	return ctx.Err()
+	return errors.Join(errs...)
 }
 
-// readSome reads the nodes of some batches at once. It is false after the first error.
-func (d *decider) readSome(ctx context.Context, first, end int) bool {
-	var records [batchesAtOnce]record
-	for i := first; i < end; i++ {
-		records[i-first] = record{d.batches, d.index[i].nodes}
+// read fills frames with batches and their next uses.
+func (d *decider) read(ctx context.Context) error {
+	defer close(d.full)
+	for {
+		g, err := d.nodes.next(ctx)
+		if g == nil || err != nil {
+			return err
+		}
+		for k, i := range g.parts {
+			var f *decideFrame
+			select {
+			case f = <-d.empty:
+			case <-ctx.Done():
+				return ctx.Err()
+			}
+			f.i = i
+			if err := d.decodeNodes(g.payloads[k], i, d.builder, &f.batch); err != nil {
+				return err
+			}
+			if err := d.next.of(ctx, uint32(i+1), f.batch.Dense.NodeIDs, f.next); err != nil {
+				return err
+			}
+			d.full <- f // never blocks: there is a place for each
+		}
 	}
-	payloads, err := d.buf.read(ctx, records[:end-first]...)
-	for i := first; i < end; i++ {
-		var f *decideFrame
-		select {
-		case f = <-d.empty:
-		case <-ctx.Done():
-			return false
-		}
-		if f.i, f.err = i, err; err == nil {
-			f.err = d.read(ctx, payloads[i-first], f)
-		}
-		d.full <- f // never blocks
-		if f.err != nil {
-			return false
-		}
-	}
-	return true
 }
 
-// read takes a batch from its record, and its next uses.
-func (d *decider) read(ctx context.Context, payload []byte, f *decideFrame) error {
-	if err := d.decodeNodes(payload, f.i, d.builder, &f.batch); err != nil {
-		return err
+// decideAll decides for the batches that were read.
+func (d *decider) decideAll(context.Context) error {
+	defer close(d.decided)
+	for f := range d.full {
+		turn, nodes := uint32(f.i+1), f.batch.Dense.NodeIDs
+		err := d.cache.step(turn, nodes, f.next[:len(nodes)], &f.changes)
+		if errors.Is(err, errNoSlot) {
+			return fmt.Errorf("batch %d of %d nodes: %w", f.i, len(nodes), err)
+		}
+		if err != nil {
+			return d.next.in.damage(0, "batch %d: %v", f.i, err)
+		}
+		d.index[f.i].reads = uint32(len(nodes) - f.changes.Hits)
+		d.readsMost = max(d.readsMost, int(d.index[f.i].reads))
+		d.decided <- f // never blocks
 	}
-	return d.next.of(ctx, f.batch.Dense.NodeIDs, d.turns-uint32(f.i+1), f.after, f.at)
+	return nil
 }
 
-// step decides for a batch.
-func (d *decider) step(f *decideFrame) (err error) {
-	nodes := f.batch.Dense.NodeIDs
-	err = d.cache.step(uint32(f.i+1), nodes, f.after, f.at, &d.changes)
-	if errors.Is(err, errNoSlot) {
-		return fmt.Errorf("batch %d of %d nodes: %w", f.i, len(nodes), err)
+// write writes the changes.
+func (d *decider) write(context.Context) (err error) {
+	for f := range d.decided {
+		d.enc.B = d.enc.B[:0]
+		d.gaps = f.changes.encode(&d.enc, d.gaps)
+		if d.index[f.i].plan, err = d.out.append(d.enc.B); err != nil {
+			return err
+		}
+		d.empty <- f // never blocks
 	}
-	if err != nil {
-		return d.next.in.damage(0, "batch %d: %v", f.i, err)
-	}
-	d.index[f.i].reads = uint32(len(nodes) - d.changes.Hits)
-	d.readsMost = max(d.readsMost, int(d.index[f.i].reads))
-	d.enc.B = d.enc.B[:0]
-	d.gaps = d.changes.encode(&d.enc, d.gaps)
-	d.index[f.i].plan, err = d.out.append(d.enc.B)
-	return err
+	return nil
 }

@@ -422,6 +422,7 @@ func TestNoSlot(t *testing.T) {
 func TestSlotsKept(t *testing.T) {
 	c := testConfig(t)
 	c.Slots, c.SlotsKept, c.Batches, c.Epochs = 4000, 40, 13, 3
+	c.PlanBytes = 128 << 10
 	var least int64
 	inner := c.Sampler
 	l := (*Loader)(nil)

@@ -2,24 +2,26 @@ package superbatch
 
 import (
 	"context"
+	"encoding/binary"
 	"errors"
 	"fmt"
-	"math"
 	"sync"
 	"sync/atomic"
 
 	"gdb/blockdev"
-	"gdb/internal/codec"
 	"gdb/internal/mem"
 	"gdb/sample"
 )
 
-// nextUses tells for every access of a superbatch when its node is accessed next: for each block of
-// accesses a record of two arrays, by how many turns later (0: never), and at which position.
+// nextUses tells for every access of a superbatch the next use of its node, or never. They are in
+// parts, parallel to those of the accesses, 4 bytes each.
 type nextUses struct {
 	ranges
 	id     identity
-	refs   [][]ref
+	refs   []ref
+	total  uint64
+	bits   int        // of a use: see useBits
+	never  uint32     // the use that is none
 	held   ledger     // refs
 	memory *mem.Arena // of records
 }
@@ -32,21 +34,26 @@ type nextOptions struct {
 }
 
 // findNextUses goes backward over the accesses of each range, with the next use of each node of the
-// range in memory. About 15 ns per access and goroutine.
-func findNextUses(ctx context.Context, id identity, dev blockdev.Device, a *accesses, turns uint32,
+// range in memory.
+func findNextUses(ctx context.Context, id identity, dev blockdev.Device, a *accesses,
 	opt nextOptions, budget *mem.Budget) (n *nextUses, err error) {
-	n = &nextUses{ranges: a.ranges, id: id, refs: make([][]ref, a.count),
+	n = &nextUses{ranges: a.ranges, id: id, total: a.total,
 		held: ledger{budget: budget, what: "superbatch index"}}
 	if n.memory, err = mem.NewArena(budget, "superbatch next uses", opt.memory); err != nil {
 		return nil, err
 	}
-	for r, blocks := range a.refs {
-		if err := n.held.add(8 * int64(len(blocks))); err != nil {
-			return nil, errors.Join(err, n.free())
-		}
-		n.refs[r] = make([]ref, len(blocks))
+	batches := len(a.starts) - 1
+	if n.bits = useBits(batches, a.most); n.bits < 0 {
+		err = fmt.Errorf("%d batches of %d nodes at most are too many: lower --superbatch",
+			batches, a.most)
+	} else {
+		err = n.held.add(8 * int64(len(a.refs)))
 	}
-	p := &nextPass{nextUses: n, turns: turns, accesses: a}
+	if n.never = uint32(batches+1) << n.bits; err != nil {
+		return nil, errors.Join(err, n.free())
+	}
+	n.refs = make([]ref, len(a.refs))
+	p := &nextPass{nextUses: n, accesses: a}
 	if err := errors.Join(p.runAll(ctx, dev, opt.workers, budget), p.close()); err != nil {
 		return nil, errors.Join(err, n.free())
 	}
@@ -63,7 +70,6 @@ func (n *nextUses) free() error {
 type nextPass struct {
 	*nextUses
 	accesses *accesses
-	turns    uint32
 	in       *reader
 	due      atomic.Int64 // the next range
 
@@ -94,33 +100,36 @@ func (p *nextPass) runAll(ctx context.Context, dev blockdev.Device, workers int,
 		})
 	}
 	all.Wait()
-	for _, err := range errs { // the cause before what it led to
-		if err != nil && !errors.Is(err, context.Canceled) {
-			return err
-		}
+	if err := cause(errs); err != nil {
+		return err
 	}
-	return errors.Join(errors.Join(errs...), p.out.finish())
+	return p.out.finish()
 }
 
 // work takes the memory for one range at a time, and does ranges until none is left.
 func (p *nextPass) work(ctx context.Context, budget *mem.Budget) (err error) {
-	arena, err := mem.NewArena(budget, "superbatch next uses", bytesPerNode<<p.shift+
-		blockBytes(p.ranges.block)+8*int64(p.ranges.block))
+	arena, err := mem.NewArena(budget, "superbatch next uses",
+		bytesPerNode<<p.shift+4*int64(p.window))
 	if err != nil {
 		return err
 	}
 	b := arena.Bytes()
-	w := &nextWorker{nextPass: p, buf: buffer{budget: budget}, last: carve[uint64](&b, 1<<p.shift),
-		block: newAccessBlock(&b, p.ranges.block), after: carve[uint32](&b, p.ranges.block),
-		at: carve[uint32](&b, p.ranges.block)}
-	defer func() { err = errors.Join(err, w.buf.free(), arena.Free()) }()
+	w := &nextWorker{nextPass: p, last: carve[uint32](&b, 1<<p.shift),
+		next: carve[uint32](&b, p.window)}
+	ahead := newReadAhead(ctx, budget, w.choose)
+	defer func() { err = errors.Join(err, ahead.close(), arena.Free()) }()
 	for {
-		r := int(p.due.Add(1)) - 1
-		if r >= p.count {
-			return nil
-		}
-		if err := w.run(ctx, r, p.accesses.refs[r]); err != nil {
+		g, err := ahead.next(ctx)
+		if g == nil || err != nil {
 			return err
+		}
+		if g.fresh {
+			w.begin()
+		}
+		for i, part := range g.parts {
+			if err := w.one(g.payloads[i], part); err != nil {
+				return err
+			}
 		}
 	}
 }
@@ -128,93 +137,100 @@ func (p *nextPass) work(ctx context.Context, budget *mem.Budget) (err error) {
 // nextWorker is the memory of one goroutine of findNextUses.
 type nextWorker struct {
 	*nextPass
-	buf   buffer
-	last  []uint64 // of each node: turn<<32 | position of the access found last, or none
-	block accessBlock
+	last []uint32 // of each node: the use found last, or never
+	next []uint32 // of a part's accesses
+	turn int      // of the access found last
 
-	after, at []uint32 // of the block's accesses
-	enc       codec.Enc
-	records   []record
+	r, window int // of the range that is read: the windows before are left
 }
 
-// blocksAtOnce are read at a time, so that the device has some to do: about 500 KiB.
-const blocksAtOnce = 16
-
-const none = math.MaxUint64
-
-// run does one range, its last block first.
-func (p *nextWorker) run(ctx context.Context, r int, blocks []ref) error {
-	for i := range p.last {
-		p.last[i] = none
-	}
-	for end := len(blocks); end > 0; end -= blocksAtOnce {
-		first := max(0, end-blocksAtOnce)
-		p.records = p.records[:0]
-		for _, at := range blocks[first:end] {
-			p.records = append(p.records, record{p.in, at})
-		}
-		payloads, err := p.buf.read(ctx, p.records...)
-		if err != nil {
-			return err
-		}
-		for i := len(payloads) - 1; i >= 0; i-- {
-			if err := p.one(payloads[i], blocks[first+i], &p.refs[r][first+i]); err != nil {
-				return err
+// choose takes some parts of the range at hand, the last first, or of the next one: as much as a
+// window may have in one part.
+func (w *nextWorker) choose(g *group) bool {
+	most := int64(w.ranges.window * w.wordBytes())
+	for bytes := int64(0); len(g.records) == 0; g.fresh = true {
+		for ; w.window > 0; w.window-- {
+			part := (w.window-1)*w.count + w.r
+			at := w.accesses.refs[part]
+			if at.bytes == 0 {
+				continue
 			}
+			if bytes += int64(at.bytes); bytes > most && len(g.records) > 0 {
+				return true
+			}
+			g.add(w.in, at, part)
 		}
+		if len(g.records) > 0 {
+			return true
+		}
+		if w.r = int(w.due.Add(1)) - 1; w.r >= w.count {
+			return false
+		}
+		w.window = w.accesses.windows()
 	}
-	return nil
+	return true
 }
 
-// one does one block: payload is the record of its accesses, and to the place of the result.
-func (p *nextWorker) one(payload []byte, at ref, to *ref) (err error) {
-	if err := p.block.decode(payload, uint32(len(p.last)), p.turns); err != nil {
-		return p.in.damage(at.off(), "%v", err)
+// one does one part, whose accesses are the payload.
+func (w *nextWorker) one(payload []byte, part int) error {
+	next, err := w.find(payload, part)
+	if err != nil {
+		return w.in.damage(w.accesses.refs[part].off(), "%v", err)
 	}
-	if err := p.backward(); err != nil {
-		return p.in.damage(at.off(), "%v", err)
-	}
-	p.enc.B = p.enc.B[:0]
-	putArray(&p.enc, p.after[:p.block.n])
-	putArray(&p.enc, p.at[:p.block.n])
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	*to, err = p.out.append(p.enc.B)
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.refs[part], err = w.out.append(mem.BytesOf(next))
 	return err
 }
 
-// backward finds the next uses of a block's accesses. There is no branch in the inner loop: the
-// reads of last are spread over a range's nodes, and go on while one waits for memory.
-func (p *nextWorker) backward() error {
-	k, end := &p.block, p.block.n
-	for r := k.runs - 1; r >= 0; r-- {
-		turn, first := k.turns[r], end-int(k.counts[r])
-		if !nextUsesOf(p.last, turn, k.node[first:end], k.at[first:end], p.after[first:end],
-			p.at[first:end]) {
-			return fmt.Errorf("turn %d accesses a node twice", turn)
-		}
-		end = first
+// find gives the next uses of a part's accesses.
+func (w *nextWorker) find(payload []byte, part int) ([]uint32, error) {
+	width := w.wordBytes()
+	n := (len(payload) - 8) / width
+	if n < 1 || n > w.ranges.window || len(payload) != n*width+8 {
+		return nil, fmt.Errorf("%d bytes of accesses of %d", len(payload), width)
 	}
-	return nil
+	next, first := w.next[:n], uint32(part/w.count)*uint32(w.ranges.window)
+	if !w.backward(payload, width, first, next) {
+		return nil, errors.New("an access is not before what is said to be the next")
+	}
+	return next, nil
 }
 
-// nextUsesOf gives the accesses of one turn, at positions where, their next uses, and makes them
-// those of the turns before. It is false if a node is accessed twice.
-func nextUsesOf(last []uint64, turn uint32, node, where, after, at []uint32) bool {
-	where, after, at = where[:len(node)], after[:len(node)], at[:len(node)]
-	once := true
-	for i, v := range node {
-		next := last[v]
-		last[v] = uint64(turn)<<32 | uint64(where[i])
-		later := uint32(next >> 32)
-		once = once && later > turn // none is later than all
-		by, pos := later-turn, uint32(next)
-		if next == none {
-			by, pos = 0, 0
+// backward finds the next uses of a part's accesses, whose numbers begin with first. In the loop
+// over those of a turn nothing needs to be guessed: the reads of last are spread over a range's
+// nodes, and go on while one waits for memory. It is false if an access does not come before what
+// is said to be the next.
+func (w *nextWorker) backward(words []byte, width int, first uint32, next []uint32) bool {
+	last, number, wrong, starts := w.last, w.numberBits(), uint64(0), w.accesses.starts
+	mask, numbers, ats := uint64(len(last)-1), uint32(1)<<number-1, uint32(1)<<w.bits-1
+	for i := len(next) - 1; i >= 0; {
+		from := first + binary.LittleEndian.Uint32(words[i*width:])&numbers
+		for starts[w.turn] > from {
+			w.turn--
 		}
-		after[i], at[i] = by, pos
+		from = starts[w.turn]
+		for turn := uint32(w.turn) << w.bits; i >= 0; i-- {
+			word := binary.LittleEndian.Uint64(words[i*width : i*width+8])
+			access := first + uint32(word)&numbers
+			if access < from {
+				break
+			}
+			node, use := word>>number&mask, turn|(access-from)&ats
+			later := last[node]
+			last[node], next[i] = use, later
+			wrong |= uint64(later) - uint64(use) - 1 // has the top bit if it is not later
+		}
 	}
-	return once
+	return wrong>>63 == 0
+}
+
+// begin makes ready for a range.
+func (w *nextWorker) begin() {
+	w.turn = len(w.accesses.starts) - 1
+	for i := range w.last {
+		w.last[i] = w.never
+	}
 }
 
 func (p *nextPass) close() (err error) {
@@ -227,20 +243,17 @@ func (p *nextPass) close() (err error) {
 	return err
 }
 
-// nextReader gives the next uses in the order of turns: it merges the ranges' blocks, each node's
-// range telling which is next.
+// nextReader gives the next uses in the order of accesses: it merges the parts of each window, each
+// node's range telling which is next.
 type nextReader struct {
 	*nextUses
-	in    *reader
-	buf   buffer
-	arena *mem.Arena
-	heads []nextHead
-}
-
-// nextHead is the block of one range that is being read.
-type nextHead struct {
-	after, at []uint32
-	block, i  int // the number of blocks read, and of accesses taken of the last
+	in     *reader
+	ahead  *readAhead
+	window int        // the one to choose the parts of
+	parts  [][]uint32 // of the window at hand
+	begins []uint32   // of each part: what is left of it begins here
+	taken  uint64     // accesses
+	left   int        // of the window
 }
 
 // read opens the next uses for one pass.
@@ -251,73 +264,77 @@ func (n *nextUses) read(ctx context.Context, dev blockdev.Device,
 		return nil, err
 	}
 	in.memory = n.memory.Bytes()
-	arena, err := mem.NewArena(budget, "superbatch next uses", 8*int64(n.count)*int64(n.block))
-	if err != nil {
-		return nil, errors.Join(err, in.close())
-	}
-	r := &nextReader{nextUses: n, in: in, buf: buffer{budget: budget}, arena: arena,
-		heads: make([]nextHead, n.count)}
-	b := arena.Bytes()
-	for i := range r.heads {
-		h := &r.heads[i]
-		h.after, h.at = carve[uint32](&b, n.block)[:0], carve[uint32](&b, n.block)[:0]
-	}
+	r := &nextReader{nextUses: n, in: in, parts: make([][]uint32, n.count),
+		begins: make([]uint32, n.count)}
+	r.ahead = newReadAhead(ctx, budget, r.choose)
 	return r, nil
 }
 
-// of writes the next uses of the nodes of a turn, which follows those before and has so many after
-// it: after is by how many turns later, 0 for never, and at the position.
-func (r *nextReader) of(ctx context.Context, nodes []sample.NodeID, left uint32,
-	after, at []uint32) error {
-	for i, v := range nodes {
-		h := &r.heads[uint64(v)>>r.shift]
-		if h.i == len(h.after) {
-			if err := r.load(ctx, int(uint64(v)>>r.shift)); err != nil {
+// choose takes the parts of the next window.
+func (r *nextReader) choose(g *group) bool {
+	first := r.window * r.count
+	if first == len(r.refs) {
+		return false
+	}
+	for i, at := range r.refs[first : first+r.count] {
+		if at.bytes > 0 {
+			g.add(r.in, at, i)
+		}
+	}
+	r.window++
+	return true
+}
+
+// of writes the next uses of a turn's nodes, or of some of them, which follow those before.
+func (r *nextReader) of(ctx context.Context, turn uint32, nodes []sample.NodeID,
+	next []uint32) error {
+	low, high := r.never, uint32(0)
+	for done := 0; done < len(nodes); {
+		if r.left == 0 {
+			if err := r.load(ctx); err != nil {
 				return err
 			}
 		}
-		after[i], at[i] = h.after[h.i], h.at[h.i]
-		if after[i] > left {
-			return r.in.damage(r.refs[uint64(v)>>r.shift][h.block-1].off(),
-				"node %d is used %d turns later, there are %d", v, after[i], left)
+		n := min(r.left, len(nodes)-done)
+		from, to := nodes[done:done+n], next[done:done+n]
+		for i, v := range from {
+			part := int(uint64(v) >> r.shift)
+			uses, begin := r.parts[part], int(r.begins[part])
+			if begin >= len(uses) {
+				return r.in.damage(0, "range %d has fewer accesses than its batches", part)
+			}
+			use := uses[begin]
+			r.begins[part]++
+			low, high = min(low, use), max(high, use)
+			to[i] = use
 		}
-		h.i++
+		done, r.left, r.taken = done+n, r.left-n, r.taken+uint64(n)
+	}
+	if low < (turn+1)<<r.bits || high > r.never {
+		return r.in.damage(0, "accesses of turn %d are said to be followed by those of %d to %d",
+			turn, low>>r.bits, high>>r.bits)
 	}
 	return nil
 }
 
-// load reads the next block of a range.
-func (r *nextReader) load(ctx context.Context, i int) error {
-	h := &r.heads[i]
-	if h.block == len(r.refs[i]) {
-		return r.in.damage(0, "range %d has fewer accesses than its batches", i)
-	}
-	at := r.refs[i][h.block]
-	payload, err := r.in.read(ctx, at, &r.buf)
+// load goes on to the next window.
+func (r *nextReader) load(ctx context.Context) error {
+	g, err := r.ahead.next(ctx)
 	if err != nil {
 		return err
 	}
-	if err := h.decode(payload); err != nil {
-		return r.in.damage(at.off(), "%v", err)
+	if g == nil {
+		return r.in.damage(0, "%d accesses are fewer than those of the batches", r.taken)
 	}
-	h.block, h.i = h.block+1, 0
-	return nil
-}
-
-// decode reads a block's record, which is not empty.
-func (h *nextHead) decode(payload []byte) (err error) {
-	d := codec.NewDec(payload)
-	for _, to := range []*[]uint32{&h.after, &h.at} {
-		if *to, err = takeArray(d, (*to)[:cap(*to)], cap(*to)); err != nil {
-			return err
-		}
+	clear(r.parts)
+	clear(r.begins)
+	for i, part := range g.parts {
+		r.parts[part] = mem.View[uint32](g.payloads[i])
 	}
-	if len(h.after) == 0 || len(h.after) != len(h.at) {
-		return fmt.Errorf("%d next uses, %d positions", len(h.after), len(h.at))
-	}
+	r.left = int(min(uint64(r.ranges.window), r.total-r.taken))
 	return nil
 }
 
 func (r *nextReader) close() error {
-	return errors.Join(r.buf.free(), r.arena.Free(), r.in.close())
+	return errors.Join(r.ahead.close(), r.in.close())
 }

@@ -8,49 +8,51 @@ import (
 )
 
 // ranges is how nodes are cut into ranges, so that the next use of each node of a range fits in
-// memory.
+// memory, and near the core if it can be, and how accesses are cut into windows, each of which is
+// dealt out to the ranges at once.
 type ranges struct {
-	shift int // a range is 1<<shift nodes
-	count int
-	block int // most accesses of a range that are held in memory and written as one record
+	shift  int // a range is 1<<shift nodes
+	count  int
+	window int // accesses
 }
 
 const (
-	// What a pass takes in memory: for each node of a range its next use, and for each range the
-	// accesses of a block, their batches in runs.
-	bytesPerNode   = 8
-	bytesPerAccess = 8
-	bytesPerRun    = 8
-	accessesPerRun = 4 // so many on average before a block is written early
+	// bytesPerNode is the memory for the next use of a node of a range.
+	bytesPerNode = 4
+	// wordBytesMost is what an access takes where it is dealt out.
+	wordBytesMost = 8
+	// bytesPerAccess is the memory of a window for each access, in the pass that takes most: each
+	// of rangesAtOnce goroutines reads two groups of parts, to buffers with a quarter to spare, and
+	// makes next uses of one.
+	bytesPerAccess = rangesAtOnce * (2*wordBytesMost*5/4 + 4)
+	// bytesPerPart is the memory of a window for each range: the heads and rests of units of two
+	// windows that are read, with a quarter to spare, and what is noted of the part.
+	bytesPerPart = 2*(recordHead+unitBytes)*5/4 + 64
 
-	// A block of 8192 accesses is about 30 KiB on disk, half way from one read to streaming; with
-	// 256 B each record pays for its head and padding.
-	blockMost, blockLeast = 8192, 256
-	// cachedNodes is the size of range whose next uses, 4 MiB, stay near the core.
-	cachedNodesLog = 19
+	// With 8192 accesses to a part, a record is about 40 KiB, half way from one read to streaming;
+	// parts of less than 512 bytes pay for their heads and padding.
+	partWanted              = 8192
+	windowMost, windowLeast = 1 << 19, 1 << 11
+	// cachedNodesLog is the size of range whose next uses, 1 MiB, stay near the core.
+	cachedNodesLog = 18
 	// rangesAtOnce are done at a time: more goroutines would each take the memory of a range.
 	rangesAtOnce = 2
 	// countMost bounds the ranges that are made for the sake of speed alone.
-	countMost = 256
+	countMost = 64
 )
 
-// blockBytes is the memory of one range's block.
-func blockBytes(block int) int64 {
-	return int64(block*bytesPerAccess + (block/accessesPerRun+1)*bytesPerRun)
-}
-
-// planRanges cuts so many nodes into ranges for passes that may take so many bytes. All ranges'
-// blocks are in memory at a time, and the nodes of rangesAtOnce.
+// planRanges cuts so many nodes into ranges for passes that may take so many bytes.
 func planRanges(nodes uint64, memory int64) (ranges, error) {
-	r := ranges{shift: max(0, bits.Len64(max(nodes, 1)-1)), block: blockMost}
+	r := ranges{shift: max(0, bits.Len64(max(nodes, 1)-1))}
 	r.count = r.counted(nodes)
 	for r.shift > 0 && r.shift > cachedNodesLog && r.counted(nodes) < countMost ||
 		rangesAtOnce*bytesPerNode<<r.shift > memory/2 && r.shift > 0 {
 		r.shift--
 		r.count = r.counted(nodes)
 	}
-	for r.block > blockLeast && r.blocks() > memory/2 {
-		r.block /= 2
+	r.window = min(windowMost, max(1<<16, 1<<bits.Len(uint(r.count*partWanted-1))))
+	for r.window > windowLeast && r.memory() > memory {
+		r.window /= 2
 	}
 	if need := r.memory(); need > memory {
 		return r, fmt.Errorf("superbatch: planning with %d nodes needs %s at least, %s are given: "+
@@ -61,10 +63,15 @@ func planRanges(nodes uint64, memory int64) (ranges, error) {
 
 func (r ranges) counted(nodes uint64) int { return int((max(nodes, 1)-1)>>r.shift) + 1 }
 
-// blocks is the memory of the blocks of all ranges, and of those that are read at once.
-func (r ranges) blocks() int64 {
-	return int64(r.count+rangesAtOnce*blocksAtOnce) * blockBytes(r.block)
+// memory is what the passes take.
+func (r ranges) memory() int64 {
+	return rangesAtOnce*bytesPerNode<<r.shift + bytesPerAccess*int64(r.window) +
+		bytesPerPart*int64(r.count)
 }
 
-// memory is what the passes take.
-func (r ranges) memory() int64 { return rangesAtOnce*bytesPerNode<<r.shift + r.blocks() }
+// wordBytes is what an access takes where it is dealt out: its number in the window, and above it
+// that of its node in the range.
+func (r ranges) wordBytes() int { return max(1, (r.numberBits()+r.shift+7)/8) }
+
+// numberBits is what the number of an access in the window takes.
+func (r ranges) numberBits() int { return bits.Len(uint(r.window - 1)) }

@@ -61,15 +61,13 @@ func TestChangesRecord(t *testing.T) {
 // FuzzRecords decodes anything as every kind of record: it is refused, or within its bounds.
 func FuzzRecords(f *testing.F) {
 	b := smallBatch()
-	var nodes, edges, changes, block codec.Enc
+	var nodes, edges, changes codec.Enc
 	encodeNodes(&nodes, b)
 	encodeEdges(&edges, &b.Dense, nil)
 	c := Changes{From: []uint32{0, 4, 0, 1, 0}, Keep: []uint32{0, 4}, Slots: []uint32{7, 2}}
 	c.encode(&changes, nil)
-	for _, part := range [][]uint32{{1, 5}, {2, 1}, {0, 3, 2}, {7, 0, 1}} {
-		putArray(&block, part)
-	}
-	for _, s := range [][]byte{nodes.B, edges.B, changes.B, block.B, nil} {
+	part := []byte{3<<6 | 1, 0, 3<<6 | 63, 0, 0, 0, 0, 0, 0, 0, 0, 0} // of one node, twice
+	for _, s := range [][]byte{nodes.B, edges.B, changes.B, part, nil} {
 		f.Add(s)
 	}
 	f.Fuzz(func(t *testing.T, payload []byte) {
@@ -93,14 +91,12 @@ func FuzzRecords(f *testing.F) {
 		if err := c.decode(payload, 5, 8); err == nil && len(c.From) != 5 {
 			t.Error("changes of another number of nodes")
 		}
-		buf := make([]byte, blockBytes(64))
-		k := newAccessBlock(&buf, 64)
-		if err := k.decode(payload, 8, 5); err == nil && k.n != len(k.node) {
-			t.Error("a block of another number of accesses")
-		}
-		h := nextHead{after: make([]uint32, 0, 64), at: make([]uint32, 0, 64)}
-		if err := h.decode(payload); err == nil && len(h.after) != len(h.at) {
-			t.Error("positions of another number of accesses")
+		w := nextWorker{nextPass: &nextPass{accesses: &accesses{starts: []uint32{0, 2, 40}},
+			nextUses: &nextUses{ranges: ranges{shift: 9, count: 1, window: 64}, bits: 6}},
+			last: make([]uint32, 1<<9), next: make([]uint32, 64)}
+		w.begin()
+		if next, err := w.find(payload, 0); err == nil && len(payload) != 2*len(next)+8 {
+			t.Error("next uses of another number of accesses")
 		}
 	})
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"gdb/internal/mem"
@@ -23,7 +24,7 @@ type Rehearsal struct {
 // that they ask for several times and that it has not is read as often. Each node may stand in a
 // batch once.
 //
-// Memory, counted in budget, which may be nil: 8 bytes a node of the graph, and 8 a request, or 16
+// Memory, counted in budget, which may be nil: 4 bytes a node of the graph, and 4 a request, or 12
 // with a hop of more than 1; and what a cache's plan takes.
 func Rehearse(ctx context.Context, batches [][]sample.NodeID, nodes uint64, slots, hop int,
 	budget *mem.Budget) (r Rehearsal, err error) {
@@ -32,12 +33,12 @@ func Rehearse(ctx context.Context, batches [][]sample.NodeID, nodes uint64, slot
 		return r, err
 	}
 	defer func() { err = errors.Join(err, p.arena.Free(), cache.close()) }()
-	r.Requests = uint64(len(p.after))
+	r.Requests = uint64(len(p.next))
 	begun := time.Now()
 	if err := p.findNextUses(ctx, batches, hop); err != nil {
 		return r, err
 	}
-	if err := cache.begin(len(p.turns)); err != nil {
+	if err := cache.begin(len(p.turns), p.bits); err != nil {
 		return r, err
 	}
 	for i := range p.turns {
@@ -57,15 +58,15 @@ func Rehearse(ctx context.Context, batches [][]sample.NodeID, nodes uint64, slot
 // rehearser is the memory of Rehearse.
 type rehearser struct {
 	arena *mem.Arena
-	last  []uint64 // as in nextPass
-	after []uint32
-	at    []uint32
+	last  []uint32 // as in nextWorker
+	next  []uint32 // of each access
+	bits  int
 
 	// With a hop of more than 1, the nodes of batches taken together, each once, and how often.
 	union []sample.NodeID
 	count []uint32
 	turns []rehearsedTurn // the last one first
-	used  int             // of after, at, and union
+	used  int             // of next and union
 
 	changes Changes
 }
@@ -86,7 +87,7 @@ func newRehearsal(batches [][]sample.NodeID, nodes uint64, slots, hop int,
 		return nil, nil, fmt.Errorf("superbatch: rehearse %d batches of %d requests with %d slots "+
 			"and a hop of %d", len(batches), requests, slots, hop)
 	}
-	bytes := bytesPerNode*int64(nodes) + 8*int64(requests)
+	bytes := 4*int64(nodes) + 4*int64(requests)
 	if hop > 1 {
 		bytes += 8 * int64(requests)
 	}
@@ -98,8 +99,8 @@ func newRehearsal(batches [][]sample.NodeID, nodes uint64, slots, hop int,
 		return nil, nil, errors.Join(err, arena.Free())
 	}
 	b := arena.Bytes()
-	p = &rehearser{arena: arena, last: carve[uint64](&b, int(nodes)),
-		after: carve[uint32](&b, requests), at: carve[uint32](&b, requests)}
+	p = &rehearser{arena: arena, last: carve[uint32](&b, int(nodes)),
+		next: carve[uint32](&b, requests)}
 	if hop > 1 {
 		p.union, p.count = carve[sample.NodeID](&b, requests), carve[uint32](&b, requests)
 	}
@@ -108,11 +109,22 @@ func newRehearsal(batches [][]sample.NodeID, nodes uint64, slots, hop int,
 
 // findNextUses goes backward over the batches.
 func (p *rehearser) findNextUses(ctx context.Context, batches [][]sample.NodeID, hop int) error {
-	for i := range p.last {
-		p.last[i] = none
+	turn, most := (len(batches)+hop-1)/hop, 0
+	for group := range slices.Chunk(batches, hop) {
+		n := 0
+		for _, b := range group {
+			n += len(b)
+		}
+		most = max(most, n)
 	}
-	turn := uint32((len(batches) + hop - 1) / hop)
-	for first := int(turn-1) * hop; first >= 0; first, turn = first-hop, turn-1 {
+	if p.bits = useBits(turn, most); p.bits < 0 {
+		return fmt.Errorf("superbatch: rehearse: %d batches with a hop of %d are too many",
+			len(batches), hop)
+	}
+	for i := range p.last {
+		p.last[i] = uint32(turn+1) << p.bits
+	}
+	for first := (turn - 1) * hop; first >= 0; first, turn = first-hop, turn-1 {
 		group := batches[first:min(first+hop, len(batches))]
 		for i, b := range group {
 			for _, v := range b {
@@ -124,11 +136,9 @@ func (p *rehearser) findNextUses(ctx context.Context, batches [][]sample.NodeID,
 		}
 		nodes, once := group[0], true
 		if hop > 1 {
-			nodes = p.join(turn, group)
+			nodes = p.join(uint32(turn), group)
 		} else {
-			end := p.used + len(nodes)
-			once = nextUsesOf(p.last, turn, ids32(nodes), ordinals(p.at[p.used:end]),
-				p.after[p.used:end], p.at[p.used:end])
+			once = p.one(uint32(turn), nodes)
 		}
 		if !once {
 			return fmt.Errorf("superbatch: rehearse: batch %d has a node twice", first)
@@ -142,22 +152,28 @@ func (p *rehearser) findNextUses(ctx context.Context, batches [][]sample.NodeID,
 	return nil
 }
 
+// one finds the next uses of a batch. It is false if a node stands in it twice.
+func (p *rehearser) one(turn uint32, nodes []sample.NodeID) bool {
+	once, next := true, p.next[p.used:p.used+len(nodes)]
+	for i, v := range nodes {
+		next[i], p.last[v] = p.last[v], turn<<p.bits|uint32(i)
+		once = once && next[i]>>p.bits != turn
+	}
+	return once
+}
+
 // join takes batches as one: the nodes of all, each with the number of batches that have it.
 func (p *rehearser) join(turn uint32, group [][]sample.NodeID) []sample.NodeID {
 	n := p.used
 	for _, b := range group {
 		for _, v := range b {
 			next := p.last[v]
-			if uint32(next>>32) == turn {
-				p.count[p.used+int(uint32(next))]++
+			if next>>p.bits == turn {
+				p.count[p.used+int(next&(1<<p.bits-1))]++
 				continue
 			}
-			p.last[v] = uint64(turn)<<32 | uint64(n-p.used)
-			p.union[n], p.count[n] = v, 1
-			p.after[n], p.at[n] = uint32(next>>32)-turn, uint32(next)
-			if next == none {
-				p.after[n], p.at[n] = 0, 0
-			}
+			p.last[v] = turn<<p.bits | uint32(n-p.used)
+			p.union[n], p.count[n], p.next[n] = v, 1, next
 			n++
 		}
 	}
@@ -168,7 +184,7 @@ func (p *rehearser) join(turn uint32, group [][]sample.NodeID) []sample.NodeID {
 func (p *rehearser) step(cache *cacheState, i int) (hits uint64, err error) {
 	t := p.turns[len(p.turns)-1-i]
 	end := t.first + len(t.nodes)
-	err = cache.step(uint32(i+1), t.nodes, p.after[t.first:end], p.at[t.first:end], &p.changes)
+	err = cache.step(uint32(i+1), t.nodes, p.next[t.first:end], &p.changes)
 	if err != nil || p.count == nil {
 		return uint64(p.changes.Hits), err
 	}
@@ -178,12 +194,4 @@ func (p *rehearser) step(cache *cacheState, i int) (hits uint64, err error) {
 		}
 	}
 	return hits, nil
-}
-
-// ordinals fills s with 0, 1, 2, ….
-func ordinals(s []uint32) []uint32 {
-	for i := range s {
-		s[i] = uint32(i)
-	}
-	return s
 }

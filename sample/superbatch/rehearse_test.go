@@ -78,7 +78,7 @@ func TestRehearse(t *testing.T) {
 			if err := p.findNextUses(context.Background(), batches, hop); err != nil {
 				t.Fatal(err)
 			}
-			if err := state.begin(len(p.turns)); err != nil {
+			if err := state.begin(len(p.turns), p.bits); err != nil {
 				t.Fatal(err)
 			}
 			sum, most := uint64(0), slots

@@ -11,8 +11,9 @@ import "gdb/internal/invariants"
 // chosen so that a part of one for each turn fits; and 8 bytes for each turn.
 type turnStacks struct {
 	rows  []uint64 // slot<<32 | position, in chunks of 1<<shift
-	link  []uint32 // of each chunk: the one below it in its stack, or the next that is free, +1
+	link  []uint32 // of each chunk: the one below it in its stack, or +1 the next that is free
 	shift int
+	mask  uint32 // 1<<shift - 1
 	free  uint32 // the first chunk that was given back, +1
 	fresh uint32 // chunks from here on were not used yet
 
@@ -20,7 +21,8 @@ type turnStacks struct {
 	set    turnSet // of the stacks that are not empty
 }
 
-type turnStack struct{ top, count uint32 } // the chunk on top, +1, and the rows of all
+// turnStack is where the chunk on top begins, if there is one, and the number of rows of all.
+type turnStack struct{ top, count uint32 }
 
 const (
 	rowBytes  = 8
@@ -55,19 +57,20 @@ func chunkLog(slots, turns int) int {
 func newTurnStacks(pool []byte, slots, turns int) turnStacks {
 	s := turnStacks{shift: chunkLog(slots, turns), stacks: make([]turnStack, turns),
 		set: newTurnSet(turns)}
+	s.mask = 1<<s.shift - 1
 	chunks := len(pool) / (rowBytes<<s.shift + linkBytes)
 	s.rows, s.link = carve[uint64](&pool, chunks<<s.shift), carve[uint32](&pool, chunks)
 	return s
 }
 
 // push puts a row on the stack of a turn.
-func (s *turnStacks) push(turn, slot, at uint32) {
+func (s *turnStacks) push(turn uint32, row uint64) {
 	t := &s.stacks[turn]
-	level := t.count & (1<<s.shift - 1)
+	level := t.count & s.mask
 	if level == 0 {
 		s.grow(t, turn)
 	}
-	s.rows[(t.top-1)<<s.shift+level] = uint64(slot)<<32 | uint64(at)
+	s.rows[t.top+level] = row
 	t.count++
 }
 
@@ -80,16 +83,17 @@ func (s *turnStacks) grow(t *turnStack, turn uint32) {
 		s.fresh++
 		chunk = s.fresh
 	}
-	s.link[chunk-1] = t.top
-	if t.top = chunk; t.count == 0 {
+	if s.link[chunk-1] = t.top >> s.shift; t.count == 0 {
 		s.set.add(turn)
 	}
+	t.top = (chunk - 1) << s.shift
 }
 
 // shrink takes the chunk on top off a stack.
 func (s *turnStacks) shrink(t *turnStack) {
-	below := s.link[t.top-1]
-	s.link[t.top-1], s.free, t.top = s.free, t.top, below
+	chunk := t.top >> s.shift
+	t.top = s.link[chunk] << s.shift
+	s.link[chunk], s.free = s.free, chunk+1
 }
 
 // pop appends the slots of the n rows on top of a stack, which has as many, to slots.
@@ -98,8 +102,8 @@ func (s *turnStacks) pop(turn uint32, n int, slots []uint32) []uint32 {
 	invariants.Check(n <= int(t.count), "superbatch: %d of %d rows", n, t.count)
 	for ; n > 0; n-- {
 		t.count--
-		level := t.count & (1<<s.shift - 1)
-		slots = append(slots, uint32(s.rows[(t.top-1)<<s.shift+level]>>32))
+		level := t.count & s.mask
+		slots = append(slots, uint32(s.rows[t.top+level]>>32))
 		if level == 0 {
 			s.shrink(t)
 		}
@@ -119,13 +123,12 @@ func (s *turnStacks) chunk(turn uint32) []uint64 {
 	if t.count == 0 {
 		return nil
 	}
-	first := (t.top - 1) << s.shift
-	return s.rows[first : first+(t.count-1)&(1<<s.shift-1)+1]
+	return s.rows[t.top : t.top+(t.count-1)&s.mask+1]
 }
 
 func (s *turnStacks) drop(turn uint32) {
 	t := &s.stacks[turn]
-	t.count = (t.count - 1) &^ (1<<s.shift - 1)
+	t.count = (t.count - 1) &^ s.mask
 	if s.shrink(t); t.count == 0 {
 		s.set.remove(turn)
 	}

@@ -21,7 +21,7 @@ func TestTurnStacks(t *testing.T) {
 		draw := rng.NewStream(rapid.Uint64().Draw(t, "seed"))
 		push := func(turn int) {
 			slot, at := uint32(draw.Below(1<<20)), uint32(draw.Below(1<<20))
-			s.push(uint32(turn), slot, at)
+			s.push(uint32(turn), uint64(slot)<<32|uint64(at))
 			plain[turn] = append(plain[turn], uint64(slot)<<32|uint64(at))
 			rows++
 		}
