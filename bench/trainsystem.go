@@ -51,6 +51,7 @@ func TrainSystem(ctx context.Context, job TrainJob) (row Row, err error) {
 	}
 	cfg := job.Config
 	cfg.LoadOnly = job.Model == "none"
+	cfg.NeighborsAhead = true // the time of opening is apart
 	begun := time.Now()
 	l, err := train.OpenLoader(ctx, store, dev, cfg)
 	if err != nil {

@@ -79,19 +79,12 @@ const (
 // build returns a neighbor cache of at most cacheBytes.
 func (w *neighborBuilder) build(ctx context.Context) (c *neighborCache, err error) {
 	nodes := w.s.meta.Nodes
-	step := min(nodes, max(uint64(w.opt.scratchBytes)/usePerNode, rangeNodesMin))
-	scratch, err := mem.NewArena(w.opt.budget, "scores of neighbor lists", int64(step)*usePerNode)
+	scratch, step, err := w.scratch()
 	if err != nil {
 		return nil, err
 	}
-	w.uses = mem.View[float32](scratch.Bytes()[:4*step])
-	w.sizes = mem.View[uint16](scratch.Bytes()[4*step:])
-	w.hist = make([]scoreBucket, scoreBuckets)
-	for first := uint64(0); first < nodes; first += step {
-		if err := w.score(ctx, first, min(first+step, nodes)); err != nil {
-			return nil, errors.Join(err, scratch.Free())
-		}
-		w.count(min(step, nodes-first))
+	if err := w.histogram(ctx, step, nil); err != nil {
+		return nil, errors.Join(err, scratch.Free())
 	}
 	pick := w.pick()
 	c, err = w.allocate(pick)
@@ -114,6 +107,36 @@ func (w *neighborBuilder) build(ctx context.Context) (c *neighborCache, err erro
 		return nil, errors.Join(err, c.free())
 	}
 	return c, err
+}
+
+// scratch makes room for the scores of a range of step nodes.
+func (w *neighborBuilder) scratch() (a *mem.Arena, step uint64, err error) {
+	step = min(w.s.meta.Nodes, max(uint64(w.opt.scratchBytes)/usePerNode, rangeNodesMin))
+	a, err = mem.NewArena(w.opt.budget, "scores of neighbor lists", int64(step)*usePerNode)
+	if err != nil {
+		return nil, 0, err
+	}
+	w.uses = mem.View[float32](a.Bytes()[:4*step])
+	w.sizes = mem.View[uint16](a.Bytes()[4*step:])
+	return a, step, nil
+}
+
+// histogram scores all lists, range by range; after each of them it calls note, if that is not nil.
+func (w *neighborBuilder) histogram(ctx context.Context, step uint64,
+	note func(first, n uint64)) error {
+	nodes := w.s.meta.Nodes
+	w.hist = make([]scoreBucket, scoreBuckets)
+	for first := uint64(0); first < nodes; first += step {
+		n := min(step, nodes-first)
+		if err := w.score(ctx, first, first+n); err != nil {
+			return err
+		}
+		w.count(n)
+		if note != nil {
+			note(first, n)
+		}
+	}
+	return nil
 }
 
 // score scans all lists for the uses of nodes first … end-1 and the sizes of their lists.

@@ -107,12 +107,13 @@ func (x *execution) runCaches(ctx context.Context) ([]cacheRow, error) {
 			rows[0].file, rows[0].saved = f.Path, size(sums.rowHits*uint64(f.RowBytes))
 		}
 	}
-	if run.Config.NeighborCache == 0 {
+	capacity := max(run.Planned.Neighbor, run.Planned.Lists.Neighbors)
+	if capacity == 0 {
 		return rows, nil
 	}
 	file, _ := layout.TopologyPaths(layout.In)
 	return append(rows, cacheRow{cache: "neighbors", of: name, file: file, policy: "static",
-		capacity: size(run.Planned.Neighbor), requests: count(sums.lists),
+		capacity: size(capacity), requests: count(sums.lists),
 		hits: count(sums.listHits), ratio: share(sums.listHits, sums.lists)}), nil
 }
 

@@ -22,8 +22,6 @@ type runSettings struct {
 	Epochs int    `json:"epochs"`
 	Split  string `json:"split"` // K of train@K
 	Seed   uint64 `json:"seed"`
-
-	NeighborCache int64 `json:"neighbor_cache"`
 }
 
 // runFile is what the shell reads of a run.json.
@@ -35,6 +33,9 @@ type runFile struct {
 		Cache    string `json:"cache"` // the policy of the feature cache
 		Features int64  `json:"feature_cache_bytes"`
 		Neighbor int64  `json:"neighbor_cache_bytes"`
+		Lists    struct {
+			Neighbors int64 `json:"neighbor_cache_bytes"`
+		} `json:"lists"`
 	} `json:"planned"`
 }
 

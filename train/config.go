@@ -63,7 +63,8 @@ type Config struct {
 	Superbatch int `json:"superbatch"`
 	// FeatureCache is the size of that cache in bytes; 0 takes what is left of Memory.
 	FeatureCache int64 `json:"feature_cache"`
-	// NeighborCache keeps neighbor lists of a paged topology, in bytes; 0 is none.
+	// NeighborCache keeps neighbor lists of a paged topology, in bytes; 0 is none, NeighborAuto
+	// what the plan finds best.
 	NeighborCache int64 `json:"neighbor_cache"`
 	// Topology is auto, resident or paged.
 	Topology string `json:"topology"`
@@ -78,6 +79,8 @@ type Config struct {
 	// Remeasure measures the device anew when the run is planned, though the catalog has a
 	// profile of it.
 	Remeasure bool `json:"-"`
+	// NeighborsAhead plans as if neighbor caches were made before the run, whatever that takes.
+	NeighborsAhead bool `json:"-"`
 	// LoadOnly plans for a Loader whose batches no step follows, and that never evaluates.
 	LoadOnly bool `json:"-"`
 	// CheckpointEvery is the number of batches between checkpoints within an epoch; one is
@@ -89,7 +92,7 @@ type Config struct {
 func Default() Config {
 	return Config{Model: "sage", Fanout: []int{10, 10, 10}, Hidden: 256, Batch: 1000, Epochs: 10,
 		LR: 0.003, Dropout: 0.5, Optimizer: "adam", Loss: "auto", Metric: "auto", EvalEvery: 1,
-		EvalMode: "exact", Seed: 1, Cache: "auto",
+		EvalMode: "exact", Seed: 1, Cache: "auto", NeighborCache: NeighborAuto,
 		Topology: "auto", IO: "auto", Backend: "cpu"}
 }
 
@@ -142,7 +145,7 @@ func (c *Config) Validate() error {
 			return fmt.Errorf("train: %s %d: give at least %d", n.name, n.value, n.min)
 		}
 	}
-	if c.Memory < 0 || c.FeatureCache < 0 || c.NeighborCache < 0 {
+	if c.Memory < 0 || c.FeatureCache < 0 || c.NeighborCache < NeighborAuto {
 		return errors.New("train: a size is negative: give memory and feature-cache in bytes")
 	}
 	return c.validateRates()

@@ -31,6 +31,9 @@ type Plan struct {
 	// Superbatch is set for cache belady alone.
 	Superbatch *SuperbatchPlan `json:"superbatch,omitempty"`
 
+	// Lists is set where the topology is paged.
+	Lists *ListPlan `json:"lists,omitempty"`
+
 	// Rivals are what was not chosen, the best of each kind, the fastest first.
 	Rivals []Rival `json:"rivals,omitempty"`
 
@@ -102,6 +105,8 @@ func (p *Plan) topologyKind() string {
 	topology := "paged"
 	if p.Resident {
 		topology = "resident"
+	} else if l := p.Lists; l != nil && l.Neighbors > 0 {
+		topology = "paged behind a neighbor cache"
 	}
 	if s := p.Superbatch; s != nil && !s.Overlap {
 		topology += ", in turn with batches"
@@ -130,6 +135,9 @@ func (p *Plan) Why() string {
 			sep = "; "
 		}
 		fmt.Fprintf(&b, "%s%s: %.3gs", sep, r.What, r.Time)
+	}
+	if l := p.Lists; l != nil && l.Why != "" {
+		fmt.Fprintf(&b, "; %s", l.Why)
 	}
 	return b.String()
 }

@@ -14,14 +14,15 @@ import (
 // best of them on the graphs that were tried.
 var autoCaches = []string{"static", "sieve", cacheBelady}
 
-// blockShares are the sixteenths of what batches leave that a paged topology's blocks may get.
+// blockShares are the sixteenths of what batches leave that a paged topology's caches may get.
 var blockShares = []int64{4, 0, 1, 2, 8, 12}
 
 // splitWay is one way to split the memory.
 type splitWay struct {
 	cache    string
 	resident bool
-	blocks   int64 // sixteenths for a paged topology's blocks
+	blocks   int64 // sixteenths for a paged topology's caches
+	quarters int64 // of these, for its neighbor cache
 	ready    int   // batches that wait, or inTurn
 
 	overlap, inPlace, sweepAhead bool // of superbatches
@@ -40,7 +41,9 @@ func (p *planner) ways() (all []splitWay) {
 			topologies = nil
 		}
 		for _, n := range blockShares {
-			topologies = append(topologies, splitWay{blocks: n})
+			for _, q := range p.neighborQuarters() {
+				topologies = append(topologies, splitWay{blocks: n, quarters: q})
+			}
 		}
 	}
 	for _, w := range topologies {
@@ -61,6 +64,7 @@ func (p *planner) ways() (all []splitWay) {
 // Left is below 0, or short says so.
 func (p *planner) take(w splitWay) (least int64, err error) {
 	p.setResident()
+	p.quarters = w.quarters
 	if !w.resident {
 		p.setPaged(pagedCacheLeast)
 	}
@@ -155,7 +159,8 @@ func (p *planner) beaten(others []*planner) bool {
 				s.SweepAhead == q.SweepAhead
 		}
 		if same && o.cacheBytes() >= p.cacheBytes() &&
-			(o.Resident || !p.Resident && o.blockCache >= p.blockCache) {
+			(o.Resident || !p.Resident && o.blockCache >= p.blockCache &&
+				o.neighborCache >= p.neighborCache) {
 			return true
 		}
 	}
@@ -172,8 +177,9 @@ func (p *planner) tooSmall(least int64, nearest *planner) error {
 // makePlan sees how large batches are, and finds the splits of the memory that fit.
 func (in *inputs) makePlan(ctx context.Context, c *Config, train []sample.NodeID,
 	dims []int) ([]*planner, error) {
-	p := &planner{c: c, store: in.store, dims: dims, scale: 1, neighborCache: c.NeighborCache,
-		nodes: in.meta.Nodes, Plan: &Plan{Memory: c.Memory, Fixed: in.fixed(), dim: dims[0]}}
+	p := &planner{c: c, store: in.store, dims: dims, scale: 1, nodes: in.meta.Nodes,
+		neighborCache: max(0, c.NeighborCache),
+		Plan:          &Plan{Memory: c.Memory, Fixed: in.fixed(), dim: dims[0]}}
 	p.runBatches = int64(c.Epochs) * int64((len(train)+c.Batch-1)/c.Batch)
 	p.planModel()
 	p.planTopology()

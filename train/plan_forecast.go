@@ -134,11 +134,7 @@ func (s *prices) superbatch(p *planner, f *Forecast, lists price, rows rowsCost)
 	b, c := p.Superbatch, p.c
 	steps := s.steps(b, c)
 	files := s.nodes*runtimeBytes + s.edges*2.5
-	loads := 0.0 // of the topology, an epoch
-	if p.Resident && !b.Overlap {
-		loads = s.full / steps
-	}
-	topology := loads * float64(s.topologyBytes)
+	topology := s.full / steps * s.loaded(p) // an epoch
 	f.Lists += int64(topology)
 	missed := s.missedRows(p, rows)
 	f.Read += int64(topology + s.full*(files+missed.bytes-rows.bytes))

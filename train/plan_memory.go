@@ -54,6 +54,8 @@ type planner struct {
 	short      bool // there is no cache of the size that superbatches need
 
 	blockCache, neighborCache int64 // of the paged reader
+	listCaches                int64 // both, if the latter's size is chosen
+	quarters                  int64 // of that for it
 }
 
 // planTopology plans the topology before batches are known: resident if the lists fit in half of
@@ -69,18 +71,16 @@ func (p *planner) planTopology() {
 
 // setResident plans the resident reader.
 func (p *planner) setResident() {
-	p.Resident, p.blockCache, p.Neighbor = true, 0, 0
+	p.Resident, p.blockCache, p.Neighbor, p.Lists = true, 0, 0, nil
 	p.Topology = p.store.ResidentBytes(layout.In)
 }
 
-// setPaged plans the paged reader, with a block cache of most bytes, but no larger than the file.
+// setPaged plans the paged reader, with a block cache of most bytes, but no larger than the file; a
+// neighbor cache whose size is chosen has its share of that.
 func (p *planner) setPaged(most int64) {
 	p.Resident = false
-	// The lists, and the directory of less than a sixteenth.
-	p.Neighbor = arenaBytes(p.neighborCache) + arenaBytes(p.neighborCache/16)
-	p.blockCache = max(1<<20, min(most, p.store.ResidentBytes(layout.In)*5/4))
-	p.Topology = p.store.PagedBytes(layout.In, p.blockCache) +
-		int64(samplers(p.c.Threads)+1)*sessionBytes
+	p.setLists(max(1<<20, min(most, p.store.ResidentBytes(layout.In)*5/4)))
+	p.Topology += int64(samplers(p.c.Threads)+1) * sessionBytes
 }
 
 // planModel counts parameters: weights, gradients and optimizer state outside the heap, and on it

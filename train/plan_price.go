@@ -27,6 +27,8 @@ type prices struct {
 	resident price
 	paged    []pagedPrice      // by size, ascending
 	noPaged  bool              // none is worth it
+	tried    *listTrial        // of neighbor caches; nil if none is worth it
+	listsWhy string            // why there is no trial
 	curves   map[string]*curve // by policy
 	inner    float64           // share of a batch's rows that are copied from resident features
 }
@@ -37,8 +39,8 @@ type pagedPrice struct {
 	price
 }
 
-// choose takes the split of the least forecast time, and opens the topology as it says. The
-// first is taken if there is no choice, or no room to look.
+// choose takes the split of the least forecast time; the topology is closed if it is not open as
+// that says. The first is taken if there is no choice, or no room to look.
 func (t *trainer) choose(ctx context.Context, splits []*planner) error {
 	best := splits[0]
 	if len(splits) > 1 || !t.cfg.LoadOnly { // loading alone needs a forecast to choose by only
@@ -53,24 +55,27 @@ func (t *trainer) choose(ctx context.Context, splits []*planner) error {
 	}
 	t.plan = best.Plan
 	t.in.budget.Settle()
+	b := t.plan.Superbatch
+	t.in.turns = b != nil && !b.Overlap
 	graph := best.graph(t.in)
-	if b := t.plan.Superbatch; b != nil && !b.Overlap {
-		t.in.turns, t.in.graph = true, graph
-		return t.in.dropGraph()
+	if t.in.turns || t.in.graph != graph {
+		err := t.in.dropGraph()
+		t.in.graph = graph
+		return err
 	}
-	return t.in.changeGraph(ctx, graph)
+	return nil
 }
 
 // best is the split with the least time; of the others the best of each kind are its rivals.
 func (s *prices) best(splits []*planner) *planner {
 	splits = slices.DeleteFunc(slices.Clone(splits), func(p *planner) bool {
-		return s.noPaged && !p.Resident
+		return s.noPaged && !p.Resident || s.tried == nil && p.quarters > 0
 	})
 	for _, p := range splits {
 		p.Forecast = s.forecast(p)
 	}
 	slices.SortStableFunc(splits, func(a, b *planner) int {
-		return cmp.Compare(a.Forecast.Time, b.Forecast.Time)
+		return cmp.Compare(a.epochSeconds(), b.epochSeconds())
 	})
 	best := splits[0]
 	const rivals = 3
@@ -138,11 +143,15 @@ func (t *trainer) price(ctx context.Context, splits []*planner) (best *planner, 
 	if err := t.priceLists(ctx, s, splits); err != nil {
 		return nil, err
 	}
+	if err := t.priceNeighbors(ctx, s, tr, splits); err != nil {
+		return nil, err
+	}
+	defer s.closeTrial()
 	if err := t.keepProfile(ctx, s.device); err != nil {
 		return nil, err
 	}
 	best = s.best(splits)
-	if err := in.dropGraph(); err != nil {
+	if err := errors.Join(s.tellLists(best, splits), in.dropGraph()); err != nil {
 		return nil, err
 	}
 	if err := t.priceRows(ctx, s, tr, []*planner{best}); err != nil {
@@ -190,6 +199,9 @@ func (s *prices) lists(p *planner) price {
 	if p.Resident || len(s.paged) == 0 {
 		return s.resident
 	}
+	if s.tried != nil {
+		return s.tried.price(p)
+	}
 	first, last := s.paged[0], s.paged[len(s.paged)-1]
 	at := 0.0
 	if last.blocks > first.blocks {
@@ -212,7 +224,7 @@ func (t *trainer) priceLists(ctx context.Context, s *prices, splits []*planner) 
 	}
 	var least, most *planner
 	for _, p := range splits {
-		if p.Resident || resident > 0 && s.forecast(p).Time > resident {
+		if p.Resident || p.quarters > 0 || resident > 0 && s.forecast(p).Time > resident {
 			continue
 		}
 		if least == nil || p.blockCache < least.blockCache {

@@ -114,12 +114,16 @@ func (p *planner) takeSuperbatch(w splitWay) (least int64, err error) {
 		s.StageRows = int(n/stageShare) + 1
 		p.rowArenas = int64(p.Ready+1) * arenaBytes(n*int64(dim)*4)
 	}
+	if !w.overlap {
+		p.joinLists()
+	}
 	ph, err := p.phases(s, p.nodes, p.Topology)
 	if err != nil {
 		return 0, err
 	}
 	if more := ph.loop - ph.use - ph.sampling - p.Topology; !w.overlap && !w.resident && more > 0 {
-		p.setPaged(p.blockCache + more/16*15) // its tables take the rest
+		p.setPaged(p.listCaches + more/16*15) // its tables take the rest
+		p.joinLists()
 	}
 	_, kept := p.steps(p.storage)
 	spare := int64(0)

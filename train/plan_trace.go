@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"gdb/internal/mem"
@@ -24,6 +25,7 @@ const (
 type trace struct {
 	arena   *mem.Arena
 	batches [][]sample.NodeID
+	hops    [][]uint32 // of each batch, its NodeIDOffsets
 	edges   uint64
 	// nodes are summed over the batches.
 	nodes  uint64
@@ -131,6 +133,7 @@ func (f *traceFiller) batch(ctx context.Context, epoch, index uint64) (bool, err
 		}
 		copy(f.free, f.dense.NodeIDs)
 		f.batches, f.free = append(f.batches, f.free[:n:n]), f.free[n:]
+		f.hops = append(f.hops, slices.Clone(f.dense.NodeIDOffsets))
 	}
 	f.edges += uint64(len(f.dense.Nbrs))
 	f.nodes += uint64(n)

@@ -226,6 +226,11 @@ func (t *trainer) open(ctx context.Context, store *layout.Store, dev blockdev.De
 	if err := t.plans(ctx, store, dev); err != nil {
 		return err
 	}
+	if !t.in.turns {
+		if err := t.in.changeGraph(ctx, t.in.graph); err != nil {
+			return err
+		}
+	}
 	if t.plan.Superbatch != nil {
 		var err error
 		if t.device, err = t.profile(ctx); err != nil {

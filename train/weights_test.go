@@ -57,11 +57,12 @@ func ways() (all [][]way) {
 		for _, cache := range CacheNames() {
 			var some []way
 			for _, c := range cacheWays(cache) {
-				for _, nbrs := range []int64{-1, 0, 64 << 10} { // resident, none, all
+				for _, nbrs := range []int64{-2, NeighborAuto, 0, 64 << 10} { // -2: resident
 					for _, plain := range []bool{false, true} {
-						w := way{io: io, nbrs: max(0, nbrs), plain: plain, cfg: c}
+						w := way{io: io, nbrs: max(NeighborAuto, nbrs), plain: plain, cfg: c}
 						w.cfg.Topology, w.cfg.NeighborCache = "paged", w.nbrs
-						if nbrs < 0 {
+						w.cfg.NeighborsAhead = true
+						if nbrs < NeighborAuto {
 							w.cfg.Topology = "resident"
 						}
 						if plain {

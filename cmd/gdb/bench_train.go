@@ -32,7 +32,9 @@ cgroup of its own, beginning with a cold page cache. epoch_s and batch_s are the
 with what is sampled, planned and filled ahead in one of them for the others; last_epoch_s and all
 other figures are of the last epoch alone. Opening, which loads what static and memory begin with,
 is before that, and in the JSON as open_s. Systems are mmap (plain arrays and features through
-memory maps), memory (everything resident, not bounded), and gdb with the cache of that name.`,
+memory maps), memory (everything resident, not bounded), and gdb with the cache of that name: static
+is a static feature cache and, where the topology is paged, a static neighbor cache (the baseline
+Ali+PG of Ginex), split as the plan finds best unless --neighbor-cache and --feature-cache say.`,
 		Example: `  gdb bench train big.gdb --memory 1GiB --systems mmap,static,lru,auto,memory
   gdb bench train big.gdb --memory 1GiB --systems mmap,auto --model sage --fanout 10,10,10
   gdb bench train big.gdb --systems lru,sieve --sweep memory=512MiB,1GiB,2GiB --plot plots`,

@@ -22,7 +22,6 @@ type trainFlags struct {
 	cfg          train.Config
 	fanout       fanoutFlag
 	featureCache string
-	neighbors    string
 	from         string
 	json         bool
 }
@@ -54,8 +53,8 @@ func (t *trainFlags) bind(f *pflag.FlagSet) {
 	f.StringVar(&t.featureCache, "feature-cache", "", "its size (default: what --memory leaves)")
 	f.Var((*superbatchFlag)(&c.Superbatch), "superbatch",
 		"batches that --cache belady samples ahead; auto: up to the next evaluation")
-	f.StringVar(&t.neighbors, "neighbor-cache", "", "keep lists of neighbors in so much memory, "+
-		"where the topology is paged (default: none)")
+	f.Var((*neighborFlag)(&c.NeighborCache), "neighbor-cache", "keep lists of neighbors in so "+
+		"much memory, where the topology is paged; auto: as the plan finds best, 0: none")
 	f.StringVar(&c.Topology, "topology", c.Topology, "auto, resident or paged")
 	f.StringVar(&c.IO, "io", c.IO, "auto, uring, pread, buffered or mmap")
 	f.StringVar(&c.Backend, "backend", c.Backend, "cpu or cuda")
@@ -80,13 +79,6 @@ func (t *trainFlags) config(a *app, cmd *cobra.Command) (train.Config, error) {
 			return c, usage(fmt.Errorf("train: --feature-cache: %w", err))
 		}
 		c.FeatureCache = n
-	}
-	if t.neighbors != "" {
-		n, err := mem.ParseSize(t.neighbors)
-		if err != nil {
-			return c, usage(fmt.Errorf("train: --neighbor-cache: %w", err))
-		}
-		c.NeighborCache = n
 	}
 	if err := c.Validate(); err != nil {
 		return c, usage(err)
@@ -129,6 +121,34 @@ func (f *fanoutFlag) Set(s string) error {
 
 // Type names the value in help.
 func (f *fanoutFlag) Type() string { return "fanout" }
+
+// neighborFlag is --neighbor-cache: auto or a size.
+type neighborFlag int64
+
+// String is the flag's value.
+func (n *neighborFlag) String() string {
+	if *n == train.NeighborAuto {
+		return "auto"
+	}
+	return strconv.FormatInt(int64(*n), 10)
+}
+
+// Set parses auto or a size.
+func (n *neighborFlag) Set(text string) error {
+	if text == "auto" {
+		*n = train.NeighborAuto
+		return nil
+	}
+	size, err := mem.ParseSize(text)
+	if err != nil {
+		return fmt.Errorf("want auto, or a size: %w", err)
+	}
+	*n = neighborFlag(size)
+	return nil
+}
+
+// Type names the value in help.
+func (n *neighborFlag) Type() string { return "auto|SIZE" }
 
 // superbatchFlag is --superbatch: auto, which is 0, or a number.
 type superbatchFlag int
