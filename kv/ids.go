@@ -7,6 +7,8 @@ import (
 	"strconv"
 
 	"gdb/blockdev"
+	"gdb/internal/mem"
+	"gdb/internal/pace"
 
 	"github.com/cockroachdb/pebble/v2/vfs"
 )
@@ -26,6 +28,21 @@ type IDStats interface {
 	BlocksRead() uint64
 	// IndexBytes is the memory of the index of both files.
 	IndexBytes() int64
+}
+
+// IDCacher is implemented by IDs that read a dictionary.
+type IDCacher interface {
+	// Cache keeps blocks that External read, in at most bytes, which budget counts; once, before
+	// the first lookup. Without it none are kept.
+	Cache(bytes int64, budget *mem.Budget) error
+	// CacheStats counts the blocks that External asked for.
+	CacheStats() IDCacheStats
+}
+
+// IDCacheStats are blocks that External found in the cache, and those that it read.
+type IDCacheStats struct {
+	Hits, Misses uint64
+	Bytes        int64 // of the cache
 }
 
 // OpenIDs opens the id dictionary of a store: for dense ids no file is read. The index of both
@@ -65,11 +82,14 @@ func (d denseIDs) Internal(_ context.Context, external string) (NodeID, error) {
 }
 
 // External formats the numbers.
-func (d denseIDs) External(_ context.Context, nodes []NodeID, dst []string) ([]string, error) {
+func (d denseIDs) External(ctx context.Context, nodes []NodeID, dst []string) ([]string, error) {
 	if err := checkRange(nodes, d.nodes); err != nil {
 		return dst, err
 	}
-	for _, id := range nodes {
+	for i, id := range nodes {
+		if i%pace.Every == 0 && ctx.Err() != nil {
+			return dst[:len(dst)-i], ctx.Err()
+		}
 		dst = append(dst, strconv.FormatUint(uint64(id), 10))
 	}
 	return dst, nil
@@ -117,7 +137,8 @@ func (d *dictionary) IndexBytes() int64 {
 
 // Close closes both files.
 func (d *dictionary) Close() error {
-	if err := errors.Join(d.forward.f.file.Close(), d.reverse.f.file.Close()); err != nil {
+	err := errors.Join(d.forward.f.file.Close(), d.reverse.f.file.Close(), d.reverse.cache.free())
+	if err != nil {
 		return fmt.Errorf("kv: close ids: %w", err)
 	}
 	return nil

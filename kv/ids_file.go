@@ -117,6 +117,34 @@ func (f *idFile) read(ctx context.Context, blocks []uint64, buf []byte) error {
 	return nil
 }
 
+// readAt reads those of blocks whose places are given to their places in buf and verifies each.
+// Blocks that follow each other, in the file and in buf, come by one read of up to scanBytes.
+func (f *idFile) readAt(ctx context.Context, blocks []uint64, buf []byte, places []int) error {
+	var reqs []blockdev.Request
+	for k, i := range places {
+		joins := k > 0 && places[k-1] == i-1 && blocks[i-1] == blocks[i]-1
+		if last := len(reqs) - 1; joins && len(reqs[last].Buf) < scanBytes {
+			at := i*IDBlockBytes - len(reqs[last].Buf)
+			reqs[last].Buf = buf[at : (i+1)*IDBlockBytes]
+			continue
+		}
+		reqs = append(reqs, blockdev.Request{File: f.file, Off: int64(blocks[i]) * IDBlockBytes,
+			Buf: buf[i*IDBlockBytes : (i+1)*IDBlockBytes]})
+	}
+	if len(reqs) == 0 {
+		return ctx.Err()
+	}
+	if err := f.readRaw(ctx, reqs); err != nil {
+		return err
+	}
+	for _, i := range places {
+		if err := f.checkSum(buf[i*IDBlockBytes:(i+1)*IDBlockBytes], blocks[i]); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 func (f *idFile) readRaw(ctx context.Context, reqs []blockdev.Request) error {
 	if err := f.dev.ReadBatch(ctx, reqs); err != nil {
 		return fmt.Errorf("kv: %w", err)

@@ -5,11 +5,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"sort"
+	"sync/atomic"
 
 	"gdb/blockdev"
 	"gdb/internal/codec"
+	"gdb/internal/pace"
+	"gdb/internal/trace"
 
 	"github.com/cockroachdb/pebble/v2/vfs"
 )
@@ -120,6 +122,8 @@ type reverseFile struct {
 	f     *idFile
 	nodes uint64
 	first []NodeID // the first node of each data block
+	cache *idCache // nil: none
+	hits  atomic.Uint64
 }
 
 // openReverse opens ids/reverse.ids and loads its index.
@@ -151,8 +155,9 @@ func (r *reverseFile) check(ctx context.Context, m *Meta) error {
 	})
 }
 
-// lookup appends the ids of nodes to dst. Each block is read once for every readBlocks blocks,
-// whatever the order of the nodes.
+// lookup appends the ids of nodes to dst. Each block is had once for every readBlocks blocks,
+// whatever the order of the nodes, and what is not in the cache is read, blocks that follow each
+// other by one read.
 func (r *reverseFile) lookup(ctx context.Context, nodes []NodeID, dst []string) ([]string, error) {
 	if err := checkRange(nodes, r.nodes); err != nil {
 		return dst, err
@@ -160,22 +165,22 @@ func (r *reverseFile) lookup(ctx context.Context, nodes []NodeID, dst []string) 
 	if len(nodes) == 0 {
 		return dst, nil
 	}
-	order := make([]int, len(nodes))
-	for i := range order {
-		order[i] = i
+	order := make([]uint64, len(nodes)) // node<<32 | place
+	for i, v := range nodes {
+		order[i] = uint64(v)<<32 | uint64(i)
 	}
-	if !slices.IsSorted(nodes) {
-		slices.SortFunc(order, func(a, b int) int { return cmp.Compare(nodes[a], nodes[b]) })
+	if err := pace.SortFunc(ctx, order, cmp.Compare[uint64]); err != nil {
+		return dst, err
 	}
 	base := len(dst)
 	dst = append(dst, make([]string, len(nodes))...)
 	var buf []byte
 	for len(order) > 0 {
-		blocks, n := r.group(nodes, order)
+		blocks, n := r.group(order)
 		if buf == nil {
 			buf = blockdev.AlignedBuffer(len(blocks) * IDBlockBytes)
 		}
-		if err := r.fill(ctx, blocks, buf, nodes, order[:n], dst[base:]); err != nil {
+		if err := r.fill(ctx, blocks, buf, order[:n], dst[base:]); err != nil {
 			return dst[:base], err
 		}
 		order = order[n:]
@@ -185,17 +190,17 @@ func (r *reverseFile) lookup(ctx context.Context, nodes []NodeID, dst []string) 
 
 // group returns the data blocks that hold the next nodes of order, at most readBlocks, and the
 // number of those nodes.
-func (r *reverseFile) group(nodes []NodeID, order []int) (blocks []uint64, n int) {
+func (r *reverseFile) group(order []uint64) (blocks []uint64, n int) {
 	end := uint64(0) // first node behind the last block of blocks
 	for ; n < len(order); n++ {
-		id := nodes[order[n]]
-		if uint64(id) < end {
+		id := order[n] >> 32
+		if id < end {
 			continue
 		}
 		if len(blocks) == readBlocks {
 			break
 		}
-		at := sort.Search(len(r.first), func(i int) bool { return r.first[i] > id })
+		at := sort.Search(len(r.first), func(i int) bool { return uint64(r.first[i]) > id })
 		blocks, end = append(blocks, uint64(at)), r.nodes // data block at-1 is block at of the file
 		if at < len(r.first) {
 			end = uint64(r.first[at])
@@ -204,13 +209,18 @@ func (r *reverseFile) group(nodes []NodeID, order []int) (blocks []uint64, n int
 	return blocks, n
 }
 
-// fill reads blocks and sets dst[i] to the id of nodes[i] for every i of order.
-func (r *reverseFile) fill(ctx context.Context, blocks []uint64, buf []byte, nodes []NodeID,
-	order []int, dst []string) error {
-	r.f.reads.Add(uint64(len(blocks)))
-	if err := r.f.read(ctx, blocks, buf); err != nil {
+// fill gets blocks and sets dst[i] to the id of the node of every place i of order.
+func (r *reverseFile) fill(ctx context.Context, blocks []uint64, buf []byte, order []uint64,
+	dst []string) error {
+	missed := r.cache.get(blocks, buf, make([]int, 0, len(blocks)))
+	hits := uint64(len(blocks) - len(missed))
+	r.hits.Add(hits)
+	trace.From(ctx).Hit(hits)
+	r.f.reads.Add(uint64(len(missed)))
+	if err := r.f.readAt(ctx, blocks, buf, missed); err != nil {
 		return err
 	}
+	var steps pace.Steps
 	for k, number := range blocks {
 		block, err := decodeReverse(buf[k*IDBlockBytes : (k+1)*IDBlockBytes])
 		if err != nil {
@@ -220,17 +230,27 @@ func (r *reverseFile) fill(ctx context.Context, blocks []uint64, buf []byte, nod
 			return damagedBlock(ReversePath, number, "it begins with node %d, the index says %d",
 				block.first, r.first[number-1])
 		}
+		last := NodeID(0) // of the node before; its id, if it has one, is name
+		name, has := "", false
 		for len(order) > 0 {
-			i := int(nodes[order[0]] - block.first)
+			if err := steps.Took(ctx, 2); err != nil {
+				return err
+			}
+			node, place := NodeID(order[0]>>32), uint32(order[0])
+			i := int(node - block.first)
 			if i >= block.n && k+1 < len(blocks) {
 				break
 			}
 			if i >= block.n {
-				return damagedBlock(ReversePath, number, "node %d is not in it", nodes[order[0]])
+				return damagedBlock(ReversePath, number, "node %d is not in it", node)
 			}
-			dst[order[0]] = string(block.external(i))
+			if !has || node != last {
+				last, name, has = node, string(block.external(i)), true
+			}
+			dst[place] = name
 			order = order[1:]
 		}
 	}
-	return nil
+	r.cache.put(blocks, buf, missed)
+	return ctx.Err()
 }

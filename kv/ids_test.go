@@ -13,6 +13,7 @@ import (
 	"gdb/blockdev"
 	"gdb/blockdev/devtest"
 	"gdb/internal/codec"
+	"gdb/internal/mem"
 	"gdb/internal/rng"
 
 	"github.com/cockroachdb/pebble/v2/vfs"
@@ -404,5 +405,51 @@ func TestIDsOnDisk(t *testing.T) {
 				t.Error(err)
 			}
 		})
+	}
+}
+
+// TestIDCache compares names through caches of several sizes with those without, and holds that a
+// block is read once where all fit, and that blocks that follow each other come by one read.
+func TestIDCache(t *testing.T) {
+	fs, exts := vfs.NewMem(), names(5000)
+	m, _ := mustIDs(t, fs, exts)
+	all := make([]NodeID, 0, 2*len(exts))
+	for i := range exts {
+		all = append(all, NodeID(i*7%len(exts)), NodeID(i*11%len(exts)))
+	}
+	plain := must(OpenIDs(t.Context(), testDevice(t), fs, "store", m))(t)
+	want := must(plain.External(t.Context(), all, nil))(t)
+	for _, blocks := range []int64{0, 1, 3, 1 << 10} {
+		dev, budget := testDevice(t), mem.NewBudget(16<<20)
+		ids := must(OpenIDs(t.Context(), dev, fs, "store", m))(t)
+		c := ids.(IDCacher)
+		if err := c.Cache(blocks*(IDBlockBytes+idFrameBytes), budget); err != nil {
+			t.Fatal(err)
+		}
+		for from := 0; from < len(all); from += 100 {
+			got, err := ids.External(t.Context(), all[from:from+100], nil)
+			if err != nil || !slices.Equal(got, want[from:from+100]) {
+				t.Fatalf("%d blocks: nodes from %d on: %v", blocks, from, err)
+			}
+		}
+		file := uint64(len(ids.(*dictionary).reverse.first))
+		if s := c.CacheStats(); blocks == 1<<10 && (s.Misses != file || s.Hits == 0) {
+			t.Errorf("%d blocks of a file of %d were read: %+v", s.Misses, file, s)
+		}
+		if err := ids.Close(); err != nil || budget.Used() != 0 {
+			t.Errorf("%d blocks: %d bytes are held: %v", blocks, budget.Used(), err)
+		}
+		if blocks > 0 {
+			continue
+		}
+		ids = must(OpenIDs(t.Context(), dev, fs, "store", m))(t)
+		before := dev.Stats().Reads
+		if _, err := ids.External(t.Context(), all, nil); err != nil {
+			t.Fatal(err)
+		}
+		runs := (file*IDBlockBytes + scanBytes - 1) / scanBytes
+		if reads := dev.Stats().Reads - before; reads > runs {
+			t.Errorf("all %d blocks took %d reads, want %d", file, reads, runs)
+		}
 	}
 }

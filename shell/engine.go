@@ -9,10 +9,13 @@ import (
 
 	"gdb/blockdev"
 	"gdb/internal/mem"
+	"gdb/internal/pace"
 	"gdb/internal/rng"
 	"gdb/internal/trace"
 	"gdb/kv"
 	"gdb/layout"
+
+	"github.com/RoaringBitmap/roaring/v2"
 )
 
 // engine opens the files of a store when a statement first needs them, and keeps them open. It may
@@ -24,11 +27,12 @@ type engine struct {
 
 	mu struct {
 		sync.Mutex
-		ids  kv.IDs
-		topo map[layout.Direction]layout.Topology
-		rows map[string]*layout.Rows
-		base map[layout.Direction]layout.TopologyStats // at the last RESET STATS
-		seed *uint64                                   // of SET, nil before
+		ids       kv.IDs
+		topo      map[layout.Direction]layout.Topology
+		rows      map[string]*layout.Rows
+		base      map[layout.Direction]layout.TopologyStats // at the last RESET STATS
+		baseNames kv.IDCacheStats
+		seed      *uint64 // of SET, nil before
 	}
 }
 
@@ -37,6 +41,14 @@ const blockCacheShare = 8
 
 // blockCacheBytes is the size of the block cache of a direction.
 func (e *engine) blockCacheBytes() int64 { return max(e.budget.Limit()/blockCacheShare, 4<<20) }
+
+// nameCacheShare is the part of --memory for cached blocks of the id dictionary.
+const nameCacheShare = 16
+
+// nameCacheBytes is the most that the cache of names takes.
+func (e *engine) nameCacheBytes() int64 {
+	return max(e.budget.Limit()/nameCacheShare, 256<<10)
+}
 
 func newEngine(st *layout.Store, dev blockdev.Device, memory int64) *engine {
 	return newEngineIn(st, dev, mem.NewBudget(memory))
@@ -73,7 +85,29 @@ func (e *engine) hits() (n uint64) {
 	for _, t := range e.mu.topo {
 		n += t.Stats().Hits
 	}
+	if s, ok := e.nameStatsLocked(); ok {
+		n += s.Hits
+	}
 	return n
+}
+
+// nameStatsLocked are the blocks of names so far; false without a dictionary.
+func (e *engine) nameStatsLocked() (kv.IDCacheStats, bool) {
+	c, ok := e.mu.ids.(kv.IDCacher)
+	if !ok {
+		return kv.IDCacheStats{}, false
+	}
+	return c.CacheStats(), true
+}
+
+// nameStats are the blocks of names since the last RESET STATS; false without a dictionary.
+func (e *engine) nameStats() (kv.IDCacheStats, bool) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	s, ok := e.nameStatsLocked()
+	s.Hits -= e.mu.baseNames.Hits
+	s.Misses -= e.mu.baseNames.Misses
+	return s, ok
 }
 
 // isCanonical says that an id that was found is written as the dictionary writes it.
@@ -115,6 +149,7 @@ func (e *engine) resetCaches() {
 	for dir, t := range e.mu.topo {
 		e.mu.base[dir] = t.Stats()
 	}
+	e.mu.baseNames, _ = e.nameStatsLocked()
 }
 
 // setSeed makes seed that of statements that name none.
@@ -143,11 +178,19 @@ func (e *engine) dictionary(ctx context.Context) (kv.IDs, error) {
 	if e.mu.ids != nil {
 		return e.mu.ids, nil
 	}
-	ids, err := e.store.IDs(trace.Opening(ctx), e.dev)
-	if err == nil {
-		e.mu.ids = ids
+	opening, opened := trace.Opening(ctx)
+	defer opened()
+	ids, err := e.store.IDs(opening, e.dev)
+	if err != nil {
+		return nil, err
 	}
-	return ids, err
+	if c, ok := ids.(kv.IDCacher); ok {
+		if err := c.Cache(e.nameCacheBytes(), e.budget); err != nil {
+			return nil, errors.Join(err, ids.Close())
+		}
+	}
+	e.mu.ids = ids
+	return ids, nil
 }
 
 // topology opens the paged reader of a direction.
@@ -160,7 +203,9 @@ func (e *engine) topology(ctx context.Context, dir layout.Direction) (layout.Top
 	if t := e.mu.topo[dir]; t != nil {
 		return t, nil
 	}
-	t, err := e.store.Topology(trace.Opening(ctx), e.dev, dir, layout.TopologyOptions{
+	opening, opened := trace.Opening(ctx)
+	defer opened()
+	t, err := e.store.Topology(opening, e.dev, dir, layout.TopologyOptions{
 		CacheBytes: e.blockCacheBytes(), Budget: e.budget})
 	if err == nil {
 		e.mu.topo[dir] = t
@@ -206,7 +251,9 @@ func (e *engine) open(ctx context.Context, m kv.RowsMeta) (*layout.Rows, error) 
 	if r := e.mu.rows[m.Path]; r != nil {
 		return r, nil
 	}
-	r, err := e.store.Rows(trace.Opening(ctx), e.dev, m, e.budget)
+	opening, opened := trace.Opening(ctx)
+	defer opened()
+	r, err := e.store.Rows(opening, e.dev, m, e.budget)
 	if err == nil {
 		e.mu.rows[m.Path] = r
 	}
@@ -226,7 +273,7 @@ func (e *engine) resolve(ctx context.Context, s nodeSet, seed uint64) ([]layout.
 		if err != nil {
 			return nil, fmt.Errorf("split %q: %w", s.split, err)
 		}
-		return mem.View[layout.NodeID](mem.BytesOf(set.ToArray())), nil
+		return e.members(ctx, set)
 	}
 	out := make([]layout.NodeID, 0, len(s.ids))
 	for _, ref := range s.ids {
@@ -237,6 +284,20 @@ func (e *engine) resolve(ctx context.Context, s nodeSet, seed uint64) ([]layout.
 		out = append(out, v)
 	}
 	return out, nil
+}
+
+// members are the nodes of a set.
+func (e *engine) members(ctx context.Context, set *roaring.Bitmap) ([]layout.NodeID, error) {
+	out := make([]layout.NodeID, set.GetCardinality())
+	for it, at := set.ManyIterator(), 0; ; {
+		n := it.NextMany(numbers(out[at:min(len(out), at+pace.Every)]))
+		if at += n; n == 0 {
+			return out, ctx.Err()
+		}
+		if err := ctx.Err(); err != nil {
+			return nil, err
+		}
+	}
 }
 
 func (e *engine) noSplit(name string) error {

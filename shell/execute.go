@@ -96,7 +96,7 @@ func (x *execution) elsewhere(ctx context.Context, other renderer) (err error) {
 			return err
 		}
 		x.render = file
-		if err := file.finish(x.result(ctx), x.alive); err != nil {
+		if err := file.finish(ctx, x.result(ctx)); err != nil {
 			return err
 		}
 	} else {

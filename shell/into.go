@@ -2,6 +2,7 @@ package shell
 
 import (
 	"bufio"
+	"context"
 	"encoding/binary"
 	"encoding/csv"
 	"errors"
@@ -69,9 +70,8 @@ func newFileOutput(fs vfs.FS, name string) (o *fileOutput, err error) {
 
 func (o *fileOutput) spoolPath() string { return o.path + ".rows" }
 
-// finish makes the file appear, or after an error of the statement leaves nothing behind. alive is
-// the error of a cancelled statement.
-func (o *fileOutput) finish(failed error, alive func() error) error {
+// finish makes the file appear, or after an error of the statement leaves nothing behind.
+func (o *fileOutput) finish(ctx context.Context, failed error) error {
 	err := failed
 	if err == nil {
 		err = o.buf.Flush()
@@ -81,13 +81,13 @@ func (o *fileOutput) finish(failed error, alive func() error) error {
 			err = e
 		}
 		if err == nil {
-			err = o.convert(alive)
+			err = o.convert(ctx)
 		}
 		_ = o.fs.Remove(o.spoolPath()) // what cannot be removed does no harm
 	}
 	switch {
 	case err == nil:
-		err = o.file.commit()
+		err = o.file.commit(ctx)
 	case o.file != nil:
 		err = errors.Join(err, o.file.discard())
 	}
@@ -98,7 +98,7 @@ func (o *fileOutput) finish(failed error, alive func() error) error {
 }
 
 // convert writes the spooled rows in the file's format.
-func (o *fileOutput) convert(alive func() error) error {
+func (o *fileOutput) convert(ctx context.Context) error {
 	from, err := o.fs.Open(o.spoolPath())
 	if err != nil {
 		return err
@@ -111,7 +111,7 @@ func (o *fileOutput) convert(alive func() error) error {
 	if path.Ext(o.path) == ".parquet" {
 		to = &parquetTable{w: o.buf}
 	}
-	err = errors.Join(o.rows.replay(bufio.NewReaderSize(from, outBytes), to, alive), from.Close())
+	err = errors.Join(o.rows.replay(ctx, bufio.NewReaderSize(from, outBytes), to), from.Close())
 	if err != nil {
 		return err
 	}
@@ -257,14 +257,14 @@ type tableWriter interface {
 }
 
 // replay reads the rows back.
-func (s *spool) replay(r *bufio.Reader, to tableWriter, alive func() error) error {
+func (s *spool) replay(ctx context.Context, r *bufio.Reader, to tableWriter) error {
 	if err := to.begin(s.columns, s.rows); err != nil {
 		return err
 	}
 	cells := make([]cell, len(s.columns))
 	for n := range s.rows {
-		if n%cancelEvery == 0 && alive() != nil {
-			return alive()
+		if n%max(cancelEvery/max(len(cells), 1), 1) == 0 && ctx.Err() != nil {
+			return ctx.Err()
 		}
 		for i := range cells {
 			c, err := readCell(r)

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	"gdb/internal/pace"
 	"gdb/layout"
 )
 
@@ -73,9 +74,9 @@ func (e *engine) hopDirections(dir string) []layout.Direction {
 	return []layout.Direction{layout.Out}
 }
 
-// newMatcher chooses the end to begin at: one that is anchored and from which the store has the
-// lists; of two a node rather than a split, and then the left.
-func newMatcher(x *execution) (*matcher, error) {
+// newMatchers returns a matcher for each end to begin at: those that are anchored and from which
+// the store has the lists; a node before a split, and else the left before the right.
+func newMatchers(x *execution) (found []*matcher, err error) {
 	q := x.operand.match
 	choices := []*matchQuery{q, q.turned()}
 	if last := q.nodes[len(q.nodes)-1]; last.ref != nil && q.nodes[0].ref == nil {
@@ -96,13 +97,18 @@ func newMatcher(x *execution) (*matcher, error) {
 			m.dirs = append(m.dirs, dirs)
 		}
 		if err == nil {
-			return m, m.resolveTypes()
-		}
-		if failed == nil {
+			if err := m.resolveTypes(); err != nil {
+				return nil, err
+			}
+			found = append(found, m)
+		} else if failed == nil {
 			failed = err
 		}
 	}
-	return nil, failed
+	if len(found) == 0 {
+		return nil, failed
+	}
+	return found, nil
 }
 
 func (m *matcher) resolveTypes() error {
@@ -155,10 +161,11 @@ func (q *matchQuery) exprs() (all []matchExpr) {
 }
 
 func planMatch(x *execution) (*operator, error) {
-	m, err := newMatcher(x)
+	ms, err := newMatchers(x)
 	if err != nil {
 		return nil, err
 	}
+	m := ms[0]
 	first := m.q.nodes[0]
 	set := nodeSet{split: first.split}
 	if first.ref != nil {
@@ -168,11 +175,14 @@ func planMatch(x *execution) (*operator, error) {
 	if err != nil {
 		return nil, err
 	}
+	if len(ms) > 1 && len(m.q.hops) > 0 {
+		op = newOperator("ends", "begins at the end with fewer neighbors", op.rows, 2, op)
+	}
 	for i, h := range m.q.hops {
 		name := func(int) string { return matchOperator(i) }
 		in := x.opHops(name, 1, m.dirs[i], m.types[i], false, op)
+		in.detail = m.hopDetail(i)
 		if h.most > 1 {
-			in.detail += fmt.Sprintf(", %d to %d hops", h.least, h.most)
 			in.rows, in.blocks = -1, -1
 		}
 		op = in
@@ -189,6 +199,15 @@ func planMatch(x *execution) (*operator, error) {
 		op = newOperator("filter", "", -1, 0, op)
 	}
 	return newOperator("return", "", -1, 0, op), nil
+}
+
+// hopDetail says how a hop of the pattern is followed.
+func (m *matcher) hopDetail(hop int) string {
+	detail := m.x.listsDetail(m.dirs[hop], m.types[hop])
+	if h := m.q.hops[hop]; h.most > 1 {
+		detail += fmt.Sprintf(", %d to %d hops", h.least, h.most)
+	}
+	return detail
 }
 
 // matchOperator names the operator of a hop of the pattern.
@@ -209,13 +228,19 @@ func (m *matcher) anchorsBehind() (out []string) {
 
 // runMatch begins at the anchor and extends.
 func runMatch(ctx context.Context, x *execution) error {
-	m, err := newMatcher(x)
+	ms, err := newMatchers(x)
 	if err != nil {
 		return err
 	}
-	defer m.free()
+	m := ms[0]
+	defer func() { m.free() }()
 	if err := m.resolve(ctx); err != nil {
 		return err
+	}
+	if x.ops["ends"] != nil {
+		if m, err = m.narrower(ctx, ms[1]); err != nil {
+			return err
+		}
 	}
 	m.out = newMatchOutput(m)
 	defer m.out.free()
@@ -242,12 +267,19 @@ func runMatch(ctx context.Context, x *execution) error {
 	return m.out.finish(ctx)
 }
 
-// resolve finds the anchors and the nodes that have one name.
-func (m *matcher) resolve(ctx context.Context) error {
-	for i, n := range m.q.nodes {
+// findSame finds the nodes that have one name.
+func (m *matcher) findSame() {
+	for _, n := range m.q.nodes {
 		m.same = append(m.same, slices.IndexFunc(m.q.nodes, func(o matchNode) bool {
 			return n.name != "" && o.name == n.name
 		}))
+	}
+}
+
+// resolve finds the anchors and the nodes that have one name.
+func (m *matcher) resolve(ctx context.Context) error {
+	m.findSame()
+	for i, n := range m.q.nodes {
 		m.allowed = append(m.allowed, nil)
 		if !n.anchored() {
 			continue
@@ -340,15 +372,22 @@ type matchStep struct {
 func (s *matchStep) lists(ctx context.Context, nodes []layout.NodeID,
 	l *layout.Lists) (bool, error) {
 	m, h := s.m, &s.m.q.hops[s.hop]
+	var steps pace.Steps
 	for i, v := range nodes {
 		first, _ := slices.BinarySearchFunc(s.rows, v, func(r matchRow, v layout.NodeID) int {
 			return cmp.Compare(r.nodes[s.at], v)
 		})
 		for k := l.Off[i]; k < l.Off[i+1]; k++ {
+			if err := steps.Took(ctx, 1); err != nil {
+				return false, err
+			}
 			if t := m.types[s.hop]; t >= 0 && int(l.Types[k]) != t {
 				continue
 			}
 			for j := first; j < len(s.rows) && s.rows[j].nodes[s.at] == v; j++ {
+				if err := steps.Took(ctx, 1); err != nil {
+					return false, err
+				}
 				next := s.rows[j]
 				next.nodes[s.hop+1] = l.Nbrs[k]
 				next.edges[s.hop] = edgeOf(l, k)

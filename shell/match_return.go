@@ -3,11 +3,14 @@ package shell
 import (
 	"cmp"
 	"context"
+	"encoding/binary"
 	"fmt"
+	"math"
 	"slices"
 	"strconv"
 	"strings"
 
+	"gdb/internal/pace"
 	"gdb/layout"
 )
 
@@ -21,6 +24,8 @@ type matchOutput struct {
 	groups map[string]*matchGroup // of grouped results, or of DISTINCT rows
 	order  []*matchGroup          // in order of appearance
 	kept   [][]cell               // of ORDER BY without groups
+	seen   map[string]struct{}    // of DISTINCT: what its values come from; see fresh
+	key    []byte
 	held   int64
 	shown  int64
 }
@@ -34,7 +39,7 @@ type matchGroup struct {
 
 func newMatchOutput(m *matcher) *matchOutput {
 	o := &matchOutput{m: m, places: map[string]int{}, edges: map[string]int{},
-		groups: map[string]*matchGroup{}}
+		groups: map[string]*matchGroup{}, seen: map[string]struct{}{}}
 	for i, n := range m.q.nodes {
 		if _, ok := o.places[n.name]; !ok {
 			o.places[n.name] = i
@@ -202,6 +207,12 @@ func (o *matchOutput) take(ctx context.Context, rows []matchRow) (bool, error) {
 		rows, vals = kept, matchValues{}
 		o.m.x.emit("filter", len(rows), 0)
 	}
+	if o.m.q.distinct && !o.grouped {
+		var err error
+		if rows, err = o.fresh(rows); err != nil {
+			return false, err
+		}
+	}
 	var items []matchExpr
 	for _, item := range o.m.q.items {
 		items = append(items, item.matchExpr)
@@ -215,6 +226,52 @@ func (o *matchOutput) take(ctx context.Context, rows []matchRow) (bool, error) {
 		}
 	}
 	return true, ctx.Err()
+}
+
+// seenBytes is what a match that DISTINCT remembers takes besides its key.
+const seenBytes = 64
+
+// fresh keeps of rows those whose nodes and edges, of those that RETURN names, came in no row
+// before: the others would only give rows that DISTINCT drops, so nothing is looked up for them.
+func (o *matchOutput) fresh(rows []matchRow) ([]matchRow, error) {
+	kept := rows[:0]
+	for i := range rows {
+		o.key = o.key[:0]
+		for k := range o.m.q.items {
+			o.key = o.appendKey(o.key, &rows[i], &o.m.q.items[k].matchExpr)
+		}
+		if _, ok := o.seen[string(o.key)]; ok {
+			continue
+		}
+		n := int64(seenBytes + len(o.key))
+		if err := o.m.x.engine.budget.Reserve("rows that MATCH keeps distinct", n); err != nil {
+			return nil, err
+		}
+		o.held += n
+		o.seen[string(o.key)] = struct{}{}
+		kept = append(kept, rows[i])
+	}
+	return kept, nil
+}
+
+// appendKey appends what the value of an expression follows from.
+func (o *matchOutput) appendKey(key []byte, r *matchRow, e *matchExpr) []byte {
+	le := binary.LittleEndian
+	if e.literal != nil {
+		return key
+	}
+	edge, ok := o.edges[e.name]
+	if !ok {
+		return le.AppendUint32(key, uint32(r.nodes[o.places[e.name]]))
+	}
+	switch v := &r.edges[edge]; e.prop {
+	case "type":
+		return le.AppendUint16(key, v.edgeType)
+	case "weight":
+		return le.AppendUint32(key, math.Float32bits(v.weight))
+	default:
+		return le.AppendUint64(key, uint64(v.time))
+	}
 }
 
 func holdsWhere(or [][]matchCondition, vals matchValues, row int) bool {
@@ -405,7 +462,10 @@ func (o *matchOutput) finish(ctx context.Context) error {
 			n := len(q.items)
 			o.order = []*matchGroup{{make([]cell, n), make([]uint64, n), make([]float64, n)}}
 		}
-		for _, g := range o.order {
+		for n, g := range o.order {
+			if n%cancelEvery == 0 && ctx.Err() != nil {
+				return ctx.Err()
+			}
 			for i, item := range q.items {
 				switch {
 				case item.aggregate == "count":
@@ -430,22 +490,15 @@ func (o *matchOutput) finish(ctx context.Context) error {
 	return ctx.Err()
 }
 
-// sort puts the rows that are kept in order. Once the statement is cancelled it compares no more.
+// sort puts the rows that are kept in order.
 func (o *matchOutput) sort(ctx context.Context) error {
-	by, steps, ended := o.m.q.order, 0, false
-	slices.SortStableFunc(o.kept, func(a, b []cell) int {
-		if steps++; steps%cancelEvery == 0 {
-			ended = ctx.Err() != nil
-		}
-		switch {
-		case ended:
-			return 0
-		case o.m.q.desc:
+	by := o.m.q.order
+	return pace.SortStableFunc(ctx, o.kept, func(a, b []cell) int {
+		if o.m.q.desc {
 			return orderCells(b[by], a[by])
 		}
 		return orderCells(a[by], b[by])
 	})
-	return ctx.Err()
 }
 
 // orderCells sorts numbers before NaN before text, and nothing last.

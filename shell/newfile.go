@@ -1,6 +1,7 @@
 package shell
 
 import (
+	"context"
 	"errors"
 
 	"github.com/cockroachdb/pebble/v2/vfs"
@@ -25,10 +26,18 @@ func createNewFile(fs vfs.FS, path string) (*newFile, error) {
 
 // commit gives the file its name. After an error nothing is left beside it; the name then stands
 // for what it stood for before, or for the whole file if only its directory could not be synced.
-func (f *newFile) commit() error {
-	err := f.Sync()
-	if e := f.Close(); err == nil {
-		err = e
+func (f *newFile) commit(ctx context.Context) error {
+	synced := make(chan error, 1)
+	go func() { synced <- f.Sync() }()
+	var err error
+	select {
+	case err = <-synced:
+		if e := f.Close(); err == nil {
+			err = e
+		}
+	case <-ctx.Done(): // a disk may take seconds for what was written
+		err = ctx.Err()
+		go func() { _ = errors.Join(<-synced, f.Close()) }() // of a file that is removed
 	}
 	if err == nil {
 		err = f.fs.Rename(f.path+".part", f.path)

@@ -2,13 +2,31 @@ package shell
 
 import (
 	"context"
+	"slices"
 
 	"gdb/internal/mem"
+	"gdb/kv"
 	"gdb/layout"
 )
 
 // nodeBatch bounds how many nodes are looked up or read at once while rows stream out.
 const nodeBatch = 4096
+
+// nameBatchBytes bounds the names that are in memory at once, if they are as long as others are:
+// many at once need each block of the dictionary once.
+const nameBatchBytes = 4 << 20
+
+// nameBatch is how many nodes are named at once.
+func (e *engine) nameBatch() int {
+	const other = 40 // of the string, the node and its place
+	each := other + 8
+	for _, f := range e.meta().Files {
+		if f.Path == kv.ReversePath {
+			each = other + int(f.Size/int64(max(e.meta().Nodes, 1)))
+		}
+	}
+	return min(max(nameBatchBytes/each, nodeBatch), listEntries)
+}
 
 // resolve finds the nodes of a set, as the operator of that name.
 func (x *execution) resolve(ctx context.Context, name string, s nodeSet) ([]layout.NodeID, error) {
@@ -66,19 +84,20 @@ func (x *execution) knownNames(nodes []layout.NodeID) (names []string) {
 // inBatches calls fn with consecutive parts of nodes and their external ids.
 func (x *execution) inBatches(ctx context.Context, nodes []layout.NodeID,
 	fn func(part []layout.NodeID, names []string) error) error {
-	for len(nodes) > 0 {
-		if err := ctx.Err(); err != nil {
-			return err
-		}
-		part := nodes[:min(len(nodes), nodeBatch)]
-		names, err := x.names(ctx, part)
+	for some := range slices.Chunk(nodes, x.engine.nameBatch()) {
+		names, err := x.names(ctx, some)
 		if err != nil {
 			return err
 		}
-		if err := fn(part, names); err != nil {
-			return err
+		for part := range slices.Chunk(some, nodeBatch) {
+			if err := ctx.Err(); err != nil {
+				return err
+			}
+			if err := fn(part, names[:len(part)]); err != nil {
+				return err
+			}
+			names = names[len(part):]
 		}
-		nodes = nodes[len(part):]
 	}
 	return nil
 }

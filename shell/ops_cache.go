@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math"
 
+	"gdb/kv"
 	"gdb/layout"
 )
 
@@ -76,6 +77,12 @@ func (x *execution) sessionCaches() (rows []cacheRow) {
 			requests: count(s.Hits + s.Misses), hits: count(s.Hits),
 			saved: size(s.Hits * uint64(x.engine.meta().BlockBytes)),
 			ratio: share(s.Hits, s.Hits+s.Misses)})
+	}
+	if s, ok := x.engine.nameStats(); ok {
+		rows = append(rows, cacheRow{cache: "blocks of names", of: thisSession,
+			file: kv.ReversePath, policy: "clock", capacity: size(x.engine.nameCacheBytes()),
+			used: size(s.Bytes), requests: count(s.Hits + s.Misses), hits: count(s.Hits),
+			saved: size(s.Hits * kv.IDBlockBytes), ratio: share(s.Hits, s.Hits+s.Misses)})
 	}
 	return rows
 }

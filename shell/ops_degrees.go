@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 
+	"gdb/internal/pace"
 	"gdb/layout"
 )
 
@@ -227,11 +228,12 @@ func ofTypeCount(l *layout.Lists, i, via int) (n uint64) {
 // degreesTop keeps the highest degrees of one scan: O(TOP) memory.
 func (x *execution) degreesTop(ctx context.Context, dir layout.Direction, via int) error {
 	top := &topDegrees{most: int(x.args["TOP"].n)}
-	if err := x.scan(ctx, dir, via, top.add); err != nil {
+	err := x.scan(ctx, dir, via, func(v layout.NodeID, degree uint64) { top.add(ctx, v, degree) })
+	if err != nil {
 		return err
 	}
 	x.header(degreeColumns...)
-	highest := top.sorted()
+	highest := top.sorted(ctx)
 	x.emit("top", len(highest), 0)
 	nodes := make([]layout.NodeID, len(highest))
 	for i, d := range highest {
@@ -259,15 +261,16 @@ type topDegrees struct {
 	list []nodeDegree
 }
 
-func (t *topDegrees) add(v layout.NodeID, degree uint64) {
+func (t *topDegrees) add(ctx context.Context, v layout.NodeID, degree uint64) {
 	if len(t.list) >= 2*t.most+1 {
-		t.list = t.sorted()
+		t.list = t.sorted(ctx)
 	}
 	t.list = append(t.list, nodeDegree{v, degree})
 }
 
-func (t *topDegrees) sorted() []nodeDegree {
-	slices.SortFunc(t.list, func(a, b nodeDegree) int {
+// sorted are the most highest; once ctx is done, any.
+func (t *topDegrees) sorted(ctx context.Context) []nodeDegree {
+	_ = pace.SortFunc(ctx, t.list, func(a, b nodeDegree) int {
 		return cmp.Or(cmp.Compare(b.degree, a.degree), cmp.Compare(a.node, b.node))
 	})
 	return t.list[:min(len(t.list), t.most)]

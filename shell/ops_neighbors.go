@@ -6,6 +6,7 @@ import (
 	"math"
 	"slices"
 
+	"gdb/internal/pace"
 	"gdb/layout"
 )
 
@@ -99,7 +100,7 @@ func runNeighbors(ctx context.Context, x *execution) error {
 	}
 	visited := newNodeBits(x.engine.budget)
 	defer visited.free()
-	for part := range slices.Chunk(nodes, 1<<16) { // a few milliseconds each
+	for part := range slices.Chunk(nodes, pace.Every) {
 		if err := ctx.Err(); err != nil {
 			return err
 		}
@@ -142,9 +143,9 @@ func (x *execution) listRows(ctx context.Context, nodes []layout.NodeID, l *layo
 	if err != nil {
 		return false, err
 	}
-	i, end := 0, uint64(len(l.Nbrs))
-	for from := uint64(0); from < end && int64(x.rows) < limit; from += nodeBatch {
-		nbrs, err := x.names(ctx, l.Nbrs[from:min(from+nodeBatch, end)])
+	i, end, batch := 0, uint64(len(l.Nbrs)), uint64(x.engine.nameBatch())
+	for from := uint64(0); from < end && int64(x.rows) < limit; from += batch {
+		nbrs, err := x.names(ctx, l.Nbrs[from:min(from+batch, end)])
 		if err != nil {
 			return false, err
 		}

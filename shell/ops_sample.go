@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 
+	"gdb/internal/pace"
 	"gdb/internal/trace"
 	"gdb/layout"
 	"gdb/sample"
@@ -271,6 +272,9 @@ func (x *execution) showLayers(d *sample.Dense) error {
 	return nil
 }
 
+// formatted is the work of a neighbor in a cell.
+const formatted = 8
+
 // showDense shows a row for each node, outermost hop first, with its list as local numbers.
 func (x *execution) showDense(ctx context.Context, d *sample.Dense) error {
 	x.header("local", "hop", "node", "nbr_offset", "nbrs (local)", "nbrs (node)")
@@ -280,6 +284,7 @@ func (x *execution) showDense(ctx context.Context, d *sample.Dense) error {
 	}
 	x.note("%s", denseText(d))
 	hop, sampled := 0, int(d.NodeIDOffsets[1])
+	var steps pace.Steps
 	for local, name := range names {
 		for uint32(local) >= d.NodeIDOffsets[hop+1] {
 			hop++
@@ -290,6 +295,9 @@ func (x *execution) showDense(ctx context.Context, d *sample.Dense) error {
 			lo, hi := d.NbrOffsets[local-sampled], d.NbrOffsets[local-sampled+1]
 			offset = lo
 			for _, r := range d.ReprMap[lo:hi] {
+				if err := steps.Took(ctx, formatted); err != nil {
+					return err
+				}
 				loc = fmt.Appendf(loc, "%d ", r)
 				nbr = fmt.Appendf(nbr, "%s ", names[r])
 			}

@@ -26,7 +26,7 @@ func (s *session) output(ctx context.Context) (output, error) {
 	s.once = ""
 	switch {
 	case name != "":
-		return s.fileOutput(name)
+		return s.fileOutput(ctx, name)
 	case s.talks && s.OutTTY && s.Terminal != nil && s.Page != nil && s.pager != "off":
 		return s.pagedOutput(ctx), nil
 	}
@@ -34,7 +34,7 @@ func (s *session) output(ctx context.Context) (output, error) {
 }
 
 // fileOutput writes to a file that gets its name once it is whole.
-func (s *session) fileOutput(name string) (output, error) {
+func (s *session) fileOutput(ctx context.Context, name string) (output, error) {
 	f, err := createNewFile(s.Store.FS(), name)
 	if err != nil {
 		return output{}, fmt.Errorf("shell: .once: %w", err)
@@ -42,7 +42,7 @@ func (s *session) fileOutput(name string) (output, error) {
 	return output{f, s.fileMode(name), false, func(ok bool) error {
 		end := f.discard
 		if ok {
-			end = f.commit
+			end = func() error { return f.commit(ctx) }
 		}
 		if err := end(); err != nil {
 			return fmt.Errorf("shell: .once %s: %w", name, err)

@@ -120,13 +120,14 @@ func (x *execution) profile() error {
 		return err
 	}
 	if sum.Opened > 0 {
-		c := trace.Counts{Read: sum.Opened, Bytes: sum.OpenedBytes}
+		c := trace.Counts{Read: sum.Opened, Bytes: sum.OpenedBytes, Time: sum.OpenedTime}
 		if err := x.profileRow("open files", "headers and indexes", nil, nil, c); err != nil {
 			return err
 		}
 	}
 	sum.Read += sum.Opened
 	sum.Bytes += sum.OpenedBytes
+	sum.Time += sum.OpenedTime
 	x.hint()
 	return x.profileRow("total", "", nil, count(x.root.span.Counts().Out), sum)
 }

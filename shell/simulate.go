@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"gdb/internal/mem"
+	"gdb/internal/pace"
 	"gdb/kv"
 	"gdb/layout"
 	"gdb/sample"
@@ -337,7 +338,14 @@ func (e *engine) labeled(ctx context.Context, nodes []layout.NodeID) ([]layout.N
 	if err != nil {
 		return nil, err
 	}
-	return slices.DeleteFunc(nodes, func(v layout.NodeID) bool {
-		return !labeled.Contains(uint32(v))
-	}), nil
+	kept := nodes[:0]
+	for i, v := range nodes {
+		if i%pace.Every == 0 && ctx.Err() != nil {
+			return nil, ctx.Err()
+		}
+		if labeled.Contains(uint32(v)) {
+			kept = append(kept, v)
+		}
+	}
+	return kept, nil
 }

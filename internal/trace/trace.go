@@ -18,7 +18,7 @@ type Span struct {
 
 	out, cached, read, bytes, used atomic.Uint64
 	opened, openedBytes            atomic.Uint64
-	nanos                          atomic.Int64
+	nanos, openedNanos             atomic.Int64
 }
 
 // Counts are the counters of a span.
@@ -28,15 +28,18 @@ type Counts struct {
 	Read   uint64        // reads from the device
 	Bytes  uint64        // read from the device
 	Used   uint64        // bytes of all blocks, cached ones too, that the operator took
-	Time   time.Duration // without the operators it called
-	// Opened and OpenedBytes are reads of headers and indexes of files that were opened on the way.
+	Time   time.Duration // without the operators it called, and without opening files
+	// Opened and OpenedBytes are reads of headers and indexes of files that were opened on the
+	// way, and OpenedTime is what opening them took.
 	Opened, OpenedBytes uint64
+	OpenedTime          time.Duration
 }
 
 // Add sums two counts.
 func (c Counts) Add(o Counts) Counts {
 	return Counts{c.Out + o.Out, c.Cached + o.Cached, c.Read + o.Read, c.Bytes + o.Bytes,
-		c.Used + o.Used, c.Time + o.Time, c.Opened + o.Opened, c.OpenedBytes + o.OpenedBytes}
+		c.Used + o.Used, c.Time + o.Time, c.Opened + o.Opened, c.OpenedBytes + o.OpenedBytes,
+		c.OpenedTime + o.OpenedTime}
 }
 
 // Counts returns the counters so far.
@@ -44,9 +47,11 @@ func (s *Span) Counts() Counts {
 	if s == nil {
 		return Counts{}
 	}
+	opening := time.Duration(s.openedNanos.Load())
 	return Counts{Out: s.out.Load(), Cached: s.cached.Load(), Read: s.read.Load(),
-		Bytes: s.bytes.Load(), Used: s.used.Load(), Time: time.Duration(s.nanos.Load()),
-		Opened: s.opened.Load(), OpenedBytes: s.openedBytes.Load()}
+		Bytes: s.bytes.Load(), Used: s.used.Load(),
+		Time:   max(time.Duration(s.nanos.Load())-opening, 0),
+		Opened: s.opened.Load(), OpenedBytes: s.openedBytes.Load(), OpenedTime: opening}
 }
 
 // Emit counts rows handed on, and the bytes that they were made from.
@@ -90,11 +95,16 @@ func With(ctx context.Context, s *Span) context.Context {
 	return context.WithValue(ctx, spanKey{}, At{Span: s})
 }
 
-// Opening returns a context whose reads are those of opening a file.
-func Opening(ctx context.Context) context.Context {
-	at := From(ctx)
+// Opening returns a context whose reads are those of opening a file, until opened is called: the
+// time between is not that of the operator that runs.
+func Opening(ctx context.Context) (_ context.Context, opened func()) {
+	at, begun := From(ctx), time.Now()
 	at.Opening = true
-	return context.WithValue(ctx, spanKey{}, at)
+	return context.WithValue(ctx, spanKey{}, at), func() {
+		if at.Span != nil {
+			at.openedNanos.Add(int64(time.Since(begun)))
+		}
+	}
 }
 
 // From returns what reads of ctx are counted in; its Span is nil if nothing counts them.

@@ -11,8 +11,14 @@ func TestCounts(t *testing.T) {
 	From(ctx).Read(2, 8192)
 	From(ctx).Hit(3)
 	From(ctx).Emit(5, 20)
-	From(Opening(ctx)).Read(1, 4096)
+	inner, opened := Opening(ctx)
+	From(inner).Read(1, 4096)
+	opened()
 	got := s.Counts()
+	if got.OpenedTime <= 0 {
+		t.Error("opening took no time")
+	}
+	got.OpenedTime = 0
 	want := Counts{Out: 5, Cached: 3, Read: 2, Bytes: 8192, Used: 20, Opened: 1, OpenedBytes: 4096}
 	if got != want {
 		t.Errorf("got %+v, want %+v", got, want)
@@ -28,7 +34,9 @@ func TestNoSpan(t *testing.T) {
 	at.Read(1, 1)
 	at.Hit(1)
 	at.Emit(1, 1)
-	From(Opening(context.Background())).Read(1, 1)
+	inner, opened := Opening(context.Background())
+	From(inner).Read(1, 1)
+	opened()
 	if at.Counts() != (Counts{}) {
 		t.Errorf("counts %+v", at.Counts())
 	}

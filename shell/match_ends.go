@@ -1,0 +1,84 @@
+package shell
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"slices"
+
+	"gdb/layout"
+)
+
+// narrower returns m, or other, which begins at the other end, if fewer neighbors are there. What
+// m resolved goes to the one that is returned.
+func (m *matcher) narrower(ctx context.Context, other *matcher) (*matcher, error) {
+	ctx, leave := m.x.enter(ctx, "ends")
+	defer leave()
+	last := len(m.allowed) - 1
+	here, err := m.width(ctx, m.allowed[0])
+	if err != nil {
+		return m, err
+	}
+	best, there, text := m, math.Inf(1), ""
+	if here > widthLeast {
+		if there, err = other.width(ctx, m.allowed[last]); err != nil {
+			return m, err
+		}
+		text = fmt.Sprintf(", %.0f at the other end", max(here, there))
+	}
+	if there < here {
+		other.allowed, m.allowed = m.allowed, nil
+		slices.Reverse(other.allowed)
+		other.findSame()
+		best, here = other, there
+	}
+	for i := range best.q.hops {
+		m.x.ops[matchOperator(i)].detail = best.hopDetail(i)
+	}
+	m.x.ops["ends"].detail = fmt.Sprintf("begins at %s: %.0f neighbors%s",
+		best.q.nodes[0].anchorText(), here, text)
+	m.x.emit("ends", int(best.allowed[0].GetCardinality()), 0)
+	return best, nil
+}
+
+// anchorText names what a node is anchored to.
+func (n *matchNode) anchorText() string {
+	if n.ref != nil {
+		return n.ref.text()
+	}
+	return "split " + n.split
+}
+
+// widthLeast is how many neighbors are few enough not to look at the other end.
+const widthLeast = 16
+
+// widthNodes is how many degrees are looked up to choose an end; of more nodes they are estimated.
+const widthNodes = 16
+
+// width is how many neighbors a set of nodes has by the lists of the first hop.
+func (m *matcher) width(ctx context.Context, set *nodeBits) (sum float64, err error) {
+	n := set.GetCardinality()
+	for _, dir := range m.dirs[0] {
+		if n > widthNodes {
+			mean, _ := estimator{m.x.engine.meta()}.degree(dir)
+			sum += float64(n) * mean
+			continue
+		}
+		t, err := m.x.engine.topology(ctx, dir)
+		if err != nil {
+			return 0, err
+		}
+		ses, deg := t.NewSession(), make([]uint32, n)
+		err = set.each(func(nodes []layout.NodeID) (bool, error) {
+			return true, ses.Degrees(ctx, nodes, deg)
+		})
+		ses.Release()
+		if err != nil {
+			return 0, err
+		}
+		for _, d := range deg {
+			sum += float64(d)
+		}
+	}
+	return sum, nil
+}
