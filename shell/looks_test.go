@@ -45,7 +45,7 @@ func (c *lookContext) Done() <-chan struct{} { return c.over }
 
 // looksGraph has a hub that all nodes point at, and splits.
 func looksGraph() layouttest.Graph {
-	const nodes = 30_000
+	const nodes = 12_000
 	g := layouttest.Graph{Nodes: nodes, Both: true, IDs: make([]string, nodes),
 		Splits: map[string][]layout.NodeID{}}
 	for v := range layout.NodeID(nodes) {
@@ -59,7 +59,7 @@ func looksGraph() layouttest.Graph {
 }
 
 // workPerLook is the most entries, rows and names that may pass between two looks on the mean.
-const workPerLook = 1 << 16
+const workPerLook = 1 << 15
 
 // TestLooks holds without a clock that no statement runs long after Ctrl-C: each looks at its
 // context as often as its work asks for, and once the context is over it ends at that look.
@@ -70,11 +70,11 @@ func TestLooks(t *testing.T) {
 		"SAMPLE SPLIT all OUT FANOUT all,all SHOW layers":       4 * edges,
 		"SAMPLE SPLIT all BOTH FANOUT 10,10 SHOW layers":        8 * edges,
 		"SAMPLE SPLIT all IN FANOUT 4,4 SHOW dense":             2 * edges,
-		"SAMPLE #0 IN FANOUT all SHOW edges":                    30_000,
+		"SAMPLE #0 IN FANOUT all SHOW edges":                    12_000,
 		"NEIGHBORS SPLIT all IN":                                2 * edges,
 		"NEIGHBORS SPLIT all OUT HOPS 3 COUNT":                  3 * edges,
-		"DEGREES OUT TOP 50000":                                 edges + 50_000,
-		"DEGREES OF SPLIT all IN":                               30_000,
+		"DEGREES OUT TOP 12000":                                 edges + 12_000,
+		"DEGREES OF SPLIT all IN":                               12_000,
 		"MATCH (a IN SPLIT all)-[]->(b) RETURN DISTINCT b":      edges,
 		"MATCH (a IN SPLIT all)-[]->(b) RETURN a, b ORDER BY b": 2 * edges,
 		"STATS BUCKETS":                                         edges,
