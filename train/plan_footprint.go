@@ -3,6 +3,8 @@ package train
 import (
 	"math"
 	"sort"
+
+	"gdb/sample"
 )
 
 // footprint is how many different nodes the first batches of a run have: between the batches after
@@ -41,25 +43,37 @@ func (g *footprint) forecast() {
 	}
 }
 
-// countFootprint counts them in a trace, with a set that it empties first.
-func (t *trace) countFootprint(seen *nodeSet) footprint {
+// countFootprint counts them in a trace, with a set that it empties first. It calls look, which may
+// be nil, after each number of batches that is counted, with the nodes that the last one brought.
+func (t *trace) countFootprint(seen *nodeSet, look func(fresh []sample.NodeID) error) (footprint,
+	error) {
 	g := footprint{most: float64(seen.total)}
 	clear(seen.words)
 	count, whole := 0, len(t.batches)
+	var fresh []sample.NodeID
 	for i, b := range t.batches {
+		fresh = fresh[:0]
 		for _, v := range b {
 			if !seen.has(uint32(v)) {
 				seen.add(uint32(v))
-				count++
+				fresh = append(fresh, v)
 			}
 		}
-		if n := i + 1; n == 1 || halved(whole, n) {
-			g.batches = append(g.batches, float64(n))
-			g.unique = append(g.unique, float64(count))
+		count += len(fresh)
+		n := i + 1
+		if n > 1 && !halved(whole, n) {
+			continue
+		}
+		g.batches = append(g.batches, float64(n))
+		g.unique = append(g.unique, float64(count))
+		if look != nil {
+			if err := look(fresh); err != nil {
+				return g, err
+			}
 		}
 	}
 	g.forecast()
-	return g
+	return g, nil
 }
 
 // halved says whether n is whole, a half of it, a quarter, …, rounded down.

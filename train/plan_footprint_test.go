@@ -37,8 +37,8 @@ func TestFootprintGoesOn(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer seen.free()
-	full := all.countFootprint(seen)
-	part := (&trace{batches: all.batches[:batches/4]}).countFootprint(seen)
+	full := mustCount(t, all, seen)
+	part := mustCount(t, &trace{batches: all.batches[:batches/4]}, seen)
 	for _, k := range []float64{1, 7, 20, 40, 80, 160} {
 		want, got := full.after(k), part.after(k)
 		if math.Abs(got-want) > 0.05*want {
@@ -53,6 +53,15 @@ func TestFootprintGoesOn(t *testing.T) {
 	}
 }
 
+func mustCount(t *testing.T, tr *trace, seen *nodeSet) footprint {
+	t.Helper()
+	g, err := tr.countFootprint(seen, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return g
+}
+
 // TestWarmCacheIsForecast: the misses of a cache that a short trace does not fill are forecast
 // within a few points of those of the long run.
 func TestWarmCacheIsForecast(t *testing.T) {
@@ -64,7 +73,7 @@ func TestWarmCacheIsForecast(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer seen.free()
-	g := (&trace{batches: all[:known]}).countFootprint(seen)
+	g := mustCount(t, &trace{batches: all[:known]}, seen)
 	for _, cache := range []string{"lru", "clock", "sieve", "s3fifo"} {
 		for _, share := range []float64{0.9, 1.1, 1.3} {
 			rows := int(share * g.after(known))

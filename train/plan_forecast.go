@@ -4,10 +4,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"time"
 
 	"gdb/internal/mem"
 	"gdb/sample"
+	"gdb/sample/superbatch"
 )
 
 // Forecast is what an epoch of a run is expected to cost once caches are warm. Times are seconds.
@@ -132,50 +134,42 @@ func (s *prices) superbatch(p *planner, f *Forecast, lists price, rows rowsCost)
 	// a batch. Seen on a shared machine, so roughly.
 	const againByte = 0.3e-9
 	b, c := p.Superbatch, p.c
-	steps := s.steps(b, c)
-	files := s.nodes*runtimeBytes + s.edges*2.5
-	topology := s.full / steps * s.loaded(p) // an epoch
-	f.Lists += int64(topology)
-	missed := s.missedRows(p, rows)
-	f.Read += int64(topology + s.full*(files+missed.bytes-rows.bytes))
-	io := (topology + s.full*files) / s.device.Sequential
-	f.Sample = s.full*((lists.wait+lists.cpu)/float64(c.Threads)+s.nodes*planSeconds) + io
-	read, copies := s.full*missed.wait, s.full*s.nodes*s.rowBytes/s.device.CopyBytes
+	steps, copies := s.steps(b, c), s.full*s.nodes*s.rowBytes/s.device.CopyBytes
 	if b.InPlace {
 		copies *= s.inner
 		again := max(0, s.edges-2*s.nodes) * s.rowBytes
 		f.Compute += s.full * again * againByte / s.stepCores(c)
 	}
-	once := s.full * missed.once
-	f.Gather = read + copies + once
 	loop, binding := f.Compute, "compute"
 	if p.InTurn {
 		loop += copies
-	} else {
+	}
+	missed := s.missedRows(p, rows, f.Compute/float64(f.Batches), loop/s.full)
+	files := s.full * s.runtimeBytes(b, steps, missed.looked)
+	topology := s.full / steps * s.loaded(p) // an epoch
+	f.Lists += int64(topology)
+	f.Read += int64(topology + files + s.full*missed.bytes)
+	io := (topology + files) / s.device.Sequential
+	f.Sample = s.full*((lists.wait+lists.cpu)/float64(c.Threads)+s.nodes*planSeconds) + io
+	read, once := s.full*missed.wait, s.full*missed.once
+	f.Gather = read + copies + s.full*missed.sweep
+	if !p.InTurn {
 		loop += s.stall(p) * min(f.Gather, f.Compute)
 	}
-	if read > loop {
-		loop, binding = read, "gather"
+	if loop += s.full * missed.late; read > f.Compute {
+		binding = "gather"
 	}
-	cores := (f.Compute*s.stepCores(c) + copies + s.full*rows.cpu) / s.cores
+	cores := (f.Compute*s.stepCores(c) + copies + s.full*missed.cpu) / s.cores
 	if cores > loop {
 		loop, binding = cores, "cores"
 	}
-	if b.SweepAhead && missed.span > 0 {
-		// A sweep goes on beside training, but for the first of a superbatch, or of a run whose
-		// superbatches overlap.
-		batches := steps
-		if b.Overlap {
-			batches = float64(c.Epochs) * float64(s.batches)
-		}
-		hidden := 1 - min(1, missed.span/batches)
-		if cores += hidden * s.full * missed.cpu / s.cores; cores > loop {
+	if b.SweepAhead {
+		if cores += s.full * missed.passes / s.cores; cores > loop {
 			loop, binding = cores, "cores"
 		}
-		if busy := read + hidden*once; busy > loop {
+		if busy := read + s.full*(missed.sweep-missed.once); busy > loop {
 			loop, binding = busy, "device"
 		}
-		once *= 1 - hidden
 	}
 	loop += once
 	if !b.Overlap {
@@ -185,16 +179,34 @@ func (s *prices) superbatch(p *planner, f *Forecast, lists price, rows rowsCost)
 	}
 	f.bind(binding, loop)
 	f.bind("sample", f.Sample)
-	f.bind("device", s.full*(lists.wait+missed.once)+read+io)
+	f.bind("device", s.full*(lists.wait+missed.sweep)+read+io)
 	f.bind("cores", cores+s.full*(lists.cpu+s.nodes*planSeconds)/s.cores)
 	// The first of a run's superbatches has nothing to overlap with.
 	alone := min(1, steps/(float64(c.Epochs)*float64(s.batches)))
 	f.Time += alone * (loop + f.Sample - f.Time)
 }
 
-// runtimeBytes are read of the files of superbatches for each node of a batch: its id twice, its
-// access, its next use, and where its row comes from.
-const runtimeBytes = 16
+// batchRecords are the bytes that the runtime files have of a batch: its nodes, its edges, and
+// where its rows come from.
+type batchRecords struct{ nodes, edges, plan float64 }
+
+// records forecasts them: numbers are stored at the width of the largest.
+func (s *prices) records(b *SuperbatchPlan) batchRecords {
+	width := func(most float64) float64 { return math.Ceil(math.Log2(max(2, most))) / 8 }
+	return batchRecords{nodes: s.nodes * width(s.grows.most), edges: s.edges * width(s.nodes),
+		plan: s.nodes * width(float64(b.Slots))}
+}
+
+// runtimeBytes are read of runtime files for a batch: to plan it, to train on it, and a part of it
+// looked times to decide on sweeps; accesses and next uses as far as they do not fit in memory.
+func (s *prices) runtimeBytes(b *SuperbatchPlan, steps, looked float64) float64 {
+	const noteBytes = 4
+	r, notes := s.records(b), 0.0
+	for _, memory := range []int64{b.Accesses, b.NextUses} {
+		notes += max(0, s.nodes*noteBytes-float64(memory)/steps)
+	}
+	return 2*r.nodes + r.edges + r.plan + looked*(r.nodes+r.plan) + notes
+}
 
 // steps is how many batches a superbatch has: see trainer.superbatches.
 func (s *prices) steps(b *SuperbatchPlan, c *Config) float64 {
@@ -216,6 +228,7 @@ func (s *prices) steps(b *SuperbatchPlan, c *Config) float64 {
 	if b.Overlap {
 		storage /= 2
 	}
+	storage = float64(superbatch.BatchStorage(int64(storage)))
 	return max(1, min(n, storage/(s.nodes*21+s.edges*4)))
 }
 

@@ -31,6 +31,10 @@ type prices struct {
 	listsWhy string            // why there is no trial
 	curves   map[string]*curve // by policy
 	inner    float64           // share of a batch's rows that are copied from resident features
+
+	grows       footprint
+	storedBytes float64   // of a row in the store
+	apart, once readTable // rows of a batch that were not seen before, and all in one pass
 }
 
 // pagedPrice is what lists cost with a block cache.
@@ -188,6 +192,7 @@ func (t *trainer) newPrices(tr *trace, d *sample.Dense) *prices {
 			s.topologyBytes = f.Size
 		}
 	}
+	s.storedBytes = float64(t.in.rows.Meta().RowBytes)
 	if inPlace(&t.cfg, t.dims) {
 		s.inner = 1 - float64(d.NodeIDOffsets[1])/float64(len(d.NodeIDs))
 	}

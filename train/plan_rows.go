@@ -7,12 +7,13 @@ import (
 	"slices"
 
 	"gdb/sample"
-	"gdb/sample/cachesim"
-	"gdb/sample/superbatch"
 )
 
 // rowsCost is what the rows of a batch cost: reads and copies.
-type rowsCost struct{ hit, bytes, wait, cpu, copies float64 }
+type rowsCost struct {
+	hit, bytes, wait, cpu, copies float64
+	misses                        missCurve // of superbatches, whose reads depend on sweeps
+}
 
 // curve is what rows cost with a policy, by the bytes of its cache.
 type curve struct {
@@ -39,8 +40,12 @@ func (c *curve) at(bytes int64) rowsCost {
 // mixed is a share of b, and the rest of a.
 func (a rowsCost) mixed(b rowsCost, share float64) rowsCost {
 	mix := func(a, b float64) float64 { return a + share*(b-a) }
-	return rowsCost{hit: mix(a.hit, b.hit), bytes: mix(a.bytes, b.bytes),
+	c := rowsCost{hit: mix(a.hit, b.hit), bytes: mix(a.bytes, b.bytes),
 		wait: mix(a.wait, b.wait), cpu: mix(a.cpu, b.cpu), copies: mix(a.copies, b.copies)}
+	for i := range c.misses {
+		c.misses[i] = mix(a.misses[i], b.misses[i])
+	}
+	return c
 }
 
 // rows is what gathering costs with a split.
@@ -67,8 +72,10 @@ func (t *trainer) priceRows(ctx context.Context, s *prices, tr *trace, splits []
 		return err
 	}
 	defer seen.free()
-	grows := tr.countFootprint(seen)
-	s.unique = grows.after(float64(len(tr.batches))) / float64(tr.nodes)
+	if s.grows, err = s.countRows(ctx, t.in, tr, seen); err != nil {
+		return err
+	}
+	s.unique = s.grows.after(float64(len(tr.batches))) / float64(tr.nodes)
 	sizes := map[string][]int64{}
 	var first []*planner // of each curve
 	for _, p := range splits {
@@ -83,7 +90,7 @@ func (t *trainer) priceRows(ctx context.Context, s *prices, tr *trace, splits []
 	}
 	for _, p := range first {
 		name := s.curveName(p)
-		r := &rowPricer{trainer: t, s: s, tr: tr, seen: seen, grows: grows,
+		r := &rowPricer{trainer: t, s: s, tr: tr, seen: seen, grows: s.grows,
 			curve: &curve{bytes: spread(sizes[name])}}
 		if err := r.fill(ctx, p); err != nil {
 			return err
@@ -192,78 +199,4 @@ func (m *misses) cost(dim, batches int, d *Profile) rowsCost {
 	return rowsCost{hit: hits / float64(max(1, m.nodes)), bytes: bytes,
 		wait: reads*d.ReadSeconds + bytes*d.ByteSeconds, cpu: reads*d.ReadCPU + bytes*d.ByteCPU,
 		copies: hits / n * float64(4*dim) / d.CopyBytes}
-}
-
-// belady is the cache of superbatches. The trace is shorter than a superbatch: rows that are read
-// for the first time grow with a power of the batches, which the two halves of the trace give; rows
-// that are read again, as the cache was too small to keep them, grow as in the later half.
-func (r *rowPricer) belady(ctx context.Context, steps float64) error {
-	var sizes []cachesim.Capacity
-	for _, bytes := range r.curve.bytes {
-		sizes = append(sizes,
-			cachesim.Capacity{Rows: int(bytes / superbatch.SlotBytes(r.dims[0]))})
-	}
-	whole := len(r.tr.batches)
-	half := max(1, whole/2)
-	var missed [2][]float64
-	for k, n := range []int{half, whole} {
-		trace := cachesim.Trace{Nodes: r.in.meta.Nodes,
-			Each: func(fn func([]sample.NodeID) error) error {
-				for _, b := range r.tr.batches[:n] {
-					if err := fn(b); err != nil {
-						return err
-					}
-				}
-				return nil
-			}}
-		results, err := cachesim.Run(ctx, trace, []cachesim.Policy{cachesim.Belady}, sizes,
-			r.in.budget)
-		if err != nil {
-			return err
-		}
-		for _, res := range results {
-			missed[k] = append(missed[k], float64(res.Requests-res.Hits))
-		}
-	}
-	for i := range sizes {
-		n := r.extrapolate(missed[0][i], missed[1][i], float64(half), float64(whole), steps)
-		c, err := r.thinned(ctx, min(1, n/r.s.nodes))
-		if err != nil {
-			return err
-		}
-		r.curve.costs = append(r.curve.costs, c)
-	}
-	return nil
-}
-
-// extrapolate is how many rows a batch of a superbatch of so many steps misses, from the misses of
-// two lengths of the trace.
-func (r *rowPricer) extrapolate(missedHalf, missed, half, whole, steps float64) float64 {
-	slope := 0.0
-	again := [2]float64{missedHalf - r.grows.after(half), missed - r.grows.after(whole)}
-	if whole > half {
-		slope = (again[1] - again[0]) / (whole - half)
-	}
-	return (r.grows.after(steps) + max(0, again[1]+(steps-whole)*slope)) / steps
-}
-
-// thinned is what a batch costs of whose rows such a share is read.
-func (r *rowPricer) thinned(ctx context.Context, share float64) (rowsCost, error) {
-	const looked = 4 // batches
-	var m misses
-	var missed []sample.NodeID
-	batches := r.tr.batches[:min(looked, len(r.tr.batches))]
-	for _, b := range batches {
-		missed = missed[:0]
-		for _, v := range b {
-			if float64(uint32(v)*2654435761)/(1<<32) < share {
-				missed = append(missed, v)
-			}
-		}
-		if err := m.add(ctx, r.in, missed); err != nil {
-			return rowsCost{}, err
-		}
-		m.nodes += len(b)
-	}
-	return m.cost(r.dims[0], len(batches), r.s.device), nil
 }

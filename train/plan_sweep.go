@@ -1,56 +1,313 @@
 package train
 
-import "math"
+import (
+	"context"
+	"math"
+	"math/bits"
+	"sort"
 
-// missedRows are what the missing rows of a batch of a superbatch cost.
-type missedRows struct {
-	bytes float64 // read of the features and packed
-	wait  float64 // while the batch before is trained on
-	once  float64 // a batch's share of what is done before the first of many
-	cpu   float64 // of a core, its share of that
-	span  float64 // batches that are swept for together
+	"gdb/layout"
+	"gdb/sample"
+	"gdb/sample/superbatch"
+)
+
+// readTable is what reading numbers of rows costs: between two a line, below the first as each of
+// its rows.
+type readTable struct{ rows, reads, bytes []float64 } // ascending
+
+func (t *readTable) add(rows, reads, bytes float64) {
+	if n := len(t.rows); rows > 0 && (n == 0 || rows > t.rows[n-1]) {
+		t.rows, t.reads, t.bytes = append(t.rows, rows), append(t.reads, reads),
+			append(t.bytes, bytes)
+	}
+}
+
+// of is what so many rows cost; beyond the last, each as one of the last.
+func (t *readTable) of(rows float64) layout.ReadCost {
+	n := len(t.rows)
+	i := sort.SearchFloat64s(t.rows, rows)
+	if n == 0 {
+		return layout.ReadCost{}
+	}
+	if i == 0 || i == n {
+		i = min(i, n-1)
+		k := rows / t.rows[i]
+		return layout.ReadCost{Reads: uint64(k*t.reads[i] + 0.5), Bytes: int64(k * t.bytes[i])}
+	}
+	k := (rows - t.rows[i-1]) / (t.rows[i] - t.rows[i-1])
+	mix := func(of []float64) float64 { return of[i-1] + k*(of[i]-of[i-1]) }
+	return layout.ReadCost{Reads: uint64(mix(t.reads) + 0.5), Bytes: int64(mix(t.bytes))}
+}
+
+// countRows counts the different nodes of a trace, and what reading costs: for a batch those of its
+// nodes that none before it had, and in one pass all that were seen.
+func (s *prices) countRows(ctx context.Context, in *inputs, tr *trace,
+	seen *nodeSet) (footprint, error) {
+	var fresh [][3]float64
+	s.once = readTable{}
+	grows, err := tr.countFootprint(seen, func(nodes []sample.NodeID) error {
+		reads, bytes, err := in.reader.Cost(ctx, nodes)
+		fresh = append(fresh, [3]float64{float64(len(nodes)), float64(reads), float64(bytes)})
+		if err != nil {
+			return err
+		}
+		return s.addOnce(ctx, in, seen)
+	})
+	sort.Slice(fresh, func(i, k int) bool { return fresh[i][0] < fresh[k][0] })
+	s.apart = readTable{}
+	for _, f := range fresh {
+		s.apart.add(f[0], f[1], f[2])
+	}
+	file := float64(in.meta.Nodes) * s.storedBytes
+	s.once.add(float64(in.meta.Nodes), file/sweepExtent, file)
+	return grows, err
 }
 
 const (
-	// sweepGap and sweepExtent are the largest gap that a sweep reads over, and its longest read.
-	sweepGap, sweepExtent = 8 << 10, 256 << 10
-	// sweepKey is the memory of a sweep for a row.
-	sweepKey = 16
+	// sweepExtent is the longest read of a sweep.
+	sweepExtent = 256 << 10
+	// onceParts of the graph, and onceRows at most, are looked at to see what a pass costs.
+	onceParts, onceRows = 16, 1 << 20
+	// onceAtOnce is how many rows reads are laid out for at a time.
+	onceAtOnce = 1 << 14
 )
 
-// missedRows decides as superbatch.Costs does between rows read one by one and a sweep, with means
-// in the place of the rows' places.
-func (s *prices) missedRows(p *planner, rows rowsCost) missedRows {
-	apart := missedRows{bytes: rows.bytes, wait: rows.wait}
-	d, b, missed := s.device, p.Superbatch, s.nodes*(1-rows.hit)
-	if missed < 1 || b.Sweep == 0 {
+// addOnce finds what a pass costs over the nodes of a set.
+func (s *prices) addOnce(ctx context.Context, in *inputs, seen *nodeSet) error {
+	seen.number()
+	words := len(seen.words) / onceParts
+	share := min(1, onceRows/float64(max(1, seen.count)))
+	var m misses
+	var nodes []sample.NodeID
+	flush := func() error {
+		m.nodes += len(nodes)
+		err := m.add(ctx, in, nodes)
+		nodes = nodes[:0]
+		return err
+	}
+	for part := range onceParts + 1 {
+		first := part * words
+		end := min(first+int(math.Ceil(share*float64(words))), len(seen.words))
+		for i := first; i < end; i++ {
+			for w := seen.words[i]; w != 0; w &= w - 1 {
+				nodes = append(nodes, sample.NodeID(64*i+bits.TrailingZeros64(w)))
+			}
+			if len(nodes) >= onceAtOnce {
+				if err := flush(); err != nil {
+					return err
+				}
+			}
+		}
+		if err := flush(); err != nil {
+			return err
+		}
+	}
+	k := float64(seen.count) / float64(max(1, m.nodes))
+	s.once.add(float64(seen.count), k*float64(m.reads), k*float64(m.bytes))
+	return nil
+}
+
+// missedRows are what the missing rows of a batch of a superbatch cost, on average.
+type missedRows struct {
+	bytes  float64 // read of the features and packed
+	wait   float64 // while the batch before is trained on
+	late   float64 // of it, more than what goes on meanwhile
+	sweep  float64 // of sweeps
+	once   float64 // of it, what does not go on beside training
+	cpu    float64 // of reading for a batch
+	passes float64 // of cores, for sweeps
+	looked float64 // batches whose lists are read to decide on sweeps, for each batch
+}
+
+// superbatchReads forecasts how the rows of a superbatch are read, as superbatch.Loader decides it:
+// for spans of batches, and for the first half, quarter, … of
+// each.
+type superbatchReads struct {
+	*prices
+	missed *missCurve
+	steps  float64
+	busy   float64
+	staged int     // rows that are read ahead at most, or 0
+	ahead  bool    // sweeps go on beside training
+	free   float64 // seconds that training on the span before leaves for one
+	costs  superbatch.Costs
+	room   superbatch.SweepRoom
+	sum    missedRows
+}
+
+// missedRows decides with means in the place of the rows' places; step is the time of a batch, and
+// busy that for which reading may go on besides.
+func (s *prices) missedRows(p *planner, rows rowsCost, step, busy float64) missedRows {
+	d, b := s.device, p.Superbatch
+	steps := s.steps(b, p.c)
+	storage := float64(b.Storage)
+	if b.Overlap {
+		storage /= 2
+	}
+	if b.SweepAhead {
+		storage /= 2
+	}
+	files := s.records(b)
+	r := &superbatchReads{prices: s, missed: &rows.misses, steps: steps, busy: busy,
+		ahead: b.SweepAhead, staged: b.StageRows,
+		costs: superbatch.Costs{Read: d.ReadSeconds, Byte: d.ByteSeconds, Written: 1 / d.Sequential,
+			Step: step},
+		room: superbatch.SweepRoom{Memory: b.Sweep, RowBytes: int(s.storedBytes),
+			Storage: int64(storage - steps*(files.nodes+files.edges+files.plan))}}
+	for at := 0.0; at < steps; {
+		at += r.span(at)
+	}
+	m := r.sum
+	for _, v := range []*float64{&m.bytes, &m.wait, &m.late, &m.sweep, &m.once, &m.cpu, &m.passes,
+		&m.looked} {
+		*v /= steps
+	}
+	return m
+}
+
+// span decides on the batches from one on that there is room for, counts what they cost, and
+// returns how many they are.
+func (r *superbatchReads) span(at float64) float64 {
+	n := r.extent(at)
+	if n < 1 {
+		n = r.steps - at
+		r.count(at, n, false)
+		return n
+	}
+	r.sum.looked += n
+	whole := r.weigh(at, n)
+	best, least := 0.0, whole.once(r.free)
+	if least < whole.apart {
+		best = n
+	}
+	for part := math.Floor(n / 2); part >= 1; part = math.Floor(part / 2) {
+		w := r.weigh(at, part)
+		once := w.once(r.free)
+		all := once + whole.after(w, r.ahead)
+		if once < w.apart && all < least {
+			best, least = part, all
+		}
+	}
+	if best == 0 {
+		r.count(at, n, false)
+		return n
+	}
+	r.count(at, best, true)
+	return best
+}
+
+// extent is how many batches there is room for.
+func (r *superbatchReads) extent(at float64) float64 {
+	fits := func(n float64) bool {
+		return r.room.Fits(uint64(r.during(at, n)), int(math.Ceil(n)))
+	}
+	low, high := 0.0, r.steps-at
+	if fits(high) {
+		return high
+	}
+	for high-low > 1 {
+		if mid := math.Floor((low + high) / 2); fits(mid) {
+			low = mid
+		} else {
+			high = mid
+		}
+	}
+	return low
+}
+
+// during is how many rows some batches miss.
+func (r *superbatchReads) during(at, n float64) float64 {
+	return r.missed.after(at+n, r.steps) - r.missed.after(at, r.steps)
+}
+
+// parts calls each with parts of some batches, the first ones shorter, and the rows that a batch of
+// each misses.
+func (r *superbatchReads) parts(at, n float64, each func(batches, rows float64)) {
+	const most = 8
+	for first, k := 0.0, most-1; k >= 0; k-- {
+		end := n / math.Exp2(float64(k))
+		if missed := r.during(at+first, end-first); end > first {
+			each(end-first, missed/(end-first))
+		}
+		first = end
+	}
+}
+
+// weighed are the seconds of some batches.
+type weighed struct {
+	apart, packed         float64 // with rows read where they are, and with those that were swept
+	apartIdle, packedIdle float64 // in which nothing is read for them
+	pass, written         float64 // of the sweep
+}
+
+// once is with a sweep, of whose time so much costs nothing.
+func (w weighed) once(free float64) float64 {
+	return w.packed + max(0, w.pass+w.written-free)
+}
+
+// after is the time of the batches after a part, which is swept for: see superbatch.Costs.
+func (w weighed) after(part weighed, ahead bool) float64 {
+	apart := w.apart - part.apart
+	if !ahead {
 		return apart
 	}
-	room := float64(b.Storage) / 2
-	if b.SweepAhead {
-		room /= 2
+	return min(apart, w.packed-part.packed+
+		max(0, w.pass+w.written-part.written-part.packedIdle))
+}
+
+// weigh is what the loader weighs.
+func (r *superbatchReads) weigh(at, n float64) (w weighed) {
+	total, c := r.during(at, n), &r.costs
+	w.pass = c.Seconds(r.pass(at, n))
+	r.parts(at, n, func(batches, rows float64) {
+		packed := r.room.Packed(rows, total, int(math.Ceil(n)))
+		apart, swept := c.Seconds(r.apart.of(rows)), c.Seconds(packed)
+		w.written += batches * c.Written * float64(packed.Bytes)
+		w.apart, w.packed = w.apart+batches*max(c.Step, apart), w.packed+batches*max(c.Step, swept)
+		w.apartIdle += batches * max(0, c.Step-apart)
+		w.packedIdle += batches * max(0, c.Step-swept)
+	})
+	return w
+}
+
+// pass is what a sweep for some batches reads. Of the rows that they miss those are all different
+// that were not seen before; any of the seen may be missed again.
+func (r *superbatchReads) pass(at, n float64) layout.ReadCost {
+	before, seen := r.grows.after(at), r.grows.after(at+n)
+	missed := r.during(at, n)
+	fresh := min(missed, seen-before)
+	unique := fresh
+	if again := missed - fresh; again > 0 && before > 0 {
+		unique += before * (1 - math.Exp(-again/before))
 	}
-	span := min(s.steps(b, p.c), float64(b.Sweep)/(sweepKey*missed), room/(missed*s.rowBytes))
-	if span < 1 {
-		return apart
+	return r.once.of(unique)
+}
+
+// count adds what some batches cost.
+func (r *superbatchReads) count(at, n float64, swept bool) {
+	total, m, d := r.during(at, n), &r.sum, r.device
+	w := r.weigh(at, n)
+	free := r.free
+	if r.free = w.apartIdle; swept {
+		r.free = w.packedIdle
+		pass := r.pass(at, n)
+		m.bytes += float64(pass.Bytes)
+		m.sweep += w.pass + w.written
+		m.once += max(0, w.pass+w.written-free)
+		m.passes += d.ReadCPU*float64(pass.Reads) + d.ByteCPU*float64(pass.Bytes)
 	}
-	total, file := float64(p.nodes), float64(p.nodes)*s.rowBytes
-	unique := total * (1 - math.Exp(-span*missed/total))
-	gap := file / unique
-	merged := 1 - math.Exp(-sweepGap/gap)
-	reads := unique*(1-merged) + file/sweepExtent
-	bytes := min(file, unique*(s.rowBytes+merged*min(gap, sweepGap/2)))
-	packed := missed * s.rowBytes
-	swept := missedRows{bytes: bytes/span + packed,
-		wait: packed*d.ByteSeconds + packed/sweepExtent*d.ReadSeconds,
-		once: (reads*d.ReadSeconds+bytes*d.ByteSeconds)/span + packed/d.Sequential,
-		cpu:  (reads*d.ReadCPU+bytes*d.ByteCPU)/span + packed*d.ByteCPU, span: span}
-	once := swept.once
-	if b.SweepAhead {
-		once = max(0, once-max(0, s.step-swept.wait))
+	if !r.ahead {
+		r.free = 0
 	}
-	if once+max(s.step, swept.wait) < max(s.step, apart.wait) {
-		return swept
-	}
-	return apart
+	r.parts(at, n, func(batches, rows float64) {
+		read := r.apart.of(rows)
+		if swept {
+			read = r.room.Packed(rows, total, int(math.Ceil(n)))
+			read.Bytes += r.room.Twice(rows, total, int(math.Ceil(n)), r.staged)
+		}
+		wait := r.costs.Seconds(read)
+		m.bytes, m.wait = m.bytes+batches*float64(read.Bytes), m.wait+batches*wait
+		m.late += batches * max(0, wait-r.busy)
+		m.cpu += batches * (d.ReadCPU*float64(read.Reads) + d.ByteCPU*float64(read.Bytes))
+	})
 }

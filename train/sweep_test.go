@@ -16,6 +16,13 @@ import (
 // costlyReads notes a profile by which reading a byte takes long, and writing it nothing.
 func costlyReads(t *testing.T, s *layout.Store, c Config) {
 	t.Helper()
+	noteProfile(t, s, c, Profile{RandomReads: 1, Sequential: 1e12, ByteSeconds: 1e-3,
+		CopyBytes: 1e9, GFLOPS: 10})
+}
+
+// noteProfile puts a profile of this device into the catalog.
+func noteProfile(t *testing.T, s *layout.Store, c Config, p Profile) {
+	t.Helper()
 	dev := mustDevice(t)
 	rows, err := s.Rows(t.Context(), dev, s.Meta().Features[0], nil)
 	if err != nil {
@@ -25,8 +32,7 @@ func costlyReads(t *testing.T, s *layout.Store, c Config) {
 		c.Threads = runtime.NumCPU()
 	}
 	name := (&trainer{cfg: c, in: &inputs{store: s, dev: dev, rows: rows}}).profileName()
-	b, err := json.Marshal(Profile{RandomReads: 1, Sequential: 1e12, ByteSeconds: 1e-3,
-		CopyBytes: 1e9, GFLOPS: 10})
+	b, err := json.Marshal(p)
 	if err == nil {
 		err = s.Catalog().PutProfile(t.Context(), name, b)
 	}

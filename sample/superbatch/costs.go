@@ -2,6 +2,7 @@ package superbatch
 
 import (
 	"fmt"
+	"math"
 
 	"gdb/internal/mem"
 	"gdb/layout"
@@ -59,17 +60,17 @@ func (c Costs) weigh(l load, r *Reading) {
 	reads, late := uint64(0), 0
 	for i, apart := range l.apart {
 		packed := l.packed[i]
-		r.Apart += max(c.Step, c.of(apart))
-		r.apartIdle += max(0, c.Step-c.of(apart))
-		r.Once += max(c.Step, c.of(packed))
-		r.packedIdle += max(0, c.Step-c.of(packed))
+		r.Apart += max(c.Step, c.Seconds(apart))
+		r.apartIdle += max(0, c.Step-c.Seconds(apart))
+		r.Once += max(c.Step, c.Seconds(packed))
+		r.packedIdle += max(0, c.Step-c.Seconds(packed))
 		r.PackedBytes += packed.Bytes
 		reads += apart.Reads
-		if c.of(apart) > c.Step {
+		if c.Seconds(apart) > c.Step {
 			late++
 		}
 	}
-	sweep := c.of(l.once) + c.Written*float64(r.PackedBytes)
+	sweep := c.Seconds(l.once) + c.Written*float64(r.PackedBytes)
 	r.Once += max(0, sweep-l.free)
 	beside := ""
 	if hidden := min(sweep, l.free); hidden > 0 {
@@ -84,13 +85,13 @@ func (c Costs) weigh(l load, r *Reading) {
 // after is the time of the batches after the first so many, which are swept for: read one by one
 // or, if there is a sweep ahead, swept for while these are trained on, if that is sooner.
 func (c Costs) after(l load, first int, ahead bool) float64 {
-	apart, packed, free := 0.0, c.of(l.once), 0.0
+	apart, packed, free := 0.0, c.Seconds(l.once), 0.0
 	for i, p := range l.packed {
 		if i < first {
-			free += max(0, c.Step-c.of(p))
+			free += max(0, c.Step-c.Seconds(p))
 			continue
 		}
-		apart += max(c.Step, c.of(l.apart[i]))
+		apart += max(c.Step, c.Seconds(l.apart[i]))
 		packed += c.Written * float64(p.Bytes)
 	}
 	if !ahead {
@@ -98,7 +99,7 @@ func (c Costs) after(l load, first int, ahead bool) float64 {
 	}
 	packed = max(0, packed-free)
 	for _, p := range l.packed[first:] {
-		packed += max(c.Step, c.of(p))
+		packed += max(c.Step, c.Seconds(p))
 	}
 	return min(apart, packed)
 }
@@ -111,6 +112,49 @@ func (r *Reading) idle() float64 {
 	return r.apartIdle
 }
 
-func (c Costs) of(r layout.ReadCost) float64 {
+// Seconds is what reading takes.
+func (c Costs) Seconds(r layout.ReadCost) float64 {
 	return c.Read*float64(r.Reads) + c.Byte*float64(r.Bytes)
 }
+
+// SweepRoom is what a sweep may take, and how rows are stored.
+type SweepRoom struct {
+	Memory, Storage int64
+	RowBytes        int
+}
+
+// Fits says whether so many batches that miss so many rows can be swept for together.
+func (s SweepRoom) Fits(misses uint64, batches int) bool {
+	buffer := rowsPerRecord(bufferLeast, s.RowBytes) * s.RowBytes
+	return sweepBytes(misses, batches, buffer) <= s.Memory &&
+		int64(misses)*int64(s.RowBytes) <= s.Storage
+}
+
+// Packed is what reading so many rows of a batch takes that were swept, for so many batches that
+// miss so many together.
+func (s SweepRoom) Packed(rows, misses float64, batches int) layout.ReadCost {
+	reads := math.Ceil(rows / s.record(misses, batches))
+	return layout.ReadCost{Reads: uint64(reads),
+		Bytes: int64(rows*float64(s.RowBytes) + reads*unitBytes)}
+}
+
+// Twice is how many bytes of them are read again, if so many rows are read ahead and the others
+// later: the record that has rows of both. See Config.StageRows.
+func (s SweepRoom) Twice(rows, misses float64, batches, ahead int) int64 {
+	record, staged := s.record(misses, batches), float64(ahead)
+	whole := math.Floor(staged/record) * record
+	if ahead == 0 || staged >= rows || whole == staged {
+		return 0
+	}
+	return int64(min(record, rows-whole) * float64(s.RowBytes))
+}
+
+// record is how many rows a record holds.
+func (s SweepRoom) record(misses float64, batches int) float64 {
+	most := min(bufferMost, (float64(s.Memory)-8*misses)/float64(batches))
+	return float64(rowsPerRecord(max(bufferLeast, int(most)), s.RowBytes))
+}
+
+// BatchStorage is how much of the storage of a superbatch is for batches and their plans if there
+// may be sweeps.
+func BatchStorage(storage int64) int64 { return storage / filesShare }

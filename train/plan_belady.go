@@ -1,0 +1,137 @@
+package train
+
+import (
+	"context"
+	"math"
+
+	"gdb/sample"
+	"gdb/sample/cachesim"
+	"gdb/sample/superbatch"
+)
+
+// missPoints is how often the misses of a superbatch are known: of all its batches, the first half,
+// quarter, ….
+const missPoints = 8
+
+// missCurve is how many rows a superbatch misses that begins with an empty cache: in all batches,
+// the first half, quarter, ….
+type missCurve [missPoints]float64
+
+// after is how many rows so many of the batches miss.
+func (m *missCurve) after(batches, steps float64) float64 {
+	for i := 1; i < missPoints; i++ {
+		if end := steps / math.Exp2(float64(i)); batches >= end {
+			return between(batches, end, 2*end, m[i], m[i-1])
+		}
+	}
+	return m[missPoints-1] * batches / steps * math.Exp2(missPoints-1)
+}
+
+// belady is the cache of superbatches, as long as steps batches. Belady's bound is counted on the
+// trace and on parts of it from its begin.
+func (r *rowPricer) belady(ctx context.Context, steps float64) error {
+	whole := len(r.tr.batches)
+	b := &beladyMisses{footprint: &r.grows, quarter: r.grows.after(float64(whole) / 4)}
+	sizes := []cachesim.Capacity{{Rows: int(b.quarter)}}
+	for _, bytes := range r.curve.bytes {
+		sizes = append(sizes,
+			cachesim.Capacity{Rows: int(bytes / superbatch.SlotBytes(r.dims[0]))})
+	}
+	for n := 1; n <= whole; n++ {
+		if n > 1 && n != whole*3/4 && !halved(whole, n) {
+			continue
+		}
+		results, err := cachesim.Run(ctx, r.part(n), []cachesim.Policy{cachesim.Belady}, sizes,
+			r.in.budget)
+		if err != nil {
+			return err
+		}
+		b.known(float64(n), results)
+	}
+	for i, size := range sizes[1:] {
+		c := rowsCost{}
+		for k := range c.misses {
+			n := steps / math.Exp2(float64(k))
+			c.misses[k] = b.after(n, float64(size.Rows), i+1)
+		}
+		c.hit = max(0, 1-c.misses[0]/(steps*r.s.nodes))
+		r.curve.costs = append(r.curve.costs, c)
+	}
+	return nil
+}
+
+// part is the first so many batches of the trace.
+func (r *rowPricer) part(batches int) cachesim.Trace {
+	return cachesim.Trace{Nodes: r.in.meta.Nodes, Each: func(fn func([]sample.NodeID) error) error {
+		for _, b := range r.tr.batches[:batches] {
+			if err := fn(b); err != nil {
+				return err
+			}
+		}
+		return nil
+	}}
+}
+
+// beladyMisses are the rows that the first batches of a trace miss with caches of some sizes, the
+// first of which is full after a quarter of the trace.
+type beladyMisses struct {
+	*footprint
+	quarter float64 // rows
+	batches []float64
+	missed  [][]float64 // of each number of batches, with each size
+}
+
+func (b *beladyMisses) known(batches float64, results []cachesim.Result) {
+	b.batches = append(b.batches, batches)
+	var missed []float64
+	for _, r := range results {
+		missed = append(missed, float64(r.Requests-r.Hits))
+	}
+	b.missed = append(b.missed, missed)
+}
+
+// after is how many rows so many batches miss with a size. Beyond the trace, a batch misses the
+// nodes that none before it had until these fill the cache, and then as many rows as the last
+// quarter of the trace if that found it full; else, for each new node, as many as with the first
+// size.
+func (b *beladyMisses) after(batches, rows float64, size int) float64 {
+	last := len(b.batches) - 1
+	end, missed := b.batches[last], b.missed[last][size]
+	if batches <= end {
+		return b.within(batches, size)
+	}
+	if last == 0 {
+		return missed * batches / end
+	}
+	late := b.late(size)
+	if full := b.filled(rows, batches); full > b.batches[last-1] {
+		full = max(full, end)
+		late = b.late(0) / b.rate(end/4) * b.rate(full)
+		missed += b.footprint.after(full) - b.footprint.after(end)
+		end = full
+	}
+	return missed + (batches-end)*late
+}
+
+// late is how many rows a batch of the last quarter of the trace misses.
+func (b *beladyMisses) late(size int) float64 {
+	last := len(b.batches) - 1
+	if last == 0 {
+		return b.missed[0][size] / b.batches[0]
+	}
+	return (b.missed[last][size] - b.missed[last-1][size]) / (b.batches[last] - b.batches[last-1])
+}
+
+// within is how many rows so many batches of the trace miss.
+func (b *beladyMisses) within(batches float64, size int) float64 {
+	for i, n := range b.batches {
+		if batches > n {
+			continue
+		}
+		if i == 0 {
+			return b.missed[0][size] * batches / n
+		}
+		return between(batches, b.batches[i-1], n, b.missed[i-1][size], b.missed[i][size])
+	}
+	return b.missed[len(b.missed)-1][size]
+}
