@@ -28,7 +28,7 @@ type DeviceUseOptions struct {
 	Seed   uint64
 	// Batches is how many batches are gathered in a round. Default 3.
 	Batches int
-	// Rounds is how many rounds are measured, after one that is not. Default 3.
+	// Rounds is how many rounds are measured, once the cache is full. Default 3.
 	Rounds int
 	// Caches are the feature caches to gather through. Default none.
 	Caches []string
@@ -176,7 +176,7 @@ func (d *deviceUse) cache(ctx context.Context, name string) (row Row, err error)
 	}
 	defer func() { err = errors.Join(err, f.Close()) }()
 	d.next = 0 // each cache is asked for the same
-	if _, err := d.round(ctx, f); err != nil {
+	if err := d.warm(ctx, f); err != nil {
 		return nil, err
 	}
 	before, rounds := f.Stats(), make([]useRound, d.Rounds)
@@ -191,6 +191,36 @@ func (d *deviceUse) cache(ctx context.Context, name string) (row Row, err error)
 	row["hit_ratio"] = float64(after.Hits-before.Hits) / float64(after.Requests-before.Requests)
 	row["nodes_per_batch"] = float64(row["nodes"].(int64)) / float64(d.Batches*d.Rounds)
 	return row, nil
+}
+
+// warm gathers until the cache is full, or for an epoch: what is measured begins with memory that
+// was touched, and with rows that leave for others.
+func (d *deviceUse) warm(ctx context.Context, f sample.Features) error {
+	for {
+		used := f.Stats().Used
+		if err := d.draw(ctx); err != nil {
+			return err
+		}
+		if _, err := d.gather(ctx, f); err != nil {
+			return err
+		}
+		d.rows.apart(nil)
+		if f.Stats().Used == used || d.next >= d.batchesOfEpoch() {
+			return nil
+		}
+	}
+}
+
+// gather gathers the batches of the round.
+func (d *deviceUse) gather(ctx context.Context, f sample.Features) (time.Duration, error) {
+	d.recorder.take()
+	out, begun := mem.View[float32](d.out.Bytes()), time.Now()
+	for _, list := range d.lists {
+		if err := f.Gather(ctx, list, out[:len(list)*f.Dim()]); err != nil {
+			return 0, err
+		}
+	}
+	return time.Since(begun), nil
 }
 
 // useRow sums rounds up.
@@ -236,16 +266,11 @@ func (d *deviceUse) round(ctx context.Context, f sample.Features) (r useRound, e
 		if err := d.rows.Rows.Gather(ctx, list, nil, out[:len(list)*f.Dim()]); err != nil {
 			return r, err
 		}
-	}
-	d.recorder.take()
-	begun := time.Now()
-	for _, list := range d.lists {
-		if err := f.Gather(ctx, list, out[:len(list)*f.Dim()]); err != nil {
-			return r, err
-		}
 		r.nodes += int64(len(list))
 	}
-	r.gather = time.Since(begun)
+	if r.gather, err = d.gather(ctx, f); err != nil {
+		return r, err
+	}
 	file, reads := d.recorder.take()
 	r.reads, r.bytes = int64(len(reads)), bytesOf(reads)
 	if r.raw, err = d.replay(ctx, file, reads); err != nil {

@@ -176,6 +176,12 @@ type missedRows struct {
 // Gather reads rows, after noting which.
 func (m *missedRows) Gather(ctx context.Context, nodes []sample.NodeID, at []uint32,
 	out []float32) error {
+	return m.GatherParts(ctx, nodes, at, out, nil)
+}
+
+// GatherParts is Gather that tells which rows have arrived.
+func (m *missedRows) GatherParts(ctx context.Context, nodes []sample.NodeID, at []uint32,
+	out []float32, arrived func(keys []uint64)) error {
 	m.mu.Lock()
 	m.mu.nodes = append(m.mu.nodes, nodes...)
 	m.mu.ends = append(m.mu.ends, len(m.mu.nodes))
@@ -184,7 +190,7 @@ func (m *missedRows) Gather(ctx context.Context, nodes []sample.NodeID, at []uin
 	if err != nil {
 		return err
 	}
-	return m.Rows.Gather(ctx, nodes, at, out)
+	return m.Rows.GatherParts(ctx, nodes, at, out, arrived)
 }
 
 // apart are the reads of what was asked for since the last call if no gap is ever read along: the

@@ -35,6 +35,9 @@ type Rows struct {
 const (
 	rowsBufferBytes = 2 << 20
 	rowsBuffers     = 4
+	// rowsParts of a buffer: while one is delivered the others are being read, so that the queue is
+	// full when the first of them ends. With two, both ended together, and the device waited.
+	rowsParts = 4
 )
 
 // rowsBuffer is what one Gather, Sweep or Scan works with. Memory: the arena, and 20 bytes per node
@@ -43,10 +46,10 @@ type rowsBuffer struct {
 	arena *mem.Arena
 	held  mem.Account // the rest
 	order sorter      // node<<32 | index
-	parts [2]rowsPart
+	parts [rowsParts]rowsPart
 }
 
-// rowsPart is half of a buffer, and the rows that are read to it together.
+// rowsPart is a share of a buffer, and the rows that are read to it together.
 type rowsPart struct {
 	buf  []byte
 	keys []uint64 // nodes in the upper halves; none if nothing is under way
@@ -58,9 +61,10 @@ type rowsPart struct {
 func newRowsBuffer(arena *mem.Arena, held mem.Account) *rowsBuffer {
 	b := &rowsBuffer{arena: arena, held: held}
 	all := arena.Bytes()
-	half := len(all) / 2 &^ (blockdev.Align - 1)
-	b.parts[0] = rowsPart{buf: all[:half:half], done: make(chan error, 1)}
-	b.parts[1] = rowsPart{buf: all[half:], done: make(chan error, 1)}
+	n := len(all) / rowsParts &^ (blockdev.Align - 1)
+	for i := range b.parts {
+		b.parts[i] = rowsPart{buf: all[i*n : (i+1)*n : (i+1)*n], done: make(chan error, 1)}
+	}
 	return b
 }
 
@@ -189,10 +193,10 @@ func (s *Store) RowsBytes(m kv.RowsMeta) int64 {
 	return shape.units()*4 + rowsBuffers*shape.bufferBytes()
 }
 
-// bufferBytes is the size of a buffer: each half has room for a page that begins and ends within a
+// bufferBytes is the size of a buffer: each part has room for a page that begins and ends within a
 // unit.
 func (s *rowsShape) bufferBytes() int64 {
-	return max(rowsBufferBytes, 2*int64(s.PageBytes+2*s.SumBytes))
+	return max(rowsBufferBytes, rowsParts*int64(s.PageBytes+2*s.SumBytes))
 }
 
 // Meta describes the file.

@@ -19,8 +19,17 @@ const (
 
 // Gather reads the rows of nodes, converted to float32 (f32, f16 and bf16 files), row nodes[i] to
 // out[at[i]*Dim:]; at nil means at[i] = i. Nodes may come in any order and repeat: the reads are
-// sorted, merged where neighbors are cheaper together, and issued in batches of up to 2 MiB.
+// sorted, merged where neighbors are cheaper together, and issued in batches of up to 512 KiB, some
+// of them at a time.
 func (r *Rows) Gather(ctx context.Context, nodes []NodeID, at []uint32, out []float32) error {
+	return r.GatherParts(ctx, nodes, at, out, nil)
+}
+
+// GatherParts is Gather that calls arrived, if it is not nil, for some rows at a time once they are
+// in out, while others are being read: with node<<32 | index in nodes of each, ascending over all
+// calls. They come one after the other; what is given is only valid until arrived returns.
+func (r *Rows) GatherParts(ctx context.Context, nodes []NodeID, at []uint32, out []float32,
+	arrived func(keys []uint64)) error {
 	if r.decode == nil {
 		return fmt.Errorf("layout: %s holds %s, not floats", r.f.path, r.shape.DType)
 	}
@@ -31,7 +40,7 @@ func (r *Rows) Gather(ctx context.Context, nodes []NodeID, at []uint32, out []fl
 			to = uint64(at[i])
 		}
 		r.decode(out[to*dim:(to+1)*dim], row)
-	})
+	}, arrived)
 }
 
 // GatherRaw is Gather without conversion, for rows of any type: RowBytes bytes each.
@@ -43,11 +52,12 @@ func (r *Rows) GatherRaw(ctx context.Context, nodes []NodeID, at []uint32, out [
 			to = uint64(at[i])
 		}
 		copy(out[to*width:(to+1)*width], row)
-	})
+	}, nil)
 }
 
-// gather calls emit with the index of each node and its row.
-func (r *Rows) gather(ctx context.Context, nodes []NodeID, emit func(uint32, []byte)) error {
+// gather calls emit with the index of each node and its row, and arrived after each part.
+func (r *Rows) gather(ctx context.Context, nodes []NodeID, emit func(uint32, []byte),
+	arrived func(keys []uint64)) error {
 	b, err := r.take(ctx)
 	if err != nil {
 		return err
@@ -59,34 +69,47 @@ func (r *Rows) gather(ctx context.Context, nodes []NodeID, emit func(uint32, []b
 	return r.stream(ctx, b, b.order.keys, func(i uint32, row []byte) error {
 		emit(i, row)
 		return nil
-	})
+	}, arrived)
 }
 
-// stream reads the rows of ascending keys and calls emit with the lower half of each and its row.
-// One half of the buffer is being read while the other is delivered, so the device does not wait.
+// stream reads the rows of ascending keys and calls emit with the lower half of each and its row,
+// and arrived, if it is not nil, with the keys of each part. While one part of the buffer is
+// delivered the others are being read, so the device does not wait.
 func (r *Rows) stream(ctx context.Context, b *rowsBuffer, keys []uint64,
-	emit func(uint32, []byte) error) error {
-	now, next := &b.parts[0], &b.parts[1]
-	keys = r.begin(ctx, now, keys)
-	for len(now.keys) > 0 {
-		keys = r.begin(ctx, next, keys)
-		err := <-now.done
+	emit func(uint32, []byte) error, arrived func(keys []uint64)) error {
+	begun, ended := 0, 0 // parts
+	start := func() {
+		p := &b.parts[begun%rowsParts]
+		if keys = r.begin(ctx, p, keys); len(p.keys) > 0 {
+			begun++
+		}
+	}
+	for range rowsParts - 1 {
+		start()
+	}
+	for ended < begun {
+		p := &b.parts[ended%rowsParts]
+		err := <-p.done
+		ended++
 		if err == nil {
+			start() // the one part that is neither being read nor delivered
 			err = b.held.AtLeast(b.bytes())
 		}
 		if err == nil {
-			err = r.deliver(ctx, now, emit)
+			err = r.deliver(ctx, p, emit)
 		}
 		if err == nil {
+			if arrived != nil {
+				arrived(p.keys)
+			}
 			err = ctx.Err()
 		}
 		if err != nil {
-			if len(next.keys) > 0 {
-				<-next.done // the buffer is in use until then; the first error is the one to tell
+			for ; ended < begun; ended++ { // the buffer is in use until then
+				<-b.parts[ended%rowsParts].done // the first error is the one to tell
 			}
 			return err
 		}
-		now, next = next, now
 	}
 	return nil
 }

@@ -27,7 +27,7 @@ func (r *Rows) Sweep(ctx context.Context, keys []uint64,
 		return err
 	}
 	defer r.give(b)
-	return r.stream(ctx, b, keys, emit)
+	return r.stream(ctx, b, keys, emit, nil)
 }
 
 // ReadCost is a number of reads, and of bytes in all.

@@ -7,7 +7,6 @@ import (
 	"sync"
 	"sync/atomic"
 
-	"gdb/internal/invariants"
 	"gdb/internal/mem"
 )
 
@@ -32,9 +31,11 @@ type cached struct {
 	heap    account   // the policy's memory
 	values  []float32 // the row of each slot; guarded by content
 
-	// content guards the slots' contents: shared while hits are copied out, exclusive while rows
-	// are put in. It is taken before mu.
+	// content guards which row a slot holds: shared while rows are copied from and to slots,
+	// exclusive while slots change hands. It is taken before filling, and that before mu.
 	content sync.RWMutex
+	// filling is held while rows are copied to slots that are pending, which no one reads.
+	filling sync.Mutex
 
 	mu struct {
 		sync.Mutex
@@ -56,11 +57,13 @@ type lookup struct {
 	slots, to []uint32 // slots of hits, and their row numbers in the output
 	missed    []NodeID
 	at        []uint32 // row numbers of the missed
-	account   mem.Account
+	keep      []uint32 // the slot+1 that each of the missed goes to; 0 if it is not kept
+	arrivals
+	account mem.Account
 }
 
 func (l *lookup) bytes() int64 {
-	return 4 * int64(cap(l.slots)+cap(l.to)+cap(l.missed)+cap(l.at))
+	return 4 * int64(cap(l.slots)+cap(l.to)+cap(l.missed)+cap(l.at)+cap(l.keep)+cap(l.rows))
 }
 
 // NewCached returns features behind a cache that policy rules. rows are closed by their owner.
@@ -122,7 +125,7 @@ const hugeBytes = 2 << 20
 func CacheRows(bytes int64, dim, slotBytes int) int {
 	row, best := int64(4*dim+4+slotBytes), int64(0)
 	for entries := int64(2); 8*entries < bytes && entries <= 1<<32; entries *= 2 {
-		best = max(best, min(entries/2, (bytes-8*entries)/row))
+		best = max(best, min(entries/2, (bytes-8*entries)/row, slotsMost))
 	}
 	return int(best)
 }
@@ -156,17 +159,24 @@ func (f *cached) preload(ctx context.Context, nodes []NodeID) error {
 // Dim is the number of values in a row.
 func (f *cached) Dim() int { return f.dim }
 
-// Gather reads the rows that are not cached in one batch, copies the others meanwhile, and offers
-// what was read to the policy.
+// Gather reads the rows that are not cached in one batch, and meanwhile copies the others, gives
+// slots to what is read, and copies it there as it arrives. So nothing but finding what is missing
+// comes before the reads, and nothing after them.
 func (f *cached) Gather(ctx context.Context, nodes []NodeID, out []float32) error {
 	f.content.RLock()
 	l := f.lookUp(nodes)
 	defer f.put(l)
-	read := f.readMissed(ctx, l, out)
+	bytes := l.bytes()
+	wait := f.readMissed(ctx, l, out)
+	f.tell(l, nodes)
 	f.copyHits(l, out)
 	f.content.RUnlock()
-	held := l.account.AtLeast(l.bytes()) // may shrink the cache, so not while it is locked
-	err := read()
+	held := l.account.AtLeast(bytes) // may shrink the cache, so not while it is locked
+	if held == nil && len(l.missed) > 0 {
+		f.place(l)
+		f.fill(l, out, l.place())
+	}
+	err := wait()
 	if held != nil {
 		return held
 	}
@@ -175,26 +185,32 @@ func (f *cached) Gather(ctx context.Context, nodes []NodeID, out []float32) erro
 	if err != nil {
 		return err
 	}
-	if len(l.missed) == 0 {
-		return ctx.Err()
-	}
-	f.insert(l, out)
-	return nil
+	return ctx.Err()
 }
 
-// readMissed starts to read what is not cached: on a goroutine of its own, if there are hits that
-// can be copied while the device is waited for. The caller calls wait.
+// readMissed starts to read what is not cached. The caller calls wait.
 func (f *cached) readMissed(ctx context.Context, l *lookup, out []float32) (wait func() error) {
 	if len(l.missed) == 0 {
 		return func() error { return nil }
 	}
-	read := func() error { return f.rows.Gather(ctx, l.missed, l.at, out) }
-	if len(l.slots) == 0 {
-		return read
-	}
 	done := make(chan error, 1)
-	go func() { done <- read() }()
+	go func() { done <- f.read(ctx, l, out) }()
 	return func() error { return <-done }
+}
+
+// read reads what is not cached, and copies rows to their slots as they arrive.
+func (f *cached) read(ctx context.Context, l *lookup, out []float32) error {
+	parts, ok := f.rows.(PartRows)
+	if ok {
+		return parts.GatherParts(ctx, l.missed, l.at, out, func(keys []uint64) {
+			f.fill(l, out, l.arrive(len(keys), func(k int) uint32 { return uint32(keys[k]) }))
+		})
+	}
+	if err := f.rows.Gather(ctx, l.missed, l.at, out); err != nil {
+		return err
+	}
+	f.fill(l, out, l.arrive(len(l.missed), func(k int) uint32 { return uint32(k) }))
+	return nil
 }
 
 // lookUp finds which nodes are cached.
@@ -207,15 +223,23 @@ func (f *cached) lookUp(nodes []NodeID) *lookup {
 	}
 	l.slots, l.to, l.missed, l.at = l.slots[:0], l.to[:0], l.missed[:0], l.at[:0]
 	for i, v := range nodes {
-		if s, ok := f.mu.index.find(v); ok {
+		if s, ok := f.mu.index.find(v); ok && s&pending == 0 {
 			l.slots, l.to = append(l.slots, s), append(l.to, uint32(i))
 		} else {
 			l.missed, l.at = append(l.missed, v), append(l.at, uint32(i))
 		}
 	}
+	l.keep = append(l.keep[:0], make([]uint32, len(l.missed))...)
+	l.begin(len(l.missed))
+	return l
+}
+
+// tell tells the policy what was asked for and found.
+func (f *cached) tell(l *lookup, nodes []NodeID) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
 	f.mu.policy.Begin(nodes)
 	f.mu.policy.Hits(l.slots)
-	return l
 }
 
 // put keeps the scratch memory for the next gather.
@@ -234,62 +258,6 @@ func (f *cached) copyHits(l *lookup, out []float32) {
 			copy(out[to:to+d], f.values[from:from+d])
 		}
 	})
-}
-
-// insert offers the rows that were read to the policy, and copies those that stay. A row that
-// another gather brought in meanwhile is left alone.
-func (f *cached) insert(l *lookup, out []float32) {
-	f.content.Lock()
-	defer f.content.Unlock()
-	f.place(l)
-	n := len(l.slots)
-	parallel(n, f.threads, int64(n*f.dim*4), func(first, end int) {
-		d := uint64(f.dim)
-		for i := first; i < end; i++ {
-			to, from := uint64(l.slots[i])*d, uint64(l.to[i])*d
-			copy(f.values[to:to+d], out[from:from+d])
-		}
-	})
-}
-
-// place gives slots to what missed, and leaves in l the slots to fill and the rows that go there.
-func (f *cached) place(l *lookup) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	l.slots, l.to = l.slots[:0], l.to[:0]
-	for i, v := range l.missed {
-		if _, ok := f.mu.index.find(v); ok {
-			continue
-		}
-		s, keep := f.mu.policy.Place(v)
-		if !keep {
-			continue
-		}
-		if int(s) >= f.mu.slots { // a slot without memory
-			f.mu.used = max(f.mu.used, int(s)+1)
-			f.mu.held[s] = v
-			continue
-		}
-		invariants.Check(int(s) <= f.mu.used && int(s) < len(f.mu.held),
-			"sample: policy placed a row in slot %d, %d are used", s, f.mu.used)
-		if int(s) == f.mu.used {
-			f.mu.used++
-		} else {
-			f.mu.index.remove(f.mu.held[s])
-			f.evicted.Add(1)
-		}
-		f.mu.index.put(v, s)
-		f.mu.held[s] = v
-		l.slots, l.to = append(l.slots, s), append(l.to, uint32(i))
-	}
-	n := 0
-	for k, s := range l.slots { // in a small cache a row may be evicted at once
-		if i := l.to[k]; f.mu.held[s] == l.missed[i] {
-			l.slots[n], l.to[n] = s, l.at[i]
-			n++
-		}
-	}
-	l.slots, l.to = l.slots[:n], l.to[:n]
 }
 
 // Stats counts rows.

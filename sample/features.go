@@ -37,6 +37,15 @@ type Rows interface {
 	BytesRead() uint64
 }
 
+// PartRows are Rows that tell which have arrived while others are being read; *layout.Rows are. A
+// cache keeps the rows of others when all are read.
+type PartRows interface {
+	// GatherParts is Gather that calls arrived once some rows are in out, with node<<32 | index in
+	// nodes of each: one call at a time, all before it returns.
+	GatherParts(ctx context.Context, nodes []NodeID, at []uint32, out []float32,
+		arrived func(keys []uint64)) error
+}
+
 // copyRowsMin is how many bytes are worth one more goroutine to copy them.
 const copyRowsMin = 1 << 20
 

@@ -4,11 +4,19 @@ import "math/bits"
 
 // slotIndex finds the slot of a node: open addressing with linear probing over entries of
 // node<<32 | slot+1, at most half full: 16 to 32 bytes per cached row, whatever the size of the
-// graph. Deleting moves later entries of the run back, so that there are no tombstones.
+// graph. The slot may have the bit pending, for its user. Deleting moves later entries of the run
+// back, so that there are no tombstones.
 type slotIndex struct {
 	entries []uint64
 	shift   int
 }
+
+const (
+	// pending marks a slot whose row was not copied to it yet.
+	pending = 1 << 31
+	// slotsMost leaves that bit free.
+	slotsMost = pending - 1
+)
 
 // indexBytes is the memory of an index of that many rows.
 func indexBytes(rows int) int64 { return int64(indexSize(rows)) * 8 }
@@ -44,6 +52,21 @@ func (x *slotIndex) put(v NodeID, slot uint32) {
 		h++
 	}
 	x.entries[h&mask] = uint64(v)<<32 | uint64(slot+1)
+}
+
+// fill takes the mark pending from the slot of v, if that is the one and has it.
+func (x *slotIndex) fill(v NodeID, slot uint32) bool {
+	mask := uint64(len(x.entries) - 1)
+	want := uint64(v)<<32 | uint64(slot|pending+1)
+	for h := x.home(v); ; h++ {
+		switch e := &x.entries[h&mask]; {
+		case *e == want:
+			*e &^= pending
+			return true
+		case *e == 0 || NodeID(*e>>32) == v:
+			return false
+		}
+	}
 }
 
 // remove deletes v, which is there.

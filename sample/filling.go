@@ -1,0 +1,124 @@
+package sample
+
+import (
+	"slices"
+	"sync"
+
+	"gdb/internal/invariants"
+)
+
+// Rows that were missed get slots while they are being read. Such a slot is pending in the index:
+// it is no hit, and who copies from slots does not look at it. Whoever has a row that is pending
+// copies it there and takes the mark away. If its read fails the mark stays, and the next gather
+// that reads the row fills the slot.
+
+// arrivals are the rows of one gather that have been read, as indexes of what missed, in the order
+// in which they came. Those that come before all have their slots wait until then.
+type arrivals struct {
+	mu     sync.Mutex
+	rows   []uint32
+	placed bool
+}
+
+// begin makes room for so many rows, so that the list does not move.
+func (a *arrivals) begin(rows int) {
+	a.rows, a.placed = slices.Grow(a.rows[:0], rows), false
+}
+
+// arrive adds n rows, and returns those to copy to slots now.
+func (a *arrivals) arrive(n int, row func(k int) uint32) []uint32 {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	first := len(a.rows)
+	for k := range n {
+		a.rows = append(a.rows, row(k))
+	}
+	if !a.placed {
+		return nil
+	}
+	return a.rows[first:]
+}
+
+// place says that all have their slots, and returns the rows to copy there that came before.
+func (a *arrivals) place() []uint32 {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.placed = true
+	return a.rows
+}
+
+// place offers what missed to the policy, and gives slots to the rows that it keeps. A row that
+// another gather brought in meanwhile is left alone; one that is pending may be filled by both.
+func (f *cached) place(l *lookup) {
+	f.content.Lock()
+	defer f.content.Unlock()
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	for i, v := range l.missed {
+		s, ok := f.mu.index.find(v)
+		switch {
+		case ok && s&pending != 0:
+			l.keep[i] = s&^pending + 1
+		case !ok:
+			l.keep[i] = f.placeOne(v)
+		}
+	}
+}
+
+// placeOne gives a slot to v and returns it +1, or 0. In a small cache it may be taken away again
+// before all have theirs.
+func (f *cached) placeOne(v NodeID) (kept uint32) {
+	s, keep := f.mu.policy.Place(v)
+	if !keep {
+		return 0
+	}
+	if int(s) >= f.mu.slots { // a slot without memory
+		f.mu.used = max(f.mu.used, int(s)+1)
+		f.mu.held[s] = v
+		return 0
+	}
+	invariants.Check(int(s) <= f.mu.used && int(s) < len(f.mu.held),
+		"sample: policy placed a row in slot %d, %d are used", s, f.mu.used)
+	if int(s) == f.mu.used {
+		f.mu.used++
+	} else {
+		f.mu.index.remove(f.mu.held[s])
+		f.evicted.Add(1)
+	}
+	f.mu.index.put(v, s|pending)
+	f.mu.held[s] = v
+	return s + 1
+}
+
+// fill copies rows that have been read to their slots, where these are theirs still; they are
+// indexes of what missed, and the memory is used.
+func (f *cached) fill(l *lookup, out []float32, rows []uint32) {
+	if len(rows) == 0 {
+		return
+	}
+	f.content.RLock()
+	defer f.content.RUnlock()
+	f.filling.Lock()
+	defer f.filling.Unlock()
+	rows = f.stillPending(l, rows)
+	d := uint64(f.dim)
+	for _, i := range rows {
+		to, from := uint64(l.keep[i]-1)*d, uint64(l.at[i])*d
+		copy(f.values[to:to+d], out[from:from+d])
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	for _, i := range rows {
+		f.mu.index.fill(l.missed[i], l.keep[i]-1)
+	}
+}
+
+// stillPending leaves the rows whose slots wait for them.
+func (f *cached) stillPending(l *lookup, rows []uint32) []uint32 {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return slices.DeleteFunc(rows, func(i uint32) bool {
+		s, ok := f.mu.index.find(l.missed[i])
+		return l.keep[i] == 0 || !ok || s != l.keep[i]-1|pending
+	})
+}
