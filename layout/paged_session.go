@@ -248,9 +248,12 @@ func (s *pagedSession) decode(k int, deg []uint32) error {
 // Gather takes entries from the pinned blocks; those of hubs, and of blocks that did not stay, are
 // then read in one batch, each block once.
 func (s *pagedSession) Gather(ctx context.Context, off, pos []uint32, out []NodeID) error {
-	s.refs = s.refs[:0]
-	s.want.reset(0)
 	var steps pace.Steps
+	s.refs = s.refs[:0]
+	// Room for all first: growing by millions of entries copies them for as long as a second.
+	if err := s.roomFor(ctx, off); err != nil {
+		return err
+	}
 	for i, p := range s.list {
 		lo, hi := off[i], off[i+1]
 		if err := steps.Took(ctx, 1+int(hi-lo)); err != nil {
@@ -293,6 +296,25 @@ func (s *pagedSession) Gather(ctx context.Context, off, pos []uint32, out []Node
 		}
 		return nil
 	})
+}
+
+// roomFor makes room for the entries that Gather takes from blocks that are not at hand.
+func (s *pagedSession) roomFor(ctx context.Context, off []uint32) error {
+	n := 0
+	for i, p := range s.list {
+		if i%pace.Every == 0 && ctx.Err() != nil {
+			return ctx.Err()
+		}
+		if off[i] == off[i+1] || p.block == cached {
+			continue
+		}
+		if h := &s.held[p.block]; h.hub || h.data == nil {
+			n += int(off[i+1] - off[i])
+		}
+	}
+	s.want.reset(n)
+	s.refs = grow(s.refs, n)[:0]
+	return nil
 }
 
 // gatherCached takes entries of list number i of the neighbor cache.

@@ -20,7 +20,7 @@ const (
 	boxCols  = 16
 	boxRunes = 100  // of a cell
 	boxLeast = 12   // columns of a cell that is cut to fit the terminal
-	boxChunk = 4096 // rows of a box; more come as another box, so that memory is bounded
+	boxChunk = 1024 // rows of a box; more come as another box, so that memory is bounded
 )
 
 // boxOptions say how boxes look.
