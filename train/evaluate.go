@@ -36,7 +36,10 @@ func (e *evaluator) counts(ctx context.Context, set *roaring.Bitmap) (c *counts,
 		return t.counts, e.predict(ctx, set, t)
 	}
 	store := e.in.store
-	t.scores, err = newScores(store.FS(), store.Path(e.dir+"-scores"), e.in.budget,
+	if err := e.in.claim(); err != nil {
+		return nil, err
+	}
+	t.scores, err = newScores(store.FS(), store.Path(e.dir+scoresSuffix), e.in.budget,
 		set.GetCardinality()*uint64(e.in.classes))
 	if err != nil {
 		return nil, err

@@ -37,6 +37,7 @@ type inputs struct {
 	classes  int
 	multi    bool
 
+	claims  string      // the file to lock before hidden states are written, if any
 	closers []io.Closer // in the order of opening
 }
 

@@ -84,7 +84,7 @@ func Predict(ctx context.Context, store *layout.Store, dev blockdev.Device, c Pr
 		return err
 	}
 	defer t.in.budget.Release(evalHeapBytes)
-	f := &inference{in: t.in, be: t.be, model: t.model, dir: t.scratchDir("predict")}
+	f := &inference{in: t.in, be: t.be, model: t.model, dir: t.scratchDir(predictJob)}
 	err = f.run(ctx, set, func(nodes []sample.NodeID, logits []float32) error {
 		return p.write(ctx, nodes, logits)
 	})

@@ -101,7 +101,7 @@ func TestPredictInLittleMemory(t *testing.T) {
 		t.Fatal(err)
 	}
 	var got bytes.Buffer
-	f := &inference{in: tr.in, be: tr.be, model: tr.model, dir: tr.scratchDir("x"), onDisk: true,
+	f := &inference{in: tr.in, be: tr.be, model: tr.model, dir: tr.scratchDir("x-"), onDisk: true,
 		rowsMax: 70}
 	got.WriteString("id,prediction\n")
 	err = f.run(context.Background(), nil, func(nodes []layout.NodeID, y []float32) error {

@@ -312,6 +312,9 @@ func (t *trainer) restore() error {
 	if err := t.dir.fs.RemoveAll(t.dir.path(hiddenDir)); err != nil { // of a killed process
 		return fmt.Errorf("train: remove hidden states: %w", err)
 	}
+	if err := t.dir.removeDead(); err != nil {
+		return err
+	}
 	t.model.p.init(t.be, t.cfg.Seed)
 	t.pos.Seed = t.cfg.Seed
 	if t.resumed {

@@ -109,6 +109,9 @@ func (in *inputs) newTable(dir, name string, rows, width int, keep int64) (*tabl
 		w.mem = &memoryTable{width: width, rows: rows, arena: a}
 		return w, nil
 	}
+	if err := in.claim(); err != nil {
+		return nil, err
+	}
 	if err := in.store.FS().MkdirAll(in.store.Path(dir), 0o755); err != nil {
 		return nil, fmt.Errorf("train: make %s: %w", in.store.Path(dir), err)
 	}

@@ -70,6 +70,9 @@ func (t *trained) open(ctx context.Context, store *layout.Store, dev blockdev.De
 		return err
 	}
 	t.pos = pos
+	if err := t.dir.removeDead(); err != nil {
+		return err
+	}
 	t.in = &inputs{store: store, dev: dev, meta: m,
 		budget: mem.NewProcessBudget(t.cfg.Memory)}
 	t.closers = append(t.closers, t.in)
@@ -159,11 +162,6 @@ func (t *trained) Close() error {
 	return err
 }
 
-// scratchDir is a directory for hidden states that no other process uses.
-func (t *trained) scratchDir(job string) string {
-	return "runs/" + t.dir.name + "/" + job + "-" + newToken()
-}
-
 // EvalConfig says what to evaluate.
 type EvalConfig struct {
 	Limits
@@ -216,7 +214,7 @@ func Evaluate(ctx context.Context, store *layout.Store, dev blockdev.Device,
 		return nil, err
 	}
 	e := &evaluator{in: t.in, be: t.be, model: t.model, cfg: &t.cfg, plan: &Plan{Ready: readyLeast},
-		dir: t.scratchDir("eval")}
+		dir: t.scratchDir(evalJob)}
 	n, err := e.counts(ctx, set)
 	if err != nil {
 		return nil, fmt.Errorf("train: evaluate run %s: %w", c.Run, err)

@@ -1,0 +1,82 @@
+package train
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/cockroachdb/pebble/v2/vfs"
+)
+
+const (
+	// evalJob and predictJob begin the names of what evaluations and predictions keep in the run's
+	// directory: hidden states and scores, each under a name of its own.
+	evalJob, predictJob = "eval-", "predict-"
+	// scratchLock ends the name of a file beside these that is locked as long as they are in use.
+	scratchLock = ".lock"
+	// scoresSuffix ends the name of the directory of scores.
+	scoresSuffix = "-scores"
+)
+
+// scratchDir is a directory for hidden states that no other process uses.
+func (t *trained) scratchDir(job string) string {
+	dir := "runs/" + t.dir.name + "/" + job + newToken()
+	t.in.claims = dir + scratchLock
+	return dir
+}
+
+// claim says by a lock, before the first of them is written, that hidden states are in use.
+func (in *inputs) claim() error {
+	if in.claims == "" {
+		return nil
+	}
+	fs, path := in.store.FS(), in.store.Path(in.claims)
+	lock, err := fs.Lock(path)
+	if err != nil {
+		return fmt.Errorf("train: lock %s: %w", path, err)
+	}
+	in.claims = ""
+	in.closers = append(in.closers, scratchCloser{fs, path, lock})
+	return nil
+}
+
+// scratchCloser gives a lock back.
+type scratchCloser struct {
+	fs   vfs.FS
+	path string
+	lock io.Closer
+}
+
+func (s scratchCloser) Close() error {
+	err := s.fs.Remove(s.path)
+	if err = errors.Join(err, s.lock.Close()); err != nil {
+		return fmt.Errorf("train: give back %s: %w", s.path, err)
+	}
+	return nil
+}
+
+// removeDead removes what evaluations and predictions left that were killed: those whose lock can
+// be taken.
+func (r runDir) removeDead() error {
+	names, err := r.fs.List(r.dir)
+	if err != nil {
+		return fmt.Errorf("train: list %s: %w", r.dir, err)
+	}
+	for _, name := range names {
+		if !strings.HasPrefix(name, evalJob) && !strings.HasPrefix(name, predictJob) {
+			continue
+		}
+		base := strings.TrimSuffix(strings.TrimSuffix(name, scratchLock), scoresSuffix)
+		lock, err := r.fs.Lock(r.path(base + scratchLock))
+		if err != nil {
+			continue // in use, or on a disk that cannot be written
+		}
+		err = errors.Join(r.fs.RemoveAll(r.path(base)), r.fs.RemoveAll(r.path(base+scoresSuffix)),
+			scratchCloser{r.fs, r.path(base + scratchLock), lock}.Close())
+		if err != nil {
+			return fmt.Errorf("train: remove hidden states of a killed process: %w", err)
+		}
+	}
+	return nil
+}
