@@ -83,8 +83,8 @@ func TestScratchIsClaimed(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	f := &inference{in: tr.in, be: tr.be, model: tr.model, dir: tr.scratchDir(evalJob), onDisk: true,
-		rowsMax: 70}
+	f := &inference{in: tr.in, be: tr.be, model: tr.model, dir: tr.scratchDir(evalJob),
+		onDisk: true, rowsMax: 70}
 	looked := false
 	err = f.run(ctx, nil, func([]layout.NodeID, []float32) error {
 		if !looked {

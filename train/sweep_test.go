@@ -7,10 +7,14 @@ import (
 	"errors"
 	"runtime"
 	"strings"
+	"syscall"
 	"testing"
 
 	"gdb/layout"
+	"gdb/layout/layouttest"
 	"gdb/sample/superbatch"
+
+	"github.com/cockroachdb/pebble/v2/vfs"
 )
 
 // costlyReads notes a profile by which reading a byte takes long, and writing it nothing.
@@ -112,5 +116,49 @@ func TestCertain(t *testing.T) {
 		if got := tr.certain(c.begins); got != c.want {
 			t.Errorf("%+v: epoch %d", c, got)
 		}
+	}
+}
+
+// TestFullDiskWhileSweeping: a disk that is full while rows are swept, beside training too, ends
+// the run with the file, the offset and how to go on; resumed, it has the same weights.
+func TestFullDiskWhileSweeping(t *testing.T) {
+	c := beladyConfig()
+	c.Epochs, c.Superbatch = 3, 7
+	sound := mustBuild(t, planted(false))
+	mustRun(t, sound, c)
+	_, want := finalState(t, sound, c.Run)
+	writes := 0
+	for nth := range 4 {
+		fs := vfs.NewMem()
+		s := layouttest.Build(t, fs, "store", planted(false))
+		costlyReads(t, s, c)
+		d := newSickDisk(fs)
+		d.at, d.nth = place{"superbatch.rows", fullDisk}, nth
+		sick, err := layout.Open(t.Context(), d, "store")
+		if err != nil {
+			t.Fatal(err)
+		}
+		c.Run = strings.Repeat("f", nth+1)
+		_, err = Run(t.Context(), sick, mustDevice(t), c, nil)
+		if d.op == "" || !errors.Is(err, syscall.ENOSPC) ||
+			!strings.Contains(err.Error(), ".rows") ||
+			!strings.Contains(err.Error(), "--resume "+c.Run) {
+			t.Errorf("full at operation %d, %q: %v", nth, d.op, err)
+		}
+		if d.op == "write" {
+			if writes++; !strings.Contains(err.Error(), "offset") {
+				t.Errorf("full at operation %d: %v", nth, err)
+			}
+		}
+		if _, err = Run(t.Context(), s, mustDevice(t), Config{Resume: c.Run}, nil); err != nil {
+			t.Fatal(err)
+		}
+		if _, got := finalState(t, s, c.Run); !bytes.Equal(got, want) {
+			t.Errorf("full at operation %d: other weights", nth)
+		}
+		checkPrep(t, s)
+	}
+	if writes == 0 {
+		t.Error("no write failed")
 	}
 }
