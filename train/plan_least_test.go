@@ -1,6 +1,7 @@
 package train
 
 import (
+	"bytes"
 	"errors"
 	"io"
 	"testing"
@@ -125,8 +126,8 @@ func uneven() layouttest.Graph {
 // TestUnevenBatches trains where a batch comes that is many times as large as those that memory
 // was planned by: the feature cache gives way.
 func TestUnevenBatches(t *testing.T) {
-	s := mustBuild(t, uneven())
-	for _, cache := range []string{"static", "lru"} {
+	s, want := mustBuild(t, uneven()), []byte(nil)
+	for _, cache := range []string{"static", "lru", cacheBelady} {
 		c := testConfig()
 		c.Cache, c.Fanout, c.Batch, c.Epochs, c.Dropout = cache, []int{sample.All, 40}, 4, 2, 0
 		c.Seed, c.Run, c.Memory = unseen(t, s, c), cache, 1<<20
@@ -142,7 +143,14 @@ func TestUnevenBatches(t *testing.T) {
 			}
 		})
 		if err != nil {
-			t.Errorf("%s: %v", cache, err)
+			t.Fatalf("%s: %v", cache, err)
+		}
+		_, got := finalState(t, s, c.Run)
+		if want == nil {
+			want = got
+		}
+		if !bytes.Equal(got, want) {
+			t.Errorf("%s: other weights", cache)
 		}
 	}
 }

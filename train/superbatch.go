@@ -44,6 +44,8 @@ func (t *trainer) superbatches() superbatch.Config {
 		Nodes: in.meta.Nodes, Rows: in.rows, Labels: in.labels, FS: in.store.FS(),
 		Prep: in.store.Path("prep"), Name: t.dir.name, UUID: in.meta.UUID, Device: in.dev,
 		Batches: s.Batches, StorageBytes: s.Storage, Overlap: s.Overlap,
+		Planned: superbatch.Sizes{Nodes: t.plan.BatchNodes, Inner: t.plan.BatchInner,
+			Edges: t.plan.BatchEdges, StepBytes: t.plan.Step},
 		Slots: s.Slots, SlotsKept: s.Kept, InPlace: s.InPlace, StageRows: s.StageRows,
 		PlanBytes: s.Planning, AccessBytes: s.Accesses, NextBytes: s.NextUses,
 		Workers: t.cfg.Threads, Threads: ioThreads(t.cfg.Threads), Ready: t.plan.Ready,

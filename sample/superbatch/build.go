@@ -32,7 +32,9 @@ type superbatch struct {
 	held       ledger // index
 	nodesMost  int    // of a batch
 	innerMost  int    // of them, not in the outermost delta
-	readsMost  int    // rows that a batch reads
+	edgesMost  int
+	slots      int // that its changes use
+	readsMost  int // rows that a batch reads
 	batches    *reader
 	plans      *reader
 	span       *span // where missing rows are read from, once it was decided
@@ -98,6 +100,8 @@ func (b *builder) fill(ctx context.Context, s *superbatch) error {
 	if err := b.withGraph(ctx, func() error { return b.sample(ctx, s, a) }); err != nil {
 		return fmt.Errorf("superbatch: sample batches from step %d: %w", s.first, err)
 	}
+	b.cache.most = min(b.cache.most, b.cfg.slotsFor(s, b.cfg.Rows.Meta().Dim))
+	s.slots = b.cache.most
 	begun := time.Now()
 	if err := b.plan(ctx, s, a); err != nil {
 		return fmt.Errorf("superbatch: plan steps %d to %d: %w", s.first, s.end, err)
@@ -230,6 +234,7 @@ func (o *batchWriter) add(d *sample.Batch) (err error) {
 	}
 	o.end++
 	o.nodesMost = max(o.nodesMost, nodes)
+	o.edgesMost = max(o.edgesMost, len(d.Dense.Nbrs))
 	o.innerMost = max(o.innerMost, nodes-int(d.Dense.NodeIDOffsets[1]))
 	files := o.w.size + o.a.file.total()
 	o.largest = max(o.largest, files-before+planBytesPerAccess*int64(nodes))

@@ -36,6 +36,7 @@ type cacheState struct {
 	nodes  []sample.NodeID // of each slot
 	pool   []byte          // of stacks
 	used   int             // slots that hold rows: the first ones
+	most   int             // slots that may
 	stacks turnStacks      // the last turn is never
 	read   readTurns
 	bits   int // of a use: see useBits
@@ -72,7 +73,7 @@ func newCacheState(slots int, budget *mem.Budget) (*cacheState, error) {
 		return nil, err
 	}
 	b := arena.Bytes()
-	return &cacheState{arena: arena, pool: carve[uint8](&b, int(pool)),
+	return &cacheState{arena: arena, most: slots, pool: carve[uint8](&b, int(pool)),
 		nodes: carve[sample.NodeID](&b, slots),
 		held:  ledger{budget: budget, what: "superbatch turns"}}, nil
 }
@@ -91,9 +92,9 @@ func (c *cacheState) begin(batches, useBits int) error {
 	return nil
 }
 
-// resume takes the next uses of the held rows, from a slot on.
+// resume takes the next uses of the held rows, from a slot on, but for those that may not stay.
 func (c *cacheState) resume(slot int, next []uint32) {
-	for i, use := range next {
+	for i, use := range next[:min(len(next), max(0, c.most-slot))] {
 		c.push(use, uint32(slot+i))
 	}
 }
@@ -132,7 +133,7 @@ func (c *cacheState) step(now uint32, nodes []sample.NodeID, next []uint32, out 
 		n += int((uint64(s) - 1) >> 63)
 	}
 	out.Keep = out.Keep[:n]
-	for ; c.used < len(c.nodes) && len(out.Slots) < n; c.used++ {
+	for ; c.used < c.most && len(out.Slots) < n; c.used++ {
 		out.Slots = append(out.Slots, uint32(c.used))
 	}
 	if c.inPlace {

@@ -55,6 +55,9 @@ type Config struct {
 	// see sample.Batch.Table. All rows of a batch are in slots then: it must fit. The rows that it
 	// misses are read to their slots while the batch before is used, if both fit, else after it.
 	InPlace bool
+	// Planned are the sizes that a batch was planned with: where one is larger, the cache gets
+	// smaller, and stays so.
+	Planned Sizes
 	// StageRows is how many rows of a batch may be read ahead; a batch that needs more reads the
 	// rest when it is assembled. 0 is no bound.
 	StageRows int
@@ -96,6 +99,12 @@ type Config struct {
 	Decided func(Reading)
 	// Budget counts the memory; nil for none.
 	Budget *mem.Budget
+}
+
+// Sizes are those of the largest batch, and what a training step on it takes.
+type Sizes struct {
+	Nodes, Inner, Edges int64 // inner nodes are those that have neighbors
+	StepBytes           int64
 }
 
 // SlotBytes is the memory of a cached row.

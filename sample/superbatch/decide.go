@@ -88,6 +88,7 @@ func (d *decider) resume(ctx context.Context) error {
 		}
 		d.cache.resume(slot, next[:len(part)])
 	}
+	d.cache.trim(d.cache.most)
 	return nil
 }
 

@@ -26,6 +26,7 @@ type Loader struct {
 	dir     *workDir
 	arena   *mem.Arena
 	slots   []float32
+	have    int // slots, but for those that gave way to large batches
 
 	due     uint64 // the next step to hand out
 	current *superbatch
@@ -93,7 +94,7 @@ func (l *Loader) open() (err error) {
 	if err != nil {
 		return err
 	}
-	l.slots = mem.View[float32](l.arena.Bytes())
+	l.slots, l.have = mem.View[float32](l.arena.Bytes()), l.cfg.Slots
 	return l.shrink()
 }
 
@@ -121,7 +122,7 @@ func (l *Loader) grow(ctx context.Context) error {
 
 // unkept are the bytes of the slots that are not kept.
 func (l *Loader) unkept() (first, end int) {
-	return 4 * l.cfg.SlotsKept * l.dim, 4 * l.cfg.Slots * l.dim
+	return 4 * min(l.cfg.SlotsKept, l.have) * l.dim, 4 * l.have * l.dim
 }
 
 // Epoch returns the batches of an epoch, or what is left of the first. Epochs come in order, each
@@ -331,6 +332,9 @@ func (l *Loader) advance(ctx context.Context) error {
 	l.settle()
 	l.coming.cancel()
 	l.current, l.coming = s, nil
+	if err := l.giveSlots(s.slots); err != nil {
+		return err
+	}
 	if l.cfg.Overlap && s.end < l.builder.end {
 		l.coming = l.builder.begin(s.end)
 	}

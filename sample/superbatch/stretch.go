@@ -28,7 +28,7 @@ type stretch struct {
 	keys   []uint64 // to sort them
 
 	empty, read, ready chan *frame
-	stages, xs         chan *room // memory of rows that are read, and of batches' features
+	stages, xs         rooms // memory of rows that are read, and of batches' features
 
 	mu struct {
 		sync.Mutex
@@ -49,6 +49,12 @@ type frame struct {
 	at      []uint32        // where their rows go
 	rows    []uint32        // in place: the slots of its neighbors
 	counted int64
+}
+
+// rooms are those that no batch has. One goroutine takes them.
+type rooms struct {
+	free chan *room
+	made int // that have memory
 }
 
 // room is memory for rows, in turn of one batch and another.
@@ -116,31 +122,40 @@ func (t *stretch) recycle(f *frame) {
 		_ = x.free() // unmapping what was mapped cannot fail
 		return
 	}
-	t.xs <- x // never blocks: there is a place for each
+	t.xs.free <- x // never blocks: there is a place for each
 	t.empty <- f
 }
 
 // rooms makes rooms without memory.
-func (t *stretch) rooms(n int) chan *room {
+func (t *stretch) rooms(n int) rooms {
 	c := make(chan *room, n)
 	for range n {
 		r := &room{}
 		t.mu.rooms = append(t.mu.rooms, r)
 		c <- r
 	}
-	return c
+	return rooms{free: c}
 }
 
-// take waits for a room, of so many rows at least.
-func (t *stretch) take(rooms chan *room, rows int, what string, wait *atomic.Int64) (*room,
+// take waits for a room, of so many rows at least. If there is no memory for one more, batches wait
+// for those that have some.
+func (t *stretch) take(from *rooms, rows int, what string, wait *atomic.Int64) (*room,
 	error) {
-	r, ok := receive(t, rooms, wait)
-	if !ok || r.arena != nil {
-		return r, nil
+	for {
+		r, ok := receive(t, from.free, wait)
+		if !ok || r.arena != nil {
+			return r, nil
+		}
+		var err error
+		r.arena, err = mem.NewArena(t.l.cfg.Budget, what, 4*int64(max(rows, 1))*int64(t.l.dim))
+		var full *mem.LimitError
+		if err == nil {
+			from.made++
+		} else if from.made > 0 && errors.As(err, &full) {
+			continue // without this one
+		}
+		return r, err
 	}
-	var err error
-	r.arena, err = mem.NewArena(t.l.cfg.Budget, what, 4*int64(max(rows, 1))*int64(t.l.dim))
-	return r, err
 }
 
 // readAll is the first stage.
@@ -157,7 +172,7 @@ func (t *stretch) readAll(first uint64) (err error) {
 			return nil
 		}
 		if !t.l.cfg.InPlace {
-			f.stage, err = t.take(t.stages, stageRows, "rows read for a batch",
+			f.stage, err = t.take(&t.stages, stageRows, "rows read for a batch",
 				&t.l.reading.Blocked)
 			if err != nil || f.stage == nil {
 				return err
@@ -256,7 +271,7 @@ func (t *stretch) assembleAll(first uint64) (err error) {
 		if t.l.cfg.InPlace {
 			rows = t.s.innerMost
 		}
-		x, err := t.take(t.xs, rows, "features of a batch", &t.l.gathering.Blocked)
+		x, err := t.take(&t.xs, rows, "features of a batch", &t.l.gathering.Blocked)
 		if err != nil || x == nil {
 			return err
 		}
@@ -268,7 +283,7 @@ func (t *stretch) assembleAll(first uint64) (err error) {
 			return t.at(step, err)
 		}
 		if f.stage != nil {
-			t.stages <- f.stage // never blocks: there is a place for each
+			t.stages.free <- f.stage // never blocks: there is a place for each
 			f.stage = nil
 		}
 		t.l.gathering.Ran(begun)
