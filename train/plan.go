@@ -84,7 +84,8 @@ type Part struct {
 // Parts lists the shares; they add up to no more than Memory.
 func (p *Plan) Parts() []Part {
 	return []Part{{"program", "", p.Fixed}, {"model", "", p.Model},
-		{"topology", p.topologyKind(), p.Topology}, {"neighbor cache", "", p.Neighbor},
+		{"topology", p.topologyKind(), p.Topology},
+		{"neighbor cache", p.neighborKind(), p.Neighbor},
 		{"features", p.cacheName(), p.Features},
 		{"batches", p.batchKind(), p.Batches}, {"step", "", p.Step},
 		{"evaluation", "besides the step's", p.Eval}}
@@ -112,6 +113,14 @@ func (p *Plan) topologyKind() string {
 		topology += ", in turn with batches"
 	}
 	return topology
+}
+
+// neighborKind has the size of a neighbor cache that takes turns with batches, whose memory it has.
+func (p *Plan) neighborKind() string {
+	if l := p.Lists; l != nil && l.Neighbors > 0 && p.Neighbor == 0 {
+		return mem.FormatSize(l.Neighbors) + " in turn with batches"
+	}
+	return ""
 }
 
 // batchKind says how many batches are in memory.
@@ -152,7 +161,7 @@ func (p *Plan) String() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "memory %s: ", mem.FormatSize(p.Memory))
 	for _, part := range p.Parts() {
-		if part.Bytes == 0 && part.Name == "neighbor cache" {
+		if part.Bytes == 0 && part.What == "" && part.Name == "neighbor cache" {
 			continue
 		}
 		fmt.Fprintf(&b, "%s %s", part.Name, mem.FormatSize(part.Bytes))

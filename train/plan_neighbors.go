@@ -384,6 +384,9 @@ func (s *prices) tellLists(best *planner, splits []*planner) error {
 		r := s.tried.at(best.blockCache, best.neighborCache)
 		l.Hit = r.hits / max(1, r.lists)
 		made := "kept from before"
+		if best.c.NeighborsAhead {
+			made = "made before the run"
+		}
 		if l.Make > 0 {
 			made = fmt.Sprintf("%.2gs to make", l.Make)
 		}
