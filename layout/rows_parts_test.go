@@ -13,15 +13,17 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs"
 )
 
-// holding is a device that keeps all batches but the first of the features waiting.
+// holding is a device that keeps all batches waiting but that with the first rows of the features,
+// which is not always the first to come.
 type holding struct {
 	blockdev.Device
-	batches, queued atomic.Int64 // batches, and requests of those that wait
-	release         chan struct{}
+	queued  atomic.Int64 // requests of batches that wait
+	release chan struct{}
 }
 
 func (h *holding) ReadBatch(ctx context.Context, reqs []blockdev.Request) error {
-	if h.release != nil && h.batches.Add(1) > 1 {
+	const firstRows = 64 << 10
+	if h.release != nil && reqs[0].Off > firstRows {
 		h.queued.Add(int64(len(reqs)))
 		<-h.release
 	}
