@@ -205,6 +205,7 @@ func (r *superbatchReads) extent(at float64) float64 {
 	if fits(high) {
 		return high
 	}
+	high = math.Ceil(high) // a superbatch of so much storage need not be whole batches
 	for high-low > 1 {
 		if mid := math.Floor((low + high) / 2); fits(mid) {
 			low = mid
