@@ -120,8 +120,7 @@ type missedRows struct {
 }
 
 // superbatchReads forecasts how the rows of a superbatch are read, as superbatch.Loader decides it:
-// for spans of batches, and for the first half, quarter, … of
-// each.
+// for spans of batches, and for the first half, quarter, … of each.
 type superbatchReads struct {
 	*prices
 	missed *missCurve

@@ -66,7 +66,7 @@ func TestSlotsGiveWay(t *testing.T) {
 					c.InPlace = true
 					if c.slotsFor(&superbatch{nodesMost: int(largest.Nodes),
 						innerMost: int(largest.Inner)}, testDim) < int(largest.Nodes) {
-						t.Skip("the largest batch does not fit")
+						t.Skip("rows in place need a slot for each of a batch")
 					}
 				}
 				l := mustOpen(t, c)
