@@ -265,11 +265,15 @@ func TestWideOffsets(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	off32, none, nbrs := ResidentArrays(narrow)
-	_, off64, nbrs64 := ResidentArrays(wide)
-	if none != nil || !slices.Equal(nbrs, nbrs64) || len(off32) != 3001 || len(off64) != 3001 {
-		t.Fatalf("%d and %d offsets, %d and %d neighbors", len(off32), len(off64), len(nbrs),
-			len(nbrs64))
+	a, isNarrow := narrow.(*resident[uint32])
+	b, isWide := wide.(*resident[uint64])
+	if !isNarrow || !isWide {
+		t.Fatalf("%T and %T", narrow, wide)
+	}
+	off32, off64 := a.ptr, b.ptr
+	if !slices.Equal(a.nbrs, b.nbrs) || len(off32) != 3001 || len(off64) != 3001 {
+		t.Fatalf("%d and %d offsets, %d and %d neighbors", len(off32), len(off64), len(a.nbrs),
+			len(b.nbrs))
 	}
 	for i := range off32 {
 		if uint64(off32[i]) != off64[i] {

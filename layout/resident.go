@@ -245,16 +245,3 @@ func (s *residentSession[P]) Release() {
 		s.attrs = nil
 	}
 }
-
-// ResidentArrays returns the arrays of a resident reader, for loops that cannot afford a call per
-// frontier: the list of node v is nbrs[off[v]:off[v+1]], off being off32, or off64 from 2^32 edges
-// on. The other is nil, and all three for a paged reader. They are valid until Close.
-func ResidentArrays(t Topology) (off32 []uint32, off64 []uint64, nbrs []NodeID) {
-	switch r := t.(type) {
-	case *resident[uint32]:
-		return r.ptr, nil, r.nbrs
-	case *resident[uint64]:
-		return nil, r.ptr, r.nbrs
-	}
-	return nil, nil, nil
-}

@@ -96,7 +96,7 @@ type Batch struct {
 	Multi []float32
 
 	release func(*Batch)
-	counted int64      // bytes of heapBytes that are in the pipeline's budget
+	counted int64      // bytes of HeapBytes that are in the pipeline's budget
 	rows    *rowBuffer // holds X
 }
 

@@ -109,12 +109,6 @@ func (t *trainer) openReplaced(ctx context.Context, store *layout.Store, dev blo
 // Plan is how the memory was split; it is not of those of OpenLoaderFrom.
 func (l *Loader) Plan() *Plan { return l.t.plan }
 
-// Batches is the number of batches of an epoch.
-func (l *Loader) Batches() int {
-	n, size := len(l.t.train), l.t.cfg.Batch
-	return (n + size - 1) / size
-}
-
 // Next returns the next batch, or io.EOF at the end of each epoch; the call after that begins the
 // next one. The caller releases the batch before the next call.
 func (l *Loader) Next(ctx context.Context) (*sample.Batch, error) {

@@ -90,33 +90,15 @@ func (t *trainFlags) config(a *app, cmd *cobra.Command) (train.Config, error) {
 type fanoutFlag []int
 
 // String is the flag's value.
-func (f *fanoutFlag) String() string {
-	parts := make([]string, len(*f))
-	for i, n := range *f {
-		parts[i] = strconv.Itoa(n)
-		if n == sample.All {
-			parts[i] = "all"
-		}
-	}
-	return strings.Join(parts, ",")
-}
+func (f *fanoutFlag) String() string { return sample.FormatFanout(*f) }
 
 // Set parses 10,5 or all,all.
 func (f *fanoutFlag) Set(s string) error {
-	var out []int
-	for _, p := range strings.Split(s, ",") {
-		p = strings.TrimSpace(p)
-		n, err := strconv.Atoi(p)
-		if p == "all" {
-			n, err = sample.All, nil
-		}
-		if err != nil || n == 0 || n < sample.All || n == sample.All && p != "all" {
-			return fmt.Errorf("%q: want positive numbers or all, one a layer, such as 10,10", s)
-		}
-		out = append(out, n)
+	fanout, err := sample.ParseFanout(s)
+	if err == nil {
+		*f = fanout
 	}
-	*f = out
-	return nil
+	return err
 }
 
 // Type names the value in help.

@@ -52,9 +52,6 @@ func newGroupTables() *groupTables {
 // deltaBytes is how many bytes a delta takes, less one.
 func deltaBytes(d uint32) int { return (bits.Len32(d|1) - 1) >> 3 }
 
-// DeltasSize is the size of an encoded list.
-func DeltasSize(list []uint32) int { return (len(list)+3)/4 + DeltasData(0, list) }
-
 // DeltasData is what the deltas of a part of a list take, without control bytes; prev is the value
 // before it.
 func DeltasData(prev uint32, part []uint32) int {

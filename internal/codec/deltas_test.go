@@ -51,10 +51,9 @@ func TestDeltasRoundTrip(t *testing.T) {
 	const seed = 7
 	r := rand.New(rand.NewPCG(seed, 1))
 	check := func(l []uint32) {
-		b := AppendDeltas([]byte("before"), l)
-		if !bytes.HasPrefix(b, []byte("before")) || len(b)-6 != DeltasSize(l) {
-			t.Fatalf("seed %d: %d bytes for %d values, said %d", seed, len(b)-6, len(l),
-				DeltasSize(l))
+		b, size := AppendDeltas([]byte("before"), l), (len(l)+3)/4+DeltasData(0, l)
+		if !bytes.HasPrefix(b, []byte("before")) || len(b)-6 != size {
+			t.Fatalf("seed %d: %d bytes for %d values, said %d", seed, len(b)-6, len(l), size)
 		}
 		mustDecode(t, b[6:], l)
 	}

@@ -237,15 +237,6 @@ func (r *reader) damage(off int64, format string, args ...any) error {
 		r.id.path(r.kind), off, layout.ErrCorrupt, fmt.Sprintf(format, args...))
 }
 
-// read returns the payload of a record, verified, in the memory of buf.
-func (r *reader) read(ctx context.Context, at ref, buf *buffer) ([]byte, error) {
-	payloads, err := buf.read(ctx, record{r, at})
-	if err != nil {
-		return nil, err
-	}
-	return payloads[0], nil
-}
-
 // record is one of a file.
 type record struct {
 	file *reader

@@ -63,18 +63,18 @@ func TestRecords(t *testing.T) {
 	}
 	var buf buffer
 	for i := len(refs) - 1; i >= 0; i-- {
-		got, err := r.read(ctx, refs[i], &buf)
+		got, err := readOne(ctx, r, refs[i], &buf)
 		if err != nil || !bytes.Equal(got, payload(i, recordSizes[i])) {
 			t.Errorf("record %d: %d bytes, %v", i, len(got), err)
 		}
 	}
 	wrong := refs[4]
 	wrong.bytes--
-	if _, err := r.read(ctx, wrong, &buf); !errors.Is(err, layout.ErrCorrupt) {
+	if _, err := readOne(ctx, r, wrong, &buf); !errors.Is(err, layout.ErrCorrupt) {
 		t.Errorf("a record of another length: %v", err)
 	}
 	wrong = ref{unit: 1 << 20, bytes: 4}
-	if _, err := r.read(ctx, wrong, &buf); !errors.Is(err, layout.ErrCorrupt) {
+	if _, err := readOne(ctx, r, wrong, &buf); !errors.Is(err, layout.ErrCorrupt) {
 		t.Errorf("a record behind the end: %v", err)
 	}
 	if err := errors.Join(buf.free(), r.close(), id.remove(kindPlan)); err != nil {
@@ -113,6 +113,15 @@ func TestFlippedBits(t *testing.T) {
 	}
 }
 
+// readOne reads one record.
+func readOne(ctx context.Context, r *reader, at ref, buf *buffer) ([]byte, error) {
+	payloads, err := buf.read(ctx, record{r, at})
+	if err != nil {
+		return nil, err
+	}
+	return payloads[0], nil
+}
+
 // readRecord opens the file, and reads record i if it is not negative.
 func readRecord(ctx context.Context, dev blockdev.Device, id identity, refs []ref, i int) error {
 	r, err := id.open(ctx, dev, kindPlan)
@@ -121,7 +130,7 @@ func readRecord(ctx context.Context, dev blockdev.Device, id identity, refs []re
 	}
 	var buf buffer
 	if i >= 0 {
-		_, err = r.read(ctx, refs[i], &buf)
+		_, err = readOne(ctx, r, refs[i], &buf)
 	}
 	return errors.Join(err, buf.free(), r.close())
 }

@@ -36,19 +36,14 @@ func (d *dropoutPlan) draw(position uint32) uint32 {
 
 // Dropout zeroes each value of y with probability rate and scales the others by 1/(1-rate), in
 // place (inverted dropout). Whether the value at position i is dropped is a function of key and i;
-// y begins at the position first. The rate is rounded to a multiple of 2^-24; it must be at least 0
-// and below 1.
+// y begins at the position first. It is its own gradient. The rate is rounded to a multiple of
+// 2^-24; it must be at least 0 and below 1.
 func Dropout(p *Pool, y []float32, first int, rate float32, key uint64) {
 	m := newMask(rate, key)
 	if rate == 0 {
 		return
 	}
 	p.span(len(y), flatPart, func(lo, hi int) { m.apply(y[lo:hi], first+lo, &dropoutPlan{}) })
-}
-
-// DropoutGrad is the gradient of Dropout in its input, in place: the same values are dropped.
-func DropoutGrad(p *Pool, dy []float32, first int, rate float32, key uint64) {
-	Dropout(p, dy, first, rate, key)
 }
 
 // mask says which values are dropped.
@@ -139,7 +134,7 @@ func (m *mask) means(p *Pool, out, x []float32, off, idx, at []uint32, d int) {
 	p.giveFloats(rows)
 }
 
-// sumOf is SegmentSum or SegmentMean on one goroutine, of what was checked.
+// sumOf writes sums, or means, of rows on one goroutine, of what was checked.
 func sumOf(out, x []float32, off, idx []uint32, d int, mean bool) {
 	if len(off) < 2 {
 		return

@@ -94,7 +94,7 @@ func gradients() map[string]gradient {
 			return dot(out, weights)
 		}, func([]float32) []float32 {
 			g := make([]float32, 6*n)
-			SegmentMeanGrad(nil, g, weights, off, idx, n)
+			segmentMeanGrad(nil, g, weights, off, idx, n)
 			return g
 		}},
 		"Dropout": {values(m * n), func(x []float32) float64 {
@@ -103,7 +103,7 @@ func gradients() map[string]gradient {
 			return dot(y, r)
 		}, func([]float32) []float32 {
 			g := append([]float32(nil), r...)
-			DropoutGrad(nil, g, 0, 0.3, 8)
+			Dropout(nil, g, 0, 0.3, 8)
 			return g
 		}},
 	}
@@ -153,7 +153,7 @@ func lossGradients(values func(n int) []float32, labels []int32, targets []float
 			for i := range g {
 				g[i] = 1
 			}
-			ReLUGrad(nil, g, active(x))
+			DropoutReLUGrad(nil, g, active(x), 0)
 			return g
 		}},
 	}

@@ -2,20 +2,6 @@ package kernel
 
 import "math"
 
-// Softmax writes the softmax of each row of x(rows,n) to out, which may be x.
-func Softmax(p *Pool, out, x []float32, rows, n int) {
-	out, x = out[:rows*n], x[:rows*n]
-	if n == 0 {
-		return
-	}
-	o := level()
-	p.span(rows, rowsPart(n), func(lo, hi int) {
-		for i := lo * n; i < hi*n; i += n {
-			softmaxRow(o, out[i:i+n], x[i:i+n], 1)
-		}
-	})
-}
-
 // softmaxRow writes factor times the softmax of x to out. It returns the largest value and the
 // sum of exp(x-largest).
 func softmaxRow(o *ops, out, x []float32, factor float32) (largest, sum float32) {
@@ -25,17 +11,7 @@ func softmaxRow(o *ops, out, x []float32, factor float32) (largest, sum float32)
 	return largest, sum
 }
 
-// Argmax writes the column of the largest value of each row of x(rows,n) to out(rows): the first
-// of equal ones. n must be positive.
-func Argmax(p *Pool, out []int32, x []float32, rows, n int) {
-	out, x = out[:rows], x[:rows*n]
-	p.span(rows, rowsPart(n), func(lo, hi int) {
-		for i := lo; i < hi; i++ {
-			out[i] = int32(argmax(x[i*n : i*n+n]))
-		}
-	})
-}
-
+// argmax is the position of the largest value: the first of equal ones.
 func argmax(x []float32) int {
 	best := 0
 	for j, v := range x {

@@ -97,13 +97,6 @@ func refSegmentMeanGrad(dx, dout []float32, off, idx []uint32, d int) {
 	}
 }
 
-// refGather copies the rows idx of x to out.
-func refGather(out, x []float32, idx []uint32, d int) {
-	for i, r := range idx {
-		copy(out[i*d:i*d+d], x[int(r)*d:int(r)*d+d])
-	}
-}
-
 // refColumnSum writes the sum of the rows of x(rows,n) to out(n).
 func refColumnSum(out, x []float32, rows, n int) {
 	clear(out[:n])

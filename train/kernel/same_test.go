@@ -56,7 +56,7 @@ func everyKernel(p *Pool) map[string][]float32 {
 	}
 	out["SegmentMean"], out["SegmentMeanGrad"] = make([]float32, m*k), make([]float32, m*k)
 	SegmentMean(p, out["SegmentMean"], a, off, idx, k)
-	SegmentMeanGrad(p, out["SegmentMeanGrad"], a, off, idx, k)
+	segmentMeanGrad(p, out["SegmentMeanGrad"], a, off, idx, k)
 	out["SegmentMeanDropout"] = make([]float32, m*k)
 	SegmentMeanDropout(p, out["SegmentMeanDropout"], a, off, idx, idx, k, 0.3, 5)
 	out["ColumnSum"] = make([]float32, k)

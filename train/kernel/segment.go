@@ -9,11 +9,7 @@ func SegmentMean(p *Pool, out, x []float32, off, idx []uint32, d int) {
 	segmentSum(p, out, x, off, idx, d, true)
 }
 
-// SegmentSum writes the sums of the same rows.
-func SegmentSum(p *Pool, out, x []float32, off, idx []uint32, d int) {
-	segmentSum(p, out, x, off, idx, d, false)
-}
-
+// segmentSum writes the sums of the same rows, or the means.
 func segmentSum(p *Pool, out, x []float32, off, idx []uint32, d int, mean bool) {
 	segments := len(off) - 1
 	out = out[:max(0, segments)*d]
@@ -47,22 +43,4 @@ func checkSegments(off, idx []uint32, rows int) {
 			panic("BUG: a segment names a row that is not there")
 		}
 	}
-}
-
-// SegmentMeanGrad adds to dx(·,d) the gradient of SegmentMean in its input, given the gradient
-// dout(M,d) of its output: dx[r] += dout[i]/length(i) for each r of each segment i. It transposes
-// the segments first; who can do that off the critical path, or needs it twice, calls
-// Transposed.Build and Transposed.MeanGrad.
-func SegmentMeanGrad(p *Pool, dx, dout []float32, off, idx []uint32, d int) {
-	if d == 0 || len(off) < 2 {
-		return
-	}
-	rows := len(dx) / d
-	t := Transposed{off: p.takeWords(rows + 1), idx: p.takeWords(len(idx)),
-		weight: p.takeFloats(len(off) - 1)}
-	t.Build(off, idx, rows)
-	t.MeanGrad(p, dx, dout, d, 0)
-	p.giveFloats(t.weight)
-	p.giveWords(t.idx)
-	p.giveWords(t.off)
 }

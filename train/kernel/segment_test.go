@@ -31,7 +31,7 @@ func checkSegmentKernels(t *rapid.T, p *Pool) {
 		if mean {
 			SegmentMean(p, out, x, off, idx, d)
 		} else {
-			SegmentSum(p, out, x, off, idx, d)
+			segmentSum(p, out, x, off, idx, d, false)
 		}
 		within(t, "segments", out, want, bound, 2*float64(longest+3))
 	}
@@ -39,7 +39,7 @@ func checkSegmentKernels(t *rapid.T, p *Pool) {
 	want, bound := mem.copyOf(dx), absolute(dx)
 	refSegmentMeanGrad(want, dout, off, idx, d)
 	refSegmentMeanGrad(bound, absolute(dout), off, idx, d)
-	SegmentMeanGrad(p, dx, dout, off, idx, d)
+	segmentMeanGrad(p, dx, dout, off, idx, d)
 	within(t, "gradient of the mean", dx, want, bound, 2*float64(len(idx)+4))
 	fresh := rapid.IntRange(0, rows).Draw(t, "fresh")
 	specials(mem, dx[:fresh*d]) // what is overwritten must not count
@@ -107,7 +107,7 @@ func TestBadSegments(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			for _, run := range []func(){
 				func() { SegmentMean(nil, out, x, c.off, c.idx, 2) },
-				func() { SegmentMeanGrad(nil, x, out, c.off, c.idx, 2) },
+				func() { segmentMeanGrad(nil, x, out, c.off, c.idx, 2) },
 			} {
 				if !panics(run) {
 					t.Error("no panic")
@@ -115,9 +115,25 @@ func TestBadSegments(t *testing.T) {
 			}
 		})
 	}
-	if !panics(func() { Gather(nil, out, x, []uint32{0, 2}, 2) }) {
-		t.Error("Gather: no panic")
+}
+
+// segmentMeanGrad transposes segments for one gradient.
+func segmentMeanGrad(p *Pool, dx, dout []float32, off, idx []uint32, d int) {
+	if d == 0 {
+		return
 	}
+	var t Transposed
+	t.Build(off, idx, len(dx)/d)
+	t.MeanGrad(p, dx, dout, d, 0)
+}
+
+// gather copies the rows idx of x to out, as a batch that is not used in place.
+func gather(p *Pool, out, x []float32, idx []uint32, d int) {
+	p.span(len(idx), rowsPart(d), func(lo, hi int) {
+		for i := lo; i < hi; i++ {
+			copy(out[i*d:i*d+d], x[int(idx[i])*d:int(idx[i])*d+d])
+		}
+	})
 }
 
 func panics(f func()) (did bool) {
@@ -207,27 +223,27 @@ func BenchmarkMeanDropout(b *testing.B) {
 		name := fmt.Sprintf("nodes=%d/", batch.nodes)
 		b.Run(name+"in-place", func(b *testing.B) {
 			for b.Loop() {
-				Gather(p, inner, table, where[batch.nodes-batch.inner:], d)
+				gather(p, inner, table, where[batch.nodes-batch.inner:], d)
 				Dropout(p, inner, (batch.nodes-batch.inner)*d, 0.5, 7)
 				SegmentMeanDropout(p, out, table, off, idx, at, d, 0.5, 7)
 			}
 		})
 		b.Run(name+"gathered", func(b *testing.B) {
 			for b.Loop() {
-				Gather(p, x, table, where, d)
+				gather(p, x, table, where, d)
 				Dropout(p, x, 0, 0.5, 7)
 				SegmentMean(p, out, x, off, at, d)
 			}
 		})
 		b.Run(name+"no-dropout-in-place", func(b *testing.B) {
 			for b.Loop() {
-				Gather(p, inner, table, where[batch.nodes-batch.inner:], d)
+				gather(p, inner, table, where[batch.nodes-batch.inner:], d)
 				SegmentMean(p, out, table, off, idx, d)
 			}
 		})
 		b.Run(name+"no-dropout-gathered", func(b *testing.B) {
 			for b.Loop() {
-				Gather(p, x, table, where, d)
+				gather(p, x, table, where, d)
 				SegmentMean(p, out, x, off, at, d)
 			}
 		})

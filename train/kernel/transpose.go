@@ -54,9 +54,9 @@ func (t *Transposed) Build(off, idx []uint32, rows int) {
 	}
 }
 
-// MeanGrad adds the gradient of SegmentMean to dx, as SegmentMeanGrad does for the segments that
-// Build was given. The first fresh rows of dx are overwritten instead, so that they need not be
-// zeroed before.
+// MeanGrad adds to dx(·,d) the gradient of SegmentMean in its input, given the gradient dout(M,d)
+// of its output: dx[r] += dout[i]/length(i) for each r of each segment i that Build was given. The
+// first fresh rows of dx are overwritten instead, so that they need not be zeroed before.
 func (t *Transposed) MeanGrad(p *Pool, dx, dout []float32, d, fresh int) {
 	rows, segments := len(t.off)-1, len(t.weight)
 	dx, dout = dx[:rows*d], dout[:segments*d]

@@ -14,12 +14,6 @@ func Add(p *Pool, dst, src []float32) {
 	p.span(len(src), flatPart, func(lo, hi int) { add(dst[lo:hi], src[lo:hi]) })
 }
 
-// Scale is x *= s.
-func Scale(p *Pool, x []float32, s float32) {
-	scale := level().scale
-	p.span(len(x), flatPart, func(lo, hi int) { scale(x[lo:hi], s) })
-}
-
 // Bias adds bias(n) to each row of y(rows,n).
 func Bias(p *Pool, y, bias []float32, rows, n int) {
 	biasRows(p, y, bias, rows, n, level().bias)
@@ -39,12 +33,9 @@ func biasRows(p *Pool, y, bias []float32, rows, n int,
 	p.span(rows, rowsPart(n), func(lo, hi int) { fn(y[lo*n:hi*n], bias, hi-lo, n) })
 }
 
-// ReLUGrad zeroes dy where y, the output of the activation, is not positive.
-func ReLUGrad(p *Pool, dy, y []float32) { DropoutReLUGrad(p, dy, y, 0) }
-
 // DropoutReLUGrad is the gradient of Dropout after ReLU in the input of both, in place; y is the
 // output. It draws nothing: what was dropped is zero in y as what ReLU cut is, and the rest was
-// scaled by 1/(1-rate). The result is that of DropoutGrad and then ReLUGrad, in one pass.
+// scaled by 1/(1-rate). With a rate of 0 it is the gradient of ReLU.
 func DropoutReLUGrad(p *Pool, dy, y []float32, rate float32) {
 	dy = dy[:len(y)]
 	grad, scale := level().reluGrad, 1/(1-rate)
@@ -79,12 +70,4 @@ func ColumnSum(p *Pool, out, x []float32, rows, n int, accumulate bool) {
 		o.add(out, sums[i*n:i*n+n])
 	}
 	p.giveFloats(sums)
-}
-
-// Gather copies the rows idx of x(·,d) to out(len(idx),d).
-func Gather(p *Pool, out, x []float32, idx []uint32, d int) {
-	out = out[:len(idx)*d]
-	p.span(len(idx), rowsPart(d), func(lo, hi int) {
-		refGather(out[lo*d:hi*d], x, idx[lo:hi], d)
-	})
 }
