@@ -199,7 +199,7 @@ func (t *trainer) finishEpoch(ctx context.Context) error {
 	epoch := int(t.pos.Epoch) + 1
 	rec := sums.epoch(epoch)
 	begun := time.Now()
-	if epoch%t.cfg.EvalEvery == 0 || epoch == t.cfg.Epochs {
+	if t.evaluates(epoch) {
 		c, err := t.evaluate(ctx, t.val)
 		if err != nil {
 			return fmt.Errorf("evaluate epoch %d: %w", epoch, err)
@@ -223,6 +223,11 @@ func (t *trainer) finishEpoch(ctx context.Context) error {
 	}
 	t.obs(Event{Epoch: &rec})
 	return nil
+}
+
+// evaluates says whether there is an evaluation after an epoch, counted from 1.
+func (t *trainer) evaluates(epoch int) bool {
+	return epoch%t.cfg.EvalEvery == 0 || epoch == t.cfg.Epochs
 }
 
 // weigh notes what the process holds between two epochs.

@@ -49,7 +49,7 @@ type Readers struct {
 // cfg.Epochs epochs.
 func OpenLoader(ctx context.Context, store *layout.Store, dev blockdev.Device,
 	cfg Config) (*Loader, error) {
-	t := &trainer{cfg: cfg, obs: func(Event) {}}
+	t := &trainer{cfg: cfg, obs: func(Event) {}, loading: true}
 	err := t.prepare(ctx, store)
 	if err == nil {
 		err = t.open(ctx, store, dev)
@@ -66,7 +66,7 @@ func OpenLoader(ctx context.Context, store *layout.Store, dev blockdev.Device,
 // page cache, has all that is left.
 func OpenLoaderFrom(ctx context.Context, store *layout.Store, dev blockdev.Device, cfg Config,
 	r Readers) (*Loader, error) {
-	t := &trainer{cfg: cfg, obs: func(Event) {}}
+	t := &trainer{cfg: cfg, obs: func(Event) {}, loading: true}
 	err := t.prepare(ctx, store)
 	if err == nil {
 		err = t.openReplaced(ctx, store, dev, r)

@@ -22,20 +22,21 @@ import (
 
 // trainer is one run under way. It is for one goroutine.
 type trainer struct {
-	cfg    Config
-	in     *inputs
-	dir    runDir
-	obs    func(Event)
-	plan   *Plan
-	dims   []int
-	be     backend.Backend
-	model  *sage
-	loader *superbatch.Loader   // of cache belady, once it trains
-	device *Profile             // for it; nil with other caches
-	reads  []superbatch.Reading // decided in this epoch
-	opt    *optimizer
-	metric *metricsLog
-	totals Totals // of the epochs of this process
+	cfg     Config
+	in      *inputs
+	dir     runDir
+	obs     func(Event)
+	plan    *Plan
+	dims    []int
+	be      backend.Backend
+	model   *sage
+	loader  *superbatch.Loader   // of cache belady, once it trains
+	loading bool                 // for a Loader: nothing is evaluated
+	device  *Profile             // for it; nil with other caches
+	reads   []superbatch.Reading // decided in this epoch
+	opt     *optimizer
+	metric  *metricsLog
+	totals  Totals // of the epochs of this process
 
 	train     []sample.NodeID
 	val, test *roaring.Bitmap // test is nil if the store has none

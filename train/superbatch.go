@@ -55,9 +55,10 @@ func (t *trainer) superbatches() superbatch.Config {
 		c.Until = t.certain
 	}
 	if s.Kept < s.Slots && !t.cfg.LoadOnly { // evaluation takes their memory
-		c.Spill = true
 		if s.spill(t.dims[0]) > s.Storage/spillShare {
-			c.Spill, c.Until = false, t.nextEvaluation // the superbatch has ended then
+			c.Until = t.nextEvaluation // the superbatch has ended then
+		} else if !t.loading {
+			c.Spill = func(epoch uint64) bool { return t.evaluates(int(epoch) + 1) }
 		}
 	}
 	if t.device != nil {

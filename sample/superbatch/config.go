@@ -67,9 +67,10 @@ type Config struct {
 	// the others are emptied at the end of each, and come back when it is trained on. 0, or
 	// Overlap, keeps all.
 	SlotsKept int
-	// Spill writes the rows of the others to a file when an epoch is closed before the superbatch
-	// ends, and reads them back for the next one: their memory is free between.
-	Spill bool
+	// Spill says after which epochs the memory of the others is asked for, if the superbatch does
+	// not end there: their rows are written to a file then, and read back for the next epoch. Nil
+	// is never.
+	Spill func(epoch uint64) bool
 	// PlanBytes bounds the memory of planning, but for PlanHeap of the largest batch.
 	PlanBytes int64
 	// AccessBytes and NextBytes are memory besides, for what planning notes of a superbatch while

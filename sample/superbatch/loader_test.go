@@ -170,7 +170,10 @@ func TestBatchesAreTheSame(t *testing.T) {
 			for _, slots := range []int{0, 1, 301, 1100, inPlaceLeast, 2000} {
 				c := testConfig(t)
 				c.InPlace = slots%2 == 0 && slots > 0
-				c.SlotsKept, c.Spill = slots*i/4, i%2 == 0
+				c.SlotsKept = slots * i / 4
+				if i%2 == 0 {
+					c.Spill = func(epoch uint64) bool { return int(epoch)%3 != i }
+				}
 				c.Overlap = (i+slots)%2 == 0
 				c.StartBatch, c.Batches, c.Slots = start, size, slots
 				c.Workers, c.Ready, c.Threads, c.StageRows = 1+slots%2, size%3, 2, 4*(size%2)

@@ -17,17 +17,18 @@ const spillChunk = writeBuffer / 2
 
 // spillBytes is what spilled rows take on disk, about.
 func (c *Config) spillBytes(dim int) int64 {
-	if !c.Spill {
+	if c.Spill == nil {
 		return 0
 	}
 	return 4 * int64(c.Slots-c.SlotsKept) * int64(dim)
 }
 
-// spill writes the rows of slots that are not kept, if the superbatch goes on, and gives their
-// memory back.
+// spill writes the rows of slots that are not kept, and gives their memory back, if it is asked for
+// after the epoch that ends here, in a superbatch that goes on.
 func (l *Loader) spill() error {
 	first, end := l.unkept()
-	if !l.cfg.Spill || l.short || first == end || l.err != nil {
+	epoch := l.due/l.builder.perEpoch - 1
+	if l.cfg.Spill == nil || l.short || first == end || l.err != nil || !l.cfg.Spill(epoch) {
 		return nil
 	}
 	s := &spilled{id: l.current.id}
