@@ -22,7 +22,8 @@ type Report struct {
 	Bench   string   `json:"bench"`
 	Machine Machine  `json:"machine"`
 	Rows    []Row    `json:"rows"`
-	Columns []string `json:"-"` // the order of fields in a table
+	Notes   []string `json:"notes,omitempty"` // what holds for all rows
+	Columns []string `json:"-"`               // the order of fields in a table
 }
 
 // Machine describes where a benchmark ran.

@@ -9,6 +9,8 @@ import (
 	"strings"
 	"sync/atomic"
 	"time"
+
+	"golang.org/x/sys/unix"
 )
 
 // The files of cgroups are the kernel's, and no part of a store: they are used through package os.
@@ -24,15 +26,19 @@ type memoryGroup struct {
 	v2  bool
 }
 
+// groupPrefix begins the names of groups; the process that made them and a number follow.
+const groupPrefix = "gdb-bench-"
+
 // groups numbers the groups that this process made.
 var groups atomic.Uint64
 
 // newMemoryGroup makes a group of so many bytes, in the hierarchy (v1 or v2) that the kernel has
 // under root; self is this process's /proc/self/cgroup.
 func newMemoryGroup(root, self string, bytes int64) (*memoryGroup, error) {
-	name := fmt.Sprintf("gdb-bench-%d-%d", os.Getpid(), groups.Add(1))
+	name := fmt.Sprintf("%s%d-%d", groupPrefix, os.Getpid(), groups.Add(1))
 	var errs error
 	for _, g := range groupPlaces(root, self) {
+		removeDeadGroups(g.dir)
 		g.dir = filepath.Join(g.dir, name)
 		err := g.make(bytes)
 		if err == nil {
@@ -44,6 +50,19 @@ func newMemoryGroup(root, self string, bytes int64) (*memoryGroup, error) {
 		errs = errors.New("the kernel shows no memory cgroups under " + root)
 	}
 	return nil, fmt.Errorf("bench: make a memory cgroup: %w", errs)
+}
+
+// removeDeadGroups removes groups in dir whose owner was killed. What fails stays: the kernel keeps
+// a group that has processes, and another process may have removed it.
+func removeDeadGroups(dir string) {
+	paths, _ := filepath.Glob(filepath.Join(dir, groupPrefix+"*"))
+	for _, path := range paths {
+		owner, _, _ := strings.Cut(strings.TrimPrefix(filepath.Base(path), groupPrefix), "-")
+		pid, err := strconv.Atoi(owner)
+		if err == nil && errors.Is(unix.Kill(pid, 0), unix.ESRCH) {
+			_ = os.Remove(path) //lint:os a cgroup
+		}
+	}
 }
 
 // groupPlaces lists where a group may be made, the likeliest first: inside this process's own group
@@ -130,8 +149,12 @@ func (g *memoryGroup) kills() int {
 	return 0
 }
 
-// remove deletes the group. The kernel takes a moment to see that its last process is gone.
+// remove deletes the group, if there is one. The kernel takes a moment to see that its last process
+// is gone.
 func (g *memoryGroup) remove() (err error) {
+	if g == nil {
+		return nil
+	}
 	for range 50 {
 		if err = os.Remove(g.dir); err == nil { //lint:os a cgroup
 			return nil

@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"slices"
+	"strings"
 	"time"
 
 	"gdb/blockdev"
@@ -30,7 +32,7 @@ type DeviceUseOptions struct {
 	Batches int
 	// Rounds is how many rounds are measured, once the cache is full. Default 3.
 	Rounds int
-	// Caches are the feature caches to gather through. Default none.
+	// Caches are the feature caches to gather through, of those that Caches lists. Default none.
 	Caches []string
 	// CacheBytes is the memory of each. Default a tenth of that of all features.
 	CacheBytes int64
@@ -38,6 +40,28 @@ type DeviceUseOptions struct {
 	Threads int
 	// Memory bounds the process, in bytes; 0 for no bound.
 	Memory int64
+}
+
+// Caches are the feature caches that gathering can be measured with. Belady's is not among them:
+// it knows the batches of a whole epoch ahead.
+func Caches() []string {
+	return append([]string{cachesim.None, staticCache}, sample.PolicyNames()...)
+}
+
+// Validate reports a cache that is not among Caches.
+func (o *DeviceUseOptions) Validate() error {
+	for _, name := range o.Caches {
+		if slices.Contains(Caches(), name) {
+			continue
+		}
+		hint := ""
+		if name == cachesim.Belady.Name {
+			hint = "; bench cache and bench train measure belady"
+		}
+		return fmt.Errorf("bench: gather: unknown cache %q: possible are %s%s", name,
+			strings.Join(Caches(), ", "), hint)
+	}
+	return nil
 }
 
 func (o *DeviceUseOptions) setDefaults(whole int64) {
@@ -69,6 +93,9 @@ func (o *DeviceUseOptions) setDefaults(whole int64) {
 // read. merge_gain is the time that those sectors alone take, in apart_ratio times as many reads,
 // over that of what was read.
 func DeviceUse(ctx context.Context, opt DeviceUseOptions) (r *Report, err error) {
+	if err := opt.Validate(); err != nil {
+		return nil, err
+	}
 	whole, err := FeatureBytes(opt.Store)
 	if err != nil {
 		return nil, err

@@ -3,15 +3,16 @@ package bench
 import (
 	"fmt"
 	"math"
+	"slices"
 	"strings"
 )
 
 // A chart is drawn as SVG text by hand: bars and lines with axes and a legend are all that the
 // comparisons need, and a plotting module with its fonts would be a tenth of the program.
 const (
-	chartWidth, chartHeight = 760.0, 440.0
+	chartWidth, chartHeight = 800.0, 460.0
 	chartLeft, chartRight   = 84.0, 170.0 // the legend is on the right
-	chartTop, chartBottom   = 48.0, 64.0
+	chartTop, chartBottom   = 64.0, 72.0
 	chartTicks              = 5
 )
 
@@ -34,7 +35,7 @@ func newDrawing(title, note, yLabel string, yMax float64) *drawing {
 		`font-family="sans-serif" font-size="13">`+"\n", chartWidth, chartHeight)
 	fmt.Fprintf(&d.b, `<rect width="%g" height="%g" fill="white"/>`+"\n", chartWidth, chartHeight)
 	d.text(chartLeft, 22, "start", title, ` font-size="16"`)
-	d.text(chartLeft, 38, "start", note, ` fill="#555"`)
+	d.text(chartLeft, 41, "start", note, ` fill="#555"`)
 	for v := 0.0; v <= d.yMax+step/2; v += step {
 		y := d.y(v)
 		fmt.Fprintf(&d.b, `<path d="M%.1f %.1fH%.1f" stroke="#ddd"/>`+"\n", chartLeft, y,
@@ -82,37 +83,42 @@ func (d *drawing) box(x, width, lo, hi float64, color string) {
 func (d *drawing) legend(names []string) {
 	for i, name := range names {
 		x, y := chartWidth-chartRight+16, chartTop+20*float64(i)
-		fmt.Fprintf(&d.b, `<rect x="%.1f" y="%.1f" width="12" height="12" fill="%s"/>`+"\n", x, y,
-			color(i))
-		d.text(x+18, y+11, "start", name, "")
+		fmt.Fprintf(&d.b, `<path d="M%.1f %.1fh20" stroke="%s" stroke-width="12"%s/>`+"\n", x, y+6,
+			color(i), dash(i))
+		d.text(x+26, y+11, "start", name, "")
 	}
 }
 
 func color(i int) string { return chartColors[i%len(chartColors)] }
 
+// dash tells series apart that have the color of another.
+func dash(i int) string {
+	if i < len(chartColors) {
+		return ""
+	}
+	return ` stroke-dasharray="5 3"`
+}
+
 // end is the whole SVG.
 func (d *drawing) end() []byte { return []byte(d.b.String() + "</svg>\n") }
 
-// barChart has a bar for each group, of parts on top of each other, and a mark across each bar
-// where marks has a number.
+// barChart has a bar for each group, of parts on top of each other.
 type barChart struct {
-	title, note, yLabel string
-	groups, parts       []string
-	values              [][]float64 // by group and part
-	marks               []float64   // by group; NaN for none
+	title, note, yLabel, foot string
+	groups, parts             []string
+	values                    [][]float64 // by group and part
+	sums                      []float64   // what is written over each bar; NaN if it failed
 }
 
 func (c *barChart) svg() []byte {
-	most := 0.0
-	for i, g := range c.values {
+	most, used := 0.0, make([]float64, len(c.parts))
+	for _, g := range c.values {
 		sum := 0.0
-		for _, v := range g {
+		for k, v := range g {
 			sum += v
+			used[k] += v
 		}
 		most = math.Max(most, sum)
-		if !math.IsNaN(c.marks[i]) {
-			most = math.Max(most, c.marks[i])
-		}
 	}
 	d := newDrawing(c.title, c.note, c.yLabel, most)
 	slot := (chartWidth - chartLeft - chartRight) / float64(len(c.groups))
@@ -122,14 +128,21 @@ func (c *barChart) svg() []byte {
 			d.box(x, width, at, at+v, color(k))
 			at += v
 		}
-		if m := c.marks[i]; !math.IsNaN(m) {
-			fmt.Fprintf(&d.b, `<path d="M%.1f %.1fh%.1f" stroke="black" stroke-width="3"/>`+"\n",
-				x-slot*0.1, d.y(m), slot*0.8)
-			d.text(x+width/2, d.y(m)-5, "middle", fmt.Sprintf("%.3g", m), "")
+		label := fmt.Sprintf("%.3g", c.sums[i])
+		if math.IsNaN(c.sums[i]) {
+			label = "failed"
 		}
-		d.text(x+width/2, chartHeight-chartBottom+18, "middle", name, "")
+		d.text(x+width/2, d.y(at)-5, "middle", label, "")
+		d.text(x+width/2, chartHeight-chartBottom+20, "middle", name, "")
 	}
-	d.legend(c.parts)
+	d.text(chartLeft, chartHeight-16, "start", c.foot, ` fill="#555"`)
+	shown := slices.Clone(c.parts)
+	for k := range shown {
+		if used[k] == 0 {
+			shown[k] += " (none)"
+		}
+	}
+	d.legend(shown)
 	return d.end()
 }
 
@@ -137,12 +150,32 @@ func (c *barChart) svg() []byte {
 // are in order: sizes double from one to the next.
 type lineChart struct {
 	title, note, xLabel, yLabel string
+	most                        float64 // end of the y axis; 0 for what the values need
 	places, series              []string
 	values                      [][]float64 // by series and place; NaN where there is none
 }
 
+// add sets the value of a series at a place, either of which may be new.
+func (c *lineChart) add(series, place string, v float64) {
+	at := slices.Index(c.places, place)
+	if at < 0 {
+		at = len(c.places)
+		c.places = append(c.places, place)
+		for k := range c.values {
+			c.values[k] = append(c.values[k], math.NaN())
+		}
+	}
+	k := slices.Index(c.series, series)
+	if k < 0 {
+		k = len(c.series)
+		c.series = append(c.series, series)
+		c.values = append(c.values, slices.Repeat([]float64{math.NaN()}, len(c.places)))
+	}
+	c.values[k][at] = v
+}
+
 func (c *lineChart) svg() []byte {
-	most := 0.0
+	most := c.most
 	for _, s := range c.values {
 		for _, v := range s {
 			if !math.IsNaN(v) {
@@ -154,25 +187,42 @@ func (c *lineChart) svg() []byte {
 	slot := (chartWidth - chartLeft - chartRight) / float64(len(c.places))
 	x := func(i int) float64 { return chartLeft + slot*(float64(i)+0.5) }
 	for i, name := range c.places {
-		d.text(x(i), chartHeight-chartBottom+18, "middle", name, "")
+		d.text(x(i), chartHeight-chartBottom+20, "middle", name, "")
 	}
 	d.text(chartLeft+slot*float64(len(c.places))/2, chartHeight-chartBottom+42, "middle", c.xLabel,
 		"")
+	names, gaps := slices.Clone(c.series), false
 	for k, s := range c.values {
+		if !hasNumber(s) {
+			names[k] += " (unknown)" // and its color stays its own in all pictures
+			continue
+		}
 		path, pen := "", "M"
 		for i, v := range s {
 			if math.IsNaN(v) {
-				pen = "M" // a gap, not a line across it
+				pen, gaps = "M", true // a gap, not a line across it
 				continue
 			}
 			path += fmt.Sprintf("%s%.1f %.1f", pen, x(i), d.y(v))
 			pen = "L"
-			fmt.Fprintf(&d.b, `<circle cx="%.1f" cy="%.1f" r="4" fill="%s"/>`+"\n", x(i), d.y(v),
-				color(k))
+			// Series at the same place stay seen: the later, the smaller.
+			fmt.Fprintf(&d.b, `<circle cx="%.1f" cy="%.1f" r="%.1f" fill="%s"/>`+"\n", x(i), d.y(v),
+				3+3*float64(len(c.values)-1-k)/float64(len(c.values)), color(k))
 		}
-		fmt.Fprintf(&d.b, `<path d="%s" stroke="%s" stroke-width="2" fill="none"/>`+"\n", path,
-			color(k))
+		fmt.Fprintf(&d.b, `<path d="%s" stroke="%s" stroke-width="2" fill="none"%s/>`+"\n", path,
+			color(k), dash(k))
 	}
-	d.legend(c.series)
+	if gaps {
+		d.text(chartLeft, chartHeight-10, "start", "no mark: failed or refused there",
+			` fill="#555"`)
+	}
+	d.legend(names)
 	return d.end()
+}
+
+// known is whether there is anything to draw.
+func (c *lineChart) known() bool { return slices.ContainsFunc(c.values, hasNumber) }
+
+func hasNumber(values []float64) bool {
+	return slices.ContainsFunc(values, func(v float64) bool { return !math.IsNaN(v) })
 }

@@ -32,18 +32,18 @@ func mustXML(t *testing.T, svg []byte) (texts []string) {
 
 func TestBarChart(t *testing.T) {
 	c := barChart{title: "a < b & c", yLabel: "s", groups: []string{"one", "two"},
-		parts: []string{"p", "q"}, values: [][]float64{{1, 2}, {0.5, 0}},
-		marks: []float64{4, math.NaN()}}
+		parts: []string{"p", "q"}, values: [][]float64{{1, 2}, {0, 0}},
+		sums: []float64{3, math.NaN()}}
 	svg := c.svg()
 	texts := mustXML(t, svg)
-	for _, want := range []string{"a < b & c", "one", "two", "p", "q", "4"} {
+	for _, want := range []string{"a < b & c", "one", "two", "p", "q", "3", "failed"} {
 		if !slices.Contains(texts, want) {
 			t.Errorf("no text %q in %q", want, texts)
 		}
 	}
-	// 328 units of height for values up to 4: part q of the first bar is 2 of them.
-	if !strings.Contains(string(svg), `height="164.0" fill="#e69f00"`) {
-		t.Errorf("the bar of 2 is not half as high as the axis: %s", svg)
+	// 324 units of height for values up to 3: part q of the first bar is 2 of them.
+	if !strings.Contains(string(svg), `height="216.0" fill="#e69f00"`) {
+		t.Errorf("the bar of 2 is not two thirds as high as the axis: %s", svg)
 	}
 }
 
@@ -102,18 +102,19 @@ func TestPlotTrain(t *testing.T) {
 	}
 	got := plot(Row{"system": "mmap", "epoch_s": 2.0, "sample_s": 1.0, "gather_s": 1.5},
 		Row{"system": "belady", "epoch_s": nil})
-	if !slices.Equal(got, []string{"train-epoch.svg"}) {
+	if !slices.Equal(got, []string{"train-epoch.svg", "train-stages.svg"}) {
 		t.Errorf("%v", got)
 	}
 	got = plot(
 		Row{"system": "lru", "sweep": "memory", "value": "1GiB", "epoch_s": 2.0, "hit_ratio": 0.5},
 		Row{"system": "mmap", "sweep": "memory", "value": "1GiB", "epoch_s": 3.0, "hit_ratio": nil},
 		Row{"system": "lru", "sweep": "memory", "value": "2GiB", "epoch_s": 1.0, "hit_ratio": 0.8})
-	if !slices.Equal(got, []string{"train-memory-epoch.svg", "train-memory-hits.svg"}) {
+	if !slices.Equal(got, []string{"train-memory-epoch.svg", "train-memory-speedup.svg",
+		"train-memory-hits.svg"}) {
 		t.Errorf("%v", got)
 	}
 	got = plot(Row{"system": "mmap", "sweep": "batch", "value": "9", "epoch_s": 3.0})
-	if !slices.Equal(got, []string{"train-batch-epoch.svg"}) {
+	if !slices.Equal(got, []string{"train-batch-epoch.svg", "train-batch-speedup.svg"}) {
 		t.Errorf("%v", got)
 	}
 }

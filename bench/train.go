@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"gdb/blockdev"
 	"gdb/internal/mem"
@@ -124,13 +125,13 @@ func (p *TrainPoint) config(system string) (train.Config, error) {
 
 // trainColumns are the fields of a row, in the order of the table.
 var trainColumns = []string{"system", "memory_bytes", "epoch_s", "last_epoch_s", "batch_s",
-	"batches", "sample_s", "gather_s", "compute_s",
-	"io_wait_s", "bytes_read", "hit_ratio", "peak_rss_bytes",
-	"cgroup_peak_bytes"}
+	"batches", "open_s", "sample_s", "gather_s", "compute_s", "io_wait_s", "bytes_read",
+	"hit_ratio", "peak_rss_bytes", "cgroup_peak_bytes"}
 
 // Train measures epochs of training, or of loading alone, by several systems: each in a process of
 // its own, in a fresh memory cgroup, beginning with a cold page cache. A system that fails or is
-// killed has a row that says why.
+// killed has a row that says why. The report has all rows that were measured also with an error:
+// after a Ctrl-C, or if systems were not given the same batches.
 func Train(ctx context.Context, opt TrainOptions) (*Report, error) {
 	if err := opt.Validate(); err != nil {
 		return nil, err
@@ -139,62 +140,110 @@ func Train(ctx context.Context, opt TrainOptions) (*Report, error) {
 	if len(opt.Points) > 1 {
 		r.Columns = slices.Insert(slices.Clone(trainColumns), 1, "value")
 	}
-	failed := 0
-	for _, p := range opt.Points {
-		store, paths, err := openCold(ctx, &opt, p.Store)
-		if err != nil {
-			return nil, err
+	stores := make([]*layout.Store, len(opt.Points)) // all, before hours of measuring
+	for i, p := range opt.Points {
+		var err error
+		if stores[i], err = openFeatures(ctx, p.Store); err != nil {
+			return r, err
 		}
-		for _, name := range opt.Systems {
-			if opt.Progress != nil {
-				opt.Progress(strings.TrimSpace("system "+name+" "+p.Value), int64(len(r.Rows)),
-					int64(len(opt.Systems)*len(opt.Points)), "systems")
-			}
-			row, err := trainChild(ctx, &opt, &p, name, paths)
-			if ctx.Err() != nil {
-				return nil, ctx.Err()
-			}
-			if err != nil {
-				failed++
-				row["why"] = joinWhy(row["why"], err.Error())
-			}
-			row["dim"], row["batch"] = store.Meta().Features[0].Dim, p.Config.Batch
-			if p.Sweep != "" {
-				row["sweep"], row["value"] = p.Sweep, p.Value
-			}
-			r.Rows = append(r.Rows, row)
+	}
+	for i, p := range opt.Points {
+		if err := trainPoint(ctx, &opt, &p, stores[i], r); err != nil {
+			return r, err
+		}
+	}
+	failed := 0
+	for _, row := range r.Rows {
+		if row["epoch_s"] == nil {
+			failed++
 		}
 	}
 	if failed == len(r.Rows) {
-		return nil, fmt.Errorf("bench: train: no system could be measured: %v",
+		return r, fmt.Errorf("bench: train: no system could be measured: %v",
 			r.Rows[failed-1]["why"])
 	}
 	return r, nil
 }
 
-// openCold opens a store, makes the plain arrays where they are measured, and lists the files that
-// are to be cold.
-func openCold(ctx context.Context, opt *TrainOptions, dir string) (store *layout.Store,
-	paths []string, err error) {
-	if store, err = layout.Open(ctx, vfs.Default, dir); err != nil {
-		return nil, nil, err
+// trainPoint adds the rows of all systems at one setting.
+func trainPoint(ctx context.Context, opt *TrainOptions, p *TrainPoint, store *layout.Store,
+	r *Report) error {
+	if slices.Contains(opt.Systems, "mmap") {
+		if err := plainArrays(ctx, store); err != nil {
+			return err
+		}
+	}
+	first := len(r.Rows)
+	for _, name := range opt.Systems {
+		if opt.Progress != nil {
+			opt.Progress(strings.TrimSpace("system "+name+" "+p.Value), int64(len(r.Rows)),
+				int64(len(opt.Systems)*len(opt.Points)), "systems")
+		}
+		row, err := trainChild(ctx, opt, p, name)
+		if ctx.Err() != nil {
+			return ctx.Err()
+		}
+		if err != nil {
+			row["why"] = joinWhy(row["why"], err.Error())
+		}
+		row["dim"], row["batch"] = store.Meta().Features[0].Dim, p.Config.Batch
+		if p.Sweep != "" {
+			row["sweep"], row["value"] = p.Sweep, p.Value
+		}
+		r.Rows = append(r.Rows, row)
+	}
+	note, err := sameBatches(r.Rows[first:])
+	if note != "" {
+		r.Notes = append(r.Notes, strings.TrimSpace(strings.Join([]string{p.Sweep, p.Value, note},
+			" ")))
+	}
+	return err
+}
+
+// sameBatches compares the checksums of what systems loaded. Rows that were not measured have none.
+func sameBatches(rows []Row) (note string, err error) {
+	want, of, n := "", "", 0
+	for _, row := range rows {
+		crc, _ := row["batches_crc"].(string)
+		name := fmt.Sprint(row["system"])
+		switch {
+		case crc == "":
+			continue
+		case want == "":
+			want, of = crc, name
+		case crc != want:
+			return "", fmt.Errorf("bench: train: %s loaded other batches (checksum %s) than %s "+
+				"(%s): their times say nothing about each other", name, crc, of, want)
+		}
+		n++
+	}
+	if n < 2 {
+		return "", nil
+	}
+	return fmt.Sprintf("%d systems loaded the same batches (checksum %s)", n, want), nil
+}
+
+// openFeatures opens a store that has something to load.
+func openFeatures(ctx context.Context, dir string) (*layout.Store, error) {
+	store, err := layout.Open(ctx, vfs.Default, dir)
+	if err != nil {
+		return nil, err
 	}
 	if len(store.Meta().Features) == 0 {
-		return nil, nil, fmt.Errorf("bench: train: %s has no features to load", dir)
+		return nil, fmt.Errorf("bench: train: %s has no features to load", dir)
 	}
-	for _, f := range store.Meta().Files {
-		paths = append(paths, store.Path(f.Path))
-	}
-	if !slices.Contains(opt.Systems, "mmap") {
-		return store, paths, nil
-	}
+	return store, nil
+}
+
+// plainArrays makes the arrays of the mmap baseline.
+func plainArrays(ctx context.Context, store *layout.Store) (err error) {
 	dev, err := blockdev.Open(blockdev.Options{})
 	if err != nil {
-		return nil, nil, err
+		return err
 	}
 	defer func() { err = errors.Join(err, dev.Close()) }()
-	arrays, err := makeCSC(ctx, store, dev)
-	return store, append(paths, arrays...), err
+	_, err = makeCSC(ctx, store, dev)
+	return err
 }
 
 // joinWhy adds a reason to those that a row has.
@@ -206,8 +255,7 @@ func joinWhy(have any, why string) string {
 }
 
 // trainChild runs one system in a process of its own. The row is never nil.
-func trainChild(ctx context.Context, opt *TrainOptions, p *TrainPoint, name string,
-	paths []string) (Row, error) {
+func trainChild(ctx context.Context, opt *TrainOptions, p *TrainPoint, name string) (Row, error) {
 	row := Row{"system": name}
 	for _, c := range trainColumns[1:] {
 		row[c] = nil
@@ -229,8 +277,8 @@ func trainChild(ctx context.Context, opt *TrainOptions, p *TrainPoint, name stri
 			row["why"] = "not in a cgroup, so the page cache is not bounded: " + err.Error()
 		}
 	}
-	if err := coldFiles(paths); err != nil {
-		return row, err
+	if err := coldFiles(vfs.Default, p.Store); err != nil {
+		return row, errors.Join(err, group.remove())
 	}
 	err = runChild(ctx, opt, TrainJob{Store: p.Store, System: name, Model: opt.Model,
 		Config: cfg}, group, row)
@@ -255,19 +303,38 @@ func ownGroup(bytes int64) (*memoryGroup, error) {
 	return newMemoryGroup(cgroupRoot, string(self), bytes)
 }
 
-// coldFiles takes files out of the page cache.
-func coldFiles(paths []string) error {
-	for _, path := range paths {
-		if err := dropCache(path); err != nil {
-			return fmt.Errorf("bench: %w", err)
+// coldFiles takes all files below a directory out of the page cache: those of the store, and what
+// systems before left in prep.
+func coldFiles(fs vfs.FS, dir string) error {
+	names, err := fs.List(dir)
+	if err != nil {
+		return fmt.Errorf("bench: list %s: %w", dir, err)
+	}
+	for _, name := range names {
+		path := fs.PathJoin(dir, name)
+		info, err := fs.Stat(path)
+		if errors.Is(err, errNotExist) {
+			continue // another process's
+		}
+		if err == nil && info.IsDir() {
+			err = coldFiles(fs, path)
+		} else if err == nil && info.Mode().IsRegular() {
+			err = dropCache(path)
+		}
+		if err != nil {
+			return fmt.Errorf("bench: take %s out of the page cache: %w", path, err)
 		}
 	}
 	return nil
 }
 
-// runChild starts gdb for a job, hands it the job and adds the row that it prints to row.
+// cancelDelay is how long a system may take to end after a Ctrl-C.
+const cancelDelay = 10 * time.Second
+
+// runChild starts gdb for a job, hands it the job and adds the row that it prints to row. The
+// child's standard input stays open for as long as this process lives, and ends it when it closes.
 func runChild(ctx context.Context, opt *TrainOptions, job TrainJob, group *memoryGroup,
-	row Row) error {
+	row Row) (err error) {
 	input, err := json.Marshal(job)
 	if err != nil {
 		return err
@@ -277,15 +344,29 @@ func runChild(ctx context.Context, opt *TrainOptions, job TrainJob, group *memor
 		args = append(args, "--cgroup", group.dir)
 	}
 	cmd := exec.CommandContext(ctx, opt.Program, args...)
-	var stderr bytes.Buffer
-	cmd.Stdin, cmd.Stderr = bytes.NewReader(input), &stderr
-	out, err := cmd.Output()
+	cmd.Cancel = func() error { return cmd.Process.Signal(os.Interrupt) } // it removes its files
+	cmd.WaitDelay = cancelDelay
+	var stdout, stderr bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &stdout, &stderr
+	stdin, err := cmd.StdinPipe()
+	if err != nil {
+		return err
+	}
+	if err := cmd.Start(); err != nil {
+		return fmt.Errorf("bench: system %s: %w", job.System, err)
+	}
+	_, sent := stdin.Write(append(input, '\n')) // fails if the child ended, which says more
+	err = errors.Join(cmd.Wait(), sent)
 	if err != nil {
 		lines := strings.Split(strings.TrimSpace(stderr.String()), "\n")
-		return fmt.Errorf("bench: system %s: %w: %s", job.System, err, lines[len(lines)-1])
+		why := strings.TrimPrefix(lines[len(lines)-1], "gdb: ")
+		if why == "" {
+			why = err.Error()
+		}
+		return fmt.Errorf("bench: system %s: %s", job.System, why)
 	}
 	var measured Row
-	if err := json.Unmarshal(out, &measured); err != nil {
+	if err := json.Unmarshal(stdout.Bytes(), &measured); err != nil {
 		return fmt.Errorf("bench: system %s: read what it measured: %w", job.System, err)
 	}
 	for k, v := range measured {

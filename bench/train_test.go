@@ -3,6 +3,7 @@ package bench
 import (
 	"context"
 	"fmt"
+	"math"
 	"slices"
 	"strings"
 	"testing"
@@ -67,7 +68,7 @@ func TestTrainSystems(t *testing.T) {
 	if _, err := makeCSC(ctx, s, mustOpenDevice(t)); err != nil {
 		t.Fatal(err)
 	}
-	var nodes, edges any
+	var crc, loss any
 	for _, model := range []string{"none", "sage"} {
 		for _, name := range []string{"mmap", "none", "static", "lru", "sieve", "belady",
 			"auto", "memory"} {
@@ -75,15 +76,23 @@ func TestTrainSystems(t *testing.T) {
 			if err != nil {
 				t.Fatalf("%s: %v", name, err)
 			}
-			if nodes == nil {
-				nodes, edges = row["nodes"], row["edges"]
+			epochs := row["epochs"].([]Row)
+			if crc == nil {
+				crc = row["batches_crc"]
 			}
-			if row["nodes"] != nodes || row["edges"] != edges {
-				t.Errorf("%s: %v nodes and %v edges, want %v and %v", name, row["nodes"],
-					row["edges"], nodes, edges)
+			if loss == nil {
+				loss = epochs[1]["loss"]
 			}
-			if n := len(row["epochs_s"].([]float64)); n != 2 || row["epoch_s"].(float64) <= 0 {
-				t.Errorf("%s: %d epochs, %v s", name, n, row["epoch_s"])
+			if row["batches_crc"] != crc || epochs[1]["loss"] != loss {
+				t.Errorf("%s: batches %v and loss %v, want %v and %v", name, row["batches_crc"],
+					epochs[1]["loss"], crc, loss)
+			}
+			if len(epochs) != 2 || row["epoch_s"].(float64) <= 0 {
+				t.Errorf("%s: %d epochs, %v s", name, len(epochs), row["epoch_s"])
+			}
+			sum := epochs[0]["epoch_s"].(float64) + epochs[1]["epoch_s"].(float64)
+			if math.Abs(sum/2-row["epoch_s"].(float64)) > 1e-6 {
+				t.Errorf("%s: the mean of %v is %v", name, epochs, row["epoch_s"])
 			}
 			if (row["compute_s"] == nil) != (model == "none") {
 				t.Errorf("%s with model %s: compute_s %v", name, model, row["compute_s"])
@@ -93,6 +102,22 @@ func TestTrainSystems(t *testing.T) {
 				t.Errorf("%s: hit_ratio %v", name, row["hit_ratio"])
 			}
 		}
+	}
+}
+
+func TestSameBatches(t *testing.T) {
+	row := func(system, crc string) Row { return Row{"system": system, "batches_crc": crc} }
+	note, err := sameBatches([]Row{row("mmap", "a"), {"system": "lru"}, row("auto", "a")})
+	if err != nil || note != "2 systems loaded the same batches (checksum a)" {
+		t.Errorf("%q, %v", note, err)
+	}
+	if note, err := sameBatches([]Row{row("mmap", "a")}); note != "" || err != nil {
+		t.Errorf("one system: %q, %v", note, err)
+	}
+	_, err = sameBatches([]Row{row("mmap", "a"), row("lru", "a"), row("auto", "b")})
+	if want := "auto loaded other batches (checksum b) than mmap"; err == nil ||
+		!strings.Contains(err.Error(), want) {
+		t.Errorf("error %v", err)
 	}
 }
 

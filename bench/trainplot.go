@@ -3,99 +3,230 @@ package bench
 import (
 	"fmt"
 	"math"
-	"slices"
+	"strings"
+
+	"gdb/internal/mem"
 
 	"github.com/cockroachdb/pebble/v2/vfs"
 )
 
 // PlotTrain draws a report of Train as SVG files in dir, and returns their paths: without a sweep
-// the time of an epoch by system, with one that time and the hit ratio over what was swept.
-func PlotTrain(fs vfs.FS, dir string, r *Report) (paths []string, err error) {
-	if err := fs.MkdirAll(dir, 0o755); err != nil {
-		return nil, fmt.Errorf("bench: plot: %w", err)
-	}
-	draw := func(name string, svg []byte) {
-		if err == nil {
-			paths = append(paths, fs.PathJoin(dir, name))
-			err = writeWhole(fs, paths[len(paths)-1], svg)
-		}
+// what the time of an epoch went by, and how busy its stages were, by system; with one, that time,
+// how many times faster than mmap it is, and the hit ratio over what was swept.
+func PlotTrain(fs vfs.FS, dir string, r *Report) ([]string, error) {
+	p, err := newPlots(fs, dir)
+	if err != nil {
+		return nil, err
 	}
 	sweep := ""
 	if len(r.Rows) > 0 {
 		sweep, _ = r.Rows[0]["sweep"].(string)
 	}
 	if sweep == "" {
-		draw("train-epoch.svg", epochBars(r).svg())
-		return paths, err
+		p.draw("train-epoch.svg", epochBars(r).svg())
+		p.draw("train-stages.svg", stageBars(r).svg())
+		return p.paths, p.err
 	}
-	for _, c := range []struct{ file, title, label, field string }{
-		{"epoch", "Time of an epoch", "seconds", "epoch_s"},
-		{"hits", "Feature rows found in the cache", "share", "hit_ratio"},
+	for _, c := range []struct {
+		file, title, label string
+		most               float64
+		value              func(row Row) float64
+	}{
+		{"epoch", "Time of an epoch", "seconds an epoch, less is better", 0,
+			func(row Row) float64 { return number(row["epoch_s"]) }},
+		{"speedup", "Speedup over mmap", "times as fast as mmap", 0, overMapped(r)},
+		{"hits", "Feature rows found in the cache", "% of the rows asked for", 100,
+			func(row Row) float64 { return 100 * number(row["hit_ratio"]) }},
 	} {
-		if chart := sweepLines(r, sweep, c.field); len(chart.series) > 0 {
-			chart.title, chart.yLabel = c.title, c.label
-			draw("train-"+sweep+"-"+c.file+".svg", chart.svg())
+		chart := sweepLines(r, sweep, c.value)
+		if chart.known() {
+			chart.title, chart.yLabel, chart.most = c.title, c.label, c.most
+			p.draw("train-"+sweep+"-"+c.file+".svg", chart.svg())
 		}
 	}
-	return paths, err
+	return p.paths, p.err
 }
 
-// epochBars stacks how long the stages of each system were busy.
+// PlotCache draws a report of Cache: the hit ratio of each policy by size, and what it reads.
+func PlotCache(fs vfs.FS, dir string, r *Report) ([]string, error) {
+	p, err := newPlots(fs, dir)
+	if err != nil {
+		return nil, err
+	}
+	hits := &lineChart{title: "Feature rows found in the cache", yLabel: "% of the rows asked for",
+		note: "static caches begin full, the others empty: belady is the bound of those", most: 100}
+	read := &lineChart{title: "Bytes of feature rows read, less is better", yLabel: "MiB",
+		note: "with what static caches read before the first batch"}
+	for _, row := range r.Rows {
+		policy, place := fmt.Sprint(row["policy"]), mem.FormatSize(row["capacity_bytes"].(int64))
+		hits.add(policy, place, 100*number(row["hit_ratio"]))
+		read.add(policy, place, float64(row["bytes_read"].(uint64))/(1<<20))
+	}
+	hits.xLabel, read.xLabel = "memory of the cache", "memory of the cache"
+	p.draw("cache-hits.svg", hits.svg())
+	p.draw("cache-read.svg", read.svg())
+	return p.paths, p.err
+}
+
+// plots writes pictures into a directory, up to the first error.
+type plots struct {
+	fs    vfs.FS
+	dir   string
+	paths []string
+	err   error
+}
+
+func newPlots(fs vfs.FS, dir string) (*plots, error) {
+	if err := fs.MkdirAll(dir, 0o755); err != nil {
+		return nil, fmt.Errorf("bench: plot: %w", err)
+	}
+	return &plots{fs: fs, dir: dir}, nil
+}
+
+func (p *plots) draw(name string, svg []byte) {
+	if p.err == nil {
+		p.paths = append(p.paths, p.fs.PathJoin(p.dir, name))
+		p.err = writeWhole(p.fs, p.paths[len(p.paths)-1], svg)
+	}
+}
+
+// epochBars divide the time of an epoch by what its consumer did: the parts add up to it.
 func epochBars(r *Report) *barChart {
-	c := &barChart{title: "Time of an epoch, by system", yLabel: "seconds",
-		note:  "stages overlap: bars are busy times, the mark is the epoch by the clock",
-		parts: []string{"sample", "gather", "compute"}}
+	c := &barChart{title: "Time of an epoch, by system",
+		yLabel: "seconds an epoch, less is better",
+		note:   setting(r, ""),
+		parts:  []string{"computing", "waiting for reads", "waiting otherwise"},
+		foot:   "waiting otherwise: for sampling, planning and gathering; page faults of mmap too"}
 	for _, row := range r.Rows {
-		var parts []float64
-		for _, field := range []string{"sample_s", "gather_s", "compute_s"} {
-			v := number(row[field])
-			if math.IsNaN(v) {
-				v = 0
-			}
-			parts = append(parts, v)
-		}
-		name := fmt.Sprint(row["system"])
-		if math.IsNaN(number(row["epoch_s"])) {
-			name += " (none)"
-		}
-		c.groups, c.values = append(c.groups, name), append(c.values, parts)
-		c.marks = append(c.marks, number(row["epoch_s"]))
+		epoch := number(row["epoch_s"])
+		compute, reads := orZero(row["compute_s"]), orZero(row["io_wait_s"])
+		c.add(row, epoch, compute, reads, epoch-compute-reads)
 	}
 	return c
 }
 
-// sweepLines has a line for each system that has the field at all.
-func sweepLines(r *Report, sweep, field string) *lineChart {
-	c := &lineChart{xLabel: sweep}
+// stageBars are how long the stages of each system were busy.
+func stageBars(r *Report) *barChart {
+	c := &barChart{title: "How long stages were busy in an epoch, by system",
+		yLabel: "seconds, of all threads", note: setting(r, ""),
+		parts: []string{"sample", "gather", "compute"},
+		foot:  "stages overlap, and reads are waited for in them: the sum is not the epoch"}
 	for _, row := range r.Rows {
-		if place := fmt.Sprint(row["value"]); !slices.Contains(c.places, place) {
-			c.places = append(c.places, place)
-		}
-	}
-	for _, row := range r.Rows {
-		v, name := number(row[field]), fmt.Sprint(row["system"])
-		if math.IsNaN(v) {
-			continue
-		}
-		k := slices.Index(c.series, name)
-		if k < 0 {
-			k = len(c.series)
-			c.series = append(c.series, name)
-			line := make([]float64, len(c.places))
-			for i := range line {
-				line[i] = math.NaN()
-			}
-			c.values = append(c.values, line)
-		}
-		c.values[k][slices.Index(c.places, fmt.Sprint(row["value"]))] = v
+		sample, gather := orZero(row["sample_s"]), orZero(row["gather_s"])
+		compute := orZero(row["compute_s"])
+		c.add(row, sample+gather+compute, sample, gather, compute)
 	}
 	return c
+}
+
+// add adds the bar of a system, as high as the sum of its parts.
+func (c *barChart) add(row Row, sum float64, parts ...float64) {
+	if row["epoch_s"] == nil {
+		sum, parts = math.NaN(), make([]float64, len(parts))
+	}
+	for k := range parts {
+		parts[k] = max(0, parts[k]) // rounding
+	}
+	c.groups = append(c.groups, fmt.Sprint(row["system"]))
+	c.values, c.sums = append(c.values, parts), append(c.sums, sum)
+}
+
+// setting says what all systems had in common, but for what is swept.
+func setting(r *Report, sweep string) string {
+	var parts []string
+	bound, unbounded := "", false
+	for _, row := range r.Rows {
+		if n := number(row["memory_bytes"]); !math.IsNaN(n) {
+			bound = mem.FormatSize(int64(n))
+		} else {
+			unbounded = true
+		}
+	}
+	if bound != "" && sweep != "memory" {
+		if unbounded {
+			bound += " (memory: no bound)"
+		}
+		parts = append(parts, bound)
+	}
+	if sweep != "batch" && len(r.Rows) > 0 {
+		parts = append(parts, fmt.Sprintf("batches of %v", r.Rows[0]["batch"]))
+	}
+	if sweep != "store" && len(r.Rows) > 0 {
+		parts = append(parts, fmt.Sprintf("%v feature values a node", r.Rows[0]["dim"]))
+	}
+	return strings.Join(append(parts, "mean of all epochs"), ", ")
+}
+
+// overMapped is how many times as fast as mmap at the same place a row is; NaN if it was not
+// measured there.
+func overMapped(r *Report) func(row Row) float64 {
+	mapped := map[string]float64{}
+	for _, row := range r.Rows {
+		if row["system"] == "mmap" {
+			mapped[fmt.Sprint(row["value"])] = number(row["epoch_s"])
+		}
+	}
+	return func(row Row) float64 {
+		base, ok := mapped[fmt.Sprint(row["value"])]
+		if !ok {
+			return math.NaN()
+		}
+		return base / number(row["epoch_s"])
+	}
+}
+
+// sweepLabels say what a flag counts.
+var sweepLabels = map[string]string{"memory": "memory of each system", "batch": "seeds in a batch",
+	"superbatch": "batches in a superbatch", "feature-cache": "memory of the feature cache",
+	"neighbor-cache": "memory of the neighbor cache", "hidden": "width of the hidden layers",
+	"fanout": "neighbors per hop", "threads": "threads", "store": "store"}
+
+// sweepLines has a line for each system that has the value at all.
+func sweepLines(r *Report, sweep string, value func(row Row) float64) *lineChart {
+	c := &lineChart{xLabel: sweepLabels[sweep], note: setting(r, sweep)}
+	if c.xLabel == "" {
+		c.xLabel = "--" + sweep
+	}
+	byDim := sweep == "store" && eachItsDim(r)
+	if byDim {
+		c.xLabel = "feature values a node"
+	}
+	for _, row := range r.Rows {
+		place := fmt.Sprint(row["value"])
+		if byDim {
+			place = fmt.Sprint(row["dim"])
+		}
+		c.add(fmt.Sprint(row["system"]), place, value(row))
+	}
+	return c
+}
+
+// eachItsDim is whether every store has features of a width of its own.
+func eachItsDim(r *Report) bool {
+	dimOf, of := map[string]string{}, map[string]bool{}
+	for _, row := range r.Rows {
+		dimOf[fmt.Sprint(row["value"])] = fmt.Sprint(row["dim"])
+	}
+	for _, dim := range dimOf {
+		of[dim] = true
+	}
+	return len(of) == len(dimOf)
 }
 
 // number is a row's field, NaN where it was not measured.
 func number(v any) float64 {
-	if f, ok := v.(float64); ok {
-		return f
+	switch n := v.(type) {
+	case float64:
+		return n
+	case int64:
+		return float64(n)
 	}
 	return math.NaN()
+}
+
+func orZero(v any) float64 {
+	if n := number(v); !math.IsNaN(n) {
+		return n
+	}
+	return 0
 }

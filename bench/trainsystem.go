@@ -5,7 +5,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"hash/crc32"
 	"io"
+	"maps"
 	"os"
 	"runtime"
 	"strconv"
@@ -15,6 +17,7 @@ import (
 	"gdb/blockdev"
 	"gdb/internal/mem"
 	"gdb/layout"
+	"gdb/sample"
 	"gdb/train"
 
 	"github.com/cockroachdb/pebble/v2/vfs"
@@ -52,41 +55,61 @@ func TrainSystem(ctx context.Context, job TrainJob) (row Row, err error) {
 	cfg := job.Config
 	cfg.LoadOnly = job.Model == "none"
 	cfg.NeighborsAhead = true // the time of opening is apart
-	begun := time.Now()
+	opening := m.begin()
 	l, err := train.OpenLoader(ctx, store, dev, cfg)
 	if err != nil {
 		return nil, err
 	}
-	m.row["open_s"] = time.Since(begun).Seconds()
 	defer func() { err = errors.Join(err, l.Close()) }()
+	m.opened(opening)
 	if p := l.Plan(); system.unbounded && p.Cache != "all" {
 		return nil, fmt.Errorf("bench: this machine has no room for all features: %s", p)
 	}
-	m.row["plan"] = l.Plan().String()
+	m.row["plan"], m.row["feature_cache_bytes"] = l.Plan().String(), l.Plan().Features
+	if p := l.Plan(); p.Features < cfg.FeatureCache && p.Cache != "all" && p.Cache != "none" {
+		m.why(fmt.Sprintf("the feature cache has %s of the %s asked for: the plan gives the "+
+			"rest to batches", mem.FormatSize(p.Features), mem.FormatSize(cfg.FeatureCache)))
+	}
 	if f := l.Plan().Forecast; f != nil {
 		m.row["planned_s"], m.row["planned_read_bytes"] = f.Time, f.Read
 		m.row["planned_hit_ratio"], m.row["chosen"] = f.Hit, l.Plan().Why()
 	}
-	if err := m.epochs(ctx, l, nil); err != nil {
-		return nil, err
-	}
-	st := l.Stats()
-	m.row["io_wait_s"] = st.IOWait.Seconds()
-	if st.Requests > 0 {
-		m.row["hit_ratio"] = float64(st.Hits) / float64(st.Requests)
-	}
-	return m.row, nil
+	return m.row, m.epochs(ctx, l, nil)
 }
 
 // measurement fills the row of one system.
 type measurement struct {
 	job TrainJob
 	row Row
+	crc uint32 // of all batches so far
+}
+
+// began is where the counters stood when something began.
+type began struct {
+	at            time.Time
+	read, written int64
+	err           error // if the kernel does not count
+}
+
+func (m *measurement) begin() began {
+	b := began{at: time.Now()}
+	b.read, b.written, b.err = storageBytes()
+	return b
+}
+
+// opened ends what comes before the first epoch.
+func (m *measurement) opened(from began) {
+	now := m.begin()
+	m.row["open_s"] = now.at.Sub(from.at).Seconds()
+	if now.err == nil {
+		m.row["open_read_bytes"] = now.read - from.read
+	}
 }
 
 // runMapped measures the mmap baseline. Its first epoch finds how many goroutines are best.
 func (m *measurement) runMapped(ctx context.Context, store *layout.Store,
 	dev blockdev.Device) (err error) {
+	opening := m.begin()
 	most := mappedWorkers[len(mappedWorkers)-1]
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(most + m.job.Config.Threads))
 	g, err := openMapped(store, mappedWorkers[0])
@@ -100,11 +123,11 @@ func (m *measurement) runMapped(ctx context.Context, store *layout.Store,
 		return err
 	}
 	defer func() { err = errors.Join(err, l.Close()) }()
+	m.opened(opening)
 	if err := m.epochs(ctx, l, newTuner(mappedWorkers, g.workers.Store)); err != nil {
 		return err
 	}
 	m.row["readers"] = g.workers.Load()
-	m.row["io_wait_s"], m.row["hit_ratio"] = nil, nil
 	m.why("io_wait_s, hit_ratio: page faults are the kernel's")
 	if m.job.Config.Epochs == 1 {
 		m.why("the one epoch is also that which finds the number of readers")
@@ -114,69 +137,130 @@ func (m *measurement) runMapped(ctx context.Context, store *layout.Store,
 
 func (m *measurement) why(reason string) { m.row["why"] = joinWhy(m.row["why"], reason) }
 
-// epochs runs all epochs and fills in the figures: the mean time of all, since what a system does
-// ahead or only once is in one of them, and what else the last one has.
+// epochs runs all epochs and fills in the figures: means of all epochs, since what a system does
+// ahead or only once is in one of them, and in "epochs" those of each.
 func (m *measurement) epochs(ctx context.Context, l *train.Loader, tune *tuner) error {
-	var all []float64
-	var total time.Duration
-	var before, read int64
-	var counted error
+	var all []Row
+	var sum train.LoaderStats
+	mapped := tune != nil
+	first := m.begin()
 	for range m.job.Config.Epochs {
-		before, counted = storageRead()
-		if err := m.epoch(ctx, l, tune); err != nil {
+		from := m.begin()
+		loss, err := m.epoch(ctx, l, tune)
+		if err != nil {
 			return err
 		}
 		if tune != nil {
 			tune.choose()
 			tune = nil
 		}
-		read, _ = storageRead()
-		all = append(all, l.Stats().Time.Seconds())
-		total += l.Stats().Time
+		st := l.Stats()
+		one := m.figures(&st, 1, from, mapped)
+		if m.job.Model != "none" {
+			one["loss"] = loss
+		}
+		all = append(all, one)
+		add(&sum, &st)
 	}
-	st := l.Stats()
+	n := len(all)
+	maps.Copy(m.row, m.figures(&sum, n, first, mapped))
 	_, peak := mem.RSS()
-	mean := total.Seconds() / float64(len(all))
-	m.row["epoch_s"], m.row["last_epoch_s"], m.row["epochs_s"] = mean, st.Time.Seconds(), all
-	m.row["batches"], m.row["batch_s"] = st.Batches, mean/float64(st.Batches)
-	m.row["sample_s"], m.row["gather_s"] = st.Sample.Seconds(), st.Gather.Seconds()
-	m.row["nodes"], m.row["edges"] = st.Nodes, st.Edges
-	m.row["peak_rss_bytes"], m.row["bytes_read"] = peak, read-before
-	if counted != nil {
-		m.row["bytes_read"] = nil
-		m.why("bytes_read: " + counted.Error())
+	m.row["peak_rss_bytes"], m.row["epochs"] = peak, all
+	m.row["last_epoch_s"], m.row["batches"] = all[n-1]["epoch_s"], sum.Batches/n
+	m.row["batch_s"] = sum.Time.Seconds() / float64(sum.Batches)
+	m.row["batches_crc"] = fmt.Sprintf("%08x", m.crc)
+	if first.err != nil {
+		m.why("bytes_read, bytes_written: " + first.err.Error())
 	}
 	if m.job.Model == "none" {
-		m.row["compute_s"] = nil
 		m.why("compute_s: no model")
-		return nil
 	}
-	m.row["compute_s"] = st.Compute.Seconds()
 	return nil
 }
 
+// add adds the figures of an epoch up.
+func add(sum, st *train.LoaderStats) {
+	sum.Batches, sum.Time = sum.Batches+st.Batches, sum.Time+st.Time
+	sum.Nodes, sum.Edges = sum.Nodes+st.Nodes, sum.Edges+st.Edges
+	sum.Requests, sum.Hits = sum.Requests+st.Requests, sum.Hits+st.Hits
+	sum.Sample, sum.Gather = sum.Sample+st.Sample, sum.Gather+st.Gather
+	sum.Compute, sum.IOWait = sum.Compute+st.Compute, sum.IOWait+st.IOWait
+}
+
+// figures are those of n epochs: means of an epoch. What cannot be known is nil.
+func (m *measurement) figures(st *train.LoaderStats, n int, from began, mapped bool) Row {
+	mean := func(d time.Duration) float64 { return d.Seconds() / float64(n) }
+	row := Row{"epoch_s": mean(st.Time), "sample_s": mean(st.Sample), "gather_s": mean(st.Gather),
+		"compute_s": nil, "io_wait_s": nil, "hit_ratio": nil, "bytes_read": nil,
+		"bytes_written": nil, "nodes": st.Nodes / uint64(n), "edges": st.Edges / uint64(n)}
+	if m.job.Model != "none" {
+		row["compute_s"] = mean(st.Compute)
+	}
+	if !mapped {
+		row["io_wait_s"] = mean(st.IOWait)
+		if st.Requests > 0 {
+			row["hit_ratio"] = float64(st.Hits) / float64(st.Requests)
+		}
+	}
+	if now := m.begin(); now.err == nil {
+		row["bytes_read"] = (now.read - from.read) / int64(n)
+		row["bytes_written"] = (now.written - from.written) / int64(n)
+	}
+	return row
+}
+
 // epoch loads the batches of one epoch, and trains on them if there is a model.
-func (m *measurement) epoch(ctx context.Context, l *train.Loader, tune *tuner) error {
+func (m *measurement) epoch(ctx context.Context, l *train.Loader, tune *tuner) (loss float64,
+	err error) {
+	batches := 0
 	for {
 		b, err := l.Next(ctx)
 		if errors.Is(err, io.EOF) {
-			return nil
+			return loss / float64(max(batches, 1)), nil
 		}
 		if err != nil {
-			return err
+			return 0, err
 		}
+		m.sum(b)
+		batches++
 		if m.job.Model != "none" {
-			_, err = l.Step(b)
+			var of float64
+			of, err = l.Step(b)
+			loss += of
 		}
 		b.Release()
 		if err != nil {
-			return err
+			return 0, err
 		}
 		if tune != nil {
 			tune.next()
 		}
 	}
 }
+
+// sumEvery is how many edges there are to one whose neighbor's features are looked at: few enough
+// that the look takes no time.
+const sumEvery = 1024
+
+// sum adds a batch to the checksum of all: its nodes, edges and labels, and some of its features.
+// Systems that were given the same work have the same sum.
+func (m *measurement) sum(b *sample.Batch) {
+	d := &b.Dense
+	for _, part := range [][]byte{mem.BytesOf(b.Seeds), mem.BytesOf(d.NodeIDs),
+		mem.BytesOf(d.NbrOffsets), mem.BytesOf(d.ReprMap), mem.BytesOf(b.Labels),
+		mem.BytesOf(b.Multi)} {
+		m.crc = crc32.Update(m.crc, castagnoli, part)
+	}
+	for k := 0; k < len(d.ReprMap); k += sumEvery { // Nbrs may be rows of the table
+		table, row := b.X, int(d.ReprMap[k])
+		if b.Table != nil {
+			table, row = b.Table, int(b.TableRows[k])
+		}
+		m.crc = crc32.Update(m.crc, castagnoli, mem.BytesOf(table[row*b.Dim:(row+1)*b.Dim]))
+	}
+}
+
+var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
 // tuner finds the best of some settings: they take turns, one batch each, so that a cache that
 // fills meanwhile favors none.
@@ -222,18 +306,27 @@ func (t *tuner) choose() {
 	t.apply(int32(t.settings[best]))
 }
 
-// storageRead is how many bytes this process had read from storage so far, page faults included,
-// what the page cache had not.
-func storageRead() (n int64, err error) {
+// storageBytes are what this process had read from storage so far, page faults included, what the
+// page cache had not, and what it had written.
+func storageBytes() (read, written int64, err error) {
 	f, err := os.Open("/proc/self/io") //lint:os the kernel's file
 	if err != nil {
-		return 0, fmt.Errorf("the kernel does not count reads: %w", err)
+		return 0, 0, fmt.Errorf("the kernel does not count: %w", err)
 	}
 	defer f.Close()
+	found := 0
 	for s := bufio.NewScanner(f); s.Scan(); {
-		if v, ok := strings.CutPrefix(s.Text(), "read_bytes: "); ok {
-			return strconv.ParseInt(v, 10, 64)
+		for name, to := range map[string]*int64{"read_bytes: ": &read, "write_bytes: ": &written} {
+			if v, ok := strings.CutPrefix(s.Text(), name); ok {
+				if *to, err = strconv.ParseInt(v, 10, 64); err != nil {
+					return 0, 0, err
+				}
+				found++
+			}
 		}
 	}
-	return 0, errors.New("the kernel does not count reads")
+	if found != 2 {
+		return 0, 0, errors.New("the kernel does not count what a process reads and writes")
+	}
+	return read, written, nil
 }

@@ -6,9 +6,12 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"slices"
 	"strconv"
+	"strings"
 
 	"gdb/bench"
+	"gdb/internal/mem"
 
 	"github.com/jedib0t/go-pretty/v6/table"
 	"github.com/jedib0t/go-pretty/v6/text"
@@ -112,36 +115,86 @@ func (a *app) printBench(r *bench.Report, asJSON bool) error {
 	for _, row := range r.Rows {
 		cells := table.Row{}
 		for _, c := range r.Columns {
-			cells = append(cells, cell(row[c]))
+			cells = append(cells, cell(c, row[c]))
 		}
 		t.AppendRow(cells)
 	}
 	m := r.Machine
 	w := &lines{w: a.out}
 	w.printf("%s\n", t.Render())
-	last := ""
-	for _, row := range r.Rows {
-		if row["why"] == nil {
-			continue
-		}
-		line := fmt.Sprintf("%s: %s\n", cell(row[r.Columns[0]]), row["why"])
-		if line != last { // rows in a row may have the same reason
-			w.printf("%s", line)
-			last = line
-		}
+	for _, why := range reasons(r) {
+		w.printf("%s\n", why)
+	}
+	for _, note := range r.Notes {
+		w.printf("%s\n", note)
 	}
 	w.printf("%s, %d cores, %s\n", m.CPU, m.Cores, m.Go)
 	return w.err
 }
 
-func cell(v any) string {
-	f, ok := v.(float64)
-	switch {
-	case v == nil:
+// reasons are why figures are missing, each with the rows that it is about: of a sweep with the
+// value, unless all rows of that name have it.
+func reasons(r *bench.Report) (all []string) {
+	var order []string
+	of, rows := map[string][]string{}, map[string]int{}
+	for _, row := range r.Rows {
+		rows[rowName(r, row)]++
+		why, ok := row["why"].(string)
+		if ok && why != "" && !slices.Contains(order, why) {
+			order = append(order, why)
+		}
+	}
+	for _, why := range order {
+		counts := map[string]int{}
+		for _, row := range r.Rows {
+			if row["why"] == why {
+				counts[rowName(r, row)]++
+			}
+		}
+		for _, row := range r.Rows {
+			name := rowName(r, row)
+			if row["why"] == why && counts[name] < rows[name] && row["value"] != nil {
+				name += fmt.Sprintf(" (%v)", row["value"])
+			}
+			if row["why"] == why && !slices.Contains(of[why], name) {
+				of[why] = append(of[why], name)
+			}
+		}
+		all = append(all, strings.Join(of[why], ", ")+": "+why)
+	}
+	return all
+}
+
+// rowName is what the first column says.
+func rowName(r *bench.Report, row bench.Row) string {
+	return cell(r.Columns[0], row[r.Columns[0]])
+}
+
+// cell is a value as a table shows it: bytes and shares with their units. JSON has all digits.
+func cell(column string, v any) string {
+	var f float64
+	switch n := v.(type) {
+	case nil:
 		return "-"
-	case !ok:
+	case float64:
+		f = n
+	case int:
+		f = float64(n)
+	case int64:
+		f = float64(n)
+	case uint64:
+		f = float64(n)
+	default:
 		return fmt.Sprint(v)
-	case math.Abs(f) >= 100:
+	}
+	switch {
+	case strings.HasPrefix(column, "bytes_per_s"), strings.HasPrefix(column, "raw_bytes_per_s"):
+		return mem.FormatSize(int64(f)) + "/s"
+	case strings.Contains(column, "bytes"):
+		return mem.FormatSize(int64(f))
+	case strings.HasSuffix(column, "hit_ratio"):
+		return strconv.FormatFloat(100*f, 'f', 1, 64) + " %"
+	case math.Abs(f) >= 100 || f == math.Trunc(f):
 		return strconv.FormatFloat(f, 'f', 0, 64)
 	}
 	return strconv.FormatFloat(f, 'g', 4, 64)

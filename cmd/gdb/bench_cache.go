@@ -16,7 +16,7 @@ import (
 func (a *app) benchCacheCommand() *cobra.Command {
 	opt := bench.CacheOptions{}
 	fanout := fanoutFlag{10, 10, 10}
-	var store, sizes, io string
+	var store, sizes, io, plots string
 	var cmd *cobra.Command
 	cmd = a.benchCommandOf("cache", "Hits of each feature cache policy on a store, and the bound",
 		`  gdb bench cache --store big.gdb --fanout 10,10,10 --batch 1000
@@ -44,7 +44,13 @@ func (a *app) benchCacheCommand() *cobra.Command {
 			p := a.progress()
 			defer p.finish()
 			opt.Progress = p.update
-			return bench.Cache(ctx, opt)
+			r, err = bench.Cache(ctx, opt)
+			if err != nil || plots == "" {
+				return r, err
+			}
+			paths, err := bench.PlotCache(a.fs, plots, r)
+			a.notePlots(paths)
+			return r, err
 		})
 	f := cmd.Flags()
 	f.StringVar(&store, "store", "", "store whose training is simulated")
@@ -54,6 +60,7 @@ func (a *app) benchCacheCommand() *cobra.Command {
 	f.StringVar(&opt.Split, "split", "", "K: seeds are train@K")
 	f.StringVar(&sizes, "sizes", "5%,10%,20%,40%",
 		"sizes of the cache, in bytes or in percent of the memory of all features")
+	f.StringVar(&plots, "plot", "", "directory for an SVG file of hit ratio by size and policy")
 	f.StringVar(&io, "io", "auto", "auto, uring, pread, buffered or mmap")
 	return cmd
 }

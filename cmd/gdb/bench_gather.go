@@ -41,6 +41,9 @@ func (a *app) benchGatherCommand() *cobra.Command {
 				use.Rounds = opt.Rounds
 			}
 			use.Caches, use.Threads = strings.Split(caches, ","), max(1, a.threads/2)
+			if err := use.Validate(); err != nil {
+				return nil, usage(err)
+			}
 			if use.Store, use.Device, err = a.openForRun(cmd, store, io); err != nil {
 				return nil, err
 			}
@@ -65,8 +68,8 @@ func (a *app) benchGatherCommand() *cobra.Command {
 	f.IntVar(&use.Batch, "batch", 1000, "seeds in a batch")
 	f.IntVar(&use.Batches, "batches", 3, "batches gathered in each round")
 	f.StringVar(&use.Split, "split", "", "K: seeds are train@K")
-	f.StringVar(&caches, "cache", "none", "feature caches, of none, static, lru, clock, "+
-		"s3fifo and sieve")
+	f.StringVar(&caches, "cache", "none", "feature caches, of "+
+		strings.Join(bench.Caches(), ", "))
 	f.StringVar(&size, "feature-cache", "10%",
 		"memory of each cache, in bytes or in percent of the memory of all features")
 	f.StringVar(&io, "io", "auto", "auto, uring, pread, buffered or mmap")

@@ -1,9 +1,11 @@
 package main
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"slices"
@@ -20,21 +22,46 @@ import (
 var noBenchFlags = []string{"run", "resume", "from", "cache", "patience", "eval-every", "eval-mode",
 	"metric", "checkpoint-every"}
 
+// benchTrainLong says what is compared and what the columns are.
+const benchTrainLong = `
+Train, or with --model none only load, some epochs with each system in a process and a memory
+cgroup of its own, beginning with all files of the store out of the page cache.
+
+Systems are
+  mmap      plain arrays (made once, in STORE/prep/csc) and features through memory maps advised
+            for random access, read by 16, 32 or 64 goroutines: those that the first epoch found
+            best
+  memory    everything resident, not bounded by --memory
+  others    gdb with the feature cache of that name, auto the one that it chooses itself; static
+            is a static feature cache and, where the topology is paged, a static neighbor cache
+            (the baseline Ali+PG of Ginex), split as the plan finds best unless --neighbor-cache
+            and --feature-cache say
+
+All are given the same batches: a checksum of their nodes, edges, labels and some features is
+compared, and if it differs the command fails. A system that fails, or is killed in its cgroup, has
+a row without figures and the reason below the table; the command fails if none could be measured.
+Ctrl-C ends the system under way and prints the rows so far.
+
+Columns, means of all epochs unless said otherwise, so that what is sampled, planned and filled
+ahead in one of them counts for all:
+  epoch_s            an epoch by the clock; last_epoch_s the last one, batch_s a batch
+  open_s             before the first epoch: what static and memory load then, for one
+  sample_s gather_s  how long these stages were busy in an epoch, in all threads together; they
+  compute_s          overlap, so they add up to more than epoch_s
+  io_wait_s          how long the consumer of batches waited while reads were under way
+  bytes_read         read from storage as the kernel counts for the process, page faults included
+  hit_ratio          feature rows found in the cache
+  peak_rss_bytes     of the process; of mmap it has pages of the page cache
+  cgroup_peak_bytes  of the cgroup, with the page cache
+--json has besides, in "epochs", the figures of each epoch, bytes_written, and what was planned.`
+
 func (a *app) benchTrainCommand() *cobra.Command {
 	t := &trainFlags{}
 	var systems, sweep, plots string
 	cmd := &cobra.Command{
 		Use: "train STORE", Args: exactArgs(1),
 		Short: "Epochs past memory: gdb's caches beside mmap and beside everything in memory",
-		Long: `
-Train, or with --model none only load, some epochs with each system in a process and a memory
-cgroup of its own, beginning with a cold page cache. epoch_s and batch_s are the mean of all epochs,
-with what is sampled, planned and filled ahead in one of them for the others; last_epoch_s and all
-other figures are of the last epoch alone. Opening, which loads what static and memory begin with,
-is before that, and in the JSON as open_s. Systems are mmap (plain arrays and features through
-memory maps), memory (everything resident, not bounded), and gdb with the cache of that name: static
-is a static feature cache and, where the topology is paged, a static neighbor cache (the baseline
-Ali+PG of Ginex), split as the plan finds best unless --neighbor-cache and --feature-cache say.`,
+		Long:  benchTrainLong,
 		Example: `  gdb bench train big.gdb --memory 1GiB --systems mmap,static,lru,auto,memory
   gdb bench train big.gdb --memory 1GiB --systems mmap,auto --model sage --fanout 10,10,10
   gdb bench train big.gdb --systems lru,sieve --sweep memory=512MiB,1GiB,2GiB --plot plots`,
@@ -51,19 +78,15 @@ Ali+PG of Ginex), split as the plan finds best unless --neighbor-cache and --fea
 			opt.Progress = p.update
 			r, err := bench.Train(cmd.Context(), opt)
 			p.finish()
-			if err != nil {
+			if r == nil || len(r.Rows) == 0 {
 				return err
 			}
 			if plots != "" {
-				paths, err := bench.PlotTrain(a.fs, plots, r)
-				if err != nil {
-					return err
-				}
-				if !a.quiet {
-					fmt.Fprintf(a.err, "plots: %s\n", strings.Join(paths, ", "))
-				}
+				paths, failed := bench.PlotTrain(a.fs, plots, r)
+				a.notePlots(paths)
+				err = firstError(err, failed)
 			}
-			return a.printBench(r, t.json)
+			return firstError(err, a.printBench(r, t.json))
 		},
 	}
 	f := cmd.Flags()
@@ -82,6 +105,13 @@ Ali+PG of Ginex), split as the plan finds best unless --neighbor-cache and --fea
 		f.Lookup(name).Hidden = true
 	}
 	return cmd
+}
+
+// notePlots says what was drawn.
+func (a *app) notePlots(paths []string) {
+	if !a.quiet && len(paths) > 0 {
+		fmt.Fprintf(a.err, "plots: %s\n", strings.Join(paths, ", "))
+	}
 }
 
 // benchOptions are the flags of a training, as far as they are about its speed; one point for each
@@ -153,7 +183,13 @@ func (a *app) benchSystemCommand() *cobra.Command {
 			if err := json.NewDecoder(a.in).Decode(&job); err != nil {
 				return usage(fmt.Errorf("bench train-system: no job on standard input: %w", err))
 			}
-			row, err := bench.TrainSystem(cmd.Context(), job)
+			ctx, stop := context.WithCancel(cmd.Context())
+			defer stop()
+			go func() { // until this process ends, or the one that wants the row
+				_, _ = io.Copy(io.Discard, a.in)
+				stop()
+			}()
+			row, err := bench.TrainSystem(ctx, job)
 			if err != nil {
 				return err
 			}
