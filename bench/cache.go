@@ -107,7 +107,7 @@ type cacheBench struct {
 // sample records the epochs, and returns the nodes that one more epoch, not replayed, asks for
 // most: the trial of the sampled static cache.
 func (c *cacheBench) sample(ctx context.Context) (hot []sample.NodeID, err error) {
-	seeds, err := train.TrainNodes(ctx, c.Store, c.Split)
+	seeds, err := train.TrainNodes(ctx, c.Store, c.Split, c.budget)
 	if err != nil {
 		return nil, err
 	}

@@ -73,6 +73,11 @@ func (e *evaluator) predict(ctx context.Context, set *roaring.Bitmap, t *tally) 
 // sampled predicts with sampled neighbors, as in training: cheap where the set is small, and
 // approximate.
 func (e *evaluator) sampled(ctx context.Context, set *roaring.Bitmap, t *tally) (err error) {
+	list := evalListBytes(int64(set.GetCardinality()))
+	if err := e.in.budget.Reserve("nodes to evaluate", list); err != nil {
+		return err
+	}
+	defer e.in.budget.Release(list)
 	ids := make([]sample.NodeID, 0, set.GetCardinality())
 	for it := set.Iterator(); it.HasNext(); {
 		ids = append(ids, sample.NodeID(it.Next()))

@@ -315,7 +315,7 @@ func inferFromFiles(t *testing.T, s *layout.Store) (string, error) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	tr, err := openTrained(t.Context(), s, dev, "t", Limits{}, "exact", false)
+	tr, err := openTrained(t.Context(), s, dev, "t", "", Limits{}, "exact", false)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -37,8 +37,9 @@ type inference struct {
 	model *sage
 	dir   string // for states that do not fit in memory, relative to the store
 	lists *lists
-	sets  []*nodeSet // the nodes of which the input (0) and each layer is needed; nil is all
-	files bool       // states were written to files
+	want  *roaring.Bitmap // the nodes whose logits are wanted; nil is all
+	sets  []*nodeSet      // those that the input (0) and each layer but the last is for
+	files bool            // states were written to files
 
 	// What tests set: the sizes of parts of lists and of blocks and windows, a wrapper of tables
 	// that hides that they are in memory, and states in files whatever the memory.
@@ -60,7 +61,8 @@ func (f *inference) run(ctx context.Context, want *roaring.Bitmap,
 	if f.partEdges > 0 {
 		f.lists.limit = f.partEdges
 	}
-	if err := f.need(ctx, want); err != nil {
+	f.want = want
+	if err := f.need(ctx); err != nil {
 		return errors.Join(err, f.freeSets())
 	}
 	src := f.wrapped(f.in.featureTable())
@@ -84,38 +86,67 @@ func (f *inference) run(ctx context.Context, want *roaring.Bitmap,
 
 // need finds the nodes of which each layer is needed, from the last on backward. Where most of
 // the graph is, it is taken whole.
-func (f *inference) need(ctx context.Context, want *roaring.Bitmap) error {
-	total := f.in.meta.Nodes
-	f.sets = make([]*nodeSet, len(f.model.layers)+1)
-	if want == nil {
+func (f *inference) need(ctx context.Context) error {
+	total, top := f.in.meta.Nodes, len(f.model.layers)
+	f.sets = make([]*nodeSet, top)
+	if f.want == nil {
 		return nil
 	}
-	s, err := newNodeSet(total, f.in.budget)
-	if err != nil {
-		return err
-	}
-	s.addSet(want)
-	s.number()
-	f.sets[len(f.sets)-1] = s
-	for i := len(f.sets) - 2; i >= 0 && s.count < int(total/2); i-- {
+	for i := top - 1; i >= leastSet(f.model.dims) && f.rowsOf(i+1) < int(total/2); i-- {
 		below, err := newNodeSet(total, f.in.budget)
 		if err != nil {
 			return err
 		}
 		f.sets[i] = below
-		copy(below.words, s.words)
-		if err := f.addNeighbors(ctx, below, s); err != nil {
+		if i == top-1 {
+			below.addSet(f.want)
+		} else {
+			copy(below.words, f.sets[i+1].words)
+		}
+		if err := f.addNeighbors(ctx, below, f.nodesOf(i+1)); err != nil {
 			return fmt.Errorf("train: find the nodes that layer %d needs: %w", i+1, err)
 		}
 		below.number()
-		s = below
 	}
 	return nil
 }
 
-// addNeighbors adds the neighbors of the members of s to a set.
-func (f *inference) addNeighbors(ctx context.Context, to, s *nodeSet) error {
-	next, buf := s.nodes(f.in.meta.Nodes), make([]sample.NodeID, chunkRowsMax)
+// leastSet is the first of inference.sets that is used: features are read as they are, so which of
+// them are needed only matters where they are transformed first.
+func leastSet(dims []int) int {
+	if dims[1] < dims[0] {
+		return 0
+	}
+	return 1
+}
+
+// inferenceSetsBytes is what inference.sets take, of a graph of so many nodes.
+func inferenceSetsBytes(dims []int, nodes uint64) int64 {
+	return int64(len(dims)-1-leastSet(dims)) * arenaBytes(nodeSetBytes(nodes))
+}
+
+// nodesOf iterates over the nodes that a layer is needed of, and rowsOf is how many they are; 0 is
+// the input.
+func (f *inference) nodesOf(layer int) nodeIter {
+	if layer == len(f.sets) {
+		return setNodes(f.want, f.in.meta.Nodes)
+	}
+	return f.sets[layer].nodes(f.in.meta.Nodes)
+}
+
+func (f *inference) rowsOf(layer int) int {
+	if layer == len(f.sets) && f.want != nil {
+		return int(f.want.GetCardinality())
+	}
+	if layer == len(f.sets) {
+		return int(f.in.meta.Nodes)
+	}
+	return f.sets[layer].rows(f.in.meta.Nodes)
+}
+
+// addNeighbors adds the neighbors of some nodes to a set.
+func (f *inference) addNeighbors(ctx context.Context, to *nodeSet, next nodeIter) error {
+	buf := make([]sample.NodeID, chunkRowsMax)
 	for {
 		nodes := next(buf)
 		if len(nodes) == 0 {
@@ -144,7 +175,7 @@ func (f *inference) freeSets() error {
 
 // hidden computes the states of layer i.
 func (f *inference) hidden(ctx context.Context, i int, src table) (table, error) {
-	rows := f.sets[i+1].rows(f.in.meta.Nodes)
+	rows := f.rowsOf(i + 1)
 	w, err := f.newTable(fmt.Sprintf("states%d", i+1), rows, f.model.dims[i+1])
 	if err != nil {
 		return nil, err
@@ -192,7 +223,7 @@ func (f *inference) layer(ctx context.Context, i int, src table, emit emitRows) 
 		return err
 	}
 	defer func() { err = errors.Join(err, l.free()) }()
-	for next := f.sets[i+1].nodes(f.in.meta.Nodes); ; {
+	for next := f.nodesOf(i + 1); ; {
 		nodes := next(l.nodes)
 		if len(nodes) == 0 {
 			return nil

@@ -32,6 +32,7 @@ type inputs struct {
 	rows     sample.Rows // of the features, without a cache
 	reader   *layout.Rows
 	rowsHeld int64 // bytes counted for reading features and labels so far
+	evalMost int64 // nodes of the largest set that is evaluated
 	features sample.Features
 	labels   *sample.Labels
 	classes  int
@@ -123,24 +124,26 @@ func (in *inputs) useGraph(ctx context.Context) (release func() error, err error
 
 // openRows opens the files of features and labels, without a cache.
 func (in *inputs) openRows(ctx context.Context) error {
+	before := in.budget.Used()
 	rows, err := in.store.Rows(ctx, in.dev, in.meta.Features[0], in.budget)
 	if err != nil {
 		return fmt.Errorf("train: open features: %w", err)
 	}
 	in.rows, in.reader = rows, rows
 	in.closers = append(in.closers, rows)
-	in.rowsHeld = in.budget.Used()
+	in.rowsHeld += in.budget.Used() - before
 	return nil
 }
 
 // openLabels opens the labels.
 func (in *inputs) openLabels(ctx context.Context) error {
+	before := in.budget.Used()
 	rows, err := in.store.Rows(ctx, in.dev, in.meta.Labels.Rows, in.budget)
 	if err != nil {
 		return fmt.Errorf("train: open labels: %w", err)
 	}
 	in.closers = append(in.closers, rows)
-	in.rowsHeld = in.budget.Used()
+	in.rowsHeld += in.budget.Used() - before
 	in.labels, err = sample.NewLabels(ctx, in.meta.Labels, rows, in.meta.Nodes, in.budget)
 	if err != nil {
 		return fmt.Errorf("train: open labels: %w", err)

@@ -39,8 +39,7 @@ func (l *layerPass) allocate() error {
 	if l.from.whole() == nil {
 		fixed := int64(4 * l.chunk * (l.src.dim() + 2*width + 2*l.model.dims[l.index+1]))
 		room := max(l.in.room()-fixed, evalBytes/2)
-		block = max(l.chunk, min(int(room*2/5)/(4*width),
-			l.sets[l.index+1].rows(l.in.meta.Nodes)))
+		block = max(l.chunk, min(int(room*2/5)/(4*width), l.rowsOf(l.index+1)))
 		window = max(l.chunk, min(int(room*2/5)/(4*width), total))
 		if l.rowsMax > 0 {
 			block, window = l.rowsMax, l.rowsMax

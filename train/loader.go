@@ -81,13 +81,13 @@ func OpenLoaderFrom(ctx context.Context, store *layout.Store, dev blockdev.Devic
 // openReplaced opens labels, backend and model beside the readers of another.
 func (t *trainer) openReplaced(ctx context.Context, store *layout.Store, dev blockdev.Device,
 	r Readers) (err error) {
-	if err := t.loadSplits(ctx, store); err != nil {
-		return err
-	}
 	m := store.Meta()
 	t.in = &inputs{store: store, dev: dev, meta: m, budget: mem.NewBudget(0), topology: r.Topology,
 		features: r.Features}
 	t.closers = append(t.closers, t.in)
+	if err := t.loadSplits(ctx, store); err != nil {
+		return err
+	}
 	if err := t.in.openLabels(ctx); err != nil {
 		return err
 	}

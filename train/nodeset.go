@@ -25,9 +25,8 @@ type nodeSet struct {
 
 // newNodeSet returns an empty set of a graph of total nodes.
 func newNodeSet(total uint64, budget *mem.Budget) (*nodeSet, error) {
-	groups := int64(total/(64*rankWords)) + 1
-	words := groups * rankWords
-	a, err := mem.NewArena(budget, "set of nodes", words*8+groups*4)
+	words := nodeSetGroups(total) * rankWords
+	a, err := mem.NewArena(budget, "set of nodes", nodeSetBytes(total))
 	if err != nil {
 		return nil, err
 	}
@@ -35,6 +34,12 @@ func newNodeSet(total uint64, budget *mem.Budget) (*nodeSet, error) {
 	return &nodeSet{words: mem.View[uint64](b[:words*8]), ranks: mem.View[uint32](b[words*8:]),
 		total: total, arena: a}, nil
 }
+
+// nodeSetGroups is how many counts a set has.
+func nodeSetGroups(total uint64) int64 { return int64(total/(64*rankWords)) + 1 }
+
+// nodeSetBytes is the memory of a set.
+func nodeSetBytes(total uint64) int64 { return nodeSetGroups(total) * (8*rankWords + 4) }
 
 func (s *nodeSet) add(v uint32) { s.words[v/64] |= 1 << (v % 64) }
 

@@ -178,6 +178,7 @@ func (p *planner) tooSmall(least int64, nearest *planner) error {
 func (in *inputs) makePlan(ctx context.Context, c *Config, train []sample.NodeID,
 	dims []int) ([]*planner, error) {
 	p := &planner{c: c, store: in.store, dims: dims, scale: 1, nodes: in.meta.Nodes,
+		evalMost:      in.evalMost,
 		neighborCache: max(0, c.NeighborCache),
 		Plan:          &Plan{Memory: c.Memory, Fixed: in.fixed(), dim: dims[0]}}
 	p.runBatches = int64(c.Epochs) * int64((len(train)+c.Batch-1)/c.Batch)

@@ -158,7 +158,7 @@ func TestUnevenBatches(t *testing.T) {
 // unseen is a seed with which the large batch is not one of those that are sampled before.
 func unseen(t *testing.T, s *layout.Store, c Config) uint64 {
 	t.Helper()
-	train, err := TrainNodes(t.Context(), s, c.Split)
+	train, err := TrainNodes(t.Context(), s, c.Split, mem.NewBudget(0))
 	if err != nil {
 		t.Fatal(err)
 	}

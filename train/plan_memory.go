@@ -8,8 +8,6 @@ import (
 	"gdb/layout"
 	"gdb/sample"
 	"gdb/train/kernel"
-
-	"github.com/RoaringBitmap/roaring/v2"
 )
 
 const (
@@ -47,8 +45,9 @@ type planner struct {
 	// rows, which it may overwrite, or reads those of a cache.
 	stepCopied, stepInPlace int64
 
-	nodes   uint64
-	storage int64 // of runtime files
+	nodes    uint64
+	evalMost int64 // of them, in the largest set that is evaluated
+	storage  int64 // of runtime files
 	// runBatches are the batches of the whole run.
 	runBatches int64
 	short      bool // there is no cache of the size that superbatches need
@@ -179,8 +178,12 @@ func (p *planner) samplerBytes() int64 {
 // setEval sizes what evaluation takes besides the memory of the step and of batches, of which so
 // much is heap: they rest meanwhile.
 func (p *planner) setEval(heap int64) {
-	p.Eval = max(0, mem.HeapCost(evalHeapBytes)-heap) + max(0, evalBytes-p.rowArenas-p.Step) +
-		p.c.scoreBytes()
+	arenas, list := evalBytes+inferenceSetsBytes(p.dims, p.nodes), int64(0)
+	if p.c.EvalMode == evalSampled {
+		arenas, list = evalBytes, mem.HeapCost(evalListBytes(p.evalMost))
+	}
+	p.Eval = max(0, mem.HeapCost(evalHeapBytes)-heap) + max(0, arenas-p.rowArenas-p.Step) +
+		p.c.scoreBytes() + list
 	if p.c.LoadOnly {
 		p.Eval = 0
 	}
@@ -251,15 +254,4 @@ func (in *inputs) checkLeast(memory int64) error {
 			"for batches: raise --memory", mem.FormatSize(memory), sizeUp(least))
 	}
 	return nil
-}
-
-// splitBytes is the memory of a set of nodes.
-func splitBytes(sets ...*roaring.Bitmap) int64 {
-	n := int64(0)
-	for _, s := range sets {
-		if s != nil {
-			n += int64(s.GetSizeInBytes())
-		}
-	}
-	return n
 }

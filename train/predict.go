@@ -64,20 +64,14 @@ type PredictionWriter interface {
 // and streams them to w under the user's own ids and labels.
 func Predict(ctx context.Context, store *layout.Store, dev blockdev.Device, c PredictConfig,
 	w PredictionWriter) (err error) {
-	t, err := openTrained(ctx, store, dev, c.Run, c.Limits, "exact", true)
+	t, err := openTrained(ctx, store, dev, c.Run, c.Split, c.Limits, "exact", true)
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, w.Abort(), t.Close()) }()
-	var set *roaring.Bitmap
-	if c.Split != "" {
-		if set, err = t.nodes(ctx, c.Split); err != nil {
-			return err
-		}
-	}
 	p := &predictor{in: t.in, ids: t.ids, w: w, classes: t.in.meta.Labels.Classes,
 		probabilities: c.Probabilities}
-	if err := p.begin(ctx, set); err != nil {
+	if err := p.begin(ctx, t.set); err != nil {
 		return err
 	}
 	if err := t.in.budget.Reserve("evaluation", evalHeapBytes); err != nil {
@@ -85,7 +79,7 @@ func Predict(ctx context.Context, store *layout.Store, dev blockdev.Device, c Pr
 	}
 	defer t.in.budget.Release(evalHeapBytes)
 	f := &inference{in: t.in, be: t.be, model: t.model, dir: t.scratchDir(predictJob)}
-	err = f.run(ctx, set, func(nodes []sample.NodeID, logits []float32) error {
+	err = f.run(ctx, t.set, func(nodes []sample.NodeID, logits []float32) error {
 		return p.write(ctx, nodes, logits)
 	})
 	if err != nil {
@@ -96,11 +90,12 @@ func Predict(ctx context.Context, store *layout.Store, dev blockdev.Device, c Pr
 
 // nodes loads train, val or test of the run's column, or a set by its whole name.
 func (t *trained) nodes(ctx context.Context, split string) (*roaring.Bitmap, error) {
-	if slices.Contains([]string{"train", "val", "test"}, split) {
-		return loadSplit(ctx, t.in.store, split, t.cfg.Split)
+	base, column := split, t.cfg.Split
+	if !slices.Contains([]string{"train", "val", "test"}, split) {
+		base, column, _ = strings.Cut(split, "@")
 	}
-	base, column, _ := strings.Cut(split, "@")
-	return loadSplit(ctx, t.in.store, base, column)
+	set, _, err := loadSplit(ctx, t.in.store, base, column, t.in.budget)
+	return set, err
 }
 
 // predictor turns logits into rows of a writer.

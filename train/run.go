@@ -184,9 +184,6 @@ func (t *trainer) loadRun(store *layout.Store) error {
 
 // plans opens what is read, and splits the memory.
 func (t *trainer) plans(ctx context.Context, store *layout.Store, dev blockdev.Device) error {
-	if err := t.loadSplits(ctx, store); err != nil {
-		return err
-	}
 	m := store.Meta()
 	t.in = &inputs{store: store, dev: dev, meta: m,
 		budget: mem.NewProcessBudget(t.cfg.Memory)}
@@ -194,6 +191,10 @@ func (t *trainer) plans(ctx context.Context, store *layout.Store, dev blockdev.D
 	if err := t.in.checkLeast(t.cfg.Memory); err != nil {
 		return err
 	}
+	if err := t.loadSplits(ctx, store); err != nil {
+		return err
+	}
+	t.in.budget.Settle() // what loading took beyond what is kept
 	if err := t.in.openRows(ctx); err != nil {
 		return err
 	}
@@ -208,10 +209,6 @@ func (t *trainer) plans(ctx context.Context, store *layout.Store, dev blockdev.D
 		return err
 	}
 	t.closers = append(t.closers, t.be)
-	nodes := splitBytes(t.val, t.test) + 4*int64(len(t.train))
-	if err := t.in.budget.Reserve("splits", nodes); err != nil {
-		return err
-	}
 	splits, err := t.in.makePlan(ctx, &t.cfg, t.train, t.dims)
 	if err != nil {
 		return err
@@ -282,15 +279,19 @@ func countParams(dims []int) int {
 // loadSplits loads the nodes to train, validate and test on.
 func (t *trainer) loadSplits(ctx context.Context, store *layout.Store) error {
 	var err error
-	if t.train, err = TrainNodes(ctx, store, t.cfg.Split); err != nil {
+	if t.train, err = TrainNodes(ctx, store, t.cfg.Split, t.in.budget); err != nil {
 		return err
 	}
-	if t.val, err = loadSplit(ctx, store, "val", t.cfg.Split); err != nil {
+	if t.val, _, err = loadSplit(ctx, store, "val", t.cfg.Split, t.in.budget); err != nil {
 		return err
 	}
-	t.test, err = loadSplit(ctx, store, "test", t.cfg.Split)
+	t.in.evalMost = int64(t.val.GetCardinality())
+	t.test, _, err = loadSplit(ctx, store, "test", t.cfg.Split, t.in.budget)
 	if errors.Is(err, errNoSplit) {
 		return nil // the result says that there is no test
+	}
+	if err == nil {
+		t.in.evalMost = max(t.in.evalMost, int64(t.test.GetCardinality()))
 	}
 	return err
 }

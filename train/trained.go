@@ -12,6 +12,8 @@ import (
 	"gdb/kv"
 	"gdb/layout"
 	"gdb/train/backend"
+
+	"github.com/RoaringBitmap/roaring/v2"
 )
 
 // trained is a run opened to predict: the weights of its best evaluation and the graph.
@@ -22,7 +24,8 @@ type trained struct {
 	in      *inputs
 	be      backend.Backend
 	model   *sage
-	ids     kv.IDs // nil unless asked for
+	ids     kv.IDs          // nil unless asked for
+	set     *roaring.Bitmap // the nodes to predict; nil is all
 	closers []io.Closer
 }
 
@@ -34,9 +37,9 @@ type Limits struct {
 	Threads int
 }
 
-// openTrained opens a run of a store, and the ids of its nodes if withIDs says so. mode is how it
-// evaluates.
-func openTrained(ctx context.Context, store *layout.Store, dev blockdev.Device, run string,
+// openTrained opens a run of a store to predict a split, or all nodes if it is "", and the ids of
+// its nodes if withIDs says so. mode is how it evaluates.
+func openTrained(ctx context.Context, store *layout.Store, dev blockdev.Device, run, split string,
 	lim Limits, mode string, withIDs bool) (*trained, error) {
 	cfg, err := LoadConfig(ctx, store, run)
 	if err != nil {
@@ -53,14 +56,14 @@ func openTrained(ctx context.Context, store *layout.Store, dev blockdev.Device, 
 		return nil, err
 	}
 	t := &trained{cfg: cfg, dir: openRunDir(store, run)}
-	if err := t.open(ctx, store, dev, withIDs); err != nil {
+	if err := t.open(ctx, store, dev, split, withIDs); err != nil {
 		return nil, errors.Join(err, t.Close())
 	}
 	return t, nil
 }
 
 func (t *trained) open(ctx context.Context, store *layout.Store, dev blockdev.Device,
-	withIDs bool) error {
+	split string, withIDs bool) error {
 	m := store.Meta()
 	if err := checkTrainable(m); err != nil {
 		return err
@@ -78,6 +81,11 @@ func (t *trained) open(ctx context.Context, store *layout.Store, dev blockdev.De
 	t.closers = append(t.closers, t.in)
 	if err := t.in.checkLeast(t.cfg.Memory); err != nil {
 		return err
+	}
+	if split != "" {
+		if t.set, err = t.nodes(ctx, split); err != nil {
+			return err
+		}
 	}
 	if err := t.in.openRows(ctx); err != nil {
 		return err
@@ -131,9 +139,16 @@ func (t *trained) openIDs(ctx context.Context) error {
 // openData opens the graph and the features: in memory if they fit, topology first. What the caller
 // reserved before has its place.
 func (t *trained) openData(ctx context.Context) error {
+	eval := mem.HeapCost(evalHeapBytes) + 2*evalBytes + scoreBytes
+	switch {
+	case t.set == nil:
+	case t.cfg.EvalMode == evalSampled:
+		eval += mem.HeapCost(evalListBytes(int64(t.set.GetCardinality())))
+	default:
+		eval += inferenceSetsBytes(t.model.dims, t.in.meta.Nodes)
+	}
 	p := &planner{c: &t.cfg, store: t.in.store, dims: t.model.dims, scale: 1,
-		Plan: &Plan{Memory: t.cfg.Memory, Fixed: t.in.fixed(),
-			Eval: mem.HeapCost(evalHeapBytes) + 2*evalBytes + scoreBytes}}
+		Plan: &Plan{Memory: t.cfg.Memory, Fixed: t.in.fixed(), Eval: eval}}
 	p.planTopology()
 	if p.Left() < 0 {
 		p.setPaged(pagedCacheLeast)
@@ -198,7 +213,7 @@ func Evaluate(ctx context.Context, store *layout.Store, dev blockdev.Device,
 	if c.Mode == "" {
 		c.Mode = "exact"
 	}
-	t, err := openTrained(ctx, store, dev, c.Run, c.Limits, c.Mode, false)
+	t, err := openTrained(ctx, store, dev, c.Run, c.Split, c.Limits, c.Mode, false)
 	if err != nil {
 		return nil, err
 	}
@@ -209,13 +224,9 @@ func Evaluate(ctx context.Context, store *layout.Store, dev blockdev.Device,
 	if err := errors.Join(t.cfg.Validate(), t.cfg.resolve(store.Meta())); err != nil {
 		return nil, err
 	}
-	set, err := t.nodes(ctx, c.Split)
-	if err != nil {
-		return nil, err
-	}
 	e := &evaluator{in: t.in, be: t.be, model: t.model, cfg: &t.cfg, plan: &Plan{Ready: readyLeast},
 		dir: t.scratchDir(evalJob)}
-	n, err := e.counts(ctx, set)
+	n, err := e.counts(ctx, t.set)
 	if err != nil {
 		return nil, fmt.Errorf("train: evaluate run %s: %w", c.Run, err)
 	}
