@@ -40,7 +40,6 @@ type position struct {
 	Best      float64 `json:"best"`
 	BestEpoch int     `json:"best_epoch"` // counted from 1
 	SinceBest int     `json:"since_best"` // evaluations since
-	LastVal   float64 `json:"last_val"`
 
 	Done bool     `json:"done"`
 	Test *float64 `json:"test,omitempty"`

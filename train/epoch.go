@@ -291,12 +291,12 @@ func (t *trainer) finish(ctx context.Context) error {
 	return errors.Join(t.checkpoint(), t.writeRun())
 }
 
-// interrupted saves where the run stands if err is the cancellation of ctx and nothing else.
+// interrupted saves where the run stands if err is the cancellation of ctx.
 func (t *trainer) interrupted(ctx context.Context, err error) error {
 	if cause := ctx.Err(); cause == nil || !errors.Is(err, cause) {
 		return err
 	}
-	return errors.Join(ctx.Err(), t.checkpoint())
+	return errors.Join(err, t.checkpoint())
 }
 
 func (t *trainer) testBest(ctx context.Context) error {

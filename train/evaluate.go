@@ -100,13 +100,8 @@ func (e *evaluator) sampled(ctx context.Context, set *roaring.Bitmap, t *tally) 
 		if err != nil {
 			return err
 		}
-		if err := e.be.Begin(); err != nil {
-			return err
-		}
-		y, err := e.model.forward(&b.Dense, b.X, step{table: b.Table, rows: b.TableRows})
+		logits, err = e.logits(b, logits)
 		if err == nil {
-			logits = resized(logits, y.Len())
-			e.be.Read(logits, y)
 			err = t.add(ctx, b.Seeds, logits)
 		}
 		b.Release()
@@ -114,6 +109,20 @@ func (e *evaluator) sampled(ctx context.Context, set *roaring.Bitmap, t *tally) 
 			return err
 		}
 	}
+}
+
+// logits predicts the seeds of a batch, in the memory of out if it is large enough.
+func (e *evaluator) logits(b *sample.Batch, out []float32) ([]float32, error) {
+	if err := e.be.Begin(); err != nil {
+		return nil, err
+	}
+	y, err := e.model.forward(&b.Dense, b.X, step{table: b.Table, rows: b.TableRows})
+	if err != nil {
+		return nil, err
+	}
+	out = resized(out, y.Len())
+	e.be.Read(out, y)
+	return out, nil
 }
 
 // tally holds predictions against labels.

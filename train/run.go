@@ -163,7 +163,7 @@ func (t *trainer) prepare(ctx context.Context, store *layout.Store) error {
 // loadRun finds the run to resume and holds the settings against its own.
 func (t *trainer) loadRun(store *layout.Store) error {
 	name := t.cfg.Resume
-	old, err := LoadConfig(context.Background(), store, name)
+	old, err := LoadConfig(store, name)
 	if err != nil {
 		return err
 	}

@@ -334,7 +334,7 @@ func TestDamagedRunFile(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := LoadConfig(context.Background(), s, c.Run); err != nil {
+	if _, err := LoadConfig(s, c.Run); err != nil {
 		t.Fatal(err)
 	}
 	damaged := [][]byte{nil, sound[:len(sound)-1], append(bytes.Clone(sound), '\n')}
@@ -347,7 +347,7 @@ func TestDamagedRunFile(t *testing.T) {
 		if err := writeSynced(s.FS(), path, b); err != nil {
 			t.Fatal(err)
 		}
-		_, err := LoadConfig(context.Background(), s, c.Run)
+		_, err := LoadConfig(s, c.Run)
 		if !errors.Is(err, layout.ErrCorrupt) ||
 			!strings.Contains(err.Error(), "runs/"+c.Run+"/run.json: ") {
 			t.Fatalf("damage %d: %v", i, err)

@@ -2,7 +2,6 @@ package train
 
 import (
 	"bytes"
-	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -309,7 +308,7 @@ func (m *metricsLog) Close() error {
 }
 
 // LoadConfig returns the settings of a run, to resume it: change what may change, then set Resume.
-func LoadConfig(_ context.Context, s *layout.Store, run string) (Config, error) {
+func LoadConfig(s *layout.Store, run string) (Config, error) {
 	if err := validRunName(run); err != nil || run == "" {
 		return Config{}, errors.Join(err, errors.New("train: name the run to load"))
 	}

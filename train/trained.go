@@ -41,7 +41,7 @@ type Limits struct {
 // its nodes if withIDs says so. mode is how it evaluates.
 func openTrained(ctx context.Context, store *layout.Store, dev blockdev.Device, run, split string,
 	lim Limits, mode string, withIDs bool) (*trained, error) {
-	cfg, err := LoadConfig(ctx, store, run)
+	cfg, err := LoadConfig(store, run)
 	if err != nil {
 		return nil, err
 	}

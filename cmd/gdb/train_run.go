@@ -44,7 +44,7 @@ func (a *app) train(cmd *cobra.Command, t *trainFlags, dir string) (err error) {
 	}
 	defer func() { err = firstError(err, dev.Close()) }()
 	if cfg.Resume != "" {
-		old, err := train.LoadConfig(cmd.Context(), st, cfg.Resume)
+		old, err := train.LoadConfig(st, cfg.Resume)
 		if err != nil {
 			return err
 		}

@@ -1,6 +1,7 @@
 package ingest
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"path"
@@ -42,14 +43,15 @@ var (
 )
 
 // openArrays opens a directory of arrays, or array files.
-func openArrays(fs vfs.FS, opt *Options, dir string, files []string) (Source, error) {
+func openArrays(ctx context.Context, fs vfs.FS, opt *Options, dir string,
+	files []string) (Source, error) {
 	s := &arraySet{parts: newParts(fs, opt, "npy"), dir: dir}
 	err := checkArrayFlags(opt)
 	if err == nil {
 		err = s.collect(files)
 	}
-	for _, step := range []func() error{s.describeCounts, s.describeFeatures, s.describeLabels,
-		s.describeSplits, s.describeEdges} {
+	for _, step := range []func() error{s.describeCounts, s.describeFeatures,
+		func() error { return s.describeLabels(ctx) }, s.describeSplits, s.describeEdges} {
 		if err == nil {
 			err = step()
 		}

@@ -9,7 +9,7 @@ import (
 	"gdb/layout/ingest/npy"
 )
 
-func (s *arraySet) describeLabels() (err error) {
+func (s *arraySet) describeLabels(ctx context.Context) (err error) {
 	var a *npy.Array
 	if s.opt.Labels != "" {
 		a, err = s.given("--labels", s.opt.Labels)
@@ -22,7 +22,7 @@ func (s *arraySet) describeLabels() (err error) {
 	if a.Stem == "labels_coo" {
 		return s.labelPairs(a)
 	}
-	return s.labelRows(a)
+	return s.labelRows(ctx, a)
 }
 
 // labelPairs are (node, label) pairs.
@@ -81,7 +81,7 @@ func (s *parts) firstOutside(ids []uint64) int {
 }
 
 // labelRows is an array with a row for each node.
-func (s *arraySet) labelRows(a *npy.Array) error {
+func (s *arraySet) labelRows(ctx context.Context, a *npy.Array) error {
 	if len(a.Shape) != 1 && len(a.Shape) != 2 || a.Elements() == 0 {
 		return wrongShape(a, "(nodes,), or (nodes, labels) of 0 and 1")
 	}
@@ -99,7 +99,7 @@ func (s *arraySet) labelRows(a *npy.Array) error {
 	case cols > 1:
 		s.info.Labels.Kind = "multi"
 	case a.DType.Kind == 'f':
-		target, err := l.hasFractions()
+		target, err := l.hasFractions(ctx)
 		if err != nil {
 			return err
 		}
@@ -129,19 +129,18 @@ var errFraction = errors.New("a fraction")
 
 // hasFractions reads floats until one is no whole number: then they are targets, not classes. NaN
 // is unlabeled in both.
-func (l *labelArray) hasFractions() (bool, error) {
+func (l *labelArray) hasFractions(ctx context.Context) (bool, error) {
 	var vals []float64
-	err := eachElements(context.Background(), l.Array, 1, chunkRows,
-		func(_ int64, n int, b []byte) error {
-			vals = resized(vals, n)
-			l.DType.Doubles(vals, b)
-			for _, v := range vals {
-				if v != math.Trunc(v) && v == v {
-					return errFraction
-				}
+	err := eachElements(ctx, l.Array, 1, chunkRows, func(_ int64, n int, b []byte) error {
+		vals = resized(vals, n)
+		l.DType.Doubles(vals, b)
+		for _, v := range vals {
+			if v != math.Trunc(v) && v == v {
+				return errFraction
 			}
-			return nil
-		})
+		}
+		return nil
+	})
 	if errors.Is(err, errFraction) {
 		return true, nil
 	}

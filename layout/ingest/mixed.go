@@ -27,7 +27,8 @@ func mixes(fs vfs.FS, opt *Options, dir string, files []string) bool {
 }
 
 // openMixed opens edges of text beside arrays that have a row for each node: ids are row numbers.
-func openMixed(fs vfs.FS, opt *Options, dir string, files []string) (Source, error) {
+func openMixed(ctx context.Context, fs vfs.FS, opt *Options, dir string,
+	files []string) (Source, error) {
 	s := &arraySet{parts: newParts(fs, opt, "csv"), dir: dir}
 	g := &textGraph{parts: s.parts, dir: dir, rows: true}
 	edges, nodes, splits, err := g.assign(files)
@@ -42,8 +43,8 @@ func openMixed(fs vfs.FS, opt *Options, dir string, files []string) (Source, err
 	if err == nil {
 		err = s.collect(files)
 	}
-	for _, step := range []func() error{s.describeCounts, s.describeFeatures, s.describeLabels,
-		s.describeSplits} {
+	for _, step := range []func() error{s.describeCounts, s.describeFeatures,
+		func() error { return s.describeLabels(ctx) }, s.describeSplits} {
 		if err == nil {
 			err = step()
 		}

@@ -47,7 +47,7 @@ func openOGB(ctx context.Context, fs vfs.FS, opt *Options, dir string) (Source, 
 			files = append(files, fs.PathJoin(dir, "raw", "node-label.npz"))
 		}
 		a := &arraySet{parts: newParts(fs, opt, "ogb"), dir: dir}
-		src, o.parts, err = a.parts, a.parts, o.openBinary(a, files)
+		src, o.parts, err = a.parts, a.parts, o.openBinary(ctx, a, files)
 	} else {
 		o.parts = newParts(fs, opt, "ogb")
 		src, err = o.parts, o.openCSV(ctx)
@@ -79,13 +79,13 @@ func (o *ogbDir) inverse() {
 }
 
 // openBinary opens data.npz and node-label.npz.
-func (o *ogbDir) openBinary(a *arraySet, files []string) error {
+func (o *ogbDir) openBinary(ctx context.Context, a *arraySet, files []string) error {
 	o.parts = a.parts
 	if err := a.collect(files); err != nil {
 		return err
 	}
-	for _, step := range []func() error{a.describeCounts, a.describeFeatures, a.describeLabels,
-		o.describeSplits, a.describeEdges} {
+	for _, step := range []func() error{a.describeCounts, a.describeFeatures,
+		func() error { return a.describeLabels(ctx) }, o.describeSplits, a.describeEdges} {
 		if err := step(); err != nil {
 			return err
 		}

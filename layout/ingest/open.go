@@ -26,7 +26,7 @@ func Open(ctx context.Context, fs vfs.FS, opt *Options) (Source, error) {
 		return nil, err
 	}
 	if mixes(fs, opt, dir, files) {
-		return openMixed(fs, opt, dir, files)
+		return openMixed(ctx, fs, opt, dir, files)
 	}
 	format := opt.Format
 	if format == "" {
@@ -45,7 +45,7 @@ func openAs(ctx context.Context, fs vfs.FS, opt *Options, format, dir string,
 	files []string) (Source, error) {
 	switch format {
 	case "npy":
-		return openArrays(fs, opt, dir, files)
+		return openArrays(ctx, fs, opt, dir, files)
 	case "ogb":
 		if dir == "" {
 			return nil, fmt.Errorf("ingest: --format ogb needs a dataset's directory: %w", ErrUsage)
