@@ -95,6 +95,22 @@ func encodeBF16(f float32) uint16 {
 	return uint16((u + 0x7fff + u>>16&1) >> 16)
 }
 
+// RangeError says that a value is beyond what its dtype can hold.
+type RangeError struct {
+	Value  float32
+	Column int
+	DType  string
+}
+
+// Error says which value, and what would hold it.
+func (e *RangeError) Error() string {
+	if e.DType == F16 {
+		return fmt.Sprintf("value %g of column %d is beyond f16, which ends at 65504; "+
+			"use bf16 or f32", e.Value, e.Column)
+	}
+	return fmt.Sprintf("value %g of column %d is beyond %s; use f32", e.Value, e.Column, e.DType)
+}
+
 // encodeRow appends values, converted to dtype, to b. A finite value that would become infinite is
 // an error: it would spoil every sum it enters.
 func encodeRow(b []byte, dtype string, row []float32) ([]byte, error) {
@@ -107,14 +123,13 @@ func encodeRow(b []byte, dtype string, row []float32) ([]byte, error) {
 		case F16:
 			h := encodeF16(v)
 			if h&0x7fff == 0x7c00 && !math.IsInf(float64(v), 0) {
-				return b, fmt.Errorf("value %g of column %d is beyond f16, which ends at 65504; "+
-					"use bf16 or f32", v, i)
+				return b, &RangeError{v, i, dtype}
 			}
 			b = le.AppendUint16(b, h)
 		case BF16:
 			h := encodeBF16(v)
 			if h&0x7fff == 0x7f80 && !math.IsInf(float64(v), 0) {
-				return b, fmt.Errorf("value %g of column %d is beyond bf16; use f32", v, i)
+				return b, &RangeError{v, i, dtype}
 			}
 			b = le.AppendUint16(b, h)
 		default:

@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"gdb/internal/mem"
+	"gdb/internal/spelling"
 
 	"github.com/cockroachdb/pebble/v2/vfs"
 	"github.com/spf13/cobra"
@@ -72,7 +73,7 @@ func (a *app) rootCommand() *cobra.Command {
 		SilenceUsage:  true,
 		SilenceErrors: true,
 		Version:       version,
-		Args:          cobra.NoArgs,
+		Args:          noCommand,
 		PersistentPreRunE: func(cmd *cobra.Command, _ []string) error {
 			return a.setup(cmd)
 		},
@@ -86,13 +87,45 @@ func (a *app) rootCommand() *cobra.Command {
 	f.BoolVar(&a.quiet, "quiet", false, "no progress and no notes")
 	f.StringVar(&a.log, "log", "text", "form of progress and notes on stderr: text or json")
 	f.StringVar(&a.color, "color", "auto", "auto, always or never")
-	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return usage(err) })
+	root.SetFlagErrorFunc(wrongFlag)
 	root.CompletionOptions.HiddenDefaultCmd = false
 	root.AddCommand(a.demoCommand(), a.ingestCommand(), a.infoCommand(), a.checkCommand(),
 		a.planCommand(), a.trainCommand(), a.evalCommand(), a.predictCommand(), a.shellCommand(),
 		a.benchCommand(), a.versionCommand())
 	root.AddCommand(helpTopics()...)
 	return root
+}
+
+// noCommand refuses a word that is no command, and says which was probably meant.
+func noCommand(cmd *cobra.Command, args []string) error {
+	if len(args) == 0 {
+		return nil
+	}
+	err := fmt.Errorf("unknown command %q for %q", args[0], cmd.CommandPath())
+	cmd.SuggestionsMinimumDistance = 2
+	for _, meant := range cmd.SuggestionsFor(args[0]) {
+		return usage(fmt.Errorf("%w; did you mean %s?", err, meant))
+	}
+	return usage(fmt.Errorf("%w; %s --help lists the commands", err, cmd.CommandPath()))
+}
+
+// wrongFlag says which flag was probably meant where there is none of that name.
+func wrongFlag(cmd *cobra.Command, err error) error {
+	var unknown *pflag.NotExistError
+	if !errors.As(err, &unknown) {
+		return usage(err)
+	}
+	name := unknown.GetSpecifiedName()
+	best, least := "", 1+len(name)/3
+	cmd.Flags().VisitAll(func(f *pflag.Flag) {
+		if d := spelling.Distance(name, f.Name); d <= least && !f.Hidden {
+			best, least = f.Name, d-1
+		}
+	})
+	if best != "" {
+		return usage(fmt.Errorf("%w; did you mean --%s?", err, best))
+	}
+	return usage(fmt.Errorf("%w; %s --help lists the flags", err, cmd.CommandPath()))
 }
 
 // setup fills flags from GDB_* variables where the command line says nothing, and applies the

@@ -21,7 +21,7 @@ import (
 func (a *app) benchCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "bench NAME", Short: "Measure this machine and gdb on it; generate graphs",
-		Args: cobra.NoArgs,
+		Args: noCommand,
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 	cmd.AddCommand(a.benchGenCommand(), a.benchIOCommand(), a.benchIngestCommand(),

@@ -48,8 +48,7 @@ func exitCode(err error) int {
 		errors.Is(err, codec.ErrChecksum), errors.Is(err, codec.ErrForeign),
 		errors.Is(err, codec.ErrKind):
 		return exitDamaged
-	case errors.As(err, &ue), errors.Is(err, ingest.ErrUsage),
-		strings.HasPrefix(err.Error(), "unknown command"):
+	case errors.As(err, &ue), errors.Is(err, ingest.ErrUsage):
 		return exitUsage
 	}
 	return exitFailed
@@ -62,5 +61,9 @@ func (a *app) printError(err error) {
 		return
 	}
 	msg := strings.Join(strings.Fields(strings.ReplaceAll(err.Error(), "\n", "; ")), " ")
+	// Packages begin their errors with their name, which may be the command's.
+	if name, rest, ok := strings.Cut(msg, ": "); ok && strings.HasPrefix(rest, name+": ") {
+		msg = rest
+	}
 	fmt.Fprintf(a.err, "gdb: %s\n", msg)
 }

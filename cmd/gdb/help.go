@@ -35,7 +35,7 @@ What gdb shell uses on a terminal:
            dst.npy; features.npy (N,d) or features_{indptr,indices,values,shape}.npy (CSR);
            labels.npy (-1 or NaN: unlabeled) or labels_coo.npy; {train,val,test}_idx.npy or
            *_mask.npy; splits.npy (splits,N) of 0 unused, 1 train, 2 val, 3 test
-  csv      CSV or TSV, plain, .gz or .zst, integer or string ids; --edges and --nodes name the
+  csv      CSV or TSV, plain, .gz, .bz2 or .zst, integer or string ids; --edges and --nodes name the
            files, --src-col, --dst-col, --id-col, --label-col and --feature-cols the columns;
            --features F.npy and the like where ids are the row numbers of arrays
   snap     edge lists: '#' comments, ids separated by white space

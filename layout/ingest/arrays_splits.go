@@ -189,7 +189,7 @@ func (s *arraySet) roles(a *npy.Array, given []string) error {
 			}
 			r.names = append(r.names, role)
 			if slices.Contains(given, role) {
-				return fmt.Errorf("ingest: --split %s is in %s too: %w", role, a.Name, ErrUsage)
+				return wrongUsage("--split %s is in %s too", role, a.Name)
 			}
 		}
 	}

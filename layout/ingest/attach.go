@@ -95,8 +95,8 @@ func (a *attacher) direct(c *idRowsChunk, i int) (uint32, error) {
 }
 
 func (a *attacher) errNumbered(c *idRowsChunk) error {
-	return fmt.Errorf("ingest: %s: the %ss have no ids, but the edges' ids are not row numbers: "+
-		"give a column of ids: %w", c.where.File, a.what, ErrUsage)
+	return wrongUsage("%s: the %ss have no ids, but the edges' ids are not row numbers: "+
+		"give a column of ids", c.where.File, a.what)
 }
 
 func (a *attacher) errUnknown(c *idRowsChunk, i int) error {

@@ -1,18 +1,28 @@
 package ingest
 
 import (
+	"errors"
 	"fmt"
 	"math"
 	"slices"
 	"strconv"
 	"strings"
+
+	"gdb/layout/ingest/text"
 )
 
 // classesMax bounds the classes: their names are kept in memory and in the catalog.
 const classesMax = 1 << 20
 
-// noClass is the number that stands for NoClass.
-const noClass = math.MaxUint32
+const (
+	// noClass is the number that stands for NoClass.
+	noClass = math.MaxUint32
+	// noLabelClass is the final number of a class that turned out to mean unlabeled.
+	noLabelClass = math.MaxUint32 - 1
+)
+
+// errTargets says that labels that were taken for classes are numbers to predict.
+var errTargets = errors.New("the labels are numbers with fractions")
 
 // classTable numbers the classes of labels in order of first appearance.
 type classTable struct {
@@ -58,22 +68,53 @@ func (t *classTable) check(c *LabelChunk, i int) error {
 	if len(t.ints)+len(t.texts) <= classesMax {
 		return nil
 	}
+	if numbers, fractions := t.numbers(); numbers && fractions {
+		return errTargets
+	}
 	return &BadInputError{Where: c.Position(i),
 		What: fmt.Sprintf("there are more than %d classes", classesMax),
 		Do:   "is this the column of labels?"}
 }
 
+// numbers reports whether all named classes are numbers, and whether one has a fraction.
+func (t *classTable) numbers() (all, fractions bool) {
+	for name := range t.texts {
+		x, ok := text.ParseFloat([]byte(name))
+		if !ok {
+			return false, false
+		}
+		fractions = fractions || hasFraction(x)
+	}
+	return len(t.texts) > 0, fractions
+}
+
+// minusOne reports whether a named class means unlabeled: -1 among more than two numbers. (Two
+// classes -1 and 1 are common.)
+func (t *classTable) minusOne(name string, numbers bool) bool {
+	if !numbers || len(t.texts) <= 2 {
+		return false
+	}
+	x, ok := text.ParseFloat([]byte(name))
+	return ok && x == Unlabeled
+}
+
 // sorted returns the names of the classes in their final order, and the final number of each
-// class by its number of first appearance. Classes that are integers sort as numbers.
-func (t *classTable) sorted() (names []string, final []uint32) {
+// class by its number of first appearance. Classes that are integers sort as numbers. unlabeled
+// are the names that are no class.
+func (t *classTable) sorted() (names []string, final []uint32, unlabeled []string) {
+	final = make([]uint32, len(t.ints)+len(t.texts))
 	for class := range t.ints {
 		names = append(names, strconv.FormatInt(class, 10))
 	}
-	for class := range t.texts {
+	numbers, _ := t.numbers()
+	for class, n := range t.texts {
+		if t.minusOne(class, numbers) {
+			unlabeled, final[n] = append(unlabeled, class), noLabelClass
+			continue
+		}
 		names = append(names, class)
 	}
 	slices.SortFunc(names, compareClasses(names))
-	final = make([]uint32, len(names))
 	for i, name := range names {
 		n, ok := t.texts[name]
 		if !ok {
@@ -82,7 +123,7 @@ func (t *classTable) sorted() (names []string, final []uint32) {
 		}
 		final[n] = uint32(i)
 	}
-	return names, final
+	return names, final, unlabeled
 }
 
 // compareClasses is the order of class names: numeric if all are integers.

@@ -2,7 +2,6 @@ package ingest
 
 import (
 	"errors"
-	"fmt"
 
 	"gdb/layout/ingest/extsort"
 )
@@ -135,8 +134,7 @@ func (w *wideCollector) finish() ([]extsort.Run, error) { return w.sorter.Finish
 func (w *wideCollector) close() error                   { return w.sorter.Abort() }
 
 // errIntegerNodes says that a source gives ids of two kinds.
-var errIntegerNodes = fmt.Errorf("ingest: node ids are integers, but edges have text ids: %w",
-	ErrUsage)
+var errIntegerNodes = wrongUsage("node ids are integers, but edges have text ids")
 
 // recentID is an id that was seen, if it is short enough to be remembered.
 type recentID struct {

@@ -96,8 +96,8 @@ func (f *featureWriter) joinRows(ctx context.Context) error {
 	var rec [1]uint64
 	err = f.attacher().each(ctx, func(at attachment) error {
 		if at.seq >= nodesMax {
-			return fmt.Errorf("ingest: features %s: more than %d rows: %w", f.info.Name,
-				uint64(nodesMax), ErrUsage)
+			return wrongUsage("features %s: more than %d rows", f.info.Name,
+				uint64(nodesMax))
 		}
 		rec[0] = at.seq<<32 | uint64(at.node)
 		return s.Add(rec[:])
@@ -190,7 +190,7 @@ func (f *featureWriter) straight(ctx context.Context, out *featuresResult) error
 			return errNotInOrder
 		}
 		next++
-		return w.AddF32(row)
+		return outOfRange(w.AddF32(row), func() string { return c.where.Position(i) })
 	})
 	if err == nil && next < f.m.nodes {
 		err = f.errMissing(ctx, uint32(next))
@@ -199,6 +199,15 @@ func (f *featureWriter) straight(ctx context.Context, out *featuresResult) error
 		return errors.Join(err, w.Abort())
 	}
 	out.Meta, out.Files, err = w.Finish()
+	return err
+}
+
+// outOfRange makes an error about a value that does not fit its dtype one about the input at where.
+func outOfRange(err error, where func() string) error {
+	var e *layout.RangeError
+	if errors.As(err, &e) {
+		return &BadInputError{Where: where(), What: e.Error()}
+	}
 	return err
 }
 

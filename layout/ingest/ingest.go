@@ -31,6 +31,16 @@ var (
 	ErrChanged = errors.New("not the ingest that was interrupted")
 )
 
+// usageError is an ErrUsage that says which options are wrong.
+type usageError struct{ error }
+
+func (e usageError) Is(target error) bool { return target == ErrUsage }
+func (e usageError) Unwrap() error        { return e.error }
+
+func wrongUsage(format string, args ...any) error {
+	return usageError{fmt.Errorf("ingest: "+format, args...)}
+}
+
 // Run ingests the sources to opt.Out and returns the metadata of the new store. On error nothing
 // is left that looks like a store; what Resume needs stays in OUT/tmp unless the input was bad.
 func Run(ctx context.Context, fs vfs.FS, opt Options) (meta *kv.Meta, err error) {
@@ -74,9 +84,7 @@ func newPipeline(fs vfs.FS, src Source, opt Options) (*pipeline, error) {
 
 // checkOptions finds options that contradict each other or the source.
 func checkOptions(opt *Options, info *Info) error {
-	bad := func(format string, args ...any) error {
-		return fmt.Errorf("ingest: "+format+": %w", append(args, ErrUsage)...)
-	}
+	bad := wrongUsage
 	switch {
 	case opt.Out == "":
 		return bad("--out is missing")
@@ -120,7 +128,7 @@ func (p *pipeline) run(ctx context.Context) (meta *kv.Meta, err error) {
 	err = errors.Join(err, lock.Close())
 	var bad *BadInputError
 	switch {
-	case errors.As(err, &bad):
+	case errors.As(err, &bad), errors.Is(err, ErrUsage):
 		return nil, errors.Join(err, p.undo())
 	case vfs.IsNoSpaceError(err):
 		return nil, p.errFull(err)

@@ -50,13 +50,9 @@ type labelWriter struct {
 
 func (l *labelWriter) write(ctx context.Context, out *labelsResult) error {
 	a := &attacher{p: l.p, m: l.m, name: "labels", what: "label", stream: l.stream}
-	runs, err := a.byNode(ctx)
+	runs, err := l.numbered(ctx, a)
 	if err != nil {
 		return err
-	}
-	if l.kind != "target" {
-		l.meta.Classes, l.final = l.classes.sorted()
-		l.meta.ClassCounts = make([]uint64, len(l.meta.Classes))
 	}
 	if err := l.open(); err != nil {
 		return err
@@ -90,6 +86,34 @@ func (l *labelWriter) write(ctx context.Context, out *labelsResult) error {
 		l.p.keepRuns(runs)
 	}
 	return nil
+}
+
+// targetForcer is what sources have that guess from their first rows that labels are classes.
+type targetForcer interface{ ForceTargets() }
+
+// numbered returns the rows with their nodes, and numbers the classes. Only now all labels are
+// known: whether they are numbers to predict, and whether -1 is a class.
+func (l *labelWriter) numbered(ctx context.Context, a *attacher) ([]extsort.Run, error) {
+	runs, err := a.byNode(ctx)
+	t, guesses := l.p.src.(targetForcer)
+	if guesses && l.kind == "class" && (err == nil || errors.Is(err, errTargets)) {
+		if numbers, fractions := l.classes.numbers(); numbers && fractions {
+			l.p.note("labels have fractions: they are numbers to predict, not classes")
+			t.ForceTargets()
+			l.kind, l.meta.Kind = "target", "target"
+			runs, err = a.byNode(ctx)
+		}
+	}
+	if err != nil || l.kind == "target" {
+		return runs, err
+	}
+	var unlabeled []string
+	l.meta.Classes, l.final, unlabeled = l.classes.sorted()
+	for _, name := range unlabeled {
+		l.p.note("the label %s means unlabeled", name)
+	}
+	l.meta.ClassCounts = make([]uint64, len(l.meta.Classes))
+	return runs, nil
 }
 
 // noRow is the place of no row.
@@ -135,6 +159,9 @@ func (l *labelWriter) stream(ctx context.Context, fn func(c *idRowsChunk) error)
 // to the row.
 func (l *labelWriter) add(pair, seq uint64, twice *uint64) error {
 	node, value := pair>>32, uint32(pair)
+	if l.kind == "class" && l.final[value] == noLabelClass {
+		return nil
+	}
 	if l.filled && node == l.next-1 {
 		if l.kind == "multi" {
 			l.setClass(value)

@@ -1,7 +1,9 @@
 package ingest
 
 import (
+	"fmt"
 	"slices"
+	"strings"
 	"testing"
 
 	"gdb/internal/mem"
@@ -51,5 +53,78 @@ func TestMultiHotZeros(t *testing.T) {
 	}
 	if got := r.raw(meta.Labels.Rows)[:4]; !slices.Equal(got, []byte{3, 0, 0, 2}) {
 		t.Errorf("rows %v", got)
+	}
+}
+
+// TestTextLabels: what labels of text are is decided by all of them, not by the first rows.
+func TestTextLabels(t *testing.T) {
+	const rows = 1500 // more than are looked at to open the file
+	for name, c := range map[string]struct {
+		label   func(i int) string
+		kind    string
+		labeled uint64
+		classes []string
+	}{
+		"-1 first": {kind: "class", labeled: 300, classes: []string{"2", "3"},
+			label: func(i int) string {
+				if i < 1200 {
+					return "-1"
+				}
+				return fmt.Sprint(2 + i%2)
+			}},
+		"-1.0 and three": {kind: "class", labeled: 1000, classes: []string{"0.0", "1.0"},
+			label: func(i int) string { return fmt.Sprintf("%d.0", i%3-1) }},
+		"signs": {kind: "class", labeled: rows, classes: []string{"-1", "1"},
+			label: func(i int) string { return fmt.Sprint(2*(i%2) - 1) }},
+		"-1 among words": {kind: "class", labeled: rows, classes: []string{"-1", "7", "late"},
+			label: func(i int) string {
+				if i < 1200 {
+					return []string{"-1", "7"}[i%2]
+				}
+				return "late"
+			}},
+		"fractions last": {kind: "target", labeled: rows,
+			label: func(i int) string {
+				if i < 1200 {
+					return fmt.Sprint(i % 2)
+				}
+				return fmt.Sprintf("%d.5", i)
+			}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			fs := vfs.NewMem()
+			edges, nodes := &strings.Builder{}, &strings.Builder{}
+			nodes.WriteString("id,label\n")
+			for i := range rows {
+				fmt.Fprintf(edges, "%d,%d\n", i, (i+1)%rows)
+				fmt.Fprintf(nodes, "%d,%s\n", i, c.label(i))
+			}
+			mustText(t, fs, "edges.csv", edges.String())
+			mustText(t, fs, "nodes.csv", nodes.String())
+			meta, err := Run(t.Context(), fs, Options{Edges: "edges.csv", Nodes: "nodes.csv",
+				Out: "s", Memory: 128 << 20})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if l := meta.Labels; l.Kind != c.kind || l.Labeled != c.labeled ||
+				!slices.Equal(l.Classes, c.classes) {
+				t.Errorf("%+v, want kind %s, %d labeled, classes %q", l, c.kind, c.labeled,
+					c.classes)
+			}
+		})
+	}
+}
+
+func mustText(t *testing.T, fs vfs.FS, name, content string) {
+	t.Helper()
+	f, err := fs.Create(name, vfs.WriteCategoryUnspecified)
+	if err == nil {
+		_, err = f.Write([]byte(content))
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := f.Close(); err != nil {
+		t.Fatal(err)
 	}
 }

@@ -3,7 +3,6 @@ package ingest
 import (
 	"context"
 	"errors"
-	"fmt"
 	"maps"
 	"slices"
 
@@ -107,8 +106,8 @@ func checkArrayFlags(opt *Options) error {
 		{"--id-col", opt.IDCol}, {"--label-col", opt.LabelCol},
 		{"--feature-cols", opt.FeatureCols}} {
 		if f.value != "" {
-			return fmt.Errorf("ingest: %s is for text, but features and labels are arrays here: %w",
-				f.flag, ErrUsage)
+			return wrongUsage("%s is for text, but features and labels are arrays here",
+				f.flag)
 		}
 	}
 	return nil

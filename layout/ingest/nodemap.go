@@ -138,7 +138,11 @@ func (p *pipeline) number(ctx context.Context, r *results) (*nodeMap, error) {
 		})
 		if err == nil {
 			r.ids = ids
-			return p.newNodeMap(ctx, r.scan, ids)
+			m, err := p.newNodeMap(ctx, r.scan, ids)
+			if err == nil {
+				p.noteOutside(ctx, r.scan, m)
+			}
+			return m, err
 		}
 		if !errors.Is(err, errCollision) || r.scan.HashSeed+1 == hashSeeds {
 			return nil, err
@@ -158,6 +162,23 @@ func (p *pipeline) number(ctx context.Context, r *results) (*nodeMap, error) {
 			return nil, err
 		}
 	}
+}
+
+// noteOutside tells of nodes that are in the edges only, although there is a table of nodes: ids
+// may be written in two ways, as 7 and 007.
+func (p *pipeline) noteOutside(ctx context.Context, s *scanResult, m *nodeMap) {
+	if s.NodeRows == 0 || m.nodes <= s.NodeRows {
+		return
+	}
+	example := ""
+	if s.Mode == idTable || s.Mode == idText { // numbered as they came, the table first
+		number := s.NodeRows
+		if m.perm != nil {
+			number = m.perm.At(number)
+		}
+		example = fmt.Sprintf(", such as %q", m.external(ctx, uint32(number)))
+	}
+	p.note("%d nodes are in edges but not in the table of nodes%s", m.nodes-s.NodeRows, example)
 }
 
 func (p *pipeline) newNodeMap(ctx context.Context, s *scanResult, ids *idsResult) (*nodeMap,

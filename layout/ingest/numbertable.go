@@ -4,7 +4,8 @@ import (
 	"encoding/binary"
 	"errors"
 	"math/bits"
-	"strings"
+	"path"
+	"slices"
 
 	"gdb/internal/mem"
 	"gdb/layout/ingest/extsort"
@@ -38,8 +39,8 @@ const numberBytes = 8
 // compressed files is not known.
 func tableSlots(size int64, info *Info) int64 {
 	n := size / 2 / 16
-	for _, path := range info.Paths {
-		if strings.HasSuffix(path, ".gz") || strings.HasSuffix(path, ".zst") {
+	for _, p := range info.Paths {
+		if slices.Contains([]string{".gz", ".bz2", ".zst"}, path.Ext(p)) {
 			return n
 		}
 	}

@@ -273,7 +273,7 @@ func (o *ogbDir) csvLabels() error {
 		l.kind = "multi"
 	case !t.all(0, func(f string) bool {
 		x, ok := text.ParseFloat([]byte(f))
-		return noLabel([]byte(f)) || !ok || x == float32(int64(x))
+		return noLabel([]byte(f)) || !ok || !hasFraction(x)
 	}):
 		l.kind = "target"
 	}

@@ -18,8 +18,8 @@ var formats = []string{"npy", "csv", "snap", "ogb", "triples"}
 // headers and the first rows, so that Info is known. Errors about the files are BadInputErrors.
 func Open(ctx context.Context, fs vfs.FS, opt *Options) (Source, error) {
 	if opt.Format != "" && !slices.Contains(formats, opt.Format) {
-		return nil, fmt.Errorf("ingest: --format %s is not one of %s: %w", opt.Format,
-			strings.Join(formats, ", "), ErrUsage)
+		return nil, wrongUsage("--format %s is not one of %s", opt.Format,
+			strings.Join(formats, ", "))
 	}
 	dir, files, err := resolve(fs, opt)
 	if err != nil {
@@ -48,7 +48,7 @@ func openAs(ctx context.Context, fs vfs.FS, opt *Options, format, dir string,
 		return openArrays(ctx, fs, opt, dir, files)
 	case "ogb":
 		if dir == "" {
-			return nil, fmt.Errorf("ingest: --format ogb needs a dataset's directory: %w", ErrUsage)
+			return nil, wrongUsage("--format ogb needs a dataset's directory")
 		}
 		return openOGB(ctx, fs, opt, dir)
 	case "triples":
@@ -62,7 +62,7 @@ func resolve(fs vfs.FS, opt *Options) (dir string, files []string, err error) {
 	sources := opt.Sources
 	if len(sources) == 0 {
 		if opt.Edges == "" {
-			return "", nil, fmt.Errorf("ingest: no source, give a directory or files: %w", ErrUsage)
+			return "", nil, wrongUsage("no source, give a directory or files")
 		}
 		sources = []string{opt.Edges}
 	}
@@ -81,8 +81,8 @@ func resolve(fs vfs.FS, opt *Options) (dir string, files []string, err error) {
 					files = append(files, f)
 				}
 			case dir != "" || len(sources) > 1:
-				return "", nil, fmt.Errorf("ingest: %s is a directory, give one directory, or "+
-					"files: %w", f, ErrUsage)
+				return "", nil, wrongUsage("%s is a directory, give one directory, or "+
+					"files", f)
 			default:
 				dir = f
 			}
@@ -120,7 +120,7 @@ func glob(fs vfs.FS, pattern string) ([]string, error) {
 	for _, n := range names {
 		ok, err := path.Match(fs.PathBase(pattern), n)
 		if err != nil {
-			return nil, fmt.Errorf("ingest: pattern %s: %w: %w", pattern, err, ErrUsage)
+			return nil, wrongUsage("pattern %s: %w", pattern, err)
 		}
 		if ok {
 			found = append(found, fs.PathJoin(dir, n))
@@ -134,13 +134,13 @@ func glob(fs vfs.FS, pattern string) ([]string, error) {
 
 // The names of text files by what they hold.
 var (
-	textName  = regexp.MustCompile(`\.(csv|tsv|txt|tab|edges|edgelist|el|dat)(\.gz|\.zst)?$`)
-	snapName  = regexp.MustCompile(`\.(txt|edges|edgelist|el)(\.gz|\.zst)?$`)
-	edgeName  = regexp.MustCompile(`^edges?([-_.]?[0-9].*)?\.(csv|tsv|txt)(\.gz|\.zst)?$`)
-	nodeName  = regexp.MustCompile(`^(nodes?|vertices)\.(csv|tsv|txt)(\.gz|\.zst)?$`)
+	textName  = regexp.MustCompile(`\.(csv|tsv|txt|tab|edges|edgelist|el|dat)(\.gz|\.bz2|\.zst)?$`)
+	snapName  = regexp.MustCompile(`\.(txt|edges|edgelist|el)(\.gz|\.bz2|\.zst)?$`)
+	edgeName  = regexp.MustCompile(`^edges?([-_.]?[0-9].*)?\.(csv|tsv|txt)(\.gz|\.bz2|\.zst)?$`)
+	nodeName  = regexp.MustCompile(`^(nodes?|vertices)\.(csv|tsv|txt)(\.gz|\.bz2|\.zst)?$`)
 	splitText = regexp.MustCompile(
-		`^(train|val|valid|test)([-_](idx|ids|nodes|mask))?\.(csv|tsv|txt)(\.gz|\.zst)?$`)
-	tripleName = regexp.MustCompile(`^(train|valid|test)\.(tsv|txt)(\.gz|\.zst)?$`)
+		`^(train|val|valid|test)([-_](idx|ids|nodes|mask))?\.(csv|tsv|txt)(\.gz|\.bz2|\.zst)?$`)
+	tripleName = regexp.MustCompile(`^(train|valid|test)\.(tsv|txt)(\.gz|\.bz2|\.zst)?$`)
 )
 
 // detect tells the format by the names of the files, and of a text file by its beginning.

@@ -30,7 +30,8 @@ type parts struct {
 	splits   []func(context.Context, func(*SplitChunk) error) error
 	closers  []io.Closer
 
-	nodesFrom string // the file that told Info.Nodes
+	nodesFrom string     // the file that told Info.Nodes
+	labelled  *nodeTable // where the labels are, if they are text
 }
 
 func newParts(fs vfs.FS, opt *Options, format string) *parts {

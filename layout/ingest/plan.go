@@ -1,8 +1,6 @@
 package ingest
 
 import (
-	"fmt"
-
 	"gdb/internal/mem"
 )
 
@@ -36,8 +34,8 @@ func planMemory(total int64) (memoryPlan, error) {
 	}
 	least := int64(processBytes + bufferBytesMin)
 	if total < least {
-		return memoryPlan{}, fmt.Errorf("ingest: --memory %s is too small, the least is %s: %w",
-			mem.FormatSize(total), mem.FormatSize(least), ErrUsage)
+		return memoryPlan{}, wrongUsage("--memory %s is too small, the least is %s",
+			mem.FormatSize(total), mem.FormatSize(least))
 	}
 	rest := total - processBytes
 	return memoryPlan{total: total,

@@ -42,6 +42,7 @@ type scanResult struct {
 	Edges      []extsort.Run // ids, or keys of ids, and payload
 	IDs        []extsort.Run // the keys of ids (wide), or entries (text), or the bitmap (ranked)
 	Read       uint64        // rows of the source
+	NodeRows   uint64        // rows of the node table
 	LoopsGone  uint64        // self loops dropped
 	Skipped    uint64        // bad lines
 	EdgeTypes  []string
@@ -178,6 +179,7 @@ func (p *pipeline) dropsDuplicates() bool {
 
 // nodes takes the ids of a node table.
 func (s *scanner) nodes(c *IDChunk) error {
+	s.out.NodeRows += uint64(c.Len())
 	s.src = resized(s.src, c.Len())
 	return errors.Join(s.ids.nodeKeys(c, s.src), s.ctx.Err())
 }

@@ -111,7 +111,10 @@ func (f *featureWriter) emptyBucket(ctx context.Context, opt extsort.Options, ru
 			return f.errMissing(ctx, first+uint32(i))
 		}
 		row := mem.View[float32](arena.Bytes()[i*rowBytes : (i+1)*rowBytes])
-		if err := w.AddF32(row); err != nil {
+		if err := outOfRange(w.AddF32(row), func() string {
+			return fmt.Sprintf("features %s of node %s", f.info.Name,
+				f.m.external(ctx, first+uint32(i)))
+		}); err != nil {
 			return err
 		}
 	}

@@ -56,8 +56,8 @@ func (p *pipeline) checkSplitColumn(names []string) error {
 	}) {
 		return nil
 	}
-	return fmt.Errorf("ingest: --split-column %d: there is no such column, the splits are %s: %w",
-		p.opt.SplitColumn, strings.Join(names, ", "), ErrUsage)
+	return wrongUsage("--split-column %d: there is no such column, the splits are %s",
+		p.opt.SplitColumn, strings.Join(names, ", "))
 }
 
 // exclusive returns the group of splits that may not share a node with this one: train, val and

@@ -74,6 +74,11 @@ func (s *parts) openTable(file string, h tableHints) (*textTable, error) {
 			s.note("%s: the first line names the columns: %s", file, strings.Join(t.names, ", "))
 		}
 	}
+	if !t.format.Header && h.format == nil && h.header == "auto" && t.width > 1 &&
+		!slices.ContainsFunc(rows[0], isNumber) {
+		s.note("%s: no header was found: the first line is read as data; --header yes if it "+
+			"names the columns: %s", file, strings.Join(rows[0], ", "))
+	}
 	// Rows of another width are bad, and say nothing about columns.
 	t.sample = slices.DeleteFunc(rows, func(r []string) bool { return len(r) != t.width })
 	stat, err := s.fs.Stat(file)
@@ -105,8 +110,7 @@ func (s *parts) textFormat(head []byte, all bool, file string, fixed *text.Forma
 	case len(d) == 1 && d != "\n" && d != `"`:
 		f.Delim = d[0]
 	default:
-		return f, fmt.Errorf("ingest: --delim %q is not one character, tab or space: %w", d,
-			ErrUsage)
+		return f, wrongUsage("--delim %q is not one character, tab or space", d)
 	}
 	return f, nil
 }
@@ -153,8 +157,7 @@ func (s *parts) isHeader(rows [][]string, h tableHints) (bool, error) {
 		return false, nil
 	case "", "auto":
 	default:
-		return false, fmt.Errorf("ingest: --header %q is not auto, yes or no: %w", h.header,
-			ErrUsage)
+		return false, wrongUsage("--header %q is not auto, yes or no", h.header)
 	}
 	if h.format != nil {
 		return h.format.Header, nil
@@ -251,7 +254,7 @@ func (t *textTable) columns(flag, list string) (cols []int, err error) {
 			return nil, err
 		}
 		if b < a {
-			return nil, fmt.Errorf("ingest: %s %s is a range backwards: %w", flag, part, ErrUsage)
+			return nil, wrongUsage("%s %s is a range backwards", flag, part)
 		}
 		for c := a; c <= b; c++ {
 			cols = append(cols, c)

@@ -21,7 +21,6 @@ type nodeTable struct {
 	id, label int
 	features  []int
 	target    bool // labels are numbers to predict
-	minusOne  bool // the label -1 is none
 }
 
 // openNodes opens the node file, and the files of --labels and --features.
@@ -52,8 +51,8 @@ func (s *textGraph) openNodes(file string) error {
 		}
 	}
 	if s.opt.LabelCol != "" && labels == nil || s.opt.FeatureCols != "" && features == nil {
-		return fmt.Errorf("ingest: --label-col and --feature-cols need --nodes, --labels or "+
-			"--features: %w", ErrUsage)
+		return wrongUsage("--label-col and --feature-cols need --nodes, --labels or " +
+			"--features")
 	}
 	if labels != nil && labels.label >= 0 {
 		s.useLabels(labels)
@@ -149,35 +148,34 @@ func (s *textGraph) openFeatures() (*nodeTable, error) {
 	return n, nil
 }
 
-// useLabels decides what kind of labels they are, by the sample.
+// useLabels guesses by the sample what kind of labels they are; the labels step looks at all.
 func (s *parts) useLabels(n *nodeTable) {
-	values := map[string]bool{}
-	fraction, integers := false, true
+	fraction, numbers := false, true
 	for _, r := range n.sample {
-		v := r[n.label]
-		if noLabel([]byte(v)) {
-			continue
+		if v := r[n.label]; !noLabel([]byte(v)) {
+			x, ok := text.ParseFloat([]byte(v))
+			fraction = fraction || ok && hasFraction(x)
+			numbers = numbers && ok
 		}
-		values[v] = true
-		x, ok := text.ParseFloat([]byte(v))
-		fraction = fraction || ok && x != float32(int64(x))
-		integers = integers && ok
 	}
-	n.target = fraction && integers
-	s.info.Labels = &LabelInfo{Kind: "class", Text: true}
-	if n.target {
-		s.info.Labels.Kind, s.info.Labels.Text = "target", false
+	s.info.Labels, s.labelled = &LabelInfo{Kind: "class", Text: true}, n
+	if fraction && numbers {
+		s.ForceTargets()
 		s.note("%s: labels have fractions: they are numbers to predict, not classes", n.path)
-	}
-	// Two classes -1 and 1 are common; with more numbers, -1 is unlabeled as in arrays.
-	n.minusOne = integers && !n.target && len(values) > 2
-	if n.minusOne && values["-1"] {
-		s.note("%s: the label -1 means unlabeled", n.path)
 	}
 	s.labels = func(ctx context.Context, fn func(*LabelChunk) error) error {
 		return s.streamLabels(ctx, n, fn)
 	}
 }
+
+// ForceTargets reads text labels as numbers to predict from now on.
+func (s *parts) ForceTargets() {
+	s.labelled.target = true
+	s.info.Labels.Kind, s.info.Labels.Text = "target", false
+}
+
+// hasFraction tells numbers that can be no class.
+func hasFraction(x float32) bool { return x-x == 0 && x != float32(int64(x)) }
 
 func noLabel(v []byte) bool {
 	return len(v) == 0 || len(v) == 3 && bytes.EqualFold(v, []byte("nan"))
@@ -228,7 +226,7 @@ func (s *parts) streamLabels(ctx context.Context, n *nodeTable,
 		out.IDs, out.Where = c, c.Where
 		out.Target, out.Text = b.Columns[1].Floats, b.Columns[1].Texts
 		for i, v := range out.Text {
-			if noLabel(v) || n.minusOne && string(v) == "-1" {
+			if noLabel(v) {
 				out.Text[i] = nil
 			}
 		}
@@ -244,13 +242,20 @@ func addTextSplit(s *parts, name, file string, rows bool) error {
 	if err != nil {
 		return err
 	}
+	if t.width > 1 && t.names == nil && t.format.Delim == 0 {
+		// Without a header there is nothing but ids, and these have blanks in them.
+		line := &text.Format{Delim: '\t', Quotes: true, Comment: t.format.Comment}
+		if t, err = s.openTable(file, tableHints{format: line}); err != nil {
+			return err
+		}
+	}
 	id := max(0, t.named(idNames), slices.Index(t.names, s.opt.IDCol))
 	if t.width > 1 && t.names == nil {
 		return &BadInputError{Where: file, What: fmt.Sprintf("its rows have %d fields", t.width),
 			Do: "a split has one node id on each line"}
 	}
 	if slices.Contains(s.info.Splits, name) {
-		return fmt.Errorf("ingest: the split %s is there twice: %w", name, ErrUsage)
+		return wrongUsage("the split %s is there twice", name)
 	}
 	s.info.Splits = append(s.info.Splits, name)
 	s.splits = append(s.splits, func(ctx context.Context, fn func(*SplitChunk) error) error {

@@ -112,6 +112,7 @@ func (s *textGraph) assign(files []string) (edges []string, nodes string,
 		return nil, "", nil, &BadInputError{Where: s.dir, What: "no edges were found",
 			Do: "want edges.csv; or name a file with --edges"}
 	}
+	first := edges[0]
 	if s.opt.Nodes != "" {
 		nodes = locate(s.fs, s.dir, s.opt.Nodes)
 	}
@@ -123,6 +124,11 @@ func (s *textGraph) assign(files []string) (edges []string, nodes string,
 		return f == nodes || slices.Contains(slices.Collect(maps.Values(splits)), f) ||
 			f == s.opt.Labels || f == s.opt.Features
 	})
+	if len(edges) == 0 {
+		return nil, "", nil, &BadInputError{Where: first, usage: true,
+			What: "it is given for something else too, and no other file holds edges",
+			Do:   "nodes, labels, features and splits need files of their own"}
+	}
 	return edges, nodes, splits, nil
 }
 

@@ -3,6 +3,7 @@ package text
 import (
 	"bufio"
 	"bytes"
+	"compress/bzip2"
 	"errors"
 	"fmt"
 	"io"
@@ -18,6 +19,8 @@ const (
 	// windowBytesMax is the largest zstd window: what "zstd --long" uses, and what the zstd
 	// command itself accepts without being asked.
 	windowBytesMax = 128 << 20
+	// bzip2Magic is how a bzip2 file begins; the fourth byte is the level.
+	bzip2Magic = "BZh91AY&SY"
 )
 
 // file is an opened text file, decompressed. What it is compressed with is told by its first
@@ -66,7 +69,7 @@ func (t *file) start() error {
 	if stat.Size() == 0 {
 		return &Error{File: t.name, What: "the file is empty"}
 	}
-	var head [4]byte
+	var head [len(bzip2Magic)]byte
 	n, err := t.disk.ReadAt(head[:], 0)
 	if err != nil && !errors.Is(err, io.EOF) {
 		return fmt.Errorf("text: read %s: %w", t.name, err)
@@ -75,6 +78,8 @@ func (t *file) start() error {
 	switch {
 	case bytes.HasPrefix(head[:n], []byte{0x1f, 0x8b}):
 		t.r, err = gzip.NewReader(bufio.NewReaderSize(&t.disk, readBytes))
+	case string(head[:3]) == bzip2Magic[:3] && string(head[4:]) == bzip2Magic[4:]:
+		t.r = bzip2.NewReader(bufio.NewReaderSize(&t.disk, readBytes))
 	case bytes.HasPrefix(head[:n], []byte{0x28, 0xb5, 0x2f, 0xfd}):
 		t.zstd, err = zstd.NewReader(bufio.NewReaderSize(&t.disk, readBytes),
 			zstd.WithDecoderConcurrency(1), zstd.WithDecoderLowmem(true),
@@ -94,8 +99,9 @@ func (t *file) Close() error {
 	return t.disk.Close()
 }
 
-// readFull fills b, or reads to the end of the file and returns io.EOF. line is for its errors.
-func (t *file) readFull(b []byte, line int64) (n int, err error) {
+// readFull fills b, or reads to the end of the file and returns io.EOF. line tells, for errors, the
+// line on which what was read ends.
+func (t *file) readFull(b []byte, line func(read []byte) int64) (n int, err error) {
 	for n < len(b) && err == nil {
 		var m int
 		m, err = t.r.Read(b[n:])
@@ -104,7 +110,10 @@ func (t *file) readFull(b []byte, line int64) (n int, err error) {
 	if err == io.EOF {
 		return n, err
 	}
-	return n, t.wrap(err, line)
+	if err == nil {
+		return n, nil
+	}
+	return n, t.wrap(err, line(b[:n]))
 }
 
 // wrap says what a failed read means: damaged contents are an Error, the rest is the disk's.
@@ -122,6 +131,40 @@ func (t *file) wrap(err error, line int64) error {
 		What: "the compressed file is damaged: " + err.Error(), Do: "copy it again"}
 }
 
+// foreign are the first bytes of files that are no text, or not in a form that is read.
+var foreign = []struct{ magic, what, do string }{
+	{"\xfd7zXZ\x00", "is compressed with xz", "unpack it with xz -d, or compress it with gzip"},
+	{"PK\x03\x04", "is a zip archive", "unpack it with unzip"},
+	{"7z\xbc\xaf", "is a 7z archive", "unpack it"},
+	{"PAR1", "is a Parquet file", "save it as CSV"},
+	{"\x89HDF", "is an HDF5 file", "save it as CSV or .npy"},
+	{"\x93NUMPY", "is an array", "give it the ending .npy"},
+	{"\xff\xfe", "is UTF-16", "save it as UTF-8"},
+	{"\xfe\xff", "is UTF-16", "save it as UTF-8"},
+}
+
+// checkText says what is wrong with a file that begins with head, if it is no text or would be cut
+// into the wrong lines.
+func checkText(name string, head []byte) error {
+	for _, f := range foreign {
+		if bytes.HasPrefix(head, []byte(f.magic)) {
+			return &Error{File: name, What: f.what, Do: f.do}
+		}
+	}
+	switch {
+	case len(head) > 262 && string(head[257:262]) == "ustar":
+		return &Error{File: name, What: "is a tar archive", Do: "unpack it with tar -xf"}
+	case bytes.IndexByte(head, 0) >= 0:
+		before := head[:bytes.IndexByte(head, 0)]
+		return &Error{File: name, Line: 1 + int64(bytes.Count(before, []byte{'\n'})),
+			What: "there is a zero byte in it", Do: "is this a text file?"}
+	case bytes.IndexByte(head, '\n') < 0 && bytes.IndexByte(bytes.TrimRight(head, "\r"), '\r') >= 0:
+		return &Error{File: name, What: "its lines end with carriage returns alone",
+			Do: "convert it, as with tr '\\r' '\\n'"}
+	}
+	return nil
+}
+
 // Head returns the beginning of a file, at least n bytes or two lines if it has as many, and
 // whether that is all of it.
 func Head(fs vfs.FS, name string, n int) (head []byte, all bool, err error) {
@@ -133,14 +176,16 @@ func Head(fs vfs.FS, name string, n int) (head []byte, all bool, err error) {
 	for len(head) < n || bytes.Count(head, []byte{'\n'}) < 2 && len(head) < rowBytesMax {
 		have := len(head)
 		head = append(head, make([]byte, max(n, have))...)
-		got, err := f.readFull(head[have:], int64(bytes.Count(head[:have], []byte{'\n'}))+1)
+		got, err := f.readFull(head[have:], func(read []byte) int64 {
+			return 1 + int64(bytes.Count(head[:have+len(read)], []byte{'\n'}))
+		})
 		head = head[:have+got]
 		if err == io.EOF {
-			return head, true, nil
+			return head, true, checkText(name, head)
 		}
 		if err != nil {
 			return nil, false, err
 		}
 	}
-	return head, false, nil
+	return head, false, checkText(name, head)
 }

@@ -160,7 +160,9 @@ func (r *Reader) read(b *Batch) (size int, err error) {
 	if r.eof {
 		return size, nil
 	}
-	n, err := r.file.readFull(b.buf[size:], r.line)
+	n, err := r.file.readFull(b.buf[size:], func(read []byte) int64 {
+		return r.line + int64(bytes.Count(b.buf[:size+len(read)], []byte{'\n'}))
+	})
 	if err == io.EOF {
 		r.eof, err = true, nil
 	}

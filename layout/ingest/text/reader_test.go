@@ -211,6 +211,29 @@ func zstded(t testing.TB, data []byte) []byte {
 	return w.EncodeAll(data, nil)
 }
 
+// bzip2ed is "1,2\n3,4\n", compressed with bzip2 -9.
+const bzip2ed = "BZh91AY&SY\x93\xb7\r\x0c\x00\x00\x02X\x00\x00\x10\x00\x04<" +
+	"\x00 \x000\xc0\x08i\xb2\x88#'\x8b\xb9\"\x9c(HI\xdb\x86\x86\x00"
+
+// TestBzip2 is TestCompressed for a form that the standard library only reads.
+func TestBzip2(t *testing.T) {
+	spec := Spec{Format: Format{Delim: ','}, Width: 2}
+	for _, level := range []byte{'1', '9'} {
+		z := []byte(bzip2ed)
+		z[3] = level
+		rows, _, bad, err := readTexts(t, z, spec, 64)
+		if err != nil || len(bad) > 0 || fmt.Sprint(rows) != "[[1 2] [3 4]]" {
+			t.Error(rows, bad, err)
+		}
+	}
+	var e *Error
+	for n := len("BZh91AY&SY"); n < len(bzip2ed); n++ {
+		if _, _, _, err := readTexts(t, []byte(bzip2ed[:n]), spec, 64); !errors.As(err, &e) {
+			t.Errorf("cut to %d bytes: %v", n, err)
+		}
+	}
+}
+
 // TestCompressed reads a compressed file whole, cut off at every length, and with a flipped byte:
 // damage is always found.
 func TestCompressed(t *testing.T) {
@@ -410,6 +433,37 @@ func TestHead(t *testing.T) {
 	}
 	if head, _, err := Head(fs, "wide", 10); err != nil || bytes.Count(head, []byte{'\n'}) < 2 {
 		t.Errorf("wide: %d bytes, %v", len(head), err)
+	}
+}
+
+// TestNoText: what is no text is told from what it is, not read as rows of rubbish.
+func TestNoText(t *testing.T) {
+	tar := make([]byte, 512)
+	copy(tar[257:], "ustar")
+	for what, data := range map[string]string{
+		"xz": "\xfd7zXZ\x00\x00", "zip": "PK\x03\x04\n", "7z": "7z\xbc\xaf\n1,2\n",
+		"Parquet": "PAR1\n",
+		"HDF5":    "\x89HDF\r\n", "array": "\x93NUMPY",
+		"UTF-16": "\xff\xfe1\x00", "tar": string(tar),
+		"zero byte": "1,2\n3,\x00\n", "carriage returns": "a,b\r1,2\r",
+	} {
+		fs := vfs.NewMem()
+		layouttest.WriteFile(t, fs, "f", []byte(data))
+		layouttest.WriteFile(t, fs, "z", gzipped(t, []byte(data)))
+		for _, name := range []string{"f", "z"} {
+			var e *Error
+			if _, _, err := Head(fs, name, 100); !errors.As(err, &e) ||
+				!strings.Contains(e.What, what) || e.Do == "" {
+				t.Errorf("%q in %s: %v", data, name, err)
+			}
+		}
+	}
+	for _, data := range []string{"1,2\r", "1,2\r\n3,4\r\n", "BZh,7\n", "PK,3\n"} {
+		fs := vfs.NewMem()
+		layouttest.WriteFile(t, fs, "f", []byte(data))
+		if head, _, err := Head(fs, "f", 100); err != nil || string(head) != data {
+			t.Errorf("%q: %q, %v", data, head, err)
+		}
 	}
 }
 

@@ -1,5 +1,5 @@
 // Package text reads rows of fields from text files in a stream: comma, tab or blank separated,
-// plain, gzip or zstd. It is what layout/ingest reads CSV, TSV, SNAP and OGB files with.
+// plain, gzip, bzip2 or zstd. It is what layout/ingest reads CSV, TSV, SNAP and OGB files with.
 //
 // A Reader parses a buffer of rows at a time, in a goroutine of its own that is one batch ahead of
 // its caller, into one slice per wanted column. Text values are slices of the buffer. No memory is
