@@ -21,6 +21,12 @@ func inPlaceConfig() Config {
 func planOf(t *testing.T, c Config) (p *Plan, weights []byte) {
 	t.Helper()
 	s := mustBuild(t, planted(false))
+	setCosts(t, s, c, func(p *Profile) { // copying takes longer than anything
+		p.Copy = work{1, 1}
+		for name := range p.Timed {
+			p.Timed[name] = work{1e-3, 1e-3}
+		}
+	})
 	_, err := Run(context.Background(), s, mustDevice(t), c, func(e Event) {
 		if e.Started != nil {
 			p = e.Started.Plan

@@ -40,6 +40,14 @@ func newOptimizer(be backend.Backend, c *Config, p *params) (*optimizer, error) 
 	return o, nil
 }
 
+// reset forgets all steps.
+func (o *optimizer) reset() {
+	o.steps = 0
+	for _, s := range o.state {
+		o.be.Zero(s)
+	}
+}
+
 // stateNames are the vectors that an optimizer keeps, each of the size of the parameters.
 func stateNames(kind string) []string {
 	switch kind {

@@ -1,17 +1,17 @@
 package train
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
+	"slices"
 	"time"
 
-	"gdb/internal/mem"
 	"gdb/kv"
 	"gdb/sample"
-	"gdb/train/backend"
 
 	"golang.org/x/sys/unix"
 )
@@ -28,12 +28,20 @@ type Profile struct {
 	ByteSeconds float64 `json:"byte_s"`
 	ReadCPU     float64 `json:"read_cpu_s"`
 	ByteCPU     float64 `json:"byte_cpu_s"`
-	CopyBytes   float64 `json:"copy_bytes_per_s"`
 	GFLOPS      float64 `json:"gflops"` // of matrix products, all threads
+	Cores       float64 `json:"cores"`  // that the process gets
 
-	// Timed are seconds of a batch: of steps, and of the cores that sample, by their settings.
-	// They are kept so that equal plans are made of equal times.
-	Timed map[string]float64 `json:"timed_s,omitempty"`
+	// Copy is copying a row from anywhere in memory, Hit finding one in a cache and copying it,
+	// and Miss what a cache does for one that it has not, besides reading; Decide is planning an
+	// access of a superbatch.
+	Copy   work `json:"copy_row"`
+	Hit    work `json:"hit_row"`
+	Miss   work `json:"miss_row"`
+	Decide work `json:"plan_access"`
+
+	// Timed are steps and samplings of a batch, by their settings. They are kept so that equal
+	// plans are made of equal times.
+	Timed map[string]work `json:"timed,omitempty"`
 
 	Kept string `json:"kept,omitempty"` // why it could not be kept in the catalog
 
@@ -43,17 +51,17 @@ type Profile struct {
 // timedMost bounds what is kept: beyond it all is timed anew.
 const timedMost = 256
 
-// timed returns the seconds kept under a name, or else keeps those that measure returns.
-func (p *Profile) timed(name string, measure func() (float64, error)) (float64, error) {
+// timed returns the work kept under a name, or else keeps what measure returns.
+func (p *Profile) timed(name string, measure func() (work, error)) (work, error) {
 	if v, ok := p.Timed[name]; ok {
 		return v, nil
 	}
 	v, err := measure()
 	if err != nil {
-		return 0, err
+		return work{}, err
 	}
 	if p.Timed == nil || len(p.Timed) >= timedMost {
-		p.Timed = map[string]float64{}
+		p.Timed = map[string]work{}
 	}
 	p.Timed[name], p.news = v, true
 	return v, nil
@@ -64,7 +72,8 @@ const (
 	profileRows = 8192
 	// profileDense is how many bytes are read in large pieces.
 	profileDense = 64 << 20
-	// profileRounds of each are measured: the fastest counts, the others shared the machine.
+	// profileRounds of each are measured, of which the middle one counts: training meets the
+	// machine as it mostly is.
 	profileRounds = 3
 )
 
@@ -114,17 +123,20 @@ func (t *trainer) profileName() string {
 		host = "unknown"
 	}
 	m := t.in.rows.Meta()
-	return fmt.Sprintf("train/%s/%s/%d-%d-%d/%d", host, t.in.dev.Info().Backend, m.RowBytes,
+	return fmt.Sprintf("train2/%s/%s/%d-%d-%d/%d", host, t.in.dev.Info().Backend, m.RowBytes,
 		m.PageBytes, m.Dim, t.cfg.Threads)
 }
 
 // measure takes about a second on a disk.
 func (t *trainer) measure(ctx context.Context) (*Profile, error) {
-	p := &Profile{}
-	if err := t.measureReads(ctx, p); err != nil {
-		return nil, err
+	p := &Profile{Cores: coresHad()}
+	for _, part := range []func(context.Context, *Profile) error{t.measureReads, t.measureProducts,
+		t.measureRows, t.measureDeciding} {
+		if err := part(ctx, p); err != nil {
+			return nil, err
+		}
 	}
-	return p, t.measureCores(p)
+	return p, nil
 }
 
 // reading is the cost of some reads.
@@ -136,12 +148,12 @@ func (t *trainer) measureReads(ctx context.Context, p *Profile) error {
 	nodes := t.in.meta.Nodes
 	width := uint64(max(1, t.in.rows.Meta().RowBytes))
 	apart := max(1, min(nodes/64, max(nodes/profileRows, 64<<10/width)))
-	far, err := t.readBest(ctx, apart, min(profileRows, nodes/apart))
+	far, err := t.readRounds(ctx, apart, min(profileRows, nodes/apart))
 	if err != nil {
 		return err
 	}
 	close := max(1, 2048/width)
-	near, err := t.readBest(ctx, close, min(profileDense/width/close, nodes/close))
+	near, err := t.readRounds(ctx, close, min(profileDense/width/close, nodes/close))
 	if err != nil {
 		return err
 	}
@@ -170,18 +182,18 @@ func solve(far, near reading, costFar, costNear float64) (a, b float64) {
 	return a, b
 }
 
-// readBest is the fastest of some rounds.
-func (t *trainer) readBest(ctx context.Context, apart, n uint64) (best reading, err error) {
-	for i := range profileRounds {
+// readRounds is the middle one of some rounds.
+func (t *trainer) readRounds(ctx context.Context, apart, n uint64) (reading, error) {
+	var all []reading
+	for range profileRounds {
 		r, err := t.read(ctx, apart, n)
 		if err != nil {
 			return r, err
 		}
-		if i == 0 || r.seconds < best.seconds {
-			best = r
-		}
+		all = append(all, r)
 	}
-	return best, nil
+	slices.SortFunc(all, func(a, b reading) int { return cmp.Compare(a.seconds, b.seconds) })
+	return all[len(all)/2], nil
 }
 
 // read gathers n rows, apart from each other by so many rows, in an order that is no one's.
@@ -219,38 +231,4 @@ func cpuTime() time.Duration {
 		return 0
 	}
 	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
-}
-
-// measureCores times copies of rows by one core and a matrix product by all.
-func (t *trainer) measureCores(p *Profile) (err error) {
-	const m, k, n, wide, rounds = 2048, 256, 256, 1024, 4
-	if err := t.be.Begin(); err != nil {
-		return err
-	}
-	var x [4]backend.Tensor
-	for i, shape := range [][2]int{{m, k}, {k, n}, {m, n}, {m, wide}} {
-		var err error
-		if x[i], err = t.be.Scratch(shape[0], shape[1]); err != nil {
-			return err
-		}
-		t.be.Zero(x[i])
-	}
-	to, err := mem.NewArena(t.in.budget, "copies of rows", 4*m*wide)
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, to.Free()) }()
-	values := mem.View[float32](to.Bytes())
-	best := [2]time.Duration{time.Hour, time.Hour}
-	for range rounds {
-		begun := time.Now()
-		t.be.MatMul(x[2], x[0], x[1], false)
-		best[0] = min(best[0], time.Since(begun))
-		begun = time.Now()
-		t.be.Read(values, x[3])
-		best[1] = min(best[1], time.Since(begun))
-	}
-	p.GFLOPS = 2 * m * k * n / float64(best[0].Nanoseconds())
-	p.CopyBytes = float64(len(to.Bytes())) / best[1].Seconds()
-	return nil
 }

@@ -1,14 +1,10 @@
 package train
 
 import (
-	"context"
-	"errors"
 	"fmt"
 	"math"
-	"time"
 
 	"gdb/internal/mem"
-	"gdb/sample"
 	"gdb/sample/superbatch"
 )
 
@@ -29,6 +25,7 @@ type Forecast struct {
 	Gather  float64 `json:"gather_s"`
 	Compute float64 `json:"compute_s"`
 	Time    float64 `json:"time"`
+	Step    float64 `json:"step_s"` // a batch's, with the machine for itself
 	// Binding is the stage that takes as long as the epoch: sample, gather, compute; or device if
 	// sampling and gathering wait for the same one, cores if the stages' work shares too few, or
 	// turns if they wait for each other.
@@ -80,8 +77,20 @@ func (f *Forecast) String() string {
 		f.Gather, f.Compute, f.Time, f.Binding)
 }
 
-// price is what a stage costs for a batch: seconds of a device, and of a core.
-type price struct{ bytes, wait, cpu float64 }
+// price is what a stage costs for a batch: reading so many bytes, for which it waits, and cores
+// work; and what cores do of their own.
+type price struct{ bytes, wait, cpu, own float64 }
+
+// reading is what so many reads of so many bytes cost.
+func (p *Profile) reading(reads, bytes float64) price {
+	return price{bytes: bytes, wait: reads*p.ReadSeconds + bytes*p.ByteSeconds,
+		cpu: reads*p.ReadCPU + bytes*p.ByteCPU}
+}
+
+// work is both, one after the other, of so many workers.
+func (p price) work(workers float64) work {
+	return work{(p.wait + p.own) / workers, p.cpu + p.own}
+}
 
 // forecast predicts an epoch with a split.
 func (s *prices) forecast(p *planner) *Forecast {
@@ -90,24 +99,51 @@ func (s *prices) forecast(p *planner) *Forecast {
 	lists, rows := s.lists(p), s.rows(p)
 	f.Hit = rows.hit
 	f.Lists, f.Read = int64(s.full*lists.bytes), int64(s.full*(lists.bytes+rows.bytes))
-	f.Compute = s.full * s.step
 	if p.Superbatch != nil {
 		s.superbatch(p, f, lists, rows)
 		return f
 	}
-	f.Sample = s.full * (lists.wait + lists.cpu)
-	f.Gather = s.full * (rows.wait + rows.copies)
-	c := p.c
+	samplers := float64(samplers(p.c.Threads))
+	works := []work{lists.work(samplers), s.gathering(p, rows), s.stepOf(p)}
+	ends := s.cycle(p.InTurn, works)
+	f.Step = works[2].Seconds
+	f.Sample, f.Gather, f.Compute = s.full*ends[0]*samplers, s.full*ends[1], s.full*ends[2]
 	f.bind("compute", f.Compute)
 	f.bind("gather", f.Gather)
-	f.bind("sample", f.Sample/float64(samplers(c.Threads)))
+	f.bind("sample", s.full*ends[0])
 	f.bind("device", s.full*(lists.wait+rows.wait))
-	f.bind("cores", (s.full*(lists.cpu+rows.cpu+rows.copies)+f.Compute*s.stepCores(c))/s.cores)
 	if p.InTurn {
 		f.bind("turns", f.Gather+f.Compute)
 	}
+	if s.shortOfCores(p.InTurn, works) {
+		f.Binding = "cores"
+	}
 	f.Time += s.stall(p) * min(f.Gather, f.Compute)
 	return f
+}
+
+// cycle is how long sampling, gathering and the step of a batch take beside each other. In turn,
+// the latter two are not.
+func (s *prices) cycle(inTurn bool, works []work) []float64 {
+	if !inTurn {
+		return shared(s.device.Cores, works...)
+	}
+	both := works[1].plus(works[2])
+	ends, k := shared(s.device.Cores, works[0], both), 1.0
+	if both.Seconds > 0 {
+		k = ends[1] / both.Seconds
+	}
+	return []float64{ends[0], k * works[1].Seconds, k * works[2].Seconds}
+}
+
+// shortOfCores says whether all that cores compute for a batch takes them longer than any of the
+// works that go on beside each other would take alone.
+func (s *prices) shortOfCores(inTurn bool, works []work) bool {
+	all := works[0].beside(works[1]).beside(works[2])
+	if inTurn {
+		all = works[0].beside(works[1].plus(works[2]))
+	}
+	return all.CPU/s.device.Cores > all.Seconds
 }
 
 // bind takes a time that the epoch takes at least.
@@ -129,42 +165,34 @@ func (s *prices) stall(p *planner) float64 {
 
 // superbatch completes the forecast of training on superbatches.
 func (s *prices) superbatch(p *planner, f *Forecast, lists price, rows rowsCost) {
-	const planSeconds = 150e-9 // a core, for an access
-	// A core, for a byte of a row that lists share: rows of a cache lie farther apart than those of
-	// a batch. Seen on a shared machine, so roughly.
-	const againByte = 0.3e-9
-	b, c := p.Superbatch, p.c
-	steps, copies := s.steps(b, c), s.full*s.nodes*s.rowBytes/s.device.CopyBytes
-	if b.InPlace {
-		copies *= s.inner
-		again := max(0, s.edges-2*s.nodes) * s.rowBytes
-		f.Compute += s.full * again * againByte / s.stepCores(c)
-	}
-	loop, binding := f.Compute, "compute"
-	if p.InTurn {
-		loop += copies
-	}
-	missed := s.missedRows(p, rows, f.Compute/float64(f.Batches), loop/s.full)
+	b, c, d := p.Superbatch, p.c, s.device
+	steps, step := s.steps(b, c), s.stepOf(p)
+	f.Step = step.Seconds
+	missed := s.missedRows(p, rows, step)
 	files := s.full * s.runtimeBytes(b, steps, missed.looked)
 	topology := s.full / steps * s.loaded(p) // an epoch
 	f.Lists += int64(topology)
 	f.Read += int64(topology + files + s.full*missed.bytes)
-	io := (topology + files) / s.device.Sequential
-	f.Sample = s.full*((lists.wait+lists.cpu)/float64(c.Threads)+s.nodes*planSeconds) + io
-	read, once := s.full*missed.wait, s.full*missed.once
-	f.Gather = read + copies + s.full*missed.sweep
+	io := (topology + files) / d.Sequential
+	deciding, sampling := d.Decide.times(s.nodes), lists.work(1)
+	f.Sample = s.full*(sampling.Seconds+deciding.Seconds) + io
+	ahead := s.full*(sampling.Seconds/float64(c.Threads)+deciding.Seconds) + io
+	f.Compute = s.full * missed.compute
+	f.Gather = s.full * (missed.gather + missed.sweep)
+	loop, once := s.full*missed.loop, s.full*missed.once
+	cores, read := s.full*missed.cpu/d.Cores, s.full*missed.wait
+	binding := "compute"
+	switch {
+	case cores > max(read, s.full*step.Seconds):
+		binding = "cores"
+	case read > s.full*step.Seconds:
+		binding = "gather"
+	}
 	if !p.InTurn {
 		loop += s.stall(p) * min(f.Gather, f.Compute)
 	}
-	if loop += s.full * missed.late; read > f.Compute {
-		binding = "gather"
-	}
-	cores := (f.Compute*s.stepCores(c) + copies + s.full*missed.cpu) / s.cores
-	if cores > loop {
-		loop, binding = cores, "cores"
-	}
 	if b.SweepAhead {
-		if cores += s.full * missed.passes / s.cores; cores > loop {
+		if cores += s.full * missed.passes / d.Cores; cores > loop {
 			loop, binding = cores, "cores"
 		}
 		if busy := read + s.full*(missed.sweep-missed.once); busy > loop {
@@ -172,18 +200,27 @@ func (s *prices) superbatch(p *planner, f *Forecast, lists price, rows rowsCost)
 		}
 	}
 	loop += once
+	f.bind(binding, loop)
 	if !b.Overlap {
-		f.bind(binding, loop)
-		f.bind("turns", loop+f.Sample)
+		f.bind("turns", loop+ahead)
 		return
 	}
-	f.bind(binding, loop)
-	f.bind("sample", f.Sample)
+	f.bind("sample", ahead)
 	f.bind("device", s.full*(lists.wait+missed.sweep)+read+io)
-	f.bind("cores", cores+s.full*(lists.cpu+s.nodes*planSeconds)/s.cores)
+	f.bind("cores", cores+s.full*(sampling.CPU+deciding.CPU)/d.Cores)
 	// The first of a run's superbatches has nothing to overlap with.
 	alone := min(1, steps/(float64(c.Epochs)*float64(s.batches)))
-	f.Time += alone * (loop + f.Sample - f.Time)
+	f.Time += alone * (loop + ahead - f.Time)
+}
+
+// assembling is what putting a batch of a superbatch together takes, but for reading: each row is
+// copied there, and those that were missed to the cache; or a part of them, and none that was
+// missed.
+func (s *prices) assembling(p *planner, missed float64) work {
+	if p.Superbatch.InPlace {
+		return s.device.Copy.times(s.inner * s.nodes)
+	}
+	return s.device.Copy.times(s.nodes + missed)
 }
 
 // batchRecords are the bytes that the runtime files have of a batch: its nodes, its edges, and
@@ -230,42 +267,4 @@ func (s *prices) steps(b *SuperbatchPlan, c *Config) float64 {
 	}
 	storage = float64(superbatch.BatchStorage(int64(storage)))
 	return max(1, min(n, storage/(s.nodes*21+s.edges*4)))
-}
-
-// stepCores is how many cores a step computes on.
-func (s *prices) stepCores(c *Config) float64 { return min(s.cores, float64(c.Threads)) }
-
-// stepRounds are run to time a step.
-const stepRounds = 3
-
-// timeStep is how long a training step on a sampled batch takes: the fastest of some, the first
-// of which finds its memory new.
-func (t *trainer) timeStep(ctx context.Context, d *sample.Dense) (took time.Duration,
-	err error) {
-	n := len(d.NodeIDs) * t.dims[0]
-	a, err := mem.NewArena(t.in.budget, "features of a batch", int64(n)*4)
-	if err != nil {
-		return 0, err
-	}
-	defer func() { err = errors.Join(err, a.Free(), t.be.Trim()) }()
-	x := mem.View[float32](a.Bytes())[:n]
-	for i := range stepRounds {
-		for i := range x { // a step leaves its own results there
-			x[i] = 1
-		}
-		begun := time.Now()
-		if err := t.be.Begin(); err != nil {
-			return 0, err
-		}
-		s := step{seed: t.cfg.Seed, dropout: float32(t.cfg.Dropout), train: true}
-		if _, err := t.model.forward(d, x, s); err != nil {
-			return 0, err
-		}
-		t.be.Zero(t.model.gradLogits())
-		t.model.backward(s)
-		if d := time.Since(begun); i == 0 || d < took {
-			took = d
-		}
-	}
-	return took, ctx.Err()
 }

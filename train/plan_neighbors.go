@@ -179,7 +179,7 @@ func (s *prices) worthTrying(splits []*planner) (wanted []*planner, saved float6
 		}
 	}
 	free := *s
-	free.paged, free.resident = nil, price{cpu: s.resident.cpu / 4}
+	free.paged, free.resident = nil, price{own: s.resident.own / 4}
 	for _, p := range splits {
 		if p.Resident || p.quarters == 0 {
 			continue

@@ -44,16 +44,16 @@ func (r *rowPricer) warmed(ctx context.Context, cache string, bytes int64) (rows
 	span, n := r.span(), len(r.tr.batches)
 	late := n * 3 / 4
 	last := run.during(late, n)
-	cost := last.cost(r.dims[0], n-late, r.s.device)
+	cost := last.cost(n-late, r.s.device)
 	if span.counted > 0 {
 		m := run.during(n-span.counted, n)
-		cost = m.cost(r.dims[0], span.counted, r.s.device)
+		cost = m.cost(span.counted, r.s.device)
 	}
 	if span.more <= 0 {
 		return cost, nil
 	}
 	share, rest := float64(span.counted)/(float64(span.counted)+span.more),
-		last.cost(r.dims[0], n-late, r.s.device)
+		last.cost(n-late, r.s.device)
 	if run.used[late] < rows {
 		factor, err := r.again(ctx, cache)
 		if err != nil {
@@ -121,11 +121,8 @@ func (r *rowPricer) again(ctx context.Context, cache string) (float64, error) {
 
 // missing is what a batch costs of so many nodes that misses now rows where it missed before.
 func (c rowsCost) missing(before, now, nodes float64) rowsCost {
-	k, hit := now/max(before, 1), max(0, 1-now/nodes)
-	if c.hit > 0 {
-		c.copies *= hit / c.hit
-	}
-	c.hit = hit
+	k := now / max(before, 1)
+	c.hit = max(0, 1-now/nodes)
 	c.bytes, c.wait, c.cpu = c.bytes*k, c.wait*k, c.cpu*k
 	return c
 }

@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"runtime"
 	"slices"
 
 	"gdb/internal/mem"
@@ -19,10 +18,10 @@ type prices struct {
 	batches              uint64
 	full                 float64 // batches of an epoch, the last one in part
 	nodes, edges, unique float64
-	rowBytes, cores      float64
+	rowBytes             float64
 	topologyBytes        int64 // of the file
 	device               *Profile
-	step                 float64
+	step, stepInPlace    work // of a step, also with rows read in place
 
 	resident price
 	paged    []pagedPrice      // by size, ascending
@@ -30,7 +29,7 @@ type prices struct {
 	tried    *listTrial        // of neighbor caches; nil if none is worth it
 	listsWhy string            // why there is no trial
 	curves   map[string]*curve // by policy
-	inner    float64           // share of a batch's rows that are copied from resident features
+	inner    float64           // share of rows that are copied if others are read in place
 
 	grows       footprint
 	storedBytes float64   // of a row in the store
@@ -124,7 +123,7 @@ func (t *trainer) price(ctx context.Context, splits []*planner) (best *planner, 
 	if !in.graph.Resident {
 		how = "paged"
 	}
-	if s.resident.cpu, err = t.timedSampling(s.device, tr, how); err != nil {
+	if s.resident.own, err = t.timedSampling(s.device, tr, how); err != nil {
 		return nil, err
 	}
 	if free < 2*splits[0].Step+4*splits[0].rowArenas+64<<20 {
@@ -132,14 +131,8 @@ func (t *trainer) price(ctx context.Context, splits []*planner) (best *planner, 
 			return nil, err
 		}
 	}
-	if !t.cfg.LoadOnly {
-		s.step, err = s.device.timed("step "+t.stepName(), func() (float64, error) {
-			took, err := t.timeStep(ctx, dense)
-			return took.Seconds(), err
-		})
-		if err != nil {
-			return nil, err
-		}
+	if err := t.priceSteps(ctx, s, dense, splits); err != nil {
+		return nil, err
 	}
 	if err := t.priceRows(ctx, s, tr, splits); err != nil {
 		return nil, err
@@ -172,11 +165,56 @@ func (t *trainer) stepName() string {
 		c.Dropout > 0, c.Split)
 }
 
-// timedSampling is the time of the cores that sampled a trace, for a batch.
+// timedSampling is what cores did to sample a trace, for a batch, but for reading.
 func (t *trainer) timedSampling(p *Profile, tr *trace, how string) (float64, error) {
-	return p.timed("sample "+how+" "+t.stepName(), func() (float64, error) {
-		return max(0, tr.took-tr.waited).Seconds() / float64(max(1, tr.sampled)), nil
+	w, err := p.timed("sample "+how+" "+t.stepName(), func() (work, error) {
+		s := max(0, tr.took-tr.waited).Seconds() / float64(max(1, tr.sampled))
+		return work{s, s}, nil
 	})
+	return w.CPU, err
+}
+
+// priceSteps times steps as the splits make them, on a batch that is larger than most.
+func (t *trainer) priceSteps(ctx context.Context, s *prices, d *sample.Dense,
+	splits []*planner) error {
+	if t.cfg.LoadOnly {
+		return nil
+	}
+	for _, kind := range []struct {
+		name    string
+		inPlace bool
+		to      *work
+	}{{"step ", false, &s.step}, {"step in place ", true, &s.stepInPlace}} {
+		wanted := func(p *planner) bool { return s.inPlace(p) == kind.inPlace }
+		if !slices.ContainsFunc(splits, wanted) {
+			continue
+		}
+		w, err := s.device.timed(kind.name+t.stepName(), func() (work, error) {
+			w, err := t.timeStep(ctx, d, kind.inPlace)
+			return w.times(s.nodes / float64(len(d.NodeIDs))), err
+		})
+		if err != nil {
+			return err
+		}
+		*kind.to = w
+	}
+	return nil
+}
+
+// inPlace says whether steps read rows where they are kept: see inputs.pipeline.
+func (s *prices) inPlace(p *planner) bool {
+	if p.Superbatch != nil {
+		return p.Superbatch.InPlace
+	}
+	return p.Cache == "all" && p.c.Dropout == 0 && inPlace(p.c, p.dims)
+}
+
+// stepOf is what a step takes with a split.
+func (s *prices) stepOf(p *planner) work {
+	if s.inPlace(p) {
+		return s.stepInPlace
+	}
+	return s.step
 }
 
 // newPrices takes from a trace what is the same for all splits.
@@ -185,7 +223,7 @@ func (t *trainer) newPrices(tr *trace, d *sample.Dense) *prices {
 	s := &prices{sampled: len(tr.batches), nodes: float64(tr.nodes) / n,
 		edges: float64(tr.edges) / n, batches: (uint64(len(t.train)) + size - 1) / size,
 		full: float64(len(t.train)) / float64(size), rowBytes: 4 * float64(t.dims[0]),
-		cores: float64(runtime.NumCPU()), curves: map[string]*curve{}, inner: 1}
+		curves: map[string]*curve{}, inner: 1}
 	path, _ := layout.TopologyPaths(layout.In)
 	for _, f := range t.in.meta.Files {
 		if f.Path == path {
@@ -215,7 +253,7 @@ func (s *prices) lists(p *planner) price {
 	at = min(1, max(0, at))
 	mix := func(a, b float64) float64 { return a + at*(b-a) }
 	return price{bytes: mix(first.bytes, last.bytes), wait: mix(first.wait, last.wait),
-		cpu: mix(first.cpu, last.cpu)}
+		cpu: mix(first.cpu, last.cpu), own: mix(first.own, last.own)}
 }
 
 // priceLists measures sampling from a paged topology with the least and the largest of the block
@@ -266,8 +304,7 @@ func (t *trainer) measureLists(ctx context.Context, p *planner, d *Profile) (c p
 		return c, err
 	}
 	bytes := float64(tr.listBytes) / float64(max(1, tr.sampled))
-	c.bytes = bytes
-	c.wait = bytes/float64(max(1, in.meta.BlockBytes))*d.ReadSeconds + bytes*d.ByteSeconds
-	c.cpu, err = t.timedSampling(d, tr, "paged")
+	c = d.reading(bytes/float64(max(1, in.meta.BlockBytes)), bytes)
+	c.own, err = t.timedSampling(d, tr, "paged")
 	return c, err
 }

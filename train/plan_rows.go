@@ -9,10 +9,10 @@ import (
 	"gdb/sample"
 )
 
-// rowsCost is what the rows of a batch cost: reads and copies.
+// rowsCost is what the rows of a batch cost: which are hits, and reading the others.
 type rowsCost struct {
-	hit, bytes, wait, cpu, copies float64
-	misses                        missCurve // of superbatches, whose reads depend on sweeps
+	hit, bytes, wait, cpu float64
+	misses                missCurve // of superbatches, whose reads depend on sweeps
 }
 
 // curve is what rows cost with a policy, by the bytes of its cache.
@@ -41,19 +41,35 @@ func (c *curve) at(bytes int64) rowsCost {
 func (a rowsCost) mixed(b rowsCost, share float64) rowsCost {
 	mix := func(a, b float64) float64 { return a + share*(b-a) }
 	c := rowsCost{hit: mix(a.hit, b.hit), bytes: mix(a.bytes, b.bytes),
-		wait: mix(a.wait, b.wait), cpu: mix(a.cpu, b.cpu), copies: mix(a.copies, b.copies)}
+		wait: mix(a.wait, b.wait), cpu: mix(a.cpu, b.cpu)}
 	for i := range c.misses {
 		c.misses[i] = mix(a.misses[i], b.misses[i])
 	}
 	return c
 }
 
-// rows is what gathering costs with a split.
+// rows is what a batch's rows cost with a split.
 func (s *prices) rows(p *planner) rowsCost {
 	if p.Cache == "all" {
-		return rowsCost{hit: 1, copies: s.inner * s.nodes * s.rowBytes / s.device.CopyBytes}
+		return rowsCost{hit: 1}
 	}
 	return s.curves[s.curveName(p)].at(p.cacheBytes())
+}
+
+// gathering is what gathering takes with a split: rows that are in memory are copied while others
+// are read.
+func (s *prices) gathering(p *planner, rows rowsCost) work {
+	d, read := s.device, work{rows.wait, rows.cpu}
+	switch {
+	case p.Cache == "none":
+		return read
+	case p.Cache != "all":
+		return read.beside(d.Hit.times(s.nodes * rows.hit).plus(
+			d.Miss.times(s.nodes * (1 - rows.hit))))
+	case s.inPlace(p):
+		return d.Copy.times(s.inner * s.nodes)
+	}
+	return d.Copy.times(s.nodes)
 }
 
 // curveName tells policies apart, and lengths of superbatches.
@@ -169,7 +185,7 @@ func (r *rowPricer) static(ctx context.Context, hot []sample.NodeID) error {
 			}
 			m.nodes += len(b)
 		}
-		r.curve.costs = append(r.curve.costs, m.cost(r.dims[0], len(r.tr.batches), r.s.device))
+		r.curve.costs = append(r.curve.costs, m.cost(len(r.tr.batches), r.s.device))
 	}
 	return nil
 }
@@ -193,10 +209,9 @@ func (m *misses) since(before misses) misses {
 }
 
 // cost is that of one of so many batches.
-func (m *misses) cost(dim, batches int, d *Profile) rowsCost {
-	n, hits := float64(batches), float64(m.nodes-m.missed)
-	reads, bytes := float64(m.reads)/n, float64(m.bytes)/n
-	return rowsCost{hit: hits / float64(max(1, m.nodes)), bytes: bytes,
-		wait: reads*d.ReadSeconds + bytes*d.ByteSeconds, cpu: reads*d.ReadCPU + bytes*d.ByteCPU,
-		copies: hits / n * float64(4*dim) / d.CopyBytes}
+func (m *misses) cost(batches int, d *Profile) rowsCost {
+	n := float64(batches)
+	read := d.reading(float64(m.reads)/n, float64(m.bytes)/n)
+	return rowsCost{hit: float64(m.nodes-m.missed) / float64(max(1, m.nodes)), bytes: read.bytes,
+		wait: read.wait, cpu: read.cpu}
 }

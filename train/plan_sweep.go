@@ -107,25 +107,28 @@ func (s *prices) addOnce(ctx context.Context, in *inputs, seen *nodeSet) error {
 	return nil
 }
 
-// missedRows are what the missing rows of a batch of a superbatch cost, on average.
+// missedRows are what a batch of a superbatch costs with its missing rows, on average.
 type missedRows struct {
-	bytes  float64 // read of the features and packed
-	wait   float64 // while the batch before is trained on
-	late   float64 // of it, more than what goes on meanwhile
-	sweep  float64 // of sweeps
-	once   float64 // of it, what does not go on beside training
-	cpu    float64 // of reading for a batch
-	passes float64 // of cores, for sweeps
-	looked float64 // batches whose lists are read to decide on sweeps, for each batch
+	bytes   float64 // read of the features and packed
+	wait    float64 // to read for it
+	cpu     float64 // of cores, for reading, assembling and the step
+	loop    float64 // from one batch to the next, but for sweeps
+	gather  float64 // of it, or beside it: reading and assembling
+	compute float64 // of it, the step
+	sweep   float64 // of sweeps
+	once    float64 // of it, what does not go on beside training
+	passes  float64 // of cores, for sweeps
+	looked  float64 // batches whose lists are read to decide on sweeps, for each batch
 }
 
 // superbatchReads forecasts how the rows of a superbatch are read, as superbatch.Loader decides it:
 // for spans of batches, and for the first half, quarter, … of each.
 type superbatchReads struct {
 	*prices
+	split  *planner
 	missed *missCurve
 	steps  float64
-	busy   float64
+	step   work
 	staged int     // rows that are read ahead at most, or 0
 	ahead  bool    // sweeps go on beside training
 	free   float64 // seconds that training on the span before leaves for one
@@ -134,9 +137,8 @@ type superbatchReads struct {
 	sum    missedRows
 }
 
-// missedRows decides with means in the place of the rows' places; step is the time of a batch, and
-// busy that for which reading may go on besides.
-func (s *prices) missedRows(p *planner, rows rowsCost, step, busy float64) missedRows {
+// missedRows decides with means in the place of the rows' places.
+func (s *prices) missedRows(p *planner, rows rowsCost, step work) missedRows {
 	d, b := s.device, p.Superbatch
 	steps := s.steps(b, p.c)
 	storage := float64(b.Storage)
@@ -147,18 +149,18 @@ func (s *prices) missedRows(p *planner, rows rowsCost, step, busy float64) misse
 		storage /= 2
 	}
 	files := s.records(b)
-	r := &superbatchReads{prices: s, missed: &rows.misses, steps: steps, busy: busy,
+	r := &superbatchReads{prices: s, split: p, missed: &rows.misses, steps: steps, step: step,
 		ahead: b.SweepAhead, staged: b.StageRows,
 		costs: superbatch.Costs{Read: d.ReadSeconds, Byte: d.ByteSeconds, Written: 1 / d.Sequential,
-			Step: step},
+			Step: step.Seconds},
 		room: superbatch.SweepRoom{Memory: b.Sweep, RowBytes: int(s.storedBytes),
 			Storage: int64(storage - steps*(files.nodes+files.edges+files.plan))}}
 	for at := 0.0; at < steps; {
 		at += r.span(at)
 	}
 	m := r.sum
-	for _, v := range []*float64{&m.bytes, &m.wait, &m.late, &m.sweep, &m.once, &m.cpu, &m.passes,
-		&m.looked} {
+	for _, v := range []*float64{&m.bytes, &m.wait, &m.cpu, &m.loop, &m.gather, &m.compute,
+		&m.sweep, &m.once, &m.passes, &m.looked} {
 		*v /= steps
 	}
 	return m
@@ -294,7 +296,7 @@ func (r *superbatchReads) count(at, n float64, swept bool) {
 		m.bytes += float64(pass.Bytes)
 		m.sweep += w.pass + w.written
 		m.once += max(0, w.pass+w.written-free)
-		m.passes += d.ReadCPU*float64(pass.Reads) + d.ByteCPU*float64(pass.Bytes)
+		m.passes += d.reading(float64(pass.Reads), float64(pass.Bytes)).cpu + total*d.Copy.CPU
 	}
 	if !r.ahead {
 		r.free = 0
@@ -305,9 +307,30 @@ func (r *superbatchReads) count(at, n float64, swept bool) {
 			read = r.room.Packed(rows, total, int(math.Ceil(n)))
 			read.Bytes += r.room.Twice(rows, total, int(math.Ceil(n)), r.staged)
 		}
-		wait := r.costs.Seconds(read)
-		m.bytes, m.wait = m.bytes+batches*float64(read.Bytes), m.wait+batches*wait
-		m.late += batches * max(0, wait-r.busy)
-		m.cpu += batches * (d.ReadCPU*float64(read.Reads) + d.ByteCPU*float64(read.Bytes))
+		r.countBatches(batches, rows, d.reading(float64(read.Reads), float64(read.Bytes)))
 	})
+}
+
+// countBatches adds batches that each miss so many rows. What has no room to be read ahead is read
+// when the batch is assembled.
+func (r *superbatchReads) countBatches(batches, rows float64, read price) {
+	ahead := 1.0
+	if r.staged > 0 && rows > float64(r.staged) {
+		ahead = float64(r.staged) / rows
+	}
+	reading := work{read.wait, read.cpu}
+	works := []work{reading.times(ahead),
+		r.assembling(r.split, rows).plus(reading.times(1 - ahead)), r.step}
+	ends := r.cycle(r.split.InTurn, works)
+	loop := max(ends[0], ends[1], ends[2])
+	if r.split.InTurn {
+		loop = max(ends[0], ends[1]+ends[2])
+	}
+	m := &r.sum
+	m.bytes, m.wait = m.bytes+batches*read.bytes, m.wait+batches*read.wait
+	for _, w := range works {
+		m.cpu += batches * w.CPU
+	}
+	m.loop, m.gather = m.loop+batches*loop, m.gather+batches*(ends[0]+ends[1])
+	m.compute += batches * ends[2]
 }

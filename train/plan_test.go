@@ -104,10 +104,9 @@ func TestForecastOfBytes(t *testing.T) {
 		if set.swept {
 			on = costly
 			noteProfile(t, on, c, Profile{RandomReads: 1, Sequential: 1e12, ReadSeconds: 1e-2,
-				CopyBytes: 1e9, GFLOPS: 10})
-		} else { // reading takes no time, so that it is not worth a sweep
-			noteProfile(t, on, c, Profile{RandomReads: 1, Sequential: 1, CopyBytes: 1e9,
 				GFLOPS: 10})
+		} else { // reading takes no time, so that it is not worth a sweep
+			noteProfile(t, on, c, Profile{RandomReads: 1, Sequential: 1, GFLOPS: 10})
 		}
 		var plan *Plan
 		swept := false

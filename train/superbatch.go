@@ -100,7 +100,7 @@ func (t *trainer) readCosts() superbatch.Costs {
 	d := t.device
 	c := superbatch.Costs{Read: d.ReadSeconds, Byte: d.ByteSeconds, Written: 1 / d.Sequential}
 	if f := t.plan.Forecast; f != nil {
-		c.Step = f.Compute / float64(max(1, f.Batches))
+		c.Step = f.Step
 	}
 	return c
 }

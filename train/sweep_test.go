@@ -21,7 +21,7 @@ import (
 func costlyReads(t *testing.T, s *layout.Store, c Config) {
 	t.Helper()
 	noteProfile(t, s, c, Profile{RandomReads: 1, Sequential: 1e12, ByteSeconds: 1e-3,
-		CopyBytes: 1e9, GFLOPS: 10})
+		GFLOPS: 10})
 }
 
 // noteProfile puts a profile of this device into the catalog.
@@ -35,6 +35,7 @@ func noteProfile(t *testing.T, s *layout.Store, c Config, p Profile) {
 	if c.Threads == 0 {
 		c.Threads = runtime.NumCPU()
 	}
+	p.Cores = float64(c.Threads)
 	name := (&trainer{cfg: c, in: &inputs{store: s, dev: dev, rows: rows}}).profileName()
 	b, err := json.Marshal(p)
 	if err == nil {

@@ -80,8 +80,8 @@ func (a *app) printTrainPlan(p *train.Plan) error {
 	d := f.Device
 	w.printf("device      %.0f random reads/s of %s, %s/s in sequence\n", d.RandomReads,
 		mem.FormatSize(int64(d.RowBytes)), mem.FormatSize(int64(d.Sequential)))
-	w.printf("cores       %.0f GFLOP/s, copies %s/s\n", d.GFLOPS,
-		mem.FormatSize(int64(d.CopyBytes)))
+	w.printf("cores       %.1f, %.0f GFLOP/s, a row is copied in %.0f ns, found in a cache and "+
+		"copied in %.0f ns\n", d.Cores, d.GFLOPS, 1e9*d.Copy.CPU, 1e9*d.Hit.CPU)
 	if d.Kept != "" {
 		w.printf("note        the device's profile could not be kept: %s\n", d.Kept)
 	}
