@@ -24,6 +24,7 @@ type arraySet struct {
 // namedArray is an array that was found. Files are opened when they get a role.
 type namedArray struct {
 	stem, name string
+	archive    string // the file of a member, whose name is not one
 	array      *npy.Array
 	used       bool
 }
@@ -87,7 +88,7 @@ func (s *arraySet) collectArchive(file string) error {
 	}
 	s.closers = append(s.closers, z)
 	for _, a := range z.Arrays {
-		s.list = append(s.list, &namedArray{stem: a.Stem, name: a.Name, array: a})
+		s.list = append(s.list, &namedArray{stem: a.Stem, name: a.Name, archive: file, array: a})
 	}
 	return nil
 }
@@ -103,7 +104,11 @@ func (s *arraySet) open(n *namedArray) (*npy.Array, error) {
 	}
 	if !n.used {
 		n.used = true
-		s.use(n.name, n.array.StoredBytes)
+		file := n.name
+		if n.archive != "" {
+			file = n.archive
+		}
+		s.use(file, n.array.StoredBytes)
 	}
 	return n.array, nil
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 
 	"gdb/internal/spelling"
@@ -124,9 +125,11 @@ func badInput(err error) error {
 	return err
 }
 
-// use counts a file among those that will be read.
+// use counts a file, or so many bytes of it, among those that will be read.
 func (s *parts) use(path string, bytes int64) {
-	s.info.Paths = append(s.info.Paths, path)
+	if !slices.Contains(s.info.Paths, path) {
+		s.info.Paths = append(s.info.Paths, path)
+	}
 	s.info.Bytes += bytes
 }
 
