@@ -166,12 +166,17 @@ func (s *Store) open(dev blockdev.Device, rel string) (*source, error) {
 
 // read fills buf from offset off, in requests of readChunk.
 func (f *source) read(ctx context.Context, off int64, buf []byte) error {
+	return f.dev.ReadBatch(ctx, f.requests(off, buf))
+}
+
+// requests are those that fill buf from offset off.
+func (f *source) requests(off int64, buf []byte) []blockdev.Request {
 	reqs := make([]blockdev.Request, 0, (len(buf)+readChunk-1)/readChunk)
 	for i := 0; i < len(buf); i += readChunk {
 		end := min(i+readChunk, len(buf))
 		reqs = append(reqs, blockdev.Request{File: f.file, Off: off + int64(i), Buf: buf[i:end]})
 	}
-	return f.dev.ReadBatch(ctx, reqs)
+	return reqs
 }
 
 // damage returns a CorruptionError of this file.

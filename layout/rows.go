@@ -14,13 +14,14 @@ import (
 
 // Rows reads a file of fixed-width rows, one per node: features (f32, f16, bf16), labels (i32, u8
 // bit rows, f32 targets). Every byte that reaches the caller was verified against the checksums of
-// the file's .crc companion, which is held in memory: 4 bytes per SumBytes of data. It may be used
-// from any goroutine; up to four read at once, each with a buffer of 2 MiB, further ones wait.
+// the file's .crc companion: see rowSums. It may be used from any goroutine; up to four read at
+// once, each with a buffer of 2 MiB, further ones wait.
 type Rows struct {
 	shape  rowsShape
 	f      *source
 	seed   uint32
-	sums   *mem.Arena
+	uuid   kv.UUID
+	sums   rowSums
 	decode func(out []float32, row []byte) // nil if rows are no floats
 	budget *mem.Budget
 	read   atomic.Uint64
@@ -41,7 +42,8 @@ const (
 )
 
 // rowsBuffer is what one Gather, Sweep or Scan works with. Memory: the arena, and 20 bytes per node
-// of the largest Gather, 4 per row and 56 per read of 2 MiB of them.
+// of the largest Gather, 4 per row, and 56 per read of 2 MiB of them, 64
+// per sector of checksums.
 type rowsBuffer struct {
 	arena *mem.Arena
 	held  mem.Account // the rest
@@ -54,6 +56,7 @@ type rowsPart struct {
 	buf  []byte
 	keys []uint64 // nodes in the upper halves; none if nothing is under way
 	at   []uint32 // of each key: where in buf its row begins
+	sums sumCursor
 	reqs []blockdev.Request
 	done chan error
 }
@@ -63,7 +66,8 @@ func newRowsBuffer(arena *mem.Arena, held mem.Account) *rowsBuffer {
 	all := arena.Bytes()
 	n := len(all) / rowsParts &^ (blockdev.Align - 1)
 	for i := range b.parts {
-		b.parts[i] = rowsPart{buf: all[i*n : (i+1)*n : (i+1)*n], done: make(chan error, 1)}
+		part := all[i*n : (i+1)*n : (i+1)*n]
+		b.parts[i] = rowsPart{buf: part, sums: sumCursor{buf: part}, done: make(chan error, 1)}
 	}
 	return b
 }
@@ -72,27 +76,39 @@ func newRowsBuffer(arena *mem.Arena, held mem.Account) *rowsBuffer {
 func (b *rowsBuffer) bytes() int64 {
 	n := b.order.bytes()
 	for i := range b.parts {
-		n += 4*int64(cap(b.parts[i].at)) + 56*int64(cap(b.parts[i].reqs))
+		p := &b.parts[i]
+		n += 4*int64(cap(p.at)) + 56*int64(cap(p.reqs)) + 8*int64(cap(p.sums.sectors))
 	}
 	return n
 }
 
-// Rows opens a file of rows.
+// Rows opens a file of rows. Their checksums go to memory if they take no more than a quarter of
+// what the budget leaves.
 func (s *Store) Rows(ctx context.Context, dev blockdev.Device, m kv.RowsMeta,
 	budget *mem.Budget) (*Rows, error) {
 	shape, err := newRowsShape(m, s.meta.Nodes)
 	if err != nil {
 		return nil, fmt.Errorf("layout: open %s: %w", m.Path, err)
 	}
+	onDisk := budget != nil && budget.Limit() > 0 &&
+		!shape.sumsFit(budget.Limit()-budget.Used())
+	return s.openRows(ctx, dev, shape, onDisk, budget)
+}
+
+// openRows opens a file of rows whose checksums stay on disk or not.
+func (s *Store) openRows(ctx context.Context, dev blockdev.Device, shape rowsShape, onDisk bool,
+	budget *mem.Budget) (*Rows, error) {
+	m := shape.RowsMeta
 	f, err := s.open(dev, m.Path)
 	if err != nil {
 		return nil, err
 	}
-	r := &Rows{shape: shape, f: f, seed: sumSeed(KindRows, s.meta.UUID), budget: budget,
+	r := &Rows{shape: shape, f: f, seed: sumSeed(KindRows, s.meta.UUID), uuid: s.meta.UUID,
+		budget: budget,
 		decode: decoder(m.DType), pool: make(chan *rowsBuffer, rowsBuffers)}
 	err = s.checkRowsHeader(ctx, f, KindRows, &shape)
 	if err == nil {
-		r.sums, err = s.loadSums(ctx, dev, &shape, budget)
+		r.sums, err = s.openSums(ctx, dev, &shape, onDisk, budget)
 	}
 	if err == nil {
 		var b *rowsBuffer
@@ -139,20 +155,6 @@ func (s *rowsShape) checkFields(f *source, fields []byte) error {
 	return nil
 }
 
-// loadSums reads and verifies the checksums.
-func (s *Store) loadSums(ctx context.Context, dev blockdev.Device, shape *rowsShape,
-	budget *mem.Budget) (sums *mem.Arena, err error) {
-	f, err := s.open(dev, SumsPath(shape.Path))
-	if err != nil {
-		return nil, err
-	}
-	defer func() { err = errors.Join(err, f.file.Close()) }()
-	if err := s.checkRowsHeader(ctx, f, KindSums, shape); err != nil {
-		return nil, err
-	}
-	return s.readSums(ctx, f, shape, budget, func(_ int64, err error) error { return err })
-}
-
 // readSums reads the pages of checksums. bad is called with the number of each that is damaged;
 // unless it returns an error, reading goes on.
 func (s *Store) readSums(ctx context.Context, f *source, shape *rowsShape, budget *mem.Budget,
@@ -184,19 +186,34 @@ func (s *Store) readSums(ctx context.Context, f *source, shape *rowsShape, budge
 	return sums, nil
 }
 
-// RowsBytes is the memory that reading a file of rows takes at most: its checksums and buffers.
-func (s *Store) RowsBytes(m kv.RowsMeta) int64 {
+// RowsBytes is the memory that reading a file of rows takes at most, if it is opened with so much
+// left: its checksums, if they go to memory, and buffers.
+func (s *Store) RowsBytes(m kv.RowsMeta, room int64) int64 {
 	shape, err := newRowsShape(m, s.meta.Nodes)
 	if err != nil {
 		return 0
 	}
-	return shape.units()*4 + rowsBuffers*shape.bufferBytes()
+	most := rowsBuffers * shape.bufferBytes()
+	if shape.sumsFit(room) {
+		most += 4 * shape.units()
+	}
+	return most
+}
+
+// MostBytes is the memory that this reader takes at most.
+func (r *Rows) MostBytes() int64 {
+	most := rowsBuffers * r.shape.bufferBytes()
+	if r.sums.arena != nil {
+		most += int64(len(r.sums.arena.Bytes()))
+	}
+	return most
 }
 
 // bufferBytes is the size of a buffer: each part has room for a page that begins and ends within a
-// unit.
+// unit, and for its checksums.
 func (s *rowsShape) bufferBytes() int64 {
-	return max(rowsBufferBytes, rowsParts*int64(s.PageBytes+2*s.SumBytes))
+	page := int64(s.PageBytes + 2*s.SumBytes)
+	return max(rowsBufferBytes, rowsParts*(page+sectorBytes*s.sumSectors(page)))
 }
 
 // Meta describes the file.
@@ -207,10 +224,7 @@ func (r *Rows) BytesRead() uint64 { return r.read.Load() }
 
 // Close frees the memory and closes the file; no call is under way any more.
 func (r *Rows) Close() error {
-	err := r.f.file.Close()
-	if r.sums != nil {
-		err = errors.Join(err, r.sums.Free())
-	}
+	err := errors.Join(r.f.file.Close(), r.sums.close())
 	for ; r.mu.made > 0; r.mu.made-- {
 		b := <-r.pool
 		b.held.Release()
@@ -256,14 +270,3 @@ func (r *Rows) take(ctx context.Context) (*rowsBuffer, error) {
 
 // give puts a buffer back.
 func (r *Rows) give(b *rowsBuffer) { r.pool <- b }
-
-// verify checks the unit that begins at off of the data area.
-func (r *Rows) verify(off int64, unit []byte) error {
-	n := off / int64(r.shape.SumBytes)
-	want := mem.View[uint32](r.sums.Bytes())[n]
-	if got := unitSum(r.seed, unit); got != want {
-		return r.f.damage(off/int64(r.shape.PageBytes)+1, pageBytes+off,
-			"checksum of %d bytes is %08x, they give %08x", len(unit), want, got)
-	}
-	return nil
-}

@@ -31,7 +31,8 @@ import (
 // The page's own checksum is codec.BlockSum of kind GCRC, the store, the page number and what
 // follows it. A unit's sum is the CRC32C of the kind GROW, the store's UUID and the unit's bytes;
 // its number need not enter, since the place of the sum tells which unit it is of. In memory the
-// sums take 4 bytes per unit: 1/128 of the data for rows of 512 bytes, 1/1024 from 4 KiB on.
+// sums take 4 bytes per unit: 1/128 of the data for rows of 512 bytes, 1/1024 from 4 KiB on; they
+// can stay on disk: see rowSums.
 const (
 	sumLeast = 512 // the least unit: a sector
 	sumMost  = 4096

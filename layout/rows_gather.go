@@ -177,10 +177,18 @@ func (s *rowsShape) span(row uint64) (from, to int64) {
 	return at / unit * unit, (at + int64(s.RowBytes) + unit - 1) / unit * unit
 }
 
-// plan lays out the reads of rows, from the first key on, as many as the part has room for: how
-// many is returned. p.at tells where in the buffer each row begins.
+// plan lays out the reads of rows and of their checksums, from the first key on, as many as the
+// part has room for: how many is returned. p.at tells where in the buffer each row begins.
 func (r *Rows) plan(p *rowsPart, keys []uint64) int {
+	p.sums.sectors, p.sums.at = p.sums.sectors[:0], 0
+	n := r.planRows(p, keys)
+	p.reqs = r.sums.requests(p.reqs, &p.sums)
+	return n
+}
+
+func (r *Rows) planRows(p *rowsPart, keys []uint64) int {
 	p.reqs, p.at = p.reqs[:0], p.at[:0]
+	unit := int64(r.shape.SumBytes)
 	used := int64(0) // bytes of the buffer
 	var e extent     // of the last read
 	for i, key := range keys {
@@ -190,7 +198,8 @@ func (r *Rows) plan(p *rowsPart, keys []uint64) int {
 			p.reqs = append(p.reqs, blockdev.Request{File: r.f.file, Off: pageBytes + from})
 		}
 		more := max(to-e.end, 0)
-		if used+more > int64(len(p.buf)) {
+		sectors := int64(len(p.sums.sectors)) + r.sums.missing(p.sums.sectors, from, to, unit)
+		if used+more+sectorBytes*sectors > int64(len(p.buf)) {
 			if e.begin == e.end { // the read that was just begun stays empty
 				p.reqs = p.reqs[:len(p.reqs)-1]
 			}
@@ -201,6 +210,7 @@ func (r *Rows) plan(p *rowsPart, keys []uint64) int {
 		used, e.end = used+more, e.end+more
 		last.Buf = p.buf[at:used:used]
 		p.at = append(p.at, uint32(at+r.shape.at(key>>32)-e.begin))
+		p.sums.sectors = r.sums.list(p.sums.sectors, from, to, unit)
 	}
 	return len(keys)
 }
@@ -231,7 +241,9 @@ func (r *Rows) deliver(ctx context.Context, p *rowsPart,
 		row, at := r.shape.at(key>>32), int64(p.at[i])
 		lead := row % unit
 		for u := max(verified, at-lead); u < at+width; u += unit {
-			if err := r.verify(row+u-at, buf[u:u+unit]); err != nil {
+			off := row + u - at
+			want := r.sums.want(off/unit, &p.sums)
+			if err := r.verify(ctx, off, buf[u:u+unit], want); err != nil {
 				return err
 			}
 			verified = u + unit

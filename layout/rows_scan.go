@@ -2,6 +2,7 @@ package layout
 
 import (
 	"context"
+	"encoding/binary"
 	"fmt"
 )
 
@@ -37,24 +38,50 @@ func (r *Rows) scan(ctx context.Context, first NodeID, n int,
 	}
 	defer r.give(b)
 	unit, page := int64(r.shape.SumBytes), int64(r.shape.PageBytes)
-	most := (int64(len(b.arena.Bytes())) - 2*unit) / page * r.shape.perPage
+	room := int64(len(b.arena.Bytes()))
+	most := (room - 2*unit - sectorBytes*r.shape.sumSectors(room)) / page * r.shape.perPage
 	for i := int64(0); i < int64(n); {
 		rows := min(most, int64(n)-i)
 		from := r.shape.at(uint64(first)+uint64(i)) / unit * unit
 		to := r.shape.at(uint64(first)+uint64(i+rows-1)) + int64(r.shape.RowBytes)
 		to = (to + unit - 1) / unit * unit
 		buf := b.arena.Bytes()[:to-from]
-		if err := r.f.read(ctx, pageBytes+from, buf); err != nil {
-			return fmt.Errorf("layout: read rows of %s: %w", r.f.path, err)
-		}
-		r.read.Add(uint64(len(buf)))
-		for off := from; off < to; off += unit {
-			if err := r.verify(off, buf[off-from:off-from+unit]); err != nil {
-				return err
-			}
+		if err := r.scanPart(ctx, b, from, buf); err != nil {
+			return err
 		}
 		r.emitPages(uint64(first), i, rows, from, buf, emit)
 		i += rows
+	}
+	return nil
+}
+
+// scanPart reads the units of the data area from an offset on to buf, which is the begin of b's
+// arena, and verifies them. Their checksums go to its end, if they are on disk.
+func (r *Rows) scanPart(ctx context.Context, b *rowsBuffer, from int64, buf []byte) error {
+	all, unit, to := b.arena.Bytes(), int64(r.shape.SumBytes), from+int64(len(buf))
+	reqs := r.f.requests(pageBytes+from, buf)
+	var sums []byte
+	var first int64
+	if r.sums.file != nil {
+		var last int64
+		first, last = r.sums.sectorsOf(from, to, unit)
+		sums = all[int64(len(all))-(last+sectorBytes-first):]
+		reqs = append(reqs, r.sums.file.requests(first, sums)...)
+	}
+	if err := r.f.dev.ReadBatch(ctx, reqs); err != nil {
+		return fmt.Errorf("layout: read rows of %s: %w", r.f.path, err)
+	}
+	r.read.Add(uint64(len(buf) + len(sums)))
+	for off := from; off < to; off += unit {
+		want := uint32(0)
+		if sums != nil {
+			want = binary.LittleEndian.Uint32(sums[sumOffset(off/unit)-first:])
+		} else {
+			want = r.sums.want(off/unit, nil)
+		}
+		if err := r.verify(ctx, off, buf[off-from:off-from+unit], want); err != nil {
+			return err
+		}
 	}
 	return nil
 }

@@ -43,7 +43,7 @@ func TestSweepAgrees(t *testing.T) {
 			Dim: rapid.SampledFrom([]int{1, 3, 100, 128, 300, 1024, 1100}).Draw(rt, "dim")}
 		g.Features = layouttest.Features(g.Nodes, g.Dim)
 		s := layouttest.Build(t, vfs.NewMem(), "s", g)
-		rows := mustRows(t, s, nil)
+		rows := mustRowsWith(t, s, rapid.Bool().Draw(rt, "sums on disk"), nil)
 		of, keys := sweepKeys(rnd, g.Nodes, rapid.IntRange(1, 5).Draw(rt, "lists"))
 		got := make([][]byte, len(of))
 		before := rows.BytesRead()

@@ -26,6 +26,16 @@ func mustRows(t testing.TB, s *layout.Store, budget *mem.Budget) *layout.Rows {
 	return r
 }
 
+// mustRowsWith is mustRows with checksums on disk or in memory.
+func mustRowsWith(t testing.TB, s *layout.Store, onDisk bool, budget *mem.Budget) *layout.Rows {
+	t.Helper()
+	r, err := s.RowsWith(context.Background(), mustDevice(t), s.Meta().Features[0], onDisk, budget)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return r
+}
+
 func TestRowsAgree(t *testing.T) {
 	ctx, rnd := context.Background(), rand.New(rand.NewPCG(4, 4))
 	rapid.Check(t, func(rt *rapid.T) {
@@ -37,9 +47,16 @@ func TestRowsAgree(t *testing.T) {
 			g.Features[i] = float32(rnd.IntN(256) - 128)
 		}
 		s, budget := layouttest.Build(t, vfs.NewMem(), "s", g), mem.NewBudget(0)
-		rows := mustRows(t, s, budget)
-		if most := s.RowsBytes(rows.Meta()); budget.Used() > most+8192 {
-			rt.Fatalf("%d bytes are held, RowsBytes says %d", budget.Used(), most)
+		onDisk := rapid.Bool().Draw(rt, "sums on disk")
+		rows := mustRowsWith(t, s, onDisk, budget)
+		room := int64(1 << 40)
+		if onDisk {
+			room = 0
+		}
+		if most := s.RowsBytes(rows.Meta(), room); budget.Used() > most+8192 ||
+			most != rows.MostBytes() {
+			rt.Fatalf("%d bytes are held, RowsBytes says %d, MostBytes %d", budget.Used(), most,
+				rows.MostBytes())
 		}
 		nodes, at := make([]layout.NodeID, rnd.IntN(2*g.Nodes)+1), []uint32{}
 		for i := range nodes {
@@ -232,11 +249,17 @@ func TestDamageStops(t *testing.T) {
 		m := s.Meta().Files[r.IntN(len(s.Meta().Files))]
 		off, bit := r.Int64N(m.Size), byte(1)<<r.IntN(8)
 		flip(t, fs, s.Path(m.Path), off, bit)
+		var bad *layout.CorruptionError
 		err := errors.Join(
 			readTopology(ctx, t, s, layout.TopologyOptions{Resident: true}, all),
-			readTopology(ctx, t, s, layout.TopologyOptions{}, all), readRows(ctx, t, s, all))
+			readTopology(ctx, t, s, layout.TopologyOptions{}, all), readRows(ctx, t, s, false, all))
+		// With checksums on disk, the rest of the pages that they are in is not looked at.
+		with := readRows(ctx, t, s, true, all)
+		if with != nil && (!errors.As(with, &bad) || bad.Path != m.Path) ||
+			with == nil && m.Kind == layout.KindRows {
+			t.Errorf("bit flipped at %d of %s, checksums on disk: %v", off, m.Path, with)
+		}
 		flip(t, fs, s.Path(m.Path), off, bit)
-		var bad *layout.CorruptionError
 		if !errors.As(err, &bad) || !errors.Is(err, layout.ErrCorrupt) || bad.Path != m.Path {
 			t.Fatalf("bit flipped at %d of %s: %v", off, m.Path, err)
 		}
@@ -276,8 +299,9 @@ func readTopology(ctx context.Context, t testing.TB, s *layout.Store,
 	return errors.Join(err, topo.Close())
 }
 
-func readRows(ctx context.Context, t testing.TB, s *layout.Store, nodes []layout.NodeID) error {
-	rows, err := s.Rows(ctx, mustDevice(t), s.Meta().Features[0], nil)
+func readRows(ctx context.Context, t testing.TB, s *layout.Store, onDisk bool,
+	nodes []layout.NodeID) error {
+	rows, err := s.RowsWith(ctx, mustDevice(t), s.Meta().Features[0], onDisk, nil)
 	if err != nil {
 		return err
 	}

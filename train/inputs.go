@@ -29,14 +29,15 @@ type inputs struct {
 		sync.Mutex // guards topology against reading statistics
 		past       layout.NeighborStats
 	}
-	rows     sample.Rows // of the features, without a cache
-	reader   *layout.Rows
-	rowsHeld int64 // bytes counted for reading features and labels so far
-	evalMost int64 // nodes of the largest set that is evaluated
-	features sample.Features
-	labels   *sample.Labels
-	classes  int
-	multi    bool
+	rows      sample.Rows // of the features, without a cache
+	reader    *layout.Rows
+	labelRows *layout.Rows
+	rowsHeld  int64 // bytes counted for reading features and labels so far
+	evalMost  int64 // nodes of the largest set that is evaluated
+	features  sample.Features
+	labels    *sample.Labels
+	classes   int
+	multi     bool
 
 	claims  string      // the file to lock before hidden states are written, if any
 	closers []io.Closer // in the order of opening
@@ -142,6 +143,7 @@ func (in *inputs) openLabels(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("train: open labels: %w", err)
 	}
+	in.labelRows = rows
 	in.closers = append(in.closers, rows)
 	in.rowsHeld += in.budget.Used() - before
 	in.labels, err = sample.NewLabels(ctx, in.meta.Labels, rows, in.meta.Nodes, in.budget)

@@ -241,8 +241,18 @@ func (c *Config) scoreBytes() int64 {
 // fixed is the memory of the program, of what was reserved so far, and of reading features and
 // labels, whose buffers are made when they are needed.
 func (in *inputs) fixed() int64 {
-	buffers := in.store.RowsBytes(in.meta.Features[0]) + in.store.RowsBytes(in.meta.Labels.Rows)
-	return mem.ProcessBytes + in.budget.Used() + max(0, buffers-in.rowsHeld)
+	features, labels := int64(0), int64(0)
+	if in.reader != nil {
+		features = in.reader.MostBytes()
+	} else {
+		features = in.store.RowsBytes(in.meta.Features[0], in.room())
+	}
+	if in.labelRows != nil {
+		labels = in.labelRows.MostBytes()
+	} else {
+		labels = in.store.RowsBytes(in.meta.Labels.Rows, in.room())
+	}
+	return mem.ProcessBytes + in.budget.Used() + max(0, features+labels-in.rowsHeld)
 }
 
 // checkLeast reports a memory that is too small whatever the batches are.
