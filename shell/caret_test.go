@@ -7,8 +7,6 @@ import (
 	"strings"
 	"testing"
 	"time"
-
-	"github.com/jedib0t/go-pretty/v6/text"
 )
 
 // longStatements have every clause, and all that MATCH may be made of.
@@ -64,8 +62,9 @@ func mutated(r *rand.Rand, src string, words []string) string {
 func TestCarets(t *testing.T) {
 	seed := uint64(time.Now().UnixNano())
 	r := rand.New(rand.NewPCG(seed, 0))
-	words := []string{"?", "IN", "OF", "'q", "日本", "'é'", "=", "(", "]", "#", ",", "17", "-5",
-		"x.y", "a", "SPLIT", "RETURN", "WITH", "0:1", ":", "*", "1..9", ".."}
+	words := []string{"?", "IN", "OF", "'q", "日本", "'é'", "\"q", "\"a b\"",
+		"-- it's", strings.Repeat("wide", 30), strings.Repeat("長", 50), "=", "(", "]",
+		"#", ",", "17", "-5", "x.y", "a", "SPLIT", "RETURN", "WITH", "0:1", ":", "*", "1..9", ".."}
 	statements := slices.Clone(longStatements)
 	for _, st := range registry {
 		statements = append(statements, st.example)
@@ -104,7 +103,7 @@ func misplaced(e *SyntaxError) string {
 	}
 	toks, err := lex(e.Src)
 	if err != nil {
-		if e.Msg != "the quote is not closed" || e.Src[e.Pos] != '\'' {
+		if e.Msg != "the quote is not closed" || !isQuote(e.Src[e.Pos]) {
 			return "no quote is open there"
 		}
 		return ""
@@ -128,6 +127,13 @@ func misplaced(e *SyntaxError) string {
 	return ""
 }
 
+func columnsOf(s string) (n int) {
+	for _, r := range s {
+		n += runeWidth(r)
+	}
+	return n
+}
+
 // misdrawn says what is wrong with the lines of a message.
 func misdrawn(e *SyntaxError) string {
 	lines := strings.Split(e.Error(), "\n")
@@ -137,9 +143,22 @@ func misdrawn(e *SyntaxError) string {
 	tabs := func(s string) string { return strings.Repeat("\t", strings.Count(s, "\t")) }
 	pad := strings.TrimSuffix(lines[2], "^")
 	before := "  " + e.Src[strings.LastIndexByte(e.Src[:e.Pos], '\n')+1:e.Pos]
-	if text.StringWidthWithoutEscSequences(pad) != text.StringWidthWithoutEscSequences(before) ||
-		tabs(pad) != tabs(before) || !strings.HasPrefix(lines[1], before) {
+	line := lines[1]
+	if after, cut := strings.CutPrefix(line, "  …"); cut { // what is left of the line's beginning
+		line, pad = after, strings.TrimPrefix(pad, "   ")
+		runes, room := []rune(before), columnsOf(pad)
+		from := len(runes)
+		for ; from > 0 && runeWidth(runes[from-1]) <= room; from-- {
+			room -= runeWidth(runes[from-1])
+		}
+		before = string(runes[from:])
+	}
+	if columnsOf(pad) != columnsOf(before) || tabs(pad) != tabs(before) ||
+		!strings.HasPrefix(line, before) {
 		return "the caret is not below it"
+	}
+	if columnsOf(line) > excerptMost+len("  ")+4 {
+		return "the line is too long"
 	}
 	return ""
 }

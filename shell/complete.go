@@ -25,7 +25,6 @@ func (s *session) candidates(text string, cursor int) (start int, found []candid
 		word, all := s.dotCandidates(item)
 		return cursor - utf8.RuneCountInString(word), matching(all, word)
 	}
-	item = blankComments(item)
 	at := len(item)
 	for at > 0 && isWord(item[at-1]) {
 		at--
@@ -75,10 +74,8 @@ func open(p *parsed) (all []candidate) {
 		}
 		return all
 	}
-	turned := slices.ContainsFunc(directions, func(d clause) bool { return p.has(d.word) })
 	for _, c := range p.st.clauses {
-		isTurn := slices.ContainsFunc(directions, func(d clause) bool { return d.word == c.word })
-		if !p.has(c.word) && !(turned && isTurn) {
+		if !p.has(c.word) && p.excluded(c.word) == nil {
 			all = append(all, candidate{c.word, clauseHelp(p.st, c)})
 		}
 	}

@@ -94,7 +94,7 @@ func findDot(word string) (*dotCommand, error) {
 	}
 	switch len(found) {
 	case 0:
-		return nil, dotUsagef("unknown command %q%s; .help lists them", "."+word,
+		return nil, dotUsagef("unknown command %s%s; .help lists them", named("."+word),
 			near("."+word, dotNames()))
 	case 1:
 		return &dots[at], nil

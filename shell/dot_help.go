@@ -17,7 +17,7 @@ func (s *session) dotHelp(_ context.Context, word string) error {
 	case word == "":
 		s.helpAll(&b)
 	case !s.helpStatement(&b, word) && !s.helpDot(&b, word) && !s.helpSearch(&b, word):
-		return dotUsagef("knows nothing about %q%s", word,
+		return dotUsagef("knows nothing about %s%s", named(word),
 			near(word, append(heads(), dotNames()...)))
 	}
 	_, err := io.WriteString(s.Out, b.String())

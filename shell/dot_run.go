@@ -35,7 +35,7 @@ func (s *session) note(format string, args ...any) error {
 func (s *session) dotRows(_ context.Context, arg string) error {
 	n, err := strconv.Atoi(arg)
 	if err != nil || n < 0 {
-		return dotUsagef("wants a number of rows, 0 for all; found %q", arg)
+		return dotUsagef("wants a number of rows, 0 for all; found %s", named(arg))
 	}
 	s.rows = n
 	return nil
@@ -174,7 +174,7 @@ func (s *session) dotHistory(ctx context.Context, arg string) error {
 	if arg != "" {
 		var err error
 		if n, err = strconv.Atoi(arg); err != nil || n < 1 {
-			return dotUsagef("wants a number of inputs; found %q", arg)
+			return dotUsagef("wants a number of inputs; found %s", named(arg))
 		}
 	}
 	var rows [][]string

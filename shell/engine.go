@@ -5,7 +5,9 @@ import (
 	"errors"
 	"fmt"
 	"strconv"
+	"strings"
 	"sync"
+	"unicode/utf8"
 
 	"gdb/blockdev"
 	"gdb/internal/mem"
@@ -301,7 +303,7 @@ func (e *engine) members(ctx context.Context, set *roaring.Bitmap) ([]layout.Nod
 }
 
 func (e *engine) noSplit(name string) error {
-	return fmt.Errorf("no split %q%s; DESCRIBE lists the splits", name,
+	return fmt.Errorf("no split %s%s; DESCRIBE lists the splits", named(name),
 		near(name, e.splitNames()))
 }
 
@@ -315,8 +317,7 @@ func (e *engine) splitNames() (names []string) {
 func (e *engine) node(ctx context.Context, ref nodeRef) (layout.NodeID, error) {
 	if ref.internal {
 		if ref.id >= e.meta().Nodes {
-			return 0, fmt.Errorf("node #%d: %w: the store has %d nodes", ref.id, kv.ErrNotFound,
-				e.meta().Nodes)
+			return 0, fmt.Errorf("node #%d: %w: %s", ref.id, kv.ErrNotFound, e.internalIDs())
 		}
 		return layout.NodeID(ref.id), nil
 	}
@@ -324,7 +325,49 @@ func (e *engine) node(ctx context.Context, ref nodeRef) (layout.NodeID, error) {
 	if err != nil {
 		return 0, err
 	}
-	return ids.Internal(ctx, ref.external)
+	v, err := ids.Internal(ctx, ref.external)
+	if errors.Is(err, kv.ErrNotFound) && !e.denseIDs() {
+		return 0, e.noNode(ctx, ids, ref.external, err)
+	}
+	return v, err
+}
+
+// internalIDs says which internal numbers there are.
+func (e *engine) internalIDs() string {
+	switch n := e.meta().Nodes; n {
+	case 0:
+		return "the store has no nodes"
+	case 1:
+		return "the one internal number is #0"
+	default:
+		return fmt.Sprintf("internal numbers are #0 to #%d", n-1)
+	}
+}
+
+// noNode adds to the error of an id that is not found the one that was meant, if that differs in
+// the case of letters only, and how ids are written in this store.
+func (e *engine) noNode(ctx context.Context, ids kv.IDs, id string, err error) error {
+	for _, other := range []string{strings.ToLower(id), strings.ToUpper(id), titled(id)} {
+		if _, no := ids.Internal(ctx, other); no == nil {
+			return fmt.Errorf("%w; did you mean %s?", err, literal(other))
+		}
+	}
+	first := []layout.NodeID{0, 1}[:min(e.meta().Nodes, 2)]
+	names, no := ids.External(ctx, first, nil)
+	if no != nil {
+		return err // of the id; what is wrong with the dictionary is another statement's to say
+	}
+	for i, name := range names {
+		names[i] = literal(truncated(name, namedMost))
+	}
+	return fmt.Errorf("%w: ids are written as in the source, such as %s; %s", err,
+		strings.Join(names, " or "), e.internalIDs())
+}
+
+// titled is a name with a capital.
+func titled(name string) string {
+	r, n := utf8.DecodeRuneInString(name)
+	return strings.ToUpper(string(r)) + strings.ToLower(name[n:])
 }
 
 // randomDomain keeps RANDOM apart from the other draws with the same seed.

@@ -33,44 +33,41 @@ func highlighter() func(text string) []string {
 	words := keywords()
 	return func(text string) []string {
 		styles := make([]string, 0, len(text))
-		put := func(part, style string) {
-			for range part {
+		first := true // of an item
+		for i := 0; i < len(text); {
+			n, style := painted(text, i, first, words)
+			for range text[i : i+n] {
 				styles = append(styles, style)
 			}
-		}
-		lineStart, first := true, true
-		for text != "" {
-			n, style := 1, ""
-			switch c := text[0]; {
-			case lineStart && strings.HasPrefix(text, "--"), first && c == '.':
-				if n = strings.IndexByte(text, '\n'); n < 0 {
-					n = len(text)
-				}
-				style = styleDim
-				if c == '.' {
-					style = styleYellow
-				}
-			case c == '\'':
-				if _, n = quoted(text); n == 0 {
-					n, style = len(text), styleRed
-				} else {
-					style = styleGreen
-				}
-			case isWord(c):
-				for n < len(text) && isWord(text[n]) {
-					n++
-				}
-				if words[strings.ToUpper(text[:n])] {
-					style = styleCyan
-				}
-			}
-			put(text[:n], style)
-			blank := text[0] == ' ' || text[0] == '\t'
-			first = text[0] == ';' || style == styleYellow ||
-				first && (blank || text[0] == '\n' || style == styleDim)
-			lineStart = text[0] == '\n' || text[0] == ';' || lineStart && blank
-			text = text[n:]
+			first = text[i] == ';' || style == styleYellow ||
+				first && (isBlank(text[i]) || style == styleDim)
+			i += n
 		}
 		return styles
 	}
+}
+
+// painted is the length of what stands at text[i], and its style.
+func painted(text string, i int, first bool, words map[string]bool) (n int, style string) {
+	switch c := text[i]; {
+	case comment(text, i) > 0:
+		return comment(text, i), styleDim
+	case first && c == '.':
+		line, _, _ := strings.Cut(text[i:], "\n")
+		return len(line), styleYellow
+	case isQuote(c):
+		if _, n = quoted(text[i:]); n == 0 {
+			return len(text) - i, styleRed
+		}
+		return n, styleGreen
+	case isWord(c):
+		for i+n < len(text) && isWord(text[i+n]) {
+			n++
+		}
+		if words[strings.ToUpper(text[i:i+n])] {
+			style = styleCyan
+		}
+		return n, style
+	}
+	return 1, ""
 }

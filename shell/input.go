@@ -3,8 +3,8 @@ package shell
 import "strings"
 
 // nextItem cuts the first item off text: a statement with its semicolon, or the line of a dot
-// command. Blank space and comments before it are dropped, comments within are blanked, so that
-// columns stay. whole says that the item has its end; without, text ends before it.
+// command. Blank space and comments before it are dropped. whole says that the item has its end;
+// without, text ends before it.
 func nextItem(text string) (item, rest string, whole bool) {
 	text = skipBlank(text)
 	if strings.HasPrefix(text, ".") {
@@ -13,47 +13,33 @@ func nextItem(text string) (item, rest string, whole bool) {
 	}
 	end := statementEnd(text)
 	if end < 0 {
-		return strings.TrimSpace(blankComments(text)), "", false
+		return strings.TrimSpace(text), "", false
 	}
-	return strings.TrimSpace(blankComments(text[:end])), text[end:], true
+	return strings.TrimSpace(text[:end]), text[end:], true
 }
 
-// skipBlank drops white space, lone semicolons and comment lines at the start of text.
+// skipBlank drops white space, lone semicolons and comments at the start of text.
 func skipBlank(text string) string {
-	for lineStart := true; text != ""; {
-		switch c := text[0]; {
-		case lineStart && strings.HasPrefix(text, "--"):
-			_, text, _ = strings.Cut(text, "\n")
-		case c == ' ' || c == '\t' || c == '\r' || c == ';':
-			text = text[1:]
-		case c == '\n':
-			lineStart, text = true, text[1:]
-		default:
-			return text
+	i := 0
+	for i < len(text) {
+		if n := comment(text, i); n > 0 {
+			i += n
+		} else if isBlank(text[i]) || text[i] == ';' {
+			i++
+		} else {
+			break
 		}
 	}
-	return ""
+	return text[i:]
 }
 
 // statementEnd is the offset after the first semicolon outside quotes and comments, or -1.
 func statementEnd(text string) int {
-	inQuote, lineStart := false, true
 	for i := 0; i < len(text); i++ {
-		switch c := text[i]; {
-		case lineStart && !inQuote && strings.HasPrefix(text[i:], "--"):
-			n := strings.IndexByte(text[i:], '\n')
-			if n < 0 {
-				return -1
-			}
-			i += n
-		case c == '\n':
-			lineStart = true
-		case c == ';' && !inQuote:
+		if n := skipped(text, i); n > 0 {
+			i += n - 1
+		} else if text[i] == ';' {
 			return i + 1
-		case c == '\'':
-			inQuote, lineStart = !inQuote, false
-		case c != ' ' && c != '\t':
-			lineStart = false
 		}
 	}
 	return -1

@@ -40,7 +40,7 @@ func checkInto(name string) error {
 			return nil
 		}
 	}
-	return fmt.Errorf("INTO %q: want a name that ends in %s%s", name,
+	return fmt.Errorf("INTO %s: want a name that ends in %s%s", named(name),
 		strings.Join(intoFormats, ", "), near(path.Ext(name), intoFormats))
 }
 
@@ -48,8 +48,8 @@ func newFileOutput(fs vfs.FS, name string) (o *fileOutput, err error) {
 	o = &fileOutput{fs: fs, path: name}
 	ext := path.Ext(name)
 	if ext == ".parquet" || ext == ".npy" {
-		if o.kept, err = fs.Create(o.spoolPath(), vfs.WriteCategoryUnspecified); err != nil {
-			return nil, fmt.Errorf("INTO: %w", err)
+		if o.kept, err = createBeside(fs, name, spoolEnding); err != nil {
+			return nil, fmt.Errorf("INTO %w", err)
 		}
 		o.buf = bufio.NewWriterSize(o.kept, outBytes)
 		o.rows = &spool{w: o.buf}
@@ -57,7 +57,7 @@ func newFileOutput(fs vfs.FS, name string) (o *fileOutput, err error) {
 		return o, nil
 	}
 	if o.file, err = createNewFile(fs, name); err != nil {
-		return nil, fmt.Errorf("INTO: %w", err)
+		return nil, fmt.Errorf("INTO %w", err)
 	}
 	o.buf = bufio.NewWriterSize(o.file, outBytes)
 	if ext == ".csv" {
@@ -68,7 +68,10 @@ func newFileOutput(fs vfs.FS, name string) (o *fileOutput, err error) {
 	return o, nil
 }
 
-func (o *fileOutput) spoolPath() string { return o.path + ".rows" }
+// spoolEnding is that of the file in which rows wait.
+const spoolEnding = ".rows"
+
+func (o *fileOutput) spoolPath() string { return o.path + spoolEnding }
 
 // finish makes the file appear, or after an error of the statement leaves nothing behind.
 func (o *fileOutput) finish(ctx context.Context, failed error) error {

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"strings"
 	"unicode/utf8"
+
+	"github.com/jedib0t/go-pretty/v6/text"
 )
 
 // SyntaxError points at a place of a statement. Its message has three lines: what, and where with
@@ -23,23 +25,57 @@ type SyntaxError struct {
 func (e *SyntaxError) Error() string {
 	start := strings.LastIndexByte(e.Src[:e.Pos], '\n') + 1
 	line, _, _ := strings.Cut(e.Src[start:], "\n")
-	before := e.Src[start:e.Pos]
-	var shown, pad strings.Builder
-	for i, r := range strings.TrimSuffix(line, "\r") {
+	before := []rune(e.Src[start:e.Pos])
+	all := []rune(strings.TrimSuffix(line, "\r"))
+	shown, at := excerpt(all, min(len(before), len(all)))
+	var drawn, pad strings.Builder
+	for i, r := range shown {
 		if r != '\t' {
 			r = visible(r)
 		}
-		shown.WriteRune(r)
+		drawn.WriteRune(r)
 		switch {
-		case i >= len(before):
+		case i >= at:
 		case r == '\t':
 			pad.WriteRune(r)
 		default:
 			pad.WriteString(strings.Repeat(" ", runeWidth(r)))
 		}
 	}
-	return fmt.Sprintf("syntax error at column %d: %s\n  %s\n  %s^",
-		utf8.RuneCountInString(before)+1, e.Msg, shown.String(), pad.String())
+	return fmt.Sprintf("syntax error at column %d: %s\n  %s\n  %s^", len(before)+1, e.Msg,
+		drawn.String(), pad.String())
+}
+
+// excerptMost is how much of a line is shown around a mistake, in columns, and excerptBefore how
+// much of that before the caret if something is left out there.
+const (
+	excerptMost   = 76
+	excerptBefore = 50
+)
+
+// excerpt cuts a line to what stands around the rune at, and returns where that is then.
+func excerpt(line []rune, at int) ([]rune, int) {
+	if text.StringWidth(string(line)) <= excerptMost {
+		return line, at
+	}
+	from, columns := at, 0
+	for ; from > 0 && columns < excerptBefore; from-- {
+		columns += runeWidth(line[from-1])
+	}
+	to := at
+	for ; to < len(line) && columns < excerptMost; to++ {
+		columns += runeWidth(line[to])
+	}
+	var out []rune
+	if from > 0 {
+		out = append(out, '…')
+		at = at - from + 1
+	}
+	out = append(out, line[from:to]...)
+	if to < len(line) {
+		out = append(out, '…')
+	}
+	return out, at
 }
 
 // tokenKind separates quoted strings from words that look like them.
@@ -64,9 +100,11 @@ func lex(src string) ([]token, error) {
 	for i := 0; i < len(src); {
 		c, start := src[i], i
 		switch {
-		case c == ' ' || c == '\t' || c == '\n' || c == '\r':
+		case comment(src, i) > 0:
+			i += comment(src, i)
+		case isBlank(c):
 			i++
-		case c == '\'':
+		case isQuote(c):
 			text, n := quoted(src[i:])
 			if n == 0 {
 				return nil, &SyntaxError{Src: src, Pos: start, Msg: "the quote is not closed"}
@@ -87,17 +125,22 @@ func lex(src string) ([]token, error) {
 	return append(out, token{tokEnd, "", len(src)}), nil
 }
 
+func isBlank(c byte) bool { return c == ' ' || c == '\t' || c == '\n' || c == '\r' }
+
+// isQuote says that c begins quoted text: which of the two it is, ends it.
+func isQuote(c byte) bool { return c == '\'' || c == '"' }
+
 // quoted reads a quoted string at the start of s, where two quotes stand for one, and returns its
 // text and the bytes read; 0 if it is not closed.
 func quoted(s string) (string, int) {
 	var b strings.Builder
 	for i := 1; i < len(s); i++ {
-		if s[i] != '\'' {
+		if s[i] != s[0] {
 			b.WriteByte(s[i])
 			continue
 		}
-		if i+1 < len(s) && s[i+1] == '\'' {
-			b.WriteByte('\'')
+		if i+1 < len(s) && s[i+1] == s[0] {
+			b.WriteByte(s[0])
 			i++
 			continue
 		}
@@ -111,23 +154,26 @@ func isWord(c byte) bool {
 		'0' <= c && c <= '9' || 'a' <= c|0x20 && c|0x20 <= 'z' || c >= utf8.RuneSelf
 }
 
-// blankComments replaces lines that begin with "--", outside quotes, by as many spaces.
-func blankComments(text string) string {
-	out, inQuote := []byte(text), false
-	for i, lineStart := 0, true; i < len(out); i++ {
-		switch c := out[i]; {
-		case lineStart && !inQuote && strings.HasPrefix(text[i:], "--"):
-			for i < len(out) && out[i] != '\n' {
-				out[i] = ' '
-				i++
-			}
-		case c == '\n':
-			lineStart = true
-		case c == '\'':
-			inQuote, lineStart = !inQuote, false
-		case c != ' ' && c != '\t':
-			lineStart = false
-		}
+// comment is the length of the comment that begins at text[i], to the end of the line; 0 if none
+// does. It begins with "--" after a blank, a semicolon or nothing: a--b is a word. Arrows of a
+// pattern are no comment, so that the parser can say how hops are written here.
+func comment(text string, i int) int {
+	rest := text[i:]
+	if !strings.HasPrefix(rest, "--") || strings.HasPrefix(rest, "-->") ||
+		i > 0 && !isBlank(text[i-1]) && text[i-1] != ';' {
+		return 0
 	}
-	return string(out)
+	line, _, _ := strings.Cut(rest, "\n")
+	return len(line)
+}
+
+// skipped is how many bytes at text[i] are quoted text or a comment, which nothing in them ends.
+func skipped(text string, i int) int {
+	if !isQuote(text[i]) {
+		return comment(text, i)
+	}
+	if _, n := quoted(text[i:]); n > 0 {
+		return n
+	}
+	return len(text) - i
 }

@@ -162,7 +162,7 @@ func (q *matchQuery) hasEdge(name string) bool {
 
 // nameTwice is the error of a name that stands for an edge and something else.
 func (p *parser) nameTwice() error {
-	return p.fail("the name %s stands for an edge and something else", p.tok().text)
+	return p.fail("the name %s stands for an edge and something else", named(p.tok().text))
 }
 
 func (p *parser) symbol(s string, what string) error {
@@ -479,8 +479,8 @@ func (p *parser) aggregate(q *matchQuery, inReturn bool) (e matchExpr, err error
 		if err := p.refuse(); err != nil {
 			return e, err
 		}
-		return e, p.fail("no function %q%s; there are %s", p.tok().text, near(name, aggregates),
-			strings.Join(aggregates, ", "))
+		return e, p.fail("no function %s%s; there are %s", named(p.tok().text),
+			near(name, aggregates), strings.Join(aggregates, ", "))
 	}
 	if !inReturn {
 		return e, p.fail("aggregates stand in RETURN only")
@@ -520,16 +520,16 @@ func (p *parser) property(q *matchQuery) (e matchExpr, err error) {
 			return e, err
 		}
 		names = slices.DeleteFunc(names, func(s string) bool { return s == "" })
-		return e, p.fail("no variable %q%s; the pattern has %s", e.name, near(e.name, names),
-			strings.Join(names, ", "))
+		return e, p.fail("no variable %s%s; the pattern has %s", named(e.name), near(e.name, names),
+			truncated(strings.Join(names, ", "), namedMost))
 	case isNode && e.prop == "":
 		e.prop = "id"
 	case isNode && e.prop != "id" && e.prop != "label" && !featureProp.MatchString(e.prop):
-		return e, p.fail("a node has id, label and features f0, f1, …, not %q", e.prop)
+		return e, p.fail("a node has id, label and features f0, f1, …, not %s", named(e.prop))
 	case isEdge && e.prop == "":
 		e.prop = "type"
 	case isEdge && !slices.Contains([]string{"type", "weight", "time"}, e.prop):
-		return e, p.fail("an edge has type, weight and time, not %q", e.prop)
+		return e, p.fail("an edge has type, weight and time, not %s", named(e.prop))
 	}
 	p.next()
 	return e, nil

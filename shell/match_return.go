@@ -404,7 +404,7 @@ func (g *matchGroup) add(i int, e *matchExpr, vals matchValues, row int) error {
 	case "avg":
 		x, ok := numeric(v)
 		if !ok {
-			return fmt.Errorf("%s: %q is no number", e.text, v.s)
+			return fmt.Errorf("%s: %s is no number", e.text, named(v.s))
 		}
 		g.sum[i] += x.as(cellFloat).f
 	case "min", "max":

@@ -3,6 +3,8 @@ package shell
 import (
 	"context"
 	"errors"
+	"fmt"
+	"os"
 
 	"github.com/cockroachdb/pebble/v2/vfs"
 )
@@ -17,11 +19,33 @@ type newFile struct {
 
 // createNewFile begins a file that will be at path.
 func createNewFile(fs vfs.FS, path string) (*newFile, error) {
-	f, err := fs.Create(path+".part", vfs.WriteCategoryUnspecified)
+	f, err := createBeside(fs, path, ".part")
 	if err != nil {
 		return nil, err
 	}
 	return &newFile{f, fs, path}, nil
+}
+
+// createBeside begins a file whose name is that of path and an ending. Its errors are of path,
+// which the user knows, and say what to do.
+func createBeside(fs vfs.FS, path, ending string) (vfs.File, error) {
+	if info, err := fs.Stat(path); err == nil && info.IsDir() {
+		return nil, fmt.Errorf("%s is a folder: name a file", path)
+	}
+	f, err := fs.Create(path+ending, vfs.WriteCategoryUnspecified)
+	if err == nil {
+		return f, nil
+	}
+	var of *os.PathError
+	if errors.As(err, &of) {
+		err = of.Err
+	}
+	folder := fs.PathDir(path)
+	if errors.Is(err, os.ErrNotExist) || errors.Is(err, os.ErrPermission) {
+		err = fmt.Errorf("%w: no file can be made in the folder %s: name one that exists and that "+
+			"you may write to", err, folder)
+	}
+	return nil, fmt.Errorf("%s: %w", path, err)
 }
 
 // commit gives the file its name. After an error nothing is left beside it; the name then stands

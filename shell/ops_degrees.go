@@ -3,7 +3,6 @@ package shell
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"math"
 	"math/bits"
@@ -20,33 +19,7 @@ const (
 	binsMost    = 1 << 16
 )
 
-// checkDegrees reports clauses that exclude each other or are out of range.
-func (x *execution) checkDegrees() error {
-	switch n := x.intOr("TOP", 1); {
-	case n < 1 || n > degreesMost:
-		return fmt.Errorf("TOP %d: want 1 to %d", n, degreesMost)
-	case x.has("TOP") && x.has("BOTH"):
-		return errors.New("TOP wants IN or OUT, not BOTH")
-	}
-	if n := x.intOr("BINS", 1); n < 1 || n > binsMost {
-		return fmt.Errorf("BINS %d: want 1 to %d", n, binsMost)
-	}
-	var said []string
-	for _, word := range []string{"OF", "TOP", "LOG", "BINS"} {
-		if x.has(word) {
-			said = append(said, word)
-		}
-	}
-	if len(said) > 1 {
-		return fmt.Errorf("%s exclude each other", strings.Join(said, " and "))
-	}
-	return nil
-}
-
 func planDegrees(x *execution) (*operator, error) {
-	if err := x.checkDegrees(); err != nil {
-		return nil, err
-	}
 	via, err := x.edgeType()
 	if err != nil {
 		return nil, err

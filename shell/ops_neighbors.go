@@ -54,7 +54,7 @@ func (e *engine) edgeType(name string) (int, error) {
 	if len(types) == 0 {
 		return 0, fmt.Errorf("%s: the edges of this store have no types", name)
 	}
-	return 0, fmt.Errorf("%s: no such edge type%s; DESCRIBE TYPES lists them", name,
+	return 0, fmt.Errorf("%s: no such edge type%s; DESCRIBE TYPES lists them", named(name),
 		near(name, types))
 }
 
@@ -76,9 +76,6 @@ func planNeighbors(x *execution) (*operator, error) {
 			nodes)), nil
 	}
 	hops := x.intOr("HOPS", 1)
-	if hops < 1 || hops > hopsMost {
-		return nil, fmt.Errorf("HOPS %d: want 1 to %d", hops, hopsMost)
-	}
 	met := x.opHops(hopOperator, int(hops), dirs, via, true, nodes)
 	if x.has("COUNT") {
 		return newOperator("distinct count", "", float64(hops), 0, met), nil

@@ -43,9 +43,6 @@ func planPath(x *execution) (*operator, error) {
 	if err != nil {
 		return nil, err
 	}
-	if most := x.intOr("MAX", 1); most < 1 || most > pathMost {
-		return nil, fmt.Errorf("MAX %d: want 1 to %d", most, pathMost)
-	}
 	from, err := x.opNodes("from", x.operand.nodes)
 	if err != nil {
 		return nil, err

@@ -55,7 +55,7 @@ func (x *execution) findRun(ctx context.Context, name string) (run kv.RunMeta, e
 		names = append(names, r.Name)
 	}
 	if run.Name == "" {
-		return run, fmt.Errorf("no run %q%s; RUNS lists them", name, near(name, names))
+		return run, fmt.Errorf("no run %s%s; RUNS lists them", named(name), near(name, names))
 	}
 	return run, nil
 }

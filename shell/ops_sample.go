@@ -97,10 +97,7 @@ func runSample(ctx context.Context, x *execution) error {
 	if err != nil {
 		return err
 	}
-	epoch, batch, err := x.place()
-	if err != nil {
-		return err
-	}
+	epoch, batch := x.place()
 	if x.has("SIZE") {
 		seeds, err = x.batchSeeds(ctx, seeds, epoch, batch)
 	} else {
@@ -209,12 +206,8 @@ func (s *hopSession) enter(ctx context.Context) context.Context {
 
 // place returns the epoch and batch to draw for, counted from 0 as the sampler does; users and the
 // progress of a training count from 1.
-func (x *execution) place() (epoch, batch uint64, err error) {
-	e, b := x.intOr("EPOCH", 1), x.intOr("BATCH", 1)
-	if e < 1 || b < 1 {
-		return 0, 0, errors.New("epochs and batches are counted from 1")
-	}
-	return uint64(e - 1), uint64(b - 1), nil
+func (x *execution) place() (epoch, batch uint64) {
+	return uint64(x.intOr("EPOCH", 1) - 1), uint64(x.intOr("BATCH", 1) - 1)
 }
 
 // batchSeeds returns the seeds that a training on nodes, in batches of SIZE, has in a batch. Of

@@ -193,9 +193,6 @@ const traceLast = 20
 // runTraceIO begins or ends recording, or shows what was recorded.
 func runTraceIO(_ context.Context, x *execution) error {
 	on, off := x.has("ON"), x.has("OFF")
-	if on && off || (on || off) && x.has("LAST") {
-		return errors.New("ON, OFF and LAST exclude each other")
-	}
 	if on || off {
 		x.engine.dev.trace(on)
 		x.header("tracing")
@@ -231,7 +228,7 @@ var settings = []string{"seed"}
 func runSet(_ context.Context, x *execution) error {
 	name, value := x.operand.text, x.args["TO"].text
 	if !slices.Contains(settings, name) {
-		return fmt.Errorf("no setting %q%s; there are %s", name, near(name, settings),
+		return fmt.Errorf("no setting %s%s; there are %s", named(name), near(name, settings),
 			strings.Join(settings, ", "))
 	}
 	seed, err := strconv.ParseUint(value, 10, 64)

@@ -37,7 +37,7 @@ func (s *session) output(ctx context.Context) (output, error) {
 func (s *session) fileOutput(ctx context.Context, name string) (output, error) {
 	f, err := createNewFile(s.Store.FS(), name)
 	if err != nil {
-		return output{}, fmt.Errorf("shell: .once: %w", err)
+		return output{}, fmt.Errorf("shell: .once %w", err)
 	}
 	return output{f, s.fileMode(name), false, func(ok bool) error {
 		end := f.discard

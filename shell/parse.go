@@ -30,7 +30,7 @@ func (r nodeRef) String() string {
 	if r.internal {
 		return fmt.Sprintf("#%d", r.id)
 	}
-	return strconv.Quote(r.external)
+	return named(r.external)
 }
 
 // text is the reference without quotes.
@@ -126,8 +126,8 @@ func (p *parser) clauses(out *parsed) error {
 		if out.has(c.word) {
 			return p.failBack("%s stands twice", c.word)
 		}
-		if out.otherDirection(c.word) {
-			return p.failBack("IN, OUT and BOTH exclude each other")
+		if others := out.excluded(c.word); others != nil {
+			return p.failBack("%s exclude each other", listed(others))
 		}
 		v, err := p.value(*c)
 		if err != nil {
@@ -141,7 +141,7 @@ func (p *parser) clauses(out *parsed) error {
 		t = p.tok()
 	}
 	if t.kind != tokEnd {
-		return p.fail("unexpected %q after %s%s%s", t.text, out.st.head, expected(p.want),
+		return p.fail("unexpected %s after %s%s%s", named(t.text), out.st.head, expected(p.want),
 			near(t.text, p.want))
 	}
 	for _, c := range out.st.clauses {
@@ -152,11 +152,21 @@ func (p *parser) clauses(out *parsed) error {
 	return nil
 }
 
-// otherDirection says whether word is a direction, and another one was said.
-func (p *parsed) otherDirection(word string) bool {
-	is := func(d clause) bool { return d.word == word }
-	return slices.ContainsFunc(directions, is) &&
-		slices.ContainsFunc(directions, func(d clause) bool { return p.has(d.word) })
+// excluded are the clauses of which a statement takes one, if word is one of them and another was
+// said; else nil.
+func (p *parsed) excluded(word string) []string {
+	for _, group := range append([][]string{{"IN", "OUT", "BOTH"}}, p.st.exclude...) {
+		if slices.Contains(group, word) && slices.ContainsFunc(group, p.has) {
+			return group
+		}
+	}
+	return nil
+}
+
+// listed is a list as a sentence has it.
+func listed(words []string) string {
+	last := len(words) - 1
+	return strings.Join(words[:last], ", ") + " and " + words[last]
 }
 
 func (p *parser) tok() token { return p.toks[0] }
@@ -226,7 +236,7 @@ func (p *parser) head() (*statement, error) {
 		if err := p.refuse(); err != nil {
 			return nil, err
 		}
-		return nil, p.fail("unknown statement %q%s", t.text, near(t.text, heads()))
+		return nil, p.fail("unknown statement %s%s", named(t.text), near(t.text, heads()))
 	}
 	p.next()
 	p.want = nouns
@@ -263,7 +273,7 @@ func (p *parser) value(c clause) (v value, err error) {
 	}()
 	switch c.arg {
 	case argInt:
-		v.n, err = p.integer(c.word)
+		v.n, err = p.bounded(c)
 	case argFanout:
 		v.list, err = p.fanout()
 	case argName:
@@ -291,6 +301,20 @@ func (p *parser) value(c clause) (v value, err error) {
 	case argNone:
 	}
 	return v, err
+}
+
+// bounded parses a number within the bounds of its clause.
+func (p *parser) bounded(c clause) (int64, error) {
+	n, err := p.integer(c.word)
+	switch {
+	case err != nil:
+		return 0, err
+	case c.most > 0 && (n < c.least || n > c.most):
+		return 0, p.failBack("%s wants %d to %d", c.word, c.least, c.most)
+	case n < c.least:
+		return 0, p.failBack("%s wants a number from %d on", c.word, c.least)
+	}
+	return n, nil
 }
 
 func (p *parser) integer(word string) (int64, error) {
@@ -450,7 +474,18 @@ func found(t token) string {
 	if t.kind == tokEnd {
 		return "the end"
 	}
-	return strconv.Quote(t.text)
+	return named(t.text)
+}
+
+// namedMost is how many characters of a word stand in a message.
+const namedMost = 60
+
+// named is a word as it stands in a message: in quotes, and not longer than a message may be.
+func named(word string) string {
+	if utf8.RuneCountInString(word) <= namedMost {
+		return strconv.Quote(word)
+	}
+	return strings.TrimSuffix(fmt.Sprintf("%.*q", namedMost, word), `"`) + `…"`
 }
 
 func expected(words []string) string {

@@ -2,6 +2,7 @@ package shell
 
 import (
 	"errors"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -27,6 +28,7 @@ func TestSyntaxErrors(t *testing.T) {
 		{"NEIGHBORS 42 OUT OUT;", "OUT stands twice", 18},
 		{"NEIGHBORS 42 IN OUT;", "IN, OUT and BOTH exclude each other", 17},
 		{"NEIGHBORS 42 VAI cites;", `unexpected "VAI" after NEIGHBORS`, 14},
+		{"NEIGHBORS 42 VAI -- cites", `unexpected "VAI" after NEIGHBORS`, 14},
 		{"NEIGHBORS 'a;", "the quote is not closed", 11},
 		{"NEIGHBORS #x;", "# wants an internal node id", 12},
 		{"NEIGHBORS 42 LIMIT -3;", "LIMIT wants a number", 20},
@@ -42,6 +44,13 @@ func TestSyntaxErrors(t *testing.T) {
 		{"TRACE IO ONN;", `unexpected "ONN" after TRACE IO`, 10},
 		{"SET seed;", "SET needs TO", 10},
 		{"BLOCK topology/in.csc;", "BLOCK needs AT", 23},
+		{"NEIGHBORS 42 HOPS 0;", "HOPS wants 1 to 64", 19},
+		{"NEIGHBORS 42 HOPS 65;", "HOPS wants 1 to 64", 19},
+		{"SAMPLE 1 FANOUT 2 EPOCH 0;", "EPOCH wants a number from 1 on", 25},
+		{"DEGREES LOG TOP 3;", "OF, TOP, LOG and BINS exclude each other", 13},
+		{"DEGREES BOTH TOP 3;", "TOP and BOTH exclude each other", 14},
+		{`NEIGHBORS "a;`, "the quote is not closed", 11},
+		{`MATCH (a {id: 1}) -->(b) RETURN b;`, "a hop is written -[]->", 19},
 	} {
 		_, err := parse(c.src)
 		var syntax *SyntaxError
@@ -56,6 +65,50 @@ func TestSyntaxErrors(t *testing.T) {
 		lines := strings.Split(err.Error(), "\n")
 		if len(lines) != 3 || strings.Index(lines[2], "^") != c.col+1 {
 			t.Errorf("%q: the caret is off:\n%v", c.src, err)
+		}
+	}
+}
+
+// TestComments holds that what stands behind "--" does nothing, wherever a word may end.
+func TestComments(t *testing.T) {
+	for _, src := range []string{"NEIGHBORS 4 LIMIT 2 -- two",
+		"NEIGHBORS 4 -- it's four;\n LIMIT 2;",
+		"-- \"first\nNEIGHBORS 4 LIMIT 2; -- last", "NEIGHBORS 4 LIMIT 2;-- last",
+		"--\n--\nNEIGHBORS --\n4 --x\nLIMIT 2 --"} {
+		item, rest, _ := nextItem(src)
+		p, err := parse(item)
+		if err != nil || p.operand.nodes.ids[0].external != "4" || p.intOr("LIMIT", 0) != 2 {
+			t.Errorf("%q: %+v, %v", src, p, err)
+		}
+		if item, _, _ := nextItem(rest); item != "" {
+			t.Errorf("%q goes on with %q", src, item)
+		}
+	}
+	p, err := parse("NEIGHBORS a--b,'-- c',\"it's -- \"\"d\"\"\"")
+	want := []nodeRef{{external: "a--b"}, {external: "-- c"}, {external: `it's -- "d"`}}
+	if err != nil || !slices.Equal(p.operand.nodes.ids, want) {
+		t.Errorf("%+v, %v", p, err)
+	}
+}
+
+// TestLongWords holds that a message shows no more of a long word than a line has room for, and
+// that its caret is in place.
+func TestLongWords(t *testing.T) {
+	long := strings.Repeat("x", 100_000)
+	for _, src := range []string{long, "NEIGHBORS 1 " + long, "SAMPLE 1 FANOUT " + long,
+		"SAMPLE " + long + " FANOUT x", "SAMPLE 1 FANOUT x" + long + " SHOW dense",
+		"MATCH (a {id: 1}) RETURN " + long, "MATCH (" + long + " {id: 1}) RETURN b",
+		"STATS " + long, "NEIGHBORS '" + long, ".mode " + long} {
+		_, err := parse(src)
+		var syntax *SyntaxError
+		if !errors.As(err, &syntax) {
+			t.Fatalf("%.40q: %v", src, err)
+		}
+		if n := len(err.Error()); n > 500 {
+			t.Errorf("%.40q: a message of %d bytes: %.500s", src, n, err)
+		}
+		if what := misdrawn(syntax); what != "" {
+			t.Errorf("%.40q: %s\n%v", src, what, err)
 		}
 	}
 }
@@ -111,7 +164,7 @@ func TestParseArguments(t *testing.T) {
 func TestNextItem(t *testing.T) {
 	text := " ; \n-- it's; a comment\n.mode csv\nA 'x;y'; .read 'a b'; \n" +
 		"B\n-- no; end\n 'it''s';\n C"
-	want := []string{".mode csv", "A 'x;y';", ".read 'a b';", "B\n          \n 'it''s';", "C"}
+	want := []string{".mode csv", "A 'x;y';", ".read 'a b';", "B\n-- no; end\n 'it''s';", "C"}
 	for i, w := range want {
 		item, rest, whole := nextItem(text)
 		if item != w || whole == (i == len(want)-1) {
@@ -119,7 +172,9 @@ func TestNextItem(t *testing.T) {
 		}
 		text = rest
 	}
-	for text, want := range map[string]bool{"": true, "A;": true, "A; ": true, "A; B": false,
+	for text, want := range map[string]bool{"A; -- it's": true, "A -- ;": false,
+		"A -- ;\n;": true, "A \"it's\";": true, "A '\"';": true, "A \";": false, "A a--b;": true,
+		"": true, "A;": true, "A; ": true, "A; B": false,
 		".mode": true, "A;\n.mode csv": true, "A ';": false, "A\n--;": false, "-- A": true} {
 		if complete(text) != want {
 			t.Errorf("complete(%q) is not %v", text, want)

@@ -31,6 +31,8 @@ type clause struct {
 	word     string
 	arg      argKind
 	choices  []string // the words allowed as an argName; nil is any
+	least    int64    // of an argInt
+	most     int64    // of an argInt; 0 is any
 	required bool
 }
 
@@ -39,6 +41,7 @@ type statement struct {
 	head    string // "NEIGHBORS" or "STATS CACHE"
 	operand argKind
 	clauses []clause
+	exclude [][]string // groups of clauses of which one may stand
 	help    string
 	example string
 	// plan builds the operators from metadata, and reports what is known to be wrong without
@@ -63,20 +66,23 @@ func init() { registry = slices.Concat(graphStatements(), storeStatements()) }
 func graphStatements() []statement {
 	return []statement{
 		{head: "NEIGHBORS", operand: argNodes, plan: planNeighbors, run: runNeighbors,
-			clauses: with(directions, clause{word: "HOPS", arg: argInt},
+			clauses: with(directions, clause{word: "HOPS", arg: argInt, least: 1, most: hopsMost},
 				clause{word: "VIA", arg: argName}, clause{word: "COUNT"},
 				clause{word: "LIMIT", arg: argInt}),
 			help:    "neighbors of nodes, or all nodes within some hops; OUT if out-lists are kept",
 			example: "NEIGHBORS 42 IN HOPS 2 COUNT;"},
 		{head: "DEGREES", plan: planDegrees, run: runDegrees,
 			clauses: with(directions, clause{word: "VIA", arg: argName},
-				clause{word: "OF", arg: argNodes}, clause{word: "TOP", arg: argInt},
-				clause{word: "LOG"}, clause{word: "BINS", arg: argInt}),
+				clause{word: "OF", arg: argNodes},
+				clause{word: "TOP", arg: argInt, least: 1, most: degreesMost},
+				clause{word: "LOG"}, clause{word: "BINS", arg: argInt, least: 1, most: binsMost}),
+			exclude: [][]string{{"OF", "TOP", "LOG", "BINS"}, {"TOP", "BOTH"}},
 			help:    "degrees of given nodes, the highest degrees, or the degree distribution",
 			example: "DEGREES IN TOP 10;"},
 		{head: "PATH", operand: argNode, plan: planPath, run: runPath,
 			clauses: with(directions, clause{word: "TO", arg: argNode, required: true},
-				clause{word: "VIA", arg: argName}, clause{word: "MAX", arg: argInt}),
+				clause{word: "VIA", arg: argName},
+				clause{word: "MAX", arg: argInt, least: 1, most: pathMost}),
 			help:    "a shortest path between two nodes; no rows if there is none",
 			example: "PATH 42 TO 7 MAX 10;"},
 		{head: "MATCH", operand: argMatch, plan: planMatch, run: runMatch,
@@ -84,8 +90,9 @@ func graphStatements() []statement {
 			example: "MATCH (a {id: 42})-[]-(b)-[]-(c) WHERE c.id <> 42 RETURN c.id, count(*);"},
 		{head: "SAMPLE", operand: argNodes, plan: planSample, run: runSample,
 			clauses: with(directions, clause{word: "FANOUT", arg: argFanout, required: true},
-				clause{word: "SEED", arg: argInt}, clause{word: "EPOCH", arg: argInt},
-				clause{word: "BATCH", arg: argInt}, clause{word: "SIZE", arg: argInt},
+				clause{word: "SEED", arg: argInt}, clause{word: "EPOCH", arg: argInt, least: 1},
+				clause{word: "BATCH", arg: argInt, least: 1},
+				clause{word: "SIZE", arg: argInt, least: 1},
 				clause{word: "STRATEGY", arg: argName,
 					choices: []string{"uniform", "weighted", "full"}},
 				clause{word: "SHOW", arg: argName,
@@ -119,22 +126,23 @@ func storeStatements() []statement {
 				choices: []string{"file", "phase", "op"}}},
 			help: "reads of this session", example: "STATS IO BY op;"},
 		{head: "STATS PARTITIONS", run: runStatsPartitions,
-			clauses: []clause{{word: "TOP", arg: argInt}},
+			clauses: []clause{{word: "TOP", arg: argInt, least: 1}},
 			help:    "nodes and edges of each partition", example: "STATS PARTITIONS TOP 5;"},
 		{head: "STATS BUCKETS", plan: planBuckets, run: runStatsBuckets,
-			clauses: []clause{{word: "TOP", arg: argInt}},
+			clauses: []clause{{word: "TOP", arg: argInt, least: 1}},
 			help:    "edges between each two partitions, counted in one scan",
 			example: "STATS BUCKETS TOP 5;"},
 		{head: "SIMULATE CACHE", plan: planSimulate, run: runSimulate,
 			clauses: []clause{{word: "POLICIES", arg: argWords, choices: cachesim.PolicyNames()},
 				{word: "SIZES", arg: argSizes}, {word: "RUN", arg: argRun},
 				{word: "SPLIT", arg: argName}, {word: "FANOUT", arg: argFanout},
-				{word: "BATCH", arg: argInt}, {word: "SEED", arg: argInt},
-				{word: "EPOCHS", arg: argInt}, {word: "BATCHES", arg: argInt}},
+				{word: "BATCH", arg: argInt, least: 1}, {word: "SEED", arg: argInt},
+				{word: "EPOCHS", arg: argInt, least: 1}, {word: "BATCHES", arg: argInt, least: 1}},
 			help:    "hits of caches of any policy and size in a training, from its batches",
 			example: "SIMULATE CACHE POLICIES lru,s3fifo,belady SIZES 10%,64MiB FANOUT 5,5;"},
 		{head: "TRACE IO", run: runTraceIO,
-			clauses: []clause{{word: "ON"}, {word: "OFF"}, {word: "LAST", arg: argInt}},
+			clauses: []clause{{word: "ON"}, {word: "OFF"}, {word: "LAST", arg: argInt, least: 1}},
+			exclude: [][]string{{"ON", "OFF", "LAST"}},
 			help:    "record the reads of this session, and show the last ones",
 			example: "TRACE IO ON;"},
 		{head: "RESET STATS", run: runResetStats,
@@ -149,6 +157,7 @@ func storeStatements() []statement {
 		{head: "BLOCK", operand: argFile, plan: planBlock, run: runBlock,
 			clauses: []clause{{word: "AT", arg: argInt, required: true}, {word: "HEX"},
 				{word: "DECODE"}},
+			exclude: [][]string{{"HEX", "DECODE"}},
 			help:    "one block of a file of the store, raw or field by field",
 			example: "BLOCK topology/in.csc AT 1 DECODE;"},
 		{head: "CHECK", plan: planCheck, run: runCheck,
@@ -157,6 +166,7 @@ func storeStatements() []statement {
 			example: "CHECK FULL;"},
 		{head: "DESCRIBE", run: runDescribe,
 			clauses: []clause{{word: "FILES"}, {word: "TYPES"}},
+			exclude: [][]string{{"FILES", "TYPES"}},
 			help:    "what the store holds: features, labels, splits; its files; its edge types",
 			example: "DESCRIBE FILES;"},
 		{head: "HELP", run: runHelp,

@@ -46,7 +46,7 @@ func (e *engine) readRun(name string) (run runFile, err error) {
 		return run, err
 	}
 	if !slices.Contains(names, name) {
-		return run, fmt.Errorf("no run %q%s; RUNS lists them", name, near(name, names))
+		return run, fmt.Errorf("no run %s%s; RUNS lists them", named(name), near(name, names))
 	}
 	f, err := e.store.FS().Open(e.store.Path("runs", name, "run.json"))
 	if err != nil {

@@ -87,7 +87,7 @@ func CheckMode(mode string) error {
 	if slices.Contains(Modes, mode) {
 		return nil
 	}
-	return fmt.Errorf("shell: unknown mode %q: want %s%s", mode, strings.Join(Modes, ", "),
+	return fmt.Errorf("shell: unknown mode %s: want %s%s", named(mode), strings.Join(Modes, ", "),
 		near(mode, Modes))
 }
 

@@ -70,11 +70,6 @@ func (x *execution) simulate() (*simulation, error) {
 		s.Fanout = x.args["FANOUT"].list
 	}
 	s.Batch = int(x.intOr("BATCH", int64(s.Batch)))
-	for _, word := range []string{"BATCH", "BATCHES", "EPOCHS"} {
-		if x.intOr(word, 1) < 1 {
-			return nil, fmt.Errorf("%s wants a number from 1 on", word)
-		}
-	}
 	s.split = m.SplitName("train", s.Split)
 	if x.has("SPLIT") {
 		s.split = x.args["SPLIT"].text

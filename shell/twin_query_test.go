@@ -179,7 +179,7 @@ func (d *drawer) degreesQuery() (query, bool) {
 		q.stmt = d.statement("DEGREES", word, viaText, fmt.Sprintf("TOP %d", n))
 		q.want = degreesHeader + d.top(n, dirs[0], via)
 		if word == "BOTH" {
-			fails = "TOP wants IN or OUT"
+			fails = "TOP and BOTH exclude each other"
 		}
 	default:
 		q.want, q.stmt = "direction,degrees,nodes,share", d.statement("DEGREES", word, viaText)
