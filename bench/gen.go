@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
+	"path/filepath"
 	"slices"
 
 	"gdb/internal/mem"
@@ -21,7 +22,7 @@ import (
 type GenOptions struct {
 	Kind      string // rmat or sbm
 	Nodes     uint64 // a power of two for rmat
-	Edges     uint64 // sbm: approximate
+	Edges     uint64 // sbm: to a few percent, and at least one a node
 	Dim       int    // feature values per node; 0 for none
 	Classes   int
 	TrainFrac float64 // of all nodes; val and test get half of it each
@@ -57,9 +58,14 @@ func (o *GenOptions) Validate() error {
 		return fmt.Errorf("bench: gen rmat: %d nodes: want a power of two (--scale)", o.Nodes)
 	case o.Edges == 0:
 		return errors.New("bench: gen: no --edges")
+	case o.Kind == "sbm" && o.Edges < o.Nodes:
+		return fmt.Errorf("bench: gen sbm: %d edges: want at least one a node, %d", o.Edges,
+			o.Nodes)
+	case o.Dim < 0:
+		return fmt.Errorf("bench: gen: --dim %d is negative", o.Dim)
 	case o.Classes < 1 || uint64(o.Classes) > o.Nodes:
 		return fmt.Errorf("bench: gen: %d classes: want 1 to the number of nodes", o.Classes)
-	case o.TrainFrac < 0 || o.TrainFrac > 0.5:
+	case !(o.TrainFrac >= 0 && o.TrainFrac <= 0.5):
 		return fmt.Errorf("bench: gen: --train-frac %g: want 0 to 0.5", o.TrainFrac)
 	case o.Out == "":
 		return errors.New("bench: gen: no --out DIR")
@@ -67,17 +73,17 @@ func (o *GenOptions) Validate() error {
 	return nil
 }
 
+// Made is the size of a graph that was written.
+type Made struct{ Nodes, Edges uint64 }
+
 // Gen writes an array directory: edges.npy int64 (E,2), features.npy float32 (N,dim), labels.npy
 // int64 and {train,val,test}_idx.npy. The same options give the same bytes.
-func Gen(ctx context.Context, o GenOptions) error {
+func Gen(ctx context.Context, o GenOptions) (Made, error) {
 	if err := o.Validate(); err != nil {
-		return err
+		return Made{}, err
 	}
 	if o.FS == nil {
 		o.FS = vfs.Default
-	}
-	if err := o.FS.MkdirAll(o.Out, 0o755); err != nil {
-		return fmt.Errorf("bench: gen: %w", err)
 	}
 	g := &generator{GenOptions: o, ctx: ctx}
 	g.scramble = rng.NewPermutation(o.Nodes, rng.Key(o.Seed, genScramble))
@@ -86,18 +92,60 @@ func Gen(ctx context.Context, o GenOptions) error {
 		g.means = classMeans(o)
 		steps[0] = g.sbmEdges
 	}
-	for _, step := range steps {
-		if err := step(); err != nil {
-			return fmt.Errorf("bench: gen: %w", err)
+	err := wholeDir(o.FS, o.Out, func(dir string) error {
+		g.Out = dir
+		for _, step := range steps {
+			if err := step(); err != nil {
+				return err
+			}
 		}
+		return nil
+	})
+	if err != nil {
+		return Made{}, fmt.Errorf("bench: gen: %w", err)
 	}
-	return nil
+	return Made{Nodes: o.Nodes, Edges: g.edges}, nil
+}
+
+// partSuffix ends the name of a directory that is not whole yet.
+const partSuffix = ".gdb-part"
+
+// wholeDir makes a directory by write, which writes it under another name: it is there once it is
+// whole, and nothing is left of what fails. What a killed process left is written anew.
+func wholeDir(fs vfs.FS, out string, write func(dir string) error) (err error) {
+	out = filepath.Clean(out)
+	names, err := fs.List(out)
+	switch {
+	case err == nil && len(names) > 0:
+		return fmt.Errorf("%s is there, and not empty: give another --out, or remove it", out)
+	case err == nil:
+		err = fs.Remove(out)
+	case errors.Is(err, errNotExist):
+		err = nil
+	}
+	part := out + partSuffix
+	if err = errors.Join(err, fs.RemoveAll(part)); err != nil {
+		return err
+	}
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, fs.RemoveAll(part))
+		}
+	}()
+	if err := fs.MkdirAll(part, 0o755); err != nil {
+		return err
+	}
+	if err := write(part); err != nil {
+		return err
+	}
+	return fs.Rename(part, out)
 }
 
 type generator struct {
 	GenOptions
 	ctx      context.Context
 	scramble rng.Permutation
+	edges    uint64      // as many as were written
 	hasIn    []uint64    // bit per node, rmat only
 	means    [][]float32 // per class, sbm only
 }
@@ -133,7 +181,7 @@ func array[T mem.Scalar](g *generator, name, descr string, shape []uint64,
 
 // rmatEdges draws the edges of sampletest.RMATEdge, then renames the nodes by a random permutation.
 func (g *generator) rmatEdges() error {
-	g.hasIn = make([]uint64, (g.Nodes+63)/64)
+	g.hasIn, g.edges = make([]uint64, (g.Nodes+63)/64), g.Edges
 	scale := 0
 	for 1<<scale < g.Nodes {
 		scale++
@@ -188,6 +236,7 @@ func (g *generator) sbmEdges() error {
 	for v := range g.Nodes {
 		total += g.sbmDegree(v)
 	}
+	g.edges = total
 	v, left := uint64(0), g.sbmDegree(0)
 	key := rng.Key(g.Seed, genEdge)
 	return array(g, "edges", "<i8", []uint64{total, 2}, func(first uint64, out []int64) {

@@ -78,7 +78,7 @@ func Ingest(ctx context.Context, opt IngestOptions) (r *Report, err error) {
 	defer func() { err = errors.Join(err, opt.FS.RemoveAll(work)) }()
 	if opt.Source == "" {
 		opt.Source = opt.FS.PathJoin(work, "arrays")
-		err := Gen(ctx, GenOptions{Kind: "rmat", Nodes: 1 << opt.Scale, Edges: opt.Edges,
+		_, err := Gen(ctx, GenOptions{Kind: "rmat", Nodes: 1 << opt.Scale, Edges: opt.Edges,
 			Dim: opt.Dim, Classes: 47, TrainFrac: 0.1, Seed: opt.Seed, Out: opt.Source,
 			FS: opt.FS, Progress: opt.Progress})
 		if err != nil {

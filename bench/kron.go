@@ -41,6 +41,9 @@ type KronOptions struct {
 	Progress   func(phase string, done, total int64, unit string)
 }
 
+// noiseMost is a noise of ten times the values: what they were is gone long before.
+const noiseMost = 10
+
 // Validate says what is wrong with the options.
 func (o *KronOptions) Validate() error {
 	most := o.Factor * o.Factor
@@ -56,43 +59,55 @@ func (o *KronOptions) Validate() error {
 			o.Factor, most)
 	case o.Dim < 0:
 		return fmt.Errorf("bench: gen kron: --dim %d is negative", o.Dim)
+	case !(o.Noise >= 0 && o.Noise <= noiseMost):
+		return fmt.Errorf("bench: gen kron: --noise %g: want 0 to %d", o.Noise, noiseMost)
 	}
 	return nil
 }
 
 // Kron writes an array directory as Gen does, with labels of whatever kind the graph has: classes
 // by number. The same options give the same bytes.
-func Kron(ctx context.Context, o KronOptions) (err error) {
+func Kron(ctx context.Context, o KronOptions) (made Made, err error) {
 	if err := o.Validate(); err != nil {
-		return err
-	}
-	if err := o.FS.MkdirAll(o.Out, 0o755); err != nil {
-		return fmt.Errorf("bench: gen kron: %w", err)
+		return made, err
 	}
 	dev, err := blockdev.Open(blockdev.Options{})
 	if err != nil {
-		return err
+		return made, err
 	}
 	defer func() { err = errors.Join(err, dev.Close()) }()
+	err = wholeDir(o.FS, o.Out, func(dir string) error {
+		o.Out = dir
+		made, err = o.expand(ctx, dev)
+		return err
+	})
+	if err != nil {
+		return Made{}, fmt.Errorf("bench: gen kron: %w", err)
+	}
+	return made, nil
+}
+
+// expand writes the arrays.
+func (o *KronOptions) expand(ctx context.Context, dev blockdev.Device) (made Made, err error) {
 	store, done, err := o.open(ctx)
 	if err != nil {
-		return fmt.Errorf("bench: gen kron: %w", err)
+		return made, err
 	}
 	defer func() { err = errors.Join(err, done()) }()
 	nodes := store.Meta().Nodes
 	if nodes == 0 || nodes > (1<<32)/uint64(o.Factor) {
-		return fmt.Errorf("bench: gen kron: %d nodes times %d are not between 1 and 2^32", nodes,
-			o.Factor)
+		return made, fmt.Errorf("%d nodes times %d are not between 1 and 2^32", nodes, o.Factor)
 	}
-	k := &kron{KronOptions: o, store: store, dev: dev, nodes: nodes,
+	k := &kron{KronOptions: *o, store: store, dev: dev, nodes: nodes,
 		g: &generator{GenOptions: GenOptions{Out: o.Out, FS: o.FS, Progress: o.Progress}, ctx: ctx}}
 	k.ones = kronMatrix(o.Factor, o.EdgeFactor, o.Seed)
 	for _, step := range []func(context.Context) error{k.edges, k.features, k.labels, k.splits} {
 		if err := step(ctx); err != nil {
-			return fmt.Errorf("bench: gen kron: %w", err)
+			return made, err
 		}
 	}
-	return nil
+	return Made{Nodes: nodes * uint64(o.Factor),
+		Edges: store.Meta().Edges * uint64(len(k.ones))}, nil
 }
 
 // open opens the graph to expand; one that is no store yet is ingested beside the output, and done
@@ -131,7 +146,8 @@ const (
 )
 
 // kronMatrix lists the ones of the small matrix: the diagonal, so that no node loses its edges,
-// and random pairs of cells that mirror each other.
+// and random pairs of cells that mirror each other. Memory: a bit a cell, 2 MiB at most, and 16
+// bytes a one.
 func kronMatrix(size, ones int, seed uint64) [][2]uint64 {
 	if ones == 0 {
 		ones = min(2*size, size*size)
@@ -140,12 +156,17 @@ func kronMatrix(size, ones int, seed uint64) [][2]uint64 {
 	for a := range uint64(size) {
 		cells = append(cells, [2]uint64{a, a})
 	}
+	taken := make([]uint64, (size*size+63)/64)
 	s := rng.NewStream(rng.Key(seed, kronCell))
 	for len(cells) < ones {
 		a, b := s.Below(uint64(size)), s.Below(uint64(size))
-		if a != b && !slices.Contains(cells, [2]uint64{a, b}) {
-			cells = append(cells, [2]uint64{a, b}, [2]uint64{b, a})
+		cell, mirror := a*uint64(size)+b, b*uint64(size)+a
+		if a == b || taken[cell/64]&(1<<(cell%64)) != 0 {
+			continue
 		}
+		taken[cell/64] |= 1 << (cell % 64)
+		taken[mirror/64] |= 1 << (mirror % 64)
+		cells = append(cells, [2]uint64{a, b}, [2]uint64{b, a})
 	}
 	return cells
 }

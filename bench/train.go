@@ -181,7 +181,8 @@ func trainPoint(ctx context.Context, opt *TrainOptions, p *TrainPoint, store *la
 		}
 		row, err := trainChild(ctx, opt, p, name)
 		if ctx.Err() != nil {
-			return ctx.Err()
+			return fmt.Errorf("bench: train: interrupted after %d of %d rows: %w", len(r.Rows),
+				len(opt.Systems)*len(opt.Points), ctx.Err())
 		}
 		if err != nil {
 			row["why"] = joinWhy(row["why"], err.Error())

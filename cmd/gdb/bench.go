@@ -1,7 +1,6 @@
 package main
 
 import (
-	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -28,67 +27,6 @@ func (a *app) benchCommand() *cobra.Command {
 		a.benchSampleCommand(), a.benchCacheCommand(), a.benchGatherCommand(),
 		a.benchGEMMCommand(), a.benchTrainCommand(), a.benchSystemCommand())
 	return cmd
-}
-
-func (a *app) benchGenCommand() *cobra.Command {
-	var opt bench.GenOptions
-	var kron bench.KronOptions
-	var scale int
-	var edges, nodes float64
-	cmd := &cobra.Command{
-		Use: "gen rmat|sbm|kron --out DIR", Args: exactArgs(1),
-		Short: "Write a generated or an expanded graph as a directory of arrays",
-		Example: `  gdb bench gen rmat --scale 22 --edges 64e6 --dim 128 --classes 47 --out rmat22
-  gdb bench gen sbm --nodes 200000 --edges 4e6 --dim 64 --classes 16 --out sbm
-  gdb bench gen kron --in cora.gdb --factor 64 --dim 128 --out cora64`,
-		RunE: func(cmd *cobra.Command, args []string) error {
-			if args[0] == "kron" {
-				if cmd.Flags().Changed("dim") {
-					kron.Dim = opt.Dim
-				}
-				kron.Out = opt.Out
-				return a.genKron(cmd.Context(), kron)
-			}
-			opt.Kind, opt.Seed, opt.FS = args[0], a.seed, a.fs
-			opt.Nodes, opt.Edges = uint64(nodes), uint64(edges)
-			if nodes == 0 {
-				opt.Nodes = 1 << scale
-			}
-			if err := opt.Validate(); err != nil {
-				return usage(err)
-			}
-			p := a.progress()
-			opt.Progress = p.update
-			err := bench.Gen(cmd.Context(), opt)
-			p.finish()
-			return err
-		},
-	}
-	f := cmd.Flags()
-	f.IntVar(&scale, "scale", 20, "log2 of the number of nodes")
-	f.Float64Var(&nodes, "nodes", 0, "number of nodes, instead of --scale")
-	f.Float64Var(&edges, "edges", 16e6, "number of edges")
-	f.IntVar(&opt.Dim, "dim", 128, "feature values per node")
-	f.IntVar(&opt.Classes, "classes", 47, "classes")
-	f.Float64Var(&opt.TrainFrac, "train-frac", 0.1, "share of nodes in train, twice val and test")
-	f.StringVar(&opt.Out, "out", "", "directory to write")
-	f.StringVar(&kron.In, "in", "", "kron: the store or source to expand")
-	f.IntVar(&kron.Factor, "factor", 4, "kron: copies of each node")
-	f.IntVar(&kron.EdgeFactor, "edge-factor", 0,
-		"kron: edges that each edge becomes (default: twice --factor)")
-	f.Float64Var(&kron.Noise, "noise", 0.1, "kron: noise of the copies' features, as a share")
-	return cmd
-}
-
-// genKron expands a graph.
-func (a *app) genKron(ctx context.Context, opt bench.KronOptions) error {
-	p := a.progress()
-	defer p.finish()
-	opt.Seed, opt.Memory, opt.FS, opt.Progress = a.seed, a.memory, a.fs, p.update
-	if err := opt.Validate(); err != nil {
-		return usage(err)
-	}
-	return bench.Kron(ctx, opt)
 }
 
 // printBench prints a report as a table, or as one JSON object.
