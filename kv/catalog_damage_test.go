@@ -12,6 +12,7 @@ import (
 	"gdb/internal/rng"
 
 	"github.com/RoaringBitmap/roaring/v2"
+	"github.com/cockroachdb/pebble/v2"
 	"github.com/cockroachdb/pebble/v2/vfs"
 )
 
@@ -158,4 +159,30 @@ func TestCatalogLargeFlips(t *testing.T) {
 	if got := must(c.Set(t.Context(), "large"))(t); !got.Equals(large) {
 		t.Error("the large set is not what was written")
 	}
+}
+
+// TestFatal: where Pebble ends the process by default, since its files contradict each other, a
+// transaction fails with damage.
+func TestFatal(t *testing.T) {
+	c := mustCreate(t, vfs.NewMem())
+	err := c.view(t.Context(), func(r reader) error {
+		t.Cleanup(func() { _ = r.db.Close() })
+		options(c.fs, nil).Logger.Fatalf("level %d overlaps", 3)
+		return nil
+	})
+	if !errors.Is(err, ErrDamaged) || !strings.Contains(err.Error(), "level 3 overlaps") {
+		t.Errorf("%v", err)
+	}
+	if _, err := c.Meta(t.Context()); err != nil {
+		t.Errorf("afterwards: %v", err)
+	}
+	defer func() {
+		if recover() != "a bug" {
+			t.Error("another panic is hidden")
+		}
+	}()
+	_ = c.run(newStage(c, must(c.readSeal())(t)), true, false, func(db *pebble.DB) error {
+		t.Cleanup(func() { _ = db.Close() })
+		panic("a bug")
+	})
 }

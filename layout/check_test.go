@@ -270,8 +270,9 @@ func TestCheckFile(t *testing.T) {
 	fs := vfs.NewMem()
 	s := layouttest.Build(t, fs, "s", fullGraph(500, 3000))
 	flip(t, fs, s.Path("topology/in.idx"), 4100, 1)
+	flip(t, fs, s.Path("ids/reverse.ids"), 4100, 1)
 	for file, want := range map[string]int{"topology/in.idx": 1, "topology/in.csc": 0,
-		"catalog": 0, "ids/reverse.ids": 0} {
+		"catalog": 0, "ids/reverse.ids": 1, "ids/forward.ids": 0} {
 		r := mustCheck(t, s, layout.CheckOptions{Full: true, File: file})
 		if len(r.Findings) != want {
 			t.Errorf("%s: %+v", file, r.Findings)

@@ -3,7 +3,9 @@ package sample
 import (
 	"context"
 	"errors"
+	"runtime"
 	"sync"
+	"sync/atomic"
 	"syscall"
 	"testing"
 
@@ -173,6 +175,28 @@ func TestSlotsOfManyGathers(t *testing.T) {
 		all.Wait()
 		if err := f.Close(); err != nil {
 			t.Error(err)
+		}
+	}
+}
+
+// TestParallel: all parts are done when it returns, each once, whatever the sizes.
+func TestParallel(t *testing.T) {
+	for _, n := range []int{0, 1, 3, 1000} {
+		for threads := range 5 {
+			var done [1000]atomic.Int32
+			parallel(n, threads, int64(threads)*copyRowsMin, func(first, end int) {
+				for range 100 {
+					runtime.Gosched()
+				}
+				for i := first; i < end; i++ {
+					done[i].Add(1)
+				}
+			})
+			for i := range done {
+				if got, want := done[i].Load(), int32(1); got != want && i < n || got > want {
+					t.Fatalf("%d threads: %d of %d was done %d times", threads, i, n, got)
+				}
+			}
 		}
 	}
 }

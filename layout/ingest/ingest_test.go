@@ -35,10 +35,20 @@ func ingestAll(t testing.TB, fs vfs.FS, g *graph, opt Options) *reading {
 	if opt.Out == "" {
 		opt.Out = "store"
 	}
-	if _, err := small(t, fs, g, opt).run(context.Background()); err != nil {
+	p := small(t, fs, g, opt)
+	planned := p.plan().Files
+	if _, err := p.run(context.Background()); err != nil {
 		t.Fatal(err)
 	}
-	return open(t, fs, opt.Out)
+	r := open(t, fs, opt.Out)
+	var written []string
+	for _, f := range r.meta.Files {
+		written = append(written, f.Path)
+	}
+	if slices.Sort(written); !slices.Equal(planned, written) {
+		t.Errorf("planned %v\nwritten %v", planned, written)
+	}
+	return r
 }
 
 func TestStoresHoldTheirGraph(t *testing.T) {
