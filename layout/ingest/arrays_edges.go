@@ -359,7 +359,10 @@ func (r *edgeArrayReader) readPayload(ctx context.Context, n int) error {
 		r.types, c.Time = resized(r.types, n), resized(c.Time, n)
 		r.times.DType.IDs(r.types, b, 0, 1)
 		for i, v := range r.types {
-			c.Time[i] = int64(v)
+			if c.Time[i] = int64(v); c.Time[i] < 0 && r.times.DType.Kind == 'u' {
+				return wrong(fmt.Sprintf("%s row %d", r.times.Name, c.First+int64(i)),
+					"times are signed integers of 64 bits", "time %d is too large", v)
+			}
 		}
 	}
 	return nil

@@ -121,7 +121,8 @@ func (s *arraySet) members(name string, a *npy.Array) error {
 func (s *arraySet) eachMember(ctx context.Context, name string, a *npy.Array,
 	fn func(*SplitChunk) error) error {
 	c := &SplitChunk{Name: name, IDs: IDChunk{Where: Where{File: a.Name, Unit: "row"}}}
-	return eachElements(ctx, a, 1, chunkRows, func(first int64, n int, b []byte) error {
+	most := uint64(0)
+	err := eachElements(ctx, a, 1, chunkRows, func(first int64, n int, b []byte) error {
 		c.IDs.Ints, c.IDs.First = resized(c.IDs.Ints, n), first
 		i := a.DType.IDs(c.IDs.Ints, b, 0, 1)
 		if i < 0 {
@@ -130,8 +131,18 @@ func (s *arraySet) eachMember(ctx context.Context, name string, a *npy.Array,
 		if i >= 0 {
 			return s.outOfRange(c.IDs.Position(i), "node", c.IDs.Ints[i], a.DType.Kind == 'i')
 		}
+		for _, v := range c.IDs.Ints {
+			most = max(most, v)
+		}
 		return fn(c)
 	})
+	if err == nil && most <= 1 && s.nodesFrom != "" && s.info.Nodes > 2 &&
+		uint64(a.Elements()) == s.info.Nodes {
+		return wrong(a.Name, "save it as bool, or call it "+name+"_mask.npy",
+			"it holds 0 or 1 for each of the %d nodes: it is a mask, and no list of ids",
+			s.info.Nodes)
+	}
+	return err
 }
 
 // eachMasked streams masks: the nodes whose value is not 0, for each column.

@@ -324,10 +324,17 @@ func TestUsageErrors(t *testing.T) {
 		}
 	}
 	g := random(1, "rows", 5, 5)
-	g.splits = []member{{"train@0", "1"}, {"test@0", "2"}}
-	_, err := small(t, vfs.NewMem(), g, Options{Out: "s", SplitColumn: 3}).run(context.Background())
-	if !errors.Is(err, ErrUsage) {
-		t.Errorf("split column: got %v, want a usage error", err)
+	for _, splits := range [][]member{{{"train@0", "1"}, {"test@0", "2"}},
+		{{"train", "1"}, {"test", "2"}}} {
+		g.splits = splits
+		fs := vfs.NewMem()
+		_, err := small(t, fs, g, Options{Out: "s", SplitColumn: 3}).run(context.Background())
+		if !errors.Is(err, ErrUsage) {
+			t.Errorf("split column: got %v, want a usage error", err)
+		}
+		if _, err := fs.Stat("s"); !isNotExist(err) {
+			t.Errorf("split column: the directory is left: %v", err)
+		}
 	}
 }
 

@@ -128,3 +128,21 @@ func mustText(t *testing.T, fs vfs.FS, name, content string) {
 		t.Fatal(err)
 	}
 }
+
+// TestLateText: an id that is no integer behind the first rows makes all ids text, and is told.
+func TestLateText(t *testing.T) {
+	fs, notes, edges := vfs.NewMem(), &strings.Builder{}, &strings.Builder{}
+	for i := range 1500 {
+		fmt.Fprintf(edges, "%d,%d\n", i, i+1)
+	}
+	mustText(t, fs, "e.csv", edges.String()+"7,007\n")
+	meta, err := Run(t.Context(), fs, Options{Sources: []string{"e.csv"}, Out: "s", Notes: notes,
+		Memory: 128 << 20})
+	if err != nil {
+		t.Fatal(err)
+	}
+	const want = `all ids are read as text, since e.csv line 1501: id "007" is not an integer`
+	if meta.Nodes != 1502 || !strings.Contains(notes.String(), want) {
+		t.Errorf("%d nodes, notes %s", meta.Nodes, notes)
+	}
+}

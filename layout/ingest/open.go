@@ -140,6 +140,7 @@ var (
 	nodeName  = regexp.MustCompile(`^(nodes?|vertices)\.(csv|tsv|txt)(\.gz|\.bz2|\.zst)?$`)
 	splitText = regexp.MustCompile(
 		`^(train|val|valid|test)([-_](idx|ids|nodes|mask))?\.(csv|tsv|txt)(\.gz|\.bz2|\.zst)?$`)
+	metisName  = regexp.MustCompile(`\.(graph|metis)(\.gz|\.bz2|\.zst)?$`)
 	tripleName = regexp.MustCompile(`^(train|valid|test)\.(tsv|txt)(\.gz|\.bz2|\.zst)?$`)
 )
 
@@ -189,6 +190,10 @@ func detectText(fs vfs.FS, dir string, files, texts []string) (format string, er
 	first := files[0]
 	if dir != "" {
 		first = texts[0]
+	}
+	if metisName.MatchString(fs.PathBase(first)) {
+		return "", wrong(first, "write a source and a destination a line; --format csv reads it "+
+			"as that", "its name says METIS, where a line lists the neighbors of a node")
 	}
 	head, all, err := readHead(fs, first)
 	if err != nil {

@@ -86,6 +86,10 @@ func (p *pipeline) scanStep(ctx context.Context) (*scanResult, error) {
 			case errors.Is(err, errWide):
 				mode = idWide
 			case errors.Is(err, ErrNotInteger) && guesses:
+				var bad *BadInputError
+				if errors.As(err, &bad) {
+					p.note("all ids are read as text, since %s: %s", bad.Where, bad.What)
+				}
 				t.ForceText()
 				mode = idTable
 			case errors.Is(err, errTableFull):

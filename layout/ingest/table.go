@@ -98,6 +98,9 @@ func (s *parts) textFormat(head []byte, all bool, file string, fixed *text.Forma
 	switch {
 	case fixed != nil:
 		f = *fixed
+		if c := comment(head); f.Comment != 0 && c != 0 {
+			f.Comment = c
+		}
 	default:
 		f = guessFormat(head, all, file)
 	}
@@ -118,9 +121,7 @@ func (s *parts) textFormat(head []byte, all bool, file string, fixed *text.Forma
 // guessFormat finds the delimiter that cuts all of the first rows into the same number of fields.
 func guessFormat(head []byte, all bool, file string) text.Format {
 	f := text.Format{Quotes: true}
-	if bytes.HasPrefix(head, []byte("#")) {
-		f.Comment = '#'
-	}
+	f.Comment = comment(head)
 	delims := []byte(",\t;|")
 	if strings.Contains(path.Base(file), ".tsv") || strings.Contains(path.Base(file), ".tab") {
 		delims = []byte("\t,;|")
@@ -145,6 +146,18 @@ func guessFormat(head []byte, all bool, file string) text.Format {
 	}
 	f.Delim = delims[0]
 	return f
+}
+
+// comment is the sign that begins comments, if the file begins with one: # or, as in collections of
+// networks, a percent sign and a blank. Then lines that begin with it are skipped.
+func comment(head []byte) byte {
+	switch {
+	case bytes.HasPrefix(head, []byte("#")):
+		return '#'
+	case bytes.HasPrefix(head, []byte("% ")), bytes.HasPrefix(head, []byte("%\t")):
+		return '%'
+	}
+	return 0
 }
 
 // isHeader tells whether the first row names the columns: --header, the format's rule, one of the
@@ -280,6 +293,24 @@ func (s *parts) noteUnusedColumns(t *textTable, used []int) {
 	}
 	if len(names) > 0 {
 		s.note("%s: columns not used: %s", t.path, strings.Join(names, ", "))
+	}
+}
+
+// guessIDs takes the ids of some columns for text if one of them is no integer, and tells which if
+// others are.
+func (s *parts) guessIDs(t *textTable, columns ...int) {
+	integers, odd := false, ""
+	for _, r := range t.sample {
+		for _, col := range columns {
+			if isInteger(r[col]) {
+				integers = true
+			} else if odd == "" {
+				odd, s.info.TextIDs = r[col], true
+			}
+		}
+	}
+	if integers && odd != "" {
+		s.note("%s: ids are read as text, since %q is not an integer", t.path, odd)
 	}
 }
 

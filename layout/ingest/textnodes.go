@@ -78,9 +78,7 @@ func (s *textGraph) openNodeTable(file string) (*nodeTable, error) {
 			return nil, err
 		}
 	}
-	if !t.all(n.id, isInteger) {
-		s.info.TextIDs = true
-	}
+	s.guessIDs(t, n.id)
 	return n, nil
 }
 

@@ -185,6 +185,10 @@ func (s *textGraph) edgeColumns(t *edgeTable) (err error) {
 		return &BadInputError{Where: t.path, What: "which columns are source and destination?",
 			Do: "name them with --src-col and --dst-col"}
 	}
+	if t.names == nil && t.width > 2 && s.opt.SrcCol+s.opt.DstCol == "" && s.info.Format == "csv" {
+		s.note("%s: without a header, column 0 is the source and column 1 the destination; "+
+			"--src-col and --dst-col choose others", t.path)
+	}
 	if s.info.Format == "snap" && t.width == 3 && t.rel < 0 && t.weight < 0 && t.time < 0 &&
 		t.src < 2 && t.dst < 2 {
 		s.thirdColumn(t)
@@ -219,9 +223,7 @@ func (s *textGraph) finishEdges() error {
 			return &BadInputError{Where: t.path, Do: "edge files must have the same columns",
 				What: fmt.Sprintf("it and %s differ in having types, weights or times", first.path)}
 		}
-		if !t.all(t.src, isInteger) || !t.all(t.dst, isInteger) {
-			s.info.TextIDs = true
-		}
+		s.guessIDs(t.textTable, t.src, t.dst)
 	}
 	s.info.Typed, s.info.Weighted, s.info.Timed = first.rel >= 0, first.weight >= 0, first.time >= 0
 	s.parts.edges = func(ctx context.Context, fn func(*EdgeChunk) error) error {

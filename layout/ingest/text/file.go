@@ -139,6 +139,8 @@ var foreign = []struct{ magic, what, do string }{
 	{"PAR1", "is a Parquet file", "save it as CSV"},
 	{"\x89HDF", "is an HDF5 file", "save it as CSV or .npy"},
 	{"\x93NUMPY", "is an array", "give it the ending .npy"},
+	{"%%MatrixMarket", "is a Matrix Market file, with a line of sizes and matrix entries",
+		"write a source and a destination a line"},
 	{"\xff\xfe", "is UTF-16", "save it as UTF-8"},
 	{"\xfe\xff", "is UTF-16", "save it as UTF-8"},
 }

@@ -441,7 +441,8 @@ func TestNoText(t *testing.T) {
 	tar := make([]byte, 512)
 	copy(tar[257:], "ustar")
 	for what, data := range map[string]string{
-		"xz": "\xfd7zXZ\x00\x00", "zip": "PK\x03\x04\n", "7z": "7z\xbc\xaf\n1,2\n",
+		"Matrix Market": "%%MatrixMarket matrix coordinate pattern general\n3 3 1\n1 2\n",
+		"xz":            "\xfd7zXZ\x00\x00", "zip": "PK\x03\x04\n", "7z": "7z\xbc\xaf\n1,2\n",
 		"Parquet": "PAR1\n",
 		"HDF5":    "\x89HDF\r\n", "array": "\x93NUMPY",
 		"UTF-16": "\xff\xfe1\x00", "tar": string(tar),
