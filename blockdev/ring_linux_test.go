@@ -112,6 +112,27 @@ func readWhole(t *testing.T, dev Device, dir string) {
 	}
 }
 
+// TestStopWhileFilling stops a batch after it was looked at and before its last request is queued:
+// it is over once, or the next user of its memory would be told that its reads are done.
+func TestStopWhileFilling(t *testing.T) {
+	for requests := 1; requests <= 3; requests++ {
+		u := &uring{slots: make([]inFlight, requests)}
+		for i := range requests {
+			u.free = append(u.free, uint32(i))
+		}
+		b := &batch{reqs: make([]Request, requests), done: make(chan struct{}, 9)}
+		for i := range b.reqs {
+			b.reqs[i].File = &file{}
+		}
+		b.left.Store(int64(requests))
+		b.stop.Store(true)
+		if u.fillFrom(b) || len(b.done) != 1 || len(u.free) != requests || u.inFlight != 0 {
+			t.Errorf("%d requests: over %d times, %d slots are free, %d reads in flight",
+				requests, len(b.done), len(u.free), u.inFlight)
+		}
+	}
+}
+
 // TestFileSystemInMemory reads from tmpfs, where O_DIRECT is not what it says.
 func TestFileSystemInMemory(t *testing.T) {
 	dir, err := os.MkdirTemp("/dev/shm", "gdb")

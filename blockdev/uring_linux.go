@@ -210,23 +210,23 @@ func (u *uring) fill() {
 	for len(u.active) > 0 && len(u.free) > 0 {
 		b := u.active[0]
 		u.active = slices.Delete(u.active, 0, 1)
-		skipped := u.fillFrom(b)
-		if b.next < len(b.reqs) {
+		if u.fillFrom(b) {
 			u.active = append(u.active, b)
 		}
-		b.finish(skipped) // at last: the caller may reuse b from here on
 	}
 	u.highest.Store(max(u.highest.Load(), int64(u.inFlight)))
 }
 
-// fillFrom queues up to chunkMax reads of b and returns how many of the requests that it took are
-// another engine's.
-func (u *uring) fillFrom(b *batch) (skipped int) {
+// fillFrom queues up to chunkMax reads of b and says whether more are left. If not, the caller may
+// have b back when it returns.
+func (u *uring) fillFrom(b *batch) (more bool) {
+	b.left.Add(1) // for this call, or dropping the last request of a stopped batch would end b here
+	taken := 1
 	for n := 0; n < chunkMax && b.next < len(b.reqs) && len(u.free) > 0; n++ {
 		i := b.next
 		b.next++
 		if !b.mine(b.reqs[i].File.(*file)) {
-			skipped++
+			taken++ // by another engine
 			continue
 		}
 		slot := u.free[len(u.free)-1]
@@ -234,7 +234,9 @@ func (u *uring) fillFrom(b *batch) (skipped int) {
 		u.slots[slot] = inFlight{b: b, i: i}
 		u.send(slot)
 	}
-	return skipped
+	more = b.next < len(b.reqs)
+	b.finish(taken)
+	return more
 }
 
 // send queues the rest of a slot's request, or drops it if its batch has stopped.

@@ -38,6 +38,12 @@ func TestBatchRecords(t *testing.T) {
 	if err := decodeNodes(nodes.B, got, 3, 9, 100); err == nil {
 		t.Error("a node out of range was taken")
 	}
+	want.Dense.ReprMap[3] = uint32(len(want.Dense.NodeIDs))
+	edges.B = edges.B[:0]
+	encodeEdges(&edges, &want.Dense, nil)
+	if err := decodeEdges(edges.B, &smallBatch().Dense); err == nil {
+		t.Error("a neighbor out of range was taken")
+	}
 }
 
 func TestChangesRecord(t *testing.T) {
