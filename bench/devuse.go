@@ -58,7 +58,7 @@ func (o *DeviceUseOptions) Validate() error {
 		if name == cachesim.Belady.Name {
 			hint = "; bench cache and bench train measure belady"
 		}
-		return fmt.Errorf("bench: gather: unknown cache %q: possible are %s%s", name,
+		return usagef("bench: gather: unknown cache %q: possible are %s%s", name,
 			strings.Join(Caches(), ", "), hint)
 	}
 	return nil

@@ -5,6 +5,7 @@ import (
 	"math"
 	"math/rand/v2"
 	"runtime"
+	"slices"
 
 	"gdb/internal/mem"
 	"gdb/train/kernel"
@@ -52,6 +53,10 @@ const gatherSegments = 40_000
 // One thread is timed by its CPU time, more by the clock.
 func Gather(ctx context.Context, opt GatherOptions) (*Report, error) {
 	opt.setDefaults()
+	if least := int64(4 * slices.Max(opt.Dims)); opt.TableBytes < least {
+		return nil, usagef("bench: gather: --table %d B: want at least a row of %d", opt.TableBytes,
+			least)
+	}
 	level, err := kernel.Chosen()
 	if err != nil {
 		return nil, err

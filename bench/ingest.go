@@ -54,14 +54,20 @@ func (o *IngestOptions) setDefaults() error {
 	}
 	for _, f := range o.Formats {
 		if !slices.Contains(all, f) {
-			return fmt.Errorf("bench: ingest: format %q is not one of %v", f, all)
+			return usagef("bench: ingest: format %q is not one of %v", f, all)
 		}
 	}
 	if o.Dir == "" {
-		return errors.New("bench: ingest: no directory to work in")
+		return usagef("bench: ingest: no directory to work in")
+	}
+	if o.Scale < 1 || o.Scale > 32 {
+		return usagef("bench: ingest: --scale %d: want 1 to 32", o.Scale)
 	}
 	return nil
 }
+
+// ingestDir is where everything is written, below the directory to work in.
+const ingestDir = "gdb-bench-ingest"
 
 // Ingest measures ingesting one graph from several formats: the arrays with their features, and
 // its edges as text with integer and with string ids. The peak of memory is the process's, and is
@@ -71,8 +77,12 @@ func Ingest(ctx context.Context, opt IngestOptions) (r *Report, err error) {
 		return nil, err
 	}
 	r = NewReport("ingest", "format", "edges", "seconds", "edges_per_s", "peak_rss_bytes")
-	work := opt.FS.PathJoin(opt.Dir, "bench-ingest")
-	if err := opt.FS.MkdirAll(work, 0o755); err != nil {
+	if _, err := opt.FS.Stat(opt.Dir); err != nil {
+		return nil, fmt.Errorf("bench: ingest: the directory to work in: %w", err)
+	}
+	work := opt.FS.PathJoin(opt.Dir, ingestDir)
+	// Of a process that was killed.
+	if err := errors.Join(opt.FS.RemoveAll(work), opt.FS.MkdirAll(work, 0o755)); err != nil {
 		return nil, fmt.Errorf("bench: ingest: %w", err)
 	}
 	defer func() { err = errors.Join(err, opt.FS.RemoveAll(work)) }()

@@ -65,19 +65,27 @@ func (o *IOOptions) setDefaults() error {
 	largest := slices.Max(o.Blocks)
 	for _, b := range o.Blocks {
 		if b <= 0 || b%ioStampUnit != 0 {
-			return fmt.Errorf("bench: io: block of %d bytes is not a multiple of %d", b,
-				ioStampUnit)
+			return usagef("bench: io: block of %d bytes is not a multiple of %d", b, ioStampUnit)
 		}
 	}
 	if o.Size < int64(largest) {
-		return fmt.Errorf("bench: io: a file of %s is smaller than a block of %s",
+		return usagef("bench: io: a file of size %s is smaller than a block of %s",
 			mem.FormatSize(o.Size), mem.FormatSize(int64(largest)))
 	}
-	if o.Seconds < 0 || o.Depth < 0 {
-		return fmt.Errorf("bench: io: negative seconds or depth")
+	for _, b := range o.Backends {
+		if !slices.Contains(ioBackends, b) {
+			return usagef("bench: io: backend %q is not one of %v", b, ioBackends)
+		}
+	}
+	if !(o.Seconds > 0) || o.Depth < 0 {
+		return usagef("bench: io: %g seconds, depth %d: want positive numbers", o.Seconds, o.Depth)
 	}
 	return nil
 }
+
+// ioBackends are what can be measured.
+var ioBackends = []blockdev.Backend{blockdev.URing, blockdev.Pread, blockdev.Buffered,
+	blockdev.MMap, blockdev.Auto}
 
 // ioResult is one measurement.
 type ioResult struct {

@@ -49,7 +49,9 @@ type SampleOptions struct {
 	RawNeighbors  bool
 	// Device reads the blocks of the store.
 	Device blockdev.Device
-	// Budget counts the memory of topology and samplers; nil for none.
+	// Memory bounds the process, in bytes; 0 for no bound.
+	Memory int64
+	// Budget counts the memory of topology and samplers; with Memory it is made.
 	Budget *mem.Budget
 	// Seed is the root of all draws.
 	Seed uint64
@@ -83,6 +85,28 @@ func (o *SampleOptions) setDefaults() {
 	}
 }
 
+// fits makes the budget of what is measured in Memory, and checks that a made graph has room.
+func (o *SampleOptions) fits() error {
+	if o.Memory <= 0 {
+		return nil
+	}
+	room, made := max(1, o.Memory-programBytes), int64(0)
+	if o.Store == "" {
+		if o.Scale < 1 || o.Scale > 32 || o.Edges > 1<<40 {
+			return usagef("bench: sample: --scale %d, --edges %d: want 2 to 2^32 nodes, and at "+
+				"most 2^40 edges", o.Scale, o.Edges)
+		}
+		made = 16*int64(o.Edges) + 20<<o.Scale // with weights
+		if made > room {
+			return fmt.Errorf("bench: sample: a graph of 2^%d nodes and %d edges needs %s while "+
+				"it is made: raise --memory, or give a --store", o.Scale, o.Edges,
+				mem.FormatSize(made+programBytes))
+		}
+	}
+	o.Budget = mem.NewBudget(max(1, room-made))
+	return nil
+}
+
 // weighted is the strategy that draws by the weights of edges.
 const weighted = "weighted"
 
@@ -92,8 +116,20 @@ func Sample(ctx context.Context, opt SampleOptions) (*Report, error) {
 	opt.setDefaults()
 	for _, s := range opt.Strategy {
 		if s != "uniform" && s != weighted {
-			return nil, fmt.Errorf("bench: strategy %q: uniform and weighted are known", s)
+			return nil, usagef("bench: strategy %q: uniform and weighted are known", s)
 		}
+	}
+	for _, kind := range opt.Topology {
+		if kind != "resident" && kind != "paged" {
+			return nil, usagef("bench: topology %q: resident and paged are known", kind)
+		}
+		if kind == "paged" && opt.Store == "" {
+			return nil, usagef("bench: a graph made in memory is resident: give a --store to " +
+				"measure the paged reader")
+		}
+	}
+	if err := opt.fits(); err != nil {
+		return nil, err
 	}
 	r := NewReport("sample", "topology", "strategy", "threads", "fanout", "edges_per_s_per_core",
 		"nodes_per_batch", "edges_per_batch", "blocks_per_batch", "reads_per_batch",
@@ -134,14 +170,7 @@ func sampleTopology(ctx context.Context, r *Report, kind string, opt SampleOptio
 func openTopology(ctx context.Context, kind string,
 	opt SampleOptions) (layout.Topology, func() error, error) {
 	weighs := slices.Contains(opt.Strategy, weighted)
-	if kind != "resident" && kind != "paged" {
-		return nil, nil, fmt.Errorf("bench: topology %q: resident and paged are known", kind)
-	}
 	if opt.Store == "" {
-		if kind != "resident" {
-			return nil, nil, errors.New("bench: a graph made in memory is resident: give a store " +
-				"to measure the paged reader")
-		}
 		g := sampletest.RMAT(opt.Scale, opt.Edges, opt.Seed)
 		if weighs {
 			g.Weigh(opt.Seed)

@@ -9,8 +9,8 @@ mmap    arrays through memory maps advised for random access: GraphBolt samples 
 
 DIR holds edges.npy (E,2), features.npy (N,d) float32, labels.npy (N) and train_idx.npy, as `gdb bench gen` writes
 them; the plain CSC arrays are made once and kept there. With --memory, mmap runs in a memory cgroup of that size, which
-needs the right to make one. Files begin out of the page cache; epoch_s is the mean of all epochs,
-last_epoch_s and the rest are of the last.
+needs the right to make one. Files begin out of the page cache. Figures are means of all epochs, but for last_epoch_s;
+"epochs" has those of each. Before an epoch nothing is loaded ahead but what "memory" has resident.
 """
 import argparse
 import json
@@ -21,7 +21,7 @@ import subprocess
 import sys
 import time
 
-FIELDS = ("system memory_bytes epoch_s last_epoch_s batch_s batches sample_s gather_s compute_s io_wait_s bytes_read hit_ratio "
+FIELDS = ("system memory_bytes epoch_s last_epoch_s batch_s batches open_s sample_s gather_s compute_s io_wait_s bytes_read hit_ratio "
           "peak_rss_bytes cgroup_peak_bytes").split()
 
 
@@ -41,6 +41,7 @@ def arguments():
     p.add_argument("--model", choices=["none", "sage"], default="none")
     p.add_argument("--fanout", default="10,10,10")
     p.add_argument("--hidden", type=int, default=256)
+    p.add_argument("--dropout", type=float, default=0.5)
     p.add_argument("--batch", type=int, default=1000)
     p.add_argument("--epochs", type=int, default=3)
     p.add_argument("--threads", type=int, default=os.cpu_count())
@@ -110,7 +111,9 @@ def measure(a, system):
     if group:
         row["cgroup_peak_bytes"] = group.peak()
         group.remove()
-    if out.returncode:
+    if out.returncode == -9:
+        why.append("killed: out of memory, if nobody else did")
+    elif out.returncode:
         why.append("the process ended with %d" % out.returncode)
     else:
         measured = json.loads(out.stdout.splitlines()[-1])
@@ -214,7 +217,7 @@ class Sage:
         dim = np.load(a.dir + "/features.npy", mmap_mode="r").shape[1]
         widths = [dim] + [a.hidden] * (len(fanout) - 1) + [int(self.labels.max()) + 1]
         self.layers = torch.nn.ModuleList(
-            dgl.nn.SAGEConv(i, o, "mean", feat_drop=0.5) for i, o in zip(widths, widths[1:]))
+            dgl.nn.SAGEConv(i, o, "mean", feat_drop=a.dropout) for i, o in zip(widths, widths[1:]))
         self.optimizer = torch.optim.Adam(self.layers.parameters(), lr=0.003)
 
     def step(self, batch, x, seeds):
@@ -255,17 +258,18 @@ def child(a):
     torch.manual_seed(a.seed)
     dgl.seed(a.seed)
     fanout = [int(n) for n in a.fanout.split(",")]
+    begun = time.perf_counter()
     system = {"memory": Memory, "mmap": Mapped}[a.child](a, fanout)
+    opened = time.perf_counter() - begun
     model = Sage(a, fanout) if a.model == "sage" else None
-    row, seconds = None, []
+    epochs = []
     for _ in range(a.epochs):
         before = counter("/proc/self/io", "read_bytes:")
-        row = epoch(system, model)
-        row["bytes_read"] = counter("/proc/self/io", "read_bytes:") - before
-        seconds.append(row["epoch_s"])
-    row["epoch_s"], row["last_epoch_s"] = sum(seconds) / len(seconds), seconds[-1]
-    row["batch_s"] = row["epoch_s"] / row["batches"]
-    row["epochs_s"], row["peak_rss_bytes"] = seconds, counter("/proc/self/status", "VmHWM:") << 10
+        epochs.append(epoch(system, model))
+        epochs[-1]["bytes_read"] = counter("/proc/self/io", "read_bytes:") - before
+    row = {name: sum(e[name] for e in epochs) / len(epochs) for name in epochs[0]}
+    row.update(open_s=opened, batches=epochs[0]["batches"], last_epoch_s=epochs[-1]["epoch_s"], epochs=epochs,
+               bytes_read=int(row["bytes_read"]), peak_rss_bytes=counter("/proc/self/status", "VmHWM:") << 10)
     row["versions"] = dict(dgl=dgl.__version__, torch=torch.__version__)
     row["why"] = ["io_wait_s, hit_ratio: known to the kernel alone"]
     if not model:

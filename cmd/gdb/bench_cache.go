@@ -25,10 +25,6 @@ func (a *app) benchCacheCommand() *cobra.Command {
 			if store == "" {
 				return nil, usage(errors.New("bench cache: no --store DIR: gdb ingest makes one"))
 			}
-			if opt.Batch < 1 || opt.Epochs < 1 {
-				return nil, usage(fmt.Errorf("bench cache: --batch %d, --epochs %d: give positive "+
-					"numbers", opt.Batch, opt.Epochs))
-			}
 			opt.Fanout, opt.Seed, opt.Memory = fanout, a.seed, a.memory
 			if opt.Store, opt.Device, err = a.openForRun(cmd, store, io); err != nil {
 				return nil, err

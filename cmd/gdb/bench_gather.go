@@ -30,11 +30,9 @@ func (a *app) benchGatherCommand() *cobra.Command {
 				if opt.TableBytes, err = mem.ParseSize(table); err != nil {
 					return nil, usage(fmt.Errorf("--table: %w", err))
 				}
+				opt.TableBytes = max(opt.TableBytes, 1) // 0 is the default
+				opt.Budget = mem.NewBudget(a.memory)
 				return bench.Gather(ctx, opt)
-			}
-			if use.Batch < 1 || use.Batches < 1 || opt.Rounds < 1 {
-				return nil, usage(fmt.Errorf("bench gather: --batch %d, --batches %d, --rounds "+
-					"%d: give positive numbers", use.Batch, use.Batches, opt.Rounds))
 			}
 			use.Fanout, use.Seed, use.Memory = fanout, a.seed, a.memory
 			if cmd.Flags().Changed("rounds") {
@@ -42,7 +40,7 @@ func (a *app) benchGatherCommand() *cobra.Command {
 			}
 			use.Caches, use.Threads = strings.Split(caches, ","), max(1, a.threads/2)
 			if err := use.Validate(); err != nil {
-				return nil, usage(err)
+				return nil, err
 			}
 			if use.Store, use.Device, err = a.openForRun(cmd, store, io); err != nil {
 				return nil, err

@@ -2,7 +2,9 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"math"
 	"strconv"
 	"strings"
 
@@ -11,6 +13,7 @@ import (
 	"gdb/internal/mem"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 )
 
 // benchCommandOf makes a command that runs one measurement and prints its report.
@@ -20,7 +23,14 @@ func (a *app) benchCommandOf(use, short, example string,
 	cmd := &cobra.Command{
 		Use: use, Short: short, Example: example, Args: exactArgs(0),
 		RunE: func(cmd *cobra.Command, _ []string) error {
+			if err := positiveNumbers(cmd.Flags()); err != nil {
+				return err
+			}
 			r, err := run(cmd.Context())
+			var wrong *bench.UsageError
+			if errors.As(err, &wrong) {
+				return usage(err)
+			}
 			if err != nil {
 				return err
 			}
@@ -29,6 +39,20 @@ func (a *app) benchCommandOf(use, short, example string,
 	}
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print one JSON object")
 	return cmd
+}
+
+// positiveNumbers refuses flags that count or size something by less than 1, or by no number.
+func positiveNumbers(flags *pflag.FlagSet) (err error) {
+	flags.VisitAll(func(f *pflag.Flag) {
+		if kind := f.Value.Type(); !f.Changed || kind != "int" && kind != "float64" {
+			return
+		}
+		n, e := strconv.ParseFloat(f.Value.String(), 64)
+		if e != nil || !(n > 0) || math.IsInf(n, 1) {
+			err = usage(fmt.Errorf("--%s %s: want a positive number", f.Name, f.Value))
+		}
+	})
+	return err
 }
 
 func (a *app) benchIOCommand() *cobra.Command {
@@ -87,7 +111,10 @@ func (a *app) benchSampleCommand() *cobra.Command {
 				return nil, usage(fmt.Errorf("--compress %q: want on or off", compress))
 			}
 			opt.RawNeighbors = compress == "off"
-			opt.Fanout, opt.Edges, opt.Seed = fanout, uint64(edges), a.seed
+			if opt.Edges, err = wholeNumber("edges", edges); err != nil {
+				return nil, err
+			}
+			opt.Fanout, opt.Seed, opt.Memory = fanout, a.seed, a.memory
 			opt.Topology, opt.Strategy = strings.Split(topology, ","), strings.Split(strategy, ",")
 			if opt.Threads, err = parseInts("--threads-list", threads); err != nil {
 				return nil, err
@@ -132,10 +159,13 @@ func (a *app) benchIngestCommand() *cobra.Command {
 	var formats string
 	cmd := a.benchCommandOf("ingest", "Ingest of arrays, and of text with integer and string ids",
 		"  gdb bench ingest --scale 22 --edges 64e6 --dim 128 --memory 512MiB",
-		func(ctx context.Context) (*bench.Report, error) {
+		func(ctx context.Context) (r *bench.Report, err error) {
 			p := a.progress()
 			defer p.finish()
-			opt.FS, opt.Edges, opt.Memory, opt.Seed = a.fs, uint64(edges), a.memory, a.seed
+			opt.FS, opt.Memory, opt.Seed = a.fs, a.memory, a.seed
+			if opt.Edges, err = wholeNumber("edges", edges); err != nil {
+				return nil, err
+			}
 			opt.Formats, opt.Progress = strings.Split(formats, ","), p.update
 			return bench.Ingest(ctx, opt)
 		})
