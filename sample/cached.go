@@ -251,7 +251,7 @@ func (f *cached) put(l *lookup) {
 
 func (f *cached) copyHits(l *lookup, out []float32) {
 	n := len(l.slots)
-	parallel(n, f.threads, int64(n*f.dim*4), func(first, end int) {
+	Parallel(n, f.threads, n*f.dim*4, func(first, end int) {
 		d := uint64(f.dim)
 		for i := first; i < end; i++ {
 			from, to := uint64(l.slots[i])*d, uint64(l.to[i])*d

@@ -49,10 +49,10 @@ type PartRows interface {
 // copyRowsMin is how many bytes are worth one more goroutine to copy them.
 const copyRowsMin = 1 << 20
 
-// parallel calls work with consecutive parts of [0, n) on up to threads goroutines, and returns
-// when all are done. bytes is the size of the whole work.
-func parallel(n, threads int, bytes int64, work func(first, end int)) {
-	threads = max(1, min(threads, n, int(bytes/copyRowsMin)))
+// Parallel calls work with consecutive parts of [0, n) on up to threads goroutines, and returns
+// when all are done. bytes is how many are copied in all.
+func Parallel(n, threads, bytes int, work func(first, end int)) {
+	threads = max(1, min(threads, n, bytes/copyRowsMin))
 	var wg sync.WaitGroup
 	for t := 1; t < threads; t++ {
 		wg.Go(func() { work(n*t/threads, n*(t+1)/threads) })

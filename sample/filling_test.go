@@ -184,7 +184,7 @@ func TestParallel(t *testing.T) {
 	for _, n := range []int{0, 1, 3, 1000} {
 		for threads := range 5 {
 			var done [1000]atomic.Int32
-			parallel(n, threads, int64(threads)*copyRowsMin, func(first, end int) {
+			Parallel(n, threads, threads*copyRowsMin, func(first, end int) {
 				for range 100 {
 					runtime.Gosched()
 				}

@@ -50,7 +50,7 @@ func (f *resident) Dim() int { return f.dim }
 // Gather copies rows.
 func (f *resident) Gather(ctx context.Context, nodes []NodeID, out []float32) error {
 	f.requests.Add(uint64(len(nodes)))
-	parallel(len(nodes), f.threads, int64(len(nodes)*f.dim*4), func(first, end int) {
+	Parallel(len(nodes), f.threads, len(nodes)*f.dim*4, func(first, end int) {
 		d := uint64(f.dim)
 		for i := first; i < end; i++ {
 			v := uint64(nodes[i]) * d

@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"gdb/internal/mem"
+	"gdb/sample"
 )
 
 // readInPlace reads the rows that a batch misses to their slots, and finds those of its neighbors.
@@ -52,7 +53,7 @@ func (t *stretch) assembleInPlace(f *frame) {
 	from := f.changes.From[b.Dense.NodeIDOffsets[1]:]
 	n := len(from) * l.dim
 	x := mem.View[float32](f.x.arena.Bytes())[:n:n]
-	each(len(from), l.cfg.Threads, n*4, func(first, end int) {
+	sample.Parallel(len(from), l.cfg.Threads, n*4, func(first, end int) {
 		for i := first; i < end; i++ {
 			row, to := uint64(from[i]-1)*d, uint64(i)*d
 			copy(x[to:to+d], l.slots[row:row+d])

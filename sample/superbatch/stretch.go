@@ -306,13 +306,13 @@ func (t *stretch) assemble(f *frame, buf *buffer) error {
 			return err
 		}
 	}
-	each(ahead, l.cfg.Threads, ahead*l.dim*4, func(first, end int) {
+	sample.Parallel(ahead, l.cfg.Threads, ahead*l.dim*4, func(first, end int) {
 		for k := first; k < end; k++ {
 			from, to := uint64(k)*d, uint64(f.at[k])*d
 			copy(x[to:to+d], read[from:from+d])
 		}
 	})
-	each(len(c.From), l.cfg.Threads, c.Hits*l.dim*4, func(first, end int) {
+	sample.Parallel(len(c.From), l.cfg.Threads, c.Hits*l.dim*4, func(first, end int) {
 		for i := first; i < end; i++ {
 			if s := c.From[i]; s != 0 {
 				from, to := uint64(s-1)*d, uint64(i)*d
@@ -320,7 +320,7 @@ func (t *stretch) assemble(f *frame, buf *buffer) error {
 			}
 		}
 	})
-	each(len(c.Keep), l.cfg.Threads, len(c.Keep)*l.dim*4, func(first, end int) {
+	sample.Parallel(len(c.Keep), l.cfg.Threads, len(c.Keep)*l.dim*4, func(first, end int) {
 		for k := first; k < end; k++ {
 			from, to := uint64(c.Keep[k])*d, uint64(c.Slots[k])*d
 			copy(slots[to:to+d], x[from:from+d])
@@ -371,18 +371,4 @@ func receive[T any](t *stretch, c chan T, wait *atomic.Int64) (f T, ok bool) {
 	case <-t.ctx.Done():
 		return f, false
 	}
-}
-
-// copyLeast is how many bytes are worth one more goroutine to copy them.
-const copyLeast = 1 << 20
-
-// each calls work with consecutive parts of [0, n) on up to threads goroutines.
-func each(n, threads, bytes int, work func(first, end int)) {
-	threads = max(1, min(threads, n, bytes/copyLeast))
-	var wg sync.WaitGroup
-	for t := 1; t < threads; t++ {
-		wg.Go(func() { work(n*t/threads, n*(t+1)/threads) })
-	}
-	work(0, n/threads)
-	wg.Wait()
 }
