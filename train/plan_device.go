@@ -152,7 +152,7 @@ func (t *trainer) measureReads(ctx context.Context, p *Profile) error {
 	if err != nil {
 		return err
 	}
-	close := max(1, 2048/width)
+	close := max(1, min(2048/width, nodes))
 	near, err := t.readRounds(ctx, close, min(profileDense/width/close, nodes/close))
 	if err != nil {
 		return err

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"time"
 
@@ -99,6 +100,19 @@ func (r runDir) exists() bool {
 	return err == nil
 }
 
+// others names the runs that are there, for messages.
+func (r runDir) others() string {
+	names, err := r.fs.List(r.fs.PathDir(r.dir))
+	if err != nil || len(names) == 0 {
+		return "none"
+	}
+	slices.Sort(names)
+	if len(names) > 20 {
+		names = append(names[:20], "…")
+	}
+	return strings.Join(names, ", ")
+}
+
 // create makes the directory of a new run.
 func (r runDir) create() error {
 	if _, err := r.fs.Stat(r.path("run.json")); err == nil {
@@ -137,7 +151,7 @@ func (r runDir) readRun() (runFile, error) {
 	var f runFile
 	b, err := readAll(r.fs, r.path("run.json"))
 	if errors.Is(err, errNotExist) {
-		return f, fmt.Errorf("train: the store has no run %q: see gdb info for its runs", r.name)
+		return f, fmt.Errorf("train: the store has no run %q: it has %s", r.name, r.others())
 	}
 	if err != nil {
 		return f, fmt.Errorf("train: run %s: %w", r.name, err)

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"regexp"
 	"strings"
 
 	"gdb/internal/mem"
@@ -150,7 +151,7 @@ func (a *app) ingest(cmd *cobra.Command, opt ingest.Options) error {
 	p.finish()
 	if err != nil && cmd.Context().Err() != nil {
 		return fmt.Errorf("ingest: stopped; go on with: gdb %s --resume: %w",
-			strings.Join(withoutFlag(os.Args[1:], "--resume"), " "), cmd.Context().Err())
+			commandLine(withoutFlag(os.Args[1:], "--resume")), cmd.Context().Err())
 	}
 	if err != nil {
 		return fmt.Errorf("ingest: %w", err)
@@ -166,6 +167,20 @@ func withoutFlag(args []string, flag string) []string {
 		}
 	}
 	return out
+}
+
+// plainWord needs no quotes in a shell.
+var plainWord = regexp.MustCompile(`^[-+=:,./@%^\w]+$`)
+
+// commandLine is args as one would type them.
+func commandLine(args []string) string {
+	words := make([]string, len(args))
+	for i, arg := range args {
+		if words[i] = arg; !plainWord.MatchString(arg) {
+			words[i] = "'" + strings.ReplaceAll(arg, "'", `'\''`) + "'"
+		}
+	}
+	return strings.Join(words, " ")
 }
 
 func (a *app) printIngested(dir string, m *kv.Meta) error {

@@ -44,6 +44,10 @@ func (a *app) train(cmd *cobra.Command, t *trainFlags, dir string) (err error) {
 	}
 	defer func() { err = firstError(err, dev.Close()) }()
 	if cfg.Resume != "" {
+		if run := cmd.Flags().Lookup("run"); run.Changed && cfg.Run != cfg.Resume {
+			return usage(fmt.Errorf("train: --resume %s goes on with that run: leave --run out",
+				cfg.Resume))
+		}
 		old, err := train.LoadConfig(st, cfg.Resume)
 		if err != nil {
 			return err
@@ -56,7 +60,8 @@ func (a *app) train(cmd *cobra.Command, t *trainFlags, dir string) (err error) {
 	res, err := train.Run(cmd.Context(), st, dev, cfg, o.event)
 	o.bar.finish()
 	if errors.Is(err, context.Canceled) && o.run != "" {
-		fmt.Fprintf(a.err, "gdb: stopped; go on with: gdb train %s --resume %s\n", dir, o.run)
+		fmt.Fprintf(a.err, "gdb: stopped; go on with: gdb %s\n",
+			commandLine([]string{"train", dir, "--resume", o.run}))
 		return errReported{exitInterrupted}
 	}
 	if err = firstError(err, o.err); err != nil {
