@@ -33,8 +33,6 @@ type ListCaches struct {
 // ListReads are what frontiers took of the caches, and of the device.
 type ListReads struct {
 	Lists, Hits uint64 // asked for, and found in the neighbor cache
-	Decoded     uint64 // bytes of the lists found there, as far as they are decoded
-	Visits      uint64 // blocks looked up in the block cache
 	Reads       uint64 // blocks read
 }
 
@@ -216,7 +214,7 @@ func (p *trialPlay) hop(t *ListTrial, pick *neighborPick, hop []triedList, draws
 		l := &hop[i]
 		p.Lists++
 		if t.holds(pick, l) {
-			p.hit(l, draws)
+			p.Hits++
 			continue
 		}
 		if l.blocks == 0 {
@@ -245,16 +243,8 @@ func (p *trialPlay) hop(t *ListTrial, pick *neighborPick, hop []triedList, draws
 	p.unpin(mark)
 }
 
-// hit decodes a list of the neighbor cache; of a long one the chunks that are drawn from.
-func (p *trialPlay) hit(l *triedList, draws int) {
-	p.Hits++
-	n, _ := unpackSize(l.size)
-	p.Decoded += min(n, uint64(min(draws, listEntriesMax))*listChunk*2)
-}
-
 // visit looks a block up, and reads it if it is not there; false if it does not stay.
 func (p *trialPlay) visit(b uint32) bool {
-	p.Visits++
 	if f, _, ok := p.cache.pinLocked(b); ok {
 		p.pins = append(p.pins, f)
 		return true

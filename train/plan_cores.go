@@ -50,7 +50,7 @@ func coresHad() float64 {
 		all.Wait()
 		return nil
 	})
-	return max(1, min(w.demand(), float64(runtime.NumCPU())))
+	return min(max(w.demand(), 1e-2), float64(runtime.NumCPU()))
 }
 
 // measureProducts times a matrix product by all threads.

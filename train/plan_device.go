@@ -42,28 +42,40 @@ type Profile struct {
 	// Timed are steps and samplings of a batch, by their settings. They are kept so that equal
 	// plans are made of equal times.
 	Timed map[string]work `json:"timed,omitempty"`
+	// Tried is what sampling reads with caches of lists, by settings and sizes.
+	Tried map[string]listReads `json:"tried,omitempty"`
 
 	Kept string `json:"kept,omitempty"` // why it could not be kept in the catalog
 
 	news bool // something was timed that the catalog does not have
 }
 
-// timedMost bounds what is kept: beyond it all is timed anew.
-const timedMost = 256
+// keptMost bounds what is kept of each: beyond it all is found anew.
+const keptMost = 256
 
 // timed returns the work kept under a name, or else keeps what measure returns.
 func (p *Profile) timed(name string, measure func() (work, error)) (work, error) {
-	if v, ok := p.Timed[name]; ok {
+	return kept(p, &p.Timed, name, measure)
+}
+
+// tried returns the reads kept under a name, or else keeps what try returns.
+func (p *Profile) tried(name string, try func() (listReads, error)) (listReads, error) {
+	return kept(p, &p.Tried, name, try)
+}
+
+// kept returns what is kept under a name, or else what find returns, and keeps it.
+func kept[T any](p *Profile, in *map[string]T, name string, find func() (T, error)) (T, error) {
+	if v, ok := (*in)[name]; ok {
 		return v, nil
 	}
-	v, err := measure()
+	v, err := find()
 	if err != nil {
-		return work{}, err
+		return v, err
 	}
-	if p.Timed == nil || len(p.Timed) >= timedMost {
-		p.Timed = map[string]work{}
+	if *in == nil || len(*in) >= keptMost {
+		*in = map[string]T{}
 	}
-	p.Timed[name], p.news = v, true
+	(*in)[name], p.news = v, true
 	return v, nil
 }
 

@@ -34,12 +34,6 @@ const (
 	triedLists, triedBatches = 1 << 20, 16
 	// triedSizes of each cache are tried: between them costs lie on a line.
 	triedSizes = 4
-	// What a core takes for a list found in the neighbor cache and for a byte of it, and for a
-	// block looked up in the block cache: seen on a shared machine, so roughly. Beside reading a
-	// block they are small.
-	listSeconds, listByteSeconds, blockSeconds = 60e-9, 0.4e-9, 150e-9
-	// scanEdgeSeconds is what a core takes for an edge when lists are scored, seen likewise.
-	scanEdgeSeconds = 8e-9
 )
 
 // neighborQuarters are the shares of a paged topology's memory that its neighbor cache may get.
@@ -117,11 +111,12 @@ func (s *prices) loaded(p *planner) float64 {
 // listTrial has what sampling reads with caches of lists of some sizes, for a batch.
 type listTrial struct {
 	s         *prices
-	trial     *layout.ListTrial
-	base      float64 // of a core, whatever the caches
-	batches   float64 // that are counted
-	from      int     // the first hop that is
-	block     float64 // bytes
+	open      func() (*layout.ListTrial, error)
+	trial     *layout.ListTrial // nil until a size is tried that was not before
+	name      string            // of the trace, in the profile
+	batches   float64           // that are counted
+	from      int               // the first hop that is
+	block     float64           // bytes
 	workers   int
 	blocks    []int64 // sizes of caches, ascending
 	neighbors []int64
@@ -129,7 +124,11 @@ type listTrial struct {
 }
 
 // listReads are layout.ListReads of a batch.
-type listReads struct{ lists, hits, decoded, visits, reads float64 }
+type listReads struct {
+	Lists float64 `json:"lists"`
+	Hits  float64 `json:"hits"`
+	Reads float64 `json:"reads"`
+}
 
 // priceNeighbors tries neighbor caches, if one could save more in all epochs than it takes to make
 // it. Memory: what is free.
@@ -163,6 +162,11 @@ func (t *trainer) priceNeighbors(ctx context.Context, s *prices, tr *trace,
 		s.listsWhy = "no neighbor cache: there is no memory to try one"
 		return nil
 	}
+	for _, p := range wanted { // a scan may have been timed
+		if err == nil {
+			err = t.priceMaking(ctx, s, p)
+		}
+	}
 	return err
 }
 
@@ -179,7 +183,7 @@ func (s *prices) worthTrying(splits []*planner) (wanted []*planner, saved float6
 		}
 	}
 	free := *s
-	free.paged, free.resident = nil, price{own: s.resident.own / 4}
+	free.paged, free.resident = nil, price{own: s.ownLeast()}
 	for _, p := range splits {
 		if p.Resident || p.quarters == 0 {
 			continue
@@ -201,10 +205,12 @@ func (t *trainer) trialSeconds(s *prices) float64 {
 	return float64(scans) * t.scanSeconds(s)
 }
 
-// scanSeconds is what reading and scoring all lists takes.
+// scanLists is the name in a profile of reading and scoring all lists.
+const scanLists = "scan lists"
+
+// scanSeconds is what reading and scoring all lists took; no less than reading if it was not done.
 func (t *trainer) scanSeconds(s *prices) float64 {
-	return float64(s.topologyBytes)/s.device.Sequential +
-		scanEdgeSeconds*float64(t.in.meta.Edges)
+	return max(float64(s.topologyBytes)/s.device.Sequential, s.device.Timed[scanLists].Seconds)
 }
 
 // priceMaking finds out what the neighbor cache of a split takes to make.
@@ -225,17 +231,15 @@ func (t *trainer) priceMaking(ctx context.Context, s *prices, p *planner) error 
 	return nil
 }
 
-// tryLists plays the trace through caches of some of the sizes that splits have.
+// tryLists plays the trace through caches of some of the sizes that splits have, unless the profile
+// has what came of it.
 func (t *trainer) tryLists(ctx context.Context, s *prices, tr *trace, wanted []*planner) error {
 	hops, from, counted := tr.frontiers(t.cfg.Fanout)
 	l := &listTrial{s: s, batches: float64(counted), from: from,
+		name:  fmt.Sprint(t.stepName(), t.cfg.Seed, len(tr.batches)),
 		block: float64(t.in.meta.BlockBytes), workers: samplers(t.cfg.Threads),
 		reads: map[layout.ListCaches]listReads{}}
-	var err error
-	if l.trial, err = t.in.store.TryLists(ctx, t.in.dev, layout.In, hops,
-		t.in.budget); err != nil {
-		return err
-	}
+	l.open = func() (*layout.ListTrial, error) { return t.openTrial(ctx, s, hops) }
 	s.tried = l
 	for _, p := range wanted {
 		l.neighbors = append(l.neighbors, p.neighborCache)
@@ -253,17 +257,31 @@ func (t *trainer) tryLists(ctx context.Context, s *prices, tr *trace, wanted []*
 			}
 		}
 	}
-	measured := s.paged[0]
-	l.base = max(measured.cpu/4, measured.cpu-l.cpu(l.at(measured.blocks, 0)))
 	return nil
+}
+
+// openTrial scores all lists, and times that.
+func (t *trainer) openTrial(ctx context.Context, s *prices,
+	hops []layout.Frontier) (trial *layout.ListTrial, err error) {
+	_, scans := t.in.store.NeighborScans((t.in.budget.Limit() - t.in.budget.Used()) / 2)
+	w, err := clocked(1, func() error {
+		trial, err = t.in.store.TryLists(ctx, t.in.dev, layout.In, hops, t.in.budget)
+		return err
+	})
+	if err == nil {
+		_, err = s.device.timed(scanLists, func() (work, error) {
+			return w.times(1 / float64(max(1, scans))), nil
+		})
+	}
+	return trial, err
 }
 
 // closeTrial ends the trial.
 func (s *prices) closeTrial() {
-	if s.tried != nil {
+	if s.tried != nil && s.tried.trial != nil {
 		s.tried.trial.Close()
-		s.tried = nil
 	}
+	s.tried = nil
 }
 
 // frontiers are the hops of the last batches of a trace, of which the later half is counted: from
@@ -304,21 +322,34 @@ func thinned(sizes []int64) (picked []int64) {
 	return slices.Compact(picked)
 }
 
-// try plays the trace through caches of some sizes.
+// try plays the trace through caches of some sizes, or finds in the profile what came of it.
 func (l *listTrial) try(blocks, neighbors int64) (r listReads, err error) {
 	c := layout.ListCaches{Blocks: blocks, Neighbors: neighbors, Sessions: l.workers}
 	if r, ok := l.reads[c]; ok {
 		return r, nil
 	}
+	r, err = l.s.device.tried(fmt.Sprint(l.name, c), func() (listReads, error) {
+		return l.play(c)
+	})
+	if err == nil {
+		l.reads[c] = r
+	}
+	return r, err
+}
+
+// play plays the trace through caches.
+func (l *listTrial) play(c layout.ListCaches) (r listReads, err error) {
+	if l.trial == nil {
+		if l.trial, err = l.open(); err != nil {
+			return r, err
+		}
+	}
 	got, err := l.trial.Reads(c, l.from)
 	if err != nil {
 		return r, fmt.Errorf("train: try caches of lists: %w", err)
 	}
-	r = listReads{lists: float64(got.Lists) / l.batches, hits: float64(got.Hits) / l.batches,
-		decoded: float64(got.Decoded) / l.batches, visits: float64(got.Visits) / l.batches,
-		reads: float64(got.Reads) / l.batches}
-	l.reads[c] = r
-	return r, nil
+	return listReads{Lists: float64(got.Lists) / l.batches, Hits: float64(got.Hits) / l.batches,
+		Reads: float64(got.Reads) / l.batches}, nil
 }
 
 // at is what a batch takes of caches of any sizes.
@@ -348,23 +379,33 @@ func around(sizes []int64, size int64) (a, b int64, at float64) {
 // mix is the way from r to o by a share.
 func (r listReads) mix(o listReads, at float64) listReads {
 	mix := func(a, b float64) float64 { return a + at*(b-a) }
-	return listReads{lists: mix(r.lists, o.lists), hits: mix(r.hits, o.hits),
-		decoded: mix(r.decoded, o.decoded), visits: mix(r.visits, o.visits),
-		reads: mix(r.reads, o.reads)}
+	return listReads{Lists: mix(r.Lists, o.Lists), Hits: mix(r.Hits, o.Hits),
+		Reads: mix(r.Reads, o.Reads)}
 }
 
-// cpu is what a core takes for the caches.
-func (l *listTrial) cpu(r listReads) float64 {
-	d := l.s.device
-	return r.hits*listSeconds + r.decoded*listByteSeconds + r.visits*blockSeconds +
-		r.reads*(d.ReadCPU+l.block*d.ByteCPU)
-}
-
-// price is what lists cost a batch with the caches of a split.
+// price is what lists cost a batch with the caches of a split. What cores do of their own goes by
+// the blocks read, as it was measured with the least and the largest block cache: a list takes the
+// same wherever it is found.
 func (l *listTrial) price(p *planner) price {
-	r, d := l.at(p.blockCache, p.neighborCache), l.s.device
-	return price{bytes: r.reads * l.block, wait: r.reads * (d.ReadSeconds + l.block*d.ByteSeconds),
-		cpu: l.base + l.cpu(r)}
+	reads, s := l.at(p.blockCache, p.neighborCache).Reads, l.s
+	c := s.device.reading(reads, reads*l.block)
+	least, most := s.paged[0], s.paged[len(s.paged)-1]
+	many, few := l.at(least.blocks, 0).Reads, l.at(most.blocks, 0).Reads
+	c.own = most.own
+	if many > few {
+		c.own += (reads - few) * max(0, least.own-most.own) / (many - few)
+	}
+	c.own = max(c.own, s.ownLeast())
+	return c
+}
+
+// ownLeast is what sampling takes of cores at least.
+func (s *prices) ownLeast() float64 {
+	least := s.resident.own
+	for _, p := range s.paged {
+		least = min(least, p.own)
+	}
+	return least
 }
 
 // tellLists completes what the best split says of its lists: what neighbor caches would bring. They
@@ -382,7 +423,7 @@ func (s *prices) tellLists(best *planner, splits []*planner) error {
 		l.Why = s.listsWhy
 	case best.quarters > 0:
 		r := s.tried.at(best.blockCache, best.neighborCache)
-		l.Hit = r.hits / max(1, r.lists)
+		l.Hit = r.Hits / max(1, r.Lists)
 		made := "kept from before"
 		if best.c.NeighborsAhead {
 			made = "made before the run"

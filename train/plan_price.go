@@ -144,11 +144,11 @@ func (t *trainer) price(ctx context.Context, splits []*planner) (best *planner, 
 		return nil, err
 	}
 	defer s.closeTrial()
-	if err := t.keepProfile(ctx, s.device); err != nil {
-		return nil, err
-	}
 	best = s.best(splits)
 	if err := errors.Join(s.tellLists(best, splits), in.dropGraph()); err != nil {
+		return nil, err
+	}
+	if err := t.keepProfile(ctx, s.device); err != nil {
 		return nil, err
 	}
 	if err := t.priceRows(ctx, s, tr, []*planner{best}); err != nil {
@@ -305,6 +305,6 @@ func (t *trainer) measureLists(ctx context.Context, p *planner, d *Profile) (c p
 	}
 	bytes := float64(tr.listBytes) / float64(max(1, tr.sampled))
 	c = d.reading(bytes/float64(max(1, in.meta.BlockBytes)), bytes)
-	c.own, err = t.timedSampling(d, tr, "paged")
+	c.own, err = t.timedSampling(d, tr, fmt.Sprint("paged ", p.blockCache))
 	return c, err
 }
