@@ -25,22 +25,61 @@ func (s *session) candidates(text string, cursor int) (start int, found []candid
 		word, all := s.dotCandidates(item)
 		return cursor - utf8.RuneCountInString(word), matching(all, word)
 	}
+	at := lastWord(item)
+	word, all := item[at:], s.expected(item[:at])
+	if word != "" && isQuote(word[0]) {
+		all = inQuotes(all, word[:1])
+	}
+	return cursor - utf8.RuneCountInString(word), matching(all, word)
+}
+
+// lastWord is where the last word of a part of a statement begins, or its open quote.
+func lastWord(item string) int {
+	var open *SyntaxError
+	if _, err := lex(item); errors.As(err, &open) {
+		return open.Pos
+	}
 	at := len(item)
 	for at > 0 && isWord(item[at-1]) {
 		at--
 	}
-	word := item[at:]
-	return cursor - utf8.RuneCountInString(word), matching(s.expected(item[:at]), word)
+	return at
 }
 
-// matching keeps what begins with word, which folds case.
+// matching keeps what begins with word, which folds case and may lack the quote before it.
 func matching(all []candidate, word string) (found []candidate) {
+	begins := func(name string) bool {
+		return len(name) >= len(word) && strings.EqualFold(name[:len(word)], word)
+	}
 	for _, c := range all {
-		if len(c.word) >= len(word) && strings.EqualFold(c.word[:len(word)], word) {
+		if begins(c.word) || begins(strings.TrimPrefix(c.word, "'")) {
 			found = append(found, c)
 		}
 	}
 	return found
+}
+
+// inQuotes are the candidates that may stand in quotes, in those.
+func inQuotes(all []candidate, quote string) (found []candidate) {
+	for _, c := range all {
+		if c.name == "" {
+			continue
+		}
+		c.word = quote + strings.ReplaceAll(c.name, quote, quote+quote) + quote
+		found = append(found, c)
+	}
+	return found
+}
+
+// nameCandidate is a candidate that is a name, in quotes if it is more than a word.
+func nameCandidate(name, help string) candidate {
+	c := candidate{word: name, help: help, name: name}
+	if name == "" || strings.IndexFunc(name, func(r rune) bool {
+		return r < utf8.RuneSelf && !isWord(byte(r))
+	}) >= 0 {
+		c.word = inQuotes([]candidate{c}, "'")[0].word
+	}
+	return c
 }
 
 // expected are the words that may follow a part of a statement.
@@ -55,7 +94,7 @@ func (s *session) expected(before string) (all []candidate) {
 	}
 	st := statementOf(before)
 	for _, w := range wrong.want {
-		all = append(all, candidate{w, wordHelp(st, w)})
+		all = append(all, candidate{word: w, help: wordHelp(st, w)})
 	}
 	if wrong.place != nil {
 		all = append(all, placeValues(s.engine.meta(), wrong.place)...)
@@ -70,13 +109,13 @@ func open(p *parsed) (all []candidate) {
 	}
 	if p.st.operand == argMatch {
 		for _, w := range p.want {
-			all = append(all, candidate{w, wordHelp(p.st, w)})
+			all = append(all, candidate{word: w, help: wordHelp(p.st, w)})
 		}
 		return all
 	}
 	for _, c := range p.st.clauses {
 		if !p.has(c.word) && p.excluded(c.word) == nil {
-			all = append(all, candidate{c.word, clauseHelp(p.st, c)})
+			all = append(all, candidate{word: c.word, help: clauseHelp(p.st, c)})
 		}
 	}
 	return all
@@ -143,11 +182,11 @@ func (s *session) names(before string, slot clause) (all []candidate) {
 	switch {
 	case last == "SPLIT":
 		for _, sp := range m.Splits {
-			all = append(all, candidate{sp.Name, humanize.Comma(int64(sp.Count)) + " nodes"})
+			all = append(all, nameCandidate(sp.Name, humanize.Comma(int64(sp.Count))+" nodes"))
 		}
 	case slot.word == "SET":
 		for _, name := range settings {
-			all = append(all, candidate{name, clauseTexts[strings.ToUpper(name)]})
+			all = append(all, candidate{word: name, help: clauseTexts[strings.ToUpper(name)]})
 		}
 	case slot.arg == argRun:
 		return s.engine.runCandidates()
@@ -155,11 +194,11 @@ func (s *session) names(before string, slot clause) (all []candidate) {
 		return s.metrics(fields)
 	case slot.word == "VIA":
 		for _, t := range m.EdgeTypes {
-			all = append(all, candidate{t, "edge type"})
+			all = append(all, nameCandidate(t, "edge type"))
 		}
 	case slot.arg == argFile:
 		for _, f := range m.Files {
-			all = append(all, candidate{f.Path, mem.FormatSize(f.Size)})
+			all = append(all, nameCandidate(f.Path, mem.FormatSize(f.Size)))
 		}
 	}
 	return all
@@ -189,7 +228,7 @@ func (s *session) metrics(upper []string) (all []candidate) {
 			return nil // the statement will say why
 		}
 		for _, name := range slices.Sorted(maps.Keys(names)) {
-			all = append(all, candidate{name, "of each epoch"})
+			all = append(all, nameCandidate(name, "of each epoch"))
 		}
 	}
 	return all
@@ -200,7 +239,8 @@ func (s *session) dotCandidates(line string) (word string, all []candidate) {
 	name, arg, spaced := strings.Cut(line, " ")
 	if !spaced {
 		for _, d := range dots {
-			all = append(all, candidate{"." + d.name, strings.TrimSpace(d.args + "  " + d.help)})
+			all = append(all, candidate{word: "." + d.name,
+				help: strings.TrimSpace(d.args + "  " + d.help)})
 		}
 		return line, all
 	}
@@ -212,10 +252,10 @@ func (s *session) dotCandidates(line string) (word string, all []candidate) {
 	switch d.name {
 	case "help":
 		for i := range registry {
-			all = append(all, candidate{registry[i].head, registry[i].help})
+			all = append(all, candidate{word: registry[i].head, help: registry[i].help})
 		}
 		for _, d := range dots {
-			all = append(all, candidate{"." + d.name, d.help})
+			all = append(all, candidate{word: "." + d.name, help: d.help})
 		}
 	case "read", "once", "open":
 		return arg, s.filesAt(arg)
@@ -226,7 +266,7 @@ func (s *session) dotCandidates(line string) (word string, all []candidate) {
 		return "", nil
 	}
 	for _, w := range d.choices {
-		all = append(all, candidate{w, ""})
+		all = append(all, candidate{word: w})
 	}
 	return arg, all
 }

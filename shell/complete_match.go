@@ -47,13 +47,13 @@ var aggregateTexts = map[string]string{"count": "how many: count(*), or those wi
 func placeValues(m *kv.Meta, at *matchPlace) (all []candidate) {
 	if at.inHop {
 		for _, t := range m.EdgeTypes {
-			all = append(all, candidate{":" + t, "edge type"})
+			all = append(all, candidate{word: ":" + nameCandidate(t, "").word, help: "edge type"})
 		}
 		return all
 	}
 	if at.inOrder {
 		for _, i := range at.query.items {
-			all = append(all, candidate{i.as, "as in RETURN"})
+			all = append(all, candidate{word: i.as, help: "as in RETURN"})
 		}
 		return all
 	}
@@ -65,25 +65,26 @@ func placeValues(m *kv.Meta, at *matchPlace) (all []candidate) {
 		if n.name == "" || twice {
 			continue
 		}
-		all = append(all, candidate{n.name, "a node, by its id"})
+		all = append(all, candidate{word: n.name, help: "a node, by its id"})
 		if m.Labels != nil {
-			all = append(all, candidate{n.name + ".label", "its label"})
+			all = append(all, candidate{word: n.name + ".label", help: "its label"})
 		}
 		if len(m.Features) > 0 {
-			all = append(all, candidate{n.name + ".f0", fmt.Sprintf("a feature, f0 to f%d",
-				m.Features[0].Dim-1)})
+			all = append(all, candidate{word: n.name + ".f0",
+				help: fmt.Sprintf("a feature, f0 to f%d",
+					m.Features[0].Dim-1)})
 		}
 	}
 	for _, h := range at.query.hops {
 		for _, prop := range edgeProps(m) {
 			if h.name != "" {
-				all = append(all, candidate{h.name + "." + prop, "of the edge"})
+				all = append(all, candidate{word: h.name + "." + prop, help: "of the edge"})
 			}
 		}
 	}
 	if at.inReturn {
 		for _, f := range aggregates {
-			all = append(all, candidate{f + "(", aggregateTexts[f]})
+			all = append(all, candidate{word: f + "(", help: aggregateTexts[f]})
 		}
 	}
 	return all
@@ -107,11 +108,11 @@ func comparedWith(m *kv.Meta, left *matchExpr) (all []candidate) {
 	switch {
 	case left.prop == "label" && m.Labels != nil:
 		for _, c := range m.Labels.Classes {
-			all = append(all, candidate{literal(c), "label"})
+			all = append(all, candidate{word: literal(c), help: "label", name: c})
 		}
 	case left.prop == "type":
 		for _, t := range m.EdgeTypes {
-			all = append(all, candidate{literal(t), "edge type"})
+			all = append(all, candidate{word: literal(t), help: "edge type", name: t})
 		}
 	}
 	return all

@@ -24,7 +24,7 @@ func TestCandidates(t *testing.T) {
 			map[string]any{"model": "sage", "fanout": []int{5, -1}, "batch": 32, "seed": 7}))
 		writeFile(t, store.FS(), "s/runs/"+name+"/metrics.jsonl", `{"epoch":1,"loss":3,"hit":1}`)
 	}
-	want := candidate{"r0001", "sage, fanout 5,all, batch 32, seed 7"}
+	want := candidate{word: "r0001", help: "sage, fanout 5,all, batch 32, seed 7"}
 	if got := s.expected("RUNS PLOT "); len(got) == 0 || got[0] != want {
 		t.Errorf("runs are %v", got)
 	}
@@ -41,6 +41,9 @@ func TestCandidates(t *testing.T) {
 		"NEIGHBORS 1 VIA ":          "cites knows",
 		"NEIGHBORS 1 VIA k":         "knows",
 		"LABELS SPLIT ":             "test train val",
+		"LABELS SPLIT 'tr":          "'train'",
+		"NEIGHBORS 1 VIA \"k":       "\"knows\"",
+		"NEIGHBORS 'RAN":            "",
 		"LABELS SPLIT tr":           "train",
 		"SAMPLE 1 FANOUT ":          "all",
 		"SAMPLE 1 FANOUT 2,":        "all",
@@ -117,6 +120,40 @@ func TestCandidates(t *testing.T) {
 		}
 		if start < 0 || start > len(text) {
 			t.Errorf("%q: the word begins at %d", text, start)
+		}
+	}
+}
+
+// TestNamesInQuotes holds that a name that is more than a word is offered in quotes, whether one
+// was typed or not, and that what is offered parses.
+func TestNamesInQuotes(t *testing.T) {
+	g := layouttest.Graph{Nodes: 2,
+		Edges:     []layouttest.Edge{{Src: 0, Dst: 1}, {Src: 0, Dst: 1, Type: 1}},
+		EdgeTypes: []string{"Person:knows:Person", "a 'b'"}}
+	store := layouttest.Build(t, vfs.NewMem(), "s", g)
+	s := &session{Options: Options{Store: store}, engine: newEngine(store, mustDevice(t), 64<<20)}
+	for text, want := range map[string]string{
+		"NEIGHBORS 1 VIA ":          "'Person:knows:Person'|'a ''b'''",
+		"NEIGHBORS 1 VIA Per":       "'Person:knows:Person'",
+		"NEIGHBORS 1 VIA 'Person:k": "'Person:knows:Person'",
+		"NEIGHBORS 1 VIA \"a":       "\"a 'b'\"",
+		"MATCH (a {id: 1})-[":       ":'Person:knows:Person'|:'a ''b'''|*1..2|]",
+		"MATCH (a {id: 1})-[:P":     "'Person:knows:Person'",
+	} {
+		start, found := s.candidates(text, utf8.RuneCountInString(text))
+		var words []string
+		for _, c := range found {
+			words = append(words, c.word)
+			_, err := parse(text[:start] + c.word)
+			if err != nil && !strings.HasPrefix(text, "MATCH") {
+				t.Errorf("%s%s: %v", text[:start], c.word, err)
+			}
+		}
+		slices.Sort(words)
+		wants := strings.Split(want, "|")
+		slices.Sort(wants)
+		if !slices.Equal(words, wants) {
+			t.Errorf("%q: %q, want %q", text, words, wants)
 		}
 	}
 }

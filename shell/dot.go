@@ -81,6 +81,9 @@ func dotUsagef(format string, args ...any) error {
 
 // findDot finds a command by its name, or by a prefix that no other has.
 func findDot(word string) (*dotCommand, error) {
+	if word == "exit" { // as elsewhere
+		word = "quit"
+	}
 	var found []string
 	var at int
 	for i := range dots {

@@ -209,7 +209,8 @@ func TestRecall(t *testing.T) {
 
 // TestMenu holds how Tab completes: the common prefix first, then a menu.
 func TestMenu(t *testing.T) {
-	words := []candidate{{"FANOUT", "numbers"}, {"FANCY", "not"}, {"SEED", "of draws"}}
+	words := []candidate{{word: "FANOUT", help: "numbers"},
+		{word: "FANCY", help: "not"}, {word: "SEED", help: "of draws"}}
 	complete := func(text string, cursor int) (int, []candidate) {
 		start := strings.LastIndexByte(text[:cursor], ' ') + 1
 		return start, matching(words, text[start:cursor])
@@ -350,7 +351,7 @@ func FuzzKeys(f *testing.F) {
 		e := &ttyEditor{texts: []string{"OLD;"}, term: &fakeTerminal{cols: 20, lines: 5,
 			keys: []string{keys[:cut], keys[cut:]}}, paint: highlighter(),
 			complete: func(s string, cursor int) (int, []candidate) {
-				return cursor, []candidate{{"ab", ""}, {"ac", ""}}
+				return cursor, []candidate{{word: "ab"}, {word: "ac"}}
 			}}
 		text, err := e.Read(t.Context(), "")
 		if err == nil && !complete(text) {

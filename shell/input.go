@@ -3,13 +3,16 @@ package shell
 import "strings"
 
 // nextItem cuts the first item off text: a statement with its semicolon, or the line of a dot
-// command. Blank space and comments before it are dropped. whole says that the item has its end;
-// without, text ends before it.
+// command or a bare word. Blank space and comments before it are dropped. whole says that the item
+// has its end; without, text ends before it.
 func nextItem(text string) (item, rest string, whole bool) {
 	text = skipBlank(text)
 	if strings.HasPrefix(text, ".") {
 		line, rest, ended := strings.Cut(text, "\n")
 		return strings.TrimSpace(line), rest, ended
+	}
+	if line, rest, ended := strings.Cut(text, "\n"); bareWord(line) != "" {
+		return bareWord(line), rest, ended
 	}
 	end := statementEnd(text)
 	if end < 0 {
@@ -18,19 +21,37 @@ func nextItem(text string) (item, rest string, whole bool) {
 	return strings.TrimSpace(text[:end]), text[end:], true
 }
 
+// byteOrderMark begins the text files of some editors.
+const byteOrderMark = "\ufeff"
+
+// bareWord is the session command that a line stands for that is one word and needs no semicolon:
+// what is typed to leave any shell leaves this one. It is empty for all other lines.
+func bareWord(line string) string {
+	switch strings.ToLower(strings.TrimSpace(line)) {
+	case "quit", "quit;", "exit", "exit;", "\\q":
+		return ".quit"
+	case "help", "?", "\\?": // HELP; is the statement
+		return ".help"
+	}
+	return ""
+}
+
 // skipBlank drops white space, lone semicolons and comments at the start of text.
 func skipBlank(text string) string {
 	i := 0
 	for i < len(text) {
-		if n := comment(text, i); n > 0 {
+		switch n := comment(text, i); {
+		case n > 0:
 			i += n
-		} else if isBlank(text[i]) || text[i] == ';' {
+		case isBlank(text[i]) || text[i] == ';':
 			i++
-		} else {
-			break
+		case strings.HasPrefix(text[i:], byteOrderMark):
+			i += len(byteOrderMark)
+		default:
+			return text[i:]
 		}
 	}
-	return text[i:]
+	return ""
 }
 
 // statementEnd is the offset after the first semicolon outside quotes and comments, or -1.

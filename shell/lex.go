@@ -4,8 +4,6 @@ import (
 	"fmt"
 	"strings"
 	"unicode/utf8"
-
-	"github.com/jedib0t/go-pretty/v6/text"
 )
 
 // SyntaxError points at a place of a statement. Its message has three lines: what, and where with
@@ -55,7 +53,11 @@ const (
 
 // excerpt cuts a line to what stands around the rune at, and returns where that is then.
 func excerpt(line []rune, at int) ([]rune, int) {
-	if text.StringWidth(string(line)) <= excerptMost {
+	all := 0
+	for _, r := range line {
+		all += runeWidth(r)
+	}
+	if all <= excerptMost {
 		return line, at
 	}
 	from, columns := at, 0

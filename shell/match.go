@@ -132,7 +132,11 @@ func (m *matcher) checkProps() error {
 		"time": meta.Timestamped, "label": meta.Labels != nil}
 	for _, e := range m.q.exprs() {
 		if known, ok := has[e.prop]; ok && !known {
-			return fmt.Errorf("%s: this store holds no %ss", e.text, e.prop)
+			whose := "the edges of this store have"
+			if e.prop == "label" {
+				whose = "this store holds"
+			}
+			return fmt.Errorf("%s: %s no %ss", e.text, whose, e.prop)
 		}
 		if !featureProp.MatchString(e.prop) {
 			continue

@@ -168,7 +168,7 @@ func (p *parser) nameTwice() error {
 func (p *parser) symbol(s string, what string) error {
 	if !p.punct(s) {
 		p.offer(s)
-		return p.fail("%s wants %q, found %s", what, s, found(p.tok()))
+		return p.fail("%s wants %q, found %s%s", what, s, found(p.tok()), p.unquoted())
 	}
 	return nil
 }

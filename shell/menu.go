@@ -10,6 +10,7 @@ import (
 type candidate struct {
 	word string
 	help string // one line
+	name string // what it names, if it may stand in quotes
 }
 
 // menu lists candidates below the text. Tab walks through it.

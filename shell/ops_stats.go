@@ -228,12 +228,12 @@ var settings = []string{"seed"}
 func runSet(_ context.Context, x *execution) error {
 	name, value := x.operand.text, x.args["TO"].text
 	if !slices.Contains(settings, name) {
-		return fmt.Errorf("no setting %s%s; there are %s", named(name), near(name, settings),
-			strings.Join(settings, ", "))
+		return fmt.Errorf("no setting %s%s; SET changes %s, and .settings shows all", named(name),
+			near(name, settings), strings.Join(settings, ", "))
 	}
 	seed, err := strconv.ParseUint(value, 10, 64)
 	if err != nil {
-		return fmt.Errorf("SET seed TO %s: want a whole number", value)
+		return fmt.Errorf("TO %s: a seed is a whole number from 0 on", named(value))
 	}
 	x.engine.setSeed(seed)
 	x.header("setting", "value")

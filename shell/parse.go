@@ -1,6 +1,7 @@
 package shell
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strconv"
@@ -142,7 +143,7 @@ func (p *parser) clauses(out *parsed) error {
 	}
 	if t.kind != tokEnd {
 		return p.fail("unexpected %s after %s%s%s", named(t.text), out.st.head, expected(p.want),
-			near(t.text, p.want))
+			cmp.Or(near(t.text, p.want), p.unquoted(), out.uncommaed(t)))
 	}
 	for _, c := range out.st.clauses {
 		if c.required && !out.has(c.word) {
@@ -150,6 +151,25 @@ func (p *parser) clauses(out *parsed) error {
 		}
 	}
 	return nil
+}
+
+// unquoted says what to do where a word goes on with a sign that is in no word.
+func (p *parser) unquoted() string {
+	at := p.tok().pos
+	if p.tok().kind != tokPunct || at == 0 || !isWord(p.src[at-1]) {
+		return ""
+	}
+	return "; a name with signs in it stands in quotes"
+}
+
+// uncommaed says what to do where a node stands behind a node.
+func (p *parsed) uncommaed(t token) string {
+	_, isID := number(t.text)
+	isID = isID || t.kind == tokString
+	if p.st.operand != argNodes || len(p.args) > 0 || !isID {
+		return ""
+	}
+	return "; between nodes stands a comma, as in 42,7"
 }
 
 // excluded are the clauses of which a statement takes one, if word is one of them and another was
@@ -236,7 +256,8 @@ func (p *parser) head() (*statement, error) {
 		if err := p.refuse(); err != nil {
 			return nil, err
 		}
-		return nil, p.fail("unknown statement %s%s", named(t.text), near(t.text, heads()))
+		return nil, p.fail("unknown statement %s%s", named(t.text),
+			cmp.Or(near(t.text, heads()), "; HELP lists them"))
 	}
 	p.next()
 	p.want = nouns

@@ -49,6 +49,10 @@ func TestSyntaxErrors(t *testing.T) {
 		{"SAMPLE 1 FANOUT 2 EPOCH 0;", "EPOCH wants a number from 1 on", 25},
 		{"DEGREES LOG TOP 3;", "OF, TOP, LOG and BINS exclude each other", 13},
 		{"DEGREES BOTH TOP 3;", "TOP and BOTH exclude each other", 14},
+		{"NEIGHBORS 1 VIA a:b", "a name with signs in it stands in quotes", 18},
+		{"MATCH (a {id: 1})-[:a:b]->(c) RETURN c", "a name with signs in it stands in quotes", 22},
+		{"NEIGHBORS 42 43;", "between nodes stands a comma, as in 42,7", 14},
+		{"SELECT 1;", `unknown statement "SELECT"; HELP lists them`, 1},
 		{`NEIGHBORS "a;`, "the quote is not closed", 11},
 		{`MATCH (a {id: 1}) -->(b) RETURN b;`, "a hop is written -[]->", 19},
 	} {
@@ -179,6 +183,26 @@ func TestNextItem(t *testing.T) {
 		if complete(text) != want {
 			t.Errorf("complete(%q) is not %v", text, want)
 		}
+	}
+}
+
+// TestBareWords holds what needs no semicolon, and that a byte order mark is nothing.
+func TestBareWords(t *testing.T) {
+	for text, want := range map[string]string{"exit": ".quit", " QUIT ;": "QUIT ;",
+		"quit;\nA": ".quit",
+		"\\q\n":    ".quit", "help\r\n": ".help", "?": ".help",
+		"HELP;": "HELP;", "helper": "helper",
+		"\ufeffA;": "A;", "\ufeff\r\n.mode csv\r\n": ".mode csv",
+		"A\nexit": "A\nexit"} {
+		if item, _, _ := nextItem(text); item != want {
+			t.Errorf("%q is %q, want %q", text, item, want)
+		}
+	}
+	if !complete("exit") || !complete("help") || complete("exit now") {
+		t.Error("Enter does not end a bare word, or ends more")
+	}
+	if d, err := findDot("exit"); err != nil || d.name != "quit" {
+		t.Errorf(".exit is %v, %v", d, err)
 	}
 }
 

@@ -131,7 +131,7 @@ func RunNames(st *layout.Store) (out []RunName) {
 // runCandidates are the names of runs.
 func (e *engine) runCandidates() (all []candidate) {
 	for _, r := range RunNames(e.store) {
-		all = append(all, candidate{r.Name, r.Settings})
+		all = append(all, candidate{word: r.Name, help: r.Settings})
 	}
 	return all
 }

@@ -176,11 +176,11 @@ func (d *drawer) degreesQuery() (query, bool) {
 			fails = unknown
 		}
 	case "top":
+		if word == "BOTH" {
+			return q, false // no statement
+		}
 		q.stmt = d.statement("DEGREES", word, viaText, fmt.Sprintf("TOP %d", n))
 		q.want = degreesHeader + d.top(n, dirs[0], via)
-		if word == "BOTH" {
-			fails = "TOP and BOTH exclude each other"
-		}
 	default:
 		q.want, q.stmt = "direction,degrees,nodes,share", d.statement("DEGREES", word, viaText)
 		if kind != "bins" {
