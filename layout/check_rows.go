@@ -6,7 +6,6 @@ import (
 	"math"
 	"math/bits"
 
-	"gdb/internal/mem"
 	"gdb/kv"
 )
 
@@ -63,26 +62,25 @@ type rowsCheck struct {
 	f      *source
 	shape  *rowsShape
 	seed   uint32
-	sums   []uint32
-	bad    map[int64]bool // pages of checksums that are damaged: their units are not compared
-	labels *labelMeaning  // nil if there is nothing more to check
+	sums   *pageWindow   // nil if there are none: their own check reports that
+	labels *labelMeaning // nil if there is nothing more to check
 }
 
 func (r *rowsCheck) run() (err error) {
-	sums, err := r.loadSums()
-	if err != nil {
+	if err := r.openSums(); err != nil {
 		return err
 	}
-	if sums != nil {
-		r.sums = mem.View[uint32](sums.Bytes())
-		defer func() { err = errors.Join(err, sums.Free()) }()
+	if r.sums != nil {
+		defer func() { err = errors.Join(err, r.sums.close()) }()
 	}
 	end := min(r.f.file.Size(), pageBytes+r.shape.dataBytes())
 	err = r.f.stream(r.c.ctx, pageBytes, end, r.shape.PageBytes,
 		func(off int64, data []byte) error {
 			r.c.advance(data)
 			for ; len(data) > 0; data = data[r.shape.PageBytes:] {
-				r.page(off, data[:r.shape.PageBytes])
+				if err := r.page(off, data[:r.shape.PageBytes]); err != nil {
+					return err
+				}
 				off += int64(r.shape.PageBytes)
 			}
 			return nil
@@ -93,34 +91,31 @@ func (r *rowsCheck) run() (err error) {
 	return err
 }
 
-// loadSums reads the checksums as far as they are whole; nil if there are none. What is wrong with
-// them is found when their file is checked.
-func (r *rowsCheck) loadSums() (*mem.Arena, error) {
+// openSums opens the checksums, if they are whole.
+func (r *rowsCheck) openSums() error {
 	f, err := r.c.s.open(r.c.dev, SumsPath(r.shape.Path))
 	if err != nil {
-		return nil, r.c.ctx.Err()
+		return r.c.ctx.Err()
 	}
-	var sums *mem.Arena
 	if f.file.Size() == r.shape.sumsBytes() {
-		r.bad = map[int64]bool{}
-		sums, err = r.c.s.readSums(r.c.ctx, f, r.shape, nil, func(page int64, _ error) error {
-			r.bad[page] = true
+		if r.sums, err = newPageWindow(f, KindSums, r.c.s.meta.UUID); err == nil {
 			return nil
-		})
+		}
 	}
-	return sums, errors.Join(err, f.file.Close())
+	return errors.Join(err, f.file.Close())
 }
 
-// page checks the units of the page at off in the file.
-func (r *rowsCheck) page(off int64, b []byte) {
+// page checks the units of the page at off in the file, and the labels in it.
+func (r *rowsCheck) page(off int64, b []byte) error {
 	n := (off-pageBytes)/int64(r.shape.PageBytes) + 1
 	unit, wrong, at := int64(r.shape.SumBytes), 0, int64(0)
 	for i := int64(0); i < int64(len(b)) && r.sums != nil; i += unit {
 		u := (off - pageBytes + i) / unit
-		if r.bad[u/sumsPerPage+1] {
-			continue
+		sums, err := r.sums.page(r.c.ctx, u/sumsPerPage+1)
+		if err != nil {
+			return err
 		}
-		if unitSum(r.seed, b[i:i+unit]) != r.sums[u] {
+		if sums != nil && unitSum(r.seed, b[i:i+unit]) != sumAt(sums, int(u%sumsPerPage)) {
 			if wrong++; wrong == 1 {
 				at = off + i
 			}
@@ -130,9 +125,14 @@ func (r *rowsCheck) page(off int64, b []byte) {
 		r.c.find(n, at, "checksums of %d of its %d units of %d bytes do not match", wrong,
 			int64(len(b))/unit, unit)
 	}
-	if r.labels == nil || r.c.found > 0 {
-		return
+	if r.labels != nil && r.c.found == 0 {
+		r.pageLabels(n, off, b)
 	}
+	return nil
+}
+
+// pageLabels checks the labels of a page.
+func (r *rowsCheck) pageLabels(n, off int64, b []byte) {
 	first := uint64(n-1) * uint64(r.shape.perPage)
 	rows := min(uint64(r.shape.perPage), r.shape.nodes-first)
 	for i := range rows {

@@ -58,7 +58,7 @@ func (c *checker) lists(f *source, dir Direction) error {
 		m.end()
 	}
 	if m.index != nil {
-		err = errors.Join(err, m.index.free())
+		err = errors.Join(err, m.index.close())
 	}
 	return err
 }
@@ -89,8 +89,8 @@ type listMeaning struct {
 	c       *checker
 	dir     Direction
 	shape   *blockShape
-	damaged bool           // counts are not complete
-	index   *topologyIndex // nil if it is damaged, which its own check reports
+	damaged bool         // counts are not complete
+	index   *indexWindow // nil if it is damaged, which its own check reports
 	lists   Lists
 
 	edges, next, loops uint64
@@ -108,7 +108,7 @@ func (m *listMeaning) begin() error {
 	s := m.c.s
 	m.types = make([]uint64, len(s.meta.EdgeTypes))
 	m.parts = make([]uint64, len(s.meta.Partitions))
-	index, err := s.loadIndex(m.c.ctx, m.c.dev, m.dir, nil)
+	index, err := s.openIndexWindow(m.c.ctx, m.c.dev, m.dir)
 	if err == nil {
 		m.index = index
 		return nil
@@ -121,15 +121,32 @@ func (m *listMeaning) begin() error {
 	return err
 }
 
+// compareIndex checks that a block begins with the node that the index says.
+func (m *listMeaning) compareIndex(n int64, first NodeID) error {
+	if m.index == nil || n > m.index.blocks {
+		return nil
+	}
+	want, ok, err := m.index.firstOf(m.c.ctx, n)
+	if err != nil {
+		err = errors.Join(m.c.note(err), m.index.close())
+		m.index = nil
+		return err
+	}
+	if ok && want != first {
+		m.c.find(n, blockOffset(n, m.shape.blockBytes), "block begins with node %d, the index "+
+			"says %d", first, want)
+	}
+	return nil
+}
+
 // block checks a block that was verified.
 func (m *listMeaning) block(n int64, k *block, gap uint64, cont bool) error {
 	if err := m.shape.decode(k, &m.lists); err != nil {
 		return err
 	}
 	m.blocks = n
-	if ix := m.index; ix != nil && n <= ix.blocks && ix.first[n-1] != uint32(k.first) {
-		m.c.find(n, blockOffset(n, m.shape.blockBytes), "block begins with node %d, the index "+
-			"says %d", k.first, ix.first[n-1])
+	if err := m.compareIndex(n, k.first); err != nil {
+		return err
 	}
 	if !cont {
 		m.closeHub()

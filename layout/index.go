@@ -161,6 +161,22 @@ type indexLoader struct {
 }
 
 func (l *indexLoader) load(ctx context.Context, budget *mem.Budget) (*topologyIndex, error) {
+	ix, err := l.describe(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if ix.arena, err = mem.NewArena(budget, "topology index", ix.bytes()); err != nil {
+		return nil, err
+	}
+	ix.first = mem.View[uint32](ix.arena.Bytes())
+	if err := l.pages(ctx, ix); err != nil {
+		return nil, errors.Join(err, ix.free())
+	}
+	return ix, nil
+}
+
+// describe reads the header and the last page: an index without its entries.
+func (l *indexLoader) describe(ctx context.Context) (*topologyIndex, error) {
 	h, err := l.f.header(ctx, l.kind, l.uuid, l.buf)
 	if err != nil {
 		return nil, err
@@ -172,17 +188,7 @@ func (l *indexLoader) load(ctx context.Context, budget *mem.Budget) (*topologyIn
 	if ix.shape, err = ix.topologyFields.shape(); err != nil {
 		return nil, l.f.damage(0, 0, "header: %v", err)
 	}
-	if err := l.end(ctx, ix); err != nil {
-		return nil, err
-	}
-	if ix.arena, err = mem.NewArena(budget, "topology index", ix.bytes()); err != nil {
-		return nil, err
-	}
-	ix.first = mem.View[uint32](ix.arena.Bytes())
-	if err := l.pages(ctx, ix); err != nil {
-		return nil, errors.Join(err, ix.free())
-	}
-	return ix, nil
+	return ix, l.end(ctx, ix)
 }
 
 // end reads the counts from the last page.

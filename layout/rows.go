@@ -155,10 +155,9 @@ func (s *rowsShape) checkFields(f *source, fields []byte) error {
 	return nil
 }
 
-// readSums reads the pages of checksums. bad is called with the number of each that is damaged;
-// unless it returns an error, reading goes on.
-func (s *Store) readSums(ctx context.Context, f *source, shape *rowsShape, budget *mem.Budget,
-	bad func(page int64, err error) error) (*mem.Arena, error) {
+// readSums reads the pages of checksums.
+func (s *Store) readSums(ctx context.Context, f *source, shape *rowsShape,
+	budget *mem.Budget) (*mem.Arena, error) {
 	sums, err := mem.NewArena(budget, "checksums of "+shape.Path, shape.units()*4)
 	if err != nil {
 		return nil, err
@@ -168,9 +167,7 @@ func (s *Store) readSums(ctx context.Context, f *source, shape *rowsShape, budge
 		for ; len(data) > 0; off, data = off+pageBytes, data[pageBytes:] {
 			n := off / pageBytes
 			if err := verifyPage(KindSums, s.meta.UUID, n, data[:pageBytes]); err != nil {
-				if err := bad(n, f.damage(n, off, "%v", err)); err != nil {
-					return err
-				}
+				return f.damage(n, off, "%v", err)
 			}
 			m := min(len(to), sumsPerPage)
 			for i := range to[:m] {

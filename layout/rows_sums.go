@@ -51,8 +51,7 @@ func (s *Store) openSums(ctx context.Context, dev blockdev.Device, shape *rowsSh
 		return rowSums{file: f}, nil
 	}
 	if err == nil {
-		sums.arena, err = s.readSums(ctx, f, shape, budget,
-			func(_ int64, err error) error { return err })
+		sums.arena, err = s.readSums(ctx, f, shape, budget)
 	}
 	return sums, errors.Join(err, f.file.Close())
 }
