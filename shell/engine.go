@@ -52,8 +52,22 @@ func (e *engine) nameCacheBytes() int64 {
 	return max(e.budget.Limit()/nameCacheShare, 256<<10)
 }
 
+// shellBytesLeast is what statements have however small --memory is.
+const shellBytesLeast = 32 << 20
+
+// newEngine bounds the process to memory; 0 is without a bound. What one statement took on the heap
+// is given back when another one is short.
 func newEngine(st *layout.Store, dev blockdev.Device, memory int64) *engine {
-	return newEngineIn(st, dev, mem.NewBudget(memory))
+	if memory == 0 {
+		return newEngineIn(st, dev, mem.NewBudget(0))
+	}
+	b := mem.NewProcessBudget(max(memory, mem.ProcessBytes+shellBytesLeast))
+	b.Relieve(func(int64) bool {
+		before := b.Used()
+		b.Settle()
+		return b.Used() < before
+	})
+	return newEngineIn(st, dev, b)
 }
 
 func newEngineIn(st *layout.Store, dev blockdev.Device, budget *mem.Budget) *engine {
@@ -260,6 +274,20 @@ func (e *engine) open(ctx context.Context, m kv.RowsMeta) (*layout.Rows, error) 
 		e.mu.rows[m.Path] = r
 	}
 	return r, err
+}
+
+// resolveBytes is what resolve takes.
+func (e *engine) resolveBytes(s nodeSet) int64 {
+	n := uint64(max(s.random, len(s.ids)))
+	if s.split != "" {
+		for _, split := range e.meta().Splits {
+			if split.Name == s.split {
+				n = split.Count
+			}
+		}
+		n += min(n, e.meta().Nodes/8) / 2 // its bitmap
+	}
+	return 4 * int64(min(n, 2*e.meta().Nodes))
 }
 
 // resolve turns a set of nodes into node ids: 4 bytes for each, besides a split's bitmap meanwhile.

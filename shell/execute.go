@@ -37,6 +37,7 @@ type execution struct {
 	watch trace.Watch
 
 	known map[layout.NodeID]string // the external ids that the user wrote
+	held  int64                    // bytes of the nodes that were resolved
 
 	cols  []string
 	begun bool
@@ -51,6 +52,7 @@ func newExecution(ctx context.Context, e *engine, p *parsed, seed uint64,
 
 // run executes the statement, or explains it.
 func (x *execution) run(ctx context.Context) error {
+	defer func() { x.engine.budget.Release(x.held) }()
 	if err := x.planned(); err != nil {
 		return err
 	}

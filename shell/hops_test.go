@@ -66,7 +66,7 @@ func TestHubCount(t *testing.T) {
 			layouttest.Edge{Src: layout.NodeID(nodes/2 + v - 1), Dst: layout.NodeID(v)})
 	}
 	store := layouttest.Build(t, vfs.NewMem(), "s", g)
-	e := newEngine(store, mustDevice(t), 16<<20)
+	e := newEngineIn(store, mustDevice(t), mem.NewBudget(16<<20))
 	p, err := parse("NEIGHBORS 0 HOPS 2 COUNT")
 	if err != nil {
 		t.Fatal(err)

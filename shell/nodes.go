@@ -32,6 +32,11 @@ func (e *engine) nameBatch() int {
 func (x *execution) resolve(ctx context.Context, name string, s nodeSet) ([]layout.NodeID, error) {
 	ctx, leave := x.enter(ctx, name)
 	defer leave()
+	bytes := x.engine.resolveBytes(s)
+	if err := x.engine.budget.Reserve("the nodes of the statement", bytes); err != nil {
+		return nil, err
+	}
+	x.held += bytes
 	nodes, err := x.engine.resolve(ctx, s, x.seed())
 	if err != nil {
 		return nil, err

@@ -49,3 +49,23 @@ func TestNodeSet(t *testing.T) {
 		}
 	})
 }
+
+// TestNodeSetOfAllNodes: the last of 2^32 nodes is a member like others.
+func TestNodeSetOfAllNodes(t *testing.T) {
+	const total, last = uint64(1) << 32, uint32(1<<32 - 1)
+	s, err := newNodeSet(total, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() {
+		if err := s.free(); err != nil {
+			t.Error(err)
+		}
+	}()
+	s.addSet(roaring.BitmapOf(5, 1<<31, last))
+	s.number()
+	got := s.nodes(total)(make([]sample.NodeID, 4))
+	if len(got) != 3 || uint32(got[2]) != last || s.row(last) != 2 || s.row(1<<31) != 1 {
+		t.Errorf("members %v, rows %d and %d", got, s.row(1<<31), s.row(last))
+	}
+}
