@@ -181,8 +181,7 @@ func (s *Sampler) hop(ctx context.Context, key uint64, fanout int) error {
 	if err != nil {
 		return err
 	}
-	if err := errors.Join(resize(&s.held, &s.nbrs, edges),
-		resize(&s.held, &s.loc, edges), reserve(&s.held, &s.nodes, b+edges-first)); err != nil {
+	if err := s.room(ctx, edges, b+edges-first); err != nil {
 		return err
 	}
 	off := s.off[a : b+1]
@@ -195,6 +194,23 @@ func (s *Sampler) hop(ctx context.Context, key uint64, fanout int) error {
 	s.nodes, err = s.delta.extend(ctx, s.nodes, s.starts, s.nbrs[first:], s.loc[first:])
 	s.starts = append(s.starts, uint32(len(s.nodes)))
 	return err
+}
+
+// room makes room for edges and nodes. Of a large batch each array takes the kernel a while.
+func (s *Sampler) room(ctx context.Context, edges, nodes int) error {
+	if err := resize(&s.held, &s.nbrs, edges); err != nil {
+		return err
+	}
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	if err := resize(&s.held, &s.loc, edges); err != nil {
+		return err
+	}
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	return reserve(&s.held, &s.nodes, nodes)
 }
 
 // choose writes to loc which entries of each list of the frontier are taken.

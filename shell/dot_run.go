@@ -119,6 +119,9 @@ func (s *session) dotWatch(ctx context.Context, arg string) error {
 	if err != nil || !(every > 0) || every > 1e6 || strings.TrimSpace(stmt) == "" {
 		return dotUsagef("wants seconds and a statement, as in .watch 2 STATS IO;")
 	}
+	if _, rest, _ := nextItem(stmt); skipBlank(rest) != "" {
+		return dotUsagef("takes one statement")
+	}
 	tick := time.NewTicker(time.Duration(every * float64(time.Second)))
 	defer tick.Stop()
 	pager := s.pager

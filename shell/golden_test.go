@@ -244,7 +244,8 @@ func TestErrorKinds(t *testing.T) {
 		t.Errorf("four failures: %v", err)
 	}
 	for _, dot := range []string{".mood", ".r", ".mode jsn", ".rows -1", ".timing maybe", ".once",
-		".read", ".watch x DEGREES", ".watch 1", ".open", ".last", ".help xyzzy"} {
+		".read", ".watch x DEGREES", ".watch 1", ".watch 1 DEGREES; DEGREES;",
+		".open", ".last", ".help xyzzy"} {
 		if err := run(dot, false); !errors.As(err, &syntax) {
 			t.Errorf("%s: %v, want a syntax error", dot, err)
 		}

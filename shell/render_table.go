@@ -28,7 +28,8 @@ type boxOptions struct {
 	rows  int    // shown at most; 0 is all
 	width int    // columns of the terminal; 0 is any
 	color bool   // headers stand out
-	more  string // how to see what is left out
+	more  string // how to see the rows that are left out
+	wide  string // how to see the columns that are left out
 }
 
 // boxRenderer draws a box for people: units, and not more than fits a screen.
@@ -155,7 +156,7 @@ func (r *boxRenderer) draw() string {
 	out := t.Render() + "\n"
 	if len(widths) < len(r.cols) {
 		out += fmt.Sprintf("%d of %s columns shown; %s\n", len(widths),
-			humanize.Comma(int64(len(r.cols))), r.more)
+			humanize.Comma(int64(len(r.cols))), r.wide)
 	}
 	return out
 }

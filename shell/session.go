@@ -329,9 +329,9 @@ func (s *session) mode() string {
 
 func (s *session) box() boxOptions {
 	box := boxOptions{rows: s.rows, color: s.OutColor,
-		more: "every other --mode is complete"}
+		more: "every other --mode is complete", wide: "every other --mode is complete"}
 	if s.talks {
-		box.more = ".last for all"
+		box.more, box.wide = ".last for all", ".mode line, then .last for all"
 	}
 	if s.Width != nil {
 		box.width = s.Width()

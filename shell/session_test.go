@@ -48,6 +48,24 @@ gdb> 1 rows, 1 blocks (1 cached), 0 B read
 	}
 }
 
+// TestNarrowTerminal holds that a box without its last columns says how to see them, and that this
+// shows them.
+func TestNarrowTerminal(t *testing.T) {
+	store := layouttest.Build(t, vfs.NewMem(), "s", plainGraph())
+	var out bytes.Buffer
+	err := Run(t.Context(), Options{Store: store, Dev: mustDevice(t), Out: &out, Err: io.Discard,
+		In: strings.NewReader("DEGREES OF 5;\n.mode line\n.last\n"), InTTY: true, OutTTY: true,
+		Width: func() int { return 20 }, Memory: 64 << 20})
+	if err != nil {
+		t.Fatal(err)
+	}
+	box, rest, ok := strings.Cut(out.String(),
+		"2 of 3 columns shown; .mode line, then .last for all\n")
+	if !ok || strings.Contains(box, "degree") || !strings.Contains(rest, "degree = 2") {
+		t.Errorf("got:\n%s", out.String())
+	}
+}
+
 func TestQuietTerminal(t *testing.T) {
 	store := layouttest.Build(t, vfs.NewMem(), "s", plainGraph())
 	var out, notes bytes.Buffer
