@@ -146,6 +146,9 @@ func (a *app) setup(cmd *cobra.Command) error {
 	if a.log != "text" && a.log != "json" {
 		return usage(fmt.Errorf("--log %q: want text or json", a.log))
 	}
+	if a.log == "json" {
+		a.err = &jsonNotes{w: a.err}
+	}
 	if a.color != "auto" && a.color != "always" && a.color != "never" {
 		return usage(fmt.Errorf("--color %q: want auto, always or never", a.color))
 	}

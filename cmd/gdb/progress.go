@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -91,6 +92,32 @@ func (p *progress) line(done, total int64, unit string, now time.Time) {
 	}
 	fmt.Fprintf(p.w, "%s: %s of %s, %s/s, %s left\n", p.phase, amount(done), amount(total),
 		amount(int64(rate)), eta.Round(time.Second))
+}
+
+// jsonNotes writes each line as a JSON object, for --log json. Lines that are objects, as those of
+// progress, stay as they are.
+type jsonNotes struct {
+	w    io.Writer
+	part []byte // of a line that is not whole yet
+}
+
+// Write takes bytes of lines.
+func (j *jsonNotes) Write(b []byte) (int, error) {
+	j.part = append(j.part, b...)
+	for {
+		line, rest, whole := bytes.Cut(j.part, []byte{'\n'})
+		if !whole {
+			return len(b), nil
+		}
+		if len(line) > 0 && line[0] != '{' {
+			// Encoding a map of strings cannot fail.
+			line, _ = json.Marshal(map[string]string{"event": "note", "text": string(line)})
+		}
+		if _, err := fmt.Fprintf(j.w, "%s\n", line); err != nil {
+			return 0, err
+		}
+		j.part = append(j.part[:0], rest...)
+	}
 }
 
 // unknownIfZero gives the bar -1, its sign for a total that is not known.
