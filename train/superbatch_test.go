@@ -60,7 +60,7 @@ func TestSuperbatchFaults(t *testing.T) {
 	defer good.Close()
 	before := runtime.NumGoroutine()
 	for _, file := range []string{"features", "batches", "accesses", "next", "plan"} {
-		for _, nth := range []int{0, 1, 5} {
+		for _, nth := range []int{0, 1, 3} {
 			if file == "features" {
 				nth += 12 // after the run was planned and begun
 			}
