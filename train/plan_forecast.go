@@ -171,6 +171,10 @@ func (s *prices) superbatch(p *planner, f *Forecast, lists price, rows rowsCost)
 	missed := s.missedRows(p, rows, step)
 	files := s.full * s.runtimeBytes(b, steps, missed.looked)
 	topology := s.full / steps * s.loaded(p) // an epoch
+	head := s.head(p, step.Seconds)
+	if head > 0 { // for each of a pair
+		topology *= 2
+	}
 	f.Lists += int64(topology)
 	f.Read += int64(topology + files + s.full*missed.bytes)
 	io := (topology + files) / d.Sequential
@@ -202,7 +206,7 @@ func (s *prices) superbatch(p *planner, f *Forecast, lists price, rows rowsCost)
 	loop += once
 	f.bind(binding, loop)
 	if !b.Overlap {
-		f.bind("turns", loop+ahead)
+		f.bind("turns", loop+ahead-s.besideHead(head/steps, once, ahead))
 		return
 	}
 	f.bind("sample", ahead)

@@ -130,7 +130,7 @@ func (p *planner) takeSuperbatch(w splitWay) (least int64, err error) {
 	if w.overlap {
 		p.Batches = ph.loop + ph.build(p.Topology) - p.Topology + 2*kept
 	} else {
-		topology, batches := p.Topology, max(ph.loop, ph.build(p.Topology))
+		topology, batches := p.Topology, max(ph.loop, ph.build(p.Topology)+ph.ahead)
 		if p.c.EvalMode == evalSampled { // its batches come through a pipeline
 			arenas, heap := p.pipeline(w.ready)
 			batches = max(batches, topology+arenas+heap)
@@ -152,10 +152,10 @@ func (p *planner) takeSuperbatch(w splitWay) (least int64, err error) {
 // planNotes gives memory to what planning notes, and returns what is held for batches then.
 func (p *planner) planNotes(s *SuperbatchPlan, ph *phases, topology, batches int64) int64 {
 	steps, _ := p.steps(p.storage)
-	s.Accesses = min(max(0, batches-ph.use-topology-ph.sampling)+
+	s.Accesses = min(max(0, batches-ph.ahead-ph.use-topology-ph.sampling)+
 		min(accessMost, max(0, p.Left())/accessShare), accessCost*p.BatchNodes*steps)
-	batches = max(batches, ph.use+s.Accesses+topology+ph.sampling)
-	s.NextUses = max(0, batches-ph.use-s.Accesses-ph.planning)
+	batches = max(batches, ph.ahead+ph.use+s.Accesses+topology+ph.sampling)
+	s.NextUses = max(0, batches-ph.ahead-ph.use-s.Accesses-ph.planning)
 	return batches
 }
 
@@ -165,7 +165,7 @@ func (s *SuperbatchPlan) spill(dim int) int64 { return 4 * int64(s.Slots-s.Kept)
 // phases is what training on a superbatch and making one take but for the cache and the topology.
 type phases struct {
 	loop, lists             int64 // training, and its heap, given back before the other
-	ahead                   int64 // of loop, a sweep beside it
+	ahead                   int64 // of loop, a sweep beside it; in turn, beside both others too
 	use, sampling, planning int64 // of both others, and of each
 }
 
@@ -194,7 +194,8 @@ func (p *planner) phases(s *SuperbatchPlan, nodes uint64, topology int64) (ph ph
 		growth/16 + 2*p.recordBytes())
 	ph.planning = heapFactor * superbatch.PlanHeap(int(n))
 	ph.loop, ph.lists = arenas+lists+ph.ahead, lists
-	s.Planning = max(planningLeast, ph.loop-max(ph.sampling+topology, ph.planning))
+	s.Planning = max(planningLeast,
+		ph.loop-ph.ahead-max(ph.sampling+topology, ph.planning))
 	if ph.use, err = superbatch.PlanMemory(nodes, s.Planning); err != nil {
 		return ph, fmt.Errorf("train: %w", err)
 	}

@@ -131,6 +131,8 @@ type superbatchReads struct {
 	step   work
 	staged int     // rows that are read ahead at most, or 0
 	ahead  bool    // sweeps go on beside training
+	head   float64 // batches of the first superbatch of a pair
+	before float64 // bytes of rows that the span before has in the same storage
 	free   float64 // seconds that training on the span before leaves for one
 	costs  superbatch.Costs
 	room   superbatch.SweepRoom
@@ -145,12 +147,9 @@ func (s *prices) missedRows(p *planner, rows rowsCost, step work) missedRows {
 	if b.Overlap {
 		storage /= 2
 	}
-	if b.SweepAhead {
-		storage /= 2
-	}
 	files := s.records(b)
 	r := &superbatchReads{prices: s, split: p, missed: &rows.misses, steps: steps, step: step,
-		ahead: b.SweepAhead, staged: b.StageRows,
+		ahead: b.SweepAhead, staged: b.StageRows, head: s.head(p, step.Seconds),
 		costs: superbatch.Costs{Read: d.ReadSeconds, Byte: d.ByteSeconds, Written: 1 / d.Sequential,
 			Step: step.Seconds},
 		room: superbatch.SweepRoom{Memory: b.Sweep, RowBytes: int(s.storedBytes),
@@ -199,12 +198,17 @@ func (r *superbatchReads) span(at float64) float64 {
 
 // extent is how many batches there is room for.
 func (r *superbatchReads) extent(at float64) float64 {
-	fits := func(n float64) bool {
-		return r.room.Fits(uint64(r.during(at, n)), int(math.Ceil(n)))
+	room, end := r.room, r.steps
+	if at < r.head {
+		end = r.head
 	}
-	low, high := 0.0, r.steps-at
-	if fits(high) {
+	fits := func(n float64) bool { return room.Fits(uint64(r.during(at, n)), int(math.Ceil(n))) }
+	low, high := 0.0, end-at
+	if room.Storage -= int64(r.before); fits(high) {
 		return high
+	}
+	if room = r.room; r.ahead {
+		room.Storage /= 2
 	}
 	high = math.Ceil(high) // a superbatch of so much storage need not be whole batches
 	for high-low > 1 {
@@ -290,8 +294,10 @@ func (r *superbatchReads) count(at, n float64, swept bool) {
 	total, m, d := r.during(at, n), &r.sum, r.device
 	w := r.weigh(at, n)
 	free := r.free
+	r.before = 0
 	if r.free = w.apartIdle; swept {
 		r.free = w.packedIdle
+		r.before = total * r.storedBytes
 		pass := r.pass(at, n)
 		m.bytes += float64(pass.Bytes)
 		m.sweep += w.pass + w.written
@@ -299,7 +305,7 @@ func (r *superbatchReads) count(at, n float64, swept bool) {
 		m.passes += d.reading(float64(pass.Reads), float64(pass.Bytes)).cpu + total*d.Copy.CPU
 	}
 	if !r.ahead {
-		r.free = 0
+		r.free, r.before = 0, 0
 	}
 	r.parts(at, n, func(batches, rows float64) {
 		read := r.apart.of(rows)

@@ -13,16 +13,13 @@ type ahead struct {
 	err    error
 }
 
-// begin starts on the superbatch that begins with a step; one at a time.
-func (b *builder) begin(first uint64) *ahead {
-	if b.until = b.end; b.cfg.Until != nil {
-		b.until = max(first+1, b.cfg.Until(first/b.perEpoch)*b.perEpoch)
-	}
+// begin starts on a superbatch; one at a time.
+func (b *builder) begin(w wanted) *ahead {
 	ctx, cancel := context.WithCancel(context.Background())
 	a := &ahead{cancel: cancel, done: make(chan struct{})}
 	go func() {
 		defer close(a.done)
-		a.s, a.err = b.build(ctx, first)
+		a.s, a.err = b.build(ctx, w)
 	}()
 	return a
 }
@@ -56,16 +53,15 @@ type spanAhead struct {
 	err     error
 }
 
-// beginSpan starts on the span of a superbatch that begins with a step; one at a time. So many
-// seconds of a sweep cost nothing.
-func (b *builder) beginSpan(s *superbatch, step uint64, free float64) *spanAhead {
+// beginSpan starts on the span of a superbatch that begins with a step; one at a time.
+func (b *builder) beginSpan(s *superbatch, step uint64, m meanwhile) *spanAhead {
 	ctx, cancel := context.WithCancel(context.Background())
 	a := &spanAhead{cancel: cancel, settled: make(chan struct{}), done: make(chan struct{})}
 	settled := sync.OnceFunc(func() { close(a.settled) })
 	go func() {
 		defer close(a.done)
 		defer settled()
-		a.span, a.err = b.makeSpan(ctx, s, step, free, settled)
+		a.span, a.err = b.makeSpan(ctx, s, step, m, settled)
 	}()
 	return a
 }

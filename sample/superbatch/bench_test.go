@@ -55,8 +55,8 @@ func buildOnce(b *testing.B, c Config) {
 		b.Fatal(err)
 	}
 	p, ctx := &l.builder, context.Background()
-	p.until, p.seq = p.end, 1
-	s := &superbatch{held: ledger{budget: c.Budget},
+	p.seq = 1
+	s := &superbatch{wanted: p.want(0, nil), held: ledger{budget: c.Budget},
 		id: identity{fs: c.FS, dir: p.dir, uuid: c.UUID, seq: p.seq}}
 	a, err := newAccesses(s.id, p.ranges, c.AccessBytes, c.Budget)
 	if err != nil {

@@ -26,19 +26,20 @@ const (
 
 // superbatch is a run of batches that were sampled and planned, in runtime files.
 type superbatch struct {
-	id         identity
-	first, end uint64 // steps, counted over all epochs
-	index      []stepRefs
-	held       ledger // index
-	nodesMost  int    // of a batch
-	innerMost  int    // of them, not in the outermost delta
-	edgesMost  int
-	slots      int // that its changes use
-	readsMost  int // rows that a batch reads
-	batches    *reader
-	plans      *reader
-	span       *span // where missing rows are read from, once it was decided
-	coming     *spanAhead
+	wanted
+	id        identity
+	end       uint64 // the step after the last, counted over all epochs
+	index     []stepRefs
+	held      ledger // index
+	nodesMost int    // of a batch
+	innerMost int    // of them, not in the outermost delta
+	edgesMost int
+	slots     int // that its changes use
+	readsMost int // rows that a batch reads
+	batches   *reader
+	plans     *reader
+	span      *span // where missing rows are read from, once it was decided
+	coming    *spanAhead
 }
 
 // stepRefs are the records of one batch, and how many rows it reads.
@@ -70,24 +71,28 @@ type builder struct {
 	end      uint64 // the step after the last
 	cache    *cacheState
 	seq      uint64
-	storage  int64  // bytes for one superbatch
-	until    uint64 // the step that the one to build ends at, at the latest
+	storage  int64 // bytes for one superbatch, or a pair
 
 	sampling samplingStats
 	planning sample.Clock
 	sweeping sample.Clock
 }
 
-// build makes the superbatch that begins with a step. After an error the files that it leaves are
-// removed with their directory.
-func (b *builder) build(ctx context.Context, first uint64) (*superbatch, error) {
+// build makes a superbatch. After an error the files that it leaves are removed with their
+// directory.
+func (b *builder) build(ctx context.Context, w wanted) (*superbatch, error) {
 	b.seq++
-	s := &superbatch{first: first, held: ledger{budget: b.cfg.Budget, what: "superbatch index"},
-		id: identity{fs: b.cfg.FS, dir: b.dir, uuid: b.cfg.UUID, seq: b.seq}}
+	s := &superbatch{wanted: w, held: ledger{budget: b.cfg.Budget, what: "superbatch index"},
+		id: b.identity(b.seq)}
 	if err := b.fill(ctx, s); err != nil {
 		return nil, errors.Join(err, s.close())
 	}
 	return s, nil
+}
+
+// identity is that of the files with a number.
+func (b *builder) identity(seq uint64) identity {
+	return identity{fs: b.cfg.FS, dir: b.dir, uuid: b.cfg.UUID, seq: seq}
 }
 
 // fill samples and plans a superbatch.
@@ -137,19 +142,14 @@ func (b *builder) sample(ctx context.Context, s *superbatch, a *accesses) (err e
 	if err := a.add(b.cache.rows()); err != nil {
 		return err
 	}
-	end := b.end
-	if n := uint64(b.cfg.Batches); n > 0 {
-		end = min(end, s.first+n)
-	}
-	end = min(end, b.until)
-	out := &batchWriter{superbatch: s, w: w, a: a, storage: b.storage, share: b.storage,
+	out := &batchWriter{superbatch: s, w: w, a: a, share: s.storage,
 		scratch: ledger{budget: b.cfg.Budget, what: "superbatch records"}}
 	defer out.scratch.release()
 	if b.cfg.sweeps() {
 		out.share /= filesShare
 	}
-	for s.end = s.first; s.end < end && !out.full; {
-		if err := b.sampleEpoch(ctx, out, end); err != nil {
+	for s.end = s.first; s.end < s.until && !out.full; {
+		if err := b.sampleEpoch(ctx, out, s.until); err != nil {
 			return err
 		}
 	}
@@ -200,7 +200,6 @@ type batchWriter struct {
 	*superbatch
 	w       *writer
 	a       *accesses
-	storage int64
 	share   int64 // of the storage, that more than one batch may take
 	largest int64 // bytes of a batch on disk, with all that will be written for it
 	full    bool

@@ -155,16 +155,19 @@ func (e *epochBatches) Next(ctx context.Context) (*sample.Batch, error) {
 // Stats are those of the loader.
 func (e *epochBatches) Stats() sample.PipelineStats { return e.l.Stats() }
 
-// Close frees the memory of batches, and of slots that are not kept if a superbatch ends here, or
-// if they are to be spilled.
+// Close frees the memory of batches, and of slots that are not kept if a superbatch ends here that
+// is no head, or if they are to be spilled.
 func (e *epochBatches) Close() error {
 	l := e.l
 	err := l.rest()
-	switch {
-	case l.current == nil || l.slotsHeld():
+	if l.current == nil || l.slotsHeld() {
 		return err
-	case l.due == l.current.end:
-		return errors.Join(err, l.drop())
+	}
+	if l.due == l.current.end {
+		err = errors.Join(err, l.drop())
+	}
+	if l.current == nil && l.coming == nil {
+		return err
 	}
 	return errors.Join(err, l.spill())
 }
@@ -245,13 +248,16 @@ func (l *Loader) take(ctx context.Context, end uint64) (*sample.Batch, error) {
 		}
 	}
 	if l.stretch == nil {
-		if err := l.grow(ctx); err != nil {
-			return nil, err
-		}
 		if s := l.current.span; s == nil || l.due == s.end {
 			if err := l.nextSpan(ctx); err != nil {
 				return nil, err
 			}
+		}
+		if err := l.tailMade(ctx); err != nil {
+			return nil, err
+		}
+		if err := l.grow(ctx); err != nil {
+			return nil, err
 		}
 		l.stretch = newStretch(l, l.current, l.due, min(end, l.current.span.end))
 	}
@@ -270,7 +276,7 @@ func (l *Loader) nextSpan(ctx context.Context) error {
 		if err := s.endSpan(); err != nil {
 			return err
 		}
-		s.coming = l.builder.beginSpan(s, l.due, 0)
+		s.coming = l.builder.beginSpan(s, l.due, meanwhile{})
 	}
 	if err := await(ctx, s.coming.done); err != nil {
 		return err
@@ -302,7 +308,14 @@ func (l *Loader) sweepAhead() {
 		return
 	}
 	left := float64(step-l.due) / float64(max(1, l.current.span.told.Batches))
-	s.coming = l.builder.beginSpan(s, step, left*l.current.span.told.idle())
+	m := meanwhile{free: left * l.current.span.told.idle()}
+	if s == l.current || l.current.head {
+		m.beside = l.current.span.bytes()
+	}
+	if s != l.current && l.current.head {
+		m.beside += l.current.batches.file.Size() + l.current.plans.file.Size()
+	}
+	s.coming = l.builder.beginSpan(s, step, m)
 }
 
 // following is the superbatch after the current one, once it is there.
@@ -323,7 +336,7 @@ func (l *Loader) following() *superbatch {
 func (l *Loader) advance(ctx context.Context) error {
 	if l.coming == nil {
 		l.settle()
-		l.coming = l.builder.begin(l.due)
+		l.coming = l.builder.begin(l.builder.want(l.due, nil))
 	}
 	s, err := l.coming.wait(ctx)
 	if err != nil {
@@ -335,9 +348,26 @@ func (l *Loader) advance(ctx context.Context) error {
 	if err := l.giveSlots(s.slots); err != nil {
 		return err
 	}
-	if l.cfg.Overlap && s.end < l.builder.end {
-		l.coming = l.builder.begin(s.end)
+	switch {
+	case s.end == l.builder.end:
+	case s.head:
+		l.coming = l.builder.begin(l.builder.want(s.end, s))
+	case l.cfg.Overlap:
+		l.coming = l.builder.begin(l.builder.want(s.end, nil))
 	}
+	return nil
+}
+
+// tailMade waits for the other superbatch of a pair, whose memory training on the head takes. What
+// went wrong is told when its batches are due.
+func (l *Loader) tailMade(ctx context.Context) error {
+	if l.cfg.Overlap || l.coming == nil || !l.short {
+		return nil
+	}
+	if err := await(ctx, l.coming.done); err != nil {
+		return err
+	}
+	l.settle()
 	return nil
 }
 

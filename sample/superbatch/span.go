@@ -27,6 +27,14 @@ type span struct {
 	told  Reading
 }
 
+// bytes are those of rows that were swept for it.
+func (p *span) bytes() int64 {
+	if p.rows == nil {
+		return 0
+	}
+	return p.told.PackedBytes
+}
+
 func (p *span) close() error {
 	if p == nil || p.rows == nil {
 		return nil
@@ -41,13 +49,19 @@ func (s *superbatch) endSpan() error {
 	return p.close()
 }
 
+// meanwhile is what goes on while a span is made: training on the one before, or nothing.
+type meanwhile struct {
+	free   float64 // seconds of a sweep that cost nothing
+	beside int64   // bytes of the same storage that files of what is trained on take
+}
+
 // makeSpan decides how the rows are read that the batches from a step on miss: by as many batches
-// together as memory and storage have room for. If it is by a sweep, that is done; of its time so
-// many seconds cost nothing. settled is called when it takes no more memory.
-func (b *builder) makeSpan(ctx context.Context, s *superbatch, step uint64, free float64,
+// together as memory and storage have room for. If it is by a sweep, that is done. settled is
+// called when it takes no more memory.
+func (b *builder) makeSpan(ctx context.Context, s *superbatch, step uint64, m meanwhile,
 	settled func()) (*span, error) {
 	begun := time.Now()
-	w := &sweep{builder: b, superbatch: s, first: int(step - s.first), free: free,
+	w := &sweep{builder: b, superbatch: s, first: int(step - s.first), meanwhile: m,
 		rowBytes: b.cfg.Rows.Meta().RowBytes, settled: settled,
 		held: ledger{budget: b.cfg.Budget, what: "superbatch rows"}}
 	w.told = Reading{Epoch: step / b.perEpoch, Batch: step % b.perEpoch}
@@ -90,8 +104,8 @@ type sweep struct {
 	rowBytes   int
 	perRecord  int // rows
 	told       Reading
-	free       float64 // seconds of a sweep that cost nothing
 	settled    func()
+	meanwhile
 
 	arena *mem.Arena
 	keys  []uint64 // node<<32 | batch of the span, of each row that is missed
@@ -180,11 +194,8 @@ func sortKeys(keys, spare []uint64) []uint64 {
 
 // extend finds the end of the span; without room for one batch, that is read row by row.
 func (w *sweep) extend() bool {
-	room := w.storage - w.batches.file.Size() - w.plans.file.Size()
-	if w.cfg.SweepAhead { // the rows of the span before are there too
-		room /= 2
-	}
 	w.perRecord = rowsPerRecord(bufferLeast, w.rowBytes)
+	room := w.room()
 	disk := int64(0)
 	for i := w.first; i < len(w.index); i++ {
 		reads := w.index[i].reads
@@ -211,6 +222,24 @@ func (w *sweep) extend() bool {
 	most := min(bufferMost, (w.cfg.SweepBytes-8*int64(w.misses))/int64(n))
 	w.perRecord = max(w.perRecord, rowsPerRecord(int(most), w.rowBytes))
 	return true
+}
+
+// room is how many bytes the rows of a span may take. Where the span after it is swept for before
+// these go, it is half of the storage unless all that is left fits beside the span before.
+func (w *sweep) room() int64 {
+	room := w.wanted.storage - w.batches.file.Size() - w.plans.file.Size()
+	if !w.cfg.SweepAhead {
+		return room
+	}
+	room -= w.beside
+	left := int64(0)
+	for _, r := range w.index[w.first:] {
+		left += w.recordBytes(r.reads)
+	}
+	if left <= room {
+		return room
+	}
+	return min(room, (room+w.beside)/2)
 }
 
 // rowsPerRecord is how many rows a record of so many bytes holds: one at least.

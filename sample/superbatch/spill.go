@@ -31,8 +31,7 @@ func (l *Loader) spill() error {
 	if l.cfg.Spill == nil || l.short || first == end || l.err != nil || !l.cfg.Spill(epoch) {
 		return nil
 	}
-	s := &spilled{id: l.current.id}
-	s.id.seq = l.due
+	s := &spilled{id: l.builder.identity(l.due)}
 	if err := s.write(l.arena.Bytes()[first:end]); err != nil {
 		return fmt.Errorf("superbatch: write the rows of slots between epochs: %w", err)
 	}

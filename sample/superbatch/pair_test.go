@@ -1,0 +1,94 @@
+package superbatch
+
+import (
+	"errors"
+	"io"
+	"slices"
+	"sync/atomic"
+	"testing"
+
+	"gdb/internal/mem"
+	"gdb/sample"
+
+	"github.com/cockroachdb/pebble/v2/vfs"
+)
+
+// pairConfig has superbatches in pairs, of which slots are not all kept.
+func pairConfig(t *testing.T, told *[]Reading) Config {
+	c := swept(testConfig(t), told)
+	c.SweepAhead, c.Slots, c.SlotsKept = true, 1000, 400
+	return c
+}
+
+// TestPairs: a short superbatch comes first, and the other is there before the first batch; a run
+// of few batches has no pair. Slots that are not kept stay between the two, or are spilled.
+func TestPairs(t *testing.T) {
+	for _, spill := range []bool{false, true} {
+		for _, pair := range []struct{ epochs, batches, superbatches int }{
+			{1, 1, 13}, {1, 3, 5}, {1, 4, 7}, {1, 0, 2}, {3, 0, 2}, {3, 20, 4}, {3, 13, 6},
+		} {
+			var told []Reading
+			c := pairConfig(t, &told)
+			c.Epochs, c.Batches = uint64(pair.epochs), pair.batches
+			want := wantHashes(t, c)
+			if c.FS, c.Budget = vfs.NewMem(), mem.NewBudget(0); spill {
+				c.Spill = func(uint64) bool { return true }
+			}
+			l, heads := mustOpen(t, c), 0
+			got, err := stepHashes(func(e uint64) (sample.Batches, error) {
+				b, err := l.Epoch(e)
+				return &watched{b, func() {
+					if s := l.current; s != nil && s.head && l.due > s.first {
+						heads++
+						if next := l.following(); next == nil || next.first != s.end {
+							t.Errorf("%+v: nothing follows the head at step %d", pair, s.first)
+						}
+					}
+				}}, err
+			}, 0, c.Epochs)
+			if err != nil || !slices.Equal(got, want) || int(l.builder.seq) != pair.superbatches ||
+				(heads > 0) != (pair.batches == 0 || pair.batches >= headShare) {
+				t.Errorf("%+v: %d of %d batches, %d with a head, %d superbatches, %v", pair,
+					len(got), len(want), heads, l.builder.seq, err)
+			}
+			s := l.CacheStats()
+			checkTold(t, &c, told, s.Requests-s.Hits)
+			closeAll(t, l)
+		}
+	}
+}
+
+// TestTailFails: what goes wrong with the second superbatch of a pair is told when it is due.
+func TestTailFails(t *testing.T) {
+	var told []Reading
+	c := pairConfig(t, &told)
+	want, calls, bad := wantHashes(t, c), atomic.Int32{}, errors.New("no sampler")
+	c.Sampler = func() (*sample.Sampler, error) {
+		if calls.Add(1) > 1 {
+			return nil, bad
+		}
+		return testSampler()
+	}
+	l := mustOpen(t, c)
+	got, err := stepHashes(l.Epoch, 0, c.Epochs)
+	head := c.Costs.Head(39, 0)
+	if !errors.Is(err, bad) || errors.Is(err, io.EOF) || !slices.Equal(got, want[:head]) {
+		t.Errorf("%d batches, %d are the head's: %v", len(got), head, err)
+	}
+	closeAll(t, l)
+}
+
+// TestHead: a head is no longer than what is swept for meanwhile takes.
+func TestHead(t *testing.T) {
+	c := Costs{Read: 1e-5, Byte: 1e-9, Step: 0.2}
+	for _, h := range []struct {
+		batches  int
+		features int64
+		want     int
+	}{{1, 1 << 32, 0}, {3, 1 << 32, 0}, {4, 1 << 32, 1}, {168, 1 << 32, 34}, {100, 1 << 32, 25},
+		{1 << 20, 1 << 32, 34}, {1 << 20, 1 << 62, 1 << 18}, {100, 1 << 20, 1}} {
+		if got := c.Head(h.batches, h.features); got != h.want {
+			t.Errorf("%+v: %d", h, got)
+		}
+	}
+}

@@ -1,0 +1,27 @@
+package train
+
+import "gdb/sample/superbatch"
+
+// pairs says whether superbatches come in pairs: see superbatch.Costs.Head.
+func (s *SuperbatchPlan) pairs() bool { return s.SweepAhead && !s.Overlap }
+
+// head is how many batches the first superbatch of a pair has, if a step takes so many seconds; 0
+// if there are no pairs.
+func (s *prices) head(p *planner, step float64) float64 {
+	b, d := p.Superbatch, s.device
+	if !b.pairs() {
+		return 0
+	}
+	costs := superbatch.Costs{Read: d.ReadSeconds, Byte: d.ByteSeconds, Step: step}
+	features := float64(p.nodes) * s.storedBytes
+	return float64(costs.Head(int(s.steps(b, p.c)), int64(features)))
+}
+
+// besideHead is how many seconds of sampling ahead cost nothing: those of the other superbatch of a
+// pair, whose head is such a share of it, while the head's rows are swept for.
+func (s *prices) besideHead(share, sweep, ahead float64) float64 {
+	if share == 0 {
+		return 0
+	}
+	return min(sweep, ahead*(1-share))
+}
