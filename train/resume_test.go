@@ -44,6 +44,21 @@ func checkFinal(t *testing.T, s *layout.Store, c Config, want position, weights 
 	}
 }
 
+// TestCheckpointsChangeNothing: writing one leaves the weights as they are, the best ones too, also
+// where the file changes what is written to it, as those of vfs may, and in builds with invariants
+// the one in memory does.
+func TestCheckpointsChangeNothing(t *testing.T) {
+	c := resumeConfig()
+	c.LR = 1e-9 // no epoch is better than the first
+	want, weights := undisturbed(t, c)
+	for every := range 5 {
+		c.CheckpointEvery = every + 1
+		s := mustBuild(t, planted(false))
+		mustRun(t, s, c)
+		checkFinal(t, s, c, want, weights)
+	}
+}
+
 // TestResumeAfterCancel interrupts a run at random steps, several times, until it is done.
 func TestResumeAfterCancel(t *testing.T) {
 	c := resumeConfig()

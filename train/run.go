@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"runtime"
+	"slices"
 	"syscall"
 	"time"
 
@@ -385,8 +386,8 @@ func (t *trainer) checkpoint() error {
 		t.be.Read(values, t.opt.state[i])
 		arrays = append(arrays, array{name, values})
 	}
-	if t.pos.HasBest {
-		arrays = append(arrays, array{"best weights", t.best})
+	if t.pos.HasBest { // a copy: a vfs.File may change what is written to it
+		arrays = append(arrays, array{"best weights", slices.Clone(t.best)})
 	}
 	t.saved = time.Now()
 	return t.dir.writeCheckpoint(t.pos, arrays)
