@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"sync/atomic"
+	"time"
 	"unsafe"
 
 	"golang.org/x/sys/unix"
@@ -20,7 +21,9 @@ const (
 	setupNoSQArray    = 1 << 16 // 6.6: no indirection between queue and entries
 
 	featSingleMmap = 1 << 0
+	featExtArg     = 1 << 8 // 5.11
 	enterGetEvents = 1 << 0
+	enterExtArg    = 1 << 3 // the last two arguments are a timedWait and its size
 
 	registerFiles       = 2
 	registerFilesUpdate = 6
@@ -48,6 +51,13 @@ type cqe struct {
 	flags    uint32
 }
 
+// timedWait is io_uring_getevents_arg.
+type timedWait struct {
+	sigmask              uint64
+	sigmaskSize, minWait uint32
+	limit                uint64 // address of a timespec
+}
+
 type ringParams struct {
 	sqEntries, cqEntries, flags, sqThreadCPU, sqThreadIdle, features, wqFd uint32
 
@@ -69,6 +79,7 @@ var (
 	_ [64]byte  = [unsafe.Sizeof(sqe{})]byte{}
 	_ [16]byte  = [unsafe.Sizeof(cqe{})]byte{}
 	_ [120]byte = [unsafe.Sizeof(ringParams{})]byte{}
+	_ [24]byte  = [unsafe.Sizeof(timedWait{})]byte{}
 )
 
 // ringModes are the ways to set a ring up, best first; older kernels refuse flags with EINVAL. With
@@ -99,6 +110,7 @@ type ring struct {
 	fd       int
 	mode     string
 	deferred bool // completions are processed only inside enter
+	timed    bool // the kernel can wait for a limited time
 
 	shared, sqeMem []byte
 	sqHead, sqTail *uint32
@@ -108,7 +120,9 @@ type ring struct {
 	cqes           []cqe
 	tail           uint32 // of the submission queue, entries not yet shown to the kernel included
 	pending        uint32 // entries that the kernel has not taken
-	fdArg          int32  // of setFile; on the heap, since the kernel gets its address as a number
+	// Of setFile and enterFor; on the heap, since the kernel gets their addresses as numbers.
+	fdArg    int32
+	limitArg unix.Timespec
 }
 
 // newRing sets up a ring for entries submissions, in the best mode that the kernel takes.
@@ -118,7 +132,8 @@ func newRing(entries int) (*ring, error) {
 		p := ringParams{flags: mode.flags}
 		fd, err := ringSetup(uint32(entries), &p)
 		if err == nil {
-			r := &ring{fd: fd, mode: mode.name, deferred: mode.flags&setupDeferTaskrun != 0}
+			r := &ring{fd: fd, mode: mode.name, deferred: mode.flags&setupDeferTaskrun != 0,
+				timed: p.features&featExtArg != 0}
 			if err := r.share(&p); err != nil {
 				return nil, errors.Join(err, r.close())
 			}
@@ -181,14 +196,30 @@ func (r *ring) read(fd, slot int32, buf []byte, off int64, userData uint64) bool
 // enter shows the queued entries to the kernel and waits for least completions. An error is a
 // mistake of this program: a read that fails is a completion with an error code.
 func (r *ring) enter(least int) error {
-	atomic.StoreUint32(r.sqTail, r.tail)
 	var flags uintptr
 	if least > 0 || r.deferred {
 		flags = enterGetEvents
 	}
+	return r.call(least, flags, nil, 0)
+}
+
+// enterFor is enter that waits for so long at most, where the kernel can: ETIME if it is over, or
+// nil if it submitted something.
+func (r *ring) enterFor(least int, limit time.Duration) error {
+	if !r.timed {
+		return r.enter(least)
+	}
+	r.limitArg = unix.NsecToTimespec(int64(limit))
+	w := timedWait{limit: uint64(uintptr(unsafe.Pointer(&r.limitArg)))}
+	return r.call(least, enterGetEvents|enterExtArg, unsafe.Pointer(&w), unsafe.Sizeof(w))
+}
+
+// call is the system call.
+func (r *ring) call(least int, flags uintptr, arg unsafe.Pointer, size uintptr) error {
+	atomic.StoreUint32(r.sqTail, r.tail)
 	for {
 		n, _, errno := unix.Syscall6(unix.SYS_IO_URING_ENTER, uintptr(r.fd), uintptr(r.pending),
-			uintptr(least), flags, 0, 0)
+			uintptr(least), flags, uintptr(arg), size)
 		switch errno {
 		case 0:
 			r.pending -= uint32(n)

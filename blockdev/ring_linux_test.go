@@ -6,8 +6,10 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/cockroachdb/pebble/v2/vfs"
 	"golang.org/x/sys/unix"
@@ -27,6 +29,7 @@ func TestRingRefused(t *testing.T) {
 		unix.ENOSYS: "no io_uring (ENOSYS",
 		unix.ENOMEM: "may not lock enough memory (ENOMEM",
 		unix.EINVAL: "does not work here",
+		unix.ETIME:  "does not answer here",
 	} {
 		withSetup(t, func(uint32, *ringParams) (int, error) { return -1, errno })
 		dev, err := Open(Options{})
@@ -45,6 +48,42 @@ func TestRingRefused(t *testing.T) {
 		if !errors.Is(err, errno) || !strings.Contains(err.Error(), word) {
 			t.Errorf("%v: opening the ring backend gives %v", errno, err)
 		}
+	}
+}
+
+// TestRingWaitsNoLonger: a read that is never answered, here of a pipe, is not waited for.
+func TestRingWaitsNoLonger(t *testing.T) {
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
+	r, err := newRing(4)
+	if err != nil || !r.timed {
+		t.Skipf("no io_uring with limited waits on this machine: %v", err)
+	}
+	var pipe [2]int
+	if err := unix.Pipe2(pipe[:], unix.O_CLOEXEC); err != nil {
+		t.Fatal(err)
+	}
+	buf := AlignedBuffer(512)
+	r.read(int32(pipe[0]), -1, buf, 0, 0)
+	if err := r.enter(0); err != nil {
+		t.Fatal(err)
+	}
+	if err := r.enterFor(1, 10*time.Millisecond); !errors.Is(err, unix.ETIME) {
+		t.Errorf("%v, want ETIME", err)
+	}
+	if _, err := unix.Write(pipe[1], []byte("late")); err != nil {
+		t.Fatal(err)
+	}
+	if err := r.enterFor(1, time.Minute); err != nil {
+		t.Errorf("an answer within the limit: %v", err)
+	}
+	answers := 0
+	r.reap(func(_ uint64, n int32) { answers += int(n) })
+	if answers != 4 || string(buf[:4]) != "late" {
+		t.Errorf("%d bytes, %q", answers, buf[:4])
+	}
+	if err := errors.Join(r.close(), unix.Close(pipe[0]), unix.Close(pipe[1])); err != nil {
+		t.Error(err)
 	}
 }
 

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"gdb/internal/mem"
 
@@ -27,7 +28,16 @@ const (
 	// goroutine that never yields is overdue for the runtime's monitor, which then takes its P away
 	// in every system call and itself wakes every 20 µs: a seventh of the CPU of a read.
 	roundsPerTurn = 16
+	// tryLimit is how long the test read may take. It is in memory; a kernel that does not answer
+	// is not waited for.
+	tryLimit = 5 * time.Second
 )
+
+// unanswered holds the buffers of test reads that were given up: the kernel may still write there.
+var unanswered struct {
+	sync.Mutex
+	buffers [][]byte
+}
 
 // uring is the engine of one io_uring. A goroutine locked to its thread owns the ring and all
 // fields but q; callers reach it through q only. It waits for several completions at a time: a
@@ -94,6 +104,9 @@ func ringRefusal(err error) string {
 		return "io_uring may not lock enough memory (" + errorText(err) + "; the limit is " +
 			mem.FormatSize(max(0, lockLimit())) + ": raise ulimit -l)"
 	}
+	if errors.Is(err, unix.ETIME) {
+		return "io_uring does not answer here (a test read took over " + tryLimit.String() + ")"
+	}
 	return "io_uring does not work here (" + err.Error() + ")"
 }
 
@@ -157,11 +170,15 @@ func (r *ring) tryRead() (err error) {
 	}
 	r.read(int32(fd), -1, got, 0, 0)
 	done, res := false, int32(0)
-	for !done {
-		if err := r.enter(1); err != nil {
-			return err
-		}
+	for err = r.enter(0); err == nil && !done; {
+		err = r.enterFor(1, tryLimit)
 		r.reap(func(_ uint64, n int32) { done, res = true, n })
+	}
+	if err != nil {
+		unanswered.Lock()
+		unanswered.buffers = append(unanswered.buffers, got)
+		unanswered.Unlock()
+		return fmt.Errorf("test read: %w", err)
 	}
 	if res < 0 {
 		return fmt.Errorf("test read: %w", unix.Errno(-res))
