@@ -175,25 +175,14 @@ func (r *superbatchReads) span(at float64) float64 {
 		return n
 	}
 	r.sum.looked += n
-	whole := r.weigh(at, n)
-	best, least := 0.0, whole.once(r.free)
-	if least < whole.apart {
-		best = n
+	swept := superbatch.Part(n, r.free, r.ahead, func(n float64) superbatch.Weighed {
+		return r.weigh(at, n)
+	})
+	if swept > 0 {
+		n = swept
 	}
-	for part := math.Floor(n / 2); part >= 1; part = math.Floor(part / 2) {
-		w := r.weigh(at, part)
-		once := w.once(r.free)
-		all := once + whole.after(w, r.ahead)
-		if once < w.apart && all < least {
-			best, least = part, all
-		}
-	}
-	if best == 0 {
-		r.count(at, n, false)
-		return n
-	}
-	r.count(at, best, true)
-	return best
+	r.count(at, n, swept > 0)
+	return n
 }
 
 // extent is how many batches there is room for.
@@ -239,39 +228,13 @@ func (r *superbatchReads) parts(at, n float64, each func(batches, rows float64))
 	}
 }
 
-// weighed are the seconds of some batches.
-type weighed struct {
-	apart, packed         float64 // with rows read where they are, and with those that were swept
-	apartIdle, packedIdle float64 // in which nothing is read for them
-	pass, written         float64 // of the sweep
-}
-
-// once is with a sweep, of whose time so much costs nothing.
-func (w weighed) once(free float64) float64 {
-	return w.packed + max(0, w.pass+w.written-free)
-}
-
-// after is the time of the batches after a part, which is swept for: see superbatch.Costs.
-func (w weighed) after(part weighed, ahead bool) float64 {
-	apart := w.apart - part.apart
-	if !ahead {
-		return apart
-	}
-	return min(apart, w.packed-part.packed+
-		max(0, w.pass+w.written-part.written-part.packedIdle))
-}
-
 // weigh is what the loader weighs.
-func (r *superbatchReads) weigh(at, n float64) (w weighed) {
-	total, c := r.during(at, n), &r.costs
-	w.pass = c.Seconds(r.pass(at, n))
+func (r *superbatchReads) weigh(at, n float64) (w superbatch.Weighed) {
+	total := r.during(at, n)
+	w.Sweep = r.costs.Seconds(r.pass(at, n))
 	r.parts(at, n, func(batches, rows float64) {
 		packed := r.room.Packed(rows, total, int(math.Ceil(n)))
-		apart, swept := c.Seconds(r.apart.of(rows)), c.Seconds(packed)
-		w.written += batches * c.Written * float64(packed.Bytes)
-		w.apart, w.packed = w.apart+batches*max(c.Step, apart), w.packed+batches*max(c.Step, swept)
-		w.apartIdle += batches * max(0, c.Step-apart)
-		w.packedIdle += batches * max(0, c.Step-swept)
+		w.Add(r.costs, batches, r.apart.of(rows), packed)
 	})
 	return w
 }
@@ -295,13 +258,13 @@ func (r *superbatchReads) count(at, n float64, swept bool) {
 	w := r.weigh(at, n)
 	free := r.free
 	r.before = 0
-	if r.free = w.apartIdle; swept {
-		r.free = w.packedIdle
+	if r.free = w.ApartIdle; swept {
+		r.free = w.PackedIdle
 		r.before = total * r.storedBytes
 		pass := r.pass(at, n)
 		m.bytes += float64(pass.Bytes)
-		m.sweep += w.pass + w.written
-		m.once += max(0, w.pass+w.written-free)
+		m.sweep += w.Sweep
+		m.once += max(0, w.Sweep-free)
 		m.passes += d.reading(float64(pass.Reads), float64(pass.Bytes)).cpu + total*d.Copy.CPU
 	}
 	if !r.ahead {

@@ -32,7 +32,7 @@ type Reading struct {
 	SweptBytes  int64   `json:"swept_bytes"`
 	PackedBytes int64   `json:"packed_bytes"`
 
-	apartIdle, packedIdle float64 // see idle
+	idle float64 // seconds that nothing is read for the batches while they are trained on
 }
 
 // String is one line.
@@ -52,64 +52,84 @@ type load struct {
 	free          float64           // seconds of a sweep that cost nothing
 }
 
-// weigh decides for a sweep if the batches are done sooner with it. A sweep is made before the
-// first of them; all other reads go on while batches are trained on, a batch or two ahead.
-func (c Costs) weigh(l load, r *Reading) {
-	r.Once, r.Apart, r.SweptBytes, r.PackedBytes = 0, 0, l.once.Bytes, 0
-	r.apartIdle, r.packedIdle = 0, 0
+// Weighed are the seconds of training on some batches, by how the rows are read that they miss. A
+// batch takes a step or its reading, whichever is longer: reads go on while batches are trained on,
+// a batch or two ahead.
+type Weighed struct {
+	Apart, Packed         float64 // with rows read where they are, and with those that were swept
+	ApartIdle, PackedIdle float64 // of these, those in which nothing is read
+	Sweep                 float64 // of reading and writing them in a sweep, which is made before
+	Written               float64 // of it, of writing
+}
+
+// Add takes so many batches that each read the same.
+func (w *Weighed) Add(c Costs, batches float64, apart, packed layout.ReadCost) {
+	a, p := c.Seconds(apart), c.Seconds(packed)
+	w.Apart, w.Packed = w.Apart+batches*max(c.Step, a), w.Packed+batches*max(c.Step, p)
+	w.ApartIdle += batches * max(0, c.Step-a)
+	w.PackedIdle += batches * max(0, c.Step-p)
+	written := batches * c.Written * float64(packed.Bytes)
+	w.Sweep, w.Written = w.Sweep+written, w.Written+written
+}
+
+// Once is the time with a sweep, of which so much costs nothing.
+func (w Weighed) Once(free float64) float64 { return w.Packed + max(0, w.Sweep-free) }
+
+// after is the time of the batches after the first ones, which are swept for: read one by one or,
+// if there is a sweep ahead, swept for while the first are trained on, if that is sooner.
+func (w Weighed) after(first Weighed, ahead bool) float64 {
+	apart := w.Apart - first.Apart
+	if !ahead {
+		return apart
+	}
+	sweep := w.Sweep - first.Written
+	return min(apart, w.Packed-first.Packed+max(0, sweep-first.PackedIdle))
+}
+
+// Part is for how many of n batches a sweep saves the most time: all or, as the first batches of an
+// empty cache may miss much more than those after, the first half, quarter, … of them; 0 for none.
+// So many seconds of a sweep cost nothing. weigh is called with n, then with ever fewer.
+func Part(n, free float64, ahead bool, weigh func(batches float64) Weighed) (best float64) {
+	whole := weigh(n)
+	least := whole.Once(free)
+	if least < whole.Apart {
+		best = n
+	}
+	for n = math.Floor(n / 2); n >= 1; n = math.Floor(n / 2) {
+		w := weigh(n)
+		once := w.Once(free)
+		if all := once + whole.after(w, ahead); once < w.Apart && all < least {
+			best, least = n, all
+		}
+	}
+	return best
+}
+
+// weigh decides for a sweep if the batches are done sooner with it.
+func (c Costs) weigh(l load, r *Reading) (w Weighed) {
+	r.SweptBytes, r.PackedBytes = l.once.Bytes, 0
 	reads, late := uint64(0), 0
 	for i, apart := range l.apart {
-		packed := l.packed[i]
-		r.Apart += max(c.Step, c.Seconds(apart))
-		r.apartIdle += max(0, c.Step-c.Seconds(apart))
-		r.Once += max(c.Step, c.Seconds(packed))
-		r.packedIdle += max(0, c.Step-c.Seconds(packed))
-		r.PackedBytes += packed.Bytes
+		w.Add(c, 1, apart, l.packed[i])
+		r.PackedBytes += l.packed[i].Bytes
 		reads += apart.Reads
 		if c.Seconds(apart) > c.Step {
 			late++
 		}
 	}
-	sweep := c.Seconds(l.once) + c.Written*float64(r.PackedBytes)
-	r.Once += max(0, sweep-l.free)
+	w.Sweep += c.Seconds(l.once)
 	beside := ""
-	if hidden := min(sweep, l.free); hidden > 0 {
+	if hidden := min(w.Sweep, l.free); hidden > 0 {
 		beside = fmt.Sprintf(" (%.1f s of it while others are trained on)", hidden)
 	}
-	r.Swept = r.Once < r.Apart
+	r.Once, r.Apart, r.idle = w.Once(l.free), w.Apart, w.ApartIdle
+	if r.Swept = r.Once < r.Apart; r.Swept {
+		r.idle = w.PackedIdle
+	}
 	r.Why = fmt.Sprintf("%.1f s with a sweep of %s%s, %.1f s with %d reads, which take longer "+
 		"than a step for %d batches", r.Once, mem.FormatSize(l.once.Bytes), beside, r.Apart,
 		reads, late)
-}
-
-// after is the time of the batches after the first so many, which are swept for: read one by one
-// or, if there is a sweep ahead, swept for while these are trained on, if that is sooner.
-func (c Costs) after(l load, first int, ahead bool) float64 {
-	apart, packed, free := 0.0, c.Seconds(l.once), 0.0
-	for i, p := range l.packed {
-		if i < first {
-			free += max(0, c.Step-c.Seconds(p))
-			continue
-		}
-		apart += max(c.Step, c.Seconds(l.apart[i]))
-		packed += c.Written * float64(p.Bytes)
-	}
-	if !ahead {
-		return apart
-	}
-	packed = max(0, packed-free)
-	for _, p := range l.packed[first:] {
-		packed += max(c.Step, c.Seconds(p))
-	}
-	return min(apart, packed)
-}
-
-// idle are the seconds that nothing is read while batches are trained on whose rows are read so.
-func (r *Reading) idle() float64 {
-	if r.Swept {
-		return r.packedIdle
-	}
-	return r.apartIdle
+	return w
 }
 
 // Seconds is what reading takes.

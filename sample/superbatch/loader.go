@@ -308,7 +308,7 @@ func (l *Loader) sweepAhead() {
 		return
 	}
 	left := float64(step-l.due) / float64(max(1, l.current.span.told.Batches))
-	m := meanwhile{free: left * l.current.span.told.idle()}
+	m := meanwhile{free: left * l.current.span.told.idle}
 	if s == l.current || l.current.head {
 		m.beside = l.current.span.bytes()
 	}

@@ -137,41 +137,40 @@ func (w *sweep) run(ctx context.Context) (*packed, error) {
 	return &w.packed, nil
 }
 
-// weigh decides: for all batches that there is room for or, as the first batches of an empty cache
-// may miss much more than those after, for the first half, quarter, … of them, the most time saved.
+// weigh decides for how many of the batches that there is room for a sweep is made.
 func (w *sweep) weigh() (bool, error) {
 	n := w.end - w.first
 	if err := w.held.add(weighBytesPerBatch * int64(n)); err != nil {
 		return false, err
 	}
 	defer w.held.release()
-	l := load{packed: make([]layout.ReadCost, n), free: w.free}
+	packed := make([]layout.ReadCost, n)
 	for i, r := range w.index[w.first:w.end] {
-		l.packed[i] = layout.ReadCost{Reads: uint64(w.records(r.reads)),
+		packed[i] = layout.ReadCost{Reads: uint64(w.records(r.reads)),
 			Bytes: w.recordBytes(r.reads)}
 	}
-	l.once, l.apart = w.cfg.Sweeper.SweepCost(w.keys, n)
-	w.cfg.Costs.weigh(l, &w.told)
-	best, keys := w.told, mem.View[uint64](w.rest)[:0]
-	least, from := best.Once, w.keys
-	for n /= 2; n > 0; n /= 2 {
-		keys = keep(keys[:0], from, uint64(n))
-		from = keys
-		r := w.told
-		r.Batches, r.Rows = n, uint64(len(keys))
-		part := load{packed: l.packed[:n], apart: l.apart[:n], free: w.free}
-		part.once, _ = w.cfg.Sweeper.SweepCost(keys, n)
-		w.cfg.Costs.weigh(part, &r)
-		all := r.Once + w.cfg.Costs.after(l, n, w.cfg.SweepAhead)
-		if r.Swept && all < least {
-			best, least = r, all
+	told, keys := map[int]Reading{}, w.keys
+	part := func(batches float64) Weighed {
+		k := int(batches)
+		if k < n {
+			keys = keep(mem.View[uint64](w.rest)[:0], keys, uint64(k))
 		}
+		l := load{packed: packed[:k], free: w.free}
+		l.once, l.apart = w.cfg.Sweeper.SweepCost(keys, k)
+		r := w.told
+		r.Batches, r.Rows = k, uint64(len(keys))
+		weighed := w.cfg.Costs.weigh(l, &r)
+		told[k] = r
+		return weighed
 	}
-	if w.told = best; best.Swept {
-		w.end = w.first + best.Batches
-		w.keys = keep(w.keys[:0], w.keys, uint64(best.Batches))
+	best := int(Part(float64(n), w.free, w.cfg.SweepAhead, part))
+	if best == 0 {
+		w.told = told[n]
+		return false, nil
 	}
-	return best.Swept, nil
+	w.told, w.end = told[best], w.first+best
+	w.keys = keep(w.keys[:0], w.keys, uint64(best))
+	return true, nil
 }
 
 // keep appends the keys of the first so many batches; to may be the memory of keys.
