@@ -12,6 +12,7 @@ import (
 
 	"gdb/kv"
 	"gdb/sample"
+	"gdb/sample/superbatch"
 
 	"golang.org/x/sys/unix"
 )
@@ -28,8 +29,12 @@ type Profile struct {
 	ByteSeconds float64 `json:"byte_s"`
 	ReadCPU     float64 `json:"read_cpu_s"`
 	ByteCPU     float64 `json:"byte_cpu_s"`
-	GFLOPS      float64 `json:"gflops"` // of matrix products, all threads
-	Cores       float64 `json:"cores"`  // that the process gets
+	// Write is a byte of a runtime file; as reading in large pieces where that could not be
+	// measured, as Unwritten says.
+	Write     work    `json:"write_byte"`
+	Unwritten string  `json:"unwritten,omitempty"`
+	GFLOPS    float64 `json:"gflops"` // of matrix products, all threads
+	Cores     float64 `json:"cores"`  // that the process gets
 
 	// Copy is copying a row from anywhere in memory, Hit finding one in a cache and copying it,
 	// and Miss what a cache does for one that it has not, besides reading; Decide is planning an
@@ -82,8 +87,9 @@ func kept[T any](p *Profile, in *map[string]T, name string, find func() (T, erro
 const (
 	// profileRows are read one by one at random, in all.
 	profileRows = 8192
-	// profileDense is how many bytes are read in large pieces.
-	profileDense = 64 << 20
+	// profileDense is how many bytes are read in large pieces, and written: some disks do the first
+	// ones faster.
+	profileDense = 256 << 20
 	// profileRounds of each are measured, of which the middle one counts: training meets the
 	// machine as it mostly is.
 	profileRounds = 3
@@ -135,15 +141,15 @@ func (t *trainer) profileName() string {
 		host = "unknown"
 	}
 	m := t.in.rows.Meta()
-	return fmt.Sprintf("train2/%s/%s/%d-%d-%d/%d", host, t.in.dev.Info().Backend, m.RowBytes,
+	return fmt.Sprintf("train3/%s/%s/%d-%d-%d/%d", host, t.in.dev.Info().Backend, m.RowBytes,
 		m.PageBytes, m.Dim, t.cfg.Threads)
 }
 
-// measure takes about a second on a disk.
+// measure takes about two seconds on a disk.
 func (t *trainer) measure(ctx context.Context) (*Profile, error) {
 	p := &Profile{Cores: coresHad()}
-	for _, part := range []func(context.Context, *Profile) error{t.measureReads, t.measureProducts,
-		t.measureRows, t.measureDeciding} {
+	for _, part := range []func(context.Context, *Profile) error{t.measureReads, t.measureWrites,
+		t.measureProducts, t.measureRows, t.measureDeciding} {
 		if err := part(ctx, p); err != nil {
 			return nil, err
 		}
@@ -160,12 +166,13 @@ func (t *trainer) measureReads(ctx context.Context, p *Profile) error {
 	nodes := t.in.meta.Nodes
 	width := uint64(max(1, t.in.rows.Meta().RowBytes))
 	apart := max(1, min(nodes/64, max(nodes/profileRows, 64<<10/width)))
-	far, err := t.readRounds(ctx, apart, min(profileRows, nodes/apart))
+	far, err := t.readRounds(ctx, apart, min(profileRows, nodes/apart), apart/profileRounds)
 	if err != nil {
 		return err
 	}
 	close := max(1, min(2048/width, nodes))
-	near, err := t.readRounds(ctx, close, min(profileDense/width/close, nodes/close))
+	n := min(profileDense/width/close, nodes/close)
+	near, err := t.readRounds(ctx, close, n, min(n*close, (nodes-n*close)/profileRounds))
 	if err != nil {
 		return err
 	}
@@ -194,11 +201,25 @@ func solve(far, near reading, costFar, costNear float64) (a, b float64) {
 	return a, b
 }
 
-// readRounds is the middle one of some rounds.
-func (t *trainer) readRounds(ctx context.Context, apart, n uint64) (reading, error) {
+// measureWrites writes a runtime file.
+func (t *trainer) measureWrites(_ context.Context, p *Profile) error {
+	bytes := min(profileDense, int64(t.in.meta.Nodes)*int64(t.in.rows.Meta().RowBytes))
+	cpu := cpuTime()
+	took, err := superbatch.TimeWriting(t.in.store.FS(), t.in.store.Path("prep"),
+		fmt.Sprint("profile-", os.Getpid()), bytes)
+	p.Write = work{took.Seconds(), (cpuTime() - cpu).Seconds()}.times(1 / float64(max(1, bytes)))
+	if err != nil {
+		p.Write, p.Unwritten = work{1 / p.Sequential, p.ByteCPU}, err.Error()
+	}
+	return nil
+}
+
+// readRounds is the middle one of some rounds, each further on in the file, by so many rows: a
+// device may hold what it read before.
+func (t *trainer) readRounds(ctx context.Context, apart, n, further uint64) (reading, error) {
 	var all []reading
-	for range profileRounds {
-		r, err := t.read(ctx, apart, n)
+	for i := range uint64(profileRounds) {
+		r, err := t.read(ctx, i*further, apart, n)
 		if err != nil {
 			return r, err
 		}
@@ -208,8 +229,8 @@ func (t *trainer) readRounds(ctx context.Context, apart, n uint64) (reading, err
 	return all[len(all)/2], nil
 }
 
-// read gathers n rows, apart from each other by so many rows, in an order that is no one's.
-func (t *trainer) read(ctx context.Context, apart, n uint64) (reading, error) {
+// read gathers n rows from one on, apart from each other by so many rows.
+func (t *trainer) read(ctx context.Context, start, apart, n uint64) (reading, error) {
 	var r reading
 	dim := t.in.rows.Meta().Dim
 	part := uint64(max(1, min(2048, 1<<18/dim))) // rows of a gather
@@ -218,7 +239,7 @@ func (t *trainer) read(ctx context.Context, apart, n uint64) (reading, error) {
 	for first := uint64(0); first < n; first += part {
 		ids = ids[:0]
 		for i := first; i < min(first+part, n); i++ {
-			ids = append(ids, sample.NodeID(i*apart))
+			ids = append(ids, sample.NodeID(start+i*apart))
 		}
 		reads, bytes, err := t.in.reader.Cost(ctx, ids)
 		if err != nil {

@@ -150,7 +150,7 @@ func (s *prices) missedRows(p *planner, rows rowsCost, step work) missedRows {
 	files := s.records(b)
 	r := &superbatchReads{prices: s, split: p, missed: &rows.misses, steps: steps, step: step,
 		ahead: b.SweepAhead, staged: b.StageRows, head: s.head(p, step.Seconds),
-		costs: superbatch.Costs{Read: d.ReadSeconds, Byte: d.ByteSeconds, Written: 1 / d.Sequential,
+		costs: superbatch.Costs{Read: d.ReadSeconds, Byte: d.ByteSeconds, Written: d.Write.Seconds,
 			Step: step.Seconds},
 		room: superbatch.SweepRoom{Memory: b.Sweep, RowBytes: int(s.storedBytes),
 			Storage: int64(storage - steps*(files.nodes+files.edges+files.plan))}}
@@ -265,7 +265,8 @@ func (r *superbatchReads) count(at, n float64, swept bool) {
 		m.bytes += float64(pass.Bytes)
 		m.sweep += w.Sweep
 		m.once += max(0, w.Sweep-free)
-		m.passes += d.reading(float64(pass.Reads), float64(pass.Bytes)).cpu + total*d.Copy.CPU
+		m.passes += d.reading(float64(pass.Reads), float64(pass.Bytes)).cpu +
+			total*(d.Copy.CPU+r.storedBytes*d.Write.CPU)
 	}
 	if !r.ahead {
 		r.free, r.before = 0, 0

@@ -94,11 +94,10 @@ func (t *trainer) certain(epoch uint64) uint64 {
 // more, a sweep for all of them would not cost much less.
 const epochsAhead = 8
 
-// readCosts are what reading costs on this device, and a step besides. Writing is taken to be as
-// fast as reading in large pieces.
+// readCosts are what reading and writing cost on this device, and a step besides.
 func (t *trainer) readCosts() superbatch.Costs {
 	d := t.device
-	c := superbatch.Costs{Read: d.ReadSeconds, Byte: d.ByteSeconds, Written: 1 / d.Sequential}
+	c := superbatch.Costs{Read: d.ReadSeconds, Byte: d.ByteSeconds, Written: d.Write.Seconds}
 	if f := t.plan.Forecast; f != nil {
 		c.Step = f.Step
 	}

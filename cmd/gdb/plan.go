@@ -78,10 +78,15 @@ func (a *app) printTrainPlan(p *train.Plan) error {
 		w.printf("chosen      %s\n", why)
 	}
 	d := f.Device
-	w.printf("device      %.0f random reads/s of %s, %s/s in sequence\n", d.RandomReads,
-		mem.FormatSize(int64(d.RowBytes)), mem.FormatSize(int64(d.Sequential)))
+	w.printf("device      %.0f random reads/s of %s, in sequence %s/s, written %s/s\n",
+		d.RandomReads, mem.FormatSize(int64(d.RowBytes)), mem.FormatSize(int64(d.Sequential)),
+		mem.FormatSize(int64(1/d.Write.Seconds)))
 	w.printf("cores       %.1f, %.0f GFLOP/s, a row is copied in %.0f ns, found in a cache and "+
 		"copied in %.0f ns\n", d.Cores, d.GFLOPS, 1e9*d.Copy.CPU, 1e9*d.Hit.CPU)
+	if d.Unwritten != "" {
+		w.printf("note        writing could not be timed, and is taken to be as fast as reading: "+
+			"%s\n", d.Unwritten)
+	}
 	if d.Kept != "" {
 		w.printf("note        the device's profile could not be kept: %s\n", d.Kept)
 	}

@@ -1,0 +1,37 @@
+package superbatch
+
+import (
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/cockroachdb/pebble/v2/vfs"
+)
+
+// TimeWriting writes so many bytes of rows to a runtime file in prep, as a sweep does, and returns
+// how long that took until they were on the disk. The file is removed.
+func TimeWriting(fs vfs.FS, prep, name string, bytes int64) (took time.Duration, err error) {
+	d, err := openWorkDir(fs, prep, name)
+	if err != nil {
+		return 0, err
+	}
+	defer func() { err = errors.Join(err, d.remove()) }()
+	w, err := identity{fs: fs, dir: d.path}.create(kindRows)
+	if err != nil {
+		return 0, err
+	}
+	defer func() { err = errors.Join(err, w.abort()) }()
+	payload, begun := make([]byte, writeBuffer), time.Now()
+	for w.size < bytes {
+		if _, err := w.append(payload); err != nil {
+			return 0, err
+		}
+	}
+	w.flush()
+	if w.err == nil {
+		if w.err = w.file.Sync(); w.err != nil {
+			w.err = fmt.Errorf("superbatch: sync %s: %w", w.id.path(w.kind), w.err)
+		}
+	}
+	return time.Since(begun), w.err
+}
