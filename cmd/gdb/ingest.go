@@ -203,7 +203,11 @@ func (a *app) printPlan(p *ingest.Plan) error {
 		w.printf("file        %s\n", f)
 	}
 	w.printf("nodes       %s\n", known(p.Nodes))
-	w.printf("edges       %s\n", known(p.Edges))
+	edges := known(p.Edges)
+	if p.Edges == 0 && p.Info.EdgesAbout > 0 {
+		edges = fmt.Sprintf("about %s, by the first lines", count(p.Info.EdgesAbout))
+	}
+	w.printf("edges       %s\n", edges)
 	ids := "row numbers"
 	if p.Info.TextIDs {
 		ids = "strings"

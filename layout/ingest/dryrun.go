@@ -12,7 +12,7 @@ import (
 // Plan is what a dry run prints: what was found, what will be written, memory and disk.
 type Plan struct {
 	Info         *Info
-	Nodes, Edges uint64 // as known; 0: known after reading
+	Nodes, Edges uint64 // as known; 0: see Info.EdgesAbout, or known after reading
 	MemoryBytes  int64
 	DiskBytes    int64 // of the store
 	TempBytes    int64 // of tmp/ at its largest
@@ -36,20 +36,20 @@ func DryRun(ctx context.Context, fs vfs.FS, opt Options) (plan *Plan, err error)
 
 // Assumptions of a plan where the source does not say how much it holds.
 const (
-	textEdgeBytes   = 16 // a line of an edge list
 	edgesPerNode    = 8
 	idBytes         = 24 // of both dictionary files, with an id of ten bytes
 	idTempBytes     = 2 * 32
 	topologyPercent = 70 // of 4 bytes an edge, after delta coding
 )
 
-// plan estimates. Counts that the source does not know are guessed from its size, upwards.
+// plan estimates. Counts that the source does not know are guessed from the beginnings of its files
+// and their sizes.
 func (p *pipeline) plan() *Plan {
 	plan := &Plan{Info: p.info, Nodes: p.info.Nodes, Edges: p.info.Edges,
 		MemoryBytes: p.memory.total, LeastMemory: processBytes + bufferBytesMin}
 	edges, nodes := int64(plan.Edges), int64(plan.Nodes)
 	if edges == 0 {
-		edges = p.info.Bytes / textEdgeBytes
+		edges = int64(p.info.EdgesAbout)
 	}
 	if nodes == 0 {
 		nodes = edges / edgesPerNode

@@ -376,7 +376,7 @@ func (o *ogbDir) csvEdges() error {
 		}
 	}
 	o.info.Weighted, o.info.Typed = e.weight != nil, e.types != nil
-	o.edges = e.stream
+	o.edges, o.info.EdgesAbout = e.stream, t.lines
 	return nil
 }
 

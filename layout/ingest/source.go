@@ -38,6 +38,8 @@ type Info struct {
 	Typed    bool     // edges have a relation or type
 	Weighted bool
 	Timed    bool
+	// EdgesAbout is a guess from the first lines of text files and their sizes; 0 is none.
+	EdgesAbout uint64
 	// EdgeTypes are the names by type number where the source lists them; else nil, and
 	// EdgeChunk.TypeText names them.
 	EdgeTypes []string

@@ -33,6 +33,7 @@ type textTable struct {
 	width  int
 	names  []string   // of the columns, if there is a header
 	sample [][]string // first rows, without the header
+	lines  uint64     // about how many it has
 }
 
 func readHead(fs vfs.FS, file string) (head []byte, all bool, err error) {
@@ -87,6 +88,9 @@ func (s *parts) openTable(file string, h tableHints) (*textTable, error) {
 	}
 	if !slices.Contains(s.info.Paths, file) {
 		s.use(file, stat.Size())
+	}
+	if t.lines, err = text.LinesAbout(s.fs, file, head, all); err != nil {
+		return nil, err
 	}
 	return t, nil
 }

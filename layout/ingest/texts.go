@@ -224,6 +224,7 @@ func (s *textGraph) finishEdges() error {
 				What: fmt.Sprintf("it and %s differ in having types, weights or times", first.path)}
 		}
 		s.guessIDs(t.textTable, t.src, t.dst)
+		s.info.EdgesAbout += t.lines
 	}
 	s.info.Typed, s.info.Weighted, s.info.Timed = first.rel >= 0, first.weight >= 0, first.time >= 0
 	s.parts.edges = func(ctx context.Context, fn func(*EdgeChunk) error) error {

@@ -191,3 +191,28 @@ func Head(fs vfs.FS, name string, n int) (head []byte, all bool, err error) {
 	}
 	return head, false, checkText(name, head)
 }
+
+// packedText is how much text is taken for a byte of a compressed file.
+const packedText = 4
+
+// LinesAbout guesses from the beginning of a file how many lines it has; if that is all, it knows.
+func LinesAbout(fs vfs.FS, name string, head []byte, all bool) (lines uint64, err error) {
+	lines = uint64(bytes.Count(head, []byte{'\n'}))
+	if all {
+		return lines, nil
+	}
+	f, err := openFile(fs, name)
+	if err != nil {
+		return 0, err
+	}
+	defer func() { err = errors.Join(err, f.Close()) }()
+	stat, err := f.disk.Stat()
+	if err != nil {
+		return 0, fmt.Errorf("text: %s: %w", name, err)
+	}
+	text := float64(stat.Size())
+	if f.r != &f.disk {
+		text *= packedText
+	}
+	return uint64(float64(lines) / float64(len(head)) * text), nil
+}
