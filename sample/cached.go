@@ -28,8 +28,9 @@ type cached struct {
 	threads int
 	bytes   int64
 	arena   *mem.Arena
-	heap    account   // the policy's memory
-	values  []float32 // the row of each slot; guarded by content
+	budget  *mem.Budget
+	heap    mem.Account // the policy's memory
+	values  []float32   // the row of each slot; guarded by content
 
 	// content guards which row a slot holds: shared while rows are copied from and to slots,
 	// exclusive while slots change hands. It is taken before filling, and that before mu.
@@ -68,16 +69,17 @@ func (l *lookup) bytes() int64 {
 
 // NewCached returns features behind a cache that policy rules. rows are closed by their owner.
 func NewCached(ctx context.Context, rows Rows, policy Policy, opt CacheOptions) (Features, error) {
-	f := &cached{rows: rows, dim: rows.Meta().Dim, threads: opt.Threads, bytes: opt.Bytes}
+	f := &cached{rows: rows, dim: rows.Meta().Dim, threads: opt.Threads, bytes: opt.Bytes,
+		budget: opt.Budget}
 	slots := CacheRows(opt.Bytes, f.dim, policy.SlotBytes())
-	f.heap = account{budget: opt.Budget, what: "feature cache policy"}
-	if err := f.heap.add(int64(slots) * int64(policy.SlotBytes())); err != nil {
+	f.heap = mem.NewAccount(opt.Budget, "feature cache policy")
+	if err := f.heap.Add(int64(slots) * int64(policy.SlotBytes())); err != nil {
 		return nil, err
 	}
 	index, values := indexBytes(slots), int64(slots)*int64(f.dim)*4
 	arena, err := mem.NewArena(opt.Budget, "feature cache", index+values+int64(slots)*4)
 	if err != nil {
-		f.heap.release()
+		f.heap.Release()
 		return nil, err
 	}
 	f.arena = arena
@@ -217,7 +219,7 @@ func (f *cached) read(ctx context.Context, l *lookup, out []float32) error {
 func (f *cached) lookUp(nodes []NodeID) *lookup {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	l := &lookup{account: mem.NewAccount(f.heap.budget, "lookups of the feature cache")}
+	l := &lookup{account: mem.NewAccount(f.budget, "lookups of the feature cache")}
 	if n := len(f.mu.free); n > 0 {
 		l, f.mu.free = f.mu.free[n-1], f.mu.free[:n-1]
 	}
@@ -278,6 +280,6 @@ func (f *cached) Close() error {
 	for _, l := range f.mu.free {
 		l.account.Release()
 	}
-	f.heap.release()
+	f.heap.Release()
 	return f.arena.Free()
 }

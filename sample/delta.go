@@ -33,7 +33,7 @@ type deltaSet interface {
 		loc []uint32) ([]NodeID, error)
 }
 
-func newDeltaSet(kind Delta, held *account) deltaSet {
+func newDeltaSet(kind Delta, held *mem.Account) deltaSet {
 	if kind == DeltaRoaring {
 		return &roaringSet{held: held}
 	}
@@ -43,7 +43,7 @@ func newDeltaSet(kind Delta, held *account) deltaSet {
 // roaringSet finds deltas with bitmaps. Indexes come from binary search in the sorted deltas:
 // about 100 ns per edge.
 type roaringSet struct {
-	held   *account
+	held   *mem.Account
 	seen   *roaring.Bitmap
 	seeds  []uint64 // seed<<32 | index, ascending
 	sorted []uint32

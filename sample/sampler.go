@@ -54,7 +54,7 @@ type Sampler struct {
 	total uint64 // nodes of the graph
 	sides []side
 	delta deltaSet
-	held  account
+	held  mem.Account
 
 	// The batch under construction, in the order of discovery: seeds first. starts[h] is where
 	// the nodes found at hop h start in nodes (hop 0: the seeds). The neighbors of nodes[i] are
@@ -94,7 +94,7 @@ func NewSampler(topos []layout.Topology, cfg Config) (*Sampler, error) {
 	if last := topos[len(topos)-1].Nodes(); last != s.total {
 		return nil, fmt.Errorf("sample: one direction has %d nodes, the other %d", s.total, last)
 	}
-	s.held = account{budget: cfg.Budget, what: "sampler"}
+	s.held = mem.NewAccount(cfg.Budget, "sampler")
 	s.delta = newDeltaSet(cfg.Delta, &s.held)
 	for _, t := range topos {
 		s.sides = append(s.sides, side{lists: t.NewSession()})
@@ -113,7 +113,7 @@ func (s *Sampler) Close() {
 	for i := range s.sides {
 		s.sides[i].lists.Release()
 	}
-	s.held.release()
+	s.held.Release()
 	*s = Sampler{}
 }
 

@@ -4,6 +4,7 @@ import (
 	"context"
 	"math/bits"
 
+	"gdb/internal/mem"
 	"gdb/internal/pace"
 )
 
@@ -11,7 +12,7 @@ import (
 // node<<32 | index+1, at most half full. Its size follows the batch, not the graph: 16 to 32
 // bytes per node of the batch.
 type table struct {
-	held  *account
+	held  *mem.Account
 	slots []uint64
 	shift int
 	limit int // nodes before it grows
@@ -47,7 +48,7 @@ func (t *table) fit(ctx context.Context, nodes []NodeID, n int) error {
 		return nil
 	}
 	size := max(tableMin, 1<<bits.Len(uint(n<<tableLoadLog-1)))
-	if err := t.held.add(int64(size-len(t.slots)) * 8); err != nil {
+	if err := t.held.Add(int64(size-len(t.slots)) * 8); err != nil {
 		return err
 	}
 	t.slots = make([]uint64, size)

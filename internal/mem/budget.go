@@ -262,6 +262,22 @@ func (a *Account) AtLeast(n int64) error {
 	return nil
 }
 
+// Add makes the account hold n bytes more, or fewer.
+func (a *Account) Add(n int64) error {
+	if a.budget != nil {
+		if n < 0 {
+			a.budget.Release(-n)
+		} else if err := a.budget.Reserve(a.what, n); err != nil {
+			return err
+		}
+	}
+	a.bytes += n
+	return nil
+}
+
+// Bytes is what the account holds.
+func (a *Account) Bytes() int64 { return a.bytes }
+
 // Release empties the account.
 func (a *Account) Release() {
 	if a.budget != nil {

@@ -33,7 +33,7 @@ type accesses struct {
 	starts []uint32 // of each turn, its first access
 	most   int      // of a batch
 	total  uint64
-	held   ledger // refs and starts
+	held   mem.Account // refs and starts
 }
 
 // accessesMost bounds the accesses of a superbatch, and the one after the last is still a number.
@@ -50,7 +50,7 @@ func newAccesses(id identity, r ranges, memory int64, budget *mem.Budget) (*acce
 	b := arena.Bytes()
 	a := &accesses{ranges: r, arena: arena, nodes: carve[uint32](&b, r.window)[:0],
 		ends: carve[uint32](&b, r.count), words: carve[uint8](&b, words),
-		held: ledger{budget: budget, what: "superbatch index"}}
+		held: mem.NewAccount(budget, "superbatch index")}
 	a.memory, err = mem.NewArena(budget, "superbatch accesses", memory)
 	if err == nil {
 		a.file, err = id.create(kindAccesses)
@@ -186,5 +186,5 @@ func (a *accesses) free() {
 	if a.file != nil {
 		_ = a.file.abort() // the file is not used any more
 	}
-	a.held.release()
+	a.held.Release()
 }

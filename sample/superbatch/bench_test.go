@@ -56,7 +56,7 @@ func buildOnce(b *testing.B, c Config) {
 	}
 	p, ctx := &l.builder, context.Background()
 	p.seq = 1
-	s := &superbatch{wanted: p.want(0, nil), held: ledger{budget: c.Budget},
+	s := &superbatch{wanted: p.want(0, nil), held: mem.NewAccount(c.Budget, "test"),
 		id: identity{fs: c.FS, dir: p.dir, uuid: c.UUID, seq: p.seq}}
 	a, err := newAccesses(s.id, p.ranges, c.AccessBytes, c.Budget)
 	if err != nil {

@@ -30,9 +30,9 @@ type superbatch struct {
 	id        identity
 	end       uint64 // the step after the last, counted over all epochs
 	index     []stepRefs
-	held      ledger // index
-	nodesMost int    // of a batch
-	innerMost int    // of them, not in the outermost delta
+	held      mem.Account // index
+	nodesMost int         // of a batch
+	innerMost int         // of them, not in the outermost delta
 	edgesMost int
 	slots     int // that its changes use
 	readsMost int // rows that a batch reads
@@ -58,7 +58,7 @@ func (s *superbatch) close() error {
 		}
 	}
 	s.batches, s.plans, s.index = nil, nil, nil
-	s.held.release()
+	s.held.Release()
 	return err
 }
 
@@ -82,7 +82,7 @@ type builder struct {
 // directory.
 func (b *builder) build(ctx context.Context, w wanted) (*superbatch, error) {
 	b.seq++
-	s := &superbatch{wanted: w, held: ledger{budget: b.cfg.Budget, what: "superbatch index"},
+	s := &superbatch{wanted: w, held: mem.NewAccount(b.cfg.Budget, "superbatch index"),
 		id: b.identity(b.seq)}
 	if err := b.fill(ctx, s); err != nil {
 		return nil, errors.Join(err, s.close())
@@ -143,8 +143,8 @@ func (b *builder) sample(ctx context.Context, s *superbatch, a *accesses) (err e
 		return err
 	}
 	out := &batchWriter{superbatch: s, w: w, a: a, share: s.storage,
-		scratch: ledger{budget: b.cfg.Budget, what: "superbatch records"}}
-	defer out.scratch.release()
+		scratch: mem.NewAccount(b.cfg.Budget, "superbatch records")}
+	defer out.scratch.Release()
 	if b.cfg.sweeps() {
 		out.share /= filesShare
 	}
@@ -205,7 +205,7 @@ type batchWriter struct {
 	full    bool
 	enc     codec.Enc
 	degrees []uint32
-	scratch ledger // enc and degrees
+	scratch mem.Account // enc and degrees
 }
 
 // add writes one batch, and finds out whether there is room for another.
@@ -228,7 +228,7 @@ func (o *batchWriter) add(d *sample.Batch) (err error) {
 	if o.index, err = push(&o.held, o.index, r); err != nil {
 		return err
 	}
-	if err := o.scratch.add(int64(cap(o.enc.B)+4*cap(o.degrees)) - o.scratch.bytes); err != nil {
+	if err := o.scratch.Add(int64(cap(o.enc.B)+4*cap(o.degrees)) - o.scratch.Bytes()); err != nil {
 		return err
 	}
 	o.end++

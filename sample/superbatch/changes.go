@@ -40,7 +40,7 @@ type cacheState struct {
 	stacks turnStacks      // the last turn is never
 	read   readTurns
 	bits   int // of a use: see useBits
-	held   ledger
+	held   mem.Account
 
 	// inPlace says that a batch's rows lie in slots while it is used: see pin.
 	inPlace bool
@@ -75,16 +75,16 @@ func newCacheState(slots int, budget *mem.Budget) (*cacheState, error) {
 	b := arena.Bytes()
 	return &cacheState{arena: arena, most: slots, pool: carve[uint8](&b, int(pool)),
 		nodes: carve[sample.NodeID](&b, slots),
-		held:  ledger{budget: budget, what: "superbatch turns"}}, nil
+		held:  mem.NewAccount(budget, "superbatch turns")}, nil
 }
 
 // begin starts a superbatch of so many batches, whose uses have so many bits of position; resume is
 // called for all held rows before the first step.
 func (c *cacheState) begin(batches, useBits int) error {
-	c.held.release()
+	c.held.Release()
 	c.bits = useBits
 	turns := batches + 2
-	if err := c.held.add(stackBytes(turns) + 4*int64(turns) + turnSetBytes(turns)); err != nil {
+	if err := c.held.Add(stackBytes(turns) + 4*int64(turns) + turnSetBytes(turns)); err != nil {
 		return err
 	}
 	c.stacks = newTurnStacks(c.pool, len(c.nodes), turns)
@@ -265,7 +265,7 @@ func (c *cacheState) unpinAll() { c.pinned = [FramesInPlace][]pin{} }
 
 // close gives the memory back.
 func (c *cacheState) close() error {
-	c.held.release()
+	c.held.Release()
 	return c.arena.Free()
 }
 

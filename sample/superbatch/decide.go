@@ -7,6 +7,7 @@ import (
 	"sync"
 
 	"gdb/internal/codec"
+	"gdb/internal/mem"
 	"gdb/sample"
 )
 
@@ -40,9 +41,9 @@ const decideFrames = 2
 
 // decide writes the changes of each batch.
 func (b *builder) decide(ctx context.Context, s *superbatch, next *nextUses) (err error) {
-	heap := ledger{budget: b.cfg.Budget, what: "superbatch plan"}
-	defer heap.release()
-	if err := heap.add(PlanHeap(s.nodesMost)); err != nil {
+	heap := mem.NewAccount(b.cfg.Budget, "superbatch plan")
+	defer heap.Release()
+	if err := heap.Add(PlanHeap(s.nodesMost)); err != nil {
 		return err
 	}
 	in, err := next.read(ctx, b.cfg.Device, b.cfg.Budget)

@@ -22,7 +22,7 @@ func (t *stretch) order(f *frame) error {
 	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	return t.mu.held.add(8 * int64(cap(t.keys)-before))
+	return t.mu.held.Add(8 * int64(cap(t.keys)-before))
 }
 
 // fetch reads the rows first … end-1 of those that a batch misses, the k-th of them to the row

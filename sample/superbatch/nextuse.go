@@ -20,10 +20,10 @@ type nextUses struct {
 	id     identity
 	refs   []ref
 	total  uint64
-	bits   int        // of a use: see useBits
-	never  uint32     // the use that is none
-	held   ledger     // refs
-	memory *mem.Arena // of records
+	bits   int         // of a use: see useBits
+	never  uint32      // the use that is none
+	held   mem.Account // refs
+	memory *mem.Arena  // of records
 }
 
 // nextOptions are how much memory keeps next uses from being written, and how many goroutines find
@@ -38,7 +38,7 @@ type nextOptions struct {
 func findNextUses(ctx context.Context, id identity, dev blockdev.Device, a *accesses,
 	opt nextOptions, budget *mem.Budget) (n *nextUses, err error) {
 	n = &nextUses{ranges: a.ranges, id: id, total: a.total,
-		held: ledger{budget: budget, what: "superbatch index"}}
+		held: mem.NewAccount(budget, "superbatch index")}
 	if n.memory, err = mem.NewArena(budget, "superbatch next uses", opt.memory); err != nil {
 		return nil, err
 	}
@@ -47,7 +47,7 @@ func findNextUses(ctx context.Context, id identity, dev blockdev.Device, a *acce
 		err = fmt.Errorf("%d batches of %d nodes at most are too many: lower --superbatch",
 			batches, a.most)
 	} else {
-		err = n.held.add(8 * int64(len(a.refs)))
+		err = n.held.Add(8 * int64(len(a.refs)))
 	}
 	if n.never = uint32(batches+1) << n.bits; err != nil {
 		return nil, errors.Join(err, n.free())
@@ -62,7 +62,7 @@ func findNextUses(ctx context.Context, id identity, dev blockdev.Device, a *acce
 
 // free gives the memory back; the file stays.
 func (n *nextUses) free() error {
-	n.held.release()
+	n.held.Release()
 	return n.memory.Free()
 }
 

@@ -3,6 +3,8 @@ package superbatch
 import (
 	"context"
 	"errors"
+
+	"gdb/internal/mem"
 )
 
 // packed are the rows that the batches of a span miss, as they are stored: for each batch records
@@ -14,7 +16,7 @@ type packed struct {
 	perRecord int
 	starts    []uint32 // of each batch its first record, and the number of all
 	refs      []ref
-	held      ledger // starts and refs
+	held      mem.Account // starts and refs
 }
 
 const (
@@ -63,6 +65,6 @@ func (p *packed) read(ctx context.Context, batch, first, end int, buf *buffer,
 
 // close closes and removes the file.
 func (p *packed) close() error {
-	p.held.release()
+	p.held.Release()
 	return errors.Join(p.file.close(), p.file.id.remove(kindRows))
 }

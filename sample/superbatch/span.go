@@ -63,7 +63,7 @@ func (b *builder) makeSpan(ctx context.Context, s *superbatch, step uint64, m me
 	begun := time.Now()
 	w := &sweep{builder: b, superbatch: s, first: int(step - s.first), meanwhile: m,
 		rowBytes: b.cfg.Rows.Meta().RowBytes, settled: settled,
-		held: ledger{budget: b.cfg.Budget, what: "superbatch rows"}}
+		held: mem.NewAccount(b.cfg.Budget, "superbatch rows")}
 	w.told = Reading{Epoch: step / b.perEpoch, Batch: step % b.perEpoch}
 	rows, err := w.run(ctx)
 	if err = errors.Join(err, w.release()); err != nil {
@@ -115,7 +115,7 @@ type sweep struct {
 	fill   []uint32 // of each batch: bytes collected, and the record that comes next
 	next   []uint32
 	packed packed
-	held   ledger
+	held   mem.Account
 }
 
 // run returns the rows if they were swept.
@@ -140,10 +140,10 @@ func (w *sweep) run(ctx context.Context) (*packed, error) {
 // weigh decides for how many of the batches that there is room for a sweep is made.
 func (w *sweep) weigh() (bool, error) {
 	n := w.end - w.first
-	if err := w.held.add(weighBytesPerBatch * int64(n)); err != nil {
+	if err := w.held.Add(weighBytesPerBatch * int64(n)); err != nil {
 		return false, err
 	}
-	defer w.held.release()
+	defer w.held.Release()
 	packed := make([]layout.ReadCost, n)
 	for i, r := range w.index[w.first:w.end] {
 		packed[i] = layout.ReadCost{Reads: uint64(w.records(r.reads)),
@@ -273,7 +273,7 @@ func (w *sweep) collect(ctx context.Context) (err error) {
 	}
 	b := w.arena.Bytes()
 	w.keys, w.rest = carve[uint64](&b, int(w.misses))[:0], b
-	if err := w.held.add(collectBytesPerNode * int64(w.nodesMost)); err != nil {
+	if err := w.held.Add(collectBytesPerNode * int64(w.nodesMost)); err != nil {
 		return err
 	}
 	buf := buffer{budget: w.cfg.Budget}
@@ -298,7 +298,7 @@ func (w *sweep) collect(ctx context.Context) (err error) {
 			}
 		}
 	}
-	w.held.release()
+	w.held.Release()
 	return nil
 }
 
@@ -329,21 +329,21 @@ func (w *sweep) scatter(ctx context.Context) (err error) {
 	id.seq = w.superbatch.first + uint64(w.first)
 	p := &w.packed
 	*p = packed{rowBytes: w.rowBytes, perRecord: w.perRecord, starts: make([]uint32, n+1),
-		held: ledger{budget: w.cfg.Budget, what: "superbatch index"}}
+		held: mem.NewAccount(w.cfg.Budget, "superbatch index")}
 	for i, r := range w.index[w.first:w.end] {
 		records += w.records(r.reads)
 		p.starts[i+1] = uint32(records)
 	}
-	err = errors.Join(p.held.add(8*int64(records)+4*int64(n+1)), w.held.add(8*int64(n)))
+	err = errors.Join(p.held.Add(8*int64(records)+4*int64(n+1)), w.held.Add(8*int64(n)))
 	if err != nil {
-		p.held.release()
+		p.held.Release()
 		return err
 	}
 	p.refs = make([]ref, records)
 	w.fill, w.next = make([]uint32, n), make([]uint32, n)
 	copy(w.next, p.starts)
 	if w.out, err = id.create(kindRows); err != nil {
-		p.held.release()
+		p.held.Release()
 		return err
 	}
 	w.settled()
@@ -352,7 +352,7 @@ func (w *sweep) scatter(ctx context.Context) (err error) {
 		p.file, err = id.open(ctx, w.cfg.Device, kindRows)
 	}
 	if err != nil {
-		p.held.release()
+		p.held.Release()
 		return errors.Join(err, w.out.abort(), id.remove(kindRows))
 	}
 	return nil
@@ -396,7 +396,7 @@ func (w *sweep) flush(list int) (err error) {
 
 // release gives the memory back but for that of the rows.
 func (w *sweep) release() error {
-	w.held.release()
+	w.held.Release()
 	if w.arena == nil {
 		return nil
 	}

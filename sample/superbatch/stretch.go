@@ -34,7 +34,7 @@ type stretch struct {
 		sync.Mutex
 		closed bool
 		rooms  []*room
-		held   ledger // the batches but for their features
+		held   mem.Account // the batches but for their features
 	}
 }
 
@@ -68,7 +68,7 @@ func newStretch(l *Loader, s *superbatch, first, end uint64) *stretch {
 	frames := l.cfg.frames()
 	t.empty, t.read = make(chan *frame, frames), make(chan *frame, frames)
 	t.ready = make(chan *frame, frames)
-	t.mu.held = ledger{budget: l.cfg.Budget, what: "batches"}
+	t.mu.held = mem.NewAccount(l.cfg.Budget, "batches")
 	for range frames {
 		t.empty <- &frame{}
 	}
@@ -251,7 +251,7 @@ func (t *stretch) count(f *frame) error {
 		cap(c.Keep)+cap(c.Slots))
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if err := t.mu.held.add(now - f.counted); err != nil {
+	if err := t.mu.held.Add(max(0, now-f.counted)); err != nil {
 		return err
 	}
 	f.counted = max(f.counted, now)
@@ -337,7 +337,7 @@ func (t *stretch) close() error {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.mu.closed = true
-	t.mu.held.release()
+	t.mu.held.Release()
 	var err error
 	for _, r := range t.mu.rooms {
 		if !r.lent {
