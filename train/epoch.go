@@ -198,6 +198,7 @@ func (t *trainer) finishEpoch(ctx context.Context) error {
 	}
 	epoch := int(t.pos.Epoch) + 1
 	rec := sums.epoch(epoch)
+	rec.Unlabeled = uint64(len(t.train)) - sums.Rows
 	begun := time.Now()
 	if t.evaluates(epoch) {
 		c, err := t.evaluate(ctx, t.val)
@@ -296,7 +297,11 @@ func (t *trainer) interrupted(ctx context.Context, err error) error {
 	if cause := ctx.Err(); cause == nil || !errors.Is(err, cause) {
 		return err
 	}
-	return errors.Join(err, t.checkpoint())
+	if failed := t.checkpoint(); failed != nil {
+		return fmt.Errorf("interrupted, and where it stood could not be saved: it goes on from "+
+			"the checkpoint before: %w", failed)
+	}
+	return err
 }
 
 func (t *trainer) testBest(ctx context.Context) error {

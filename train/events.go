@@ -65,6 +65,8 @@ type EpochRecord struct {
 
 	Batches int    `json:"batches"`
 	Nodes   uint64 `json:"nodes"` // rows gathered
+	// Unlabeled nodes of the train split were sampled and left out of the loss.
+	Unlabeled uint64 `json:"unlabeled,omitempty"`
 	// What each stage was busy, summed over its goroutines; Wait is the step's for batches.
 	Sample  float64 `json:"sample_s"`
 	Gather  float64 `json:"gather_s"`

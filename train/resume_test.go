@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"strings"
+	"syscall"
 	"testing"
 
 	"gdb/internal/rng"
@@ -12,6 +13,7 @@ import (
 	"gdb/layout/layouttest"
 
 	"github.com/cockroachdb/pebble/v2/vfs"
+	"github.com/cockroachdb/pebble/v2/vfs/errorfs"
 )
 
 func resumeConfig() Config {
@@ -90,6 +92,44 @@ func TestResumeAfterCancel(t *testing.T) {
 		checkFinal(t, s, c, want, weights)
 		checkPrep(t, s)
 	}
+}
+
+// TestStopOnFullDisk: a run that is stopped and cannot save where it stands does not say that it
+// goes on from there; it goes on from the checkpoint before.
+func TestStopOnFullDisk(t *testing.T) {
+	c := resumeConfig()
+	c.CheckpointEvery = 3
+	want, weights := undisturbed(t, c)
+	s := mustBuild(t, planted(false))
+	full := false
+	fs := errorfs.Wrap(s.FS(), errorfs.InjectorFunc(func(op errorfs.Op) error {
+		if full && op.Kind == errorfs.OpFileWrite && strings.Contains(op.Path, "checkpoint-") {
+			return syscall.ENOSPC
+		}
+		return nil
+	}))
+	sick, err := layout.Open(t.Context(), fs, "store")
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	left := 5
+	_, err = Run(ctx, sick, mustDevice(t), c, func(e Event) {
+		if e.Progress == nil {
+			return
+		}
+		if left--; left == 0 {
+			full = true
+			cancel()
+		}
+	})
+	if !errors.Is(err, syscall.ENOSPC) || errors.Is(err, context.Canceled) ||
+		!strings.Contains(err.Error(), "from the checkpoint before") {
+		t.Errorf("the error is: %v", err)
+	}
+	mustRun(t, s, Config{Resume: c.Run})
+	checkFinal(t, s, c, want, weights)
 }
 
 // resumeVariant trains on superbatches in every other run: the weights are the same.

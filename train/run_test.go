@@ -385,3 +385,29 @@ func TestNeighborCache(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// TestUnlabeled: an epoch tells how many nodes of the train split have no label.
+func TestUnlabeled(t *testing.T) {
+	g := planted(false)
+	for _, v := range g.Splits["train"][3:8] {
+		g.Labels[v] = -1
+	}
+	want := uint64(0)
+	for _, v := range g.Splits["train"] {
+		if g.Labels[v] < 0 {
+			want++
+		}
+	}
+	c, epochs := testConfig(), 0
+	_, err := Run(t.Context(), mustBuild(t, g), mustDevice(t), c, func(e Event) {
+		if e.Epoch == nil {
+			return
+		}
+		if epochs++; e.Epoch.Unlabeled != want {
+			t.Errorf("%d nodes have no label, want %d", e.Epoch.Unlabeled, want)
+		}
+	})
+	if err != nil || epochs != c.Epochs || want < 5 {
+		t.Errorf("%d epochs, %d nodes without a label, %v", epochs, want, err)
+	}
+}

@@ -146,7 +146,9 @@ type trainObserver struct {
 	bar  *progress
 	run  string
 	told *superbatch.Reading // the last one
-	err  error
+	// noted says that the first epoch is over: all have the same nodes.
+	noted bool
+	err   error
 }
 
 func (o *trainObserver) event(e train.Event) {
@@ -165,12 +167,22 @@ func (o *trainObserver) event(e train.Event) {
 		o.told = e.Reading
 	case e.Epoch != nil:
 		o.bar.finish()
+		o.unlabeled(e.Epoch.Unlabeled)
 		if o.json {
 			o.err = o.app.printLine(e.Epoch)
 			return
 		}
 		_, o.err = fmt.Fprintln(o.app.out, e.Epoch)
 	}
+}
+
+// unlabeled notes once that nodes teach nothing.
+func (o *trainObserver) unlabeled(nodes uint64) {
+	if nodes > 0 && !o.noted && !o.app.quiet {
+		fmt.Fprintf(o.app.err, "note: %s nodes of the train split have no label, and are left out "+
+			"of the loss\n", count(nodes))
+	}
+	o.noted = true
 }
 
 func (o *trainObserver) started(s *train.Started) {
