@@ -31,6 +31,7 @@ type fileOutput struct {
 	buf  *bufio.Writer
 	rows *spool   // of parquet and npy
 	kept vfs.File // where rows are spooled
+	wait string   // its name
 }
 
 // checkInto reports a name whose format is not known.
@@ -48,7 +49,7 @@ func newFileOutput(fs vfs.FS, name string) (o *fileOutput, err error) {
 	o = &fileOutput{fs: fs, path: name}
 	ext := path.Ext(name)
 	if ext == ".parquet" || ext == ".npy" {
-		if o.kept, err = createBeside(fs, name, spoolEnding); err != nil {
+		if o.kept, o.wait, err = createBeside(fs, name, ".rows"); err != nil {
 			return nil, fmt.Errorf("INTO %w", err)
 		}
 		o.buf = bufio.NewWriterSize(o.kept, outBytes)
@@ -68,11 +69,6 @@ func newFileOutput(fs vfs.FS, name string) (o *fileOutput, err error) {
 	return o, nil
 }
 
-// spoolEnding is that of the file in which rows wait.
-const spoolEnding = ".rows"
-
-func (o *fileOutput) spoolPath() string { return o.path + spoolEnding }
-
 // finish makes the file appear, or after an error of the statement leaves nothing behind.
 func (o *fileOutput) finish(ctx context.Context, failed error) error {
 	err := failed
@@ -86,7 +82,7 @@ func (o *fileOutput) finish(ctx context.Context, failed error) error {
 		if err == nil {
 			err = o.convert(ctx)
 		}
-		_ = o.fs.Remove(o.spoolPath()) // what cannot be removed does no harm
+		_ = o.fs.Remove(o.wait) // what cannot be removed does no harm
 	}
 	switch {
 	case err == nil:
@@ -102,7 +98,7 @@ func (o *fileOutput) finish(ctx context.Context, failed error) error {
 
 // convert writes the spooled rows in the file's format.
 func (o *fileOutput) convert(ctx context.Context) error {
-	from, err := o.fs.Open(o.spoolPath())
+	from, err := o.fs.Open(o.wait)
 	if err != nil {
 		return err
 	}

@@ -158,3 +158,35 @@ func TestFileCrash(t *testing.T) {
 		}
 	}
 }
+
+// TestTwoWriters: of two results that go to one file at a time neither has a part of the other.
+func TestTwoWriters(t *testing.T) {
+	fs := vfs.NewMem()
+	var files []*newFile
+	for range 2 {
+		f, err := createNewFile(fs, "n.csv")
+		if err != nil {
+			t.Fatal(err)
+		}
+		files = append(files, f)
+	}
+	for range 3 {
+		for i, f := range files {
+			if _, err := f.Write([]byte{'a' + byte(i)}); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	for i, f := range files {
+		if err := f.commit(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		want := strings.Repeat(string(rune('a'+i)), 3)
+		if got := readFile(t, fs, "n.csv"); got != want {
+			t.Errorf("writer %d is done: %q, want %q", i, got, want)
+		}
+	}
+	if left := mustList(t, fs); left != "n.csv" {
+		t.Errorf("%s is left", left)
+	}
+}

@@ -5,36 +5,41 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"sync/atomic"
 
 	"github.com/cockroachdb/pebble/v2/vfs"
 )
 
 // newFile is a file that is written beside its name and takes it once it is whole and on disk: who
 // looks there finds what was there before, or all of it. Whoever creates it commits or discards it.
+// Of several who write to one name at a time, the last to finish gives it its contents.
 type newFile struct {
 	vfs.File
-	fs   vfs.FS
-	path string
+	fs         vfs.FS
+	path, part string
 }
 
 // createNewFile begins a file that will be at path.
 func createNewFile(fs vfs.FS, path string) (*newFile, error) {
-	f, err := createBeside(fs, path, ".part")
+	f, part, err := createBeside(fs, path, ".part")
 	if err != nil {
 		return nil, err
 	}
-	return &newFile{f, fs, path}, nil
+	return &newFile{f, fs, path, part}, nil
 }
 
-// createBeside begins a file whose name is that of path and an ending. Its errors are of path,
-// which the user knows, and say what to do.
-func createBeside(fs vfs.FS, path, ending string) (vfs.File, error) {
+// begun counts the files that this process began.
+var begun atomic.Uint64
+
+// createBeside begins a file whose name is that of path, what no one else has, and an ending. Its
+// errors are of path, which the user knows, and say what to do.
+func createBeside(fs vfs.FS, path, ending string) (f vfs.File, name string, err error) {
 	if info, err := fs.Stat(path); err == nil && info.IsDir() {
-		return nil, fmt.Errorf("%s is a folder: name a file", path)
+		return nil, "", fmt.Errorf("%s is a folder: name a file", path)
 	}
-	f, err := fs.Create(path+ending, vfs.WriteCategoryUnspecified)
-	if err == nil {
-		return f, nil
+	name = fmt.Sprintf("%s.%d-%d%s", path, os.Getpid(), begun.Add(1), ending)
+	if f, err = fs.Create(name, vfs.WriteCategoryUnspecified); err == nil {
+		return f, name, nil
 	}
 	var of *os.PathError
 	if errors.As(err, &of) {
@@ -45,7 +50,7 @@ func createBeside(fs vfs.FS, path, ending string) (vfs.File, error) {
 		err = fmt.Errorf("%w: no file can be made in the folder %s: name one that exists and that "+
 			"you may write to", err, folder)
 	}
-	return nil, fmt.Errorf("%s: %w", path, err)
+	return nil, "", fmt.Errorf("%s: %w", path, err)
 }
 
 // commit gives the file its name. After an error nothing is left beside it; the name then stands
@@ -64,10 +69,10 @@ func (f *newFile) commit(ctx context.Context) error {
 		go func() { _ = errors.Join(<-synced, f.Close()) }() // of a file that is removed
 	}
 	if err == nil {
-		err = f.fs.Rename(f.path+".part", f.path)
+		err = f.fs.Rename(f.part, f.path)
 	}
 	if err != nil {
-		return errors.Join(err, f.fs.Remove(f.path+".part"))
+		return errors.Join(err, f.fs.Remove(f.part))
 	}
 	dir, err := f.fs.OpenDir(f.fs.PathDir(f.path))
 	if err != nil {
@@ -78,5 +83,5 @@ func (f *newFile) commit(ctx context.Context) error {
 
 // discard leaves nothing behind.
 func (f *newFile) discard() error {
-	return errors.Join(f.Close(), f.fs.Remove(f.path+".part"))
+	return errors.Join(f.Close(), f.fs.Remove(f.part))
 }
