@@ -71,10 +71,24 @@ type Store struct {
 func Open(ctx context.Context, fs vfs.FS, dir string) (*Store, error) {
 	c := kv.NewCatalog(fs, fs.PathJoin(dir, "catalog"))
 	m, err := c.Meta(ctx)
+	if errors.Is(err, kv.ErrNoStore) && isUnfinished(fs, dir) {
+		return nil, fmt.Errorf("layout: open %s: %w yet: an ingest into it was not finished; give "+
+			"its command again with --resume, or delete the directory", dir, kv.ErrNoStore)
+	}
 	if err != nil {
 		return nil, fmt.Errorf("layout: open %s: %w", dir, err)
 	}
 	return &Store{fs: fs, dir: dir, meta: m, catalog: c}, nil
+}
+
+// IngestPath is where, in the directory of a store, an ingest keeps what it needs to resume; it has
+// a file JournalName until the store is whole.
+const IngestPath, JournalName = "tmp/ingest", "journal"
+
+func isUnfinished(fs vfs.FS, dir string) bool {
+	path := append([]string{dir}, strings.Split(IngestPath, "/")...)
+	_, err := fs.Stat(fs.PathJoin(append(path, JournalName)...))
+	return err == nil
 }
 
 // NewStore returns the store in dir with metadata that the caller has: for a store that is being

@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"gdb/kv"
+	"gdb/layout"
 
 	"github.com/cockroachdb/pebble/v2/vfs"
 	"github.com/cockroachdb/pebble/v2/vfs/errorfs"
@@ -236,8 +237,8 @@ func TestDamagedJournalIsRefused(t *testing.T) {
 	if _, err := prepare(t, 0, fs, false).run(ctx); !errors.Is(err, context.Canceled) {
 		t.Fatal(err)
 	}
-	path := "dir/store/tmp/ingest/" + journalName
-	good := files(t, fs, "dir/store")["tmp/ingest/"+journalName]
+	path := "dir/store/tmp/ingest/" + layout.JournalName
+	good := files(t, fs, "dir/store")["tmp/ingest/"+layout.JournalName]
 	for at := 0; at < len(good); at += 7 {
 		bad := []byte(good)
 		bad[at] ^= 4

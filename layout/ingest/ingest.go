@@ -12,6 +12,7 @@ import (
 
 	"gdb/internal/mem"
 	"gdb/kv"
+	"gdb/layout"
 
 	"github.com/cockroachdb/errors/oserror"
 	"github.com/cockroachdb/pebble/v2/vfs"
@@ -76,7 +77,7 @@ func newPipeline(fs vfs.FS, src Source, opt Options) (*pipeline, error) {
 	}
 	return &pipeline{fs: fs, src: src, info: info, opt: opt, memory: memory, hash: kv.HashID,
 		random: rand.Reader,
-		tmp:    fs.PathJoin(opt.Out, "tmp", "ingest"),
+		tmp:    fs.PathJoin(opt.Out, layout.IngestPath),
 		budget: mem.NewBudget(memory.total - processBytes),
 		codec: edgeCodec{typed: info.Typed, weighted: info.Weighted, timed: info.Timed,
 			split: len(info.EdgeSplits) > 0}}, nil
@@ -188,7 +189,7 @@ func (p *pipeline) existing(meta *kv.Meta) (*kv.Meta, error) {
 
 // start begins a journal.
 func (p *pipeline) start(made bool) error {
-	p.j = &journal{fs: p.fs, dir: p.tmp, path: p.path(journalName)}
+	p.j = &journal{fs: p.fs, dir: p.tmp, path: p.path(layout.JournalName)}
 	p.j.MadeOut, p.j.Created = made, time.Now().UTC().Truncate(time.Second)
 	if _, err := io.ReadFull(p.random, p.j.UUID[:]); err != nil {
 		return fmt.Errorf("ingest: make an identity: %w", err)
@@ -235,7 +236,7 @@ func (p *pipeline) undo() error {
 // cleanUp removes the temporary directory; the journal goes first, so that what is left after a
 // crash is not taken for an ingest to resume.
 func (p *pipeline) cleanUp() error {
-	if err := p.fs.Remove(p.path(journalName)); err != nil && !isNotExist(err) {
+	if err := p.fs.Remove(p.path(layout.JournalName)); err != nil && !isNotExist(err) {
 		return fmt.Errorf("ingest: clean up: %w", err)
 	}
 	if err := p.fs.RemoveAll(p.fs.PathDir(p.tmp)); err != nil {

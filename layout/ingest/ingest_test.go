@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"gdb/kv"
+	"gdb/layout"
 
 	"github.com/cockroachdb/pebble/v2/vfs"
 )
@@ -355,6 +356,10 @@ func TestPlaces(t *testing.T) {
 	}
 	if _, err := small(t, fs, g, opt).run(ctx); !errors.Is(err, ErrUnfinished) {
 		t.Errorf("unfinished: %v", err)
+	}
+	_, err = layout.Open(ctx, fs, opt.Out)
+	if !errors.Is(err, kv.ErrNoStore) || !strings.Contains(err.Error(), "--resume") {
+		t.Errorf("open unfinished: %v", err)
 	}
 	changed := opt
 	changed.Resume, changed.Undirected = true, true

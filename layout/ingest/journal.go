@@ -11,14 +11,12 @@ import (
 
 	"gdb/internal/codec"
 	"gdb/kv"
+	"gdb/layout"
 
 	"github.com/cockroachdb/pebble/v2/vfs"
 )
 
-const (
-	journalName    = "journal"
-	journalVersion = 1
-)
+const journalVersion = 1
 
 // journal is the memory of an unfinished ingest: one small file in its temporary directory,
 // replaced as a whole (written beside, synced, renamed) after each finished step. It is a line
@@ -65,7 +63,7 @@ type stepRecord struct {
 
 // loadJournal reads the journal in dir, or returns nil if there is none.
 func loadJournal(fs vfs.FS, dir string) (*journal, error) {
-	j := &journal{fs: fs, dir: dir, path: fs.PathJoin(dir, journalName)}
+	j := &journal{fs: fs, dir: dir, path: fs.PathJoin(dir, layout.JournalName)}
 	f, err := fs.Open(j.path)
 	if isNotExist(err) {
 		return nil, nil
