@@ -54,7 +54,15 @@ func (w *faultWorld) disk() (*sickDisk, string) {
 	if w.io != blockdev.Memory {
 		fs, dir = vfs.Default, path.Join(w.t.TempDir(), "store")
 	}
-	layouttest.Build(w.t, fs, dir, planted(false))
+	s := layouttest.Build(w.t, fs, dir, planted(false))
+	dev, err := blockdev.Open(blockdev.Options{Backend: w.io})
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	noteProfileOf(w.t, dev, s, faultConfig(), diskProfile)
+	if err := dev.Close(); err != nil {
+		w.t.Fatal(err)
+	}
 	return newSickDisk(fs), dir
 }
 

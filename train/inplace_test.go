@@ -21,6 +21,7 @@ func inPlaceConfig() Config {
 func planOf(t *testing.T, c Config) (p *Plan, weights []byte) {
 	t.Helper()
 	s := mustBuild(t, planted(false))
+	noteProfile(t, s, c, diskProfile)
 	setCosts(t, s, c, func(p *Profile) { // copying takes longer than anything
 		p.Copy = work{1, 1}
 		for name := range p.Timed {

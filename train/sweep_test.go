@@ -10,6 +10,7 @@ import (
 	"syscall"
 	"testing"
 
+	"gdb/blockdev"
 	"gdb/layout"
 	"gdb/layout/layouttest"
 	"gdb/sample/superbatch"
@@ -24,10 +25,22 @@ func costlyReads(t *testing.T, s *layout.Store, c Config) {
 		GFLOPS: 10})
 }
 
-// noteProfile puts a profile of this device into the catalog.
+// diskProfile is of a usual machine. With a profile in the catalog none is measured, which takes
+// longer than most runs of tests, above all with the race detector.
+var diskProfile = Profile{RandomReads: 1e5, RowBytes: 512, Sequential: 1e9, ReadSeconds: 1e-5,
+	ByteSeconds: 1e-9, ReadCPU: 3e-6, ByteCPU: 3e-10, Write: work{1e-9, 5e-10}, GFLOPS: 100,
+	Copy: work{2e-7, 2e-7}, Hit: work{3e-7, 3e-7}, Miss: work{3e-7, 3e-7},
+	Decide: work{3e-8, 3e-8}}
+
+// noteProfile puts a profile of the usual device into the catalog.
 func noteProfile(t *testing.T, s *layout.Store, c Config, p Profile) {
 	t.Helper()
-	dev := mustDevice(t)
+	noteProfileOf(t, mustDevice(t), s, c, p)
+}
+
+// noteProfileOf puts a profile of a device into the catalog.
+func noteProfileOf(t *testing.T, dev blockdev.Device, s *layout.Store, c Config, p Profile) {
+	t.Helper()
 	rows, err := s.Rows(t.Context(), dev, s.Meta().Features[0], nil)
 	if err != nil {
 		t.Fatal(err)
