@@ -6,7 +6,13 @@ import (
 	"math"
 	"regexp"
 	"strconv"
+	"strings"
+	"syscall"
 	"testing"
+
+	"gdb/layout"
+
+	"github.com/cockroachdb/pebble/v2/vfs/errorfs"
 )
 
 // TestPlanLeastSuffices: the least memory that a refusal names is enough to plan the run with.
@@ -127,5 +133,35 @@ func TestForecastOfBytes(t *testing.T) {
 		if math.Abs(got-want) > 0.15*want {
 			t.Errorf("%+v: planned %.0f bytes, read %.0f", set, got, want)
 		}
+	}
+}
+
+// TestPlanWithoutWriting: where nothing can be written writing counts as reading, and the plan says
+// why.
+func TestPlanWithoutWriting(t *testing.T) {
+	s := mustBuild(t, planted(false))
+	fs := errorfs.Wrap(s.FS(), errorfs.InjectorFunc(func(op errorfs.Op) error {
+		if op.Kind.ReadOrWrite() == errorfs.OpIsWrite {
+			return syscall.EROFS
+		}
+		return nil
+	}))
+	sealed, err := layout.Open(t.Context(), fs, "store")
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := beladyConfig()
+	p, err := MakePlan(t.Context(), sealed, mustDevice(t), c)
+	if err != nil || p.Forecast == nil {
+		t.Fatalf("plan %+v, %v", p, err)
+	}
+	d := p.Forecast.Device
+	if !strings.Contains(d.Unwritten, "read-only") || !strings.Contains(d.Kept, "read-only") ||
+		d.Write.Seconds != 1/d.Sequential {
+		t.Errorf("%q, %q, %v", d.Unwritten, d.Kept, d.Write)
+	}
+	p, err = MakePlan(t.Context(), s, mustDevice(t), c)
+	if err != nil || p.Forecast.Device.Unwritten != "" || p.Forecast.Device.Write.Seconds <= 0 {
+		t.Errorf("where it can be written: %+v, %v", p, err)
 	}
 }
