@@ -7,7 +7,6 @@ import (
 	"slices"
 	"strings"
 
-	"gdb/internal/mem"
 	"gdb/internal/pace"
 	"gdb/kv"
 	"gdb/layout"
@@ -256,7 +255,7 @@ func (s *simulation) make(ctx context.Context, sampler *sample.Sampler,
 	e := s.x.engine
 	for _, name := range s.online() {
 		p, err := cachesim.ByName(name, func() (hot []sample.NodeID, err error) {
-			bytes := mem.HeapCost(hotBytes * int64(s.rowsMax))
+			bytes := hotBytes * int64(s.rowsMax)
 			if err := e.budget.Reserve("nodes of a static cache", bytes); err != nil {
 				return nil, err
 			}
