@@ -120,6 +120,9 @@ func misplaced(e *SyntaxError) string {
 	if _, err := parse(e.Src[:e.Pos]); errors.As(err, &before) && !before.atEnd {
 		return "what stands before is wrong already: " + before.Msg
 	}
+	if comment(e.Src[:end], e.Pos) > 0 {
+		return "" // an arrow without its point
+	}
 	var with *SyntaxError
 	if _, err := parse(e.Src[:end]); !errors.As(err, &with) || with.Pos != e.Pos {
 		return "a statement could go on there"
