@@ -108,6 +108,8 @@ type session struct {
 	draft   string // what the next input begins with
 	typed   []string
 	pressed []time.Time // the last times of Ctrl-C
+	// leaving tells the end of a statement that was cancelled and did not end at once; or nil.
+	leaving <-chan error
 	failed  FailedError
 }
 
@@ -131,6 +133,11 @@ func Run(ctx context.Context, opt Options) (err error) {
 		talks: fromIn && opt.InTTY, rows: boxRows, timing: !opt.Quiet, bail: !opt.KeepGoing,
 		pager: "auto"}
 	defer func() {
+		for s.leaving != nil && !errors.Is(err, ErrAborted) {
+			if e := s.settle(ctx); errors.Is(e, ErrAborted) {
+				err = e
+			}
+		}
 		if !errors.Is(err, ErrAborted) { // then a statement still uses the engine
 			err = errors.Join(err, s.engine.close())
 		}
@@ -234,10 +241,12 @@ func (s *session) remember(text string) {
 // runItem runs one statement or dot command. A terminal survives its failure, and so does a script
 // without bail; a cancelled context ends every session.
 func (s *session) runItem(ctx context.Context, item string) error {
-	var err error
-	if strings.HasPrefix(item, ".") {
+	err := s.settle(ctx)
+	switch {
+	case err != nil:
+	case strings.HasPrefix(item, "."):
 		err = s.dot(ctx, item)
-	} else {
+	default:
 		s.last = item
 		err = s.execute(ctx, item)
 	}

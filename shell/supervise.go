@@ -24,6 +24,10 @@ var ErrAborted = fmt.Errorf("shell: interrupted: %w", context.Canceled)
 // writing where nobody reads.
 const cancelGrace = time.Second
 
+// leaveAfter is how long a statement may take to end after a Ctrl-C. Then the prompt comes without
+// it: a read that is under way ends when the disk wants.
+const leaveAfter = 50 * time.Millisecond
+
 // cancelledError is the end of a statement that was cancelled.
 type cancelledError struct {
 	took   time.Duration
@@ -70,7 +74,8 @@ func (s *session) supervise(ctx context.Context, head string,
 	go func() { done <- run(inner, w) }()
 	tick := time.NewTicker(watchEvery)
 	defer tick.Stop()
-	cancelled, late := ctx.Done(), (<-chan time.Time)(nil)
+	cancelled := ctx.Done()
+	var late, leave <-chan time.Time
 	for {
 		select {
 		case err := <-done:
@@ -85,13 +90,42 @@ func (s *session) supervise(ctx context.Context, head string,
 			cancelled, late = nil, time.After(cancelGrace)
 		case <-late:
 			return ErrAborted
+		case <-leave:
+			if leave = time.After(leaveAfter); w.leave() {
+				s.leaving = done
+				return &cancelledError{time.Since(w.started), w.blocks()}
+			}
 		case <-s.Interrupts:
 			cancel()
 			if s.pressedThrice() {
 				return ErrAborted
 			}
+			if leave == nil {
+				leave = time.After(leaveAfter)
+			}
 		}
 	}
+}
+
+// settle waits for the end of a statement that was left: it still has its memory.
+func (s *session) settle(ctx context.Context) error {
+	started, late, cancelled := time.Now(), (<-chan time.Time)(nil), ctx.Done()
+	for s.leaving != nil {
+		select {
+		case <-s.leaving:
+			s.leaving = nil
+		case <-cancelled:
+			cancelled, late = nil, time.After(cancelGrace)
+		case <-late:
+			return ErrAborted
+		case <-s.Interrupts:
+			if s.pressedThrice() {
+				return ErrAborted
+			}
+			return &cancelledError{took: time.Since(started)}
+		}
+	}
+	return nil
 }
 
 // When progress is shown: at first, and how often where there is no terminal.
@@ -115,6 +149,9 @@ type watcher struct {
 	off   bool
 	last  time.Time
 	shown int // columns of the line on the terminal
+
+	writing sync.Mutex // held while the statement writes its result
+	left    bool       // nothing more is written; guarded by writing
 }
 
 // progress is how the statement says how far it is.
@@ -167,21 +204,38 @@ func (w *watcher) hush() {
 	}
 }
 
-// over is a writer that hushes the watcher before it writes to the screen that both are on.
+// over is the writer of the statement's result. It hushes the watcher before it writes to the
+// screen that both are on.
 func (w *watcher) over(out io.Writer, screen bool) io.Writer {
-	if !screen || !w.tty {
-		return out
-	}
-	return hushWriter{out, w}
+	return &resultWriter{out, w, screen && w.tty}
 }
 
-type hushWriter struct {
+type resultWriter struct {
 	io.Writer
 	watcher *watcher
+	hushes  bool
 }
 
-// Write hushes first.
-func (h hushWriter) Write(b []byte) (int, error) {
-	h.watcher.hush()
-	return h.Writer.Write(b)
+// Write writes unless the statement was left.
+func (r *resultWriter) Write(b []byte) (int, error) {
+	r.watcher.writing.Lock()
+	defer r.watcher.writing.Unlock()
+	if r.watcher.left {
+		return 0, context.Canceled
+	}
+	if r.hushes {
+		r.watcher.hush()
+	}
+	return r.Writer.Write(b)
+}
+
+// leave ends what the statement shows, unless it is writing.
+func (w *watcher) leave() bool {
+	if !w.writing.TryLock() {
+		return false
+	}
+	defer w.writing.Unlock()
+	w.left = true
+	w.hush()
+	return true
 }

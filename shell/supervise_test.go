@@ -4,10 +4,17 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"io"
 	"os"
 	"strings"
+	"sync"
 	"testing"
 	"time"
+
+	"gdb/blockdev/devtest"
+	"gdb/layout/layouttest"
+
+	"github.com/cockroachdb/pebble/v2/vfs"
 )
 
 // TestProgress holds when progress is shown: after two seconds on a terminal, over one line that is
@@ -87,5 +94,148 @@ func TestSupervise(t *testing.T) {
 	close(deaf)
 	if !errors.Is(err, ErrAborted) {
 		t.Errorf("a script whose statement does not end: %v", err)
+	}
+}
+
+// TestLeave: after a Ctrl-C the prompt does not wait for a statement whose reads do not end. What
+// it still says is dropped, and the next statement waits for its end.
+func TestLeave(t *testing.T) {
+	presses, slow := make(chan os.Signal, 8), make(chan struct{})
+	var notes, result bytes.Buffer
+	s := &session{Options: Options{Dev: mustDevice(t), Err: &notes, Interrupts: presses}}
+	ended := false
+	err := s.supervise(t.Context(), "A", func(ctx context.Context, w *watcher) error {
+		out := w.over(&result, true)
+		if _, err := out.Write([]byte("early")); err != nil {
+			return err
+		}
+		presses <- os.Interrupt
+		<-slow
+		ended = true
+		_, err := out.Write([]byte("late"))
+		if !errors.Is(err, context.Canceled) {
+			t.Errorf("a late write: %v", err)
+		}
+		return err
+	})
+	if !errors.Is(err, context.Canceled) || errors.Is(err, ErrAborted) || s.leaving == nil {
+		t.Fatalf("left with %v", err)
+	}
+	time.AfterFunc(10*time.Millisecond, func() { close(slow) })
+	if err := s.settle(t.Context()); err != nil || !ended || s.leaving != nil {
+		t.Errorf("ended %v, %v", ended, err)
+	}
+	if result.String() != "early" {
+		t.Errorf("written: %q", result.String())
+	}
+}
+
+// TestLeaveNoWriter: a statement that is writing, to a pager that waits, is not left.
+func TestLeaveNoWriter(t *testing.T) {
+	w := &watcher{w: &bytes.Buffer{}, dev: mustDevice(t)}
+	from, to := io.Pipe()
+	go func() { _, _ = w.over(to, false).Write([]byte("x")) }()
+	for w.writing.TryLock() {
+		w.writing.Unlock()
+		time.Sleep(time.Millisecond)
+	}
+	if w.leave() {
+		t.Error("left while it writes")
+	}
+	if _, err := io.ReadFull(from, make([]byte, 1)); err != nil {
+		t.Fatal(err)
+	}
+	for !w.leave() {
+		time.Sleep(time.Millisecond)
+	}
+}
+
+// TestEndWaits: a session ends when the statement that it left has ended.
+func TestEndWaits(t *testing.T) {
+	ended := make(chan error, 1)
+	s := &session{Options: Options{Err: &bytes.Buffer{}}, leaving: ended}
+	time.AfterFunc(10*time.Millisecond, func() { ended <- context.Canceled })
+	if err := s.settle(t.Context()); err != nil || s.leaving != nil {
+		t.Error(err)
+	}
+	presses := make(chan os.Signal, 8)
+	s.leaving, s.Interrupts = make(chan error), presses
+	presses <- os.Interrupt
+	err := s.settle(t.Context())
+	if !errors.Is(err, context.Canceled) || errors.Is(err, ErrAborted) {
+		t.Errorf("a Ctrl-C while it waits: %v", err)
+	}
+	presses <- os.Interrupt
+	presses <- os.Interrupt
+	for i, want := range []bool{false, true} {
+		if err := s.settle(t.Context()); errors.Is(err, ErrAborted) != want {
+			t.Errorf("Ctrl-C number %d: %v", i+2, err)
+		}
+	}
+}
+
+// heard is what a session wrote, for another goroutine to look at.
+type heard struct {
+	mu sync.Mutex
+	b  bytes.Buffer
+}
+
+func (n *heard) Write(b []byte) (int, error) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	return n.b.Write(b)
+}
+
+func (n *heard) String() string {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	return n.b.String()
+}
+
+// TestPromptOnSlowDisk: a session goes on while the disk holds a read of a cancelled statement; the
+// next statement has its answer once the disk has given it.
+func TestPromptOnSlowDisk(t *testing.T) {
+	store := layouttest.Build(t, vfs.NewMem(), "s", richGraph())
+	held, release := make(chan struct{}), make(chan struct{})
+	dev := devtest.Inject(mustDevice(t), func(name string, _ int64, _ uint64) devtest.Fault {
+		if strings.Contains(name, "topology") {
+			select {
+			case <-held:
+			default:
+				close(held)
+			}
+			<-release
+		}
+		return devtest.Fault{}
+	})
+	presses := make(chan os.Signal, 8)
+	in, typed := io.Pipe()
+	var out, notes heard
+	done := make(chan error, 1)
+	go func() {
+		done <- Run(t.Context(), Options{Store: store, Dev: dev, In: in, InTTY: true, Out: &out,
+			Err: &notes, Mode: "csv", Interrupts: presses, Memory: 64 << 20, Quiet: true})
+	}()
+	say := func(text string) {
+		if _, err := io.WriteString(typed, text); err != nil {
+			t.Error(err)
+		}
+	}
+	say("NEIGHBORS ada;\n")
+	<-held
+	presses <- os.Interrupt
+	for !strings.Contains(notes.String(), "cancelled after") {
+		time.Sleep(time.Millisecond)
+	}
+	time.AfterFunc(20*time.Millisecond, func() { close(release) })
+	say("NEIGHBORS ada COUNT;\n")
+	if err := typed.Close(); err != nil {
+		t.Error(err)
+	}
+	if err := <-done; err != nil {
+		t.Error(err)
+	}
+	if got := out.String(); strings.Count(got, "\n") != 2 || !strings.HasPrefix(got, "hop,") {
+		t.Errorf("the second statement gave %q; notes %q", got, notes.String())
 	}
 }
