@@ -1,18 +1,21 @@
 #!/usr/bin/env python3
 """Epochs of other systems on a directory of arrays, in the rows that `gdb bench train --json` prints.
 
-    peers.py DIR --systems memory,mmap [--memory 1GiB] [--model none|sage] [--fanout 10,10,10] [--batch 1000] ...
+    peers.py DIR --systems memory,mmap,pyg,pyg-mmap [--memory 1GiB] [--model none|sage] [--fanout 10,10,10] ...
 
-memory  DGL: graph and features in memory, dgl.dataloading.DataLoader over NeighborSampler. Not bounded.
-mmap    arrays through memory maps advised for random access: GraphBolt samples from the mapped graph,
-        threads copy rows of the mapped features, as users of PyG and DGL do with np.memmap.
+memory    DGL: graph and features in memory, dgl.dataloading.DataLoader over NeighborSampler. Not bounded.
+mmap      arrays through memory maps advised for random access: GraphBolt samples from the mapped graph,
+          threads copy rows of the mapped features, as users of PyG and DGL do with np.memmap.
+pyg       PyG: graph and features in memory, torch_geometric.loader.NeighborLoader. Not bounded.
+pyg-mmap  the same maps and threads as mmap, and PyG's sampler over the mapped graph: PyG+ of the Ginex paper.
 
 DIR holds edges.npy (E,2), features.npy (N,d) float32, labels.npy (N) and train_idx.npy, as `gdb bench gen` writes
-them; the plain CSC arrays are made once and kept there. With --memory, mmap runs in a memory cgroup of that size, which
-needs the right to make one. Files begin out of the page cache. Figures are means of all epochs, but for last_epoch_s;
-"epochs" has those of each. Before an epoch nothing is loaded ahead but what "memory" has resident.
+them; the plain CSC arrays are made once and kept there. With --memory, mmap and pyg-mmap run in a memory cgroup of that
+size, which needs the right to make one. Files begin out of the page cache. Figures are means of all epochs, but for
+last_epoch_s; "epochs" has those of each. Before an epoch nothing is loaded ahead but what memory and pyg have resident.
 """
 import argparse
+import importlib
 import json
 import mmap
 import os
@@ -21,8 +24,10 @@ import subprocess
 import sys
 import time
 
-FIELDS = ("system memory_bytes epoch_s last_epoch_s batch_s batches open_s sample_s gather_s compute_s io_wait_s bytes_read hit_ratio "
-          "peak_rss_bytes cgroup_peak_bytes").split()
+FIELDS = ("system memory_bytes epoch_s last_epoch_s batch_s batches nodes edges open_s sample_s gather_s compute_s io_wait_s "
+          "bytes_read hit_ratio peak_rss_bytes cgroup_peak_bytes").split()
+SYSTEMS = {"memory": "dgl-memory", "mmap": "dgl-mmap", "pyg": "pyg", "pyg-mmap": "pyg-mmap"}
+MAPPED = ("mmap", "pyg-mmap")
 
 
 def size(text):
@@ -45,6 +50,7 @@ def arguments():
     p.add_argument("--batch", type=int, default=1000)
     p.add_argument("--epochs", type=int, default=3)
     p.add_argument("--threads", type=int, default=os.cpu_count())
+    p.add_argument("--workers", type=int, default=0, help="processes that sample ahead; 0: the training process samples")
     p.add_argument("--readers", type=int, default=16, help="threads that gather from the map: each waits for a fault")
     p.add_argument("--seed", type=int, default=1)
     p.add_argument("--child", help=argparse.SUPPRESS)
@@ -94,8 +100,8 @@ def drop(path):
 
 def measure(a, system):
     row, why, group = dict.fromkeys(FIELDS), [], None
-    row["system"] = "dgl-" + system
-    if system == "memory" or not a.memory:
+    row["system"] = SYSTEMS[system]
+    if system not in MAPPED or not a.memory:
         why.append("memory_bytes: not bounded")
     else:
         row["memory_bytes"] = a.memory
@@ -139,6 +145,12 @@ def make_csc(root):
     os.rename(root + "/csc_part.npy", root + "/csc_indices.npy")
 
 
+def resident(path):
+    import numpy as np
+    import torch
+    return torch.from_numpy(np.load(path))
+
+
 def mapped(path):
     import numpy as np
     import torch
@@ -155,134 +167,227 @@ def counter(path, key):
     raise OSError("%s has no %s" % (path, key))
 
 
-class Memory:
-    """DGL with everything in memory."""
+class Dgl:
+    """DGL's sampler over a graph in memory. Batches are (input nodes, seeds, what a model needs, edges)."""
 
-    def __init__(self, a, fanout):
+    def __init__(self, a, fanout, load):
         import dgl
-        import numpy as np
         import torch
-        load = lambda name: torch.from_numpy(np.load("%s/%s.npy" % (a.dir, name)))
-        graph = dgl.graph(("csc", (load("csc_indptr"), load("csc_indices"), torch.tensor([], dtype=torch.int64))))
-        self.features = load("features")
+        indptr, indices = load(a.dir + "/csc_indptr.npy"), load(a.dir + "/csc_indices.npy")
+        graph = dgl.graph(("csc", (indptr, indices, torch.tensor([], dtype=torch.int64))))
         sampler = dgl.dataloading.NeighborSampler(fanout[::-1])  # DGL counts from the outermost hop
-        self.loader = dgl.dataloading.DataLoader(graph.formats("csc"), load("train_idx"), sampler, batch_size=a.batch,
-                                                 shuffle=True, num_workers=0)
+        self.loader = dgl.dataloading.DataLoader(graph.formats("csc"), resident(a.dir + "/train_idx.npy"), sampler,
+                                                 batch_size=a.batch, shuffle=True, num_workers=a.workers)
 
     def batches(self):
-        return ((inputs, seeds, blocks) for inputs, seeds, blocks in self.loader)
+        for inputs, seeds, blocks in self.loader:
+            yield inputs, seeds, blocks, sum(b.num_edges() for b in blocks)
+
+    def layer(self, width, out):
+        import dgl.nn
+        return dgl.nn.SAGEConv(width, out, "mean")
+
+    def blocks(self, batch):
+        return batch
+
+    def apply(self, layer, block, x):
+        return layer(block, x)
+
+
+class GraphBolt(Dgl):
+    """DGL's newer sampler, which can read the arrays of a memory map."""
+
+    def __init__(self, a, fanout, load):
+        import dgl.graphbolt as gb
+        graph = gb.fused_csc_sampling_graph(load(a.dir + "/csc_indptr.npy"), load(a.dir + "/csc_indices.npy"))
+        items = gb.ItemSet(resident(a.dir + "/train_idx.npy"), names="seed_nodes")
+        pipe = gb.ItemSampler(items, batch_size=a.batch, shuffle=True).sample_neighbor(graph, fanout[::-1])
+        self.loader = gb.DataLoader(pipe, num_workers=a.workers)
+
+    def batches(self):
+        for b in self.loader:
+            yield b.input_nodes, b.seed_nodes, b, sum(len(s.sampled_csc.indices) for s in b.sampled_subgraphs)
+
+    def blocks(self, batch):
+        return batch.blocks
+
+
+class Pyg:
+    """PyG's sampler, which samples a node once. Rows of the sparse tensor are nodes, its columns their in-neighbors."""
+
+    def __init__(self, a, fanout, load):
+        from torch_geometric.data import Data
+        from torch_geometric.loader import NeighborLoader
+        from torch_geometric.sampler import NeighborSampler
+        from torch_sparse import SparseTensor
+        indptr, indices = load(a.dir + "/csc_indptr.npy"), load(a.dir + "/csc_indices.npy")
+        nodes = len(indptr) - 1
+        # Trusted, or it would read a mapped graph to check it.
+        graph = Data(num_nodes=nodes, adj_t=SparseTensor(rowptr=indptr, col=indices, sparse_sizes=(nodes, nodes),
+                                                         is_sorted=True, trust_data=True))
+        # Not shared: workers are forks that have the graph, and sharing would copy a mapped one into memory.
+        sampler = NeighborSampler(graph, fanout, share_memory=False)
+        self.loader = NeighborLoader(graph, fanout, input_nodes=resident(a.dir + "/train_idx.npy"), neighbor_sampler=sampler,
+                                     batch_size=a.batch, shuffle=True, num_workers=a.workers, filter_per_worker=True)
+        self.hops = len(fanout)
+
+    def batches(self):
+        for b in self.loader:
+            yield b.n_id, b.n_id[:b.batch_size], b, b.adj_t.nnz()
+
+    def layer(self, width, out):
+        from torch_geometric.nn import SAGEConv
+        return SAGEConv(width, out, "mean")
+
+    def blocks(self, batch):
+        """What each layer needs of the batch. Nodes are ordered by hop, and so are their lists of in-neighbors."""
+        from torch_sparse import SparseTensor
+        indptr, indices, _ = batch.adj_t.csr()
+        blocks, outputs = [], batch.batch_size
+        for _ in range(self.hops):
+            edges = int(indptr[outputs])
+            inputs = max(outputs, int(indices[:edges].max()) + 1) if edges else outputs
+            blocks.append(SparseTensor(rowptr=indptr[:outputs + 1], col=indices[:edges], sparse_sizes=(outputs, inputs),
+                                       is_sorted=True, trust_data=True))
+            outputs = inputs
+        return blocks[::-1]
+
+    def apply(self, layer, block, x):
+        return layer((x, x[:block.size(0)]), block)
+
+
+class ResidentRows:
+    def __init__(self, a):
+        self.features = resident(a.dir + "/features.npy")
 
     def gather(self, inputs):
         return self.features[inputs]
 
 
-class Mapped:
-    """GraphBolt's sampler, and rows copied out of a memory map."""
+class MappedRows:
+    """Rows copied out of a memory map."""
 
-    def __init__(self, a, fanout):
-        import dgl.graphbolt as gb
-        import numpy as np
-        import torch
+    def __init__(self, a):
         from concurrent.futures import ThreadPoolExecutor
-        self.np, self.torch, self.readers = np, torch, a.readers
-        self.pool = ThreadPoolExecutor(a.readers)
-        graph = gb.fused_csc_sampling_graph(mapped(a.dir + "/csc_indptr.npy"), mapped(a.dir + "/csc_indices.npy"))
+        self.readers, self.pool = a.readers, ThreadPoolExecutor(a.readers)
         self.features = mapped(a.dir + "/features.npy").numpy()
-        items = gb.ItemSet(torch.from_numpy(np.load(a.dir + "/train_idx.npy")), names="seed_nodes")
-        pipe = gb.ItemSampler(items, batch_size=a.batch, shuffle=True).sample_neighbor(graph, fanout[::-1])
-        self.loader = gb.DataLoader(pipe, num_workers=0)
-
-    def batches(self):
-        for b in self.loader:
-            yield b.input_nodes, b.seed_nodes, b
 
     def gather(self, inputs):
         """Copies rows with many threads; take releases the interpreter, and with mode clip it copies in place."""
-        ids, x = inputs.numpy(), self.torch.empty((len(inputs), self.features.shape[1]))
+        import torch
+        ids, x = inputs.numpy(), torch.empty((len(inputs), self.features.shape[1]))
         out, cuts = x.numpy(), [len(ids) * i // self.readers for i in range(self.readers + 1)]
         parts = zip(cuts, cuts[1:])
-        list(self.pool.map(lambda p: self.np.take(self.features, ids[p[0]:p[1]], 0, out[p[0]:p[1]], "clip"), parts))
+        list(self.pool.map(lambda p: self.features.take(ids[p[0]:p[1]], 0, out[p[0]:p[1]], "clip"), parts))
         return x
 
 
 class Sage:
     """The training step: SAGE-mean layers, ReLU, dropout, softmax cross-entropy, Adam."""
 
-    def __init__(self, a, fanout):
-        import dgl.nn
-        import numpy as np
+    def __init__(self, a, fanout, sampler):
         import torch
-        self.torch = torch
-        self.labels = torch.from_numpy(np.load(a.dir + "/labels.npy").astype(np.int64))
-        dim = np.load(a.dir + "/features.npy", mmap_mode="r").shape[1]
+        self.torch, self.sampler, self.dropout = torch, sampler, a.dropout
+        self.labels = resident(a.dir + "/labels.npy").to(torch.int64)
+        dim = mapped(a.dir + "/features.npy").shape[1]
         widths = [dim] + [a.hidden] * (len(fanout) - 1) + [int(self.labels.max()) + 1]
-        self.layers = torch.nn.ModuleList(
-            dgl.nn.SAGEConv(i, o, "mean", feat_drop=a.dropout) for i, o in zip(widths, widths[1:]))
+        self.layers = torch.nn.ModuleList(sampler.layer(i, o) for i, o in zip(widths, widths[1:]))
         self.optimizer = torch.optim.Adam(self.layers.parameters(), lr=0.003)
 
     def step(self, batch, x, seeds):
-        blocks = batch if isinstance(batch, list) else batch.blocks
-        for i, (layer, block) in enumerate(zip(self.layers, blocks)):
-            x = layer(block, x if i == 0 else x.relu())
+        f = self.torch.nn.functional
+        for i, (layer, block) in enumerate(zip(self.layers, self.sampler.blocks(batch))):
+            x = self.sampler.apply(layer, block, f.dropout(x if i == 0 else x.relu(), self.dropout))
         self.optimizer.zero_grad(set_to_none=True)
-        self.torch.nn.functional.cross_entropy(x, self.labels[seeds], ignore_index=-1).backward()
+        loss = f.cross_entropy(x, self.labels[seeds], ignore_index=-1)
+        loss.backward()
         self.optimizer.step()
+        return loss.item()
 
 
-def epoch(system, model):
-    """Runs an epoch; the times of its parts do not overlap."""
-    t = dict(sample_s=0.0, gather_s=0.0, compute_s=0.0, batches=0)
+def epoch(sampler, rows, model):
+    """Runs an epoch; the times of its parts do not overlap: with workers, sample_s is the wait for them."""
+    t = dict(sample_s=0.0, gather_s=0.0, compute_s=0.0, batches=0, nodes=0, edges=0)
+    loss, trained = 0.0, 0
     begun = last = time.perf_counter()
-    for inputs, seeds, batch in system.batches():
+    for inputs, seeds, batch, edges in sampler.batches():
         sampled = time.perf_counter()
-        x = system.gather(inputs)
+        x = rows.gather(inputs)
         gathered = time.perf_counter()
         if model:
-            model.step(batch, x, seeds)
+            loss += model.step(batch, x, seeds) * len(seeds)
+            trained += len(seeds)
         del x
         t["sample_s"] += sampled - last
         t["gather_s"] += gathered - sampled
         last = time.perf_counter()
         t["compute_s"] += last - gathered
         t["batches"] += 1
+        t["nodes"] += len(inputs)
+        t["edges"] += edges
     t["epoch_s"] = time.perf_counter() - begun
     t["batch_s"] = t["epoch_s"] / t["batches"]
+    if model:
+        t["loss"] = loss / trained
     return t
+
+
+def versions(system):
+    """Imports what the system needs, so that this is not counted as opening."""
+    pyg = ("torch_geometric", "torch_geometric.loader", "torch_geometric.nn", "torch_sparse", "torch")
+    names = pyg if system.startswith("pyg") else ("dgl", "dgl.graphbolt", "dgl.nn", "torch")
+    modules = {name: importlib.import_module(name) for name in names}
+    used = {name: m.__version__ for name, m in modules.items() if "." not in name}
+    if system.startswith("pyg"):  # torch_geometric imports pyg-lib where it is, and samples with it, else with torch-sparse
+        used["pyg_lib"] = sys.modules["pyg_lib"].__version__ if "pyg_lib" in sys.modules else None
+    return used
+
+
+def open_system(a, fanout):
+    load, rows = (mapped, MappedRows) if a.child in MAPPED else (resident, ResidentRows)
+    sampler = {"memory": Dgl, "mmap": GraphBolt, "pyg": Pyg, "pyg-mmap": Pyg}[a.child]
+    return sampler(a, fanout, load), rows(a)
 
 
 def child(a):
     os.environ["OMP_NUM_THREADS"] = str(a.threads)
-    import dgl
+    used = versions(a.child)
     import torch
     torch.set_num_threads(a.threads)
     torch.manual_seed(a.seed)
-    dgl.seed(a.seed)
+    if "dgl" in used:
+        sys.modules["dgl"].seed(a.seed)
     fanout = [int(n) for n in a.fanout.split(",")]
     begun = time.perf_counter()
-    system = {"memory": Memory, "mmap": Mapped}[a.child](a, fanout)
+    sampler, rows = open_system(a, fanout)
     opened = time.perf_counter() - begun
-    model = Sage(a, fanout) if a.model == "sage" else None
+    model = Sage(a, fanout, sampler) if a.model == "sage" else None
     epochs = []
     for _ in range(a.epochs):
         before = counter("/proc/self/io", "read_bytes:")
-        epochs.append(epoch(system, model))
+        epochs.append(epoch(sampler, rows, model))
         epochs[-1]["bytes_read"] = counter("/proc/self/io", "read_bytes:") - before
-    row = {name: sum(e[name] for e in epochs) / len(epochs) for name in epochs[0]}
-    row.update(open_s=opened, batches=epochs[0]["batches"], last_epoch_s=epochs[-1]["epoch_s"], epochs=epochs,
-               bytes_read=int(row["bytes_read"]), peak_rss_bytes=counter("/proc/self/status", "VmHWM:") << 10)
-    row["versions"] = dict(dgl=dgl.__version__, torch=torch.__version__)
+    print(json.dumps(summary(a, epochs, dict(open_s=opened, versions=used))))
+
+
+def summary(a, epochs, row):
+    row.update((name, sum(e[name] for e in epochs) / len(epochs)) for name in epochs[0] if name != "loss")
+    row.update((name, int(row[name])) for name in ("batches", "nodes", "edges", "bytes_read"))
+    row.update(last_epoch_s=epochs[-1]["epoch_s"], epochs=epochs, peak_rss_bytes=counter("/proc/self/status", "VmHWM:") << 10)
     row["why"] = ["io_wait_s, hit_ratio: known to the kernel alone"]
-    if not model:
+    if a.workers:
+        row["why"].append("peak_rss_bytes: without the workers")
+    if a.model == "none":
         row["compute_s"] = None
         row["why"].append("compute_s: no model")
-    print(json.dumps(row))
+    return row
 
 
 def main():
     a = arguments()
     if a.child:
         return child(a)
-    unknown = set(a.systems.split(",")) - {"memory", "mmap"}
+    unknown = set(a.systems.split(",")) - set(SYSTEMS)
     if unknown:
         sys.exit("unknown systems: %s" % ", ".join(sorted(unknown)))
     make_csc(a.dir)
