@@ -2,14 +2,11 @@ package train
 
 import "gdb/sample/superbatch"
 
-// pairs says whether superbatches come in pairs: see superbatch.Costs.Head.
-func (s *SuperbatchPlan) pairs() bool { return s.SweepAhead && !s.Overlap }
-
 // head is how many batches the first superbatch of a pair has, if a step takes so many seconds; 0
-// if there are no pairs.
+// if there are no pairs: see superbatch.Costs.Head.
 func (s *prices) head(p *planner, step float64) float64 {
 	b, d := p.Superbatch, s.device
-	if !b.pairs() {
+	if !b.SweepAhead || b.Overlap {
 		return 0
 	}
 	costs := superbatch.Costs{Read: d.ReadSeconds, Byte: d.ByteSeconds, Step: step}

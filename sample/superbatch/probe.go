@@ -1,9 +1,12 @@
 package superbatch
 
 import (
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"time"
+
+	"gdb/internal/rng"
 
 	"github.com/cockroachdb/pebble/v2/vfs"
 )
@@ -21,7 +24,12 @@ func TimeWriting(fs vfs.FS, prep, name string, bytes int64) (took time.Duration,
 		return 0, err
 	}
 	defer func() { err = errors.Join(err, w.abort()) }()
-	payload, begun := make([]byte, writeBuffer), time.Now()
+	// Not zeros, which some disks need not write.
+	payload, draw := make([]byte, writeBuffer), rng.NewStream(1)
+	for i := 0; i < len(payload); i += 8 {
+		binary.LittleEndian.PutUint64(payload[i:], draw.Uint64())
+	}
+	begun := time.Now()
 	for w.size < bytes {
 		if _, err := w.append(payload); err != nil {
 			return 0, err
