@@ -39,6 +39,24 @@ func DropCache(f vfs.File, off, n int64) error {
 	return nil
 }
 
+// setDirect makes the writes of a file go past the page cache, or through it.
+func setDirect(f vfs.File, direct bool) error {
+	if f.Fd() == vfs.InvalidFd {
+		return errors.ErrUnsupported
+	}
+	flags, err := unix.FcntlInt(f.Fd(), unix.F_GETFL, 0)
+	if err != nil {
+		return fmt.Errorf("ask for a file's flags: %w", err)
+	}
+	if flags &^= unix.O_DIRECT; direct {
+		flags |= unix.O_DIRECT
+	}
+	if _, err := unix.FcntlInt(f.Fd(), unix.F_SETFL, flags); err != nil {
+		return fmt.Errorf("set a file's flags: %w", err)
+	}
+	return nil
+}
+
 // openDirect reopens the file behind fd with O_DIRECT and tries it with a read of Align bytes into
 // memory that is aligned to Align and no more. Where that cannot be had, refusal says why.
 func openDirect(fd int, size int64) (own int, refusal string, err error) {

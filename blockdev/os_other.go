@@ -35,4 +35,6 @@ func DropCache(vfs.File, int64, int64) error { return errNotHere }
 // Descriptors is the number of file descriptors that this process has open, 0 if it cannot be told.
 func Descriptors() int { return 0 }
 
+func setDirect(vfs.File, bool) error { return errNotHere }
+
 func openDirect(int, int64) (int, string, error) { return -1, "", errNotHere }

@@ -36,18 +36,22 @@ type ReadCost struct {
 	Bytes int64
 }
 
-// SweepCost is what Sweep of keys reads, and what Gather of each of so many lists on its own would
-// read. Nothing is read. Memory: 48 bytes per list.
+// SweepCost is what Sweep of the keys of the first so many lists reads, and what Gather of each of
+// these lists on its own would read. Nothing is read. Memory: 48 bytes per list.
 func (r *Rows) SweepCost(keys []uint64, lists int) (once ReadCost, apart []ReadCost) {
 	all := costing{r: r}
 	of := make([]costing, lists)
 	apart = make([]ReadCost, lists)
-	for i, key := range keys {
+	for _, key := range keys {
+		list := int(uint32(key))
+		if list >= lists {
+			continue
+		}
 		from, to := r.shape.span(key >> 32)
-		all.add(&once, i == 0, from, to)
-		c := &of[uint32(key)]
+		all.add(&once, all.e.end == 0, from, to)
+		c := &of[list]
 		c.r = r
-		c.add(&apart[uint32(key)], c.e.end == 0, from, to)
+		c.add(&apart[list], c.e.end == 0, from, to)
 	}
 	return once, apart
 }
@@ -82,14 +86,6 @@ func (c *ReadCost) add(e *extent, first bool, from, to int64) {
 	}
 	c.Bytes += max(to-e.end, 0)
 	e.end = max(e.end, to)
-}
-
-// SortKeys sorts keys by their upper halves, keeping the order of equals; it returns them in the
-// memory of keys or of spare, which is as long.
-func SortKeys(keys, spare []uint64) []uint64 {
-	s := sorter{keys: keys, spare: spare}
-	_ = s.sort(context.Background()) // never ends early
-	return s.keys
 }
 
 // Decode converts rows as they are stored to float32 (f32, f16 and bf16 files).

@@ -30,7 +30,8 @@ func sweepKeys(rnd *rand.Rand, nodes, lists int) (of [][]layout.NodeID, keys []u
 			keys = append(keys, uint64(v)<<32|uint64(l))
 		}
 	}
-	return of, layout.SortKeys(keys, make([]uint64, len(keys)))
+	layout.SortKeys(keys)
+	return of, keys
 }
 
 // TestSweepAgrees: a sweep gives each list the rows that it would gather, in the order of nodes,
@@ -58,6 +59,15 @@ func TestSweepAgrees(t *testing.T) {
 		once, apart := rows.SweepCost(keys, len(of))
 		if !near(read, once.Bytes) {
 			rt.Fatalf("%d bytes read, %+v expected", read, once)
+		}
+		fewer := len(of) / 2
+		some, each := rows.SweepCost(keys, fewer)
+		left := slices.DeleteFunc(slices.Clone(keys), func(k uint64) bool {
+			return int(uint32(k)) >= fewer
+		})
+		want, alone := rows.SweepCost(left, fewer)
+		if some != want || !slices.Equal(each, alone) {
+			rt.Fatalf("%d lists cost %+v, alone %+v", fewer, some, want)
 		}
 		for l, nodes := range of {
 			row := make([]byte, len(nodes)*rows.Meta().RowBytes)

@@ -141,7 +141,7 @@ func (t *trainer) profileName() string {
 		host = "unknown"
 	}
 	m := t.in.rows.Meta()
-	return fmt.Sprintf("train3/%s/%s/%d-%d-%d/%d", host, t.in.dev.Info().Backend, m.RowBytes,
+	return fmt.Sprintf("train4/%s/%s/%d-%d-%d/%d", host, t.in.dev.Info().Backend, m.RowBytes,
 		m.PageBytes, m.Dim, t.cfg.Threads)
 }
 

@@ -81,10 +81,15 @@ func (r *Rows) SweepCost(keys []uint64, lists int) (once layout.ReadCost,
 	apart []layout.ReadCost) {
 	apart = make([]layout.ReadCost, lists)
 	count := func(c *layout.ReadCost) { c.Reads, c.Bytes = c.Reads+1, c.Bytes+int64(4*r.Dim) }
-	for i, key := range keys {
+	before := -1
+	for _, key := range keys {
+		if int(uint32(key)) >= lists {
+			continue
+		}
 		count(&apart[uint32(key)])
-		if i == 0 || key>>32 != keys[i-1]>>32 {
+		if v := int(key >> 32); v != before {
 			count(&once)
+			before = v
 		}
 	}
 	return once, apart

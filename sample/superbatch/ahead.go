@@ -35,13 +35,12 @@ func (a *ahead) wait(ctx context.Context) (*superbatch, error) {
 }
 
 // stop ends the work and waits for its end.
-func (a *ahead) stop() error {
+func (a *ahead) stop() {
 	a.cancel()
 	<-a.done
-	if a.s == nil {
-		return nil
+	if a.s != nil {
+		a.s.close()
 	}
-	return a.s.close()
 }
 
 // spanAhead is a span that is decided on, and swept for, by a goroutine.
@@ -67,11 +66,11 @@ func (b *builder) beginSpan(s *superbatch, step uint64, m meanwhile) *spanAhead 
 }
 
 // stop ends the work, waits for its end and removes what it left.
-func (a *spanAhead) stop() error {
+func (a *spanAhead) stop() {
 	if a == nil {
-		return nil
+		return
 	}
 	a.cancel()
 	<-a.done
-	return a.span.close()
+	a.span.close()
 }

@@ -38,6 +38,7 @@ type superbatch struct {
 	readsMost int // rows that a batch reads
 	batches   *reader
 	plans     *reader
+	gone      *remover
 	span      *span // where missing rows are read from, once it was decided
 	coming    *spanAhead
 }
@@ -48,18 +49,18 @@ type stepRefs struct {
 	reads              uint32
 }
 
-// close closes and removes the files. It may be called at any stage.
-func (s *superbatch) close() error {
-	err := errors.Join(s.coming.stop(), s.endSpan())
+// close gives the memory back, and begins to remove the files. It may be called at any stage.
+func (s *superbatch) close() {
+	s.coming.stop()
 	s.coming = nil
+	s.endSpan()
 	for _, r := range []*reader{s.batches, s.plans} {
 		if r != nil {
-			err = errors.Join(err, r.close(), s.id.remove(r.kind))
+			s.gone.begin(r.drop)
 		}
 	}
 	s.batches, s.plans, s.index = nil, nil, nil
 	s.held.Release()
-	return err
 }
 
 // builder samples and plans superbatches, one after the other.
@@ -72,6 +73,7 @@ type builder struct {
 	cache    *cacheState
 	seq      uint64
 	storage  int64 // bytes for one superbatch, or a pair
+	gone     remover
 
 	sampling samplingStats
 	planning sample.Clock
@@ -82,10 +84,14 @@ type builder struct {
 // directory.
 func (b *builder) build(ctx context.Context, w wanted) (*superbatch, error) {
 	b.seq++
-	s := &superbatch{wanted: w, held: mem.NewAccount(b.cfg.Budget, "superbatch index"),
-		id: b.identity(b.seq)}
+	if err := b.gone.wait(); err != nil {
+		return nil, err
+	}
+	s := &superbatch{wanted: w, id: b.identity(b.seq), gone: &b.gone,
+		held: mem.NewAccount(b.cfg.Budget, "superbatch index")}
 	if err := b.fill(ctx, s); err != nil {
-		return nil, errors.Join(err, s.close())
+		s.close()
+		return nil, err
 	}
 	return s, nil
 }

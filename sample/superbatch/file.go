@@ -37,13 +37,10 @@ const (
 // place, file or superbatch never verifies. These files do not outlive the process: they are not
 // synced, and nothing reads those of a process that died.
 const (
-	recordHead  = 16
-	unitBytes   = blockdev.Align
-	writeBuffer = 1 << 20
+	recordHead = 16
+	unitBytes  = blockdev.Align
 	// readChunk is the size of one of the reads of a large record.
 	readChunk = 1 << 20
-	// sendBytes are sent to the disk at a time, while more is written.
-	sendBytes = 4 << 20
 )
 
 const _ uint = -(codec.HeaderBytes % unitBytes) // records begin at a whole unit
@@ -92,12 +89,9 @@ type writer struct {
 	id   identity
 	kind string
 	file vfs.File
-	buf  []byte
-	size int64 // with what is in buf
-	// written is what the file has, and sent what is on its way from there to the disk: a direct
-	// read waits for what is not there yet.
-	written, sent int64
-	err           error // the first; all later writes fail with it
+	out  *blockdev.Writer
+	size int64 // with what out has not written yet
+	err  error // the first; all later writes fail with it
 
 	memory []byte
 	used   int64 // of memory
@@ -111,9 +105,10 @@ func (id identity) create(kind string) (*writer, error) {
 	}
 	var fields codec.Enc
 	fields.U64(id.seq)
-	w := &writer{id: id, kind: kind, file: f, buf: make([]byte, 0, writeBuffer+unitBytes)}
-	w.buf = append(w.buf, codec.Header{Kind: kind, UUID: id.uuid, Fields: fields.B}.Encode()...)
-	w.size = int64(len(w.buf))
+	w := &writer{id: id, kind: kind, file: f, out: blockdev.NewWriter(f)}
+	header := codec.Header{Kind: kind, UUID: id.uuid, Fields: fields.B}.Encode()
+	w.put(header)
+	w.size = int64(len(header))
 	return w, nil
 }
 
@@ -148,46 +143,35 @@ func (w *writer) append(payload []byte) (ref, error) {
 	return r, w.err
 }
 
-// put writes p, through the buffer where it fits.
 func (w *writer) put(p []byte) {
-	if len(w.buf)+len(p) > writeBuffer {
-		w.flush()
-	}
-	if len(p) > writeBuffer {
-		w.write(p)
+	if w.err != nil {
 		return
 	}
-	w.buf = append(w.buf, p...)
+	if _, err := w.out.Write(p); err != nil {
+		w.failed(err)
+	}
 }
 
-func (w *writer) flush() {
-	w.write(w.buf)
-	w.buf = w.buf[:0]
-}
-
-func (w *writer) write(p []byte) {
-	if w.err != nil || len(p) == 0 {
-		return
-	}
-	_, err := w.file.Write(p)
-	if w.written += int64(len(p)); err == nil && w.written-w.sent >= sendBytes {
-		_, err = w.file.SyncTo(w.written)
-		w.sent = w.written
-	}
-	if err != nil {
-		w.err = fmt.Errorf("superbatch: write %s before offset %d: %w; free space on the disk, or "+
-			"lower --superbatch", w.id.path(w.kind), w.size, err)
-	}
+func (w *writer) failed(err error) {
+	w.err = fmt.Errorf("superbatch: write %s before offset %d: %w; free space on the disk, or "+
+		"lower --superbatch", w.id.path(w.kind), w.size, err)
 }
 
 // total is what the records take, in memory too.
 func (w *writer) total() int64 { return w.size + w.used }
 
-// finish writes what is left and closes the file.
-func (w *writer) finish() error {
-	w.flush()
-	return errors.Join(w.err, w.abort())
+// flush writes what is left; no record can follow.
+func (w *writer) flush() error {
+	if w.err == nil {
+		if err := w.out.Finish(); err != nil {
+			w.failed(err)
+		}
+	}
+	return w.err
 }
+
+// finish writes what is left and closes the file.
+func (w *writer) finish() error { return errors.Join(w.flush(), w.abort()) }
 
 // abort closes the file; further calls do nothing.
 func (w *writer) abort() error {
@@ -318,6 +302,9 @@ func (r *reader) close() error {
 	}
 	return nil
 }
+
+// drop closes and removes the file.
+func (r *reader) drop() error { return errors.Join(r.close(), r.id.remove(r.kind)) }
 
 // remove deletes a file of the superbatch.
 func (id identity) remove(kind string) error {

@@ -273,9 +273,7 @@ func (l *Loader) nextSpan(ctx context.Context) error {
 		return nil
 	}
 	if s.coming == nil {
-		if err := s.endSpan(); err != nil {
-			return err
-		}
+		s.endSpan()
 		s.coming = l.builder.beginSpan(s, l.due, meanwhile{})
 	}
 	if err := await(ctx, s.coming.done); err != nil {
@@ -284,8 +282,9 @@ func (l *Loader) nextSpan(ctx context.Context) error {
 	a := s.coming
 	s.coming = nil
 	a.cancel()
-	if err := errors.Join(a.err, s.endSpan()); err != nil {
-		return errors.Join(err, a.span.close())
+	s.endSpan()
+	if a.err != nil {
+		return a.err
 	}
 	s.span = a.span
 	if l.cfg.Decided != nil {
@@ -394,12 +393,12 @@ func (l *Loader) rest() error {
 
 // drop removes the current superbatch.
 func (l *Loader) drop() error {
-	err := l.current.close()
+	l.current.close()
 	l.current = nil
-	if l.coming == nil { // else the next one is planned with all slots
-		err = errors.Join(err, l.shrink())
+	if l.coming != nil { // the next one is planned with all slots
+		return nil
 	}
-	return err
+	return l.shrink()
 }
 
 // Stats may be called at any time.
@@ -432,12 +431,13 @@ func (l *Loader) Close() error {
 	}
 	err := l.rest()
 	if l.coming != nil {
-		err = errors.Join(err, l.coming.stop())
+		l.coming.stop()
 		l.coming = nil
 	}
 	if l.current != nil {
 		err = errors.Join(err, l.drop())
 	}
+	err = errors.Join(err, l.builder.gone.wait())
 	if l.builder.cache != nil {
 		err = errors.Join(err, l.builder.cache.close())
 		l.builder.cache = nil

@@ -2,7 +2,6 @@ package superbatch
 
 import (
 	"context"
-	"errors"
 
 	"gdb/internal/mem"
 )
@@ -17,6 +16,7 @@ type packed struct {
 	starts    []uint32 // of each batch its first record, and the number of all
 	refs      []ref
 	held      mem.Account // starts and refs
+	gone      *remover
 }
 
 const (
@@ -63,8 +63,8 @@ func (p *packed) read(ctx context.Context, batch, first, end int, buf *buffer,
 	return nil
 }
 
-// close closes and removes the file.
-func (p *packed) close() error {
+// close gives the memory back, and begins to remove the file.
+func (p *packed) close() {
 	p.held.Release()
-	return errors.Join(p.file.close(), p.file.id.remove(kindRows))
+	p.gone.begin(p.file.drop)
 }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"time"
 
+	"gdb/blockdev"
 	"gdb/internal/rng"
 
 	"github.com/cockroachdb/pebble/v2/vfs"
@@ -25,7 +26,7 @@ func TimeWriting(fs vfs.FS, prep, name string, bytes int64) (took time.Duration,
 	}
 	defer func() { err = errors.Join(err, w.abort()) }()
 	// Not zeros, which some disks need not write.
-	payload, draw := make([]byte, writeBuffer), rng.NewStream(1)
+	payload, draw := make([]byte, blockdev.WriteBytes), rng.NewStream(1)
 	for i := 0; i < len(payload); i += 8 {
 		binary.LittleEndian.PutUint64(payload[i:], draw.Uint64())
 	}
@@ -35,11 +36,11 @@ func TimeWriting(fs vfs.FS, prep, name string, bytes int64) (took time.Duration,
 			return 0, err
 		}
 	}
-	w.flush()
-	if w.err == nil {
-		if w.err = w.file.Sync(); w.err != nil {
-			w.err = fmt.Errorf("superbatch: sync %s: %w", w.id.path(w.kind), w.err)
-		}
+	if err := w.flush(); err != nil {
+		return 0, err
 	}
-	return time.Since(begun), w.err
+	if err := w.file.Sync(); err != nil {
+		return 0, fmt.Errorf("superbatch: sync %s: %w", w.id.path(w.kind), err)
+	}
+	return time.Since(begun), nil
 }

@@ -3,6 +3,8 @@ package superbatch
 import (
 	"testing"
 
+	"gdb/blockdev"
+
 	"github.com/cockroachdb/pebble/v2/vfs"
 	"github.com/cockroachdb/pebble/v2/vfs/errorfs"
 )
@@ -15,7 +17,7 @@ func TestTimeWriting(t *testing.T) {
 			if op.Kind != errorfs.OpFileWrite {
 				return nil
 			}
-			if written += writeBuffer; full && written > 4*writeBuffer {
+			if written += blockdev.WriteBytes; full && written > 4*blockdev.WriteBytes {
 				return errorfs.ErrInjected
 			}
 			return nil

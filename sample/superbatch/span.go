@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"gdb/internal/mem"
@@ -35,18 +36,16 @@ func (p *span) bytes() int64 {
 	return p.told.PackedBytes
 }
 
-func (p *span) close() error {
-	if p == nil || p.rows == nil {
-		return nil
+func (p *span) close() {
+	if p != nil && p.rows != nil {
+		p.rows.close()
 	}
-	return p.rows.close()
 }
 
 // endSpan removes the rows of the span at hand.
-func (s *superbatch) endSpan() error {
-	p := s.span
+func (s *superbatch) endSpan() {
+	s.span.close()
 	s.span = nil
-	return p.close()
 }
 
 // meanwhile is what goes on while a span is made: training on the one before, or nothing.
@@ -68,7 +67,7 @@ func (b *builder) makeSpan(ctx context.Context, s *superbatch, step uint64, m me
 	rows, err := w.run(ctx)
 	if err = errors.Join(err, w.release()); err != nil {
 		if rows != nil {
-			err = errors.Join(err, rows.close())
+			rows.close()
 		}
 		return nil, fmt.Errorf("superbatch: sweep rows for batches from step %d: %w", step, err)
 	}
@@ -109,7 +108,7 @@ type sweep struct {
 
 	arena *mem.Arena
 	keys  []uint64 // node<<32 | batch of the span, of each row that is missed
-	rest  []byte   // of the arena: memory to sort with, then of rows
+	rest  []byte   // of the arena: memory of rows
 
 	out    *writer
 	fill   []uint32 // of each batch: bytes collected, and the record that comes next
@@ -126,7 +125,7 @@ func (w *sweep) run(ctx context.Context) (*packed, error) {
 	if err := w.collect(ctx); err != nil {
 		return nil, err
 	}
-	w.keys = sortKeys(w.keys, mem.View[uint64](w.rest))
+	layout.SortKeys(w.keys)
 	if worth, err := w.weigh(); err != nil || !worth {
 		return nil, err
 	}
@@ -149,16 +148,16 @@ func (w *sweep) weigh() (bool, error) {
 		packed[i] = layout.ReadCost{Reads: uint64(w.records(r.reads)),
 			Bytes: w.recordBytes(r.reads)}
 	}
-	told, keys := map[int]Reading{}, w.keys
+	told := map[int]Reading{}
 	part := func(batches float64) Weighed {
 		k := int(batches)
-		if k < n {
-			keys = keep(mem.View[uint64](w.rest)[:0], keys, uint64(k))
-		}
 		l := load{packed: packed[:k], free: w.free}
-		l.once, l.apart = w.cfg.Sweeper.SweepCost(keys, k)
+		l.once, l.apart = w.cfg.Sweeper.SweepCost(w.keys, k)
 		r := w.told
-		r.Batches, r.Rows = k, uint64(len(keys))
+		r.Batches, r.Rows = k, 0
+		for _, refs := range w.index[w.first : w.first+k] {
+			r.Rows += uint64(refs.reads)
+		}
 		weighed := w.cfg.Costs.weigh(l, &r)
 		told[k] = r
 		return weighed
@@ -169,26 +168,8 @@ func (w *sweep) weigh() (bool, error) {
 		return false, nil
 	}
 	w.told, w.end = told[best], w.first+best
-	w.keys = keep(w.keys[:0], w.keys, uint64(best))
+	w.keys = slices.DeleteFunc(w.keys, func(key uint64) bool { return int(uint32(key)) >= best })
 	return true, nil
-}
-
-// keep appends the keys of the first so many batches; to may be the memory of keys.
-func keep(to, keys []uint64, batches uint64) []uint64 {
-	for _, key := range keys {
-		if key&(1<<32-1) < batches {
-			to = append(to, key)
-		}
-	}
-	return to
-}
-
-// sortKeys sorts keys where they are.
-func sortKeys(keys, spare []uint64) []uint64 {
-	if s := layout.SortKeys(keys, spare[:len(keys)]); len(s) > 0 && &s[0] != &keys[0] {
-		copy(keys, s)
-	}
-	return keys
 }
 
 // extend finds the end of the span; without room for one batch, that is read row by row.
@@ -244,10 +225,9 @@ func (w *sweep) room() int64 {
 // rowsPerRecord is how many rows a record of so many bytes holds: one at least.
 func rowsPerRecord(bytes, rowBytes int) int { return max(1, (bytes-recordHead)/rowBytes) }
 
-// sweepBytes is the memory of keys, which need as much again to be sorted, then of a buffer for
-// each batch.
+// sweepBytes is the memory of keys, and of a buffer for each batch.
 func sweepBytes(misses uint64, batches, buffer int) int64 {
-	return 8*int64(misses) + max(8*int64(misses), int64(batches)*int64(buffer))
+	return 8*int64(misses) + int64(batches)*int64(buffer)
 }
 
 // recordBytes is what the records of so many rows take on disk.
@@ -329,7 +309,7 @@ func (w *sweep) scatter(ctx context.Context) (err error) {
 	id.seq = w.superbatch.first + uint64(w.first)
 	p := &w.packed
 	*p = packed{rowBytes: w.rowBytes, perRecord: w.perRecord, starts: make([]uint32, n+1),
-		held: mem.NewAccount(w.cfg.Budget, "superbatch index")}
+		held: mem.NewAccount(w.cfg.Budget, "superbatch index"), gone: &w.builder.gone}
 	for i, r := range w.index[w.first:w.end] {
 		records += w.records(r.reads)
 		p.starts[i+1] = uint32(records)
@@ -342,7 +322,10 @@ func (w *sweep) scatter(ctx context.Context) (err error) {
 	p.refs = make([]ref, records)
 	w.fill, w.next = make([]uint32, n), make([]uint32, n)
 	copy(w.next, p.starts)
-	if w.out, err = id.create(kindRows); err != nil {
+	if err = w.builder.gone.wait(); err == nil {
+		w.out, err = id.create(kindRows)
+	}
+	if err != nil {
 		p.held.Release()
 		return err
 	}

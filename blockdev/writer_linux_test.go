@@ -1,0 +1,132 @@
+package blockdev_test
+
+import (
+	"bytes"
+	"errors"
+	"math/rand/v2"
+	"path/filepath"
+	"syscall"
+	"testing"
+
+	"gdb/blockdev"
+
+	"github.com/cockroachdb/pebble/v2/vfs"
+	"golang.org/x/sys/unix"
+)
+
+// refusing takes no write of a descriptor that is set to direct writes, as some file systems do.
+type refusing struct{ vfs.File }
+
+func (f *refusing) Write(p []byte) (int, error) {
+	flags, err := unix.FcntlInt(f.Fd(), unix.F_GETFL, 0)
+	if err == nil && flags&unix.O_DIRECT != 0 {
+		return 0, syscall.EINVAL
+	}
+	return f.File.Write(p)
+}
+
+// TestWriter: a file has the bytes that were written to it, in whatever pieces, on a disk, on a
+// file system that refuses direct writes, and in memory.
+func TestWriter(t *testing.T) {
+	for seed, size := range []int{0, 1, 511, 512, 4096, 70000, blockdev.WriteBytes - 1,
+		blockdev.WriteBytes, 3*blockdev.WriteBytes + 512, 3*blockdev.WriteBytes + 513} {
+		rnd := rand.New(rand.NewPCG(uint64(seed), 1))
+		want := make([]byte, size)
+		for i := range want {
+			want[i] = byte(rnd.Uint32())
+		}
+		disk := filepath.Join(t.TempDir(), "f")
+		for _, fs := range []vfs.FS{vfs.Default, vfs.NewMem()} {
+			for _, refuses := range []bool{false, true} {
+				mustWrite(t, fs, disk, want, refuses, rnd)
+				if got := mustRead(t, fs, disk); !bytes.Equal(got, want) {
+					t.Fatalf("%d bytes, refuses=%v: other bytes were written", size, refuses)
+				}
+			}
+		}
+	}
+}
+
+// mustWrite writes want in pieces.
+func mustWrite(t *testing.T, fs vfs.FS, path string, want []byte, refuses bool, rnd *rand.Rand) {
+	t.Helper()
+	if err := fs.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	f, err := fs.Create(path, vfs.WriteCategoryUnspecified)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if refuses {
+		f = &refusing{f}
+	}
+	w := blockdev.NewWriter(f)
+	for len(want) > 0 {
+		n := min(len(want), 1+rnd.IntN(300_000))
+		if k, err := w.Write(want[:n]); k != n || err != nil {
+			t.Fatalf("%d bytes of %d: %v", k, n, err)
+		}
+		want = want[n:]
+	}
+	if err := errors.Join(w.Finish(), f.Close()); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := w.Write([]byte{1}); err == nil {
+		t.Error("a finished file was written to")
+	}
+}
+
+func mustRead(t *testing.T, fs vfs.FS, path string) []byte {
+	t.Helper()
+	f, err := fs.Open(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	st, err := f.Stat()
+	if err != nil {
+		t.Fatal(err)
+	}
+	b := make([]byte, st.Size())
+	if _, err := f.ReadAt(b, 0); err != nil && len(b) > 0 {
+		t.Fatal(err)
+	}
+	if err := f.Close(); err != nil {
+		t.Fatal(err)
+	}
+	return b
+}
+
+// full has no room after so many writes; what it says of the last is as the kernel does.
+type full struct {
+	vfs.File
+	writes int
+}
+
+func (f *full) Write(p []byte) (int, error) {
+	if f.writes--; f.writes < 0 {
+		n, err := f.File.Write(p[:len(p)/2])
+		return n, errors.Join(err, syscall.ENOSPC)
+	}
+	return f.File.Write(p)
+}
+
+// TestWriterFails: a full disk is told, at that write or at the latest by Finish, and for good.
+func TestWriterFails(t *testing.T) {
+	f, err := vfs.NewMem().Create("f", vfs.WriteCategoryUnspecified)
+	if err != nil {
+		t.Fatal(err)
+	}
+	w, failed := blockdev.NewWriter(&full{File: f, writes: 2}), 0
+	for range 5 {
+		if _, err := w.Write(make([]byte, blockdev.WriteBytes)); errors.Is(err, syscall.ENOSPC) {
+			failed++
+		}
+	}
+	if failed != 3 || !errors.Is(w.Finish(), syscall.ENOSPC) {
+		t.Errorf("%d writes of 5 failed; at the end %v", failed, w.Finish())
+	}
+	w = blockdev.NewWriter(&full{File: f})
+	if _, err := w.Write([]byte{1}); err != nil || !errors.Is(w.Finish(), syscall.ENOSPC) {
+		t.Errorf("at the end: %v, %v", err, w.Finish())
+	}
+}

@@ -1,0 +1,31 @@
+package superbatch
+
+import (
+	"errors"
+	"sync"
+)
+
+// remover removes files beside other work: the file system takes most of a second for one of some
+// GiB. What is written next waits for it: the bound of the storage takes them for gone.
+type remover struct {
+	mu  sync.Mutex // held as long as files are removed
+	err error
+}
+
+// begin starts to remove files when those before are gone.
+func (r *remover) begin(remove func() error) {
+	r.mu.Lock()
+	go func() {
+		defer r.mu.Unlock()
+		r.err = errors.Join(r.err, remove())
+	}()
+}
+
+// wait returns when no file is being removed any more, with what went wrong since it last did.
+func (r *remover) wait() error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	err := r.err
+	r.err = nil
+	return err
+}
