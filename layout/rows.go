@@ -61,9 +61,8 @@ type rowsPart struct {
 	done chan error
 }
 
-func newRowsBuffer(arena *mem.Arena, held mem.Account) *rowsBuffer {
-	b := &rowsBuffer{arena: arena, held: held}
-	all := arena.Bytes()
+func newRowsBuffer(all []byte, held mem.Account) *rowsBuffer {
+	b := &rowsBuffer{held: held}
 	n := len(all) / rowsParts &^ (blockdev.Align - 1)
 	for i := range b.parts {
 		part := all[i*n : (i+1)*n : (i+1)*n]
@@ -244,7 +243,14 @@ func (r *Rows) makeBuffer() (*rowsBuffer, error) {
 		return nil, err
 	}
 	r.mu.made++
-	return newRowsBuffer(arena, mem.NewAccount(r.budget, "sorting of rows of "+r.shape.Path)), nil
+	b := newRowsBuffer(arena.Bytes(), r.sorting())
+	b.arena = arena
+	return b, nil
+}
+
+// sorting counts what a buffer takes besides.
+func (r *Rows) sorting() mem.Account {
+	return mem.NewAccount(r.budget, "sorting of rows of "+r.shape.Path)
 }
 
 // take returns a free buffer, a new one, or waits for one.

@@ -10,8 +10,9 @@ import (
 // a node<<32 | the number of a list; keys ascend. emit is called for each with the list and the
 // row's RowBytes as they are stored, verified, in memory that is reused. What lies between two rows
 // is read too where that is cheaper than a second read, so many rows make one pass over the file in
-// large reads.
-func (r *Rows) Sweep(ctx context.Context, keys []uint64,
+// large reads, to buf, which is page aligned: three quarters of it are being read while one is
+// delivered. If it is smaller than a buffer of Gather, it is such a one.
+func (r *Rows) Sweep(ctx context.Context, keys []uint64, buf []byte,
 	emit func(list uint32, row []byte) error) error {
 	if len(keys) == 0 {
 		return nil
@@ -21,6 +22,11 @@ func (r *Rows) Sweep(ctx context.Context, keys []uint64,
 	}
 	if !slices.IsSorted(keys) {
 		return fmt.Errorf("layout: sweep %s: %d keys do not ascend", r.f.path, len(keys))
+	}
+	if int64(len(buf)) >= r.shape.bufferBytes() {
+		b := newRowsBuffer(buf, r.sorting())
+		defer b.held.Release()
+		return r.stream(ctx, b, keys, emit, nil)
 	}
 	b, err := r.take(ctx)
 	if err != nil {

@@ -47,8 +47,9 @@ func TestSweepAgrees(t *testing.T) {
 		rows := mustRowsWith(t, s, rapid.Bool().Draw(rt, "sums on disk"), nil)
 		of, keys := sweepKeys(rnd, g.Nodes, rapid.IntRange(1, 5).Draw(rt, "lists"))
 		got := make([][]byte, len(of))
+		buf := blockdev.AlignedBuffer(rapid.SampledFrom([]int{0, 3 << 20}).Draw(rt, "buffer"))
 		before := rows.BytesRead()
-		err := rows.Sweep(ctx, keys, func(l uint32, row []byte) error {
+		err := rows.Sweep(ctx, keys, buf, func(l uint32, row []byte) error {
 			got[l] = append(got[l], row...)
 			return nil
 		})
@@ -120,14 +121,14 @@ func TestSweepStops(t *testing.T) {
 		keys = append(keys, uint64(v)<<32)
 	}
 	none := func(uint32, []byte) error { return nil }
-	if err := rows.Sweep(ctx, []uint64{9000 << 32}, none); err == nil {
+	if err := rows.Sweep(ctx, []uint64{9000 << 32}, nil, none); err == nil {
 		t.Error("a row that is not there")
 	}
-	if err := rows.Sweep(ctx, []uint64{2 << 32, 1 << 32}, none); err == nil {
+	if err := rows.Sweep(ctx, []uint64{2 << 32, 1 << 32}, nil, none); err == nil {
 		t.Error("keys in disorder")
 	}
 	full, n := errors.New("full"), 0
-	err = rows.Sweep(ctx, keys, func(uint32, []byte) error {
+	err = rows.Sweep(ctx, keys, nil, func(uint32, []byte) error {
 		if n++; n == 5000 {
 			return full
 		}
@@ -137,7 +138,7 @@ func TestSweepStops(t *testing.T) {
 		t.Errorf("the receiver failed: %v after %d rows", err, n)
 	}
 	broken = true
-	err = rows.Sweep(ctx, keys, none)
+	err = rows.Sweep(ctx, keys, nil, none)
 	var failed *blockdev.ReadError
 	if !errors.Is(err, syscall.EIO) || !errors.As(err, &failed) || failed.Off <= 6<<20 {
 		t.Errorf("a read failed: %v", err)

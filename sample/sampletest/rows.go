@@ -59,7 +59,7 @@ func (r *Rows) Scan(ctx context.Context, first layout.NodeID, n int, out []float
 }
 
 // Sweep computes the rows of keys, a node<<32 | list each.
-func (r *Rows) Sweep(ctx context.Context, keys []uint64,
+func (r *Rows) Sweep(ctx context.Context, keys []uint64, _ []byte,
 	emit func(list uint32, row []byte) error) error {
 	row := make([]float32, r.Dim)
 	for i, key := range keys {

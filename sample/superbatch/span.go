@@ -14,7 +14,8 @@ import (
 
 // Sweeper reads the rows of many lists of nodes in one pass; *layout.Rows is one.
 type Sweeper interface {
-	Sweep(ctx context.Context, keys []uint64, emit func(list uint32, row []byte) error) error
+	Sweep(ctx context.Context, keys []uint64, buf []byte,
+		emit func(list uint32, row []byte) error) error
 	SweepCost(keys []uint64, lists int) (once layout.ReadCost,
 		apart []layout.ReadCost)
 	Decode(out []float32, rows []byte) error
@@ -82,6 +83,8 @@ const (
 	// bufferLeast and bufferMost are the least and most bytes that are collected of a batch's rows
 	// before they are written as a record. A disk reads 64 KiB at random as fast as in sequence.
 	bufferLeast, bufferMost = 64 << 10, 1 << 20
+	// readMost bounds the memory that a sweep reads to.
+	readMost = 16 << 20
 	// collectBytesPerNode is the memory, per node of the largest batch, of finding what it misses.
 	collectBytesPerNode = 24
 	// collectReadPerNode is that of the records that this is found from: two of 4 bytes per node of
@@ -108,7 +111,8 @@ type sweep struct {
 
 	arena *mem.Arena
 	keys  []uint64 // node<<32 | batch of the span, of each row that is missed
-	rest  []byte   // of the arena: memory of rows
+	read  []byte   // rows are read there
+	rest  []byte   // and collected here
 
 	out    *writer
 	fill   []uint32 // of each batch: bytes collected, and the record that comes next
@@ -182,7 +186,7 @@ func (w *sweep) extend() bool {
 		misses, bytes := w.misses+uint64(reads), disk+w.recordBytes(reads)
 		short := ""
 		switch n := i + 1 - w.first; {
-		case sweepBytes(misses, n, w.perRecord*w.rowBytes) > w.cfg.SweepBytes:
+		case sweepBytes(misses, n, w.perRecord*w.rowBytes) > collecting(w.cfg.SweepBytes):
 			short = "memory"
 		case bytes > room:
 			short = "storage"
@@ -199,7 +203,7 @@ func (w *sweep) extend() bool {
 	}
 	n := w.end - w.first
 	w.told.Batches, w.told.Rows = n, w.misses
-	most := min(bufferMost, (w.cfg.SweepBytes-8*int64(w.misses))/int64(n))
+	most := min(bufferMost, (collecting(w.cfg.SweepBytes)-8*int64(w.misses))/int64(n))
 	w.perRecord = max(w.perRecord, rowsPerRecord(int(most), w.rowBytes))
 	return true
 }
@@ -230,6 +234,13 @@ func sweepBytes(misses uint64, batches, buffer int) int64 {
 	return 8*int64(misses) + int64(batches)*int64(buffer)
 }
 
+// readBytes is what a sweep of so much memory reads to: the less there is under way, the longer the
+// disk waits where the processor has other work.
+func readBytes(memory int64) int64 { return min(readMost, memory/4) &^ 4095 }
+
+// collecting is the rest of it, for keys and buffers.
+func collecting(memory int64) int64 { return memory - readBytes(memory) }
+
 // recordBytes is what the records of so many rows take on disk.
 func (w *sweep) recordBytes(rows uint32) int64 {
 	n := int64(rows)
@@ -247,11 +258,13 @@ func (w *sweep) records(rows uint32) int { return (int(rows) + w.perRecord - 1) 
 // collect finds the rows that the batches miss.
 func (w *sweep) collect(ctx context.Context) (err error) {
 	w.arena, err = mem.NewArena(w.cfg.Budget, "superbatch rows",
-		sweepBytes(w.misses, w.end-w.first, w.perRecord*w.rowBytes))
+		readBytes(w.cfg.SweepBytes)+
+			sweepBytes(w.misses, w.end-w.first, w.perRecord*w.rowBytes))
 	if err != nil {
 		return err
 	}
 	b := w.arena.Bytes()
+	w.read = carve[uint8](&b, int(readBytes(w.cfg.SweepBytes)))
 	w.keys, w.rest = carve[uint64](&b, int(w.misses))[:0], b
 	if err := w.held.Add(collectBytesPerNode * int64(w.nodesMost)); err != nil {
 		return err
@@ -343,7 +356,7 @@ func (w *sweep) scatter(ctx context.Context) (err error) {
 
 // write writes all rows.
 func (w *sweep) write(ctx context.Context) error {
-	if err := w.cfg.Sweeper.Sweep(ctx, w.keys, w.put); err != nil {
+	if err := w.cfg.Sweeper.Sweep(ctx, w.keys, w.read, w.put); err != nil {
 		return err
 	}
 	for list := range w.fill {

@@ -327,10 +327,10 @@ type cancelling struct {
 	cancel context.CancelFunc
 }
 
-func (c *cancelling) Sweep(ctx context.Context, keys []uint64,
+func (c *cancelling) Sweep(ctx context.Context, keys []uint64, buf []byte,
 	emit func(list uint32, row []byte) error) error {
 	c.cancel()
-	return c.Sweeper.Sweep(ctx, keys, emit)
+	return c.Sweeper.Sweep(ctx, keys, buf, emit)
 }
 
 // TestSweepRefusesFlippedBits: no bit of packed rows is trained on that was not written.
@@ -431,10 +431,10 @@ type holding struct {
 	begun chan struct{}
 }
 
-func (h *holding) Sweep(ctx context.Context, keys []uint64,
+func (h *holding) Sweep(ctx context.Context, keys []uint64, buf []byte,
 	emit func(list uint32, row []byte) error) error {
 	if h.after--; h.after >= 0 {
-		return h.Sweeper.Sweep(ctx, keys, emit)
+		return h.Sweeper.Sweep(ctx, keys, buf, emit)
 	}
 	close(h.begun)
 	<-ctx.Done()
