@@ -72,14 +72,11 @@ func numberedSum(seed uint32, number, rest []byte) uint32 {
 	return codec.ChecksumUpdate(codec.ChecksumUpdate(seed, number), rest)
 }
 
-// writeBuffer is the size of one sequential write.
-const writeBuffer = 1 << 20
-
 // fileWriter writes one file from start to end in large pieces, and keeps its checksum.
 type fileWriter struct {
 	file vfs.File
 	path string
-	buf  []byte
+	out  *blockdev.Writer
 	sum  uint32
 	size int64
 	err  error // the first error; all later writes fail with it
@@ -90,41 +87,33 @@ func createFile(fs vfs.FS, path string) (*fileWriter, error) {
 	if err != nil {
 		return nil, fmt.Errorf("layout: create %s: %w", path, err)
 	}
-	return &fileWriter{file: f, path: path, buf: make([]byte, 0, writeBuffer)}, nil
+	return &fileWriter{file: f, path: path, out: blockdev.NewWriter(f)}, nil
 }
 
 // write appends p, which is free to reuse afterwards.
 func (w *fileWriter) write(p []byte) error {
-	for len(p) > 0 && w.err == nil {
-		n := min(len(p), cap(w.buf)-len(w.buf))
-		w.buf = append(w.buf, p[:n]...)
-		p = p[n:]
-		if len(w.buf) == cap(w.buf) {
-			w.flush()
-		}
+	if w.err != nil {
+		return w.err
 	}
+	w.sum = codec.ChecksumUpdate(w.sum, p)
+	n, err := w.out.Write(p)
+	w.size += int64(n)
+	w.failed(err)
 	return w.err
 }
 
-// flush hands the buffer to the file. The sum is taken first: a vfs.File may change what it is
-// given.
-func (w *fileWriter) flush() {
-	if w.err != nil || len(w.buf) == 0 {
-		return
-	}
-	w.sum = codec.ChecksumUpdate(w.sum, w.buf)
-	n, err := w.file.Write(w.buf)
-	w.size += int64(n)
+func (w *fileWriter) failed(err error) {
 	if err != nil {
-		w.err = fmt.Errorf("layout: write %s at offset %d: %w", w.path, w.size, err)
+		w.err = fmt.Errorf("layout: write %s before offset %d: %w", w.path, w.size, err)
 	}
-	w.buf = w.buf[:0]
 }
 
 // finish writes what is left, syncs and closes, and returns the record of the file, which will be
 // known to the store as rel.
 func (w *fileWriter) finish(rel, kind string) (kv.FileMeta, error) {
-	w.flush()
+	if w.err == nil {
+		w.failed(w.out.Finish())
+	}
 	if w.err == nil {
 		if err := w.file.Sync(); err != nil {
 			w.err = fmt.Errorf("layout: sync %s: %w", w.path, err)
