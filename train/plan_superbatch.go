@@ -30,7 +30,7 @@ const (
 	sweepLeast, sweepShare = 32 << 20, 8
 	// aheadMost and aheadLeast bound the memory of a sweep beside training: more would take the
 	// cache's, and with less a span is too short.
-	aheadMost, aheadLeast = 40 << 20, 4 << 20
+	aheadMost, aheadLeast = 48 << 20, 4 << 20
 	// heapFactor is how much of the Go heap is taken for a byte in use: lists grow by a quarter,
 	// and there is garbage.
 	heapFactor = 2

@@ -34,6 +34,7 @@ type Loader struct {
 	short   bool   // only the first slots have memory: see SlotsKept
 	spilled *spilled
 	stretch *stretch
+	spent   *span // whose rows go when some batches of the next one were handed out
 	err     error // the first; nothing works afterwards
 	since   time.Time
 
@@ -265,6 +266,16 @@ func (l *Loader) take(ctx context.Context, end uint64) (*sample.Batch, error) {
 	return l.stretch.next(ctx)
 }
 
+// spentBatches of a span are handed out before the rows of the one before are removed: while a file
+// system gives up the room of some GiB, reads may have to wait.
+const spentBatches = 2
+
+// endSpent removes these rows.
+func (l *Loader) endSpent() {
+	l.spent.close()
+	l.spent = nil
+}
+
 // nextSpan waits for the span that begins with the next step.
 func (l *Loader) nextSpan(ctx context.Context) error {
 	s := l.current
@@ -282,11 +293,11 @@ func (l *Loader) nextSpan(ctx context.Context) error {
 	a := s.coming
 	s.coming = nil
 	a.cancel()
-	s.endSpan()
 	if a.err != nil {
 		return a.err
 	}
-	s.span = a.span
+	l.endSpent()
+	l.spent, s.span = s.span, a.span
 	if l.cfg.Decided != nil {
 		l.cfg.Decided(s.span.told)
 	}
@@ -297,6 +308,10 @@ func (l *Loader) nextSpan(ctx context.Context) error {
 // once that is there.
 func (l *Loader) sweepAhead() {
 	s, step := l.current, l.current.span.end
+	if l.spent != nil && l.due < l.stretch.first+spentBatches {
+		return
+	}
+	l.endSpent()
 	if !l.cfg.SweepAhead || !l.cfg.sweeps() {
 		return
 	}
@@ -388,6 +403,7 @@ func (l *Loader) rest() error {
 	}
 	err := l.stretch.close()
 	l.stretch = nil
+	l.endSpent()
 	return err
 }
 
@@ -430,6 +446,7 @@ func (l *Loader) Close() error {
 		l.err = errClosed
 	}
 	err := l.rest()
+	l.endSpent()
 	if l.coming != nil {
 		l.coming.stop()
 		l.coming = nil

@@ -84,7 +84,7 @@ const (
 	// before they are written as a record. A disk reads 64 KiB at random as fast as in sequence.
 	bufferLeast, bufferMost = 64 << 10, 1 << 20
 	// readMost bounds the memory that a sweep reads to.
-	readMost = 16 << 20
+	readMost = 8 << 20
 	// collectBytesPerNode is the memory, per node of the largest batch, of finding what it misses.
 	collectBytesPerNode = 24
 	// collectReadPerNode is that of the records that this is found from: two of 4 bytes per node of

@@ -20,6 +20,7 @@ import (
 type stretch struct {
 	l      *Loader
 	s      *superbatch
+	first  uint64 // step
 	end    uint64
 	ctx    context.Context
 	cancel context.CancelCauseFunc
@@ -64,7 +65,7 @@ type room struct {
 }
 
 func newStretch(l *Loader, s *superbatch, first, end uint64) *stretch {
-	t := &stretch{l: l, s: s, end: end, packed: s.span.rows}
+	t := &stretch{l: l, s: s, first: first, end: end, packed: s.span.rows}
 	frames := l.cfg.frames()
 	t.empty, t.read = make(chan *frame, frames), make(chan *frame, frames)
 	t.ready = make(chan *frame, frames)
