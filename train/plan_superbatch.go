@@ -254,7 +254,7 @@ func (p *planner) loop(s *SuperbatchPlan, ready int) (arenas, lists int64) {
 		return frames*arenaBytes(p.BatchInner*row) + arenaBytes(superbatch.PackedBytes) + records,
 			mem.HeapCost((frames*(12*e+28*n) + 8*n) * growth / 16)
 	}
-	return int64(ready+1)*arenaBytes(n*row) + 2*arenaBytes(superbatch.PackedBytes) + records +
+	return int64(ready+1)*arenaBytes(n*row) + arenaBytes(superbatch.PackedBytes) + records +
 			superbatch.Stages*arenaBytes(int64(s.StageRows)*row),
 		mem.HeapCost((int64(superbatch.Frames(ready))*(8*e+28*n) + 8*n) * growth / 16)
 }

@@ -275,7 +275,6 @@ func (r *superbatchReads) count(at, n float64, swept bool) {
 		read := r.apart.of(rows)
 		if swept {
 			read = r.room.Packed(rows, total, int(math.Ceil(n)))
-			read.Bytes += r.room.Twice(rows, total, int(math.Ceil(n)), r.staged)
 		}
 		r.countBatches(batches, rows, d.reading(float64(read.Reads), float64(read.Bytes)))
 	})

@@ -88,7 +88,7 @@ type Config struct {
 	Ready int
 	// Sweeper reads Rows in one pass for many batches where Costs say that this is faster; nil
 	// reads them one by one. It takes SweepBytes at most between batches, in the place of their
-	// memory, and twice PackedBytes beside it.
+	// memory, and PackedBytes beside it.
 	Sweeper    Sweeper
 	Costs      Costs
 	SweepBytes int64

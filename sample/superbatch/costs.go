@@ -158,17 +158,6 @@ func (s SweepRoom) Packed(rows, misses float64, batches int) layout.ReadCost {
 		Bytes: int64(rows*float64(s.RowBytes) + reads*unitBytes)}
 }
 
-// Twice is how many bytes of them are read again, if so many rows are read ahead and the others
-// later: the record that has rows of both. See Config.StageRows.
-func (s SweepRoom) Twice(rows, misses float64, batches, ahead int) int64 {
-	record, staged := s.record(misses, batches), float64(ahead)
-	whole := math.Floor(staged/record) * record
-	if ahead == 0 || staged >= rows || whole == staged {
-		return 0
-	}
-	return int64(min(record, rows-whole) * float64(s.RowBytes))
-}
-
 // record is how many rows a record holds.
 func (s SweepRoom) record(misses float64, batches int) float64 {
 	most := min(bufferMost, (float64(collecting(s.Memory))-8*misses)/float64(batches))

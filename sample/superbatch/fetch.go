@@ -26,18 +26,15 @@ func (t *stretch) order(f *frame) error {
 }
 
 // fetch reads the rows first … end-1 of those that a batch misses, the k-th of them to the row
-// at[k] of out, or k if at is nil: from the file of features, or as they were packed.
+// at[k] of out: from the file of features, where at nil means k, or as they were packed.
 func (t *stretch) fetch(f *frame, first, end int, at []uint32, out []float32, buf *buffer) error {
 	c, dim := &t.l.cfg, t.l.dim
 	if t.packed == nil {
 		return c.Rows.Gather(t.ctx, f.missed[first:end], at, out)
 	}
-	width, batch := t.packed.rowBytes, int(f.step-t.s.first)-t.s.span.first
-	return t.packed.read(t.ctx, batch, first, end, buf, func(k int, rows []byte) error {
+	width := t.packed.rowBytes
+	return t.packed.read(t.ctx, t.batchOf(f), first, end, buf, func(k int, rows []byte) error {
 		k -= first
-		if at == nil {
-			return c.Sweeper.Decode(out[k*dim:k*dim+len(rows)/width*dim], rows)
-		}
 		for ; len(rows) > 0; k, rows = k+1, rows[width:] {
 			to := int(at[k]) * dim
 			if err := c.Sweeper.Decode(out[to:to+dim], rows[:width]); err != nil {

@@ -23,8 +23,8 @@ const (
 	// packedChunk is how many bytes of packed rows are read at once, and PackedBytes the memory
 	// for it: records are read whole, and a buffer that grows takes a quarter more.
 	packedChunk = 2 << 20
-	// PackedBytes is the memory of reading packed rows, for each of two goroutines, but for rows
-	// longer than a MiB.
+	// PackedBytes is the memory of reading packed rows, but for those that are read ahead and for
+	// rows longer than a MiB.
 	PackedBytes = (packedChunk + bufferMost) * 5 / 4
 )
 
@@ -61,6 +61,30 @@ func (p *packed) read(ctx context.Context, batch, first, end int, buf *buffer,
 		}
 	}
 	return nil
+}
+
+// readFirst reads the first records of a batch, as many as fit in the buffer, which keeps them; it
+// returns how many rows they are.
+func (p *packed) readFirst(ctx context.Context, batch int, buf *buffer) (rows int, err error) {
+	room := int64(len(buf.arena.Bytes()))
+	var records []record
+	for _, at := range p.refs[p.starts[batch]:p.starts[batch+1]] {
+		if room -= at.diskBytes(); room < 0 {
+			break
+		}
+		records = append(records, record{p.file, at})
+		rows += int(at.bytes) / p.rowBytes
+	}
+	if rows > 0 {
+		_, err = buf.read(ctx, records...)
+	}
+	return rows, err
+}
+
+// row is one of those that readFirst read to a buffer.
+func (p *packed) row(buf *buffer, k int) []byte {
+	at := k % p.perRecord * p.rowBytes
+	return buf.payloads[k/p.perRecord][at : at+p.rowBytes]
 }
 
 // close gives the memory back, and begins to remove the file.

@@ -43,8 +43,10 @@ type stretch struct {
 type frame struct {
 	batch   sample.Batch
 	step    uint64
-	stage   *room // the rows that were read, until the batch is assembled
-	x       *room // the features
+	stage   *room  // the rows that were read, until the batch is assembled
+	ahead   int    // how many these are
+	records buffer // their records in the stage, if they were swept
+	x       *room  // the features
 	changes Changes
 	missed  []sample.NodeID // the nodes to read
 	at      []uint32        // where their rows go
@@ -222,7 +224,7 @@ func (t *stretch) load(f *frame, buf *buffer) error {
 	if l.cfg.InPlace {
 		return t.readInPlace(f, buf)
 	}
-	f.missed, f.at = f.missed[:0], f.at[:0]
+	f.missed, f.at, f.ahead = f.missed[:0], f.at[:0], 0
 	for i, s := range f.changes.From {
 		if s == 0 {
 			f.missed, f.at = append(f.missed, nodes[i]), append(f.at, uint32(i))
@@ -234,16 +236,25 @@ func (t *stretch) load(f *frame, buf *buffer) error {
 	if err := t.order(f); err != nil {
 		return err
 	}
-	return t.fetch(f, 0, t.staged(f), nil, mem.View[float32](f.stage.arena.Bytes()), buf)
+	return t.readStage(f, buf)
 }
 
-// staged is how many of the rows that a batch reads are read ahead.
-func (t *stretch) staged(f *frame) int {
-	if most := t.l.cfg.StageRows; most > 0 {
-		return min(len(f.missed), most)
+// readStage reads rows ahead: as many as have room, or whole records of them.
+func (t *stretch) readStage(f *frame, buf *buffer) (err error) {
+	if t.packed != nil {
+		f.records.arena = f.stage.arena
+		f.ahead, err = t.packed.readFirst(t.ctx, t.batchOf(f), &f.records)
+		return err
 	}
-	return len(f.missed)
+	f.ahead = len(f.missed)
+	if most := t.l.cfg.StageRows; most > 0 {
+		f.ahead = min(f.ahead, most)
+	}
+	return t.fetch(f, 0, f.ahead, nil, mem.View[float32](f.stage.arena.Bytes()), buf)
 }
+
+// batchOf is the number of a frame's batch in the span.
+func (t *stretch) batchOf(f *frame) int { return int(f.step-t.s.first) - t.s.span.first }
 
 // count counts the lists of a frame.
 func (t *stretch) count(f *frame) error {
@@ -300,19 +311,14 @@ func (t *stretch) assemble(f *frame, buf *buffer) error {
 	x := mem.View[float32](f.x.arena.Bytes())[:n:n]
 	slots := l.slots
 	f.batch.X, f.batch.Dim = x, l.dim
-	read := mem.View[float32](f.stage.arena.Bytes())
-	ahead := t.staged(f)
-	if end := len(f.missed); ahead < end {
-		if err := t.fetch(f, ahead, end, f.at[ahead:], x, buf); err != nil {
+	if end := len(f.missed); f.ahead < end {
+		if err := t.fetch(f, f.ahead, end, f.at[f.ahead:], x, buf); err != nil {
 			return err
 		}
 	}
-	sample.Parallel(ahead, l.cfg.Threads, ahead*l.dim*4, func(first, end int) {
-		for k := first; k < end; k++ {
-			from, to := uint64(k)*d, uint64(f.at[k])*d
-			copy(x[to:to+d], read[from:from+d])
-		}
-	})
+	if err := t.placeStage(f, x); err != nil {
+		return err
+	}
 	sample.Parallel(len(c.From), l.cfg.Threads, c.Hits*l.dim*4, func(first, end int) {
 		for i := first; i < end; i++ {
 			if s := c.From[i]; s != 0 {
@@ -328,6 +334,34 @@ func (t *stretch) assemble(f *frame, buf *buffer) error {
 		}
 	})
 	l.add(c)
+	return nil
+}
+
+// placeStage copies the rows that were read ahead to the batch's features.
+func (t *stretch) placeStage(f *frame, x []float32) error {
+	d, bytes := t.l.dim, f.ahead*t.l.dim*4
+	if t.packed == nil {
+		read := mem.View[float32](f.stage.arena.Bytes())
+		sample.Parallel(f.ahead, t.l.cfg.Threads, bytes, func(first, end int) {
+			for k := first; k < end; k++ {
+				copy(x[int(f.at[k])*d:][:d], read[k*d:][:d])
+			}
+		})
+		return nil
+	}
+	var failed atomic.Pointer[error]
+	sample.Parallel(f.ahead, t.l.cfg.Threads, bytes, func(first, end int) {
+		for k := first; k < end; k++ {
+			err := t.l.cfg.Sweeper.Decode(x[int(f.at[k])*d:][:d], t.packed.row(&f.records, k))
+			if err != nil {
+				failed.Store(&err)
+				return
+			}
+		}
+	})
+	if err := failed.Load(); err != nil {
+		return *err
+	}
 	return nil
 }
 
