@@ -262,15 +262,11 @@ func (b *builder) plan(ctx context.Context, s *superbatch, a *accesses) (err err
 	}
 	defer func() { err = errors.Join(err, next.free()) }()
 	a.free()
-	if err := s.id.remove(kindAccesses); err != nil {
-		return err
-	}
+	b.gone.begin(func() error { return s.id.remove(kindAccesses) })
 	if err := b.decide(ctx, s, next); err != nil {
 		return err
 	}
-	if err := s.id.remove(kindNext); err != nil {
-		return err
-	}
+	b.gone.begin(func() error { return s.id.remove(kindNext) })
 	s.plans, err = s.id.open(ctx, b.cfg.Device, kindPlan)
 	return err
 }
