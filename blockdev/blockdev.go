@@ -1,5 +1,6 @@
 // Package blockdev reads batches of aligned blocks from files: by io_uring, by a pool of pread
-// calls, through the page cache, through a memory map, or from an in-memory file system.
+// calls, through the page cache, through a memory map, or from an in-memory file system. Its Writer
+// writes new files past the page cache.
 //
 // All backends keep one contract, which package devtest checks: ReadBatch returns when every
 // request of the batch is done, each buffer then holds exactly the bytes of the file, and any
