@@ -8,9 +8,9 @@ import (
 // flagLeast keys are sorted by digits; fewer, by comparisons.
 const flagLeast = 64
 
-// SortKeys sorts numbers where they are, by digits of 8 bits from the highest down (McIlroy,
-// Bostic and McIlroy, "Engineering Radix Sort", 1993, American flag sort). Time: O(n) for each
-// digit that tells more than flagLeast keys apart.
+// SortKeys sorts numbers where they are, while sorter takes as much memory again: by digits of 8
+// bits from the highest down (McIlroy, Bostic and McIlroy, "Engineering Radix Sort", 1993, American
+// flag sort). Time: O(n) for each digit that tells more than flagLeast keys apart.
 func SortKeys(keys []uint64) {
 	if len(keys) > 0 {
 		flagSort(keys, max(0, bits.Len64(slices.Max(keys))-1)/8*8)

@@ -146,7 +146,7 @@ type SweepRoom struct {
 // Fits says whether so many batches that miss so many rows can be swept for together.
 func (s SweepRoom) Fits(misses uint64, batches int) bool {
 	buffer := rowsPerRecord(bufferLeast, s.RowBytes) * s.RowBytes
-	return sweepBytes(misses, batches, buffer) <= collecting(s.Memory) &&
+	return sweepBytes(misses, batches, buffer) <= collectBytes(s.Memory) &&
 		int64(misses)*int64(s.RowBytes) <= s.Storage
 }
 
@@ -160,7 +160,7 @@ func (s SweepRoom) Packed(rows, misses float64, batches int) layout.ReadCost {
 
 // record is how many rows a record holds.
 func (s SweepRoom) record(misses float64, batches int) float64 {
-	most := min(bufferMost, (float64(collecting(s.Memory))-8*misses)/float64(batches))
+	most := min(bufferMost, (float64(collectBytes(s.Memory))-8*misses)/float64(batches))
 	return float64(rowsPerRecord(max(bufferLeast, int(most)), s.RowBytes))
 }
 

@@ -186,7 +186,7 @@ func (w *sweep) extend() bool {
 		misses, bytes := w.misses+uint64(reads), disk+w.recordBytes(reads)
 		short := ""
 		switch n := i + 1 - w.first; {
-		case sweepBytes(misses, n, w.perRecord*w.rowBytes) > collecting(w.cfg.SweepBytes):
+		case sweepBytes(misses, n, w.perRecord*w.rowBytes) > collectBytes(w.cfg.SweepBytes):
 			short = "memory"
 		case bytes > room:
 			short = "storage"
@@ -203,7 +203,7 @@ func (w *sweep) extend() bool {
 	}
 	n := w.end - w.first
 	w.told.Batches, w.told.Rows = n, w.misses
-	most := min(bufferMost, (collecting(w.cfg.SweepBytes)-8*int64(w.misses))/int64(n))
+	most := min(bufferMost, (collectBytes(w.cfg.SweepBytes)-8*int64(w.misses))/int64(n))
 	w.perRecord = max(w.perRecord, rowsPerRecord(int(most), w.rowBytes))
 	return true
 }
@@ -238,8 +238,8 @@ func sweepBytes(misses uint64, batches, buffer int) int64 {
 // disk waits where the processor has other work.
 func readBytes(memory int64) int64 { return min(readMost, memory/4) &^ 4095 }
 
-// collecting is the rest of it, for keys and buffers.
-func collecting(memory int64) int64 { return memory - readBytes(memory) }
+// collectBytes is the rest of it, for keys and buffers.
+func collectBytes(memory int64) int64 { return memory - readBytes(memory) }
 
 // recordBytes is what the records of so many rows take on disk.
 func (w *sweep) recordBytes(rows uint32) int64 {
