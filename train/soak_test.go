@@ -16,7 +16,7 @@ import (
 // soakWays are trainings of many epochs; turns is one whose phases take turns in memory.
 func soakWays() map[string]Config {
 	c := testConfig()
-	c.Epochs, c.FeatureCache, c.Batch, c.Hidden = 8, 8<<10, 20, 4
+	c.Epochs, c.FeatureCache, c.Batch, c.Hidden = 16, 8<<10, 20, 4
 	static, belady := c, c
 	static.Cache, static.Topology = "static", "paged"
 	belady.Cache = cacheBelady
@@ -25,9 +25,14 @@ func soakWays() map[string]Config {
 	return map[string]Config{"static": static, "belady": belady, "small": small, "turns": belady}
 }
 
+// soakFiles may be open at the end of one epoch and not of another: superbatches are made, and files
+// of those that are used up are removed, beside training.
+const soakFiles = 6
+
 // TestNothingGrows trains many epochs on a real file system. In the second half of them no more
-// memory is counted and no more descriptors are open than in the first, and runtime files never
-// take more than the storage they were given, those of superbatches in the making included.
+// memory is counted than in the first, and no more descriptors are open than may be beside
+// training: one per epoch would be found. Runtime files never take more than the storage they were
+// given, those of superbatches in the making included.
 func TestNothingGrows(t *testing.T) {
 	for name, c := range soakWays() {
 		t.Run(name, func(t *testing.T) {
@@ -75,7 +80,8 @@ func soak(t *testing.T, s *layout.Store, c Config, most *atomic.Int64) {
 		}
 		if r.Epoch <= c.Epochs/2 {
 			half.Held, half.Files = max(half.Held, r.Held), max(half.Files, r.Files)
-		} else if r.Held > half.Held+half.Held/100 || r.Files > half.Files {
+		} else if r.Held > half.Held+half.Held/100 ||
+			r.Files > half.Files+soakFiles {
 			// Lists grow with the largest batch that they met: that is not each time the same.
 			t.Errorf("epoch %d holds %d bytes and %d files, the first %d at most %d and %d",
 				r.Epoch, r.Held, r.Files, c.Epochs/2, half.Held, half.Files)
