@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"syscall"
 	"testing"
+	"time"
 
 	"gdb/blockdev"
 
@@ -110,7 +111,8 @@ func (f *full) Write(p []byte) (int, error) {
 	return f.File.Write(p)
 }
 
-// TestWriterFails: a full disk is told, at that write or at the latest by Finish, and for good.
+// TestWriterFails: a full disk is told, by the write after it or at the latest by Finish, and for
+// good.
 func TestWriterFails(t *testing.T) {
 	f, err := vfs.NewMem().Create("f", vfs.WriteCategoryUnspecified)
 	if err != nil {
@@ -118,15 +120,48 @@ func TestWriterFails(t *testing.T) {
 	}
 	w, failed := blockdev.NewWriter(&full{File: f, writes: 2}), 0
 	for range 5 {
-		if _, err := w.Write(make([]byte, blockdev.WriteBytes)); errors.Is(err, syscall.ENOSPC) {
+		_, err := w.Write(make([]byte, blockdev.WriteBytes/2))
+		if errors.Is(err, syscall.ENOSPC) {
 			failed++
 		}
 	}
-	if failed != 3 || !errors.Is(w.Finish(), syscall.ENOSPC) {
+	if failed != 2 || !errors.Is(w.Finish(), syscall.ENOSPC) {
 		t.Errorf("%d writes of 5 failed; at the end %v", failed, w.Finish())
 	}
 	w = blockdev.NewWriter(&full{File: f})
 	if _, err := w.Write([]byte{1}); err != nil || !errors.Is(w.Finish(), syscall.ENOSPC) {
 		t.Errorf("at the end: %v, %v", err, w.Finish())
+	}
+}
+
+// slow takes its time for a write.
+type slow struct {
+	vfs.File
+	written int
+}
+
+func (f *slow) Write(p []byte) (int, error) {
+	time.Sleep(20 * time.Millisecond)
+	f.written += len(p)
+	return len(p), nil
+}
+
+// TestWriterStops: after Stop nothing is being written, and nothing can be.
+func TestWriterStops(t *testing.T) {
+	memory, err := vfs.NewMem().Create("f", vfs.WriteCategoryUnspecified)
+	if err != nil {
+		t.Fatal(err)
+	}
+	f := &slow{File: memory}
+	w := blockdev.NewWriter(f)
+	if _, err := w.Write(make([]byte, blockdev.WriteBytes/2+1)); err != nil {
+		t.Fatal(err)
+	}
+	w.Stop()
+	if f.written != blockdev.WriteBytes/2 {
+		t.Errorf("%d bytes were written", f.written)
+	}
+	if n, err := w.Write([]byte{1}); n != 0 || err == nil || w.Finish() == nil {
+		t.Errorf("a stopped writer took %d bytes, %v", n, err)
 	}
 }

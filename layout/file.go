@@ -130,6 +130,7 @@ func (w *fileWriter) abort() error {
 	if w.file == nil {
 		return nil
 	}
+	w.out.Stop()
 	err := w.file.Close()
 	w.file = nil
 	if err != nil {

@@ -123,7 +123,7 @@ func PlanMemory(nodes uint64, most int64) (int64, error) {
 // SweepMemory is what a sweep takes besides SweepBytes, if batches have at most so many nodes: to
 // find the rows that they miss, and to write.
 func SweepMemory(nodes int) (heap, read int64) {
-	return collectBytesPerNode*int64(nodes) + 2*blockdev.WriteBytes + bufferMost,
+	return collectBytesPerNode*int64(nodes) + blockdev.WriteBytes + bufferMost,
 		collectReadPerNode * int64(nodes)
 }
 

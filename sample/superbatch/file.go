@@ -178,6 +178,7 @@ func (w *writer) abort() error {
 	if w.file == nil {
 		return nil
 	}
+	w.out.Stop()
 	err := w.file.Close()
 	w.file = nil
 	if err != nil {

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"time"
 
-	"gdb/blockdev"
 	"gdb/internal/rng"
 
 	"github.com/cockroachdb/pebble/v2/vfs"
@@ -26,7 +25,7 @@ func TimeWriting(fs vfs.FS, prep, name string, bytes int64) (took time.Duration,
 	}
 	defer func() { err = errors.Join(err, w.abort()) }()
 	// Not zeros, which some disks need not write.
-	payload, draw := make([]byte, blockdev.WriteBytes), rng.NewStream(1)
+	payload, draw := make([]byte, bufferMost), rng.NewStream(1)
 	for i := 0; i < len(payload); i += 8 {
 		binary.LittleEndian.PutUint64(payload[i:], draw.Uint64())
 	}

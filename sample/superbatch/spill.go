@@ -4,8 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-
-	"gdb/blockdev"
 )
 
 // spilled are the rows of slots that are not kept, in a file, while their memory serves others.
@@ -15,7 +13,7 @@ type spilled struct {
 }
 
 // spillChunk is the size of a record of rows.
-const spillChunk = blockdev.WriteBytes / 2
+const spillChunk = 512 << 10
 
 // spillBytes is what spilled rows take on disk, about.
 func (c *Config) spillBytes(dim int) int64 {

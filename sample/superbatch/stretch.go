@@ -351,16 +351,23 @@ func (t *stretch) placeStage(f *frame, x []float32) error {
 	}
 	var failed atomic.Pointer[error]
 	sample.Parallel(f.ahead, t.l.cfg.Threads, bytes, func(first, end int) {
-		for k := first; k < end; k++ {
-			err := t.l.cfg.Sweeper.Decode(x[int(f.at[k])*d:][:d], t.packed.row(&f.records, k))
-			if err != nil {
-				failed.Store(&err)
-				return
-			}
+		if err := t.decodeStage(f, x, first, end); err != nil {
+			failed.Store(&err)
 		}
 	})
 	if err := failed.Load(); err != nil {
 		return *err
+	}
+	return nil
+}
+
+// decodeStage copies some of the rows that were swept.
+func (t *stretch) decodeStage(f *frame, x []float32, first, end int) error {
+	for k, d := first, t.l.dim; k < end; k++ {
+		err := t.l.cfg.Sweeper.Decode(x[int(f.at[k])*d:][:d], t.packed.row(&f.records, k))
+		if err != nil {
+			return err
+		}
 	}
 	return nil
 }
