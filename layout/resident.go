@@ -36,7 +36,9 @@ func loadResident[P offset](ctx context.Context, s *Store, dev blockdev.Device, 
 	defer func() { err = errors.Join(err, f.file.Close()) }()
 	r := &resident[P]{edges: s.meta.Edges}
 	if err = r.allocate(f.nodes, opt.Weights, opt.Budget); err == nil {
+		stop := r.arenas[1].Populate()
 		err = r.load(ctx, f)
+		stop()
 	}
 	if err == nil && f.shape.attributes() {
 		opt.CacheBytes, opt.NeighborBytes = attributeCache, 0

@@ -25,8 +25,8 @@ func soakWays() map[string]Config {
 	return map[string]Config{"static": static, "belady": belady, "small": small, "turns": belady}
 }
 
-// soakFiles may be open at the end of one epoch and not of another: superbatches are made, and files
-// of those that are used up are removed, beside training.
+// soakFiles may be open at the end of one epoch and not of another: superbatches are made, and the
+// files of those that are used up are removed, beside training.
 const soakFiles = 6
 
 // TestNothingGrows trains many epochs on a real file system. In the second half of them no more

@@ -5,6 +5,7 @@ package mem
 import (
 	"fmt"
 	"sync"
+	"sync/atomic"
 	"unsafe"
 
 	"golang.org/x/sys/unix"
@@ -55,6 +56,30 @@ func NewArena(budget *Budget, what string, size int64) (*Arena, error) {
 
 // Bytes is the whole arena.
 func (a *Arena) Bytes() []byte { return a.mem[:a.size:a.size] }
+
+// populateBytes are given memory at a time.
+const populateBytes = 16 << 20
+
+// Populate begins to give all pages memory, from the first on: what is written to the arena
+// meanwhile need not wait for a page at a time to be found and cleared, half a second per GiB or
+// more. It changes no byte. stop ends it, and is called before Free.
+func (a *Arena) Populate() (stop func()) {
+	var over atomic.Bool
+	var work sync.WaitGroup
+	work.Go(func() {
+		for rest := a.mem; len(rest) > 0 && !over.Load(); {
+			n := min(populateBytes, len(rest))
+			if !populate(rest[:n]) {
+				return // pages come when they are written
+			}
+			rest = rest[n:]
+		}
+	})
+	return func() {
+		over.Store(true)
+		work.Wait()
+	}
+}
 
 // Discard gives the memory of the bytes from first up to end back, as far as they are whole pages,
 // and counts it no more. They hold zeros afterwards, and must not be written before a Restore.

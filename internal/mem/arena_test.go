@@ -135,3 +135,28 @@ func TestViews(t *testing.T) {
 		t.Error("views of nothing are not nil")
 	}
 }
+
+// TestPopulate: bytes that are written while the arena gets its memory stay, the others are zeros,
+// and it can be stopped at any time.
+func TestPopulate(t *testing.T) {
+	for range 20 {
+		a, err := NewArena(nil, "test", 40<<20)
+		if err != nil {
+			t.Fatal(err)
+		}
+		stop, b := a.Populate(), a.Bytes()
+		for i := len(b) - 4096; i >= 0; i -= 9 << 20 {
+			b[i] = byte(i >> 20)
+		}
+		stop()
+		for i := len(b) - 4096; i >= 0; i -= 9 << 20 {
+			if b[i] != byte(i>>20) || b[i+1] != 0 {
+				t.Fatalf("byte %d is %d, the next %d", i, b[i], b[i+1])
+			}
+		}
+		stop()
+		if err := a.Free(); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
