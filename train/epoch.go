@@ -165,7 +165,7 @@ func (t *trainer) step(b *sample.Batch) (float64, error) {
 	}
 	if math.IsNaN(loss) || math.IsInf(loss, 0) {
 		return 0, fmt.Errorf("the loss is %g: the training diverged: lower --lr, or check the "+
-			"features for huge values", loss)
+			"features for NaN and huge values", loss)
 	}
 	t.pos.Sums.Loss += loss * float64(rows)
 	t.pos.Sums.Rows += uint64(rows)

@@ -3,6 +3,7 @@ package train
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"math"
 
@@ -137,6 +138,9 @@ type tally struct {
 // add counts the predictions of some nodes.
 func (t *tally) add(ctx context.Context, nodes []sample.NodeID, logits []float32) error {
 	n := t.in.classes
+	if err := checkOutput(nodes, logits); err != nil {
+		return err
+	}
 	if t.in.multi {
 		t.bits = resized(t.bits, len(nodes)*n)
 		if err := t.in.labels.Bits(ctx, nodes, t.bits); err != nil {
@@ -164,6 +168,18 @@ func (t *tally) add(ctx context.Context, nodes []sample.NodeID, logits []float32
 			if err := t.scores.class(row, label); err != nil {
 				return err
 			}
+		}
+	}
+	return nil
+}
+
+// checkOutput fails if the output of a node is not a number: it has no largest class.
+func checkOutput(nodes []sample.NodeID, logits []float32) error {
+	for i, v := range logits {
+		if v != v {
+			return fmt.Errorf("the output of node #%d is not a number: check its features and "+
+				"those of its neighbors for NaN and huge values",
+				nodes[i/(len(logits)/len(nodes))])
 		}
 	}
 	return nil

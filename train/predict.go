@@ -146,6 +146,9 @@ func (p *predictor) longestID(ctx context.Context, set *roaring.Bitmap) (int, er
 // write hands the predictions of some nodes to the writer.
 func (p *predictor) write(ctx context.Context, nodes []sample.NodeID,
 	logits []float32) (err error) {
+	if err := checkOutput(nodes, logits); err != nil {
+		return err
+	}
 	if p.out.IDs, err = p.ids.External(ctx, nodes, p.out.IDs[:0]); err != nil {
 		return fmt.Errorf("read ids: %w", err)
 	}

@@ -112,13 +112,13 @@ func refBias(y, bias []float32, rows, n int) {
 	}
 }
 
-// refBiasReLU is max(0, y+bias) for each row of y(rows,n). A NaN becomes 0, as in all levels.
+// refBiasReLU is max(0, y+bias) for each row of y(rows,n). A NaN stays, as in all levels.
 func refBiasReLU(y, bias []float32, rows, n int) {
 	for i := range rows {
 		row := y[i*n : i*n+n]
 		for j, b := range bias[:n] {
 			v := row[j] + b
-			if !(v > 0) {
+			if v < 0 {
 				v = 0
 			}
 			row[j] = v

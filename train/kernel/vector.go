@@ -19,7 +19,8 @@ func Bias(p *Pool, y, bias []float32, rows, n int) {
 	biasRows(p, y, bias, rows, n, level().bias)
 }
 
-// BiasReLU is y = max(0, y+bias) for each row of y(rows,n). A NaN becomes 0.
+// BiasReLU is y = max(0, y+bias) for each row of y(rows,n). A NaN stays: what was computed from a
+// feature that is none must not look like a number.
 func BiasReLU(p *Pool, y, bias []float32, rows, n int) {
 	biasRows(p, y, bias, rows, n, level().biasReLU)
 }

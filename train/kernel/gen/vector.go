@@ -175,7 +175,7 @@ func bias(s isa, relu bool) {
 		v := a.load(y)
 		VADDPS(a.load(b), v, v)
 		if relu {
-			VMAXPS(zero, v, v) // in this order a NaN becomes zero
+			VMAXPS(v, zero, v) // in this order a NaN stays
 		}
 		a.store(v, y)
 	})

@@ -1,0 +1,70 @@
+package train
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"strings"
+	"testing"
+
+	"gdb/layout"
+)
+
+// TestNotANumber: features that are not numbers never give a result that looks like one. A node
+// alone has them: training, evaluation and prediction fail as soon as they need it.
+func TestNotANumber(t *testing.T) {
+	for _, split := range []string{"train", "val", "test", ""} {
+		for _, mode := range []string{"exact", evalSampled} {
+			for _, multi := range []bool{false, true} {
+				t.Run(fmt.Sprintf("%s,%s,%v", split, mode, multi), func(t *testing.T) {
+					notANumber(t, split, mode, multi)
+				})
+			}
+		}
+	}
+}
+
+func notANumber(t *testing.T, split, mode string, multi bool) {
+	g := planted(multi)
+	bad := layout.NodeID(g.Nodes)
+	g.Nodes++
+	for k := range plantedDim {
+		g.Features = append(g.Features, []float32{1, float32(math.NaN())}[k%2])
+	}
+	if multi {
+		g.Multi = append(g.Multi, g.Multi[0])
+	} else {
+		g.Labels = append(g.Labels, 0)
+	}
+	if split != "" {
+		g.Splits[split] = append(g.Splits[split], bad)
+	}
+	s, c := mustBuild(t, g), testConfig()
+	c.Epochs, c.EvalMode = 2, mode
+	_, err := Run(context.Background(), s, mustDevice(t), c, nil)
+	if want := fmt.Sprintf("node #%d", bad); split == "train" {
+		if err == nil || !strings.Contains(err.Error(), "NaN") {
+			t.Errorf("training: %v", err)
+		}
+		return
+	} else if split != "" {
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("evaluation: %v", err)
+		}
+		return
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	w, err := NewPredictionWriter(s.FS(), "out.csv")
+	if err != nil {
+		t.Fatal(err)
+	}
+	err = Predict(context.Background(), s, mustDevice(t), PredictConfig{Run: c.Run}, w)
+	if err == nil || !strings.Contains(err.Error(), fmt.Sprintf("node #%d", bad)) {
+		t.Errorf("prediction: %v", err)
+	}
+	if _, err := s.FS().Stat("out.csv"); err == nil {
+		t.Error("a file of predictions was written")
+	}
+}
