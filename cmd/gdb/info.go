@@ -1,9 +1,11 @@
 package main
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
 	"io"
+	"regexp"
 	"strings"
 
 	"gdb/blockdev"
@@ -39,7 +41,7 @@ func (a *app) infoCommand() *cobra.Command {
 				return a.printIO(st, asJSON)
 			}
 			if asJSON {
-				return a.printJSON(st.Meta())
+				return a.printFields(st.Meta())
 			}
 			return printInfo(a.out, args[0], st.Meta())
 		},
@@ -54,6 +56,25 @@ func (a *app) printJSON(v any) error {
 	if err != nil {
 		return err
 	}
+	_, err = fmt.Fprintf(a.out, "%s\n", b)
+	return err
+}
+
+var (
+	fieldName = regexp.MustCompile(`(?m)^ *"[A-Z][A-Za-z]*": `)
+	wordBegin = regexp.MustCompile(`([a-z])([A-Z])`)
+)
+
+// printFields prints a value whose fields have no names of their own in JSON: created_by for
+// CreatedBy. Each field begins a line, and no text in a value can look like one.
+func (a *app) printFields(v any) error {
+	b, err := json.MarshalIndent(v, "", " ")
+	if err != nil {
+		return err
+	}
+	b = fieldName.ReplaceAllFunc(b, func(name []byte) []byte {
+		return bytes.ToLower(wordBegin.ReplaceAll(name, []byte("${1}_$2")))
+	})
 	_, err = fmt.Fprintf(a.out, "%s\n", b)
 	return err
 }
@@ -80,7 +101,7 @@ func (a *app) printIO(st *layout.Store, asJSON bool) (err error) {
 	}
 	info := dev.Info()
 	if asJSON {
-		return a.printJSON(info)
+		return a.printFields(info)
 	}
 	_, err = fmt.Fprintf(a.out, "backend      %s\nqueue depth  %d\nwhy          %s\n", info.Backend,
 		info.QueueDepth, info.Why)
