@@ -13,13 +13,12 @@ import (
 // TestNotANumber: features that are not numbers never give a result that looks like one. A node
 // alone has them: training, evaluation and prediction fail as soon as they need it.
 func TestNotANumber(t *testing.T) {
-	for _, split := range []string{"train", "val", "test", ""} {
-		for _, mode := range []string{"exact", evalSampled} {
-			for _, multi := range []bool{false, true} {
-				t.Run(fmt.Sprintf("%s,%s,%v", split, mode, multi), func(t *testing.T) {
-					notANumber(t, split, mode, multi)
-				})
-			}
+	for i, split := range []string{"train", "val", "test", ""} {
+		for k, mode := range []string{"exact", evalSampled} {
+			multi := (i+k)%2 == 1
+			t.Run(fmt.Sprintf("%s,%s,%v", split, mode, multi), func(t *testing.T) {
+				notANumber(t, split, mode, multi)
+			})
 		}
 	}
 }
@@ -42,18 +41,19 @@ func notANumber(t *testing.T, split, mode string, multi bool) {
 	s, c := mustBuild(t, g), testConfig()
 	c.Epochs, c.EvalMode = 2, mode
 	_, err := Run(context.Background(), s, mustDevice(t), c, nil)
-	if want := fmt.Sprintf("node #%d", bad); split == "train" {
+	want := fmt.Sprintf("node #%d", bad)
+	switch {
+	case split == "train":
 		if err == nil || !strings.Contains(err.Error(), "NaN") {
 			t.Errorf("training: %v", err)
 		}
 		return
-	} else if split != "" {
+	case split != "":
 		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("evaluation: %v", err)
 		}
 		return
-	}
-	if err != nil {
+	case err != nil:
 		t.Fatal(err)
 	}
 	w, err := NewPredictionWriter(s.FS(), "out.csv")
@@ -61,7 +61,7 @@ func notANumber(t *testing.T, split, mode string, multi bool) {
 		t.Fatal(err)
 	}
 	err = Predict(context.Background(), s, mustDevice(t), PredictConfig{Run: c.Run}, w)
-	if err == nil || !strings.Contains(err.Error(), fmt.Sprintf("node #%d", bad)) {
+	if err == nil || !strings.Contains(err.Error(), want) {
 		t.Errorf("prediction: %v", err)
 	}
 	if _, err := s.FS().Stat("out.csv"); err == nil {
