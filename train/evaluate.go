@@ -173,13 +173,12 @@ func (t *tally) add(ctx context.Context, nodes []sample.NodeID, logits []float32
 	return nil
 }
 
-// checkOutput fails if the output of a node is not a number: it has no largest class.
+// checkOutput fails if the output of a node is NaN or infinite: it means nothing.
 func checkOutput(nodes []sample.NodeID, logits []float32) error {
 	for i, v := range logits {
-		if v != v {
-			return fmt.Errorf("the output of node #%d is not a number: check its features and "+
-				"those of its neighbors for NaN and huge values",
-				nodes[i/(len(logits)/len(nodes))])
+		if v-v != 0 {
+			return fmt.Errorf("the output of node #%d is %g: check its features and those of its "+
+				"neighbors for NaN and huge values", nodes[i/(len(logits)/len(nodes))], v)
 		}
 	}
 	return nil

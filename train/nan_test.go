@@ -10,8 +10,8 @@ import (
 	"gdb/layout"
 )
 
-// TestNotANumber: features that are not numbers never give a result that looks like one. A node
-// alone has them: training, evaluation and prediction fail as soon as they need it.
+// TestNotANumber: a feature that is NaN or infinite never gives a result that looks like one of
+// numbers. A node alone has it: training, evaluation and prediction fail as soon as they need it.
 func TestNotANumber(t *testing.T) {
 	for i, split := range []string{"train", "val", "test", ""} {
 		for k, mode := range []string{"exact", evalSampled} {
@@ -27,10 +27,11 @@ func notANumber(t *testing.T, split, mode string, multi bool) {
 	g := planted(multi)
 	bad := layout.NodeID(g.Nodes)
 	g.Nodes++
-	for k := range plantedDim {
-		g.Features = append(g.Features, []float32{1, float32(math.NaN())}[k%2])
-	}
+	g.Features = append(g.Features, make([]float32, plantedDim)...)
+	one := &g.Features[len(g.Features)-1]
+	*one = float32(math.NaN())
 	if multi {
+		*one = float32(math.Inf(1))
 		g.Multi = append(g.Multi, g.Multi[0])
 	} else {
 		g.Labels = append(g.Labels, 0)

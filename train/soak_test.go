@@ -55,7 +55,9 @@ func TestNothingGrows(t *testing.T) {
 				if err != nil {
 					t.Error(err)
 				}
-				most.Store(max(most.Load(), n)) // one goroutine writes at a time
+				for old := most.Load(); n > old && !most.CompareAndSwap(old, n); {
+					old = most.Load()
+				}
 			}
 			soak(t, s, c, &most)
 		})

@@ -72,11 +72,9 @@ func (a *app) printFields(v any) error {
 	if err != nil {
 		return err
 	}
-	b = fieldName.ReplaceAllFunc(b, func(name []byte) []byte {
+	return a.printJSON(json.RawMessage(fieldName.ReplaceAllFunc(b, func(name []byte) []byte {
 		return bytes.ToLower(wordBegin.ReplaceAll(name, []byte("${1}_$2")))
-	})
-	_, err = fmt.Fprintf(a.out, "%s\n", b)
-	return err
+	})))
 }
 
 // printIO opens the largest file of the store the way training would, and says how it is read.

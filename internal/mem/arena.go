@@ -60,9 +60,9 @@ func (a *Arena) Bytes() []byte { return a.mem[:a.size:a.size] }
 // populateBytes are given memory at a time.
 const populateBytes = 16 << 20
 
-// Populate begins to give all pages memory, from the first on: what is written to the arena
-// meanwhile need not wait for a page at a time to be found and cleared, half a second per GiB or
-// more. It changes no byte. stop ends it, and is called before Free.
+// Populate begins to give all pages memory, from the first on: who writes to the arena meanwhile
+// need not wait while the system finds and clears them, page by page. It changes no byte. stop ends
+// it, and is called before Free.
 func (a *Arena) Populate() (stop func()) {
 	var over atomic.Bool
 	var work sync.WaitGroup
