@@ -69,3 +69,16 @@ func notANumber(t *testing.T, split, mode string, multi bool) {
 		t.Error("a file of predictions was written")
 	}
 }
+
+func TestCheckOutput(t *testing.T) {
+	nodes, big := []layout.NodeID{7, 9}, float32(math.MaxFloat32)
+	if err := checkOutput(nodes, []float32{1, -big, 0, big}); err != nil {
+		t.Error(err)
+	}
+	for _, v := range []float64{math.NaN(), math.Inf(1), math.Inf(-1)} {
+		err := checkOutput(nodes, []float32{1, 2, float32(v), 3})
+		if err == nil || !strings.Contains(err.Error(), "node #9 is ") {
+			t.Errorf("%g: %v", v, err)
+		}
+	}
+}
