@@ -194,7 +194,7 @@ func metaPipeline(topo layout.Topology, f Features, labels *Labels, workers int,
 		Sampler: func() (*Sampler, error) {
 			return NewSampler([]layout.Topology{topo}, metaSampling(weighted))
 		},
-		Order: metaOrder(), Labels: labels, Features: f, Workers: workers, Gatherers: workers,
+		Order: metaOrder(), Labels: labels, Features: f, Workers: workers,
 	}
 }
 

@@ -37,12 +37,8 @@ type PipelineConfig struct {
 	Labels *Labels
 	// Workers is the number of goroutines that sample. Default 1.
 	Workers int
-	// Gatherers is the number of goroutines that gather, in batch order. One issues a batch's
-	// reads at full queue depth; a second overlaps its copying with the reads of the next, and
-	// makes the hits of a cache depend on their timing. Default 1.
-	Gatherers int
 	// Ready is how many gathered batches may wait: with none a slow batch stalls the step, more
-	// than two only take memory. Memory: Ready + Gatherers + 1 times the features of a batch.
+	// than two only take memory. Memory: Ready + 2 times the features of a batch.
 	Ready int
 	// InTurn gathers a batch when the one before was released: there is the memory of one. Ready
 	// is not used then.
@@ -54,30 +50,32 @@ type PipelineConfig struct {
 	Budget *mem.Budget
 }
 
-// Pipeline makes the batches of one epoch: workers sample, gatherers fill in features and labels,
-// and Next hands the batches out in order, whatever the number of workers. All buffers between are
-// bounded, and all memory is used again.
+// Pipeline makes the batches of one epoch: workers sample, the gatherer fills in features and
+// labels, and Next hands the batches out in order, whatever the number of workers. All buffers
+// between are bounded, and all memory is used again.
 //
-// A worker takes an empty batch before it takes the next index, and gatherers take indexes in
-// order, so the batch that is due always has its memory: the stages cannot lock each other out.
+// A worker takes an empty batch before it takes the next index, and the gatherer takes indexes in
+// order, so the stages cannot lock each other out. If the budget is short the batches that are not
+// due give up what they hold, see room.go: an epoch runs with the memory of its largest batch.
 type Pipeline struct {
 	cfg    PipelineConfig
 	ctx    context.Context
 	cancel context.CancelCauseFunc
 	wg     sync.WaitGroup
 
-	next    atomic.Uint64 // the next index to sample
-	end     uint64
-	empty   chan *Batch
-	rows    chan *rowBuffer
-	sampled []chan *Batch // by index modulo their number, one place each
-	ready   []chan *Batch // likewise
-	turn    chan uint64   // the next index to gather; whoever holds it waits for that batch
+	next     atomic.Uint64 // the next index to sample
+	end      uint64
+	empty    chan *Batch
+	rows     chan *rowBuffer
+	sampled  []chan *Batch    // by index modulo their number, one place each
+	ready    []chan *Batch    // likewise
+	samplers []*sharedSampler // of each worker
 
 	due   uint64 // the next index to hand out
 	since time.Time
 
 	released  atomic.Uint64 // batches that the consumer gave back
+	working   atomic.Int64  // stages at work on a batch
 	endRelief func()        // nil without a budget
 
 	sampling, gathering, stepping Clock
@@ -99,7 +97,7 @@ type rowBuffer struct {
 
 // NewPipeline starts the workers. The caller calls Close.
 func NewPipeline(ctx context.Context, cfg PipelineConfig) (*Pipeline, error) {
-	cfg.Workers, cfg.Gatherers = max(cfg.Workers, 1), max(cfg.Gatherers, 1)
+	cfg.Workers = max(cfg.Workers, 1)
 	end := cfg.Order.Batches()
 	if cfg.EndBatch > 0 && cfg.EndBatch < end {
 		end = cfg.EndBatch
@@ -108,8 +106,8 @@ func NewPipeline(ctx context.Context, cfg PipelineConfig) (*Pipeline, error) {
 		return nil, fmt.Errorf("sample: start at batch %d: the last is before %d", cfg.StartBatch,
 			end)
 	}
-	p := &Pipeline{cfg: cfg, end: end, due: cfg.StartBatch, turn: make(chan uint64, 1)}
-	gathered := max(cfg.Ready, 0) + cfg.Gatherers + 1
+	p := &Pipeline{cfg: cfg, end: end, due: cfg.StartBatch}
+	gathered := max(cfg.Ready, 0) + 2
 	if cfg.InTurn {
 		gathered = 1
 	}
@@ -126,7 +124,6 @@ func NewPipeline(ctx context.Context, cfg PipelineConfig) (*Pipeline, error) {
 		p.mu.owned = append(p.mu.owned, r)
 	}
 	p.next.Store(cfg.StartBatch)
-	p.turn <- cfg.StartBatch
 	p.since = time.Now()
 	p.ctx, p.cancel = context.WithCancelCause(ctx)
 	if cfg.Budget != nil {
@@ -137,11 +134,12 @@ func NewPipeline(ctx context.Context, cfg PipelineConfig) (*Pipeline, error) {
 		if err != nil {
 			return nil, errors.Join(err, p.Close())
 		}
-		p.start(func() error { defer s.Close(); return p.sample(s) })
+		p.samplers = append(p.samplers, &sharedSampler{sampler: s})
 	}
-	for range cfg.Gatherers {
-		p.start(p.gather)
+	for _, by := range p.samplers {
+		p.start(func() error { return p.sample(by) })
 	}
+	p.start(p.gather)
 	return p, nil
 }
 
@@ -197,7 +195,7 @@ func (p *Pipeline) lend(b *Batch) (*Batch, error) {
 }
 
 // sample is one worker of the first stage.
-func (p *Pipeline) sample(s *Sampler) error {
+func (p *Pipeline) sample(by *sharedSampler) error {
 	for {
 		b, ok := receive(p, p.empty, &p.sampling.Blocked)
 		if !ok {
@@ -205,17 +203,13 @@ func (p *Pipeline) sample(s *Sampler) error {
 		}
 		i := p.next.Add(1) - 1
 		if i >= p.end {
+			p.empty <- b
 			return nil
 		}
 		begun := time.Now()
+		p.working.Add(1)
 		b.Epoch, b.Index = p.cfg.Order.Epoch(), i
-		b.Seeds = p.cfg.Order.Seeds(i, b.Seeds[:0])
-		err := p.whenRoomy(i, &p.sampling, func() error {
-			if err := s.Sample(p.ctx, b.Epoch, i, b.Seeds, &b.Dense); err != nil {
-				return err
-			}
-			return p.count(b)
-		})
+		err := p.whenRoomy(&p.sampling, b, by, func() error { return p.draw(by, b) })
 		if err != nil {
 			return err
 		}
@@ -223,20 +217,13 @@ func (p *Pipeline) sample(s *Sampler) error {
 		p.edges.Add(uint64(len(b.Dense.Nbrs)))
 		p.sampling.Ran(begun)
 		p.sampled[i%uint64(len(p.sampled))] <- b
+		p.working.Add(-1)
 	}
 }
 
-// gather is one worker of the second stage.
+// gather is the second stage.
 func (p *Pipeline) gather() error {
-	for {
-		i, ok := receive(p, p.turn, &p.gathering.Starved)
-		if !ok {
-			return nil
-		}
-		if i == p.end {
-			p.turn <- i // the other gatherers end too
-			return nil
-		}
+	for i := p.cfg.StartBatch; i < p.end; i++ {
 		r, ok := receive(p, p.rows, &p.gathering.Blocked)
 		if !ok {
 			return nil
@@ -245,62 +232,27 @@ func (p *Pipeline) gather() error {
 		if !ok {
 			return nil
 		}
-		p.turn <- i + 1
-		begun := time.Now()
-		err := p.whenRoomy(i, &p.gathering, func() error { return p.fill(b, r) })
+		begun, by := time.Now(), p.samplers[0]
+		p.working.Add(1)
+		b.rows = r
+		err := p.whenRoomy(&p.gathering, b, by, func() error { return p.fill(by, b) })
 		if err != nil {
 			return fmt.Errorf("sample: gather batch %d: %w", i+1, err)
 		}
 		p.gathering.Ran(begun)
-		b.rows = r
 		p.ready[i%uint64(len(p.ready))] <- b
+		p.working.Add(-1)
 	}
+	return nil
 }
 
-// roomPause is how long a stage that is short of memory waits before it looks again.
-const roomPause = 2 * time.Millisecond
-
-// whenRoomy does the work on batch i. If memory is short it waits until all batches before were
-// given back, and tries again each time one is: the least is memory for a batch alone. The wait is
-// no work of the stage.
-func (p *Pipeline) whenRoomy(i uint64, stage *Clock, work func() error) error {
-	for {
-		released := p.released.Load()
-		err := work()
-		var full *mem.LimitError
-		if !errors.As(err, &full) || released >= i-p.cfg.StartBatch {
+// fill gathers the features and labels of a batch, which is drawn again if it was given up.
+func (p *Pipeline) fill(by *sharedSampler, b *Batch) error {
+	if len(b.Dense.NodeIDs) == 0 {
+		if err := p.draw(by, b); err != nil {
 			return err
 		}
-		begun := time.Now()
-		for p.released.Load() == released {
-			select {
-			case <-time.After(roomPause):
-			case <-p.ctx.Done():
-				return err
-			}
-		}
-		waited := int64(time.Since(begun))
-		stage.Blocked.Add(waited)
-		stage.Busy.Add(-waited) // Ran counts all the time since the batch was begun
 	}
-}
-
-// freeIdle frees the features' memory that no batch uses.
-func (p *Pipeline) freeIdle(int64) (freed bool) {
-	for range len(p.rows) {
-		select {
-		case r := <-p.rows:
-			freed = freed || r.arena != nil
-			_ = r.free() // unmapping what was mapped cannot fail
-			p.rows <- r
-		default:
-		}
-	}
-	return freed
-}
-
-// fill gathers the features and labels of a batch.
-func (p *Pipeline) fill(b *Batch, r *rowBuffer) error {
 	if f := p.cfg.Features; f != nil {
 		b.Dim = f.Dim()
 		nodes := b.Dense.NodeIDs
@@ -309,10 +261,10 @@ func (p *Pipeline) fill(b *Batch, r *rowBuffer) error {
 			b.TableRows = mem.View[uint32](mem.BytesOf(b.Dense.Nbrs))
 		}
 		n := len(nodes) * b.Dim
-		if err := r.fit(p.cfg.Budget, int64(n)*4, p.cfg.RowBytes); err != nil {
+		if err := b.rows.fit(p.cfg.Budget, int64(n)*4, p.cfg.RowBytes); err != nil {
 			return err
 		}
-		b.X = mem.View[float32](r.arena.Bytes())[:n:n]
+		b.X = mem.View[float32](b.rows.arena.Bytes())[:n:n]
 		if err := f.Gather(p.ctx, nodes, b.X); err != nil {
 			return err
 		}
@@ -340,7 +292,9 @@ func (r *rowBuffer) fit(budget *mem.Budget, n, begin int64) error {
 		begin = n + n/16 + 4
 	}
 	var err error
-	r.arena, err = mem.NewArena(budget, "features of a batch", begin)
+	if r.arena, err = mem.NewArena(budget, "features of a batch", begin); err != nil {
+		r.arena, err = mem.NewArena(budget, "features of a batch", n)
+	}
 	return err
 }
 
@@ -360,29 +314,13 @@ func (p *Pipeline) recycle(b *Batch) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	r.lent = false
-	p.released.Add(1)
 	if p.mu.closed {
 		_ = r.free() // unmapping what was mapped cannot fail
 		return
 	}
 	p.rows <- r // never blocks: there is a place for each
 	p.empty <- b
-}
-
-// count adds what a batch has grown by to the bytes of batches on the heap.
-func (p *Pipeline) count(b *Batch) error {
-	n := b.HeapBytes() - b.counted
-	if p.cfg.Budget == nil || n == 0 {
-		return nil
-	}
-	if err := p.cfg.Budget.Reserve("batches", n); err != nil {
-		return err
-	}
-	b.counted += n
-	p.mu.Lock()
-	p.mu.held += n
-	p.mu.Unlock()
-	return nil
+	p.released.Add(1) // last: whoever sees it finds the memory
 }
 
 // Close stops the workers, waits for them and frees the memory; batches that are still held stay
@@ -399,6 +337,9 @@ func (p *Pipeline) Close() error {
 		return nil
 	}
 	p.mu.closed = true
+	for _, by := range p.samplers {
+		by.sampler.Close()
+	}
 	var err error
 	for _, r := range p.mu.owned {
 		if !r.lent {

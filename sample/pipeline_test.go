@@ -127,11 +127,11 @@ func TestPipelineOrderAndContents(t *testing.T) {
 		}
 		want = append(want, BatchHash(&b))
 	}
-	for _, c := range []struct{ workers, gatherers, ready int }{{1, 1, 1}, {1, 1, 0}, {2, 1, 3},
-		{4, 3, 1}, {20, 5, 9}, {3, 2, -1}} {
+	for _, c := range []struct{ workers, ready int }{{1, 1}, {1, 0}, {2, 3}, {4, 1}, {20, 9},
+		{3, -1}} {
 		for _, start := range []uint64{0, 4, 9, 10} {
 			cfg := e.config(c.workers)
-			cfg.Gatherers, cfg.Ready, cfg.StartBatch = c.gatherers, c.ready, start
+			cfg.Ready, cfg.StartBatch = c.ready, start
 			cfg.InTurn = c.ready < 0
 			p := mustPipeline(t, context.Background(), cfg)
 			if got := hashes(t, p, start); !slices.Equal(got, want[start:]) {

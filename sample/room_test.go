@@ -10,39 +10,45 @@ import (
 	"gdb/sample/sampletest"
 )
 
-// TestPipelineWaitsForRoom runs epochs with less and less memory, down to that of a batch or two:
-// the batches are the same, until there is an error of the limit.
+// TestPipelineWaitsForRoom runs epochs with less and less memory, down to that of the largest batch
+// alone: batches are the same, however stages come upon one another. With less there is an error.
 func TestPipelineWaitsForRoom(t *testing.T) {
 	e := newTestEpoch(t)
 	want := hashes(t, mustPipeline(t, context.Background(), e.config(2)), 0)
-	peak := e.budget.Peak()
-	tight := 0
-	for share := int64(20); share > 0; share-- {
-		e.budget = mem.NewBudget(peak * share / 20)
-		p := mustPipeline(t, context.Background(), e.config(2))
-		var got []uint64
-		for {
-			b, err := p.Next(context.Background())
-			var full *mem.LimitError
-			if errors.As(err, &full) {
-				if share == 20 {
-					t.Fatalf("the memory that sufficed before: %v", err)
-				}
-				t.Logf("%d twentieths do not do, %d epochs were tight", share, tight)
-				return
-			}
-			if err != nil {
-				break
-			}
-			got = append(got, BatchHash(b))
-			b.Release()
-		}
-		if !slices.Equal(got, want) {
-			t.Fatalf("with %d twentieths of the memory batches are others", share)
-		}
-		tight++
+	peak, least := e.budget.Peak(), int64(0)
+	for i := range e.order.Batches() {
+		e.budget = mem.NewBudget(0)
+		c := e.config(1)
+		c.StartBatch, c.EndBatch = i, i+1
+		hashes(t, mustPipeline(t, context.Background(), c), i)
+		least = max(least, e.budget.Peak())
 	}
-	t.Error("an epoch ran without memory")
+	if least > peak/2 {
+		t.Fatalf("a batch takes %d bytes, of %d of an epoch: nothing is tested", least, peak)
+	}
+	for i := range int64(60) {
+		e.budget = mem.NewBudget(least + (peak-least)*(i%4)/4)
+		c := e.config(1 + int(i/4)%4)
+		c.Ready = int(i/16) % 3
+		c.InTurn = i%5 == 4
+		got := hashes(t, mustPipeline(t, context.Background(), c), 0)
+		if !slices.Equal(got, want) {
+			t.Fatalf("run %d: with %d bytes, of %d, batches are others", i, e.budget.Limit(), peak)
+		}
+	}
+	e.budget = mem.NewBudget(least - 4096)
+	p := mustPipeline(t, context.Background(), e.config(2))
+	for {
+		b, err := p.Next(context.Background())
+		var full *mem.LimitError
+		if errors.As(err, &full) {
+			return
+		}
+		if err != nil {
+			t.Fatalf("an epoch ran with less than a batch takes, then %v", err)
+		}
+		b.Release()
+	}
 }
 
 // TestCacheGivesWay takes the memory of caches away, bit by bit: rows stay right, and in the end

@@ -117,6 +117,23 @@ func (s *Sampler) Close() {
 	*s = Sampler{}
 }
 
+// shrink frees the scratch memory; the next batch takes its own.
+func (s *Sampler) shrink() (freed bool) {
+	if s.held.Bytes() == 0 {
+		return false
+	}
+	s.nodes, s.starts, s.off, s.nbrs, s.loc, s.deg, s.chosen = nil, nil, nil, nil, nil, nil, nil
+	for i := range s.sides {
+		s.sides[i] = side{lists: s.sides[i].lists}
+	}
+	s.delta = newDeltaSet(s.cfg.Delta, &s.held)
+	if w := s.weigh; w != nil {
+		w.entries, w.taken, w.drawn = nil, nil, nil
+	}
+	s.held.Release()
+	return true
+}
+
 // Sample draws the neighborhood of seeds to d, whose memory it reuses. The draws are a function of
 // (Config.Seed, epoch, batch, hop, node) alone. Seeds must be in the graph, each once.
 func (s *Sampler) Sample(ctx context.Context, epoch, batch uint64, seeds []NodeID,

@@ -48,7 +48,7 @@ func (p *Pipeline) Stats() PipelineStats {
 	return PipelineStats{
 		Stages: []StageStats{
 			p.sampling.Stats("sample", p.cfg.Workers),
-			p.gathering.Stats("gather", p.cfg.Gatherers),
+			p.gathering.Stats("gather", 1),
 			p.stepping.Stats("step", 1),
 		},
 		Nodes: p.nodes.Load(), Edges: p.edges.Load(),

@@ -1,0 +1,165 @@
+package sample
+
+import (
+	"errors"
+	"sync"
+	"time"
+
+	"gdb/internal/mem"
+)
+
+// A batch is due when all before it were released. One that is not gives up what it holds if
+// memory is short, and is drawn again when it is due, which gives the same: so none is refused
+// because of what others hold.
+
+// roomPause is how long a stage that is short of memory waits before it looks again.
+const roomPause = 2 * time.Millisecond
+
+// sharedSampler is a worker's sampler, which the gatherer uses for a batch that was given up.
+type sharedSampler struct {
+	mu      sync.Mutex
+	sampler *Sampler
+}
+
+// draw samples a batch.
+func (p *Pipeline) draw(by *sharedSampler, b *Batch) error {
+	by.mu.Lock()
+	defer by.mu.Unlock()
+	b.Seeds = p.cfg.Order.Seeds(b.Index, b.Seeds[:0])
+	if err := by.sampler.Sample(p.ctx, b.Epoch, b.Index, b.Seeds, &b.Dense); err != nil {
+		return err
+	}
+	return p.count(b)
+}
+
+// shrink frees a sampler's scratch memory, unless it is in use.
+func (s *sharedSampler) shrink() (freed bool) {
+	if !s.mu.TryLock() {
+		return false
+	}
+	defer s.mu.Unlock()
+	return s.sampler.shrink()
+}
+
+// whenRoomy does a stage's work on a batch, which is drawn by that sampler. If memory is short a
+// batch that is not due is given up until it is. For one that is due the others give theirs up, and
+// in the end it begins anew with nothing: the least is the memory of a batch alone, and of what
+// draws it.
+func (p *Pipeline) whenRoomy(stage *Clock, b *Batch, by *sharedSampler, work func() error) error {
+	for alone := false; ; {
+		due := p.released.Load() >= b.Index-p.cfg.StartBatch
+		err := work()
+		var full *mem.LimitError
+		if !errors.As(err, &full) {
+			return err
+		}
+		if due {
+			others := p.takeFromOthers(by)
+			if alone && !others {
+				return err
+			}
+			alone = !others
+		}
+		if alone || !due {
+			p.giveUp(b)
+			by.shrink()
+		}
+		if !p.pause(stage, b) {
+			return err
+		}
+	}
+}
+
+// pause waits a moment, and until the batch is due: that is no work of the stage. It returns false
+// if the pipeline stops.
+func (p *Pipeline) pause(stage *Clock, b *Batch) bool {
+	begun := time.Now()
+	p.working.Add(-1)
+	defer func() {
+		p.working.Add(1)
+		waited := int64(time.Since(begun))
+		stage.Blocked.Add(waited)
+		stage.Busy.Add(-waited) // Ran counts all the time since the batch was begun
+	}()
+	for {
+		select {
+		case <-time.After(roomPause):
+		case <-p.ctx.Done():
+			return false
+		}
+		if p.released.Load() >= b.Index-p.cfg.StartBatch {
+			return true
+		}
+	}
+}
+
+// takeFromOthers frees what is held by batches that wait to be gathered, by empty ones and by the
+// samplers but for by. It returns whether there was something, or others are at work, who will be
+// short of memory too or leave some.
+func (p *Pipeline) takeFromOthers(by *sharedSampler) (some bool) {
+	some = p.working.Load() > 1
+	for _, c := range append([]chan *Batch{p.empty}, p.sampled...) {
+		for range len(c) {
+			select {
+			case b := <-c:
+				some = p.giveUp(b) || some
+				c <- b
+			default:
+			}
+		}
+	}
+	for _, other := range p.samplers {
+		if other != by {
+			some = other.shrink() || some
+		}
+	}
+	return some
+}
+
+// giveUp frees the memory of a batch: it is as before it was drawn.
+func (p *Pipeline) giveUp(b *Batch) (freed bool) {
+	n, r := b.counted, b.rows
+	b.Seeds, b.Dense, b.Labels, b.Multi, b.counted = nil, Dense{}, nil, nil, 0
+	b.X, b.Table, b.TableRows = nil, nil, nil
+	p.mu.Lock()
+	p.mu.held -= n
+	p.mu.Unlock()
+	if p.cfg.Budget != nil {
+		p.cfg.Budget.Release(n)
+	}
+	if r != nil && r.arena != nil {
+		_ = r.free() // unmapping what was mapped cannot fail
+		return true
+	}
+	return n > 0
+}
+
+// count adds what a batch has grown by to the bytes of batches on the heap.
+func (p *Pipeline) count(b *Batch) error {
+	n := b.HeapBytes() - b.counted
+	if p.cfg.Budget == nil || n == 0 {
+		return nil
+	}
+	if err := p.cfg.Budget.Reserve("batches", n); err != nil {
+		return err
+	}
+	b.counted += n
+	p.mu.Lock()
+	p.mu.held += n
+	p.mu.Unlock()
+	return nil
+}
+
+// freeIdle frees the features' memory that no batch uses.
+func (p *Pipeline) freeIdle(int64) (freed bool) {
+	for range len(p.rows) {
+		select {
+		case r := <-p.rows:
+			freed = freed || r.arena != nil
+			_ = r.free() // unmapping what was mapped cannot fail
+			p.rows <- r
+		default:
+		}
+	}
+	return freed
+}
