@@ -125,7 +125,7 @@ func (p *TrainPoint) config(system string) (train.Config, error) {
 
 // trainColumns are the fields of a row, in the order of the table.
 var trainColumns = []string{"system", "memory_bytes", "epoch_s", "last_epoch_s", "batch_s",
-	"batches", "open_s", "sample_s", "gather_s", "compute_s", "io_wait_s", "bytes_read",
+	"batches", "open_s", "total_s", "sample_s", "gather_s", "compute_s", "io_wait_s", "bytes_read",
 	"hit_ratio", "peak_rss_bytes", "cgroup_peak_bytes"}
 
 // Train measures epochs of training, or of loading alone, by several systems: each in a process of

@@ -168,6 +168,7 @@ func (m *measurement) epochs(ctx context.Context, l *train.Loader, tune *tuner) 
 	m.row["peak_rss_bytes"], m.row["epochs"] = peak, all
 	m.row["last_epoch_s"], m.row["batches"] = all[n-1]["epoch_s"], sum.Batches/n
 	m.row["batch_s"] = sum.Time.Seconds() / float64(sum.Batches)
+	m.row["total_s"] = m.row["open_s"].(float64) + sum.Time.Seconds()
 	m.row["batches_crc"] = fmt.Sprintf("%08x", m.crc)
 	if first.err != nil {
 		m.why("bytes_read, bytes_written: " + first.err.Error())

@@ -24,7 +24,7 @@ import subprocess
 import sys
 import time
 
-FIELDS = ("system memory_bytes epoch_s last_epoch_s batch_s batches nodes edges open_s sample_s gather_s compute_s io_wait_s "
+FIELDS = ("system memory_bytes epoch_s last_epoch_s batch_s batches nodes edges open_s total_s sample_s gather_s compute_s io_wait_s "
           "bytes_read hit_ratio peak_rss_bytes cgroup_peak_bytes").split()
 SYSTEMS = {"memory": "dgl-memory", "mmap": "dgl-mmap", "pyg": "pyg", "pyg-mmap": "pyg-mmap"}
 MAPPED = ("mmap", "pyg-mmap")
@@ -373,6 +373,7 @@ def child(a):
 def summary(a, epochs, row):
     row.update((name, sum(e[name] for e in epochs) / len(epochs)) for name in epochs[0] if name != "loss")
     row.update((name, int(row[name])) for name in ("batches", "nodes", "edges", "bytes_read"))
+    row["total_s"] = row["open_s"] + sum(e["epoch_s"] for e in epochs)
     row.update(last_epoch_s=epochs[-1]["epoch_s"], epochs=epochs, peak_rss_bytes=counter("/proc/self/status", "VmHWM:") << 10)
     row["why"] = ["io_wait_s, hit_ratio: known to the kernel alone"]
     if a.workers:

@@ -46,6 +46,7 @@ Columns, means of all epochs unless said otherwise, so that what is sampled, pla
 ahead in one of them counts for all:
   epoch_s            an epoch by the clock; last_epoch_s the last one, batch_s a batch
   open_s             before the first epoch: what static and memory load then, for one
+  total_s            from opening the store to the end of the last epoch
   sample_s gather_s  how long these stages were busy in an epoch, in all threads together; they
   compute_s          overlap, so they add up to more than epoch_s
   io_wait_s          how long the consumer of batches waited while reads were under way
