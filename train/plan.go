@@ -59,6 +59,8 @@ func (p *Plan) rowBytes() int64 { return 4 * p.BatchNodes * int64(p.dim) }
 type Rival struct {
 	What string  `json:"what"`
 	Time float64 `json:"time"` // of an epoch, in seconds
+	// AtLeast says that it takes longer: no policy of the kind does better.
+	AtLeast bool `json:"at_least,omitempty"`
 }
 
 // MakePlan does the planning of Run, and nothing else of it: no run is made.
@@ -143,7 +145,11 @@ func (p *Plan) Why() string {
 		if i == 0 {
 			sep = "; "
 		}
-		fmt.Fprintf(&b, "%s%s: %.3gs", sep, r.What, r.Time)
+		least := ""
+		if r.AtLeast {
+			least = "over "
+		}
+		fmt.Fprintf(&b, "%s%s: %s%.3gs", sep, r.What, least, r.Time)
 	}
 	if l := p.Lists; l != nil && l.Why != "" {
 		fmt.Fprintf(&b, "; %s", l.Why)

@@ -27,15 +27,73 @@ func (m *missCurve) after(batches, steps float64) float64 {
 	return m[missPoints-1] * batches / steps * math.Exp2(missPoints-1)
 }
 
-// belady is the cache of superbatches, as long as steps batches. Belady's bound is counted on the
-// trace and on parts of it from its begin.
-func (r *rowPricer) belady(ctx context.Context, steps float64) error {
+// belady is the cache of superbatches.
+func (r *rowPricer) belady(ctx context.Context) error {
+	var rows []int
+	for _, bytes := range r.curve.bytes {
+		rows = append(rows, int(bytes/superbatch.SlotBytes(r.dims[0])))
+	}
+	b, err := r.beladyMisses(ctx, rows)
+	if err != nil {
+		return err
+	}
+	for i, size := range rows {
+		c := rowsCost{}
+		for k := range c.misses {
+			n := r.steps / math.Exp2(float64(k))
+			c.misses[k] = b.after(n, float64(size), i+1)
+		}
+		c.hit = max(0, 1-c.misses[0]/(r.steps*r.s.nodes))
+		r.curve.costs = append(r.curve.costs, c)
+	}
+	return nil
+}
+
+// boundMargin is of the misses of a bound: what is taken from a trace is off by a little.
+const boundMargin = 0.97
+
+// bound prices a policy that decides at each batch as if it missed as few rows as Belady's does in
+// the epochs after the first, one after the other: no such policy misses fewer.
+func (r *rowPricer) bound(ctx context.Context) error {
+	policy, err := sample.NewPolicy(r.cache)
+	if err != nil {
+		return err
+	}
+	var rows []int
+	for _, bytes := range r.curve.bytes {
+		rows = append(rows, sample.CacheRows(bytes, r.dims[0], policy.SlotBytes()))
+	}
+	b, err := r.beladyMisses(ctx, rows)
+	if err != nil {
+		return err
+	}
+	r.curve.costs, r.curve.bound = nil, true
+	begin, end := r.s.full, r.s.full*float64(r.cfg.Epochs)
+	if r.cfg.Epochs == 1 {
+		begin = 0
+	}
+	for i, size := range rows {
+		missed := b.after(end, float64(size), i+1)
+		if begin > 0 {
+			missed -= b.after(begin, float64(size), i+1)
+		}
+		missed *= boundMargin / (end - begin)
+		reads := r.s.apart.of(missed)
+		price := r.s.device.reading(float64(reads.Reads), float64(reads.Bytes))
+		r.curve.costs = append(r.curve.costs, rowsCost{hit: max(0, 1-missed/r.s.nodes),
+			bytes: price.bytes, wait: price.wait, cpu: price.cpu})
+	}
+	return nil
+}
+
+// beladyMisses counts what Belady's policy misses with so many rows on the trace, and on parts of
+// it from its begin.
+func (r *rowPricer) beladyMisses(ctx context.Context, rows []int) (*beladyMisses, error) {
 	whole := len(r.tr.batches)
 	b := &beladyMisses{footprint: &r.grows, quarter: r.grows.after(float64(whole) / 4)}
 	sizes := []cachesim.Capacity{{Rows: int(b.quarter)}}
-	for _, bytes := range r.curve.bytes {
-		sizes = append(sizes,
-			cachesim.Capacity{Rows: int(bytes / superbatch.SlotBytes(r.dims[0]))})
+	for _, n := range rows {
+		sizes = append(sizes, cachesim.Capacity{Rows: n})
 	}
 	for n := 1; n <= whole; n++ {
 		if n > 1 && n != whole*3/4 && !halved(whole, n) {
@@ -44,20 +102,11 @@ func (r *rowPricer) belady(ctx context.Context, steps float64) error {
 		results, err := cachesim.Run(ctx, r.part(n), []cachesim.Policy{cachesim.Belady}, sizes,
 			r.in.budget)
 		if err != nil {
-			return err
+			return nil, err
 		}
 		b.known(float64(n), results)
 	}
-	for i, size := range sizes[1:] {
-		c := rowsCost{}
-		for k := range c.misses {
-			n := steps / math.Exp2(float64(k))
-			c.misses[k] = b.after(n, float64(size.Rows), i+1)
-		}
-		c.hit = max(0, 1-c.misses[0]/(steps*r.s.nodes))
-		r.curve.costs = append(r.curve.costs, c)
-	}
-	return nil
+	return b, nil
 }
 
 // part is the first so many batches of the trace.

@@ -9,9 +9,9 @@ import (
 )
 
 // online runs a policy over the trace with each size.
-func (r *rowPricer) online(ctx context.Context, cache string) error {
+func (r *rowPricer) online(ctx context.Context) error {
 	for _, bytes := range r.curve.bytes {
-		c, err := r.warmed(ctx, cache, bytes)
+		c, err := r.warmed(ctx, r.cache, bytes)
 		if err != nil {
 			return err
 		}

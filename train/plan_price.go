@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"slices"
 
 	"gdb/internal/mem"
@@ -86,7 +87,8 @@ func (s *prices) best(splits []*planner) *planner {
 	for _, p := range splits[1:] {
 		if kind := p.kind(); !seen[kind] && len(best.Rivals) < rivals {
 			seen[kind] = true
-			best.Rivals = append(best.Rivals, Rival{What: p.what(), Time: p.Forecast.Time})
+			best.Rivals = append(best.Rivals, Rival{What: p.what(), Time: p.Forecast.Time,
+				AtLeast: p.Cache != "all" && s.curves[s.curveName(p)].bound})
 		}
 	}
 	return best
@@ -256,18 +258,48 @@ func (s *prices) lists(p *planner) price {
 		cpu: mix(first.cpu, last.cpu), own: mix(first.own, last.own)}
 }
 
-// priceLists measures sampling from a paged topology with the least and the largest of the block
-// caches, unless such a split costs more than another even if lists came for nothing.
+// priceLists measures sampling from a paged topology with the largest and the least of the block
+// caches, as long as such a split may cost less than all others: first as if lists came for
+// nothing, then as if they came as cheaply for all as with the largest.
 func (t *trainer) priceLists(ctx context.Context, s *prices, splits []*planner) error {
-	resident := 0.0
+	least, most := s.hopeful(splits)
+	if s.noPaged = least == nil; s.noPaged {
+		return nil
+	}
+	if err := t.measureLists(ctx, s, most); err != nil {
+		return err
+	}
+	if least, _ = s.hopeful(splits); least == nil || least.blockCache == most.blockCache {
+		return nil
+	}
+	return t.measureLists(ctx, s, least)
+}
+
+// known is the least time of a split of which all is known before lists are priced.
+func (s *prices) known(splits []*planner) float64 {
+	least := math.Inf(1)
 	for _, p := range splits {
-		if time := s.forecast(p).Time; p.Resident && (resident == 0 || time < resident) {
-			resident = time
+		if p.Resident && (p.Cache == "all" || !s.curves[s.curveName(p)].bound) {
+			least = min(least, s.forecast(p).Time)
 		}
 	}
-	var least, most *planner
+	return least
+}
+
+// mayWin says whether a policy whose costs are a bound may be the fastest.
+func (s *prices) mayWin(cache string, splits []*planner) bool {
+	known := s.known(splits)
+	return slices.ContainsFunc(splits, func(p *planner) bool {
+		return p.Cache == cache && s.forecast(p).Time <= known
+	})
+}
+
+// hopeful are, of the splits with a paged topology that may cost less than all others by what is
+// known, those with the least and the largest block cache; nil for none.
+func (s *prices) hopeful(splits []*planner) (least, most *planner) {
+	resident := s.known(splits)
 	for _, p := range splits {
-		if p.Resident || p.quarters > 0 || resident > 0 && s.forecast(p).Time > resident {
+		if p.Resident || p.quarters > 0 || s.forecast(p).Time > resident {
 			continue
 		}
 		if least == nil || p.blockCache < least.blockCache {
@@ -277,34 +309,23 @@ func (t *trainer) priceLists(ctx context.Context, s *prices, splits []*planner) 
 			most = p
 		}
 	}
-	s.noPaged = least == nil
-	for _, p := range []*planner{least, most} {
-		if s.noPaged || len(s.paged) > 0 && s.paged[0].blocks == p.blockCache {
-			continue
-		}
-		cost, err := t.measureLists(ctx, p, s.device)
-		if err != nil {
-			return err
-		}
-		s.paged = append(s.paged, pagedPrice{p.blockCache, cost})
-	}
-	return nil
+	return least, most
 }
 
-// measureLists samples batches, of which those after the first few find the block cache as it will
-// be.
-func (t *trainer) measureLists(ctx context.Context, p *planner, d *Profile) (c price,
-	err error) {
+// measureLists samples batches with the block cache of a split, of which those after the first few
+// find it as it will be.
+func (t *trainer) measureLists(ctx context.Context, s *prices, p *planner) error {
 	in := t.in
 	if err := in.changeGraph(ctx, p.graph(in)); err != nil {
-		return c, err
+		return err
 	}
 	tr, err := in.sampleFew(ctx, &t.cfg, t.train)
 	if err != nil {
-		return c, err
+		return err
 	}
 	bytes := float64(tr.listBytes) / float64(max(1, tr.sampled))
-	c = d.reading(bytes/float64(max(1, in.meta.BlockBytes)), bytes)
-	c.own, err = t.timedSampling(d, tr, fmt.Sprint("paged ", p.blockCache))
-	return c, err
+	c := s.device.reading(bytes/float64(max(1, in.meta.BlockBytes)), bytes)
+	c.own, err = t.timedSampling(s.device, tr, fmt.Sprint("paged ", p.blockCache))
+	s.paged = slices.Insert(s.paged, 0, pagedPrice{p.blockCache, c})
+	return err
 }

@@ -2,10 +2,13 @@ package train
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"math"
 	"slices"
+	"sync"
 
+	"gdb/internal/mem"
 	"gdb/sample"
 )
 
@@ -19,6 +22,7 @@ type rowsCost struct {
 type curve struct {
 	bytes []int64 // ascending
 	costs []rowsCost
+	bound bool // they are less than any that the policy may have
 }
 
 // curvePoints are simulated for a policy; between them costs are a line over the logarithm of the
@@ -80,53 +84,99 @@ func (s *prices) curveName(p *planner) string {
 	return p.Cache
 }
 
-// priceRows runs the policies of all splits over the trace, with some sizes between the smallest
-// and the largest.
+// priceRows runs the policies of all splits over the trace, beside each other, with some sizes
+// between the smallest and the largest. Policies that decide as they go come after the others, and
+// only if they could win: see bound.
 func (t *trainer) priceRows(ctx context.Context, s *prices, tr *trace, splits []*planner) error {
-	seen, err := newNodeSet(t.in.meta.Nodes, t.in.budget)
-	if err != nil {
-		return err
-	}
-	defer seen.free()
-	if s.grows, err = s.countRows(ctx, t.in, tr, seen); err != nil {
+	var err error
+	if s.grows, err = s.countRows(ctx, t.in, tr); err != nil {
 		return err
 	}
 	s.unique = s.grows.after(float64(len(tr.batches))) / float64(tr.nodes)
-	sizes := map[string][]int64{}
-	var first []*planner // of each curve
+	all := t.rowPricers(s, tr, splits)
+	ahead := slices.ContainsFunc(all, func(r *rowPricer) bool { return !r.decides() })
+	var first, then []func() error
+	for _, r := range all {
+		if r.decides() && ahead {
+			first = append(first, func() error { return r.bound(ctx) })
+		} else {
+			first = append(first, func() error { return r.fill(ctx) })
+		}
+	}
+	if err := beside(t.cfg.Threads, first); err != nil {
+		return err
+	}
+	for _, r := range all {
+		if r.curve.bound && s.mayWin(r.cache, splits) {
+			then = append(then, func() error { return r.fill(ctx) })
+		}
+	}
+	return beside(t.cfg.Threads, then)
+}
+
+// rowPricers are those of all curves that the splits need, in their order.
+func (t *trainer) rowPricers(s *prices, tr *trace, splits []*planner) (all []*rowPricer) {
+	by := map[string]*rowPricer{}
 	for _, p := range splits {
-		name := s.curveName(p)
 		if p.Cache == "all" {
 			continue
 		}
-		if sizes[name] == nil {
-			first = append(first, p)
-		}
-		sizes[name] = append(sizes[name], p.cacheBytes())
-	}
-	for _, p := range first {
 		name := s.curveName(p)
-		r := &rowPricer{trainer: t, s: s, tr: tr, seen: seen, grows: s.grows,
-			curve: &curve{bytes: spread(sizes[name])}}
-		if err := r.fill(ctx, p); err != nil {
-			return err
+		if by[name] == nil {
+			r := &rowPricer{trainer: t, s: s, tr: tr, grows: s.grows, cache: p.Cache,
+				curve: &curve{}}
+			if p.Superbatch != nil {
+				r.steps = s.steps(p.Superbatch, p.c)
+			}
+			by[name], s.curves[name], all = r, r.curve, append(all, r)
 		}
-		s.curves[name] = r.curve
+		by[name].curve.bytes = append(by[name].curve.bytes, p.cacheBytes())
 	}
-	return nil
+	for _, r := range all {
+		r.curve.bytes = spread(r.curve.bytes)
+	}
+	return all
 }
 
-// fill runs the policy of a split.
-func (r *rowPricer) fill(ctx context.Context, p *planner) error {
-	switch p.Cache {
+// beside does work on so many goroutines. What was short of memory is done again, alone, when all
+// else is done: what is done does not depend on what else held memory.
+func beside(goroutines int, work []func() error) error {
+	var wg sync.WaitGroup
+	errs, turns := make([]error, len(work)), make(chan struct{}, max(1, goroutines))
+	for i, do := range work {
+		turns <- struct{}{}
+		wg.Go(func() {
+			errs[i] = do()
+			<-turns
+		})
+	}
+	wg.Wait()
+	for i, do := range work {
+		var full *mem.LimitError
+		if errors.As(errs[i], &full) {
+			errs[i] = do()
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// fill runs the policy.
+func (r *rowPricer) fill(ctx context.Context) error {
+	r.curve.costs, r.curve.bound = nil, false
+	switch r.cache {
 	case "none":
 		return r.static(ctx, nil)
 	case "static":
 		return r.hottest(ctx)
 	case cacheBelady:
-		return r.belady(ctx, r.s.steps(p.Superbatch, p.c))
+		return r.belady(ctx)
 	}
-	return r.online(ctx, p.Cache)
+	return r.online(ctx)
+}
+
+// decides says whether the policy decides at each batch, and has to be run to know what it does.
+func (r *rowPricer) decides() bool {
+	return !slices.Contains([]string{"none", "static", cacheBelady}, r.cache)
 }
 
 // spread picks sizes from the smallest to the largest, each as many times the one before.
@@ -149,8 +199,9 @@ type rowPricer struct {
 	*trainer
 	s     *prices
 	tr    *trace
-	seen  *nodeSet
 	grows footprint
+	cache string  // the policy
+	steps float64 // of a superbatch
 	curve *curve
 }
 
@@ -165,18 +216,23 @@ func (r *rowPricer) hottest(ctx context.Context) error {
 
 // static is a cache that holds the first of these nodes.
 func (r *rowPricer) static(ctx context.Context, hot []sample.NodeID) error {
+	held, err := newNodeSet(r.in.meta.Nodes, r.in.budget)
+	if err != nil {
+		return err
+	}
+	defer held.free()
 	for _, bytes := range r.curve.bytes {
 		rows := sample.CacheRows(bytes, r.dims[0], int(hotBytes(1)))
-		clear(r.seen.words)
+		clear(held.words)
 		for _, v := range hot[:min(rows, len(hot))] {
-			r.seen.add(uint32(v))
+			held.add(uint32(v))
 		}
 		var m misses
 		var missed []sample.NodeID
 		for _, b := range r.tr.batches {
 			missed = missed[:0]
 			for _, v := range b {
-				if !r.seen.has(uint32(v)) {
+				if !held.has(uint32(v)) {
 					missed = append(missed, v)
 				}
 			}

@@ -41,8 +41,12 @@ func (t *readTable) of(rows float64) layout.ReadCost {
 
 // countRows counts the different nodes of a trace, and what reading costs: for a batch those of its
 // nodes that none before it had, and in one pass all that were seen.
-func (s *prices) countRows(ctx context.Context, in *inputs, tr *trace,
-	seen *nodeSet) (footprint, error) {
+func (s *prices) countRows(ctx context.Context, in *inputs, tr *trace) (footprint, error) {
+	seen, err := newNodeSet(in.meta.Nodes, in.budget)
+	if err != nil {
+		return footprint{}, err
+	}
+	defer seen.free()
 	var fresh [][3]float64
 	s.once = readTable{}
 	grows, err := tr.countFootprint(seen, func(nodes []sample.NodeID) error {
