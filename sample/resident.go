@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync"
 	"sync/atomic"
 
 	"gdb/internal/mem"
@@ -11,6 +12,9 @@ import (
 
 // scanBytes is how much of a feature file is read at a time when it is loaded.
 const scanBytes = 8 << 20
+
+// loaders load a feature file: one reads while the other verifies and converts.
+const loaders = 2
 
 // resident holds all rows.
 type resident struct {
@@ -33,15 +37,39 @@ func NewResident(ctx context.Context, rows Rows, nodes uint64, threads int,
 		return nil, err
 	}
 	f.table = mem.View[float32](f.arena.Bytes())
-	step := uint64(max(1, scanBytes/(4*f.dim)))
-	for first := uint64(0); first < nodes; first += step {
-		n := min(step, nodes-first)
-		part := f.table[first*uint64(f.dim):][:n*uint64(f.dim)]
-		if err := rows.Scan(ctx, NodeID(first), int(n), part); err != nil {
-			return nil, errors.Join(fmt.Errorf("sample: load features: %w", err), f.arena.Free())
-		}
+	stop := f.arena.Populate()
+	err = f.load(ctx, nodes)
+	stop()
+	if err != nil {
+		return nil, errors.Join(fmt.Errorf("sample: load features: %w", err), f.arena.Free())
 	}
 	return f, nil
+}
+
+// load reads all rows.
+func (f *resident) load(ctx context.Context, nodes uint64) error {
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	step, dim := uint64(max(1, scanBytes/(4*f.dim))), uint64(f.dim)
+	var next atomic.Uint64
+	var wg sync.WaitGroup
+	for range loaders {
+		wg.Go(func() {
+			for ctx.Err() == nil {
+				first := next.Add(step) - step
+				if first >= nodes {
+					return
+				}
+				n := min(step, nodes-first)
+				part := f.table[first*dim:][:n*dim]
+				if err := f.rows.Scan(ctx, NodeID(first), int(n), part); err != nil {
+					cancel(err)
+				}
+			}
+		})
+	}
+	wg.Wait()
+	return context.Cause(ctx)
 }
 
 // Dim is the number of values in a row.
