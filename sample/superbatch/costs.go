@@ -86,14 +86,19 @@ func (w Weighed) after(first Weighed, ahead bool) float64 {
 	return min(apart, w.Packed-first.Packed+max(0, sweep-first.PackedIdle))
 }
 
+// partGain is what a sweep for a part takes at most, of the time with one for all: for less a plan
+// and what comes of it would go apart.
+const partGain = 0.97
+
 // Part is for how many of n batches a sweep saves the most time: all or, as the first batches of an
-// empty cache may miss much more than those after, the first half, quarter, … of them; 0 for none.
-// So many seconds of a sweep cost nothing. weigh is called with n, then with ever fewer.
+// empty cache may miss much more than those after, the first half, quarter, … of them if that saves
+// more than a little; 0 for none. So many seconds of a sweep cost nothing. weigh is called with n,
+// then with ever fewer.
 func Part(n, free float64, ahead bool, weigh func(batches float64) Weighed) (best float64) {
 	whole := weigh(n)
 	least := whole.Once(free)
 	if least < whole.Apart {
-		best = n
+		best, least = n, partGain*least
 	}
 	for n = math.Floor(n / 2); n >= 1; n = math.Floor(n / 2) {
 		w := weigh(n)

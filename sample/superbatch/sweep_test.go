@@ -168,7 +168,7 @@ func TestFirstBatchesAreSwept(t *testing.T) {
 	c := swept(testConfig(t), &told)
 	c.Slots = 2000 // after one epoch or two, all is there
 	want := wantHashes(t, c)
-	c.Costs, c.Sweeper = Costs{Read: 1, Written: 1e-3, Step: 30}, onePass{c.Sweeper}
+	c.Costs, c.Sweeper = Costs{Read: 1, Written: 1e-2, Step: 30}, onePass{c.Sweeper}
 	l := mustOpen(t, c)
 	got, err := stepHashes(l.Epoch, 0, c.Epochs)
 	if err != nil || !slices.Equal(got, want) {
