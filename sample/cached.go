@@ -137,27 +137,6 @@ func CacheBytes(rows, dim, slotBytes int) int64 {
 	return indexBytes(rows) + int64(rows)*int64(4*dim+4+slotBytes)
 }
 
-// preload fills the first slots.
-func (f *cached) preload(ctx context.Context, nodes []NodeID) error {
-	step := max(1, scanBytes/(4*f.dim))
-	for first := 0; first < len(nodes); first += step {
-		part := nodes[first:min(first+step, len(nodes))]
-		out := f.values[first*f.dim : (first+len(part))*f.dim]
-		if err := f.rows.Gather(ctx, part, nil, out); err != nil {
-			return err
-		}
-		for i, v := range part {
-			if _, twice := f.mu.index.find(v); twice {
-				return fmt.Errorf("node %d stands twice in the list of rows to load", v)
-			}
-			f.mu.index.put(v, uint32(first+i))
-			f.mu.held[first+i] = v
-		}
-	}
-	f.mu.used = len(nodes)
-	return nil
-}
-
 // Dim is the number of values in a row.
 func (f *cached) Dim() int { return f.dim }
 

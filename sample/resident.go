@@ -4,17 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"sync"
 	"sync/atomic"
 
 	"gdb/internal/mem"
 )
-
-// scanBytes is how much of a feature file is read at a time when it is loaded.
-const scanBytes = 8 << 20
-
-// loaders load a feature file: one reads while the other verifies and converts.
-const loaders = 2
 
 // resident holds all rows.
 type resident struct {
@@ -48,28 +41,10 @@ func NewResident(ctx context.Context, rows Rows, nodes uint64, threads int,
 
 // load reads all rows.
 func (f *resident) load(ctx context.Context, nodes uint64) error {
-	ctx, cancel := context.WithCancelCause(ctx)
-	defer cancel(nil)
-	step, dim := uint64(max(1, scanBytes/(4*f.dim))), uint64(f.dim)
-	var next atomic.Uint64
-	var wg sync.WaitGroup
-	for range loaders {
-		wg.Go(func() {
-			for ctx.Err() == nil {
-				first := next.Add(step) - step
-				if first >= nodes {
-					return
-				}
-				n := min(step, nodes-first)
-				part := f.table[first*dim:][:n*dim]
-				if err := f.rows.Scan(ctx, NodeID(first), int(n), part); err != nil {
-					cancel(err)
-				}
-			}
-		})
-	}
-	wg.Wait()
-	return context.Cause(ctx)
+	return load(ctx, int(nodes), f.dim, func(ctx context.Context, first, n int) error {
+		part := f.table[uint64(first)*uint64(f.dim):][:uint64(n)*uint64(f.dim)]
+		return f.rows.Scan(ctx, NodeID(first), n, part)
+	})
 }
 
 // Dim is the number of values in a row.

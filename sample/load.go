@@ -1,0 +1,96 @@
+package sample
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"sync/atomic"
+
+	"gdb/internal/mem"
+	"gdb/layout"
+)
+
+const (
+	// loadBytes is how much of a feature file is read at a time when it is loaded.
+	loadBytes = 8 << 20
+	// loaders load it: one reads while the other verifies and converts.
+	loaders = 2
+	// preloadLeast is how many rows are put in the order of the file at least.
+	preloadLeast = 1 << 10
+)
+
+// load does the parts of n rows of so many values, in order, some beside each other.
+func load(ctx context.Context, n, dim int,
+	part func(ctx context.Context, first, n int) error) error {
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	step := int64(max(1, loadBytes/(4*dim)))
+	var next atomic.Int64
+	var work sync.WaitGroup
+	for range loaders {
+		work.Go(func() {
+			for ctx.Err() == nil {
+				first := next.Add(step) - step
+				if first >= int64(n) {
+					return
+				}
+				if err := part(ctx, int(first), int(min(step, int64(n)-first))); err != nil {
+					cancel(err)
+				}
+			}
+		})
+	}
+	work.Wait()
+	return context.Cause(ctx)
+}
+
+// preload fills the first slots with the rows of these nodes. They are read in the order of the
+// file, so that rows near each other are read together: of all, if there is memory for 8 bytes a
+// row meanwhile, else of so many at a time.
+func (f *cached) preload(ctx context.Context, nodes []NodeID) error {
+	for s, v := range nodes {
+		if _, twice := f.mu.index.find(v); twice {
+			return fmt.Errorf("node %d stands twice in the list of rows to load", v)
+		}
+		f.mu.index.put(v, uint32(s))
+		f.mu.held[s] = v
+	}
+	f.mu.used = len(nodes)
+	if len(nodes) == 0 {
+		return nil
+	}
+	stop := f.arena.Populate()
+	defer stop()
+	held := mem.NewAccount(f.budget, "rows to load")
+	defer held.Release()
+	part := len(nodes)
+	for err := held.AtLeast(8 * int64(part)); err != nil; err = held.AtLeast(8 * int64(part)) {
+		if part <= preloadLeast {
+			return err
+		}
+		part = max(preloadLeast, part/2)
+	}
+	keys := make([]uint64, 0, part)
+	for first := 0; first < len(nodes); first += part {
+		keys = keys[:0]
+		for s, v := range nodes[first:min(first+part, len(nodes))] {
+			keys = append(keys, uint64(v)<<32|uint64(first+s))
+		}
+		layout.SortKeys(keys)
+		if err := f.loadKeys(ctx, keys); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// loadKeys reads rows of ascending nodes, in the upper half of each key, to slots, in the lower.
+func (f *cached) loadKeys(ctx context.Context, keys []uint64) error {
+	return load(ctx, len(keys), f.dim, func(ctx context.Context, first, n int) error {
+		nodes, slots := make([]NodeID, n), make([]uint32, n)
+		for i, k := range keys[first : first+n] {
+			nodes[i], slots[i] = NodeID(k>>32), uint32(k)
+		}
+		return f.rows.Gather(ctx, nodes, slots, f.values)
+	})
+}
