@@ -184,6 +184,7 @@ func (in *inputs) makePlan(ctx context.Context, c *Config, train []sample.NodeID
 	p.runBatches = int64(c.Epochs) * int64((len(train)+c.Batch-1)/c.Batch)
 	p.planModel()
 	p.planTopology()
+	p.samplesResident(in)
 	if err := in.openGraph(ctx, p.graph(in)); err != nil {
 		return nil, err
 	}
@@ -198,6 +199,19 @@ func (in *inputs) makePlan(ctx context.Context, c *Config, train []sample.NodeID
 	return p.candidates()
 }
 
+// samplesResident plans to sample from a resident topology where that leaves a quarter of the
+// memory free: a plan has no batches in memory, and from a paged one its samples take many times as
+// long.
+func (p *planner) samplesResident(in *inputs) {
+	need, room := p.store.ResidentBytes(layout.In), p.Left()+p.Topology
+	if p.c.Topology == "auto" && !p.Resident && need <= room*3/4 {
+		paged := p.graph(in)
+		p.paged = &paged
+
+		p.setResident()
+	}
+}
+
 // graph is how the topology is opened as planned.
 func (p *planner) graph(in *inputs) layout.TopologyOptions {
 	if p.Resident {
@@ -207,8 +221,9 @@ func (p *planner) graph(in *inputs) layout.TopologyOptions {
 		Budget: in.budget}
 }
 
-// sample samples batches to see how large they are. If a whole one does not fit in memory the
-// least that would do is found from a part of one: a batch has at most as many times its nodes.
+// sample samples batches to see how large they are. If a whole one does not fit in memory beside a
+// resident topology, that is paged; if it does not fit then, the least that would do is found from
+// a part of one: a batch has at most as many times its nodes.
 func (p *planner) sample(ctx context.Context, in *inputs, train []sample.NodeID) error {
 	part := *p.c
 	for {
@@ -225,6 +240,13 @@ func (p *planner) sample(ctx context.Context, in *inputs, train []sample.NodeID)
 			}
 			return fmt.Errorf("train: memory %s is too small to sample a batch: raise --memory, "+
 				"or lower --batch or --fanout", mem.FormatSize(p.Memory))
+		case errors.As(err, &full) && p.paged != nil:
+			err := in.changeGraph(ctx, *p.paged)
+			if p.paged = nil; err != nil {
+				return err
+			}
+			p.planTopology()
+			continue
 		case !errors.As(err, &full) || part.Batch == 1:
 			return fmt.Errorf("train: sample a batch to size the memory: %w", err)
 		}

@@ -52,6 +52,10 @@ type planner struct {
 	runBatches int64
 	short      bool // there is no cache of the size that superbatches need
 
+	// paged is how the topology is opened if sampling from a resident one has no memory; nil if
+	// it is not, or is paged.
+	paged *layout.TopologyOptions
+
 	blockCache, neighborCache int64 // of the paged reader
 	listCaches                int64 // both, if the latter's size is chosen
 	quarters                  int64 // of that for it

@@ -3,6 +3,7 @@ package train
 import (
 	"context"
 	"errors"
+	"strings"
 	"testing"
 
 	"gdb/internal/mem"
@@ -147,5 +148,51 @@ func TestAutoIsTheBest(t *testing.T) {
 				t.Errorf("a read of %g s: auto takes %g s, %s %g", wait, times["auto"], cache, time)
 			}
 		}
+	}
+}
+
+// TestPlanSamplesResident: a plan samples from a resident topology if that leaves a quarter of the
+// memory, also where a run would page it; and from a paged one if batches do not fit beside it.
+func TestPlanSamplesResident(t *testing.T) {
+	c := lawConfig()
+	c.Cache, c.Fanout, c.Batch, c.Memory = "none", []int{3, 3}, 200, 1<<30
+	tr, _, _ := pricedTrainer(t, c)
+	in, ctx := tr.in, context.Background()
+	need := in.store.ResidentBytes(layout.In)
+	begin := func(limit, room int64) *planner { // room is for the topology and all else
+		in.budget = mem.NewBudget(limit)
+		p := &planner{c: &c, store: in.store, dims: tr.dims, scale: 1, nodes: in.meta.Nodes,
+			Plan: &Plan{Fixed: in.fixed(), dim: tr.dims[0]}}
+		p.planModel()
+		c.Memory = room - p.Left()
+		p.Memory = c.Memory
+		return p
+	}
+	for room, resident := range map[int64]bool{3 * need: true, need*4/3 + 4096: true,
+		need * 5 / 4: false} {
+		begin(1<<30, room)
+		err := in.dropGraph()
+		if err == nil {
+			_, err = in.makePlan(ctx, &c, tr.train, tr.dims)
+		}
+		if err != nil && !strings.Contains(err.Error(), "is too small: this run needs") {
+			t.Fatal(err) // the plan of so little memory is another matter
+		}
+		if in.graph.Resident != resident {
+			t.Errorf("%d bytes for %d of topology: resident %v", room, need, in.graph.Resident)
+		}
+	}
+	p := begin(need+64<<10, need*4/3+4096)
+	p.planTopology()
+	if p.samplesResident(in); p.paged == nil || p.paged.Resident || !p.Resident {
+		t.Fatalf("a plan that samples from a resident topology, else from %+v", p.paged)
+	}
+	p.paged.CacheBytes = 256 << 10 // the graph is small
+	err := in.changeGraph(ctx, layout.TopologyOptions{Resident: true, Budget: in.budget})
+	if err == nil {
+		err = p.sample(ctx, in, tr.train)
+	}
+	if err != nil || in.graph.Resident || p.scale != 1 || p.pilot.sampled == 0 {
+		t.Errorf("batches do not fit beside the topology: %v, %+v", err, in.graph)
 	}
 }
