@@ -207,7 +207,6 @@ func (p *planner) samplesResident(in *inputs) {
 	if p.c.Topology == "auto" && !p.Resident && need <= room*3/4 {
 		paged := p.graph(in)
 		p.paged = &paged
-
 		p.setResident()
 	}
 }

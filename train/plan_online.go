@@ -10,14 +10,17 @@ import (
 
 // online runs a policy over the trace with each size.
 func (r *rowPricer) online(ctx context.Context) error {
-	for _, bytes := range r.curve.bytes {
-		c, err := r.warmed(ctx, r.cache, bytes)
-		if err != nil {
+	costs := make([]rowsCost, len(r.curve.bytes))
+	var runs []func() error
+	for i, bytes := range r.curve.bytes {
+		runs = append(runs, func() (err error) {
+			costs[i], err = r.warmed(ctx, r.cache, bytes)
 			return err
-		}
-		r.curve.costs = append(r.curve.costs, c)
+		})
 	}
-	return nil
+	err := beside(r.cfg.Threads, runs)
+	r.curve.costs = costs
+	return err
 }
 
 // replay is what the batches of a trace missed with a policy.
