@@ -204,6 +204,7 @@ func (p *Pipeline) sample(by *sharedSampler) error {
 		i := p.next.Add(1) - 1
 		if i >= p.end {
 			p.empty <- b
+			by.shrink()
 			return nil
 		}
 		begun := time.Now()
@@ -224,11 +225,11 @@ func (p *Pipeline) sample(by *sharedSampler) error {
 // gather is the second stage.
 func (p *Pipeline) gather() error {
 	for i := p.cfg.StartBatch; i < p.end; i++ {
-		r, ok := receive(p, p.rows, &p.gathering.Blocked)
+		b, ok := receive(p, p.sampled[i%uint64(len(p.sampled))], &p.gathering.Starved)
 		if !ok {
 			return nil
 		}
-		b, ok := receive(p, p.sampled[i%uint64(len(p.sampled))], &p.gathering.Starved)
+		r, ok := receive(p, p.rows, &p.gathering.Blocked) // which idle ones may be freed until then
 		if !ok {
 			return nil
 		}
@@ -252,6 +253,7 @@ func (p *Pipeline) fill(by *sharedSampler, b *Batch) error {
 		if err := p.draw(by, b); err != nil {
 			return err
 		}
+		by.shrink() // memory is short
 	}
 	if f := p.cfg.Features; f != nil {
 		b.Dim = f.Dim()

@@ -43,8 +43,8 @@ func (s *sharedSampler) shrink() (freed bool) {
 
 // whenRoomy does a stage's work on a batch, which is drawn by that sampler. If memory is short a
 // batch that is not due is given up until it is. For one that is due the others give theirs up, and
-// in the end it begins anew with nothing: the least is the memory of a batch alone, and of what
-// draws it.
+// in the end it begins anew with nothing: the least is the memory of a batch alone while it is
+// drawn, and then with its features.
 func (p *Pipeline) whenRoomy(stage *Clock, b *Batch, by *sharedSampler, work func() error) error {
 	for alone := false; ; {
 		due := p.released.Load() >= b.Index-p.cfg.StartBatch

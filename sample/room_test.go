@@ -36,7 +36,7 @@ func TestPipelineWaitsForRoom(t *testing.T) {
 			t.Fatalf("run %d: with %d bytes, of %d, batches are others", i, e.budget.Limit(), peak)
 		}
 	}
-	e.budget = mem.NewBudget(least - 4096)
+	e.budget = mem.NewBudget(least / 2)
 	p := mustPipeline(t, context.Background(), e.config(2))
 	for {
 		b, err := p.Next(context.Background())
