@@ -64,7 +64,11 @@ func (f *cached) preload(ctx context.Context, nodes []NodeID) error {
 	held := mem.NewAccount(f.budget, "rows to load")
 	defer held.Release()
 	part := len(nodes)
-	for err := held.AtLeast(8 * int64(part)); err != nil; err = held.AtLeast(8 * int64(part)) {
+	for {
+		err := held.AtLeast(8 * int64(part))
+		if err == nil {
+			break
+		}
 		if part <= preloadLeast {
 			return err
 		}

@@ -47,7 +47,7 @@ func (s *sharedSampler) shrink() (freed bool) {
 // drawn, and then with its features.
 func (p *Pipeline) whenRoomy(stage *Clock, b *Batch, by *sharedSampler, work func() error) error {
 	for alone := false; ; {
-		due := p.released.Load() >= b.Index-p.cfg.StartBatch
+		due := p.isDue(b)
 		err := work()
 		var full *mem.LimitError
 		if !errors.As(err, &full) {
@@ -70,6 +70,9 @@ func (p *Pipeline) whenRoomy(stage *Clock, b *Batch, by *sharedSampler, work fun
 	}
 }
 
+// isDue says whether all batches before were released.
+func (p *Pipeline) isDue(b *Batch) bool { return p.released.Load() >= b.Index-p.cfg.StartBatch }
+
 // pause waits a moment, and until the batch is due: that is no work of the stage. It returns false
 // if the pipeline stops.
 func (p *Pipeline) pause(stage *Clock, b *Batch) bool {
@@ -87,7 +90,7 @@ func (p *Pipeline) pause(stage *Clock, b *Batch) bool {
 		case <-p.ctx.Done():
 			return false
 		}
-		if p.released.Load() >= b.Index-p.cfg.StartBatch {
+		if p.isDue(b) {
 			return true
 		}
 	}

@@ -128,7 +128,7 @@ func (s *Sampler) shrink() (freed bool) {
 	}
 	s.delta = newDeltaSet(s.cfg.Delta, &s.held)
 	if w := s.weigh; w != nil {
-		w.entries, w.taken, w.drawn = nil, nil, nil
+		*w = weigher{lists: w.lists, visit: w.visit}
 	}
 	s.held.Release()
 	return true

@@ -53,7 +53,7 @@ func (r *rowPricer) belady(ctx context.Context) error {
 const boundMargin = 0.97
 
 // bound prices a policy that decides at each batch as if it missed as few rows as Belady's does in
-// the epochs after the first, one after the other: no such policy misses fewer.
+// the epochs after the first, if there are several: no such policy misses fewer.
 func (r *rowPricer) bound(ctx context.Context) error {
 	policy, err := sample.NewPolicy(r.cache)
 	if err != nil {
@@ -68,15 +68,9 @@ func (r *rowPricer) bound(ctx context.Context) error {
 		return err
 	}
 	r.curve.costs, r.curve.bound = nil, true
-	begin, end := r.s.full, r.s.full*float64(r.cfg.Epochs)
-	if r.cfg.Epochs == 1 {
-		begin = 0
-	}
+	begin, end := r.later()
 	for i, size := range rows {
-		missed := b.after(end, float64(size), i+1)
-		if begin > 0 {
-			missed -= b.after(begin, float64(size), i+1)
-		}
+		missed := b.after(end, float64(size), i+1) - b.after(begin, float64(size), i+1)
 		missed *= boundMargin / (end - begin)
 		reads := r.s.apart.of(missed)
 		price := r.s.device.reading(float64(reads.Reads), float64(reads.Bytes))

@@ -75,12 +75,17 @@ type warmSpan struct {
 	first, more float64 // those that are not in the trace
 }
 
+// later are the batches whose costs are forecast, from one up to another.
+func (r *rowPricer) later() (begin, end float64) {
+	if r.cfg.Epochs > 1 {
+		begin = r.s.full
+	}
+	return begin, r.s.full * float64(r.cfg.Epochs)
+}
+
 func (r *rowPricer) span() warmSpan {
 	n := len(r.tr.batches)
-	begin, end := r.s.full, r.s.full*float64(r.cfg.Epochs)
-	if r.cfg.Epochs == 1 {
-		begin = 0
-	}
+	begin, end := r.later()
 	w := warmSpan{first: max(begin, float64(n))}
 	switch {
 	case r.cfg.Epochs == 1:
