@@ -101,6 +101,36 @@ loop:
 	ADDQ             BX, R10
 
 store:
+	MOVQ    lanes+72(FP), R10
+	CMPQ    R10, $0x00000010
+	JNE     part
+	VMOVUPS Z0, (DX)
+	ADDQ    BX, DX
+	VMOVUPS Z1, (DX)
+	ADDQ    BX, DX
+	VMOVUPS Z2, (DX)
+	ADDQ    BX, DX
+	VMOVUPS Z3, (DX)
+	ADDQ    BX, DX
+	VMOVUPS Z4, (DX)
+	ADDQ    BX, DX
+	VMOVUPS Z5, (DX)
+	ADDQ    BX, DX
+	VMOVUPS Z6, (DX)
+	ADDQ    BX, DX
+	VMOVUPS Z7, (DX)
+	ADDQ    BX, DX
+	VMOVUPS Z8, (DX)
+	ADDQ    BX, DX
+	VMOVUPS Z9, (DX)
+	ADDQ    BX, DX
+	VMOVUPS Z10, (DX)
+	ADDQ    BX, DX
+	VMOVUPS Z11, (DX)
+	ADDQ    BX, DX
+	JMP     stored
+
+part:
 	VMOVUPS Z0, K1, (DX)
 	ADDQ    BX, DX
 	VMOVUPS Z1, K1, (DX)
@@ -125,10 +155,12 @@ store:
 	ADDQ    BX, DX
 	VMOVUPS Z11, K1, (DX)
 	ADDQ    BX, DX
-	IMUL3Q  $0x0c, SI, R10
-	ADDQ    R10, CX
-	DECQ    AX
-	JNZ     tile
+
+stored:
+	IMUL3Q $0x0c, SI, R10
+	ADDQ   R10, CX
+	DECQ   AX
+	JNZ    tile
 	VZEROUPPER
 	RET
 
@@ -282,6 +314,48 @@ loop:
 	ADDQ         BX, R10
 
 store:
+	MOVQ    lanes+72(FP), R10
+	CMPQ    R10, $0x00000010
+	JNE     part
+	VMOVUPS Z0, (DX)
+	VMOVUPS Z1, 64(DX)
+	ADDQ    BX, DX
+	VMOVUPS Z2, (DX)
+	VMOVUPS Z3, 64(DX)
+	ADDQ    BX, DX
+	VMOVUPS Z4, (DX)
+	VMOVUPS Z5, 64(DX)
+	ADDQ    BX, DX
+	VMOVUPS Z6, (DX)
+	VMOVUPS Z7, 64(DX)
+	ADDQ    BX, DX
+	VMOVUPS Z8, (DX)
+	VMOVUPS Z9, 64(DX)
+	ADDQ    BX, DX
+	VMOVUPS Z10, (DX)
+	VMOVUPS Z11, 64(DX)
+	ADDQ    BX, DX
+	VMOVUPS Z12, (DX)
+	VMOVUPS Z13, 64(DX)
+	ADDQ    BX, DX
+	VMOVUPS Z14, (DX)
+	VMOVUPS Z15, 64(DX)
+	ADDQ    BX, DX
+	VMOVUPS Z16, (DX)
+	VMOVUPS Z17, 64(DX)
+	ADDQ    BX, DX
+	VMOVUPS Z18, (DX)
+	VMOVUPS Z19, 64(DX)
+	ADDQ    BX, DX
+	VMOVUPS Z20, (DX)
+	VMOVUPS Z21, 64(DX)
+	ADDQ    BX, DX
+	VMOVUPS Z22, (DX)
+	VMOVUPS Z23, 64(DX)
+	ADDQ    BX, DX
+	JMP     stored
+
+part:
 	VMOVUPS Z0, (DX)
 	VMOVUPS Z1, K1, 64(DX)
 	ADDQ    BX, DX
@@ -443,6 +517,28 @@ loop:
 	ADDQ             BX, R10
 
 store:
+	MOVQ    lanes+72(FP), R10
+	CMPQ    R10, $0x00000010
+	JNE     part
+	VMOVUPS Z0, (DX)
+	ADDQ    BX, DX
+	VMOVUPS Z1, (DX)
+	ADDQ    BX, DX
+	VMOVUPS Z2, (DX)
+	ADDQ    BX, DX
+	VMOVUPS Z3, (DX)
+	ADDQ    BX, DX
+	VMOVUPS Z4, (DX)
+	ADDQ    BX, DX
+	VMOVUPS Z5, (DX)
+	ADDQ    BX, DX
+	VMOVUPS Z6, (DX)
+	ADDQ    BX, DX
+	VMOVUPS Z7, (DX)
+	ADDQ    BX, DX
+	JMP     stored
+
+part:
 	VMOVUPS Z0, K1, (DX)
 	ADDQ    BX, DX
 	VMOVUPS Z1, K1, (DX)
@@ -459,10 +555,12 @@ store:
 	ADDQ    BX, DX
 	VMOVUPS Z7, K1, (DX)
 	ADDQ    BX, DX
-	IMUL3Q  $0x08, SI, R10
-	ADDQ    R10, CX
-	DECQ    AX
-	JNZ     tile
+
+stored:
+	IMUL3Q $0x08, SI, R10
+	ADDQ   R10, CX
+	DECQ   AX
+	JNZ    tile
 	VZEROUPPER
 	RET
 
@@ -577,6 +675,36 @@ loop:
 	ADDQ         BX, R10
 
 store:
+	MOVQ    lanes+72(FP), R10
+	CMPQ    R10, $0x00000010
+	JNE     part
+	VMOVUPS Z0, (DX)
+	VMOVUPS Z1, 64(DX)
+	ADDQ    BX, DX
+	VMOVUPS Z2, (DX)
+	VMOVUPS Z3, 64(DX)
+	ADDQ    BX, DX
+	VMOVUPS Z4, (DX)
+	VMOVUPS Z5, 64(DX)
+	ADDQ    BX, DX
+	VMOVUPS Z6, (DX)
+	VMOVUPS Z7, 64(DX)
+	ADDQ    BX, DX
+	VMOVUPS Z8, (DX)
+	VMOVUPS Z9, 64(DX)
+	ADDQ    BX, DX
+	VMOVUPS Z10, (DX)
+	VMOVUPS Z11, 64(DX)
+	ADDQ    BX, DX
+	VMOVUPS Z12, (DX)
+	VMOVUPS Z13, 64(DX)
+	ADDQ    BX, DX
+	VMOVUPS Z14, (DX)
+	VMOVUPS Z15, 64(DX)
+	ADDQ    BX, DX
+	JMP     stored
+
+part:
 	VMOVUPS Z0, (DX)
 	VMOVUPS Z1, K1, 64(DX)
 	ADDQ    BX, DX
@@ -691,6 +819,20 @@ loop:
 	ADDQ             BX, R10
 
 store:
+	MOVQ    lanes+72(FP), R10
+	CMPQ    R10, $0x00000010
+	JNE     part
+	VMOVUPS Z0, (DX)
+	ADDQ    BX, DX
+	VMOVUPS Z1, (DX)
+	ADDQ    BX, DX
+	VMOVUPS Z2, (DX)
+	ADDQ    BX, DX
+	VMOVUPS Z3, (DX)
+	ADDQ    BX, DX
+	JMP     stored
+
+part:
 	VMOVUPS Z0, K1, (DX)
 	ADDQ    BX, DX
 	VMOVUPS Z1, K1, (DX)
@@ -699,10 +841,12 @@ store:
 	ADDQ    BX, DX
 	VMOVUPS Z3, K1, (DX)
 	ADDQ    BX, DX
-	IMUL3Q  $0x04, SI, R10
-	ADDQ    R10, CX
-	DECQ    AX
-	JNZ     tile
+
+stored:
+	IMUL3Q $0x04, SI, R10
+	ADDQ   R10, CX
+	DECQ   AX
+	JNZ    tile
 	VZEROUPPER
 	RET
 
@@ -778,6 +922,24 @@ loop:
 	ADDQ         BX, R10
 
 store:
+	MOVQ    lanes+72(FP), R10
+	CMPQ    R10, $0x00000010
+	JNE     part
+	VMOVUPS Z0, (DX)
+	VMOVUPS Z1, 64(DX)
+	ADDQ    BX, DX
+	VMOVUPS Z2, (DX)
+	VMOVUPS Z3, 64(DX)
+	ADDQ    BX, DX
+	VMOVUPS Z4, (DX)
+	VMOVUPS Z5, 64(DX)
+	ADDQ    BX, DX
+	VMOVUPS Z6, (DX)
+	VMOVUPS Z7, 64(DX)
+	ADDQ    BX, DX
+	JMP     stored
+
+part:
 	VMOVUPS Z0, (DX)
 	VMOVUPS Z1, K1, 64(DX)
 	ADDQ    BX, DX
@@ -858,14 +1020,26 @@ loop:
 	ADDQ             BX, R9
 
 store:
+	MOVQ    lanes+72(FP), R9
+	CMPQ    R9, $0x00000010
+	JNE     part
+	VMOVUPS Z0, (DX)
+	ADDQ    BX, DX
+	VMOVUPS Z1, (DX)
+	ADDQ    BX, DX
+	JMP     stored
+
+part:
 	VMOVUPS Z0, K1, (DX)
 	ADDQ    BX, DX
 	VMOVUPS Z1, K1, (DX)
 	ADDQ    BX, DX
-	IMUL3Q  $0x02, SI, R9
-	ADDQ    R9, CX
-	DECQ    AX
-	JNZ     tile
+
+stored:
+	IMUL3Q $0x02, SI, R9
+	ADDQ   R9, CX
+	DECQ   AX
+	JNZ    tile
 	VZEROUPPER
 	RET
 
@@ -923,6 +1097,18 @@ loop:
 	ADDQ         BX, R9
 
 store:
+	MOVQ    lanes+72(FP), R9
+	CMPQ    R9, $0x00000010
+	JNE     part
+	VMOVUPS Z0, (DX)
+	VMOVUPS Z1, 64(DX)
+	ADDQ    BX, DX
+	VMOVUPS Z2, (DX)
+	VMOVUPS Z3, 64(DX)
+	ADDQ    BX, DX
+	JMP     stored
+
+part:
 	VMOVUPS Z0, (DX)
 	VMOVUPS Z1, K1, 64(DX)
 	ADDQ    BX, DX
@@ -986,12 +1172,22 @@ loop:
 	ADDQ             BX, R9
 
 store:
+	MOVQ    lanes+72(FP), R9
+	CMPQ    R9, $0x00000010
+	JNE     part
+	VMOVUPS Z0, (DX)
+	ADDQ    BX, DX
+	JMP     stored
+
+part:
 	VMOVUPS Z0, K1, (DX)
 	ADDQ    BX, DX
-	IMUL3Q  $0x01, SI, R9
-	ADDQ    R9, CX
-	DECQ    AX
-	JNZ     tile
+
+stored:
+	IMUL3Q $0x01, SI, R9
+	ADDQ   R9, CX
+	DECQ   AX
+	JNZ    tile
 	VZEROUPPER
 	RET
 
@@ -1040,6 +1236,15 @@ loop:
 	ADDQ         BX, R9
 
 store:
+	MOVQ    lanes+72(FP), R9
+	CMPQ    R9, $0x00000010
+	JNE     part
+	VMOVUPS Z0, (DX)
+	VMOVUPS Z1, 64(DX)
+	ADDQ    BX, DX
+	JMP     stored
+
+part:
 	VMOVUPS Z0, (DX)
 	VMOVUPS Z1, K1, 64(DX)
 	ADDQ    BX, DX
@@ -1252,6 +1457,24 @@ loop:
 	ADDQ         BX, R10
 
 store:
+	MOVQ    lanes+72(FP), R10
+	CMPQ    R10, $0x00000008
+	JNE     part
+	VMOVUPS Y0, (DX)
+	ADDQ    BX, DX
+	VMOVUPS Y1, (DX)
+	ADDQ    BX, DX
+	VMOVUPS Y2, (DX)
+	ADDQ    BX, DX
+	VMOVUPS Y3, (DX)
+	ADDQ    BX, DX
+	VMOVUPS Y4, (DX)
+	ADDQ    BX, DX
+	VMOVUPS Y5, (DX)
+	ADDQ    BX, DX
+	JMP     stored
+
+part:
 	VMASKMOVPS Y0, Y6, (DX)
 	ADDQ       BX, DX
 	VMASKMOVPS Y1, Y6, (DX)
@@ -1264,10 +1487,12 @@ store:
 	ADDQ       BX, DX
 	VMASKMOVPS Y5, Y6, (DX)
 	ADDQ       BX, DX
-	IMUL3Q     $0x06, SI, R10
-	ADDQ       R10, CX
-	DECQ       AX
-	JNZ        tile
+
+stored:
+	IMUL3Q $0x06, SI, R10
+	ADDQ   R10, CX
+	DECQ   AX
+	JNZ    tile
 	VZEROUPPER
 	RET
 
@@ -1383,6 +1608,30 @@ loop:
 	ADDQ         BX, R10
 
 store:
+	MOVQ    lanes+72(FP), R10
+	CMPQ    R10, $0x00000008
+	JNE     part
+	VMOVUPS Y0, (DX)
+	VMOVUPS Y1, 32(DX)
+	ADDQ    BX, DX
+	VMOVUPS Y2, (DX)
+	VMOVUPS Y3, 32(DX)
+	ADDQ    BX, DX
+	VMOVUPS Y4, (DX)
+	VMOVUPS Y5, 32(DX)
+	ADDQ    BX, DX
+	VMOVUPS Y6, (DX)
+	VMOVUPS Y7, 32(DX)
+	ADDQ    BX, DX
+	VMOVUPS Y8, (DX)
+	VMOVUPS Y9, 32(DX)
+	ADDQ    BX, DX
+	VMOVUPS Y10, (DX)
+	VMOVUPS Y11, 32(DX)
+	ADDQ    BX, DX
+	JMP     stored
+
+part:
 	VMOVUPS    Y0, (DX)
 	VMASKMOVPS Y1, Y12, 32(DX)
 	ADDQ       BX, DX
@@ -1490,6 +1739,20 @@ loop:
 	ADDQ         BX, R10
 
 store:
+	MOVQ    lanes+72(FP), R10
+	CMPQ    R10, $0x00000008
+	JNE     part
+	VMOVUPS Y0, (DX)
+	ADDQ    BX, DX
+	VMOVUPS Y1, (DX)
+	ADDQ    BX, DX
+	VMOVUPS Y2, (DX)
+	ADDQ    BX, DX
+	VMOVUPS Y3, (DX)
+	ADDQ    BX, DX
+	JMP     stored
+
+part:
 	VMASKMOVPS Y0, Y4, (DX)
 	ADDQ       BX, DX
 	VMASKMOVPS Y1, Y4, (DX)
@@ -1498,10 +1761,12 @@ store:
 	ADDQ       BX, DX
 	VMASKMOVPS Y3, Y4, (DX)
 	ADDQ       BX, DX
-	IMUL3Q     $0x04, SI, R10
-	ADDQ       R10, CX
-	DECQ       AX
-	JNZ        tile
+
+stored:
+	IMUL3Q $0x04, SI, R10
+	ADDQ   R10, CX
+	DECQ   AX
+	JNZ    tile
 	VZEROUPPER
 	RET
 
@@ -1578,6 +1843,24 @@ loop:
 	ADDQ         BX, R10
 
 store:
+	MOVQ    lanes+72(FP), R10
+	CMPQ    R10, $0x00000008
+	JNE     part
+	VMOVUPS Y0, (DX)
+	VMOVUPS Y1, 32(DX)
+	ADDQ    BX, DX
+	VMOVUPS Y2, (DX)
+	VMOVUPS Y3, 32(DX)
+	ADDQ    BX, DX
+	VMOVUPS Y4, (DX)
+	VMOVUPS Y5, 32(DX)
+	ADDQ    BX, DX
+	VMOVUPS Y6, (DX)
+	VMOVUPS Y7, 32(DX)
+	ADDQ    BX, DX
+	JMP     stored
+
+part:
 	VMOVUPS    Y0, (DX)
 	VMASKMOVPS Y1, Y8, 32(DX)
 	ADDQ       BX, DX
@@ -1661,14 +1944,26 @@ loop:
 	ADDQ         BX, R9
 
 store:
+	MOVQ    lanes+72(FP), R9
+	CMPQ    R9, $0x00000008
+	JNE     part
+	VMOVUPS Y0, (DX)
+	ADDQ    BX, DX
+	VMOVUPS Y1, (DX)
+	ADDQ    BX, DX
+	JMP     stored
+
+part:
 	VMASKMOVPS Y0, Y2, (DX)
 	ADDQ       BX, DX
 	VMASKMOVPS Y1, Y2, (DX)
 	ADDQ       BX, DX
-	IMUL3Q     $0x02, SI, R9
-	ADDQ       R9, CX
-	DECQ       AX
-	JNZ        tile
+
+stored:
+	IMUL3Q $0x02, SI, R9
+	ADDQ   R9, CX
+	DECQ   AX
+	JNZ    tile
 	VZEROUPPER
 	RET
 
@@ -1727,6 +2022,18 @@ loop:
 	ADDQ         BX, R9
 
 store:
+	MOVQ    lanes+72(FP), R9
+	CMPQ    R9, $0x00000008
+	JNE     part
+	VMOVUPS Y0, (DX)
+	VMOVUPS Y1, 32(DX)
+	ADDQ    BX, DX
+	VMOVUPS Y2, (DX)
+	VMOVUPS Y3, 32(DX)
+	ADDQ    BX, DX
+	JMP     stored
+
+part:
 	VMOVUPS    Y0, (DX)
 	VMASKMOVPS Y1, Y4, 32(DX)
 	ADDQ       BX, DX
@@ -1792,12 +2099,22 @@ loop:
 	ADDQ         BX, R9
 
 store:
+	MOVQ    lanes+72(FP), R9
+	CMPQ    R9, $0x00000008
+	JNE     part
+	VMOVUPS Y0, (DX)
+	ADDQ    BX, DX
+	JMP     stored
+
+part:
 	VMASKMOVPS Y0, Y1, (DX)
 	ADDQ       BX, DX
-	IMUL3Q     $0x01, SI, R9
-	ADDQ       R9, CX
-	DECQ       AX
-	JNZ        tile
+
+stored:
+	IMUL3Q $0x01, SI, R9
+	ADDQ   R9, CX
+	DECQ   AX
+	JNZ    tile
 	VZEROUPPER
 	RET
 
@@ -1847,6 +2164,15 @@ loop:
 	ADDQ         BX, R9
 
 store:
+	MOVQ    lanes+72(FP), R9
+	CMPQ    R9, $0x00000008
+	JNE     part
+	VMOVUPS Y0, (DX)
+	VMOVUPS Y1, 32(DX)
+	ADDQ    BX, DX
+	JMP     stored
+
+part:
 	VMOVUPS    Y0, (DX)
 	VMASKMOVPS Y1, Y2, 32(DX)
 	ADDQ       BX, DX
@@ -1970,12 +2296,14 @@ row:
 	JL   rest
 
 panel:
-	VMASKMOVPS (AX), Y1, Y2
-	VMASKMOVPS Y2, Y1, (DX)
-	ADDQ       $0x00000018, AX
-	ADDQ       R9, DX
-	SUBQ       $0x00000006, R10
-	JGE        panel
+	VMOVUPS (AX), X2
+	VMOVSD  16(AX), X3
+	VMOVUPS X2, (DX)
+	VMOVSD  X3, 16(DX)
+	ADDQ    $0x00000018, AX
+	ADDQ    R9, DX
+	SUBQ    $0x00000006, R10
+	JGE     panel
 
 rest:
 	ADDQ       $0x00000006, R10

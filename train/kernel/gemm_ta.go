@@ -32,16 +32,20 @@ const (
 )
 
 // reduction is one product Aᵀ·B. The rows of A and B are cut into slabs, each of which gives a
-// partial C; if those are few, the rows of C are cut into groups too.
+// partial C; if those are few, C is cut too: by columns if A is narrow, so that no two parts pack
+// the same values of B, and else by rows, since most is packed from A.
 type reduction struct {
 	t          *tileSet
 	c, a, b    []float32
 	m, k, n    int
 	accumulate bool
 
-	slabs, slabRows   int
-	groups, groupRows int // of C
-	partial           []float32
+	slabs, slabRows int
+	groups          int // of C, so large each
+	groupRows       int
+	groupCols       int
+	narrow          bool
+	partial         []float32
 }
 
 func (t *tileSet) reduce(p *Pool, c, a, b []float32, m, k, n int, accumulate bool) {
@@ -60,40 +64,52 @@ func (r *reduction) plan() {
 	slabs := min(r.m/slabRowsMin, slabsMax, slabFloatsMax/(r.k*r.n))
 	r.slabRows = partsOf(r.m, max(1, slabs))
 	r.slabs = partsOf(r.m, r.slabRows)
-	tile := r.t.rows[0]
-	groups := min(partsOf(partsMin, r.slabs), partsOf(r.k, 4*tile))
-	r.groupRows = partsOf(partsOf(r.k, tile), groups) * tile
-	r.groups = partsOf(r.k, r.groupRows)
+	r.narrow, r.groupRows, r.groupCols = r.k <= narrowColumns, r.k, r.n
+	cut, unit, least := &r.groupRows, r.t.rows[0], 4
+	if r.narrow {
+		cut, unit, least = &r.groupCols, r.t.width(), 2
+	}
+	all := *cut
+	groups := min(partsOf(partsMin, r.slabs), partsOf(all, least*unit))
+	*cut = partsOf(partsOf(all, unit), groups) * unit
+	r.groups = partsOf(all, *cut)
 }
 
-// part computes a group of rows of the partial C of a slab. The first slab's is C itself.
+// part computes a group of the partial C of a slab. The first slab's is C itself.
 func (r *reduction) part(p *Pool, slab, group int) {
 	w, tile := r.t.width(), r.t.rows[0]
-	narrow := r.k <= narrowColumns
 	c, add := r.c, r.accumulate
 	if slab > 0 {
 		c, add = r.partial[(slab-1)*r.k*r.n:], false
 	}
-	q0, q1 := group*r.groupRows, min((group+1)*r.groupRows, r.k)
-	wide := partsOf(q1-q0, tile) * tile
-	packed := p.takeFloats(blockRows * (wide + partsOf(r.n, w)*w))
+	q0, j0 := group*r.groupRows, 0
+	if r.narrow {
+		q0, j0 = 0, group*r.groupCols
+	}
+	q1, j1 := min(q0+r.groupRows, r.k), min(j0+r.groupCols, r.n)
+	wide := 0
+	if !r.narrow {
+		wide = partsOf(q1-q0, tile) * tile
+	}
+	packed := p.takeFloats(blockRows * (wide + partsOf(j1-j0, w)*w))
 	as, bs := packed[:blockRows*wide], packed[blockRows*wide:]
 	end := min((slab+1)*r.slabRows, r.m)
 	for i := slab * r.slabRows; i < end; i += blockRows {
 		rows := min(blockRows, end-i)
-		if !narrow {
+		if !r.narrow {
 			r.t.pack[1](&as[0], &r.a[i*r.k+q0], rows, q1-q0, uintptr(r.k)*4, uintptr(rows*tile)*4)
 		}
-		r.t.pack[0](&bs[0], &r.b[i*r.n], rows, r.n, uintptr(r.n)*4, uintptr(rows*w)*4)
-		for j := 0; j < r.n; j += w {
-			if narrow {
-				r.t.column(q1-q0, rows, r.a[i*r.k+q0:], strides{1, r.k}, bs[j*rows:], w,
+		r.t.pack[0](&bs[0], &r.b[i*r.n+j0], rows, j1-j0, uintptr(r.n)*4, uintptr(rows*w)*4)
+		for j := j0; j < j1; j += w {
+			b := bs[(j-j0)*rows:]
+			if r.narrow {
+				r.t.column(q1-q0, rows, r.a[i*r.k+q0:], strides{1, r.k}, b, w,
 					c[q0*r.n+j:], r.n, min(w, r.n-j), word(add))
 				continue
 			}
 			for q := q0; q < q1; q += tile {
 				r.t.column(min(tile, q1-q), rows, as[(q-q0)*rows:], strides{1, tile},
-					bs[j*rows:], w, c[q*r.n+j:], r.n, min(w, r.n-j), word(add))
+					b, w, c[q*r.n+j:], r.n, min(w, r.n-j), word(add))
 			}
 		}
 		add = true

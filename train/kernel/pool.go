@@ -37,7 +37,8 @@ func (p *Pool) Workers() int {
 
 // Run calls fn with 0 to parts-1, in no order, and returns when all calls have. Parts are handed
 // out one by one, so that a worker whose core is shared takes fewer; what a part computes must
-// not depend on who runs it.
+// not depend on who runs it. A helper that starts late, when all parts are taken, is not waited
+// for: waking a thread may take longer than a small kernel.
 func (p *Pool) Run(parts int, fn func(part int)) {
 	helpers := min(p.Workers(), parts) - 1
 	if helpers <= 0 {
@@ -47,6 +48,8 @@ func (p *Pool) Run(parts int, fn func(part int)) {
 		return
 	}
 	var next atomic.Int64
+	var done sync.WaitGroup
+	done.Add(parts)
 	work := func() {
 		for {
 			i := int(next.Add(1)) - 1
@@ -54,14 +57,14 @@ func (p *Pool) Run(parts int, fn func(part int)) {
 				return
 			}
 			fn(i)
+			done.Done()
 		}
 	}
-	var wg sync.WaitGroup
 	for range helpers {
-		wg.Go(work)
+		go work()
 	}
 	work()
-	wg.Wait()
+	done.Wait()
 }
 
 // Bytes is the scratch memory that is not lent at this moment: all of it between kernels.
@@ -81,7 +84,8 @@ func (p *Pool) Bytes() int64 {
 	return 4 * int64(n)
 }
 
-// Close drops the scratch memory. No goroutine outlives a Run, so there is nothing to stop.
+// Close drops the scratch memory. Nothing runs between two calls of Run, so there is nothing to
+// stop.
 func (p *Pool) Close() {
 	if p == nil {
 		return

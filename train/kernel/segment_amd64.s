@@ -48,11 +48,20 @@ row:
 	VMULPS       Y1, Y2, Y2
 
 store:
+	MOVQ    lanes+48(FP), R9
+	CMPQ    R9, $0x00000008
+	JNE     part
+	VMOVUPS Y2, (AX)
+	JMP     stored
+
+part:
 	VMASKMOVPS Y2, Y0, (AX)
-	ADDQ       DX, AX
-	ADDQ       $0x00000004, BX
-	DECQ       DI
-	JNZ        segment
+
+stored:
+	ADDQ DX, AX
+	ADDQ $0x00000004, BX
+	DECQ DI
+	JNZ  segment
 	VZEROUPPER
 	RET
 
@@ -118,11 +127,20 @@ row:
 	JNZ          row
 
 store:
+	MOVQ    lanes+56(FP), R10
+	CMPQ    R10, $0x00000008
+	JNE     part
+	VMOVUPS Y2, (AX)
+	JMP     stored
+
+part:
 	VMASKMOVPS Y2, Y0, (AX)
-	ADDQ       BX, AX
-	ADDQ       $0x00000004, SI
-	DECQ       R8
-	JNZ        segment
+
+stored:
+	ADDQ BX, AX
+	ADDQ $0x00000004, SI
+	DECQ R8
+	JNZ  segment
 	VZEROUPPER
 	RET
 
@@ -146,7 +164,16 @@ row:
 	ADDQ       BX, CX
 	DECQ       DX
 	JNZ        row
+	MOVQ       lanes+32(FP), CX
+	CMPQ       CX, $0x00000008
+	JNE        part
+	VMOVUPS    Y2, (AX)
+	JMP        stored
+
+part:
 	VMASKMOVPS Y2, Y0, (AX)
+
+stored:
 	VZEROUPPER
 	RET
 
@@ -199,12 +226,21 @@ row:
 	VMULPS       Y1, Y3, Y3
 
 store:
-	VMOVUPS    Y2, (AX)
+	VMOVUPS Y2, (AX)
+	MOVQ    lanes+48(FP), R9
+	CMPQ    R9, $0x00000008
+	JNE     part
+	VMOVUPS Y3, 32(AX)
+	JMP     stored
+
+part:
 	VMASKMOVPS Y3, Y0, 32(AX)
-	ADDQ       DX, AX
-	ADDQ       $0x00000004, BX
-	DECQ       DI
-	JNZ        segment
+
+stored:
+	ADDQ DX, AX
+	ADDQ $0x00000004, BX
+	DECQ DI
+	JNZ  segment
 	VZEROUPPER
 	RET
 
@@ -255,12 +291,21 @@ row:
 	JNZ          row
 
 store:
-	VMOVUPS    Y2, (AX)
+	VMOVUPS Y2, (AX)
+	MOVQ    lanes+56(FP), R10
+	CMPQ    R10, $0x00000008
+	JNE     part
+	VMOVUPS Y3, 32(AX)
+	JMP     stored
+
+part:
 	VMASKMOVPS Y3, Y0, 32(AX)
-	ADDQ       BX, AX
-	ADDQ       $0x00000004, SI
-	DECQ       R8
-	JNZ        segment
+
+stored:
+	ADDQ BX, AX
+	ADDQ $0x00000004, SI
+	DECQ R8
+	JNZ  segment
 	VZEROUPPER
 	RET
 
@@ -287,7 +332,16 @@ row:
 	DECQ       DX
 	JNZ        row
 	VMOVUPS    Y2, (AX)
+	MOVQ       lanes+32(FP), CX
+	CMPQ       CX, $0x00000008
+	JNE        part
+	VMOVUPS    Y3, 32(AX)
+	JMP        stored
+
+part:
 	VMASKMOVPS Y3, Y0, 32(AX)
+
+stored:
 	VZEROUPPER
 	RET
 
@@ -343,13 +397,22 @@ row:
 	VMULPS       Y1, Y4, Y4
 
 store:
-	VMOVUPS    Y2, (AX)
-	VMOVUPS    Y3, 32(AX)
+	VMOVUPS Y2, (AX)
+	VMOVUPS Y3, 32(AX)
+	MOVQ    lanes+48(FP), R9
+	CMPQ    R9, $0x00000008
+	JNE     part
+	VMOVUPS Y4, 64(AX)
+	JMP     stored
+
+part:
 	VMASKMOVPS Y4, Y0, 64(AX)
-	ADDQ       DX, AX
-	ADDQ       $0x00000004, BX
-	DECQ       DI
-	JNZ        segment
+
+stored:
+	ADDQ DX, AX
+	ADDQ $0x00000004, BX
+	DECQ DI
+	JNZ  segment
 	VZEROUPPER
 	RET
 
@@ -403,13 +466,22 @@ row:
 	JNZ          row
 
 store:
-	VMOVUPS    Y2, (AX)
-	VMOVUPS    Y3, 32(AX)
+	VMOVUPS Y2, (AX)
+	VMOVUPS Y3, 32(AX)
+	MOVQ    lanes+56(FP), R10
+	CMPQ    R10, $0x00000008
+	JNE     part
+	VMOVUPS Y4, 64(AX)
+	JMP     stored
+
+part:
 	VMASKMOVPS Y4, Y0, 64(AX)
-	ADDQ       BX, AX
-	ADDQ       $0x00000004, SI
-	DECQ       R8
-	JNZ        segment
+
+stored:
+	ADDQ BX, AX
+	ADDQ $0x00000004, SI
+	DECQ R8
+	JNZ  segment
 	VZEROUPPER
 	RET
 
@@ -439,7 +511,16 @@ row:
 	JNZ        row
 	VMOVUPS    Y2, (AX)
 	VMOVUPS    Y3, 32(AX)
+	MOVQ       lanes+32(FP), CX
+	CMPQ       CX, $0x00000008
+	JNE        part
+	VMOVUPS    Y4, 64(AX)
+	JMP        stored
+
+part:
 	VMASKMOVPS Y4, Y0, 64(AX)
+
+stored:
 	VZEROUPPER
 	RET
 
@@ -498,14 +579,23 @@ row:
 	VMULPS       Y1, Y5, Y5
 
 store:
-	VMOVUPS    Y2, (AX)
-	VMOVUPS    Y3, 32(AX)
-	VMOVUPS    Y4, 64(AX)
+	VMOVUPS Y2, (AX)
+	VMOVUPS Y3, 32(AX)
+	VMOVUPS Y4, 64(AX)
+	MOVQ    lanes+48(FP), R9
+	CMPQ    R9, $0x00000008
+	JNE     part
+	VMOVUPS Y5, 96(AX)
+	JMP     stored
+
+part:
 	VMASKMOVPS Y5, Y0, 96(AX)
-	ADDQ       DX, AX
-	ADDQ       $0x00000004, BX
-	DECQ       DI
-	JNZ        segment
+
+stored:
+	ADDQ DX, AX
+	ADDQ $0x00000004, BX
+	DECQ DI
+	JNZ  segment
 	VZEROUPPER
 	RET
 
@@ -562,14 +652,23 @@ row:
 	JNZ          row
 
 store:
-	VMOVUPS    Y2, (AX)
-	VMOVUPS    Y3, 32(AX)
-	VMOVUPS    Y4, 64(AX)
+	VMOVUPS Y2, (AX)
+	VMOVUPS Y3, 32(AX)
+	VMOVUPS Y4, 64(AX)
+	MOVQ    lanes+56(FP), R10
+	CMPQ    R10, $0x00000008
+	JNE     part
+	VMOVUPS Y5, 96(AX)
+	JMP     stored
+
+part:
 	VMASKMOVPS Y5, Y0, 96(AX)
-	ADDQ       BX, AX
-	ADDQ       $0x00000004, SI
-	DECQ       R8
-	JNZ        segment
+
+stored:
+	ADDQ BX, AX
+	ADDQ $0x00000004, SI
+	DECQ R8
+	JNZ  segment
 	VZEROUPPER
 	RET
 
@@ -602,7 +701,16 @@ row:
 	VMOVUPS    Y2, (AX)
 	VMOVUPS    Y3, 32(AX)
 	VMOVUPS    Y4, 64(AX)
+	MOVQ       lanes+32(FP), CX
+	CMPQ       CX, $0x00000008
+	JNE        part
+	VMOVUPS    Y5, 96(AX)
+	JMP        stored
+
+part:
 	VMASKMOVPS Y5, Y0, 96(AX)
+
+stored:
 	VZEROUPPER
 	RET
 
@@ -664,15 +772,24 @@ row:
 	VMULPS       Y1, Y6, Y6
 
 store:
-	VMOVUPS    Y2, (AX)
-	VMOVUPS    Y3, 32(AX)
-	VMOVUPS    Y4, 64(AX)
-	VMOVUPS    Y5, 96(AX)
+	VMOVUPS Y2, (AX)
+	VMOVUPS Y3, 32(AX)
+	VMOVUPS Y4, 64(AX)
+	VMOVUPS Y5, 96(AX)
+	MOVQ    lanes+48(FP), R9
+	CMPQ    R9, $0x00000008
+	JNE     part
+	VMOVUPS Y6, 128(AX)
+	JMP     stored
+
+part:
 	VMASKMOVPS Y6, Y0, 128(AX)
-	ADDQ       DX, AX
-	ADDQ       $0x00000004, BX
-	DECQ       DI
-	JNZ        segment
+
+stored:
+	ADDQ DX, AX
+	ADDQ $0x00000004, BX
+	DECQ DI
+	JNZ  segment
 	VZEROUPPER
 	RET
 
@@ -732,15 +849,24 @@ row:
 	JNZ          row
 
 store:
-	VMOVUPS    Y2, (AX)
-	VMOVUPS    Y3, 32(AX)
-	VMOVUPS    Y4, 64(AX)
-	VMOVUPS    Y5, 96(AX)
+	VMOVUPS Y2, (AX)
+	VMOVUPS Y3, 32(AX)
+	VMOVUPS Y4, 64(AX)
+	VMOVUPS Y5, 96(AX)
+	MOVQ    lanes+56(FP), R10
+	CMPQ    R10, $0x00000008
+	JNE     part
+	VMOVUPS Y6, 128(AX)
+	JMP     stored
+
+part:
 	VMASKMOVPS Y6, Y0, 128(AX)
-	ADDQ       BX, AX
-	ADDQ       $0x00000004, SI
-	DECQ       R8
-	JNZ        segment
+
+stored:
+	ADDQ BX, AX
+	ADDQ $0x00000004, SI
+	DECQ R8
+	JNZ  segment
 	VZEROUPPER
 	RET
 
@@ -776,7 +902,16 @@ row:
 	VMOVUPS    Y3, 32(AX)
 	VMOVUPS    Y4, 64(AX)
 	VMOVUPS    Y5, 96(AX)
+	MOVQ       lanes+32(FP), CX
+	CMPQ       CX, $0x00000008
+	JNE        part
+	VMOVUPS    Y6, 128(AX)
+	JMP        stored
+
+part:
 	VMASKMOVPS Y6, Y0, 128(AX)
+
+stored:
 	VZEROUPPER
 	RET
 
@@ -841,16 +976,25 @@ row:
 	VMULPS       Y1, Y7, Y7
 
 store:
-	VMOVUPS    Y2, (AX)
-	VMOVUPS    Y3, 32(AX)
-	VMOVUPS    Y4, 64(AX)
-	VMOVUPS    Y5, 96(AX)
-	VMOVUPS    Y6, 128(AX)
+	VMOVUPS Y2, (AX)
+	VMOVUPS Y3, 32(AX)
+	VMOVUPS Y4, 64(AX)
+	VMOVUPS Y5, 96(AX)
+	VMOVUPS Y6, 128(AX)
+	MOVQ    lanes+48(FP), R9
+	CMPQ    R9, $0x00000008
+	JNE     part
+	VMOVUPS Y7, 160(AX)
+	JMP     stored
+
+part:
 	VMASKMOVPS Y7, Y0, 160(AX)
-	ADDQ       DX, AX
-	ADDQ       $0x00000004, BX
-	DECQ       DI
-	JNZ        segment
+
+stored:
+	ADDQ DX, AX
+	ADDQ $0x00000004, BX
+	DECQ DI
+	JNZ  segment
 	VZEROUPPER
 	RET
 
@@ -913,16 +1057,25 @@ row:
 	JNZ          row
 
 store:
-	VMOVUPS    Y2, (AX)
-	VMOVUPS    Y3, 32(AX)
-	VMOVUPS    Y4, 64(AX)
-	VMOVUPS    Y5, 96(AX)
-	VMOVUPS    Y6, 128(AX)
+	VMOVUPS Y2, (AX)
+	VMOVUPS Y3, 32(AX)
+	VMOVUPS Y4, 64(AX)
+	VMOVUPS Y5, 96(AX)
+	VMOVUPS Y6, 128(AX)
+	MOVQ    lanes+56(FP), R10
+	CMPQ    R10, $0x00000008
+	JNE     part
+	VMOVUPS Y7, 160(AX)
+	JMP     stored
+
+part:
 	VMASKMOVPS Y7, Y0, 160(AX)
-	ADDQ       BX, AX
-	ADDQ       $0x00000004, SI
-	DECQ       R8
-	JNZ        segment
+
+stored:
+	ADDQ BX, AX
+	ADDQ $0x00000004, SI
+	DECQ R8
+	JNZ  segment
 	VZEROUPPER
 	RET
 
@@ -961,7 +1114,16 @@ row:
 	VMOVUPS    Y4, 64(AX)
 	VMOVUPS    Y5, 96(AX)
 	VMOVUPS    Y6, 128(AX)
+	MOVQ       lanes+32(FP), CX
+	CMPQ       CX, $0x00000008
+	JNE        part
+	VMOVUPS    Y7, 160(AX)
+	JMP        stored
+
+part:
 	VMASKMOVPS Y7, Y0, 160(AX)
+
+stored:
 	VZEROUPPER
 	RET
 
@@ -1029,17 +1191,26 @@ row:
 	VMULPS       Y1, Y8, Y8
 
 store:
-	VMOVUPS    Y2, (AX)
-	VMOVUPS    Y3, 32(AX)
-	VMOVUPS    Y4, 64(AX)
-	VMOVUPS    Y5, 96(AX)
-	VMOVUPS    Y6, 128(AX)
-	VMOVUPS    Y7, 160(AX)
+	VMOVUPS Y2, (AX)
+	VMOVUPS Y3, 32(AX)
+	VMOVUPS Y4, 64(AX)
+	VMOVUPS Y5, 96(AX)
+	VMOVUPS Y6, 128(AX)
+	VMOVUPS Y7, 160(AX)
+	MOVQ    lanes+48(FP), R9
+	CMPQ    R9, $0x00000008
+	JNE     part
+	VMOVUPS Y8, 192(AX)
+	JMP     stored
+
+part:
 	VMASKMOVPS Y8, Y0, 192(AX)
-	ADDQ       DX, AX
-	ADDQ       $0x00000004, BX
-	DECQ       DI
-	JNZ        segment
+
+stored:
+	ADDQ DX, AX
+	ADDQ $0x00000004, BX
+	DECQ DI
+	JNZ  segment
 	VZEROUPPER
 	RET
 
@@ -1105,17 +1276,26 @@ row:
 	JNZ          row
 
 store:
-	VMOVUPS    Y2, (AX)
-	VMOVUPS    Y3, 32(AX)
-	VMOVUPS    Y4, 64(AX)
-	VMOVUPS    Y5, 96(AX)
-	VMOVUPS    Y6, 128(AX)
-	VMOVUPS    Y7, 160(AX)
+	VMOVUPS Y2, (AX)
+	VMOVUPS Y3, 32(AX)
+	VMOVUPS Y4, 64(AX)
+	VMOVUPS Y5, 96(AX)
+	VMOVUPS Y6, 128(AX)
+	VMOVUPS Y7, 160(AX)
+	MOVQ    lanes+56(FP), R10
+	CMPQ    R10, $0x00000008
+	JNE     part
+	VMOVUPS Y8, 192(AX)
+	JMP     stored
+
+part:
 	VMASKMOVPS Y8, Y0, 192(AX)
-	ADDQ       BX, AX
-	ADDQ       $0x00000004, SI
-	DECQ       R8
-	JNZ        segment
+
+stored:
+	ADDQ BX, AX
+	ADDQ $0x00000004, SI
+	DECQ R8
+	JNZ  segment
 	VZEROUPPER
 	RET
 
@@ -1157,7 +1337,16 @@ row:
 	VMOVUPS    Y5, 96(AX)
 	VMOVUPS    Y6, 128(AX)
 	VMOVUPS    Y7, 160(AX)
+	MOVQ       lanes+32(FP), CX
+	CMPQ       CX, $0x00000008
+	JNE        part
+	VMOVUPS    Y8, 192(AX)
+	JMP        stored
+
+part:
 	VMASKMOVPS Y8, Y0, 192(AX)
+
+stored:
 	VZEROUPPER
 	RET
 
@@ -1228,18 +1417,27 @@ row:
 	VMULPS       Y1, Y9, Y9
 
 store:
-	VMOVUPS    Y2, (AX)
-	VMOVUPS    Y3, 32(AX)
-	VMOVUPS    Y4, 64(AX)
-	VMOVUPS    Y5, 96(AX)
-	VMOVUPS    Y6, 128(AX)
-	VMOVUPS    Y7, 160(AX)
-	VMOVUPS    Y8, 192(AX)
+	VMOVUPS Y2, (AX)
+	VMOVUPS Y3, 32(AX)
+	VMOVUPS Y4, 64(AX)
+	VMOVUPS Y5, 96(AX)
+	VMOVUPS Y6, 128(AX)
+	VMOVUPS Y7, 160(AX)
+	VMOVUPS Y8, 192(AX)
+	MOVQ    lanes+48(FP), R9
+	CMPQ    R9, $0x00000008
+	JNE     part
+	VMOVUPS Y9, 224(AX)
+	JMP     stored
+
+part:
 	VMASKMOVPS Y9, Y0, 224(AX)
-	ADDQ       DX, AX
-	ADDQ       $0x00000004, BX
-	DECQ       DI
-	JNZ        segment
+
+stored:
+	ADDQ DX, AX
+	ADDQ $0x00000004, BX
+	DECQ DI
+	JNZ  segment
 	VZEROUPPER
 	RET
 
@@ -1308,18 +1506,27 @@ row:
 	JNZ          row
 
 store:
-	VMOVUPS    Y2, (AX)
-	VMOVUPS    Y3, 32(AX)
-	VMOVUPS    Y4, 64(AX)
-	VMOVUPS    Y5, 96(AX)
-	VMOVUPS    Y6, 128(AX)
-	VMOVUPS    Y7, 160(AX)
-	VMOVUPS    Y8, 192(AX)
+	VMOVUPS Y2, (AX)
+	VMOVUPS Y3, 32(AX)
+	VMOVUPS Y4, 64(AX)
+	VMOVUPS Y5, 96(AX)
+	VMOVUPS Y6, 128(AX)
+	VMOVUPS Y7, 160(AX)
+	VMOVUPS Y8, 192(AX)
+	MOVQ    lanes+56(FP), R10
+	CMPQ    R10, $0x00000008
+	JNE     part
+	VMOVUPS Y9, 224(AX)
+	JMP     stored
+
+part:
 	VMASKMOVPS Y9, Y0, 224(AX)
-	ADDQ       BX, AX
-	ADDQ       $0x00000004, SI
-	DECQ       R8
-	JNZ        segment
+
+stored:
+	ADDQ BX, AX
+	ADDQ $0x00000004, SI
+	DECQ R8
+	JNZ  segment
 	VZEROUPPER
 	RET
 
@@ -1364,7 +1571,16 @@ row:
 	VMOVUPS    Y6, 128(AX)
 	VMOVUPS    Y7, 160(AX)
 	VMOVUPS    Y8, 192(AX)
+	MOVQ       lanes+32(FP), CX
+	CMPQ       CX, $0x00000008
+	JNE        part
+	VMOVUPS    Y9, 224(AX)
+	JMP        stored
+
+part:
 	VMASKMOVPS Y9, Y0, 224(AX)
+
+stored:
 	VZEROUPPER
 	RET
 
@@ -1438,19 +1654,28 @@ row:
 	VMULPS       Y1, Y10, Y10
 
 store:
-	VMOVUPS    Y2, (AX)
-	VMOVUPS    Y3, 32(AX)
-	VMOVUPS    Y4, 64(AX)
-	VMOVUPS    Y5, 96(AX)
-	VMOVUPS    Y6, 128(AX)
-	VMOVUPS    Y7, 160(AX)
-	VMOVUPS    Y8, 192(AX)
-	VMOVUPS    Y9, 224(AX)
+	VMOVUPS Y2, (AX)
+	VMOVUPS Y3, 32(AX)
+	VMOVUPS Y4, 64(AX)
+	VMOVUPS Y5, 96(AX)
+	VMOVUPS Y6, 128(AX)
+	VMOVUPS Y7, 160(AX)
+	VMOVUPS Y8, 192(AX)
+	VMOVUPS Y9, 224(AX)
+	MOVQ    lanes+48(FP), R9
+	CMPQ    R9, $0x00000008
+	JNE     part
+	VMOVUPS Y10, 256(AX)
+	JMP     stored
+
+part:
 	VMASKMOVPS Y10, Y0, 256(AX)
-	ADDQ       DX, AX
-	ADDQ       $0x00000004, BX
-	DECQ       DI
-	JNZ        segment
+
+stored:
+	ADDQ DX, AX
+	ADDQ $0x00000004, BX
+	DECQ DI
+	JNZ  segment
 	VZEROUPPER
 	RET
 
@@ -1522,19 +1747,28 @@ row:
 	JNZ          row
 
 store:
-	VMOVUPS    Y2, (AX)
-	VMOVUPS    Y3, 32(AX)
-	VMOVUPS    Y4, 64(AX)
-	VMOVUPS    Y5, 96(AX)
-	VMOVUPS    Y6, 128(AX)
-	VMOVUPS    Y7, 160(AX)
-	VMOVUPS    Y8, 192(AX)
-	VMOVUPS    Y9, 224(AX)
+	VMOVUPS Y2, (AX)
+	VMOVUPS Y3, 32(AX)
+	VMOVUPS Y4, 64(AX)
+	VMOVUPS Y5, 96(AX)
+	VMOVUPS Y6, 128(AX)
+	VMOVUPS Y7, 160(AX)
+	VMOVUPS Y8, 192(AX)
+	VMOVUPS Y9, 224(AX)
+	MOVQ    lanes+56(FP), R10
+	CMPQ    R10, $0x00000008
+	JNE     part
+	VMOVUPS Y10, 256(AX)
+	JMP     stored
+
+part:
 	VMASKMOVPS Y10, Y0, 256(AX)
-	ADDQ       BX, AX
-	ADDQ       $0x00000004, SI
-	DECQ       R8
-	JNZ        segment
+
+stored:
+	ADDQ BX, AX
+	ADDQ $0x00000004, SI
+	DECQ R8
+	JNZ  segment
 	VZEROUPPER
 	RET
 
@@ -1582,7 +1816,16 @@ row:
 	VMOVUPS    Y7, 160(AX)
 	VMOVUPS    Y8, 192(AX)
 	VMOVUPS    Y9, 224(AX)
+	MOVQ       lanes+32(FP), CX
+	CMPQ       CX, $0x00000008
+	JNE        part
+	VMOVUPS    Y10, 256(AX)
+	JMP        stored
+
+part:
 	VMASKMOVPS Y10, Y0, 256(AX)
+
+stored:
 	VZEROUPPER
 	RET
 
@@ -1659,20 +1902,29 @@ row:
 	VMULPS       Y1, Y11, Y11
 
 store:
-	VMOVUPS    Y2, (AX)
-	VMOVUPS    Y3, 32(AX)
-	VMOVUPS    Y4, 64(AX)
-	VMOVUPS    Y5, 96(AX)
-	VMOVUPS    Y6, 128(AX)
-	VMOVUPS    Y7, 160(AX)
-	VMOVUPS    Y8, 192(AX)
-	VMOVUPS    Y9, 224(AX)
-	VMOVUPS    Y10, 256(AX)
+	VMOVUPS Y2, (AX)
+	VMOVUPS Y3, 32(AX)
+	VMOVUPS Y4, 64(AX)
+	VMOVUPS Y5, 96(AX)
+	VMOVUPS Y6, 128(AX)
+	VMOVUPS Y7, 160(AX)
+	VMOVUPS Y8, 192(AX)
+	VMOVUPS Y9, 224(AX)
+	VMOVUPS Y10, 256(AX)
+	MOVQ    lanes+48(FP), R9
+	CMPQ    R9, $0x00000008
+	JNE     part
+	VMOVUPS Y11, 288(AX)
+	JMP     stored
+
+part:
 	VMASKMOVPS Y11, Y0, 288(AX)
-	ADDQ       DX, AX
-	ADDQ       $0x00000004, BX
-	DECQ       DI
-	JNZ        segment
+
+stored:
+	ADDQ DX, AX
+	ADDQ $0x00000004, BX
+	DECQ DI
+	JNZ  segment
 	VZEROUPPER
 	RET
 
@@ -1747,20 +1999,29 @@ row:
 	JNZ          row
 
 store:
-	VMOVUPS    Y2, (AX)
-	VMOVUPS    Y3, 32(AX)
-	VMOVUPS    Y4, 64(AX)
-	VMOVUPS    Y5, 96(AX)
-	VMOVUPS    Y6, 128(AX)
-	VMOVUPS    Y7, 160(AX)
-	VMOVUPS    Y8, 192(AX)
-	VMOVUPS    Y9, 224(AX)
-	VMOVUPS    Y10, 256(AX)
+	VMOVUPS Y2, (AX)
+	VMOVUPS Y3, 32(AX)
+	VMOVUPS Y4, 64(AX)
+	VMOVUPS Y5, 96(AX)
+	VMOVUPS Y6, 128(AX)
+	VMOVUPS Y7, 160(AX)
+	VMOVUPS Y8, 192(AX)
+	VMOVUPS Y9, 224(AX)
+	VMOVUPS Y10, 256(AX)
+	MOVQ    lanes+56(FP), R10
+	CMPQ    R10, $0x00000008
+	JNE     part
+	VMOVUPS Y11, 288(AX)
+	JMP     stored
+
+part:
 	VMASKMOVPS Y11, Y0, 288(AX)
-	ADDQ       BX, AX
-	ADDQ       $0x00000004, SI
-	DECQ       R8
-	JNZ        segment
+
+stored:
+	ADDQ BX, AX
+	ADDQ $0x00000004, SI
+	DECQ R8
+	JNZ  segment
 	VZEROUPPER
 	RET
 
@@ -1811,7 +2072,16 @@ row:
 	VMOVUPS    Y8, 192(AX)
 	VMOVUPS    Y9, 224(AX)
 	VMOVUPS    Y10, 256(AX)
+	MOVQ       lanes+32(FP), CX
+	CMPQ       CX, $0x00000008
+	JNE        part
+	VMOVUPS    Y11, 288(AX)
+	JMP        stored
+
+part:
 	VMASKMOVPS Y11, Y0, 288(AX)
+
+stored:
 	VZEROUPPER
 	RET
 
@@ -1891,21 +2161,30 @@ row:
 	VMULPS       Y1, Y12, Y12
 
 store:
-	VMOVUPS    Y2, (AX)
-	VMOVUPS    Y3, 32(AX)
-	VMOVUPS    Y4, 64(AX)
-	VMOVUPS    Y5, 96(AX)
-	VMOVUPS    Y6, 128(AX)
-	VMOVUPS    Y7, 160(AX)
-	VMOVUPS    Y8, 192(AX)
-	VMOVUPS    Y9, 224(AX)
-	VMOVUPS    Y10, 256(AX)
-	VMOVUPS    Y11, 288(AX)
+	VMOVUPS Y2, (AX)
+	VMOVUPS Y3, 32(AX)
+	VMOVUPS Y4, 64(AX)
+	VMOVUPS Y5, 96(AX)
+	VMOVUPS Y6, 128(AX)
+	VMOVUPS Y7, 160(AX)
+	VMOVUPS Y8, 192(AX)
+	VMOVUPS Y9, 224(AX)
+	VMOVUPS Y10, 256(AX)
+	VMOVUPS Y11, 288(AX)
+	MOVQ    lanes+48(FP), R9
+	CMPQ    R9, $0x00000008
+	JNE     part
+	VMOVUPS Y12, 320(AX)
+	JMP     stored
+
+part:
 	VMASKMOVPS Y12, Y0, 320(AX)
-	ADDQ       DX, AX
-	ADDQ       $0x00000004, BX
-	DECQ       DI
-	JNZ        segment
+
+stored:
+	ADDQ DX, AX
+	ADDQ $0x00000004, BX
+	DECQ DI
+	JNZ  segment
 	VZEROUPPER
 	RET
 
@@ -1983,21 +2262,30 @@ row:
 	JNZ          row
 
 store:
-	VMOVUPS    Y2, (AX)
-	VMOVUPS    Y3, 32(AX)
-	VMOVUPS    Y4, 64(AX)
-	VMOVUPS    Y5, 96(AX)
-	VMOVUPS    Y6, 128(AX)
-	VMOVUPS    Y7, 160(AX)
-	VMOVUPS    Y8, 192(AX)
-	VMOVUPS    Y9, 224(AX)
-	VMOVUPS    Y10, 256(AX)
-	VMOVUPS    Y11, 288(AX)
+	VMOVUPS Y2, (AX)
+	VMOVUPS Y3, 32(AX)
+	VMOVUPS Y4, 64(AX)
+	VMOVUPS Y5, 96(AX)
+	VMOVUPS Y6, 128(AX)
+	VMOVUPS Y7, 160(AX)
+	VMOVUPS Y8, 192(AX)
+	VMOVUPS Y9, 224(AX)
+	VMOVUPS Y10, 256(AX)
+	VMOVUPS Y11, 288(AX)
+	MOVQ    lanes+56(FP), R10
+	CMPQ    R10, $0x00000008
+	JNE     part
+	VMOVUPS Y12, 320(AX)
+	JMP     stored
+
+part:
 	VMASKMOVPS Y12, Y0, 320(AX)
-	ADDQ       BX, AX
-	ADDQ       $0x00000004, SI
-	DECQ       R8
-	JNZ        segment
+
+stored:
+	ADDQ BX, AX
+	ADDQ $0x00000004, SI
+	DECQ R8
+	JNZ  segment
 	VZEROUPPER
 	RET
 
@@ -2051,7 +2339,16 @@ row:
 	VMOVUPS    Y9, 224(AX)
 	VMOVUPS    Y10, 256(AX)
 	VMOVUPS    Y11, 288(AX)
+	MOVQ       lanes+32(FP), CX
+	CMPQ       CX, $0x00000008
+	JNE        part
+	VMOVUPS    Y12, 320(AX)
+	JMP        stored
+
+part:
 	VMASKMOVPS Y12, Y0, 320(AX)
+
+stored:
 	VZEROUPPER
 	RET
 
@@ -2134,22 +2431,31 @@ row:
 	VMULPS       Y1, Y13, Y13
 
 store:
-	VMOVUPS    Y2, (AX)
-	VMOVUPS    Y3, 32(AX)
-	VMOVUPS    Y4, 64(AX)
-	VMOVUPS    Y5, 96(AX)
-	VMOVUPS    Y6, 128(AX)
-	VMOVUPS    Y7, 160(AX)
-	VMOVUPS    Y8, 192(AX)
-	VMOVUPS    Y9, 224(AX)
-	VMOVUPS    Y10, 256(AX)
-	VMOVUPS    Y11, 288(AX)
-	VMOVUPS    Y12, 320(AX)
+	VMOVUPS Y2, (AX)
+	VMOVUPS Y3, 32(AX)
+	VMOVUPS Y4, 64(AX)
+	VMOVUPS Y5, 96(AX)
+	VMOVUPS Y6, 128(AX)
+	VMOVUPS Y7, 160(AX)
+	VMOVUPS Y8, 192(AX)
+	VMOVUPS Y9, 224(AX)
+	VMOVUPS Y10, 256(AX)
+	VMOVUPS Y11, 288(AX)
+	VMOVUPS Y12, 320(AX)
+	MOVQ    lanes+48(FP), R9
+	CMPQ    R9, $0x00000008
+	JNE     part
+	VMOVUPS Y13, 352(AX)
+	JMP     stored
+
+part:
 	VMASKMOVPS Y13, Y0, 352(AX)
-	ADDQ       DX, AX
-	ADDQ       $0x00000004, BX
-	DECQ       DI
-	JNZ        segment
+
+stored:
+	ADDQ DX, AX
+	ADDQ $0x00000004, BX
+	DECQ DI
+	JNZ  segment
 	VZEROUPPER
 	RET
 
@@ -2230,22 +2536,31 @@ row:
 	JNZ          row
 
 store:
-	VMOVUPS    Y2, (AX)
-	VMOVUPS    Y3, 32(AX)
-	VMOVUPS    Y4, 64(AX)
-	VMOVUPS    Y5, 96(AX)
-	VMOVUPS    Y6, 128(AX)
-	VMOVUPS    Y7, 160(AX)
-	VMOVUPS    Y8, 192(AX)
-	VMOVUPS    Y9, 224(AX)
-	VMOVUPS    Y10, 256(AX)
-	VMOVUPS    Y11, 288(AX)
-	VMOVUPS    Y12, 320(AX)
+	VMOVUPS Y2, (AX)
+	VMOVUPS Y3, 32(AX)
+	VMOVUPS Y4, 64(AX)
+	VMOVUPS Y5, 96(AX)
+	VMOVUPS Y6, 128(AX)
+	VMOVUPS Y7, 160(AX)
+	VMOVUPS Y8, 192(AX)
+	VMOVUPS Y9, 224(AX)
+	VMOVUPS Y10, 256(AX)
+	VMOVUPS Y11, 288(AX)
+	VMOVUPS Y12, 320(AX)
+	MOVQ    lanes+56(FP), R10
+	CMPQ    R10, $0x00000008
+	JNE     part
+	VMOVUPS Y13, 352(AX)
+	JMP     stored
+
+part:
 	VMASKMOVPS Y13, Y0, 352(AX)
-	ADDQ       BX, AX
-	ADDQ       $0x00000004, SI
-	DECQ       R8
-	JNZ        segment
+
+stored:
+	ADDQ BX, AX
+	ADDQ $0x00000004, SI
+	DECQ R8
+	JNZ  segment
 	VZEROUPPER
 	RET
 
@@ -2302,7 +2617,16 @@ row:
 	VMOVUPS    Y10, 256(AX)
 	VMOVUPS    Y11, 288(AX)
 	VMOVUPS    Y12, 320(AX)
+	MOVQ       lanes+32(FP), CX
+	CMPQ       CX, $0x00000008
+	JNE        part
+	VMOVUPS    Y13, 352(AX)
+	JMP        stored
+
+part:
 	VMASKMOVPS Y13, Y0, 352(AX)
+
+stored:
 	VZEROUPPER
 	RET
 

@@ -66,9 +66,25 @@ func (u *sums) load(m Mem) {
 		func(m Mem, v reg.VecVirtual) { u.s.loadMasked(m, u.last, v) })
 }
 
+// store writes the sums. Masked stores of AVX2 take 12 and more cycles, so a whole vector goes
+// without.
 func (u *sums) store(m Mem) {
-	u.each(m, func(m Mem, v reg.VecVirtual) { u.s.store(v, m) },
-		func(m Mem, v reg.VecVirtual) { u.s.storeMasked(v, u.last, m) })
+	whole := func(m Mem, v reg.VecVirtual) { u.s.store(v, m) }
+	masked := func(m Mem, v reg.VecVirtual) { u.s.storeMasked(v, u.last, m) }
+	if u.s.wide {
+		u.each(m, whole, masked)
+		return
+	}
+	u.each(m, whole, func(m Mem, v reg.VecVirtual) {
+		lanes := loadGP(Param("lanes"))
+		CMPQ(lanes, U32(u.s.lanes()))
+		JNE(LabelRef("part"))
+		whole(m, v)
+		JMP(LabelRef("stored"))
+		Label("part")
+		masked(m, v)
+		Label("stored")
+	})
 }
 
 func (u *sums) add(m Mem) {
