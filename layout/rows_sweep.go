@@ -3,6 +3,7 @@ package layout
 import (
 	"context"
 	"fmt"
+	"iter"
 	"slices"
 )
 
@@ -43,21 +44,24 @@ type ReadCost struct {
 }
 
 // SweepCost is what Sweep of the keys of the first so many lists reads, and what Gather of each of
-// these lists on its own would read. Nothing is read. Memory: 48 bytes per list.
-func (r *Rows) SweepCost(keys []uint64, lists int) (once ReadCost, apart []ReadCost) {
+// these lists on its own would read. Keys ascend over all slices. Nothing is read. Memory: 48 bytes
+// per list.
+func (r *Rows) SweepCost(keys iter.Seq[[]uint64], lists int) (once ReadCost, apart []ReadCost) {
 	all := costing{r: r}
 	of := make([]costing, lists)
 	apart = make([]ReadCost, lists)
-	for _, key := range keys {
-		list := int(uint32(key))
-		if list >= lists {
-			continue
+	for some := range keys {
+		for _, key := range some {
+			list := int(uint32(key))
+			if list >= lists {
+				continue
+			}
+			from, to := r.shape.span(key >> 32)
+			all.add(&once, all.e.end == 0, from, to)
+			c := &of[list]
+			c.r = r
+			c.add(&apart[list], c.e.end == 0, from, to)
 		}
-		from, to := r.shape.span(key >> 32)
-		all.add(&once, all.e.end == 0, from, to)
-		c := &of[list]
-		c.r = r
-		c.add(&apart[list], c.e.end == 0, from, to)
 	}
 	return once, apart
 }

@@ -157,7 +157,8 @@ func (s *prices) missedRows(p *planner, rows rowsCost, step work) missedRows {
 		costs: superbatch.Costs{Read: d.ReadSeconds, Byte: d.ByteSeconds, Written: d.Write.Seconds,
 			Step: step.Seconds},
 		room: superbatch.SweepRoom{Memory: b.Sweep, RowBytes: int(s.storedBytes),
-			Storage: int64(storage - steps*(files.nodes+files.edges+files.plan))}}
+			Storage: int64(storage - steps*(files.nodes+files.edges+files.plan)),
+			Nodes:   uint64(p.nodes)}}
 	for at := 0.0; at < steps; {
 		at += r.span(at)
 	}

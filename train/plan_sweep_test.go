@@ -18,7 +18,7 @@ func TestExtent(t *testing.T) {
 		}
 		for at := 0.0; at < steps; at += 7 {
 			r := &superbatchReads{missed: m, steps: steps,
-				room: superbatch.SweepRoom{Memory: 64 << 20, RowBytes: 64,
+				room: superbatch.SweepRoom{Memory: 64 << 20, RowBytes: 64, Nodes: 1 << 20,
 					Storage: 10.5 * rows * 64}}
 			n := r.extent(at)
 			fits := func(n float64) bool {

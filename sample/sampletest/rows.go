@@ -3,6 +3,7 @@ package sampletest
 import (
 	"context"
 	"fmt"
+	"iter"
 	"sync/atomic"
 
 	"gdb/internal/mem"
@@ -77,19 +78,21 @@ func (r *Rows) Sweep(ctx context.Context, keys []uint64, _ []byte,
 }
 
 // SweepCost counts a read for each row.
-func (r *Rows) SweepCost(keys []uint64, lists int) (once layout.ReadCost,
+func (r *Rows) SweepCost(keys iter.Seq[[]uint64], lists int) (once layout.ReadCost,
 	apart []layout.ReadCost) {
 	apart = make([]layout.ReadCost, lists)
 	count := func(c *layout.ReadCost) { c.Reads, c.Bytes = c.Reads+1, c.Bytes+int64(4*r.Dim) }
 	before := -1
-	for _, key := range keys {
-		if int(uint32(key)) >= lists {
-			continue
-		}
-		count(&apart[uint32(key)])
-		if v := int(key >> 32); v != before {
-			count(&once)
-			before = v
+	for some := range keys {
+		for _, key := range some {
+			if int(uint32(key)) >= lists {
+				continue
+			}
+			count(&apart[uint32(key)])
+			if v := int(key >> 32); v != before {
+				count(&once)
+				before = v
+			}
 		}
 	}
 	return once, apart

@@ -4,7 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
+	"iter"
 	"time"
 
 	"gdb/internal/mem"
@@ -16,7 +16,7 @@ import (
 type Sweeper interface {
 	Sweep(ctx context.Context, keys []uint64, buf []byte,
 		emit func(list uint32, row []byte) error) error
-	SweepCost(keys []uint64, lists int) (once layout.ReadCost,
+	SweepCost(keys iter.Seq[[]uint64], lists int) (once layout.ReadCost,
 		apart []layout.ReadCost)
 	Decode(out []float32, rows []byte) error
 }
@@ -85,8 +85,10 @@ const (
 	bufferLeast, bufferMost = 64 << 10, 1 << 20
 	// readMost bounds the memory that a sweep reads to.
 	readMost = 8 << 20
+	// keysMost bounds the memory of the keys that are swept for at once.
+	keysMost = 2 << 20
 	// collectBytesPerNode is the memory, per node of the largest batch, of finding what it misses.
-	collectBytesPerNode = 24
+	collectBytesPerNode = 32
 	// collectReadPerNode is that of the records that this is found from: two of 4 bytes per node of
 	// each batch read at once, and a quarter to spare.
 	collectReadPerNode = 2 * 4 * batchesAtOnce * 5 / 4
@@ -103,16 +105,18 @@ type sweep struct {
 	*superbatch
 	first, end int // batches of the superbatch
 	misses     uint64
+	lists      int64 // bytes of their lists at most
 	rowBytes   int
 	perRecord  int // rows
 	told       Reading
 	settled    func()
 	meanwhile
 
-	arena *mem.Arena
-	keys  []uint64 // node<<32 | batch of the span, of each row that is missed
-	read  []byte   // rows are read there
-	rest  []byte   // and collected here
+	arena   *mem.Arena
+	missing missing
+	keys    []uint64 // node<<32 | batch of the span, of some rows that are missed
+	read    []byte   // rows are read there
+	rest    []byte   // and collected here
 
 	out    *writer
 	fill   []uint32 // of each batch: bytes collected, and the record that comes next
@@ -129,7 +133,6 @@ func (w *sweep) run(ctx context.Context) (*packed, error) {
 	if err := w.collect(ctx); err != nil {
 		return nil, err
 	}
-	layout.SortKeys(w.keys)
 	if worth, err := w.weigh(); err != nil || !worth {
 		return nil, err
 	}
@@ -156,7 +159,7 @@ func (w *sweep) weigh() (bool, error) {
 	part := func(batches float64) Weighed {
 		k := int(batches)
 		l := load{packed: packed[:k], free: w.free}
-		l.once, l.apart = w.cfg.Sweeper.SweepCost(w.keys, k)
+		l.once, l.apart = w.cfg.Sweeper.SweepCost(w.chunks(k), k)
 		r := w.told
 		r.Batches, r.Rows = k, 0
 		for _, refs := range w.index[w.first : w.first+k] {
@@ -172,8 +175,12 @@ func (w *sweep) weigh() (bool, error) {
 		return false, nil
 	}
 	w.told, w.end = told[best], w.first+best
-	w.keys = slices.DeleteFunc(w.keys, func(key uint64) bool { return int(uint32(key)) >= best })
 	return true, nil
+}
+
+// chunks are the keys of the first batches of the span, some at a time.
+func (w *sweep) chunks(batches int) iter.Seq[[]uint64] {
+	return w.missing.chunks(batches, w.cfg.Nodes, w.keys)
 }
 
 // extend finds the end of the span; without room for one batch, that is read row by row.
@@ -184,9 +191,10 @@ func (w *sweep) extend() bool {
 	for i := w.first; i < len(w.index); i++ {
 		reads := w.index[i].reads
 		misses, bytes := w.misses+uint64(reads), disk+w.recordBytes(reads)
+		lists := w.lists + int64(listBytes(uint64(reads), w.cfg.Nodes))
 		short := ""
 		switch n := i + 1 - w.first; {
-		case sweepBytes(misses, n, w.perRecord*w.rowBytes) > collectBytes(w.cfg.SweepBytes):
+		case sweepBytes(lists, n, w.perRecord*w.rowBytes) > collectBytes(w.cfg.SweepBytes):
 			short = "memory"
 		case bytes > room:
 			short = "storage"
@@ -194,7 +202,7 @@ func (w *sweep) extend() bool {
 		if short != "" && i > w.first {
 			break
 		}
-		w.misses, disk, w.end = misses, bytes, i+1
+		w.misses, w.lists, disk, w.end = misses, lists, bytes, i+1
 		if short != "" {
 			w.told.Batches, w.told.Rows = 1, w.misses
 			w.told.Why = "no " + short + " to sweep for a batch"
@@ -203,7 +211,7 @@ func (w *sweep) extend() bool {
 	}
 	n := w.end - w.first
 	w.told.Batches, w.told.Rows = n, w.misses
-	most := min(bufferMost, (collectBytes(w.cfg.SweepBytes)-8*int64(w.misses))/int64(n))
+	most := min(bufferMost, (collectBytes(w.cfg.SweepBytes)-sweepBytes(w.lists, n, 0))/int64(n))
 	w.perRecord = max(w.perRecord, rowsPerRecord(int(most), w.rowBytes))
 	return true
 }
@@ -229,17 +237,20 @@ func (w *sweep) room() int64 {
 // rowsPerRecord is how many rows a record of so many bytes holds: one at least.
 func rowsPerRecord(bytes, rowBytes int) int { return max(1, (bytes-recordHead)/rowBytes) }
 
-// sweepBytes is the memory of keys, and of a buffer for each batch.
-func sweepBytes(misses uint64, batches, buffer int) int64 {
-	return 8*int64(misses) + int64(batches)*int64(buffer)
+// sweepBytes is the memory of lists of so many bytes, and of a buffer for each batch.
+func sweepBytes(lists int64, batches, buffer int) int64 {
+	return lists + int64(batches)*int64(missingPerBatch+buffer)
 }
 
 // readBytes is what a sweep of so much memory reads to: the less there is under way, the longer the
 // disk waits where the processor has other work.
 func readBytes(memory int64) int64 { return min(readMost, memory/4) &^ 4095 }
 
-// collectBytes is the rest of it, for keys and buffers.
-func collectBytes(memory int64) int64 { return memory - readBytes(memory) }
+// keysBytes is what the keys take of it that are swept for at once.
+func keysBytes(memory int64) int64 { return min(keysMost, memory/8) &^ 7 }
+
+// collectBytes is the rest of it, for lists and buffers.
+func collectBytes(memory int64) int64 { return memory - readBytes(memory) - keysBytes(memory) }
 
 // recordBytes is what the records of so many rows take on disk.
 func (w *sweep) recordBytes(rows uint32) int64 {
@@ -257,15 +268,18 @@ func (w *sweep) records(rows uint32) int { return (int(rows) + w.perRecord - 1) 
 
 // collect finds the rows that the batches miss.
 func (w *sweep) collect(ctx context.Context) (err error) {
+	n := w.end - w.first
+	keys := max(8*int64(n), min(keysBytes(w.cfg.SweepBytes), 8*int64(w.misses)))
 	w.arena, err = mem.NewArena(w.cfg.Budget, "superbatch rows",
-		readBytes(w.cfg.SweepBytes)+
-			sweepBytes(w.misses, w.end-w.first, w.perRecord*w.rowBytes))
+		readBytes(w.cfg.SweepBytes)+keys+sweepBytes(w.lists, n, w.perRecord*w.rowBytes))
 	if err != nil {
 		return err
 	}
 	b := w.arena.Bytes()
 	w.read = carve[uint8](&b, int(readBytes(w.cfg.SweepBytes)))
-	w.keys, w.rest = carve[uint64](&b, int(w.misses))[:0], b
+	w.keys = carve[uint64](&b, int(keys/8))
+	w.missing = newMissing(&b, n, w.lists)
+	w.rest = b
 	if err := w.held.Add(collectBytesPerNode * int64(w.nodesMost)); err != nil {
 		return err
 	}
@@ -273,6 +287,7 @@ func (w *sweep) collect(ctx context.Context) (err error) {
 	defer func() { err = errors.Join(err, buf.free()) }()
 	var batch sample.Batch
 	var changes Changes
+	nodes := make([]uint64, 0, w.nodesMost)
 	for i := w.first; i < w.end; i += batchesAtOnce {
 		n := min(batchesAtOnce, w.end-i)
 		var records [2 * batchesAtOnce]record
@@ -285,35 +300,38 @@ func (w *sweep) collect(ctx context.Context) (err error) {
 			return err
 		}
 		for k := range n {
-			err := w.missed(i+k, payloads[2*k], payloads[2*k+1], &batch, &changes)
+			nodes, err = w.missed(i+k, payloads[2*k], payloads[2*k+1], &batch, &changes, nodes[:0])
 			if err != nil {
 				return err
 			}
+			layout.SortKeys(nodes)
+			w.missing.add(nodes)
 		}
 	}
 	w.held.Release()
 	return nil
 }
 
-// missed takes the rows that batch i misses.
-func (w *sweep) missed(i int, nodes, plan []byte, b *sample.Batch, c *Changes) error {
+// missed adds the nodes whose rows batch i misses to others.
+func (w *sweep) missed(i int, nodes, plan []byte, b *sample.Batch, c *Changes,
+	to []uint64) ([]uint64, error) {
 	if err := w.decodeNodes(nodes, i, w.builder, b); err != nil {
-		return err
+		return to, err
 	}
 	ids := b.Dense.NodeIDs
 	if err := w.decodeChanges(plan, i, len(ids), w.cfg.Slots, c); err != nil {
-		return err
+		return to, err
 	}
 	if n := len(ids) - c.Hits; n != int(w.index[i].reads) {
-		return w.plans.damage(w.index[i].plan.off(), "batch %d reads %d rows, not %d", i, n,
+		return to, w.plans.damage(w.index[i].plan.off(), "batch %d reads %d rows, not %d", i, n,
 			w.index[i].reads)
 	}
 	for k, from := range c.From {
 		if from == 0 {
-			w.keys = append(w.keys, uint64(ids[k])<<32|uint64(i-w.first))
+			to = append(to, uint64(ids[k]))
 		}
 	}
-	return nil
+	return to, nil
 }
 
 // scatter sweeps, and writes each row once for each batch that misses it.
@@ -356,8 +374,10 @@ func (w *sweep) scatter(ctx context.Context) (err error) {
 
 // write writes all rows.
 func (w *sweep) write(ctx context.Context) error {
-	if err := w.cfg.Sweeper.Sweep(ctx, w.keys, w.read, w.put); err != nil {
-		return err
+	for keys := range w.chunks(w.end - w.first) {
+		if err := w.cfg.Sweeper.Sweep(ctx, keys, w.read, w.put); err != nil {
+			return err
+		}
 	}
 	for list := range w.fill {
 		if err := w.flush(list); err != nil {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"iter"
 	"runtime"
 	"slices"
 	"strings"
@@ -185,7 +186,7 @@ func TestFirstBatchesAreSwept(t *testing.T) {
 // onePass sweeps in one read.
 type onePass struct{ Sweeper }
 
-func (s onePass) SweepCost(keys []uint64, lists int) (once layout.ReadCost,
+func (s onePass) SweepCost(keys iter.Seq[[]uint64], lists int) (once layout.ReadCost,
 	apart []layout.ReadCost) {
 	once, apart = s.Sweeper.SweepCost(keys, lists)
 	once.Reads = 1
@@ -272,7 +273,7 @@ func TestSweepFails(t *testing.T) {
 		c := testConfigOn(dev)
 		c.Rows = &sampletest.Rows{Count: c.Nodes, Dim: 300}
 		c = swept(c, &told)
-		c.SweepAhead, c.SweepBytes, c.Overlap = writes%2 == 1, 200<<10, writes%3 == 1
+		c.SweepAhead, c.SweepBytes, c.Overlap = writes%2 == 1, 240<<10, writes%3 == 1
 		c.FS = &fullFS{vfs.NewMem(), ".rows", writes}
 		l := mustOpen(t, c)
 		got, err := stepHashes(l.Epoch, 0, c.Epochs)
