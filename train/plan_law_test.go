@@ -64,6 +64,9 @@ func leastOf(err error) int64 {
 // load, and a run trains and evaluates, without a budget error. What is refused is refused by the
 // plan, with a least that is accepted.
 func TestMemoryIsALaw(t *testing.T) {
+	if testing.Short() {
+		t.Skip("loads with forty bounds")
+	}
 	s := mustBuild(t, skewed())
 	run := 0
 	for _, cache := range []string{"auto", "none", "static", "sieve", cacheBelady} {

@@ -43,6 +43,9 @@ func TestLeastIsWhatABatchNeeds(t *testing.T) {
 // TestPeakIsWithinPlan trains with every kind of cache, and holds what is counted after each step
 // against what was planned.
 func TestPeakIsWithinPlan(t *testing.T) {
+	if testing.Short() {
+		t.Skip("measures memory of eight runs")
+	}
 	s := mustBuild(t, skewed())
 	for i, cache := range []string{"none", "static", "sieve", cacheBelady} {
 		for k, hidden := range []int{32, 512} {

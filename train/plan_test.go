@@ -80,6 +80,9 @@ func TestSolve(t *testing.T) {
 // those that it reads, within 15 %: of superbatches the mean of all epochs, else of those after the
 // first, which fills caches.
 func TestForecastOfBytes(t *testing.T) {
+	if testing.Short() {
+		t.Skip("trains with many settings")
+	}
 	s, costly := mustBuild(t, skewed()), mustBuild(t, skewed()) // profiles are kept
 	for i, set := range []struct {
 		cache, topology string

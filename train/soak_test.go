@@ -34,6 +34,9 @@ const soakFiles = 6
 // training: one per epoch would be found. Runtime files never take more than the storage they were
 // given, those of superbatches in the making included.
 func TestNothingGrows(t *testing.T) {
+	if testing.Short() {
+		t.Skip("trains for many epochs")
+	}
 	for name, c := range soakWays() {
 		t.Run(name, func(t *testing.T) {
 			d, dir := newSickDisk(vfs.Default), t.TempDir()
