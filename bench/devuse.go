@@ -89,9 +89,9 @@ func (o *DeviceUseOptions) setDefaults(whole int64) {
 // two take turns, round by round; device_use is the median of the rounds' ratios. Before, each
 // batch's rows are read once, since a disk, or the host of a virtual one, that remembers what was
 // read would favor the second. sector_ratio is what was read, over the sectors of the rows that
-// were not cached; more than 1 are gaps between rows, read along where that is cheaper than another
-// read. merge_gain is the time that those sectors alone take, in apart_ratio times as many reads,
-// over that of what was read.
+// were not cached; more than 1 are small gaps between rows, which are read along. merge_gain is the
+// time that those sectors alone take, in apart_ratio times as many reads, over that of what was
+// read.
 func DeviceUse(ctx context.Context, opt DeviceUseOptions) (r *Report, err error) {
 	if err := opt.Validate(); err != nil {
 		return nil, err

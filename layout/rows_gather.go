@@ -8,13 +8,17 @@ import (
 	"gdb/internal/pace"
 )
 
-// What to read together. On the disk that was measured a random read of 4, 16 and 64 KiB takes
-// 9.3, 16.8 and 45 µs of its time: 6.8 µs a read and 0.6 µs per KiB. So a gap of up to 11 KiB
-// costs less than a second read; 8 KiB leaves room for faster disks. A read ends at 256 KiB, so
-// that a dense gather still has several in flight.
+// What to read together. A gather reads small gaps along, and no more bytes of them than a tenth of
+// what its rows take: batches read one after another gained nothing by gaps of 4 and 8 KiB, which
+// read 1.1 to 2.1 times the bytes. A sweep is one pass of large reads. On the disk that was measured
+// a random read of 4, 16 and 64 KiB takes 9.3, 16.8 and 45 µs of its time: 6.8 µs a read and 0.6 µs
+// per KiB, so a gap of up to 11 KiB costs less than a second read. A read ends at 256 KiB, so that
+// several are in flight.
 const (
-	gapMost    = 8 << 10
-	extentMost = 256 << 10
+	gatherGapMost = 2 << 10
+	gatherShare   = 10
+	sweepGapMost  = 8 << 10
+	extentMost    = 256 << 10
 )
 
 // Gather reads the rows of nodes, converted to float32 (f32, f16 and bf16 files), row nodes[i] to
@@ -66,7 +70,7 @@ func (r *Rows) gather(ctx context.Context, nodes []NodeID, emit func(uint32, []b
 	if err := r.sort(ctx, b, nodes); err != nil {
 		return err
 	}
-	return r.stream(ctx, b, b.order.keys, func(i uint32, row []byte) error {
+	return r.stream(ctx, b, gathers(), b.order.keys, func(i uint32, row []byte) error {
 		emit(i, row)
 		return nil
 	}, arrived)
@@ -75,12 +79,12 @@ func (r *Rows) gather(ctx context.Context, nodes []NodeID, emit func(uint32, []b
 // stream reads the rows of ascending keys and calls emit with the lower half of each and its row,
 // and arrived, if it is not nil, with the keys of each part. While one part of the buffer is
 // delivered the others are being read, so the device does not wait.
-func (r *Rows) stream(ctx context.Context, b *rowsBuffer, keys []uint64,
+func (r *Rows) stream(ctx context.Context, b *rowsBuffer, m merging, keys []uint64,
 	emit func(uint32, []byte) error, arrived func(keys []uint64)) error {
 	begun, ended := 0, 0 // parts
 	start := func() {
 		p := &b.parts[begun%rowsParts]
-		if keys = r.begin(ctx, p, keys); len(p.keys) > 0 {
+		if keys = r.begin(ctx, &m, p, keys); len(p.keys) > 0 {
 			begun++
 		}
 	}
@@ -116,8 +120,8 @@ func (r *Rows) stream(ctx context.Context, b *rowsBuffer, keys []uint64,
 
 // begin starts to read the rows of the first keys, as many as the part has room for, and returns
 // the others.
-func (r *Rows) begin(ctx context.Context, p *rowsPart, keys []uint64) []uint64 {
-	n := r.plan(p, keys)
+func (r *Rows) begin(ctx context.Context, m *merging, p *rowsPart, keys []uint64) []uint64 {
+	n := r.plan(m, p, keys)
 	if p.keys = keys[:n]; n > 0 {
 		go func() { p.done <- r.readPart(ctx, p) }()
 	}
@@ -152,9 +156,9 @@ func (r *Rows) Cost(ctx context.Context, nodes []NodeID) (reads int, bytes int64
 	if err := r.sort(ctx, b, nodes); err != nil {
 		return 0, 0, err
 	}
-	p := &b.parts[0]
+	p, m := &b.parts[0], gathers()
 	for keys := b.order.keys; len(keys) > 0; {
-		keys = keys[r.plan(p, keys):]
+		keys = keys[r.plan(&m, p, keys):]
 		reads += len(p.reqs)
 		for i := range p.reqs {
 			bytes += int64(len(p.reqs[i].Buf))
@@ -163,12 +167,33 @@ func (r *Rows) Cost(ctx context.Context, nodes []NodeID) (reads int, bytes int64
 	return reads, bytes, ctx.Err()
 }
 
-// extent is what one read covers of the data area, so far.
-type extent struct{ begin, end int64 }
+// merging decides which rows are read together.
+type merging struct {
+	gapMost int64 // the largest gap between two rows that is read along
+	share   int64 // one byte of gaps for so many of rows; 0: any number
 
-// takes says whether the units from … to are cheaper read with the extent than apart.
-func (e extent) takes(from, to int64) bool {
-	return from-e.end <= gapMost && to-e.begin <= max(extentMost, to-from)
+	begin, end int64 // what the last read covers of the data area, so far
+	spare      int64 // bytes of rows so far, less those that paid for gaps
+}
+
+func gathers() merging { return merging{gapMost: gatherGapMost, share: gatherShare} }
+func sweeps() merging  { return merging{gapMost: sweepGapMost} }
+
+// takes says whether the units from … to are read with the last read or by another one.
+func (m *merging) takes(from, to int64) bool {
+	gap := max(from-m.end, 0)
+	return gap <= m.gapMost && gap*m.share <= m.spare && to-m.begin <= max(extentMost, to-from)
+}
+
+// restart begins a read.
+func (m *merging) restart(from int64) { m.begin, m.end = from, from }
+
+// add reads the units from … to too, and returns by how much the read grows.
+func (m *merging) add(from, to int64) int64 {
+	more, gap := max(to-m.end, 0), max(from-m.end, 0)
+	m.end += more
+	m.spare += more - gap - gap*m.share
+	return more
 }
 
 // span is the range of whole units that holds a row.
@@ -179,37 +204,35 @@ func (s *rowsShape) span(row uint64) (from, to int64) {
 
 // plan lays out the reads of rows and of their checksums, from the first key on, as many as the
 // part has room for: how many is returned. p.at tells where in the buffer each row begins.
-func (r *Rows) plan(p *rowsPart, keys []uint64) int {
+func (r *Rows) plan(m *merging, p *rowsPart, keys []uint64) int {
 	p.sums.sectors, p.sums.at = p.sums.sectors[:0], 0
-	n := r.planRows(p, keys)
+	n := r.planRows(m, p, keys)
 	p.reqs = r.sums.requests(p.reqs, &p.sums)
 	return n
 }
 
-func (r *Rows) planRows(p *rowsPart, keys []uint64) int {
+func (r *Rows) planRows(m *merging, p *rowsPart, keys []uint64) int {
 	p.reqs, p.at = p.reqs[:0], p.at[:0]
 	unit := int64(r.shape.SumBytes)
 	used := int64(0) // bytes of the buffer
-	var e extent     // of the last read
 	for i, key := range keys {
 		from, to := r.shape.span(key >> 32)
-		if i == 0 || !e.takes(from, to) {
-			e = extent{from, from}
+		if i == 0 || !m.takes(from, to) {
+			m.restart(from)
 			p.reqs = append(p.reqs, blockdev.Request{File: r.f.file, Off: pageBytes + from})
 		}
-		more := max(to-e.end, 0)
 		sectors := int64(len(p.sums.sectors)) + r.sums.missing(p.sums.sectors, from, to, unit)
-		if used+more+sectorBytes*sectors > int64(len(p.buf)) {
-			if e.begin == e.end { // the read that was just begun stays empty
+		if used+max(to-m.end, 0)+sectorBytes*sectors > int64(len(p.buf)) {
+			if m.begin == m.end { // the read that was just begun stays empty
 				p.reqs = p.reqs[:len(p.reqs)-1]
 			}
 			return i
 		}
 		last := &p.reqs[len(p.reqs)-1]
-		at := used - (e.end - e.begin) // where the read is in the buffer
-		used, e.end = used+more, e.end+more
+		at := used - (m.end - m.begin) // where the read is in the buffer
+		used += m.add(from, to)
 		last.Buf = p.buf[at:used:used]
-		p.at = append(p.at, uint32(at+r.shape.at(key>>32)-e.begin))
+		p.at = append(p.at, uint32(at+r.shape.at(key>>32)-m.begin))
 		p.sums.sectors = r.sums.list(p.sums.sectors, from, to, unit)
 	}
 	return len(keys)

@@ -27,14 +27,14 @@ func (r *Rows) Sweep(ctx context.Context, keys []uint64, buf []byte,
 	if int64(len(buf)) >= r.shape.bufferBytes() {
 		b := newRowsBuffer(buf, r.sorting())
 		defer b.held.Release()
-		return r.stream(ctx, b, keys, emit, nil)
+		return r.stream(ctx, b, sweeps(), keys, emit, nil)
 	}
 	b, err := r.take(ctx)
 	if err != nil {
 		return err
 	}
 	defer r.give(b)
-	return r.stream(ctx, b, keys, emit, nil)
+	return r.stream(ctx, b, sweeps(), keys, emit, nil)
 }
 
 // ReadCost is a number of reads, and of bytes in all.
@@ -44,11 +44,14 @@ type ReadCost struct {
 }
 
 // SweepCost is what Sweep of the keys of the first so many lists reads, and what Gather of each of
-// these lists on its own would read. Keys ascend over all slices. Nothing is read. Memory: 48 bytes
+// these lists on its own would read. Keys ascend over all slices. Nothing is read. Memory: 64 bytes
 // per list.
 func (r *Rows) SweepCost(keys iter.Seq[[]uint64], lists int) (once ReadCost, apart []ReadCost) {
-	all := costing{r: r}
+	all := costing{m: sweeps()}
 	of := make([]costing, lists)
+	for i := range of {
+		of[i].m = gathers()
+	}
 	apart = make([]ReadCost, lists)
 	for some := range keys {
 		for _, key := range some {
@@ -57,10 +60,8 @@ func (r *Rows) SweepCost(keys iter.Seq[[]uint64], lists int) (once ReadCost, apa
 				continue
 			}
 			from, to := r.shape.span(key >> 32)
-			all.add(&once, all.e.end == 0, from, to)
-			c := &of[list]
-			c.r = r
-			c.add(&apart[list], c.e.end == 0, from, to)
+			all.add(&once, r, from, to)
+			of[list].add(&apart[list], r, from, to)
 		}
 	}
 	return once, apart
@@ -68,34 +69,27 @@ func (r *Rows) SweepCost(keys iter.Seq[[]uint64], lists int) (once ReadCost, apa
 
 // costing is how far a cost was counted.
 type costing struct {
-	r      *Rows
-	e      extent
+	m      merging
 	sector int64 // the last one of checksums, if they are on disk
 }
 
 // add counts the units from … to, and their checksums.
-func (k *costing) add(c *ReadCost, begins bool, from, to int64) {
-	c.add(&k.e, begins, from, to)
-	if k.r.sums.file == nil {
+func (k *costing) add(c *ReadCost, r *Rows, from, to int64) {
+	if k.m.end == 0 || !k.m.takes(from, to) {
+		k.m.restart(from)
+		c.Reads++
+	}
+	c.Bytes += k.m.add(from, to)
+	if r.sums.file == nil {
 		return
 	}
-	first, last := k.r.sums.sectorsOf(from, to, int64(k.r.shape.SumBytes))
+	first, last := r.sums.sectorsOf(from, to, int64(r.shape.SumBytes))
 	n := (last-max(first, k.sector+sectorBytes))/sectorBytes + 1
 	if n > 0 {
 		c.Reads += uint64(n)
 		c.Bytes += n * sectorBytes
 		k.sector = last
 	}
-}
-
-// add counts the units from … to, which are read to an extent or apart.
-func (c *ReadCost) add(e *extent, first bool, from, to int64) {
-	if first || !e.takes(from, to) {
-		*e = extent{from, from}
-		c.Reads++
-	}
-	c.Bytes += max(to-e.end, 0)
-	e.end = max(e.end, to)
 }
 
 // Decode converts rows as they are stored to float32 (f32, f16 and bf16 files).

@@ -127,8 +127,16 @@ func TestRowsLarge(t *testing.T) {
 	}
 }
 
+// run are the nodes from first to before end, and more.
+func run(first, end layout.NodeID, more ...layout.NodeID) (nodes []layout.NodeID) {
+	for v := first; v < end; v++ {
+		nodes = append(nodes, v)
+	}
+	return append(nodes, more...)
+}
+
 // TestRowsReadLittle holds what a gather may read: the sectors of its rows, each once, and gaps
-// that are cheaper than a read.
+// of up to 2 KiB that are a tenth of them in all.
 func TestRowsReadLittle(t *testing.T) {
 	g := layouttest.Graph{Nodes: 20000, Dim: 128, Features: make([]float32, 20000*128)}
 	for _, c := range []struct {
@@ -139,8 +147,12 @@ func TestRowsReadLittle(t *testing.T) {
 		{[]layout.NodeID{7}, 1, 512},
 		{[]layout.NodeID{7, 7, 7}, 1, 512},
 		{[]layout.NodeID{8, 7}, 1, 1024},
-		{[]layout.NodeID{7, 24}, 1, 18 * 512}, // a gap of 8 KiB
-		{[]layout.NodeID{7, 25}, 2, 1024},     // a sector more
+		{[]layout.NodeID{7, 9}, 2, 1024}, // a gap of half of the rows' bytes
+		{run(0, 10, 11), 1, 12 * 512},    // of a tenth, as large as it may be
+		{run(0, 9, 10), 2, 10 * 512},
+		{run(0, 40, 44), 1, 45 * 512},     // 2 KiB
+		{run(0, 50, 55), 2, 51 * 512},     // a sector more
+		{run(0, 18, 19, 21), 2, 21 * 512}, // the first gap left too little for the second
 		{[]layout.NodeID{0, 19999}, 2, 1024},
 	} {
 		s, dev := layouttest.Build(t, vfs.NewMem(), "s", g), mustDevice(t)
