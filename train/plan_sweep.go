@@ -52,10 +52,10 @@ func (s *prices) countRows(ctx context.Context, in *inputs, tr *trace) (footprin
 	grows, err := tr.countFootprint(seen, func(nodes []sample.NodeID) error {
 		reads, bytes, err := in.reader.Cost(ctx, nodes)
 		fresh = append(fresh, [3]float64{float64(len(nodes)), float64(reads), float64(bytes)})
-		if err != nil {
-			return err
+		if err == nil {
+			s.addOnce(in, seen)
 		}
-		return s.addOnce(ctx, in, seen)
+		return err
 	})
 	sort.Slice(fresh, func(i, k int) bool { return fresh[i][0] < fresh[k][0] })
 	s.apart = readTable{}
@@ -72,43 +72,45 @@ const (
 	sweepExtent = 256 << 10
 	// onceParts of the graph, and onceRows at most, are looked at to see what a pass costs.
 	onceParts, onceRows = 16, 1 << 20
-	// onceAtOnce is how many rows reads are laid out for at a time.
+	// onceAtOnce is how many keys there are at a time.
 	onceAtOnce = 1 << 14
 )
 
 // addOnce finds what a pass costs over the nodes of a set.
-func (s *prices) addOnce(ctx context.Context, in *inputs, seen *nodeSet) error {
+func (s *prices) addOnce(in *inputs, seen *nodeSet) {
 	seen.number()
-	words := len(seen.words) / onceParts
-	share := min(1, onceRows/float64(max(1, seen.count)))
-	var m misses
-	var nodes []sample.NodeID
-	flush := func() error {
-		m.nodes += len(nodes)
-		err := m.add(ctx, in, nodes)
-		nodes = nodes[:0]
-		return err
-	}
+	looked := 0
+	once, _ := in.reader.SweepCost(func(yield func([]uint64) bool) {
+		seen.parts(min(1, onceRows/float64(max(1, seen.count))), func(keys []uint64) bool {
+			looked += len(keys)
+			return yield(keys)
+		})
+	}, 1)
+	k := float64(seen.count) / float64(max(1, looked))
+	s.once.add(float64(seen.count), k*float64(once.Reads), k*float64(once.Bytes))
+}
+
+// parts calls each with the first nodes of every part of the graph, that share of it, as keys of a
+// sweep for one list, some at a time.
+func (s *nodeSet) parts(share float64, each func(keys []uint64) bool) {
+	words := len(s.words) / onceParts
+	keys := make([]uint64, 0, onceAtOnce+64)
 	for part := range onceParts + 1 {
 		first := part * words
-		end := min(first+int(math.Ceil(share*float64(words))), len(seen.words))
+		end := min(first+int(math.Ceil(share*float64(words))), len(s.words))
 		for i := first; i < end; i++ {
-			for w := seen.words[i]; w != 0; w &= w - 1 {
-				nodes = append(nodes, sample.NodeID(64*i+bits.TrailingZeros64(w)))
+			for w := s.words[i]; w != 0; w &= w - 1 {
+				keys = append(keys, uint64(64*i+bits.TrailingZeros64(w))<<32)
 			}
-			if len(nodes) >= onceAtOnce {
-				if err := flush(); err != nil {
-					return err
+			if len(keys) >= onceAtOnce {
+				if !each(keys) {
+					return
 				}
+				keys = keys[:0]
 			}
-		}
-		if err := flush(); err != nil {
-			return err
 		}
 	}
-	k := float64(seen.count) / float64(max(1, m.nodes))
-	s.once.add(float64(seen.count), k*float64(m.reads), k*float64(m.bytes))
-	return nil
+	each(keys)
 }
 
 // missedRows are what a batch of a superbatch costs with its missing rows, on average.
