@@ -160,19 +160,22 @@ func (t *trainer) measure(ctx context.Context) (*Profile, error) {
 // reading is the cost of some reads.
 type reading struct{ reads, bytes, seconds, cpu float64 }
 
-// measureReads reads rows far apart and rows close together, and from both finds what a read and
-// a byte cost.
+// measureReads gathers rows far apart, and sweeps over rows close together, and from both finds what
+// a read and a byte cost.
 func (t *trainer) measureReads(ctx context.Context, p *Profile) error {
 	nodes := t.in.meta.Nodes
 	width := uint64(max(1, t.in.rows.Meta().RowBytes))
 	apart := max(1, min(nodes/64, max(nodes/profileRows, 64<<10/width)))
-	far, err := t.readRounds(ctx, apart, min(profileRows, nodes/apart), apart/profileRounds)
+	far, err := readRounds(apart/profileRounds, func(start uint64) (reading, error) {
+		return t.gather(ctx, start, apart, min(profileRows, nodes/apart))
+	})
 	if err != nil {
 		return err
 	}
 	close := max(1, min(2048/width, nodes))
 	n := min(profileDense/width/close, nodes/close)
-	near, err := t.readRounds(ctx, close, n, min(n*close, (nodes-n*close)/profileRounds))
+	near, err := readRounds(min(n*close, (nodes-n*close)/profileRounds),
+		func(start uint64) (reading, error) { return t.sweep(ctx, start, close, n) })
 	if err != nil {
 		return err
 	}
@@ -216,10 +219,10 @@ func (t *trainer) measureWrites(_ context.Context, p *Profile) error {
 
 // readRounds is the middle one of some rounds, each further on in the file, by so many rows: a
 // device may hold what it read before.
-func (t *trainer) readRounds(ctx context.Context, apart, n, further uint64) (reading, error) {
+func readRounds(further uint64, read func(start uint64) (reading, error)) (reading, error) {
 	var all []reading
 	for i := range uint64(profileRounds) {
-		r, err := t.read(ctx, i*further, apart, n)
+		r, err := read(i * further)
 		if err != nil {
 			return r, err
 		}
@@ -229,8 +232,8 @@ func (t *trainer) readRounds(ctx context.Context, apart, n, further uint64) (rea
 	return all[len(all)/2], nil
 }
 
-// read gathers n rows from one on, apart from each other by so many rows.
-func (t *trainer) read(ctx context.Context, start, apart, n uint64) (reading, error) {
+// gather gathers n rows from one on, apart from each other by so many rows.
+func (t *trainer) gather(ctx context.Context, start, apart, n uint64) (reading, error) {
 	var r reading
 	dim := t.in.rows.Meta().Dim
 	part := uint64(max(1, min(2048, 1<<18/dim))) // rows of a gather
@@ -255,6 +258,22 @@ func (t *trainer) read(ctx context.Context, start, apart, n uint64) (reading, er
 	}
 	r.seconds = max(r.seconds, 1e-9)
 	return r, nil
+}
+
+// sweep sweeps over n rows from one on, apart from each other by so many rows.
+func (t *trainer) sweep(ctx context.Context, start, apart, n uint64) (reading, error) {
+	keys := make([]uint64, n)
+	for i := range keys {
+		keys[i] = (start + uint64(i)*apart) << 32
+	}
+	cost, _ := t.in.reader.SweepCost(slices.Values([][]uint64{keys}), 1)
+	out := make([]float32, t.in.rows.Meta().Dim)
+	cpu, begun := cpuTime(), time.Now()
+	err := t.in.reader.Sweep(ctx, keys, nil, func(_ uint32, row []byte) error {
+		return t.in.reader.Decode(out, row)
+	})
+	return reading{reads: float64(cost.Reads), bytes: float64(cost.Bytes),
+		seconds: max(time.Since(begun).Seconds(), 1e-9), cpu: (cpuTime() - cpu).Seconds()}, err
 }
 
 // cpuTime is the time that the process has computed.

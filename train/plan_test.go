@@ -76,6 +76,37 @@ func TestSolve(t *testing.T) {
 	}
 }
 
+// TestMeasuredReads: rows far apart are a read each, rows close together are swept with what lies
+// between them, and what is counted is what the device does.
+func TestMeasuredReads(t *testing.T) {
+	s, dev := mustBuild(t, planted(false)), mustDevice(t)
+	tr := &trainer{cfg: testConfig(), obs: func(Event) {}}
+	err := tr.prepare(t.Context(), s)
+	if err == nil {
+		err = tr.plans(t.Context(), s, dev)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	const apart, n = 2048 / (4 * plantedDim), 5 // 2 KiB from row to row
+	for name, c := range map[string]struct {
+		read  func(ctx context.Context, start, apart, n uint64) (reading, error)
+		reads float64
+	}{"gather": {tr.gather, n}, "sweep": {tr.sweep, 1}} {
+		before := dev.Stats().Reads
+		r, err := c.read(t.Context(), 3, apart, n)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if did := float64(dev.Stats().Reads - before); r.reads != c.reads || did != c.reads {
+			t.Errorf("%s: %v reads are counted, %v were made, want %v", name, r.reads, did, c.reads)
+		}
+	}
+	if err := tr.close(); err != nil {
+		t.Fatal(err)
+	}
+}
+
 // TestForecastOfBytes: on settings of many kinds, the bytes that an epoch is planned to read are
 // those that it reads, within 15 %: of superbatches the mean of all epochs, else of those after the
 // first, which fills caches.
