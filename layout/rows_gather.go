@@ -8,12 +8,12 @@ import (
 	"gdb/internal/pace"
 )
 
-// What to read together. A gather reads small gaps along, and no more bytes of them than a tenth of
-// what its rows take: batches read one after another gained nothing by gaps of 4 and 8 KiB, which
-// read 1.1 to 2.1 times the bytes. A sweep is one pass of large reads. On the disk that was measured
-// a random read of 4, 16 and 64 KiB takes 9.3, 16.8 and 45 µs of its time: 6.8 µs a read and 0.6 µs
-// per KiB, so a gap of up to 11 KiB costs less than a second read. A read ends at 256 KiB, so that
-// several are in flight.
+// What to read together. On the disk that was measured a random read of 4, 16 and 64 KiB takes 9.3,
+// 16.8 and 45 µs of its time: 6.8 µs a read and 0.6 µs per KiB, so a gap of up to 11 KiB costs less
+// than a second read; 8 KiB leaves room for faster disks. That makes one pass of large reads of a
+// sweep, and of a gather of rows that lie close together. Others gain little by such gaps, and read
+// up to twice the bytes: these read small gaps along, no more bytes of them than a tenth of what
+// their rows take. A read ends at 256 KiB, so that several are in flight.
 const (
 	gatherGapMost = 2 << 10
 	gatherShare   = 10
@@ -70,7 +70,7 @@ func (r *Rows) gather(ctx context.Context, nodes []NodeID, emit func(uint32, []b
 	if err := r.sort(ctx, b, nodes); err != nil {
 		return err
 	}
-	return r.stream(ctx, b, gathers(), b.order.keys, func(i uint32, row []byte) error {
+	return r.stream(ctx, b, r.merging(b.order.keys), b.order.keys, func(i uint32, row []byte) error {
 		emit(i, row)
 		return nil
 	}, arrived)
@@ -156,7 +156,7 @@ func (r *Rows) Cost(ctx context.Context, nodes []NodeID) (reads int, bytes int64
 	if err := r.sort(ctx, b, nodes); err != nil {
 		return 0, 0, err
 	}
-	p, m := &b.parts[0], gathers()
+	p, m := &b.parts[0], r.merging(b.order.keys)
 	for keys := b.order.keys; len(keys) > 0; {
 		keys = keys[r.plan(&m, p, keys):]
 		reads += len(p.reqs)
@@ -179,6 +179,44 @@ type merging struct {
 func gathers() merging { return merging{gapMost: gatherGapMost, share: gatherShare} }
 func sweeps() merging  { return merging{gapMost: sweepGapMost} }
 
+// merging is how rows of ascending keys are gathered: as a sweep if that takes less than three
+// quarters of the time, with what a read and a byte cost if a gap of a sweep costs a read.
+func (r *Rows) merging(keys []uint64) merging {
+	var c gatherCost
+	c.init()
+	for _, key := range keys {
+		c.add(r.shape.span(key >> 32))
+	}
+	if _, swept := c.cost(); swept {
+		return sweeps()
+	}
+	return gathers()
+}
+
+// gatherCost is what gathering takes either way, but for checksums.
+type gatherCost struct {
+	ways  [2]merging // gathers, sweeps
+	costs [2]ReadCost
+}
+
+func (c *gatherCost) init() { c.ways = [2]merging{gathers(), sweeps()} }
+
+// add counts the units from … to.
+func (c *gatherCost) add(from, to int64) {
+	for i := range c.ways {
+		c.ways[i].count(&c.costs[i], from, to)
+	}
+}
+
+// cost is that of the way that is taken.
+func (c *gatherCost) cost() (cost ReadCost, swept bool) {
+	time := func(c ReadCost) int64 { return sweepGapMost*int64(c.Reads) + c.Bytes }
+	if 4*time(c.costs[1]) < 3*time(c.costs[0]) {
+		return c.costs[1], true
+	}
+	return c.costs[0], false
+}
+
 // takes says whether the units from … to are read with the last read or by another one.
 func (m *merging) takes(from, to int64) bool {
 	gap := max(from-m.end, 0)
@@ -194,6 +232,15 @@ func (m *merging) add(from, to int64) int64 {
 	m.end += more
 	m.spare += more - gap - gap*m.share
 	return more
+}
+
+// count adds the units from … to to a cost.
+func (m *merging) count(c *ReadCost, from, to int64) {
+	if m.end == 0 || !m.takes(from, to) {
+		m.restart(from)
+		c.Reads++
+	}
+	c.Bytes += m.add(from, to)
 }
 
 // span is the range of whole units that holds a row.

@@ -135,8 +135,24 @@ func run(first, end layout.NodeID, more ...layout.NodeID) (nodes []layout.NodeID
 	return append(nodes, more...)
 }
 
-// TestRowsReadLittle holds what a gather may read: the sectors of its rows, each once, and gaps
-// of up to 2 KiB that are a tenth of them in all.
+// far adds 100 nodes that are a read each, after the others.
+func far(nodes ...layout.NodeID) []layout.NodeID {
+	for i := range layout.NodeID(100) {
+		nodes = append(nodes, 5000+100*i)
+	}
+	return nodes
+}
+
+// third are every third of so many nodes.
+func third(nodes layout.NodeID) (some []layout.NodeID) {
+	for v := layout.NodeID(0); v < nodes; v += 3 {
+		some = append(some, v)
+	}
+	return some
+}
+
+// TestRowsReadLittle holds what a gather may read: the sectors of its rows, each once, and gaps of
+// up to 2 KiB that are a tenth of them in all; where rows lie close together, gaps of up to 8 KiB.
 func TestRowsReadLittle(t *testing.T) {
 	g := layouttest.Graph{Nodes: 20000, Dim: 128, Features: make([]float32, 20000*128)}
 	for _, c := range []struct {
@@ -147,13 +163,16 @@ func TestRowsReadLittle(t *testing.T) {
 		{[]layout.NodeID{7}, 1, 512},
 		{[]layout.NodeID{7, 7, 7}, 1, 512},
 		{[]layout.NodeID{8, 7}, 1, 1024},
-		{[]layout.NodeID{7, 9}, 2, 1024}, // a gap of half of the rows' bytes
-		{run(0, 10, 11), 1, 12 * 512},    // of a tenth, as large as it may be
-		{run(0, 9, 10), 2, 10 * 512},
-		{run(0, 40, 44), 1, 45 * 512},     // 2 KiB
-		{run(0, 50, 55), 2, 51 * 512},     // a sector more
-		{run(0, 18, 19, 21), 2, 21 * 512}, // the first gap left too little for the second
+		{[]layout.NodeID{7, 15}, 1, 9 * 512}, // saves more than a quarter of the time
+		{[]layout.NodeID{7, 16}, 2, 1024},    // or less
 		{[]layout.NodeID{0, 19999}, 2, 1024},
+		{third(3001), 8, 2987 * 512},             // reads of 256 KiB at most, without the gaps between them
+		{far(7, 9), 102, 102 * 512},              // a gap of half of the rows' bytes
+		{far(run(0, 10, 11)...), 101, 112 * 512}, // of a tenth, as large as it may be
+		{far(run(0, 9, 10)...), 102, 110 * 512},
+		{far(run(0, 40, 44)...), 101, 145 * 512},     // 2 KiB
+		{far(run(0, 50, 55)...), 102, 151 * 512},     // a sector more
+		{far(run(0, 18, 19, 21)...), 102, 121 * 512}, // the first gap left too little for the second
 	} {
 		s, dev := layouttest.Build(t, vfs.NewMem(), "s", g), mustDevice(t)
 		rows, err := s.Rows(context.Background(), dev, s.Meta().Features[0], nil)
@@ -166,7 +185,8 @@ func TestRowsReadLittle(t *testing.T) {
 			t.Fatal(err)
 		}
 		if n := dev.Stats().Reads - before; n != c.reads || rows.BytesRead() != c.bytes {
-			t.Errorf("nodes %v: %d reads of %d bytes in all, want %d of %d", c.nodes, n,
+			t.Errorf("nodes %v of %d: %d reads of %d bytes in all, want %d of %d",
+				c.nodes[:min(60, len(c.nodes))], len(c.nodes), n,
 				rows.BytesRead(), c.reads, c.bytes)
 		}
 		if err := rows.Close(); err != nil {

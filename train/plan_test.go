@@ -88,13 +88,13 @@ func TestMeasuredReads(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	const apart, n = 2048 / (4 * plantedDim), 5 // 2 KiB from row to row
 	for name, c := range map[string]struct {
 		read  func(ctx context.Context, start, apart, n uint64) (reading, error)
+		apart uint64 // bytes from row to row
 		reads float64
-	}{"gather": {tr.gather, n}, "sweep": {tr.sweep, 1}} {
+	}{"gather": {tr.gather, 10 << 10, 3}, "sweep": {tr.sweep, 2 << 10, 1}} {
 		before := dev.Stats().Reads
-		r, err := c.read(t.Context(), 3, apart, n)
+		r, err := c.read(t.Context(), 3, c.apart/(4*plantedDim), 3)
 		if err != nil {
 			t.Fatal(err)
 		}

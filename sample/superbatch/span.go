@@ -93,7 +93,7 @@ const (
 	// each batch read at once, and a quarter to spare.
 	collectReadPerNode = 2 * 4 * batchesAtOnce * 5 / 4
 	// weighBytesPerBatch is what reading each batch's rows costs, and where it stands, twice.
-	weighBytesPerBatch = 96
+	weighBytesPerBatch = 192
 	// filesShare of the storage is for batches and their plans, if there may be sweeps: rows have
 	// the rest.
 	filesShare = 4
