@@ -70,7 +70,8 @@ func (r *Rows) gather(ctx context.Context, nodes []NodeID, emit func(uint32, []b
 	if err := r.sort(ctx, b, nodes); err != nil {
 		return err
 	}
-	return r.stream(ctx, b, r.merging(b.order.keys), b.order.keys, func(i uint32, row []byte) error {
+	keys := b.order.keys
+	return r.stream(ctx, b, r.merging(keys), keys, func(i uint32, row []byte) error {
 		emit(i, row)
 		return nil
 	}, arrived)

@@ -44,8 +44,8 @@ type ReadCost struct {
 }
 
 // SweepCost is what Sweep of the keys of the first so many lists reads, and what Gather of each of
-// these lists on its own would read. Keys ascend over all slices. Nothing is read. Memory: 144 bytes
-// per list.
+// these lists on its own would read. Keys ascend over all slices. Nothing is read. Memory: 144
+// bytes per list.
 func (r *Rows) SweepCost(keys iter.Seq[[]uint64], lists int) (once ReadCost, apart []ReadCost) {
 	all, sums := sweeps(), sumsCost{}
 	of := make([]apartCost, lists)
@@ -99,7 +99,9 @@ func (k *sumsCost) add(r *Rows, from, to int64) {
 // cost is a read for each.
 func (k *sumsCost) cost() ReadCost { return ReadCost{uint64(k.sectors), k.sectors * sectorBytes} }
 
-func (c ReadCost) plus(d ReadCost) ReadCost { return ReadCost{c.Reads + d.Reads, c.Bytes + d.Bytes} }
+func (c ReadCost) plus(d ReadCost) ReadCost {
+	return ReadCost{c.Reads + d.Reads, c.Bytes + d.Bytes}
+}
 
 // Decode converts rows as they are stored to float32 (f32, f16 and bf16 files).
 func (r *Rows) Decode(out []float32, rows []byte) error {

@@ -166,13 +166,18 @@ func TestRowsReadLittle(t *testing.T) {
 		{[]layout.NodeID{7, 15}, 1, 9 * 512}, // saves more than a quarter of the time
 		{[]layout.NodeID{7, 16}, 2, 1024},    // or less
 		{[]layout.NodeID{0, 19999}, 2, 1024},
-		{third(3001), 8, 2987 * 512},             // reads of 256 KiB at most, without the gaps between them
-		{far(7, 9), 102, 102 * 512},              // a gap of half of the rows' bytes
-		{far(run(0, 10, 11)...), 101, 112 * 512}, // of a tenth, as large as it may be
+		// Reads of 256 KiB at most, without the gaps between them.
+		{third(3001), 8, 2987 * 512},
+		// A gap of half of the rows' bytes.
+		{far(7, 9), 102, 102 * 512},
+		// Of a tenth, as large as it may be; and larger.
+		{far(run(0, 10, 11)...), 101, 112 * 512},
 		{far(run(0, 9, 10)...), 102, 110 * 512},
-		{far(run(0, 40, 44)...), 101, 145 * 512},     // 2 KiB
-		{far(run(0, 50, 55)...), 102, 151 * 512},     // a sector more
-		{far(run(0, 18, 19, 21)...), 102, 121 * 512}, // the first gap left too little for the second
+		// A gap of 2 KiB, and a sector more.
+		{far(run(0, 40, 44)...), 101, 145 * 512},
+		{far(run(0, 50, 55)...), 102, 151 * 512},
+		// Too little is left for the second gap.
+		{far(run(0, 18, 19, 21)...), 102, 121 * 512},
 	} {
 		s, dev := layouttest.Build(t, vfs.NewMem(), "s", g), mustDevice(t)
 		rows, err := s.Rows(context.Background(), dev, s.Meta().Features[0], nil)

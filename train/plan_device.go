@@ -160,8 +160,8 @@ func (t *trainer) measure(ctx context.Context) (*Profile, error) {
 // reading is the cost of some reads.
 type reading struct{ reads, bytes, seconds, cpu float64 }
 
-// measureReads gathers rows far apart, and sweeps over rows close together, and from both finds what
-// a read and a byte cost.
+// measureReads gathers rows far apart, and sweeps over rows close together, and from both finds
+// what a read and a byte cost.
 func (t *trainer) measureReads(ctx context.Context, p *Profile) error {
 	nodes := t.in.meta.Nodes
 	width := uint64(max(1, t.in.rows.Meta().RowBytes))
