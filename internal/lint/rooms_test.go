@@ -1,0 +1,149 @@
+package lint
+
+import (
+	"bytes"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// packageLinesMax is what a newcomer can hold in mind in an hour, without tests and generated code.
+const packageLinesMax = 4000
+
+// rooms lists the packages of each folder that has several, bottom up: a package may import those
+// of its folder that stand above it in the list, and no others. A package that is missing here may
+// not exist: a new one is a decision.
+var rooms = map[string][]string{
+	"internal": {
+		"internal/invariants",
+		"internal/rng",
+		"internal/trace",
+		"internal/spelling",
+		"internal/pace",
+		"internal/binfmt",
+		"internal/codec",
+		"internal/codec/gen",
+		"internal/mem",
+		"internal/parquet",
+		"internal/testgraph",
+		"internal/lint",
+	},
+	"blockdev": {
+		"blockdev",
+		"blockdev/devtest",
+	},
+	"layout": {
+		"layout",
+		"layout/layouttest",
+		"layout/ingest/extsort",
+		"layout/ingest/npy",
+		"layout/ingest/text",
+		"layout/ingest",
+	},
+	"sample": {
+		"sample/sampletest",
+		"sample",
+		"sample/policytest",
+		"sample/cachesim",
+		"sample/superbatch",
+	},
+	"train": {
+		"train/kernel",
+		"train/kernel/gen",
+		"train/backend",
+		"train",
+	},
+}
+
+// largeRooms are over the limit, with the lines they may have: each number only ever gets smaller.
+var largeRooms = map[string]int{
+	"bench":             4650,
+	"layout":            7600,
+	"layout/ingest":     8400,
+	"sample/superbatch": 5050,
+	"shell":             10800,
+	"train":             9700,
+}
+
+// TestRoomsImportDown holds the order of the packages inside each folder.
+func TestRoomsImportDown(t *testing.T) {
+	cmd := exec.Command("go", "list", "-e", "-f", `{{.ImportPath}} {{join .Imports " "}}`, "./...")
+	cmd.Dir = root
+	out, err := cmd.Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for line := range strings.Lines(string(out)) {
+		f := strings.Fields(line)
+		from, _ := strings.CutPrefix(f[0], "gdb/")
+		top, _ := folder(f[0])
+		order, several := rooms[top]
+		if !several {
+			if strings.Contains(from, "/") && top != "cmd" {
+				t.Errorf("%s: folder %q has several packages now: list them in rooms, bottom up",
+					f[0], top)
+			}
+			continue
+		}
+		at := slices.Index(order, from)
+		if at < 0 {
+			t.Errorf("%s is not in rooms of internal/lint: add it where its imports stand above it",
+				f[0])
+			continue
+		}
+		for _, imported := range f[1:] {
+			to, _ := strings.CutPrefix(imported, "gdb/")
+			if i := slices.Index(order, to); i > at {
+				t.Errorf("%s must not import %s: it stands below it in rooms; move what both need "+
+					"down, or pass it in from above", f[0], imported)
+			}
+		}
+	}
+}
+
+// TestRoomsAreSmall holds the sizes of packages.
+func TestRoomsAreSmall(t *testing.T) {
+	lines := map[string]int{}
+	files, err := filepath.Glob(root + "/*.go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, pattern := range []string{"/*/*.go", "/*/*/*.go", "/*/*/*/*.go"} {
+		more, err := filepath.Glob(root + pattern)
+		if err != nil {
+			t.Fatal(err)
+		}
+		files = append(files, more...)
+	}
+	for _, file := range files {
+		src, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !strings.HasSuffix(file, "_test.go") && !bytes.Contains(src, []byte("// Code generated")) {
+			rel, err := filepath.Rel(root, filepath.Dir(file))
+			if err != nil {
+				t.Fatal(err)
+			}
+			lines[filepath.ToSlash(rel)] += bytes.Count(src, []byte("\n"))
+		}
+	}
+	for name, n := range lines {
+		limit := packageLinesMax
+		if larger, ok := largeRooms[name]; ok {
+			limit = larger
+		}
+		if n > limit {
+			t.Errorf("package %s has %d lines, limit %d: make two packages of it with a narrow door "+
+				"between them", name, n, limit)
+		}
+	}
+	for name := range largeRooms {
+		if n := lines[name]; n <= packageLinesMax {
+			t.Errorf("package %s has %d lines: take it out of largeRooms", name, n)
+		}
+	}
+}
