@@ -10,8 +10,8 @@ import (
 	"slices"
 
 	"gdb/internal/mem"
+	"gdb/internal/npy"
 	"gdb/internal/rng"
-	"gdb/layout/ingest/npy"
 	"gdb/sample/sampletest"
 
 	"github.com/cockroachdb/pebble/v2/vfs"

@@ -11,11 +11,11 @@ import (
 
 	"gdb/blockdev"
 	"gdb/internal/mem"
+	"gdb/internal/npy"
 	"gdb/internal/rng"
 	"gdb/kv"
 	"gdb/layout"
 	"gdb/layout/ingest"
-	"gdb/layout/ingest/npy"
 
 	"github.com/cockroachdb/pebble/v2/vfs"
 )

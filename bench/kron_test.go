@@ -7,8 +7,8 @@ import (
 	"testing"
 
 	"gdb/internal/mem"
+	"gdb/internal/npy"
 	"gdb/layout"
-	"gdb/layout/ingest/npy"
 	"gdb/layout/layouttest"
 
 	"github.com/cockroachdb/pebble/v2/vfs"

@@ -12,7 +12,7 @@ import (
 	"path"
 	"strings"
 
-	"gdb/internal/parquet"
+	"gdb/internal/tablefile"
 
 	"github.com/cockroachdb/pebble/v2/vfs"
 )
@@ -106,12 +106,12 @@ func (o *fileOutput) convert(ctx context.Context) error {
 		return errors.Join(err, from.Close())
 	}
 	o.buf.Reset(o.file)
-	var to tableWriter = &npyTable{w: o.buf}
-	if path.Ext(o.path) == ".parquet" {
-		to = &parquetTable{w: o.buf}
+	to, err := tablefile.New(o.buf, path.Ext(o.path), tableColumns(o.rows.columns),
+		uint64(o.rows.rows))
+	if err == nil {
+		err = o.rows.replay(ctx, bufio.NewReaderSize(from, outBytes), to)
 	}
-	err = errors.Join(o.rows.replay(ctx, bufio.NewReaderSize(from, outBytes), to), from.Close())
-	if err != nil {
+	if err = errors.Join(err, from.Close()); err != nil {
 		return err
 	}
 	return o.buf.Flush()
@@ -248,18 +248,8 @@ func (s *spool) Row(vals []any) error {
 // Footer does nothing.
 func (s *spool) Footer() error { return nil }
 
-// tableWriter writes rows whose types are known.
-type tableWriter interface {
-	begin(columns []column, rows int) error
-	row(cells []cell) error
-	end() error
-}
-
 // replay reads the rows back.
-func (s *spool) replay(ctx context.Context, r *bufio.Reader, to tableWriter) error {
-	if err := to.begin(s.columns, s.rows); err != nil {
-		return err
-	}
+func (s *spool) replay(ctx context.Context, r *bufio.Reader, to tablefile.Writer) error {
 	cells := make([]cell, len(s.columns))
 	for n := range s.rows {
 		if n%max(cancelEvery/max(len(cells), 1), 1) == 0 && ctx.Err() != nil {
@@ -272,11 +262,11 @@ func (s *spool) replay(ctx context.Context, r *bufio.Reader, to tableWriter) err
 			}
 			cells[i] = c.as(s.columns[i].final())
 		}
-		if err := to.row(cells); err != nil {
+		if err := writeRow(to, cells); err != nil {
 			return err
 		}
 	}
-	return to.end()
+	return to.Close()
 }
 
 func readCell(r *bufio.Reader) (c cell, err error) {
@@ -302,94 +292,30 @@ func readCell(r *bufio.Reader) (c cell, err error) {
 	return c, err
 }
 
-// parquetTable writes Parquet: int64, double and string columns.
-type parquetTable struct {
-	w   io.Writer
-	out *parquet.Writer
-}
+// columnKinds are the types of columns in files.
+var columnKinds = map[cellKind]tablefile.Kind{cellInt: tablefile.Int64,
+	cellFloat: tablefile.Float64, cellString: tablefile.String}
 
-func (t *parquetTable) begin(columns []column, _ int) (err error) {
-	var cols []parquet.Column
+// tableColumns are the columns of a file of typed columns.
+func tableColumns(columns []column) (all []tablefile.Column) {
 	for _, c := range columns {
-		kind := parquet.String
-		switch c.final() {
-		case cellInt:
-			kind = parquet.Int64
-		case cellFloat:
-			kind = parquet.Float64
-		}
-		cols = append(cols, parquet.Column{Name: c.name, Type: kind})
+		all = append(all, tablefile.Column{Name: c.name, Kind: columnKinds[c.final()],
+			Width: c.runes})
 	}
-	t.out, err = parquet.NewWriter(t.w, cols)
-	return err
+	return all
 }
 
-func (t *parquetTable) row(cells []cell) error {
-	for i, c := range cells {
+// writeRow writes the cells of a row, which are of the kinds of their columns.
+func writeRow(to tablefile.Writer, cells []cell) error {
+	for _, c := range cells {
 		switch c.kind {
 		case cellInt:
-			t.out.AddInt64(i, c.n)
+			to.Int64(c.n)
 		case cellFloat:
-			t.out.AddFloat64(i, c.f)
+			to.Float64(c.f)
 		default:
-			t.out.AddString(i, c.s)
+			to.String(c.s)
 		}
 	}
-	return t.out.EndRow()
+	return to.EndRow()
 }
-
-func (t *parquetTable) end() error { return t.out.Close() }
-
-// npyTable writes a structured array of NumPy, version 3.0: fields of <i8, <f8 and <U.
-type npyTable struct {
-	w      io.Writer
-	widths []int // of strings, in characters
-	record []byte
-}
-
-func (t *npyTable) begin(columns []column, rows int) error {
-	var descr strings.Builder
-	for _, c := range columns {
-		kind, width := "<f8", 0
-		switch c.final() {
-		case cellInt:
-			kind = "<i8"
-		case cellString:
-			width = max(c.runes, 1)
-			kind = fmt.Sprintf("<U%d", width)
-		}
-		t.widths = append(t.widths, width)
-		name := strings.NewReplacer(`\`, `\\`, `'`, `\'`, "\n", " ").Replace(c.name)
-		fmt.Fprintf(&descr, "('%s', '%s'), ", name, kind)
-	}
-	dict := fmt.Sprintf("{'descr': [%s], 'fortran_order': False, 'shape': (%d,), }",
-		strings.TrimSuffix(descr.String(), ", "), rows)
-	const before = 6 + 2 + 4 // magic, version, length
-	dict += strings.Repeat(" ", 63-(before+len(dict))%64) + "\n"
-	head := binary.LittleEndian.AppendUint32([]byte("\x93NUMPY\x03\x00"), uint32(len(dict)))
-	_, err := t.w.Write(append(head, dict...))
-	return err
-}
-
-func (t *npyTable) row(cells []cell) error {
-	t.record = t.record[:0]
-	for i, c := range cells {
-		switch c.kind {
-		case cellInt:
-			t.record = binary.LittleEndian.AppendUint64(t.record, uint64(c.n))
-		case cellFloat:
-			t.record = binary.LittleEndian.AppendUint64(t.record, math.Float64bits(c.f))
-		default:
-			n := 0
-			for _, r := range c.s {
-				t.record = binary.LittleEndian.AppendUint32(t.record, uint32(r))
-				n++
-			}
-			t.record = append(t.record, make([]byte, 4*(t.widths[i]-n))...)
-		}
-	}
-	_, err := t.w.Write(t.record)
-	return err
-}
-
-func (t *npyTable) end() error { return nil }

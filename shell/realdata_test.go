@@ -9,11 +9,11 @@ import (
 	"slices"
 	"testing"
 
+	"gdb/internal/npy"
 	"gdb/internal/testgraph"
 	"gdb/kv"
 	"gdb/layout"
 	"gdb/layout/ingest"
-	"gdb/layout/ingest/npy"
 	"gdb/layout/layouttest"
 
 	"github.com/cockroachdb/pebble/v2/vfs"

@@ -162,7 +162,7 @@ func TestNpy(t *testing.T) {
 				[]string{"é1", "b"}
 			want, width = "('id', '<U3'), ('prediction', '<U4'), ", 36
 		}
-		w := &npyWriter{outputFile: &outputFile{fs: fs, path: "p.npy"}}
+		w := &predictionTable{outputFile: &outputFile{fs: fs, path: "p.npy"}}
 		if err := errors.Join(w.Begin(h), w.Write(p), w.Commit()); err != nil {
 			t.Fatal(err)
 		}

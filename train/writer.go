@@ -18,10 +18,8 @@ func NewPredictionWriter(fs vfs.FS, path string) (PredictionWriter, error) {
 	switch ext := filepath.Ext(path); ext {
 	case ".csv":
 		return &csvWriter{outputFile: out}, nil
-	case ".parquet":
-		return &parquetWriter{outputFile: out}, nil
-	case ".npy":
-		return &npyWriter{outputFile: out}, nil
+	case ".parquet", ".npy":
+		return &predictionTable{outputFile: out}, nil
 	default:
 		return nil, fmt.Errorf("train: predictions to %s: unknown format %q: use .csv, .parquet "+
 			"or .npy", path, ext)

@@ -9,7 +9,7 @@ import (
 	"slices"
 	"strings"
 
-	"gdb/layout/ingest/npy"
+	"gdb/internal/npy"
 
 	"github.com/cockroachdb/pebble/v2/vfs"
 )

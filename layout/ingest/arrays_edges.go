@@ -7,7 +7,7 @@ import (
 	"math"
 	"strings"
 
-	"gdb/layout/ingest/npy"
+	"gdb/internal/npy"
 	"gdb/layout/ingest/text"
 )
 

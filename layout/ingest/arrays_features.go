@@ -8,7 +8,7 @@ import (
 	"strings"
 
 	"gdb/internal/mem"
-	"gdb/layout/ingest/npy"
+	"gdb/internal/npy"
 )
 
 // rowChunkFloats bounds the values of a chunk of feature rows, but for one row.

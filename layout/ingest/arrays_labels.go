@@ -6,7 +6,7 @@ import (
 	"fmt"
 	"math"
 
-	"gdb/layout/ingest/npy"
+	"gdb/internal/npy"
 )
 
 func (s *arraySet) describeLabels(ctx context.Context) (err error) {

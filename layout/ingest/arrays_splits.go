@@ -7,7 +7,7 @@ import (
 	"slices"
 	"strings"
 
-	"gdb/layout/ingest/npy"
+	"gdb/internal/npy"
 )
 
 // splitRoles name the numbers in splits.npy; 0 is unused.

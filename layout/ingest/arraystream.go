@@ -5,7 +5,7 @@ import (
 	"errors"
 	"fmt"
 
-	"gdb/layout/ingest/npy"
+	"gdb/internal/npy"
 )
 
 // eachElements calls fn with runs of whole rows of cols elements, at most chunk rows each. The

@@ -7,7 +7,7 @@ import (
 	"testing"
 
 	"gdb/internal/mem"
-	"gdb/layout/ingest/npy"
+	"gdb/internal/npy"
 
 	"github.com/cockroachdb/pebble/v2/vfs"
 )

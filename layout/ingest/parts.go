@@ -8,8 +8,8 @@ import (
 	"slices"
 	"strings"
 
+	"gdb/internal/npy"
 	"gdb/internal/spelling"
-	"gdb/layout/ingest/npy"
 	"gdb/layout/ingest/text"
 
 	"github.com/cockroachdb/pebble/v2/vfs"

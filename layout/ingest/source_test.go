@@ -13,8 +13,8 @@ import (
 	"strings"
 	"testing"
 
+	"gdb/internal/npy"
 	"gdb/layout/ingest"
-	"gdb/layout/ingest/npy"
 
 	"github.com/cockroachdb/pebble/v2/vfs"
 	"github.com/klauspost/compress/gzip"

@@ -1,0 +1,99 @@
+package tablefile
+
+import (
+	"encoding/binary"
+	"fmt"
+	"io"
+	"math"
+	"strconv"
+	"unicode/utf8"
+
+	"gdb/internal/npy"
+)
+
+// numpyWriter writes one structured array of NumPy, a record a row.
+// Records are little-endian and packed; strings are UCS-4, filled up with zeros to the width of
+// their column.
+type numpyWriter struct {
+	w       io.Writer
+	columns []Column
+	left    uint64 // rows still to come
+	column  int    // of the next value
+	record  []byte
+	err     error
+}
+
+func newNumpy(w io.Writer, columns []Column, rows uint64) (*numpyWriter, error) {
+	var fields []npy.Field
+	for _, c := range columns {
+		fields = append(fields, npy.Field{Name: c.Name, Type: c.numpyType()})
+	}
+	if _, err := w.Write(npy.AppendRecordHeader(nil, fields, rows)); err != nil {
+		return nil, fmt.Errorf("npy: write the header: %w", err)
+	}
+	return &numpyWriter{w: w, columns: columns, left: rows}, nil
+}
+
+// numpyType names the column's type as NumPy does.
+func (c *Column) numpyType() string {
+	switch c.Kind {
+	case Int64:
+		return "<i8"
+	case Float32:
+		return "<f4"
+	case Float64:
+		return "<f8"
+	}
+	return "<U" + strconv.Itoa(max(1, c.Width))
+}
+
+func (n *numpyWriter) Int64(v int64) {
+	n.record = binary.LittleEndian.AppendUint64(n.record, uint64(v))
+	n.column++
+}
+
+func (n *numpyWriter) Float32(v float32) {
+	n.record = binary.LittleEndian.AppendUint32(n.record, math.Float32bits(v))
+	n.column++
+}
+
+func (n *numpyWriter) Float64(v float64) {
+	n.record = binary.LittleEndian.AppendUint64(n.record, math.Float64bits(v))
+	n.column++
+}
+
+func (n *numpyWriter) String(s string) {
+	width := max(1, n.columns[n.column].Width)
+	runes := utf8.RuneCountInString(s)
+	if runes > width && n.err == nil {
+		n.err = fmt.Errorf("npy: column %s: %q is longer than %d characters",
+			n.columns[n.column].Name, s, width)
+		return
+	}
+	for _, r := range s {
+		n.record = binary.LittleEndian.AppendUint32(n.record, uint32(r))
+	}
+	n.record = append(n.record, make([]byte, 4*(width-runes))...)
+	n.column++
+}
+
+func (n *numpyWriter) EndRow() error {
+	if n.err == nil && n.left == 0 {
+		n.err = fmt.Errorf("npy: a row more than the header says")
+	}
+	if n.err != nil {
+		return n.err
+	}
+	if _, n.err = n.w.Write(n.record); n.err != nil {
+		return fmt.Errorf("npy: write a row: %w", n.err)
+	}
+	n.left, n.column, n.record = n.left-1, 0, n.record[:0]
+	return nil
+}
+
+func (n *numpyWriter) Close() error {
+	if n.err == nil && n.left > 0 {
+		n.err = fmt.Errorf("npy: %d rows are missing", n.left)
+	}
+	return n.err
+}

@@ -1,0 +1,131 @@
+package tablefile
+
+import (
+	"cmp"
+	"fmt"
+	"io"
+	"slices"
+
+	"github.com/parquet-go/parquet-go"
+	"github.com/parquet-go/parquet-go/compress/zstd"
+)
+
+const (
+	// parquetBufferBytes bounds the values of a row group that wait to be written, and the pages of
+	// all columns together: a table may have thousands of columns.
+	parquetBufferBytes = 16 << 20
+	// parquetGroupRows is the most rows of a row group, and parquetGroupLeast the fewest.
+	parquetGroupRows, parquetGroupLeast = 1 << 16, 256
+	// parquetPageLeast is the smallest page of a column.
+	parquetPageLeast = 4 << 10
+	// parquetBatchRows are handed to the library at a time.
+	parquetBatchRows = 64
+)
+
+// parquetWriter writes a Parquet file whose columns are required: no value is missing. Memory: the
+// values of one row group, compressed, and a page of each column.
+type parquetWriter struct {
+	columns []Column
+	out     *parquet.Writer
+	rows    [parquetBatchRows]parquet.Row
+	waiting int         // of rows
+	row     parquet.Row // the next one
+	text    []byte      // of the strings of rows
+}
+
+func newParquet(w io.Writer, columns []Column) (*parquetWriter, error) {
+	schema, err := parquetSchema(columns)
+	if err != nil {
+		return nil, err
+	}
+	rowBytes := 0
+	for _, c := range columns {
+		rowBytes += map[Kind]int{Int64: 8, Float32: 4, Float64: 8, String: 32}[c.Kind]
+	}
+	group := min(max(parquetBufferBytes/max(1, rowBytes), parquetGroupLeast), parquetGroupRows)
+	page := max(parquetPageLeast, parquetBufferBytes/max(1, len(columns))/4)
+	return &parquetWriter{columns: columns, out: parquet.NewWriter(w, schema,
+		parquet.Compression(&zstd.Codec{Level: zstd.SpeedFastest}),
+		parquet.MaxRowsPerRowGroup(int64(group)),
+		parquet.PageBufferSize(min(page, 256<<10)),
+		parquet.CreatedBy("gdb", "", ""))}, nil
+}
+
+// parquetSchema is that of a flat table.
+func parquetSchema(columns []Column) (*parquet.Schema, error) {
+	group := parquet.Group{}
+	place := map[string]int{}
+	for i, c := range columns {
+		if _, twice := place[c.Name]; twice {
+			return nil, fmt.Errorf("parquet: two columns are called %q", c.Name)
+		}
+		place[c.Name] = i
+		group[c.Name] = c.parquetNode()
+	}
+	fields := group.Fields()
+	slices.SortFunc(fields, func(a, b parquet.Field) int {
+		return cmp.Compare(place[a.Name()], place[b.Name()])
+	})
+	return parquet.NewSchema("table", orderedGroup{group, fields}), nil
+}
+
+// orderedGroup is a group of columns in an order of its own: parquet.Group sorts them by name.
+type orderedGroup struct {
+	parquet.Group
+	fields []parquet.Field
+}
+
+// Fields are the columns in their order.
+func (g orderedGroup) Fields() []parquet.Field { return g.fields }
+
+func (c *Column) parquetNode() parquet.Node {
+	switch c.Kind {
+	case Int64:
+		return parquet.Encoded(parquet.Leaf(parquet.Int64Type), &parquet.Plain)
+	case Float32:
+		return parquet.Encoded(parquet.Leaf(parquet.FloatType), &parquet.Plain)
+	case Float64:
+		return parquet.Encoded(parquet.Leaf(parquet.DoubleType), &parquet.Plain)
+	}
+	return parquet.Encoded(parquet.String(), &parquet.Plain)
+}
+
+func (p *parquetWriter) add(v parquet.Value) { p.row = append(p.row, v.Level(0, 0, len(p.row))) }
+
+func (p *parquetWriter) Int64(v int64)     { p.add(parquet.Int64Value(v)) }
+func (p *parquetWriter) Float32(v float32) { p.add(parquet.FloatValue(v)) }
+func (p *parquetWriter) Float64(v float64) { p.add(parquet.DoubleValue(v)) }
+
+func (p *parquetWriter) String(s string) {
+	first := len(p.text)
+	p.text = append(p.text, s...)
+	p.add(parquet.ByteArrayValue(p.text[first:]))
+}
+
+func (p *parquetWriter) EndRow() error {
+	p.rows[p.waiting] = p.row
+	if p.waiting++; p.waiting == len(p.rows) {
+		return p.flush()
+	}
+	p.row = p.rows[p.waiting][:0]
+	return nil
+}
+
+// flush hands the rows that wait to the library, and uses their memory again.
+func (p *parquetWriter) flush() error {
+	if _, err := p.out.WriteRows(p.rows[:p.waiting]); err != nil {
+		return fmt.Errorf("parquet: write rows: %w", err)
+	}
+	p.waiting, p.row, p.text = 0, p.rows[0][:0], p.text[:0]
+	return nil
+}
+
+func (p *parquetWriter) Close() error {
+	if err := p.flush(); err != nil {
+		return err
+	}
+	if err := p.out.Close(); err != nil {
+		return fmt.Errorf("parquet: end the file: %w", err)
+	}
+	return nil
+}

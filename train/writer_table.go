@@ -1,0 +1,116 @@
+package train
+
+import (
+	"fmt"
+	"path/filepath"
+	"strconv"
+	"unicode/utf8"
+
+	"gdb/internal/tablefile"
+)
+
+// predictionTable writes predictions as a table of typed columns: Parquet, or a structured array of
+// NumPy. Ids and predictions are strings, and probabilities 32-bit floats; but NumPy's are 64-bit
+// integers where all ids, or all labels, are integers, since its strings have one width.
+type predictionTable struct {
+	*outputFile
+	out               tablefile.Writer
+	classes           int // of probabilities
+	intIDs, intLabels bool
+}
+
+func (w *predictionTable) numpy() bool { return filepath.Ext(w.path) == ".npy" }
+
+// WantsLongestID is true for NumPy, where the width of ids stands in the header.
+func (w *predictionTable) WantsLongestID() bool { return w.numpy() }
+
+// Begin makes the columns.
+func (w *predictionTable) Begin(h PredictionHeader) error {
+	if err := w.create(); err != nil {
+		return err
+	}
+	labels, integers := labelWidth(h)
+	w.intIDs, w.intLabels = w.numpy() && h.IntegerIDs, w.numpy() && integers
+	var columns []tablefile.Column
+	for _, name := range columnNames(h) {
+		columns = append(columns, tablefile.Column{Name: name, Kind: tablefile.Float32})
+	}
+	w.classes = len(columns) - 2
+	columns[0].Kind, columns[0].Width = tablefile.String, h.LongestID
+	columns[1].Kind, columns[1].Width = tablefile.String, labels
+	if w.intIDs {
+		columns[0].Kind = tablefile.Int64
+	}
+	if w.intLabels {
+		columns[1].Kind = tablefile.Int64
+	}
+	var err error
+	w.out, err = tablefile.New(w.buf, filepath.Ext(w.path), columns, h.Nodes)
+	return w.failed(err)
+}
+
+// failed adds the file to an error.
+func (w *predictionTable) failed(err error) error {
+	if err == nil {
+		return nil
+	}
+	return fmt.Errorf("train: write %s: %w", w.path, err)
+}
+
+// labelWidth is the longest prediction in characters, and whether all are integers that stand for
+// themselves.
+func labelWidth(h PredictionHeader) (width int, integers bool) {
+	longest, sum := 1, 0
+	integers = !h.Multi
+	for _, c := range h.Classes {
+		n := utf8.RuneCountInString(c)
+		longest, sum = max(longest, n), sum+n+1
+		v, err := strconv.ParseInt(c, 10, 64)
+		integers = integers && err == nil && strconv.FormatInt(v, 10) == c
+	}
+	if h.Multi {
+		return sum, false
+	}
+	return longest, integers
+}
+
+// Write writes a row for each prediction.
+func (w *predictionTable) Write(p *Predictions) error {
+	for i, id := range p.IDs {
+		if err := w.text(id, w.intIDs); err != nil {
+			return err
+		}
+		if err := w.text(p.Labels[i], w.intLabels); err != nil {
+			return err
+		}
+		for k := range w.classes {
+			w.out.Float32(p.Probabilities[i*w.classes+k])
+		}
+		if err := w.out.EndRow(); err != nil {
+			return w.failed(err)
+		}
+	}
+	return nil
+}
+
+// text adds a string, or the integer that it spells.
+func (w *predictionTable) text(s string, integer bool) error {
+	if !integer {
+		w.out.String(s)
+		return nil
+	}
+	v, err := strconv.ParseInt(s, 10, 64)
+	if err != nil {
+		return w.failed(fmt.Errorf("%q is no integer: %w", s, err))
+	}
+	w.out.Int64(v)
+	return nil
+}
+
+// Commit makes the file appear.
+func (w *predictionTable) Commit() error {
+	if err := w.out.Close(); err != nil {
+		return w.failed(err)
+	}
+	return w.commit()
+}
