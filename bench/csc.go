@@ -9,6 +9,7 @@ import (
 	"io"
 
 	"gdb/blockdev"
+	"gdb/internal/atomicfile"
 	"gdb/internal/mem"
 	"gdb/kv"
 	"gdb/layout"
@@ -51,7 +52,7 @@ func makeCSC(ctx context.Context, s *layout.Store, dev blockdev.Device) ([]strin
 	if err != nil {
 		return nil, err
 	}
-	return paths, writeWhole(fs, s.Path(cscDir, cscDone), b)
+	return paths, atomicfile.Write(fs, s.Path(cscDir, cscDone), b)
 }
 
 func readCSC(fs vfs.FS, path string) (c cscFiles, err error) {
@@ -65,23 +66,6 @@ func readCSC(fs vfs.FS, path string) (c cscFiles, err error) {
 		return c, err
 	}
 	return c, json.Unmarshal(b, &c)
-}
-
-// writeWhole writes a small file and renames it into place.
-func writeWhole(fs vfs.FS, path string, b []byte) error {
-	f, err := fs.Create(path+".tmp", vfs.WriteCategoryUnspecified)
-	if err != nil {
-		return fmt.Errorf("bench: %w", err)
-	}
-	_, err = f.Write(b)
-	err = errors.Join(err, f.Sync(), f.Close())
-	if err == nil {
-		err = fs.Rename(path+".tmp", path)
-	}
-	if err != nil {
-		return fmt.Errorf("bench: write %s: %w", path, err)
-	}
-	return nil
 }
 
 func writeCSC(ctx context.Context, s *layout.Store, dev blockdev.Device,

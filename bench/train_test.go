@@ -11,6 +11,7 @@ import (
 
 	"gdb/blockdev"
 	"gdb/blockdev/devtest"
+	"gdb/internal/atomicfile"
 	"gdb/internal/rng"
 	"gdb/kv"
 	"gdb/layout"
@@ -260,7 +261,7 @@ func TestCSCIsMadeOnce(t *testing.T) {
 		t.Errorf("made again: %v", err)
 	}
 	other := fmt.Sprintf(`{"store":%q,"nodes":300,"edges":1}`, kv.UUID{9})
-	if err := writeWhole(s.FS(), s.Path(cscDir, cscDone), []byte(other)); err != nil {
+	if err := atomicfile.Write(s.FS(), s.Path(cscDir, cscDone), []byte(other)); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := makeCSC(ctx, s, dev); err != nil || stat() == first {

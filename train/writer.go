@@ -8,6 +8,8 @@ import (
 	"path/filepath"
 	"strconv"
 
+	"gdb/internal/atomicfile"
+
 	"github.com/cockroachdb/pebble/v2/vfs"
 )
 
@@ -26,46 +28,39 @@ func NewPredictionWriter(fs vfs.FS, path string) (PredictionWriter, error) {
 	}
 }
 
-// outputFile is a file that appears whole: it is written beside its place and renamed.
+// outputFile is a file that appears whole.
 type outputFile struct {
 	fs   vfs.FS
 	path string
-	file vfs.File
+	file *atomicfile.File // nil before it is created
 	buf  *bufio.Writer
 }
 
-func (o *outputFile) temporary() string { return o.path + ".tmp" }
-
 func (o *outputFile) create() error {
-	f, err := o.fs.Create(o.temporary(), vfs.WriteCategoryUnspecified)
+	f, err := atomicfile.Create(o.fs, o.path)
 	if err != nil {
-		return fmt.Errorf("train: create %s: %w", o.temporary(), err)
+		return fmt.Errorf("train: %w", err)
 	}
 	o.file, o.buf = f, bufio.NewWriterSize(f, 1<<20)
 	return nil
 }
 
 func (o *outputFile) commit() error {
-	err := errors.Join(o.buf.Flush(), o.file.Sync(), o.file.Close())
-	o.file = nil
-	if err == nil {
-		err = o.fs.Rename(o.temporary(), o.path)
+	if err := o.buf.Flush(); err != nil {
+		return errors.Join(fmt.Errorf("train: write %s: %w", o.path, err), o.file.Abort())
 	}
-	if err != nil {
-		return errors.Join(fmt.Errorf("train: write %s: %w", o.path, err),
-			o.fs.Remove(o.temporary()))
+	if err := o.file.Commit(); err != nil {
+		return fmt.Errorf("train: write %s: %w", o.path, err)
 	}
 	return nil
 }
 
-// Abort removes the temporary file, if there is one.
+// Abort removes what was written, if the file did not appear.
 func (o *outputFile) Abort() error {
 	if o.file == nil {
 		return nil
 	}
-	err := errors.Join(o.file.Close(), o.fs.Remove(o.temporary()))
-	o.file = nil
-	return err
+	return o.file.Abort()
 }
 
 // WantsLongestID is false: most formats do without.

@@ -23,6 +23,7 @@ var rooms = map[string][]string{
 		"internal/trace",
 		"internal/spelling",
 		"internal/pace",
+		"internal/atomicfile",
 		"internal/binfmt",
 		"internal/codec",
 		"internal/codec/gen",

@@ -1,0 +1,104 @@
+// Package atomicfile writes files that appear whole or not at all. A file is written beside its
+// place, synced, renamed, and its directory synced: whoever opens the name, now or after a crash,
+// finds what was there before, or all of the new contents.
+package atomicfile
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/cockroachdb/pebble/v2/vfs"
+)
+
+// partEnding is what the name of a file has besides while it is written.
+const partEnding = ".tmp"
+
+// Part is the name under which the file at path is written: one for all who write there, so that a
+// later writer replaces what a killed one left. Two may not write at the same time.
+func Part(path string) string { return path + partEnding }
+
+// File is a file that does not have its name yet. Whoever creates it commits or aborts it.
+type File struct {
+	vfs.File
+	fs         vfs.FS
+	path, part string
+	done       bool
+}
+
+// Create begins the file that will be at path.
+func Create(fs vfs.FS, path string) (*File, error) { return CreateAs(fs, path, Part(path)) }
+
+// CreateAs begins the file that will be at path, under the name part in the same directory: for
+// writers who may write to one path at the same time, each under a name of its own.
+func CreateAs(fs vfs.FS, path, part string) (*File, error) {
+	f, err := fs.Create(part, vfs.WriteCategoryUnspecified)
+	if err != nil {
+		return nil, fmt.Errorf("create %s: %w", part, err)
+	}
+	return &File{File: f, fs: fs, path: path, part: part}, nil
+}
+
+// Commit gives the file its name. When it returns without an error, the file is durable. After an
+// error nothing is left beside the name, which stands for what it stood for before, or for the
+// whole new file if only its directory could not be synced.
+func (f *File) Commit() error {
+	err := f.Sync()
+	if err != nil {
+		err = fmt.Errorf("sync %s: %w", f.part, err)
+	}
+	return f.CommitSynced(err)
+}
+
+// CommitSynced is Commit for a caller that has synced the file, with this result.
+func (f *File) CommitSynced(synced error) error {
+	f.done = true
+	err := errors.Join(synced, f.Close())
+	if err == nil {
+		if err = f.fs.Rename(f.part, f.path); err != nil {
+			err = fmt.Errorf("rename %s: %w", f.part, err)
+		}
+	}
+	if err != nil {
+		return errors.Join(err, f.fs.Remove(f.part))
+	}
+	return SyncDir(f.fs, f.fs.PathDir(f.path))
+}
+
+// Abort leaves nothing behind. After Commit it does nothing.
+func (f *File) Abort() error {
+	if f.done {
+		return nil
+	}
+	f.done = true
+	return errors.Join(f.Close(), f.fs.Remove(f.part))
+}
+
+// Write writes a file of these parts, whole. An error names the offset where writing ended.
+func Write(fs vfs.FS, path string, parts ...[]byte) error {
+	f, err := Create(fs, path)
+	if err != nil {
+		return err
+	}
+	offset := int64(0)
+	for _, b := range parts {
+		n, err := f.Write(b)
+		offset += int64(n)
+		if err != nil {
+			return errors.Join(fmt.Errorf("write %s at offset %d: %w", f.part, offset, err),
+				f.Abort())
+		}
+	}
+	return f.Commit()
+}
+
+// SyncDir makes the names in a directory durable.
+func SyncDir(fs vfs.FS, dir string) error {
+	d, err := fs.OpenDir(dir)
+	if err != nil {
+		return fmt.Errorf("open directory %s: %w", dir, err)
+	}
+	if err := errors.Join(d.Sync(), d.Close()); err != nil {
+		return fmt.Errorf("sync directory %s: %w", dir, err)
+	}
+	return nil
+}
