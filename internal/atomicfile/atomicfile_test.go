@@ -34,7 +34,8 @@ func TestCrashAnywhere(t *testing.T) {
 		if err := fs.MkdirAll("d", 0o755); err != nil {
 			t.Fatal(err)
 		}
-		if err := errors.Join(Write(fs, "d/f", before), SyncDir(fs, ""), SyncDir(fs, "d")); err != nil {
+		err := errors.Join(Write(fs, "d/f", before), SyncDir(fs, ""), SyncDir(fs, "d"))
+		if err != nil {
 			t.Fatal(err)
 		}
 		var clone *vfs.MemFS
