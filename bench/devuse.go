@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"gdb/blockdev"
+	"gdb/internal/badoption"
 	"gdb/internal/mem"
 	"gdb/layout"
 	"gdb/sample"
@@ -58,7 +59,7 @@ func (o *DeviceUseOptions) Validate() error {
 		if name == cachesim.Belady.Name {
 			hint = "; bench cache and bench train measure belady"
 		}
-		return usagef("bench: gather: unknown cache %q: possible are %s%s", name,
+		return badoption.Errorf("bench: gather: unknown cache %q: possible are %s%s", name,
 			strings.Join(Caches(), ", "), hint)
 	}
 	return nil

@@ -7,6 +7,7 @@ import (
 	"runtime"
 	"slices"
 
+	"gdb/internal/badoption"
 	"gdb/internal/mem"
 	"gdb/train/kernel"
 )
@@ -54,7 +55,8 @@ const gatherSegments = 40_000
 func Gather(ctx context.Context, opt GatherOptions) (*Report, error) {
 	opt.setDefaults()
 	if least := int64(4 * slices.Max(opt.Dims)); opt.TableBytes < least {
-		return nil, usagef("bench: gather: --table %d B: want at least a row of %d", opt.TableBytes,
+		return nil, badoption.Errorf("bench: gather: --table %d B: want at least a row of %d",
+			opt.TableBytes,
 			least)
 	}
 	level, err := kernel.Chosen()

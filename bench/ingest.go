@@ -9,6 +9,8 @@ import (
 	"strconv"
 	"time"
 
+	"gdb/bench/gen"
+	"gdb/internal/badoption"
 	"gdb/internal/mem"
 	"gdb/layout/ingest"
 
@@ -54,14 +56,14 @@ func (o *IngestOptions) setDefaults() error {
 	}
 	for _, f := range o.Formats {
 		if !slices.Contains(all, f) {
-			return usagef("bench: ingest: format %q is not one of %v", f, all)
+			return badoption.Errorf("bench: ingest: format %q is not one of %v", f, all)
 		}
 	}
 	if o.Dir == "" {
-		return usagef("bench: ingest: no directory to work in")
+		return badoption.Errorf("bench: ingest: no directory to work in")
 	}
 	if o.Scale < 1 || o.Scale > 32 {
-		return usagef("bench: ingest: --scale %d: want 1 to 32", o.Scale)
+		return badoption.Errorf("bench: ingest: --scale %d: want 1 to 32", o.Scale)
 	}
 	return nil
 }
@@ -88,7 +90,7 @@ func Ingest(ctx context.Context, opt IngestOptions) (r *Report, err error) {
 	defer func() { err = errors.Join(err, opt.FS.RemoveAll(work)) }()
 	if opt.Source == "" {
 		opt.Source = opt.FS.PathJoin(work, "arrays")
-		_, err := Gen(ctx, GenOptions{Kind: "rmat", Nodes: 1 << opt.Scale, Edges: opt.Edges,
+		_, err := gen.Make(ctx, gen.Options{Kind: "rmat", Nodes: 1 << opt.Scale, Edges: opt.Edges,
 			Dim: opt.Dim, Classes: 47, TrainFrac: 0.1, Seed: opt.Seed, Out: opt.Source,
 			FS: opt.FS, Progress: opt.Progress})
 		if err != nil {

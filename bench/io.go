@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"gdb/blockdev"
+	"gdb/internal/badoption"
 	"gdb/internal/mem"
 
 	"github.com/cockroachdb/pebble/v2/vfs"
@@ -65,20 +66,22 @@ func (o *IOOptions) setDefaults() error {
 	largest := slices.Max(o.Blocks)
 	for _, b := range o.Blocks {
 		if b <= 0 || b%ioStampUnit != 0 {
-			return usagef("bench: io: block of %d bytes is not a multiple of %d", b, ioStampUnit)
+			return badoption.Errorf("bench: io: block of %d bytes is not a multiple of %d", b,
+				ioStampUnit)
 		}
 	}
 	if o.Size < int64(largest) {
-		return usagef("bench: io: a file of size %s is smaller than a block of %s",
+		return badoption.Errorf("bench: io: a file of size %s is smaller than a block of %s",
 			mem.FormatSize(o.Size), mem.FormatSize(int64(largest)))
 	}
 	for _, b := range o.Backends {
 		if !slices.Contains(ioBackends, b) {
-			return usagef("bench: io: backend %q is not one of %v", b, ioBackends)
+			return badoption.Errorf("bench: io: backend %q is not one of %v", b, ioBackends)
 		}
 	}
 	if !(o.Seconds > 0) || o.Depth < 0 {
-		return usagef("bench: io: %g seconds, depth %d: want positive numbers", o.Seconds, o.Depth)
+		return badoption.Errorf("bench: io: %g seconds, depth %d: want positive numbers", o.Seconds,
+			o.Depth)
 	}
 	return nil
 }

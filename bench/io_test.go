@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"gdb/blockdev"
+	"gdb/internal/badoption"
 
 	"github.com/cockroachdb/pebble/v2/vfs"
 )
@@ -63,7 +64,7 @@ func TestIORefuses(t *testing.T) {
 	} {
 		opt.Dir = t.TempDir()
 		_, err := IO(t.Context(), opt)
-		var wrong *UsageError
+		var wrong *badoption.Error
 		if !errors.As(err, &wrong) || !strings.Contains(err.Error(), name) {
 			t.Errorf("%s: error %v", name, err)
 		}

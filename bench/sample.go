@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"gdb/blockdev"
+	"gdb/internal/badoption"
 	"gdb/internal/mem"
 	"gdb/internal/rng"
 	"gdb/layout"
@@ -93,7 +94,7 @@ func (o *SampleOptions) fits() error {
 	room, made := max(1, o.Memory-programBytes), int64(0)
 	if o.Store == "" {
 		if o.Scale < 1 || o.Scale > 32 || o.Edges > 1<<40 {
-			return usagef("bench: sample: --scale %d, --edges %d: want 2 to 2^32 nodes, and at "+
+			return badoption.Errorf("bench: sample: --scale %d, --edges %d: want 2 to 2^32 nodes, and at "+
 				"most 2^40 edges", o.Scale, o.Edges)
 		}
 		made = 16*int64(o.Edges) + 20<<o.Scale // with weights
@@ -116,16 +117,17 @@ func Sample(ctx context.Context, opt SampleOptions) (*Report, error) {
 	opt.setDefaults()
 	for _, s := range opt.Strategy {
 		if s != "uniform" && s != weighted {
-			return nil, usagef("bench: strategy %q: uniform and weighted are known", s)
+			return nil, badoption.Errorf("bench: strategy %q: uniform and weighted are known", s)
 		}
 	}
 	for _, kind := range opt.Topology {
 		if kind != "resident" && kind != "paged" {
-			return nil, usagef("bench: topology %q: resident and paged are known", kind)
+			return nil, badoption.Errorf("bench: topology %q: resident and paged are known", kind)
 		}
 		if kind == "paged" && opt.Store == "" {
-			return nil, usagef("bench: a graph made in memory is resident: give a --store to " +
-				"measure the paged reader")
+			return nil,
+				badoption.Errorf("bench: a graph made in memory is resident: give a --store to " +
+					"measure the paged reader")
 		}
 	}
 	if err := opt.fits(); err != nil {

@@ -8,7 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	"gdb/bench"
+	"gdb/bench/gen"
 )
 
 const (
@@ -23,7 +23,7 @@ func blockModel(t *testing.T) (graph, alone string) {
 	t.Helper()
 	graph, alone = filepath.Join(t.TempDir(), "sbm"), filepath.Join(t.TempDir(), "alone")
 	for _, out := range []string{graph, alone} {
-		_, err := bench.Gen(t.Context(), bench.GenOptions{Kind: "sbm", Nodes: blockModelNodes,
+		_, err := gen.Make(t.Context(), gen.Options{Kind: "sbm", Nodes: blockModelNodes,
 			Edges: 80_000, Dim: 32, Classes: 8, TrainFrac: 0.3, Seed: 1, Out: out})
 		if err != nil {
 			t.Fatal(err)

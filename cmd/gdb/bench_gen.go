@@ -6,7 +6,7 @@ import (
 	"math"
 	"slices"
 
-	"gdb/bench"
+	"gdb/bench/gen"
 
 	"github.com/dustin/go-humanize"
 	"github.com/spf13/cobra"
@@ -38,8 +38,8 @@ once it is whole; one that has files is not written into.
 Memory: 1 bit a node (rmat), 8 bytes a member of a split, and buffers.`
 
 func (a *app) benchGenCommand() *cobra.Command {
-	var opt bench.GenOptions
-	var kron bench.KronOptions
+	var opt gen.Options
+	var kron gen.KronOptions
 	var scale int
 	var edges, nodes float64
 	cmd := &cobra.Command{
@@ -114,31 +114,31 @@ func wholeNumber(flag string, f float64) (uint64, error) {
 }
 
 // genGraph generates a graph.
-func (a *app) genGraph(ctx context.Context, opt bench.GenOptions) error {
+func (a *app) genGraph(ctx context.Context, opt gen.Options) error {
 	if err := opt.Validate(); err != nil {
 		return usage(err)
 	}
 	p := a.progress()
 	opt.Progress = p.update
-	made, err := bench.Gen(ctx, opt)
+	made, err := gen.Make(ctx, opt)
 	p.finish()
 	return firstError(err, a.printMade(opt.Out, made, err))
 }
 
 // genKron expands a graph.
-func (a *app) genKron(ctx context.Context, opt bench.KronOptions) error {
+func (a *app) genKron(ctx context.Context, opt gen.KronOptions) error {
 	p := a.progress()
 	opt.Seed, opt.Memory, opt.FS, opt.Progress = a.seed, a.memory, a.fs, p.update
 	if err := opt.Validate(); err != nil {
 		return usage(err)
 	}
-	made, err := bench.Kron(ctx, opt)
+	made, err := gen.Kron(ctx, opt)
 	p.finish()
 	return firstError(err, a.printMade(opt.Out, made, err))
 }
 
 // printMade says what was written.
-func (a *app) printMade(out string, made bench.Made, failed error) error {
+func (a *app) printMade(out string, made gen.Made, failed error) error {
 	if failed != nil {
 		return nil
 	}

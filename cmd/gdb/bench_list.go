@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"math"
 	"strconv"
@@ -27,10 +26,6 @@ func (a *app) benchCommandOf(use, short, example string,
 				return err
 			}
 			r, err := run(cmd.Context())
-			var wrong *bench.UsageError
-			if errors.As(err, &wrong) {
-				return usage(err)
-			}
 			if err != nil {
 				return err
 			}

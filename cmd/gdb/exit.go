@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"strings"
 
+	"gdb/internal/badoption"
 	"gdb/internal/codec"
 	"gdb/kv"
 	"gdb/layout"
@@ -37,6 +38,7 @@ func (e errReported) Error() string { return fmt.Sprintf("exit %d", e.code) }
 func exitCode(err error) int {
 	var ue usageError
 	var reported errReported
+	var option *badoption.Error
 	switch {
 	case err == nil:
 		return exitDone
@@ -48,7 +50,7 @@ func exitCode(err error) int {
 		errors.Is(err, codec.ErrChecksum), errors.Is(err, codec.ErrForeign),
 		errors.Is(err, codec.ErrKind):
 		return exitDamaged
-	case errors.As(err, &ue), errors.Is(err, ingest.ErrUsage):
+	case errors.As(err, &ue), errors.As(err, &option), errors.Is(err, ingest.ErrUsage):
 		return exitUsage
 	}
 	return exitFailed

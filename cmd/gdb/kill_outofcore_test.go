@@ -7,7 +7,7 @@ import (
 	"testing"
 	"time"
 
-	"gdb/bench"
+	"gdb/bench/gen"
 )
 
 // outOfCoreStore ingests a graph whose features take several times what outOfCoreTrain leaves for
@@ -16,7 +16,7 @@ func outOfCoreStore(t *testing.T) string {
 	t.Helper()
 	dir := t.TempDir()
 	arrays, store := filepath.Join(dir, "arrays"), filepath.Join(dir, "g.gdb")
-	_, err := bench.Gen(t.Context(), bench.GenOptions{Kind: "rmat", Nodes: 1 << 14, Edges: 200_000,
+	_, err := gen.Make(t.Context(), gen.Options{Kind: "rmat", Nodes: 1 << 14, Edges: 200_000,
 		Dim: 600, Classes: 5, TrainFrac: 0.3, Seed: 1, Out: arrays})
 	if err != nil {
 		t.Fatal(err)

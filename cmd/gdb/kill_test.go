@@ -20,7 +20,7 @@ import (
 	"testing"
 	"time"
 
-	"gdb/bench"
+	"gdb/bench/gen"
 	"gdb/internal/codec"
 	"gdb/kv"
 
@@ -176,7 +176,7 @@ func compareContent(t *testing.T, got, want map[string][]byte) {
 // arrayGraph writes an R-MAT graph as arrays and returns the arguments that ingest it.
 func arrayGraph(t *testing.T, dir string) []string {
 	t.Helper()
-	_, err := bench.Gen(t.Context(), bench.GenOptions{Kind: "rmat", Nodes: 1 << 14, Edges: 300_000,
+	_, err := gen.Make(t.Context(), gen.Options{Kind: "rmat", Nodes: 1 << 14, Edges: 300_000,
 		Dim: 16, Classes: 5, TrainFrac: 0.2, Seed: 1, Out: dir})
 	if err != nil {
 		t.Fatal(err)

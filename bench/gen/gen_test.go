@@ -1,4 +1,4 @@
-package bench
+package gen
 
 import (
 	"context"
@@ -12,8 +12,8 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs/errorfs"
 )
 
-func genOptions(kind string, fs vfs.FS) GenOptions {
-	return GenOptions{Kind: kind, Nodes: 1 << 12, Edges: 40_000, Dim: 3, Classes: 5, TrainFrac: 0.1,
+func genOptions(kind string, fs vfs.FS) Options {
+	return Options{Kind: kind, Nodes: 1 << 12, Edges: 40_000, Dim: 3, Classes: 5, TrainFrac: 0.1,
 		Seed: 1, Out: "out", FS: fs}
 }
 
@@ -44,7 +44,7 @@ func TestGen(t *testing.T) {
 	for _, kind := range []string{"rmat", "sbm"} {
 		fs, o := vfs.NewMem(), genOptions(kind, nil)
 		o.FS = fs
-		made, err := Gen(context.Background(), o)
+		made, err := Make(context.Background(), o)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -76,8 +76,8 @@ func TestGen(t *testing.T) {
 		}
 		again, other := o, o
 		again.Out, other.Out, other.Seed = "again", "other", 2
-		for _, o := range []GenOptions{again, other} {
-			if _, err := Gen(context.Background(), o); err != nil {
+		for _, o := range []Options{again, other} {
+			if _, err := Make(context.Background(), o); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -102,7 +102,7 @@ func TestGenIsWholeOrNotThere(t *testing.T) {
 		}
 		return nil
 	}))
-	if _, err := Gen(ctx, genOptions("rmat", full)); err == nil ||
+	if _, err := Make(ctx, genOptions("rmat", full)); err == nil ||
 		!strings.Contains(err.Error(), "disk full") {
 		t.Errorf("error %v", err)
 	}
@@ -111,7 +111,7 @@ func TestGenIsWholeOrNotThere(t *testing.T) {
 	}
 	stopped, stop := context.WithCancel(ctx)
 	stop()
-	if _, err := Gen(stopped, genOptions("sbm", mem)); !errors.Is(err, context.Canceled) {
+	if _, err := Make(stopped, genOptions("sbm", mem)); !errors.Is(err, context.Canceled) {
 		t.Errorf("error %v", err)
 	}
 	if err := mem.MkdirAll("out"+partSuffix+"/old", 0o755); err != nil {
@@ -120,13 +120,13 @@ func TestGenIsWholeOrNotThere(t *testing.T) {
 	if err := mem.MkdirAll("out", 0o755); err != nil { // empty
 		t.Fatal(err)
 	}
-	if _, err := Gen(ctx, genOptions("sbm", mem)); err != nil {
+	if _, err := Make(ctx, genOptions("sbm", mem)); err != nil {
 		t.Fatal(err)
 	}
 	if names, _ := mem.List(""); !slices.Equal(names, []string{"out"}) {
 		t.Errorf("left %v", names)
 	}
-	if _, err := Gen(ctx, genOptions("rmat", mem)); err == nil ||
+	if _, err := Make(ctx, genOptions("rmat", mem)); err == nil ||
 		!strings.Contains(err.Error(), "out is there, and not empty") {
 		t.Errorf("error %v", err)
 	}
@@ -137,16 +137,16 @@ func TestGenRefuses(t *testing.T) {
 	if err := good.Validate(); err != nil {
 		t.Error(err)
 	}
-	for want, change := range map[string]func(o *GenOptions){
-		"want rmat or sbm":       func(o *GenOptions) { o.Kind = "er" },
-		"want 2 to 2^32":         func(o *GenOptions) { o.Nodes = 1 },
-		"want a power of two":    func(o *GenOptions) { o.Kind, o.Nodes = "rmat", 1000 },
-		"no --edges":             func(o *GenOptions) { o.Edges = 0 },
-		"at least one a node":    func(o *GenOptions) { o.Edges = 100 },
-		"0 classes":              func(o *GenOptions) { o.Classes = 0 },
-		"--train-frac 0.7":       func(o *GenOptions) { o.TrainFrac = 0.7 },
-		"--dim -1 is negative":   func(o *GenOptions) { o.Dim = -1 },
-		"bench: gen: no --out D": func(o *GenOptions) { o.Out = "" },
+	for want, change := range map[string]func(o *Options){
+		"want rmat or sbm":       func(o *Options) { o.Kind = "er" },
+		"want 2 to 2^32":         func(o *Options) { o.Nodes = 1 },
+		"want a power of two":    func(o *Options) { o.Kind, o.Nodes = "rmat", 1000 },
+		"no --edges":             func(o *Options) { o.Edges = 0 },
+		"at least one a node":    func(o *Options) { o.Edges = 100 },
+		"0 classes":              func(o *Options) { o.Classes = 0 },
+		"--train-frac 0.7":       func(o *Options) { o.TrainFrac = 0.7 },
+		"--dim -1 is negative":   func(o *Options) { o.Dim = -1 },
+		"bench: gen: no --out D": func(o *Options) { o.Out = "" },
 	} {
 		o := good
 		change(&o)

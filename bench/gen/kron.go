@@ -1,4 +1,4 @@
-package bench
+package gen
 
 import (
 	"context"
@@ -65,7 +65,7 @@ func (o *KronOptions) Validate() error {
 	return nil
 }
 
-// Kron writes an array directory as Gen does, with labels of whatever kind the graph has: classes
+// Kron writes an array directory as Make does, with labels of whatever kind the graph has: classes
 // by number. The same options give the same bytes.
 func Kron(ctx context.Context, o KronOptions) (made Made, err error) {
 	if err := o.Validate(); err != nil {
@@ -99,7 +99,7 @@ func (o *KronOptions) expand(ctx context.Context, dev blockdev.Device) (made Mad
 		return made, fmt.Errorf("%d nodes times %d are not between 1 and 2^32", nodes, o.Factor)
 	}
 	k := &kron{KronOptions: *o, store: store, dev: dev, nodes: nodes,
-		g: &generator{GenOptions: GenOptions{Out: o.Out, FS: o.FS, Progress: o.Progress}, ctx: ctx}}
+		g: &generator{Options: Options{Out: o.Out, FS: o.FS, Progress: o.Progress}, ctx: ctx}}
 	k.ones = kronMatrix(o.Factor, o.EdgeFactor, o.Seed)
 	for _, step := range []func(context.Context) error{k.edges, k.features, k.labels, k.splits} {
 		if err := step(ctx); err != nil {
@@ -139,7 +139,7 @@ type kron struct {
 	g     *generator
 }
 
-// Purposes of the random numbers, apart from those of Gen.
+// Purposes of the random numbers, apart from those of Make.
 const (
 	kronCell = iota + 100
 	kronNoise

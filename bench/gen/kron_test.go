@@ -1,4 +1,4 @@
-package bench
+package gen
 
 import (
 	"context"
@@ -133,7 +133,7 @@ func TestKronMultiLabelsAndWidth(t *testing.T) {
 // seed alone.
 func TestKronOfArrays(t *testing.T) {
 	fs, ctx := vfs.NewMem(), context.Background()
-	if _, err := Gen(ctx, GenOptions{Kind: "rmat", Nodes: 256, Edges: 2000, Dim: 2, Classes: 3,
+	if _, err := Make(ctx, Options{Kind: "rmat", Nodes: 256, Edges: 2000, Dim: 2, Classes: 3,
 		TrainFrac: 0.2, Seed: 5, Out: "arrays", FS: fs}); err != nil {
 		t.Fatal(err)
 	}

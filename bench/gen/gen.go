@@ -1,4 +1,6 @@
-package bench
+// Package gen makes graphs for measuring: R-MAT and block models from nothing, and expansions of
+// real graphs. They are directories of arrays that ingest takes.
+package gen
 
 import (
 	"context"
@@ -14,12 +16,14 @@ import (
 	"gdb/internal/rng"
 	"gdb/sample/sampletest"
 
+	iofs "io/fs"
+
 	"github.com/cockroachdb/pebble/v2/vfs"
 )
 
-// GenOptions describe a graph to generate. Memory is bounded whatever the size: 1 bit per node
+// Options describe a graph to generate. Memory is bounded whatever the size: 1 bit per node
 // (R-MAT, to draw splits from nodes with in-edges), 8 bytes per member of a split, and buffers.
-type GenOptions struct {
+type Options struct {
 	Kind      string // rmat or sbm
 	Nodes     uint64 // a power of two for rmat
 	Edges     uint64 // sbm: to a few percent, and at least one a node
@@ -48,7 +52,7 @@ const (
 const genChunk = 1 << 16
 
 // Validate says what is wrong with the options.
-func (o *GenOptions) Validate() error {
+func (o *Options) Validate() error {
 	switch {
 	case o.Kind != "rmat" && o.Kind != "sbm":
 		return fmt.Errorf("bench: gen %q: want rmat or sbm", o.Kind)
@@ -76,16 +80,16 @@ func (o *GenOptions) Validate() error {
 // Made is the size of a graph that was written.
 type Made struct{ Nodes, Edges uint64 }
 
-// Gen writes an array directory: edges.npy int64 (E,2), features.npy float32 (N,dim), labels.npy
+// Make writes an array directory: edges.npy int64 (E,2), features.npy float32 (N,dim), labels.npy
 // int64 and {train,val,test}_idx.npy. The same options give the same bytes.
-func Gen(ctx context.Context, o GenOptions) (Made, error) {
+func Make(ctx context.Context, o Options) (Made, error) {
 	if err := o.Validate(); err != nil {
 		return Made{}, err
 	}
 	if o.FS == nil {
 		o.FS = vfs.Default
 	}
-	g := &generator{GenOptions: o, ctx: ctx}
+	g := &generator{Options: o, ctx: ctx}
 	g.scramble = rng.NewPermutation(o.Nodes, rng.Key(o.Seed, genScramble))
 	steps := []func() error{g.rmatEdges, g.features, g.labels, g.splits}
 	if o.Kind == "sbm" {
@@ -120,7 +124,7 @@ func wholeDir(fs vfs.FS, out string, write func(dir string) error) (err error) {
 		return fmt.Errorf("%s is there, and not empty: give another --out, or remove it", out)
 	case err == nil:
 		err = fs.Remove(out)
-	case errors.Is(err, errNotExist):
+	case errors.Is(err, iofs.ErrNotExist):
 		err = nil
 	}
 	part := out + partSuffix
@@ -142,7 +146,7 @@ func wholeDir(fs vfs.FS, out string, write func(dir string) error) (err error) {
 }
 
 type generator struct {
-	GenOptions
+	Options
 	ctx      context.Context
 	scramble rng.Permutation
 	edges    uint64      // as many as were written
@@ -256,7 +260,7 @@ func (g *generator) sbmEdges() error {
 	})
 }
 
-func classMeans(o GenOptions) [][]float32 {
+func classMeans(o Options) [][]float32 {
 	means := make([][]float32, o.Classes)
 	for c := range means {
 		s := rng.NewStream(rng.Key(o.Seed, genMean, uint64(c)))
