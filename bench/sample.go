@@ -94,8 +94,8 @@ func (o *SampleOptions) fits() error {
 	room, made := max(1, o.Memory-programBytes), int64(0)
 	if o.Store == "" {
 		if o.Scale < 1 || o.Scale > 32 || o.Edges > 1<<40 {
-			return badoption.Errorf("bench: sample: --scale %d, --edges %d: want 2 to 2^32 nodes, and at "+
-				"most 2^40 edges", o.Scale, o.Edges)
+			return badoption.Errorf("bench: sample: --scale %d, --edges %d: want 2 to 2^32 nodes, "+
+				"and at most 2^40 edges", o.Scale, o.Edges)
 		}
 		made = 16*int64(o.Edges) + 20<<o.Scale // with weights
 		if made > room {
