@@ -26,7 +26,7 @@ const (
 // values of one row group, compressed, and a page of each column.
 type parquetWriter struct {
 	columns []Column
-	out     *parquet.Writer
+	out     *parquet.GenericWriter[any]
 	rows    [parquetBatchRows]parquet.Row
 	waiting int         // of rows
 	row     parquet.Row // the next one
@@ -44,7 +44,7 @@ func newParquet(w io.Writer, columns []Column) (*parquetWriter, error) {
 	}
 	group := min(max(parquetBufferBytes/max(1, rowBytes), parquetGroupLeast), parquetGroupRows)
 	page := max(parquetPageLeast, parquetBufferBytes/max(1, len(columns))/4)
-	return &parquetWriter{columns: columns, out: parquet.NewWriter(w, schema,
+	return &parquetWriter{columns: columns, out: parquet.NewGenericWriter[any](w, schema,
 		parquet.Compression(&zstd.Codec{Level: zstd.SpeedFastest}),
 		parquet.MaxRowsPerRowGroup(int64(group)),
 		parquet.PageBufferSize(min(page, 256<<10)),
