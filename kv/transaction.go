@@ -6,17 +6,17 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"path/filepath"
-	"strings"
 	"syscall"
 	"time"
+
+	"gdb/internal/lockfile"
 
 	"github.com/cockroachdb/pebble/v2"
 	"github.com/cockroachdb/pebble/v2/vfs"
 )
 
 const (
-	lockName = "LOCK" // Pebble's own name for it, so that its tools keep out too
+	lockName = "LOCK"
 
 	// lockPollMax bounds the pause between two attempts at the lock.
 	lockPollMax = 50 * time.Millisecond
@@ -35,22 +35,13 @@ const (
 // lock takes the directory lock, waiting up to the catalog's patience.
 func (c *Catalog) lock(ctx context.Context) (io.Closer, error) {
 	path, start := c.fs.PathJoin(c.dir, lockName), time.Now()
-	if vfs.Root(c.fs) == vfs.Default {
-		// The operating system keeps out other processes only, and Pebble's vfs compares names to
-		// keep out this one: a directory must not have two.
-		abs, err := filepath.Abs(path)
-		if err != nil {
-			return nil, fmt.Errorf("kv: lock %s: %w", path, err)
-		}
-		path = abs
-	}
 	for pause := time.Millisecond; ; pause = min(2*pause, lockPollMax) {
-		l, err := c.fs.Lock(path)
+		l, err := lockfile.Take(c.fs, path)
 		if err == nil {
 			return l, nil
 		}
-		if !isHeld(err) {
-			return nil, fmt.Errorf("kv: lock %s: %w", path, err)
+		if !errors.Is(err, lockfile.ErrHeld) {
+			return nil, fmt.Errorf("kv: %w", err)
 		}
 		if time.Since(start) >= c.patience {
 			return nil, fmt.Errorf("kv: %s: %w: another gdb has held %s for %v; try again when "+
@@ -64,17 +55,6 @@ func (c *Catalog) lock(ctx context.Context) (io.Closer, error) {
 		case <-timer.C:
 		}
 	}
-}
-
-// isHeld tells whether a lock failed because somebody has it. Pebble's vfs has no error value for
-// the case that it is this process.
-func isHeld(err error) bool {
-	var path *os.PathError
-	if errors.As(err, &path) {
-		return false // the lock file could not be opened
-	}
-	return errors.Is(err, syscall.EAGAIN) || errors.Is(err, syscall.EACCES) ||
-		strings.Contains(err.Error(), "lock held by current process")
 }
 
 // options are all that matters of Pebble's options. One transaction is one short life of a

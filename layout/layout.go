@@ -72,8 +72,9 @@ func Open(ctx context.Context, fs vfs.FS, dir string) (*Store, error) {
 	c := kv.NewCatalog(fs, fs.PathJoin(dir, "catalog"))
 	m, err := c.Meta(ctx)
 	if errors.Is(err, kv.ErrNoStore) && isUnfinished(fs, dir) {
-		return nil, fmt.Errorf("layout: open %s: %w yet: an ingest into it was not finished; give "+
-			"its command again with --resume, or delete the directory", dir, kv.ErrNoStore)
+		return nil, fmt.Errorf("layout: open %s: %w yet: an ingest into it is not finished; wait "+
+			"for it, or if none is running give its command again with --resume, or delete the "+
+			"directory", dir, kv.ErrNoStore)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("layout: open %s: %w", dir, err)

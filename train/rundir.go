@@ -12,6 +12,7 @@ import (
 
 	"gdb/blockdev"
 	"gdb/internal/codec"
+	"gdb/internal/lockfile"
 	"gdb/kv"
 	"gdb/layout"
 
@@ -130,9 +131,12 @@ func (r runDir) create() error {
 
 // lock keeps a second process from training the same run.
 func (r runDir) lock() (io.Closer, error) {
-	l, err := r.fs.Lock(r.path("LOCK"))
-	if err != nil {
+	l, err := lockfile.Take(r.fs, r.path("LOCK"))
+	if errors.Is(err, lockfile.ErrHeld) {
 		return nil, fmt.Errorf("train: run %s is being trained by another process: %w", r.name, err)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("train: run %s: %w", r.name, err)
 	}
 	return l, nil
 }

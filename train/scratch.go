@@ -6,6 +6,8 @@ import (
 	"io"
 	"strings"
 
+	"gdb/internal/lockfile"
+
 	"github.com/cockroachdb/pebble/v2/vfs"
 )
 
@@ -32,9 +34,9 @@ func (in *inputs) claim() error {
 		return nil
 	}
 	fs, path := in.store.FS(), in.store.Path(in.claims)
-	lock, err := fs.Lock(path)
+	lock, err := lockfile.Take(fs, path)
 	if err != nil {
-		return fmt.Errorf("train: lock %s: %w", path, err)
+		return fmt.Errorf("train: %w", err)
 	}
 	in.claims = ""
 	in.closers = append(in.closers, scratchCloser{fs, path, lock})
@@ -68,7 +70,7 @@ func (r runDir) removeDead() error {
 			continue
 		}
 		base := strings.TrimSuffix(strings.TrimSuffix(name, scratchLock), scoresSuffix)
-		lock, err := r.fs.Lock(r.path(base + scratchLock))
+		lock, err := lockfile.Take(r.fs, r.path(base+scratchLock))
 		if err != nil {
 			continue // in use, or on a disk that cannot be written
 		}

@@ -25,6 +25,7 @@ var rooms = map[string][]string{
 		"internal/pace",
 		"internal/badoption",
 		"internal/atomicfile",
+		"internal/lockfile",
 		"internal/binfmt",
 		"internal/codec",
 		"internal/codec/gen",

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	"gdb/internal/lockfile"
 	"gdb/internal/mem"
 	"gdb/kv"
 	"gdb/layout"
@@ -22,6 +23,8 @@ import (
 var (
 	// ErrUnfinished says that an earlier ingest into this store was not finished.
 	ErrUnfinished = errors.New("an unfinished ingest is here: go on with --resume, or delete it")
+	// ErrBusy says that another ingest writes this store now.
+	ErrBusy = errors.New("another ingest is writing this store: wait until it is done")
 	// ErrExists says that the store exists already.
 	ErrExists = errors.New("a store is here already")
 	// ErrUsage says that options contradict each other or the source.
@@ -111,22 +114,31 @@ func checkOptions(opt *Options, info *Info) error {
 }
 
 // run takes the ingest from what is on disk to the store, and cleans up what a failure makes
-// useless.
+// useless. Nothing is changed without the lock but for making the directory that it is in.
 func (p *pipeline) run(ctx context.Context) (meta *kv.Meta, err error) {
-	meta, err = p.begin(ctx)
-	if meta != nil || err != nil {
-		return meta, err
-	}
-	lock, err := p.fs.Lock(p.path("lock"))
+	what, err := p.look(ctx)
 	if err != nil {
-		return nil, fmt.Errorf("ingest: %s is in use by another ingest: %w", p.opt.Out, err)
+		return nil, p.advise(err)
+	}
+	lock, made, err := p.lock()
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, lock.Close()) }()
+	if what, err = p.look(ctx); err != nil { // another may have come and gone meanwhile
+		return nil, err
+	}
+	if what.meta != nil {
+		return p.complete(what.meta)
+	}
+	if err := p.begin(made); err != nil {
+		return nil, err
 	}
 	p.describe()
 	r, err := p.all(ctx)
 	if err == nil {
 		meta, err = p.place(ctx, r)
 	}
-	err = errors.Join(err, lock.Close())
 	var bad *BadInputError
 	switch {
 	case errors.As(err, &bad), errors.Is(err, ErrUsage):
@@ -139,48 +151,98 @@ func (p *pipeline) run(ctx context.Context) (meta *kv.Meta, err error) {
 	return meta, p.cleanUp()
 }
 
-// begin looks at what is in the store's directory, and starts or resumes. It returns the metadata
-// if the store is complete and only leftovers were to be removed.
-func (p *pipeline) begin(ctx context.Context) (*kv.Meta, error) {
+// lock makes the directory of the ingest and keeps others out of it. made says that the store's
+// directory was not there before.
+func (p *pipeline) lock() (lock io.Closer, made bool, err error) {
+	const triesMost = 100
+	for range triesMost {
+		_, err := p.fs.Stat(p.opt.Out)
+		made = isNotExist(err)
+		if err := p.fs.MkdirAll(p.tmp, 0o755); err != nil {
+			return nil, false, fmt.Errorf("ingest: make %s: %w", p.tmp, err)
+		}
+		lock, err := lockfile.Take(p.fs, p.path("lock"))
+		switch {
+		case err == nil:
+			return lock, made, nil
+		case errors.Is(err, lockfile.ErrHeld):
+			return nil, false, fmt.Errorf("ingest: %s: %w", p.opt.Out, ErrBusy)
+		case !errors.Is(err, lockfile.ErrRemoved) && !isNotExist(err):
+			return nil, false, fmt.Errorf("ingest: %w", err)
+		}
+		// The holder before has just removed the directory.
+	}
+	return nil, false, fmt.Errorf("ingest: %s: %w", p.opt.Out, ErrBusy)
+}
+
+// advise replaces the advice to resume an unfinished ingest while that one still runs.
+func (p *pipeline) advise(err error) error {
+	if !errors.Is(err, ErrUnfinished) {
+		return err
+	}
+	lock, failed := lockfile.Take(p.fs, p.path("lock"))
+	if errors.Is(failed, lockfile.ErrHeld) {
+		return fmt.Errorf("ingest: %s: %w", p.opt.Out, ErrBusy)
+	}
+	if failed == nil {
+		failed = lock.Close()
+	}
+	return errors.Join(err, failed)
+}
+
+// found is what there is in the store's directory: a store, whose metadata this is, that needs at
+// most a cleaning up; or nothing, or an ingest to resume, whose journal is p.j then.
+type found struct{ meta *kv.Meta }
+
+// look says what is in the store's directory, or why no ingest may begin there. It changes nothing.
+func (p *pipeline) look(ctx context.Context) (w found, err error) {
 	names, err := p.fs.List(p.opt.Out)
-	made := isNotExist(err)
-	if err != nil && !made {
-		return nil, fmt.Errorf("ingest: %w", err)
+	if err != nil && !isNotExist(err) {
+		return w, fmt.Errorf("ingest: %w", err)
 	}
 	if p.j, err = loadJournal(p.fs, p.tmp); err != nil {
-		return nil, err
+		return w, err
 	}
 	meta, err := p.catalog().Meta(ctx)
 	switch {
+	case err == nil && !p.resumed(meta) && (p.j == nil || p.j.UUID != meta.UUID):
+		return w, fmt.Errorf("ingest: %s: %w", p.opt.Out, ErrExists)
 	case err == nil:
-		return p.existing(meta)
+		return found{meta}, nil
 	case !errors.Is(err, kv.ErrNoStore) && !isNotExist(err):
-		return nil, fmt.Errorf("ingest: %s: %w: %w", p.opt.Out, ErrExists, err)
+		return w, fmt.Errorf("ingest: %s: %w: %w", p.opt.Out, ErrExists, err)
 	case p.j != nil && !p.opt.Resume:
-		return nil, fmt.Errorf("ingest: %s: %w", p.opt.Out, ErrUnfinished)
+		return w, fmt.Errorf("ingest: %s: %w", p.opt.Out, ErrUnfinished)
 	case p.j != nil:
-		if err := p.checkSame(); err != nil {
-			return nil, err
-		}
-		return nil, errors.Join(p.makeDirs(), p.sweep(), p.verifyLive())
+		return w, p.checkSame()
 	case slices.ContainsFunc(names, func(n string) bool { return n != "tmp" }):
-		return nil, fmt.Errorf("ingest: %s: %w", p.opt.Out, ErrNotEmpty)
+		return w, fmt.Errorf("ingest: %s: %w", p.opt.Out, ErrNotEmpty)
 	}
-	return nil, p.start(made)
+	return w, nil
 }
 
-// existing is what happens where there is a store: an ingest that was killed after its last act
-// is done, but for the cleaning up; and to resume one that is done already is no error.
-func (p *pipeline) existing(meta *kv.Meta) (*kv.Meta, error) {
-	resumed := p.opt.Resume && slices.Equal(meta.Source.Paths, p.info.Paths) &&
-		slices.Equal(meta.Source.Args, p.opt.args())
-	// The journal is the first to go: without one, cleaning up had begun.
-	if p.j != nil && p.j.UUID == meta.UUID || p.j == nil && resumed {
-		if err := p.cleanUp(); err != nil {
-			return nil, err
-		}
+// begin resumes the ingest whose journal is there, or starts one.
+func (p *pipeline) begin(made bool) error {
+	if p.j == nil {
+		return p.start(made)
 	}
-	if resumed {
+	return errors.Join(p.makeDirs(), p.sweep(), p.verifyLive())
+}
+
+// resumed says whether a store is what this ingest is asked to finish.
+func (p *pipeline) resumed(meta *kv.Meta) bool {
+	return p.opt.Resume && slices.Equal(meta.Source.Paths, p.info.Paths) &&
+		slices.Equal(meta.Source.Args, p.opt.args())
+}
+
+// complete ends an ingest that was killed after its last act: it is done, but for the cleaning up.
+// To resume one that is done already is no error.
+func (p *pipeline) complete(meta *kv.Meta) (*kv.Meta, error) {
+	// The journal is the first to go: without one, cleaning up had begun.
+	if err := p.cleanUp(); err != nil {
+		return nil, err
+	}
+	if p.resumed(meta) {
 		p.note("%s is complete already", p.opt.Out)
 		return meta, nil
 	}

@@ -102,7 +102,7 @@ func TestPathsAgree(t *testing.T) {
 				fs := vfs.NewMem()
 				p := small(t, fs, g, opt)
 				change(p)
-				if _, err := p.begin(context.Background()); err != nil {
+				if err := p.begin(true); err != nil {
 					t.Fatal(err)
 				}
 				p.j.UUID = kv.UUID{1, 2, 3}

@@ -13,6 +13,7 @@ import (
 
 	"gdb/blockdev"
 	"gdb/blockdev/devtest"
+	"gdb/internal/lockfile"
 	"gdb/internal/mem"
 	"gdb/layout"
 	"gdb/layout/layouttest"
@@ -309,7 +310,7 @@ func TestDeadDirectories(t *testing.T) {
 	if _, err := c.FS.Stat(dead); err == nil {
 		t.Error("the directory of a dead process is still there")
 	}
-	if _, err := Open(c); err == nil || !strings.Contains(err.Error(), "another process") {
+	if _, err := Open(c); !errors.Is(err, lockfile.ErrHeld) {
 		t.Errorf("opened twice: %v", err)
 	}
 	if err := l.Close(); err != nil {

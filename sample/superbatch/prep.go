@@ -7,6 +7,8 @@ import (
 	"os"
 	"strings"
 
+	"gdb/internal/lockfile"
+
 	"github.com/cockroachdb/pebble/v2/vfs"
 )
 
@@ -51,13 +53,13 @@ func openWorkDir(fs vfs.FS, prep, name string) (*workDir, error) {
 	}
 	d, err := lockDir(fs, path)
 	if err != nil {
-		return nil, fmt.Errorf("superbatch: %s is in use by another process: %w", path, err)
+		return nil, fmt.Errorf("superbatch: use %s: %w", path, err)
 	}
 	return d, nil
 }
 
 func lockDir(fs vfs.FS, path string) (*workDir, error) {
-	l, err := fs.Lock(fs.PathJoin(path, "LOCK"))
+	l, err := lockfile.Take(fs, fs.PathJoin(path, "LOCK"))
 	if err != nil {
 		return nil, err
 	}

@@ -1,0 +1,87 @@
+// Package lockfile keeps a second process, or a second goroutine of this one, from what the first
+// one does, by a lock on a file. The operating system gives the lock back when its holder dies.
+package lockfile
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+
+	"github.com/cockroachdb/errors/oserror"
+	"github.com/cockroachdb/pebble/v2/vfs"
+	"golang.org/x/sys/unix"
+)
+
+// ErrHeld says that somebody else has the lock.
+var ErrHeld = errors.New("somebody else holds the lock")
+
+// ErrRemoved says that the directory was removed while the lock was taken: its last holder cleaned
+// up. Whoever still wants the lock makes the directory again.
+var ErrRemoved = errors.New("the directory of the lock was removed")
+
+// Take takes the lock on the file at path, and makes the file if it is not there; it does not wait.
+// The caller closes what it returns. An error wraps ErrHeld if somebody has the lock. A link in
+// place of the file is refused.
+func Take(fs vfs.FS, path string) (io.Closer, error) {
+	take := fs.Lock
+	if vfs.Root(fs) == vfs.Default {
+		take = lockOnDisk
+	}
+	lock, err := take(path)
+	if err != nil {
+		if isHeld(err) {
+			err = ErrHeld
+		}
+		return nil, fmt.Errorf("lock %s: %w", path, err)
+	}
+	if _, err := fs.Stat(path); err != nil {
+		if oserror.IsNotExist(err) {
+			err = ErrRemoved
+		}
+		return nil, errors.Join(fmt.Errorf("lock %s: %w", path, err), lock.Close())
+	}
+	return lock, nil
+}
+
+// lockOnDisk locks a file by flock, which also keeps out the other goroutines of this process: the
+// record locks of Pebble's vfs belong to the process, and to the name by which it has opened a file.
+func lockOnDisk(path string) (io.Closer, error) {
+	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE|unix.O_NOFOLLOW|unix.O_NONBLOCK, 0o644)
+	if err != nil {
+		return nil, err
+	}
+	err = unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB)
+	for errors.Is(err, unix.EINTR) {
+		err = unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB)
+	}
+	if err == nil {
+		err = sameFile(f, path)
+	}
+	if err != nil {
+		return nil, errors.Join(err, f.Close())
+	}
+	return f, nil
+}
+
+// sameFile fails with ErrRemoved if the file at path is no longer f: the holder before may have
+// removed it after it was opened here, and then nobody else will find this lock.
+func sameFile(f *os.File, path string) error {
+	opened, err := f.Stat()
+	if err != nil {
+		return err
+	}
+	there, err := os.Lstat(path)
+	if errors.Is(err, os.ErrNotExist) || err == nil && !os.SameFile(opened, there) {
+		return ErrRemoved
+	}
+	return err
+}
+
+// isHeld tells whether a lock failed because somebody has it. Pebble's vfs has no error value for
+// the case that it is this process.
+func isHeld(err error) bool {
+	return errors.Is(err, unix.EWOULDBLOCK) ||
+		strings.Contains(err.Error(), "lock held by current process")
+}
