@@ -108,6 +108,8 @@ var (
 	// ErrInvalid says that a request is not aligned, lies outside its file, or names a file of
 	// another device; nothing of its batch was read.
 	ErrInvalid = errors.New("invalid request")
+	// ErrLength says that a file is not a whole number of Align bytes long, as all of gdb's are.
+	ErrLength = errors.New("the file is cut off or is not one of gdb's")
 )
 
 // ReadError is a failed request.

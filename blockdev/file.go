@@ -119,8 +119,7 @@ func (f *file) prepare() error {
 		return errors.New("is a directory")
 	}
 	if f.size = st.Size(); f.size%Align != 0 {
-		return fmt.Errorf("%d bytes are not a whole number of %d: the file is cut off or is not "+
-			"one of gdb's", f.size, Align)
+		return fmt.Errorf("%d bytes are not a whole number of %d: %w", f.size, Align, ErrLength)
 	}
 	fd := f.src.Fd()
 	if fd == vfs.InvalidFd || !hasDescriptors || f.dev.info.Backend == Memory {

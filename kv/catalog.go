@@ -10,6 +10,8 @@ import (
 	"slices"
 	"time"
 
+	"gdb/internal/storefs"
+
 	"github.com/RoaringBitmap/roaring/v2"
 	"github.com/cockroachdb/pebble/v2/vfs"
 )
@@ -28,7 +30,8 @@ type Catalog struct {
 
 // NewCatalog names the catalog in dir; it does no I/O.
 func NewCatalog(fs vfs.FS, dir string) *Catalog {
-	return &Catalog{fs: fs, dir: dir, patience: LockWait, opening: digestOpenBytes}
+	return &Catalog{fs: storefs.Guard(fs, dir), dir: dir, patience: LockWait,
+		opening: digestOpenBytes}
 }
 
 // setHead is the head record of a set.
@@ -137,6 +140,9 @@ func (r reader) meta() (*Meta, error) {
 				format.Format, FormatVersion)
 		}
 		if err := unmarshal(b, m); err != nil {
+			return damagedFile(r.c.rel(""), "metadata: %v", err)
+		}
+		if err := m.check(); err != nil {
 			return damagedFile(r.c.rel(""), "metadata: %v", err)
 		}
 		return nil

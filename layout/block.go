@@ -6,6 +6,7 @@ import (
 	"fmt"
 
 	"gdb/internal/codec"
+	"gdb/internal/mem"
 )
 
 // A topology file is a header (codec.Header), which counts as block 0, and blocks of BlockBytes, a
@@ -155,6 +156,15 @@ func parseBlock(s *blockShape, b []byte) (block, error) {
 			s.end(k.b, k.slots-1))
 	}
 	return k, nil
+}
+
+// checkIDs fails unless all ids of a block are nodes of the graph: who uses them looks no further.
+func (k *block) checkIDs(nodes uint64) error {
+	ids := mem.View[uint32](k.b[k.ids : k.ids+int(k.entries)*idBytes])
+	if most := codec.Max(ids); len(ids) > 0 && uint64(most) >= nodes {
+		return fmt.Errorf("%w has neighbor %d of %d nodes", errBlock, most, nodes)
+	}
+	return nil
 }
 
 // number is the block's number, from 1.

@@ -43,7 +43,8 @@ const findingsMost = 1000
 const catalogName = "catalog"
 
 // Check verifies a store: the catalog, every checksum of every file, and with Full what the bytes
-// mean. It goes on after damage, and returns an error only if it could not look. Memory: read
+// mean. It goes on after damage, and after a file that it could not look into, which is an error
+// beside the report of the others. Memory: read
 // buffers of 8 MiB, the checksums of one file of rows or the index of one topology file at a time,
 // and what kv.VerifyIDs takes.
 func Check(ctx context.Context, dev blockdev.Device, s *Store,
@@ -57,12 +58,17 @@ func Check(ctx context.Context, dev blockdev.Device, s *Store,
 			return nil, err
 		}
 	}
+	var failed error
 	for _, m := range c.files {
-		if err := c.file(m); err != nil {
-			return nil, fmt.Errorf("layout: check %s: %w", m.Path, err)
+		err := c.file(m)
+		if err != nil {
+			failed = errors.Join(failed, fmt.Errorf("layout: check %s: %w", m.Path, err))
+		}
+		if ctx.Err() != nil {
+			return nil, err
 		}
 	}
-	return c.report, c.unchecked()
+	return c.report, errors.Join(failed, c.unchecked())
 }
 
 type checker struct {

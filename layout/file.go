@@ -4,12 +4,15 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"gdb/blockdev"
 	"gdb/internal/codec"
+	"gdb/internal/storefs"
 	"gdb/kv"
 
+	"github.com/cockroachdb/errors/oserror"
 	"github.com/cockroachdb/pebble/v2/vfs"
 )
 
@@ -149,9 +152,21 @@ type source struct {
 func (s *Store) open(dev blockdev.Device, rel string) (*source, error) {
 	f, err := dev.OpenFile(s.fs, s.Path(rel))
 	if err != nil {
-		return nil, fmt.Errorf("layout: open %s: %w", rel, err)
+		return nil, s.openError(rel, err)
 	}
 	return &source{dev: dev, file: f, path: rel}, nil
+}
+
+// openError tells the damage of a file that could not be opened from what the system refused.
+func (s *Store) openError(rel string, err error) error {
+	listed := slices.ContainsFunc(s.meta.Files, func(m kv.FileMeta) bool { return m.Path == rel })
+	switch {
+	case listed && oserror.IsNotExist(err):
+		return &CorruptionError{Path: rel, Block: -1, What: "the file is missing"}
+	case errors.Is(err, blockdev.ErrLength), errors.Is(err, storefs.ErrRefused):
+		return &CorruptionError{Path: rel, Block: -1, What: err.Error()}
+	}
+	return fmt.Errorf("layout: open %s: %w", rel, err)
 }
 
 // read fills buf from offset off, in requests of readChunk.

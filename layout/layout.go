@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"gdb/blockdev"
+	"gdb/internal/storefs"
 	"gdb/kv"
 
 	"github.com/RoaringBitmap/roaring/v2"
@@ -69,6 +70,7 @@ type Store struct {
 // Open loads the metadata of the store in dir. The error wraps kv.ErrNoStore, kv.ErrDamaged,
 // kv.ErrFormat or kv.ErrBusy where it is one of these.
 func Open(ctx context.Context, fs vfs.FS, dir string) (*Store, error) {
+	fs = storefs.Guard(fs, dir, "runs")
 	c := kv.NewCatalog(fs, fs.PathJoin(dir, "catalog"))
 	m, err := c.Meta(ctx)
 	if errors.Is(err, kv.ErrNoStore) && isUnfinished(fs, dir) {
@@ -119,7 +121,27 @@ func (s *Store) Path(elem ...string) string {
 
 // Split loads a stored set of nodes: train, val, test, train@K, ….
 func (s *Store) Split(ctx context.Context, name string) (*roaring.Bitmap, error) {
-	return s.catalog.Set(ctx, name)
+	return s.set(ctx, name, "node", s.meta.Nodes, s.meta.Splits)
+}
+
+// set loads a set whose members are below total, and which has as many as counts says of it.
+func (s *Store) set(ctx context.Context, name, what string, total uint64,
+	counts []kv.SplitMeta) (*roaring.Bitmap, error) {
+	set, err := s.catalog.Set(ctx, name)
+	if err != nil {
+		return nil, err
+	}
+	if !set.IsEmpty() && uint64(set.Maximum()) >= total {
+		return nil, &CorruptionError{Path: catalogName, Block: -1,
+			What: fmt.Sprintf("set %q has %s %d of %d", name, what, set.Maximum(), total)}
+	}
+	for _, c := range counts {
+		if got := set.GetCardinality(); c.Name == name && c.Count != got {
+			return nil, &CorruptionError{Path: catalogName, Block: -1,
+				What: fmt.Sprintf("set %q has %d %ss, want %d", name, got, what, c.Count)}
+		}
+	}
+	return set, nil
 }
 
 // EdgeSplitSet is the name of the stored set of a split of the edges.
@@ -128,7 +150,7 @@ func EdgeSplitSet(name string) string { return "edges:" + name }
 // EdgeSplit loads a split of the edges: the positions of its edges in the in-lists, where the
 // first edge of the first list is 0. Memory: at most one bit an edge.
 func (s *Store) EdgeSplit(ctx context.Context, name string) (*roaring.Bitmap, error) {
-	return s.catalog.Set(ctx, EdgeSplitSet(name))
+	return s.set(ctx, EdgeSplitSet(name), "edge", s.meta.Edges, nil)
 }
 
 // IDs opens the id dictionary.

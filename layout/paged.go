@@ -16,6 +16,7 @@ import (
 // are the index, 4 bytes per block, and the caches.
 type paged struct {
 	f      *listFile
+	dir    Direction
 	ix     *topologyIndex
 	nbrs   *neighborCache // nil: none
 	cache  *blockCache
@@ -34,7 +35,7 @@ func (s *Store) openPaged(ctx context.Context, dev blockdev.Device, dir Directio
 	if err != nil {
 		return nil, err
 	}
-	p := &paged{f: f, budget: opt.Budget}
+	p := &paged{f: f, dir: dir, budget: opt.Budget}
 	if p.ix, err = s.loadIndex(ctx, dev, dir, opt.Budget); err != nil {
 		return nil, errors.Join(err, p.Close())
 	}
@@ -302,7 +303,10 @@ func (s *fetcher) read(ctx context.Context) error {
 		b := s.reqs[i].Buf
 		err := verifyBlock(p.f.seed, n, b)
 		if err == nil {
-			_, err = s.parse(uint32(n-1), b)
+			var k block
+			if k, err = s.parse(uint32(n-1), b); err == nil {
+				err = k.checkIDs(p.f.nodes)
+			}
 		}
 		if err != nil {
 			return p.f.damage(n, s.reqs[i].Off, "%v", err)
@@ -318,6 +322,10 @@ func (s *fetcher) parse(n uint32, b []byte) (block, error) {
 	if err == nil && uint32(k.first) != s.p.ix.first[n] {
 		err = fmt.Errorf("%w begins with node %d, the index says %d", errBlock, k.first,
 			s.p.ix.first[n])
+	}
+	if err == nil && k.hub && k.start/s.p.f.shape.hubCapacity > n {
+		err = fmt.Errorf("%w begins at position %d of node %d's list, before the file begins",
+			errBlock, k.start, k.first)
 	}
 	return k, err
 }

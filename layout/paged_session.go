@@ -5,6 +5,7 @@ import (
 	"encoding/binary"
 	"fmt"
 
+	"gdb/internal/codec"
 	"gdb/internal/mem"
 	"gdb/internal/pace"
 )
@@ -161,9 +162,10 @@ func (s *pagedSession) inCache(ctx context.Context, nodes []NodeID, deg []uint32
 	return nil
 }
 
-// damagedList is the error of a list of the neighbor cache, which was whole when it was loaded.
+// damagedList is the error of a list of the neighbor cache, whose file had the right checksum.
 func (s *pagedSession) damagedList(v NodeID, err error) error {
-	return fmt.Errorf("layout: neighbor cache: node %d: %w; its memory was overwritten", v, err)
+	return &CorruptionError{Path: neighborsPath(s.p.dir), Block: 1, Offset: codec.HeaderBytes,
+		What: fmt.Sprintf("node %d: %v; delete the file, it is made again", v, err)}
 }
 
 // locate sorts what is not cached and finds the blocks it needs by walking the index: each node is
@@ -326,6 +328,9 @@ func (s *pagedSession) gatherCached(i uint32, pos []uint32, out []NodeID) error 
 	l, err := c.list(i)
 	if err == nil {
 		err = l.gather(pos, s.chunk, out)
+	}
+	if err == nil && uint64(codec.Max(mem.View[uint32](mem.BytesOf(out)))) >= s.p.f.nodes {
+		err = fmt.Errorf("%w has a neighbor that is not below %d", errList, s.p.f.nodes)
 	}
 	if err != nil {
 		return s.damagedList(NodeID(c.ids[i]), err)

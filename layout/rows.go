@@ -3,7 +3,6 @@ package layout
 import (
 	"context"
 	"errors"
-	"fmt"
 	"sync"
 	"sync/atomic"
 
@@ -87,7 +86,7 @@ func (s *Store) Rows(ctx context.Context, dev blockdev.Device, m kv.RowsMeta,
 	budget *mem.Budget) (*Rows, error) {
 	shape, err := newRowsShape(m, s.meta.Nodes)
 	if err != nil {
-		return nil, fmt.Errorf("layout: open %s: %w", m.Path, err)
+		return nil, &CorruptionError{Path: catalogName, Block: -1, What: err.Error()}
 	}
 	onDisk := budget != nil && budget.Limit() > 0 &&
 		!shape.sumsFit(budget.Limit()-budget.Used())

@@ -198,5 +198,8 @@ func (l *listFile) next(n int64, b []byte, order *listOrder) (k block, gap uint6
 	if gap, cont, err = order.take(&k); err == nil && order.next > l.nodes {
 		err = fmt.Errorf("%w ends with node %d of %d", errBlock, order.next-1, l.nodes)
 	}
+	if err == nil {
+		err = k.checkIDs(l.nodes)
+	}
 	return
 }

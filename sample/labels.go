@@ -78,13 +78,28 @@ func (l *Labels) load(ctx context.Context, nodes uint64, budget *mem.Budget) err
 		for v := first; v < end; v++ {
 			ids = append(ids, NodeID(v))
 		}
-		err = l.rows.GatherRaw(ctx, ids, nil, all.Bytes()[first*4:end*4])
+		part := all.Bytes()[first*4 : end*4]
+		if err = l.rows.GatherRaw(ctx, ids, nil, part); err == nil {
+			err = l.check(ids, mem.View[int32](part))
+		}
 	}
 	if err != nil {
 		_ = all.Free() // unmapping what was mapped cannot fail
 		return fmt.Errorf("sample: load labels: %w", err)
 	}
 	l.all = all
+	return nil
+}
+
+// check fails unless all labels of nodes are classes, or -1: who counts by them looks no further.
+func (l *Labels) check(nodes []NodeID, labels []int32) error {
+	for i, c := range labels {
+		if c < -1 || int(c) >= l.classes {
+			return &kv.DamageError{Finding: kv.Finding{Path: l.rows.Meta().Path, Block: -1,
+				Offset: -1,
+				What:   fmt.Sprintf("node %d has class %d of %d", nodes[i], c, l.classes)}}
+		}
+	}
 	return nil
 }
 
@@ -116,7 +131,11 @@ func (l *Labels) Fill(ctx context.Context, b *Batch) error {
 // Of writes the class of each node to out; -1 is none.
 func (l *Labels) Of(ctx context.Context, nodes []NodeID, out []int32) error {
 	if l.all == nil {
-		return l.rows.GatherRaw(ctx, nodes, nil, mem.BytesOf(out[:len(nodes)]))
+		out = out[:len(nodes)]
+		if err := l.rows.GatherRaw(ctx, nodes, nil, mem.BytesOf(out)); err != nil {
+			return err
+		}
+		return l.check(nodes, out)
 	}
 	all := l.all.Bytes()
 	for i, v := range nodes {

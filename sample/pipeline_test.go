@@ -339,7 +339,7 @@ func bitsOf(v NodeID) uint64 { return uint64(v)*0x9e3779b97f4a7c15>>40 | 1<<10 }
 
 // Labels that do not fit in the budget are read with each batch, and are the same.
 func TestLabelsWithoutMemory(t *testing.T) {
-	meta := &kv.LabelsMeta{Kind: "class", Classes: []string{"a"}}
+	meta := &kv.LabelsMeta{Kind: "class", Classes: make([]string, 70000)}
 	for _, limit := range []int64{0, 1} {
 		l, err := NewLabels(context.Background(), meta, classRows{}, 70000, mem.NewBudget(limit))
 		if err != nil {
@@ -398,5 +398,25 @@ func TestResident(t *testing.T) {
 	if _, err := NewResident(context.Background(), rows, 3000, 1, budget); err == nil ||
 		budget.Used() != 0 {
 		t.Errorf("a failed load: %v, %d bytes still counted", err, budget.Used())
+	}
+}
+
+// TestWrongLabelsAreDamage: a class that is not there is found where labels are loaded, or with the
+// batch where they are not held.
+func TestWrongLabelsAreDamage(t *testing.T) {
+	meta := &kv.LabelsMeta{Kind: "class", Classes: make([]string, 3)}
+	if _, err := NewLabels(t.Context(), meta, classRows{}, 6, nil); !errors.Is(err, kv.ErrDamaged) {
+		t.Errorf("loaded: %v, want damage", err)
+	}
+	l, err := NewLabels(t.Context(), meta, classRows{}, 6, mem.NewBudget(1))
+	if err != nil {
+		t.Fatal(err)
+	}
+	out := make([]int32, 2)
+	if err := l.Of(t.Context(), []NodeID{0, 4}, out); err != nil {
+		t.Errorf("right ones: %v", err)
+	}
+	if err := l.Of(t.Context(), []NodeID{0, 3}, out); !errors.Is(err, kv.ErrDamaged) {
+		t.Errorf("with a batch: %v, want damage", err)
 	}
 }

@@ -9,6 +9,7 @@ import (
 	"strconv"
 	"strings"
 
+	"gdb/internal/atomicfile"
 	"gdb/internal/codec"
 	"gdb/internal/mem"
 	"gdb/layout"
@@ -21,6 +22,12 @@ const (
 	checkpointsKept = 2
 	// checkpointArraysMax bounds what a header can claim.
 	checkpointArraysMax = 16
+	// checkpointVectorsMax are the arrays that have a value for each parameter.
+	checkpointVectorsMax = 4
+	// positionBytesMax bounds the position: it takes some hundred bytes.
+	positionBytesMax = 64 << 10
+	// checkpointPrefix begins the names of directories of checkpoints.
+	checkpointPrefix = "checkpoint-"
 )
 
 // errNotExist is the error of a missing file.
@@ -151,25 +158,21 @@ func (r runDir) writeCheckpoint(p position, arrays []array) error {
 	if err != nil {
 		return err
 	}
-	name := "checkpoint-" + strconv.Itoa(next)
+	name := checkpointPrefix + strconv.Itoa(next)
 	if err := r.fs.MkdirAll(r.path(name), 0o755); err != nil {
 		return fmt.Errorf("train: make %s: %w", r.path(name), err)
 	}
-	file := r.path(name, "state")
-	if err := writeSynced(r.fs, file+".tmp", parts...); err != nil {
+	if err := atomicfile.Write(r.fs, r.path(name, stateName), parts...); err != nil {
+		return fmt.Errorf("train: %w", err)
+	}
+	if err := r.syncDir(r.dir); err != nil {
 		return err
 	}
-	if err := r.fs.Rename(file+".tmp", file); err != nil {
-		return fmt.Errorf("train: rename %s: %w", file, err)
-	}
-	if err := errors.Join(r.syncDir(r.path(name)), r.syncDir(r.dir)); err != nil {
-		return err
-	}
-	if err := r.replace("CURRENT", r.currentLine(name)); err != nil {
+	if err := r.replace(currentName, r.currentLine(name)); err != nil {
 		return err
 	}
 	for i := range len(numbers) + 1 - checkpointsKept {
-		old := r.path("checkpoint-" + strconv.Itoa(numbers[i]))
+		old := r.path(checkpointPrefix + strconv.Itoa(numbers[i]))
 		if err := r.fs.RemoveAll(old); err != nil {
 			return fmt.Errorf("train: remove %s: %w", old, err)
 		}
@@ -191,46 +194,90 @@ func (r runDir) checkpoints() ([]int, error) {
 	}
 	var numbers []int
 	for _, name := range names {
-		if rest, ok := strings.CutPrefix(name, "checkpoint-"); ok {
-			if n, err := strconv.Atoi(rest); err == nil {
-				numbers = append(numbers, n)
-			}
+		if n, ok := checkpointNumber(name); ok {
+			numbers = append(numbers, n)
 		}
 	}
 	slices.Sort(numbers)
 	return numbers, nil
 }
 
+// checkpointNumber is the number in the name of a checkpoint.
+func checkpointNumber(name string) (n int, ok bool) {
+	digits, ok := strings.CutPrefix(name, checkpointPrefix)
+	n, err := strconv.Atoi(digits)
+	return n, ok && err == nil && n > 0 && strconv.Itoa(n) == digits
+}
+
 // errNoCheckpoint says that a run was stopped before its first checkpoint.
 var errNoCheckpoint = errors.New("no checkpoint yet")
 
-// readCheckpoint reads the current checkpoint. Damage is a layout.CorruptionError.
-func (r runDir) readCheckpoint() (p position, arrays []array, err error) {
-	current, err := readAll(r.fs, r.path("CURRENT"))
+// readCheckpoint reads the current checkpoint of a model with so many parameters. Damage is a
+// layout.CorruptionError. note is for the user: CURRENT was not there.
+func (r runDir) readCheckpoint(params int) (p position, arrays []array, note string, err error) {
+	name, err := r.current()
 	if errors.Is(err, errNotExist) {
-		return p, nil, fmt.Errorf("train: run %s: %w", r.name, errNoCheckpoint)
+		if name, err = r.newestWhole(); err == nil {
+			note = fmt.Sprintf("run %s has no %s: %s, its newest checkpoint, is taken", r.name,
+				currentName, name)
+		}
 	}
 	if err != nil {
-		return p, nil, err
+		return p, nil, "", err
 	}
-	name, _, _ := strings.Cut(string(current), " ")
-	if string(current) != string(r.currentLine(name)) {
-		return p, nil, fmt.Errorf("train: run %s: %w", r.name,
-			r.corrupt("CURRENT", fmt.Sprintf("%q has another checksum", current)))
-	}
-	b, err := readAll(r.fs, r.path(name, "state"))
+	file := name + "/" + stateName
+	b, err := r.read(file, stateBytesMax(params))
 	if errors.Is(err, errNotExist) {
-		return p, nil, fmt.Errorf("train: run %s: %w", r.name,
-			r.corrupt(name+"/state", "CURRENT names it, but it is missing"))
+		return p, nil, "", fmt.Errorf("train: run %s: %w", r.name,
+			r.corrupt(file, currentName+" names it, but it is missing"))
 	}
 	if err != nil {
-		return p, nil, fmt.Errorf("train: run %s: %w", r.name, err)
+		return p, nil, "", err
 	}
 	if p, arrays, err = decodeCheckpoint(r.uuid, b); err != nil {
-		return p, nil, fmt.Errorf("train: run %s: %w", r.name,
-			r.corrupt(name+"/state", err.Error()))
+		return p, nil, "", fmt.Errorf("train: run %s: %w", r.name, r.corrupt(file, err.Error()))
 	}
-	return p, arrays, nil
+	return p, arrays, note, nil
+}
+
+// current reads the name of the current checkpoint.
+func (r runDir) current() (name string, err error) {
+	line, err := r.read(currentName, currentBytesMax)
+	if err != nil {
+		return "", err
+	}
+	name, _, _ = strings.Cut(string(line), " ")
+	if _, ok := checkpointNumber(name); !ok || string(line) != string(r.currentLine(name)) {
+		return "", fmt.Errorf("train: run %s: %w", r.name,
+			r.corrupt(currentName, fmt.Sprintf("%q has another checksum", line)))
+	}
+	return name, nil
+}
+
+// newestWhole names the newest checkpoint that was written to its end, of a run whose CURRENT is
+// not there: it was lost, or a crash came before the first one was written.
+func (r runDir) newestWhole() (name string, err error) {
+	numbers, err := r.checkpoints()
+	if err != nil {
+		return "", err
+	}
+	for _, n := range slices.Backward(numbers) {
+		name := checkpointPrefix + strconv.Itoa(n)
+		_, err := r.fs.Stat(r.path(name, stateName))
+		if err == nil {
+			return name, nil
+		}
+		if !errors.Is(err, errNotExist) {
+			return "", r.readError(name, err)
+		}
+	}
+	return "", fmt.Errorf("train: run %s: %w", r.name, errNoCheckpoint)
+}
+
+// stateBytesMax is the most that a checkpoint of so many parameters takes: weights, the best ones,
+// and what the optimizer keeps, beside header and position.
+func stateBytesMax(params int) int64 {
+	return codec.HeaderBytes + positionBytesMax + checkpointVectorsMax*4*int64(params)
 }
 
 // find returns the values of a named array, which must have n.

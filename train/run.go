@@ -7,6 +7,7 @@ import (
 	"io"
 	"runtime"
 	"slices"
+	"strings"
 	"syscall"
 	"time"
 
@@ -46,6 +47,7 @@ type trainer struct {
 	best    []float32 // the weights of the best evaluation
 	saved   time.Time // of the last checkpoint
 	resumed bool
+	note    string // for the user: of the checkpoint
 	created time.Time
 
 	closers []io.Closer // in the order of opening
@@ -79,7 +81,7 @@ func (t *trainer) remedied(err error) error {
 		return err
 	case errors.Is(err, syscall.ENOSPC):
 		what = "free space on the disk"
-	case errors.As(err, &read) || errors.Is(err, syscall.EIO):
+	case errors.As(err, &read), errors.Is(err, syscall.EIO), errors.Is(err, io.ErrUnexpectedEOF):
 		what = "see to the disk"
 	default:
 		return err
@@ -95,6 +97,11 @@ func (t *trainer) run(ctx context.Context, store *layout.Store, dev blockdev.Dev
 	if err := t.prepare(ctx, store); err != nil {
 		return nil, err
 	}
+	if !t.resumed && t.cfg.Run != "" {
+		if err := t.dir.isNew(); err != nil { // before the plan is made, which takes time
+			return nil, err
+		}
+	}
 	if err := t.open(ctx, store, dev); err != nil {
 		return nil, err
 	}
@@ -109,7 +116,7 @@ func (t *trainer) run(ctx context.Context, store *layout.Store, dev blockdev.Dev
 	}
 	t.obs(Event{Started: &Started{Run: t.dir.name, Resumed: t.resumed, Plan: t.plan,
 		Epoch: int(t.pos.Epoch) + 1, Batch: int(t.pos.Batch), Config: t.cfg,
-		Note: t.in.neighbors().Note}})
+		Note: t.notes()}})
 	err := t.epochs(ctx)
 	switch {
 	case err == nil:
@@ -121,6 +128,17 @@ func (t *trainer) run(ctx context.Context, store *layout.Store, dev blockdev.Dev
 	}
 	err = fmt.Errorf("train: run %s: %w", t.dir.name, err)
 	return nil, errors.Join(err, t.record(ctx, "failed"))
+}
+
+// notes are those for the user when a run begins.
+func (t *trainer) notes() string {
+	var all []string
+	for _, note := range []string{t.note, t.in.neighbors().Note} {
+		if note != "" {
+			all = append(all, note)
+		}
+	}
+	return strings.Join(all, "; ")
 }
 
 // prepare checks settings against the store and finds the run's directory.
@@ -150,12 +168,8 @@ func (t *trainer) prepare(ctx context.Context, store *layout.Store) error {
 	if t.resumed {
 		return nil
 	}
-	if t.cfg.Run == "" {
-		name, err := nextRunName(store)
-		if err != nil {
-			return err
-		}
-		t.cfg.Run = name
+	if t.cfg.Run == "" { // what it is called shows when its directory is made
+		return nil
 	}
 	t.dir = openRunDir(store, t.cfg.Run)
 	return nil
@@ -297,18 +311,31 @@ func (t *trainer) loadSplits(ctx context.Context, store *layout.Store) error {
 	return err
 }
 
-// restore makes the directory of a new run, or loads the checkpoint of an old one.
-func (t *trainer) restore() error {
-	if !t.resumed {
-		if err := t.dir.create(); err != nil {
-			return err
-		}
+// claim makes the directory of a new run, or takes that of an old one, and keeps others out of it.
+func (t *trainer) claim() error {
+	var lock io.Closer
+	var err error
+	switch {
+	case t.resumed:
+		lock, err = t.dir.lock()
+	case t.cfg.Run == "":
+		t.dir, lock, err = createNextRun(t.in.store)
+		t.cfg.Run = t.dir.name
+	default:
+		lock, err = t.dir.create()
 	}
-	lock, err := t.dir.lock()
 	if err != nil {
 		return err
 	}
 	t.closers = append(t.closers, lock)
+	return nil
+}
+
+// restore makes the directory of a new run, or loads the checkpoint of an old one.
+func (t *trainer) restore() error {
+	if err := t.claim(); err != nil {
+		return err
+	}
 	if err := superbatch.RemoveDead(t.dir.fs, t.in.store.Path("prep")); err != nil {
 		return err
 	}
@@ -328,6 +355,7 @@ func (t *trainer) restore() error {
 	if err := t.writeRun(); err != nil {
 		return err
 	}
+	var err error
 	if t.metric, err = t.dir.openMetrics(int(t.pos.Epoch)); err != nil {
 		return err
 	}
@@ -349,7 +377,8 @@ func (t *trainer) writeRun() error {
 
 // load restores the current checkpoint. A run that was killed before its first begins again.
 func (t *trainer) load() error {
-	p, arrays, err := t.dir.readCheckpoint()
+	p, arrays, note, err := t.dir.readCheckpoint(t.model.p.total)
+	t.note = note
 	if errors.Is(err, errNoCheckpoint) {
 		return nil
 	}

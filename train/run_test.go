@@ -97,7 +97,7 @@ func mustRun(t testing.TB, s *layout.Store, c Config) *Result {
 // finalState is the current checkpoint of a run, without the times in it.
 func finalState(t testing.TB, s *layout.Store, run string) (position, []byte) {
 	t.Helper()
-	p, arrays, err := openRunDir(s, run).readCheckpoint()
+	p, arrays, _, err := openRunDir(s, run).readCheckpoint(1 << 20)
 	if err != nil {
 		t.Fatal(err)
 	}

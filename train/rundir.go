@@ -1,7 +1,6 @@
 package train
 
 import (
-	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -10,9 +9,10 @@ import (
 	"strings"
 	"time"
 
-	"gdb/blockdev"
+	"gdb/internal/atomicfile"
 	"gdb/internal/codec"
 	"gdb/internal/lockfile"
+	"gdb/internal/smallfile"
 	"gdb/kv"
 	"gdb/layout"
 
@@ -57,6 +57,14 @@ func (f *runFile) decode(b []byte) error {
 	return json.Unmarshal(b, f)
 }
 
+// Files of a run.
+const (
+	runFileName = "run.json"
+	metricsName = "metrics.jsonl"
+	currentName = "CURRENT"
+	stateName   = "state" // of a checkpoint
+)
+
 // hiddenDir is where a run keeps hidden states while it evaluates, if they do not fit in memory.
 const hiddenDir = "tmp"
 
@@ -76,20 +84,36 @@ func (r runDir) path(elem ...string) string {
 	return r.fs.PathJoin(append([]string{r.dir}, elem...)...)
 }
 
-// nextRunName is the first of r0001, r0002, … that has no directory.
-func nextRunName(s *layout.Store) (string, error) {
+// createNextRun makes the directory of a new run under the first of r0001, r0002, … that nobody
+// has, and takes its lock.
+func createNextRun(s *layout.Store) (r runDir, lock io.Closer, err error) {
+	number, err := lastRunNumber(s)
+	for err == nil {
+		number++
+		r = openRunDir(s, fmt.Sprintf("r%04d", number))
+		if lock, err = r.create(); err == nil {
+			return r, lock, nil
+		}
+		if errors.Is(err, errRunTaken) { // by another process, since the list was read
+			err = nil
+		}
+	}
+	return runDir{}, nil, err
+}
+
+// lastRunNumber is the largest N of the runs called rN.
+func lastRunNumber(s *layout.Store) (last int, err error) {
 	taken, err := s.FS().List(s.Path("runs"))
 	if err != nil && !errors.Is(err, errNotExist) {
-		return "", fmt.Errorf("train: list %s: %w", s.Path("runs"), err)
+		return 0, fmt.Errorf("train: list %s: %w", s.Path("runs"), err)
 	}
-	last := 0
 	for _, name := range taken {
 		n := 0
 		if _, err := fmt.Sscanf(name, "r%d", &n); err == nil {
 			last = max(last, n)
 		}
 	}
-	return fmt.Sprintf("r%04d", last+1), nil
+	return last, nil
 }
 
 // exists says whether there is a run to go on with.
@@ -97,7 +121,7 @@ func (r runDir) exists() bool {
 	if r.fs == nil {
 		return false
 	}
-	_, err := r.fs.Stat(r.path("run.json"))
+	_, err := r.fs.Stat(r.path(runFileName))
 	return err == nil
 }
 
@@ -114,26 +138,55 @@ func (r runDir) others() string {
 	return strings.Join(names, ", ")
 }
 
-// create makes the directory of a new run.
-func (r runDir) create() error {
-	if _, err := r.fs.Stat(r.path("run.json")); err == nil {
-		return fmt.Errorf("train: run %s exists: choose another --run, or go on with --resume %s",
-			r.name, r.name)
-	} else if !errors.Is(err, errNotExist) {
-		return fmt.Errorf("train: look for run %s: %w", r.name, err)
+// errRunTaken says that a run of this name exists, or is being made.
+var errRunTaken = errors.New("the name is taken")
+
+// isNew fails if the run exists already.
+func (r runDir) isNew() error {
+	_, err := r.fs.Stat(r.path(runFileName))
+	switch {
+	case err == nil:
+		return fmt.Errorf("train: run %s exists: %w: choose another --run, or go on with "+
+			"--resume %s", r.name, errRunTaken, r.name)
+	case errors.Is(err, errNotExist):
+		return nil
 	}
+	return r.readError(runFileName, err)
+}
+
+// create makes the directory of a new run and takes its lock. Of several processes that do so at
+// once, one gets it, the others errRunTaken.
+func (r runDir) create() (lock io.Closer, err error) {
 	if err := r.fs.MkdirAll(r.dir, 0o755); err != nil {
-		return fmt.Errorf("train: make %s: %w", r.dir, err)
+		return nil, fmt.Errorf("train: make %s: %w", r.dir, err)
 	}
 	runs := r.fs.PathDir(r.dir)
-	return errors.Join(r.syncDir(runs), r.syncDir(r.fs.PathDir(runs)))
+	if err := errors.Join(r.syncDir(runs), r.syncDir(r.fs.PathDir(runs))); err != nil {
+		return nil, err
+	}
+	if lock, err = r.lock(); err != nil {
+		return nil, err
+	}
+	if err := r.isNew(); err != nil { // who had the lock before may have begun it, and be done
+		return nil, errors.Join(err, lock.Close())
+	}
+	return lock, nil
+}
+
+// syncDir makes the names in a directory durable.
+func (r runDir) syncDir(dir string) error {
+	if err := atomicfile.SyncDir(r.fs, dir); err != nil {
+		return fmt.Errorf("train: %w", err)
+	}
+	return nil
 }
 
 // lock keeps a second process from training the same run.
 func (r runDir) lock() (io.Closer, error) {
 	l, err := lockfile.Take(r.fs, r.path("LOCK"))
 	if errors.Is(err, lockfile.ErrHeld) {
-		return nil, fmt.Errorf("train: run %s is being trained by another process: %w", r.name, err)
+		return nil, fmt.Errorf("train: run %s is being trained by another process: %w", r.name,
+			errRunTaken)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("train: run %s: %w", r.name, err)
@@ -147,21 +200,21 @@ func (r runDir) writeRun(f runFile) error {
 	if err != nil {
 		return err
 	}
-	return r.replace("run.json", b)
+	return r.replace(runFileName, b)
 }
 
 // readRun reads run.json and checks that the run belongs to the store.
 func (r runDir) readRun() (runFile, error) {
 	var f runFile
-	b, err := readAll(r.fs, r.path("run.json"))
+	b, err := r.read(runFileName, runFileBytesMax)
 	if errors.Is(err, errNotExist) {
 		return f, fmt.Errorf("train: the store has no run %q: it has %s", r.name, r.others())
 	}
 	if err != nil {
-		return f, fmt.Errorf("train: run %s: %w", r.name, err)
+		return f, err
 	}
 	if err := f.decode(b); err != nil {
-		return f, fmt.Errorf("train: run %s: %w", r.name, r.corrupt("run.json", err.Error()))
+		return f, fmt.Errorf("train: run %s: %w", r.name, r.corrupt(runFileName, err.Error()))
 	}
 	if f.Store != r.uuid.String() {
 		return f, fmt.Errorf("train: run %s was trained on store %s, this is %s", r.name, f.Store,
@@ -169,7 +222,7 @@ func (r runDir) readRun() (runFile, error) {
 	}
 	if len(f.Dims) < 2 || len(f.Dims) != len(f.Config.Fanout)+1 {
 		return f, fmt.Errorf("train: run %s: %w", r.name,
-			r.corrupt("run.json", fmt.Sprintf("%d widths for %d layers", len(f.Dims),
+			r.corrupt(runFileName, fmt.Sprintf("%d widths for %d layers", len(f.Dims),
 				len(f.Config.Fanout))))
 	}
 	return f, nil
@@ -180,73 +233,36 @@ func (r runDir) corrupt(file, what string) error {
 		What: what + "; restore the run from a copy, or train anew"}
 }
 
-// replace writes a small file whole: a temporary one, synced, then renamed.
+// replace writes a small file whole.
 func (r runDir) replace(name string, b []byte) error {
-	tmp := r.path(name + ".tmp")
-	if err := writeSynced(r.fs, tmp, b); err != nil {
-		return err
-	}
-	if err := r.fs.Rename(tmp, r.path(name)); err != nil {
-		return fmt.Errorf("train: rename %s: %w", tmp, err)
-	}
-	return r.syncDir(r.dir)
-}
-
-func (r runDir) syncDir(dir string) error {
-	d, err := r.fs.OpenDir(dir)
-	if err != nil {
-		return fmt.Errorf("train: open directory %s: %w", dir, err)
-	}
-	if err := errors.Join(d.Sync(), d.Close()); err != nil {
-		return fmt.Errorf("train: sync directory %s: %w", dir, err)
+	if err := atomicfile.Write(r.fs, r.path(name), b); err != nil {
+		return fmt.Errorf("train: %w", err)
 	}
 	return nil
 }
 
-// writeSynced writes a file whole. Errors name it, and where writing ended.
-func writeSynced(fs vfs.FS, path string, parts ...[]byte) error {
-	f, err := fs.Create(path, vfs.WriteCategoryUnspecified)
-	if err != nil {
-		return fmt.Errorf("train: create %s: %w", path, err)
-	}
-	off := int64(0)
-	for _, b := range parts {
-		n, err := f.Write(b)
-		off += int64(n)
-		if err != nil {
-			return errors.Join(fmt.Errorf("train: write %s at offset %d: %w", path, off, err),
-				f.Close())
-		}
-	}
-	if err := errors.Join(f.Sync(), f.Close()); err != nil {
-		return fmt.Errorf("train: sync %s: %w", path, err)
-	}
-	return nil
+// Files of a run that are read whole are no larger than this; what is larger is damage.
+const (
+	runFileBytesMax = 16 << 20 // settings and a plan: some KiB
+	currentBytesMax = 256      // a name and a checksum
+	metricsLineMax  = 1 << 20  // the record of an epoch: some KiB
+)
+
+// read reads a file of the run that has at most limit bytes.
+func (r runDir) read(name string, limit int64) ([]byte, error) {
+	b, err := smallfile.Read(r.fs, r.path(name), limit)
+	return b, r.readError(name, err)
 }
 
-// readAll reads a file whole: as many bytes as it is long, so that an answer that is cut off is an
-// error and never a shorter file. Errors name it, and where reading ended.
-func readAll(fs vfs.FS, path string) ([]byte, error) {
-	f, err := fs.Open(path)
-	if err != nil {
-		return nil, fmt.Errorf("train: open %s: %w", path, err)
+// readError is the error of reading a file of the run.
+func (r runDir) readError(name string, err error) error {
+	switch {
+	case err == nil:
+		return nil
+	case errors.Is(err, smallfile.ErrTooLarge):
+		err = r.corrupt(name, err.Error())
 	}
-	info, err := f.Stat()
-	if err != nil {
-		return nil, errors.Join(fmt.Errorf("train: read %s: %w", path, err), f.Close())
-	}
-	b := make([]byte, info.Size())
-	n, err := io.ReadFull(f, b)
-	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
-		err = blockdev.ErrTruncated
-	}
-	if err != nil {
-		err = &blockdev.ReadError{Path: path, Off: int64(n), Len: len(b) - n, Err: err}
-	}
-	if err = errors.Join(err, f.Close()); err != nil {
-		return nil, fmt.Errorf("train: %w", err)
-	}
-	return b, nil
+	return fmt.Errorf("train: run %s: %w", r.name, err)
 }
 
 // metricsLog appends records to metrics.jsonl.
@@ -259,28 +275,19 @@ type metricsLog struct {
 // openMetrics starts the file with the records of the epochs up to and with the last: what a
 // killed run wrote after its last checkpoint is done, and written, again.
 func (r runDir) openMetrics(last int) (*metricsLog, error) {
-	path := r.path("metrics.jsonl")
-	old, err := readAll(r.fs, path)
-	if err != nil && !errors.Is(err, errNotExist) {
-		return nil, err
-	}
-	var keep bytes.Buffer
-	for line := range bytes.Lines(old) {
-		var rec EpochRecord
-		if json.Unmarshal(line, &rec) == nil && rec.Epoch <= last {
-			keep.Write(line)
-		}
-	}
-	tmp := path + ".tmp"
-	f, err := r.fs.Create(tmp, vfs.WriteCategoryUnspecified)
+	path := r.path(metricsName)
+	f, err := r.fs.Create(atomicfile.Part(path), vfs.WriteCategoryUnspecified)
 	if err != nil {
-		return nil, fmt.Errorf("train: create %s: %w", tmp, err)
+		return nil, fmt.Errorf("train: create the metrics of run %s: %w", r.name, err)
 	}
-	m := &metricsLog{file: f, path: tmp}
-	err = errors.Join(m.write(keep.Bytes()), m.sync())
+	m := &metricsLog{file: f, path: atomicfile.Part(path)}
+	err = r.keepMetrics(m, last)
 	if err == nil {
-		if err = r.fs.Rename(tmp, path); err != nil {
-			err = fmt.Errorf("train: rename %s: %w", tmp, err)
+		err = m.sync()
+	}
+	if err == nil {
+		if err = r.fs.Rename(m.path, path); err != nil {
+			err = fmt.Errorf("train: rename %s: %w", m.path, err)
 		}
 	}
 	if err == nil {
@@ -291,6 +298,21 @@ func (r runDir) openMetrics(last int) (*metricsLog, error) {
 	}
 	m.path = path
 	return m, nil
+}
+
+// keepMetrics copies the records of the epochs up to and with the last.
+func (r runDir) keepMetrics(to *metricsLog, last int) error {
+	err := smallfile.Lines(r.fs, r.path(metricsName), metricsLineMax, func(line []byte) error {
+		var rec EpochRecord
+		if json.Unmarshal(line, &rec) != nil || rec.Epoch > last {
+			return nil
+		}
+		return to.write(append(line, '\n'))
+	})
+	if errors.Is(err, errNotExist) {
+		return nil
+	}
+	return r.readError(metricsName, err)
 }
 
 func (m *metricsLog) add(rec EpochRecord) error {

@@ -1,6 +1,7 @@
 package train
 
 import (
+	"cmp"
 	"context"
 
 	"gdb/layout"
@@ -42,7 +43,8 @@ func (t *trainer) superbatches() superbatch.Config {
 		},
 		Epoch: t.pos.Epoch, StartBatch: t.pos.Batch, Epochs: uint64(t.cfg.Epochs),
 		Nodes: in.meta.Nodes, Rows: in.rows, Labels: in.labels, FS: in.store.FS(),
-		Prep: in.store.Path("prep"), Name: t.dir.name, UUID: in.meta.UUID, Device: in.dev,
+		Prep: in.store.Path("prep"), Name: cmp.Or(t.dir.name, newToken()), UUID: in.meta.UUID,
+		Device:  in.dev,
 		Batches: s.Batches, StorageBytes: s.Storage, Overlap: s.Overlap,
 		Planned: superbatch.Sizes{Nodes: t.plan.BatchNodes, Inner: t.plan.BatchInner,
 			Edges: t.plan.BatchEdges, StepBytes: t.plan.Step},

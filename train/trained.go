@@ -21,6 +21,7 @@ type trained struct {
 	cfg     Config
 	dir     runDir
 	pos     position
+	notes   func(note string) // nil for none
 	in      *inputs
 	be      backend.Backend
 	model   *sage
@@ -29,12 +30,15 @@ type trained struct {
 	closers []io.Closer
 }
 
-// Limits bound what evaluation and prediction take; zero values take what the run took.
+// Limits bound what evaluation and prediction take, and say whom they tell of what they met; zero
+// values take what the run took.
 type Limits struct {
 	// Memory bounds the process in bytes.
 	Memory int64
 	// Threads is the number of compute workers.
 	Threads int
+	// Notes is called with what the user should know and did no harm; nil for none.
+	Notes func(note string)
 }
 
 // openTrained opens a run of a store to predict a split, or all nodes if it is "", and the ids of
@@ -55,7 +59,7 @@ func openTrained(ctx context.Context, store *layout.Store, dev blockdev.Device, 
 	if err := cfg.Validate(); err != nil {
 		return nil, err
 	}
-	t := &trained{cfg: cfg, dir: openRunDir(store, run)}
+	t := &trained{cfg: cfg, dir: openRunDir(store, run), notes: lim.Notes}
 	if err := t.open(ctx, store, dev, split, withIDs); err != nil {
 		return nil, errors.Join(err, t.Close())
 	}
@@ -68,11 +72,6 @@ func (t *trained) open(ctx context.Context, store *layout.Store, dev blockdev.De
 	if err := checkTrainable(m); err != nil {
 		return err
 	}
-	pos, arrays, err := t.dir.readCheckpoint()
-	if err != nil {
-		return err
-	}
-	t.pos = pos
 	if err := t.dir.removeDead(); err != nil {
 		return err
 	}
@@ -83,6 +82,7 @@ func (t *trained) open(ctx context.Context, store *layout.Store, dev blockdev.De
 		return err
 	}
 	if split != "" {
+		var err error
 		if t.set, err = t.nodes(ctx, split); err != nil {
 			return err
 		}
@@ -93,7 +93,19 @@ func (t *trained) open(ctx context.Context, store *layout.Store, dev blockdev.De
 	if err := t.in.openLabels(ctx); err != nil {
 		return err
 	}
-	dims := modelDims(&t.cfg, m.Features[0].Dim, t.in.classes)
+	if err := t.openModel(modelDims(&t.cfg, m.Features[0].Dim, t.in.classes)); err != nil {
+		return err
+	}
+	if withIDs {
+		if err := t.openIDs(ctx); err != nil {
+			return err
+		}
+	}
+	return t.openData(ctx)
+}
+
+// openModel makes the model and loads the weights of the best evaluation.
+func (t *trained) openModel(dims []int) (err error) {
 	t.be, err = backend.Open(t.cfg.Backend, backend.Options{Workers: t.cfg.Threads,
 		Budget: t.in.budget})
 	if err != nil {
@@ -102,6 +114,13 @@ func (t *trained) open(ctx context.Context, store *layout.Store, dev blockdev.De
 	t.closers = append(t.closers, t.be)
 	if t.model, err = newSAGE(t.be, dims, false, t.in.budget); err != nil {
 		return err
+	}
+	pos, arrays, note, err := t.dir.readCheckpoint(t.model.p.total)
+	if err != nil {
+		return err
+	}
+	if t.pos = pos; note != "" && t.notes != nil {
+		t.notes(note)
 	}
 	name := "weights"
 	if pos.HasBest {
@@ -112,12 +131,7 @@ func (t *trained) open(ctx context.Context, store *layout.Store, dev blockdev.De
 		return err
 	}
 	t.be.Write(t.model.p.w, w)
-	if withIDs {
-		if err := t.openIDs(ctx); err != nil {
-			return err
-		}
-	}
-	return t.openData(ctx)
+	return nil
 }
 
 // openIDs opens the dictionary, whose index is in memory.

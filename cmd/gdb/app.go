@@ -12,6 +12,7 @@ import (
 
 	"gdb/internal/mem"
 	"gdb/internal/spelling"
+	"gdb/train"
 
 	"github.com/cockroachdb/pebble/v2/vfs"
 	"github.com/spf13/cobra"
@@ -200,4 +201,12 @@ func exactArgs(n int) cobra.PositionalArgs {
 		}
 		return nil
 	}
+}
+
+// note tells the user what went wrong and did no harm.
+func (a *app) note(text string) { fmt.Fprintf(a.err, "note: %s\n", text) }
+
+// limits are those of evaluation and prediction.
+func (a *app) limits() train.Limits {
+	return train.Limits{Memory: a.memory, Threads: a.threads, Notes: a.note}
 }

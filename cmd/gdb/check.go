@@ -34,10 +34,15 @@ caches keep in runs/ and prep/ is verified whenever it is read, and is only ment
 			opt.Progress = func(done, total int64) { p.update("check", done, total, "bytes") }
 			report, err := layout.Check(cmd.Context(), dev, st, opt)
 			p.finish()
-			if err != nil {
+			if report == nil {
 				return fmt.Errorf("check: %w", err)
 			}
-			return a.printReport(args[0], report, asJSON)
+			found := a.printReport(args[0], report, err == nil, asJSON)
+			if err != nil {
+				a.printError(fmt.Errorf("check: %w", err))
+				return firstError(found, errReported{exitFailed})
+			}
+			return found
 		},
 	}
 	cmd.Flags().BoolVar(&opt.Full, "full", false,
@@ -46,7 +51,8 @@ caches keep in runs/ and prep/ is verified whenever it is read, and is only ment
 	return cmd
 }
 
-func (a *app) printReport(dir string, r *layout.CheckReport, asJSON bool) error {
+// printReport prints what a check found; whole says that it could look into all files.
+func (a *app) printReport(dir string, r *layout.CheckReport, whole, asJSON bool) error {
 	if asJSON {
 		findings := r.Findings
 		if findings == nil {
@@ -55,12 +61,12 @@ func (a *app) printReport(dir string, r *layout.CheckReport, asJSON bool) error 
 		if r.Unchecked == nil {
 			r.Unchecked = []string{}
 		}
-		if err := a.printJSON(map[string]any{"store": dir, "ok": len(findings) == 0,
+		if err := a.printJSON(map[string]any{"store": dir, "ok": len(findings) == 0 && whole,
 			"files": r.Files, "bytes": r.Bytes, "findings": findings,
 			"unchecked": r.Unchecked}); err != nil {
 			return err
 		}
-	} else if err := a.printFindings(dir, r); err != nil {
+	} else if err := a.printFindings(dir, r, whole); err != nil {
 		return err
 	}
 	if len(r.Findings) > 0 {
@@ -69,7 +75,7 @@ func (a *app) printReport(dir string, r *layout.CheckReport, asJSON bool) error 
 	return nil
 }
 
-func (a *app) printFindings(dir string, r *layout.CheckReport) error {
+func (a *app) printFindings(dir string, r *layout.CheckReport, whole bool) error {
 	w := &lines{w: a.out}
 	for _, f := range r.Findings {
 		switch {
@@ -84,7 +90,7 @@ func (a *app) printFindings(dir string, r *layout.CheckReport) error {
 	if n := len(r.Findings); n > 0 {
 		w.printf("%s is damaged: %d findings; restore these files from a copy, or ingest again\n",
 			dir, n)
-	} else {
+	} else if whole {
 		w.printf("%s is sound: %d files, %s verified\n", dir, r.Files, mem.FormatSize(r.Bytes))
 	}
 	if len(r.Unchecked) > 0 {

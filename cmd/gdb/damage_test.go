@@ -69,7 +69,7 @@ func checkStore(t *testing.T, dev blockdev.Device, dir string) string {
 	}
 	var out strings.Builder
 	a := &app{streams: streams{out: &out}}
-	if err := a.printFindings(dir, report); err != nil {
+	if err := a.printFindings(dir, report, true); err != nil {
 		t.Fatal(err)
 	}
 	return out.String()

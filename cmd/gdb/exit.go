@@ -8,6 +8,7 @@ import (
 
 	"gdb/internal/badoption"
 	"gdb/internal/codec"
+	"gdb/internal/storefs"
 	"gdb/kv"
 	"gdb/layout"
 	"gdb/layout/ingest"
@@ -48,7 +49,7 @@ func exitCode(err error) int {
 		return exitInterrupted
 	case errors.Is(err, layout.ErrCorrupt), errors.Is(err, kv.ErrDamaged),
 		errors.Is(err, codec.ErrChecksum), errors.Is(err, codec.ErrForeign),
-		errors.Is(err, codec.ErrKind):
+		errors.Is(err, codec.ErrKind), errors.Is(err, storefs.ErrRefused):
 		return exitDamaged
 	case errors.As(err, &ue), errors.As(err, &option), errors.Is(err, ingest.ErrUsage):
 		return exitUsage

@@ -202,7 +202,7 @@ func (o *trainObserver) started(s *train.Started) {
 		fmt.Fprintf(o.app.err, "chosen: %s\n", why)
 	}
 	if s.Note != "" {
-		fmt.Fprintf(o.app.err, "note: %s\n", s.Note)
+		o.app.note(s.Note)
 	}
 }
 
@@ -230,7 +230,7 @@ func (a *app) evalCommand() *cobra.Command {
 				return fmt.Errorf("eval: %w", err)
 			}
 			defer func() { err = firstError(err, dev.Close()) }()
-			c.Limits = train.Limits{Memory: a.memory, Threads: a.threads}
+			c.Limits = a.limits()
 			res, err := train.Evaluate(cmd.Context(), st, dev, c)
 			if err != nil {
 				return err
@@ -277,7 +277,7 @@ func (a *app) predictCommand() *cobra.Command {
 				return fmt.Errorf("predict: %w", err)
 			}
 			defer func() { err = firstError(err, dev.Close()) }()
-			c.Limits = train.Limits{Memory: a.memory, Threads: a.threads}
+			c.Limits = a.limits()
 			if err := train.Predict(cmd.Context(), st, dev, c, w); err != nil {
 				return err
 			}

@@ -13,6 +13,8 @@ import (
 	"math"
 )
 
+//go:generate go run -tags avogen ./gen
+
 // ErrShort is the error of a decoder that was asked for more bytes than it has.
 var ErrShort = errors.New("codec: data ends too early")
 

@@ -19,8 +19,6 @@ import (
 //
 // Control bits without a value are zero. The number of values is not part of it.
 
-//go:generate go run -tags avogen ./gen
-
 // ErrDeltas is the error of bytes that are not the deltas of so many values.
 var ErrDeltas = errors.New("codec: damaged deltas")
 

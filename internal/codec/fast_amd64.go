@@ -2,12 +2,22 @@ package codec
 
 import "golang.org/x/sys/cpu"
 
-// fastGroups is the best decoder of this CPU; nil is plain Go.
-var fastGroups = chooseGroups()
+// The best kernels of this CPU; nil is plain Go.
+var (
+	fastGroups = chooseGroups()
+	fastMax    = chooseMax()
+)
 
 func chooseGroups() groupDecoder {
 	if cpu.X86.HasAVX {
 		return decodeGroupsAVX
+	}
+	return nil
+}
+
+func chooseMax() func(groups int, values *uint32) uint32 {
+	if cpu.X86.HasAVX2 {
+		return maxAVX2
 	}
 	return nil
 }

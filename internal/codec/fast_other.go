@@ -2,5 +2,8 @@
 
 package codec
 
-// fastGroups is the best decoder of this CPU; nil is plain Go.
-var fastGroups groupDecoder
+// The best kernels of this CPU; nil is plain Go.
+var (
+	fastGroups groupDecoder
+	fastMax    func(groups int, values *uint32) uint32
+)

@@ -30,7 +30,8 @@ func TestRunningIngestIsLeftAlone(t *testing.T) {
 			return
 		}
 		for _, resume := range []bool{true, false} {
-			if _, err := busyCase(t, dir, resume).run(context.Background()); !errors.Is(err, ErrBusy) {
+			_, err := busyCase(t, dir, resume).run(context.Background())
+			if !errors.Is(err, ErrBusy) {
 				t.Errorf("%s: a second ingest (resume %t): %v, want ErrBusy", phase, resume, err)
 			}
 			refused.Add(1)

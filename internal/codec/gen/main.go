@@ -1,6 +1,6 @@
 //go:build avogen
 
-// Command gen writes the assembly of package codec; see the go:generate line in deltas.go.
+// Command gen writes the assembly of package codec; see the go:generate line in codec.go.
 package main
 
 import (
@@ -8,13 +8,51 @@ import (
 
 	. "github.com/mmcloughlin/avo/build"
 	. "github.com/mmcloughlin/avo/operand"
+	"github.com/mmcloughlin/avo/reg"
 )
 
 func main() {
-	os.Args = []string{"gen", "-out", "deltas_amd64.s", "-stubs", "deltas_amd64.go",
+	os.Args = []string{"gen", "-out", "kernels_amd64.s", "-stubs", "kernels_amd64.go",
 		"-pkg", "codec"}
 	decodeGroups()
+	maxOf()
 	Generate()
+}
+
+// maxOf writes the largest of whole groups of 32 values: four vectors at a time, since a maximum
+// takes a cycle and two can begin in one.
+func maxOf() {
+	TEXT("maxAVX2", NOSPLIT, "func(groups int, values *uint32) uint32")
+	Pragma("noescape")
+	Doc("maxAVX2 returns the largest of 32*groups values, at least one group.")
+	n, at := Load(Param("groups"), GP64()), Load(Param("values"), GP64())
+	var most [4]reg.VecVirtual
+	for i := range most {
+		most[i] = YMM()
+		VPXOR(most[i], most[i], most[i])
+	}
+	Label("next")
+	for i := range most {
+		VPMAXUD(Mem{Base: at, Disp: 32 * i}, most[i], most[i])
+	}
+	ADDQ(U8(128), at)
+	DECQ(n)
+	JNE(LabelRef("next"))
+	VPMAXUD(most[1], most[0], most[0])
+	VPMAXUD(most[3], most[2], most[2])
+	VPMAXUD(most[2], most[0], most[0])
+	half, out := XMM(), GP32()
+	VEXTRACTI128(U8(1), most[0], half)
+	VPMAXUD(half, most[0].AsX(), half)
+	swapped := XMM()
+	VPSHUFD(U8(0x4e), half, swapped)
+	VPMAXUD(swapped, half, half)
+	VPSHUFD(U8(0xb1), half, swapped)
+	VPMAXUD(swapped, half, half)
+	VMOVD(half, out)
+	VZEROUPPER()
+	Store(out, ReturnIndex(0))
+	RET()
 }
 
 // decodeGroups writes the decoder of whole groups of four. A group is one shuffle that puts the

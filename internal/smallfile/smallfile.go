@@ -1,0 +1,69 @@
+// Package smallfile reads files of a store that are small by their kind: settings, pointers,
+// journals. A file that is larger than its kind can be was damaged or put there to do harm, and is
+// refused before memory is taken for it.
+package smallfile
+
+import (
+	"bufio"
+	"errors"
+	"fmt"
+	"io"
+
+	"github.com/cockroachdb/pebble/v2/vfs"
+)
+
+// ErrTooLarge says that a file, or a line of it, is larger than one of its kind can be.
+var ErrTooLarge = errors.New("larger than such a file can be")
+
+// Read reads a file of at most limit bytes whole: as many bytes as it is long, so that an answer
+// that is cut off is an error and never a shorter file. The error wraps ErrTooLarge, or what the
+// file system says, and names the file.
+func Read(fs vfs.FS, path string, limit int64) (b []byte, err error) {
+	f, err := fs.Open(path)
+	if err != nil {
+		return nil, fmt.Errorf("open %s: %w", path, err)
+	}
+	defer func() { err = errors.Join(err, f.Close()) }()
+	info, err := f.Stat()
+	if err != nil {
+		return nil, fmt.Errorf("read %s: %w", path, err)
+	}
+	if size := info.Size(); size > limit {
+		return nil, fmt.Errorf("read %s: %d bytes, at most %d: %w", path, size, limit, ErrTooLarge)
+	}
+	b = make([]byte, info.Size())
+	if n, err := io.ReadFull(f, b); err != nil {
+		if errors.Is(err, io.EOF) {
+			err = io.ErrUnexpectedEOF
+		}
+		return nil, fmt.Errorf("read %s: %d bytes at offset %d: %w", path, len(b)-n, n, err)
+	}
+	return b, nil
+}
+
+// Lines calls fn with each line of a file, without its end; the line is fn's only until it returns.
+// An error of fn ends it and is returned. A line of over limit bytes wraps ErrTooLarge. Memory: one
+// line.
+func Lines(fs vfs.FS, path string, limit int, fn func(line []byte) error) (err error) {
+	f, err := fs.Open(path)
+	if err != nil {
+		return fmt.Errorf("open %s: %w", path, err)
+	}
+	defer func() { err = errors.Join(err, f.Close()) }()
+	lines := bufio.NewScanner(f)
+	lines.Buffer(nil, limit)
+	n := 0
+	for lines.Scan() {
+		n++
+		if err := fn(lines.Bytes()); err != nil {
+			return err
+		}
+	}
+	if err = lines.Err(); errors.Is(err, bufio.ErrTooLong) {
+		return fmt.Errorf("read %s: line %d, at most %d bytes: %w", path, n+1, limit, ErrTooLarge)
+	}
+	if err != nil {
+		return fmt.Errorf("read %s after line %d: %w", path, n, err)
+	}
+	return nil
+}

@@ -1,0 +1,116 @@
+package kv
+
+import (
+	"fmt"
+	"path/filepath"
+	"slices"
+	"strings"
+)
+
+const (
+	// nodesMost and edgesMost are what ids of 32 bits and positions of 8 bytes can number.
+	nodesMost, edgesMost = uint64(1) << 32, uint64(1) << 60
+	// bucketsMost is the number of degrees, by powers of two, that 32 bits can have.
+	bucketsMost = 33
+	// typesMost is what the two bytes of an edge's type can number.
+	typesMost = 1 << 16
+)
+
+// check fails if the metadata cannot be those of a store: a reader sizes its memory and places its
+// reads by them. What contradicts the files themselves is found where they are read.
+func (m *Meta) check() error {
+	switch {
+	case m.Nodes > nodesMost || m.Edges > edgesMost:
+		return fmt.Errorf("%d nodes and %d edges are more than can be stored", m.Nodes, m.Edges)
+	case len(m.EdgeTypes) > typesMost:
+		return fmt.Errorf("%d types of edges, at most %d", len(m.EdgeTypes), typesMost)
+	case len(m.Stats.InHist) > bucketsMost || len(m.Stats.OutHist) > bucketsMost:
+		return fmt.Errorf("degrees of %d and %d buckets, at most %d", len(m.Stats.InHist),
+			len(m.Stats.OutHist), bucketsMost)
+	}
+	for _, d := range m.Directions {
+		if d != "in" && d != "out" {
+			return fmt.Errorf("lists of direction %q", d)
+		}
+	}
+	if err := m.checkFiles(); err != nil {
+		return err
+	}
+	if err := m.checkPartitions(); err != nil {
+		return err
+	}
+	for i := range m.Features {
+		if err := m.Features[i].check(); err != nil {
+			return err
+		}
+	}
+	if m.Labels != nil {
+		return m.Labels.check(m.Nodes)
+	}
+	return nil
+}
+
+// checkFiles checks that the files are in the store's directory, and each listed once.
+func (m *Meta) checkFiles() error {
+	seen := make(map[string]bool, len(m.Files))
+	for _, f := range m.Files {
+		if err := checkPath(f.Path); err != nil {
+			return err
+		}
+		if f.Size < 0 || seen[f.Path] {
+			return fmt.Errorf("file %q of %d bytes, listed before: %t", f.Path, f.Size,
+				seen[f.Path])
+		}
+		seen[f.Path] = true
+	}
+	return nil
+}
+
+// checkPath fails unless a path leads into the store's directory.
+func checkPath(path string) error {
+	if path == "." || !filepath.IsLocal(path) || filepath.ToSlash(filepath.Clean(path)) != path ||
+		strings.ContainsRune(path, 0) {
+		return fmt.Errorf("file %q is not in the store", path)
+	}
+	return nil
+}
+
+// checkPartitions checks that the partitions ascend and hold nodes of the graph only.
+func (m *Meta) checkPartitions() error {
+	next := uint64(0)
+	for i, p := range m.Partitions {
+		if uint64(p.First) < next && p.Nodes > 0 || p.Nodes > m.Nodes ||
+			uint64(p.First)+p.Nodes > m.Nodes {
+			return fmt.Errorf("partition %d has nodes %d to %d of %d, after node %d", i, p.First,
+				uint64(p.First)+p.Nodes, m.Nodes, next)
+		}
+		next = max(next, uint64(p.First)+p.Nodes)
+	}
+	return nil
+}
+
+func (r *RowsMeta) check() error {
+	if !slices.Contains([]string{"f32", "f16", "bf16", "i32", "u8"}, r.DType) || r.Dim < 1 ||
+		r.RowBytes < 1 || r.PageBytes < 1 || r.SumBytes < 1 {
+		return fmt.Errorf("rows %q of %d %q, %d bytes in pages of %d with sums of %d", r.Name,
+			r.Dim,
+			r.DType, r.RowBytes, r.PageBytes, r.SumBytes)
+	}
+	return checkPath(r.Path)
+}
+
+func (l *LabelsMeta) check(nodes uint64) error {
+	dtype := map[string]string{"class": "i32", "multi": "u8", "target": "f32"}[l.Kind]
+	switch {
+	case dtype == "":
+		return fmt.Errorf("labels of kind %q", l.Kind)
+	case l.Rows.DType != dtype:
+		return fmt.Errorf("labels of kind %q in rows of %q", l.Kind, l.Rows.DType)
+	case l.Labeled > nodes:
+		return fmt.Errorf("%d of %d nodes have a label", l.Labeled, nodes)
+	case len(l.ClassCounts) > len(l.Classes):
+		return fmt.Errorf("%d classes are counted, %d have names", len(l.ClassCounts),
+			len(l.Classes))
+	}
+	return l.Rows.check()
+}
