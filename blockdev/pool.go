@@ -3,6 +3,8 @@ package blockdev
 import (
 	"runtime/debug"
 	"sync"
+
+	"gdb/internal/bug"
 )
 
 const (
@@ -54,6 +56,7 @@ func (p *pool) submit(b *batch) {
 
 // work is the life of one worker.
 func (p *pool) work() {
+	defer bug.Catch()
 	debug.SetPanicOnFault(true) // a fault in a memory map is a read error: see copyMapped
 	p.mu.Lock()
 	defer p.mu.Unlock()

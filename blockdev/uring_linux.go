@@ -10,6 +10,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"gdb/internal/bug"
 	"gdb/internal/mem"
 
 	"golang.org/x/sys/unix"
@@ -121,6 +122,7 @@ func lockLimit() int64 {
 
 // run is the life of the goroutine.
 func (u *uring) run(started chan<- error) {
+	defer bug.Catch()
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
 	if err := u.start(); err != nil {

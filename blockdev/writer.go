@@ -4,6 +4,8 @@ import (
 	"errors"
 	"syscall"
 
+	"gdb/internal/bug"
+
 	"github.com/cockroachdb/pebble/v2/vfs"
 )
 
@@ -88,6 +90,7 @@ func (w *Writer) begin() {
 	done := make(chan struct{})
 	w.writing = done
 	go func() {
+		defer bug.Catch()
 		defer close(done)
 		w.flush(piece)
 	}()

@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"gdb/blockdev"
+	"gdb/internal/bug"
 	"gdb/internal/pace"
 )
 
@@ -124,7 +125,10 @@ func (r *Rows) stream(ctx context.Context, b *rowsBuffer, m merging, keys []uint
 func (r *Rows) begin(ctx context.Context, m *merging, p *rowsPart, keys []uint64) []uint64 {
 	n := r.plan(m, p, keys)
 	if p.keys = keys[:n]; n > 0 {
-		go func() { p.done <- r.readPart(ctx, p) }()
+		go func() {
+			defer bug.Catch()
+			p.done <- r.readPart(ctx, p)
+		}()
 	}
 	return keys[n:]
 }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 
 	"gdb/blockdev"
+	"gdb/internal/bug"
 	"gdb/internal/mem"
 	"gdb/internal/pace"
 )
@@ -35,6 +36,7 @@ func (f *source) stream(ctx context.Context, from, to int64, unit int,
 	free <- arena.Bytes()[:size]
 	free <- arena.Bytes()[size:]
 	go func() {
+		defer bug.Catch()
 		defer close(full)
 		for off := from; off < to; off += size {
 			var buf []byte

@@ -7,6 +7,7 @@ import (
 	"sync"
 	"sync/atomic"
 
+	"gdb/internal/bug"
 	"gdb/internal/mem"
 )
 
@@ -175,7 +176,10 @@ func (f *cached) readMissed(ctx context.Context, l *lookup, out []float32) (wait
 		return func() error { return nil }
 	}
 	done := make(chan error, 1)
-	go func() { done <- f.read(ctx, l, out) }()
+	go func() {
+		defer bug.Catch()
+		done <- f.read(ctx, l, out)
+	}()
 	return func() error { return <-done }
 }
 

@@ -4,6 +4,7 @@ import (
 	"context"
 	"sync"
 
+	"gdb/internal/bug"
 	"gdb/kv"
 )
 
@@ -55,7 +56,10 @@ func Parallel(n, threads, bytes int, work func(first, end int)) {
 	threads = max(1, min(threads, n, bytes/copyRowsMin))
 	var wg sync.WaitGroup
 	for t := 1; t < threads; t++ {
-		wg.Go(func() { work(n*t/threads, n*(t+1)/threads) })
+		wg.Go(func() {
+			defer bug.Catch()
+			work(n*t/threads, n*(t+1)/threads)
+		})
 	}
 	work(0, n/threads)
 	wg.Wait()

@@ -6,6 +6,7 @@ import (
 	"sync"
 	"sync/atomic"
 
+	"gdb/internal/bug"
 	"gdb/internal/mem"
 	"gdb/layout"
 )
@@ -29,6 +30,7 @@ func load(ctx context.Context, n, dim int,
 	var work sync.WaitGroup
 	for range loaders {
 		work.Go(func() {
+			defer bug.Catch()
 			for ctx.Err() == nil {
 				first := next.Add(step) - step
 				if first >= int64(n) {

@@ -9,6 +9,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"gdb/internal/bug"
 	"gdb/internal/mem"
 )
 
@@ -147,6 +148,7 @@ func NewPipeline(ctx context.Context, cfg PipelineConfig) (*Pipeline, error) {
 func (p *Pipeline) start(work func() error) {
 	p.wg.Add(1)
 	go func() {
+		defer bug.Catch()
 		defer p.wg.Done()
 		if err := work(); err != nil {
 			p.cancel(err)

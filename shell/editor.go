@@ -8,6 +8,8 @@ import (
 	"fmt"
 	"io"
 	"strings"
+
+	"gdb/internal/bug"
 )
 
 // lineEditor reads items from the user. Implementations: ttyEditor and pipeEditor.
@@ -78,6 +80,7 @@ func (e *pipeEditor) Read(ctx context.Context, _ string) (string, error) {
 // and so is the session.
 func (e *pipeEditor) line(ctx context.Context) (string, error) {
 	go func() {
+		defer bug.Catch()
 		text, err := e.in.ReadString('\n')
 		e.lines <- inputLine{text, err}
 	}()

@@ -7,6 +7,8 @@ import (
 	"os"
 	"sync/atomic"
 
+	"gdb/internal/bug"
+
 	"github.com/cockroachdb/pebble/v2/vfs"
 )
 
@@ -57,7 +59,10 @@ func createBeside(fs vfs.FS, path, ending string) (f vfs.File, name string, err 
 // for what it stood for before, or for the whole file if only its directory could not be synced.
 func (f *newFile) commit(ctx context.Context) error {
 	synced := make(chan error, 1)
-	go func() { synced <- f.Sync() }()
+	go func() {
+		defer bug.Catch()
+		synced <- f.Sync()
+	}()
 	var err error
 	select {
 	case err = <-synced:
@@ -66,7 +71,10 @@ func (f *newFile) commit(ctx context.Context) error {
 		}
 	case <-ctx.Done(): // a disk may take seconds for what was written
 		err = ctx.Err()
-		go func() { _ = errors.Join(<-synced, f.Close()) }() // of a file that is removed
+		go func() {
+			defer bug.Catch()
+			_ = errors.Join(<-synced, f.Close()) // of a file that is removed
+		}()
 	}
 	if err == nil {
 		err = f.fs.Rename(f.part, f.path)

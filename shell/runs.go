@@ -4,12 +4,12 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"slices"
 	"strings"
 
 	"gdb/internal/codec"
+	"gdb/internal/smallfile"
 	"gdb/layout"
 	"gdb/sample"
 )
@@ -39,6 +39,9 @@ type runFile struct {
 	} `json:"planned"`
 }
 
+// runFileBytesMax is the largest run.json.
+const runFileBytesMax = 16 << 20
+
 // readRun reads the settings of a run. Nothing but its run.json is opened.
 func (e *engine) readRun(name string) (run runFile, err error) {
 	names, err := e.runNames()
@@ -48,15 +51,14 @@ func (e *engine) readRun(name string) (run runFile, err error) {
 	if !slices.Contains(names, name) {
 		return run, fmt.Errorf("no run %s%s; RUNS lists them", named(name), near(name, names))
 	}
-	f, err := e.store.FS().Open(e.store.Path("runs", name, "run.json"))
-	if err != nil {
+	b, err := smallfile.Read(e.store.FS(), e.store.Path("runs", name, "run.json"), runFileBytesMax)
+	if err != nil && !errors.Is(err, smallfile.ErrTooLarge) {
 		return run, fmt.Errorf("run %s: %w", name, err)
 	}
-	b, err := io.ReadAll(f)
-	if err = errors.Join(err, f.Close()); err != nil {
-		return run, fmt.Errorf("run %s: read run.json: %w", name, err)
+	if err == nil {
+		err = codec.CheckSealed(b)
 	}
-	if err = codec.CheckSealed(b); err == nil {
+	if err == nil {
 		err = json.Unmarshal(b, &run)
 	}
 	if err == nil {

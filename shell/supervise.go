@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"gdb/blockdev"
+	"gdb/internal/bug"
 	"gdb/internal/mem"
 
 	"github.com/dustin/go-humanize"
@@ -71,7 +72,10 @@ func (s *session) supervise(ctx context.Context, head string,
 	inner, cancel := context.WithCancel(ctx)
 	defer cancel()
 	done := make(chan error, 1)
-	go func() { done <- run(inner, w) }()
+	go func() {
+		defer bug.Catch()
+		done <- run(inner, w)
+	}()
 	tick := time.NewTicker(watchEvery)
 	defer tick.Stop()
 	cancelled := ctx.Done()

@@ -9,6 +9,7 @@ import (
 	"sync"
 	"time"
 
+	"gdb/internal/bug"
 	"gdb/internal/mem"
 	"gdb/internal/rng"
 	"gdb/kv"
@@ -43,6 +44,7 @@ func coresHad() float64 {
 		var all sync.WaitGroup
 		for range runtime.NumCPU() {
 			all.Go(func() {
+				defer bug.Catch()
 				for begun := time.Now(); time.Since(begun) < spin; {
 				}
 			})

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"sync"
 
+	"gdb/internal/bug"
 	"gdb/internal/mem"
 	"gdb/sample"
 )
@@ -146,6 +147,7 @@ func beside(goroutines int, work []func() error) error {
 	for i, do := range work {
 		turns <- struct{}{}
 		wg.Go(func() {
+			defer bug.Catch()
 			errs[i] = do()
 			<-turns
 		})

@@ -13,6 +13,7 @@ import (
 	"syscall"
 
 	"gdb/bench"
+	"gdb/internal/bug"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -187,6 +188,7 @@ func (a *app) benchSystemCommand() *cobra.Command {
 			ctx, stop := context.WithCancel(cmd.Context())
 			defer stop()
 			go func() { // until this process ends, or the one that wants the row
+				defer bug.Catch()
 				_, _ = io.Copy(io.Discard, a.in)
 				stop()
 			}()

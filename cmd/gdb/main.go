@@ -3,17 +3,35 @@ package main
 
 import (
 	"context"
+	"fmt"
 	"os"
 	"os/signal"
+	"runtime"
+	"strings"
 	"syscall"
 
 	"gdb/blockdev"
+	"gdb/internal/bug"
 )
 
 func main() {
+	bug.OnPanic(reportBug)
+	defer bug.Catch()
 	blockdev.RaiseGOMAXPROCS()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	code := run(ctx, os.Args[1:], stdStreams())
 	stop()
 	os.Exit(code)
+}
+
+// reportBug ends the process after a panic: it says that gdb is wrong, not the user, and what to
+// send. The exit code is that of any failure: 2 would be a wrong command line.
+func reportBug(what any, stack []byte) {
+	fmt.Fprintf(os.Stderr, `gdb: this is a bug in gdb, and no mistake of yours: %v
+Please report it with all these lines, and with the input or the store if you can share it.
+gdb %s, %s, %s/%s: gdb %s
+
+%s`, what, version, runtime.Version(), runtime.GOOS, runtime.GOARCH,
+		strings.Join(os.Args[1:], " "), stack)
+	os.Exit(exitFailed)
 }

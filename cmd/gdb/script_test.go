@@ -1,15 +1,12 @@
 package main
 
 import (
-	"context"
 	"errors"
 	"os"
 	"os/exec"
-	"os/signal"
 	"strconv"
 	"testing"
 
-	"gdb/blockdev"
 	"gdb/internal/testgraph"
 
 	"github.com/cockroachdb/pebble/v2/vfs"
@@ -18,14 +15,10 @@ import (
 
 // TestMain makes this test binary serve as the command gdb in scripts.
 func TestMain(m *testing.M) {
-	testscript.Main(m, map[string]func(){"gdb": func() {
-		fixIdentity()
-		blockdev.RaiseGOMAXPROCS()
-		ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
-		code := run(ctx, os.Args[1:], stdStreams())
-		stop()
-		os.Exit(code)
-	}})
+	testscript.Main(m, map[string]func(){
+		"gdb":       func() { fixIdentity(); main() },
+		"gdb-panic": panicAsTold,
+	})
 }
 
 // TestScripts runs testdata/*.txtar: whole command lines, with their output and exit codes.

@@ -159,6 +159,37 @@ func checkLines(t *testing.T, rel string, src []byte) {
 	}
 }
 
+// checkGoroutines finds goroutines whose panics are not caught: a function that is written where it
+// is started begins with defer bug.Catch().
+func checkGoroutines(t *testing.T, fset *token.FileSet, file *ast.File) {
+	check := func(f *ast.FuncLit) {
+		if d, ok := f.Body.List[0].(*ast.DeferStmt); ok && isSelector(d.Call.Fun, "Catch") {
+			return
+		}
+		t.Errorf("%s: begin the goroutine with defer bug.Catch()", fset.Position(f.Pos()))
+	}
+	ast.Inspect(file, func(n ast.Node) bool {
+		switch n := n.(type) {
+		case *ast.GoStmt:
+			if f, ok := n.Call.Fun.(*ast.FuncLit); ok {
+				check(f)
+			}
+		case *ast.CallExpr:
+			if len(n.Args) == 1 && isSelector(n.Fun, "Go") {
+				if f, ok := n.Args[0].(*ast.FuncLit); ok {
+					check(f)
+				}
+			}
+		}
+		return true
+	})
+}
+
+func isSelector(e ast.Expr, name string) bool {
+	s, ok := e.(*ast.SelectorExpr)
+	return ok && s.Sel.Name == name
+}
+
 func checkSyntax(t *testing.T, rel string, src []byte) {
 	fset := token.NewFileSet()
 	file, err := parser.ParseFile(fset, rel, src, parser.ParseComments)
@@ -167,6 +198,9 @@ func checkSyntax(t *testing.T, rel string, src []byte) {
 		return
 	}
 	isTest := strings.HasSuffix(rel, "_test.go")
+	if !isTest && !strings.Contains(rel, "test/") && !strings.HasPrefix(rel, "bench/") {
+		checkGoroutines(t, fset, file)
+	}
 	for _, decl := range file.Decls {
 		switch d := decl.(type) {
 		case *ast.FuncDecl:

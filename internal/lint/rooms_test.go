@@ -18,6 +18,7 @@ const packageLinesMax = 4000
 // not exist: a new one is a decision.
 var rooms = map[string][]string{
 	"internal": {
+		"internal/bug",
 		"internal/invariants",
 		"internal/rng",
 		"internal/trace",

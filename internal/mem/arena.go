@@ -8,6 +8,8 @@ import (
 	"sync/atomic"
 	"unsafe"
 
+	"gdb/internal/bug"
+
 	"golang.org/x/sys/unix"
 )
 
@@ -67,6 +69,7 @@ func (a *Arena) Populate() (stop func()) {
 	var over atomic.Bool
 	var work sync.WaitGroup
 	work.Go(func() {
+		defer bug.Catch()
 		for rest := a.mem; len(rest) > 0 && !over.Load(); {
 			n := min(populateBytes, len(rest))
 			if !populate(rest[:n]) {

@@ -5,11 +5,11 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"slices"
 	"time"
 
 	"gdb/internal/codec"
+	"gdb/internal/smallfile"
 	"gdb/kv"
 	"gdb/layout"
 
@@ -61,19 +61,19 @@ type stepRecord struct {
 	Result json.RawMessage
 }
 
+// journalBytesMax is the largest journal. One of 100 G edges sorted in 1 GiB lists some 3000 runs of
+// 100 bytes.
+const journalBytesMax = 256 << 20
+
 // loadJournal reads the journal in dir, or returns nil if there is none.
 func loadJournal(fs vfs.FS, dir string) (*journal, error) {
 	j := &journal{fs: fs, dir: dir, path: fs.PathJoin(dir, layout.JournalName)}
-	f, err := fs.Open(j.path)
+	b, err := smallfile.Read(fs, j.path, journalBytesMax)
 	if isNotExist(err) {
 		return nil, nil
 	}
 	if err != nil {
-		return nil, fmt.Errorf("ingest: open %s: %w", j.path, err)
-	}
-	b, err := io.ReadAll(f)
-	if err = errors.Join(err, f.Close()); err != nil {
-		return nil, fmt.Errorf("ingest: read %s: %w", j.path, err)
+		return nil, fmt.Errorf("ingest: %w", err)
 	}
 	if err := j.decode(b); err != nil {
 		return nil, fmt.Errorf("ingest: read %s: %w; delete the directory and start again",

@@ -3,6 +3,8 @@ package superbatch
 import (
 	"context"
 	"sync"
+
+	"gdb/internal/bug"
 )
 
 // ahead is a superbatch that is sampled and planned by a goroutine.
@@ -18,6 +20,7 @@ func (b *builder) begin(w wanted) *ahead {
 	ctx, cancel := context.WithCancel(context.Background())
 	a := &ahead{cancel: cancel, done: make(chan struct{})}
 	go func() {
+		defer bug.Catch()
 		defer close(a.done)
 		a.s, a.err = b.build(ctx, w)
 	}()
@@ -58,6 +61,7 @@ func (b *builder) beginSpan(s *superbatch, step uint64, m meanwhile) *spanAhead 
 	a := &spanAhead{cancel: cancel, settled: make(chan struct{}), done: make(chan struct{})}
 	settled := sync.OnceFunc(func() { close(a.settled) })
 	go func() {
+		defer bug.Catch()
 		defer close(a.done)
 		defer settled()
 		a.span, a.err = b.makeSpan(ctx, s, step, m, settled)

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"sync"
 
+	"gdb/internal/bug"
 	"gdb/internal/codec"
 	"gdb/internal/mem"
 	"gdb/sample"
@@ -109,6 +110,7 @@ func (d *decider) run(ctx context.Context) error {
 	var all sync.WaitGroup
 	for i, work := range []func(context.Context) error{d.read, d.decideAll, d.write} {
 		all.Go(func() {
+			defer bug.Catch()
 			if errs[i] = work(ctx); errs[i] != nil {
 				cancel()
 			}

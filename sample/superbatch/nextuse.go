@@ -9,6 +9,7 @@ import (
 	"sync/atomic"
 
 	"gdb/blockdev"
+	"gdb/internal/bug"
 	"gdb/internal/mem"
 	"gdb/sample"
 )
@@ -94,6 +95,7 @@ func (p *nextPass) runAll(ctx context.Context, dev blockdev.Device, workers int,
 	var all sync.WaitGroup
 	for w := range errs {
 		all.Go(func() {
+			defer bug.Catch()
 			if errs[w] = p.work(ctx, budget); errs[w] != nil {
 				cancel()
 			}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"sync"
 
+	"gdb/internal/bug"
 	"gdb/internal/mem"
 )
 
@@ -41,6 +42,7 @@ func newReadAhead(ctx context.Context, budget *mem.Budget, choose func(*group) b
 		a.empty <- &a.groups[i]
 	}
 	a.done.Go(func() {
+		defer bug.Catch()
 		defer close(a.full)
 		for {
 			var g *group

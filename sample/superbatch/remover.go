@@ -3,6 +3,8 @@ package superbatch
 import (
 	"errors"
 	"sync"
+
+	"gdb/internal/bug"
 )
 
 // remover removes files beside other work: the file system takes most of a second for one of some
@@ -16,6 +18,7 @@ type remover struct {
 func (r *remover) begin(remove func() error) {
 	r.mu.Lock()
 	go func() {
+		defer bug.Catch()
 		defer r.mu.Unlock()
 		r.err = errors.Join(r.err, remove())
 	}()

@@ -8,6 +8,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"gdb/internal/bug"
 	"gdb/internal/mem"
 	"gdb/sample"
 )
@@ -86,6 +87,7 @@ func newStretch(l *Loader, s *superbatch, first, end uint64) *stretch {
 func (t *stretch) start(work func() error) {
 	t.wg.Add(1)
 	go func() {
+		defer bug.Catch()
 		defer t.wg.Done()
 		if err := work(); err != nil {
 			t.cancel(err)

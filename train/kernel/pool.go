@@ -4,6 +4,8 @@ import (
 	"runtime"
 	"sync"
 	"sync/atomic"
+
+	"gdb/internal/bug"
 )
 
 // Pool runs the parts of a kernel on Workers goroutines, of which the caller is one, and keeps the
@@ -51,6 +53,7 @@ func (p *Pool) Run(parts int, fn func(part int)) {
 	var done sync.WaitGroup
 	done.Add(parts)
 	work := func() {
+		defer bug.Catch() // before the caller frees what the others compute with
 		for {
 			i := int(next.Add(1)) - 1
 			if i >= parts {

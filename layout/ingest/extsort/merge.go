@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math"
 
+	"gdb/internal/bug"
 	"gdb/internal/mem"
 )
 
@@ -100,6 +101,7 @@ func mergeShaped[R record](ctx context.Context, opt Options, runs []Run,
 	}
 	var mergeErr error
 	go func() {
+		defer bug.Catch()
 		defer close(full)
 		mergeErr = m.all(ctx, full, free)
 	}()

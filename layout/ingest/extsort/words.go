@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"unsafe"
 
+	"gdb/internal/bug"
 	"gdb/internal/mem"
 
 	"github.com/cockroachdb/pebble/v2/vfs"
@@ -116,6 +117,7 @@ func (s *Words) spill() error {
 	at, done := len(s.runs)-1, make(chan struct{})
 	s.spilling = done
 	go func() {
+		defer bug.Catch()
 		defer close(done)
 		run, err := s.writeRun(name, s.sorted(full))
 		s.runs[at], s.err = run, err

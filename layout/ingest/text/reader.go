@@ -7,6 +7,8 @@ import (
 	"io"
 	"sync"
 
+	"gdb/internal/bug"
+
 	"github.com/cockroachdb/pebble/v2/vfs"
 )
 
@@ -99,6 +101,7 @@ func (r *Reader) Close() error {
 
 // work fills batches until the end of the file, an error, or Close.
 func (r *Reader) work() {
+	defer bug.Catch()
 	defer close(r.full)
 	for {
 		var b *Batch
