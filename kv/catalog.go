@@ -142,9 +142,6 @@ func (r reader) meta() (*Meta, error) {
 		if err := unmarshal(b, m); err != nil {
 			return damagedFile(r.c.rel(""), "metadata: %v", err)
 		}
-		if err := m.check(); err != nil {
-			return damagedFile(r.c.rel(""), "metadata: %v", err)
-		}
 		return nil
 	})
 	if errors.Is(err, ErrNotFound) {
@@ -154,7 +151,13 @@ func (r reader) meta() (*Meta, error) {
 		return nil, damagedFile(r.c.rel(sealName), "it is of store %s, the metadata of %s",
 			r.s.uuid, m.UUID)
 	}
-	return m, err
+	if err != nil {
+		return nil, err
+	}
+	if err := m.check(); err != nil {
+		return nil, damagedFile(r.c.rel(""), "metadata: %v", err)
+	}
+	return m, nil
 }
 
 // Set loads a stored set by name.

@@ -20,6 +20,7 @@ func ExampleCatalog() {
 	fmt.Println("before:", errors.Is(err, kv.ErrNoStore))
 
 	m := &kv.Meta{Format: kv.FormatVersion, Nodes: 4,
+		IDs:    kv.IDsMeta{Kind: kv.IDsDense},
 		Splits: []kv.SplitMeta{{Name: "train", Count: 2}}}
 	sets := map[string]*roaring.Bitmap{"train": roaring.BitmapOf(0, 3)}
 	if err := c.Create(ctx, m, sets); err != nil {

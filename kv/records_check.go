@@ -28,6 +28,9 @@ func (m *Meta) check() error {
 		return fmt.Errorf("degrees of %d and %d buckets, at most %d", len(m.Stats.InHist),
 			len(m.Stats.OutHist), bucketsMost)
 	}
+	if !slices.Contains([]IDKind{IDsDense, IDsInteger, IDsString}, m.IDs.Kind) {
+		return fmt.Errorf("ids of kind %q", m.IDs.Kind)
+	}
 	for _, d := range m.Directions {
 		if d != "in" && d != "out" {
 			return fmt.Errorf("lists of direction %q", d)

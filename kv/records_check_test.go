@@ -16,6 +16,7 @@ func TestImpossibleMetadata(t *testing.T) {
 		"types of edges":          func(m *Meta) { m.EdgeTypes = make([]string, 1<<16+1) },
 		"34 and 0 buckets":        func(m *Meta) { m.Stats.InHist = make([]uint64, 34) },
 		"2 and 34 buckets":        func(m *Meta) { m.Stats.OutHist = make([]uint64, 34) },
+		`ids of kind "odd"`:       func(m *Meta) { m.IDs.Kind = "odd" },
 		`direction "up"`:          func(m *Meta) { m.Directions[1] = "up" },
 		`file "../x" is not`:      func(m *Meta) { m.Files[0].Path = "../x" },
 		`file "/etc/x" is not`:    func(m *Meta) { m.Files[0].Path = "/etc/x" },

@@ -78,6 +78,11 @@ func Open(ctx context.Context, fs vfs.FS, dir string) (*Store, error) {
 			"for it, or if none is running give its command again with --resume, or delete the "+
 			"directory", dir, kv.ErrNoStore)
 	}
+	if errors.Is(err, kv.ErrNoStore) && hasData(fs, dir) {
+		return nil, fmt.Errorf("layout: open %s: %w", dir, &CorruptionError{Path: catalogName,
+			Block: -1,
+			What:  "its SEAL is missing beside the files of a store; restore it from a copy"})
+	}
 	if err != nil {
 		return nil, fmt.Errorf("layout: open %s: %w", dir, err)
 	}
@@ -91,6 +96,13 @@ const IngestPath, JournalName = "tmp/ingest", "journal"
 func isUnfinished(fs vfs.FS, dir string) bool {
 	path := append([]string{dir}, strings.Split(IngestPath, "/")...)
 	_, err := fs.Stat(fs.PathJoin(append(path, JournalName)...))
+	return err == nil
+}
+
+// hasData says whether there are files of a graph in dir.
+func hasData(fs vfs.FS, dir string) bool {
+	path, _ := TopologyPaths(In)
+	_, err := fs.Stat(fs.PathJoin(append([]string{dir}, strings.Split(path, "/")...)...))
 	return err == nil
 }
 

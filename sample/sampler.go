@@ -28,10 +28,18 @@ type Config struct {
 	Budget *mem.Budget
 }
 
+// HopsMost is the largest number of hops of a sample. After some ten, every node that can be
+// reached
+// has been.
+const HopsMost = 64
+
 // Validate reports what is wrong with a configuration.
 func (c Config) Validate() error {
 	if len(c.Fanout) == 0 {
 		return errors.New("sample: no fanout: give one number a hop, such as 10,10")
+	}
+	if len(c.Fanout) > HopsMost {
+		return fmt.Errorf("sample: fanouts for %d hops, at most %d", len(c.Fanout), HopsMost)
 	}
 	for i, f := range c.Fanout {
 		if f != All && (f < 1 || f > math.MaxInt32) {

@@ -165,3 +165,16 @@ func misdrawn(e *SyntaxError) string {
 	}
 	return ""
 }
+
+// lex cuts src into all its tokens; the last is tokEnd.
+func lex(src string) (all []token, err error) {
+	for l := (lexer{src: src}); ; {
+		t, err := l.next()
+		if err != nil {
+			return nil, err
+		}
+		if all = append(all, t); t.kind == tokEnd {
+			return all, nil
+		}
+	}
+}

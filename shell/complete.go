@@ -36,7 +36,7 @@ func (s *session) candidates(text string, cursor int) (start int, found []candid
 // lastWord is where the last word of a part of a statement begins, or its open quote.
 func lastWord(item string) int {
 	var open *SyntaxError
-	if _, err := lex(item); errors.As(err, &open) {
+	if errors.As(checkQuotes(item), &open) {
 		return open.Pos
 	}
 	at := len(item)

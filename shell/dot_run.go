@@ -10,9 +10,8 @@ import (
 	"time"
 
 	"gdb/internal/mem"
+	"gdb/internal/storefs"
 	"gdb/layout"
-
-	"github.com/cockroachdb/pebble/v2/vfs"
 )
 
 func (s *session) dotMode(_ context.Context, arg string) error {
@@ -79,8 +78,11 @@ func (s *session) dotOnce(_ context.Context, arg string) error {
 	return nil
 }
 
-// scriptBytes bounds a file of statements.
-const scriptBytes = 16 << 20
+// ScriptBytes bounds a file of statements, and a statement that comes through a pipe.
+const ScriptBytes = 16 << 20
+
+// errLong says that there is too much text.
+var errLong = fmt.Errorf("it is larger than %s: cut it into several", mem.FormatSize(ScriptBytes))
 
 // scriptDepth bounds files that read files.
 const scriptDepth = 16
@@ -92,11 +94,11 @@ func (s *session) dotRead(ctx context.Context, arg string) error {
 	if s.depth == scriptDepth {
 		return dotUsagef("stops: files read each other %d deep", scriptDepth)
 	}
-	f, err := s.Store.FS().Open(arg)
+	f, err := storefs.Behind(s.Store.FS()).Open(arg)
 	if err != nil {
 		return fmt.Errorf("shell: .read: %w", err)
 	}
-	text, err := readAll(f)
+	text, err := ReadScript(f)
 	if err = errors.Join(err, f.Close()); err != nil {
 		return fmt.Errorf("shell: .read %s: %w", arg, err)
 	}
@@ -105,12 +107,14 @@ func (s *session) dotRead(ctx context.Context, arg string) error {
 	return s.runText(ctx, text)
 }
 
-func readAll(f vfs.File) (string, error) {
-	b, err := io.ReadAll(io.LimitReader(f, scriptBytes+1))
-	if err == nil && len(b) > scriptBytes {
-		err = fmt.Errorf("it is larger than %s", mem.FormatSize(scriptBytes))
+// ReadScript reads statements of at most ScriptBytes.
+func ReadScript(r io.Reader) (string, error) {
+	var text strings.Builder
+	n, err := io.Copy(&text, io.LimitReader(r, ScriptBytes+1))
+	if err == nil && n > ScriptBytes {
+		err = errLong
 	}
-	return string(b), err
+	return text.String(), err
 }
 
 func (s *session) dotWatch(ctx context.Context, arg string) error {

@@ -81,7 +81,7 @@ func (e *pipeEditor) Read(ctx context.Context, _ string) (string, error) {
 func (e *pipeEditor) line(ctx context.Context) (string, error) {
 	go func() {
 		defer bug.Catch()
-		text, err := e.in.ReadString('\n')
+		text, err := e.readLine()
 		e.lines <- inputLine{text, err}
 	}()
 	select {
@@ -89,6 +89,21 @@ func (e *pipeEditor) line(ctx context.Context) (string, error) {
 		return "", ctx.Err()
 	case l := <-e.lines:
 		return l.text, l.err
+	}
+}
+
+// readLine reads a line of at most ScriptBytes.
+func (e *pipeEditor) readLine() (string, error) {
+	var line []byte
+	for {
+		part, err := e.in.ReadSlice('\n')
+		line = append(line, part...)
+		switch {
+		case len(line)+len(e.pending) > ScriptBytes:
+			return "", errLong
+		case !errors.Is(err, bufio.ErrBufferFull):
+			return string(line), err
+		}
 	}
 }
 

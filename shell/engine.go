@@ -278,7 +278,10 @@ func (e *engine) open(ctx context.Context, m kv.RowsMeta) (*layout.Rows, error) 
 
 // resolveBytes is what resolve takes.
 func (e *engine) resolveBytes(s nodeSet) int64 {
-	n := uint64(max(s.random, len(s.ids)))
+	if s.ids.count > 0 {
+		return 4 * int64(s.ids.count)
+	}
+	n := uint64(s.random)
 	if s.split != "" {
 		for _, split := range e.meta().Splits {
 			if split.Name == s.split {
@@ -305,8 +308,11 @@ func (e *engine) resolve(ctx context.Context, s nodeSet, seed uint64) ([]layout.
 		}
 		return e.members(ctx, set)
 	}
-	out := make([]layout.NodeID, 0, len(s.ids))
-	for _, ref := range s.ids {
+	out := make([]layout.NodeID, 0, s.ids.count)
+	for i, ref := range s.ids.all() {
+		if i%pace.Every == 0 && ctx.Err() != nil {
+			return nil, ctx.Err()
+		}
 		v, err := e.node(ctx, ref)
 		if err != nil {
 			return nil, err

@@ -96,35 +96,50 @@ type token struct {
 	pos  int
 }
 
-// lex cuts src into tokens; the last is tokEnd. An open quote is an error at the quote.
-func lex(src string) ([]token, error) {
-	var out []token
-	for i := 0; i < len(src); {
-		c, start := src[i], i
+// lexer cuts a statement into tokens, one at a time: a list of nodes may have millions.
+type lexer struct {
+	src string
+	at  int // of what comes next, in bytes
+}
+
+// next returns the next token, tokEnd at the end and from then on. An open quote is an error at the
+// quote.
+func (l *lexer) next() (token, error) {
+	for l.at < len(l.src) {
+		c, start := l.src[l.at], l.at
 		switch {
-		case comment(src, i) > 0:
-			i += comment(src, i)
+		case comment(l.src, l.at) > 0:
+			l.at += comment(l.src, l.at)
 		case isBlank(c):
-			i++
+			l.at++
 		case isQuote(c):
-			text, n := quoted(src[i:])
+			text, n := quoted(l.src[l.at:])
 			if n == 0 {
-				return nil, &SyntaxError{Src: src, Pos: start, Msg: "the quote is not closed"}
+				return token{}, &SyntaxError{Src: l.src, Pos: start, Msg: "the quote is not closed"}
 			}
-			i += n
-			out = append(out, token{tokString, text, start})
+			l.at += n
+			return token{tokString, text, start}, nil
 		case isWord(c):
-			for i < len(src) && isWord(src[i]) {
-				i++
+			for l.at < len(l.src) && isWord(l.src[l.at]) {
+				l.at++
 			}
-			out = append(out, token{tokWord, src[start:i], start})
+			return token{tokWord, l.src[start:l.at], start}, nil
 		default:
-			_, n := utf8.DecodeRuneInString(src[i:])
-			i += n
-			out = append(out, token{tokPunct, src[start:i], start})
+			_, n := utf8.DecodeRuneInString(l.src[l.at:])
+			l.at += n
+			return token{tokPunct, l.src[start:l.at], start}, nil
 		}
 	}
-	return append(out, token{tokEnd, "", len(src)}), nil
+	return token{tokEnd, "", len(l.src)}, nil
+}
+
+// checkQuotes fails at a quote that is not closed.
+func checkQuotes(src string) error {
+	for l := (lexer{src: src}); ; {
+		if t, err := l.next(); err != nil || t.kind == tokEnd {
+			return err
+		}
+	}
 }
 
 func isBlank(c byte) bool { return c == ' ' || c == '\t' || c == '\n' || c == '\r' }

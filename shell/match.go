@@ -173,7 +173,7 @@ func planMatch(x *execution) (*operator, error) {
 	first := m.q.nodes[0]
 	set := nodeSet{split: first.split}
 	if first.ref != nil {
-		set.ids = []nodeRef{*first.ref}
+		set.ids = oneNode(*first.ref)
 	}
 	op, err := x.opNodes("anchor", set)
 	if err != nil {
@@ -290,7 +290,7 @@ func (m *matcher) resolve(ctx context.Context) error {
 		}
 		set, op := nodeSet{split: n.split}, "anchors"
 		if n.ref != nil {
-			set.ids = []nodeRef{*n.ref}
+			set.ids = oneNode(*n.ref)
 		}
 		if i == 0 {
 			op = "anchor"

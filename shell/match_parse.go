@@ -9,8 +9,9 @@ import (
 
 // What a MATCH may be made of.
 const (
-	matchHopsMost = 4 // of *1..4
-	matchSteps    = 8 // hops of a pattern
+	matchHopsMost = 4       // of *1..4
+	valuesMost    = 1 << 16 // of all conditions and of RETURN
+	matchSteps    = 8       // hops of a pattern
 )
 
 // matchNode is (a), (a {id: 42}) or (a IN SPLIT train).
@@ -384,6 +385,9 @@ var aggregates = []string{"count", "min", "max", "avg"}
 func (p *parser) returns(q *matchQuery) error {
 	q.distinct = p.accept("DISTINCT")
 	for {
+		if len(q.items) == listMost {
+			return p.fail("RETURN takes at most %d values", listMost)
+		}
 		e, err := p.expr(q, true)
 		if err != nil {
 			return err
@@ -446,6 +450,9 @@ func (p *parser) orderBy(q *matchQuery) error {
 
 // expr parses a literal, a variable, a property or, in RETURN, an aggregate.
 func (p *parser) expr(q *matchQuery, inReturn bool) (e matchExpr, err error) {
+	if p.values++; p.values > valuesMost {
+		return e, p.fail("a MATCH takes at most %d values", valuesMost)
+	}
 	t := p.tok()
 	e.text = t.text
 	if t.kind == tokEnd && p.place == nil {

@@ -42,7 +42,10 @@ func (x *execution) resolve(ctx context.Context, name string, s nodeSet) ([]layo
 		return nil, err
 	}
 	x.emit(name, len(nodes), 0)
-	for i, ref := range s.ids {
+	if s.ids.count > nodeBatch {
+		return nodes, nil // names are looked up in batches then
+	}
+	for i, ref := range s.ids.all() {
 		if !ref.internal && x.engine.isCanonical(ref.external) {
 			if x.known == nil {
 				x.known = map[layout.NodeID]string{}

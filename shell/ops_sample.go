@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/RoaringBitmap/roaring/v2"
+
 	"gdb/internal/pace"
 	"gdb/internal/trace"
 	"gdb/layout"
@@ -230,13 +232,12 @@ func (x *execution) batchSeeds(ctx context.Context, nodes []layout.NodeID,
 }
 
 // checkTwice reports a seed that was written twice, by the name that the user gave it.
-func checkTwice(refs []nodeRef, seeds []layout.NodeID) error {
-	seen := map[layout.NodeID]bool{}
-	for i, ref := range refs {
-		if seen[seeds[i]] {
+func checkTwice(refs nodeList, seeds []layout.NodeID) error {
+	seen := roaring.New()
+	for i, ref := range refs.all() {
+		if !seen.CheckedAdd(uint32(seeds[i])) {
 			return fmt.Errorf("node %s stands twice: a seed is in a batch once", ref)
 		}
-		seen[seeds[i]] = true
 	}
 	return nil
 }

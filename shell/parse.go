@@ -10,11 +10,12 @@ import (
 
 	"gdb/internal/mem"
 	"gdb/internal/spelling"
+	"gdb/sample"
 )
 
 // nodeSet is a parsed set of nodes: ids, a random draw, or a split.
 type nodeSet struct {
-	ids    []nodeRef
+	ids    nodeList
 	random int
 	split  string
 }
@@ -76,21 +77,32 @@ func (p *parsed) intOr(word string, def int64) int64 {
 
 type parser struct {
 	src  string
-	toks []token
+	lex  lexer
+	last token    // the one before the current
+	toks [2]token // the current and the next
 	want []string // words acceptable at the current token, for messages and completion
 	slot clause   // whose argument is being parsed
 
-	left  *matchExpr  // of a comparison of MATCH
-	place *matchPlace // of a value of MATCH at the end
+	values int         // of MATCH so far
+	left   *matchExpr  // of a comparison of MATCH
+	place  *matchPlace // of a value of MATCH at the end
+}
+
+// newParser begins at a byte of a statement whose quotes are closed.
+func newParser(src string, at int) *parser {
+	p := &parser{src: src, lex: lexer{src, at}}
+	p.next()
+	p.next()
+	p.last = token{}
+	return p
 }
 
 // parse parses one statement; a final semicolon may be missing.
 func parse(src string) (*parsed, error) {
-	toks, err := lex(src)
-	if err != nil {
+	if err := checkQuotes(src); err != nil {
 		return nil, err
 	}
-	p := &parser{src: src, toks: toks}
+	p := newParser(src, 0)
 	out := &parsed{src: src, args: map[string]value{}}
 	switch {
 	case p.accept("EXPLAIN"):
@@ -191,7 +203,10 @@ func listed(words []string) string {
 
 func (p *parser) tok() token { return p.toks[0] }
 
-func (p *parser) next() { p.toks, p.want = p.toks[1:], nil }
+func (p *parser) next() {
+	after, _ := p.lex.next() // quotes were checked: there are no errors
+	p.last, p.toks, p.want = p.toks[0], [2]token{p.toks[1], after}, nil
+}
 
 // accept takes the current token if it is the word w, without regard to case.
 func (p *parser) accept(w string) bool {
@@ -223,9 +238,7 @@ func (p *parser) fail(format string, args ...any) error {
 
 // failBack points at the token before the current one.
 func (p *parser) failBack(format string, args ...any) *SyntaxError {
-	toks, _ := lex(p.src) // it was cut before: there are no errors
-	i := max(len(toks)-len(p.toks)-1, 0)
-	return &SyntaxError{Src: p.src, Pos: toks[i].pos, Msg: fmt.Sprintf(format, args...)}
+	return &SyntaxError{Src: p.src, Pos: p.last.pos, Msg: fmt.Sprintf(format, args...)}
 }
 
 // head takes the one or two words that begin a statement.
@@ -316,7 +329,7 @@ func (p *parser) value(c clause) (v value, err error) {
 	case argNode:
 		var ref nodeRef
 		ref, err = p.node(c.word + " wants a node id")
-		v.nodes.ids = []nodeRef{ref}
+		v.nodes.ids = oneNode(ref)
 	case argRange:
 		v.lo, v.hi, err = p.colRange(c.word)
 	case argNone:
@@ -350,6 +363,9 @@ func (p *parser) integer(word string) (int64, error) {
 func (p *parser) fanout() ([]int, error) {
 	var out []int
 	for {
+		if len(out) == sample.HopsMost {
+			return nil, p.fail("FANOUT has numbers for at most %d hops", sample.HopsMost)
+		}
 		if p.accept("all") {
 			out = append(out, -1)
 		} else {
@@ -385,6 +401,9 @@ func (p *parser) name(c clause) (string, error) {
 // words parses some of the choices of a clause.
 func (p *parser) words(c clause) (out []string, err error) {
 	for {
+		if len(out) == listMost {
+			return nil, p.fail("%s takes at most %d", c.word, listMost)
+		}
 		w, err := p.name(c)
 		if err != nil {
 			return nil, err
@@ -398,9 +417,15 @@ func (p *parser) words(c clause) (out []string, err error) {
 	}
 }
 
+// listMost bounds lists of words and sizes.
+const listMost = 256
+
 // sizes parses sizes such as 64MiB or 10%.
 func (p *parser) sizes(word string) (out []cacheSize, err error) {
 	for {
+		if len(out) == listMost {
+			return nil, p.fail("%s takes at most %d", word, listMost)
+		}
 		t := p.tok()
 		n, err := mem.ParseSize(t.text)
 		percent, wrong := strconv.ParseFloat(t.text, 64)
@@ -466,12 +491,12 @@ func (p *parser) nodes() (s nodeSet, err error) {
 		s.split, err = p.text("SPLIT wants a name")
 		return s, err
 	}
+	s.ids = nodeList{src: p.src, from: p.tok().pos}
 	for {
-		ref, err := p.node("expected a node id, RANDOM n or SPLIT name")
-		if err != nil {
+		if _, err := p.node("expected a node id, RANDOM n or SPLIT name"); err != nil {
 			return s, err
 		}
-		s.ids = append(s.ids, ref)
+		s.ids.count++
 		if !p.punct(",") {
 			return s, nil
 		}

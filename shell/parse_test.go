@@ -81,7 +81,7 @@ func TestComments(t *testing.T) {
 		"--\n--\nNEIGHBORS --\n4 --x\nLIMIT 2 --"} {
 		item, rest, _ := nextItem(src)
 		p, err := parse(item)
-		if err != nil || p.operand.nodes.ids[0].external != "4" || p.intOr("LIMIT", 0) != 2 {
+		if err != nil || listOf(p)[0].external != "4" || p.intOr("LIMIT", 0) != 2 {
 			t.Errorf("%q: %+v, %v", src, p, err)
 		}
 		if item, _, _ := nextItem(rest); item != "" {
@@ -90,7 +90,7 @@ func TestComments(t *testing.T) {
 	}
 	p, err := parse("NEIGHBORS a--b,'-- c',\"it's -- \"\"d\"\"\"")
 	want := []nodeRef{{external: "a--b"}, {external: "-- c"}, {external: `it's -- "d"`}}
-	if err != nil || !slices.Equal(p.operand.nodes.ids, want) {
+	if err != nil || !slices.Equal(listOf(p), want) {
 		t.Errorf("%+v, %v", p, err)
 	}
 }
@@ -151,7 +151,7 @@ func TestParseArguments(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	ids := p.operand.nodes.ids
+	ids := listOf(p)
 	if len(ids) != 3 || ids[0].external != "it's" || !ids[1].internal || ids[1].id != 7 ||
 		ids[2].external != "alice" {
 		t.Errorf("ids are %+v", ids)
@@ -226,4 +226,12 @@ func FuzzParse(f *testing.F) {
 			t.Fatalf("%q: %s\n%v", src, misplaced(syntax), err)
 		}
 	})
+}
+
+// listOf are the nodes that a statement names.
+func listOf(p *parsed) (refs []nodeRef) {
+	for _, ref := range p.operand.nodes.ids.all() {
+		refs = append(refs, ref)
+	}
+	return refs
 }

@@ -194,7 +194,7 @@ func (x *execution) opNodes(name string, s nodeSet) (*operator, error) {
 	}
 	lookups := 0
 	var refs []string
-	for i, ref := range s.ids {
+	for i, ref := range s.ids.all() {
 		if !ref.internal {
 			lookups++
 		}
@@ -202,13 +202,13 @@ func (x *execution) opNodes(name string, s nodeSet) (*operator, error) {
 			refs = append(refs, ref.text())
 		}
 	}
-	if len(s.ids) > refsShown {
-		refs = append(refs, fmt.Sprintf("… (%d)", len(s.ids)))
+	if s.ids.count > refsShown {
+		refs = append(refs, fmt.Sprintf("… (%d)", s.ids.count))
 	}
 	if x.engine.denseIDs() {
 		lookups = 0
 	}
-	return newOperator(name, strings.Join(refs, ","), float64(len(s.ids)), float64(lookups)), nil
+	return newOperator(name, strings.Join(refs, ","), float64(s.ids.count), float64(lookups)), nil
 }
 
 // refsShown is how many of the nodes that were named stand in the plan.

@@ -144,6 +144,9 @@ func (t *trainer) notes() string {
 // prepare checks settings against the store and finds the run's directory.
 func (t *trainer) prepare(ctx context.Context, store *layout.Store) error {
 	m := store.Meta()
+	if err := checkTrainable(m); err != nil {
+		return err
+	}
 	if t.cfg.Resume != "" {
 		if err := t.loadRun(store); err != nil {
 			return err
@@ -157,9 +160,6 @@ func (t *trainer) prepare(ctx context.Context, store *layout.Store) error {
 		t.cfg.Memory = mem.Available() / 2
 	}
 	if err := t.cfg.Validate(); err != nil {
-		return err
-	}
-	if err := checkTrainable(m); err != nil {
 		return err
 	}
 	if err := t.cfg.resolve(m); err != nil {

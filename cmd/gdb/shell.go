@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"os/signal"
 	"syscall"
@@ -111,14 +110,14 @@ func readScript(file string) (string, error) {
 	if err != nil {
 		return "", usage(fmt.Errorf("shell: -f: %w", err))
 	}
-	b, err := io.ReadAll(f)
+	text, err := shell.ReadScript(f)
 	if err = errors.Join(err, f.Close()); err != nil {
 		return "", fmt.Errorf("shell: -f %s: %w", file, err)
 	}
-	if len(b) == 0 {
+	if text == "" {
 		return "", usage(fmt.Errorf("shell: -f %s: the file is empty", file))
 	}
-	return string(b), nil
+	return text, nil
 }
 
 // shellError prints a syntax error as it is, with its caret on a line of its own.

@@ -27,16 +27,30 @@ type guard struct {
 // Guard returns fs for the store in dir. Files that are opened must be regular. A link to a regular
 // file is one, so that large files of a store may be kept on another disk, but not in the folders
 // of dir that unlinked names, where files are written too. A file system in memory, where nothing
-// but files is, is returned as it is.
+// but files is, is returned as it is; so is one that is guarded, unless unlinked names folders.
 func Guard(fs vfs.FS, dir string, unlinked ...string) vfs.FS {
-	if _, guarded := fs.(*guard); guarded || vfs.Root(fs) != vfs.Default {
+	if vfs.Root(fs) != vfs.Default {
 		return fs
+	}
+	if g, guarded := fs.(*guard); guarded {
+		if len(unlinked) == 0 {
+			return fs
+		}
+		fs = g.FS
 	}
 	g := &guard{FS: fs}
 	for _, name := range unlinked {
 		g.unlinked = append(g.unlinked, filepath.Join(dir, name))
 	}
 	return g
+}
+
+// Behind returns the file system that Guard was given, for files that are no store's.
+func Behind(fs vfs.FS) vfs.FS {
+	if g, guarded := fs.(*guard); guarded {
+		return g.FS
+	}
+	return fs
 }
 
 // Unwrap returns the file system behind.

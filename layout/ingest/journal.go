@@ -61,8 +61,8 @@ type stepRecord struct {
 	Result json.RawMessage
 }
 
-// journalBytesMax is the largest journal. One of 100 G edges sorted in 1 GiB lists some 3000 runs of
-// 100 bytes.
+// journalBytesMax is the largest journal. One of 100 G edges sorted in 1 GiB lists some 3000 runs,
+// each in 100 bytes.
 const journalBytesMax = 256 << 20
 
 // loadJournal reads the journal in dir, or returns nil if there is none.
