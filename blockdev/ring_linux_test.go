@@ -261,3 +261,23 @@ func TestMappedFault(t *testing.T) {
 		t.Fatal(err)
 	}
 }
+
+// TestRefusedCompletion gives the ring an answer of the kernel that is an error: it is one, and not
+// bytes that were read.
+func TestRefusedCompletion(t *testing.T) {
+	for _, errno := range []unix.Errno{unix.EPERM, unix.EIO, unix.ENODATA} {
+		req := Request{File: &file{path: "x", src: nil}, Buf: make([]byte, Align)}
+		b := &batch{done: make(chan struct{}, 1), reqs: []Request{req}}
+		b.left.Store(1)
+		u := &uring{dev: &device{}, slots: []inFlight{{b: b}}, inFlight: 1}
+		u.complete(0, -int32(errno))
+		select {
+		case <-b.done:
+		default:
+			t.Fatalf("%v: the request is not over", errno)
+		}
+		if err := b.err(t.Context()); !errors.Is(err, errno) {
+			t.Errorf("%v: the batch ended with %v", errno, err)
+		}
+	}
+}

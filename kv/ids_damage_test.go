@@ -2,6 +2,7 @@ package kv
 
 import (
 	"bytes"
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"math/rand/v2"
@@ -290,5 +291,32 @@ func TestIDsErrors(t *testing.T) {
 	}
 	if met < 20 {
 		t.Errorf("only %d operations could fail", met)
+	}
+}
+
+// TestForeignNodesOfIDs: an id that leads to the first number that is no node is damage.
+func TestForeignNodesOfIDs(t *testing.T) {
+	fs, dev := vfs.NewMem(), testDevice(t)
+	exts := names(3)
+	m, err := writeIDs(fs, "store", exts, hashTest)
+	if err != nil {
+		t.Fatal(err)
+	}
+	b := readAll(t, fs, "store/"+ForwardPath)
+	block := b[IDBlockBytes:][:IDBlockBytes]
+	for i := range exts { // behind sum, counts and hashes
+		binary.LittleEndian.PutUint32(block[8+8*len(exts)+4*i:], uint32(m.Nodes))
+	}
+	binary.LittleEndian.PutUint32(block, codec.BlockSum(ForwardKind, m.UUID, 1, block[4:]))
+	writeAll(t, fs, "store/"+ForwardPath, b)
+	ids, err := OpenIDs(t.Context(), dev, fs, "store", m)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer ids.Close()
+	for _, ext := range exts {
+		if id, err := ids.Internal(t.Context(), ext); !errors.Is(err, ErrDamaged) {
+			t.Errorf("%s is node %d of %d, %v: want damage", ext, id, m.Nodes, err)
+		}
 	}
 }

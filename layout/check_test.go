@@ -2,6 +2,7 @@ package layout_test
 
 import (
 	"context"
+	"encoding/binary"
 	"fmt"
 	"math/rand/v2"
 	"slices"
@@ -344,5 +345,28 @@ func TestCheckFullFindsUnsorted(t *testing.T) {
 	r = mustCheck(t, s, layout.CheckOptions{})
 	if len(r.Findings) != 1 || !strings.Contains(r.Findings[0].What, "whole file") {
 		t.Errorf("findings without Full: %+v", r.Findings)
+	}
+}
+
+// TestCheckFullTakesEqualNeighbors: duplicates that were kept are in order, and neighbors that are
+// off by one are not.
+func TestCheckFullTakesEqualNeighbors(t *testing.T) {
+	fs := vfs.NewMem()
+	g := layouttest.Graph{Nodes: 10, Edges: []layouttest.Edge{{Src: 4, Dst: 2}, {Src: 4, Dst: 2},
+		{Src: 5, Dst: 2}}}
+	s := layouttest.Build(t, fs, "s", g)
+	if r := mustCheck(t, s, layout.CheckOptions{Full: true}); len(r.Findings) > 0 {
+		t.Errorf("findings of a sound store: %+v", r.Findings)
+	}
+	rewrite(t, fs, s.Path("topology/in.csc"), func(b []byte) []byte {
+		blk := b[4096:]
+		blk[40], blk[44] = blk[44], blk[40] // 4, 5, 4
+		sum := codec.BlockSum(layout.KindTopologyIn, s.Meta().UUID, 1, blk[4:])
+		binary.LittleEndian.PutUint32(blk, sum)
+		return b
+	})
+	r := mustCheck(t, s, layout.CheckOptions{Full: true})
+	if len(r.Findings) != 1 || !strings.Contains(r.Findings[0].What, "not sorted: 4 after 5") {
+		t.Errorf("findings: %+v", r.Findings)
 	}
 }

@@ -101,3 +101,31 @@ func TestHopsBudget(t *testing.T) {
 		t.Errorf("1,000 nodes in 100 bytes: %v", err)
 	}
 }
+
+// TestPathVisitsNodesOnce: a search that finds nothing ends when all that can be reached was seen,
+// however many steps it may take, and looks at each node once.
+func TestPathVisitsNodesOnce(t *testing.T) {
+	g := layouttest.Graph{Nodes: 8, Both: true}
+	for v := range layout.NodeID(4) { // two rings
+		next := (v + 1) % 4
+		g.Edges = append(g.Edges, layouttest.Edge{Src: v, Dst: next},
+			layouttest.Edge{Src: v + 4, Dst: next + 4})
+	}
+	store := layouttest.Build(t, vfs.NewMem(), "s", g)
+	e := newEngineIn(store, mustDevice(t), mem.NewBudget(16<<20))
+	defer e.close()
+	p, err := parse("PROFILE PATH 0 TO 5 OUT MAX 60000")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var out strings.Builder
+	x := newExecution(t.Context(), e, p, 1, newRenderer("csv", &out, boxOptions{}))
+	if err := x.run(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	for _, op := range []string{"forth", "back"} {
+		if n := x.ops[op].span.Counts().Out; n > 3 {
+			t.Errorf("%s met %d nodes of a ring of 4\n%s", op, n, out.String())
+		}
+	}
+}

@@ -139,6 +139,13 @@ func TestHeader(t *testing.T) {
 			t.Errorf("decoded %+v, %v", got, err)
 		}
 	}
+	for i := range uuid {
+		another := uuid
+		another[i]++
+		if _, err := DecodeHeader(b, "TEST", another); !errors.Is(err, ErrForeign) {
+			t.Errorf("another byte %d of the UUID: %v, want ErrForeign", i, err)
+		}
+	}
 	version := bytes.Clone(b)
 	version[8]++
 	reseal(version)

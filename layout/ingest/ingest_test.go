@@ -271,6 +271,15 @@ func TestBadInputLeavesNothing(t *testing.T) {
 		{"overlap", "text", "is in", func(g *graph) {
 			g.splits = []member{{"train", g.table[4]}, {"test", g.table[4]}}
 		}},
+		{"overlap of val", "text", "is in", func(g *graph) {
+			g.splits = []member{{"val", g.table[4]}, {"train", g.table[4]}}
+		}},
+		{"overlap of val and test", "text", "is in", func(g *graph) {
+			g.splits = []member{{"val", g.table[4]}, {"test", g.table[4]}}
+		}},
+		{"overlap of columns", "text", "is in", func(g *graph) {
+			g.splits = []member{{"val@0", g.table[4]}, {"train@0", g.table[4]}}
+		}},
 		{"two labels", "text", "has another label already", func(g *graph) {
 			g.labels = append(g.labels, member{"other", g.labels[2].id})
 		}},
