@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"io"
 	"math"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -265,5 +266,28 @@ func TestMetrics(t *testing.T) {
 	}
 	if _, err := newCounts(2).metric(metricAccuracy); !errors.Is(err, errNothing) {
 		t.Errorf("a metric over nothing: %v", err)
+	}
+}
+
+// TestMultiLabelsAreAboveOneHalf: a class is predicted if its logit is positive, which is where
+// its probability is over one half, in what is counted and in what is written.
+func TestMultiLabelsAreAboveOneHalf(t *testing.T) {
+	logits := []float32{0.25, -0.25, 0, float32(math.Log(3)), float32(-math.Log(3))}
+	c := newCounts(len(logits))
+	c.multi(logits, []float32{1, 1, 1, 1, 1})
+	if !slices.Equal(c.hit, []uint64{1, 0, 0, 1, 0}) ||
+		!slices.Equal(c.missed, []uint64{0, 1, 1, 0, 1}) {
+		t.Errorf("hit %d, missed %d", c.hit, c.missed)
+	}
+	p := predictor{in: &inputs{multi: true}, classes: []string{"a", "b", "c", "d", "e"}}
+	if got := p.label(logits); got != "a;d" {
+		t.Errorf("labels %q", got)
+	}
+	got := make([]float32, len(logits))
+	p.probability(got, logits)
+	for k, want := range []float64{0.562177, 0.437823, 0.5, 0.75, 0.25} {
+		if math.Abs(float64(got[k])-want) > 1e-6 {
+			t.Errorf("logit %g: probability %g, want %g", logits[k], got[k], want)
+		}
 	}
 }
