@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"gdb/blockdev"
+	"gdb/internal/cgroup"
 	"gdb/internal/mem"
 	"gdb/layout"
 	"gdb/train"
@@ -269,39 +270,31 @@ func trainChild(ctx context.Context, opt *TrainOptions, p *TrainPoint, name stri
 	if err != nil {
 		return row, err
 	}
-	var group *memoryGroup
+	var group *cgroup.Group
 	if system.unbounded {
 		row["why"] = "memory_bytes: not bounded"
 	} else {
 		row["memory_bytes"] = cfg.Memory
-		if group, err = ownGroup(cfg.Memory); err != nil {
+		if group, err = cgroup.New(cfg.Memory); err != nil {
 			row["why"] = "not in a cgroup, so the page cache is not bounded: " + err.Error()
 		}
 	}
 	if err := coldFiles(vfs.Default, p.Store); err != nil {
-		return row, errors.Join(err, group.remove())
+		return row, errors.Join(err, group.Remove())
 	}
 	err = runChild(ctx, opt, TrainJob{Store: p.Store, System: name, Model: opt.Model,
 		Config: cfg}, group, row)
 	if group == nil {
 		return row, err
 	}
-	if peak, e := group.peak(); e == nil {
+	if peak, e := group.Peak(); e == nil {
 		row["cgroup_peak_bytes"] = peak
 	}
-	if err != nil && group.kills() > 0 {
+	if err != nil && group.Kills() > 0 {
 		err = fmt.Errorf("out of memory: killed in its cgroup of %s",
 			mem.FormatSize(cfg.Memory))
 	}
-	return row, errors.Join(err, group.remove())
-}
-
-func ownGroup(bytes int64) (*memoryGroup, error) {
-	self, err := os.ReadFile(cgroupSelf) //lint:os the kernel's file
-	if err != nil {
-		return nil, fmt.Errorf("bench: make a memory cgroup: %w", err)
-	}
-	return newMemoryGroup(cgroupRoot, string(self), bytes)
+	return row, errors.Join(err, group.Remove())
 }
 
 // coldFiles takes all files below a directory out of the page cache: those of the store, and what
@@ -334,7 +327,7 @@ const cancelDelay = 10 * time.Second
 
 // runChild starts gdb for a job, hands it the job and adds the row that it prints to row. The
 // child's standard input stays open for as long as this process lives, and ends it when it closes.
-func runChild(ctx context.Context, opt *TrainOptions, job TrainJob, group *memoryGroup,
+func runChild(ctx context.Context, opt *TrainOptions, job TrainJob, group *cgroup.Group,
 	row Row) (err error) {
 	input, err := json.Marshal(job)
 	if err != nil {
@@ -342,7 +335,7 @@ func runChild(ctx context.Context, opt *TrainOptions, job TrainJob, group *memor
 	}
 	args := []string{"bench", "train-system", "--memory", strconv.FormatInt(job.Config.Memory, 10)}
 	if group != nil {
-		args = append(args, "--cgroup", group.dir)
+		args = append(args, "--cgroup", group.Dir())
 	}
 	cmd := exec.CommandContext(ctx, opt.Program, args...)
 	cmd.Cancel = func() error { return cmd.Process.Signal(os.Interrupt) } // it removes its files

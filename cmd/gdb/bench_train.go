@@ -14,6 +14,7 @@ import (
 
 	"gdb/bench"
 	"gdb/internal/bug"
+	"gdb/internal/cgroup"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -205,7 +206,7 @@ func (a *app) benchSystemCommand() *cobra.Command {
 
 // rejoin executes this command anew in a cgroup, so that all its memory is of that group.
 func rejoin(group, memory string) error {
-	if err := bench.JoinGroup(group); err != nil {
+	if err := cgroup.Join(group); err != nil {
 		return err
 	}
 	program, err := os.Executable()

@@ -16,8 +16,9 @@ import (
 // TestMain makes this test binary serve as the command gdb in scripts.
 func TestMain(m *testing.M) {
 	testscript.Main(m, map[string]func(){
-		"gdb":       func() { fixIdentity(); main() },
-		"gdb-panic": panicAsTold,
+		"gdb":          func() { fixIdentity(); main() },
+		"gdb-panic":    panicAsTold,
+		"gdb-in-group": gdbInGroup,
 	})
 }
 

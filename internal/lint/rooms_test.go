@@ -29,6 +29,7 @@ var rooms = map[string][]string{
 		"internal/lockfile",
 		"internal/smallfile",
 		"internal/storefs",
+		"internal/cgroup",
 		"internal/binfmt",
 		"internal/codec",
 		"internal/codec/gen",

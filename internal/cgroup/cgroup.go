@@ -1,4 +1,5 @@
-package bench
+// Package cgroup bounds the memory of a child process, page cache included, by a memory cgroup.
+package cgroup
 
 import (
 	"errors"
@@ -19,9 +20,9 @@ const (
 	cgroupSelf = "/proc/self/cgroup"
 )
 
-// memoryGroup is a memory cgroup made for one child process: anonymous memory and page cache of
-// what runs in it are bounded together. Its owner calls remove when the process is gone.
-type memoryGroup struct {
+// Group is a memory cgroup made for one child process: anonymous memory and page cache of
+// what runs in it are bounded together. Its owner calls Remove when the process is gone.
+type Group struct {
 	dir string
 	v2  bool
 }
@@ -32,9 +33,9 @@ const groupPrefix = "gdb-bench-"
 // groups numbers the groups that this process made.
 var groups atomic.Uint64
 
-// newMemoryGroup makes a group of so many bytes, in the hierarchy (v1 or v2) that the kernel has
+// newGroup makes a group of so many bytes, in the hierarchy (v1 or v2) that the kernel has
 // under root; self is this process's /proc/self/cgroup.
-func newMemoryGroup(root, self string, bytes int64) (*memoryGroup, error) {
+func newGroup(root, self string, bytes int64) (*Group, error) {
 	name := fmt.Sprintf("%s%d-%d", groupPrefix, os.Getpid(), groups.Add(1))
 	var errs error
 	for _, g := range groupPlaces(root, self) {
@@ -49,8 +50,20 @@ func newMemoryGroup(root, self string, bytes int64) (*memoryGroup, error) {
 	if errs == nil {
 		errs = errors.New("the kernel shows no memory cgroups under " + root)
 	}
-	return nil, fmt.Errorf("bench: make a memory cgroup: %w", errs)
+	return nil, fmt.Errorf("make a memory cgroup: %w", errs)
 }
+
+// New makes a group of so many bytes, for a child of this process.
+func New(bytes int64) (*Group, error) {
+	self, err := os.ReadFile(cgroupSelf) //lint:os the kernel's file
+	if err != nil {
+		return nil, fmt.Errorf("cgroup: %w", err)
+	}
+	return newGroup(cgroupRoot, string(self), bytes)
+}
+
+// Dir is where the kernel shows the group; Join takes it.
+func (g *Group) Dir() string { return g.dir }
 
 // removeDeadGroups removes groups in dir whose owner was killed. What fails stays: the kernel keeps
 // a group that has processes, and another process may have removed it.
@@ -68,8 +81,8 @@ func removeDeadGroups(dir string) {
 // groupPlaces lists where a group may be made, the likeliest first: inside this process's own group
 // for v1, beside it for v2, where a group with processes in it has no children; else at the root,
 // which is where a container's group is mounted.
-func groupPlaces(root, self string) []memoryGroup {
-	var places []memoryGroup
+func groupPlaces(root, self string) []Group {
+	var places []Group
 	for line := range strings.Lines(self) {
 		f := strings.SplitN(strings.TrimSpace(line), ":", 3)
 		if len(f) != 3 {
@@ -78,18 +91,18 @@ func groupPlaces(root, self string) []memoryGroup {
 		switch {
 		case strings.Contains(","+f[1]+",", ",memory,"):
 			v1 := filepath.Join(root, "memory")
-			places = append(places, memoryGroup{dir: filepath.Join(v1, f[2])}, memoryGroup{dir: v1})
+			places = append(places, Group{dir: filepath.Join(v1, f[2])}, Group{dir: v1})
 		case f[1] == "":
 			beside := filepath.Join(root, filepath.Dir(f[2]))
-			places = append(places, memoryGroup{dir: beside, v2: true},
-				memoryGroup{dir: root, v2: true})
+			places = append(places, Group{dir: beside, v2: true},
+				Group{dir: root, v2: true})
 		}
 	}
 	return places
 }
 
 // make creates the directory and sets the limit, without swap where the kernel lets it be set.
-func (g *memoryGroup) make(bytes int64) error {
+func (g *Group) make(bytes int64) error {
 	limit, swap := "memory.limit_in_bytes", "memory.memsw.limit_in_bytes"
 	swapBytes := bytes // of v1: with the memory
 	if g.v2 {
@@ -101,37 +114,37 @@ func (g *memoryGroup) make(bytes int64) error {
 		return err
 	}
 	if err := g.write(limit, strconv.FormatInt(bytes, 10)); err != nil {
-		return errors.Join(err, g.remove())
+		return errors.Join(err, g.Remove())
 	}
 	_ = g.write(swap, strconv.FormatInt(swapBytes, 10)) // not there without swap accounting
 	return nil
 }
 
-func (g *memoryGroup) write(file, value string) error {
+func (g *Group) write(file, value string) error {
 	path := filepath.Join(g.dir, file)
 	return os.WriteFile(path, []byte(value), 0o644) //lint:os a cgroup
 }
 
-func (g *memoryGroup) read(file string) (string, error) {
+func (g *Group) read(file string) (string, error) {
 	b, err := os.ReadFile(filepath.Join(g.dir, file)) //lint:os a cgroup
 	return strings.TrimSpace(string(b)), err
 }
 
-// peak is the most memory that the group ever held, page cache included.
-func (g *memoryGroup) peak() (int64, error) {
+// Peak is the most memory that the group ever held, page cache included.
+func (g *Group) Peak() (int64, error) {
 	file := "memory.max_usage_in_bytes"
 	if g.v2 {
 		file = "memory.peak"
 	}
 	s, err := g.read(file)
 	if err != nil {
-		return 0, fmt.Errorf("bench: the cgroup's peak: %w", err)
+		return 0, fmt.Errorf("the cgroup's peak: %w", err)
 	}
 	return strconv.ParseInt(s, 10, 64)
 }
 
-// kills counts the processes that were killed for lack of memory.
-func (g *memoryGroup) kills() int {
+// Kills counts the processes that were killed for lack of memory.
+func (g *Group) Kills() int {
 	file := "memory.oom_control"
 	if g.v2 {
 		file = "memory.events"
@@ -149,9 +162,9 @@ func (g *memoryGroup) kills() int {
 	return 0
 }
 
-// remove deletes the group, if there is one. The kernel takes a moment to see that its last process
+// Remove deletes the group, if there is one. The kernel takes a moment to see that its last process
 // is gone.
-func (g *memoryGroup) remove() (err error) {
+func (g *Group) Remove() (err error) {
 	if g == nil {
 		return nil
 	}
@@ -161,15 +174,15 @@ func (g *memoryGroup) remove() (err error) {
 		}
 		time.Sleep(10 * time.Millisecond)
 	}
-	return fmt.Errorf("bench: remove the cgroup: %w", err)
+	return fmt.Errorf("remove the cgroup: %w", err)
 }
 
-// JoinGroup puts this process into the cgroup in dir. Memory that it holds already is not moved: a
+// Join puts this process into the cgroup in dir. Memory that it holds already is not moved: a
 // process that is to be measured joins and executes itself anew.
-func JoinGroup(dir string) error {
-	g := memoryGroup{dir: dir}
+func Join(dir string) error {
+	g := Group{dir: dir}
 	if err := g.write("cgroup.procs", strconv.Itoa(os.Getpid())); err != nil {
-		return fmt.Errorf("bench: join the cgroup: %w", err)
+		return fmt.Errorf("join the cgroup: %w", err)
 	}
 	return nil
 }
