@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"syscall"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"gdb/blockdev"
@@ -148,6 +149,10 @@ func (f *slow) Write(p []byte) (int, error) {
 
 // TestWriterStops: after Stop nothing is being written, and nothing can be.
 func TestWriterStops(t *testing.T) {
+	synctest.Test(t, writerStops) // whose clock goes on when the writer waits for the slow file
+}
+
+func writerStops(t *testing.T) {
 	memory, err := vfs.NewMem().Create("f", vfs.WriteCategoryUnspecified)
 	if err != nil {
 		t.Fatal(err)

@@ -317,6 +317,16 @@ func TestBadInputLeavesNothing(t *testing.T) {
 	}
 }
 
+// TestSplitsThatMayOverlap: those of two columns, other than train, val and test, and one with a
+// node twice.
+func TestSplitsThatMayOverlap(t *testing.T) {
+	g := random(3, "text", 30, 100)
+	v := g.table[4]
+	g.splits = []member{{"train@0", v}, {"train@0", v}, {"val@1", v}, {"test@2", v}, {"mine", v},
+		{"other", v}}
+	ingestAll(t, vfs.NewMem(), g, Options{})
+}
+
 func TestUsageErrors(t *testing.T) {
 	for _, opt := range []Options{
 		{},
