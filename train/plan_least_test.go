@@ -82,7 +82,9 @@ func checkPeak(t *testing.T, s *layout.Store, c Config) {
 		most = max(most, b.Used())
 		batch.Release()
 	}
-	if most > planned || most < planned/3 {
+	// A loader evaluates nothing and writes no checkpoints, and how many batches are in flight at
+	// once is for the scheduler to say, as is whether the plan takes them in turn: 40 to 80 %.
+	if most > planned || most < planned*3/8 {
 		t.Errorf("%d bytes are counted, %d were planned: %s", most, planned, p)
 	}
 	if err := l.Close(); err != nil {

@@ -108,8 +108,9 @@ func TestMeasuredReads(t *testing.T) {
 }
 
 // TestForecastOfBytes: on settings of many kinds, the bytes that an epoch is planned to read are
-// those that it reads, within 15 %: of superbatches the mean of all epochs, else of those after the
-// first, which fills caches.
+// those that it reads, within 3 %: of superbatches the mean of all epochs, else of those after the
+// first, which fills caches. With a belady cache of most rows it is 6 %: its later epochs read little
+// but misses, whose number is extrapolated from the few batches that were sampled.
 func TestForecastOfBytes(t *testing.T) {
 	if testing.Short() {
 		t.Skip("trains with many settings")
@@ -164,7 +165,11 @@ func TestForecastOfBytes(t *testing.T) {
 		}
 		got, want := float64(plan.Forecast.Read), r.Actual.Read
 		t.Logf("%+v: planned %.0f bytes, read %.0f", set, got, want)
-		if math.Abs(got-want) > 0.15*want {
+		most := 0.03
+		if set.cache == cacheBelady && set.epochs > 2 {
+			most = 0.06
+		}
+		if math.Abs(got-want) > most*want {
 			t.Errorf("%+v: planned %.0f bytes, read %.0f", set, got, want)
 		}
 	}
