@@ -49,8 +49,43 @@ func TestIOBesideFio(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if len(r.Rows) != 2 || r.Rows[0]["fio_ratio"] == nil {
-		t.Fatalf("no ratio: %v", r.Rows)
+	if len(r.Rows) != 2 || r.Rows[1]["backend"] != "fio beside pread" {
+		t.Fatalf("rows: %v", r.Rows)
+	}
+	// How fast either reads is the machine's matter, in so short a time above all.
+	for _, row := range r.Rows {
+		for _, field := range []string{"reads_per_s", "fio_ratio"} {
+			if v, ok := row[field].(float64); !ok || !(v > 0) || math.IsInf(v, 0) {
+				t.Errorf("%s: %s is %v", row["backend"], field, row[field])
+			}
+		}
+	}
+}
+
+// TestRatioToFio: the ratio is the median of the rounds' ratios, each of one round beside its fio.
+func TestRatioToFio(t *testing.T) {
+	c := ioCell{backend: blockdev.Pread, block: 4096,
+		ours: []ioResult{{reads: 100, cpuMicros: 7}, {reads: 300, cpuMicros: 9},
+			{reads: 200, cpuMicros: 8}},
+		fio: []fioResult{{reads: 200, cpuMicros: 4}, {reads: 100, cpuMicros: 6},
+			{reads: 250, cpuMicros: 5}}}
+	rows := c.rows(&IOOptions{Depth: 8})
+	if len(rows) != 2 {
+		t.Fatalf("rows: %v", rows)
+	}
+	for i, want := range []Row{
+		{"reads_per_s": 200.0, "bytes_per_s": 819200.0, "cpu_us_per_read": 8.0, "fio_ratio": 0.8},
+		{"reads_per_s": 200.0, "bytes_per_s": 819200.0, "cpu_us_per_read": 5.0, "fio_ratio": 1.0},
+	} {
+		for field, v := range want {
+			if rows[i][field] != v {
+				t.Errorf("%s: %s is %v, want %v", rows[i]["backend"], field, rows[i][field], v)
+			}
+		}
+	}
+	c.fio = c.fio[:2] // of the last round there is none
+	if rows := c.rows(&IOOptions{Depth: 8}); len(rows) != 1 || rows[0]["fio_ratio"] != nil {
+		t.Errorf("rows without a ratio: %v", rows)
 	}
 }
 

@@ -109,8 +109,8 @@ func TestMeasuredReads(t *testing.T) {
 
 // TestForecastOfBytes: on settings of many kinds, the bytes that an epoch is planned to read are
 // those that it reads, within 3 %: of superbatches the mean of all epochs, else of those after the
-// first, which fills caches. With a belady cache of most rows it is 6 %: its later epochs read little
-// but misses, whose number is extrapolated from the few batches that were sampled.
+// first, which fills caches. With a belady cache of most rows it is 6 %: its later epochs read
+// little but misses, whose number is extrapolated from the few batches that were sampled.
 func TestForecastOfBytes(t *testing.T) {
 	if testing.Short() {
 		t.Skip("trains with many settings")

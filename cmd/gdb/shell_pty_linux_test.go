@@ -386,7 +386,7 @@ func TestInterruptScript(t *testing.T) {
 		if err := cmd.Start(); err != nil {
 			t.Fatal(err)
 		}
-		time.Sleep(300 * time.Millisecond) // it runs for good
+		waitUntilBusy(t, cmd.Process.Pid, read)
 		if err := cmd.Process.Signal(os.Interrupt); err != nil {
 			t.Fatal(err)
 		}
@@ -401,4 +401,34 @@ func TestInterruptScript(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
+}
+
+// waitUntilBusy waits until a process runs its statement for good: it has written to a pipe as much
+// as fits, or computed for a while, longer than it takes to start.
+func waitUntilBusy(t *testing.T, pid int, pipe *os.File) {
+	t.Helper()
+	const page, ticks = 4096, 30 // ticks of 10 ms
+	size, err := unix.FcntlInt(pipe.Fd(), unix.F_GETPIPE_SZ, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for end := time.Now().Add(patience); time.Now().Before(end); time.Sleep(2 * time.Millisecond) {
+		held, err := unix.IoctlGetInt(int(pipe.Fd()), unix.TIOCINQ)
+		if err != nil {
+			t.Fatal(err)
+		}
+		b, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
+		if err != nil {
+			t.Fatal(err)
+		}
+		var user, system int // fields 14 and 15; what follows the name begins with the third
+		fields := strings.Fields(string(b[bytes.LastIndexByte(b, ')')+1:]))
+		if _, err := fmt.Sscan(fields[11]+" "+fields[12], &user, &system); err != nil {
+			t.Fatal(err)
+		}
+		if held > size-page || user+system >= ticks {
+			return
+		}
+	}
+	t.Fatal("the statement is not under way")
 }
