@@ -12,6 +12,7 @@ import (
 	"gdb/blockdev"
 	"gdb/internal/mem"
 	"gdb/kv"
+	"gdb/kv/ids"
 	"gdb/layout"
 	"gdb/layout/ingest"
 	"gdb/sample"
@@ -36,7 +37,7 @@ type DB struct {
 	dev    blockdev.Device
 	topo   layout.Topology
 	rows   *layout.Rows // nil without features
-	ids    kv.IDs
+	ids    ids.Dictionary
 	budget *mem.Budget
 	engine *shell.Engine
 }

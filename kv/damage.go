@@ -3,8 +3,6 @@ package kv
 import (
 	"errors"
 	"fmt"
-
-	"gdb/internal/codec"
 )
 
 // Finding is one damaged place that a check found.
@@ -33,30 +31,16 @@ func (e *DamageError) Error() string {
 // Unwrap returns ErrDamaged.
 func (e *DamageError) Unwrap() error { return ErrDamaged }
 
-// damagedFile is a DamageError about a whole file.
-func damagedFile(path, format string, args ...any) *DamageError {
+// DamagedFile is a DamageError about a whole file.
+func DamagedFile(path, format string, args ...any) *DamageError {
 	return &DamageError{Finding{path, -1, -1, fmt.Sprintf(format, args...)}}
 }
 
-// damagedBlock is a DamageError about a block of a dictionary file.
-func damagedBlock(path string, block uint64, format string, args ...any) *DamageError {
-	return &DamageError{Finding{path, int64(block), int64(block) * IDBlockBytes,
-		fmt.Sprintf(format, args...)}}
-}
-
-// headerError sorts the errors of codec.DecodeHeader for the file path.
-func headerError(path string, err error) error {
-	if errors.Is(err, codec.ErrVersion) {
-		return fmt.Errorf("kv: %s: %w: %w", path, ErrFormat, err)
-	}
-	return damagedBlock(path, 0, "%v", err)
-}
-
-// findingOf returns the finding of an error, if it is a DamageError.
-func findingOf(err error) (Finding, bool) {
+// Findings turns an error about damage into a finding, and returns any other.
+func Findings(err error) ([]Finding, error) {
 	var d *DamageError
 	if errors.As(err, &d) {
-		return d.Finding, true
+		return []Finding{d.Finding}, nil
 	}
-	return Finding{}, false
+	return nil, err
 }

@@ -1,8 +1,5 @@
-// Package kv keeps a store's catalog and id dictionary.
-//
-// The catalog is a Pebble database with typed records; no raw key leaves this package. The
-// directory lock is held for one transaction only: every method opens the database, does its work
-// and closes it, so that a shell reads while a training runs. A busy lock is retried for LockWait.
+// Package kv has the schema of a store: the records of its catalog, and the errors of what is kept
+// under keys. kv/catalog keeps the records, kv/ids the external ids of nodes.
 package kv
 
 import "errors"

@@ -13,6 +13,11 @@ type NodeID uint32
 // FormatVersion is the version of the store format that this code writes and reads.
 const FormatVersion = 1
 
+// ManifestVersion is the version of Meta.Manifest that this code reads. Who adds levels raises it,
+// so
+// that versions before refuse the store and do not read a part of it.
+const ManifestVersion = 0
+
 // UUID names a store; every file of the store repeats it in its first block.
 type UUID [16]byte
 
@@ -64,7 +69,9 @@ type Meta struct {
 
 	Stats  GraphStats
 	Source SourceMeta
-	Files  []FileMeta // every data file, in path order
+	// Manifest is the version of how Files make up the graph; 0: each is whole, of level 0.
+	Manifest int        `json:",omitempty"`
+	Files    []FileMeta // every data file, in path order
 }
 
 // IDsMeta tells how external ids are kept.
@@ -150,6 +157,8 @@ type FileMeta struct {
 	Size int64
 	// Checksum is the CRC32C of the whole file.
 	Checksum uint32
+	// Level orders files that add to those of the levels below; 0 is what ingest wrote.
+	Level int `json:",omitempty"`
 }
 
 // RunMeta is one training run.

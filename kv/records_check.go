@@ -16,9 +16,9 @@ const (
 	typesMost = 1 << 16
 )
 
-// check fails if the metadata cannot be those of a store: a reader sizes its memory and places its
+// Check fails if the metadata cannot be those of a store: a reader sizes its memory and places its
 // reads by them. What contradicts the files themselves is found where they are read.
-func (m *Meta) check() error {
+func (m *Meta) Check() error {
 	switch {
 	case m.Nodes > nodesMost || m.Edges > edgesMost:
 		return fmt.Errorf("%d nodes and %d edges are more than can be stored", m.Nodes, m.Edges)
@@ -59,6 +59,10 @@ func (m *Meta) checkFiles() error {
 	for _, f := range m.Files {
 		if err := checkPath(f.Path); err != nil {
 			return err
+		}
+		if f.Level != 0 {
+			return fmt.Errorf("file %q of level %d in a manifest of version %d", f.Path, f.Level,
+				m.Manifest)
 		}
 		if f.Size < 0 || seen[f.Path] {
 			return fmt.Errorf("file %q of %d bytes, listed before: %t", f.Path, f.Size,

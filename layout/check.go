@@ -11,6 +11,7 @@ import (
 	"gdb/internal/codec"
 	"gdb/internal/mem"
 	"gdb/kv"
+	"gdb/kv/ids"
 
 	"github.com/cockroachdb/errors/oserror"
 )
@@ -46,7 +47,7 @@ const catalogName = "catalog"
 // mean. It goes on after damage, and after a file that it could not look into, which is an error
 // beside the report of the others. Memory: read
 // buffers of 8 MiB, the checksums of one file of rows or the index of one topology file at a time,
-// and what kv.VerifyIDs takes.
+// and what ids.Verify takes.
 func Check(ctx context.Context, dev blockdev.Device, s *Store,
 	opt CheckOptions) (*CheckReport, error) {
 	c := &checker{ctx: ctx, dev: dev, s: s, opt: opt, report: &CheckReport{}}
@@ -215,7 +216,7 @@ func (c *checker) content(m kv.FileMeta, f *source) error {
 		return c.index(f, Out)
 	case KindRows, KindSums:
 		return c.rowsOrSums(m, f)
-	case kv.ForwardKind, kv.ReverseKind:
+	case ids.ForwardKind, ids.ReverseKind:
 		return c.ids(m, f)
 	}
 	c.find(-1, -1, "kind %q is unknown", m.Kind)
@@ -247,7 +248,7 @@ func (c *checker) header(f *source, kind string) (fields []byte, blocks bool, er
 // ids checks an id file: kv knows its blocks.
 func (c *checker) ids(m kv.FileMeta, f *source) error {
 	if m.Path == c.firstIDs() {
-		findings, err := kv.VerifyIDs(c.ctx, c.dev, c.s.fs, c.s.dir, c.s.meta, c.opt.Full)
+		findings, err := ids.Verify(c.ctx, c.dev, c.s.fs, c.s.dir, c.s.meta, c.opt.Full)
 		if err := c.note(err); err != nil {
 			return err
 		}
@@ -271,7 +272,7 @@ func (c *checker) ids(m kv.FileMeta, f *source) error {
 // firstIDs is the id file at which both are checked.
 func (c *checker) firstIDs() string {
 	i := slices.IndexFunc(c.files, func(m kv.FileMeta) bool {
-		return m.Kind == kv.ForwardKind || m.Kind == kv.ReverseKind
+		return m.Kind == ids.ForwardKind || m.Kind == ids.ReverseKind
 	})
 	return c.files[i].Path
 }

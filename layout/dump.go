@@ -13,6 +13,7 @@ import (
 	"gdb/internal/codec"
 	"gdb/internal/mem"
 	"gdb/kv"
+	"gdb/kv/ids"
 )
 
 // DumpBlock prints block number block of a data file to w: each field by name with decode, else
@@ -124,8 +125,8 @@ func (d *dumper) block(n int64) error {
 		d.index(n)
 	case KindSums:
 		d.numbers("checksums of units", (n-1)*sumsPerPage, "%08x")
-	case kv.ForwardKind, kv.ReverseKind:
-		kv.DumpIDBlock(d.Dump, d.kind, d.b)
+	case ids.ForwardKind, ids.ReverseKind:
+		ids.DumpBlock(d.Dump, d.kind, d.b)
 	default:
 		d.Hex(d.Rest())
 	}

@@ -13,6 +13,7 @@ import (
 	"gdb/internal/codec"
 	"gdb/internal/mem"
 	"gdb/kv"
+	"gdb/kv/ids"
 
 	"github.com/cockroachdb/pebble/v2/vfs"
 )
@@ -292,7 +293,7 @@ func FuzzDump(f *testing.F) {
 	h := codec.Header{Kind: KindRows, Fields: []byte{1, 0, 0, 0}}
 	f.Add(uint8(4), uint8(0), h.Encode())
 	f.Add(uint8(0), uint8(1), []byte("....GTBK"))
-	kinds := []string{KindTopologyIn, KindIndexOut, KindSums, kv.ForwardKind, KindRows}
+	kinds := []string{KindTopologyIn, KindIndexOut, KindSums, ids.ForwardKind, KindRows}
 	f.Fuzz(func(t *testing.T, kind, block uint8, b []byte) {
 		b = append(make([]byte, 0, 4096), b[:min(len(b), 4096)]...)
 		d := dumper{ctx: context.Background(), b: b[:cap(b)], kind: kinds[int(kind)%len(kinds)],

@@ -11,6 +11,8 @@ import (
 	"gdb/blockdev"
 	"gdb/internal/storefs"
 	"gdb/kv"
+	"gdb/kv/catalog"
+	"gdb/kv/ids"
 
 	"github.com/RoaringBitmap/roaring/v2"
 	"github.com/cockroachdb/pebble/v2/vfs"
@@ -64,14 +66,14 @@ type Store struct {
 	fs      vfs.FS
 	dir     string
 	meta    *kv.Meta
-	catalog *kv.Catalog
+	catalog *catalog.Catalog
 }
 
 // Open loads the metadata of the store in dir. The error wraps kv.ErrNoStore, kv.ErrDamaged,
 // kv.ErrFormat or kv.ErrBusy where it is one of these.
 func Open(ctx context.Context, fs vfs.FS, dir string) (*Store, error) {
 	fs = storefs.Guard(fs, dir, "runs")
-	c := kv.NewCatalog(fs, fs.PathJoin(dir, "catalog"))
+	c := catalog.New(fs, fs.PathJoin(dir, "catalog"))
 	m, err := c.Meta(ctx)
 	if errors.Is(err, kv.ErrNoStore) && isUnfinished(fs, dir) {
 		return nil, fmt.Errorf("layout: open %s: %w yet: an ingest into it is not finished; wait "+
@@ -110,14 +112,14 @@ func hasData(fs vfs.FS, dir string) bool {
 // written, whose catalog does not exist yet.
 func NewStore(fs vfs.FS, dir string, meta *kv.Meta) *Store {
 	return &Store{fs: fs, dir: dir, meta: meta,
-		catalog: kv.NewCatalog(fs, fs.PathJoin(dir, "catalog"))}
+		catalog: catalog.New(fs, fs.PathJoin(dir, "catalog"))}
 }
 
 // Meta is the store's metadata; it must not be changed.
 func (s *Store) Meta() *kv.Meta { return s.meta }
 
 // Catalog is the store's catalog.
-func (s *Store) Catalog() *kv.Catalog { return s.catalog }
+func (s *Store) Catalog() *catalog.Catalog { return s.catalog }
 
 // FS is the file system of the store.
 func (s *Store) FS() vfs.FS { return s.fs }
@@ -166,6 +168,6 @@ func (s *Store) EdgeSplit(ctx context.Context, name string) (*roaring.Bitmap, er
 }
 
 // IDs opens the id dictionary.
-func (s *Store) IDs(ctx context.Context, dev blockdev.Device) (kv.IDs, error) {
-	return kv.OpenIDs(ctx, dev, s.fs, s.dir, s.meta)
+func (s *Store) IDs(ctx context.Context, dev blockdev.Device) (ids.Dictionary, error) {
+	return ids.Open(ctx, dev, s.fs, s.dir, s.meta)
 }

@@ -15,6 +15,7 @@ import (
 	"gdb/internal/rng"
 	"gdb/internal/trace"
 	"gdb/kv"
+	"gdb/kv/ids"
 	"gdb/layout"
 
 	"github.com/RoaringBitmap/roaring/v2"
@@ -29,11 +30,11 @@ type engine struct {
 
 	mu struct {
 		sync.Mutex
-		ids       kv.IDs
+		ids       ids.Dictionary
 		topo      map[layout.Direction]layout.Topology
 		rows      map[string]*layout.Rows
 		base      map[layout.Direction]layout.TopologyStats // at the last RESET STATS
-		baseNames kv.IDCacheStats
+		baseNames ids.CacheStats
 		seed      *uint64 // of SET, nil before
 	}
 }
@@ -108,16 +109,16 @@ func (e *engine) hits() (n uint64) {
 }
 
 // nameStatsLocked are the blocks of names so far; false without a dictionary.
-func (e *engine) nameStatsLocked() (kv.IDCacheStats, bool) {
-	c, ok := e.mu.ids.(kv.IDCacher)
+func (e *engine) nameStatsLocked() (ids.CacheStats, bool) {
+	c, ok := e.mu.ids.(ids.Cacher)
 	if !ok {
-		return kv.IDCacheStats{}, false
+		return ids.CacheStats{}, false
 	}
 	return c.CacheStats(), true
 }
 
 // nameStats are the blocks of names since the last RESET STATS; false without a dictionary.
-func (e *engine) nameStats() (kv.IDCacheStats, bool) {
+func (e *engine) nameStats() (ids.CacheStats, bool) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	s, ok := e.nameStatsLocked()
@@ -188,7 +189,7 @@ func (e *engine) seed() (seed uint64, ok bool) {
 // denseIDs says that external ids are node numbers.
 func (e *engine) denseIDs() bool { return e.meta().IDs.Kind == kv.IDsDense }
 
-func (e *engine) dictionary(ctx context.Context) (kv.IDs, error) {
+func (e *engine) dictionary(ctx context.Context) (ids.Dictionary, error) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	if e.mu.ids != nil {
@@ -196,17 +197,17 @@ func (e *engine) dictionary(ctx context.Context) (kv.IDs, error) {
 	}
 	opening, opened := trace.Opening(ctx)
 	defer opened()
-	ids, err := e.store.IDs(opening, e.dev)
+	dict, err := e.store.IDs(opening, e.dev)
 	if err != nil {
 		return nil, err
 	}
-	if c, ok := ids.(kv.IDCacher); ok {
+	if c, ok := dict.(ids.Cacher); ok {
 		if err := c.Cache(e.nameCacheBytes(), e.budget); err != nil {
-			return nil, errors.Join(err, ids.Close())
+			return nil, errors.Join(err, dict.Close())
 		}
 	}
-	e.mu.ids = ids
-	return ids, nil
+	e.mu.ids = dict
+	return dict, nil
 }
 
 // topology opens the paged reader of a direction.
@@ -380,7 +381,7 @@ func (e *engine) internalIDs() string {
 
 // noNode adds to the error of an id that is not found the one that was meant, if that differs in
 // the case of letters only, and how ids are written in this store.
-func (e *engine) noNode(ctx context.Context, ids kv.IDs, id string, err error) error {
+func (e *engine) noNode(ctx context.Context, ids ids.Dictionary, id string, err error) error {
 	for _, other := range []string{strings.ToLower(id), strings.ToUpper(id), titled(id)} {
 		if _, no := ids.Internal(ctx, other); no == nil {
 			return fmt.Errorf("%w; did you mean %s?", err, literal(other))

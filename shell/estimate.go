@@ -4,6 +4,7 @@ import (
 	"math"
 
 	"gdb/kv"
+	"gdb/kv/ids"
 	"gdb/layout"
 )
 
@@ -89,7 +90,7 @@ func (e estimator) entryBytes() int {
 
 // nameBlocks is how many blocks the external ids of n nodes are in.
 func (e estimator) nameBlocks(nodes float64) float64 {
-	return distinct(nodes, e.fileBlocks(kv.ReversePath, kv.IDBlockBytes))
+	return distinct(nodes, e.fileBlocks(ids.ReversePath, ids.BlockBytes))
 }
 
 // rowReads is how many reads the rows of n nodes take at most: one for each, or for each page.

@@ -5,7 +5,7 @@ import (
 	"slices"
 
 	"gdb/internal/mem"
-	"gdb/kv"
+	"gdb/kv/ids"
 	"gdb/layout"
 )
 
@@ -21,7 +21,7 @@ func (e *engine) nameBatch() int {
 	const other = 40 // of the string, the node and its place
 	each := other + 8
 	for _, f := range e.meta().Files {
-		if f.Path == kv.ReversePath {
+		if f.Path == ids.ReversePath {
 			each = other + int(f.Size/int64(max(e.meta().Nodes, 1)))
 		}
 	}

@@ -6,7 +6,7 @@ import (
 	"fmt"
 	"math"
 
-	"gdb/kv"
+	"gdb/kv/ids"
 	"gdb/layout"
 )
 
@@ -80,9 +80,9 @@ func (x *execution) sessionCaches() (rows []cacheRow) {
 	}
 	if s, ok := x.engine.nameStats(); ok {
 		rows = append(rows, cacheRow{cache: "blocks of names", of: thisSession,
-			file: kv.ReversePath, policy: "clock", capacity: size(x.engine.nameCacheBytes()),
+			file: ids.ReversePath, policy: "clock", capacity: size(x.engine.nameCacheBytes()),
 			used: size(s.Bytes), requests: count(s.Hits + s.Misses), hits: count(s.Hits),
-			saved: size(s.Hits * kv.IDBlockBytes), ratio: share(s.Hits, s.Hits+s.Misses)})
+			saved: size(s.Hits * ids.BlockBytes), ratio: share(s.Hits, s.Hits+s.Misses)})
 	}
 	return rows
 }

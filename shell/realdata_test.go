@@ -11,7 +11,7 @@ import (
 
 	"gdb/internal/npy"
 	"gdb/internal/testgraph"
-	"gdb/kv"
+	"gdb/kv/ids"
 	"gdb/layout"
 	"gdb/layout/ingest"
 	"gdb/layout/layouttest"
@@ -83,7 +83,7 @@ func compareWithSource(t *testing.T, dir string, queries int) {
 
 // sourceGraph reads the edges of a source into memory; only the names of nodes are the store's.
 func sourceGraph(t *testing.T, opt *ingest.Options, store *layout.Store,
-	ids kv.IDs) *layouttest.Graph {
+	ids ids.Dictionary) *layouttest.Graph {
 	t.Helper()
 	ctx, nodes := context.Background(), int(store.Meta().Nodes)
 	all := make([]layout.NodeID, nodes)

@@ -13,6 +13,7 @@ import (
 
 	"gdb/blockdev"
 	"gdb/kv"
+	"gdb/kv/ids"
 	"gdb/layout"
 	"gdb/sample"
 
@@ -101,7 +102,7 @@ func (t *trained) nodes(ctx context.Context, split string) (*roaring.Bitmap, err
 // predictor turns logits into rows of a writer.
 type predictor struct {
 	in            *inputs
-	ids           kv.IDs
+	ids           ids.Dictionary
 	w             PredictionWriter
 	classes       []string
 	probabilities bool

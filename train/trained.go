@@ -9,7 +9,7 @@ import (
 
 	"gdb/blockdev"
 	"gdb/internal/mem"
-	"gdb/kv"
+	"gdb/kv/ids"
 	"gdb/layout"
 	"gdb/train/backend"
 
@@ -25,7 +25,7 @@ type trained struct {
 	in      *inputs
 	be      backend.Backend
 	model   *sage
-	ids     kv.IDs          // nil unless asked for
+	ids     ids.Dictionary  // nil unless asked for
 	set     *roaring.Bitmap // the nodes to predict; nil is all
 	closers []io.Closer
 }
@@ -136,13 +136,13 @@ func (t *trained) openModel(dims []int) (err error) {
 
 // openIDs opens the dictionary, whose index is in memory.
 func (t *trained) openIDs(ctx context.Context) error {
-	ids, err := t.in.store.IDs(ctx, t.in.dev)
+	dict, err := t.in.store.IDs(ctx, t.in.dev)
 	if err != nil {
 		return fmt.Errorf("train: open ids: %w", err)
 	}
-	t.ids = ids
-	t.closers = append(t.closers, ids)
-	if d, ok := ids.(kv.IDStats); ok {
+	t.ids = dict
+	t.closers = append(t.closers, dict)
+	if d, ok := dict.(ids.Stats); ok {
 		if err := t.in.budget.Reserve("index of the ids", d.IndexBytes()); err != nil {
 			return fmt.Errorf("train: %w", err)
 		}

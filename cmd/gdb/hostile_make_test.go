@@ -16,6 +16,7 @@ import (
 
 	"gdb/internal/codec"
 	"gdb/kv"
+	"gdb/kv/catalog"
 	"gdb/layout"
 
 	"github.com/RoaringBitmap/roaring/v2"
@@ -236,7 +237,7 @@ func (s *hostileStore) catalog(t *testing.T, dir string, files map[string][]byte
 	if err := os.RemoveAll(path); err != nil {
 		t.Fatal(err)
 	}
-	if err := kv.NewCatalog(vfs.Default, path).Create(t.Context(), meta, sets); err != nil {
+	if err := catalog.New(vfs.Default, path).Create(t.Context(), meta, sets); err != nil {
 		t.Fatal(err)
 	}
 }

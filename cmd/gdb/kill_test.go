@@ -22,7 +22,7 @@ import (
 
 	"gdb/bench/gen"
 	"gdb/internal/codec"
-	"gdb/kv"
+	"gdb/kv/catalog"
 
 	"github.com/cockroachdb/pebble/v2/vfs"
 )
@@ -146,7 +146,7 @@ func storeContent(t *testing.T, dir string) map[string][]byte {
 	if err != nil {
 		t.Fatal(err)
 	}
-	meta, err := kv.NewCatalog(vfs.Default, filepath.Join(dir, "catalog")).Meta(t.Context())
+	meta, err := catalog.New(vfs.Default, filepath.Join(dir, "catalog")).Meta(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}

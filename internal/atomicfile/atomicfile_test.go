@@ -34,7 +34,7 @@ func TestCrashAnywhere(t *testing.T) {
 		if err := fs.MkdirAll("d", 0o755); err != nil {
 			t.Fatal(err)
 		}
-		err := errors.Join(Write(fs, "d/f", before), SyncDir(fs, ""), SyncDir(fs, "d"))
+		err := errors.Join(Write(fs, "d/f", bytes.Clone(before)), SyncDir(fs, ""), SyncDir(fs, "d"))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -47,7 +47,8 @@ func TestCrashAnywhere(t *testing.T) {
 			}
 			return nil
 		}))
-		if err := Write(counting, "d/f", after[:3000], after[3000:]); err != nil {
+		if err := Write(counting, "d/f", bytes.Clone(after[:3000]),
+			bytes.Clone(after[3000:])); err != nil {
 			t.Fatal(err)
 		}
 		done := clone == nil

@@ -34,6 +34,7 @@ var rooms = map[string][]string{
 		"internal/codec",
 		"internal/codec/gen",
 		"internal/mem",
+		"internal/doctest",
 		"internal/npy",
 		"internal/tablefile",
 		"internal/testgraph",
@@ -46,6 +47,11 @@ var rooms = map[string][]string{
 	"blockdev": {
 		"blockdev",
 		"blockdev/devtest",
+	},
+	"kv": {
+		"kv",
+		"kv/ids",
+		"kv/catalog",
 	},
 	"layout": {
 		"layout",

@@ -9,7 +9,7 @@ import (
 	"syscall"
 	"testing"
 
-	"gdb/kv"
+	"gdb/kv/catalog"
 	"gdb/layout"
 
 	"github.com/cockroachdb/pebble/v2/vfs"
@@ -159,7 +159,7 @@ func afterError(t *testing.T, i int, mem *vfs.MemFS, err error, what string,
 	want map[string]string) {
 	t.Helper()
 	ctx := context.Background()
-	meta, openErr := kv.NewCatalog(mem, "dir/store/catalog").Meta(ctx)
+	meta, openErr := catalog.New(mem, "dir/store/catalog").Meta(ctx)
 	if err == nil {
 		// The operation was one whose failure does no harm, or nobody looked.
 		if openErr != nil {

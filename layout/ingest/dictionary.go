@@ -6,6 +6,7 @@ import (
 
 	"gdb/internal/rng"
 	"gdb/kv"
+	"gdb/kv/ids"
 	"gdb/layout/ingest/extsort"
 )
 
@@ -18,8 +19,8 @@ type dictionary struct {
 	seed     uint64
 	number   uint64
 	forward  *extsort.Strings
-	backward *extsort.Strings  // if permuted
-	reverse  *kv.ReverseWriter // else
+	backward *extsort.Strings   // if permuted
+	reverse  *ids.ReverseWriter // else
 }
 
 func newDictionary(p *pipeline, perm *rng.Permutation, seed uint64) (d *dictionary, err error) {
@@ -30,7 +31,7 @@ func newDictionary(p *pipeline, perm *rng.Permutation, seed uint64) (d *dictiona
 	if perm != nil {
 		d.backward, err = extsort.NewStrings(p.sorter("backward", 0, p.memory.strings))
 	} else {
-		d.reverse, err = kv.NewReverseWriter(p.fs, p.path("ids/reverse.ids"), p.j.UUID)
+		d.reverse, err = ids.NewReverseWriter(p.fs, p.path("ids/reverse.ids"), p.j.UUID)
 	}
 	if err != nil {
 		return nil, errors.Join(err, d.close())
@@ -87,7 +88,7 @@ func (d *dictionary) finishReverse(ctx context.Context) (kv.FileMeta, error) {
 	if err != nil {
 		return kv.FileMeta{}, err
 	}
-	w, err := kv.NewReverseWriter(d.p.fs, d.p.path("ids/reverse.ids"), d.p.j.UUID)
+	w, err := ids.NewReverseWriter(d.p.fs, d.p.path("ids/reverse.ids"), d.p.j.UUID)
 	if err != nil {
 		return kv.FileMeta{}, err
 	}
@@ -105,7 +106,7 @@ func (d *dictionary) finishForward(ctx context.Context, out *idsResult, joins bo
 	if err != nil {
 		return kv.FileMeta{}, err
 	}
-	w, err := kv.NewForwardWriter(d.p.fs, d.p.path("ids/forward.ids"), d.p.j.UUID, d.seed)
+	w, err := ids.NewForwardWriter(d.p.fs, d.p.path("ids/forward.ids"), d.p.j.UUID, d.seed)
 	if err != nil {
 		return kv.FileMeta{}, err
 	}

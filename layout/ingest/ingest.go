@@ -13,6 +13,8 @@ import (
 	"gdb/internal/lockfile"
 	"gdb/internal/mem"
 	"gdb/kv"
+	"gdb/kv/catalog"
+	"gdb/kv/ids"
 	"gdb/layout"
 
 	"github.com/cockroachdb/errors/oserror"
@@ -78,7 +80,7 @@ func newPipeline(fs vfs.FS, src Source, opt Options) (*pipeline, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &pipeline{fs: fs, src: src, info: info, opt: opt, memory: memory, hash: kv.HashID,
+	return &pipeline{fs: fs, src: src, info: info, opt: opt, memory: memory, hash: ids.Hash,
 		random: rand.Reader,
 		tmp:    fs.PathJoin(opt.Out, layout.IngestPath),
 		budget: mem.NewBudget(memory.total - processBytes),
@@ -280,8 +282,8 @@ func (p *pipeline) makeDirs() error {
 	return nil
 }
 
-func (p *pipeline) catalog() *kv.Catalog {
-	return kv.NewCatalog(p.fs, p.fs.PathJoin(p.opt.Out, "catalog"))
+func (p *pipeline) catalog() *catalog.Catalog {
+	return catalog.New(p.fs, p.fs.PathJoin(p.opt.Out, "catalog"))
 }
 
 // undo removes all that the ingest wrote, since the input must be changed before the next one.

@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"gdb/kv"
+	"gdb/kv/ids"
 	"gdb/layout"
 
 	"github.com/cockroachdb/pebble/v2/vfs"
@@ -165,9 +166,9 @@ func TestHashCollision(t *testing.T) {
 		p.memory.table = table
 		p.hash = func(seed uint64, external []byte) uint64 {
 			if seed < 2 {
-				return kv.HashID(seed, external) % 64
+				return ids.Hash(seed, external) % 64
 			}
-			return kv.HashID(seed, external)
+			return ids.Hash(seed, external)
 		}
 		if _, err := p.run(context.Background()); err != nil {
 			t.Fatal(err)

@@ -30,7 +30,7 @@ type pipeline struct {
 	memory memoryPlan
 	budget *mem.Budget
 	codec  edgeCodec
-	// hash is kv.HashID, or a weaker one in tests.
+	// hash is ids.Hash, or a weaker one in tests.
 	hash func(seed uint64, external []byte) uint64
 	// random gives the identity of the store, and nothing else.
 	random io.Reader

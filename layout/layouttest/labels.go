@@ -8,6 +8,8 @@ import (
 	"slices"
 
 	"gdb/kv"
+	"gdb/kv/catalog"
+	"gdb/kv/ids"
 	"gdb/layout"
 
 	"github.com/RoaringBitmap/roaring/v2"
@@ -73,9 +75,9 @@ func (b *builder) targets() {
 // ids writes the dictionary of external ids.
 func (b *builder) ids() {
 	b.m.IDs = kv.IDsMeta{Kind: kv.IDsString, HashSeed: 77}
-	fw, err := kv.NewForwardWriter(b.fs, b.fs.PathJoin(b.dir, "ids", "forward.ids"), b.g.UUID, 77)
+	fw, err := ids.NewForwardWriter(b.fs, b.fs.PathJoin(b.dir, "ids", "forward.ids"), b.g.UUID, 77)
 	b.must(err)
-	rw, err := kv.NewReverseWriter(b.fs, b.fs.PathJoin(b.dir, "ids", "reverse.ids"), b.g.UUID)
+	rw, err := ids.NewReverseWriter(b.fs, b.fs.PathJoin(b.dir, "ids", "reverse.ids"), b.g.UUID)
 	b.must(err)
 	type entry struct {
 		hash uint64
@@ -85,7 +87,7 @@ func (b *builder) ids() {
 	var entries []entry
 	for v, id := range b.g.IDs {
 		b.must(rw.Add([]byte(id)))
-		entries = append(entries, entry{kv.HashID(77, []byte(id)), id, kv.NodeID(v)})
+		entries = append(entries, entry{ids.Hash(77, []byte(id)), id, kv.NodeID(v)})
 	}
 	slices.SortFunc(entries, func(x, y entry) int {
 		return cmp.Or(cmp.Compare(x.hash, y.hash), cmp.Compare(x.id, y.id))
@@ -126,7 +128,7 @@ func (b *builder) create() *layout.Store {
 		return layout.NewStore(b.fs, b.dir, b.m)
 	}
 	ctx := context.Background()
-	catalog := kv.NewCatalog(b.fs, b.fs.PathJoin(b.dir, "catalog"))
+	catalog := catalog.New(b.fs, b.fs.PathJoin(b.dir, "catalog"))
 	b.must(catalog.Create(ctx, b.m, b.sets()))
 	s, err := layout.Open(ctx, b.fs, b.dir)
 	b.must(err)

@@ -1,0 +1,294 @@
+// Package catalog keeps the records of a store, and its sets of nodes and edges.
+//
+// It is a Pebble database with typed records; no raw key leaves this package. The directory lock is
+// held for one transaction only: every method opens the database, does its work and closes it, so
+// that a shell reads while a training runs. A busy lock is retried for LockWait.
+package catalog
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"time"
+
+	"gdb/internal/storefs"
+	"gdb/kv"
+
+	"github.com/RoaringBitmap/roaring/v2"
+	"github.com/cockroachdb/pebble/v2/vfs"
+)
+
+// LockWait is how long a busy catalog is retried.
+const LockWait = 5 * time.Second
+
+// Catalog is the metadata of one store. It holds no lock and no open file between calls, and may
+// be used from any goroutine and by several processes at once.
+type Catalog struct {
+	fs       vfs.FS
+	dir      string
+	patience time.Duration // LockWait; shorter in tests
+	opening  uint64        // digestOpenBytes; fewer in tests
+}
+
+// New names the catalog in dir; it does no I/O.
+func New(fs vfs.FS, dir string) *Catalog {
+	return &Catalog{fs: storefs.Guard(fs, dir), dir: dir, patience: LockWait,
+		opening: digestOpenBytes}
+}
+
+// setHead is the head record of a set.
+type setHead struct {
+	Chunks uint32 // parts, of chunkBytes each but the last
+	Bytes  uint64 // in all
+	Count  uint64 // members
+}
+
+// Create makes the catalog with its first and only data transaction: the metadata and the sets,
+// synced. It is the act that makes a store exist. ErrExists if there is a catalog; what an
+// unfinished Create left is replaced. Memory besides the arguments: a few MiB.
+func (c *Catalog) Create(ctx context.Context, m *kv.Meta, sets map[string]*roaring.Bitmap) error {
+	if m.Format != kv.FormatVersion {
+		return fmt.Errorf("kv: create %s: %w: version %d, this gdb writes %d", c.dir, kv.ErrFormat,
+			m.Format, kv.FormatVersion)
+	}
+	if err := c.fs.MkdirAll(c.dir, 0o755); err != nil {
+		return fmt.Errorf("kv: create %s: %w", c.dir, err)
+	}
+	if err := syncDir(c.fs, c.fs.PathDir(c.dir)); err != nil {
+		return fmt.Errorf("kv: create %s: %w", c.dir, err)
+	}
+	l, err := c.lock(ctx)
+	if err != nil {
+		return err
+	}
+	_, err = c.readSeal()
+	switch {
+	case err == nil:
+		err = fmt.Errorf("kv: create %s: %w", c.dir, kv.ErrExists)
+	case errors.Is(err, kv.ErrNoStore):
+		err = c.transact(ctx, &seal{uuid: m.UUID}, func(w writer) error {
+			return w.create(m, sets)
+		})
+	}
+	return errors.Join(err, l.Close())
+}
+
+// create puts the first records. Sets go to files of their own, behind those of small records.
+func (w writer) create(m *kv.Meta, sets map[string]*roaring.Bitmap) error {
+	b, err := marshal(*m)
+	if err != nil {
+		return err
+	}
+	if err := w.put([]byte(keyMeta), b); err != nil {
+		return err
+	}
+	if err := w.flush(); err != nil {
+		return err
+	}
+	names := make([]string, 0, len(sets))
+	for name := range sets {
+		names = append(names, name)
+	}
+	slices.Sort(names)
+	for _, name := range names {
+		if err := w.putSet(name, sets[name]); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// putSet writes a set in the portable roaring format, in parts.
+func (w writer) putSet(name string, set *roaring.Bitmap) error {
+	if err := checkName("set", name); err != nil {
+		return err
+	}
+	parts := &chunkWriter{w: w, name: name}
+	if _, err := set.WriteTo(parts); err != nil {
+		return fmt.Errorf("kv: write set %q: %w", name, err)
+	}
+	if err := parts.flush(); err != nil {
+		return err
+	}
+	b, err := marshal(setHead{parts.n, parts.size, set.GetCardinality()})
+	if err != nil {
+		return err
+	}
+	return w.put([]byte(keySet+name), b)
+}
+
+// Meta loads the metadata. ErrNoStore if there is no catalog, ErrDamaged if its bytes are wrong.
+func (c *Catalog) Meta(ctx context.Context) (*kv.Meta, error) {
+	var m *kv.Meta
+	err := c.view(ctx, func(r reader) (err error) {
+		m, err = r.meta()
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	return m, nil
+}
+
+func (r reader) meta() (*kv.Meta, error) {
+	m := &kv.Meta{}
+	err := r.get([]byte(keyMeta), func(b []byte) error {
+		format := struct{ Format, Manifest int }{}
+		if err := json.Unmarshal(b, &format); err != nil {
+			return kv.DamagedFile(r.c.rel(""), "metadata: %v", err)
+		}
+		if format.Manifest > kv.ManifestVersion {
+			return fmt.Errorf("kv: %s: %w: manifest version %d, this gdb reads %d", r.c.dir,
+				kv.ErrFormat, format.Manifest, kv.ManifestVersion)
+		}
+		if format.Format != kv.FormatVersion {
+			return fmt.Errorf("kv: %s: %w: version %d, this gdb reads %d", r.c.dir, kv.ErrFormat,
+				format.Format, kv.FormatVersion)
+		}
+		if err := unmarshal(b, m); err != nil {
+			return kv.DamagedFile(r.c.rel(""), "metadata: %v", err)
+		}
+		return nil
+	})
+	if errors.Is(err, kv.ErrNotFound) {
+		return nil, kv.DamagedFile(r.c.rel(""), "the metadata is missing")
+	}
+	if err == nil && m.UUID != r.s.uuid {
+		return nil, kv.DamagedFile(r.c.rel(sealName), "it is of store %s, the metadata of %s",
+			r.s.uuid, m.UUID)
+	}
+	if err != nil {
+		return nil, err
+	}
+	if err := m.Check(); err != nil {
+		return nil, kv.DamagedFile(r.c.rel(""), "metadata: %v", err)
+	}
+	return m, nil
+}
+
+// Set loads a stored set by name.
+func (c *Catalog) Set(ctx context.Context, name string) (*roaring.Bitmap, error) {
+	var set *roaring.Bitmap
+	err := c.view(ctx, func(r reader) (err error) {
+		set, err = r.set(name)
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	return set, nil
+}
+
+func (r reader) set(name string) (*roaring.Bitmap, error) {
+	head := setHead{}
+	err := r.get([]byte(keySet+name), func(b []byte) error {
+		if err := unmarshal(b, &head); err != nil {
+			return kv.DamagedFile(r.c.rel(""), "head of set %q: %v", name, err)
+		}
+		return nil
+	})
+	if errors.Is(err, kv.ErrNotFound) {
+		return nil, fmt.Errorf("kv: set %q: %w", name, err)
+	}
+	if err != nil {
+		return nil, err
+	}
+	parts := &chunkReader{r: r, name: name, n: head.Chunks}
+	set := roaring.New()
+	n, err := set.ReadFrom(parts)
+	if err == nil {
+		err = set.Validate()
+	}
+	if err == nil && (uint64(n) != head.Bytes || set.GetCardinality() != head.Count) {
+		err = fmt.Errorf("%d members in %d bytes, want %d in %d", set.GetCardinality(), n,
+			head.Count, head.Bytes)
+	}
+	if err == nil {
+		if _, end := parts.Read(make([]byte, 1)); end != io.EOF {
+			err = fmt.Errorf("bytes follow its end (%w)", end)
+		}
+	}
+	if errors.Is(err, kv.ErrDamaged) || err == nil {
+		return set, err
+	}
+	return nil, kv.DamagedFile(r.c.rel(""), "set %q: %v", name, err)
+}
+
+// Sets lists the names of the stored sets.
+func (c *Catalog) Sets(ctx context.Context) ([]string, error) {
+	var names []string
+	err := c.view(ctx, func(r reader) error {
+		names = nil
+		return r.each(keySet, func(name string, _ []byte) error {
+			names = append(names, name)
+			return nil
+		})
+	})
+	return names, err
+}
+
+// PutRun writes the record of a run, replacing one of the same name.
+func (c *Catalog) PutRun(ctx context.Context, m kv.RunMeta) error {
+	if err := checkName("run", m.Name); err != nil {
+		return err
+	}
+	b, err := marshal(runRecord{m, number(m.Best), number(m.Test)})
+	if err != nil {
+		return err
+	}
+	return c.update(ctx, func(w writer) error { return w.put([]byte(keyRun+m.Name), b) })
+}
+
+// Runs lists the runs by name.
+func (c *Catalog) Runs(ctx context.Context) ([]kv.RunMeta, error) {
+	var runs []kv.RunMeta
+	err := c.view(ctx, func(r reader) error {
+		runs = nil
+		return r.each(keyRun, func(name string, b []byte) error {
+			m, err := r.run(name, b)
+			runs = append(runs, m)
+			return err
+		})
+	})
+	return runs, err
+}
+
+// run decodes the record of a run.
+func (r reader) run(name string, b []byte) (kv.RunMeta, error) {
+	m := runRecord{}
+	if err := unmarshal(b, &m); err != nil {
+		return kv.RunMeta{}, kv.DamagedFile(r.c.rel(""), "run %q: %v", name, err)
+	}
+	m.RunMeta.Best, m.RunMeta.Test = float64(m.Best), float64(m.Test)
+	return m.RunMeta, nil
+}
+
+// PutProfile keeps a measured profile (JSON) under a name, such as a device's.
+func (c *Catalog) PutProfile(ctx context.Context, name string, profile []byte) error {
+	if !json.Valid(profile) {
+		return fmt.Errorf("kv: profile %q is not JSON", name)
+	}
+	if err := checkName("profile", name); err != nil {
+		return err
+	}
+	return c.update(ctx, func(w writer) error { return w.put([]byte(keyProfile+name), profile) })
+}
+
+// Profile loads a profile, or ErrNotFound.
+func (c *Catalog) Profile(ctx context.Context, name string) ([]byte, error) {
+	var profile []byte
+	err := c.view(ctx, func(r reader) error {
+		return r.get([]byte(keyProfile+name), func(b []byte) error {
+			profile = bytes.Clone(b)
+			return nil
+		})
+	})
+	if errors.Is(err, kv.ErrNotFound) {
+		return nil, fmt.Errorf("kv: profile %q: %w", name, err)
+	}
+	return profile, err
+}

@@ -1,0 +1,22 @@
+package catalog
+
+import (
+	"flag"
+	"testing"
+
+	"gdb/internal/binfmt"
+	"gdb/internal/doctest"
+	"gdb/kv"
+)
+
+var rewrite = flag.Bool("rewrite", false, "accept what is printed as the golden files")
+
+// TestDumpSeal prints the bytes of a seal.
+func TestDumpSeal(t *testing.T) {
+	s := seal{uuid: kv.UUID{0: 0xaa, 15: 0xbb}, generation: 7, files: []sealedFile{
+		{"000004.sst", 1234, 0x01020304}, {"MANIFEST-000001", 99, 5}}}
+	b := s.encode()
+	d := binfmt.New(b)
+	d.Hex(len(b))
+	doctest.Golden(t, "SEAL", d.String(), *rewrite)
+}

@@ -1,0 +1,271 @@
+package catalog
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"syscall"
+	"time"
+
+	"gdb/internal/lockfile"
+	"gdb/kv"
+
+	"github.com/cockroachdb/pebble/v2"
+	"github.com/cockroachdb/pebble/v2/vfs"
+)
+
+const (
+	lockName = "LOCK"
+
+	// lockPollMax bounds the pause between two attempts at the lock.
+	lockPollMax = 50 * time.Millisecond
+
+	// digestOpenBytes bounds what every opening reads to verify the files, the smallest first.
+	// Larger ones hold large sets, and are verified when a set is read.
+	digestOpenBytes = 8 << 20
+
+	// tidyEvery is how many transactions go by until one merges the files they made.
+	tidyEvery = 8
+
+	cacheBytes    = 1 << 20
+	memtableBytes = 4 << 20
+)
+
+// lock takes the directory lock, waiting up to the catalog's patience.
+func (c *Catalog) lock(ctx context.Context) (io.Closer, error) {
+	path, start := c.fs.PathJoin(c.dir, lockName), time.Now()
+	for pause := time.Millisecond; ; pause = min(2*pause, lockPollMax) {
+		l, err := lockfile.Take(c.fs, path)
+		if err == nil {
+			return l, nil
+		}
+		if !errors.Is(err, lockfile.ErrHeld) {
+			return nil, fmt.Errorf("kv: %w", err)
+		}
+		if time.Since(start) >= c.patience {
+			return nil, fmt.Errorf("kv: %s: %w: another gdb has held %s for %v; try again when "+
+				"it is done", c.dir, kv.ErrBusy, path, c.patience)
+		}
+		timer := time.NewTimer(pause)
+		select {
+		case <-ctx.Done():
+			timer.Stop()
+			return nil, fmt.Errorf("kv: lock %s: %w", path, context.Cause(ctx))
+		case <-timer.C:
+		}
+	}
+}
+
+// options are all that matters of Pebble's options. One transaction is one short life of a
+// database: there is nothing to cache, nothing to do in the background and nothing to log.
+func options(fs vfs.FS, cache *pebble.Cache) *pebble.Options {
+	return &pebble.Options{
+		FS:     fs,
+		Cache:  cache,
+		Logger: silent{},
+		// The default ends the process when it meets damage; the error is also returned.
+		EventListener: &pebble.EventListener{
+			DataCorruption: func(pebble.DataCorruptionInfo) {},
+		},
+		FormatMajorVersion:          pebble.FormatNewest,
+		MemTableSize:                memtableBytes,
+		MaxOpenFiles:                64,
+		DisableWAL:                  true, // a transaction ends with a flush and a seal
+		DisableAutomaticCompactions: true,
+		DisableTableStats:           true,
+		L0StopWritesThreshold:       1 << 20, // nothing would end the wait
+	}
+}
+
+// silent is Pebble's logger. Fatalf is called when the database contradicts itself, and must not
+// return.
+type silent struct{}
+
+// Infof drops a note.
+func (silent) Infof(string, ...any) {}
+
+// Errorf drops an error, which Pebble also returns.
+func (silent) Errorf(string, ...any) {}
+
+// Fatalf panics with a fatal.
+func (silent) Fatalf(format string, args ...any) {
+	panic(fatal(fmt.Sprintf(format, args...)))
+}
+
+// fatal is what Fatalf panics with; run turns it into an error.
+type fatal string
+
+// run opens the database on fs, calls do and closes it.
+func (c *Catalog) run(fs vfs.FS, readOnly, create bool, do func(*pebble.DB) error) (err error) {
+	defer func() {
+		if r := recover(); r != nil {
+			f, ok := r.(fatal)
+			if !ok {
+				panic(r)
+			}
+			err = kv.DamagedFile(c.rel(""), "%s", string(f))
+		}
+	}()
+	cache := pebble.NewCache(cacheBytes)
+	defer cache.Unref()
+	opt := options(fs, cache)
+	opt.ReadOnly, opt.ErrorIfNotExists, opt.ErrorIfExists = readOnly, !create, create
+	db, err := pebble.Open(c.dir, opt)
+	if err != nil {
+		return c.dbError("open", err)
+	}
+	err = do(db)
+	if closing := db.Close(); closing != nil {
+		err = errors.Join(err, c.dbError("close", closing))
+	}
+	return err
+}
+
+// dbError wraps an error of Pebble, and says so if it is about damage.
+func (c *Catalog) dbError(op string, err error) error {
+	var damage *kv.DamageError
+	if errors.As(err, &damage) {
+		return damage // of a file, met by the stage
+	}
+	cut := errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF)
+	if cut || pebble.IsCorruptionError(err) || errors.Is(err, pebble.ErrDBDoesNotExist) {
+		return kv.DamagedFile(c.rel(""), "%s: %v", op, err)
+	}
+	return fmt.Errorf("kv: %s %s: %w", op, c.dir, err)
+}
+
+// view runs do on the sealed state, and leaves no trace. On a file system that cannot be written
+// to, as a shared one, it goes without the lock, and do is called again if the state has changed
+// under it.
+func (c *Catalog) view(ctx context.Context, do func(r reader) error) error {
+	return c.sealed(ctx, func(s *seal) error { return c.read(ctx, s, do) })
+}
+
+// sealed calls do with the seal, and with the lock unless that cannot be had.
+func (c *Catalog) sealed(ctx context.Context, do func(s *seal) error) error {
+	// A look before the lock: what is no store must not get a lock file.
+	s, err := c.readSeal()
+	if err != nil {
+		return err
+	}
+	l, err := c.lock(ctx)
+	if err != nil && isReadOnly(err) {
+		return c.unlocked(ctx, s, do)
+	}
+	if err != nil {
+		return err
+	}
+	s, err = c.readSeal()
+	if err == nil {
+		err = do(s)
+	}
+	return errors.Join(err, l.Close())
+}
+
+// isReadOnly tells whether the lock cannot be had since nothing can be written.
+func isReadOnly(err error) bool {
+	return errors.Is(err, syscall.EROFS) || errors.Is(err, os.ErrPermission)
+}
+
+// unlocked calls do until the seal is the same afterwards: sealed files never change, but a
+// transaction of somebody who may write removes old ones.
+func (c *Catalog) unlocked(ctx context.Context, s *seal, do func(s *seal) error) error {
+	for {
+		err := do(s)
+		again, err2 := c.readSeal()
+		if err2 != nil {
+			return err2
+		}
+		if again.generation == s.generation || ctx.Err() != nil {
+			return err
+		}
+		s = again
+	}
+}
+
+// read runs do on the state of s, with the lock held.
+func (c *Catalog) read(ctx context.Context, s *seal, do func(r reader) error) error {
+	st := newStage(c, s)
+	if err := st.verify(ctx, c.opening); err != nil {
+		return err
+	}
+	return c.run(st, true, false, func(db *pebble.DB) error { return do(reader{c, db, s}) })
+}
+
+// update runs do as one transaction: after it either all or nothing has happened.
+func (c *Catalog) update(ctx context.Context, do func(w writer) error) error {
+	if _, err := c.readSeal(); err != nil {
+		return err
+	}
+	l, err := c.lock(ctx)
+	if err != nil {
+		return err
+	}
+	s, err := c.readSeal()
+	if err == nil {
+		err = c.transact(ctx, s, do)
+	}
+	return errors.Join(err, l.Close())
+}
+
+// transact runs do on the state of old, with the lock held, and seals the new state.
+func (c *Catalog) transact(ctx context.Context, old *seal, do func(w writer) error) error {
+	st := newStage(c, old)
+	if err := st.verify(ctx, c.opening); err != nil {
+		return err
+	}
+	err := c.run(st, false, old.generation == 0, func(db *pebble.DB) error {
+		w := writer{reader{c, db, old}, ctx}
+		if err := do(w); err != nil {
+			return err
+		}
+		if err := w.flush(); err != nil {
+			return err
+		}
+		return w.tidy()
+	})
+	files, failed := st.finish()
+	// An error of the stage comes first: others may only follow from it.
+	if err = errors.Join(failed, err); err == nil {
+		err = ctx.Err()
+	}
+	if err == nil {
+		err = syncDir(c.fs, c.dir)
+	}
+	if err != nil {
+		st.discard()
+		return err
+	}
+	new := &seal{uuid: old.uuid, generation: old.generation + 1, files: files}
+	if err := c.writeSeal(new); err != nil {
+		return err
+	}
+	c.sweep(new)
+	return nil
+}
+
+// sweep removes files that the seal does not list, as far as that works: they are never read, and
+// the next transaction tries again.
+func (c *Catalog) sweep(s *seal) {
+	names, err := c.fs.List(c.dir)
+	if err != nil {
+		return
+	}
+	for _, name := range names {
+		_, sealed := s.find(name)
+		if !sealed && name != sealName && name != lockName {
+			_ = c.fs.Remove(c.fs.PathJoin(c.dir, name))
+		}
+	}
+}
+
+// rel is the path of a catalog file relative to the store.
+func (c *Catalog) rel(name string) string {
+	base := c.fs.PathBase(c.dir)
+	if name == "" {
+		return base
+	}
+	return base + "/" + name
+}

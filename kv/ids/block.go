@@ -1,0 +1,234 @@
+package ids
+
+import (
+	"encoding/binary"
+	"fmt"
+
+	"gdb/internal/codec"
+	"gdb/kv"
+
+	"github.com/cockroachdb/pebble/v2/vfs"
+)
+
+// BlockBytes is the size of a block of the dictionary files, and of each lookup's read.
+const BlockBytes = 4096
+
+// MaxBytes is the longest external id. Two of them fit in a block.
+const MaxBytes = 2000
+
+// Kinds of the dictionary files, in their headers and FileMeta.
+const (
+	ForwardKind = "IDFW"
+	ReverseKind = "IDRV"
+)
+
+// Paths of the dictionary files, relative to the store.
+const (
+	ForwardPath = "ids/forward.ids"
+	ReversePath = "ids/reverse.ids"
+)
+
+// trailerMagic begins the last block of a dictionary file, after the checksum.
+const trailerMagic = "GDBE"
+
+// Flags of a block, which tell what it is without the blocks around it. flagCarried is only for
+// data blocks of ids/forward.ids.
+const (
+	flagCarried = 1 // its first hash is also the last of the block before
+	flagIndex   = 2 // an index block
+)
+
+// An index block holds the first key of each of the next data blocks: the uint64 hash of the first
+// entry in ids/forward.ids, the uint32 first node in ids/reverse.ids.
+//
+//	0        4       6       8
+//	+--------+-------+-------+---------------+-------+
+//	| crc32c | n u16 | flags | n first keys  | zeros |
+//	+--------+-------+-------+---------------+-------+
+const indexHead = 8
+
+// writeBlocks is how many blocks a writer collects for one write.
+const writeBlocks = 64
+
+// trailer is the last block of a dictionary file: how many blocks of which kind stand before it.
+//
+//	0        4        8          16            24             32
+//	+--------+--------+----------+-------------+--------------+--------+
+//	| crc32c | "GDBE" | entries  | data blocks | index blocks | zeros  |
+//	+--------+--------+----------+-------------+--------------+--------+
+type trailer struct {
+	entries, data, index uint64
+}
+
+func (t trailer) encode() []byte {
+	e := codec.Enc{B: make([]byte, 4, BlockBytes)}
+	e.Bytes([]byte(trailerMagic))
+	e.U64(t.entries)
+	e.U64(t.data)
+	e.U64(t.index)
+	e.Pad(BlockBytes)
+	return e.B
+}
+
+// decodeTrailer reads a trailer whose checksum is right, of a file of size bytes with index keys
+// of keyBytes.
+func decodeTrailer(b []byte, size int64, keyBytes int) (trailer, error) {
+	d := codec.NewDec(b)
+	d.U32()
+	magic := string(d.Bytes(4))
+	t := trailer{d.U64(), d.U64(), d.U64()}
+	if err := d.Err(); err != nil {
+		return t, err
+	}
+	if magic != trailerMagic {
+		return t, fmt.Errorf("trailer begins with %q, want %q", magic, trailerMagic)
+	}
+	blocks := uint64(size / BlockBytes)
+	if blocks < 2 || t.data > blocks || t.index > blocks || t.data+t.index+2 != blocks {
+		return t, fmt.Errorf("%d data and %d index blocks in a file of %d blocks",
+			t.data, t.index, blocks)
+	}
+	perBlock := uint64(keysPerBlock(keyBytes))
+	if t.index != (t.data+perBlock-1)/perBlock {
+		return t, fmt.Errorf("%d index blocks for %d data blocks", t.index, t.data)
+	}
+	if t.entries < t.data {
+		return t, fmt.Errorf("%d entries in %d data blocks", t.entries, t.data)
+	}
+	return t, nil
+}
+
+// keysPerBlock is how many index keys of keyBytes fit in an index block.
+func keysPerBlock(keyBytes int) int { return (BlockBytes - indexHead) / keyBytes }
+
+// putKey appends an index key of 4 or 8 bytes.
+func putKey(b []byte, keyBytes int, key uint64) []byte {
+	if keyBytes == 4 {
+		return binary.LittleEndian.AppendUint32(b, uint32(key))
+	}
+	return binary.LittleEndian.AppendUint64(b, key)
+}
+
+// getKey reads the index key i of a block.
+func getKey(b []byte, keyBytes, i int) uint64 {
+	p := b[indexHead+i*keyBytes:]
+	if keyBytes == 4 {
+		return uint64(binary.LittleEndian.Uint32(p))
+	}
+	return binary.LittleEndian.Uint64(p)
+}
+
+// blockWriter writes a dictionary file: header, data blocks, index, trailer. Errors stick.
+type blockWriter struct {
+	f        vfs.File
+	path     string
+	kind     string
+	uuid     kv.UUID
+	keyBytes int
+	keys     []uint64 // the index: the first key of each data block
+	entries  uint64
+	blocks   uint64 // written or in buf
+	buf      []byte
+	sum      uint32
+	err      error
+}
+
+func newBlockWriter(fs vfs.FS, path, kind string, uuid kv.UUID, keyBytes int,
+	fields []byte) (*blockWriter, error) {
+	f, err := fs.Create(path, vfs.WriteCategoryUnspecified)
+	if err != nil {
+		return nil, fmt.Errorf("kv: create %s: %w", path, err)
+	}
+	w := &blockWriter{f: f, path: path, kind: kind, uuid: uuid, keyBytes: keyBytes}
+	w.append(codec.Header{Kind: kind, UUID: uuid, Fields: fields}.Encode())
+	return w, nil
+}
+
+// fail keeps the first error.
+func (w *blockWriter) fail(err error) error {
+	if w.err == nil {
+		w.err = err
+	}
+	return w.err
+}
+
+// data appends a data block whose first key is key; its checksum field is filled in.
+func (w *blockWriter) data(b []byte, key uint64) {
+	w.keys = append(w.keys, key)
+	w.sealed(b)
+}
+
+// sealed fills in the checksum of b and appends it.
+func (w *blockWriter) sealed(b []byte) {
+	sum := codec.BlockSum(w.kind, w.uuid, w.blocks, b[4:])
+	binary.LittleEndian.PutUint32(b, sum)
+	w.append(b)
+}
+
+func (w *blockWriter) append(b []byte) {
+	w.blocks++
+	w.buf = append(w.buf, b...)
+	if len(w.buf) >= writeBlocks*BlockBytes {
+		w.flush()
+	}
+}
+
+func (w *blockWriter) flush() {
+	if w.err == nil {
+		// Before the write, which may change what it is given.
+		w.sum = codec.ChecksumUpdate(w.sum, w.buf)
+		if n, err := w.f.Write(w.buf); err != nil {
+			w.fail(fmt.Errorf("kv: write %s near block %d (%d of %d bytes): %w",
+				w.path, w.blocks, n, len(w.buf), err))
+		}
+	}
+	w.buf = w.buf[:0]
+}
+
+// finish writes index and trailer, syncs and closes. final is the path of the record.
+func (w *blockWriter) finish(final string) (kv.FileMeta, error) {
+	if w.f == nil {
+		return kv.FileMeta{}, fmt.Errorf("kv: finish %s: it is finished or aborted", w.path)
+	}
+	t := trailer{entries: w.entries, data: uint64(len(w.keys))}
+	b := make([]byte, 0, BlockBytes)
+	for keys := w.keys; len(keys) > 0 && w.err == nil; t.index++ {
+		n := min(len(keys), keysPerBlock(w.keyBytes))
+		b = append(b[:0], make([]byte, indexHead)...)
+		binary.LittleEndian.PutUint16(b[4:], uint16(n))
+		binary.LittleEndian.PutUint16(b[6:], flagIndex)
+		for _, key := range keys[:n] {
+			b = putKey(b, w.keyBytes, key)
+		}
+		keys = keys[n:]
+		w.sealed(append(b, make([]byte, BlockBytes-len(b))...))
+	}
+	w.sealed(t.encode())
+	w.flush()
+	if w.err == nil {
+		if err := w.f.Sync(); err != nil {
+			w.fail(fmt.Errorf("kv: sync %s: %w", w.path, err))
+		}
+	}
+	if err := w.abort(); err != nil {
+		w.fail(err)
+	}
+	if w.err != nil {
+		return kv.FileMeta{}, w.err
+	}
+	return kv.FileMeta{Path: final, Kind: w.kind, Size: int64(w.blocks) * BlockBytes,
+		Checksum: w.sum}, nil
+}
+
+// abort closes the file; further calls do nothing.
+func (w *blockWriter) abort() error {
+	if w.f == nil {
+		return nil
+	}
+	f := w.f
+	w.f, w.keys, w.buf = nil, nil, nil
+	if err := f.Close(); err != nil {
+		return fmt.Errorf("kv: close %s: %w", w.path, err)
+	}
+	return nil
+}

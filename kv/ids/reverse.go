@@ -1,0 +1,126 @@
+package ids
+
+import (
+	"fmt"
+
+	"gdb/internal/codec"
+	"gdb/kv"
+
+	"github.com/cockroachdb/pebble/v2/vfs"
+)
+
+// A data block of ids/reverse.ids holds the external ids of the nodes first, first+1, …:
+//
+//	0        4       6       8            12          12+2n
+//	+--------+-------+-------+------------+-----------+---------------+-------+
+//	| crc32c | n u16 | flags | first u32  | end u16 n | external ids  | zeros |
+//	+--------+-------+-------+------------+-----------+---------------+-------+
+//
+// The id of node first+i stands at end[i-1]..end[i] (0 for end[-1]) after the array.
+const (
+	reverseHead  = 12
+	reverseEntry = 2 // of each node, besides its id
+)
+
+const _ uint = BlockBytes - reverseHead - 2*(reverseEntry+MaxBytes) // two ids fit
+
+// maxNodes is how many nodes a uint32 can number.
+const maxNodes = 1 << 32
+
+// reverseBlock is a decoded data block; it aliases the block's bytes.
+type reverseBlock struct {
+	first      kv.NodeID
+	n          int
+	ends, heap []byte
+}
+
+// decodeReverse decodes a data block, without its checksum, and checks that it can be read.
+func decodeReverse(b []byte) (reverseBlock, error) {
+	if len(b) != BlockBytes {
+		return reverseBlock{}, fmt.Errorf("block of %d bytes", len(b))
+	}
+	d := codec.NewDec(b)
+	d.U32()
+	n, flags, first := int(d.U16()), d.U16(), d.U32()
+	r := reverseBlock{first: kv.NodeID(first), n: n, ends: d.Bytes(2 * n)}
+	if err := d.Err(); err != nil || n == 0 || flags != 0 || uint64(first)+uint64(n) > maxNodes {
+		return reverseBlock{}, fmt.Errorf("%d ids from node %d on with flags %#x are no block",
+			n, first, flags)
+	}
+	r.heap = d.Bytes(d.Rest())
+	return r, checkEnds(r.ends, len(r.heap))
+}
+
+func (r *reverseBlock) external(i int) []byte { return heapItem(r.ends, r.heap, i) }
+
+// ReverseWriter writes the internal-to-external file: the external id of node 0, 1, 2, ….
+// Memory: 64 blocks, and 8 bytes per block for the index.
+type ReverseWriter struct {
+	w     *blockWriter
+	first uint64 // node of the first id of the block in the making
+	ends  []uint16
+	heap  []byte
+	block []byte
+}
+
+// NewReverseWriter starts ids/reverse.ids at path.
+func NewReverseWriter(fs vfs.FS, path string, uuid kv.UUID) (*ReverseWriter, error) {
+	w, err := newBlockWriter(fs, path, ReverseKind, uuid, 4, nil)
+	if err != nil {
+		return nil, err
+	}
+	return &ReverseWriter{w: w, block: make([]byte, 0, BlockBytes)}, nil
+}
+
+// Add appends the external id of the next node. An id longer than MaxBytes is an error; the
+// writer is then of no more use.
+func (w *ReverseWriter) Add(external []byte) error {
+	if w.w.err != nil {
+		return w.w.err
+	}
+	if len(external) > MaxBytes {
+		return w.w.fail(tooLong(w.w.path, external))
+	}
+	if w.w.entries == maxNodes {
+		return w.w.fail(fmt.Errorf("kv: %s: more than %d nodes", w.w.path, uint64(maxNodes)))
+	}
+	n := len(w.ends) + 1
+	if reverseHead+n*reverseEntry+len(w.heap)+len(external) > BlockBytes {
+		w.flush()
+	}
+	w.heap = append(w.heap, external...)
+	w.ends = append(w.ends, uint16(len(w.heap)))
+	w.w.entries++
+	return w.w.err
+}
+
+// flush writes the block in the making.
+func (w *ReverseWriter) flush() {
+	if len(w.ends) == 0 {
+		return
+	}
+	e := codec.Enc{B: append(w.block[:0], make([]byte, 4)...)}
+	e.U16(uint16(len(w.ends)))
+	e.U16(0)
+	e.U32(uint32(w.first))
+	for _, end := range w.ends {
+		e.U16(end)
+	}
+	e.Bytes(w.heap)
+	e.Pad(BlockBytes)
+	w.w.data(e.B, w.first)
+	w.block = e.B
+	w.first += uint64(len(w.ends))
+	w.ends, w.heap = w.ends[:0], w.heap[:0]
+}
+
+// Finish writes the index, syncs and closes, and returns the record of the file, whose path is
+// ReversePath wherever it was written.
+func (w *ReverseWriter) Finish() (kv.FileMeta, error) {
+	w.flush()
+	return w.w.finish(ReversePath)
+}
+
+// Abort closes the file without finishing it; after Finish it does nothing. The file stays, for
+// the owner of its directory to remove.
+func (w *ReverseWriter) Abort() error { return w.w.abort() }
