@@ -36,6 +36,11 @@ func (m *Meta) Check() error {
 			return fmt.Errorf("lists of direction %q", d)
 		}
 	}
+	for _, s := range m.Splits {
+		if s.Name == "" || s.Count > m.Nodes {
+			return fmt.Errorf("split %q of %d of %d nodes", s.Name, s.Count, m.Nodes)
+		}
+	}
 	if err := m.checkFiles(); err != nil {
 		return err
 	}

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"gdb/sample"
+	"gdb/train/model"
 )
 
 // Config is a training. Start from Default.
@@ -70,7 +71,7 @@ type Config struct {
 	Topology string `json:"topology"`
 	// IO is how files are read; the device was opened with it, it is kept for the record.
 	IO string `json:"io"`
-	// Backend is cpu or cuda.
+	// Backend is cpu.
 	Backend string `json:"backend"`
 	// Threads is the number of compute workers; 0 takes all cores. The weights depend on it.
 	Threads int `json:"threads"`
@@ -96,12 +97,6 @@ func Default() Config {
 		Topology: "auto", IO: "auto", Backend: "cpu"}
 }
 
-// models are the architectures of this version; planned are names that are known but not there.
-var (
-	models  = []string{"sage"}
-	planned = []string{"gcn", "gat"}
-)
-
 // choices are the values that a setting may have.
 var choices = []struct {
 	name   string
@@ -118,7 +113,7 @@ var choices = []struct {
 		CacheNames()},
 	{"topology", func(c *Config) string { return c.Topology },
 		[]string{"auto", "resident", "paged"}},
-	{"backend", func(c *Config) string { return c.Backend }, []string{"cpu", "cuda"}},
+	{"backend", func(c *Config) string { return c.Backend }, []string{"cpu"}},
 }
 
 // Validate reports the first setting that makes no sense, and what would.
@@ -152,18 +147,22 @@ func (c *Config) Validate() error {
 }
 
 func (c *Config) validateModel() error {
-	if slices.Contains(planned, c.Model) {
-		return fmt.Errorf("train: model %s is not in this version; known: %s", c.Model,
-			strings.Join(models, ", "))
-	}
-	if !slices.Contains(models, c.Model) {
-		return fmt.Errorf("train: unknown model %q; known: %s", c.Model,
-			strings.Join(models, ", "))
+	if _, err := model.Find(c.Model); err != nil {
+		return fmt.Errorf("train: %w", err)
 	}
 	if err := (sample.Config{Fanout: c.Fanout}).Validate(); err != nil {
 		return fmt.Errorf("train: %w", err)
 	}
 	return nil
+}
+
+// arch is the architecture of valid settings.
+func (c *Config) arch() model.Architecture {
+	a, err := model.Find(c.Model)
+	if err != nil {
+		panic("BUG: settings were not checked: " + err.Error())
+	}
+	return a
 }
 
 func (c *Config) validateRates() error {

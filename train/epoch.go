@@ -13,6 +13,7 @@ import (
 	"gdb/internal/mem"
 	"gdb/layout"
 	"gdb/sample"
+	"gdb/train/model"
 
 	"github.com/RoaringBitmap/roaring/v2"
 	"github.com/cockroachdb/pebble/v2/vfs"
@@ -87,11 +88,10 @@ func (in *inputs) pipeline(ctx context.Context, c *Config, order *sample.Order, 
 		RowBytes: p.rowBytes(), Budget: in.budget})
 }
 
-// inPlace says whether the first layer may average features where they are. Only a layer narrower
-// than half its input may transform first, which needs a copy: see transformFirst, whose choice the
-// result's last bits depend on. Dropout copies a list's rows at a time, so lists must be bounded.
+// inPlace says whether the first layer may average features where they are. Dropout copies a list's
+// rows at a time, so lists must be bounded.
 func inPlace(c *Config, dims []int) bool {
-	return dims[0] <= 2*dims[1] && (c.Dropout == 0 || !slices.Contains(c.Fanout, sample.All))
+	return c.arch().InPlace(dims) && (c.Dropout == 0 || !slices.Contains(c.Fanout, sample.All))
 }
 
 // samplers is how many goroutines sample beside so many that compute: a batch takes about a tenth
@@ -138,9 +138,9 @@ func (t *trainer) step(b *sample.Batch) (float64, error) {
 	if err := t.be.Begin(); err != nil {
 		return 0, err
 	}
-	s := step{seed: t.cfg.Seed, epoch: b.Epoch, batch: b.Index, dropout: float32(t.cfg.Dropout),
-		train: true, table: b.Table, rows: b.TableRows}
-	logits, err := t.model.forward(&b.Dense, b.X, s)
+	s := model.Step{Seed: t.cfg.Seed, Epoch: b.Epoch, Batch: b.Index,
+		Dropout: float32(t.cfg.Dropout), Train: true, Table: b.Table, Rows: b.TableRows}
+	logits, err := t.model.Forward(&b.Dense, b.X, s)
 	if err != nil {
 		return 0, err
 	}
@@ -152,10 +152,10 @@ func (t *trainer) step(b *sample.Batch) (float64, error) {
 			return 0, err
 		}
 		t.countMulti(b, rows)
-		loss = t.be.SigmoidBCE(t.model.gradLogits(), logits, targets)
+		loss = t.be.SigmoidBCE(t.model.GradLogits(), logits, targets)
 	} else {
 		var right int
-		loss, right, rows = t.be.SoftmaxCrossEntropy(t.model.gradLogits(), logits, b.Labels)
+		loss, right, rows = t.be.SoftmaxCrossEntropy(t.model.GradLogits(), logits, b.Labels)
 		if rows == 0 {
 			return 0, nil
 		}
@@ -169,8 +169,8 @@ func (t *trainer) step(b *sample.Batch) (float64, error) {
 	}
 	t.pos.Sums.Loss += loss * float64(rows)
 	t.pos.Sums.Rows += uint64(rows)
-	t.model.backward(s)
-	t.opt.step(&t.model.p)
+	t.model.Backward(s)
+	t.opt.step(t.model.Params())
 	return loss, nil
 }
 
@@ -179,7 +179,7 @@ func (t *trainer) countMulti(b *sample.Batch, rows int) {
 	n := t.in.classes
 	c := newCounts(n)
 	logits := make([]float32, rows*n)
-	t.be.Read(logits, t.model.layers[len(t.model.layers)-1].out)
+	t.be.Read(logits, t.model.Logits())
 	for i := range rows {
 		c.multi(logits[i*n:(i+1)*n], b.Multi[i*n:(i+1)*n])
 	}
@@ -282,9 +282,9 @@ func (t *trainer) finish(ctx context.Context) error {
 		return fmt.Errorf("no evaluation within %d epochs: raise --epochs", t.cfg.Epochs)
 	}
 	last := t.weights()
-	t.be.Write(t.model.p.w, t.best)
+	t.be.Write(t.model.Params().W, t.best)
 	err := t.testBest(ctx)
-	t.be.Write(t.model.p.w, last)
+	t.be.Write(t.model.Params().W, last)
 	if err != nil {
 		return t.interrupted(ctx, err)
 	}

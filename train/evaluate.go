@@ -9,6 +9,7 @@ import (
 
 	"gdb/sample"
 	"gdb/train/backend"
+	"gdb/train/model"
 
 	"github.com/RoaringBitmap/roaring/v2"
 )
@@ -24,7 +25,7 @@ const sampledEpoch = math.MaxUint64
 type evaluator struct {
 	in    *inputs
 	be    backend.Backend
-	model *sage
+	model model.Model
 	cfg   *Config
 	dir   string // for hidden states, relative to the store
 	plan  *Plan
@@ -117,7 +118,7 @@ func (e *evaluator) logits(b *sample.Batch, out []float32) ([]float32, error) {
 	if err := e.be.Begin(); err != nil {
 		return nil, err
 	}
-	y, err := e.model.forward(&b.Dense, b.X, step{table: b.Table, rows: b.TableRows})
+	y, err := e.model.Forward(&b.Dense, b.X, model.Step{Table: b.Table, Rows: b.TableRows})
 	if err != nil {
 		return nil, err
 	}

@@ -8,6 +8,7 @@ import (
 
 	"gdb/sample"
 	"gdb/train/backend"
+	"gdb/train/model"
 
 	"github.com/RoaringBitmap/roaring/v2"
 )
@@ -34,7 +35,7 @@ const (
 type inference struct {
 	in    *inputs
 	be    backend.Backend
-	model *sage
+	model model.Model
 	dir   string // for states that do not fit in memory, relative to the store
 	lists *lists
 	want  *roaring.Bitmap // the nodes whose logits are wanted; nil is all
@@ -67,8 +68,9 @@ func (f *inference) run(ctx context.Context, want *roaring.Bitmap,
 	}
 	src := f.wrapped(f.in.featureTable())
 	defer func() { err = errors.Join(err, src.Close(), f.clean(), f.freeSets()) }()
-	last := len(f.model.layers) - 1
-	for i := range f.model.layers {
+	dims := f.model.Dims()
+	last := len(dims) - 2
+	for i := range last + 1 {
 		if i == last {
 			return f.layer(ctx, i, src, emit)
 		}
@@ -87,12 +89,13 @@ func (f *inference) run(ctx context.Context, want *roaring.Bitmap,
 // need finds the nodes of which each layer is needed, from the last on backward. Where most of
 // the graph is, it is taken whole.
 func (f *inference) need(ctx context.Context) error {
-	total, top := f.in.meta.Nodes, len(f.model.layers)
+	total, top := f.in.meta.Nodes, len(f.model.Dims())-1
 	f.sets = make([]*nodeSet, top)
 	if f.want == nil {
 		return nil
 	}
-	for i := top - 1; i >= leastSet(f.model.dims) && f.rowsOf(i+1) < int(total/2); i-- {
+	for i := top - 1; i >= leastSet(f.model.Architecture(), f.model.Dims()) &&
+		f.rowsOf(i+1) < int(total/2); i-- {
 		below, err := newNodeSet(total, f.in.budget)
 		if err != nil {
 			return err
@@ -113,16 +116,16 @@ func (f *inference) need(ctx context.Context) error {
 
 // leastSet is the first of inference.sets that is used: features are read as they are, so which of
 // them are needed only matters where they are transformed first.
-func leastSet(dims []int) int {
-	if dims[1] < dims[0] {
+func leastSet(arch model.Architecture, dims []int) int {
+	if arch.TransformsFirst(dims, 0) {
 		return 0
 	}
 	return 1
 }
 
 // inferenceSetsBytes is what inference.sets take, of a graph of so many nodes.
-func inferenceSetsBytes(dims []int, nodes uint64) int64 {
-	return int64(len(dims)-1-leastSet(dims)) * arenaBytes(nodeSetBytes(nodes))
+func inferenceSetsBytes(arch model.Architecture, dims []int, nodes uint64) int64 {
+	return int64(len(dims)-1-leastSet(arch, dims)) * arenaBytes(nodeSetBytes(nodes))
 }
 
 // nodesOf iterates over the nodes that a layer is needed of, and rowsOf is how many they are; 0 is
@@ -176,7 +179,7 @@ func (f *inference) freeSets() error {
 // hidden computes the states of layer i.
 func (f *inference) hidden(ctx context.Context, i int, src table) (table, error) {
 	rows := f.rowsOf(i + 1)
-	w, err := f.newTable(fmt.Sprintf("states%d", i+1), rows, f.model.dims[i+1])
+	w, err := f.newTable(fmt.Sprintf("states%d", i+1), rows, f.model.Dims()[i+1])
 	if err != nil {
 		return nil, err
 	}
@@ -207,11 +210,11 @@ func (f *inference) wrapped(t table) table {
 // layer computes layer i of the nodes that it is needed of, block by block.
 func (f *inference) layer(ctx context.Context, i int, src table, emit emitRows) (err error) {
 	l := &layerPass{inference: f, index: i, src: src, from: src,
-		first: f.model.dims[i+1] < f.model.dims[i]}
+		first: f.model.Architecture().TransformsFirst(f.model.Dims(), i)}
 	if i > 0 {
 		l.srcSet, l.fromSet = f.sets[i], f.sets[i]
 	}
-	l.chunk = max(16, min(chunkRowsMax, chunkBytes/4/max(f.model.dims[i], f.model.dims[i+1])))
+	l.chunk = max(16, min(chunkRowsMax, chunkBytes/4/max(f.model.Dims()[i], f.model.Dims()[i+1])))
 	if l.first {
 		l.fromSet = f.sets[i]
 		if l.from, err = l.transformAll(ctx); err != nil {

@@ -12,6 +12,7 @@ import (
 	"gdb/sample"
 	"gdb/sample/sampletest"
 	"gdb/train/backend"
+	"gdb/train/model"
 
 	"github.com/RoaringBitmap/roaring/v2"
 )
@@ -43,10 +44,10 @@ func fakeInputs(t testing.TB, scale int, edges uint64, dim int) *inputs {
 }
 
 // sampledLogits computes the logits of nodes through batches that hold all neighbors.
-func sampledLogits(t *testing.T, in *inputs, be backend.Backend, m *sage,
+func sampledLogits(t *testing.T, in *inputs, be backend.Backend, m model.Model,
 	nodes []sample.NodeID) []float32 {
 	t.Helper()
-	fanout := make([]int, len(m.layers))
+	fanout := make([]int, len(m.Dims())-1)
 	for i := range fanout {
 		fanout[i] = sample.All
 	}
@@ -59,18 +60,20 @@ func sampledLogits(t *testing.T, in *inputs, be backend.Backend, m *sage,
 	if err := s.Sample(context.Background(), 0, 0, nodes, &d); err != nil {
 		t.Fatal(err)
 	}
-	x := make([]float32, len(d.NodeIDs)*m.dims[0])
+	x := make([]float32, len(d.NodeIDs)*m.Dims()[0])
 	if err := in.features.Gather(context.Background(), d.NodeIDs, x); err != nil {
 		t.Fatal(err)
 	}
 	if err := be.Begin(); err != nil {
 		t.Fatal(err)
 	}
-	y, err := m.forward(&d, x, step{})
+	y, err := m.Forward(&d, x, model.Step{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	return values(be, y)
+	out := make([]float32, y.Len())
+	be.Read(out, y)
+	return out
 }
 
 // TestInferenceIsExact holds layer-wise inference against batches of whole neighborhoods: with
@@ -79,9 +82,16 @@ func sampledLogits(t *testing.T, in *inputs, be backend.Backend, m *sage,
 func TestInferenceIsExact(t *testing.T) {
 	for _, dims := range [][]int{{6, 9, 5}, {12, 5, 7, 3}, {4, 4}} {
 		in := fakeInputs(t, 9, 6000, dims[0])
-		be := openCPU(t, 2)
-		m := newModel(t, be, dims)
-		m.p.init(be, 4)
+		be, err := backend.Open("cpu", backend.Options{Workers: 2, Budget: mem.NewBudget(0)})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer be.Close()
+		m, err := model.SAGE{}.New(be, dims, true, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		m.Params().Init(be, 4)
 		for _, streamed := range []bool{false, true} {
 			for _, limit := range []uint64{7, 1000, listEdges} {
 				name := fmt.Sprintf("dims=%v/streamed=%v/part=%d", dims, streamed, limit)
@@ -91,14 +101,14 @@ func TestInferenceIsExact(t *testing.T) {
 	}
 }
 
-func checkInference(t *testing.T, in *inputs, be backend.Backend, m *sage, streamed bool,
+func checkInference(t *testing.T, in *inputs, be backend.Backend, m model.Model, streamed bool,
 	limit uint64) {
 	f := &inference{in: in, be: be, model: m, partEdges: limit}
 	if streamed {
 		f.rowsMax = 100
 		f.wrap = func(t table) table { return streamedTable{t} }
 	}
-	n := m.dims[len(m.dims)-1]
+	n := m.Dims()[len(m.Dims())-1]
 	all := make([]float32, 0, int(in.meta.Nodes)*n)
 	err := f.run(context.Background(), nil, func(_ []sample.NodeID, y []float32) error {
 		all = append(all, y...)

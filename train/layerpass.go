@@ -37,7 +37,7 @@ func (l *layerPass) allocate() error {
 	width, total := l.from.dim(), l.fromSet.rows(l.in.meta.Nodes)
 	block, window := l.chunk, 0
 	if l.from.whole() == nil {
-		fixed := int64(4 * l.chunk * (l.src.dim() + 2*width + 2*l.model.dims[l.index+1]))
+		fixed := int64(4 * l.chunk * (l.src.dim() + 2*width + 2*l.model.Dims()[l.index+1]))
 		room := max(l.in.room()-fixed, evalBytes/2)
 		block = max(l.chunk, min(int(room*2/5)/(4*width), l.rowsOf(l.index+1)))
 		window = max(l.chunk, min(int(room*2/5)/(4*width), total))
@@ -45,7 +45,7 @@ func (l *layerPass) allocate() error {
 			block, window = l.rowsMax, l.rowsMax
 		}
 	}
-	dout := l.model.dims[l.index+1]
+	dout := l.model.Dims()[l.index+1]
 	sizes := []int{block, block * width, l.chunk * width, window * width, l.chunk * l.src.dim(),
 		l.chunk * dout, l.chunk}
 	sum := 0
@@ -81,7 +81,7 @@ func (l *layerPass) free() error {
 // transformAll writes src times the neighbor weights to a table, of the nodes that are needed.
 func (l *layerPass) transformAll(ctx context.Context) (table, error) {
 	rows := l.fromSet.rows(l.in.meta.Nodes)
-	w, err := l.newTable(fmt.Sprintf("transformed%d", l.index+1), rows, l.model.dims[l.index+1])
+	w, err := l.newTable(fmt.Sprintf("transformed%d", l.index+1), rows, l.model.Dims()[l.index+1])
 	if err != nil {
 		return nil, err
 	}
@@ -122,12 +122,10 @@ func (l *layerPass) product(out, x []float32, n int) error {
 	if err != nil {
 		return err
 	}
-	w := l.model.p.weight(l.model.layers[l.index].nbr)
-	y, err := l.be.Scratch(n, w.Cols)
+	y, err := l.model.Layer(l.index).Transform(tx)
 	if err != nil {
 		return err
 	}
-	l.be.MatMul(y, tx, w, false)
 	l.be.Read(out, y)
 	return nil
 }
@@ -294,21 +292,9 @@ func (l *layerPass) outputs(ctx context.Context, nodes []sample.NodeID,
 	if err != nil {
 		return nil, err
 	}
-	p, layer := &l.model.p, &l.model.layers[l.index]
-	y, err := l.be.Scratch(len(nodes), l.model.dims[l.index+1])
+	y, err := l.model.Layer(l.index).Output(tx, mean)
 	if err != nil {
 		return nil, err
-	}
-	l.be.MatMul(y, tx, p.weight(layer.self), false)
-	if l.first {
-		l.be.Add(y, mean)
-	} else {
-		l.be.MatMul(y, mean, p.weight(layer.nbr), true)
-	}
-	if l.index == len(l.model.layers)-1 {
-		l.be.Bias(y, p.weight(layer.bias))
-	} else {
-		l.be.BiasReLU(y, p.weight(layer.bias))
 	}
 	out := l.results[:y.Len()]
 	l.be.Read(out, y)

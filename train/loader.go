@@ -57,7 +57,7 @@ func OpenLoader(ctx context.Context, store *layout.Store, dev blockdev.Device,
 	if err != nil {
 		return nil, errors.Join(err, t.close())
 	}
-	t.model.p.init(t.be, t.cfg.Seed)
+	t.model.Params().Init(t.be, t.cfg.Seed)
 	return &Loader{t: t}, nil
 }
 
@@ -74,7 +74,7 @@ func OpenLoaderFrom(ctx context.Context, store *layout.Store, dev blockdev.Devic
 	if err != nil {
 		return nil, errors.Join(err, t.close())
 	}
-	t.model.p.init(t.be, t.cfg.Seed)
+	t.model.Params().Init(t.be, t.cfg.Seed)
 	return &Loader{t: t, replaced: true}, nil
 }
 
@@ -99,10 +99,10 @@ func (t *trainer) openReplaced(ctx context.Context, store *layout.Store, dev blo
 	}
 	t.closers = append(t.closers, t.be)
 	t.plan = &Plan{Memory: t.cfg.Memory, Ready: readyLeast, Cache: "none"}
-	if t.model, err = newSAGE(t.be, t.dims, true, t.in.budget); err != nil {
+	if t.model, err = t.cfg.arch().New(t.be, t.dims, true, t.in.budget); err != nil {
 		return err
 	}
-	t.opt, err = newOptimizer(t.be, &t.cfg, &t.model.p)
+	t.opt, err = newOptimizer(t.be, &t.cfg, t.model.Params())
 	return err
 }
 

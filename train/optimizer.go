@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"gdb/train/backend"
+	"gdb/train/model"
 )
 
 // Constants of the optimizers, as their authors set them: Kingma and Ba, "Adam: A Method for
@@ -27,11 +28,11 @@ type optimizer struct {
 }
 
 // newOptimizer takes the memory of the state, zeros at first.
-func newOptimizer(be backend.Backend, c *Config, p *params) (*optimizer, error) {
+func newOptimizer(be backend.Backend, c *Config, p *model.Params) (*optimizer, error) {
 	o := &optimizer{be: be, kind: c.Optimizer, rate: float32(c.LR), decay: float32(c.WeightDecay)}
 	o.stateNames = stateNames(c.Optimizer)
 	for _, name := range o.stateNames {
-		t, err := be.Params(name, p.total)
+		t, err := be.Params(name, p.Total)
 		if err != nil {
 			return nil, fmt.Errorf("train: optimizer: %w", err)
 		}
@@ -60,15 +61,15 @@ func stateNames(kind string) []string {
 }
 
 // step applies the gradients of p.
-func (o *optimizer) step(p *params) {
+func (o *optimizer) step(p *model.Params) {
 	o.steps++
 	switch o.kind {
 	case "sgd":
-		o.be.SGD(p.w, p.g, o.rate, o.decay)
+		o.be.SGD(p.W, p.G, o.rate, o.decay)
 	case "adagrad":
-		o.be.Adagrad(p.w, p.g, o.state[0], o.rate, adagradEps, o.decay)
+		o.be.Adagrad(p.W, p.G, o.state[0], o.rate, adagradEps, o.decay)
 	default:
-		o.be.Adam(p.w, p.g, backend.Moments{M: o.state[0], V: o.state[1]},
+		o.be.Adam(p.W, p.G, backend.Moments{M: o.state[0], V: o.state[1]},
 			backend.AdamStep{Step: o.steps, Rate: o.rate, Beta1: adamBeta1, Beta2: adamBeta2,
 				Eps: adamEps, WeightDecay: o.decay, Decoupled: o.kind == "adamw"})
 	}

@@ -7,6 +7,7 @@ import (
 
 	"gdb/internal/rng"
 	"gdb/train/backend"
+	"gdb/train/model"
 )
 
 // plainOptimizer is every optimizer as its authors wrote it down, in float64, for one parameter.
@@ -59,9 +60,11 @@ func compareOptimizer(t *testing.T, kind string, decay float64) {
 		t.Fatal(err)
 	}
 	defer be.Close()
-	p := params{total: n}
-	if err := p.allocate(be, true); err != nil {
-		t.Fatal(err)
+	p := model.Params{Total: n}
+	for _, to := range []*backend.Tensor{&p.W, &p.G} {
+		if *to, err = be.Params("values", n); err != nil {
+			t.Fatal(err)
+		}
 	}
 	o, err := newOptimizer(be, &Config{Optimizer: kind, LR: rate, WeightDecay: decay}, &p)
 	if err != nil {
@@ -73,16 +76,16 @@ func compareOptimizer(t *testing.T, kind string, decay float64) {
 		w[i] = float32(i%5) / 4
 		want[i] = plainOptimizer{kind: kind, rate: rate, decay: decay, w: float64(w[i])}
 	}
-	be.Write(p.w, w)
+	be.Write(p.W, w)
 	for step := range steps {
 		for i := range g {
 			size := []float64{1, 1e-2, 1e-8, 1e-10}[i%4]
 			g[i] = float32((2*draw.Float64() - 1) * size)
 			want[i].step(float64(g[i]))
 		}
-		be.Write(p.g, g)
+		be.Write(p.G, g)
 		o.step(&p)
-		be.Read(w, p.w)
+		be.Read(w, p.W)
 		for i := range w {
 			// A step rounds a weight of about 1 by 6e-8.
 			if diff := math.Abs(float64(w[i]) - want[i].w); !(diff <= 1e-7*float64(step+2)) {

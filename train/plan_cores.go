@@ -227,7 +227,7 @@ func (t *trainer) timeStep(ctx context.Context, d *sample.Dense, inPlace bool) (
 	defer func() { err = errors.Join(err, a.Free(), t.be.Trim()) }()
 	b.X = mem.View[float32](a.Bytes())
 	sums, rate := t.pos.Sums, t.opt.rate
-	t.model.p.init(t.be, t.cfg.Seed)
+	t.model.Params().Init(t.be, t.cfg.Seed)
 	t.opt.rate = 0 // no step leads to another
 	w, err = t.timeSteps(b)
 	t.pos.Sums, t.opt.rate = sums, rate

@@ -6,8 +6,6 @@ import (
 
 	"gdb/internal/mem"
 	"gdb/layout"
-	"gdb/sample"
-	"gdb/train/kernel"
 )
 
 const (
@@ -89,7 +87,7 @@ func (p *planner) setPaged(most int64) {
 // planModel counts parameters: weights, gradients and optimizer state outside the heap, and on it
 // the best weights, and copies for a checkpoint.
 func (p *planner) planModel() {
-	params, states := 4*int64(countParams(p.dims)), int64(len(stateNames(p.c.Optimizer)))
+	params, states := 4*int64(p.c.arch().Params(p.dims)), int64(len(stateNames(p.c.Optimizer)))
 	p.Model = (2+states)*arenaBytes(params) + mem.HeapCost((3+states)*params)
 }
 
@@ -118,24 +116,19 @@ func (p *planner) planBatches() {
 // stepBytes is the memory of a step on the largest batch.
 func (p *planner) stepBytes(inPlace bool) int64 {
 	have := inner(p.dense)
-	floats, lists := stepFloats(p.dims, p.dense, inPlace,
+	floats, lists := p.c.arch().StepFloats(p.dims, p.dense, inPlace,
 		func(n int64) int64 { return n * p.BatchInner / p.scale / have })
 	return arenaBytes(4*floats*p.scale*9/8) +
 		mem.HeapCost(4*lists*p.scale*growth/16+p.kernelBytes())
 }
 
-// kernelBytes is the scratch memory of matrix products: partial sums, and packed blocks.
+// kernelBytes is the scratch memory of the kernels of a step.
 func (p *planner) kernelBytes() int64 {
-	const slabs, floatsMax, blockRows = 32, 4 << 20, 160
-	n := 0
-	for i := range len(p.dims) - 1 {
-		k, m := p.dims[i], p.dims[i+1]
-		n = max(n, min(slabs*k*m, floatsMax)+p.c.Threads*blockRows*(k+m+64))
-	}
+	n := p.c.arch().ProductBytes(p.dims, p.c.Threads)
 	if p.c.Dropout > 0 && inPlace(p.c, p.dims) {
-		n += p.c.Threads * kernel.DroppedWords(slices.Max(p.c.Fanout), p.dims[0])
+		n += p.c.arch().DroppedBytes(p.dims, p.c.Threads, slices.Max(p.c.Fanout))
 	}
-	return 4 * int64(n)
+	return n
 }
 
 // setReady sizes what is in flight if so many gathered batches wait, or with inTurn if a batch is
@@ -182,7 +175,7 @@ func (p *planner) samplerBytes() int64 {
 // setEval sizes what evaluation takes besides the memory of the step and of batches, of which so
 // much is heap: they rest meanwhile.
 func (p *planner) setEval(heap int64) {
-	arenas, list := evalBytes+inferenceSetsBytes(p.dims, p.nodes), int64(0)
+	arenas, list := evalBytes+inferenceSetsBytes(p.c.arch(), p.dims, p.nodes), int64(0)
 	if p.c.EvalMode == evalSampled {
 		arenas, list = evalBytes, mem.HeapCost(evalListBytes(p.evalMost))
 	}
@@ -195,44 +188,6 @@ func (p *planner) setEval(heap int64) {
 
 // sizeUp writes a size that is no smaller than n, in whole MiB.
 func sizeUp(n int64) string { return fmt.Sprintf("%dMiB", (n+1<<20-1)>>20) }
-
-// stepFloats counts the scratch of one training step on a batch, as sage.results takes it, and the
-// entries of its layers' lists, if what its layers compute were grown, but not the rows that the
-// first of them leaves dead. inPlace says that these are not the batch's own.
-func stepFloats(dims []int, d *sample.Dense, inPlace bool,
-	grown func(n int64) int64) (floats, lists int64) {
-	end := d.NodeIDOffsets[len(d.NodeIDOffsets)-1]
-	var dead deadRoom
-	take := func(rows uint32, cols int) {
-		n := grown(int64(rows) * int64(cols))
-		if _, ok := dead.take(int(n)); !ok {
-			floats += n
-		}
-	}
-	for l := range len(dims) - 1 {
-		v := sample.Layer{In: end - d.NodeIDOffsets[l], Out: end - d.NodeIDOffsets[l+1]}
-		v.Idx = d.ReprMap[d.NbrOffsets[d.NodeIDOffsets[l+1]-d.NodeIDOffsets[1]]:]
-		inPlace := inPlace && l == 0
-		first := !inPlace && transformFirst(v, dims[l], dims[l+1], l > 0)
-		if first || l > 0 {
-			floats += grown(int64(kernel.TransposedWords(int(v.In), len(v.Idx), int(v.Out))))
-		}
-		if first {
-			take(v.In, dims[l+1])
-		} else {
-			take(v.Out, dims[l])
-		}
-		if l == 0 && !first && !inPlace {
-			dead.floats = int(v.In-v.Out) * dims[0]
-		}
-		take(v.Out, dims[l+1])
-		take(v.Out, dims[l+1])
-		if l > 0 {
-			lists += grown(int64(v.Out) + 1 + int64(len(v.Idx)))
-		}
-	}
-	return floats, lists
-}
 
 // scoreBytes is what the metric takes in evaluation.
 func (c *Config) scoreBytes() int64 {

@@ -18,6 +18,7 @@ import (
 	"gdb/sample"
 	"gdb/sample/superbatch"
 	"gdb/train/backend"
+	"gdb/train/model"
 
 	"github.com/RoaringBitmap/roaring/v2"
 )
@@ -31,7 +32,7 @@ type trainer struct {
 	plan    *Plan
 	dims    []int
 	be      backend.Backend
-	model   *sage
+	model   model.Model
 	loader  *superbatch.Loader   // of cache belady, once it trains
 	loading bool                 // for a Loader: nothing is evaluated
 	device  *Profile             // for it; nil with other caches
@@ -258,15 +259,15 @@ func (t *trainer) open(ctx context.Context, store *layout.Store, dev blockdev.De
 
 // openModel takes the memory of the model.
 func (t *trainer) openModel() (err error) {
-	if t.model, err = newSAGE(t.be, t.dims, true, t.in.budget); err != nil {
+	if t.model, err = t.cfg.arch().New(t.be, t.dims, true, t.in.budget); err != nil {
 		return err
 	}
 	// The best weights, and the copies of a checkpoint.
-	copies := (3 + int64(len(stateNames(t.cfg.Optimizer)))) * 4 * int64(t.model.p.total)
+	copies := (3 + int64(len(stateNames(t.cfg.Optimizer)))) * 4 * int64(t.model.Params().Total)
 	if err := t.in.budget.Reserve("checkpoint", copies); err != nil {
 		return err
 	}
-	t.opt, err = newOptimizer(t.be, &t.cfg, &t.model.p)
+	t.opt, err = newOptimizer(t.be, &t.cfg, t.model.Params())
 	return err
 }
 
@@ -280,15 +281,6 @@ func modelDims(c *Config, in, classes int) []int {
 		dims = append(dims, c.Hidden)
 	}
 	return append(dims, classes)
-}
-
-// countParams is the number of parameters of a model.
-func countParams(dims []int) int {
-	n := 0
-	for i := range len(dims) - 1 {
-		n += (2*dims[i] + 1) * dims[i+1]
-	}
-	return n
 }
 
 // loadSplits loads the nodes to train, validate and test on.
@@ -345,7 +337,7 @@ func (t *trainer) restore() error {
 	if err := t.dir.removeDead(); err != nil {
 		return err
 	}
-	t.model.p.init(t.be, t.cfg.Seed)
+	t.model.Params().Init(t.be, t.cfg.Seed)
 	t.pos.Seed = t.cfg.Seed
 	if t.resumed {
 		if err := t.load(); err != nil {
@@ -377,7 +369,7 @@ func (t *trainer) writeRun() error {
 
 // load restores the current checkpoint. A run that was killed before its first begins again.
 func (t *trainer) load() error {
-	p, arrays, note, err := t.dir.readCheckpoint(t.model.p.total)
+	p, arrays, note, err := t.dir.readCheckpoint(t.model.Params().Total)
 	t.note = note
 	if errors.Is(err, errNoCheckpoint) {
 		return nil
@@ -386,19 +378,19 @@ func (t *trainer) load() error {
 		return err
 	}
 	t.pos, t.opt.steps = p, p.Steps
-	w, err := find(arrays, "weights", t.model.p.total)
+	w, err := find(arrays, "weights", t.model.Params().Total)
 	if err != nil {
 		return err
 	}
-	t.be.Write(t.model.p.w, w)
+	t.be.Write(t.model.Params().W, w)
 	for i, name := range t.opt.stateNames {
-		if w, err = find(arrays, name, t.model.p.total); err != nil {
+		if w, err = find(arrays, name, t.model.Params().Total); err != nil {
 			return err
 		}
 		t.be.Write(t.opt.state[i], w)
 	}
 	if p.HasBest {
-		t.best, err = find(arrays, "best weights", t.model.p.total)
+		t.best, err = find(arrays, "best weights", t.model.Params().Total)
 	}
 	return err
 }
@@ -411,7 +403,7 @@ func (t *trainer) checkpoint() error {
 	t.pos.Steps = t.opt.steps
 	arrays := []array{{"weights", t.weights()}}
 	for i, name := range t.opt.stateNames {
-		values := make([]float32, t.model.p.total)
+		values := make([]float32, t.model.Params().Total)
 		t.be.Read(values, t.opt.state[i])
 		arrays = append(arrays, array{name, values})
 	}
@@ -424,8 +416,8 @@ func (t *trainer) checkpoint() error {
 
 // weights copies the weights.
 func (t *trainer) weights() []float32 {
-	w := make([]float32, t.model.p.total)
-	t.be.Read(w, t.model.p.w)
+	w := make([]float32, t.model.Params().Total)
+	t.be.Read(w, t.model.Params().W)
 	return w
 }
 

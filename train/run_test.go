@@ -230,8 +230,8 @@ func TestRefusals(t *testing.T) {
 			g.Splits["train"] = []layout.NodeID{1}
 		}, want: "no training node has a label"},
 		"other column":  {config: func(c *Config) { c.Split = "7" }, want: `"train@7"`},
-		"planned model": {config: func(c *Config) { c.Model = "gcn" }, want: "not in this version"},
-		"cuda":          {config: func(c *Config) { c.Backend = "cuda" }, want: "-tags cuda"},
+		"unknown model": {config: func(c *Config) { c.Model = "mlp2" }, want: "known: sage"},
+		"backend":       {config: func(c *Config) { c.Backend = "tpu" }, want: "known are cpu"},
 		"multi loss":    {config: func(c *Config) { c.Loss = "bce" }, want: "--loss auto"},
 		"resume of nothing": {config: func(c *Config) { c.Resume = "nope" },
 			want: `no run "nope"`},

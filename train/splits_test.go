@@ -9,6 +9,8 @@ import (
 	"gdb/internal/mem"
 	"gdb/kv"
 	"gdb/sample/sampletest"
+	"gdb/train/backend"
+	"gdb/train/model"
 
 	"github.com/RoaringBitmap/roaring/v2"
 	"pgregory.net/rapid"
@@ -77,17 +79,27 @@ func TestInferenceSets(t *testing.T) {
 	}{{[]int{6, 5}, 1}, {[]int{6, 9}, 0}, {[]int{6, 9, 5}, 1}, {[]int{12, 5, 7, 3}, 3}} {
 		g := sampletest.RMAT(14, 1<<13, 3)
 		in := &inputs{meta: &kv.Meta{Nodes: g.Nodes()}, budget: mem.NewBudget(0), topology: g}
-		model := &sage{dims: c.dims, layers: make([]sageLayer, len(c.dims)-1)}
-		f := &inference{in: in, model: model, lists: newLists(g), want: roaring.BitmapOf(3, 9000)}
+		be, err := backend.Open("cpu", backend.Options{Workers: 1})
+		if err != nil {
+			t.Fatal(err)
+		}
+		m, err := model.SAGE{}.New(be, c.dims, false, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		f := &inference{in: in, model: m, lists: newLists(g), want: roaring.BitmapOf(3, 9000)}
 		if err := f.need(context.Background()); err != nil {
 			t.Fatal(err)
 		}
-		want := inferenceSetsBytes(c.dims, g.Nodes())
+		want := inferenceSetsBytes(model.SAGE{}, c.dims, g.Nodes())
 		if got := in.budget.Used(); got != want || got != int64(c.sets)*4096 {
 			t.Errorf("dims %v: sets of %d bytes, %d were planned, want %d sets", c.dims, got, want,
 				c.sets)
 		}
 		f.lists.close()
+		if err := be.Close(); err != nil {
+			t.Error(err)
+		}
 		if err := f.freeSets(); err != nil || in.budget.Used() != 0 {
 			t.Errorf("dims %v: %d bytes are left, %v", c.dims, in.budget.Used(), err)
 		}

@@ -12,6 +12,7 @@ import (
 	"gdb/kv/ids"
 	"gdb/layout"
 	"gdb/train/backend"
+	"gdb/train/model"
 
 	"github.com/RoaringBitmap/roaring/v2"
 )
@@ -24,7 +25,7 @@ type trained struct {
 	notes   func(note string) // nil for none
 	in      *inputs
 	be      backend.Backend
-	model   *sage
+	model   model.Model
 	ids     ids.Dictionary  // nil unless asked for
 	set     *roaring.Bitmap // the nodes to predict; nil is all
 	closers []io.Closer
@@ -112,10 +113,10 @@ func (t *trained) openModel(dims []int) (err error) {
 		return err
 	}
 	t.closers = append(t.closers, t.be)
-	if t.model, err = newSAGE(t.be, dims, false, t.in.budget); err != nil {
+	if t.model, err = t.cfg.arch().New(t.be, dims, false, t.in.budget); err != nil {
 		return err
 	}
-	pos, arrays, note, err := t.dir.readCheckpoint(t.model.p.total)
+	pos, arrays, note, err := t.dir.readCheckpoint(t.model.Params().Total)
 	if err != nil {
 		return err
 	}
@@ -126,11 +127,11 @@ func (t *trained) openModel(dims []int) (err error) {
 	if pos.HasBest {
 		name = "best weights"
 	}
-	w, err := find(arrays, name, t.model.p.total)
+	w, err := find(arrays, name, t.model.Params().Total)
 	if err != nil {
 		return err
 	}
-	t.be.Write(t.model.p.w, w)
+	t.be.Write(t.model.Params().W, w)
 	return nil
 }
 
@@ -159,9 +160,9 @@ func (t *trained) openData(ctx context.Context) error {
 	case t.cfg.EvalMode == evalSampled:
 		eval += mem.HeapCost(evalListBytes(int64(t.set.GetCardinality())))
 	default:
-		eval += inferenceSetsBytes(t.model.dims, t.in.meta.Nodes)
+		eval += inferenceSetsBytes(t.cfg.arch(), t.model.Dims(), t.in.meta.Nodes)
 	}
-	p := &planner{c: &t.cfg, store: t.in.store, dims: t.model.dims, scale: 1,
+	p := &planner{c: &t.cfg, store: t.in.store, dims: t.model.Dims(), scale: 1,
 		Plan: &Plan{Memory: t.cfg.Memory, Fixed: t.in.fixed(), Eval: eval}}
 	p.planTopology()
 	if p.Left() < 0 {

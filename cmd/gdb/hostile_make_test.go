@@ -28,10 +28,9 @@ import (
 // but
 // asks for more than there is, or there is nothing of what was asked for.
 var hostileExcuses = []string{"--memory", "no labeled node", "no run", "not finite", "is NaN",
-	"no split",
-	"has no node", "no label", "no features", "was trained on", "of another version",
-	"format version", "no checkpoint", "another --run", "no weights", "has no",
-	"keeps no out-lists"}
+	"is +Inf", "is -Inf", "diverged", "no split", "no such split", "has no node", "no label",
+	"no features", "was trained on", "of another version", "format version", "no checkpoint",
+	"another --run", "no weights", "has no", "keeps no out-lists"}
 
 // hostility makes cases of hostile stores.
 type hostility struct {

@@ -228,7 +228,7 @@ func TestHostileStores(t *testing.T) {
 		t.Skip("reads thousands of stores")
 	}
 	stores := []*hostileStore{buildHostile(t, hostileText), buildHostile(t, hostileArrays)}
-	seed := rand.Uint64()
+	seed := uint64(1) // the same in every run of CI; others are tried by hand
 	if n, err := strconv.ParseUint(os.Getenv("GDB_TEST_SEED"), 10, 64); err == nil {
 		seed = n
 	}

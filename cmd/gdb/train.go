@@ -57,7 +57,7 @@ func (t *trainFlags) bind(f *pflag.FlagSet) {
 		"much memory, where the topology is paged; auto: as the plan finds best, 0: none")
 	f.StringVar(&c.Topology, "topology", c.Topology, "auto, resident or paged")
 	f.StringVar(&c.IO, "io", c.IO, "auto, uring, pread, buffered or mmap")
-	f.StringVar(&c.Backend, "backend", c.Backend, "cpu or cuda")
+	f.StringVar(&c.Backend, "backend", c.Backend, "where it computes: cpu")
 	f.IntVar(&c.CheckpointEvery, "checkpoint-every", c.CheckpointEvery,
 		"batches between checkpoints; one is written every 30 s and each epoch too")
 	f.StringVar(&c.Resume, "resume", "", "go on with this run")

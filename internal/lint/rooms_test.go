@@ -71,6 +71,7 @@ var rooms = map[string][]string{
 		"train/kernel",
 		"train/kernel/gen",
 		"train/backend",
+		"train/model",
 		"train",
 	},
 }

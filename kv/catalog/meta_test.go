@@ -18,6 +18,8 @@ func TestImpossibleMetadata(t *testing.T) {
 		"types of edges":           func(m *kv.Meta) { m.EdgeTypes = make([]string, 1<<16+1) },
 		"34 and 0 buckets":         func(m *kv.Meta) { m.Stats.InHist = make([]uint64, 34) },
 		"2 and 34 buckets":         func(m *kv.Meta) { m.Stats.OutHist = make([]uint64, 34) },
+		`split "" of 3`:            func(m *kv.Meta) { m.Splits[0].Name = "" },
+		"of 1001 of 1000 nodes":    func(m *kv.Meta) { m.Splits[0].Count = 1001 },
 		`ids of kind "odd"`:        func(m *kv.Meta) { m.IDs.Kind = "odd" },
 		`direction "up"`:           func(m *kv.Meta) { m.Directions[1] = "up" },
 		`file "../x" is not`:       func(m *kv.Meta) { m.Files[0].Path = "../x" },

@@ -1,5 +1,5 @@
 // Package backend runs the operations of training on a device. Models are written once against
-// Backend; the CPU is the first device, and CUDA, under the build tag cuda, the second.
+// Backend; the CPU is the first device.
 //
 // Tensors are row-major matrices of float32. Two kinds of memory stand behind them: parameters,
 // which live until Close, and scratch, which lives until the next Begin, so that a step allocates
@@ -7,7 +7,6 @@
 package backend
 
 import (
-	"errors"
 	"fmt"
 
 	"gdb/internal/invariants"
@@ -129,10 +128,7 @@ type Options struct {
 	Budget *mem.Budget
 }
 
-// ErrUnavailable says that this binary or machine lacks a backend.
-var ErrUnavailable = errors.New("backend is not available")
-
-// Open opens a backend by name: cpu or cuda.
+// Open opens a backend by name: cpu.
 func Open(name string, opt Options) (Backend, error) {
 	switch name {
 	case "cpu":
@@ -140,9 +136,6 @@ func Open(name string, opt Options) (Backend, error) {
 			return nil, fmt.Errorf("train: %w", err)
 		}
 		return newCPU(opt), nil
-	case "cuda":
-		return nil, fmt.Errorf("train: cuda: %w: it needs a gdb built with -tags cuda, which this "+
-			"version has no code for yet: use --backend cpu", ErrUnavailable)
 	}
-	return nil, fmt.Errorf("train: unknown backend %q: known are cpu, cuda", name)
+	return nil, fmt.Errorf("train: unknown backend %q: known is cpu", name)
 }

@@ -1,4 +1,4 @@
-package train
+package model
 
 import (
 	"encoding/json"
@@ -127,16 +127,16 @@ func TestAgainstIndependentImplementation(t *testing.T) {
 				be := openCPU(t, workers)
 				m := g.model(t, be)
 				m.order = order
-				s := step{train: true}
+				s := Step{Train: true}
 				for range 2 { // the second step uses memory of the first
 					logits := mustForward(t, be, m, g, s)
 					checkClose(t, "logits", values(be, logits), g.Logits)
-					loss, _, counted := be.SoftmaxCrossEntropy(m.gradLogits(), logits, g.Labels)
+					loss, _, counted := be.SoftmaxCrossEntropy(m.GradLogits(), logits, g.Labels)
 					if counted != 4 || math.Abs(loss-g.SoftmaxLoss) > goldenTolerance {
 						t.Fatalf("loss %g over %d rows, want %g over 4", loss, counted,
 							g.SoftmaxLoss)
 					}
-					m.backward(s)
+					m.Backward(s)
 					checkGrads(t, be, m, g.SoftmaxGrads)
 
 					logits = mustForward(t, be, m, g, s)
@@ -144,11 +144,11 @@ func TestAgainstIndependentImplementation(t *testing.T) {
 					if err != nil {
 						t.Fatal(err)
 					}
-					loss = be.SigmoidBCE(m.gradLogits(), logits, targets)
+					loss = be.SigmoidBCE(m.GradLogits(), logits, targets)
 					if math.Abs(loss-g.BCELoss) > goldenTolerance {
 						t.Fatalf("loss %g, want %g", loss, g.BCELoss)
 					}
-					m.backward(s)
+					m.Backward(s)
 					checkGrads(t, be, m, g.BCEGrads)
 				}
 			})
@@ -156,13 +156,13 @@ func TestAgainstIndependentImplementation(t *testing.T) {
 	}
 }
 
-func mustForward(t testing.TB, be backend.Backend, m *sage, g *golden, s step) backend.Tensor {
+func mustForward(t testing.TB, be backend.Backend, m *sage, g *golden, s Step) backend.Tensor {
 	t.Helper()
 	if err := be.Begin(); err != nil {
 		t.Fatal(err)
 	}
 	x := append([]float32(nil), g.X...)
-	logits, err := m.forward(g.dense(), x, s)
+	logits, err := m.Forward(g.dense(), x, s)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -188,28 +188,28 @@ func TestGradientsByDifferences(t *testing.T) {
 			be := openCPU(t, 2)
 			m := g.model(t, be)
 			m.order = order
-			s := step{train: true, dropout: 0.3, seed: 5, epoch: 1, batch: 2}
+			s := Step{Train: true, Dropout: 0.3, Seed: 5, Epoch: 1, Batch: 2}
 			lossOf := func() float64 {
 				logits := mustForward(t, be, m, g, s)
-				loss, _, _ := be.SoftmaxCrossEntropy(m.gradLogits(), logits, g.Labels)
+				loss, _, _ := be.SoftmaxCrossEntropy(m.GradLogits(), logits, g.Labels)
 				return loss
 			}
 			lossOf()
-			m.backward(s)
-			grad, w := values(be, m.p.g), values(be, m.p.w)
+			m.Backward(s)
+			grad, w := values(be, m.p.G), values(be, m.p.W)
 			draw := rng.NewStream(1)
 			for range 120 {
 				i := int(draw.Below(uint64(len(w))))
 				const h = 1.0 / 256
 				old := w[i]
 				w[i] = old + h
-				be.Write(m.p.w, w)
+				be.Write(m.p.W, w)
 				up := lossOf()
 				w[i] = old - h
-				be.Write(m.p.w, w)
+				be.Write(m.p.W, w)
 				down := lossOf()
 				w[i] = old
-				be.Write(m.p.w, w)
+				be.Write(m.p.W, w)
 				want := (up - down) / (2 * h)
 				// The loss is piecewise smooth: a ReLU between the two points spoils a few.
 				if d := math.Abs(float64(grad[i]) - want); d > 2e-3+0.02*math.Abs(want) {
@@ -225,17 +225,17 @@ func TestDropoutIsOfTheStep(t *testing.T) {
 	g := loadGolden(t)
 	be := openCPU(t, 2)
 	m := g.model(t, be)
-	run := func(s step) []float32 { return values(be, mustForward(t, be, m, g, s)) }
-	base := step{train: true, dropout: 0.5, seed: 1, epoch: 2, batch: 3}
+	run := func(s Step) []float32 { return values(be, mustForward(t, be, m, g, s)) }
+	base := Step{Train: true, Dropout: 0.5, Seed: 1, Epoch: 2, Batch: 3}
 	first := run(base)
 	if !equal(first, run(base)) {
 		t.Error("the same step drops out differently")
 	}
-	for name, s := range map[string]step{
-		"seed":  {train: true, dropout: 0.5, seed: 2, epoch: 2, batch: 3},
-		"epoch": {train: true, dropout: 0.5, seed: 1, epoch: 3, batch: 3},
-		"batch": {train: true, dropout: 0.5, seed: 1, epoch: 2, batch: 4},
-		"eval":  {dropout: 0.5, seed: 1, epoch: 2, batch: 3},
+	for name, s := range map[string]Step{
+		"seed":  {Train: true, Dropout: 0.5, Seed: 2, Epoch: 2, Batch: 3},
+		"epoch": {Train: true, Dropout: 0.5, Seed: 1, Epoch: 3, Batch: 3},
+		"batch": {Train: true, Dropout: 0.5, Seed: 1, Epoch: 2, Batch: 4},
+		"eval":  {Dropout: 0.5, Seed: 1, Epoch: 2, Batch: 3},
 	} {
 		if equal(first, run(s)) {
 			t.Errorf("another %s drops out the same", name)
@@ -280,8 +280,8 @@ func TestStepFloatsCountsTheScratch(t *testing.T) {
 		dims := slices.Clone(g.Dims)
 		dims[1] = hidden
 		m := newModel(t, be, dims)
-		mustForward(t, be, m, g, step{train: true})
-		floats, lists := stepFloats(dims, g.dense(), false, same)
+		mustForward(t, be, m, g, Step{Train: true})
+		floats, lists := (SAGE{}).StepFloats(dims, g.dense(), false, same)
 		if floats != be.floats || 4*lists > m.listBytes() {
 			t.Errorf("hidden %d: stepFloats = %d, the model took %d; its lists %d bytes of %d",
 				hidden, floats, be.floats, 4*lists, m.listBytes())
@@ -292,11 +292,11 @@ func TestStepFloatsCountsTheScratch(t *testing.T) {
 			t.Fatal(err)
 		}
 		own := g.X[int(d.NodeIDOffsets[1])*in:]
-		if _, err := m.forward(d, slices.Clone(own), step{train: true, table: g.X,
-			rows: d.ReprMap}); err != nil {
+		if _, err := m.Forward(d, slices.Clone(own), Step{Train: true, Table: g.X,
+			Rows: d.ReprMap}); err != nil {
 			t.Fatal(err)
 		}
-		if floats, _ := stepFloats(dims, d, true, same); floats != be.floats {
+		if floats, _ := (SAGE{}).StepFloats(dims, d, true, same); floats != be.floats {
 			t.Errorf("hidden %d, in place: stepFloats = %d, the model took %d", hidden, floats,
 				be.floats)
 		}
@@ -311,22 +311,22 @@ func TestDeadRowsAreOverwritten(t *testing.T) {
 		be := &countedBackend{Backend: openCPU(t, 2)}
 		m := g.model(t, be)
 		m.order = orders["aggregate first"]
-		s, x := step{train: true}, slices.Clone(g.X)
+		s, x := Step{Train: true}, slices.Clone(g.X)
 		if table {
-			s.table, s.rows = slices.Clone(g.X), g.ReprMap
+			s.Table, s.Rows = slices.Clone(g.X), g.ReprMap
 			x = x[int(g.NodeIDOffsets[1])*g.Dims[0]:]
 		}
 		if err := be.Begin(); err != nil {
 			t.Fatal(err)
 		}
-		logits, err := m.forward(g.dense(), x, s)
+		logits, err := m.Forward(g.dense(), x, s)
 		if err != nil {
 			t.Fatal(err)
 		}
 		all = values(be, logits)
-		be.SoftmaxCrossEntropy(m.gradLogits(), logits, g.Labels)
-		m.backward(s)
-		return append(all, values(be, m.p.g)...), be.floats
+		be.SoftmaxCrossEntropy(m.GradLogits(), logits, g.Labels)
+		m.Backward(s)
+		return append(all, values(be, m.p.G)...), be.floats
 	}
 	want, most := run(true)
 	got, least := run(false)
@@ -341,8 +341,8 @@ func TestDeadRowsAreOverwritten(t *testing.T) {
 func TestInitialWeights(t *testing.T) {
 	be := openCPU(t, 1)
 	m := newModel(t, be, []int{100, 50, 7})
-	m.p.init(be, 1)
-	w := values(be, m.p.w)
+	m.p.Init(be, 1)
+	w := values(be, m.p.W)
 	limit := float32(math.Sqrt(6.0 / 150))
 	sum := 0.0
 	for _, v := range w[:100*50] {
@@ -359,8 +359,8 @@ func TestInitialWeights(t *testing.T) {
 			t.Fatal("a bias does not start at zero")
 		}
 	}
-	m.p.init(be, 2)
-	if equal(w, values(be, m.p.w)) {
+	m.p.Init(be, 2)
+	if equal(w, values(be, m.p.W)) {
 		t.Error("another seed gives the same weights")
 	}
 }

@@ -1,4 +1,4 @@
-package train
+package model
 
 import (
 	"strconv"
@@ -17,7 +17,7 @@ const dropDomain = 0x64726f70 // "drop"
 // and dropout but after the last layer. The mean of no neighbors is zero.
 type sage struct {
 	be     backend.Backend
-	p      params
+	p      Params
 	held   mem.Account // the lists of layers
 	dims   []int       // width of the input and of each layer's output
 	layers []sageLayer
@@ -43,35 +43,49 @@ type sageLayer struct {
 	dropInput uint64         // key of the dropout of x; 0 without
 }
 
-// newSAGE returns a model of len(dims)-1 layers, with memory for training or only for inference,
-// counted in budget, which may be nil.
+// SAGE is the architecture of these models.
+type SAGE struct{}
+
+// Name is sage.
+func (SAGE) Name() string { return "sage" }
+
+// New returns a model of len(dims)-1 layers.
+func (SAGE) New(be backend.Backend, dims []int, training bool, budget *mem.Budget) (Model, error) {
+	return newSAGE(be, dims, training, budget)
+}
+
+// newSAGE is New, with the type.
 func newSAGE(be backend.Backend, dims []int, training bool, budget *mem.Budget) (*sage, error) {
-	m := &sage{be: be, dims: dims, layers: make([]sageLayer, len(dims)-1),
-		order: transformFirst, held: mem.NewAccount(budget, "lists of layers")}
-	for i := range m.layers {
-		l, at := &m.layers[i], "layer "+strconv.Itoa(i+1)
-		l.self = m.p.add(at+" self", dims[i], dims[i+1], false)
-		l.nbr = m.p.add(at+" neighbors", dims[i], dims[i+1], false)
-		l.bias = m.p.add(at+" bias", 1, dims[i+1], true)
-	}
+	m := &sage{be: be, dims: dims, order: transformFirst,
+		held: mem.NewAccount(budget, "lists of layers")}
+	m.layers = m.p.layers(dims)
 	return m, m.p.allocate(be, training)
 }
 
-// step describes a forward pass in training.
-type step struct {
-	seed, epoch, batch uint64
-	dropout            float32
-	train              bool // keep what the backward pass needs, and drop out
-
-	// table is features in the memory of their owner, of which layer 0 reads rows, one for each
-	// neighbor, in place: x then has its outputs' rows only. See sample.Batch.
-	table []float32
-	rows  []uint32
+// layers adds the parameters of all layers.
+func (p *Params) layers(dims []int) []sageLayer {
+	layers := make([]sageLayer, len(dims)-1)
+	for i := range layers {
+		l, at := &layers[i], "layer "+strconv.Itoa(i+1)
+		l.self = p.add(at+" self", dims[i], dims[i+1], false)
+		l.nbr = p.add(at+" neighbors", dims[i], dims[i+1], false)
+		l.bias = p.add(at+" bias", 1, dims[i+1], true)
+	}
+	return layers
 }
 
-// forward computes the logits (seeds, classes) of a batch. They, and all that backward needs, are
+// Architecture is SAGE.
+func (m *sage) Architecture() Architecture { return SAGE{} }
+
+// Dims are the widths of the input and of each layer's output.
+func (m *sage) Dims() []int { return m.dims }
+
+// Params are the weights of all layers.
+func (m *sage) Params() *Params { return &m.p }
+
+// Forward computes the logits (seeds, classes) of a batch. They, and all that backward needs, are
 // valid until the backend's next Begin. It changes x, and results are there: see deadRows.
-func (m *sage) forward(d *sample.Dense, x []float32, s step) (backend.Tensor, error) {
+func (m *sage) Forward(d *sample.Dense, x []float32, s Step) (backend.Tensor, error) {
 	if err := m.prepare(d, x, s); err != nil {
 		return backend.Tensor{}, err
 	}
@@ -82,9 +96,9 @@ func (m *sage) forward(d *sample.Dense, x []float32, s step) (backend.Tensor, er
 			if l.inPlace() {
 				first = int(l.view.Skip) * l.x.Cols
 			}
-			m.be.Dropout(l.x, first, s.dropout, l.dropInput)
+			m.be.Dropout(l.x, first, s.Dropout, l.dropInput)
 		}
-		m.transform(l, s.dropout)
+		m.transform(l, s.Dropout)
 		if bias := m.p.weight(l.bias); i == len(m.layers)-1 {
 			m.be.Bias(l.out, bias)
 		} else {
@@ -95,7 +109,7 @@ func (m *sage) forward(d *sample.Dense, x []float32, s step) (backend.Tensor, er
 }
 
 // prepare takes the memory of a whole step, so that nothing after it can fail.
-func (m *sage) prepare(d *sample.Dense, x []float32, s step) error {
+func (m *sage) prepare(d *sample.Dense, x []float32, s Step) error {
 	m.dead = deadRows{}
 	for i := range m.layers {
 		l := &m.layers[i]
@@ -103,8 +117,8 @@ func (m *sage) prepare(d *sample.Dense, x []float32, s step) error {
 		if i > 0 { // layer 0 aliases d
 			l.off, l.idx = l.view.Off, l.view.Idx
 		}
-		if i == 0 && s.table != nil {
-			l.at, l.view.Idx = l.view.Idx, s.rows
+		if i == 0 && s.Table != nil {
+			l.at, l.view.Idx = l.view.Idx, s.Rows
 		}
 		if err := m.held.AtLeast(m.listBytes()); err != nil {
 			return err
@@ -113,8 +127,8 @@ func (m *sage) prepare(d *sample.Dense, x []float32, s step) error {
 			return err
 		}
 		l.dropInput = 0
-		if s.train && s.dropout > 0 {
-			l.dropInput = rng.Key(dropDomain, s.seed, s.epoch, s.batch, uint64(i)) | 1
+		if s.Train && s.Dropout > 0 {
+			l.dropInput = rng.Key(dropDomain, s.Seed, s.Epoch, s.Batch, uint64(i)) | 1
 		}
 	}
 	return nil
@@ -130,13 +144,13 @@ func (m *sage) listBytes() int64 {
 }
 
 // memory takes the tensors of one layer.
-func (m *sage) memory(i int, x []float32, s step) (err error) {
+func (m *sage) memory(i int, x []float32, s Step) (err error) {
 	l, in, out := &m.layers[i], int(m.layers[i].view.In), int(m.layers[i].view.Out)
 	din, dout := m.dims[i], m.dims[i+1]
-	inPlace := i == 0 && s.table != nil
-	l.first = !inPlace && m.order(l.view, din, dout, i > 0 && s.train)
+	inPlace := i == 0 && s.Table != nil
+	l.first = !inPlace && m.order(l.view, din, dout, i > 0 && s.Train)
 	rows := 0
-	if s.train && (i > 0 || l.first) { // the gradient goes back through the lists
+	if s.Train && (i > 0 || l.first) { // the gradient goes back through the lists
 		rows = in
 	}
 	if l.seg, err = m.be.Segments(l.view.Off, l.view.Idx, rows); err != nil {
@@ -148,7 +162,7 @@ func (m *sage) memory(i int, x []float32, s step) (err error) {
 	case inPlace:
 		l.x, err = m.be.Host(x, out, din)
 		if err == nil {
-			l.table, err = m.be.Host(s.table, len(s.table)/din, din)
+			l.table, err = m.be.Host(s.Table, len(s.Table)/din, din)
 		}
 	default:
 		l.table = backend.Tensor{}
@@ -161,7 +175,7 @@ func (m *sage) memory(i int, x []float32, s step) (err error) {
 }
 
 // results takes the tensors that a layer computes.
-func (m *sage) results(i int, s step) (err error) {
+func (m *sage) results(i int, s Step) (err error) {
 	l, in, out := &m.layers[i], int(m.layers[i].view.In), int(m.layers[i].view.Out)
 	din, dout := m.dims[i], m.dims[i+1]
 	take := func(rows, cols int) (t backend.Tensor) {
@@ -183,7 +197,7 @@ func (m *sage) results(i int, s step) (err error) {
 		m.dead = newDeadRows(l.x.Slice(0, int(l.view.Skip)))
 	}
 	l.out = take(out, dout)
-	if s.train {
+	if s.Train {
 		l.dout = take(out, dout)
 		if i > 0 {
 			l.dx = m.layers[i-1].dout
@@ -218,25 +232,6 @@ func (r *deadRoom) take(n int) (off int, ok bool) {
 	return off, true
 }
 
-// gatherCost is what reading one float of a random row costs, in floating-point operations of a
-// matrix product: a core gathers about 5 GB/s and multiplies at about 100 GFLOP/s.
-const gatherCost = 80
-
-// transformFirst says whether A(XW) is cheaper than (AX)W for a layer. Aggregating moves edges x
-// width floats, forward and, if the gradient of the input is needed, backward; transforming first
-// has the product over all inputs and not only the outputs, and always needs the gradient of the
-// aggregation.
-func transformFirst(v sample.Layer, din, dout int, needsInput bool) bool {
-	edges, passes, products := float64(len(v.Idx)), 1.0, 2.0
-	if needsInput {
-		passes, products = 2, 3
-	}
-	width := 2 * products * float64(din) * float64(dout)
-	aggregated := gatherCost*passes*edges*float64(din) + width*float64(v.Out)
-	transformed := gatherCost*2*edges*float64(dout) + width*float64(v.In)
-	return transformed < aggregated
-}
-
 // inPlace says whether a layer reads rows of a table.
 func (l *sageLayer) inPlace() bool { return l.table.Rows > 0 }
 
@@ -266,11 +261,14 @@ func (m *sage) transform(l *sageLayer, dropout float32) {
 	m.be.MatMul(l.out, l.agg, m.p.weight(l.nbr), true)
 }
 
-// gradLogits is where the gradient of the logits goes before backward.
-func (m *sage) gradLogits() backend.Tensor { return m.layers[len(m.layers)-1].dout }
+// Logits are the outputs of the last layer.
+func (m *sage) Logits() backend.Tensor { return m.layers[len(m.layers)-1].out }
 
-// backward computes the gradients of all parameters from that of the logits.
-func (m *sage) backward(s step) {
+// GradLogits is where the gradient of the logits goes before Backward.
+func (m *sage) GradLogits() backend.Tensor { return m.layers[len(m.layers)-1].dout }
+
+// Backward computes the gradients of all parameters from that of the logits.
+func (m *sage) Backward(s Step) {
 	for i := len(m.layers) - 1; i >= 0; i-- {
 		l := &m.layers[i]
 		m.be.ColumnSum(m.p.grad(l.bias), l.dout)
@@ -284,7 +282,7 @@ func (m *sage) backward(s step) {
 		if i == 0 {
 			return
 		}
-		rate := s.dropout
+		rate := s.Dropout
 		if l.dropInput == 0 {
 			rate = 0
 		}

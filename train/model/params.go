@@ -1,4 +1,4 @@
-package train
+package model
 
 import (
 	"math"
@@ -21,48 +21,49 @@ type paramShape struct {
 	bias       bool // starts at zero
 }
 
-// params are the parameters of a model and their gradients, each in one vector, so that the
+// Params are the parameters of a model and their gradients, each in one vector, so that the
 // optimizer and the checkpoint see two arrays whatever the model is. The gaps of alignment hold
 // zeros, in the gradients too.
-type params struct {
+type Params struct {
+	// W and G are the values and their gradients, vectors of Total values; G is for training only.
+	W, G   backend.Tensor
+	Total  int
 	shapes []paramShape
-	total  int
-	w, g   backend.Tensor
 }
 
 // add appends a parameter and returns its number.
-func (p *params) add(name string, rows, cols int, bias bool) int {
-	p.shapes = append(p.shapes, paramShape{name: name, rows: rows, cols: cols, off: p.total,
+func (p *Params) add(name string, rows, cols int, bias bool) int {
+	p.shapes = append(p.shapes, paramShape{name: name, rows: rows, cols: cols, off: p.Total,
 		bias: bias})
-	p.total += (rows*cols + paramAlign - 1) / paramAlign * paramAlign
+	p.Total += (rows*cols + paramAlign - 1) / paramAlign * paramAlign
 	return len(p.shapes) - 1
 }
 
 // allocate makes the memory once all parameters are added; without grads it is for inference.
-func (p *params) allocate(be backend.Backend, grads bool) (err error) {
-	if p.w, err = be.Params("weights", p.total); err != nil || !grads {
+func (p *Params) allocate(be backend.Backend, grads bool) (err error) {
+	if p.W, err = be.Params("weights", p.Total); err != nil || !grads {
 		return err
 	}
-	p.g, err = be.Params("gradients", p.total)
+	p.G, err = be.Params("gradients", p.Total)
 	return err
 }
 
 // weight and grad are the views of parameter i.
-func (p *params) weight(i int) backend.Tensor {
+func (p *Params) weight(i int) backend.Tensor {
 	s := p.shapes[i]
-	return p.w.View(s.off, s.rows, s.cols)
+	return p.W.View(s.off, s.rows, s.cols)
 }
 
-func (p *params) grad(i int) backend.Tensor {
+func (p *Params) grad(i int) backend.Tensor {
 	s := p.shapes[i]
-	return p.g.View(s.off, s.rows, s.cols)
+	return p.G.View(s.off, s.rows, s.cols)
 }
 
-// init draws the weights: uniform in ±sqrt(6/(rows+cols)) (Glorot and Bengio, "Understanding the
+// Init draws the weights: uniform in ±sqrt(6/(rows+cols)) (Glorot and Bengio, "Understanding the
 // difficulty of training deep feedforward neural networks"), biases zero. Each value is a
 // function of the seed, its parameter and its place.
-func (p *params) init(be backend.Backend, seed uint64) {
-	w := make([]float32, p.total)
+func (p *Params) Init(be backend.Backend, seed uint64) {
+	w := make([]float32, p.Total)
 	for i, s := range p.shapes {
 		if s.bias {
 			continue
@@ -73,5 +74,5 @@ func (p *params) init(be backend.Backend, seed uint64) {
 			w[s.off+k] = float32((2*draw.Float64() - 1) * limit)
 		}
 	}
-	be.Write(p.w, w)
+	be.Write(p.W, w)
 }
