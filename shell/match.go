@@ -7,6 +7,7 @@ import (
 	"math"
 	"slices"
 	"strings"
+	"unsafe"
 
 	"gdb/internal/pace"
 	"gdb/layout"
@@ -247,7 +248,9 @@ func runMatch(ctx context.Context, x *execution) error {
 		}
 	}
 	m.out = newMatchOutput(m)
-	defer m.out.free()
+	if err := x.hold("matches under way", m.stepBytes()); err != nil {
+		return err
+	}
 	x.header(m.out.columns()...)
 	rows := make([]matchRow, 0, matchBatch)
 	err = m.allowed[0].each(func(nodes []layout.NodeID) (bool, error) {
@@ -364,6 +367,16 @@ func (m *matcher) extend(ctx context.Context, rows []matchRow, hop, steps int) e
 	return nil
 }
 
+// stepBytes is what the matches take that are collected at each step at once.
+func (m *matcher) stepBytes() int64 {
+	steps := 0
+	for _, h := range m.q.hops {
+		steps += h.most
+	}
+	const lists = 2 * (matchBatch + matchBatch/4) // arrived and onward, and room to grow
+	return int64(steps) * lists * int64(unsafe.Sizeof(matchRow{}))
+}
+
 // matchStep is one step along lists of one direction.
 type matchStep struct {
 	m               *matcher
@@ -401,10 +414,10 @@ func (s *matchStep) lists(ctx context.Context, nodes []layout.NodeID,
 				if s.steps < h.most {
 					s.onward = append(s.onward, next)
 				}
-			}
-			if len(s.arrived) >= matchBatch || len(s.onward) >= matchBatch {
-				if err := s.flush(ctx); err != nil || !m.more {
-					return false, err
+				if len(s.arrived) >= matchBatch || len(s.onward) >= matchBatch {
+					if err := s.flush(ctx); err != nil || !m.more {
+						return false, err
+					}
 				}
 			}
 		}

@@ -26,7 +26,6 @@ type matchOutput struct {
 	kept   [][]cell               // of ORDER BY without groups
 	seen   map[string]struct{}    // of DISTINCT: what its values come from; see fresh
 	key    []byte
-	held   int64
 	shown  int64
 }
 
@@ -61,19 +60,19 @@ func (o *matchOutput) columns() (cols []string) {
 	return cols
 }
 
-func (o *matchOutput) free() { o.m.x.engine.budget.Release(o.held) }
+// What a row that is sorted, and a group, take besides their cells: lists and a table that are
+// copied as they grow.
+const (
+	sortedBytes = 112
+	groupBytes  = 320
+)
 
-// hold counts the cells of a row that is kept.
-func (o *matchOutput) hold(row []cell) error {
-	n := int64(0)
+// hold counts the cells of a row that is kept, and n bytes more.
+func (o *matchOutput) hold(row []cell, n int64) error {
 	for _, c := range row {
 		n += rowBytes*2 + int64(len(c.s))
 	}
-	if err := o.m.x.engine.budget.Reserve("rows that MATCH groups or sorts", n); err != nil {
-		return err
-	}
-	o.held += n
-	return nil
+	return o.m.x.hold("rows that MATCH groups or sorts", n)
 }
 
 // uses says whether a query needs an operator for its properties.
@@ -244,10 +243,9 @@ func (o *matchOutput) fresh(rows []matchRow) ([]matchRow, error) {
 			continue
 		}
 		n := int64(seenBytes + len(o.key))
-		if err := o.m.x.engine.budget.Reserve("rows that MATCH keeps distinct", n); err != nil {
+		if err := o.m.x.hold("rows that MATCH keeps distinct", n); err != nil {
 			return nil, err
 		}
-		o.held += n
 		o.seen[string(o.key)] = struct{}{}
 		kept = append(kept, rows[i])
 	}
@@ -371,7 +369,7 @@ func (o *matchOutput) add(vals matchValues, row int) error {
 	if g == nil {
 		g = &matchGroup{cells: cells, n: make([]uint64, len(cells)),
 			sum: make([]float64, len(cells))}
-		if err := o.hold(cells); err != nil {
+		if err := o.hold(cells, groupBytes+int64(key.Len())); err != nil {
 			return err
 		}
 		o.groups[key.String()] = g
@@ -382,7 +380,12 @@ func (o *matchOutput) add(vals matchValues, row int) error {
 	}
 	for i := range q.items {
 		if e := &q.items[i].matchExpr; e.aggregate != "" {
-			if err := g.add(i, e, vals, row); err != nil {
+			before := len(g.cells[i].s)
+			err := g.add(i, e, vals, row)
+			if more := len(g.cells[i].s) - before; err == nil && more > 0 {
+				err = o.hold(nil, int64(more)) // the least or most is a longer text now
+			}
+			if err != nil {
 				return err
 			}
 		}
@@ -426,7 +429,7 @@ func (o *matchOutput) emit(cells []cell) error {
 	if q.order < 0 {
 		return o.show(cells)
 	}
-	if err := o.hold(cells); err != nil {
+	if err := o.hold(cells, sortedBytes); err != nil {
 		return err
 	}
 	o.kept = append(o.kept, cells)

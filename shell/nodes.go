@@ -33,10 +33,9 @@ func (x *execution) resolve(ctx context.Context, name string, s nodeSet) ([]layo
 	ctx, leave := x.enter(ctx, name)
 	defer leave()
 	bytes := x.engine.resolveBytes(s)
-	if err := x.engine.budget.Reserve("the nodes of the statement", bytes); err != nil {
+	if err := x.hold("the nodes of the statement", bytes); err != nil {
 		return nil, err
 	}
-	x.held += bytes
 	nodes, err := x.engine.resolve(ctx, s, x.seed())
 	if err != nil {
 		return nil, err
@@ -54,6 +53,35 @@ func (x *execution) resolve(ctx context.Context, name string, s nodeSet) ([]layo
 		}
 	}
 	return nodes, nil
+}
+
+// hold counts n bytes until the statement ends.
+func (x *execution) hold(what string, n int64) error {
+	if err := x.engine.budget.Reserve(what, n); err != nil {
+		return err
+	}
+	x.held += n
+	return nil
+}
+
+// allNames are the external ids of all nodes, counted until the statement ends.
+func (x *execution) allNames(ctx context.Context, nodes []layout.NodeID) ([]string, error) {
+	bytes := 16 * int64(len(nodes)) // of the strings; their text comes to it
+	all := make([]string, 0, len(nodes))
+	for some := range slices.Chunk(nodes, x.engine.nameBatch()) {
+		names, err := x.names(ctx, some)
+		if err != nil {
+			return nil, err
+		}
+		for _, name := range names {
+			bytes += int64(len(name)+7) &^ 7
+		}
+		if err := x.hold("names of the nodes", bytes); err != nil {
+			return nil, err
+		}
+		all, bytes = append(all, names...), 0
+	}
+	return all, nil
 }
 
 // names finds external ids, as the operator names. Those that the user wrote are not looked up.

@@ -201,6 +201,12 @@ func ofTypeCount(l *layout.Lists, i, via int) (n uint64) {
 // degreesTop keeps the highest degrees of one scan: O(TOP) memory.
 func (x *execution) degreesTop(ctx context.Context, dir layout.Direction, via int) error {
 	top := &topDegrees{most: int(x.args["TOP"].n)}
+	room := min(2*uint64(top.most)+1, x.engine.meta().Nodes)
+	const each = 16 + 4 // a nodeDegree, and its node once it is one of the highest
+	if err := x.hold("the highest degrees", each*int64(room)); err != nil {
+		return err
+	}
+	top.list = make([]nodeDegree, 0, room)
 	err := x.scan(ctx, dir, via, func(v layout.NodeID, degree uint64) { top.add(ctx, v, degree) })
 	if err != nil {
 		return err

@@ -20,6 +20,7 @@ type labelReader struct {
 	meta    *kv.LabelsMeta
 	rows    *layout.Rows
 	labeled *roaring.Bitmap // of multi-labels: the nodes that have labels, be they none
+	batch   int             // nodes whose labels are read at once
 	buf     []byte
 	x       *execution
 }
@@ -32,7 +33,8 @@ func (x *execution) labels(ctx context.Context) (*labelReader, error) {
 	if l == nil {
 		return nil, errNoLabels
 	}
-	r := &labelReader{x: x, meta: l, buf: make([]byte, nodeBatch*l.Rows.RowBytes)}
+	r := &labelReader{x: x, meta: l, batch: max(1, min(nodeBatch, featureBytes/l.Rows.RowBytes))}
+	r.buf = make([]byte, r.batch*l.Rows.RowBytes)
 	var err error
 	if l.Kind == "multi" {
 		if r.labeled, err = e.store.Split(ctx, "labeled"); err != nil {
@@ -48,7 +50,7 @@ func (r *labelReader) each(ctx context.Context, nodes []layout.NodeID,
 	fn func(i int, row []byte) error) error {
 	width := r.meta.Rows.RowBytes
 	for done := 0; done < len(nodes); {
-		part := nodes[done:min(len(nodes), done+nodeBatch)]
+		part := nodes[done:min(len(nodes), done+r.batch)]
 		inner, leave := r.x.enter(ctx, "labels")
 		err := r.rows.GatherRaw(inner, part, nil, r.buf[:len(part)*width])
 		leave()

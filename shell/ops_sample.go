@@ -7,6 +7,7 @@ import (
 
 	"github.com/RoaringBitmap/roaring/v2"
 
+	"gdb/internal/mem"
 	"gdb/internal/pace"
 	"gdb/internal/trace"
 	"gdb/layout"
@@ -139,10 +140,13 @@ func (x *execution) sample(ctx context.Context, seeds []layout.NodeID, epoch, ba
 	if err != nil {
 		return err
 	}
-	defer s.Close()
 	before := x.watch.Switch(&x.root.span)
 	err = s.Sample(ctx, epoch, batch, seeds, d)
 	x.watch.Switch(before)
+	s.Close()
+	if err == nil {
+		err = x.hold("the batch", (&sample.Batch{Dense: *d}).HeapBytes())
+	}
 	if err != nil {
 		return err
 	}
@@ -253,6 +257,13 @@ func hopName(i, k int) string {
 func (x *execution) showLayers(d *sample.Dense) error {
 	x.header("layer", "inputs", "outputs", "edges", "first output")
 	var off, idx []uint32
+	if d.Layers() > 1 { // the deeper layers are counted anew
+		edges := len(d.Nbrs) - int(d.NbrOffsets[d.NodeIDOffsets[2]-d.NodeIDOffsets[1]])
+		if err := x.hold("a layer", 4*int64(edges+len(d.NodeIDs)+1)); err != nil {
+			return err
+		}
+		off, idx = make([]uint32, 0, len(d.NodeIDs)+1), make([]uint32, 0, edges)
+	}
 	for l := range d.Layers() {
 		v := d.LayerView(l, off[:0], idx[:0])
 		if l > 0 {
@@ -272,11 +283,14 @@ const formatted = 8
 // showDense shows a row for each node, outermost hop first, with its list as local numbers.
 func (x *execution) showDense(ctx context.Context, d *sample.Dense) error {
 	x.header("local", "hop", "node", "nbr_offset", "nbrs (local)", "nbrs (node)")
-	names, err := x.names(ctx, d.NodeIDs)
+	names, err := x.allNames(ctx, d.NodeIDs)
 	if err != nil {
 		return err
 	}
 	x.note("%s", denseText(d))
+	cells := mem.NewAccount(x.engine.budget, "the neighbors of one node")
+	defer cells.Release()
+	const copies = 6 // of a text while its row is written
 	hop, sampled := 0, int(d.NodeIDOffsets[1])
 	var steps pace.Steps
 	for local, name := range names {
@@ -294,6 +308,10 @@ func (x *execution) showDense(ctx context.Context, d *sample.Dense) error {
 				}
 				loc = fmt.Appendf(loc, "%d ", r)
 				nbr = fmt.Appendf(nbr, "%s ", names[r])
+				n := copies * int64(len(loc)+len(nbr))
+				if err := cells.AtLeast(n >> 16 << 16); err != nil { // whole 64 KiB
+					return err
+				}
 			}
 		}
 		err := x.row(local, hopName(hop, d.Layers()), name, offset, trimmed(loc), trimmed(nbr))
@@ -325,7 +343,7 @@ func (x *execution) showEdges(ctx context.Context, d *sample.Dense) error {
 		columns = append(columns, "weight")
 	}
 	x.header(columns...)
-	names, err := x.names(ctx, d.NodeIDs)
+	names, err := x.allNames(ctx, d.NodeIDs)
 	if err != nil {
 		return err
 	}

@@ -106,6 +106,9 @@ func planBuckets(x *execution) (*operator, error) {
 func runStatsBuckets(ctx context.Context, x *execution) error {
 	m := x.engine.meta()
 	n := len(m.Partitions)
+	if err := x.hold("counters and order of pairs of partitions", 16*int64(n*n)); err != nil {
+		return err
+	}
 	edges := make([]uint64, n*n)
 	inner, leave := x.enter(ctx, "scan")
 	err := x.engine.store.ScanTopology(inner, x.engine.dev, layout.In,

@@ -163,8 +163,7 @@ func runSimulate(ctx context.Context, x *execution) (err error) {
 			return fmt.Errorf("%w; BATCHES n replays the first n of each epoch", err)
 		}
 	}
-	policies, held, err := s.make(ctx, sampler, seeds)
-	defer func() { x.engine.budget.Release(held) }()
+	policies, err := s.make(ctx, sampler, seeds)
 	if err != nil {
 		return err
 	}
@@ -249,17 +248,16 @@ func (s *simulation) advance(work int64) {
 // hotBytes is what finding and listing a hot node takes.
 const hotBytes = 12
 
-// make returns the policies but for the bound, and what their lists were counted as.
+// make returns the policies but for the bound.
 func (s *simulation) make(ctx context.Context, sampler *sample.Sampler,
-	seeds []sample.NodeID) (policies []cachesim.Policy, held int64, err error) {
+	seeds []sample.NodeID) (policies []cachesim.Policy, err error) {
 	e := s.x.engine
 	for _, name := range s.online() {
 		p, err := cachesim.ByName(name, func() (hot []sample.NodeID, err error) {
 			bytes := hotBytes * int64(s.rowsMax)
-			if err := e.budget.Reserve("nodes of a static cache", bytes); err != nil {
+			if err := s.x.hold("nodes of a static cache", bytes); err != nil {
 				return nil, err
 			}
-			held += bytes
 			if name == cachesim.StaticDegree {
 				inner, leave := s.x.enter(ctx, "scan")
 				defer leave()
@@ -274,11 +272,11 @@ func (s *simulation) make(ctx context.Context, sampler *sample.Sampler,
 			return hot, err
 		})
 		if err != nil {
-			return nil, held, fmt.Errorf("policy %s: %w", name, err)
+			return nil, fmt.Errorf("policy %s: %w", name, err)
 		}
 		policies = append(policies, p)
 	}
-	return policies, held, nil
+	return policies, nil
 }
 
 // replay runs the policies, and the bound last.
