@@ -12,6 +12,8 @@ const (
 	nodesMost, edgesMost = uint64(1) << 32, uint64(1) << 60
 	// bucketsMost is the number of degrees, by powers of two, that 32 bits can have.
 	bucketsMost = 33
+	// blockLeast and blockMost bound the bytes of a block of topology.
+	blockLeast, blockMost = 4096, 1 << 20
 	// typesMost is what the two bytes of an edge's type can number.
 	typesMost = 1 << 16
 )
@@ -22,6 +24,10 @@ func (m *Meta) Check() error {
 	switch {
 	case m.Nodes > nodesMost || m.Edges > edgesMost:
 		return fmt.Errorf("%d nodes and %d edges are more than can be stored", m.Nodes, m.Edges)
+	case m.BlockBytes != 0 && (m.BlockBytes < blockLeast || m.BlockBytes > blockMost ||
+		m.BlockBytes&(m.BlockBytes-1) != 0):
+		return fmt.Errorf("blocks of %d bytes, no power of two from %d to %d", m.BlockBytes,
+			blockLeast, blockMost)
 	case len(m.EdgeTypes) > typesMost:
 		return fmt.Errorf("%d types of edges, at most %d", len(m.EdgeTypes), typesMost)
 	case len(m.Stats.InHist) > bucketsMost || len(m.Stats.OutHist) > bucketsMost:
@@ -30,6 +36,9 @@ func (m *Meta) Check() error {
 	}
 	if !slices.Contains([]IDKind{IDsDense, IDsInteger, IDsString}, m.IDs.Kind) {
 		return fmt.Errorf("ids of kind %q", m.IDs.Kind)
+	}
+	if len(m.Files) > 0 && !slices.Contains(m.Directions, "in") {
+		return fmt.Errorf("lists of directions %q, without in", m.Directions)
 	}
 	for _, d := range m.Directions {
 		if d != "in" && d != "out" {

@@ -5,6 +5,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"gdb/train/task"
 )
 
 // TestFirstOfEqualsIsBest: an epoch must be better than the best before it to take its place.
@@ -61,7 +63,7 @@ func TestSameResult(t *testing.T) {
 		"dropout":      func(c *Config) { c.Dropout /= 2 },
 		"optimizer":    func(c *Config) { c.Optimizer = "sgd" },
 		"loss":         func(c *Config) { c.Loss = "bce" },
-		"metric":       func(c *Config) { c.Metric = metricMacroF1 },
+		"metric":       func(c *Config) { c.Metric = task.MacroF1 },
 		"eval-every":   func(c *Config) { c.EvalEvery++ },
 		"eval-mode":    func(c *Config) { c.EvalMode = "sampled" },
 		"split":        func(c *Config) { c.Split = "1" },

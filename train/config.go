@@ -9,6 +9,7 @@ import (
 
 	"gdb/sample"
 	"gdb/train/model"
+	"gdb/train/task"
 )
 
 // Config is a training. Start from Default.
@@ -107,7 +108,7 @@ var choices = []struct {
 		[]string{"adam", "adamw", "sgd", "adagrad"}},
 	{"loss", func(c *Config) string { return c.Loss }, []string{"auto", "softmax", "bce"}},
 	{"metric", func(c *Config) string { return c.Metric },
-		[]string{"auto", metricAccuracy, metricMicroF1, metricMacroF1, metricROCAUC}},
+		[]string{"auto", task.Accuracy, task.MicroF1, task.MacroF1, task.ROCAUC}},
 	{"eval-mode", func(c *Config) string { return c.EvalMode }, []string{"exact", evalSampled}},
 	{"cache", func(c *Config) string { return c.Cache },
 		CacheNames()},

@@ -14,6 +14,7 @@ import (
 	"gdb/layout"
 	"gdb/sample"
 	"gdb/train/model"
+	"gdb/train/task"
 
 	"github.com/RoaringBitmap/roaring/v2"
 	"github.com/cockroachdb/pebble/v2/vfs"
@@ -144,57 +145,31 @@ func (t *trainer) step(b *sample.Batch) (float64, error) {
 	if err != nil {
 		return 0, err
 	}
-	var loss float64
-	rows := len(b.Seeds)
-	if t.in.multi {
-		targets, err := t.be.Host(b.Multi, rows, t.in.classes)
-		if err != nil {
-			return 0, err
-		}
-		t.countMulti(b, rows)
-		loss = t.be.SigmoidBCE(t.model.GradLogits(), logits, targets)
-	} else {
-		var right int
-		loss, right, rows = t.be.SoftmaxCrossEntropy(t.model.GradLogits(), logits, b.Labels)
-		if rows == 0 {
-			return 0, nil
-		}
-		t.pos.Sums.Hit += uint64(right)
-		t.pos.Sums.Wrong += uint64(rows - right)
-		t.pos.Sums.Missed += uint64(rows - right)
+	o, err := t.in.task.Loss(t.be, t.model, logits, b)
+	if err != nil || o.Rows == 0 {
+		return 0, err
 	}
+	t.pos.Sums.Hit += o.Hit
+	t.pos.Sums.Wrong += o.Wrong
+	t.pos.Sums.Missed += o.Missed
+	loss := o.Loss
 	if math.IsNaN(loss) || math.IsInf(loss, 0) {
 		return 0, fmt.Errorf("the loss is %g: the training diverged: lower --lr, or check the "+
 			"features for NaN and huge values", loss)
 	}
-	t.pos.Sums.Loss += loss * float64(rows)
-	t.pos.Sums.Rows += uint64(rows)
+	t.pos.Sums.Loss += loss * float64(o.Rows)
+	t.pos.Sums.Rows += uint64(o.Rows)
 	t.model.Backward(s)
 	t.opt.step(t.model.Params())
 	return loss, nil
-}
-
-// countMulti counts what the logits of a step predict.
-func (t *trainer) countMulti(b *sample.Batch, rows int) {
-	n := t.in.classes
-	c := newCounts(n)
-	logits := make([]float32, rows*n)
-	t.be.Read(logits, t.model.Logits())
-	for i := range rows {
-		c.multi(logits[i*n:(i+1)*n], b.Multi[i*n:(i+1)*n])
-	}
-	for k := range n {
-		t.pos.Sums.Hit += c.hit[k]
-		t.pos.Sums.Wrong += c.wrong[k]
-		t.pos.Sums.Missed += c.missed[k]
-	}
 }
 
 // finishEpoch evaluates if it is time to, and reports the epoch.
 func (t *trainer) finishEpoch(ctx context.Context) error {
 	sums := &t.pos.Sums
 	if sums.Rows == 0 {
-		return fmt.Errorf("epoch %d: %w: no training node has a label", t.pos.Epoch+1, errNothing)
+		return fmt.Errorf("epoch %d: %w: no training node has a label", t.pos.Epoch+1,
+			task.ErrNothing)
 	}
 	epoch := int(t.pos.Epoch) + 1
 	rec := sums.epoch(epoch)
@@ -205,7 +180,7 @@ func (t *trainer) finishEpoch(ctx context.Context) error {
 		if err != nil {
 			return fmt.Errorf("evaluate epoch %d: %w", epoch, err)
 		}
-		v, err := c.metric(t.cfg.Metric)
+		v, err := c.Metric(t.cfg.Metric)
 		if err != nil {
 			return fmt.Errorf("evaluate epoch %d on the validation nodes: %w", epoch, err)
 		}
@@ -312,7 +287,7 @@ func (t *trainer) testBest(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("test: %w", err)
 	}
-	v, err := c.metric(t.cfg.Metric)
+	v, err := c.Metric(t.cfg.Metric)
 	if err != nil {
 		return fmt.Errorf("test: %w", err)
 	}
@@ -321,7 +296,7 @@ func (t *trainer) testBest(ctx context.Context) error {
 }
 
 // evaluate predicts the nodes of a set and counts.
-func (t *trainer) evaluate(ctx context.Context, set *roaring.Bitmap) (c *counts, err error) {
+func (t *trainer) evaluate(ctx context.Context, set *roaring.Bitmap) (c *task.Counts, err error) {
 	release, err := t.in.useGraph(ctx)
 	if err != nil {
 		return nil, err

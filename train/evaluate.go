@@ -3,13 +3,13 @@ package train
 import (
 	"context"
 	"errors"
-	"fmt"
 	"io"
 	"math"
 
 	"gdb/sample"
 	"gdb/train/backend"
 	"gdb/train/model"
+	"gdb/train/task"
 
 	"github.com/RoaringBitmap/roaring/v2"
 )
@@ -32,30 +32,30 @@ type evaluator struct {
 }
 
 // counts predicts the nodes of a set.
-func (e *evaluator) counts(ctx context.Context, set *roaring.Bitmap) (c *counts, err error) {
-	t := &tally{counts: newCounts(e.in.classes), in: e.in}
-	if e.cfg.Metric != metricROCAUC {
-		return t.counts, e.predict(ctx, set, t)
+func (e *evaluator) counts(ctx context.Context, set *roaring.Bitmap) (c *task.Counts, err error) {
+	if e.cfg.Metric != task.ROCAUC {
+		t := e.in.task.NewTally(e.in.labels, nil)
+		return t.Counts, e.predict(ctx, set, t)
 	}
 	store := e.in.store
 	if err := e.in.claim(); err != nil {
 		return nil, err
 	}
-	t.scores, err = newScores(store.FS(), store.Path(e.dir+scoresSuffix), e.in.budget,
+	scores, err := task.NewScores(store.FS(), store.Path(e.dir+scoresSuffix), e.in.budget,
 		set.GetCardinality()*uint64(e.in.classes))
 	if err != nil {
 		return nil, err
 	}
-	defer func() { err = errors.Join(err, t.scores.Close()) }()
+	defer func() { err = errors.Join(err, scores.Close()) }()
+	t := e.in.task.NewTally(e.in.labels, scores)
 	if err := e.predict(ctx, set, t); err != nil {
 		return nil, err
 	}
-	t.rocAUC, err = t.scores.mean(ctx)
-	return t.counts, err
+	return t.Counts, t.Finish(ctx)
 }
 
 // predict adds the predictions of a set to a tally.
-func (e *evaluator) predict(ctx context.Context, set *roaring.Bitmap, t *tally) error {
+func (e *evaluator) predict(ctx context.Context, set *roaring.Bitmap, t *task.Tally) error {
 	if e.cfg.EvalMode == evalSampled {
 		return e.sampled(ctx, set, t)
 	}
@@ -68,13 +68,13 @@ func (e *evaluator) predict(ctx context.Context, set *roaring.Bitmap, t *tally) 
 	defer e.in.budget.Release(evalHeapBytes)
 	f := &inference{in: e.in, be: e.be, model: e.model, dir: e.dir}
 	return f.run(ctx, set, func(nodes []sample.NodeID, logits []float32) error {
-		return t.add(ctx, nodes, logits)
+		return t.Add(ctx, nodes, logits)
 	})
 }
 
 // sampled predicts with sampled neighbors, as in training: cheap where the set is small, and
 // approximate.
-func (e *evaluator) sampled(ctx context.Context, set *roaring.Bitmap, t *tally) (err error) {
+func (e *evaluator) sampled(ctx context.Context, set *roaring.Bitmap, t *task.Tally) (err error) {
 	list := evalListBytes(int64(set.GetCardinality()))
 	if err := e.in.budget.Reserve("nodes to evaluate", list); err != nil {
 		return err
@@ -104,7 +104,7 @@ func (e *evaluator) sampled(ctx context.Context, set *roaring.Bitmap, t *tally) 
 		}
 		logits, err = e.logits(b, logits)
 		if err == nil {
-			err = t.add(ctx, b.Seeds, logits)
+			err = t.Add(ctx, b.Seeds, logits)
 		}
 		b.Release()
 		if err != nil {
@@ -125,73 +125,4 @@ func (e *evaluator) logits(b *sample.Batch, out []float32) ([]float32, error) {
 	out = resized(out, y.Len())
 	e.be.Read(out, y)
 	return out, nil
-}
-
-// tally holds predictions against labels.
-type tally struct {
-	*counts
-	in     *inputs
-	labels []int32
-	bits   []float32
-	scores *scores // for roc-auc, else nil
-}
-
-// add counts the predictions of some nodes.
-func (t *tally) add(ctx context.Context, nodes []sample.NodeID, logits []float32) error {
-	n := t.in.classes
-	if err := checkOutput(nodes, logits); err != nil {
-		return err
-	}
-	if t.in.multi {
-		t.bits = resized(t.bits, len(nodes)*n)
-		if err := t.in.labels.Bits(ctx, nodes, t.bits); err != nil {
-			return err
-		}
-		for i := range nodes {
-			row, truth := logits[i*n:(i+1)*n], t.bits[i*n:(i+1)*n]
-			t.multi(row, truth)
-			if t.scores != nil {
-				if err := t.scores.multi(row, truth); err != nil {
-					return err
-				}
-			}
-		}
-		return nil
-	}
-	t.labels = resized(t.labels, len(nodes))
-	if err := t.in.labels.Of(ctx, nodes, t.labels); err != nil {
-		return err
-	}
-	for i, label := range t.labels {
-		row := logits[i*n : (i+1)*n]
-		t.class(argmax(row), label)
-		if t.scores != nil {
-			if err := t.scores.class(row, label); err != nil {
-				return err
-			}
-		}
-	}
-	return nil
-}
-
-// checkOutput fails if the output of a node is NaN or infinite: it means nothing.
-func checkOutput(nodes []sample.NodeID, logits []float32) error {
-	for i, v := range logits {
-		if v-v != 0 {
-			return fmt.Errorf("the output of node #%d is %g: check its features and those of its "+
-				"neighbors for NaN and huge values", nodes[i/(len(logits)/len(nodes))], v)
-		}
-	}
-	return nil
-}
-
-// argmax is the first largest.
-func argmax(x []float32) int32 {
-	best := 0
-	for i, v := range x {
-		if v > x[best] {
-			best = i
-		}
-	}
-	return int32(best)
 }

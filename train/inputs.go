@@ -12,6 +12,7 @@ import (
 	"gdb/kv"
 	"gdb/layout"
 	"gdb/sample"
+	"gdb/train/task"
 )
 
 // inputs are what a training reads: the graph, its features and labels, opened as the memory
@@ -36,6 +37,7 @@ type inputs struct {
 	evalMost  int64 // nodes of the largest set that is evaluated
 	features  sample.Features
 	labels    *sample.Labels
+	task      task.Task
 	classes   int
 	multi     bool
 
@@ -152,6 +154,7 @@ func (in *inputs) openLabels(ctx context.Context) error {
 	}
 	in.closers = append(in.closers, in.labels)
 	in.classes, in.multi = in.labels.Classes(), in.labels.Multi()
+	in.task = &task.Classes{Names: in.meta.Labels.Classes, Multi: in.multi}
 	return nil
 }
 

@@ -7,6 +7,7 @@ import (
 	"gdb/blockdev"
 	"gdb/layout"
 	"gdb/sample"
+	"gdb/train/task"
 )
 
 // meter measures an epoch, or what is left of it, from the counters of its parts.
@@ -113,7 +114,8 @@ func (s *epochSums) epoch(epoch int) EpochRecord {
 		Sampled: s.Edges, Read: s.Read, Nodes: s.Nodes, Batches: s.Batches,
 		Sample: s.Sample.Seconds(), Gather: s.Gather.Seconds(), Compute: s.Compute.Seconds(),
 		Wait: s.Wait.Seconds(), IO: s.IO.Seconds(), Stages: s.stageTimes()}
-	rec.Train, _ = f1(s.Hit, s.Wrong, s.Missed) // no label predicted nor true is a 0 of no weight
+	rec.Train, _ = task.F1(s.Hit, s.Wrong,
+		s.Missed) // no label predicted nor true is a 0 of no weight
 	if s.Requests > 0 {
 		rec.Hit = float64(s.Hits) / float64(s.Requests)
 	}

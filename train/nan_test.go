@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"gdb/layout"
+	"gdb/train/task"
 )
 
 // TestNotANumber: a feature that is NaN or infinite never gives a result that looks like one of
@@ -72,11 +73,11 @@ func notANumber(t *testing.T, split, mode string, multi bool) {
 
 func TestCheckOutput(t *testing.T) {
 	nodes, big := []layout.NodeID{7, 9}, float32(math.MaxFloat32)
-	if err := checkOutput(nodes, []float32{1, -big, 0, big}); err != nil {
+	if err := task.CheckOutput(nodes, []float32{1, -big, 0, big}); err != nil {
 		t.Error(err)
 	}
 	for _, v := range []float64{math.NaN(), math.Inf(1), math.Inf(-1)} {
-		err := checkOutput(nodes, []float32{1, 2, float32(v), 3})
+		err := task.CheckOutput(nodes, []float32{1, 2, float32(v), 3})
 		if err == nil || !strings.Contains(err.Error(), "node #9 is ") {
 			t.Errorf("%g: %v", v, err)
 		}

@@ -6,6 +6,7 @@ import (
 
 	"gdb/internal/mem"
 	"gdb/layout"
+	"gdb/train/task"
 )
 
 const (
@@ -189,10 +190,10 @@ func (p *planner) setEval(heap int64) {
 // sizeUp writes a size that is no smaller than n, in whole MiB.
 func sizeUp(n int64) string { return fmt.Sprintf("%dMiB", (n+1<<20-1)>>20) }
 
-// scoreBytes is what the metric takes in evaluation.
+// task.ScoreBytes is what the metric takes in evaluation.
 func (c *Config) scoreBytes() int64 {
-	if c.Metric == metricROCAUC {
-		return scoreBytes
+	if c.Metric == task.ROCAUC {
+		return task.ScoreBytes
 	}
 	return 0
 }

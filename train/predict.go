@@ -6,7 +6,6 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
-	"math"
 	"slices"
 	"strings"
 	"unicode/utf8"
@@ -16,6 +15,7 @@ import (
 	"gdb/kv/ids"
 	"gdb/layout"
 	"gdb/sample"
+	"gdb/train/task"
 
 	"github.com/RoaringBitmap/roaring/v2"
 )
@@ -147,7 +147,7 @@ func (p *predictor) longestID(ctx context.Context, set *roaring.Bitmap) (int, er
 // write hands the predictions of some nodes to the writer.
 func (p *predictor) write(ctx context.Context, nodes []sample.NodeID,
 	logits []float32) (err error) {
-	if err := checkOutput(nodes, logits); err != nil {
+	if err := task.CheckOutput(nodes, logits); err != nil {
 		return err
 	}
 	if p.out.IDs, err = p.ids.External(ctx, nodes, p.out.IDs[:0]); err != nil {
@@ -156,46 +156,15 @@ func (p *predictor) write(ctx context.Context, nodes []sample.NodeID,
 	n := len(p.classes)
 	p.out.Labels = p.out.Labels[:0]
 	for i := range nodes {
-		p.out.Labels = append(p.out.Labels, p.label(logits[i*n:(i+1)*n]))
+		p.out.Labels = append(p.out.Labels, p.in.task.Label(logits[i*n:(i+1)*n]))
 	}
 	if p.probabilities {
 		p.out.Probabilities = resized(p.out.Probabilities, len(logits))
 		for i := range nodes {
-			p.probability(p.out.Probabilities[i*n:(i+1)*n], logits[i*n:(i+1)*n])
+			p.in.task.Probabilities(p.out.Probabilities[i*n:(i+1)*n], logits[i*n:(i+1)*n])
 		}
 	}
 	return p.w.Write(&p.out)
-}
-
-// label names the class of the largest logit, or all classes of positive ones.
-func (p *predictor) label(logits []float32) string {
-	if !p.in.multi {
-		return p.classes[argmax(logits)]
-	}
-	var names []string
-	for k, v := range logits {
-		if v > 0 {
-			names = append(names, p.classes[k])
-		}
-	}
-	return strings.Join(names, ";")
-}
-
-// probability computes the softmax of logits, or their sigmoids for multi-labels.
-func (p *predictor) probability(out, logits []float32) {
-	if p.in.multi {
-		for k, v := range logits {
-			out[k] = float32(1 / (1 + math.Exp(-float64(v))))
-		}
-		return
-	}
-	top, sum := float64(logits[argmax(logits)]), 0.0
-	for _, v := range logits {
-		sum += math.Exp(float64(v) - top)
-	}
-	for k, v := range logits {
-		out[k] = float32(math.Exp(float64(v)-top) / sum)
-	}
 }
 
 // newToken is a random name.

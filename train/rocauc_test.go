@@ -2,154 +2,31 @@ package train
 
 import (
 	"context"
-	"errors"
-	"math"
-	"math/rand/v2"
 	"strings"
 	"testing"
 
-	"gdb/internal/mem"
-
-	"github.com/cockroachdb/pebble/v2/vfs"
+	"gdb/train/task"
 )
-
-// plainROCAUC is the definition: all pairs of a node of the class and a node that is not.
-func plainROCAUC(score [][]float64, of [][]bool) (float64, bool) {
-	sum, classes := 0.0, 0
-	for k := range score[0] {
-		won, pairs := 0.0, 0
-		for i := range score {
-			for j := range score {
-				if !of[i][k] || of[j][k] {
-					continue
-				}
-				pairs++
-				switch {
-				case score[i][k] > score[j][k]:
-					won++
-				case score[i][k] == score[j][k]:
-					won += 0.5
-				}
-			}
-		}
-		if pairs > 0 {
-			sum, classes = sum+won/float64(pairs), classes+1
-		}
-	}
-	return sum / float64(classes), classes > 0
-}
-
-// TestROCAUC compares with the definition, in memory and through files.
-func TestROCAUC(t *testing.T) {
-	seed := rand.Uint64()
-	t.Logf("seed %d", seed)
-	r := rand.New(rand.NewPCG(seed, 0))
-	for trial := range 40 {
-		nodes, classes := 1+r.IntN(60), 1+r.IntN(5)
-		most := uint64(nodes * classes)
-		if trial%2 == 1 {
-			most = math.MaxUint64 // as if there were too many for memory
-		}
-		fs := vfs.NewMem()
-		s, err := newScores(fs, "scores", mem.NewBudget(0), most)
-		if err != nil {
-			t.Fatal(err)
-		}
-		score, of := make([][]float64, nodes), make([][]bool, nodes)
-		for i := range nodes {
-			logits, truth := make([]float32, classes), make([]float32, classes)
-			for k := range classes {
-				logits[k] = float32(r.IntN(9)-4) / 4 // ties, both signs, zero
-				if logits[k] == 0 && r.IntN(2) == 0 {
-					logits[k] = float32(math.Copysign(0, -1))
-				}
-				truth[k] = float32(r.IntN(2 + k))
-				score[i] = append(score[i], float64(logits[k]))
-				of[i] = append(of[i], truth[k] > 0)
-			}
-			if err := s.multi(logits, truth); err != nil {
-				t.Fatal(err)
-			}
-		}
-		want, some := plainROCAUC(score, of)
-		got, err := s.mean(context.Background())
-		if some && (err != nil || math.Abs(got-want) > 1e-12) {
-			t.Errorf("%d nodes, %d classes: %g, want %g, %v", nodes, classes, got, want, err)
-		}
-		if !some && !errors.Is(err, errNothing) {
-			t.Errorf("no class with both outcomes: %g, %v", got, err)
-		}
-		if err := s.Close(); err != nil {
-			t.Fatal(err)
-		}
-		if _, err := fs.Stat("scores"); !errors.Is(err, errNotExist) {
-			t.Errorf("files were left behind: %v", err)
-		}
-	}
-}
-
-// TestROCAUCOfClasses scores one class a node as its probability does.
-func TestROCAUCOfClasses(t *testing.T) {
-	seed := rand.Uint64()
-	t.Logf("seed %d", seed)
-	r := rand.New(rand.NewPCG(seed, 0))
-	const nodes, classes = 80, 4
-	s, err := newScores(vfs.NewMem(), "scores", mem.NewBudget(0), nodes*classes)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer s.Close()
-	var score [][]float64
-	var of [][]bool
-	for range nodes {
-		logits, label := make([]float32, classes), int32(r.IntN(classes+1))-1
-		sum := 0.0
-		for k := range logits {
-			logits[k] = float32(r.NormFloat64())
-			sum += math.Exp(float64(logits[k]))
-		}
-		if err := s.class(logits, label); err != nil {
-			t.Fatal(err)
-		}
-		if label < 0 {
-			continue
-		}
-		var p []float64
-		var is []bool
-		for k, v := range logits {
-			p, is = append(p, math.Exp(float64(v))/sum), append(is, int32(k) == label)
-		}
-		score, of = append(score, p), append(of, is)
-	}
-	want, _ := plainROCAUC(score, of)
-	if got, err := s.mean(context.Background()); err != nil || math.Abs(got-want) > 1e-12 {
-		t.Errorf("%g, want %g, %v", got, want, err)
-	}
-	bad := []float32{1, float32(math.NaN()), 0, 0}
-	if err := s.class(bad, 0); err == nil || s.multi(bad, bad) == nil {
-		t.Error("a score that is no number is taken")
-	}
-}
 
 // TestROCAUCOfRuns trains by roc-auc, and asks for it where a run had another metric.
 func TestROCAUCOfRuns(t *testing.T) {
 	for _, multi := range []bool{false, true} {
 		s := mustBuild(t, planted(multi))
 		c := testConfig()
-		c.Metric, c.Run = metricROCAUC, "auc"
+		c.Metric, c.Run = task.ROCAUC, "auc"
 		res := mustRun(t, s, c)
-		if res.Metric != metricROCAUC || res.Test == nil || *res.Test < 0.9 || *res.Test > 1 {
+		if res.Metric != task.ROCAUC || res.Test == nil || *res.Test < 0.9 || *res.Test > 1 {
 			t.Errorf("multi %v: %s, by %s", multi, res, res.Metric)
 		}
 		got, err := Evaluate(context.Background(), s, mustDevice(t), EvalConfig{Run: "auc"})
-		if err != nil || got.Metric != metricROCAUC || got.Value != *res.Test {
+		if err != nil || got.Metric != task.ROCAUC || got.Value != *res.Test {
 			t.Errorf("multi %v: eval %+v, %v; the run had %v", multi, got, err, *res.Test)
 		}
 		c.Metric, c.Run, c.Epochs = "auto", "other", 1
 		mustRun(t, s, c)
 		got, err = Evaluate(context.Background(), s, mustDevice(t),
-			EvalConfig{Run: "other", Metric: metricROCAUC})
-		if err != nil || got.Metric != metricROCAUC || got.Value == got.MicroF1 {
+			EvalConfig{Run: "other", Metric: task.ROCAUC})
+		if err != nil || got.Metric != task.ROCAUC || got.Value == got.MicroF1 {
 			t.Errorf("multi %v: eval by roc-auc %+v, %v", multi, got, err)
 		}
 		_, err = Evaluate(context.Background(), s, mustDevice(t),

@@ -14,6 +14,7 @@ import (
 	"gdb/internal/rng"
 	"gdb/layout"
 	"gdb/layout/layouttest"
+	"gdb/train/task"
 
 	"github.com/cockroachdb/pebble/v2/vfs"
 )
@@ -176,7 +177,7 @@ func TestMultiLabels(t *testing.T) {
 	c := testConfig()
 	c.Epochs = 15
 	res := mustRun(t, s, c)
-	if res.Metric != metricMicroF1 || res.Test == nil || *res.Test < 0.7 {
+	if res.Metric != task.MicroF1 || res.Test == nil || *res.Test < 0.7 {
 		t.Errorf("%s: it did not learn, by %s", res, res.Metric)
 	}
 }

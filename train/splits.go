@@ -10,6 +10,7 @@ import (
 	"gdb/kv"
 	"gdb/layout"
 	"gdb/sample"
+	"gdb/train/task"
 
 	"github.com/RoaringBitmap/roaring/v2"
 )
@@ -144,9 +145,9 @@ func (c *Config) resolve(m *kv.Meta) error {
 			c.Loss, m.Labels.Kind)
 	}
 	if c.Metric == "auto" {
-		c.Metric = metricAccuracy
+		c.Metric = task.Accuracy
 		if multi {
-			c.Metric = metricMicroF1
+			c.Metric = task.MicroF1
 		}
 	}
 	return nil

@@ -13,6 +13,7 @@ import (
 	"gdb/layout"
 	"gdb/train/backend"
 	"gdb/train/model"
+	"gdb/train/task"
 
 	"github.com/RoaringBitmap/roaring/v2"
 )
@@ -154,7 +155,7 @@ func (t *trained) openIDs(ctx context.Context) error {
 // openData opens the graph and the features: in memory if they fit, topology first. What the caller
 // reserved before has its place.
 func (t *trained) openData(ctx context.Context) error {
-	eval := mem.HeapCost(evalHeapBytes) + 2*evalBytes + scoreBytes
+	eval := mem.HeapCost(evalHeapBytes) + 2*evalBytes + task.ScoreBytes
 	switch {
 	case t.set == nil:
 	case t.cfg.EvalMode == evalSampled:
@@ -245,14 +246,14 @@ func Evaluate(ctx context.Context, store *layout.Store, dev blockdev.Device,
 	if err != nil {
 		return nil, fmt.Errorf("train: evaluate run %s: %w", c.Run, err)
 	}
-	res = &EvalResult{Run: c.Run, Split: c.Split, Metric: t.cfg.Metric, Nodes: n.nodes,
+	res = &EvalResult{Run: c.Run, Split: c.Split, Metric: t.cfg.Metric, Nodes: n.Nodes,
 		Epoch: t.pos.BestEpoch}
 	for _, m := range []struct {
 		name string
 		to   *float64
-	}{{t.cfg.Metric, &res.Value}, {metricAccuracy, &res.Accuracy}, {metricMicroF1, &res.MicroF1},
-		{metricMacroF1, &res.MacroF1}} {
-		if *m.to, err = n.metric(m.name); err != nil {
+	}{{t.cfg.Metric, &res.Value}, {task.Accuracy, &res.Accuracy}, {task.MicroF1, &res.MicroF1},
+		{task.MacroF1, &res.MacroF1}} {
+		if *m.to, err = n.Metric(m.name); err != nil {
 			return nil, fmt.Errorf("train: evaluate run %s on %s: %w", c.Run, c.Split, err)
 		}
 	}

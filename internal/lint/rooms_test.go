@@ -72,6 +72,7 @@ var rooms = map[string][]string{
 		"train/kernel/gen",
 		"train/backend",
 		"train/model",
+		"train/task",
 		"train",
 	},
 }

@@ -1,25 +1,13 @@
-package train
+package task
 
 import (
-	"errors"
 	"fmt"
 )
 
-// Names of the metrics.
-const (
-	metricAccuracy = "accuracy"
-	metricMicroF1  = "micro-f1"
-	metricMacroF1  = "macro-f1"
-	metricROCAUC   = "roc-auc"
-)
-
-// errNothing is the error of a metric over no labeled node: never a number.
-var errNothing = errors.New("no labeled node to compute a metric over")
-
-// counts are the outcomes of predictions, by class; all metrics but roc-auc follow from them.
+// Counts are the outcomes of predictions, by class; all metrics but roc-auc follow from them.
 // Memory: 24 bytes per class.
-type counts struct {
-	nodes  uint64   // labeled nodes seen
+type Counts struct {
+	Nodes  uint64   // labeled nodes seen
 	right  uint64   // nodes whose prediction is wholly right
 	hit    []uint64 // predicted and true, by class
 	wrong  []uint64 // predicted, not true
@@ -27,17 +15,17 @@ type counts struct {
 	rocAUC float64  // computed from scores, only if it is the metric of the run
 }
 
-func newCounts(classes int) *counts {
-	return &counts{hit: make([]uint64, classes), wrong: make([]uint64, classes),
+func newCounts(classes int) *Counts {
+	return &Counts{hit: make([]uint64, classes), wrong: make([]uint64, classes),
 		missed: make([]uint64, classes)}
 }
 
 // class counts one node of a class; label -1 is none and not counted.
-func (c *counts) class(predicted, label int32) {
+func (c *Counts) class(predicted, label int32) {
 	if label < 0 {
 		return
 	}
-	c.nodes++
+	c.Nodes++
 	if predicted == label {
 		c.right++
 		c.hit[label]++
@@ -49,8 +37,8 @@ func (c *counts) class(predicted, label int32) {
 
 // multi counts one node of multi-labels: a class is predicted if its logit is positive, which is a
 // probability over one half.
-func (c *counts) multi(logits, truth []float32) {
-	c.nodes++
+func (c *Counts) multi(logits, truth []float32) {
+	c.Nodes++
 	right := true
 	for k, t := range truth {
 		switch yes := logits[k] > 0; {
@@ -69,47 +57,48 @@ func (c *counts) multi(logits, truth []float32) {
 	}
 }
 
-// metric computes a metric by name.
-func (c *counts) metric(name string) (float64, error) {
-	if c.nodes == 0 {
-		return 0, errNothing
+// Metric computes a metric by name.
+func (c *Counts) Metric(name string) (float64, error) {
+	if c.Nodes == 0 {
+		return 0, ErrNothing
 	}
 	switch name {
-	case metricAccuracy:
-		return float64(c.right) / float64(c.nodes), nil
-	case metricMicroF1:
+	case Accuracy:
+		return float64(c.right) / float64(c.Nodes), nil
+	case MicroF1:
 		var hit, wrong, missed uint64
 		for k := range c.hit {
 			hit, wrong, missed = hit+c.hit[k], wrong+c.wrong[k], missed+c.missed[k]
 		}
-		f, ok := f1(hit, wrong, missed)
+		f, ok := F1(hit, wrong, missed)
 		if !ok {
-			return 0, fmt.Errorf("%w: no label is set and none predicted", errNothing)
+			return 0, fmt.Errorf("%w: no label is set and none predicted", ErrNothing)
 		}
 		return f, nil
-	case metricMacroF1:
+	case MacroF1:
 		return c.macroF1()
-	case metricROCAUC:
+	case ROCAUC:
 		return c.rocAUC, nil
 	}
 	return 0, fmt.Errorf("unknown metric %q", name)
 }
 
 // macroF1 is the mean over the classes that were predicted or true at least once.
-func (c *counts) macroF1() (float64, error) {
+func (c *Counts) macroF1() (float64, error) {
 	sum, n := 0.0, 0
 	for k := range c.hit {
-		if f, ok := f1(c.hit[k], c.wrong[k], c.missed[k]); ok {
+		if f, ok := F1(c.hit[k], c.wrong[k], c.missed[k]); ok {
 			sum, n = sum+f, n+1
 		}
 	}
 	if n == 0 {
-		return 0, fmt.Errorf("%w: no label is set and none predicted", errNothing)
+		return 0, fmt.Errorf("%w: no label is set and none predicted", ErrNothing)
 	}
 	return sum / float64(n), nil
 }
 
-func f1(hit, wrong, missed uint64) (f float64, ok bool) {
+// F1 is the harmonic mean of precision and recall; ok is false where neither is defined.
+func F1(hit, wrong, missed uint64) (f float64, ok bool) {
 	if hit+wrong+missed == 0 {
 		return 0, false
 	}

@@ -1,4 +1,4 @@
-package train
+package task
 
 import (
 	"context"
@@ -13,27 +13,27 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs"
 )
 
-// scoreBytes is the memory that scores are sorted in: 1.5 M of them; more go through files.
-const scoreBytes = 12 << 20
+// ScoreBytes is the memory that scores are sorted in: 1.5 M of them; more go through files.
+const ScoreBytes = 12 << 20
 
-// scores computes the area under the ROC curve of each class, exactly, and their mean: the chance
+// Scores computes the area under the ROC curve of each class, exactly, and their mean: the chance
 // that a node of the class has a higher score than a node that is not, where a tie counts half. It
-// sorts a word for each node and class, in memory if all fit in scoreBytes, else in files:
+// sorts a word for each node and class, in memory if all fit in ScoreBytes, else in files:
 //
 //	class (31) | score (32, in an order of integers) | whether the node is of the class (1)
-type scores struct {
+type Scores struct {
 	words  []uint64
 	arena  *mem.Arena
 	sorter *extsort.Words // nil if words are enough
 	opt    extsort.Options
 }
 
-// newScores makes room for most words; dir is for files, and is made and removed.
-func newScores(fs vfs.FS, dir string, budget *mem.Budget, most uint64) (*scores, error) {
-	s := &scores{opt: extsort.Options{FS: fs, Dir: dir, Prefix: "scores", Width: 1,
-		Memory: scoreBytes, Budget: budget}}
+// NewScores makes room for most words; dir is for files, and is made and removed.
+func NewScores(fs vfs.FS, dir string, budget *mem.Budget, most uint64) (*Scores, error) {
+	s := &Scores{opt: extsort.Options{FS: fs, Dir: dir, Prefix: "scores", Width: 1,
+		Memory: ScoreBytes, Budget: budget}}
 	var err error
-	if most <= scoreBytes/8 {
+	if most <= ScoreBytes/8 {
 		if s.arena, err = mem.NewArena(budget, "scores", int64(most*8)); err != nil {
 			return nil, err
 		}
@@ -50,7 +50,7 @@ func newScores(fs vfs.FS, dir string, budget *mem.Budget, most uint64) (*scores,
 }
 
 // Close frees the memory and removes the files.
-func (s *scores) Close() error {
+func (s *Scores) Close() error {
 	if s.sorter == nil {
 		return s.arena.Free()
 	}
@@ -62,7 +62,7 @@ func (s *scores) Close() error {
 }
 
 // add takes the score of a node for a class.
-func (s *scores) add(class int, score float32, of bool) error {
+func (s *Scores) add(class int, score float32, of bool) error {
 	if math.IsNaN(float64(score)) {
 		return errors.New("a score is not a number: the training diverged: lower --lr")
 	}
@@ -90,7 +90,7 @@ func ordered(x float32) uint32 {
 }
 
 // multi adds a node of multi-labels: its logits are the scores.
-func (s *scores) multi(logits, truth []float32) error {
+func (s *Scores) multi(logits, truth []float32) error {
 	for k, v := range logits {
 		if err := s.add(k, v, truth[k] > 0); err != nil {
 			return err
@@ -102,7 +102,7 @@ func (s *scores) multi(logits, truth []float32) error {
 // class adds a node of one class. The score of a class is the logarithm of its odds, which orders
 // nodes as its probability does, without rounding many to 1: the logit less the logarithm of the
 // sum of the others' exponentials. A node without a label is not added.
-func (s *scores) class(logits []float32, label int32) error {
+func (s *Scores) class(logits []float32, label int32) error {
 	if label < 0 {
 		return nil
 	}
@@ -133,7 +133,7 @@ func (s *scores) class(logits []float32, label int32) error {
 
 // mean sorts the scores and returns the mean of the areas, over the classes that some nodes have
 // and some have not.
-func (s *scores) mean(ctx context.Context) (float64, error) {
+func (s *Scores) mean(ctx context.Context) (float64, error) {
 	a := &areas{}
 	if s.sorter == nil {
 		slices.Sort(s.words)
@@ -200,7 +200,7 @@ func (a *areas) mean() (float64, error) {
 	a.endClass()
 	if a.classes == 0 {
 		return 0, fmt.Errorf("%w: roc-auc needs a class that some nodes have and some have not",
-			errNothing)
+			ErrNothing)
 	}
 	return a.sum / float64(a.classes), nil
 }

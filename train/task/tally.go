@@ -1,0 +1,70 @@
+package task
+
+import (
+	"context"
+
+	"gdb/sample"
+)
+
+// Tally holds predictions against labels.
+type Tally struct {
+	*Counts
+	task   *Classes
+	labels *sample.Labels
+	scores *Scores // for roc-auc, else nil
+
+	// Of the nodes at hand.
+	classes []int32
+	bits    []float32
+}
+
+// NewTally counts from zero.
+func (c *Classes) NewTally(labels *sample.Labels, scores *Scores) *Tally {
+	return &Tally{Counts: newCounts(c.Outputs()), task: c, labels: labels, scores: scores}
+}
+
+// Finish computes what needs all predictions.
+func (t *Tally) Finish(ctx context.Context) (err error) {
+	if t.scores != nil {
+		t.rocAUC, err = t.scores.mean(ctx)
+	}
+	return err
+}
+
+// Add counts the predictions of some nodes.
+func (t *Tally) Add(ctx context.Context, nodes []sample.NodeID, logits []float32) error {
+	n := t.task.Outputs()
+	if err := CheckOutput(nodes, logits); err != nil {
+		return err
+	}
+	if t.task.Multi {
+		t.bits = sized(t.bits, len(nodes)*n)
+		if err := t.labels.Bits(ctx, nodes, t.bits); err != nil {
+			return err
+		}
+		for i := range nodes {
+			row, truth := logits[i*n:(i+1)*n], t.bits[i*n:(i+1)*n]
+			t.multi(row, truth)
+			if t.scores != nil {
+				if err := t.scores.multi(row, truth); err != nil {
+					return err
+				}
+			}
+		}
+		return nil
+	}
+	t.classes = sized(t.classes, len(nodes))
+	if err := t.labels.Of(ctx, nodes, t.classes); err != nil {
+		return err
+	}
+	for i, label := range t.classes {
+		row := logits[i*n : (i+1)*n]
+		t.class(argmax(row), label)
+		if t.scores != nil {
+			if err := t.scores.class(row, label); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
