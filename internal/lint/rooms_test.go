@@ -83,7 +83,7 @@ var largeRooms = map[string]int{
 	"layout/ingest":     8400,
 	"sample/superbatch": 5050,
 	"shell":             10800,
-	"train":             9700,
+	"train":             8700,
 }
 
 // TestRoomsImportDown holds the order of the packages inside each folder.
