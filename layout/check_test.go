@@ -370,3 +370,35 @@ func TestCheckFullTakesEqualNeighbors(t *testing.T) {
 		t.Errorf("findings: %+v", r.Findings)
 	}
 }
+
+// TestCheckGoesOnAfterOddLengths: files that are cut off anywhere, or gone, are findings, and all
+// others are looked at too.
+func TestCheckGoesOnAfterOddLengths(t *testing.T) {
+	fs := vfs.NewMem()
+	s := layouttest.Build(t, fs, "s", fullGraph(600, 4000))
+	cut := map[string]int{"topology/in.idx": 5, "features/features.crc": 4097,
+		"labels/labels.rows": 511, "topology/out.csc": -1}
+	for _, m := range s.Meta().Files {
+		switch n, ok := cut[m.Path]; {
+		case !ok:
+		case n < 0:
+			if err := fs.Remove(s.Path(m.Path)); err != nil {
+				t.Fatal(err)
+			}
+		default:
+			rewrite(t, fs, s.Path(m.Path), func(b []byte) []byte { return b[:n] })
+		}
+	}
+	r := mustCheck(t, s, layout.CheckOptions{Full: true})
+	if r.Files != len(s.Meta().Files) {
+		t.Errorf("%d of %d files were looked at", r.Files, len(s.Meta().Files))
+	}
+	for path := range cut {
+		if !slices.ContainsFunc(s.Meta().Files, func(m kv.FileMeta) bool { return m.Path == path }) {
+			continue
+		}
+		if !slices.ContainsFunc(r.Findings, func(f kv.Finding) bool { return f.Path == path }) {
+			t.Errorf("no finding about %s: %+v", path, r.Findings)
+		}
+	}
+}

@@ -10,7 +10,6 @@ import (
 	"errors"
 	"fmt"
 	"hash/crc32"
-	"math"
 )
 
 //go:generate go run -tags avogen ./gen
@@ -88,17 +87,8 @@ func (d *Dec) U64() uint64 {
 	return 0
 }
 
-// F32 decodes an IEEE 754 single.
-func (d *Dec) F32() float32 { return math.Float32frombits(d.U32()) }
-
-// F64 decodes an IEEE 754 double.
-func (d *Dec) F64() float64 { return math.Float64frombits(d.U64()) }
-
 // String decodes a string that was written by Enc.String: a uint32 length and the bytes.
 func (d *Dec) String() string { return string(d.Bytes(int(d.U32()))) }
-
-// Off is the number of bytes decoded so far.
-func (d *Dec) Off() int { return d.off }
 
 // Rest is the number of bytes left.
 func (d *Dec) Rest() int { return len(d.b) - d.off }
@@ -123,12 +113,6 @@ func (e *Enc) U32(v uint32) { e.B = binary.LittleEndian.AppendUint32(e.B, v) }
 
 // U64 appends eight bytes.
 func (e *Enc) U64(v uint64) { e.B = binary.LittleEndian.AppendUint64(e.B, v) }
-
-// F32 appends an IEEE 754 single.
-func (e *Enc) F32(v float32) { e.U32(math.Float32bits(v)) }
-
-// F64 appends an IEEE 754 double.
-func (e *Enc) F64(v float64) { e.U64(math.Float64bits(v)) }
 
 // Bytes appends p as it is.
 func (e *Enc) Bytes(p []byte) { e.B = append(e.B, p...) }
