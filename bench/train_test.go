@@ -17,6 +17,7 @@ import (
 	"gdb/layout"
 	"gdb/layout/layouttest"
 	"gdb/train"
+	"gdb/train/runs"
 
 	"github.com/cockroachdb/pebble/v2/vfs"
 )
@@ -49,7 +50,7 @@ func mustOpenDevice(t *testing.T) blockdev.Device {
 }
 
 func trainJob(s *layout.Store, system, model string) TrainJob {
-	c := train.Default()
+	c := runs.Default()
 	c.Fanout, c.Hidden, c.Batch, c.Epochs, c.Threads = []int{4, 3}, 8, 20, 2, 2
 	c.Memory = 1 << 30
 	p := TrainPoint{Config: c}
@@ -127,7 +128,7 @@ func TestSameBatches(t *testing.T) {
 }
 
 func TestTrainRefuses(t *testing.T) {
-	good := train.Default()
+	good := runs.Default()
 	bad := good
 	bad.Fanout = nil
 	at := func(configs ...train.Config) (points []TrainPoint) {

@@ -394,7 +394,8 @@ func TestCheckGoesOnAfterOddLengths(t *testing.T) {
 		t.Errorf("%d of %d files were looked at", r.Files, len(s.Meta().Files))
 	}
 	for path := range cut {
-		if !slices.ContainsFunc(s.Meta().Files, func(m kv.FileMeta) bool { return m.Path == path }) {
+		listed := func(m kv.FileMeta) bool { return m.Path == path }
+		if !slices.ContainsFunc(s.Meta().Files, listed) {
 			continue
 		}
 		if !slices.ContainsFunc(r.Findings, func(f kv.Finding) bool { return f.Path == path }) {

@@ -9,6 +9,7 @@ import (
 	"unicode/utf8"
 
 	"gdb/internal/mem"
+	"gdb/train/runs"
 
 	"github.com/dustin/go-humanize"
 )
@@ -216,11 +217,9 @@ func (s *session) metrics(upper []string) (all []candidate) {
 			continue
 		}
 		names := map[string]bool{}
-		err := x.eachEpoch(r.word, func(epoch map[string]any) error {
-			for name, v := range epoch {
-				if _, ok := v.(float64); ok && name != "epoch" {
-					names[name] = true
-				}
+		err := x.eachEpoch(r.word, func(epoch *runs.Epoch) error {
+			for _, name := range epoch.Numbers() {
+				names[name] = true
 			}
 			return nil
 		})

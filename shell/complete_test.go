@@ -50,7 +50,7 @@ func TestCandidates(t *testing.T) {
 		"SAMPLE 1 FANOUT 2 SHOW d":  "dense",
 		"BLOCK topology/in":         "topology/in.csc topology/in.idx",
 		"RUNS PLOT ":                "r0001 r0002",
-		"RUNS PLOT r0001 METRIC ":   "hit loss",
+		"RUNS PLOT r0001 METRIC l":  "loss",
 		"STATS CACHE RUN r0002":     "r0002",
 		"STATS CACHE BY ":           "policy file partition epoch",
 		"SIM":                       "SIMULATE",

@@ -8,6 +8,7 @@ import (
 
 	"gdb/kv/ids"
 	"gdb/layout"
+	"gdb/train/runs"
 )
 
 // cacheRow is what is known of a cache; nil is unknown.
@@ -99,28 +100,31 @@ func (x *execution) runCaches(ctx context.Context) ([]cacheRow, error) {
 		return nil, err
 	}
 	var sums epochCaches
-	err = x.eachEpoch(name, func(epoch map[string]any) error {
+	err = x.eachEpoch(name, func(epoch *runs.Epoch) error {
 		sums.add(cachesOf(epoch))
 		return ctx.Err()
 	})
 	if err != nil {
 		return nil, err
 	}
-	rows := []cacheRow{{cache: "features", of: name, policy: run.Planned.Cache,
-		capacity: size(run.Planned.Features), requests: count(sums.rows), hits: count(sums.rowHits),
+	caches, err := run.Caches()
+	if err != nil {
+		return nil, fmt.Errorf("run %s: %w", name, err)
+	}
+	rows := []cacheRow{{cache: "features", of: name, policy: caches.Policy,
+		capacity: size(caches.Features), requests: count(sums.rows), hits: count(sums.rowHits),
 		ratio: share(sums.rowHits, sums.rows)}}
 	for _, f := range x.engine.meta().Features {
 		if f.Name == run.Features {
 			rows[0].file, rows[0].saved = f.Path, size(sums.rowHits*uint64(f.RowBytes))
 		}
 	}
-	capacity := max(run.Planned.Neighbor, run.Planned.Lists.Neighbors)
-	if capacity == 0 {
+	if caches.Neighbors == 0 {
 		return rows, nil
 	}
 	file, _ := layout.TopologyPaths(layout.In)
 	return append(rows, cacheRow{cache: "neighbors", of: name, file: file, policy: "static",
-		capacity: size(capacity), requests: count(sums.lists),
+		capacity: size(caches.Neighbors), requests: count(sums.lists),
 		hits: count(sums.listHits), ratio: share(sums.listHits, sums.lists)}), nil
 }
 
@@ -148,14 +152,16 @@ func (c *epochCaches) add(o epochCaches) {
 	c.listHits += o.listHits
 }
 
-// cachesOf takes the counts out of a record of metrics.jsonl, which has shares of hits.
-func cachesOf(epoch map[string]any) epochCaches {
-	number := func(name string) float64 { v, _ := epoch[name].(float64); return v }
-	hits := func(all, share string) uint64 {
-		return uint64(math.Round(number(all) * number(share)))
+// cachesOf takes the counts out of the record of an epoch, which has shares of hits.
+func cachesOf(e *runs.Epoch) (c epochCaches) {
+	hits := func(all uint64, share float64) uint64 {
+		return uint64(math.Round(float64(all) * share))
 	}
-	return epochCaches{rows: uint64(number("nodes")), rowHits: hits("nodes", "hit"),
-		lists: uint64(number("lists")), listHits: hits("lists", "neighbor_hit")}
+	c.rows, c.rowHits = e.Nodes, hits(e.Nodes, e.Hit)
+	if c.lists = e.Lists; e.NeighborHit != nil {
+		c.listHits = hits(e.Lists, *e.NeighborHit)
+	}
+	return c
 }
 
 // cacheEpochs shows the caches of a run, epoch by epoch.
@@ -170,16 +176,15 @@ func (x *execution) cacheEpochs(ctx context.Context) error {
 	}
 	x.header("run", "epoch", "cache", "requests", "hits", "hit ratio", "bytes read")
 	epochs := 0
-	err = x.eachEpoch(name, func(epoch map[string]any) error {
+	err = x.eachEpoch(name, func(epoch *runs.Epoch) error {
 		epochs++
-		c, n := cachesOf(epoch), epoch["epoch"]
-		bytes, _ := epoch["read"].(float64)
-		err := x.row(name, n, "features", count(c.rows), count(c.rowHits),
-			share(c.rowHits, c.rows), size(bytes))
-		if _, ok := epoch["neighbor_hit"]; err != nil || !ok {
+		c := cachesOf(epoch)
+		err := x.row(name, epoch.Epoch, "features", count(c.rows), count(c.rowHits),
+			share(c.rowHits, c.rows), size(epoch.Read))
+		if err != nil || epoch.NeighborHit == nil {
 			return err
 		}
-		return x.row(name, n, "neighbors", count(c.lists), count(c.listHits),
+		return x.row(name, epoch.Epoch, "neighbors", count(c.lists), count(c.listHits),
 			share(c.listHits, c.lists), nil)
 	})
 	if epochs == 0 {

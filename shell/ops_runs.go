@@ -1,19 +1,15 @@
 package shell
 
 import (
-	"bufio"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
-	"io/fs"
 	"maps"
-	"path"
 	"slices"
 	"strings"
 
 	"gdb/kv"
+	"gdb/train/runs"
 
 	"github.com/guptarohit/asciigraph"
 )
@@ -60,35 +56,9 @@ func (x *execution) findRun(ctx context.Context, name string) (run kv.RunMeta, e
 	return run, nil
 }
 
-// epochLine bounds a line of metrics.jsonl.
-const epochLine = 1 << 20
-
-// eachEpoch calls fn with the records of metrics.jsonl.
-func (x *execution) eachEpoch(run string, fn func(epoch map[string]any) error) (err error) {
-	name := path.Join("runs", run, "metrics.jsonl")
-	f, err := x.engine.store.FS().Open(x.engine.store.Path("runs", run, "metrics.jsonl"))
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil // killed before its first epoch was done
-	}
-	if err != nil {
-		return fmt.Errorf("run %s: %w", run, err)
-	}
-	defer func() { err = errors.Join(err, f.Close()) }()
-	lines := bufio.NewScanner(f)
-	lines.Buffer(nil, epochLine)
-	for n := 1; lines.Scan(); n++ {
-		var epoch map[string]any
-		if err := json.Unmarshal(lines.Bytes(), &epoch); err != nil {
-			return fmt.Errorf("%s line %d: %w", name, n, err)
-		}
-		if err := fn(epoch); err != nil {
-			return err
-		}
-	}
-	if err := lines.Err(); err != nil && !errors.Is(err, io.EOF) {
-		return fmt.Errorf("read %s: %w", name, err)
-	}
-	return nil
+// eachEpoch calls fn with the records of the epochs of a run.
+func (x *execution) eachEpoch(run string, fn func(epoch *runs.Epoch) error) error {
+	return runs.Open(x.engine.store, run).Epochs(fn)
 }
 
 // What a plot takes on the screen at most, in characters.
@@ -109,13 +79,11 @@ func (x *execution) plotRun(ctx context.Context) error {
 	}
 	var values []float64
 	known := map[string]bool{}
-	err = x.eachEpoch(run.Name, func(epoch map[string]any) error {
-		for name, v := range epoch {
-			if _, ok := v.(float64); ok && name != "epoch" {
-				known[name] = true
-			}
+	err = x.eachEpoch(run.Name, func(epoch *runs.Epoch) error {
+		for _, name := range epoch.Numbers() {
+			known[name] = true
 		}
-		if v, ok := epoch[metric].(float64); ok {
+		if v, ok := epoch.Number(metric); ok {
 			values = append(values, v)
 		}
 		return nil

@@ -1,49 +1,19 @@
 package shell
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
 	"slices"
 	"strings"
 
-	"gdb/internal/codec"
-	"gdb/internal/smallfile"
 	"gdb/layout"
 	"gdb/sample"
+	"gdb/train/runs"
 )
 
-// runSettings are what a run's batches follow from, and its caches.
-type runSettings struct {
-	Model  string `json:"model"`
-	Fanout []int  `json:"fanout"`
-	Batch  int    `json:"batch"`
-	Epochs int    `json:"epochs"`
-	Split  string `json:"split"` // K of train@K
-	Seed   uint64 `json:"seed"`
-}
-
-// runFile is what the shell reads of a run.json.
-type runFile struct {
-	Store    string      `json:"store"`
-	Config   runSettings `json:"config"`
-	Features string      `json:"features"` // the name of the feature file
-	Planned  struct {
-		Cache    string `json:"cache"` // the policy of the feature cache
-		Features int64  `json:"feature_cache_bytes"`
-		Neighbor int64  `json:"neighbor_cache_bytes"`
-		Lists    struct {
-			Neighbors int64 `json:"neighbor_cache_bytes"`
-		} `json:"lists"`
-	} `json:"planned"`
-}
-
-// runFileBytesMax is the largest run.json.
-const runFileBytesMax = 16 << 20
-
 // readRun reads the settings of a run. Nothing but its run.json is opened.
-func (e *engine) readRun(name string) (run runFile, err error) {
+func (e *engine) readRun(name string) (run runs.File, err error) {
 	names, err := e.runNames()
 	if err != nil {
 		return run, err
@@ -51,22 +21,12 @@ func (e *engine) readRun(name string) (run runFile, err error) {
 	if !slices.Contains(names, name) {
 		return run, fmt.Errorf("no run %s%s; RUNS lists them", named(name), near(name, names))
 	}
-	b, err := smallfile.Read(e.store.FS(), e.store.Path("runs", name, "run.json"), runFileBytesMax)
-	if err != nil && !errors.Is(err, smallfile.ErrTooLarge) {
-		return run, fmt.Errorf("run %s: %w", name, err)
-	}
-	if err == nil {
-		err = codec.CheckSealed(b)
-	}
-	if err == nil {
-		err = json.Unmarshal(b, &run)
-	}
-	if err == nil {
-		err = run.Config.validate()
+	dir := runs.Open(e.store, name)
+	if run, err = dir.File(); err == nil {
+		err = checkBatches(dir, &run.Config)
 	}
 	if err != nil {
-		return run, fmt.Errorf("run %s: %w", name, &layout.CorruptionError{Block: -1,
-			Path: "runs/" + name + "/run.json", What: err.Error() + "; restore it from a copy"})
+		return run, fmt.Errorf("run %s: %w", name, err)
 	}
 	if uuid := e.meta().UUID.String(); run.Store != uuid {
 		return run, fmt.Errorf("run %s was trained on store %s, this is %s", name, run.Store, uuid)
@@ -74,15 +34,19 @@ func (e *engine) readRun(name string) (run runFile, err error) {
 	return run, nil
 }
 
-func (c *runSettings) validate() error {
+// checkBatches fails if no batches can follow from settings.
+func checkBatches(dir runs.Dir, c *runs.Settings) error {
 	if c.Batch < 1 {
-		return fmt.Errorf("batches of %d", c.Batch)
+		return dir.Corrupt(runs.FileName, fmt.Sprintf("batches of %d", c.Batch))
 	}
-	return sample.Config{Fanout: c.Fanout}.Validate()
+	if err := (sample.Config{Fanout: c.Fanout}).Validate(); err != nil {
+		return dir.Corrupt(runs.FileName, err.Error())
+	}
+	return nil
 }
 
-// text is the settings in one line.
-func (c *runSettings) text() string {
+// settingsText is the settings of a run in one line.
+func settingsText(c *runs.Settings) string {
 	return fmt.Sprintf("%s, fanout %s, batch %d, seed %d", c.Model, sample.FormatFanout(c.Fanout),
 		c.Batch, c.Seed)
 }
@@ -123,7 +87,7 @@ func RunNames(st *layout.Store) (out []RunName) {
 	for _, name := range names {
 		one := RunName{Name: name}
 		if run, err := e.readRun(name); err == nil {
-			one.Settings = run.Config.text()
+			one.Settings = settingsText(&run.Config)
 		}
 		out = append(out, one)
 	}

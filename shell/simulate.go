@@ -12,6 +12,7 @@ import (
 	"gdb/layout"
 	"gdb/sample"
 	"gdb/sample/cachesim"
+	"gdb/train/runs"
 )
 
 // Settings of SIMULATE CACHE without clauses: the fanout and batch size are those of gdb train.
@@ -31,7 +32,7 @@ type cacheSize struct {
 // simulation is what SIMULATE CACHE replays, and through which caches.
 type simulation struct {
 	x *execution
-	runSettings
+	runs.Settings
 	split    string // the stored set
 	epochs   int
 	batches  int // of an epoch at most, 0 for all
@@ -54,13 +55,13 @@ func (x *execution) simulate() (*simulation, error) {
 	}
 	s := &simulation{x: x, features: m.Features[0], epochs: int(x.intOr("EPOCHS", 1)),
 		batches: int(x.intOr("BATCHES", 0)), policies: x.args["POLICIES"].words}
-	s.runSettings = runSettings{Fanout: simulatedFanout, Batch: simulatedBatch, Seed: x.seed()}
+	s.Settings = runs.Settings{Fanout: simulatedFanout, Batch: simulatedBatch, Seed: x.seed()}
 	if x.has("RUN") {
 		run, err := x.engine.readRun(x.args["RUN"].text)
 		if err != nil {
 			return nil, err
 		}
-		s.runSettings = run.Config
+		s.Settings = run.Config
 	}
 	if x.has("SEED") {
 		s.Seed = x.seed()

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"gdb/train/runs"
 	"gdb/train/task"
 )
 
@@ -36,7 +37,7 @@ func TestTestIsOfTheBest(t *testing.T) {
 		last, best := mustRun(t, s, ends), mustRun(t, s, short)
 		if *last.Test == *best.Test {
 			for _, run := range []string{"last", "best"} {
-				if err := s.FS().RemoveAll(openRunDir(s, run).dir); err != nil {
+				if err := s.FS().RemoveAll(runs.Open(s, run).Path()); err != nil {
 					t.Fatal(err)
 				}
 			}
@@ -75,13 +76,13 @@ func TestSameResult(t *testing.T) {
 		now.Fanout = slices.Clone(now.Fanout)
 		change(&now)
 		want := fmt.Sprintf(" with %s ", name)
-		if err := now.sameResult(&old); err == nil || !strings.Contains(err.Error(), want) {
+		if err := now.SameResult(&old); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
 	old, now := testConfig(), testConfig()
 	now.Epochs, now.Patience, now.Memory, now.Cache = 99, 9, 1<<20, "none"
-	if err := now.sameResult(&old); err != nil {
+	if err := now.SameResult(&old); err != nil {
 		t.Errorf("settings that change no weight: %v", err)
 	}
 }

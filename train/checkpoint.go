@@ -5,29 +5,20 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"slices"
-	"strconv"
-	"strings"
 
-	"gdb/internal/atomicfile"
 	"gdb/internal/codec"
 	"gdb/internal/mem"
 	"gdb/layout"
+	"gdb/train/runs"
 )
 
 const (
-	// checkpointKind names checkpoint files.
-	checkpointKind = "CKPT"
-	// checkpointsKept are the newest checkpoints that stay. Each holds the best weights too.
-	checkpointsKept = 2
 	// checkpointArraysMax bounds what a header can claim.
 	checkpointArraysMax = 16
 	// checkpointVectorsMax are the arrays that have a value for each parameter.
 	checkpointVectorsMax = 4
 	// positionBytesMax bounds the position: it takes some hundred bytes.
 	positionBytesMax = 64 << 10
-	// checkpointPrefix begins the names of directories of checkpoints.
-	checkpointPrefix = "checkpoint-"
 )
 
 // errNotExist is the error of a missing file.
@@ -77,23 +68,23 @@ func encodeCheckpoint(uuid [16]byte, p position, arrays []array) ([][]byte, erro
 	}
 	var e codec.Enc
 	e.U32(uint32(len(text)))
-	e.U32(codec.BlockSum(checkpointKind, uuid, 0, text))
+	e.U32(codec.BlockSum(runs.CheckpointKind, uuid, 0, text))
 	e.U32(uint32(len(arrays)))
 	parts := [][]byte{nil, text}
 	for i, a := range arrays {
 		b := mem.BytesOf(a.values)
 		e.String(a.name)
 		e.U64(uint64(len(a.values)))
-		e.U32(codec.BlockSum(checkpointKind, uuid, uint64(i+1), b))
+		e.U32(codec.BlockSum(runs.CheckpointKind, uuid, uint64(i+1), b))
 		parts = append(parts, b)
 	}
-	parts[0] = codec.Header{Kind: checkpointKind, UUID: uuid, Fields: e.B}.Encode()
+	parts[0] = codec.Header{Kind: runs.CheckpointKind, UUID: uuid, Fields: e.B}.Encode()
 	return parts, nil
 }
 
 // decodeCheckpoint checks and decodes a file; the arrays are copies.
 func decodeCheckpoint(uuid [16]byte, b []byte) (p position, arrays []array, err error) {
-	h, err := codec.DecodeHeader(b, checkpointKind, uuid)
+	h, err := codec.DecodeHeader(b, runs.CheckpointKind, uuid)
 	if err != nil {
 		return p, nil, err
 	}
@@ -106,7 +97,7 @@ func decodeCheckpoint(uuid [16]byte, b []byte) (p position, arrays []array, err 
 	if err := errors.Join(d.Err(), body.Err()); err != nil {
 		return p, nil, err
 	}
-	if got := codec.BlockSum(checkpointKind, uuid, 0, text); got != sum {
+	if got := codec.BlockSum(runs.CheckpointKind, uuid, 0, text); got != sum {
 		return p, nil, fmt.Errorf("position: checksum %08x, want %08x", got, sum)
 	}
 	if err := json.Unmarshal(text, &p); err != nil {
@@ -136,7 +127,7 @@ func decodeArray(uuid [16]byte, i uint64, d, body *codec.Dec) (array, error) {
 			body.Rest())
 	}
 	b := body.Bytes(int(values) * 4)
-	if got := codec.BlockSum(checkpointKind, uuid, i+1, b); got != sum {
+	if got := codec.BlockSum(runs.CheckpointKind, uuid, i+1, b); got != sum {
 		return a, fmt.Errorf("%s: checksum %08x, want %08x", a.name, got, sum)
 	}
 	a.values = make([]float32, values)
@@ -144,134 +135,26 @@ func decodeArray(uuid [16]byte, i uint64, d, body *codec.Dec) (array, error) {
 	return a, nil
 }
 
-// writeCheckpoint writes the next checkpoint, makes it current and removes old ones.
-func (r runDir) writeCheckpoint(p position, arrays []array) error {
-	numbers, err := r.checkpoints()
+// writeCheckpoint writes where a run stands.
+func writeCheckpoint(r runs.Dir, p position, arrays []array) error {
+	parts, err := encodeCheckpoint(r.UUID(), p, arrays)
 	if err != nil {
 		return err
 	}
-	next := 1
-	if len(numbers) > 0 {
-		next = numbers[len(numbers)-1] + 1
-	}
-	parts, err := encodeCheckpoint(r.uuid, p, arrays)
-	if err != nil {
-		return err
-	}
-	name := checkpointPrefix + strconv.Itoa(next)
-	if err := r.fs.MkdirAll(r.path(name), 0o755); err != nil {
-		return fmt.Errorf("train: make %s: %w", r.path(name), err)
-	}
-	if err := atomicfile.Write(r.fs, r.path(name, stateName), parts...); err != nil {
-		return fmt.Errorf("train: %w", err)
-	}
-	if err := r.syncDir(r.dir); err != nil {
-		return err
-	}
-	if err := r.replace(currentName, r.currentLine(name)); err != nil {
-		return err
-	}
-	for i := range len(numbers) + 1 - checkpointsKept {
-		old := r.path(checkpointPrefix + strconv.Itoa(numbers[i]))
-		if err := r.fs.RemoveAll(old); err != nil {
-			return fmt.Errorf("train: remove %s: %w", old, err)
-		}
-	}
-	return nil
+	return r.WriteState(parts...)
 }
 
-// currentLine is what CURRENT holds.
-func (r runDir) currentLine(name string) []byte {
-	return fmt.Appendf(nil, "%s %08x\n", name,
-		codec.BlockSum(checkpointKind, r.uuid, 0, []byte(name)))
-}
-
-// checkpoints lists the numbers of the checkpoints, whole or not, in ascending order.
-func (r runDir) checkpoints() ([]int, error) {
-	names, err := r.fs.List(r.dir)
-	if err != nil {
-		return nil, fmt.Errorf("train: list %s: %w", r.dir, err)
-	}
-	var numbers []int
-	for _, name := range names {
-		if n, ok := checkpointNumber(name); ok {
-			numbers = append(numbers, n)
-		}
-	}
-	slices.Sort(numbers)
-	return numbers, nil
-}
-
-// checkpointNumber is the number in the name of a checkpoint.
-func checkpointNumber(name string) (n int, ok bool) {
-	digits, ok := strings.CutPrefix(name, checkpointPrefix)
-	n, err := strconv.Atoi(digits)
-	return n, ok && err == nil && n > 0 && strconv.Itoa(n) == digits
-}
-
-// errNoCheckpoint says that a run was stopped before its first checkpoint.
-var errNoCheckpoint = errors.New("no checkpoint yet")
-
-// readCheckpoint reads the current checkpoint of a model with so many parameters. Damage is a
-// layout.CorruptionError. note is for the user: CURRENT was not there.
-func (r runDir) readCheckpoint(params int) (p position, arrays []array, note string, err error) {
-	name, err := r.current()
-	if errors.Is(err, errNotExist) {
-		if name, err = r.newestWhole(); err == nil {
-			note = fmt.Sprintf("run %s has no %s: %s, its newest checkpoint, is taken", r.name,
-				currentName, name)
-		}
-	}
+// readCheckpoint reads the current checkpoint of a model with so many parameters. note is for the
+// user: CURRENT was not there.
+func readCheckpoint(r runs.Dir, params int) (p position, arrays []array, note string, err error) {
+	b, file, note, err := r.ReadState(stateBytesMax(params))
 	if err != nil {
 		return p, nil, "", err
 	}
-	file := name + "/" + stateName
-	b, err := r.read(file, stateBytesMax(params))
-	if errors.Is(err, errNotExist) {
-		return p, nil, "", fmt.Errorf("train: run %s: %w", r.name,
-			r.corrupt(file, currentName+" names it, but it is missing"))
-	}
-	if err != nil {
-		return p, nil, "", err
-	}
-	if p, arrays, err = decodeCheckpoint(r.uuid, b); err != nil {
-		return p, nil, "", fmt.Errorf("train: run %s: %w", r.name, r.corrupt(file, err.Error()))
+	if p, arrays, err = decodeCheckpoint(r.UUID(), b); err != nil {
+		return p, nil, "", fmt.Errorf("train: run %s: %w", r.Name(), r.Corrupt(file, err.Error()))
 	}
 	return p, arrays, note, nil
-}
-
-// current reads the name of the current checkpoint.
-func (r runDir) current() (name string, err error) {
-	line, err := r.read(currentName, currentBytesMax)
-	if err != nil {
-		return "", err
-	}
-	name, _, _ = strings.Cut(string(line), " ")
-	if _, ok := checkpointNumber(name); !ok || string(line) != string(r.currentLine(name)) {
-		return "", fmt.Errorf("train: run %s: %w", r.name,
-			r.corrupt(currentName, fmt.Sprintf("%q has another checksum", line)))
-	}
-	return name, nil
-}
-
-// newestWhole names the newest checkpoint that was written to its end, of a run whose CURRENT is
-// not there: it was lost, or a crash came before the first one was written.
-func (r runDir) newestWhole() (name string, err error) {
-	numbers, err := r.checkpoints()
-	if err != nil {
-		return "", err
-	}
-	for _, n := range slices.Backward(numbers) {
-		name := checkpointPrefix + strconv.Itoa(n)
-		_, err := r.fs.Stat(r.path(name, stateName))
-		if err == nil {
-			return name, nil
-		}
-		if !errors.Is(err, errNotExist) {
-			return "", r.readError(name, err)
-		}
-	}
-	return "", fmt.Errorf("train: run %s: %w", r.name, errNoCheckpoint)
 }
 
 // stateBytesMax is the most that a checkpoint of so many parameters takes: weights, the best ones,

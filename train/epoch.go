@@ -14,6 +14,7 @@ import (
 	"gdb/layout"
 	"gdb/sample"
 	"gdb/train/model"
+	"gdb/train/runs"
 	"gdb/train/task"
 
 	"github.com/RoaringBitmap/roaring/v2"
@@ -92,7 +93,8 @@ func (in *inputs) pipeline(ctx context.Context, c *Config, order *sample.Order, 
 // inPlace says whether the first layer may average features where they are. Dropout copies a list's
 // rows at a time, so lists must be bounded.
 func inPlace(c *Config, dims []int) bool {
-	return c.arch().InPlace(dims) && (c.Dropout == 0 || !slices.Contains(c.Fanout, sample.All))
+	return c.Architecture().InPlace(dims) && (c.Dropout == 0 || !slices.Contains(c.Fanout,
+		sample.All))
 }
 
 // samplers is how many goroutines sample beside so many that compute: a batch takes about a tenth
@@ -194,7 +196,7 @@ func (t *trainer) finishEpoch(ctx context.Context) error {
 	if err := t.weigh(&rec); err != nil {
 		return err
 	}
-	if err := t.metric.add(rec); err != nil {
+	if err := t.metric.Add(rec); err != nil {
 		return err
 	}
 	t.obs(Event{Epoch: &rec})
@@ -207,7 +209,7 @@ func (t *trainer) evaluates(epoch int) bool {
 }
 
 // weigh notes what the process holds between two epochs.
-func (t *trainer) weigh(rec *EpochRecord) (err error) {
+func (t *trainer) weigh(rec *runs.Epoch) (err error) {
 	rec.RSS, rec.RSSPeak = mem.RSS()
 	rec.Held, rec.Files = t.in.budget.Used(), blockdev.Descriptors()
 	rec.Prep, err = treeBytes(t.in.store.FS(), t.in.store.Path("prep"))
@@ -303,6 +305,6 @@ func (t *trainer) evaluate(ctx context.Context, set *roaring.Bitmap) (c *task.Co
 	}
 	defer func() { err = errors.Join(err, release()) }()
 	e := &evaluator{in: t.in, be: t.be, model: t.model, cfg: &t.cfg, plan: t.plan,
-		dir: "runs/" + t.dir.name + "/" + hiddenDir}
+		dir: "runs/" + t.dir.Name() + "/" + hiddenDir}
 	return e.counts(ctx, set)
 }

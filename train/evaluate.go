@@ -9,13 +9,11 @@ import (
 	"gdb/sample"
 	"gdb/train/backend"
 	"gdb/train/model"
+	"gdb/train/runs"
 	"gdb/train/task"
 
 	"github.com/RoaringBitmap/roaring/v2"
 )
-
-// evalSampled is the mode of evaluation that draws neighbors.
-const evalSampled = "sampled"
 
 // sampledEpoch is the epoch number of the draws of sampled evaluation, which no training reaches:
 // every evaluation draws the same neighbors.
@@ -56,7 +54,7 @@ func (e *evaluator) counts(ctx context.Context, set *roaring.Bitmap) (c *task.Co
 
 // predict adds the predictions of a set to a tally.
 func (e *evaluator) predict(ctx context.Context, set *roaring.Bitmap, t *task.Tally) error {
-	if e.cfg.EvalMode == evalSampled {
+	if e.cfg.EvalMode == runs.EvalSampled {
 		return e.sampled(ctx, set, t)
 	}
 	if err := e.be.Trim(); err != nil { // blocks of nodes can use a step's memory

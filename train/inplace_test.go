@@ -7,13 +7,14 @@ import (
 	"testing"
 
 	"gdb/sample"
+	"gdb/train/runs"
 )
 
 // inPlaceConfig trains with a cache that holds batches, but not all rows.
 func inPlaceConfig() Config {
 	c := testConfig()
 	c.Batch, c.Fanout, c.Dropout, c.Epochs = 5, []int{3, 2}, 0, 3
-	c.Cache, c.FeatureCache = cacheBelady, plantedNodes*(4*plantedDim+12)*3/4
+	c.Cache, c.FeatureCache = runs.CacheBelady, plantedNodes*(4*plantedDim+12)*3/4
 	return c
 }
 
@@ -76,7 +77,7 @@ func TestInPlaceWhereItFits(t *testing.T) {
 		func(c *Config) { c.FeatureCache /= 8 },
 		func(c *Config) { c.Hidden = plantedDim/2 - 1 },
 		func(c *Config) { c.Dropout, c.Fanout = 0.1, []int{2, sample.All} },
-		func(c *Config) { c.EvalMode = evalSampled },
+		func(c *Config) { c.EvalMode = runs.EvalSampled },
 		func(c *Config) { c.LoadOnly = true },
 	} {
 		t.Run(fmt.Sprint(i), func(t *testing.T) {

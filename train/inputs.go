@@ -12,6 +12,7 @@ import (
 	"gdb/kv"
 	"gdb/layout"
 	"gdb/sample"
+	"gdb/train/runs"
 	"gdb/train/task"
 )
 
@@ -164,7 +165,7 @@ func (in *inputs) openFeatures(ctx context.Context, p *Plan, threads int) (err e
 	switch p.Cache {
 	case "all":
 		in.features, err = sample.NewResident(ctx, in.rows, in.meta.Nodes, threads, in.budget)
-	case "none", cacheBelady: // the latter has its own, for training
+	case "none", runs.CacheBelady: // the latter has its own, for training
 		in.features = sample.NewDirect(in.rows)
 	case "static":
 		if err = in.planHot(ctx, p); err == nil {

@@ -99,7 +99,7 @@ func (t *trainer) openReplaced(ctx context.Context, store *layout.Store, dev blo
 	}
 	t.closers = append(t.closers, t.be)
 	t.plan = &Plan{Memory: t.cfg.Memory, Ready: readyLeast, Cache: "none"}
-	if t.model, err = t.cfg.arch().New(t.be, t.dims, true, t.in.budget); err != nil {
+	if t.model, err = t.cfg.Architecture().New(t.be, t.dims, true, t.in.budget); err != nil {
 		return err
 	}
 	t.opt, err = newOptimizer(t.be, &t.cfg, t.model.Params())

@@ -10,6 +10,7 @@ import (
 
 	"gdb/layout"
 	"gdb/sample"
+	"gdb/train/runs"
 )
 
 // epochOf loads one epoch, trains on it and returns the mean loss over seeds and what was sampled.
@@ -53,7 +54,7 @@ func loaderTrainsAsRunDoes(t *testing.T, cache string) {
 	if cache != "auto" {
 		cfg.FeatureCache = 16 << 10 // not all
 	}
-	var want []EpochRecord
+	var want []runs.Epoch
 	_, err := Run(context.Background(), s, dev, cfg, func(e Event) {
 		if e.Epoch != nil {
 			want = append(want, *e.Epoch)

@@ -7,6 +7,7 @@ import (
 	"gdb/blockdev"
 	"gdb/layout"
 	"gdb/sample"
+	"gdb/train/runs"
 	"gdb/train/task"
 )
 
@@ -93,9 +94,9 @@ func (s *epochSums) addStage(now, before sample.StageStats) {
 }
 
 // stageTimes are the stages' times in a whole epoch.
-func (s *epochSums) stageTimes() (all []StageTimes) {
+func (s *epochSums) stageTimes() (all []runs.StageTimes) {
 	for _, st := range s.Stages {
-		t := StageTimes{Name: st.Name, Workers: st.Workers, Busy: st.Busy.Seconds(),
+		t := runs.StageTimes{Name: st.Name, Workers: st.Workers, Busy: st.Busy.Seconds(),
 			Starved: st.Starved.Seconds(), Blocked: st.Blocked.Seconds()}
 		rest := max(0, float64(st.Workers)*s.Time.Seconds()-t.Busy-t.Starved-t.Blocked)
 		if st.Name == "sample" || st.Name == "plan" || st.Name == "sweep" {
@@ -109,8 +110,8 @@ func (s *epochSums) stageTimes() (all []StageTimes) {
 }
 
 // epoch is the record of a whole epoch.
-func (s *epochSums) epoch(epoch int) EpochRecord {
-	rec := EpochRecord{Epoch: epoch, Loss: s.Loss / float64(s.Rows), Time: s.Time.Seconds(),
+func (s *epochSums) epoch(epoch int) runs.Epoch {
+	rec := runs.Epoch{Epoch: epoch, Loss: s.Loss / float64(s.Rows), Time: s.Time.Seconds(),
 		Sampled: s.Edges, Read: s.Read, Nodes: s.Nodes, Batches: s.Batches,
 		Sample: s.Sample.Seconds(), Gather: s.Gather.Seconds(), Compute: s.Compute.Seconds(),
 		Wait: s.Wait.Seconds(), IO: s.IO.Seconds(), Stages: s.stageTimes()}

@@ -8,11 +8,12 @@ import (
 	"gdb/internal/mem"
 	"gdb/layout"
 	"gdb/sample"
+	"gdb/train/runs"
 )
 
 // autoCaches are the policies that --cache auto chooses from: no other hits more often than the
 // best of them on the graphs that were tried.
-var autoCaches = []string{"static", "sieve", cacheBelady}
+var autoCaches = []string{"static", "sieve", runs.CacheBelady}
 
 // blockShares are the sixteenths of what batches leave that a paged topology's caches may get.
 var blockShares = []int64{4, 0, 1, 2, 8, 12}
@@ -49,7 +50,7 @@ func (p *planner) ways() (all []splitWay) {
 	for _, w := range topologies {
 		for _, w.ready = range []int{inTurn, 0, 1, readyBatches} {
 			for _, w.cache = range caches {
-				if w.cache != cacheBelady {
+				if w.cache != runs.CacheBelady {
 					all = append(all, w)
 				} else if w.ready < readyBatches && w.ready != 0 && (w.resident || w.blocks == 0) {
 					all = append(all, p.superbatchWays(w)...)
@@ -68,7 +69,7 @@ func (p *planner) take(w splitWay) (least int64, err error) {
 	if !w.resident {
 		p.setPaged(pagedCacheLeast)
 	}
-	if w.cache == cacheBelady {
+	if w.cache == runs.CacheBelady {
 		return p.takeSuperbatch(w)
 	}
 	p.Step = p.stepCopied

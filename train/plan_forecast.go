@@ -6,6 +6,7 @@ import (
 
 	"gdb/internal/mem"
 	"gdb/sample/superbatch"
+	"gdb/train/runs"
 )
 
 // Forecast is what an epoch of a run is expected to cost once caches are warm. Times are seconds.
@@ -47,7 +48,7 @@ type Totals struct {
 
 // add takes an epoch's record into the means. The first epoch fills caches: once there are others
 // it is left out, unless batches are prepared ahead, of which it has the work for those to come.
-func (a *Totals) add(r *EpochRecord, ahead bool) {
+func (a *Totals) add(r *runs.Epoch, ahead bool) {
 	if r.Epoch == 2 && a.Epochs == 1 && !ahead {
 		*a = Totals{}
 	}

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"gdb/layout"
+	"gdb/train/runs"
 )
 
 // fixedPrices are of batches of 1000 rows on a machine of two cores that needs 1 µs for a row found
@@ -73,7 +74,7 @@ func TestForecastOfSuperbatchTime(t *testing.T) {
 	for i := range curved.misses {
 		curved.misses[i] = missed * steps / math.Exp2(float64(i))
 	}
-	p := fixedPlanner(cacheBelady, true)
+	p := fixedPlanner(runs.CacheBelady, true)
 	p.Superbatch = &SuperbatchPlan{Slots: 100, Kept: 100, Storage: 1 << 30, Batches: 20,
 		StageRows: 100}
 	s.curves[s.curveName(p)] = &curve{bytes: []int64{1}, costs: []rowsCost{curved}}

@@ -12,6 +12,7 @@ import (
 	"gdb/internal/rng"
 	"gdb/layout"
 	"gdb/layout/layouttest"
+	"gdb/train/runs"
 )
 
 // skewed returns a graph in which a batch of lawConfig takes a large part of the features, whose
@@ -69,7 +70,7 @@ func TestMemoryIsALaw(t *testing.T) {
 	}
 	s := mustBuild(t, skewed())
 	run := 0
-	for _, cache := range []string{"auto", "none", "static", "sieve", cacheBelady} {
+	for _, cache := range []string{"auto", "none", "static", "sieve", runs.CacheBelady} {
 		for _, load := range []bool{true, false} {
 			c := lawConfig()
 			c.Cache, c.LoadOnly, c.Memory = cache, load, 1<<20

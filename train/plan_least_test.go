@@ -11,6 +11,7 @@ import (
 	"gdb/layout"
 	"gdb/layout/layouttest"
 	"gdb/sample"
+	"gdb/train/runs"
 )
 
 // TestLeastIsWhatABatchNeeds: besides what is there whatever the batches are, the least memory is
@@ -47,7 +48,7 @@ func TestPeakIsWithinPlan(t *testing.T) {
 		t.Skip("measures memory of eight runs")
 	}
 	s := mustBuild(t, skewed())
-	for i, cache := range []string{"none", "static", "sieve", cacheBelady} {
+	for i, cache := range []string{"none", "static", "sieve", runs.CacheBelady} {
 		for k, hidden := range []int{32, 512} {
 			topology := []string{"resident", "paged"}[(i+k)%2]
 			c := lawConfig()
@@ -132,7 +133,7 @@ func uneven() layouttest.Graph {
 // was planned by: the feature cache gives way.
 func TestUnevenBatches(t *testing.T) {
 	s, want := mustBuild(t, uneven()), []byte(nil)
-	for _, cache := range []string{"static", "lru", cacheBelady} {
+	for _, cache := range []string{"static", "lru", runs.CacheBelady} {
 		c := testConfig()
 		c.Cache, c.Fanout, c.Batch, c.Epochs, c.Dropout = cache, []int{sample.All, 40}, 4, 2, 0
 		c.Seed, c.Run, c.Memory = unseen(t, s, c), cache, 1<<20

@@ -6,6 +6,7 @@ import (
 
 	"gdb/internal/mem"
 	"gdb/layout"
+	"gdb/train/runs"
 	"gdb/train/task"
 )
 
@@ -88,7 +89,8 @@ func (p *planner) setPaged(most int64) {
 // planModel counts parameters: weights, gradients and optimizer state outside the heap, and on it
 // the best weights, and copies for a checkpoint.
 func (p *planner) planModel() {
-	params, states := 4*int64(p.c.arch().Params(p.dims)), int64(len(stateNames(p.c.Optimizer)))
+	params, states := 4*int64(p.c.Architecture().Params(p.dims)),
+		int64(len(stateNames(p.c.Optimizer)))
 	p.Model = (2+states)*arenaBytes(params) + mem.HeapCost((3+states)*params)
 }
 
@@ -117,7 +119,7 @@ func (p *planner) planBatches() {
 // stepBytes is the memory of a step on the largest batch.
 func (p *planner) stepBytes(inPlace bool) int64 {
 	have := inner(p.dense)
-	floats, lists := p.c.arch().StepFloats(p.dims, p.dense, inPlace,
+	floats, lists := p.c.Architecture().StepFloats(p.dims, p.dense, inPlace,
 		func(n int64) int64 { return n * p.BatchInner / p.scale / have })
 	return arenaBytes(4*floats*p.scale*9/8) +
 		mem.HeapCost(4*lists*p.scale*growth/16+p.kernelBytes())
@@ -125,9 +127,9 @@ func (p *planner) stepBytes(inPlace bool) int64 {
 
 // kernelBytes is the scratch memory of the kernels of a step.
 func (p *planner) kernelBytes() int64 {
-	n := p.c.arch().ProductBytes(p.dims, p.c.Threads)
+	n := p.c.Architecture().ProductBytes(p.dims, p.c.Threads)
 	if p.c.Dropout > 0 && inPlace(p.c, p.dims) {
-		n += p.c.arch().DroppedBytes(p.dims, p.c.Threads, slices.Max(p.c.Fanout))
+		n += p.c.Architecture().DroppedBytes(p.dims, p.c.Threads, slices.Max(p.c.Fanout))
 	}
 	return n
 }
@@ -176,12 +178,12 @@ func (p *planner) samplerBytes() int64 {
 // setEval sizes what evaluation takes besides the memory of the step and of batches, of which so
 // much is heap: they rest meanwhile.
 func (p *planner) setEval(heap int64) {
-	arenas, list := evalBytes+inferenceSetsBytes(p.c.arch(), p.dims, p.nodes), int64(0)
-	if p.c.EvalMode == evalSampled {
+	arenas, list := evalBytes+inferenceSetsBytes(p.c.Architecture(), p.dims, p.nodes), int64(0)
+	if p.c.EvalMode == runs.EvalSampled {
 		arenas, list = evalBytes, mem.HeapCost(evalListBytes(p.evalMost))
 	}
 	p.Eval = max(0, mem.HeapCost(evalHeapBytes)-heap) + max(0, arenas-p.rowArenas-p.Step) +
-		p.c.scoreBytes() + list
+		scoreBytes(p.c) + list
 	if p.c.LoadOnly {
 		p.Eval = 0
 	}
@@ -191,7 +193,7 @@ func (p *planner) setEval(heap int64) {
 func sizeUp(n int64) string { return fmt.Sprintf("%dMiB", (n+1<<20-1)>>20) }
 
 // task.ScoreBytes is what the metric takes in evaluation.
-func (c *Config) scoreBytes() int64 {
+func scoreBytes(c *Config) int64 {
 	if c.Metric == task.ROCAUC {
 		return task.ScoreBytes
 	}

@@ -10,10 +10,8 @@ import (
 	"gdb/internal/mem"
 	"gdb/layout"
 	"gdb/sample"
+	"gdb/train/runs"
 )
-
-// NeighborAuto as Config.NeighborCache lets the plan choose the size.
-const NeighborAuto = -1
 
 // ListPlan is how the memory of a paged topology is split between its caches.
 type ListPlan struct {
@@ -38,7 +36,7 @@ const (
 
 // neighborQuarters are the shares of a paged topology's memory that its neighbor cache may get.
 func (p *planner) neighborQuarters() []int64 {
-	if p.c.NeighborCache != NeighborAuto {
+	if p.c.NeighborCache != runs.NeighborAuto {
 		return []int64{0}
 	}
 	return []int64{0, 1, 2, 3}
@@ -56,7 +54,7 @@ func (p *planner) setLists(sum int64) {
 	sum = whole(sum)
 	p.listCaches, p.blockCache = sum, sum
 	p.Topology = p.store.PagedBytes(layout.In, sum)
-	if p.c.NeighborCache == NeighborAuto {
+	if p.c.NeighborCache == runs.NeighborAuto {
 		p.neighborCache = neighborSize(sum * p.quarters / 4)
 		taken := neighborBytes(p.neighborCache)
 		p.blockCache, p.Topology = whole(sum-taken), p.Topology-taken

@@ -13,6 +13,7 @@ import (
 	"gdb/internal/rng"
 	"gdb/layout"
 	"gdb/layout/layouttest"
+	"gdb/train/runs"
 )
 
 // manyLists returns a graph whose lists have no place in the least block cache. Most edges begin in
@@ -64,7 +65,7 @@ func setCosts(t *testing.T, s *layout.Store, c Config, set func(p *Profile)) {
 func TestNeighborsAreChosen(t *testing.T) {
 	s, c := mustBuild(t, manyLists()), testConfig()
 	c.Fanout, c.Batch, c.Epochs, c.EvalEvery = []int{5, 5}, 60, 2, 2
-	c.Topology, c.Cache, c.EvalMode = "paged", "none", evalSampled
+	c.Topology, c.Cache, c.EvalMode = "paged", "none", runs.EvalSampled
 	c.Memory = 1 << 20
 	c.Memory = leastMemory(t, s, c) + 4<<20
 	setCosts(t, s, c, func(p *Profile) { p.ReadSeconds, p.Sequential = 1e-3, 1 })
@@ -91,7 +92,7 @@ func TestNeighborsAreChosen(t *testing.T) {
 	if none := plan(); none.Lists.Neighbors != 0 || none.Forecast.Time <= p.Forecast.Time {
 		t.Errorf("chosen %+v in %g s, without %g s", p.Lists, p.Forecast.Time, none.Forecast.Time)
 	}
-	c.NeighborCache = NeighborAuto
+	c.NeighborCache = runs.NeighborAuto
 	var hit *float64
 	_, err := Run(context.Background(), s, mustDevice(t), c, func(e Event) {
 		if e.Epoch != nil {

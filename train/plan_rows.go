@@ -11,6 +11,7 @@ import (
 	"gdb/internal/bug"
 	"gdb/internal/mem"
 	"gdb/sample"
+	"gdb/train/runs"
 )
 
 // rowsCost is what the rows of a batch cost: which are hits, and reading the others.
@@ -170,7 +171,7 @@ func (r *rowPricer) fill(ctx context.Context) error {
 		return r.static(ctx, nil)
 	case "static":
 		return r.hottest(ctx)
-	case cacheBelady:
+	case runs.CacheBelady:
 		return r.belady(ctx)
 	}
 	return r.online(ctx)
@@ -178,7 +179,7 @@ func (r *rowPricer) fill(ctx context.Context) error {
 
 // decides says whether the policy decides at each batch, and has to be run to know what it does.
 func (r *rowPricer) decides() bool {
-	return !slices.Contains([]string{"none", "static", cacheBelady}, r.cache)
+	return !slices.Contains([]string{"none", "static", runs.CacheBelady}, r.cache)
 }
 
 // spread picks sizes from the smallest to the largest, each as many times the one before.

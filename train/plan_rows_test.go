@@ -9,6 +9,7 @@ import (
 	"gdb/internal/mem"
 	"gdb/layout"
 	"gdb/sample"
+	"gdb/train/runs"
 )
 
 // pricedTrainer is a trainer that has planned, with a trace of its run and what it is priced by.
@@ -135,7 +136,7 @@ func TestAutoIsTheBest(t *testing.T) {
 		noteProfile(t, store, c, Profile{RandomReads: 1, Sequential: 1e12, ReadSeconds: wait,
 			GFLOPS: 10})
 		times := map[string]float64{}
-		for _, c.Cache = range []string{"static", "sieve", cacheBelady, "auto"} {
+		for _, c.Cache = range []string{"static", "sieve", runs.CacheBelady, "auto"} {
 			p, err := MakePlan(context.Background(), store, mustDevice(t), c)
 			if err != nil {
 				t.Fatal(err)

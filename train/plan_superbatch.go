@@ -7,6 +7,7 @@ import (
 	"gdb/internal/mem"
 	"gdb/layout"
 	"gdb/sample/superbatch"
+	"gdb/train/runs"
 
 	"github.com/cockroachdb/pebble/v2/vfs"
 )
@@ -81,7 +82,7 @@ func (p *planner) superbatchWays(w splitWay) (all []splitWay) {
 		// Sampled evaluation gathers batches, and has no other memory for their rows.
 		for _, w.sweepAhead = range []bool{false, true} {
 			w.inPlace = w.ready == inTurn && inPlace(p.c, p.dims) && !p.c.LoadOnly &&
-				p.c.EvalMode != evalSampled
+				p.c.EvalMode != runs.EvalSampled
 			if w.inPlace {
 				all = append(all, w)
 			}
@@ -101,7 +102,7 @@ func (p *planner) takeSuperbatch(w splitWay) (least int64, err error) {
 	dim, n := p.dims[0], p.BatchNodes
 	s := &SuperbatchPlan{Storage: p.storage, Batches: p.c.Superbatch, Overlap: w.overlap,
 		InPlace: w.inPlace, SweepAhead: w.sweepAhead}
-	p.Superbatch, p.Cache, p.Step = s, cacheBelady, p.stepCopied
+	p.Superbatch, p.Cache, p.Step = s, runs.CacheBelady, p.stepCopied
 	if w.inPlace {
 		p.Step = p.stepInPlace
 	}
@@ -131,7 +132,7 @@ func (p *planner) takeSuperbatch(w splitWay) (least int64, err error) {
 		p.Batches = ph.loop + ph.build(p.Topology) - p.Topology + 2*kept
 	} else {
 		topology, batches := p.Topology, max(ph.loop, ph.build(p.Topology)+ph.ahead)
-		if p.c.EvalMode == evalSampled { // its batches come through a pipeline
+		if p.c.EvalMode == runs.EvalSampled { // its batches come through a pipeline
 			arenas, heap := p.pipeline(w.ready)
 			batches = max(batches, topology+arenas+heap)
 		}

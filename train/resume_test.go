@@ -11,6 +11,7 @@ import (
 	"gdb/internal/rng"
 	"gdb/layout"
 	"gdb/layout/layouttest"
+	"gdb/train/runs"
 
 	"github.com/cockroachdb/pebble/v2/vfs"
 	"github.com/cockroachdb/pebble/v2/vfs/errorfs"
@@ -135,7 +136,7 @@ func TestStopOnFullDisk(t *testing.T) {
 // resumeVariant trains on superbatches in every other run: the weights are the same.
 func resumeVariant(c Config, seed uint64) Config {
 	if seed%2 == 1 {
-		c.Cache, c.FeatureCache, c.Superbatch = cacheBelady, 8<<10, int(seed)
+		c.Cache, c.FeatureCache, c.Superbatch = runs.CacheBelady, 8<<10, int(seed)
 	}
 	return c
 }
@@ -232,7 +233,7 @@ func TestResumeKeepsTheRun(t *testing.T) {
 func TestResumeRemovesHiddenStates(t *testing.T) {
 	s, c := mustBuild(t, planted(false)), resumeConfig()
 	mustRun(t, s, c)
-	dir := openRunDir(s, c.Run).path(hiddenDir)
+	dir := runs.Open(s, c.Run).Path(hiddenDir)
 	if err := s.FS().MkdirAll(dir, 0o755); err != nil {
 		t.Fatal(err)
 	}
@@ -264,18 +265,18 @@ func TestDamagedCheckpoint(t *testing.T) {
 	c := resumeConfig()
 	c.Epochs = 1
 	mustRun(t, s, c)
-	dir := openRunDir(s, c.Run)
-	numbers, err := dir.checkpoints()
+	dir := runs.Open(s, c.Run)
+	numbers, err := dir.Checkpoints()
 	if err != nil || len(numbers) == 0 {
 		t.Fatal(numbers, err)
 	}
-	current, err := readAll(s.FS(), dir.path("CURRENT"))
+	current, err := readAll(s.FS(), dir.Path("CURRENT"))
 	if err != nil {
 		t.Fatal(err)
 	}
 	name, _, _ := strings.Cut(string(current), " ")
 	draw := rng.NewStream(4)
-	for _, file := range []string{dir.path(name, "state"), dir.path("CURRENT")} {
+	for _, file := range []string{dir.Path(name, "state"), dir.Path("CURRENT")} {
 		good, err := readAll(s.FS(), file)
 		if err != nil {
 			t.Fatal(err)
@@ -287,7 +288,7 @@ func TestDamagedCheckpoint(t *testing.T) {
 			if err := writeSynced(s.FS(), file, bad); err != nil {
 				t.Fatal(err)
 			}
-			if _, _, _, err := dir.readCheckpoint(1 << 20); !errors.Is(err, layout.ErrCorrupt) {
+			if _, _, _, err := readCheckpoint(dir, 1<<20); !errors.Is(err, layout.ErrCorrupt) {
 				t.Fatalf("%s, bit of byte %d flipped: %v", file, at, err)
 			}
 		}

@@ -2,6 +2,7 @@ package train
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -19,6 +20,7 @@ import (
 	"gdb/sample/superbatch"
 	"gdb/train/backend"
 	"gdb/train/model"
+	"gdb/train/runs"
 
 	"github.com/RoaringBitmap/roaring/v2"
 )
@@ -27,7 +29,7 @@ import (
 type trainer struct {
 	cfg     Config
 	in      *inputs
-	dir     runDir
+	dir     runs.Dir
 	obs     func(Event)
 	plan    *Plan
 	dims    []int
@@ -38,7 +40,7 @@ type trainer struct {
 	device  *Profile             // for it; nil with other caches
 	reads   []superbatch.Reading // decided in this epoch
 	opt     *optimizer
-	metric  *metricsLog
+	metric  *runs.Metrics
 	totals  Totals // of the epochs of this process
 
 	train     []sample.NodeID
@@ -87,8 +89,8 @@ func (t *trainer) remedied(err error) error {
 	default:
 		return err
 	}
-	if t.dir.exists() {
-		return fmt.Errorf("%w; %s, then go on with --resume %s", err, what, t.dir.name)
+	if t.dir.Exists() {
+		return fmt.Errorf("%w; %s, then go on with --resume %s", err, what, t.dir.Name())
 	}
 	return fmt.Errorf("%w; %s, then begin again", err, what)
 }
@@ -99,7 +101,7 @@ func (t *trainer) run(ctx context.Context, store *layout.Store, dev blockdev.Dev
 		return nil, err
 	}
 	if !t.resumed && t.cfg.Run != "" {
-		if err := t.dir.isNew(); err != nil { // before the plan is made, which takes time
+		if err := t.dir.IsNew(); err != nil { // before the plan is made, which takes time
 			return nil, err
 		}
 	}
@@ -115,7 +117,7 @@ func (t *trainer) run(ctx context.Context, store *layout.Store, dev blockdev.Dev
 	if err := t.record(ctx, "running"); err != nil {
 		return nil, err
 	}
-	t.obs(Event{Started: &Started{Run: t.dir.name, Resumed: t.resumed, Plan: t.plan,
+	t.obs(Event{Started: &Started{Run: t.dir.Name(), Resumed: t.resumed, Plan: t.plan,
 		Epoch: int(t.pos.Epoch) + 1, Batch: int(t.pos.Batch), Config: t.cfg,
 		Note: t.notes()}})
 	err := t.epochs(ctx)
@@ -124,10 +126,10 @@ func (t *trainer) run(ctx context.Context, store *layout.Store, dev blockdev.Dev
 		return t.result(), t.record(ctx, "done")
 	case errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded):
 		err = fmt.Errorf("train: run %s was interrupted in epoch %d after %d batches; --resume %s "+
-			"goes on from there: %w", t.dir.name, t.pos.Epoch+1, t.pos.Batch, t.dir.name, err)
+			"goes on from there: %w", t.dir.Name(), t.pos.Epoch+1, t.pos.Batch, t.dir.Name(), err)
 		return nil, errors.Join(err, t.record(ctx, "interrupted"))
 	}
-	err = fmt.Errorf("train: run %s: %w", t.dir.name, err)
+	err = fmt.Errorf("train: run %s: %w", t.dir.Name(), err)
 	return nil, errors.Join(err, t.record(ctx, "failed"))
 }
 
@@ -163,7 +165,7 @@ func (t *trainer) prepare(ctx context.Context, store *layout.Store) error {
 	if err := t.cfg.Validate(); err != nil {
 		return err
 	}
-	if err := t.cfg.resolve(m); err != nil {
+	if err := resolve(&t.cfg, m); err != nil {
 		return err
 	}
 	if t.resumed {
@@ -172,14 +174,14 @@ func (t *trainer) prepare(ctx context.Context, store *layout.Store) error {
 	if t.cfg.Run == "" { // what it is called shows when its directory is made
 		return nil
 	}
-	t.dir = openRunDir(store, t.cfg.Run)
+	t.dir = runs.Open(store, t.cfg.Run)
 	return nil
 }
 
 // loadRun finds the run to resume and holds the settings against its own.
 func (t *trainer) loadRun(store *layout.Store) error {
 	name := t.cfg.Resume
-	old, err := LoadConfig(store, name)
+	old, err := runs.Load(store, name)
 	if err != nil {
 		return err
 	}
@@ -191,11 +193,11 @@ func (t *trainer) loadRun(store *layout.Store) error {
 	if t.cfg.Threads == 0 {
 		t.cfg.Threads = old.Threads
 	}
-	if err := t.cfg.resolve(store.Meta()); err != nil {
+	if err := resolve(&t.cfg, store.Meta()); err != nil {
 		return err
 	}
-	t.dir = openRunDir(store, name)
-	return t.cfg.sameResult(&old)
+	t.dir = runs.Open(store, name)
+	return t.cfg.SameResult(&old)
 }
 
 // plans opens what is read, and splits the memory.
@@ -259,7 +261,7 @@ func (t *trainer) open(ctx context.Context, store *layout.Store, dev blockdev.De
 
 // openModel takes the memory of the model.
 func (t *trainer) openModel() (err error) {
-	if t.model, err = t.cfg.arch().New(t.be, t.dims, true, t.in.budget); err != nil {
+	if t.model, err = t.cfg.Architecture().New(t.be, t.dims, true, t.in.budget); err != nil {
 		return err
 	}
 	// The best weights, and the copies of a checkpoint.
@@ -309,12 +311,12 @@ func (t *trainer) claim() error {
 	var err error
 	switch {
 	case t.resumed:
-		lock, err = t.dir.lock()
+		lock, err = t.dir.Lock()
 	case t.cfg.Run == "":
-		t.dir, lock, err = createNextRun(t.in.store)
-		t.cfg.Run = t.dir.name
+		t.dir, lock, err = runs.CreateNext(t.in.store)
+		t.cfg.Run = t.dir.Name()
 	default:
-		lock, err = t.dir.create()
+		lock, err = t.dir.Create()
 	}
 	if err != nil {
 		return err
@@ -328,13 +330,13 @@ func (t *trainer) restore() error {
 	if err := t.claim(); err != nil {
 		return err
 	}
-	if err := superbatch.RemoveDead(t.dir.fs, t.in.store.Path("prep")); err != nil {
+	if err := superbatch.RemoveDead(t.dir.FS(), t.in.store.Path("prep")); err != nil {
 		return err
 	}
-	if err := t.dir.fs.RemoveAll(t.dir.path(hiddenDir)); err != nil { // of a killed process
+	if err := t.dir.FS().RemoveAll(t.dir.Path(hiddenDir)); err != nil { // of a killed process
 		return fmt.Errorf("train: remove hidden states: %w", err)
 	}
-	if err := t.dir.removeDead(); err != nil {
+	if err := removeDead(t.dir); err != nil {
 		return err
 	}
 	t.model.Params().Init(t.be, t.cfg.Seed)
@@ -348,7 +350,7 @@ func (t *trainer) restore() error {
 		return err
 	}
 	var err error
-	if t.metric, err = t.dir.openMetrics(int(t.pos.Epoch)); err != nil {
+	if t.metric, err = t.dir.OpenMetrics(int(t.pos.Epoch)); err != nil {
 		return err
 	}
 	t.closers = append(t.closers, t.metric)
@@ -358,20 +360,26 @@ func (t *trainer) restore() error {
 
 // writeRun writes run.json: with what epochs cost, once there were any.
 func (t *trainer) writeRun() error {
-	f := runFile{GDB: t.cfg.Version, Store: t.dir.uuid.String(), Created: t.created, Config: t.cfg,
-		Features: t.in.meta.Features[0].Name, Dims: t.dims, Plan: t.plan.String(),
-		Planned: t.plan}
-	if t.totals.Epochs > 0 {
-		f.Actual = &t.totals
+	planned, err := json.Marshal(t.plan)
+	if err != nil {
+		return fmt.Errorf("train: encode the plan: %w", err)
 	}
-	return t.dir.writeRun(f)
+	f := runs.File{GDB: t.cfg.Version, Store: t.dir.UUID().String(), Created: t.created,
+		Config: t.cfg, Features: t.in.meta.Features[0].Name, Dims: t.dims, Plan: t.plan.String(),
+		Planned: planned}
+	if t.totals.Epochs > 0 {
+		if f.Actual, err = json.Marshal(&t.totals); err != nil {
+			return fmt.Errorf("train: encode what epochs cost: %w", err)
+		}
+	}
+	return t.dir.WriteFile(f)
 }
 
 // load restores the current checkpoint. A run that was killed before its first begins again.
 func (t *trainer) load() error {
-	p, arrays, note, err := t.dir.readCheckpoint(t.model.Params().Total)
+	p, arrays, note, err := readCheckpoint(t.dir, t.model.Params().Total)
 	t.note = note
-	if errors.Is(err, errNoCheckpoint) {
+	if errors.Is(err, runs.ErrNoCheckpoint) {
 		return nil
 	}
 	if err != nil {
@@ -397,7 +405,7 @@ func (t *trainer) load() error {
 
 // checkpoint writes where the run stands.
 func (t *trainer) checkpoint() error {
-	if err := t.metric.sync(); err != nil { // a checkpoint's epochs have their records
+	if err := t.metric.Sync(); err != nil { // a checkpoint's epochs have their records
 		return err
 	}
 	t.pos.Steps = t.opt.steps
@@ -411,7 +419,7 @@ func (t *trainer) checkpoint() error {
 		arrays = append(arrays, array{"best weights", slices.Clone(t.best)})
 	}
 	t.saved = time.Now()
-	return t.dir.writeCheckpoint(t.pos, arrays)
+	return writeCheckpoint(t.dir, t.pos, arrays)
 }
 
 // weights copies the weights.
@@ -423,7 +431,7 @@ func (t *trainer) weights() []float32 {
 
 // record notes the run in the catalog, for others to see.
 func (t *trainer) record(ctx context.Context, status string) error {
-	r := kv.RunMeta{Name: t.dir.name, Created: t.created, Updated: time.Now().UTC(),
+	r := kv.RunMeta{Name: t.dir.Name(), Created: t.created, Updated: time.Now().UTC(),
 		Status: status, Model: t.cfg.Model, Epochs: int(t.pos.Epoch), Best: t.pos.Best,
 		Metric: t.cfg.Metric}
 	if t.pos.Test != nil {
@@ -436,7 +444,7 @@ func (t *trainer) record(ctx context.Context, status string) error {
 }
 
 func (t *trainer) result() *Result {
-	r := &Result{Run: t.dir.name, Metric: t.cfg.Metric, Test: t.pos.Test, Best: t.pos.Best,
+	r := &Result{Run: t.dir.Name(), Metric: t.cfg.Metric, Test: t.pos.Test, Best: t.pos.Best,
 		BestEpoch: t.pos.BestEpoch, Epochs: int(t.pos.Epoch), Stopped: t.exhausted()}
 	if t.plan.Forecast != nil && t.totals.Epochs > 0 {
 		r.Planned, r.Actual = t.plan.Forecast, &t.totals

@@ -14,6 +14,7 @@ import (
 	"gdb/internal/rng"
 	"gdb/layout"
 	"gdb/layout/layouttest"
+	"gdb/train/runs"
 	"gdb/train/task"
 
 	"github.com/cockroachdb/pebble/v2/vfs"
@@ -69,7 +70,7 @@ func planted(multi bool) layouttest.Graph {
 }
 
 func testConfig() Config {
-	c := Default()
+	c := runs.Default()
 	c.Fanout, c.Hidden, c.Batch, c.Epochs = []int{4, 3}, 16, 50, 8
 	c.LR, c.Dropout, c.Threads, c.Memory = 0.02, 0.2, 2, 1<<30
 	c.Run = "t"
@@ -98,7 +99,7 @@ func mustRun(t testing.TB, s *layout.Store, c Config) *Result {
 // finalState is the current checkpoint of a run, without the times in it.
 func finalState(t testing.TB, s *layout.Store, run string) (position, []byte) {
 	t.Helper()
-	p, arrays, _, err := openRunDir(s, run).readCheckpoint(1 << 20)
+	p, arrays, _, err := readCheckpoint(runs.Open(s, run), 1<<20)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -112,7 +113,7 @@ func finalState(t testing.TB, s *layout.Store, run string) (position, []byte) {
 
 func TestRunLearnsAndLeavesItsFiles(t *testing.T) {
 	s, dev := mustBuild(t, planted(false)), mustDevice(t)
-	var records []EpochRecord
+	var records []runs.Epoch
 	started, steps := 0, 0
 	res, err := Run(context.Background(), s, dev, testConfig(), func(e Event) {
 		switch {
@@ -141,15 +142,15 @@ func TestRunLearnsAndLeavesItsFiles(t *testing.T) {
 	if err != nil || bytes.Count(log, []byte("\n")) != 8 {
 		t.Errorf("metrics.jsonl: %v\n%s", err, log)
 	}
-	var file runFile
+	var file runs.File
 	text, err := readAll(s.FS(), s.Path("runs", "t", "run.json"))
 	if err != nil || json.Unmarshal(text, &file) != nil || file.Store != s.Meta().UUID.String() ||
 		file.Config.Loss != "softmax" || file.Config.Metric != "accuracy" {
 		t.Errorf("run.json: %v\n%s", err, text)
 	}
-	runs, err := s.Catalog().Runs(context.Background())
-	if err != nil || len(runs) != 1 || runs[0].Status != "done" || runs[0].Test != *res.Test {
-		t.Errorf("catalog: %+v, %v", runs, err)
+	noted, err := s.Catalog().Runs(context.Background())
+	if err != nil || len(noted) != 1 || noted[0].Status != "done" || noted[0].Test != *res.Test {
+		t.Errorf("catalog: %+v, %v", noted, err)
 	}
 	if _, err := s.FS().Stat(s.Path("runs", "t", "tmp")); err == nil {
 		t.Error("hidden states were left behind")
@@ -196,7 +197,7 @@ func TestEarlyStopping(t *testing.T) {
 // beladyConfig trains on superbatches with a cache that holds some rows.
 func beladyConfig() Config {
 	c := testConfig()
-	c.Cache, c.FeatureCache = cacheBelady, 8<<10
+	c.Cache, c.FeatureCache = runs.CacheBelady, 8<<10
 	return c
 }
 
@@ -278,13 +279,13 @@ func TestValidate(t *testing.T) {
 		"run name \"..\"":                    func(c *Config) { c.Run = ".." },
 	}
 	for want, change := range cases {
-		c := Default()
+		c := runs.Default()
 		change(&c)
 		if err := c.Validate(); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("error %v, want %q in it", err, want)
 		}
 	}
-	c := Default()
+	c := runs.Default()
 	if err := c.Validate(); err != nil {
 		t.Errorf("the default: %v", err)
 	}
@@ -292,15 +293,16 @@ func TestValidate(t *testing.T) {
 
 func TestLines(t *testing.T) {
 	val := 0.667
-	got := EpochRecord{Epoch: 3, Loss: 0.9141, Train: 0.712, Val: &val, Time: 12.4,
+	got := runs.Epoch{Epoch: 3, Loss: 0.9141, Train: 0.712, Val: &val, Time: 12.4,
 		Sampled: 41_200_000, Read: 1288490189, Hit: 0.851, IOWait: 0.12}.String()
 	want := "epoch 3 loss 0.9141 train 0.712 val 0.667 time 12.4s sampled 41.2M edges " +
 		"read 1.2GiB hit 85.1% io-wait 12%"
 	if got != want {
 		t.Errorf("%q, want %q", got, want)
 	}
-	withStages := EpochRecord{Time: 10, Stages: []StageTimes{{"sample", 2, 5, 0, 15},
-		{"step", 1, 9, 1, 0}}}.String()
+	withStages := runs.Epoch{Time: 10, Stages: []runs.StageTimes{
+		{Name: "sample", Workers: 2, Busy: 5, Blocked: 15},
+		{Name: "step", Workers: 1, Busy: 9, Starved: 1}}}.String()
 	if want = " busy/starved/blocked sample 25/0/75% step 90/10/0%"; !strings.HasSuffix(withStages,
 		want) {
 		t.Errorf("%q, want %q at its end", withStages, want)
@@ -335,7 +337,7 @@ func TestDamagedRunFile(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := LoadConfig(s, c.Run); err != nil {
+	if _, err := runs.Load(s, c.Run); err != nil {
 		t.Fatal(err)
 	}
 	damaged := [][]byte{nil, sound[:len(sound)-1], append(bytes.Clone(sound), '\n')}
@@ -348,7 +350,7 @@ func TestDamagedRunFile(t *testing.T) {
 		if err := writeSynced(s.FS(), path, b); err != nil {
 			t.Fatal(err)
 		}
-		_, err := LoadConfig(s, c.Run)
+		_, err := runs.Load(s, c.Run)
 		if !errors.Is(err, layout.ErrCorrupt) ||
 			!strings.Contains(err.Error(), "runs/"+c.Run+"/run.json: ") {
 			t.Fatalf("damage %d: %v", i, err)

@@ -11,6 +11,7 @@ import (
 	"gdb/internal/storefs"
 	"gdb/layout"
 	"gdb/layout/layouttest"
+	"gdb/train/runs"
 
 	"github.com/cockroachdb/pebble/v2/vfs"
 )
@@ -51,11 +52,11 @@ func TestRunsAtOnce(t *testing.T) {
 // TestNameTakenMeanwhile: who comes second to a name, while it is trained or after, gets another.
 func TestNameTakenMeanwhile(t *testing.T) {
 	s, c := onDisk(t), testConfig()
-	r, lock, err := createNextRun(s)
-	if err != nil || r.name != "r0001" {
-		t.Fatal(r.name, err)
+	r, lock, err := runs.CreateNext(s)
+	if err != nil || r.Name() != "r0001" {
+		t.Fatal(r.Name(), err)
 	}
-	if _, err := openRunDir(s, "r0001").create(); !errors.Is(err, errRunTaken) {
+	if _, err := runs.Open(s, "r0001").Create(); !errors.Is(err, runs.ErrTaken) {
 		t.Errorf("a name whose run is being trained: %v", err)
 	}
 	if err := lock.Close(); err != nil {
@@ -63,10 +64,10 @@ func TestNameTakenMeanwhile(t *testing.T) {
 	}
 	c.Run, c.Epochs = "r0001", 1
 	mustRun(t, s, c)
-	if _, err := openRunDir(s, "r0001").create(); !errors.Is(err, errRunTaken) {
+	if _, err := runs.Open(s, "r0001").Create(); !errors.Is(err, runs.ErrTaken) {
 		t.Errorf("a name whose run is done: %v", err)
 	}
-	if _, err := Run(t.Context(), s, mustDevice(t), c, nil); !errors.Is(err, errRunTaken) {
+	if _, err := Run(t.Context(), s, mustDevice(t), c, nil); !errors.Is(err, runs.ErrTaken) {
 		t.Errorf("trained again: %v", err)
 	}
 }
@@ -78,11 +79,11 @@ func TestMissingCurrent(t *testing.T) {
 	s := mustBuild(t, planted(false))
 	c.Epochs--
 	mustRun(t, s, c)
-	dir := openRunDir(s, c.Run)
-	if err := s.FS().Remove(dir.path(currentName)); err != nil {
+	dir := runs.Open(s, c.Run)
+	if err := s.FS().Remove(dir.Path(runs.CurrentName)); err != nil {
 		t.Fatal(err)
 	}
-	if err := s.FS().MkdirAll(dir.path("checkpoint-99"), 0o755); err != nil { // of a killed process
+	if err := s.FS().MkdirAll(dir.Path("checkpoint-99"), 0o755); err != nil { // of a killed process
 		t.Fatal(err)
 	}
 	var notes []string
@@ -112,15 +113,15 @@ func TestAbsurdSizes(t *testing.T) {
 	s, c := onDisk(t), testConfig()
 	c.Epochs = 2
 	mustRun(t, s, c)
-	dir := openRunDir(s, c.Run)
-	current, err := dir.current()
+	dir := runs.Open(s, c.Run)
+	current, err := dir.Current()
 	if err != nil {
 		t.Fatal(err)
 	}
 	c.Resume, c.Epochs = c.Run, 3
-	for _, name := range []string{runFileName, currentName, metricsName, current + "/" +
-		stateName} {
-		path := dir.path(name)
+	for _, name := range []string{runs.FileName, runs.CurrentName, runs.MetricsName, current + "/" +
+		runs.StateName} {
+		path := dir.Path(name)
 		good, err := os.ReadFile(path)
 		if err != nil {
 			t.Fatal(err)
@@ -135,7 +136,7 @@ func TestAbsurdSizes(t *testing.T) {
 			t.Errorf("resumed with %s of 1 TiB: %v, want damage", name, err)
 		}
 		_, err = Evaluate(t.Context(), s, mustDevice(t), EvalConfig{Run: c.Run})
-		if name != metricsName && !errors.Is(err, layout.ErrCorrupt) {
+		if name != runs.MetricsName && !errors.Is(err, layout.ErrCorrupt) {
 			t.Errorf("evaluated with %s of 1 TiB: %v, want damage", name, err)
 		}
 		runtime.ReadMemStats(&after)
@@ -153,7 +154,7 @@ func TestLinksOfRuns(t *testing.T) {
 	s, c := onDisk(t), testConfig()
 	c.Epochs = 1
 	mustRun(t, s, c)
-	dir := openRunDir(s, c.Run)
+	dir := runs.Open(s, c.Run)
 	if err := os.Symlink(c.Run, s.Path("runs", "link")); err != nil {
 		t.Skipf("no links here: %v", err)
 	}
@@ -172,7 +173,7 @@ func TestLinksOfRuns(t *testing.T) {
 			t.Errorf("%s: %v, want it refused", what, err)
 		}
 	}
-	path := dir.path(runFileName)
+	path := dir.Path(runs.FileName)
 	if err := os.Rename(path, path+".moved"); err != nil {
 		t.Fatal(err)
 	}

@@ -7,9 +7,13 @@ import (
 	"strings"
 
 	"gdb/internal/lockfile"
+	"gdb/train/runs"
 
 	"github.com/cockroachdb/pebble/v2/vfs"
 )
+
+// hiddenDir is where a run keeps hidden states while it evaluates, if they do not fit in memory.
+const hiddenDir = "tmp"
 
 const (
 	// evalJob and predictJob begin the names of what evaluations and predictions keep in the run's
@@ -23,7 +27,7 @@ const (
 
 // scratchDir is a directory for hidden states that no other process uses.
 func (t *trained) scratchDir(job string) string {
-	dir := "runs/" + t.dir.name + "/" + job + newToken()
+	dir := "runs/" + t.dir.Name() + "/" + job + newToken()
 	t.in.claims = dir + scratchLock
 	return dir
 }
@@ -60,22 +64,23 @@ func (s scratchCloser) Close() error {
 
 // removeDead removes what evaluations and predictions left that were killed: those whose lock can
 // be taken.
-func (r runDir) removeDead() error {
-	names, err := r.fs.List(r.dir)
+func removeDead(r runs.Dir) error {
+	names, err := r.FS().List(r.Path())
 	if err != nil {
-		return fmt.Errorf("train: list %s: %w", r.dir, err)
+		return fmt.Errorf("train: list %s: %w", r.Path(), err)
 	}
 	for _, name := range names {
 		if !strings.HasPrefix(name, evalJob) && !strings.HasPrefix(name, predictJob) {
 			continue
 		}
 		base := strings.TrimSuffix(strings.TrimSuffix(name, scratchLock), scoresSuffix)
-		lock, err := lockfile.Take(r.fs, r.path(base+scratchLock))
+		lock, err := lockfile.Take(r.FS(), r.Path(base+scratchLock))
 		if err != nil {
 			continue // in use, or on a disk that cannot be written
 		}
-		err = errors.Join(r.fs.RemoveAll(r.path(base)), r.fs.RemoveAll(r.path(base+scoresSuffix)),
-			scratchCloser{r.fs, r.path(base + scratchLock), lock}.Close())
+		err = errors.Join(r.FS().RemoveAll(r.Path(base)),
+			r.FS().RemoveAll(r.Path(base+scoresSuffix)),
+			scratchCloser{r.FS(), r.Path(base + scratchLock), lock}.Close())
 		if err != nil {
 			return fmt.Errorf("train: remove hidden states of a killed process: %w", err)
 		}

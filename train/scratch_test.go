@@ -8,12 +8,13 @@ import (
 	"testing"
 
 	"gdb/layout"
+	"gdb/train/runs"
 )
 
 // scratchNames are the files of evaluations and predictions in a run's directory.
 func scratchNames(t *testing.T, s *layout.Store, run string) (found []string) {
 	t.Helper()
-	names, err := s.FS().List(openRunDir(s, run).dir)
+	names, err := s.FS().List(runs.Open(s, run).Path())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -31,7 +32,7 @@ func scratchNames(t *testing.T, s *layout.Store, run string) (found []string) {
 func TestDeadScratch(t *testing.T) {
 	s, c := mustBuild(t, planted(false)), resumeConfig()
 	mustRun(t, s, c)
-	dir := openRunDir(s, c.Run)
+	dir := runs.Open(s, c.Run)
 	for name, again := range map[string]func(){
 		"predict": func() { mustPredict(t, s, PredictConfig{Run: c.Run}, "all.csv") },
 		"eval": func() {
@@ -43,18 +44,18 @@ func TestDeadScratch(t *testing.T) {
 		"resume": func() { mustRun(t, s, Config{Resume: c.Run}) },
 	} {
 		for _, left := range []string{"eval-1", "eval-2-scores", "predict-3", "predict-4"} {
-			if err := s.FS().MkdirAll(dir.path(left), 0o755); err != nil {
+			if err := s.FS().MkdirAll(dir.Path(left), 0o755); err != nil {
 				t.Fatal(err)
 			}
-			err := writeSynced(s.FS(), s.FS().PathJoin(dir.path(left), "x.rows"), []byte{1})
+			err := writeSynced(s.FS(), s.FS().PathJoin(dir.Path(left), "x.rows"), []byte{1})
 			if err != nil {
 				t.Fatal(err)
 			}
 		}
-		if err := writeSynced(s.FS(), dir.path("eval-5.lock"), nil); err != nil {
+		if err := writeSynced(s.FS(), dir.Path("eval-5.lock"), nil); err != nil {
 			t.Fatal(err)
 		}
-		used, err := s.FS().Lock(dir.path("predict-4.lock"))
+		used, err := s.FS().Lock(dir.Path("predict-4.lock"))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -67,7 +68,7 @@ func TestDeadScratch(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if err := dir.removeDead(); err != nil {
+	if err := removeDead(dir); err != nil {
 		t.Fatal(err)
 	}
 	if got := scratchNames(t, s, c.Run); len(got) != 0 {
@@ -90,7 +91,7 @@ func TestScratchIsClaimed(t *testing.T) {
 		if !looked {
 			looked = true
 			before := scratchNames(t, s, "t")
-			if err := tr.dir.removeDead(); err != nil || len(before) != 2 ||
+			if err := removeDead(tr.dir); err != nil || len(before) != 2 ||
 				!slices.Equal(before, scratchNames(t, s, "t")) {
 				t.Errorf("in use: %v, then %v, %v", before, scratchNames(t, s, "t"), err)
 			}

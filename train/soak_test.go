@@ -10,6 +10,7 @@ import (
 	"gdb/blockdev"
 	"gdb/layout"
 	"gdb/layout/layouttest"
+	"gdb/train/runs"
 
 	"github.com/cockroachdb/pebble/v2/vfs"
 )
@@ -20,7 +21,7 @@ func soakWays() map[string]Config {
 	c.Epochs, c.FeatureCache, c.Batch, c.Hidden = 16, 8<<10, 20, 4
 	static, belady := c, c
 	static.Cache, static.Topology = "static", "paged"
-	belady.Cache = cacheBelady
+	belady.Cache = runs.CacheBelady
 	small := belady
 	small.Superbatch, small.Topology, small.NeighborCache = 3, "paged", 64<<10
 	return map[string]Config{"static": static, "belady": belady, "small": small, "turns": belady}
@@ -75,7 +76,7 @@ func soak(t *testing.T, s *layout.Store, c Config, most *atomic.Int64) {
 	}
 	defer dev.Close()
 	var storage int64
-	var half EpochRecord
+	var half runs.Epoch
 	_, err = Run(context.Background(), s, dev, c, func(e Event) {
 		if e.Started != nil && e.Started.Plan.Superbatch != nil {
 			storage = e.Started.Plan.Superbatch.Storage
@@ -99,7 +100,7 @@ func soak(t *testing.T, s *layout.Store, c Config, most *atomic.Int64) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if n := most.Load(); n > storage || c.Cache == cacheBelady && n < storage/8 {
+	if n := most.Load(); n > storage || c.Cache == runs.CacheBelady && n < storage/8 {
 		t.Errorf("superbatches took %d bytes on disk, %d were given", n, storage)
 	}
 	checkPrep(t, s)
@@ -110,7 +111,7 @@ func soak(t *testing.T, s *layout.Store, c Config, most *atomic.Int64) {
 // was evaluated, makes the sum longer: but never longer than the run has taken so far.
 func TestStageTimes(t *testing.T) {
 	for name, want := range map[string]string{"lru": "sample gather step",
-		cacheBelady: "sample plan sweep read gather step"} {
+		runs.CacheBelady: "sample plan sweep read gather step"} {
 		s, c := mustBuild(t, planted(false)), testConfig()
 		c.Epochs, c.Cache, c.FeatureCache, c.CheckpointEvery = 2, name, 8<<10, 3
 		var begun time.Time
@@ -128,7 +129,7 @@ func TestStageTimes(t *testing.T) {
 	}
 }
 
-func checkStages(t *testing.T, r *EpochRecord, want string, sofar float64) {
+func checkStages(t *testing.T, r *runs.Epoch, want string, sofar float64) {
 	t.Helper()
 	var names []string
 	for _, s := range r.Stages {

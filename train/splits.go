@@ -132,7 +132,7 @@ func checkTrainable(m *kv.Meta) error {
 }
 
 // resolve replaces auto by what it means for the labels of a store.
-func (c *Config) resolve(m *kv.Meta) error {
+func resolve(c *Config, m *kv.Meta) error {
 	multi := m.Labels.Kind == "multi"
 	if c.Loss == "auto" {
 		c.Loss = "softmax"

@@ -9,9 +9,6 @@ import (
 	"gdb/sample/superbatch"
 )
 
-// cacheBelady is the policy that needs to know the batches to come: it trains on superbatches.
-const cacheBelady = "belady"
-
 // batches starts what is left of the epoch in which the run stands.
 func (t *trainer) batches(ctx context.Context, order *sample.Order) (sample.Batches, error) {
 	if t.plan.Superbatch == nil {
@@ -43,7 +40,7 @@ func (t *trainer) superbatches() superbatch.Config {
 		},
 		Epoch: t.pos.Epoch, StartBatch: t.pos.Batch, Epochs: uint64(t.cfg.Epochs),
 		Nodes: in.meta.Nodes, Rows: in.rows, Labels: in.labels, FS: in.store.FS(),
-		Prep: in.store.Path("prep"), Name: cmp.Or(t.dir.name, newToken()), UUID: in.meta.UUID,
+		Prep: in.store.Path("prep"), Name: cmp.Or(t.dir.Name(), newToken()), UUID: in.meta.UUID,
 		Device:  in.dev,
 		Batches: s.Batches, StorageBytes: s.Storage, Overlap: s.Overlap,
 		Planned: superbatch.Sizes{Nodes: t.plan.BatchNodes, Inner: t.plan.BatchInner,

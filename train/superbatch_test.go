@@ -14,6 +14,7 @@ import (
 	"gdb/blockdev/devtest"
 	"gdb/layout"
 	"gdb/layout/layouttest"
+	"gdb/train/runs"
 
 	"github.com/cockroachdb/pebble/v2/vfs"
 )
@@ -22,7 +23,7 @@ import (
 // statistics of an epoch say so.
 func TestBeladyReadsLess(t *testing.T) {
 	hits := map[string]float64{}
-	for _, cache := range []string{cacheBelady, "static", "lru", "sieve"} {
+	for _, cache := range []string{runs.CacheBelady, "static", "lru", "sieve"} {
 		c := beladyConfig()
 		c.Cache, c.Epochs, c.FeatureCache = cache, 1, 12<<10
 		s := mustBuild(t, planted(false))
@@ -30,8 +31,9 @@ func TestBeladyReadsLess(t *testing.T) {
 			if e.Epoch != nil {
 				hits[cache] = e.Epoch.Hit
 			}
-			if st := e.Started; st != nil && cache == cacheBelady {
-				if p := st.Plan; p.Superbatch == nil || p.Cache != cacheBelady || p.Left() < 0 ||
+			if st := e.Started; st != nil && cache == runs.CacheBelady {
+				if p := st.Plan; p.Superbatch == nil || p.Cache != runs.CacheBelady ||
+					p.Left() < 0 ||
 					p.Features > c.FeatureCache || p.Superbatch.Slots == 0 {
 					t.Errorf("plan %+v", p)
 				}
@@ -42,7 +44,7 @@ func TestBeladyReadsLess(t *testing.T) {
 		}
 	}
 	for cache, h := range hits {
-		if h > hits[cacheBelady] || h <= 0 || h >= 1 {
+		if h > hits[runs.CacheBelady] || h <= 0 || h >= 1 {
 			t.Errorf("%s hits %v: all are %v", cache, h, hits)
 		}
 	}

@@ -13,6 +13,7 @@ import (
 	"gdb/layout"
 	"gdb/train/backend"
 	"gdb/train/model"
+	"gdb/train/runs"
 	"gdb/train/task"
 
 	"github.com/RoaringBitmap/roaring/v2"
@@ -21,7 +22,7 @@ import (
 // trained is a run opened to predict: the weights of its best evaluation and the graph.
 type trained struct {
 	cfg     Config
-	dir     runDir
+	dir     runs.Dir
 	pos     position
 	notes   func(note string) // nil for none
 	in      *inputs
@@ -47,7 +48,7 @@ type Limits struct {
 // its nodes if withIDs says so. mode is how it evaluates.
 func openTrained(ctx context.Context, store *layout.Store, dev blockdev.Device, run, split string,
 	lim Limits, mode string, withIDs bool) (*trained, error) {
-	cfg, err := LoadConfig(store, run)
+	cfg, err := runs.Load(store, run)
 	if err != nil {
 		return nil, err
 	}
@@ -61,7 +62,7 @@ func openTrained(ctx context.Context, store *layout.Store, dev blockdev.Device, 
 	if err := cfg.Validate(); err != nil {
 		return nil, err
 	}
-	t := &trained{cfg: cfg, dir: openRunDir(store, run), notes: lim.Notes}
+	t := &trained{cfg: cfg, dir: runs.Open(store, run), notes: lim.Notes}
 	if err := t.open(ctx, store, dev, split, withIDs); err != nil {
 		return nil, errors.Join(err, t.Close())
 	}
@@ -74,7 +75,7 @@ func (t *trained) open(ctx context.Context, store *layout.Store, dev blockdev.De
 	if err := checkTrainable(m); err != nil {
 		return err
 	}
-	if err := t.dir.removeDead(); err != nil {
+	if err := removeDead(t.dir); err != nil {
 		return err
 	}
 	t.in = &inputs{store: store, dev: dev, meta: m,
@@ -114,10 +115,10 @@ func (t *trained) openModel(dims []int) (err error) {
 		return err
 	}
 	t.closers = append(t.closers, t.be)
-	if t.model, err = t.cfg.arch().New(t.be, dims, false, t.in.budget); err != nil {
+	if t.model, err = t.cfg.Architecture().New(t.be, dims, false, t.in.budget); err != nil {
 		return err
 	}
-	pos, arrays, note, err := t.dir.readCheckpoint(t.model.Params().Total)
+	pos, arrays, note, err := readCheckpoint(t.dir, t.model.Params().Total)
 	if err != nil {
 		return err
 	}
@@ -158,10 +159,10 @@ func (t *trained) openData(ctx context.Context) error {
 	eval := mem.HeapCost(evalHeapBytes) + 2*evalBytes + task.ScoreBytes
 	switch {
 	case t.set == nil:
-	case t.cfg.EvalMode == evalSampled:
+	case t.cfg.EvalMode == runs.EvalSampled:
 		eval += mem.HeapCost(evalListBytes(int64(t.set.GetCardinality())))
 	default:
-		eval += inferenceSetsBytes(t.cfg.arch(), t.model.Dims(), t.in.meta.Nodes)
+		eval += inferenceSetsBytes(t.cfg.Architecture(), t.model.Dims(), t.in.meta.Nodes)
 	}
 	p := &planner{c: &t.cfg, store: t.in.store, dims: t.model.Dims(), scale: 1,
 		Plan: &Plan{Memory: t.cfg.Memory, Fixed: t.in.fixed(), Eval: eval}}
@@ -178,7 +179,7 @@ func (t *trained) openData(ctx context.Context) error {
 	}
 	p.Cache = "none"
 	all := arenaBytes(int64(t.in.meta.Nodes) * int64(t.in.rows.Meta().Dim) * 4)
-	if t.cfg.EvalMode != evalSampled && all <= p.Left() {
+	if t.cfg.EvalMode != runs.EvalSampled && all <= p.Left() {
 		p.Cache, p.Features = "all", all
 	}
 	return t.in.openFeatures(ctx, p.Plan, ioThreads(t.cfg.Threads))
@@ -237,7 +238,7 @@ func Evaluate(ctx context.Context, store *layout.Store, dev blockdev.Device,
 	if c.Metric != "" {
 		t.cfg.Metric = c.Metric
 	}
-	if err := errors.Join(t.cfg.Validate(), t.cfg.resolve(store.Meta())); err != nil {
+	if err := errors.Join(t.cfg.Validate(), resolve(&t.cfg, store.Meta())); err != nil {
 		return nil, err
 	}
 	e := &evaluator{in: t.in, be: t.be, model: t.model, cfg: &t.cfg, plan: &Plan{Ready: readyLeast},

@@ -13,6 +13,7 @@ import (
 	"gdb/layout"
 	"gdb/layout/layouttest"
 	"gdb/sample"
+	"gdb/train/runs"
 
 	"github.com/cockroachdb/pebble/v2/vfs"
 )
@@ -54,15 +55,15 @@ func ways() (all [][]way) {
 	backends := []blockdev.Backend{blockdev.URing, blockdev.Pread, blockdev.Buffered,
 		blockdev.MMap, blockdev.Memory}
 	for _, io := range backends {
-		for _, cache := range CacheNames() {
+		for _, cache := range runs.CacheNames() {
 			var some []way
 			for _, c := range cacheWays(cache) {
-				for _, nbrs := range []int64{-2, NeighborAuto, 0, 64 << 10} { // -2: resident
+				for _, nbrs := range []int64{-2, runs.NeighborAuto, 0, 64 << 10} { // -2: resident
 					for _, plain := range []bool{false, true} {
-						w := way{io: io, nbrs: max(NeighborAuto, nbrs), plain: plain, cfg: c}
+						w := way{io: io, nbrs: max(runs.NeighborAuto, nbrs), plain: plain, cfg: c}
 						w.cfg.Topology, w.cfg.NeighborCache = "paged", w.nbrs
 						w.cfg.NeighborsAhead = true
-						if nbrs < NeighborAuto {
+						if nbrs < runs.NeighborAuto {
 							w.cfg.Topology = "resident"
 						}
 						if plain {
@@ -86,7 +87,7 @@ func cacheWays(cache string) (all []Config) {
 	switch cache {
 	case "none":
 		sizes = sizes[:1]
-	case cacheBelady:
+	case runs.CacheBelady:
 		sizes, batches = sizes[1:], []int{1, 3, 0}
 	}
 	for _, c.FeatureCache = range sizes {
@@ -105,7 +106,7 @@ func TestWeightsAreTheSame(t *testing.T) {
 	trials, draw := newTrials(t, 1)
 	onDisk := layouttest.Build(t, vfs.Default, t.TempDir(), planted(false))
 	inMemory := mustBuild(t, planted(false))
-	want, runs := map[bool]string{}, 0
+	want, ran := map[bool]string{}, 0
 	for range trials {
 		for _, some := range ways() {
 			w := some[draw.IntN(len(some))]
@@ -118,8 +119,8 @@ func TestWeightsAreTheSame(t *testing.T) {
 			if w.io == blockdev.Memory {
 				s = inMemory
 			}
-			runs++
-			w.cfg.Run = "t" + strconv.Itoa(runs)
+			ran++
+			w.cfg.Run = "t" + strconv.Itoa(ran)
 			got := wayOutcome(t, s, dev, w)
 			if err := dev.Close(); err != nil {
 				t.Error(err)
@@ -132,8 +133,8 @@ func TestWeightsAreTheSame(t *testing.T) {
 			}
 		}
 	}
-	if runs < trials*len(CacheNames()) || want[false] == want[true] {
-		t.Errorf("%d runs; dropout changes nothing: %v", runs, want[false] == want[true])
+	if ran < trials*len(runs.CacheNames()) || want[false] == want[true] {
+		t.Errorf("%d runs; dropout changes nothing: %v", ran, want[false] == want[true])
 	}
 }
 
@@ -145,7 +146,7 @@ func wayOutcome(t *testing.T, s *layout.Store, dev blockdev.Device, w way) strin
 	}
 	checkPrep(t, s)
 	p, arrays := finalState(t, s, w.cfg.Run)
-	if err := s.FS().RemoveAll(openRunDir(s, w.cfg.Run).dir); err != nil {
+	if err := s.FS().RemoveAll(runs.Open(s, w.cfg.Run).Path()); err != nil {
 		t.Fatal(err)
 	}
 	return fmt.Sprintf("%x best %v in epoch %d, test %v", arrays, p.Best, p.BestEpoch, *p.Test)

@@ -16,6 +16,7 @@ import (
 	"gdb/kv"
 	"gdb/layout"
 	"gdb/train"
+	"gdb/train/runs"
 
 	"github.com/cockroachdb/pebble/v2/vfs"
 )
@@ -103,7 +104,7 @@ func trainOutcome(t *testing.T, dev blockdev.Device, dir string) (string, error)
 	if err != nil {
 		return "", err
 	}
-	c := train.Default()
+	c := runs.Default()
 	c.Fanout, c.Hidden, c.Batch, c.Epochs, c.Threads = []int{3, 3}, 8, 512, 1, 1
 	c.Memory, c.Topology, c.Cache = 1<<30, "paged", "none"
 	loss := 0.0

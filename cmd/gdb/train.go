@@ -11,6 +11,7 @@ import (
 	"gdb/layout"
 	"gdb/sample"
 	"gdb/train"
+	"gdb/train/runs"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -27,7 +28,7 @@ type trainFlags struct {
 }
 
 func (t *trainFlags) bind(f *pflag.FlagSet) {
-	t.cfg = train.Default()
+	t.cfg = runs.Default()
 	c := &t.cfg
 	t.fanout = c.Fanout
 	f.StringVar(&c.Run, "run", c.Run, "name of the run (default: next free r0001)")
@@ -49,7 +50,7 @@ func (t *trainFlags) bind(f *pflag.FlagSet) {
 		"exact (whole lists, layer by layer) or sampled (with --fanout; faster, noisy)")
 	f.StringVar(&c.Split, "split", c.Split, "K: use train@K, val@K and test@K")
 	f.StringVar(&c.Cache, "cache", c.Cache,
-		"feature cache: "+strings.Join(train.CacheNames(), ", "))
+		"feature cache: "+strings.Join(runs.CacheNames(), ", "))
 	f.StringVar(&t.featureCache, "feature-cache", "", "its size (default: what --memory leaves)")
 	f.Var((*superbatchFlag)(&c.Superbatch), "superbatch",
 		"batches that --cache belady samples ahead; auto: up to the next evaluation")
@@ -109,7 +110,7 @@ type neighborFlag int64
 
 // String is the flag's value.
 func (n *neighborFlag) String() string {
-	if *n == train.NeighborAuto {
+	if *n == runs.NeighborAuto {
 		return "auto"
 	}
 	return strconv.FormatInt(int64(*n), 10)
@@ -118,7 +119,7 @@ func (n *neighborFlag) String() string {
 // Set parses auto or a size.
 func (n *neighborFlag) Set(text string) error {
 	if text == "auto" {
-		*n = train.NeighborAuto
+		*n = runs.NeighborAuto
 		return nil
 	}
 	size, err := mem.ParseSize(text)

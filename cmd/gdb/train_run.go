@@ -9,6 +9,7 @@ import (
 
 	"gdb/sample/superbatch"
 	"gdb/train"
+	"gdb/train/runs"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -48,7 +49,7 @@ func (a *app) train(cmd *cobra.Command, t *trainFlags, dir string) (err error) {
 			return usage(fmt.Errorf("train: --resume %s goes on with that run: leave --run out",
 				cfg.Resume))
 		}
-		old, err := train.LoadConfig(st, cfg.Resume)
+		old, err := runs.Load(st, cfg.Resume)
 		if err != nil {
 			return err
 		}
@@ -128,7 +129,7 @@ func (t *trainFlags) takeFrom(a *app, f *pflag.FlagSet) error {
 	}
 	file := struct {
 		Config train.Config `json:"config"`
-	}{train.Default()}
+	}{runs.Default()}
 	if err := json.Unmarshal(b, &file); err != nil {
 		return usage(fmt.Errorf("train: --from %s: %w", t.from, err))
 	}

@@ -1,4 +1,4 @@
-package train
+package runs
 
 import (
 	"errors"
@@ -12,12 +12,12 @@ import (
 	"gdb/train/task"
 )
 
-// Config is a training. Start from Default.
-type Config struct {
+// Settings are those of a training. Start from Default.
+type Settings struct {
 	// Run names the run; "" takes the next free of r0001, r0002, ….
 	Run string `json:"run"`
 	// Resume names a run to go on with. What decides the result must be as it was (see
-	// LoadConfig); Epochs, Patience and what only costs time or memory may change.
+	// Load); Epochs, Patience and what only costs time or memory may change.
 	Resume string `json:"-"`
 	// Version is gdb's version, for the record.
 	Version string `json:"-"`
@@ -90,9 +90,18 @@ type Config struct {
 	CheckpointEvery int `json:"checkpoint_every"`
 }
 
+// CacheBelady is the policy that needs to know the batches to come: it trains on superbatches.
+const CacheBelady = "belady"
+
+// EvalSampled is the mode of evaluation that draws neighbors.
+const EvalSampled = "sampled"
+
+// NeighborAuto as Settings.NeighborCache lets the plan choose the size.
+const NeighborAuto = -1
+
 // Default returns the settings that the command line starts from.
-func Default() Config {
-	return Config{Model: "sage", Fanout: []int{10, 10, 10}, Hidden: 256, Batch: 1000, Epochs: 10,
+func Default() Settings {
+	return Settings{Model: "sage", Fanout: []int{10, 10, 10}, Hidden: 256, Batch: 1000, Epochs: 10,
 		LR: 0.003, Dropout: 0.5, Optimizer: "adam", Loss: "auto", Metric: "auto", EvalEvery: 1,
 		EvalMode: "exact", Seed: 1, Cache: "auto", NeighborCache: NeighborAuto,
 		Topology: "auto", IO: "auto", Backend: "cpu"}
@@ -101,28 +110,28 @@ func Default() Config {
 // choices are the values that a setting may have.
 var choices = []struct {
 	name   string
-	value  func(c *Config) string
+	value  func(c *Settings) string
 	values []string
 }{
-	{"optimizer", func(c *Config) string { return c.Optimizer },
+	{"optimizer", func(c *Settings) string { return c.Optimizer },
 		[]string{"adam", "adamw", "sgd", "adagrad"}},
-	{"loss", func(c *Config) string { return c.Loss }, []string{"auto", "softmax", "bce"}},
-	{"metric", func(c *Config) string { return c.Metric },
+	{"loss", func(c *Settings) string { return c.Loss }, []string{"auto", "softmax", "bce"}},
+	{"metric", func(c *Settings) string { return c.Metric },
 		[]string{"auto", task.Accuracy, task.MicroF1, task.MacroF1, task.ROCAUC}},
-	{"eval-mode", func(c *Config) string { return c.EvalMode }, []string{"exact", evalSampled}},
-	{"cache", func(c *Config) string { return c.Cache },
+	{"eval-mode", func(c *Settings) string { return c.EvalMode }, []string{"exact", EvalSampled}},
+	{"cache", func(c *Settings) string { return c.Cache },
 		CacheNames()},
-	{"topology", func(c *Config) string { return c.Topology },
+	{"topology", func(c *Settings) string { return c.Topology },
 		[]string{"auto", "resident", "paged"}},
-	{"backend", func(c *Config) string { return c.Backend }, []string{"cpu"}},
+	{"backend", func(c *Settings) string { return c.Backend }, []string{"cpu"}},
 }
 
 // Validate reports the first setting that makes no sense, and what would.
-func (c *Config) Validate() error {
+func (c *Settings) Validate() error {
 	if err := c.validateModel(); err != nil {
 		return err
 	}
-	if err := validRunName(c.Run); err != nil {
+	if err := ValidName(c.Run); err != nil {
 		return err
 	}
 	for _, ch := range choices {
@@ -147,7 +156,7 @@ func (c *Config) Validate() error {
 	return c.validateRates()
 }
 
-func (c *Config) validateModel() error {
+func (c *Settings) validateModel() error {
 	if _, err := model.Find(c.Model); err != nil {
 		return fmt.Errorf("train: %w", err)
 	}
@@ -157,8 +166,8 @@ func (c *Config) validateModel() error {
 	return nil
 }
 
-// arch is the architecture of valid settings.
-func (c *Config) arch() model.Architecture {
+// Architecture is the one of valid settings.
+func (c *Settings) Architecture() model.Architecture {
 	a, err := model.Find(c.Model)
 	if err != nil {
 		panic("BUG: settings were not checked: " + err.Error())
@@ -166,7 +175,7 @@ func (c *Config) arch() model.Architecture {
 	return a
 }
 
-func (c *Config) validateRates() error {
+func (c *Settings) validateRates() error {
 	if !(c.LR > 0) || math.IsInf(c.LR, 0) {
 		return fmt.Errorf("train: lr %g: give a positive number", c.LR)
 	}
@@ -179,8 +188,8 @@ func (c *Config) validateRates() error {
 	return nil
 }
 
-// validRunName keeps run names usable as directory names everywhere.
-func validRunName(name string) error {
+// ValidName keeps run names usable as directory names everywhere.
+func ValidName(name string) error {
 	for _, r := range name {
 		if !(r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' ||
 			strings.ContainsRune("._-", r)) {
@@ -193,8 +202,8 @@ func validRunName(name string) error {
 	return nil
 }
 
-// sameResult reports the first setting by which a resumed run would not be the same run.
-func (c *Config) sameResult(old *Config) error {
+// SameResult reports the first setting by which a resumed run would not be the same run.
+func (c *Settings) SameResult(old *Settings) error {
 	for _, f := range []struct {
 		name     string
 		now, was any
@@ -216,7 +225,7 @@ func (c *Config) sameResult(old *Config) error {
 	return nil
 }
 
-// CacheNames are the policies that Config.Cache knows.
+// CacheNames are the policies that Settings.Cache knows.
 func CacheNames() []string {
-	return append([]string{"auto", "none", "static", cacheBelady}, sample.PolicyNames()...)
+	return append([]string{"auto", "none", "static", CacheBelady}, sample.PolicyNames()...)
 }

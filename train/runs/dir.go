@@ -1,0 +1,325 @@
+package runs
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"slices"
+	"strings"
+	"time"
+
+	"gdb/internal/atomicfile"
+	"gdb/internal/codec"
+	"gdb/internal/lockfile"
+	"gdb/internal/smallfile"
+	"gdb/kv"
+	"gdb/layout"
+
+	"github.com/cockroachdb/pebble/v2/vfs"
+)
+
+// File is run.json.
+type File struct {
+	GDB     string    `json:"gdb"`
+	Store   string    `json:"store"`
+	Created time.Time `json:"created"`
+	Config  Settings  `json:"config"`
+	// Features and Dims say what the weights fit: the feature file, and the width of the input
+	// and of each layer.
+	Features string `json:"features"`
+	Dims     []int  `json:"dims"`
+	Plan     string `json:"plan"`
+	// Planned is the plan in full, and Actual what epochs cost, once the run is done.
+	Planned json.RawMessage `json:"planned,omitempty"`
+	Actual  json.RawMessage `json:"actual,omitempty"`
+	// Sum is the CRC32C of the file with eight zeros here, in hexadecimal. It comes last.
+	Sum string `json:"crc32c"`
+}
+
+// encode returns the file with its checksum.
+func (f File) encode() ([]byte, error) {
+	f.Sum = codec.SealZeros
+	b, err := json.MarshalIndent(f, "", "  ")
+	if err != nil {
+		return nil, fmt.Errorf("train: encode run.json: %w", err)
+	}
+	b = append(b, '\n')
+	codec.SealJSON(b)
+	return b, nil
+}
+
+// decode checks and decodes a file.
+func (f *File) decode(b []byte) error {
+	if err := codec.CheckSealed(b); err != nil {
+		return err
+	}
+	return json.Unmarshal(b, f)
+}
+
+// Caches are those that a plan gave a run.
+type Caches struct {
+	Policy    string `json:"cache"` // of the cache of features
+	Features  int64  `json:"feature_cache_bytes"`
+	Neighbors int64  `json:"neighbor_cache_bytes"`
+}
+
+// Caches reads the caches of the plan.
+func (f *File) Caches() (Caches, error) {
+	var c struct {
+		Caches
+		Lists struct {
+			Neighbors int64 `json:"neighbor_cache_bytes"`
+		} `json:"lists"`
+	}
+	if len(f.Planned) > 0 {
+		if err := json.Unmarshal(f.Planned, &c); err != nil {
+			return c.Caches, fmt.Errorf("the plan in %s: %w", FileName, err)
+		}
+	}
+	c.Neighbors = max(c.Neighbors, c.Lists.Neighbors)
+	return c.Caches, nil
+}
+
+// Files of a run.
+const (
+	FileName    = "run.json"
+	MetricsName = "metrics.jsonl"
+	CurrentName = "CURRENT"
+	StateName   = "state" // of a checkpoint
+)
+
+// Dir is the directory of a run, runs/NAME.
+type Dir struct {
+	fs   vfs.FS
+	name string
+	dir  string
+	uuid kv.UUID
+}
+
+// Open names the directory of a run; it does no I/O.
+func Open(s *layout.Store, name string) Dir {
+	return Dir{fs: s.FS(), name: name, dir: s.Path("runs", name), uuid: s.Meta().UUID}
+}
+
+// Path is that of a file in the directory.
+func (r Dir) Path(elem ...string) string {
+	return r.fs.PathJoin(append([]string{r.dir}, elem...)...)
+}
+
+// Name is the run's, and FS its file system.
+func (r Dir) Name() string { return r.name }
+
+// FS is the file system of the store.
+func (r Dir) FS() vfs.FS { return r.fs }
+
+// UUID is that of the store.
+func (r Dir) UUID() kv.UUID { return r.uuid }
+
+// CreateNext makes the directory of a new run under the first of r0001, r0002, … that nobody
+// has, and takes its lock.
+func CreateNext(s *layout.Store) (r Dir, lock io.Closer, err error) {
+	number, err := lastRunNumber(s)
+	for err == nil {
+		number++
+		r = Open(s, fmt.Sprintf("r%04d", number))
+		if lock, err = r.Create(); err == nil {
+			return r, lock, nil
+		}
+		if errors.Is(err, ErrTaken) { // by another process, since the list was read
+			err = nil
+		}
+	}
+	return Dir{}, nil, err
+}
+
+// lastRunNumber is the largest N of the runs called rN.
+func lastRunNumber(s *layout.Store) (last int, err error) {
+	taken, err := s.FS().List(s.Path("runs"))
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return 0, fmt.Errorf("train: list %s: %w", s.Path("runs"), err)
+	}
+	for _, name := range taken {
+		n := 0
+		if _, err := fmt.Sscanf(name, "r%d", &n); err == nil {
+			last = max(last, n)
+		}
+	}
+	return last, nil
+}
+
+// Exists says whether there is a run to go on with.
+func (r Dir) Exists() bool {
+	if r.fs == nil {
+		return false
+	}
+	_, err := r.fs.Stat(r.Path(FileName))
+	return err == nil
+}
+
+// others names the runs that are there, for messages.
+func (r Dir) others() string {
+	names, err := r.fs.List(r.fs.PathDir(r.dir))
+	if err != nil || len(names) == 0 {
+		return "none"
+	}
+	slices.Sort(names)
+	if len(names) > 20 {
+		names = append(names[:20], "…")
+	}
+	return strings.Join(names, ", ")
+}
+
+// ErrTaken says that a run of this name exists, or is being made.
+var ErrTaken = errors.New("the name is taken")
+
+// IsNew fails if the run exists already.
+func (r Dir) IsNew() error {
+	_, err := r.fs.Stat(r.Path(FileName))
+	switch {
+	case err == nil:
+		return fmt.Errorf("train: run %s exists: %w: choose another --run, or go on with "+
+			"--resume %s", r.name, ErrTaken, r.name)
+	case errors.Is(err, fs.ErrNotExist):
+		return nil
+	}
+	return r.readError(FileName, err)
+}
+
+// Create makes the directory of a new run and takes its lock. Of several processes that do so at
+// once, one gets it, the others ErrTaken.
+func (r Dir) Create() (lock io.Closer, err error) {
+	if err := r.fs.MkdirAll(r.dir, 0o755); err != nil {
+		return nil, fmt.Errorf("train: make %s: %w", r.dir, err)
+	}
+	runs := r.fs.PathDir(r.dir)
+	if err := errors.Join(r.syncDir(runs), r.syncDir(r.fs.PathDir(runs))); err != nil {
+		return nil, err
+	}
+	if lock, err = r.Lock(); err != nil {
+		return nil, err
+	}
+	if err := r.IsNew(); err != nil { // who had the lock before may have begun it, and be done
+		return nil, errors.Join(err, lock.Close())
+	}
+	return lock, nil
+}
+
+// syncDir makes the names in a directory durable.
+func (r Dir) syncDir(dir string) error {
+	if err := atomicfile.SyncDir(r.fs, dir); err != nil {
+		return fmt.Errorf("train: %w", err)
+	}
+	return nil
+}
+
+// Lock keeps a second process from training the same run.
+func (r Dir) Lock() (io.Closer, error) {
+	l, err := lockfile.Take(r.fs, r.Path("LOCK"))
+	if errors.Is(err, lockfile.ErrHeld) {
+		return nil, fmt.Errorf("train: run %s is being trained by another process: %w", r.name,
+			ErrTaken)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("train: run %s: %w", r.name, err)
+	}
+	return l, nil
+}
+
+// WriteFile writes run.json.
+func (r Dir) WriteFile(f File) error {
+	b, err := f.encode()
+	if err != nil {
+		return err
+	}
+	return r.replace(FileName, b)
+}
+
+// File reads run.json. The error does not name the run; damage is a layout.CorruptionError, which
+// names the file.
+func (r Dir) File() (f File, err error) {
+	b, err := smallfile.Read(r.fs, r.Path(FileName), runFileBytesMax)
+	switch {
+	case errors.Is(err, smallfile.ErrTooLarge):
+		return f, r.Corrupt(FileName, err.Error())
+	case err != nil:
+		return f, err
+	}
+	if err := f.decode(b); err != nil {
+		return f, r.Corrupt(FileName, err.Error())
+	}
+	return f, nil
+}
+
+// ReadFile reads run.json and checks that the run belongs to the store.
+func (r Dir) ReadFile() (File, error) {
+	f, err := r.File()
+	if errors.Is(err, fs.ErrNotExist) {
+		return f, fmt.Errorf("train: the store has no run %q: it has %s", r.name, r.others())
+	}
+	if err != nil {
+		return f, fmt.Errorf("train: run %s: %w", r.name, err)
+	}
+	if f.Store != r.uuid.String() {
+		return f, fmt.Errorf("train: run %s was trained on store %s, this is %s", r.name, f.Store,
+			r.uuid)
+	}
+	if len(f.Dims) < 2 || len(f.Dims) != len(f.Config.Fanout)+1 {
+		return f, fmt.Errorf("train: run %s: %w", r.name,
+			r.Corrupt(FileName, fmt.Sprintf("%d widths for %d layers", len(f.Dims),
+				len(f.Config.Fanout))))
+	}
+	return f, nil
+}
+
+// Corrupt is the error of a damaged file of the run.
+func (r Dir) Corrupt(file, what string) error {
+	return &layout.CorruptionError{Path: "runs/" + r.name + "/" + file, Block: -1,
+		What: what + "; restore the run from a copy, or train anew"}
+}
+
+// replace writes a small file whole.
+func (r Dir) replace(name string, b []byte) error {
+	if err := atomicfile.Write(r.fs, r.Path(name), b); err != nil {
+		return fmt.Errorf("train: %w", err)
+	}
+	return nil
+}
+
+// Files of a run that are read whole are no larger than this; what is larger is damage.
+const (
+	runFileBytesMax = 16 << 20 // settings and a plan: some KiB
+	currentBytesMax = 256      // a name and a checksum
+	metricsLineMax  = 1 << 20  // the record of an epoch: some KiB
+)
+
+// read reads a file of the run that has at most limit bytes.
+func (r Dir) read(name string, limit int64) ([]byte, error) {
+	b, err := smallfile.Read(r.fs, r.Path(name), limit)
+	return b, r.readError(name, err)
+}
+
+// readError is the error of reading a file of the run.
+func (r Dir) readError(name string, err error) error {
+	switch {
+	case err == nil:
+		return nil
+	case errors.Is(err, smallfile.ErrTooLarge):
+		err = r.Corrupt(name, err.Error())
+	}
+	return fmt.Errorf("train: run %s: %w", r.name, err)
+}
+
+// Load returns the settings of a run, to resume it: change what may change, then set Resume.
+func Load(s *layout.Store, run string) (Settings, error) {
+	if err := ValidName(run); err != nil || run == "" {
+		return Settings{}, errors.Join(err, errors.New("train: name the run to load"))
+	}
+	f, err := Open(s, run).ReadFile()
+	if err != nil {
+		return Settings{}, err
+	}
+	f.Config.Run = strings.TrimSpace(run)
+	return f.Config, nil
+}

@@ -1,0 +1,102 @@
+package runs
+
+import (
+	"fmt"
+	"strings"
+
+	"gdb/internal/mem"
+	"gdb/sample/superbatch"
+)
+
+// Epoch is the record of an epoch, one line of metrics.jsonl. Times are seconds.
+type Epoch struct {
+	Epoch int     `json:"epoch"` // from 1
+	Loss  float64 `json:"loss"`
+	// Train is the metric over the predictions of the steps; Val over the validation nodes, nil
+	// in epochs without evaluation.
+	Train float64  `json:"train"`
+	Val   *float64 `json:"val,omitempty"`
+	// Time is the epoch without evaluation; Sampled edges, Read bytes of the device.
+	Time    float64 `json:"time"`
+	Sampled uint64  `json:"sampled"`
+	Read    uint64  `json:"read"`
+	// Hit is the share of rows found in the feature cache.
+	Hit float64 `json:"hit"`
+	// NeighborHit is the share of the lists sampled from that were in the neighbor cache; left out
+	// if there is none.
+	NeighborHit *float64 `json:"neighbor_hit,omitempty"`
+	// Lists is how many lists were asked of it.
+	Lists uint64 `json:"lists,omitempty"`
+	// IOWait is the share of the time in which the step waited for a batch while reads were
+	// under way.
+	IOWait float64 `json:"io_wait"`
+
+	Batches int    `json:"batches"`
+	Nodes   uint64 `json:"nodes"` // rows gathered
+	// Unlabeled nodes of the train split were sampled and left out of the loss.
+	Unlabeled uint64 `json:"unlabeled,omitempty"`
+	// What each stage was busy, summed over its goroutines; Wait is the step's for batches.
+	Sample  float64 `json:"sample_s"`
+	Gather  float64 `json:"gather_s"`
+	Compute float64 `json:"compute_s"`
+	Wait    float64 `json:"wait_s"`
+	IO      float64 `json:"io_s"`
+	Eval    float64 `json:"eval_s"`
+	// Reads is how the rows that superbatches miss are read, as far as it was decided in this
+	// epoch.
+	Reads []superbatch.Reading `json:"reads,omitempty"`
+	// Stages are the times of each stage of making batches, and of the step.
+	Stages []StageTimes `json:"stages,omitempty"`
+
+	// What the process holds after the epoch and its evaluation; left out where it cannot be told.
+	RSS     int64 `json:"rss,omitempty"`      // resident bytes
+	RSSPeak int64 `json:"rss_peak,omitempty"` // their peak so far
+	Held    int64 `json:"held"`               // bytes counted against --memory
+	Files   int   `json:"files,omitempty"`    // open descriptors
+	Prep    int64 `json:"prep"`               // bytes of files in the store's prep
+}
+
+// StageTimes are the seconds of a stage in an epoch, summed over its workers: together their number
+// times the epoch's time. What a stage neither worked nor waited in the epoch, because its part was
+// done or another phase had its turn, counts as blocked for those that make batches ahead, and as
+// starved for those after them.
+type StageTimes struct {
+	Name    string  `json:"name"` // sample, plan, sweep, read, gather or step
+	Workers int     `json:"workers"`
+	Busy    float64 `json:"busy_s"`
+	Starved float64 `json:"starved_s"` // waiting for the stage before
+	Blocked float64 `json:"blocked_s"` // waiting for the stage after, or for memory
+}
+
+// String is the line of an epoch on standard output.
+func (r Epoch) String() string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "epoch %d loss %.4f train %.3f", r.Epoch, r.Loss, r.Train)
+	if r.Val != nil {
+		fmt.Fprintf(&b, " val %.3f", *r.Val)
+	}
+	read := strings.ReplaceAll(mem.FormatSize(int64(r.Read)), " ", "")
+	fmt.Fprintf(&b, " time %.1fs sampled %s edges read %s hit %.1f%% io-wait %.0f%%", r.Time,
+		count(r.Sampled), read, 100*r.Hit, 100*r.IOWait)
+	if len(r.Stages) > 0 {
+		b.WriteString(" busy/starved/blocked")
+	}
+	for _, s := range r.Stages {
+		share := 100 / max(float64(s.Workers)*r.Time, 1e-9)
+		fmt.Fprintf(&b, " %s %.0f/%.0f/%.0f%%", s.Name, s.Busy*share, s.Starved*share,
+			s.Blocked*share)
+	}
+	return b.String()
+}
+
+// count writes large numbers as 41.2M.
+func count(n uint64) string {
+	v, units := float64(n), []string{"", "K", "M", "G", "T"}
+	for v >= 1000 && len(units) > 1 {
+		v, units = v/1000, units[1:]
+	}
+	if v == float64(n) {
+		return fmt.Sprintf("%d", n)
+	}
+	return fmt.Sprintf("%.1f%s", v, units[0])
+}

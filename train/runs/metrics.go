@@ -1,0 +1,115 @@
+package runs
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+
+	"github.com/cockroachdb/pebble/v2/vfs"
+
+	"gdb/internal/atomicfile"
+	"gdb/internal/smallfile"
+)
+
+// Metrics appends records to metrics.jsonl.
+type Metrics struct {
+	file vfs.File
+	path string
+	off  int64
+}
+
+// OpenMetrics starts the file with the records of the epochs up to and with the last: what a
+// killed run wrote after its last checkpoint is done, and written, again.
+func (r Dir) OpenMetrics(last int) (*Metrics, error) {
+	path := r.Path(MetricsName)
+	f, err := r.fs.Create(atomicfile.Part(path), vfs.WriteCategoryUnspecified)
+	if err != nil {
+		return nil, fmt.Errorf("train: create the metrics of run %s: %w", r.name, err)
+	}
+	m := &Metrics{file: f, path: atomicfile.Part(path)}
+	err = r.keepMetrics(m, last)
+	if err == nil {
+		err = m.Sync()
+	}
+	if err == nil {
+		if err = r.fs.Rename(m.path, path); err != nil {
+			err = fmt.Errorf("train: rename %s: %w", m.path, err)
+		}
+	}
+	if err == nil {
+		err = r.syncDir(r.dir)
+	}
+	if err != nil {
+		return nil, errors.Join(err, f.Close())
+	}
+	m.path = path
+	return m, nil
+}
+
+// keepMetrics copies the records of the epochs up to and with the last.
+func (r Dir) keepMetrics(to *Metrics, last int) error {
+	err := smallfile.Lines(r.fs, r.Path(MetricsName), metricsLineMax, func(line []byte) error {
+		var rec Epoch
+		if json.Unmarshal(line, &rec) != nil || rec.Epoch > last {
+			return nil
+		}
+		return to.write(append(line, '\n'))
+	})
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	return r.readError(MetricsName, err)
+}
+
+// Add appends the record of an epoch.
+func (m *Metrics) Add(rec Epoch) error {
+	b, err := json.Marshal(rec)
+	if err != nil {
+		return fmt.Errorf("train: encode metrics: %w", err)
+	}
+	return m.write(append(b, '\n'))
+}
+
+func (m *Metrics) write(b []byte) error {
+	n, err := m.file.Write(b)
+	m.off += int64(n)
+	if err != nil {
+		return fmt.Errorf("train: write %s at offset %d: %w", m.path, m.off, err)
+	}
+	return nil
+}
+
+// Sync makes what was added durable.
+func (m *Metrics) Sync() error {
+	if err := m.file.Sync(); err != nil {
+		return fmt.Errorf("train: sync %s: %w", m.path, err)
+	}
+	return nil
+}
+
+// Close syncs and closes the file.
+func (m *Metrics) Close() error {
+	if err := errors.Join(m.file.Sync(), m.file.Close()); err != nil {
+		return fmt.Errorf("train: close %s: %w", m.path, err)
+	}
+	return nil
+}
+
+// Epochs calls fn with the record of each epoch that is done. A line that is no record, such as one
+// that was being written, is an error that names it.
+func (r Dir) Epochs(fn func(e *Epoch) error) error {
+	n := 0
+	err := smallfile.Lines(r.fs, r.Path(MetricsName), metricsLineMax, func(line []byte) error {
+		n++
+		var e Epoch
+		if err := json.Unmarshal(line, &e); err != nil {
+			return fmt.Errorf("runs/%s/%s line %d: %w", r.name, MetricsName, n, err)
+		}
+		return fn(&e)
+	})
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil // killed before its first epoch was done
+	}
+	return err
+}
