@@ -15,6 +15,7 @@ import (
 	"slices"
 	"time"
 
+	"gdb/internal/atomicfile"
 	"gdb/internal/storefs"
 	"gdb/kv"
 
@@ -58,7 +59,7 @@ func (c *Catalog) Create(ctx context.Context, m *kv.Meta, sets map[string]*roari
 	if err := c.fs.MkdirAll(c.dir, 0o755); err != nil {
 		return fmt.Errorf("kv: create %s: %w", c.dir, err)
 	}
-	if err := syncDir(c.fs, c.fs.PathDir(c.dir)); err != nil {
+	if err := atomicfile.SyncDir(c.fs, c.fs.PathDir(c.dir)); err != nil {
 		return fmt.Errorf("kv: create %s: %w", c.dir, err)
 	}
 	l, err := c.lock(ctx)

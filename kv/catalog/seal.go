@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"gdb/internal/atomicfile"
 	"gdb/internal/codec"
 	"gdb/kv"
 
@@ -158,34 +159,10 @@ func (c *Catalog) readSeal() (*seal, error) {
 // writeSeal commits: when it returns without error, s is durable. If the last step, the sync of
 // the directory, fails, then either seal may be found later.
 func (c *Catalog) writeSeal(s *seal) error {
-	temp := c.fs.PathJoin(c.dir, sealTemp)
-	f, err := c.fs.Create(temp, vfs.WriteCategoryUnspecified)
-	if err != nil {
-		return fmt.Errorf("kv: seal %s: %w", c.dir, err)
-	}
-	_, err = f.Write(s.encode())
-	if err == nil {
-		err = f.Sync()
-	}
-	if err = errors.Join(err, f.Close()); err == nil {
-		err = c.fs.Rename(temp, c.fs.PathJoin(c.dir, sealName))
-	}
-	if err == nil {
-		err = syncDir(c.fs, c.dir)
-	}
-	if err != nil {
+	if err := atomicfile.Write(c.fs, c.fs.PathJoin(c.dir, sealName), s.encode()); err != nil {
 		return fmt.Errorf("kv: seal %s: %w", c.dir, err)
 	}
 	return nil
-}
-
-// syncDir makes the names in dir durable.
-func syncDir(fs vfs.FS, dir string) error {
-	d, err := fs.OpenDir(dir)
-	if err != nil {
-		return err
-	}
-	return errors.Join(d.Sync(), d.Close())
 }
 
 // digest compares a file with its record: its size, and if whole its bytes. The error is a

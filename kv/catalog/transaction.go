@@ -9,6 +9,7 @@ import (
 	"syscall"
 	"time"
 
+	"gdb/internal/atomicfile"
 	"gdb/internal/lockfile"
 	"gdb/kv"
 
@@ -232,7 +233,7 @@ func (c *Catalog) transact(ctx context.Context, old *seal, do func(w writer) err
 		err = ctx.Err()
 	}
 	if err == nil {
-		err = syncDir(c.fs, c.dir)
+		err = atomicfile.SyncDir(c.fs, c.dir)
 	}
 	if err != nil {
 		st.discard()

@@ -11,6 +11,7 @@ import (
 
 	"gdb/kv/catalog"
 	"gdb/layout"
+	"gdb/layout/layouttest"
 
 	"github.com/cockroachdb/pebble/v2/vfs"
 	"github.com/cockroachdb/pebble/v2/vfs/errorfs"
@@ -242,9 +243,7 @@ func TestDamagedJournalIsRefused(t *testing.T) {
 	for at := 0; at < len(good); at += 7 {
 		bad := []byte(good)
 		bad[at] ^= 4
-		if err := writeFile(fs, path, bad); err != nil {
-			t.Fatal(err)
-		}
+		layouttest.WriteFile(t, fs, path, bad)
 		if _, err := prepare(t, 0, fs, true).run(context.Background()); err == nil {
 			t.Fatalf("byte %d changed, and nobody noticed", at)
 		}

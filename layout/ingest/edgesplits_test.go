@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"gdb/layout"
+	"gdb/layout/layouttest"
 
 	"github.com/cockroachdb/pebble/v2/vfs"
 )
@@ -32,9 +33,7 @@ func randomTriples(t *testing.T, fs vfs.FS, r *rand.Rand) map[triple][]string {
 		if err := fs.MkdirAll("kg", 0o755); err != nil {
 			t.Fatal(err)
 		}
-		if err := writeFile(fs, "kg/"+split+".tsv", []byte(b.String())); err != nil {
-			t.Fatal(err)
-		}
+		layouttest.WriteFile(t, fs, "kg/"+split+".tsv", []byte(b.String()))
 	}
 	return want
 }

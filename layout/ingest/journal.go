@@ -3,11 +3,11 @@ package ingest
 import (
 	"bytes"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"slices"
 	"time"
 
+	"gdb/internal/atomicfile"
 	"gdb/internal/codec"
 	"gdb/internal/smallfile"
 	"gdb/kv"
@@ -107,14 +107,11 @@ func (j *journal) save() error {
 	if err != nil {
 		return fmt.Errorf("ingest: encode the journal: %w", err)
 	}
-	next := j.path + ".next"
-	if err := writeFile(j.fs, next, append([]byte(journalHead(body)+"\n"), body...)); err != nil {
-		return err
+	err = atomicfile.Write(j.fs, j.path, []byte(journalHead(body)+"\n"), body)
+	if err != nil {
+		return fmt.Errorf("ingest: save the journal: %w", err)
 	}
-	if err := j.fs.Rename(next, j.path); err != nil {
-		return fmt.Errorf("ingest: rename %s: %w", next, err)
-	}
-	return syncDir(j.fs, j.dir)
+	return nil
 }
 
 // result decodes the result of a finished step; false if it was not finished.
@@ -153,30 +150,10 @@ func (j *journal) forget(name string, drop []string) error {
 	return j.save()
 }
 
-// writeFile writes a small file and syncs it.
-func writeFile(fs vfs.FS, path string, b []byte) error {
-	f, err := fs.Create(path, vfs.WriteCategoryUnspecified)
-	if err != nil {
-		return fmt.Errorf("ingest: create %s: %w", path, err)
-	}
-	_, err = f.Write(b)
-	if err == nil {
-		err = f.Sync()
-	}
-	if err = errors.Join(err, f.Close()); err != nil {
-		return fmt.Errorf("ingest: write %s: %w", path, err)
-	}
-	return nil
-}
-
 // syncDir makes the names in a directory durable.
 func syncDir(fs vfs.FS, dir string) error {
-	d, err := fs.OpenDir(dir)
-	if err != nil {
-		return fmt.Errorf("ingest: open %s: %w", dir, err)
-	}
-	if err := errors.Join(d.Sync(), d.Close()); err != nil {
-		return fmt.Errorf("ingest: sync %s: %w", dir, err)
+	if err := atomicfile.SyncDir(fs, dir); err != nil {
+		return fmt.Errorf("ingest: %w", err)
 	}
 	return nil
 }
