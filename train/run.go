@@ -18,6 +18,7 @@ import (
 	"gdb/layout"
 	"gdb/sample"
 	"gdb/sample/superbatch"
+	"gdb/sample/superbatch/runtimefile"
 	"gdb/train/backend"
 	"gdb/train/model"
 	"gdb/train/runs"
@@ -330,7 +331,7 @@ func (t *trainer) restore() error {
 	if err := t.claim(); err != nil {
 		return err
 	}
-	if err := superbatch.RemoveDead(t.dir.FS(), t.in.store.Path("prep")); err != nil {
+	if err := runtimefile.RemoveDead(t.dir.FS(), t.in.store.Path("prep")); err != nil {
 		return err
 	}
 	if err := t.dir.FS().RemoveAll(t.dir.Path(hiddenDir)); err != nil { // of a killed process

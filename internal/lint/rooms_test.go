@@ -65,6 +65,7 @@ var rooms = map[string][]string{
 		"sample",
 		"sample/policytest",
 		"sample/cachesim",
+		"sample/superbatch/runtimefile",
 		"sample/superbatch",
 	},
 	"train": {

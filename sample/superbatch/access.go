@@ -8,6 +8,7 @@ import (
 
 	"gdb/internal/mem"
 	"gdb/sample"
+	"gdb/sample/superbatch/runtimefile"
 )
 
 // A superbatch counts what happens in it twice. Turn 0 is the rows that the cache holds before, by
@@ -21,7 +22,7 @@ import (
 // so that a word can be read as 8 bytes. 5 bytes per access or so.
 type accesses struct {
 	ranges
-	file   *writer
+	file   *runtimefile.Writer
 	arena  *mem.Arena
 	memory *mem.Arena // of records
 
@@ -29,9 +30,9 @@ type accesses struct {
 	ends  []uint32 // of each part: where its next word goes
 	words []byte
 
-	refs   []ref    // of the parts, window by window; of those without accesses none
-	starts []uint32 // of each turn, its first access
-	most   int      // of a batch
+	refs   []runtimefile.Ref // of the parts, window by window; of those without accesses none
+	starts []uint32          // of each turn, its first access
+	most   int               // of a batch
 	total  uint64
 	held   mem.Account // refs and starts
 }
@@ -40,7 +41,8 @@ type accesses struct {
 const accessesMost = math.MaxUint32 - 1
 
 // newAccesses starts the file of a superbatch's accesses, so many bytes of which stay in memory.
-func newAccesses(id identity, r ranges, memory int64, budget *mem.Budget) (*accesses, error) {
+func newAccesses(id runtimefile.Identity, r ranges, memory int64, budget *mem.Budget) (*accesses,
+	error) {
 	words := r.window*r.wordBytes() + 8*r.count
 	arena, err := mem.NewArena(budget, "superbatch accesses",
 		4*int64(r.window)+4*int64(r.count)+int64(words))
@@ -53,13 +55,13 @@ func newAccesses(id identity, r ranges, memory int64, budget *mem.Budget) (*acce
 		held: mem.NewAccount(budget, "superbatch index")}
 	a.memory, err = mem.NewArena(budget, "superbatch accesses", memory)
 	if err == nil {
-		a.file, err = id.create(kindAccesses)
+		a.file, err = id.Create(runtimefile.KindAccesses)
 	}
 	if err != nil {
 		a.free()
 		return nil, err
 	}
-	a.file.memory = a.memory.Bytes()
+	a.file.Memory = a.memory.Bytes()
 	return a, nil
 }
 
@@ -95,9 +97,9 @@ func (a *accesses) deal() (err error) {
 	a.sort(width)
 	begin := uint32(0)
 	for _, end := range a.ends {
-		var at ref
+		var at runtimefile.Ref
 		if end > begin {
-			if at, err = a.file.append(a.words[begin : end+8]); err != nil {
+			if at, err = a.file.Append(a.words[begin : end+8]); err != nil {
 				return err
 			}
 			begin = end + 8
@@ -139,7 +141,7 @@ func (a *accesses) finish() error {
 			return err
 		}
 	}
-	if err := a.file.finish(); err != nil {
+	if err := a.file.Finish(); err != nil {
 		return err
 	}
 	return a.freeWindow()
@@ -169,7 +171,7 @@ func (a *accesses) windows() int { return len(a.refs) / a.count }
 // nextMost is what the next uses take at most, in whole arenas: a number each, and for each part a
 // head and the rest of a unit.
 func (a *accesses) nextMost() int64 {
-	return 4*int64(a.total) + 2<<20 + unitBytes*int64(len(a.refs))
+	return 4*int64(a.total) + 2<<20 + runtimefile.UnitBytes*int64(len(a.refs))
 }
 
 func (a *accesses) freeWindow() error {
@@ -184,7 +186,7 @@ func (a *accesses) free() {
 		_ = a.memory.Free()
 	}
 	if a.file != nil {
-		_ = a.file.abort() // the file is not used any more
+		_ = a.file.Abort() // the file is not used any more
 	}
 	a.held.Release()
 }

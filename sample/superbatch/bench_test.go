@@ -12,6 +12,7 @@ import (
 	"gdb/layout"
 	"gdb/sample"
 	"gdb/sample/sampletest"
+	"gdb/sample/superbatch/runtimefile"
 
 	"github.com/cockroachdb/pebble/v2/vfs"
 )
@@ -57,7 +58,7 @@ func buildOnce(b *testing.B, c Config) {
 	p, ctx := &l.builder, context.Background()
 	p.seq = 1
 	s := &superbatch{wanted: p.want(0, nil), held: mem.NewAccount(c.Budget, "test"),
-		id: identity{fs: c.FS, dir: p.dir, uuid: c.UUID, seq: p.seq}}
+		id: runtimefile.Identity{FS: c.FS, Dir: p.dir, UUID: c.UUID, Seq: p.seq}}
 	a, err := newAccesses(s.id, p.ranges, c.AccessBytes, c.Budget)
 	if err != nil {
 		b.Fatal(err)
@@ -79,8 +80,8 @@ func buildOnce(b *testing.B, c Config) {
 	report(planned.Sub(sampled), "plan-ns/access")
 	report(between-before, "sample-cpu-ns/access")
 	report(after-between, "plan-cpu-ns/access")
-	b.ReportMetric(float64(s.batches.file.Size())/accesses, "batch-B/access")
-	b.ReportMetric(float64(s.plans.file.Size())/accesses, "plan-B/access")
+	b.ReportMetric(float64(s.batches.File.Size())/accesses, "batch-B/access")
+	b.ReportMetric(float64(s.plans.File.Size())/accesses, "plan-B/access")
 	b.ReportMetric(accesses/float64(len(s.index)), "accesses/batch")
 	b.ReportMetric(float64(c.Budget.Peak())/(1<<20), "MiB-peak")
 	a.free()

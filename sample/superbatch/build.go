@@ -10,6 +10,7 @@ import (
 	"gdb/internal/codec"
 	"gdb/internal/mem"
 	"gdb/sample"
+	"gdb/sample/superbatch/runtimefile"
 )
 
 const (
@@ -27,7 +28,7 @@ const (
 // superbatch is a run of batches that were sampled and planned, in runtime files.
 type superbatch struct {
 	wanted
-	id        identity
+	id        runtimefile.Identity
 	end       uint64 // the step after the last, counted over all epochs
 	index     []stepRefs
 	held      mem.Account // index
@@ -36,16 +37,16 @@ type superbatch struct {
 	edgesMost int
 	slots     int // that its changes use
 	readsMost int // rows that a batch reads
-	batches   *reader
-	plans     *reader
-	gone      *remover
+	batches   *runtimefile.Reader
+	plans     *runtimefile.Reader
+	gone      *runtimefile.Remover
 	span      *span // where missing rows are read from, once it was decided
 	coming    *spanAhead
 }
 
 // stepRefs are the records of one batch, and how many rows it reads.
 type stepRefs struct {
-	nodes, edges, plan ref
+	nodes, edges, plan runtimefile.Ref
 	reads              uint32
 }
 
@@ -54,9 +55,9 @@ func (s *superbatch) close() {
 	s.coming.stop()
 	s.coming = nil
 	s.endSpan()
-	for _, r := range []*reader{s.batches, s.plans} {
+	for _, r := range []*runtimefile.Reader{s.batches, s.plans} {
 		if r != nil {
-			s.gone.begin(r.drop)
+			s.gone.Begin(r.Drop)
 		}
 	}
 	s.batches, s.plans, s.index = nil, nil, nil
@@ -73,7 +74,7 @@ type builder struct {
 	cache    *cacheState
 	seq      uint64
 	storage  int64 // bytes for one superbatch, or a pair
-	gone     remover
+	gone     runtimefile.Remover
 
 	sampling samplingStats
 	planning sample.Clock
@@ -84,7 +85,7 @@ type builder struct {
 // directory.
 func (b *builder) build(ctx context.Context, w wanted) (*superbatch, error) {
 	b.seq++
-	if err := b.gone.wait(); err != nil {
+	if err := b.gone.Wait(); err != nil {
 		return nil, err
 	}
 	s := &superbatch{wanted: w, id: b.identity(b.seq), gone: &b.gone,
@@ -97,8 +98,8 @@ func (b *builder) build(ctx context.Context, w wanted) (*superbatch, error) {
 }
 
 // identity is that of the files with a number.
-func (b *builder) identity(seq uint64) identity {
-	return identity{fs: b.cfg.FS, dir: b.dir, uuid: b.cfg.UUID, seq: seq}
+func (b *builder) identity(seq uint64) runtimefile.Identity {
+	return runtimefile.Identity{FS: b.cfg.FS, Dir: b.dir, UUID: b.cfg.UUID, Seq: seq}
 }
 
 // fill samples and plans a superbatch.
@@ -140,11 +141,11 @@ func (b *builder) withGraph(ctx context.Context, work func() error) (err error) 
 
 // sample writes the batches and their accesses.
 func (b *builder) sample(ctx context.Context, s *superbatch, a *accesses) (err error) {
-	w, err := s.id.create(kindBatches)
+	w, err := s.id.Create(runtimefile.KindBatches)
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, w.abort()) }()
+	defer func() { err = errors.Join(err, w.Abort()) }()
 	if err := a.add(b.cache.rows()); err != nil {
 		return err
 	}
@@ -159,10 +160,10 @@ func (b *builder) sample(ctx context.Context, s *superbatch, a *accesses) (err e
 			return err
 		}
 	}
-	if err := errors.Join(a.finish(), w.finish()); err != nil {
+	if err := errors.Join(a.finish(), w.Finish()); err != nil {
 		return err
 	}
-	s.batches, err = s.id.open(ctx, b.cfg.Device, kindBatches)
+	s.batches, err = s.id.Open(ctx, b.cfg.Device, runtimefile.KindBatches)
 	return err
 }
 
@@ -204,7 +205,7 @@ func (b *builder) sampleEpoch(ctx context.Context, out *batchWriter, end uint64)
 // batchWriter writes sampled batches.
 type batchWriter struct {
 	*superbatch
-	w       *writer
+	w       *runtimefile.Writer
 	a       *accesses
 	share   int64 // of the storage, that more than one batch may take
 	largest int64 // bytes of a batch on disk, with all that will be written for it
@@ -216,16 +217,16 @@ type batchWriter struct {
 
 // add writes one batch, and finds out whether there is room for another.
 func (o *batchWriter) add(d *sample.Batch) (err error) {
-	before, nodes := o.w.size+o.a.file.total(), len(d.Dense.NodeIDs)
+	before, nodes := o.w.Size+o.a.file.Total(), len(d.Dense.NodeIDs)
 	var r stepRefs
 	o.enc.B = o.enc.B[:0]
 	encodeNodes(&o.enc, d)
-	if r.nodes, err = o.w.append(o.enc.B); err != nil {
+	if r.nodes, err = o.w.Append(o.enc.B); err != nil {
 		return err
 	}
 	o.enc.B = o.enc.B[:0]
 	o.degrees = encodeEdges(&o.enc, &d.Dense, o.degrees)
-	if r.edges, err = o.w.append(o.enc.B); err != nil {
+	if r.edges, err = o.w.Append(o.enc.B); err != nil {
 		return err
 	}
 	if err := o.a.add(d.Dense.NodeIDs); err != nil {
@@ -241,7 +242,7 @@ func (o *batchWriter) add(d *sample.Batch) (err error) {
 	o.nodesMost = max(o.nodesMost, nodes)
 	o.edgesMost = max(o.edgesMost, len(d.Dense.Nbrs))
 	o.innerMost = max(o.innerMost, nodes-int(d.Dense.NodeIDOffsets[1]))
-	files := o.w.size + o.a.file.total()
+	files := o.w.Size + o.a.file.Total()
 	o.largest = max(o.largest, files-before+planBytesPerAccess*int64(nodes))
 	used := files + planBytesPerAccess*int64(o.a.total)
 	o.full = used+o.largest > o.share || len(o.index) == batchesMost || o.a.full()
@@ -262,19 +263,20 @@ func (b *builder) plan(ctx context.Context, s *superbatch, a *accesses) (err err
 	}
 	defer func() { err = errors.Join(err, next.free()) }()
 	a.free()
-	b.gone.begin(func() error { return s.id.remove(kindAccesses) })
+	b.gone.Begin(func() error { return s.id.Remove(runtimefile.KindAccesses) })
 	if err := b.decide(ctx, s, next); err != nil {
 		return err
 	}
-	b.gone.begin(func() error { return s.id.remove(kindNext) })
-	s.plans, err = s.id.open(ctx, b.cfg.Device, kindPlan)
+	b.gone.Begin(func() error { return s.id.Remove(runtimefile.KindNext) })
+	s.plans, err = s.id.Open(ctx, b.cfg.Device, runtimefile.KindPlan)
 	return err
 }
 
 // parts are the records of batch i that training on it needs.
-func (s *superbatch) parts(i int) []record {
+func (s *superbatch) parts(i int) []runtimefile.Record {
 	r := s.index[i]
-	return []record{{s.batches, r.nodes}, {s.batches, r.edges}, {s.plans, r.plan}}
+	return []runtimefile.Record{{File: s.batches, At: r.nodes},
+		{File: s.batches, At: r.edges}, {File: s.plans, At: r.plan}}
 }
 
 // decodeNodes decodes the first record of batch i.
@@ -282,7 +284,7 @@ func (s *superbatch) decodeNodes(payload []byte, i int, b *builder, to *sample.B
 	step := s.first + uint64(i)
 	err := decodeNodes(payload, to, step/b.perEpoch, step%b.perEpoch, b.cfg.Nodes)
 	if err != nil {
-		return s.batches.damage(s.index[i].nodes.off(), "%v", err)
+		return s.batches.Damage(s.index[i].nodes.Off(), "%v", err)
 	}
 	return nil
 }
@@ -290,7 +292,7 @@ func (s *superbatch) decodeNodes(payload []byte, i int, b *builder, to *sample.B
 // decodeEdges decodes the second record of batch i, after the first, and fills in its seeds.
 func (s *superbatch) decodeEdges(payload []byte, i int, to *sample.Batch) error {
 	if err := decodeEdges(payload, &to.Dense); err != nil {
-		return s.batches.damage(s.index[i].edges.off(), "%v", err)
+		return s.batches.Damage(s.index[i].edges.Off(), "%v", err)
 	}
 	first := to.Dense.NodeIDOffsets[to.Dense.Layers()]
 	to.Seeds = append(to.Seeds[:0], to.Dense.NodeIDs[first:]...)
@@ -300,7 +302,7 @@ func (s *superbatch) decodeEdges(payload []byte, i int, to *sample.Batch) error 
 // decodeChanges decodes the changes of batch i, of so many nodes.
 func (s *superbatch) decodeChanges(payload []byte, i, nodes, slots int, c *Changes) error {
 	if err := c.decode(payload, nodes, slots); err != nil {
-		return s.plans.damage(s.index[i].plan.off(), "%v", err)
+		return s.plans.Damage(s.index[i].plan.Off(), "%v", err)
 	}
 	return nil
 }

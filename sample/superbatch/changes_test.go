@@ -12,6 +12,7 @@ import (
 	"gdb/internal/mem"
 	"gdb/internal/rng"
 	"gdb/sample"
+	"gdb/sample/superbatch/runtimefile"
 
 	"github.com/cockroachdb/pebble/v2/vfs"
 	"pgregory.net/rapid"
@@ -179,7 +180,7 @@ func (p *passes) close(t rapid.TB) {
 func (p *passes) superbatch(t rapid.TB, batches [][]sample.NodeID) (hits []int) {
 	ctx := context.Background()
 	p.seq++
-	id := identity{fs: vfs.NewMem(), dir: "", seq: p.seq}
+	id := runtimefile.Identity{FS: vfs.NewMem(), Dir: "", Seq: p.seq}
 	must := func(err error) {
 		if err != nil {
 			t.Helper()
@@ -293,7 +294,8 @@ func TestHitsAreBeladys(t *testing.T) {
 		p := newPasses(t, ranges{shift: shift, count: (nodes-1)>>shift + 1,
 			window: rapid.IntRange(1, 30).Draw(t, "window")}, slots)
 		p.workers = rapid.IntRange(1, 3).Draw(t, "workers")
-		p.memory = int64(rapid.SampledFrom([]int{0, 1, 5, 100}).Draw(t, "units")) * unitBytes
+		p.memory = int64(rapid.SampledFrom([]int{0, 1, 5, 100}).Draw(t,
+			"units")) * runtimefile.UnitBytes
 		defer p.close(t)
 		plain := &minCache{slots: slots}
 		for range rapid.IntRange(1, 3).Draw(t, "superbatches") {

@@ -6,6 +6,7 @@ import (
 
 	"gdb/internal/mem"
 	"gdb/layout"
+	"gdb/sample/superbatch/runtimefile"
 )
 
 // Costs are what decides between reading missing rows one by one and sweeping the file once for
@@ -167,7 +168,7 @@ func (s SweepRoom) lists(misses float64, batches int) int64 {
 func (s SweepRoom) Packed(rows, misses float64, batches int) layout.ReadCost {
 	reads := math.Ceil(rows / s.record(misses, batches))
 	return layout.ReadCost{Reads: uint64(reads),
-		Bytes: int64(rows*float64(s.RowBytes) + reads*unitBytes)}
+		Bytes: int64(rows*float64(s.RowBytes) + reads*runtimefile.UnitBytes)}
 }
 
 // record is how many rows a record holds.

@@ -10,6 +10,7 @@ import (
 	"gdb/internal/codec"
 	"gdb/internal/mem"
 	"gdb/sample"
+	"gdb/sample/superbatch/runtimefile"
 )
 
 // decider is the memory of the forward pass. Three goroutines hand frames on: one reads batches and
@@ -18,9 +19,9 @@ type decider struct {
 	*builder
 	*superbatch
 	next    *nextReader
-	nodes   *readAhead // records of batches
-	due     int        // the first batch that is not chosen to be read
-	out     *writer
+	nodes   *runtimefile.Ahead // records of batches
+	due     int                // the first batch that is not chosen to be read
+	out     *runtimefile.Writer
 	enc     codec.Enc
 	gaps    []uint32
 	frames  [decideFrames]decideFrame
@@ -52,11 +53,11 @@ func (b *builder) decide(ctx context.Context, s *superbatch, next *nextUses) (er
 		return err
 	}
 	defer func() { err = errors.Join(err, in.close()) }()
-	w, err := s.id.create(kindPlan)
+	w, err := s.id.Create(runtimefile.KindPlan)
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, w.abort()) }()
+	defer func() { err = errors.Join(err, w.Abort()) }()
 	d := &decider{builder: b, superbatch: s, next: in, out: w,
 		empty: make(chan *decideFrame, decideFrames), full: make(chan *decideFrame, decideFrames),
 		decided: make(chan *decideFrame, decideFrames)}
@@ -68,12 +69,12 @@ func (b *builder) decide(ctx context.Context, s *superbatch, next *nextUses) (er
 	if err := d.resume(ctx); err != nil {
 		return err
 	}
-	d.nodes = newReadAhead(ctx, b.cfg.Budget, d.choose)
-	defer func() { err = errors.Join(err, d.nodes.close()) }()
+	d.nodes = runtimefile.NewAhead(ctx, b.cfg.Budget, d.choose)
+	defer func() { err = errors.Join(err, d.nodes.Close()) }()
 	if err := d.run(ctx); err != nil {
 		return err
 	}
-	return w.finish()
+	return w.Finish()
 }
 
 // resume begins with the rows that the cache holds, a batch's number of them at a time.
@@ -95,11 +96,11 @@ func (d *decider) resume(ctx context.Context) error {
 }
 
 // choose takes the nodes of the next batches.
-func (d *decider) choose(g *group) bool {
-	for ; d.due < len(d.index) && len(g.records) < batchesAtOnce; d.due++ {
-		g.add(d.batches, d.index[d.due].nodes, d.due)
+func (d *decider) choose(g *runtimefile.Group) bool {
+	for ; d.due < len(d.index) && len(g.Records) < batchesAtOnce; d.due++ {
+		g.Add(d.batches, d.index[d.due].nodes, d.due)
 	}
-	return len(g.records) > 0
+	return len(g.Records) > 0
 }
 
 // run decides for all batches.
@@ -134,11 +135,11 @@ func cause(errs []error) error {
 func (d *decider) read(ctx context.Context) error {
 	defer close(d.full)
 	for {
-		g, err := d.nodes.next(ctx)
+		g, err := d.nodes.Next(ctx)
 		if g == nil || err != nil {
 			return err
 		}
-		for k, i := range g.parts {
+		for k, i := range g.Parts {
 			var f *decideFrame
 			select {
 			case f = <-d.empty:
@@ -146,7 +147,7 @@ func (d *decider) read(ctx context.Context) error {
 				return ctx.Err()
 			}
 			f.i = i
-			if err := d.decodeNodes(g.payloads[k], i, d.builder, &f.batch); err != nil {
+			if err := d.decodeNodes(g.Payloads[k], i, d.builder, &f.batch); err != nil {
 				return err
 			}
 			if err := d.next.of(ctx, uint32(i+1), f.batch.Dense.NodeIDs, f.next); err != nil {
@@ -167,7 +168,7 @@ func (d *decider) decideAll(context.Context) error {
 			return fmt.Errorf("batch %d of %d nodes: %w", f.i, len(nodes), err)
 		}
 		if err != nil {
-			return d.next.in.damage(0, "batch %d: %v", f.i, err)
+			return d.next.in.Damage(0, "batch %d: %v", f.i, err)
 		}
 		d.index[f.i].reads = uint32(len(nodes) - f.changes.Hits)
 		d.readsMost = max(d.readsMost, int(d.index[f.i].reads))
@@ -181,7 +182,7 @@ func (d *decider) write(context.Context) (err error) {
 	for f := range d.decided {
 		d.enc.B = d.enc.B[:0]
 		d.gaps = f.changes.encode(&d.enc, d.gaps)
-		if d.index[f.i].plan, err = d.out.append(d.enc.B); err != nil {
+		if d.index[f.i].plan, err = d.out.Append(d.enc.B); err != nil {
 			return err
 		}
 		d.empty <- f // never blocks

@@ -14,6 +14,7 @@ import (
 	"gdb/blockdev/devtest"
 	"gdb/internal/rng"
 	"gdb/layout"
+	"gdb/sample/superbatch/runtimefile"
 )
 
 // TestReadErrors fails each read of runtime files in turn: the error names file and offset, the
@@ -51,7 +52,7 @@ func TestReadErrors(t *testing.T) {
 				break // past the last read
 			}
 			if !errors.Is(err, syscall.EIO) || !strings.Contains(err.Error(), "offset") ||
-				!strings.Contains(err.Error(), dirPrefix+c.Name) {
+				!strings.Contains(err.Error(), runtimefile.DirPrefix+c.Name) {
 				t.Errorf("read %d: %v", nth, err)
 			}
 		}

@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"gdb/sample"
+	"gdb/sample/superbatch/runtimefile"
 )
 
 // order brings the rows that a batch misses into the order in which they were packed.
@@ -27,7 +28,8 @@ func (t *stretch) order(f *frame) error {
 
 // fetch reads the rows first … end-1 of those that a batch misses, the k-th of them to the row
 // at[k] of out: from the file of features, where at nil means k, or as they were packed.
-func (t *stretch) fetch(f *frame, first, end int, at []uint32, out []float32, buf *buffer) error {
+func (t *stretch) fetch(f *frame, first, end int, at []uint32, out []float32,
+	buf *runtimefile.Buffer) error {
 	c, dim := &t.l.cfg, t.l.dim
 	if t.packed == nil {
 		return c.Rows.Gather(t.ctx, f.missed[first:end], at, out)

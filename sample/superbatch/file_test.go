@@ -13,6 +13,7 @@ import (
 	"gdb/internal/rng"
 	"gdb/layout"
 	"gdb/layout/layouttest"
+	"gdb/sample/superbatch/runtimefile"
 
 	"github.com/cockroachdb/pebble/v2/vfs"
 )
@@ -33,21 +34,21 @@ func payload(i, size int) []byte {
 
 var recordSizes = []int{0, 1, 495, 496, 497, 5000, 3 << 20, 12, 700000, 600000}
 
-func mustWrite(t testing.TB, id identity) []ref {
+func mustWrite(t testing.TB, id runtimefile.Identity) []runtimefile.Ref {
 	t.Helper()
-	w, err := id.create(kindPlan)
+	w, err := id.Create(runtimefile.KindPlan)
 	if err != nil {
 		t.Fatal(err)
 	}
-	var refs []ref
+	var refs []runtimefile.Ref
 	for i, size := range recordSizes {
-		r, err := w.append(payload(i, size))
+		r, err := w.Append(payload(i, size))
 		if err != nil {
 			t.Fatal(err)
 		}
 		refs = append(refs, r)
 	}
-	if err := w.finish(); err != nil {
+	if err := w.Finish(); err != nil {
 		t.Fatal(err)
 	}
 	return refs
@@ -55,13 +56,13 @@ func mustWrite(t testing.TB, id identity) []ref {
 
 func TestRecords(t *testing.T) {
 	ctx, dev := context.Background(), mustDevice(t)
-	id := identity{fs: vfs.NewMem(), uuid: [16]byte{1, 2}, seq: 3}
+	id := runtimefile.Identity{FS: vfs.NewMem(), UUID: [16]byte{1, 2}, Seq: 3}
 	refs := mustWrite(t, id)
-	r, err := id.open(ctx, dev, kindPlan)
+	r, err := id.Open(ctx, dev, runtimefile.KindPlan)
 	if err != nil {
 		t.Fatal(err)
 	}
-	var buf buffer
+	var buf runtimefile.Buffer
 	for i := len(refs) - 1; i >= 0; i-- {
 		got, err := readOne(ctx, r, refs[i], &buf)
 		if err != nil || !bytes.Equal(got, payload(i, recordSizes[i])) {
@@ -69,15 +70,15 @@ func TestRecords(t *testing.T) {
 		}
 	}
 	wrong := refs[4]
-	wrong.bytes--
+	wrong.Bytes--
 	if _, err := readOne(ctx, r, wrong, &buf); !errors.Is(err, layout.ErrCorrupt) {
 		t.Errorf("a record of another length: %v", err)
 	}
-	wrong = ref{unit: 1 << 20, bytes: 4}
+	wrong = runtimefile.Ref{Unit: 1 << 20, Bytes: 4}
 	if _, err := readOne(ctx, r, wrong, &buf); !errors.Is(err, layout.ErrCorrupt) {
 		t.Errorf("a record behind the end: %v", err)
 	}
-	if err := errors.Join(buf.free(), r.close(), id.remove(kindPlan)); err != nil {
+	if err := errors.Join(buf.Free(), r.Close(), id.Remove(runtimefile.KindPlan)); err != nil {
 		t.Error(err)
 	}
 }
@@ -86,36 +87,38 @@ func TestRecords(t *testing.T) {
 func TestFlippedBits(t *testing.T) {
 	ctx, dev := context.Background(), mustDevice(t)
 	fs := vfs.NewMem()
-	id := identity{fs: fs, uuid: [16]byte{1, 2}, seq: 3}
+	id := runtimefile.Identity{FS: fs, UUID: [16]byte{1, 2}, Seq: 3}
 	refs := mustWrite(t, id)
-	good := layouttest.ReadFile(t, fs, id.path(kindPlan))
+	good := layouttest.ReadFile(t, fs, id.Path(runtimefile.KindPlan))
 	draw := rng.NewStream(8)
 	for n := range 60 {
 		i := int(draw.Below(uint64(len(refs)))) - 1
 		from, size := int64(0), int64(codec.HeaderBytes)
 		if i >= 0 {
-			from, size = refs[i].off(), recordHead+int64(refs[i].bytes)
+			from, size = refs[i].Off(), runtimefile.RecordHead+int64(refs[i].Bytes)
 		}
 		at := from + int64(draw.Below(uint64(size)))
 		bad := bytes.Clone(good)
 		bad[at] ^= 1 << draw.Below(8)
-		layouttest.WriteFile(t, fs, id.path(kindPlan), bad)
+		layouttest.WriteFile(t, fs, id.Path(runtimefile.KindPlan), bad)
 		err := readRecord(ctx, dev, id, refs, i)
 		if !errors.Is(err, layout.ErrCorrupt) || !strings.Contains(err.Error(), "offset") {
 			t.Errorf("flip %d, byte %d of record %d: %v", n, at-from, i, err)
 		}
 	}
-	layouttest.WriteFile(t, fs, id.path(kindPlan), good)
-	for _, other := range []identity{{fs: fs, uuid: [16]byte{1, 3}, seq: 3}} {
-		if _, err := other.open(ctx, dev, kindPlan); !errors.Is(err, layout.ErrCorrupt) {
+	layouttest.WriteFile(t, fs, id.Path(runtimefile.KindPlan), good)
+	for _, other := range []runtimefile.Identity{{FS: fs, UUID: [16]byte{1, 3}, Seq: 3}} {
+		if _, err := other.Open(ctx, dev, runtimefile.KindPlan); !errors.Is(err,
+			layout.ErrCorrupt) {
 			t.Errorf("a file of another store: %v", err)
 		}
 	}
 }
 
 // readOne reads one record.
-func readOne(ctx context.Context, r *reader, at ref, buf *buffer) ([]byte, error) {
-	payloads, err := buf.read(ctx, record{r, at})
+func readOne(ctx context.Context, r *runtimefile.Reader, at runtimefile.Ref,
+	buf *runtimefile.Buffer) ([]byte, error) {
+	payloads, err := buf.Read(ctx, runtimefile.Record{File: r, At: at})
 	if err != nil {
 		return nil, err
 	}
@@ -123,14 +126,15 @@ func readOne(ctx context.Context, r *reader, at ref, buf *buffer) ([]byte, error
 }
 
 // readRecord opens the file, and reads record i if it is not negative.
-func readRecord(ctx context.Context, dev blockdev.Device, id identity, refs []ref, i int) error {
-	r, err := id.open(ctx, dev, kindPlan)
+func readRecord(ctx context.Context, dev blockdev.Device, id runtimefile.Identity,
+	refs []runtimefile.Ref, i int) error {
+	r, err := id.Open(ctx, dev, runtimefile.KindPlan)
 	if err != nil {
 		return err
 	}
-	var buf buffer
+	var buf runtimefile.Buffer
 	if i >= 0 {
 		_, err = readOne(ctx, r, refs[i], &buf)
 	}
-	return errors.Join(err, buf.free(), r.close())
+	return errors.Join(err, buf.Free(), r.Close())
 }

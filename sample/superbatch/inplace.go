@@ -5,23 +5,24 @@ import (
 
 	"gdb/internal/mem"
 	"gdb/sample"
+	"gdb/sample/superbatch/runtimefile"
 )
 
 // readInPlace reads the rows that a batch misses to their slots, and finds those of its neighbors.
 // The batch that is used meanwhile has no row in these slots: see cacheState.
-func (t *stretch) readInPlace(f *frame, buf *buffer) error {
+func (t *stretch) readInPlace(f *frame, buf *runtimefile.Buffer) error {
 	c, d := &f.changes, &f.batch.Dense
 	f.missed, f.at = f.missed[:0], f.at[:0]
 	for k, i := range c.Keep {
 		if c.From[i] != 0 {
-			return t.s.plans.damage(t.s.index[f.step-t.s.first].plan.off(),
+			return t.s.plans.Damage(t.s.index[f.step-t.s.first].plan.Off(),
 				"row %d is in two slots", i)
 		}
 		c.From[i] = c.Slots[k] + 1
 		f.missed, f.at = append(f.missed, d.NodeIDs[i]), append(f.at, c.Slots[k])
 	}
 	if c.Hits+len(c.Keep) != len(c.From) {
-		return t.s.plans.damage(t.s.index[f.step-t.s.first].plan.off(),
+		return t.s.plans.Damage(t.s.index[f.step-t.s.first].plan.Off(),
 			"%d rows of %d have no slot", len(c.From)-c.Hits-len(c.Keep), len(c.From))
 	}
 	if cap(f.rows) < len(d.ReprMap) {

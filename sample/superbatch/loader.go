@@ -11,6 +11,7 @@ import (
 
 	"gdb/internal/mem"
 	"gdb/sample"
+	"gdb/sample/superbatch/runtimefile"
 )
 
 // errClosed is the error of a loader that was closed.
@@ -23,7 +24,7 @@ type Loader struct {
 	cfg     Config
 	dim     int
 	builder builder
-	dir     *workDir
+	dir     *runtimefile.WorkDir
 	arena   *mem.Arena
 	slots   []float32
 	have    int // slots, but for those that gave way to large batches
@@ -80,13 +81,13 @@ func (l *Loader) open() (err error) {
 	if l.builder.ranges, err = planRanges(l.cfg.Nodes, l.cfg.PlanBytes); err != nil {
 		return err
 	}
-	if err := RemoveDead(l.cfg.FS, l.cfg.Prep); err != nil {
+	if err := runtimefile.RemoveDead(l.cfg.FS, l.cfg.Prep); err != nil {
 		return err
 	}
-	if l.dir, err = openWorkDir(l.cfg.FS, l.cfg.Prep, l.cfg.Name); err != nil {
+	if l.dir, err = runtimefile.OpenDir(l.cfg.FS, l.cfg.Prep, l.cfg.Name); err != nil {
 		return err
 	}
-	l.builder.dir = l.dir.path
+	l.builder.dir = l.dir.Path
 	if l.builder.cache, err = newCacheState(l.cfg.Slots, l.cfg.Budget); err != nil {
 		return err
 	}
@@ -327,7 +328,7 @@ func (l *Loader) sweepAhead() {
 		m.beside = l.current.span.bytes()
 	}
 	if s != l.current && l.current.head {
-		m.beside += l.current.batches.file.Size() + l.current.plans.file.Size()
+		m.beside += l.current.batches.File.Size() + l.current.plans.File.Size()
 	}
 	s.coming = l.builder.beginSpan(s, step, m)
 }
@@ -454,7 +455,7 @@ func (l *Loader) Close() error {
 	if l.current != nil {
 		err = errors.Join(err, l.drop())
 	}
-	err = errors.Join(err, l.builder.gone.wait())
+	err = errors.Join(err, l.builder.gone.Wait())
 	if l.builder.cache != nil {
 		err = errors.Join(err, l.builder.cache.close())
 		l.builder.cache = nil
@@ -464,7 +465,7 @@ func (l *Loader) Close() error {
 	l.mu.Unlock()
 	err = errors.Join(err, l.freeSlots())
 	if l.dir != nil {
-		err = errors.Join(err, l.dir.remove())
+		err = errors.Join(err, l.dir.Remove())
 		l.dir = nil
 	}
 	return err

@@ -19,6 +19,7 @@ import (
 	"gdb/layout/layouttest"
 	"gdb/sample"
 	"gdb/sample/sampletest"
+	"gdb/sample/superbatch/runtimefile"
 
 	"github.com/cockroachdb/pebble/v2/vfs"
 )
@@ -258,9 +259,9 @@ func storageBounds(t *testing.T, overlap bool) {
 		b, err := l.Epoch(e)
 		return &watched{b, func() {
 			size := int64(0)
-			names, _ := c.FS.List(l.dir.path)
+			names, _ := c.FS.List(l.dir.Path)
 			for _, n := range names {
-				if st, err := c.FS.Stat(c.FS.PathJoin(l.dir.path, n)); err == nil {
+				if st, err := c.FS.Stat(c.FS.PathJoin(l.dir.Path, n)); err == nil {
 					size += st.Size()
 				}
 			}
@@ -298,7 +299,7 @@ func (w *watched) Next(ctx context.Context) (*sample.Batch, error) {
 // TestDeadDirectories: what a process left that died is removed, what one holds is not.
 func TestDeadDirectories(t *testing.T) {
 	c := testConfig(t)
-	dead := c.FS.PathJoin(c.Prep, dirPrefix+"dead")
+	dead := c.FS.PathJoin(c.Prep, runtimefile.DirPrefix+"dead")
 	if err := c.FS.MkdirAll(dead, 0o755); err != nil {
 		t.Fatal(err)
 	}

@@ -12,14 +12,15 @@ import (
 	"gdb/internal/bug"
 	"gdb/internal/mem"
 	"gdb/sample"
+	"gdb/sample/superbatch/runtimefile"
 )
 
 // nextUses tells for every access of a superbatch the next use of its node, or never. They are in
 // parts, parallel to those of the accesses, 4 bytes each.
 type nextUses struct {
 	ranges
-	id     identity
-	refs   []ref
+	id     runtimefile.Identity
+	refs   []runtimefile.Ref
 	total  uint64
 	bits   int         // of a use: see useBits
 	never  uint32      // the use that is none
@@ -36,7 +37,7 @@ type nextOptions struct {
 
 // findNextUses goes backward over the accesses of each range, with the next use of each node of the
 // range in memory.
-func findNextUses(ctx context.Context, id identity, dev blockdev.Device, a *accesses,
+func findNextUses(ctx context.Context, id runtimefile.Identity, dev blockdev.Device, a *accesses,
 	opt nextOptions, budget *mem.Budget) (n *nextUses, err error) {
 	n = &nextUses{ranges: a.ranges, id: id, total: a.total,
 		held: mem.NewAccount(budget, "superbatch index")}
@@ -53,7 +54,7 @@ func findNextUses(ctx context.Context, id identity, dev blockdev.Device, a *acce
 	if n.never = uint32(batches+1) << n.bits; err != nil {
 		return nil, errors.Join(err, n.free())
 	}
-	n.refs = make([]ref, len(a.refs))
+	n.refs = make([]runtimefile.Ref, len(a.refs))
 	p := &nextPass{nextUses: n, accesses: a}
 	if err := errors.Join(p.runAll(ctx, dev, opt.workers, budget), p.close()); err != nil {
 		return nil, errors.Join(err, n.free())
@@ -71,24 +72,24 @@ func (n *nextUses) free() error {
 type nextPass struct {
 	*nextUses
 	accesses *accesses
-	in       *reader
+	in       *runtimefile.Reader
 	due      atomic.Int64 // the next range
 
 	mu  sync.Mutex // of out
-	out *writer
+	out *runtimefile.Writer
 }
 
 // runAll opens the files, and does all ranges.
 func (p *nextPass) runAll(ctx context.Context, dev blockdev.Device, workers int,
 	budget *mem.Budget) (err error) {
-	if p.in, err = p.id.open(ctx, dev, kindAccesses); err != nil {
+	if p.in, err = p.id.Open(ctx, dev, runtimefile.KindAccesses); err != nil {
 		return err
 	}
-	p.in.memory = p.accesses.memory.Bytes()
-	if p.out, err = p.id.create(kindNext); err != nil {
+	p.in.Memory = p.accesses.memory.Bytes()
+	if p.out, err = p.id.Create(runtimefile.KindNext); err != nil {
 		return err
 	}
-	p.out.memory = p.memory.Bytes()
+	p.out.Memory = p.memory.Bytes()
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	errs := make([]error, max(1, min(workers, rangesAtOnce, p.count)))
@@ -105,7 +106,7 @@ func (p *nextPass) runAll(ctx context.Context, dev blockdev.Device, workers int,
 	if err := cause(errs); err != nil {
 		return err
 	}
-	return p.out.finish()
+	return p.out.Finish()
 }
 
 // work takes the memory for one range at a time, and does ranges until none is left.
@@ -118,18 +119,18 @@ func (p *nextPass) work(ctx context.Context, budget *mem.Budget) (err error) {
 	b := arena.Bytes()
 	w := &nextWorker{nextPass: p, last: carve[uint32](&b, 1<<p.shift),
 		next: carve[uint32](&b, p.window)}
-	ahead := newReadAhead(ctx, budget, w.choose)
-	defer func() { err = errors.Join(err, ahead.close(), arena.Free()) }()
+	ahead := runtimefile.NewAhead(ctx, budget, w.choose)
+	defer func() { err = errors.Join(err, ahead.Close(), arena.Free()) }()
 	for {
-		g, err := ahead.next(ctx)
+		g, err := ahead.Next(ctx)
 		if g == nil || err != nil {
 			return err
 		}
-		if g.fresh {
+		if g.Fresh {
 			w.begin()
 		}
-		for i, part := range g.parts {
-			if err := w.one(g.payloads[i], part); err != nil {
+		for i, part := range g.Parts {
+			if err := w.one(g.Payloads[i], part); err != nil {
 				return err
 			}
 		}
@@ -148,21 +149,21 @@ type nextWorker struct {
 
 // choose takes some parts of the range at hand, the last first, or of the next one: as much as a
 // window may have in one part.
-func (w *nextWorker) choose(g *group) bool {
+func (w *nextWorker) choose(g *runtimefile.Group) bool {
 	most := int64(w.ranges.window * w.wordBytes())
-	for bytes := int64(0); len(g.records) == 0; g.fresh = true {
+	for bytes := int64(0); len(g.Records) == 0; g.Fresh = true {
 		for ; w.window > 0; w.window-- {
 			part := (w.window-1)*w.count + w.r
 			at := w.accesses.refs[part]
-			if at.bytes == 0 {
+			if at.Bytes == 0 {
 				continue
 			}
-			if bytes += int64(at.bytes); bytes > most && len(g.records) > 0 {
+			if bytes += int64(at.Bytes); bytes > most && len(g.Records) > 0 {
 				return true
 			}
-			g.add(w.in, at, part)
+			g.Add(w.in, at, part)
 		}
-		if len(g.records) > 0 {
+		if len(g.Records) > 0 {
 			return true
 		}
 		if w.r = int(w.due.Add(1)) - 1; w.r >= w.count {
@@ -177,11 +178,11 @@ func (w *nextWorker) choose(g *group) bool {
 func (w *nextWorker) one(payload []byte, part int) error {
 	next, err := w.find(payload, part)
 	if err != nil {
-		return w.in.damage(w.accesses.refs[part].off(), "%v", err)
+		return w.in.Damage(w.accesses.refs[part].Off(), "%v", err)
 	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.refs[part], err = w.out.append(mem.BytesOf(next))
+	w.refs[part], err = w.out.Append(mem.BytesOf(next))
 	return err
 }
 
@@ -237,10 +238,10 @@ func (w *nextWorker) begin() {
 
 func (p *nextPass) close() (err error) {
 	if p.in != nil {
-		err = p.in.close()
+		err = p.in.Close()
 	}
 	if p.out != nil {
-		err = errors.Join(err, p.out.abort())
+		err = errors.Join(err, p.out.Abort())
 	}
 	return err
 }
@@ -249,8 +250,8 @@ func (p *nextPass) close() (err error) {
 // node's range telling which is next.
 type nextReader struct {
 	*nextUses
-	in     *reader
-	ahead  *readAhead
+	in     *runtimefile.Reader
+	ahead  *runtimefile.Ahead
 	window int        // the one to choose the parts of
 	parts  [][]uint32 // of the window at hand
 	begins []uint32   // of each part: what is left of it begins here
@@ -261,26 +262,26 @@ type nextReader struct {
 // read opens the next uses for one pass.
 func (n *nextUses) read(ctx context.Context, dev blockdev.Device,
 	budget *mem.Budget) (*nextReader, error) {
-	in, err := n.id.open(ctx, dev, kindNext)
+	in, err := n.id.Open(ctx, dev, runtimefile.KindNext)
 	if err != nil {
 		return nil, err
 	}
-	in.memory = n.memory.Bytes()
+	in.Memory = n.memory.Bytes()
 	r := &nextReader{nextUses: n, in: in, parts: make([][]uint32, n.count),
 		begins: make([]uint32, n.count)}
-	r.ahead = newReadAhead(ctx, budget, r.choose)
+	r.ahead = runtimefile.NewAhead(ctx, budget, r.choose)
 	return r, nil
 }
 
 // choose takes the parts of the next window.
-func (r *nextReader) choose(g *group) bool {
+func (r *nextReader) choose(g *runtimefile.Group) bool {
 	first := r.window * r.count
 	if first == len(r.refs) {
 		return false
 	}
 	for i, at := range r.refs[first : first+r.count] {
-		if at.bytes > 0 {
-			g.add(r.in, at, i)
+		if at.Bytes > 0 {
+			g.Add(r.in, at, i)
 		}
 	}
 	r.window++
@@ -303,7 +304,7 @@ func (r *nextReader) of(ctx context.Context, turn uint32, nodes []sample.NodeID,
 			part := int(uint64(v) >> r.shift)
 			uses, begin := r.parts[part], int(r.begins[part])
 			if begin >= len(uses) {
-				return r.in.damage(0, "range %d has fewer accesses than its batches", part)
+				return r.in.Damage(0, "range %d has fewer accesses than its batches", part)
 			}
 			use := uses[begin]
 			r.begins[part]++
@@ -313,7 +314,7 @@ func (r *nextReader) of(ctx context.Context, turn uint32, nodes []sample.NodeID,
 		done, r.left, r.taken = done+n, r.left-n, r.taken+uint64(n)
 	}
 	if low < (turn+1)<<r.bits || high > r.never {
-		return r.in.damage(0, "accesses of turn %d are said to be followed by those of %d to %d",
+		return r.in.Damage(0, "accesses of turn %d are said to be followed by those of %d to %d",
 			turn, low>>r.bits, high>>r.bits)
 	}
 	return nil
@@ -321,22 +322,22 @@ func (r *nextReader) of(ctx context.Context, turn uint32, nodes []sample.NodeID,
 
 // load goes on to the next window.
 func (r *nextReader) load(ctx context.Context) error {
-	g, err := r.ahead.next(ctx)
+	g, err := r.ahead.Next(ctx)
 	if err != nil {
 		return err
 	}
 	if g == nil {
-		return r.in.damage(0, "%d accesses are fewer than those of the batches", r.taken)
+		return r.in.Damage(0, "%d accesses are fewer than those of the batches", r.taken)
 	}
 	clear(r.parts)
 	clear(r.begins)
-	for i, part := range g.parts {
-		r.parts[part] = mem.View[uint32](g.payloads[i])
+	for i, part := range g.Parts {
+		r.parts[part] = mem.View[uint32](g.Payloads[i])
 	}
 	r.left = int(min(uint64(r.ranges.window), r.total-r.taken))
 	return nil
 }
 
 func (r *nextReader) close() error {
-	return errors.Join(r.ahead.close(), r.in.close())
+	return errors.Join(r.ahead.Close(), r.in.Close())
 }

@@ -4,19 +4,20 @@ import (
 	"context"
 
 	"gdb/internal/mem"
+	"gdb/sample/superbatch/runtimefile"
 )
 
 // packed are the rows that the batches of a span miss, as they are stored: for each batch records
 // of so many rows each, the last with what is left, in the order of nodes. Memory: 8 bytes per
 // record and 4 per batch.
 type packed struct {
-	file      *reader
+	file      *runtimefile.Reader
 	rowBytes  int
 	perRecord int
 	starts    []uint32 // of each batch its first record, and the number of all
-	refs      []ref
+	refs      []runtimefile.Ref
 	held      mem.Account // starts and refs
-	gone      *remover
+	gone      *runtimefile.Remover
 }
 
 const (
@@ -30,23 +31,23 @@ const (
 
 // read calls emit with the rows first … end-1 of a batch of the span, some at a time and in order:
 // the number of the first and their bytes.
-func (p *packed) read(ctx context.Context, batch, first, end int, buf *buffer,
+func (p *packed) read(ctx context.Context, batch, first, end int, buf *runtimefile.Buffer,
 	emit func(first int, rows []byte) error) error {
 	refs := p.refs[p.starts[batch]:p.starts[batch+1]]
-	var records [packedChunk / bufferLeast]record
+	var records [packedChunk / bufferLeast]runtimefile.Record
 	for first < end {
 		at, n, bytes := first/p.perRecord, 0, int64(0)
 		for at+n < len(refs) && (at+n)*p.perRecord < end && n < len(records) &&
 			bytes < packedChunk {
-			records[n] = record{p.file, refs[at+n]}
-			bytes += refs[at+n].diskBytes()
+			records[n] = runtimefile.Record{File: p.file, At: refs[at+n]}
+			bytes += refs[at+n].DiskBytes()
 			n++
 		}
 		if n == 0 {
-			return p.file.damage(0, "batch %d of the span has %d records, row %d was asked for",
+			return p.file.Damage(0, "batch %d of the span has %d records, row %d was asked for",
 				batch, len(refs), first)
 		}
-		payloads, err := buf.read(ctx, records[:n]...)
+		payloads, err := buf.Read(ctx, records[:n]...)
 		if err != nil {
 			return err
 		}
@@ -65,30 +66,31 @@ func (p *packed) read(ctx context.Context, batch, first, end int, buf *buffer,
 
 // readFirst reads the first records of a batch, as many as fit in the buffer, which keeps them; it
 // returns how many rows they are.
-func (p *packed) readFirst(ctx context.Context, batch int, buf *buffer) (rows int, err error) {
-	room := int64(len(buf.arena.Bytes()))
-	var records []record
+func (p *packed) readFirst(ctx context.Context, batch int, buf *runtimefile.Buffer) (rows int,
+	err error) {
+	room := int64(len(buf.Arena.Bytes()))
+	var records []runtimefile.Record
 	for _, at := range p.refs[p.starts[batch]:p.starts[batch+1]] {
-		if room -= at.diskBytes(); room < 0 {
+		if room -= at.DiskBytes(); room < 0 {
 			break
 		}
-		records = append(records, record{p.file, at})
-		rows += int(at.bytes) / p.rowBytes
+		records = append(records, runtimefile.Record{File: p.file, At: at})
+		rows += int(at.Bytes) / p.rowBytes
 	}
 	if rows > 0 {
-		_, err = buf.read(ctx, records...)
+		_, err = buf.Read(ctx, records...)
 	}
 	return rows, err
 }
 
 // row is one of those that readFirst read to a buffer.
-func (p *packed) row(buf *buffer, k int) []byte {
+func (p *packed) row(buf *runtimefile.Buffer, k int) []byte {
 	at := k % p.perRecord * p.rowBytes
-	return buf.payloads[k/p.perRecord][at : at+p.rowBytes]
+	return buf.Payloads[k/p.perRecord][at : at+p.rowBytes]
 }
 
 // close gives the memory back, and begins to remove the file.
 func (p *packed) close() {
 	p.held.Release()
-	p.gone.begin(p.file.drop)
+	p.gone.Begin(p.file.Drop)
 }

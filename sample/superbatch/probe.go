@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"gdb/internal/rng"
+	"gdb/sample/superbatch/runtimefile"
 
 	"github.com/cockroachdb/pebble/v2/vfs"
 )
@@ -14,32 +15,32 @@ import (
 // TimeWriting writes so many bytes of rows to a runtime file in prep, as a sweep does, and returns
 // how long that took until they were on the disk. The file is removed.
 func TimeWriting(fs vfs.FS, prep, name string, bytes int64) (took time.Duration, err error) {
-	d, err := openWorkDir(fs, prep, name)
+	d, err := runtimefile.OpenDir(fs, prep, name)
 	if err != nil {
 		return 0, err
 	}
-	defer func() { err = errors.Join(err, d.remove()) }()
-	w, err := identity{fs: fs, dir: d.path}.create(kindRows)
+	defer func() { err = errors.Join(err, d.Remove()) }()
+	w, err := runtimefile.Identity{FS: fs, Dir: d.Path}.Create(runtimefile.KindRows)
 	if err != nil {
 		return 0, err
 	}
-	defer func() { err = errors.Join(err, w.abort()) }()
+	defer func() { err = errors.Join(err, w.Abort()) }()
 	// Not zeros, which some disks need not write.
 	payload, draw := make([]byte, bufferMost), rng.NewStream(1)
 	for i := 0; i < len(payload); i += 8 {
 		binary.LittleEndian.PutUint64(payload[i:], draw.Uint64())
 	}
 	begun := time.Now()
-	for w.size < bytes {
-		if _, err := w.append(payload); err != nil {
+	for w.Size < bytes {
+		if _, err := w.Append(payload); err != nil {
 			return 0, err
 		}
 	}
-	if err := w.flush(); err != nil {
+	if err := w.Flush(); err != nil {
 		return 0, err
 	}
-	if err := w.file.Sync(); err != nil {
-		return 0, fmt.Errorf("superbatch: sync %s: %w", w.id.path(w.kind), err)
+	if err := w.File.Sync(); err != nil {
+		return 0, fmt.Errorf("superbatch: sync %s: %w", w.ID.Path(w.Kind), err)
 	}
 	return time.Since(begun), nil
 }

@@ -5,6 +5,7 @@ import (
 	"math/bits"
 
 	"gdb/internal/mem"
+	"gdb/sample/superbatch/runtimefile"
 )
 
 // ranges is how nodes are cut into ranges, so that the next use of each node of a range fits in
@@ -27,7 +28,7 @@ const (
 	bytesPerAccess = rangesAtOnce * (2*wordBytesMost*5/4 + 4)
 	// bytesPerPart is the memory of a window for each range: the heads and rests of units of two
 	// windows that are read, with a quarter to spare, and what is noted of the part.
-	bytesPerPart = 2*(recordHead+unitBytes)*5/4 + 64
+	bytesPerPart = 2*(runtimefile.RecordHead+runtimefile.UnitBytes)*5/4 + 64
 
 	// With 8192 accesses to a part, a record is about 40 KiB, half way from one read to streaming;
 	// parts of less than 512 bytes pay for their heads and padding.

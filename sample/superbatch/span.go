@@ -10,6 +10,7 @@ import (
 	"gdb/internal/mem"
 	"gdb/layout"
 	"gdb/sample"
+	"gdb/sample/superbatch/runtimefile"
 )
 
 // Sweeper reads the rows of many lists of nodes in one pass; *layout.Rows is one.
@@ -118,7 +119,7 @@ type sweep struct {
 	read    []byte   // rows are read there
 	rest    []byte   // and collected here
 
-	out    *writer
+	out    *runtimefile.Writer
 	fill   []uint32 // of each batch: bytes collected, and the record that comes next
 	next   []uint32
 	packed packed
@@ -219,7 +220,7 @@ func (w *sweep) extend() bool {
 // room is how many bytes the rows of a span may take. Where the span after it is swept for before
 // these go, it is half of the storage unless all that is left fits beside the span before.
 func (w *sweep) room() int64 {
-	room := w.wanted.storage - w.batches.file.Size() - w.plans.file.Size()
+	room := w.wanted.storage - w.batches.File.Size() - w.plans.File.Size()
 	if !w.cfg.SweepAhead {
 		return room
 	}
@@ -235,7 +236,10 @@ func (w *sweep) room() int64 {
 }
 
 // rowsPerRecord is how many rows a record of so many bytes holds: one at least.
-func rowsPerRecord(bytes, rowBytes int) int { return max(1, (bytes-recordHead)/rowBytes) }
+func rowsPerRecord(bytes, rowBytes int) int {
+	return max(1,
+		(bytes-runtimefile.RecordHead)/rowBytes)
+}
 
 // sweepBytes is the memory of lists of so many bytes, and of a buffer for each batch.
 func sweepBytes(lists int64, batches, buffer int) int64 {
@@ -256,9 +260,9 @@ func collectBytes(memory int64) int64 { return memory - readBytes(memory) - keys
 func (w *sweep) recordBytes(rows uint32) int64 {
 	n := int64(rows)
 	full, last := n/int64(w.perRecord), n%int64(w.perRecord)
-	bytes := full * ref{bytes: uint32(w.perRecord * w.rowBytes)}.diskBytes()
+	bytes := full * runtimefile.Ref{Bytes: uint32(w.perRecord * w.rowBytes)}.DiskBytes()
 	if last > 0 {
-		bytes += ref{bytes: uint32(int(last) * w.rowBytes)}.diskBytes()
+		bytes += runtimefile.Ref{Bytes: uint32(int(last) * w.rowBytes)}.DiskBytes()
 	}
 	return bytes
 }
@@ -283,19 +287,19 @@ func (w *sweep) collect(ctx context.Context) (err error) {
 	if err := w.held.Add(collectBytesPerNode * int64(w.nodesMost)); err != nil {
 		return err
 	}
-	buf := buffer{budget: w.cfg.Budget}
-	defer func() { err = errors.Join(err, buf.free()) }()
+	buf := runtimefile.Buffer{Budget: w.cfg.Budget}
+	defer func() { err = errors.Join(err, buf.Free()) }()
 	var batch sample.Batch
 	var changes Changes
 	nodes := make([]uint64, 0, w.nodesMost)
 	for i := w.first; i < w.end; i += batchesAtOnce {
 		n := min(batchesAtOnce, w.end-i)
-		var records [2 * batchesAtOnce]record
+		var records [2 * batchesAtOnce]runtimefile.Record
 		for k := range n {
-			records[2*k] = record{w.batches, w.index[i+k].nodes}
-			records[2*k+1] = record{w.plans, w.index[i+k].plan}
+			records[2*k] = runtimefile.Record{File: w.batches, At: w.index[i+k].nodes}
+			records[2*k+1] = runtimefile.Record{File: w.plans, At: w.index[i+k].plan}
 		}
-		payloads, err := buf.read(ctx, records[:2*n]...)
+		payloads, err := buf.Read(ctx, records[:2*n]...)
 		if err != nil {
 			return err
 		}
@@ -323,7 +327,7 @@ func (w *sweep) missed(i int, nodes, plan []byte, b *sample.Batch, c *Changes,
 		return to, err
 	}
 	if n := len(ids) - c.Hits; n != int(w.index[i].reads) {
-		return to, w.plans.damage(w.index[i].plan.off(), "batch %d reads %d rows, not %d", i, n,
+		return to, w.plans.Damage(w.index[i].plan.Off(), "batch %d reads %d rows, not %d", i, n,
 			w.index[i].reads)
 	}
 	for k, from := range c.From {
@@ -337,7 +341,7 @@ func (w *sweep) missed(i int, nodes, plan []byte, b *sample.Batch, c *Changes,
 // scatter sweeps, and writes each row once for each batch that misses it.
 func (w *sweep) scatter(ctx context.Context) (err error) {
 	id, n, records := w.id, w.end-w.first, 0
-	id.seq = w.superbatch.first + uint64(w.first)
+	id.Seq = w.superbatch.first + uint64(w.first)
 	p := &w.packed
 	*p = packed{rowBytes: w.rowBytes, perRecord: w.perRecord, starts: make([]uint32, n+1),
 		held: mem.NewAccount(w.cfg.Budget, "superbatch index"), gone: &w.builder.gone}
@@ -350,11 +354,11 @@ func (w *sweep) scatter(ctx context.Context) (err error) {
 		p.held.Release()
 		return err
 	}
-	p.refs = make([]ref, records)
+	p.refs = make([]runtimefile.Ref, records)
 	w.fill, w.next = make([]uint32, n), make([]uint32, n)
 	copy(w.next, p.starts)
-	if err = w.builder.gone.wait(); err == nil {
-		w.out, err = id.create(kindRows)
+	if err = w.builder.gone.Wait(); err == nil {
+		w.out, err = id.Create(runtimefile.KindRows)
 	}
 	if err != nil {
 		p.held.Release()
@@ -363,11 +367,11 @@ func (w *sweep) scatter(ctx context.Context) (err error) {
 	w.settled()
 	err = w.write(ctx)
 	if err == nil {
-		p.file, err = id.open(ctx, w.cfg.Device, kindRows)
+		p.file, err = id.Open(ctx, w.cfg.Device, runtimefile.KindRows)
 	}
 	if err != nil {
 		p.held.Release()
-		return errors.Join(err, w.out.abort(), id.remove(kindRows))
+		return errors.Join(err, w.out.Abort(), id.Remove(runtimefile.KindRows))
 	}
 	return nil
 }
@@ -384,7 +388,7 @@ func (w *sweep) write(ctx context.Context) error {
 			return err
 		}
 	}
-	return w.out.finish()
+	return w.out.Finish()
 }
 
 // put takes a row of a batch.
@@ -405,7 +409,7 @@ func (w *sweep) flush(list int) (err error) {
 		return nil
 	}
 	w.fill[list] = 0
-	w.packed.refs[w.next[list]], err = w.out.append(w.rest[begin : begin+int(n)])
+	w.packed.refs[w.next[list]], err = w.out.Append(w.rest[begin : begin+int(n)])
 	w.next[list]++
 	return err
 }

@@ -4,12 +4,14 @@ import (
 	"context"
 	"errors"
 	"fmt"
+
+	"gdb/sample/superbatch/runtimefile"
 )
 
 // spilled are the rows of slots that are not kept, in a file, while their memory serves others.
 type spilled struct {
-	id   identity
-	refs []ref
+	id   runtimefile.Identity
+	refs []runtimefile.Ref
 }
 
 // spillChunk is the size of a record of rows.
@@ -40,20 +42,20 @@ func (l *Loader) spill() error {
 }
 
 func (s *spilled) write(rows []byte) (err error) {
-	w, err := s.id.create(kindSlots)
+	w, err := s.id.Create(runtimefile.KindSlots)
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, w.abort()) }()
+	defer func() { err = errors.Join(err, w.Abort()) }()
 	for len(rows) > 0 {
 		n := min(spillChunk, len(rows))
-		at, err := w.append(rows[:n])
+		at, err := w.Append(rows[:n])
 		if err != nil {
 			return err
 		}
 		s.refs, rows = append(s.refs, at), rows[n:]
 	}
-	return w.finish()
+	return w.Finish()
 }
 
 // unspill reads the rows back.
@@ -67,23 +69,23 @@ func (l *Loader) unspill(ctx context.Context) (err error) {
 	}
 	id := l.spilled.id
 	l.spilled = nil
-	return id.remove(kindSlots)
+	return id.Remove(runtimefile.KindSlots)
 }
 
 func (s *spilled) read(ctx context.Context, c *Config, rows []byte) (err error) {
-	file, err := s.id.open(ctx, c.Device, kindSlots)
+	file, err := s.id.Open(ctx, c.Device, runtimefile.KindSlots)
 	if err != nil {
 		return err
 	}
-	buf := buffer{budget: c.Budget}
-	defer func() { err = errors.Join(err, buf.free(), file.close()) }()
-	var records [packedChunk / spillChunk]record
+	buf := runtimefile.Buffer{Budget: c.Budget}
+	defer func() { err = errors.Join(err, buf.Free(), file.Close()) }()
+	var records [packedChunk / spillChunk]runtimefile.Record
 	for refs := s.refs; len(refs) > 0; {
 		n := min(len(records), len(refs))
 		for i, at := range refs[:n] {
-			records[i] = record{file, at}
+			records[i] = runtimefile.Record{File: file, At: at}
 		}
-		payloads, err := buf.read(ctx, records[:n]...)
+		payloads, err := buf.Read(ctx, records[:n]...)
 		if err != nil {
 			return err
 		}

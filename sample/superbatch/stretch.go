@@ -11,6 +11,7 @@ import (
 	"gdb/internal/bug"
 	"gdb/internal/mem"
 	"gdb/sample"
+	"gdb/sample/superbatch/runtimefile"
 )
 
 // stretch assembles consecutive batches of a superbatch. A reader runs ahead: for each batch it
@@ -44,10 +45,10 @@ type stretch struct {
 type frame struct {
 	batch   sample.Batch
 	step    uint64
-	stage   *room  // the rows that were read, until the batch is assembled
-	ahead   int    // how many these are
-	records buffer // their records in the stage, if they were swept
-	x       *room  // the features
+	stage   *room              // the rows that were read, until the batch is assembled
+	ahead   int                // how many these are
+	records runtimefile.Buffer // their records in the stage, if they were swept
+	x       *room              // the features
 	changes Changes
 	missed  []sample.NodeID // the nodes to read
 	at      []uint32        // where their rows go
@@ -165,8 +166,8 @@ func (t *stretch) take(from *rooms, rows int, what string, wait *atomic.Int64) (
 
 // readAll is the first stage.
 func (t *stretch) readAll(first uint64) (err error) {
-	buf := buffer{budget: t.l.cfg.Budget}
-	defer func() { err = errors.Join(err, buf.free()) }()
+	buf := runtimefile.Buffer{Budget: t.l.cfg.Budget}
+	defer func() { err = errors.Join(err, buf.Free()) }()
 	stageRows := t.s.readsMost
 	if most := t.l.cfg.StageRows; most > 0 {
 		stageRows = min(stageRows, most)
@@ -201,9 +202,9 @@ func (t *stretch) at(step uint64, err error) error {
 }
 
 // load reads ahead what a batch has on disk.
-func (t *stretch) load(f *frame, buf *buffer) error {
+func (t *stretch) load(f *frame, buf *runtimefile.Buffer) error {
 	i, b, l := int(f.step-t.s.first), &f.batch, t.l
-	payloads, err := buf.read(t.ctx, t.s.parts(i)...)
+	payloads, err := buf.Read(t.ctx, t.s.parts(i)...)
 	if err != nil {
 		return err
 	}
@@ -242,9 +243,9 @@ func (t *stretch) load(f *frame, buf *buffer) error {
 }
 
 // readStage reads rows ahead: as many as have room, or whole records of them.
-func (t *stretch) readStage(f *frame, buf *buffer) (err error) {
+func (t *stretch) readStage(f *frame, buf *runtimefile.Buffer) (err error) {
 	if t.packed != nil {
-		f.records.arena = f.stage.arena
+		f.records.Arena = f.stage.arena
 		f.ahead, err = t.packed.readFirst(t.ctx, t.batchOf(f), &f.records)
 		return err
 	}
@@ -274,8 +275,8 @@ func (t *stretch) count(f *frame) error {
 
 // assembleAll is the second stage.
 func (t *stretch) assembleAll(first uint64) (err error) {
-	buf := buffer{budget: t.l.cfg.Budget}
-	defer func() { err = errors.Join(err, buf.free()) }()
+	buf := runtimefile.Buffer{Budget: t.l.cfg.Budget}
+	defer func() { err = errors.Join(err, buf.Free()) }()
 	for step := first; step < t.end; step++ {
 		f, ok := receive(t, t.read, &t.l.gathering.Starved)
 		if !ok {
@@ -307,7 +308,7 @@ func (t *stretch) assembleAll(first uint64) (err error) {
 }
 
 // assemble copies rows from slots to the batch and from the batch to slots.
-func (t *stretch) assemble(f *frame, buf *buffer) error {
+func (t *stretch) assemble(f *frame, buf *runtimefile.Buffer) error {
 	l, c, d := t.l, &f.changes, uint64(t.l.dim)
 	n := len(c.From) * l.dim
 	x := mem.View[float32](f.x.arena.Bytes())[:n:n]

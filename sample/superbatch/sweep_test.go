@@ -215,9 +215,9 @@ func checkStorage(t *testing.T, c Config, told *[]Reading) {
 		b, err := l.Epoch(e)
 		return &watched{b, func() {
 			size := int64(0)
-			names, _ := c.FS.List(l.dir.path)
+			names, _ := c.FS.List(l.dir.Path)
 			for _, n := range names {
-				if st, err := c.FS.Stat(c.FS.PathJoin(l.dir.path, n)); err == nil {
+				if st, err := c.FS.Stat(c.FS.PathJoin(l.dir.Path, n)); err == nil {
 					size += st.Size()
 				}
 				if strings.HasSuffix(n, ".rows") {

@@ -1,4 +1,4 @@
-package superbatch
+package runtimefile
 
 import (
 	"errors"
@@ -13,13 +13,13 @@ import (
 )
 
 // dirPrefix begins the names of the directories of runtime files in the store's prep/.
-const dirPrefix = "superbatch-"
+const DirPrefix = "superbatch-"
 
-// workDir is a directory of runtime files. Its owner holds its LOCK, so one that can be locked is
+// WorkDir is a directory of runtime files. Its owner holds its LOCK, so one that can be locked is
 // of a process that died.
-type workDir struct {
+type WorkDir struct {
 	fs   vfs.FS
-	path string
+	Path string
 	lock io.Closer
 }
 
@@ -33,11 +33,11 @@ func RemoveDead(fs vfs.FS, prep string) error {
 		return fmt.Errorf("superbatch: list %s: %w", prep, err)
 	}
 	for _, e := range entries {
-		if !strings.HasPrefix(e, dirPrefix) {
+		if !strings.HasPrefix(e, DirPrefix) {
 			continue
 		}
 		if dead, err := lockDir(fs, fs.PathJoin(prep, e)); err == nil {
-			if err := dead.remove(); err != nil {
+			if err := dead.Remove(); err != nil {
 				return err
 			}
 		}
@@ -45,9 +45,9 @@ func RemoveDead(fs vfs.FS, prep string) error {
 	return nil
 }
 
-// openWorkDir makes a directory of this name in prep.
-func openWorkDir(fs vfs.FS, prep, name string) (*workDir, error) {
-	path := fs.PathJoin(prep, dirPrefix+name)
+// OpenDir makes a directory of this name in prep.
+func OpenDir(fs vfs.FS, prep, name string) (*WorkDir, error) {
+	path := fs.PathJoin(prep, DirPrefix+name)
 	if err := fs.MkdirAll(path, 0o755); err != nil {
 		return nil, fmt.Errorf("superbatch: make %s: %w", path, err)
 	}
@@ -58,19 +58,20 @@ func openWorkDir(fs vfs.FS, prep, name string) (*workDir, error) {
 	return d, nil
 }
 
-func lockDir(fs vfs.FS, path string) (*workDir, error) {
+// lockDir takes the lock of a directory.
+func lockDir(fs vfs.FS, path string) (*WorkDir, error) {
 	l, err := lockfile.Take(fs, fs.PathJoin(path, "LOCK"))
 	if err != nil {
 		return nil, err
 	}
-	return &workDir{fs: fs, path: path, lock: l}, nil
+	return &WorkDir{fs: fs, Path: path, lock: l}, nil
 }
 
-// remove deletes the directory and gives the lock back.
-func (d *workDir) remove() error {
-	err := d.fs.RemoveAll(d.path)
+// Remove deletes the directory and gives the lock back.
+func (d *WorkDir) Remove() error {
+	err := d.fs.RemoveAll(d.Path)
 	if err != nil {
-		err = fmt.Errorf("superbatch: remove %s: %w", d.path, err)
+		err = fmt.Errorf("superbatch: remove %s: %w", d.Path, err)
 	}
 	return errors.Join(err, d.lock.Close())
 }

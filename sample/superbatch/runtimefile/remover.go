@@ -1,4 +1,4 @@
-package superbatch
+package runtimefile
 
 import (
 	"errors"
@@ -7,15 +7,15 @@ import (
 	"gdb/internal/bug"
 )
 
-// remover removes files beside other work: the file system takes most of a second for one of some
+// Remover removes files beside other work: the file system takes most of a second for one of some
 // GiB. What is written next waits for it: the bound of the storage takes them for gone.
-type remover struct {
+type Remover struct {
 	mu  sync.Mutex // held as long as files are removed
 	err error
 }
 
-// begin starts to remove files when those before are gone.
-func (r *remover) begin(remove func() error) {
+// Begin starts to remove files when those before are gone.
+func (r *Remover) Begin(remove func() error) {
 	r.mu.Lock()
 	go func() {
 		defer bug.Catch()
@@ -24,8 +24,8 @@ func (r *remover) begin(remove func() error) {
 	}()
 }
 
-// wait returns when no file is being removed any more, with what went wrong since it last did.
-func (r *remover) wait() error {
+// Wait returns when no file is being removed any more, with what went wrong since it last did.
+func (r *Remover) Wait() error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	err := r.err

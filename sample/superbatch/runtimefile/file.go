@@ -1,0 +1,354 @@
+// Package runtimefile keeps what a superbatch holds on disk while its process runs: files of
+// checked
+// records, written from start to end and read in any order, and their directory in the store's
+// prep/.
+package runtimefile
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+
+	"gdb/blockdev"
+	"gdb/internal/codec"
+	"gdb/internal/mem"
+	"gdb/kv"
+	"gdb/layout"
+
+	"github.com/cockroachdb/pebble/v2/vfs"
+)
+
+// Kinds of runtime files, as in their headers.
+const (
+	KindBatches  = "GSBB" // the sampled batches: for each its nodes, then its edges
+	KindAccesses = "GSBA" // which nodes are accessed when, by node range
+	KindNext     = "GSBN" // the next use of each access, parallel to these
+	KindPlan     = "GSBP" // where each batch finds its rows, and which it keeps
+	KindRows     = "GSBR" // the rows that some batches miss, batch by batch
+	KindSlots    = "GSBS" // the rows of slots whose memory is needed between epochs
+)
+
+// A runtime file is a header block (see codec.Header; its fields are the number of the
+// superbatch) and records, each at a multiple of unitBytes:
+//
+//	0        4        8          16
+//	+--------+--------+----------+------------------+-------+
+//	| crc32c | length | sequence | payload (length) | zeros |
+//	+--------+--------+----------+------------------+-------+
+//
+// The checksum covers kind, store, offset, length, sequence and payload, so a record of another
+// place, file or superbatch never verifies. These files do not outlive the process: they are not
+// synced, and nothing reads those of a process that died.
+const (
+	RecordHead = 16
+	UnitBytes  = blockdev.Align
+	// readChunk is the size of one of the reads of a large record.
+	readChunk = 1 << 20
+)
+
+const _ uint = -(codec.HeaderBytes % UnitBytes) // records begin at a whole unit
+
+// Ref is where a record is: 8 bytes, so that a million batches need few MiB.
+type Ref struct {
+	Unit  uint32 // offset in units, with inMemory: files end at 1 TiB
+	Bytes uint32 // of the payload
+}
+
+// inMemory says that a record is not in the file but in the memory that stands before it.
+const inMemory = 1 << 31
+
+func (r Ref) inMemory() bool { return r.Unit&inMemory != 0 }
+
+// Off is where the record begins, in bytes.
+func (r Ref) Off() int64 { return int64(r.Unit&^inMemory) * UnitBytes }
+
+// DiskBytes is what the record takes in its file.
+func (r Ref) DiskBytes() int64 { return roundUp(RecordHead+int64(r.Bytes), UnitBytes) }
+
+func roundUp(n, unit int64) int64 { return (n + unit - 1) / unit * unit }
+
+// Identity is what all files of a superbatch have in common.
+type Identity struct {
+	FS   vfs.FS
+	Dir  string
+	UUID kv.UUID
+	Seq  uint64 // number of the superbatch
+}
+
+// Path is that of the file of a kind.
+func (id Identity) Path(kind string) string {
+	name := map[string]string{KindBatches: "batches", KindAccesses: "accesses",
+		KindNext: "next", KindPlan: "plan", KindRows: "rows",
+		KindSlots: "slots"}[kind]
+	return id.FS.PathJoin(id.Dir, fmt.Sprintf("%d.%s", id.Seq, name))
+}
+
+// sum is the checksum of a record whose head is given without the checksum.
+func (id Identity) sum(kind string, off int64, head, payload []byte) uint32 {
+	return codec.BlockSum(kind, id.UUID, uint64(off), head, payload)
+}
+
+// Writer writes one runtime file from start to end. The first records go to memory, if it has some:
+// they are never written.
+type Writer struct {
+	ID   Identity
+	Kind string
+	File vfs.File
+	out  *blockdev.Writer
+	Size int64 // with what out has not written yet
+	err  error // the first; all later writes fail with it
+
+	Memory []byte
+	used   int64 // of memory
+}
+
+// Create starts a runtime file.
+func (id Identity) Create(kind string) (*Writer, error) {
+	f, err := id.FS.Create(id.Path(kind), vfs.WriteCategoryUnspecified)
+	if err != nil {
+		return nil, fmt.Errorf("superbatch: create %s: %w", id.Path(kind), err)
+	}
+	var fields codec.Enc
+	fields.U64(id.Seq)
+	w := &Writer{ID: id, Kind: kind, File: f, out: blockdev.NewWriter(f)}
+	header := codec.Header{Kind: kind, UUID: id.UUID, Fields: fields.B}.Encode()
+	w.put(header)
+	w.Size = int64(len(header))
+	return w, nil
+}
+
+// Append writes a record; the contents of payload may be lost.
+func (w *Writer) Append(payload []byte) (Ref, error) {
+	if w.err != nil {
+		return Ref{}, w.err
+	}
+	if end := w.used + int64(len(payload)); end <= int64(len(w.Memory)) {
+		r := Ref{Unit: uint32(w.used/UnitBytes) | inMemory, Bytes: uint32(len(payload))}
+		copy(w.Memory[w.used:], payload)
+		w.used = roundUp(end, UnitBytes)
+		return r, nil
+	}
+	r := Ref{Unit: uint32(w.Size / UnitBytes), Bytes: uint32(len(payload))}
+	if w.Size/UnitBytes >= inMemory || len(payload) > math.MaxUint32-RecordHead {
+		w.err = fmt.Errorf("superbatch: %s: a record of %d bytes at offset %d is too far or too "+
+			"large: lower --superbatch", w.ID.Path(w.Kind), len(payload), w.Size)
+		return Ref{}, w.err
+	}
+	head := codec.Enc{B: make([]byte, 0, RecordHead)}
+	head.U32(0)
+	head.U32(r.Bytes)
+	head.U64(w.ID.Seq)
+	sum := codec.Enc{B: head.B[:0]}
+	sum.U32(w.ID.sum(w.Kind, w.Size, head.B[4:RecordHead], payload))
+	w.put(head.B[:RecordHead])
+	w.put(payload)
+	w.Size += r.DiskBytes()
+	var zeros [UnitBytes]byte
+	w.put(zeros[:r.DiskBytes()-RecordHead-int64(r.Bytes)])
+	return r, w.err
+}
+
+func (w *Writer) put(p []byte) {
+	if w.err != nil {
+		return
+	}
+	if _, err := w.out.Write(p); err != nil {
+		w.failed(err)
+	}
+}
+
+func (w *Writer) failed(err error) {
+	w.err = fmt.Errorf("superbatch: write %s before offset %d: %w; free space on the disk, or "+
+		"lower --superbatch", w.ID.Path(w.Kind), w.Size, err)
+}
+
+// Total is what the records take, in memory too.
+func (w *Writer) Total() int64 { return w.Size + w.used }
+
+// Flush writes what is left; no record can follow.
+func (w *Writer) Flush() error {
+	if w.err == nil {
+		if err := w.out.Finish(); err != nil {
+			w.failed(err)
+		}
+	}
+	return w.err
+}
+
+// Finish writes what is left and closes the file.
+func (w *Writer) Finish() error { return errors.Join(w.Flush(), w.Abort()) }
+
+// Abort closes the file; further calls do nothing.
+func (w *Writer) Abort() error {
+	if w.File == nil {
+		return nil
+	}
+	w.out.Stop()
+	err := w.File.Close()
+	w.File = nil
+	if err != nil {
+		return fmt.Errorf("superbatch: close %s: %w", w.ID.Path(w.Kind), err)
+	}
+	return nil
+}
+
+// Reader reads the records of one runtime file, in any order, from any goroutine.
+type Reader struct {
+	id   Identity
+	kind string
+	dev  blockdev.Device
+	File blockdev.File
+
+	Memory []byte // see writer
+}
+
+// Open opens a finished file and checks its header.
+func (id Identity) Open(ctx context.Context, dev blockdev.Device, kind string) (*Reader, error) {
+	f, err := dev.OpenFile(id.FS, id.Path(kind))
+	if err != nil {
+		return nil, fmt.Errorf("superbatch: open %s: %w", id.Path(kind), err)
+	}
+	r := &Reader{id: id, kind: kind, dev: dev, File: f}
+	buf := blockdev.AlignedBuffer(codec.HeaderBytes)
+	err = dev.ReadBatch(ctx, []blockdev.Request{{File: f, Buf: buf}})
+	if err != nil {
+		return nil, errors.Join(fmt.Errorf("superbatch: read the header of %s: %w", id.Path(kind),
+			err), f.Close())
+	}
+	if _, err := codec.DecodeHeader(buf, kind, id.UUID); err != nil {
+		return nil, errors.Join(r.Damage(0, "header: %v", err), f.Close())
+	}
+	return r, nil
+}
+
+// Damage says that the disk gave other bytes than were written. It wraps layout.ErrCorrupt.
+func (r *Reader) Damage(off int64, format string, args ...any) error {
+	return fmt.Errorf("superbatch: %s record at offset %d: %w: %s; check the disk and run again",
+		r.id.Path(r.kind), off, layout.ErrCorrupt, fmt.Sprintf(format, args...))
+}
+
+// Record is one of a file.
+type Record struct {
+	File *Reader
+	At   Ref
+}
+
+// Read returns the payloads of records, verified, in the memory of the buffer. All are read at
+// once.
+func (b *Buffer) Read(ctx context.Context, records ...Record) ([][]byte, error) {
+	total := int64(0)
+	for _, r := range records {
+		if r.At.inMemory() {
+			continue
+		}
+		if end := r.At.Off() + r.At.DiskBytes(); end > r.File.File.Size() {
+			return nil, r.File.Damage(r.At.Off(), "file is %d bytes long, the record ends at %d",
+				r.File.File.Size(), end)
+		}
+		total += r.At.DiskBytes()
+	}
+	var all []byte
+	if total > 0 {
+		if err := b.fit(total); err != nil {
+			return nil, err
+		}
+		all = b.Arena.Bytes()
+	}
+	b.reqs, b.Payloads = b.reqs[:0], b.Payloads[:0]
+	for _, r := range records {
+		if r.At.inMemory() {
+			b.Payloads = append(b.Payloads, r.File.Memory[r.At.Off():][:r.At.Bytes])
+			continue
+		}
+		size := r.At.DiskBytes()
+		part := all[:size]
+		all = all[size:]
+		b.Payloads = append(b.Payloads, part)
+		for i := int64(0); i < size; i += readChunk {
+			b.reqs = append(b.reqs, blockdev.Request{File: r.File.File, Off: r.At.Off() + i,
+				Buf: part[i:min(i+readChunk, size)]})
+		}
+	}
+	if len(b.reqs) == 0 {
+		return b.Payloads, ctx.Err()
+	}
+	if err := records[0].File.dev.ReadBatch(ctx, b.reqs); err != nil {
+		return nil, fmt.Errorf("superbatch: read %s: %w", records[0].File.id.Dir, err)
+	}
+	for i, r := range records {
+		if r.At.inMemory() {
+			continue
+		}
+		var err error
+		if b.Payloads[i], err = r.File.verify(r.At, b.Payloads[i]); err != nil {
+			return nil, err
+		}
+	}
+	return b.Payloads, nil
+}
+
+// verify returns the payload of a record.
+func (r *Reader) verify(at Ref, b []byte) ([]byte, error) {
+	d := codec.NewDec(b)
+	sum, bytes, seq := d.U32(), d.U32(), d.U64()
+	payload := b[RecordHead : RecordHead+int64(at.Bytes)]
+	if got := r.id.sum(r.kind, at.Off(), b[4:RecordHead], payload); got != sum {
+		return nil, r.Damage(at.Off(), "record has checksum %08x, its bytes give %08x", sum, got)
+	}
+	if bytes != at.Bytes || seq != r.id.Seq {
+		return nil, r.Damage(at.Off(), "%d bytes of superbatch %d, want %d of %d", bytes, seq,
+			at.Bytes, r.id.Seq)
+	}
+	return payload, nil
+}
+
+// Close closes the file.
+func (r *Reader) Close() error {
+	if err := r.File.Close(); err != nil {
+		return fmt.Errorf("superbatch: close %s: %w", r.id.Path(r.kind), err)
+	}
+	return nil
+}
+
+// Drop closes and removes the file.
+func (r *Reader) Drop() error { return errors.Join(r.Close(), r.id.Remove(r.kind)) }
+
+// Remove deletes a file of the superbatch.
+func (id Identity) Remove(kind string) error {
+	if err := id.FS.Remove(id.Path(kind)); err != nil {
+		return fmt.Errorf("superbatch: remove %s: %w", id.Path(kind), err)
+	}
+	return nil
+}
+
+// Buffer is aligned memory that records are read to.
+type Buffer struct {
+	Budget   *mem.Budget
+	Arena    *mem.Arena
+	reqs     []blockdev.Request
+	Payloads [][]byte
+}
+
+// fit makes the buffer hold n bytes, with a quarter to spare; what it held is lost.
+func (b *Buffer) fit(n int64) error {
+	if b.Arena != nil && int64(len(b.Arena.Bytes())) >= n {
+		return nil
+	}
+	if err := b.Free(); err != nil {
+		return err
+	}
+	var err error
+	b.Arena, err = mem.NewArena(b.Budget, "superbatch read buffer", n+n/4)
+	return err
+}
+
+// Free gives the memory back.
+func (b *Buffer) Free() error {
+	a := b.Arena
+	b.Arena = nil
+	if a == nil {
+		return nil
+	}
+	return a.Free()
+}
