@@ -7,6 +7,7 @@ import (
 	"gdb/internal/mem"
 	"gdb/layout"
 	"gdb/sample/superbatch"
+	"gdb/sample/superbatch/changeset"
 	"gdb/train/runs"
 
 	"github.com/cockroachdb/pebble/v2/vfs"
@@ -110,7 +111,7 @@ func (p *planner) takeSuperbatch(w splitWay) (least int64, err error) {
 	slots := int64(1)
 	if w.inPlace { // evaluation cannot have what is not there
 		p.Ready, slots = readyLeast, min(n*inPlaceShare/2, int64(p.nodes))
-		p.rowArenas = superbatch.FramesInPlace * arenaBytes(p.BatchInner*4*int64(dim))
+		p.rowArenas = changeset.FramesInPlace * arenaBytes(p.BatchInner*4*int64(dim))
 	} else {
 		s.StageRows = int(n/stageShare) + 1
 		p.rowArenas = int64(p.Ready+1) * arenaBytes(n*int64(dim)*4)
@@ -251,7 +252,7 @@ func (p *planner) loop(s *SuperbatchPlan, ready int) (arenas, lists int64) {
 	n, e, row := p.BatchNodes, p.BatchEdges, 4*int64(p.dims[0])
 	records := p.recordBytes()
 	if s.InPlace {
-		const frames = superbatch.FramesInPlace
+		const frames = changeset.FramesInPlace
 		return frames*arenaBytes(p.BatchInner*row) + arenaBytes(superbatch.PackedBytes) + records,
 			mem.HeapCost((frames*(12*e+28*n) + 8*n) * growth / 16)
 	}

@@ -66,6 +66,7 @@ var rooms = map[string][]string{
 		"sample/policytest",
 		"sample/cachesim",
 		"sample/superbatch/runtimefile",
+		"sample/superbatch/changeset",
 		"sample/superbatch",
 	},
 	"train": {
@@ -83,7 +84,6 @@ var rooms = map[string][]string{
 var largeRooms = map[string]int{
 	"layout":            7600,
 	"layout/ingest":     8400,
-	"sample/superbatch": 5050,
 	"shell":             10800,
 	"train":             7900,
 }

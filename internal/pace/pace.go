@@ -4,6 +4,7 @@ package pace
 
 import (
 	"context"
+	"errors"
 	"slices"
 )
 
@@ -66,4 +67,14 @@ func until[T any](ctx context.Context, compare func(a, b T) int) func(a, b T) in
 		}
 		return compare(a, b)
 	}
+}
+
+// Cause is what went wrong of goroutines that one cancels for the others, before what it led to.
+func Cause(errs []error) error {
+	for _, err := range errs {
+		if err != nil && !errors.Is(err, context.Canceled) {
+			return err
+		}
+	}
+	return errors.Join(errs...)
 }

@@ -12,6 +12,7 @@ import (
 	"gdb/layout"
 	"gdb/sample"
 	"gdb/sample/sampletest"
+	"gdb/sample/superbatch/changeset"
 	"gdb/sample/superbatch/runtimefile"
 
 	"github.com/cockroachdb/pebble/v2/vfs"
@@ -59,7 +60,7 @@ func buildOnce(b *testing.B, c Config) {
 	p.seq = 1
 	s := &superbatch{wanted: p.want(0, nil), held: mem.NewAccount(c.Budget, "test"),
 		id: runtimefile.Identity{FS: c.FS, Dir: p.dir, UUID: c.UUID, Seq: p.seq}}
-	a, err := newAccesses(s.id, p.ranges, c.AccessBytes, c.Budget)
+	a, err := changeset.NewAccesses(s.id, p.ranges, c.AccessBytes, c.Budget)
 	if err != nil {
 		b.Fatal(err)
 	}
@@ -84,7 +85,7 @@ func buildOnce(b *testing.B, c Config) {
 	b.ReportMetric(float64(s.plans.File.Size())/accesses, "plan-B/access")
 	b.ReportMetric(accesses/float64(len(s.index)), "accesses/batch")
 	b.ReportMetric(float64(c.Budget.Peak())/(1<<20), "MiB-peak")
-	a.free()
+	a.Free()
 	l.current = s
 	if err := l.Close(); err != nil {
 		b.Fatal(err)

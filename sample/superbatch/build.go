@@ -10,6 +10,7 @@ import (
 	"gdb/internal/codec"
 	"gdb/internal/mem"
 	"gdb/sample"
+	"gdb/sample/superbatch/changeset"
 	"gdb/sample/superbatch/runtimefile"
 )
 
@@ -67,11 +68,11 @@ func (s *superbatch) close() {
 // builder samples and plans superbatches, one after the other.
 type builder struct {
 	cfg      *Config
-	ranges   ranges
+	ranges   changeset.Ranges
 	dir      string
 	perEpoch uint64 // batches
 	end      uint64 // the step after the last
-	cache    *cacheState
+	cache    *changeset.CacheState
 	seq      uint64
 	storage  int64 // bytes for one superbatch, or a pair
 	gone     runtimefile.Remover
@@ -104,16 +105,16 @@ func (b *builder) identity(seq uint64) runtimefile.Identity {
 
 // fill samples and plans a superbatch.
 func (b *builder) fill(ctx context.Context, s *superbatch) error {
-	a, err := newAccesses(s.id, b.ranges, whole(b.cfg.AccessBytes), b.cfg.Budget)
+	a, err := changeset.NewAccesses(s.id, b.ranges, whole(b.cfg.AccessBytes), b.cfg.Budget)
 	if err != nil {
 		return err
 	}
-	defer a.free()
+	defer a.Free()
 	if err := b.withGraph(ctx, func() error { return b.sample(ctx, s, a) }); err != nil {
 		return fmt.Errorf("superbatch: sample batches from step %d: %w", s.first, err)
 	}
-	b.cache.most = min(b.cache.most, b.cfg.slotsFor(s, b.cfg.Rows.Meta().Dim))
-	s.slots = b.cache.most
+	b.cache.Most = min(b.cache.Most, b.cfg.slotsFor(s, b.cfg.Rows.Meta().Dim))
+	s.slots = b.cache.Most
 	begun := time.Now()
 	if err := b.plan(ctx, s, a); err != nil {
 		return fmt.Errorf("superbatch: plan steps %d to %d: %w", s.first, s.end, err)
@@ -140,13 +141,13 @@ func (b *builder) withGraph(ctx context.Context, work func() error) (err error) 
 }
 
 // sample writes the batches and their accesses.
-func (b *builder) sample(ctx context.Context, s *superbatch, a *accesses) (err error) {
+func (b *builder) sample(ctx context.Context, s *superbatch, a *changeset.Accesses) (err error) {
 	w, err := s.id.Create(runtimefile.KindBatches)
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, w.Abort()) }()
-	if err := a.add(b.cache.rows()); err != nil {
+	if err := a.Add(b.cache.Rows()); err != nil {
 		return err
 	}
 	out := &batchWriter{superbatch: s, w: w, a: a, share: s.storage,
@@ -160,7 +161,7 @@ func (b *builder) sample(ctx context.Context, s *superbatch, a *accesses) (err e
 			return err
 		}
 	}
-	if err := errors.Join(a.finish(), w.Finish()); err != nil {
+	if err := errors.Join(a.Finish(), w.Finish()); err != nil {
 		return err
 	}
 	s.batches, err = s.id.Open(ctx, b.cfg.Device, runtimefile.KindBatches)
@@ -206,7 +207,7 @@ func (b *builder) sampleEpoch(ctx context.Context, out *batchWriter, end uint64)
 type batchWriter struct {
 	*superbatch
 	w       *runtimefile.Writer
-	a       *accesses
+	a       *changeset.Accesses
 	share   int64 // of the storage, that more than one batch may take
 	largest int64 // bytes of a batch on disk, with all that will be written for it
 	full    bool
@@ -217,7 +218,7 @@ type batchWriter struct {
 
 // add writes one batch, and finds out whether there is room for another.
 func (o *batchWriter) add(d *sample.Batch) (err error) {
-	before, nodes := o.w.Size+o.a.file.Total(), len(d.Dense.NodeIDs)
+	before, nodes := o.w.Size+o.a.File.Total(), len(d.Dense.NodeIDs)
 	var r stepRefs
 	o.enc.B = o.enc.B[:0]
 	encodeNodes(&o.enc, d)
@@ -229,10 +230,10 @@ func (o *batchWriter) add(d *sample.Batch) (err error) {
 	if r.edges, err = o.w.Append(o.enc.B); err != nil {
 		return err
 	}
-	if err := o.a.add(d.Dense.NodeIDs); err != nil {
+	if err := o.a.Add(d.Dense.NodeIDs); err != nil {
 		return err
 	}
-	if o.index, err = push(&o.held, o.index, r); err != nil {
+	if o.index, err = changeset.Push(&o.held, o.index, r); err != nil {
 		return err
 	}
 	if err := o.scratch.Add(int64(cap(o.enc.B)+4*cap(o.degrees)) - o.scratch.Bytes()); err != nil {
@@ -242,10 +243,10 @@ func (o *batchWriter) add(d *sample.Batch) (err error) {
 	o.nodesMost = max(o.nodesMost, nodes)
 	o.edgesMost = max(o.edgesMost, len(d.Dense.Nbrs))
 	o.innerMost = max(o.innerMost, nodes-int(d.Dense.NodeIDOffsets[1]))
-	files := o.w.Size + o.a.file.Total()
+	files := o.w.Size + o.a.File.Total()
 	o.largest = max(o.largest, files-before+planBytesPerAccess*int64(nodes))
-	used := files + planBytesPerAccess*int64(o.a.total)
-	o.full = used+o.largest > o.share || len(o.index) == batchesMost || o.a.full()
+	used := files + planBytesPerAccess*int64(o.a.Total)
+	o.full = used+o.largest > o.share || len(o.index) == batchesMost || o.a.Full()
 	if used > o.storage {
 		return fmt.Errorf("%d batches take %s on disk with their plan, %s are given: raise the "+
 			"storage of superbatches, or take another --cache", len(o.index),
@@ -255,14 +256,14 @@ func (o *batchWriter) add(d *sample.Batch) (err error) {
 }
 
 // plan finds the next uses and decides for each batch.
-func (b *builder) plan(ctx context.Context, s *superbatch, a *accesses) (err error) {
-	next, err := findNextUses(ctx, s.id, b.cfg.Device, a, nextOptions{
-		memory: whole(min(b.cfg.NextBytes, a.nextMost())), workers: b.cfg.Workers}, b.cfg.Budget)
+func (b *builder) plan(ctx context.Context, s *superbatch, a *changeset.Accesses) (err error) {
+	next, err := changeset.FindNextUses(ctx, s.id, b.cfg.Device, a, changeset.NextOptions{
+		Memory: whole(min(b.cfg.NextBytes, a.NextMost())), Workers: b.cfg.Workers}, b.cfg.Budget)
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, next.free()) }()
-	a.free()
+	defer func() { err = errors.Join(err, next.Free()) }()
+	a.Free()
 	b.gone.Begin(func() error { return s.id.Remove(runtimefile.KindAccesses) })
 	if err := b.decide(ctx, s, next); err != nil {
 		return err
@@ -300,8 +301,9 @@ func (s *superbatch) decodeEdges(payload []byte, i int, to *sample.Batch) error 
 }
 
 // decodeChanges decodes the changes of batch i, of so many nodes.
-func (s *superbatch) decodeChanges(payload []byte, i, nodes, slots int, c *Changes) error {
-	if err := c.decode(payload, nodes, slots); err != nil {
+func (s *superbatch) decodeChanges(payload []byte, i, nodes, slots int,
+	c *changeset.Changes) error {
+	if err := c.Decode(payload, nodes, slots); err != nil {
 		return s.plans.Damage(s.index[i].plan.Off(), "%v", err)
 	}
 	return nil

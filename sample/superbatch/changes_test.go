@@ -12,6 +12,7 @@ import (
 	"gdb/internal/mem"
 	"gdb/internal/rng"
 	"gdb/sample"
+	"gdb/sample/superbatch/changeset"
 	"gdb/sample/superbatch/runtimefile"
 
 	"github.com/cockroachdb/pebble/v2/vfs"
@@ -141,31 +142,31 @@ func ones(x uint8) (n int) {
 type passes struct {
 	dev     blockdev.Device
 	budget  *mem.Budget
-	ranges  ranges
+	ranges  changeset.Ranges
 	workers int
 	memory  int64 // of accesses and of next uses: the rest is in files
-	state   *cacheState
+	state   *changeset.CacheState
 	seq     uint64
 	rows    []sample.NodeID // what each slot really holds, by Keep alone
 	before  []uint32        // in place: the slots of the batch before
 	full    bool            // a batch did not fit
 }
 
-func newPasses(t rapid.TB, r ranges, slots int) *passes {
+func newPasses(t rapid.TB, r changeset.Ranges, slots int) *passes {
 	dev, err := blockdev.Open(blockdev.Options{Backend: blockdev.Memory, QueueDepth: 2})
 	if err != nil {
 		t.Fatal(err)
 	}
 	p := &passes{dev: dev, budget: mem.NewBudget(0), ranges: r,
 		rows: make([]sample.NodeID, slots)}
-	if p.state, err = newCacheState(slots, p.budget); err != nil {
+	if p.state, err = changeset.NewCacheState(slots, p.budget); err != nil {
 		t.Fatal(err)
 	}
 	return p
 }
 
 func (p *passes) close(t rapid.TB) {
-	if err := p.state.close(); err != nil {
+	if err := p.state.Close(); err != nil {
 		t.Error(err)
 	}
 	if err := p.dev.Close(); err != nil {
@@ -187,46 +188,47 @@ func (p *passes) superbatch(t rapid.TB, batches [][]sample.NodeID) (hits []int) 
 			t.Fatal(err)
 		}
 	}
-	a, err := newAccesses(id, p.ranges, p.memory, p.budget)
+	a, err := changeset.NewAccesses(id, p.ranges, p.memory, p.budget)
 	must(err)
-	must(a.add(p.state.rows()))
+	must(a.Add(p.state.Rows()))
 	for _, b := range batches {
-		must(a.add(b))
+		must(a.Add(b))
 	}
-	must(a.finish())
-	n, err := findNextUses(ctx, id, p.dev, a, nextOptions{p.memory, p.workers}, p.budget)
+	must(a.Finish())
+	opt := changeset.NextOptions{Memory: p.memory, Workers: p.workers}
+	n, err := changeset.FindNextUses(ctx, id, p.dev, a, opt, p.budget)
 	must(err)
-	a.free()
-	r, err := n.read(ctx, p.dev, p.budget)
+	a.Free()
+	r, err := n.Read(ctx, p.dev, p.budget)
 	must(err)
 	next := func(turn uint32, nodes []sample.NodeID) []uint32 {
 		uses := make([]uint32, len(nodes))
-		must(r.of(ctx, turn, nodes, uses))
+		must(r.Of(ctx, turn, nodes, uses))
 		return uses
 	}
-	must(p.state.begin(len(batches), n.bits))
-	for slot, v := range p.state.rows() {
-		p.state.resume(slot, next(0, []sample.NodeID{v}))
+	must(p.state.Begin(len(batches), n.Bits))
+	for slot, v := range p.state.Rows() {
+		p.state.Resume(slot, next(0, []sample.NodeID{v}))
 	}
-	var c Changes
+	var c changeset.Changes
 	for i, b := range batches {
 		turn := uint32(i + 1)
-		err := p.state.step(turn, b, next(turn, b), &c)
-		if hits = append(hits, c.Hits); errors.Is(err, errNoSlot) {
+		err := p.state.Step(turn, b, next(turn, b), &c)
+		if hits = append(hits, c.Hits); errors.Is(err, changeset.ErrNoSlot) {
 			p.full = true
 			break
 		}
 		must(err)
 		must(p.apply(b, &c))
 	}
-	p.state.unpinAll()
-	must(r.close())
-	must(n.free())
+	p.state.UnpinAll()
+	must(r.Close())
+	must(n.Free())
 	return hits
 }
 
 // apply does what the changes say, and checks that the rows that are taken from slots are there.
-func (p *passes) apply(nodes []sample.NodeID, c *Changes) error {
+func (p *passes) apply(nodes []sample.NodeID, c *changeset.Changes) error {
 	hits := 0
 	for i, s := range c.From {
 		if s == 0 {
@@ -242,7 +244,7 @@ func (p *passes) apply(nodes []sample.NodeID, c *Changes) error {
 		return fmt.Errorf("%d hits, counted %d; kept %v", hits, c.Hits, c.Keep)
 	}
 	taken := map[uint32]bool{}
-	if p.state.inPlace {
+	if p.state.InPlace {
 		if hits+len(c.Keep) != len(nodes) {
 			return fmt.Errorf("%d hits and %d in new slots, of %d", hits, len(c.Keep), len(nodes))
 		}
@@ -291,8 +293,8 @@ func TestHitsAreBeladys(t *testing.T) {
 		nodes := rapid.IntRange(1, 40).Draw(t, "nodes")
 		slots := rapid.IntRange(0, nodes+2).Draw(t, "slots")
 		shift := rapid.IntRange(0, 6).Draw(t, "shift")
-		p := newPasses(t, ranges{shift: shift, count: (nodes-1)>>shift + 1,
-			window: rapid.IntRange(1, 30).Draw(t, "window")}, slots)
+		p := newPasses(t, changeset.Ranges{Shift: shift, Count: (nodes-1)>>shift + 1,
+			Window: rapid.IntRange(1, 30).Draw(t, "window")}, slots)
 		p.workers = rapid.IntRange(1, 3).Draw(t, "workers")
 		p.memory = int64(rapid.SampledFrom([]int{0, 1, 5, 100}).Draw(t,
 			"units")) * runtimefile.UnitBytes
@@ -302,14 +304,14 @@ func TestHitsAreBeladys(t *testing.T) {
 			batches := drawBatches(t, nodes, 12, 10)
 			// What a superbatch ends with is arbitrary where no use is known, so the plain cache
 			// goes on from the same rows.
-			plain.held = slices.Clone(p.state.rows())
+			plain.held = slices.Clone(p.state.Rows())
 			got := p.superbatch(t, batches)
 			if want := plain.run(batches); !slices.Equal(got, want) {
 				t.Fatalf("hits %v, want %v", got, want)
 			}
-			if len(p.state.rows()) > slots || !slices.Equal(p.state.rows(),
-				p.rows[:len(p.state.rows())]) {
-				t.Fatalf("held are %v, the slots have %v", p.state.rows(), p.rows)
+			if len(p.state.Rows()) > slots || !slices.Equal(p.state.Rows(),
+				p.rows[:len(p.state.Rows())]) {
+				t.Fatalf("held are %v, the slots have %v", p.state.Rows(), p.rows)
 			}
 		}
 	})
@@ -321,13 +323,13 @@ func TestHitsInPlace(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		nodes := rapid.IntRange(1, 40).Draw(t, "nodes")
 		slots := rapid.IntRange(0, nodes+2).Draw(t, "slots")
-		p := newPasses(t, ranges{shift: 3, count: (nodes-1)>>3 + 1, window: 5}, slots)
+		p := newPasses(t, changeset.Ranges{Shift: 3, Count: (nodes-1)>>3 + 1, Window: 5}, slots)
 		defer p.close(t)
-		p.state.inPlace = true
+		p.state.InPlace = true
 		plain := &minCache{slots: slots}
 		for range rapid.IntRange(1, 3).Draw(t, "superbatches") {
 			batches := drawBatches(t, nodes, 12, 10)
-			plain.held, p.before = slices.Clone(p.state.rows()), nil
+			plain.held, p.before = slices.Clone(p.state.Rows()), nil
 			got := p.superbatch(t, batches)
 			want, ok := plain.runInPlace(batches)
 			if !slices.Equal(got, want) || ok == p.full {
@@ -345,7 +347,7 @@ func TestNoChoiceHasMoreHits(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		slots := rapid.IntRange(0, 6).Draw(t, "slots")
 		batches := drawBatches(t, 6, 7, 4)
-		p := newPasses(t, ranges{shift: 2, count: 2, window: 3}, slots)
+		p := newPasses(t, changeset.Ranges{Shift: 2, Count: 2, Window: 3}, slots)
 		defer p.close(t)
 		sum := 0
 		for _, h := range p.superbatch(t, batches) {
@@ -374,7 +376,7 @@ func TestCapacities(t *testing.T) {
 		batches = append(batches, ids)
 	}
 	for _, slots := range []int{0, 1000, 5000} {
-		r, err := planRanges(1000, 1<<20)
+		r, err := changeset.PlanRanges(1000, 1<<20)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -398,29 +400,29 @@ func TestCapacities(t *testing.T) {
 func TestTurnSet(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		n := rapid.SampledFrom([]int{1, 2, 63, 64, 65, 4096, 4097, 300000}).Draw(t, "n")
-		s, plain := newTurnSet(n), map[uint32]bool{}
+		s, plain := changeset.NewTurnSet(n), map[uint32]bool{}
 		bytes := int64(0)
-		for _, l := range s.levels {
+		for _, l := range s.Levels {
 			bytes += 8 * int64(len(l))
 		}
-		if bytes != turnSetBytes(n) {
-			t.Fatalf("%d bytes, said to be %d", bytes, turnSetBytes(n))
+		if bytes != changeset.TurnSetBytes(n) {
+			t.Fatalf("%d bytes, said to be %d", bytes, changeset.TurnSetBytes(n))
 		}
 		for range 40 {
 			v := uint32(rapid.IntRange(0, n-1).Draw(t, "turn"))
 			if rapid.Bool().Draw(t, "add") {
-				s.add(v)
+				s.Add(v)
 				plain[v] = true
-			} else if !s.empty() {
-				delete(plain, s.last())
-				s.remove(s.last())
+			} else if !s.Empty() {
+				delete(plain, s.Last())
+				s.Remove(s.Last())
 			}
 			want := uint32(0)
 			for v := range plain {
 				want = max(want, v)
 			}
-			if got := s.last(); got != want || s.empty() != (len(plain) == 0) {
-				t.Fatalf("last is %d, empty %v, want %d of %v", got, s.empty(), want, plain)
+			if got := s.Last(); got != want || s.Empty() != (len(plain) == 0) {
+				t.Fatalf("last is %d, empty %v, want %d of %v", got, s.Empty(), want, plain)
 			}
 		}
 	})
@@ -430,16 +432,16 @@ func TestTurnSet(t *testing.T) {
 func TestRanges(t *testing.T) {
 	for _, nodes := range []uint64{0, 1, 2, 1000, 1 << 20, 1<<20 + 1, 111e6, 1 << 32} {
 		for _, memory := range []int64{64 << 10, 1 << 20, 16 << 20, 64 << 20, 1 << 30} {
-			r, err := planRanges(nodes, memory)
+			r, err := changeset.PlanRanges(nodes, memory)
 			if err != nil {
 				if nodes <= 111e6 && memory >= 16<<20 || memory >= 64<<20 {
 					t.Error(err)
 				}
 				continue
 			}
-			last := int((max(nodes, 1) - 1) >> r.shift)
-			if last != r.count-1 || r.memory() > memory || r.window < 1 {
-				t.Errorf("%d nodes in %d: %+v of %d bytes", nodes, memory, r, r.memory())
+			last := int((max(nodes, 1) - 1) >> r.Shift)
+			if last != r.Count-1 || r.Memory() > memory || r.Window < 1 {
+				t.Errorf("%d nodes in %d: %+v of %d bytes", nodes, memory, r, r.Memory())
 			}
 		}
 	}

@@ -8,6 +8,7 @@ import (
 	"gdb/internal/mem"
 	"gdb/kv"
 	"gdb/sample"
+	"gdb/sample/superbatch/changeset"
 
 	"github.com/cockroachdb/pebble/v2/vfs"
 )
@@ -109,15 +110,15 @@ type Sizes struct {
 }
 
 // SlotBytes is the memory of a cached row.
-func SlotBytes(dim int) int64 { return 4*int64(dim) + slotBytes }
+func SlotBytes(dim int) int64 { return 4*int64(dim) + changeset.SlotBytes }
 
 // PlanHeap is the memory of planning for the largest batch, of so many nodes.
 func PlanHeap(nodes int) int64 { return planHeapPerNode * int64(nodes) }
 
 // PlanMemory is what planning takes for a graph of so many nodes if it may take most.
 func PlanMemory(nodes uint64, most int64) (int64, error) {
-	r, err := planRanges(nodes, most)
-	return r.memory(), err
+	r, err := changeset.PlanRanges(nodes, most)
+	return r.Memory(), err
 }
 
 // SweepMemory is what a sweep takes besides SweepBytes, if batches have at most so many nodes: to
@@ -134,14 +135,10 @@ const Stages = 2
 // Frames is how many batches' lists are in memory while a superbatch is trained on.
 func Frames(ready int) int { return Stages + ready + 1 }
 
-// FramesInPlace is how many batches are in memory if rows are read in place: one is used, and the
-// rows that the next one misses are read meanwhile, to slots that neither needs for others.
-const FramesInPlace = 2
-
 // frames is how many batches' lists are in memory.
 func (c *Config) frames() int {
 	if c.InPlace {
-		return FramesInPlace
+		return changeset.FramesInPlace
 	}
 	return Frames(c.Ready)
 }
@@ -149,7 +146,7 @@ func (c *Config) frames() int {
 func (c *Config) check() error {
 	c.Workers, c.Threads, c.Ready = max(c.Workers, 1), max(c.Threads, 1), max(c.Ready, 0)
 	if c.InPlace {
-		c.Ready = FramesInPlace - 1
+		c.Ready = changeset.FramesInPlace - 1
 	}
 	if c.Batches < 0 || c.Batches > batchesMost {
 		return fmt.Errorf("superbatch: %d batches: give 1 to %d", c.Batches, batchesMost)

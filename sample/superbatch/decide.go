@@ -9,7 +9,9 @@ import (
 	"gdb/internal/bug"
 	"gdb/internal/codec"
 	"gdb/internal/mem"
+	"gdb/internal/pace"
 	"gdb/sample"
+	"gdb/sample/superbatch/changeset"
 	"gdb/sample/superbatch/runtimefile"
 )
 
@@ -18,7 +20,7 @@ import (
 type decider struct {
 	*builder
 	*superbatch
-	next    *nextReader
+	next    *changeset.NextReader
 	nodes   *runtimefile.Ahead // records of batches
 	due     int                // the first batch that is not chosen to be read
 	out     *runtimefile.Writer
@@ -35,24 +37,24 @@ type decideFrame struct {
 	batch   sample.Batch
 	i       int
 	next    []uint32
-	changes Changes
+	changes changeset.Changes
 }
 
 // decideFrames are in memory: it is decided for one, and one is read or written.
 const decideFrames = 2
 
 // decide writes the changes of each batch.
-func (b *builder) decide(ctx context.Context, s *superbatch, next *nextUses) (err error) {
+func (b *builder) decide(ctx context.Context, s *superbatch, next *changeset.NextUses) (err error) {
 	heap := mem.NewAccount(b.cfg.Budget, "superbatch plan")
 	defer heap.Release()
 	if err := heap.Add(PlanHeap(s.nodesMost)); err != nil {
 		return err
 	}
-	in, err := next.read(ctx, b.cfg.Device, b.cfg.Budget)
+	in, err := next.Read(ctx, b.cfg.Device, b.cfg.Budget)
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, in.close()) }()
+	defer func() { err = errors.Join(err, in.Close()) }()
 	w, err := s.id.Create(runtimefile.KindPlan)
 	if err != nil {
 		return err
@@ -65,7 +67,7 @@ func (b *builder) decide(ctx context.Context, s *superbatch, next *nextUses) (er
 		d.frames[i].next = make([]uint32, s.nodesMost)
 		d.empty <- &d.frames[i]
 	}
-	defer b.cache.unpinAll()
+	defer b.cache.UnpinAll()
 	if err := d.resume(ctx); err != nil {
 		return err
 	}
@@ -79,19 +81,19 @@ func (b *builder) decide(ctx context.Context, s *superbatch, next *nextUses) (er
 
 // resume begins with the rows that the cache holds, a batch's number of them at a time.
 func (d *decider) resume(ctx context.Context) error {
-	if err := d.cache.begin(len(d.index), d.next.bits); err != nil {
+	if err := d.cache.Begin(len(d.index), d.next.Bits); err != nil {
 		return err
 	}
 	next := d.frames[0].next
-	held := d.cache.rows()
+	held := d.cache.Rows()
 	for slot := 0; slot < len(held); slot += len(next) {
 		part := held[slot:min(slot+len(next), len(held))]
-		if err := d.next.of(ctx, 0, part, next); err != nil {
+		if err := d.next.Of(ctx, 0, part, next); err != nil {
 			return err
 		}
-		d.cache.resume(slot, next[:len(part)])
+		d.cache.Resume(slot, next[:len(part)])
 	}
-	d.cache.trim(d.cache.most)
+	d.cache.Trim(d.cache.Most)
 	return nil
 }
 
@@ -118,17 +120,7 @@ func (d *decider) run(ctx context.Context) error {
 		})
 	}
 	all.Wait()
-	return cause(errs[:])
-}
-
-// cause is what went wrong, before what it led to.
-func cause(errs []error) error {
-	for _, err := range errs {
-		if err != nil && !errors.Is(err, context.Canceled) {
-			return err
-		}
-	}
-	return errors.Join(errs...)
+	return pace.Cause(errs[:])
 }
 
 // read fills frames with batches and their next uses.
@@ -150,7 +142,7 @@ func (d *decider) read(ctx context.Context) error {
 			if err := d.decodeNodes(g.Payloads[k], i, d.builder, &f.batch); err != nil {
 				return err
 			}
-			if err := d.next.of(ctx, uint32(i+1), f.batch.Dense.NodeIDs, f.next); err != nil {
+			if err := d.next.Of(ctx, uint32(i+1), f.batch.Dense.NodeIDs, f.next); err != nil {
 				return err
 			}
 			d.full <- f // never blocks: there is a place for each
@@ -163,12 +155,12 @@ func (d *decider) decideAll(context.Context) error {
 	defer close(d.decided)
 	for f := range d.full {
 		turn, nodes := uint32(f.i+1), f.batch.Dense.NodeIDs
-		err := d.cache.step(turn, nodes, f.next[:len(nodes)], &f.changes)
-		if errors.Is(err, errNoSlot) {
+		err := d.cache.Step(turn, nodes, f.next[:len(nodes)], &f.changes)
+		if errors.Is(err, changeset.ErrNoSlot) {
 			return fmt.Errorf("batch %d of %d nodes: %w", f.i, len(nodes), err)
 		}
 		if err != nil {
-			return d.next.in.Damage(0, "batch %d: %v", f.i, err)
+			return d.next.In.Damage(0, "batch %d: %v", f.i, err)
 		}
 		d.index[f.i].reads = uint32(len(nodes) - f.changes.Hits)
 		d.readsMost = max(d.readsMost, int(d.index[f.i].reads))
@@ -181,7 +173,7 @@ func (d *decider) decideAll(context.Context) error {
 func (d *decider) write(context.Context) (err error) {
 	for f := range d.decided {
 		d.enc.B = d.enc.B[:0]
-		d.gaps = f.changes.encode(&d.enc, d.gaps)
+		d.gaps = f.changes.Encode(&d.enc, d.gaps)
 		if d.index[f.i].plan, err = d.out.Append(d.enc.B); err != nil {
 			return err
 		}

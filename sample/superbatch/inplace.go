@@ -5,6 +5,7 @@ import (
 
 	"gdb/internal/mem"
 	"gdb/sample"
+	"gdb/sample/superbatch/changeset"
 	"gdb/sample/superbatch/runtimefile"
 )
 
@@ -65,7 +66,7 @@ func (t *stretch) assembleInPlace(f *frame) {
 }
 
 // add counts the rows of a batch.
-func (l *Loader) add(c *Changes) {
+func (l *Loader) add(c *changeset.Changes) {
 	l.requests.Add(uint64(len(c.From)))
 	l.hits.Add(uint64(c.Hits))
 	l.kept.Add(uint64(len(c.Keep)))

@@ -11,6 +11,7 @@ import (
 
 	"gdb/internal/mem"
 	"gdb/sample"
+	"gdb/sample/superbatch/changeset"
 	"gdb/sample/superbatch/runtimefile"
 )
 
@@ -78,7 +79,7 @@ func Open(cfg Config) (*Loader, error) {
 }
 
 func (l *Loader) open() (err error) {
-	if l.builder.ranges, err = planRanges(l.cfg.Nodes, l.cfg.PlanBytes); err != nil {
+	if l.builder.ranges, err = changeset.PlanRanges(l.cfg.Nodes, l.cfg.PlanBytes); err != nil {
 		return err
 	}
 	if err := runtimefile.RemoveDead(l.cfg.FS, l.cfg.Prep); err != nil {
@@ -88,10 +89,10 @@ func (l *Loader) open() (err error) {
 		return err
 	}
 	l.builder.dir = l.dir.Path
-	if l.builder.cache, err = newCacheState(l.cfg.Slots, l.cfg.Budget); err != nil {
+	if l.builder.cache, err = changeset.NewCacheState(l.cfg.Slots, l.cfg.Budget); err != nil {
 		return err
 	}
-	l.builder.cache.inPlace = l.cfg.InPlace
+	l.builder.cache.InPlace = l.cfg.InPlace
 	l.arena, err = mem.NewArena(l.cfg.Budget, "feature cache", 4*int64(l.cfg.Slots)*int64(l.dim))
 	if err != nil {
 		return err
@@ -106,7 +107,7 @@ func (l *Loader) shrink() error {
 		return nil
 	}
 	l.short = true
-	l.builder.cache.trim(l.cfg.SlotsKept)
+	l.builder.cache.Trim(l.cfg.SlotsKept)
 	return l.arena.Discard(l.unkept())
 }
 
@@ -457,7 +458,7 @@ func (l *Loader) Close() error {
 	}
 	err = errors.Join(err, l.builder.gone.Wait())
 	if l.builder.cache != nil {
-		err = errors.Join(err, l.builder.cache.close())
+		err = errors.Join(err, l.builder.cache.Close())
 		l.builder.cache = nil
 	}
 	l.mu.Lock()

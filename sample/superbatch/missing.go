@@ -5,6 +5,7 @@ import (
 	"iter"
 
 	"gdb/layout"
+	"gdb/sample/superbatch/changeset"
 )
 
 // missing are the nodes that each batch of a span misses: ascending, as their differences, of seven
@@ -31,10 +32,10 @@ func listBytes(n, nodes uint64) (bytes uint64) {
 
 // newMissing takes the memory of so many lists of so many bytes from b.
 func newMissing(b *[]byte, lists int, bytes int64) missing {
-	m := missing{ends: carve[uint64](b, lists)[:0], at: carve[uint64](b, lists),
-		begun: carve[uint64](b, lists), last: carve[uint32](b, lists),
-		begunAt: carve[uint32](b, lists)}
-	m.lists = carve[uint8](b, int(bytes))[:0]
+	m := missing{ends: changeset.Carve[uint64](b, lists)[:0], at: changeset.Carve[uint64](b, lists),
+		begun: changeset.Carve[uint64](b, lists), last: changeset.Carve[uint32](b, lists),
+		begunAt: changeset.Carve[uint32](b, lists)}
+	m.lists = changeset.Carve[uint8](b, int(bytes))[:0]
 	return m
 }
 

@@ -7,6 +7,7 @@ import (
 	"gdb/internal/codec"
 	"gdb/internal/mem"
 	"gdb/sample"
+	"gdb/sample/superbatch/changeset"
 )
 
 // hopsMost bounds the deltas of a decoded batch.
@@ -25,7 +26,7 @@ func encodeNodes(e *codec.Enc, b *sample.Batch) {
 	for _, o := range b.Dense.NodeIDOffsets {
 		e.U32(o)
 	}
-	putArray(e, ids32(b.Dense.NodeIDs))
+	changeset.PutArray(e, changeset.IDs32(b.Dense.NodeIDs))
 }
 
 // decodeNodes reads what encodeNodes wrote of the batch with this epoch and index; its nodes are
@@ -43,7 +44,7 @@ func decodeNodes(payload []byte, b *sample.Batch, epoch, index, total uint64) (e
 	for range min(n, hopsMost) {
 		s.NodeIDOffsets = append(s.NodeIDOffsets, d.U32())
 	}
-	nodes, err := takeArray(d, ids32(s.NodeIDs), math.MaxInt32)
+	nodes, err := changeset.TakeArray(d, changeset.IDs32(s.NodeIDs), math.MaxInt32)
 	if err != nil {
 		return err
 	}
@@ -72,8 +73,8 @@ func encodeEdges(e *codec.Enc, s *sample.Dense, degrees []uint32) []uint32 {
 	for i := range len(s.NbrOffsets) - 1 {
 		degrees = append(degrees, s.NbrOffsets[i+1]-s.NbrOffsets[i])
 	}
-	putArray(e, degrees)
-	putArray(e, s.ReprMap)
+	changeset.PutArray(e, degrees)
+	changeset.PutArray(e, s.ReprMap)
 	return degrees
 }
 
@@ -81,10 +82,10 @@ func encodeEdges(e *codec.Enc, s *sample.Dense, degrees []uint32) []uint32 {
 func decodeEdges(payload []byte, s *sample.Dense) (err error) {
 	d := codec.NewDec(payload)
 	rows := len(s.NodeIDs) - int(s.NodeIDOffsets[1])
-	if s.NbrOffsets, err = takeArray(d, s.NbrOffsets, rows); err != nil {
+	if s.NbrOffsets, err = changeset.TakeArray(d, s.NbrOffsets, rows); err != nil {
 		return err
 	}
-	if s.ReprMap, err = takeArray(d, s.ReprMap, math.MaxInt32); err != nil {
+	if s.ReprMap, err = changeset.TakeArray(d, s.ReprMap, math.MaxInt32); err != nil {
 		return err
 	}
 	sum := uint64(0)
@@ -107,68 +108,6 @@ func decodeEdges(payload []byte, s *sample.Dense) (err error) {
 			return fmt.Errorf("neighbor %d is node %d of %d", i, r, len(nodes))
 		}
 		s.Nbrs[i] = nodes[r]
-	}
-	return nil
-}
-
-// ids32 sees node ids as numbers, with their capacity.
-func ids32(s []sample.NodeID) []uint32 {
-	return mem.View[uint32](mem.BytesOf(s[:cap(s)]))[:len(s)]
-}
-
-// encode appends the record of a batch's changes: about 3 bytes per node for a million slots, and
-// 4 for each row that is kept.
-func (c *Changes) encode(e *codec.Enc, gaps []uint32) []uint32 {
-	gaps = gaps[:0]
-	before := uint32(0)
-	for _, i := range c.Keep {
-		gaps = append(gaps, i-before)
-		before = i
-	}
-	e.U32(word(c.Alone))
-	putArray(e, c.From)
-	putArray(e, gaps)
-	putArray(e, c.Slots)
-	return gaps
-}
-
-// word is a truth value as a number.
-func word(b bool) uint32 {
-	if b {
-		return 1
-	}
-	return 0
-}
-
-// decode reads what encode wrote, for a batch of so many nodes and a cache of so many slots.
-func (c *Changes) decode(payload []byte, nodes, slots int) (err error) {
-	d := codec.NewDec(payload)
-	c.Alone = d.U32() != 0
-	for _, to := range []*[]uint32{&c.From, &c.Keep, &c.Slots} {
-		if *to, err = takeArray(d, *to, nodes); err != nil {
-			return err
-		}
-	}
-	if len(c.From) != nodes || len(c.Keep) != len(c.Slots) {
-		return fmt.Errorf("%d nodes of %d, %d kept in %d slots", len(c.From), nodes, len(c.Keep),
-			len(c.Slots))
-	}
-	c.Hits = 0
-	for _, s := range c.From {
-		if s != 0 {
-			c.Hits++
-		}
-		if int(s) > slots {
-			return fmt.Errorf("a row comes from slot %d of %d", s-1, slots)
-		}
-	}
-	at := uint64(0)
-	for k, gap := range c.Keep {
-		at += uint64(gap)
-		if at >= uint64(nodes) || int(c.Slots[k]) >= slots {
-			return fmt.Errorf("row %d of %d goes to slot %d of %d", at, nodes, c.Slots[k], slots)
-		}
-		c.Keep[k] = uint32(at)
 	}
 	return nil
 }

@@ -9,6 +9,7 @@ import (
 
 	"gdb/internal/mem"
 	"gdb/sample"
+	"gdb/sample/superbatch/changeset"
 )
 
 // Rehearsal is what planning a superbatch in memory gives.
@@ -32,13 +33,13 @@ func Rehearse(ctx context.Context, batches [][]sample.NodeID, nodes uint64, slot
 	if err != nil {
 		return r, err
 	}
-	defer func() { err = errors.Join(err, p.arena.Free(), cache.close()) }()
+	defer func() { err = errors.Join(err, p.arena.Free(), cache.Close()) }()
 	r.Requests = uint64(len(p.next))
 	begun := time.Now()
 	if err := p.findNextUses(ctx, batches, hop); err != nil {
 		return r, err
 	}
-	if err := cache.begin(len(p.turns), p.bits); err != nil {
+	if err := cache.Begin(len(p.turns), p.bits); err != nil {
 		return r, err
 	}
 	for i := range p.turns {
@@ -68,7 +69,7 @@ type rehearser struct {
 	turns []rehearsedTurn // the last one first
 	used  int             // of next and union
 
-	changes Changes
+	changes changeset.Changes
 }
 
 // rehearsedTurn is a batch, or several as one.
@@ -78,7 +79,7 @@ type rehearsedTurn struct {
 }
 
 func newRehearsal(batches [][]sample.NodeID, nodes uint64, slots, hop int,
-	budget *mem.Budget) (p *rehearser, c *cacheState, err error) {
+	budget *mem.Budget) (p *rehearser, c *changeset.CacheState, err error) {
 	requests := 0
 	for _, b := range batches {
 		requests += len(b)
@@ -95,14 +96,15 @@ func newRehearsal(batches [][]sample.NodeID, nodes uint64, slots, hop int,
 	if err != nil {
 		return nil, nil, err
 	}
-	if c, err = newCacheState(slots, budget); err != nil {
+	if c, err = changeset.NewCacheState(slots, budget); err != nil {
 		return nil, nil, errors.Join(err, arena.Free())
 	}
 	b := arena.Bytes()
-	p = &rehearser{arena: arena, last: carve[uint32](&b, int(nodes)),
-		next: carve[uint32](&b, requests)}
+	p = &rehearser{arena: arena, last: changeset.Carve[uint32](&b, int(nodes)),
+		next: changeset.Carve[uint32](&b, requests)}
 	if hop > 1 {
-		p.union, p.count = carve[sample.NodeID](&b, requests), carve[uint32](&b, requests)
+		p.union, p.count = changeset.Carve[sample.NodeID](&b, requests), changeset.Carve[uint32](&b,
+			requests)
 	}
 	return p, c, nil
 }
@@ -117,7 +119,7 @@ func (p *rehearser) findNextUses(ctx context.Context, batches [][]sample.NodeID,
 		}
 		most = max(most, n)
 	}
-	if p.bits = useBits(turn, most); p.bits < 0 {
+	if p.bits = changeset.UseBits(turn, most); p.bits < 0 {
 		return fmt.Errorf("superbatch: rehearse: %d batches with a hop of %d are too many",
 			len(batches), hop)
 	}
@@ -181,10 +183,10 @@ func (p *rehearser) join(turn uint32, group [][]sample.NodeID) []sample.NodeID {
 }
 
 // step goes forward: it decides for turn i, counted from 0, and returns the hits.
-func (p *rehearser) step(cache *cacheState, i int) (hits uint64, err error) {
+func (p *rehearser) step(cache *changeset.CacheState, i int) (hits uint64, err error) {
 	t := p.turns[len(p.turns)-1-i]
 	end := t.first + len(t.nodes)
-	err = cache.step(uint32(i+1), t.nodes, p.next[t.first:end], &p.changes)
+	err = cache.Step(uint32(i+1), t.nodes, p.next[t.first:end], &p.changes)
 	if err != nil || p.count == nil {
 		return uint64(p.changes.Hits), err
 	}

@@ -78,7 +78,7 @@ func TestRehearse(t *testing.T) {
 			if err := p.findNextUses(context.Background(), batches, hop); err != nil {
 				t.Fatal(err)
 			}
-			if err := state.begin(len(p.turns), p.bits); err != nil {
+			if err := state.Begin(len(p.turns), p.bits); err != nil {
 				t.Fatal(err)
 			}
 			sum, most := uint64(0), slots
@@ -91,7 +91,7 @@ func TestRehearse(t *testing.T) {
 					t.Fatal(err)
 				}
 				sum += n
-				return state.rows()
+				return state.Rows()
 			})
 			if int(sum) != want || hop == 1 && want != belady(slots) || want > belady(most) {
 				t.Fatalf("hop %d: %d hits, want %d; Belady's are %d", hop, sum, want,
@@ -100,7 +100,7 @@ func TestRehearse(t *testing.T) {
 			if hop == len(batches) && sum != 0 {
 				t.Fatalf("%d hits in an empty cache", sum)
 			}
-			if err := errors.Join(p.arena.Free(), state.close()); err != nil || budget.Used() != 0 {
+			if err := errors.Join(p.arena.Free(), state.Close()); err != nil || budget.Used() != 0 {
 				t.Fatalf("%v, %d bytes still counted", err, budget.Used())
 			}
 			r, err := Rehearse(context.Background(), batches, uint64(nodes), slots, hop, budget)

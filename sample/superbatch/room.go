@@ -1,6 +1,9 @@
 package superbatch
 
-import "gdb/internal/mem"
+import (
+	"gdb/internal/mem"
+	"gdb/sample/superbatch/changeset"
+)
 
 // slotsFor is how many slots have memory beside the batches of a superbatch: all, unless some are
 // larger than was planned.
@@ -13,7 +16,7 @@ func (c *Config) slotsFor(s *superbatch, dim int) int {
 	inner := max(0, int64(s.innerMost)-p.Inner)
 	row, frames, rows := 4*int64(dim), int64(c.frames()), int64(c.Ready+1)*nodes
 	if c.InPlace {
-		rows = FramesInPlace * inner
+		rows = changeset.FramesInPlace * inner
 	}
 	// The records are read ahead, and lists grow by a quarter.
 	lists := frames*(12*edges+28*nodes) + 8*nodes

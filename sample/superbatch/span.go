@@ -10,6 +10,7 @@ import (
 	"gdb/internal/mem"
 	"gdb/layout"
 	"gdb/sample"
+	"gdb/sample/superbatch/changeset"
 	"gdb/sample/superbatch/runtimefile"
 )
 
@@ -280,8 +281,8 @@ func (w *sweep) collect(ctx context.Context) (err error) {
 		return err
 	}
 	b := w.arena.Bytes()
-	w.read = carve[uint8](&b, int(readBytes(w.cfg.SweepBytes)))
-	w.keys = carve[uint64](&b, int(keys/8))
+	w.read = changeset.Carve[uint8](&b, int(readBytes(w.cfg.SweepBytes)))
+	w.keys = changeset.Carve[uint64](&b, int(keys/8))
 	w.missing = newMissing(&b, n, w.lists)
 	w.rest = b
 	if err := w.held.Add(collectBytesPerNode * int64(w.nodesMost)); err != nil {
@@ -290,7 +291,7 @@ func (w *sweep) collect(ctx context.Context) (err error) {
 	buf := runtimefile.Buffer{Budget: w.cfg.Budget}
 	defer func() { err = errors.Join(err, buf.Free()) }()
 	var batch sample.Batch
-	var changes Changes
+	var changes changeset.Changes
 	nodes := make([]uint64, 0, w.nodesMost)
 	for i := w.first; i < w.end; i += batchesAtOnce {
 		n := min(batchesAtOnce, w.end-i)
@@ -317,7 +318,7 @@ func (w *sweep) collect(ctx context.Context) (err error) {
 }
 
 // missed adds the nodes whose rows batch i misses to others.
-func (w *sweep) missed(i int, nodes, plan []byte, b *sample.Batch, c *Changes,
+func (w *sweep) missed(i int, nodes, plan []byte, b *sample.Batch, c *changeset.Changes,
 	to []uint64) ([]uint64, error) {
 	if err := w.decodeNodes(nodes, i, w.builder, b); err != nil {
 		return to, err

@@ -6,6 +6,7 @@ import (
 
 	"gdb/internal/rng"
 	"gdb/sample"
+	"gdb/sample/superbatch/changeset"
 
 	"pgregory.net/rapid"
 )
@@ -16,12 +17,12 @@ func TestTurnStacks(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		slots := rapid.SampledFrom([]int{1, 3, 40, 700, 5000}).Draw(t, "slots")
 		turns := rapid.SampledFrom([]int{2, 3, 9, 300}).Draw(t, "turns")
-		s := newTurnStacks(make([]byte, poolBytes(slots)), slots, turns)
+		s := changeset.NewTurnStacks(make([]byte, changeset.PoolBytes(slots)), slots, turns)
 		plain, rows := make([][]uint64, turns), 0
 		draw := rng.NewStream(rapid.Uint64().Draw(t, "seed"))
 		push := func(turn int) {
 			slot, at := uint32(draw.Below(1<<20)), uint32(draw.Below(1<<20))
-			s.push(uint32(turn), uint64(slot)<<32|uint64(at))
+			s.Push(uint32(turn), uint64(slot)<<32|uint64(at))
 			plain[turn] = append(plain[turn], uint64(slot)<<32|uint64(at))
 			rows++
 		}
@@ -33,8 +34,8 @@ func TestTurnStacks(t *testing.T) {
 					push(turn)
 				}
 			case 1:
-				n := int(draw.Below(uint64(s.len(uint32(turn))) + 1))
-				for _, got := range s.pop(uint32(turn), n, nil) {
+				n := int(draw.Below(uint64(s.Len(uint32(turn))) + 1))
+				for _, got := range s.Pop(uint32(turn), n, nil) {
 					list := plain[turn]
 					if want := uint32(list[len(list)-1] >> 32); got != want {
 						t.Fatalf("popped %d, want %d", got, want)
@@ -43,13 +44,13 @@ func TestTurnStacks(t *testing.T) {
 				}
 			case 2:
 				var got []uint64
-				for c := s.chunk(uint32(turn)); len(c) > 0; c = s.chunk(uint32(turn)) {
+				for c := s.Chunk(uint32(turn)); len(c) > 0; c = s.Chunk(uint32(turn)) {
 					rows -= len(c)
 					for _, row := range c {
 						got = append(got, row)
 						push((turn + 1 + int(draw.Below(uint64(turns-1)))) % turns)
 					}
-					s.drop(uint32(turn))
+					s.Drop(uint32(turn))
 				}
 				slices.Sort(got)
 				slices.Sort(plain[turn])
@@ -59,8 +60,8 @@ func TestTurnStacks(t *testing.T) {
 				plain[turn] = nil
 			}
 			for turn, list := range plain {
-				if s.len(uint32(turn)) != len(list) {
-					t.Fatalf("turn %d has %d rows of %d", turn, s.len(uint32(turn)), len(list))
+				if s.Len(uint32(turn)) != len(list) {
+					t.Fatalf("turn %d has %d rows of %d", turn, s.Len(uint32(turn)), len(list))
 				}
 			}
 		}
@@ -70,11 +71,11 @@ func TestTurnStacks(t *testing.T) {
 // TestManySlots is TestHitsAreBeladys with chunks of many rows.
 func TestManySlots(t *testing.T) {
 	const nodes, slots = 2500, 1200
-	if log := chunkLog(slots, 12); log < 4 {
+	if log := changeset.ChunkLog(slots, 12); log < 4 {
 		t.Fatalf("chunks of %d rows", 1<<log)
 	}
 	draw := rng.NewStream(9)
-	r, err := planRanges(nodes, 1<<20)
+	r, err := changeset.PlanRanges(nodes, 1<<20)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -95,7 +96,7 @@ func TestManySlots(t *testing.T) {
 			slices.Sort(b)
 			batches = append(batches, b)
 		}
-		plain := &minCache{slots: slots, held: slices.Clone(p.state.rows())}
+		plain := &minCache{slots: slots, held: slices.Clone(p.state.Rows())}
 		got := p.superbatch(t, batches)
 		if want := plain.run(batches); !slices.Equal(got, want) {
 			t.Fatalf("hits %v, want %v", got, want)

@@ -11,6 +11,7 @@ import (
 	"gdb/internal/bug"
 	"gdb/internal/mem"
 	"gdb/sample"
+	"gdb/sample/superbatch/changeset"
 	"gdb/sample/superbatch/runtimefile"
 )
 
@@ -49,7 +50,7 @@ type frame struct {
 	ahead   int                // how many these are
 	records runtimefile.Buffer // their records in the stage, if they were swept
 	x       *room              // the features
-	changes Changes
+	changes changeset.Changes
 	missed  []sample.NodeID // the nodes to read
 	at      []uint32        // where their rows go
 	rows    []uint32        // in place: the slots of its neighbors

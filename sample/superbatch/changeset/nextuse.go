@@ -1,4 +1,4 @@
-package superbatch
+package changeset
 
 import (
 	"context"
@@ -11,67 +11,68 @@ import (
 	"gdb/blockdev"
 	"gdb/internal/bug"
 	"gdb/internal/mem"
+	"gdb/internal/pace"
 	"gdb/sample"
 	"gdb/sample/superbatch/runtimefile"
 )
 
-// nextUses tells for every access of a superbatch the next use of its node, or never. They are in
+// NextUses tells for every access of a superbatch the next use of its node, or never. They are in
 // parts, parallel to those of the accesses, 4 bytes each.
-type nextUses struct {
-	ranges
+type NextUses struct {
+	Ranges
 	id     runtimefile.Identity
 	refs   []runtimefile.Ref
 	total  uint64
-	bits   int         // of a use: see useBits
+	Bits   int         // of a use: see useBits
 	never  uint32      // the use that is none
 	held   mem.Account // refs
 	memory *mem.Arena  // of records
 }
 
-// nextOptions are how much memory keeps next uses from being written, and how many goroutines find
+// NextOptions are how much memory keeps next uses from being written, and how many goroutines find
 // them, rangesAtOnce at most.
-type nextOptions struct {
-	memory  int64
-	workers int
+type NextOptions struct {
+	Memory  int64
+	Workers int
 }
 
-// findNextUses goes backward over the accesses of each range, with the next use of each node of the
+// FindNextUses goes backward over the accesses of each range, with the next use of each node of the
 // range in memory.
-func findNextUses(ctx context.Context, id runtimefile.Identity, dev blockdev.Device, a *accesses,
-	opt nextOptions, budget *mem.Budget) (n *nextUses, err error) {
-	n = &nextUses{ranges: a.ranges, id: id, total: a.total,
+func FindNextUses(ctx context.Context, id runtimefile.Identity, dev blockdev.Device, a *Accesses,
+	opt NextOptions, budget *mem.Budget) (n *NextUses, err error) {
+	n = &NextUses{Ranges: a.Ranges, id: id, total: a.Total,
 		held: mem.NewAccount(budget, "superbatch index")}
-	if n.memory, err = mem.NewArena(budget, "superbatch next uses", opt.memory); err != nil {
+	if n.memory, err = mem.NewArena(budget, "superbatch next uses", opt.Memory); err != nil {
 		return nil, err
 	}
-	batches := len(a.starts) - 1
-	if n.bits = useBits(batches, a.most); n.bits < 0 {
+	batches := len(a.Starts) - 1
+	if n.Bits = UseBits(batches, a.most); n.Bits < 0 {
 		err = fmt.Errorf("%d batches of %d nodes at most are too many: lower --superbatch",
 			batches, a.most)
 	} else {
 		err = n.held.Add(8 * int64(len(a.refs)))
 	}
-	if n.never = uint32(batches+1) << n.bits; err != nil {
-		return nil, errors.Join(err, n.free())
+	if n.never = uint32(batches+1) << n.Bits; err != nil {
+		return nil, errors.Join(err, n.Free())
 	}
 	n.refs = make([]runtimefile.Ref, len(a.refs))
-	p := &nextPass{nextUses: n, accesses: a}
-	if err := errors.Join(p.runAll(ctx, dev, opt.workers, budget), p.close()); err != nil {
-		return nil, errors.Join(err, n.free())
+	p := &NextPass{NextUses: n, Accesses: a}
+	if err := errors.Join(p.runAll(ctx, dev, opt.Workers, budget), p.close()); err != nil {
+		return nil, errors.Join(err, n.Free())
 	}
 	return n, nil
 }
 
-// free gives the memory back; the file stays.
-func (n *nextUses) free() error {
+// Free gives the memory back; the file stays.
+func (n *NextUses) Free() error {
 	n.held.Release()
 	return n.memory.Free()
 }
 
-// nextPass is what findNextUses does.
-type nextPass struct {
-	*nextUses
-	accesses *accesses
+// NextPass is what findNextUses does.
+type NextPass struct {
+	*NextUses
+	Accesses *Accesses
 	in       *runtimefile.Reader
 	due      atomic.Int64 // the next range
 
@@ -80,19 +81,19 @@ type nextPass struct {
 }
 
 // runAll opens the files, and does all ranges.
-func (p *nextPass) runAll(ctx context.Context, dev blockdev.Device, workers int,
+func (p *NextPass) runAll(ctx context.Context, dev blockdev.Device, workers int,
 	budget *mem.Budget) (err error) {
 	if p.in, err = p.id.Open(ctx, dev, runtimefile.KindAccesses); err != nil {
 		return err
 	}
-	p.in.Memory = p.accesses.memory.Bytes()
+	p.in.Memory = p.Accesses.memory.Bytes()
 	if p.out, err = p.id.Create(runtimefile.KindNext); err != nil {
 		return err
 	}
 	p.out.Memory = p.memory.Bytes()
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	errs := make([]error, max(1, min(workers, rangesAtOnce, p.count)))
+	errs := make([]error, max(1, min(workers, rangesAtOnce, p.Count)))
 	var all sync.WaitGroup
 	for w := range errs {
 		all.Go(func() {
@@ -103,22 +104,22 @@ func (p *nextPass) runAll(ctx context.Context, dev blockdev.Device, workers int,
 		})
 	}
 	all.Wait()
-	if err := cause(errs); err != nil {
+	if err := pace.Cause(errs); err != nil {
 		return err
 	}
 	return p.out.Finish()
 }
 
 // work takes the memory for one range at a time, and does ranges until none is left.
-func (p *nextPass) work(ctx context.Context, budget *mem.Budget) (err error) {
+func (p *NextPass) work(ctx context.Context, budget *mem.Budget) (err error) {
 	arena, err := mem.NewArena(budget, "superbatch next uses",
-		bytesPerNode<<p.shift+4*int64(p.window))
+		bytesPerNode<<p.Shift+4*int64(p.Window))
 	if err != nil {
 		return err
 	}
 	b := arena.Bytes()
-	w := &nextWorker{nextPass: p, last: carve[uint32](&b, 1<<p.shift),
-		next: carve[uint32](&b, p.window)}
+	w := &NextWorker{NextPass: p, Last: Carve[uint32](&b, 1<<p.Shift),
+		Next: Carve[uint32](&b, p.Window)}
 	ahead := runtimefile.NewAhead(ctx, budget, w.choose)
 	defer func() { err = errors.Join(err, ahead.Close(), arena.Free()) }()
 	for {
@@ -127,7 +128,7 @@ func (p *nextPass) work(ctx context.Context, budget *mem.Budget) (err error) {
 			return err
 		}
 		if g.Fresh {
-			w.begin()
+			w.Begin()
 		}
 		for i, part := range g.Parts {
 			if err := w.one(g.Payloads[i], part); err != nil {
@@ -137,11 +138,11 @@ func (p *nextPass) work(ctx context.Context, budget *mem.Budget) (err error) {
 	}
 }
 
-// nextWorker is the memory of one goroutine of findNextUses.
-type nextWorker struct {
-	*nextPass
-	last []uint32 // of each node: the use found last, or never
-	next []uint32 // of a part's accesses
+// NextWorker is the memory of one goroutine of findNextUses.
+type NextWorker struct {
+	*NextPass
+	Last []uint32 // of each node: the use found last, or never
+	Next []uint32 // of a part's accesses
 	turn int      // of the access found last
 
 	r, window int // of the range that is read: the windows before are left
@@ -149,12 +150,12 @@ type nextWorker struct {
 
 // choose takes some parts of the range at hand, the last first, or of the next one: as much as a
 // window may have in one part.
-func (w *nextWorker) choose(g *runtimefile.Group) bool {
-	most := int64(w.ranges.window * w.wordBytes())
+func (w *NextWorker) choose(g *runtimefile.Group) bool {
+	most := int64(w.Ranges.Window * w.wordBytes())
 	for bytes := int64(0); len(g.Records) == 0; g.Fresh = true {
 		for ; w.window > 0; w.window-- {
-			part := (w.window-1)*w.count + w.r
-			at := w.accesses.refs[part]
+			part := (w.window-1)*w.Count + w.r
+			at := w.Accesses.refs[part]
 			if at.Bytes == 0 {
 				continue
 			}
@@ -166,19 +167,19 @@ func (w *nextWorker) choose(g *runtimefile.Group) bool {
 		if len(g.Records) > 0 {
 			return true
 		}
-		if w.r = int(w.due.Add(1)) - 1; w.r >= w.count {
+		if w.r = int(w.due.Add(1)) - 1; w.r >= w.Count {
 			return false
 		}
-		w.window = w.accesses.windows()
+		w.window = w.Accesses.windows()
 	}
 	return true
 }
 
 // one does one part, whose accesses are the payload.
-func (w *nextWorker) one(payload []byte, part int) error {
-	next, err := w.find(payload, part)
+func (w *NextWorker) one(payload []byte, part int) error {
+	next, err := w.Find(payload, part)
 	if err != nil {
-		return w.in.Damage(w.accesses.refs[part].Off(), "%v", err)
+		return w.in.Damage(w.Accesses.refs[part].Off(), "%v", err)
 	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -186,14 +187,14 @@ func (w *nextWorker) one(payload []byte, part int) error {
 	return err
 }
 
-// find gives the next uses of a part's accesses.
-func (w *nextWorker) find(payload []byte, part int) ([]uint32, error) {
+// Find gives the next uses of a part's accesses.
+func (w *NextWorker) Find(payload []byte, part int) ([]uint32, error) {
 	width := w.wordBytes()
 	n := (len(payload) - 8) / width
-	if n < 1 || n > w.ranges.window || len(payload) != n*width+8 {
+	if n < 1 || n > w.Ranges.Window || len(payload) != n*width+8 {
 		return nil, fmt.Errorf("%d bytes of accesses of %d", len(payload), width)
 	}
-	next, first := w.next[:n], uint32(part/w.count)*uint32(w.ranges.window)
+	next, first := w.Next[:n], uint32(part/w.Count)*uint32(w.Ranges.Window)
 	if !w.backward(payload, width, first, next) {
 		return nil, errors.New("an access is not before what is said to be the next")
 	}
@@ -204,16 +205,16 @@ func (w *nextWorker) find(payload []byte, part int) ([]uint32, error) {
 // over those of a turn nothing needs to be guessed: the reads of last are spread over a range's
 // nodes, and go on while one waits for memory. It is false if an access does not come before what
 // is said to be the next.
-func (w *nextWorker) backward(words []byte, width int, first uint32, next []uint32) bool {
-	last, number, wrong, starts := w.last, w.numberBits(), uint64(0), w.accesses.starts
-	mask, numbers, ats := uint64(len(last)-1), uint32(1)<<number-1, uint32(1)<<w.bits-1
+func (w *NextWorker) backward(words []byte, width int, first uint32, next []uint32) bool {
+	last, number, wrong, starts := w.Last, w.numberBits(), uint64(0), w.Accesses.Starts
+	mask, numbers, ats := uint64(len(last)-1), uint32(1)<<number-1, uint32(1)<<w.Bits-1
 	for i := len(next) - 1; i >= 0; {
 		from := first + binary.LittleEndian.Uint32(words[i*width:])&numbers
 		for starts[w.turn] > from {
 			w.turn--
 		}
 		from = starts[w.turn]
-		for turn := uint32(w.turn) << w.bits; i >= 0; i-- {
+		for turn := uint32(w.turn) << w.Bits; i >= 0; i-- {
 			word := binary.LittleEndian.Uint64(words[i*width : i*width+8])
 			access := first + uint32(word)&numbers
 			if access < from {
@@ -228,15 +229,15 @@ func (w *nextWorker) backward(words []byte, width int, first uint32, next []uint
 	return wrong>>63 == 0
 }
 
-// begin makes ready for a range.
-func (w *nextWorker) begin() {
-	w.turn = len(w.accesses.starts) - 1
-	for i := range w.last {
-		w.last[i] = w.never
+// Begin makes ready for a range.
+func (w *NextWorker) Begin() {
+	w.turn = len(w.Accesses.Starts) - 1
+	for i := range w.Last {
+		w.Last[i] = w.never
 	}
 }
 
-func (p *nextPass) close() (err error) {
+func (p *NextPass) close() (err error) {
 	if p.in != nil {
 		err = p.in.Close()
 	}
@@ -246,11 +247,11 @@ func (p *nextPass) close() (err error) {
 	return err
 }
 
-// nextReader gives the next uses in the order of accesses: it merges the parts of each window, each
+// NextReader gives the next uses in the order of accesses: it merges the parts of each window, each
 // node's range telling which is next.
-type nextReader struct {
-	*nextUses
-	in     *runtimefile.Reader
+type NextReader struct {
+	*NextUses
+	In     *runtimefile.Reader
 	ahead  *runtimefile.Ahead
 	window int        // the one to choose the parts of
 	parts  [][]uint32 // of the window at hand
@@ -259,37 +260,37 @@ type nextReader struct {
 	left   int        // of the window
 }
 
-// read opens the next uses for one pass.
-func (n *nextUses) read(ctx context.Context, dev blockdev.Device,
-	budget *mem.Budget) (*nextReader, error) {
+// Read opens the next uses for one pass.
+func (n *NextUses) Read(ctx context.Context, dev blockdev.Device,
+	budget *mem.Budget) (*NextReader, error) {
 	in, err := n.id.Open(ctx, dev, runtimefile.KindNext)
 	if err != nil {
 		return nil, err
 	}
 	in.Memory = n.memory.Bytes()
-	r := &nextReader{nextUses: n, in: in, parts: make([][]uint32, n.count),
-		begins: make([]uint32, n.count)}
+	r := &NextReader{NextUses: n, In: in, parts: make([][]uint32, n.Count),
+		begins: make([]uint32, n.Count)}
 	r.ahead = runtimefile.NewAhead(ctx, budget, r.choose)
 	return r, nil
 }
 
 // choose takes the parts of the next window.
-func (r *nextReader) choose(g *runtimefile.Group) bool {
-	first := r.window * r.count
+func (r *NextReader) choose(g *runtimefile.Group) bool {
+	first := r.window * r.Count
 	if first == len(r.refs) {
 		return false
 	}
-	for i, at := range r.refs[first : first+r.count] {
+	for i, at := range r.refs[first : first+r.Count] {
 		if at.Bytes > 0 {
-			g.Add(r.in, at, i)
+			g.Add(r.In, at, i)
 		}
 	}
 	r.window++
 	return true
 }
 
-// of writes the next uses of a turn's nodes, or of some of them, which follow those before.
-func (r *nextReader) of(ctx context.Context, turn uint32, nodes []sample.NodeID,
+// Of writes the next uses of a turn's nodes, or of some of them, which follow those before.
+func (r *NextReader) Of(ctx context.Context, turn uint32, nodes []sample.NodeID,
 	next []uint32) error {
 	low, high := r.never, uint32(0)
 	for done := 0; done < len(nodes); {
@@ -301,10 +302,10 @@ func (r *nextReader) of(ctx context.Context, turn uint32, nodes []sample.NodeID,
 		n := min(r.left, len(nodes)-done)
 		from, to := nodes[done:done+n], next[done:done+n]
 		for i, v := range from {
-			part := int(uint64(v) >> r.shift)
+			part := int(uint64(v) >> r.Shift)
 			uses, begin := r.parts[part], int(r.begins[part])
 			if begin >= len(uses) {
-				return r.in.Damage(0, "range %d has fewer accesses than its batches", part)
+				return r.In.Damage(0, "range %d has fewer accesses than its batches", part)
 			}
 			use := uses[begin]
 			r.begins[part]++
@@ -313,31 +314,32 @@ func (r *nextReader) of(ctx context.Context, turn uint32, nodes []sample.NodeID,
 		}
 		done, r.left, r.taken = done+n, r.left-n, r.taken+uint64(n)
 	}
-	if low < (turn+1)<<r.bits || high > r.never {
-		return r.in.Damage(0, "accesses of turn %d are said to be followed by those of %d to %d",
-			turn, low>>r.bits, high>>r.bits)
+	if low < (turn+1)<<r.Bits || high > r.never {
+		return r.In.Damage(0, "accesses of turn %d are said to be followed by those of %d to %d",
+			turn, low>>r.Bits, high>>r.Bits)
 	}
 	return nil
 }
 
 // load goes on to the next window.
-func (r *nextReader) load(ctx context.Context) error {
+func (r *NextReader) load(ctx context.Context) error {
 	g, err := r.ahead.Next(ctx)
 	if err != nil {
 		return err
 	}
 	if g == nil {
-		return r.in.Damage(0, "%d accesses are fewer than those of the batches", r.taken)
+		return r.In.Damage(0, "%d accesses are fewer than those of the batches", r.taken)
 	}
 	clear(r.parts)
 	clear(r.begins)
 	for i, part := range g.Parts {
 		r.parts[part] = mem.View[uint32](g.Payloads[i])
 	}
-	r.left = int(min(uint64(r.ranges.window), r.total-r.taken))
+	r.left = int(min(uint64(r.Ranges.Window), r.total-r.taken))
 	return nil
 }
 
-func (r *nextReader) close() error {
-	return errors.Join(r.ahead.Close(), r.in.Close())
+// Close closes the files.
+func (r *NextReader) Close() error {
+	return errors.Join(r.ahead.Close(), r.In.Close())
 }

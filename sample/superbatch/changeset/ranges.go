@@ -1,4 +1,4 @@
-package superbatch
+package changeset
 
 import (
 	"fmt"
@@ -8,13 +8,13 @@ import (
 	"gdb/sample/superbatch/runtimefile"
 )
 
-// ranges is how nodes are cut into ranges, so that the next use of each node of a range fits in
+// Ranges is how nodes are cut into ranges, so that the next use of each node of a range fits in
 // memory, and near the core if it can be, and how accesses are cut into windows, each of which is
 // dealt out to the ranges at once.
-type ranges struct {
-	shift  int // a range is 1<<shift nodes
-	count  int
-	window int // accesses
+type Ranges struct {
+	Shift  int // a range is 1<<shift nodes
+	Count  int
+	Window int // accesses
 }
 
 const (
@@ -42,37 +42,37 @@ const (
 	countMost = 64
 )
 
-// planRanges cuts so many nodes into ranges for passes that may take so many bytes.
-func planRanges(nodes uint64, memory int64) (ranges, error) {
-	r := ranges{shift: max(0, bits.Len64(max(nodes, 1)-1))}
-	r.count = r.counted(nodes)
-	for r.shift > 0 && r.shift > cachedNodesLog && r.counted(nodes) < countMost ||
-		rangesAtOnce*bytesPerNode<<r.shift > memory/2 && r.shift > 0 {
-		r.shift--
-		r.count = r.counted(nodes)
+// PlanRanges cuts so many nodes into ranges for passes that may take so many bytes.
+func PlanRanges(nodes uint64, memory int64) (Ranges, error) {
+	r := Ranges{Shift: max(0, bits.Len64(max(nodes, 1)-1))}
+	r.Count = r.counted(nodes)
+	for r.Shift > 0 && r.Shift > cachedNodesLog && r.counted(nodes) < countMost ||
+		rangesAtOnce*bytesPerNode<<r.Shift > memory/2 && r.Shift > 0 {
+		r.Shift--
+		r.Count = r.counted(nodes)
 	}
-	r.window = min(windowMost, max(1<<16, 1<<bits.Len(uint(r.count*partWanted-1))))
-	for r.window > windowLeast && r.memory() > memory {
-		r.window /= 2
+	r.Window = min(windowMost, max(1<<16, 1<<bits.Len(uint(r.Count*partWanted-1))))
+	for r.Window > windowLeast && r.Memory() > memory {
+		r.Window /= 2
 	}
-	if need := r.memory(); need > memory {
+	if need := r.Memory(); need > memory {
 		return r, fmt.Errorf("superbatch: planning with %d nodes needs %s at least, %s are given: "+
 			"raise --memory", nodes, mem.FormatSize(need), mem.FormatSize(memory))
 	}
 	return r, nil
 }
 
-func (r ranges) counted(nodes uint64) int { return int((max(nodes, 1)-1)>>r.shift) + 1 }
+func (r Ranges) counted(nodes uint64) int { return int((max(nodes, 1)-1)>>r.Shift) + 1 }
 
-// memory is what the passes take.
-func (r ranges) memory() int64 {
-	return rangesAtOnce*bytesPerNode<<r.shift + bytesPerAccess*int64(r.window) +
-		bytesPerPart*int64(r.count)
+// Memory is what the passes take.
+func (r Ranges) Memory() int64 {
+	return rangesAtOnce*bytesPerNode<<r.Shift + bytesPerAccess*int64(r.Window) +
+		bytesPerPart*int64(r.Count)
 }
 
 // wordBytes is what an access takes where it is dealt out: its number in the window, and above it
 // that of its node in the range.
-func (r ranges) wordBytes() int { return max(1, (r.numberBits()+r.shift+7)/8) }
+func (r Ranges) wordBytes() int { return max(1, (r.numberBits()+r.Shift+7)/8) }
 
 // numberBits is what the number of an access in the window takes.
-func (r ranges) numberBits() int { return bits.Len(uint(r.window - 1)) }
+func (r Ranges) numberBits() int { return bits.Len(uint(r.Window - 1)) }

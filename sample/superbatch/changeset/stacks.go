@@ -1,4 +1,4 @@
-package superbatch
+package changeset
 
 import "gdb/internal/invariants"
 
@@ -35,36 +35,36 @@ const (
 	chunkMostLog = 6
 )
 
-// poolBytes is the memory of so many slots' rows.
-func poolBytes(slots int) int64 { return poolPerSlot*int64(slots) + poolSpare }
+// PoolBytes is the memory of so many slots' rows.
+func PoolBytes(slots int) int64 { return poolPerSlot*int64(slots) + poolSpare }
 
 // stackBytes is the memory of so many turns.
-func stackBytes(turns int) int64 { return 8*int64(turns) + turnSetBytes(turns) }
+func stackBytes(turns int) int64 { return 8*int64(turns) + TurnSetBytes(turns) }
 
-// chunkLog is the size of chunks for so many slots and turns: the largest with which as many
+// ChunkLog is the size of chunks for so many slots and turns: the largest with which as many
 // chunks fit in the memory as can be in use, of each turn one that is not full.
-func chunkLog(slots, turns int) int {
+func ChunkLog(slots, turns int) int {
 	for log := chunkMostLog; log > 0; log-- {
 		chunks := int64(slots>>log + min(turns, slots) + 2)
-		if chunks*(rowBytes<<log+linkBytes) <= poolBytes(slots) {
+		if chunks*(rowBytes<<log+linkBytes) <= PoolBytes(slots) {
 			return log
 		}
 	}
 	return 0
 }
 
-// newTurnStacks makes empty stacks in a pool of poolBytes.
-func newTurnStacks(pool []byte, slots, turns int) turnStacks {
-	s := turnStacks{shift: chunkLog(slots, turns), stacks: make([]turnStack, turns),
-		set: newTurnSet(turns)}
+// NewTurnStacks makes empty stacks in a pool of poolBytes.
+func NewTurnStacks(pool []byte, slots, turns int) turnStacks {
+	s := turnStacks{shift: ChunkLog(slots, turns), stacks: make([]turnStack, turns),
+		set: NewTurnSet(turns)}
 	s.mask = 1<<s.shift - 1
 	chunks := len(pool) / (rowBytes<<s.shift + linkBytes)
-	s.rows, s.link = carve[uint64](&pool, chunks<<s.shift), carve[uint32](&pool, chunks)
+	s.rows, s.link = Carve[uint64](&pool, chunks<<s.shift), Carve[uint32](&pool, chunks)
 	return s
 }
 
-// push puts a row on the stack of a turn.
-func (s *turnStacks) push(turn uint32, row uint64) {
+// Push puts a row on the stack of a turn.
+func (s *turnStacks) Push(turn uint32, row uint64) {
 	t := &s.stacks[turn]
 	level := t.count & s.mask
 	if level == 0 {
@@ -84,7 +84,7 @@ func (s *turnStacks) grow(t *turnStack, turn uint32) {
 		chunk = s.fresh
 	}
 	if s.link[chunk-1] = t.top >> s.shift; t.count == 0 {
-		s.set.add(turn)
+		s.set.Add(turn)
 	}
 	t.top = (chunk - 1) << s.shift
 }
@@ -96,8 +96,8 @@ func (s *turnStacks) shrink(t *turnStack) {
 	s.link[chunk], s.free = s.free, chunk+1
 }
 
-// pop appends the slots of the n rows on top of a stack, which has as many, to slots.
-func (s *turnStacks) pop(turn uint32, n int, slots []uint32) []uint32 {
+// Pop appends the slots of the n rows on top of a stack, which has as many, to slots.
+func (s *turnStacks) Pop(turn uint32, n int, slots []uint32) []uint32 {
 	t := &s.stacks[turn]
 	invariants.Check(n <= int(t.count), "superbatch: %d of %d rows", n, t.count)
 	for ; n > 0; n-- {
@@ -109,16 +109,16 @@ func (s *turnStacks) pop(turn uint32, n int, slots []uint32) []uint32 {
 		}
 	}
 	if t.count == 0 {
-		s.set.remove(turn)
+		s.set.Remove(turn)
 	}
 	return slots
 }
 
-// len is the number of rows of a turn.
-func (s *turnStacks) len(turn uint32) int { return int(s.stacks[turn].count) }
+// Len is the number of rows of a turn.
+func (s *turnStacks) Len(turn uint32) int { return int(s.stacks[turn].count) }
 
-// chunk is the part of a stack that is on top; drop takes it off.
-func (s *turnStacks) chunk(turn uint32) []uint64 {
+// Chunk is the part of a stack that is on top; drop takes it off.
+func (s *turnStacks) Chunk(turn uint32) []uint64 {
 	t := &s.stacks[turn]
 	if t.count == 0 {
 		return nil
@@ -126,10 +126,10 @@ func (s *turnStacks) chunk(turn uint32) []uint64 {
 	return s.rows[t.top : t.top+(t.count-1)&s.mask+1]
 }
 
-func (s *turnStacks) drop(turn uint32) {
+func (s *turnStacks) Drop(turn uint32) {
 	t := &s.stacks[turn]
 	t.count = (t.count - 1) &^ s.mask
 	if s.shrink(t); t.count == 0 {
-		s.set.remove(turn)
+		s.set.Remove(turn)
 	}
 }

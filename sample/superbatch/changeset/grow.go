@@ -1,4 +1,4 @@
-package superbatch
+package changeset
 
 import (
 	"unsafe"
@@ -6,8 +6,8 @@ import (
 	"gdb/internal/mem"
 )
 
-// push appends v to s and counts what s grows by.
-func push[T any](l *mem.Account, s []T, v T) ([]T, error) {
+// Push appends v to s and counts what s grows by.
+func Push[T any](l *mem.Account, s []T, v T) ([]T, error) {
 	if len(s) < cap(s) {
 		return append(s, v), nil
 	}
@@ -18,8 +18,8 @@ func push[T any](l *mem.Account, s []T, v T) ([]T, error) {
 	return append(append(make([]T, 0, grown), s...), v), nil
 }
 
-// carve cuts the next n numbers off an arena's bytes.
-func carve[T mem.Scalar](b *[]byte, n int) []T {
+// Carve cuts the next n numbers off an arena's bytes.
+func Carve[T mem.Scalar](b *[]byte, n int) []T {
 	var zero T
 	size := n * int(unsafe.Sizeof(zero))
 	part := (*b)[:size:size]

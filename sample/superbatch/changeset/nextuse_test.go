@@ -1,4 +1,4 @@
-package superbatch
+package changeset
 
 import (
 	"encoding/binary"
@@ -19,17 +19,17 @@ func TestNextUsesAscend(t *testing.T) {
 		{"descending by one", []uint32{4, 3}, true},
 		{"descending", []uint32{0, 9, 2}, true},
 	} {
-		w := nextWorker{nextPass: &nextPass{accesses: &accesses{starts: []uint32{0, 40}},
-			nextUses: &nextUses{ranges: ranges{shift: 9, count: 1, window: 64}, bits: 6}},
-			last: make([]uint32, 1<<9), next: make([]uint32, 64)}
+		w := NextWorker{NextPass: &NextPass{Accesses: &Accesses{Starts: []uint32{0, 40}},
+			NextUses: &NextUses{Ranges: Ranges{Shift: 9, Count: 1, Window: 64}, Bits: 6}},
+			Last: make([]uint32, 1<<9), Next: make([]uint32, 64)}
 		w.never = 1<<31 - 1
 		width, payload := w.wordBytes(), []byte(nil)
 		for _, access := range c.accesses {
 			word := binary.LittleEndian.AppendUint64(nil, 5<<w.numberBits()|uint64(access))
 			payload = append(payload, word[:width]...)
 		}
-		w.begin()
-		next, err := w.find(append(payload, make([]byte, 8)...), 0)
+		w.Begin()
+		next, err := w.Find(append(payload, make([]byte, 8)...), 0)
 		if (err != nil) != c.wrong {
 			t.Errorf("%s: next uses %v, %v", c.name, next, err)
 		}

@@ -1,4 +1,4 @@
-package superbatch
+package changeset
 
 import (
 	"encoding/binary"
@@ -47,8 +47,8 @@ func unpack(dst []uint32, src []byte, width int) {
 	}
 }
 
-// putArray appends the number of values, their width, and the values packed.
-func putArray(e *codec.Enc, values []uint32) {
+// PutArray appends the number of values, their width, and the values packed.
+func PutArray(e *codec.Enc, values []uint32) {
 	all := uint32(0)
 	for _, v := range values {
 		all |= v
@@ -59,8 +59,8 @@ func putArray(e *codec.Enc, values []uint32) {
 	e.B = appendPacked(e.B, values, width)
 }
 
-// takeArray reads what putArray wrote, at most so many values, to the memory of dst.
-func takeArray(d *codec.Dec, dst []uint32, most int) ([]uint32, error) {
+// TakeArray reads what putArray wrote, at most so many values, to the memory of dst.
+func TakeArray(d *codec.Dec, dst []uint32, most int) ([]uint32, error) {
 	n, width := int(d.U32()), int(d.U8())
 	if err := d.Err(); err != nil {
 		return dst[:0], err

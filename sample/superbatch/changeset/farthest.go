@@ -1,0 +1,54 @@
+package changeset
+
+import "math/bits"
+
+// turnSet is a set of turns whose largest is found in O(log64 n): bitmaps of words, each bit of one
+// level saying that a word of the level below is not zero.
+type turnSet struct{ Levels [][]uint64 }
+
+// TurnSetBytes is the memory of a set of turns below n.
+func TurnSetBytes(n int) int64 {
+	total := int64(0)
+	for n > 1 || total == 0 {
+		n = (n + 63) / 64
+		total += 8 * int64(n)
+	}
+	return total
+}
+
+// NewTurnSet is an empty set of numbers below n.
+func NewTurnSet(n int) turnSet {
+	var s turnSet
+	for n > 1 || len(s.Levels) == 0 {
+		n = (n + 63) / 64
+		s.Levels = append(s.Levels, make([]uint64, n))
+	}
+	return s
+}
+
+func (s turnSet) Add(t uint32) {
+	for _, l := range s.Levels {
+		l[t>>6] |= 1 << (t & 63)
+		t >>= 6
+	}
+}
+
+func (s turnSet) Remove(t uint32) {
+	for _, l := range s.Levels {
+		l[t>>6] &^= 1 << (t & 63)
+		if l[t>>6] != 0 {
+			return
+		}
+		t >>= 6
+	}
+}
+
+func (s turnSet) Empty() bool { return s.Levels[len(s.Levels)-1][0] == 0 }
+
+// Last is the largest turn of the set, or 0 if it is empty.
+func (s turnSet) Last() (t uint32) {
+	for i := len(s.Levels) - 1; i >= 0; i-- {
+		t = t<<6 | uint32(max(bits.Len64(s.Levels[i][t])-1, 0))
+	}
+	return t
+}
