@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"encoding/binary"
-	"math/rand/v2"
 	"slices"
 	"testing"
 
@@ -195,24 +194,6 @@ func TestNumberedSum(t *testing.T) {
 	want := codec.BlockSum(KindTopologyOut, uuid, 7<<8, b[4:])
 	if got := numberedSum(sumSeed(KindTopologyOut, uuid), b[8:16], b[4:]); got != want {
 		t.Errorf("sum is %08x, want %08x", got, want)
-	}
-}
-
-// TestSorter compares the radix sort with the library's.
-func TestSorter(t *testing.T) {
-	r := rand.New(rand.NewPCG(1, 1))
-	var s sorter
-	for _, n := range []int{0, 1, 100, radixLeast - 1, radixLeast, 5000} {
-		for _, bits := range []int{1, 8, 20, 32} {
-			s.reset(n)
-			for i := range n {
-				s.keys = append(s.keys, (r.Uint64()>>(64-bits))<<32|uint64(i))
-			}
-			want := slices.Sorted(slices.Values(s.keys))
-			if err := s.sort(t.Context()); err != nil || !slices.Equal(s.keys, want) {
-				t.Fatalf("%d keys of %d bits are not sorted", n, bits)
-			}
-		}
 	}
 }
 

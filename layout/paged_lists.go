@@ -10,7 +10,7 @@ import (
 
 // Lists copies whole lists, block by block. Memory: the lists themselves.
 func (s *pagedSession) Lists(ctx context.Context, nodes []NodeID) (*Lists, error) {
-	s.deg = grow(s.deg, len(nodes))
+	s.deg = mem.Resize(s.deg, len(nodes))
 	if err := s.find(ctx, nodes, s.deg, nil); err != nil {
 		return nil, err
 	}
@@ -23,7 +23,7 @@ func (s *pagedSession) Lists(ctx context.Context, nodes []NodeID) (*Lists, error
 		total += uint64(d)
 		l.Off = append(l.Off, total)
 	}
-	l.Nbrs = grow(l.Nbrs, int(total))
+	l.Nbrs = mem.Resize(l.Nbrs, int(total))
 	s.p.f.shape.sizeAttributes(l, int(total))
 	if err := s.wantLists(ctx); err != nil {
 		return nil, err
@@ -46,9 +46,9 @@ func (s *pagedSession) Lists(ctx context.Context, nodes []NodeID) (*Lists, error
 // position of the block's first entry, else that of the list's first entry in the block.
 func (s *pagedSession) wantLists(ctx context.Context) error {
 	s.refs = s.refs[:0]
-	s.want.reset(0)
+	s.want.Reset(0)
 	want := func(block, to, at uint32) {
-		s.want.keys = append(s.want.keys, uint64(block)<<32|uint64(len(s.refs)))
+		s.want.Keys = append(s.want.Keys, uint64(block)<<32|uint64(len(s.refs)))
 		s.refs = append(s.refs, ref{to: to, at: at})
 	}
 	room := s.p.f.shape.hubCapacity
@@ -79,7 +79,7 @@ const blockEntries = 1 << 10
 // the entries.
 func (s *pagedSession) ListPart(ctx context.Context, node NodeID, from, to uint32) (*Lists,
 	error) {
-	s.deg = grow(s.deg, 1)
+	s.deg = mem.Resize(s.deg, 1)
 	s.single[0] = node
 	if err := s.find(ctx, s.single[:], s.deg, nil); err != nil {
 		return nil, err
@@ -90,10 +90,10 @@ func (s *pagedSession) ListPart(ctx context.Context, node NodeID, from, to uint3
 	}
 	l := &s.lists
 	l.Off = append(l.Off[:0], 0, uint64(to-from))
-	l.Nbrs = grow(l.Nbrs, int(to-from))
+	l.Nbrs = mem.Resize(l.Nbrs, int(to-from))
 	s.p.f.shape.sizeAttributes(l, int(to-from))
 	s.refs = s.refs[:0]
-	s.want.reset(0)
+	s.want.Reset(0)
 	if from < to {
 		s.wantPart(from, to)
 	}
@@ -111,14 +111,14 @@ func (s *pagedSession) wantPart(from, to uint32) {
 	p := s.list[0]
 	h, n := &s.held[p.block], s.need[p.block]
 	if !h.hub {
-		s.want.keys = append(s.want.keys, uint64(n)<<32)
+		s.want.Keys = append(s.want.Keys, uint64(n)<<32)
 		s.refs = append(s.refs, ref{at: p.at})
 		return
 	}
 	room := s.p.f.shape.hubCapacity
 	for k := from / room; k <= (to-1)/room; k++ {
 		b := uint64(n - h.start/room + k)
-		s.want.keys = append(s.want.keys, b<<32|uint64(len(s.refs)))
+		s.want.Keys = append(s.want.Keys, b<<32|uint64(len(s.refs)))
 		s.refs = append(s.refs, ref{at: k * room})
 	}
 }

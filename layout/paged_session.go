@@ -5,6 +5,8 @@ import (
 	"encoding/binary"
 	"fmt"
 
+	"gdb/internal/radix"
+
 	"gdb/internal/codec"
 	"gdb/internal/mem"
 	"gdb/internal/pace"
@@ -23,14 +25,14 @@ type pagedSession struct {
 
 	// The frontier of the last Degrees.
 	nodes []NodeID
-	order sorter   // node<<32 | index in the frontier
-	list  []place  // where each node's list is
-	need  []uint32 // the blocks, counted from 0, ascending
-	first []uint32 // of each block in need: its first key in order; one more at the end
-	held  []held   // parallel to need
+	order radix.Sorter // node<<32 | index in the frontier
+	list  []place      // where each node's list is
+	need  []uint32     // the blocks, counted from 0, ascending
+	first []uint32     // of each block in need: its first key in order; one more at the end
+	held  []held       // parallel to need
 
 	// Entries to fetch by block: want's keys are block<<32 | index in refs.
-	want  sorter
+	want  radix.Sorter
 	refs  []ref
 	batch []uint32
 	got   []held
@@ -75,8 +77,8 @@ func (s *pagedSession) find(ctx context.Context, nodes []NodeID, deg []uint32,
 		s.get = &fetcher{p: s.p}
 	}
 	s.get.unpin(0)
-	s.nodes, s.list = nodes, grow(s.list[:0], len(nodes))
-	s.order.reset(len(nodes))
+	s.nodes, s.list = nodes, mem.Resize(s.list[:0], len(nodes))
+	s.order.Reset(len(nodes))
 	err := s.inCache(ctx, nodes, deg, c)
 	if err == nil {
 		err = s.locate(ctx, deg)
@@ -85,7 +87,7 @@ func (s *pagedSession) find(ctx context.Context, nodes []NodeID, deg []uint32,
 		s.list = s.list[:0]
 		return err
 	}
-	s.held = grow(s.held, len(s.need))
+	s.held = mem.Resize(s.held, len(s.need))
 	var steps pace.Steps
 	for done := 0; done < len(s.need); {
 		if err := ctx.Err(); err != nil {
@@ -118,7 +120,7 @@ func (s *pagedSession) find(ctx context.Context, nodes []NodeID, deg []uint32,
 func (s *pagedSession) bytes() int64 {
 	words := 2*cap(s.list) + cap(s.need) + cap(s.first) + 2*cap(s.refs) + cap(s.batch) +
 		cap(s.weight)
-	return s.order.bytes() + s.want.bytes() + 4*int64(words) +
+	return s.order.Bytes() + s.want.Bytes() + 4*int64(words) +
 		heldBytes*int64(cap(s.held)+cap(s.got)+cap(s.get.pins))
 }
 
@@ -138,7 +140,7 @@ func (s *pagedSession) inCache(ctx context.Context, nodes []NodeID, deg []uint32
 				continue
 			}
 		}
-		s.order.keys = append(s.order.keys, uint64(v)<<32|uint64(i))
+		s.order.Keys = append(s.order.Keys, uint64(v)<<32|uint64(i))
 	}
 	if c == nil {
 		return nil
@@ -158,7 +160,7 @@ func (s *pagedSession) inCache(ctx context.Context, nodes []NodeID, deg []uint32
 		deg[i] = l.entries
 	}
 	s.p.asked.Add(uint64(len(nodes)))
-	s.p.found.Add(uint64(len(nodes) - len(s.order.keys)))
+	s.p.found.Add(uint64(len(nodes) - len(s.order.Keys)))
 	return nil
 }
 
@@ -171,12 +173,12 @@ func (s *pagedSession) damagedList(v NodeID, err error) error {
 // locate sorts what is not cached and finds the blocks it needs by walking the index: each node is
 // in the last block whose first node is not above it.
 func (s *pagedSession) locate(ctx context.Context, deg []uint32) error {
-	if err := s.order.sort(ctx); err != nil {
+	if err := s.order.Sort(ctx); err != nil {
 		return err
 	}
 	s.need, s.first = s.need[:0], s.first[:0]
 	first, at := s.p.ix.first, -1 // at: the block of the node before
-	for k, key := range s.order.keys {
+	for k, key := range s.order.Keys {
 		if k%pace.Every == 0 && ctx.Err() != nil {
 			return ctx.Err()
 		}
@@ -193,7 +195,7 @@ func (s *pagedSession) locate(ctx context.Context, deg []uint32) error {
 		}
 		s.list[i].block = uint32(len(s.need) - 1)
 	}
-	s.first = append(s.first, uint32(len(s.order.keys)))
+	s.first = append(s.first, uint32(len(s.order.Keys)))
 	return nil
 }
 
@@ -224,7 +226,7 @@ func (s *pagedSession) decode(k int, deg []uint32) error {
 		return err
 	}
 	h.hub, h.start = b.hub, b.start
-	for _, key := range s.order.keys[s.first[k]:s.first[k+1]] {
+	for _, key := range s.order.Keys[s.first[k]:s.first[k+1]] {
 		i, slot := uint32(key), uint32(key>>32)-uint32(b.first)
 		if slot >= b.slots {
 			s.list[i].block, deg[i] = nowhere, 0
@@ -314,8 +316,8 @@ func (s *pagedSession) roomFor(ctx context.Context, off []uint32) error {
 			n += int(off[i+1] - off[i])
 		}
 	}
-	s.want.reset(n)
-	s.refs = grow(s.refs, n)[:0]
+	s.want.Reset(n)
+	s.refs = mem.Resize(s.refs, n)[:0]
 	return nil
 }
 
@@ -349,17 +351,17 @@ func (s *pagedSession) wantEntries(p place, to uint32, pos []uint32) {
 			from = head + x/room
 			r.at = blockHeader + x%room*idBytes
 		}
-		s.want.keys = append(s.want.keys, uint64(from)<<32|uint64(len(s.refs)))
+		s.want.Keys = append(s.want.Keys, uint64(from)<<32|uint64(len(s.refs)))
 		s.refs = append(s.refs, r)
 	}
 }
 
 // each fetches the wanted blocks, in order, and calls fn with each and its keys.
 func (s *pagedSession) each(ctx context.Context, fn func(b *block, keys []uint64) error) error {
-	if err := s.want.sort(ctx); err != nil {
+	if err := s.want.Sort(ctx); err != nil {
 		return err
 	}
-	keys := s.want.keys
+	keys := s.want.Keys
 	s.batch = s.batch[:0]
 	for i, key := range keys {
 		if i%pace.Every == 0 && ctx.Err() != nil {
@@ -369,7 +371,7 @@ func (s *pagedSession) each(ctx context.Context, fn func(b *block, keys []uint64
 			s.batch = append(s.batch, b)
 		}
 	}
-	s.got = grow(s.got, len(s.batch))
+	s.got = mem.Resize(s.got, len(s.batch))
 	mark := len(s.get.pins)
 	defer func() { s.get.unpin(mark) }()
 	var steps pace.Steps

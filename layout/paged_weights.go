@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 
+	"gdb/internal/mem"
 	"gdb/internal/pace"
 )
 
@@ -25,7 +26,7 @@ func (s *pagedSession) Weights(ctx context.Context,
 		return ctx.Err() // Degrees failed, or there are no nodes
 	}
 	s.refs = s.refs[:0]
-	s.want.reset(0)
+	s.want.Reset(0)
 	var steps pace.Steps
 	for k := range s.need {
 		work := pace.Block + int(s.first[k+1]-s.first[k])
@@ -50,7 +51,7 @@ func (s *pagedSession) Weights(ctx context.Context,
 				return damagedRun(b)
 			}
 			var err error
-			if stop, err = s.weigh(b, s.order.keys[r.to], fn); stop != nil || err != nil {
+			if stop, err = s.weigh(b, s.order.Keys[r.to], fn); stop != nil || err != nil {
 				return errors.Join(stop, err)
 			}
 		}
@@ -75,7 +76,7 @@ func (s *pagedSession) findUncached(ctx context.Context) error {
 		return nil
 	}
 	s.p.found.Add(-hits)
-	s.deg = grow(s.deg, len(s.nodes))
+	s.deg = mem.Resize(s.deg, len(s.nodes))
 	return s.find(ctx, s.nodes, s.deg, nil)
 }
 
@@ -83,9 +84,9 @@ func (s *pagedSession) findUncached(ctx context.Context) error {
 // hold which key of order a list has and, for a hub, the position of the block's first entry.
 func (s *pagedSession) weighPinned(k int, fn func(int, uint32, []float32) error) error {
 	h, n, first := &s.held[k], s.need[k], s.first[k]
-	keys := s.order.keys[first:s.first[k+1]]
+	keys := s.order.Keys[first:s.first[k+1]]
 	want := func(block, key, at uint32) {
-		s.want.keys = append(s.want.keys, uint64(block)<<32|uint64(len(s.refs)))
+		s.want.Keys = append(s.want.Keys, uint64(block)<<32|uint64(len(s.refs)))
 		s.refs = append(s.refs, ref{to: key, at: at})
 	}
 	if h.hub {
@@ -132,7 +133,7 @@ func (s *pagedSession) weigh(b *block, key uint64,
 			return nil, err
 		}
 	}
-	s.weight = grow(s.weight, int(to-from))
+	s.weight = mem.Resize(s.weight, int(to-from))
 	s.p.f.shape.weightsOf(b, int(from), s.weight)
 	return fn(int(uint32(key)), b.start, s.weight), nil
 }

@@ -168,7 +168,7 @@ type residentSession[P offset] struct {
 
 // Degrees looks the lists up.
 func (s *residentSession[P]) Degrees(ctx context.Context, nodes []NodeID, deg []uint32) error {
-	s.nodes, s.start = nodes, grow(s.start, len(nodes))
+	s.nodes, s.start = nodes, mem.Resize(s.start, len(nodes))
 	ptr, start := s.r.ptr, s.start
 	deg = deg[:len(nodes)]
 	for i, v := range nodes {

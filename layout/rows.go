@@ -6,6 +6,8 @@ import (
 	"sync"
 	"sync/atomic"
 
+	"gdb/internal/radix"
+
 	"gdb/blockdev"
 	"gdb/internal/mem"
 	"gdb/kv"
@@ -45,8 +47,8 @@ const (
 // per sector of checksums.
 type rowsBuffer struct {
 	arena *mem.Arena
-	held  mem.Account // the rest
-	order sorter      // node<<32 | index
+	held  mem.Account  // the rest
+	order radix.Sorter // node<<32 | index
 	parts [rowsParts]rowsPart
 }
 
@@ -72,7 +74,7 @@ func newRowsBuffer(all []byte, held mem.Account) *rowsBuffer {
 
 // bytes is the memory beside the arena.
 func (b *rowsBuffer) bytes() int64 {
-	n := b.order.bytes()
+	n := b.order.Bytes()
 	for i := range b.parts {
 		p := &b.parts[i]
 		n += 4*int64(cap(p.at)) + 56*int64(cap(p.reqs)) + 8*int64(cap(p.sums.sectors))

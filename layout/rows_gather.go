@@ -71,7 +71,7 @@ func (r *Rows) gather(ctx context.Context, nodes []NodeID, emit func(uint32, []b
 	if err := r.sort(ctx, b, nodes); err != nil {
 		return err
 	}
-	keys := b.order.keys
+	keys := b.order.Keys
 	return r.stream(ctx, b, r.merging(keys), keys, func(i uint32, row []byte) error {
 		emit(i, row)
 		return nil
@@ -135,7 +135,7 @@ func (r *Rows) begin(ctx context.Context, m *merging, p *rowsPart, keys []uint64
 
 // sort sorts nodes into the order of reading.
 func (r *Rows) sort(ctx context.Context, b *rowsBuffer, nodes []NodeID) error {
-	b.order.reset(len(nodes))
+	b.order.Reset(len(nodes))
 	for i, v := range nodes {
 		if i%pace.Every == 0 && ctx.Err() != nil {
 			return ctx.Err()
@@ -143,9 +143,9 @@ func (r *Rows) sort(ctx context.Context, b *rowsBuffer, nodes []NodeID) error {
 		if uint64(v) >= r.shape.nodes {
 			return outOfRange(v, r.shape.nodes)
 		}
-		b.order.keys = append(b.order.keys, uint64(v)<<32|uint64(i))
+		b.order.Keys = append(b.order.Keys, uint64(v)<<32|uint64(i))
 	}
-	if err := b.order.sort(ctx); err != nil {
+	if err := b.order.Sort(ctx); err != nil {
 		return err
 	}
 	return b.held.AtLeast(b.bytes())
@@ -161,8 +161,8 @@ func (r *Rows) Cost(ctx context.Context, nodes []NodeID) (reads int, bytes int64
 	if err := r.sort(ctx, b, nodes); err != nil {
 		return 0, 0, err
 	}
-	p, m := &b.parts[0], r.merging(b.order.keys)
-	for keys := b.order.keys; len(keys) > 0; {
+	p, m := &b.parts[0], r.merging(b.order.Keys)
+	for keys := b.order.Keys; len(keys) > 0; {
 		keys = keys[r.plan(&m, p, keys):]
 		reads += len(p.reqs)
 		for i := range p.reqs {

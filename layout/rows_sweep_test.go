@@ -9,6 +9,8 @@ import (
 	"syscall"
 	"testing"
 
+	"gdb/internal/radix"
+
 	"gdb/blockdev"
 	"gdb/blockdev/devtest"
 	"gdb/layout"
@@ -30,7 +32,7 @@ func sweepKeys(rnd *rand.Rand, nodes, lists int) (of [][]layout.NodeID, keys []u
 			keys = append(keys, uint64(v)<<32|uint64(l))
 		}
 	}
-	layout.SortKeys(keys)
+	radix.Sort(keys)
 	return of, keys
 }
 

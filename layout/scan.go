@@ -51,7 +51,7 @@ func (s *Store) ScanTopology(ctx context.Context, dev blockdev.Device, dir Direc
 func scanEmpty(l *Lists, first, n uint64, fn func(NodeID, bool, *Lists) error) error {
 	for ; n > 0; n -= min(n, emptyRun) {
 		run := min(n, emptyRun)
-		*l = Lists{Off: grow(l.Off, int(run)+1), Types: l.Types, Weights: l.Weights,
+		*l = Lists{Off: mem.Resize(l.Off, int(run)+1), Types: l.Types, Weights: l.Weights,
 			Times: l.Times}
 		clear(l.Off)
 		l.Types, l.Weights, l.Times = l.Types[:0], l.Weights[:0], l.Times[:0]
@@ -65,7 +65,7 @@ func scanEmpty(l *Lists, first, n uint64, fn func(NodeID, bool, *Lists) error) e
 
 // decode writes all lists of a block to l, whose slices it reuses; Nbrs aliases the block.
 func (s *blockShape) decode(k *block, l *Lists) error {
-	l.Off = grow(l.Off, int(k.slots)+1)
+	l.Off = mem.Resize(l.Off, int(k.slots)+1)
 	l.Off[0], l.Off[1] = 0, uint64(k.entries)
 	if !k.hub {
 		prev := uint32(0)
@@ -119,12 +119,12 @@ func (s *blockShape) weightsOf(k *block, from int, out []float32) {
 // sizeAttributes gives l room for n types, weights and times, as the file has them.
 func (s *blockShape) sizeAttributes(l *Lists, n int) {
 	if s.types {
-		l.Types = grow(l.Types, n)
+		l.Types = mem.Resize(l.Types, n)
 	}
 	if s.weights {
-		l.Weights = grow(l.Weights, n)
+		l.Weights = mem.Resize(l.Weights, n)
 	}
 	if s.times {
-		l.Times = grow(l.Times, n)
+		l.Times = mem.Resize(l.Times, n)
 	}
 }

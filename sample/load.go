@@ -6,9 +6,10 @@ import (
 	"sync"
 	"sync/atomic"
 
+	"gdb/internal/radix"
+
 	"gdb/internal/bug"
 	"gdb/internal/mem"
-	"gdb/layout"
 )
 
 const (
@@ -82,7 +83,7 @@ func (f *cached) preload(ctx context.Context, nodes []NodeID) error {
 		for s, v := range nodes[first:min(first+part, len(nodes))] {
 			keys = append(keys, uint64(v)<<32|uint64(first+s))
 		}
-		layout.SortKeys(keys)
+		radix.Sort(keys)
 		if err := f.loadKeys(ctx, keys); err != nil {
 			return err
 		}

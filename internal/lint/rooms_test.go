@@ -24,6 +24,7 @@ var rooms = map[string][]string{
 		"internal/trace",
 		"internal/spelling",
 		"internal/pace",
+		"internal/radix",
 		"internal/badoption",
 		"internal/atomicfile",
 		"internal/lockfile",

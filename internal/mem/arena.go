@@ -154,3 +154,12 @@ func BytesOf[T Scalar](s []T) []byte {
 	n := len(s) * int(unsafe.Sizeof(zero))
 	return unsafe.Slice((*byte)(unsafe.Pointer(unsafe.SliceData(s))), n)
 }
+
+// Resize returns a slice of length n, reusing s if it is large enough; its contents are undefined.
+// A new one has room for a quarter more, so that lengths that grow slowly seldom need another.
+func Resize[T any](s []T, n int) []T {
+	if cap(s) < n {
+		return make([]T, n, n+n/4)
+	}
+	return s[:n]
+}

@@ -4,7 +4,8 @@ import (
 	"encoding/binary"
 	"iter"
 
-	"gdb/layout"
+	"gdb/internal/radix"
+
 	"gdb/sample/superbatch/changeset"
 )
 
@@ -68,7 +69,7 @@ func (m *missing) chunks(lists int, nodes uint64, keys []uint64) iter.Seq[[]uint
 			if len(got) == 0 {
 				continue
 			}
-			if layout.SortKeys(got); !yield(got) {
+			if radix.Sort(got); !yield(got) {
 				return
 			}
 		}

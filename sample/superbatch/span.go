@@ -7,6 +7,8 @@ import (
 	"iter"
 	"time"
 
+	"gdb/internal/radix"
+
 	"gdb/internal/mem"
 	"gdb/layout"
 	"gdb/sample"
@@ -309,7 +311,7 @@ func (w *sweep) collect(ctx context.Context) (err error) {
 			if err != nil {
 				return err
 			}
-			layout.SortKeys(nodes)
+			radix.Sort(nodes)
 			w.missing.add(nodes)
 		}
 	}

@@ -1,4 +1,5 @@
-package layout
+// Package radix sorts 64-bit keys by their digits.
+package radix
 
 import (
 	"context"
@@ -7,11 +8,12 @@ import (
 	"gdb/internal/pace"
 )
 
-// sorter sorts keys by their upper 32 bits, keeping the order of equal ones: what a node or block
+// Sorter sorts keys by their upper 32 bits, keeping the order of equal ones: what a node or block
 // is wanted for stands in the lower 32. Radix sort takes a third of the time of comparisons on a
 // frontier of 100,000 nodes. Memory: 8 bytes per key for the second buffer.
-type sorter struct {
-	keys, spare []uint64
+type Sorter struct {
+	Keys  []uint64 // appended by the caller after Reset
+	spare []uint64
 }
 
 const (
@@ -21,30 +23,30 @@ const (
 	digitValues = 1 << digitBits
 )
 
-// reset empties the keys and makes room for n.
-func (s *sorter) reset(n int) {
-	if cap(s.keys) < n {
-		s.keys = make([]uint64, 0, n+n/4)
+// Reset empties the keys and makes room for n.
+func (s *Sorter) Reset(n int) {
+	if cap(s.Keys) < n {
+		s.Keys = make([]uint64, 0, n+n/4)
 	}
-	s.keys = s.keys[:0]
+	s.Keys = s.Keys[:0]
 }
 
-// bytes is the memory held.
-func (s *sorter) bytes() int64 { return 8 * int64(cap(s.keys)+cap(s.spare)) }
+// Bytes is the memory held.
+func (s *Sorter) Bytes() int64 { return 8 * int64(cap(s.Keys)+cap(s.spare)) }
 
-// sort sorts the keys. After an error their order is not said.
-func (s *sorter) sort(ctx context.Context) error {
-	n := len(s.keys)
+// Sort sorts the keys. After an error their order is not said.
+func (s *Sorter) Sort(ctx context.Context) error {
+	n := len(s.Keys)
 	if n < radixLeast {
 		// Lower halves ascend as keys are appended, so this keeps the order of equals too.
-		slices.Sort(s.keys)
+		slices.Sort(s.Keys)
 		return nil
 	}
 	if cap(s.spare) < n {
-		s.spare = make([]uint64, n, cap(s.keys))
+		s.spare = make([]uint64, n, cap(s.Keys))
 	}
 	var count [digits][digitValues]uint32
-	for part := range slices.Chunk(s.keys, pace.Every) {
+	for part := range slices.Chunk(s.Keys, pace.Every) {
 		for _, k := range part {
 			count[0][k>>32&(digitValues-1)]++
 			count[1][k>>(32+digitBits)&(digitValues-1)]++
@@ -64,8 +66,8 @@ func (s *sorter) sort(ctx context.Context) error {
 
 // pass sorts by one digit, from keys to spare, and swaps them; a digit that is the same in all
 // keys is skipped.
-func (s *sorter) pass(ctx context.Context, count *[digitValues]uint32, shift int) error {
-	from, to := s.keys, s.spare[:len(s.keys)]
+func (s *Sorter) pass(ctx context.Context, count *[digitValues]uint32, shift int) error {
+	from, to := s.Keys, s.spare[:len(s.Keys)]
 	if int(count[from[0]>>shift&(digitValues-1)]) == len(from) {
 		return nil
 	}
@@ -84,14 +86,6 @@ func (s *sorter) pass(ctx context.Context, count *[digitValues]uint32, shift int
 			return err
 		}
 	}
-	s.keys, s.spare = to, from
+	s.Keys, s.spare = to, from
 	return nil
-}
-
-// grow returns a slice of length n, reusing s if it is large enough; its contents are undefined.
-func grow[T any](s []T, n int) []T {
-	if cap(s) < n {
-		return make([]T, n, n+n/4)
-	}
-	return s[:n]
 }

@@ -1,17 +1,17 @@
-package layout_test
+package radix_test
 
 import (
 	"math/rand/v2"
 	"slices"
 	"testing"
 
-	"gdb/layout"
+	"gdb/internal/radix"
 
 	"pgregory.net/rapid"
 )
 
-// TestSortKeys: the order is that of comparisons, whatever the keys have in common.
-func TestSortKeys(t *testing.T) {
+// TestSort: the order is that of comparisons, whatever the keys have in common.
+func TestSort(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		rnd := rand.New(rand.NewPCG(rapid.Uint64().Draw(rt, "seed"), 1))
 		keys := make([]uint64, rapid.IntRange(0, 3000).Draw(rt, "keys"))
@@ -21,14 +21,14 @@ func TestSortKeys(t *testing.T) {
 		}
 		want := slices.Clone(keys)
 		slices.Sort(want)
-		if layout.SortKeys(keys); !slices.Equal(keys, want) {
+		if radix.Sort(keys); !slices.Equal(keys, want) {
 			rt.Fatalf("%d keys are not in order", len(keys))
 		}
 	})
 }
 
-// BenchmarkSortKeys sorts the keys of a sweep: 4 million rows of 4 million nodes, 150 batches.
-func BenchmarkSortKeys(b *testing.B) {
+// BenchmarkSort sorts the keys of a sweep: 4 million rows of 4 million nodes, 150 batches.
+func BenchmarkSort(b *testing.B) {
 	rnd := rand.New(rand.NewPCG(1, 2))
 	keys, from := make([]uint64, 4<<20), make([]uint64, 4<<20)
 	for i := range from {
@@ -36,7 +36,7 @@ func BenchmarkSortKeys(b *testing.B) {
 	}
 	for b.Loop() {
 		copy(keys, from)
-		layout.SortKeys(keys)
+		radix.Sort(keys)
 	}
 	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/float64(len(keys)), "ns/key")
 }
