@@ -9,6 +9,7 @@ import (
 	"slices"
 
 	"gdb/blockdev"
+	"gdb/internal/blockcache"
 	"gdb/internal/mem"
 	"gdb/internal/rng"
 
@@ -150,18 +151,14 @@ func (t *ListTrial) Close() { t.count.Release() }
 func (t *ListTrial) Reads(c ListCaches, from int) (r ListReads, err error) {
 	block := max(t.w.s.meta.BlockBytes, blockMin)
 	frames := max(c.Blocks/int64(block), 1)
-	budget := t.w.opt.budget
-	if budget != nil {
-		if err := budget.Reserve("trial of a block cache", frames*frameBytes); err != nil {
-			return r, err
-		}
-		defer budget.Release(frames * frameBytes)
+	cache, err := blockcache.NewFrames(frames, t.w.opt.budget, "trial of a block cache")
+	if err != nil {
+		return r, err
 	}
-	p := trialPlay{cache: &blockCache{blockBytes: block}, draw: rng.NewStream(1),
+	defer cache.Release()
+	p := trialPlay{cache: cache, draw: rng.NewStream(1),
 		share: max(int(frames)/max(c.Sessions, 1), 1),
 		over:  max(overflowBytes/block, overflowLeast)}
-	p.cache.mu.frames = make([]frame, frames)
-	p.cache.mu.table = make(map[uint32]int32)
 	var pick *neighborPick
 	if c.Neighbors >= neighborsLeast {
 		w := t.w
@@ -195,7 +192,7 @@ func (t *ListTrial) holds(p *neighborPick, l *triedList) bool {
 // trialPlay is a session on a block cache that has no blocks.
 type trialPlay struct {
 	ListReads
-	cache *blockCache
+	cache *blockcache.Frames
 	draw  rng.Stream
 	share int // of the frames
 	over  int // blocks that fit beyond them
@@ -206,7 +203,7 @@ type trialPlay struct {
 // hop reads a frontier as a session does: the blocks of its lists, of a hub the last, which stay
 // while there are frames for them; then the drawn blocks of hubs, and those that did not stay.
 func (p *trialPlay) hop(t *ListTrial, pick *neighborPick, hop []triedList, draws int) {
-	p.cache.unpin(p.pins)
+	p.cache.Unpin(p.pins)
 	p.pins, p.need = p.pins[:0], p.need[:0]
 	var late []uint32
 	last, stays := int64(-1), false
@@ -245,13 +242,13 @@ func (p *trialPlay) hop(t *ListTrial, pick *neighborPick, hop []triedList, draws
 
 // visit looks a block up, and reads it if it is not there; false if it does not stay.
 func (p *trialPlay) visit(b uint32) bool {
-	if f, _, ok := p.cache.pinLocked(b); ok {
+	if f, _, ok := p.cache.PinLocked(uint64(b)); ok {
 		p.pins = append(p.pins, f)
 		return true
 	}
 	p.Reads++
 	if len(p.pins) < p.share {
-		if f, ok := p.cache.claimLocked(b, nil); ok {
+		if f, ok := p.cache.ClaimLocked(uint64(b), nil); ok {
 			p.pins = append(p.pins, f)
 			return true
 		}
@@ -261,7 +258,7 @@ func (p *trialPlay) visit(b uint32) bool {
 
 // unpin gives back what was pinned since there were mark pins.
 func (p *trialPlay) unpin(mark int) {
-	p.cache.unpin(p.pins[mark:])
+	p.cache.Unpin(p.pins[mark:])
 	p.pins = p.pins[:mark]
 }
 

@@ -7,6 +7,7 @@ import (
 	"sync/atomic"
 
 	"gdb/blockdev"
+	"gdb/internal/blockcache"
 	"gdb/internal/mem"
 	"gdb/internal/pace"
 	"gdb/internal/trace"
@@ -19,7 +20,7 @@ type paged struct {
 	dir    Direction
 	ix     *topologyIndex
 	nbrs   *neighborCache // nil: none
-	cache  *blockCache
+	cache  *blockcache.Cache
 	budget *mem.Budget
 	made   NeighborStats // how nbrs came to be
 
@@ -55,7 +56,8 @@ func (s *Store) openPaged(ctx context.Context, dev blockdev.Device, dir Directio
 	if err == nil {
 		// A cache larger than the file has no use.
 		size := min(opt.CacheBytes, max(f.blocks, 1)*int64(f.blockBytes))
-		p.cache, err = newBlockCache(size, f.blockBytes, opt.Budget)
+		p.cache, err = blockcache.New(max(size/int64(f.blockBytes), 1), f.blockBytes, opt.Budget,
+			"tables of the block cache", "block cache")
 	}
 	if err != nil {
 		return nil, errors.Join(err, p.Close())
@@ -79,9 +81,8 @@ func (p *paged) NewSession() Session {
 func (p *paged) Stats() TopologyStats {
 	read := p.blocksRead.Load()
 	st := TopologyStats{Kind: "paged",
-		Bytes: p.ix.bytes() + int64(len(p.cache.arena.Bytes())) +
-			int64(len(p.cache.mu.frames))*frameBytes,
-		Hits: p.hits.Load(), Misses: p.misses.Load(), BlocksRead: read,
+		Bytes: p.ix.bytes() + p.cache.Bytes(),
+		Hits:  p.hits.Load(), Misses: p.misses.Load(), BlocksRead: read,
 		BytesRead: read * uint64(p.f.blockBytes), Neighbors: p.made}
 	if c, n := p.nbrs, &st.Neighbors; c != nil {
 		n.Bytes, n.Lists, n.Entries, n.ListBytes = c.held(), c.count, c.entries, c.bytes
@@ -98,13 +99,7 @@ func CachedBlocks(t Topology, fn func(first NodeID)) {
 	if !ok {
 		return
 	}
-	p.cache.mu.Lock()
-	defer p.cache.mu.Unlock()
-	for _, f := range p.cache.mu.frames {
-		if f.used && f.load == nil {
-			fn(NodeID(p.ix.first[f.block]))
-		}
-	}
+	p.cache.Each(func(block uint64) { fn(NodeID(p.ix.first[block])) })
 }
 
 // Close frees the cache and closes the file; all sessions were released before.
@@ -117,7 +112,7 @@ func (p *paged) Close() error {
 		err = errors.Join(err, p.nbrs.free())
 	}
 	if p.cache != nil {
-		err = errors.Join(err, p.cache.free())
+		err = errors.Join(err, p.cache.Free())
 	}
 	return err
 }
@@ -148,7 +143,7 @@ type fetcher struct {
 	reqs   []blockdev.Request
 	blocks []int64 // the number of the block of each request, from 1
 	claims []int32 // frames that this fetch fills
-	waits  []*load
+	waits  []*blockcache.Load
 }
 
 // fetch makes blocks readable, from the first on, as many as cache and overflow buffers have room
@@ -180,18 +175,18 @@ func (s *fetcher) claim(ctx context.Context, blocks []uint32, out []held) (n int
 	s.reqs, s.blocks = s.reqs[:0], s.blocks[:0]
 	s.claims, s.waits = s.claims[:0], s.waits[:0]
 	p, c := s.p, s.p.cache
-	own, over := &load{done: make(chan struct{})}, 0
-	c.mu.Lock()
-	defer c.mu.Unlock()
+	own, over := blockcache.NewLoad(), 0
+	c.Lock()
+	defer c.Unlock()
 	// A session takes no more than its share of the frames, so that others get on too.
-	share := max(len(c.mu.frames)/int(max(p.sessions.Load(), 1)), 1)
+	share := max(c.Len()/int(max(p.sessions.Load(), 1)), 1)
 	hits := uint64(0)
 	for n < len(blocks) {
 		b := blocks[n]
-		if f, on, ok := c.pinLocked(b); ok {
+		if f, on, ok := c.PinLocked(uint64(b)); ok {
 			hits++
 			s.pins = append(s.pins, f)
-			out[n] = held{data: c.data(f), frame: f}
+			out[n] = held{data: c.Data(f), frame: f}
 			if on != nil {
 				s.waits = append(s.waits, on)
 			}
@@ -225,16 +220,16 @@ func (s *fetcher) claim(ctx context.Context, blocks []uint32, out []held) (n int
 
 // placeLocked finds room for a block that is not cached: a frame, or overflow buffer number over.
 // The data is nil if there is none.
-func (s *fetcher) placeLocked(b uint32, own *load, share, over int) (held, error) {
+func (s *fetcher) placeLocked(b uint32, own *blockcache.Load, share, over int) (held, error) {
 	c := s.p.cache
 	if len(s.pins) < share {
-		if f, ok := c.claimLocked(b, own); ok {
+		if f, ok := c.ClaimLocked(uint64(b), own); ok {
 			s.pins = append(s.pins, f)
 			s.claims = append(s.claims, f)
-			return held{data: c.data(f), frame: f}, nil
+			return held{data: c.Data(f), frame: f}, nil
 		}
 	}
-	size := c.blockBytes
+	size := c.BlockBytes()
 	if s.over == nil {
 		n := max(overflowBytes/size, overflowLeast)
 		var err error
@@ -250,15 +245,8 @@ func (s *fetcher) placeLocked(b uint32, own *load, share, over int) (held, error
 }
 
 // abandonLocked undoes a claim that failed half way.
-func (s *fetcher) abandonLocked(own *load, err error) error {
-	c := s.p.cache
-	for _, f := range s.claims {
-		fr := &c.mu.frames[f]
-		delete(c.mu.table, fr.block)
-		fr.used, fr.load = false, nil
-	}
-	own.failed = true
-	close(own.done)
+func (s *fetcher) abandonLocked(own *blockcache.Load, err error) error {
+	s.p.cache.LoadedLocked(own, s.claims, true)
 	s.claims = s.claims[:0]
 	return err
 }
@@ -273,15 +261,15 @@ func (s *fetcher) fill(ctx context.Context) (retry bool, err error) {
 	if len(s.claims) > 0 {
 		own := waits[len(waits)-1]
 		waits = waits[:len(waits)-1]
-		s.p.cache.loaded(own, s.claims, err != nil)
+		s.p.cache.Loaded(own, s.claims, err != nil)
 	}
 	if err != nil {
 		return false, err
 	}
 	for _, l := range waits {
 		select {
-		case <-l.done:
-			retry = retry || l.failed
+		case <-l.Done:
+			retry = retry || l.Failed
 		case <-ctx.Done():
 			return false, ctx.Err()
 		}
@@ -332,7 +320,7 @@ func (s *fetcher) parse(n uint32, b []byte) (block, error) {
 
 // unpin gives back the frames pinned since there were mark of them.
 func (s *fetcher) unpin(mark int) {
-	s.p.cache.unpin(s.pins[mark:])
+	s.p.cache.Unpin(s.pins[mark:])
 	s.pins = s.pins[:mark]
 }
 

@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"gdb/blockdev"
+	"gdb/internal/blockcache"
 	"gdb/internal/mem"
 )
 
@@ -183,5 +184,5 @@ func (s *Store) PagedBytes(dir Direction, cacheBytes int64) int64 {
 			index = f.Size / blockBytes * 4
 		}
 	}
-	return index + max(cacheBytes/blockBytes, 1)*(blockBytes+frameBytes)
+	return index + max(cacheBytes/blockBytes, 1)*(blockBytes+blockcache.FrameBytes)
 }

@@ -35,6 +35,7 @@ var rooms = map[string][]string{
 		"internal/codec",
 		"internal/codec/gen",
 		"internal/mem",
+		"internal/blockcache",
 		"internal/doctest",
 		"internal/npy",
 		"internal/tablefile",

@@ -426,7 +426,7 @@ func TestIDCache(t *testing.T) {
 		dev, budget := testDevice(t), mem.NewBudget(16<<20)
 		ids := must(Open(t.Context(), dev, fs, "store", m))(t)
 		c := ids.(Cacher)
-		if err := c.Cache(blocks*(BlockBytes+idFrameBytes), budget); err != nil {
+		if err := c.Cache(blocks*cachedBytes, budget); err != nil {
 			t.Fatal(err)
 		}
 		for from := 0; from < len(all); from += 100 {

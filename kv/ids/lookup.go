@@ -123,7 +123,7 @@ type reverseFile struct {
 	f     *idFile
 	nodes uint64
 	first []kv.NodeID // the first node of each data block
-	cache *idCache    // nil: none
+	cache idCache
 	hits  atomic.Uint64
 }
 

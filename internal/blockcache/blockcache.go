@@ -1,0 +1,214 @@
+// Package blockcache keeps blocks of one file in a fixed number of frames. Frames says which block
+// is in which frame and which of them goes next; Cache adds the memory of the blocks.
+package blockcache
+
+import (
+	"sync"
+
+	"gdb/internal/mem"
+)
+
+// FrameBytes is what a frame takes besides its block: the frame itself and its entry in the table.
+const FrameBytes = 64
+
+// Frames are the frames of a cache. One that is pinned stays; among the others the one that was not
+// used since the clock's hand passed last goes first (CLOCK, second chance). All methods may be
+// called from any goroutine, those with Locked in their names between Lock and Unlock.
+type Frames struct {
+	budget *mem.Budget // what the frames are counted in; may be nil
+
+	mu struct {
+		sync.Mutex
+		table  map[uint64]int32 // block to frame
+		frames []frame
+		pinned int // frames with pins
+		hand   int
+	}
+}
+
+type frame struct {
+	block  uint64
+	pins   int32
+	used   bool  // in the table
+	recent bool  // used since the hand passed
+	load   *Load // the read that fills it, nil once it is full
+}
+
+// Load is one batch of reads; others that find its frames wait for it.
+type Load struct {
+	Done   chan struct{}
+	Failed bool // valid once Done is closed
+}
+
+// NewLoad returns a load that is under way.
+func NewLoad() *Load { return &Load{Done: make(chan struct{})} }
+
+// NewFrames returns n empty frames; what names them if the budget has no room for them.
+func NewFrames(n int64, budget *mem.Budget, what string) (*Frames, error) {
+	if budget != nil {
+		if err := budget.Reserve(what, n*FrameBytes); err != nil {
+			return nil, err
+		}
+	}
+	c := &Frames{budget: budget}
+	c.mu.frames = make([]frame, n)
+	c.mu.table = make(map[uint64]int32)
+	return c, nil
+}
+
+// Release gives the memory back.
+func (c *Frames) Release() {
+	if c.budget != nil {
+		c.budget.Release(int64(len(c.mu.frames)) * FrameBytes)
+	}
+}
+
+// Len is the number of frames.
+func (c *Frames) Len() int { return len(c.mu.frames) }
+
+// Lock is held while frames are looked up and claimed.
+func (c *Frames) Lock() { c.mu.Lock() }
+
+// Unlock ends Lock.
+func (c *Frames) Unlock() { c.mu.Unlock() }
+
+// Each calls fn with every block that is in a frame, in no order.
+func (c *Frames) Each(fn func(block uint64)) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for i := range c.mu.frames {
+		if f := &c.mu.frames[i]; f.used && f.load == nil {
+			fn(f.block)
+		}
+	}
+}
+
+// PinLocked pins the frame of a block that is in the cache or on its way; then on is its load.
+func (c *Frames) PinLocked(block uint64) (f int32, on *Load, ok bool) {
+	f, ok = c.mu.table[block]
+	if !ok {
+		return -1, nil, false
+	}
+	fr := &c.mu.frames[f]
+	fr.recent = true
+	c.addPinLocked(fr)
+	return f, fr.load, true
+}
+
+func (c *Frames) addPinLocked(fr *frame) {
+	if fr.pins == 0 {
+		c.mu.pinned++
+	}
+	fr.pins++
+}
+
+// ClaimLocked takes a frame for a block that l will read, pinned; false if all are pinned. Without
+// a load the caller fills the frame before Unlock.
+func (c *Frames) ClaimLocked(block uint64, l *Load) (int32, bool) {
+	if c.mu.pinned == len(c.mu.frames) {
+		return -1, false
+	}
+	for {
+		f := c.mu.hand
+		if c.mu.hand++; c.mu.hand == len(c.mu.frames) {
+			c.mu.hand = 0
+		}
+		fr := &c.mu.frames[f]
+		if fr.pins > 0 {
+			continue
+		}
+		if fr.used && fr.recent {
+			fr.recent = false
+			continue
+		}
+		if fr.used {
+			delete(c.mu.table, fr.block)
+		}
+		*fr = frame{block: block, used: true, load: l}
+		c.addPinLocked(fr)
+		c.mu.table[block] = int32(f)
+		return int32(f), true
+	}
+}
+
+// UnpinLocked takes one pin off a frame.
+func (c *Frames) UnpinLocked(f int32) {
+	fr := &c.mu.frames[f]
+	if fr.pins--; fr.pins == 0 {
+		c.mu.pinned--
+	}
+}
+
+// Unpin takes one pin off each frame.
+func (c *Frames) Unpin(frames []int32) {
+	if len(frames) == 0 {
+		return
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for _, f := range frames {
+		c.UnpinLocked(f)
+	}
+}
+
+// Loaded ends the load of frames. If it failed they leave the table, so that whoever waited reads
+// them himself and gets his own error.
+func (c *Frames) Loaded(l *Load, frames []int32, failed bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.LoadedLocked(l, frames, failed)
+}
+
+// LoadedLocked is Loaded.
+func (c *Frames) LoadedLocked(l *Load, frames []int32, failed bool) {
+	for _, f := range frames {
+		fr := &c.mu.frames[f]
+		fr.load = nil
+		if failed {
+			delete(c.mu.table, fr.block)
+			fr.used = false
+		}
+	}
+	l.Failed = failed
+	close(l.Done)
+}
+
+// Cache is Frames with the memory of their blocks.
+type Cache struct {
+	*Frames
+	arena      *mem.Arena
+	blockBytes int
+}
+
+// New returns a cache with n frames of blockBytes. What their tables and the blocks are called is
+// for the error of a budget that has no room for them.
+func New(n int64, blockBytes int, budget *mem.Budget, tables, blocks string) (*Cache, error) {
+	frames, err := NewFrames(n, budget, tables)
+	if err != nil {
+		return nil, err
+	}
+	arena, err := mem.NewArena(budget, blocks, n*int64(blockBytes))
+	if err != nil {
+		frames.Release()
+		return nil, err
+	}
+	return &Cache{Frames: frames, arena: arena, blockBytes: blockBytes}, nil
+}
+
+// Free gives the memory back; nobody uses the cache any more.
+func (c *Cache) Free() error {
+	c.Release()
+	return c.arena.Free()
+}
+
+// Bytes is the memory held.
+func (c *Cache) Bytes() int64 { return int64(c.Len()) * int64(FrameBytes+c.blockBytes) }
+
+// BlockBytes is the size of a block.
+func (c *Cache) BlockBytes() int { return c.blockBytes }
+
+// Data is the block of a frame, for whoever has pinned it.
+func (c *Cache) Data(f int32) []byte {
+	at := int(f) * c.blockBytes
+	return c.arena.Bytes()[at : at+c.blockBytes : at+c.blockBytes]
+}
