@@ -10,8 +10,8 @@ import (
 	"gdb/layout"
 	"gdb/sample"
 	"gdb/sample/cachesim"
+	"gdb/sample/loader"
 	"gdb/sample/superbatch"
-	"gdb/train"
 )
 
 // CacheOptions configure the simulation of feature caches.
@@ -107,7 +107,7 @@ type cacheBench struct {
 // sample records the epochs, and returns the nodes that one more epoch, not replayed, asks for
 // most: the trial of the sampled static cache.
 func (c *cacheBench) sample(ctx context.Context) (hot []sample.NodeID, err error) {
-	seeds, err := train.TrainNodes(ctx, c.Store, c.Split, c.budget)
+	seeds, err := loader.TrainNodes(ctx, c.Store, c.Split, c.budget)
 	if err != nil {
 		return nil, err
 	}

@@ -15,7 +15,7 @@ import (
 	"gdb/layout"
 	"gdb/sample"
 	"gdb/sample/cachesim"
-	"gdb/train"
+	"gdb/sample/loader"
 )
 
 // DeviceUseOptions configure the benchmark of gathering feature rows of a store.
@@ -146,7 +146,7 @@ type deviceUse struct {
 
 // open opens the store's features through a device that notes what is read, and a sampler.
 func (d *deviceUse) open(ctx context.Context) (err error) {
-	if d.seeds, err = train.TrainNodes(ctx, d.Store, d.Split, d.budget); err != nil {
+	if d.seeds, err = loader.TrainNodes(ctx, d.Store, d.Split, d.budget); err != nil {
 		return err
 	}
 	meta := d.Store.Meta().Features[0]

@@ -18,7 +18,9 @@ import (
 	"gdb/internal/mem"
 	"gdb/layout"
 	"gdb/sample"
+	"gdb/sample/loader"
 	"gdb/train"
+	"gdb/train/plan"
 
 	"github.com/cockroachdb/pebble/v2/vfs"
 )
@@ -53,28 +55,36 @@ func TrainSystem(ctx context.Context, job TrainJob) (row Row, err error) {
 		return m.row, m.runMapped(ctx, store, dev)
 	}
 	cfg := job.Config
-	cfg.LoadOnly = job.Model == "none"
 	cfg.NeighborsAhead = true // the time of opening is apart
 	opening := m.begin()
-	l, err := train.OpenLoader(ctx, store, dev, cfg)
+	l, err := openFeed(ctx, store, dev, cfg, job.Model != "none")
 	if err != nil {
 		return nil, err
 	}
-	defer func() { err = errors.Join(err, l.Close()) }()
+	defer func() { err = errors.Join(err, l.close()) }()
 	m.opened(opening)
-	if p := l.Plan(); system.unbounded && p.Cache != "all" {
-		return nil, fmt.Errorf("bench: this machine has no room for all features: %s", p)
-	}
-	m.row["plan"], m.row["feature_cache_bytes"] = l.Plan().String(), l.Plan().Features
-	if p := l.Plan(); p.Features < cfg.FeatureCache && p.Cache != "all" && p.Cache != "none" {
-		m.why(fmt.Sprintf("the feature cache has %s of the %s asked for: the plan gives the "+
-			"rest to batches", mem.FormatSize(p.Features), mem.FormatSize(cfg.FeatureCache)))
-	}
-	if f := l.Plan().Forecast; f != nil {
-		m.row["planned_s"], m.row["planned_read_bytes"] = f.Time, f.Read
-		m.row["planned_hit_ratio"], m.row["chosen"] = f.Hit, l.Plan().Why()
+	if err := m.planned(l.plan, system.unbounded); err != nil {
+		return nil, err
 	}
 	return m.row, m.epochs(ctx, l, nil)
+}
+
+// planned notes what was planned, which for a system without a bound must hold all features.
+func (m *measurement) planned(p *plan.Plan, unbounded bool) error {
+	if unbounded && p.Cache != "all" {
+		return fmt.Errorf("bench: this machine has no room for all features: %s", p)
+	}
+	m.row["plan"], m.row["feature_cache_bytes"] = p.String(), p.Features
+	asked := m.job.Config.FeatureCache
+	if p.Features < asked && p.Cache != "all" && p.Cache != "none" {
+		m.why(fmt.Sprintf("the feature cache has %s of the %s asked for: the plan gives the "+
+			"rest to batches", mem.FormatSize(p.Features), mem.FormatSize(asked)))
+	}
+	if f := p.Forecast; f != nil {
+		m.row["planned_s"], m.row["planned_read_bytes"] = f.Time, f.Read
+		m.row["planned_hit_ratio"], m.row["chosen"] = f.Hit, p.Why()
+	}
+	return nil
 }
 
 // measurement fills the row of one system.
@@ -117,12 +127,11 @@ func (m *measurement) runMapped(ctx context.Context, store *layout.Store,
 		return err
 	}
 	defer func() { err = errors.Join(err, g.Close()) }()
-	l, err := train.OpenLoaderFrom(ctx, store, dev, m.job.Config,
-		train.Readers{Topology: g, Features: mappedRows{g}})
+	l, err := openMappedFeed(ctx, store, dev, g, m.job.Config, m.job.Model != "none")
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, l.Close()) }()
+	defer func() { err = errors.Join(err, l.close()) }()
 	m.opened(opening)
 	if err := m.epochs(ctx, l, newTuner(mappedWorkers, g.workers.Store)); err != nil {
 		return err
@@ -139,14 +148,14 @@ func (m *measurement) why(reason string) { m.row["why"] = joinWhy(m.row["why"], 
 
 // epochs runs all epochs and fills in the figures: means of all epochs, since what a system does
 // ahead or only once is in one of them, and in "epochs" those of each.
-func (m *measurement) epochs(ctx context.Context, l *train.Loader, tune *tuner) error {
+func (m *measurement) epochs(ctx context.Context, l *feed, tune *tuner) error {
 	var all []Row
-	var sum train.LoaderStats
+	var sum epochStats
 	mapped := tune != nil
 	first := m.begin()
 	for range m.job.Config.Epochs {
 		from := m.begin()
-		loss, err := m.epoch(ctx, l, tune)
+		st, loss, err := m.epoch(ctx, l, tune)
 		if err != nil {
 			return err
 		}
@@ -154,7 +163,6 @@ func (m *measurement) epochs(ctx context.Context, l *train.Loader, tune *tuner) 
 			tune.choose()
 			tune = nil
 		}
-		st := l.Stats()
 		one := m.figures(&st, 1, from, mapped)
 		if m.job.Model != "none" {
 			one["loss"] = loss
@@ -179,8 +187,15 @@ func (m *measurement) epochs(ctx context.Context, l *train.Loader, tune *tuner) 
 	return nil
 }
 
+// epochStats are the figures of an epoch.
+type epochStats struct {
+	loader.Sums
+	Batches      int
+	Nodes, Edges uint64
+}
+
 // add adds the figures of an epoch up.
-func add(sum, st *train.LoaderStats) {
+func add(sum, st *epochStats) {
 	sum.Batches, sum.Time = sum.Batches+st.Batches, sum.Time+st.Time
 	sum.Nodes, sum.Edges = sum.Nodes+st.Nodes, sum.Edges+st.Edges
 	sum.Requests, sum.Hits = sum.Requests+st.Requests, sum.Hits+st.Hits
@@ -189,7 +204,7 @@ func add(sum, st *train.LoaderStats) {
 }
 
 // figures are those of n epochs: means of an epoch. What cannot be known is nil.
-func (m *measurement) figures(st *train.LoaderStats, n int, from began, mapped bool) Row {
+func (m *measurement) figures(st *epochStats, n int, from began, mapped bool) Row {
 	mean := func(d time.Duration) float64 { return d.Seconds() / float64(n) }
 	row := Row{"epoch_s": mean(st.Time), "sample_s": mean(st.Sample), "gather_s": mean(st.Gather),
 		"compute_s": nil, "io_wait_s": nil, "hit_ratio": nil, "bytes_read": nil,
@@ -211,27 +226,34 @@ func (m *measurement) figures(st *train.LoaderStats, n int, from began, mapped b
 }
 
 // epoch loads the batches of one epoch, and trains on them if there is a model.
-func (m *measurement) epoch(ctx context.Context, l *train.Loader, tune *tuner) (loss float64,
-	err error) {
-	batches := 0
+func (m *measurement) epoch(ctx context.Context, l *feed, tune *tuner) (st epochStats,
+	loss float64, err error) {
+	e, err := l.epoch(ctx)
+	if err != nil {
+		return st, 0, err
+	}
+	defer func() { err = errors.Join(err, e.Close()) }()
 	for {
-		b, err := l.Next(ctx)
+		b, err := e.Next(ctx)
 		if errors.Is(err, io.EOF) {
-			return loss / float64(max(batches, 1)), nil
+			e.Lap(&st.Sums)
+			return st, loss / float64(max(st.Batches, 1)), nil
 		}
 		if err != nil {
-			return 0, err
+			return st, 0, err
 		}
 		m.sum(b)
-		batches++
-		if m.job.Model != "none" {
+		st.Batches++
+		st.Nodes += uint64(len(b.Dense.NodeIDs))
+		st.Edges += uint64(len(b.Dense.Nbrs))
+		if l.step != nil {
 			var of float64
-			of, err = l.Step(b)
+			of, err = l.step(b)
 			loss += of
 		}
 		b.Release()
 		if err != nil {
-			return 0, err
+			return st, 0, err
 		}
 		if tune != nil {
 			tune.next()

@@ -5,15 +5,12 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"math"
-	"slices"
 	"time"
 
 	"gdb/blockdev"
 	"gdb/internal/mem"
-	"gdb/layout"
 	"gdb/sample"
-	"gdb/train/model"
+	"gdb/sample/loader"
 	"gdb/train/runs"
 	"gdb/train/task"
 
@@ -63,107 +60,46 @@ func (t *trainer) steps(ctx context.Context) error {
 	if t.pos.Batch >= order.Batches() { // stopped while the epoch was evaluated
 		return nil
 	}
-	meter := t.startMeter()
-	// The pipeline does not see the cancellation: the step under way is finished first.
-	pipe, err := t.batches(context.WithoutCancel(ctx), order)
+	// The loader does not see the cancellation: the step under way is finished first.
+	e, err := t.epoch(context.WithoutCancel(ctx))
 	if err != nil {
 		return err
 	}
-	meter.follow(pipe)
-	err = t.consume(ctx, pipe, int(order.Batches()), meter)
-	meter.stop(&t.pos.Sums)
-	return errors.Join(err, pipe.Close())
+	err = t.consume(ctx, e, int(order.Batches()))
+	e.Lap(&t.pos.Sums.Sums)
+	return errors.Join(err, e.Close())
 }
 
-// pipeline starts the batches of an epoch.
-func (in *inputs) pipeline(ctx context.Context, c *Config, order *sample.Order, first uint64,
-	p *Plan) (*sample.Pipeline, error) {
-	return sample.NewPipeline(ctx, sample.PipelineConfig{
-		Sampler: func() (*sample.Sampler, error) {
-			return sample.NewSampler([]layout.Topology{in.topology},
-				sample.Config{Fanout: c.Fanout, Seed: c.Seed, Budget: in.budget})
-		},
-		Order: order, StartBatch: first, Features: in.features, Labels: in.labels,
-		// With dropout it takes as long as copying, which other cores could do.
-		InPlace: c.Dropout == 0 && inPlace(c, modelDims(c, in.features.Dim(), in.classes)),
-		Workers: samplers(c.Threads), Ready: p.Ready, InTurn: p.InTurn,
-		RowBytes: p.rowBytes(), Budget: in.budget})
-}
-
-// inPlace says whether the first layer may average features where they are. Dropout copies a list's
-// rows at a time, so lists must be bounded.
-func inPlace(c *Config, dims []int) bool {
-	return c.Architecture().InPlace(dims) && (c.Dropout == 0 || !slices.Contains(c.Fanout,
-		sample.All))
-}
-
-// samplers is how many goroutines sample beside so many that compute: a batch takes about a tenth
-// of a core's time to sample of what it takes to compute.
-func samplers(compute int) int { return max(1, compute/8) }
-
-// consume trains on the batches of a pipeline.
-func (t *trainer) consume(ctx context.Context, pipe sample.Batches, batches int,
-	meter *meter) error {
+// consume trains on the batches of an epoch, of which there are so many.
+func (t *trainer) consume(ctx context.Context, e *loader.Epoch, batches int) error {
 	for {
 		if ctx.Err() != nil {
 			return ctx.Err()
 		}
-		b, err := pipe.Next(ctx)
+		b, err := e.Next(ctx)
 		if errors.Is(err, io.EOF) {
 			return nil
 		}
 		if err != nil {
 			return err
 		}
-		loss, err := t.step(b)
-		t.pos.Sums.Batches++
-		t.pos.Sums.Edges += uint64(len(b.Dense.Nbrs))
-		t.pos.Sums.Nodes += uint64(len(b.Dense.NodeIDs))
+		o, err := t.step(b)
+		t.pos.Sums.add(b, o)
 		b.Release()
 		if err != nil {
 			return fmt.Errorf("epoch %d, batch %d: %w", t.pos.Epoch+1, t.pos.Batch+1, err)
 		}
 		t.pos.Batch++
 		t.obs(Event{Progress: &Progress{Epoch: int(t.pos.Epoch) + 1, Batch: int(t.pos.Batch),
-			Batches: batches, Loss: loss}})
+			Batches: batches, Loss: o.Loss}})
 		due := t.cfg.CheckpointEvery > 0 && t.pos.Batch%uint64(t.cfg.CheckpointEvery) == 0
 		if due || time.Since(t.saved) > checkpointPause {
-			meter.lap(&t.pos.Sums)
+			e.Lap(&t.pos.Sums.Sums)
 			if err := t.checkpoint(); err != nil {
 				return err
 			}
 		}
 	}
-}
-
-// step trains on one batch and returns its mean loss. A batch without a label changes nothing.
-func (t *trainer) step(b *sample.Batch) (float64, error) {
-	if err := t.be.Begin(); err != nil {
-		return 0, err
-	}
-	s := model.Step{Seed: t.cfg.Seed, Epoch: b.Epoch, Batch: b.Index,
-		Dropout: float32(t.cfg.Dropout), Train: true, Table: b.Table, Rows: b.TableRows}
-	logits, err := t.model.Forward(&b.Dense, b.X, s)
-	if err != nil {
-		return 0, err
-	}
-	o, err := t.in.task.Loss(t.be, t.model, logits, b)
-	if err != nil || o.Rows == 0 {
-		return 0, err
-	}
-	t.pos.Sums.Hit += o.Hit
-	t.pos.Sums.Wrong += o.Wrong
-	t.pos.Sums.Missed += o.Missed
-	loss := o.Loss
-	if math.IsNaN(loss) || math.IsInf(loss, 0) {
-		return 0, fmt.Errorf("the loss is %g: the training diverged: lower --lr, or check the "+
-			"features for NaN and huge values", loss)
-	}
-	t.pos.Sums.Loss += loss * float64(o.Rows)
-	t.pos.Sums.Rows += uint64(o.Rows)
-	t.model.Backward(s)
-	t.opt.step(t.model.Params())
-	return loss, nil
 }
 
 // finishEpoch evaluates if it is time to, and reports the epoch.
@@ -211,8 +147,8 @@ func (t *trainer) evaluates(epoch int) bool {
 // weigh notes what the process holds between two epochs.
 func (t *trainer) weigh(rec *runs.Epoch) (err error) {
 	rec.RSS, rec.RSSPeak = mem.RSS()
-	rec.Held, rec.Files = t.in.budget.Used(), blockdev.Descriptors()
-	rec.Prep, err = treeBytes(t.in.store.FS(), t.in.store.Path("prep"))
+	rec.Held, rec.Files = t.in.Budget.Used(), blockdev.Descriptors()
+	rec.Prep, err = treeBytes(t.in.Store.FS(), t.in.Store.Path("prep"))
 	return err
 }
 
@@ -299,12 +235,13 @@ func (t *trainer) testBest(ctx context.Context) error {
 
 // evaluate predicts the nodes of a set and counts.
 func (t *trainer) evaluate(ctx context.Context, set *roaring.Bitmap) (c *task.Counts, err error) {
-	release, err := t.in.useGraph(ctx)
+	release, err := t.in.UseGraph(ctx)
 	if err != nil {
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, release()) }()
-	e := &evaluator{in: t.in, be: t.be, model: t.model, cfg: &t.cfg, plan: t.plan,
+	e := &evaluator{in: t.in, be: t.be, model: t.model, cfg: &t.cfg, batches: batchesOf(&t.cfg,
+		t.dims, t.plan),
 		dir: "runs/" + t.dir.Name() + "/" + hiddenDir}
 	return e.counts(ctx, set)
 }

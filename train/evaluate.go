@@ -7,6 +7,7 @@ import (
 	"math"
 
 	"gdb/sample"
+	"gdb/sample/loader"
 	"gdb/train/backend"
 	"gdb/train/model"
 	"gdb/train/runs"
@@ -26,26 +27,27 @@ type evaluator struct {
 	model model.Model
 	cfg   *Config
 	dir   string // for hidden states, relative to the store
-	plan  *Plan
+	// batches are those of sampled evaluation.
+	batches loader.Config
 }
 
 // counts predicts the nodes of a set.
 func (e *evaluator) counts(ctx context.Context, set *roaring.Bitmap) (c *task.Counts, err error) {
 	if e.cfg.Metric != task.ROCAUC {
-		t := e.in.task.NewTally(e.in.labels, nil)
+		t := e.in.task.NewTally(e.in.Labels, nil)
 		return t.Counts, e.predict(ctx, set, t)
 	}
-	store := e.in.store
+	store := e.in.Store
 	if err := e.in.claim(); err != nil {
 		return nil, err
 	}
-	scores, err := task.NewScores(store.FS(), store.Path(e.dir+scoresSuffix), e.in.budget,
+	scores, err := task.NewScores(store.FS(), store.Path(e.dir+scoresSuffix), e.in.Budget,
 		set.GetCardinality()*uint64(e.in.classes))
 	if err != nil {
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, scores.Close()) }()
-	t := e.in.task.NewTally(e.in.labels, scores)
+	t := e.in.task.NewTally(e.in.Labels, scores)
 	if err := e.predict(ctx, set, t); err != nil {
 		return nil, err
 	}
@@ -60,10 +62,10 @@ func (e *evaluator) predict(ctx context.Context, set *roaring.Bitmap, t *task.Ta
 	if err := e.be.Trim(); err != nil { // blocks of nodes can use a step's memory
 		return err
 	}
-	if err := e.in.budget.Reserve("evaluation", evalHeapBytes); err != nil {
+	if err := e.in.Budget.Reserve("evaluation", evalHeapBytes); err != nil {
 		return err
 	}
-	defer e.in.budget.Release(evalHeapBytes)
+	defer e.in.Budget.Release(evalHeapBytes)
 	f := &inference{in: e.in, be: e.be, model: e.model, dir: e.dir}
 	return f.run(ctx, set, func(nodes []sample.NodeID, logits []float32) error {
 		return t.Add(ctx, nodes, logits)
@@ -74,10 +76,10 @@ func (e *evaluator) predict(ctx context.Context, set *roaring.Bitmap, t *task.Ta
 // approximate.
 func (e *evaluator) sampled(ctx context.Context, set *roaring.Bitmap, t *task.Tally) (err error) {
 	list := evalListBytes(int64(set.GetCardinality()))
-	if err := e.in.budget.Reserve("nodes to evaluate", list); err != nil {
+	if err := e.in.Budget.Reserve("nodes to evaluate", list); err != nil {
 		return err
 	}
-	defer e.in.budget.Release(list)
+	defer e.in.Budget.Release(list)
 	ids := make([]sample.NodeID, 0, set.GetCardinality())
 	for it := set.Iterator(); it.HasNext(); {
 		ids = append(ids, sample.NodeID(it.Next()))
@@ -86,7 +88,7 @@ func (e *evaluator) sampled(ctx context.Context, set *roaring.Bitmap, t *task.Ta
 	if err != nil {
 		return err
 	}
-	pipe, err := e.in.pipeline(ctx, e.cfg, order, 0, e.plan)
+	pipe, err := e.in.Pipeline(ctx, &e.batches, order, 0)
 	if err != nil {
 		return err
 	}

@@ -2,11 +2,13 @@ package train
 
 import (
 	"fmt"
-	"time"
 
 	"gdb/sample"
+	"gdb/sample/loader"
 	"gdb/sample/superbatch"
+	"gdb/train/plan"
 	"gdb/train/runs"
+	"gdb/train/task"
 )
 
 // Config is the settings of a training.
@@ -30,7 +32,7 @@ type Started struct {
 	Resumed bool
 	Epoch   int // of the next step, from 1
 	Batch   int // batches of the epoch that are done
-	Plan    *Plan
+	Plan    *plan.Plan
 	Config  Config
 	// Note is for the user, if there is one: what went wrong and did not matter.
 	Note string
@@ -52,9 +54,9 @@ type Result struct {
 	Epochs    int      `json:"epochs"`
 	// Planned and Actual are what an epoch was to cost and what the epochs of this process did:
 	// nil if there was no plan, or no epoch.
-	Planned *Forecast `json:"planned,omitempty"`
-	Actual  *Totals   `json:"actual,omitempty"`
-	Stopped bool      `json:"stopped"` // before the last epoch, for lack of improvement
+	Planned *plan.Forecast `json:"planned,omitempty"`
+	Actual  *Totals        `json:"actual,omitempty"`
+	Stopped bool           `json:"stopped"` // before the last epoch, for lack of improvement
 }
 
 // String is the last line on standard output.
@@ -68,26 +70,25 @@ func (r *Result) String() string {
 
 // epochSums are counted over the steps of an epoch; a checkpoint keeps them.
 type epochSums struct {
-	Loss     float64       `json:"loss"` // summed over Rows
-	Rows     uint64        `json:"rows"`
-	Hit      uint64        `json:"hit"` // for the metric: micro-averaged counts
-	Wrong    uint64        `json:"wrong"`
-	Missed   uint64        `json:"missed"`
-	Time     time.Duration `json:"time"`
-	Batches  int           `json:"batches"`
-	Edges    uint64        `json:"edges"`
-	Nodes    uint64        `json:"nodes"`
-	Read     uint64        `json:"read"`
-	Requests uint64        `json:"requests"`
-	Hits     uint64        `json:"hits"`
-	Lists    uint64        `json:"lists"`     // asked of the neighbor cache
-	ListHits uint64        `json:"list_hits"` // found there
-	Sample   time.Duration `json:"sample"`
-	Gather   time.Duration `json:"gather"`
-	Compute  time.Duration `json:"compute"`
-	Wait     time.Duration `json:"wait"`
-	IO       time.Duration `json:"io"`
-	IOWait   time.Duration `json:"io_wait"`
+	loader.Sums
+	Loss    float64 `json:"loss"` // summed over Rows
+	Rows    uint64  `json:"rows"`
+	Hit     uint64  `json:"hit"` // for the metric: micro-averaged counts
+	Wrong   uint64  `json:"wrong"`
+	Missed  uint64  `json:"missed"`
+	Batches int     `json:"batches"`
+	Edges   uint64  `json:"edges"`
+	Nodes   uint64  `json:"nodes"`
+}
 
-	Stages []sample.StageStats `json:"stages"`
+// add takes a step in.
+func (s *epochSums) add(b *sample.Batch, o task.Outcome) {
+	s.Batches++
+	s.Edges += uint64(len(b.Dense.Nbrs))
+	s.Nodes += uint64(len(b.Dense.NodeIDs))
+	s.Loss += o.Loss * float64(o.Rows)
+	s.Rows += uint64(o.Rows)
+	s.Hit += o.Hit
+	s.Wrong += o.Wrong
+	s.Missed += o.Missed
 }

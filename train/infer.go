@@ -6,7 +6,9 @@ import (
 	"fmt"
 	"math"
 
+	"gdb/internal/mem"
 	"gdb/sample"
+	"gdb/sample/nodeset"
 	"gdb/train/backend"
 	"gdb/train/model"
 
@@ -39,7 +41,7 @@ type inference struct {
 	dir   string // for states that do not fit in memory, relative to the store
 	lists *lists
 	want  *roaring.Bitmap // the nodes whose logits are wanted; nil is all
-	sets  []*nodeSet      // those that the input (0) and each layer but the last is for
+	sets  []*nodeset.Set  // those that the input (0) and each layer but the last is for
 	files bool            // states were written to files
 
 	// What tests set: the sizes of parts of lists and of blocks and windows, a wrapper of tables
@@ -57,7 +59,7 @@ type emitRows func(nodes []sample.NodeID, rows []float32) error
 // What emit gets is valid during the call.
 func (f *inference) run(ctx context.Context, want *roaring.Bitmap,
 	emit emitRows) (err error) {
-	f.lists = newLists(f.in.topology)
+	f.lists = newLists(f.in.Topology)
 	defer f.lists.close()
 	if f.partEdges > 0 {
 		f.lists.limit = f.partEdges
@@ -89,27 +91,27 @@ func (f *inference) run(ctx context.Context, want *roaring.Bitmap,
 // need finds the nodes of which each layer is needed, from the last on backward. Where most of
 // the graph is, it is taken whole.
 func (f *inference) need(ctx context.Context) error {
-	total, top := f.in.meta.Nodes, len(f.model.Dims())-1
-	f.sets = make([]*nodeSet, top)
+	total, top := f.in.Meta.Nodes, len(f.model.Dims())-1
+	f.sets = make([]*nodeset.Set, top)
 	if f.want == nil {
 		return nil
 	}
 	for i := top - 1; i >= leastSet(f.model.Architecture(), f.model.Dims()) &&
 		f.rowsOf(i+1) < int(total/2); i-- {
-		below, err := newNodeSet(total, f.in.budget)
+		below, err := nodeset.New(total, f.in.Budget)
 		if err != nil {
 			return err
 		}
 		f.sets[i] = below
 		if i == top-1 {
-			below.addSet(f.want)
+			below.AddSet(f.want)
 		} else {
-			copy(below.words, f.sets[i+1].words)
+			copy(below.Words(), f.sets[i+1].Words())
 		}
 		if err := f.addNeighbors(ctx, below, f.nodesOf(i+1)); err != nil {
 			return fmt.Errorf("train: find the nodes that layer %d needs: %w", i+1, err)
 		}
-		below.number()
+		below.Number()
 	}
 	return nil
 }
@@ -125,16 +127,16 @@ func leastSet(arch model.Architecture, dims []int) int {
 
 // inferenceSetsBytes is what inference.sets take, of a graph of so many nodes.
 func inferenceSetsBytes(arch model.Architecture, dims []int, nodes uint64) int64 {
-	return int64(len(dims)-1-leastSet(arch, dims)) * arenaBytes(nodeSetBytes(nodes))
+	return int64(len(dims)-1-leastSet(arch, dims)) * mem.ArenaBytes(nodeset.Bytes(nodes))
 }
 
 // nodesOf iterates over the nodes that a layer is needed of, and rowsOf is how many they are; 0 is
 // the input.
-func (f *inference) nodesOf(layer int) nodeIter {
+func (f *inference) nodesOf(layer int) nodeset.Iter {
 	if layer == len(f.sets) {
-		return setNodes(f.want, f.in.meta.Nodes)
+		return nodeset.Of(f.want, f.in.Meta.Nodes)
 	}
-	return f.sets[layer].nodes(f.in.meta.Nodes)
+	return f.sets[layer].Nodes(f.in.Meta.Nodes)
 }
 
 func (f *inference) rowsOf(layer int) int {
@@ -142,13 +144,13 @@ func (f *inference) rowsOf(layer int) int {
 		return int(f.want.GetCardinality())
 	}
 	if layer == len(f.sets) {
-		return int(f.in.meta.Nodes)
+		return int(f.in.Meta.Nodes)
 	}
-	return f.sets[layer].rows(f.in.meta.Nodes)
+	return f.sets[layer].Rows(f.in.Meta.Nodes)
 }
 
 // addNeighbors adds the neighbors of some nodes to a set.
-func (f *inference) addNeighbors(ctx context.Context, to *nodeSet, next nodeIter) error {
+func (f *inference) addNeighbors(ctx context.Context, to *nodeset.Set, next nodeset.Iter) error {
 	buf := make([]sample.NodeID, chunkRowsMax)
 	for {
 		nodes := next(buf)
@@ -157,7 +159,7 @@ func (f *inference) addNeighbors(ctx context.Context, to *nodeSet, next nodeIter
 		}
 		err := f.lists.each(ctx, nodes, func(p part) error {
 			for _, v := range p.nbrs {
-				to.add(v)
+				to.Add(v)
 			}
 			return nil
 		})
@@ -170,7 +172,7 @@ func (f *inference) addNeighbors(ctx context.Context, to *nodeSet, next nodeIter
 func (f *inference) freeSets() error {
 	var err error
 	for _, s := range f.sets {
-		err = errors.Join(err, s.free())
+		err = errors.Join(err, s.Free())
 	}
 	f.sets = nil
 	return err
@@ -253,7 +255,7 @@ func (f *inference) clean() error {
 	if !f.files {
 		return nil
 	}
-	if err := f.in.store.FS().RemoveAll(f.in.store.Path(f.dir)); err != nil {
+	if err := f.in.Store.FS().RemoveAll(f.in.Store.Path(f.dir)); err != nil {
 		return fmt.Errorf("train: remove hidden states: %w", err)
 	}
 	return nil

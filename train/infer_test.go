@@ -10,6 +10,7 @@ import (
 	"gdb/kv"
 	"gdb/layout"
 	"gdb/sample"
+	"gdb/sample/loader"
 	"gdb/sample/sampletest"
 	"gdb/train/backend"
 	"gdb/train/model"
@@ -27,14 +28,14 @@ func fakeInputs(t testing.TB, scale int, edges uint64, dim int) *inputs {
 	t.Helper()
 	g := sampletest.RMAT(scale, edges, 3)
 	rows := &sampletest.Rows{Count: g.Nodes(), Dim: dim}
-	in := &inputs{meta: &kv.Meta{Nodes: g.Nodes()}, budget: mem.NewBudget(1 << 40), topology: g,
-		rows: rows}
+	in := &inputs{Source: &loader.Source{Meta: &kv.Meta{Nodes: g.Nodes()},
+		Budget: mem.NewBudget(1 << 40), Topology: g}}
 	var err error
-	in.features, err = sample.NewResident(context.Background(), rows, g.Nodes(), 1, in.budget)
+	in.Features, err = sample.NewResident(context.Background(), rows, g.Nodes(), 1, in.Budget)
 	if err != nil {
 		t.Fatal(err)
 	}
-	in.closers = append(in.closers, in.features)
+	in.CloseLater(in.Features)
 	t.Cleanup(func() {
 		if err := in.Close(); err != nil {
 			t.Error(err)
@@ -51,7 +52,7 @@ func sampledLogits(t *testing.T, in *inputs, be backend.Backend, m model.Model,
 	for i := range fanout {
 		fanout[i] = sample.All
 	}
-	s, err := sample.NewSampler([]layout.Topology{in.topology}, sample.Config{Fanout: fanout})
+	s, err := sample.NewSampler([]layout.Topology{in.Topology}, sample.Config{Fanout: fanout})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -61,7 +62,7 @@ func sampledLogits(t *testing.T, in *inputs, be backend.Backend, m model.Model,
 		t.Fatal(err)
 	}
 	x := make([]float32, len(d.NodeIDs)*m.Dims()[0])
-	if err := in.features.Gather(context.Background(), d.NodeIDs, x); err != nil {
+	if err := in.Features.Gather(context.Background(), d.NodeIDs, x); err != nil {
 		t.Fatal(err)
 	}
 	if err := be.Begin(); err != nil {
@@ -109,7 +110,7 @@ func checkInference(t *testing.T, in *inputs, be backend.Backend, m model.Model,
 		f.wrap = func(t table) table { return streamedTable{t} }
 	}
 	n := m.Dims()[len(m.Dims())-1]
-	all := make([]float32, 0, int(in.meta.Nodes)*n)
+	all := make([]float32, 0, int(in.Meta.Nodes)*n)
 	err := f.run(context.Background(), nil, func(_ []sample.NodeID, y []float32) error {
 		all = append(all, y...)
 		return nil

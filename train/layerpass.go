@@ -7,6 +7,7 @@ import (
 
 	"gdb/internal/mem"
 	"gdb/sample"
+	"gdb/sample/nodeset"
 	"gdb/train/backend"
 )
 
@@ -14,11 +15,11 @@ import (
 type layerPass struct {
 	*inference
 	index           int
-	src             table    // input of the layer
-	from            table    // what is averaged: src, or src times the neighbor weights
-	srcSet, fromSet *nodeSet // the nodes whose rows they hold
-	first           bool     // transform first
-	chunk           int      // rows computed at a time
+	src             table        // input of the layer
+	from            table        // what is averaged: src, or src times the neighbor weights
+	srcSet, fromSet *nodeset.Set // the nodes whose rows they hold
+	first           bool         // transform first
+	chunk           int          // rows computed at a time
 
 	arena    *mem.Arena
 	nodes    []sample.NodeID // a block of nodes
@@ -34,7 +35,7 @@ type layerPass struct {
 // allocate takes the buffers: small ones if the table is in memory, else half of what is left for
 // means and half for the window on the file.
 func (l *layerPass) allocate() error {
-	width, total := l.from.dim(), l.fromSet.rows(l.in.meta.Nodes)
+	width, total := l.from.dim(), l.fromSet.Rows(l.in.Meta.Nodes)
 	block, window := l.chunk, 0
 	if l.from.whole() == nil {
 		fixed := int64(4 * l.chunk * (l.src.dim() + 2*width + 2*l.model.Dims()[l.index+1]))
@@ -54,7 +55,7 @@ func (l *layerPass) allocate() error {
 		sum += sizes[i]
 	}
 	var err error
-	if l.arena, err = mem.NewArena(l.in.budget, "inference", int64(4*sum)); err != nil {
+	if l.arena, err = mem.NewArena(l.in.Budget, "inference", int64(4*sum)); err != nil {
 		return err
 	}
 	all := mem.View[float32](l.arena.Bytes())
@@ -80,7 +81,7 @@ func (l *layerPass) free() error {
 
 // transformAll writes src times the neighbor weights to a table, of the nodes that are needed.
 func (l *layerPass) transformAll(ctx context.Context) (table, error) {
-	rows := l.fromSet.rows(l.in.meta.Nodes)
+	rows := l.fromSet.Rows(l.in.Meta.Nodes)
 	w, err := l.newTable(fmt.Sprintf("transformed%d", l.index+1), rows, l.model.Dims()[l.index+1])
 	if err != nil {
 		return nil, err
@@ -95,7 +96,7 @@ func (l *layerPass) transformTo(ctx context.Context, w *tableWriter) error {
 	l.rows = make([]float32, l.chunk*l.src.dim())
 	l.places = make([]sample.NodeID, l.chunk)
 	nodes, out := make([]sample.NodeID, l.chunk), make([]float32, l.chunk*w.width)
-	for next := l.fromSet.nodes(l.in.meta.Nodes); ; {
+	for next := l.fromSet.Nodes(l.in.Meta.Nodes); ; {
 		part := next(nodes)
 		if len(part) == 0 {
 			return nil
@@ -158,7 +159,7 @@ func (l *layerPass) block(ctx context.Context, nodes []sample.NodeID, emit emitR
 
 // sweep reads the whole table once and leaves the means of nodes in l.means.
 func (l *layerPass) sweep(ctx context.Context, nodes []sample.NodeID) error {
-	width, total := l.from.dim(), l.fromSet.rows(l.in.meta.Nodes)
+	width, total := l.from.dim(), l.fromSet.Rows(l.in.Meta.Nodes)
 	clear(l.means[:len(nodes)*width])
 	size := len(l.window) / width
 	for base := 0; base < total; base += size {
@@ -170,7 +171,7 @@ func (l *layerPass) sweep(ctx context.Context, nodes []sample.NodeID) error {
 		for first := 0; first < len(nodes); first += l.chunk {
 			part_ := nodes[first:min(first+l.chunk, len(nodes))]
 			err := l.lists.each(ctx, part_, func(p part) error {
-				l.fromSet.mapRows(p.nbrs)
+				l.fromSet.MapRows(p.nbrs)
 				off, idx := l.cut(p, uint32(base), uint32(n))
 				return l.accumulate(l.means[first*width:], rows, off, idx, p.deg)
 			})
@@ -190,7 +191,7 @@ func (l *layerPass) direct(ctx context.Context, nodes []sample.NodeID, whole []f
 	means = means[:len(nodes)*width]
 	if whole != nil {
 		err = l.lists.each(ctx, nodes, func(p part) (err error) {
-			l.fromSet.mapRows(p.nbrs)
+			l.fromSet.MapRows(p.nbrs)
 			if p.whole {
 				mean, err = l.segmentMean(whole, p.off, p.nbrs)
 				return err
@@ -272,7 +273,7 @@ func (l *layerPass) cut(p part, base, n uint32) (off, idx []uint32) {
 func (l *layerPass) inputs(ctx context.Context, nodes []sample.NodeID) ([]float32, error) {
 	at, din, n := l.places[:len(nodes)], l.src.dim(), len(nodes)
 	for i, v := range nodes {
-		at[i] = sample.NodeID(l.srcSet.row(uint32(v)))
+		at[i] = sample.NodeID(l.srcSet.Row(uint32(v)))
 	}
 	if all := l.src.whole(); all != nil && int(at[n-1]-at[0]) == n-1 {
 		return all[int(at[0])*din : (int(at[0])+n)*din], ctx.Err()

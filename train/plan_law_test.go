@@ -1,49 +1,19 @@
 package train
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"io"
-	"regexp"
-	"strconv"
 	"testing"
 
-	"gdb/internal/rng"
+	"gdb/internal/mem"
 	"gdb/layout"
 	"gdb/layout/layouttest"
+	"gdb/sample/loader"
+	"gdb/train/plan"
+	"gdb/train/probe"
 	"gdb/train/runs"
 )
-
-// skewed returns a graph in which a batch of lawConfig takes a large part of the features, whose
-// rows are wide, and most edges begin in few nodes.
-func skewed() layouttest.Graph {
-	const nodes, edges, dim, classes = 8000, 400000, 768, 5
-	draw := rng.NewStream(3)
-	g := layouttest.Graph{Nodes: nodes, Dim: dim, Labels: make([]int32, nodes),
-		Features: make([]float32, nodes*dim), Splits: map[string][]layout.NodeID{}}
-	for k := range classes {
-		g.Classes = append(g.Classes, fmt.Sprint("c", k))
-	}
-	for i := range g.Features {
-		g.Features[i] = float32(i%17) / 17
-	}
-	for range edges {
-		src := draw.Below(1 + draw.Below(nodes)) // the lower, the more
-		g.Edges = append(g.Edges, layouttest.Edge{Src: layout.NodeID(src),
-			Dst: layout.NodeID(draw.Below(nodes))})
-	}
-	for v := range nodes {
-		g.Labels[v] = int32(v % classes)
-		switch {
-		case v%32 == 5:
-			g.Splits["train"] = append(g.Splits["train"], layout.NodeID(v))
-		case v%64 == 6:
-			g.Splits["val"] = append(g.Splits["val"], layout.NodeID(v))
-		}
-	}
-	return g
-}
 
 func lawConfig() Config {
 	c := testConfig()
@@ -53,12 +23,11 @@ func lawConfig() Config {
 
 // leastOf is the least memory that a refusal names, in bytes.
 func leastOf(err error) int64 {
-	m := regexp.MustCompile(`at least (\d+)MiB`).FindStringSubmatch(err.Error())
-	if m == nil {
+	var small *plan.TooSmallError
+	if !errors.As(err, &small) {
 		return 0
 	}
-	n, _ := strconv.ParseInt(m[1], 10, 64)
-	return n << 20
+	return (small.Least + 1<<20 - 1) &^ (1<<20 - 1)
 }
 
 // TestMemoryIsALaw: from the least memory that is accepted upwards, every plan is kept to: batches
@@ -68,18 +37,28 @@ func TestMemoryIsALaw(t *testing.T) {
 	if testing.Short() {
 		t.Skip("loads with forty bounds")
 	}
-	s := mustBuild(t, skewed())
+	s := mustBuild(t, layouttest.Skewed())
 	run := 0
 	for _, cache := range []string{"auto", "none", "static", "sieve", runs.CacheBelady} {
 		for _, load := range []bool{true, false} {
 			c := lawConfig()
-			c.Cache, c.LoadOnly, c.Memory = cache, load, 1<<20
-			least := leastMemory(t, s, c)
+			c.Cache, c.Memory = cache, 1<<20
+			least := leastMemory(t, c, planned(t, s))
+			if load {
+				c.Memory = 1 << 20
+				least = leastMemory(t, c, func(c Config) error { return loadAll(t, s, c) })
+			}
 			for _, more := range []int64{0, 1, 4, 12} {
 				c.Memory = least + more<<20
 				run++
 				c.Run = fmt.Sprint("run", run)
-				if err := loadAll(t, s, c); err != nil {
+				var err error
+				if load {
+					err = loadAll(t, s, c)
+				} else {
+					_, err = Run(t.Context(), s, mustDevice(t), c, nil)
+				}
+				if err != nil {
 					t.Errorf("cache %s, load only %v, %d MiB: %v", cache, load, c.Memory>>20, err)
 				}
 			}
@@ -87,12 +66,20 @@ func TestMemoryIsALaw(t *testing.T) {
 	}
 }
 
+// planned plans a run on a store.
+func planned(t *testing.T, s *layout.Store) func(c Config) error {
+	return func(c Config) error {
+		_, err := MakePlan(t.Context(), s, mustDevice(t), c)
+		return err
+	}
+}
+
 // leastMemory asks with less and less unreasonable sizes until one is accepted.
-func leastMemory(t *testing.T, s *layout.Store, c Config) int64 {
+func leastMemory(t *testing.T, c Config, ask func(c Config) error) int64 {
 	t.Helper()
 	var err error
 	for range 5 {
-		if _, err = MakePlan(context.Background(), s, mustDevice(t), c); err == nil {
+		if err = ask(c); err == nil {
 			return c.Memory
 		}
 		n := leastOf(err)
@@ -101,33 +88,47 @@ func leastMemory(t *testing.T, s *layout.Store, c Config) int64 {
 		}
 		c.Memory = n
 	}
-	t.Fatalf("cache %s, load only %v, %d MiB: %v", c.Cache, c.LoadOnly, c.Memory>>20, err)
+	t.Fatalf("cache %s, %d MiB: %v", c.Cache, c.Memory>>20, err)
 	return 0
 }
 
-// loadAll loads all batches, and unless nothing else is asked for trains on them, and does a run.
+// loadAll loads all batches, without a model.
 func loadAll(t *testing.T, s *layout.Store, c Config) (err error) {
 	t.Helper()
-	ctx, dev := context.Background(), mustDevice(t)
-	if !c.LoadOnly {
-		_, err := Run(ctx, s, dev, c, nil)
+	src := loader.NewSource(s, mustDevice(t), mem.NewProcessBudget(c.Memory))
+	defer func() { err = errors.Join(err, src.Close()) }()
+	p := probe.Config{Facts: plan.Facts{Memory: c.Memory, Settings: c.Plan()}, Fanout: c.Fanout,
+		Seed: c.Seed, StepName: "none"}
+	if p.Seeds, err = loader.TrainNodes(t.Context(), s, c.Split, src.Budget); err != nil {
 		return err
 	}
-	l, err := OpenLoader(ctx, s, dev, c)
+	l, made, err := probe.Open(t.Context(), src, p)
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, l.Close()) }()
-	for epoch := 0; epoch < c.Epochs; {
-		b, err := l.Next(ctx)
+	for epoch := range uint64(c.Epochs) {
+		if err := loadEpoch(t, l, epoch); err != nil {
+			return fmt.Errorf("%w: %s", err, made)
+		}
+	}
+	return nil
+}
+
+func loadEpoch(t *testing.T, l *loader.Loader, epoch uint64) (err error) {
+	e, err := l.Epoch(t.Context(), epoch, 0)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, e.Close()) }()
+	for {
+		b, err := e.Next(t.Context())
 		if errors.Is(err, io.EOF) {
-			epoch++
-			continue
+			return nil
 		}
 		if err != nil {
-			return fmt.Errorf("%w: %s", err, l.Plan())
+			return err
 		}
 		b.Release()
 	}
-	return nil
 }

@@ -2,8 +2,6 @@ package train
 
 import (
 	"bytes"
-	"errors"
-	"io"
 	"testing"
 
 	"gdb/internal/mem"
@@ -11,13 +9,14 @@ import (
 	"gdb/layout"
 	"gdb/layout/layouttest"
 	"gdb/sample"
+	"gdb/sample/loader"
 	"gdb/train/runs"
 )
 
 // TestLeastIsWhatABatchNeeds: besides what is there whatever the batches are, the least memory is
 // little more than a batch's features and the means of its first layer.
 func TestLeastIsWhatABatchNeeds(t *testing.T) {
-	s, c := mustBuild(t, skewed()), lawConfig()
+	s, c := mustBuild(t, layouttest.Skewed()), lawConfig()
 	c.Cache, c.Hidden, c.Batch, c.Topology, c.Memory = "none", 256, 120, "resident", 1<<20
 	for range 2 { // the first is that of any batches
 		_, err := MakePlan(t.Context(), s, mustDevice(t), c)
@@ -30,9 +29,9 @@ func TestLeastIsWhatABatchNeeds(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	row := 4 * int64(p.dim)
-	rows, means := p.BatchNodes*row, p.BatchInner*row
-	kernels := &planner{Plan: p, c: &c, dims: []int{p.dim, c.Hidden, c.Hidden, 5}}
+	dim := s.Meta().Features[0].Dim
+	rows, means := p.RowBytes(), p.BatchInner*4*int64(dim)
+	kernels := &stepper{cfg: &c, dims: c.Dims(dim, 5)}
 	constant := mem.HeapCost(kernels.kernelBytes() + evalHeapBytes)
 	need := p.Batches + p.Step + p.Eval - constant
 	t.Logf("features %d, means %d bytes, besides %d; needed %d: %s", rows, means, constant, need, p)
@@ -47,7 +46,7 @@ func TestPeakIsWithinPlan(t *testing.T) {
 	if testing.Short() {
 		t.Skip("measures memory of eight runs")
 	}
-	s := mustBuild(t, skewed())
+	s := mustBuild(t, layouttest.Skewed())
 	for i, cache := range []string{"none", "static", "sieve", runs.CacheBelady} {
 		for k, hidden := range []int{32, 512} {
 			topology := []string{"resident", "paged"}[(i+k)%2]
@@ -61,29 +60,26 @@ func TestPeakIsWithinPlan(t *testing.T) {
 
 func checkPeak(t *testing.T, s *layout.Store, c Config) {
 	t.Helper()
-	l, err := OpenLoader(t.Context(), s, mustDevice(t), c)
+	l, err := Open(t.Context(), s, mustDevice(t), c)
 	if err != nil {
 		t.Fatal(err)
 	}
-	p, b := l.Plan(), l.t.in.budget
+	p, b := l.Plan(), l.t.in.Budget
 	planned, most := p.Memory-p.Left()-mem.ProcessBytes, int64(0)
 	b.Settle() // what planning took on the heap
-	for epochs := 0; epochs < c.Epochs; {
-		batch, err := l.Next(t.Context())
-		if errors.Is(err, io.EOF) {
-			epochs++
-			continue
-		}
+	for range c.Epochs {
+		e, err := l.Epoch(t.Context())
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _, err := l.Step(batch); err != nil {
-			t.Fatal(err)
-		}
-		most = max(most, b.Used())
-		batch.Release()
+		trainedEpoch(t, e, func(batch *sample.Batch) (float64, error) {
+			loss, err := l.Step(batch)
+			most = max(most, b.Used())
+			return loss, err
+		})
 	}
-	// A loader evaluates nothing and writes no checkpoints, and how many batches are in flight at
+	// A training alone evaluates nothing and writes no checkpoints, and how many batches are in
+	// flight at
 	// once is for the scheduler to say, as is whether the plan takes them in turn: 40 to 80 %.
 	if most > planned || most < planned*3/8 {
 		t.Errorf("%d bytes are counted, %d were planned: %s", most, planned, p)
@@ -164,7 +160,7 @@ func TestUnevenBatches(t *testing.T) {
 // unseen is a seed with which the large batch is not one of those that are sampled before.
 func unseen(t *testing.T, s *layout.Store, c Config) uint64 {
 	t.Helper()
-	train, err := TrainNodes(t.Context(), s, c.Split, mem.NewBudget(0))
+	train, err := loader.TrainNodes(t.Context(), s, c.Split, mem.NewBudget(0))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -174,7 +170,7 @@ func unseen(t *testing.T, s *layout.Store, c Config) uint64 {
 			t.Fatal(err)
 		}
 		seen := false
-		for i := range uint64(pilotMost) {
+		for i := range uint64(32) {
 			for _, v := range order.Seeds(i, nil) {
 				seen = seen || v == 0
 			}

@@ -4,13 +4,13 @@ import (
 	"context"
 	"fmt"
 	"math"
-	"regexp"
-	"strconv"
 	"strings"
 	"syscall"
 	"testing"
 
 	"gdb/layout"
+	"gdb/layout/layouttest"
+	"gdb/train/plan"
 	"gdb/train/runs"
 
 	"github.com/cockroachdb/pebble/v2/vfs/errorfs"
@@ -26,15 +26,11 @@ func TestPlanLeastSuffices(t *testing.T) {
 			if err == nil {
 				break
 			}
-			m := regexp.MustCompile(`at least (\d+)MiB`).FindStringSubmatch(err.Error())
-			if m == nil {
-				t.Fatalf("%d bytes: %v does not say what would do", c.Memory, err)
+			n := leastOf(err)
+			if n <= c.Memory {
+				t.Fatalf("%d bytes are refused, %d would do: %v", c.Memory, n, err)
 			}
-			n, err := strconv.ParseInt(m[1], 10, 64)
-			if err != nil || n<<20 <= c.Memory {
-				t.Fatalf("%d bytes are refused, %d MiB would do: %v", c.Memory, n, err)
-			}
-			c.Memory = n << 20
+			c.Memory = n
 		}
 		p, err := MakePlan(context.Background(), s, mustDevice(t), c)
 		if err != nil || p.Left() < 0 {
@@ -66,48 +62,6 @@ func TestForecastOfHits(t *testing.T) {
 	}
 }
 
-func TestSolve(t *testing.T) {
-	far, near := reading{reads: 100, bytes: 1000}, reading{reads: 10, bytes: 50000}
-	a, b := solve(far, near, 2*100+3*1000, 2*10+3*50000)
-	if math.Abs(a-2) > 1e-9 || math.Abs(b-3) > 1e-9 {
-		t.Errorf("a read costs %g, a byte %g; want 2 and 3", a, b)
-	}
-	if a, b := solve(far, near, 1, 1e9); a != 0 || b < 0 {
-		t.Errorf("no cost is below zero: %g, %g", a, b)
-	}
-}
-
-// TestMeasuredReads: rows far apart are a read each, rows close together are swept with what lies
-// between them, and what is counted is what the device does.
-func TestMeasuredReads(t *testing.T) {
-	s, dev := mustBuild(t, planted(false)), mustDevice(t)
-	tr := &trainer{cfg: testConfig(), obs: func(Event) {}}
-	err := tr.prepare(t.Context(), s)
-	if err == nil {
-		err = tr.plans(t.Context(), s, dev)
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
-	for name, c := range map[string]struct {
-		read  func(ctx context.Context, start, apart, n uint64) (reading, error)
-		apart uint64 // bytes from row to row
-		reads float64
-	}{"gather": {tr.gather, 10 << 10, 3}, "sweep": {tr.sweep, 2 << 10, 1}} {
-		before := dev.Stats().Reads
-		r, err := c.read(t.Context(), 3, c.apart/(4*plantedDim), 3)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if did := float64(dev.Stats().Reads - before); r.reads != c.reads || did != c.reads {
-			t.Errorf("%s: %v reads are counted, %v were made, want %v", name, r.reads, did, c.reads)
-		}
-	}
-	if err := tr.close(); err != nil {
-		t.Fatal(err)
-	}
-}
-
 // TestForecastOfBytes: on settings of many kinds, the bytes that an epoch is planned to read are
 // those that it reads, within 3 %: of superbatches the mean of all epochs, else of those after the
 // first, which fills caches. With a belady cache of most rows it is 6 %: its later epochs read
@@ -116,7 +70,8 @@ func TestForecastOfBytes(t *testing.T) {
 	if testing.Short() {
 		t.Skip("trains with many settings")
 	}
-	s, costly := mustBuild(t, skewed()), mustBuild(t, skewed()) // profiles are kept
+	s, costly := mustBuild(t, layouttest.Skewed()), mustBuild(t,
+		layouttest.Skewed()) // profiles are kept
 	for i, set := range []struct {
 		cache, topology string
 		features        int64
@@ -145,16 +100,16 @@ func TestForecastOfBytes(t *testing.T) {
 		on := s
 		if set.swept {
 			on = costly
-			noteProfile(t, on, c, Profile{RandomReads: 1, Sequential: 1e12, ReadSeconds: 1e-2,
+			noteProfile(t, on, c, plan.Profile{RandomReads: 1, Sequential: 1e12, ReadSeconds: 1e-2,
 				GFLOPS: 10})
 		} else { // reading takes no time, so that it is not worth a sweep
-			noteProfile(t, on, c, Profile{RandomReads: 1, Sequential: 1, GFLOPS: 10})
+			noteProfile(t, on, c, plan.Profile{RandomReads: 1, Sequential: 1, GFLOPS: 10})
 		}
-		var plan *Plan
+		var planned *plan.Plan
 		swept := false
 		r, err := Run(context.Background(), on, mustDevice(t), c, func(e Event) {
 			if e.Started != nil {
-				plan = e.Started.Plan
+				planned = e.Started.Plan
 			}
 			swept = swept || e.Reading != nil && e.Reading.Swept
 		})
@@ -164,7 +119,7 @@ func TestForecastOfBytes(t *testing.T) {
 		if swept != set.swept {
 			t.Errorf("%+v: swept %v", set, swept)
 		}
-		got, want := float64(plan.Forecast.Read), r.Actual.Read
+		got, want := float64(planned.Forecast.Read), r.Actual.Read
 		t.Logf("%+v: planned %.0f bytes, read %.0f", set, got, want)
 		most := 0.03
 		if set.cache == runs.CacheBelady && set.epochs > 2 {

@@ -15,6 +15,8 @@ import (
 	"gdb/kv/ids"
 	"gdb/layout"
 	"gdb/sample"
+	"gdb/sample/loader"
+	"gdb/sample/nodeset"
 	"gdb/train/task"
 
 	"github.com/RoaringBitmap/roaring/v2"
@@ -70,15 +72,15 @@ func Predict(ctx context.Context, store *layout.Store, dev blockdev.Device, c Pr
 		return err
 	}
 	defer func() { err = errors.Join(err, w.Abort(), t.Close()) }()
-	p := &predictor{in: t.in, ids: t.ids, w: w, classes: t.in.meta.Labels.Classes,
+	p := &predictor{in: t.in, ids: t.ids, w: w, classes: t.in.Meta.Labels.Classes,
 		probabilities: c.Probabilities}
 	if err := p.begin(ctx, t.set); err != nil {
 		return err
 	}
-	if err := t.in.budget.Reserve("evaluation", evalHeapBytes); err != nil {
+	if err := t.in.Budget.Reserve("evaluation", evalHeapBytes); err != nil {
 		return err
 	}
-	defer t.in.budget.Release(evalHeapBytes)
+	defer t.in.Budget.Release(evalHeapBytes)
 	f := &inference{in: t.in, be: t.be, model: t.model, dir: t.scratchDir(predictJob)}
 	err = f.run(ctx, t.set, func(nodes []sample.NodeID, logits []float32) error {
 		return p.write(ctx, nodes, logits)
@@ -95,7 +97,7 @@ func (t *trained) nodes(ctx context.Context, split string) (*roaring.Bitmap, err
 	if !slices.Contains([]string{"train", "val", "test"}, split) {
 		base, column, _ = strings.Cut(split, "@")
 	}
-	set, _, err := loadSplit(ctx, t.in.store, base, column, t.in.budget)
+	set, _, err := loader.LoadSplit(ctx, t.in.Store, base, column, t.in.Budget)
 	return set, err
 }
 
@@ -112,7 +114,7 @@ type predictor struct {
 // begin tells the writer what will come.
 func (p *predictor) begin(ctx context.Context, set *roaring.Bitmap) error {
 	h := PredictionHeader{Classes: p.classes, Probabilities: p.probabilities, Multi: p.in.multi,
-		IntegerIDs: p.in.meta.IDs.Kind != kv.IDsString, Nodes: p.in.meta.Nodes}
+		IntegerIDs: p.in.Meta.IDs.Kind != kv.IDsString, Nodes: p.in.Meta.Nodes}
 	if set != nil {
 		h.Nodes = set.GetCardinality()
 	}
@@ -128,7 +130,7 @@ func (p *predictor) begin(ctx context.Context, set *roaring.Bitmap) error {
 
 // longestID reads the ids of a set once.
 func (p *predictor) longestID(ctx context.Context, set *roaring.Bitmap) (int, error) {
-	longest, next := 0, setNodes(set, p.in.meta.Nodes)
+	longest, next := 0, nodeset.Of(set, p.in.Meta.Nodes)
 	for buf := make([]sample.NodeID, chunkRowsMax); ; {
 		nodes := next(buf)
 		if len(nodes) == 0 {

@@ -17,10 +17,11 @@ import (
 	"gdb/kv"
 	"gdb/layout"
 	"gdb/sample"
+	"gdb/sample/loader"
 	"gdb/sample/superbatch"
 	"gdb/sample/superbatch/runtimefile"
-	"gdb/train/backend"
-	"gdb/train/model"
+	"gdb/train/plan"
+	"gdb/train/probe"
 	"gdb/train/runs"
 
 	"github.com/RoaringBitmap/roaring/v2"
@@ -28,24 +29,22 @@ import (
 
 // trainer is one run under way. It is for one goroutine.
 type trainer struct {
-	cfg     Config
-	in      *inputs
-	dir     runs.Dir
-	obs     func(Event)
-	plan    *Plan
-	dims    []int
-	be      backend.Backend
-	model   model.Model
-	loader  *superbatch.Loader   // of cache belady, once it trains
-	loading bool                 // for a Loader: nothing is evaluated
-	device  *Profile             // for it; nil with other caches
-	reads   []superbatch.Reading // decided in this epoch
-	opt     *optimizer
-	metric  *runs.Metrics
-	totals  Totals // of the epochs of this process
+	*stepper
+	cfg    Config
+	in     *inputs
+	dir    runs.Dir
+	obs    func(Event)
+	plan   *plan.Plan
+	loader *loader.Loader       // nil until the run has a name: see epoch
+	device *plan.Profile        // for superbatches; nil with other caches
+	reads  []superbatch.Reading // of superbatches, decided in this epoch
+	alone  bool                 // nothing is evaluated: see Training
+	metric *runs.Metrics
+	totals Totals // of the epochs of this process
 
 	train     []sample.NodeID
 	val, test *roaring.Bitmap // test is nil if the store has none
+	evalMost  int64           // nodes of the larger
 
 	pos     position
 	best    []float32 // the weights of the best evaluation
@@ -137,7 +136,7 @@ func (t *trainer) run(ctx context.Context, store *layout.Store, dev blockdev.Dev
 // notes are those for the user when a run begins.
 func (t *trainer) notes() string {
 	var all []string
-	for _, note := range []string{t.note, t.in.neighbors().Note} {
+	for _, note := range []string{t.note, t.in.Neighbors().Note} {
 		if note != "" {
 			all = append(all, note)
 		}
@@ -203,39 +202,50 @@ func (t *trainer) loadRun(store *layout.Store) error {
 
 // plans opens what is read, and splits the memory.
 func (t *trainer) plans(ctx context.Context, store *layout.Store, dev blockdev.Device) error {
-	m := store.Meta()
-	t.in = &inputs{store: store, dev: dev, meta: m,
-		budget: mem.NewProcessBudget(t.cfg.Memory)}
+	t.in = newInputs(store, dev, t.cfg.Memory)
 	t.closers = append(t.closers, t.in)
 	if err := t.in.checkLeast(t.cfg.Memory); err != nil {
-		return err
+		return fmt.Errorf("train: %w", err)
 	}
 	if err := t.loadSplits(ctx, store); err != nil {
 		return err
 	}
-	t.in.budget.Settle() // what loading took beyond what is kept
-	if err := t.in.openRows(ctx); err != nil {
+	t.in.Budget.Settle() // what loading took beyond what is kept
+	if err := t.in.OpenRows(ctx); err != nil {
 		return err
 	}
 	if err := t.in.openLabels(ctx); err != nil {
 		return err
 	}
-	t.dims = modelDims(&t.cfg, m.Features[0].Dim, t.in.classes)
 	var err error
-	t.be, err = backend.Open(t.cfg.Backend, backend.Options{Workers: t.cfg.Threads,
-		Budget: t.in.budget})
+	if t.stepper, err = newStepper(&t.cfg, t.in.Meta, t.in.Budget); err != nil {
+		return err
+	}
+	t.closers = append(t.closers, t.stepper)
+	p, err := probe.New(t.in.Source, t.probed(), t.stepper)
 	if err != nil {
 		return err
 	}
-	t.closers = append(t.closers, t.be)
-	splits, err := t.in.makePlan(ctx, &t.cfg, t.train, t.dims)
+	return t.choose(ctx, p)
+}
+
+// choose splits the memory, of which the model takes its own before anything is timed.
+func (t *trainer) choose(ctx context.Context, p *probe.Probe) error {
+	splits, err := p.Splits(ctx)
 	if err != nil {
-		return err
+		return fmt.Errorf("train: %w", err)
 	}
 	if err := t.openModel(); err != nil {
 		return err
 	}
-	return t.choose(ctx, splits)
+	best, err := p.Choose(ctx, splits)
+	if err != nil {
+		return err
+	}
+	if t.plan = best.Plan; t.plan.Superbatch != nil {
+		t.device, err = p.Profile(ctx)
+	}
+	return err
 }
 
 // open opens all that the run needs, as its memory allows.
@@ -243,65 +253,40 @@ func (t *trainer) open(ctx context.Context, store *layout.Store, dev blockdev.De
 	if err := t.plans(ctx, store, dev); err != nil {
 		return err
 	}
-	if !t.in.turns {
-		if err := t.in.changeGraph(ctx, t.in.graph); err != nil {
+	if !t.in.InTurns {
+		if err := t.in.ChangeGraph(ctx, t.in.Graph); err != nil {
 			return err
 		}
 	}
-	if t.plan.Superbatch != nil {
-		var err error
-		if t.device, err = t.profile(ctx); err != nil {
-			return err
-		}
-		if err := t.keepProfile(ctx, t.device); err != nil {
-			return err
-		}
-	}
-	return t.in.openFeatures(ctx, t.plan, ioThreads(t.cfg.Threads))
+	return t.in.openFeatures(ctx, t.plan, t.cfg.Threads)
 }
 
 // openModel takes the memory of the model.
-func (t *trainer) openModel() (err error) {
-	if t.model, err = t.cfg.Architecture().New(t.be, t.dims, true, t.in.budget); err != nil {
+func (t *trainer) openModel() error {
+	if err := t.stepper.openModel(); err != nil {
 		return err
 	}
 	// The best weights, and the copies of a checkpoint.
 	copies := (3 + int64(len(stateNames(t.cfg.Optimizer)))) * 4 * int64(t.model.Params().Total)
-	if err := t.in.budget.Reserve("checkpoint", copies); err != nil {
-		return err
-	}
-	t.opt, err = newOptimizer(t.be, &t.cfg, t.model.Params())
-	return err
-}
-
-// ioThreads is how many goroutines copy features beside so many that compute.
-func ioThreads(compute int) int { return max(1, compute/2) }
-
-// modelDims are the widths of the input and of each layer.
-func modelDims(c *Config, in, classes int) []int {
-	dims := []int{in}
-	for range len(c.Fanout) - 1 {
-		dims = append(dims, c.Hidden)
-	}
-	return append(dims, classes)
+	return t.in.Budget.Reserve("checkpoint", copies)
 }
 
 // loadSplits loads the nodes to train, validate and test on.
 func (t *trainer) loadSplits(ctx context.Context, store *layout.Store) error {
 	var err error
-	if t.train, err = TrainNodes(ctx, store, t.cfg.Split, t.in.budget); err != nil {
+	if t.train, err = loader.TrainNodes(ctx, store, t.cfg.Split, t.in.Budget); err != nil {
 		return err
 	}
-	if t.val, _, err = loadSplit(ctx, store, "val", t.cfg.Split, t.in.budget); err != nil {
+	if t.val, _, err = loader.LoadSplit(ctx, store, "val", t.cfg.Split, t.in.Budget); err != nil {
 		return err
 	}
-	t.in.evalMost = int64(t.val.GetCardinality())
-	t.test, _, err = loadSplit(ctx, store, "test", t.cfg.Split, t.in.budget)
-	if errors.Is(err, errNoSplit) {
+	t.evalMost = int64(t.val.GetCardinality())
+	t.test, _, err = loader.LoadSplit(ctx, store, "test", t.cfg.Split, t.in.Budget)
+	if errors.Is(err, loader.ErrNoSplit) {
 		return nil // the result says that there is no test
 	}
 	if err == nil {
-		t.in.evalMost = max(t.in.evalMost, int64(t.test.GetCardinality()))
+		t.evalMost = max(t.evalMost, int64(t.test.GetCardinality()))
 	}
 	return err
 }
@@ -314,7 +299,7 @@ func (t *trainer) claim() error {
 	case t.resumed:
 		lock, err = t.dir.Lock()
 	case t.cfg.Run == "":
-		t.dir, lock, err = runs.CreateNext(t.in.store)
+		t.dir, lock, err = runs.CreateNext(t.in.Store)
 		t.cfg.Run = t.dir.Name()
 	default:
 		lock, err = t.dir.Create()
@@ -331,7 +316,7 @@ func (t *trainer) restore() error {
 	if err := t.claim(); err != nil {
 		return err
 	}
-	if err := runtimefile.RemoveDead(t.dir.FS(), t.in.store.Path("prep")); err != nil {
+	if err := runtimefile.RemoveDead(t.dir.FS(), t.in.Store.Path("prep")); err != nil {
 		return err
 	}
 	if err := t.dir.FS().RemoveAll(t.dir.Path(hiddenDir)); err != nil { // of a killed process
@@ -366,7 +351,7 @@ func (t *trainer) writeRun() error {
 		return fmt.Errorf("train: encode the plan: %w", err)
 	}
 	f := runs.File{GDB: t.cfg.Version, Store: t.dir.UUID().String(), Created: t.created,
-		Config: t.cfg, Features: t.in.meta.Features[0].Name, Dims: t.dims, Plan: t.plan.String(),
+		Config: t.cfg, Features: t.in.Meta.Features[0].Name, Dims: t.dims, Plan: t.plan.String(),
 		Planned: planned}
 	if t.totals.Epochs > 0 {
 		if f.Actual, err = json.Marshal(&t.totals); err != nil {
@@ -438,7 +423,7 @@ func (t *trainer) record(ctx context.Context, status string) error {
 	if t.pos.Test != nil {
 		r.Test = *t.pos.Test
 	}
-	if err := t.in.store.Catalog().PutRun(context.WithoutCancel(ctx), r); err != nil {
+	if err := t.in.Store.Catalog().PutRun(context.WithoutCancel(ctx), r); err != nil {
 		return fmt.Errorf("train: note the run in the catalog: %w", err)
 	}
 	return nil

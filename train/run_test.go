@@ -14,6 +14,7 @@ import (
 	"gdb/internal/rng"
 	"gdb/layout"
 	"gdb/layout/layouttest"
+	"gdb/train/plan"
 	"gdb/train/runs"
 	"gdb/train/task"
 
@@ -365,10 +366,10 @@ func TestNeighborCache(t *testing.T) {
 	c.Epochs, c.Topology, c.NeighborCache = 1, "paged", 1<<20
 	for _, c.Run = range []string{"first", "again"} {
 		var hit *float64
-		var plan *Plan
+		var planned *plan.Plan
 		_, err := Run(t.Context(), s, mustDevice(t), c, func(e Event) {
 			if e.Started != nil {
-				plan = e.Started.Plan
+				planned = e.Started.Plan
 				if e.Started.Note != "" {
 					t.Error(e.Started.Note)
 				}
@@ -380,8 +381,8 @@ func TestNeighborCache(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if plan.Neighbor < 1<<20 || hit == nil || *hit != 1 {
-			t.Errorf("planned %+v, hits %v", plan, hit)
+		if planned.Neighbor < 1<<20 || hit == nil || *hit != 1 {
+			t.Errorf("planned %+v, hits %v", planned, hit)
 		}
 	}
 	if _, err := s.FS().Stat(s.Path("prep/neighbors-in.lists")); err != nil {

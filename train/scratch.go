@@ -37,13 +37,13 @@ func (in *inputs) claim() error {
 	if in.claims == "" {
 		return nil
 	}
-	fs, path := in.store.FS(), in.store.Path(in.claims)
+	fs, path := in.Store.FS(), in.Store.Path(in.claims)
 	lock, err := lockfile.Take(fs, path)
 	if err != nil {
 		return fmt.Errorf("train: %w", err)
 	}
 	in.claims = ""
-	in.closers = append(in.closers, scratchCloser{fs, path, lock})
+	in.CloseLater(scratchCloser{fs, path, lock})
 	return nil
 }
 

@@ -4,69 +4,56 @@ import (
 	"cmp"
 	"context"
 
-	"gdb/layout"
-	"gdb/sample"
+	"gdb/sample/loader"
 	"gdb/sample/superbatch"
+	"gdb/train/plan"
 )
 
-// batches starts what is left of the epoch in which the run stands.
-func (t *trainer) batches(ctx context.Context, order *sample.Order) (sample.Batches, error) {
-	if t.plan.Superbatch == nil {
-		return t.in.pipeline(ctx, &t.cfg, order, t.pos.Batch, t.plan)
-	}
+// epoch starts what is left of the epoch in which the run stands.
+func (t *trainer) epoch(ctx context.Context) (*loader.Epoch, error) {
 	if t.loader == nil {
-		l, err := superbatch.Open(t.superbatches())
-		if err != nil {
-			return nil, err
-		}
-		t.loader = l
-		t.closers = append(t.closers, l)
+		t.loader = loader.New(t.in.Source, t.batches())
+		t.closers = append(t.closers, t.loader)
 	}
-	return t.loader.Epoch(t.pos.Epoch)
+	return t.loader.Epoch(ctx, t.pos.Epoch, t.pos.Batch)
 }
 
-// superbatches are the batches from where the run stands to its end. Unless their number is given,
-// they end where the run evaluates: after that it may end too.
-func (t *trainer) superbatches() superbatch.Config {
-	s, in := t.plan.Superbatch, t.in
-	c := superbatch.Config{
-		Graph: in.useGraph,
-		Sampler: func() (*sample.Sampler, error) {
-			return sample.NewSampler([]layout.Topology{in.topology},
-				sample.Config{Fanout: t.cfg.Fanout, Seed: t.cfg.Seed, Budget: in.budget})
-		},
-		Order: func(epoch uint64) (*sample.Order, error) {
-			return sample.EpochOrder(t.train, t.cfg.Seed, epoch, t.cfg.Batch)
-		},
-		Epoch: t.pos.Epoch, StartBatch: t.pos.Batch, Epochs: uint64(t.cfg.Epochs),
-		Nodes: in.meta.Nodes, Rows: in.rows, Labels: in.labels, FS: in.store.FS(),
-		Prep: in.store.Path("prep"), Name: cmp.Or(t.dir.Name(), newToken()), UUID: in.meta.UUID,
-		Device:  in.dev,
-		Batches: s.Batches, StorageBytes: s.Storage, Overlap: s.Overlap,
-		Planned: superbatch.Sizes{Nodes: t.plan.BatchNodes, Inner: t.plan.BatchInner,
-			Edges: t.plan.BatchEdges, StepBytes: t.plan.Step},
-		Slots: s.Slots, SlotsKept: s.Kept, InPlace: s.InPlace, StageRows: s.StageRows,
-		PlanBytes: s.Planning, AccessBytes: s.Accesses, NextBytes: s.NextUses,
-		Workers: t.cfg.Threads, Threads: ioThreads(t.cfg.Threads), Ready: t.plan.Ready,
-		Budget: in.budget,
+// batches are those of the run, from where it stands to its end.
+func (t *trainer) batches() loader.Config {
+	c := batchesOf(&t.cfg, t.dims, t.plan)
+	c.Seeds = t.train
+	if t.plan.Superbatch != nil {
+		c.Superbatch = t.superbatches()
 	}
-	if s.Batches == 0 && !t.cfg.LoadOnly {
+	return c
+}
+
+// batchesOf are batches that come through a pipeline.
+func batchesOf(c *Config, dims []int, p *plan.Plan) loader.Config {
+	return loader.Config{Batch: c.Batch, Fanout: c.Fanout, Seed: c.Seed,
+		Workers: plan.Samplers(c.Threads), Ready: p.Ready, InTurn: p.InTurn,
+		RowBytes: p.RowBytes(), InPlace: c.InPlaceResident(dims)}
+}
+
+// superbatches are the batches of a run that makes superbatches. Unless their number is given, they
+// end where the run evaluates: after that it may end too.
+func (t *trainer) superbatches() *superbatch.Config {
+	s := t.plan.Superbatch
+	c := t.plan.SuperbatchConfig(t.device, t.cfg.Threads)
+	c.Epochs, c.Name = uint64(t.cfg.Epochs), cmp.Or(t.dir.Name(), newToken())
+	if s.Batches == 0 {
 		c.Until = t.certain
 	}
-	if s.Kept < s.Slots && !t.cfg.LoadOnly { // evaluation takes their memory
-		if s.spill(t.dims[0]) > s.Storage/spillShare {
+	if s.Kept < s.Slots { // evaluation takes their memory
+		if s.Spill(t.dims[0]) > s.Storage/plan.SpillShare {
 			c.Until = t.nextEvaluation // the superbatch has ended then
-		} else if !t.loading {
+		} else if !t.alone {
 			c.Spill = func(epoch uint64) bool { return t.evaluates(int(epoch) + 1) }
 		}
 	}
-	if t.device != nil {
-		c.Sweeper, c.SweepBytes, c.Costs = in.reader, s.Sweep, t.readCosts()
-		c.SweepAhead = s.SweepAhead
-		c.Decided = func(r superbatch.Reading) {
-			t.reads = append(t.reads, r)
-			t.obs(Event{Reading: &r})
-		}
+	c.Decided = func(r superbatch.Reading) {
+		t.reads = append(t.reads, r)
+		t.obs(Event{Reading: &r})
 	}
 	return c
 }
@@ -83,30 +70,8 @@ func (t *trainer) certain(epoch uint64) uint64 {
 	every := uint64(t.cfg.EvalEvery)
 	next := t.nextEvaluation(epoch)
 	if t.cfg.Patience == 0 {
-		return max(next, epoch+epochsAhead)
+		return max(next, epoch+plan.EpochsAhead)
 	}
 	left := uint64(max(0, t.cfg.Patience-t.pos.SinceBest))
-	return max(next, min((t.pos.Epoch/every+left)*every, epoch+epochsAhead))
-}
-
-// epochsAhead are sampled before the first of them is trained on, if the storage has room: with
-// more, a sweep for all of them would not cost much less.
-const epochsAhead = 8
-
-// readCosts are what reading and writing cost on this device, and a step besides.
-func (t *trainer) readCosts() superbatch.Costs {
-	d := t.device
-	c := superbatch.Costs{Read: d.ReadSeconds, Byte: d.ByteSeconds, Written: d.Write.Seconds}
-	if f := t.plan.Forecast; f != nil {
-		c.Step = f.Step
-	}
-	return c
-}
-
-// cacheStats are those of the cache that the run's batches come through.
-func (t *trainer) cacheStats() sample.CacheStats {
-	if t.loader != nil {
-		return t.loader.CacheStats()
-	}
-	return t.in.features.Stats()
+	return max(next, min((t.pos.Epoch/every+left)*every, epoch+plan.EpochsAhead))
 }

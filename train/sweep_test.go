@@ -14,6 +14,8 @@ import (
 	"gdb/layout"
 	"gdb/layout/layouttest"
 	"gdb/sample/superbatch"
+	"gdb/train/plan"
+	"gdb/train/probe"
 
 	"github.com/cockroachdb/pebble/v2/vfs"
 )
@@ -21,25 +23,27 @@ import (
 // costlyReads notes a profile by which reading a byte takes long, and writing it nothing.
 func costlyReads(t *testing.T, s *layout.Store, c Config) {
 	t.Helper()
-	noteProfile(t, s, c, Profile{RandomReads: 1, Sequential: 1e12, ByteSeconds: 1e-3,
+	noteProfile(t, s, c, plan.Profile{RandomReads: 1, Sequential: 1e12, ByteSeconds: 1e-3,
 		GFLOPS: 10})
 }
 
 // diskProfile is of a usual machine. With a profile in the catalog none is measured, which takes
 // longer than most runs of tests, above all with the race detector.
-var diskProfile = Profile{RandomReads: 1e5, RowBytes: 512, Sequential: 1e9, ReadSeconds: 1e-5,
-	ByteSeconds: 1e-9, ReadCPU: 3e-6, ByteCPU: 3e-10, Write: work{1e-9, 5e-10}, GFLOPS: 100,
-	Copy: work{2e-7, 2e-7}, Hit: work{3e-7, 3e-7}, Miss: work{3e-7, 3e-7},
-	Decide: work{3e-8, 3e-8}}
+var diskProfile = plan.Profile{RandomReads: 1e5, RowBytes: 512, Sequential: 1e9, ReadSeconds: 1e-5,
+	ByteSeconds: 1e-9, ReadCPU: 3e-6, ByteCPU: 3e-10, Write: plan.Work{Seconds: 1e-9, CPU: 5e-10},
+	GFLOPS: 100,
+	Copy:   plan.Work{Seconds: 2e-7, CPU: 2e-7}, Hit: plan.Work{Seconds: 3e-7, CPU: 3e-7},
+	Miss:   plan.Work{Seconds: 3e-7, CPU: 3e-7},
+	Decide: plan.Work{Seconds: 3e-8, CPU: 3e-8}}
 
 // noteProfile puts a profile of the usual device into the catalog.
-func noteProfile(t *testing.T, s *layout.Store, c Config, p Profile) {
+func noteProfile(t *testing.T, s *layout.Store, c Config, p plan.Profile) {
 	t.Helper()
 	noteProfileOf(t, mustDevice(t), s, c, p)
 }
 
 // noteProfileOf puts a profile of a device into the catalog.
-func noteProfileOf(t *testing.T, dev blockdev.Device, s *layout.Store, c Config, p Profile) {
+func noteProfileOf(t *testing.T, dev blockdev.Device, s *layout.Store, c Config, p plan.Profile) {
 	t.Helper()
 	rows, err := s.Rows(t.Context(), dev, s.Meta().Features[0], nil)
 	if err != nil {
@@ -49,7 +53,7 @@ func noteProfileOf(t *testing.T, dev blockdev.Device, s *layout.Store, c Config,
 		c.Threads = runtime.NumCPU()
 	}
 	p.Cores = float64(c.Threads)
-	name := (&trainer{cfg: c, in: &inputs{store: s, dev: dev, rows: rows}}).profileName()
+	name := probe.ProfileName(dev, rows.Meta(), c.Threads)
 	b, err := json.Marshal(p)
 	if err == nil {
 		err = s.Catalog().PutProfile(t.Context(), name, b)

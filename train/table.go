@@ -101,7 +101,7 @@ func (in *inputs) newTable(dir, name string, rows, width int, keep int64) (*tabl
 	w := &tableWriter{in: in, count: rows, width: width, path: []string{dir, name}}
 	size := int64(rows) * int64(width) * 4
 	if size+keep <= in.room() {
-		a, err := mem.NewArena(in.budget, "hidden states", size)
+		a, err := mem.NewArena(in.Budget, "hidden states", size)
 		if err != nil {
 			return nil, err
 		}
@@ -112,12 +112,12 @@ func (in *inputs) newTable(dir, name string, rows, width int, keep int64) (*tabl
 	if err := in.claim(); err != nil {
 		return nil, err
 	}
-	if err := in.store.FS().MkdirAll(in.store.Path(dir), 0o755); err != nil {
-		return nil, fmt.Errorf("train: make %s: %w", in.store.Path(dir), err)
+	if err := in.Store.FS().MkdirAll(in.Store.Path(dir), 0o755); err != nil {
+		return nil, fmt.Errorf("train: make %s: %w", in.Store.Path(dir), err)
 	}
 	var err error
-	w.file, err = layout.NewRowsWriter(in.store.FS(), in.store.Path(dir, name), layout.RowsSpec{
-		UUID: in.meta.UUID, Name: name, Path: dir + "/" + name + ".rows", DType: "f32",
+	w.file, err = layout.NewRowsWriter(in.Store.FS(), in.Store.Path(dir, name), layout.RowsSpec{
+		UUID: in.Meta.UUID, Name: name, Path: dir + "/" + name + ".rows", DType: "f32",
 		Dim: width, Nodes: uint64(rows)})
 	if err != nil {
 		return nil, fmt.Errorf("train: write hidden states: %w", err)
@@ -126,7 +126,6 @@ func (in *inputs) newTable(dir, name string, rows, width int, keep int64) (*tabl
 }
 
 // room is the memory that may still be taken.
-func (in *inputs) room() int64 { return in.budget.Limit() - in.budget.Used() }
 
 // add appends rows.
 func (w *tableWriter) add(rows []float32) error {
@@ -153,10 +152,10 @@ func (w *tableWriter) finish(ctx context.Context) (table, error) {
 		return nil, fmt.Errorf("train: write hidden states: %w", err)
 	}
 	// A file of rows has as many as its store has nodes.
-	of := *w.in.meta
+	of := *w.in.Meta
 	of.Nodes = uint64(w.count)
-	store := layout.NewStore(w.in.store.FS(), w.in.store.Path(), &of)
-	rows, err := store.Rows(ctx, w.in.dev, meta, w.in.budget)
+	store := layout.NewStore(w.in.Store.FS(), w.in.Store.Path(), &of)
+	rows, err := store.Rows(ctx, w.in.Device, meta, w.in.Budget)
 	if err != nil {
 		return nil, fmt.Errorf("train: open hidden states: %w", err)
 	}
@@ -178,14 +177,14 @@ func (w *tableWriter) abort() error {
 }
 
 func (w *tableWriter) remove() error {
-	fs, prefix := w.in.store.FS(), w.in.store.Path(w.path...)
+	fs, prefix := w.in.Store.FS(), w.in.Store.Path(w.path...)
 	return errors.Join(fs.Remove(prefix+".rows"), fs.Remove(prefix+".crc"))
 }
 
 // featureTable is the table of the features.
 func (in *inputs) featureTable() table {
-	if r, ok := in.features.(interface{ Table() []float32 }); ok {
-		return &memoryTable{width: in.rows.Meta().Dim, rows: r.Table()}
+	if r, ok := in.Features.(interface{ Table() []float32 }); ok {
+		return &memoryTable{width: in.Features.Dim(), rows: r.Table()}
 	}
-	return &fileTable{rows: in.rows}
+	return &fileTable{rows: in.Rows}
 }

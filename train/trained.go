@@ -13,6 +13,7 @@ import (
 	"gdb/layout"
 	"gdb/train/backend"
 	"gdb/train/model"
+	"gdb/train/plan"
 	"gdb/train/runs"
 	"gdb/train/task"
 
@@ -78,11 +79,10 @@ func (t *trained) open(ctx context.Context, store *layout.Store, dev blockdev.De
 	if err := removeDead(t.dir); err != nil {
 		return err
 	}
-	t.in = &inputs{store: store, dev: dev, meta: m,
-		budget: mem.NewProcessBudget(t.cfg.Memory)}
+	t.in = newInputs(store, dev, t.cfg.Memory)
 	t.closers = append(t.closers, t.in)
 	if err := t.in.checkLeast(t.cfg.Memory); err != nil {
-		return err
+		return fmt.Errorf("train: %w", err)
 	}
 	if split != "" {
 		var err error
@@ -90,13 +90,13 @@ func (t *trained) open(ctx context.Context, store *layout.Store, dev blockdev.De
 			return err
 		}
 	}
-	if err := t.in.openRows(ctx); err != nil {
+	if err := t.in.OpenRows(ctx); err != nil {
 		return err
 	}
 	if err := t.in.openLabels(ctx); err != nil {
 		return err
 	}
-	if err := t.openModel(modelDims(&t.cfg, m.Features[0].Dim, t.in.classes)); err != nil {
+	if err := t.openModel(t.cfg.Dims(m.Features[0].Dim, t.in.classes)); err != nil {
 		return err
 	}
 	if withIDs {
@@ -110,12 +110,12 @@ func (t *trained) open(ctx context.Context, store *layout.Store, dev blockdev.De
 // openModel makes the model and loads the weights of the best evaluation.
 func (t *trained) openModel(dims []int) (err error) {
 	t.be, err = backend.Open(t.cfg.Backend, backend.Options{Workers: t.cfg.Threads,
-		Budget: t.in.budget})
+		Budget: t.in.Budget})
 	if err != nil {
 		return err
 	}
 	t.closers = append(t.closers, t.be)
-	if t.model, err = t.cfg.Architecture().New(t.be, dims, false, t.in.budget); err != nil {
+	if t.model, err = t.cfg.Architecture().New(t.be, dims, false, t.in.Budget); err != nil {
 		return err
 	}
 	pos, arrays, note, err := readCheckpoint(t.dir, t.model.Params().Total)
@@ -139,14 +139,14 @@ func (t *trained) openModel(dims []int) (err error) {
 
 // openIDs opens the dictionary, whose index is in memory.
 func (t *trained) openIDs(ctx context.Context) error {
-	dict, err := t.in.store.IDs(ctx, t.in.dev)
+	dict, err := t.in.Store.IDs(ctx, t.in.Device)
 	if err != nil {
 		return fmt.Errorf("train: open ids: %w", err)
 	}
 	t.ids = dict
 	t.closers = append(t.closers, dict)
 	if d, ok := dict.(ids.Stats); ok {
-		if err := t.in.budget.Reserve("index of the ids", d.IndexBytes()); err != nil {
+		if err := t.in.Budget.Reserve("index of the ids", d.IndexBytes()); err != nil {
 			return fmt.Errorf("train: %w", err)
 		}
 	}
@@ -162,27 +162,24 @@ func (t *trained) openData(ctx context.Context) error {
 	case t.cfg.EvalMode == runs.EvalSampled:
 		eval += mem.HeapCost(evalListBytes(int64(t.set.GetCardinality())))
 	default:
-		eval += inferenceSetsBytes(t.cfg.Architecture(), t.model.Dims(), t.in.meta.Nodes)
+		eval += inferenceSetsBytes(t.cfg.Architecture(), t.model.Dims(), t.in.Meta.Nodes)
 	}
-	p := &planner{c: &t.cfg, store: t.in.store, dims: t.model.Dims(), scale: 1,
-		Plan: &Plan{Memory: t.cfg.Memory, Fixed: t.in.fixed(), Eval: eval}}
-	p.planTopology()
-	if p.Left() < 0 {
-		p.setPaged(pagedCacheLeast)
+	f := &plan.Facts{Memory: t.cfg.Memory, Program: t.in.ProgramBytes(),
+		Settings: t.cfg.Plan()}
+	f.Nodes, f.Dim, f.ResidentBytes = t.in.Meta.Nodes, t.in.Rows.Meta().Dim,
+		t.in.Store.ResidentBytes(layout.In)
+	f.PagedBytes = func(cache int64) int64 { return t.in.Store.PagedBytes(layout.In, cache) }
+	f.EvalSampled = t.cfg.EvalMode == runs.EvalSampled
+	p, err := plan.Evaluating(f, eval)
+	if err != nil {
+		return fmt.Errorf("train: %w", err)
 	}
-	if p.Left() < 0 {
-		return fmt.Errorf("train: memory %s is too small to evaluate: it needs at least %s: raise "+
-			"--memory", mem.FormatSize(p.Memory), sizeUp(p.Memory-p.Left()))
-	}
-	if err := t.in.openGraph(ctx, p.graph(t.in)); err != nil {
+	graph := p.TopologyOptions()
+	graph.Budget = t.in.Budget
+	if err := t.in.OpenGraph(ctx, graph); err != nil {
 		return err
 	}
-	p.Cache = "none"
-	all := arenaBytes(int64(t.in.meta.Nodes) * int64(t.in.rows.Meta().Dim) * 4)
-	if t.cfg.EvalMode != runs.EvalSampled && all <= p.Left() {
-		p.Cache, p.Features = "all", all
-	}
-	return t.in.openFeatures(ctx, p.Plan, ioThreads(t.cfg.Threads))
+	return t.in.openFeatures(ctx, p.Plan, t.cfg.Threads)
 }
 
 // Close closes all, the last opened first.
@@ -241,7 +238,8 @@ func Evaluate(ctx context.Context, store *layout.Store, dev blockdev.Device,
 	if err := errors.Join(t.cfg.Validate(), resolve(&t.cfg, store.Meta())); err != nil {
 		return nil, err
 	}
-	e := &evaluator{in: t.in, be: t.be, model: t.model, cfg: &t.cfg, plan: &Plan{Ready: readyLeast},
+	e := &evaluator{in: t.in, be: t.be, model: t.model, cfg: &t.cfg, batches: batchesOf(&t.cfg,
+		t.model.Dims(), &plan.Plan{Ready: plan.ReadyLeast}),
 		dir: t.scratchDir(evalJob)}
 	n, err := e.counts(ctx, t.set)
 	if err != nil {

@@ -5,6 +5,7 @@ import (
 
 	"gdb/internal/mem"
 	"gdb/train"
+	"gdb/train/plan"
 
 	"github.com/spf13/cobra"
 )
@@ -51,17 +52,19 @@ func (a *app) plan(cmd *cobra.Command, t *trainFlags, dir string) (err error) {
 }
 
 // printTrainPlan prints the shares of the memory and the costs of an epoch.
-func (a *app) printTrainPlan(p *train.Plan) error {
+func (a *app) printTrainPlan(p *plan.Plan) error {
 	w := &lines{w: a.out}
-	w.printf("memory      %s\n", mem.FormatSize(p.Memory))
-	for _, part := range p.Parts() {
-		what := ""
-		if part.What != "" {
-			what = " (" + part.What + ")"
+	for _, pool := range p.Pools() {
+		w.printf("%-11s %s\n", poolName(pool.Device), mem.FormatSize(pool.Bytes))
+		for _, part := range pool.Parts {
+			what := ""
+			if part.What != "" {
+				what = " (" + part.What + ")"
+			}
+			w.printf("  %-15s %10s%s\n", part.Name, mem.FormatSize(part.Bytes), what)
 		}
-		w.printf("  %-15s %10s%s\n", part.Name, mem.FormatSize(part.Bytes), what)
+		w.printf("  %-15s %10s\n", "left", mem.FormatSize(pool.Left()))
 	}
-	w.printf("  %-15s %10s\n", "left", mem.FormatSize(p.Left()))
 	f := p.Forecast
 	if f == nil {
 		w.printf("epoch       not known: there is no room to sample batches\n")
@@ -91,4 +94,12 @@ func (a *app) printTrainPlan(p *train.Plan) error {
 		w.printf("note        the device's profile could not be kept: %s\n", d.Kept)
 	}
 	return w.err
+}
+
+// poolName names the memory of a device: the host's is just memory.
+func poolName(device string) string {
+	if device == plan.Host {
+		return "memory"
+	}
+	return device + " memory"
 }

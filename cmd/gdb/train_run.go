@@ -69,7 +69,7 @@ func (a *app) train(cmd *cobra.Command, t *trainFlags, dir string) (err error) {
 		return err
 	}
 	if res.Planned != nil && !a.quiet {
-		fmt.Fprintln(a.err, res.Planned.Compare(res.Actual))
+		fmt.Fprintln(a.err, res.Actual.Compare(res.Planned))
 	}
 	if t.json {
 		return a.printLine(map[string]any{"event": "done", "test": res.Test, "metric": res.Metric,

@@ -65,11 +65,13 @@ var rooms = map[string][]string{
 	"sample": {
 		"sample/sampletest",
 		"sample",
+		"sample/nodeset",
 		"sample/policytest",
 		"sample/cachesim",
 		"sample/superbatch/runtimefile",
 		"sample/superbatch/changeset",
 		"sample/superbatch",
+		"sample/loader",
 	},
 	"train": {
 		"train/kernel",
@@ -77,7 +79,9 @@ var rooms = map[string][]string{
 		"train/backend",
 		"train/model",
 		"train/task",
+		"train/plan",
 		"train/runs",
+		"train/probe",
 		"train",
 	},
 }
@@ -87,7 +91,6 @@ var largeRooms = map[string]int{
 	"layout":        7600,
 	"layout/ingest": 8400,
 	"shell":         10800,
-	"train":         7900,
 }
 
 // TestRoomsImportDown holds the order of the packages inside each folder.

@@ -13,7 +13,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-const hugePageBytes = 2 << 20
+// HugePageBytes is the size of the pages of large arenas.
+const HugePageBytes = 2 << 20
 
 // arenaBytesMax bounds an arena, so that rounding up cannot overflow: no machine has as much.
 const arenaBytesMax = 1 << 60
@@ -28,6 +29,14 @@ type Arena struct {
 	once   sync.Once
 }
 
+// ArenaBytes is what an arena of so many bytes counts for: whole pages.
+func ArenaBytes(size int64) int64 {
+	if size < HugePageBytes {
+		return (size + 4095) &^ 4095
+	}
+	return (size + HugePageBytes - 1) &^ (HugePageBytes - 1)
+}
+
 // NewArena maps size bytes for what and counts them in budget, which may be nil.
 func NewArena(budget *Budget, what string, size int64) (*Arena, error) {
 	if budget == nil {
@@ -36,11 +45,7 @@ func NewArena(budget *Budget, what string, size int64) (*Arena, error) {
 	if size < 0 || size > arenaBytesMax {
 		return nil, fmt.Errorf("mem: an arena of %d bytes for %s", size, what)
 	}
-	n := (size + hugePageBytes - 1) &^ (hugePageBytes - 1)
-	if size < hugePageBytes {
-		n = (size + 4095) &^ 4095
-	}
-	n = max(n, 4096)
+	n := max(ArenaBytes(size), 4096)
 	if err := budget.reserveArena(what, n); err != nil {
 		return nil, err
 	}
@@ -50,7 +55,7 @@ func NewArena(budget *Budget, what string, size int64) (*Arena, error) {
 		budget.releaseArena(n)
 		return nil, fmt.Errorf("mem: map %s for %s: %w", FormatSize(n), what, err)
 	}
-	if n >= hugePageBytes {
+	if n >= HugePageBytes {
 		adviseHuge(m)
 	}
 	return &Arena{mem: m, size: int(size), budget: budget}, nil

@@ -9,6 +9,7 @@ import (
 
 	"gdb/sample"
 	"gdb/train/model"
+	"gdb/train/plan"
 	"gdb/train/task"
 )
 
@@ -83,21 +84,19 @@ type Settings struct {
 	Remeasure bool `json:"-"`
 	// NeighborsAhead plans as if neighbor caches were made before the run, whatever that takes.
 	NeighborsAhead bool `json:"-"`
-	// LoadOnly plans for a Loader whose batches no step follows, and that never evaluates.
-	LoadOnly bool `json:"-"`
 	// CheckpointEvery is the number of batches between checkpoints within an epoch; one is
 	// written every 30 s and after each epoch too. 0 leaves it at that.
 	CheckpointEvery int `json:"checkpoint_every"`
 }
 
 // CacheBelady is the policy that needs to know the batches to come: it trains on superbatches.
-const CacheBelady = "belady"
+const CacheBelady = plan.CacheBelady
 
 // EvalSampled is the mode of evaluation that draws neighbors.
 const EvalSampled = "sampled"
 
 // NeighborAuto as Settings.NeighborCache lets the plan choose the size.
-const NeighborAuto = -1
+const NeighborAuto = plan.NeighborAuto
 
 // Default returns the settings that the command line starts from.
 func Default() Settings {
@@ -106,6 +105,34 @@ func Default() Settings {
 		EvalMode: "exact", Seed: 1, Cache: "auto", NeighborCache: NeighborAuto,
 		Topology: "auto", IO: "auto", Backend: "cpu"}
 }
+
+// Plan are the settings that a run's memory and time depend on.
+func (c *Settings) Plan() plan.Settings {
+	return plan.Settings{Threads: c.Threads, Epochs: c.Epochs, Batch: c.Batch,
+		EvalEvery: c.EvalEvery, Patience: c.Patience, Cache: c.Cache, Topology: c.Topology,
+		FeatureCache: c.FeatureCache, NeighborCache: c.NeighborCache,
+		NeighborsAhead: c.NeighborsAhead, Superbatch: c.Superbatch}
+}
+
+// Dims are the widths of the input and of each layer.
+func (c *Settings) Dims(in, classes int) []int {
+	dims := []int{in}
+	for range len(c.Fanout) - 1 {
+		dims = append(dims, c.Hidden)
+	}
+	return append(dims, classes)
+}
+
+// InPlace says whether the first layer may average features where they are. Dropout copies a list's
+// rows at a time, so lists must be bounded.
+func (c *Settings) InPlace(dims []int) bool {
+	return c.Architecture().InPlace(dims) && (c.Dropout == 0 || !slices.Contains(c.Fanout,
+		sample.All))
+}
+
+// InPlaceResident says whether it does so where all features are in memory. With dropout that takes
+// as long as copying, which other cores could do.
+func (c *Settings) InPlaceResident(dims []int) bool { return c.Dropout == 0 && c.InPlace(dims) }
 
 // choices are the values that a setting may have.
 var choices = []struct {

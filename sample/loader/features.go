@@ -1,0 +1,65 @@
+package loader
+
+import (
+	"context"
+	"fmt"
+
+	"gdb/internal/mem"
+	"gdb/sample"
+)
+
+// Cache is what is kept of the features in memory.
+type Cache struct {
+	// Policy is all, none, static, or one that sample.NewPolicy knows. Superbatches have a cache
+	// of their own: theirs is none.
+	Policy string
+	Bytes  int64
+	// Hot are the nodes whose rows a static cache keeps; nil to find them.
+	Hot []sample.NodeID
+	// Threads bounds the goroutines that copy rows.
+	Threads int
+}
+
+// OpenFeatures puts a cache before the features.
+func (s *Source) OpenFeatures(ctx context.Context, c Cache) (err error) {
+	opt := sample.CacheOptions{Bytes: c.Bytes, Threads: c.Threads, Budget: s.Budget}
+	switch c.Policy {
+	case "all":
+		s.Features, err = sample.NewResident(ctx, s.Rows, s.Meta.Nodes, c.Threads, s.Budget)
+	case "none":
+		s.Features = sample.NewDirect(s.Rows)
+	case "static":
+		if c.Hot == nil {
+			c.Hot, err = s.HotNodes(ctx, c.Bytes)
+		}
+		if err == nil {
+			opt.Bytes -= HotBytes(len(c.Hot))
+			s.Features, err = sample.NewCached(ctx, s.Rows, sample.NewStatic(c.Hot), opt)
+		}
+	default:
+		var policy sample.Policy
+		if policy, err = sample.NewPolicy(c.Policy); err == nil {
+			s.Features, err = sample.NewCached(ctx, s.Rows, policy, opt)
+		}
+	}
+	if err != nil {
+		return fmt.Errorf("loader: open features with cache %s: %w", c.Policy, err)
+	}
+	s.CloseLater(s.Features)
+	return nil
+}
+
+// HotBytes is the memory of finding and listing so many hot nodes: 12 bytes each on the heap.
+func HotBytes(nodes int) int64 { return mem.HeapCost(12 * int64(nodes)) }
+
+// HotNodes lists the nodes whose rows a static cache of so many bytes keeps: those that stand in
+// most lists.
+func (s *Source) HotNodes(ctx context.Context, bytes int64) ([]sample.NodeID, error) {
+	rows := sample.CacheRows(bytes, s.Rows.Meta().Dim, int(HotBytes(1)))
+	limit := int(min(uint64(rows), s.Meta.Nodes))
+	if err := s.Budget.Reserve("hot nodes", 12*int64(limit)); err != nil {
+		return nil, err
+	}
+	defer s.Budget.Release(12 * int64(limit))
+	return sample.HotNodes(ctx, s.Store, s.Device, limit, s.Budget)
+}

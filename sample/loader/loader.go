@@ -1,0 +1,118 @@
+// Package loader makes the mini-batches of a training: seeds in, sampled and gathered batches out.
+// It knows no model. A Source has what is read open, as far as the memory allows; a Loader makes of
+// it the batches of each epoch, through a pipeline or as superbatches; an Epoch hands them out and
+// measures what they took.
+package loader
+
+import (
+	"context"
+
+	"gdb/sample"
+	"gdb/sample/superbatch"
+)
+
+// Config says which batches a Loader makes, and how. The memory is split by who fills it in.
+type Config struct {
+	// Seeds are those of an epoch, which come in an order of its own.
+	Seeds []sample.NodeID
+	// Batch is how many of them a batch has.
+	Batch int
+	// Fanout is the number of neighbors drawn at each hop, and Seed what all draws depend on.
+	Fanout []int
+	Seed   uint64
+	// Workers is the number of goroutines that sample.
+	Workers int
+	// Ready, InTurn, RowBytes and InPlace are as in sample.PipelineConfig.
+	Ready    int
+	InTurn   bool
+	RowBytes int64
+	InPlace  bool
+	// Later leaves the features of batches to who asks for them: they are not gathered here.
+	Later bool
+	// Superbatch has batches made as superbatches if it is not nil. What the source and the
+	// settings above say is filled in.
+	Superbatch *superbatch.Config
+}
+
+// Loader makes the batches of epochs. It is for one goroutine.
+type Loader struct {
+	src   *Source
+	cfg   Config
+	super *superbatch.Loader // nil until the first of its batches is asked for
+}
+
+// New returns a loader of the batches of a source, which must have all that they need open. The
+// caller closes it before the source.
+func New(src *Source, cfg Config) *Loader { return &Loader{src: src, cfg: cfg} }
+
+// Epoch starts the batches of an epoch, from one on. Superbatches go over several epochs: theirs
+// follow each other.
+func (l *Loader) Epoch(ctx context.Context, epoch, first uint64) (*Epoch, error) {
+	e := l.measure()
+	var err error
+	if l.cfg.Superbatch != nil {
+		e.Batches, err = l.superbatch(epoch, first)
+		if err == nil {
+			e.cache, e.stats = l.CacheStats(), e.Batches.Stats() // they have those before
+		}
+		return e, err
+	}
+	order, err := sample.EpochOrder(l.cfg.Seeds, l.cfg.Seed, epoch, l.cfg.Batch)
+	if err == nil {
+		e.Batches, err = l.src.Pipeline(ctx, &l.cfg, order, first)
+	}
+	return e, err
+}
+
+// Pipeline starts the batches of an order, from one on.
+func (s *Source) Pipeline(ctx context.Context, c *Config, order *sample.Order,
+	first uint64) (*sample.Pipeline, error) {
+	features := s.Features
+	if c.Later {
+		features = nil
+	}
+	return sample.NewPipeline(ctx, sample.PipelineConfig{
+		Sampler: func() (*sample.Sampler, error) { return s.Sampler(c.Fanout, c.Seed) },
+		Order:   order, StartBatch: first, Features: features, Labels: s.Labels,
+		InPlace: c.InPlace, Workers: c.Workers, Ready: c.Ready, InTurn: c.InTurn,
+		RowBytes: c.RowBytes, Budget: s.Budget})
+}
+
+// superbatch starts an epoch of superbatches.
+func (l *Loader) superbatch(epoch, first uint64) (sample.Batches, error) {
+	if l.super == nil {
+		c, s := *l.cfg.Superbatch, l.src
+		c.Graph = s.UseGraph
+		c.Sampler = func() (*sample.Sampler, error) {
+			return s.Sampler(l.cfg.Fanout, l.cfg.Seed)
+		}
+		c.Order = func(epoch uint64) (*sample.Order, error) {
+			return sample.EpochOrder(l.cfg.Seeds, l.cfg.Seed, epoch, l.cfg.Batch)
+		}
+		c.Epoch, c.StartBatch = epoch, first
+		c.Nodes, c.Rows, c.Labels, c.Sweeper = s.Meta.Nodes, s.Rows, s.Labels, s.Rows
+		c.FS, c.Prep, c.UUID, c.Device = s.Store.FS(), s.Store.Path("prep"), s.Meta.UUID, s.Device
+		c.Budget = s.Budget
+		var err error
+		if l.super, err = superbatch.Open(c); err != nil {
+			return nil, err
+		}
+	}
+	return l.super.Epoch(epoch)
+}
+
+// CacheStats are those of the cache that the batches come through.
+func (l *Loader) CacheStats() sample.CacheStats {
+	if l.super != nil {
+		return l.super.CacheStats()
+	}
+	return l.src.Features.Stats()
+}
+
+// Close frees the memory of superbatches and removes their files.
+func (l *Loader) Close() error {
+	if l.super == nil {
+		return nil
+	}
+	return l.super.Close()
+}

@@ -1,0 +1,69 @@
+package loader
+
+import (
+	"bytes"
+	"errors"
+	"testing"
+
+	"github.com/RoaringBitmap/roaring/v2"
+	"github.com/cockroachdb/pebble/v2/vfs"
+	"pgregory.net/rapid"
+
+	"gdb/internal/mem"
+	"gdb/kv"
+	"gdb/layout/layouttest"
+)
+
+// TestSetBytesMost: no set that was read takes more than is counted before it is.
+func TestSetBytesMost(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		nodes := rapid.Uint64Range(1, 1<<20).Draw(t, "nodes")
+		step := rapid.Uint64Range(1, 1+nodes/3).Draw(t, "step")
+		share := rapid.Uint64Range(1, 100).Draw(t, "percent")
+		set := roaring.New()
+		for v := uint64(0); v < nodes; v += step {
+			if v*2654435761>>7%100 < share {
+				set.Add(uint32(v))
+			}
+		}
+		if rapid.Bool().Draw(t, "runs") {
+			set.RunOptimize()
+		}
+		var stored bytes.Buffer
+		if _, err := set.WriteTo(&stored); err != nil {
+			t.Fatal(err)
+		}
+		read := roaring.New()
+		if _, err := read.ReadFrom(&stored); err != nil {
+			t.Fatal(err)
+		}
+		m := &kv.Meta{Nodes: nodes, Splits: []kv.SplitMeta{{Name: "train",
+			Count: set.GetCardinality()}}}
+		most := setBytesMost(m, "train")
+		if got := int64(read.GetSizeInBytes()); got > most || most > setBytesMost(m, "labeled") {
+			t.Fatalf("%d of %d nodes take %d bytes, %d were counted, for any set %d",
+				set.GetCardinality(), nodes, got, most, setBytesMost(m, "labeled"))
+		}
+	})
+}
+
+// TestSplitsAreCounted: a split that does not fit is refused before it is loaded, and what is kept
+// of one is counted.
+func TestSplitsAreCounted(t *testing.T) {
+	s := layouttest.Build(t, vfs.NewMem(), "store", layouttest.Skewed())
+	var full *mem.LimitError
+	if _, err := TrainNodes(t.Context(), s, "", mem.NewBudget(8)); !errors.As(err, &full) {
+		t.Errorf("a split beyond the memory: %v", err)
+	}
+	b := mem.NewBudget(1 << 20)
+	nodes, err := TrainNodes(t.Context(), s, "", b)
+	if err != nil || b.Used() != 4*int64(len(nodes)) {
+		t.Errorf("%d nodes to train on, %d bytes are counted, %v", len(nodes), b.Used(), err)
+	}
+	before := b.Used()
+	set, held, err := LoadSplit(t.Context(), s, "val", "", b)
+	if err != nil || held != int64(set.GetSizeInBytes()) || b.Used() != before+held {
+		t.Errorf("a split of %d bytes, of which %d are held and %d counted, %v",
+			set.GetSizeInBytes(), held, b.Used()-before, err)
+	}
+}

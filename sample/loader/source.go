@@ -1,0 +1,200 @@
+package loader
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"sync"
+
+	"gdb/blockdev"
+	"gdb/internal/mem"
+	"gdb/kv"
+	"gdb/layout"
+	"gdb/sample"
+)
+
+// Source is what batches are made of: the graph of a store, its features and labels, opened as the
+// memory allows. Its owner closes it.
+type Source struct {
+	Store  *layout.Store
+	Device blockdev.Device
+	Meta   *kv.Meta
+	Budget *mem.Budget
+
+	// Topology is nil while it is not in memory, and Graph is how it is opened.
+	Topology layout.Topology
+	Graph    layout.TopologyOptions
+	// InTurns says that the topology is in memory only while it is used: see UseGraph.
+	InTurns bool
+
+	Rows     *layout.Rows    // the features, without a cache
+	Features sample.Features // the same behind a cache
+	Labels   *sample.Labels  // nil unless opened
+
+	labelRows *layout.Rows
+	rowsHeld  int64 // bytes counted for reading features and labels so far
+
+	turn struct {
+		sync.Mutex // guards Topology against reading statistics
+		past       layout.NeighborStats
+	}
+	closers []io.Closer // in the order of opening
+}
+
+// NewSource returns a source of a store of which nothing is open yet.
+func NewSource(store *layout.Store, dev blockdev.Device, budget *mem.Budget) *Source {
+	return &Source{Store: store, Device: dev, Meta: store.Meta(), Budget: budget}
+}
+
+// CloseLater has something closed with the source, before all that was opened so far.
+func (s *Source) CloseLater(c io.Closer) { s.closers = append(s.closers, c) }
+
+// OpenGraph opens the topology.
+func (s *Source) OpenGraph(ctx context.Context, opt layout.TopologyOptions) error {
+	s.Graph = opt
+	if err := s.loadGraph(ctx); err != nil {
+		return err
+	}
+	s.CloseLater(graphCloser{s})
+	return nil
+}
+
+func (s *Source) loadGraph(ctx context.Context) error {
+	t, err := s.Store.Topology(ctx, s.Device, layout.In, s.Graph)
+	if err != nil {
+		return fmt.Errorf("loader: open topology: %w", err)
+	}
+	s.turn.Lock()
+	defer s.turn.Unlock()
+	s.Topology = t
+	return nil
+}
+
+// ChangeGraph opens the topology in another way, if it is not open in this one.
+func (s *Source) ChangeGraph(ctx context.Context, opt layout.TopologyOptions) error {
+	if s.Topology != nil && s.Graph == opt {
+		return nil
+	}
+	if err := s.DropGraph(); err != nil {
+		return err
+	}
+	s.Graph = opt
+	return s.loadGraph(ctx)
+}
+
+// DropGraph closes the topology if it is open.
+func (s *Source) DropGraph() error {
+	s.turn.Lock()
+	defer s.turn.Unlock()
+	t := s.Topology
+	if s.Topology = nil; t == nil {
+		return nil
+	}
+	st := t.Stats().Neighbors
+	s.turn.past.Requests += st.Requests
+	s.turn.past.Hits += st.Hits
+	s.turn.past.Note = st.Note
+	return t.Close()
+}
+
+// Neighbors are the statistics of the neighbor cache, over all times that the topology was open. It
+// may be called at any time.
+func (s *Source) Neighbors() layout.NeighborStats {
+	s.turn.Lock()
+	defer s.turn.Unlock()
+	st := s.turn.past
+	if s.Topology != nil {
+		now := s.Topology.Stats().Neighbors
+		now.Requests, now.Hits = now.Requests+st.Requests, now.Hits+st.Hits
+		st = now
+	}
+	return st
+}
+
+// graphCloser closes the topology at the end.
+type graphCloser struct{ s *Source }
+
+func (g graphCloser) Close() error { return g.s.DropGraph() }
+
+// UseGraph opens the topology if it takes turns with batches. The caller calls release. One use at
+// a time.
+func (s *Source) UseGraph(ctx context.Context) (release func() error, err error) {
+	if !s.InTurns {
+		return func() error { return nil }, nil
+	}
+	if s.Topology == nil {
+		if err := s.loadGraph(ctx); err != nil {
+			return nil, err
+		}
+	}
+	return s.DropGraph, nil
+}
+
+// Sampler makes a sampler of the topology.
+func (s *Source) Sampler(fanout []int, seed uint64) (*sample.Sampler, error) {
+	return sample.NewSampler([]layout.Topology{s.Topology},
+		sample.Config{Fanout: fanout, Seed: seed, Budget: s.Budget})
+}
+
+// OpenRows opens the file of features, without a cache.
+func (s *Source) OpenRows(ctx context.Context) error {
+	before := s.Budget.Used()
+	rows, err := s.Store.Rows(ctx, s.Device, s.Meta.Features[0], s.Budget)
+	if err != nil {
+		return fmt.Errorf("loader: open features: %w", err)
+	}
+	s.Rows = rows
+	s.CloseLater(rows)
+	s.rowsHeld += s.Budget.Used() - before
+	return nil
+}
+
+// OpenLabels opens the labels.
+func (s *Source) OpenLabels(ctx context.Context) error {
+	before := s.Budget.Used()
+	rows, err := s.Store.Rows(ctx, s.Device, s.Meta.Labels.Rows, s.Budget)
+	if err != nil {
+		return fmt.Errorf("loader: open labels: %w", err)
+	}
+	s.labelRows = rows
+	s.CloseLater(rows)
+	s.rowsHeld += s.Budget.Used() - before
+	s.Labels, err = sample.NewLabels(ctx, s.Meta.Labels, rows, s.Meta.Nodes, s.Budget)
+	if err != nil {
+		return fmt.Errorf("loader: open labels: %w", err)
+	}
+	s.CloseLater(s.Labels)
+	return nil
+}
+
+// ProgramBytes is the memory of the program, of what was reserved so far, and of reading features
+// and labels, whose buffers are made when they are needed.
+func (s *Source) ProgramBytes() int64 {
+	features, labels, room := int64(0), int64(0), s.Budget.Limit()-s.Budget.Used()
+	switch {
+	case s.Rows != nil:
+		features = s.Rows.MostBytes()
+	case len(s.Meta.Features) > 0:
+		features = s.Store.RowsBytes(s.Meta.Features[0], room)
+	}
+	switch {
+	case s.labelRows != nil:
+		labels = s.labelRows.MostBytes()
+	case s.Meta.Labels != nil:
+		labels = s.Store.RowsBytes(s.Meta.Labels.Rows, room)
+	}
+	return mem.ProcessBytes + s.Budget.Used() + max(0, features+labels-s.rowsHeld)
+}
+
+// Close closes all, the last opened first.
+func (s *Source) Close() error {
+	var err error
+	for len(s.closers) > 0 {
+		last := len(s.closers) - 1
+		c := s.closers[last]
+		s.closers = s.closers[:last]
+		err = errors.Join(err, c.Close())
+	}
+	return err
+}

@@ -1,0 +1,166 @@
+package plan
+
+import (
+	"gdb/internal/mem"
+)
+
+// autoCaches are the policies that --cache auto chooses from: no other hits more often than the
+// best of them on the graphs that were tried.
+var autoCaches = []string{"static", "sieve", CacheBelady}
+
+// CacheBelady is the policy that needs to know the batches to come: it trains on superbatches.
+const CacheBelady = "belady"
+
+// blockShares are the sixteenths of what batches leave that a paged topology's caches may get.
+var blockShares = []int64{4, 0, 1, 2, 8, 12}
+
+// splitWay is one way to split the memory.
+type splitWay struct {
+	cache    string
+	resident bool
+	blocks   int64 // sixteenths for a paged topology's caches
+	quarters int64 // of these, for its neighbor cache
+	ready    int   // batches that wait, or inTurn
+
+	overlap, inPlace, sweepAhead bool // of superbatches
+}
+
+// ways lists what can be chosen. Where nothing can be said about the cost the first that fits is
+// taken.
+func (p *Split) ways() (all []splitWay) {
+	caches := []string{p.Facts.Cache}
+	if p.Facts.Cache == "auto" {
+		caches = autoCaches
+	}
+	topologies := []splitWay{{resident: true}}
+	if p.Facts.Topology != "resident" {
+		if p.Facts.Topology == "paged" {
+			topologies = nil
+		}
+		for _, n := range blockShares {
+			for _, q := range p.neighborQuarters() {
+				topologies = append(topologies, splitWay{blocks: n, quarters: q})
+			}
+		}
+	}
+	for _, w := range topologies {
+		for _, w.ready = range []int{inTurn, 0, 1, readyBatches} {
+			for _, w.cache = range caches {
+				if w.cache != CacheBelady {
+					all = append(all, w)
+				} else if w.ready < readyBatches && w.ready != 0 && (w.resident || w.blocks == 0) {
+					all = append(all, p.superbatchWays(w)...)
+				}
+			}
+		}
+	}
+	return all
+}
+
+// take splits the memory in a way, and returns the least memory that would do. It does not fit if
+// Left is below 0, or short says so.
+func (p *Split) take(w splitWay) (least int64, err error) {
+	p.setResident()
+	p.quarters = w.quarters
+	if !w.resident {
+		p.setPaged(pagedCacheLeast)
+	}
+	if w.cache == CacheBelady {
+		return p.takeSuperbatch(w)
+	}
+	p.Step = p.Facts.StepCopied
+	p.setReady(w.ready)
+	least = p.Memory - p.Left()
+	if room := p.Left(); !w.resident && room > 0 {
+		p.setPaged(pagedCacheLeast + room*w.blocks/16)
+	}
+	p.takeFeatures(w.cache)
+	return least, nil
+}
+
+// takeFeatures gives the features what is left.
+func (p *Split) takeFeatures(cache string) {
+	dim := int64(p.Facts.Dim)
+	all, room := mem.ArenaBytes(int64(p.Facts.Nodes)*dim*4), max(0, p.Left())
+	if p.Facts.FeatureCache > 0 {
+		room = min(room, p.Facts.FeatureCache)
+	}
+	step := p.Step
+	if p.Facts.InPlaceResident {
+		step = p.Facts.StepInPlace
+	}
+	p.Cache, p.Features = cache, room
+	switch {
+	case cache == "none" || room < dim*4*rowsLeast:
+		p.Cache, p.Features = "none", 0
+	case all+step-p.Step <= room:
+		p.Cache, p.Features, p.Step = "all", all, step
+	}
+}
+
+// holdsAll splits the memory with everything resident, if it fits.
+func (p *Split) holdsAll() *Split {
+	if p.Facts.Cache == "none" || p.Facts.Topology == "paged" {
+		return nil
+	}
+	for _, ready := range []int{readyBatches, 1, 0} {
+		try := p.copied()
+		_, err := try.take(splitWay{cache: "static", resident: true, ready: ready})
+		if err == nil && try.Left() >= 0 && try.Cache == "all" {
+			return try
+		}
+	}
+	return nil
+}
+
+// copied is a split of its own.
+func (p *Split) copied() *Split {
+	c, plan := *p, *p.Plan
+	c.Plan = &plan
+	return &c
+}
+
+// Splits are the ways to split the memory that fit, but for those that another beats in all. If
+// there are none the error is a TooSmallError.
+func Splits(f *Facts) (all []*Split, err error) {
+	p := begin(f)
+	if one := p.holdsAll(); one != nil {
+		return []*Split{one}, nil
+	}
+	small := &TooSmallError{Memory: f.Memory}
+	for _, w := range p.ways() {
+		try := p.copied()
+		need, err := try.take(w)
+		if err != nil {
+			return nil, err
+		}
+		if small.Least == 0 || need < small.Least {
+			small.Least, small.Nearest = need, try.Plan
+		}
+		if !try.short && try.Left() >= 0 && !try.beaten(all) {
+			all = append(all, try)
+		}
+	}
+	if len(all) == 0 {
+		return nil, small
+	}
+	return all, nil
+}
+
+// beaten says that another split of the kind holds the topology, and no fewer features.
+func (p *Split) beaten(others []*Split) bool {
+	for _, o := range others {
+		same := o.Cache == p.Cache && o.Ready == p.Ready && o.InTurn == p.InTurn &&
+			(o.Superbatch == nil) == (p.Superbatch == nil)
+		if s, q := o.Superbatch, p.Superbatch; same && s != nil {
+			same = s.Overlap == q.Overlap && s.InPlace == q.InPlace &&
+				s.SweepAhead == q.SweepAhead
+		}
+		if same && o.CacheBytes() >= p.CacheBytes() &&
+			(o.Resident || !p.Resident && o.BlockCache >= p.BlockCache &&
+				o.NeighborCache >= p.NeighborCache) {
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,87 @@
+package plan
+
+// Facts is all that memory is split by: what was asked for, and what is known of the store, of the
+// model and of batches that were sampled. Sizes are bytes.
+type Facts struct {
+	// Memory bounds the process. Of it the program has Program, and the model Model.
+	Memory, Program, Model int64
+
+	Settings
+	Store
+	Batches
+	Steps
+	Evaluation
+}
+
+// Settings are those of a run that its memory and time depend on.
+type Settings struct {
+	Threads         int // that compute
+	Epochs, Batch   int
+	EvalEvery       int // epochs between two evaluations
+	Patience        int // evaluations without improvement that end the run; 0 is none
+	Cache, Topology string
+	FeatureCache    int64 // 0 is what there is room for
+	NeighborCache   int64 // NeighborAuto is what is best
+	NeighborsAhead  bool  // neighbor caches are made before the run, whatever that takes
+	Superbatch      int   // batches at most; 0 is what there is room for
+}
+
+// NeighborAuto as Settings.NeighborCache has its size chosen.
+const NeighborAuto = -1
+
+// Store is what is known of the graph and its files.
+type Store struct {
+	Nodes         uint64
+	Dim           int   // of features
+	ResidentBytes int64 // of the topology in memory
+	// PagedBytes is the memory of a paged topology with a block cache of so many bytes.
+	PagedBytes func(cache int64) int64
+	// Storage is what runtime files may take of the disk.
+	Storage int64
+}
+
+// Batches are the sizes of the largest batch that memory is reserved for.
+type Batches struct {
+	BatchNodes, BatchEdges int64
+	BatchInner             int64 // of the nodes, those with neighbors
+	SeedBytes              int64 // of a seed: its number and its labels
+	TrainBatches           int64 // of an epoch
+}
+
+// Steps is the memory of a training step on the largest batch, which is 0 where batches are loaded
+// and nothing else is done.
+type Steps struct {
+	// StepCopied is that of a step whose first layer has rows of its own, and StepInPlace that of
+	// one which reads those of a cache.
+	StepCopied, StepInPlace int64
+	// ReadsInPlace says that a step can read rows where they are kept. Of all rows that is faster
+	// than copying them only if InPlaceResident says so.
+	ReadsInPlace, InPlaceResident bool
+}
+
+// Evaluation is what an evaluation takes, beside a training that pauses.
+type Evaluation struct {
+	Evaluates bool // false where batches are loaded and nothing else is done
+	// EvalSampled says that it takes sampled batches, through a pipeline as training does.
+	EvalSampled bool
+	// EvalArenas and EvalHeap may be in the place of a step and of batches, EvalBeside may not.
+	EvalArenas, EvalHeap, EvalBeside int64
+}
+
+// Reach is the range of a size over some batches.
+type Reach struct{ Least, Most int64 }
+
+// Add takes the size of a batch in.
+func (r *Reach) Add(n int64) {
+	if r.Least == 0 || n < r.Least {
+		r.Least = n
+	}
+	r.Most = max(r.Most, n)
+}
+
+// Reserve is a size that hardly a batch passes: beyond the largest seen by twice the range, which
+// is four standard deviations if four were seen, and a little for a range that is small by chance;
+// but by no more than an eighth. Beyond it the feature cache gives way, and batches wait.
+func (r Reach) Reserve() int64 {
+	return r.Most + min(r.Most/8, r.Most/64+2*(r.Most-r.Least))
+}

@@ -1,0 +1,228 @@
+package plan
+
+import (
+	"fmt"
+	"math"
+
+	"gdb/internal/mem"
+	"gdb/sample/superbatch"
+)
+
+// Forecast is what an epoch of a run is expected to cost once caches are warm. Times are seconds.
+type Forecast struct {
+	Batches uint64 `json:"batches"`
+	// Sampled is how many batches it was computed from.
+	Sampled int     `json:"sampled_batches"`
+	Nodes   float64 `json:"nodes_per_batch"`
+	Edges   float64 `json:"edges_per_batch"`
+	Read    int64   `json:"read_bytes"` // of the device: features and lists
+	Lists   int64   `json:"list_bytes"` // of these, lists
+	Hit     float64 `json:"hit"`        // rows found in the feature cache
+	// Unique is how many different nodes the sampled batches have, over the sum of their nodes.
+	Unique float64 `json:"unique"`
+
+	Sample  float64 `json:"sample_s"`
+	Gather  float64 `json:"gather_s"`
+	Compute float64 `json:"compute_s"`
+	Time    float64 `json:"time"`
+	Step    float64 `json:"step_s"` // a batch's, with the machine for itself
+	// Binding is the stage that takes as long as the epoch: sample, gather, compute; or device if
+	// sampling and gathering wait for the same one, cores if the stages' work shares too few, or
+	// turns if they wait for each other.
+	Binding string `json:"binding"`
+
+	Device *Profile `json:"device"`
+}
+
+// String is one line.
+func (f *Forecast) String() string {
+	return fmt.Sprintf("an epoch of %d batches: read %s, hit %.1f%%, sample %.1fs, gather %.1fs, "+
+		"compute %.1fs, time %.1fs (%s)", f.Batches, mem.FormatSize(f.Read), 100*f.Hit, f.Sample,
+		f.Gather, f.Compute, f.Time, f.Binding)
+}
+
+// forecast predicts an epoch with a split.
+func (s *Costs) forecast(p *Split) *Forecast {
+	f := &Forecast{Sampled: s.Sampled, Nodes: s.Nodes, Edges: s.Edges, Batches: s.Batches,
+		Unique: s.Unique, Device: s.Device}
+	lists, rows := s.lists(p), s.rows(p)
+	f.Hit = rows.Hit
+	f.Lists, f.Read = int64(s.Full*lists.Bytes), int64(s.Full*(lists.Bytes+rows.Bytes))
+	if p.Superbatch != nil {
+		s.superbatch(p, f, lists, rows)
+		return f
+	}
+	samplers := float64(Samplers(p.Facts.Threads))
+	works := []Work{lists.work(samplers), s.gathering(p, rows), s.stepOf(p)}
+	ends := s.cycle(p.InTurn, works)
+	f.Step = works[2].Seconds
+	f.Sample, f.Gather, f.Compute = s.Full*ends[0]*samplers, s.Full*ends[1], s.Full*ends[2]
+	f.bind("compute", f.Compute)
+	f.bind("gather", f.Gather)
+	f.bind("sample", s.Full*ends[0])
+	f.bind("device", s.Full*(lists.Wait+rows.Wait))
+	if p.InTurn {
+		f.bind("turns", f.Gather+f.Compute)
+	}
+	if s.shortOfCores(p.InTurn, works) {
+		f.Binding = "cores"
+	}
+	f.Time += s.stall(p) * min(f.Gather, f.Compute)
+	return f
+}
+
+// cycle is how long sampling, gathering and the step of a batch take beside each other. In turn,
+// the latter two are not.
+func (s *Costs) cycle(inTurn bool, works []Work) []float64 {
+	if !inTurn {
+		return shared(s.Device.Cores, works...)
+	}
+	both := works[1].Plus(works[2])
+	ends, k := shared(s.Device.Cores, works[0], both), 1.0
+	if both.Seconds > 0 {
+		k = ends[1] / both.Seconds
+	}
+	return []float64{ends[0], k * works[1].Seconds, k * works[2].Seconds}
+}
+
+// shortOfCores says whether all that cores compute for a batch takes them longer than any of the
+// works that go on beside each other would take alone.
+func (s *Costs) shortOfCores(inTurn bool, works []Work) bool {
+	all := works[0].Beside(works[1]).Beside(works[2])
+	if inTurn {
+		all = works[0].Beside(works[1].Plus(works[2]))
+	}
+	return all.CPU/s.Device.Cores > all.Seconds
+}
+
+// bind takes a time that the epoch takes at least.
+func (f *Forecast) bind(what string, time float64) {
+	if time > f.Time {
+		f.Time, f.Binding = time, what
+	}
+}
+
+// stall is the share of the shorter of gathering and computing for which a stage waits since
+// batches are not equally large and no more of them are ready: an assumption that decides between
+// splits that cost the same.
+func (s *Costs) stall(p *Split) float64 {
+	if p.InTurn || p.Superbatch != nil && p.Superbatch.InPlace {
+		return 0
+	}
+	return [...]float64{0.06, 0.02, 0}[min(p.Ready, 2)]
+}
+
+// superbatch completes the forecast of training on superbatches.
+func (s *Costs) superbatch(p *Split, f *Forecast, lists Price, rows RowsCost) {
+	b, c, d := p.Superbatch, p.Facts, s.Device
+	steps, step := s.Steps(p), s.stepOf(p)
+	f.Step = step.Seconds
+	missed := s.missedRows(p, rows, step)
+	files := s.Full * s.runtimeBytes(b, steps, missed.looked)
+	topology := s.Full / steps * s.loaded(p) // an epoch
+	head := s.head(p, step.Seconds)
+	if head > 0 { // for each of a pair
+		topology *= 2
+	}
+	f.Lists += int64(topology)
+	f.Read += int64(topology + files + s.Full*missed.bytes)
+	io := (topology + files) / d.Sequential
+	deciding, sampling := d.Decide.Times(s.Nodes), lists.work(1)
+	f.Sample = s.Full*(sampling.Seconds+deciding.Seconds) + io
+	ahead := s.Full*(sampling.Seconds/float64(c.Threads)+deciding.Seconds) + io
+	f.Compute = s.Full * missed.compute
+	f.Gather = s.Full * (missed.gather + missed.sweep)
+	loop, once := s.Full*missed.loop, s.Full*missed.once
+	cores, read := s.Full*missed.cpu/d.Cores, s.Full*missed.wait
+	binding := "compute"
+	switch {
+	case cores > max(read, s.Full*step.Seconds):
+		binding = "cores"
+	case read > s.Full*step.Seconds:
+		binding = "gather"
+	}
+	if !p.InTurn {
+		loop += s.stall(p) * min(f.Gather, f.Compute)
+	}
+	if b.SweepAhead {
+		if cores += s.Full * missed.passes / d.Cores; cores > loop {
+			loop, binding = cores, "cores"
+		}
+		if busy := read + s.Full*(missed.sweep-missed.once); busy > loop {
+			loop, binding = busy, "device"
+		}
+	}
+	loop += once
+	f.bind(binding, loop)
+	if !b.Overlap {
+		f.bind("turns", loop+ahead-s.besideHead(head/steps, once, ahead))
+		return
+	}
+	f.bind("sample", ahead)
+	f.bind("device", s.Full*(lists.Wait+missed.sweep)+read+io)
+	f.bind("cores", cores+s.Full*(sampling.CPU+deciding.CPU)/d.Cores)
+	// The first of a run's superbatches has nothing to overlap with.
+	alone := min(1, steps/(float64(c.Epochs)*float64(s.Batches)))
+	f.Time += alone * (loop + ahead - f.Time)
+}
+
+// assembling is what putting a batch of a superbatch together takes, but for reading: each row is
+// copied there, and those that were missed to the cache; or a part of them, and none that was
+// missed.
+func (s *Costs) assembling(p *Split, missed float64) Work {
+	if p.Superbatch.InPlace {
+		return s.Device.Copy.Times(s.Inner * s.Nodes)
+	}
+	return s.Device.Copy.Times(s.Nodes + missed)
+}
+
+// batchRecords are the bytes that the runtime files have of a batch: its nodes, its edges, and
+// where its rows come from.
+type batchRecords struct{ nodes, edges, plan float64 }
+
+// records forecasts them: numbers are stored at the width of the largest.
+func (s *Costs) records(b *SuperbatchPlan) batchRecords {
+	width := func(most float64) float64 { return math.Ceil(math.Log2(max(2, most))) / 8 }
+	return batchRecords{nodes: s.Nodes * width(s.Grows.Most), edges: s.Edges * width(s.Nodes),
+		plan: s.Nodes * width(float64(b.Slots))}
+}
+
+// runtimeBytes are read of runtime files for a batch: to plan it, to train on it, and a part of it
+// looked times to decide on sweeps; accesses and next uses as far as they do not fit in memory.
+func (s *Costs) runtimeBytes(b *SuperbatchPlan, steps, looked float64) float64 {
+	const noteBytes = 4
+	r, notes := s.records(b), 0.0
+	for _, memory := range []int64{b.Accesses, b.NextUses} {
+		notes += max(0, s.Nodes*noteBytes-float64(memory)/steps)
+	}
+	return 2*r.nodes + r.edges + r.plan + looked*(r.nodes+r.plan) + notes
+}
+
+// Steps is how many batches a superbatch of a split has.
+func (s *Costs) Steps(p *Split) float64 {
+	b, f := p.Superbatch, p.Facts
+	epochs := f.Epochs
+	switch {
+	case !f.Evaluates:
+	case b.Kept < b.Slots && b.Spill(int(s.RowBytes)/4) > b.Storage/SpillShare:
+		epochs = min(epochs, f.EvalEvery)
+	case b.Batches == 0 && f.Patience > 0:
+		epochs = min(epochs, max(f.EvalEvery, min(f.Patience*f.EvalEvery, EpochsAhead)))
+	case b.Batches == 0:
+		epochs = min(epochs, max(f.EvalEvery, EpochsAhead))
+	}
+	n := float64(epochs) * float64(s.Batches)
+	if b.Batches > 0 {
+		n = min(n, float64(b.Batches))
+	}
+	storage := float64(b.Storage)
+	if b.Overlap {
+		storage /= 2
+	}
+	storage = float64(superbatch.BatchStorage(int64(storage)))
+	return max(1, min(n, storage/(s.Nodes*21+s.Edges*4)))
+}
+
+// EpochsAhead are sampled before the first of them is trained on, if the storage has room: with
+// more, a sweep for all of them would not cost much less.
+const EpochsAhead = 8

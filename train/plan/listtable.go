@@ -1,0 +1,113 @@
+package plan
+
+import "slices"
+
+// ListReads is what sampling a batch takes of caches of lists: so many Lists, of which Hits are
+// found in the neighbor cache, and Reads of blocks.
+type ListReads struct {
+	Lists float64 `json:"lists"`
+	Hits  float64 `json:"hits"`
+	Reads float64 `json:"reads"`
+}
+
+// ListCaches are the sizes of the caches of a paged topology.
+type ListCaches struct{ Blocks, Neighbors int64 }
+
+// ListTable has what sampling reads with caches of lists of some sizes. Between them costs lie on a
+// line.
+type ListTable struct {
+	Blocks, Neighbors []int64 // sizes of caches, ascending
+	BlockBytes        float64
+	Reads             map[ListCaches]ListReads
+}
+
+// TriedSizes of each cache are tried.
+const TriedSizes = 4
+
+// WorthTrying are the splits with a neighbor cache that would be the fastest if lists came for
+// nothing, and the seconds that the run would save then.
+func (s *Costs) WorthTrying(splits []*Split) (wanted []*Split, saved float64) {
+	if s.NoPaged {
+		return nil, 0
+	}
+	best := 0.0
+	for _, p := range splits {
+		if time := s.forecast(p).Time; p.quarters == 0 && (best == 0 || time < best) {
+			best = time
+		}
+	}
+	free := *s
+	free.Paged, free.Resident, free.Tried = nil, Price{Own: s.ownLeast()}, nil
+	for _, p := range splits {
+		if p.Resident || p.quarters == 0 {
+			continue
+		}
+		if time := free.forecast(p).Time; time < best {
+			wanted = append(wanted, p)
+			saved = max(saved, (best-time)*float64(p.Facts.Epochs))
+		}
+	}
+	return wanted, saved
+}
+
+// Thinned picks some sizes, with the smallest and the largest.
+func Thinned(sizes []int64) (picked []int64) {
+	sizes = slices.Compact(slices.Sorted(slices.Values(sizes)))
+	for i := range TriedSizes {
+		picked = append(picked, sizes[i*(len(sizes)-1)/(TriedSizes-1)])
+	}
+	return slices.Compact(picked)
+}
+
+// at is what a batch takes of caches of any sizes.
+func (l *ListTable) at(blocks, neighbors int64) ListReads {
+	if r, ok := l.Reads[ListCaches{blocks, neighbors}]; ok {
+		return r
+	}
+	b0, b1, x := around(l.Blocks, blocks)
+	n0, n1, y := around(l.Neighbors, neighbors)
+	at := func(b, n int64) ListReads { return l.Reads[ListCaches{b, n}] }
+	return at(b0, n0).mix(at(b1, n0), x).mix(at(b0, n1).mix(at(b1, n1), x), y)
+}
+
+// around finds the neighbors of a size, and where it is between them.
+func around(sizes []int64, size int64) (a, b int64, at float64) {
+	i, _ := slices.BinarySearch(sizes, size)
+	a, b = sizes[max(0, i-1)], sizes[min(i, len(sizes)-1)]
+	if a >= b || size <= a {
+		return a, b, 0
+	}
+	return a, b, min(1, float64(size-a)/float64(b-a))
+}
+
+// mix is the way from r to o by a share.
+func (r ListReads) mix(o ListReads, at float64) ListReads {
+	mix := func(a, b float64) float64 { return a + at*(b-a) }
+	return ListReads{Lists: mix(r.Lists, o.Lists), Hits: mix(r.Hits, o.Hits),
+		Reads: mix(r.Reads, o.Reads)}
+}
+
+// price is what lists cost a batch with the caches of a split. What cores do of their own goes by
+// the blocks read, as it was measured with the least and the largest block cache: a list takes the
+// same wherever it is found.
+func (l *ListTable) price(s *Costs, p *Split) Price {
+	reads := l.at(p.BlockCache, p.NeighborCache).Reads
+	c := s.Device.Reading(reads, reads*l.BlockBytes)
+	least, most := s.Paged[0], s.Paged[len(s.Paged)-1]
+	many, few := l.at(least.Blocks, 0).Reads, l.at(most.Blocks, 0).Reads
+	c.Own = most.Own
+	if many > few {
+		c.Own += (reads - few) * max(0, least.Own-most.Own) / (many - few)
+	}
+	c.Own = max(c.Own, s.ownLeast())
+	return c
+}
+
+// ownLeast is what sampling takes of cores at least.
+func (s *Costs) ownLeast() float64 {
+	least := s.Resident.Own
+	for _, p := range s.Paged {
+		least = min(least, p.Own)
+	}
+	return least
+}

@@ -1,0 +1,168 @@
+package plan
+
+import (
+	"gdb/internal/mem"
+	"gdb/layout"
+)
+
+const (
+	// growth, in sixteenths, is how much more a list that grows takes than it needs.
+	growth = 20
+	// pagedCacheLeast is the least block cache of the paged reader.
+	pagedCacheLeast = 8 << 20
+	// readyBatches wait gathered for the step at most, ReadyLeast where nothing was planned.
+	readyBatches, ReadyLeast = 2, 1
+	// inTurn, as a number of batches that wait, has the memory of one batch's features.
+	inTurn = -1
+	// sessionBytes is what a paged reader takes for blocks beyond its cache.
+	sessionBytes = 512 << 10
+	// rowsLeast is the smallest feature cache that is worth its trouble.
+	rowsLeast = 64
+)
+
+// Split is a way to split the memory of a run.
+type Split struct {
+	*Plan
+	Facts *Facts
+
+	// BlockCache and NeighborCache are the sizes of the paged reader's caches, and both have
+	// listCaches if the latter's size is chosen: it has so many quarters of that.
+	BlockCache, NeighborCache int64
+	listCaches                int64
+	quarters                  int64
+
+	rowArenas int64 // of Batches: features, which evaluation can have
+	short     bool  // there is no cache of the size that superbatches need
+}
+
+// begin has the memory of what is there whatever the split is.
+func begin(f *Facts) *Split {
+	return &Split{Facts: f, NeighborCache: max(0, f.NeighborCache),
+		Plan: &Plan{Memory: f.Memory, Fixed: f.Program, Model: f.Model, BatchNodes: f.BatchNodes,
+			BatchEdges: f.BatchEdges, BatchInner: f.BatchInner, dim: f.Dim}}
+}
+
+// planTopology plans the topology before batches are known: resident if the lists fit in half of
+// what the program leaves.
+func (p *Split) planTopology() {
+	need, room := p.Facts.ResidentBytes, p.Left()
+	if p.Facts.Topology == "resident" || p.Facts.Topology == "auto" && need <= room/2 {
+		p.setResident()
+		return
+	}
+	p.setPaged(max(pagedCacheLeast, room/4))
+}
+
+// Sampling is how the topology is held while batches are sampled to plan a run, and how if those
+// have no place beside it; nil if there is no other way. It is resident where that leaves a quarter
+// of the memory free: a plan has no batches in memory, and from a paged topology its samples take
+// many times as long.
+func Sampling(f *Facts) (first, otherwise *Split) {
+	first = begin(f)
+	first.planTopology()
+	room := first.Left() + first.Topology
+	if f.Topology == "auto" && !first.Resident && f.ResidentBytes <= room*3/4 {
+		otherwise = first.copied()
+		first.setResident()
+	}
+	return first, otherwise
+}
+
+// Evaluating splits the memory for an evaluation alone, which has so much besides: the topology has
+// its place first, then the features, if all of them fit and it reads all.
+func Evaluating(f *Facts, eval int64) (*Split, error) {
+	p := begin(f)
+	p.Eval = eval
+	p.planTopology()
+	if p.Left() < 0 {
+		p.setPaged(pagedCacheLeast)
+	}
+	if p.Left() < 0 {
+		return nil, &TooSmallError{Memory: p.Memory, Least: p.Memory - p.Left(),
+			Nearest: p.Plan, Evaluates: true}
+	}
+	p.Cache = "none"
+	all := mem.ArenaBytes(int64(f.Nodes) * int64(f.Dim) * 4)
+	if !f.EvalSampled && all <= p.Left() {
+		p.Cache, p.Features = "all", all
+	}
+	return p, nil
+}
+
+// TopologyOptions is how the topology is opened with the split.
+func (p *Split) TopologyOptions() layout.TopologyOptions {
+	if p.Resident {
+		return layout.TopologyOptions{Resident: true}
+	}
+	return layout.TopologyOptions{CacheBytes: p.BlockCache, NeighborBytes: p.NeighborCache}
+}
+
+// setResident plans the resident reader.
+func (p *Split) setResident() {
+	p.Resident, p.BlockCache, p.Neighbor, p.Lists = true, 0, 0, nil
+	p.Topology = p.Facts.ResidentBytes
+}
+
+// setPaged plans the paged reader, with a block cache of most bytes, but no larger than the file; a
+// neighbor cache whose size is chosen has its share of that.
+func (p *Split) setPaged(most int64) {
+	p.Resident = false
+	p.setLists(max(1<<20, min(most, p.Facts.ResidentBytes*5/4)))
+	p.Topology += int64(Samplers(p.Facts.Threads)+1) * sessionBytes
+}
+
+// setReady sizes what is in flight if so many gathered batches wait, or with inTurn if a batch is
+// gathered when the one before was released: see sample.Pipeline.
+func (p *Split) setReady(ready int) {
+	p.Ready, p.InTurn = max(ready, 0), ready == inTurn
+	arenas, heap := p.pipeline(ready)
+	p.rowArenas, p.Batches = arenas, arenas+heap
+	p.setEval(heap)
+}
+
+// pipeline is the memory of a pipeline: features of batches, and its heap.
+func (p *Split) pipeline(ready int) (arenas, heap int64) {
+	const gatherers, queued = 1, 1
+	workers := int64(Samplers(p.Facts.Threads))
+	rows := int64(max(ready, 0) + gatherers + 1)
+	if ready == inTurn {
+		rows = 1
+	}
+	heap = (rows+workers+queued)*p.batchLists() + workers*p.samplerBytes()
+	heap += gatherers * (16 + 24) * p.BatchNodes
+	return rows * mem.ArenaBytes(p.RowBytes()), mem.HeapCost(heap * growth / 16)
+}
+
+// batchLists are the lists of a sampled batch: its edges twice, its nodes, and their offsets.
+func (p *Split) batchLists() int64 {
+	return 8*p.BatchEdges + 4*p.BatchNodes + 4*p.BatchInner +
+		p.Facts.SeedBytes*int64(p.Facts.Batch)
+}
+
+// samplerBytes is the scratch of a sampler, and of its reader: see sample.Sampler and
+// layout.Session. A frontier has no more nodes than have neighbors in the batch.
+func (p *Split) samplerBytes() int64 {
+	bytes := 12*p.BatchEdges + 12*p.BatchInner + 32*p.BatchNodes
+	if !p.Resident {
+		bytes += 72*p.BatchInner + 24*p.BatchEdges
+	}
+	return bytes
+}
+
+// Room is the memory with which a step can be timed beside a resident topology.
+func (p *Split) Room() int64 { return 2*p.Step + 4*p.rowArenas }
+
+// setEval sizes what evaluation takes besides the memory of the step and of batches, of which so
+// much is heap: training pauses.
+func (p *Split) setEval(heap int64) {
+	f := &p.Facts.Evaluation
+	p.Eval = max(0, mem.HeapCost(f.EvalHeap)-heap) +
+		max(0, f.EvalArenas-p.rowArenas-p.Step) + f.EvalBeside
+}
+
+// Samplers is how many goroutines sample beside so many that compute: a batch takes about a tenth
+// of a core's time to sample of what it takes to compute.
+func Samplers(compute int) int { return max(1, compute/8) }
+
+// CopyThreads is how many goroutines copy features beside so many that compute.
+func CopyThreads(compute int) int { return max(1, compute/2) }

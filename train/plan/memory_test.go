@@ -1,0 +1,112 @@
+package plan
+
+import (
+	"errors"
+	"testing"
+)
+
+// smallFacts are of a graph of 1,000 nodes with 32 values each, whose lists take 1 MiB.
+func smallFacts(memory int64) *Facts {
+	f := &Facts{Memory: memory, Program: 1 << 20, Model: 1 << 20, Settings: Settings{Threads: 2,
+		Epochs: 4, Batch: 100, EvalEvery: 1, Cache: "auto", Topology: "auto",
+		NeighborCache: NeighborAuto}}
+	f.Nodes, f.Dim, f.ResidentBytes, f.Storage = 1000, 32, 1<<20, 1<<30
+	f.PagedBytes = func(cache int64) int64 { return cache }
+	f.BatchNodes, f.BatchEdges, f.BatchInner, f.TrainBatches = 600, 1200, 200, 5
+	f.StepCopied, f.StepInPlace, f.Evaluates = 1<<20, 1<<19, true
+	return f
+}
+
+// TestSampling: a plan samples from a resident topology if that leaves a quarter of the memory,
+// also where a run would page it.
+func TestSampling(t *testing.T) {
+	const need = 1 << 20
+	for room, want := range map[int64]struct{ resident, otherwise bool }{
+		3 * need:         {true, false},
+		need*4/3 + 4096:  {true, true},
+		need * 5 / 4:     {false, false},
+		need*2 - 1<<10:   {true, true},
+		need*2 + 2*1<<10: {true, false},
+	} {
+		first, otherwise := Sampling(smallFacts(2<<20 + room))
+		if first.Resident != want.resident || (otherwise != nil) != want.otherwise ||
+			otherwise != nil && otherwise.Resident {
+			t.Errorf("%d bytes for %d of topology: %+v, else %+v", room, need, first, otherwise)
+		}
+	}
+}
+
+// TestSplitsOfFacts: with room for all there is one split, which holds all; with less there are
+// several, none of which takes more than there is; with too little an error says what would do, and
+// that does.
+func TestSplitsOfFacts(t *testing.T) {
+	splits, err := Splits(smallFacts(64 << 20))
+	if err != nil || len(splits) != 1 || splits[0].Cache != "all" || !splits[0].Resident {
+		t.Fatalf("with room for all: %v, %v", splits, err)
+	}
+	var small *TooSmallError
+	if _, err = Splits(smallFacts(1 << 20)); !errors.As(err, &small) {
+		t.Fatalf("in 1 MiB: %v", err)
+	}
+	f := smallFacts(small.Least)
+	if _, err = Splits(f); err != nil {
+		t.Fatalf("in the %d bytes that are said to do: %v", small.Least, err)
+	}
+	for more := int64(0); more < 4<<20; more += 256 << 10 {
+		f := smallFacts(small.Least + more)
+		f.Nodes = 100_000
+		if splits, err = Splits(f); err != nil {
+			t.Fatal(err)
+		}
+		for _, p := range splits {
+			pool := p.Pools()[0]
+			if p.Left() < 0 || pool.Left() != p.Left() || pool.Bytes != f.Memory {
+				t.Errorf("%d bytes: %s", f.Memory, p.Plan)
+			}
+		}
+	}
+}
+
+// TestReadsInPlace: rows are read in the cache of superbatches only if a step can do that, follows
+// at all, and evaluation does not sample.
+func TestReadsInPlace(t *testing.T) {
+	for _, c := range []struct {
+		reads, evaluates, sampled, want bool
+	}{{true, true, false, true}, {false, true, false, false}, {true, false, false, false},
+		{true, true, true, false}} {
+		f := smallFacts(64 << 20)
+		f.Nodes, f.Cache, f.FeatureCache = 100_000, CacheBelady, 1<<20
+		f.ReadsInPlace, f.Evaluates, f.EvalSampled = c.reads, c.evaluates, c.sampled
+		splits, err := Splits(f)
+		if err != nil {
+			t.Fatal(err)
+		}
+		found := false
+		for _, p := range splits {
+			found = found || p.Superbatch.InPlace
+		}
+		if found != c.want {
+			t.Errorf("%+v: in place %v", c, found)
+		}
+	}
+}
+
+// TestPlansAreFunctions: equal facts give equal plans, and planning changes no fact.
+func TestPlansAreFunctions(t *testing.T) {
+	f := smallFacts(5 << 20)
+	f.Nodes = 100_000
+	before := f.Settings
+	a, err := Splits(f)
+	if err != nil {
+		t.Fatal(err)
+	}
+	b, err := Splits(f)
+	if err != nil || len(a) != len(b) || f.Settings != before {
+		t.Fatalf("%d splits, then %d, %v", len(a), len(b), err)
+	}
+	for i := range a {
+		if a[i].String() != b[i].String() {
+			t.Errorf("%s, then %s", a[i], b[i])
+		}
+	}
+}

@@ -1,0 +1,183 @@
+package plan
+
+import (
+	"fmt"
+	"strings"
+
+	"gdb/internal/mem"
+)
+
+// Plan is how the memory of a run is split, and what an epoch is expected to cost. Sizes are bytes.
+type Plan struct {
+	Memory   int64  `json:"memory_bytes"`   // the bound of the whole process
+	Fixed    int64  `json:"program_bytes"`  // program, runtime, splits, buffers to read with
+	Model    int64  `json:"model_bytes"`    // weights, gradients, optimizer state, checkpoints
+	Topology int64  `json:"topology_bytes"` // arrays, or the block cache
+	Resident bool   `json:"topology_resident"`
+	Batches  int64  `json:"batches_bytes"` // batches in flight, and sampling and gathering them
+	Ready    int    `json:"ready_batches"` // that wait for the step
+	InTurn   bool   `json:"in_turn"`       // a batch is gathered when the one before is done
+	Step     int64  `json:"step_bytes"`    // activations and gradients
+	Eval     int64  `json:"evaluation_bytes"`
+	Neighbor int64  `json:"neighbor_cache_bytes"`
+	Features int64  `json:"feature_cache_bytes"` // all rows, or the cache
+	Cache    string `json:"cache"`               // all, static, lru, …, or none
+
+	// Superbatch is set for cache belady alone.
+	Superbatch *SuperbatchPlan `json:"superbatch,omitempty"`
+
+	// Lists is set where the topology is paged.
+	Lists *ListPlan `json:"lists,omitempty"`
+
+	// Rivals are what was not chosen, the best of each kind, the fastest first.
+	Rivals []Rival `json:"rivals,omitempty"`
+
+	// BatchNodes and BatchEdges are of the largest batch that memory is reserved for.
+	BatchNodes int64 `json:"batch_nodes_max"`
+	BatchEdges int64 `json:"batch_edges_max"`
+	BatchInner int64 `json:"batch_inner_max"` // of the nodes, those with neighbors
+
+	// Forecast is nil if there was no room to sample a few batches.
+	Forecast *Forecast `json:"epoch,omitempty"`
+
+	dim int // of features
+}
+
+// RowBytes are the features of the largest batch that memory is reserved for.
+func (p *Plan) RowBytes() int64 { return 4 * p.BatchNodes * int64(p.dim) }
+
+// Rival is a split that was not chosen.
+type Rival struct {
+	What string  `json:"what"`
+	Time float64 `json:"time"` // of an epoch, in seconds
+	// AtLeast says that it takes longer: no policy of the kind does better.
+	AtLeast bool `json:"at_least,omitempty"`
+}
+
+// Pool is the memory of a device: what each part of a run has of it.
+type Pool struct {
+	Device string
+	Bytes  int64 // of all
+	Parts  []Part
+}
+
+// Part is a share of a pool.
+type Part struct {
+	Name, What string
+	Bytes      int64
+}
+
+// Host is the device of the process's own memory.
+const Host = "host"
+
+// Pools lists the memory of each device, the host's first. The parts of a pool add up to no more
+// than it has.
+func (p *Plan) Pools() []Pool {
+	return []Pool{{Device: Host, Bytes: p.Memory, Parts: []Part{{"program", "", p.Fixed},
+		{"model", "", p.Model}, {"topology", p.topologyKind(), p.Topology},
+		{"neighbor cache", p.neighborKind(), p.Neighbor}, {"features", p.cacheName(), p.Features},
+		{"batches", p.batchKind(), p.Batches}, {"step", "", p.Step},
+		{"evaluation", "besides the step's", p.Eval}}}}
+}
+
+// Left is what no part of a pool has.
+func (p *Pool) Left() int64 {
+	left := p.Bytes
+	for _, part := range p.Parts {
+		left -= part.Bytes
+	}
+	return left
+}
+
+// cacheName names the cache, with what it has of the batches' memory while they are trained on.
+func (p *Plan) cacheName() string {
+	s := p.Superbatch
+	if s == nil || s.Kept == s.Slots || s.Kept == 0 {
+		return "cache " + p.Cache
+	}
+	return fmt.Sprintf("cache %s, %.1f times as many rows while training", p.Cache,
+		float64(s.Slots)/float64(s.Kept))
+}
+
+// topologyKind says how lists are read.
+func (p *Plan) topologyKind() string {
+	topology := "paged"
+	if p.Resident {
+		topology = "resident"
+	} else if l := p.Lists; l != nil && l.Neighbors > 0 {
+		topology = "paged behind a neighbor cache"
+	}
+	if s := p.Superbatch; s != nil && !s.Overlap {
+		topology += ", in turn with batches"
+	}
+	return topology
+}
+
+// neighborKind has the size of a neighbor cache that takes turns with batches, whose memory it has.
+func (p *Plan) neighborKind() string {
+	if l := p.Lists; l != nil && l.Neighbors > 0 && p.Neighbor == 0 {
+		return mem.FormatSize(l.Neighbors) + " in turn with batches"
+	}
+	return ""
+}
+
+// batchKind says how many batches are in memory.
+func (p *Plan) batchKind() string {
+	if p.InTurn {
+		return "gathered in turn"
+	}
+	return fmt.Sprintf("%d ready", p.Ready)
+}
+
+// Why says what the plan was chosen before: a line for people, empty if there was no choice.
+func (p *Plan) Why() string {
+	if p.Forecast == nil || len(p.Rivals) == 0 {
+		return ""
+	}
+	var b strings.Builder
+	fmt.Fprintf(&b, "%s: %.3gs an epoch", p.what(), p.Forecast.Time)
+	for i, r := range p.Rivals {
+		sep := ", "
+		if i == 0 {
+			sep = "; "
+		}
+		least := ""
+		if r.AtLeast {
+			least = "over "
+		}
+		fmt.Fprintf(&b, "%s%s: %s%.3gs", sep, r.What, least, r.Time)
+	}
+	if l := p.Lists; l != nil && l.Why != "" {
+		fmt.Fprintf(&b, "; %s", l.Why)
+	}
+	return b.String()
+}
+
+// what tells the plan from its rivals.
+func (p *Plan) what() string {
+	return fmt.Sprintf("%s, topology %s, %s", p.Cache, p.topologyKind(), p.batchKind())
+}
+
+// String is one line.
+func (p *Plan) String() string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "memory %s: ", mem.FormatSize(p.Memory))
+	for _, part := range p.Pools()[0].Parts {
+		if part.Bytes == 0 && part.What == "" && part.Name == "neighbor cache" {
+			continue
+		}
+		fmt.Fprintf(&b, "%s %s", part.Name, mem.FormatSize(part.Bytes))
+		if part.What != "" {
+			fmt.Fprintf(&b, " (%s)", part.What)
+		}
+		b.WriteString(", ")
+	}
+	fmt.Fprintf(&b, "left %s", mem.FormatSize(p.Left()))
+	return b.String()
+}
+
+// Left is what no part has of the memory.
+func (p *Plan) Left() int64 {
+	return p.Memory - p.Fixed - p.Model - p.Topology - p.Batches - p.Step - p.Eval - p.Neighbor -
+		p.Features
+}

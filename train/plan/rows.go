@@ -1,0 +1,94 @@
+package plan
+
+import (
+	"fmt"
+	"math"
+	"slices"
+)
+
+// RowsCost is what the rows of a batch cost: which are hits, and reading the others.
+type RowsCost struct {
+	Hit, Bytes, Wait, CPU float64
+	Misses                MissCurve // of superbatches, whose reads depend on sweeps
+}
+
+// Curve is what rows cost with a policy, by the bytes of its cache.
+type Curve struct {
+	Bytes []int64 // ascending
+	Costs []RowsCost
+	Bound bool // they are less than any that the policy may have
+}
+
+// curvePoints are simulated for a policy; between them costs are a line over the logarithm of the
+// size.
+const curvePoints = 5
+
+// at is the cost with so many bytes.
+func (c *Curve) at(bytes int64) RowsCost {
+	i, found := slices.BinarySearch(c.Bytes, bytes)
+	if found || i == 0 || i == len(c.Bytes) {
+		return c.Costs[min(i, len(c.Costs)-1)]
+	}
+	a, b := c.Costs[i-1], c.Costs[i]
+	before := math.Log(float64(max(1, c.Bytes[i-1])))
+	at := (math.Log(float64(bytes)) - before) / (math.Log(float64(c.Bytes[i])) - before)
+	return a.Mixed(b, at)
+}
+
+// Mixed is a share of b, and the rest of a.
+func (a RowsCost) Mixed(b RowsCost, share float64) RowsCost {
+	mix := func(a, b float64) float64 { return a + share*(b-a) }
+	c := RowsCost{Hit: mix(a.Hit, b.Hit), Bytes: mix(a.Bytes, b.Bytes),
+		Wait: mix(a.Wait, b.Wait), CPU: mix(a.CPU, b.CPU)}
+	for i := range c.Misses {
+		c.Misses[i] = mix(a.Misses[i], b.Misses[i])
+	}
+	return c
+}
+
+// rows is what a batch's rows cost with a split.
+func (s *Costs) rows(p *Split) RowsCost {
+	if p.Cache == "all" {
+		return RowsCost{Hit: 1}
+	}
+	return s.Curves[s.CurveName(p)].at(p.CacheBytes())
+}
+
+// gathering is what gathering takes with a split: rows that are in memory are copied while others
+// are read.
+func (s *Costs) gathering(p *Split, rows RowsCost) Work {
+	d, read := s.Device, Work{rows.Wait, rows.CPU}
+	switch {
+	case p.Cache == "none":
+		return read
+	case p.Cache != "all":
+		return read.Beside(d.Hit.Times(s.Nodes * rows.Hit).Plus(
+			d.Miss.Times(s.Nodes * (1 - rows.Hit))))
+	case s.InPlace(p):
+		return d.Copy.Times(s.Inner * s.Nodes)
+	}
+	return d.Copy.Times(s.Nodes)
+}
+
+// CurveName tells policies apart, and lengths of superbatches.
+func (s *Costs) CurveName(p *Split) string {
+	if b := p.Superbatch; b != nil {
+		return fmt.Sprint(p.Cache, s.Steps(p))
+	}
+	return p.Cache
+}
+
+// Spread picks sizes from the smallest to the largest, each as many times the one before.
+func Spread(sizes []int64) []int64 {
+	first, last := slices.Min(sizes), slices.Max(sizes)
+	picked := []int64{first}
+	if first > 0 {
+		ratio := math.Pow(float64(last)/float64(first), 1/float64(curvePoints-1))
+		for i := 1; i < curvePoints-1; i++ {
+			picked = append(picked, int64(float64(first)*math.Pow(ratio, float64(i))))
+		}
+	}
+	picked = append(picked, last)
+	slices.Sort(picked)
+	return slices.Compact(picked)
+}

@@ -1,0 +1,274 @@
+package plan
+
+import (
+	"fmt"
+
+	"gdb/internal/mem"
+	"gdb/sample/superbatch"
+	"gdb/sample/superbatch/changeset"
+)
+
+const (
+	// planningLeast is the memory of planning that is there even if batches take less: enough for
+	// any number of nodes.
+	planningLeast = 32 << 20
+	// bytesPerStep is what is kept for each batch of a superbatch, with room to grow.
+	bytesPerStep = 144
+	// bytesPerRecord is what is kept for each record of rows that were swept, of 64 KiB at least.
+	bytesPerRecord, recordLeast = 8, 64 << 10
+	// SpillShare of the storage is what rows of slots may take that are spilled between epochs.
+	SpillShare = 8
+	// sweepLeast is the memory of a sweep that is there even if batches take less: 512 batches.
+	// It is no more than a share of what is left: without it rows are read one by one.
+	sweepLeast, sweepShare = 32 << 20, 8
+	// aheadMost and aheadLeast bound the memory of a sweep beside training: more would take the
+	// cache's, and with less a span is too short.
+	aheadMost, aheadLeast = 48 << 20, 4 << 20
+	// heapFactor is how much of the Go heap is taken for a byte in use: lists grow by a quarter,
+	// and there is garbage.
+	heapFactor = 2
+)
+
+// SuperbatchPlan is what training on superbatches takes besides.
+type SuperbatchPlan struct {
+	Slots    int   `json:"slots"`          // rows in the cache
+	Kept     int   `json:"kept_slots"`     // of them, those that stay when phases take turns
+	Planning int64 `json:"planning_bytes"` // that planning may take, in the place of batches
+	Storage  int64 `json:"storage_bytes"`  // of runtime files at most
+	Batches  int   `json:"batches"`        // at most; 0: as many as the storage has room for
+	Overlap  bool  `json:"overlap"`        // the next is sampled while one is trained on
+
+	// Accesses and NextUses are memory of planning besides, so that less is written.
+	Accesses int64 `json:"access_bytes"`
+	NextUses int64 `json:"next_use_bytes"`
+
+	// StageRows may wait after reading, for each of two batches.
+	StageRows int `json:"stage_rows"`
+	// InPlace has no such rows, and no copies: see superbatch.Config.
+	InPlace bool `json:"in_place"`
+	// Sweep is the memory of a sweep over the features: in the place of batches or, if SweepAhead,
+	// beside them, while the next ones are swept for.
+	Sweep      int64 `json:"sweep_bytes"`
+	SweepAhead bool  `json:"sweep_ahead"`
+}
+
+const (
+	// accessShare of the memory left, and accessMost, bound what is taken so that accesses need not
+	// be written, beside what is free while batches are sampled; accessCost is what one takes.
+	accessShare, accessMost, accessCost = 32, 32 << 20, 5
+	// stageShare of a batch's rows is what may wait after reading. A batch that reads more, such as
+	// the first, reads the rest when it is assembled.
+	stageShare = 8
+	// spareShare of the memory that rows could have while batches are trained on is not theirs: the
+	// sizes are not exact.
+	spareShare = 16
+	// inPlaceShare halves of the largest batch fit in a cache whose rows are used in place: batches
+	// that follow each other share rows, and where two do not fit, the second is read late.
+	inPlaceShare = 3
+)
+
+// superbatchWays are the ways to train on superbatches with a topology: phases in turn or not, and
+// rows used in the cache where the step can do that, or copied to each batch.
+func (p *Split) superbatchWays(w splitWay) (all []splitWay) {
+	for _, w.overlap = range []bool{false, true} {
+		// Sampled evaluation gathers batches, and has no other memory for their rows.
+		for _, w.sweepAhead = range []bool{false, true} {
+			w.inPlace = w.ready == inTurn && p.Facts.ReadsInPlace && p.Facts.Evaluates &&
+				!p.Facts.EvalSampled
+			if w.inPlace {
+				all = append(all, w)
+			}
+			w.inPlace = false
+			all = append(all, w)
+		}
+	}
+	return all
+}
+
+// takeSuperbatch splits the memory for training on superbatches. If their phases take turns, what
+// is held for batches is the larger of what training on them takes, and the topology, sampling and
+// planning, where a paged topology's blocks have what would be left over; if they overlap, it is
+// both. The cache gets the rest; and while batches are trained on, what they do not take of their
+// share.
+func (p *Split) takeSuperbatch(w splitWay) (least int64, err error) {
+	dim, n := p.Facts.Dim, p.BatchNodes
+	s := &SuperbatchPlan{Storage: p.Facts.Storage, Batches: p.Facts.Superbatch, Overlap: w.overlap,
+		InPlace: w.inPlace, SweepAhead: w.sweepAhead}
+	p.Superbatch, p.Cache, p.Step = s, CacheBelady, p.Facts.StepCopied
+	if w.inPlace {
+		p.Step = p.Facts.StepInPlace
+	}
+	p.Ready, p.InTurn = max(0, w.ready), w.ready == inTurn && !w.inPlace
+	slots := int64(1)
+	if w.inPlace { // evaluation cannot have what is not there
+		p.Ready, slots = ReadyLeast, min(n*inPlaceShare/2, int64(p.Facts.Nodes))
+		p.rowArenas = changeset.FramesInPlace * mem.ArenaBytes(p.BatchInner*4*int64(dim))
+	} else {
+		s.StageRows = int(n/stageShare) + 1
+		p.rowArenas = int64(p.Ready+1) * mem.ArenaBytes(n*int64(dim)*4)
+	}
+	if !w.overlap {
+		p.joinLists()
+	}
+	ph, err := p.phases(s, p.Facts.Nodes, p.Topology)
+	if err != nil {
+		return 0, err
+	}
+	if more := ph.loop - ph.use - ph.sampling - p.Topology; !w.overlap && !w.resident && more > 0 {
+		p.setPaged(p.listCaches + more/16*15) // its tables take the rest
+		p.joinLists()
+	}
+	_, kept := p.steps(p.Facts.Storage)
+	spare := int64(0)
+	if w.overlap {
+		p.Batches = ph.loop + ph.build(p.Topology) - p.Topology + 2*kept
+	} else {
+		topology, batches := p.Topology, max(ph.loop, ph.build(p.Topology)+ph.ahead)
+		if p.Facts.EvalSampled { // its batches come through a pipeline
+			arenas, heap := p.pipeline(w.ready)
+			batches = max(batches, topology+arenas+heap)
+		}
+		p.Topology, p.Batches = 0, batches+kept
+		batches = p.planNotes(s, &ph, topology, batches)
+		// Evaluation has what the topology, and the heap of training, leave of it.
+		p.rowArenas = max(0, batches-topology-ph.lists-ph.ahead)
+		p.Batches, spare = batches+kept, batches-ph.loop
+	}
+	p.setEval(ph.lists)
+	least = p.Memory - p.Left() + slots*superbatch.SlotBytes(dim)
+	p.planSlots(s, spare-spare/spareShare)
+	p.Features = s.features(dim)
+	p.short = s.Kept <= 0 || int64(s.Slots) < slots || s.SweepAhead && s.Sweep < aheadLeast
+	return least, nil
+}
+
+// planNotes gives memory to what planning notes, and returns what is held for batches then.
+func (p *Split) planNotes(s *SuperbatchPlan, ph *phases, topology, batches int64) int64 {
+	steps, _ := p.steps(p.Facts.Storage)
+	s.Accesses = min(max(0, batches-ph.ahead-ph.use-topology-ph.sampling)+
+		min(accessMost, max(0, p.Left())/accessShare), accessCost*p.BatchNodes*steps)
+	batches = max(batches, ph.ahead+ph.use+s.Accesses+topology+ph.sampling)
+	s.NextUses = max(0, batches-ph.ahead-ph.use-s.Accesses-ph.planning)
+	return batches
+}
+
+// Spill is the memory of the slots that are not kept.
+func (s *SuperbatchPlan) Spill(dim int) int64 { return 4 * int64(s.Slots-s.Kept) * int64(dim) }
+
+// phases is what training on a superbatch and making one take but for the cache and the topology.
+type phases struct {
+	loop, lists             int64 // training, and its heap, given back before the other
+	ahead                   int64 // of loop, a sweep beside it; in turn, beside both others too
+	use, sampling, planning int64 // of both others, and of each
+}
+
+// build is making a superbatch.
+func (ph *phases) build(topology int64) int64 {
+	return ph.use + max(topology+ph.sampling, ph.planning)
+}
+
+// phases sizes them. A sweep has the arenas of training, or its own beside them.
+func (p *Split) phases(s *SuperbatchPlan, nodes uint64, topology int64) (ph phases, err error) {
+	n := p.BatchNodes
+	heap, read := superbatch.SweepMemory(int(n))
+	arenas, lists := p.loop(s, p.Ready)
+	if read = mem.ArenaBytes(read) + mem.HugePageBytes; s.SweepAhead {
+		s.Sweep = max(0, min(aheadMost, p.Left()/sweepShare))
+		ph.ahead = s.Sweep + read + mem.HeapCost(heap)
+	} else {
+		lists = max(lists, mem.HeapCost(heap))
+		s.Sweep = max(arenas-read, min(sweepLeast, p.Left()/sweepShare), 0)
+		arenas = s.Sweep + read
+	}
+	// The samplers' scratch, the batches between sampling and writing, and the records.
+	const inFlight = 4
+	workers := int64(p.Facts.Threads)
+	ph.sampling = mem.HeapCost(((inFlight+workers)*p.batchLists()+workers*p.samplerBytes())*
+		growth/16 + 2*p.recordBytes())
+	ph.planning = heapFactor * superbatch.PlanHeap(int(n))
+	ph.loop, ph.lists = arenas+lists+ph.ahead, lists
+	s.Planning = max(planningLeast,
+		ph.loop-ph.ahead-max(ph.sampling+topology, ph.planning))
+	if ph.use, err = superbatch.PlanMemory(nodes, s.Planning); err != nil {
+		return ph, fmt.Errorf("plan: %w", err)
+	}
+	return ph, nil
+}
+
+// recordBytes are the records of the largest batch.
+func (p *Split) recordBytes() int64 { return 9*p.BatchNodes + 4*p.BatchEdges }
+
+// steps is how many batches a superbatch has at most with so much storage, and what is kept for
+// them and for the records of their rows.
+func (p *Split) steps(storage int64) (steps, bytes int64) {
+	steps = min(storage/max(1, p.recordBytes()+12*p.BatchNodes), 1<<20,
+		int64(p.Facts.Epochs)*p.Facts.TrainBatches)
+	if p.Facts.Superbatch > 0 {
+		steps = min(steps, int64(p.Facts.Superbatch))
+	}
+	rows := min(storage, steps*p.BatchNodes*4*int64(p.Facts.Dim))
+	return steps, steps*bytesPerStep + (rows/recordLeast+steps)*bytesPerRecord
+}
+
+// planSlots gives the cache what is left, and so many bytes more that it has now and then.
+func (p *Split) planSlots(s *SuperbatchPlan, spare int64) {
+	row, slot := 4*int64(p.Facts.Dim), superbatch.SlotBytes(p.Facts.Dim)
+	most := int64(p.Facts.Nodes)
+	if p.Facts.FeatureCache > 0 {
+		most = min(most, p.Facts.FeatureCache/slot)
+	}
+	more := min(spare/row, max(0, (p.Left()-slot)/(slot-row)))
+	kept := (p.Left() - more*(slot-row)) / slot
+	s.Kept = int(min(max(0, kept), most))
+	s.Slots = int(min(max(0, kept+more), most))
+}
+
+// features is the memory of the cache: of all slots where they are listed, and of the rows that
+// stay.
+func (s *SuperbatchPlan) features(dim int) int64 {
+	row := 4 * int64(dim)
+	return int64(s.Kept)*row + int64(s.Slots)*(superbatch.SlotBytes(dim)-row)
+}
+
+// CacheBytes is the size of the cache that batches are trained with.
+func (p *Split) CacheBytes() int64 {
+	if s := p.Superbatch; s != nil {
+		return int64(s.Slots) * superbatch.SlotBytes(p.Facts.Dim)
+	}
+	return p.Features
+}
+
+// loop is what training on a superbatch takes but for the cache: features of batches, rows that
+// were read, and read buffers; and on the heap the lists of batches with what their changes say.
+func (p *Split) loop(s *SuperbatchPlan, ready int) (arenas, lists int64) {
+	n, e, row := p.BatchNodes, p.BatchEdges, 4*int64(p.Facts.Dim)
+	records := p.recordBytes()
+	if s.InPlace {
+		const frames = changeset.FramesInPlace
+		return frames*mem.ArenaBytes(p.BatchInner*row) + mem.ArenaBytes(superbatch.PackedBytes) +
+				records,
+			mem.HeapCost((frames*(12*e+28*n) + 8*n) * growth / 16)
+	}
+	return int64(ready+1)*mem.ArenaBytes(n*row) + mem.ArenaBytes(superbatch.PackedBytes) + records +
+			superbatch.Stages*mem.ArenaBytes(int64(s.StageRows)*row),
+		mem.HeapCost((int64(superbatch.Frames(ready))*(8*e+28*n) + 8*n) * growth / 16)
+}
+
+// SuperbatchConfig is what superbatches are made with, on a device, by so many threads: the rest is
+// for the run to fill in.
+func (p *Plan) SuperbatchConfig(d *Profile, threads int) *superbatch.Config {
+	s := p.Superbatch
+	c := &superbatch.Config{Batches: s.Batches, StorageBytes: s.Storage, Overlap: s.Overlap,
+		Planned: superbatch.Sizes{Nodes: p.BatchNodes, Inner: p.BatchInner, Edges: p.BatchEdges,
+			StepBytes: p.Step},
+		Slots: s.Slots, SlotsKept: s.Kept, InPlace: s.InPlace, StageRows: s.StageRows,
+		PlanBytes: s.Planning, AccessBytes: s.Accesses, NextBytes: s.NextUses,
+		Workers: threads, Threads: CopyThreads(threads), Ready: p.Ready,
+		SweepBytes: s.Sweep, SweepAhead: s.SweepAhead,
+		Costs: superbatch.Costs{Read: d.ReadSeconds, Byte: d.ByteSeconds,
+			Written: d.Write.Seconds}}
+	if p.Forecast != nil {
+		c.Costs.Step = p.Forecast.Step
+	}
+	return c
+}

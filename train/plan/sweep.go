@@ -1,0 +1,236 @@
+package plan
+
+import (
+	"math"
+	"sort"
+
+	"gdb/layout"
+	"gdb/sample/superbatch"
+)
+
+// ReadTable is what reading numbers of rows costs: between two a line, below the first as each of
+// its rows.
+type ReadTable struct{ rows, reads, bytes []float64 } // ascending
+
+// Add takes in what a number of rows costs, which is more than those before.
+func (t *ReadTable) Add(rows, reads, bytes float64) {
+	if n := len(t.rows); rows > 0 && (n == 0 || rows > t.rows[n-1]) {
+		t.rows, t.reads, t.bytes = append(t.rows, rows), append(t.reads, reads),
+			append(t.bytes, bytes)
+	}
+}
+
+// Of is what so many rows cost; beyond the last, each as one of the last.
+func (t *ReadTable) Of(rows float64) layout.ReadCost {
+	n := len(t.rows)
+	i := sort.SearchFloat64s(t.rows, rows)
+	if n == 0 {
+		return layout.ReadCost{}
+	}
+	if i == 0 || i == n {
+		i = min(i, n-1)
+		k := rows / t.rows[i]
+		return layout.ReadCost{Reads: uint64(k*t.reads[i] + 0.5), Bytes: int64(k * t.bytes[i])}
+	}
+	k := (rows - t.rows[i-1]) / (t.rows[i] - t.rows[i-1])
+	mix := func(of []float64) float64 { return of[i-1] + k*(of[i]-of[i-1]) }
+	return layout.ReadCost{Reads: uint64(mix(t.reads) + 0.5), Bytes: int64(mix(t.bytes))}
+}
+
+// missedRows are what a batch of a superbatch costs with its missing rows, on average.
+type missedRows struct {
+	bytes   float64 // read of the features and packed
+	wait    float64 // to read for it
+	cpu     float64 // of cores, for reading, assembling and the step
+	loop    float64 // from one batch to the next, but for sweeps
+	gather  float64 // of it, or beside it: reading and assembling
+	compute float64 // of it, the step
+	sweep   float64 // of sweeps
+	once    float64 // of it, what does not go on beside training
+	passes  float64 // of cores, for sweeps
+	looked  float64 // batches whose lists are read to decide on sweeps, for each batch
+}
+
+// superbatchReads forecasts how the rows of a superbatch are read, as superbatch.Loader decides it:
+// for spans of batches, and for the first half, quarter, … of each.
+type superbatchReads struct {
+	*Costs
+	split  *Split
+	missed *MissCurve
+	steps  float64
+	step   Work
+	staged int     // rows that are read ahead at most, or 0
+	ahead  bool    // sweeps go on beside training
+	head   float64 // batches of the first superbatch of a pair
+	before float64 // bytes of rows that the span before has in the same storage
+	free   float64 // seconds that training on the span before leaves for one
+	costs  superbatch.Costs
+	room   superbatch.SweepRoom
+	sum    missedRows
+}
+
+// missedRows decides with means in the place of the rows' places.
+func (s *Costs) missedRows(p *Split, rows RowsCost, step Work) missedRows {
+	d, b := s.Device, p.Superbatch
+	steps := s.Steps(p)
+	storage := float64(b.Storage)
+	if b.Overlap {
+		storage /= 2
+	}
+	files := s.records(b)
+	r := &superbatchReads{Costs: s, split: p, missed: &rows.Misses, steps: steps, step: step,
+		ahead: b.SweepAhead, staged: b.StageRows, head: s.head(p, step.Seconds),
+		costs: superbatch.Costs{Read: d.ReadSeconds, Byte: d.ByteSeconds, Written: d.Write.Seconds,
+			Step: step.Seconds},
+		room: superbatch.SweepRoom{Memory: b.Sweep, RowBytes: int(s.StoredBytes),
+			Storage: int64(storage - steps*(files.nodes+files.edges+files.plan)),
+			Nodes:   uint64(p.Facts.Nodes)}}
+	for at := 0.0; at < steps; {
+		at += r.span(at)
+	}
+	m := r.sum
+	for _, v := range []*float64{&m.bytes, &m.wait, &m.cpu, &m.loop, &m.gather, &m.compute,
+		&m.sweep, &m.once, &m.passes, &m.looked} {
+		*v /= steps
+	}
+	return m
+}
+
+// span decides on the batches from one on that there is room for, counts what they cost, and
+// returns how many they are.
+func (r *superbatchReads) span(at float64) float64 {
+	n := r.extent(at)
+	if n < 1 {
+		n = r.steps - at
+		r.count(at, n, false)
+		return n
+	}
+	r.sum.looked += n
+	swept := superbatch.Part(n, r.free, r.ahead, func(n float64) superbatch.Weighed {
+		return r.weigh(at, n)
+	})
+	if swept > 0 {
+		n = swept
+	}
+	r.count(at, n, swept > 0)
+	return n
+}
+
+// extent is how many batches there is room for.
+func (r *superbatchReads) extent(at float64) float64 {
+	room, end := r.room, r.steps
+	if at < r.head {
+		end = r.head
+	}
+	fits := func(n float64) bool { return room.Fits(uint64(r.during(at, n)), int(math.Ceil(n))) }
+	low, high := 0.0, end-at
+	if room.Storage -= int64(r.before); fits(high) {
+		return high
+	}
+	if room = r.room; r.ahead {
+		room.Storage /= 2
+	}
+	high = math.Ceil(high) // a superbatch of so much storage need not be whole batches
+	for high-low > 1 {
+		if mid := math.Floor((low + high) / 2); fits(mid) {
+			low = mid
+		} else {
+			high = mid
+		}
+	}
+	return low
+}
+
+// during is how many rows some batches miss.
+func (r *superbatchReads) during(at, n float64) float64 {
+	return r.missed.After(at+n, r.steps) - r.missed.After(at, r.steps)
+}
+
+// parts calls each with parts of some batches, the first ones shorter, and the rows that a batch of
+// each misses.
+func (r *superbatchReads) parts(at, n float64, each func(batches, rows float64)) {
+	const most = 8
+	for first, k := 0.0, most-1; k >= 0; k-- {
+		end := n / math.Exp2(float64(k))
+		if missed := r.during(at+first, end-first); end > first {
+			each(end-first, missed/(end-first))
+		}
+		first = end
+	}
+}
+
+// weigh is what the loader weighs.
+func (r *superbatchReads) weigh(at, n float64) (w superbatch.Weighed) {
+	total := r.during(at, n)
+	w.Sweep = r.costs.Seconds(r.pass(at, n))
+	r.parts(at, n, func(batches, rows float64) {
+		packed := r.room.Packed(rows, total, int(math.Ceil(n)))
+		w.Add(r.costs, batches, r.Apart.Of(rows), packed)
+	})
+	return w
+}
+
+// pass is what a sweep for some batches reads. Of the rows that they miss those are all different
+// that were not seen before; any of the seen may be missed again.
+func (r *superbatchReads) pass(at, n float64) layout.ReadCost {
+	before, seen := r.Grows.After(at), r.Grows.After(at+n)
+	missed := r.during(at, n)
+	fresh := min(missed, seen-before)
+	unique := fresh
+	if again := missed - fresh; again > 0 && before > 0 {
+		unique += before * (1 - math.Exp(-again/before))
+	}
+	return r.Once.Of(unique)
+}
+
+// count adds what some batches cost.
+func (r *superbatchReads) count(at, n float64, swept bool) {
+	total, m, d := r.during(at, n), &r.sum, r.Device
+	w := r.weigh(at, n)
+	free := r.free
+	r.before = 0
+	if r.free = w.ApartIdle; swept {
+		r.free = w.PackedIdle
+		r.before = total * r.StoredBytes
+		pass := r.pass(at, n)
+		m.bytes += float64(pass.Bytes)
+		m.sweep += w.Sweep
+		m.once += max(0, w.Sweep-free)
+		m.passes += d.Reading(float64(pass.Reads), float64(pass.Bytes)).CPU +
+			total*(d.Copy.CPU+r.StoredBytes*d.Write.CPU)
+	}
+	if !r.ahead {
+		r.free, r.before = 0, 0
+	}
+	r.parts(at, n, func(batches, rows float64) {
+		read := r.Apart.Of(rows)
+		if swept {
+			read = r.room.Packed(rows, total, int(math.Ceil(n)))
+		}
+		r.countBatches(batches, rows, d.Reading(float64(read.Reads), float64(read.Bytes)))
+	})
+}
+
+// countBatches adds batches that each miss so many rows. What has no room to be read ahead is read
+// when the batch is assembled.
+func (r *superbatchReads) countBatches(batches, rows float64, read Price) {
+	ahead := 1.0
+	if r.staged > 0 && rows > float64(r.staged) {
+		ahead = float64(r.staged) / rows
+	}
+	reading := Work{read.Wait, read.CPU}
+	works := []Work{reading.Times(ahead),
+		r.assembling(r.split, rows).Plus(reading.Times(1 - ahead)), r.step}
+	ends := r.cycle(r.split.InTurn, works)
+	loop := max(ends[0], ends[1], ends[2])
+	if r.split.InTurn {
+		loop = max(ends[0], ends[1]+ends[2])
+	}
+	m := &r.sum
+	m.bytes, m.wait = m.bytes+batches*read.Bytes, m.wait+batches*read.Wait
+	for _, w := range works {
+		m.cpu += batches * w.CPU
+	}
+	m.loop, m.gather = m.loop+batches*loop, m.gather+batches*(ends[0]+ends[1])
+	m.compute += batches * ends[2]
+}

@@ -1,0 +1,94 @@
+package plan
+
+// Work is what a stage does for a batch, or for a row: the seconds that it takes with the machine
+// for itself, and those that cores compute meanwhile.
+type Work struct {
+	Seconds float64 `json:"s"`
+	CPU     float64 `json:"cpu_s"`
+}
+
+// Plus is one after the other.
+func (w Work) Plus(o Work) Work { return Work{w.Seconds + o.Seconds, w.CPU + o.CPU} }
+
+// Times is the work n times.
+func (w Work) Times(n float64) Work { return Work{n * w.Seconds, n * w.CPU} }
+
+// Beside is both at once, each with cores of its own.
+func (w Work) Beside(o Work) Work { return Work{max(w.Seconds, o.Seconds), w.CPU + o.CPU} }
+
+// Demand is how many cores the work has busy.
+func (w Work) Demand() float64 {
+	if w.Seconds <= 0 {
+		return 0
+	}
+	return w.CPU / w.Seconds
+}
+
+// stretch is how many times as long the work takes when cores compute for it so many times slower:
+// what it waits for a device stays as it is.
+func (w Work) stretch(slower float64) float64 { return 1 + min(1, w.Demand())*(slower-1) }
+
+// shared is when each of some works ends that begin together and share so many cores. While they
+// ask for more cores than there are, each gets as much less of them as the others.
+func shared(cores float64, works ...Work) []float64 {
+	ends, left := make([]float64, len(works)), make([]float64, len(works))
+	for i, w := range works {
+		if w.Seconds > 0 {
+			left[i] = 1
+		}
+	}
+	for now := 0.0; ; {
+		var active []Work
+		for i, w := range works {
+			if left[i] > 0 {
+				active = append(active, w)
+			}
+		}
+		if len(active) == 0 {
+			return ends
+		}
+		slower := slowdown(cores, active)
+		next, step := -1, 0.0 // the one that ends first
+		for i, w := range works {
+			took := left[i] * w.Seconds * w.stretch(slower)
+			if left[i] > 0 && (next < 0 || took < step) {
+				next, step = i, took
+			}
+		}
+		now += step
+		left[next], ends[next] = 0, now
+		for i, w := range works {
+			if left[i] == 0 {
+				continue
+			}
+			const rounding = 1e-9
+			if left[i] -= step / (w.Seconds * w.stretch(slower)); left[i] < rounding {
+				left[i], ends[i] = 0, now
+			}
+		}
+	}
+}
+
+// slowdown is how many times slower cores compute for each of some works, so that together they
+// have no more of them busy than there are.
+func slowdown(cores float64, works []Work) float64 {
+	over := func(slower float64) bool {
+		sum := 0.0
+		for _, w := range works {
+			sum += w.Demand() / w.stretch(slower)
+		}
+		return sum > cores
+	}
+	low, high := 1.0, 1.0
+	for over(high) && high < 1e6 {
+		low, high = high, 2*high
+	}
+	for high-low > 1e-6*high {
+		if mid := (low + high) / 2; over(mid) {
+			low = mid
+		} else {
+			high = mid
+		}
+	}
+	return high
+}

@@ -1,0 +1,75 @@
+package train
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"gdb/blockdev"
+	"gdb/internal/mem"
+	"gdb/layout"
+	"gdb/train/plan"
+	"gdb/train/probe"
+	"gdb/train/runs"
+	"gdb/train/task"
+)
+
+// MakePlan does the planning of Run, and nothing else of it: no run is made.
+func MakePlan(ctx context.Context, store *layout.Store, dev blockdev.Device,
+	cfg Config) (*plan.Plan, error) {
+	t := &trainer{cfg: cfg, obs: func(Event) {}}
+	err := t.prepare(ctx, store)
+	if err == nil {
+		err = t.plans(ctx, store, dev)
+	}
+	if err = errors.Join(err, t.close()); err != nil {
+		return nil, err
+	}
+	return t.plan, nil
+}
+
+// probed is what a probe is told of the run.
+func (t *trainer) probed() probe.Config {
+	return probe.Config{Facts: t.facts(), Seeds: t.train, Fanout: t.cfg.Fanout, Seed: t.cfg.Seed,
+		StepName: t.stepName(), Remeasure: t.cfg.Remeasure}
+}
+
+// facts are those of the run that are known before batches are sampled.
+func (t *trainer) facts() plan.Facts {
+	c := &t.cfg
+	f := plan.Facts{Memory: c.Memory, Model: modelBytes(c, t.dims), Settings: c.Plan()}
+	f.ReadsInPlace = c.InPlace(t.dims)
+	f.InPlaceResident = c.InPlaceResident(t.dims)
+	f.Evaluates, f.EvalSampled = true, c.EvalMode == runs.EvalSampled
+	f.EvalHeap, f.EvalBeside = evalHeapBytes, scoreBytes(c)
+	if f.EvalSampled {
+		f.EvalArenas = evalBytes
+		f.EvalBeside += mem.HeapCost(evalListBytes(t.evalMost))
+	} else {
+		f.EvalArenas = evalBytes + inferenceSetsBytes(c.Architecture(), t.dims, t.in.Meta.Nodes)
+	}
+	return f
+}
+
+// stepName has all settings that the time of a step or of sampling depends on.
+func (t *trainer) stepName() string {
+	c := &t.cfg
+	return fmt.Sprint(c.Model, c.Fanout, t.dims, c.Batch, c.Threads, c.Backend, c.Optimizer,
+		c.Dropout > 0, c.Split)
+}
+
+const (
+	// evalBytes is what evaluation takes at least: a range of nodes, a window of a file.
+	evalBytes = 24 << 20
+	// evalHeapBytes is what it takes on the heap: parts of lists, of at most listEdges entries,
+	// and rows of a chunk of nodes.
+	evalHeapBytes = 12 << 20
+)
+
+// scoreBytes is what the metric takes in evaluation.
+func scoreBytes(c *Config) int64 {
+	if c.Metric == task.ROCAUC {
+		return task.ScoreBytes
+	}
+	return 0
+}

@@ -1,0 +1,171 @@
+package probe
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"runtime"
+	"slices"
+	"sync"
+	"time"
+
+	"gdb/internal/bug"
+	"gdb/internal/mem"
+	"gdb/internal/rng"
+	"gdb/kv"
+	"gdb/sample"
+	"gdb/sample/superbatch"
+	"gdb/train/plan"
+)
+
+// Clocked does something some times, and returns the middle one of what it took.
+func Clocked(rounds int, do func() error) (plan.Work, error) {
+	var all []plan.Work
+	for range rounds {
+		cpu, begun := cpuTime(), time.Now()
+		if err := do(); err != nil {
+			return plan.Work{}, err
+		}
+		all = append(all, plan.Work{Seconds: time.Since(begun).Seconds(),
+			CPU: (cpuTime() - cpu).Seconds()})
+	}
+	return Middle(all), nil
+}
+
+// Middle is the one that half of all take no longer than.
+func Middle(all []plan.Work) plan.Work {
+	slices.SortFunc(all, func(a, b plan.Work) int { return cmp.Compare(a.Seconds, b.Seconds) })
+	return all[len(all)/2]
+}
+
+// coresHad is how many cores the process gets of those there are, while others use some.
+func coresHad() float64 {
+	const spin = 30 * time.Millisecond
+	w, _ := Clocked(1, func() error { // which cannot fail
+		var all sync.WaitGroup
+		for range runtime.NumCPU() {
+			all.Go(func() {
+				defer bug.Catch()
+				for begun := time.Now(); time.Since(begun) < spin; {
+				}
+			})
+		}
+		all.Wait()
+		return nil
+	})
+	return min(max(w.Demand(), 1e-2), float64(runtime.NumCPU()))
+}
+
+const (
+	// copiedBytes is the memory with which rows are copied to time that, if there is room: more
+	// than the caches of most processors. It is copiedShare of what is free at most.
+	copiedBytes, copiedShare = 96 << 20, 4
+	// copiedMost are enough of narrow rows.
+	copiedMost = 1 << 17
+)
+
+// measureRows times what training does with rows that are in memory, by the code that does it.
+func (m *Probe) measureRows(ctx context.Context, p *plan.Profile) (err error) {
+	dim, threads := m.src.Rows.Meta().Dim, plan.CopyThreads(m.facts.Threads)
+	free := (m.src.Budget.Limit() - m.src.Budget.Used()) / copiedShare
+	rows, policy := int(min(copiedBytes, free)/4)/(4*dim), sample.NewLRU()
+	n := max(1, min(copiedMost, 3*rows))
+	meter := &rowMeter{rows: blankRows{dim}, nodes: make([]sample.NodeID, n)}
+	out, err := mem.NewArena(m.src.Budget, "copies of rows", 4*int64(max(1, min(rows, n))*dim))
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, out.Free()) }()
+	meter.out = mem.View[float32](out.Bytes())
+	all, err := sample.NewResident(ctx, meter.rows, uint64(n), threads, m.src.Budget)
+	if err != nil {
+		return err
+	}
+	meter.shuffle(0, 1)
+	p.Copy, err = meter.gather(ctx, all, profileRounds)
+	if err = errors.Join(err, all.Close()); err != nil {
+		return err
+	}
+	cache, err := sample.NewCached(ctx, meter.rows, policy, sample.CacheOptions{Threads: threads,
+		Bytes: sample.CacheBytes(n, dim, policy.SlotBytes()), Budget: m.src.Budget})
+	if err != nil {
+		return err
+	}
+	for round := range uint64(profileRounds) { // the first fills the cache
+		meter.shuffle(round*uint64(n), round)
+		if err == nil {
+			p.Miss, err = meter.gather(ctx, cache, 1)
+		}
+	}
+	meter.shuffle((profileRounds-1)*uint64(n), profileRounds)
+	if err == nil {
+		p.Hit, err = meter.gather(ctx, cache, profileRounds)
+	}
+	return errors.Join(err, cache.Close())
+}
+
+// rowMeter times gathering nodes.
+type rowMeter struct {
+	rows  sample.Rows
+	nodes []sample.NodeID
+	out   []float32
+}
+
+// shuffle takes the nodes from the first on, in an order of its own.
+func (m *rowMeter) shuffle(first, key uint64) {
+	draw := rng.NewPermutation(uint64(len(m.nodes)), key)
+	for i := range m.nodes {
+		m.nodes[i] = sample.NodeID(first + draw.At(uint64(i)))
+	}
+}
+
+// gather is what a node takes.
+func (m *rowMeter) gather(ctx context.Context, f sample.Features, rounds int) (plan.Work, error) {
+	w, err := Clocked(rounds, func() error {
+		for part := range slices.Chunk(m.nodes, len(m.out)/f.Dim()) {
+			if err := f.Gather(ctx, part, m.out[:len(part)*f.Dim()]); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	return w.Times(1 / float64(len(m.nodes))), err
+}
+
+// blankRows are rows that are read in no time.
+type blankRows struct{ dim int }
+
+// Meta describes them.
+func (r blankRows) Meta() kv.RowsMeta { return kv.RowsMeta{Name: "blank", Dim: r.dim} }
+
+// Gather leaves the rows as they are.
+func (blankRows) Gather(context.Context, []sample.NodeID, []uint32, []float32) error { return nil }
+
+// Scan writes values: memory that was never written to is copied faster.
+func (blankRows) Scan(_ context.Context, _ sample.NodeID, _ int, out []float32) error {
+	for i := range out {
+		out[i] = 1
+	}
+	return nil
+}
+
+// BytesRead is 0.
+func (blankRows) BytesRead() uint64 { return 0 }
+
+// measureDeciding times the planning of a superbatch.
+func (m *Probe) measureDeciding(ctx context.Context, p *plan.Profile) error {
+	const nodes, batches, size, slots = 1 << 17, 16, 1 << 13, 1 << 15
+	all := make([][]sample.NodeID, batches)
+	for i := range all {
+		draw := rng.NewPermutation(nodes, uint64(i))
+		for k := range uint64(size) {
+			all[i] = append(all[i], sample.NodeID(draw.At(k)))
+		}
+	}
+	w, err := Clocked(profileRounds, func() error {
+		_, err := superbatch.Rehearse(ctx, all, nodes, slots, 1, m.src.Budget)
+		return err
+	})
+	p.Decide = w.Times(1 / float64(batches*size))
+	return err
+}

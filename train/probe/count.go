@@ -1,0 +1,128 @@
+package probe
+
+import (
+	"context"
+	"math"
+	"math/bits"
+	"sort"
+
+	"gdb/sample"
+	"gdb/sample/nodeset"
+	"gdb/train/plan"
+)
+
+// countRows counts the different nodes of a trace, and what reading costs: for a batch those of its
+// nodes that none before it had, and in one pass all that were seen.
+func (m *Probe) countRows(ctx context.Context, s *plan.Costs, tr *trace) error {
+	src := m.src
+	seen, err := nodeset.New(src.Meta.Nodes, src.Budget)
+	if err != nil {
+		return err
+	}
+	defer seen.Free()
+	var fresh [][3]float64
+	s.Once = plan.ReadTable{}
+	s.Grows, err = tr.countFootprint(seen, func(nodes []sample.NodeID) error {
+		reads, bytes, err := src.Rows.Cost(ctx, nodes)
+		fresh = append(fresh, [3]float64{float64(len(nodes)), float64(reads), float64(bytes)})
+		if err == nil {
+			m.addOnce(s, seen)
+		}
+		return err
+	})
+	sort.Slice(fresh, func(i, k int) bool { return fresh[i][0] < fresh[k][0] })
+	s.Apart = plan.ReadTable{}
+	for _, f := range fresh {
+		s.Apart.Add(f[0], f[1], f[2])
+	}
+	file := float64(src.Meta.Nodes) * s.StoredBytes
+	s.Once.Add(float64(src.Meta.Nodes), file/sweepExtent, file)
+	return err
+}
+
+const (
+	// sweepExtent is the longest read of a sweep.
+	sweepExtent = 256 << 10
+	// onceParts of the graph, and onceRows at most, are looked at to see what a pass costs.
+	onceParts, onceRows = 16, 1 << 20
+	// onceAtOnce is how many keys there are at a time.
+	onceAtOnce = 1 << 14
+)
+
+// addOnce finds what a pass costs over the nodes of a set.
+func (m *Probe) addOnce(s *plan.Costs, seen *nodeset.Set) {
+	seen.Number()
+	looked := 0
+	once, _ := m.src.Rows.SweepCost(func(yield func([]uint64) bool) {
+		parts(seen, min(1, onceRows/float64(max(1, seen.Count()))), func(keys []uint64) bool {
+			looked += len(keys)
+			return yield(keys)
+		})
+	}, 1)
+	k := float64(seen.Count()) / float64(max(1, looked))
+	s.Once.Add(float64(seen.Count()), k*float64(once.Reads), k*float64(once.Bytes))
+}
+
+// parts calls each with the first nodes of every part of the graph, that share of it, as keys of a
+// sweep for one list, some at a time.
+func parts(s *nodeset.Set, share float64, each func(keys []uint64) bool) {
+	words := len(s.Words()) / onceParts
+	keys := make([]uint64, 0, onceAtOnce+64)
+	for part := range onceParts + 1 {
+		first := part * words
+		end := min(first+int(math.Ceil(share*float64(words))), len(s.Words()))
+		for i := first; i < end; i++ {
+			for w := s.Words()[i]; w != 0; w &= w - 1 {
+				keys = append(keys, uint64(64*i+bits.TrailingZeros64(w))<<32)
+			}
+			if len(keys) >= onceAtOnce {
+				if !each(keys) {
+					return
+				}
+				keys = keys[:0]
+			}
+		}
+	}
+	each(keys)
+}
+
+// countFootprint counts them in a trace, with a set that it empties first. It calls look, which may
+// be nil, after each number of batches that is counted, with the nodes that the last one brought.
+func (t *trace) countFootprint(seen *nodeset.Set,
+	look func(fresh []sample.NodeID) error) (plan.Footprint,
+	error) {
+	g := plan.Footprint{Most: float64(seen.Total())}
+	seen.Clear()
+	count, whole := 0, len(t.batches)
+	var fresh []sample.NodeID
+	for i, b := range t.batches {
+		fresh = fresh[:0]
+		for _, v := range b {
+			if !seen.Has(uint32(v)) {
+				seen.Add(uint32(v))
+				fresh = append(fresh, v)
+			}
+		}
+		count += len(fresh)
+		n := i + 1
+		if n > 1 && !halved(whole, n) {
+			continue
+		}
+		g.Batches = append(g.Batches, float64(n))
+		g.Unique = append(g.Unique, float64(count))
+		if look != nil {
+			if err := look(fresh); err != nil {
+				return g, err
+			}
+		}
+	}
+	g.Forecast()
+	return g, nil
+}
+
+// halved says whether n is whole, a half of it, a quarter, …, rounded down.
+func halved(whole, n int) bool {
+	for ; whole > n; whole /= 2 {
+	}
+	return whole == n
+}

@@ -1,0 +1,269 @@
+package probe
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"slices"
+	"time"
+
+	"gdb/blockdev"
+	"gdb/kv"
+	"gdb/sample"
+	"gdb/sample/superbatch"
+	"gdb/train/plan"
+
+	"golang.org/x/sys/unix"
+)
+
+// keptMost bounds what is kept of each: beyond it all is found anew.
+const keptMost = 256
+
+// timed returns the work kept under a name, or else keeps what measure returns.
+func (m *Probe) timed(name string, measure func() (plan.Work, error)) (plan.Work, error) {
+	return kept(m, &m.device.Timed, name, measure)
+}
+
+// tried returns the reads kept under a name, or else keeps what try returns.
+func (m *Probe) tried(name string, try func() (plan.ListReads, error)) (plan.ListReads, error) {
+	return kept(m, &m.device.Tried, name, try)
+}
+
+// kept returns what is kept under a name, or else what find returns, and keeps it.
+func kept[T any](m *Probe, in *map[string]T, name string, find func() (T, error)) (T, error) {
+	if v, ok := (*in)[name]; ok {
+		return v, nil
+	}
+	v, err := find()
+	if err != nil {
+		return v, err
+	}
+	if *in == nil || len(*in) >= keptMost {
+		*in = map[string]T{}
+	}
+	(*in)[name], m.news = v, true
+	return v, nil
+}
+
+const (
+	// profileRows are read one by one at random, in all.
+	profileRows = 8192
+	// profileDense is how many bytes are read in large pieces, and written: some disks do the first
+	// ones faster.
+	profileDense = 256 << 20
+	// profileRounds of each are measured, of which the middle one counts: training meets the
+	// machine as it mostly is.
+	profileRounds = 3
+)
+
+// profile finds the profile of this device: that in the catalog, or a new one.
+func (m *Probe) profile(ctx context.Context) error {
+	if m.device != nil {
+		return nil
+	}
+	name := m.profileName()
+	if !m.cfg.Remeasure {
+		b, err := m.src.Store.Catalog().Profile(ctx, name)
+		if err == nil {
+			p := &plan.Profile{}
+			if err := json.Unmarshal(b, p); err != nil {
+				return fmt.Errorf("probe: profile %s: %w", name, err)
+			}
+			m.device = p
+			return nil
+		}
+		if !errors.Is(err, kv.ErrNotFound) {
+			return fmt.Errorf("probe: read profile %s: %w", name, err)
+		}
+	}
+	p, err := m.measure(ctx)
+	if err != nil {
+		return fmt.Errorf("probe: measure the device: %w", err)
+	}
+	m.device, m.news = p, true
+	return nil
+}
+
+// keepProfile puts the profile into the catalog if there is something new in it.
+func (m *Probe) keepProfile(ctx context.Context) error {
+	if !m.news {
+		return nil
+	}
+	b, err := json.Marshal(m.device)
+	if err != nil {
+		return fmt.Errorf("probe: encode profile: %w", err)
+	}
+	if err := m.src.Store.Catalog().PutProfile(ctx, m.profileName(), b); err != nil {
+		m.device.Kept = err.Error()
+	}
+	m.news = false
+	return nil
+}
+
+// ProfileName is the name in a catalog of a profile: it tells machines, ways of reading, kinds of
+// rows and numbers of threads apart.
+func ProfileName(dev blockdev.Device, rows kv.RowsMeta, threads int) string {
+	host, err := os.Hostname()
+	if err != nil {
+		host = "unknown"
+	}
+	return fmt.Sprintf("train4/%s/%s/%d-%d-%d/%d", host, dev.Info().Backend, rows.RowBytes,
+		rows.PageBytes, rows.Dim, threads)
+}
+
+func (m *Probe) profileName() string {
+	return ProfileName(m.src.Device, m.src.Rows.Meta(), m.facts.Threads)
+}
+
+// measure takes about two seconds on a disk.
+func (m *Probe) measure(ctx context.Context) (*plan.Profile, error) {
+	p := &plan.Profile{Cores: coresHad()}
+	for _, part := range []func(context.Context, *plan.Profile) error{m.measureReads,
+		m.measureWrites,
+		m.measureProducts, m.measureRows, m.measureDeciding} {
+		if err := part(ctx, p); err != nil {
+			return nil, err
+		}
+	}
+	return p, nil
+}
+
+// measureProducts times the model's matrix products, if there is a model.
+func (m *Probe) measureProducts(_ context.Context, p *plan.Profile) (err error) {
+	if m.model != nil {
+		p.GFLOPS, err = m.model.Products()
+	}
+	return err
+}
+
+// reading is the cost of some reads.
+type reading struct{ reads, bytes, seconds, cpu float64 }
+
+// measureReads gathers rows far apart, and sweeps over rows close together, and from both finds
+// what a read and a byte cost.
+func (m *Probe) measureReads(ctx context.Context, p *plan.Profile) error {
+	nodes := m.src.Meta.Nodes
+	width := uint64(max(1, m.src.Rows.Meta().RowBytes))
+	apart := max(1, min(nodes/64, max(nodes/profileRows, 64<<10/width)))
+	far, err := readRounds(apart/profileRounds, func(start uint64) (reading, error) {
+		return m.gather(ctx, start, apart, min(profileRows, nodes/apart))
+	})
+	if err != nil {
+		return err
+	}
+	close := max(1, min(2048/width, nodes))
+	n := min(profileDense/width/close, nodes/close)
+	near, err := readRounds(min(n*close, (nodes-n*close)/profileRounds),
+		func(start uint64) (reading, error) { return m.sweep(ctx, start, close, n) })
+	if err != nil {
+		return err
+	}
+	p.RowBytes = int(far.bytes / max(1, far.reads))
+	p.RandomReads = far.reads / far.seconds
+	p.Sequential = near.bytes / near.seconds
+	p.ReadSeconds, p.ByteSeconds = solve(far, near, far.seconds, near.seconds)
+	p.ReadCPU, p.ByteCPU = solve(far, near, far.cpu, near.cpu)
+	return nil
+}
+
+// solve finds a and b with a·reads + b·bytes = cost for both, not below 0.
+func solve(far, near reading, costFar, costNear float64) (a, b float64) {
+	det := far.reads*near.bytes - near.reads*far.bytes
+	if det <= 0 { // all in one read
+		return 0, costNear / max(1, near.bytes)
+	}
+	a = (costFar*near.bytes - costNear*far.bytes) / det
+	b = (costNear*far.reads - costFar*near.reads) / det
+	if a < 0 {
+		return 0, costNear / near.bytes
+	}
+	if b < 0 {
+		return costFar / far.reads, 0
+	}
+	return a, b
+}
+
+// measureWrites writes a runtime file.
+func (m *Probe) measureWrites(_ context.Context, p *plan.Profile) error {
+	bytes := min(profileDense, int64(m.src.Meta.Nodes)*int64(m.src.Rows.Meta().RowBytes))
+	cpu := cpuTime()
+	took, err := superbatch.TimeWriting(m.src.Store.FS(), m.src.Store.Path("prep"),
+		fmt.Sprint("profile-", os.Getpid()), bytes)
+	p.Write = plan.Work{Seconds: took.Seconds(),
+		CPU: (cpuTime() - cpu).Seconds()}.Times(1 / float64(max(1, bytes)))
+	if err != nil {
+		p.Write, p.Unwritten = plan.Work{Seconds: 1 / p.Sequential, CPU: p.ByteCPU}, err.Error()
+	}
+	return nil
+}
+
+// readRounds is the middle one of some rounds, each further on in the file, by so many rows: a
+// device may hold what it read before.
+func readRounds(further uint64, read func(start uint64) (reading, error)) (reading, error) {
+	var all []reading
+	for i := range uint64(profileRounds) {
+		r, err := read(i * further)
+		if err != nil {
+			return r, err
+		}
+		all = append(all, r)
+	}
+	slices.SortFunc(all, func(a, b reading) int { return cmp.Compare(a.seconds, b.seconds) })
+	return all[len(all)/2], nil
+}
+
+// gather gathers n rows from one on, apart from each other by so many rows.
+func (m *Probe) gather(ctx context.Context, start, apart, n uint64) (reading, error) {
+	var r reading
+	dim := m.src.Rows.Meta().Dim
+	part := uint64(max(1, min(2048, 1<<18/dim))) // rows of a gather
+	out := make([]float32, min(part, n)*uint64(dim))
+	ids := make([]sample.NodeID, 0, part)
+	for first := uint64(0); first < n; first += part {
+		ids = ids[:0]
+		for i := first; i < min(first+part, n); i++ {
+			ids = append(ids, sample.NodeID(start+i*apart))
+		}
+		reads, bytes, err := m.src.Rows.Cost(ctx, ids)
+		if err != nil {
+			return r, err
+		}
+		cpu, begun := cpuTime(), time.Now()
+		if err := m.src.Rows.Gather(ctx, ids, nil, out); err != nil {
+			return r, err
+		}
+		r.seconds += time.Since(begun).Seconds()
+		r.cpu += (cpuTime() - cpu).Seconds()
+		r.reads, r.bytes = r.reads+float64(reads), r.bytes+float64(bytes)
+	}
+	r.seconds = max(r.seconds, 1e-9)
+	return r, nil
+}
+
+// sweep sweeps over n rows from one on, apart from each other by so many rows.
+func (m *Probe) sweep(ctx context.Context, start, apart, n uint64) (reading, error) {
+	keys := make([]uint64, n)
+	for i := range keys {
+		keys[i] = (start + uint64(i)*apart) << 32
+	}
+	cost, _ := m.src.Rows.SweepCost(slices.Values([][]uint64{keys}), 1)
+	out := make([]float32, m.src.Rows.Meta().Dim)
+	cpu, begun := cpuTime(), time.Now()
+	err := m.src.Rows.Sweep(ctx, keys, nil, func(_ uint32, row []byte) error {
+		return m.src.Rows.Decode(out, row)
+	})
+	return reading{reads: float64(cost.Reads), bytes: float64(cost.Bytes),
+		seconds: max(time.Since(begun).Seconds(), 1e-9), cpu: (cpuTime() - cpu).Seconds()}, err
+}
+
+// cpuTime is the time that the process has computed.
+func cpuTime() time.Duration {
+	var u unix.Rusage
+	if unix.Getrusage(unix.RUSAGE_SELF, &u) != nil {
+		return 0
+	}
+	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
+}

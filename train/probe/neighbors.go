@@ -1,0 +1,206 @@
+package probe
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"gdb/internal/mem"
+	"gdb/layout"
+	"gdb/sample"
+	"gdb/train/plan"
+)
+
+// triedLists and triedBatches bound the trial of caches.
+const triedLists, triedBatches = 1 << 20, 16
+
+// listTrial plays a trace through caches of lists of some sizes.
+type listTrial struct {
+	*plan.ListTable
+	probe   *Probe
+	open    func() (*layout.ListTrial, error)
+	trial   *layout.ListTrial // nil until a size is tried that was not before
+	name    string            // of the trace, in the profile
+	batches float64           // that are counted
+	from    int               // the first hop that is
+	workers int
+}
+
+// priceNeighbors tries neighbor caches, if one could save more in all epochs than it takes to make
+// it, and returns the trial, which may be nil. Memory: what is free.
+func (m *Probe) priceNeighbors(ctx context.Context, s *plan.Costs, tr *trace,
+	splits []*plan.Split) (*listTrial, error) {
+	wanted, saved := s.WorthTrying(splits)
+	if len(wanted) == 0 {
+		return nil, nil
+	}
+	if err := m.src.DropGraph(); err != nil {
+		return nil, err
+	}
+	cheapest, err := m.cheapest(ctx, s, wanted)
+	if err != nil {
+		return nil, err
+	}
+	if cheapest += m.trialSeconds(s); cheapest >= saved {
+		s.ListsWhy = fmt.Sprintf("no neighbor cache: it would take %.2gs to try and make, and "+
+			"save less than %.2gs in all epochs", cheapest, saved)
+		return nil, nil
+	}
+	l, err := m.tryLists(ctx, s, tr, wanted)
+	var full *mem.LimitError
+	if errors.As(err, &full) {
+		s.Tried, s.ListsWhy = nil, "no neighbor cache: there is no memory to try one"
+		return l, nil
+	}
+	s.ScanSeconds = m.scanSeconds(s) // a scan may have been timed
+	return l, err
+}
+
+// cheapest is the least time that it takes to make the neighbor cache of one of the splits.
+func (m *Probe) cheapest(ctx context.Context, s *plan.Costs, splits []*plan.Split) (least float64,
+	err error) {
+	s.Kept, s.ScanSeconds = map[int64]bool{}, m.scanSeconds(s)
+	for i, p := range splits {
+		size := p.NeighborCache
+		s.Kept[size], err = m.src.Store.NeighborsKept(ctx, m.src.Device, layout.In, size)
+		if err != nil {
+			return 0, err
+		}
+		if seconds := s.MakeSeconds(p); i == 0 || seconds < least {
+			least = seconds
+		}
+	}
+	return least, nil
+}
+
+// trialSeconds is what a trial takes.
+func (m *Probe) trialSeconds(s *plan.Costs) float64 {
+	if m.facts.NeighborsAhead {
+		return 0
+	}
+	_, scans := m.src.Store.NeighborScans((m.src.Budget.Limit() - m.src.Budget.Used()) / 2)
+	return float64(scans) * m.scanSeconds(s)
+}
+
+// scanLists is the name in a profile of reading and scoring all lists.
+const scanLists = "scan lists"
+
+// scanSeconds is what reading and scoring all lists took; no less than reading if it was not done.
+func (m *Probe) scanSeconds(s *plan.Costs) float64 {
+	return max(float64(s.TopologyBytes)/s.Device.Sequential, m.device.Timed[scanLists].Seconds)
+}
+
+// tryLists plays the trace through caches of some of the sizes that splits have, unless the profile
+// has what came of it.
+func (m *Probe) tryLists(ctx context.Context, s *plan.Costs, tr *trace,
+	wanted []*plan.Split) (*listTrial, error) {
+	hops, from, counted := tr.frontiers(m.cfg.Fanout)
+	l := &listTrial{probe: m, batches: float64(counted), from: from,
+		ListTable: &plan.ListTable{BlockBytes: float64(m.src.Meta.BlockBytes),
+			Reads: map[plan.ListCaches]plan.ListReads{}},
+		name:    fmt.Sprint(m.cfg.StepName, m.cfg.Seed, len(tr.batches)),
+		workers: plan.Samplers(m.facts.Threads),
+		open:    func() (*layout.ListTrial, error) { return m.openTrial(ctx, hops) }}
+	s.Tried = l.ListTable
+	for _, p := range wanted {
+		l.Neighbors = append(l.Neighbors, p.NeighborCache)
+		l.Blocks = append(l.Blocks, p.BlockCache)
+	}
+	for _, p := range s.Paged { // what was measured is within
+		l.Blocks = append(l.Blocks, p.Blocks)
+	}
+	l.Blocks = plan.Thinned(l.Blocks)
+	l.Neighbors = append([]int64{0}, plan.Thinned(l.Neighbors)...)
+	for _, n := range l.Neighbors {
+		for _, b := range l.Blocks {
+			if err := l.try(b, n); err != nil {
+				return l, err
+			}
+		}
+	}
+	return l, nil
+}
+
+// openTrial scores all lists, and times that.
+func (m *Probe) openTrial(ctx context.Context,
+	hops []layout.Frontier) (trial *layout.ListTrial, err error) {
+	_, scans := m.src.Store.NeighborScans((m.src.Budget.Limit() - m.src.Budget.Used()) / 2)
+	w, err := Clocked(1, func() error {
+		trial, err = m.src.Store.TryLists(ctx, m.src.Device, layout.In, hops, m.src.Budget)
+		return err
+	})
+	if err == nil {
+		_, err = m.timed(scanLists, func() (plan.Work, error) {
+			return w.Times(1 / float64(max(1, scans))), nil
+		})
+	}
+	return trial, err
+}
+
+// close ends the trial.
+func (l *listTrial) close() {
+	if l != nil && l.trial != nil {
+		l.trial.Close()
+	}
+}
+
+// frontiers are the hops of the last batches of a trace, of which the later half is counted: from
+// hop number from on.
+func (t *trace) frontiers(fanout []int) (hops []layout.Frontier, from, counted int) {
+	first, lists := len(t.batches), 0
+	for first > 0 && len(t.batches)-first < triedBatches {
+		off := t.hops[first-1]
+		lists += int(off[len(off)-1] - off[1])
+		if len(t.batches)-first >= traceLeast && lists > triedLists {
+			break
+		}
+		first--
+	}
+	counted = (len(t.batches) - first + 1) / 2
+	for i := first; i < len(t.batches); i++ {
+		if len(t.batches)-i == counted {
+			from = len(hops)
+		}
+		nodes, off := t.batches[i], t.hops[i]
+		for h, draws := range fanout {
+			k := len(fanout) - h
+			if draws == sample.All {
+				draws = layout.AllEntries
+			}
+			hops = append(hops, layout.Frontier{Nodes: nodes[off[k]:off[k+1]], Draws: draws})
+		}
+	}
+	return hops, from, counted
+}
+
+// try plays the trace through caches of some sizes, or finds in the profile what came of it.
+func (l *listTrial) try(blocks, neighbors int64) error {
+	at := plan.ListCaches{Blocks: blocks, Neighbors: neighbors}
+	if _, ok := l.Reads[at]; ok {
+		return nil
+	}
+	c := layout.ListCaches{Blocks: blocks, Neighbors: neighbors, Sessions: l.workers}
+	r, err := l.probe.tried(fmt.Sprint(l.name, c), func() (plan.ListReads, error) {
+		return l.play(c)
+	})
+	if err == nil {
+		l.Reads[at] = r
+	}
+	return err
+}
+
+// play plays the trace through caches.
+func (l *listTrial) play(c layout.ListCaches) (r plan.ListReads, err error) {
+	if l.trial == nil {
+		if l.trial, err = l.open(); err != nil {
+			return r, err
+		}
+	}
+	got, err := l.trial.Reads(c, l.from)
+	if err != nil {
+		return r, fmt.Errorf("probe: try caches of lists: %w", err)
+	}
+	return plan.ListReads{Lists: float64(got.Lists) / l.batches,
+		Hits:  float64(got.Hits) / l.batches,
+		Reads: float64(got.Reads) / l.batches}, nil
+}

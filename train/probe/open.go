@@ -1,0 +1,59 @@
+package probe
+
+import (
+	"context"
+	"fmt"
+	"os"
+
+	"gdb/sample/loader"
+	"gdb/train/plan"
+)
+
+// Open opens a loader of batches that no model is trained on here: it plans the memory, and opens
+// what that says. The caller closes the loader, then the source.
+func Open(ctx context.Context, src *loader.Source, cfg Config) (*loader.Loader, *plan.Plan,
+	error) {
+	if err := src.OpenRows(ctx); err != nil {
+		return nil, nil, err
+	}
+	if src.Meta.Labels != nil {
+		if err := src.OpenLabels(ctx); err != nil {
+			return nil, nil, err
+		}
+	}
+	m, err := New(src, cfg, nil)
+	if err != nil {
+		return nil, nil, err
+	}
+	splits, err := m.Splits(ctx)
+	if err != nil {
+		return nil, nil, err
+	}
+	best, err := m.Choose(ctx, splits)
+	if err != nil {
+		return nil, nil, err
+	}
+	if !src.InTurns {
+		if err := src.ChangeGraph(ctx, src.Graph); err != nil {
+			return nil, nil, err
+		}
+	}
+	c := loader.Config{Seeds: cfg.Seeds, Batch: cfg.Batch, Fanout: cfg.Fanout, Seed: cfg.Seed,
+		Workers: plan.Samplers(cfg.Threads), Ready: best.Ready, InTurn: best.InTurn,
+		RowBytes: best.RowBytes(), InPlace: cfg.InPlaceResident}
+	cache := loader.Cache{Policy: best.Cache, Bytes: best.Features,
+		Threads: plan.CopyThreads(cfg.Threads)}
+	if best.Superbatch != nil {
+		device, err := m.Profile(ctx)
+		if err != nil {
+			return nil, nil, err
+		}
+		cache.Policy, c.Superbatch = "none", best.SuperbatchConfig(device, cfg.Threads)
+		c.Superbatch.Epochs = uint64(cfg.Epochs)
+		c.Superbatch.Name = fmt.Sprint("batches-", os.Getpid())
+	}
+	if err := src.OpenFeatures(ctx, cache); err != nil {
+		return nil, nil, err
+	}
+	return loader.New(src, c), best.Plan, nil
+}

@@ -1,0 +1,123 @@
+package probe
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"gdb/internal/mem"
+	"gdb/layout"
+	"gdb/sample"
+	"gdb/train/plan"
+)
+
+const (
+	// pilotBatches are sampled at least before the memory is split, to know how large batches are;
+	// small ones until they have pilotEdges, but no more than pilotMost.
+	pilotBatches, pilotMost = 4, 32
+	pilotEdges              = 1 << 20
+)
+
+// pilotSizes are those of some batches.
+type pilotSizes struct {
+	nodes, edges plan.Reach
+	inner        plan.Reach    // of the nodes, those with neighbors
+	sampled      int           // edges of all
+	largest      *sample.Dense // of most nodes
+}
+
+// inner is how many nodes of a batch have neighbors in it.
+func inner(d *sample.Dense) int64 { return int64(len(d.NodeIDs)) - int64(d.NodeIDOffsets[1]) }
+
+func (p *pilotSizes) add(d *sample.Dense) {
+	p.nodes.Add(int64(len(d.NodeIDs)))
+	p.edges.Add(int64(len(d.Nbrs)))
+	p.inner.Add(inner(d))
+	p.sampled += len(d.Nbrs)
+	if p.largest == nil || len(d.NodeIDs) > len(p.largest.NodeIDs) {
+		p.largest = d
+	}
+}
+
+// pilot samples the first batches of an epoch, and of those after it if that has few, to see how
+// large they are. The last of an epoch, which may be small, is left out unless it is the only one.
+func (m *Probe) pilot(ctx context.Context, batch int) (p pilotSizes, err error) {
+	s, err := m.src.Sampler(m.cfg.Fanout, m.cfg.Seed)
+	if err != nil {
+		return p, err
+	}
+	defer s.Close()
+	for n, epoch := 0, uint64(0); ; epoch++ {
+		order, err := sample.EpochOrder(m.cfg.Seeds, m.cfg.Seed, epoch, batch)
+		if err != nil {
+			return p, err
+		}
+		for i := range max(1, order.Batches()-1) {
+			d := &sample.Dense{}
+			if err := s.Sample(ctx, epoch, i, order.Seeds(i, nil), d); err != nil {
+				return p, err
+			}
+			p.add(d)
+			n++
+			if n == pilotMost || n >= pilotBatches && p.sampled >= pilotEdges {
+				return p, nil
+			}
+		}
+	}
+}
+
+// sampleBatches samples batches to see how large they are. If a whole one does not fit in memory
+// beside a resident topology, that is paged; if it does not fit then, the least that would do is
+// found from a part of one: a batch has at most as many times its nodes.
+func (m *Probe) sampleBatches(ctx context.Context) error {
+	first, otherwise := plan.Sampling(&m.facts)
+	if err := m.src.OpenGraph(ctx, m.graph(first)); err != nil {
+		return err
+	}
+	scale, part := int64(1), m.facts.Batch
+	for {
+		p, err := m.pilot(ctx, part)
+		var full *mem.LimitError
+		switch {
+		case err == nil:
+			return m.sized(p, scale)
+		case errors.As(err, &full) && otherwise != nil:
+			err := m.src.ChangeGraph(ctx, m.graph(otherwise))
+			if otherwise = nil; err != nil {
+				return err
+			}
+			continue
+		case !errors.As(err, &full) || part == 1:
+			return fmt.Errorf("probe: sample a batch to size the memory: %w", err)
+		}
+		part = (part + 3) / 4
+		scale = int64(m.facts.Batch+part-1) / int64(part)
+	}
+}
+
+// sized takes the sizes of batches, or of parts of which a batch has at most so many.
+func (m *Probe) sized(p pilotSizes, scale int64) error {
+	f := &m.facts
+	f.BatchNodes = min(p.nodes.Reserve()*scale, int64(f.Nodes))
+	f.BatchEdges, f.BatchInner = p.edges.Reserve()*scale, p.inner.Reserve()*scale
+	m.dense = p.largest
+	if m.model != nil {
+		f.StepCopied = m.model.StepBytes(m.dense, f.BatchInner, scale, false)
+		f.StepInPlace = m.model.StepBytes(m.dense, f.BatchInner, scale, true)
+	}
+	if scale == 1 {
+		return nil
+	}
+	if _, err := plan.Splits(f); err != nil {
+		return err
+	}
+	return fmt.Errorf("probe: memory %s is too small to sample a batch: raise --memory, or lower "+
+		"--batch or --fanout", mem.FormatSize(f.Memory))
+}
+
+// graph is how the topology is opened with a split.
+func (m *Probe) graph(p *plan.Split) layout.TopologyOptions {
+	o := p.TopologyOptions()
+	o.Budget = m.src.Budget
+	return o
+}

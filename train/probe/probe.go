@@ -1,0 +1,281 @@
+// Package probe measures what a plan is made of: how large batches are, what the device and the
+// processor do in a second, and which rows and lists a run will need. It asks package plan for the
+// ways to split the memory, measures what tells them apart, and opens nothing that it does not
+// close, but for the topology.
+package probe
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	"gdb/internal/mem"
+	"gdb/layout"
+	"gdb/sample"
+	"gdb/sample/loader"
+	"gdb/train/plan"
+)
+
+// Config says what is planned.
+type Config struct {
+	// Facts are those that are known before anything is measured: the memory, the settings, the
+	// model and what evaluates it. The others are filled in.
+	plan.Facts
+	// Seeds, Fanout and Seed are those of the batches: see loader.Config.
+	Seeds  []sample.NodeID
+	Fanout []int
+	Seed   uint64
+	// StepName has all settings that the time of a step or of sampling depends on: what was
+	// measured under this name is not measured again.
+	StepName string
+	// Remeasure measures the device anew, though the catalog has a profile of it.
+	Remeasure bool
+}
+
+// Model is what a probe asks of the model that is trained on batches.
+type Model interface {
+	// StepBytes is the memory of a step on the largest batch, which has so many nodes with
+	// neighbors. d is the largest that was sampled; no batch is more than scale times as large.
+	StepBytes(d *sample.Dense, inner, scale int64, inPlace bool) int64
+	// TimeStep is what a step takes on a batch.
+	TimeStep(ctx context.Context, d *sample.Dense, inPlace bool) (plan.Work, error)
+	// Products is how many billions of operations a second matrix products do.
+	Products() (gflops float64, err error)
+}
+
+// Probe measures one source for one run. It is for one goroutine.
+type Probe struct {
+	src   *loader.Source
+	cfg   Config
+	facts plan.Facts
+	model Model         // nil where batches are loaded and nothing else is done
+	dense *sample.Dense // a large batch
+
+	device *plan.Profile // nil until it is known
+	news   bool          // something was measured that the catalog does not have
+}
+
+// New returns a probe of a source whose features are open. model is nil where batches are loaded
+// and nothing else is done.
+func New(src *loader.Source, cfg Config, model Model) (*Probe, error) {
+	m := &Probe{src: src, cfg: cfg, facts: cfg.Facts, model: model}
+	f := &m.facts
+	f.Program = src.ProgramBytes()
+	f.Nodes, f.Dim = src.Meta.Nodes, src.Rows.Meta().Dim
+	f.ResidentBytes = src.Store.ResidentBytes(layout.In)
+	f.PagedBytes = func(cache int64) int64 { return src.Store.PagedBytes(layout.In, cache) }
+	f.TrainBatches = int64((len(cfg.Seeds) + f.Batch - 1) / f.Batch)
+	f.SeedBytes = 8
+	if l := src.Meta.Labels; l != nil && l.Kind == "multi" {
+		f.SeedBytes += 4 * int64(len(l.Classes))
+	}
+	var err error
+	f.Storage, err = storage(src.Store)
+	return m, err
+}
+
+// Splits opens the topology, samples batches to see how large they are, and finds the ways to split
+// the memory. If there is none the error is a plan.TooSmallError.
+func (m *Probe) Splits(ctx context.Context) ([]*plan.Split, error) {
+	if err := m.sampleBatches(ctx); err != nil {
+		return nil, err
+	}
+	return plan.Splits(&m.facts)
+}
+
+// Choose takes the split of the least forecast time; the topology is closed if it is not open as
+// that says. The first is taken if there is no choice, or no room to look.
+func (m *Probe) Choose(ctx context.Context, splits []*plan.Split) (*plan.Split, error) {
+	best := splits[0]
+	if len(splits) > 1 || m.facts.Evaluates { // loading alone needs a forecast to choose by only
+		fastest, err := m.price(ctx, splits)
+		var full *mem.LimitError
+		if err != nil && !errors.As(err, &full) {
+			return nil, err
+		}
+		if err == nil {
+			best = fastest
+		}
+	}
+	m.src.Budget.Settle()
+	b := best.Superbatch
+	m.src.InTurns = b != nil && !b.Overlap
+	graph := m.graph(best)
+	if m.src.InTurns || m.src.Graph != graph {
+		err := m.src.DropGraph()
+		m.src.Graph = graph
+		return best, err
+	}
+	return best, nil
+}
+
+// Profile is what is known of the device, measured if it was not before.
+func (m *Probe) Profile(ctx context.Context) (*plan.Profile, error) {
+	if err := m.profile(ctx); err != nil {
+		return nil, err
+	}
+	return m.device, m.keepProfile(ctx)
+}
+
+// price samples batches, finds what the stages cost, and returns the fastest split. Memory: what is
+// free; the topology gives way where that is short.
+func (m *Probe) price(ctx context.Context, splits []*plan.Split) (best *plan.Split, err error) {
+	src := m.src
+	free := src.Budget.Limit() - src.Budget.Used()
+	tr, err := m.record(ctx, free/3)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, tr.close()) }()
+	if len(tr.batches) == 0 {
+		return nil, &mem.LimitError{What: "trace of accesses", Used: src.Budget.Used(),
+			Limit: src.Budget.Limit()}
+	}
+	if err := m.profile(ctx); err != nil {
+		return nil, err
+	}
+	s := m.newCosts(tr)
+	how := "resident"
+	if !src.Graph.Resident {
+		how = "paged"
+	}
+	if s.Resident.Own, err = m.timedSampling(tr, how); err != nil {
+		return nil, err
+	}
+	if room := splits[0].Room(); free < room+64<<20 {
+		if err := src.DropGraph(); err != nil {
+			return nil, err
+		}
+	}
+	if err := m.priceSteps(ctx, s, splits); err != nil {
+		return nil, err
+	}
+	if err := m.priceRows(ctx, s, tr, splits); err != nil {
+		return nil, err
+	}
+	if err := m.priceLists(ctx, s, splits); err != nil {
+		return nil, err
+	}
+	return m.fastest(ctx, s, tr, splits)
+}
+
+// fastest chooses by all costs, and looks again at those of what was chosen, at its very sizes.
+func (m *Probe) fastest(ctx context.Context, s *plan.Costs, tr *trace,
+	splits []*plan.Split) (*plan.Split, error) {
+	trial, err := m.priceNeighbors(ctx, s, tr, splits)
+	defer trial.close()
+	if err != nil {
+		return nil, err
+	}
+	best := s.Choose(splits)
+	if l := best.Lists; l != nil && s.Tried != nil {
+		if err := trial.try(l.Blocks, l.Neighbors); err != nil {
+			return nil, err
+		}
+	}
+	if err := m.src.DropGraph(); err != nil {
+		return nil, err
+	}
+	if err := m.keepProfile(ctx); err != nil {
+		return nil, err
+	}
+	if err := m.priceRows(ctx, s, tr, []*plan.Split{best}); err != nil {
+		return nil, err
+	}
+	s.Complete(best, splits)
+	return best, nil
+}
+
+// timedSampling is what cores did to sample a trace, for a batch, but for reading.
+func (m *Probe) timedSampling(tr *trace, how string) (float64, error) {
+	w, err := m.timed("sample "+how+" "+m.cfg.StepName, func() (plan.Work, error) {
+		s := max(0, tr.took-tr.waited).Seconds() / float64(max(1, tr.sampled))
+		return plan.Work{Seconds: s, CPU: s}, nil
+	})
+	return w.CPU, err
+}
+
+// priceSteps times steps as the splits make them, on a batch that is larger than most.
+func (m *Probe) priceSteps(ctx context.Context, s *plan.Costs, splits []*plan.Split) error {
+	if m.model == nil {
+		return nil
+	}
+	for _, kind := range []struct {
+		name    string
+		inPlace bool
+		to      *plan.Work
+	}{{"step ", false, &s.Step}, {"step in place ", true, &s.StepInPlace}} {
+		wanted := func(p *plan.Split) bool { return s.InPlace(p) == kind.inPlace }
+		if !slices.ContainsFunc(splits, wanted) {
+			continue
+		}
+		w, err := m.timed(kind.name+m.cfg.StepName, func() (plan.Work, error) {
+			w, err := m.model.TimeStep(ctx, m.dense, kind.inPlace)
+			return w.Times(s.Nodes / float64(len(m.dense.NodeIDs))), err
+		})
+		if err != nil {
+			return err
+		}
+		*kind.to = w
+	}
+	return nil
+}
+
+// newCosts takes from a trace what is the same for all splits.
+func (m *Probe) newCosts(tr *trace) *plan.Costs {
+	n, size, d := float64(len(tr.batches)), uint64(m.facts.Batch), m.dense
+	s := &plan.Costs{Sampled: len(tr.batches), Nodes: float64(tr.nodes) / n,
+		Edges: float64(tr.edges) / n, Batches: (uint64(len(m.cfg.Seeds)) + size - 1) / size,
+		Full: float64(len(m.cfg.Seeds)) / float64(size), RowBytes: 4 * float64(m.facts.Dim),
+		StoredBytes: float64(m.src.Rows.Meta().RowBytes), Device: m.device,
+		Curves: map[string]*plan.Curve{}, Inner: 1}
+	path, _ := layout.TopologyPaths(layout.In)
+	for _, f := range m.src.Meta.Files {
+		if f.Path == path {
+			s.TopologyBytes = f.Size
+		}
+	}
+	s.Scans = func(scratch int64) int {
+		made, _ := m.src.Store.NeighborScans(scratch)
+		return made
+	}
+	if m.facts.ReadsInPlace {
+		s.Inner = 1 - float64(d.NodeIDOffsets[1])/float64(len(d.NodeIDs))
+	}
+	return s
+}
+
+// priceLists measures sampling from a paged topology with the largest and the least of the block
+// caches, as long as such a split may cost less than all others: first as if lists came for
+// nothing, then as if they came as cheaply for all as with the largest.
+func (m *Probe) priceLists(ctx context.Context, s *plan.Costs, splits []*plan.Split) error {
+	least, most := s.Hopeful(splits)
+	if s.NoPaged = least == nil; s.NoPaged {
+		return nil
+	}
+	if err := m.measureLists(ctx, s, most); err != nil {
+		return err
+	}
+	if least, _ = s.Hopeful(splits); least == nil || least.BlockCache == most.BlockCache {
+		return nil
+	}
+	return m.measureLists(ctx, s, least)
+}
+
+// measureLists samples batches with the block cache of a split, of which those after the first few
+// find it as it will be.
+func (m *Probe) measureLists(ctx context.Context, s *plan.Costs, p *plan.Split) error {
+	if err := m.src.ChangeGraph(ctx, m.graph(p)); err != nil {
+		return err
+	}
+	tr, err := m.sampleFew(ctx)
+	if err != nil {
+		return err
+	}
+	bytes := float64(tr.listBytes) / float64(max(1, tr.sampled))
+	c := m.device.Reading(bytes/float64(max(1, m.src.Meta.BlockBytes)), bytes)
+	c.Own, err = m.timedSampling(tr, fmt.Sprint("paged ", p.BlockCache))
+	s.Paged = slices.Insert(s.Paged, 0, plan.PagedPrice{Blocks: p.BlockCache, Price: c})
+	return err
+}

@@ -1,0 +1,190 @@
+package probe
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"sync"
+
+	"gdb/internal/bug"
+	"gdb/internal/mem"
+	"gdb/layout"
+	"gdb/sample"
+	"gdb/sample/loader"
+	"gdb/sample/nodeset"
+	"gdb/train/plan"
+)
+
+// priceRows runs the policies of all splits over the trace, beside each other, with some sizes
+// between the smallest and the largest. Policies that decide as they go come after the others, and
+// only if they could win: see bound.
+func (m *Probe) priceRows(ctx context.Context, s *plan.Costs, tr *trace,
+	splits []*plan.Split) error {
+	if err := m.countRows(ctx, s, tr); err != nil {
+		return err
+	}
+	s.Unique = s.Grows.After(float64(len(tr.batches))) / float64(tr.nodes)
+	all := m.rowPricers(s, tr, splits)
+	ahead := slices.ContainsFunc(all, func(r *rowPricer) bool { return !r.decides() })
+	var first, then []func() error
+	for _, r := range all {
+		if r.decides() && ahead {
+			first = append(first, func() error { return r.bound(ctx) })
+		} else {
+			first = append(first, func() error { return r.fill(ctx) })
+		}
+	}
+	if err := beside(m.facts.Threads, first); err != nil {
+		return err
+	}
+	for _, r := range all {
+		if r.curve.Bound && s.MayWin(r.cache, splits) {
+			then = append(then, func() error { return r.fill(ctx) })
+		}
+	}
+	return beside(m.facts.Threads, then)
+}
+
+// rowPricers are those of all curves that the splits need, in their order.
+func (m *Probe) rowPricers(s *plan.Costs, tr *trace, splits []*plan.Split) (all []*rowPricer) {
+	by := map[string]*rowPricer{}
+	for _, p := range splits {
+		if p.Cache == "all" {
+			continue
+		}
+		name := s.CurveName(p)
+		if by[name] == nil {
+			r := &rowPricer{Probe: m, s: s, tr: tr, cache: p.Cache,
+				curve: &plan.Curve{}}
+			if p.Superbatch != nil {
+				r.steps = s.Steps(p)
+			}
+			by[name], s.Curves[name], all = r, r.curve, append(all, r)
+		}
+		by[name].curve.Bytes = append(by[name].curve.Bytes, p.CacheBytes())
+	}
+	for _, r := range all {
+		r.curve.Bytes = plan.Spread(r.curve.Bytes)
+	}
+	return all
+}
+
+// beside does work on so many goroutines. What was short of memory is done again, alone, when all
+// else is done: what is done does not depend on what else held memory.
+func beside(goroutines int, work []func() error) error {
+	var wg sync.WaitGroup
+	errs, turns := make([]error, len(work)), make(chan struct{}, max(1, goroutines))
+	for i, do := range work {
+		turns <- struct{}{}
+		wg.Go(func() {
+			defer bug.Catch()
+			errs[i] = do()
+			<-turns
+		})
+	}
+	wg.Wait()
+	for i, do := range work {
+		var full *mem.LimitError
+		if errors.As(errs[i], &full) {
+			errs[i] = do()
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// fill runs the policy.
+func (r *rowPricer) fill(ctx context.Context) error {
+	r.curve.Costs, r.curve.Bound = nil, false
+	switch r.cache {
+	case "none":
+		return r.static(ctx, nil)
+	case "static":
+		return r.hottest(ctx)
+	case plan.CacheBelady:
+		return r.belady(ctx)
+	}
+	return r.online(ctx)
+}
+
+// decides says whether the policy decides at each batch, and has to be run to know what it does.
+func (r *rowPricer) decides() bool {
+	return !slices.Contains([]string{"none", "static", plan.CacheBelady}, r.cache)
+}
+
+// rowPricer fills in the curve of one policy.
+type rowPricer struct {
+	*Probe
+	s     *plan.Costs
+	tr    *trace
+	cache string  // the policy
+	steps float64 // of a superbatch
+	curve *plan.Curve
+}
+
+// hottest is the static cache: its rows are those of the nodes that stand in most lists.
+func (r *rowPricer) hottest(ctx context.Context) error {
+	hot, err := r.src.HotNodes(ctx, slices.Max(r.curve.Bytes))
+	if err != nil {
+		return err
+	}
+	return r.static(ctx, hot)
+}
+
+// static is a cache that holds the first of these nodes.
+func (r *rowPricer) static(ctx context.Context, hot []sample.NodeID) error {
+	held, err := nodeset.New(r.src.Meta.Nodes, r.src.Budget)
+	if err != nil {
+		return err
+	}
+	defer held.Free()
+	for _, bytes := range r.curve.Bytes {
+		rows := sample.CacheRows(bytes, r.facts.Dim, int(loader.HotBytes(1)))
+		held.Clear()
+		for _, v := range hot[:min(rows, len(hot))] {
+			held.Add(uint32(v))
+		}
+		var m misses
+		var missed []sample.NodeID
+		for _, b := range r.tr.batches {
+			missed = missed[:0]
+			for _, v := range b {
+				if !held.Has(uint32(v)) {
+					missed = append(missed, v)
+				}
+			}
+			if err := m.add(ctx, r.src.Rows, missed); err != nil {
+				return err
+			}
+			m.nodes += len(b)
+		}
+		r.curve.Costs = append(r.curve.Costs, m.cost(len(r.tr.batches), r.s.Device))
+	}
+	return nil
+}
+
+// misses are summed over batches.
+type misses struct {
+	nodes, missed, reads int
+	bytes                int64
+}
+
+func (m *misses) add(ctx context.Context, rows *layout.Rows, missed []sample.NodeID) error {
+	reads, bytes, err := rows.Cost(ctx, missed)
+	m.missed, m.reads, m.bytes = m.missed+len(missed), m.reads+reads, m.bytes+bytes
+	return err
+}
+
+// since is what was added since before.
+func (m *misses) since(before misses) misses {
+	return misses{m.nodes - before.nodes, m.missed - before.missed, m.reads - before.reads,
+		m.bytes - before.bytes}
+}
+
+// cost is that of one of so many batches.
+func (m *misses) cost(batches int, d *plan.Profile) plan.RowsCost {
+	n := float64(batches)
+	read := d.Reading(float64(m.reads)/n, float64(m.bytes)/n)
+	return plan.RowsCost{Hit: float64(m.nodes-m.missed) / float64(max(1, m.nodes)),
+		Bytes: read.Bytes,
+		Wait:  read.Wait, CPU: read.CPU}
+}

@@ -1,0 +1,150 @@
+package probe
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"gdb/internal/mem"
+	"gdb/sample"
+	"gdb/sample/loader"
+)
+
+const (
+	// traceEdges, traceBatches and traceBytes bound the trace of a plan: a second or two.
+	traceEdges, traceBatches, traceBytes = 16 << 20, 128, 64 << 20
+	// traceLeast is sampled however large batches are: reuse shows between batches.
+	traceLeast = 4
+	// pagedBatches are sampled to see what lists cost with a block cache.
+	pagedBatches = 3
+)
+
+// trace is the first batches of a run, sampled to see what they will need.
+type trace struct {
+	arena   *mem.Arena
+	batches [][]sample.NodeID
+	hops    [][]uint32 // of each batch, its NodeIDOffsets
+	edges   uint64
+	// nodes are summed over the batches.
+	nodes  uint64
+	second int  // the first batch of the second epoch, or 0
+	whole  bool // these are all batches of the run, but for last ones in part
+	// took, waited, listBytes and sampled are of the later half, which finds the block cache warm.
+	took      time.Duration
+	waited    time.Duration // of took, for reads
+	listBytes uint64        // of topology read
+	sampled   int           // batches
+}
+
+// record samples the first batches of a run and keeps their nodes.
+func (m *Probe) record(ctx context.Context, room int64) (t *trace, err error) {
+	t = &trace{}
+	t.arena, err = mem.NewArena(m.src.Budget, "trace of accesses", min(room, traceBytes))
+	if err != nil {
+		return nil, err
+	}
+	if err := t.fill(ctx, m, traceBatches); err != nil {
+		return nil, errors.Join(fmt.Errorf("probe: sample batches to plan: %w", err), t.close())
+	}
+	return t, nil
+}
+
+// sampleFew samples a few batches and keeps what they cost alone.
+func (m *Probe) sampleFew(ctx context.Context) (*trace, error) {
+	t := &trace{}
+	if err := t.fill(ctx, m, pagedBatches); err != nil {
+		return nil, fmt.Errorf("probe: sample batches to plan: %w", err)
+	}
+	return t, nil
+}
+
+// fill samples until there is enough, or no room, or the run would be over.
+func (t *trace) fill(ctx context.Context, m *Probe, most int) error {
+	c := &m.cfg
+	s, err := m.src.Sampler(c.Fanout, c.Seed)
+	if err != nil {
+		return err
+	}
+	defer s.Close()
+	f := &traceFiller{trace: t, src: m.src, sampler: s, most: most}
+	if t.arena != nil {
+		f.free = mem.View[sample.NodeID](t.arena.Bytes())
+	}
+	for epoch := range uint64(m.facts.Epochs) {
+		o, err := sample.EpochOrder(c.Seeds, c.Seed, epoch, m.facts.Batch)
+		if err != nil {
+			return err
+		}
+		if epoch == 1 {
+			t.second = f.done
+		}
+		if more, err := f.epoch(ctx, o); err != nil || !more {
+			return err
+		}
+	}
+	t.whole = true
+	return nil
+}
+
+// traceFiller samples the batches of a trace.
+type traceFiller struct {
+	*trace
+	src        *loader.Source
+	sampler    *sample.Sampler
+	most, done int // batches
+	dense      sample.Dense
+	seeds      []sample.NodeID
+	free       []sample.NodeID // of the arena
+}
+
+// epoch samples the batches of an epoch, and returns whether there may be more.
+func (f *traceFiller) epoch(ctx context.Context, o *sample.Order) (more bool, err error) {
+	for i := range o.Batches() {
+		if f.done == f.most || f.done >= traceLeast && f.edges >= traceEdges {
+			return false, nil
+		}
+		whole := len(f.seeds)
+		if f.seeds = o.Seeds(i, f.seeds[:0]); len(f.seeds) < whole {
+			f.seeds = f.seeds[:whole] // the last one is not like the others
+			continue
+		}
+		if more, err := f.batch(ctx, o.Epoch(), i); err != nil || !more {
+			return false, err
+		}
+	}
+	return true, nil
+}
+
+// batch samples one batch, and returns whether there was room for it.
+func (f *traceFiller) batch(ctx context.Context, epoch, index uint64) (bool, error) {
+	src := f.src
+	begun, bytes, waited := time.Now(), src.Topology.Stats().BytesRead, src.Device.Stats().Wait
+	if err := f.sampler.Sample(ctx, epoch, index, f.seeds, &f.dense); err != nil {
+		return false, err
+	}
+	took, n := time.Since(begun), len(f.dense.NodeIDs)
+	if f.arena != nil {
+		if n > len(f.free) {
+			return false, nil
+		}
+		copy(f.free, f.dense.NodeIDs)
+		f.batches, f.free = append(f.batches, f.free[:n:n]), f.free[n:]
+		f.hops = append(f.hops, slices.Clone(f.dense.NodeIDOffsets))
+	}
+	f.edges += uint64(len(f.dense.Nbrs))
+	f.nodes += uint64(n)
+	// Counted from the half on, so far: what came before is forgotten.
+	if f.done&(f.done-1) == 0 {
+		f.took, f.waited, f.listBytes, f.sampled = 0, 0, 0, 0
+	}
+	f.took += took
+	f.waited += src.Device.Stats().Wait - waited
+	f.listBytes += src.Topology.Stats().BytesRead - bytes
+	f.sampled++
+	f.done++
+	return true, nil
+}
+
+func (t *trace) close() error { return t.arena.Free() }

@@ -1,0 +1,104 @@
+package train
+
+import (
+	"fmt"
+	"math"
+	"slices"
+
+	"gdb/internal/mem"
+	"gdb/kv"
+	"gdb/sample"
+	"gdb/train/backend"
+	"gdb/train/model"
+	"gdb/train/task"
+)
+
+// stepper trains a model on batches, whoever makes them. It is for one goroutine.
+type stepper struct {
+	cfg   *Config
+	be    backend.Backend
+	task  task.Task
+	dims  []int
+	model model.Model
+	opt   *optimizer
+
+	classes int
+	multi   bool
+	budget  *mem.Budget
+}
+
+// newStepper opens the backend. The model takes its memory when it is opened.
+func newStepper(cfg *Config, m *kv.Meta, budget *mem.Budget) (*stepper, error) {
+	classes, multi := m.Labels.Classes, m.Labels.Kind == "multi"
+	s := &stepper{cfg: cfg, task: &task.Classes{Names: classes, Multi: multi},
+		classes: len(classes), multi: multi, budget: budget,
+		dims: cfg.Dims(m.Features[0].Dim, len(classes))}
+	var err error
+	s.be, err = backend.Open(cfg.Backend, backend.Options{Workers: cfg.Threads, Budget: budget})
+	return s, err
+}
+
+// openModel takes the memory of the model and of its optimizer.
+func (s *stepper) openModel() (err error) {
+	if s.model, err = s.cfg.Architecture().New(s.be, s.dims, true, s.budget); err != nil {
+		return err
+	}
+	s.opt, err = newOptimizer(s.be, s.cfg, s.model.Params())
+	return err
+}
+
+// Close frees the memory of the backend, and all in it.
+func (s *stepper) Close() error { return s.be.Close() }
+
+// step trains on one batch. A batch without a label changes nothing.
+func (s *stepper) step(b *sample.Batch) (o task.Outcome, err error) {
+	if err := s.be.Begin(); err != nil {
+		return o, err
+	}
+	pass := model.Step{Seed: s.cfg.Seed, Epoch: b.Epoch, Batch: b.Index,
+		Dropout: float32(s.cfg.Dropout), Train: true, Table: b.Table, Rows: b.TableRows}
+	logits, err := s.model.Forward(&b.Dense, b.X, pass)
+	if err != nil {
+		return o, err
+	}
+	o, err = s.task.Loss(s.be, s.model, logits, b)
+	if err != nil || o.Rows == 0 {
+		return task.Outcome{}, err
+	}
+	if math.IsNaN(o.Loss) || math.IsInf(o.Loss, 0) {
+		return o, fmt.Errorf("the loss is %g: the training diverged: lower --lr, or check the "+
+			"features for NaN and huge values", o.Loss)
+	}
+	s.model.Backward(pass)
+	s.opt.step(s.model.Params())
+	return o, nil
+}
+
+// growth, in sixteenths, is how much more a list that grows takes than it needs.
+const growth = 20
+
+// modelBytes is the memory of parameters: weights, gradients and optimizer state outside the heap,
+// and on it the best weights, and copies for a checkpoint.
+func modelBytes(c *Config, dims []int) int64 {
+	params, states := 4*int64(c.Architecture().Params(dims)), int64(len(stateNames(c.Optimizer)))
+	return (2+states)*mem.ArenaBytes(params) + mem.HeapCost((3+states)*params)
+}
+
+// StepBytes is the memory of a step on the largest batch: see probe.Model.
+func (s *stepper) StepBytes(d *sample.Dense, inner, scale int64, inPlace bool) int64 {
+	have := int64(len(d.NodeIDs)) - int64(d.NodeIDOffsets[1])
+	floats, lists := s.cfg.Architecture().StepFloats(s.dims, d, inPlace,
+		func(n int64) int64 { return n * inner / scale / have })
+	return mem.ArenaBytes(4*floats*scale*9/8) +
+		mem.HeapCost(4*lists*scale*growth/16+s.kernelBytes())
+}
+
+// kernelBytes is the scratch memory of the kernels of a step.
+func (s *stepper) kernelBytes() int64 {
+	a, c := s.cfg.Architecture(), s.cfg
+	n := a.ProductBytes(s.dims, c.Threads)
+	if c.Dropout > 0 && c.InPlace(s.dims) {
+		n += a.DroppedBytes(s.dims, c.Threads, slices.Max(c.Fanout))
+	}
+	return n
+}

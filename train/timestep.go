@@ -1,0 +1,120 @@
+package train
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"gdb/internal/mem"
+	"gdb/internal/rng"
+	"gdb/sample"
+	"gdb/train/backend"
+	"gdb/train/plan"
+	"gdb/train/probe"
+)
+
+// Products times a matrix product by all threads.
+func (s *stepper) Products() (gflops float64, err error) {
+	const m, k, n, rounds = 2048, 256, 256, 4
+	if err := s.be.Begin(); err != nil {
+		return 0, err
+	}
+	var x [3]backend.Tensor
+	for i, shape := range [][2]int{{m, k}, {k, n}, {m, n}} {
+		if x[i], err = s.be.Scratch(shape[0], shape[1]); err != nil {
+			return 0, err
+		}
+		s.be.Zero(x[i])
+	}
+	w, err := probe.Clocked(rounds, func() error {
+		s.be.MatMul(x[2], x[0], x[1], false)
+		return nil
+	})
+	return 2 * m * k * n / (1e9 * w.Seconds), err
+}
+
+const (
+	// stepRounds are run to time a step at least, and up to stepMost until they took stepTime.
+	stepRounds, stepMost = 3, 9
+	stepTime             = 500 * time.Millisecond
+	// tableMost is the memory of a cache whose rows a step reads in place when it is timed.
+	tableMost = 256 << 20
+	// tableShare of what is free is the most that it takes.
+	tableShare = 4
+	// pageFloats are those of a page of memory.
+	pageFloats = 4096 / 4
+)
+
+// TimeStep is what a training step on a sampled batch takes, with all that training does. If rows
+// are used in place they are anywhere in memory. The weights are not what they were then.
+func (s *stepper) TimeStep(ctx context.Context, d *sample.Dense, inPlace bool) (w plan.Work,
+	err error) {
+	dim, rows := s.dims[0], len(d.NodeIDs)
+	seeds := d.NodeIDs[d.NodeIDOffsets[d.Layers()]:]
+	b := &sample.Batch{Dense: *d, Dim: dim, Seeds: seeds}
+	if s.multi {
+		b.Multi = make([]float32, len(seeds)*s.classes)
+	} else {
+		b.Labels = make([]int32, len(seeds))
+	}
+	if inPlace {
+		a, err := s.placeRows(b)
+		if err != nil {
+			return w, err
+		}
+		defer func() { err = errors.Join(err, a.Free()) }()
+		rows -= int(d.NodeIDOffsets[1])
+	}
+	a, err := mem.NewArena(s.budget, "features of a batch", 4*int64(rows*dim))
+	if err != nil {
+		return w, err
+	}
+	defer func() { err = errors.Join(err, a.Free(), s.be.Trim()) }()
+	b.X = mem.View[float32](a.Bytes())
+	rate := s.opt.rate
+	s.model.Params().Init(s.be, s.cfg.Seed)
+	s.opt.rate = 0 // no step leads to another
+	w, err = s.timeSteps(b)
+	s.opt.rate = rate
+	s.opt.reset()
+	return w, errors.Join(err, ctx.Err())
+}
+
+// timeSteps is the middle one of some steps. The first finds its memory new.
+func (s *stepper) timeSteps(b *sample.Batch) (plan.Work, error) {
+	var all []plan.Work
+	for begun := time.Now(); len(all) < 1+stepRounds ||
+		len(all) < stepMost && time.Since(begun) < stepTime; {
+		for i := range b.X { // a step leaves its own results there
+			b.X[i] = 1
+		}
+		w, err := probe.Clocked(1, func() error {
+			_, err := s.step(b)
+			return err
+		})
+		if err != nil {
+			return w, err
+		}
+		all = append(all, w)
+	}
+	return probe.Middle(all[1:]), nil
+}
+
+// placeRows gives the rows of a batch places in a table, in no order.
+func (s *stepper) placeRows(b *sample.Batch) (*mem.Arena, error) {
+	row := 4 * int64(b.Dim)
+	free := s.budget.Limit() - s.budget.Used()
+	rows := max(1, min(tableMost, free/tableShare)/row)
+	a, err := mem.NewArena(s.budget, "rows of a table", rows*row)
+	if err != nil {
+		return nil, err
+	}
+	b.Table = mem.View[float32](a.Bytes())
+	for i := 0; i < len(b.Table); i += pageFloats { // what was never written to is read faster
+		b.Table[i] = 1
+	}
+	for _, r := range b.Dense.ReprMap {
+		b.TableRows = append(b.TableRows, uint32(rng.Key(uint64(r))%uint64(rows)))
+	}
+	return a, nil
+}

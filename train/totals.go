@@ -1,0 +1,83 @@
+package train
+
+import (
+	"fmt"
+
+	"gdb/internal/mem"
+	"gdb/train/plan"
+	"gdb/train/runs"
+	"gdb/train/task"
+)
+
+// stageTimes are the stages' times in a whole epoch.
+func (s *epochSums) stageTimes() (all []runs.StageTimes) {
+	for _, st := range s.Stages {
+		t := runs.StageTimes{Name: st.Name, Workers: st.Workers, Busy: st.Busy.Seconds(),
+			Starved: st.Starved.Seconds(), Blocked: st.Blocked.Seconds()}
+		rest := max(0, float64(st.Workers)*s.Time.Seconds()-t.Busy-t.Starved-t.Blocked)
+		if st.Name == "sample" || st.Name == "plan" || st.Name == "sweep" {
+			t.Blocked += rest
+		} else {
+			t.Starved += rest
+		}
+		all = append(all, t)
+	}
+	return all
+}
+
+// epoch is the record of a whole epoch.
+func (s *epochSums) epoch(epoch int) runs.Epoch {
+	rec := runs.Epoch{Epoch: epoch, Loss: s.Loss / float64(s.Rows), Time: s.Time.Seconds(),
+		Sampled: s.Edges, Read: s.Read, Nodes: s.Nodes, Batches: s.Batches,
+		Sample: s.Sample.Seconds(), Gather: s.Gather.Seconds(), Compute: s.Compute.Seconds(),
+		Wait: s.Wait.Seconds(), IO: s.IO.Seconds(), Stages: s.stageTimes()}
+	rec.Train, _ = task.F1(s.Hit, s.Wrong,
+		s.Missed) // no label predicted nor true is a 0 of no weight
+	if s.Requests > 0 {
+		rec.Hit = float64(s.Hits) / float64(s.Requests)
+	}
+	if s.Lists > 0 {
+		hit := float64(s.ListHits) / float64(s.Lists)
+		rec.NeighborHit, rec.Lists = &hit, s.Lists
+	}
+	if s.Time > 0 {
+		rec.IOWait = s.IOWait.Seconds() / s.Time.Seconds()
+	}
+	return rec
+}
+
+// Totals sums what epochs cost, per epoch.
+type Totals struct {
+	Epochs  int     `json:"epochs"`
+	Read    float64 `json:"read_bytes"`
+	Hit     float64 `json:"hit"`
+	Sample  float64 `json:"sample_s"`
+	Gather  float64 `json:"gather_s"`
+	Compute float64 `json:"compute_s"`
+	Time    float64 `json:"time"`
+}
+
+// add takes an epoch's record into the means. The first epoch fills caches: once there are others
+// it is left out, unless batches are prepared ahead, of which it has the work for those to come.
+func (a *Totals) add(r *runs.Epoch, ahead bool) {
+	if r.Epoch == 2 && a.Epochs == 1 && !ahead {
+		*a = Totals{}
+	}
+	n := float64(a.Epochs)
+	mean := func(to *float64, v float64) { *to = (*to*n + v) / (n + 1) }
+	mean(&a.Read, float64(r.Read))
+	mean(&a.Hit, r.Hit)
+	mean(&a.Sample, r.Sample)
+	mean(&a.Gather, r.Gather)
+	mean(&a.Compute, r.Compute)
+	mean(&a.Time, r.Time)
+	a.Epochs++
+}
+
+// Compare is the line of plan against actual.
+func (a *Totals) Compare(f *plan.Forecast) string {
+	return fmt.Sprintf("plan/actual per epoch: read %s/%s, hit %.1f%%/%.1f%%, sample %.1fs/%.1fs, "+
+		"gather %.1fs/%.1fs, compute %.1fs/%.1fs, time %.1fs/%.1fs", mem.FormatSize(f.Read),
+		mem.FormatSize(int64(a.Read)), 100*f.Hit, 100*a.Hit, f.Sample, a.Sample, f.Gather,
+		a.Gather, f.Compute, a.Compute, f.Time, a.Time)
+}
