@@ -8,6 +8,7 @@ import (
 	"gdb/internal/invariants"
 	"gdb/internal/mem"
 	"gdb/layout"
+	"gdb/sample/stages"
 )
 
 // NodeID is an internal node id.
@@ -96,8 +97,8 @@ type Batch struct {
 	Multi []float32
 
 	release func(*Batch)
-	counted int64      // bytes of HeapBytes that are in the pipeline's budget
-	rows    *rowBuffer // holds X
+	counted int64          // bytes of HeapBytes that are in the pipeline's budget
+	rows    *stages.Buffer // holds X
 }
 
 // Batches hands out batches in their order: those of an epoch, or what is left of it. A Pipeline

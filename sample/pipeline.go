@@ -9,8 +9,8 @@ import (
 	"sync/atomic"
 	"time"
 
-	"gdb/internal/bug"
 	"gdb/internal/mem"
+	"gdb/sample/stages"
 )
 
 // sampledMax is how many sampled batches wait to be gathered at most.
@@ -60,14 +60,12 @@ type PipelineConfig struct {
 // due give up what they hold, see room.go: an epoch runs with the memory of its largest batch.
 type Pipeline struct {
 	cfg    PipelineConfig
-	ctx    context.Context
-	cancel context.CancelCauseFunc
-	wg     sync.WaitGroup
+	stages *stages.Group
 
 	next     atomic.Uint64 // the next index to sample
 	end      uint64
 	empty    chan *Batch
-	rows     chan *rowBuffer
+	rows     *stages.Buffers
 	sampled  []chan *Batch    // by index modulo their number, one place each
 	ready    []chan *Batch    // likewise
 	samplers []*sharedSampler // of each worker
@@ -86,14 +84,7 @@ type Pipeline struct {
 		sync.Mutex
 		closed bool
 		held   int64 // bytes counted in Budget but for the row buffers
-		owned  []*rowBuffer
 	}
-}
-
-// rowBuffer is the memory of one batch's features.
-type rowBuffer struct {
-	arena *mem.Arena
-	lent  bool // to the consumer
 }
 
 // NewPipeline starts the workers. The caller calls Close.
@@ -113,20 +104,16 @@ func NewPipeline(ctx context.Context, cfg PipelineConfig) (*Pipeline, error) {
 		gathered = 1
 	}
 	batches := cfg.Workers + sampledMax + gathered
-	p.empty, p.rows = make(chan *Batch, batches), make(chan *rowBuffer, gathered)
+	p.empty = make(chan *Batch, batches)
+	p.rows = stages.NewBuffers(gathered, "features of a batch", cfg.Budget)
 	for range batches {
 		p.empty <- &Batch{}
 		p.sampled = append(p.sampled, make(chan *Batch, 1))
 		p.ready = append(p.ready, make(chan *Batch, 1))
 	}
-	for range gathered {
-		r := &rowBuffer{}
-		p.rows <- r
-		p.mu.owned = append(p.mu.owned, r)
-	}
 	p.next.Store(cfg.StartBatch)
 	p.since = time.Now()
-	p.ctx, p.cancel = context.WithCancelCause(ctx)
+	p.stages = stages.NewGroup(ctx)
 	if cfg.Budget != nil {
 		p.endRelief = cfg.Budget.Relieve(p.freeIdle)
 	}
@@ -138,22 +125,10 @@ func NewPipeline(ctx context.Context, cfg PipelineConfig) (*Pipeline, error) {
 		p.samplers = append(p.samplers, &sharedSampler{sampler: s})
 	}
 	for _, by := range p.samplers {
-		p.start(func() error { return p.sample(by) })
+		p.stages.Start(func() error { return p.sample(by) })
 	}
-	p.start(p.gather)
+	p.stages.Start(p.gather)
 	return p, nil
-}
-
-// start runs a worker; the first error stops all.
-func (p *Pipeline) start(work func() error) {
-	p.wg.Add(1)
-	go func() {
-		defer bug.Catch()
-		defer p.wg.Done()
-		if err := work(); err != nil {
-			p.cancel(err)
-		}
-	}()
 }
 
 // Next returns the next batch of the epoch, io.EOF after the last, or the first error of any
@@ -166,8 +141,8 @@ func (p *Pipeline) Next(ctx context.Context) (*Batch, error) {
 		p.since = time.Now()
 		p.stepping.Starved.Add(int64(p.since.Sub(asked)))
 	}()
-	if p.ctx.Err() != nil {
-		return nil, context.Cause(p.ctx)
+	if err := p.stages.Err(); err != nil {
+		return nil, err
 	}
 	if p.due == p.end {
 		return nil, io.EOF
@@ -177,8 +152,8 @@ func (p *Pipeline) Next(ctx context.Context) (*Batch, error) {
 		p.due++
 		p.stepping.Done.Add(1)
 		return p.lend(b)
-	case <-p.ctx.Done():
-		return nil, context.Cause(p.ctx)
+	case <-p.stages.Done():
+		return nil, p.stages.Err()
 	case <-ctx.Done():
 		return nil, ctx.Err()
 	}
@@ -186,12 +161,9 @@ func (p *Pipeline) Next(ctx context.Context) (*Batch, error) {
 
 // lend hands a batch to the consumer.
 func (p *Pipeline) lend(b *Batch) (*Batch, error) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if p.mu.closed {
+	if !p.rows.Lend(b.rows) {
 		return nil, ErrClosed
 	}
-	b.rows.lent = true
 	b.Lend(p.recycle)
 	return b, nil
 }
@@ -199,7 +171,7 @@ func (p *Pipeline) lend(b *Batch) (*Batch, error) {
 // sample is one worker of the first stage.
 func (p *Pipeline) sample(by *sharedSampler) error {
 	for {
-		b, ok := receive(p, p.empty, &p.sampling.Blocked)
+		b, ok := stages.Receive(p.stages, p.empty, &p.sampling.Blocked)
 		if !ok {
 			return nil
 		}
@@ -227,11 +199,12 @@ func (p *Pipeline) sample(by *sharedSampler) error {
 // gather is the second stage.
 func (p *Pipeline) gather() error {
 	for i := p.cfg.StartBatch; i < p.end; i++ {
-		b, ok := receive(p, p.sampled[i%uint64(len(p.sampled))], &p.gathering.Starved)
+		b, ok := stages.Receive(p.stages, p.sampled[i%uint64(len(p.sampled))],
+			&p.gathering.Starved)
 		if !ok {
 			return nil
 		}
-		r, ok := receive(p, p.rows, &p.gathering.Blocked) // which idle ones may be freed until then
+		r, ok := p.rows.Take(p.stages, &p.gathering.Blocked) // idle ones may be freed until then
 		if !ok {
 			return nil
 		}
@@ -265,73 +238,37 @@ func (p *Pipeline) fill(by *sharedSampler, b *Batch) error {
 			b.TableRows = mem.View[uint32](mem.BytesOf(b.Dense.Nbrs))
 		}
 		n := len(nodes) * b.Dim
-		if err := b.rows.fit(p.cfg.Budget, int64(n)*4, p.cfg.RowBytes); err != nil {
+		if err := p.rows.Fit(b.rows, int64(n)*4, p.cfg.RowBytes); err != nil {
 			return err
 		}
-		b.X = mem.View[float32](b.rows.arena.Bytes())[:n:n]
-		if err := f.Gather(p.ctx, nodes, b.X); err != nil {
+		b.X = b.rows.Floats()[:n:n]
+		if err := f.Gather(p.stages.Context(), nodes, b.X); err != nil {
 			return err
 		}
 	}
 	if p.cfg.Labels == nil {
 		return nil
 	}
-	if err := p.cfg.Labels.Fill(p.ctx, b); err != nil {
+	if err := p.cfg.Labels.Fill(p.stages.Context(), b); err != nil {
 		return err
 	}
 	return p.count(b)
-}
-
-// fit makes the buffer hold n bytes, and as many as it is to begin with; what it held is lost.
-func (r *rowBuffer) fit(budget *mem.Budget, n, begin int64) error {
-	if r.arena != nil {
-		if int64(len(r.arena.Bytes())) >= n {
-			return nil
-		}
-		if err := r.free(); err != nil {
-			return err
-		}
-	}
-	if begin < n {
-		begin = n + n/16 + 4
-	}
-	var err error
-	if r.arena, err = mem.NewArena(budget, "features of a batch", begin); err != nil {
-		r.arena, err = mem.NewArena(budget, "features of a batch", n)
-	}
-	return err
-}
-
-func (r *rowBuffer) free() error {
-	a := r.arena
-	r.arena = nil
-	if a == nil {
-		return nil
-	}
-	return a.Free()
 }
 
 // recycle takes a batch back from the consumer.
 func (p *Pipeline) recycle(b *Batch) {
 	r := b.rows
 	b.X, b.Table, b.TableRows, b.rows = nil, nil, nil, nil
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	r.lent = false
-	if p.mu.closed {
-		_ = r.free() // unmapping what was mapped cannot fail
-		return
+	if p.rows.Return(r) {
+		p.empty <- b
+		p.released.Add(1) // last: whoever sees it finds the memory
 	}
-	p.rows <- r // never blocks: there is a place for each
-	p.empty <- b
-	p.released.Add(1) // last: whoever sees it finds the memory
 }
 
 // Close stops the workers, waits for them and frees the memory; batches that are still held stay
 // valid until their Release. Further calls do nothing.
 func (p *Pipeline) Close() error {
-	p.cancel(ErrClosed)
-	p.wg.Wait()
+	p.stages.Stop(ErrClosed)
 	if p.endRelief != nil {
 		p.endRelief()
 	}
@@ -344,31 +281,8 @@ func (p *Pipeline) Close() error {
 	for _, by := range p.samplers {
 		by.sampler.Close()
 	}
-	var err error
-	for _, r := range p.mu.owned {
-		if !r.lent {
-			err = errors.Join(err, r.free())
-		}
-	}
 	if p.cfg.Budget != nil {
 		p.cfg.Budget.Release(p.mu.held)
 	}
-	return err
-}
-
-// receive takes from c, counting the wait, unless the pipeline stops.
-func receive[T any](p *Pipeline, c chan T, wait *atomic.Int64) (v T, ok bool) {
-	select {
-	case v = <-c:
-		return v, true
-	default:
-	}
-	begun := time.Now()
-	defer func() { wait.Add(int64(time.Since(begun))) }()
-	select {
-	case v = <-c:
-		return v, true
-	case <-p.ctx.Done():
-		return v, false
-	}
+	return p.rows.Close()
 }

@@ -26,7 +26,8 @@ func (p *Pipeline) draw(by *sharedSampler, b *Batch) error {
 	by.mu.Lock()
 	defer by.mu.Unlock()
 	b.Seeds = p.cfg.Order.Seeds(b.Index, b.Seeds[:0])
-	if err := by.sampler.Sample(p.ctx, b.Epoch, b.Index, b.Seeds, &b.Dense); err != nil {
+	if err := by.sampler.Sample(p.stages.Context(), b.Epoch, b.Index, b.Seeds,
+		&b.Dense); err != nil {
 		return err
 	}
 	return p.count(b)
@@ -87,7 +88,7 @@ func (p *Pipeline) pause(stage *Clock, b *Batch) bool {
 	for {
 		select {
 		case <-time.After(roomPause):
-		case <-p.ctx.Done():
+		case <-p.stages.Done():
 			return false
 		}
 		if p.isDue(b) {
@@ -130,8 +131,8 @@ func (p *Pipeline) giveUp(b *Batch) (freed bool) {
 	if p.cfg.Budget != nil {
 		p.cfg.Budget.Release(n)
 	}
-	if r != nil && r.arena != nil {
-		_ = r.free() // unmapping what was mapped cannot fail
+	if r != nil && r.Arena() != nil {
+		_ = r.Free() // unmapping what was mapped cannot fail
 		return true
 	}
 	return n > 0
@@ -154,15 +155,4 @@ func (p *Pipeline) count(b *Batch) error {
 }
 
 // freeIdle frees the features' memory that no batch uses.
-func (p *Pipeline) freeIdle(int64) (freed bool) {
-	for range len(p.rows) {
-		select {
-		case r := <-p.rows:
-			freed = freed || r.arena != nil
-			_ = r.free() // unmapping what was mapped cannot fail
-			p.rows <- r
-		default:
-		}
-	}
-	return freed
-}
+func (p *Pipeline) freeIdle(int64) (freed bool) { return p.rows.FreeIdle() }

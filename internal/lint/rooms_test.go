@@ -64,6 +64,7 @@ var rooms = map[string][]string{
 	},
 	"sample": {
 		"sample/sampletest",
+		"sample/stages",
 		"sample",
 		"sample/nodeset",
 		"sample/policytest",

@@ -48,23 +48,23 @@ func (a *ahead) stop() {
 
 // spanAhead is a span that is decided on, and swept for, by a goroutine.
 type spanAhead struct {
-	cancel  context.CancelFunc
-	settled chan struct{} // closed when it takes no more memory
-	done    chan struct{} // closed when span and err are set
-	span    *span
-	err     error
+	cancel context.CancelFunc
+	fitted chan struct{} // closed when it takes no more memory
+	done   chan struct{} // closed when span and err are set
+	span   *span
+	err    error
 }
 
 // beginSpan starts on the span of a superbatch that begins with a step; one at a time.
-func (b *builder) beginSpan(s *superbatch, step uint64, m meanwhile) *spanAhead {
+func (b *builder) beginSpan(s *superbatch, step uint64, m alongside) *spanAhead {
 	ctx, cancel := context.WithCancel(context.Background())
-	a := &spanAhead{cancel: cancel, settled: make(chan struct{}), done: make(chan struct{})}
-	settled := sync.OnceFunc(func() { close(a.settled) })
+	a := &spanAhead{cancel: cancel, fitted: make(chan struct{}), done: make(chan struct{})}
+	fitted := sync.OnceFunc(func() { close(a.fitted) })
 	go func() {
 		defer bug.Catch()
 		defer close(a.done)
-		defer settled()
-		a.span, a.err = b.makeSpan(ctx, s, step, m, settled)
+		defer fitted()
+		a.span, a.err = b.makeSpan(ctx, s, step, m, fitted)
 	}()
 	return a
 }

@@ -42,7 +42,7 @@ type superbatch struct {
 	plans     *runtimefile.Reader
 	gone      *runtimefile.Remover
 	span      *span // where missing rows are read from, once it was decided
-	coming    *spanAhead
+	upcoming  *spanAhead
 }
 
 // stepRefs are the records of one batch, and how many rows it reads.
@@ -53,8 +53,8 @@ type stepRefs struct {
 
 // close gives the memory back, and begins to remove the files. It may be called at any stage.
 func (s *superbatch) close() {
-	s.coming.stop()
-	s.coming = nil
+	s.upcoming.stop()
+	s.upcoming = nil
 	s.endSpan()
 	for _, r := range []*runtimefile.Reader{s.batches, s.plans} {
 		if r != nil {

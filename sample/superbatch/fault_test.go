@@ -36,8 +36,8 @@ func TestReadErrors(t *testing.T) {
 			c := testConfigOn(dev)
 			c.Batches, c.Overlap = 9, mode == 1
 			if mode > 1 {
-				var told []Reading
-				c = swept(c, &told)
+				var reading []Reading
+				c = swept(c, &reading)
 				c.Epochs = 1
 				c.SweepAhead, c.SweepBytes = mode == 3, 300<<10
 				c.Overlap = c.SweepAhead

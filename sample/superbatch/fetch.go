@@ -8,7 +8,7 @@ import (
 )
 
 // order brings the rows that a batch misses into the order in which they were packed.
-func (t *stretch) order(f *frame) error {
+func (t *assembly) order(f *frame) error {
 	if t.packed == nil {
 		return nil
 	}
@@ -28,14 +28,15 @@ func (t *stretch) order(f *frame) error {
 
 // fetch reads the rows first … end-1 of those that a batch misses, the k-th of them to the row
 // at[k] of out: from the file of features, where at nil means k, or as they were packed.
-func (t *stretch) fetch(f *frame, first, end int, at []uint32, out []float32,
+func (t *assembly) fetch(f *frame, first, end int, at []uint32, out []float32,
 	buf *runtimefile.Buffer) error {
 	c, dim := &t.l.cfg, t.l.dim
 	if t.packed == nil {
-		return c.Rows.Gather(t.ctx, f.missed[first:end], at, out)
+		return c.Rows.Gather(t.stages.Context(), f.missed[first:end], at, out)
 	}
 	width := t.packed.rowBytes
-	return t.packed.read(t.ctx, t.batchOf(f), first, end, buf, func(k int, rows []byte) error {
+	return t.packed.read(t.stages.Context(), t.batchOf(f), first, end, buf, func(k int,
+		rows []byte) error {
 		k -= first
 		for ; len(rows) > 0; k, rows = k+1, rows[width:] {
 			to := int(at[k]) * dim

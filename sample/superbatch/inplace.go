@@ -1,17 +1,15 @@
 package superbatch
 
 import (
-	"context"
-
-	"gdb/internal/mem"
 	"gdb/sample"
+	"gdb/sample/stages"
 	"gdb/sample/superbatch/changeset"
 	"gdb/sample/superbatch/runtimefile"
 )
 
 // readInPlace reads the rows that a batch misses to their slots, and finds those of its neighbors.
 // The batch that is used meanwhile has no row in these slots: see cacheState.
-func (t *stretch) readInPlace(f *frame, buf *runtimefile.Buffer) error {
+func (t *assembly) readInPlace(f *frame, buf *runtimefile.Buffer) error {
 	c, d := &f.changes, &f.batch.Dense
 	f.missed, f.at = f.missed[:0], f.at[:0]
 	for k, i := range c.Keep {
@@ -37,9 +35,9 @@ func (t *stretch) readInPlace(f *frame, buf *runtimefile.Buffer) error {
 		return err
 	}
 	if c.Alone { // the other frame comes back when the batch before was used
-		other, ok := receive(t, t.empty, &t.l.reading.Blocked)
+		other, ok := stages.Receive(t.stages, t.empty, &t.l.reading.Blocked)
 		if !ok {
-			return context.Cause(t.ctx)
+			return t.stages.Err()
 		}
 		t.empty <- other
 	}
@@ -50,11 +48,11 @@ func (t *stretch) readInPlace(f *frame, buf *runtimefile.Buffer) error {
 }
 
 // assembleInPlace copies the rows but for those of the outermost delta, which stay in slots.
-func (t *stretch) assembleInPlace(f *frame) {
+func (t *assembly) assembleInPlace(f *frame) {
 	l, b, d := t.l, &f.batch, uint64(t.l.dim)
 	from := f.changes.From[b.Dense.NodeIDOffsets[1]:]
 	n := len(from) * l.dim
-	x := mem.View[float32](f.x.arena.Bytes())[:n:n]
+	x := f.x.Floats()[:n:n]
 	sample.Parallel(len(from), l.cfg.Threads, n*4, func(first, end int) {
 		for i := first; i < end; i++ {
 			row, to := uint64(from[i]-1)*d, uint64(i)*d

@@ -30,15 +30,16 @@ type Loader struct {
 	slots   []float32
 	have    int // slots, but for those that gave way to large batches
 
-	due     uint64 // the next step to hand out
-	current *superbatch
-	coming  *ahead // the superbatch that follows, or nil
-	short   bool   // only the first slots have memory: see SlotsKept
-	spilled *spilled
-	stretch *stretch
-	spent   *span // whose rows go when some batches of the next one were handed out
-	err     error // the first; nothing works afterwards
-	since   time.Time
+	due      uint64 // the next step to hand out
+	phase    phase
+	current  *superbatch // but in phase empty
+	assembly *assembly   // in phase handing
+	upcoming *ahead      // the superbatch that follows, if it is being made
+	outgoing *span       // whose rows go when some batches of the next one were handed out
+	trimmed  bool        // only the first slots have memory: see SlotsKept
+	spilled  *spilled
+	err      error // the first; nothing works afterwards
+	since    time.Time
 
 	reading, gathering, stepping sample.Clock
 	requests, hits, kept         atomic.Uint64
@@ -49,6 +50,19 @@ type Loader struct {
 		lent   int // batches with rows in slots
 	}
 }
+
+// phase is where a Loader stands between two batches.
+//
+//	empty --advance--> waiting --assemble--> handing
+//	  ^                 |   ^                  |
+//	  +------drop-------+   +---endAssembly----+
+type phase uint8
+
+const (
+	empty   phase = iota // no superbatch is at hand: the next one is to be made
+	waiting              // a superbatch is at hand, and no batch of it is being assembled
+	handing              // batches are assembled, and handed out
+)
 
 // Open takes the memory of the cache and makes the directory of runtime files, after removing
 // those of processes that died. The caller calls Close.
@@ -103,22 +117,22 @@ func (l *Loader) open() (err error) {
 
 // shrink gives back the memory of the slots that are not kept, and forgets their rows.
 func (l *Loader) shrink() error {
-	if l.short {
+	if l.trimmed {
 		return nil
 	}
-	l.short = true
+	l.trimmed = true
 	l.builder.cache.Trim(l.cfg.SlotsKept)
 	return l.arena.Discard(l.unkept())
 }
 
 // grow takes it again, and reads the rows that were spilled. It may be given up and called again.
 func (l *Loader) grow(ctx context.Context) error {
-	if l.short {
+	if l.trimmed {
 		first, end := l.unkept()
 		if err := l.arena.Restore("feature cache", first, end); err != nil {
 			return err
 		}
-		l.short = false
+		l.trimmed = false
 	}
 	return l.unspill(ctx)
 }
@@ -162,14 +176,14 @@ func (e *epochBatches) Stats() sample.PipelineStats { return e.l.Stats() }
 // is no head, or if they are to be spilled.
 func (e *epochBatches) Close() error {
 	l := e.l
-	err := l.rest()
-	if l.current == nil || l.slotsHeld() {
+	err := l.endAssembly()
+	if l.phase == empty || l.slotsHeld() {
 		return err
 	}
 	if l.due == l.current.end {
 		err = errors.Join(err, l.drop())
 	}
-	if l.current == nil && l.coming == nil {
+	if l.phase == empty && l.upcoming == nil {
 		return err
 	}
 	return errors.Join(err, l.spill())
@@ -204,14 +218,14 @@ func (l *Loader) next(ctx context.Context, end uint64) (*sample.Batch, error) {
 // ended is io.EOF once no superbatch is being made any more: what comes between epochs takes the
 // memory that is free, and that of making one is not to be taken.
 func (l *Loader) ended(ctx context.Context) error {
-	if l.coming != nil {
-		if err := await(ctx, l.coming.done); err != nil {
+	if l.upcoming != nil {
+		if err := await(ctx, l.upcoming.done); err != nil {
 			return err
 		}
 	}
 	for _, s := range []*superbatch{l.current, l.following()} {
-		if s != nil && s.coming != nil {
-			if err := await(ctx, s.coming.settled); err != nil {
+		if s != nil && s.upcoming != nil {
+			if err := await(ctx, s.upcoming.fitted); err != nil {
 				return err
 			}
 		}
@@ -231,51 +245,58 @@ func await(ctx context.Context, c chan struct{}) error {
 
 // take waits for the next batch, and makes what it needs first.
 func (l *Loader) take(ctx context.Context, end uint64) (*sample.Batch, error) {
-	if l.stretch != nil && l.due == l.stretch.end {
-		if err := l.rest(); err != nil {
+	for {
+		var err error
+		switch {
+		case l.phase == handing && l.due < l.assembly.end:
+			l.sweepAhead()
+			return l.assembly.next(ctx)
+		case l.phase == handing:
+			err = l.endAssembly()
+		case l.slotsHeld():
+			err = errors.New("superbatch: a batch is held whose rows are in the cache: release " +
+				"it first")
+		case l.phase == waiting && l.due == l.current.end:
+			err = l.drop()
+		case l.phase == waiting:
+			err = l.assemble(ctx, end)
+		default:
+			err = l.advance(ctx)
+		}
+		if err != nil {
 			return nil, err
 		}
 	}
-	if l.stretch == nil && l.slotsHeld() {
-		return nil, errors.New("superbatch: a batch is held whose rows are in the cache: " +
-			"release it first")
-	}
-	if l.current != nil && l.due == l.current.end {
-		if err := l.drop(); err != nil {
-			return nil, err
-		}
-	}
-	if l.current == nil {
-		if err := l.advance(ctx); err != nil {
-			return nil, err
-		}
-	}
-	if l.stretch == nil {
-		if s := l.current.span; s == nil || l.due == s.end {
-			if err := l.nextSpan(ctx); err != nil {
-				return nil, err
-			}
-		}
-		if err := l.tailMade(ctx); err != nil {
-			return nil, err
-		}
-		if err := l.grow(ctx); err != nil {
-			return nil, err
-		}
-		l.stretch = newStretch(l, l.current, l.due, min(end, l.current.span.end))
-	}
-	l.sweepAhead()
-	return l.stretch.next(ctx)
 }
 
-// spentBatches of a span are handed out before the rows of the one before are removed: while a file
-// system gives up the room of some GiB, reads may have to wait.
-const spentBatches = 2
+// assemble starts on the batches of the superbatch at hand that come before end and whose rows are
+// read in the same way.
+func (l *Loader) assemble(ctx context.Context, end uint64) error {
+	if s := l.current.span; s == nil || l.due == s.end {
+		if err := l.nextSpan(ctx); err != nil {
+			return err
+		}
+	}
+	if err := l.tailMade(ctx); err != nil {
+		return err
+	}
+	if err := l.grow(ctx); err != nil {
+		return err
+	}
+	l.assembly = newAssembly(l, l.current, l.due, min(end, l.current.span.end))
+	l.phase = handing
+	return nil
+}
 
-// endSpent removes these rows.
-func (l *Loader) endSpent() {
-	l.spent.close()
-	l.spent = nil
+// outgoingBatches of a span are handed out before the rows of the one before are removed: while a
+// file
+// system gives up the room of some GiB, reads may have to wait.
+const outgoingBatches = 2
+
+// endOutgoing removes these rows.
+func (l *Loader) endOutgoing() {
+	l.outgoing.close()
+	l.outgoing = nil
 }
 
 // nextSpan waits for the span that begins with the next step.
@@ -285,23 +306,23 @@ func (l *Loader) nextSpan(ctx context.Context) error {
 		s.span = &span{end: s.end}
 		return nil
 	}
-	if s.coming == nil {
+	if s.upcoming == nil {
 		s.endSpan()
-		s.coming = l.builder.beginSpan(s, l.due, meanwhile{})
+		s.upcoming = l.builder.beginSpan(s, l.due, alongside{})
 	}
-	if err := await(ctx, s.coming.done); err != nil {
+	if err := await(ctx, s.upcoming.done); err != nil {
 		return err
 	}
-	a := s.coming
-	s.coming = nil
+	a := s.upcoming
+	s.upcoming = nil
 	a.cancel()
 	if a.err != nil {
 		return a.err
 	}
-	l.endSpent()
-	l.spent, s.span = s.span, a.span
+	l.endOutgoing()
+	l.outgoing, s.span = s.span, a.span
 	if l.cfg.Decided != nil {
-		l.cfg.Decided(s.span.told)
+		l.cfg.Decided(s.span.reading)
 	}
 	return nil
 }
@@ -310,38 +331,38 @@ func (l *Loader) nextSpan(ctx context.Context) error {
 // once that is there.
 func (l *Loader) sweepAhead() {
 	s, step := l.current, l.current.span.end
-	if l.spent != nil && l.due < l.stretch.first+spentBatches {
+	if l.outgoing != nil && l.due < l.assembly.first+outgoingBatches {
 		return
 	}
-	l.endSpent()
+	l.endOutgoing()
 	if !l.cfg.SweepAhead || !l.cfg.sweeps() {
 		return
 	}
 	if step == s.end {
 		s = l.following()
 	}
-	if s == nil || s.coming != nil {
+	if s == nil || s.upcoming != nil {
 		return
 	}
-	left := float64(step-l.due) / float64(max(1, l.current.span.told.Batches))
-	m := meanwhile{free: left * l.current.span.told.idle}
+	left := float64(step-l.due) / float64(max(1, l.current.span.reading.Batches))
+	m := alongside{free: left * l.current.span.reading.idle}
 	if s == l.current || l.current.head {
 		m.beside = l.current.span.bytes()
 	}
 	if s != l.current && l.current.head {
 		m.beside += l.current.batches.File.Size() + l.current.plans.File.Size()
 	}
-	s.coming = l.builder.beginSpan(s, step, m)
+	s.upcoming = l.builder.beginSpan(s, step, m)
 }
 
 // following is the superbatch after the current one, once it is there.
 func (l *Loader) following() *superbatch {
-	if l.coming == nil {
+	if l.upcoming == nil {
 		return nil
 	}
 	select {
-	case <-l.coming.done:
-		return l.coming.s
+	case <-l.upcoming.done:
+		return l.upcoming.s
 	default:
 		return nil
 	}
@@ -350,26 +371,26 @@ func (l *Loader) following() *superbatch {
 // advance waits for the superbatch that begins with the next step, and starts on the one after it
 // if they overlap.
 func (l *Loader) advance(ctx context.Context) error {
-	if l.coming == nil {
-		l.settle()
-		l.coming = l.builder.begin(l.builder.want(l.due, nil))
+	if l.upcoming == nil {
+		l.giveHeapBack()
+		l.upcoming = l.builder.begin(l.builder.want(l.due, nil))
 	}
-	s, err := l.coming.wait(ctx)
+	s, err := l.upcoming.wait(ctx)
 	if err != nil {
 		return err
 	}
-	l.settle()
-	l.coming.cancel()
-	l.current, l.coming = s, nil
+	l.giveHeapBack()
+	l.upcoming.cancel()
+	l.current, l.upcoming, l.phase = s, nil, waiting
 	if err := l.giveSlots(s.slots); err != nil {
 		return err
 	}
 	switch {
 	case s.end == l.builder.end:
 	case s.head:
-		l.coming = l.builder.begin(l.builder.want(s.end, s))
+		l.upcoming = l.builder.begin(l.builder.want(s.end, s))
 	case l.cfg.Overlap:
-		l.coming = l.builder.begin(l.builder.want(s.end, nil))
+		l.upcoming = l.builder.begin(l.builder.want(s.end, nil))
 	}
 	return nil
 }
@@ -377,43 +398,45 @@ func (l *Loader) advance(ctx context.Context) error {
 // tailMade waits for the other superbatch of a pair, whose memory training on the head takes. What
 // went wrong is told when its batches are due.
 func (l *Loader) tailMade(ctx context.Context) error {
-	if l.cfg.Overlap || l.coming == nil || !l.short {
+	if l.cfg.Overlap || l.upcoming == nil || !l.trimmed {
 		return nil
 	}
-	if err := await(ctx, l.coming.done); err != nil {
+	if err := await(ctx, l.upcoming.done); err != nil {
 		return err
 	}
-	l.settle()
+	l.giveHeapBack()
 	return nil
 }
 
-// settle gives the heap of one phase back before the next takes its own, where they take turns.
-func (l *Loader) settle() {
+// giveHeapBack gives the heap of one phase back before the next takes its own, where they take
+// turns.
+func (l *Loader) giveHeapBack() {
 	if !l.cfg.Overlap {
 		l.cfg.Budget.Settle()
 	}
 }
 
-// rest ends the work on batches that were not handed out. If there are such, the slots hold what
+// endAssembly ends the work on batches that were not handed out. If there are such, the slots hold
+// what
 // they brought, and no batch can follow.
-func (l *Loader) rest() error {
-	if l.stretch == nil {
+func (l *Loader) endAssembly() error {
+	if l.phase != handing {
 		return nil
 	}
-	if l.due != l.stretch.end && l.err == nil {
+	if l.due != l.assembly.end && l.err == nil {
 		l.err = errClosed
 	}
-	err := l.stretch.close()
-	l.stretch = nil
-	l.endSpent()
+	err := l.assembly.close()
+	l.assembly, l.phase = nil, waiting
+	l.endOutgoing()
 	return err
 }
 
 // drop removes the current superbatch.
 func (l *Loader) drop() error {
 	l.current.close()
-	l.current = nil
-	if l.coming != nil { // the next one is planned with all slots
+	l.current, l.phase = nil, empty
+	if l.upcoming != nil { // the next one is planned with all slots
 		return nil
 	}
 	return l.shrink()
@@ -447,13 +470,13 @@ func (l *Loader) Close() error {
 	if l.err == nil {
 		l.err = errClosed
 	}
-	err := l.rest()
-	l.endSpent()
-	if l.coming != nil {
-		l.coming.stop()
-		l.coming = nil
+	err := l.endAssembly()
+	l.endOutgoing()
+	if l.upcoming != nil {
+		l.upcoming.stop()
+		l.upcoming = nil
 	}
-	if l.current != nil {
+	if l.phase == waiting {
 		err = errors.Join(err, l.drop())
 	}
 	err = errors.Join(err, l.builder.gone.Wait())

@@ -67,9 +67,9 @@ func TestStoresGiveTheSame(t *testing.T) {
 			for i, size := range []int{1, 7, 0, 0} {
 				t.Run(fmt.Sprintf("io=%s/resident=%v/superbatch=%d", backend, resident, size),
 					func(t *testing.T) {
-						c, told := m.config, []Reading(nil)
+						c, reading := m.config, []Reading(nil)
 						if i > 2 {
-							c = swept(c, &told)
+							c = swept(c, &reading)
 							c.SweepAhead, c.SweepBytes = resident, 600<<10
 							c.Costs = Costs{Byte: 1e-9} // a batch reads most of the file
 						}
@@ -79,8 +79,8 @@ func TestStoresGiveTheSame(t *testing.T) {
 						if err != nil || !slices.Equal(got, want) {
 							t.Errorf("%d of %d batches, %v", len(got), len(want), err)
 						}
-						if i > 2 && (len(told) == 0 || !told[0].Swept) {
-							t.Errorf("nothing was swept: %+v", told)
+						if i > 2 && (len(reading) == 0 || !reading[0].Swept) {
+							t.Errorf("nothing was swept: %+v", reading)
 						}
 						closeAll(t, l)
 					})

@@ -14,8 +14,8 @@ import (
 )
 
 // pairConfig has superbatches in pairs, of which slots are not all kept.
-func pairConfig(t *testing.T, told *[]Reading) Config {
-	c := swept(testConfig(t), told)
+func pairConfig(t *testing.T, reading *[]Reading) Config {
+	c := swept(testConfig(t), reading)
 	c.SweepAhead, c.Slots, c.SlotsKept = true, 1000, 400
 	return c
 }
@@ -27,8 +27,8 @@ func TestPairs(t *testing.T) {
 		for _, pair := range []struct{ epochs, batches, superbatches int }{
 			{1, 1, 13}, {1, 3, 5}, {1, 4, 7}, {1, 0, 2}, {3, 0, 2}, {3, 20, 4}, {3, 13, 6},
 		} {
-			var told []Reading
-			c := pairConfig(t, &told)
+			var reading []Reading
+			c := pairConfig(t, &reading)
 			c.Epochs, c.Batches = uint64(pair.epochs), pair.batches
 			want := wantHashes(t, c)
 			if c.FS, c.Budget = vfs.NewMem(), mem.NewBudget(0); spill {
@@ -52,7 +52,7 @@ func TestPairs(t *testing.T) {
 					len(got), len(want), heads, l.builder.seq, err)
 			}
 			s := l.CacheStats()
-			checkTold(t, &c, told, s.Requests-s.Hits)
+			checkTold(t, &c, reading, s.Requests-s.Hits)
 			closeAll(t, l)
 		}
 	}
@@ -60,8 +60,8 @@ func TestPairs(t *testing.T) {
 
 // TestTailFails: what goes wrong with the second superbatch of a pair is told when it is due.
 func TestTailFails(t *testing.T) {
-	var told []Reading
-	c := pairConfig(t, &told)
+	var reading []Reading
+	c := pairConfig(t, &reading)
 	want, calls, bad := wantHashes(t, c), atomic.Int32{}, errors.New("no sampler")
 	c.Sampler = func() (*sample.Sampler, error) {
 		if calls.Add(1) > 1 {

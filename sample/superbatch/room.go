@@ -30,7 +30,7 @@ func (l *Loader) giveSlots(slots int) error {
 		return nil
 	}
 	end := l.have
-	if l.short {
+	if l.trimmed {
 		end = min(end, l.cfg.SlotsKept)
 	}
 	l.have = slots

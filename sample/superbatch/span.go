@@ -27,10 +27,10 @@ type Sweeper interface {
 
 // span is consecutive batches of a superbatch whose missing rows are read in the same way.
 type span struct {
-	first int    // batch of the superbatch
-	end   uint64 // the step after the last
-	rows  *packed
-	told  Reading
+	first   int    // batch of the superbatch
+	end     uint64 // the step after the last
+	rows    *packed
+	reading Reading
 }
 
 // bytes are those of rows that were swept for it.
@@ -38,7 +38,7 @@ func (p *span) bytes() int64 {
 	if p.rows == nil {
 		return 0
 	}
-	return p.told.PackedBytes
+	return p.reading.PackedBytes
 }
 
 func (p *span) close() {
@@ -53,22 +53,22 @@ func (s *superbatch) endSpan() {
 	s.span = nil
 }
 
-// meanwhile is what goes on while a span is made: training on the one before, or nothing.
-type meanwhile struct {
+// alongside is what goes on while a span is made: training on the one before, or nothing.
+type alongside struct {
 	free   float64 // seconds of a sweep that cost nothing
 	beside int64   // bytes of the same storage that files of what is trained on take
 }
 
 // makeSpan decides how the rows are read that the batches from a step on miss: by as many batches
-// together as memory and storage have room for. If it is by a sweep, that is done. settled is
+// together as memory and storage have room for. If it is by a sweep, that is done. fitted is
 // called when it takes no more memory.
-func (b *builder) makeSpan(ctx context.Context, s *superbatch, step uint64, m meanwhile,
-	settled func()) (*span, error) {
+func (b *builder) makeSpan(ctx context.Context, s *superbatch, step uint64, m alongside,
+	fitted func()) (*span, error) {
 	begun := time.Now()
-	w := &sweep{builder: b, superbatch: s, first: int(step - s.first), meanwhile: m,
-		rowBytes: b.cfg.Rows.Meta().RowBytes, settled: settled,
+	w := &sweep{builder: b, superbatch: s, first: int(step - s.first), alongside: m,
+		rowBytes: b.cfg.Rows.Meta().RowBytes, fitted: fitted,
 		held: mem.NewAccount(b.cfg.Budget, "superbatch rows")}
-	w.told = Reading{Epoch: step / b.perEpoch, Batch: step % b.perEpoch}
+	w.reading = Reading{Epoch: step / b.perEpoch, Batch: step % b.perEpoch}
 	rows, err := w.run(ctx)
 	if err = errors.Join(err, w.release()); err != nil {
 		if rows != nil {
@@ -77,7 +77,7 @@ func (b *builder) makeSpan(ctx context.Context, s *superbatch, step uint64, m me
 		return nil, fmt.Errorf("superbatch: sweep rows for batches from step %d: %w", step, err)
 	}
 	b.sweeping.Busy.Add(int64(time.Since(begun)))
-	return &span{first: w.first, end: s.first + uint64(w.end), rows: rows, told: w.told}, nil
+	return &span{first: w.first, end: s.first + uint64(w.end), rows: rows, reading: w.reading}, nil
 }
 
 // sweeps says whether a sweep is ever made.
@@ -112,15 +112,15 @@ type sweep struct {
 	lists      int64 // bytes of their lists at most
 	rowBytes   int
 	perRecord  int // rows
-	told       Reading
-	settled    func()
-	meanwhile
+	reading    Reading
+	fitted     func()
+	alongside
 
-	arena   *mem.Arena
-	missing missing
-	keys    []uint64 // node<<32 | batch of the span, of some rows that are missed
-	read    []byte   // rows are read there
-	rest    []byte   // and collected here
+	arena     *mem.Arena
+	missing   missing
+	keys      []uint64 // node<<32 | batch of the span, of some rows that are missed
+	read      []byte   // rows are read there
+	collected []byte   // and collected here
 
 	out    *runtimefile.Writer
 	fill   []uint32 // of each batch: bytes collected, and the record that comes next
@@ -159,26 +159,26 @@ func (w *sweep) weigh() (bool, error) {
 		packed[i] = layout.ReadCost{Reads: uint64(w.records(r.reads)),
 			Bytes: w.recordBytes(r.reads)}
 	}
-	told := map[int]Reading{}
+	reading := map[int]Reading{}
 	part := func(batches float64) Weighed {
 		k := int(batches)
 		l := load{packed: packed[:k], free: w.free}
 		l.once, l.apart = w.cfg.Sweeper.SweepCost(w.chunks(k), k)
-		r := w.told
+		r := w.reading
 		r.Batches, r.Rows = k, 0
 		for _, refs := range w.index[w.first : w.first+k] {
 			r.Rows += uint64(refs.reads)
 		}
 		weighed := w.cfg.Costs.weigh(l, &r)
-		told[k] = r
+		reading[k] = r
 		return weighed
 	}
 	best := int(Part(float64(n), w.free, w.cfg.SweepAhead, part))
 	if best == 0 {
-		w.told = told[n]
+		w.reading = reading[n]
 		return false, nil
 	}
-	w.told, w.end = told[best], w.first+best
+	w.reading, w.end = reading[best], w.first+best
 	return true, nil
 }
 
@@ -208,13 +208,13 @@ func (w *sweep) extend() bool {
 		}
 		w.misses, w.lists, disk, w.end = misses, lists, bytes, i+1
 		if short != "" {
-			w.told.Batches, w.told.Rows = 1, w.misses
-			w.told.Why = "no " + short + " to sweep for a batch"
+			w.reading.Batches, w.reading.Rows = 1, w.misses
+			w.reading.Why = "no " + short + " to sweep for a batch"
 			return false
 		}
 	}
 	n := w.end - w.first
-	w.told.Batches, w.told.Rows = n, w.misses
+	w.reading.Batches, w.reading.Rows = n, w.misses
 	most := min(bufferMost, (collectBytes(w.cfg.SweepBytes)-sweepBytes(w.lists, n, 0))/int64(n))
 	w.perRecord = max(w.perRecord, rowsPerRecord(int(most), w.rowBytes))
 	return true
@@ -286,7 +286,7 @@ func (w *sweep) collect(ctx context.Context) (err error) {
 	w.read = changeset.Carve[uint8](&b, int(readBytes(w.cfg.SweepBytes)))
 	w.keys = changeset.Carve[uint64](&b, int(keys/8))
 	w.missing = newMissing(&b, n, w.lists)
-	w.rest = b
+	w.collected = b
 	if err := w.held.Add(collectBytesPerNode * int64(w.nodesMost)); err != nil {
 		return err
 	}
@@ -367,7 +367,7 @@ func (w *sweep) scatter(ctx context.Context) (err error) {
 		p.held.Release()
 		return err
 	}
-	w.settled()
+	w.fitted()
 	err = w.write(ctx)
 	if err == nil {
 		p.file, err = id.Open(ctx, w.cfg.Device, runtimefile.KindRows)
@@ -398,7 +398,7 @@ func (w *sweep) write(ctx context.Context) error {
 func (w *sweep) put(list uint32, row []byte) error {
 	size := w.perRecord * w.rowBytes
 	at := int(list)*size + int(w.fill[list])
-	copy(w.rest[at:at+w.rowBytes], row)
+	copy(w.collected[at:at+w.rowBytes], row)
 	if w.fill[list] += uint32(w.rowBytes); int(w.fill[list]) < size {
 		return nil
 	}
@@ -412,7 +412,7 @@ func (w *sweep) flush(list int) (err error) {
 		return nil
 	}
 	w.fill[list] = 0
-	w.packed.refs[w.next[list]], err = w.out.Append(w.rest[begin : begin+int(n)])
+	w.packed.refs[w.next[list]], err = w.out.Append(w.collected[begin : begin+int(n)])
 	w.next[list]++
 	return err
 }

@@ -30,14 +30,14 @@ func (c *Config) spillBytes(dim int) int64 {
 func (l *Loader) spill() error {
 	first, end := l.unkept()
 	epoch := l.due/l.builder.perEpoch - 1
-	if l.cfg.Spill == nil || l.short || first == end || l.err != nil || !l.cfg.Spill(epoch) {
+	if l.cfg.Spill == nil || l.trimmed || first == end || l.err != nil || !l.cfg.Spill(epoch) {
 		return nil
 	}
 	s := &spilled{id: l.builder.identity(l.due)}
 	if err := s.write(l.arena.Bytes()[first:end]); err != nil {
 		return fmt.Errorf("superbatch: write the rows of slots between epochs: %w", err)
 	}
-	l.short, l.spilled = true, s
+	l.trimmed, l.spilled = true, s
 	return l.arena.Discard(first, end)
 }
 

@@ -24,17 +24,17 @@ import (
 
 // swept makes a loader sweep wherever it can: reads cost a second, all else nothing. What is
 // decided is appended to told.
-func swept(c Config, told *[]Reading) Config {
+func swept(c Config, reading *[]Reading) Config {
 	c.Sweeper, c.Costs, c.SweepBytes = c.Rows.(Sweeper), Costs{Read: 1}, 8<<20
-	c.Decided = func(r Reading) { *told = append(*told, r) }
+	c.Decided = func(r Reading) { *reading = append(*reading, r) }
 	return c
 }
 
 // checkTold holds decisions against the batches from start on: each is decided for once, in order.
-func checkTold(t testing.TB, c *Config, told []Reading, missed uint64) {
+func checkTold(t testing.TB, c *Config, reading []Reading, missed uint64) {
 	t.Helper()
 	step, rows, per := c.Epoch*13+c.StartBatch, uint64(0), uint64(13)
-	for _, r := range told {
+	for _, r := range reading {
 		if r.Epoch*per+r.Batch != step || r.Batches < 1 || r.Why == "" {
 			t.Errorf("decision %+v, step %d is next", r, step)
 		}
@@ -52,7 +52,7 @@ func TestSweptBatchesAreTheSame(t *testing.T) {
 	wants, dev := map[string][]uint64{}, mustDevice(t)
 	sweeps, spans := 0, 0
 	rapid.Check(t, func(rt *rapid.T) {
-		c, told := testConfigOn(dev), []Reading(nil)
+		c, reading := testConfigOn(dev), []Reading(nil)
 		dim := rapid.SampledFrom([]int{1, 7, 100, 128, 300, 700}).Draw(rt, "dim")
 		c.Rows = &sampletest.Rows{Count: c.Nodes, Dim: dim}
 		c.StartBatch = rapid.SampledFrom([]uint64{0, 5}).Draw(rt, "start")
@@ -64,7 +64,7 @@ func TestSweptBatchesAreTheSame(t *testing.T) {
 		if wants[key] == nil {
 			wants[key] = wantHashes(t, c)
 		}
-		c = swept(c, &told)
+		c = swept(c, &reading)
 		c.Batches = rapid.SampledFrom([]int{1, 2, 7, 0}).Draw(rt, "superbatch")
 		c.Slots = rapid.SampledFrom([]int{0, 1, 300, 1100, 2000}).Draw(rt, "slots")
 		c.InPlace = c.Slots > 1000
@@ -90,13 +90,13 @@ func TestSweptBatchesAreTheSame(t *testing.T) {
 			rt.Fatalf("%d of %d batches, %v", len(got), len(wants[key]), err)
 		}
 		s := l.CacheStats()
-		checkTold(t, &c, told, s.Requests-s.Hits)
-		for _, r := range told {
+		checkTold(t, &c, reading, s.Requests-s.Hits)
+		for _, r := range reading {
 			if r.Swept {
 				sweeps++
 			}
 		}
-		spans += len(told)
+		spans += len(reading)
 		closeAll(t, l)
 	})
 	if sweeps == 0 || sweeps == spans {
@@ -106,8 +106,8 @@ func TestSweptBatchesAreTheSame(t *testing.T) {
 
 // TestSweepReads: a sweep reads each row once for all batches that miss it.
 func TestSweepReads(t *testing.T) {
-	var told []Reading
-	c := swept(testConfig(t), &told)
+	var reading []Reading
+	c := swept(testConfig(t), &reading)
 	c.Slots = 0
 	rows := c.Rows.(*sampletest.Rows)
 	l := mustOpen(t, c)
@@ -117,9 +117,10 @@ func TestSweepReads(t *testing.T) {
 	closeAll(t, l)
 	row := uint64(4 * testDim)
 	// sampletest computes a row for every key; the cost says what a file would be read.
-	if len(told) != 1 || !told[0].Swept || rows.BytesRead() != told[0].Rows*row ||
-		uint64(told[0].SweptBytes) > c.Nodes*row || told[0].PackedBytes < int64(told[0].Rows*row) {
-		t.Errorf("%d bytes read, %+v", rows.BytesRead(), told)
+	if len(reading) != 1 || !reading[0].Swept || rows.BytesRead() != reading[0].Rows*row ||
+		uint64(reading[0].SweptBytes) > c.Nodes*row ||
+		reading[0].PackedBytes < int64(reading[0].Rows*row) {
+		t.Errorf("%d bytes read, %+v", rows.BytesRead(), reading)
 	}
 }
 
@@ -165,8 +166,8 @@ func TestWeigh(t *testing.T) {
 
 // TestFirstBatchesAreSwept: where only the first batches miss much, the sweep is for these.
 func TestFirstBatchesAreSwept(t *testing.T) {
-	var told []Reading
-	c := swept(testConfig(t), &told)
+	var reading []Reading
+	c := swept(testConfig(t), &reading)
 	c.Slots = 2000 // after one epoch or two, all is there
 	want := wantHashes(t, c)
 	c.Costs, c.Sweeper = Costs{Read: 1, Written: 1e-2, Step: 30}, onePass{c.Sweeper}
@@ -176,9 +177,10 @@ func TestFirstBatchesAreSwept(t *testing.T) {
 		t.Errorf("%d of %d batches, %v", len(got), len(want), err)
 	}
 	s := l.CacheStats()
-	checkTold(t, &c, told, s.Requests-s.Hits)
-	if len(told) < 2 || !told[0].Swept || told[len(told)-1].Swept || told[0].Batches > 13 {
-		t.Errorf("decided: %+v", told)
+	checkTold(t, &c, reading, s.Requests-s.Hits)
+	if len(reading) < 2 || !reading[0].Swept || reading[len(reading)-1].Swept ||
+		reading[0].Batches > 13 {
+		t.Errorf("decided: %+v", reading)
 	}
 	closeAll(t, l)
 }
@@ -196,18 +198,18 @@ func (s onePass) SweepCost(keys iter.Seq[[]uint64], lists int) (once layout.Read
 // TestSweepStorage: rows take what batches leave of the storage, and go when they were used.
 func TestSweepStorage(t *testing.T) {
 	for i := range 4 {
-		var told []Reading
-		c := swept(testConfig(t), &told)
+		var reading []Reading
+		c := swept(testConfig(t), &reading)
 		c.SweepAhead, c.Overlap = i%2 == 1, i > 1
 		c.StorageBytes = 400 << 10
 		if c.Overlap {
 			c.StorageBytes, c.Batches = 600<<10, 20
 		}
-		checkStorage(t, c, &told)
+		checkStorage(t, c, &reading)
 	}
 }
 
-func checkStorage(t *testing.T, c Config, told *[]Reading) {
+func checkStorage(t *testing.T, c Config, reading *[]Reading) {
 	want := wantHashes(t, c)
 	l := mustOpen(t, c)
 	most, rows := int64(0), 0
@@ -230,8 +232,8 @@ func checkStorage(t *testing.T, c Config, told *[]Reading) {
 	if err != nil || !slices.Equal(got, want) {
 		t.Errorf("%d of %d batches, %v", len(got), len(want), err)
 	}
-	if most > c.StorageBytes || rows == 0 || len(*told) < 3 {
-		t.Errorf("%d bytes of files, %d with rows, %d decisions", most, rows, len(*told))
+	if most > c.StorageBytes || rows == 0 || len(*reading) < 3 {
+		t.Errorf("%d bytes of files, %d with rows, %d decisions", most, rows, len(*reading))
 	}
 	closeAll(t, l)
 }
@@ -269,10 +271,10 @@ func TestSweepFails(t *testing.T) {
 	dev, before := mustDevice(t), runtime.NumGoroutine()
 	want := wantHashes(t, testConfigOn(dev))
 	for writes := range 14 {
-		var told []Reading
+		var reading []Reading
 		c := testConfigOn(dev)
 		c.Rows = &sampletest.Rows{Count: c.Nodes, Dim: 300}
-		c = swept(c, &told)
+		c = swept(c, &reading)
 		c.SweepAhead, c.SweepBytes, c.Overlap = writes%2 == 1, 240<<10, writes%3 == 1
 		c.FS = &fullFS{vfs.NewMem(), ".rows", writes}
 		l := mustOpen(t, c)
@@ -289,11 +291,11 @@ func TestSweepFails(t *testing.T) {
 	}
 	bad := sample.NodeID(3)
 	for _, slots := range []int{100, 1100} {
-		var told []Reading
+		var reading []Reading
 		c := testConfigOn(dev)
 		c.Slots, c.InPlace = slots, slots > 1000
 		c.Rows = &sampletest.Rows{Count: c.Nodes, Dim: testDim, Fail: &bad}
-		l := mustOpen(t, swept(c, &told))
+		l := mustOpen(t, swept(c, &reading))
 		_, err := stepHashes(l.Epoch, 0, c.Epochs)
 		if err == nil || !strings.Contains(err.Error(), "row 3 cannot be read") {
 			t.Errorf("a row that cannot be read: %v", err)
@@ -306,8 +308,8 @@ func TestSweepFails(t *testing.T) {
 // TestSweepGivenUp: a wait that is given up while rows are swept leaves nothing, and the batches
 // come when they are asked for again.
 func TestSweepGivenUp(t *testing.T) {
-	var told []Reading
-	c := swept(testConfig(t), &told)
+	var reading []Reading
+	c := swept(testConfig(t), &reading)
 	want := wantHashes(t, c)
 	ctx, cancel := context.WithCancel(context.Background())
 	c.Sweeper = &cancelling{c.Sweeper, cancel}
@@ -320,8 +322,8 @@ func TestSweepGivenUp(t *testing.T) {
 		t.Fatalf("a cancelled sweep: %v", err)
 	}
 	got, err := stepHashes(l.Epoch, 0, c.Epochs)
-	if err != nil || !slices.Equal(got, want) || !told[0].Swept {
-		t.Errorf("%d of %d batches, %v, %+v", len(got), len(want), err, told)
+	if err != nil || !slices.Equal(got, want) || !reading[0].Swept {
+		t.Errorf("%d of %d batches, %v, %+v", len(got), len(want), err, reading)
 	}
 	closeAll(t, l)
 }
@@ -346,8 +348,8 @@ func TestSweepRefusesFlippedBits(t *testing.T) {
 	want := wantHashes(t, base)
 	const flips = 16
 	for range flips {
-		var told []Reading
-		c := swept(base, &told)
+		var reading []Reading
+		c := swept(base, &reading)
 		c.Budget, c.FS = mem.NewBudget(0), vfs.NewMem()
 		dev := &flipping{Device: good, nth: draw.Below(14), bit: draw.Uint64(), only: ".rows"}
 		c.Device = dev
@@ -368,8 +370,8 @@ func TestSweepRefusesFlippedBits(t *testing.T) {
 func TestSweepAhead(t *testing.T) {
 	dev, before := mustDevice(t), runtime.NumGoroutine()
 	for _, overlap := range []bool{false, true} {
-		var told []Reading
-		c := swept(testConfigOn(dev), &told)
+		var reading []Reading
+		c := swept(testConfigOn(dev), &reading)
 		want := wantHashes(t, c)
 		c.SweepAhead, c.SweepBytes, c.Overlap, c.Batches = true, 300<<10, overlap, 36
 		held := &holding{Sweeper: c.Sweeper, after: 1, begun: make(chan struct{})}
@@ -390,12 +392,13 @@ func TestSweepAhead(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			got, first = append(got, h), told[0].Batches
+			got, first = append(got, h), reading[0].Batches
 			d.Release()
 		}
 		<-held.begun
-		if !told[0].Swept || first >= 13 || !slices.Equal(got, want[:first]) || len(told) != 1 {
-			t.Errorf("%d batches from %+v", len(got), told)
+		if !reading[0].Swept || first >= 13 || !slices.Equal(got, want[:first]) ||
+			len(reading) != 1 {
+			t.Errorf("%d batches from %+v", len(got), reading)
 		}
 		ctx, cancel := context.WithCancel(context.Background())
 		cancel()
@@ -417,7 +420,7 @@ func checkAheadOfNext(t *testing.T, c Config, want []uint64) {
 	got, err := stepHashes(func(e uint64) (sample.Batches, error) {
 		b, err := l.Epoch(e)
 		return &watched{b, func() {
-			if s := l.following(); s != nil && s.coming != nil {
+			if s := l.following(); s != nil && s.upcoming != nil {
 				early++
 			}
 		}}, err

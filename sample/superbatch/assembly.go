@@ -8,37 +8,33 @@ import (
 	"sync/atomic"
 	"time"
 
-	"gdb/internal/bug"
 	"gdb/internal/mem"
 	"gdb/sample"
+	"gdb/sample/stages"
 	"gdb/sample/superbatch/changeset"
 	"gdb/sample/superbatch/runtimefile"
 )
 
-// stretch assembles consecutive batches of a superbatch. A reader runs ahead: for each batch it
+// assembly assembles consecutive batches of a superbatch. A reader runs ahead: for each batch it
 // reads the records and the rows that no slot has, which are few. Then, in order, these and the
 // rows from slots are copied to the batch's features, and the rows to keep to slots. Reading needs
 // nothing from the slots, so it is never late for a decision. If rows are used in place, those that
 // are read go to slots at once, and only a part is copied to the batch: see inplace.go.
-type stretch struct {
+type assembly struct {
 	l      *Loader
 	s      *superbatch
 	first  uint64 // step
 	end    uint64
-	ctx    context.Context
-	cancel context.CancelCauseFunc
-	wg     sync.WaitGroup
+	stages *stages.Group
 	packed *packed  // where missed rows were put by a sweep, or nil
 	keys   []uint64 // to sort them
 
 	empty, read, ready chan *frame
-	stages, xs         rooms // memory of rows that are read, and of batches' features
+	staged, xs         *stages.Buffers // rows that were read, and batches' features
 
 	mu struct {
 		sync.Mutex
-		closed bool
-		rooms  []*room
-		held   mem.Account // the batches but for their features
+		held mem.Account // the batches but for their features
 	}
 }
 
@@ -46,10 +42,10 @@ type stretch struct {
 type frame struct {
 	batch   sample.Batch
 	step    uint64
-	stage   *room              // the rows that were read, until the batch is assembled
+	stage   *stages.Buffer     // the rows that were read, until the batch is assembled
 	ahead   int                // how many these are
 	records runtimefile.Buffer // their records in the stage, if they were swept
-	x       *room              // the features
+	x       *stages.Buffer     // the features
 	changes changeset.Changes
 	missed  []sample.NodeID // the nodes to read
 	at      []uint32        // where their rows go
@@ -57,20 +53,8 @@ type frame struct {
 	counted int64
 }
 
-// rooms are those that no batch has. One goroutine takes them.
-type rooms struct {
-	free chan *room
-	made int // that have memory
-}
-
-// room is memory for rows, in turn of one batch and another.
-type room struct {
-	arena *mem.Arena
-	lent  bool // to the consumer
-}
-
-func newStretch(l *Loader, s *superbatch, first, end uint64) *stretch {
-	t := &stretch{l: l, s: s, first: first, end: end, packed: s.span.rows}
+func newAssembly(l *Loader, s *superbatch, first, end uint64) *assembly {
+	t := &assembly{l: l, s: s, first: first, end: end, packed: s.span.rows}
 	frames := l.cfg.frames()
 	t.empty, t.read = make(chan *frame, frames), make(chan *frame, frames)
 	t.ready = make(chan *frame, frames)
@@ -78,95 +62,48 @@ func newStretch(l *Loader, s *superbatch, first, end uint64) *stretch {
 	for range frames {
 		t.empty <- &frame{}
 	}
-	t.stages, t.xs = t.rooms(Stages), t.rooms(l.cfg.Ready+1)
-	t.ctx, t.cancel = context.WithCancelCause(context.Background())
-	t.start(func() error { return t.readAll(first) })
-	t.start(func() error { return t.assembleAll(first) })
+	t.staged = stages.NewBuffers(Stages, "rows read for a batch", l.cfg.Budget)
+	t.xs = stages.NewBuffers(l.cfg.Ready+1, "features of a batch", l.cfg.Budget)
+	t.stages = stages.NewGroup(context.Background())
+	t.stages.Start(func() error { return t.readAll(first) })
+	t.stages.Start(func() error { return t.assembleAll(first) })
 	return t
 }
 
-// start runs a stage; the first error stops all.
-func (t *stretch) start(work func() error) {
-	t.wg.Add(1)
-	go func() {
-		defer bug.Catch()
-		defer t.wg.Done()
-		if err := work(); err != nil {
-			t.cancel(err)
-		}
-	}()
-}
-
 // next waits for the next batch.
-func (t *stretch) next(ctx context.Context) (*sample.Batch, error) {
-	if t.ctx.Err() != nil {
-		return nil, context.Cause(t.ctx)
+func (t *assembly) next(ctx context.Context) (*sample.Batch, error) {
+	if err := t.stages.Err(); err != nil {
+		return nil, err
 	}
 	select {
 	case f := <-t.ready:
-		t.mu.Lock()
-		f.x.lent = true
-		t.mu.Unlock()
+		t.xs.Lend(f.x)
 		t.l.lend()
 		f.batch.Lend(func(*sample.Batch) { t.recycle(f) })
 		return &f.batch, nil
-	case <-t.ctx.Done():
-		return nil, context.Cause(t.ctx)
+	case <-t.stages.Done():
+		return nil, t.stages.Err()
 	case <-ctx.Done():
 		return nil, ctx.Err()
 	}
 }
 
 // recycle takes a batch back from the consumer.
-func (t *stretch) recycle(f *frame) {
+func (t *assembly) recycle(f *frame) {
 	defer t.l.giveBack()
-	t.mu.Lock()
-	defer t.mu.Unlock()
 	x := f.x
-	f.x, f.batch.X, x.lent = nil, nil, false
+	f.x, f.batch.X = nil, nil
 	f.batch.Table, f.batch.TableRows = nil, nil
-	if t.mu.closed {
-		_ = x.free() // unmapping what was mapped cannot fail
-		return
+	if t.xs.Return(x) {
+		t.empty <- f
 	}
-	t.xs.free <- x // never blocks: there is a place for each
-	t.empty <- f
 }
 
-// rooms makes rooms without memory.
-func (t *stretch) rooms(n int) rooms {
-	c := make(chan *room, n)
-	for range n {
-		r := &room{}
-		t.mu.rooms = append(t.mu.rooms, r)
-		c <- r
-	}
-	return rooms{free: c}
-}
-
-// take waits for a room, of so many rows at least. If there is no memory for one more, batches wait
-// for those that have some.
-func (t *stretch) take(from *rooms, rows int, what string, wait *atomic.Int64) (*room,
-	error) {
-	for {
-		r, ok := receive(t, from.free, wait)
-		if !ok || r.arena != nil {
-			return r, nil
-		}
-		var err error
-		r.arena, err = mem.NewArena(t.l.cfg.Budget, what, 4*int64(max(rows, 1))*int64(t.l.dim))
-		var full *mem.LimitError
-		if err == nil {
-			from.made++
-		} else if from.made > 0 && errors.As(err, &full) {
-			continue // without this one
-		}
-		return r, err
-	}
-}
+// rowBytes is the memory of so many rows, at least one.
+func (t *assembly) rowBytes(rows int) int64 { return 4 * int64(max(rows, 1)) * int64(t.l.dim) }
 
 // readAll is the first stage.
-func (t *stretch) readAll(first uint64) (err error) {
+func (t *assembly) readAll(first uint64) (err error) {
 	buf := runtimefile.Buffer{Budget: t.l.cfg.Budget}
 	defer func() { err = errors.Join(err, buf.Free()) }()
 	stageRows := t.s.readsMost
@@ -174,12 +111,12 @@ func (t *stretch) readAll(first uint64) (err error) {
 		stageRows = min(stageRows, most)
 	}
 	for step := first; step < t.end; step++ {
-		f, ok := receive(t, t.empty, &t.l.reading.Blocked)
+		f, ok := stages.Receive(t.stages, t.empty, &t.l.reading.Blocked)
 		if !ok {
 			return nil
 		}
 		if !t.l.cfg.InPlace {
-			f.stage, err = t.take(&t.stages, stageRows, "rows read for a batch",
+			f.stage, err = t.staged.TakeMade(t.stages, t.rowBytes(stageRows),
 				&t.l.reading.Blocked)
 			if err != nil || f.stage == nil {
 				return err
@@ -197,15 +134,15 @@ func (t *stretch) readAll(first uint64) (err error) {
 }
 
 // at says in which batch reading failed.
-func (t *stretch) at(step uint64, err error) error {
+func (t *assembly) at(step uint64, err error) error {
 	per := t.l.builder.perEpoch
 	return fmt.Errorf("superbatch: read batch %d of epoch %d: %w", step%per+1, step/per+1, err)
 }
 
 // load reads ahead what a batch has on disk.
-func (t *stretch) load(f *frame, buf *runtimefile.Buffer) error {
+func (t *assembly) load(f *frame, buf *runtimefile.Buffer) error {
 	i, b, l := int(f.step-t.s.first), &f.batch, t.l
-	payloads, err := buf.Read(t.ctx, t.s.parts(i)...)
+	payloads, err := buf.Read(t.stages.Context(), t.s.parts(i)...)
 	if err != nil {
 		return err
 	}
@@ -221,7 +158,7 @@ func (t *stretch) load(f *frame, buf *runtimefile.Buffer) error {
 		return err
 	}
 	if l.cfg.Labels != nil {
-		if err := l.cfg.Labels.Fill(t.ctx, b); err != nil {
+		if err := l.cfg.Labels.Fill(t.stages.Context(), b); err != nil {
 			return err
 		}
 	}
@@ -244,24 +181,24 @@ func (t *stretch) load(f *frame, buf *runtimefile.Buffer) error {
 }
 
 // readStage reads rows ahead: as many as have room, or whole records of them.
-func (t *stretch) readStage(f *frame, buf *runtimefile.Buffer) (err error) {
+func (t *assembly) readStage(f *frame, buf *runtimefile.Buffer) (err error) {
 	if t.packed != nil {
-		f.records.Arena = f.stage.arena
-		f.ahead, err = t.packed.readFirst(t.ctx, t.batchOf(f), &f.records)
+		f.records.Arena = f.stage.Arena()
+		f.ahead, err = t.packed.readFirst(t.stages.Context(), t.batchOf(f), &f.records)
 		return err
 	}
 	f.ahead = len(f.missed)
 	if most := t.l.cfg.StageRows; most > 0 {
 		f.ahead = min(f.ahead, most)
 	}
-	return t.fetch(f, 0, f.ahead, nil, mem.View[float32](f.stage.arena.Bytes()), buf)
+	return t.fetch(f, 0, f.ahead, nil, f.stage.Floats(), buf)
 }
 
 // batchOf is the number of a frame's batch in the span.
-func (t *stretch) batchOf(f *frame) int { return int(f.step-t.s.first) - t.s.span.first }
+func (t *assembly) batchOf(f *frame) int { return int(f.step-t.s.first) - t.s.span.first }
 
 // count counts the lists of a frame.
-func (t *stretch) count(f *frame) error {
+func (t *assembly) count(f *frame) error {
 	c := &f.changes
 	now := f.batch.HeapBytes() + 4*int64(cap(f.missed)+cap(f.at)+cap(f.rows)+cap(c.From)+
 		cap(c.Keep)+cap(c.Slots))
@@ -275,11 +212,11 @@ func (t *stretch) count(f *frame) error {
 }
 
 // assembleAll is the second stage.
-func (t *stretch) assembleAll(first uint64) (err error) {
+func (t *assembly) assembleAll(first uint64) (err error) {
 	buf := runtimefile.Buffer{Budget: t.l.cfg.Budget}
 	defer func() { err = errors.Join(err, buf.Free()) }()
 	for step := first; step < t.end; step++ {
-		f, ok := receive(t, t.read, &t.l.gathering.Starved)
+		f, ok := stages.Receive(t.stages, t.read, &t.l.gathering.Starved)
 		if !ok {
 			return nil
 		}
@@ -287,7 +224,7 @@ func (t *stretch) assembleAll(first uint64) (err error) {
 		if t.l.cfg.InPlace {
 			rows = t.s.innerMost
 		}
-		x, err := t.take(&t.xs, rows, "features of a batch", &t.l.gathering.Blocked)
+		x, err := t.xs.TakeMade(t.stages, t.rowBytes(rows), &t.l.gathering.Blocked)
 		if err != nil || x == nil {
 			return err
 		}
@@ -299,7 +236,7 @@ func (t *stretch) assembleAll(first uint64) (err error) {
 			return t.at(step, err)
 		}
 		if f.stage != nil {
-			t.stages.free <- f.stage // never blocks: there is a place for each
+			t.staged.Put(f.stage)
 			f.stage = nil
 		}
 		t.l.gathering.Ran(begun)
@@ -309,10 +246,10 @@ func (t *stretch) assembleAll(first uint64) (err error) {
 }
 
 // assemble copies rows from slots to the batch and from the batch to slots.
-func (t *stretch) assemble(f *frame, buf *runtimefile.Buffer) error {
+func (t *assembly) assemble(f *frame, buf *runtimefile.Buffer) error {
 	l, c, d := t.l, &f.changes, uint64(t.l.dim)
 	n := len(c.From) * l.dim
-	x := mem.View[float32](f.x.arena.Bytes())[:n:n]
+	x := f.x.Floats()[:n:n]
 	slots := l.slots
 	f.batch.X, f.batch.Dim = x, l.dim
 	if end := len(f.missed); f.ahead < end {
@@ -342,10 +279,10 @@ func (t *stretch) assemble(f *frame, buf *runtimefile.Buffer) error {
 }
 
 // placeStage copies the rows that were read ahead to the batch's features.
-func (t *stretch) placeStage(f *frame, x []float32) error {
+func (t *assembly) placeStage(f *frame, x []float32) error {
 	d, bytes := t.l.dim, f.ahead*t.l.dim*4
 	if t.packed == nil {
-		read := mem.View[float32](f.stage.arena.Bytes())
+		read := f.stage.Floats()
 		sample.Parallel(f.ahead, t.l.cfg.Threads, bytes, func(first, end int) {
 			for k := first; k < end; k++ {
 				copy(x[int(f.at[k])*d:][:d], read[k*d:][:d])
@@ -366,7 +303,7 @@ func (t *stretch) placeStage(f *frame, x []float32) error {
 }
 
 // decodeStage copies some of the rows that were swept.
-func (t *stretch) decodeStage(f *frame, x []float32, first, end int) error {
+func (t *assembly) decodeStage(f *frame, x []float32, first, end int) error {
 	for k, d := first, t.l.dim; k < end; k++ {
 		err := t.l.cfg.Sweeper.Decode(x[int(f.at[k])*d:][:d], t.packed.row(&f.records, k))
 		if err != nil {
@@ -377,44 +314,10 @@ func (t *stretch) decodeStage(f *frame, x []float32, first, end int) error {
 }
 
 // close stops the stages, waits for them and frees the memory but for batches still lent.
-func (t *stretch) close() error {
-	t.cancel(errClosed)
-	t.wg.Wait()
+func (t *assembly) close() error {
+	t.stages.Stop(errClosed)
 	t.mu.Lock()
-	defer t.mu.Unlock()
-	t.mu.closed = true
 	t.mu.held.Release()
-	var err error
-	for _, r := range t.mu.rooms {
-		if !r.lent {
-			err = errors.Join(err, r.free())
-		}
-	}
-	return err
-}
-
-func (r *room) free() error {
-	a := r.arena
-	r.arena = nil
-	if a == nil {
-		return nil
-	}
-	return a.Free()
-}
-
-// receive takes from c, counting the wait, unless the stretch stops.
-func receive[T any](t *stretch, c chan T, wait *atomic.Int64) (f T, ok bool) {
-	select {
-	case f = <-c:
-		return f, true
-	default:
-	}
-	begun := time.Now()
-	defer func() { wait.Add(int64(time.Since(begun))) }()
-	select {
-	case f = <-c:
-		return f, true
-	case <-t.ctx.Done():
-		return f, false
-	}
+	t.mu.Unlock()
+	return errors.Join(t.staged.Close(), t.xs.Close())
 }

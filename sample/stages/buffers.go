@@ -1,0 +1,158 @@
+package stages
+
+import (
+	"errors"
+	"sync"
+	"sync/atomic"
+
+	"gdb/internal/mem"
+)
+
+// Buffer is memory for rows, in turn of one batch and another.
+type Buffer struct {
+	arena *mem.Arena
+	lent  bool // to the consumer
+}
+
+// Arena is the memory, or nil.
+func (b *Buffer) Arena() *mem.Arena { return b.arena }
+
+// Floats are the memory of a buffer that has some.
+func (b *Buffer) Floats() []float32 { return mem.View[float32](b.arena.Bytes()) }
+
+// Free gives the memory back. The buffer may be fitted again.
+func (b *Buffer) Free() error {
+	a := b.arena
+	b.arena = nil
+	if a == nil {
+		return nil
+	}
+	return a.Free()
+}
+
+// Buffers are those of a pipeline. Each has memory once it was fitted, and belongs to one stage, to
+// the consumer or to nobody.
+type Buffers struct {
+	what   string
+	budget *mem.Budget
+	free   chan *Buffer
+	owned  []*Buffer
+	made   int // by FitFirst: that have memory
+
+	mu     sync.Mutex
+	closed bool
+}
+
+// NewBuffers returns so many buffers without memory. what is their name in errors of budget, which
+// may be nil.
+func NewBuffers(n int, what string, budget *mem.Budget) *Buffers {
+	p := &Buffers{what: what, budget: budget, free: make(chan *Buffer, n)}
+	for range n {
+		b := &Buffer{}
+		p.owned = append(p.owned, b)
+		p.free <- b
+	}
+	return p
+}
+
+// Take waits for a buffer that nobody has. It returns false if the stages stop before.
+func (p *Buffers) Take(g *Group, wait *atomic.Int64) (*Buffer, bool) {
+	return Receive(g, p.free, wait)
+}
+
+// Put gives back a buffer that was not lent.
+func (p *Buffers) Put(b *Buffer) { p.free <- b } // never blocks: there is a place for each
+
+// Fit makes a buffer hold n bytes, and as many as begin to begin with; what it held is lost. One
+// that has to grow gets a sixteenth to spare.
+func (p *Buffers) Fit(b *Buffer, n, begin int64) error {
+	if b.arena != nil {
+		if int64(len(b.arena.Bytes())) >= n {
+			return nil
+		}
+		if err := b.Free(); err != nil {
+			return err
+		}
+	}
+	if begin < n {
+		begin = n + n/16 + 4
+	}
+	var err error
+	if b.arena, err = mem.NewArena(p.budget, p.what, begin); err != nil {
+		b.arena, err = mem.NewArena(p.budget, p.what, n)
+	}
+	return err
+}
+
+// TakeMade waits for a buffer of size bytes, the same in each call. If there is no memory for one
+// more, batches wait for those that have some. It returns nil if the stages stop before. It is for
+// one goroutine.
+func (p *Buffers) TakeMade(g *Group, size int64, wait *atomic.Int64) (*Buffer, error) {
+	for {
+		b, ok := p.Take(g, wait)
+		if !ok || b.arena != nil {
+			return b, nil
+		}
+		var err error
+		b.arena, err = mem.NewArena(p.budget, p.what, size)
+		var full *mem.LimitError
+		switch {
+		case err == nil:
+			p.made++
+		case p.made > 0 && errors.As(err, &full):
+			continue // without this one
+		}
+		return b, err
+	}
+}
+
+// Lend notes that the consumer has a buffer. It returns false if the pipeline is closed.
+func (p *Buffers) Lend(b *Buffer) bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	b.lent = !p.closed
+	return b.lent
+}
+
+// Return takes a lent buffer back. If the pipeline was closed its memory is freed, and the answer
+// is false.
+func (p *Buffers) Return(b *Buffer) bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	b.lent = false
+	if p.closed {
+		_ = b.Free() // unmapping what was mapped cannot fail
+		return false
+	}
+	p.Put(b)
+	return true
+}
+
+// FreeIdle frees the memory of the buffers that nobody has.
+func (p *Buffers) FreeIdle() (freed bool) {
+	for range len(p.free) {
+		select {
+		case b := <-p.free:
+			freed = freed || b.arena != nil
+			_ = b.Free() // unmapping what was mapped cannot fail
+			p.Put(b)
+		default:
+		}
+	}
+	return freed
+}
+
+// Close frees the memory of all buffers but those that are lent, which stay valid until they are
+// returned. The stages have stopped.
+func (p *Buffers) Close() error {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.closed = true
+	var err error
+	for _, b := range p.owned {
+		if !b.lent {
+			err = errors.Join(err, b.Free())
+		}
+	}
+	return err
+}

@@ -1,0 +1,70 @@
+// Package stages has what pipelines of batches are made of: goroutines of which the first error
+// stops all, channels between them whose waits are counted, and memory for rows that is lent to
+// the consumer and used again.
+package stages
+
+import (
+	"context"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"gdb/internal/bug"
+)
+
+// Group is the goroutines of a pipeline. The first error of one stops all.
+type Group struct {
+	ctx    context.Context
+	cancel context.CancelCauseFunc
+	wg     sync.WaitGroup
+}
+
+// NewGroup returns a group without goroutines, which stops when ctx is cancelled.
+func NewGroup(ctx context.Context) *Group {
+	g := &Group{}
+	g.ctx, g.cancel = context.WithCancelCause(ctx)
+	return g
+}
+
+// Start starts a stage.
+func (g *Group) Start(work func() error) {
+	g.wg.Go(func() {
+		defer bug.Catch()
+		if err := work(); err != nil {
+			g.cancel(err)
+		}
+	})
+}
+
+// Context is cancelled when the stages are to stop.
+func (g *Group) Context() context.Context { return g.ctx }
+
+// Done is closed when the stages are to stop.
+func (g *Group) Done() <-chan struct{} { return g.ctx.Done() }
+
+// Err is why the stages stop: nil while they need not.
+func (g *Group) Err() error { return context.Cause(g.ctx) }
+
+// Stop has the stages stop, for that reason if there was none before, and waits for them.
+func (g *Group) Stop(why error) {
+	g.cancel(why)
+	g.wg.Wait()
+}
+
+// Receive takes from c, and adds the nanoseconds that it waits to wait. It returns false if the
+// stages stop before.
+func Receive[T any](g *Group, c <-chan T, wait *atomic.Int64) (v T, ok bool) {
+	select {
+	case v = <-c:
+		return v, true
+	default:
+	}
+	begun := time.Now()
+	defer func() { wait.Add(int64(time.Since(begun))) }()
+	select {
+	case v = <-c:
+		return v, true
+	case <-g.ctx.Done():
+		return v, false
+	}
+}
