@@ -72,12 +72,9 @@ func openBatches(ctx context.Context, store *layout.Store, dev blockdev.Device,
 	}()
 	c := probe.Config{Fanout: cfg.Fanout, Seed: cfg.Seed, Remeasure: cfg.Remeasure,
 		StepName: fmt.Sprint("none", cfg.Fanout, dims, cfg.Batch, cfg.Threads, cfg.Split)}
-	if c.Seeds, err = loader.TrainNodes(ctx, store, cfg.Split, src.Budget); err != nil {
-		return nil, err
-	}
 	c.Memory, c.Settings = cfg.Memory, cfg.Plan()
 	c.InPlaceResident = cfg.InPlaceResident(dims)
-	opened, p, err := probe.Open(ctx, src, c)
+	opened, p, err := probe.Open(ctx, src, cfg.Split, c)
 	if err != nil {
 		return nil, err
 	}

@@ -66,6 +66,9 @@ func (t *trainer) steps(ctx context.Context) error {
 		return err
 	}
 	err = t.consume(ctx, e, int(order.Batches()))
+	if err == nil || ctx.Err() != nil && errors.Is(err, ctx.Err()) {
+		err = errors.Join(err, t.readLosses())
+	}
 	e.Lap(&t.pos.Sums.Sums)
 	return errors.Join(err, e.Close())
 }
@@ -83,23 +86,38 @@ func (t *trainer) consume(ctx context.Context, e *loader.Epoch, batches int) err
 		if err != nil {
 			return err
 		}
-		o, err := t.step(b)
-		t.pos.Sums.add(b, o)
+		err = t.step(b)
+		t.pos.Sums.addBatch(b)
 		b.Release()
+		due := t.cfg.CheckpointEvery > 0 && (t.pos.Batch+1)%uint64(t.cfg.CheckpointEvery) == 0
+		due = due || time.Since(t.saved) > checkpointPause
+		if err == nil && (due || (t.pos.Batch+1)%uint64(t.be.StepsPerRead()) == 0) {
+			err = t.readLosses()
+		}
 		if err != nil {
 			return fmt.Errorf("epoch %d, batch %d: %w", t.pos.Epoch+1, t.pos.Batch+1, err)
 		}
 		t.pos.Batch++
 		t.obs(Event{Progress: &Progress{Epoch: int(t.pos.Epoch) + 1, Batch: int(t.pos.Batch),
-			Batches: batches, Loss: o.Loss}})
-		due := t.cfg.CheckpointEvery > 0 && t.pos.Batch%uint64(t.cfg.CheckpointEvery) == 0
-		if due || time.Since(t.saved) > checkpointPause {
+			Batches: batches, Loss: t.lastLoss}})
+		if due {
 			e.Lap(&t.pos.Sums.Sums)
 			if err := t.checkpoint(); err != nil {
 				return err
 			}
 		}
 	}
+}
+
+// readLosses takes in what the steps since the last call gave.
+func (t *trainer) readLosses() error {
+	t.lastLoss = 0
+	all, err := t.losses()
+	for _, o := range all {
+		t.pos.Sums.addLoss(o)
+		t.lastLoss = o.Mean
+	}
+	return err
 }
 
 // finishEpoch evaluates if it is time to, and reports the epoch.

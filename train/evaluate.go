@@ -118,11 +118,12 @@ func (e *evaluator) logits(b *sample.Batch, out []float32) ([]float32, error) {
 	if err := e.be.Begin(); err != nil {
 		return nil, err
 	}
-	y, err := e.model.Forward(&b.Dense, b.X, model.Step{Table: b.Table, Rows: b.TableRows})
+	y, err := e.model.Forward(&b.Dense, b.X, model.Step{Table: tableOf(e.be, b),
+		Rows: b.TableRows})
 	if err != nil {
 		return nil, err
 	}
 	out = resized(out, y.Len())
 	e.be.Read(out, y)
-	return out, nil
+	return out, e.be.Err()
 }

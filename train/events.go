@@ -6,9 +6,9 @@ import (
 	"gdb/sample"
 	"gdb/sample/loader"
 	"gdb/sample/superbatch"
+	"gdb/train/backend"
 	"gdb/train/plan"
 	"gdb/train/runs"
-	"gdb/train/task"
 )
 
 // Config is the settings of a training.
@@ -81,12 +81,16 @@ type epochSums struct {
 	Nodes   uint64  `json:"nodes"`
 }
 
-// add takes a step in.
-func (s *epochSums) add(b *sample.Batch, o task.Outcome) {
+// addBatch takes in what a batch is.
+func (s *epochSums) addBatch(b *sample.Batch) {
 	s.Batches++
 	s.Edges += uint64(len(b.Dense.Nbrs))
 	s.Nodes += uint64(len(b.Dense.NodeIDs))
-	s.Loss += o.Loss * float64(o.Rows)
+}
+
+// addLoss takes in what a step gave.
+func (s *epochSums) addLoss(o backend.Loss) {
+	s.Loss += o.Mean * float64(o.Rows)
 	s.Rows += uint64(o.Rows)
 	s.Hit += o.Hit
 	s.Wrong += o.Wrong

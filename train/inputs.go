@@ -8,6 +8,7 @@ import (
 	"gdb/layout"
 	"gdb/sample/loader"
 	"gdb/train/plan"
+	"gdb/train/probe"
 	"gdb/train/task"
 )
 
@@ -48,12 +49,7 @@ func (in *inputs) openFeatures(ctx context.Context, p *plan.Plan, threads int) e
 
 // checkLeast reports a memory that is too small whatever the batches are.
 func (in *inputs) checkLeast(memory int64) error {
-	least := in.ProgramBytes() + mem.HeapCost(evalHeapBytes) + evalBytes +
-		in.Store.PagedBytes(layout.In, 1<<20)
-	if memory < least {
-		return &plan.TooSmallError{Memory: memory, Least: least}
-	}
-	return nil
+	return probe.CheckLeast(in.Source, memory, mem.HeapCost(evalHeapBytes)+evalBytes)
 }
 
 // room is what is left of the memory.

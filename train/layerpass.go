@@ -119,16 +119,9 @@ func (l *layerPass) product(out, x []float32, n int) error {
 	if err := l.be.Begin(); err != nil {
 		return err
 	}
-	tx, err := l.be.Host(x, n, l.src.dim())
-	if err != nil {
-		return err
-	}
-	y, err := l.model.Layer(l.index).Transform(tx)
-	if err != nil {
-		return err
-	}
+	y := l.model.Layer(l.index).Transform(l.be.Host(x, n, l.src.dim()))
 	l.be.Read(out, y)
-	return nil
+	return l.be.Err()
 }
 
 // block computes the layer for a block of nodes.
@@ -209,7 +202,7 @@ func (l *layerPass) direct(ctx context.Context, nodes []sample.NodeID, whole []f
 	if err := l.be.Begin(); err != nil {
 		return mean, err
 	}
-	return l.be.Host(means, len(nodes), width)
+	return l.be.Host(means, len(nodes), width), nil
 }
 
 // segmentMean starts a step of the backend and averages rows.
@@ -219,18 +212,10 @@ func (l *layerPass) segmentMean(rows []float32, off, idx []uint32) (mean backend
 	if err := l.be.Begin(); err != nil {
 		return mean, err
 	}
-	x, err := l.be.Host(rows, len(rows)/width, width)
-	if err != nil {
-		return mean, err
-	}
-	seg, err := l.be.Segments(off, idx, 0)
-	if err != nil {
-		return mean, err
-	}
-	if mean, err = l.be.Scratch(len(off)-1, width); err == nil {
-		l.be.SegmentMean(mean, x, seg)
-	}
-	return mean, err
+	x := l.be.Host(rows, len(rows)/width, width)
+	mean = l.be.Scratch(len(off)-1, width)
+	l.be.SegmentMean(mean, x, l.be.Segments(backend.Lists{Off: off, Idx: idx}))
+	return mean, l.be.Err()
 }
 
 // accumulate adds to means the share that these entries, of lists of deg, have in them.
@@ -289,15 +274,8 @@ func (l *layerPass) outputs(ctx context.Context, nodes []sample.NodeID,
 	if err != nil {
 		return nil, err
 	}
-	tx, err := l.be.Host(x, len(nodes), l.src.dim())
-	if err != nil {
-		return nil, err
-	}
-	y, err := l.model.Layer(l.index).Output(tx, mean)
-	if err != nil {
-		return nil, err
-	}
+	y := l.model.Layer(l.index).Output(l.be.Host(x, len(nodes), l.src.dim()), mean)
 	out := l.results[:y.Len()]
 	l.be.Read(out, y)
-	return out, nil
+	return out, l.be.Err()
 }

@@ -99,10 +99,7 @@ func loadAll(t *testing.T, s *layout.Store, c Config) (err error) {
 	defer func() { err = errors.Join(err, src.Close()) }()
 	p := probe.Config{Facts: plan.Facts{Memory: c.Memory, Settings: c.Plan()}, Fanout: c.Fanout,
 		Seed: c.Seed, StepName: "none"}
-	if p.Seeds, err = loader.TrainNodes(t.Context(), s, c.Split, src.Budget); err != nil {
-		return err
-	}
-	l, made, err := probe.Open(t.Context(), src, p)
+	l, made, err := probe.Open(t.Context(), src, c.Split, p)
 	if err != nil {
 		return err
 	}

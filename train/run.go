@@ -30,17 +30,18 @@ import (
 // trainer is one run under way. It is for one goroutine.
 type trainer struct {
 	*stepper
-	cfg    Config
-	in     *inputs
-	dir    runs.Dir
-	obs    func(Event)
-	plan   *plan.Plan
-	loader *loader.Loader       // nil until the run has a name: see epoch
-	device *plan.Profile        // for superbatches; nil with other caches
-	reads  []superbatch.Reading // of superbatches, decided in this epoch
-	alone  bool                 // nothing is evaluated: see Training
-	metric *runs.Metrics
-	totals Totals // of the epochs of this process
+	cfg      Config
+	in       *inputs
+	dir      runs.Dir
+	obs      func(Event)
+	plan     *plan.Plan
+	loader   *loader.Loader       // nil until the run has a name: see epoch
+	device   *plan.Profile        // for superbatches; nil with other caches
+	reads    []superbatch.Reading // of superbatches, decided in this epoch
+	alone    bool                 // nothing is evaluated: see Training
+	metric   *runs.Metrics
+	lastLoss float64 // of the steps whose losses were read
+	totals   Totals  // of the epochs of this process
 
 	train     []sample.NodeID
 	val, test *roaring.Bitmap // test is nil if the store has none

@@ -21,6 +21,7 @@ type stepper struct {
 	dims  []int
 	model model.Model
 	opt   *optimizer
+	read  []backend.Loss
 
 	classes int
 	multi   bool
@@ -50,28 +51,65 @@ func (s *stepper) openModel() (err error) {
 // Close frees the memory of the backend, and all in it.
 func (s *stepper) Close() error { return s.be.Close() }
 
-// step trains on one batch. A batch without a label changes nothing.
-func (s *stepper) step(b *sample.Batch) (o task.Outcome, err error) {
+// step trains on one batch. One without a label changes nothing. Its loss is read by losses.
+func (s *stepper) step(b *sample.Batch) error {
+	if s.task.Labeled(b) == 0 {
+		return nil
+	}
 	if err := s.be.Begin(); err != nil {
-		return o, err
+		return err
 	}
 	pass := model.Step{Seed: s.cfg.Seed, Epoch: b.Epoch, Batch: b.Index,
-		Dropout: float32(s.cfg.Dropout), Train: true, Table: b.Table, Rows: b.TableRows}
+		Dropout: float32(s.cfg.Dropout), Train: true, Table: tableOf(s.be, b), Rows: b.TableRows}
 	logits, err := s.model.Forward(&b.Dense, b.X, pass)
 	if err != nil {
-		return o, err
+		return err
 	}
-	o, err = s.task.Loss(s.be, s.model, logits, b)
-	if err != nil || o.Rows == 0 {
-		return task.Outcome{}, err
-	}
-	if math.IsNaN(o.Loss) || math.IsInf(o.Loss, 0) {
-		return o, fmt.Errorf("the loss is %g: the training diverged: lower --lr, or check the "+
-			"features for NaN and huge values", o.Loss)
-	}
+	s.task.Loss(s.be, s.model, logits, b)
 	s.model.Backward(pass)
 	s.opt.step(s.model.Params())
-	return o, nil
+	return s.be.Err()
+}
+
+// tableOf is the table of a batch whose rows are read in place, on the device.
+func tableOf(be backend.Backend, b *sample.Batch) backend.Tensor {
+	if b.Table == nil {
+		return backend.Tensor{}
+	}
+	return be.Table(b.Table, len(b.Table)/b.Dim, b.Dim)
+}
+
+// losses reads those of the steps since the last call, valid until the next.
+func (s *stepper) losses() ([]backend.Loss, error) {
+	s.read = s.be.Losses(s.read[:0])
+	for _, o := range s.read {
+		if math.IsNaN(o.Mean) || math.IsInf(o.Mean, 0) {
+			return nil, fmt.Errorf("the loss is %g: the training diverged: lower --lr, or check "+
+				"the features for NaN and huge values", o.Mean)
+		}
+	}
+	return s.read, nil
+}
+
+// stepAlone trains on one batch, and forgets its loss.
+func (s *stepper) stepAlone(b *sample.Batch) error {
+	err := s.step(b)
+	if err == nil {
+		_, err = s.losses()
+	}
+	return err
+}
+
+// lossOf trains on one batch, and returns its mean loss: 0 if it has no label.
+func (s *stepper) lossOf(b *sample.Batch) (float64, error) {
+	if err := s.step(b); err != nil {
+		return 0, err
+	}
+	all, err := s.losses()
+	if err != nil || len(all) == 0 {
+		return 0, err
+	}
+	return all[len(all)-1].Mean, nil
 }
 
 // growth, in sixteenths, is how much more a list that grows takes than it needs.

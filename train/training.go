@@ -52,8 +52,7 @@ func (l *Training) Epoch(ctx context.Context) (*loader.Epoch, error) {
 
 // Step trains on a batch as Run does, and returns its mean loss.
 func (l *Training) Step(b *sample.Batch) (float64, error) {
-	o, err := l.t.step(b)
-	return o.Loss, err
+	return l.t.lossOf(b)
 }
 
 // Close frees all.
@@ -85,8 +84,7 @@ func NewStepper(cfg Config, m *kv.Meta, budget *mem.Budget) (*Stepper, error) {
 
 // Step trains on a batch as Run does, and returns its mean loss.
 func (l *Stepper) Step(b *sample.Batch) (float64, error) {
-	o, err := l.s.step(b)
-	return o.Loss, err
+	return l.s.lossOf(b)
 }
 
 // Close frees the memory.

@@ -81,8 +81,7 @@ func readSplit(ctx context.Context, s *layout.Store, base, name string,
 }
 
 // TrainNodes are the nodes, ascending, of the training split of a column; "" is the store's
-// default: 4 bytes each,
-// counted in budget.
+// default. They take 4 bytes each, counted in budget.
 func TrainNodes(ctx context.Context, s *layout.Store, column string,
 	budget *mem.Budget) ([]sample.NodeID, error) {
 	set, held, err := LoadSplit(ctx, s, "train", column, budget)

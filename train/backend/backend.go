@@ -1,9 +1,12 @@
 // Package backend runs the operations of training on a device. Models are written once against
 // Backend; the CPU is the first device.
 //
-// Tensors are row-major matrices of float32. Two kinds of memory stand behind them: parameters,
-// which live until Close, and scratch, which lives until the next Begin, so that a step allocates
-// nothing once it has grown to the size of a batch.
+// Tensors are row-major matrices of float32. Two kinds of memory stand behind them: that of
+// parameters and tables, which lives until Close, and that of a step, which lives until the next
+// Begin, so that a step allocates nothing once it has grown to the size of a batch.
+//
+// What goes wrong in a step stays until it is asked for: operations do nothing after the first
+// error, which Err returns.
 package backend
 
 import (
@@ -14,34 +17,59 @@ import (
 	"gdb/train/kernel"
 )
 
-// Tensor is a matrix of Rows x Cols in a device's memory. Only the backend that made it sees what
-// is inside. It is a view: copying it copies no values.
+// Memory is a piece of a device's memory, by a number that its backend gave.
+type Memory int32
+
+// Tensor is a matrix of Rows x Cols in a device's memory, Offset values into a piece of it. It is a
+// view: copying it copies no values.
 type Tensor struct {
 	Rows, Cols int
-	host       []float32 // the values, on the CPU
+	Memory     Memory
+	Offset     int
 }
 
 // Slice is the view of n rows from first on.
 func (t Tensor) Slice(first, n int) Tensor {
-	return Tensor{Rows: n, Cols: t.Cols, host: t.host[first*t.Cols : (first+n)*t.Cols]}
+	invariants.Check(first >= 0 && n >= 0 && first+n <= t.Rows, "rows %d to %d of %d", first,
+		first+n, t.Rows)
+	return Tensor{Rows: n, Cols: t.Cols, Memory: t.Memory, Offset: t.Offset + first*t.Cols}
 }
 
 // View is the part of a vector (one row) that begins at value off, as a matrix.
 func (t Tensor) View(off, rows, cols int) Tensor {
-	invariants.Check(t.Rows == 1, "view of a tensor of %d rows", t.Rows)
-	return Tensor{Rows: rows, Cols: cols, host: t.host[off : off+rows*cols]}
+	invariants.Check(t.Rows == 1 && off+rows*cols <= t.Cols, "view of a tensor of %d rows, values "+
+		"%d to %d of %d", t.Rows, off, off+rows*cols, t.Cols)
+	return Tensor{Rows: rows, Cols: cols, Memory: t.Memory, Offset: t.Offset + off}
 }
 
 // Flat is the tensor as a vector (one row).
-func (t Tensor) Flat() Tensor { return Tensor{Rows: 1, Cols: t.Len(), host: t.host} }
+func (t Tensor) Flat() Tensor {
+	return Tensor{Rows: 1, Cols: t.Len(), Memory: t.Memory, Offset: t.Offset}
+}
 
 // Len is the number of values.
 func (t Tensor) Len() int { return t.Rows * t.Cols }
 
-// Segments are lists of row numbers: those of list i are Idx[Off[i]:Off[i+1]].
-type Segments struct {
-	off, idx []uint32
-	back     []float32 // memory for the way back, if it was asked for
+// Lists are lists of row numbers in the host's memory: those of list i are Idx[Off[i]:Off[i+1]].
+type Lists struct {
+	Off, Idx []uint32
+	// At has the places of the entries' rows for SegmentMeanDropout, parallel to Idx; nil if that
+	// is not called.
+	At []uint32
+	// Rows is how many rows they number, if SegmentMeanGrad will be called, which takes
+	// SegmentFloats of scratch; else 0.
+	Rows int
+}
+
+// Segments are lists that a backend made available for a step, by a number that it gave.
+type Segments struct{ Lists, Entries, ID int }
+
+// Loss is what a step's loss was: its mean over Rows rows with labels, and how their predictions
+// compare with these over all classes. A step without labels has no rows, and no loss.
+type Loss struct {
+	Mean               float64
+	Rows               int
+	Hit, Wrong, Missed uint64
 }
 
 // Moments is the state of Adam and AdamW, of the parameters' shape.
@@ -56,27 +84,33 @@ type AdamStep struct {
 }
 
 // Backend runs operations on one device. It is for one goroutine. Operations panic with "BUG: …"
-// when shapes do not fit; they cannot fail otherwise. Results have the same bits for the same
-// inputs and the same Workers.
+// when shapes do not fit. Results have the same bits for the same inputs and the same Workers.
 type Backend interface {
 	Name() string
 	// Workers is the number of threads that compute.
 	Workers() int
+	// StepsPerRead is how many steps are worth one read of their losses: 1 where reading waits for
+	// nothing.
+	StepsPerRead() int
 
 	// Params returns a vector of n zeros that lives until Close.
 	Params(what string, n int) (Tensor, error)
-	// Begin starts a step: all scratch handed out before is used again.
+	// Table makes rows of the caller available until Close: equal memory gives the same tensor. The
+	// caller may change values between steps, and only then. On the CPU they are not copied.
+	Table(x []float32, rows, cols int) Tensor
+	// Begin starts a step: all memory handed out for the one before is used again.
 	Begin() error
-	// Trim gives the memory of scratch back, for others to use until the next step.
+	// Err is the first error of the step.
+	Err() error
+	// Trim gives the memory of steps back, for others to use until the next one.
 	Trim() error
 	// Scratch returns a matrix for this step, with any values in it.
-	Scratch(rows, cols int) (Tensor, error)
+	Scratch(rows, cols int) Tensor
 	// Host makes rows*cols values of the caller available for this step. On the CPU they are not
 	// copied, and operations write to them.
-	Host(x []float32, rows, cols int) (Tensor, error)
-	// Segments makes lists available for this step. rows is how many rows they number, if
-	// SegmentMeanGrad will be called, which takes 4 bytes for each row, entry and list; else 0.
-	Segments(off, idx []uint32, rows int) (Segments, error)
+	Host(x []float32, rows, cols int) Tensor
+	// Segments makes lists available for this step.
+	Segments(l Lists) Segments
 	// Read copies a tensor to dst, Write copies src to a tensor.
 	Read(dst []float32, t Tensor)
 	Write(t Tensor, src []float32)
@@ -100,18 +134,21 @@ type Backend interface {
 	// function of key and position. x begins with the position first.
 	Dropout(x Tensor, first int, rate float32, key uint64)
 	// SegmentMeanDropout is SegmentMean of rows that went through Dropout, and leaves x as it is:
-	// the row of list entry e has the positions of row at[e].
-	SegmentMeanDropout(out, x Tensor, s Segments, at []uint32, rate float32, key uint64)
+	// the row of list entry e has the positions of row Lists.At[e].
+	SegmentMeanDropout(out, x Tensor, s Segments, rate float32, key uint64)
 	// ColumnSum writes the sum of the rows of x to out.
 	ColumnSum(out, x Tensor)
 	Add(dst, src Tensor)
 	Zero(x Tensor)
-	// SoftmaxCrossEntropy returns the mean loss of the rows whose label is not negative, how many
-	// of them have their largest logit at the label, and how many they are. grad becomes its
-	// gradient.
-	SoftmaxCrossEntropy(grad, logits Tensor, labels []int32) (loss float64, correct, counted int)
-	// SigmoidBCE returns the mean loss over all values, and its gradient.
-	SigmoidBCE(grad, logits, targets Tensor) float64
+	// SoftmaxCrossEntropy computes the mean loss of the rows whose label is not negative; a
+	// prediction is the largest logit. grad becomes its gradient.
+	SoftmaxCrossEntropy(grad, logits Tensor, labels []int32)
+	// SigmoidBCE computes the mean loss over all values, and its gradient; what is predicted are
+	// all classes of positive logits.
+	SigmoidBCE(grad, logits, targets Tensor)
+	// Losses appends the losses that were computed since the last call to dst, in their order. It
+	// waits for the steps that they are of.
+	Losses(dst []Loss) []Loss
 
 	Adam(w, g Tensor, state Moments, s AdamStep)
 	SGD(w, g Tensor, rate, weightDecay float32)
@@ -138,4 +175,22 @@ func Open(name string, opt Options) (Backend, error) {
 		return newCPU(opt), nil
 	}
 	return nil, fmt.Errorf("train: unknown backend %q: known is cpu", name)
+}
+
+// SegmentFloats is the scratch of Segments whose gradient is asked for, on the CPU.
+func SegmentFloats(rows, entries, lists int) int {
+	return kernel.TransposedWords(rows, entries, lists)
+}
+
+// ProductBytes is the memory of a product of gradients of k x m values by so many threads, on the
+// CPU: partial sums, and packed blocks.
+func ProductBytes(k, m, threads int) int64 {
+	const slabs, floatsMax, blockRows = 32, 4 << 20, 160
+	return 4 * int64(min(slabs*k*m, floatsMax)+threads*blockRows*(k+m+64))
+}
+
+// DroppedBytes is what so many threads copy of the rows of a list to drop values of them, on the
+// CPU.
+func DroppedBytes(threads, entries, cols int) int64 {
+	return 4 * int64(threads*kernel.DroppedWords(entries, cols))
 }

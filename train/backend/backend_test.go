@@ -44,17 +44,17 @@ func TestScratchSettles(t *testing.T) {
 		}
 		var all []Tensor
 		for i := range 10 {
-			x, err := c.Scratch(1+min(round, 3)*100, 7+i)
-			if err != nil {
+			x := c.Scratch(1+min(round, 3)*100, 7+i)
+			if err := c.Err(); err != nil {
 				t.Fatal(err)
 			}
-			for k := range x.host {
-				x.host[k] = float32(i)
+			for k := range c.values(x) {
+				c.values(x)[k] = float32(i)
 			}
 			all = append(all, x)
 		}
 		for i, x := range all { // nothing overlaps
-			for _, v := range x.host {
+			for _, v := range c.values(x) {
 				if v != float32(i) {
 					t.Fatalf("round %d: tensor %d was overwritten", round, i)
 				}
@@ -82,8 +82,8 @@ func TestBudgetIsKept(t *testing.T) {
 	if _, err := c.Params("weights", 1<<20); !errors.As(err, &limit) {
 		t.Errorf("parameters beyond the budget: %v", err)
 	}
-	if _, err := c.Scratch(1<<10, 1<<10); !errors.As(err, &limit) {
-		t.Errorf("scratch beyond the budget: %v", err)
+	if c.Scratch(1<<10, 1<<10); !errors.As(c.Err(), &limit) {
+		t.Errorf("scratch beyond the budget: %v", c.Err())
 	}
 	if _, err := c.Params("weights", 1<<10); err != nil {
 		t.Errorf("parameters within the budget: %v", err)
@@ -115,14 +115,59 @@ func TestShapesAreChecked(t *testing.T) {
 	if err := c.Begin(); err != nil {
 		t.Fatal(err)
 	}
-	a, err := c.Scratch(2, 3)
-	if err != nil {
-		t.Fatal(err)
-	}
+	a := c.Scratch(2, 3)
 	defer func() {
 		if r, ok := recover().(string); !ok || !strings.Contains(r, "BUG: MatMul") {
 			t.Errorf("a product of shapes that do not fit: %v", r)
 		}
 	}()
 	c.MatMul(a, a, a, false)
+}
+
+// TestErrorsStay: after an error operations do nothing until the next step, which begins without
+// it;
+// parameters are written all the same.
+func TestErrorsStay(t *testing.T) {
+	c := mustOpen(t, mem.NewBudget(1<<20))
+	p, err := c.Params("weights", 6)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := c.Begin(); err != nil {
+		t.Fatal(err)
+	}
+	big := c.Scratch(1<<10, 1<<10)
+	first, small := c.Err(), c.Scratch(2, 3)
+	c.Zero(big)
+	c.MatMul(c.Scratch(1<<10, 3), big, c.Scratch(1<<10, 3), false)
+	c.SoftmaxCrossEntropy(small, small, []int32{0, 1})
+	c.Adam(p, p, Moments{p, p}, AdamStep{Step: 1, Rate: 1})
+	c.Read(make([]float32, big.Len()), big)
+	c.Write(p, []float32{1, 2, 3, 4, 5, 6})
+	var limit *mem.LimitError
+	if c.Err() != first || !errors.As(first, &limit) || len(c.Losses(nil)) != 0 {
+		t.Errorf("%v, then %v", first, c.Err())
+	}
+	if err := c.Begin(); err != nil || c.Err() != nil {
+		t.Errorf("the next step begins with %v, %v", err, c.Err())
+	}
+	got := make([]float32, 6)
+	if c.Read(got, p); got[5] != 6 {
+		t.Errorf("parameters are %v", got)
+	}
+}
+
+// TestTables: equal memory is one tensor, which sees what the caller changes.
+func TestTables(t *testing.T) {
+	c := mustOpen(t, mem.NewBudget(0))
+	x := []float32{1, 2, 3, 4, 5, 6}
+	a := c.Table(x, 3, 2)
+	if err := c.Begin(); err != nil {
+		t.Fatal(err)
+	}
+	x[5] = 7
+	got := make([]float32, 2)
+	if c.Read(got, a.Slice(2, 1)); c.Table(x, 3, 2) != a || got[0] != 5 || got[1] != 7 {
+		t.Errorf("the last row is %v, the table %+v and then %+v", got, a, c.Table(x, 3, 2))
+	}
 }

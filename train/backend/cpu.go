@@ -8,20 +8,61 @@ import (
 	"gdb/train/kernel"
 )
 
-// cpu computes with train/kernel. Tensors are slices of arenas outside the Go heap, which use huge
-// pages: the gathers of aggregation are a third faster so.
+// cpu computes with train/kernel. Tensors lie in arenas outside the Go heap, which use huge pages,
+// since the gathers of aggregation are a third faster so; or in memory of the caller.
 type cpu struct {
 	pool    *kernel.Pool
 	budget  *mem.Budget
 	params  []*mem.Arena
 	scratch scratch
 	held    mem.Account // the pool's memory
+	err     error       // the first of the step
+
+	kept   [][]float32        // parameters and tables: Memory 0, 1, …
+	tables map[*float32]table // by their first value
+	step   [][]float32        // of this step: Memory -1, -2, …
+	lists  []cpuLists         // likewise, by Segments.ID
+	losses []Loss             // that were not read
+}
+
+// table is rows of the caller.
+type table struct {
+	Tensor
+	values []float32
+}
+
+// cpuLists are Lists with the memory for the way back, if it was asked for.
+type cpuLists struct {
+	Lists
+	back []float32
 }
 
 func newCPU(opt Options) *cpu {
 	return &cpu{pool: kernel.NewPool(opt.Workers), budget: opt.Budget,
+		tables:  map[*float32]table{},
 		held:    mem.NewAccount(opt.Budget, "scratch of kernels"),
 		scratch: scratch{budget: opt.Budget, what: "activations and gradients of a step"}}
+}
+
+// values are those of a tensor.
+func (c *cpu) values(t Tensor) []float32 {
+	end := t.Offset + t.Len()
+	if t.Memory >= 0 {
+		return c.kept[t.Memory][t.Offset:end:end]
+	}
+	return c.step[-1-t.Memory][t.Offset:end:end]
+}
+
+// keep numbers memory that lives until Close.
+func (c *cpu) keep(x []float32, rows, cols int) Tensor {
+	c.kept = append(c.kept, x)
+	return Tensor{Rows: rows, Cols: cols, Memory: Memory(len(c.kept) - 1)}
+}
+
+// lend numbers memory that lives until the next step.
+func (c *cpu) lend(x []float32, rows, cols int) Tensor {
+	c.step = append(c.step, x)
+	return Tensor{Rows: rows, Cols: cols, Memory: Memory(-len(c.step))}
 }
 
 // Name is "cpu".
@@ -30,6 +71,9 @@ func (c *cpu) Name() string { return "cpu" }
 // Workers is the size of the pool.
 func (c *cpu) Workers() int { return c.pool.Workers() }
 
+// StepsPerRead is 1: losses are there.
+func (c *cpu) StepsPerRead() int { return 1 }
+
 // Params maps an arena of n floats.
 func (c *cpu) Params(what string, n int) (Tensor, error) {
 	a, err := mem.NewArena(c.budget, what, int64(n)*4)
@@ -37,156 +81,263 @@ func (c *cpu) Params(what string, n int) (Tensor, error) {
 		return Tensor{}, err
 	}
 	c.params = append(c.params, a)
-	return Tensor{Rows: 1, Cols: n, host: mem.View[float32](a.Bytes())[:n:n]}, nil
+	return c.keep(mem.View[float32](a.Bytes())[:n:n], 1, n), nil
+}
+
+// Table aliases x.
+func (c *cpu) Table(x []float32, rows, cols int) Tensor {
+	x = x[:rows*cols]
+	if len(x) == 0 {
+		return c.keep(x, rows, cols)
+	}
+	t, known := c.tables[&x[0]]
+	if !known || t.Rows != rows || t.Cols != cols {
+		t = table{Tensor: c.keep(x, rows, cols), values: x}
+		c.tables[&x[0]] = t
+	}
+	return t.Tensor
 }
 
 // Begin takes all scratch back.
 func (c *cpu) Begin() error {
+	c.endStep()
 	if err := c.held.AtLeast(c.pool.Bytes()); err != nil {
 		return err
 	}
 	return c.scratch.reset()
 }
 
-// Trim frees the scratch arena.
-func (c *cpu) Trim() error { return c.scratch.free() }
+// endStep forgets what was handed out.
+func (c *cpu) endStep() {
+	clear(c.step)
+	clear(c.lists)
+	c.err, c.step, c.lists = nil, c.step[:0], c.lists[:0]
+}
+
+// Err is the first error of the step.
+func (c *cpu) Err() error { return c.err }
+
+// Trim frees the scratch arena, and with it ends the step.
+func (c *cpu) Trim() error {
+	c.endStep()
+	return c.scratch.free()
+}
+
+// take is n floats of the step's arena, or none after an error.
+func (c *cpu) take(n int) []float32 {
+	if c.err != nil {
+		return nil
+	}
+	x, err := c.scratch.take(n)
+	c.err = err
+	return x
+}
 
 // Scratch takes memory of the step's arena.
-func (c *cpu) Scratch(rows, cols int) (Tensor, error) {
-	x, err := c.scratch.take(rows * cols)
-	return Tensor{Rows: rows, Cols: cols, host: x}, err
-}
+func (c *cpu) Scratch(rows, cols int) Tensor { return c.lend(c.take(rows*cols), rows, cols) }
 
 // Host aliases x.
-func (c *cpu) Host(x []float32, rows, cols int) (Tensor, error) {
-	return Tensor{Rows: rows, Cols: cols, host: x[:rows*cols]}, nil
+func (c *cpu) Host(x []float32, rows, cols int) Tensor {
+	return c.lend(x[:rows*cols], rows, cols)
 }
 
-// Segments aliases off and idx.
-func (c *cpu) Segments(off, idx []uint32, rows int) (Segments, error) {
-	s := Segments{off: off, idx: idx}
-	if rows == 0 {
-		return s, nil
+// Segments aliases lists.
+func (c *cpu) Segments(l Lists) Segments {
+	n, lists := len(l.Idx), max(0, len(l.Off)-1)
+	s := cpuLists{Lists: l}
+	if l.Rows > 0 {
+		s.back = c.take(SegmentFloats(l.Rows, n, lists))
 	}
-	var err error
-	s.back, err = c.scratch.take(kernel.TransposedWords(rows, len(idx), max(0, len(off)-1)))
-	return s, err
+	c.lists = append(c.lists, s)
+	return Segments{Lists: lists, Entries: n, ID: len(c.lists) - 1}
 }
 
 // Read copies t to dst.
-func (c *cpu) Read(dst []float32, t Tensor) { copy(dst[:t.Len()], t.host) }
+func (c *cpu) Read(dst []float32, t Tensor) {
+	if c.there(t) {
+		copy(dst[:t.Len()], c.values(t))
+	}
+}
 
 // Write copies src to t.
-func (c *cpu) Write(t Tensor, src []float32) { copy(t.host, src[:t.Len()]) }
+func (c *cpu) Write(t Tensor, src []float32) {
+	if c.there(t) {
+		copy(c.values(t), src[:t.Len()])
+	}
+}
 
 // MatMul is c = a·b.
 func (c *cpu) MatMul(y, a, b Tensor, acc bool) {
-	fit(a.Cols == b.Rows && y.Rows == a.Rows && y.Cols == b.Cols, "MatMul", y, a, b)
-	kernel.GEMM(c.pool, y.host, a.host, b.host, a.Rows, a.Cols, b.Cols, acc)
+	if !c.ready(a.Cols == b.Rows && y.Rows == a.Rows && y.Cols == b.Cols, "MatMul", y, a, b) {
+		return
+	}
+	kernel.GEMM(c.pool, c.values(y), c.values(a), c.values(b), a.Rows, a.Cols, b.Cols, acc)
 }
 
 // MatMulTA is c = aᵀ·b.
 func (c *cpu) MatMulTA(y, a, b Tensor, acc bool) {
-	fit(a.Rows == b.Rows && y.Rows == a.Cols && y.Cols == b.Cols, "MatMulTA", y, a, b)
-	kernel.GEMMTA(c.pool, y.host, a.host, b.host, a.Rows, a.Cols, b.Cols, acc)
+	if !c.ready(a.Rows == b.Rows && y.Rows == a.Cols && y.Cols == b.Cols, "MatMulTA", y, a, b) {
+		return
+	}
+	kernel.GEMMTA(c.pool, c.values(y), c.values(a), c.values(b), a.Rows, a.Cols, b.Cols, acc)
 }
 
 // MatMulTB is c = a·bᵀ.
 func (c *cpu) MatMulTB(y, a, b Tensor, acc bool) {
-	fit(a.Cols == b.Cols && y.Rows == a.Rows && y.Cols == b.Rows, "MatMulTB", y, a, b)
-	kernel.GEMMTB(c.pool, y.host, a.host, b.host, a.Rows, a.Cols, b.Rows, acc)
+	if !c.ready(a.Cols == b.Cols && y.Rows == a.Rows && y.Cols == b.Rows, "MatMulTB", y, a, b) {
+		return
+	}
+	kernel.GEMMTB(c.pool, c.values(y), c.values(a), c.values(b), a.Rows, a.Cols, b.Rows, acc)
 }
 
 // SegmentMean averages rows of x.
 func (c *cpu) SegmentMean(out, x Tensor, s Segments) {
-	fit(out.Cols == x.Cols && out.Rows+1 == len(s.off), "SegmentMean", out, x)
-	kernel.SegmentMean(c.pool, out.host, x.host, s.off, s.idx, x.Cols)
+	if !c.ready(out.Cols == x.Cols && out.Rows == s.Lists, "SegmentMean", out, x) {
+		return
+	}
+	l := &c.lists[s.ID]
+	kernel.SegmentMean(c.pool, c.values(out), c.values(x), l.Off, l.Idx, x.Cols)
 }
 
 // SegmentMeanGrad spreads gradients to the rows averaged.
 func (c *cpu) SegmentMeanGrad(dx, dout Tensor, s Segments, fresh int) {
-	fit(dout.Cols == dx.Cols && dout.Rows+1 == len(s.off), "SegmentMeanGrad", dx, dout)
-	fit(len(s.back) == kernel.TransposedWords(dx.Rows, len(s.idx), dout.Rows),
+	if !c.ready(dout.Cols == dx.Cols && dout.Rows == s.Lists, "SegmentMeanGrad", dx, dout) {
+		return
+	}
+	l := &c.lists[s.ID]
+	c.ready(len(l.back) == SegmentFloats(dx.Rows, s.Entries, dout.Rows),
 		"SegmentMeanGrad without memory", dx, dout)
-	t := kernel.TransposedIn(s.back, dx.Rows, len(s.idx), dout.Rows)
-	t.Build(s.off, s.idx, dx.Rows)
-	t.MeanGrad(c.pool, dx.host, dout.host, dx.Cols, fresh)
+	t := kernel.TransposedIn(l.back, dx.Rows, s.Entries, dout.Rows)
+	t.Build(l.Off, l.Idx, dx.Rows)
+	t.MeanGrad(c.pool, c.values(dx), c.values(dout), dx.Cols, fresh)
 }
 
 // Bias adds bias to each row.
 func (c *cpu) Bias(x, bias Tensor) {
-	fit(bias.Len() == x.Cols, "Bias", x, bias)
-	kernel.Bias(c.pool, x.host, bias.host, x.Rows, x.Cols)
+	if !c.ready(bias.Len() == x.Cols, "Bias", x, bias) {
+		return
+	}
+	kernel.Bias(c.pool, c.values(x), c.values(bias), x.Rows, x.Cols)
 }
 
 // BiasReLU adds bias to each row and cuts at zero.
 func (c *cpu) BiasReLU(x, bias Tensor) {
-	fit(bias.Len() == x.Cols, "BiasReLU", x, bias)
-	kernel.BiasReLU(c.pool, x.host, bias.host, x.Rows, x.Cols)
+	if !c.ready(bias.Len() == x.Cols, "BiasReLU", x, bias) {
+		return
+	}
+	kernel.BiasReLU(c.pool, c.values(x), c.values(bias), x.Rows, x.Cols)
 }
 
 // ReLUGrad masks and scales dx by y.
 func (c *cpu) ReLUGrad(dx, y Tensor, rate float32) {
-	fit(dx.Len() == y.Len(), "ReLUGrad", dx, y)
-	kernel.DropoutReLUGrad(c.pool, dx.host, y.host, rate)
+	if !c.ready(dx.Len() == y.Len(), "ReLUGrad", dx, y) {
+		return
+	}
+	kernel.DropoutReLUGrad(c.pool, c.values(dx), c.values(y), rate)
 }
 
 // Dropout masks x.
 func (c *cpu) Dropout(x Tensor, first int, rate float32, key uint64) {
-	kernel.Dropout(c.pool, x.host, first, rate, key)
+	if c.ready(true, "Dropout", x) {
+		kernel.Dropout(c.pool, c.values(x), first, rate, key)
+	}
 }
 
 // SegmentMeanDropout averages masked rows of x.
-func (c *cpu) SegmentMeanDropout(out, x Tensor, s Segments, at []uint32, rate float32,
-	key uint64) {
-	fit(out.Cols == x.Cols && out.Rows+1 == len(s.off) && len(at) == len(s.idx),
-		"SegmentMeanDropout", out, x)
-	kernel.SegmentMeanDropout(c.pool, out.host, x.host, s.off, s.idx, at, x.Cols, rate, key)
+func (c *cpu) SegmentMeanDropout(out, x Tensor, s Segments, rate float32, key uint64) {
+	if !c.ready(out.Cols == x.Cols && out.Rows == s.Lists, "SegmentMeanDropout", out, x) {
+		return
+	}
+	l := &c.lists[s.ID]
+	c.ready(len(l.At) == len(l.Idx), "SegmentMeanDropout without places", out, x)
+	kernel.SegmentMeanDropout(c.pool, c.values(out), c.values(x), l.Off, l.Idx, l.At, x.Cols, rate,
+		key)
 }
 
 // ColumnSum sums rows.
 func (c *cpu) ColumnSum(out, x Tensor) {
-	fit(out.Len() == x.Cols, "ColumnSum", out, x)
-	kernel.ColumnSum(c.pool, out.host, x.host, x.Rows, x.Cols, false)
+	if !c.ready(out.Len() == x.Cols, "ColumnSum", out, x) {
+		return
+	}
+	kernel.ColumnSum(c.pool, c.values(out), c.values(x), x.Rows, x.Cols, false)
 }
 
 // Add is dst += src.
 func (c *cpu) Add(dst, src Tensor) {
-	fit(dst.Len() == src.Len(), "Add", dst, src)
-	kernel.Add(c.pool, dst.host, src.host)
+	if !c.ready(dst.Len() == src.Len(), "Add", dst, src) {
+		return
+	}
+	kernel.Add(c.pool, c.values(dst), c.values(src))
 }
 
 // Zero clears x.
-func (c *cpu) Zero(x Tensor) { clear(x.host) }
+func (c *cpu) Zero(x Tensor) {
+	if c.there(x) {
+		clear(c.values(x))
+	}
+}
 
 // SoftmaxCrossEntropy is the loss of class labels.
-func (c *cpu) SoftmaxCrossEntropy(grad, logits Tensor, labels []int32) (float64, int, int) {
-	fit(grad.Len() == logits.Len() && len(labels) == logits.Rows, "SoftmaxCrossEntropy", logits)
-	return kernel.SoftmaxCrossEntropy(c.pool, grad.host, logits.host, labels, logits.Rows,
-		logits.Cols)
+func (c *cpu) SoftmaxCrossEntropy(grad, logits Tensor, labels []int32) {
+	if !c.ready(grad.Len() == logits.Len() && len(labels) == logits.Rows, "SoftmaxCrossEntropy",
+		logits) {
+		return
+	}
+	mean, right, rows := kernel.SoftmaxCrossEntropy(c.pool, c.values(grad), c.values(logits),
+		labels, logits.Rows, logits.Cols)
+	wrong := uint64(rows - right)
+	c.losses = append(c.losses, Loss{Mean: mean, Rows: rows, Hit: uint64(right), Wrong: wrong,
+		Missed: wrong})
 }
 
 // SigmoidBCE is the loss of multi-labels.
-func (c *cpu) SigmoidBCE(grad, logits, targets Tensor) float64 {
-	fit(grad.Len() == logits.Len() && targets.Len() == logits.Len(), "SigmoidBCE", logits, targets)
-	return kernel.SigmoidBCE(c.pool, grad.host, logits.host, targets.host, logits.Rows,
-		logits.Cols)
+func (c *cpu) SigmoidBCE(grad, logits, targets Tensor) {
+	if !c.ready(grad.Len() == logits.Len() && targets.Len() == logits.Len(), "SigmoidBCE", logits,
+		targets) {
+		return
+	}
+	o, y, truth := Loss{Rows: logits.Rows}, c.values(logits), c.values(targets)
+	for i, v := range y {
+		switch has := truth[i] > 0; {
+		case v > 0 && has:
+			o.Hit++
+		case v > 0:
+			o.Wrong++
+		case has:
+			o.Missed++
+		}
+	}
+	o.Mean = kernel.SigmoidBCE(c.pool, c.values(grad), y, truth, logits.Rows, logits.Cols)
+	c.losses = append(c.losses, o)
+}
+
+// Losses hands over the losses so far.
+func (c *cpu) Losses(dst []Loss) []Loss {
+	dst = append(dst, c.losses...)
+	c.losses = c.losses[:0]
+	return dst
 }
 
 // Adam takes one step.
 func (c *cpu) Adam(w, g Tensor, m Moments, s AdamStep) {
-	kernel.Adam(c.pool, w.host, g.host, m.M.host, m.V.host, s.Step, s.Rate, s.Beta1, s.Beta2,
-		s.Eps, s.WeightDecay, s.Decoupled)
+	if c.ready(w.Len() == g.Len(), "Adam", w, g) {
+		kernel.Adam(c.pool, c.values(w), c.values(g), c.values(m.M), c.values(m.V), s.Step, s.Rate,
+			s.Beta1, s.Beta2, s.Eps, s.WeightDecay, s.Decoupled)
+	}
 }
 
 // SGD takes one step.
 func (c *cpu) SGD(w, g Tensor, rate, weightDecay float32) {
-	kernel.SGD(c.pool, w.host, g.host, rate, weightDecay)
+	if c.ready(w.Len() == g.Len(), "SGD", w, g) {
+		kernel.SGD(c.pool, c.values(w), c.values(g), rate, weightDecay)
+	}
 }
 
 // Adagrad takes one step.
 func (c *cpu) Adagrad(w, g, sums Tensor, rate, eps, weightDecay float32) {
-	kernel.Adagrad(c.pool, w.host, g.host, sums.host, rate, eps, weightDecay)
+	if c.ready(w.Len() == g.Len() && w.Len() == sums.Len(), "Adagrad", w, g, sums) {
+		kernel.Adagrad(c.pool, c.values(w), c.values(g), c.values(sums), rate, eps, weightDecay)
+	}
 }
 
 // Close stops the pool and frees all memory.
@@ -201,16 +352,17 @@ func (c *cpu) Close() error {
 	return err
 }
 
-// fit checks shapes.
-func fit(ok bool, op string, ts ...Tensor) {
-	if ok {
-		return
+// there says whether a tensor has memory: one of a step that was short of it has none.
+func (c *cpu) there(t Tensor) bool { return t.Memory >= 0 || c.err == nil }
+
+// ready says whether an operation can be done: not after an error. It checks shapes first.
+func (c *cpu) ready(fits bool, op string, ts ...Tensor) bool {
+	if fits {
+		return c.err == nil
 	}
 	shapes := ""
 	for _, t := range ts {
-		shapes += " " + shape(t)
+		shapes += fmt.Sprintf(" (%d,%d)", t.Rows, t.Cols)
 	}
 	panic("BUG: " + op + " of shapes" + shapes)
 }
-
-func shape(t Tensor) string { return fmt.Sprintf("(%d,%d)", t.Rows, t.Cols) }

@@ -48,7 +48,8 @@ type Model interface {
 	Params() *Params
 	// Forward computes the logits (seeds, classes) of a mini-batch, from the features x of its
 	// nodes. They, and all that Backward needs, are valid until the backend's next Begin. x is
-	// changed: results are put there.
+	// changed: results are put there. The error is of the host's memory, not of the device: see
+	// backend.Backend.Err.
 	Forward(d *sample.Dense, x []float32, s Step) (backend.Tensor, error)
 	// Logits are those of the last Forward, and GradLogits is where their gradient goes before
 	// Backward.
@@ -68,9 +69,9 @@ type Step struct {
 	Dropout float32
 	// Train keeps what Backward needs, and drops out.
 	Train bool
-	// Table is features in the memory of their owner, of which layer 0 reads Rows, one for each
-	// neighbor, in place: x then has its outputs' rows only. See sample.Batch.
-	Table []float32
+	// Table is features of which layer 0 reads Rows, one for each neighbor, in place: x then has
+	// its outputs' rows only. It is empty if there are none. See sample.Batch.
+	Table backend.Tensor
 	Rows  []uint32
 }
 
@@ -78,10 +79,10 @@ type Step struct {
 // step.
 type Layer interface {
 	// Transform computes the rows that are averaged from inputs, where the layer transforms first.
-	Transform(x backend.Tensor) (backend.Tensor, error)
+	Transform(x backend.Tensor) backend.Tensor
 	// Output computes the outputs of nodes from their own inputs x and the means over their
 	// neighbors: of inputs, or of what Transform gave.
-	Output(x, mean backend.Tensor) (backend.Tensor, error)
+	Output(x, mean backend.Tensor) backend.Tensor
 }
 
 // architectures are those of this version.

@@ -108,7 +108,7 @@ func (m *sage) Forward(d *sample.Dense, x []float32, s Step) (backend.Tensor, er
 	return m.layers[len(m.layers)-1].out, nil
 }
 
-// prepare takes the memory of a whole step, so that nothing after it can fail.
+// prepare takes the memory of a whole step.
 func (m *sage) prepare(d *sample.Dense, x []float32, s Step) error {
 	m.dead = deadRows{}
 	for i := range m.layers {
@@ -117,21 +117,20 @@ func (m *sage) prepare(d *sample.Dense, x []float32, s Step) error {
 		if i > 0 { // layer 0 aliases d
 			l.off, l.idx = l.view.Off, l.view.Idx
 		}
-		if i == 0 && s.Table != nil {
+		l.at = nil
+		if i == 0 && s.Table.Rows > 0 {
 			l.at, l.view.Idx = l.view.Idx, s.Rows
 		}
 		if err := m.held.AtLeast(m.listBytes()); err != nil {
 			return err
 		}
-		if err := m.memory(i, x, s); err != nil {
-			return err
-		}
+		m.memory(i, x, s)
 		l.dropInput = 0
 		if s.Train && s.Dropout > 0 {
 			l.dropInput = rng.Key(dropDomain, s.Seed, s.Epoch, s.Batch, uint64(i)) | 1
 		}
 	}
-	return nil
+	return m.be.Err()
 }
 
 // listBytes is the memory of the layers' views.
@@ -144,49 +143,37 @@ func (m *sage) listBytes() int64 {
 }
 
 // memory takes the tensors of one layer.
-func (m *sage) memory(i int, x []float32, s Step) (err error) {
+func (m *sage) memory(i int, x []float32, s Step) {
 	l, in, out := &m.layers[i], int(m.layers[i].view.In), int(m.layers[i].view.Out)
 	din, dout := m.dims[i], m.dims[i+1]
-	inPlace := i == 0 && s.Table != nil
+	inPlace := i == 0 && s.Table.Rows > 0
 	l.first = !inPlace && m.order(l.view, din, dout, i > 0 && s.Train)
 	rows := 0
 	if s.Train && (i > 0 || l.first) { // the gradient goes back through the lists
 		rows = in
 	}
-	if l.seg, err = m.be.Segments(l.view.Off, l.view.Idx, rows); err != nil {
-		return err
-	}
+	l.seg = m.be.Segments(backend.Lists{Off: l.view.Off, Idx: l.view.Idx, At: l.at, Rows: rows})
 	switch {
 	case i > 0:
 		l.x = m.layers[i-1].out
 	case inPlace:
-		l.x, err = m.be.Host(x, out, din)
-		if err == nil {
-			l.table, err = m.be.Host(s.Table, len(s.Table)/din, din)
-		}
+		l.x, l.table = m.be.Host(x, out, din), s.Table
 	default:
 		l.table = backend.Tensor{}
-		l.x, err = m.be.Host(x, in, din)
+		l.x = m.be.Host(x, in, din)
 	}
-	if err != nil {
-		return err
-	}
-	return m.results(i, s)
+	m.results(i, s)
 }
 
 // results takes the tensors that a layer computes.
-func (m *sage) results(i int, s Step) (err error) {
+func (m *sage) results(i int, s Step) {
 	l, in, out := &m.layers[i], int(m.layers[i].view.In), int(m.layers[i].view.Out)
 	din, dout := m.dims[i], m.dims[i+1]
-	take := func(rows, cols int) (t backend.Tensor) {
-		if err != nil {
-			return t
-		}
+	take := func(rows, cols int) backend.Tensor {
 		if off, ok := m.dead.take(rows * cols); ok {
 			return m.dead.rows.View(off, rows, cols)
 		}
-		t, err = m.be.Scratch(rows, cols)
-		return t
+		return m.be.Scratch(rows, cols)
 	}
 	if l.first {
 		l.agg = take(in, dout)
@@ -203,7 +190,6 @@ func (m *sage) results(i int, s Step) (err error) {
 			l.dx = m.layers[i-1].dout
 		}
 	}
-	return err
 }
 
 // deadRows are the inputs of the first layer that are not its outputs' own: once they are averaged
@@ -253,7 +239,7 @@ func (m *sage) transform(l *sageLayer, dropout float32) {
 		return
 	}
 	if l.inPlace() && l.dropInput != 0 { // the rows are not this step's to change
-		m.be.SegmentMeanDropout(l.agg, averaged, l.seg, l.at, dropout, l.dropInput)
+		m.be.SegmentMeanDropout(l.agg, averaged, l.seg, dropout, l.dropInput)
 	} else {
 		m.be.SegmentMean(l.agg, averaged, l.seg)
 	}

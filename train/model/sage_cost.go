@@ -2,7 +2,7 @@ package model
 
 import (
 	"gdb/sample"
-	"gdb/train/kernel"
+	"gdb/train/backend"
 )
 
 // gatherCost is what reading one float of a random row costs, in floating-point operations of a
@@ -54,7 +54,7 @@ func (SAGE) StepFloats(dims []int, d *sample.Dense, inPlace bool,
 		inPlace := inPlace && l == 0
 		first := !inPlace && transformFirst(v, dims[l], dims[l+1], l > 0)
 		if first || l > 0 {
-			floats += grown(int64(kernel.TransposedWords(int(v.In), len(v.Idx), int(v.Out))))
+			floats += grown(int64(backend.SegmentFloats(int(v.In), len(v.Idx), int(v.Out))))
 		}
 		if first {
 			take(v.In, dims[l+1])
@@ -75,18 +75,16 @@ func (SAGE) StepFloats(dims []int, d *sample.Dense, inPlace bool,
 
 // ProductBytes is the scratch memory of matrix products: partial sums, and packed blocks.
 func (SAGE) ProductBytes(dims []int, threads int) int64 {
-	const slabs, floatsMax, blockRows = 32, 4 << 20, 160
-	n := 0
+	n := int64(0)
 	for i := range len(dims) - 1 {
-		k, m := dims[i], dims[i+1]
-		n = max(n, min(slabs*k*m, floatsMax)+threads*blockRows*(k+m+64))
+		n = max(n, backend.ProductBytes(dims[i], dims[i+1], threads))
 	}
-	return 4 * int64(n)
+	return n
 }
 
 // DroppedBytes is what each thread copies of a list's rows to drop values of them.
 func (SAGE) DroppedBytes(dims []int, threads, fanout int) int64 {
-	return 4 * int64(threads*kernel.DroppedWords(fanout, dims[0]))
+	return backend.DroppedBytes(threads, fanout, dims[0])
 }
 
 // InPlace: only a layer narrower than half its input may transform first, which needs a copy: see

@@ -12,23 +12,18 @@ type wholeLayer struct {
 func (m *sage) Layer(i int) Layer { return wholeLayer{m, i} }
 
 // Transform multiplies inputs with the neighbor weights.
-func (l wholeLayer) Transform(x backend.Tensor) (backend.Tensor, error) {
+func (l wholeLayer) Transform(x backend.Tensor) backend.Tensor {
 	w := l.m.p.weight(l.m.layers[l.index].nbr)
-	y, err := l.m.be.Scratch(x.Rows, w.Cols)
-	if err == nil {
-		l.m.be.MatMul(y, x, w, false)
-	}
-	return y, err
+	y := l.m.be.Scratch(x.Rows, w.Cols)
+	l.m.be.MatMul(y, x, w, false)
+	return y
 }
 
 // Output computes W_self·x + W_nbr·mean + b, and ReLU but after the last layer; mean went through
 // Transform where the layer transforms first.
-func (l wholeLayer) Output(x, mean backend.Tensor) (backend.Tensor, error) {
+func (l wholeLayer) Output(x, mean backend.Tensor) backend.Tensor {
 	m, layer := l.m, &l.m.layers[l.index]
-	y, err := m.be.Scratch(x.Rows, m.dims[l.index+1])
-	if err != nil {
-		return y, err
-	}
+	y := m.be.Scratch(x.Rows, m.dims[l.index+1])
 	m.be.MatMul(y, x, m.p.weight(layer.self), false)
 	if (SAGE{}).TransformsFirst(m.dims, l.index) {
 		m.be.Add(y, mean)
@@ -40,5 +35,5 @@ func (l wholeLayer) Output(x, mean backend.Tensor) (backend.Tensor, error) {
 	} else {
 		m.be.BiasReLU(y, m.p.weight(layer.bias))
 	}
-	return y, nil
+	return y
 }

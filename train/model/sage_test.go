@@ -12,7 +12,6 @@ import (
 	"gdb/internal/rng"
 	"gdb/sample"
 	"gdb/train/backend"
-	"gdb/train/kernel"
 )
 
 // golden is testdata/sage.json: a pass of an independent implementation, testdata/sage.py.
@@ -131,22 +130,19 @@ func TestAgainstIndependentImplementation(t *testing.T) {
 				for range 2 { // the second step uses memory of the first
 					logits := mustForward(t, be, m, g, s)
 					checkClose(t, "logits", values(be, logits), g.Logits)
-					loss, _, counted := be.SoftmaxCrossEntropy(m.GradLogits(), logits, g.Labels)
-					if counted != 4 || math.Abs(loss-g.SoftmaxLoss) > goldenTolerance {
-						t.Fatalf("loss %g over %d rows, want %g over 4", loss, counted,
-							g.SoftmaxLoss)
+					be.SoftmaxCrossEntropy(m.GradLogits(), logits, g.Labels)
+					loss := lastLoss(t, be)
+					if loss.Rows != 4 || math.Abs(loss.Mean-g.SoftmaxLoss) > goldenTolerance {
+						t.Fatalf("loss %+v, want %g over 4 rows", loss, g.SoftmaxLoss)
 					}
 					m.Backward(s)
 					checkGrads(t, be, m, g.SoftmaxGrads)
 
 					logits = mustForward(t, be, m, g, s)
-					targets, err := be.Host(g.Targets, len(g.Seeds), g.Dims[len(g.Dims)-1])
-					if err != nil {
-						t.Fatal(err)
-					}
-					loss = be.SigmoidBCE(m.GradLogits(), logits, targets)
-					if math.Abs(loss-g.BCELoss) > goldenTolerance {
-						t.Fatalf("loss %g, want %g", loss, g.BCELoss)
+					targets := be.Host(g.Targets, len(g.Seeds), g.Dims[len(g.Dims)-1])
+					be.SigmoidBCE(m.GradLogits(), logits, targets)
+					if loss := lastLoss(t, be); math.Abs(loss.Mean-g.BCELoss) > goldenTolerance {
+						t.Fatalf("loss %+v, want %g", loss, g.BCELoss)
 					}
 					m.Backward(s)
 					checkGrads(t, be, m, g.BCEGrads)
@@ -154,6 +150,16 @@ func TestAgainstIndependentImplementation(t *testing.T) {
 			})
 		}
 	}
+}
+
+// lastLoss is that of the one step since the last call.
+func lastLoss(t *testing.T, be backend.Backend) backend.Loss {
+	t.Helper()
+	all := be.Losses(nil)
+	if len(all) != 1 || be.Err() != nil {
+		t.Fatalf("losses %+v of one step, %v", all, be.Err())
+	}
+	return all[0]
 }
 
 func mustForward(t testing.TB, be backend.Backend, m *sage, g *golden, s Step) backend.Tensor {
@@ -191,8 +197,8 @@ func TestGradientsByDifferences(t *testing.T) {
 			s := Step{Train: true, Dropout: 0.3, Seed: 5, Epoch: 1, Batch: 2}
 			lossOf := func() float64 {
 				logits := mustForward(t, be, m, g, s)
-				loss, _, _ := be.SoftmaxCrossEntropy(m.GradLogits(), logits, g.Labels)
-				return loss
+				be.SoftmaxCrossEntropy(m.GradLogits(), logits, g.Labels)
+				return lastLoss(t, be).Mean
 			}
 			lossOf()
 			m.Backward(s)
@@ -258,16 +264,16 @@ type countedBackend struct {
 	floats int64
 }
 
-func (c *countedBackend) Scratch(rows, cols int) (backend.Tensor, error) {
+func (c *countedBackend) Scratch(rows, cols int) backend.Tensor {
 	c.floats += int64(rows * cols)
 	return c.Backend.Scratch(rows, cols)
 }
 
-func (c *countedBackend) Segments(off, idx []uint32, rows int) (backend.Segments, error) {
-	if rows > 0 {
-		c.floats += int64(kernel.TransposedWords(rows, len(idx), len(off)-1))
+func (c *countedBackend) Segments(l backend.Lists) backend.Segments {
+	if l.Rows > 0 {
+		c.floats += int64(backend.SegmentFloats(l.Rows, len(l.Idx), len(l.Off)-1))
 	}
-	return c.Backend.Segments(off, idx, rows)
+	return c.Backend.Segments(l)
 }
 
 // TestStepFloatsCountsTheScratch, with rows that a step may overwrite, and without, and with layers
@@ -292,8 +298,8 @@ func TestStepFloatsCountsTheScratch(t *testing.T) {
 			t.Fatal(err)
 		}
 		own := g.X[int(d.NodeIDOffsets[1])*in:]
-		if _, err := m.Forward(d, slices.Clone(own), Step{Train: true, Table: g.X,
-			Rows: d.ReprMap}); err != nil {
+		if _, err := m.Forward(d, slices.Clone(own), Step{Train: true,
+			Table: be.Table(g.X, len(d.NodeIDs), in), Rows: d.ReprMap}); err != nil {
 			t.Fatal(err)
 		}
 		if floats, _ := (SAGE{}).StepFloats(dims, d, true, same); floats != be.floats {
@@ -313,7 +319,8 @@ func TestDeadRowsAreOverwritten(t *testing.T) {
 		m.order = orders["aggregate first"]
 		s, x := Step{Train: true}, slices.Clone(g.X)
 		if table {
-			s.Table, s.Rows = slices.Clone(g.X), g.ReprMap
+			s.Table = be.Table(slices.Clone(g.X), len(g.NodeIDs), g.Dims[0])
+			s.Rows = g.ReprMap
 			x = x[int(g.NodeIDOffsets[1])*g.Dims[0]:]
 		}
 		if err := be.Begin(); err != nil {

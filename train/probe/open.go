@@ -5,14 +5,22 @@ import (
 	"fmt"
 	"os"
 
+	"gdb/layout"
 	"gdb/sample/loader"
 	"gdb/train/plan"
 )
 
-// Open opens a loader of batches that no model is trained on here: it plans the memory, and opens
-// what that says. The caller closes the loader, then the source.
-func Open(ctx context.Context, src *loader.Source, cfg Config) (*loader.Loader, *plan.Plan,
-	error) {
+// Open opens a loader of the batches of a training split, which no model is trained on here: it
+// loads the seeds, plans the memory, and opens what that says. The caller closes the loader, then
+// the source.
+func Open(ctx context.Context, src *loader.Source, split string,
+	cfg Config) (l *loader.Loader, p *plan.Plan, err error) {
+	if err := CheckLeast(src, cfg.Memory, 0); err != nil {
+		return nil, nil, fmt.Errorf("probe: %w", err)
+	}
+	if cfg.Seeds, err = loader.TrainNodes(ctx, src.Store, split, src.Budget); err != nil {
+		return nil, nil, err
+	}
 	if err := src.OpenRows(ctx); err != nil {
 		return nil, nil, err
 	}
@@ -56,4 +64,14 @@ func Open(ctx context.Context, src *loader.Source, cfg Config) (*loader.Loader, 
 		return nil, nil, err
 	}
 	return loader.New(src, c), best.Plan, nil
+}
+
+// CheckLeast reports a memory that is too small whatever the batches are: the program, what is open
+// and a paged topology have no place in it beside extra bytes.
+func CheckLeast(src *loader.Source, memory, extra int64) error {
+	least := src.ProgramBytes() + src.Store.PagedBytes(layout.In, 1<<20) + extra
+	if memory < least {
+		return &plan.TooSmallError{Memory: memory, Least: least}
+	}
+	return nil
 }

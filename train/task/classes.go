@@ -14,48 +14,32 @@ import (
 type Classes struct {
 	Names []string
 	Multi bool
-
-	logits []float32 // of a step, to be counted
 }
 
 // Outputs is the number of classes.
 func (c *Classes) Outputs() int { return len(c.Names) }
 
-// Loss computes the loss of a mini-batch.
-func (c *Classes) Loss(be backend.Backend, m model.Model, logits backend.Tensor,
-	b *sample.Batch) (o Outcome, err error) {
-	if !c.Multi {
-		var right int
-		o.Loss, right, o.Rows = be.SoftmaxCrossEntropy(m.GradLogits(), logits, b.Labels)
-		o.Hit = uint64(right)
-		o.Wrong, o.Missed = uint64(o.Rows-right), uint64(o.Rows-right)
-		return o, nil
+// Labeled is how many seeds have labels: with Multi all of them.
+func (c *Classes) Labeled(b *sample.Batch) (n int) {
+	if c.Multi {
+		return len(b.Seeds)
 	}
-	o.Rows = len(b.Seeds)
-	targets, err := be.Host(b.Multi, o.Rows, c.Outputs())
-	if err != nil {
-		return o, err
+	for _, l := range b.Labels {
+		if l >= 0 {
+			n++
+		}
 	}
-	c.countStep(be, logits, b.Multi, &o)
-	o.Loss = be.SigmoidBCE(m.GradLogits(), logits, targets)
-	return o, nil
+	return n
 }
 
-// countStep counts what the logits of a step predict.
-func (c *Classes) countStep(be backend.Backend, logits backend.Tensor, truth []float32,
-	o *Outcome) {
-	n := c.Outputs()
-	counts := newCounts(n)
-	c.logits = sized(c.logits, logits.Len())
-	be.Read(c.logits, logits)
-	for i := range o.Rows {
-		counts.multi(c.logits[i*n:(i+1)*n], truth[i*n:(i+1)*n])
+// Loss computes the loss of a mini-batch.
+func (c *Classes) Loss(be backend.Backend, m model.Model, logits backend.Tensor,
+	b *sample.Batch) {
+	if !c.Multi {
+		be.SoftmaxCrossEntropy(m.GradLogits(), logits, b.Labels)
+		return
 	}
-	for k := range n {
-		o.Hit += counts.hit[k]
-		o.Wrong += counts.wrong[k]
-		o.Missed += counts.missed[k]
-	}
+	be.SigmoidBCE(m.GradLogits(), logits, be.Host(b.Multi, len(b.Seeds), c.Outputs()))
 }
 
 // Label names the class of the largest logit, or all classes of positive ones.

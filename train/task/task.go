@@ -26,23 +26,17 @@ var ErrNothing = errors.New("no labeled node to compute a metric over")
 type Task interface {
 	// Outputs is the width of the last layer.
 	Outputs() int
-	// Loss computes the mean loss of a mini-batch and its gradient, which is where Model.Backward
-	// reads it, and counts what the logits predict.
-	Loss(be backend.Backend, m model.Model, logits backend.Tensor, b *sample.Batch) (Outcome, error)
+	// Labeled is how many seeds of a mini-batch have labels.
+	Labeled(b *sample.Batch) int
+	// Loss computes the mean loss of a mini-batch, which backend.Backend.Losses tells, and its
+	// gradient, which is where Model.Backward reads it.
+	Loss(be backend.Backend, m model.Model, logits backend.Tensor, b *sample.Batch)
 	// NewTally counts predictions against labels; scores is for the metric roc-auc, else nil.
 	NewTally(labels *sample.Labels, scores *Scores) *Tally
 	// Label is the prediction that the logits of a node make, as the user named it.
 	Label(logits []float32) string
 	// Probabilities writes the probability of each class to out.
 	Probabilities(out, logits []float32)
-}
-
-// Outcome is what a step gave: its mean loss over Rows labeled nodes, and the outcomes of their
-// predictions over all classes. A mini-batch without a label has no rows, and no loss.
-type Outcome struct {
-	Loss               float64
-	Rows               int
-	Hit, Wrong, Missed uint64
 }
 
 // CheckOutput fails if the output of a node is NaN or infinite: it means nothing.
