@@ -9,6 +9,9 @@ import (
 	"errors"
 	"fmt"
 
+	"gdb/layout/rowfile"
+	"gdb/layout/topology"
+
 	"gdb/blockdev"
 	"gdb/internal/mem"
 	"gdb/kv"
@@ -35,8 +38,8 @@ type Options struct {
 type DB struct {
 	store  *layout.Store
 	dev    blockdev.Device
-	topo   layout.Topology
-	rows   *layout.Rows // nil without features
+	topo   topology.Reader
+	rows   *rowfile.Reader // nil without features
 	ids    ids.Dictionary
 	budget *mem.Budget
 	engine *shell.Engine
@@ -78,13 +81,13 @@ const querySeed = 1
 const cacheShare = 4
 
 func (db *DB) openFiles(ctx context.Context, memory int64) (err error) {
-	db.topo, err = db.store.Topology(ctx, db.dev, layout.In,
-		layout.TopologyOptions{CacheBytes: memory / cacheShare, Budget: db.budget})
+	db.topo, err = topology.Open(ctx, db.store, db.dev, layout.In,
+		topology.Options{CacheBytes: memory / cacheShare, Budget: db.budget})
 	if err != nil {
 		return err
 	}
 	if f := db.store.Meta().Features; len(f) > 0 {
-		if db.rows, err = db.store.Rows(ctx, db.dev, f[0], db.budget); err != nil {
+		if db.rows, err = rowfile.Open(ctx, db.store, db.dev, f[0], db.budget); err != nil {
 			return err
 		}
 	}
@@ -109,7 +112,7 @@ func (db *DB) External(ctx context.Context, nodes []kv.NodeID) ([]string, error)
 // batch number: fanout has one number a hop, the hop next to the seeds first.
 func (db *DB) Sample(ctx context.Context, seeds []kv.NodeID, fanout []int, seed, epoch,
 	batch uint64) (*sample.Dense, error) {
-	s, err := sample.NewSampler([]layout.Topology{db.topo},
+	s, err := sample.NewSampler([]topology.Reader{db.topo},
 		sample.Config{Fanout: fanout, Seed: seed, Budget: db.budget})
 	if err != nil {
 		return nil, err
@@ -139,7 +142,7 @@ func (db *DB) Query(ctx context.Context, statement string) (*shell.Result, error
 // Stats are counters of an opened store.
 type Stats struct {
 	IO       blockdev.Stats
-	Topology layout.TopologyStats
+	Topology topology.Stats
 }
 
 // Stats returns the counters since Open.

@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 
+	"gdb/layout/topology"
+
 	"gdb/blockdev"
 	"gdb/internal/mem"
 	"gdb/layout"
@@ -112,14 +114,14 @@ func (c *cacheBench) sample(ctx context.Context) (hot []sample.NodeID, err error
 		return nil, err
 	}
 	resident := c.budget.Limit() == 0 ||
-		c.Store.ResidentBytes(layout.In) <= (c.budget.Limit()-c.budget.Used())/4
-	topo, err := c.Store.Topology(ctx, c.Device, layout.In, layout.TopologyOptions{
+		topology.ResidentBytes(c.Store, layout.In) <= (c.budget.Limit()-c.budget.Used())/4
+	topo, err := topology.Open(ctx, c.Store, c.Device, layout.In, topology.Options{
 		Resident: resident, CacheBytes: c.budget.Limit() / 4, Budget: c.budget})
 	if err != nil {
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, topo.Close()) }()
-	s, err := sample.NewSampler([]layout.Topology{topo},
+	s, err := sample.NewSampler([]topology.Reader{topo},
 		sample.Config{Fanout: c.Fanout, Seed: c.Seed, Budget: c.budget})
 	if err != nil {
 		return nil, err

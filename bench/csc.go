@@ -8,6 +8,8 @@ import (
 	"fmt"
 	"io"
 
+	"gdb/layout/listfile"
+
 	"gdb/blockdev"
 	"gdb/internal/atomicfile"
 	"gdb/internal/mem"
@@ -81,8 +83,8 @@ func writeCSC(ctx context.Context, s *layout.Store, dev blockdev.Device,
 	}
 	total := uint64(0)
 	var ptr []uint64
-	err = s.ScanTopology(ctx, dev, layout.In, func(_ layout.NodeID, cont bool,
-		l *layout.Lists) error {
+	err = listfile.Scan(ctx, s, dev, layout.In, func(_ layout.NodeID, cont bool,
+		l *listfile.Lists) error {
 		ptr = ptr[:0]
 		for i := range len(l.Off) - 1 {
 			if !cont || i > 0 {

@@ -9,6 +9,9 @@ import (
 	"strings"
 	"time"
 
+	"gdb/layout/rowfile"
+	"gdb/layout/topology"
+
 	"gdb/blockdev"
 	"gdb/internal/badoption"
 	"gdb/internal/mem"
@@ -130,7 +133,7 @@ type deviceUse struct {
 	budget   *mem.Budget
 	rng      *rand.Rand
 	recorder *recorder
-	topology layout.Topology
+	topology topology.Reader
 	sampler  *sample.Sampler
 	rows     missedRows
 	out      *mem.Arena
@@ -153,18 +156,18 @@ func (d *deviceUse) open(ctx context.Context) (err error) {
 	d.held = mem.NewAccount(d.budget, "lists of nodes")
 	d.apartHeld = mem.NewAccount(d.budget, "list of sectors")
 	d.recorder = newRecorder(d.Device, d.Store.Path(meta.Path), d.budget)
-	if d.rows.Rows, err = d.Store.Rows(ctx, d.recorder, meta, d.budget); err != nil {
+	if d.rows.Reader, err = rowfile.Open(ctx, d.Store, d.recorder, meta, d.budget); err != nil {
 		return err
 	}
 	d.rows.mu.held = mem.NewAccount(d.budget, "lists of missing nodes")
 	resident := d.budget.Limit() == 0 ||
-		d.Store.ResidentBytes(layout.In) <= (d.budget.Limit()-d.budget.Used())/4
-	d.topology, err = d.Store.Topology(ctx, d.Device, layout.In, layout.TopologyOptions{
+		topology.ResidentBytes(d.Store, layout.In) <= (d.budget.Limit()-d.budget.Used())/4
+	d.topology, err = topology.Open(ctx, d.Store, d.Device, layout.In, topology.Options{
 		Resident: resident, CacheBytes: d.budget.Limit() / 4, Budget: d.budget})
 	if err != nil {
 		return err
 	}
-	d.sampler, err = sample.NewSampler([]layout.Topology{d.topology},
+	d.sampler, err = sample.NewSampler([]topology.Reader{d.topology},
 		sample.Config{Fanout: d.Fanout, Seed: d.Seed, Budget: d.budget})
 	return err
 }
@@ -177,7 +180,7 @@ func (d *deviceUse) close() error {
 	if d.topology != nil {
 		err = d.topology.Close()
 	}
-	if d.rows.Rows != nil {
+	if d.rows.Reader != nil {
 		err = errors.Join(err, d.rows.Close())
 	}
 	if d.out != nil {
@@ -291,7 +294,7 @@ func (d *deviceUse) round(ctx context.Context, f sample.Features) (r useRound, e
 	}
 	out := mem.View[float32](d.out.Bytes())
 	for _, list := range d.lists {
-		if err := d.rows.Rows.Gather(ctx, list, nil, out[:len(list)*f.Dim()]); err != nil {
+		if err := d.rows.Reader.Gather(ctx, list, nil, out[:len(list)*f.Dim()]); err != nil {
 			return r, err
 		}
 		r.nodes += int64(len(list))

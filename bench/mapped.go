@@ -7,6 +7,9 @@ import (
 	"sync"
 	"sync/atomic"
 
+	"gdb/layout/listfile"
+	"gdb/layout/topology"
+
 	"gdb/internal/codec"
 	"gdb/internal/mem"
 	"gdb/kv"
@@ -20,7 +23,7 @@ import (
 // mapped is a graph read through memory maps: topology and features, advised for random access, by
 // so many goroutines that the disk has page faults to work on at all times. It is what the mmap
 // baseline of the comparison reads with; the page cache of the kernel is its cache. It is a
-// layout.Topology; rows makes its features.
+// topology.Reader; rows makes its features.
 type mapped struct {
 	maps    [][]byte
 	ptr     []uint64
@@ -101,10 +104,10 @@ func (m *mapped) Nodes() uint64 { return uint64(len(m.ptr)) - 1 }
 func (m *mapped) Edges() uint64 { return uint64(len(m.nbrs)) }
 
 // Stats knows no more than the kind: hits and misses are the kernel's.
-func (m *mapped) Stats() layout.TopologyStats { return layout.TopologyStats{Kind: "mmap"} }
+func (m *mapped) Stats() topology.Stats { return topology.Stats{Kind: "mmap"} }
 
 // NewSession returns a reader.
-func (m *mapped) NewSession() layout.Session { return &mappedSession{m: m} }
+func (m *mapped) NewSession() topology.Session { return &mappedSession{m: m} }
 
 // Close unmaps the files.
 func (m *mapped) Close() error {
@@ -121,7 +124,7 @@ func (m *mapped) Close() error {
 type mappedSession struct {
 	m     *mapped
 	start []uint64
-	lists layout.Lists
+	lists listfile.Lists
 }
 
 // Degrees reads two pointers a node.
@@ -158,7 +161,7 @@ func (s *mappedSession) Gather(ctx context.Context, off, pos []uint32, out []lay
 }
 
 // Lists copies whole lists.
-func (s *mappedSession) Lists(ctx context.Context, nodes []layout.NodeID) (*layout.Lists, error) {
+func (s *mappedSession) Lists(ctx context.Context, nodes []layout.NodeID) (*listfile.Lists, error) {
 	l := &s.lists
 	l.Off, l.Nbrs = append(l.Off[:0], 0), l.Nbrs[:0]
 	for _, v := range nodes {

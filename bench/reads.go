@@ -9,11 +9,12 @@ import (
 	"sync/atomic"
 	"time"
 
+	"gdb/layout/rowfile"
+
 	"gdb/blockdev"
 	"gdb/internal/codec"
 	"gdb/internal/mem"
 	"gdb/kv"
-	"gdb/layout"
 	"gdb/sample"
 
 	"github.com/cockroachdb/pebble/v2/vfs"
@@ -164,7 +165,7 @@ func requests(to []blockdev.Request, file blockdev.File, reads []extent,
 
 // missedRows reads rows for a cache, and notes which. Memory: 4 bytes a row, counted.
 type missedRows struct {
-	*layout.Rows
+	*rowfile.Reader
 	mu struct {
 		sync.Mutex
 		nodes []sample.NodeID
@@ -190,7 +191,7 @@ func (m *missedRows) GatherParts(ctx context.Context, nodes []sample.NodeID, at 
 	if err != nil {
 		return err
 	}
-	return m.Rows.GatherParts(ctx, nodes, at, out, arrived)
+	return m.Reader.GatherParts(ctx, nodes, at, out, arrived)
 }
 
 // apart are the reads of what was asked for since the last call if no gap is ever read along: the

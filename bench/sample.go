@@ -8,6 +8,8 @@ import (
 	"sync"
 	"time"
 
+	"gdb/layout/topology"
+
 	"gdb/blockdev"
 	"gdb/internal/badoption"
 	"gdb/internal/mem"
@@ -42,7 +44,7 @@ type SampleOptions struct {
 	// weights for the latter, uniform in (0, 1].
 	Strategy []string
 	// CacheBytes is the memory of the paged reader for blocks and neighbor lists. Default as that
-	// of the block cache in layout.TopologyOptions.
+	// of the block cache in topology.Options.
 	CacheBytes int64
 	// NeighborBytes is how much of it the neighbor cache takes; with RawNeighbors, lists as they
 	// are.
@@ -170,7 +172,7 @@ func sampleTopology(ctx context.Context, r *Report, kind string, opt SampleOptio
 
 // openTopology returns the in-lists to sample from.
 func openTopology(ctx context.Context, kind string,
-	opt SampleOptions) (layout.Topology, func() error, error) {
+	opt SampleOptions) (topology.Reader, func() error, error) {
 	weighs := slices.Contains(opt.Strategy, weighted)
 	if opt.Store == "" {
 		g := sampletest.RMAT(opt.Scale, opt.Edges, opt.Seed)
@@ -183,13 +185,13 @@ func openTopology(ctx context.Context, kind string,
 	if err != nil {
 		return nil, nil, err
 	}
-	t := layout.TopologyOptions{Resident: kind == "resident", CacheBytes: opt.CacheBytes,
+	t := topology.Options{Resident: kind == "resident", CacheBytes: opt.CacheBytes,
 		Weights: weighs, Budget: opt.Budget, NeighborsRaw: opt.RawNeighbors}
 	if opt.NeighborBytes > 0 && kind == "paged" {
 		t.NeighborBytes = opt.NeighborBytes
 		t.CacheBytes = max(opt.CacheBytes-opt.NeighborBytes, 1)
 	}
-	topo, err := store.Topology(ctx, opt.Device, layout.In, t)
+	topo, err := topology.Open(ctx, store, opt.Device, layout.In, t)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -197,7 +199,7 @@ func openTopology(ctx context.Context, kind string,
 }
 
 // seedsOf draws nodes that have neighbors: one a batch place, or fewer if the graph is small.
-func seedsOf(ctx context.Context, topo layout.Topology,
+func seedsOf(ctx context.Context, topo topology.Reader,
 	opt SampleOptions) ([]sample.NodeID, error) {
 	most := 0
 	for _, t := range opt.Threads {
@@ -237,7 +239,7 @@ type sampled struct {
 }
 
 // sampleRow measures with so many goroutines.
-func sampleRow(ctx context.Context, topo layout.Topology, c sample.Config, seeds []sample.NodeID,
+func sampleRow(ctx context.Context, topo topology.Reader, c sample.Config, seeds []sample.NodeID,
 	threads int, opt SampleOptions) (Row, error) {
 	order, err := sample.EpochOrder(seeds, opt.Seed, 0, opt.Batch)
 	if err != nil {
@@ -282,10 +284,10 @@ func sampleRow(ctx context.Context, topo layout.Topology, c sample.Config, seeds
 }
 
 // sampleBatches is one goroutine of the measurement; it waits at begin after some batches.
-func sampleBatches(ctx context.Context, topo layout.Topology, config sample.Config,
+func sampleBatches(ctx context.Context, topo topology.Reader, config sample.Config,
 	order *sample.Order, worker uint64, ready *sync.WaitGroup, begin chan struct{},
 	opt SampleOptions) (c sampled) {
-	s, err := sample.NewSampler([]layout.Topology{topo}, config)
+	s, err := sample.NewSampler([]topology.Reader{topo}, config)
 	if err != nil {
 		ready.Done()
 		return sampled{err: err}

@@ -9,6 +9,9 @@ import (
 	"testing"
 	"time"
 
+	"gdb/layout/rowfile"
+	"gdb/layout/topology"
+
 	"gdb/blockdev"
 	"gdb/blockdev/devtest"
 	"gdb/internal/atomicfile"
@@ -167,7 +170,7 @@ func TestMappedReadsWhatTheStoreHas(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		want, err := s.Topology(ctx, dev, layout.In, layout.TopologyOptions{Resident: true})
+		want, err := topology.Open(ctx, s, dev, layout.In, topology.Options{Resident: true})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -176,7 +179,7 @@ func TestMappedReadsWhatTheStoreHas(t *testing.T) {
 			nodes[i] = layout.NodeID(1999 - i)
 		}
 		compareLists(t, m, want, nodes)
-		rows, err := s.Rows(ctx, dev, s.Meta().Features[0], nil)
+		rows, err := rowfile.Open(ctx, s, dev, s.Meta().Features[0], nil)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -195,7 +198,7 @@ func TestMappedReadsWhatTheStoreHas(t *testing.T) {
 	}
 }
 
-func compareLists(t *testing.T, got, want layout.Topology, nodes []layout.NodeID) {
+func compareLists(t *testing.T, got, want topology.Reader, nodes []layout.NodeID) {
 	t.Helper()
 	ctx := context.Background()
 	if got.Nodes() != want.Nodes() || got.Edges() != want.Edges() {

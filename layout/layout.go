@@ -1,5 +1,6 @@
-// Package layout is the on-disk graph: topology blocks, feature and label rows, their readers and
-// writers, and the check of a whole store.
+// Package layout is a store as a directory of files: its metadata, its sets of nodes and edges, and
+// how any file of it is opened, read, verified and written. What the files hold is known to the
+// packages in its folder: neighbor lists (listfile) and rows (rowfile).
 package layout
 
 import (
@@ -20,6 +21,9 @@ import (
 
 // NodeID is an internal node id.
 type NodeID = kv.NodeID
+
+// MaxNodes is how many ids there are.
+const MaxNodes = 1 << 32
 
 // Direction chooses in-lists (sources of a node's in-edges) or out-lists.
 type Direction uint8
@@ -61,6 +65,9 @@ func (e *CorruptionError) Error() string {
 // Unwrap returns ErrCorrupt.
 func (e *CorruptionError) Unwrap() error { return ErrCorrupt }
 
+// CatalogName is what findings about the metadata name as their file.
+const CatalogName = "catalog"
+
 // Store is an opened store: its metadata in memory, no file held open.
 type Store struct {
 	fs      vfs.FS
@@ -81,7 +88,7 @@ func Open(ctx context.Context, fs vfs.FS, dir string) (*Store, error) {
 			"directory", dir, kv.ErrNoStore)
 	}
 	if errors.Is(err, kv.ErrNoStore) && hasData(fs, dir) {
-		return nil, fmt.Errorf("layout: open %s: %w", dir, &CorruptionError{Path: catalogName,
+		return nil, fmt.Errorf("layout: open %s: %w", dir, &CorruptionError{Path: CatalogName,
 			Block: -1,
 			What:  "its SEAL is missing beside the files of a store; restore it from a copy"})
 	}
@@ -124,6 +131,9 @@ func (s *Store) Catalog() *catalog.Catalog { return s.catalog }
 // FS is the file system of the store.
 func (s *Store) FS() vfs.FS { return s.fs }
 
+// Dir is the directory of the store.
+func (s *Store) Dir() string { return s.dir }
+
 // Path returns the path of a store file, given relative to the store, with slashes.
 func (s *Store) Path(elem ...string) string {
 	parts := []string{s.dir}
@@ -146,12 +156,12 @@ func (s *Store) set(ctx context.Context, name, what string, total uint64,
 		return nil, err
 	}
 	if !set.IsEmpty() && uint64(set.Maximum()) >= total {
-		return nil, &CorruptionError{Path: catalogName, Block: -1,
+		return nil, &CorruptionError{Path: CatalogName, Block: -1,
 			What: fmt.Sprintf("set %q has %s %d of %d", name, what, set.Maximum(), total)}
 	}
 	for _, c := range counts {
 		if got := set.GetCardinality(); c.Name == name && c.Count != got {
-			return nil, &CorruptionError{Path: catalogName, Block: -1,
+			return nil, &CorruptionError{Path: CatalogName, Block: -1,
 				What: fmt.Sprintf("set %q has %d %ss, want %d", name, got, what, c.Count)}
 		}
 	}
@@ -170,4 +180,9 @@ func (s *Store) EdgeSplit(ctx context.Context, name string) (*roaring.Bitmap, er
 // IDs opens the id dictionary.
 func (s *Store) IDs(ctx context.Context, dev blockdev.Device) (ids.Dictionary, error) {
 	return ids.Open(ctx, dev, s.fs, s.dir, s.meta)
+}
+
+// OutOfRange is the error of a node that the graph does not have.
+func OutOfRange(v NodeID, nodes uint64) error {
+	return fmt.Errorf("layout: node %d is not below the %d nodes", v, nodes)
 }

@@ -6,10 +6,11 @@ import (
 	"strconv"
 	"testing"
 
+	"gdb/layout/topology"
+
 	"gdb/internal/rng"
 	"gdb/kv"
 
-	"gdb/layout"
 	"gdb/sample/sampletest"
 )
 
@@ -19,7 +20,7 @@ func BenchmarkSample(b *testing.B) {
 		scale, edges = 16, 1<<20
 	}
 	g := sampletest.RMAT(scale, edges, 1)
-	s, err := NewSampler([]layout.Topology{g}, Config{Fanout: []int{15, 10, 5}, Seed: 1})
+	s, err := NewSampler([]topology.Reader{g}, Config{Fanout: []int{15, 10, 5}, Seed: 1})
 	if err != nil {
 		b.Fatal(err)
 	}

@@ -4,7 +4,8 @@ import (
 	"context"
 	"fmt"
 
-	"gdb/layout"
+	"gdb/layout/topology"
+
 	"gdb/sample"
 	"gdb/sample/sampletest"
 )
@@ -20,7 +21,7 @@ func ExampleSampler() {
 		[]sample.NodeID{C, F},    // of E's
 		[]sample.NodeID{},        // of F's
 	)
-	s, err := sample.NewSampler([]layout.Topology{graph},
+	s, err := sample.NewSampler([]topology.Reader{graph},
 		sample.Config{Fanout: []int{2, 2}, Seed: 1})
 	if err != nil {
 		fmt.Println(err)

@@ -10,6 +10,9 @@ import (
 	"syscall"
 	"testing"
 
+	"gdb/layout/rowfile"
+	"gdb/layout/topology"
+
 	"gdb/blockdev"
 	"gdb/blockdev/devtest"
 	"gdb/internal/mem"
@@ -64,11 +67,11 @@ func TestReadErrorsStopThePipeline(t *testing.T) {
 func runFailing(t *testing.T, store *layout.Store, dev *failing, workers int, good int64,
 	weighted bool) {
 	ctx := context.Background()
-	topo, err := store.Topology(ctx, dev, layout.In, layout.TopologyOptions{CacheBytes: 8 << 10})
+	topo, err := topology.Open(ctx, store, dev, layout.In, topology.Options{CacheBytes: 8 << 10})
 	if err != nil {
 		t.Fatal(err)
 	}
-	rows, err := store.Rows(ctx, dev, store.Meta().Features[0], nil)
+	rows, err := rowfile.Open(ctx, store, dev, store.Meta().Features[0], nil)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -30,7 +30,7 @@ type CacheStats struct {
 	BytesRead uint64 // from disk
 }
 
-// Rows reads the rows of a feature file; *layout.Rows is one.
+// Rows reads the rows of a feature file; *rowfile.Reader is one.
 type Rows interface {
 	Meta() kv.RowsMeta
 	Gather(ctx context.Context, nodes []NodeID, at []uint32, out []float32) error
@@ -38,8 +38,8 @@ type Rows interface {
 	BytesRead() uint64
 }
 
-// PartRows are Rows that tell which have arrived while others are being read; *layout.Rows are. A
-// cache keeps the rows of others when all are read.
+// PartRows are Rows that tell which have arrived while others are being read; *rowfile.Reader is
+// one. A cache keeps the rows of others when all are read.
 type PartRows interface {
 	// GatherParts is Gather that calls arrived once some rows are in out, with node<<32 | index in
 	// nodes of each: one call at a time, all before it returns.

@@ -4,20 +4,22 @@ import (
 	"context"
 	"errors"
 
+	"gdb/layout/listfile"
+
 	"gdb/blockdev"
 	"gdb/internal/mem"
 	"gdb/layout"
 )
 
-// TopologyScan calls fn with all lists in node order, as layout.Store.ScanTopology does.
-type TopologyScan func(fn func(first NodeID, cont bool, l *layout.Lists) error) error
+// TopologyScan calls fn with all lists in node order, as listfile.Scan does.
+type TopologyScan func(fn func(first NodeID, cont bool, l *listfile.Lists) error) error
 
 // HotNodes returns the at most limit nodes that stand in the most lists, most first: those whose
 // rows the static cache of a run keeps. One scan of the topology; memory as for HotByUse.
 func HotNodes(ctx context.Context, s *layout.Store, dev blockdev.Device, limit int,
 	budget *mem.Budget) ([]NodeID, error) {
-	scan := func(fn func(first NodeID, cont bool, l *layout.Lists) error) error {
-		return s.ScanTopology(ctx, dev, layout.In, fn)
+	scan := func(fn func(first NodeID, cont bool, l *listfile.Lists) error) error {
+		return listfile.Scan(ctx, s, dev, layout.In, fn)
 	}
 	if s.Meta().Undirected {
 		return HotByDegree(ctx, scan, limit)
@@ -32,7 +34,7 @@ func HotNodes(ctx context.Context, s *layout.Store, dev blockdev.Device, limit i
 func HotByDegree(ctx context.Context, scan TopologyScan, limit int) ([]NodeID, error) {
 	h := newHottest(limit)
 	last, degree := NodeID(0), uint64(0) // a hub's list comes in parts
-	err := scan(func(first NodeID, cont bool, l *layout.Lists) error {
+	err := scan(func(first NodeID, cont bool, l *listfile.Lists) error {
 		for i := range len(l.Off) - 1 {
 			if !cont || i > 0 {
 				h.offer(last, degree)
@@ -56,7 +58,7 @@ func HotByDegree(ctx context.Context, scan TopologyScan, limit int) ([]NodeID, e
 func HotByUse(ctx context.Context, scan TopologyScan, nodes uint64, limit int,
 	budget *mem.Budget) ([]NodeID, error) {
 	return hotByCount(ctx, nodes, limit, budget, func(count func([]NodeID) error) error {
-		return scan(func(_ NodeID, _ bool, l *layout.Lists) error { return count(l.Nbrs) })
+		return scan(func(_ NodeID, _ bool, l *listfile.Lists) error { return count(l.Nbrs) })
 	})
 }
 

@@ -6,14 +6,15 @@ import (
 	"slices"
 	"testing"
 
+	"gdb/layout/listfile"
+
 	"gdb/internal/mem"
-	"gdb/layout"
 	"gdb/sample/sampletest"
 )
 
 // scanOf gives the lists of g in calls of four nodes, and node 0's, a hub, in two parts.
 func scanOf(g *sampletest.Graph) TopologyScan {
-	return func(fn func(NodeID, bool, *layout.Lists) error) error {
+	return func(fn func(NodeID, bool, *listfile.Lists) error) error {
 		hub := g.List(0)
 		half := uint64(len(hub) / 2)
 		parts := []struct {
@@ -31,7 +32,7 @@ func scanOf(g *sampletest.Graph) TopologyScan {
 		}
 		for _, p := range parts {
 			part := sampletest.FromLists(p.lists...)
-			l := &layout.Lists{Off: part.Off, Nbrs: part.Nbrs}
+			l := &listfile.Lists{Off: part.Off, Nbrs: part.Nbrs}
 			if err := fn(p.first, p.cont, l); err != nil {
 				return err
 			}
@@ -71,7 +72,7 @@ func TestHotNodes(t *testing.T) {
 		}
 	}
 	failed := errors.New("disk gone")
-	broken := func(func(NodeID, bool, *layout.Lists) error) error { return failed }
+	broken := func(func(NodeID, bool, *listfile.Lists) error) error { return failed }
 	_, err := HotByDegree(t.Context(), broken, 3)
 	_, err2 := HotByUse(t.Context(), broken, 50, 3, budget)
 	if !errors.Is(err, failed) || !errors.Is(err2, failed) || budget.Used() != 0 {

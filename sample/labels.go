@@ -18,7 +18,7 @@ const labelsResidentMax = 64 << 20
 // labelsChunk is how many rows are read at a time while labels are loaded.
 const labelsChunk = 1 << 16
 
-// RawRows reads rows of bytes; *layout.Rows is one.
+// RawRows reads rows of bytes; *rowfile.Reader is one.
 type RawRows interface {
 	Meta() kv.RowsMeta
 	GatherRaw(ctx context.Context, nodes []NodeID, at []uint32, out []byte) error

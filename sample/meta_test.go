@@ -7,6 +7,10 @@ import (
 	"slices"
 	"testing"
 
+	"gdb/layout/listfile"
+	"gdb/layout/rowfile"
+	"gdb/layout/topology"
+
 	"gdb/blockdev"
 	"gdb/layout"
 	"gdb/layout/layouttest"
@@ -152,17 +156,17 @@ func metaWant(g *layouttest.Graph, weighted bool) (want []uint64) {
 func metaHashes(t *testing.T, store *layout.Store, dev blockdev.Device,
 	c metaConfig) []uint64 {
 	ctx := context.Background()
-	topo, err := store.Topology(ctx, dev, layout.In,
-		layout.TopologyOptions{Resident: c.resident, CacheBytes: 256 << 10,
+	topo, err := topology.Open(ctx, store, dev, layout.In,
+		topology.Options{Resident: c.resident, CacheBytes: 256 << 10,
 			NeighborBytes: c.nbrs, Weights: c.weighted})
 	if err != nil {
 		t.Fatal(err)
 	}
-	rows, err := store.Rows(ctx, dev, store.Meta().Features[0], nil)
+	rows, err := rowfile.Open(ctx, store, dev, store.Meta().Features[0], nil)
 	if err != nil {
 		t.Fatal(err)
 	}
-	labelRows, err := store.Rows(ctx, dev, store.Meta().Labels.Rows, nil)
+	labelRows, err := rowfile.Open(ctx, store, dev, store.Meta().Labels.Rows, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -188,17 +192,17 @@ func metaHashes(t *testing.T, store *layout.Store, dev blockdev.Device,
 	return got
 }
 
-func metaPipeline(topo layout.Topology, f Features, labels *Labels, workers int,
+func metaPipeline(topo topology.Reader, f Features, labels *Labels, workers int,
 	weighted bool) PipelineConfig {
 	return PipelineConfig{
 		Sampler: func() (*Sampler, error) {
-			return NewSampler([]layout.Topology{topo}, metaSampling(weighted))
+			return NewSampler([]topology.Reader{topo}, metaSampling(weighted))
 		},
 		Order: metaOrder(), Labels: labels, Features: f, Workers: workers,
 	}
 }
 
-func metaFeatures(t *testing.T, store *layout.Store, dev blockdev.Device, rows *layout.Rows,
+func metaFeatures(t *testing.T, store *layout.Store, dev blockdev.Device, rows *rowfile.Reader,
 	cache string) (f Features) {
 	ctx, err, opt := context.Background(), error(nil), CacheOptions{Bytes: 20 << 10, Threads: 2}
 	switch cache {
@@ -210,8 +214,8 @@ func metaFeatures(t *testing.T, store *layout.Store, dev blockdev.Device, rows *
 		f, err = NewResident(ctx, rows, store.Meta().Nodes, 2, nil)
 	case "static":
 		var hot []NodeID
-		hot, err = HotByUse(t.Context(), func(fn func(NodeID, bool, *layout.Lists) error) error {
-			return store.ScanTopology(ctx, dev, layout.In, fn)
+		hot, err = HotByUse(t.Context(), func(fn func(NodeID, bool, *listfile.Lists) error) error {
+			return listfile.Scan(ctx, store, dev, layout.In, fn)
 		}, store.Meta().Nodes, CacheRows(opt.Bytes, metaDim, 0), nil)
 		if err == nil {
 			f, err = NewCached(ctx, rows, NewStatic(hot), opt)

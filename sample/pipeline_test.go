@@ -10,11 +10,12 @@ import (
 	"strings"
 	"testing"
 
+	"gdb/layout/topology"
+
 	"gdb/blockdev/devtest"
 	"gdb/internal/invariants"
 	"gdb/internal/mem"
 	"gdb/kv"
-	"gdb/layout"
 	"gdb/sample/sampletest"
 )
 
@@ -66,7 +67,7 @@ func newTestEpoch(t *testing.T) *testEpoch {
 func (e *testEpoch) config(workers int) PipelineConfig {
 	return PipelineConfig{
 		Sampler: func() (*Sampler, error) {
-			return NewSampler([]layout.Topology{e.graph},
+			return NewSampler([]topology.Reader{e.graph},
 				Config{Fanout: []int{4, 3}, Seed: 8, Budget: e.budget})
 		},
 		Order: e.order, Features: e.features, Labels: e.labels, Workers: workers,

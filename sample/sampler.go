@@ -6,10 +6,11 @@ import (
 	"fmt"
 	"math"
 
+	"gdb/layout/topology"
+
 	"gdb/internal/mem"
 	"gdb/internal/pace"
 	"gdb/internal/rng"
-	"gdb/layout"
 )
 
 // Config says how batches are sampled.
@@ -82,7 +83,7 @@ type Sampler struct {
 
 // side is the lists of one direction, and what is drawn from them when there are two.
 type side struct {
-	lists layout.Session
+	lists topology.Session
 	deg   []uint32
 	off   []uint32
 	pos   []uint32
@@ -91,7 +92,7 @@ type side struct {
 
 // NewSampler returns a sampler over the lists of topos: one direction, or two, of which a node's
 // lists are then taken as one, the first topology's entries first.
-func NewSampler(topos []layout.Topology, cfg Config) (*Sampler, error) {
+func NewSampler(topos []topology.Reader, cfg Config) (*Sampler, error) {
 	if err := cfg.Validate(); err != nil {
 		return nil, err
 	}

@@ -8,14 +8,15 @@ import (
 	"strings"
 	"testing"
 
+	"gdb/layout/topology"
+
 	"gdb/internal/mem"
-	"gdb/layout"
 	"gdb/sample/sampletest"
 
 	"pgregory.net/rapid"
 )
 
-func mustSampler(t testing.TB, c Config, topos ...layout.Topology) *Sampler {
+func mustSampler(t testing.TB, c Config, topos ...topology.Reader) *Sampler {
 	t.Helper()
 	s, err := NewSampler(topos, c)
 	if err != nil {
@@ -69,7 +70,7 @@ func drawGraphs(t *rapid.T) []*sampletest.Graph {
 // checkReference compares batches of any fanouts with the reference, after they passed verify.
 func checkReference(t *rapid.T, graphs []*sampletest.Graph, weights func(NodeID) []float32,
 	c Config, verify func(d *Dense, fanout []int) error) {
-	var topos []layout.Topology
+	var topos []topology.Reader
 	for _, g := range graphs {
 		topos = append(topos, g)
 	}
@@ -192,12 +193,12 @@ func TestSampleErrors(t *testing.T) {
 		}
 	}
 	for _, fanout := range [][]int{nil, {0}, {3, -2}} {
-		if _, err := NewSampler([]layout.Topology{g}, Config{Fanout: fanout}); err == nil {
+		if _, err := NewSampler([]topology.Reader{g}, Config{Fanout: fanout}); err == nil {
 			t.Errorf("fanout %v is taken", fanout)
 		}
 	}
 	other := sampletest.FromLists(nil)
-	if _, err := NewSampler([]layout.Topology{g, other}, Config{Fanout: []int{1}}); err == nil {
+	if _, err := NewSampler([]topology.Reader{g, other}, Config{Fanout: []int{1}}); err == nil {
 		t.Error("directions of different graphs are taken")
 	}
 	ctx, cancel := context.WithCancel(context.Background())

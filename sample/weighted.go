@@ -7,9 +7,10 @@ import (
 	"math"
 	"slices"
 
+	"gdb/layout/topology"
+
 	"gdb/internal/pace"
 	"gdb/internal/rng"
-	"gdb/layout"
 )
 
 // Weighted draws choose k entries of a list without replacement, one after the other, each with a
@@ -22,7 +23,7 @@ import (
 
 // weigher chooses the entries of a hop as their weights come by.
 type weigher struct {
-	lists [2]layout.WeightReader // parallel to Sampler.sides
+	lists [2]topology.WeightReader // parallel to Sampler.sides
 	visit func(i int, from uint32, w []float32) error
 
 	// The hop: its key, frontier, degrees, and the range that each node has in entries, counted
@@ -56,7 +57,7 @@ func (s *Sampler) newWeigher() error {
 	w := &weigher{}
 	w.visit = w.list
 	for i, side := range s.sides {
-		r, ok := side.lists.(layout.WeightReader)
+		r, ok := side.lists.(topology.WeightReader)
 		if !ok {
 			return fmt.Errorf("sample: weighted: this topology cannot read the weights of edges")
 		}

@@ -8,8 +8,9 @@ import (
 	"strings"
 	"testing"
 
+	"gdb/layout/topology"
+
 	"gdb/internal/rng"
-	"gdb/layout"
 	"gdb/sample/sampletest"
 
 	"pgregory.net/rapid"
@@ -283,7 +284,7 @@ func TestWeightedErrors(t *testing.T) {
 		s := mustSampler(t, Config{Fanout: []int{2, 1}, Weighted: true}, g)
 		return s.Sample(t.Context(), 0, 0, []NodeID{0}, &Dense{})
 	}
-	if err := sampleOf(); !errors.Is(err, layout.ErrNoWeights) {
+	if err := sampleOf(); !errors.Is(err, topology.ErrNoWeights) {
 		t.Errorf("without weights: %v", err)
 	}
 	for _, w := range []float32{-1, float32(math.NaN()), float32(math.Inf(1)),
@@ -301,7 +302,7 @@ func TestWeightedErrors(t *testing.T) {
 	if err := sampleOf(0, float32(math.Copysign(0, -1)), 0, -2); err != nil {
 		t.Errorf("a node whose edges weigh nothing: %v", err)
 	}
-	if _, err := NewSampler([]layout.Topology{unweighable{sampletest.FromLists(nil)}},
+	if _, err := NewSampler([]topology.Reader{unweighable{sampletest.FromLists(nil)}},
 		Config{Fanout: []int{1}, Weighted: true}); err == nil {
 		t.Error("a topology that reads no weights is taken")
 	}
@@ -310,8 +311,8 @@ func TestWeightedErrors(t *testing.T) {
 // unweighable has sessions that read no weights.
 type unweighable struct{ *sampletest.Graph }
 
-func (u unweighable) NewSession() layout.Session {
-	return struct{ layout.Session }{u.Graph.NewSession()}
+func (u unweighable) NewSession() topology.Session {
+	return struct{ topology.Session }{u.Graph.NewSession()}
 }
 
 func TestWeightedMemory(t *testing.T) {

@@ -9,6 +9,9 @@ import (
 	"sync"
 	"unicode/utf8"
 
+	"gdb/layout/rowfile"
+	"gdb/layout/topology"
+
 	"gdb/blockdev"
 	"gdb/internal/mem"
 	"gdb/internal/pace"
@@ -31,9 +34,9 @@ type engine struct {
 	mu struct {
 		sync.Mutex
 		ids       ids.Dictionary
-		topo      map[layout.Direction]layout.Topology
-		rows      map[string]*layout.Rows
-		base      map[layout.Direction]layout.TopologyStats // at the last RESET STATS
+		topo      map[layout.Direction]topology.Reader
+		rows      map[string]*rowfile.Reader
+		base      map[layout.Direction]topology.Stats // at the last RESET STATS
 		baseNames ids.CacheStats
 		seed      *uint64 // of SET, nil before
 	}
@@ -74,8 +77,8 @@ func newEngine(st *layout.Store, dev blockdev.Device, memory int64) *engine {
 func newEngineIn(st *layout.Store, dev blockdev.Device, budget *mem.Budget) *engine {
 	e := &engine{store: st, budget: budget,
 		dev: newCountingDevice(dev, st.Path()+"/")}
-	e.mu.topo = map[layout.Direction]layout.Topology{}
-	e.mu.rows = map[string]*layout.Rows{}
+	e.mu.topo = map[layout.Direction]topology.Reader{}
+	e.mu.rows = map[string]*rowfile.Reader{}
 	return e
 }
 
@@ -139,8 +142,8 @@ func (e *engine) isCanonical(external string) bool {
 // cacheStats are the counters of the block cache of a direction.
 type cacheStats struct {
 	dir      layout.Direction
-	topology layout.Topology
-	stats    layout.TopologyStats // since the last RESET STATS
+	topology topology.Reader
+	stats    topology.Stats // since the last RESET STATS
 }
 
 // caches are the block caches that statements have opened.
@@ -162,7 +165,7 @@ func (e *engine) caches() (out []cacheStats) {
 func (e *engine) resetCaches() {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	e.mu.base = map[layout.Direction]layout.TopologyStats{}
+	e.mu.base = map[layout.Direction]topology.Stats{}
 	for dir, t := range e.mu.topo {
 		e.mu.base[dir] = t.Stats()
 	}
@@ -211,7 +214,7 @@ func (e *engine) dictionary(ctx context.Context) (ids.Dictionary, error) {
 }
 
 // topology opens the paged reader of a direction.
-func (e *engine) topology(ctx context.Context, dir layout.Direction) (layout.Topology, error) {
+func (e *engine) topology(ctx context.Context, dir layout.Direction) (topology.Reader, error) {
 	if err := e.checkDirection(dir); err != nil {
 		return nil, err
 	}
@@ -222,7 +225,7 @@ func (e *engine) topology(ctx context.Context, dir layout.Direction) (layout.Top
 	}
 	opening, opened := trace.Opening(ctx)
 	defer opened()
-	t, err := e.store.Topology(opening, e.dev, dir, layout.TopologyOptions{
+	t, err := topology.Open(opening, e.store, e.dev, dir, topology.Options{
 		CacheBytes: e.blockCacheBytes(), Budget: e.budget})
 	if err == nil {
 		e.mu.topo[dir] = t
@@ -262,7 +265,7 @@ func (e *engine) hasDirection(dir layout.Direction) bool {
 }
 
 // open opens a file of rows.
-func (e *engine) open(ctx context.Context, m kv.RowsMeta) (*layout.Rows, error) {
+func (e *engine) open(ctx context.Context, m kv.RowsMeta) (*rowfile.Reader, error) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	if r := e.mu.rows[m.Path]; r != nil {
@@ -270,7 +273,7 @@ func (e *engine) open(ctx context.Context, m kv.RowsMeta) (*layout.Rows, error) 
 	}
 	opening, opened := trace.Opening(ctx)
 	defer opened()
-	r, err := e.store.Rows(opening, e.dev, m, e.budget)
+	r, err := rowfile.Open(opening, e.store, e.dev, m, e.budget)
 	if err == nil {
 		e.mu.rows[m.Path] = r
 	}

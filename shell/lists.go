@@ -3,6 +3,9 @@ package shell
 import (
 	"context"
 
+	"gdb/layout/listfile"
+	"gdb/layout/topology"
+
 	"gdb/layout"
 )
 
@@ -16,17 +19,17 @@ const listsLeast = 16
 // listReader hands out lists in bounded parts. Memory: listEntries entries of 4 to 18 bytes, and
 // nodeBatch nodes.
 type listReader struct {
-	ses   layout.Session
+	ses   topology.Session
 	batch int    // nodes whose degrees are read at once
 	bound uint64 // entries at once
-	emit  func(nodes []layout.NodeID, l *layout.Lists) (more bool, err error)
+	emit  func(nodes []layout.NodeID, l *listfile.Lists) (more bool, err error)
 }
 
 // eachList calls fn with consecutive parts of nodes and their lists until it returns false. A list
 // of more than listEntries entries comes in several calls with its node alone. limit is how many
 // entries the caller will use: few entries cost few reads.
 func (e *engine) eachList(ctx context.Context, dir layout.Direction, nodes []layout.NodeID,
-	limit int64, fn func([]layout.NodeID, *layout.Lists) (bool, error)) error {
+	limit int64, fn func([]layout.NodeID, *listfile.Lists) (bool, error)) error {
 	t, err := e.topology(ctx, dir)
 	if err != nil {
 		return err
@@ -84,7 +87,7 @@ func (r *listReader) whole(ctx context.Context, nodes []layout.NodeID) (bool, er
 // parts emits one long list.
 func (r *listReader) parts(ctx context.Context, node []layout.NodeID, degree uint32) (bool,
 	error) {
-	ses, ok := r.ses.(layout.PartReader)
+	ses, ok := r.ses.(topology.PartReader)
 	if !ok {
 		return r.whole(ctx, node)
 	}

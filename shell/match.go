@@ -9,6 +9,8 @@ import (
 	"strings"
 	"unsafe"
 
+	"gdb/layout/listfile"
+
 	"gdb/internal/pace"
 	"gdb/layout"
 )
@@ -354,7 +356,7 @@ func (m *matcher) extend(ctx context.Context, rows []matchRow, hop, steps int) e
 	for _, dir := range m.dirs[hop] {
 		s := &matchStep{m: m, hop: hop, steps: steps + 1, at: at, rows: rows}
 		err := m.x.eachList(ctx, matchOperator(hop), dir, nodes, math.MaxInt64,
-			func(part []layout.NodeID, l *layout.Lists) (bool, error) {
+			func(part []layout.NodeID, l *listfile.Lists) (bool, error) {
 				return s.lists(ctx, part, l)
 			})
 		if err == nil {
@@ -387,7 +389,7 @@ type matchStep struct {
 
 // lists extends the matches of nodes by their lists.
 func (s *matchStep) lists(ctx context.Context, nodes []layout.NodeID,
-	l *layout.Lists) (bool, error) {
+	l *listfile.Lists) (bool, error) {
 	m, h := s.m, &s.m.q.hops[s.hop]
 	var steps pace.Steps
 	for i, v := range nodes {
@@ -436,7 +438,7 @@ func (s *matchStep) flush(ctx context.Context) error {
 	return err
 }
 
-func edgeOf(l *layout.Lists, k uint64) (e matchEdge) {
+func edgeOf(l *listfile.Lists, k uint64) (e matchEdge) {
 	if l.Types != nil {
 		e.edgeType = l.Types[k]
 	}

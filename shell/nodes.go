@@ -4,6 +4,8 @@ import (
 	"context"
 	"slices"
 
+	"gdb/layout/listfile"
+
 	"gdb/internal/mem"
 	"gdb/kv/ids"
 	"gdb/layout"
@@ -142,12 +144,12 @@ func (x *execution) inBatches(ctx context.Context, nodes []layout.NodeID,
 // counts the rows.
 func (x *execution) eachList(ctx context.Context, name string, dir layout.Direction,
 	nodes []layout.NodeID, limit int64,
-	fn func([]layout.NodeID, *layout.Lists) (bool, error)) error {
+	fn func([]layout.NodeID, *listfile.Lists) (bool, error)) error {
 	inner, leave := x.enter(ctx, name)
 	defer leave()
 	perEntry := estimator{x.engine.meta()}.entryBytes()
 	return x.engine.eachList(inner, dir, nodes, limit, func(part []layout.NodeID,
-		l *layout.Lists) (bool, error) {
+		l *listfile.Lists) (bool, error) {
 		x.emit(name, 0, len(l.Nbrs)*perEntry)
 		before := x.watch.Switch(&x.root.span)
 		defer x.watch.Switch(before)

@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"math"
 
+	"gdb/layout/topology"
+
 	"gdb/kv/ids"
 	"gdb/layout"
 	"gdb/train/runs"
@@ -206,7 +208,7 @@ func (x *execution) cachePartitions() error {
 	}
 	for _, c := range caches {
 		blocks, all := make([]uint64, len(m.Partitions)), uint64(0)
-		layout.CachedBlocks(c.topology, func(first layout.NodeID) {
+		topology.CachedBlocks(c.topology, func(first layout.NodeID) {
 			blocks[partitionOf(m.Partitions, first)]++
 			all++
 		})

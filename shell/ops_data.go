@@ -8,6 +8,10 @@ import (
 	"math"
 	"strings"
 
+	"gdb/layout/check"
+	"gdb/layout/dump"
+	"gdb/layout/rowfile"
+
 	"gdb/internal/mem"
 	"gdb/kv"
 	"gdb/layout"
@@ -90,7 +94,7 @@ func runFeatures(ctx context.Context, x *execution) error {
 const featureBytes = 1 << 20
 
 // featureRows calls fn with the rows of consecutive parts of nodes.
-func (x *execution) featureRows(ctx context.Context, rows *layout.Rows, nodes []layout.NodeID,
+func (x *execution) featureRows(ctx context.Context, rows *rowfile.Reader, nodes []layout.NodeID,
 	fn func(part []layout.NodeID, data []float32) error) error {
 	dim := rows.Meta().Dim
 	most := max(1, min(nodeBatch, featureBytes/(4*dim)))
@@ -114,7 +118,7 @@ func (x *execution) featureRows(ctx context.Context, rows *layout.Rows, nodes []
 }
 
 // featureStats shows a row for each column: over the given nodes, in one pass.
-func (x *execution) featureStats(ctx context.Context, rows *layout.Rows, nodes []layout.NodeID,
+func (x *execution) featureStats(ctx context.Context, rows *rowfile.Reader, nodes []layout.NodeID,
 	lo, hi int) error {
 	type column struct{ least, most, mean, squares float64 }
 	stats := make([]column, hi-lo)
@@ -160,7 +164,7 @@ func planBlock(x *execution) (*operator, error) {
 func runBlock(ctx context.Context, x *execution) error {
 	x.header("block")
 	var out bytes.Buffer
-	err := x.engine.store.DumpBlock(ctx, x.engine.dev, x.operand.text, x.args["AT"].n,
+	err := dump.Block(ctx, x.engine.store, x.engine.dev, x.operand.text, x.args["AT"].n,
 		!x.has("HEX"), &out)
 	if err != nil {
 		return err
@@ -203,7 +207,7 @@ func planCheck(x *execution) (*operator, error) {
 }
 
 func runCheck(ctx context.Context, x *execution) error {
-	report, err := layout.Check(ctx, x.engine.dev, x.engine.store, layout.CheckOptions{
+	report, err := check.Run(ctx, x.engine.dev, x.engine.store, check.Options{
 		Full: x.has("FULL"), File: x.args["OF"].text, Progress: x.progress})
 	if err != nil {
 		return err

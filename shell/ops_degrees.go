@@ -9,6 +9,8 @@ import (
 	"slices"
 	"strings"
 
+	"gdb/layout/listfile"
+
 	"gdb/internal/pace"
 	"gdb/layout"
 )
@@ -139,7 +141,7 @@ func (x *execution) degreesOfType(ctx context.Context, dirs []layout.Direction, 
 			for i, name := range names {
 				degree := uint64(0)
 				err := x.eachList(ctx, "degrees", dir, part[i:i+1], math.MaxInt64,
-					func(_ []layout.NodeID, l *layout.Lists) (bool, error) {
+					func(_ []layout.NodeID, l *listfile.Lists) (bool, error) {
 						degree += ofTypeCount(l, 0, via)
 						return true, nil
 					})
@@ -166,8 +168,8 @@ func (x *execution) scan(ctx context.Context, dir layout.Direction, via int,
 	ctx, leave := x.enter(ctx, "scan")
 	defer leave()
 	node, degree, begun := layout.NodeID(0), uint64(0), false
-	err := x.engine.store.ScanTopology(ctx, x.engine.dev, dir,
-		func(first layout.NodeID, cont bool, l *layout.Lists) error {
+	err := listfile.Scan(ctx, x.engine.store, x.engine.dev, dir,
+		func(first layout.NodeID, cont bool, l *listfile.Lists) error {
 			for i := range len(l.Off) - 1 {
 				if begun && !(cont && i == 0) {
 					fn(node, degree)
@@ -186,7 +188,7 @@ func (x *execution) scan(ctx context.Context, dir layout.Direction, via int,
 }
 
 // ofTypeCount is the number of entries of list i that have a type, or of all for -1.
-func ofTypeCount(l *layout.Lists, i, via int) (n uint64) {
+func ofTypeCount(l *listfile.Lists, i, via int) (n uint64) {
 	if via < 0 {
 		return l.Off[i+1] - l.Off[i]
 	}

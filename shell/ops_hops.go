@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"math"
 
+	"gdb/layout/listfile"
+
 	"gdb/layout"
 
 	"github.com/RoaringBitmap/roaring/v2"
@@ -87,7 +89,7 @@ func (x *execution) expand(ctx context.Context, name string, dirs []layout.Direc
 	for _, dir := range dirs {
 		err := frontier.each(func(nodes []layout.NodeID) (bool, error) {
 			err := x.eachList(ctx, name, dir, nodes, math.MaxInt64,
-				func(_ []layout.NodeID, l *layout.Lists) (_ bool, err error) {
+				func(_ []layout.NodeID, l *listfile.Lists) (_ bool, err error) {
 					more, err = fn(ofType(l, via))
 					return more, err
 				})
@@ -101,7 +103,7 @@ func (x *execution) expand(ctx context.Context, name string, dirs []layout.Direc
 }
 
 // ofType returns the neighbors along edges of a type, or of all for -1; it may overwrite l.
-func ofType(l *layout.Lists, via int) []layout.NodeID {
+func ofType(l *listfile.Lists, via int) []layout.NodeID {
 	if via < 0 {
 		return l.Nbrs
 	}

@@ -8,6 +8,8 @@ import (
 	"slices"
 	"strings"
 
+	"gdb/layout/rowfile"
+
 	"gdb/internal/mem"
 	"gdb/kv"
 	"gdb/layout"
@@ -18,7 +20,7 @@ import (
 // labelReader reads what the nodes of a store are labeled.
 type labelReader struct {
 	meta    *kv.LabelsMeta
-	rows    *layout.Rows
+	rows    *rowfile.Reader
 	labeled *roaring.Bitmap // of multi-labels: the nodes that have labels, be they none
 	batch   int             // nodes whose labels are read at once
 	buf     []byte

@@ -6,6 +6,8 @@ import (
 	"math"
 	"slices"
 
+	"gdb/layout/listfile"
+
 	"gdb/internal/pace"
 	"gdb/layout"
 )
@@ -123,7 +125,7 @@ func (x *execution) lists(ctx context.Context, nodes []layout.NodeID, via int) e
 	x.header(cols...)
 	for _, dir := range x.directions(x.listDirection()) {
 		err := x.eachList(ctx, "neighbors", dir, nodes, limit, func(part []layout.NodeID,
-			l *layout.Lists) (bool, error) {
+			l *listfile.Lists) (bool, error) {
 			return x.listRows(ctx, part, l, dir, via, limit)
 		})
 		if err != nil {
@@ -134,7 +136,7 @@ func (x *execution) lists(ctx context.Context, nodes []layout.NodeID, via int) e
 }
 
 // listRows shows the lists l of nodes until there are limit rows; it returns whether to go on.
-func (x *execution) listRows(ctx context.Context, nodes []layout.NodeID, l *layout.Lists,
+func (x *execution) listRows(ctx context.Context, nodes []layout.NodeID, l *listfile.Lists,
 	dir layout.Direction, via int, limit int64) (bool, error) {
 	names, err := x.names(ctx, nodes)
 	if err != nil {
@@ -166,7 +168,7 @@ func (x *execution) listRows(ctx context.Context, nodes []layout.NodeID, l *layo
 	return int64(x.rows) < limit, nil
 }
 
-func (x *execution) edgeCells(node string, dir layout.Direction, nbr string, l *layout.Lists,
+func (x *execution) edgeCells(node string, dir layout.Direction, nbr string, l *listfile.Lists,
 	k int) []any {
 	cells := []any{node, dir.String(), nbr}
 	if l.Types != nil {

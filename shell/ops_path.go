@@ -7,6 +7,8 @@ import (
 	"math"
 	"slices"
 
+	"gdb/layout/listfile"
+
 	"gdb/layout"
 )
 
@@ -209,7 +211,7 @@ func (x *execution) traceBack(ctx context.Context, s *pathSide, meeting layout.N
 		for _, dir := range s.dirs {
 			err := s.levels[level-1].each(func(nodes []layout.NodeID) (bool, error) {
 				err := x.eachList(ctx, "trace back", dir, nodes, math.MaxInt64,
-					func(part []layout.NodeID, l *layout.Lists) (bool, error) {
+					func(part []layout.NodeID, l *listfile.Lists) (bool, error) {
 						before, found = listWith(part, l, node, via)
 						return !found, nil
 					})
@@ -232,7 +234,7 @@ func (x *execution) traceBack(ctx context.Context, s *pathSide, meeting layout.N
 }
 
 // listWith returns the first node whose list holds nbr by an edge of the type via, or any.
-func listWith(nodes []layout.NodeID, l *layout.Lists, nbr layout.NodeID,
+func listWith(nodes []layout.NodeID, l *listfile.Lists, nbr layout.NodeID,
 	via int) (layout.NodeID, bool) {
 	for i, v := range nodes {
 		list := l.Nbrs[l.Off[i]:l.Off[i+1]]

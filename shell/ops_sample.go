@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 
+	"gdb/layout/topology"
+
 	"github.com/RoaringBitmap/roaring/v2"
 
 	"gdb/internal/mem"
@@ -127,7 +129,7 @@ func runSample(ctx context.Context, x *execution) error {
 // sample draws, and counts what each hop does.
 func (x *execution) sample(ctx context.Context, seeds []layout.NodeID, epoch, batch uint64,
 	d *sample.Dense) error {
-	var topos []layout.Topology
+	var topos []topology.Reader
 	for _, dir := range x.directions(layout.In) {
 		t, err := x.engine.topology(ctx, dir)
 		if err != nil {
@@ -168,17 +170,17 @@ func (x *execution) sample(ctx context.Context, seeds []layout.NodeID, epoch, ba
 // hopTopology counts the lists that a sampler reads: its sessions ask for the degrees of a frontier
 // once a hop.
 type hopTopology struct {
-	layout.Topology
+	topology.Reader
 	x *execution
 }
 
 // NewSession returns a session that knows its hop.
-func (t hopTopology) NewSession() layout.Session {
-	return &hopSession{Session: t.Topology.NewSession(), x: t.x}
+func (t hopTopology) NewSession() topology.Session {
+	return &hopSession{Session: t.Reader.NewSession(), x: t.x}
 }
 
 type hopSession struct {
-	layout.Session
+	topology.Session
 	x   *execution
 	hop int
 }
@@ -197,9 +199,9 @@ func (s *hopSession) Gather(ctx context.Context, off, pos []uint32, out []layout
 // Weights is a part of the hop too.
 func (s *hopSession) Weights(ctx context.Context,
 	fn func(i int, from uint32, w []float32) error) error {
-	w, ok := s.Session.(layout.WeightReader)
+	w, ok := s.Session.(topology.WeightReader)
 	if !ok {
-		return layout.ErrNoWeights
+		return topology.ErrNoWeights
 	}
 	return w.Weights(s.enter(ctx), fn)
 }

@@ -10,6 +10,8 @@ import (
 	"strconv"
 	"strings"
 
+	"gdb/layout/listfile"
+
 	"gdb/kv"
 	"gdb/layout"
 )
@@ -111,8 +113,8 @@ func runStatsBuckets(ctx context.Context, x *execution) error {
 	}
 	edges := make([]uint64, n*n)
 	inner, leave := x.enter(ctx, "scan")
-	err := x.engine.store.ScanTopology(inner, x.engine.dev, layout.In,
-		func(first layout.NodeID, _ bool, l *layout.Lists) error {
+	err := listfile.Scan(inner, x.engine.store, x.engine.dev, layout.In,
+		func(first layout.NodeID, _ bool, l *listfile.Lists) error {
 			for k := range len(l.Off) - 1 {
 				j := partitionOf(m.Partitions, first+layout.NodeID(k))
 				list := l.Nbrs[l.Off[k]:l.Off[k+1]]

@@ -7,6 +7,8 @@ import (
 	"strings"
 	"testing"
 
+	"gdb/layout/topology"
+
 	"gdb/layout"
 	"gdb/layout/layouttest"
 	"gdb/sample"
@@ -45,7 +47,7 @@ func TestSampleIsTheBatchOfTraining(t *testing.T) {
 	g := layouttest.Random(3, 400, 5000)
 	g.Splits = layouttest.Splits(g.Nodes)
 	store, dev := layouttest.Build(t, vfs.NewMem(), "s", g), mustDevice(t)
-	topo, err := store.Topology(t.Context(), dev, layout.In, layout.TopologyOptions{Resident: true})
+	topo, err := topology.Open(t.Context(), store, dev, layout.In, topology.Options{Resident: true})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -66,7 +68,7 @@ func TestSampleIsTheBatchOfTraining(t *testing.T) {
 			}
 			p, err := sample.NewPipeline(t.Context(), sample.PipelineConfig{Order: order,
 				Sampler: func() (*sample.Sampler, error) {
-					return sample.NewSampler([]layout.Topology{topo},
+					return sample.NewSampler([]topology.Reader{topo},
 						sample.Config{Fanout: []int{4, 3}, Seed: c.seed})
 				}})
 			if err != nil {
@@ -125,12 +127,12 @@ func TestSampleByWeight(t *testing.T) {
 	g := layouttest.Random(5, 200, 9000)
 	g.Weighted, g.Splits = true, layouttest.Splits(g.Nodes)
 	store, dev := layouttest.Build(t, vfs.NewMem(), "s", g), mustDevice(t)
-	topo, err := store.Topology(t.Context(), dev, layout.In,
-		layout.TopologyOptions{Resident: true, Weights: true})
+	topo, err := topology.Open(t.Context(), store, dev, layout.In,
+		topology.Options{Resident: true, Weights: true})
 	if err != nil {
 		t.Fatal(err)
 	}
-	s, err := sample.NewSampler([]layout.Topology{topo},
+	s, err := sample.NewSampler([]topology.Reader{topo},
 		sample.Config{Fanout: []int{4, 3}, Seed: 8, Weighted: true})
 	if err != nil {
 		t.Fatal(err)

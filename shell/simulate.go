@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strings"
 
+	"gdb/layout/topology"
+
 	"gdb/internal/pace"
 	"gdb/kv"
 	"gdb/layout"
@@ -181,7 +183,7 @@ func (s *simulation) sampler(ctx context.Context) (*sample.Sampler, error) {
 	if err != nil {
 		return nil, err
 	}
-	return sample.NewSampler([]layout.Topology{t},
+	return sample.NewSampler([]topology.Reader{t},
 		sample.Config{Fanout: s.Fanout, Seed: s.Seed, Budget: s.x.engine.budget})
 }
 

@@ -12,6 +12,9 @@ import (
 	"strings"
 	"testing"
 
+	"gdb/layout/rowfile"
+	"gdb/layout/topology"
+
 	"gdb/internal/codec"
 	"gdb/internal/mem"
 	"gdb/kv"
@@ -37,13 +40,13 @@ func simulatedGraph() layouttest.Graph {
 func sampledBatches(t *testing.T, store *layout.Store, fanout []int, batch int, seed uint64,
 	epochs ...uint64) (out [][]sample.NodeID) {
 	t.Helper()
-	topo, err := store.Topology(t.Context(), mustDevice(t), layout.In,
-		layout.TopologyOptions{Resident: true})
+	topo, err := topology.Open(t.Context(), store, mustDevice(t), layout.In,
+		topology.Options{Resident: true})
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer topo.Close()
-	s, err := sample.NewSampler([]layout.Topology{topo}, sample.Config{Fanout: fanout, Seed: seed})
+	s, err := sample.NewSampler([]topology.Reader{topo}, sample.Config{Fanout: fanout, Seed: seed})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -73,7 +76,7 @@ func sampledBatches(t *testing.T, store *layout.Store, fanout []int, batch int, 
 func realHits(t *testing.T, store *layout.Store, p sample.Policy, bytes int64,
 	batches [][]sample.NodeID) sample.CacheStats {
 	t.Helper()
-	rows, err := store.Rows(t.Context(), mustDevice(t), store.Meta().Features[0], nil)
+	rows, err := rowfile.Open(t.Context(), store, mustDevice(t), store.Meta().Features[0], nil)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -7,13 +7,15 @@ import (
 	"slices"
 	"strings"
 
+	"gdb/layout/listfile"
+
 	"gdb/layout"
 	"gdb/layout/layouttest"
 )
 
 // twin answers from lists in memory what the shell answers from a store.
 type twin struct {
-	lists  [2][][]layout.Edge // by direction; those of the other are nil if the store lacks them
+	lists  [2][][]listfile.Edge // by direction; those of the other are nil if the store lacks them
 	types  []string
 	names  []string
 	labels []string // "" for none; nil if the store has no labels

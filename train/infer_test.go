@@ -6,9 +6,10 @@ import (
 	"math"
 	"testing"
 
+	"gdb/layout/topology"
+
 	"gdb/internal/mem"
 	"gdb/kv"
-	"gdb/layout"
 	"gdb/sample"
 	"gdb/sample/loader"
 	"gdb/sample/sampletest"
@@ -52,7 +53,7 @@ func sampledLogits(t *testing.T, in *inputs, be backend.Backend, m model.Model,
 	for i := range fanout {
 		fanout[i] = sample.All
 	}
-	s, err := sample.NewSampler([]layout.Topology{in.Topology}, sample.Config{Fanout: fanout})
+	s, err := sample.NewSampler([]topology.Reader{in.Topology}, sample.Config{Fanout: fanout})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -3,8 +3,9 @@ package train
 import (
 	"context"
 
+	"gdb/layout/topology"
+
 	"gdb/internal/mem"
-	"gdb/layout"
 	"gdb/sample"
 )
 
@@ -15,7 +16,7 @@ const listEdges = 1 << 17
 // lists reads whole neighbor lists, in parts of at most listEdges entries whatever the degrees.
 // It is for one goroutine.
 type lists struct {
-	session layout.Session
+	session topology.Session
 	limit   uint64 // entries read at a time
 	deg     []uint32
 	ends    []uint64 // of each node's list, in the concatenation of all
@@ -24,7 +25,7 @@ type lists struct {
 	nbrs    []sample.NodeID
 }
 
-func newLists(t layout.Topology) *lists { return &lists{session: t.NewSession(), limit: listEdges} }
+func newLists(t topology.Reader) *lists { return &lists{session: t.NewSession(), limit: listEdges} }
 
 // part is a stretch of the concatenated lists of some nodes: node i has nbrs[off[i]:off[i+1]] of
 // its deg[i] neighbors in it. whole says that it is all lists.

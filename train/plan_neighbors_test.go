@@ -8,6 +8,8 @@ import (
 	"strings"
 	"testing"
 
+	"gdb/layout/rowfile"
+
 	"gdb/layout"
 	"gdb/layout/layouttest"
 	"gdb/train/plan"
@@ -22,7 +24,7 @@ func setCosts(t *testing.T, s *layout.Store, c Config, set func(p *plan.Profile)
 	if _, err := MakePlan(t.Context(), s, dev, c); err != nil {
 		t.Fatal(err)
 	}
-	rows, err := s.Rows(t.Context(), dev, s.Meta().Features[0], nil)
+	rows, err := rowfile.Open(t.Context(), s, dev, s.Meta().Features[0], nil)
 	if err != nil {
 		t.Fatal(err)
 	}

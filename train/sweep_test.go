@@ -10,6 +10,8 @@ import (
 	"syscall"
 	"testing"
 
+	"gdb/layout/rowfile"
+
 	"gdb/blockdev"
 	"gdb/layout"
 	"gdb/layout/layouttest"
@@ -45,7 +47,7 @@ func noteProfile(t *testing.T, s *layout.Store, c Config, p plan.Profile) {
 // noteProfileOf puts a profile of a device into the catalog.
 func noteProfileOf(t *testing.T, dev blockdev.Device, s *layout.Store, c Config, p plan.Profile) {
 	t.Helper()
-	rows, err := s.Rows(t.Context(), dev, s.Meta().Features[0], nil)
+	rows, err := rowfile.Open(t.Context(), s, dev, s.Meta().Features[0], nil)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 
+	"gdb/layout/rowfile"
+
 	"gdb/internal/mem"
 	"gdb/layout"
 	"gdb/sample"
@@ -91,7 +93,7 @@ type tableWriter struct {
 	next  int // floats written
 
 	mem  *memoryTable
-	file *layout.RowsWriter
+	file *rowfile.Writer
 	path []string // of the file, without its extension
 }
 
@@ -116,7 +118,7 @@ func (in *inputs) newTable(dir, name string, rows, width int, keep int64) (*tabl
 		return nil, fmt.Errorf("train: make %s: %w", in.Store.Path(dir), err)
 	}
 	var err error
-	w.file, err = layout.NewRowsWriter(in.Store.FS(), in.Store.Path(dir, name), layout.RowsSpec{
+	w.file, err = rowfile.NewWriter(in.Store.FS(), in.Store.Path(dir, name), rowfile.Spec{
 		UUID: in.Meta.UUID, Name: name, Path: dir + "/" + name + ".rows", DType: "f32",
 		Dim: width, Nodes: uint64(rows)})
 	if err != nil {
@@ -155,7 +157,7 @@ func (w *tableWriter) finish(ctx context.Context) (table, error) {
 	of := *w.in.Meta
 	of.Nodes = uint64(w.count)
 	store := layout.NewStore(w.in.Store.FS(), w.in.Store.Path(), &of)
-	rows, err := store.Rows(ctx, w.in.Device, meta, w.in.Budget)
+	rows, err := rowfile.Open(ctx, store, w.in.Device, meta, w.in.Budget)
 	if err != nil {
 		return nil, fmt.Errorf("train: open hidden states: %w", err)
 	}

@@ -7,6 +7,8 @@ import (
 	"io"
 	"runtime"
 
+	"gdb/layout/topology"
+
 	"gdb/blockdev"
 	"gdb/internal/mem"
 	"gdb/kv/ids"
@@ -167,8 +169,11 @@ func (t *trained) openData(ctx context.Context) error {
 	f := &plan.Facts{Memory: t.cfg.Memory, Program: t.in.ProgramBytes(),
 		Settings: t.cfg.Plan()}
 	f.Nodes, f.Dim, f.ResidentBytes = t.in.Meta.Nodes, t.in.Rows.Meta().Dim,
-		t.in.Store.ResidentBytes(layout.In)
-	f.PagedBytes = func(cache int64) int64 { return t.in.Store.PagedBytes(layout.In, cache) }
+		topology.ResidentBytes(t.in.Store, layout.In)
+	f.PagedBytes = func(cache int64) int64 {
+		return topology.PagedBytes(t.in.Store, layout.In,
+			cache)
+	}
 	f.EvalSampled = t.cfg.EvalMode == runs.EvalSampled
 	p, err := plan.Evaluating(f, eval)
 	if err != nil {

@@ -6,8 +6,9 @@ import (
 	"math"
 	"testing"
 
+	"gdb/layout/topology"
+
 	"gdb/internal/mem"
-	"gdb/layout"
 	"gdb/sample"
 	"gdb/sample/loader"
 	"gdb/train/runs"
@@ -109,7 +110,7 @@ func TestStepperIsARun(t *testing.T) {
 	src := loader.NewSource(s, dev, mem.NewBudget(0))
 	seeds, err := loader.TrainNodes(t.Context(), s, "", src.Budget)
 	if err == nil {
-		err = src.OpenGraph(t.Context(), layout.TopologyOptions{})
+		err = src.OpenGraph(t.Context(), topology.Options{})
 	}
 	err = errors.Join(err, src.OpenRows(t.Context()), src.OpenLabels(t.Context()))
 	if err == nil {

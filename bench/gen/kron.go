@@ -9,6 +9,9 @@ import (
 	"slices"
 	"strconv"
 
+	"gdb/layout/listfile"
+	"gdb/layout/rowfile"
+
 	"gdb/blockdev"
 	"gdb/internal/mem"
 	"gdb/internal/npy"
@@ -186,8 +189,8 @@ func (k *kron) edges(ctx context.Context) (err error) {
 		return errors.Join(err, ctx.Err())
 	}
 	read := int64(0)
-	err = k.store.ScanTopology(ctx, k.dev, layout.In, func(first layout.NodeID, _ bool,
-		l *layout.Lists) error {
+	err = listfile.Scan(ctx, k.store, k.dev, layout.In, func(first layout.NodeID, _ bool,
+		l *listfile.Lists) error {
 		for i := range len(l.Off) - 1 {
 			v := uint64(first) + uint64(i)
 			for _, u := range l.Nbrs[l.Off[i]:l.Off[i+1]] {
@@ -240,7 +243,7 @@ func (k *kron) features(ctx context.Context) (err error) {
 	if k.Dim > 0 {
 		dim = k.Dim
 	}
-	rows, err := k.store.Rows(ctx, k.dev, m.Features[0], nil)
+	rows, err := rowfile.Open(ctx, k.store, k.dev, m.Features[0], nil)
 	if err != nil {
 		return err
 	}
@@ -284,7 +287,7 @@ func (k *kron) labels(ctx context.Context) (err error) {
 	if l == nil {
 		return nil
 	}
-	rows, err := k.store.Rows(ctx, k.dev, l.Rows, nil)
+	rows, err := rowfile.Open(ctx, k.store, k.dev, l.Rows, nil)
 	if err != nil {
 		return err
 	}

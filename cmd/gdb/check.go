@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"strings"
 
+	"gdb/layout/check"
+
 	"gdb/blockdev"
 	"gdb/internal/mem"
 	"gdb/kv"
@@ -13,7 +15,7 @@ import (
 )
 
 func (a *app) checkCommand() *cobra.Command {
-	var opt layout.CheckOptions
+	var opt check.Options
 	var asJSON bool
 	cmd := &cobra.Command{
 		Use: "check STORE", Short: "Verify a store; exit 3 when it is damaged", Args: exactArgs(1),
@@ -32,7 +34,7 @@ caches keep in runs/ and prep/ is verified whenever it is read, and is only ment
 			defer func() { err = firstError(err, dev.Close()) }()
 			p := a.progress()
 			opt.Progress = func(done, total int64) { p.update("check", done, total, "bytes") }
-			report, err := layout.Check(cmd.Context(), dev, st, opt)
+			report, err := check.Run(cmd.Context(), dev, st, opt)
 			p.finish()
 			if report == nil {
 				return fmt.Errorf("check: %w", err)
@@ -52,7 +54,7 @@ caches keep in runs/ and prep/ is verified whenever it is read, and is only ment
 }
 
 // printReport prints what a check found; whole says that it could look into all files.
-func (a *app) printReport(dir string, r *layout.CheckReport, whole, asJSON bool) error {
+func (a *app) printReport(dir string, r *check.Report, whole, asJSON bool) error {
 	if asJSON {
 		findings := r.Findings
 		if findings == nil {
@@ -75,7 +77,7 @@ func (a *app) printReport(dir string, r *layout.CheckReport, whole, asJSON bool)
 	return nil
 }
 
-func (a *app) printFindings(dir string, r *layout.CheckReport, whole bool) error {
+func (a *app) printFindings(dir string, r *check.Report, whole bool) error {
 	w := &lines{w: a.out}
 	for _, f := range r.Findings {
 		switch {

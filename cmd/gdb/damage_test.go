@@ -12,6 +12,8 @@ import (
 	"strings"
 	"testing"
 
+	"gdb/layout/check"
+
 	"gdb/blockdev"
 	"gdb/kv"
 	"gdb/layout"
@@ -61,7 +63,7 @@ func checkStore(t *testing.T, dev blockdev.Device, dir string) string {
 	if err != nil {
 		return err.Error()
 	}
-	report, err := layout.Check(t.Context(), dev, st, layout.CheckOptions{})
+	report, err := check.Run(t.Context(), dev, st, check.Options{})
 	if err != nil {
 		return err.Error()
 	}

@@ -14,6 +14,8 @@ import (
 	"testing"
 	"time"
 
+	"gdb/layout/neighborcache"
+
 	"gdb/internal/codec"
 	"gdb/kv"
 	"gdb/kv/catalog"
@@ -173,7 +175,7 @@ func (s *hostileStore) reseal(files map[string][]byte, name string, block int) {
 	put := func(at int, sum uint32) { binary.LittleEndian.PutUint32(b[at:], sum) }
 	at := block * codec.HeaderBytes
 	switch {
-	case kind == layout.KindNeighborsIn:
+	case kind == neighborcache.KindIn:
 		// The last field of the header is the checksum of all that follows.
 		sum := codec.BlockSum(kind, uuid, 1, b[codec.HeaderBytes:])
 		put(36+48, sum)

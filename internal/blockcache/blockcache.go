@@ -66,6 +66,19 @@ func (c *Frames) Release() {
 // Len is the number of frames.
 func (c *Frames) Len() int { return len(c.mu.frames) }
 
+// Share is how many frames one of so many sessions takes at most, so that others get on too.
+func (c *Frames) Share(sessions int) int { return max(len(c.mu.frames)/max(sessions, 1), 1) }
+
+// overflowBytes is what a session takes for blocks that do not fit in the cache, when that
+// happens: 128 reads of 4 KiB keep a disk busy.
+const (
+	overflowBytes = 512 << 10
+	overflowLeast = 4 // blocks
+)
+
+// Overflow is how many blocks a session reads at a time beside its share of the frames.
+func Overflow(blockBytes int) int { return max(overflowBytes/blockBytes, overflowLeast) }
+
 // Lock is held while frames are looked up and claimed.
 func (c *Frames) Lock() { c.mu.Lock() }
 

@@ -9,6 +9,8 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+
+	"gdb/internal/codec"
 )
 
 // Page reads a page; dir leads from the test's package to docs/format.
@@ -93,5 +95,55 @@ func Golden(t testing.TB, name, text string, rewrite bool) {
 	if text != string(want) {
 		t.Errorf("%s differs; if the format is meant to change, give it a new version and run "+
 			"with -rewrite. Got:\n%s", path, text)
+	}
+}
+
+// Values compares the tables "constant | value" of a page with the code, both ways: every constant
+// of the page is checked, and every one that is checked is on the page.
+func Values(t testing.TB, page string, want map[string]any) {
+	t.Helper()
+	got, inTable := map[string]string{}, false
+	for line := range strings.Lines(page) {
+		f := strings.Split(strings.Trim(strings.TrimSpace(line), "|"), "|")
+		switch {
+		case len(f) != 2:
+			inTable = false
+		case strings.TrimSpace(f[0]) == "constant":
+			inTable = true
+		case inTable && !strings.HasPrefix(f[0], "-"):
+			got[strings.TrimSpace(f[0])] = strings.Trim(strings.TrimSpace(f[1]), "`")
+		}
+	}
+	for what, value := range want {
+		if got[what] != fmt.Sprint(value) {
+			t.Errorf("%s is %q, the code has %v", what, got[what], value)
+		}
+		delete(got, what)
+	}
+	for what := range got {
+		t.Errorf("%s is not compared with the code", what)
+	}
+}
+
+// HeaderFields reads the fields of a file's header at the offsets of a page; want has numbers by
+// their places, "offset/bytes".
+func HeaderFields(t testing.TB, page string, fields []byte, want map[string]uint64) {
+	t.Helper()
+	h := codec.Header{Kind: "TEST", Fields: fields}.Encode()
+	for place, number := range want {
+		var off, size int
+		if _, err := fmt.Sscanf(place, "%d/%d", &off, &size); err != nil {
+			t.Fatal(err)
+		}
+		d := codec.NewDec(h[off:])
+		got := uint64(d.U32())
+		if size == 8 {
+			got |= uint64(d.U32()) << 32
+		}
+		row := fmt.Sprintf("| %d | %d |", off, size)
+		if got != number || !strings.Contains(page, row) {
+			t.Errorf("field at %d is %d, want %d; row %q is there: %t", off, got, number, row,
+				strings.Contains(page, row))
+		}
 	}
 }

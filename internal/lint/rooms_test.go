@@ -57,6 +57,12 @@ var rooms = map[string][]string{
 	},
 	"layout": {
 		"layout",
+		"layout/rowfile",
+		"layout/listfile",
+		"layout/neighborcache",
+		"layout/topology",
+		"layout/check",
+		"layout/dump",
 		"layout/layouttest",
 		"layout/ingest/extsort",
 		"layout/ingest/text",
@@ -89,7 +95,6 @@ var rooms = map[string][]string{
 
 // largeRooms are over the limit, with the lines they may have: each number only ever gets smaller.
 var largeRooms = map[string]int{
-	"layout":        7600,
 	"layout/ingest": 8400,
 	"shell":         10800,
 }

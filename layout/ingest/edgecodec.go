@@ -3,7 +3,7 @@ package ingest
 import (
 	"math"
 
-	"gdb/layout"
+	"gdb/layout/listfile"
 )
 
 // edgeCodec packs an edge into words whose order is the order of the stored lists: destination,
@@ -53,7 +53,7 @@ func (c edgeCodec) splitOf(rec []uint64) uint16 {
 }
 
 // unpack is the inverse of pack.
-func (c edgeCodec) unpack(words []uint64, e *layout.Edge) {
+func (c edgeCodec) unpack(words []uint64, e *listfile.Edge) {
 	switch c.payload() {
 	case 1:
 		e.Type, e.Weight = uint16(words[0]>>48), unorderedF32(uint32(words[0]))

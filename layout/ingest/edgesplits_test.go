@@ -8,6 +8,9 @@ import (
 	"strings"
 	"testing"
 
+	"gdb/layout/check"
+	"gdb/layout/listfile"
+
 	"gdb/layout"
 	"gdb/layout/layouttest"
 
@@ -55,8 +58,8 @@ func storedTriples(t *testing.T, fs vfs.FS, dir string) map[triple][]string {
 			splits[position] = s.Name
 		}
 	}
-	err := r.store.ScanTopology(t.Context(), r.dev, layout.In,
-		func(first layout.NodeID, _ bool, l *layout.Lists) error {
+	err := listfile.Scan(t.Context(), r.store, r.dev, layout.In,
+		func(first layout.NodeID, _ bool, l *listfile.Lists) error {
 			for i := range len(l.Off) - 1 {
 				for k := l.Off[i]; k < l.Off[i+1]; k++ {
 					e := triple{r.ids[l.Nbrs[k]], r.meta.EdgeTypes[l.Types[k]],
@@ -70,8 +73,8 @@ func storedTriples(t *testing.T, fs vfs.FS, dir string) map[triple][]string {
 	if err != nil || uint64(at) != r.meta.Edges {
 		t.Fatalf("%d edges, want %d, %v", at, r.meta.Edges, err)
 	}
-	report, err := layout.Check(context.Background(), r.dev, r.store,
-		layout.CheckOptions{Full: true})
+	report, err := check.Run(context.Background(), r.dev, r.store,
+		check.Options{Full: true})
 	if err != nil || len(report.Findings) > 0 {
 		t.Errorf("check: %v, %v", report.Findings, err)
 	}

@@ -6,8 +6,9 @@ import (
 	"fmt"
 	"iter"
 
+	"gdb/layout/rowfile"
+
 	"gdb/kv"
-	"gdb/layout"
 	"gdb/layout/ingest/extsort"
 )
 
@@ -167,12 +168,12 @@ func (f *featureWriter) pullNodes(ctx context.Context) (next func() (uint64, boo
 	return next, stop, mergeErr
 }
 
-func (f *featureWriter) newRows() (*layout.RowsWriter, error) {
+func (f *featureWriter) newRows() (*rowfile.Writer, error) {
 	dtype := f.p.opt.FeatureDType
 	if dtype == "" {
 		dtype = "f32"
 	}
-	return layout.NewRowsWriter(f.p.fs, f.p.path("features/"+f.info.Name), layout.RowsSpec{
+	return rowfile.NewWriter(f.p.fs, f.p.path("features/"+f.info.Name), rowfile.Spec{
 		UUID: f.p.j.UUID, Name: f.info.Name, Path: "features/" + f.info.Name + ".rows",
 		DType: dtype, Dim: f.info.Dim, Nodes: f.m.nodes})
 }
@@ -204,7 +205,7 @@ func (f *featureWriter) straight(ctx context.Context, out *featuresResult) error
 
 // outOfRange makes an error about a value that does not fit its dtype one about the input at where.
 func outOfRange(err error, where func() string) error {
-	var e *layout.RangeError
+	var e *rowfile.RangeError
 	if errors.As(err, &e) {
 		return &BadInputError{Where: where(), What: e.Error()}
 	}

@@ -7,8 +7,9 @@ import (
 	"fmt"
 	"math"
 
+	"gdb/layout/rowfile"
+
 	"gdb/kv"
-	"gdb/layout"
 	"gdb/layout/ingest/extsort"
 )
 
@@ -40,7 +41,7 @@ type labelWriter struct {
 	classes *classTable
 	meta    *kv.LabelsMeta
 	final   []uint32 // class number by number of first appearance
-	rows    *layout.RowsWriter
+	rows    *rowfile.Writer
 	next    uint64 // node of the next row
 	row     []byte // of the node before next, while its labels come in
 	none    []byte // the row of a node without a label
@@ -120,7 +121,7 @@ func (l *labelWriter) numbered(ctx context.Context, a *attacher) ([]extsort.Run,
 const noRow uint64 = math.MaxUint64
 
 func (l *labelWriter) open() (err error) {
-	spec := layout.RowsSpec{UUID: l.p.j.UUID, Name: "labels", Path: "labels/labels.rows",
+	spec := rowfile.Spec{UUID: l.p.j.UUID, Name: "labels", Path: "labels/labels.rows",
 		DType: "i32", Dim: 1, Nodes: l.m.nodes}
 	l.none = binary.LittleEndian.AppendUint32(nil, math.MaxUint32) // -1
 	switch l.kind {
@@ -132,7 +133,7 @@ func (l *labelWriter) open() (err error) {
 		l.none = binary.LittleEndian.AppendUint32(nil, math.Float32bits(float32(math.NaN())))
 	}
 	l.row = make([]byte, len(l.none))
-	l.rows, err = layout.NewRowsWriter(l.p.fs, l.p.path("labels/labels"), spec)
+	l.rows, err = rowfile.NewWriter(l.p.fs, l.p.path("labels/labels"), spec)
 	return err
 }
 

@@ -5,8 +5,9 @@ import (
 	"errors"
 	"fmt"
 
+	"gdb/layout/rowfile"
+
 	"gdb/internal/mem"
-	"gdb/layout"
 	"gdb/layout/ingest/extsort"
 )
 
@@ -83,7 +84,7 @@ func (f *featureWriter) fillBuckets(ctx context.Context, opt extsort.Options, bu
 
 // emptyBucket writes the rows of n nodes from first on.
 func (f *featureWriter) emptyBucket(ctx context.Context, opt extsort.Options, run extsort.Run,
-	arena *mem.Arena, first uint32, n uint64, w *layout.RowsWriter) error {
+	arena *mem.Arena, first uint32, n uint64, w *rowfile.Writer) error {
 	rowBytes := uint64(f.info.Dim) * 4
 	there := arena.Bytes()[n*rowBytes : n*(rowBytes+1)]
 	clear(there)

@@ -8,6 +8,9 @@ import (
 	"strings"
 	"testing"
 
+	"gdb/layout/listfile"
+	"gdb/layout/rowfile"
+
 	"gdb/blockdev"
 	"gdb/blockdev/devtest"
 	"gdb/internal/rng"
@@ -63,8 +66,8 @@ func open(t testing.TB, fs vfs.FS, dir string) *reading {
 func (r *reading) edges(dir layout.Direction) []edge {
 	r.t.Helper()
 	var out []edge
-	err := r.store.ScanTopology(context.Background(), r.dev, dir,
-		func(first layout.NodeID, _ bool, l *layout.Lists) error {
+	err := listfile.Scan(context.Background(), r.store, r.dev, dir,
+		func(first layout.NodeID, _ bool, l *listfile.Lists) error {
 			for i := range len(l.Off) - 1 {
 				for k := l.Off[i]; k < l.Off[i+1]; k++ {
 					e := edge{dst: r.ids[int(first)+i], src: r.ids[l.Nbrs[k]]}
@@ -95,7 +98,7 @@ func (r *reading) edges(dir layout.Direction) []edge {
 // rows reads a file of rows whole.
 func (r *reading) rows(m kv.RowsMeta) []float32 {
 	r.t.Helper()
-	f, err := r.store.Rows(context.Background(), r.dev, m, nil)
+	f, err := rowfile.Open(context.Background(), r.store, r.dev, m, nil)
 	if err != nil {
 		r.t.Fatal(err)
 	}
@@ -112,7 +115,7 @@ func (r *reading) rows(m kv.RowsMeta) []float32 {
 // raw reads a file of rows whole, without conversion.
 func (r *reading) raw(m kv.RowsMeta) []byte {
 	r.t.Helper()
-	f, err := r.store.Rows(context.Background(), r.dev, m, nil)
+	f, err := rowfile.Open(context.Background(), r.store, r.dev, m, nil)
 	if err != nil {
 		r.t.Fatal(err)
 	}

@@ -7,6 +7,8 @@ import (
 	"math"
 	"math/bits"
 
+	"gdb/layout/listfile"
+
 	"gdb/internal/mem"
 	"gdb/kv"
 	"gdb/layout"
@@ -103,7 +105,7 @@ type listPass struct {
 	dedup  bool
 	width  int
 
-	writer  *layout.TopologyWriter
+	writer  *listfile.Writer
 	turned  *extsort.Words // for out-lists
 	sources *extsort.Words // for out-degrees that are not counted here
 	arena   *mem.Arena
@@ -151,8 +153,8 @@ func (t *listPass) write(ctx context.Context, runs []extsort.Run) (err error) {
 
 func (t *listPass) open() (err error) {
 	c := t.p.codec
-	t.writer, err = layout.NewTopologyWriter(t.p.fs, t.p.path("topology/"+t.dir.String()),
-		layout.TopologySpec{UUID: t.p.j.UUID, Direction: t.dir, Nodes: t.m.nodes,
+	t.writer, err = listfile.NewWriter(t.p.fs, t.p.path("topology/"+t.dir.String()),
+		listfile.Spec{UUID: t.p.j.UUID, Direction: t.dir, Nodes: t.m.nodes,
 			BlockBytes: t.p.opt.BlockBytes, Types: c.typed, Weights: c.weighted, Times: c.timed})
 	if err != nil || t.dir == layout.Out {
 		return err
@@ -174,7 +176,7 @@ func (t *listPass) open() (err error) {
 
 // add takes a batch of sorted records.
 func (t *listPass) add(words []uint64) error {
-	var e layout.Edge
+	var e listfile.Edge
 	for i := 0; i < len(words); i += t.width {
 		rec := words[i : i+t.width]
 		if t.dedup && t.any && t.p.codec.same(rec, t.last[:]) {

@@ -10,6 +10,9 @@ import (
 	"testing"
 	"time"
 
+	"gdb/layout/listfile"
+	"gdb/layout/rowfile"
+
 	"gdb/internal/testgraph"
 	"gdb/kv"
 	"gdb/layout"
@@ -74,18 +77,18 @@ func Random(seed uint64, nodes, edges int) Graph {
 
 // Lists returns the lists of a direction, sorted as a store has them: Nbr is the source of
 // in-edges, the destination of out-edges.
-func (g *Graph) Lists(dir layout.Direction) [][]layout.Edge {
-	lists := make([][]layout.Edge, g.Nodes)
+func (g *Graph) Lists(dir layout.Direction) [][]listfile.Edge {
+	lists := make([][]listfile.Edge, g.Nodes)
 	for _, e := range g.Edges {
 		node, nbr := e.Dst, e.Src
 		if dir == layout.Out {
 			node, nbr = nbr, node
 		}
-		lists[node] = append(lists[node], layout.Edge{Nbr: nbr, Type: e.Type, Weight: e.Weight,
+		lists[node] = append(lists[node], listfile.Edge{Nbr: nbr, Type: e.Type, Weight: e.Weight,
 			Time: e.Time})
 	}
 	for _, l := range lists {
-		slices.SortStableFunc(l, func(a, b layout.Edge) int { return cmp.Compare(a.Nbr, b.Nbr) })
+		slices.SortStableFunc(l, func(a, b listfile.Edge) int { return cmp.Compare(a.Nbr, b.Nbr) })
 	}
 	return lists
 }
@@ -148,8 +151,8 @@ func (b *builder) begin() {
 
 func (b *builder) topology(dir layout.Direction) {
 	g := b.g
-	w, err := layout.NewTopologyWriter(b.fs, b.fs.PathJoin(b.dir, "topology", dir.String()),
-		layout.TopologySpec{UUID: g.UUID, Direction: dir, Nodes: uint64(g.Nodes),
+	w, err := listfile.NewWriter(b.fs, b.fs.PathJoin(b.dir, "topology", dir.String()),
+		listfile.Spec{UUID: g.UUID, Direction: dir, Nodes: uint64(g.Nodes),
 			BlockBytes: g.BlockBytes, Types: len(g.EdgeTypes) > 0, Weights: g.Weighted,
 			Times: g.Timed})
 	b.must(err)
@@ -166,7 +169,7 @@ func (b *builder) topology(dir layout.Direction) {
 }
 
 // count fills in the statistics of one direction.
-func (b *builder) count(dir layout.Direction, lists [][]layout.Edge) {
+func (b *builder) count(dir layout.Direction, lists [][]listfile.Edge) {
 	hist, most := []uint64{}, uint64(0)
 	for v, l := range lists {
 		bucket := bits.Len(uint(len(l)))
@@ -206,9 +209,9 @@ func (b *builder) count(dir layout.Direction, lists [][]layout.Edge) {
 
 // rows writes a file of rows; add is called for each node.
 func (b *builder) rows(folder, name, dtype string, dim int,
-	add func(w *layout.RowsWriter, v int) error) kv.RowsMeta {
+	add func(w *rowfile.Writer, v int) error) kv.RowsMeta {
 	path := folder + "/" + name
-	w, err := layout.NewRowsWriter(b.fs, b.fs.PathJoin(b.dir, folder, name), layout.RowsSpec{
+	w, err := rowfile.NewWriter(b.fs, b.fs.PathJoin(b.dir, folder, name), rowfile.Spec{
 		UUID: b.g.UUID, Name: name, Path: path + ".rows", DType: dtype, Dim: dim,
 		Nodes: uint64(b.g.Nodes)})
 	b.must(err)
@@ -223,8 +226,8 @@ func (b *builder) rows(folder, name, dtype string, dim int,
 
 func (b *builder) features() {
 	g := b.g
-	m := b.rows("features", "features", cmp.Or(g.DType, layout.F32), g.Dim,
-		func(w *layout.RowsWriter, v int) error {
+	m := b.rows("features", "features", cmp.Or(g.DType, rowfile.F32), g.Dim,
+		func(w *rowfile.Writer, v int) error {
 			return w.AddF32(g.Features[v*g.Dim : (v+1)*g.Dim])
 		})
 	b.m.Features = append(b.m.Features, m)

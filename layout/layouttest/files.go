@@ -6,6 +6,9 @@ import (
 	"io"
 	"testing"
 
+	"gdb/blockdev"
+	"gdb/blockdev/devtest"
+
 	"github.com/cockroachdb/pebble/v2/vfs"
 )
 
@@ -34,4 +37,34 @@ func WriteFile(t testing.TB, fs vfs.FS, path string, b []byte) {
 	if err := errors.Join(err, f.Close()); err != nil {
 		t.Fatal(err)
 	}
+}
+
+// Flip changes bits of one byte of a file.
+func Flip(t testing.TB, fs vfs.FS, path string, off int64, bits byte) {
+	t.Helper()
+	f, err := fs.OpenReadWrite(path, vfs.WriteCategoryUnspecified)
+	if err != nil {
+		t.Fatal(err)
+	}
+	b := []byte{0}
+	_, err = f.ReadAt(b, off)
+	b[0] ^= bits
+	if err == nil {
+		_, err = f.WriteAt(b, off)
+	}
+	if err := errors.Join(err, f.Close()); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// Device opens a device of files.
+func Device(t testing.TB) blockdev.Device {
+	t.Helper()
+	return devtest.Open(t, blockdev.Options{})
+}
+
+// Rewrite changes the bytes of a file.
+func Rewrite(t testing.TB, fs vfs.FS, path string, change func(b []byte) []byte) {
+	t.Helper()
+	WriteFile(t, fs, path, change(ReadFile(t, fs, path)))
 }

@@ -7,6 +7,8 @@ import (
 	"math"
 	"slices"
 
+	"gdb/layout/rowfile"
+
 	"gdb/kv"
 	"gdb/kv/catalog"
 	"gdb/kv/ids"
@@ -31,7 +33,7 @@ func (b *builder) classes() {
 	g := b.g
 	l := &kv.LabelsMeta{Kind: "class", Classes: g.Classes,
 		ClassCounts: make([]uint64, len(g.Classes))}
-	l.Rows = b.rows("labels", "labels", layout.I32, 1, func(w *layout.RowsWriter, v int) error {
+	l.Rows = b.rows("labels", "labels", rowfile.I32, 1, func(w *rowfile.Writer, v int) error {
 		if c := g.Labels[v]; c >= 0 {
 			l.ClassCounts[c]++
 			l.Labeled++
@@ -46,7 +48,7 @@ func (b *builder) multi() {
 	l := &kv.LabelsMeta{Kind: "multi", Classes: g.Classes,
 		ClassCounts: make([]uint64, len(g.Classes))}
 	width := (len(g.Classes) + 7) / 8
-	l.Rows = b.rows("labels", "labels", layout.U8, width, func(w *layout.RowsWriter,
+	l.Rows = b.rows("labels", "labels", rowfile.U8, width, func(w *rowfile.Writer,
 		v int) error {
 		row := make([]byte, width)
 		for _, c := range g.Multi[v] {
@@ -63,7 +65,7 @@ func (b *builder) multi() {
 
 func (b *builder) targets() {
 	l := &kv.LabelsMeta{Kind: "target"}
-	l.Rows = b.rows("labels", "labels", layout.F32, 1, func(w *layout.RowsWriter, v int) error {
+	l.Rows = b.rows("labels", "labels", rowfile.F32, 1, func(w *rowfile.Writer, v int) error {
 		if x := float64(b.g.Targets[v]); !math.IsNaN(x) {
 			l.Labeled++
 		}

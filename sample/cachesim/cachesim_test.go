@@ -7,9 +7,10 @@ import (
 	"strings"
 	"testing"
 
+	"gdb/layout/topology"
+
 	"gdb/internal/mem"
 	"gdb/internal/rng"
-	"gdb/layout"
 	"gdb/sample"
 	"gdb/sample/sampletest"
 )
@@ -244,7 +245,7 @@ func TestRecordEpoch(t *testing.T) {
 
 func mustSampler(t *testing.T, g *sampletest.Graph) *sample.Sampler {
 	t.Helper()
-	s, err := sample.NewSampler([]layout.Topology{g}, sample.Config{Fanout: []int{4, 3}, Seed: 1})
+	s, err := sample.NewSampler([]topology.Reader{g}, sample.Config{Fanout: []int{4, 3}, Seed: 1})
 	if err != nil {
 		t.Fatal(err)
 	}

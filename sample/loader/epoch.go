@@ -4,8 +4,9 @@ import (
 	"slices"
 	"time"
 
+	"gdb/layout/neighborcache"
+
 	"gdb/blockdev"
-	"gdb/layout"
 	"gdb/sample"
 )
 
@@ -35,7 +36,7 @@ type Epoch struct {
 	begun  time.Time
 	dev    blockdev.Stats
 	cache  sample.CacheStats
-	nbrs   layout.NeighborStats
+	nbrs   neighborcache.Stats
 	stats  sample.PipelineStats
 }
 

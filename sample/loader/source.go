@@ -7,6 +7,10 @@ import (
 	"io"
 	"sync"
 
+	"gdb/layout/neighborcache"
+	"gdb/layout/rowfile"
+	"gdb/layout/topology"
+
 	"gdb/blockdev"
 	"gdb/internal/mem"
 	"gdb/kv"
@@ -23,21 +27,21 @@ type Source struct {
 	Budget *mem.Budget
 
 	// Topology is nil while it is not in memory, and Graph is how it is opened.
-	Topology layout.Topology
-	Graph    layout.TopologyOptions
+	Topology topology.Reader
+	Graph    topology.Options
 	// InTurns says that the topology is in memory only while it is used: see UseGraph.
 	InTurns bool
 
-	Rows     *layout.Rows    // the features, without a cache
+	Rows     *rowfile.Reader // the features, without a cache
 	Features sample.Features // the same behind a cache
 	Labels   *sample.Labels  // nil unless opened
 
-	labelRows *layout.Rows
+	labelRows *rowfile.Reader
 	rowsHeld  int64 // bytes counted for reading features and labels so far
 
 	turn struct {
 		sync.Mutex // guards Topology against reading statistics
-		past       layout.NeighborStats
+		past       neighborcache.Stats
 	}
 	closers []io.Closer // in the order of opening
 }
@@ -51,7 +55,7 @@ func NewSource(store *layout.Store, dev blockdev.Device, budget *mem.Budget) *So
 func (s *Source) CloseLater(c io.Closer) { s.closers = append(s.closers, c) }
 
 // OpenGraph opens the topology.
-func (s *Source) OpenGraph(ctx context.Context, opt layout.TopologyOptions) error {
+func (s *Source) OpenGraph(ctx context.Context, opt topology.Options) error {
 	s.Graph = opt
 	if err := s.loadGraph(ctx); err != nil {
 		return err
@@ -61,7 +65,7 @@ func (s *Source) OpenGraph(ctx context.Context, opt layout.TopologyOptions) erro
 }
 
 func (s *Source) loadGraph(ctx context.Context) error {
-	t, err := s.Store.Topology(ctx, s.Device, layout.In, s.Graph)
+	t, err := topology.Open(ctx, s.Store, s.Device, layout.In, s.Graph)
 	if err != nil {
 		return fmt.Errorf("loader: open topology: %w", err)
 	}
@@ -72,7 +76,7 @@ func (s *Source) loadGraph(ctx context.Context) error {
 }
 
 // ChangeGraph opens the topology in another way, if it is not open in this one.
-func (s *Source) ChangeGraph(ctx context.Context, opt layout.TopologyOptions) error {
+func (s *Source) ChangeGraph(ctx context.Context, opt topology.Options) error {
 	if s.Topology != nil && s.Graph == opt {
 		return nil
 	}
@@ -100,7 +104,7 @@ func (s *Source) DropGraph() error {
 
 // Neighbors are the statistics of the neighbor cache, over all times that the topology was open. It
 // may be called at any time.
-func (s *Source) Neighbors() layout.NeighborStats {
+func (s *Source) Neighbors() neighborcache.Stats {
 	s.turn.Lock()
 	defer s.turn.Unlock()
 	st := s.turn.past
@@ -133,14 +137,14 @@ func (s *Source) UseGraph(ctx context.Context) (release func() error, err error)
 
 // Sampler makes a sampler of the topology.
 func (s *Source) Sampler(fanout []int, seed uint64) (*sample.Sampler, error) {
-	return sample.NewSampler([]layout.Topology{s.Topology},
+	return sample.NewSampler([]topology.Reader{s.Topology},
 		sample.Config{Fanout: fanout, Seed: seed, Budget: s.Budget})
 }
 
 // OpenRows opens the file of features, without a cache.
 func (s *Source) OpenRows(ctx context.Context) error {
 	before := s.Budget.Used()
-	rows, err := s.Store.Rows(ctx, s.Device, s.Meta.Features[0], s.Budget)
+	rows, err := rowfile.Open(ctx, s.Store, s.Device, s.Meta.Features[0], s.Budget)
 	if err != nil {
 		return fmt.Errorf("loader: open features: %w", err)
 	}
@@ -153,7 +157,7 @@ func (s *Source) OpenRows(ctx context.Context) error {
 // OpenLabels opens the labels.
 func (s *Source) OpenLabels(ctx context.Context) error {
 	before := s.Budget.Used()
-	rows, err := s.Store.Rows(ctx, s.Device, s.Meta.Labels.Rows, s.Budget)
+	rows, err := rowfile.Open(ctx, s.Store, s.Device, s.Meta.Labels.Rows, s.Budget)
 	if err != nil {
 		return fmt.Errorf("loader: open labels: %w", err)
 	}
@@ -176,13 +180,13 @@ func (s *Source) ProgramBytes() int64 {
 	case s.Rows != nil:
 		features = s.Rows.MostBytes()
 	case len(s.Meta.Features) > 0:
-		features = s.Store.RowsBytes(s.Meta.Features[0], room)
+		features = rowfile.MostBytes(s.Store, s.Meta.Features[0], room)
 	}
 	switch {
 	case s.labelRows != nil:
 		labels = s.labelRows.MostBytes()
 	case s.Meta.Labels != nil:
-		labels = s.Store.RowsBytes(s.Meta.Labels.Rows, room)
+		labels = rowfile.MostBytes(s.Store, s.Meta.Labels.Rows, room)
 	}
 	return mem.ProcessBytes + s.Budget.Used() + max(0, features+labels-s.rowsHeld)
 }

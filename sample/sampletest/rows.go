@@ -6,6 +6,8 @@ import (
 	"iter"
 	"sync/atomic"
 
+	"gdb/layout/rowfile"
+
 	"gdb/internal/mem"
 	"gdb/internal/rng"
 	"gdb/kv"
@@ -78,10 +80,10 @@ func (r *Rows) Sweep(ctx context.Context, keys []uint64, _ []byte,
 }
 
 // SweepCost counts a read for each row.
-func (r *Rows) SweepCost(keys iter.Seq[[]uint64], lists int) (once layout.ReadCost,
-	apart []layout.ReadCost) {
-	apart = make([]layout.ReadCost, lists)
-	count := func(c *layout.ReadCost) { c.Reads, c.Bytes = c.Reads+1, c.Bytes+int64(4*r.Dim) }
+func (r *Rows) SweepCost(keys iter.Seq[[]uint64], lists int) (once rowfile.ReadCost,
+	apart []rowfile.ReadCost) {
+	apart = make([]rowfile.ReadCost, lists)
+	count := func(c *rowfile.ReadCost) { c.Reads, c.Bytes = c.Reads+1, c.Bytes+int64(4*r.Dim) }
 	before := -1
 	for some := range keys {
 		for _, key := range some {

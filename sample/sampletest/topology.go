@@ -7,11 +7,14 @@ import (
 	"math/bits"
 	"slices"
 
+	"gdb/layout/listfile"
+	"gdb/layout/topology"
+
 	"gdb/internal/rng"
 	"gdb/layout"
 )
 
-// Graph is lists in arrays: those of node i are Nbrs[Off[i]:Off[i+1]]. It is a layout.Topology.
+// Graph is lists in arrays: those of node i are Nbrs[Off[i]:Off[i+1]]. It is a topology.Reader.
 type Graph struct {
 	Off  []uint64
 	Nbrs []layout.NodeID
@@ -103,11 +106,11 @@ func (g *Graph) Edges() uint64 { return uint64(len(g.Nbrs)) }
 func (g *Graph) List(v layout.NodeID) []layout.NodeID { return g.Nbrs[g.Off[v]:g.Off[v+1]] }
 
 // NewSession returns a reader.
-func (g *Graph) NewSession() layout.Session { return &session{g: g} }
+func (g *Graph) NewSession() topology.Session { return &session{g: g} }
 
 // Stats tells the memory held.
-func (g *Graph) Stats() layout.TopologyStats {
-	return layout.TopologyStats{Kind: "resident",
+func (g *Graph) Stats() topology.Stats {
+	return topology.Stats{Kind: "resident",
 		Bytes: int64(len(g.Off)*8 + len(g.Nbrs)*4 + len(g.Weights)*4)}
 }
 
@@ -153,7 +156,7 @@ func (s *session) Gather(ctx context.Context, off, pos []uint32, out []layout.No
 func (s *session) Weights(ctx context.Context,
 	fn func(i int, from uint32, w []float32) error) error {
 	if s.g.Weights == nil {
-		return fmt.Errorf("sampletest: %w", layout.ErrNoWeights)
+		return fmt.Errorf("sampletest: %w", topology.ErrNoWeights)
 	}
 	for i, a := range s.first {
 		if end := s.g.Off[s.nodes[i]+1]; a < end {
@@ -166,8 +169,8 @@ func (s *session) Weights(ctx context.Context,
 }
 
 // Lists copies whole lists.
-func (s *session) Lists(ctx context.Context, nodes []layout.NodeID) (*layout.Lists, error) {
-	l := &layout.Lists{Off: []uint64{0}}
+func (s *session) Lists(ctx context.Context, nodes []layout.NodeID) (*listfile.Lists, error) {
+	l := &listfile.Lists{Off: []uint64{0}}
 	for _, v := range nodes {
 		l.Nbrs = append(l.Nbrs, s.g.List(v)...)
 		l.Off = append(l.Off, uint64(len(l.Nbrs)))

@@ -7,9 +7,10 @@ import (
 	"testing"
 	"time"
 
+	"gdb/layout/topology"
+
 	"gdb/blockdev"
 	"gdb/internal/mem"
-	"gdb/layout"
 	"gdb/sample"
 	"gdb/sample/sampletest"
 	"gdb/sample/superbatch/changeset"
@@ -37,7 +38,7 @@ func BenchmarkBuild(b *testing.B) {
 			c := Config{Order: func(e uint64) (*sample.Order, error) {
 				return sample.EpochOrder(train, 1, e, 1000)
 			}, Sampler: func() (*sample.Sampler, error) {
-				return sample.NewSampler([]layout.Topology{g},
+				return sample.NewSampler([]topology.Reader{g},
 					sample.Config{Fanout: []int{10, 10}, Seed: 1})
 			}, Epochs: 1, Nodes: g.Nodes(), Rows: &sampletest.Rows{Count: g.Nodes(), Dim: 1},
 				FS: vfs.Default, Prep: b.TempDir(), Name: "bench", Device: dev,

@@ -4,8 +4,9 @@ import (
 	"fmt"
 	"math"
 
+	"gdb/layout/rowfile"
+
 	"gdb/internal/mem"
-	"gdb/layout"
 	"gdb/sample/superbatch/runtimefile"
 )
 
@@ -48,9 +49,9 @@ func (r *Reading) String() string {
 
 // load is what reading the rows that some batches miss takes.
 type load struct {
-	once          layout.ReadCost
-	apart, packed []layout.ReadCost // of each batch: of its rows where they are, and packed
-	free          float64           // seconds of a sweep that cost nothing
+	once          rowfile.ReadCost
+	apart, packed []rowfile.ReadCost // of each batch: of its rows where they are, and packed
+	free          float64            // seconds of a sweep that cost nothing
 }
 
 // Weighed are the seconds of training on some batches, by how the rows are read that they miss. A
@@ -64,7 +65,7 @@ type Weighed struct {
 }
 
 // Add takes so many batches that each read the same.
-func (w *Weighed) Add(c Costs, batches float64, apart, packed layout.ReadCost) {
+func (w *Weighed) Add(c Costs, batches float64, apart, packed rowfile.ReadCost) {
 	a, p := c.Seconds(apart), c.Seconds(packed)
 	w.Apart, w.Packed = w.Apart+batches*max(c.Step, a), w.Packed+batches*max(c.Step, p)
 	w.ApartIdle += batches * max(0, c.Step-a)
@@ -139,7 +140,7 @@ func (c Costs) weigh(l load, r *Reading) (w Weighed) {
 }
 
 // Seconds is what reading takes.
-func (c Costs) Seconds(r layout.ReadCost) float64 {
+func (c Costs) Seconds(r rowfile.ReadCost) float64 {
 	return c.Read*float64(r.Reads) + c.Byte*float64(r.Bytes)
 }
 
@@ -165,9 +166,9 @@ func (s SweepRoom) lists(misses float64, batches int) int64 {
 
 // Packed is what reading so many rows of a batch takes that were swept, for so many batches that
 // miss so many together.
-func (s SweepRoom) Packed(rows, misses float64, batches int) layout.ReadCost {
+func (s SweepRoom) Packed(rows, misses float64, batches int) rowfile.ReadCost {
 	reads := math.Ceil(rows / s.record(misses, batches))
-	return layout.ReadCost{Reads: uint64(reads),
+	return rowfile.ReadCost{Reads: uint64(reads),
 		Bytes: int64(rows*float64(s.RowBytes) + reads*runtimefile.UnitBytes)}
 }
 

@@ -4,7 +4,7 @@ import (
 	"math"
 	"testing"
 
-	"gdb/layout"
+	"gdb/layout/rowfile"
 )
 
 // skewedLoad has batches of which the first ones miss much: each takes so many seconds read apart,
@@ -12,8 +12,8 @@ import (
 func skewedLoad(apart []float64, sweep func(batches int) float64) func(n float64) Weighed {
 	return func(n float64) (w Weighed) {
 		for _, s := range apart[:int(n)] {
-			w.Add(Costs{Byte: 1, Step: 1}, 1, layout.ReadCost{Bytes: int64(s)},
-				layout.ReadCost{Bytes: 1})
+			w.Add(Costs{Byte: 1, Step: 1}, 1, rowfile.ReadCost{Bytes: int64(s)},
+				rowfile.ReadCost{Bytes: 1})
 		}
 		w.Sweep = sweep(int(n))
 		return w
@@ -67,8 +67,8 @@ func TestPart(t *testing.T) {
 func TestWeighed(t *testing.T) {
 	var w Weighed
 	c := Costs{Read: 0.5, Byte: 0.25, Written: 0.125, Step: 3}
-	w.Add(c, 2, layout.ReadCost{Reads: 4, Bytes: 12}, layout.ReadCost{Reads: 1, Bytes: 4})
-	w.Add(c, 1, layout.ReadCost{Reads: 1, Bytes: 2}, layout.ReadCost{Reads: 1, Bytes: 16})
+	w.Add(c, 2, rowfile.ReadCost{Reads: 4, Bytes: 12}, rowfile.ReadCost{Reads: 1, Bytes: 4})
+	w.Add(c, 1, rowfile.ReadCost{Reads: 1, Bytes: 2}, rowfile.ReadCost{Reads: 1, Bytes: 16})
 	want := Weighed{Apart: 2*5 + 3, Packed: 2*3 + 4.5, ApartIdle: 2, PackedIdle: 2 * 1.5,
 		Sweep: 0.125 * (2*4 + 16), Written: 0.125 * (2*4 + 16)}
 	if w != want {

@@ -11,11 +11,12 @@ import (
 	"sync/atomic"
 	"testing"
 
+	"gdb/layout/topology"
+
 	"gdb/blockdev"
 	"gdb/blockdev/devtest"
 	"gdb/internal/lockfile"
 	"gdb/internal/mem"
-	"gdb/layout"
 	"gdb/layout/layouttest"
 	"gdb/sample"
 	"gdb/sample/sampletest"
@@ -44,7 +45,7 @@ func testOrder(epoch uint64) (*sample.Order, error) {
 }
 
 func testSampler() (*sample.Sampler, error) {
-	return sample.NewSampler([]layout.Topology{testGraph},
+	return sample.NewSampler([]topology.Reader{testGraph},
 		sample.Config{Fanout: []int{4, sample.All, 2}, Seed: 8})
 }
 

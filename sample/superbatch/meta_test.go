@@ -7,6 +7,9 @@ import (
 	"slices"
 	"testing"
 
+	"gdb/layout/rowfile"
+	"gdb/layout/topology"
+
 	"gdb/blockdev"
 	"gdb/internal/mem"
 	"gdb/layout"
@@ -101,16 +104,16 @@ type meta struct {
 
 func openMeta(t *testing.T, store *layout.Store, dev blockdev.Device, resident bool) *meta {
 	ctx, info := context.Background(), store.Meta()
-	topo, err := store.Topology(ctx, dev, layout.In,
-		layout.TopologyOptions{Resident: resident, CacheBytes: 256 << 10})
+	topo, err := topology.Open(ctx, store, dev, layout.In,
+		topology.Options{Resident: resident, CacheBytes: 256 << 10})
 	if err != nil {
 		t.Fatal(err)
 	}
-	rows, err := store.Rows(ctx, dev, info.Features[0], nil)
+	rows, err := rowfile.Open(ctx, store, dev, info.Features[0], nil)
 	if err != nil {
 		t.Fatal(err)
 	}
-	labelRows, err := store.Rows(ctx, dev, info.Labels.Rows, nil)
+	labelRows, err := rowfile.Open(ctx, store, dev, info.Labels.Rows, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -120,7 +123,7 @@ func openMeta(t *testing.T, store *layout.Store, dev blockdev.Device, resident b
 	}
 	c := testConfigOn(dev)
 	c.Sampler = func() (*sample.Sampler, error) {
-		return sample.NewSampler([]layout.Topology{topo},
+		return sample.NewSampler([]topology.Reader{topo},
 			sample.Config{Fanout: []int{4, sample.All, 2}, Seed: 8})
 	}
 	c.Rows, c.Labels, c.FS, c.Prep, c.UUID = rows, labels, store.FS(), store.Path("prep"), info.UUID

@@ -3,7 +3,7 @@ package superbatch
 import (
 	"math"
 
-	"gdb/layout"
+	"gdb/layout/rowfile"
 )
 
 // Where phases take turns and sweeps go on beside training, superbatches come in pairs. While the
@@ -36,7 +36,7 @@ func (c *Config) pairs() bool { return c.SweepAhead && !c.Overlap && c.sweeps() 
 func (c Costs) Head(batches int, features int64) int {
 	most := float64(batches / headShare)
 	if c.Step > 0 {
-		pass := layout.ReadCost{Reads: uint64(features / passBytes), Bytes: features}
+		pass := rowfile.ReadCost{Reads: uint64(features / passBytes), Bytes: features}
 		most = min(most, math.Ceil(headPasses*c.Seconds(pass)/c.Step))
 	}
 	return int(most)

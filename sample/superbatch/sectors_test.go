@@ -6,8 +6,10 @@ import (
 	"sync/atomic"
 	"testing"
 
+	"gdb/layout/rowfile"
+	"gdb/layout/topology"
+
 	"gdb/blockdev"
-	"gdb/layout"
 	"gdb/layout/layouttest"
 	"gdb/sample"
 	"gdb/sample/sampletest"
@@ -40,7 +42,7 @@ func TestReadsAreSectors(t *testing.T) {
 	store := layouttest.Build(t, vfs.NewMem(), "store", layouttest.Graph{Nodes: nodes, Dim: dim,
 		Features: make([]float32, nodes*dim)})
 	dev := &counting{Device: mustDevice(t), part: "features"}
-	rows, err := store.Rows(t.Context(), dev, store.Meta().Features[0], nil)
+	rows, err := rowfile.Open(t.Context(), store, dev, store.Meta().Features[0], nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -50,7 +52,7 @@ func TestReadsAreSectors(t *testing.T) {
 		return sample.EpochOrder(testTrain(), 8, epoch, 1)
 	}
 	c.Sampler = func() (*sample.Sampler, error) {
-		return sample.NewSampler([]layout.Topology{graph}, sample.Config{Fanout: []int{2, 2}})
+		return sample.NewSampler([]topology.Reader{graph}, sample.Config{Fanout: []int{2, 2}})
 	}
 	before := dev.bytes.Load()
 	l := mustOpen(t, c)

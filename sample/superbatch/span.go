@@ -7,21 +7,22 @@ import (
 	"iter"
 	"time"
 
+	"gdb/layout/rowfile"
+
 	"gdb/internal/radix"
 
 	"gdb/internal/mem"
-	"gdb/layout"
 	"gdb/sample"
 	"gdb/sample/superbatch/changeset"
 	"gdb/sample/superbatch/runtimefile"
 )
 
-// Sweeper reads the rows of many lists of nodes in one pass; *layout.Rows is one.
+// Sweeper reads the rows of many lists of nodes in one pass; *rowfile.Reader is one.
 type Sweeper interface {
 	Sweep(ctx context.Context, keys []uint64, buf []byte,
 		emit func(list uint32, row []byte) error) error
-	SweepCost(keys iter.Seq[[]uint64], lists int) (once layout.ReadCost,
-		apart []layout.ReadCost)
+	SweepCost(keys iter.Seq[[]uint64], lists int) (once rowfile.ReadCost,
+		apart []rowfile.ReadCost)
 	Decode(out []float32, rows []byte) error
 }
 
@@ -154,9 +155,9 @@ func (w *sweep) weigh() (bool, error) {
 		return false, err
 	}
 	defer w.held.Release()
-	packed := make([]layout.ReadCost, n)
+	packed := make([]rowfile.ReadCost, n)
 	for i, r := range w.index[w.first:w.end] {
-		packed[i] = layout.ReadCost{Reads: uint64(w.records(r.reads)),
+		packed[i] = rowfile.ReadCost{Reads: uint64(w.records(r.reads)),
 			Bytes: w.recordBytes(r.reads)}
 	}
 	reading := map[int]Reading{}

@@ -11,10 +11,11 @@ import (
 	"syscall"
 	"testing"
 
+	"gdb/layout/rowfile"
+
 	"gdb/blockdev/devtest"
 	"gdb/internal/mem"
 	"gdb/internal/rng"
-	"gdb/layout"
 	"gdb/sample"
 	"gdb/sample/sampletest"
 
@@ -129,11 +130,12 @@ func TestWeigh(t *testing.T) {
 	const file = 4.3e9
 	// epochs of 42 batches, each of which misses so many rows of 1 KiB
 	epochs := func(n int, missed ...uint64) (l load) {
-		l.once = layout.ReadCost{Reads: file >> 18, Bytes: file}
+		l.once = rowfile.ReadCost{Reads: file >> 18, Bytes: file}
 		for i := range 42 * n {
 			rows := missed[min(i/42, len(missed)-1)]
-			l.apart = append(l.apart, layout.ReadCost{Reads: rows, Bytes: int64(rows << 10)})
-			l.packed = append(l.packed, layout.ReadCost{Reads: rows >> 6, Bytes: int64(rows << 10)})
+			l.apart = append(l.apart, rowfile.ReadCost{Reads: rows, Bytes: int64(rows << 10)})
+			l.packed = append(l.packed, rowfile.ReadCost{Reads: rows >> 6,
+				Bytes: int64(rows << 10)})
 		}
 		return l
 	}
@@ -151,8 +153,8 @@ func TestWeigh(t *testing.T) {
 		{"ten epochs, writes are slow", slow, epochs(10, 15000), false},
 		{"ten epochs, steps take longer", hidden, epochs(10, 15000), false},
 		{"the first epoch takes longer than the steps", hidden, epochs(3, 100000, 100), true},
-		{"no row is missed", disk, load{apart: make([]layout.ReadCost, 5),
-			packed: make([]layout.ReadCost, 5)}, false},
+		{"no row is missed", disk, load{apart: make([]rowfile.ReadCost, 5),
+			packed: make([]rowfile.ReadCost, 5)}, false},
 		{"reads cost nothing", Costs{Byte: 1e-9}, epochs(1, 15000), false},
 		{"seeks cost a lot", with(disk, func(c *Costs) { c.Read = 1e-3 }), epochs(1, 15000), true},
 	} {
@@ -188,8 +190,8 @@ func TestFirstBatchesAreSwept(t *testing.T) {
 // onePass sweeps in one read.
 type onePass struct{ Sweeper }
 
-func (s onePass) SweepCost(keys iter.Seq[[]uint64], lists int) (once layout.ReadCost,
-	apart []layout.ReadCost) {
+func (s onePass) SweepCost(keys iter.Seq[[]uint64], lists int) (once rowfile.ReadCost,
+	apart []rowfile.ReadCost) {
 	once, apart = s.Sweeper.SweepCost(keys, lists)
 	once.Reads = 1
 	return once, apart

@@ -2,7 +2,7 @@ package plan
 
 import (
 	"gdb/internal/mem"
-	"gdb/layout"
+	"gdb/layout/topology"
 )
 
 const (
@@ -90,11 +90,11 @@ func Evaluating(f *Facts, eval int64) (*Split, error) {
 }
 
 // TopologyOptions is how the topology is opened with the split.
-func (p *Split) TopologyOptions() layout.TopologyOptions {
+func (p *Split) TopologyOptions() topology.Options {
 	if p.Resident {
-		return layout.TopologyOptions{Resident: true}
+		return topology.Options{Resident: true}
 	}
-	return layout.TopologyOptions{CacheBytes: p.BlockCache, NeighborBytes: p.NeighborCache}
+	return topology.Options{CacheBytes: p.BlockCache, NeighborBytes: p.NeighborCache}
 }
 
 // setResident plans the resident reader.
@@ -140,7 +140,7 @@ func (p *Split) batchLists() int64 {
 }
 
 // samplerBytes is the scratch of a sampler, and of its reader: see sample.Sampler and
-// layout.Session. A frontier has no more nodes than have neighbors in the batch.
+// topology.Session. A frontier has no more nodes than have neighbors in the batch.
 func (p *Split) samplerBytes() int64 {
 	bytes := 12*p.BatchEdges + 12*p.BatchInner + 32*p.BatchNodes
 	if !p.Resident {

@@ -4,7 +4,8 @@ import (
 	"math"
 	"sort"
 
-	"gdb/layout"
+	"gdb/layout/rowfile"
+
 	"gdb/sample/superbatch"
 )
 
@@ -21,20 +22,20 @@ func (t *ReadTable) Add(rows, reads, bytes float64) {
 }
 
 // Of is what so many rows cost; beyond the last, each as one of the last.
-func (t *ReadTable) Of(rows float64) layout.ReadCost {
+func (t *ReadTable) Of(rows float64) rowfile.ReadCost {
 	n := len(t.rows)
 	i := sort.SearchFloat64s(t.rows, rows)
 	if n == 0 {
-		return layout.ReadCost{}
+		return rowfile.ReadCost{}
 	}
 	if i == 0 || i == n {
 		i = min(i, n-1)
 		k := rows / t.rows[i]
-		return layout.ReadCost{Reads: uint64(k*t.reads[i] + 0.5), Bytes: int64(k * t.bytes[i])}
+		return rowfile.ReadCost{Reads: uint64(k*t.reads[i] + 0.5), Bytes: int64(k * t.bytes[i])}
 	}
 	k := (rows - t.rows[i-1]) / (t.rows[i] - t.rows[i-1])
 	mix := func(of []float64) float64 { return of[i-1] + k*(of[i]-of[i-1]) }
-	return layout.ReadCost{Reads: uint64(mix(t.reads) + 0.5), Bytes: int64(mix(t.bytes))}
+	return rowfile.ReadCost{Reads: uint64(mix(t.reads) + 0.5), Bytes: int64(mix(t.bytes))}
 }
 
 // missedRows are what a batch of a superbatch costs with its missing rows, on average.
@@ -172,7 +173,7 @@ func (r *superbatchReads) weigh(at, n float64) (w superbatch.Weighed) {
 
 // pass is what a sweep for some batches reads. Of the rows that they miss those are all different
 // that were not seen before; any of the seen may be missed again.
-func (r *superbatchReads) pass(at, n float64) layout.ReadCost {
+func (r *superbatchReads) pass(at, n float64) rowfile.ReadCost {
 	before, seen := r.Grows.After(at), r.Grows.After(at+n)
 	missed := r.during(at, n)
 	fresh := min(missed, seen-before)

@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 
+	"gdb/layout/neighborcache"
+
 	"gdb/internal/mem"
 	"gdb/layout"
 	"gdb/sample"
@@ -18,11 +20,11 @@ const triedLists, triedBatches = 1 << 20, 16
 type listTrial struct {
 	*plan.ListTable
 	probe   *Probe
-	open    func() (*layout.ListTrial, error)
-	trial   *layout.ListTrial // nil until a size is tried that was not before
-	name    string            // of the trace, in the profile
-	batches float64           // that are counted
-	from    int               // the first hop that is
+	open    func() (*neighborcache.Trial, error)
+	trial   *neighborcache.Trial // nil until a size is tried that was not before
+	name    string               // of the trace, in the profile
+	batches float64              // that are counted
+	from    int                  // the first hop that is
 	workers int
 }
 
@@ -62,7 +64,7 @@ func (m *Probe) cheapest(ctx context.Context, s *plan.Costs, splits []*plan.Spli
 	s.Kept, s.ScanSeconds = map[int64]bool{}, m.scanSeconds(s)
 	for i, p := range splits {
 		size := p.NeighborCache
-		s.Kept[size], err = m.src.Store.NeighborsKept(ctx, m.src.Device, layout.In, size)
+		s.Kept[size], err = neighborcache.Kept(ctx, m.src.Store, m.src.Device, layout.In, size)
 		if err != nil {
 			return 0, err
 		}
@@ -78,7 +80,7 @@ func (m *Probe) trialSeconds(s *plan.Costs) float64 {
 	if m.facts.NeighborsAhead {
 		return 0
 	}
-	_, scans := m.src.Store.NeighborScans((m.src.Budget.Limit() - m.src.Budget.Used()) / 2)
+	_, scans := neighborcache.Scans(m.src.Store, (m.src.Budget.Limit()-m.src.Budget.Used())/2)
 	return float64(scans) * m.scanSeconds(s)
 }
 
@@ -100,7 +102,7 @@ func (m *Probe) tryLists(ctx context.Context, s *plan.Costs, tr *trace,
 			Reads: map[plan.ListCaches]plan.ListReads{}},
 		name:    fmt.Sprint(m.cfg.StepName, m.cfg.Seed, len(tr.batches)),
 		workers: plan.Samplers(m.facts.Threads),
-		open:    func() (*layout.ListTrial, error) { return m.openTrial(ctx, hops) }}
+		open:    func() (*neighborcache.Trial, error) { return m.openTrial(ctx, hops) }}
 	s.Tried = l.ListTable
 	for _, p := range wanted {
 		l.Neighbors = append(l.Neighbors, p.NeighborCache)
@@ -123,10 +125,11 @@ func (m *Probe) tryLists(ctx context.Context, s *plan.Costs, tr *trace,
 
 // openTrial scores all lists, and times that.
 func (m *Probe) openTrial(ctx context.Context,
-	hops []layout.Frontier) (trial *layout.ListTrial, err error) {
-	_, scans := m.src.Store.NeighborScans((m.src.Budget.Limit() - m.src.Budget.Used()) / 2)
+	hops []neighborcache.Frontier) (trial *neighborcache.Trial, err error) {
+	_, scans := neighborcache.Scans(m.src.Store, (m.src.Budget.Limit()-m.src.Budget.Used())/2)
 	w, err := Clocked(1, func() error {
-		trial, err = m.src.Store.TryLists(ctx, m.src.Device, layout.In, hops, m.src.Budget)
+		trial, err = neighborcache.NewTrial(ctx, m.src.Store, m.src.Device, layout.In, hops,
+			m.src.Budget)
 		return err
 	})
 	if err == nil {
@@ -146,7 +149,7 @@ func (l *listTrial) close() {
 
 // frontiers are the hops of the last batches of a trace, of which the later half is counted: from
 // hop number from on.
-func (t *trace) frontiers(fanout []int) (hops []layout.Frontier, from, counted int) {
+func (t *trace) frontiers(fanout []int) (hops []neighborcache.Frontier, from, counted int) {
 	first, lists := len(t.batches), 0
 	for first > 0 && len(t.batches)-first < triedBatches {
 		off := t.hops[first-1]
@@ -165,9 +168,9 @@ func (t *trace) frontiers(fanout []int) (hops []layout.Frontier, from, counted i
 		for h, draws := range fanout {
 			k := len(fanout) - h
 			if draws == sample.All {
-				draws = layout.AllEntries
+				draws = neighborcache.AllEntries
 			}
-			hops = append(hops, layout.Frontier{Nodes: nodes[off[k]:off[k+1]], Draws: draws})
+			hops = append(hops, neighborcache.Frontier{Nodes: nodes[off[k]:off[k+1]], Draws: draws})
 		}
 	}
 	return hops, from, counted
@@ -179,7 +182,7 @@ func (l *listTrial) try(blocks, neighbors int64) error {
 	if _, ok := l.Reads[at]; ok {
 		return nil
 	}
-	c := layout.ListCaches{Blocks: blocks, Neighbors: neighbors, Sessions: l.workers}
+	c := neighborcache.Caches{Blocks: blocks, Neighbors: neighbors, Sessions: l.workers}
 	r, err := l.probe.tried(fmt.Sprint(l.name, c), func() (plan.ListReads, error) {
 		return l.play(c)
 	})
@@ -190,7 +193,7 @@ func (l *listTrial) try(blocks, neighbors int64) error {
 }
 
 // play plays the trace through caches.
-func (l *listTrial) play(c layout.ListCaches) (r plan.ListReads, err error) {
+func (l *listTrial) play(c neighborcache.Caches) (r plan.ListReads, err error) {
 	if l.trial == nil {
 		if l.trial, err = l.open(); err != nil {
 			return r, err

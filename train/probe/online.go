@@ -4,8 +4,9 @@ import (
 	"context"
 	"errors"
 
+	"gdb/layout/rowfile"
+
 	"gdb/kv"
-	"gdb/layout"
 	"gdb/sample"
 	"gdb/train/plan"
 )
@@ -173,7 +174,7 @@ func (r *rowPricer) replay(ctx context.Context, policy sample.Policy, slots int)
 
 // tracedRows counts what a cache would read. Its rows have one value, which is no one's.
 type tracedRows struct {
-	from *layout.Rows
+	from *rowfile.Reader
 	misses
 }
 

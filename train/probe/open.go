@@ -6,6 +6,7 @@ import (
 	"os"
 
 	"gdb/layout"
+	"gdb/layout/topology"
 	"gdb/sample/loader"
 	"gdb/train/plan"
 )
@@ -69,7 +70,7 @@ func Open(ctx context.Context, src *loader.Source, split string,
 // CheckLeast reports a memory that is too small whatever the batches are: the program, what is open
 // and a paged topology have no place in it beside extra bytes.
 func CheckLeast(src *loader.Source, memory, extra int64) error {
-	least := src.ProgramBytes() + src.Store.PagedBytes(layout.In, 1<<20) + extra
+	least := src.ProgramBytes() + topology.PagedBytes(src.Store, layout.In, 1<<20) + extra
 	if memory < least {
 		return &plan.TooSmallError{Memory: memory, Least: least}
 	}

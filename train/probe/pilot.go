@@ -5,8 +5,9 @@ import (
 	"errors"
 	"fmt"
 
+	"gdb/layout/topology"
+
 	"gdb/internal/mem"
-	"gdb/layout"
 	"gdb/sample"
 	"gdb/train/plan"
 )
@@ -116,7 +117,7 @@ func (m *Probe) sized(p pilotSizes, scale int64) error {
 }
 
 // graph is how the topology is opened with a split.
-func (m *Probe) graph(p *plan.Split) layout.TopologyOptions {
+func (m *Probe) graph(p *plan.Split) topology.Options {
 	o := p.TopologyOptions()
 	o.Budget = m.src.Budget
 	return o

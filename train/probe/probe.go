@@ -10,6 +10,9 @@ import (
 	"fmt"
 	"slices"
 
+	"gdb/layout/neighborcache"
+	"gdb/layout/topology"
+
 	"gdb/internal/mem"
 	"gdb/layout"
 	"gdb/sample"
@@ -63,8 +66,11 @@ func New(src *loader.Source, cfg Config, model Model) (*Probe, error) {
 	f := &m.facts
 	f.Program = src.ProgramBytes()
 	f.Nodes, f.Dim = src.Meta.Nodes, src.Rows.Meta().Dim
-	f.ResidentBytes = src.Store.ResidentBytes(layout.In)
-	f.PagedBytes = func(cache int64) int64 { return src.Store.PagedBytes(layout.In, cache) }
+	f.ResidentBytes = topology.ResidentBytes(src.Store, layout.In)
+	f.PagedBytes = func(cache int64) int64 {
+		return topology.PagedBytes(src.Store, layout.In,
+			cache)
+	}
 	f.TrainBatches = int64((len(cfg.Seeds) + f.Batch - 1) / f.Batch)
 	f.SeedBytes = 8
 	if l := src.Meta.Labels; l != nil && l.Kind == "multi" {
@@ -237,7 +243,7 @@ func (m *Probe) newCosts(tr *trace) *plan.Costs {
 		}
 	}
 	s.Scans = func(scratch int64) int {
-		made, _ := m.src.Store.NeighborScans(scratch)
+		made, _ := neighborcache.Scans(m.src.Store, scratch)
 		return made
 	}
 	if m.facts.ReadsInPlace {

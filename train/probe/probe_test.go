@@ -7,6 +7,9 @@ import (
 	"math"
 	"testing"
 
+	"gdb/layout/neighborcache"
+	"gdb/layout/topology"
+
 	"gdb/blockdev"
 	"gdb/blockdev/devtest"
 	"gdb/internal/mem"
@@ -57,7 +60,7 @@ func pricedProbe(t *testing.T, c Config) (*Probe, *plan.Costs, *trace) {
 		_, err = m.Splits(ctx)
 	}
 	if err == nil {
-		err = src.ChangeGraph(ctx, layout.TopologyOptions{Resident: true, Budget: src.Budget})
+		err = src.ChangeGraph(ctx, topology.Options{Resident: true, Budget: src.Budget})
 	}
 	if err != nil {
 		t.Fatal(err)
@@ -221,7 +224,7 @@ func TestTriedListsAreKept(t *testing.T) {
 	m := &Probe{device: &plan.Profile{}}
 	l := &listTrial{probe: m, name: "trace ", workers: 1,
 		ListTable: &plan.ListTable{Blocks: []int64{10, 20}, Neighbors: []int64{0, 8}},
-		open:      func() (*layout.ListTrial, error) { return nil, failed }}
+		open:      func() (*neighborcache.Trial, error) { return nil, failed }}
 	for _, c := range []struct {
 		blocks, neighbors int64
 		reads             float64
@@ -230,7 +233,7 @@ func TestTriedListsAreKept(t *testing.T) {
 		if err := l.try(c.blocks, c.neighbors); !errors.Is(err, failed) {
 			t.Fatalf("%+v: %v, want a scan", c, err)
 		}
-		name := fmt.Sprint(l.name, layout.ListCaches{Blocks: c.blocks, Neighbors: c.neighbors,
+		name := fmt.Sprint(l.name, neighborcache.Caches{Blocks: c.blocks, Neighbors: c.neighbors,
 			Sessions: 1})
 		want := plan.ListReads{Lists: 1, Reads: c.reads}
 		m.tried(name, func() (plan.ListReads, error) { return want, nil })
@@ -248,8 +251,12 @@ func TestListsShareOneBudget(t *testing.T) {
 	src := openSource(t, layouttest.ManyLists(), 1<<30)
 	f := plan.Facts{Memory: 1 << 30, Settings: plan.Settings{Threads: 2, Epochs: 1, Batch: 10,
 		Cache: "none", Topology: "paged", NeighborCache: plan.NeighborAuto}}
-	f.Nodes, f.Dim, f.ResidentBytes = src.Meta.Nodes, 8, src.Store.ResidentBytes(layout.In)
-	f.PagedBytes = func(cache int64) int64 { return src.Store.PagedBytes(layout.In, cache) }
+	f.Nodes, f.Dim, f.ResidentBytes = src.Meta.Nodes, 8, topology.ResidentBytes(src.Store,
+		layout.In)
+	f.PagedBytes = func(cache int64) int64 {
+		return topology.PagedBytes(src.Store, layout.In,
+			cache)
+	}
 	f.TrainBatches = 1
 	splits, err := plan.Splits(&f)
 	if err != nil {
@@ -264,7 +271,7 @@ func TestListsShareOneBudget(t *testing.T) {
 			budget := mem.NewBudget(limit)
 			o := p.TopologyOptions()
 			o.Budget = budget
-			topo, err := src.Store.Topology(t.Context(), src.Device, layout.In, o)
+			topo, err := topology.Open(t.Context(), src.Store, src.Device, layout.In, o)
 			if err != nil {
 				t.Fatalf("%s: %v", p.Plan, err)
 			}

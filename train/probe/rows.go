@@ -6,9 +6,10 @@ import (
 	"slices"
 	"sync"
 
+	"gdb/layout/rowfile"
+
 	"gdb/internal/bug"
 	"gdb/internal/mem"
-	"gdb/layout"
 	"gdb/sample"
 	"gdb/sample/loader"
 	"gdb/sample/nodeset"
@@ -168,7 +169,7 @@ type misses struct {
 	bytes                int64
 }
 
-func (m *misses) add(ctx context.Context, rows *layout.Rows, missed []sample.NodeID) error {
+func (m *misses) add(ctx context.Context, rows *rowfile.Reader, missed []sample.NodeID) error {
 	reads, bytes, err := rows.Cost(ctx, missed)
 	m.missed, m.reads, m.bytes = m.missed+len(missed), m.reads+reads, m.bytes+bytes
 	return err

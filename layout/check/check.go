@@ -1,0 +1,301 @@
+// Package check verifies a whole store: the catalog, every checksum, and what the bytes mean.
+package check
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"gdb/layout"
+
+	"gdb/blockdev"
+	"gdb/internal/codec"
+	"gdb/internal/mem"
+	"gdb/kv"
+	"gdb/kv/ids"
+
+	"github.com/cockroachdb/errors/oserror"
+)
+
+// Options configure Run.
+type Options struct {
+	// Full also checks order, degrees, counts, id ranges, and that every listed file is there and
+	// nothing else.
+	Full bool
+	// File limits the check to one file, by its path relative to the store, or to "catalog"; "" is
+	// all.
+	File string
+	// Progress is called with the bytes verified so far and in all; nil for none.
+	Progress func(done, total int64)
+}
+
+// Report is the result of a check.
+type Report struct {
+	Files    int
+	Bytes    int64
+	Findings []kv.Finding // empty if all is well
+	// Unchecked are the folders that hold something and were not looked at: see uncheckedFolders.
+	Unchecked []string
+}
+
+// findingsMost is how many damaged blocks of one file are listed; further ones are counted.
+const findingsMost = 1000
+
+// Run verifies a store: the catalog, every checksum of every file, and with Full what the bytes
+// mean. It goes on after damage, and after a file that it could not look into, which is an error
+// beside the report of the others. Memory: read
+// buffers of 8 MiB, the checksums of one file of rows or the index of one topology file at a time,
+// and what ids.Verify takes.
+func Run(ctx context.Context, dev blockdev.Device, s *layout.Store,
+	opt Options) (*Report, error) {
+	c := &checker{ctx: ctx, dev: dev, s: s, opt: opt, report: &Report{}}
+	if err := c.selectFiles(); err != nil {
+		return nil, err
+	}
+	if opt.File == "" || opt.File == layout.CatalogName {
+		if err := c.catalog(); err != nil {
+			return nil, err
+		}
+	}
+	var failed error
+	for _, m := range c.files {
+		err := c.file(m)
+		if err != nil {
+			failed = errors.Join(failed, fmt.Errorf("layout: check %s: %w", m.Path, err))
+		}
+		if ctx.Err() != nil {
+			return nil, err
+		}
+	}
+	return c.report, errors.Join(failed, c.unchecked())
+}
+
+type checker struct {
+	ctx         context.Context
+	dev         blockdev.Device
+	s           *layout.Store
+	opt         Options
+	report      *Report
+	files       []kv.FileMeta
+	done, total int64
+
+	// Of the file being checked.
+	path    string
+	sum     uint32
+	found   int   // findings
+	skipped int   // findings beyond findingsMost
+	last    int64 // block of the last of them
+}
+
+// selectFiles chooses the files to check.
+func (c *checker) selectFiles() error {
+	for _, m := range c.s.Meta().Files {
+		if c.opt.File == "" || c.opt.File == m.Path {
+			c.files = append(c.files, m)
+			c.total += m.Size
+		}
+	}
+	if c.opt.File != "" && c.opt.File != layout.CatalogName && len(c.files) == 0 {
+		var names []string
+		for _, m := range c.s.Meta().Files {
+			names = append(names, m.Path)
+		}
+		return fmt.Errorf("layout: check %s: the store has no such file; it has %s and %s",
+			c.opt.File, layout.CatalogName, strings.Join(names, ", "))
+	}
+	return nil
+}
+
+// find notes a finding about the current file.
+func (c *checker) find(block, off int64, format string, args ...any) {
+	if c.found++; c.found > findingsMost {
+		c.skipped++
+		c.last = block
+		return
+	}
+	c.report.Findings = append(c.report.Findings, kv.Finding{Path: c.path, Block: block,
+		Offset: off, What: fmt.Sprintf(format, args...)})
+}
+
+// note turns an error about damage into a finding, and returns any other.
+func (c *checker) note(err error) error {
+	var bad *layout.CorruptionError
+	var read *blockdev.ReadError
+	switch {
+	case err == nil || c.ctx.Err() != nil:
+		return err
+	case errors.As(err, &bad):
+		c.find(bad.Block, bad.Offset, "%s", bad.What)
+	case errors.As(err, &read):
+		c.find(-1, read.Off, "%d bytes cannot be read: %v", read.Len, read.Err)
+	case errors.Is(err, kv.ErrFormat), oserror.IsNotExist(err):
+		c.find(-1, -1, "%v", err)
+	default:
+		return err
+	}
+	return nil
+}
+
+// begin starts the findings of a file.
+func (c *checker) begin(path string) {
+	c.path, c.sum, c.found, c.skipped = path, 0, 0, 0
+}
+
+// end closes the findings of a file.
+func (c *checker) end() {
+	if c.skipped > 0 {
+		c.report.Findings = append(c.report.Findings, kv.Finding{Path: c.path, Block: -1,
+			Offset: -1, What: fmt.Sprintf("%d further damages, the last in block %d", c.skipped,
+				c.last)})
+	}
+}
+
+// advance counts verified bytes and adds them to the checksum of the file.
+func (c *checker) advance(b []byte) {
+	c.sum = codec.ChecksumUpdate(c.sum, b)
+	c.report.Bytes += int64(len(b))
+	c.done += int64(len(b))
+	if c.opt.Progress != nil {
+		c.opt.Progress(c.done, c.total)
+	}
+}
+
+// file checks one data file.
+func (c *checker) file(m kv.FileMeta) error {
+	c.begin(m.Path)
+	defer c.end()
+	c.report.Files++
+	want := c.done + m.Size
+	f, size, err := c.openFile(m)
+	if err == nil && f != nil {
+		// Its blocks first, so that a finding names one of them if it can.
+		err = c.content(m, f)
+		err = errors.Join(err, f.Close())
+		if err == nil && size == m.Size && c.found == 0 && c.sum != m.Checksum {
+			c.find(-1, -1, "checksum of the whole file is %08x, want %08x", c.sum, m.Checksum)
+		}
+	}
+	c.done = want // what was damaged may not have been read
+	return c.note(err)
+}
+
+// openFile opens a file after a look at its size; nil if there is nothing to read.
+func (c *checker) openFile(m kv.FileMeta) (*layout.File, int64, error) {
+	info, err := c.s.FS().Stat(c.s.Path(m.Path))
+	if oserror.IsNotExist(err) {
+		c.find(-1, -1, "the file is missing")
+		return nil, 0, nil
+	}
+	if err != nil {
+		return nil, 0, err
+	}
+	size := info.Size()
+	switch {
+	case size%blockdev.Align != 0 || size < codec.HeaderBytes:
+		c.find(-1, -1, "file is %d bytes long, want %d; its blocks were not checked", size, m.Size)
+		return nil, size, nil
+	case size != m.Size:
+		c.find(-1, -1, "file is %d bytes long, want %d", size, m.Size)
+	}
+	f, err := c.s.OpenFile(c.dev, m.Path)
+	return f, size, err
+}
+
+// content checks the blocks of a file, by its kind.
+func (c *checker) content(m kv.FileMeta, f *layout.File) error {
+	switch m.Kind {
+	case layout.KindTopologyIn:
+		return c.lists(f, layout.In)
+	case layout.KindTopologyOut:
+		return c.lists(f, layout.Out)
+	case layout.KindIndexIn:
+		return c.index(f, layout.In)
+	case layout.KindIndexOut:
+		return c.index(f, layout.Out)
+	case layout.KindRows, layout.KindSums:
+		return c.rowsOrSums(m, f)
+	case ids.ForwardKind, ids.ReverseKind:
+		return c.ids(m, f)
+	}
+	c.find(-1, -1, "kind %q is unknown", m.Kind)
+	return nil
+}
+
+// header checks the first block and adds it to the checksum of the file. The fields are nil if
+// they are damaged; blocks are false if the file is not what it should be, so that its blocks need
+// not be looked at.
+func (c *checker) header(f *layout.File, kind string) (fields []byte, blocks bool, err error) {
+	buf, err := mem.NewArena(nil, "header", layout.PageBytes)
+	if err != nil {
+		return nil, false, err
+	}
+	defer func() { err = errors.Join(err, buf.Free()) }()
+	b := buf.Bytes()
+	if err := f.Read(c.ctx, 0, b); err != nil {
+		return nil, false, err
+	}
+	c.advance(b)
+	h, err := codec.DecodeHeader(b, kind, c.s.Meta().UUID)
+	if err == nil {
+		return slices.Clone(h.Fields), true, nil
+	}
+	c.find(0, 0, "header: %v", err)
+	return nil, errors.Is(err, codec.ErrChecksum), nil
+}
+
+// ids checks an id file: kv knows its blocks.
+func (c *checker) ids(m kv.FileMeta, f *layout.File) error {
+	if m.Path == c.firstIDs() {
+		findings, err := ids.Verify(c.ctx, c.dev, c.s.FS(), c.s.Dir(), c.s.Meta(), c.opt.Full)
+		if err := c.note(err); err != nil {
+			return err
+		}
+		for _, found := range findings {
+			if c.opt.File == "" || c.opt.File == found.Path {
+				c.report.Findings = append(c.report.Findings, found)
+			}
+		}
+	}
+	for _, found := range c.report.Findings {
+		if found.Path == m.Path {
+			c.found++ // the whole file's checksum would say it again
+		}
+	}
+	return f.Stream(c.ctx, 0, f.Size(), blockdev.Align, func(_ int64, b []byte) error {
+		c.advance(b)
+		return nil
+	})
+}
+
+// firstIDs is the id file at which both are checked.
+func (c *checker) firstIDs() string {
+	i := slices.IndexFunc(c.files, func(m kv.FileMeta) bool {
+		return m.Kind == ids.ForwardKind || m.Kind == ids.ReverseKind
+	})
+	return c.files[i].Path
+}
+
+// histogram counts degrees as kv.GraphStats does.
+type histogram struct {
+	counts [33]uint64
+	most   uint64
+}
+
+// differs says where the counts are not those of want, "" if they are.
+func (h *histogram) differs(want []uint64, most uint64) string {
+	for i, n := range h.counts {
+		w := uint64(0)
+		if i < len(want) {
+			w = want[i]
+		}
+		if n != w {
+			return fmt.Sprintf("%d nodes with degrees of bucket %d, the catalog has %d", n, i, w)
+		}
+	}
+	if h.most != most {
+		return fmt.Sprintf("largest degree is %d, the catalog has %d", h.most, most)
+	}
+	return ""
+}

@@ -1,0 +1,296 @@
+package check
+
+import (
+	"errors"
+	"fmt"
+	"math/bits"
+
+	"gdb/layout"
+	"gdb/layout/listfile"
+
+	"gdb/kv"
+
+	"github.com/cockroachdb/errors/oserror"
+)
+
+// topologyHeader checks the header of a topology file or index against the catalog.
+func (c *checker) topologyHeader(f *layout.File, kind string) (blocks bool, err error) {
+	fields, blocks, err := c.header(f, kind)
+	if err != nil || fields == nil {
+		return blocks, err
+	}
+	got, err := listfile.DecodeFields(fields)
+	switch want := listfile.FieldsOf(c.s.Meta()); {
+	case err != nil:
+		c.find(0, 0, "header: %v", err)
+	case got != want:
+		c.find(0, 0, "header tells of %d nodes in blocks of %d bytes, the catalog of %d in %d",
+			got.Nodes, got.BlockBytes, want.Nodes, want.BlockBytes)
+	}
+	return true, nil
+}
+
+// lists checks a topology file.
+func (c *checker) lists(f *layout.File, dir layout.Direction) error {
+	blocks, err := c.topologyHeader(f, layout.TopologyKind(dir))
+	if err != nil || !blocks {
+		return err
+	}
+	l, err := listfile.Described(f, dir, c.s.Meta())
+	if err != nil {
+		c.find(-1, -1, "the catalog says: %v", err)
+		return nil
+	}
+	m := &listMeaning{c: c, dir: dir, shape: &l.Shape}
+	if c.opt.Full {
+		if err := m.begin(); err != nil {
+			return err
+		}
+	}
+	err = c.listBlocks(l, m)
+	if err == nil && c.opt.Full {
+		m.end()
+	}
+	if m.index != nil {
+		err = errors.Join(err, m.index.close())
+	}
+	return err
+}
+
+func (c *checker) listBlocks(l *listfile.File, m *listMeaning) error {
+	var order listfile.Order
+	from, unit := listfile.BlockOffset(1, l.BlockBytes), int64(l.BlockBytes)
+	return l.Stream(c.ctx, from, l.Size(), l.BlockBytes, func(off int64, data []byte) error {
+		c.advance(data)
+		for i := int64(0); i < int64(len(data)); i += unit {
+			n := (off+i-from)/unit + 1
+			k, gap, cont, err := l.Next(n, data[i:i+unit:i+unit], &order)
+			if err == nil && c.opt.Full {
+				err = m.block(n, &k, gap, cont)
+			}
+			if err != nil {
+				c.find(n, off+i, "%v", err)
+				order = listfile.Order{Lost: true}
+				m.damaged = true
+			}
+		}
+		return nil
+	})
+}
+
+// listMeaning checks what the lists of a direction mean, block by block.
+type listMeaning struct {
+	c       *checker
+	dir     layout.Direction
+	shape   *listfile.Shape
+	damaged bool         // counts are not complete
+	index   *indexWindow // nil if it is damaged, which its own check reports
+	lists   listfile.Lists
+
+	edges, next, loops uint64
+	blocks             int64
+	open               uint64 // degree so far of the hub that may go on
+	hub                bool
+	last               layout.NodeID // last neighbor of the hub so far
+	hist               histogram
+	types              []uint64
+	part               int
+	parts              []uint64 // edges by partition
+}
+
+func (m *listMeaning) begin() error {
+	s := m.c.s
+	m.types = make([]uint64, len(s.Meta().EdgeTypes))
+	m.parts = make([]uint64, len(s.Meta().Partitions))
+	index, err := openIndexWindow(m.c.ctx, s, m.c.dev, m.dir)
+	if err == nil {
+		m.index = index
+		return nil
+	}
+	// What is wrong with the index is found when that file is checked.
+	var bad *layout.CorruptionError
+	if errors.As(err, &bad) || oserror.IsNotExist(err) || errors.Is(err, kv.ErrFormat) {
+		return nil
+	}
+	return err
+}
+
+// compareIndex checks that a block begins with the node that the index says.
+func (m *listMeaning) compareIndex(n int64, first layout.NodeID) error {
+	if m.index == nil || n > m.index.blocks {
+		return nil
+	}
+	want, ok, err := m.index.firstOf(m.c.ctx, n)
+	if err != nil {
+		err = errors.Join(m.c.note(err), m.index.close())
+		m.index = nil
+		return err
+	}
+	if ok && want != first {
+		m.c.find(n, listfile.BlockOffset(n, m.shape.BlockBytes),
+			"block begins with node %d, the index "+
+				"says %d", first, want)
+	}
+	return nil
+}
+
+// block checks a block that was verified.
+func (m *listMeaning) block(n int64, k *listfile.Block, gap uint64, cont bool) error {
+	if err := m.shape.Decode(k, &m.lists); err != nil {
+		return err
+	}
+	m.blocks = n
+	if err := m.compareIndex(n, k.First); err != nil {
+		return err
+	}
+	if !cont {
+		m.closeHub()
+		m.hist.counts[0] += gap
+	}
+	l := &m.lists
+	for i := range k.Slots {
+		node, from, to := k.First+layout.NodeID(i), l.Off[i], l.Off[i+1]
+		if err := m.list(node, l.Nbrs[from:to], cont); err != nil {
+			return err
+		}
+		m.countPartition(node, to-from)
+		if !k.Hub {
+			m.degree(to - from)
+		}
+	}
+	if k.Hub {
+		m.hub, m.open, m.last = true, m.open+uint64(k.Entries), l.Nbrs[k.Entries-1]
+	}
+	m.edges += uint64(k.Entries)
+	m.next = uint64(k.First) + uint64(k.Slots)
+	return m.countTypes(l.Types)
+}
+
+// list checks order and range of one list, or of a part of one that goes on.
+func (m *listMeaning) list(node layout.NodeID, nbrs []layout.NodeID, cont bool) error {
+	prev := layout.NodeID(0)
+	if cont {
+		prev = m.last
+	}
+	for _, v := range nbrs {
+		if v < prev {
+			return fmt.Errorf("list of node %d is not sorted: %d after %d", node, v, prev)
+		}
+		if v == node {
+			m.loops++
+		}
+		prev = v
+	}
+	if uint64(prev) >= m.c.s.Meta().Nodes {
+		return fmt.Errorf("node %d has neighbor %d of %d nodes", node, prev, m.c.s.Meta().Nodes)
+	}
+	return nil
+}
+
+func (m *listMeaning) countTypes(types []uint16) error {
+	for _, t := range types {
+		if int(t) >= len(m.types) {
+			return fmt.Errorf("edge has type %d of %d", t, len(m.types))
+		}
+		m.types[t]++
+	}
+	return nil
+}
+
+func (m *listMeaning) countPartition(node layout.NodeID, edges uint64) {
+	parts := m.c.s.Meta().Partitions
+	for m.part < len(parts) && uint64(node) >= uint64(parts[m.part].First)+parts[m.part].Nodes {
+		m.part++
+	}
+	if m.part < len(parts) {
+		m.parts[m.part] += edges
+	}
+}
+
+func (m *listMeaning) degree(d uint64) {
+	m.hist.counts[bits.Len64(d)]++
+	m.hist.most = max(m.hist.most, d)
+}
+
+// closeHub counts the hub that has ended.
+func (m *listMeaning) closeHub() {
+	if m.hub {
+		m.degree(m.open)
+	}
+	m.hub, m.open = false, 0
+}
+
+// end compares the counts with the catalog; after damage they cannot be right, and are not.
+func (m *listMeaning) end() {
+	meta := m.c.s.Meta()
+	if m.damaged || m.c.found > 0 {
+		return
+	}
+	m.closeHub()
+	m.hist.counts[0] += meta.Nodes - m.next
+	if m.edges != meta.Edges {
+		m.c.find(-1, -1, "file has %d edges, the catalog %d", m.edges, meta.Edges)
+	}
+	if m.index != nil && (m.index.edges != m.edges || m.index.blocks != m.blocks) {
+		m.c.find(-1, -1, "file has %d edges in %d blocks, its index tells of %d in %d", m.edges,
+			m.blocks, m.index.edges, m.index.blocks)
+	}
+	for t, n := range m.types {
+		if t >= len(meta.Stats.TypeCounts) || n != meta.Stats.TypeCounts[t] {
+			m.c.find(-1, -1, "%d edges of type %q, the catalog has another count", n,
+				meta.EdgeTypes[t])
+		}
+	}
+	if m.loops != meta.Stats.SelfLoops {
+		m.c.find(-1, -1, "%d self loops, the catalog has %d", m.loops, meta.Stats.SelfLoops)
+	}
+	hist, most := meta.Stats.InHist, meta.Stats.InMax
+	if m.dir == layout.Out {
+		hist, most = meta.Stats.OutHist, meta.Stats.OutMax
+	}
+	if what := m.hist.differs(hist, most); what != "" {
+		m.c.find(-1, -1, "%s", what)
+	}
+	for p, n := range m.parts {
+		if m.dir == layout.In && n != meta.Partitions[p].Edges {
+			m.c.find(-1, -1, "partition %d has %d edges, the catalog says %d", p, n,
+				meta.Partitions[p].Edges)
+		}
+	}
+}
+
+// index checks an index: its pages, and if they are whole what they say.
+func (c *checker) index(f *layout.File, dir layout.Direction) error {
+	kind := layout.IndexKind(dir)
+	blocks, err := c.topologyHeader(f, kind)
+	if err != nil || !blocks {
+		return err
+	}
+	if err := c.pages(f, kind); err != nil || c.found > 0 {
+		return err
+	}
+	ix, err := listfile.LoadIndex(c.ctx, c.s, c.dev, dir, nil)
+	if err != nil {
+		return err
+	}
+	if ix.Edges != c.s.Meta().Edges {
+		c.find(-1, -1, "index tells of %d edges, the catalog of %d", ix.Edges, c.s.Meta().Edges)
+	}
+	return ix.Free()
+}
+
+// pages checks the checksums of pages of 4 KiB after the header.
+func (c *checker) pages(f *layout.File, kind string) error {
+	return f.Stream(c.ctx, layout.PageBytes, f.Size(), layout.PageBytes, func(off int64,
+		b []byte) error {
+		c.advance(b)
+		for ; len(b) > 0; off, b = off+layout.PageBytes, b[layout.PageBytes:] {
+			n := off / layout.PageBytes
+			if err := layout.VerifyPage(kind, c.s.Meta().UUID, n,
+				b[:layout.PageBytes]); err != nil {
+				c.find(n, off, "%v", err)
+			}
+		}
+		return nil
+	})
+}

@@ -1,0 +1,101 @@
+package check
+
+import (
+	"context"
+	"encoding/binary"
+	"errors"
+
+	"gdb/layout"
+	"gdb/layout/listfile"
+
+	"gdb/blockdev"
+	"gdb/internal/mem"
+	"gdb/kv"
+)
+
+// windowPages is how many pages of a companion file a check holds: 256 KiB.
+const windowPages = 64
+
+// pageWindow reads the pages of 4 KiB of an index, or of checksums, in ascending order, so that a
+// file is checked against its companion in memory that does not grow with it.
+type pageWindow struct {
+	f     *layout.File
+	kind  string
+	uuid  kv.UUID
+	arena *mem.Arena
+	first int64 // page
+	pages int64
+	bad   [windowPages]bool // their checksums are wrong: their own check reports that
+}
+
+func newPageWindow(f *layout.File, kind string, uuid kv.UUID) (*pageWindow, error) {
+	arena, err := mem.NewArena(nil, "pages of "+f.Path, windowPages*layout.PageBytes)
+	return &pageWindow{f: f, kind: kind, uuid: uuid, arena: arena}, err
+}
+
+// page returns a page that the file has, verified, or nil if it is damaged.
+func (w *pageWindow) page(ctx context.Context, n int64) ([]byte, error) {
+	if n < w.first || n >= w.first+w.pages {
+		if err := w.load(ctx, n); err != nil {
+			return nil, err
+		}
+	}
+	if w.bad[n-w.first] {
+		return nil, nil
+	}
+	return w.arena.Bytes()[(n-w.first)*layout.PageBytes:][:layout.PageBytes], nil
+}
+
+// load reads the pages from n on.
+func (w *pageWindow) load(ctx context.Context, n int64) error {
+	w.first, w.pages = n, 0
+	pages := min(windowPages, w.f.Size()/layout.PageBytes-n)
+	buf := w.arena.Bytes()[:pages*layout.PageBytes]
+	if err := w.f.Read(ctx, n*layout.PageBytes, buf); err != nil {
+		return err
+	}
+	for i := range pages {
+		err := layout.VerifyPage(w.kind, w.uuid, n+i, buf[i*layout.PageBytes:][:layout.PageBytes])
+		w.bad[i] = err != nil
+	}
+	w.pages = pages
+	return nil
+}
+
+func (w *pageWindow) close() error { return errors.Join(w.f.Close(), w.arena.Free()) }
+
+// indexWindow is an index that is read beside its lists.
+type indexWindow struct {
+	*pageWindow
+	edges  uint64
+	blocks int64
+}
+
+// openIndexWindow opens the index of a direction and verifies its header and last page.
+func openIndexWindow(ctx context.Context, s *layout.Store, dev blockdev.Device,
+	dir layout.Direction) (*indexWindow, error) {
+	_, path := layout.TopologyPaths(dir)
+	f, err := s.OpenFile(dev, path)
+	if err != nil {
+		return nil, err
+	}
+	w, err := newPageWindow(f, layout.IndexKind(dir), s.Meta().UUID)
+	if err != nil {
+		return nil, errors.Join(err, f.Close())
+	}
+	ix, err := listfile.DescribeIndex(ctx, f, dir, w.uuid, w.arena.Bytes())
+	if err != nil {
+		return nil, errors.Join(err, w.close())
+	}
+	return &indexWindow{w, ix.Edges, ix.Blocks}, nil
+}
+
+// firstOf is the first node of a block that the index has; false if its page is damaged.
+func (w *indexWindow) firstOf(ctx context.Context, block int64) (layout.NodeID, bool, error) {
+	page, err := w.page(ctx, (block-1)/listfile.IndexPerPage+1)
+	if page == nil {
+		return 0, false, err
+	}
+	at := 4 + 4*((block-1)%listfile.IndexPerPage)
+	return layout.NodeID(binary.LittleEndian.Uint32(page[at:])), true, nil
+}

@@ -1,0 +1,190 @@
+package check
+
+import (
+	"encoding/binary"
+	"errors"
+	"math"
+	"math/bits"
+
+	"gdb/layout"
+	"gdb/layout/rowfile"
+
+	"gdb/kv"
+)
+
+// rowsOrSums checks a file of rows or of their checksums.
+func (c *checker) rowsOrSums(m kv.FileMeta, f *layout.File) error {
+	meta, labels, ok := rowfile.MetaOf(c.s.Meta(), m.Path)
+	if !ok {
+		c.find(-1, -1, "the catalog does not say whose rows these are")
+		return nil
+	}
+	shape, err := rowfile.NewShape(meta, c.s.Meta().Nodes)
+	if err != nil {
+		c.find(-1, -1, "the catalog says: %v", err)
+		return nil
+	}
+	fields, blocks, err := c.header(f, m.Kind)
+	if err == nil && fields != nil {
+		err = c.note(shape.CheckFields(f, fields))
+	}
+	if err != nil || !blocks {
+		return err
+	}
+	if m.Kind == layout.KindSums {
+		return c.pages(f, layout.KindSums)
+	}
+	r := rowsCheck{c: c, f: f, shape: &shape, seed: layout.SumSeed(layout.KindRows,
+		c.s.Meta().UUID)}
+	if labels != nil && labels.Kind != "multi" && shape.RowBytes != 4 {
+		c.find(-1, -1, "labels of kind %q take 4 bytes, not %d", labels.Kind, shape.RowBytes)
+		labels = nil
+	}
+	if labels != nil && c.opt.Full {
+		r.labels = &labelMeaning{c: c, meta: labels, counts: make([]uint64, len(labels.Classes))}
+	}
+	return r.run()
+}
+
+// rowsCheck checks the units of a file of rows.
+type rowsCheck struct {
+	c      *checker
+	f      *layout.File
+	shape  *rowfile.Shape
+	seed   uint32
+	sums   *pageWindow   // nil if there are none: their own check reports that
+	labels *labelMeaning // nil if there is nothing more to check
+}
+
+func (r *rowsCheck) run() (err error) {
+	if err := r.openSums(); err != nil {
+		return err
+	}
+	if r.sums != nil {
+		defer func() { err = errors.Join(err, r.sums.close()) }()
+	}
+	end := min(r.f.Size(), layout.PageBytes+r.shape.DataBytes())
+	err = r.f.Stream(r.c.ctx, layout.PageBytes, end, r.shape.PageBytes,
+		func(off int64, data []byte) error {
+			r.c.advance(data)
+			for ; len(data) > 0; data = data[r.shape.PageBytes:] {
+				if err := r.page(off, data[:r.shape.PageBytes]); err != nil {
+					return err
+				}
+				off += int64(r.shape.PageBytes)
+			}
+			return nil
+		})
+	if err == nil && r.labels != nil && r.c.found == 0 {
+		r.labels.end()
+	}
+	return err
+}
+
+// openSums opens the checksums, if they are whole.
+func (r *rowsCheck) openSums() error {
+	f, err := r.c.s.OpenFile(r.c.dev, layout.SumsPath(r.shape.Path))
+	if err != nil {
+		return r.c.ctx.Err()
+	}
+	if f.Size() == r.shape.SumsBytes() {
+		if r.sums, err = newPageWindow(f, layout.KindSums, r.c.s.Meta().UUID); err == nil {
+			return nil
+		}
+	}
+	return errors.Join(err, f.Close())
+}
+
+// page checks the units of the page at off in the file, and the labels in it.
+func (r *rowsCheck) page(off int64, b []byte) error {
+	n := (off-layout.PageBytes)/int64(r.shape.PageBytes) + 1
+	unit, wrong, at := int64(r.shape.SumBytes), 0, int64(0)
+	for i := int64(0); i < int64(len(b)) && r.sums != nil; i += unit {
+		u := (off - layout.PageBytes + i) / unit
+		sums, err := r.sums.page(r.c.ctx, u/rowfile.SumsPerPage+1)
+		if err != nil {
+			return err
+		}
+		if sums != nil && rowfile.UnitSum(r.seed, b[i:i+unit]) != rowfile.SumAt(sums,
+			int(u%rowfile.SumsPerPage)) {
+			if wrong++; wrong == 1 {
+				at = off + i
+			}
+		}
+	}
+	if wrong > 0 {
+		r.c.find(n, at, "checksums of %d of its %d units of %d bytes do not match", wrong,
+			int64(len(b))/unit, unit)
+	}
+	if r.labels != nil && r.c.found == 0 {
+		r.pageLabels(n, off, b)
+	}
+	return nil
+}
+
+// pageLabels checks the labels of a page.
+func (r *rowsCheck) pageLabels(n, off int64, b []byte) {
+	first := uint64(n-1) * uint64(r.shape.PerPage)
+	rows := min(uint64(r.shape.PerPage), r.shape.Nodes-first)
+	for i := range rows {
+		row := b[int(i)*r.shape.RowBytes:][:r.shape.RowBytes]
+		if what := r.labels.row(row); what != "" {
+			r.c.find(n, off, "label of node %d: %s", first+i, what)
+			return
+		}
+	}
+}
+
+// labelMeaning checks what labels mean, and counts them.
+type labelMeaning struct {
+	c       *checker
+	meta    *kv.LabelsMeta
+	counts  []uint64
+	labeled uint64
+}
+
+// row checks the label of one node; it returns what is wrong.
+func (l *labelMeaning) row(row []byte) string {
+	switch l.meta.Kind {
+	case "class":
+		class := int32(binary.LittleEndian.Uint32(row))
+		if class < -1 || int(class) >= len(l.counts) {
+			return "class is out of range"
+		}
+		if class >= 0 {
+			l.counts[class]++
+			l.labeled++
+		}
+	case "multi":
+		for i, b := range row {
+			for ; b != 0; b &= b - 1 {
+				class := 8*i + bits.TrailingZeros8(b)
+				if class >= len(l.counts) {
+					return "class is out of range"
+				}
+				l.counts[class]++
+			}
+		}
+	case "target":
+		if v := math.Float32frombits(binary.LittleEndian.Uint32(row)); !math.IsNaN(float64(v)) {
+			l.labeled++
+		}
+	default:
+		return "kind of the labels is unknown"
+	}
+	return ""
+}
+
+// end compares the counts with the catalog. Which nodes have multi-labels is told by a set, which
+// is checked with the splits.
+func (l *labelMeaning) end() {
+	if l.meta.Kind != "multi" && l.labeled != l.meta.Labeled {
+		l.c.find(-1, -1, "%d nodes have a label, the catalog says %d", l.labeled, l.meta.Labeled)
+	}
+	for i, n := range l.counts {
+		if i >= len(l.meta.ClassCounts) || n != l.meta.ClassCounts[i] {
+			l.c.find(-1, -1, "%d nodes of class %q, the catalog has another count", n,
+				l.meta.Classes[i])
+		}
+	}
+}

@@ -1,0 +1,179 @@
+package dump
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"strings"
+
+	"gdb/layout"
+	"gdb/layout/listfile"
+	"gdb/layout/rowfile"
+
+	"gdb/internal/codec"
+	"gdb/internal/mem"
+)
+
+// dumpValues is how many values of a list or row are printed.
+const dumpValues = 12
+
+// values prints some values: the first of them, and how many there are if that is not all.
+func values[T any](n int, at func(i int) T) string {
+	var b strings.Builder
+	for i := range min(n, dumpValues) {
+		fmt.Fprintf(&b, " %v", at(i))
+	}
+	if n > dumpValues {
+		fmt.Fprintf(&b, " … (%d in all)", n)
+	}
+	return b.String()
+}
+
+// lists prints a block of a topology file after its checksum.
+func (d *dumper) lists() error {
+	want := listfile.FieldsOf(d.s.Meta())
+	shape, err := want.Shape()
+	if err != nil {
+		return fmt.Errorf("layout: dump %s: %w", d.f.Path, err)
+	}
+	c := codec.NewDec(d.b[4:])
+	d.Field(4, "magic %q", c.Bytes(4))
+	d.Field(8, "block %d", c.U64())
+	d.Field(1, "codec %d", c.U8())
+	d.Field(1, "flags %d", c.U8())
+	d.Zeros(2)
+	c.U16()
+	d.Field(4, "first node %d", c.U32())
+	k, err := listfile.ParseBlock(&shape, d.b)
+	var l listfile.Lists
+	if err == nil {
+		err = shape.Decode(&k, &l)
+	}
+	if err != nil {
+		d.Note("cannot be decoded: %v", err)
+		d.Hex(d.Rest())
+		return nil
+	}
+	if k.Hub {
+		d.Field(4, "a hub: position of the first entry %d", k.Start)
+	} else {
+		d.Field(4, "lists %d", k.Slots)
+	}
+	d.Field(4, "entries %d", k.Entries)
+	if !k.Hub {
+		d.slots(&shape, &k, &l)
+	}
+	d.entries("ids", listfile.IDBytes, &k, &l, func(i int) any { return l.Nbrs[i] })
+	if shape.Types {
+		d.entries("types", listfile.TypeBytes, &k, &l, func(i int) any { return l.Types[i] })
+	}
+	if shape.Weights {
+		d.entries("weights", listfile.WeightBytes, &k, &l, func(i int) any { return l.Weights[i] })
+	}
+	if shape.Times {
+		d.entries("times", listfile.TimeBytes, &k, &l, func(i int) any { return l.Times[i] })
+	}
+	d.Zeros(d.Rest())
+	return nil
+}
+
+// slots prints the directory; runs of empty lists are one line.
+func (d *dumper) slots(shape *listfile.Shape, k *listfile.Block, l *listfile.Lists) {
+	for i := uint64(0); i < uint64(k.Slots); {
+		run := uint64(0)
+		for i+run < uint64(k.Slots) && l.Off[i+run] == l.Off[i+run+1] {
+			run++
+		}
+		node := uint64(k.First) + i
+		if run > 1 {
+			d.Field(int(run)*shape.SlotBytes, "nodes %d to %d: empty", node, node+run-1)
+			i += run
+			continue
+		}
+		d.Field(shape.SlotBytes, "node %d: %d entries to %d", node, l.Off[i+1]-l.Off[i], l.Off[i+1])
+		i++
+	}
+	d.Zeros(k.IDsAt - d.Off())
+}
+
+// entries prints what runs parallel to the ids, a line per list.
+func (d *dumper) entries(what string, width int, k *listfile.Block, l *listfile.Lists,
+	at func(i int) any) {
+	for s := range k.Slots {
+		from, to := int(l.Off[s]), int(l.Off[s+1])
+		if from < to {
+			d.Field((to-from)*width, "%s of node %d:%s", what, uint64(k.First)+uint64(s),
+				values(to-from, func(i int) any { return at(from + i) }))
+		}
+	}
+}
+
+// rows prints a page of rows, after the state of its checksums.
+func (d *dumper) rows(n int64) error {
+	shape, err := rowsShapeOf(d.s, d.f.Path)
+	if err != nil {
+		return fmt.Errorf("layout: dump %s: %w", d.f.Path, err)
+	}
+	unit := int64(shape.SumBytes)
+	first, seed := (n-1)*int64(shape.PageBytes)/unit, layout.SumSeed(layout.KindRows,
+		d.s.Meta().UUID)
+	for i := int64(0); i*unit < int64(len(d.b)); i++ {
+		got := rowfile.UnitSum(seed, d.b[i*unit:(i+1)*unit])
+		want, err := d.storedSum(&shape, first+i)
+		state := fmt.Sprintf("%08x ok", want)
+		switch {
+		case d.ctx.Err() != nil:
+			return d.ctx.Err()
+		case err != nil:
+			state = fmt.Sprintf("%08x, UNKNOWN whether it is right: %v", got, err)
+		case got != want:
+			state = fmt.Sprintf("%08x BAD: the bytes give %08x", want, got)
+		}
+		d.Note("unit %d, bytes %d to %d: crc32c %s", first+i, i*unit, (i+1)*unit, state)
+	}
+	row := uint64(n-1) * uint64(shape.PerPage)
+	for range min(uint64(shape.PerPage), shape.Nodes-row) {
+		b := d.b[d.Off():][:shape.RowBytes]
+		d.Field(shape.RowBytes, "row %d:%s", row, rowValues(&shape, b))
+		row++
+	}
+	d.Zeros(d.Rest())
+	return nil
+}
+
+// rowValues prints the elements of a row.
+func rowValues(shape *rowfile.Shape, b []byte) string {
+	if decode := rowfile.Decoder(shape.DType); decode != nil {
+		row := make([]float32, shape.Dim)
+		decode(row, b)
+		return values(len(row), func(i int) float32 { return row[i] })
+	}
+	if shape.DType == rowfile.I32 {
+		return values(shape.Dim, func(i int) int32 {
+			return int32(binary.LittleEndian.Uint32(b[4*i:]))
+		})
+	}
+	return values(shape.Dim, func(i int) string { return fmt.Sprintf("%08b", b[i]) })
+}
+
+// storedSum reads the checksum of a unit of rows from the companion file.
+func (d *dumper) storedSum(shape *rowfile.Shape, unit int64) (sum uint32, err error) {
+	f, err := d.s.OpenFile(d.dev, layout.SumsPath(shape.Path))
+	if err != nil {
+		return 0, err
+	}
+	defer func() { err = errors.Join(err, f.Close()) }()
+	buf, err := mem.NewArena(nil, "page of checksums", layout.PageBytes)
+	if err != nil {
+		return 0, err
+	}
+	defer func() { err = errors.Join(err, buf.Free()) }()
+	page := unit/rowfile.SumsPerPage + 1
+	if err := f.Read(d.ctx, page*layout.PageBytes, buf.Bytes()); err != nil {
+		return 0, fmt.Errorf("layout: read %s: %w", f.Path, err)
+	}
+	if err := layout.VerifyPage(layout.KindSums, d.s.Meta().UUID, page, buf.Bytes()); err != nil {
+		return 0, f.Damage(page, page*layout.PageBytes, "%v", err)
+	}
+	return rowfile.SumAt(buf.Bytes(), int(unit%rowfile.SumsPerPage)), nil
+}

@@ -1,0 +1,223 @@
+// Package dump prints a block of a store's file, field by field.
+package dump
+
+import (
+	"context"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+
+	"gdb/layout"
+	"gdb/layout/listfile"
+	"gdb/layout/rowfile"
+
+	"gdb/blockdev"
+	"gdb/internal/binfmt"
+	"gdb/internal/codec"
+	"gdb/internal/mem"
+	"gdb/kv"
+	"gdb/kv/ids"
+)
+
+// Block prints block number block of a data file to w: each field by name with decode, else
+// plain hexadecimal. Block 0 is the header; the others are what check counts: blocks of lists,
+// pages of rows, of checksums and of indexes. Damaged blocks are printed too, and marked.
+func Block(ctx context.Context, s *layout.Store, dev blockdev.Device, path string, block int64,
+	decode bool, w io.Writer) (err error) {
+	m, err := fileMeta(s, path)
+	if err != nil {
+		return err
+	}
+	f, err := s.OpenFile(dev, path)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, f.Close()) }()
+	unit, err := blockUnit(s, m)
+	if err != nil {
+		return fmt.Errorf("layout: dump %s: %w", path, err)
+	}
+	last := (f.Size() - codec.HeaderBytes) / unit
+	if block < 0 || block > last {
+		return fmt.Errorf("layout: dump %s: it has the blocks 0 to %d, not %d", path, last, block)
+	}
+	off := codec.HeaderBytes + (block-1)*unit
+	if block == 0 {
+		off, unit = 0, codec.HeaderBytes
+	}
+	buf, err := mem.NewArena(nil, "block", unit)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, buf.Free()) }()
+	if err := f.Read(ctx, off, buf.Bytes()); err != nil {
+		return fmt.Errorf("layout: read %s: %w", path, err)
+	}
+	d := dumper{ctx: ctx, s: s, dev: dev, f: f, kind: m.Kind, b: buf.Bytes()}
+	d.Dump = binfmt.New(d.b)
+	if !decode {
+		d.Hex(len(d.b))
+	} else if err := d.block(block); err != nil {
+		return err
+	}
+	_, err = d.WriteTo(w)
+	return err
+}
+
+// fileMeta finds a file of the store.
+func fileMeta(s *layout.Store, path string) (kv.FileMeta, error) {
+	var names []string
+	for _, m := range s.Meta().Files {
+		if m.Path == path {
+			return m, nil
+		}
+		names = append(names, m.Path)
+	}
+	return kv.FileMeta{}, fmt.Errorf("layout: the store has no file %q; it has %s", path,
+		strings.Join(names, ", "))
+}
+
+// blockUnit is the size of a block of a file.
+func blockUnit(s *layout.Store, m kv.FileMeta) (int64, error) {
+	switch m.Kind {
+	case layout.KindTopologyIn, layout.KindTopologyOut:
+		return int64(max(s.Meta().BlockBytes, listfile.BlockMin)), nil
+	case layout.KindRows:
+		shape, err := rowsShapeOf(s, m.Path)
+		return int64(shape.PageBytes), err
+	}
+	return layout.PageBytes, nil
+}
+
+// rowsShapeOf finds the rows that a file holds, or the checksums of.
+func rowsShapeOf(s *layout.Store, path string) (rowfile.Shape, error) {
+	m, _, ok := rowfile.MetaOf(s.Meta(), path)
+	if !ok {
+		return rowfile.Shape{}, errors.New("the catalog does not say whose rows these are")
+	}
+	return rowfile.NewShape(m, s.Meta().Nodes)
+}
+
+// dumper prints one block.
+type dumper struct {
+	*binfmt.Dump
+	ctx  context.Context
+	s    *layout.Store
+	dev  blockdev.Device
+	f    *layout.File
+	kind string
+	b    []byte
+}
+
+// block decodes a block by the kind of its file.
+func (d *dumper) block(n int64) error {
+	if n == 0 {
+		d.header()
+		return nil
+	}
+	if d.kind == layout.KindRows {
+		return d.rows(n)
+	}
+	want, sum := codec.NewDec(d.b).U32(), codec.BlockSum(d.kind, d.s.Meta().UUID, uint64(n),
+		d.b[4:])
+	d.checksum(want, sum)
+	switch d.kind {
+	case layout.KindTopologyIn, layout.KindTopologyOut:
+		return d.lists()
+	case layout.KindIndexIn, layout.KindIndexOut:
+		d.index(n)
+	case layout.KindSums:
+		d.numbers("checksums of units", (n-1)*rowfile.SumsPerPage, "%08x")
+	case ids.ForwardKind, ids.ReverseKind:
+		ids.DumpBlock(d.Dump, d.kind, d.b)
+	default:
+		d.Hex(d.Rest())
+	}
+	return nil
+}
+
+func (d *dumper) checksum(want, got uint32) {
+	if want == got {
+		d.Field(4, "crc32c %08x ok", want)
+	} else {
+		d.Field(4, "crc32c %08x BAD: the bytes give %08x", want, got)
+	}
+}
+
+// header prints the first block of any file.
+func (d *dumper) header() {
+	c := codec.NewDec(d.b)
+	d.checksum(c.U32(), codec.Checksum(d.b[4:]))
+	d.Field(4, "magic %q", c.Bytes(4))
+	d.Field(4, "version %d", c.U32())
+	d.Field(4, "kind %q", c.Bytes(4))
+	d.Field(16, "store %s", hex.EncodeToString(c.Bytes(16)))
+	n := c.U32()
+	d.Field(4, "length of the fields %d", n)
+	fields := c.Bytes(int(n))
+	end := d.Off() + len(fields)
+	switch d.kind {
+	case layout.KindTopologyIn, layout.KindTopologyOut, layout.KindIndexIn, layout.KindIndexOut:
+		d.topologyFields(codec.NewDec(fields))
+	case layout.KindRows, layout.KindSums:
+		d.rowsFields(codec.NewDec(fields))
+	}
+	if d.Off() < end {
+		d.Field(end-d.Off(), "further fields")
+	}
+	d.Zeros(d.Rest())
+}
+
+func (d *dumper) topologyFields(c *codec.Dec) {
+	d.Field(4, "layout %d", c.U32())
+	d.Field(4, "block bytes %d", c.U32())
+	flags := c.U32()
+	d.Field(4, "flags %d: types %t, weights %t, times %t", flags, flags&1 != 0, flags&2 != 0,
+		flags&4 != 0)
+	d.Field(8, "nodes %d", c.U64())
+}
+
+func (d *dumper) rowsFields(c *codec.Dec) {
+	for _, name := range []string{"layout", "elements a row", "row bytes", "page bytes",
+		"bytes a checksum"} {
+		d.Field(4, "%s %d", name, c.U32())
+	}
+	d.Field(8, "rows %d", c.U64())
+	for _, name := range []string{"type", "name"} {
+		v := c.String()
+		d.Field(4+len(v), "%s %q", name, v)
+	}
+}
+
+// index prints a page of first nodes, or the last page.
+func (d *dumper) index(n int64) {
+	if edges, blocks, err := listfile.DecodeIndexEnd(d.b); err == nil {
+		d.Field(4, "magic %q", listfile.IndexEnd)
+		d.Field(8, "edges %d", edges)
+		d.Field(8, "blocks %d", blocks)
+		d.Zeros(d.Rest())
+		return
+	}
+	d.numbers("first nodes of blocks", (n-1)*listfile.IndexPerPage+1, "%d")
+}
+
+// numbers prints the rest of the page, eight numbers a line, the first of which is number first.
+func (d *dumper) numbers(what string, first int64, format string) {
+	end := len(d.b)
+	for end > d.Off() && d.b[end-1] == 0 {
+		end--
+	}
+	end = (end + 3) &^ 3
+	for c := codec.NewDec(d.b[d.Off():end]); c.Rest() > 0; {
+		n := min(c.Rest()/4, 8)
+		var text strings.Builder
+		for range n {
+			fmt.Fprintf(&text, " "+format, c.U32())
+		}
+		d.Field(4*n, "%s %d to %d:%s", what, first, first+int64(n)-1, text.String())
+		first += int64(n)
+	}
+	d.Zeros(d.Rest())
+}

@@ -1,0 +1,26 @@
+package listfile
+
+import (
+	"testing"
+
+	"gdb/layout"
+
+	"gdb/internal/codec"
+	"gdb/internal/doctest"
+)
+
+// TestDocumentedFormat compares docs/format/topology.md with the code.
+func TestDocumentedFormat(t *testing.T) {
+	page := doctest.Page(t, "../../docs/format", "topology.md")
+	doctest.Values(t, page, map[string]any{
+		"kind of in-lists": layout.KindTopologyIn, "kind of out-lists": layout.KindTopologyOut,
+		"kind of an in-index": layout.KindIndexIn, "kind of an out-index": layout.KindIndexOut,
+		"header bytes": codec.HeaderBytes, "block header bytes": BlockHeaderBytes,
+		"least block bytes": BlockMin, "most block bytes": blockMax,
+		"default block bytes": blockDefault, "block layout": topologyLayout,
+		"page bytes": layout.PageBytes, "blocks in a page": IndexPerPage,
+	})
+	fields := Fields{BlockBytes: 8192, types: true, times: true, Nodes: 77}
+	doctest.HeaderFields(t, page, fields.encode(),
+		map[string]uint64{"36/4": 1, "40/4": 8192, "44/4": 5, "48/8": 77})
+}

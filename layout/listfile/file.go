@@ -1,0 +1,166 @@
+package listfile
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"gdb/layout"
+
+	"gdb/blockdev"
+	"gdb/internal/mem"
+	"gdb/internal/pace"
+	"gdb/kv"
+)
+
+// Lists holds the neighbor lists of some nodes. The list of node i is
+// Nbrs[Off[i]:Off[i+1]], sorted by id; Types, Weights and Times are parallel to Nbrs, or nil.
+type Lists struct {
+	Off     []uint64
+	Nbrs    []layout.NodeID
+	Types   []uint16
+	Weights []float32
+	Times   []int64
+}
+
+// File is an opened topology file.
+type File struct {
+	*layout.File
+	Fields
+	Shape  Shape
+	Seed   uint32
+	Blocks int64
+}
+
+// Open opens the lists of a direction and checks header and size.
+func Open(ctx context.Context, s *layout.Store, dev blockdev.Device,
+	dir layout.Direction) (*File, error) {
+	path, _ := layout.TopologyPaths(dir)
+	f, err := s.OpenFile(dev, path)
+	if err != nil {
+		return nil, err
+	}
+	l := &File{File: f, Seed: layout.SumSeed(layout.TopologyKind(dir), s.Meta().UUID)}
+	if err := l.begin(ctx, s, dir); err != nil {
+		return nil, errors.Join(err, f.Close())
+	}
+	return l, nil
+}
+
+// Described is an opened file of lists as the catalog describes it, whatever its header says.
+func Described(f *layout.File, dir layout.Direction, m *kv.Meta) (*File, error) {
+	l := &File{File: f, Fields: FieldsOf(m),
+		Seed: layout.SumSeed(layout.TopologyKind(dir), m.UUID)}
+	var err error
+	l.Shape, err = l.Fields.Shape()
+	return l, err
+}
+
+func (l *File) begin(ctx context.Context, s *layout.Store, dir layout.Direction) error {
+	buf, err := mem.NewArena(nil, "header", layout.PageBytes)
+	if err != nil {
+		return err
+	}
+	h, err := l.ReadHeader(ctx, layout.TopologyKind(dir), s.Meta().UUID, buf.Bytes())
+	if err != nil {
+		return errors.Join(err, buf.Free())
+	}
+	l.Fields, err = DecodeFields(h.Fields)
+	if err != nil {
+		return errors.Join(l.Damage(0, 0, "header: %v", err), buf.Free())
+	}
+	if err := buf.Free(); err != nil {
+		return err
+	}
+	if l.Nodes != s.Meta().Nodes {
+		return l.Damage(0, 0, "file has %d nodes, the store %d", l.Nodes, s.Meta().Nodes)
+	}
+	if l.Shape, err = l.Fields.Shape(); err != nil {
+		return l.Damage(0, 0, "header: %v", err)
+	}
+	l.Blocks = (l.Size() - BlockOffset(1, l.BlockBytes)) / int64(l.BlockBytes)
+	for _, m := range s.Meta().Files {
+		if m.Path == l.Path {
+			return l.CheckSize(m.Size)
+		}
+	}
+	return l.CheckSize(BlockOffset(l.Blocks+1, l.BlockBytes))
+}
+
+// Order follows the blocks of a topology file and checks that each may stand where it does.
+type Order struct {
+	next  uint64 // the first node that no block so far holds
+	hub   bool   // the last block was one of a hub
+	Lost  bool   // the last block was damaged: anything may follow
+	after uint64 // its end in the list
+}
+
+// take checks that k may follow, and returns the empty nodes before it and whether it goes on
+// with the hub before it.
+func (o *Order) take(k *Block) (gap uint64, cont bool, err error) {
+	cont = o.hub && k.Hub && uint64(k.First)+1 == o.next
+	switch {
+	case o.Lost:
+		cont = k.Hub && k.Start > 0
+		o.next = uint64(k.First)
+	case cont && uint64(k.Start) != o.after:
+		return 0, cont, fmt.Errorf("%w begins at position %d of node %d's list, want %d",
+			ErrBlock, k.Start, k.First, o.after)
+	case !cont && uint64(k.First) < o.next:
+		return 0, cont, fmt.Errorf("%w begins with node %d, want %d or above", ErrBlock, k.First,
+			o.next)
+	case !cont && k.Start != 0:
+		return 0, cont, fmt.Errorf("%w begins in the middle of node %d's list", ErrBlock, k.First)
+	}
+	if !cont {
+		gap = uint64(k.First) - o.next
+	}
+	o.next = uint64(k.First) + uint64(k.Slots)
+	o.hub, o.after, o.Lost = k.Hub, uint64(k.Start)+uint64(k.Entries), false
+	return gap, cont, nil
+}
+
+// Each calls fn with every block in order, verified.
+func (l *File) Each(ctx context.Context, fn func(k *Block, gap uint64, cont bool) error) error {
+	var order Order
+	from, unit := BlockOffset(1, l.BlockBytes), int64(l.BlockBytes)
+	end := BlockOffset(l.Blocks+1, l.BlockBytes)
+	var k Block // here, so that not each of them is allocated
+	var steps pace.Steps
+	return l.Stream(ctx, from, end, l.BlockBytes, func(off int64, data []byte) error {
+		for i := int64(0); i < int64(len(data)); i += unit {
+			n, b := (off+i-from)/unit+1, data[i:i+unit:i+unit]
+			var gap uint64
+			var cont bool
+			var err error
+			if k, gap, cont, err = l.Next(n, b, &order); err != nil {
+				return l.Damage(n, off+i, "%v", err)
+			}
+			if err := fn(&k, gap, cont); err != nil {
+				return err
+			}
+			if err := steps.Took(ctx, pace.Block+int(k.Entries)); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
+// Next verifies and parses block n, and checks that it may stand there.
+func (l *File) Next(n int64, b []byte, order *Order) (k Block, gap uint64, cont bool,
+	err error) {
+	if err = VerifyBlock(l.Seed, n, b); err != nil {
+		return
+	}
+	if k, err = ParseBlock(&l.Shape, b); err != nil {
+		return
+	}
+	if gap, cont, err = order.take(&k); err == nil && order.next > l.Nodes {
+		err = fmt.Errorf("%w ends with node %d of %d", ErrBlock, order.next-1, l.Nodes)
+	}
+	if err == nil {
+		err = k.CheckIDs(l.Nodes)
+	}
+	return
+}

@@ -1,0 +1,398 @@
+package neighborcache
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"math/bits"
+
+	"gdb/layout"
+	"gdb/layout/listfile"
+
+	"gdb/blockdev"
+	"gdb/internal/mem"
+)
+
+// builder chooses the lists of a neighbor cache and reads them.
+//
+// The choice is by block reads saved per byte. A node is used by each list that it stands in: who
+// samples there draws it, in a list of d entries with probability min(1, k/d) (k is useFanout). The
+// sum of these is the out-degree of a node with the weight of long lists taken into account; over
+// the size of its list it is the ratio by which Park, Min and Lee choose (Ginex). Two things are
+// added. A batch needs a list once, however often it draws the node: a share f of all uses gives a
+// probability of 1-exp(-f*useDraws) that a batch reads it; without this the hubs would win. And
+// what a hit saves: of a hub several blocks that hold nothing else, of another list its share in a
+// block that the batch may need for other lists too, with the probability exp(-useDraws/blocks)
+// that it does not. On an undirected graph, where out-degree over in-degree is 1, all this still
+// tells nodes apart. An empty list takes 10 bytes and saves as much as any other.
+//
+// One sequential scan of the lists gives the scores, of which a histogram tells the least that
+// fits; a second reads the chosen lists. Scores take 6 bytes a node; where the nodes have no room
+// for that at once, they are made range by range, a scan for each, and once more to choose.
+type builder struct {
+	s   *layout.Store
+	dev blockdev.Device
+	dir layout.Direction
+	ix  *listfile.Index
+	opt Options
+
+	uses  []float32 // of the nodes of a range
+	sizes []uint16  // of their lists, as packSize gives
+	hist  []scoreBucket
+
+	share float64    // of all uses that is expected once in a batch
+	saved [4]float64 // blocks by class, as packSize has them
+}
+
+// Options say how a neighbor cache is made.
+type Options struct {
+	CacheBytes   int64       // what the cache takes, at most
+	Compress     bool        // keeps lists as differences of ids where that is smaller
+	ScratchBytes int64       // what scores may take while the cache is made
+	Budget       *mem.Budget // nil: none
+}
+
+// ScratchBytes is what scores may take while a reader with a neighbor cache and a block cache is
+// opened: the room of the block cache, which is made later, or half of what the budget has left.
+func ScratchBytes(budget *mem.Budget, neighborBytes, blockBytes int64) int64 {
+	if budget == nil || budget.Limit() == 0 {
+		return math.MaxInt64
+	}
+	left := budget.Limit() - budget.Used() - neighborBytes
+	return max(blockBytes, left/2)
+}
+
+type scoreBucket struct{ lists, bytes uint64 }
+
+const (
+	// A batch of 1000 seeds with fanouts of 10 draws about so many neighbors whose lists it reads.
+	useDraws      = 50_000
+	useFanout     = 10
+	savedLeast    = 1.0 / 64 // so that nodes are told apart where a batch needs every block
+	usePerNode    = 6
+	scoreBuckets  = 1 << 13 // 32 an octave
+	rangeNodesMin = 1 << 16
+	sizeNever     = 1<<16 - 1
+	sizeBits      = 10
+	classBits     = 2
+	Least         = 64 << 10 // a smaller cache is of no use
+)
+
+// build returns a neighbor cache of at most cacheBytes.
+func (w *builder) build(ctx context.Context) (c *Cache, err error) {
+	nodes := w.s.Meta().Nodes
+	scratch, step, err := w.scratch()
+	if err != nil {
+		return nil, err
+	}
+	if err := w.histogram(ctx, step, nil); err != nil {
+		return nil, errors.Join(err, scratch.Free())
+	}
+	pick := w.pick()
+	c, err = w.allocate(pick)
+	for first := uint64(0); first < nodes && err == nil; first += step {
+		if step < nodes {
+			err = w.score(ctx, first, min(first+step, nodes))
+		}
+		if err == nil {
+			w.choose(c, pick, first, min(step, nodes-first))
+		}
+	}
+	err = errors.Join(err, scratch.Free())
+	if err == nil {
+		err = w.fill(ctx, c)
+	}
+	if err == nil {
+		err = c.index(nodes, w.opt.Budget)
+	}
+	if err != nil && c != nil {
+		return nil, errors.Join(err, c.Free())
+	}
+	return c, err
+}
+
+// scratch makes room for the scores of a range of step nodes.
+func (w *builder) scratch() (a *mem.Arena, step uint64, err error) {
+	step = min(w.s.Meta().Nodes, max(uint64(w.opt.ScratchBytes)/usePerNode, rangeNodesMin))
+	a, err = mem.NewArena(w.opt.Budget, "scores of neighbor lists", int64(step)*usePerNode)
+	if err != nil {
+		return nil, 0, err
+	}
+	w.uses = mem.View[float32](a.Bytes()[:4*step])
+	w.sizes = mem.View[uint16](a.Bytes()[4*step:])
+	return a, step, nil
+}
+
+// histogram scores all lists, range by range; after each of them it calls note, if that is not nil.
+func (w *builder) histogram(ctx context.Context, step uint64,
+	note func(first, n uint64)) error {
+	nodes := w.s.Meta().Nodes
+	w.hist = make([]scoreBucket, scoreBuckets)
+	for first := uint64(0); first < nodes; first += step {
+		n := min(step, nodes-first)
+		if err := w.score(ctx, first, first+n); err != nil {
+			return err
+		}
+		w.count(n)
+		if note != nil {
+			note(first, n)
+		}
+	}
+	return nil
+}
+
+// score scans all lists for the uses of nodes first … end-1 and the sizes of their lists.
+func (w *builder) score(ctx context.Context, first, end uint64) error {
+	uses := w.uses[:end-first]
+	clear(uses)
+	var m listMeter
+	node, blocks, weight, total := uint64(0), uint64(0), float32(0), float64(0)
+	finish := func() {
+		if node >= first && node < end {
+			n, _ := m.size(w.opt.Compress)
+			w.sizes[node-first] = packSize(n, m.entries, blocks)
+		}
+		m = listMeter{}
+	}
+	err := listfile.Scan(ctx, w.s, w.dev, w.dir, func(v layout.NodeID, cont bool,
+		l *listfile.Lists) error {
+		for i := range len(l.Off) - 1 {
+			list := l.Nbrs[l.Off[i]:l.Off[i+1]]
+			if !cont || i > 0 {
+				finish()
+				node = uint64(v) + uint64(i)
+				blocks = w.blocks(node, len(list))
+				weight = useWeight(max(uint64(len(list)),
+					(blocks-1)*uint64(w.ix.Shape.HubCapacity)))
+			}
+			total += float64(weight) * float64(len(list))
+			if node >= first && node < end {
+				m.add(mem.View[uint32](mem.BytesOf(list)))
+			}
+			for _, u := range list {
+				if k := uint64(u) - first; k < uint64(len(uses)) {
+					uses[k] += weight
+				}
+			}
+		}
+		return nil
+	})
+	finish()
+	w.share = max(total, 1) / useDraws
+	others := float64(min(useDraws, w.s.Meta().Nodes)) / float64(max(w.ix.Blocks, 1))
+	w.saved = [4]float64{max(math.Exp(-others), savedLeast), 3, 5, useFanout}
+	return err
+}
+
+// blocks is how many blocks a list has, of which the first entries were seen.
+func (w *builder) blocks(node uint64, entries int) uint64 {
+	if entries < int(w.ix.Shape.HubCapacity) {
+		return 1
+	}
+	to, from := listfile.Upper(w.ix.First, uint32(node)), 0
+	if node > 0 {
+		from = listfile.Upper(w.ix.First, uint32(node-1))
+	}
+	return uint64(max(to-from, 1))
+}
+
+// useWeight is how probable a sample of a list of d entries is to have one of them in it.
+func useWeight(d uint64) float32 { return float32(min(1, useFanout/float64(max(d, 1)))) }
+
+// packSize keeps the size of a list in 16 bits: ten bits, rounded up by less than 1/512, four of
+// exponent, and two for its blocks: 1, 2 to 3, 4 to 7, or more.
+func packSize(n, entries, blocks uint64) uint16 {
+	if entries > listEntriesMax {
+		return sizeNever
+	}
+	e := max(bits.Len64(n)-sizeBits, 0)
+	m := (n + 1<<e - 1) >> e
+	if m>>sizeBits != 0 {
+		m, e = m>>1, e+1
+	}
+	class := min(bits.Len64(blocks)-1, 1<<classBits-1)
+	return uint16(e<<(sizeBits+classBits) | class<<sizeBits | int(m))
+}
+
+func unpackSize(p uint16) (n uint64, class int) {
+	n = uint64(p&(1<<sizeBits-1)) << (p >> (sizeBits + classBits))
+	return n, int(p >> sizeBits & (1<<classBits - 1))
+}
+
+// bucket is the place of node k of the range in the histogram; the upper bits of a positive float
+// ascend with it.
+func (w *builder) bucket(k uint64) (bucket int, bytes uint64, ok bool) {
+	p := w.sizes[k]
+	if p == sizeNever {
+		return 0, 0, false
+	}
+	bytes, class := unpackSize(p)
+	needed := -math.Expm1(-float64(w.uses[k]) / w.share)
+	score := float32(needed * w.saved[class] / float64(bytes+listCost))
+	return int(math.Float32bits(score) >> 18), bytes, true
+}
+
+// count adds the n nodes of a range to the histogram.
+func (w *builder) count(n uint64) {
+	for k := range n {
+		if b, bytes, ok := w.bucket(k); ok {
+			w.hist[b].lists++
+			w.hist[b].bytes += bytes
+		}
+	}
+}
+
+// pickedLists is what fits: all lists above a bucket, and of those in it the first, in the order
+// of ids, as long as neither number nor size is used up.
+type pickedLists struct {
+	bucket       int
+	some         scoreBucket // of the bucket
+	lists, bytes uint64      // of all, at most
+}
+
+func (w *builder) pick() *pickedLists {
+	p := &pickedLists{}
+	room := uint64(w.opt.CacheBytes) - layout.PageBytes
+	for b := scoreBuckets - 1; b >= 0; b-- {
+		h := w.hist[b]
+		all := h.bytes + h.lists*listCost
+		if p.bucket = b; all > room {
+			h.lists = uint64(float64(h.lists) * float64(room) / float64(all))
+			h.bytes = room - h.lists*listCost
+			all = room
+		}
+		p.some = h
+		p.lists, p.bytes = p.lists+h.lists, p.bytes+h.bytes
+		if room -= all; room == 0 {
+			break
+		}
+	}
+	return p
+}
+
+// allocate makes a cache with room for a pick, empty.
+func (w *builder) allocate(p *pickedLists) (*Cache, error) {
+	c := &Cache{counts: counts{count: p.lists, bytes: p.bytes}}
+	var err error
+	if c.arenas[0], err = mem.NewArena(w.opt.Budget, "neighbor cache", c.size()); err != nil {
+		return nil, err
+	}
+	c.view()
+	c.count, c.bytes = 0, 0
+	c.ids, c.lists = c.ids[:0], c.lists[:0]
+	return c, nil
+}
+
+// choose adds the chosen of the n nodes of a range.
+func (w *builder) choose(c *Cache, p *pickedLists, first, n uint64) {
+	for k := range n {
+		b, bytes, ok := w.bucket(k)
+		if !ok || b < p.bucket {
+			continue
+		}
+		if b == p.bucket {
+			if p.some.lists == 0 || bytes > p.some.bytes {
+				continue
+			}
+			p.some.lists--
+			p.some.bytes -= bytes
+		}
+		c.ids = append(c.ids, uint32(first+k))
+	}
+}
+
+// fill reads the chosen lists.
+func (w *builder) fill(ctx context.Context, c *Cache) error {
+	f := filler{c: c, compress: w.opt.Compress}
+	err := listfile.Scan(ctx, w.s, w.dev, w.dir, func(v layout.NodeID, cont bool,
+		l *listfile.Lists) error {
+		for i := range len(l.Off) - 1 {
+			list := l.Nbrs[l.Off[i]:l.Off[i+1]]
+			err := f.add(uint32(v)+uint32(i), cont && i == 0, mem.View[uint32](mem.BytesOf(list)))
+			if err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	if err == nil {
+		err = f.finish()
+	}
+	if err == nil && int(c.count) != len(c.ids) {
+		err = fmt.Errorf("layout: neighbor cache: %d of %d lists were read", c.count, len(c.ids))
+	}
+	return err
+}
+
+// filler puts lists in a cache as a scan gives them. A list that comes in parts is put together
+// first: at most 4 MiB.
+type filler struct {
+	c        *Cache
+	compress bool
+	hub      []uint32 // the parts so far of the list at hand
+	open     bool     // a list is at hand
+}
+
+func (f *filler) add(node uint32, cont bool, part []uint32) error {
+	if !cont {
+		if err := f.finish(); err != nil {
+			return err
+		}
+		c := f.c
+		f.open = int(c.count) < len(c.ids) && c.ids[c.count] == node
+	}
+	if f.open {
+		f.hub = append(f.hub, part...)
+	}
+	return nil
+}
+
+// finish encodes the list at hand.
+func (f *filler) finish() error {
+	if !f.open {
+		return nil
+	}
+	c := f.c
+	var m listMeter
+	m.add(f.hub)
+	n, _ := m.size(f.compress)
+	if n+listSpare > uint64(cap(c.lists)-len(c.lists)) {
+		return fmt.Errorf("layout: neighbor cache: the list of node %d takes %d bytes, more than "+
+			"when it was chosen", c.ids[c.count], n)
+	}
+	c.lists = appendList(c.lists, f.hub, f.compress)
+	c.count++
+	c.entries += m.entries
+	c.bytes += n
+	at := uint64(len(c.lists))
+	if c.count%baseLists == 0 {
+		c.bases[c.count/baseLists] = at
+	}
+	c.starts[c.count] = uint32(at - c.bases[c.count/baseLists])
+	f.hub, f.open = f.hub[:0], false
+	return nil
+}
+
+// Sizes of the parts in the arena and the file, in bytes.
+func (n *counts) basesBytes() int64  { return 8 * int64(n.count/baseLists+1) }
+func (n *counts) idsBytes() int64    { return 4 * int64(n.count) }
+func (n *counts) startsBytes() int64 { return 4 * int64(n.count+1) }
+
+// size is what the parts take together, in whole pages.
+func (n *counts) size() int64 {
+	all := n.basesBytes() + n.idsBytes() + n.startsBytes() + int64(n.bytes) + listSpare
+	return (all + layout.PageBytes - 1) &^ (layout.PageBytes - 1)
+}
+
+// view makes the parts views of the arena.
+func (c *Cache) view() {
+	b := c.arenas[0].Bytes()
+	c.bases = mem.View[uint64](b[:c.basesBytes()])
+	b = b[c.basesBytes():]
+	c.ids = mem.View[uint32](b[:c.idsBytes()])
+	b = b[c.idsBytes():]
+	c.starts = mem.View[uint32](b[:c.startsBytes()])
+	b = b[c.startsBytes():]
+	c.lists = b[:c.bytes]
+}

@@ -1,0 +1,309 @@
+package neighborcache
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+
+	"gdb/layout"
+	"gdb/layout/listfile"
+
+	"gdb/blockdev"
+	"gdb/internal/blockcache"
+	"gdb/internal/mem"
+	"gdb/internal/rng"
+
+	"github.com/cockroachdb/errors/oserror"
+)
+
+// AllEntries are the draws of a frontier that reads whole lists.
+const AllEntries = math.MaxInt
+
+// Frontier is what a hop of a batch reads: lists of some nodes, of each so many entries at most.
+type Frontier struct {
+	Nodes []layout.NodeID
+	Draws int
+}
+
+// Caches are sizes of the caches of a paged topology, which so many sessions share.
+type Caches struct {
+	Blocks, Neighbors int64 // bytes
+	Sessions          int
+}
+
+// Counts are what frontiers took of the caches, and of the device.
+type Counts struct {
+	Lists, Hits uint64 // asked for, and found in the neighbor cache
+	Reads       uint64 // blocks read
+}
+
+// Trial tells what frontiers would read with caches of any size, without making them: which
+// lists a neighbor cache has follows from one scan of the topology, and the block cache is played
+// through. Memory: 16 bytes for each node of a frontier, and 6 for each of the graph while it is
+// made; if the budget has less, the graph is scanned range by range.
+type Trial struct {
+	w     builder // its histogram
+	count mem.Account
+	tried []triedList // hop by hop, in each by node
+	ends  []int
+	draws []int
+}
+
+// triedList is a list that a frontier reads.
+type triedList struct {
+	node, block  uint32 // the block is the first of a hub's
+	bucket, size uint16
+	blocks       uint16 // of a hub, else 1; 0: the list is in none
+}
+
+const (
+	triedBytes = 16 // of a triedList
+	emptySize  = 1  // of a list without entries
+)
+
+// NewTrial prepares a trial of frontiers in the order in which they are read.
+func NewTrial(ctx context.Context, s *layout.Store, dev blockdev.Device, dir layout.Direction,
+	hops []Frontier,
+	budget *mem.Budget) (made *Trial, err error) {
+	ix, err := listfile.LoadIndex(ctx, s, dev, dir, budget)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, ix.Free()) }()
+	n := 0
+	for _, h := range hops {
+		n += len(h.Nodes)
+	}
+	t := &Trial{w: builder{s: s, dev: dev, dir: dir, ix: ix,
+		opt: Options{Compress: true, Budget: budget}}}
+	t.count = mem.NewAccount(budget, "lists that are tried")
+	if err := t.count.AtLeast(triedBytes * int64(n)); err != nil {
+		return nil, err
+	}
+	defer func() {
+		if err != nil {
+			t.Close()
+		}
+	}()
+	t.w.opt.ScratchBytes = ScratchBytes(budget, 0, 0)
+	t.tried = make([]triedList, 0, n)
+	for _, h := range hops {
+		for _, v := range h.Nodes {
+			if uint64(v) >= s.Meta().Nodes {
+				return nil, layout.OutOfRange(v, s.Meta().Nodes)
+			}
+			t.tried = append(t.tried, triedList{node: uint32(v)})
+		}
+		t.add(h.Draws)
+	}
+	scratch, step, err := t.w.scratch()
+	if err == nil {
+		err = errors.Join(t.w.histogram(ctx, step, t.note), scratch.Free())
+	}
+	if err != nil {
+		return nil, err
+	}
+	t.w.ix, t.w.uses, t.w.sizes = nil, nil, nil
+	return t, nil
+}
+
+// add ends a hop: its lists are sorted, and their blocks looked up.
+func (t *Trial) add(draws int) {
+	from := 0
+	if len(t.ends) > 0 {
+		from = t.ends[len(t.ends)-1]
+	}
+	hop, first, at := t.tried[from:], t.w.ix.First, 0
+	slices.SortFunc(hop, func(a, b triedList) int { return cmp.Compare(a.node, b.node) })
+	for i := range hop {
+		l := &hop[i]
+		at += listfile.Upper(first[at:], l.node)
+		if at == 0 {
+			continue // before the first block
+		}
+		head := at - 1
+		for head > 0 && first[head-1] == l.node {
+			head--
+		}
+		l.block, l.blocks = uint32(head), uint16(min(at-head, math.MaxUint16))
+	}
+	t.ends, t.draws = append(t.ends, len(t.tried)), append(t.draws, draws)
+}
+
+// note keeps the scores of the tried lists of nodes first … first+n-1.
+func (t *Trial) note(first, n uint64) {
+	for i := range t.tried {
+		l := &t.tried[i]
+		k := uint64(l.node) - first
+		if k >= n {
+			continue
+		}
+		l.size = t.w.sizes[k]
+		if bucket, _, ok := t.w.bucket(k); ok {
+			l.bucket = uint16(bucket)
+		}
+	}
+}
+
+// Close gives the memory back.
+func (t *Trial) Close() { t.count.Release() }
+
+// Reads plays the hops through caches; those from number from on are counted.
+func (t *Trial) Reads(c Caches, from int) (r Counts, err error) {
+	block := max(t.w.s.Meta().BlockBytes, listfile.BlockMin)
+	frames := max(c.Blocks/int64(block), 1)
+	cache, err := blockcache.NewFrames(frames, t.w.opt.Budget, "trial of a block cache")
+	if err != nil {
+		return r, err
+	}
+	defer cache.Release()
+	p := trialPlay{cache: cache, draw: rng.NewStream(1),
+		share: cache.Share(c.Sessions), over: blockcache.Overflow(block)}
+	var pick *pickedLists
+	if c.Neighbors >= Least {
+		w := t.w
+		w.opt.CacheBytes = c.Neighbors
+		pick = w.pick()
+	}
+	begin := 0
+	for h, end := range t.ends {
+		if h == from {
+			p.Counts = Counts{}
+		}
+		p.hop(t, pick, t.tried[begin:end], t.draws[h])
+		begin = end
+	}
+	return p.Counts, nil
+}
+
+// holds says whether a cache that was picked has a list. Of those in the last bucket it has the
+// first, in the order of ids.
+func (t *Trial) holds(p *pickedLists, l *triedList) bool {
+	switch {
+	case p == nil || l.size == sizeNever:
+		return false
+	case int(l.bucket) != p.bucket:
+		return int(l.bucket) > p.bucket
+	}
+	all := max(t.w.hist[p.bucket].lists, 1)
+	return uint64(l.node) < t.w.s.Meta().Nodes*p.some.lists/all
+}
+
+// trialPlay is a session on a block cache that has no blocks.
+type trialPlay struct {
+	Counts
+	cache *blockcache.Frames
+	draw  rng.Stream
+	share int // of the frames
+	over  int // blocks that fit beyond them
+	pins  []int32
+	need  []uint32 // of the lists, then of what Gather takes besides
+}
+
+// hop reads a frontier as a session does: the blocks of its lists, of a hub the last, which stay
+// while there are frames for them; then the drawn blocks of hubs, and those that did not stay.
+func (p *trialPlay) hop(t *Trial, pick *pickedLists, hop []triedList, draws int) {
+	p.cache.Unpin(p.pins)
+	p.pins, p.need = p.pins[:0], p.need[:0]
+	var late []uint32
+	last, stays := int64(-1), false
+	for i := range hop {
+		l := &hop[i]
+		p.Lists++
+		if t.holds(pick, l) {
+			p.Hits++
+			continue
+		}
+		if l.blocks == 0 {
+			continue
+		}
+		b := l.block + uint32(l.blocks) - 1
+		if int64(b) != last {
+			last = int64(b)
+			stays = p.visit(b)
+		}
+		switch {
+		case l.blocks > 1:
+			late = p.drawn(late, l, draws)
+		case !stays && l.size > emptySize:
+			late = append(late, b)
+		}
+	}
+	slices.Sort(late)
+	mark := len(p.pins)
+	for i, b := range slices.Compact(late) {
+		p.visit(b)
+		if i%p.over == p.over-1 {
+			p.unpin(mark)
+		}
+	}
+	p.unpin(mark)
+}
+
+// visit looks a block up, and reads it if it is not there; false if it does not stay.
+func (p *trialPlay) visit(b uint32) bool {
+	if f, _, ok := p.cache.PinLocked(uint64(b)); ok {
+		p.pins = append(p.pins, f)
+		return true
+	}
+	p.Reads++
+	if len(p.pins) < p.share {
+		if f, ok := p.cache.ClaimLocked(uint64(b), nil); ok {
+			p.pins = append(p.pins, f)
+			return true
+		}
+	}
+	return false
+}
+
+// unpin gives back what was pinned since there were mark pins.
+func (p *trialPlay) unpin(mark int) {
+	p.cache.Unpin(p.pins[mark:])
+	p.pins = p.pins[:mark]
+}
+
+// drawn adds the blocks that entries of a hub are drawn from.
+func (p *trialPlay) drawn(late []uint32, l *triedList, draws int) []uint32 {
+	n := uint32(l.blocks)
+	if uint64(draws) >= 4*uint64(n) { // nearly all of them
+		for k := range n {
+			late = append(late, l.block+k)
+		}
+		return late
+	}
+	for range draws {
+		late = append(late, l.block+uint32(p.draw.Below(uint64(n))))
+	}
+	return late
+}
+
+// Kept says whether a neighbor cache of a size is kept in prep/: whether it is whole is
+// seen when it is opened.
+func Kept(ctx context.Context, s *layout.Store, dev blockdev.Device, dir layout.Direction,
+	bytes int64) (ok bool, err error) {
+	f, err := s.OpenFile(dev, filePath(dir))
+	if oserror.IsNotExist(err) {
+		return false, nil
+	}
+	if err != nil {
+		return false, fmt.Errorf("layout: open the neighbor cache: %w", err)
+	}
+	defer func() { err = errors.Join(err, f.Close()) }()
+	_, err = (&Cache{}).readHeader(ctx, s, f, dir,
+		Options{CacheBytes: bytes, Compress: true})
+	return err == nil, ctx.Err()
+}
+
+// Scans is how many scans of the topology it takes to make a neighbor cache, and to try
+// one, with so much memory for scores.
+func Scans(s *layout.Store, scratchBytes int64) (made, tried int) {
+	step := max(uint64(max(scratchBytes, 0))/usePerNode, rangeNodesMin)
+	tried = int((s.Meta().Nodes + step - 1) / step)
+	if made = tried + 1; tried > 1 {
+		made = 2*tried + 1
+	}
+	return made, tried
+}

@@ -1,0 +1,140 @@
+package rowfile
+
+import (
+	"encoding/binary"
+	"fmt"
+	"math"
+
+	"gdb/internal/mem"
+)
+
+// Types of row elements, as in kv.RowsMeta.
+const (
+	F32  = "f32"
+	F16  = "f16"  // IEEE 754 half: 11 bits of precision, up to 65504
+	BF16 = "bf16" // the upper half of f32: 8 bits of precision, the range of f32
+	I32  = "i32"
+	U8   = "u8"
+)
+
+// elementBytes is the size of an element, 0 for an unknown type.
+func elementBytes(dtype string) int {
+	switch dtype {
+	case F32, I32:
+		return 4
+	case F16, BF16:
+		return 2
+	case U8:
+		return 1
+	}
+	return 0
+}
+
+// Decoder returns the function that writes encoded elements to out as float32, nil for a type
+// that is not a float.
+func Decoder(dtype string) func(out []float32, row []byte) {
+	switch dtype {
+	case F32:
+		return func(out []float32, row []byte) { copy(mem.BytesOf(out), row) }
+	case F16:
+		return decodeF16
+	case BF16:
+		return decodeBF16
+	}
+	return nil
+}
+
+// decodeF16 converts halves, exactly. The bits of a half, moved to where a single has them, are
+// 2^-112 of its value, subnormals included: one multiplication sets that right. What comes out at
+// 2^16 or above had the exponent of infinity and NaN, and gets that of a single.
+func decodeF16(out []float32, row []byte) {
+	const scale = 0x1p112
+	row = row[:2*len(out)]
+	for i := range out {
+		h := uint32(binary.LittleEndian.Uint16(row[2*i:]))
+		u := math.Float32bits(math.Float32frombits(h&0x7fff<<13) * scale)
+		if u >= (127+16)<<23 {
+			u |= 0xff << 23
+		}
+		out[i] = math.Float32frombits(u | h&0x8000<<16)
+	}
+}
+
+func decodeBF16(out []float32, row []byte) {
+	row = row[:2*len(out)]
+	for i := range out {
+		out[i] = math.Float32frombits(uint32(binary.LittleEndian.Uint16(row[2*i:])) << 16)
+	}
+}
+
+// encodeF16 rounds to the nearest half, ties to even. NaN stays NaN; what is beyond the largest
+// half becomes infinity.
+func encodeF16(f float32) uint16 {
+	u := math.Float32bits(f)
+	sign, abs := uint16(u>>16&0x8000), u&0x7fffffff
+	switch {
+	case abs > 0xff<<23: // NaN: keep the payload's upper bits, and keep it quiet
+		return sign | 0x7e00 | uint16(abs>>13&0x3ff)
+	case abs >= (127+16)<<23:
+		return sign | 0x7c00
+	case abs < (127-14)<<23: // subnormal or zero: the sum's last bit is 2^-24, and it rounds
+		const bias = 0x1p-1 // ulp of [0.5, 1) is 2^-24
+		v := math.Float32frombits(abs) + bias
+		return sign | uint16(math.Float32bits(v)-math.Float32bits(bias))
+	}
+	abs += 0xfff + abs>>13&1 // half of the last bit kept, ties to even; may carry to infinity
+	return sign | uint16((abs-(127-15)<<23)>>13)
+}
+
+// encodeBF16 rounds to the nearest, ties to even.
+func encodeBF16(f float32) uint16 {
+	u := math.Float32bits(f)
+	if u&0x7fffffff > 0xff<<23 {
+		return uint16(u>>16) | 0x40
+	}
+	return uint16((u + 0x7fff + u>>16&1) >> 16)
+}
+
+// RangeError says that a value is beyond what its dtype can hold.
+type RangeError struct {
+	Value  float32
+	Column int
+	DType  string
+}
+
+// Error says which value, and what would hold it.
+func (e *RangeError) Error() string {
+	if e.DType == F16 {
+		return fmt.Sprintf("value %g of column %d is beyond f16, which ends at 65504; "+
+			"use bf16 or f32", e.Value, e.Column)
+	}
+	return fmt.Sprintf("value %g of column %d is beyond %s; use f32", e.Value, e.Column, e.DType)
+}
+
+// encodeRow appends values, converted to dtype, to b. A finite value that would become infinite is
+// an error: it would spoil every sum it enters.
+func encodeRow(b []byte, dtype string, row []float32) ([]byte, error) {
+	le := binary.LittleEndian
+	for i, v := range row {
+		switch dtype {
+		case F32:
+			b = le.AppendUint32(b, math.Float32bits(v))
+			continue
+		case F16:
+			h := encodeF16(v)
+			if h&0x7fff == 0x7c00 && !math.IsInf(float64(v), 0) {
+				return b, &RangeError{v, i, dtype}
+			}
+			b = le.AppendUint16(b, h)
+		case BF16:
+			h := encodeBF16(v)
+			if h&0x7fff == 0x7f80 && !math.IsInf(float64(v), 0) {
+				return b, &RangeError{v, i, dtype}
+			}
+			b = le.AppendUint16(b, h)
+		default:
+			return b, fmt.Errorf("rows of %s do not hold floats", dtype)
+		}
+	}
+	return b, nil
+}

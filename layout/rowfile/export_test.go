@@ -1,0 +1,21 @@
+package rowfile
+
+import (
+	"context"
+
+	"gdb/layout"
+
+	"gdb/blockdev"
+	"gdb/internal/mem"
+	"gdb/kv"
+)
+
+// OpenWith opens a file of rows whose checksums stay on disk or not, whatever the memory.
+func OpenWith(ctx context.Context, s *layout.Store, dev blockdev.Device, m kv.RowsMeta, onDisk bool,
+	budget *mem.Budget) (*Reader, error) {
+	shape, err := NewShape(m, s.Meta().Nodes)
+	if err != nil {
+		return nil, err
+	}
+	return openRows(ctx, s, dev, shape, onDisk, budget)
+}

@@ -1,0 +1,183 @@
+package rowfile
+
+import (
+	"encoding/binary"
+	"fmt"
+	"strings"
+
+	"gdb/layout"
+
+	"gdb/internal/codec"
+	"gdb/kv"
+)
+
+// A file of rows is a header (codec.Header), which counts as page 0, and pages of PageBytes; with
+// R = PageBytes/RowBytes, page p, from 1, holds rows (p-1)*R … p*R-1, and zeros after them:
+//
+//	4096                     4096 + PageBytes
+//	+-------+-------+---+-------+--------------------+
+//	| row 0 | row 1 | … | zeros | row R | row R+1 …   |
+//	+-------+-------+---+-------+--------------------+
+//
+// A row never straddles a page, and a page is the smallest multiple of 4 KiB that wastes less than
+// a sixteenth. So a row is in as few sectors as can be, and disk is at most 1/15 more than data.
+//
+// The checksums stand in a file of their own, NAME.crc, so that a page is all rows and a read of
+// one row can be verified: one u32 for every SumBytes of the pages, in pages of 4 KiB:
+//
+//	0        4                                         4096
+//	+--------+-----------------------------------------+
+//	| crc32c | sums of units 1023(p-1), 1023(p-1)+1, …     |   zeros after the last
+//	+--------+-----------------------------------------+
+//
+// The page's own checksum is codec.BlockSum of kind GCRC, the store, the page number and what
+// follows it. A unit's sum is the CRC32C of the kind GROW, the store's UUID and the unit's bytes;
+// its number need not enter, since the place of the sum tells which unit it is of. In memory the
+// sums take 4 bytes per unit: 1/128 of the data for rows of 512 bytes, 1/1024 from 4 KiB on; they
+// can stay on disk: see rowSums.
+const (
+	sumLeast = 512 // the least unit: a sector
+	sumMost  = 4096
+
+	SumsPerPage = (layout.PageBytes - 4) / 4
+	rowsLayout  = 1
+	wasteShare  = 16
+	rowBytesMax = 64 << 20
+)
+
+// pageFor returns the page of rows: the smallest multiple of 4 KiB that holds a row and wastes
+// less than a sixteenth.
+func pageFor(rowBytes int) int {
+	for page := layout.PageBytes; ; page += layout.PageBytes {
+		if page >= rowBytes && page%rowBytes*wasteShare < page {
+			return page
+		}
+	}
+}
+
+// sumFor returns the unit of checksum of rows: the row if it is a power of two of sectors, so that
+// a row is verified alone; 4096 for whole pages; else a sector.
+func sumFor(rowBytes int) int {
+	switch {
+	case rowBytes%sumMost == 0:
+		return sumMost
+	case rowBytes >= sumLeast && rowBytes < sumMost && rowBytes&(rowBytes-1) == 0:
+		return rowBytes
+	}
+	return sumLeast
+}
+
+// NewMeta lays rows of a name, type and dimension out in a file at path, NAME.rows.
+func NewMeta(name, path, dtype string, dim int) (kv.RowsMeta, error) {
+	m := kv.RowsMeta{Name: name, Path: path, DType: dtype, Dim: dim}
+	m.RowBytes = dim * elementBytes(dtype)
+	if m.RowBytes <= 0 || m.RowBytes > rowBytesMax || dim > rowBytesMax {
+		return m, fmt.Errorf("rows of %d elements of type %q cannot be stored", dim, dtype)
+	}
+	if !strings.HasSuffix(path, ".rows") {
+		return m, fmt.Errorf("a file of rows is called NAME.rows, not %q", path)
+	}
+	m.PageBytes, m.SumBytes = pageFor(m.RowBytes), sumFor(m.RowBytes)
+	return m, nil
+}
+
+// Shape is a kv.RowsMeta with what follows from it.
+type Shape struct {
+	kv.RowsMeta
+	Nodes   uint64
+	PerPage int64
+}
+
+// NewShape checks that rows are laid out as this program reads them.
+func NewShape(m kv.RowsMeta, nodes uint64) (Shape, error) {
+	want, err := NewMeta(m.Name, m.Path, m.DType, m.Dim)
+	if err == nil && want != m {
+		err = fmt.Errorf("rows of %d bytes in pages of %d with sums of %d cannot be read: want "+
+			"%d, %d and %d", m.RowBytes, m.PageBytes, m.SumBytes, want.RowBytes, want.PageBytes,
+			want.SumBytes)
+	}
+	if err == nil && nodes > layout.MaxNodes {
+		err = fmt.Errorf("%d rows are more than ids of 32 bits", nodes)
+	}
+	s := Shape{RowsMeta: m, Nodes: nodes}
+	if err == nil {
+		s.PerPage = int64(m.PageBytes / m.RowBytes)
+	}
+	return s, err
+}
+
+// at is where a row begins in the data area.
+func (s *Shape) at(row uint64) int64 {
+	return int64(row)/s.PerPage*int64(s.PageBytes) + int64(row)%s.PerPage*int64(s.RowBytes)
+}
+
+// pages is the number of pages.
+func (s *Shape) pages() int64 { return (int64(s.Nodes) + s.PerPage - 1) / s.PerPage }
+
+// DataBytes is the size of all pages.
+func (s *Shape) DataBytes() int64 { return s.pages() * int64(s.PageBytes) }
+
+// units is the number of checksums.
+func (s *Shape) units() int64 { return s.DataBytes() / int64(s.SumBytes) }
+
+// sumPages is the number of pages of checksums.
+func (s *Shape) sumPages() int64 { return (s.units() + SumsPerPage - 1) / SumsPerPage }
+
+// SumsBytes is the size of the file of checksums.
+func (s *Shape) SumsBytes() int64 { return codec.HeaderBytes + s.sumPages()*layout.PageBytes }
+
+// fields are the fields of the headers of both files:
+//
+//	u32 layout, u32 dim, u32 row, page and sum bytes, u64 rows, string type, string name
+func (s *Shape) fields() []byte {
+	var e codec.Enc
+	for _, v := range []int{rowsLayout, s.Dim, s.RowBytes, s.PageBytes, s.SumBytes} {
+		e.U32(uint32(v))
+	}
+	e.U64(s.Nodes)
+	e.String(s.DType)
+	e.String(s.Name)
+	return e.B
+}
+
+// decodeFields decodes and checks the fields; the path is not among them.
+func decodeFields(b []byte) (Shape, error) {
+	d := codec.NewDec(b)
+	version := d.U32()
+	m := kv.RowsMeta{Dim: int(d.U32()), RowBytes: int(d.U32()), PageBytes: int(d.U32()),
+		SumBytes: int(d.U32())}
+	nodes := d.U64()
+	m.DType, m.Name = d.String(), d.String()
+	m.Path = ".rows"
+	switch {
+	case d.Err() != nil:
+		return Shape{}, d.Err()
+	case version != rowsLayout:
+		return Shape{}, fmt.Errorf("row layout %d, this gdb reads %d", version, rowsLayout)
+	case d.Rest() != 0:
+		return Shape{}, fmt.Errorf("%d further bytes are unknown", d.Rest())
+	}
+	s, err := NewShape(m, nodes)
+	s.Path = ""
+	return s, err
+}
+
+// UnitSum is the checksum of a unit of rows; seed is layout.SumSeed of KindRows.
+func UnitSum(seed uint32, unit []byte) uint32 { return codec.ChecksumUpdate(seed, unit) }
+
+// SumAt is checksum i of a page of them.
+func SumAt(page []byte, i int) uint32 { return binary.LittleEndian.Uint32(page[4+4*i:]) }
+
+// MetaOf finds the rows that a file of a store holds, or the checksums of. labels are those that
+// the rows are, or nil.
+func MetaOf(meta *kv.Meta, path string) (m kv.RowsMeta, labels *kv.LabelsMeta, ok bool) {
+	for _, m := range meta.Features {
+		if path == m.Path || path == layout.SumsPath(m.Path) {
+			return m, nil, true
+		}
+	}
+	if l := meta.Labels; l != nil && (path == l.Rows.Path || path == layout.SumsPath(l.Rows.Path)) {
+		return l.Rows, l, true
+	}
+	return m, nil, false
+}

@@ -1,0 +1,340 @@
+package rowfile
+
+import (
+	"context"
+	"fmt"
+
+	"gdb/layout"
+
+	"gdb/blockdev"
+	"gdb/internal/bug"
+	"gdb/internal/pace"
+)
+
+// What to read together. On the disk that was measured a random read of 4, 16 and 64 KiB takes 9.3,
+// 16.8 and 45 µs of its time: 6.8 µs a read and 0.6 µs per KiB, so a gap of up to 11 KiB costs less
+// than a second read; 8 KiB leaves room for faster disks. That makes one pass of large reads of a
+// sweep, and of a gather of rows that lie close together. Others gain little by such gaps, and read
+// up to twice the bytes: these read small gaps along, no more bytes of them than a tenth of what
+// their rows take. A read ends at 256 KiB, so that several are in flight.
+const (
+	gatherGapMost = 2 << 10
+	gatherShare   = 10
+	sweepGapMost  = 8 << 10
+	extentMost    = 256 << 10
+)
+
+// Gather reads the rows of nodes, converted to float32 (f32, f16 and bf16 files), row nodes[i] to
+// out[at[i]*Dim:]; at nil means at[i] = i. Nodes may come in any order and repeat: the reads are
+// sorted, merged where neighbors are cheaper together, and issued in batches of up to 512 KiB, some
+// of them at a time.
+func (r *Reader) Gather(ctx context.Context, nodes []layout.NodeID, at []uint32,
+	out []float32) error {
+	return r.GatherParts(ctx, nodes, at, out, nil)
+}
+
+// GatherParts is Gather that calls arrived, if it is not nil, for some rows at a time once they are
+// in out, while others are being read: with node<<32 | index in nodes of each, ascending over all
+// calls. They come one after the other; what is given is only valid until arrived returns.
+func (r *Reader) GatherParts(ctx context.Context, nodes []layout.NodeID, at []uint32, out []float32,
+	arrived func(keys []uint64)) error {
+	if r.decode == nil {
+		return fmt.Errorf("layout: %s holds %s, not floats", r.f.Path, r.shape.DType)
+	}
+	dim := uint64(r.shape.Dim)
+	return r.gather(ctx, nodes, func(i uint32, row []byte) {
+		to := uint64(i)
+		if at != nil {
+			to = uint64(at[i])
+		}
+		r.decode(out[to*dim:(to+1)*dim], row)
+	}, arrived)
+}
+
+// GatherRaw is Gather without conversion, for rows of any type: RowBytes bytes each.
+func (r *Reader) GatherRaw(ctx context.Context, nodes []layout.NodeID, at []uint32,
+	out []byte) error {
+	width := uint64(r.shape.RowBytes)
+	return r.gather(ctx, nodes, func(i uint32, row []byte) {
+		to := uint64(i)
+		if at != nil {
+			to = uint64(at[i])
+		}
+		copy(out[to*width:(to+1)*width], row)
+	}, nil)
+}
+
+// gather calls emit with the index of each node and its row, and arrived after each part.
+func (r *Reader) gather(ctx context.Context, nodes []layout.NodeID, emit func(uint32, []byte),
+	arrived func(keys []uint64)) error {
+	b, err := r.take(ctx)
+	if err != nil {
+		return err
+	}
+	defer r.give(b)
+	if err := r.sort(ctx, b, nodes); err != nil {
+		return err
+	}
+	keys := b.order.Keys
+	return r.stream(ctx, b, r.merging(keys), keys, func(i uint32, row []byte) error {
+		emit(i, row)
+		return nil
+	}, arrived)
+}
+
+// stream reads the rows of ascending keys and calls emit with the lower half of each and its row,
+// and arrived, if it is not nil, with the keys of each part. While one part of the buffer is
+// delivered the others are being read, so the device does not wait.
+func (r *Reader) stream(ctx context.Context, b *rowsBuffer, m merging, keys []uint64,
+	emit func(uint32, []byte) error, arrived func(keys []uint64)) error {
+	begun, ended := 0, 0 // parts
+	start := func() {
+		p := &b.parts[begun%rowsParts]
+		if keys = r.begin(ctx, &m, p, keys); len(p.keys) > 0 {
+			begun++
+		}
+	}
+	for range rowsParts - 1 {
+		start()
+	}
+	for ended < begun {
+		p := &b.parts[ended%rowsParts]
+		err := <-p.done
+		ended++
+		if err == nil {
+			start() // the one part that is neither being read nor delivered
+			err = b.held.AtLeast(b.bytes())
+		}
+		if err == nil {
+			err = r.deliver(ctx, p, emit)
+		}
+		if err == nil {
+			if arrived != nil {
+				arrived(p.keys)
+			}
+			err = ctx.Err()
+		}
+		if err != nil {
+			for ; ended < begun; ended++ { // the buffer is in use until then
+				<-b.parts[ended%rowsParts].done // the first error is the one to tell
+			}
+			return err
+		}
+	}
+	return nil
+}
+
+// begin starts to read the rows of the first keys, as many as the part has room for, and returns
+// the others.
+func (r *Reader) begin(ctx context.Context, m *merging, p *rowsPart, keys []uint64) []uint64 {
+	n := r.plan(m, p, keys)
+	if p.keys = keys[:n]; n > 0 {
+		go func() {
+			defer bug.Catch()
+			p.done <- r.readPart(ctx, p)
+		}()
+	}
+	return keys[n:]
+}
+
+// sort sorts nodes into the order of reading.
+func (r *Reader) sort(ctx context.Context, b *rowsBuffer, nodes []layout.NodeID) error {
+	b.order.Reset(len(nodes))
+	for i, v := range nodes {
+		if i%pace.Every == 0 && ctx.Err() != nil {
+			return ctx.Err()
+		}
+		if uint64(v) >= r.shape.Nodes {
+			return layout.OutOfRange(v, r.shape.Nodes)
+		}
+		b.order.Keys = append(b.order.Keys, uint64(v)<<32|uint64(i))
+	}
+	if err := b.order.Sort(ctx); err != nil {
+		return err
+	}
+	return b.held.AtLeast(b.bytes())
+}
+
+// Cost is how many reads, of how many bytes in all, Gather of these nodes takes. Nothing is read.
+func (r *Reader) Cost(ctx context.Context, nodes []layout.NodeID) (reads int, bytes int64,
+	err error) {
+	b, err := r.take(ctx)
+	if err != nil {
+		return 0, 0, err
+	}
+	defer r.give(b)
+	if err := r.sort(ctx, b, nodes); err != nil {
+		return 0, 0, err
+	}
+	p, m := &b.parts[0], r.merging(b.order.Keys)
+	for keys := b.order.Keys; len(keys) > 0; {
+		keys = keys[r.plan(&m, p, keys):]
+		reads += len(p.reqs)
+		for i := range p.reqs {
+			bytes += int64(len(p.reqs[i].Buf))
+		}
+	}
+	return reads, bytes, ctx.Err()
+}
+
+// merging decides which rows are read together.
+type merging struct {
+	gapMost int64 // the largest gap between two rows that is read along
+	share   int64 // one byte of gaps for so many of rows; 0: any number
+
+	begin, end int64 // what the last read covers of the data area, so far
+	spare      int64 // bytes of rows so far, less those that paid for gaps
+}
+
+func gathers() merging { return merging{gapMost: gatherGapMost, share: gatherShare} }
+func sweeps() merging  { return merging{gapMost: sweepGapMost} }
+
+// merging is how rows of ascending keys are gathered: as a sweep if that takes less than three
+// quarters of the time, with what a read and a byte cost if a gap of a sweep costs a read.
+func (r *Reader) merging(keys []uint64) merging {
+	var c gatherCost
+	c.init()
+	for _, key := range keys {
+		c.add(r.shape.span(key >> 32))
+	}
+	if _, swept := c.cost(); swept {
+		return sweeps()
+	}
+	return gathers()
+}
+
+// gatherCost is what gathering takes either way, but for checksums.
+type gatherCost struct {
+	ways  [2]merging // gathers, sweeps
+	costs [2]ReadCost
+}
+
+func (c *gatherCost) init() { c.ways = [2]merging{gathers(), sweeps()} }
+
+// add counts the units from … to.
+func (c *gatherCost) add(from, to int64) {
+	for i := range c.ways {
+		c.ways[i].count(&c.costs[i], from, to)
+	}
+}
+
+// cost is that of the way that is taken.
+func (c *gatherCost) cost() (cost ReadCost, swept bool) {
+	time := func(c ReadCost) int64 { return sweepGapMost*int64(c.Reads) + c.Bytes }
+	if 4*time(c.costs[1]) < 3*time(c.costs[0]) {
+		return c.costs[1], true
+	}
+	return c.costs[0], false
+}
+
+// takes says whether the units from … to are read with the last read or by another one.
+func (m *merging) takes(from, to int64) bool {
+	gap := max(from-m.end, 0)
+	return gap <= m.gapMost && gap*m.share <= m.spare && to-m.begin <= max(extentMost, to-from)
+}
+
+// restart begins a read.
+func (m *merging) restart(from int64) { m.begin, m.end = from, from }
+
+// add reads the units from … to too, and returns by how much the read grows.
+func (m *merging) add(from, to int64) int64 {
+	more, gap := max(to-m.end, 0), max(from-m.end, 0)
+	m.end += more
+	m.spare += more - gap - gap*m.share
+	return more
+}
+
+// count adds the units from … to to a cost.
+func (m *merging) count(c *ReadCost, from, to int64) {
+	if m.end == 0 || !m.takes(from, to) {
+		m.restart(from)
+		c.Reads++
+	}
+	c.Bytes += m.add(from, to)
+}
+
+// span is the range of whole units that holds a row.
+func (s *Shape) span(row uint64) (from, to int64) {
+	unit, at := int64(s.SumBytes), s.at(row)
+	return at / unit * unit, (at + int64(s.RowBytes) + unit - 1) / unit * unit
+}
+
+// plan lays out the reads of rows and of their checksums, from the first key on, as many as the
+// part has room for: how many is returned. p.at tells where in the buffer each row begins.
+func (r *Reader) plan(m *merging, p *rowsPart, keys []uint64) int {
+	p.sums.sectors, p.sums.at = p.sums.sectors[:0], 0
+	n := r.planRows(m, p, keys)
+	p.reqs = r.sums.requests(p.reqs, &p.sums)
+	return n
+}
+
+func (r *Reader) planRows(m *merging, p *rowsPart, keys []uint64) int {
+	p.reqs, p.at = p.reqs[:0], p.at[:0]
+	unit := int64(r.shape.SumBytes)
+	used := int64(0) // bytes of the buffer
+	for i, key := range keys {
+		from, to := r.shape.span(key >> 32)
+		if i == 0 || !m.takes(from, to) {
+			m.restart(from)
+			p.reqs = append(p.reqs, blockdev.Request{File: r.f.Handle, Off: layout.PageBytes +
+				from})
+		}
+		sectors := int64(len(p.sums.sectors)) + r.sums.missing(p.sums.sectors, from, to, unit)
+		if used+max(to-m.end, 0)+sectorBytes*sectors > int64(len(p.buf)) {
+			if m.begin == m.end { // the read that was just begun stays empty
+				p.reqs = p.reqs[:len(p.reqs)-1]
+			}
+			return i
+		}
+		last := &p.reqs[len(p.reqs)-1]
+		at := used - (m.end - m.begin) // where the read is in the buffer
+		used += m.add(from, to)
+		last.Buf = p.buf[at:used:used]
+		p.at = append(p.at, uint32(at+r.shape.at(key>>32)-m.begin))
+		p.sums.sectors = r.sums.list(p.sums.sectors, from, to, unit)
+	}
+	return len(keys)
+}
+
+// readPart issues the planned reads.
+func (r *Reader) readPart(ctx context.Context, p *rowsPart) error {
+	if err := r.f.Dev.ReadBatch(ctx, p.reqs); err != nil {
+		return fmt.Errorf("layout: read rows of %s: %w", r.f.Path, err)
+	}
+	n := 0
+	for i := range p.reqs {
+		n += len(p.reqs[i].Buf)
+	}
+	r.read.Add(uint64(n))
+	return nil
+}
+
+// entryBytes is how much of a row is verified and converted in a step's time.
+const entryBytes = 16
+
+// deliver verifies the units that hold rows, each once, and emits the rows.
+func (r *Reader) deliver(ctx context.Context, p *rowsPart,
+	emit func(uint32, []byte) error) error {
+	buf, unit, width := p.buf, int64(r.shape.SumBytes), int64(r.shape.RowBytes)
+	var steps pace.Steps
+	verified := int64(0) // in the buffer: where the next unit to verify may begin
+	for i, key := range p.keys {
+		row, at := r.shape.at(key>>32), int64(p.at[i])
+		lead := row % unit
+		for u := max(verified, at-lead); u < at+width; u += unit {
+			off := row + u - at
+			want := r.sums.want(off/unit, &p.sums)
+			if err := r.verify(ctx, off, buf[u:u+unit], want); err != nil {
+				return err
+			}
+			verified = u + unit
+		}
+		if err := steps.Took(ctx, 1+int(width)/entryBytes); err != nil {
+			return err
+		}
+		if err := emit(uint32(key), buf[at:at+width]); err != nil {
+			return err
+		}
+	}
+	return nil
+}

@@ -1,0 +1,115 @@
+package rowfile
+
+import (
+	"context"
+	"fmt"
+	"iter"
+	"slices"
+
+	"gdb/layout"
+)
+
+// Sweep reads rows in the order of the file, once each, for many lists of nodes together. A key is
+// a node<<32 | the number of a list; keys ascend. emit is called for each with the list and the
+// row's RowBytes as they are stored, verified, in memory that is reused. What lies between two rows
+// is read too where that is cheaper than a second read, so many rows make one pass over the file in
+// large reads, to buf, which is page aligned: three quarters of it are being read while one is
+// delivered. If it is smaller than a buffer of Gather, it is such a one.
+func (r *Reader) Sweep(ctx context.Context, keys []uint64, buf []byte,
+	emit func(list uint32, row []byte) error) error {
+	if len(keys) == 0 {
+		return nil
+	}
+	if v := keys[len(keys)-1] >> 32; v >= r.shape.Nodes {
+		return layout.OutOfRange(layout.NodeID(v), r.shape.Nodes)
+	}
+	if !slices.IsSorted(keys) {
+		return fmt.Errorf("layout: sweep %s: %d keys do not ascend", r.f.Path, len(keys))
+	}
+	if int64(len(buf)) >= r.shape.bufferBytes() {
+		b := newRowsBuffer(buf, r.sorting())
+		defer b.held.Release()
+		return r.stream(ctx, b, sweeps(), keys, emit, nil)
+	}
+	b, err := r.take(ctx)
+	if err != nil {
+		return err
+	}
+	defer r.give(b)
+	return r.stream(ctx, b, sweeps(), keys, emit, nil)
+}
+
+// ReadCost is a number of reads, and of bytes in all.
+type ReadCost struct {
+	Reads uint64
+	Bytes int64
+}
+
+// SweepCost is what Sweep of the keys of the first so many lists reads, and what Gather of each of
+// these lists on its own would read. Keys ascend over all slices. Nothing is read. Memory: 144
+// bytes per list.
+func (r *Reader) SweepCost(keys iter.Seq[[]uint64], lists int) (once ReadCost, apart []ReadCost) {
+	all, sums := sweeps(), sumsCost{}
+	of := make([]apartCost, lists)
+	for i := range of {
+		of[i].init()
+	}
+	for some := range keys {
+		for _, key := range some {
+			list := int(uint32(key))
+			if list >= lists {
+				continue
+			}
+			from, to := r.shape.span(key >> 32)
+			all.count(&once, from, to)
+			sums.add(r, from, to)
+			of[list].add(from, to)
+			of[list].sums.add(r, from, to)
+		}
+	}
+	once = once.plus(sums.cost())
+	apart = make([]ReadCost, lists)
+	for i := range of {
+		rows, _ := of[i].cost()
+		apart[i] = rows.plus(of[i].sums.cost())
+	}
+	return once, apart
+}
+
+// apartCost is what gathering a list takes.
+type apartCost struct {
+	gatherCost
+	sums sumsCost
+}
+
+// sumsCost counts the sectors of checksums, if these are on disk.
+type sumsCost struct{ sector, sectors int64 } // the last one, and how many
+
+// add counts those of the units from … to.
+func (k *sumsCost) add(r *Reader, from, to int64) {
+	if r.sums.file == nil {
+		return
+	}
+	first, last := r.sums.sectorsOf(from, to, int64(r.shape.SumBytes))
+	n := (last-max(first, k.sector+sectorBytes))/sectorBytes + 1
+	if n > 0 {
+		k.sectors += n
+		k.sector = last
+	}
+}
+
+// cost is a read for each.
+func (k *sumsCost) cost() ReadCost { return ReadCost{uint64(k.sectors), k.sectors * sectorBytes} }
+
+func (c ReadCost) plus(d ReadCost) ReadCost {
+	return ReadCost{c.Reads + d.Reads, c.Bytes + d.Bytes}
+}
+
+// Decode converts rows as they are stored to float32 (f32, f16 and bf16 files).
+func (r *Reader) Decode(out []float32, rows []byte) error {
+	if r.decode == nil {
+		return fmt.Errorf("layout: %s holds %s, not floats", r.f.Path, r.shape.DType)
+	}
+	r.decode(out, rows)
+	return nil
+}

@@ -1,0 +1,394 @@
+package topology
+
+import (
+	"context"
+	"encoding/binary"
+
+	"gdb/layout"
+	"gdb/layout/listfile"
+	"gdb/layout/neighborcache"
+
+	"gdb/internal/radix"
+
+	"gdb/internal/mem"
+	"gdb/internal/pace"
+)
+
+// pagedSession reads a frontier in three steps: sort it, so that the blocks it needs ascend; read
+// those that are not cached in one batch; decode, block by block. Blocks stay pinned until the
+// next Degrees, so that Gather finds them. A frontier that needs more blocks than the cache holds
+// is read in several batches through the session's overflow buffers, and the blocks that did not
+// stay are read again by Gather. Memory: 20 bytes per node of the frontier, 48 per block, 24 per
+// position that Gather takes from hubs and blocks that did not stay.
+type pagedSession struct {
+	p     *paged
+	get   *fetcher
+	count mem.Account
+
+	// The frontier of the last Degrees.
+	nodes []layout.NodeID
+	order radix.Sorter // node<<32 | index in the frontier
+	list  []place      // where each node's list is
+	need  []uint32     // the blocks, counted from 0, ascending
+	first []uint32     // of each block in need: its first key in order; one more at the end
+	held  []held       // parallel to need
+
+	// Entries to fetch by block: want's keys are block<<32 | index in refs.
+	want  radix.Sorter
+	refs  []ref
+	batch []uint32
+	got   []held
+	now   listfile.Block // the one that each is at
+
+	chunk  []uint32 // a part of a cached list, where not all of it is wanted
+	deg    []uint32 // of Lists and Weights
+	weight []float32
+	lists  listfile.Lists
+	single [1]layout.NodeID // of ListPart
+}
+
+// heldBytes is the size of a held, and more than what the reads of a block take.
+const heldBytes = 40
+
+// place is where the list of a node is: at byte at of block need[block].
+type place struct {
+	block, at uint32
+}
+
+// Blocks of places that are in none: of a node without neighbors, and of list number at of the
+// neighbor cache.
+const (
+	nowhere = 1<<32 - 1
+	cached  = 1<<32 - 2
+)
+
+// ref is one entry wanted from a block: byte at goes to out[to].
+type ref struct {
+	to, at uint32
+}
+
+// Degrees finds the lists and pins the blocks of those that the neighbor cache lacks.
+func (s *pagedSession) Degrees(ctx context.Context, nodes []layout.NodeID, deg []uint32) error {
+	return s.find(ctx, nodes, deg, s.p.nbrs)
+}
+
+// find finds the lists, first in c, if that is not nil.
+func (s *pagedSession) find(ctx context.Context, nodes []layout.NodeID, deg []uint32,
+	c *neighborcache.Cache) error {
+	if s.get == nil {
+		s.get = &fetcher{p: s.p}
+	}
+	s.get.unpin(0)
+	s.nodes, s.list = nodes, mem.Resize(s.list[:0], len(nodes))
+	s.order.Reset(len(nodes))
+	err := s.inCache(ctx, nodes, deg, c)
+	if err == nil {
+		err = s.locate(ctx, deg)
+	}
+	if err != nil {
+		s.list = s.list[:0]
+		return err
+	}
+	s.held = mem.Resize(s.held, len(s.need))
+	var steps pace.Steps
+	for done := 0; done < len(s.need); {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		n, err := s.get.fetch(ctx, s.need[done:], s.held[done:])
+		if err != nil {
+			s.list = s.list[:0]
+			return err
+		}
+		for k := done; k < done+n; k++ {
+			if err := s.decode(k, deg); err != nil {
+				return s.damage(s.need[k], err)
+			}
+			work := pace.Block + int(s.first[k+1]-s.first[k])
+			if err := steps.Took(ctx, work); err != nil {
+				s.list = s.list[:0]
+				return err
+			}
+		}
+		done += n
+	}
+	if err := s.count.AtLeast(s.bytes()); err != nil {
+		return err
+	}
+	return ctx.Err()
+}
+
+// bytes is the scratch memory held.
+func (s *pagedSession) bytes() int64 {
+	words := 2*cap(s.list) + cap(s.need) + cap(s.first) + 2*cap(s.refs) + cap(s.batch) +
+		cap(s.weight)
+	return s.order.Bytes() + s.want.Bytes() + 4*int64(words) +
+		heldBytes*int64(cap(s.held)+cap(s.got)+cap(s.get.pins))
+}
+
+// inCache finds what c has; order gets the keys of the other nodes.
+func (s *pagedSession) inCache(ctx context.Context, nodes []layout.NodeID, deg []uint32,
+	c *neighborcache.Cache) error {
+	for i, v := range nodes {
+		if i%pace.Every == 0 && ctx.Err() != nil {
+			return ctx.Err()
+		}
+		if uint64(v) >= s.p.f.Nodes {
+			return layout.OutOfRange(v, s.p.f.Nodes)
+		}
+		if c != nil {
+			if k, ok := c.Find(v); ok {
+				s.list[i] = place{block: cached, at: k}
+				continue
+			}
+		}
+		s.order.Keys = append(s.order.Keys, uint64(v)<<32|uint64(i))
+	}
+	if c == nil {
+		return nil
+	}
+	// The lists are all over the cache: the CPU looks ahead in a loop that does nothing else.
+	for i, p := range s.list {
+		if i%pace.Every == 0 && ctx.Err() != nil {
+			return ctx.Err()
+		}
+		if p.block != cached {
+			continue
+		}
+		l, err := c.List(p.at)
+		if err != nil {
+			return neighborcache.Damaged(s.p.dir, nodes[i], err)
+		}
+		deg[i] = l.Entries
+	}
+	s.p.asked.Add(uint64(len(nodes)))
+	s.p.found.Add(uint64(len(nodes) - len(s.order.Keys)))
+	return nil
+}
+
+// locate sorts what is not cached and finds the blocks it needs by walking the index: each node is
+// in the last block whose first node is not above it.
+func (s *pagedSession) locate(ctx context.Context, deg []uint32) error {
+	if err := s.order.Sort(ctx); err != nil {
+		return err
+	}
+	s.need, s.first = s.need[:0], s.first[:0]
+	first, at := s.p.ix.First, -1 // at: the block of the node before
+	for k, key := range s.order.Keys {
+		if k%pace.Every == 0 && ctx.Err() != nil {
+			return ctx.Err()
+		}
+		v, i := uint32(key>>32), uint32(key)
+		next := at + listfile.Upper(first[at+1:], v)
+		if next < 0 {
+			s.list[i], deg[i] = place{block: nowhere}, 0
+			continue
+		}
+		if next != at {
+			at = next
+			s.need = append(s.need, uint32(at))
+			s.first = append(s.first, uint32(k))
+		}
+		s.list[i].block = uint32(len(s.need) - 1)
+	}
+	s.first = append(s.first, uint32(len(s.order.Keys)))
+	return nil
+}
+
+// decode finds the lists of the nodes in block need[k].
+func (s *pagedSession) decode(k int, deg []uint32) error {
+	h := &s.held[k]
+	b, err := s.get.parse(s.need[k], h.data)
+	if err != nil {
+		return err
+	}
+	h.hub, h.start = b.Hub, b.Start
+	for _, key := range s.order.Keys[s.first[k]:s.first[k+1]] {
+		i, slot := uint32(key), uint32(key>>32)-uint32(b.First)
+		if slot >= b.Slots {
+			s.list[i].block, deg[i] = nowhere, 0
+			continue
+		}
+		if b.Hub {
+			deg[i] = b.Start + b.Entries
+			continue
+		}
+		from, to, err := s.p.f.Shape.List(&b, slot)
+		if err != nil {
+			return err
+		}
+		s.list[i].at = uint32(b.IDsAt) + from*listfile.IDBytes
+		deg[i] = to - from
+	}
+	if h.frame < 0 {
+		h.data = nil // the next fetch takes the buffer
+	}
+	return nil
+}
+
+// Gather takes entries from the pinned blocks; those of hubs, and of blocks that did not stay, are
+// then read in one batch, each block once.
+func (s *pagedSession) Gather(ctx context.Context, off, pos []uint32, out []layout.NodeID) error {
+	var steps pace.Steps
+	s.refs = s.refs[:0]
+	// Room for all first: growing by millions of entries copies them for as long as a second.
+	if err := s.roomFor(ctx, off); err != nil {
+		return err
+	}
+	for i, p := range s.list {
+		lo, hi := off[i], off[i+1]
+		if err := steps.Took(ctx, 1+int(hi-lo)); err != nil {
+			return err
+		}
+		if lo == hi {
+			continue
+		}
+		if p.block == cached {
+			if err := s.gatherCached(p.at, pos[lo:hi], out[lo:hi]); err != nil {
+				return err
+			}
+			continue
+		}
+		h := &s.held[p.block]
+		if h.hub || h.data == nil {
+			s.wantEntries(p, lo, pos[lo:hi])
+			continue
+		}
+		data, q, o := h.data[p.at:], pos[lo:hi], out[lo:hi]
+		o = o[:len(q)]
+		for j, x := range q {
+			o[j] = layout.NodeID(binary.LittleEndian.Uint32(data[uint64(x)*listfile.IDBytes:]))
+		}
+	}
+	if len(s.refs) == 0 {
+		return ctx.Err()
+	}
+	if err := s.count.AtLeast(s.bytes()); err != nil {
+		return err
+	}
+	return s.each(ctx, func(b *listfile.Block, keys []uint64) error {
+		end := uint32(b.IDsAt) + b.Entries*listfile.IDBytes
+		for _, key := range keys {
+			r := s.refs[uint32(key)]
+			if r.at < uint32(b.IDsAt) || r.at >= end {
+				return damagedRun(b)
+			}
+			out[r.to] = layout.NodeID(binary.LittleEndian.Uint32(b.Bytes[r.at:]))
+		}
+		return nil
+	})
+}
+
+// roomFor makes room for the entries that Gather takes from blocks that are not at hand.
+func (s *pagedSession) roomFor(ctx context.Context, off []uint32) error {
+	n := 0
+	for i, p := range s.list {
+		if i%pace.Every == 0 && ctx.Err() != nil {
+			return ctx.Err()
+		}
+		if off[i] == off[i+1] || p.block == cached {
+			continue
+		}
+		if h := &s.held[p.block]; h.hub || h.data == nil {
+			n += int(off[i+1] - off[i])
+		}
+	}
+	s.want.Reset(n)
+	s.refs = mem.Resize(s.refs, n)[:0]
+	return nil
+}
+
+// gatherCached takes entries of list number i of the neighbor cache.
+func (s *pagedSession) gatherCached(i uint32, pos []uint32, out []layout.NodeID) error {
+	if s.chunk == nil {
+		s.chunk = make([]uint32, neighborcache.ChunkEntries)
+	}
+	c := s.p.nbrs
+	if err := c.Gather(i, pos, s.chunk, s.p.f.Nodes, out); err != nil {
+		return neighborcache.Damaged(s.p.dir, c.Node(i), err)
+	}
+	return nil
+}
+
+// wantEntries notes entries of one list that are not at hand.
+func (s *pagedSession) wantEntries(p place, to uint32, pos []uint32) {
+	h, n := &s.held[p.block], s.need[p.block]
+	room := s.p.f.Shape.HubCapacity
+	head := n - h.start/room // the first block of a hub
+	for j, x := range pos {
+		r, from := ref{to: to + uint32(j), at: p.at + x*listfile.IDBytes}, n
+		if h.hub {
+			from = head + x/room
+			r.at = listfile.BlockHeaderBytes + x%room*listfile.IDBytes
+		}
+		s.want.Keys = append(s.want.Keys, uint64(from)<<32|uint64(len(s.refs)))
+		s.refs = append(s.refs, r)
+	}
+}
+
+// each fetches the wanted blocks, in order, and calls fn with each and its keys.
+func (s *pagedSession) each(ctx context.Context, fn func(b *listfile.Block,
+	keys []uint64) error) error {
+	if err := s.want.Sort(ctx); err != nil {
+		return err
+	}
+	keys := s.want.Keys
+	s.batch = s.batch[:0]
+	for i, key := range keys {
+		if i%pace.Every == 0 && ctx.Err() != nil {
+			return ctx.Err()
+		}
+		if b := uint32(key >> 32); i == 0 || b != s.batch[len(s.batch)-1] {
+			s.batch = append(s.batch, b)
+		}
+	}
+	s.got = mem.Resize(s.got, len(s.batch))
+	mark := len(s.get.pins)
+	defer func() { s.get.unpin(mark) }()
+	var steps pace.Steps
+	for done := 0; done < len(s.batch); {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		n, err := s.get.fetch(ctx, s.batch[done:], s.got[done:])
+		if err != nil {
+			return err
+		}
+		for k := done; k < done+n; k++ {
+			end := 0
+			for end < len(keys) && uint32(keys[end]>>32) == s.batch[k] {
+				end++
+			}
+			if err := steps.Took(ctx, pace.Block+end); err != nil {
+				return err
+			}
+			var err error
+			if s.now, err = s.get.parse(s.batch[k], s.got[k].data); err == nil {
+				err = fn(&s.now, keys[:end])
+			}
+			if err != nil {
+				return s.damage(s.batch[k], err)
+			}
+			keys = keys[end:]
+		}
+		done += n
+		s.get.unpin(mark)
+	}
+	return nil
+}
+
+// damage is the error of a block, counted from 0.
+func (s *pagedSession) damage(block uint32, err error) error {
+	n := int64(block) + 1
+	return s.p.f.Damage(n, listfile.BlockOffset(n, s.p.f.BlockBytes), "%v", err)
+}
+
+// Release unpins everything.
+func (s *pagedSession) Release() {
+	if s.get != nil {
+		s.get.release()
+		s.get = nil
+	}
+	s.count.Release()
+	s.p.sessions.Add(-1)
+}

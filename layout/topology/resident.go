@@ -1,0 +1,251 @@
+package topology
+
+import (
+	"context"
+	"errors"
+	"math"
+
+	"gdb/layout"
+	"gdb/layout/listfile"
+
+	"gdb/blockdev"
+	"gdb/internal/mem"
+)
+
+// attributeCache is the block cache behind Lists of a resident reader whose edges have types,
+// weights or times: these are read when asked for, since uniform sampling does not use them.
+const attributeCache = 1 << 20
+
+// offset is a position in the array of all neighbors: 32 bits while they suffice.
+type offset interface{ uint32 | uint64 }
+
+// resident holds all lists in two arrays: the list of node v is nbrs[ptr[v]:ptr[v+1]].
+type resident[P offset] struct {
+	ptr    []P
+	nbrs   []layout.NodeID
+	weight []float32 // parallel to nbrs; nil: not held
+	arenas [3]*mem.Arena
+	edges  uint64
+	attrs  *paged // of edges with types, weights or times; else nil
+}
+
+func loadResident[P offset](ctx context.Context, s *layout.Store, dev blockdev.Device,
+	dir layout.Direction,
+	opt Options) (t Reader, err error) {
+	f, err := listfile.Open(ctx, s, dev, dir)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, f.Close()) }()
+	r := &resident[P]{edges: s.Meta().Edges}
+	if err = r.allocate(f.Nodes, opt.Weights, opt.Budget); err == nil {
+		stop := r.arenas[1].Populate()
+		err = r.load(ctx, f)
+		stop()
+	}
+	if err == nil && f.Shape.HasAttributes() {
+		opt.CacheBytes, opt.NeighborBytes = attributeCache, 0
+		r.attrs, err = openPaged(ctx, s, dev, dir, opt)
+	}
+	if err != nil {
+		return nil, errors.Join(err, r.Close())
+	}
+	return r, nil
+}
+
+func (r *resident[P]) allocate(nodes uint64, weights bool,
+	budget *mem.Budget) (err error) {
+	width := int64(4)
+	if uint64(^P(0)) > math.MaxUint32 {
+		width = 8
+	}
+	r.arenas[0], err = mem.NewArena(budget, "resident topology offsets", int64(nodes+1)*width)
+	if err != nil {
+		return err
+	}
+	r.ptr = mem.View[P](r.arenas[0].Bytes())
+	r.arenas[1], err = mem.NewArena(budget, "resident topology", int64(r.edges)*listfile.IDBytes)
+	if err != nil {
+		return err
+	}
+	r.nbrs = mem.View[layout.NodeID](r.arenas[1].Bytes())
+	if !weights {
+		return nil
+	}
+	r.arenas[2], err = mem.NewArena(budget, "resident edge weights",
+		int64(r.edges)*listfile.WeightBytes)
+	if err != nil {
+		return err
+	}
+	r.weight = mem.View[float32](r.arenas[2].Bytes())
+	return nil
+}
+
+// load decodes the whole file.
+func (r *resident[P]) load(ctx context.Context, f *listfile.File) error {
+	next, total := uint64(0), uint64(0) // nodes with an offset, edges so far
+	err := f.Each(ctx, func(k *listfile.Block, gap uint64, cont bool) error {
+		if total+uint64(k.Entries) > r.edges {
+			return f.Damage(-1, 0, "file has more than the store's %d edges", r.edges)
+		}
+		ptr := r.ptr[next:]
+		for i := range ptr[:gap] {
+			ptr[i] = P(total)
+		}
+		if ptr = ptr[gap:]; !cont {
+			ptr[0] = P(total)
+		}
+		for i := uint32(1); i < k.Slots; i++ {
+			from, _, err := f.Shape.List(k, i)
+			if err != nil {
+				n := k.Number()
+				return f.Damage(n, listfile.BlockOffset(n, f.BlockBytes), "%v", err)
+			}
+			ptr[i] = P(total + uint64(from))
+		}
+		next = uint64(k.First) + uint64(k.Slots)
+		n := int(k.Entries) * listfile.IDBytes
+		copy(mem.BytesOf(r.nbrs[total:]), k.Bytes[k.IDsAt:k.IDsAt+n])
+		if r.weight != nil {
+			f.Shape.CopyWeights(k, 0, r.weight[total:][:k.Entries])
+		}
+		total += uint64(k.Entries)
+		return nil
+	})
+	if err == nil && total != r.edges {
+		err = f.Damage(-1, 0, "file has %d edges, the store %d", total, r.edges)
+	}
+	if err != nil {
+		return err
+	}
+	for i := next; i < uint64(len(r.ptr)); i++ {
+		r.ptr[i] = P(total)
+	}
+	return nil
+}
+
+// Nodes is the number of lists.
+func (r *resident[P]) Nodes() uint64 { return uint64(len(r.ptr)) - 1 }
+
+// Edges is the number of entries.
+func (r *resident[P]) Edges() uint64 { return r.edges }
+
+// NewSession returns a reader for one goroutine.
+func (r *resident[P]) NewSession() Session { return &residentSession[P]{r: r} }
+
+// Stats has the memory held; nothing is ever missed.
+func (r *resident[P]) Stats() Stats {
+	st := Stats{Kind: "resident",
+		Bytes: int64(len(mem.BytesOf(r.nbrs)) + len(mem.BytesOf(r.weight)) +
+			len(r.arenas[0].Bytes()))}
+	if r.attrs != nil {
+		a := r.attrs.Stats()
+		st.Bytes += a.Bytes
+		st.Hits, st.Misses = a.Hits, a.Misses
+		st.BlocksRead, st.BytesRead = a.BlocksRead, a.BytesRead
+	}
+	return st
+}
+
+// Close frees the arrays.
+func (r *resident[P]) Close() (err error) {
+	if r.attrs != nil {
+		err = r.attrs.Close()
+		r.attrs = nil
+	}
+	for _, a := range r.arenas {
+		if a != nil {
+			err = errors.Join(err, a.Free())
+		}
+	}
+	r.ptr, r.nbrs, r.weight = nil, nil, nil
+	return err
+}
+
+type residentSession[P offset] struct {
+	r     *resident[P]
+	nodes []layout.NodeID // of the last Degrees
+	start []P             // of their lists
+	lists listfile.Lists
+	attrs Session
+}
+
+// Degrees looks the lists up.
+func (s *residentSession[P]) Degrees(ctx context.Context, nodes []layout.NodeID,
+	deg []uint32) error {
+	s.nodes, s.start = nodes, mem.Resize(s.start, len(nodes))
+	ptr, start := s.r.ptr, s.start
+	deg = deg[:len(nodes)]
+	for i, v := range nodes {
+		if int(v) >= len(ptr)-1 {
+			return layout.OutOfRange(v, s.r.Nodes())
+		}
+		from := ptr[v]
+		start[i] = from
+		deg[i] = uint32(ptr[int(v)+1] - from)
+	}
+	return ctx.Err()
+}
+
+// Gather copies entries.
+func (s *residentSession[P]) Gather(ctx context.Context, off, pos []uint32,
+	out []layout.NodeID) error {
+	nbrs := s.r.nbrs
+	for i, at := range s.start {
+		lo, hi := off[i], off[i+1]
+		p, o := pos[lo:hi], out[lo:hi]
+		o = o[:len(p)]
+		for j, x := range p {
+			o[j] = nbrs[at+P(x)]
+		}
+	}
+	return ctx.Err()
+}
+
+// Weights gives the lists' parts of the array.
+func (s *residentSession[P]) Weights(ctx context.Context,
+	fn func(i int, from uint32, w []float32) error) error {
+	if s.r.arenas[2] == nil {
+		return errors.New("layout: this reader was opened without the weights of edges")
+	}
+	for i, v := range s.nodes {
+		at, end := s.start[i], s.r.ptr[int(v)+1]
+		if at == end {
+			continue
+		}
+		if err := fn(i, 0, s.r.weight[at:end]); err != nil {
+			return err
+		}
+	}
+	return ctx.Err()
+}
+
+// Lists copies whole lists; types, weights and times are read from disk.
+func (s *residentSession[P]) Lists(ctx context.Context, nodes []layout.NodeID) (*listfile.Lists,
+	error) {
+	if s.r.attrs != nil {
+		if s.attrs == nil {
+			s.attrs = s.r.attrs.NewSession()
+		}
+		return s.attrs.Lists(ctx, nodes)
+	}
+	l := &s.lists
+	l.Off = append(l.Off[:0], 0)
+	l.Nbrs = l.Nbrs[:0]
+	for _, v := range nodes {
+		if uint64(v) >= s.r.Nodes() {
+			return nil, layout.OutOfRange(v, s.r.Nodes())
+		}
+		l.Nbrs = append(l.Nbrs, s.r.nbrs[s.r.ptr[v]:s.r.ptr[int(v)+1]]...)
+		l.Off = append(l.Off, uint64(len(l.Nbrs)))
+	}
+	return l, ctx.Err()
+}
+
+// Release ends the session.
+func (s *residentSession[P]) Release() {
+	if s.attrs != nil {
+		s.attrs.Release()
+		s.attrs = nil
+	}
+}

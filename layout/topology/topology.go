@@ -1,0 +1,164 @@
+// Package topology reads the neighbor lists of any nodes: from memory, or by blocks through a
+// cache.
+package topology
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	"gdb/layout"
+	"gdb/layout/listfile"
+	"gdb/layout/neighborcache"
+
+	"gdb/blockdev"
+	"gdb/internal/blockcache"
+	"gdb/internal/mem"
+)
+
+// Reader gives the neighbor lists of one direction. Two readers stand behind it: resident
+// (decoded into arrays) and paged (blocks through a cache). Both give equal answers. It may be used
+// from any goroutine; sessions may not.
+type Reader interface {
+	// Nodes and Edges count the lists and their entries.
+	Nodes() uint64
+	Edges() uint64
+	// NewSession returns a reader for one goroutine.
+	NewSession() Session
+	Stats() Stats
+	Close() error
+}
+
+// Session reads lists for one goroutine, a whole frontier at a time.
+type Session interface {
+	// Degrees writes the length of each node's list to deg (len(nodes)), and remembers where the
+	// lists are for Gather. The paged reader reads all blocks it misses in one batch. nodes must
+	// not change until the last Gather for them is done.
+	Degrees(ctx context.Context, nodes []layout.NodeID, deg []uint32) error
+	// Gather writes list entries of the nodes that Degrees was called with last: those of node i
+	// at positions pos[off[i]:off[i+1]], each below its degree, to out[off[i]:off[i+1]].
+	Gather(ctx context.Context, off, pos []uint32, out []layout.NodeID) error
+	// Lists returns the whole lists of nodes with what runs parallel to them; valid until the
+	// next call. Degrees is called again before the next Gather.
+	Lists(ctx context.Context, nodes []layout.NodeID) (*listfile.Lists, error)
+	// Release gives cached blocks back; the session is not used afterwards.
+	Release()
+}
+
+// PartReader is a Session that can read a list in parts, so that the list of a hub need not be in
+// memory at once. The sessions of the paged reader are.
+type PartReader interface {
+	Session
+	// ListPart returns entries from … to-1 of a node's list, as Lists does.
+	ListPart(ctx context.Context, node layout.NodeID, from, to uint32) (*listfile.Lists, error)
+}
+
+// WeightReader is a Session that can read the weights of edges. The sessions of both readers are;
+// of a resident one if Options.Weights asked for them.
+type WeightReader interface {
+	Session
+	// Weights calls fn with the weights of the lists of the nodes that Degrees was called with
+	// last: w are those of the entries of nodes[i]'s list from position from on, and valid during
+	// the call. A long list comes in parts, in its order, other lists maybe between them; lists
+	// come in any order, empty ones not at all. An error of fn ends it and is returned. The error
+	// wraps ErrNoWeights if edges have none.
+	Weights(ctx context.Context, fn func(i int, from uint32, w []float32) error) error
+}
+
+// ErrNoWeights says that the edges of a store have no weights.
+var ErrNoWeights = errors.New("the edges have no weights: ingest a source that has them")
+
+// Stats counts what a topology reader did.
+type Stats struct {
+	Kind       string // resident or paged
+	Bytes      int64  // memory held
+	Hits       uint64 // blocks found in the cache
+	Misses     uint64 // blocks read
+	BlocksRead uint64
+	BytesRead  uint64
+	Neighbors  neighborcache.Stats
+}
+
+// Options choose the reader.
+type Options struct {
+	// Resident decodes all lists into arrays: 4 bytes per edge, 4 or 8 per node.
+	Resident bool
+	// Weights makes the resident reader hold the weights of edges too, another 4 bytes per edge.
+	// The paged reader has them in its blocks.
+	Weights bool
+	// CacheBytes is the block cache of the paged reader. Default 64 MiB.
+	CacheBytes int64
+	// NeighborBytes is the neighbor cache of the paged reader, beside the block cache; 0 is none.
+	// It is chosen and read in two scans of all lists, and kept in prep for later readers with the
+	// same size. Choosing takes 6 bytes a node; with less in Budget, more scans.
+	NeighborBytes int64
+	// NeighborsRaw keeps the lists of the neighbor cache as they are, to see what compression is
+	// worth.
+	NeighborsRaw bool
+	// Budget counts the memory; nil for none.
+	Budget *mem.Budget
+}
+
+// topologyCache is the default of CacheBytes.
+const topologyCache = 64 << 20
+
+// Topology opens the lists of one direction.
+func Open(ctx context.Context, s *layout.Store, dev blockdev.Device, dir layout.Direction,
+	opt Options) (Reader, error) {
+	if !slices.Contains(s.Meta().Directions, dir.String()) {
+		return nil, fmt.Errorf("layout: this store has no %s-lists; ingest with --direction both",
+			dir)
+	}
+	if opt.CacheBytes == 0 {
+		opt.CacheBytes = topologyCache
+	}
+	if opt.Weights && !s.Meta().Weighted {
+		return nil, fmt.Errorf("layout: open %s-lists: %w", dir, ErrNoWeights)
+	}
+	switch {
+	case !opt.Resident:
+		return openPaged(ctx, s, dev, dir, opt)
+	case s.Meta().Edges < 1<<32:
+		return loadResident[uint32](ctx, s, dev, dir, opt)
+	default:
+		return loadResident[uint64](ctx, s, dev, dir, opt)
+	}
+}
+
+// ResidentBytes is the memory that the resident reader of this store takes: 4 bytes per edge, 4
+// per node (8 from 2^32 edges on), and if edges have types, weights or times, what the paged
+// reader behind Lists takes. Options.Weights adds 4 bytes per edge.
+func ResidentBytes(s *layout.Store, dir layout.Direction) int64 {
+	ptr := int64(4)
+	if s.Meta().Edges >= 1<<32 {
+		ptr = 8
+	}
+	n := ptr*int64(s.Meta().Nodes+1) + listfile.IDBytes*int64(s.Meta().Edges)
+	if hasAttributes(s) {
+		n += PagedBytes(s, dir, attributeCache)
+	}
+	return n
+}
+
+// attributes says whether edges have a type, a weight or a time.
+func hasAttributes(s *layout.Store) bool {
+	return len(s.Meta().EdgeTypes) > 0 || s.Meta().Weighted || s.Meta().Timestamped
+}
+
+// PagedBytes is the memory that the paged reader of this store takes with a cache of cacheBytes (0
+// is the default): the cache with its tables, and 4 bytes per block for the index. Each session
+// whose frontier needs more blocks than the cache has room for takes another 512 KiB.
+func PagedBytes(s *layout.Store, dir layout.Direction, cacheBytes int64) int64 {
+	if cacheBytes == 0 {
+		cacheBytes = topologyCache
+	}
+	path, _ := layout.TopologyPaths(dir)
+	blockBytes, index := int64(max(s.Meta().BlockBytes, listfile.BlockMin)), int64(0)
+	for _, f := range s.Meta().Files {
+		if f.Path == path {
+			index = f.Size / blockBytes * 4
+		}
+	}
+	return index + max(cacheBytes/blockBytes, 1)*(blockBytes+blockcache.FrameBytes)
+}
