@@ -9,6 +9,7 @@ import (
 	"unicode/utf8"
 
 	"gdb/internal/mem"
+	"gdb/shell/lang"
 	"gdb/train/runs"
 
 	"github.com/dustin/go-humanize"
@@ -28,7 +29,7 @@ func (s *session) candidates(text string, cursor int) (start int, found []candid
 	}
 	at := lastWord(item)
 	word, all := item[at:], s.expected(item[:at])
-	if word != "" && isQuote(word[0]) {
+	if word != "" && lang.IsQuote(word[0]) {
 		all = inQuotes(all, word[:1])
 	}
 	return cursor - utf8.RuneCountInString(word), matching(all, word)
@@ -36,12 +37,12 @@ func (s *session) candidates(text string, cursor int) (start int, found []candid
 
 // lastWord is where the last word of a part of a statement begins, or its open quote.
 func lastWord(item string) int {
-	var open *SyntaxError
-	if errors.As(checkQuotes(item), &open) {
+	var open *lang.SyntaxError
+	if errors.As(lang.CheckQuotes(item), &open) {
 		return open.Pos
 	}
 	at := len(item)
-	for at > 0 && isWord(item[at-1]) {
+	for at > 0 && lang.IsWord(item[at-1]) {
 		at--
 	}
 	return at
@@ -76,7 +77,7 @@ func inQuotes(all []candidate, quote string) (found []candidate) {
 func nameCandidate(name, help string) candidate {
 	c := candidate{word: name, help: help, name: name}
 	if name == "" || strings.IndexFunc(name, func(r rune) bool {
-		return r < utf8.RuneSelf && !isWord(byte(r))
+		return r < utf8.RuneSelf && !lang.IsWord(byte(r))
 	}) >= 0 {
 		c.word = inQuotes([]candidate{c}, "'")[0].word
 	}
@@ -85,51 +86,51 @@ func nameCandidate(name, help string) candidate {
 
 // expected are the words that may follow a part of a statement.
 func (s *session) expected(before string) (all []candidate) {
-	p, err := parse(before)
+	p, err := lang.Parse(before)
 	if err == nil {
 		return open(p)
 	}
-	var wrong *SyntaxError
-	if !errors.As(err, &wrong) || !wrong.atEnd {
+	var wrong *lang.SyntaxError
+	if !errors.As(err, &wrong) || !wrong.AtEnd {
 		return nil
 	}
 	st := statementOf(before)
-	for _, w := range wrong.want {
+	for _, w := range wrong.Want {
 		all = append(all, candidate{word: w, help: wordHelp(st, w)})
 	}
-	if wrong.place != nil {
-		all = append(all, placeValues(s.engine.meta(), wrong.place)...)
+	if wrong.Place != nil {
+		all = append(all, placeValues(s.engine.meta(), wrong.Place)...)
 	}
-	return append(all, s.names(before, wrong.slot)...)
+	return append(all, s.names(before, wrong.Slot)...)
 }
 
 // open are the clauses that a statement may still take.
-func open(p *parsed) (all []candidate) {
-	if p.st == nil {
+func open(p *lang.Parsed) (all []candidate) {
+	if p.Statement == nil {
 		return nil
 	}
-	if p.st.operand == argMatch {
-		for _, w := range p.want {
-			all = append(all, candidate{word: w, help: wordHelp(p.st, w)})
+	if p.Statement.Operand == lang.ArgMatch {
+		for _, w := range p.Want {
+			all = append(all, candidate{word: w, help: wordHelp(p.Statement, w)})
 		}
 		return all
 	}
-	for _, c := range p.st.clauses {
-		if !p.has(c.word) && p.excluded(c.word) == nil {
-			all = append(all, candidate{word: c.word, help: clauseHelp(p.st, c)})
+	for _, c := range p.Statement.Clauses {
+		if !p.Has(c.Word) && p.Excluded(c.Word) == nil {
+			all = append(all, candidate{word: c.Word, help: clauseHelp(p.Statement, c)})
 		}
 	}
 	return all
 }
 
 // statementOf is the statement that a text begins with, or nil.
-func statementOf(text string) *statement {
+func statementOf(text string) *lang.Statement {
 	fields := strings.Fields(strings.ToUpper(text))
-	for i := range registry {
-		head := strings.Fields(registry[i].head)
+	for i := range lang.Statements {
+		head := strings.Fields(lang.Statements[i].Head)
 		for skip := 0; skip < 2 && len(fields) >= skip+len(head); skip++ { // EXPLAIN and the like
 			if slices.Equal(fields[skip:skip+len(head)], head) {
-				return &registry[i]
+				return &lang.Statements[i]
 			}
 		}
 	}
@@ -137,24 +138,24 @@ func statementOf(text string) *statement {
 }
 
 // wordHelp says in one line what a keyword means.
-func wordHelp(st *statement, word string) string {
-	if st != nil && st.operand == argMatch && matchWords[word] != "" {
+func wordHelp(st *lang.Statement, word string) string {
+	if st != nil && st.Operand == lang.ArgMatch && matchWords[word] != "" {
 		return matchWords[word]
 	}
 	if text := choiceTexts[word]; text != "" {
 		return text
 	}
 	if st != nil {
-		if text := clauseHelp(st, clause{word: word}); text != "" {
+		if text := clauseHelp(st, lang.Clause{Word: word}); text != "" {
 			return text
 		}
 	}
 	var nouns []string
-	for i := range registry {
-		verb, noun, two := strings.Cut(registry[i].head, " ")
+	for i := range lang.Statements {
+		verb, noun, two := strings.Cut(lang.Statements[i].Head, " ")
 		switch {
 		case noun == word && st == nil, verb == word && !two:
-			return registry[i].help
+			return lang.Statements[i].Help
 		case verb == word:
 			nouns = append(nouns, noun)
 		}
@@ -173,7 +174,7 @@ var wordTexts = map[string]string{
 }
 
 // names are those of the catalog that an argument may be.
-func (s *session) names(before string, slot clause) (all []candidate) {
+func (s *session) names(before string, slot lang.Clause) (all []candidate) {
 	m := s.engine.meta()
 	fields := strings.Fields(strings.ToUpper(before))
 	last := ""
@@ -185,19 +186,19 @@ func (s *session) names(before string, slot clause) (all []candidate) {
 		for _, sp := range m.Splits {
 			all = append(all, nameCandidate(sp.Name, humanize.Comma(int64(sp.Count))+" nodes"))
 		}
-	case slot.word == "SET":
+	case slot.Word == "SET":
 		for _, name := range settings {
 			all = append(all, candidate{word: name, help: clauseTexts[strings.ToUpper(name)]})
 		}
-	case slot.arg == argRun:
+	case slot.Arg == lang.ArgRun:
 		return s.engine.runCandidates()
-	case slot.word == "METRIC":
+	case slot.Word == "METRIC":
 		return s.metrics(fields)
-	case slot.word == "VIA":
+	case slot.Word == "VIA":
 		for _, t := range m.EdgeTypes {
 			all = append(all, nameCandidate(t, "edge type"))
 		}
-	case slot.arg == argFile:
+	case slot.Arg == lang.ArgFile:
 		for _, f := range m.Files {
 			all = append(all, nameCandidate(f.Path, mem.FormatSize(f.Size)))
 		}
@@ -250,8 +251,9 @@ func (s *session) dotCandidates(line string) (word string, all []candidate) {
 	arg = strings.TrimLeft(arg, " ")
 	switch d.name {
 	case "help":
-		for i := range registry {
-			all = append(all, candidate{word: registry[i].head, help: registry[i].help})
+		for i := range lang.Statements {
+			all = append(all, candidate{word: lang.Statements[i].Head,
+				help: lang.Statements[i].Help})
 		}
 		for _, d := range dots {
 			all = append(all, candidate{word: "." + d.name, help: d.help})

@@ -6,6 +6,8 @@ import (
 	"strings"
 
 	"gdb/kv"
+	"gdb/shell/lang"
+	"gdb/shell/result"
 )
 
 // matchWords tell what the words and signs of MATCH mean.
@@ -44,46 +46,46 @@ var aggregateTexts = map[string]string{"count": "how many: count(*), or those wi
 	"min": "the least", "max": "the greatest", "avg": "the mean"}
 
 // placeValues are the values that may stand at a place of a MATCH.
-func placeValues(m *kv.Meta, at *matchPlace) (all []candidate) {
-	if at.inHop {
+func placeValues(m *kv.Meta, at *lang.MatchPlace) (all []candidate) {
+	if at.InHop {
 		for _, t := range m.EdgeTypes {
 			all = append(all, candidate{word: ":" + nameCandidate(t, "").word, help: "edge type"})
 		}
 		return all
 	}
-	if at.inOrder {
-		for _, i := range at.query.items {
-			all = append(all, candidate{word: i.as, help: "as in RETURN"})
+	if at.InOrder {
+		for _, i := range at.Query.Items {
+			all = append(all, candidate{word: i.As, help: "as in RETURN"})
 		}
 		return all
 	}
-	if at.left != nil {
-		all = comparedWith(m, at.left)
+	if at.Left != nil {
+		all = comparedWith(m, at.Left)
 	}
-	for _, n := range at.query.nodes {
-		twice := slices.ContainsFunc(all, func(c candidate) bool { return c.word == n.name })
-		if n.name == "" || twice {
+	for _, n := range at.Query.Nodes {
+		twice := slices.ContainsFunc(all, func(c candidate) bool { return c.word == n.Name })
+		if n.Name == "" || twice {
 			continue
 		}
-		all = append(all, candidate{word: n.name, help: "a node, by its id"})
+		all = append(all, candidate{word: n.Name, help: "a node, by its id"})
 		if m.Labels != nil {
-			all = append(all, candidate{word: n.name + ".label", help: "its label"})
+			all = append(all, candidate{word: n.Name + ".label", help: "its label"})
 		}
 		if len(m.Features) > 0 {
-			all = append(all, candidate{word: n.name + ".f0",
+			all = append(all, candidate{word: n.Name + ".f0",
 				help: fmt.Sprintf("a feature, f0 to f%d",
 					m.Features[0].Dim-1)})
 		}
 	}
-	for _, h := range at.query.hops {
+	for _, h := range at.Query.Hops {
 		for _, prop := range edgeProps(m) {
-			if h.name != "" {
-				all = append(all, candidate{word: h.name + "." + prop, help: "of the edge"})
+			if h.Name != "" {
+				all = append(all, candidate{word: h.Name + "." + prop, help: "of the edge"})
 			}
 		}
 	}
-	if at.inReturn {
-		for _, f := range aggregates {
+	if at.InReturn {
+		for _, f := range lang.Aggregates {
 			all = append(all, candidate{word: f + "(", help: aggregateTexts[f]})
 		}
 	}
@@ -104,13 +106,13 @@ func edgeProps(m *kv.Meta) (props []string) {
 }
 
 // comparedWith are the values that a label or a type may be compared with.
-func comparedWith(m *kv.Meta, left *matchExpr) (all []candidate) {
+func comparedWith(m *kv.Meta, left *lang.MatchExpr) (all []candidate) {
 	switch {
-	case left.prop == "label" && m.Labels != nil:
+	case left.Prop == "label" && m.Labels != nil:
 		for _, c := range m.Labels.Classes {
 			all = append(all, candidate{word: literal(c), help: "label", name: c})
 		}
-	case left.prop == "type":
+	case left.Prop == "type":
 		for _, t := range m.EdgeTypes {
 			all = append(all, candidate{word: literal(t), help: "edge type", name: t})
 		}
@@ -120,7 +122,7 @@ func comparedWith(m *kv.Meta, left *matchExpr) (all []candidate) {
 
 // literal writes a text as it stands in WHERE: numbers as they are, all else in quotes.
 func literal(text string) string {
-	if _, ok := number(text); ok {
+	if _, ok := result.ParseNumber(text); ok {
 		return text
 	}
 	return "'" + strings.ReplaceAll(text, "'", "''") + "'"

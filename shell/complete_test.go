@@ -7,6 +7,8 @@ import (
 	"unicode/utf8"
 
 	"gdb/layout/layouttest"
+	"gdb/shell/lang"
+	"gdb/shell/words"
 
 	"github.com/cockroachdb/pebble/v2/vfs"
 )
@@ -144,7 +146,7 @@ func TestNamesInQuotes(t *testing.T) {
 		var words []string
 		for _, c := range found {
 			words = append(words, c.word)
-			_, err := parse(text[:start] + c.word)
+			_, err := lang.Parse(text[:start] + c.word)
 			if err != nil && !strings.HasPrefix(text, "MATCH") {
 				t.Errorf("%s%s: %v", text[:start], c.word, err)
 			}
@@ -175,21 +177,21 @@ func TestEveryKeywordIsOffered(t *testing.T) {
 				t.Errorf("%q: the word at %d begins at %d", text, at, start)
 			}
 		}
-		tokens, err := lex(text)
+		toks, err := lang.Tokens(text)
 		if err != nil {
 			t.Fatal(err)
 		}
-		for _, tok := range tokens {
-			word := strings.ToUpper(tok.text)
-			if tok.kind != tokWord || !words[word] && choiceTexts[tok.text] == "" {
+		for _, tok := range toks {
+			word := strings.ToUpper(tok.Text)
+			if tok.Kind != lang.TokWord || !words[word] && choiceTexts[tok.Text] == "" {
 				continue
 			}
 			offered++
-			_, found := s.candidates(text, tok.pos)
+			_, found := s.candidates(text, tok.Pos)
 			if !slices.ContainsFunc(found, func(c candidate) bool {
 				return strings.HasPrefix(strings.ToUpper(c.word), word)
 			}) {
-				t.Errorf("%q: %s is not offered after %q", text, tok.text, text[:tok.pos])
+				t.Errorf("%q: %s is not offered after %q", text, tok.Text, text[:tok.Pos])
 			}
 		}
 	}
@@ -200,16 +202,16 @@ func TestEveryKeywordIsOffered(t *testing.T) {
 
 // TestEveryKeywordIsExplained holds that no candidate lacks a description.
 func TestEveryKeywordIsExplained(t *testing.T) {
-	for _, h := range heads() {
+	for _, h := range lang.Heads() {
 		if wordHelp(nil, h) == "" {
 			t.Errorf("%s has no description", h)
 		}
 	}
-	for _, st := range registry {
-		for _, c := range st.clauses {
-			for _, w := range c.choices {
+	for _, st := range lang.Statements {
+		for _, c := range st.Clauses {
+			for _, w := range c.Choices {
 				if wordHelp(&st, w) == "" {
-					t.Errorf("%s %s %s has no description", st.head, c.word, w)
+					t.Errorf("%s %s %s has no description", st.Head, c.Word, w)
 				}
 			}
 		}
@@ -226,8 +228,9 @@ func TestHighlight(t *testing.T) {
 	paint := highlighter()
 	text := "sample 'ü;' x; -- c\n.mode csv\n 'open"
 	got := ""
-	letters := map[string]string{"": ".", styleCyan: "k", styleGreen: "q", styleDim: "c",
-		styleYellow: "d", styleRed: "r"}
+	letters := map[string]string{"": ".", words.StyleCyan: "k", words.StyleGreen: "q",
+		words.StyleDim:    "c",
+		words.StyleYellow: "d", words.StyleRed: "r"}
 	for _, s := range paint(text) {
 		got += letters[s]
 	}

@@ -8,6 +8,9 @@ import (
 	"unicode/utf8"
 
 	"gdb/layout/layouttest"
+	"gdb/shell/lang"
+	"gdb/shell/result"
+	"gdb/shell/words"
 
 	"github.com/cockroachdb/pebble/v2/vfs"
 )
@@ -18,7 +21,7 @@ func TestModesAreComplete(t *testing.T) {
 	store, dev := layouttest.Build(t, vfs.NewMem(), "s", hubGraph()), mustDevice(t)
 	rows := map[string]int{"csv": 3001, "tsv": 3001, "jsonl": 3000, "json": 3000, "md": 3002,
 		"line": 3000*5 - 1, "none": 0, "box": 4 + 40 + 1}
-	for _, mode := range Modes {
+	for _, mode := range result.Modes {
 		if mode == "auto" {
 			continue
 		}
@@ -37,7 +40,7 @@ func TestModesAreComplete(t *testing.T) {
 	g := layouttest.Graph{Nodes: 2, Edges: []layouttest.Edge{{Src: 0, Dst: 1}},
 		IDs: []string{long, "b"}}
 	store = layouttest.Build(t, vfs.NewMem(), "t", g)
-	for _, mode := range Modes[1:] {
+	for _, mode := range result.Modes[1:] {
 		var out bytes.Buffer
 		err := Run(t.Context(), Options{Store: store, Dev: dev, Script: "NEIGHBORS b IN",
 			Mode: mode, Out: &out, Err: &bytes.Buffer{}, Memory: 64 << 20,
@@ -66,7 +69,7 @@ func TestHelpFitsAScreen(t *testing.T) {
 
 // TestNear holds that names within distance 2 are suggested, the nearest one, and no others.
 func TestNear(t *testing.T) {
-	if got := near("CITES", []string{"cites"}); got != "; did you mean cites?" {
+	if got := words.Near("CITES", []string{"cites"}); got != "; did you mean cites?" {
 		t.Errorf("a name in other letters: %q", got)
 	}
 	among := []string{"NEIGHBORS", "DEGREES", "cites", "IN"}
@@ -77,7 +80,7 @@ func TestNear(t *testing.T) {
 		if want != "" {
 			want = "; did you mean " + want + "?"
 		}
-		if got := near(word, among); got != want {
+		if got := words.Near(word, among); got != want {
 			t.Errorf("%.20q: %q, want %q", word, got, want)
 		}
 	}
@@ -121,23 +124,23 @@ func TestForms(t *testing.T) {
 		"MATCH (a {id: ada})-[:cites]->(b) WHERE b.id <> 'x' RETURN b ORDER BY b DESC LIMIT 1")
 	heads := map[string]bool{}
 	for _, form := range forms {
-		p, err := parse(form)
+		p, err := lang.Parse(form)
 		if err != nil {
 			t.Errorf("%s: %v", form, err)
 			continue
 		}
-		heads[p.st.head] = true
+		heads[p.Statement.Head] = true
 		first := ""
-		if p.st.head == "TRACE IO" {
+		if p.Statement.Head == "TRACE IO" {
 			first = "TRACE IO ON; "
 		}
 		for _, before := range []string{"", "EXPLAIN ", "PROFILE "} {
 			mustRun(t, store, dev, "csv", first+before+form+";")
 		}
 	}
-	for _, st := range registry {
-		if !heads[st.head] && !strings.HasPrefix(st.head, "SIMULATE") {
-			t.Errorf("no form of %s was run", st.head)
+	for _, st := range lang.Statements {
+		if !heads[st.Head] && !strings.HasPrefix(st.Head, "SIMULATE") {
+			t.Errorf("no form of %s was run", st.Head)
 		}
 	}
 }

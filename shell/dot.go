@@ -6,6 +6,10 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+
+	"gdb/shell/lang"
+	"gdb/shell/result"
+	"gdb/shell/words"
 )
 
 // dotCommand is one entry of the list of session commands. A dot changes the session or the
@@ -29,7 +33,7 @@ var dots []dotCommand
 func init() {
 	dots = []dotCommand{
 		{"help", "[WORD]", "this page; or about a word", nil, (*session).dotHelp},
-		{"mode", "[MODE]", "how results look", Modes, (*session).dotMode},
+		{"mode", "[MODE]", "how results look", result.Modes, (*session).dotMode},
 		{"rows", "N", "rows that a box shows at most; 0 is all", nil, (*session).dotRows},
 		{"timing", "on|off", "the line that says what a statement cost", onOff,
 			(*session).dotTiming},
@@ -63,10 +67,10 @@ func (s *session) dot(ctx context.Context, line string) error {
 		return err
 	}
 	if d == nil {
-		return &SyntaxError{Src: line, Msg: wrong.msg}
+		return &lang.SyntaxError{Src: line, Msg: wrong.msg}
 	}
 	pos := min(len(word)+2, len(line))
-	return &SyntaxError{Src: line, Pos: pos, Msg: "." + d.name + " " + wrong.msg}
+	return &lang.SyntaxError{Src: line, Pos: pos, Msg: "." + d.name + " " + wrong.msg}
 }
 
 // dotUsage is a wrong word or argument of a session command.
@@ -97,8 +101,8 @@ func findDot(word string) (*dotCommand, error) {
 	}
 	switch len(found) {
 	case 0:
-		return nil, dotUsagef("unknown command %s%s; .help lists them", named("."+word),
-			near("."+word, dotNames()))
+		return nil, dotUsagef("unknown command %s%s; .help lists them", words.Quoted("."+word),
+			words.Near("."+word, dotNames()))
 	case 1:
 		return &dots[at], nil
 	}
@@ -116,7 +120,7 @@ func dotNames() (names []string) {
 func unquoted(arg string) string {
 	arg = strings.TrimSpace(strings.TrimRight(arg, ";"))
 	if text, n := "", 0; strings.HasPrefix(arg, "'") {
-		if text, n = quoted(arg); n == len(arg) {
+		if text, n = lang.Unquote(arg); n == len(arg) {
 			return text
 		}
 	}
@@ -128,5 +132,5 @@ func choice(arg string, among []string) error {
 	if slices.Contains(among, arg) {
 		return nil
 	}
-	return dotUsagef("wants %s%s", strings.Join(among, ", "), near(arg, among))
+	return dotUsagef("wants %s%s", strings.Join(among, ", "), words.Near(arg, among))
 }

@@ -7,6 +7,9 @@ import (
 	"maps"
 	"slices"
 	"strings"
+
+	"gdb/shell/lang"
+	"gdb/shell/words"
 )
 
 // dotHelp writes one screen about everything, or what is known about a word.
@@ -17,8 +20,8 @@ func (s *session) dotHelp(_ context.Context, word string) error {
 	case word == "":
 		s.helpAll(&b)
 	case !s.helpStatement(&b, word) && !s.helpDot(&b, word) && !s.helpSearch(&b, word):
-		return dotUsagef("knows nothing about %s%s", named(word),
-			near(word, append(heads(), dotNames()...)))
+		return dotUsagef("knows nothing about %s%s", words.Quoted(word),
+			words.Near(word, append(lang.Heads(), dotNames()...)))
 	}
 	_, err := io.WriteString(s.Out, b.String())
 	return err
@@ -27,15 +30,15 @@ func (s *session) dotHelp(_ context.Context, word string) error {
 // bold is text that stands out in help.
 func (s *session) bold(text string) string {
 	if s.OutColor {
-		return dressed(text, styleBold)
+		return words.Dressed(text, words.StyleBold)
 	}
 	return text
 }
 
 func (s *session) helpAll(b *strings.Builder) {
 	fmt.Fprintf(b, "%s end with a semicolon and may span lines\n", s.bold("Statements"))
-	for _, st := range registry {
-		fmt.Fprintf(b, "  %-16s %s\n", st.head, st.help)
+	for _, st := range lang.Statements {
+		fmt.Fprintf(b, "  %-16s %s\n", st.Head, st.Help)
 	}
 	fmt.Fprintf(b, "%s are one line each; a prefix is enough\n", s.bold("Commands"))
 	for _, d := range dots {
@@ -47,25 +50,25 @@ func (s *session) helpAll(b *strings.Builder) {
 // helpStatement writes about the statements that word names, by head or verb.
 func (s *session) helpStatement(b *strings.Builder, word string) bool {
 	found := false
-	for i := range registry {
-		st := &registry[i]
-		verb, _, _ := strings.Cut(st.head, " ")
-		if !strings.EqualFold(st.head, word) && !strings.EqualFold(verb, word) {
+	for i := range lang.Statements {
+		st := &lang.Statements[i]
+		verb, _, _ := strings.Cut(st.Head, " ")
+		if !strings.EqualFold(st.Head, word) && !strings.EqualFold(verb, word) {
 			continue
 		}
 		if found {
 			b.WriteByte('\n')
 		}
 		found = true
-		fmt.Fprintf(b, "%s: %s\n\n  %s;\n", s.bold(st.head), st.help, syntax(st))
+		fmt.Fprintf(b, "%s: %s\n\n  %s;\n", s.bold(st.Head), st.Help, syntax(st))
 		width := 0
-		for _, c := range st.clauses {
+		for _, c := range st.Clauses {
 			width = max(width, len(clauseSyntax(c)))
 		}
-		for _, c := range st.clauses {
+		for _, c := range st.Clauses {
 			fmt.Fprintf(b, "    %-*s  %s\n", width, clauseSyntax(c), clauseHelp(st, c))
 		}
-		fmt.Fprintf(b, "  example: %s\n", st.example)
+		fmt.Fprintf(b, "  example: %s\n", st.Example)
 		if rel := related(st); len(rel) > 0 {
 			fmt.Fprintf(b, "  related: %s\n", strings.Join(rel, ", "))
 		}
@@ -94,14 +97,14 @@ func (s *session) helpSearch(b *strings.Builder, word string) bool {
 			return strings.Contains(strings.ToLower(t), word)
 		})
 	}
-	for i := range registry {
-		st := &registry[i]
-		if holds(st.head, st.help, st.example) {
-			fmt.Fprintf(b, "%-14s %s\n", st.head, st.help)
+	for i := range lang.Statements {
+		st := &lang.Statements[i]
+		if holds(st.Head, st.Help, st.Example) {
+			fmt.Fprintf(b, "%-14s %s\n", st.Head, st.Help)
 		}
-		for _, c := range st.clauses {
-			if holds(append(c.choices, c.word, clauseHelp(st, c))...) {
-				fmt.Fprintf(b, "%-14s %s %s\n", st.head, clauseSyntax(c), clauseHelp(st, c))
+		for _, c := range st.Clauses {
+			if holds(append(c.Choices, c.Word, clauseHelp(st, c))...) {
+				fmt.Fprintf(b, "%-14s %s %s\n", st.Head, clauseSyntax(c), clauseHelp(st, c))
 			}
 		}
 	}
@@ -119,26 +122,27 @@ func (s *session) helpSearch(b *strings.Builder, word string) bool {
 }
 
 // argSyntax is how help writes an argument.
-var argSyntax = map[argKind]string{argInt: "n", argFanout: "n,n...", argName: "name",
-	argFile: "file", argSizes: "64MiB|10%,...", argRun: "run",
-	argNodes: "nodes", argNode: "node", argRange: "n:n", argPath: "'file'",
-	argMatch: "(a {id: n})-[:type*1..2]->(b) [WHERE ...] RETURN [DISTINCT] ... " +
+var argSyntax = map[lang.Arg]string{lang.ArgInt: "n", lang.ArgFanout: "n,n...",
+	lang.ArgName: "name",
+	lang.ArgFile: "file", lang.ArgSizes: "64MiB|10%,...", lang.ArgRun: "run",
+	lang.ArgNodes: "nodes", lang.ArgNode: "node", lang.ArgRange: "n:n", lang.ArgPath: "'file'",
+	lang.ArgMatch: "(a {id: n})-[:type*1..2]->(b) [WHERE ...] RETURN [DISTINCT] ... " +
 		"[ORDER BY ...] [LIMIT n]"}
 
 // syntax is a statement with its clauses; what may be left out is in brackets.
-func syntax(st *statement) string {
-	parts := []string{st.head}
-	if st.operand != argNone {
-		parts = append(parts, argSyntax[st.operand])
+func syntax(st *lang.Statement) string {
+	parts := []string{st.Head}
+	if st.Operand != lang.ArgNone {
+		parts = append(parts, argSyntax[st.Operand])
 	}
-	for i, c := range st.clauses {
-		if i < len(directions) && st.clauses[0].word == "IN" && c.arg == argNone {
+	for i, c := range st.Clauses {
+		if i < len(lang.Directions) && st.Clauses[0].Word == "IN" && c.Arg == lang.ArgNone {
 			if i == 0 {
 				parts = append(parts, "[IN|OUT|BOTH]")
 			}
 			continue
 		}
-		if c.required {
+		if c.Required {
 			parts = append(parts, clauseSyntax(c))
 		} else {
 			parts = append(parts, "["+clauseSyntax(c)+"]")
@@ -147,25 +151,26 @@ func syntax(st *statement) string {
 	return strings.Join(parts, " ")
 }
 
-func clauseSyntax(c clause) string {
-	if c.choices != nil {
-		text := c.word + " " + strings.Join(c.choices, "|")
-		if c.arg == argWords {
+func clauseSyntax(c lang.Clause) string {
+	if c.Choices != nil {
+		text := c.Word + " " + strings.Join(c.Choices, "|")
+		if c.Arg == lang.ArgWords {
 			text += ",..."
 		}
 		return text
 	}
-	return strings.TrimSpace(c.word + " " + argSyntax[c.arg])
+	return strings.TrimSpace(c.Word + " " + argSyntax[c.Arg])
 }
 
 // related are the statements that begin with the same word, or are asked about the same thing.
-func related(st *statement) (heads []string) {
-	verb, _, _ := strings.Cut(st.head, " ")
-	for i := range registry {
-		other := &registry[i]
-		first, _, _ := strings.Cut(other.head, " ")
-		if other != st && (first == verb || st.operand != argNone && other.operand == st.operand) {
-			heads = append(heads, other.head)
+func related(st *lang.Statement) (heads []string) {
+	verb, _, _ := strings.Cut(st.Head, " ")
+	for i := range lang.Statements {
+		other := &lang.Statements[i]
+		first, _, _ := strings.Cut(other.Head, " ")
+		if other != st && (first == verb || st.Operand != lang.ArgNone &&
+			other.Operand == st.Operand) {
+			heads = append(heads, other.Head)
 		}
 	}
 	return heads
@@ -207,9 +212,9 @@ var clauseTexts = map[string]string{
 }
 
 // clauseHelp is the text of a clause.
-func clauseHelp(st *statement, c clause) string {
-	if text, ok := clauseTexts[st.head+" "+c.word]; ok {
+func clauseHelp(st *lang.Statement, c lang.Clause) string {
+	if text, ok := clauseTexts[st.Head+" "+c.Word]; ok {
 		return text
 	}
-	return clauseTexts[c.word]
+	return clauseTexts[c.Word]
 }

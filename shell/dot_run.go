@@ -12,13 +12,15 @@ import (
 	"gdb/internal/mem"
 	"gdb/internal/storefs"
 	"gdb/layout"
+	"gdb/shell/result"
+	"gdb/shell/words"
 )
 
 func (s *session) dotMode(_ context.Context, arg string) error {
 	if arg == "" {
 		return s.note("mode is %s", s.mode())
 	}
-	if err := choice(arg, Modes); err != nil {
+	if err := choice(arg, result.Modes); err != nil {
 		return err
 	}
 	s.Mode = arg
@@ -34,7 +36,7 @@ func (s *session) note(format string, args ...any) error {
 func (s *session) dotRows(_ context.Context, arg string) error {
 	n, err := strconv.Atoi(arg)
 	if err != nil || n < 0 {
-		return dotUsagef("wants a number of rows, 0 for all; found %s", named(arg))
+		return dotUsagef("wants a number of rows, 0 for all; found %s", words.Quoted(arg))
 	}
 	s.rows = n
 	return nil
@@ -181,7 +183,7 @@ func (s *session) dotHistory(ctx context.Context, arg string) error {
 	if arg != "" {
 		var err error
 		if n, err = strconv.Atoi(arg); err != nil || n < 1 {
-			return dotUsagef("wants a number of inputs; found %s", named(arg))
+			return dotUsagef("wants a number of inputs; found %s", words.Quoted(arg))
 		}
 	}
 	var rows [][]string
@@ -215,7 +217,7 @@ func (s *session) dotSettings(ctx context.Context, _ string) error {
 
 // table writes rows as the result of a statement would be.
 func (s *session) table(ctx context.Context, cols []string, rows [][]string) error {
-	r := newRenderer(s.mode(), s.Out, boxOptions{color: s.OutColor})
+	r := result.NewRenderer(s.mode(), s.Out, result.Box{Color: s.OutColor})
 	if err := r.Header(cols); err != nil {
 		return err
 	}

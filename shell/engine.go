@@ -11,6 +11,8 @@ import (
 
 	"gdb/layout/rowfile"
 	"gdb/layout/topology"
+	"gdb/shell/lang"
+	"gdb/shell/words"
 
 	"gdb/blockdev"
 	"gdb/internal/mem"
@@ -281,14 +283,14 @@ func (e *engine) open(ctx context.Context, m kv.RowsMeta) (*rowfile.Reader, erro
 }
 
 // resolveBytes is what resolve takes.
-func (e *engine) resolveBytes(s nodeSet) int64 {
-	if s.ids.count > 0 {
-		return 4 * int64(s.ids.count)
+func (e *engine) resolveBytes(s lang.NodeSet) int64 {
+	if s.IDs.Count > 0 {
+		return 4 * int64(s.IDs.Count)
 	}
-	n := uint64(s.random)
-	if s.split != "" {
+	n := uint64(s.Random)
+	if s.Split != "" {
 		for _, split := range e.meta().Splits {
-			if split.Name == s.split {
+			if split.Name == s.Split {
 				n = split.Count
 			}
 		}
@@ -298,22 +300,23 @@ func (e *engine) resolveBytes(s nodeSet) int64 {
 }
 
 // resolve turns a set of nodes into node ids: 4 bytes for each, besides a split's bitmap meanwhile.
-func (e *engine) resolve(ctx context.Context, s nodeSet, seed uint64) ([]layout.NodeID, error) {
+func (e *engine) resolve(ctx context.Context, s lang.NodeSet, seed uint64) ([]layout.NodeID,
+	error) {
 	switch {
-	case s.random > 0:
-		return e.randomNodes(ctx, s.random, seed)
-	case s.split != "":
-		set, err := e.store.Split(ctx, s.split)
+	case s.Random > 0:
+		return e.randomNodes(ctx, s.Random, seed)
+	case s.Split != "":
+		set, err := e.store.Split(ctx, s.Split)
 		if errors.Is(err, kv.ErrNotFound) {
-			return nil, e.noSplit(s.split)
+			return nil, e.noSplit(s.Split)
 		}
 		if err != nil {
-			return nil, fmt.Errorf("split %q: %w", s.split, err)
+			return nil, fmt.Errorf("split %q: %w", s.Split, err)
 		}
 		return e.members(ctx, set)
 	}
-	out := make([]layout.NodeID, 0, s.ids.count)
-	for i, ref := range s.ids.all() {
+	out := make([]layout.NodeID, 0, s.IDs.Count)
+	for i, ref := range s.IDs.All() {
 		if i%pace.Every == 0 && ctx.Err() != nil {
 			return nil, ctx.Err()
 		}
@@ -341,8 +344,8 @@ func (e *engine) members(ctx context.Context, set *roaring.Bitmap) ([]layout.Nod
 }
 
 func (e *engine) noSplit(name string) error {
-	return fmt.Errorf("no split %s%s; DESCRIBE lists the splits", named(name),
-		near(name, e.splitNames()))
+	return fmt.Errorf("no split %s%s; DESCRIBE lists the splits", words.Quoted(name),
+		words.Near(name, e.splitNames()))
 }
 
 func (e *engine) splitNames() (names []string) {
@@ -352,20 +355,20 @@ func (e *engine) splitNames() (names []string) {
 	return names
 }
 
-func (e *engine) node(ctx context.Context, ref nodeRef) (layout.NodeID, error) {
-	if ref.internal {
-		if ref.id >= e.meta().Nodes {
-			return 0, fmt.Errorf("node #%d: %w: %s", ref.id, kv.ErrNotFound, e.internalIDs())
+func (e *engine) node(ctx context.Context, ref lang.NodeRef) (layout.NodeID, error) {
+	if ref.Internal {
+		if ref.ID >= e.meta().Nodes {
+			return 0, fmt.Errorf("node #%d: %w: %s", ref.ID, kv.ErrNotFound, e.internalIDs())
 		}
-		return layout.NodeID(ref.id), nil
+		return layout.NodeID(ref.ID), nil
 	}
 	ids, err := e.dictionary(ctx)
 	if err != nil {
 		return 0, err
 	}
-	v, err := ids.Internal(ctx, ref.external)
+	v, err := ids.Internal(ctx, ref.External)
 	if errors.Is(err, kv.ErrNotFound) && !e.denseIDs() {
-		return 0, e.noNode(ctx, ids, ref.external, err)
+		return 0, e.noNode(ctx, ids, ref.External, err)
 	}
 	return v, err
 }
@@ -396,7 +399,7 @@ func (e *engine) noNode(ctx context.Context, ids ids.Dictionary, id string, err 
 		return err // of the id; what is wrong with the dictionary is another statement's to say
 	}
 	for i, name := range names {
-		names[i] = literal(truncated(name, namedMost))
+		names[i] = literal(words.Truncated(name, words.QuotedMost))
 	}
 	return fmt.Errorf("%w: ids are written as in the source, such as %s; %s", err,
 		strings.Join(names, " or "), e.internalIDs())

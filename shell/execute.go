@@ -7,15 +7,8 @@ import (
 
 	"gdb/internal/trace"
 	"gdb/layout"
-)
-
-// planMode is what to do with the operators of a statement.
-type planMode uint8
-
-const (
-	modeRun planMode = iota
-	modeExplain
-	modeProfile
+	"gdb/shell/lang"
+	"gdb/shell/result"
 )
 
 // cancelEvery is how many steps of work in memory pass between two looks at whether the statement
@@ -24,9 +17,9 @@ const cancelEvery = 1 << 13
 
 // execution is one running statement: its arguments, the store, its operators, and where rows go.
 type execution struct {
-	*parsed
+	*lang.Parsed
 	engine      *engine
-	render      renderer
+	render      result.Renderer
 	defaultSeed uint64
 	alive       func() error // the error of a cancelled statement
 	// progress says how much of how many bytes is done.
@@ -45,9 +38,9 @@ type execution struct {
 }
 
 // newExecution prepares a parsed statement; its rows go to render.
-func newExecution(ctx context.Context, e *engine, p *parsed, seed uint64,
-	render renderer) *execution {
-	return &execution{parsed: p, engine: e, render: render, alive: ctx.Err, defaultSeed: seed}
+func newExecution(ctx context.Context, e *engine, p *lang.Parsed, seed uint64,
+	render result.Renderer) *execution {
+	return &execution{Parsed: p, engine: e, render: render, alive: ctx.Err, defaultSeed: seed}
 }
 
 // run executes the statement, or explains it.
@@ -56,18 +49,18 @@ func (x *execution) run(ctx context.Context) error {
 	if err := x.planned(); err != nil {
 		return err
 	}
-	if x.has("INTO") {
-		if err := checkInto(x.args["INTO"].text); err != nil {
+	if x.Has("INTO") {
+		if err := result.CheckFile(x.Args["INTO"].Text); err != nil {
 			return err
 		}
 	}
-	switch x.mode {
-	case modeExplain:
+	switch x.Mode {
+	case lang.ModeExplain:
 		if err := x.explain(); err != nil {
 			return err
 		}
 		return x.footer()
-	case modeProfile:
+	case lang.ModeProfile:
 		if err := x.elsewhere(ctx, discard{}); err != nil {
 			return err
 		}
@@ -76,29 +69,29 @@ func (x *execution) run(ctx context.Context) error {
 		}
 		return x.footer()
 	}
-	if !x.has("INTO") {
+	if !x.Has("INTO") {
 		return x.result(ctx)
 	}
 	if err := x.elsewhere(ctx, nil); err != nil {
 		return err
 	}
 	x.header("file", "rows")
-	if err := x.row(x.args["INTO"].text, count(x.root.span.Counts().Out)); err != nil {
+	if err := x.row(x.Args["INTO"].Text, result.Count(x.root.span.Counts().Out)); err != nil {
 		return err
 	}
 	return x.footer()
 }
 
 // elsewhere runs the operators with rows that go to the file of INTO, or without it to other.
-func (x *execution) elsewhere(ctx context.Context, other renderer) (err error) {
+func (x *execution) elsewhere(ctx context.Context, other result.Renderer) (err error) {
 	shown := x.render
-	if x.has("INTO") {
-		file, err := newFileOutput(x.engine.store.FS(), x.args["INTO"].text)
+	if x.Has("INTO") {
+		file, err := result.NewFile(x.engine.store.FS(), x.Args["INTO"].Text)
 		if err != nil {
 			return err
 		}
 		x.render = file
-		if err := file.finish(ctx, x.result(ctx)); err != nil {
+		if err := file.Finish(ctx, x.result(ctx)); err != nil {
 			return err
 		}
 	} else {
@@ -114,7 +107,7 @@ func (x *execution) elsewhere(ctx context.Context, other renderer) (err error) {
 // result runs the operators. What none of them counts is the last one's.
 func (x *execution) result(ctx context.Context) error {
 	x.watch.Switch(&x.root.span)
-	err := x.st.run(trace.With(ctx, &x.root.span), x)
+	err := definitions[x.Statement.Head].run(trace.With(ctx, &x.root.span), x)
 	if err == nil {
 		err = x.footer()
 	}
@@ -165,11 +158,11 @@ func (discard) Row([]any) error { return nil }
 func (discard) Footer() error { return nil }
 
 // statementError says which statement failed; syntax errors already point at the place.
-func statementError(p *parsed, err error) error {
-	var syntax *SyntaxError
+func statementError(p *lang.Parsed, err error) error {
+	var syntax *lang.SyntaxError
 	var cancelled *cancelledError
 	if errors.As(err, &syntax) || errors.As(err, &cancelled) {
 		return err
 	}
-	return fmt.Errorf("shell: %s: %w", p.st.head, err)
+	return fmt.Errorf("shell: %s: %w", p.Statement.Head, err)
 }

@@ -16,6 +16,8 @@ import (
 	"gdb/blockdev/devtest"
 	"gdb/layout"
 	"gdb/layout/layouttest"
+	"gdb/shell/lang"
+	"gdb/shell/words"
 
 	"github.com/cockroachdb/datadriven"
 	"github.com/cockroachdb/pebble/v2/vfs"
@@ -133,7 +135,7 @@ func TestGolden(t *testing.T) {
 				lines := strings.SplitAfter(readFile(t, fs, d.CmdArgs[0].Key), "\n")
 				for i, line := range lines {
 					text := strings.TrimSuffix(line, "\n")
-					lines[i] = printable(text) + line[len(text):]
+					lines[i] = words.Printable(text) + line[len(text):]
 				}
 				return strings.Join(lines, "")
 			case "ls":
@@ -231,7 +233,7 @@ func TestErrorKinds(t *testing.T) {
 		return Run(t.Context(), Options{Store: store, Dev: mustDevice(t), Script: script,
 			Out: &bytes.Buffer{}, Err: &bytes.Buffer{}, KeepGoing: keep, Memory: 64 << 20})
 	}
-	var syntax *SyntaxError
+	var syntax *lang.SyntaxError
 	var failed *FailedError
 	if err := run("NEIGBORS 1;", false); !errors.As(err, &syntax) || errors.As(err, &failed) {
 		t.Errorf("a misspelled statement: %v", err)

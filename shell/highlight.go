@@ -1,46 +1,51 @@
 package shell
 
-import "strings"
+import (
+	"strings"
+
+	"gdb/shell/lang"
+	"gdb/shell/words"
+)
 
 // keywords are the words of the language, in capitals.
 func keywords() map[string]bool {
-	words := map[string]bool{}
-	for _, h := range heads() {
-		words[h] = true
+	known := map[string]bool{}
+	for _, h := range lang.Heads() {
+		known[h] = true
 	}
-	for _, st := range registry {
-		for _, w := range strings.Fields(st.head) {
-			words[w] = true
+	for _, st := range lang.Statements {
+		for _, w := range strings.Fields(st.Head) {
+			known[w] = true
 		}
-		for _, c := range st.clauses {
-			words[c.word] = true
+		for _, c := range st.Clauses {
+			known[c.Word] = true
 		}
 	}
 	for w := range wordTexts {
-		words[strings.ToUpper(w)] = true
+		known[strings.ToUpper(w)] = true
 	}
 	for w := range matchWords {
-		if isWord(w[0]) && w == strings.ToUpper(w) && len(w) > 1 {
-			words[w] = true
+		if lang.IsWord(w[0]) && w == strings.ToUpper(w) && len(w) > 1 {
+			known[w] = true
 		}
 	}
-	return words
+	return known
 }
 
 // highlighter returns a function that gives each rune of a text its style: keywords, quoted text,
 // numbers, comments, and a quote that is not closed.
 func highlighter() func(text string) []string {
-	words := keywords()
+	known := keywords()
 	return func(text string) []string {
 		styles := make([]string, 0, len(text))
 		first := true // of an item
 		for i := 0; i < len(text); {
-			n, style := painted(text, i, first, words)
+			n, style := painted(text, i, first, known)
 			for range text[i : i+n] {
 				styles = append(styles, style)
 			}
-			first = text[i] == ';' || style == styleYellow ||
-				first && (isBlank(text[i]) || style == styleDim)
+			first = text[i] == ';' || style == words.StyleYellow ||
+				first && (lang.IsBlank(text[i]) || style == words.StyleDim)
 			i += n
 		}
 		return styles
@@ -48,24 +53,24 @@ func highlighter() func(text string) []string {
 }
 
 // painted is the length of what stands at text[i], and its style.
-func painted(text string, i int, first bool, words map[string]bool) (n int, style string) {
+func painted(text string, i int, first bool, known map[string]bool) (n int, style string) {
 	switch c := text[i]; {
-	case comment(text, i) > 0:
-		return comment(text, i), styleDim
+	case lang.Comment(text, i) > 0:
+		return lang.Comment(text, i), words.StyleDim
 	case first && c == '.':
 		line, _, _ := strings.Cut(text[i:], "\n")
-		return len(line), styleYellow
-	case isQuote(c):
-		if _, n = quoted(text[i:]); n == 0 {
-			return len(text) - i, styleRed
+		return len(line), words.StyleYellow
+	case lang.IsQuote(c):
+		if _, n = lang.Unquote(text[i:]); n == 0 {
+			return len(text) - i, words.StyleRed
 		}
-		return n, styleGreen
-	case isWord(c):
-		for i+n < len(text) && isWord(text[i+n]) {
+		return n, words.StyleGreen
+	case lang.IsWord(c):
+		for i+n < len(text) && lang.IsWord(text[i+n]) {
 			n++
 		}
-		if words[strings.ToUpper(text[i:i+n])] {
-			style = styleCyan
+		if known[strings.ToUpper(text[i:i+n])] {
+			style = words.StyleCyan
 		}
 		return n, style
 	}

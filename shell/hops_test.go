@@ -13,6 +13,8 @@ import (
 	"gdb/internal/mem"
 	"gdb/layout"
 	"gdb/layout/layouttest"
+	"gdb/shell/lang"
+	"gdb/shell/result"
 
 	"github.com/cockroachdb/pebble/v2/vfs"
 )
@@ -67,12 +69,12 @@ func TestHubCount(t *testing.T) {
 	}
 	store := layouttest.Build(t, vfs.NewMem(), "s", g)
 	e := newEngineIn(store, mustDevice(t), mem.NewBudget(16<<20))
-	p, err := parse("NEIGHBORS 0 HOPS 2 COUNT")
+	p, err := lang.Parse("NEIGHBORS 0 HOPS 2 COUNT")
 	if err != nil {
 		t.Fatal(err)
 	}
 	var out strings.Builder
-	x := newExecution(t.Context(), e, p, 1, newRenderer("csv", &out, boxOptions{}))
+	x := newExecution(t.Context(), e, p, 1, result.NewRenderer("csv", &out, result.Box{}))
 	if err := x.run(t.Context()); err != nil {
 		t.Fatal(err)
 	}
@@ -114,12 +116,12 @@ func TestPathVisitsNodesOnce(t *testing.T) {
 	store := layouttest.Build(t, vfs.NewMem(), "s", g)
 	e := newEngineIn(store, mustDevice(t), mem.NewBudget(16<<20))
 	defer e.close()
-	p, err := parse("PROFILE PATH 0 TO 5 OUT MAX 60000")
+	p, err := lang.Parse("PROFILE PATH 0 TO 5 OUT MAX 60000")
 	if err != nil {
 		t.Fatal(err)
 	}
 	var out strings.Builder
-	x := newExecution(t.Context(), e, p, 1, newRenderer("csv", &out, boxOptions{}))
+	x := newExecution(t.Context(), e, p, 1, result.NewRenderer("csv", &out, result.Box{}))
 	if err := x.run(t.Context()); err != nil {
 		t.Fatal(err)
 	}

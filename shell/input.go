@@ -1,6 +1,10 @@
 package shell
 
-import "strings"
+import (
+	"strings"
+
+	"gdb/shell/lang"
+)
 
 // nextItem cuts the first item off text: a statement with its semicolon, or the line of a dot
 // command or a bare word. Blank space and comments before it are dropped. whole says that the item
@@ -40,10 +44,10 @@ func bareWord(line string) string {
 func skipBlank(text string) string {
 	i := 0
 	for i < len(text) {
-		switch n := comment(text, i); {
+		switch n := lang.Comment(text, i); {
 		case n > 0:
 			i += n
-		case isBlank(text[i]) || text[i] == ';':
+		case lang.IsBlank(text[i]) || text[i] == ';':
 			i++
 		case strings.HasPrefix(text[i:], byteOrderMark):
 			i += len(byteOrderMark)
@@ -57,7 +61,7 @@ func skipBlank(text string) string {
 // statementEnd is the offset after the first semicolon outside quotes and comments, or -1.
 func statementEnd(text string) int {
 	for i := 0; i < len(text); i++ {
-		if n := skipped(text, i); n > 0 {
+		if n := lang.Skipped(text, i); n > 0 {
 			i += n - 1
 		} else if text[i] == ';' {
 			return i + 1

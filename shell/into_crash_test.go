@@ -9,8 +9,10 @@ import (
 	"testing"
 
 	"gdb/blockdev"
+	"gdb/internal/atomicfile"
 	"gdb/layout"
 	"gdb/layout/layouttest"
+	"gdb/shell/result"
 
 	"github.com/cockroachdb/pebble/v2/vfs"
 	"github.com/cockroachdb/pebble/v2/vfs/errorfs"
@@ -162,9 +164,9 @@ func TestFileCrash(t *testing.T) {
 // TestTwoWriters: of two results that go to one file at a time neither has a part of the other.
 func TestTwoWriters(t *testing.T) {
 	fs := vfs.NewMem()
-	var files []*newFile
+	var files []*atomicfile.File
 	for range 2 {
-		f, err := createNewFile(fs, "n.csv")
+		f, err := result.CreateFile(fs, "n.csv")
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -178,7 +180,7 @@ func TestTwoWriters(t *testing.T) {
 		}
 	}
 	for i, f := range files {
-		if err := f.commit(t.Context()); err != nil {
+		if err := f.CommitContext(t.Context()); err != nil {
 			t.Fatal(err)
 		}
 		want := strings.Repeat(string(rune('a'+i)), 3)

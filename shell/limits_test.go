@@ -5,6 +5,8 @@ import (
 	"runtime"
 	"strings"
 	"testing"
+
+	"gdb/shell/lang"
 )
 
 // TestStatementsAreBounded: lists that no statement needs are refused with a word that says how
@@ -21,12 +23,13 @@ func TestStatementsAreBounded(t *testing.T) {
 		"MATCH (a {id: 1})-[]->(b) WHERE a.id IN [" + many("1", 1<<16+1) +
 			"] RETURN b": "at most 65536 values",
 	} {
-		var wrong *SyntaxError
-		if _, err := parse(src); !errors.As(err, &wrong) || !strings.Contains(wrong.Msg, want) {
+		var wrong *lang.SyntaxError
+		if _, err := lang.Parse(src); !errors.As(err, &wrong) || !strings.Contains(wrong.Msg,
+			want) {
 			t.Errorf("%.40s…: %v, want %q", src, err, want)
 		}
 	}
-	if _, err := parse("SAMPLE 1 FANOUT " + many("2", 64)); err != nil {
+	if _, err := lang.Parse("SAMPLE 1 FANOUT " + many("2", 64)); err != nil {
 		t.Errorf("64 hops: %v", err)
 	}
 }
@@ -38,20 +41,20 @@ func TestLongListsTakeNoMemory(t *testing.T) {
 	src := "NEIGHBORS " + strings.Repeat("#3,'a',b,", nodes/3) + "#3 IN COUNT"
 	var before, after runtime.MemStats
 	runtime.ReadMemStats(&before)
-	p, err := parse(src)
+	p, err := lang.Parse(src)
 	if err != nil {
 		t.Fatal(err)
 	}
 	n := 0
-	for i, ref := range p.operand.nodes.ids.all() {
-		if i != n || ref.internal != (i%3 == 0) {
+	for i, ref := range p.Operand.Nodes.IDs.All() {
+		if i != n || ref.Internal != (i%3 == 0) {
 			t.Fatalf("node %d is %v", i, ref)
 		}
 		n++
 	}
 	runtime.ReadMemStats(&after)
-	if n != nodes/3*3+1 || n != p.operand.nodes.ids.count {
-		t.Errorf("%d nodes, counted %d", n, p.operand.nodes.ids.count)
+	if n != nodes/3*3+1 || n != p.Operand.Nodes.IDs.Count {
+		t.Errorf("%d nodes, counted %d", n, p.Operand.Nodes.IDs.Count)
 	}
 	// Quoted text is put together anew, 8 bytes each of three times; nothing else may be allocated.
 	if took := after.TotalAlloc - before.TotalAlloc; took > 3*8*nodes {

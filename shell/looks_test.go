@@ -10,6 +10,8 @@ import (
 	"gdb/internal/mem"
 	"gdb/layout"
 	"gdb/layout/layouttest"
+	"gdb/shell/lang"
+	"gdb/shell/result"
 
 	"github.com/cockroachdb/pebble/v2/vfs"
 )
@@ -49,7 +51,7 @@ func looksGraph() layouttest.Graph {
 	g := layouttest.Graph{Nodes: nodes, Both: true, IDs: make([]string, nodes),
 		Splits: map[string][]layout.NodeID{}}
 	for v := range layout.NodeID(nodes) {
-		g.IDs[v] = "node-" + string(rune('a'+v%26)) + raw(int(v))
+		g.IDs[v] = "node-" + string(rune('a'+v%26)) + result.Raw(int(v))
 		g.Edges = append(g.Edges, layouttest.Edge{Src: v, Dst: 0},
 			layouttest.Edge{Src: 0, Dst: v}, layouttest.Edge{Src: v, Dst: (v*7 + 1) % nodes},
 			layouttest.Edge{Src: v, Dst: (v*13 + 5) % nodes})
@@ -81,7 +83,7 @@ func TestLooks(t *testing.T) {
 	} {
 		e := newEngineIn(store, dev, mem.NewBudget(256<<20))
 		run := func(left int64) (*lookContext, error) {
-			p, err := parse(stmt)
+			p, err := lang.Parse(stmt)
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -10,6 +10,7 @@ import (
 	"unsafe"
 
 	"gdb/layout/listfile"
+	"gdb/shell/lang"
 
 	"gdb/internal/pace"
 	"gdb/layout"
@@ -25,8 +26,8 @@ type matchEdge struct {
 // matchRow is a match, or the part of one that was found so far: a node for each of the pattern's,
 // in the order in which they are visited, and an edge for each hop of length 1.
 type matchRow struct {
-	nodes [matchSteps + 1]layout.NodeID
-	edges [matchSteps]matchEdge
+	nodes [lang.MatchSteps + 1]layout.NodeID
+	edges [lang.MatchSteps]matchEdge
 }
 
 // matchBatch is how many matches are extended together: 0.2 KiB each, at every hop.
@@ -36,7 +37,7 @@ const matchBatch = 1024
 // batches, so that memory does not grow with the number of matches.
 type matcher struct {
 	x *execution
-	q *matchQuery // turned round if its last node is where it begins
+	q *lang.MatchQuery // turned round if its last node is where it begins
 	// Of each hop: the lists to follow, and the number of the edge type, -1 for all.
 	dirs  [][]layout.Direction
 	types []int
@@ -45,23 +46,6 @@ type matcher struct {
 	same    []int
 	out     *matchOutput
 	more    bool
-}
-
-// turned is the pattern read from its other end.
-func (q *matchQuery) turned() *matchQuery {
-	t := *q
-	t.nodes, t.hops = slices.Clone(q.nodes), slices.Clone(q.hops)
-	slices.Reverse(t.nodes)
-	slices.Reverse(t.hops)
-	for i, h := range t.hops {
-		switch h.dir {
-		case "IN":
-			t.hops[i].dir = "OUT"
-		case "OUT":
-			t.hops[i].dir = "IN"
-		}
-	}
-	return &t
 }
 
 // hopDirections are the lists that a hop follows from the node on its left.
@@ -80,20 +64,20 @@ func (e *engine) hopDirections(dir string) []layout.Direction {
 // newMatchers returns a matcher for each end to begin at: those that are anchored and from which
 // the store has the lists; a node before a split, and else the left before the right.
 func newMatchers(x *execution) (found []*matcher, err error) {
-	q := x.operand.match
-	choices := []*matchQuery{q, q.turned()}
-	if last := q.nodes[len(q.nodes)-1]; last.ref != nil && q.nodes[0].ref == nil {
+	q := x.Operand.Match
+	choices := []*lang.MatchQuery{q, q.Turned()}
+	if last := q.Nodes[len(q.Nodes)-1]; last.Ref != nil && q.Nodes[0].Ref == nil {
 		slices.Reverse(choices)
 	}
 	var failed error
 	for _, c := range choices {
-		if !c.nodes[0].anchored() {
+		if !c.Nodes[0].Anchored() {
 			continue
 		}
 		m := &matcher{x: x, q: c, more: true}
 		var err error
-		for _, h := range c.hops {
-			dirs := x.engine.hopDirections(h.dir)
+		for _, h := range c.Hops {
+			dirs := x.engine.hopDirections(h.Dir)
 			if e := x.engine.checkDirections(dirs); e != nil && err == nil {
 				err = e
 			}
@@ -115,11 +99,11 @@ func newMatchers(x *execution) (found []*matcher, err error) {
 }
 
 func (m *matcher) resolveTypes() error {
-	for _, h := range m.q.hops {
+	for _, h := range m.q.Hops {
 		number := -1
-		if h.edgeType != "" {
+		if h.EdgeType != "" {
 			var err error
-			if number, err = m.x.engine.edgeType(h.edgeType); err != nil {
+			if number, err = m.x.engine.edgeType(h.EdgeType); err != nil {
 				return err
 			}
 		}
@@ -133,38 +117,26 @@ func (m *matcher) checkProps() error {
 	meta := m.x.engine.meta()
 	has := map[string]bool{"type": len(meta.EdgeTypes) > 0, "weight": meta.Weighted,
 		"time": meta.Timestamped, "label": meta.Labels != nil}
-	for _, e := range m.q.exprs() {
-		if known, ok := has[e.prop]; ok && !known {
+	for _, e := range m.q.Exprs() {
+		if known, ok := has[e.Prop]; ok && !known {
 			whose := "the edges of this store have"
-			if e.prop == "label" {
+			if e.Prop == "label" {
 				whose = "this store holds"
 			}
-			return fmt.Errorf("%s: %s no %ss", e.text, whose, e.prop)
+			return fmt.Errorf("%s: %s no %ss", e.Text, whose, e.Prop)
 		}
-		if !featureProp.MatchString(e.prop) {
+		k, ok := lang.FeatureColumn(e.Prop)
+		if !ok {
 			continue
 		}
 		if len(meta.Features) == 0 {
-			return fmt.Errorf("%s: this store holds no features", e.text)
+			return fmt.Errorf("%s: this store holds no features", e.Text)
 		}
-		if k := featureColumn(e.prop); k >= meta.Features[0].Dim {
-			return fmt.Errorf("%s: features have columns 0 to %d", e.text, meta.Features[0].Dim-1)
+		if k >= meta.Features[0].Dim {
+			return fmt.Errorf("%s: features have columns 0 to %d", e.Text, meta.Features[0].Dim-1)
 		}
 	}
 	return nil
-}
-
-// exprs are all expressions of a query.
-func (q *matchQuery) exprs() (all []matchExpr) {
-	for _, and := range q.where {
-		for _, c := range and {
-			all = append(append(all, c.left), c.right...)
-		}
-	}
-	for _, item := range q.items {
-		all = append(all, item.matchExpr)
-	}
-	return all
 }
 
 func planMatch(x *execution) (*operator, error) {
@@ -173,23 +145,23 @@ func planMatch(x *execution) (*operator, error) {
 		return nil, err
 	}
 	m := ms[0]
-	first := m.q.nodes[0]
-	set := nodeSet{split: first.split}
-	if first.ref != nil {
-		set.ids = oneNode(*first.ref)
+	first := m.q.Nodes[0]
+	set := lang.NodeSet{Split: first.Split}
+	if first.Ref != nil {
+		set.IDs = lang.OneNode(*first.Ref)
 	}
 	op, err := x.opNodes("anchor", set)
 	if err != nil {
 		return nil, err
 	}
-	if len(ms) > 1 && len(m.q.hops) > 0 {
+	if len(ms) > 1 && len(m.q.Hops) > 0 {
 		op = newOperator("ends", "begins at the end with fewer neighbors", op.rows, 2, op)
 	}
-	for i, h := range m.q.hops {
+	for i, h := range m.q.Hops {
 		name := func(int) string { return matchOperator(i) }
 		in := x.opHops(name, 1, m.dirs[i], m.types[i], false, op)
 		in.detail = m.hopDetail(i)
-		if h.most > 1 {
+		if h.Most > 1 {
 			in.rows, in.blocks = -1, -1
 		}
 		op = in
@@ -198,11 +170,11 @@ func planMatch(x *execution) (*operator, error) {
 		op = newOperator("anchors", strings.Join(rest, ", "), op.rows, float64(len(rest)), op)
 	}
 	for _, kind := range []string{"names", "labels", "features"} {
-		if m.q.uses(kind) {
+		if uses(m.q, kind) {
 			op = newOperator(kind, "", op.rows, -1, op)
 		}
 	}
-	if len(m.q.where) > 0 {
+	if len(m.q.Where) > 0 {
 		op = newOperator("filter", "", -1, 0, op)
 	}
 	return newOperator("return", "", -1, 0, op), nil
@@ -211,8 +183,8 @@ func planMatch(x *execution) (*operator, error) {
 // hopDetail says how a hop of the pattern is followed.
 func (m *matcher) hopDetail(hop int) string {
 	detail := m.x.listsDetail(m.dirs[hop], m.types[hop])
-	if h := m.q.hops[hop]; h.most > 1 {
-		detail += fmt.Sprintf(", %d to %d hops", h.least, h.most)
+	if h := m.q.Hops[hop]; h.Most > 1 {
+		detail += fmt.Sprintf(", %d to %d hops", h.Least, h.Most)
 	}
 	return detail
 }
@@ -222,12 +194,12 @@ func matchOperator(hop int) string { return fmt.Sprintf("expand %d", hop+1) }
 
 // anchorsBehind are the anchors but for the one where the search begins.
 func (m *matcher) anchorsBehind() (out []string) {
-	for _, n := range m.q.nodes[1:] {
+	for _, n := range m.q.Nodes[1:] {
 		switch {
-		case n.ref != nil:
-			out = append(out, n.ref.text())
-		case n.split != "":
-			out = append(out, "split "+n.split)
+		case n.Ref != nil:
+			out = append(out, n.Ref.Text())
+		case n.Split != "":
+			out = append(out, "split "+n.Split)
 		}
 	}
 	return out
@@ -278,9 +250,9 @@ func runMatch(ctx context.Context, x *execution) error {
 
 // findSame finds the nodes that have one name.
 func (m *matcher) findSame() {
-	for _, n := range m.q.nodes {
-		m.same = append(m.same, slices.IndexFunc(m.q.nodes, func(o matchNode) bool {
-			return n.name != "" && o.name == n.name
+	for _, n := range m.q.Nodes {
+		m.same = append(m.same, slices.IndexFunc(m.q.Nodes, func(o lang.MatchNode) bool {
+			return n.Name != "" && o.Name == n.Name
 		}))
 	}
 }
@@ -288,14 +260,14 @@ func (m *matcher) findSame() {
 // resolve finds the anchors and the nodes that have one name.
 func (m *matcher) resolve(ctx context.Context) error {
 	m.findSame()
-	for i, n := range m.q.nodes {
+	for i, n := range m.q.Nodes {
 		m.allowed = append(m.allowed, nil)
-		if !n.anchored() {
+		if !n.Anchored() {
 			continue
 		}
-		set, op := nodeSet{split: n.split}, "anchors"
-		if n.ref != nil {
-			set.ids = oneNode(*n.ref)
+		set, op := lang.NodeSet{Split: n.Split}, "anchors"
+		if n.Ref != nil {
+			set.IDs = lang.OneNode(*n.Ref)
 		}
 		if i == 0 {
 			op = "anchor"
@@ -335,7 +307,7 @@ func (m *matcher) extend(ctx context.Context, rows []matchRow, hop, steps int) e
 	if len(rows) == 0 || !m.more {
 		return nil
 	}
-	if hop == len(m.q.hops) {
+	if hop == len(m.q.Hops) {
 		more, err := m.out.take(ctx, rows)
 		m.more = m.more && more
 		return err
@@ -372,8 +344,8 @@ func (m *matcher) extend(ctx context.Context, rows []matchRow, hop, steps int) e
 // stepBytes is what the matches take that are collected at each step at once.
 func (m *matcher) stepBytes() int64 {
 	steps := 0
-	for _, h := range m.q.hops {
-		steps += h.most
+	for _, h := range m.q.Hops {
+		steps += h.Most
 	}
 	const lists = 2 * (matchBatch + matchBatch/4) // arrived and onward, and room to grow
 	return int64(steps) * lists * int64(unsafe.Sizeof(matchRow{}))
@@ -390,7 +362,7 @@ type matchStep struct {
 // lists extends the matches of nodes by their lists.
 func (s *matchStep) lists(ctx context.Context, nodes []layout.NodeID,
 	l *listfile.Lists) (bool, error) {
-	m, h := s.m, &s.m.q.hops[s.hop]
+	m, h := s.m, &s.m.q.Hops[s.hop]
 	var steps pace.Steps
 	for i, v := range nodes {
 		first, _ := slices.BinarySearchFunc(s.rows, v, func(r matchRow, v layout.NodeID) int {
@@ -410,10 +382,10 @@ func (s *matchStep) lists(ctx context.Context, nodes []layout.NodeID,
 				next := s.rows[j]
 				next.nodes[s.hop+1] = l.Nbrs[k]
 				next.edges[s.hop] = edgeOf(l, k)
-				if s.steps >= h.least && m.fits(&next, s.hop+1, l.Nbrs[k]) {
+				if s.steps >= h.Least && m.fits(&next, s.hop+1, l.Nbrs[k]) {
 					s.arrived = append(s.arrived, next)
 				}
-				if s.steps < h.most {
+				if s.steps < h.Most {
 					s.onward = append(s.onward, next)
 				}
 				if len(s.arrived) >= matchBatch || len(s.onward) >= matchBatch {

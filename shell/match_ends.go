@@ -32,21 +32,13 @@ func (m *matcher) narrower(ctx context.Context, other *matcher) (*matcher, error
 		other.findSame()
 		best, here = other, there
 	}
-	for i := range best.q.hops {
+	for i := range best.q.Hops {
 		m.x.ops[matchOperator(i)].detail = best.hopDetail(i)
 	}
 	m.x.ops["ends"].detail = fmt.Sprintf("begins at %s: %.0f neighbors%s",
-		best.q.nodes[0].anchorText(), here, text)
+		best.q.Nodes[0].AnchorText(), here, text)
 	m.x.emit("ends", int(best.allowed[0].GetCardinality()), 0)
 	return best, nil
-}
-
-// anchorText names what a node is anchored to.
-func (n *matchNode) anchorText() string {
-	if n.ref != nil {
-		return n.ref.text()
-	}
-	return "split " + n.split
 }
 
 // widthLeast is how many neighbors are few enough not to look at the other end.

@@ -7,11 +7,13 @@ import (
 	"fmt"
 	"math"
 	"slices"
-	"strconv"
 	"strings"
 
 	"gdb/internal/pace"
 	"gdb/layout"
+	"gdb/shell/lang"
+	"gdb/shell/result"
+	"gdb/shell/words"
 )
 
 // matchOutput filters matches, looks up what RETURN asks for, and groups, sorts and cuts.
@@ -23,7 +25,7 @@ type matchOutput struct {
 	done bool
 	groups map[string]*matchGroup // of grouped results, or of DISTINCT rows
 	order  []*matchGroup          // in order of appearance
-	kept   [][]cell               // of ORDER BY without groups
+	kept   [][]result.Cell        // of ORDER BY without groups
 	seen   map[string]struct{}    // of DISTINCT: what its values come from; see fresh
 	key    []byte
 	shown  int64
@@ -31,31 +33,31 @@ type matchOutput struct {
 
 // matchGroup is a group of matches with the same plain items.
 type matchGroup struct {
-	cells []cell   // one an item; of aggregates the least or most so far
-	n     []uint64 // of each aggregate: values seen
+	cells []result.Cell // one an item; of aggregates the least or most so far
+	n     []uint64      // of each aggregate: values seen
 	sum   []float64
 }
 
 func newMatchOutput(m *matcher) *matchOutput {
 	o := &matchOutput{m: m, places: map[string]int{}, edges: map[string]int{},
 		groups: map[string]*matchGroup{}, seen: map[string]struct{}{}}
-	for i, n := range m.q.nodes {
-		if _, ok := o.places[n.name]; !ok {
-			o.places[n.name] = i
+	for i, n := range m.q.Nodes {
+		if _, ok := o.places[n.Name]; !ok {
+			o.places[n.Name] = i
 		}
 	}
-	for i, h := range m.q.hops {
-		o.edges[h.name] = i
+	for i, h := range m.q.Hops {
+		o.edges[h.Name] = i
 	}
-	for _, item := range m.q.items {
-		o.grouped = o.grouped || item.aggregate != ""
+	for _, item := range m.q.Items {
+		o.grouped = o.grouped || item.Aggregate != ""
 	}
 	return o
 }
 
 func (o *matchOutput) columns() (cols []string) {
-	for _, item := range o.m.q.items {
-		cols = append(cols, item.as)
+	for _, item := range o.m.q.Items {
+		cols = append(cols, item.As)
 	}
 	return cols
 }
@@ -68,54 +70,51 @@ const (
 )
 
 // hold counts the cells of a row that is kept, and n bytes more.
-func (o *matchOutput) hold(row []cell, n int64) error {
+func (o *matchOutput) hold(row []result.Cell, n int64) error {
 	for _, c := range row {
-		n += rowBytes*2 + int64(len(c.s))
+		n += rowBytes*2 + int64(len(c.Text))
 	}
 	return o.m.x.hold("rows that MATCH groups or sorts", n)
 }
 
 // uses says whether a query needs an operator for its properties.
-func (q *matchQuery) uses(kind string) bool {
-	return slices.ContainsFunc(q.exprs(), func(e matchExpr) bool { return propKind(e) == kind })
+func uses(q *lang.MatchQuery, kind string) bool {
+	return slices.ContainsFunc(q.Exprs(),
+		func(e lang.MatchExpr) bool { return propKind(e) == kind })
 }
 
 // propKind is the operator that finds a property; "" for what a match carries.
-func propKind(e matchExpr) string {
+func propKind(e lang.MatchExpr) string {
 	switch {
-	case e.prop == "id":
+	case e.Prop == "id":
 		return "names"
-	case e.prop == "label":
+	case e.Prop == "label":
 		return "labels"
-	case featureProp.MatchString(e.prop):
+	}
+	if _, ok := lang.FeatureColumn(e.Prop); ok {
 		return "features"
 	}
 	return ""
 }
 
-func featureColumn(prop string) int {
-	k, _ := strconv.Atoi(prop[1:]) // featureProp matched
-	return k
-}
-
 // matchValues are properties of a batch of matches, by variable and property.
-type matchValues map[[2]string][]cell
+type matchValues map[[2]string][]result.Cell
 
 // load finds the properties of expressions for all rows.
 func (o *matchOutput) load(ctx context.Context, vals matchValues, rows []matchRow,
-	exprs []matchExpr) (err error) {
+	exprs []lang.MatchExpr) (err error) {
 	for _, e := range exprs {
-		key := [2]string{e.name, e.prop}
-		if vals[key] != nil || e.prop == "" {
+		key := [2]string{e.Name, e.Prop}
+		if vals[key] != nil || e.Prop == "" {
 			continue
 		}
-		if edge, ok := o.edges[e.name]; ok {
-			vals[key] = o.edgeValues(rows, edge, e.prop)
+		if edge, ok := o.edges[e.Name]; ok {
+			vals[key] = o.edgeValues(rows, edge, e.Prop)
 			continue
 		}
 		nodes := make([]layout.NodeID, len(rows))
 		for i := range rows {
-			nodes[i] = rows[i].nodes[o.places[e.name]]
+			nodes[i] = rows[i].nodes[o.places[e.Name]]
 		}
 		if vals[key], err = o.nodeValues(ctx, nodes, e); err != nil {
 			return err
@@ -124,29 +123,29 @@ func (o *matchOutput) load(ctx context.Context, vals matchValues, rows []matchRo
 	return nil
 }
 
-func (o *matchOutput) edgeValues(rows []matchRow, edge int, prop string) []cell {
-	out := make([]cell, len(rows))
+func (o *matchOutput) edgeValues(rows []matchRow, edge int, prop string) []result.Cell {
+	out := make([]result.Cell, len(rows))
 	for i := range rows {
 		switch e := rows[i].edges[edge]; prop {
 		case "type":
-			out[i] = cellOf(o.m.x.engine.meta().EdgeTypes[e.edgeType])
+			out[i] = result.CellOf(o.m.x.engine.meta().EdgeTypes[e.edgeType])
 		case "weight":
-			out[i] = cellOf(e.weight)
+			out[i] = result.CellOf(e.weight)
 		default:
-			out[i] = cellOf(e.time)
+			out[i] = result.CellOf(e.time)
 		}
 	}
 	return out
 }
 
 func (o *matchOutput) nodeValues(ctx context.Context, nodes []layout.NodeID,
-	e matchExpr) ([]cell, error) {
-	x, out := o.m.x, make([]cell, len(nodes))
+	e lang.MatchExpr) ([]result.Cell, error) {
+	x, out := o.m.x, make([]result.Cell, len(nodes))
 	switch propKind(e) {
 	case "names":
 		names, err := x.names(ctx, nodes)
 		for i, name := range names {
-			out[i] = cellOf(name)
+			out[i] = result.CellOf(name)
 		}
 		return out, err
 	case "labels":
@@ -156,7 +155,7 @@ func (o *matchOutput) nodeValues(ctx context.Context, nodes []layout.NodeID,
 		}
 		return out, r.each(ctx, nodes, func(i int, row []byte) error {
 			label, err := r.text(nodes[i], row)
-			out[i] = cellOf(label)
+			out[i] = result.CellOf(label)
 			return err
 		})
 	}
@@ -164,22 +163,23 @@ func (o *matchOutput) nodeValues(ctx context.Context, nodes []layout.NodeID,
 	if err != nil {
 		return nil, err
 	}
-	at, column, dim := 0, featureColumn(e.prop), rows.Meta().Dim
+	column, _ := lang.FeatureColumn(e.Prop) // it is a feature
+	at, dim := 0, rows.Meta().Dim
 	return out, x.featureRows(ctx, rows, nodes,
 		func(part []layout.NodeID, data []float32) error {
 			for i := range part {
-				out[at] = cellOf(data[i*dim+column])
+				out[at] = result.CellOf(data[i*dim+column])
 				at++
 			}
 			return nil
 		})
 }
 
-func (v matchValues) of(e *matchExpr, row int) cell {
-	if e.literal != nil {
-		return *e.literal
+func (v matchValues) of(e *lang.MatchExpr, row int) result.Cell {
+	if e.Literal != nil {
+		return *e.Literal
 	}
-	return v[[2]string{e.name, e.prop}][row]
+	return v[[2]string{e.Name, e.Prop}][row]
 }
 
 // take filters a batch of matches and hands on the rest; false if no more are wanted.
@@ -187,11 +187,11 @@ func (o *matchOutput) take(ctx context.Context, rows []matchRow) (bool, error) {
 	before := o.m.x.watch.Switch(&o.m.x.root.span)
 	defer o.m.x.watch.Switch(before)
 	vals := matchValues{}
-	if len(o.m.q.where) > 0 {
-		var asked []matchExpr
-		for _, and := range o.m.q.where {
+	if len(o.m.q.Where) > 0 {
+		var asked []lang.MatchExpr
+		for _, and := range o.m.q.Where {
 			for _, c := range and {
-				asked = append(append(asked, c.left), c.right...)
+				asked = append(append(asked, c.Left), c.Right...)
 			}
 		}
 		if err := o.load(ctx, vals, rows, asked); err != nil {
@@ -199,22 +199,22 @@ func (o *matchOutput) take(ctx context.Context, rows []matchRow) (bool, error) {
 		}
 		kept := rows[:0]
 		for i := range rows {
-			if holdsWhere(o.m.q.where, vals, i) {
+			if holdsWhere(o.m.q.Where, vals, i) {
 				kept = append(kept, rows[i])
 			}
 		}
 		rows, vals = kept, matchValues{}
 		o.m.x.emit("filter", len(rows), 0)
 	}
-	if o.m.q.distinct && !o.grouped {
+	if o.m.q.Distinct && !o.grouped {
 		var err error
 		if rows, err = o.fresh(rows); err != nil {
 			return false, err
 		}
 	}
-	var items []matchExpr
-	for _, item := range o.m.q.items {
-		items = append(items, item.matchExpr)
+	var items []lang.MatchExpr
+	for _, item := range o.m.q.Items {
+		items = append(items, item.MatchExpr)
 	}
 	if err := o.load(ctx, vals, rows, items); err != nil {
 		return false, err
@@ -236,8 +236,8 @@ func (o *matchOutput) fresh(rows []matchRow) ([]matchRow, error) {
 	kept := rows[:0]
 	for i := range rows {
 		o.key = o.key[:0]
-		for k := range o.m.q.items {
-			o.key = o.appendKey(o.key, &rows[i], &o.m.q.items[k].matchExpr)
+		for k := range o.m.q.Items {
+			o.key = o.appendKey(o.key, &rows[i], &o.m.q.Items[k].MatchExpr)
 		}
 		if _, ok := o.seen[string(o.key)]; ok {
 			continue
@@ -253,16 +253,16 @@ func (o *matchOutput) fresh(rows []matchRow) ([]matchRow, error) {
 }
 
 // appendKey appends what the value of an expression follows from.
-func (o *matchOutput) appendKey(key []byte, r *matchRow, e *matchExpr) []byte {
+func (o *matchOutput) appendKey(key []byte, r *matchRow, e *lang.MatchExpr) []byte {
 	le := binary.LittleEndian
-	if e.literal != nil {
+	if e.Literal != nil {
 		return key
 	}
-	edge, ok := o.edges[e.name]
+	edge, ok := o.edges[e.Name]
 	if !ok {
-		return le.AppendUint32(key, uint32(r.nodes[o.places[e.name]]))
+		return le.AppendUint32(key, uint32(r.nodes[o.places[e.Name]]))
 	}
-	switch v := &r.edges[edge]; e.prop {
+	switch v := &r.edges[edge]; e.Prop {
 	case "type":
 		return le.AppendUint16(key, v.edgeType)
 	case "weight":
@@ -272,23 +272,23 @@ func (o *matchOutput) appendKey(key []byte, r *matchRow, e *matchExpr) []byte {
 	}
 }
 
-func holdsWhere(or [][]matchCondition, vals matchValues, row int) bool {
-	return slices.ContainsFunc(or, func(and []matchCondition) bool {
-		return !slices.ContainsFunc(and, func(c matchCondition) bool {
-			return !c.holds(vals, row)
+func holdsWhere(or [][]lang.MatchCondition, vals matchValues, row int) bool {
+	return slices.ContainsFunc(or, func(and []lang.MatchCondition) bool {
+		return !slices.ContainsFunc(and, func(c lang.MatchCondition) bool {
+			return !holds(&c, vals, row)
 		})
 	})
 }
 
 // holds compares; with an empty value every comparison is false.
-func (c *matchCondition) holds(vals matchValues, row int) bool {
-	left := vals.of(&c.left, row)
-	for i := range c.right {
-		order, ok := compareCells(left, vals.of(&c.right[i], row))
+func holds(c *lang.MatchCondition, vals matchValues, row int) bool {
+	left := vals.of(&c.Left, row)
+	for i := range c.Right {
+		order, ok := compareCells(left, vals.of(&c.Right[i], row))
 		if !ok {
 			continue
 		}
-		switch c.op {
+		switch c.Op {
 		case "=", "IN":
 			ok = order == 0
 		case "<>":
@@ -312,19 +312,19 @@ func (c *matchCondition) holds(vals matchValues, row int) bool {
 // compareCells orders two values. Ids and labels that are written as numbers compare as numbers;
 // text that stands for one number in two ways, such as 7 and 07, is not equal. It is false for
 // values that do not compare.
-func compareCells(a, b cell) (int, bool) {
-	if a.kind == cellString && b.kind == cellString {
-		if a.s == b.s {
+func compareCells(a, b result.Cell) (int, bool) {
+	if a.Kind == result.String && b.Kind == result.String {
+		if a.Text == b.Text {
 			return 0, true
 		}
-		x, okX := number(a.s)
-		y, okY := number(b.s)
+		x, okX := result.ParseNumber(a.Text)
+		y, okY := result.ParseNumber(b.Text)
 		if okX && okY {
 			if order := compareNumbers(x, y); order != 0 {
 				return order, true
 			}
 		}
-		return strings.Compare(a.s, b.s), true
+		return strings.Compare(a.Text, b.Text), true
 	}
 	x, okX := numeric(a)
 	y, okY := numeric(b)
@@ -334,35 +334,35 @@ func compareCells(a, b cell) (int, bool) {
 	return compareNumbers(x, y), true
 }
 
-func isNaN(c cell) bool { return c.kind == cellFloat && c.f != c.f }
+func isNaN(c result.Cell) bool { return c.Kind == result.Float && c.Float != c.Float }
 
-func compareNumbers(x, y cell) int {
-	if x.kind == cellInt && y.kind == cellInt {
-		return cmp.Compare(x.n, y.n)
+func compareNumbers(x, y result.Cell) int {
+	if x.Kind == result.Int && y.Kind == result.Int {
+		return cmp.Compare(x.Int, y.Int)
 	}
-	return cmp.Compare(x.as(cellFloat).f, y.as(cellFloat).f)
+	return cmp.Compare(x.As(result.Float).Float, y.As(result.Float).Float)
 }
 
-func numeric(c cell) (cell, bool) {
-	if c.kind == cellString {
-		return number(c.s)
+func numeric(c result.Cell) (result.Cell, bool) {
+	if c.Kind == result.String {
+		return result.ParseNumber(c.Text)
 	}
-	return c, c.kind != cellEmpty
+	return c, c.Kind != result.Empty
 }
 
 // add takes one match.
 func (o *matchOutput) add(vals matchValues, row int) error {
 	q := o.m.q
-	cells := make([]cell, len(q.items))
+	cells := make([]result.Cell, len(q.Items))
 	var key strings.Builder
-	for i := range q.items {
-		if e := &q.items[i].matchExpr; e.aggregate == "" {
+	for i := range q.Items {
+		if e := &q.Items[i].MatchExpr; e.Aggregate == "" {
 			cells[i] = vals.of(e, row)
-			text := cells[i].as(cellString).s
-			fmt.Fprintf(&key, "%d:%d:%s", cells[i].kind, len(text), text)
+			text := cells[i].As(result.String).Text
+			fmt.Fprintf(&key, "%d:%d:%s", cells[i].Kind, len(text), text)
 		}
 	}
-	if !o.grouped && !q.distinct {
+	if !o.grouped && !q.Distinct {
 		return o.emit(cells)
 	}
 	g := o.groups[key.String()]
@@ -378,11 +378,11 @@ func (o *matchOutput) add(vals matchValues, row int) error {
 			return o.emit(cells)
 		}
 	}
-	for i := range q.items {
-		if e := &q.items[i].matchExpr; e.aggregate != "" {
-			before := len(g.cells[i].s)
+	for i := range q.Items {
+		if e := &q.Items[i].MatchExpr; e.Aggregate != "" {
+			before := len(g.cells[i].Text)
 			err := g.add(i, e, vals, row)
-			if more := len(g.cells[i].s) - before; err == nil && more > 0 {
+			if more := len(g.cells[i].Text) - before; err == nil && more > 0 {
 				err = o.hold(nil, int64(more)) // the least or most is a longer text now
 			}
 			if err != nil {
@@ -394,28 +394,28 @@ func (o *matchOutput) add(vals matchValues, row int) error {
 }
 
 // add counts a value into an aggregate; empty values do not count.
-func (g *matchGroup) add(i int, e *matchExpr, vals matchValues, row int) error {
-	if e.name == "*" {
+func (g *matchGroup) add(i int, e *lang.MatchExpr, vals matchValues, row int) error {
+	if e.Name == "*" {
 		g.n[i]++
 		return nil
 	}
 	v := vals.of(e, row)
-	if v.kind == cellEmpty {
+	if v.Kind == result.Empty {
 		return nil
 	}
-	switch e.aggregate {
+	switch e.Aggregate {
 	case "avg":
 		x, ok := numeric(v)
 		if !ok {
-			return fmt.Errorf("%s: %s is no number", e.text, named(v.s))
+			return fmt.Errorf("%s: %s is no number", e.Text, words.Quoted(v.Text))
 		}
-		g.sum[i] += x.as(cellFloat).f
+		g.sum[i] += x.As(result.Float).Float
 	case "min", "max":
 		order := orderCells(v, g.cells[i])
 		switch {
 		case g.n[i] == 0, isNaN(g.cells[i]): // NaN is the least and the most of nothing else
 			g.cells[i] = v
-		case !isNaN(v) && (order < 0) == (e.aggregate == "min") && order != 0:
+		case !isNaN(v) && (order < 0) == (e.Aggregate == "min") && order != 0:
 			g.cells[i] = v
 		}
 	}
@@ -424,9 +424,9 @@ func (g *matchGroup) add(i int, e *matchExpr, vals matchValues, row int) error {
 }
 
 // emit shows a row, or keeps it where rows are sorted.
-func (o *matchOutput) emit(cells []cell) error {
+func (o *matchOutput) emit(cells []result.Cell) error {
 	q := o.m.q
-	if q.order < 0 {
+	if q.Order < 0 {
 		return o.show(cells)
 	}
 	if err := o.hold(cells, sortedBytes); err != nil {
@@ -436,21 +436,21 @@ func (o *matchOutput) emit(cells []cell) error {
 	return nil
 }
 
-func (o *matchOutput) show(cells []cell) error {
-	if o.m.q.limit >= 0 && o.shown >= o.m.q.limit {
+func (o *matchOutput) show(cells []result.Cell) error {
+	if o.m.q.Limit >= 0 && o.shown >= o.m.q.Limit {
 		o.done = true
 		return nil
 	}
 	o.shown++
 	vals := make([]any, len(cells))
 	for i, c := range cells {
-		switch c.kind {
-		case cellInt:
-			vals[i] = c.n
-		case cellFloat:
-			vals[i] = c.f
-		case cellString:
-			vals[i] = c.s
+		switch c.Kind {
+		case result.Int:
+			vals[i] = c.Int
+		case result.Float:
+			vals[i] = c.Float
+		case result.String:
+			vals[i] = c.Text
 		}
 	}
 	return o.m.x.row(vals...)
@@ -460,21 +460,22 @@ func (o *matchOutput) show(cells []cell) error {
 func (o *matchOutput) finish(ctx context.Context) error {
 	q := o.m.q
 	if o.grouped {
-		plain := slices.ContainsFunc(q.items, func(i matchItem) bool { return i.aggregate == "" })
+		plain := slices.ContainsFunc(q.Items,
+			func(i lang.MatchItem) bool { return i.Aggregate == "" })
 		if len(o.order) == 0 && !plain {
-			n := len(q.items)
-			o.order = []*matchGroup{{make([]cell, n), make([]uint64, n), make([]float64, n)}}
+			n := len(q.Items)
+			o.order = []*matchGroup{{make([]result.Cell, n), make([]uint64, n), make([]float64, n)}}
 		}
 		for n, g := range o.order {
 			if n%cancelEvery == 0 && ctx.Err() != nil {
 				return ctx.Err()
 			}
-			for i, item := range q.items {
+			for i, item := range q.Items {
 				switch {
-				case item.aggregate == "count":
-					g.cells[i] = cell{kind: cellInt, n: int64(g.n[i])}
-				case item.aggregate == "avg" && g.n[i] > 0:
-					g.cells[i] = cell{kind: cellFloat, f: g.sum[i] / float64(g.n[i])}
+				case item.Aggregate == "count":
+					g.cells[i] = result.Cell{Kind: result.Int, Int: int64(g.n[i])}
+				case item.Aggregate == "avg" && g.n[i] > 0:
+					g.cells[i] = result.Cell{Kind: result.Float, Float: g.sum[i] / float64(g.n[i])}
 				}
 			}
 			if err := o.emit(g.cells); err != nil {
@@ -495,9 +496,9 @@ func (o *matchOutput) finish(ctx context.Context) error {
 
 // sort puts the rows that are kept in order.
 func (o *matchOutput) sort(ctx context.Context) error {
-	by := o.m.q.order
-	return pace.SortStableFunc(ctx, o.kept, func(a, b []cell) int {
-		if o.m.q.desc {
+	by := o.m.q.Order
+	return pace.SortStableFunc(ctx, o.kept, func(a, b []result.Cell) int {
+		if o.m.q.Desc {
 			return orderCells(b[by], a[by])
 		}
 		return orderCells(a[by], b[by])
@@ -505,7 +506,7 @@ func (o *matchOutput) sort(ctx context.Context) error {
 }
 
 // orderCells sorts numbers before NaN before text, and nothing last.
-func orderCells(a, b cell) int {
+func orderCells(a, b result.Cell) int {
 	if order := cmp.Compare(rank(a), rank(b)); order != 0 {
 		return order
 	}
@@ -513,14 +514,14 @@ func orderCells(a, b cell) int {
 	return order
 }
 
-func rank(c cell) int {
+func rank(c result.Cell) int {
 	n, ok := numeric(c)
 	switch {
 	case ok && isNaN(n):
 		return 1
 	case ok:
 		return 0
-	case c.kind == cellString:
+	case c.Kind == result.String:
 		return 2
 	}
 	return 3

@@ -10,6 +10,8 @@ import (
 	"gdb/internal/mem"
 	"gdb/layout"
 	"gdb/layout/layouttest"
+	"gdb/shell/lang"
+	"gdb/shell/result"
 
 	"github.com/cockroachdb/pebble/v2/vfs"
 )
@@ -60,9 +62,9 @@ func TestResultsAreCounted(t *testing.T) {
 		budget := mem.NewBudget(0)
 		e := newEngineIn(store, mustDevice(t), budget)
 		run := func(stmt string) {
-			p, err := parse(stmt)
+			p, err := lang.Parse(stmt)
 			if err == nil {
-				out := newRenderer("csv", io.Discard, boxOptions{})
+				out := result.NewRenderer("csv", io.Discard, result.Box{})
 				err = newExecution(t.Context(), e, p, 1, out).run(t.Context())
 			}
 			if err != nil {

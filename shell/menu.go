@@ -3,6 +3,8 @@ package shell
 import (
 	"strings"
 
+	"gdb/shell/words"
+
 	"github.com/jedib0t/go-pretty/v6/text"
 )
 
@@ -38,10 +40,10 @@ func (m *menu) lines(columns, lines int, color bool) []string {
 	for i := top; i < min(top+show, len(m.found)); i++ {
 		c := m.found[i]
 		line := "  " + c.word + strings.Repeat(" ", width-text.StringWidth(c.word)) + "  " + c.help
-		line = truncated(strings.TrimRight(line, " "), columns-1)
+		line = words.Truncated(strings.TrimRight(line, " "), columns-1)
 		switch {
 		case i == m.at && color:
-			line = dressed(line, styleReverse)
+			line = words.Dressed(line, words.StyleReverse)
 		case i == m.at:
 			line = ">" + line[1:]
 		}

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"gdb/layout/listfile"
+	"gdb/shell/lang"
 
 	"gdb/internal/mem"
 	"gdb/kv/ids"
@@ -31,7 +32,8 @@ func (e *engine) nameBatch() int {
 }
 
 // resolve finds the nodes of a set, as the operator of that name.
-func (x *execution) resolve(ctx context.Context, name string, s nodeSet) ([]layout.NodeID, error) {
+func (x *execution) resolve(ctx context.Context, name string, s lang.NodeSet) ([]layout.NodeID,
+	error) {
 	ctx, leave := x.enter(ctx, name)
 	defer leave()
 	bytes := x.engine.resolveBytes(s)
@@ -43,15 +45,15 @@ func (x *execution) resolve(ctx context.Context, name string, s nodeSet) ([]layo
 		return nil, err
 	}
 	x.emit(name, len(nodes), 0)
-	if s.ids.count > nodeBatch {
+	if s.IDs.Count > nodeBatch {
 		return nodes, nil // names are looked up in batches then
 	}
-	for i, ref := range s.ids.all() {
-		if !ref.internal && x.engine.isCanonical(ref.external) {
+	for i, ref := range s.IDs.All() {
+		if !ref.Internal && x.engine.isCanonical(ref.External) {
 			if x.known == nil {
 				x.known = map[layout.NodeID]string{}
 			}
-			x.known[nodes[i]] = ref.external
+			x.known[nodes[i]] = ref.External
 		}
 	}
 	return nodes, nil

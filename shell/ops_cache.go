@@ -7,6 +7,7 @@ import (
 	"math"
 
 	"gdb/layout/topology"
+	"gdb/shell/result"
 
 	"gdb/kv/ids"
 	"gdb/layout"
@@ -26,7 +27,7 @@ const thisSession = "session"
 
 // runStatsCache shows the caches of this session and of a run.
 func runStatsCache(ctx context.Context, x *execution) error {
-	switch x.args["BY"].text {
+	switch x.Args["BY"].Text {
 	case "partition":
 		return x.cachePartitions()
 	case "epoch":
@@ -42,7 +43,7 @@ func runStatsCache(ctx context.Context, x *execution) error {
 		x.note("nothing is cached yet: NEIGHBORS and the like fill the caches of this session; " +
 			"gdb train makes a run, which has its own")
 	}
-	switch x.args["BY"].text {
+	switch x.Args["BY"].Text {
 	case "policy":
 		x.header("cache", "of", "policy", "capacity", "used", "requests", "hits", "hit ratio",
 			"bytes saved")
@@ -52,7 +53,7 @@ func runStatsCache(ctx context.Context, x *execution) error {
 		x.header("cache", "of", "used", "requests", "hits", "hit ratio")
 	}
 	for _, c := range rows {
-		switch x.args["BY"].text {
+		switch x.Args["BY"].Text {
 		case "policy":
 			err = x.row(c.cache, c.of, c.policy, c.capacity, c.used, c.requests, c.hits, c.ratio,
 				c.saved)
@@ -76,16 +77,19 @@ func (x *execution) sessionCaches() (rows []cacheRow) {
 		s := c.stats
 		file, _ := layout.TopologyPaths(c.dir)
 		rows = append(rows, cacheRow{cache: blocksOf(c.dir), of: thisSession, file: file,
-			policy: "clock", capacity: size(x.engine.blockCacheBytes()), used: size(s.Bytes),
-			requests: count(s.Hits + s.Misses), hits: count(s.Hits),
-			saved: size(s.Hits * uint64(x.engine.meta().BlockBytes)),
+			policy: "clock", capacity: result.Size(x.engine.blockCacheBytes()),
+			used:     result.Size(s.Bytes),
+			requests: result.Count(s.Hits + s.Misses), hits: result.Count(s.Hits),
+			saved: result.Size(s.Hits * uint64(x.engine.meta().BlockBytes)),
 			ratio: share(s.Hits, s.Hits+s.Misses)})
 	}
 	if s, ok := x.engine.nameStats(); ok {
 		rows = append(rows, cacheRow{cache: "blocks of names", of: thisSession,
-			file: ids.ReversePath, policy: "clock", capacity: size(x.engine.nameCacheBytes()),
-			used: size(s.Bytes), requests: count(s.Hits + s.Misses), hits: count(s.Hits),
-			saved: size(s.Hits * ids.BlockBytes), ratio: share(s.Hits, s.Hits+s.Misses)})
+			file: ids.ReversePath, policy: "clock",
+			capacity: result.Size(x.engine.nameCacheBytes()),
+			used:     result.Size(s.Bytes), requests: result.Count(s.Hits + s.Misses),
+			hits:  result.Count(s.Hits),
+			saved: result.Size(s.Hits * ids.BlockBytes), ratio: share(s.Hits, s.Hits+s.Misses)})
 	}
 	return rows
 }
@@ -114,11 +118,12 @@ func (x *execution) runCaches(ctx context.Context) ([]cacheRow, error) {
 		return nil, fmt.Errorf("run %s: %w", name, err)
 	}
 	rows := []cacheRow{{cache: "features", of: name, policy: caches.Policy,
-		capacity: size(caches.Features), requests: count(sums.rows), hits: count(sums.rowHits),
+		capacity: result.Size(caches.Features), requests: result.Count(sums.rows),
+		hits:  result.Count(sums.rowHits),
 		ratio: share(sums.rowHits, sums.rows)}}
 	for _, f := range x.engine.meta().Features {
 		if f.Name == run.Features {
-			rows[0].file, rows[0].saved = f.Path, size(sums.rowHits*uint64(f.RowBytes))
+			rows[0].file, rows[0].saved = f.Path, result.Size(sums.rowHits*uint64(f.RowBytes))
 		}
 	}
 	if caches.Neighbors == 0 {
@@ -126,14 +131,14 @@ func (x *execution) runCaches(ctx context.Context) ([]cacheRow, error) {
 	}
 	file, _ := layout.TopologyPaths(layout.In)
 	return append(rows, cacheRow{cache: "neighbors", of: name, file: file, policy: "static",
-		capacity: size(caches.Neighbors), requests: count(sums.lists),
-		hits: count(sums.listHits), ratio: share(sums.listHits, sums.lists)}), nil
+		capacity: result.Size(caches.Neighbors), requests: result.Count(sums.lists),
+		hits: result.Count(sums.listHits), ratio: share(sums.listHits, sums.lists)}), nil
 }
 
 // cacheRun is the name of the run whose caches are shown; "" if there is none.
 func (x *execution) cacheRun(ctx context.Context) (string, error) {
-	if x.has("RUN") {
-		run, err := x.findRun(ctx, x.args["RUN"].text)
+	if x.Has("RUN") {
+		run, err := x.findRun(ctx, x.Args["RUN"].Text)
 		return run.Name, err
 	}
 	runs, err := x.engine.store.Catalog().Runs(ctx)
@@ -181,12 +186,13 @@ func (x *execution) cacheEpochs(ctx context.Context) error {
 	err = x.eachEpoch(name, func(epoch *runs.Epoch) error {
 		epochs++
 		c := cachesOf(epoch)
-		err := x.row(name, epoch.Epoch, "features", count(c.rows), count(c.rowHits),
-			share(c.rowHits, c.rows), size(epoch.Read))
+		err := x.row(name, epoch.Epoch, "features", result.Count(c.rows), result.Count(c.rowHits),
+			share(c.rowHits, c.rows), result.Size(epoch.Read))
 		if err != nil || epoch.NeighborHit == nil {
 			return err
 		}
-		return x.row(name, epoch.Epoch, "neighbors", count(c.lists), count(c.listHits),
+		return x.row(name, epoch.Epoch, "neighbors", result.Count(c.lists),
+			result.Count(c.listHits),
 			share(c.listHits, c.lists), nil)
 	})
 	if epochs == 0 {
@@ -197,7 +203,7 @@ func (x *execution) cacheEpochs(ctx context.Context) error {
 
 // cachePartitions shows of which partitions the caches of this session hold blocks now.
 func (x *execution) cachePartitions() error {
-	if x.has("RUN") {
+	if x.Has("RUN") {
 		return errors.New("what a run's caches held of each partition is not kept: leave RUN out " +
 			"for the caches of this session")
 	}
@@ -213,7 +219,8 @@ func (x *execution) cachePartitions() error {
 			all++
 		})
 		for i, n := range blocks {
-			err := x.row(i, blocksOf(c.dir), count(n), size(n*uint64(m.BlockBytes)), share(n, all))
+			err := x.row(i, blocksOf(c.dir), result.Count(n), result.Size(n*uint64(m.BlockBytes)),
+				share(n, all))
 			if err != nil {
 				return err
 			}

@@ -11,6 +11,8 @@ import (
 	"gdb/layout/check"
 	"gdb/layout/dump"
 	"gdb/layout/rowfile"
+	"gdb/shell/lang"
+	"gdb/shell/result"
 
 	"gdb/internal/mem"
 	"gdb/kv"
@@ -26,12 +28,12 @@ func planFeatures(x *execution) (*operator, error) {
 	if lo, hi := x.columns(f); hi > f.Dim {
 		return nil, fmt.Errorf("COLUMNS %d:%d: features have columns 0:%d", lo, hi, f.Dim)
 	}
-	nodes, err := x.opNodes("nodes", x.operand.nodes)
+	nodes, err := x.opNodes("nodes", x.Operand.Nodes)
 	if err != nil {
 		return nil, err
 	}
 	rows := x.opFeatures(nodes)
-	if x.has("STATS") {
+	if x.Has("STATS") {
 		return newOperator("column statistics", "", -1, 0, rows), nil
 	}
 	return x.opNames(rows), nil
@@ -46,14 +48,14 @@ func (x *execution) opFeatures(in *operator) *operator {
 
 // columns is the range of COLUMNS, or all.
 func (x *execution) columns(f kv.RowsMeta) (lo, hi int) {
-	if v, ok := x.args["COLUMNS"]; ok {
-		return v.lo, v.hi
+	if v, ok := x.Args["COLUMNS"]; ok {
+		return v.Lo, v.Hi
 	}
 	return 0, f.Dim
 }
 
 func runFeatures(ctx context.Context, x *execution) error {
-	nodes, err := x.resolve(ctx, "nodes", x.operand.nodes)
+	nodes, err := x.resolve(ctx, "nodes", x.Operand.Nodes)
 	if err != nil {
 		return err
 	}
@@ -63,7 +65,7 @@ func runFeatures(ctx context.Context, x *execution) error {
 	if err != nil {
 		return err
 	}
-	if x.has("STATS") {
+	if x.Has("STATS") {
 		return x.featureStats(ctx, rows, nodes, lo, hi)
 	}
 	cols := []string{"node"}
@@ -157,15 +159,15 @@ func (x *execution) featureStats(ctx context.Context, rows *rowfile.Reader, node
 }
 
 func planBlock(x *execution) (*operator, error) {
-	return newOperator("block", fmt.Sprintf("%s at %d", x.operand.text, x.args["AT"].n), -1, 1),
+	return newOperator("block", fmt.Sprintf("%s at %d", x.Operand.Text, x.Args["AT"].N), -1, 1),
 		nil
 }
 
 func runBlock(ctx context.Context, x *execution) error {
 	x.header("block")
 	var out bytes.Buffer
-	err := dump.Block(ctx, x.engine.store, x.engine.dev, x.operand.text, x.args["AT"].n,
-		!x.has("HEX"), &out)
+	err := dump.Block(ctx, x.engine.store, x.engine.dev, x.Operand.Text, x.Args["AT"].N,
+		!x.Has("HEX"), &out)
 	if err != nil {
 		return err
 	}
@@ -192,7 +194,7 @@ func (e *damageError) Unwrap() error { return kv.ErrDamaged }
 const checkBytes = 8 << 20
 
 func planCheck(x *execution) (*operator, error) {
-	file, total := x.args["OF"].text, int64(0)
+	file, total := x.Args["OF"].Text, int64(0)
 	for _, f := range x.engine.meta().Files {
 		if file == "" || f.Path == file {
 			total += f.Size
@@ -208,7 +210,7 @@ func planCheck(x *execution) (*operator, error) {
 
 func runCheck(ctx context.Context, x *execution) error {
 	report, err := check.Run(ctx, x.engine.dev, x.engine.store, check.Options{
-		Full: x.has("FULL"), File: x.args["OF"].text, Progress: x.progress})
+		Full: x.Has("FULL"), File: x.Args["OF"].Text, Progress: x.progress})
 	if err != nil {
 		return err
 	}
@@ -231,14 +233,14 @@ func runCheck(ctx context.Context, x *execution) error {
 func runDescribe(_ context.Context, x *execution) error {
 	m := x.engine.meta()
 	switch {
-	case x.has("FILES"):
+	case x.Has("FILES"):
 		return x.describeFiles(m)
-	case x.has("TYPES"):
+	case x.Has("TYPES"):
 		return x.describeTypes(m)
 	}
 	x.header("kind", "name", "what")
-	rows := [][3]any{{"graph", "nodes", count(m.Nodes)},
-		{"graph", "edges", count(m.Edges)},
+	rows := [][3]any{{"graph", "nodes", result.Count(m.Nodes)},
+		{"graph", "edges", result.Count(m.Edges)},
 		{"ids", string(m.IDs.Kind), ""}}
 	for _, d := range m.Directions {
 		rows = append(rows, [3]any{"lists", d, fmt.Sprintf("blocks of %d bytes", m.BlockBytes)})
@@ -264,7 +266,8 @@ func runDescribe(_ context.Context, x *execution) error {
 func (x *execution) describeFiles(m *kv.Meta) error {
 	x.header("file", "kind", "bytes", "crc32c")
 	for _, f := range m.Files {
-		if err := x.row(f.Path, f.Kind, size(f.Size), fmt.Sprintf("%08x", f.Checksum)); err != nil {
+		if err := x.row(f.Path, f.Kind, result.Size(f.Size), fmt.Sprintf("%08x",
+			f.Checksum)); err != nil {
 			return err
 		}
 	}
@@ -276,7 +279,7 @@ func (x *execution) describeTypes(m *kv.Meta) error {
 	for i, name := range m.EdgeTypes {
 		var n any
 		if i < len(m.Stats.TypeCounts) {
-			n = count(m.Stats.TypeCounts[i])
+			n = result.Count(m.Stats.TypeCounts[i])
 		}
 		if err := x.row(i, name, n); err != nil {
 			return err
@@ -287,8 +290,8 @@ func (x *execution) describeTypes(m *kv.Meta) error {
 
 func runHelp(_ context.Context, x *execution) error {
 	x.header("statement", "what it shows", "example")
-	for _, st := range registry {
-		if err := x.row(st.head, st.help, st.example); err != nil {
+	for _, st := range lang.Statements {
+		if err := x.row(st.Head, st.Help, st.Example); err != nil {
 			return err
 		}
 	}

@@ -10,15 +10,10 @@ import (
 	"strings"
 
 	"gdb/layout/listfile"
+	"gdb/shell/result"
 
 	"gdb/internal/pace"
 	"gdb/layout"
-)
-
-// degreesMost is the largest TOP, binsMost the largest BINS.
-const (
-	degreesMost = 1 << 20
-	binsMost    = 1 << 16
 )
 
 func planDegrees(x *execution) (*operator, error) {
@@ -32,13 +27,13 @@ func planDegrees(x *execution) (*operator, error) {
 	}
 	scan := x.opScan(dirs, via)
 	switch {
-	case x.has("OF"):
+	case x.Has("OF"):
 		return x.planDegreesOf(dirs, via)
-	case x.has("TOP"):
-		most := min(float64(x.args["TOP"].n), scan.rows)
+	case x.Has("TOP"):
+		most := min(float64(x.Args["TOP"].N), scan.rows)
 		return x.opNames(newOperator("top", "highest degrees", most, 0, scan)), nil
-	case x.has("BINS"):
-		return newOperator("histogram", "equal bins", float64(x.args["BINS"].n), 0, scan), nil
+	case x.Has("BINS"):
+		return newOperator("histogram", "equal bins", float64(x.Args["BINS"].N), 0, scan), nil
 	case via >= 0:
 		return newOperator("histogram", "bins of powers of 2", -1, 0, scan), nil
 	}
@@ -46,7 +41,7 @@ func planDegrees(x *execution) (*operator, error) {
 }
 
 func (x *execution) planDegreesOf(dirs []layout.Direction, via int) (*operator, error) {
-	nodes, err := x.opNodes("nodes", x.args["OF"].nodes)
+	nodes, err := x.opNodes("nodes", x.Args["OF"].Nodes)
 	if err != nil {
 		return nil, err
 	}
@@ -80,11 +75,11 @@ func runDegrees(ctx context.Context, x *execution) error {
 	}
 	dirs := x.directions(x.listDirection())
 	switch {
-	case x.has("OF") && via >= 0:
+	case x.Has("OF") && via >= 0:
 		return x.degreesOfType(ctx, dirs, via)
-	case x.has("OF"):
+	case x.Has("OF"):
 		return x.degreesOf(ctx, dirs)
-	case x.has("TOP"):
+	case x.Has("TOP"):
 		return x.degreesTop(ctx, dirs[0], via)
 	}
 	return x.degreeHistogram(ctx, dirs, via)
@@ -92,7 +87,7 @@ func runDegrees(ctx context.Context, x *execution) error {
 
 // degreesOf finds degrees without reading the lists.
 func (x *execution) degreesOf(ctx context.Context, dirs []layout.Direction) error {
-	nodes, err := x.resolve(ctx, "nodes", x.args["OF"].nodes)
+	nodes, err := x.resolve(ctx, "nodes", x.Args["OF"].Nodes)
 	if err != nil {
 		return err
 	}
@@ -113,7 +108,7 @@ func (x *execution) degreesOf(ctx context.Context, dirs []layout.Direction) erro
 			}
 			x.emit("degrees", len(part), 4*len(part))
 			for i, name := range names {
-				if err := x.row(name, dir.String(), count(deg[i])); err != nil {
+				if err := x.row(name, dir.String(), result.Count(deg[i])); err != nil {
 					return err
 				}
 			}
@@ -131,7 +126,7 @@ var degreeColumns = []string{"node", "direction", "degree"}
 
 // degreesOfType counts the entries of a type in each list, one node at a time.
 func (x *execution) degreesOfType(ctx context.Context, dirs []layout.Direction, via int) error {
-	nodes, err := x.resolve(ctx, "nodes", x.args["OF"].nodes)
+	nodes, err := x.resolve(ctx, "nodes", x.Args["OF"].Nodes)
 	if err != nil {
 		return err
 	}
@@ -149,7 +144,7 @@ func (x *execution) degreesOfType(ctx context.Context, dirs []layout.Direction, 
 					return err
 				}
 				x.emit("degrees", 1, 0)
-				if err := x.row(name, dir.String(), count(degree)); err != nil {
+				if err := x.row(name, dir.String(), result.Count(degree)); err != nil {
 					return err
 				}
 			}
@@ -202,7 +197,7 @@ func ofTypeCount(l *listfile.Lists, i, via int) (n uint64) {
 
 // degreesTop keeps the highest degrees of one scan: O(TOP) memory.
 func (x *execution) degreesTop(ctx context.Context, dir layout.Direction, via int) error {
-	top := &topDegrees{most: int(x.args["TOP"].n)}
+	top := &topDegrees{most: int(x.Args["TOP"].N)}
 	room := min(2*uint64(top.most)+1, x.engine.meta().Nodes)
 	const each = 16 + 4 // a nodeDegree, and its node once it is one of the highest
 	if err := x.hold("the highest degrees", each*int64(room)); err != nil {
@@ -222,7 +217,7 @@ func (x *execution) degreesTop(ctx context.Context, dir layout.Direction, via in
 	}
 	return x.inBatches(ctx, nodes, func(part []layout.NodeID, names []string) error {
 		for i, name := range names {
-			if err := x.row(name, dir.String(), count(highest[i].degree)); err != nil {
+			if err := x.row(name, dir.String(), result.Count(highest[i].degree)); err != nil {
 				return err
 			}
 		}
@@ -261,7 +256,7 @@ func (t *topDegrees) sorted(ctx context.Context) []nodeDegree {
 // ingest; those of a type, and of equal bins, take a scan.
 func (x *execution) degreeHistogram(ctx context.Context, dirs []layout.Direction, via int) error {
 	cols := []string{"direction", "degrees", "nodes", "share"}
-	if x.has("LOG") {
+	if x.Has("LOG") {
 		cols = append(cols, "bar")
 	}
 	x.header(cols...)
@@ -272,9 +267,9 @@ func (x *execution) degreeHistogram(ctx context.Context, dirs []layout.Direction
 		}
 		most := max(slices.Max(append(hist, 0)), 1)
 		for i, n := range hist {
-			cells := []any{dir.String(), bin(i), count(n),
-				ratio(float64(n) / float64(max(x.engine.meta().Nodes, 1)))}
-			if x.has("LOG") {
+			cells := []any{dir.String(), bin(i), result.Count(n),
+				result.Ratio(float64(n) / float64(max(x.engine.meta().Nodes, 1)))}
+			if x.Has("LOG") {
 				cells = append(cells, strings.Repeat("█", int((n*barWidth+most-1)/most)))
 			}
 			if err := x.row(cells...); err != nil {
@@ -296,8 +291,8 @@ func (x *execution) histogram(ctx context.Context, dir layout.Direction, via int
 	if dir == layout.Out {
 		hist, most = stats.OutHist, stats.OutMax
 	}
-	if x.has("BINS") {
-		n := uint64(x.args["BINS"].n)
+	if x.Has("BINS") {
+		n := uint64(x.Args["BINS"].N)
 		width := max((most+n)/n, 1) // most+1 degrees in n bins
 		hist = make([]uint64, (most+width)/width)
 		err = x.scan(ctx, dir, via, func(_ layout.NodeID, degree uint64) {

@@ -6,14 +6,12 @@ import (
 	"math"
 
 	"gdb/layout/listfile"
+	"gdb/shell/result"
 
 	"gdb/layout"
 
 	"github.com/RoaringBitmap/roaring/v2"
 )
-
-// hopsMost is the largest HOPS.
-const hopsMost = 64
 
 // hopOperator names the operator of a hop.
 func hopOperator(hop int) string { return fmt.Sprintf("hop %d", hop) }
@@ -21,8 +19,8 @@ func hopOperator(hop int) string { return fmt.Sprintf("hop %d", hop) }
 // hops collects all nodes within HOPS hops of those in visited, to which they are added; each is
 // met once. Memory: three sets of nodes, visited and two frontiers.
 func (x *execution) hops(ctx context.Context, visited *nodeBits, via int) error {
-	hops, limit := x.intOr("HOPS", 1), x.intOr("LIMIT", math.MaxInt64)
-	if x.has("COUNT") {
+	hops, limit := x.IntOr("HOPS", 1), x.IntOr("LIMIT", math.MaxInt64)
+	if x.Has("COUNT") {
 		x.header("hop", "nodes", "total")
 	} else {
 		x.header("hop", "node")
@@ -49,7 +47,7 @@ func (x *execution) hops(ctx context.Context, visited *nodeBits, via int) error 
 		}
 		met := next.GetCardinality()
 		total += met
-		x.root.in = count(total)
+		x.root.in = result.Count(total)
 		x.emit(hopOperator(hop), int(met), 0)
 		if err := x.hopRows(ctx, hop, next, total, limit); err != nil {
 			return err
@@ -61,8 +59,8 @@ func (x *execution) hops(ctx context.Context, visited *nodeBits, via int) error 
 // hopRows shows the nodes of a hop, or how many they are.
 func (x *execution) hopRows(ctx context.Context, hop int, met *nodeBits, total uint64,
 	limit int64) error {
-	if x.has("COUNT") {
-		return x.row(hop, count(met.GetCardinality()), count(total))
+	if x.Has("COUNT") {
+		return x.row(hop, result.Count(met.GetCardinality()), result.Count(total))
 	}
 	return met.each(func(nodes []layout.NodeID) (bool, error) {
 		if left := limit - int64(x.rows); int64(len(nodes)) > left {

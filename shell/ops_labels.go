@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"gdb/layout/rowfile"
+	"gdb/shell/result"
 
 	"gdb/internal/mem"
 	"gdb/kv"
@@ -119,23 +120,23 @@ func planLabels(x *execution) (*operator, error) {
 	switch {
 	case l == nil:
 		return nil, errNoLabels
-	case x.has("COUNTS") && l.Kind == "target":
+	case x.Has("COUNTS") && l.Kind == "target":
 		return nil, errors.New("COUNTS wants classes; the labels of this store are numbers")
 	}
-	nodes, err := x.opNodes("nodes", x.operand.nodes)
+	nodes, err := x.opNodes("nodes", x.Operand.Nodes)
 	if err != nil {
 		return nil, err
 	}
 	rows := newOperator("labels", l.Rows.Path, nodes.rows,
 		estimator{x.engine.meta()}.rowReads(l.Rows, nodes.rows), nodes)
-	if x.has("COUNTS") {
+	if x.Has("COUNTS") {
 		return newOperator("count by class", "", float64(len(l.Classes)), 0, rows), nil
 	}
 	return x.opNames(rows), nil
 }
 
 func runLabels(ctx context.Context, x *execution) error {
-	nodes, err := x.resolve(ctx, "nodes", x.operand.nodes)
+	nodes, err := x.resolve(ctx, "nodes", x.Operand.Nodes)
 	if err != nil {
 		return err
 	}
@@ -143,7 +144,7 @@ func runLabels(ctx context.Context, x *execution) error {
 	if err != nil {
 		return err
 	}
-	if x.has("COUNTS") {
+	if x.Has("COUNTS") {
 		return x.labelCounts(ctx, r, nodes)
 	}
 	x.header("node", "label")
@@ -188,7 +189,7 @@ func (x *execution) labelCounts(ctx context.Context, r *labelReader, nodes []lay
 		if c < len(r.meta.Classes) {
 			label = r.meta.Classes[c]
 		}
-		if err := x.row(label, count(nodesOf[c])); err != nil {
+		if err := x.row(label, result.Count(nodesOf[c])); err != nil {
 			return err
 		}
 	}

@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"gdb/layout/listfile"
+	"gdb/shell/words"
 
 	"gdb/internal/pace"
 	"gdb/layout"
@@ -15,11 +16,11 @@ import (
 // directions returns what IN, OUT or BOTH ask for; def is used without them.
 func (x *execution) directions(def ...layout.Direction) []layout.Direction {
 	switch {
-	case x.has("BOTH"):
+	case x.Has("BOTH"):
 		return []layout.Direction{layout.In, layout.Out}
-	case x.has("IN"):
+	case x.Has("IN"):
 		return []layout.Direction{layout.In}
-	case x.has("OUT"):
+	case x.Has("OUT"):
 		return []layout.Direction{layout.Out}
 	}
 	return def
@@ -36,11 +37,11 @@ func (x *execution) listDirection() layout.Direction {
 
 // edgeType returns the number of the type VIA names, or -1 without VIA.
 func (x *execution) edgeType() (int, error) {
-	v, ok := x.args["VIA"]
+	v, ok := x.Args["VIA"]
 	if !ok {
 		return -1, nil
 	}
-	n, err := x.engine.edgeType(v.text)
+	n, err := x.engine.edgeType(v.Text)
 	if err != nil {
 		return 0, fmt.Errorf("VIA %w", err)
 	}
@@ -56,8 +57,8 @@ func (e *engine) edgeType(name string) (int, error) {
 	if len(types) == 0 {
 		return 0, fmt.Errorf("%s: the edges of this store have no types", name)
 	}
-	return 0, fmt.Errorf("%s: no such edge type%s; DESCRIBE TYPES lists them", named(name),
-		near(name, types))
+	return 0, fmt.Errorf("%s: no such edge type%s; DESCRIBE TYPES lists them", words.Quoted(name),
+		words.Near(name, types))
 }
 
 func planNeighbors(x *execution) (*operator, error) {
@@ -65,7 +66,7 @@ func planNeighbors(x *execution) (*operator, error) {
 	if err != nil {
 		return nil, err
 	}
-	nodes, err := x.opNodes("nodes", x.operand.nodes)
+	nodes, err := x.opNodes("nodes", x.Operand.Nodes)
 	if err != nil {
 		return nil, err
 	}
@@ -73,20 +74,20 @@ func planNeighbors(x *execution) (*operator, error) {
 	if err := x.engine.checkDirections(dirs); err != nil {
 		return nil, err
 	}
-	if !x.has("HOPS") && !x.has("COUNT") {
+	if !x.Has("HOPS") && !x.Has("COUNT") {
 		return x.opNames(x.opHops(func(int) string { return "neighbors" }, 1, dirs, via, false,
 			nodes)), nil
 	}
-	hops := x.intOr("HOPS", 1)
+	hops := x.IntOr("HOPS", 1)
 	met := x.opHops(hopOperator, int(hops), dirs, via, true, nodes)
-	if x.has("COUNT") {
+	if x.Has("COUNT") {
 		return newOperator("distinct count", "", float64(hops), 0, met), nil
 	}
 	return x.opNames(met), nil
 }
 
 func runNeighbors(ctx context.Context, x *execution) error {
-	nodes, err := x.resolve(ctx, "nodes", x.operand.nodes)
+	nodes, err := x.resolve(ctx, "nodes", x.Operand.Nodes)
 	if err != nil {
 		return err
 	}
@@ -94,7 +95,7 @@ func runNeighbors(ctx context.Context, x *execution) error {
 	if err != nil {
 		return err
 	}
-	if !x.has("HOPS") && !x.has("COUNT") {
+	if !x.Has("HOPS") && !x.Has("COUNT") {
 		return x.lists(ctx, nodes, via)
 	}
 	visited := newNodeBits(x.engine.budget)
@@ -112,7 +113,7 @@ func runNeighbors(ctx context.Context, x *execution) error {
 
 // lists shows the neighbors of each node with what runs parallel to them.
 func (x *execution) lists(ctx context.Context, nodes []layout.NodeID, via int) error {
-	m, limit := x.engine.meta(), x.intOr("LIMIT", math.MaxInt64)
+	m, limit := x.engine.meta(), x.IntOr("LIMIT", math.MaxInt64)
 	cols := []string{"node", "direction", "neighbor"}
 	for _, c := range []struct {
 		name string

@@ -8,19 +8,17 @@ import (
 	"slices"
 
 	"gdb/layout/listfile"
+	"gdb/shell/lang"
 
 	"gdb/layout"
 )
-
-// pathMost bounds the length of a path that PATH looks for.
-const pathMost = 1 << 16
 
 // pathDirections are the lists by which PATH steps from its first node and, backwards, from its
 // last. A side is nil where the store keeps no such lists; then the other goes alone.
 func (x *execution) pathDirections() (forth, back []layout.Direction, err error) {
 	e := x.engine
 	in, out := []layout.Direction{layout.In}, []layout.Direction{layout.Out}
-	if e.meta().Undirected || x.has("BOTH") {
+	if e.meta().Undirected || x.Has("BOTH") {
 		both := []layout.Direction{layout.In, layout.Out}
 		if e.meta().Undirected {
 			both = in // the lists of both directions are the same
@@ -28,7 +26,7 @@ func (x *execution) pathDirections() (forth, back []layout.Direction, err error)
 		return both, both, e.checkDirections(both)
 	}
 	forth, back = out, in
-	if x.has("IN") {
+	if x.Has("IN") {
 		forth, back = in, out
 	}
 	if !e.hasDirection(forth[0]) {
@@ -45,11 +43,11 @@ func planPath(x *execution) (*operator, error) {
 	if err != nil {
 		return nil, err
 	}
-	from, err := x.opNodes("from", x.operand.nodes)
+	from, err := x.opNodes("from", x.Operand.Nodes)
 	if err != nil {
 		return nil, err
 	}
-	to, err := x.opNodes("to", x.args["TO"].nodes)
+	to, err := x.opNodes("to", x.Args["TO"].Nodes)
 	if err != nil {
 		return nil, err
 	}
@@ -106,7 +104,7 @@ func (s *pathSide) stuck() bool { return s.dirs == nil || s.frontier().IsEmpty()
 // is on a shortest path: before it no node was in both.
 func runPath(ctx context.Context, x *execution) error {
 	var ends [2]layout.NodeID
-	for i, set := range []nodeSet{x.operand.nodes, x.args["TO"].nodes} {
+	for i, set := range []lang.NodeSet{x.Operand.Nodes, x.Args["TO"].Nodes} {
 		nodes, err := x.resolve(ctx, []string{"from", "to"}[i], set)
 		if err != nil {
 			return err
@@ -133,7 +131,7 @@ func runPath(ctx context.Context, x *execution) error {
 	}
 	defer b.free()
 	meeting, found := ends[0], ends[0] == ends[1]
-	for most := x.intOr("MAX", pathMost); !found && int64(a.depth()+b.depth()) < most; {
+	for most := x.IntOr("MAX", lang.PathMost); !found && int64(a.depth()+b.depth()) < most; {
 		side, other := a, b
 		if a.stuck() || !b.stuck() && b.width() < a.width() {
 			side, other = b, a

@@ -9,6 +9,8 @@ import (
 	"strings"
 
 	"gdb/kv"
+	"gdb/shell/result"
+	"gdb/shell/words"
 	"gdb/train/runs"
 
 	"github.com/guptarohit/asciigraph"
@@ -16,10 +18,10 @@ import (
 
 // runRuns lists the runs, or plots a metric of one.
 func runRuns(ctx context.Context, x *execution) error {
-	if x.has("PLOT") {
+	if x.Has("PLOT") {
 		return x.plotRun(ctx)
 	}
-	if x.has("METRIC") {
+	if x.Has("METRIC") {
 		return errors.New("METRIC wants PLOT run")
 	}
 	runs, err := x.engine.store.Catalog().Runs(ctx)
@@ -28,7 +30,7 @@ func runRuns(ctx context.Context, x *execution) error {
 	}
 	x.header("run", "status", "model", "epochs", "metric", "best", "test", "created")
 	for _, r := range runs {
-		err := x.row(r.Name, r.Status, r.Model, count(r.Epochs), r.Metric, r.Best, r.Test,
+		err := x.row(r.Name, r.Status, r.Model, result.Count(r.Epochs), r.Metric, r.Best, r.Test,
 			r.Created.UTC().Format("2006-01-02 15:04:05"))
 		if err != nil {
 			return err
@@ -51,7 +53,8 @@ func (x *execution) findRun(ctx context.Context, name string) (run kv.RunMeta, e
 		names = append(names, r.Name)
 	}
 	if run.Name == "" {
-		return run, fmt.Errorf("no run %s%s; RUNS lists them", named(name), near(name, names))
+		return run, fmt.Errorf("no run %s%s; RUNS lists them", words.Quoted(name), words.Near(name,
+			names))
 	}
 	return run, nil
 }
@@ -69,13 +72,13 @@ const (
 
 // plotRun draws a metric of a run by epoch.
 func (x *execution) plotRun(ctx context.Context) error {
-	run, err := x.findRun(ctx, x.args["PLOT"].text)
+	run, err := x.findRun(ctx, x.Args["PLOT"].Text)
 	if err != nil {
 		return err
 	}
 	metric := "loss"
-	if x.has("METRIC") {
-		metric = x.args["METRIC"].text
+	if x.Has("METRIC") {
+		metric = x.Args["METRIC"].Text
 	}
 	var values []float64
 	known := map[string]bool{}
@@ -97,7 +100,7 @@ func (x *execution) plotRun(ctx context.Context) error {
 	}
 	if len(values) == 0 {
 		return fmt.Errorf("METRIC %s: run %s has no such metric%s; it has %s", metric, run.Name,
-			near(metric, names), strings.Join(names, ", "))
+			words.Near(metric, names), strings.Join(names, ", "))
 	}
 	x.header(fmt.Sprintf("%s of %s, %d epochs", metric, run.Name, len(values)))
 	graph := asciigraph.Plot(values, asciigraph.Height(plotHeight),

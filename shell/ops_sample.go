@@ -6,6 +6,8 @@ import (
 	"fmt"
 
 	"gdb/layout/topology"
+	"gdb/shell/lang"
+	"gdb/shell/result"
 
 	"github.com/RoaringBitmap/roaring/v2"
 
@@ -18,8 +20,8 @@ import (
 
 // seed is that of the statement, of SET, or of the session.
 func (x *execution) seed() uint64 {
-	if v, ok := x.args["SEED"]; ok {
-		return uint64(v.n)
+	if v, ok := x.Args["SEED"]; ok {
+		return uint64(v.N)
 	}
 	if seed, ok := x.engine.seed(); ok {
 		return seed
@@ -32,29 +34,29 @@ func planSample(x *execution) (*operator, error) {
 	case x.weighted() && !x.engine.meta().Weighted:
 		return nil, errors.New("STRATEGY weighted: the edges of this store have no weights: " +
 			"ingest them with --weight-col NAME, or from weights.npy beside edges.npy")
-	case x.args["STRATEGY"].text == "full":
-		for i := range x.args["FANOUT"].list {
-			x.args["FANOUT"].list[i] = sample.All
+	case x.Args["STRATEGY"].Text == "full":
+		for i := range x.Args["FANOUT"].List {
+			x.Args["FANOUT"].List[i] = sample.All
 		}
 	}
-	in, err := x.opNodes("seeds", x.operand.nodes)
+	in, err := x.opNodes("seeds", x.Operand.Nodes)
 	if err != nil {
 		return nil, err
 	}
-	if x.has("SIZE") {
-		in.rows = min(in.rows, float64(x.args["SIZE"].n))
+	if x.Has("SIZE") {
+		in.rows = min(in.rows, float64(x.Args["SIZE"].N))
 	}
 	dirs, e := x.directions(layout.In), estimator{x.engine.meta()}
 	if err := x.engine.checkDirections(dirs); err != nil {
 		return nil, err
 	}
 	nodes, frontier := in.rows, in.rows
-	for i, fanout := range x.args["FANOUT"].list {
+	for i, fanout := range x.Args["FANOUT"].List {
 		in = x.opDraw(i+1, fanout, frontier, dirs, in)
 		frontier = distinct(in.rows, float64(e.meta.Nodes))
 		nodes += frontier
 	}
-	switch show := x.args["SHOW"].text; {
+	switch show := x.Args["SHOW"].Text; {
 	case show == "dense" || show == "edges":
 		in = x.opNames(in)
 		in.rows = nodes
@@ -64,7 +66,7 @@ func planSample(x *execution) (*operator, error) {
 		in.rows = min(nodes, float64(e.meta.Nodes))
 		return in, nil
 	}
-	return newOperator("layers", "", float64(len(x.args["FANOUT"].list)), 0, in), nil
+	return newOperator("layers", "", float64(len(x.Args["FANOUT"].List)), 0, in), nil
 }
 
 // opDraw is the operator of a hop. Uniform draws read the few entries they take; draws by weight,
@@ -94,19 +96,19 @@ func (x *execution) opDraw(hop, fanout int, frontier float64, dirs []layout.Dire
 }
 
 // weighted says that neighbors are drawn by weight.
-func (x *execution) weighted() bool { return x.args["STRATEGY"].text == "weighted" }
+func (x *execution) weighted() bool { return x.Args["STRATEGY"].Text == "weighted" }
 
 // runSample draws one batch with the sampler that training uses. Memory: the batch.
 func runSample(ctx context.Context, x *execution) error {
-	seeds, err := x.resolve(ctx, "seeds", x.operand.nodes)
+	seeds, err := x.resolve(ctx, "seeds", x.Operand.Nodes)
 	if err != nil {
 		return err
 	}
 	epoch, batch := x.place()
-	if x.has("SIZE") {
+	if x.Has("SIZE") {
 		seeds, err = x.batchSeeds(ctx, seeds, epoch, batch)
 	} else {
-		err = checkTwice(x.operand.nodes.ids, seeds)
+		err = checkTwice(x.Operand.Nodes.IDs, seeds)
 	}
 	if err != nil {
 		return err
@@ -115,7 +117,7 @@ func runSample(ctx context.Context, x *execution) error {
 	if err := x.sample(ctx, seeds, epoch, batch, &d); err != nil {
 		return err
 	}
-	switch x.args["SHOW"].text {
+	switch x.Args["SHOW"].Text {
 	case "dense":
 		return x.showDense(ctx, &d)
 	case "edges":
@@ -137,7 +139,7 @@ func (x *execution) sample(ctx context.Context, seeds []layout.NodeID, epoch, ba
 		}
 		topos = append(topos, hopTopology{t, x})
 	}
-	s, err := sample.NewSampler(topos, sample.Config{Fanout: x.args["FANOUT"].list,
+	s, err := sample.NewSampler(topos, sample.Config{Fanout: x.Args["FANOUT"].List,
 		Seed: x.seed(), Weighted: x.weighted(), Budget: x.engine.budget})
 	if err != nil {
 		return err
@@ -162,7 +164,7 @@ func (x *execution) sample(ctx context.Context, seeds []layout.NodeID, epoch, ba
 			bytes *= 2 // the neighbor, and what the edge weighs
 		}
 		x.emit(name, edges, bytes)
-		x.ops[name].in = count(hi - lo)
+		x.ops[name].in = result.Count(hi - lo)
 	}
 	return nil
 }
@@ -215,7 +217,7 @@ func (s *hopSession) enter(ctx context.Context) context.Context {
 // place returns the epoch and batch to draw for, counted from 0 as the sampler does; users and the
 // progress of a training count from 1.
 func (x *execution) place() (epoch, batch uint64) {
-	return uint64(x.intOr("EPOCH", 1) - 1), uint64(x.intOr("BATCH", 1) - 1)
+	return uint64(x.IntOr("EPOCH", 1) - 1), uint64(x.IntOr("BATCH", 1) - 1)
 }
 
 // batchSeeds returns the seeds that a training on nodes, in batches of SIZE, has in a batch. Of
@@ -226,21 +228,21 @@ func (x *execution) batchSeeds(ctx context.Context, nodes []layout.NodeID,
 	if err != nil {
 		return nil, err
 	}
-	order, err := sample.EpochOrder(nodes, x.seed(), epoch, int(x.args["SIZE"].n))
+	order, err := sample.EpochOrder(nodes, x.seed(), epoch, int(x.Args["SIZE"].N))
 	if err != nil {
 		return nil, err
 	}
 	if batch >= order.Batches() {
 		return nil, fmt.Errorf("BATCH %d: an epoch has %d batches of %d", batch+1,
-			order.Batches(), x.args["SIZE"].n)
+			order.Batches(), x.Args["SIZE"].N)
 	}
 	return order.Seeds(batch, nil), nil
 }
 
 // checkTwice reports a seed that was written twice, by the name that the user gave it.
-func checkTwice(refs nodeList, seeds []layout.NodeID) error {
+func checkTwice(refs lang.NodeList, seeds []layout.NodeID) error {
 	seen := roaring.New()
-	for i, ref := range refs.all() {
+	for i, ref := range refs.All() {
 		if !seen.CheckedAdd(uint32(seeds[i])) {
 			return fmt.Errorf("node %s stands twice: a seed is in a batch once", ref)
 		}
@@ -271,7 +273,7 @@ func (x *execution) showLayers(d *sample.Dense) error {
 		if l > 0 {
 			off, idx = v.Off, v.Idx
 		}
-		if err := x.row(l+1, count(v.In), count(v.Out), count(len(v.Idx)),
+		if err := x.row(l+1, result.Count(v.In), result.Count(v.Out), result.Count(len(v.Idx)),
 			v.Base+v.Skip); err != nil {
 			return err
 		}
@@ -373,9 +375,9 @@ func (x *execution) showIO(ctx context.Context, d *sample.Dense) error {
 		lists = lists.Add(x.ops[hopOperator(hop)].span.Counts())
 	}
 	x.header("what", "count")
-	rows := [][2]any{{"nodes", count(len(d.NodeIDs))}, {"edges", count(len(d.Nbrs))},
-		{"blocks", count(lists.Cached + lists.Read)}, {"cached", count(lists.Cached)},
-		{"read", count(lists.Read)}, {"bytes read", size(lists.Bytes)}}
+	rows := [][2]any{{"nodes", result.Count(len(d.NodeIDs))}, {"edges", result.Count(len(d.Nbrs))},
+		{"blocks", result.Count(lists.Cached + lists.Read)}, {"cached", result.Count(lists.Cached)},
+		{"read", result.Count(lists.Read)}, {"bytes read", result.Size(lists.Bytes)}}
 	if m := x.engine.meta(); len(m.Features) > 0 {
 		file, err := x.engine.open(ctx, m.Features[0])
 		if err != nil {
@@ -387,8 +389,9 @@ func (x *execution) showIO(ctx context.Context, d *sample.Dense) error {
 			return err
 		}
 		c := x.ops["features"].span.Counts()
-		rows = append(rows, [2]any{"feature reads", count(c.Read)},
-			[2]any{"feature bytes read", size(c.Bytes)}, [2]any{"feature bytes used", size(c.Used)})
+		rows = append(rows, [2]any{"feature reads", result.Count(c.Read)},
+			[2]any{"feature bytes read", result.Size(c.Bytes)}, [2]any{"feature bytes used",
+				result.Size(c.Used)})
 	}
 	for _, r := range rows {
 		if err := x.row(r[0], r[1]); err != nil {

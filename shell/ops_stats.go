@@ -11,6 +11,8 @@ import (
 	"strings"
 
 	"gdb/layout/listfile"
+	"gdb/shell/result"
+	"gdb/shell/words"
 
 	"gdb/kv"
 	"gdb/layout"
@@ -28,16 +30,17 @@ func runStatsGraph(_ context.Context, x *execution) error {
 }
 
 func graphRows(m *kv.Meta) [][2]any {
-	rows := [][2]any{{"nodes", count(m.Nodes)}, {"edges", count(m.Edges)},
-		{"undirected", m.Undirected}, {"edge types", count(len(m.EdgeTypes))},
-		{"partitions", count(len(m.Partitions))}, {"in-degree max", count(m.Stats.InMax)}}
+	rows := [][2]any{{"nodes", result.Count(m.Nodes)}, {"edges", result.Count(m.Edges)},
+		{"undirected", m.Undirected}, {"edge types", result.Count(len(m.EdgeTypes))},
+		{"partitions", result.Count(len(m.Partitions))}, {"in-degree max",
+			result.Count(m.Stats.InMax)}}
 	if len(m.Stats.OutHist) > 0 {
-		rows = append(rows, [2]any{"out-degree max", count(m.Stats.OutMax)})
+		rows = append(rows, [2]any{"out-degree max", result.Count(m.Stats.OutMax)})
 	}
-	rows = append(rows, [2]any{"self loops", count(m.Stats.SelfLoops)},
-		[2]any{"edges read", count(m.Stats.EdgesRead)},
-		[2]any{"dropped self loops", count(m.Stats.DroppedSelfLoops)},
-		[2]any{"dropped duplicates", count(m.Stats.DroppedDuplicates)})
+	rows = append(rows, [2]any{"self loops", result.Count(m.Stats.SelfLoops)},
+		[2]any{"edges read", result.Count(m.Stats.EdgesRead)},
+		[2]any{"dropped self loops", result.Count(m.Stats.DroppedSelfLoops)},
+		[2]any{"dropped duplicates", result.Count(m.Stats.DroppedDuplicates)})
 	total := int64(0)
 	for _, f := range m.Files {
 		total += f.Size
@@ -45,8 +48,8 @@ func graphRows(m *kv.Meta) [][2]any {
 	for _, f := range m.Features {
 		rows = append(rows, [2]any{"features " + f.Name, fmt.Sprintf("%d x %s", f.Dim, f.DType)})
 	}
-	return append(rows, [2]any{"files", count(len(m.Files))},
-		[2]any{"bytes", size(total)})
+	return append(rows, [2]any{"files", result.Count(len(m.Files))},
+		[2]any{"bytes", result.Size(total)})
 }
 
 // share is part of whole, or nothing of nothing.
@@ -54,7 +57,7 @@ func share(part, whole uint64) any {
 	if whole == 0 {
 		return nil
 	}
-	return ratio(float64(part) / float64(whole))
+	return result.Ratio(float64(part) / float64(whole))
 }
 
 // skew is how many times the mean a part is.
@@ -73,15 +76,15 @@ func runStatsPartitions(_ context.Context, x *execution) error {
 	for i := range order {
 		order[i] = i
 	}
-	if x.has("TOP") {
+	if x.Has("TOP") {
 		slices.SortStableFunc(order, func(a, b int) int {
 			return cmp.Compare(m.Partitions[b].Edges, m.Partitions[a].Edges)
 		})
-		order = order[:min(int64(len(order)), x.args["TOP"].n)]
+		order = order[:min(int64(len(order)), x.Args["TOP"].N)]
 	}
 	for _, i := range order {
 		p := m.Partitions[i]
-		err := x.row(i, fmt.Sprintf("#%d", p.First), count(p.Nodes), count(p.Edges),
+		err := x.row(i, fmt.Sprintf("#%d", p.First), result.Count(p.Nodes), result.Count(p.Edges),
 			share(p.Edges, m.Edges), skew(p.Edges, m.Edges, len(m.Partitions)))
 		if err != nil {
 			return err
@@ -139,13 +142,14 @@ func runStatsBuckets(ctx context.Context, x *execution) error {
 	for i := range order {
 		order[i] = i
 	}
-	if x.has("TOP") {
+	if x.Has("TOP") {
 		slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(edges[b], edges[a]) })
-		order = order[:min(int64(len(order)), x.args["TOP"].n)]
+		order = order[:min(int64(len(order)), x.Args["TOP"].N)]
 	}
 	perEdge := uint64(estimator{m}.entryBytes())
 	for _, b := range order {
-		err := x.row(fmt.Sprintf("(%d,%d)", b/n, b%n), count(edges[b]), size(edges[b]*perEdge),
+		err := x.row(fmt.Sprintf("(%d,%d)", b/n, b%n), result.Count(edges[b]),
+			result.Size(edges[b]*perEdge),
 			share(edges[b], m.Edges), skew(edges[b], m.Edges, len(edges)))
 		if err != nil {
 			return err
@@ -160,7 +164,7 @@ func partitionOf(parts []kv.Partition, v layout.NodeID) int {
 }
 
 func runStatsIO(_ context.Context, x *execution) error {
-	if by := x.args["BY"].text; by != "" {
+	if by := x.Args["BY"].Text; by != "" {
 		return x.ioBy(by)
 	}
 	x.header("backend", "reads", "bytes", "errors", "wait_s")
@@ -168,8 +172,9 @@ func runStatsIO(_ context.Context, x *execution) error {
 	for _, r := range x.engine.dev.by(func(ioKey) string { return "" }) {
 		sum.add(r.ioCounts)
 	}
-	return x.row(string(x.engine.dev.Info().Backend), count(sum.reads), size(sum.bytes),
-		count(sum.errors), sum.wait.Seconds())
+	return x.row(string(x.engine.dev.Info().Backend), result.Count(sum.reads),
+		result.Size(sum.bytes),
+		result.Count(sum.errors), sum.wait.Seconds())
 }
 
 func (x *execution) ioBy(by string) error {
@@ -184,7 +189,8 @@ func (x *execution) ioBy(by string) error {
 	})
 	x.header(by, "reads", "bytes", "errors", "wait_s")
 	for _, r := range rows {
-		err := x.row(r.name, count(r.reads), size(r.bytes), count(r.errors), r.wait.Seconds())
+		err := x.row(r.name, result.Count(r.reads), result.Size(r.bytes), result.Count(r.errors),
+			r.wait.Seconds())
 		if err != nil {
 			return err
 		}
@@ -197,20 +203,20 @@ const traceLast = 20
 
 // runTraceIO begins or ends recording, or shows what was recorded.
 func runTraceIO(_ context.Context, x *execution) error {
-	on, off := x.has("ON"), x.has("OFF")
+	on, off := x.Has("ON"), x.Has("OFF")
 	if on || off {
 		x.engine.dev.trace(on)
 		x.header("tracing")
 		return x.row(map[bool]string{true: "on", false: "off"}[on])
 	}
-	records, tracing := x.engine.dev.last(int(min(x.intOr("LAST", traceLast), ioRecordsMost)))
+	records, tracing := x.engine.dev.last(int(min(x.IntOr("LAST", traceLast), ioRecordsMost)))
 	if len(records) == 0 && !tracing {
 		return errors.New("nothing was recorded: TRACE IO ON records reads from then on")
 	}
 	x.header("at_ms", "op", "phase", "file", "offset", "bytes", "batch_ms", "failed")
 	for _, r := range records {
 		err := x.row(float64(r.at.Sub(records[0].at).Microseconds())/1000, r.op, r.phase, r.file,
-			r.offset, size(r.bytes), float64(r.wait.Microseconds())/1000, r.failed)
+			r.offset, result.Size(r.bytes), float64(r.wait.Microseconds())/1000, r.failed)
 		if err != nil {
 			return err
 		}
@@ -231,14 +237,15 @@ var settings = []string{"seed"}
 
 // runSet changes a setting of the session.
 func runSet(_ context.Context, x *execution) error {
-	name, value := x.operand.text, x.args["TO"].text
+	name, value := x.Operand.Text, x.Args["TO"].Text
 	if !slices.Contains(settings, name) {
-		return fmt.Errorf("no setting %s%s; SET changes %s, and .settings shows all", named(name),
-			near(name, settings), strings.Join(settings, ", "))
+		return fmt.Errorf("no setting %s%s; SET changes %s, and .settings shows all",
+			words.Quoted(name),
+			words.Near(name, settings), strings.Join(settings, ", "))
 	}
 	seed, err := strconv.ParseUint(value, 10, 64)
 	if err != nil {
-		return fmt.Errorf("TO %s: a seed is a whole number from 0 on", named(value))
+		return fmt.Errorf("TO %s: a seed is a whole number from 0 on", words.Quoted(value))
 	}
 	x.engine.setSeed(seed)
 	x.header("setting", "value")

@@ -9,6 +9,8 @@ import (
 	"path"
 	"slices"
 	"strings"
+
+	"gdb/shell/result"
 )
 
 // output is where the result of one statement goes.
@@ -35,14 +37,14 @@ func (s *session) output(ctx context.Context) (output, error) {
 
 // fileOutput writes to a file that gets its name once it is whole.
 func (s *session) fileOutput(ctx context.Context, name string) (output, error) {
-	f, err := createNewFile(s.Store.FS(), name)
+	f, err := result.CreateFile(s.Store.FS(), name)
 	if err != nil {
 		return output{}, fmt.Errorf("shell: .once %w", err)
 	}
 	return output{f, s.fileMode(name), false, func(ok bool) error {
-		end := f.discard
+		end := f.Abort
 		if ok {
-			end = func() error { return f.commit(ctx) }
+			end = func() error { return f.CommitContext(ctx) }
 		}
 		if err := end(); err != nil {
 			return fmt.Errorf("shell: .once %s: %w", name, err)
@@ -114,7 +116,7 @@ func (p *pager) finish() error {
 // box, which leaves rows out, unless that was asked for.
 func (s *session) fileMode(name string) string {
 	ext := strings.TrimPrefix(path.Ext(name), ".")
-	if ext != "auto" && slices.Contains(Modes, ext) {
+	if ext != "auto" && slices.Contains(result.Modes, ext) {
 		return ext
 	}
 	if s.Mode == "auto" {

@@ -9,6 +9,8 @@ import (
 	"gdb/internal/mem"
 	"gdb/internal/trace"
 	"gdb/layout"
+	"gdb/shell/lang"
+	"gdb/shell/result"
 )
 
 // operator is one step of a statement. EXPLAIN shows its estimates, PROFILE its span.
@@ -29,9 +31,10 @@ func newOperator(name, detail string, rows, blocks float64, inputs ...*operator)
 
 // planned builds the operators of the statement; it reads nothing but the metadata in memory.
 func (x *execution) planned() (err error) {
-	if x.st.plan == nil {
+	plan := definitions[x.Statement.Head].plan
+	if plan == nil {
 		x.root = newOperator("session", "what is known in memory", -1, 0)
-	} else if x.root, err = x.st.plan(x); err != nil {
+	} else if x.root, err = plan(x); err != nil {
 		return err
 	}
 	x.ops = map[string]*operator{}
@@ -55,7 +58,7 @@ func (op *operator) walk(branch, below string, visit func(op *operator, branch s
 func (x *execution) enter(ctx context.Context, name string) (_ context.Context, leave func()) {
 	op := x.ops[name]
 	if op == nil {
-		panic("BUG: the plan of " + x.st.head + " has no operator " + name)
+		panic("BUG: the plan of " + x.Statement.Head + " has no operator " + name)
 	}
 	before := x.watch.Switch(&op.span)
 	return trace.With(ctx, &op.span), func() { x.watch.Switch(before) }
@@ -94,7 +97,7 @@ func estimate(v float64) any {
 	if v < 0 || math.IsNaN(v) {
 		return nil
 	}
-	return count(math.Ceil(v - 1e-9))
+	return result.Count(math.Ceil(v - 1e-9))
 }
 
 // counts sums what all operators did.
@@ -114,7 +117,7 @@ func (x *execution) profile() error {
 		if in == nil {
 			in = handedOn(op.inputs)
 		}
-		return x.profileRow(branch+op.name, op.detail, in, count(c.Out), c)
+		return x.profileRow(branch+op.name, op.detail, in, result.Count(c.Out), c)
 	})
 	if err != nil {
 		return err
@@ -129,7 +132,7 @@ func (x *execution) profile() error {
 	sum.Bytes += sum.OpenedBytes
 	sum.Time += sum.OpenedTime
 	x.hint()
-	return x.profileRow("total", "", nil, count(x.root.span.Counts().Out), sum)
+	return x.profileRow("total", "", nil, result.Count(x.root.span.Counts().Out), sum)
 }
 
 // hintFrom is the amplification of feature reads from which a hint says what to do.
@@ -159,9 +162,9 @@ func handedOn(inputs []*operator) any {
 	if len(inputs) == 0 {
 		return nil
 	}
-	sum := count(0)
+	sum := result.Count(0)
 	for _, op := range inputs {
-		sum += count(op.span.Counts().Out)
+		sum += result.Count(op.span.Counts().Out)
 	}
 	return sum
 }
@@ -169,46 +172,47 @@ func handedOn(inputs []*operator) any {
 func (x *execution) profileRow(name, detail string, in, out any, c trace.Counts) error {
 	var used, times any
 	if c.Used > 0 {
-		used = size(c.Used)
+		used = result.Size(c.Used)
 	}
 	if c.Used > 0 && c.Bytes > 0 {
 		times = fmt.Sprintf("%.1fx", float64(c.Bytes)/float64(c.Used))
 	}
 	return x.row(name, detail, in, out, float64(c.Time.Microseconds())/1000,
-		count(c.Cached+c.Read), count(c.Cached), count(c.Read), size(c.Bytes), used, times)
+		result.Count(c.Cached+c.Read), result.Count(c.Cached), result.Count(c.Read),
+		result.Size(c.Bytes), used, times)
 }
 
 // opNodes is the operator that finds the nodes of a statement.
-func (x *execution) opNodes(name string, s nodeSet) (*operator, error) {
+func (x *execution) opNodes(name string, s lang.NodeSet) (*operator, error) {
 	switch {
-	case s.random > 0:
-		n := min(float64(s.random), float64(x.engine.meta().Nodes))
-		return newOperator(name, fmt.Sprintf("%d random nodes", s.random), n, 0), nil
-	case s.split != "":
+	case s.Random > 0:
+		n := min(float64(s.Random), float64(x.engine.meta().Nodes))
+		return newOperator(name, fmt.Sprintf("%d random nodes", s.Random), n, 0), nil
+	case s.Split != "":
 		for _, sp := range x.engine.meta().Splits {
-			if sp.Name == s.split {
-				return newOperator(name, "split "+s.split, float64(sp.Count), 0), nil
+			if sp.Name == s.Split {
+				return newOperator(name, "split "+s.Split, float64(sp.Count), 0), nil
 			}
 		}
-		return nil, x.engine.noSplit(s.split)
+		return nil, x.engine.noSplit(s.Split)
 	}
 	lookups := 0
 	var refs []string
-	for i, ref := range s.ids.all() {
-		if !ref.internal {
+	for i, ref := range s.IDs.All() {
+		if !ref.Internal {
 			lookups++
 		}
 		if i < refsShown {
-			refs = append(refs, ref.text())
+			refs = append(refs, ref.Text())
 		}
 	}
-	if s.ids.count > refsShown {
-		refs = append(refs, fmt.Sprintf("… (%d)", s.ids.count))
+	if s.IDs.Count > refsShown {
+		refs = append(refs, fmt.Sprintf("… (%d)", s.IDs.Count))
 	}
 	if x.engine.denseIDs() {
 		lookups = 0
 	}
-	return newOperator(name, strings.Join(refs, ","), float64(s.ids.count), float64(lookups)), nil
+	return newOperator(name, strings.Join(refs, ","), float64(s.IDs.Count), float64(lookups)), nil
 }
 
 // refsShown is how many of the nodes that were named stand in the plan.

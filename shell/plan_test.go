@@ -14,6 +14,7 @@ import (
 	"gdb/internal/trace"
 	"gdb/layout"
 	"gdb/layout/layouttest"
+	"gdb/shell/lang"
 
 	"github.com/cockroachdb/pebble/v2/vfs"
 )
@@ -30,8 +31,8 @@ func exampleStatements() (out []string) {
 	nodes := strings.NewReplacer("<> 42", "<> 0", "42,7",
 		"ada,bob", "42,43", "ada,bob", "42", "ada", "0:8", "0:2",
 		"cora", "train", "TO 7 MAX", "TO bob MAX")
-	for _, st := range registry {
-		out = append(out, nodes.Replace(st.example))
+	for _, st := range lang.Statements {
+		out = append(out, nodes.Replace(st.Example))
 	}
 	return out
 }

@@ -8,6 +8,8 @@ import (
 	"gdb/blockdev"
 	"gdb/internal/mem"
 	"gdb/layout"
+	"gdb/shell/lang"
+	"gdb/shell/result"
 )
 
 // Engine runs statements for programs. It may be used from any goroutine; statements run at the
@@ -69,7 +71,7 @@ const rowBytes = 32
 // Query runs one statement and returns all its rows: 32 bytes a cell, and strings, which are
 // counted against the budget meanwhile. A mistake in the statement is a *SyntaxError.
 func (e *Engine) Query(ctx context.Context, stmt string) (*Result, error) {
-	p, err := parse(stmt)
+	p, err := lang.Parse(stmt)
 	if err != nil {
 		return nil, err
 	}
@@ -82,8 +84,8 @@ func (e *Engine) Query(ctx context.Context, stmt string) (*Result, error) {
 	}
 	out := &Result{Rows: rows.rows}
 	for _, c := range rows.columns {
-		kind := map[cellKind]Type{cellInt: Int, cellFloat: Float}[c.kind]
-		out.Columns = append(out.Columns, Column{c.name, kind})
+		kind := map[result.Kind]Type{result.Int: Int, result.Float: Float}[c.Kind]
+		out.Columns = append(out.Columns, Column{c.Name, kind})
 	}
 	rows.convert()
 	sum := x.counts()
@@ -97,14 +99,14 @@ func (e *Engine) Query(ctx context.Context, stmt string) (*Result, error) {
 type collector struct {
 	budget  *mem.Budget
 	held    int64
-	columns []column
+	columns []result.Column
 	rows    [][]any
 }
 
 // Header keeps the names.
 func (c *collector) Header(cols []string) error {
 	for _, name := range cols {
-		c.columns = append(c.columns, column{name: name})
+		c.columns = append(c.columns, result.Column{Name: name})
 	}
 	return nil
 }
@@ -114,9 +116,9 @@ func (c *collector) Row(vals []any) error {
 	bytes := int64(rowBytes * len(vals))
 	row := make([]any, len(vals))
 	for i, v := range vals {
-		value := cellOf(v)
-		c.columns[i].take(value)
-		bytes += int64(len(value.s))
+		value := result.CellOf(v)
+		c.columns[i].Take(value)
+		bytes += int64(len(value.Text))
 		row[i] = value
 	}
 	if err := c.budget.Reserve("rows of a result", bytes); err != nil {
@@ -134,18 +136,18 @@ func (c *collector) Footer() error { return nil }
 func (c *collector) convert() {
 	for _, row := range c.rows {
 		for i, v := range row {
-			value, _ := v.(cell)
-			if value.kind == cellEmpty {
+			value, _ := v.(result.Cell)
+			if value.Kind == result.Empty {
 				row[i] = nil
 				continue
 			}
-			switch value = value.as(c.columns[i].kind); value.kind {
-			case cellInt:
-				row[i] = value.n
-			case cellFloat:
-				row[i] = value.f
+			switch value = value.As(c.columns[i].Kind); value.Kind {
+			case result.Int:
+				row[i] = value.Int
+			case result.Float:
+				row[i] = value.Float
 			default:
-				row[i] = value.s
+				row[i] = value.Text
 			}
 		}
 	}

@@ -15,6 +15,7 @@ import (
 	"gdb/internal/mem"
 	"gdb/kv"
 	"gdb/layout/layouttest"
+	"gdb/shell/lang"
 
 	"github.com/cockroachdb/pebble/v2/vfs"
 	"github.com/parquet-go/parquet-go"
@@ -46,7 +47,7 @@ func TestQueryTypes(t *testing.T) {
 	if err != nil || len(got.Rows) != 2 || got.Rows[1][1] != nil {
 		t.Errorf("%v: a node without a label: %v", err, got)
 	}
-	var syntax *SyntaxError
+	var syntax *lang.SyntaxError
 	if _, err := e.Query(t.Context(), "LABELS"); !errors.As(err, &syntax) {
 		t.Errorf("a syntax error: %v", err)
 	}

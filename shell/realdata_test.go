@@ -15,6 +15,7 @@ import (
 	"gdb/layout"
 	"gdb/layout/ingest"
 	"gdb/layout/layouttest"
+	"gdb/shell/result"
 
 	"github.com/cockroachdb/pebble/v2/vfs"
 )
@@ -125,7 +126,7 @@ func sourceGraph(t *testing.T, opt *ingest.Options, store *layout.Store,
 	g.Splits = map[string][]layout.NodeID{}
 	for _, name := range []string{"train", "val", "test"} {
 		for _, id := range sourceArray(t, opt.Sources[0], name+"_idx.npy") {
-			g.Splits[name] = append(g.Splits[name], number[raw(int64(id))])
+			g.Splits[name] = append(g.Splits[name], number[result.Raw(int64(id))])
 		}
 		slices.Sort(g.Splits[name])
 		if g.Splits[name] == nil {
@@ -167,7 +168,7 @@ func sourceLabels(t *testing.T, dir string, number map[string]layout.NodeID) ([]
 	}
 	labels, names := make([]int32, len(classes)), make([]string, slices.Max(classes)+1)
 	for id, class := range classes {
-		labels[number[raw(id)]], names[class] = int32(class), raw(class)
+		labels[number[result.Raw(id)]], names[class] = int32(class), result.Raw(class)
 	}
 	return labels, names
 }
@@ -177,14 +178,14 @@ func sourceEdge(c *ingest.EdgeChunk, i int, number map[string]layout.NodeID,
 	if c.SrcText != nil {
 		e.Src, e.Dst = number[string(c.SrcText[i])], number[string(c.DstText[i])]
 	} else {
-		e.Src, e.Dst = number[raw(c.SrcInt[i])], number[raw(c.DstInt[i])]
+		e.Src, e.Dst = number[result.Raw(c.SrcInt[i])], number[result.Raw(c.DstInt[i])]
 	}
 	switch {
 	case c.TypeText != nil:
 		e.Type = types[string(c.TypeText[i])]
 	case c.TypeInt != nil:
 		e.Type = uint16(c.TypeInt[i])
-		if t, ok := types[raw(c.TypeInt[i])]; ok {
+		if t, ok := types[result.Raw(c.TypeInt[i])]; ok {
 			e.Type = t
 		}
 	}

@@ -9,6 +9,7 @@ import (
 
 	"gdb/layout"
 	"gdb/sample"
+	"gdb/shell/words"
 	"gdb/train/runs"
 )
 
@@ -19,7 +20,8 @@ func (e *engine) readRun(name string) (run runs.File, err error) {
 		return run, err
 	}
 	if !slices.Contains(names, name) {
-		return run, fmt.Errorf("no run %s%s; RUNS lists them", named(name), near(name, names))
+		return run, fmt.Errorf("no run %s%s; RUNS lists them", words.Quoted(name), words.Near(name,
+			names))
 	}
 	dir := runs.Open(e.store, name)
 	if run, err = dir.File(); err == nil {

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"strings"
 
+	"gdb/shell/words"
+
 	"github.com/jedib0t/go-pretty/v6/text"
 )
 
@@ -62,7 +64,7 @@ func (s *screen) layout(v view) (rows []string, row, col int) {
 	at, style := text.StringWidth(v.first), ""
 	wrap := func(prompt string) {
 		if style != "" {
-			b.WriteString(styleNone)
+			b.WriteString(words.StyleNone)
 		}
 		rows = append(rows, b.String())
 		b.Reset()
@@ -71,7 +73,7 @@ func (s *screen) layout(v view) (rows []string, row, col int) {
 		at = text.StringWidth(prompt)
 	}
 	for i := 0; i <= len(v.text); i++ {
-		if i == len(v.text) || v.text[i] == '\n' || at+runeWidth(v.text[i]) > s.columns {
+		if i == len(v.text) || v.text[i] == '\n' || at+words.Width(v.text[i]) > s.columns {
 			if i == v.cur && (at < s.columns || i < len(v.text) && v.text[i] == '\n') {
 				row, col = len(rows), min(at, s.columns-1)
 			}
@@ -89,16 +91,16 @@ func (s *screen) layout(v view) (rows []string, row, col int) {
 		}
 		if v.styles != nil && v.styles[i] != style {
 			if style != "" {
-				b.WriteString(styleNone)
+				b.WriteString(words.StyleNone)
 			}
 			style = v.styles[i]
 			b.WriteString(style)
 		}
-		b.WriteRune(visible(v.text[i]))
-		at += runeWidth(v.text[i])
+		b.WriteRune(words.Visible(v.text[i]))
+		at += words.Width(v.text[i])
 	}
 	if style != "" {
-		b.WriteString(styleNone)
+		b.WriteString(words.StyleNone)
 	}
 	rows = append(rows, b.String())
 	if v.cur == len(v.text) && at >= s.columns { // a full row: the cursor stands below it
@@ -107,16 +109,3 @@ func (s *screen) layout(v view) (rows []string, row, col int) {
 	}
 	return rows, row, col
 }
-
-// visible is how a rune of the text is shown: a tab takes one column.
-func visible(r rune) rune {
-	switch {
-	case r == '\t':
-		return ' '
-	case r < ' ' || r >= 0x7f && r < 0xa0:
-		return '\ufffd'
-	}
-	return r
-}
-
-func runeWidth(r rune) int { return max(text.RuneWidth(visible(r)), 0) }

@@ -18,6 +18,9 @@ import (
 	"gdb/internal/mem"
 	"gdb/kv"
 	"gdb/layout"
+	"gdb/shell/lang"
+	"gdb/shell/result"
+	"gdb/shell/words"
 
 	"github.com/dustin/go-humanize"
 )
@@ -84,11 +87,12 @@ func (e *FailedError) Unwrap() error { return e.Damage }
 
 // CheckMode reports a mode that is not one of Modes.
 func CheckMode(mode string) error {
-	if slices.Contains(Modes, mode) {
+	if slices.Contains(result.Modes, mode) {
 		return nil
 	}
-	return fmt.Errorf("shell: unknown mode %s: want %s%s", named(mode), strings.Join(Modes, ", "),
-		near(mode, Modes))
+	return fmt.Errorf("shell: unknown mode %s: want %s%s", words.Quoted(mode),
+		strings.Join(result.Modes, ", "),
+		words.Near(mode, result.Modes))
 }
 
 // session is one shell over one store.
@@ -130,7 +134,7 @@ func Run(ctx context.Context, opt Options) (err error) {
 	}
 	fromIn := len(opt.Statements) == 0 && opt.Script == ""
 	s := &session{Options: opt, engine: newEngine(opt.Store, opt.Dev, opt.Memory),
-		talks: fromIn && opt.InTTY, rows: boxRows, timing: !opt.Quiet, bail: !opt.KeepGoing,
+		talks: fromIn && opt.InTTY, rows: result.BoxRows, timing: !opt.Quiet, bail: !opt.KeepGoing,
 		pager: "auto"}
 	defer func() {
 		for s.leaving != nil && !errors.Is(err, ErrAborted) {
@@ -278,7 +282,7 @@ func (s *session) complaint(err error) string {
 	if more {
 		where = "\n" + where
 	}
-	return dressed(what, styleRed) + where
+	return words.Dressed(what, words.StyleRed) + where
 }
 
 // damaged says whether an error shows a damaged store.
@@ -291,7 +295,7 @@ func damaged(err error) bool {
 const outBytes = 64 << 10
 
 func (s *session) execute(ctx context.Context, src string) error {
-	p, err := parse(src)
+	p, err := lang.Parse(src)
 	if err != nil {
 		return err
 	}
@@ -301,9 +305,9 @@ func (s *session) execute(ctx context.Context, src string) error {
 	}
 	start, before := time.Now(), s.cost()
 	var x *execution
-	err = s.supervise(ctx, p.st.head, func(ctx context.Context, w *watcher) error {
+	err = s.supervise(ctx, p.Statement.Head, func(ctx context.Context, w *watcher) error {
 		out := bufio.NewWriterSize(w.over(to.Writer, to.screen), outBytes)
-		x = newExecution(ctx, s.engine, p, s.Seed, newRenderer(to.mode, out, s.box()))
+		x = newExecution(ctx, s.engine, p, s.Seed, result.NewRenderer(to.mode, out, s.box()))
 		x.progress = w.progress
 		err := x.run(ctx)
 		if e := out.Flush(); err == nil {
@@ -336,14 +340,14 @@ func (s *session) mode() string {
 	return "csv"
 }
 
-func (s *session) box() boxOptions {
-	box := boxOptions{rows: s.rows, color: s.OutColor,
-		more: "every other --mode is complete", wide: "every other --mode is complete"}
+func (s *session) box() result.Box {
+	box := result.Box{Rows: s.rows, Color: s.OutColor,
+		More: "every other --mode is complete", Wide: "every other --mode is complete"}
 	if s.talks {
-		box.more, box.wide = ".last for all", ".mode line, then .last for all"
+		box.More, box.Wide = ".last for all", ".mode line, then .last for all"
 	}
 	if s.Width != nil {
-		box.width = s.Width()
+		box.Width = s.Width()
 	}
 	return box
 }

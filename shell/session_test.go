@@ -15,6 +15,7 @@ import (
 
 	"gdb/layout"
 	"gdb/layout/layouttest"
+	"gdb/shell/lang"
 
 	"github.com/cockroachdb/pebble/v2/vfs"
 )
@@ -127,12 +128,12 @@ func TestCancel(t *testing.T) {
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	for _, st := range registry {
-		stmt := strings.NewReplacer("42", "4", "43", "5", "train", "all").Replace(st.example)
+	for _, st := range lang.Statements {
+		stmt := strings.NewReplacer("42", "4", "43", "5", "train", "all").Replace(st.Example)
 		err := Run(ctx, Options{Store: store, Dev: dev, Out: io.Discard, Err: io.Discard,
 			Statements: []string{stmt}, Memory: 64 << 20})
 		if err == nil {
-			t.Errorf("%s succeeded under a cancelled context", st.head)
+			t.Errorf("%s succeeded under a cancelled context", st.Head)
 		}
 	}
 }

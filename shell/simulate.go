@@ -8,6 +8,8 @@ import (
 	"strings"
 
 	"gdb/layout/topology"
+	"gdb/shell/lang"
+	"gdb/shell/result"
 
 	"gdb/internal/pace"
 	"gdb/kv"
@@ -20,16 +22,10 @@ import (
 // Settings of SIMULATE CACHE without clauses: the fanout and batch size are those of gdb train.
 var (
 	simulatedFanout = []int{10, 10, 10}
-	simulatedSizes  = []cacheSize{{percent: 5}, {percent: 10}, {percent: 20}, {percent: 40}}
+	simulatedSizes  = []lang.CacheSize{{Percent: 5}, {Percent: 10}, {Percent: 20}, {Percent: 40}}
 )
 
 const simulatedBatch = 1000
-
-// cacheSize is a size in bytes, or in percent of the memory that all features take.
-type cacheSize struct {
-	bytes   int64
-	percent float64
-}
 
 // simulation is what SIMULATE CACHE replays, and through which caches.
 type simulation struct {
@@ -55,26 +51,26 @@ func (x *execution) simulate() (*simulation, error) {
 		return nil, errors.New("this store holds no features to cache: ingest with features " +
 			"(--features FILE or --feature-cols)")
 	}
-	s := &simulation{x: x, features: m.Features[0], epochs: int(x.intOr("EPOCHS", 1)),
-		batches: int(x.intOr("BATCHES", 0)), policies: x.args["POLICIES"].words}
+	s := &simulation{x: x, features: m.Features[0], epochs: int(x.IntOr("EPOCHS", 1)),
+		batches: int(x.IntOr("BATCHES", 0)), policies: x.Args["POLICIES"].Words}
 	s.Settings = runs.Settings{Fanout: simulatedFanout, Batch: simulatedBatch, Seed: x.seed()}
-	if x.has("RUN") {
-		run, err := x.engine.readRun(x.args["RUN"].text)
+	if x.Has("RUN") {
+		run, err := x.engine.readRun(x.Args["RUN"].Text)
 		if err != nil {
 			return nil, err
 		}
 		s.Settings = run.Config
 	}
-	if x.has("SEED") {
+	if x.Has("SEED") {
 		s.Seed = x.seed()
 	}
-	if x.has("FANOUT") {
-		s.Fanout = x.args["FANOUT"].list
+	if x.Has("FANOUT") {
+		s.Fanout = x.Args["FANOUT"].List
 	}
-	s.Batch = int(x.intOr("BATCH", int64(s.Batch)))
+	s.Batch = int(x.IntOr("BATCH", int64(s.Batch)))
 	s.split = m.SplitName("train", s.Split)
-	if x.has("SPLIT") {
-		s.split = x.args["SPLIT"].text
+	if x.Has("SPLIT") {
+		s.split = x.Args["SPLIT"].Text
 	}
 	if len(s.policies) == 0 {
 		s.policies = cachesim.PolicyNames()
@@ -85,16 +81,16 @@ func (x *execution) simulate() (*simulation, error) {
 
 // setSizes turns the sizes into bytes.
 func (s *simulation) setSizes() {
-	wanted := s.x.args["SIZES"].sizes
+	wanted := s.x.Args["SIZES"].Sizes
 	if len(wanted) == 0 {
 		wanted = simulatedSizes
 	}
 	nodes := s.x.engine.meta().Nodes
 	whole := float64(nodes) * float64(s.features.Dim) * 4
 	for _, w := range wanted {
-		bytes := w.bytes
-		if w.percent > 0 {
-			bytes = max(1, int64(whole*w.percent/100))
+		bytes := w.Bytes
+		if w.Percent > 0 {
+			bytes = max(1, int64(whole*w.Percent/100))
 		}
 		s.sizes = append(s.sizes, bytes)
 		s.rowsMax = max(s.rowsMax, sample.CacheRows(bytes, s.features.Dim, 0))
@@ -107,7 +103,7 @@ func planSimulate(x *execution) (*operator, error) {
 	if err != nil {
 		return nil, err
 	}
-	seeds, err := x.opNodes("seeds", nodeSet{split: s.split})
+	seeds, err := x.opNodes("seeds", lang.NodeSet{Split: s.split})
 	if err != nil {
 		return nil, err
 	}
@@ -148,7 +144,7 @@ func runSimulate(ctx context.Context, x *execution) (err error) {
 	}
 	s.record.Budget = x.engine.budget
 	defer func() { err = errors.Join(err, s.record.Close()) }()
-	seeds, err := x.resolve(ctx, "seeds", nodeSet{split: s.split})
+	seeds, err := x.resolve(ctx, "seeds", lang.NodeSet{Split: s.split})
 	if err != nil {
 		return err
 	}
@@ -312,9 +308,10 @@ func (s *simulation) show(results []cachesim.Result) error {
 				continue
 			}
 			least := bounds[i%len(s.sizes)].RowsRead() // not 0: a cache begins empty
-			err := s.x.row(r.Policy, size(r.Capacity.Bytes), count(r.Rows), count(r.Requests),
-				count(r.Hits), ratio(r.HitRatio()),
-				size(r.RowsRead()*uint64(s.features.RowBytes)),
+			err := s.x.row(r.Policy, result.Size(r.Capacity.Bytes), result.Count(r.Rows),
+				result.Count(r.Requests),
+				result.Count(r.Hits), result.Ratio(r.HitRatio()),
+				result.Size(r.RowsRead()*uint64(s.features.RowBytes)),
 				float64(r.RowsRead())/float64(least))
 			if err != nil {
 				return err

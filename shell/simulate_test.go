@@ -14,6 +14,7 @@ import (
 
 	"gdb/layout/rowfile"
 	"gdb/layout/topology"
+	"gdb/shell/lang"
 
 	"gdb/internal/codec"
 	"gdb/internal/mem"
@@ -299,7 +300,7 @@ func TestSimulateMemory(t *testing.T) {
 // last.
 func TestSimulateEnds(t *testing.T) {
 	store := layouttest.Build(t, vfs.NewMem(), "s", simulatedGraph())
-	p, err := parse("SIMULATE CACHE FANOUT 4,3 BATCH 32")
+	p, err := lang.Parse("SIMULATE CACHE FANOUT 4,3 BATCH 32")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"gdb/layout"
+	"gdb/shell/result"
 )
 
 // twinHop is a hop of a pattern, seen from the anchor.
@@ -450,7 +451,7 @@ func (m *matchDrawer) aggregate() (string, func(of []*twinMatch) string) {
 			if len(all) == 0 {
 				return ""
 			}
-			return raw(sum / float64(len(all)))
+			return result.Raw(sum / float64(len(all)))
 		}
 	case kind == 3:
 		return "min(" + e.text + ")", extreme(true)

@@ -10,6 +10,8 @@ import (
 
 	"gdb/layout"
 	"gdb/layout/layouttest"
+	"gdb/shell/lang"
+	"gdb/shell/result"
 
 	"github.com/cockroachdb/pebble/v2/vfs"
 )
@@ -289,12 +291,12 @@ func (w *twin) compare(t *testing.T, e *engine, n int) {
 
 // wrong runs a query and says what is wrong with the answer.
 func (q *query) wrong(ctx context.Context, e *engine) string {
-	p, err := parse(q.stmt)
+	p, err := lang.Parse(q.stmt)
 	if err != nil {
 		return err.Error()
 	}
 	var out strings.Builder
-	err = newExecution(ctx, e, p, 1, newRenderer("csv", &out, boxOptions{})).run(ctx)
+	err = newExecution(ctx, e, p, 1, result.NewRenderer("csv", &out, result.Box{})).run(ctx)
 	switch got := out.String(); {
 	case q.fails != "" && err == nil:
 		return fmt.Sprintf("it answers %.300q, and should fail: %s", got, q.fails)

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"gdb/layout/listfile"
+	"gdb/shell/result"
 
 	"gdb/layout"
 	"gdb/layout/layouttest"
@@ -210,7 +211,7 @@ func (w *twin) histogram(bins int, log bool, dir layout.Direction, via int) stri
 		if hi > lo {
 			name += fmt.Sprintf("..%d", hi)
 		}
-		out += fmt.Sprintf("%s,%s,%d,%s", dir, name, n, raw(float64(n)/float64(w.nodes())))
+		out += fmt.Sprintf("%s,%s,%d,%s", dir, name, n, result.Raw(float64(n)/float64(w.nodes())))
 		if log {
 			out += "," + strings.Repeat("█", (n*barWidth+highest-1)/highest)
 		}

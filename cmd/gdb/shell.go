@@ -11,6 +11,7 @@ import (
 	"gdb/blockdev"
 	"gdb/layout"
 	"gdb/shell"
+	"gdb/shell/lang"
 
 	"github.com/spf13/cobra"
 )
@@ -122,7 +123,7 @@ func readScript(file string) (string, error) {
 
 // shellError prints a syntax error as it is, with its caret on a line of its own.
 func (a *app) shellError(err error) error {
-	var syntax *shell.SyntaxError
+	var syntax *lang.SyntaxError
 	if !errors.As(err, &syntax) {
 		return err
 	}

@@ -82,7 +82,8 @@ var testName = regexp.MustCompile(`(?m)^func ((?:Test|Fuzz|Example)\w*)\(`)
 // TestShellContract holds that every promise is kept by tests that are there.
 func TestShellContract(t *testing.T) {
 	there := map[string]bool{}
-	for _, pattern := range []string{"*_test.go", "../../shell/*_test.go", "../../*_test.go"} {
+	for _, pattern := range []string{"*_test.go", "../../shell/*_test.go",
+		"../../shell/*/*_test.go", "../../*_test.go"} {
 		files, err := filepath.Glob(pattern)
 		if err != nil {
 			t.Fatal(err)

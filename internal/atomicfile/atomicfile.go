@@ -4,8 +4,11 @@
 package atomicfile
 
 import (
+	"context"
 	"errors"
 	"fmt"
+
+	"gdb/internal/bug"
 
 	"github.com/cockroachdb/pebble/v2/vfs"
 )
@@ -46,11 +49,35 @@ func (f *File) Commit() error {
 	if err != nil {
 		err = fmt.Errorf("sync %s: %w", f.part, err)
 	}
-	return f.CommitSynced(err)
+	return f.commitSynced(err)
 }
 
-// CommitSynced is Commit for a caller that has synced the file, with this result.
-func (f *File) CommitSynced(synced error) error {
+// CommitContext is Commit for a caller who does not wait for the disk once ctx is done: then the
+// file is removed, and closed as soon as it is synced.
+func (f *File) CommitContext(ctx context.Context) error {
+	synced := make(chan error, 1)
+	go func() {
+		defer bug.Catch()
+		synced <- f.Sync()
+	}()
+	select {
+	case err := <-synced:
+		if err != nil {
+			err = fmt.Errorf("sync %s: %w", f.part, err)
+		}
+		return f.commitSynced(err)
+	case <-ctx.Done():
+		f.done = true
+		go func() {
+			defer bug.Catch()
+			_ = errors.Join(<-synced, f.Close()) // of a file that is removed
+		}()
+		return errors.Join(ctx.Err(), f.fs.Remove(f.part))
+	}
+}
+
+// commitSynced commits a file that was synced, with this result.
+func (f *File) commitSynced(synced error) error {
 	f.done = true
 	err := errors.Join(synced, f.Close())
 	if err == nil {

@@ -80,6 +80,12 @@ var rooms = map[string][]string{
 		"sample/superbatch",
 		"sample/loader",
 	},
+	"shell": {
+		"shell/words",
+		"shell/result",
+		"shell/lang",
+		"shell",
+	},
 	"train": {
 		"train/kernel",
 		"train/kernel/gen",

@@ -1,9 +1,11 @@
-package shell
+package lang
 
 import (
 	"fmt"
 	"strings"
 	"unicode/utf8"
+
+	"gdb/shell/words"
 )
 
 // SyntaxError points at a place of a statement. Its message has three lines: what, and where with
@@ -13,10 +15,10 @@ type SyntaxError struct {
 	Pos      int // byte offset in Src
 
 	// For completion: whether Src is right but ends too soon, and what could follow.
-	atEnd bool
-	want  []string
-	slot  clause
-	place *matchPlace
+	AtEnd bool
+	Want  []string
+	Slot  Clause
+	Place *MatchPlace
 }
 
 // Error shows the line of the statement that holds the mistake, with a caret below the place.
@@ -29,7 +31,7 @@ func (e *SyntaxError) Error() string {
 	var drawn, pad strings.Builder
 	for i, r := range shown {
 		if r != '\t' {
-			r = visible(r)
+			r = words.Visible(r)
 		}
 		drawn.WriteRune(r)
 		switch {
@@ -37,7 +39,7 @@ func (e *SyntaxError) Error() string {
 		case r == '\t':
 			pad.WriteRune(r)
 		default:
-			pad.WriteString(strings.Repeat(" ", runeWidth(r)))
+			pad.WriteString(strings.Repeat(" ", words.Width(r)))
 		}
 	}
 	return fmt.Sprintf("syntax error at column %d: %s\n  %s\n  %s^", len(before)+1, e.Msg,
@@ -55,18 +57,18 @@ const (
 func excerpt(line []rune, at int) ([]rune, int) {
 	all := 0
 	for _, r := range line {
-		all += runeWidth(r)
+		all += words.Width(r)
 	}
 	if all <= excerptMost {
 		return line, at
 	}
 	from, columns := at, 0
 	for ; from > 0 && columns < excerptBefore; from-- {
-		columns += runeWidth(line[from-1])
+		columns += words.Width(line[from-1])
 	}
 	to := at
 	for ; to < len(line) && columns < excerptMost; to++ {
-		columns += runeWidth(line[to])
+		columns += words.Width(line[to])
 	}
 	var out []rune
 	if from > 0 {
@@ -80,20 +82,21 @@ func excerpt(line []rune, at int) ([]rune, int) {
 	return out, at
 }
 
-// tokenKind separates quoted strings from words that look like them.
-type tokenKind uint8
+// TokenKind separates quoted strings from words that look like them.
+type TokenKind uint8
 
 const (
-	tokWord   tokenKind = iota // letters, digits, '_', '-', '.', '/', '@'
+	TokWord   TokenKind = iota // letters, digits, '_', '-', '.', '/', '@'
 	tokString                  // 'quoted', text without the quotes
 	tokPunct                   // one of , ; # : and anything else
 	tokEnd
 )
 
-type token struct {
-	kind tokenKind
-	text string
-	pos  int
+// Token is a word, a quoted text or a sign of a statement.
+type Token struct {
+	Kind TokenKind
+	Text string
+	Pos  int
 }
 
 // lexer cuts a statement into tokens, one at a time: a list of nodes may have millions.
@@ -104,52 +107,66 @@ type lexer struct {
 
 // next returns the next token, tokEnd at the end and from then on. An open quote is an error at the
 // quote.
-func (l *lexer) next() (token, error) {
+func (l *lexer) next() (Token, error) {
 	for l.at < len(l.src) {
 		c, start := l.src[l.at], l.at
 		switch {
-		case comment(l.src, l.at) > 0:
-			l.at += comment(l.src, l.at)
-		case isBlank(c):
+		case Comment(l.src, l.at) > 0:
+			l.at += Comment(l.src, l.at)
+		case IsBlank(c):
 			l.at++
-		case isQuote(c):
-			text, n := quoted(l.src[l.at:])
+		case IsQuote(c):
+			text, n := Unquote(l.src[l.at:])
 			if n == 0 {
-				return token{}, &SyntaxError{Src: l.src, Pos: start, Msg: "the quote is not closed"}
+				return Token{}, &SyntaxError{Src: l.src, Pos: start, Msg: "the quote is not closed"}
 			}
 			l.at += n
-			return token{tokString, text, start}, nil
-		case isWord(c):
-			for l.at < len(l.src) && isWord(l.src[l.at]) {
+			return Token{tokString, text, start}, nil
+		case IsWord(c):
+			for l.at < len(l.src) && IsWord(l.src[l.at]) {
 				l.at++
 			}
-			return token{tokWord, l.src[start:l.at], start}, nil
+			return Token{TokWord, l.src[start:l.at], start}, nil
 		default:
 			_, n := utf8.DecodeRuneInString(l.src[l.at:])
 			l.at += n
-			return token{tokPunct, l.src[start:l.at], start}, nil
+			return Token{tokPunct, l.src[start:l.at], start}, nil
 		}
 	}
-	return token{tokEnd, "", len(l.src)}, nil
+	return Token{tokEnd, "", len(l.src)}, nil
 }
 
-// checkQuotes fails at a quote that is not closed.
-func checkQuotes(src string) error {
+// CheckQuotes fails at a quote that is not closed.
+func CheckQuotes(src string) error {
 	for l := (lexer{src: src}); ; {
-		if t, err := l.next(); err != nil || t.kind == tokEnd {
+		if t, err := l.next(); err != nil || t.Kind == tokEnd {
 			return err
 		}
 	}
 }
 
-func isBlank(c byte) bool { return c == ' ' || c == '\t' || c == '\n' || c == '\r' }
+// Tokens are those of src; the last is tokEnd. An open quote is an error.
+func Tokens(src string) (all []Token, err error) {
+	for l := (lexer{src: src}); ; {
+		t, err := l.next()
+		if err != nil {
+			return nil, err
+		}
+		if all = append(all, t); t.Kind == tokEnd {
+			return all, nil
+		}
+	}
+}
 
-// isQuote says that c begins quoted text: which of the two it is, ends it.
-func isQuote(c byte) bool { return c == '\'' || c == '"' }
+// IsBlank says that c is white space.
+func IsBlank(c byte) bool { return c == ' ' || c == '\t' || c == '\n' || c == '\r' }
 
-// quoted reads a quoted string at the start of s, where two quotes stand for one, and returns its
+// IsQuote says that c begins quoted text: which of the two it is, ends it.
+func IsQuote(c byte) bool { return c == '\'' || c == '"' }
+
+// Unquote reads a quoted string at the start of s, where two quotes stand for one, and returns its
 // text and the bytes read; 0 if it is not closed.
-func quoted(s string) (string, int) {
+func Unquote(s string) (string, int) {
 	var b strings.Builder
 	for i := 1; i < len(s); i++ {
 		if s[i] != s[0] {
@@ -166,30 +183,31 @@ func quoted(s string) (string, int) {
 	return "", 0
 }
 
-func isWord(c byte) bool {
+// IsWord says that c can be in a word that needs no quotes.
+func IsWord(c byte) bool {
 	return c == '_' || c == '-' || c == '.' || c == '/' || c == '@' ||
 		'0' <= c && c <= '9' || 'a' <= c|0x20 && c|0x20 <= 'z' || c >= utf8.RuneSelf
 }
 
-// comment is the length of the comment that begins at text[i], to the end of the line; 0 if none
+// Comment is the length of the comment that begins at text[i], to the end of the line; 0 if none
 // does. It begins with "--" after a blank, a semicolon or nothing: a--b is a word. Arrows of a
 // pattern are no comment, so that the parser can say how hops are written here.
-func comment(text string, i int) int {
+func Comment(text string, i int) int {
 	rest := text[i:]
 	if !strings.HasPrefix(rest, "--") || strings.HasPrefix(rest, "-->") ||
-		i > 0 && !isBlank(text[i-1]) && text[i-1] != ';' {
+		i > 0 && !IsBlank(text[i-1]) && text[i-1] != ';' {
 		return 0
 	}
 	line, _, _ := strings.Cut(rest, "\n")
 	return len(line)
 }
 
-// skipped is how many bytes at text[i] are quoted text or a comment, which nothing in them ends.
-func skipped(text string, i int) int {
-	if !isQuote(text[i]) {
-		return comment(text, i)
+// Skipped is how many bytes at text[i] are quoted text or a comment, which nothing in them ends.
+func Skipped(text string, i int) int {
+	if !IsQuote(text[i]) {
+		return Comment(text, i)
 	}
-	if _, n := quoted(text[i:]); n > 0 {
+	if _, n := Unquote(text[i:]); n > 0 {
 		return n
 	}
 	return len(text) - i

@@ -1,4 +1,4 @@
-package shell
+package lang
 
 import (
 	"errors"
@@ -7,6 +7,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"gdb/shell/words"
 )
 
 // longStatements have every clause, and all that MATCH may be made of.
@@ -25,13 +27,13 @@ var longStatements = []string{
 // mutated changes one to three tokens of a statement: drops, doubles, swaps or replaces them, or
 // puts others between, with blanks, tabs and lines as they come.
 func mutated(r *rand.Rand, src string, words []string) string {
-	toks, err := lex(src)
+	toks, err := Tokens(src)
 	if err != nil {
 		return src
 	}
 	var parts []string
 	for i, t := range toks[:len(toks)-1] {
-		parts = append(parts, strings.TrimRight(src[t.pos:toks[i+1].pos], " "))
+		parts = append(parts, strings.TrimRight(src[t.Pos:toks[i+1].Pos], " "))
 	}
 	for range 1 + r.IntN(3) {
 		at, word := r.IntN(len(parts)), words[r.IntN(len(words))]
@@ -66,16 +68,16 @@ func TestCarets(t *testing.T) {
 		"-- it's", strings.Repeat("wide", 30), strings.Repeat("長", 50), "=", "(", "]",
 		"#", ",", "17", "-5", "x.y", "a", "SPLIT", "RETURN", "WITH", "0:1", ":", "*", "1..9", ".."}
 	statements := slices.Clone(longStatements)
-	for _, st := range registry {
-		statements = append(statements, st.example)
-		for _, c := range st.clauses {
-			words = append(words, c.word)
+	for _, st := range Statements {
+		statements = append(statements, st.Example)
+		for _, c := range st.Clauses {
+			words = append(words, c.Word)
 		}
 	}
 	wrong := 0
 	for range 20_000 {
 		src := mutated(r, statements[r.IntN(len(statements))], words)
-		_, err := parse(src)
+		_, err := Parse(src)
 		if err == nil {
 			continue
 		}
@@ -101,30 +103,30 @@ func misplaced(e *SyntaxError) string {
 		}
 		return ""
 	}
-	toks, err := lex(e.Src)
+	toks, err := Tokens(e.Src)
 	if err != nil {
-		if e.Msg != "the quote is not closed" || !isQuote(e.Src[e.Pos]) {
+		if e.Msg != "the quote is not closed" || !IsQuote(e.Src[e.Pos]) {
 			return "no quote is open there"
 		}
 		return ""
 	}
-	i := slices.IndexFunc(toks, func(t token) bool { return t.pos == e.Pos })
+	i := slices.IndexFunc(toks, func(t Token) bool { return t.Pos == e.Pos })
 	if i < 0 {
 		return "no token begins there"
 	}
 	end := len(e.Src)
 	if i+1 < len(toks) {
-		end = toks[i+1].pos
+		end = toks[i+1].Pos
 	}
 	var before *SyntaxError
-	if _, err := parse(e.Src[:e.Pos]); errors.As(err, &before) && !before.atEnd {
+	if _, err := Parse(e.Src[:e.Pos]); errors.As(err, &before) && !before.AtEnd {
 		return "what stands before is wrong already: " + before.Msg
 	}
-	if comment(e.Src[:end], e.Pos) > 0 {
+	if Comment(e.Src[:end], e.Pos) > 0 {
 		return "" // an arrow without its point
 	}
 	var with *SyntaxError
-	if _, err := parse(e.Src[:end]); !errors.As(err, &with) || with.Pos != e.Pos {
+	if _, err := Parse(e.Src[:end]); !errors.As(err, &with) || with.Pos != e.Pos {
 		return "a statement could go on there"
 	}
 	return ""
@@ -132,7 +134,7 @@ func misplaced(e *SyntaxError) string {
 
 func columnsOf(s string) (n int) {
 	for _, r := range s {
-		n += runeWidth(r)
+		n += words.Width(r)
 	}
 	return n
 }
@@ -151,8 +153,8 @@ func misdrawn(e *SyntaxError) string {
 		line, pad = after, strings.TrimPrefix(pad, "   ")
 		runes, room := []rune(before), columnsOf(pad)
 		from := len(runes)
-		for ; from > 0 && runeWidth(runes[from-1]) <= room; from-- {
-			room -= runeWidth(runes[from-1])
+		for ; from > 0 && words.Width(runes[from-1]) <= room; from-- {
+			room -= words.Width(runes[from-1])
 		}
 		before = string(runes[from:])
 	}
@@ -164,17 +166,4 @@ func misdrawn(e *SyntaxError) string {
 		return "the line is too long"
 	}
 	return ""
-}
-
-// lex cuts src into all its tokens; the last is tokEnd.
-func lex(src string) (all []token, err error) {
-	for l := (lexer{src: src}); ; {
-		t, err := l.next()
-		if err != nil {
-			return nil, err
-		}
-		if all = append(all, t); t.kind == tokEnd {
-			return all, nil
-		}
-	}
 }

@@ -1,4 +1,4 @@
-package shell
+package result
 
 import (
 	"fmt"
@@ -8,6 +8,7 @@ import (
 	"unicode/utf8"
 
 	"gdb/internal/mem"
+	"gdb/shell/words"
 
 	"github.com/dustin/go-humanize"
 	"github.com/jedib0t/go-pretty/v6/table"
@@ -16,25 +17,25 @@ import (
 
 // What a box shows at most; every other mode is complete.
 const (
-	boxRows  = 40 // without .rows
+	BoxRows  = 40 // without .rows
 	boxCols  = 16
 	boxRunes = 100  // of a cell
 	boxLeast = 12   // columns of a cell that is cut to fit the terminal
 	boxChunk = 1024 // rows of a box; more come as another box, so that memory is bounded
 )
 
-// boxOptions say how boxes look.
-type boxOptions struct {
-	rows  int    // shown at most; 0 is all
-	width int    // columns of the terminal; 0 is any
-	color bool   // headers stand out
-	more  string // how to see the rows that are left out
-	wide  string // how to see the columns that are left out
+// Box says how boxes look.
+type Box struct {
+	Rows  int    // shown at most; 0 is all
+	Width int    // columns of the terminal; 0 is any
+	Color bool   // headers stand out
+	More  string // how to see the rows that are left out
+	Wide  string // how to see the columns that are left out
 }
 
 // boxRenderer draws a box for people: units, and not more than fits a screen.
 type boxRenderer struct {
-	boxOptions
+	Box
 	w     io.Writer
 	cols  []string
 	cells [][]string // at most boxChunk rows
@@ -54,7 +55,7 @@ func (r *boxRenderer) Header(cols []string) error {
 // Row keeps a row to draw, or only counts it when the box is full.
 func (r *boxRenderer) Row(vals []any) error {
 	r.seen++
-	if r.rows > 0 && r.seen > r.rows {
+	if r.Rows > 0 && r.seen > r.Rows {
 		return nil
 	}
 	if len(r.cells) == boxChunk {
@@ -73,32 +74,22 @@ func (r *boxRenderer) Row(vals []any) error {
 
 func boxCell(v any) string {
 	switch v := v.(type) {
-	case count:
+	case Count:
 		return humanize.Comma(int64(v))
-	case size:
+	case Size:
 		return mem.FormatSize(int64(v))
-	case ratio:
+	case Ratio:
 		return strconv.FormatFloat(100*float64(v), 'f', 1, 64) + " %"
 	case float32:
 		return strconv.FormatFloat(float64(v), 'g', 5, 32)
 	case float64:
 		return strconv.FormatFloat(v, 'g', 5, 64)
 	}
-	s := printable(raw(v))
+	s := words.Printable(Raw(v))
 	if utf8.RuneCountInString(s) > boxRunes {
 		s = string([]rune(s)[:boxRunes-1]) + "…"
 	}
 	return s
-}
-
-// printable replaces control characters: an id must not move the cursor.
-func printable(s string) string {
-	return strings.Map(func(r rune) rune {
-		if r < ' ' || r >= 0x7f && r < 0xa0 {
-			return '\ufffd'
-		}
-		return r
-	}, s)
 }
 
 // fit cuts the widest cells, then drops the last columns, until the box is as wide as the
@@ -111,8 +102,8 @@ func (r *boxRenderer) fit() []int {
 			widths[i] = max(widths[i], text.StringWidth(row[i]))
 		}
 	}
-	for r.width > 0 && len(widths) > 1 {
-		excess := 1 - r.width
+	for r.Width > 0 && len(widths) > 1 {
+		excess := 1 - r.Width
 		widest := 0
 		for i, w := range widths {
 			excess += w + 3 // a border and two blanks
@@ -141,13 +132,13 @@ func (r *boxRenderer) draw() string {
 	line := func(cells []string, dress string) table.Row {
 		row := table.Row{}
 		for i, w := range widths {
-			row = append(row, dressed(truncated(cells[i], w), dress))
+			row = append(row, words.Dressed(words.Truncated(cells[i], w), dress))
 		}
 		return row
 	}
 	head := ""
-	if r.color {
-		head = styleBold
+	if r.Color {
+		head = words.StyleBold
 	}
 	t.AppendHeader(line(r.cols, head))
 	for _, row := range r.cells {
@@ -156,17 +147,9 @@ func (r *boxRenderer) draw() string {
 	out := t.Render() + "\n"
 	if len(widths) < len(r.cols) {
 		out += fmt.Sprintf("%d of %s columns shown; %s\n", len(widths),
-			humanize.Comma(int64(len(r.cols))), r.wide)
+			humanize.Comma(int64(len(r.cols))), r.Wide)
 	}
 	return out
-}
-
-// truncated cuts s to a width, with an ellipsis.
-func truncated(s string, width int) string {
-	if text.StringWidth(s) <= width {
-		return s
-	}
-	return text.Trim(s, width-1) + "…"
 }
 
 // Footer draws what is left, and says what is not shown.
@@ -175,9 +158,9 @@ func (r *boxRenderer) Footer() error {
 	if len(r.cells) > 0 || r.seen == 0 {
 		out = r.draw()
 	}
-	if r.rows > 0 && r.seen > r.rows {
-		out += fmt.Sprintf("%d of %s rows shown; %s\n", r.rows, humanize.Comma(int64(r.seen)),
-			r.more)
+	if r.Rows > 0 && r.seen > r.Rows {
+		out += fmt.Sprintf("%d of %s rows shown; %s\n", r.Rows, humanize.Comma(int64(r.seen)),
+			r.More)
 	}
 	for _, line := range r.notes {
 		out += line + "\n"
@@ -208,7 +191,7 @@ func (r markdownRenderer) Row(vals []any) error {
 	b := []byte("|")
 	for _, v := range vals {
 		b = append(b, ' ')
-		b = append(b, markdownEscapes.Replace(raw(v))...)
+		b = append(b, markdownEscapes.Replace(Raw(v))...)
 		b = append(b, " |"...)
 	}
 	_, err := r.w.Write(append(b, '\n'))

@@ -1,78 +1,18 @@
-package shell
+package lang
 
 import (
 	"regexp"
 	"slices"
 	"strconv"
 	"strings"
+
+	"gdb/shell/result"
+	"gdb/shell/words"
 )
 
 // What a MATCH may be made of.
-const (
-	matchHopsMost = 4       // of *1..4
-	valuesMost    = 1 << 16 // of all conditions and of RETURN
-	matchSteps    = 8       // hops of a pattern
-)
-
-// matchNode is (a), (a {id: 42}) or (a IN SPLIT train).
-type matchNode struct {
-	name  string
-	ref   *nodeRef
-	split string
-}
-
-func (n *matchNode) anchored() bool { return n.ref != nil || n.split != "" }
-
-// matchHop is -[r:type*1..2]->. dir is "OUT", "IN" or "BOTH", seen from the node on its left.
-type matchHop struct {
-	name, edgeType, dir string
-	least, most         int
-}
-
-// matchExpr is a literal, a variable with a property, or an aggregate of one.
-type matchExpr struct {
-	text       string // as it was written
-	literal    *cell
-	name, prop string
-	aggregate  string // count, min, max or avg; a name of "*" counts rows
-}
-
-// matchCondition is one comparison; IN has several expressions on the right.
-type matchCondition struct {
-	left  matchExpr
-	op    string
-	right []matchExpr
-}
-
-// matchItem is a column of the result.
-type matchItem struct {
-	matchExpr
-	as string
-}
-
-// matchPlace is where a value is wanted at the end of a text, for completion.
-type matchPlace struct {
-	query    *matchQuery
-	inHop    bool // a type of edges, not a value
-	inReturn bool
-	inOrder  bool
-	left     *matchExpr // what the value is compared with
-}
-
 // offer adds what may stand at the current token, for completion.
 func (p *parser) offer(words ...string) { p.want = append(p.want, words...) }
-
-// matchQuery is a parsed MATCH. where is an OR of ANDs.
-type matchQuery struct {
-	nodes    []matchNode
-	hops     []matchHop
-	where    [][]matchCondition
-	items    []matchItem
-	distinct bool
-	order    int // the item to sort by, -1: none
-	desc     bool
-	limit    int64 // -1: none
-}
 
 // refused are words of Cypher and GQL that have no meaning here, by what they begin.
 var refused = map[string]string{"OPTIONAL": "OPTIONAL MATCH", "WITH": "WITH", "CREATE": "CREATE",
@@ -84,8 +24,8 @@ var refused = map[string]string{"OPTIONAL": "OPTIONAL MATCH", "WITH": "WITH", "C
 
 // refuse is the error at a token that begins something that is not part of the language, or nil.
 func (p *parser) refuse() error {
-	if t := p.tok(); t.kind == tokWord {
-		if what := refused[strings.ToUpper(t.text)]; what != "" {
+	if t := p.tok(); t.Kind == TokWord {
+		if what := refused[strings.ToUpper(t.Text)]; what != "" {
 			return p.fail("%s is not part of gdb; see .help match", what)
 		}
 	}
@@ -93,8 +33,8 @@ func (p *parser) refuse() error {
 }
 
 // match parses all of a statement behind MATCH.
-func (p *parser) match() (*matchQuery, error) {
-	q := &matchQuery{order: -1, limit: -1}
+func (p *parser) match() (*MatchQuery, error) {
+	q := &MatchQuery{Order: -1, Limit: -1}
 	if err := p.pattern(q); err != nil {
 		return nil, err
 	}
@@ -115,55 +55,55 @@ func (p *parser) match() (*matchQuery, error) {
 	return q, p.refuse()
 }
 
-func (p *parser) pattern(q *matchQuery) error {
-	if p.tok().kind == tokWord {
+func (p *parser) pattern(q *MatchQuery) error {
+	if p.tok().Kind == TokWord {
 		if err := p.refuse(); err != nil {
 			return err
 		}
 		return p.fail("MATCH wants a node such as (a {id: 42}); a path has no name in gdb")
 	}
-	start := p.tok().pos
+	start := p.tok().Pos
 	for {
 		n, err := p.matchNode(q)
 		if err != nil {
 			return err
 		}
-		q.nodes = append(q.nodes, n)
-		if t := p.tok(); t.text == "," {
+		q.Nodes = append(q.Nodes, n)
+		if t := p.tok(); t.Text == "," {
 			return p.fail("a second pattern is not part of gdb; see .help match")
 		}
 		if !p.hopBegins() {
 			p.offer("-[", "<-[")
 			break
 		}
-		if len(q.hops) == matchSteps {
-			return p.fail("a pattern has at most %d hops", matchSteps)
+		if len(q.Hops) == MatchSteps {
+			return p.fail("a pattern has at most %d hops", MatchSteps)
 		}
 		h, err := p.matchHop(q)
 		if err != nil {
 			return err
 		}
-		q.hops = append(q.hops, h)
+		q.Hops = append(q.Hops, h)
 	}
 	ends := p.is("WHERE") || p.is("RETURN") // else something else is wrong
-	if ends && !q.nodes[0].anchored() && !q.nodes[len(q.nodes)-1].anchored() {
+	if ends && !q.Nodes[0].Anchored() && !q.Nodes[len(q.Nodes)-1].Anchored() {
 		return &SyntaxError{Src: p.src, Pos: start,
 			Msg: "an end of the pattern must be anchored, as in (a {id: 42}) or (a IN SPLIT train)"}
 	}
 	return nil
 }
 
-func (q *matchQuery) hasNode(name string) bool {
-	return slices.ContainsFunc(q.nodes, func(n matchNode) bool { return n.name == name })
+func (q *MatchQuery) hasNode(name string) bool {
+	return slices.ContainsFunc(q.Nodes, func(n MatchNode) bool { return n.Name == name })
 }
 
-func (q *matchQuery) hasEdge(name string) bool {
-	return slices.ContainsFunc(q.hops, func(h matchHop) bool { return h.name == name })
+func (q *MatchQuery) hasEdge(name string) bool {
+	return slices.ContainsFunc(q.Hops, func(h MatchHop) bool { return h.Name == name })
 }
 
 // nameTwice is the error of a name that stands for an edge and something else.
 func (p *parser) nameTwice() error {
-	return p.fail("the name %s stands for an edge and something else", named(p.tok().text))
+	return p.fail("the name %s stands for an edge and something else", words.Quoted(p.tok().Text))
 }
 
 func (p *parser) symbol(s string, what string) error {
@@ -174,19 +114,19 @@ func (p *parser) symbol(s string, what string) error {
 	return nil
 }
 
-func (p *parser) matchNode(q *matchQuery) (n matchNode, err error) {
+func (p *parser) matchNode(q *MatchQuery) (n MatchNode, err error) {
 	if err := p.symbol("(", "a node"); err != nil {
 		return n, err
 	}
-	if t := p.tok(); t.kind == tokWord && !strings.EqualFold(t.text, "IN") {
-		if q.hasEdge(t.text) {
+	if t := p.tok(); t.Kind == TokWord && !strings.EqualFold(t.Text, "IN") {
+		if q.hasEdge(t.Text) {
 			return n, p.nameTwice()
 		}
-		n.name = t.text
+		n.Name = t.Text
 		p.next()
 	}
 	p.offer("{id:")
-	if p.tok().text == ":" {
+	if p.tok().Text == ":" {
 		return n, p.fail("types of nodes are not part of gdb: only edges have types")
 	}
 	switch {
@@ -201,7 +141,7 @@ func (p *parser) matchNode(q *matchQuery) (n matchNode, err error) {
 		if err != nil {
 			return n, err
 		}
-		n.ref = &ref
+		n.Ref = &ref
 		if err := p.symbol("}", "{id: …"); err != nil {
 			return n, err
 		}
@@ -209,7 +149,7 @@ func (p *parser) matchNode(q *matchQuery) (n matchNode, err error) {
 		if !p.accept("SPLIT") {
 			return n, p.fail("IN wants SPLIT name, found %s", found(p.tok()))
 		}
-		if n.split, err = p.text("SPLIT wants a name"); err != nil {
+		if n.Split, err = p.text("SPLIT wants a name"); err != nil {
 			return n, err
 		}
 	}
@@ -218,12 +158,12 @@ func (p *parser) matchNode(q *matchQuery) (n matchNode, err error) {
 
 func (p *parser) hopBegins() bool {
 	t := p.tok()
-	return t.text == "<" || t.kind == tokWord && strings.HasPrefix(t.text, "-")
+	return t.Text == "<" || t.Kind == TokWord && strings.HasPrefix(t.Text, "-")
 }
 
 // dash takes a "-" that belongs to a hop.
 func (p *parser) dash() error {
-	if t := p.tok(); t.kind != tokWord || t.text != "-" {
+	if t := p.tok(); t.Kind != TokWord || t.Text != "-" {
 		p.offer("-")
 		return p.fail("a hop is written -[]->, <-[]- or -[]-, found %s", found(t))
 	}
@@ -231,10 +171,10 @@ func (p *parser) dash() error {
 	return nil
 }
 
-func (p *parser) matchHop(q *matchQuery) (h matchHop, err error) {
-	h = matchHop{dir: "BOTH", least: 1, most: 1}
+func (p *parser) matchHop(q *MatchQuery) (h MatchHop, err error) {
+	h = MatchHop{Dir: "BOTH", Least: 1, Most: 1}
 	if p.punct("<") {
-		h.dir = "IN"
+		h.Dir = "IN"
 	}
 	if err := p.dash(); err != nil {
 		return h, err
@@ -242,60 +182,60 @@ func (p *parser) matchHop(q *matchQuery) (h matchHop, err error) {
 	if err := p.symbol("[", "a hop"); err != nil {
 		return h, err
 	}
-	if t := p.tok(); t.kind == tokWord {
-		if q.hasNode(t.text) || q.hasEdge(t.text) {
+	if t := p.tok(); t.Kind == TokWord {
+		if q.hasNode(t.Text) || q.hasEdge(t.Text) {
 			return h, p.nameTwice()
 		}
-		h.name = t.text
+		h.Name = t.Text
 		p.next()
 	}
-	if p.offer("*1..2"); p.tok().kind == tokEnd {
-		p.place = &matchPlace{inHop: true}
+	if p.offer("*1..2"); p.tok().Kind == tokEnd {
+		p.place = &MatchPlace{InHop: true}
 	}
 	if p.punct(":") {
-		p.slot = clause{word: "VIA", arg: argName}
-		if h.edgeType, err = p.text("an edge type is wanted after :"); err != nil {
+		p.slot = Clause{Word: "VIA", Arg: ArgName}
+		if h.EdgeType, err = p.text("an edge type is wanted after :"); err != nil {
 			return h, err
 		}
-		p.slot = clause{word: "MATCH", arg: argMatch}
-		if p.tok().text == "|" {
+		p.slot = Clause{Word: "MATCH", Arg: ArgMatch}
+		if p.tok().Text == "|" {
 			return h, p.fail("alternatives of edge types are not part of gdb; see .help match")
 		}
 	}
-	if p.tok().text == "*" {
-		if h.name != "" {
+	if p.tok().Text == "*" {
+		if h.Name != "" {
 			return h, p.fail("an edge of several hops has no name")
 		}
 		p.next()
-		if h.least, h.most, err = p.hopRange(); err != nil {
+		if h.Least, h.Most, err = p.hopRange(); err != nil {
 			return h, err
 		}
 	}
-	if p.tok().text == "{" {
+	if p.tok().Text == "{" {
 		return h, p.fail("properties of edges are asked for with WHERE")
 	}
 	if err := p.symbol("]", "a hop"); err != nil {
 		return h, err
 	}
-	if h.dir != "IN" && p.tok().kind == tokEnd {
+	if h.Dir != "IN" && p.tok().Kind == tokEnd {
 		p.offer("->")
 	}
 	if err := p.dash(); err != nil {
 		return h, err
 	}
-	if p.tok().text == ">" {
-		if h.dir == "IN" {
+	if p.tok().Text == ">" {
+		if h.Dir == "IN" {
 			return h, p.fail("a hop has one direction")
 		}
 		p.next()
-		h.dir = "OUT"
+		h.Dir = "OUT"
 	}
 	return h, nil
 }
 
 // hopRange parses 1..3, which is one token.
 func (p *parser) hopRange() (least, most int, err error) {
-	lo, hi, ok := strings.Cut(p.tok().text, "..")
+	lo, hi, ok := strings.Cut(p.tok().Text, "..")
 	least, errLo := strconv.Atoi(lo)
 	most, errHi := strconv.Atoi(hi)
 	if !ok || errLo != nil || errHi != nil || least < 1 || most < least || most > matchHopsMost {
@@ -305,8 +245,8 @@ func (p *parser) hopRange() (least, most int, err error) {
 	return least, most, nil
 }
 
-func (p *parser) where(q *matchQuery) error {
-	and := []matchCondition{}
+func (p *parser) where(q *MatchQuery) error {
+	and := []MatchCondition{}
 	for {
 		c, err := p.condition(q)
 		if err != nil {
@@ -316,25 +256,25 @@ func (p *parser) where(q *matchQuery) error {
 		switch {
 		case p.accept("AND"):
 		case p.accept("OR"):
-			q.where, and = append(q.where, and), nil
+			q.Where, and = append(q.Where, and), nil
 		default:
-			q.where = append(q.where, and)
+			q.Where = append(q.Where, and)
 			return nil
 		}
 	}
 }
 
-func (p *parser) condition(q *matchQuery) (c matchCondition, err error) {
-	if p.tok().text == "(" {
+func (p *parser) condition(q *MatchQuery) (c MatchCondition, err error) {
+	if p.tok().Text == "(" {
 		return c, p.fail("parentheses in WHERE are not part of gdb: AND binds before OR")
 	}
-	if c.left, err = p.expr(q, false); err != nil {
+	if c.Left, err = p.expr(q, false); err != nil {
 		return c, err
 	}
-	p.left = &c.left
+	p.left = &c.Left
 	defer func() { p.left = nil }()
 	if p.accept("IN") {
-		c.op = "IN"
+		c.Op = "IN"
 		if err := p.symbol("[", "IN"); err != nil {
 			return c, err
 		}
@@ -343,17 +283,17 @@ func (p *parser) condition(q *matchQuery) (c matchCondition, err error) {
 			if err != nil {
 				return c, err
 			}
-			c.right = append(c.right, e)
+			c.Right = append(c.Right, e)
 			if !p.punct(",") {
 				return c, p.symbol("]", "IN")
 			}
 		}
 	}
-	if c.op, err = p.comparison(); err != nil {
+	if c.Op, err = p.comparison(); err != nil {
 		return c, err
 	}
 	e, err := p.expr(q, false)
-	c.right = []matchExpr{e}
+	c.Right = []MatchExpr{e}
 	return c, err
 }
 
@@ -367,7 +307,7 @@ func (p *parser) comparison() (string, error) {
 			return first + "=", nil
 		case first == "<" && p.punct(">"):
 			return "<>", nil
-		case first == "=" && p.tok().text == "~":
+		case first == "=" && p.tok().Text == "~":
 			return "", p.fail("=~ is not part of gdb; see .help match")
 		}
 		return first, nil
@@ -379,26 +319,26 @@ func (p *parser) comparison() (string, error) {
 	return "", p.fail("a comparison wants =, <>, <, <=, >, >= or IN, found %s", found(p.tok()))
 }
 
-// aggregates are the functions of RETURN.
-var aggregates = []string{"count", "min", "max", "avg"}
+// Aggregates are the functions of RETURN.
+var Aggregates = []string{"count", "min", "max", "avg"}
 
-func (p *parser) returns(q *matchQuery) error {
-	q.distinct = p.accept("DISTINCT")
+func (p *parser) returns(q *MatchQuery) error {
+	q.Distinct = p.accept("DISTINCT")
 	for {
-		if len(q.items) == listMost {
+		if len(q.Items) == listMost {
 			return p.fail("RETURN takes at most %d values", listMost)
 		}
 		e, err := p.expr(q, true)
 		if err != nil {
 			return err
 		}
-		item := matchItem{e, e.text}
+		item := MatchItem{e, e.Text}
 		if p.accept("AS") {
-			if item.as, err = p.text("AS wants a name"); err != nil {
+			if item.As, err = p.text("AS wants a name"); err != nil {
 				return err
 			}
 		}
-		q.items = append(q.items, item)
+		q.Items = append(q.Items, item)
 		if !p.punct(",") {
 			break
 		}
@@ -410,147 +350,145 @@ func (p *parser) returns(q *matchQuery) error {
 	}
 	if p.accept("LIMIT") {
 		n, err := p.integer("LIMIT")
-		q.limit = n
+		q.Limit = n
 		return err
 	}
 	return nil
 }
 
-func (p *parser) orderBy(q *matchQuery) error {
+func (p *parser) orderBy(q *MatchQuery) error {
 	if !p.accept("BY") {
 		return p.fail("ORDER wants BY, found %s", found(p.tok()))
 	}
 	t := p.tok()
-	if t.kind == tokEnd {
-		p.place = &matchPlace{query: q, inReturn: true, inOrder: true}
+	if t.Kind == tokEnd {
+		p.place = &MatchPlace{Query: q, InReturn: true, InOrder: true}
 	}
-	q.order = slices.IndexFunc(q.items, func(i matchItem) bool { return i.as == t.text })
-	if t.kind == tokWord && q.order >= 0 {
+	q.Order = slices.IndexFunc(q.Items, func(i MatchItem) bool { return i.As == t.Text })
+	if t.Kind == TokWord && q.Order >= 0 {
 		p.next()
 	} else {
 		e, err := p.expr(q, true)
 		if err != nil {
 			return err
 		}
-		q.order = slices.IndexFunc(q.items, func(i matchItem) bool { return i.text == e.text })
-		if q.order < 0 {
-			return &SyntaxError{Src: p.src, Pos: t.pos, Msg: "ORDER BY wants an item of RETURN"}
+		q.Order = slices.IndexFunc(q.Items, func(i MatchItem) bool { return i.Text == e.Text })
+		if q.Order < 0 {
+			return &SyntaxError{Src: p.src, Pos: t.Pos, Msg: "ORDER BY wants an item of RETURN"}
 		}
 	}
 	if p.accept("DESC") {
-		q.desc = true
+		q.Desc = true
 	} else {
 		p.accept("ASC")
 	}
-	if p.tok().text == "," {
+	if p.tok().Text == "," {
 		return p.fail("a second item of ORDER BY is not part of gdb")
 	}
 	return nil
 }
 
 // expr parses a literal, a variable, a property or, in RETURN, an aggregate.
-func (p *parser) expr(q *matchQuery, inReturn bool) (e matchExpr, err error) {
+func (p *parser) expr(q *MatchQuery, inReturn bool) (e MatchExpr, err error) {
 	if p.values++; p.values > valuesMost {
 		return e, p.fail("a MATCH takes at most %d values", valuesMost)
 	}
 	t := p.tok()
-	e.text = t.text
-	if t.kind == tokEnd && p.place == nil {
-		p.place = &matchPlace{query: q, inReturn: inReturn, left: p.left}
+	e.Text = t.Text
+	if t.Kind == tokEnd && p.place == nil {
+		p.place = &MatchPlace{Query: q, InReturn: inReturn, Left: p.left}
 	}
-	if t.kind == tokString {
+	if t.Kind == tokString {
 		p.next()
-		e.literal = &cell{kind: cellString, s: t.text}
+		e.Literal = &result.Cell{Kind: result.String, Text: t.Text}
 		return e, nil
 	}
-	if t.kind != tokWord {
+	if t.Kind != TokWord {
 		return e, p.fail("expected a value such as a.id, 42 or 'text', found %s", found(t))
 	}
-	if v, ok := number(t.text); ok {
+	if v, ok := result.ParseNumber(t.Text); ok {
 		p.next()
-		e.literal = &v
+		e.Literal = &v
 		return e, nil
 	}
-	name, _, _ := strings.Cut(t.text, ".")
-	call := p.toks[1].text == "(" && p.toks[1].kind == tokPunct
-	if call && (slices.Contains(aggregates, strings.ToLower(t.text)) ||
+	name, _, _ := strings.Cut(t.Text, ".")
+	call := p.toks[1].Text == "(" && p.toks[1].Kind == tokPunct
+	if call && (slices.Contains(Aggregates, strings.ToLower(t.Text)) ||
 		!q.hasNode(name) && !q.hasEdge(name)) {
 		return p.aggregate(q, inReturn)
 	}
 	return p.property(q)
 }
 
-func (p *parser) aggregate(q *matchQuery, inReturn bool) (e matchExpr, err error) {
-	name := strings.ToLower(p.tok().text)
-	if !slices.Contains(aggregates, name) {
+func (p *parser) aggregate(q *MatchQuery, inReturn bool) (e MatchExpr, err error) {
+	name := strings.ToLower(p.tok().Text)
+	if !slices.Contains(Aggregates, name) {
 		if err := p.refuse(); err != nil {
 			return e, err
 		}
-		return e, p.fail("no function %s%s; there are %s", named(p.tok().text),
-			near(name, aggregates), strings.Join(aggregates, ", "))
+		return e, p.fail("no function %s%s; there are %s", words.Quoted(p.tok().Text),
+			words.Near(name, Aggregates), strings.Join(Aggregates, ", "))
 	}
 	if !inReturn {
 		return e, p.fail("aggregates stand in RETURN only")
 	}
 	p.next()
 	p.next()
-	if t := p.tok(); strings.EqualFold(t.text, "DISTINCT") {
+	if t := p.tok(); strings.EqualFold(t.Text, "DISTINCT") {
 		return e, p.fail("%s(DISTINCT …) is not part of gdb; RETURN DISTINCT is", name)
 	}
 	if name == "count" && p.punct("*") {
-		e = matchExpr{name: "*", text: "*"}
+		e = MatchExpr{Name: "*", Text: "*"}
 	} else if e, err = p.expr(q, false); err != nil {
 		return e, err
 	}
-	e.aggregate, e.text = name, name+"("+e.text+")"
+	e.Aggregate, e.Text = name, name+"("+e.Text+")"
 	return e, p.symbol(")", name)
 }
 
 // featureProp is the property that is a column of the features: f0, f1, ….
 var featureProp = regexp.MustCompile(`^f(0|[1-9][0-9]{0,8})$`)
 
-func (p *parser) property(q *matchQuery) (e matchExpr, err error) {
-	t := p.tok()
-	e = matchExpr{text: t.text}
-	e.name, e.prop, _ = strings.Cut(t.text, ".")
-	var names []string
-	for _, n := range q.nodes {
-		names = append(names, n.name)
+// FeatureColumn is the column of a property such as f7; false if it is another property.
+func FeatureColumn(prop string) (column int, ok bool) {
+	if !featureProp.MatchString(prop) {
+		return 0, false
 	}
-	isNode, isEdge := q.hasNode(e.name), q.hasEdge(e.name)
-	for _, h := range q.hops {
-		names = append(names, h.name)
+	column, err := strconv.Atoi(prop[1:])
+	return column, err == nil
+}
+
+func (p *parser) property(q *MatchQuery) (e MatchExpr, err error) {
+	t := p.tok()
+	e = MatchExpr{Text: t.Text}
+	e.Name, e.Prop, _ = strings.Cut(t.Text, ".")
+	var names []string
+	for _, n := range q.Nodes {
+		names = append(names, n.Name)
+	}
+	isNode, isEdge := q.hasNode(e.Name), q.hasEdge(e.Name)
+	for _, h := range q.Hops {
+		names = append(names, h.Name)
 	}
 	switch {
-	case e.name == "" || !isNode && !isEdge:
+	case e.Name == "" || !isNode && !isEdge:
 		if err := p.refuse(); err != nil {
 			return e, err
 		}
 		names = slices.DeleteFunc(names, func(s string) bool { return s == "" })
-		return e, p.fail("no variable %s%s; the pattern has %s", named(e.name), near(e.name, names),
-			truncated(strings.Join(names, ", "), namedMost))
-	case isNode && e.prop == "":
-		e.prop = "id"
-	case isNode && e.prop != "id" && e.prop != "label" && !featureProp.MatchString(e.prop):
-		return e, p.fail("a node has id, label and features f0, f1, …, not %s", named(e.prop))
-	case isEdge && e.prop == "":
-		e.prop = "type"
-	case isEdge && !slices.Contains([]string{"type", "weight", "time"}, e.prop):
-		return e, p.fail("an edge has type, weight and time, not %s", named(e.prop))
+		return e, p.fail("no variable %s%s; the pattern has %s", words.Quoted(e.Name),
+			words.Near(e.Name, names),
+			words.Truncated(strings.Join(names, ", "), words.QuotedMost))
+	case isNode && e.Prop == "":
+		e.Prop = "id"
+	case isNode && e.Prop != "id" && e.Prop != "label" && !featureProp.MatchString(e.Prop):
+		return e, p.fail("a node has id, label and features f0, f1, …, not %s",
+			words.Quoted(e.Prop))
+	case isEdge && e.Prop == "":
+		e.Prop = "type"
+	case isEdge && !slices.Contains([]string{"type", "weight", "time"}, e.Prop):
+		return e, p.fail("an edge has type, weight and time, not %s", words.Quoted(e.Prop))
 	}
 	p.next()
 	return e, nil
-}
-
-// number reads an integer or a decimal number.
-func number(s string) (cell, bool) {
-	if n, err := strconv.ParseInt(s, 10, 64); err == nil {
-		return cell{kind: cellInt, n: n}, true
-	}
-	if len(s) > 0 && (s[0] >= '0' && s[0] <= '9' || s[0] == '-') {
-		if f, err := strconv.ParseFloat(s, 64); err == nil {
-			return cell{kind: cellFloat, f: f}, true
-		}
-	}
-	return cell{}, false
 }

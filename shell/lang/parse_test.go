@@ -1,4 +1,4 @@
-package shell
+package lang
 
 import (
 	"errors"
@@ -56,7 +56,7 @@ func TestSyntaxErrors(t *testing.T) {
 		{`NEIGHBORS "a;`, "the quote is not closed", 11},
 		{`MATCH (a {id: 1}) -->(b) RETURN b;`, "a hop is written -[]->", 19},
 	} {
-		_, err := parse(c.src)
+		_, err := Parse(c.src)
 		var syntax *SyntaxError
 		if !errors.As(err, &syntax) {
 			t.Errorf("%q: got %v, want a syntax error", c.src, err)
@@ -79,17 +79,13 @@ func TestComments(t *testing.T) {
 		"NEIGHBORS 4 -- it's four;\n LIMIT 2;",
 		"-- \"first\nNEIGHBORS 4 LIMIT 2; -- last", "NEIGHBORS 4 LIMIT 2;-- last",
 		"--\n--\nNEIGHBORS --\n4 --x\nLIMIT 2 --"} {
-		item, rest, _ := nextItem(src)
-		p, err := parse(item)
-		if err != nil || listOf(p)[0].external != "4" || p.intOr("LIMIT", 0) != 2 {
+		p, err := Parse(src)
+		if err != nil || listOf(p)[0].External != "4" || p.IntOr("LIMIT", 0) != 2 {
 			t.Errorf("%q: %+v, %v", src, p, err)
 		}
-		if item, _, _ := nextItem(rest); item != "" {
-			t.Errorf("%q goes on with %q", src, item)
-		}
 	}
-	p, err := parse("NEIGHBORS a--b,'-- c',\"it's -- \"\"d\"\"\"")
-	want := []nodeRef{{external: "a--b"}, {external: "-- c"}, {external: `it's -- "d"`}}
+	p, err := Parse("NEIGHBORS a--b,'-- c',\"it's -- \"\"d\"\"\"")
+	want := []NodeRef{{External: "a--b"}, {External: "-- c"}, {External: `it's -- "d"`}}
 	if err != nil || !slices.Equal(listOf(p), want) {
 		t.Errorf("%+v, %v", p, err)
 	}
@@ -103,7 +99,7 @@ func TestLongWords(t *testing.T) {
 		"SAMPLE " + long + " FANOUT x", "SAMPLE 1 FANOUT x" + long + " SHOW dense",
 		"MATCH (a {id: 1}) RETURN " + long, "MATCH (" + long + " {id: 1}) RETURN b",
 		"STATS " + long, "NEIGHBORS '" + long, ".mode " + long} {
-		_, err := parse(src)
+		_, err := Parse(src)
 		var syntax *SyntaxError
 		if !errors.As(err, &syntax) {
 			t.Fatalf("%.40q: %v", src, err)
@@ -118,7 +114,7 @@ func TestLongWords(t *testing.T) {
 }
 
 func TestCaretOnLaterLine(t *testing.T) {
-	_, err := parse("SAMPLE 1\n  FANOUT x;")
+	_, err := Parse("SAMPLE 1\n  FANOUT x;")
 	if want := "  FANOUT x;\n           ^"; err == nil || !strings.Contains(err.Error(), want) {
 		t.Errorf("got:\n%v\nwant it to hold:\n%s", err, want)
 	}
@@ -126,95 +122,48 @@ func TestCaretOnLaterLine(t *testing.T) {
 
 // TestExamplesParse holds that every registry entry has a help text and an example that parses.
 func TestExamplesParse(t *testing.T) {
-	for _, st := range registry {
-		if st.help == "" || st.example == "" || st.run == nil {
-			t.Errorf("%s lacks help, example or handler", st.head)
+	for _, st := range Statements {
+		if st.Help == "" || st.Example == "" {
+			t.Errorf("%s lacks help or example", st.Head)
 		}
-		for _, c := range st.clauses {
-			if clauseHelp(&st, c) == "" {
-				t.Errorf("%s %s lacks a text in clauseTexts", st.head, c.word)
-			}
-		}
-		p, err := parse(st.example)
+		p, err := Parse(st.Example)
 		if err != nil {
-			t.Errorf("%s: %v", st.head, err)
+			t.Errorf("%s: %v", st.Head, err)
 			continue
 		}
-		if p.st.head != st.head {
-			t.Errorf("the example of %s parses as %s", st.head, p.st.head)
+		if p.Statement.Head != st.Head {
+			t.Errorf("the example of %s parses as %s", st.Head, p.Statement.Head)
 		}
 	}
 }
 
 func TestParseArguments(t *testing.T) {
-	p, err := parse("sample 'it''s', #7, alice in fanout 2,all seed 9 show DENSE")
+	p, err := Parse("sample 'it''s', #7, alice in fanout 2,all seed 9 show DENSE")
 	if err != nil {
 		t.Fatal(err)
 	}
 	ids := listOf(p)
-	if len(ids) != 3 || ids[0].external != "it's" || !ids[1].internal || ids[1].id != 7 ||
-		ids[2].external != "alice" {
+	if len(ids) != 3 || ids[0].External != "it's" || !ids[1].Internal || ids[1].ID != 7 ||
+		ids[2].External != "alice" {
 		t.Errorf("ids are %+v", ids)
 	}
-	if f := p.args["FANOUT"].list; len(f) != 2 || f[0] != 2 || f[1] != -1 {
+	if f := p.Args["FANOUT"].List; len(f) != 2 || f[0] != 2 || f[1] != -1 {
 		t.Errorf("fanout is %v", f)
 	}
-	if !p.has("IN") || p.args["SEED"].n != 9 || p.args["SHOW"].text != "dense" {
-		t.Errorf("clauses are %+v", p.args)
-	}
-}
-
-// TestNextItem holds where statements and dot commands end.
-func TestNextItem(t *testing.T) {
-	text := " ; \n-- it's; a comment\n.mode csv\nA 'x;y'; .read 'a b'; \n" +
-		"B\n-- no; end\n 'it''s';\n C"
-	want := []string{".mode csv", "A 'x;y';", ".read 'a b';", "B\n-- no; end\n 'it''s';", "C"}
-	for i, w := range want {
-		item, rest, whole := nextItem(text)
-		if item != w || whole == (i == len(want)-1) {
-			t.Fatalf("item %d is %q, ended %v; want %q", i, item, whole, w)
-		}
-		text = rest
-	}
-	for text, want := range map[string]bool{"A; -- it's": true, "A -- ;": false,
-		"A -- ;\n;": true, "A \"it's\";": true, "A '\"';": true, "A \";": false, "A a--b;": true,
-		"": true, "A;": true, "A; ": true, "A; B": false,
-		".mode": true, "A;\n.mode csv": true, "A ';": false, "A\n--;": false, "-- A": true} {
-		if complete(text) != want {
-			t.Errorf("complete(%q) is not %v", text, want)
-		}
-	}
-}
-
-// TestBareWords holds what needs no semicolon, and that a byte order mark is nothing.
-func TestBareWords(t *testing.T) {
-	for text, want := range map[string]string{"exit": ".quit", " QUIT ;": "QUIT ;",
-		"quit;\nA": ".quit",
-		"\\q\n":    ".quit", "help\r\n": ".help", "?": ".help",
-		"HELP;": "HELP;", "helper": "helper",
-		"\ufeffA;": "A;", "\ufeff\r\n.mode csv\r\n": ".mode csv",
-		"A\nexit": "A\nexit"} {
-		if item, _, _ := nextItem(text); item != want {
-			t.Errorf("%q is %q, want %q", text, item, want)
-		}
-	}
-	if !complete("exit") || !complete("help") || complete("exit now") {
-		t.Error("Enter does not end a bare word, or ends more")
-	}
-	if d, err := findDot("exit"); err != nil || d.name != "quit" {
-		t.Errorf(".exit is %v, %v", d, err)
+	if !p.Has("IN") || p.Args["SEED"].N != 9 || p.Args["SHOW"].Text != "dense" {
+		t.Errorf("clauses are %+v", p.Args)
 	}
 }
 
 func FuzzParse(f *testing.F) {
-	for _, st := range registry {
-		f.Add(st.example)
+	for _, st := range Statements {
+		f.Add(st.Example)
 	}
 	f.Add("SAMPLE 'a")
 	f.Add("MATCH (a IN SPLIT b)<-[r:t*1..2]-(c {id: #1}) WHERE a.f0 >= 1 OR c IN [1, 'x'] RETURN " +
 		"DISTINCT a AS b, avg(c.f1) ORDER BY b DESC LIMIT 3 INTO 'f.npy';")
 	f.Fuzz(func(t *testing.T, src string) {
-		_, err := parse(src)
+		_, err := Parse(src)
 		var syntax *SyntaxError
 		if err != nil && !errors.As(err, &syntax) {
 			t.Fatalf("%q: %v is no syntax error", src, err)
@@ -229,8 +178,8 @@ func FuzzParse(f *testing.F) {
 }
 
 // listOf are the nodes that a statement names.
-func listOf(p *parsed) (refs []nodeRef) {
-	for _, ref := range p.operand.nodes.ids.all() {
+func listOf(p *Parsed) (refs []NodeRef) {
+	for _, ref := range p.Operand.Nodes.IDs.All() {
 		refs = append(refs, ref)
 	}
 	return refs

@@ -1,4 +1,6 @@
-package shell
+// Package result holds what a statement answers: cells, the renderers that show rows on a terminal
+// or as CSV, JSON and the like, and the files that INTO writes.
+package result
 
 import (
 	"encoding/csv"
@@ -15,22 +17,23 @@ import (
 // Modes are the output modes that a user can name; auto is box on a terminal and csv elsewhere.
 var Modes = []string{"auto", "box", "csv", "tsv", "json", "jsonl", "md", "line", "none"}
 
-// Numbers that the box shows with units; every other mode writes them raw.
+// Count, Size and Ratio are numbers that the box shows with units; every other mode writes them
+// raw.
 type (
-	count uint64  // 1,204
-	size  int64   // bytes: 4.0 GiB
-	ratio float64 // 31.0 %
+	Count uint64  // 1,204
+	Size  int64   // bytes: 4.0 GiB
+	Ratio float64 // 31.0 %
 )
 
-// renderer writes one result. Header comes first, once; Footer last. All but the box stream.
-type renderer interface {
+// Renderer writes one result. Header comes first, once; Footer last. All but the box stream.
+type Renderer interface {
 	Header(cols []string) error
 	Row(vals []any) error
 	Footer() error
 }
 
-// newRenderer returns the renderer of a mode; box says how boxes look.
-func newRenderer(mode string, w io.Writer, box boxOptions) renderer {
+// NewRenderer returns the renderer of a mode; box says how boxes look.
+func NewRenderer(mode string, w io.Writer, box Box) Renderer {
 	switch mode {
 	case "csv":
 		return &csvRenderer{w: csv.NewWriter(w)}
@@ -49,11 +52,11 @@ func newRenderer(mode string, w io.Writer, box boxOptions) renderer {
 	case "none":
 		return noneRenderer{}
 	}
-	return &boxRenderer{w: w, boxOptions: box}
+	return &boxRenderer{w: w, Box: box}
 }
 
-// raw writes a value as scripts want it: no units, no separators.
-func raw(v any) string {
+// Raw writes a value as scripts want it: no units, no separators.
+func Raw(v any) string {
 	switch v := v.(type) {
 	case nil:
 		return ""
@@ -63,7 +66,7 @@ func raw(v any) string {
 		return strconv.FormatFloat(float64(v), 'g', -1, 32)
 	case float64:
 		return strconv.FormatFloat(v, 'g', -1, 64)
-	case ratio:
+	case Ratio:
 		return strconv.FormatFloat(float64(v), 'g', -1, 64)
 	}
 	return fmt.Sprint(v)
@@ -81,7 +84,7 @@ func (r *csvRenderer) Header(cols []string) error { return r.w.Write(cols) }
 func (r *csvRenderer) Row(vals []any) error {
 	r.cells = r.cells[:0]
 	for _, v := range vals {
-		r.cells = append(r.cells, raw(v))
+		r.cells = append(r.cells, Raw(v))
 	}
 	return r.w.Write(r.cells)
 }
@@ -152,7 +155,7 @@ func jsonValue(v any) any {
 		f = v
 	}
 	if math.IsNaN(f) || math.IsInf(f, 0) {
-		return raw(v)
+		return Raw(v)
 	}
 	return v
 }
@@ -192,7 +195,7 @@ func (r *lineRenderer) Row(vals []any) error {
 	r.rows++
 	for i, v := range vals {
 		b.WriteString(strings.Repeat(" ", r.width-text.StringWidth(r.cols[i])))
-		fmt.Fprintf(&b, "%s = %s\n", r.cols[i], raw(v))
+		fmt.Fprintf(&b, "%s = %s\n", r.cols[i], Raw(v))
 	}
 	_, err := io.WriteString(r.w, b.String())
 	return err

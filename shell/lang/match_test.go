@@ -1,4 +1,4 @@
-package shell
+package lang
 
 import (
 	"errors"
@@ -25,7 +25,7 @@ func TestMatchCarets(t *testing.T) {
 		{"MATCH (a {id: 1}) RETURN a ORDER a", "ORDER wants BY", 34},
 		{"MATCH (a {id: 1}) RETURN a UNION", "UNION is not part of gdb", 28},
 	} {
-		_, err := parse(c.src)
+		_, err := Parse(c.src)
 		var syntax *SyntaxError
 		if !errors.As(err, &syntax) || !strings.Contains(syntax.Msg, c.msg) ||
 			syntax.Pos+1 != c.col {

@@ -1,29 +1,29 @@
-package shell
+package lang
 
 import "iter"
 
-// nodeList is a list of nodes as a statement names them: one node, or the part of its text where
+// NodeList is a list of nodes as a statement names them: one node, or the part of its text where
 // the list stands. The text is read again whenever the list is, so that a list of millions takes no
 // memory beside it.
-type nodeList struct {
-	one   *nodeRef
+type NodeList struct {
+	one   *NodeRef
 	src   string // the statement
 	from  int    // of the first node, in bytes
-	count int
+	Count int
 }
 
-// oneNode is a list of one node.
-func oneNode(ref nodeRef) nodeList { return nodeList{one: &ref, count: 1} }
+// OneNode is a list of one node.
+func OneNode(ref NodeRef) NodeList { return NodeList{one: &ref, Count: 1} }
 
-// all yields the nodes in their order.
-func (l nodeList) all() iter.Seq2[int, nodeRef] {
-	return func(yield func(int, nodeRef) bool) {
+// All yields the nodes in their order.
+func (l NodeList) All() iter.Seq2[int, NodeRef] {
+	return func(yield func(int, NodeRef) bool) {
 		if l.one != nil {
 			yield(0, *l.one)
 			return
 		}
 		p := newParser(l.src, l.from)
-		for i := range l.count {
+		for i := range l.Count {
 			ref, err := p.node("")
 			if err != nil || !yield(i, ref) { // it was parsed before: there are no errors
 				return

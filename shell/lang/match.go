@@ -1,0 +1,109 @@
+package lang
+
+import (
+	"slices"
+
+	"gdb/shell/result"
+)
+
+const (
+	matchHopsMost = 4       // of *1..4
+	valuesMost    = 1 << 16 // of all conditions and of RETURN
+	MatchSteps    = 8       // hops of a pattern
+)
+
+// MatchNode is (a), (a {id: 42}) or (a IN SPLIT train).
+type MatchNode struct {
+	Name  string
+	Ref   *NodeRef
+	Split string
+}
+
+// Anchored says that the pattern names the node, or the split that it is in.
+func (n *MatchNode) Anchored() bool { return n.Ref != nil || n.Split != "" }
+
+// MatchHop is -[r:type*1..2]->. dir is "OUT", "IN" or "BOTH", seen from the node on its left.
+type MatchHop struct {
+	Name, EdgeType, Dir string
+	Least, Most         int
+}
+
+// MatchExpr is a literal, a variable with a property, or an aggregate of one.
+type MatchExpr struct {
+	Text       string // as it was written
+	Literal    *result.Cell
+	Name, Prop string
+	Aggregate  string // count, min, max or avg; a name of "*" counts rows
+}
+
+// MatchCondition is one comparison; IN has several expressions on the right.
+type MatchCondition struct {
+	Left  MatchExpr
+	Op    string
+	Right []MatchExpr
+}
+
+// MatchItem is a column of the result.
+type MatchItem struct {
+	MatchExpr
+	As string
+}
+
+// MatchPlace is where a value is wanted at the end of a text, for completion.
+type MatchPlace struct {
+	Query    *MatchQuery
+	InHop    bool // a type of edges, not a value
+	InReturn bool
+	InOrder  bool
+	Left     *MatchExpr // what the value is compared with
+}
+
+// MatchQuery is a parsed MATCH. where is an OR of ANDs.
+type MatchQuery struct {
+	Nodes    []MatchNode
+	Hops     []MatchHop
+	Where    [][]MatchCondition
+	Items    []MatchItem
+	Distinct bool
+	Order    int // the item to sort by, -1: none
+	Desc     bool
+	Limit    int64 // -1: none
+}
+
+// Turned is the pattern read from its other end.
+func (q *MatchQuery) Turned() *MatchQuery {
+	t := *q
+	t.Nodes, t.Hops = slices.Clone(q.Nodes), slices.Clone(q.Hops)
+	slices.Reverse(t.Nodes)
+	slices.Reverse(t.Hops)
+	for i, h := range t.Hops {
+		switch h.Dir {
+		case "IN":
+			t.Hops[i].Dir = "OUT"
+		case "OUT":
+			t.Hops[i].Dir = "IN"
+		}
+	}
+	return &t
+}
+
+// Exprs are all expressions of a query.
+func (q *MatchQuery) Exprs() (all []MatchExpr) {
+	for _, and := range q.Where {
+		for _, c := range and {
+			all = append(append(all, c.Left), c.Right...)
+		}
+	}
+	for _, item := range q.Items {
+		all = append(all, item.MatchExpr)
+	}
+	return all
+}
+
+// AnchorText names what a node is anchored to.
+func (n *MatchNode) AnchorText() string {
+	if n.Ref != nil {
+		return n.Ref.Text()
+	}
+	return "split " + n.Split
+}

@@ -1,0 +1,121 @@
+package result
+
+import (
+	"bufio"
+	"context"
+	"encoding/csv"
+	"errors"
+	"fmt"
+	"path"
+	"strings"
+
+	"gdb/internal/atomicfile"
+	"gdb/internal/tablefile"
+	"gdb/shell/words"
+
+	"github.com/cockroachdb/pebble/v2/vfs"
+)
+
+// intoFormats are the extensions that INTO takes.
+var intoFormats = []string{".csv", ".jsonl", ".parquet", ".npy"}
+
+// bufferBytes is how much of a file is written and read at once.
+const bufferBytes = 64 << 10
+
+// File is a result that goes to a file. Parquet and npy need the types of all values and the
+// number of rows first, so their rows go to a temporary file before. Memory: buffers, and a row
+// group of Parquet.
+type File struct {
+	Renderer
+	fs   vfs.FS
+	path string
+	file *atomicfile.File // of parquet and npy it begins when all rows have come
+	buf  *bufio.Writer
+	rows *spool   // of parquet and npy
+	kept vfs.File // where rows are spooled
+	wait string   // its name
+}
+
+// CheckFile reports a name whose format is not known.
+func CheckFile(name string) error {
+	for _, f := range intoFormats {
+		if path.Ext(name) == f {
+			return nil
+		}
+	}
+	return fmt.Errorf("INTO %s: want a name that ends in %s%s", words.Quoted(name),
+		strings.Join(intoFormats, ", "), words.Near(path.Ext(name), intoFormats))
+}
+
+// NewFile begins the result that will be in the file of that name. The caller finishes it.
+func NewFile(fs vfs.FS, name string) (o *File, err error) {
+	o = &File{fs: fs, path: name}
+	ext := path.Ext(name)
+	if ext == ".parquet" || ext == ".npy" {
+		if o.kept, o.wait, err = createBeside(fs, name, ".rows"); err != nil {
+			return nil, fmt.Errorf("INTO %w", err)
+		}
+		o.buf = bufio.NewWriterSize(o.kept, bufferBytes)
+		o.rows = &spool{w: o.buf}
+		o.Renderer = o.rows
+		return o, nil
+	}
+	if o.file, err = CreateFile(fs, name); err != nil {
+		return nil, fmt.Errorf("INTO %w", err)
+	}
+	o.buf = bufio.NewWriterSize(o.file, bufferBytes)
+	if ext == ".csv" {
+		o.Renderer = &csvRenderer{w: csv.NewWriter(o.buf)}
+	} else {
+		o.Renderer = &jsonRenderer{w: o.buf}
+	}
+	return o, nil
+}
+
+// Finish makes the file appear, or after an error of the statement leaves nothing behind.
+func (o *File) Finish(ctx context.Context, failed error) error {
+	err := failed
+	if err == nil {
+		err = o.buf.Flush()
+	}
+	if o.rows != nil {
+		if e := o.kept.Close(); err == nil {
+			err = e
+		}
+		if err == nil {
+			err = o.convert(ctx)
+		}
+		_ = o.fs.Remove(o.wait) // what cannot be removed does no harm
+	}
+	switch {
+	case err == nil:
+		err = o.file.CommitContext(ctx)
+	case o.file != nil:
+		err = errors.Join(err, o.file.Abort())
+	}
+	if err != nil && failed == nil {
+		return fmt.Errorf("INTO %s: %w", o.path, err)
+	}
+	return err
+}
+
+// convert writes the spooled rows in the file's format.
+func (o *File) convert(ctx context.Context) error {
+	from, err := o.fs.Open(o.wait)
+	if err != nil {
+		return err
+	}
+	if o.file, err = CreateFile(o.fs, o.path); err != nil {
+		return errors.Join(err, from.Close())
+	}
+	o.buf.Reset(o.file)
+	to, err := tablefile.New(o.buf, path.Ext(o.path), tableColumns(o.rows.columns),
+		uint64(o.rows.rows))
+	if err == nil {
+		err = o.rows.replay(ctx, bufio.NewReaderSize(from, bufferBytes), to)
+	}
+	if err = errors.Join(err, from.Close()); err != nil {
+		return err
+	}
+	return o.buf.Flush()
+}

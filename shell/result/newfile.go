@@ -1,0 +1,60 @@
+package result
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"sync/atomic"
+
+	"gdb/internal/atomicfile"
+
+	"github.com/cockroachdb/pebble/v2/vfs"
+)
+
+// CreateFile begins a file that will be at path. Of several who write to one name at a time, the
+// last to finish gives it its contents. Errors are of path, which the user knows, and say what to
+// do.
+func CreateFile(fs vfs.FS, path string) (*atomicfile.File, error) {
+	name, err := nameBeside(fs, path, ".part")
+	if err != nil {
+		return nil, err
+	}
+	f, err := atomicfile.CreateAs(fs, path, name)
+	return f, explainCreate(fs, path, err)
+}
+
+// createBeside begins a file with the name of path, what no one else has, and an ending.
+func createBeside(fs vfs.FS, path, ending string) (f vfs.File, name string, err error) {
+	if name, err = nameBeside(fs, path, ending); err != nil {
+		return nil, "", err
+	}
+	f, err = fs.Create(name, vfs.WriteCategoryUnspecified)
+	return f, name, explainCreate(fs, path, err)
+}
+
+// begun counts the files that this process began.
+var begun atomic.Uint64
+
+// nameBeside is a name in the folder of path that no one else has; path must not be a folder.
+func nameBeside(fs vfs.FS, path, ending string) (string, error) {
+	if info, err := fs.Stat(path); err == nil && info.IsDir() {
+		return "", fmt.Errorf("%s is a folder: name a file", path)
+	}
+	return fmt.Sprintf("%s.%d-%d%s", path, os.Getpid(), begun.Add(1), ending), nil
+}
+
+// explainCreate says what to do about a file that cannot be made beside path; of nil it is nil.
+func explainCreate(fs vfs.FS, path string, err error) error {
+	if err == nil {
+		return nil
+	}
+	var of *os.PathError
+	if errors.As(err, &of) {
+		err = of.Err
+	}
+	if errors.Is(err, os.ErrNotExist) || errors.Is(err, os.ErrPermission) {
+		err = fmt.Errorf("%w: no file can be made in the folder %s: name one that exists and that "+
+			"you may write to", err, fs.PathDir(path))
+	}
+	return fmt.Errorf("%s: %w", path, err)
+}

@@ -1,0 +1,127 @@
+package result
+
+import (
+	"bufio"
+	"context"
+	"encoding/binary"
+	"fmt"
+	"io"
+	"math"
+
+	"gdb/internal/pace"
+	"gdb/internal/tablefile"
+)
+
+// spool keeps rows in a file, and what kinds of values came.
+type spool struct {
+	w       io.Writer
+	columns []Column
+	rows    int
+	row     []byte
+}
+
+// Header keeps the names.
+func (s *spool) Header(cols []string) error {
+	for _, name := range cols {
+		s.columns = append(s.columns, Column{Name: name})
+	}
+	return nil
+}
+
+// Row writes each value as its kind, and 8 bytes or a string with its length.
+func (s *spool) Row(vals []any) error {
+	s.row = s.row[:0]
+	for i, v := range vals {
+		c := CellOf(v)
+		s.columns[i].Take(c)
+		text := c.As(String).Text
+		s.columns[i].runes = max(s.columns[i].runes, len([]rune(text)))
+		s.row = append(s.row, byte(c.Kind))
+		switch c.Kind {
+		case Int:
+			s.row = binary.LittleEndian.AppendUint64(s.row, uint64(c.Int))
+		case Float:
+			s.row = binary.LittleEndian.AppendUint64(s.row, math.Float64bits(c.Float))
+		case String:
+			s.row = append(binary.AppendUvarint(s.row, uint64(len(c.Text))), c.Text...)
+		}
+	}
+	s.rows++
+	_, err := s.w.Write(s.row)
+	return err
+}
+
+// Footer does nothing.
+func (s *spool) Footer() error { return nil }
+
+// replay reads the rows back.
+func (s *spool) replay(ctx context.Context, r *bufio.Reader, to tablefile.Writer) error {
+	cells := make([]Cell, len(s.columns))
+	for n := range s.rows {
+		if n%max(pace.Every/8/max(len(cells), 1), 1) == 0 && ctx.Err() != nil {
+			return ctx.Err()
+		}
+		for i := range cells {
+			c, err := readCell(r)
+			if err != nil {
+				return fmt.Errorf("read spooled rows: %w", err)
+			}
+			cells[i] = c.As(s.columns[i].final())
+		}
+		if err := writeRow(to, cells); err != nil {
+			return err
+		}
+	}
+	return to.Close()
+}
+
+func readCell(r *bufio.Reader) (c Cell, err error) {
+	kind, err := r.ReadByte()
+	c.Kind = Kind(kind)
+	if err != nil || c.Kind == Empty {
+		return c, err
+	}
+	if c.Kind == String {
+		n, err := binary.ReadUvarint(r)
+		if err != nil {
+			return c, err
+		}
+		b := make([]byte, n)
+		_, err = io.ReadFull(r, b)
+		c.Text = string(b)
+		return c, err
+	}
+	var b [8]byte
+	_, err = io.ReadFull(r, b[:])
+	bits := binary.LittleEndian.Uint64(b[:])
+	c.Int, c.Float = int64(bits), math.Float64frombits(bits)
+	return c, err
+}
+
+// columnKinds are the types of columns in files.
+var columnKinds = map[Kind]tablefile.Kind{Int: tablefile.Int64,
+	Float: tablefile.Float64, String: tablefile.String}
+
+// tableColumns are the columns of a file of typed columns.
+func tableColumns(columns []Column) (all []tablefile.Column) {
+	for _, c := range columns {
+		all = append(all, tablefile.Column{Name: c.Name, Kind: columnKinds[c.final()],
+			Width: c.runes})
+	}
+	return all
+}
+
+// writeRow writes the cells of a row, which are of the kinds of their columns.
+func writeRow(to tablefile.Writer, cells []Cell) error {
+	for _, c := range cells {
+		switch c.Kind {
+		case Int:
+			to.Int64(c.Int)
+		case Float:
+			to.Float64(c.Float)
+		default:
+			to.String(c.Text)
+		}
+	}
+	return to.EndRow()
+}

@@ -1,0 +1,74 @@
+// Package words has what messages and screens say words with: quoted, cut, suggested, in color.
+package words
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/jedib0t/go-pretty/v6/text"
+
+	"gdb/internal/spelling"
+)
+
+// QuotedMost is how many characters of a word stand in a message.
+const QuotedMost = 60
+
+// Quoted is a word as it stands in a message: in quotes, and not longer than a message may be.
+func Quoted(word string) string {
+	if utf8.RuneCountInString(word) <= QuotedMost {
+		return strconv.Quote(word)
+	}
+	return strings.TrimSuffix(fmt.Sprintf("%.*q", QuotedMost, word), `"`) + `…"`
+}
+
+// Near suggests the closest word within distance 2, without regard to case.
+func Near(w string, among []string) string {
+	best, least := "", 3
+	for _, a := range among {
+		if len(w) > len(a)+2*utf8.UTFMax {
+			continue // a long word, such as a pasted text, is near nothing
+		}
+		d := spelling.Distance(strings.ToUpper(w), strings.ToUpper(a))
+		if a != w && d < least && d < len(a) {
+			best, least = a, d
+		}
+	}
+	if best == "" {
+		return ""
+	}
+	return fmt.Sprintf("; did you mean %s?", best)
+}
+
+// Visible is how a rune of the text is shown: a tab takes one column.
+func Visible(r rune) rune {
+	switch {
+	case r == '\t':
+		return ' '
+	case r < ' ' || r >= 0x7f && r < 0xa0:
+		return '\ufffd'
+	}
+	return r
+}
+
+// Width is how many columns a rune takes on a terminal.
+func Width(r rune) int { return max(text.RuneWidth(Visible(r)), 0) }
+
+// Truncated cuts s to a width, with an ellipsis.
+func Truncated(s string, width int) string {
+	if text.StringWidth(s) <= width {
+		return s
+	}
+	return text.Trim(s, width-1) + "…"
+}
+
+// Printable replaces control characters: an id must not move the cursor.
+func Printable(s string) string {
+	return strings.Map(func(r rune) rune {
+		if r < ' ' || r >= 0x7f && r < 0xa0 {
+			return '\ufffd'
+		}
+		return r
+	}, s)
+}
