@@ -42,7 +42,7 @@ type DB struct {
 	rows   *rowfile.Reader // nil without features
 	ids    ids.Dictionary
 	budget *mem.Budget
-	engine *shell.Engine
+	engine *shell.Engine // it owns the open files
 }
 
 // Ingest loads source files into a new store; see ingest.Options.
@@ -77,21 +77,26 @@ func Open(ctx context.Context, dir string, opt Options) (*DB, error) {
 // querySeed is the seed of statements that name none, as that of gdb shell.
 const querySeed = 1
 
-// cacheShare is the part of Memory for cached topology blocks.
-const cacheShare = 4
+// The parts of Memory for cached blocks of the topology, and for those of names.
+const (
+	cacheShare     = 4
+	nameCacheShare = 16
+)
 
+// openFiles opens what the methods read; statements share it.
 func (db *DB) openFiles(ctx context.Context, memory int64) (err error) {
-	db.topo, err = topology.Open(ctx, db.store, db.dev, layout.In,
-		topology.Options{CacheBytes: memory / cacheShare, Budget: db.budget})
+	files := db.engine.Files()
+	db.topo, err = files.Topology(ctx, layout.In,
+		topology.Options{CacheBytes: memory / cacheShare})
 	if err != nil {
 		return err
 	}
 	if f := db.store.Meta().Features; len(f) > 0 {
-		if db.rows, err = rowfile.Open(ctx, db.store, db.dev, f[0], db.budget); err != nil {
+		if db.rows, err = files.Rows(ctx, f[0]); err != nil {
 			return err
 		}
 	}
-	db.ids, err = db.store.IDs(ctx, db.dev)
+	db.ids, err = files.IDs(ctx, memory/nameCacheShare)
 	return err
 }
 
@@ -150,15 +155,5 @@ func (db *DB) Stats() Stats { return Stats{IO: db.dev.Stats(), Topology: db.topo
 
 // Close closes the files. Slices that the methods returned stay valid.
 func (db *DB) Close() error {
-	var errs []error
-	if db.topo != nil {
-		errs = append(errs, db.topo.Close())
-	}
-	if db.rows != nil {
-		errs = append(errs, db.rows.Close())
-	}
-	if db.ids != nil {
-		errs = append(errs, db.ids.Close())
-	}
-	return errors.Join(append(errs, db.engine.Close(), db.dev.Close())...)
+	return errors.Join(db.engine.Close(), db.dev.Close())
 }

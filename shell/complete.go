@@ -9,6 +9,7 @@ import (
 	"unicode/utf8"
 
 	"gdb/internal/mem"
+	"gdb/shell/graph"
 	"gdb/shell/lang"
 	"gdb/train/runs"
 
@@ -99,7 +100,7 @@ func (s *session) expected(before string) (all []candidate) {
 		all = append(all, candidate{word: w, help: wordHelp(st, w)})
 	}
 	if wrong.Place != nil {
-		all = append(all, placeValues(s.engine.meta(), wrong.Place)...)
+		all = append(all, placeValues(s.engine.Meta(), wrong.Place)...)
 	}
 	return append(all, s.names(before, wrong.Slot)...)
 }
@@ -175,7 +176,7 @@ var wordTexts = map[string]string{
 
 // names are those of the catalog that an argument may be.
 func (s *session) names(before string, slot lang.Clause) (all []candidate) {
-	m := s.engine.meta()
+	m := s.engine.Meta()
 	fields := strings.Fields(strings.ToUpper(before))
 	last := ""
 	if len(fields) > 0 {
@@ -191,7 +192,7 @@ func (s *session) names(before string, slot lang.Clause) (all []candidate) {
 			all = append(all, candidate{word: name, help: clauseTexts[strings.ToUpper(name)]})
 		}
 	case slot.Arg == lang.ArgRun:
-		return s.engine.runCandidates()
+		return runCandidates(s.engine)
 	case slot.Word == "METRIC":
 		return s.metrics(fields)
 	case slot.Word == "VIA":
@@ -213,7 +214,7 @@ func (s *session) metrics(upper []string) (all []candidate) {
 		return nil
 	}
 	x := &execution{engine: s.engine}
-	for _, r := range s.engine.runCandidates() {
+	for _, r := range runCandidates(s.engine) {
 		if !strings.EqualFold(r.word, upper[at]) {
 			continue
 		}
@@ -293,6 +294,14 @@ func (s *session) filesAt(typed string) (all []candidate) {
 		if !strings.HasPrefix(name, ".") {
 			all = append(all, c)
 		}
+	}
+	return all
+}
+
+// runCandidates are the names of runs.
+func runCandidates(e *graph.Graph) (all []candidate) {
+	for _, r := range graph.RunNames(e.Store) {
+		all = append(all, candidate{word: r.Name, help: r.Settings})
 	}
 	return all
 }

@@ -3,11 +3,9 @@ package shell
 import (
 	"fmt"
 	"slices"
-	"strings"
 
 	"gdb/kv"
 	"gdb/shell/lang"
-	"gdb/shell/result"
 )
 
 // matchWords tell what the words and signs of MATCH mean.
@@ -110,20 +108,12 @@ func comparedWith(m *kv.Meta, left *lang.MatchExpr) (all []candidate) {
 	switch {
 	case left.Prop == "label" && m.Labels != nil:
 		for _, c := range m.Labels.Classes {
-			all = append(all, candidate{word: literal(c), help: "label", name: c})
+			all = append(all, candidate{word: lang.Literal(c), help: "label", name: c})
 		}
 	case left.Prop == "type":
 		for _, t := range m.EdgeTypes {
-			all = append(all, candidate{word: literal(t), help: "edge type", name: t})
+			all = append(all, candidate{word: lang.Literal(t), help: "edge type", name: t})
 		}
 	}
 	return all
-}
-
-// literal writes a text as it stands in WHERE: numbers as they are, all else in quotes.
-func literal(text string) string {
-	if _, ok := result.ParseNumber(text); ok {
-		return text
-	}
-	return "'" + strings.ReplaceAll(text, "'", "''") + "'"
 }

@@ -7,6 +7,7 @@ import (
 	"unicode/utf8"
 
 	"gdb/layout/layouttest"
+	"gdb/shell/graph"
 	"gdb/shell/lang"
 	"gdb/shell/words"
 
@@ -17,7 +18,7 @@ import (
 func TestCandidates(t *testing.T) {
 	store := layouttest.Build(t, vfs.NewMem(), "s", richGraph())
 	s := &session{Options: Options{Store: store}}
-	s.engine = newEngine(store, mustDevice(t), 64<<20)
+	s.engine = graph.ForProcess(store, mustDevice(t), 64<<20)
 	for _, name := range []string{"r0001", "r0002"} {
 		if err := store.FS().MkdirAll("s/runs/"+name, 0o755); err != nil {
 			t.Fatal(err)
@@ -133,7 +134,8 @@ func TestNamesInQuotes(t *testing.T) {
 		Edges:     []layouttest.Edge{{Src: 0, Dst: 1}, {Src: 0, Dst: 1, Type: 1}},
 		EdgeTypes: []string{"Person:knows:Person", "a 'b'"}}
 	store := layouttest.Build(t, vfs.NewMem(), "s", g)
-	s := &session{Options: Options{Store: store}, engine: newEngine(store, mustDevice(t), 64<<20)}
+	s := &session{Options: Options{Store: store}, engine: graph.ForProcess(store, mustDevice(t),
+		64<<20)}
 	for text, want := range map[string]string{
 		"NEIGHBORS 1 VIA ":          "'Person:knows:Person'|'a ''b'''",
 		"NEIGHBORS 1 VIA Per":       "'Person:knows:Person'",
@@ -165,7 +167,7 @@ func TestNamesInQuotes(t *testing.T) {
 func TestEveryKeywordIsOffered(t *testing.T) {
 	store := layouttest.Build(t, vfs.NewMem(), "s", richGraph())
 	s := &session{Options: Options{Store: store}}
-	s.engine = newEngine(store, mustDevice(t), 64<<20)
+	s.engine = graph.ForProcess(store, mustDevice(t), 64<<20)
 	words, offered := keywords(), 0
 	texts := append(exampleStatements(), "PROFILE MATCH (a IN SPLIT train)<-[r:cites]-(b) "+
 		"WHERE a.label IN ['red'] AND r.weight > 1 OR b.id = 'ada' "+

@@ -12,6 +12,7 @@ import (
 	"gdb/internal/mem"
 	"gdb/internal/storefs"
 	"gdb/layout"
+	"gdb/shell/graph"
 	"gdb/shell/result"
 	"gdb/shell/words"
 )
@@ -201,8 +202,8 @@ func (s *session) dotOpen(ctx context.Context, arg string) error {
 	if err != nil {
 		return fmt.Errorf("shell: .open: %w", err)
 	}
-	err = s.engine.close()
-	s.Store, s.engine = st, newEngine(st, s.Dev, s.Memory)
+	err = s.engine.Close()
+	s.Store, s.engine = st, graph.ForProcess(st, s.Dev, s.Memory)
 	return err
 }
 

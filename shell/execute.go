@@ -7,18 +7,15 @@ import (
 
 	"gdb/internal/trace"
 	"gdb/layout"
+	"gdb/shell/graph"
 	"gdb/shell/lang"
 	"gdb/shell/result"
 )
 
-// cancelEvery is how many steps of work in memory pass between two looks at whether the statement
-// was cancelled: each takes a microsecond at most.
-const cancelEvery = 1 << 13
-
 // execution is one running statement: its arguments, the store, its operators, and where rows go.
 type execution struct {
 	*lang.Parsed
-	engine      *engine
+	engine      *graph.Graph
 	render      result.Renderer
 	defaultSeed uint64
 	alive       func() error // the error of a cancelled statement
@@ -38,14 +35,14 @@ type execution struct {
 }
 
 // newExecution prepares a parsed statement; its rows go to render.
-func newExecution(ctx context.Context, e *engine, p *lang.Parsed, seed uint64,
+func newExecution(ctx context.Context, e *graph.Graph, p *lang.Parsed, seed uint64,
 	render result.Renderer) *execution {
 	return &execution{Parsed: p, engine: e, render: render, alive: ctx.Err, defaultSeed: seed}
 }
 
 // run executes the statement, or explains it.
 func (x *execution) run(ctx context.Context) error {
-	defer func() { x.engine.budget.Release(x.held) }()
+	defer func() { x.engine.Budget.Release(x.held) }()
 	if err := x.planned(); err != nil {
 		return err
 	}
@@ -86,7 +83,7 @@ func (x *execution) run(ctx context.Context) error {
 func (x *execution) elsewhere(ctx context.Context, other result.Renderer) (err error) {
 	shown := x.render
 	if x.Has("INTO") {
-		file, err := result.NewFile(x.engine.store.FS(), x.Args["INTO"].Text)
+		file, err := result.NewFile(x.engine.Store.FS(), x.Args["INTO"].Text)
 		if err != nil {
 			return err
 		}

@@ -13,6 +13,7 @@ import (
 	"gdb/internal/mem"
 	"gdb/layout"
 	"gdb/layout/layouttest"
+	"gdb/shell/graph"
 	"gdb/shell/lang"
 	"gdb/shell/result"
 
@@ -68,7 +69,7 @@ func TestHubCount(t *testing.T) {
 			layouttest.Edge{Src: layout.NodeID(nodes/2 + v - 1), Dst: layout.NodeID(v)})
 	}
 	store := layouttest.Build(t, vfs.NewMem(), "s", g)
-	e := newEngineIn(store, mustDevice(t), mem.NewBudget(16<<20))
+	e := graph.New(store, mustDevice(t), mem.NewBudget(16<<20))
 	p, err := lang.Parse("NEIGHBORS 0 HOPS 2 COUNT")
 	if err != nil {
 		t.Fatal(err)
@@ -82,24 +83,24 @@ func TestHubCount(t *testing.T) {
 		t.Errorf("got %q, want %q", out.String(), want)
 	}
 	// Three sets of an eighth of a byte for each node, and the block cache.
-	if most := int64(4<<20 + 1<<20 + 3*nodes/4); e.budget.Peak() > most {
-		t.Errorf("peak %d bytes, want at most %d", e.budget.Peak(), most)
+	if most := int64(4<<20 + 1<<20 + 3*nodes/4); e.Budget.Peak() > most {
+		t.Errorf("peak %d bytes, want at most %d", e.Budget.Peak(), most)
 	}
-	if err := e.close(); err != nil || e.budget.Used() != 0 {
-		t.Errorf("%d bytes are still held: %v", e.budget.Used(), err)
+	if err := e.Close(); err != nil || e.Budget.Used() != 0 {
+		t.Errorf("%d bytes are still held: %v", e.Budget.Used(), err)
 	}
 }
 
 // TestHopsBudget holds that sets which do not fit are an error that names them.
 func TestHopsBudget(t *testing.T) {
-	set := newNodeBits(mem.NewBudget(100))
-	defer set.free()
+	set := graph.NewBits(mem.NewBudget(100))
+	defer set.Free()
 	var full *mem.LimitError
 	nodes := make([]layout.NodeID, 1000)
 	for i := range nodes {
 		nodes[i] = layout.NodeID(i * 3)
 	}
-	if err := set.add(nodes); !errors.As(err, &full) {
+	if err := set.Add(nodes); !errors.As(err, &full) {
 		t.Errorf("1,000 nodes in 100 bytes: %v", err)
 	}
 }
@@ -114,8 +115,8 @@ func TestPathVisitsNodesOnce(t *testing.T) {
 			layouttest.Edge{Src: v + 4, Dst: next + 4})
 	}
 	store := layouttest.Build(t, vfs.NewMem(), "s", g)
-	e := newEngineIn(store, mustDevice(t), mem.NewBudget(16<<20))
-	defer e.close()
+	e := graph.New(store, mustDevice(t), mem.NewBudget(16<<20))
+	defer e.Close()
 	p, err := lang.Parse("PROFILE PATH 0 TO 5 OUT MAX 60000")
 	if err != nil {
 		t.Fatal(err)

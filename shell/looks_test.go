@@ -10,6 +10,7 @@ import (
 	"gdb/internal/mem"
 	"gdb/layout"
 	"gdb/layout/layouttest"
+	"gdb/shell/graph"
 	"gdb/shell/lang"
 	"gdb/shell/result"
 
@@ -81,7 +82,7 @@ func TestLooks(t *testing.T) {
 		"MATCH (a IN SPLIT all)-[]->(b) RETURN a, b ORDER BY b": 2 * edges,
 		"STATS BUCKETS":                                         edges,
 	} {
-		e := newEngineIn(store, dev, mem.NewBudget(256<<20))
+		e := graph.New(store, dev, mem.NewBudget(256<<20))
 		run := func(left int64) (*lookContext, error) {
 			p, err := lang.Parse(stmt)
 			if err != nil {
@@ -108,7 +109,7 @@ func TestLooks(t *testing.T) {
 				t.Errorf("%s: %d looks after the last, number %d", stmt, more, left)
 			}
 		}
-		if err := e.close(); err != nil {
+		if err := e.Close(); err != nil {
 			t.Error(err)
 		}
 	}

@@ -10,6 +10,7 @@ import (
 	"unsafe"
 
 	"gdb/layout/listfile"
+	"gdb/shell/graph"
 	"gdb/shell/lang"
 
 	"gdb/internal/pace"
@@ -42,23 +43,10 @@ type matcher struct {
 	dirs  [][]layout.Direction
 	types []int
 	// Of each node: the nodes that it can be, or nil for all; and the first node of the same name.
-	allowed []*nodeBits
+	allowed []*graph.Bits
 	same    []int
 	out     *matchOutput
 	more    bool
-}
-
-// hopDirections are the lists that a hop follows from the node on its left.
-func (e *engine) hopDirections(dir string) []layout.Direction {
-	switch {
-	case e.meta().Undirected:
-		return []layout.Direction{layout.In}
-	case dir == "BOTH":
-		return []layout.Direction{layout.In, layout.Out}
-	case dir == "IN":
-		return []layout.Direction{layout.In}
-	}
-	return []layout.Direction{layout.Out}
 }
 
 // newMatchers returns a matcher for each end to begin at: those that are anchored and from which
@@ -77,8 +65,8 @@ func newMatchers(x *execution) (found []*matcher, err error) {
 		m := &matcher{x: x, q: c, more: true}
 		var err error
 		for _, h := range c.Hops {
-			dirs := x.engine.hopDirections(h.Dir)
-			if e := x.engine.checkDirections(dirs); e != nil && err == nil {
+			dirs := x.engine.HopDirections(h.Dir)
+			if e := x.engine.CheckDirections(dirs); e != nil && err == nil {
 				err = e
 			}
 			m.dirs = append(m.dirs, dirs)
@@ -103,7 +91,7 @@ func (m *matcher) resolveTypes() error {
 		number := -1
 		if h.EdgeType != "" {
 			var err error
-			if number, err = m.x.engine.edgeType(h.EdgeType); err != nil {
+			if number, err = m.x.engine.EdgeType(h.EdgeType); err != nil {
 				return err
 			}
 		}
@@ -114,7 +102,7 @@ func (m *matcher) resolveTypes() error {
 
 // checkProps reports properties that the store does not have.
 func (m *matcher) checkProps() error {
-	meta := m.x.engine.meta()
+	meta := m.x.engine.Meta()
 	has := map[string]bool{"type": len(meta.EdgeTypes) > 0, "weight": meta.Weighted,
 		"time": meta.Timestamped, "label": meta.Labels != nil}
 	for _, e := range m.q.Exprs() {
@@ -227,7 +215,7 @@ func runMatch(ctx context.Context, x *execution) error {
 	}
 	x.header(m.out.columns()...)
 	rows := make([]matchRow, 0, matchBatch)
-	err = m.allowed[0].each(func(nodes []layout.NodeID) (bool, error) {
+	err = m.allowed[0].Each(func(nodes []layout.NodeID) (bool, error) {
 		for len(nodes) > 0 && m.more {
 			rows = rows[:0]
 			for _, v := range nodes[:min(len(nodes), matchBatch)] {
@@ -276,8 +264,8 @@ func (m *matcher) resolve(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		m.allowed[i] = newNodeBits(m.x.engine.budget)
-		if err := m.allowed[i].add(nodes); err != nil {
+		m.allowed[i] = graph.NewBits(m.x.engine.Budget)
+		if err := m.allowed[i].Add(nodes); err != nil {
 			return err
 		}
 	}
@@ -287,7 +275,7 @@ func (m *matcher) resolve(ctx context.Context) error {
 func (m *matcher) free() {
 	for _, s := range m.allowed {
 		if s != nil {
-			s.free()
+			s.Free()
 		}
 	}
 }

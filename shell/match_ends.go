@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"gdb/layout"
+	"gdb/shell/graph"
 )
 
 // narrower returns m, or other, which begins at the other end, if fewer neighbors are there. What
@@ -48,20 +49,20 @@ const widthLeast = 16
 const widthNodes = 16
 
 // width is how many neighbors a set of nodes has by the lists of the first hop.
-func (m *matcher) width(ctx context.Context, set *nodeBits) (sum float64, err error) {
+func (m *matcher) width(ctx context.Context, set *graph.Bits) (sum float64, err error) {
 	n := set.GetCardinality()
 	for _, dir := range m.dirs[0] {
 		if n > widthNodes {
-			mean, _ := estimator{m.x.engine.meta()}.degree(dir)
+			mean, _ := estimator{m.x.engine.Meta()}.degree(dir)
 			sum += float64(n) * mean
 			continue
 		}
-		t, err := m.x.engine.topology(ctx, dir)
+		t, err := m.x.engine.Topology(ctx, dir)
 		if err != nil {
 			return 0, err
 		}
 		ses, deg := t.NewSession(), make([]uint32, n)
-		err = set.each(func(nodes []layout.NodeID) (bool, error) {
+		err = set.Each(func(nodes []layout.NodeID) (bool, error) {
 			return true, ses.Degrees(ctx, nodes, deg)
 		})
 		ses.Release()

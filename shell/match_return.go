@@ -128,7 +128,7 @@ func (o *matchOutput) edgeValues(rows []matchRow, edge int, prop string) []resul
 	for i := range rows {
 		switch e := rows[i].edges[edge]; prop {
 		case "type":
-			out[i] = result.CellOf(o.m.x.engine.meta().EdgeTypes[e.edgeType])
+			out[i] = result.CellOf(o.m.x.engine.Meta().EdgeTypes[e.edgeType])
 		case "weight":
 			out[i] = result.CellOf(e.weight)
 		default:
@@ -159,7 +159,7 @@ func (o *matchOutput) nodeValues(ctx context.Context, nodes []layout.NodeID,
 			return err
 		})
 	}
-	rows, err := x.engine.open(ctx, x.engine.meta().Features[0])
+	rows, err := x.engine.Rows(ctx, x.engine.Meta().Features[0])
 	if err != nil {
 		return nil, err
 	}
@@ -467,7 +467,7 @@ func (o *matchOutput) finish(ctx context.Context) error {
 			o.order = []*matchGroup{{make([]result.Cell, n), make([]uint64, n), make([]float64, n)}}
 		}
 		for n, g := range o.order {
-			if n%cancelEvery == 0 && ctx.Err() != nil {
+			if n%pace.EverySlow == 0 && ctx.Err() != nil {
 				return ctx.Err()
 			}
 			for i, item := range q.Items {

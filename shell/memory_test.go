@@ -10,6 +10,7 @@ import (
 	"gdb/internal/mem"
 	"gdb/layout"
 	"gdb/layout/layouttest"
+	"gdb/shell/graph"
 	"gdb/shell/lang"
 	"gdb/shell/result"
 
@@ -60,7 +61,7 @@ func TestResultsAreCounted(t *testing.T) {
 		"SAMPLE RANDOM 120000 FANOUT all,all SHOW layers",
 	} {
 		budget := mem.NewBudget(0)
-		e := newEngineIn(store, mustDevice(t), budget)
+		e := graph.New(store, mustDevice(t), budget)
 		run := func(stmt string) {
 			p, err := lang.Parse(stmt)
 			if err == nil {
@@ -79,7 +80,7 @@ func TestResultsAreCounted(t *testing.T) {
 		if grown > counted+counted/4+slack {
 			t.Errorf("%s: the heap grew by %d, %d bytes were counted", stmt, grown, counted)
 		}
-		if err := e.close(); err != nil || budget.Used() != 0 {
+		if err := e.Close(); err != nil || budget.Used() != 0 {
 			t.Errorf("%s: %d bytes stay counted: %v", stmt, budget.Used(), err)
 		}
 	}

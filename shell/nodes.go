@@ -5,51 +5,31 @@ import (
 	"slices"
 
 	"gdb/layout/listfile"
+	"gdb/shell/graph"
 	"gdb/shell/lang"
 
-	"gdb/internal/mem"
-	"gdb/kv/ids"
 	"gdb/layout"
 )
-
-// nodeBatch bounds how many nodes are looked up or read at once while rows stream out.
-const nodeBatch = 4096
-
-// nameBatchBytes bounds the names that are in memory at once, if they are as long as others are:
-// many at once need each block of the dictionary once.
-const nameBatchBytes = 4 << 20
-
-// nameBatch is how many nodes are named at once.
-func (e *engine) nameBatch() int {
-	const other = 40 // of the string, the node and its place
-	each := other + 8
-	for _, f := range e.meta().Files {
-		if f.Path == ids.ReversePath {
-			each = other + int(f.Size/int64(max(e.meta().Nodes, 1)))
-		}
-	}
-	return min(max(nameBatchBytes/each, nodeBatch), listEntries)
-}
 
 // resolve finds the nodes of a set, as the operator of that name.
 func (x *execution) resolve(ctx context.Context, name string, s lang.NodeSet) ([]layout.NodeID,
 	error) {
 	ctx, leave := x.enter(ctx, name)
 	defer leave()
-	bytes := x.engine.resolveBytes(s)
+	bytes := x.engine.FindBytes(s)
 	if err := x.hold("the nodes of the statement", bytes); err != nil {
 		return nil, err
 	}
-	nodes, err := x.engine.resolve(ctx, s, x.seed())
+	nodes, err := x.engine.Find(ctx, s, x.seed())
 	if err != nil {
 		return nil, err
 	}
 	x.emit(name, len(nodes), 0)
-	if s.IDs.Count > nodeBatch {
+	if s.IDs.Count > graph.NodeBatch {
 		return nodes, nil // names are looked up in batches then
 	}
 	for i, ref := range s.IDs.All() {
-		if !ref.Internal && x.engine.isCanonical(ref.External) {
+		if !ref.Internal && x.engine.IsCanonical(ref.External) {
 			if x.known == nil {
 				x.known = map[layout.NodeID]string{}
 			}
@@ -61,7 +41,7 @@ func (x *execution) resolve(ctx context.Context, name string, s lang.NodeSet) ([
 
 // hold counts n bytes until the statement ends.
 func (x *execution) hold(what string, n int64) error {
-	if err := x.engine.budget.Reserve(what, n); err != nil {
+	if err := x.engine.Budget.Reserve(what, n); err != nil {
 		return err
 	}
 	x.held += n
@@ -72,7 +52,7 @@ func (x *execution) hold(what string, n int64) error {
 func (x *execution) allNames(ctx context.Context, nodes []layout.NodeID) ([]string, error) {
 	bytes := 16 * int64(len(nodes)) // of the strings; their text comes to it
 	all := make([]string, 0, len(nodes))
-	for some := range slices.Chunk(nodes, x.engine.nameBatch()) {
+	for some := range slices.Chunk(nodes, x.engine.NameBatch()) {
 		names, err := x.names(ctx, some)
 		if err != nil {
 			return nil, err
@@ -95,9 +75,9 @@ func (x *execution) names(ctx context.Context, nodes []layout.NodeID) ([]string,
 	if names := x.knownNames(nodes); names != nil {
 		return names, nil
 	}
-	names, err := x.engine.names(ctx, nodes)
+	names, err := x.engine.Names(ctx, nodes)
 	used := 0
-	if !x.engine.denseIDs() {
+	if !x.engine.DenseIDs() {
 		for _, s := range names {
 			used += len(s)
 		}
@@ -124,12 +104,12 @@ func (x *execution) knownNames(nodes []layout.NodeID) (names []string) {
 // inBatches calls fn with consecutive parts of nodes and their external ids.
 func (x *execution) inBatches(ctx context.Context, nodes []layout.NodeID,
 	fn func(part []layout.NodeID, names []string) error) error {
-	for some := range slices.Chunk(nodes, x.engine.nameBatch()) {
+	for some := range slices.Chunk(nodes, x.engine.NameBatch()) {
 		names, err := x.names(ctx, some)
 		if err != nil {
 			return err
 		}
-		for part := range slices.Chunk(some, nodeBatch) {
+		for part := range slices.Chunk(some, graph.NodeBatch) {
 			if err := ctx.Err(); err != nil {
 				return err
 			}
@@ -149,8 +129,8 @@ func (x *execution) eachList(ctx context.Context, name string, dir layout.Direct
 	fn func([]layout.NodeID, *listfile.Lists) (bool, error)) error {
 	inner, leave := x.enter(ctx, name)
 	defer leave()
-	perEntry := estimator{x.engine.meta()}.entryBytes()
-	return x.engine.eachList(inner, dir, nodes, limit, func(part []layout.NodeID,
+	perEntry := estimator{x.engine.Meta()}.entryBytes()
+	return x.engine.EachList(inner, dir, nodes, limit, func(part []layout.NodeID,
 		l *listfile.Lists) (bool, error) {
 		x.emit(name, 0, len(l.Nbrs)*perEntry)
 		before := x.watch.Switch(&x.root.span)
@@ -158,6 +138,3 @@ func (x *execution) eachList(ctx context.Context, name string, dir layout.Direct
 		return fn(part, l)
 	})
 }
-
-// numbers are nodes as the numbers that bitmaps take.
-func numbers(nodes []layout.NodeID) []uint32 { return mem.View[uint32](mem.BytesOf(nodes)) }

@@ -73,20 +73,20 @@ func blocksOf(dir layout.Direction) string { return "blocks of " + dir.String() 
 
 // sessionCaches are the block caches that statements have opened.
 func (x *execution) sessionCaches() (rows []cacheRow) {
-	for _, c := range x.engine.caches() {
-		s := c.stats
-		file, _ := layout.TopologyPaths(c.dir)
-		rows = append(rows, cacheRow{cache: blocksOf(c.dir), of: thisSession, file: file,
-			policy: "clock", capacity: result.Size(x.engine.blockCacheBytes()),
+	for _, c := range x.engine.Caches() {
+		s := c.Stats
+		file, _ := layout.TopologyPaths(c.Direction)
+		rows = append(rows, cacheRow{cache: blocksOf(c.Direction), of: thisSession, file: file,
+			policy: "clock", capacity: result.Size(x.engine.BlockCacheBytes()),
 			used:     result.Size(s.Bytes),
 			requests: result.Count(s.Hits + s.Misses), hits: result.Count(s.Hits),
-			saved: result.Size(s.Hits * uint64(x.engine.meta().BlockBytes)),
+			saved: result.Size(s.Hits * uint64(x.engine.Meta().BlockBytes)),
 			ratio: share(s.Hits, s.Hits+s.Misses)})
 	}
-	if s, ok := x.engine.nameStats(); ok {
+	if s, ok := x.engine.NameStats(); ok {
 		rows = append(rows, cacheRow{cache: "blocks of names", of: thisSession,
 			file: ids.ReversePath, policy: "clock",
-			capacity: result.Size(x.engine.nameCacheBytes()),
+			capacity: result.Size(x.engine.NameCacheBytes()),
 			used:     result.Size(s.Bytes), requests: result.Count(s.Hits + s.Misses),
 			hits:  result.Count(s.Hits),
 			saved: result.Size(s.Hits * ids.BlockBytes), ratio: share(s.Hits, s.Hits+s.Misses)})
@@ -101,7 +101,7 @@ func (x *execution) runCaches(ctx context.Context) ([]cacheRow, error) {
 	if err != nil || name == "" {
 		return nil, err
 	}
-	run, err := x.engine.readRun(name)
+	run, err := x.engine.ReadRun(name)
 	if err != nil {
 		return nil, err
 	}
@@ -121,7 +121,7 @@ func (x *execution) runCaches(ctx context.Context) ([]cacheRow, error) {
 		capacity: result.Size(caches.Features), requests: result.Count(sums.rows),
 		hits:  result.Count(sums.rowHits),
 		ratio: share(sums.rowHits, sums.rows)}}
-	for _, f := range x.engine.meta().Features {
+	for _, f := range x.engine.Meta().Features {
 		if f.Name == run.Features {
 			rows[0].file, rows[0].saved = f.Path, result.Size(sums.rowHits*uint64(f.RowBytes))
 		}
@@ -141,7 +141,7 @@ func (x *execution) cacheRun(ctx context.Context) (string, error) {
 		run, err := x.findRun(ctx, x.Args["RUN"].Text)
 		return run.Name, err
 	}
-	runs, err := x.engine.store.Catalog().Runs(ctx)
+	runs, err := x.engine.Store.Catalog().Runs(ctx)
 	if err != nil || len(runs) == 0 {
 		return "", err
 	}
@@ -208,18 +208,19 @@ func (x *execution) cachePartitions() error {
 			"for the caches of this session")
 	}
 	x.header("partition", "cache", "blocks", "bytes", "share")
-	m, caches := x.engine.meta(), x.engine.caches()
+	m, caches := x.engine.Meta(), x.engine.Caches()
 	if len(caches) == 0 {
 		x.note("nothing is cached yet: NEIGHBORS and the like fill the caches of this session")
 	}
 	for _, c := range caches {
 		blocks, all := make([]uint64, len(m.Partitions)), uint64(0)
-		topology.CachedBlocks(c.topology, func(first layout.NodeID) {
+		topology.CachedBlocks(c.Topology, func(first layout.NodeID) {
 			blocks[partitionOf(m.Partitions, first)]++
 			all++
 		})
 		for i, n := range blocks {
-			err := x.row(i, blocksOf(c.dir), result.Count(n), result.Size(n*uint64(m.BlockBytes)),
+			err := x.row(i, blocksOf(c.Direction), result.Count(n),
+				result.Size(n*uint64(m.BlockBytes)),
 				share(n, all))
 			if err != nil {
 				return err

@@ -11,6 +11,7 @@ import (
 	"gdb/layout/check"
 	"gdb/layout/dump"
 	"gdb/layout/rowfile"
+	"gdb/shell/graph"
 	"gdb/shell/lang"
 	"gdb/shell/result"
 
@@ -20,7 +21,7 @@ import (
 )
 
 func planFeatures(x *execution) (*operator, error) {
-	m := x.engine.meta()
+	m := x.engine.Meta()
 	if len(m.Features) == 0 {
 		return nil, errors.New("this store holds no features")
 	}
@@ -41,9 +42,9 @@ func planFeatures(x *execution) (*operator, error) {
 
 // opFeatures is the operator that reads feature rows.
 func (x *execution) opFeatures(in *operator) *operator {
-	f := x.engine.meta().Features[0]
+	f := x.engine.Meta().Features[0]
 	return newOperator("features", fmt.Sprintf("%s, %d x %s", f.Path, f.Dim, f.DType), in.rows,
-		estimator{x.engine.meta()}.rowReads(f, in.rows), in)
+		estimator{x.engine.Meta()}.rowReads(f, in.rows), in)
 }
 
 // columns is the range of COLUMNS, or all.
@@ -59,9 +60,9 @@ func runFeatures(ctx context.Context, x *execution) error {
 	if err != nil {
 		return err
 	}
-	f := x.engine.meta().Features[0]
+	f := x.engine.Meta().Features[0]
 	lo, hi := x.columns(f)
-	rows, err := x.engine.open(ctx, f)
+	rows, err := x.engine.Rows(ctx, f)
 	if err != nil {
 		return err
 	}
@@ -99,7 +100,7 @@ const featureBytes = 1 << 20
 func (x *execution) featureRows(ctx context.Context, rows *rowfile.Reader, nodes []layout.NodeID,
 	fn func(part []layout.NodeID, data []float32) error) error {
 	dim := rows.Meta().Dim
-	most := max(1, min(nodeBatch, featureBytes/(4*dim)))
+	most := max(1, min(graph.NodeBatch, featureBytes/(4*dim)))
 	buf := make([]float32, min(most, len(nodes))*dim)
 	for len(nodes) > 0 {
 		part := nodes[:min(len(nodes), most)]
@@ -166,7 +167,7 @@ func planBlock(x *execution) (*operator, error) {
 func runBlock(ctx context.Context, x *execution) error {
 	x.header("block")
 	var out bytes.Buffer
-	err := dump.Block(ctx, x.engine.store, x.engine.dev, x.Operand.Text, x.Args["AT"].N,
+	err := dump.Block(ctx, x.engine.Store, x.engine.Dev, x.Operand.Text, x.Args["AT"].N,
 		!x.Has("HEX"), &out)
 	if err != nil {
 		return err
@@ -195,7 +196,7 @@ const checkBytes = 8 << 20
 
 func planCheck(x *execution) (*operator, error) {
 	file, total := x.Args["OF"].Text, int64(0)
-	for _, f := range x.engine.meta().Files {
+	for _, f := range x.engine.Meta().Files {
 		if file == "" || f.Path == file {
 			total += f.Size
 		}
@@ -209,7 +210,7 @@ func planCheck(x *execution) (*operator, error) {
 }
 
 func runCheck(ctx context.Context, x *execution) error {
-	report, err := check.Run(ctx, x.engine.dev, x.engine.store, check.Options{
+	report, err := check.Run(ctx, x.engine.Dev, x.engine.Store, check.Options{
 		Full: x.Has("FULL"), File: x.Args["OF"].Text, Progress: x.progress})
 	if err != nil {
 		return err
@@ -231,7 +232,7 @@ func runCheck(ctx context.Context, x *execution) error {
 }
 
 func runDescribe(_ context.Context, x *execution) error {
-	m := x.engine.meta()
+	m := x.engine.Meta()
 	switch {
 	case x.Has("FILES"):
 		return x.describeFiles(m)

@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"gdb/layout/listfile"
+	"gdb/shell/graph"
 	"gdb/shell/result"
 
 	"gdb/internal/pace"
@@ -22,7 +23,7 @@ func planDegrees(x *execution) (*operator, error) {
 		return nil, err
 	}
 	dirs := x.directions(x.listDirection())
-	if err := x.engine.checkDirections(dirs); err != nil {
+	if err := x.engine.CheckDirections(dirs); err != nil {
 		return nil, err
 	}
 	scan := x.opScan(dirs, via)
@@ -45,7 +46,7 @@ func (x *execution) planDegreesOf(dirs []layout.Direction, via int) (*operator, 
 	if err != nil {
 		return nil, err
 	}
-	e, blocks := estimator{x.engine.meta()}, 0.0
+	e, blocks := estimator{x.engine.Meta()}, 0.0
 	for _, dir := range dirs {
 		entries := 0.0
 		if mean, _ := e.degree(dir); via >= 0 {
@@ -59,7 +60,7 @@ func (x *execution) planDegreesOf(dirs []layout.Direction, via int) (*operator, 
 
 // opScan is the operator that reads all lists in order.
 func (x *execution) opScan(dirs []layout.Direction, via int) *operator {
-	e, blocks := estimator{x.engine.meta()}, 0.0
+	e, blocks := estimator{x.engine.Meta()}, 0.0
 	for _, dir := range dirs {
 		path, _ := layout.TopologyPaths(dir)
 		blocks += e.fileBlocks(path, e.meta.BlockBytes)
@@ -93,12 +94,12 @@ func (x *execution) degreesOf(ctx context.Context, dirs []layout.Direction) erro
 	}
 	x.header(degreeColumns...)
 	for _, dir := range dirs {
-		t, err := x.engine.topology(ctx, dir)
+		t, err := x.engine.Topology(ctx, dir)
 		if err != nil {
 			return err
 		}
 		ses := t.NewSession()
-		deg := make([]uint32, nodeBatch)
+		deg := make([]uint32, graph.NodeBatch)
 		err = x.inBatches(ctx, nodes, func(part []layout.NodeID, names []string) error {
 			inner, leave := x.enter(ctx, "degrees")
 			err := ses.Degrees(inner, part, deg[:len(part)])
@@ -163,7 +164,7 @@ func (x *execution) scan(ctx context.Context, dir layout.Direction, via int,
 	ctx, leave := x.enter(ctx, "scan")
 	defer leave()
 	node, degree, begun := layout.NodeID(0), uint64(0), false
-	err := listfile.Scan(ctx, x.engine.store, x.engine.dev, dir,
+	err := listfile.Scan(ctx, x.engine.Store, x.engine.Dev, dir,
 		func(first layout.NodeID, cont bool, l *listfile.Lists) error {
 			for i := range len(l.Off) - 1 {
 				if begun && !(cont && i == 0) {
@@ -198,7 +199,7 @@ func ofTypeCount(l *listfile.Lists, i, via int) (n uint64) {
 // degreesTop keeps the highest degrees of one scan: O(TOP) memory.
 func (x *execution) degreesTop(ctx context.Context, dir layout.Direction, via int) error {
 	top := &topDegrees{most: int(x.Args["TOP"].N)}
-	room := min(2*uint64(top.most)+1, x.engine.meta().Nodes)
+	room := min(2*uint64(top.most)+1, x.engine.Meta().Nodes)
 	const each = 16 + 4 // a nodeDegree, and its node once it is one of the highest
 	if err := x.hold("the highest degrees", each*int64(room)); err != nil {
 		return err
@@ -268,7 +269,7 @@ func (x *execution) degreeHistogram(ctx context.Context, dirs []layout.Direction
 		most := max(slices.Max(append(hist, 0)), 1)
 		for i, n := range hist {
 			cells := []any{dir.String(), bin(i), result.Count(n),
-				result.Ratio(float64(n) / float64(max(x.engine.meta().Nodes, 1)))}
+				result.Ratio(float64(n) / float64(max(x.engine.Meta().Nodes, 1)))}
 			if x.Has("LOG") {
 				cells = append(cells, strings.Repeat("█", int((n*barWidth+most-1)/most)))
 			}
@@ -286,7 +287,7 @@ const barWidth = 20
 // histogram returns counts of nodes by degree, and the name of each bin.
 func (x *execution) histogram(ctx context.Context, dir layout.Direction, via int) (hist []uint64,
 	bin func(int) string, err error) {
-	stats := x.engine.meta().Stats
+	stats := x.engine.Meta().Stats
 	hist, most := stats.InHist, stats.InMax
 	if dir == layout.Out {
 		hist, most = stats.OutHist, stats.OutMax

@@ -6,6 +6,7 @@ import (
 	"math"
 
 	"gdb/layout/listfile"
+	"gdb/shell/graph"
 	"gdb/shell/result"
 
 	"gdb/layout"
@@ -18,7 +19,7 @@ func hopOperator(hop int) string { return fmt.Sprintf("hop %d", hop) }
 
 // hops collects all nodes within HOPS hops of those in visited, to which they are added; each is
 // met once. Memory: three sets of nodes, visited and two frontiers.
-func (x *execution) hops(ctx context.Context, visited *nodeBits, via int) error {
+func (x *execution) hops(ctx context.Context, visited *graph.Bits, via int) error {
 	hops, limit := x.IntOr("HOPS", 1), x.IntOr("LIMIT", math.MaxInt64)
 	if x.Has("COUNT") {
 		x.header("hop", "nodes", "total")
@@ -26,23 +27,23 @@ func (x *execution) hops(ctx context.Context, visited *nodeBits, via int) error 
 		x.header("hop", "node")
 	}
 	dirs := x.directions(x.listDirection())
-	frontier := newNodeBits(x.engine.budget)
-	defer func() { frontier.free() }()
-	if err := frontier.union(visited); err != nil {
+	frontier := graph.NewBits(x.engine.Budget)
+	defer func() { frontier.Free() }()
+	if err := frontier.Union(visited); err != nil {
 		return err
 	}
 	total := uint64(0)
 	for hop := 1; hop <= int(hops) && !frontier.IsEmpty() && int64(x.rows) < limit; hop++ {
-		next := newNodeBits(x.engine.budget)
+		next := graph.NewBits(x.engine.Budget)
 		err := x.expand(ctx, hopOperator(hop), dirs, via, frontier,
-			func(nbrs []layout.NodeID) (bool, error) { return true, next.add(nbrs) })
-		frontier.free()
+			func(nbrs []layout.NodeID) (bool, error) { return true, next.Add(nbrs) })
+		frontier.Free()
 		frontier = next
 		if err != nil {
 			return err
 		}
 		next.AndNot(visited.Bitmap)
-		if err := visited.union(next); err != nil {
+		if err := visited.Union(next); err != nil {
 			return err
 		}
 		met := next.GetCardinality()
@@ -57,12 +58,12 @@ func (x *execution) hops(ctx context.Context, visited *nodeBits, via int) error 
 }
 
 // hopRows shows the nodes of a hop, or how many they are.
-func (x *execution) hopRows(ctx context.Context, hop int, met *nodeBits, total uint64,
+func (x *execution) hopRows(ctx context.Context, hop int, met *graph.Bits, total uint64,
 	limit int64) error {
 	if x.Has("COUNT") {
 		return x.row(hop, result.Count(met.GetCardinality()), result.Count(total))
 	}
-	return met.each(func(nodes []layout.NodeID) (bool, error) {
+	return met.Each(func(nodes []layout.NodeID) (bool, error) {
 		if left := limit - int64(x.rows); int64(len(nodes)) > left {
 			nodes = nodes[:left]
 		}
@@ -82,10 +83,10 @@ func (x *execution) hopRows(ctx context.Context, hop int, met *nodeBits, total u
 // expand calls fn with the neighbors of a frontier, by edges of a type or of all, in parts, each as
 // often as it stands in a list, until fn returns false.
 func (x *execution) expand(ctx context.Context, name string, dirs []layout.Direction, via int,
-	frontier *nodeBits, fn func(nbrs []layout.NodeID) (bool, error)) error {
+	frontier *graph.Bits, fn func(nbrs []layout.NodeID) (bool, error)) error {
 	more := true
 	for _, dir := range dirs {
-		err := frontier.each(func(nodes []layout.NodeID) (bool, error) {
+		err := frontier.Each(func(nodes []layout.NodeID) (bool, error) {
 			err := x.eachList(ctx, name, dir, nodes, math.MaxInt64,
 				func(_ []layout.NodeID, l *listfile.Lists) (_ bool, err error) {
 					more, err = fn(ofType(l, via))

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"gdb/layout/rowfile"
+	"gdb/shell/graph"
 	"gdb/shell/result"
 
 	"gdb/internal/mem"
@@ -32,19 +33,20 @@ var errNoLabels = errors.New("this store holds no labels")
 
 func (x *execution) labels(ctx context.Context) (*labelReader, error) {
 	e := x.engine
-	l := e.meta().Labels
+	l := e.Meta().Labels
 	if l == nil {
 		return nil, errNoLabels
 	}
-	r := &labelReader{x: x, meta: l, batch: max(1, min(nodeBatch, featureBytes/l.Rows.RowBytes))}
+	r := &labelReader{x: x, meta: l, batch: max(1, min(graph.NodeBatch,
+		featureBytes/l.Rows.RowBytes))}
 	r.buf = make([]byte, r.batch*l.Rows.RowBytes)
 	var err error
 	if l.Kind == "multi" {
-		if r.labeled, err = e.store.Split(ctx, "labeled"); err != nil {
+		if r.labeled, err = e.Store.Split(ctx, "labeled"); err != nil {
 			return nil, err
 		}
 	}
-	r.rows, err = e.open(ctx, l.Rows)
+	r.rows, err = e.Rows(ctx, l.Rows)
 	return r, err
 }
 
@@ -116,7 +118,7 @@ func (r *labelReader) text(v layout.NodeID, row []byte) (any, error) {
 }
 
 func planLabels(x *execution) (*operator, error) {
-	l := x.engine.meta().Labels
+	l := x.engine.Meta().Labels
 	switch {
 	case l == nil:
 		return nil, errNoLabels
@@ -128,7 +130,7 @@ func planLabels(x *execution) (*operator, error) {
 		return nil, err
 	}
 	rows := newOperator("labels", l.Rows.Path, nodes.rows,
-		estimator{x.engine.meta()}.rowReads(l.Rows, nodes.rows), nodes)
+		estimator{x.engine.Meta()}.rowReads(l.Rows, nodes.rows), nodes)
 	if x.Has("COUNTS") {
 		return newOperator("count by class", "", float64(len(l.Classes)), 0, rows), nil
 	}

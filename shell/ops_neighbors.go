@@ -7,7 +7,7 @@ import (
 	"slices"
 
 	"gdb/layout/listfile"
-	"gdb/shell/words"
+	"gdb/shell/graph"
 
 	"gdb/internal/pace"
 	"gdb/layout"
@@ -29,7 +29,7 @@ func (x *execution) directions(def ...layout.Direction) []layout.Direction {
 // listDirection is the default of NEIGHBORS and DEGREES: out-lists, or in-lists where the store
 // has no others or both are the same.
 func (x *execution) listDirection() layout.Direction {
-	if x.engine.hasDirection(layout.Out) && !x.engine.meta().Undirected {
+	if x.engine.HasDirection(layout.Out) && !x.engine.Meta().Undirected {
 		return layout.Out
 	}
 	return layout.In
@@ -41,24 +41,11 @@ func (x *execution) edgeType() (int, error) {
 	if !ok {
 		return -1, nil
 	}
-	n, err := x.engine.edgeType(v.Text)
+	n, err := x.engine.EdgeType(v.Text)
 	if err != nil {
 		return 0, fmt.Errorf("VIA %w", err)
 	}
 	return n, nil
-}
-
-// edgeType is the number of an edge type.
-func (e *engine) edgeType(name string) (int, error) {
-	types := e.meta().EdgeTypes
-	if i := slices.Index(types, name); i >= 0 {
-		return i, nil
-	}
-	if len(types) == 0 {
-		return 0, fmt.Errorf("%s: the edges of this store have no types", name)
-	}
-	return 0, fmt.Errorf("%s: no such edge type%s; DESCRIBE TYPES lists them", words.Quoted(name),
-		words.Near(name, types))
 }
 
 func planNeighbors(x *execution) (*operator, error) {
@@ -71,7 +58,7 @@ func planNeighbors(x *execution) (*operator, error) {
 		return nil, err
 	}
 	dirs := x.directions(x.listDirection())
-	if err := x.engine.checkDirections(dirs); err != nil {
+	if err := x.engine.CheckDirections(dirs); err != nil {
 		return nil, err
 	}
 	if !x.Has("HOPS") && !x.Has("COUNT") {
@@ -98,13 +85,13 @@ func runNeighbors(ctx context.Context, x *execution) error {
 	if !x.Has("HOPS") && !x.Has("COUNT") {
 		return x.lists(ctx, nodes, via)
 	}
-	visited := newNodeBits(x.engine.budget)
-	defer visited.free()
+	visited := graph.NewBits(x.engine.Budget)
+	defer visited.Free()
 	for part := range slices.Chunk(nodes, pace.Every) {
 		if err := ctx.Err(); err != nil {
 			return err
 		}
-		if err := visited.add(part); err != nil {
+		if err := visited.Add(part); err != nil {
 			return err
 		}
 	}
@@ -113,7 +100,7 @@ func runNeighbors(ctx context.Context, x *execution) error {
 
 // lists shows the neighbors of each node with what runs parallel to them.
 func (x *execution) lists(ctx context.Context, nodes []layout.NodeID, via int) error {
-	m, limit := x.engine.meta(), x.IntOr("LIMIT", math.MaxInt64)
+	m, limit := x.engine.Meta(), x.IntOr("LIMIT", math.MaxInt64)
 	cols := []string{"node", "direction", "neighbor"}
 	for _, c := range []struct {
 		name string
@@ -143,7 +130,7 @@ func (x *execution) listRows(ctx context.Context, nodes []layout.NodeID, l *list
 	if err != nil {
 		return false, err
 	}
-	i, end, batch := 0, uint64(len(l.Nbrs)), uint64(x.engine.nameBatch())
+	i, end, batch := 0, uint64(len(l.Nbrs)), uint64(x.engine.NameBatch())
 	for from := uint64(0); from < end && int64(x.rows) < limit; from += batch {
 		nbrs, err := x.names(ctx, l.Nbrs[from:min(from+batch, end)])
 		if err != nil {
@@ -173,7 +160,7 @@ func (x *execution) edgeCells(node string, dir layout.Direction, nbr string, l *
 	k int) []any {
 	cells := []any{node, dir.String(), nbr}
 	if l.Types != nil {
-		cells = append(cells, x.engine.meta().EdgeTypes[l.Types[k]])
+		cells = append(cells, x.engine.Meta().EdgeTypes[l.Types[k]])
 	}
 	if l.Weights != nil {
 		cells = append(cells, l.Weights[k])

@@ -8,6 +8,7 @@ import (
 	"slices"
 
 	"gdb/layout/listfile"
+	"gdb/shell/graph"
 	"gdb/shell/lang"
 
 	"gdb/layout"
@@ -18,21 +19,21 @@ import (
 func (x *execution) pathDirections() (forth, back []layout.Direction, err error) {
 	e := x.engine
 	in, out := []layout.Direction{layout.In}, []layout.Direction{layout.Out}
-	if e.meta().Undirected || x.Has("BOTH") {
+	if e.Meta().Undirected || x.Has("BOTH") {
 		both := []layout.Direction{layout.In, layout.Out}
-		if e.meta().Undirected {
+		if e.Meta().Undirected {
 			both = in // the lists of both directions are the same
 		}
-		return both, both, e.checkDirections(both)
+		return both, both, e.CheckDirections(both)
 	}
 	forth, back = out, in
 	if x.Has("IN") {
 		forth, back = in, out
 	}
-	if !e.hasDirection(forth[0]) {
+	if !e.HasDirection(forth[0]) {
 		forth = nil
 	}
-	if !e.hasDirection(back[0]) {
+	if !e.HasDirection(back[0]) {
 		back = nil
 	}
 	return forth, back, nil
@@ -71,28 +72,28 @@ func planPath(x *execution) (*operator, error) {
 type pathSide struct {
 	op      string
 	dirs    []layout.Direction
-	levels  []*nodeBits
-	visited *nodeBits
+	levels  []*graph.Bits
+	visited *graph.Bits
 }
 
 func (x *execution) newPathSide(op string, dirs []layout.Direction,
 	node layout.NodeID) (*pathSide, error) {
-	s := &pathSide{op: op, dirs: dirs, visited: newNodeBits(x.engine.budget),
-		levels: []*nodeBits{newNodeBits(x.engine.budget)}}
-	return s, errors.Join(s.levels[0].add([]layout.NodeID{node}),
-		s.visited.add([]layout.NodeID{node}))
+	s := &pathSide{op: op, dirs: dirs, visited: graph.NewBits(x.engine.Budget),
+		levels: []*graph.Bits{graph.NewBits(x.engine.Budget)}}
+	return s, errors.Join(s.levels[0].Add([]layout.NodeID{node}),
+		s.visited.Add([]layout.NodeID{node}))
 }
 
 func (s *pathSide) free() {
-	s.visited.free()
+	s.visited.Free()
 	for _, l := range s.levels {
-		l.free()
+		l.Free()
 	}
 }
 
 func (s *pathSide) depth() int { return len(s.levels) - 1 }
 
-func (s *pathSide) frontier() *nodeBits { return s.levels[s.depth()] }
+func (s *pathSide) frontier() *graph.Bits { return s.levels[s.depth()] }
 
 // width is the number of nodes of the frontier.
 func (s *pathSide) width() uint64 { return s.frontier().GetCardinality() }
@@ -152,21 +153,21 @@ func runPath(ctx context.Context, x *execution) error {
 // widen adds a level to a side; it stops at the first node that the other has visited.
 func (x *execution) widen(ctx context.Context, s, other *pathSide, via int) (meeting layout.NodeID,
 	found bool, err error) {
-	next := newNodeBits(x.engine.budget)
+	next := graph.NewBits(x.engine.Budget)
 	frontier := s.frontier()
 	s.levels = append(s.levels, next)
 	err = x.expand(ctx, s.op, s.dirs, via, frontier, func(nbrs []layout.NodeID) (bool, error) {
 		if meeting, found = meets(nbrs, other.visited.Bitmap); found {
-			return false, next.add([]layout.NodeID{meeting})
+			return false, next.Add([]layout.NodeID{meeting})
 		}
-		return true, next.add(nbrs)
+		return true, next.Add(nbrs)
 	})
 	if err != nil {
 		return 0, false, err
 	}
 	next.AndNot(s.visited.Bitmap)
 	x.emit(s.op, int(next.GetCardinality()), 0)
-	return meeting, found, s.visited.union(next)
+	return meeting, found, s.visited.Union(next)
 }
 
 // pathRows finds the nodes between the meeting and both ends, and shows the path.
@@ -201,13 +202,13 @@ func (x *execution) pathRows(ctx context.Context, a, b *pathSide, meeting layout
 // needs no lists of the other direction and no memory for predecessors.
 func (x *execution) traceBack(ctx context.Context, s *pathSide, meeting layout.NodeID,
 	via int) (path []layout.NodeID, err error) {
-	level := slices.IndexFunc(s.levels, func(l *nodeBits) bool {
+	level := slices.IndexFunc(s.levels, func(l *graph.Bits) bool {
 		return l.Contains(uint32(meeting))
 	})
 	for node := meeting; level > 0; level-- {
 		before, found := layout.NodeID(0), false
 		for _, dir := range s.dirs {
-			err := s.levels[level-1].each(func(nodes []layout.NodeID) (bool, error) {
+			err := s.levels[level-1].Each(func(nodes []layout.NodeID) (bool, error) {
 				err := x.eachList(ctx, "trace back", dir, nodes, math.MaxInt64,
 					func(part []layout.NodeID, l *listfile.Lists) (bool, error) {
 						before, found = listWith(part, l, node, via)

@@ -24,7 +24,7 @@ func runRuns(ctx context.Context, x *execution) error {
 	if x.Has("METRIC") {
 		return errors.New("METRIC wants PLOT run")
 	}
-	runs, err := x.engine.store.Catalog().Runs(ctx)
+	runs, err := x.engine.Store.Catalog().Runs(ctx)
 	if err != nil {
 		return err
 	}
@@ -41,7 +41,7 @@ func runRuns(ctx context.Context, x *execution) error {
 
 // findRun returns a run by name; "" is the newest.
 func (x *execution) findRun(ctx context.Context, name string) (run kv.RunMeta, err error) {
-	runs, err := x.engine.store.Catalog().Runs(ctx)
+	runs, err := x.engine.Store.Catalog().Runs(ctx)
 	if err != nil {
 		return run, err
 	}
@@ -61,7 +61,7 @@ func (x *execution) findRun(ctx context.Context, name string) (run kv.RunMeta, e
 
 // eachEpoch calls fn with the records of the epochs of a run.
 func (x *execution) eachEpoch(run string, fn func(epoch *runs.Epoch) error) error {
-	return runs.Open(x.engine.store, run).Epochs(fn)
+	return runs.Open(x.engine.Store, run).Epochs(fn)
 }
 
 // What a plot takes on the screen at most, in characters.

@@ -23,7 +23,7 @@ func (x *execution) seed() uint64 {
 	if v, ok := x.Args["SEED"]; ok {
 		return uint64(v.N)
 	}
-	if seed, ok := x.engine.seed(); ok {
+	if seed, ok := x.engine.Seed(); ok {
 		return seed
 	}
 	return x.defaultSeed
@@ -31,7 +31,7 @@ func (x *execution) seed() uint64 {
 
 func planSample(x *execution) (*operator, error) {
 	switch {
-	case x.weighted() && !x.engine.meta().Weighted:
+	case x.weighted() && !x.engine.Meta().Weighted:
 		return nil, errors.New("STRATEGY weighted: the edges of this store have no weights: " +
 			"ingest them with --weight-col NAME, or from weights.npy beside edges.npy")
 	case x.Args["STRATEGY"].Text == "full":
@@ -46,8 +46,8 @@ func planSample(x *execution) (*operator, error) {
 	if x.Has("SIZE") {
 		in.rows = min(in.rows, float64(x.Args["SIZE"].N))
 	}
-	dirs, e := x.directions(layout.In), estimator{x.engine.meta()}
-	if err := x.engine.checkDirections(dirs); err != nil {
+	dirs, e := x.directions(layout.In), estimator{x.engine.Meta()}
+	if err := x.engine.CheckDirections(dirs); err != nil {
 		return nil, err
 	}
 	nodes, frontier := in.rows, in.rows
@@ -73,7 +73,7 @@ func planSample(x *execution) (*operator, error) {
 // and of all neighbors, whole lists.
 func (x *execution) opDraw(hop, fanout int, frontier float64, dirs []layout.Direction,
 	in *operator) *operator {
-	e, edges, blocks, most := estimator{x.engine.meta()}, 0.0, 0.0, "all"
+	e, edges, blocks, most := estimator{x.engine.Meta()}, 0.0, 0.0, "all"
 	for _, dir := range dirs {
 		mean, met := e.degree(dir)
 		if hop > 1 {
@@ -133,14 +133,14 @@ func (x *execution) sample(ctx context.Context, seeds []layout.NodeID, epoch, ba
 	d *sample.Dense) error {
 	var topos []topology.Reader
 	for _, dir := range x.directions(layout.In) {
-		t, err := x.engine.topology(ctx, dir)
+		t, err := x.engine.Topology(ctx, dir)
 		if err != nil {
 			return err
 		}
 		topos = append(topos, hopTopology{t, x})
 	}
 	s, err := sample.NewSampler(topos, sample.Config{Fanout: x.Args["FANOUT"].List,
-		Seed: x.seed(), Weighted: x.weighted(), Budget: x.engine.budget})
+		Seed: x.seed(), Weighted: x.weighted(), Budget: x.engine.Budget})
 	if err != nil {
 		return err
 	}
@@ -224,7 +224,7 @@ func (x *execution) place() (epoch, batch uint64) {
 // multi-labels it trains on the nodes that have labels.
 func (x *execution) batchSeeds(ctx context.Context, nodes []layout.NodeID,
 	epoch, batch uint64) ([]layout.NodeID, error) {
-	nodes, err := x.engine.labeled(ctx, nodes)
+	nodes, err := x.engine.Labeled(ctx, nodes)
 	if err != nil {
 		return nil, err
 	}
@@ -292,7 +292,7 @@ func (x *execution) showDense(ctx context.Context, d *sample.Dense) error {
 		return err
 	}
 	x.note("%s", denseText(d))
-	cells := mem.NewAccount(x.engine.budget, "the neighbors of one node")
+	cells := mem.NewAccount(x.engine.Budget, "the neighbors of one node")
 	defer cells.Release()
 	const copies = 6 // of a text while its row is written
 	hop, sampled := 0, int(d.NodeIDOffsets[1])
@@ -378,8 +378,8 @@ func (x *execution) showIO(ctx context.Context, d *sample.Dense) error {
 	rows := [][2]any{{"nodes", result.Count(len(d.NodeIDs))}, {"edges", result.Count(len(d.Nbrs))},
 		{"blocks", result.Count(lists.Cached + lists.Read)}, {"cached", result.Count(lists.Cached)},
 		{"read", result.Count(lists.Read)}, {"bytes read", result.Size(lists.Bytes)}}
-	if m := x.engine.meta(); len(m.Features) > 0 {
-		file, err := x.engine.open(ctx, m.Features[0])
+	if m := x.engine.Meta(); len(m.Features) > 0 {
+		file, err := x.engine.Rows(ctx, m.Features[0])
 		if err != nil {
 			return err
 		}

@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"gdb/layout/listfile"
+	"gdb/shell/graph"
 	"gdb/shell/result"
 	"gdb/shell/words"
 
@@ -19,7 +20,7 @@ import (
 )
 
 func runStatsGraph(_ context.Context, x *execution) error {
-	m := x.engine.meta()
+	m := x.engine.Meta()
 	x.header("name", "value")
 	for _, r := range graphRows(m) {
 		if err := x.row(r[0], r[1]); err != nil {
@@ -71,7 +72,7 @@ func skew(part, whole uint64, parts int) any {
 // runStatsPartitions shows what ingest counted; with TOP, those with the most edges.
 func runStatsPartitions(_ context.Context, x *execution) error {
 	x.header("partition", "first node", "nodes", "in-edges", "share", "skew")
-	m := x.engine.meta()
+	m := x.engine.Meta()
 	order := make([]int, len(m.Partitions))
 	for i := range order {
 		order[i] = i
@@ -97,7 +98,7 @@ func runStatsPartitions(_ context.Context, x *execution) error {
 const bucketPartitionsMost = 2048
 
 func planBuckets(x *execution) (*operator, error) {
-	n := len(x.engine.meta().Partitions)
+	n := len(x.engine.Meta().Partitions)
 	if n > bucketPartitionsMost {
 		return nil, fmt.Errorf("the store has %d partitions, and this counts the pairs of up to %d",
 			n, bucketPartitionsMost)
@@ -109,14 +110,14 @@ func planBuckets(x *execution) (*operator, error) {
 // runStatsBuckets counts the edges of each bucket (i,j) in one scan of the in-lists. A list is
 // sorted and partitions are ranges, so a bucket is a run of each list.
 func runStatsBuckets(ctx context.Context, x *execution) error {
-	m := x.engine.meta()
+	m := x.engine.Meta()
 	n := len(m.Partitions)
 	if err := x.hold("counters and order of pairs of partitions", 16*int64(n*n)); err != nil {
 		return err
 	}
 	edges := make([]uint64, n*n)
 	inner, leave := x.enter(ctx, "scan")
-	err := listfile.Scan(inner, x.engine.store, x.engine.dev, layout.In,
+	err := listfile.Scan(inner, x.engine.Store, x.engine.Dev, layout.In,
 		func(first layout.NodeID, _ bool, l *listfile.Lists) error {
 			for k := range len(l.Off) - 1 {
 				j := partitionOf(m.Partitions, first+layout.NodeID(k))
@@ -168,29 +169,29 @@ func runStatsIO(_ context.Context, x *execution) error {
 		return x.ioBy(by)
 	}
 	x.header("backend", "reads", "bytes", "errors", "wait_s")
-	var sum ioCounts
-	for _, r := range x.engine.dev.by(func(ioKey) string { return "" }) {
-		sum.add(r.ioCounts)
+	var sum graph.IOCounts
+	for _, r := range x.engine.Dev.By(func(graph.IOKey) string { return "" }) {
+		sum.Add(r.IOCounts)
 	}
-	return x.row(string(x.engine.dev.Info().Backend), result.Count(sum.reads),
-		result.Size(sum.bytes),
-		result.Count(sum.errors), sum.wait.Seconds())
+	return x.row(string(x.engine.Dev.Info().Backend), result.Count(sum.Reads),
+		result.Size(sum.Bytes),
+		result.Count(sum.Errors), sum.Wait.Seconds())
 }
 
 func (x *execution) ioBy(by string) error {
-	rows := x.engine.dev.by(func(k ioKey) string {
+	rows := x.engine.Dev.By(func(k graph.IOKey) string {
 		switch by {
 		case "file":
-			return k.file
+			return k.File
 		case "phase":
-			return k.phase
+			return k.Phase
 		}
-		return k.op
+		return k.Op
 	})
 	x.header(by, "reads", "bytes", "errors", "wait_s")
 	for _, r := range rows {
-		err := x.row(r.name, result.Count(r.reads), result.Size(r.bytes), result.Count(r.errors),
-			r.wait.Seconds())
+		err := x.row(r.Name, result.Count(r.Reads), result.Size(r.Bytes), result.Count(r.Errors),
+			r.Wait.Seconds())
 		if err != nil {
 			return err
 		}
@@ -205,18 +206,18 @@ const traceLast = 20
 func runTraceIO(_ context.Context, x *execution) error {
 	on, off := x.Has("ON"), x.Has("OFF")
 	if on || off {
-		x.engine.dev.trace(on)
+		x.engine.Dev.Trace(on)
 		x.header("tracing")
 		return x.row(map[bool]string{true: "on", false: "off"}[on])
 	}
-	records, tracing := x.engine.dev.last(int(min(x.IntOr("LAST", traceLast), ioRecordsMost)))
+	records, tracing := x.engine.Dev.Last(int(min(x.IntOr("LAST", traceLast), graph.IORecordsMost)))
 	if len(records) == 0 && !tracing {
 		return errors.New("nothing was recorded: TRACE IO ON records reads from then on")
 	}
 	x.header("at_ms", "op", "phase", "file", "offset", "bytes", "batch_ms", "failed")
 	for _, r := range records {
-		err := x.row(float64(r.at.Sub(records[0].at).Microseconds())/1000, r.op, r.phase, r.file,
-			r.offset, result.Size(r.bytes), float64(r.wait.Microseconds())/1000, r.failed)
+		err := x.row(float64(r.At.Sub(records[0].At).Microseconds())/1000, r.Op, r.Phase, r.File,
+			r.Offset, result.Size(r.Bytes), float64(r.Wait.Microseconds())/1000, r.Failed)
 		if err != nil {
 			return err
 		}
@@ -226,8 +227,8 @@ func runTraceIO(_ context.Context, x *execution) error {
 
 // runResetStats makes the counters of STATS CACHE and STATS IO begin anew.
 func runResetStats(_ context.Context, x *execution) error {
-	x.engine.dev.reset()
-	x.engine.resetCaches()
+	x.engine.Dev.Reset()
+	x.engine.ResetCaches()
 	x.header("counters")
 	return x.row("reset")
 }
@@ -247,7 +248,7 @@ func runSet(_ context.Context, x *execution) error {
 	if err != nil {
 		return fmt.Errorf("TO %s: a seed is a whole number from 0 on", words.Quoted(value))
 	}
-	x.engine.setSeed(seed)
+	x.engine.SetSeed(seed)
 	x.header("setting", "value")
 	return x.row(name, fmt.Sprint(seed))
 }

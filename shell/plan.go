@@ -186,15 +186,15 @@ func (x *execution) profileRow(name, detail string, in, out any, c trace.Counts)
 func (x *execution) opNodes(name string, s lang.NodeSet) (*operator, error) {
 	switch {
 	case s.Random > 0:
-		n := min(float64(s.Random), float64(x.engine.meta().Nodes))
+		n := min(float64(s.Random), float64(x.engine.Meta().Nodes))
 		return newOperator(name, fmt.Sprintf("%d random nodes", s.Random), n, 0), nil
 	case s.Split != "":
-		for _, sp := range x.engine.meta().Splits {
+		for _, sp := range x.engine.Meta().Splits {
 			if sp.Name == s.Split {
 				return newOperator(name, "split "+s.Split, float64(sp.Count), 0), nil
 			}
 		}
-		return nil, x.engine.noSplit(s.Split)
+		return nil, x.engine.NoSplit(s.Split)
 	}
 	lookups := 0
 	var refs []string
@@ -209,7 +209,7 @@ func (x *execution) opNodes(name string, s lang.NodeSet) (*operator, error) {
 	if s.IDs.Count > refsShown {
 		refs = append(refs, fmt.Sprintf("… (%d)", s.IDs.Count))
 	}
-	if x.engine.denseIDs() {
+	if x.engine.DenseIDs() {
 		lookups = 0
 	}
 	return newOperator(name, strings.Join(refs, ","), float64(s.IDs.Count), float64(lookups)), nil
@@ -220,18 +220,18 @@ const refsShown = 4
 
 // opNames is the operator that turns the nodes of in into external ids.
 func (x *execution) opNames(in *operator) *operator {
-	if x.engine.denseIDs() {
+	if x.engine.DenseIDs() {
 		return newOperator("names", "ids are node numbers", in.rows, 0, in)
 	}
 	return newOperator("names", "id dictionary", in.rows,
-		estimator{x.engine.meta()}.nameBlocks(in.rows), in)
+		estimator{x.engine.Meta()}.nameBlocks(in.rows), in)
 }
 
 // opHops are the operators that follow lists for some hops. Without distinct they hand on every
 // entry, else each node once.
 func (x *execution) opHops(name func(hop int) string, hops int, dirs []layout.Direction, via int,
 	distinctNodes bool, in *operator) *operator {
-	e := estimator{x.engine.meta()}
+	e := estimator{x.engine.Meta()}
 	for hop := 1; hop <= hops; hop++ {
 		out, blocks := 0.0, 0.0
 		for _, dir := range dirs {
@@ -244,7 +244,7 @@ func (x *execution) opHops(name func(hop int) string, hops int, dirs []layout.Di
 			out += entries * e.of(via)
 		}
 		if distinctNodes {
-			out = distinct(out, float64(x.engine.meta().Nodes))
+			out = distinct(out, float64(x.engine.Meta().Nodes))
 		}
 		in = newOperator(name(hop), x.listsDetail(dirs, via), out, blocks, in)
 	}
@@ -258,9 +258,9 @@ func (x *execution) listsDetail(dirs []layout.Direction, via int) string {
 		names = append(names, d.String())
 	}
 	if via >= 0 {
-		return strings.Join(names, " and ") + ", " + x.engine.meta().EdgeTypes[via]
+		return strings.Join(names, " and ") + ", " + x.engine.Meta().EdgeTypes[via]
 	}
-	if len(x.engine.meta().EdgeTypes) == 0 {
+	if len(x.engine.Meta().EdgeTypes) == 0 {
 		return strings.Join(names, " and ")
 	}
 	return strings.Join(names, " and ") + ", all types"

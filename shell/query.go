@@ -8,6 +8,8 @@ import (
 	"gdb/blockdev"
 	"gdb/internal/mem"
 	"gdb/layout"
+	"gdb/layout/openfiles"
+	"gdb/shell/graph"
 	"gdb/shell/lang"
 	"gdb/shell/result"
 )
@@ -15,7 +17,7 @@ import (
 // Engine runs statements for programs. It may be used from any goroutine; statements run at the
 // same time share the block caches.
 type Engine struct {
-	engine *engine
+	engine *graph.Graph
 	seed   uint64
 }
 
@@ -23,11 +25,14 @@ type Engine struct {
 // owners, after Close. budget counts caches, sets of nodes and the rows of results; seed is that of
 // statements that do not name one.
 func NewEngine(st *layout.Store, dev blockdev.Device, budget *mem.Budget, seed uint64) *Engine {
-	return &Engine{engine: newEngineIn(st, dev, budget), seed: seed}
+	return &Engine{engine: graph.New(st, dev, budget), seed: seed}
 }
 
+// Files are the open files of the store, which statements share with the program.
+func (e *Engine) Files() *openfiles.Set { return e.engine.Files }
+
 // Close closes the files; no statement runs any more.
-func (e *Engine) Close() error { return e.engine.close() }
+func (e *Engine) Close() error { return e.engine.Close() }
 
 // Type is the type of a column.
 type Type uint8
@@ -75,7 +80,7 @@ func (e *Engine) Query(ctx context.Context, stmt string) (*Result, error) {
 	if err != nil {
 		return nil, err
 	}
-	rows := &collector{budget: e.engine.budget}
+	rows := &collector{budget: e.engine.Budget}
 	defer func() { rows.budget.Release(rows.held) }()
 	x := newExecution(ctx, e.engine, p, e.seed, rows)
 	begun := time.Now()

@@ -15,6 +15,7 @@ import (
 	"gdb/layout"
 	"gdb/layout/ingest"
 	"gdb/layout/layouttest"
+	"gdb/shell/graph"
 	"gdb/shell/result"
 
 	"github.com/cockroachdb/pebble/v2/vfs"
@@ -72,12 +73,12 @@ func compareWithSource(t *testing.T, dir string, queries int) {
 			t.Error(err)
 		}
 	}()
-	e := newEngine(store, dev, 256<<20)
+	e := graph.ForProcess(store, dev, 256<<20)
 	if testing.Short() {
 		queries /= 10
 	}
 	twinOf(sourceGraph(t, &opt, store, ids)).compare(t, e, queries)
-	if err := e.close(); err != nil {
+	if err := e.Close(); err != nil {
 		t.Error(err)
 	}
 }

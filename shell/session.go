@@ -18,6 +18,7 @@ import (
 	"gdb/internal/mem"
 	"gdb/kv"
 	"gdb/layout"
+	"gdb/shell/graph"
 	"gdb/shell/lang"
 	"gdb/shell/result"
 	"gdb/shell/words"
@@ -98,7 +99,7 @@ func CheckMode(mode string) error {
 // session is one shell over one store.
 type session struct {
 	Options
-	engine *engine
+	engine *graph.Graph
 	// talks is set if items come from a terminal, one by one: mistakes end nothing.
 	talks   bool
 	depth   int // of scripts that .read is in
@@ -133,7 +134,7 @@ func Run(ctx context.Context, opt Options) (err error) {
 		return err
 	}
 	fromIn := len(opt.Statements) == 0 && opt.Script == ""
-	s := &session{Options: opt, engine: newEngine(opt.Store, opt.Dev, opt.Memory),
+	s := &session{Options: opt, engine: graph.ForProcess(opt.Store, opt.Dev, opt.Memory),
 		talks: fromIn && opt.InTTY, rows: result.BoxRows, timing: !opt.Quiet, bail: !opt.KeepGoing,
 		pager: "auto"}
 	defer func() {
@@ -143,7 +144,7 @@ func Run(ctx context.Context, opt Options) (err error) {
 			}
 		}
 		if !errors.Is(err, ErrAborted) { // then a statement still uses the engine
-			err = errors.Join(err, s.engine.close())
+			err = errors.Join(err, s.engine.Close())
 		}
 	}()
 	if fromIn {
@@ -358,7 +359,7 @@ type cost struct{ reads, bytes, hits uint64 }
 func (s *session) cost() cost {
 	d := s.Dev.Stats()
 	c := cost{reads: d.Reads, bytes: d.Bytes}
-	c.hits = s.engine.hits()
+	c.hits = s.engine.Hits()
 	return c
 }
 

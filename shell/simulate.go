@@ -11,7 +11,6 @@ import (
 	"gdb/shell/lang"
 	"gdb/shell/result"
 
-	"gdb/internal/pace"
 	"gdb/kv"
 	"gdb/layout"
 	"gdb/sample"
@@ -46,7 +45,7 @@ type simulation struct {
 
 // simulate reads the clauses, and what the run that they name has set.
 func (x *execution) simulate() (*simulation, error) {
-	m := x.engine.meta()
+	m := x.engine.Meta()
 	if len(m.Features) == 0 {
 		return nil, errors.New("this store holds no features to cache: ingest with features " +
 			"(--features FILE or --feature-cols)")
@@ -55,7 +54,7 @@ func (x *execution) simulate() (*simulation, error) {
 		batches: int(x.IntOr("BATCHES", 0)), policies: x.Args["POLICIES"].Words}
 	s.Settings = runs.Settings{Fanout: simulatedFanout, Batch: simulatedBatch, Seed: x.seed()}
 	if x.Has("RUN") {
-		run, err := x.engine.readRun(x.Args["RUN"].Text)
+		run, err := x.engine.ReadRun(x.Args["RUN"].Text)
 		if err != nil {
 			return nil, err
 		}
@@ -85,7 +84,7 @@ func (s *simulation) setSizes() {
 	if len(wanted) == 0 {
 		wanted = simulatedSizes
 	}
-	nodes := s.x.engine.meta().Nodes
+	nodes := s.x.engine.Meta().Nodes
 	whole := float64(nodes) * float64(s.features.Dim) * 4
 	for _, w := range wanted {
 		bytes := w.Bytes
@@ -107,7 +106,7 @@ func planSimulate(x *execution) (*operator, error) {
 	if err != nil {
 		return nil, err
 	}
-	e := estimator{x.engine.meta()}
+	e := estimator{x.engine.Meta()}
 	batches := float64((int(seeds.rows) + s.Batch - 1) / s.Batch)
 	if s.batches > 0 {
 		batches = min(batches, float64(s.batches))
@@ -142,13 +141,13 @@ func runSimulate(ctx context.Context, x *execution) (err error) {
 	if err != nil {
 		return err
 	}
-	s.record.Budget = x.engine.budget
+	s.record.Budget = x.engine.Budget
 	defer func() { err = errors.Join(err, s.record.Close()) }()
 	seeds, err := x.resolve(ctx, "seeds", lang.NodeSet{Split: s.split})
 	if err != nil {
 		return err
 	}
-	if seeds, err = x.engine.labeled(ctx, seeds); err != nil {
+	if seeds, err = x.engine.Labeled(ctx, seeds); err != nil {
 		return err
 	}
 	sampler, err := s.sampler(ctx)
@@ -175,12 +174,12 @@ func runSimulate(ctx context.Context, x *execution) (err error) {
 
 // sampler opens the lists that training samples from.
 func (s *simulation) sampler(ctx context.Context) (*sample.Sampler, error) {
-	t, err := s.x.engine.topology(ctx, layout.In)
+	t, err := s.x.engine.Topology(ctx, layout.In)
 	if err != nil {
 		return nil, err
 	}
 	return sample.NewSampler([]topology.Reader{t},
-		sample.Config{Fanout: s.Fanout, Seed: s.Seed, Budget: s.x.engine.budget})
+		sample.Config{Fanout: s.Fanout, Seed: s.Seed, Budget: s.x.engine.Budget})
 }
 
 // errEnough ends an epoch after the batches that were asked for.
@@ -260,13 +259,13 @@ func (s *simulation) make(ctx context.Context, sampler *sample.Sampler,
 			if name == cachesim.StaticDegree {
 				inner, leave := s.x.enter(ctx, "scan")
 				defer leave()
-				hot, err = sample.HotNodes(inner, e.store, e.dev, s.rowsMax, e.budget)
+				hot, err = sample.HotNodes(inner, e.Store, e.Dev, s.rowsMax, e.Budget)
 				s.x.emit("scan", len(hot), 0)
 				return hot, err
 			}
 			hot, err = sample.HotByTrial(ctx, func(fn func([]sample.NodeID) error) error {
 				return s.epoch(ctx, "trial", sampler, seeds, s.epochs, fn)
-			}, e.meta().Nodes, s.rowsMax, e.budget)
+			}, e.Meta().Nodes, s.rowsMax, e.Budget)
 			s.x.emit("trial", len(hot), 0)
 			return hot, err
 		})
@@ -285,7 +284,7 @@ func (s *simulation) replay(ctx context.Context, policies []cachesim.Policy) ([]
 	for _, bytes := range s.sizes {
 		sizes = append(sizes, cachesim.Capacity{Bytes: bytes, Dim: s.features.Dim})
 	}
-	trace := s.record.Trace(s.x.engine.meta().Nodes)
+	trace := s.record.Trace(s.x.engine.Meta().Nodes)
 	each := trace.Each
 	trace.Each = func(fn func([]sample.NodeID) error) error {
 		return each(func(nodes []sample.NodeID) error {
@@ -293,7 +292,7 @@ func (s *simulation) replay(ctx context.Context, policies []cachesim.Policy) ([]
 			return fn(nodes)
 		})
 	}
-	return cachesim.Run(ctx, trace, append(policies, cachesim.Belady), sizes, s.x.engine.budget)
+	return cachesim.Run(ctx, trace, append(policies, cachesim.Belady), sizes, s.x.engine.Budget)
 }
 
 // show writes a row for each policy and size, and how many times the reads of the bound it does.
@@ -319,25 +318,4 @@ func (s *simulation) show(results []cachesim.Result) error {
 		}
 	}
 	return nil
-}
-
-// labeled keeps the nodes that a training trains on: of multi-labels those that have labels.
-func (e *engine) labeled(ctx context.Context, nodes []layout.NodeID) ([]layout.NodeID, error) {
-	if l := e.meta().Labels; l == nil || l.Kind != "multi" {
-		return nodes, nil
-	}
-	labeled, err := e.store.Split(ctx, "labeled")
-	if err != nil {
-		return nil, err
-	}
-	kept := nodes[:0]
-	for i, v := range nodes {
-		if i%pace.Every == 0 && ctx.Err() != nil {
-			return nil, ctx.Err()
-		}
-		if labeled.Contains(uint32(v)) {
-			kept = append(kept, v)
-		}
-	}
-	return kept, nil
 }

@@ -14,6 +14,7 @@ import (
 
 	"gdb/layout/rowfile"
 	"gdb/layout/topology"
+	"gdb/shell/graph"
 	"gdb/shell/lang"
 
 	"gdb/internal/codec"
@@ -307,7 +308,7 @@ func TestSimulateEnds(t *testing.T) {
 	places := 0
 	for last := int64(1); ; last += 7 {
 		budget := mem.NewBudget(64 << 20)
-		e := newEngineIn(store, mustDevice(t), budget)
+		e := graph.New(store, mustDevice(t), budget)
 		ctx, cancel := context.WithCancel(t.Context())
 		x, calls := newExecution(ctx, e, p, 1, discard{}), int64(0)
 		x.progress = func(done, total int64) {
@@ -323,7 +324,7 @@ func TestSimulateEnds(t *testing.T) {
 			t.Errorf("after %d batches: %v, %d were begun", last, err, calls)
 		}
 		cancel()
-		if err := e.close(); err != nil || budget.Used() != 0 {
+		if err := e.Close(); err != nil || budget.Used() != 0 {
 			t.Errorf("%d bytes still counted, %v", budget.Used(), err)
 		}
 		if calls < last {

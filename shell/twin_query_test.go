@@ -10,6 +10,7 @@ import (
 
 	"gdb/layout"
 	"gdb/layout/layouttest"
+	"gdb/shell/graph"
 	"gdb/shell/lang"
 	"gdb/shell/result"
 
@@ -262,7 +263,7 @@ func sameRows(want string, n int) func(string) string {
 }
 
 // compare draws n queries of each statement and compares what an engine answers with the twin.
-func (w *twin) compare(t *testing.T, e *engine, n int) {
+func (w *twin) compare(t *testing.T, e *graph.Graph, n int) {
 	t.Helper()
 	for _, name := range slices.Sorted(mapKeys(drawers)) {
 		t.Run(name, func(t *testing.T) {
@@ -290,7 +291,7 @@ func (w *twin) compare(t *testing.T, e *engine, n int) {
 }
 
 // wrong runs a query and says what is wrong with the answer.
-func (q *query) wrong(ctx context.Context, e *engine) string {
+func (q *query) wrong(ctx context.Context, e *graph.Graph) string {
 	p, err := lang.Parse(q.stmt)
 	if err != nil {
 		return err.Error()
@@ -327,7 +328,7 @@ func TestTwin(t *testing.T) {
 		typed.Labels = append(typed.Labels, int32(v%4-1))
 	}
 	hub := layouttest.Graph{Nodes: 100, EdgeTypes: []string{"even", "odd"}}
-	for i := range listEntries + 5000 {
+	for i := range graph.ListEntries + 5000 {
 		hub.Edges = append(hub.Edges, layouttest.Edge{Src: layout.NodeID(i % 90),
 			Dst: layout.NodeID(max(i%40, 30) % 40), Type: uint16(i % 2)})
 	}
@@ -335,12 +336,12 @@ func TestTwin(t *testing.T) {
 		"typed": typed, "hub": hub} {
 		t.Run(name, func(t *testing.T) {
 			store, w := layouttest.Build(t, vfs.NewMem(), "s", g), twinOf(&g)
-			if name == "hub" && len(w.lists[layout.In][30]) <= listEntries/2 {
+			if name == "hub" && len(w.lists[layout.In][30]) <= graph.ListEntries/2 {
 				t.Fatal("the hub is no hub")
 			}
-			e := newEngine(store, mustDevice(t), 64<<20)
+			e := graph.ForProcess(store, mustDevice(t), 64<<20)
 			w.compare(t, e, 150)
-			if err := e.close(); err != nil {
+			if err := e.Close(); err != nil {
 				t.Error(err)
 			}
 		})

@@ -6,6 +6,7 @@ import (
 	"math"
 	"testing"
 
+	"gdb/layout/openfiles"
 	"gdb/layout/topology"
 
 	"gdb/internal/mem"
@@ -30,7 +31,7 @@ func fakeInputs(t testing.TB, scale int, edges uint64, dim int) *inputs {
 	g := sampletest.RMAT(scale, edges, 3)
 	rows := &sampletest.Rows{Count: g.Nodes(), Dim: dim}
 	in := &inputs{Source: &loader.Source{Meta: &kv.Meta{Nodes: g.Nodes()},
-		Budget: mem.NewBudget(1 << 40), Topology: g}}
+		Budget: mem.NewBudget(1 << 40), Topology: g, Files: openfiles.New(nil, nil, nil)}}
 	var err error
 	in.Features, err = sample.NewResident(context.Background(), rows, g.Nodes(), 1, in.Budget)
 	if err != nil {

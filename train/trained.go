@@ -141,12 +141,11 @@ func (t *trained) openModel(dims []int) (err error) {
 
 // openIDs opens the dictionary, whose index is in memory.
 func (t *trained) openIDs(ctx context.Context) error {
-	dict, err := t.in.Store.IDs(ctx, t.in.Device)
+	dict, err := t.in.Files.IDs(ctx, 0)
 	if err != nil {
 		return fmt.Errorf("train: open ids: %w", err)
 	}
 	t.ids = dict
-	t.closers = append(t.closers, dict)
 	if d, ok := dict.(ids.Stats); ok {
 		if err := t.in.Budget.Reserve("index of the ids", d.IndexBytes()); err != nil {
 			return fmt.Errorf("train: %w", err)

@@ -4,7 +4,7 @@ import (
 	"path/filepath"
 
 	"gdb/layout"
-	"gdb/shell"
+	"gdb/shell/graph"
 
 	"github.com/spf13/cobra"
 )
@@ -38,7 +38,7 @@ func (a *app) runChoices(cmd *cobra.Command, args []string,
 	if err != nil {
 		return nil, then // the command will say why
 	}
-	for _, r := range shell.RunNames(st) {
+	for _, r := range graph.RunNames(st) {
 		name := r.Name
 		if files {
 			name = filepath.Join(args[0], "runs", r.Name, "run.json")

@@ -61,6 +61,7 @@ var rooms = map[string][]string{
 		"layout/listfile",
 		"layout/neighborcache",
 		"layout/topology",
+		"layout/openfiles",
 		"layout/check",
 		"layout/dump",
 		"layout/layouttest",
@@ -84,6 +85,7 @@ var rooms = map[string][]string{
 		"shell/words",
 		"shell/result",
 		"shell/lang",
+		"shell/graph",
 		"shell",
 	},
 	"train": {

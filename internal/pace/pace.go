@@ -9,10 +9,12 @@ import (
 )
 
 // Every is how much work passes between two looks. A unit is what an entry of an array takes, 5 to
-// 50 ns; Block is a block of a file that is checked and decoded.
+// 50 ns; Block is a block of a file that is checked and decoded. EverySlow is Every for units of up
+// to a microsecond.
 const (
-	Every = 1 << 16
-	Block = 128
+	Every     = 1 << 16
+	EverySlow = Every / 8
+	Block     = 128
 )
 
 // Steps is the work since the last look. The zero value is ready to use.

@@ -8,6 +8,7 @@ import (
 	"sync"
 
 	"gdb/layout/neighborcache"
+	"gdb/layout/openfiles"
 	"gdb/layout/rowfile"
 	"gdb/layout/topology"
 
@@ -25,6 +26,7 @@ type Source struct {
 	Device blockdev.Device
 	Meta   *kv.Meta
 	Budget *mem.Budget
+	Files  *openfiles.Set
 
 	// Topology is nil while it is not in memory, and Graph is how it is opened.
 	Topology topology.Reader
@@ -48,7 +50,8 @@ type Source struct {
 
 // NewSource returns a source of a store of which nothing is open yet.
 func NewSource(store *layout.Store, dev blockdev.Device, budget *mem.Budget) *Source {
-	return &Source{Store: store, Device: dev, Meta: store.Meta(), Budget: budget}
+	return &Source{Store: store, Device: dev, Meta: store.Meta(), Budget: budget,
+		Files: openfiles.New(store, dev, budget)}
 }
 
 // CloseLater has something closed with the source, before all that was opened so far.
@@ -65,7 +68,7 @@ func (s *Source) OpenGraph(ctx context.Context, opt topology.Options) error {
 }
 
 func (s *Source) loadGraph(ctx context.Context) error {
-	t, err := topology.Open(ctx, s.Store, s.Device, layout.In, s.Graph)
+	t, err := s.Files.Topology(ctx, layout.In, s.Graph)
 	if err != nil {
 		return fmt.Errorf("loader: open topology: %w", err)
 	}
@@ -99,7 +102,7 @@ func (s *Source) DropGraph() error {
 	s.turn.past.Requests += st.Requests
 	s.turn.past.Hits += st.Hits
 	s.turn.past.Note = st.Note
-	return t.Close()
+	return s.Files.CloseTopology(layout.In)
 }
 
 // Neighbors are the statistics of the neighbor cache, over all times that the topology was open. It
@@ -144,12 +147,11 @@ func (s *Source) Sampler(fanout []int, seed uint64) (*sample.Sampler, error) {
 // OpenRows opens the file of features, without a cache.
 func (s *Source) OpenRows(ctx context.Context) error {
 	before := s.Budget.Used()
-	rows, err := rowfile.Open(ctx, s.Store, s.Device, s.Meta.Features[0], s.Budget)
+	rows, err := s.Files.Rows(ctx, s.Meta.Features[0])
 	if err != nil {
 		return fmt.Errorf("loader: open features: %w", err)
 	}
 	s.Rows = rows
-	s.CloseLater(rows)
 	s.rowsHeld += s.Budget.Used() - before
 	return nil
 }
@@ -157,12 +159,11 @@ func (s *Source) OpenRows(ctx context.Context) error {
 // OpenLabels opens the labels.
 func (s *Source) OpenLabels(ctx context.Context) error {
 	before := s.Budget.Used()
-	rows, err := rowfile.Open(ctx, s.Store, s.Device, s.Meta.Labels.Rows, s.Budget)
+	rows, err := s.Files.Rows(ctx, s.Meta.Labels.Rows)
 	if err != nil {
 		return fmt.Errorf("loader: open labels: %w", err)
 	}
 	s.labelRows = rows
-	s.CloseLater(rows)
 	s.rowsHeld += s.Budget.Used() - before
 	s.Labels, err = sample.NewLabels(ctx, s.Meta.Labels, rows, s.Meta.Nodes, s.Budget)
 	if err != nil {
@@ -200,5 +201,5 @@ func (s *Source) Close() error {
 		s.closers = s.closers[:last]
 		err = errors.Join(err, c.Close())
 	}
-	return err
+	return errors.Join(err, s.Files.Close())
 }

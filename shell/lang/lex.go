@@ -5,6 +5,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"gdb/shell/result"
 	"gdb/shell/words"
 )
 
@@ -211,4 +212,12 @@ func Skipped(text string, i int) int {
 		return n
 	}
 	return len(text) - i
+}
+
+// Literal writes a text as it stands in WHERE: numbers as they are, all else in quotes.
+func Literal(text string) string {
+	if _, ok := result.ParseNumber(text); ok {
+		return text
+	}
+	return "'" + strings.ReplaceAll(text, "'", "''") + "'"
 }

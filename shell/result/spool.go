@@ -58,7 +58,7 @@ func (s *spool) Footer() error { return nil }
 func (s *spool) replay(ctx context.Context, r *bufio.Reader, to tablefile.Writer) error {
 	cells := make([]Cell, len(s.columns))
 	for n := range s.rows {
-		if n%max(pace.Every/8/max(len(cells), 1), 1) == 0 && ctx.Err() != nil {
+		if n%max(pace.EverySlow/max(len(cells), 1), 1) == 0 && ctx.Err() != nil {
 			return ctx.Err()
 		}
 		for i := range cells {

@@ -1,4 +1,4 @@
-package shell
+package graph
 
 import (
 	"errors"
@@ -13,9 +13,9 @@ import (
 	"gdb/train/runs"
 )
 
-// readRun reads the settings of a run. Nothing but its run.json is opened.
-func (e *engine) readRun(name string) (run runs.File, err error) {
-	names, err := e.runNames()
+// ReadRun reads the settings of a run. Nothing but its run.json is opened.
+func (g *Graph) ReadRun(name string) (run runs.File, err error) {
+	names, err := g.runNames()
 	if err != nil {
 		return run, err
 	}
@@ -23,14 +23,14 @@ func (e *engine) readRun(name string) (run runs.File, err error) {
 		return run, fmt.Errorf("no run %s%s; RUNS lists them", words.Quoted(name), words.Near(name,
 			names))
 	}
-	dir := runs.Open(e.store, name)
+	dir := runs.Open(g.Store, name)
 	if run, err = dir.File(); err == nil {
 		err = checkBatches(dir, &run.Config)
 	}
 	if err != nil {
 		return run, fmt.Errorf("run %s: %w", name, err)
 	}
-	if uuid := e.meta().UUID.String(); run.Store != uuid {
+	if uuid := g.Meta().UUID.String(); run.Store != uuid {
 		return run, fmt.Errorf("run %s was trained on store %s, this is %s", name, run.Store, uuid)
 	}
 	return run, nil
@@ -54,9 +54,9 @@ func settingsText(c *runs.Settings) string {
 }
 
 // runNames are the runs whose settings are there. The catalog is not opened.
-func (e *engine) runNames() (names []string, err error) {
-	store := e.store.FS()
-	all, err := store.List(e.store.Path("runs"))
+func (g *Graph) runNames() (names []string, err error) {
+	store := g.Store.FS()
+	all, err := store.List(g.Store.Path("runs"))
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
 	}
@@ -67,7 +67,7 @@ func (e *engine) runNames() (names []string, err error) {
 		if strings.HasPrefix(name, ".") {
 			continue
 		}
-		if _, err := store.Stat(e.store.Path("runs", name, "run.json")); err == nil {
+		if _, err := store.Stat(g.Store.Path("runs", name, "run.json")); err == nil {
 			names = append(names, name)
 		}
 	}
@@ -81,25 +81,17 @@ type RunName struct{ Name, Settings string }
 // RunNames lists the runs of a store, as completion shows them. What cannot be read of a run is
 // left out: using it says why.
 func RunNames(st *layout.Store) (out []RunName) {
-	e := &engine{store: st}
+	e := &Graph{Store: st}
 	names, err := e.runNames()
 	if err != nil {
 		return nil
 	}
 	for _, name := range names {
 		one := RunName{Name: name}
-		if run, err := e.readRun(name); err == nil {
+		if run, err := e.ReadRun(name); err == nil {
 			one.Settings = settingsText(&run.Config)
 		}
 		out = append(out, one)
 	}
 	return out
-}
-
-// runCandidates are the names of runs.
-func (e *engine) runCandidates() (all []candidate) {
-	for _, r := range RunNames(e.store) {
-		all = append(all, candidate{word: r.Name, help: r.Settings})
-	}
-	return all
 }

@@ -1,4 +1,4 @@
-package shell
+package graph
 
 import (
 	"gdb/internal/mem"
@@ -7,32 +7,33 @@ import (
 	"github.com/RoaringBitmap/roaring/v2"
 )
 
-// nodeBits is a set of nodes as a roaring bitmap, counted in a budget: an eighth of a byte for each
+// Bits is a set of nodes as a roaring bitmap, counted in a budget: an eighth of a byte for each
 // node of the graph at most, whatever its size. The owner calls free.
-type nodeBits struct {
+type Bits struct {
 	*roaring.Bitmap
 	budget *mem.Budget
 	held   int64
 }
 
-func newNodeBits(budget *mem.Budget) *nodeBits {
-	return &nodeBits{Bitmap: roaring.New(), budget: budget}
+// NewBits returns an empty set, counted in budget.
+func NewBits(budget *mem.Budget) *Bits {
+	return &Bits{Bitmap: roaring.New(), budget: budget}
 }
 
-// add adds nodes, in any order.
-func (s *nodeBits) add(nodes []layout.NodeID) error {
+// Add adds nodes, in any order.
+func (s *Bits) Add(nodes []layout.NodeID) error {
 	s.AddMany(numbers(nodes))
 	return s.count()
 }
 
-// union adds the nodes of o.
-func (s *nodeBits) union(o *nodeBits) error {
+// Union adds the nodes of o.
+func (s *Bits) Union(o *Bits) error {
 	s.Or(o.Bitmap)
 	return s.count()
 }
 
 // count brings the budget up to date.
-func (s *nodeBits) count() error {
+func (s *Bits) count() error {
 	n := int64(s.GetSizeInBytes())
 	if n > s.held {
 		if err := s.budget.Reserve("sets of nodes", n-s.held); err != nil {
@@ -45,14 +46,15 @@ func (s *nodeBits) count() error {
 	return nil
 }
 
-func (s *nodeBits) free() {
+// Free empties the set and gives its memory back.
+func (s *Bits) Free() {
 	s.budget.Release(s.held)
 	s.held, s.Bitmap = 0, roaring.New()
 }
 
-// each calls fn with the nodes in ascending order, nodeBatch at a time, until it returns false.
-func (s *nodeBits) each(fn func(nodes []layout.NodeID) (bool, error)) error {
-	buf := make([]layout.NodeID, nodeBatch)
+// Each calls fn with the nodes in ascending order, nodeBatch at a time, until it returns false.
+func (s *Bits) Each(fn func(nodes []layout.NodeID) (bool, error)) error {
+	buf := make([]layout.NodeID, NodeBatch)
 	for it := s.ManyIterator(); ; {
 		n := it.NextMany(numbers(buf))
 		if n == 0 {

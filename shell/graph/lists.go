@@ -1,4 +1,4 @@
-package shell
+package graph
 
 import (
 	"context"
@@ -9,8 +9,8 @@ import (
 	"gdb/layout"
 )
 
-// listEntries bounds how many list entries are in memory at once; longer lists come in parts.
-const listEntries = 1 << 16
+// ListEntries bounds how many list entries are in memory at once; longer lists come in parts.
+const ListEntries = 1 << 16
 
 // listsLeast is how many nodes, or entries, are read at once at least: they may all be of a type
 // that is not wanted.
@@ -25,18 +25,18 @@ type listReader struct {
 	emit  func(nodes []layout.NodeID, l *listfile.Lists) (more bool, err error)
 }
 
-// eachList calls fn with consecutive parts of nodes and their lists until it returns false. A list
+// EachList calls fn with consecutive parts of nodes and their lists until it returns false. A list
 // of more than listEntries entries comes in several calls with its node alone. limit is how many
 // entries the caller will use: few entries cost few reads.
-func (e *engine) eachList(ctx context.Context, dir layout.Direction, nodes []layout.NodeID,
+func (g *Graph) EachList(ctx context.Context, dir layout.Direction, nodes []layout.NodeID,
 	limit int64, fn func([]layout.NodeID, *listfile.Lists) (bool, error)) error {
-	t, err := e.topology(ctx, dir)
+	t, err := g.Topology(ctx, dir)
 	if err != nil {
 		return err
 	}
 	r := listReader{ses: t.NewSession(), emit: fn,
-		batch: int(max(listsLeast, min(limit, nodeBatch))),
-		bound: uint64(max(listsLeast, min(limit, listEntries)))}
+		batch: int(max(listsLeast, min(limit, NodeBatch))),
+		bound: uint64(max(listsLeast, min(limit, ListEntries)))}
 	defer r.ses.Release()
 	deg := make([]uint32, r.batch)
 	for more := true; more && len(nodes) > 0; {

@@ -1,0 +1,230 @@
+// Package graph is a store as statements read it: nodes by their ids, names, neighbor lists in
+// bounded parts, sets of nodes, and what the reads of a session were.
+package graph
+
+import (
+	"context"
+	"fmt"
+	"strconv"
+	"sync"
+
+	"gdb/layout/openfiles"
+	"gdb/layout/rowfile"
+	"gdb/layout/topology"
+
+	"gdb/blockdev"
+	"gdb/internal/mem"
+	"gdb/kv"
+	"gdb/kv/ids"
+	"gdb/layout"
+)
+
+// Graph is a store as statements read it: its open files, and the counters and settings of a
+// session. It may be used from any goroutine; Close comes after all statements.
+type Graph struct {
+	Store  *layout.Store
+	Dev    *Meter
+	Budget *mem.Budget
+	Files  *openfiles.Set
+
+	mu struct {
+		sync.Mutex
+		base      map[layout.Direction]topology.Stats // at the last RESET STATS
+		baseNames ids.CacheStats
+		seed      *uint64 // of SET, nil before
+	}
+}
+
+// blockCacheShare is the part of --memory for cached topology blocks of each direction.
+const blockCacheShare = 8
+
+// BlockCacheBytes is the size of the block cache of a direction.
+func (g *Graph) BlockCacheBytes() int64 { return max(g.Budget.Limit()/blockCacheShare, 4<<20) }
+
+// nameCacheShare is the part of --memory for cached blocks of the id dictionary.
+const nameCacheShare = 16
+
+// NameCacheBytes is the most that the cache of names takes.
+func (g *Graph) NameCacheBytes() int64 {
+	return max(g.Budget.Limit()/nameCacheShare, 256<<10)
+}
+
+// shellBytesLeast is what statements have however small --memory is.
+const shellBytesLeast = 32 << 20
+
+// ForProcess is New with a budget that bounds the process to memory; 0 is without a bound. What one
+// statement took on the heap is given back when another one is short.
+func ForProcess(st *layout.Store, dev blockdev.Device, memory int64) *Graph {
+	if memory == 0 {
+		return New(st, dev, mem.NewBudget(0))
+	}
+	b := mem.NewProcessBudget(max(memory, mem.ProcessBytes+shellBytesLeast))
+	b.Relieve(func(int64) bool {
+		before := b.Used()
+		b.Settle()
+		return b.Used() < before
+	})
+	return New(st, dev, b)
+}
+
+// New returns the graph of a store, which reads through dev; both are closed by their owners.
+// budget counts caches, sets of nodes and results.
+func New(st *layout.Store, dev blockdev.Device, budget *mem.Budget) *Graph {
+	meter := newMeter(dev, st.Path()+"/")
+	return &Graph{Store: st, Budget: budget, Dev: meter, Files: openfiles.New(st, meter, budget)}
+}
+
+// Close closes the files.
+func (g *Graph) Close() error { return g.Files.Close() }
+
+// Meta describes the store.
+func (g *Graph) Meta() *kv.Meta { return g.Store.Meta() }
+
+// Hits is how many blocks the caches have had so far.
+func (g *Graph) Hits() (n uint64) {
+	for _, dir := range allDirections {
+		if t := g.Files.OpenTopology(dir); t != nil {
+			n += t.Stats().Hits
+		}
+	}
+	if s, ok := g.allNameStats(); ok {
+		n += s.Hits
+	}
+	return n
+}
+
+// allDirections are those of which a store may keep lists.
+var allDirections = []layout.Direction{layout.In, layout.Out}
+
+// allNameStats are the blocks of names so far; false without a dictionary.
+func (g *Graph) allNameStats() (ids.CacheStats, bool) {
+	c, ok := g.Files.OpenIDs().(ids.Cacher)
+	if !ok {
+		return ids.CacheStats{}, false
+	}
+	return c.CacheStats(), true
+}
+
+// NameStats are the blocks of names since the last RESET STATS; false without a dictionary.
+func (g *Graph) NameStats() (ids.CacheStats, bool) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	s, ok := g.allNameStats()
+	s.Hits -= g.mu.baseNames.Hits
+	s.Misses -= g.mu.baseNames.Misses
+	return s, ok
+}
+
+// IsCanonical says that an id that was found is written as the dictionary writes it.
+func (g *Graph) IsCanonical(external string) bool {
+	if g.Meta().IDs.Kind == kv.IDsString {
+		return true
+	}
+	n, err := strconv.ParseInt(external, 10, 64)
+	return err == nil && strconv.FormatInt(n, 10) == external
+}
+
+// CacheStats are the counters of the block cache of a direction.
+type CacheStats struct {
+	Direction layout.Direction
+	Topology  topology.Reader
+	Stats     topology.Stats // since the last RESET STATS
+}
+
+// Caches are the block caches that statements have opened.
+func (g *Graph) Caches() (out []CacheStats) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	for _, dir := range allDirections {
+		if t := g.Files.OpenTopology(dir); t != nil {
+			s, base := t.Stats(), g.mu.base[dir]
+			s.Hits -= base.Hits
+			s.Misses -= base.Misses
+			out = append(out, CacheStats{dir, t, s})
+		}
+	}
+	return out
+}
+
+// ResetCaches makes the counters of caches begin anew.
+func (g *Graph) ResetCaches() {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.mu.base = map[layout.Direction]topology.Stats{}
+	for _, dir := range allDirections {
+		if t := g.Files.OpenTopology(dir); t != nil {
+			g.mu.base[dir] = t.Stats()
+		}
+	}
+	g.mu.baseNames, _ = g.allNameStats()
+}
+
+// SetSeed makes seed that of statements that name none.
+func (g *Graph) SetSeed(seed uint64) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.mu.seed = &seed
+}
+
+// Seed is what SetSeed said.
+func (g *Graph) Seed() (seed uint64, ok bool) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if g.mu.seed == nil {
+		return 0, false
+	}
+	return *g.mu.seed, true
+}
+
+// DenseIDs says that external ids are node numbers.
+func (g *Graph) DenseIDs() bool { return g.Meta().IDs.Kind == kv.IDsDense }
+
+func (g *Graph) dictionary(ctx context.Context) (ids.Dictionary, error) {
+	return g.Files.IDs(ctx, g.NameCacheBytes())
+}
+
+// Topology opens the paged reader of a direction.
+func (g *Graph) Topology(ctx context.Context, dir layout.Direction) (topology.Reader, error) {
+	if err := g.checkDirection(dir); err != nil {
+		return nil, err
+	}
+	return g.Files.Topology(ctx, dir, topology.Options{CacheBytes: g.BlockCacheBytes()})
+}
+
+// checkDirection reports lists that the store does not have.
+func (g *Graph) checkDirection(dir layout.Direction) error {
+	if g.HasDirection(dir) {
+		return nil
+	}
+	if g.Meta().Undirected {
+		return fmt.Errorf("this store keeps no %s-lists; its edges are undirected: IN gives the "+
+			"same neighbors", dir)
+	}
+	return fmt.Errorf("this store keeps no %s-lists: ingest with --direction both, or ask for IN",
+		dir)
+}
+
+// CheckDirections reports the first lists that the store does not have.
+func (g *Graph) CheckDirections(dirs []layout.Direction) error {
+	for _, dir := range dirs {
+		if err := g.checkDirection(dir); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// HasDirection says that the store keeps these lists.
+func (g *Graph) HasDirection(dir layout.Direction) bool {
+	for _, d := range g.Meta().Directions {
+		if d == dir.String() {
+			return true
+		}
+	}
+	return false
+}
+
+// Rows opens a file of rows.
+func (g *Graph) Rows(ctx context.Context, m kv.RowsMeta) (*rowfile.Reader, error) {
+	return g.Files.Rows(ctx, m)
+}
