@@ -9,17 +9,16 @@ import (
 	"errors"
 	"fmt"
 
-	"gdb/layout/rowfile"
-	"gdb/layout/topology"
-
 	"gdb/blockdev"
 	"gdb/internal/mem"
 	"gdb/kv"
 	"gdb/kv/ids"
 	"gdb/layout"
 	"gdb/layout/ingest"
+	"gdb/layout/rowfile"
+	"gdb/layout/topology"
 	"gdb/sample"
-	"gdb/shell"
+	"gdb/shell/query"
 
 	"github.com/cockroachdb/pebble/v2/vfs"
 )
@@ -42,7 +41,7 @@ type DB struct {
 	rows   *rowfile.Reader // nil without features
 	ids    ids.Dictionary
 	budget *mem.Budget
-	engine *shell.Engine // it owns the open files
+	engine *query.Engine // it owns the open files
 }
 
 // Ingest loads source files into a new store; see ingest.Options.
@@ -67,7 +66,7 @@ func Open(ctx context.Context, dir string, opt Options) (*DB, error) {
 		return nil, fmt.Errorf("gdb: open %s: %w", dir, err)
 	}
 	db := &DB{store: st, dev: dev, budget: mem.NewBudget(opt.Memory)}
-	db.engine = shell.NewEngine(st, dev, db.budget, querySeed)
+	db.engine = query.NewEngine(st, dev, db.budget, querySeed)
 	if err := db.openFiles(ctx, opt.Memory); err != nil {
 		return nil, errors.Join(fmt.Errorf("gdb: open %s: %w", dir, err), db.Close())
 	}
@@ -140,7 +139,7 @@ func (db *DB) Features(ctx context.Context, nodes []kv.NodeID) (rows []float32, 
 
 // Query runs a statement of the shell and returns its rows, with the names and types of the columns
 // and what it cost. Statements may run at the same time. docs/shell.md describes the language.
-func (db *DB) Query(ctx context.Context, statement string) (*shell.Result, error) {
+func (db *DB) Query(ctx context.Context, statement string) (*query.Result, error) {
 	return db.engine.Query(ctx, statement)
 }
 

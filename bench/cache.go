@@ -5,11 +5,10 @@ import (
 	"errors"
 	"fmt"
 
-	"gdb/layout/topology"
-
 	"gdb/blockdev"
 	"gdb/internal/mem"
 	"gdb/layout"
+	"gdb/layout/topology"
 	"gdb/sample"
 	"gdb/sample/cachesim"
 	"gdb/sample/loader"

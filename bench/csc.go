@@ -8,13 +8,12 @@ import (
 	"fmt"
 	"io"
 
-	"gdb/layout/listfile"
-
 	"gdb/blockdev"
 	"gdb/internal/atomicfile"
 	"gdb/internal/mem"
 	"gdb/kv"
 	"gdb/layout"
+	"gdb/layout/listfile"
 
 	"github.com/cockroachdb/pebble/v2/vfs"
 )

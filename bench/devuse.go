@@ -9,13 +9,12 @@ import (
 	"strings"
 	"time"
 
-	"gdb/layout/rowfile"
-	"gdb/layout/topology"
-
 	"gdb/blockdev"
 	"gdb/internal/badoption"
 	"gdb/internal/mem"
 	"gdb/layout"
+	"gdb/layout/rowfile"
+	"gdb/layout/topology"
 	"gdb/sample"
 	"gdb/sample/cachesim"
 	"gdb/sample/loader"

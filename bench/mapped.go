@@ -7,13 +7,12 @@ import (
 	"sync"
 	"sync/atomic"
 
-	"gdb/layout/listfile"
-	"gdb/layout/topology"
-
 	"gdb/internal/codec"
 	"gdb/internal/mem"
 	"gdb/kv"
 	"gdb/layout"
+	"gdb/layout/listfile"
+	"gdb/layout/topology"
 	"gdb/sample"
 
 	"github.com/cockroachdb/pebble/v2/vfs"

@@ -9,12 +9,11 @@ import (
 	"sync/atomic"
 	"time"
 
-	"gdb/layout/rowfile"
-
 	"gdb/blockdev"
 	"gdb/internal/codec"
 	"gdb/internal/mem"
 	"gdb/kv"
+	"gdb/layout/rowfile"
 	"gdb/sample"
 
 	"github.com/cockroachdb/pebble/v2/vfs"

@@ -8,13 +8,12 @@ import (
 	"sync"
 	"time"
 
-	"gdb/layout/topology"
-
 	"gdb/blockdev"
 	"gdb/internal/badoption"
 	"gdb/internal/mem"
 	"gdb/internal/rng"
 	"gdb/layout"
+	"gdb/layout/topology"
 	"gdb/sample"
 	"gdb/sample/sampletest"
 

@@ -9,9 +9,6 @@ import (
 	"testing"
 	"time"
 
-	"gdb/layout/rowfile"
-	"gdb/layout/topology"
-
 	"gdb/blockdev"
 	"gdb/blockdev/devtest"
 	"gdb/internal/atomicfile"
@@ -19,6 +16,8 @@ import (
 	"gdb/kv"
 	"gdb/layout"
 	"gdb/layout/layouttest"
+	"gdb/layout/rowfile"
+	"gdb/layout/topology"
 	"gdb/train"
 	"gdb/train/runs"
 

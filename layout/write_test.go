@@ -4,10 +4,9 @@ import (
 	"errors"
 	"testing"
 
+	"gdb/layout"
 	"gdb/layout/listfile"
 	"gdb/layout/rowfile"
-
-	"gdb/layout"
 
 	"github.com/cockroachdb/pebble/v2/vfs"
 )

@@ -6,11 +6,9 @@ import (
 	"strconv"
 	"testing"
 
-	"gdb/layout/topology"
-
 	"gdb/internal/rng"
 	"gdb/kv"
-
+	"gdb/layout/topology"
 	"gdb/sample/sampletest"
 )
 

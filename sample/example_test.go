@@ -5,7 +5,6 @@ import (
 	"fmt"
 
 	"gdb/layout/topology"
-
 	"gdb/sample"
 	"gdb/sample/sampletest"
 )

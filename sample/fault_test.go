@@ -10,14 +10,13 @@ import (
 	"syscall"
 	"testing"
 
-	"gdb/layout/rowfile"
-	"gdb/layout/topology"
-
 	"gdb/blockdev"
 	"gdb/blockdev/devtest"
 	"gdb/internal/mem"
 	"gdb/layout"
 	"gdb/layout/layouttest"
+	"gdb/layout/rowfile"
+	"gdb/layout/topology"
 	"gdb/sample/sampletest"
 
 	"github.com/cockroachdb/pebble/v2/vfs"

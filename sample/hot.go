@@ -4,11 +4,10 @@ import (
 	"context"
 	"errors"
 
-	"gdb/layout/listfile"
-
 	"gdb/blockdev"
 	"gdb/internal/mem"
 	"gdb/layout"
+	"gdb/layout/listfile"
 )
 
 // TopologyScan calls fn with all lists in node order, as listfile.Scan does.

@@ -6,9 +6,8 @@ import (
 	"slices"
 	"testing"
 
-	"gdb/layout/listfile"
-
 	"gdb/internal/mem"
+	"gdb/layout/listfile"
 	"gdb/sample/sampletest"
 )
 

@@ -6,10 +6,9 @@ import (
 	"sync"
 	"sync/atomic"
 
-	"gdb/internal/radix"
-
 	"gdb/internal/bug"
 	"gdb/internal/mem"
+	"gdb/internal/radix"
 )
 
 const (

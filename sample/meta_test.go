@@ -7,13 +7,12 @@ import (
 	"slices"
 	"testing"
 
-	"gdb/layout/listfile"
-	"gdb/layout/rowfile"
-	"gdb/layout/topology"
-
 	"gdb/blockdev"
 	"gdb/layout"
 	"gdb/layout/layouttest"
+	"gdb/layout/listfile"
+	"gdb/layout/rowfile"
+	"gdb/layout/topology"
 	"gdb/sample/sampletest"
 
 	"github.com/cockroachdb/pebble/v2/vfs"

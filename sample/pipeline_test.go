@@ -10,12 +10,11 @@ import (
 	"strings"
 	"testing"
 
-	"gdb/layout/topology"
-
 	"gdb/blockdev/devtest"
 	"gdb/internal/invariants"
 	"gdb/internal/mem"
 	"gdb/kv"
+	"gdb/layout/topology"
 	"gdb/sample/sampletest"
 )
 

@@ -6,11 +6,10 @@ import (
 	"fmt"
 	"math"
 
-	"gdb/layout/topology"
-
 	"gdb/internal/mem"
 	"gdb/internal/pace"
 	"gdb/internal/rng"
+	"gdb/layout/topology"
 )
 
 // Config says how batches are sampled.

@@ -7,10 +7,9 @@ import (
 	"math"
 	"slices"
 
-	"gdb/layout/topology"
-
 	"gdb/internal/pace"
 	"gdb/internal/rng"
+	"gdb/layout/topology"
 )
 
 // Weighted draws choose k entries of a list without replacement, one after the other, each with a

@@ -8,9 +8,8 @@ import (
 	"strings"
 	"testing"
 
-	"gdb/layout/topology"
-
 	"gdb/internal/rng"
+	"gdb/layout/topology"
 	"gdb/sample/sampletest"
 
 	"pgregory.net/rapid"

@@ -11,6 +11,7 @@ import (
 	"gdb/internal/mem"
 	"gdb/shell/graph"
 	"gdb/shell/lang"
+	"gdb/shell/query"
 	"gdb/train/runs"
 
 	"github.com/dustin/go-humanize"
@@ -188,7 +189,7 @@ func (s *session) names(before string, slot lang.Clause) (all []candidate) {
 			all = append(all, nameCandidate(sp.Name, humanize.Comma(int64(sp.Count))+" nodes"))
 		}
 	case slot.Word == "SET":
-		for _, name := range settings {
+		for _, name := range query.Settings {
 			all = append(all, candidate{word: name, help: clauseTexts[strings.ToUpper(name)]})
 		}
 	case slot.Arg == lang.ArgRun:
@@ -213,13 +214,12 @@ func (s *session) metrics(upper []string) (all []candidate) {
 	if at == 0 || at >= len(upper) {
 		return nil
 	}
-	x := &execution{engine: s.engine}
 	for _, r := range runCandidates(s.engine) {
 		if !strings.EqualFold(r.word, upper[at]) {
 			continue
 		}
 		names := map[string]bool{}
-		err := x.eachEpoch(r.word, func(epoch *runs.Epoch) error {
+		err := runs.Open(s.Store, r.word).Epochs(func(epoch *runs.Epoch) error {
 			for _, name := range epoch.Numbers() {
 				names[name] = true
 			}

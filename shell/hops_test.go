@@ -2,9 +2,11 @@ package shell
 
 import (
 	"context"
+	"encoding/csv"
 	"errors"
 	"io"
 	"math/rand/v2"
+	"strconv"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -15,6 +17,7 @@ import (
 	"gdb/layout/layouttest"
 	"gdb/shell/graph"
 	"gdb/shell/lang"
+	"gdb/shell/query"
 	"gdb/shell/result"
 
 	"github.com/cockroachdb/pebble/v2/vfs"
@@ -75,8 +78,8 @@ func TestHubCount(t *testing.T) {
 		t.Fatal(err)
 	}
 	var out strings.Builder
-	x := newExecution(t.Context(), e, p, 1, result.NewRenderer("csv", &out, result.Box{}))
-	if err := x.run(t.Context()); err != nil {
+	x := query.New(t.Context(), e, p, 1, result.NewRenderer("csv", &out, result.Box{}))
+	if err := x.Run(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	if want := "hop,nodes,total\n1,100000,100000\n2,99999,199999\n"; out.String() != want {
@@ -88,20 +91,6 @@ func TestHubCount(t *testing.T) {
 	}
 	if err := e.Close(); err != nil || e.Budget.Used() != 0 {
 		t.Errorf("%d bytes are still held: %v", e.Budget.Used(), err)
-	}
-}
-
-// TestHopsBudget holds that sets which do not fit are an error that names them.
-func TestHopsBudget(t *testing.T) {
-	set := graph.NewBits(mem.NewBudget(100))
-	defer set.Free()
-	var full *mem.LimitError
-	nodes := make([]layout.NodeID, 1000)
-	for i := range nodes {
-		nodes[i] = layout.NodeID(i * 3)
-	}
-	if err := set.Add(nodes); !errors.As(err, &full) {
-		t.Errorf("1,000 nodes in 100 bytes: %v", err)
 	}
 }
 
@@ -122,13 +111,25 @@ func TestPathVisitsNodesOnce(t *testing.T) {
 		t.Fatal(err)
 	}
 	var out strings.Builder
-	x := newExecution(t.Context(), e, p, 1, result.NewRenderer("csv", &out, result.Box{}))
-	if err := x.run(t.Context()); err != nil {
+	x := query.New(t.Context(), e, p, 1, result.NewRenderer("csv", &out, result.Box{}))
+	if err := x.Run(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	for _, op := range []string{"forth", "back"} {
-		if n := x.ops[op].span.Counts().Out; n > 3 {
-			t.Errorf("%s met %d nodes of a ring of 4\n%s", op, n, out.String())
+	rows, err := csv.NewReader(strings.NewReader(out.String())).ReadAll()
+	if err != nil {
+		t.Fatal(err)
+	}
+	sides := 0
+	for _, row := range rows {
+		if !strings.HasSuffix(row[0], "─ forth") && !strings.HasSuffix(row[0], "─ back") {
+			continue
 		}
+		sides++
+		if n, err := strconv.Atoi(row[3]); err != nil || n > 3 {
+			t.Errorf("%s met %d nodes of a ring of 4: %v\n%s", row[0], n, err, out.String())
+		}
+	}
+	if sides != 2 {
+		t.Errorf("%d sides:\n%s", sides, out.String())
 	}
 }

@@ -70,15 +70,3 @@ func TestClausesHaveHelp(t *testing.T) {
 		}
 	}
 }
-
-// TestStatementsAreDefined holds that every statement of the language is planned and run.
-func TestStatementsAreDefined(t *testing.T) {
-	for _, st := range lang.Statements {
-		if definitions[st.Head].run == nil {
-			t.Errorf("%s is not defined", st.Head)
-		}
-	}
-	if len(definitions) != len(lang.Statements) {
-		t.Errorf("%d definitions of %d statements", len(definitions), len(lang.Statements))
-	}
-}

@@ -12,6 +12,7 @@ import (
 	"gdb/layout/layouttest"
 	"gdb/shell/graph"
 	"gdb/shell/lang"
+	"gdb/shell/query"
 	"gdb/shell/result"
 
 	"github.com/cockroachdb/pebble/v2/vfs"
@@ -89,8 +90,8 @@ func TestLooks(t *testing.T) {
 				t.Fatal(err)
 			}
 			ctx := newLookContext(t.Context(), left)
-			x := newExecution(ctx, e, p, 1, discard{})
-			return ctx, x.run(ctx)
+			x := query.New(ctx, e, p, 1, result.Discard{})
+			return ctx, x.Run(ctx)
 		}
 		ctx, err := run(1 << 62)
 		if err != nil {
@@ -124,7 +125,7 @@ const looksAfter = 64
 func TestMatchLooksUpLess(t *testing.T) {
 	g := looksGraph()
 	store, dev := layouttest.Build(t, vfs.NewMem(), "s", g), mustDevice(t)
-	e := NewEngine(store, dev, mem.NewBudget(256<<20), 1)
+	e := query.NewEngine(store, dev, mem.NewBudget(256<<20), 1)
 	for _, stmt := range []string{"PROFILE MATCH (a {id: #0})-[]->(b {id: #4}) RETURN a",
 		"PROFILE MATCH (b {id: #4})<-[]-(a {id: #0}) RETURN a",
 		"PROFILE MATCH (a IN SPLIT all)-[]->(b) RETURN DISTINCT b"} {

@@ -12,6 +12,7 @@ import (
 	"gdb/layout/layouttest"
 	"gdb/shell/graph"
 	"gdb/shell/lang"
+	"gdb/shell/query"
 	"gdb/shell/result"
 
 	"github.com/cockroachdb/pebble/v2/vfs"
@@ -66,7 +67,7 @@ func TestResultsAreCounted(t *testing.T) {
 			p, err := lang.Parse(stmt)
 			if err == nil {
 				out := result.NewRenderer("csv", io.Discard, result.Box{})
-				err = newExecution(t.Context(), e, p, 1, out).run(t.Context())
+				err = query.New(t.Context(), e, p, 1, out).Run(t.Context())
 			}
 			if err != nil {
 				t.Errorf("%s: %v", stmt, err)
@@ -90,7 +91,7 @@ func TestResultsAreCounted(t *testing.T) {
 func TestScansAreCounted(t *testing.T) {
 	store := layouttest.Build(t, vfs.NewMem(), "s", starGraph())
 	budget := mem.NewBudget(2 << 20)
-	e := NewEngine(store, mustDevice(t), budget, 1)
+	e := query.NewEngine(store, mustDevice(t), budget, 1)
 	var full *mem.LimitError
 	_, err := e.Query(t.Context(), "DEGREES IN TOP 1000000")
 	if !errors.As(err, &full) || full.What != "the highest degrees" {

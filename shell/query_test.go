@@ -16,6 +16,7 @@ import (
 	"gdb/kv"
 	"gdb/layout/layouttest"
 	"gdb/shell/lang"
+	"gdb/shell/query"
 
 	"github.com/cockroachdb/pebble/v2/vfs"
 	"github.com/parquet-go/parquet-go"
@@ -26,14 +27,16 @@ import (
 func TestQueryTypes(t *testing.T) {
 	store := layouttest.Build(t, vfs.NewMem(), "s", richGraph())
 	dev := mustDevice(t)
-	e := NewEngine(store, dev, mem.NewBudget(64<<20), 1)
+	e := query.NewEngine(store, dev, mem.NewBudget(64<<20), 1)
 	before := dev.Stats()
 	got, err := e.Query(t.Context(), "NEIGHBORS ada VIA knows")
 	if err != nil {
 		t.Fatal(err)
 	}
-	cols := []Column{{"node", String}, {"direction", String}, {"neighbor", String},
-		{"type", String}, {"weight", Float}, {"time", Int}}
+	cols := []query.Column{{Name: "node", Type: query.String}, {Name: "direction",
+		Type: query.String}, {Name: "neighbor", Type: query.String},
+		{Name: "type", Type: query.String}, {Name: "weight", Type: query.Float}, {Name: "time",
+			Type: query.Int}}
 	rows := [][]any{{"ada", "out", "bob", "knows", 2.25, int64(9000)},
 		{"ada", "out", "cyd o'neill", "knows", 0.25, int64(1000)}}
 	if !reflect.DeepEqual(got.Columns, cols) || !reflect.DeepEqual(got.Rows, rows) {
@@ -60,7 +63,7 @@ func TestQueryTypes(t *testing.T) {
 func TestQueryBudget(t *testing.T) {
 	store := layouttest.Build(t, vfs.NewMem(), "s", wideGraph())
 	budget := mem.NewBudget(8 << 20)
-	e := NewEngine(store, mustDevice(t), budget, 1)
+	e := query.NewEngine(store, mustDevice(t), budget, 1)
 	var full *mem.LimitError
 	if _, err := e.Query(t.Context(), "FEATURES SPLIT all"); !errors.As(err, &full) {
 		t.Errorf("30,000 rows in 8 MiB: %v", err)
@@ -84,7 +87,7 @@ func TestQueryConcurrent(t *testing.T) {
 	}
 	want := make([]string, len(stmts))
 	for i, stmt := range stmts {
-		e := NewEngine(store, dev, mem.NewBudget(64<<20), 1)
+		e := query.NewEngine(store, dev, mem.NewBudget(64<<20), 1)
 		r, err := e.Query(t.Context(), stmt)
 		if err != nil {
 			t.Fatal(err)
@@ -94,7 +97,7 @@ func TestQueryConcurrent(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	e := NewEngine(store, dev, mem.NewBudget(64<<20), 1)
+	e := query.NewEngine(store, dev, mem.NewBudget(64<<20), 1)
 	var wait sync.WaitGroup
 	for worker := range 4 {
 		wait.Go(func() {
@@ -202,7 +205,7 @@ func TestRuns(t *testing.T) {
 	if !strings.HasPrefix(got, `"loss of r0001, 3 epochs"`) || !strings.Contains(got, " 3.00 ┼╮") {
 		t.Errorf("the plot is\n%s", got)
 	}
-	_, err := NewEngine(store, dev, mem.NewBudget(1<<24), 1).Query(t.Context(),
+	_, err := query.NewEngine(store, dev, mem.NewBudget(1<<24), 1).Query(t.Context(),
 		"RUNS PLOT r0001 METRIC los")
 	if err == nil || !strings.Contains(err.Error(), "did you mean loss?") {
 		t.Errorf("a misspelled metric: %v", err)

@@ -7,10 +7,9 @@ import (
 	"strings"
 	"testing"
 
-	"gdb/layout/topology"
-
 	"gdb/layout"
 	"gdb/layout/layouttest"
+	"gdb/layout/topology"
 	"gdb/sample"
 
 	"github.com/cockroachdb/pebble/v2/vfs"

@@ -18,8 +18,10 @@ import (
 	"gdb/internal/mem"
 	"gdb/kv"
 	"gdb/layout"
+	"gdb/shell/exec"
 	"gdb/shell/graph"
 	"gdb/shell/lang"
+	"gdb/shell/query"
 	"gdb/shell/result"
 	"gdb/shell/words"
 
@@ -305,12 +307,12 @@ func (s *session) execute(ctx context.Context, src string) error {
 		return err
 	}
 	start, before := time.Now(), s.cost()
-	var x *execution
+	var x *exec.Execution
 	err = s.supervise(ctx, p.Statement.Head, func(ctx context.Context, w *watcher) error {
 		out := bufio.NewWriterSize(w.over(to.Writer, to.screen), outBytes)
-		x = newExecution(ctx, s.engine, p, s.Seed, result.NewRenderer(to.mode, out, s.box()))
-		x.progress = w.progress
-		err := x.run(ctx)
+		x = query.New(ctx, s.engine, p, s.Seed, result.NewRenderer(to.mode, out, s.box()))
+		x.Progress = w.progress
+		err := x.Run(ctx)
 		if e := out.Flush(); err == nil {
 			err = e
 		}
@@ -324,10 +326,19 @@ func (s *session) execute(ctx context.Context, src string) error {
 		err = e
 	}
 	if err != nil {
-		return statementError(p, err)
+		return failed(p, err)
 	}
 	s.timed(x, took, before)
 	return nil
+}
+
+// failed says which statement failed; that it was cancelled says no more.
+func failed(p *lang.Parsed, err error) error {
+	var cancelled *cancelledError
+	if errors.As(err, &cancelled) {
+		return err
+	}
+	return exec.Failed(p, err)
 }
 
 // mode is the output mode: auto is box on a terminal and csv elsewhere.
@@ -364,11 +375,11 @@ func (s *session) cost() cost {
 }
 
 // timed writes the line that says what the statement cost, on a terminal only.
-func (s *session) timed(x *execution, took time.Duration, before cost) {
+func (s *session) timed(x *exec.Execution, took time.Duration, before cost) {
 	if !s.timing || !s.ErrTTY {
 		return
 	}
-	fmt.Fprintln(s.Err, timingLine(x.rows, took, before, s.cost()))
+	fmt.Fprintln(s.Err, timingLine(x.Rows, took, before, s.cost()))
 }
 
 func timingLine(rows uint64, took time.Duration, before, after cost) string {

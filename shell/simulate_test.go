@@ -12,18 +12,19 @@ import (
 	"strings"
 	"testing"
 
-	"gdb/layout/rowfile"
-	"gdb/layout/topology"
-	"gdb/shell/graph"
-	"gdb/shell/lang"
-
 	"gdb/internal/codec"
 	"gdb/internal/mem"
 	"gdb/kv"
 	"gdb/layout"
 	"gdb/layout/layouttest"
+	"gdb/layout/rowfile"
+	"gdb/layout/topology"
 	"gdb/sample"
 	"gdb/sample/cachesim"
+	"gdb/shell/graph"
+	"gdb/shell/lang"
+	"gdb/shell/query"
+	"gdb/shell/result"
 
 	"github.com/cockroachdb/pebble/v2/vfs"
 )
@@ -262,7 +263,7 @@ func TestSimulateMemory(t *testing.T) {
 	refused := 0
 	for limit := int64(0); limit < 12<<20; limit += 1 << 20 {
 		budget := mem.NewBudget(limit)
-		e := NewEngine(store, mustDevice(t), budget, 1)
+		e := query.NewEngine(store, mustDevice(t), budget, 1)
 		ctx, cancel := context.WithCancel(t.Context())
 		if _, err := e.Query(ctx, "SAMPLE RANDOM 1 FANOUT 1"); err == nil { // opens the lists
 			held := budget.Used()
@@ -310,8 +311,8 @@ func TestSimulateEnds(t *testing.T) {
 		budget := mem.NewBudget(64 << 20)
 		e := graph.New(store, mustDevice(t), budget)
 		ctx, cancel := context.WithCancel(t.Context())
-		x, calls := newExecution(ctx, e, p, 1, discard{}), int64(0)
-		x.progress = func(done, total int64) {
+		x, calls := query.New(ctx, e, p, 1, result.Discard{}), int64(0)
+		x.Progress = func(done, total int64) {
 			if done < 1 || done > total {
 				t.Errorf("%d of %d done", done, total)
 			}
@@ -319,7 +320,7 @@ func TestSimulateEnds(t *testing.T) {
 				cancel()
 			}
 		}
-		err := x.run(ctx)
+		err := x.Run(ctx)
 		if calls >= last && (!errors.Is(err, context.Canceled) || calls > last+1) {
 			t.Errorf("after %d batches: %v, %d were begun", last, err, calls)
 		}

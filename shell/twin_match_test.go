@@ -89,14 +89,14 @@ type matchDrawer struct {
 }
 
 // drawMatch draws a MATCH; false if it has too many matches for the twin.
-func drawMatch(d *drawer) (query, bool) {
+func drawMatch(d *drawer) (drawn, bool) {
 	m := &matchDrawer{drawer: d}
 	for i := range pick(d, 1, 1, 2, 2, 3) {
 		m.drawHop(i)
 	}
 	pattern, ok := m.pattern()
 	if !ok {
-		return query{}, false
+		return drawn{}, false
 	}
 	stmt := "MATCH " + pattern
 	if d.chance(0.5) {
@@ -348,7 +348,7 @@ func (m *matchDrawer) where() string {
 }
 
 // returns draws what is returned of the matches.
-func (m *matchDrawer) returns(stmt string) query {
+func (m *matchDrawer) returns(stmt string) drawn {
 	var exprs []twinExpr
 	var texts []string
 	for range 1 + m.IntN(3) {
@@ -389,7 +389,7 @@ func (m *matchDrawer) returns(stmt string) query {
 		for i := range m.found {
 			all = append(all, &m.found[i])
 		}
-		return query{stmt: stmt + text, check: tableCheck([]string{of(all)}, -1, false, -1)}
+		return drawn{stmt: stmt + text, check: tableCheck([]string{of(all)}, -1, false, -1)}
 	}
 	stmt += strings.Join(texts, ", ")
 	by, desc, limit := -1, m.chance(0.5), -1
@@ -405,7 +405,7 @@ func (m *matchDrawer) returns(stmt string) query {
 		limit = m.IntN(20)
 		stmt += fmt.Sprintf(" LIMIT %d", limit)
 	}
-	return query{stmt: stmt, check: tableCheck(rows, by, desc, limit)}
+	return drawn{stmt: stmt, check: tableCheck(rows, by, desc, limit)}
 }
 
 // aggregate draws an aggregate, and computes it of a group.

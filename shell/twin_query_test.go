@@ -12,14 +12,15 @@ import (
 	"gdb/layout/layouttest"
 	"gdb/shell/graph"
 	"gdb/shell/lang"
+	"gdb/shell/query"
 	"gdb/shell/result"
 
 	"github.com/cockroachdb/pebble/v2/vfs"
 )
 
-// query is a statement and what the twin answers; or check says what is wrong with an answer; or
+// drawn is a statement and what the twin answers; or check says what is wrong with an answer; or
 // the statement fails with an error that says fails.
-type query struct {
+type drawn struct {
 	stmt, want string
 	check      func(got string) string
 	fails      string
@@ -32,7 +33,7 @@ type drawer struct {
 }
 
 // drawers draw a statement each; false if the twin can't answer it.
-var drawers = map[string]func(*drawer) (query, bool){
+var drawers = map[string]func(*drawer) (drawn, bool){
 	"NEIGHBORS": (*drawer).neighborsQuery, "DEGREES": (*drawer).degreesQuery,
 	"PATH": (*drawer).pathQuery, "MATCH": drawMatch}
 
@@ -125,12 +126,12 @@ func (d *drawer) statement(head string, clauses ...string) string {
 	return strings.Join(append([]string{head}, clauses...), " ")
 }
 
-func (d *drawer) neighborsQuery() (query, bool) {
+func (d *drawer) neighborsQuery() (drawn, bool) {
 	text, set, fails := d.set()
 	word := d.direction()
 	viaText, via, viaFails := d.via()
 	head, dirs := "NEIGHBORS "+text, d.directions(word)
-	var q query
+	var q drawn
 	switch n := d.IntN(5); pick(d, "list", "limit", "hops", "hops limit", "count") {
 	case "list":
 		q.stmt = d.statement(head, word, viaText)
@@ -161,11 +162,11 @@ func (d *drawer) neighborsQuery() (query, bool) {
 	return q, true
 }
 
-func (d *drawer) degreesQuery() (query, bool) {
+func (d *drawer) degreesQuery() (drawn, bool) {
 	word := d.direction()
 	viaText, via, fails := d.via()
 	dirs := d.directions(word)
-	var q query
+	var q drawn
 	kind, n := "of", 1+d.IntN(40)
 	if d.chance(0.1) { // these scan the graph
 		kind = pick(d, "top", "bins", "log", "")
@@ -203,7 +204,7 @@ func (d *drawer) degreesQuery() (query, bool) {
 	return q, true
 }
 
-func (d *drawer) pathQuery() (query, bool) {
+func (d *drawer) pathQuery() (drawn, bool) {
 	a, b := d.node(), d.node()
 	word := d.direction()
 	viaText, via, fails := d.via()
@@ -225,7 +226,7 @@ func (d *drawer) pathQuery() (query, bool) {
 	if fails == "" && d.chance(0.03) {
 		to, fails = d.stranger(), "not found"
 	}
-	q := query{stmt: d.statement("PATH "+from, "TO "+to, word, viaText, maxText), fails: fails}
+	q := drawn{stmt: d.statement("PATH "+from, "TO "+to, word, viaText, maxText), fails: fails}
 	if fails == "" {
 		q.check = d.checkPath(a, b, word, via, most)
 	}
@@ -291,13 +292,13 @@ func (w *twin) compare(t *testing.T, e *graph.Graph, n int) {
 }
 
 // wrong runs a query and says what is wrong with the answer.
-func (q *query) wrong(ctx context.Context, e *graph.Graph) string {
+func (q *drawn) wrong(ctx context.Context, e *graph.Graph) string {
 	p, err := lang.Parse(q.stmt)
 	if err != nil {
 		return err.Error()
 	}
 	var out strings.Builder
-	err = newExecution(ctx, e, p, 1, result.NewRenderer("csv", &out, result.Box{})).run(ctx)
+	err = query.New(ctx, e, p, 1, result.NewRenderer("csv", &out, result.Box{})).Run(ctx)
 	switch got := out.String(); {
 	case q.fails != "" && err == nil:
 		return fmt.Sprintf("it answers %.300q, and should fail: %s", got, q.fails)

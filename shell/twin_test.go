@@ -7,11 +7,10 @@ import (
 	"slices"
 	"strings"
 
-	"gdb/layout/listfile"
-	"gdb/shell/result"
-
 	"gdb/layout"
 	"gdb/layout/layouttest"
+	"gdb/layout/listfile"
+	"gdb/shell/result"
 )
 
 // twin answers from lists in memory what the shell answers from a store.
@@ -213,7 +212,7 @@ func (w *twin) histogram(bins int, log bool, dir layout.Direction, via int) stri
 		}
 		out += fmt.Sprintf("%s,%s,%d,%s", dir, name, n, result.Raw(float64(n)/float64(w.nodes())))
 		if log {
-			out += "," + strings.Repeat("█", (n*barWidth+highest-1)/highest)
+			out += "," + strings.Repeat("█", (n*20+highest-1)/highest)
 		}
 		out += "\n"
 	}

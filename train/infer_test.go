@@ -6,11 +6,10 @@ import (
 	"math"
 	"testing"
 
-	"gdb/layout/openfiles"
-	"gdb/layout/topology"
-
 	"gdb/internal/mem"
 	"gdb/kv"
+	"gdb/layout/openfiles"
+	"gdb/layout/topology"
 	"gdb/sample"
 	"gdb/sample/loader"
 	"gdb/sample/sampletest"

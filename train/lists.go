@@ -3,9 +3,8 @@ package train
 import (
 	"context"
 
-	"gdb/layout/topology"
-
 	"gdb/internal/mem"
+	"gdb/layout/topology"
 	"gdb/sample"
 )
 

@@ -8,10 +8,9 @@ import (
 	"strings"
 	"testing"
 
-	"gdb/layout/rowfile"
-
 	"gdb/layout"
 	"gdb/layout/layouttest"
+	"gdb/layout/rowfile"
 	"gdb/train/plan"
 	"gdb/train/probe"
 	"gdb/train/runs"

@@ -10,11 +10,10 @@ import (
 	"syscall"
 	"testing"
 
-	"gdb/layout/rowfile"
-
 	"gdb/blockdev"
 	"gdb/layout"
 	"gdb/layout/layouttest"
+	"gdb/layout/rowfile"
 	"gdb/sample/superbatch"
 	"gdb/train/plan"
 	"gdb/train/probe"

@@ -5,10 +5,9 @@ import (
 	"errors"
 	"fmt"
 
-	"gdb/layout/rowfile"
-
 	"gdb/internal/mem"
 	"gdb/layout"
+	"gdb/layout/rowfile"
 	"gdb/sample"
 )
 

@@ -7,12 +7,11 @@ import (
 	"io"
 	"runtime"
 
-	"gdb/layout/topology"
-
 	"gdb/blockdev"
 	"gdb/internal/mem"
 	"gdb/kv/ids"
 	"gdb/layout"
+	"gdb/layout/topology"
 	"gdb/train/backend"
 	"gdb/train/model"
 	"gdb/train/plan"

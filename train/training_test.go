@@ -6,9 +6,8 @@ import (
 	"math"
 	"testing"
 
-	"gdb/layout/topology"
-
 	"gdb/internal/mem"
+	"gdb/layout/topology"
 	"gdb/sample"
 	"gdb/sample/loader"
 	"gdb/train/runs"

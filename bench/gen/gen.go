@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	iofs "io/fs"
 	"math"
 	"math/rand/v2"
 	"path/filepath"
@@ -15,8 +16,6 @@ import (
 	"gdb/internal/npy"
 	"gdb/internal/rng"
 	"gdb/sample/sampletest"
-
-	iofs "io/fs"
 
 	"github.com/cockroachdb/pebble/v2/vfs"
 )

@@ -9,9 +9,6 @@ import (
 	"slices"
 	"strconv"
 
-	"gdb/layout/listfile"
-	"gdb/layout/rowfile"
-
 	"gdb/blockdev"
 	"gdb/internal/mem"
 	"gdb/internal/npy"
@@ -19,6 +16,8 @@ import (
 	"gdb/kv"
 	"gdb/layout"
 	"gdb/layout/ingest"
+	"gdb/layout/listfile"
+	"gdb/layout/rowfile"
 
 	"github.com/cockroachdb/pebble/v2/vfs"
 )

@@ -4,12 +4,11 @@ import (
 	"fmt"
 	"strings"
 
-	"gdb/layout/check"
-
 	"gdb/blockdev"
 	"gdb/internal/mem"
 	"gdb/kv"
 	"gdb/layout"
+	"gdb/layout/check"
 
 	"github.com/spf13/cobra"
 )

@@ -12,11 +12,10 @@ import (
 	"strings"
 	"testing"
 
-	"gdb/layout/check"
-
 	"gdb/blockdev"
 	"gdb/kv"
 	"gdb/layout"
+	"gdb/layout/check"
 	"gdb/train"
 	"gdb/train/runs"
 

@@ -14,12 +14,11 @@ import (
 	"testing"
 	"time"
 
-	"gdb/layout/neighborcache"
-
 	"gdb/internal/codec"
 	"gdb/kv"
 	"gdb/kv/catalog"
 	"gdb/layout"
+	"gdb/layout/neighborcache"
 
 	"github.com/RoaringBitmap/roaring/v2"
 	"github.com/cockroachdb/pebble/v2/vfs"

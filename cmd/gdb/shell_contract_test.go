@@ -73,7 +73,7 @@ var shellContract = []struct{ promise, tests string }{
 			"TestQueryConcurrent"},
 	{"docs/shell.md is what the commands print", "TestShellDoc"},
 	{"memory stays bounded whatever the statement",
-		"TestHubCount TestHopsBudget TestOutputStreams"},
+		"TestHubCount TestBitsBudget TestOutputStreams"},
 	{"no text makes the parser fail without a place", "FuzzParse FuzzKeys"},
 }
 

@@ -8,13 +8,12 @@ import (
 	"slices"
 	"strings"
 
-	"gdb/layout"
-
 	"gdb/blockdev"
 	"gdb/internal/codec"
 	"gdb/internal/mem"
 	"gdb/kv"
 	"gdb/kv/ids"
+	"gdb/layout"
 
 	"github.com/cockroachdb/errors/oserror"
 )

@@ -9,11 +9,10 @@ import (
 	"strings"
 	"testing"
 
-	"gdb/layout/check"
-
 	"gdb/internal/codec"
 	"gdb/kv"
 	"gdb/layout"
+	"gdb/layout/check"
 	"gdb/layout/layouttest"
 
 	"github.com/cockroachdb/pebble/v2/vfs"

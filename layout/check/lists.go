@@ -5,10 +5,9 @@ import (
 	"fmt"
 	"math/bits"
 
+	"gdb/kv"
 	"gdb/layout"
 	"gdb/layout/listfile"
-
-	"gdb/kv"
 
 	"github.com/cockroachdb/errors/oserror"
 )

@@ -5,12 +5,11 @@ import (
 	"encoding/binary"
 	"errors"
 
-	"gdb/layout"
-	"gdb/layout/listfile"
-
 	"gdb/blockdev"
 	"gdb/internal/mem"
 	"gdb/kv"
+	"gdb/layout"
+	"gdb/layout/listfile"
 )
 
 // windowPages is how many pages of a companion file a check holds: 256 KiB.

@@ -6,10 +6,9 @@ import (
 	"math"
 	"math/bits"
 
+	"gdb/kv"
 	"gdb/layout"
 	"gdb/layout/rowfile"
-
-	"gdb/kv"
 )
 
 // rowsOrSums checks a file of rows or of their checksums.

@@ -5,9 +5,8 @@ import (
 	"fmt"
 	"slices"
 
-	"gdb/layout"
-
 	"gdb/kv"
+	"gdb/layout"
 
 	"github.com/cockroachdb/errors/oserror"
 )

@@ -6,12 +6,11 @@ import (
 	"fmt"
 	"strings"
 
+	"gdb/internal/codec"
+	"gdb/internal/mem"
 	"gdb/layout"
 	"gdb/layout/listfile"
 	"gdb/layout/rowfile"
-
-	"gdb/internal/codec"
-	"gdb/internal/mem"
 )
 
 // dumpValues is how many values of a list or row are printed.

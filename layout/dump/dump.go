@@ -9,16 +9,15 @@ import (
 	"io"
 	"strings"
 
-	"gdb/layout"
-	"gdb/layout/listfile"
-	"gdb/layout/rowfile"
-
 	"gdb/blockdev"
 	"gdb/internal/binfmt"
 	"gdb/internal/codec"
 	"gdb/internal/mem"
 	"gdb/kv"
 	"gdb/kv/ids"
+	"gdb/layout"
+	"gdb/layout/listfile"
+	"gdb/layout/rowfile"
 )
 
 // Block prints block number block of a data file to w: each field by name with decode, else

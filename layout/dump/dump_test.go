@@ -7,9 +7,8 @@ import (
 	"strings"
 	"testing"
 
-	"gdb/layout/dump"
-
 	"gdb/layout"
+	"gdb/layout/dump"
 	"gdb/layout/layouttest"
 
 	"github.com/cockroachdb/datadriven"

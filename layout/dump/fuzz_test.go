@@ -5,13 +5,12 @@ import (
 	"strings"
 	"testing"
 
-	"gdb/layout"
-
 	"gdb/internal/binfmt"
 	"gdb/internal/codec"
 	"gdb/internal/doctest"
 	"gdb/kv"
 	"gdb/kv/ids"
+	"gdb/layout"
 
 	"github.com/cockroachdb/pebble/v2/vfs"
 )

@@ -10,12 +10,11 @@ import (
 	"testing"
 	"time"
 
-	"gdb/layout/listfile"
-	"gdb/layout/rowfile"
-
 	"gdb/internal/testgraph"
 	"gdb/kv"
 	"gdb/layout"
+	"gdb/layout/listfile"
+	"gdb/layout/rowfile"
 
 	"github.com/cockroachdb/pebble/v2/vfs"
 )

@@ -7,12 +7,11 @@ import (
 	"math"
 	"slices"
 
-	"gdb/layout/rowfile"
-
 	"gdb/kv"
 	"gdb/kv/catalog"
 	"gdb/kv/ids"
 	"gdb/layout"
+	"gdb/layout/rowfile"
 
 	"github.com/RoaringBitmap/roaring/v2"
 )

@@ -8,11 +8,10 @@ import (
 	"errors"
 	"fmt"
 
-	"gdb/layout"
-
 	"gdb/internal/codec"
 	"gdb/internal/mem"
 	"gdb/kv"
+	"gdb/layout"
 )
 
 // A topology file is a header (codec.Header), which counts as block 0, and blocks of BlockBytes, a

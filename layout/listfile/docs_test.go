@@ -3,10 +3,9 @@ package listfile
 import (
 	"testing"
 
-	"gdb/layout"
-
 	"gdb/internal/codec"
 	"gdb/internal/doctest"
+	"gdb/layout"
 )
 
 // TestDocumentedFormat compares docs/format/topology.md with the code.

@@ -5,12 +5,11 @@ import (
 	"errors"
 	"fmt"
 
-	"gdb/layout"
-
 	"gdb/blockdev"
 	"gdb/internal/mem"
 	"gdb/internal/pace"
 	"gdb/kv"
+	"gdb/layout"
 )
 
 // Lists holds the neighbor lists of some nodes. The list of node i is

@@ -6,12 +6,11 @@ import (
 	"errors"
 	"fmt"
 
-	"gdb/layout"
-
 	"gdb/blockdev"
 	"gdb/internal/codec"
 	"gdb/internal/mem"
 	"gdb/kv"
+	"gdb/layout"
 
 	"github.com/cockroachdb/pebble/v2/vfs"
 )

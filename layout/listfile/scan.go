@@ -6,10 +6,9 @@ import (
 	"errors"
 	"math"
 
-	"gdb/layout"
-
 	"gdb/blockdev"
 	"gdb/internal/mem"
+	"gdb/layout"
 )
 
 // emptyRun is how many empty lists one call of a scan gives at most.

@@ -6,10 +6,9 @@ import (
 	"fmt"
 	"math"
 
-	"gdb/layout"
-
 	"gdb/internal/codec"
 	"gdb/kv"
+	"gdb/layout"
 
 	"github.com/cockroachdb/pebble/v2/vfs"
 )

@@ -3,9 +3,8 @@ package listfile_test
 import (
 	"testing"
 
-	"gdb/layout/listfile"
-
 	"gdb/layout"
+	"gdb/layout/listfile"
 
 	"github.com/cockroachdb/pebble/v2/vfs"
 )

@@ -7,11 +7,10 @@ import (
 	"math"
 	"math/bits"
 
-	"gdb/layout"
-	"gdb/layout/listfile"
-
 	"gdb/blockdev"
 	"gdb/internal/mem"
+	"gdb/layout"
+	"gdb/layout/listfile"
 )
 
 // builder chooses the lists of a neighbor cache and reads them.

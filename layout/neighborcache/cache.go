@@ -8,11 +8,10 @@ import (
 	"fmt"
 	"math/bits"
 
-	"gdb/layout"
-	"gdb/layout/listfile"
-
 	"gdb/internal/codec"
 	"gdb/internal/mem"
+	"gdb/layout"
+	"gdb/layout/listfile"
 )
 
 // Cache keeps the lists of some nodes in memory, so that sampling them reads no block. It

@@ -5,9 +5,8 @@ import (
 	"slices"
 	"testing"
 
-	"gdb/layout"
-
 	"gdb/internal/mem"
+	"gdb/layout"
 )
 
 func sortedList(r *rand.Rand, n, width int) []uint32 {

@@ -9,11 +9,10 @@ import (
 	"testing"
 	"time"
 
-	"gdb/layout"
-	"gdb/layout/listfile"
-
 	"gdb/blockdev"
 	"gdb/internal/mem"
+	"gdb/layout"
+	"gdb/layout/listfile"
 
 	"github.com/cockroachdb/pebble/v2/vfs"
 	"github.com/klauspost/compress/zstd"

@@ -6,14 +6,13 @@ import (
 	"fmt"
 	"slices"
 
-	"gdb/layout"
-	"gdb/layout/listfile"
-
 	"gdb/blockdev"
 	"gdb/internal/atomicfile"
 	"gdb/internal/codec"
 	"gdb/internal/mem"
 	"gdb/kv"
+	"gdb/layout"
+	"gdb/layout/listfile"
 
 	"github.com/cockroachdb/errors/oserror"
 )

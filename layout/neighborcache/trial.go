@@ -8,13 +8,12 @@ import (
 	"math"
 	"slices"
 
-	"gdb/layout"
-	"gdb/layout/listfile"
-
 	"gdb/blockdev"
 	"gdb/internal/blockcache"
 	"gdb/internal/mem"
 	"gdb/internal/rng"
+	"gdb/layout"
+	"gdb/layout/listfile"
 
 	"github.com/cockroachdb/errors/oserror"
 )

@@ -3,8 +3,6 @@ package openfiles_test
 import (
 	"testing"
 
-	"github.com/cockroachdb/pebble/v2/vfs"
-
 	"gdb/blockdev"
 	"gdb/blockdev/devtest"
 	"gdb/internal/mem"
@@ -12,6 +10,8 @@ import (
 	"gdb/layout/layouttest"
 	"gdb/layout/openfiles"
 	"gdb/layout/topology"
+
+	"github.com/cockroachdb/pebble/v2/vfs"
 )
 
 // TestSetShares holds that a file is opened once: the second who asks for it gets the reader, and

@@ -5,11 +5,10 @@ import (
 	"math/rand/v2"
 	"testing"
 
-	"gdb/layout/rowfile"
-
 	"gdb/kv"
 	"gdb/layout"
 	"gdb/layout/layouttest"
+	"gdb/layout/rowfile"
 
 	"github.com/cockroachdb/pebble/v2/vfs"
 )

@@ -3,10 +3,9 @@ package rowfile
 import (
 	"testing"
 
-	"gdb/layout"
-
 	"gdb/internal/codec"
 	"gdb/internal/doctest"
+	"gdb/layout"
 )
 
 // TestDocumentedRows compares docs/format/rows.md with the code.

@@ -3,11 +3,10 @@ package rowfile
 import (
 	"context"
 
-	"gdb/layout"
-
 	"gdb/blockdev"
 	"gdb/internal/mem"
 	"gdb/kv"
+	"gdb/layout"
 )
 
 // OpenWith opens a file of rows whose checksums stay on disk or not, whatever the memory.

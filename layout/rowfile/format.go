@@ -5,10 +5,9 @@ import (
 	"fmt"
 	"strings"
 
-	"gdb/layout"
-
 	"gdb/internal/codec"
 	"gdb/kv"
+	"gdb/layout"
 )
 
 // A file of rows is a header (codec.Header), which counts as page 0, and pages of PageBytes; with

@@ -4,11 +4,10 @@ import (
 	"context"
 	"fmt"
 
-	"gdb/layout"
-
 	"gdb/blockdev"
 	"gdb/internal/bug"
 	"gdb/internal/pace"
+	"gdb/layout"
 )
 
 // What to read together. On the disk that was measured a random read of 4, 16 and 64 KiB takes 9.3,

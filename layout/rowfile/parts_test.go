@@ -6,11 +6,10 @@ import (
 	"testing"
 	"time"
 
-	"gdb/layout/rowfile"
-
 	"gdb/blockdev"
 	"gdb/layout"
 	"gdb/layout/layouttest"
+	"gdb/layout/rowfile"
 
 	"github.com/cockroachdb/pebble/v2/vfs"
 )

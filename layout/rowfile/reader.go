@@ -8,13 +8,11 @@ import (
 	"sync"
 	"sync/atomic"
 
-	"gdb/layout"
-
-	"gdb/internal/radix"
-
 	"gdb/blockdev"
 	"gdb/internal/mem"
+	"gdb/internal/radix"
 	"gdb/kv"
+	"gdb/layout"
 )
 
 // Reader reads a file of fixed-width rows, one per node: features (f32, f16, bf16), labels (i32, u8

@@ -9,11 +9,10 @@ import (
 	"sync"
 	"testing"
 
-	"gdb/layout/rowfile"
-
 	"gdb/internal/mem"
 	"gdb/layout"
 	"gdb/layout/layouttest"
+	"gdb/layout/rowfile"
 
 	"github.com/cockroachdb/pebble/v2/vfs"
 	"pgregory.net/rapid"

@@ -5,11 +5,10 @@ import (
 	"encoding/binary"
 	"errors"
 
-	"gdb/layout"
-
 	"gdb/blockdev"
 	"gdb/internal/codec"
 	"gdb/internal/mem"
+	"gdb/layout"
 )
 
 // sumsShare is the part of the memory that is left which the checksums of a file of rows may take.

@@ -4,9 +4,8 @@ import (
 	"math"
 	"testing"
 
-	"gdb/layout"
-
 	"gdb/kv"
+	"gdb/layout"
 
 	"pgregory.net/rapid"
 )

@@ -9,14 +9,12 @@ import (
 	"syscall"
 	"testing"
 
-	"gdb/layout/rowfile"
-
-	"gdb/internal/radix"
-
 	"gdb/blockdev"
 	"gdb/blockdev/devtest"
+	"gdb/internal/radix"
 	"gdb/layout"
 	"gdb/layout/layouttest"
+	"gdb/layout/rowfile"
 
 	"github.com/cockroachdb/pebble/v2/vfs"
 	"pgregory.net/rapid"

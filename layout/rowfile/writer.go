@@ -5,10 +5,9 @@ import (
 	"errors"
 	"fmt"
 
-	"gdb/layout"
-
 	"gdb/internal/codec"
 	"gdb/kv"
+	"gdb/layout"
 
 	"github.com/cockroachdb/pebble/v2/vfs"
 )

@@ -7,13 +7,12 @@ import (
 	"slices"
 	"testing"
 
-	"gdb/layout/listfile"
-	"gdb/layout/topology"
-
 	"gdb/internal/testgraph"
 	"gdb/kv"
 	"gdb/layout"
 	"gdb/layout/layouttest"
+	"gdb/layout/listfile"
+	"gdb/layout/topology"
 
 	"github.com/cockroachdb/pebble/v2/vfs"
 )

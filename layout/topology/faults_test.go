@@ -9,14 +9,13 @@ import (
 	"sync/atomic"
 	"testing"
 
-	"gdb/layout/listfile"
-	"gdb/layout/rowfile"
-	"gdb/layout/topology"
-
 	"gdb/blockdev"
 	"gdb/internal/mem"
 	"gdb/layout"
 	"gdb/layout/layouttest"
+	"gdb/layout/listfile"
+	"gdb/layout/rowfile"
+	"gdb/layout/topology"
 
 	"github.com/cockroachdb/pebble/v2/vfs"
 )

@@ -6,13 +6,12 @@ import (
 	"strings"
 	"testing"
 
-	"gdb/layout/check"
-	"gdb/layout/listfile"
-	"gdb/layout/topology"
-
 	"gdb/internal/codec"
 	"gdb/layout"
+	"gdb/layout/check"
 	"gdb/layout/layouttest"
+	"gdb/layout/listfile"
+	"gdb/layout/topology"
 
 	"github.com/cockroachdb/pebble/v2/vfs"
 )

@@ -8,12 +8,11 @@ import (
 	"strings"
 	"testing"
 
-	"gdb/layout/listfile"
-	"gdb/layout/topology"
-
 	"gdb/internal/mem"
 	"gdb/layout"
 	"gdb/layout/layouttest"
+	"gdb/layout/listfile"
+	"gdb/layout/topology"
 
 	"github.com/cockroachdb/pebble/v2/vfs"
 	"github.com/cockroachdb/pebble/v2/vfs/errorfs"

@@ -6,12 +6,11 @@ import (
 	"slices"
 	"testing"
 
-	"gdb/layout/neighborcache"
-	"gdb/layout/topology"
-
 	"gdb/internal/mem"
 	"gdb/layout"
 	"gdb/layout/layouttest"
+	"gdb/layout/neighborcache"
+	"gdb/layout/topology"
 
 	"github.com/cockroachdb/pebble/v2/vfs"
 )

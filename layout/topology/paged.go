@@ -6,15 +6,14 @@ import (
 	"fmt"
 	"sync/atomic"
 
-	"gdb/layout"
-	"gdb/layout/listfile"
-	"gdb/layout/neighborcache"
-
 	"gdb/blockdev"
 	"gdb/internal/blockcache"
 	"gdb/internal/mem"
 	"gdb/internal/pace"
 	"gdb/internal/trace"
+	"gdb/layout"
+	"gdb/layout/listfile"
+	"gdb/layout/neighborcache"
 )
 
 // paged reads lists through a cache of blocks, but for those that a neighbor cache has. In memory

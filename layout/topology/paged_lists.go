@@ -4,11 +4,10 @@ import (
 	"context"
 	"fmt"
 
-	"gdb/layout"
-	"gdb/layout/listfile"
-
 	"gdb/internal/mem"
 	"gdb/internal/pace"
+	"gdb/layout"
+	"gdb/layout/listfile"
 )
 
 // Lists copies whole lists, block by block. Memory: the lists themselves.

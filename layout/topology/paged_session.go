@@ -4,14 +4,12 @@ import (
 	"context"
 	"encoding/binary"
 
+	"gdb/internal/mem"
+	"gdb/internal/pace"
+	"gdb/internal/radix"
 	"gdb/layout"
 	"gdb/layout/listfile"
 	"gdb/layout/neighborcache"
-
-	"gdb/internal/radix"
-
-	"gdb/internal/mem"
-	"gdb/internal/pace"
 )
 
 // pagedSession reads a frontier in three steps: sort it, so that the blocks it needs ascend; read

@@ -5,10 +5,9 @@ import (
 	"errors"
 	"fmt"
 
-	"gdb/layout/listfile"
-
 	"gdb/internal/mem"
 	"gdb/internal/pace"
+	"gdb/layout/listfile"
 )
 
 // Weights decodes the weights of the lists of the last Degrees, block by block: first those of

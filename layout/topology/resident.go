@@ -5,11 +5,10 @@ import (
 	"errors"
 	"math"
 
-	"gdb/layout"
-	"gdb/layout/listfile"
-
 	"gdb/blockdev"
 	"gdb/internal/mem"
+	"gdb/layout"
+	"gdb/layout/listfile"
 )
 
 // attributeCache is the block cache behind Lists of a resident reader whose edges have types,

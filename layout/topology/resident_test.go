@@ -5,11 +5,10 @@ import (
 	"slices"
 	"testing"
 
-	"gdb/layout"
-	"gdb/layout/listfile"
-
 	"gdb/blockdev"
 	"gdb/kv"
+	"gdb/layout"
+	"gdb/layout/listfile"
 
 	"github.com/cockroachdb/pebble/v2/vfs"
 )

@@ -8,13 +8,12 @@ import (
 	"fmt"
 	"slices"
 
-	"gdb/layout"
-	"gdb/layout/listfile"
-	"gdb/layout/neighborcache"
-
 	"gdb/blockdev"
 	"gdb/internal/blockcache"
 	"gdb/internal/mem"
+	"gdb/layout"
+	"gdb/layout/listfile"
+	"gdb/layout/neighborcache"
 )
 
 // Reader gives the neighbor lists of one direction. Two readers stand behind it: resident

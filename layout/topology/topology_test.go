@@ -8,12 +8,11 @@ import (
 	"sync"
 	"testing"
 
-	"gdb/layout/listfile"
-	"gdb/layout/topology"
-
 	"gdb/internal/mem"
 	"gdb/layout"
 	"gdb/layout/layouttest"
+	"gdb/layout/listfile"
+	"gdb/layout/topology"
 
 	"github.com/cockroachdb/pebble/v2/vfs"
 	"pgregory.net/rapid"

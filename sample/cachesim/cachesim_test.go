@@ -7,10 +7,9 @@ import (
 	"strings"
 	"testing"
 
-	"gdb/layout/topology"
-
 	"gdb/internal/mem"
 	"gdb/internal/rng"
+	"gdb/layout/topology"
 	"gdb/sample"
 	"gdb/sample/sampletest"
 )

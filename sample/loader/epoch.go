@@ -4,9 +4,8 @@ import (
 	"slices"
 	"time"
 
-	"gdb/layout/neighborcache"
-
 	"gdb/blockdev"
+	"gdb/layout/neighborcache"
 	"gdb/sample"
 )
 

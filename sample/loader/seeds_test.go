@@ -5,13 +5,13 @@ import (
 	"errors"
 	"testing"
 
-	"github.com/RoaringBitmap/roaring/v2"
-	"github.com/cockroachdb/pebble/v2/vfs"
-	"pgregory.net/rapid"
-
 	"gdb/internal/mem"
 	"gdb/kv"
 	"gdb/layout/layouttest"
+
+	"github.com/RoaringBitmap/roaring/v2"
+	"github.com/cockroachdb/pebble/v2/vfs"
+	"pgregory.net/rapid"
 )
 
 // TestSetBytesMost: no set that was read takes more than is counted before it is.

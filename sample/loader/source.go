@@ -7,15 +7,14 @@ import (
 	"io"
 	"sync"
 
-	"gdb/layout/neighborcache"
-	"gdb/layout/openfiles"
-	"gdb/layout/rowfile"
-	"gdb/layout/topology"
-
 	"gdb/blockdev"
 	"gdb/internal/mem"
 	"gdb/kv"
 	"gdb/layout"
+	"gdb/layout/neighborcache"
+	"gdb/layout/openfiles"
+	"gdb/layout/rowfile"
+	"gdb/layout/topology"
 	"gdb/sample"
 )
 

@@ -6,12 +6,11 @@ import (
 	"iter"
 	"sync/atomic"
 
-	"gdb/layout/rowfile"
-
 	"gdb/internal/mem"
 	"gdb/internal/rng"
 	"gdb/kv"
 	"gdb/layout"
+	"gdb/layout/rowfile"
 )
 
 // Rows are feature rows computed from their node. They satisfy sample.Rows and sample.RawRows.

@@ -7,11 +7,10 @@ import (
 	"math/bits"
 	"slices"
 
-	"gdb/layout/listfile"
-	"gdb/layout/topology"
-
 	"gdb/internal/rng"
 	"gdb/layout"
+	"gdb/layout/listfile"
+	"gdb/layout/topology"
 )
 
 // Graph is lists in arrays: those of node i are Nbrs[Off[i]:Off[i+1]]. It is a topology.Reader.

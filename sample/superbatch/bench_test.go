@@ -7,10 +7,9 @@ import (
 	"testing"
 	"time"
 
-	"gdb/layout/topology"
-
 	"gdb/blockdev"
 	"gdb/internal/mem"
+	"gdb/layout/topology"
 	"gdb/sample"
 	"gdb/sample/sampletest"
 	"gdb/sample/superbatch/changeset"

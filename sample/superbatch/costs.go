@@ -4,9 +4,8 @@ import (
 	"fmt"
 	"math"
 
-	"gdb/layout/rowfile"
-
 	"gdb/internal/mem"
+	"gdb/layout/rowfile"
 	"gdb/sample/superbatch/runtimefile"
 )
 

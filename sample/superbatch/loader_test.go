@@ -11,13 +11,12 @@ import (
 	"sync/atomic"
 	"testing"
 
-	"gdb/layout/topology"
-
 	"gdb/blockdev"
 	"gdb/blockdev/devtest"
 	"gdb/internal/lockfile"
 	"gdb/internal/mem"
 	"gdb/layout/layouttest"
+	"gdb/layout/topology"
 	"gdb/sample"
 	"gdb/sample/sampletest"
 	"gdb/sample/superbatch/runtimefile"

@@ -7,13 +7,12 @@ import (
 	"slices"
 	"testing"
 
-	"gdb/layout/rowfile"
-	"gdb/layout/topology"
-
 	"gdb/blockdev"
 	"gdb/internal/mem"
 	"gdb/layout"
 	"gdb/layout/layouttest"
+	"gdb/layout/rowfile"
+	"gdb/layout/topology"
 	"gdb/sample"
 
 	"github.com/cockroachdb/pebble/v2/vfs"

@@ -5,7 +5,6 @@ import (
 	"iter"
 
 	"gdb/internal/radix"
-
 	"gdb/sample/superbatch/changeset"
 )
 

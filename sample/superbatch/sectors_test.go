@@ -6,11 +6,10 @@ import (
 	"sync/atomic"
 	"testing"
 
-	"gdb/layout/rowfile"
-	"gdb/layout/topology"
-
 	"gdb/blockdev"
 	"gdb/layout/layouttest"
+	"gdb/layout/rowfile"
+	"gdb/layout/topology"
 	"gdb/sample"
 	"gdb/sample/sampletest"
 

@@ -7,11 +7,9 @@ import (
 	"iter"
 	"time"
 
-	"gdb/layout/rowfile"
-
-	"gdb/internal/radix"
-
 	"gdb/internal/mem"
+	"gdb/internal/radix"
+	"gdb/layout/rowfile"
 	"gdb/sample"
 	"gdb/sample/superbatch/changeset"
 	"gdb/sample/superbatch/runtimefile"

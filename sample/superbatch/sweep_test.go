@@ -11,11 +11,10 @@ import (
 	"syscall"
 	"testing"
 
-	"gdb/layout/rowfile"
-
 	"gdb/blockdev/devtest"
 	"gdb/internal/mem"
 	"gdb/internal/rng"
+	"gdb/layout/rowfile"
 	"gdb/sample"
 	"gdb/sample/sampletest"
 

@@ -8,15 +8,14 @@ import (
 	"strconv"
 	"sync"
 
-	"gdb/layout/openfiles"
-	"gdb/layout/rowfile"
-	"gdb/layout/topology"
-
 	"gdb/blockdev"
 	"gdb/internal/mem"
 	"gdb/kv"
 	"gdb/kv/ids"
 	"gdb/layout"
+	"gdb/layout/openfiles"
+	"gdb/layout/rowfile"
+	"gdb/layout/topology"
 )
 
 // Graph is a store as statements read it: its open files, and the counters and settings of a

@@ -3,10 +3,9 @@ package graph
 import (
 	"context"
 
+	"gdb/layout"
 	"gdb/layout/listfile"
 	"gdb/layout/topology"
-
-	"gdb/layout"
 )
 
 // ListEntries bounds how many list entries are in memory at once; longer lists come in parts.

@@ -8,8 +8,6 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	"github.com/RoaringBitmap/roaring/v2"
-
 	"gdb/internal/mem"
 	"gdb/internal/pace"
 	"gdb/internal/rng"
@@ -18,6 +16,8 @@ import (
 	"gdb/layout"
 	"gdb/shell/lang"
 	"gdb/shell/words"
+
+	"github.com/RoaringBitmap/roaring/v2"
 )
 
 // FindBytes is what resolve takes.
@@ -79,6 +79,16 @@ func (g *Graph) members(ctx context.Context, set *roaring.Bitmap) ([]layout.Node
 			return nil, err
 		}
 	}
+}
+
+// Split describes a split of the store.
+func (g *Graph) Split(name string) (kv.SplitMeta, error) {
+	for _, s := range g.Meta().Splits {
+		if s.Name == name {
+			return s, nil
+		}
+	}
+	return kv.SplitMeta{}, g.NoSplit(name)
 }
 
 // NoSplit is the error of a split that the store does not have.

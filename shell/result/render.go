@@ -32,6 +32,9 @@ type Renderer interface {
 	Footer() error
 }
 
+// Noter is a renderer that shows lines for people below the result.
+type Noter interface{ Note(line string) }
+
 // NewRenderer returns the renderer of a mode; box says how boxes look.
 func NewRenderer(mode string, w io.Writer, box Box) Renderer {
 	switch mode {
@@ -50,7 +53,7 @@ func NewRenderer(mode string, w io.Writer, box Box) Renderer {
 	case "line":
 		return &lineRenderer{w: w}
 	case "none":
-		return noneRenderer{}
+		return Discard{}
 	}
 	return &boxRenderer{w: w, Box: box}
 }
@@ -204,14 +207,14 @@ func (r *lineRenderer) Row(vals []any) error {
 // Footer does nothing.
 func (r *lineRenderer) Footer() error { return nil }
 
-// noneRenderer drops results: what a statement costs is seen without them.
-type noneRenderer struct{}
+// Discard drops results: what a statement costs is seen without them.
+type Discard struct{}
 
 // Header does nothing.
-func (noneRenderer) Header([]string) error { return nil }
+func (Discard) Header([]string) error { return nil }
 
 // Row does nothing.
-func (noneRenderer) Row([]any) error { return nil }
+func (Discard) Row([]any) error { return nil }
 
 // Footer does nothing.
-func (noneRenderer) Footer() error { return nil }
+func (Discard) Footer() error { return nil }

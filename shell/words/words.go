@@ -7,9 +7,9 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	"github.com/jedib0t/go-pretty/v6/text"
-
 	"gdb/internal/spelling"
+
+	"github.com/jedib0t/go-pretty/v6/text"
 )
 
 // QuotedMost is how many characters of a word stand in a message.

@@ -5,7 +5,6 @@ import (
 	"sort"
 
 	"gdb/layout/rowfile"
-
 	"gdb/sample/superbatch"
 )
 

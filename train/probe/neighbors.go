@@ -5,10 +5,9 @@ import (
 	"errors"
 	"fmt"
 
-	"gdb/layout/neighborcache"
-
 	"gdb/internal/mem"
 	"gdb/layout"
+	"gdb/layout/neighborcache"
 	"gdb/sample"
 	"gdb/train/plan"
 )

@@ -4,9 +4,8 @@ import (
 	"context"
 	"errors"
 
-	"gdb/layout/rowfile"
-
 	"gdb/kv"
+	"gdb/layout/rowfile"
 	"gdb/sample"
 	"gdb/train/plan"
 )

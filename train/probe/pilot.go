@@ -5,9 +5,8 @@ import (
 	"errors"
 	"fmt"
 
-	"gdb/layout/topology"
-
 	"gdb/internal/mem"
+	"gdb/layout/topology"
 	"gdb/sample"
 	"gdb/train/plan"
 )

@@ -10,11 +10,10 @@ import (
 	"fmt"
 	"slices"
 
-	"gdb/layout/neighborcache"
-	"gdb/layout/topology"
-
 	"gdb/internal/mem"
 	"gdb/layout"
+	"gdb/layout/neighborcache"
+	"gdb/layout/topology"
 	"gdb/sample"
 	"gdb/sample/loader"
 	"gdb/train/plan"

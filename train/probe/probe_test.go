@@ -7,14 +7,13 @@ import (
 	"math"
 	"testing"
 
-	"gdb/layout/neighborcache"
-	"gdb/layout/topology"
-
 	"gdb/blockdev"
 	"gdb/blockdev/devtest"
 	"gdb/internal/mem"
 	"gdb/layout"
 	"gdb/layout/layouttest"
+	"gdb/layout/neighborcache"
+	"gdb/layout/topology"
 	"gdb/sample/loader"
 	"gdb/train/plan"
 

@@ -6,10 +6,9 @@ import (
 	"slices"
 	"sync"
 
-	"gdb/layout/rowfile"
-
 	"gdb/internal/bug"
 	"gdb/internal/mem"
+	"gdb/layout/rowfile"
 	"gdb/sample"
 	"gdb/sample/loader"
 	"gdb/sample/nodeset"

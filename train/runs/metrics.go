@@ -6,10 +6,10 @@ import (
 	"fmt"
 	"io/fs"
 
-	"github.com/cockroachdb/pebble/v2/vfs"
-
 	"gdb/internal/atomicfile"
 	"gdb/internal/smallfile"
+
+	"github.com/cockroachdb/pebble/v2/vfs"
 )
 
 // Metrics appends records to metrics.jsonl.

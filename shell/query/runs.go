@@ -1,4 +1,4 @@
-package shell
+package query
 
 import (
 	"context"
@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"gdb/kv"
+	"gdb/shell/exec"
 	"gdb/shell/result"
 	"gdb/shell/words"
 	"gdb/train/runs"
@@ -17,20 +18,20 @@ import (
 )
 
 // runRuns lists the runs, or plots a metric of one.
-func runRuns(ctx context.Context, x *execution) error {
+func runRuns(ctx context.Context, x *exec.Execution) error {
 	if x.Has("PLOT") {
-		return x.plotRun(ctx)
+		return plotRun(ctx, x)
 	}
 	if x.Has("METRIC") {
 		return errors.New("METRIC wants PLOT run")
 	}
-	runs, err := x.engine.Store.Catalog().Runs(ctx)
+	runs, err := x.Graph.Store.Catalog().Runs(ctx)
 	if err != nil {
 		return err
 	}
-	x.header("run", "status", "model", "epochs", "metric", "best", "test", "created")
+	x.Header("run", "status", "model", "epochs", "metric", "best", "test", "created")
 	for _, r := range runs {
-		err := x.row(r.Name, r.Status, r.Model, result.Count(r.Epochs), r.Metric, r.Best, r.Test,
+		err := x.Row(r.Name, r.Status, r.Model, result.Count(r.Epochs), r.Metric, r.Best, r.Test,
 			r.Created.UTC().Format("2006-01-02 15:04:05"))
 		if err != nil {
 			return err
@@ -40,8 +41,8 @@ func runRuns(ctx context.Context, x *execution) error {
 }
 
 // findRun returns a run by name; "" is the newest.
-func (x *execution) findRun(ctx context.Context, name string) (run kv.RunMeta, err error) {
-	runs, err := x.engine.Store.Catalog().Runs(ctx)
+func findRun(ctx context.Context, x *exec.Execution, name string) (run kv.RunMeta, err error) {
+	runs, err := x.Graph.Store.Catalog().Runs(ctx)
 	if err != nil {
 		return run, err
 	}
@@ -60,8 +61,8 @@ func (x *execution) findRun(ctx context.Context, name string) (run kv.RunMeta, e
 }
 
 // eachEpoch calls fn with the records of the epochs of a run.
-func (x *execution) eachEpoch(run string, fn func(epoch *runs.Epoch) error) error {
-	return runs.Open(x.engine.Store, run).Epochs(fn)
+func eachEpoch(x *exec.Execution, run string, fn func(epoch *runs.Epoch) error) error {
+	return runs.Open(x.Graph.Store, run).Epochs(fn)
 }
 
 // What a plot takes on the screen at most, in characters.
@@ -71,8 +72,8 @@ const (
 )
 
 // plotRun draws a metric of a run by epoch.
-func (x *execution) plotRun(ctx context.Context) error {
-	run, err := x.findRun(ctx, x.Args["PLOT"].Text)
+func plotRun(ctx context.Context, x *exec.Execution) error {
+	run, err := findRun(ctx, x, x.Args["PLOT"].Text)
 	if err != nil {
 		return err
 	}
@@ -82,7 +83,7 @@ func (x *execution) plotRun(ctx context.Context) error {
 	}
 	var values []float64
 	known := map[string]bool{}
-	err = x.eachEpoch(run.Name, func(epoch *runs.Epoch) error {
+	err = eachEpoch(x, run.Name, func(epoch *runs.Epoch) error {
 		for _, name := range epoch.Numbers() {
 			known[name] = true
 		}
@@ -102,11 +103,11 @@ func (x *execution) plotRun(ctx context.Context) error {
 		return fmt.Errorf("METRIC %s: run %s has no such metric%s; it has %s", metric, run.Name,
 			words.Near(metric, names), strings.Join(names, ", "))
 	}
-	x.header(fmt.Sprintf("%s of %s, %d epochs", metric, run.Name, len(values)))
+	x.Header(fmt.Sprintf("%s of %s, %d epochs", metric, run.Name, len(values)))
 	graph := asciigraph.Plot(values, asciigraph.Height(plotHeight),
 		asciigraph.Width(min(plotWidth, len(values))))
 	for line := range strings.Lines(graph) {
-		if err := x.row(strings.TrimRight(line, " \n")); err != nil {
+		if err := x.Row(strings.TrimRight(line, " \n")); err != nil {
 			return err
 		}
 	}

@@ -1,4 +1,4 @@
-package shell
+package query
 
 import (
 	"context"
@@ -7,14 +7,14 @@ import (
 	"slices"
 	"strings"
 
-	"gdb/layout/topology"
-	"gdb/shell/lang"
-	"gdb/shell/result"
-
 	"gdb/kv"
 	"gdb/layout"
+	"gdb/layout/topology"
 	"gdb/sample"
 	"gdb/sample/cachesim"
+	"gdb/shell/exec"
+	"gdb/shell/lang"
+	"gdb/shell/result"
 	"gdb/train/runs"
 )
 
@@ -26,9 +26,9 @@ var (
 
 const simulatedBatch = 1000
 
-// simulation is what SIMULATE CACHE replays, and through which caches.
+// simulation is SIMULATE CACHE: what is replayed, and through which caches.
 type simulation struct {
-	x *execution
+	x *exec.Execution
 	runs.Settings
 	split    string // the stored set
 	epochs   int
@@ -38,30 +38,34 @@ type simulation struct {
 	rowsMax  int // of the largest cache
 	features kv.RowsMeta
 
+	seeds         *exec.Find
+	sample, trial *exec.Operator // trial is nil without the policy that needs one
+	scan          exec.Scan      // of the policy that holds the nodes of most edges
+
 	record cachesim.Record
 	done   int64 // work, in batches replayed
 	total  int64
 }
 
-// simulate reads the clauses, and what the run that they name has set.
-func (x *execution) simulate() (*simulation, error) {
-	m := x.engine.Meta()
+// newSimulation reads the clauses, and what the run that they name has set.
+func newSimulation(x *exec.Execution) (*simulation, error) {
+	m := x.Graph.Meta()
 	if len(m.Features) == 0 {
 		return nil, errors.New("this store holds no features to cache: ingest with features " +
 			"(--features FILE or --feature-cols)")
 	}
 	s := &simulation{x: x, features: m.Features[0], epochs: int(x.IntOr("EPOCHS", 1)),
 		batches: int(x.IntOr("BATCHES", 0)), policies: x.Args["POLICIES"].Words}
-	s.Settings = runs.Settings{Fanout: simulatedFanout, Batch: simulatedBatch, Seed: x.seed()}
+	s.Settings = runs.Settings{Fanout: simulatedFanout, Batch: simulatedBatch, Seed: x.Seed()}
 	if x.Has("RUN") {
-		run, err := x.engine.ReadRun(x.Args["RUN"].Text)
+		run, err := x.Graph.ReadRun(x.Args["RUN"].Text)
 		if err != nil {
 			return nil, err
 		}
 		s.Settings = run.Config
 	}
 	if x.Has("SEED") {
-		s.Seed = x.seed()
+		s.Seed = x.Seed()
 	}
 	if x.Has("FANOUT") {
 		s.Fanout = x.Args["FANOUT"].List
@@ -84,7 +88,7 @@ func (s *simulation) setSizes() {
 	if len(wanted) == 0 {
 		wanted = simulatedSizes
 	}
-	nodes := s.x.engine.Meta().Nodes
+	nodes := s.x.Graph.Meta().Nodes
 	whole := float64(nodes) * float64(s.features.Dim) * 4
 	for _, w := range wanted {
 		bytes := w.Bytes
@@ -97,57 +101,58 @@ func (s *simulation) setSizes() {
 	s.rowsMax = int(min(uint64(s.rowsMax), nodes))
 }
 
-func planSimulate(x *execution) (*operator, error) {
-	s, err := x.simulate()
+func planSimulate(x *exec.Execution) (*exec.Plan, error) {
+	s, err := newSimulation(x)
 	if err != nil {
 		return nil, err
 	}
-	seeds, err := x.opNodes("seeds", lang.NodeSet{Split: s.split})
-	if err != nil {
+	if s.seeds, err = x.Find("seeds", lang.NodeSet{Split: s.split}); err != nil {
 		return nil, err
 	}
-	e := estimator{x.engine.Meta()}
-	batches := float64((int(seeds.rows) + s.Batch - 1) / s.Batch)
+	batches := float64((int(s.seeds.Rows) + s.Batch - 1) / s.Batch)
 	if s.batches > 0 {
 		batches = min(batches, float64(s.batches))
 	}
-	nodes, blocks := e.batch(min(float64(s.Batch), seeds.rows), s.Fanout)
+	nodes, blocks := x.Estimates().Batch(min(float64(s.Batch), s.seeds.Rows), s.Fanout)
+	n := float64(s.epochs) * batches
+	s.sample = x.Operator("sample", s.drawn(), n*nodes, n*blocks, s.seeds.Operator)
+	inputs := []*exec.Operator{s.sample}
+	if slices.Contains(s.policies, cachesim.StaticSampled) {
+		s.trial = x.Operator("trial", fmt.Sprintf("epoch %d, to see which nodes %s "+
+			"would hold", s.epochs+1, cachesim.StaticSampled), float64(s.rowsMax), batches*blocks)
+		inputs = append(inputs, s.trial)
+	}
+	if slices.Contains(s.policies, cachesim.StaticDegree) {
+		s.scan = x.Scan([]layout.Direction{layout.In}, -1)
+		s.scan.Rows = float64(s.rowsMax)
+		inputs = append(inputs, s.scan.Operator)
+	}
+	return &exec.Plan{Run: s.run, Root: x.Operator("replay", fmt.Sprintf("%s with %d sizes",
+		strings.Join(s.policies, ", "), len(s.sizes)), float64(len(s.policies)*len(s.sizes)), 0,
+		inputs...)}, nil
+}
+
+// drawn says what is sampled.
+func (s *simulation) drawn() string {
 	epochs := fmt.Sprintf("epochs 1 to %d, ", s.epochs)
 	if s.epochs == 1 {
 		epochs = "epoch 1, "
 	}
-	drawn := fmt.Sprintf("batches of %d, fanout %s, seed %d", s.Batch,
+	return epochs + fmt.Sprintf("batches of %d, fanout %s, seed %d", s.Batch,
 		sample.FormatFanout(s.Fanout), s.Seed)
-	n := float64(s.epochs) * batches
-	inputs := []*operator{newOperator("sample", epochs+drawn, n*nodes, n*blocks, seeds)}
-	if slices.Contains(s.policies, cachesim.StaticSampled) {
-		inputs = append(inputs, newOperator("trial", fmt.Sprintf("epoch %d, to see which nodes %s "+
-			"would hold", s.epochs+1, cachesim.StaticSampled), float64(s.rowsMax), batches*blocks))
-	}
-	if slices.Contains(s.policies, cachesim.StaticDegree) {
-		scan := x.opScan([]layout.Direction{layout.In}, -1)
-		scan.rows = float64(s.rowsMax)
-		inputs = append(inputs, scan)
-	}
-	return newOperator("replay", fmt.Sprintf("%s with %d sizes", strings.Join(s.policies, ", "),
-		len(s.sizes)), float64(len(s.policies)*len(s.sizes)), 0, inputs...), nil
 }
 
-// runSimulate samples epochs as a training does, and replays the feature rows that their batches
-// ask for through caches without rows. Memory, counted: 4 bytes a row asked for, 4 bytes a node of
-// the graph, and up to 20 bytes a row of the largest cache.
-func runSimulate(ctx context.Context, x *execution) (err error) {
-	s, err := x.simulate()
-	if err != nil {
-		return err
-	}
-	s.record.Budget = x.engine.Budget
+// run samples epochs as a training does, and replays the feature rows that their batches ask for
+// through caches without rows. Memory, counted: 4 bytes a row asked for, 4 bytes a node of the
+// graph, and up to 20 bytes a row of the largest cache.
+func (s *simulation) run(ctx context.Context) (err error) {
+	s.record.Budget = s.x.Graph.Budget
 	defer func() { err = errors.Join(err, s.record.Close()) }()
-	seeds, err := x.resolve(ctx, "seeds", lang.NodeSet{Split: s.split})
+	seeds, err := s.seeds.Nodes(ctx)
 	if err != nil {
 		return err
 	}
-	if seeds, err = x.engine.Labeled(ctx, seeds); err != nil {
+	if seeds, err = s.x.Graph.Labeled(ctx, seeds); err != nil {
 		return err
 	}
 	sampler, err := s.sampler(ctx)
@@ -157,7 +162,7 @@ func runSimulate(ctx context.Context, x *execution) (err error) {
 	defer sampler.Close()
 	s.expect(len(seeds))
 	for epoch := range s.epochs {
-		if err := s.epoch(ctx, "sample", sampler, seeds, epoch, s.record.Add); err != nil {
+		if err := s.epoch(ctx, s.sample, sampler, seeds, epoch, s.record.Add); err != nil {
 			return fmt.Errorf("%w; BATCHES n replays the first n of each epoch", err)
 		}
 	}
@@ -174,39 +179,39 @@ func runSimulate(ctx context.Context, x *execution) (err error) {
 
 // sampler opens the lists that training samples from.
 func (s *simulation) sampler(ctx context.Context) (*sample.Sampler, error) {
-	t, err := s.x.engine.Topology(ctx, layout.In)
+	t, err := s.x.Graph.Topology(ctx, layout.In)
 	if err != nil {
 		return nil, err
 	}
 	return sample.NewSampler([]topology.Reader{t},
-		sample.Config{Fanout: s.Fanout, Seed: s.Seed, Budget: s.x.engine.Budget})
+		sample.Config{Fanout: s.Fanout, Seed: s.Seed, Budget: s.x.Graph.Budget})
 }
 
 // errEnough ends an epoch after the batches that were asked for.
 var errEnough = errors.New("enough batches")
 
 // epoch samples one epoch as an operator, and calls fn with the nodes of each batch.
-func (s *simulation) epoch(ctx context.Context, operator string, sampler *sample.Sampler,
+func (s *simulation) epoch(ctx context.Context, op *exec.Operator, sampler *sample.Sampler,
 	seeds []sample.NodeID, epoch int, fn func([]sample.NodeID) error) error {
 	order, err := sample.EpochOrder(seeds, s.Seed, uint64(epoch), s.Batch)
 	if err != nil {
 		return err
 	}
-	ctx, leave := s.x.enter(ctx, operator)
-	defer leave()
 	n := 0
-	err = cachesim.Sampled(ctx, sampler, order, func(nodes []sample.NodeID) error {
-		if operator == "sample" {
-			s.x.emit(operator, len(nodes), 0)
-		}
-		s.advance(sampledWork)
-		if err := fn(nodes); err != nil {
-			return err
-		}
-		if n++; n == s.batches {
-			return errEnough
-		}
-		return ctx.Err()
+	err = op.Run(ctx, func(ctx context.Context) error {
+		return cachesim.Sampled(ctx, sampler, order, func(nodes []sample.NodeID) error {
+			if op == s.sample {
+				op.Emit(len(nodes), 0)
+			}
+			s.advance(sampledWork)
+			if err := fn(nodes); err != nil {
+				return err
+			}
+			if n++; n == s.batches {
+				return errEnough
+			}
+			return ctx.Err()
+		})
 	})
 	if errors.Is(err, errEnough) {
 		return nil
@@ -238,8 +243,8 @@ func (s *simulation) online() []string {
 
 // advance tells that more work is done.
 func (s *simulation) advance(work int64) {
-	if s.done += work; s.x.progress != nil {
-		s.x.progress(min(s.done, s.total), s.total)
+	if s.done += work; s.x.Progress != nil {
+		s.x.Progress(min(s.done, s.total), s.total)
 	}
 }
 
@@ -249,25 +254,9 @@ const hotBytes = 12
 // make returns the policies but for the bound.
 func (s *simulation) make(ctx context.Context, sampler *sample.Sampler,
 	seeds []sample.NodeID) (policies []cachesim.Policy, err error) {
-	e := s.x.engine
 	for _, name := range s.online() {
-		p, err := cachesim.ByName(name, func() (hot []sample.NodeID, err error) {
-			bytes := hotBytes * int64(s.rowsMax)
-			if err := s.x.hold("nodes of a static cache", bytes); err != nil {
-				return nil, err
-			}
-			if name == cachesim.StaticDegree {
-				inner, leave := s.x.enter(ctx, "scan")
-				defer leave()
-				hot, err = sample.HotNodes(inner, e.Store, e.Dev, s.rowsMax, e.Budget)
-				s.x.emit("scan", len(hot), 0)
-				return hot, err
-			}
-			hot, err = sample.HotByTrial(ctx, func(fn func([]sample.NodeID) error) error {
-				return s.epoch(ctx, "trial", sampler, seeds, s.epochs, fn)
-			}, e.Meta().Nodes, s.rowsMax, e.Budget)
-			s.x.emit("trial", len(hot), 0)
-			return hot, err
+		p, err := cachesim.ByName(name, func() ([]sample.NodeID, error) {
+			return s.hot(ctx, name, sampler, seeds)
 		})
 		if err != nil {
 			return nil, fmt.Errorf("policy %s: %w", name, err)
@@ -277,6 +266,28 @@ func (s *simulation) make(ctx context.Context, sampler *sample.Sampler,
 	return policies, nil
 }
 
+// hot are the nodes that a static policy holds.
+func (s *simulation) hot(ctx context.Context, policy string, sampler *sample.Sampler,
+	seeds []sample.NodeID) (hot []sample.NodeID, err error) {
+	g := s.x.Graph
+	if err := s.x.Hold("nodes of a static cache", hotBytes*int64(s.rowsMax)); err != nil {
+		return nil, err
+	}
+	if policy == cachesim.StaticDegree {
+		err = s.scan.Run(ctx, func(ctx context.Context) error {
+			hot, err = sample.HotNodes(ctx, g.Store, g.Dev, s.rowsMax, g.Budget)
+			return err
+		})
+		s.scan.Emit(len(hot), 0)
+		return hot, err
+	}
+	hot, err = sample.HotByTrial(ctx, func(fn func([]sample.NodeID) error) error {
+		return s.epoch(ctx, s.trial, sampler, seeds, s.epochs, fn)
+	}, g.Meta().Nodes, s.rowsMax, g.Budget)
+	s.trial.Emit(len(hot), 0)
+	return hot, err
+}
+
 // replay runs the policies, and the bound last.
 func (s *simulation) replay(ctx context.Context, policies []cachesim.Policy) ([]cachesim.Result,
 	error) {
@@ -284,7 +295,7 @@ func (s *simulation) replay(ctx context.Context, policies []cachesim.Policy) ([]
 	for _, bytes := range s.sizes {
 		sizes = append(sizes, cachesim.Capacity{Bytes: bytes, Dim: s.features.Dim})
 	}
-	trace := s.record.Trace(s.x.engine.Meta().Nodes)
+	trace := s.record.Trace(s.x.Graph.Meta().Nodes)
 	each := trace.Each
 	trace.Each = func(fn func([]sample.NodeID) error) error {
 		return each(func(nodes []sample.NodeID) error {
@@ -292,14 +303,14 @@ func (s *simulation) replay(ctx context.Context, policies []cachesim.Policy) ([]
 			return fn(nodes)
 		})
 	}
-	return cachesim.Run(ctx, trace, append(policies, cachesim.Belady), sizes, s.x.engine.Budget)
+	return cachesim.Run(ctx, trace, append(policies, cachesim.Belady), sizes, s.x.Graph.Budget)
 }
 
 // show writes a row for each policy and size, and how many times the reads of the bound it does.
 func (s *simulation) show(results []cachesim.Result) error {
-	s.x.header("policy", "size", "rows", "requests", "hits", "hit ratio", "bytes read",
+	s.x.Header("policy", "size", "rows", "requests", "hits", "hit ratio", "bytes read",
 		"times belady")
-	s.x.note("belady is the least that a cache of that size can read: it knows the batches to come")
+	s.x.Note("belady is the least that a cache of that size can read: it knows the batches to come")
 	bounds := results[len(results)-len(s.sizes):]
 	for _, name := range s.policies {
 		for i, r := range results {
@@ -307,7 +318,7 @@ func (s *simulation) show(results []cachesim.Result) error {
 				continue
 			}
 			least := bounds[i%len(s.sizes)].RowsRead() // not 0: a cache begins empty
-			err := s.x.row(r.Policy, result.Size(r.Capacity.Bytes), result.Count(r.Rows),
+			err := s.x.Row(r.Policy, result.Size(r.Capacity.Bytes), result.Count(r.Rows),
 				result.Count(r.Requests),
 				result.Count(r.Hits), result.Ratio(r.HitRatio()),
 				result.Size(r.RowsRead()*uint64(s.features.RowBytes)),

@@ -1,155 +1,171 @@
-package shell
+package query
 
 import (
 	"context"
 	"errors"
 	"fmt"
-
-	"gdb/layout/topology"
-	"gdb/shell/lang"
-	"gdb/shell/result"
-
-	"github.com/RoaringBitmap/roaring/v2"
+	"slices"
 
 	"gdb/internal/mem"
 	"gdb/internal/pace"
 	"gdb/internal/trace"
 	"gdb/layout"
+	"gdb/layout/topology"
 	"gdb/sample"
+	"gdb/shell/exec"
+	"gdb/shell/lang"
+	"gdb/shell/result"
+
+	"github.com/RoaringBitmap/roaring/v2"
 )
 
-// seed is that of the statement, of SET, or of the session.
-func (x *execution) seed() uint64 {
-	if v, ok := x.Args["SEED"]; ok {
-		return uint64(v.N)
-	}
-	if seed, ok := x.engine.Seed(); ok {
-		return seed
-	}
-	return x.defaultSeed
+// sampling is SAMPLE: one batch drawn with the sampler that training uses. Memory: the batch.
+type sampling struct {
+	x      *exec.Execution
+	dirs   []layout.Direction
+	fanout []int
+
+	seeds    *exec.Find
+	draws    []*exec.Operator // of each hop
+	names    exec.Names       // of SHOW dense and edges
+	features exec.Features    // of SHOW io, if the store has some
+	root     *exec.Operator
 }
 
-func planSample(x *execution) (*operator, error) {
-	switch {
-	case x.weighted() && !x.engine.Meta().Weighted:
+func planSample(x *exec.Execution) (*exec.Plan, error) {
+	s := &sampling{x: x, dirs: x.Directions(layout.In), fanout: x.Args["FANOUT"].List}
+	if s.weighted() && !x.Graph.Meta().Weighted {
 		return nil, errors.New("STRATEGY weighted: the edges of this store have no weights: " +
 			"ingest them with --weight-col NAME, or from weights.npy beside edges.npy")
-	case x.Args["STRATEGY"].Text == "full":
-		for i := range x.Args["FANOUT"].List {
-			x.Args["FANOUT"].List[i] = sample.All
-		}
 	}
-	in, err := x.opNodes("seeds", x.Operand.Nodes)
-	if err != nil {
+	if x.Args["STRATEGY"].Text == "full" {
+		s.fanout = slices.Repeat([]int{sample.All}, len(s.fanout))
+	}
+	var err error
+	if s.seeds, err = x.Find("seeds", x.Operand.Nodes); err != nil {
 		return nil, err
 	}
 	if x.Has("SIZE") {
-		in.rows = min(in.rows, float64(x.Args["SIZE"].N))
+		s.seeds.Rows = min(s.seeds.Rows, float64(x.Args["SIZE"].N))
 	}
-	dirs, e := x.directions(layout.In), estimator{x.engine.Meta()}
-	if err := x.engine.CheckDirections(dirs); err != nil {
+	if err := x.Graph.CheckDirections(s.dirs); err != nil {
 		return nil, err
 	}
-	nodes, frontier := in.rows, in.rows
-	for i, fanout := range x.Args["FANOUT"].List {
-		in = x.opDraw(i+1, fanout, frontier, dirs, in)
-		frontier = distinct(in.rows, float64(e.meta.Nodes))
-		nodes += frontier
-	}
-	switch show := x.Args["SHOW"].Text; {
-	case show == "dense" || show == "edges":
-		in = x.opNames(in)
-		in.rows = nodes
-		return in, nil
-	case show == "io" && len(e.meta.Features) > 0:
-		in = x.opFeatures(in)
-		in.rows = min(nodes, float64(e.meta.Nodes))
-		return in, nil
-	}
-	return newOperator("layers", "", float64(len(x.Args["FANOUT"].List)), 0, in), nil
+	s.planShown(s.planDraws())
+	return &exec.Plan{Root: s.root, Run: s.run}, nil
 }
 
-// opDraw is the operator of a hop. Uniform draws read the few entries they take; draws by weight,
-// and of all neighbors, whole lists.
-func (x *execution) opDraw(hop, fanout int, frontier float64, dirs []layout.Direction,
-	in *operator) *operator {
-	e, edges, blocks, most := estimator{x.engine.Meta()}, 0.0, 0.0, "all"
-	for _, dir := range dirs {
-		mean, met := e.degree(dir)
+// planDraws plans the hops, and estimates the nodes of the batch.
+func (s *sampling) planDraws() (nodes float64) {
+	all := float64(s.x.Graph.Meta().Nodes)
+	in := s.seeds.Operator
+	nodes, frontier := in.Rows, in.Rows
+	for i, fanout := range s.fanout {
+		in = s.draw(i+1, fanout, frontier, in)
+		s.draws = append(s.draws, in)
+		frontier = exec.Distinct(in.Rows, all)
+		nodes += frontier
+	}
+	return nodes
+}
+
+// planShown plans what is shown of a batch of so many nodes.
+func (s *sampling) planShown(nodes float64) {
+	x, in := s.x, s.draws[len(s.draws)-1]
+	switch show := x.Args["SHOW"].Text; {
+	case show == "dense" || show == "edges":
+		s.names = x.Names(in)
+		s.root = s.names.Operator
+		s.root.Rows = nodes
+	case show == "io" && len(x.Graph.Meta().Features) > 0:
+		s.features = x.Features(in)
+		s.root = s.features.Operator
+		s.root.Rows = min(nodes, float64(x.Graph.Meta().Nodes))
+	default:
+		s.root = x.Operator("layers", "", float64(len(s.fanout)), 0, in)
+	}
+}
+
+// draw is the operator of a hop. Uniform draws read the few entries they take; draws by weight, and
+// of all neighbors, whole lists.
+func (s *sampling) draw(hop, fanout int, frontier float64, in *exec.Operator) *exec.Operator {
+	e, edges, blocks, most := s.x.Estimates(), 0.0, 0.0, "all"
+	for _, dir := range s.dirs {
+		mean, met := e.Degree(dir)
 		if hop > 1 {
 			mean = met
 		}
 		entries := 0.0
-		if x.weighted() {
+		if s.weighted() {
 			entries = frontier * mean
 		}
-		blocks += e.listBlocks(dir, frontier, entries)
+		blocks += e.ListBlocks(dir, frontier, entries)
 		edges += frontier * mean
 	}
 	if fanout > 0 {
 		edges, most = min(edges, frontier*float64(fanout)), fmt.Sprintf("at most %d", fanout)
 	}
-	if x.weighted() {
+	if s.weighted() {
 		most += " by weight"
 	}
-	return newOperator(hopOperator(hop), x.listsDetail(dirs, -1)+", "+most, edges, blocks, in)
+	return s.x.Operator(hopName(hop), s.x.ListsDetail(s.dirs, -1)+", "+most, edges, blocks, in)
 }
 
 // weighted says that neighbors are drawn by weight.
-func (x *execution) weighted() bool { return x.Args["STRATEGY"].Text == "weighted" }
+func (s *sampling) weighted() bool { return s.x.Args["STRATEGY"].Text == "weighted" }
 
-// runSample draws one batch with the sampler that training uses. Memory: the batch.
-func runSample(ctx context.Context, x *execution) error {
-	seeds, err := x.resolve(ctx, "seeds", x.Operand.Nodes)
+func (s *sampling) run(ctx context.Context) error {
+	seeds, err := s.seeds.Nodes(ctx)
 	if err != nil {
 		return err
 	}
-	epoch, batch := x.place()
-	if x.Has("SIZE") {
-		seeds, err = x.batchSeeds(ctx, seeds, epoch, batch)
+	epoch, batch := s.place()
+	if s.x.Has("SIZE") {
+		seeds, err = s.batchSeeds(ctx, seeds, epoch, batch)
 	} else {
-		err = checkTwice(x.Operand.Nodes.IDs, seeds)
+		err = checkTwice(s.x.Operand.Nodes.IDs, seeds)
 	}
 	if err != nil {
 		return err
 	}
 	var d sample.Dense
-	if err := x.sample(ctx, seeds, epoch, batch, &d); err != nil {
+	if err := s.sample(ctx, seeds, epoch, batch, &d); err != nil {
 		return err
 	}
-	switch x.Args["SHOW"].Text {
+	switch s.x.Args["SHOW"].Text {
 	case "dense":
-		return x.showDense(ctx, &d)
+		return s.showDense(ctx, &d)
 	case "edges":
-		return x.showEdges(ctx, &d)
+		return s.showEdges(ctx, &d)
 	case "io":
-		return x.showIO(ctx, &d)
+		return s.showIO(ctx, &d)
 	}
-	return x.showLayers(&d)
+	return s.showLayers(&d)
 }
 
 // sample draws, and counts what each hop does.
-func (x *execution) sample(ctx context.Context, seeds []layout.NodeID, epoch, batch uint64,
+func (s *sampling) sample(ctx context.Context, seeds []layout.NodeID, epoch, batch uint64,
 	d *sample.Dense) error {
+	x := s.x
 	var topos []topology.Reader
-	for _, dir := range x.directions(layout.In) {
-		t, err := x.engine.Topology(ctx, dir)
+	for _, dir := range s.dirs {
+		t, err := x.Graph.Topology(ctx, dir)
 		if err != nil {
 			return err
 		}
-		topos = append(topos, hopTopology{t, x})
+		topos = append(topos, hopTopology{t, s})
 	}
-	s, err := sample.NewSampler(topos, sample.Config{Fanout: x.Args["FANOUT"].List,
-		Seed: x.seed(), Weighted: x.weighted(), Budget: x.engine.Budget})
+	sampler, err := sample.NewSampler(topos, sample.Config{Fanout: s.fanout, Seed: x.Seed(),
+		Weighted: s.weighted(), Budget: x.Graph.Budget})
 	if err != nil {
 		return err
 	}
-	before := x.watch.Switch(&x.root.span)
-	err = s.Sample(ctx, epoch, batch, seeds, d)
-	x.watch.Switch(before)
-	s.Close()
+	err = s.root.Run(ctx, func(ctx context.Context) error {
+		return sampler.Sample(ctx, epoch, batch, seeds, d)
+	})
+	sampler.Close()
 	if err == nil {
-		err = x.hold("the batch", (&sample.Batch{Dense: *d}).HeapBytes())
+		err = x.Hold("the batch", (&sample.Batch{Dense: *d}).HeapBytes())
 	}
 	if err != nil {
 		return err
@@ -158,13 +174,13 @@ func (x *execution) sample(ctx context.Context, seeds []layout.NodeID, epoch, ba
 	for hop := d.Layers(); hop > 0; hop-- {
 		lo, hi := d.NodeIDOffsets[hop], d.NodeIDOffsets[hop+1]
 		edges := int(d.NbrOffsets[hi-first] - d.NbrOffsets[lo-first])
-		name := hopOperator(d.Layers() - hop + 1)
 		bytes := 4 * edges
-		if x.weighted() {
+		if s.weighted() {
 			bytes *= 2 // the neighbor, and what the edge weighs
 		}
-		x.emit(name, edges, bytes)
-		x.ops[name].in = result.Count(hi - lo)
+		draw := s.draws[d.Layers()-hop]
+		draw.Emit(edges, bytes)
+		draw.In = result.Count(hi - lo)
 	}
 	return nil
 }
@@ -173,18 +189,18 @@ func (x *execution) sample(ctx context.Context, seeds []layout.NodeID, epoch, ba
 // once a hop.
 type hopTopology struct {
 	topology.Reader
-	x *execution
+	s *sampling
 }
 
 // NewSession returns a session that knows its hop.
 func (t hopTopology) NewSession() topology.Session {
-	return &hopSession{Session: t.Reader.NewSession(), x: t.x}
+	return &hopSession{Session: t.Reader.NewSession(), draws: t.s.draws}
 }
 
 type hopSession struct {
 	topology.Session
-	x   *execution
-	hop int
+	draws []*exec.Operator
+	hop   int
 }
 
 // Degrees begins a hop.
@@ -210,31 +226,30 @@ func (s *hopSession) Weights(ctx context.Context,
 
 // enter lets the operator of the hop run until another begins.
 func (s *hopSession) enter(ctx context.Context) context.Context {
-	ctx, _ = s.x.enter(ctx, hopOperator(s.hop))
-	return ctx
+	return s.draws[s.hop-1].Begin(ctx)
 }
 
 // place returns the epoch and batch to draw for, counted from 0 as the sampler does; users and the
 // progress of a training count from 1.
-func (x *execution) place() (epoch, batch uint64) {
-	return uint64(x.IntOr("EPOCH", 1) - 1), uint64(x.IntOr("BATCH", 1) - 1)
+func (s *sampling) place() (epoch, batch uint64) {
+	return uint64(s.x.IntOr("EPOCH", 1) - 1), uint64(s.x.IntOr("BATCH", 1) - 1)
 }
 
 // batchSeeds returns the seeds that a training on nodes, in batches of SIZE, has in a batch. Of
 // multi-labels it trains on the nodes that have labels.
-func (x *execution) batchSeeds(ctx context.Context, nodes []layout.NodeID,
+func (s *sampling) batchSeeds(ctx context.Context, nodes []layout.NodeID,
 	epoch, batch uint64) ([]layout.NodeID, error) {
-	nodes, err := x.engine.Labeled(ctx, nodes)
+	nodes, err := s.x.Graph.Labeled(ctx, nodes)
 	if err != nil {
 		return nil, err
 	}
-	order, err := sample.EpochOrder(nodes, x.seed(), epoch, int(x.Args["SIZE"].N))
+	order, err := sample.EpochOrder(nodes, s.x.Seed(), epoch, int(s.x.Args["SIZE"].N))
 	if err != nil {
 		return nil, err
 	}
 	if batch >= order.Batches() {
 		return nil, fmt.Errorf("BATCH %d: an epoch has %d batches of %d", batch+1,
-			order.Batches(), x.Args["SIZE"].N)
+			order.Batches(), s.x.Args["SIZE"].N)
 	}
 	return order.Seeds(batch, nil), nil
 }
@@ -250,20 +265,20 @@ func checkTwice(refs lang.NodeList, seeds []layout.NodeID) error {
 	return nil
 }
 
-// hopName names delta i of a sample of k hops: the last delta is the seeds.
-func hopName(i, k int) string {
+// deltaName names delta i of a sample of k hops: the last delta is the seeds.
+func deltaName(i, k int) string {
 	if i == k {
 		return "seeds"
 	}
 	return fmt.Sprint(k - i)
 }
 
-func (x *execution) showLayers(d *sample.Dense) error {
-	x.header("layer", "inputs", "outputs", "edges", "first output")
+func (s *sampling) showLayers(d *sample.Dense) error {
+	s.x.Header("layer", "inputs", "outputs", "edges", "first output")
 	var off, idx []uint32
 	if d.Layers() > 1 { // the deeper layers are counted anew
 		edges := len(d.Nbrs) - int(d.NbrOffsets[d.NodeIDOffsets[2]-d.NodeIDOffsets[1]])
-		if err := x.hold("a layer", 4*int64(edges+len(d.NodeIDs)+1)); err != nil {
+		if err := s.x.Hold("a layer", 4*int64(edges+len(d.NodeIDs)+1)); err != nil {
 			return err
 		}
 		off, idx = make([]uint32, 0, len(d.NodeIDs)+1), make([]uint32, 0, edges)
@@ -273,7 +288,7 @@ func (x *execution) showLayers(d *sample.Dense) error {
 		if l > 0 {
 			off, idx = v.Off, v.Idx
 		}
-		if err := x.row(l+1, result.Count(v.In), result.Count(v.Out), result.Count(len(v.Idx)),
+		if err := s.x.Row(l+1, result.Count(v.In), result.Count(v.Out), result.Count(len(v.Idx)),
 			v.Base+v.Skip); err != nil {
 			return err
 		}
@@ -285,14 +300,14 @@ func (x *execution) showLayers(d *sample.Dense) error {
 const formatted = 8
 
 // showDense shows a row for each node, outermost hop first, with its list as local numbers.
-func (x *execution) showDense(ctx context.Context, d *sample.Dense) error {
-	x.header("local", "hop", "node", "nbr_offset", "nbrs (local)", "nbrs (node)")
-	names, err := x.allNames(ctx, d.NodeIDs)
+func (s *sampling) showDense(ctx context.Context, d *sample.Dense) error {
+	s.x.Header("local", "hop", "node", "nbr_offset", "nbrs (local)", "nbrs (node)")
+	names, err := s.names.All(ctx, d.NodeIDs)
 	if err != nil {
 		return err
 	}
-	x.note("%s", denseText(d))
-	cells := mem.NewAccount(x.engine.Budget, "the neighbors of one node")
+	s.x.Note("%s", denseText(d))
+	cells := mem.NewAccount(s.x.Graph.Budget, "the neighbors of one node")
 	defer cells.Release()
 	const copies = 6 // of a text while its row is written
 	hop, sampled := 0, int(d.NodeIDOffsets[1])
@@ -318,7 +333,7 @@ func (x *execution) showDense(ctx context.Context, d *sample.Dense) error {
 				}
 			}
 		}
-		err := x.row(local, hopName(hop, d.Layers()), name, offset, trimmed(loc), trimmed(nbr))
+		err := s.x.Row(local, deltaName(hop, d.Layers()), name, offset, trimmed(loc), trimmed(nbr))
 		if err != nil {
 			return err
 		}
@@ -341,13 +356,13 @@ func denseText(d *sample.Dense) string {
 
 func trimmed(b []byte) string { return string(b[:max(len(b)-1, 0)]) }
 
-func (x *execution) showEdges(ctx context.Context, d *sample.Dense) error {
+func (s *sampling) showEdges(ctx context.Context, d *sample.Dense) error {
 	columns := []string{"hop", "node", "neighbor"}
-	if x.weighted() {
+	if s.weighted() {
 		columns = append(columns, "weight")
 	}
-	x.header(columns...)
-	names, err := x.allNames(ctx, d.NodeIDs)
+	s.x.Header(columns...)
+	names, err := s.names.All(ctx, d.NodeIDs)
 	if err != nil {
 		return err
 	}
@@ -356,10 +371,10 @@ func (x *execution) showEdges(ctx context.Context, d *sample.Dense) error {
 		for v := d.NodeIDOffsets[hop]; v < d.NodeIDOffsets[hop+1]; v++ {
 			for k := d.NbrOffsets[v-first]; k < d.NbrOffsets[v-first+1]; k++ {
 				row := []any{d.Layers() - hop + 1, names[v], names[d.ReprMap[k]]}
-				if x.weighted() {
+				if s.weighted() {
 					row = append(row, d.Weights[k])
 				}
-				if err := x.row(row...); err != nil {
+				if err := s.x.Row(row...); err != nil {
 					return err
 				}
 			}
@@ -369,32 +384,28 @@ func (x *execution) showEdges(ctx context.Context, d *sample.Dense) error {
 }
 
 // showIO shows what the batch took: lists, and features, which are gathered and dropped.
-func (x *execution) showIO(ctx context.Context, d *sample.Dense) error {
+func (s *sampling) showIO(ctx context.Context, d *sample.Dense) error {
 	var lists trace.Counts
-	for hop := 1; hop <= d.Layers(); hop++ {
-		lists = lists.Add(x.ops[hopOperator(hop)].span.Counts())
+	for _, draw := range s.draws {
+		lists = lists.Add(draw.Counts())
 	}
-	x.header("what", "count")
+	s.x.Header("what", "count")
 	rows := [][2]any{{"nodes", result.Count(len(d.NodeIDs))}, {"edges", result.Count(len(d.Nbrs))},
 		{"blocks", result.Count(lists.Cached + lists.Read)}, {"cached", result.Count(lists.Cached)},
 		{"read", result.Count(lists.Read)}, {"bytes read", result.Size(lists.Bytes)}}
-	if m := x.engine.Meta(); len(m.Features) > 0 {
-		file, err := x.engine.Rows(ctx, m.Features[0])
-		if err != nil {
-			return err
-		}
-		err = x.featureRows(ctx, file, d.NodeIDs,
+	if s.features.Operator != nil {
+		err := s.features.Each(ctx, d.NodeIDs,
 			func([]layout.NodeID, []float32) error { return nil })
 		if err != nil {
 			return err
 		}
-		c := x.ops["features"].span.Counts()
+		c := s.features.Counts()
 		rows = append(rows, [2]any{"feature reads", result.Count(c.Read)},
 			[2]any{"feature bytes read", result.Size(c.Bytes)}, [2]any{"feature bytes used",
 				result.Size(c.Used)})
 	}
 	for _, r := range rows {
-		if err := x.row(r[0], r[1]); err != nil {
+		if err := s.x.Row(r[0], r[1]); err != nil {
 			return err
 		}
 	}

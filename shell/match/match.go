@@ -1,4 +1,4 @@
-package shell
+package match
 
 import (
 	"cmp"
@@ -6,15 +6,14 @@ import (
 	"fmt"
 	"math"
 	"slices"
-	"strings"
 	"unsafe"
-
-	"gdb/layout/listfile"
-	"gdb/shell/graph"
-	"gdb/shell/lang"
 
 	"gdb/internal/pace"
 	"gdb/layout"
+	"gdb/layout/listfile"
+	"gdb/shell/exec"
+	"gdb/shell/graph"
+	"gdb/shell/lang"
 )
 
 // matchEdge is what an edge of a match carries.
@@ -37,7 +36,8 @@ const matchBatch = 1024
 // matcher runs a MATCH: from the anchored end it extends matches hop by hop, depth first in
 // batches, so that memory does not grow with the number of matches.
 type matcher struct {
-	x *execution
+	p *plan
+	x *exec.Execution
 	q *lang.MatchQuery // turned round if its last node is where it begins
 	// Of each hop: the lists to follow, and the number of the edge type, -1 for all.
 	dirs  [][]layout.Direction
@@ -51,7 +51,8 @@ type matcher struct {
 
 // newMatchers returns a matcher for each end to begin at: those that are anchored and from which
 // the store has the lists; a node before a split, and else the left before the right.
-func newMatchers(x *execution) (found []*matcher, err error) {
+func newMatchers(p *plan) (found []*matcher, err error) {
+	x := p.x
 	q := x.Operand.Match
 	choices := []*lang.MatchQuery{q, q.Turned()}
 	if last := q.Nodes[len(q.Nodes)-1]; last.Ref != nil && q.Nodes[0].Ref == nil {
@@ -62,11 +63,11 @@ func newMatchers(x *execution) (found []*matcher, err error) {
 		if !c.Nodes[0].Anchored() {
 			continue
 		}
-		m := &matcher{x: x, q: c, more: true}
+		m := &matcher{p: p, x: x, q: c, more: true}
 		var err error
 		for _, h := range c.Hops {
-			dirs := x.engine.HopDirections(h.Dir)
-			if e := x.engine.CheckDirections(dirs); e != nil && err == nil {
+			dirs := x.Graph.HopDirections(h.Dir)
+			if e := x.Graph.CheckDirections(dirs); e != nil && err == nil {
 				err = e
 			}
 			m.dirs = append(m.dirs, dirs)
@@ -91,7 +92,7 @@ func (m *matcher) resolveTypes() error {
 		number := -1
 		if h.EdgeType != "" {
 			var err error
-			if number, err = m.x.engine.EdgeType(h.EdgeType); err != nil {
+			if number, err = m.x.Graph.EdgeType(h.EdgeType); err != nil {
 				return err
 			}
 		}
@@ -102,7 +103,7 @@ func (m *matcher) resolveTypes() error {
 
 // checkProps reports properties that the store does not have.
 func (m *matcher) checkProps() error {
-	meta := m.x.engine.Meta()
+	meta := m.x.Graph.Meta()
 	has := map[string]bool{"type": len(meta.EdgeTypes) > 0, "weight": meta.Weighted,
 		"time": meta.Timestamped, "label": meta.Labels != nil}
 	for _, e := range m.q.Exprs() {
@@ -127,58 +128,14 @@ func (m *matcher) checkProps() error {
 	return nil
 }
 
-func planMatch(x *execution) (*operator, error) {
-	ms, err := newMatchers(x)
-	if err != nil {
-		return nil, err
-	}
-	m := ms[0]
-	first := m.q.Nodes[0]
-	set := lang.NodeSet{Split: first.Split}
-	if first.Ref != nil {
-		set.IDs = lang.OneNode(*first.Ref)
-	}
-	op, err := x.opNodes("anchor", set)
-	if err != nil {
-		return nil, err
-	}
-	if len(ms) > 1 && len(m.q.Hops) > 0 {
-		op = newOperator("ends", "begins at the end with fewer neighbors", op.rows, 2, op)
-	}
-	for i, h := range m.q.Hops {
-		name := func(int) string { return matchOperator(i) }
-		in := x.opHops(name, 1, m.dirs[i], m.types[i], false, op)
-		in.detail = m.hopDetail(i)
-		if h.Most > 1 {
-			in.rows, in.blocks = -1, -1
-		}
-		op = in
-	}
-	if rest := m.anchorsBehind(); len(rest) > 0 {
-		op = newOperator("anchors", strings.Join(rest, ", "), op.rows, float64(len(rest)), op)
-	}
-	for _, kind := range []string{"names", "labels", "features"} {
-		if uses(m.q, kind) {
-			op = newOperator(kind, "", op.rows, -1, op)
-		}
-	}
-	if len(m.q.Where) > 0 {
-		op = newOperator("filter", "", -1, 0, op)
-	}
-	return newOperator("return", "", -1, 0, op), nil
-}
-
 // hopDetail says how a hop of the pattern is followed.
 func (m *matcher) hopDetail(hop int) string {
-	detail := m.x.listsDetail(m.dirs[hop], m.types[hop])
+	detail := m.x.ListsDetail(m.dirs[hop], m.types[hop])
 	if h := m.q.Hops[hop]; h.Most > 1 {
 		detail += fmt.Sprintf(", %d to %d hops", h.Least, h.Most)
 	}
 	return detail
 }
-
-// matchOperator names the operator of a hop of the pattern.
-func matchOperator(hop int) string { return fmt.Sprintf("expand %d", hop+1) }
 
 // anchorsBehind are the anchors but for the one where the search begins.
 func (m *matcher) anchorsBehind() (out []string) {
@@ -193,29 +150,10 @@ func (m *matcher) anchorsBehind() (out []string) {
 	return out
 }
 
-// runMatch begins at the anchor and extends.
-func runMatch(ctx context.Context, x *execution) error {
-	ms, err := newMatchers(x)
-	if err != nil {
-		return err
-	}
-	m := ms[0]
-	defer func() { m.free() }()
-	if err := m.resolve(ctx); err != nil {
-		return err
-	}
-	if x.ops["ends"] != nil {
-		if m, err = m.narrower(ctx, ms[1]); err != nil {
-			return err
-		}
-	}
-	m.out = newMatchOutput(m)
-	if err := x.hold("matches under way", m.stepBytes()); err != nil {
-		return err
-	}
-	x.header(m.out.columns()...)
+// begin extends matches from the nodes where the pattern begins.
+func (m *matcher) begin(ctx context.Context) error {
 	rows := make([]matchRow, 0, matchBatch)
-	err = m.allowed[0].Each(func(nodes []layout.NodeID) (bool, error) {
+	return m.allowed[0].Each(func(nodes []layout.NodeID) (bool, error) {
 		for len(nodes) > 0 && m.more {
 			rows = rows[:0]
 			for _, v := range nodes[:min(len(nodes), matchBatch)] {
@@ -230,10 +168,6 @@ func runMatch(ctx context.Context, x *execution) error {
 		}
 		return m.more, nil
 	})
-	if err != nil {
-		return err
-	}
-	return m.out.finish(ctx)
 }
 
 // findSame finds the nodes that have one name.
@@ -253,18 +187,15 @@ func (m *matcher) resolve(ctx context.Context) error {
 		if !n.Anchored() {
 			continue
 		}
-		set, op := lang.NodeSet{Split: n.Split}, "anchors"
-		if n.Ref != nil {
-			set.IDs = lang.OneNode(*n.Ref)
+		find := m.p.anchor
+		if i > 0 {
+			find = exec.FindAs(m.p.anchors, anchorSet(&n))
 		}
-		if i == 0 {
-			op = "anchor"
-		}
-		nodes, err := m.x.resolve(ctx, op, set)
+		nodes, err := find.Nodes(ctx)
 		if err != nil {
 			return err
 		}
-		m.allowed[i] = graph.NewBits(m.x.engine.Budget)
+		m.allowed[i] = graph.NewBits(m.x.Graph.Budget)
 		if err := m.allowed[i].Add(nodes); err != nil {
 			return err
 		}
@@ -315,7 +246,7 @@ func (m *matcher) extend(ctx context.Context, rows []matchRow, hop, steps int) e
 	}
 	for _, dir := range m.dirs[hop] {
 		s := &matchStep{m: m, hop: hop, steps: steps + 1, at: at, rows: rows}
-		err := m.x.eachList(ctx, matchOperator(hop), dir, nodes, math.MaxInt64,
+		err := m.p.hops[hop].Each(ctx, dir, nodes, math.MaxInt64,
 			func(part []layout.NodeID, l *listfile.Lists) (bool, error) {
 				return s.lists(ctx, part, l)
 			})
@@ -389,7 +320,7 @@ func (s *matchStep) lists(ctx context.Context, nodes []layout.NodeID,
 
 // flush passes on what was collected.
 func (s *matchStep) flush(ctx context.Context) error {
-	s.m.x.emit(matchOperator(s.hop), len(s.arrived), 0)
+	s.m.p.hops[s.hop].Emit(len(s.arrived), 0)
 	err := s.m.extend(ctx, s.arrived, s.hop+1, 0)
 	if err == nil {
 		err = s.m.extend(ctx, s.onward, s.hop, s.steps)

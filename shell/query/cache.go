@@ -1,4 +1,4 @@
-package shell
+package query
 
 import (
 	"context"
@@ -6,11 +6,11 @@ import (
 	"fmt"
 	"math"
 
-	"gdb/layout/topology"
-	"gdb/shell/result"
-
 	"gdb/kv/ids"
 	"gdb/layout"
+	"gdb/layout/topology"
+	"gdb/shell/exec"
+	"gdb/shell/result"
 	"gdb/train/runs"
 )
 
@@ -26,41 +26,41 @@ type cacheRow struct {
 const thisSession = "session"
 
 // runStatsCache shows the caches of this session and of a run.
-func runStatsCache(ctx context.Context, x *execution) error {
+func runStatsCache(ctx context.Context, x *exec.Execution) error {
 	switch x.Args["BY"].Text {
 	case "partition":
-		return x.cachePartitions()
+		return cachePartitions(x)
 	case "epoch":
-		return x.cacheEpochs(ctx)
+		return cacheEpochs(ctx, x)
 	}
-	rows := x.sessionCaches()
-	more, err := x.runCaches(ctx)
+	rows := sessionCaches(x)
+	more, err := runCaches(ctx, x)
 	if err != nil {
 		return err
 	}
 	rows = append(rows, more...)
 	if len(rows) == 0 {
-		x.note("nothing is cached yet: NEIGHBORS and the like fill the caches of this session; " +
+		x.Note("nothing is cached yet: NEIGHBORS and the like fill the caches of this session; " +
 			"gdb train makes a run, which has its own")
 	}
 	switch x.Args["BY"].Text {
 	case "policy":
-		x.header("cache", "of", "policy", "capacity", "used", "requests", "hits", "hit ratio",
+		x.Header("cache", "of", "policy", "capacity", "used", "requests", "hits", "hit ratio",
 			"bytes saved")
 	case "file":
-		x.header("file", "cache", "of", "used", "requests", "hits", "hit ratio")
+		x.Header("file", "cache", "of", "used", "requests", "hits", "hit ratio")
 	default:
-		x.header("cache", "of", "used", "requests", "hits", "hit ratio")
+		x.Header("cache", "of", "used", "requests", "hits", "hit ratio")
 	}
 	for _, c := range rows {
 		switch x.Args["BY"].Text {
 		case "policy":
-			err = x.row(c.cache, c.of, c.policy, c.capacity, c.used, c.requests, c.hits, c.ratio,
+			err = x.Row(c.cache, c.of, c.policy, c.capacity, c.used, c.requests, c.hits, c.ratio,
 				c.saved)
 		case "file":
-			err = x.row(c.file, c.cache, c.of, c.used, c.requests, c.hits, c.ratio)
+			err = x.Row(c.file, c.cache, c.of, c.used, c.requests, c.hits, c.ratio)
 		default:
-			err = x.row(c.cache, c.of, c.used, c.requests, c.hits, c.ratio)
+			err = x.Row(c.cache, c.of, c.used, c.requests, c.hits, c.ratio)
 		}
 		if err != nil {
 			return err
@@ -72,21 +72,21 @@ func runStatsCache(ctx context.Context, x *execution) error {
 func blocksOf(dir layout.Direction) string { return "blocks of " + dir.String() + "-lists" }
 
 // sessionCaches are the block caches that statements have opened.
-func (x *execution) sessionCaches() (rows []cacheRow) {
-	for _, c := range x.engine.Caches() {
+func sessionCaches(x *exec.Execution) (rows []cacheRow) {
+	for _, c := range x.Graph.Caches() {
 		s := c.Stats
 		file, _ := layout.TopologyPaths(c.Direction)
 		rows = append(rows, cacheRow{cache: blocksOf(c.Direction), of: thisSession, file: file,
-			policy: "clock", capacity: result.Size(x.engine.BlockCacheBytes()),
+			policy: "clock", capacity: result.Size(x.Graph.BlockCacheBytes()),
 			used:     result.Size(s.Bytes),
 			requests: result.Count(s.Hits + s.Misses), hits: result.Count(s.Hits),
-			saved: result.Size(s.Hits * uint64(x.engine.Meta().BlockBytes)),
+			saved: result.Size(s.Hits * uint64(x.Graph.Meta().BlockBytes)),
 			ratio: share(s.Hits, s.Hits+s.Misses)})
 	}
-	if s, ok := x.engine.NameStats(); ok {
+	if s, ok := x.Graph.NameStats(); ok {
 		rows = append(rows, cacheRow{cache: "blocks of names", of: thisSession,
 			file: ids.ReversePath, policy: "clock",
-			capacity: result.Size(x.engine.NameCacheBytes()),
+			capacity: result.Size(x.Graph.NameCacheBytes()),
 			used:     result.Size(s.Bytes), requests: result.Count(s.Hits + s.Misses),
 			hits:  result.Count(s.Hits),
 			saved: result.Size(s.Hits * ids.BlockBytes), ratio: share(s.Hits, s.Hits+s.Misses)})
@@ -96,17 +96,17 @@ func (x *execution) sessionCaches() (rows []cacheRow) {
 
 // runCaches are those of the run that RUN names, or of the newest, summed over its epochs; none
 // without a run.
-func (x *execution) runCaches(ctx context.Context) ([]cacheRow, error) {
-	name, err := x.cacheRun(ctx)
+func runCaches(ctx context.Context, x *exec.Execution) ([]cacheRow, error) {
+	name, err := cacheRun(ctx, x)
 	if err != nil || name == "" {
 		return nil, err
 	}
-	run, err := x.engine.ReadRun(name)
+	run, err := x.Graph.ReadRun(name)
 	if err != nil {
 		return nil, err
 	}
 	var sums epochCaches
-	err = x.eachEpoch(name, func(epoch *runs.Epoch) error {
+	err = eachEpoch(x, name, func(epoch *runs.Epoch) error {
 		sums.add(cachesOf(epoch))
 		return ctx.Err()
 	})
@@ -121,7 +121,7 @@ func (x *execution) runCaches(ctx context.Context) ([]cacheRow, error) {
 		capacity: result.Size(caches.Features), requests: result.Count(sums.rows),
 		hits:  result.Count(sums.rowHits),
 		ratio: share(sums.rowHits, sums.rows)}}
-	for _, f := range x.engine.Meta().Features {
+	for _, f := range x.Graph.Meta().Features {
 		if f.Name == run.Features {
 			rows[0].file, rows[0].saved = f.Path, result.Size(sums.rowHits*uint64(f.RowBytes))
 		}
@@ -136,16 +136,16 @@ func (x *execution) runCaches(ctx context.Context) ([]cacheRow, error) {
 }
 
 // cacheRun is the name of the run whose caches are shown; "" if there is none.
-func (x *execution) cacheRun(ctx context.Context) (string, error) {
+func cacheRun(ctx context.Context, x *exec.Execution) (string, error) {
 	if x.Has("RUN") {
-		run, err := x.findRun(ctx, x.Args["RUN"].Text)
+		run, err := findRun(ctx, x, x.Args["RUN"].Text)
 		return run.Name, err
 	}
-	runs, err := x.engine.Store.Catalog().Runs(ctx)
+	runs, err := x.Graph.Store.Catalog().Runs(ctx)
 	if err != nil || len(runs) == 0 {
 		return "", err
 	}
-	run, err := x.findRun(ctx, "")
+	run, err := findRun(ctx, x, "")
 	return run.Name, err
 }
 
@@ -172,8 +172,8 @@ func cachesOf(e *runs.Epoch) (c epochCaches) {
 }
 
 // cacheEpochs shows the caches of a run, epoch by epoch.
-func (x *execution) cacheEpochs(ctx context.Context) error {
-	name, err := x.cacheRun(ctx)
+func cacheEpochs(ctx context.Context, x *exec.Execution) error {
+	name, err := cacheRun(ctx, x)
 	if err != nil {
 		return err
 	}
@@ -181,36 +181,36 @@ func (x *execution) cacheEpochs(ctx context.Context) error {
 		return errors.New("no training has run on this store, and other caches have no epochs: " +
 			"gdb train makes a run")
 	}
-	x.header("run", "epoch", "cache", "requests", "hits", "hit ratio", "bytes read")
+	x.Header("run", "epoch", "cache", "requests", "hits", "hit ratio", "bytes read")
 	epochs := 0
-	err = x.eachEpoch(name, func(epoch *runs.Epoch) error {
+	err = eachEpoch(x, name, func(epoch *runs.Epoch) error {
 		epochs++
 		c := cachesOf(epoch)
-		err := x.row(name, epoch.Epoch, "features", result.Count(c.rows), result.Count(c.rowHits),
+		err := x.Row(name, epoch.Epoch, "features", result.Count(c.rows), result.Count(c.rowHits),
 			share(c.rowHits, c.rows), result.Size(epoch.Read))
 		if err != nil || epoch.NeighborHit == nil {
 			return err
 		}
-		return x.row(name, epoch.Epoch, "neighbors", result.Count(c.lists),
+		return x.Row(name, epoch.Epoch, "neighbors", result.Count(c.lists),
 			result.Count(c.listHits),
 			share(c.listHits, c.lists), nil)
 	})
 	if epochs == 0 {
-		x.note("run %s has no whole epoch yet", name)
+		x.Note("run %s has no whole epoch yet", name)
 	}
 	return err
 }
 
 // cachePartitions shows of which partitions the caches of this session hold blocks now.
-func (x *execution) cachePartitions() error {
+func cachePartitions(x *exec.Execution) error {
 	if x.Has("RUN") {
 		return errors.New("what a run's caches held of each partition is not kept: leave RUN out " +
 			"for the caches of this session")
 	}
-	x.header("partition", "cache", "blocks", "bytes", "share")
-	m, caches := x.engine.Meta(), x.engine.Caches()
+	x.Header("partition", "cache", "blocks", "bytes", "share")
+	m, caches := x.Graph.Meta(), x.Graph.Caches()
 	if len(caches) == 0 {
-		x.note("nothing is cached yet: NEIGHBORS and the like fill the caches of this session")
+		x.Note("nothing is cached yet: NEIGHBORS and the like fill the caches of this session")
 	}
 	for _, c := range caches {
 		blocks, all := make([]uint64, len(m.Partitions)), uint64(0)
@@ -219,7 +219,7 @@ func (x *execution) cachePartitions() error {
 			all++
 		})
 		for i, n := range blocks {
-			err := x.row(i, blocksOf(c.Direction), result.Count(n),
+			err := x.Row(i, blocksOf(c.Direction), result.Count(n),
 				result.Size(n*uint64(m.BlockBytes)),
 				share(n, all))
 			if err != nil {
@@ -228,14 +228,4 @@ func (x *execution) cachePartitions() error {
 		}
 	}
 	return nil
-}
-
-// noted is a renderer that shows lines for people below the result.
-type noted interface{ Note(line string) }
-
-// note adds a line below the result, where people see it: no other output has it.
-func (x *execution) note(format string, args ...any) {
-	if r, ok := x.render.(noted); ok {
-		r.Note(fmt.Sprintf(format, args...))
-	}
 }

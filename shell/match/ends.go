@@ -1,4 +1,4 @@
-package shell
+package match
 
 import (
 	"context"
@@ -12,9 +12,15 @@ import (
 
 // narrower returns m, or other, which begins at the other end, if fewer neighbors are there. What
 // m resolved goes to the one that is returned.
-func (m *matcher) narrower(ctx context.Context, other *matcher) (*matcher, error) {
-	ctx, leave := m.x.enter(ctx, "ends")
-	defer leave()
+func (m *matcher) narrower(ctx context.Context, other *matcher) (best *matcher, err error) {
+	err = m.p.ends.Run(ctx, func(ctx context.Context) error {
+		best, err = m.compareEnds(ctx, other)
+		return err
+	})
+	return best, err
+}
+
+func (m *matcher) compareEnds(ctx context.Context, other *matcher) (*matcher, error) {
 	last := len(m.allowed) - 1
 	here, err := m.width(ctx, m.allowed[0])
 	if err != nil {
@@ -33,12 +39,12 @@ func (m *matcher) narrower(ctx context.Context, other *matcher) (*matcher, error
 		other.findSame()
 		best, here = other, there
 	}
-	for i := range best.q.Hops {
-		m.x.ops[matchOperator(i)].detail = best.hopDetail(i)
+	for i, lists := range m.p.hops {
+		lists.Detail = best.hopDetail(i)
 	}
-	m.x.ops["ends"].detail = fmt.Sprintf("begins at %s: %.0f neighbors%s",
-		best.q.Nodes[0].AnchorText(), here, text)
-	m.x.emit("ends", int(best.allowed[0].GetCardinality()), 0)
+	m.p.ends.Detail = fmt.Sprintf("begins at %s: %.0f neighbors%s", best.q.Nodes[0].AnchorText(),
+		here, text)
+	m.p.ends.Emit(int(best.allowed[0].GetCardinality()), 0)
 	return best, nil
 }
 
@@ -53,11 +59,11 @@ func (m *matcher) width(ctx context.Context, set *graph.Bits) (sum float64, err 
 	n := set.GetCardinality()
 	for _, dir := range m.dirs[0] {
 		if n > widthNodes {
-			mean, _ := estimator{m.x.engine.Meta()}.degree(dir)
+			mean, _ := m.x.Estimates().Degree(dir)
 			sum += float64(n) * mean
 			continue
 		}
-		t, err := m.x.engine.Topology(ctx, dir)
+		t, err := m.x.Graph.Topology(ctx, dir)
 		if err != nil {
 			return 0, err
 		}

@@ -1,14 +1,16 @@
-package shell
+// Package query runs the statements of the language on a store: what gdb shell and gdb.DB.Query
+// ask.
+package query
 
 import (
 	"context"
-	"fmt"
 	"time"
 
 	"gdb/blockdev"
 	"gdb/internal/mem"
 	"gdb/layout"
 	"gdb/layout/openfiles"
+	"gdb/shell/exec"
 	"gdb/shell/graph"
 	"gdb/shell/lang"
 	"gdb/shell/result"
@@ -17,22 +19,22 @@ import (
 // Engine runs statements for programs. It may be used from any goroutine; statements run at the
 // same time share the block caches.
 type Engine struct {
-	engine *graph.Graph
-	seed   uint64
+	graph *graph.Graph
+	seed  uint64
 }
 
 // NewEngine returns an engine over a store, which reads through dev; both are closed by their
 // owners, after Close. budget counts caches, sets of nodes and the rows of results; seed is that of
 // statements that do not name one.
 func NewEngine(st *layout.Store, dev blockdev.Device, budget *mem.Budget, seed uint64) *Engine {
-	return &Engine{engine: graph.New(st, dev, budget), seed: seed}
+	return &Engine{graph: graph.New(st, dev, budget), seed: seed}
 }
 
 // Files are the open files of the store, which statements share with the program.
-func (e *Engine) Files() *openfiles.Set { return e.engine.Files }
+func (e *Engine) Files() *openfiles.Set { return e.graph.Files }
 
 // Close closes the files; no statement runs any more.
-func (e *Engine) Close() error { return e.engine.Close() }
+func (e *Engine) Close() error { return e.graph.Close() }
 
 // Type is the type of a column.
 type Type uint8
@@ -80,12 +82,12 @@ func (e *Engine) Query(ctx context.Context, stmt string) (*Result, error) {
 	if err != nil {
 		return nil, err
 	}
-	rows := &collector{budget: e.engine.Budget}
+	rows := &collector{budget: e.graph.Budget}
 	defer func() { rows.budget.Release(rows.held) }()
-	x := newExecution(ctx, e.engine, p, e.seed, rows)
+	x := New(ctx, e.graph, p, e.seed, rows)
 	begun := time.Now()
-	if err := x.run(ctx); err != nil {
-		return nil, statementError(p, err)
+	if err := x.Run(ctx); err != nil {
+		return nil, exec.Failed(p, err)
 	}
 	out := &Result{Rows: rows.rows}
 	for _, c := range rows.columns {
@@ -93,67 +95,9 @@ func (e *Engine) Query(ctx context.Context, stmt string) (*Result, error) {
 		out.Columns = append(out.Columns, Column{c.Name, kind})
 	}
 	rows.convert()
-	sum := x.counts()
+	sum := x.Counts()
 	out.Stats = Stats{Rows: uint64(len(out.Rows)), Time: time.Since(begun),
 		Cached: sum.Cached, Read: sum.Read + sum.Opened, Bytes: sum.Bytes + sum.OpenedBytes,
 		Blocks: sum.Cached + sum.Read + sum.Opened}
 	return out, nil
-}
-
-// collector is a renderer that keeps rows.
-type collector struct {
-	budget  *mem.Budget
-	held    int64
-	columns []result.Column
-	rows    [][]any
-}
-
-// Header keeps the names.
-func (c *collector) Header(cols []string) error {
-	for _, name := range cols {
-		c.columns = append(c.columns, result.Column{Name: name})
-	}
-	return nil
-}
-
-// Row keeps a row.
-func (c *collector) Row(vals []any) error {
-	bytes := int64(rowBytes * len(vals))
-	row := make([]any, len(vals))
-	for i, v := range vals {
-		value := result.CellOf(v)
-		c.columns[i].Take(value)
-		bytes += int64(len(value.Text))
-		row[i] = value
-	}
-	if err := c.budget.Reserve("rows of a result", bytes); err != nil {
-		return fmt.Errorf("%w; LIMIT rows, or write them with INTO", err)
-	}
-	c.held += bytes
-	c.rows = append(c.rows, row)
-	return nil
-}
-
-// Footer does nothing.
-func (c *collector) Footer() error { return nil }
-
-// convert gives every value the type of its column.
-func (c *collector) convert() {
-	for _, row := range c.rows {
-		for i, v := range row {
-			value, _ := v.(result.Cell)
-			if value.Kind == result.Empty {
-				row[i] = nil
-				continue
-			}
-			switch value = value.As(c.columns[i].Kind); value.Kind {
-			case result.Int:
-				row[i] = value.Int
-			case result.Float:
-				row[i] = value.Float
-			default:
-				row[i] = value.Text
-			}
-		}
-	}
 }

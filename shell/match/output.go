@@ -1,4 +1,4 @@
-package shell
+package match
 
 import (
 	"cmp"
@@ -69,32 +69,45 @@ const (
 	groupBytes  = 320
 )
 
+// cellBytes is what a cell of a row that is kept is counted as, besides its text.
+const cellBytes = 64
+
 // hold counts the cells of a row that is kept, and n bytes more.
 func (o *matchOutput) hold(row []result.Cell, n int64) error {
 	for _, c := range row {
-		n += rowBytes*2 + int64(len(c.Text))
+		n += cellBytes + int64(len(c.Text))
 	}
-	return o.m.x.hold("rows that MATCH groups or sorts", n)
+	return o.m.x.Hold("rows that MATCH groups or sorts", n)
 }
 
-// uses says whether a query needs an operator for its properties.
-func uses(q *lang.MatchQuery, kind string) bool {
+// propKind is where a property of a node or an edge comes from.
+type propKind uint8
+
+const (
+	propCarried propKind = iota // by the match itself
+	propName                    // the id dictionary
+	propLabel
+	propFeature
+)
+
+// uses says whether a query asks for properties of a kind.
+func uses(q *lang.MatchQuery, kind propKind) bool {
 	return slices.ContainsFunc(q.Exprs(),
-		func(e lang.MatchExpr) bool { return propKind(e) == kind })
+		func(e lang.MatchExpr) bool { return kindOf(e) == kind })
 }
 
-// propKind is the operator that finds a property; "" for what a match carries.
-func propKind(e lang.MatchExpr) string {
-	switch {
-	case e.Prop == "id":
-		return "names"
-	case e.Prop == "label":
-		return "labels"
+// kindOf is where the property of an expression comes from.
+func kindOf(e lang.MatchExpr) propKind {
+	switch e.Prop {
+	case "id":
+		return propName
+	case "label":
+		return propLabel
 	}
 	if _, ok := lang.FeatureColumn(e.Prop); ok {
-		return "features"
+		return propFeature
 	}
-	return ""
+	return propCarried
 }
 
 // matchValues are properties of a batch of matches, by variable and property.
@@ -128,7 +141,7 @@ func (o *matchOutput) edgeValues(rows []matchRow, edge int, prop string) []resul
 	for i := range rows {
 		switch e := rows[i].edges[edge]; prop {
 		case "type":
-			out[i] = result.CellOf(o.m.x.engine.Meta().EdgeTypes[e.edgeType])
+			out[i] = result.CellOf(o.m.x.Graph.Meta().EdgeTypes[e.edgeType])
 		case "weight":
 			out[i] = result.CellOf(e.weight)
 		default:
@@ -140,39 +153,31 @@ func (o *matchOutput) edgeValues(rows []matchRow, edge int, prop string) []resul
 
 func (o *matchOutput) nodeValues(ctx context.Context, nodes []layout.NodeID,
 	e lang.MatchExpr) ([]result.Cell, error) {
-	x, out := o.m.x, make([]result.Cell, len(nodes))
-	switch propKind(e) {
-	case "names":
-		names, err := x.names(ctx, nodes)
+	p, out := o.m.p, make([]result.Cell, len(nodes))
+	switch kindOf(e) {
+	case propName:
+		names, err := p.names.Of(ctx, nodes)
 		for i, name := range names {
 			out[i] = result.CellOf(name)
 		}
 		return out, err
-	case "labels":
-		r, err := x.labels(ctx)
-		if err != nil {
-			return nil, err
-		}
-		return out, r.each(ctx, nodes, func(i int, row []byte) error {
-			label, err := r.text(nodes[i], row)
+	case propLabel:
+		return out, p.labels.Each(ctx, nodes, func(i int, row []byte) error {
+			label, err := p.labels.Text(nodes[i], row)
 			out[i] = result.CellOf(label)
 			return err
 		})
 	}
-	rows, err := x.engine.Rows(ctx, x.engine.Meta().Features[0])
-	if err != nil {
-		return nil, err
-	}
 	column, _ := lang.FeatureColumn(e.Prop) // it is a feature
-	at, dim := 0, rows.Meta().Dim
-	return out, x.featureRows(ctx, rows, nodes,
-		func(part []layout.NodeID, data []float32) error {
-			for i := range part {
-				out[at] = result.CellOf(data[i*dim+column])
-				at++
-			}
-			return nil
-		})
+	at := 0
+	return out, p.features.Each(ctx, nodes, func(part []layout.NodeID, data []float32) error {
+		dim := len(data) / len(part)
+		for i := range part {
+			out[at] = result.CellOf(data[i*dim+column])
+			at++
+		}
+		return nil
+	})
 }
 
 func (v matchValues) of(e *lang.MatchExpr, row int) result.Cell {
@@ -183,31 +188,19 @@ func (v matchValues) of(e *lang.MatchExpr, row int) result.Cell {
 }
 
 // take filters a batch of matches and hands on the rest; false if no more are wanted.
-func (o *matchOutput) take(ctx context.Context, rows []matchRow) (bool, error) {
-	before := o.m.x.watch.Switch(&o.m.x.root.span)
-	defer o.m.x.watch.Switch(before)
-	vals := matchValues{}
-	if len(o.m.q.Where) > 0 {
-		var asked []lang.MatchExpr
-		for _, and := range o.m.q.Where {
-			for _, c := range and {
-				asked = append(append(asked, c.Left), c.Right...)
-			}
-		}
-		if err := o.load(ctx, vals, rows, asked); err != nil {
-			return false, err
-		}
-		kept := rows[:0]
-		for i := range rows {
-			if holdsWhere(o.m.q.Where, vals, i) {
-				kept = append(kept, rows[i])
-			}
-		}
-		rows, vals = kept, matchValues{}
-		o.m.x.emit("filter", len(rows), 0)
+func (o *matchOutput) take(ctx context.Context, rows []matchRow) (more bool, err error) {
+	err = o.m.p.root.Run(ctx, func(ctx context.Context) error {
+		more, err = o.takeBatch(ctx, rows)
+		return err
+	})
+	return more, err
+}
+
+func (o *matchOutput) takeBatch(ctx context.Context, rows []matchRow) (more bool, err error) {
+	if rows, err = o.filter(ctx, rows); err != nil {
+		return false, err
 	}
 	if o.m.q.Distinct && !o.grouped {
-		var err error
 		if rows, err = o.fresh(rows); err != nil {
 			return false, err
 		}
@@ -216,6 +209,7 @@ func (o *matchOutput) take(ctx context.Context, rows []matchRow) (bool, error) {
 	for _, item := range o.m.q.Items {
 		items = append(items, item.MatchExpr)
 	}
+	vals := matchValues{}
 	if err := o.load(ctx, vals, rows, items); err != nil {
 		return false, err
 	}
@@ -225,6 +219,32 @@ func (o *matchOutput) take(ctx context.Context, rows []matchRow) (bool, error) {
 		}
 	}
 	return true, ctx.Err()
+}
+
+// filter keeps of rows those that WHERE holds for.
+func (o *matchOutput) filter(ctx context.Context, rows []matchRow) ([]matchRow, error) {
+	where := o.m.q.Where
+	if len(where) == 0 {
+		return rows, nil
+	}
+	var asked []lang.MatchExpr
+	for _, and := range where {
+		for _, c := range and {
+			asked = append(append(asked, c.Left), c.Right...)
+		}
+	}
+	vals := matchValues{}
+	if err := o.load(ctx, vals, rows, asked); err != nil {
+		return nil, err
+	}
+	kept := rows[:0]
+	for i := range rows {
+		if holdsWhere(where, vals, i) {
+			kept = append(kept, rows[i])
+		}
+	}
+	o.m.p.filter.Emit(len(kept), 0)
+	return kept, nil
 }
 
 // seenBytes is what a match that DISTINCT remembers takes besides its key.
@@ -243,7 +263,7 @@ func (o *matchOutput) fresh(rows []matchRow) ([]matchRow, error) {
 			continue
 		}
 		n := int64(seenBytes + len(o.key))
-		if err := o.m.x.hold("rows that MATCH keeps distinct", n); err != nil {
+		if err := o.m.x.Hold("rows that MATCH keeps distinct", n); err != nil {
 			return nil, err
 		}
 		o.seen[string(o.key)] = struct{}{}
@@ -453,7 +473,7 @@ func (o *matchOutput) show(cells []result.Cell) error {
 			vals[i] = c.Text
 		}
 	}
-	return o.m.x.row(vals...)
+	return o.m.x.Row(vals...)
 }
 
 // finish shows groups and sorted rows. Aggregates alone have a row even of no match.

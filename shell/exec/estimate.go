@@ -1,4 +1,4 @@
-package shell
+package exec
 
 import (
 	"math"
@@ -8,13 +8,16 @@ import (
 	"gdb/layout"
 )
 
-// estimator guesses what operators will do from what ingest counted; it reads nothing. Lists are
+// Estimates guesses what operators will do from what ingest counted; it reads nothing. Lists are
 // taken to be spread evenly over blocks, and neighbors to be drawn independently.
-type estimator struct{ meta *kv.Meta }
+type Estimates struct{ meta *kv.Meta }
 
-// degree is the mean length of a list, and met that of the list of a node met as a neighbor: a
+// Estimates are those of the store of a statement.
+func (x *Execution) Estimates() Estimates { return Estimates{x.Graph.Meta()} }
+
+// Degree is the mean length of a list, and met that of the list of a node met as a neighbor: a
 // node is met as often as it has neighbors, so long lists weigh more.
-func (e estimator) degree(dir layout.Direction) (mean, met float64) {
+func (e Estimates) Degree(dir layout.Direction) (mean, met float64) {
 	hist := e.meta.Stats.InHist
 	if dir == layout.Out && len(e.meta.Stats.OutHist) > 0 {
 		hist = e.meta.Stats.OutHist
@@ -38,8 +41,8 @@ func (e estimator) degree(dir layout.Direction) (mean, met float64) {
 	return mean, squares / sum
 }
 
-// of is the share of edges that have a type; type -1 is all.
-func (e estimator) of(edgeType int) float64 {
+// share is the share of edges that have a type; type -1 is all.
+func (e Estimates) share(edgeType int) float64 {
 	counts := e.meta.Stats.TypeCounts
 	if edgeType < 0 || edgeType >= len(counts) {
 		return 1
@@ -47,8 +50,8 @@ func (e estimator) of(edgeType int) float64 {
 	return float64(counts[edgeType]) / float64(max(e.meta.Edges, 1))
 }
 
-// distinct is how many different ones of total are met by n draws.
-func distinct(n, total float64) float64 {
+// Distinct is how many different ones of total are met by n draws.
+func Distinct(n, total float64) float64 {
 	if total <= 0 {
 		return 0
 	}
@@ -56,7 +59,7 @@ func distinct(n, total float64) float64 {
 }
 
 // fileBlocks is the number of blocks of a file without its header.
-func (e estimator) fileBlocks(path string, blockBytes int) float64 {
+func (e Estimates) fileBlocks(path string, blockBytes int) float64 {
 	for _, f := range e.meta.Files {
 		if f.Path == path {
 			return max(float64(f.Size)/float64(max(blockBytes, 1))-1, 0)
@@ -65,16 +68,16 @@ func (e estimator) fileBlocks(path string, blockBytes int) float64 {
 	return 0
 }
 
-// listBlocks is how many blocks the lists of n nodes are in: entries in all.
-func (e estimator) listBlocks(dir layout.Direction, nodes, entries float64) float64 {
+// ListBlocks is how many blocks the lists of n nodes are in: entries in all.
+func (e Estimates) ListBlocks(dir layout.Direction, nodes, entries float64) float64 {
 	path, _ := layout.TopologyPaths(dir)
 	all := e.fileBlocks(path, e.meta.BlockBytes)
-	bytes := entries * float64(e.entryBytes())
-	return min(distinct(nodes, all)+bytes/float64(max(e.meta.BlockBytes, 1)), all)
+	bytes := entries * float64(e.EntryBytes())
+	return min(Distinct(nodes, all)+bytes/float64(max(e.meta.BlockBytes, 1)), all)
 }
 
-// entryBytes is the size of one entry of a list on disk.
-func (e estimator) entryBytes() int {
+// EntryBytes is the size of one entry of a list on disk.
+func (e Estimates) EntryBytes() int {
 	n := 4
 	if len(e.meta.EdgeTypes) > 0 {
 		n += 2
@@ -89,20 +92,20 @@ func (e estimator) entryBytes() int {
 }
 
 // nameBlocks is how many blocks the external ids of n nodes are in.
-func (e estimator) nameBlocks(nodes float64) float64 {
-	return distinct(nodes, e.fileBlocks(ids.ReversePath, ids.BlockBytes))
+func (e Estimates) nameBlocks(nodes float64) float64 {
+	return Distinct(nodes, e.fileBlocks(ids.ReversePath, ids.BlockBytes))
 }
 
-// rowReads is how many reads the rows of n nodes take at most: one for each, or for each page.
-func (e estimator) rowReads(m kv.RowsMeta, nodes float64) float64 {
-	return distinct(nodes, e.fileBlocks(m.Path, m.PageBytes)+1)
+// RowReads is how many reads the rows of n nodes take at most: one for each, or for each page.
+func (e Estimates) RowReads(m kv.RowsMeta, nodes float64) float64 {
+	return Distinct(nodes, e.fileBlocks(m.Path, m.PageBytes)+1)
 }
 
 // hop is what drawing neighbors for nodes takes: edges, and blocks. met says that the nodes were
 // met as neighbors themselves.
-func (e estimator) hop(dir layout.Direction, nodes float64, fanout int,
+func (e Estimates) hop(dir layout.Direction, nodes float64, fanout int,
 	met bool) (edges, blocks float64) {
-	mean, ofMet := e.degree(dir)
+	mean, ofMet := e.Degree(dir)
 	if met {
 		mean = ofMet
 	}
@@ -110,15 +113,15 @@ func (e estimator) hop(dir layout.Direction, nodes float64, fanout int,
 	if fanout > 0 {
 		edges = min(edges, nodes*float64(fanout))
 	}
-	return edges, e.listBlocks(dir, nodes, 0)
+	return edges, e.ListBlocks(dir, nodes, 0)
 }
 
-// batch is what a batch of seeds takes, sampled from in-lists: nodes, and blocks.
-func (e estimator) batch(seeds float64, fanout []int) (nodes, blocks float64) {
+// Batch is what a batch of seeds takes, sampled from in-lists: nodes, and blocks.
+func (e Estimates) Batch(seeds float64, fanout []int) (nodes, blocks float64) {
 	nodes, frontier := seeds, seeds
 	for i, f := range fanout {
 		edges, read := e.hop(layout.In, frontier, f, i > 0)
-		frontier = distinct(edges, float64(e.meta.Nodes))
+		frontier = Distinct(edges, float64(e.meta.Nodes))
 		nodes += frontier
 		blocks += read
 	}

@@ -1,0 +1,104 @@
+package exec
+
+import (
+	"fmt"
+
+	"gdb/internal/mem"
+	"gdb/internal/trace"
+	"gdb/shell/result"
+)
+
+// explain shows the plan and its estimates.
+func (x *Execution) explain() error {
+	x.Header("operator", "detail", "est. rows", "est. blocks")
+	x.Note("estimates from degree statistics; nothing was read")
+	return x.eachOperator(func(op *Operator, branch string) error {
+		return x.Row(append([]any{branch + op.Name}, op.Explain()...)...)
+	})
+}
+
+func (x *Execution) eachOperator(fn func(op *Operator, branch string) error) (err error) {
+	x.plan.Root.walk("", "", func(op *Operator, branch string) {
+		if err == nil {
+			err = fn(op, branch)
+		}
+	})
+	return err
+}
+
+// profile shows what each operator did.
+func (x *Execution) profile() error {
+	x.Header("operator", "detail", "in", "out", "ms", "blocks", "cached", "read", "bytes read",
+		"bytes used", "amplification")
+	sum := x.Counts()
+	var features *Operator
+	err := x.eachOperator(func(op *Operator, branch string) error {
+		c := op.Counts()
+		in := op.In
+		if in == nil {
+			in = handedOn(op.Inputs)
+		}
+		if op.span.Name == featuresName {
+			features = op
+		}
+		return x.profileRow(branch+op.Name, op.Detail, in, result.Count(c.Out), c)
+	})
+	if err != nil {
+		return err
+	}
+	if sum.Opened > 0 {
+		c := trace.Counts{Read: sum.Opened, Bytes: sum.OpenedBytes, Time: sum.OpenedTime}
+		if err := x.profileRow("open files", "headers and indexes", nil, nil, c); err != nil {
+			return err
+		}
+	}
+	sum.Read += sum.Opened
+	sum.Bytes += sum.OpenedBytes
+	sum.Time += sum.OpenedTime
+	if features != nil {
+		x.hint(features.Counts())
+	}
+	return x.profileRow("total", "", nil, result.Count(x.plan.Root.Counts().Out), sum)
+}
+
+// hintFrom is the amplification of feature reads from which a hint says what to do.
+const hintFrom = 2
+
+// hint says below a profile what its feature reads mean.
+func (x *Execution) hint(features trace.Counts) {
+	if features.Used == 0 || features.Bytes == 0 {
+		return
+	}
+	times := float64(features.Bytes) / float64(features.Used)
+	x.Note("used %s of %s feature bytes read: amplification %.1fx",
+		mem.FormatSize(int64(features.Used)), mem.FormatSize(int64(features.Bytes)), times)
+	if times >= hintFrom {
+		x.Note("hint: a row is read with the rest of its sectors; SIMULATE CACHE shows how many " +
+			"rows a feature cache would not read again")
+	}
+}
+
+// handedOn sums the rows of operators; of none it is nil.
+func handedOn(inputs []*Operator) any {
+	if len(inputs) == 0 {
+		return nil
+	}
+	sum := result.Count(0)
+	for _, op := range inputs {
+		sum += result.Count(op.Counts().Out)
+	}
+	return sum
+}
+
+func (x *Execution) profileRow(name, detail string, in, out any, c trace.Counts) error {
+	var used, times any
+	if c.Used > 0 {
+		used = result.Size(c.Used)
+	}
+	if c.Used > 0 && c.Bytes > 0 {
+		times = fmt.Sprintf("%.1fx", float64(c.Bytes)/float64(c.Used))
+	}
+	return x.Row(name, detail, in, out, float64(c.Time.Microseconds())/1000,
+		result.Count(c.Cached+c.Read), result.Count(c.Cached), result.Count(c.Read),
+		result.Size(c.Bytes), used, times)
+}

@@ -1,0 +1,118 @@
+// Package match finds patterns: the statement MATCH. From an anchored end it extends matches hop by
+// hop, then filters, groups and sorts them.
+package match
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"gdb/shell/exec"
+	"gdb/shell/lang"
+)
+
+// plan is the operators of a MATCH, and the matchers of the ends that it could begin at.
+type plan struct {
+	x        *exec.Execution
+	matchers []*matcher // the first is the one to begin with unless the ends are compared
+
+	anchor   *exec.Find
+	ends     *exec.Operator // nil with one end to begin at
+	hops     []exec.Lists
+	anchors  *exec.Operator // the anchors but for the first; nil without
+	names    exec.Names     // these three without an operator where the query does not ask for them
+	labels   *exec.Labels
+	features exec.Features
+	filter   *exec.Operator // nil without WHERE
+	root     *exec.Operator
+}
+
+// Plan plans a MATCH.
+func Plan(x *exec.Execution) (*exec.Plan, error) {
+	p := &plan{x: x}
+	var err error
+	if p.matchers, err = newMatchers(p); err != nil {
+		return nil, err
+	}
+	m := p.matchers[0]
+	if p.anchor, err = x.Find("anchor", anchorSet(&m.q.Nodes[0])); err != nil {
+		return nil, err
+	}
+	op := p.anchor.Operator
+	if len(p.matchers) > 1 && len(m.q.Hops) > 0 {
+		p.ends = x.Operator("ends", "begins at the end with fewer neighbors", op.Rows, 2, op)
+		op = p.ends
+	}
+	for i, h := range m.q.Hops {
+		lists := x.Lists(fmt.Sprintf("expand %d", i+1),
+			exec.Hop{Directions: m.dirs[i], Via: m.types[i]}, op)
+		lists.Detail = m.hopDetail(i)
+		if h.Most > 1 {
+			lists.Rows, lists.Blocks = -1, -1
+		}
+		p.hops = append(p.hops, lists)
+		op = lists.Operator
+	}
+	p.planOutput(m, op)
+	return &exec.Plan{Root: p.root, Run: p.run}, nil
+}
+
+// planOutput plans what is done with the matches that in hands on.
+func (p *plan) planOutput(m *matcher, in *exec.Operator) {
+	x, op := p.x, in
+	if behind := m.anchorsBehind(); len(behind) > 0 {
+		p.anchors = x.Operator("anchors", strings.Join(behind, ", "), op.Rows,
+			float64(len(behind)), op)
+		op = p.anchors
+	}
+	if uses(m.q, propName) {
+		p.names = exec.Names{Operator: x.Operator("names", "", op.Rows, -1, op)}
+		op = p.names.Operator
+	}
+	if uses(m.q, propLabel) {
+		p.labels = exec.NewLabels(x.Operator("labels", "", op.Rows, -1, op))
+		op = p.labels.Operator
+	}
+	if uses(m.q, propFeature) {
+		p.features = exec.Features{Operator: x.Operator("features", "", op.Rows, -1, op)}
+		op = p.features.Operator
+	}
+	if len(m.q.Where) > 0 {
+		p.filter = x.Operator("filter", "", -1, 0, op)
+		op = p.filter
+	}
+	p.root = x.Operator("return", "", -1, 0, op)
+}
+
+// run begins at the anchor and extends.
+func (p *plan) run(ctx context.Context) error {
+	m := p.matchers[0]
+	defer func() { m.free() }()
+	if err := m.resolve(ctx); err != nil {
+		return err
+	}
+	if p.ends != nil {
+		var err error
+		if m, err = m.narrower(ctx, p.matchers[1]); err != nil {
+			return err
+		}
+	}
+	m.out = newMatchOutput(m)
+	if err := p.x.Hold("matches under way", m.stepBytes()); err != nil {
+		return err
+	}
+	p.x.Header(m.out.columns()...)
+	if err := m.begin(ctx); err != nil {
+		return err
+	}
+	return m.out.finish(ctx)
+}
+
+// anchorSet is the set of nodes that the pattern anchors a node to.
+func anchorSet(n *lang.MatchNode) lang.NodeSet {
+	set := lang.NodeSet{Split: n.Split}
+	if n.Ref != nil {
+		set.IDs = lang.OneNode(*n.Ref)
+	}
+	return set
+}

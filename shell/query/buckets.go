@@ -1,0 +1,95 @@
+package query
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+	"sort"
+
+	"gdb/kv"
+	"gdb/layout"
+	"gdb/layout/listfile"
+	"gdb/shell/exec"
+	"gdb/shell/result"
+)
+
+// bucketPartitionsMost bounds the counters of STATS BUCKETS: 8 bytes for each pair of partitions.
+const bucketPartitionsMost = 2048
+
+// buckets is STATS BUCKETS: the edges between each two partitions.
+type buckets struct {
+	x    *exec.Execution
+	scan exec.Scan
+}
+
+func planBuckets(x *exec.Execution) (*exec.Plan, error) {
+	n := len(x.Graph.Meta().Partitions)
+	if n > bucketPartitionsMost {
+		return nil, fmt.Errorf("the store has %d partitions, and this counts the pairs of up to %d",
+			n, bucketPartitionsMost)
+	}
+	b := &buckets{x, x.Scan([]layout.Direction{layout.In}, -1)}
+	return &exec.Plan{Run: b.run, Root: x.Operator("buckets", "edges by pair of partitions",
+		float64(n*n), 0, b.scan.Operator)}, nil
+}
+
+// run counts the edges of each bucket (i,j) in one scan of the in-lists.
+func (b *buckets) run(ctx context.Context) error {
+	m := b.x.Graph.Meta()
+	n := len(m.Partitions)
+	if err := b.x.Hold("counters and order of pairs of partitions", 16*int64(n*n)); err != nil {
+		return err
+	}
+	edges, err := b.count(ctx, m.Partitions)
+	if err != nil {
+		return err
+	}
+	b.x.Header("bucket", "edges", "bytes", "share", "skew")
+	order := make([]int, len(edges))
+	for i := range order {
+		order[i] = i
+	}
+	if b.x.Has("TOP") {
+		slices.SortStableFunc(order, func(i, j int) int { return cmp.Compare(edges[j], edges[i]) })
+		order = order[:min(int64(len(order)), b.x.Args["TOP"].N)]
+	}
+	perEdge := uint64(b.x.Estimates().EntryBytes())
+	for _, i := range order {
+		err := b.x.Row(fmt.Sprintf("(%d,%d)", i/n, i%n), result.Count(edges[i]),
+			result.Size(edges[i]*perEdge), share(edges[i], m.Edges),
+			skew(edges[i], m.Edges, len(edges)))
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// count counts edges by pair of partitions. A list is sorted and partitions are ranges, so a bucket
+// is a run of each list.
+func (b *buckets) count(ctx context.Context, parts []kv.Partition) ([]uint64, error) {
+	n := len(parts)
+	edges := make([]uint64, n*n)
+	return edges, b.scan.Each(ctx, layout.In,
+		func(first layout.NodeID, _ bool, l *listfile.Lists) error {
+			for k := range len(l.Off) - 1 {
+				j := partitionOf(parts, first+layout.NodeID(k))
+				list := l.Nbrs[l.Off[k]:l.Off[k+1]]
+				for len(list) > 0 {
+					i := partitionOf(parts, list[0])
+					end := uint64(parts[i].First) + parts[i].Nodes
+					run := sort.Search(len(list),
+						func(q int) bool { return uint64(list[q]) >= end })
+					edges[i*n+j] += uint64(run)
+					list = list[run:]
+				}
+			}
+			return nil
+		})
+}
+
+// partitionOf is the partition of a node, which is in one.
+func partitionOf(parts []kv.Partition, v layout.NodeID) int {
+	return sort.Search(len(parts), func(i int) bool { return parts[i].First > v }) - 1
+}

@@ -1,0 +1,66 @@
+package query
+
+import (
+	"fmt"
+
+	"gdb/internal/mem"
+	"gdb/shell/result"
+)
+
+// collector is a renderer that keeps rows.
+type collector struct {
+	budget  *mem.Budget
+	held    int64
+	columns []result.Column
+	rows    [][]any
+}
+
+// Header keeps the names.
+func (c *collector) Header(cols []string) error {
+	for _, name := range cols {
+		c.columns = append(c.columns, result.Column{Name: name})
+	}
+	return nil
+}
+
+// Row keeps a row.
+func (c *collector) Row(vals []any) error {
+	bytes := int64(rowBytes * len(vals))
+	row := make([]any, len(vals))
+	for i, v := range vals {
+		value := result.CellOf(v)
+		c.columns[i].Take(value)
+		bytes += int64(len(value.Text))
+		row[i] = value
+	}
+	if err := c.budget.Reserve("rows of a result", bytes); err != nil {
+		return fmt.Errorf("%w; LIMIT rows, or write them with INTO", err)
+	}
+	c.held += bytes
+	c.rows = append(c.rows, row)
+	return nil
+}
+
+// Footer does nothing.
+func (c *collector) Footer() error { return nil }
+
+// convert gives every value the type of its column.
+func (c *collector) convert() {
+	for _, row := range c.rows {
+		for i, v := range row {
+			value, _ := v.(result.Cell)
+			if value.Kind == result.Empty {
+				row[i] = nil
+				continue
+			}
+			switch value = value.As(c.columns[i].Kind); value.Kind {
+			case result.Int:
+				row[i] = value.Int
+			case result.Float:
+				row[i] = value.Float
+			default:
+				row[i] = value.Text
+			}
+		}
+	}
+}

@@ -1,0 +1,181 @@
+package query
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"gdb/kv"
+	"gdb/shell/exec"
+	"gdb/shell/graph"
+	"gdb/shell/result"
+	"gdb/shell/words"
+)
+
+func runStatsGraph(_ context.Context, x *exec.Execution) error {
+	m := x.Graph.Meta()
+	x.Header("name", "value")
+	for _, r := range graphRows(m) {
+		if err := x.Row(r[0], r[1]); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func graphRows(m *kv.Meta) [][2]any {
+	rows := [][2]any{{"nodes", result.Count(m.Nodes)}, {"edges", result.Count(m.Edges)},
+		{"undirected", m.Undirected}, {"edge types", result.Count(len(m.EdgeTypes))},
+		{"partitions", result.Count(len(m.Partitions))}, {"in-degree max",
+			result.Count(m.Stats.InMax)}}
+	if len(m.Stats.OutHist) > 0 {
+		rows = append(rows, [2]any{"out-degree max", result.Count(m.Stats.OutMax)})
+	}
+	rows = append(rows, [2]any{"self loops", result.Count(m.Stats.SelfLoops)},
+		[2]any{"edges read", result.Count(m.Stats.EdgesRead)},
+		[2]any{"dropped self loops", result.Count(m.Stats.DroppedSelfLoops)},
+		[2]any{"dropped duplicates", result.Count(m.Stats.DroppedDuplicates)})
+	total := int64(0)
+	for _, f := range m.Files {
+		total += f.Size
+	}
+	for _, f := range m.Features {
+		rows = append(rows, [2]any{"features " + f.Name, fmt.Sprintf("%d x %s", f.Dim, f.DType)})
+	}
+	return append(rows, [2]any{"files", result.Count(len(m.Files))},
+		[2]any{"bytes", result.Size(total)})
+}
+
+// share is part of whole, or nothing of nothing.
+func share(part, whole uint64) any {
+	if whole == 0 {
+		return nil
+	}
+	return result.Ratio(float64(part) / float64(whole))
+}
+
+// skew is how many times the mean a part is.
+func skew(part, whole uint64, parts int) any {
+	if whole == 0 {
+		return nil
+	}
+	return float64(part) * float64(parts) / float64(whole)
+}
+
+// runStatsPartitions shows what ingest counted; with TOP, those with the most edges.
+func runStatsPartitions(_ context.Context, x *exec.Execution) error {
+	x.Header("partition", "first node", "nodes", "in-edges", "share", "skew")
+	m := x.Graph.Meta()
+	order := make([]int, len(m.Partitions))
+	for i := range order {
+		order[i] = i
+	}
+	if x.Has("TOP") {
+		slices.SortStableFunc(order, func(a, b int) int {
+			return cmp.Compare(m.Partitions[b].Edges, m.Partitions[a].Edges)
+		})
+		order = order[:min(int64(len(order)), x.Args["TOP"].N)]
+	}
+	for _, i := range order {
+		p := m.Partitions[i]
+		err := x.Row(i, fmt.Sprintf("#%d", p.First), result.Count(p.Nodes), result.Count(p.Edges),
+			share(p.Edges, m.Edges), skew(p.Edges, m.Edges, len(m.Partitions)))
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func runStatsIO(_ context.Context, x *exec.Execution) error {
+	if by := x.Args["BY"].Text; by != "" {
+		return ioBy(x, by)
+	}
+	x.Header("backend", "reads", "bytes", "errors", "wait_s")
+	var sum graph.IOCounts
+	for _, r := range x.Graph.Dev.By(func(graph.IOKey) string { return "" }) {
+		sum.Add(r.IOCounts)
+	}
+	return x.Row(string(x.Graph.Dev.Info().Backend), result.Count(sum.Reads),
+		result.Size(sum.Bytes),
+		result.Count(sum.Errors), sum.Wait.Seconds())
+}
+
+func ioBy(x *exec.Execution, by string) error {
+	rows := x.Graph.Dev.By(func(k graph.IOKey) string {
+		switch by {
+		case "file":
+			return k.File
+		case "phase":
+			return k.Phase
+		}
+		return k.Op
+	})
+	x.Header(by, "reads", "bytes", "errors", "wait_s")
+	for _, r := range rows {
+		err := x.Row(r.Name, result.Count(r.Reads), result.Size(r.Bytes), result.Count(r.Errors),
+			r.Wait.Seconds())
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// traceLast is how many reads TRACE IO shows without LAST.
+const traceLast = 20
+
+// runTraceIO begins or ends recording, or shows what was recorded.
+func runTraceIO(_ context.Context, x *exec.Execution) error {
+	on, off := x.Has("ON"), x.Has("OFF")
+	if on || off {
+		x.Graph.Dev.Trace(on)
+		x.Header("tracing")
+		return x.Row(map[bool]string{true: "on", false: "off"}[on])
+	}
+	records, tracing := x.Graph.Dev.Last(int(min(x.IntOr("LAST", traceLast), graph.IORecordsMost)))
+	if len(records) == 0 && !tracing {
+		return errors.New("nothing was recorded: TRACE IO ON records reads from then on")
+	}
+	x.Header("at_ms", "op", "phase", "file", "offset", "bytes", "batch_ms", "failed")
+	for _, r := range records {
+		err := x.Row(float64(r.At.Sub(records[0].At).Microseconds())/1000, r.Op, r.Phase, r.File,
+			r.Offset, result.Size(r.Bytes), float64(r.Wait.Microseconds())/1000, r.Failed)
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// runResetStats makes the counters of STATS CACHE and STATS IO begin anew.
+func runResetStats(_ context.Context, x *exec.Execution) error {
+	x.Graph.Dev.Reset()
+	x.Graph.ResetCaches()
+	x.Header("counters")
+	return x.Row("reset")
+}
+
+// Settings are what SET can change.
+var Settings = []string{"seed"}
+
+// runSet changes a setting of the session.
+func runSet(_ context.Context, x *exec.Execution) error {
+	name, value := x.Operand.Text, x.Args["TO"].Text
+	if !slices.Contains(Settings, name) {
+		return fmt.Errorf("no setting %s%s; SET changes %s, and .settings shows all",
+			words.Quoted(name),
+			words.Near(name, Settings), strings.Join(Settings, ", "))
+	}
+	seed, err := strconv.ParseUint(value, 10, 64)
+	if err != nil {
+		return fmt.Errorf("TO %s: a seed is a whole number from 0 on", words.Quoted(value))
+	}
+	x.Graph.SetSeed(seed)
+	x.Header("setting", "value")
+	return x.Row(name, fmt.Sprint(seed))
+}
