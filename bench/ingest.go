@@ -13,6 +13,7 @@ import (
 	"gdb/internal/badoption"
 	"gdb/internal/mem"
 	"gdb/layout/ingest"
+	"gdb/layout/ingest/source"
 
 	"github.com/cockroachdb/pebble/v2/vfs"
 )
@@ -139,7 +140,7 @@ func ingestFormat(ctx context.Context, opt *IngestOptions, format, work string) 
 
 // writeEdgeText writes the edges of the arrays as lines of text.
 func writeEdgeText(ctx context.Context, opt *IngestOptions, path string, text bool) (err error) {
-	src, err := ingest.Open(ctx, opt.FS, &ingest.Options{Sources: []string{opt.Source}})
+	src, err := source.Open(ctx, opt.FS, &source.Options{Sources: []string{opt.Source}})
 	if err != nil {
 		return err
 	}
@@ -150,7 +151,7 @@ func writeEdgeText(ctx context.Context, opt *IngestOptions, path string, text bo
 	}
 	w := bufio.NewWriterSize(f, 1<<20)
 	line := []byte("source,destination\n")
-	err = src.Edges(ctx, func(c *ingest.EdgeChunk) error {
+	err = src.Edges(ctx, func(c *source.EdgeChunk) error {
 		for i, s := range c.SrcInt {
 			line = appendID(line, s, text)
 			line = append(line, ',')

@@ -14,6 +14,7 @@ import (
 	"gdb/kv/ids"
 	"gdb/layout"
 	"gdb/layout/ingest"
+	"gdb/layout/ingest/source"
 	"gdb/layout/layouttest"
 	"gdb/shell/graph"
 	"gdb/shell/result"
@@ -100,7 +101,7 @@ func sourceGraph(t *testing.T, opt *ingest.Options, store *layout.Store,
 	for v, name := range names {
 		number[name] = layout.NodeID(v)
 	}
-	src, err := ingest.Open(ctx, vfs.Default, opt)
+	src, err := source.Open(ctx, vfs.Default, &source.Options{Sources: opt.Sources})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -114,7 +115,7 @@ func sourceGraph(t *testing.T, opt *ingest.Options, store *layout.Store,
 	for i, name := range g.EdgeTypes {
 		types[name] = uint16(i)
 	}
-	err = src.Edges(ctx, func(c *ingest.EdgeChunk) error {
+	err = src.Edges(ctx, func(c *source.EdgeChunk) error {
 		for i := range c.Len() {
 			g.Edges = append(g.Edges, sourceEdge(c, i, number, types))
 		}
@@ -174,7 +175,7 @@ func sourceLabels(t *testing.T, dir string, number map[string]layout.NodeID) ([]
 	return labels, names
 }
 
-func sourceEdge(c *ingest.EdgeChunk, i int, number map[string]layout.NodeID,
+func sourceEdge(c *source.EdgeChunk, i int, number map[string]layout.NodeID,
 	types map[string]uint16) (e layouttest.Edge) {
 	if c.SrcText != nil {
 		e.Src, e.Dst = number[string(c.SrcText[i])], number[string(c.DstText[i])]

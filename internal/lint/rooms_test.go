@@ -67,6 +67,7 @@ var rooms = map[string][]string{
 		"layout/layouttest",
 		"layout/ingest/extsort",
 		"layout/ingest/text",
+		"layout/ingest/source",
 		"layout/ingest",
 	},
 	"sample": {
@@ -106,7 +107,7 @@ var rooms = map[string][]string{
 
 // largeRooms are over the limit, with the lines they may have: each number only ever gets smaller.
 var largeRooms = map[string]int{
-	"layout/ingest": 8400,
+	"layout/ingest": 4700,
 }
 
 // TestRoomsImportDown holds the order of the packages inside each folder.

@@ -9,14 +9,15 @@ import (
 	"strconv"
 
 	"gdb/layout/ingest/extsort"
+	"gdb/layout/ingest/source"
 )
 
 // idRowsChunk is a run of rows that carry something for a node: labels, split members, features.
 type idRowsChunk struct {
-	ids   *IDChunk // nil: rows are node numbers from first on
+	ids   *source.IDChunk // nil: rows are node numbers from first on
 	first uint64
 	n     int
-	where *Where
+	where *source.Where
 	// value is what row i carries; false if it carries nothing.
 	value func(i int) (uint32, bool, error)
 }
@@ -84,7 +85,7 @@ func (a *attacher) direct(c *idRowsChunk, i int) (uint32, error) {
 	if c.ids.Ints != nil {
 		id = c.ids.Ints[i]
 	} else {
-		id, ok = parseID(c.ids.Text[i])
+		id, ok = source.ParseID(c.ids.Text[i])
 	}
 	if ok {
 		if node, ok := a.m.node(id); ok {
@@ -95,12 +96,12 @@ func (a *attacher) direct(c *idRowsChunk, i int) (uint32, error) {
 }
 
 func (a *attacher) errNumbered(c *idRowsChunk) error {
-	return wrongUsage("%s: the %ss have no ids, but the edges' ids are not row numbers: "+
+	return source.WrongUsage("%s: the %ss have no ids, but the edges' ids are not row numbers: "+
 		"give a column of ids", c.where.File, a.what)
 }
 
 func (a *attacher) errUnknown(c *idRowsChunk, i int) error {
-	e := &BadInputError{Where: c.where.Position(i),
+	e := &source.BadInputError{Where: c.where.Position(i),
 		What: fmt.Sprintf("%s of unknown node %s", a.what, c.id(i)),
 		Do:   "every id must be in the edges or the node table"}
 	if a.m.mode == idRows {
@@ -200,12 +201,12 @@ func (a *attacher) sortByKey(ctx context.Context) ([]extsort.Run, error) {
 
 // key returns the key of an id in modes that join, and the text that the dictionary has beside it,
 // appended to text.
-func (a *attacher) key(c *IDChunk, i int, text []byte) (uint64, []byte, bool) {
+func (a *attacher) key(c *source.IDChunk, i int, text []byte) (uint64, []byte, bool) {
 	if a.m.mode == idWide {
 		if c.Ints != nil {
 			return c.Ints[i], text, true
 		}
-		id, ok := parseID(c.Text[i])
+		id, ok := source.ParseID(c.Text[i])
 		return id, text, ok
 	}
 	if c.Ints != nil {

@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"strings"
 
+	"gdb/layout/ingest/source"
 	"gdb/layout/ingest/text"
 )
 
@@ -35,12 +36,12 @@ func newClassTable() *classTable {
 }
 
 // integer returns the number of row i's class; false if the row has no label.
-func (t *classTable) integer(c *LabelChunk, i int) (uint32, bool, error) {
+func (t *classTable) integer(c *source.LabelChunk, i int) (uint32, bool, error) {
 	class := c.Class[i]
 	switch class {
-	case Unlabeled:
+	case source.Unlabeled:
 		return 0, false, nil
-	case NoClass:
+	case source.NoClass:
 		return noClass, true, nil
 	}
 	n, ok := t.ints[class]
@@ -52,7 +53,7 @@ func (t *classTable) integer(c *LabelChunk, i int) (uint32, bool, error) {
 }
 
 // text is integer for named classes.
-func (t *classTable) text(c *LabelChunk, i int) (uint32, bool, error) {
+func (t *classTable) text(c *source.LabelChunk, i int) (uint32, bool, error) {
 	if len(c.Text[i]) == 0 {
 		return 0, false, nil
 	}
@@ -64,14 +65,14 @@ func (t *classTable) text(c *LabelChunk, i int) (uint32, bool, error) {
 	return n, true, t.check(c, i)
 }
 
-func (t *classTable) check(c *LabelChunk, i int) error {
+func (t *classTable) check(c *source.LabelChunk, i int) error {
 	if len(t.ints)+len(t.texts) <= classesMax {
 		return nil
 	}
 	if numbers, fractions := t.numbers(); numbers && fractions {
 		return errTargets
 	}
-	return &BadInputError{Where: c.Position(i),
+	return &source.BadInputError{Where: c.Position(i),
 		What: fmt.Sprintf("there are more than %d classes", classesMax),
 		Do:   "is this the column of labels?"}
 }
@@ -83,7 +84,7 @@ func (t *classTable) numbers() (all, fractions bool) {
 		if !ok {
 			return false, false
 		}
-		fractions = fractions || hasFraction(x)
+		fractions = fractions || source.HasFraction(x)
 	}
 	return len(t.texts) > 0, fractions
 }
@@ -95,7 +96,7 @@ func (t *classTable) minusOne(name string, numbers bool) bool {
 		return false
 	}
 	x, ok := text.ParseFloat([]byte(name))
-	return ok && x == Unlabeled
+	return ok && x == source.Unlabeled
 }
 
 // sorted returns the names of the classes in their final order, and the final number of each

@@ -4,6 +4,7 @@ import (
 	"errors"
 
 	"gdb/layout/ingest/extsort"
+	"gdb/layout/ingest/source"
 )
 
 // idCollector turns the ids of chunks to keys, one uint64 an id, and remembers what is needed to
@@ -11,8 +12,8 @@ import (
 // checked when the ids are numbered).
 type idCollector interface {
 	// nodeKeys takes the ids of node tables, before edges.
-	nodeKeys(c *IDChunk, out []uint64) error
-	edgeKeys(c *EdgeChunk, src, dst []uint64) error
+	nodeKeys(c *source.IDChunk, out []uint64) error
+	edgeKeys(c *source.EdgeChunk, src, dst []uint64) error
 	// finish returns the runs that number them.
 	finish() ([]extsort.Run, error)
 	close() error
@@ -42,9 +43,9 @@ func newIDCollector(p *pipeline, out *scanResult) (idCollector, error) {
 // rowCollector takes row numbers as they are.
 type rowCollector struct{}
 
-func (rowCollector) nodeKeys(*IDChunk, []uint64) error { return nil }
+func (rowCollector) nodeKeys(*source.IDChunk, []uint64) error { return nil }
 
-func (rowCollector) edgeKeys(c *EdgeChunk, src, dst []uint64) error {
+func (rowCollector) edgeKeys(c *source.EdgeChunk, src, dst []uint64) error {
 	copy(src, c.SrcInt)
 	copy(dst, c.DstInt)
 	return nil
@@ -59,12 +60,12 @@ type rankedCollector struct {
 	set *idSet
 }
 
-func (r *rankedCollector) nodeKeys(c *IDChunk, out []uint64) error {
+func (r *rankedCollector) nodeKeys(c *source.IDChunk, out []uint64) error {
 	copy(out, c.Ints)
 	return r.addAll(c.Ints)
 }
 
-func (r *rankedCollector) edgeKeys(c *EdgeChunk, src, dst []uint64) error {
+func (r *rankedCollector) edgeKeys(c *source.EdgeChunk, src, dst []uint64) error {
 	copy(src, c.SrcInt)
 	copy(dst, c.DstInt)
 	if err := r.addAll(src); err != nil {
@@ -99,12 +100,12 @@ type wideCollector struct {
 	recent [recentIDs]uint64
 }
 
-func (w *wideCollector) nodeKeys(c *IDChunk, out []uint64) error {
+func (w *wideCollector) nodeKeys(c *source.IDChunk, out []uint64) error {
 	copy(out, c.Ints)
 	return w.addAll(out)
 }
 
-func (w *wideCollector) edgeKeys(c *EdgeChunk, src, dst []uint64) error {
+func (w *wideCollector) edgeKeys(c *source.EdgeChunk, src, dst []uint64) error {
 	copy(src, c.SrcInt)
 	copy(dst, c.DstInt)
 	if err := w.addAll(src); err != nil {
@@ -134,7 +135,7 @@ func (w *wideCollector) finish() ([]extsort.Run, error) { return w.sorter.Finish
 func (w *wideCollector) close() error                   { return w.sorter.Abort() }
 
 // errIntegerNodes says that a source gives ids of two kinds.
-var errIntegerNodes = wrongUsage("node ids are integers, but edges have text ids")
+var errIntegerNodes = source.WrongUsage("node ids are integers, but edges have text ids")
 
 // recentID is an id that was seen, if it is short enough to be remembered.
 type recentID struct {
@@ -152,7 +153,7 @@ type textCollector struct {
 	recent []recentID
 }
 
-func (t *textCollector) nodeKeys(c *IDChunk, out []uint64) (err error) {
+func (t *textCollector) nodeKeys(c *source.IDChunk, out []uint64) (err error) {
 	if c.Text == nil {
 		return errIntegerNodes
 	}
@@ -164,7 +165,7 @@ func (t *textCollector) nodeKeys(c *IDChunk, out []uint64) (err error) {
 	return nil
 }
 
-func (t *textCollector) edgeKeys(c *EdgeChunk, src, dst []uint64) error {
+func (t *textCollector) edgeKeys(c *source.EdgeChunk, src, dst []uint64) error {
 	for i := range c.SrcText {
 		a, err := t.add(c.SrcText[i])
 		b, err2 := t.add(c.DstText[i])

@@ -6,12 +6,14 @@ import (
 	"fmt"
 	"slices"
 
+	"gdb/layout/ingest/source"
+
 	"github.com/cockroachdb/pebble/v2/vfs"
 )
 
 // Plan is what a dry run prints: what was found, what will be written, memory and disk.
 type Plan struct {
-	Info         *Info
+	Info         *source.Info
 	Nodes, Edges uint64 // as known; 0: see Info.EdgesAbout, or known after reading
 	MemoryBytes  int64
 	DiskBytes    int64 // of the store
@@ -22,7 +24,7 @@ type Plan struct {
 
 // DryRun plans an ingest and writes nothing.
 func DryRun(ctx context.Context, fs vfs.FS, opt Options) (plan *Plan, err error) {
-	src, err := Open(ctx, fs, &opt)
+	src, err := source.Open(ctx, fs, opt.read())
 	if err != nil {
 		return nil, err
 	}

@@ -8,11 +8,10 @@ import (
 	"strings"
 	"testing"
 
-	"gdb/layout/check"
-	"gdb/layout/listfile"
-
 	"gdb/layout"
+	"gdb/layout/check"
 	"gdb/layout/layouttest"
+	"gdb/layout/listfile"
 
 	"github.com/cockroachdb/pebble/v2/vfs"
 )

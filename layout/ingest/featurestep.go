@@ -6,10 +6,10 @@ import (
 	"fmt"
 	"iter"
 
-	"gdb/layout/rowfile"
-
 	"gdb/kv"
 	"gdb/layout/ingest/extsort"
+	"gdb/layout/ingest/source"
+	"gdb/layout/rowfile"
 )
 
 // featuresResult is what the step of one feature array gives.
@@ -42,7 +42,7 @@ var errNotInOrder = errors.New("rows are not in order of node")
 type featureWriter struct {
 	p     *pipeline
 	m     *nodeMap
-	info  FeatureInfo
+	info  source.FeatureInfo
 	scale *scaling
 	// nodes, in modes that join, are the runs of (row, node).
 	nodes []extsort.Run
@@ -53,7 +53,7 @@ type featureWriter struct {
 func (f *featureWriter) prepare(ctx context.Context) error {
 	f.scale = newScaling(f.p.opt.Normalize, f.info.Dim)
 	if f.scale.columns {
-		err := f.p.src.Features(ctx, f.info.Name, func(c *RowChunk) error {
+		err := f.p.src.Features(ctx, f.info.Name, func(c *source.RowChunk) error {
 			f.scale.observe(c.Rows)
 			f.progress("measure features", len(c.Rows)/f.info.Dim)
 			return ctx.Err()
@@ -77,13 +77,13 @@ func (f *featureWriter) progress(phase string, rows int) {
 func (f *featureWriter) attacher() *attacher {
 	return &attacher{p: f.p, m: f.m, name: "rows", what: "feature row",
 		stream: func(ctx context.Context, fn func(c *idRowsChunk) error) error {
-			return f.p.src.Features(ctx, f.info.Name, func(c *RowChunk) error {
+			return f.p.src.Features(ctx, f.info.Name, func(c *source.RowChunk) error {
 				return fn(f.rowsOf(c))
 			})
 		}}
 }
 
-func (f *featureWriter) rowsOf(c *RowChunk) *idRowsChunk {
+func (f *featureWriter) rowsOf(c *source.RowChunk) *idRowsChunk {
 	return &idRowsChunk{ids: c.IDs, first: c.First, n: len(c.Rows) / f.info.Dim, where: &c.Where,
 		value: func(int) (uint32, bool, error) { return 0, true, nil }}
 }
@@ -97,7 +97,7 @@ func (f *featureWriter) joinRows(ctx context.Context) error {
 	var rec [1]uint64
 	err = f.attacher().each(ctx, func(at attachment) error {
 		if at.seq >= nodesMax {
-			return wrongUsage("features %s: more than %d rows", f.info.Name,
+			return source.WrongUsage("features %s: more than %d rows", f.info.Name,
 				uint64(nodesMax))
 		}
 		rec[0] = at.seq<<32 | uint64(at.node)
@@ -117,7 +117,7 @@ func (f *featureWriter) eachRow(ctx context.Context, phase string,
 	a := f.attacher()
 	next, stop, mergeErr := f.pullNodes(ctx)
 	defer stop()
-	err = f.p.src.Features(ctx, f.info.Name, func(c *RowChunk) error {
+	err = f.p.src.Features(ctx, f.info.Name, func(c *source.RowChunk) error {
 		rows := f.rowsOf(c)
 		for i := range rows.n {
 			var node uint32
@@ -207,7 +207,7 @@ func (f *featureWriter) straight(ctx context.Context, out *featuresResult) error
 func outOfRange(err error, where func() string) error {
 	var e *rowfile.RangeError
 	if errors.As(err, &e) {
-		return &BadInputError{Where: where(), What: e.Error()}
+		return &source.BadInputError{Where: where(), What: e.Error()}
 	}
 	return err
 }
@@ -218,7 +218,7 @@ func (f *featureWriter) errMissing(ctx context.Context, node uint32) error {
 	if len(f.p.info.Paths) == 1 {
 		where = f.p.info.Paths[0]
 	}
-	return &BadInputError{Where: where,
+	return &source.BadInputError{Where: where,
 		What: fmt.Sprintf("node %s has no row", f.m.external(ctx, node)),
 		Do:   fmt.Sprintf("each of the %d nodes needs one", f.m.nodes)}
 }

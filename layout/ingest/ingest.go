@@ -1,3 +1,6 @@
+// Package ingest turns source files into a store, in bounded memory: it streams a source, resolves
+// ids, sorts edges externally, and writes everything in tmp/ until one catalog transaction makes
+// the store exist.
 package ingest
 
 import (
@@ -16,6 +19,7 @@ import (
 	"gdb/kv/catalog"
 	"gdb/kv/ids"
 	"gdb/layout"
+	"gdb/layout/ingest/source"
 
 	"github.com/cockroachdb/errors/oserror"
 	"github.com/cockroachdb/pebble/v2/vfs"
@@ -30,27 +34,17 @@ var (
 	// ErrExists says that the store exists already.
 	ErrExists = errors.New("a store is here already")
 	// ErrUsage says that options contradict each other or the source.
-	ErrUsage = errors.New("usage")
+	ErrUsage = source.ErrUsage
 	// ErrNotEmpty says that the directory holds something that is not of an ingest.
 	ErrNotEmpty = errors.New("the directory is not empty, and not a store")
 	// ErrChanged says that an ingest cannot be resumed, because options or sources are others.
 	ErrChanged = errors.New("not the ingest that was interrupted")
 )
 
-// usageError is an ErrUsage that says which options are wrong.
-type usageError struct{ error }
-
-func (e usageError) Is(target error) bool { return target == ErrUsage }
-func (e usageError) Unwrap() error        { return e.error }
-
-func wrongUsage(format string, args ...any) error {
-	return usageError{fmt.Errorf("ingest: "+format, args...)}
-}
-
 // Run ingests the sources to opt.Out and returns the metadata of the new store. On error nothing
 // is left that looks like a store; what Resume needs stays in OUT/tmp unless the input was bad.
 func Run(ctx context.Context, fs vfs.FS, opt Options) (meta *kv.Meta, err error) {
-	src, err := Open(ctx, fs, &opt)
+	src, err := source.Open(ctx, fs, opt.read())
 	if err != nil {
 		return nil, err
 	}
@@ -59,7 +53,7 @@ func Run(ctx context.Context, fs vfs.FS, opt Options) (meta *kv.Meta, err error)
 }
 
 // run ingests an opened source.
-func run(ctx context.Context, fs vfs.FS, src Source, opt Options) (*kv.Meta, error) {
+func run(ctx context.Context, fs vfs.FS, src source.Source, opt Options) (*kv.Meta, error) {
 	p, err := newPipeline(fs, src, opt)
 	if err != nil {
 		return nil, err
@@ -68,7 +62,7 @@ func run(ctx context.Context, fs vfs.FS, src Source, opt Options) (*kv.Meta, err
 }
 
 // newPipeline checks the options and plans.
-func newPipeline(fs vfs.FS, src Source, opt Options) (*pipeline, error) {
+func newPipeline(fs vfs.FS, src source.Source, opt Options) (*pipeline, error) {
 	if opt.BlockBytes == 0 {
 		opt.BlockBytes = 4096
 	}
@@ -89,8 +83,8 @@ func newPipeline(fs vfs.FS, src Source, opt Options) (*pipeline, error) {
 }
 
 // checkOptions finds options that contradict each other or the source.
-func checkOptions(opt *Options, info *Info) error {
-	bad := wrongUsage
+func checkOptions(opt *Options, info *source.Info) error {
+	bad := source.WrongUsage
 	switch {
 	case opt.Out == "":
 		return bad("--out is missing")
@@ -141,7 +135,7 @@ func (p *pipeline) run(ctx context.Context) (meta *kv.Meta, err error) {
 	if err == nil {
 		meta, err = p.place(ctx, r)
 	}
-	var bad *BadInputError
+	var bad *source.BadInputError
 	switch {
 	case errors.As(err, &bad), errors.Is(err, ErrUsage):
 		return nil, errors.Join(err, p.undo())

@@ -13,6 +13,7 @@ import (
 	"gdb/kv"
 	"gdb/kv/ids"
 	"gdb/layout"
+	"gdb/layout/ingest/source"
 
 	"github.com/cockroachdb/pebble/v2/vfs"
 )
@@ -20,7 +21,7 @@ import (
 const testMemory = 128 << 20
 
 // small is a pipeline with the small buffers that make a small graph spill many runs.
-func small(t testing.TB, fs vfs.FS, src Source, opt Options) *pipeline {
+func small(t testing.TB, fs vfs.FS, src source.Source, opt Options) *pipeline {
 	t.Helper()
 	opt.Memory = testMemory
 	p, err := newPipeline(fs, src, opt)
@@ -299,7 +300,7 @@ func TestBadInputLeavesNothing(t *testing.T) {
 			g, fs := base(c.kind), vfs.NewMem()
 			c.change(g)
 			_, err := small(t, fs, g, Options{Out: "a/store"}).run(context.Background())
-			var bad *BadInputError
+			var bad *source.BadInputError
 			if !errors.As(err, &bad) || !strings.Contains(err.Error(), c.want) {
 				t.Fatalf("got %v, want %q", err, c.want)
 			}

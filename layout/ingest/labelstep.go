@@ -7,10 +7,10 @@ import (
 	"fmt"
 	"math"
 
-	"gdb/layout/rowfile"
-
 	"gdb/kv"
 	"gdb/layout/ingest/extsort"
+	"gdb/layout/ingest/source"
+	"gdb/layout/rowfile"
 )
 
 // labelsResult is what the labels step gives; Meta is nil if there are no labels.
@@ -139,7 +139,7 @@ func (l *labelWriter) open() (err error) {
 
 // stream adapts the source's labels.
 func (l *labelWriter) stream(ctx context.Context, fn func(c *idRowsChunk) error) error {
-	return l.p.src.Labels(ctx, func(c *LabelChunk) error {
+	return l.p.src.Labels(ctx, func(c *source.LabelChunk) error {
 		r := &idRowsChunk{ids: c.IDs, first: c.First, where: &c.Where,
 			n: max(len(c.Class), len(c.Text), len(c.Target))}
 		r.value = func(i int) (uint32, bool, error) {
@@ -219,7 +219,7 @@ func (l *labelWriter) skipTo(node uint64) error {
 }
 
 func (l *labelWriter) errTwice(c *idRowsChunk, i int) error {
-	return &BadInputError{Where: c.where.Position(i),
+	return &source.BadInputError{Where: c.where.Position(i),
 		What: fmt.Sprintf("node %s has another label already", c.id(i)),
 		Do:   "give one label a node, or multi-labels as (node, label) pairs"}
 }

@@ -8,6 +8,8 @@ import (
 	"math/rand/v2"
 	"slices"
 	"strconv"
+
+	"gdb/layout/ingest/source"
 )
 
 // edge is an edge between external ids.
@@ -45,12 +47,12 @@ type graph struct {
 	chunk    int
 }
 
-var _ Source = (*graph)(nil)
+var _ source.Source = (*graph)(nil)
 
 func (g *graph) text() bool { return g.kind == "text" }
 
-func (g *graph) Info() *Info {
-	info := &Info{Format: "memory", Paths: nil, RowIDs: g.kind == "rows", TextIDs: g.text(),
+func (g *graph) Info() *source.Info {
+	info := &source.Info{Format: "memory", Paths: nil, RowIDs: g.kind == "rows", TextIDs: g.text(),
 		Typed: g.typed, Weighted: g.weighted, Timed: g.timed, AddInverse: g.inverse}
 	if g.kind == "rows" {
 		info.Nodes = uint64(g.nodes)
@@ -59,10 +61,10 @@ func (g *graph) Info() *Info {
 		info.EdgeTypes = []string{"a", "b", "c"}
 	}
 	if g.dim > 0 {
-		info.Features = []FeatureInfo{{Name: "features", Dim: g.dim, DType: "f32"}}
+		info.Features = []source.FeatureInfo{{Name: "features", Dim: g.dim, DType: "f32"}}
 	}
 	if g.labelled != "" {
-		info.Labels = &LabelInfo{Kind: g.labelled, Text: g.labelled != "target"}
+		info.Labels = &source.LabelInfo{Kind: g.labelled, Text: g.labelled != "target"}
 	}
 	for _, m := range g.splits {
 		if !slices.Contains(info.Splits, m.name) {
@@ -95,8 +97,8 @@ func textsOf(ids []string) [][]byte {
 	return out
 }
 
-func (g *graph) idChunk(file string, first int, ids []string) *IDChunk {
-	c := &IDChunk{Where: Where{File: file, First: int64(first), Unit: "row"}}
+func (g *graph) idChunk(file string, first int, ids []string) *source.IDChunk {
+	c := &source.IDChunk{Where: source.Where{File: file, First: int64(first), Unit: "row"}}
 	if g.text() {
 		c.Text = textsOf(ids)
 	} else {
@@ -105,10 +107,10 @@ func (g *graph) idChunk(file string, first int, ids []string) *IDChunk {
 	return c
 }
 
-func (g *graph) Edges(ctx context.Context, fn func(*EdgeChunk) error) error {
+func (g *graph) Edges(ctx context.Context, fn func(*source.EdgeChunk) error) error {
 	first := 0
 	for part := range slices.Chunk(g.edges, g.step()) {
-		c := &EdgeChunk{Where: Where{File: "edges", First: int64(first), Unit: "row"}}
+		c := &source.EdgeChunk{Where: source.Where{File: "edges", First: int64(first), Unit: "row"}}
 		var src, dst []string
 		for _, e := range part {
 			src, dst = append(src, e.src), append(dst, e.dst)
@@ -135,7 +137,7 @@ func (g *graph) Edges(ctx context.Context, fn func(*EdgeChunk) error) error {
 	return ctx.Err()
 }
 
-func (g *graph) Nodes(ctx context.Context, fn func(*IDChunk) error) error {
+func (g *graph) Nodes(ctx context.Context, fn func(*source.IDChunk) error) error {
 	first := 0
 	for part := range slices.Chunk(g.table, g.step()) {
 		if err := fn(g.idChunk("nodes", first, part)); err != nil {
@@ -158,11 +160,11 @@ func featureRow(id string, dim int) []float32 {
 	return row
 }
 
-func (g *graph) Features(ctx context.Context, name string, fn func(*RowChunk) error) error {
+func (g *graph) Features(ctx context.Context, name string, fn func(*source.RowChunk) error) error {
 	first := 0
 	for part := range slices.Chunk(g.rows, g.step()) {
-		c := &RowChunk{First: uint64(first),
-			Where: Where{File: name, First: int64(first), Unit: "row"}}
+		c := &source.RowChunk{First: uint64(first),
+			Where: source.Where{File: name, First: int64(first), Unit: "row"}}
 		if g.kind != "rows" {
 			c.IDs = g.idChunk(name, first, part)
 		}
@@ -177,10 +179,11 @@ func (g *graph) Features(ctx context.Context, name string, fn func(*RowChunk) er
 	return ctx.Err()
 }
 
-func (g *graph) Labels(ctx context.Context, fn func(*LabelChunk) error) error {
+func (g *graph) Labels(ctx context.Context, fn func(*source.LabelChunk) error) error {
 	first := 0
 	for part := range slices.Chunk(g.labels, g.step()) {
-		c := &LabelChunk{Where: Where{File: "labels", First: int64(first), Unit: "row"}}
+		c := &source.LabelChunk{Where: source.Where{File: "labels", First: int64(first),
+			Unit: "row"}}
 		var ids []string
 		for _, m := range part {
 			ids = append(ids, m.id)
@@ -203,9 +206,9 @@ func (g *graph) Labels(ctx context.Context, fn func(*LabelChunk) error) error {
 	return ctx.Err()
 }
 
-func (g *graph) Splits(ctx context.Context, fn func(*SplitChunk) error) error {
+func (g *graph) Splits(ctx context.Context, fn func(*source.SplitChunk) error) error {
 	for i, m := range g.splits {
-		c := &SplitChunk{Name: m.name, IDs: *g.idChunk(m.name, i, []string{m.id})}
+		c := &source.SplitChunk{Name: m.name, IDs: *g.idChunk(m.name, i, []string{m.id})}
 		if err := fn(c); err != nil {
 			return err
 		}

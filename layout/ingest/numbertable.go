@@ -9,6 +9,7 @@ import (
 
 	"gdb/internal/mem"
 	"gdb/layout/ingest/extsort"
+	"gdb/layout/ingest/source"
 )
 
 // numberTable numbers text ids in memory, in order of first appearance:
@@ -37,7 +38,7 @@ const numberBytes = 8
 // more, with rare exceptions: more slots than that would only spread the ids of a small file over
 // memory that the system must clear first, a huge page for each of them. What is read from
 // compressed files is not known.
-func tableSlots(size int64, info *Info) int64 {
+func tableSlots(size int64, info *source.Info) int64 {
 	n := size / 2 / 16
 	for _, p := range info.Paths {
 		if slices.Contains([]string{".gz", ".bz2", ".zst"}, path.Ext(p)) {
@@ -69,7 +70,7 @@ func (t *numberTable) slot(h uint64) uint64 {
 // candidates looks up the first slot of each hash. It is a loop of its own so that the cache
 // misses of many ids overlap.
 func (t *numberTable) candidates(hashes []uint64) []uint64 {
-	t.near = resized(t.near, len(hashes))
+	t.near = slices.Grow(t.near[:0], len(hashes))[:len(hashes)]
 	for i, h := range hashes {
 		at := t.slot(h)
 		place := t.slots[at+1]
@@ -153,7 +154,7 @@ type tableCollector struct {
 	src, dst []uint64 // hashes
 }
 
-func (t *tableCollector) nodeKeys(c *IDChunk, out []uint64) (err error) {
+func (t *tableCollector) nodeKeys(c *source.IDChunk, out []uint64) (err error) {
 	if c.Text == nil {
 		return errIntegerNodes
 	}
@@ -167,7 +168,7 @@ func (t *tableCollector) nodeKeys(c *IDChunk, out []uint64) (err error) {
 	return nil
 }
 
-func (t *tableCollector) edgeKeys(c *EdgeChunk, src, dst []uint64) (err error) {
+func (t *tableCollector) edgeKeys(c *source.EdgeChunk, src, dst []uint64) (err error) {
 	t.src, t.dst = t.hashes(t.src, c.SrcText), t.hashes(t.dst, c.DstText)
 	n := len(t.src)
 	t.src = append(t.src, t.dst...)

@@ -5,6 +5,8 @@ import (
 	"maps"
 	"slices"
 	"strconv"
+
+	"gdb/layout/ingest/source"
 )
 
 // Options are the effective flags of an ingest. The zero value of a field is its default.
@@ -48,6 +50,15 @@ type Options struct {
 	Progress func(phase string, done, total int64, unit string)
 	// Notes gets one line per note, skipped line or guess; nil for none.
 	Notes io.Writer
+}
+
+// read are the options of what is read.
+func (o *Options) read() *source.Options {
+	return &source.Options{Sources: o.Sources, Format: o.Format, Edges: o.Edges, Nodes: o.Nodes,
+		Features: o.Features, Labels: o.Labels, Splits: o.Splits, SrcCol: o.SrcCol,
+		DstCol: o.DstCol, RelCol: o.RelCol, IDCol: o.IDCol, LabelCol: o.LabelCol,
+		FeatureCols: o.FeatureCols, WeightCol: o.WeightCol, TimeCol: o.TimeCol, Delim: o.Delim,
+		Header: o.Header, AllowNaN: o.AllowNaN, SkipBad: o.SkipBad, Notes: o.Notes}
 }
 
 // args are the options as flags, without those that do not shape the store: what the catalog

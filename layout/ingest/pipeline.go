@@ -10,6 +10,7 @@ import (
 	"gdb/internal/mem"
 	"gdb/kv"
 	"gdb/layout/ingest/extsort"
+	"gdb/layout/ingest/source"
 
 	"github.com/cockroachdb/pebble/v2/vfs"
 )
@@ -22,8 +23,8 @@ var subdirs = []string{"runs", "topology", "features", "labels", "ids"}
 // makes them durable, and is then recorded in the journal with what it found out.
 type pipeline struct {
 	fs     vfs.FS
-	src    Source
-	info   *Info
+	src    source.Source
+	info   *source.Info
 	opt    Options
 	tmp    string // OUT/tmp/ingest
 	j      *journal

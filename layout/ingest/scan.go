@@ -8,6 +8,7 @@ import (
 
 	"gdb/internal/rng"
 	"gdb/layout/ingest/extsort"
+	"gdb/layout/ingest/source"
 )
 
 // idMode is the way from external ids to node ids. It follows from the source, and from whether
@@ -85,8 +86,8 @@ func (p *pipeline) scanStep(ctx context.Context) (*scanResult, error) {
 			switch {
 			case errors.Is(err, errWide):
 				mode = idWide
-			case errors.Is(err, ErrNotInteger) && guesses:
-				var bad *BadInputError
+			case errors.Is(err, source.ErrNotInteger) && guesses:
+				var bad *source.BadInputError
 				if errors.As(err, &bad) {
 					p.note("all ids are read as text, since %s: %s", bad.Where, bad.What)
 				}
@@ -182,18 +183,18 @@ func (p *pipeline) dropsDuplicates() bool {
 }
 
 // nodes takes the ids of a node table.
-func (s *scanner) nodes(c *IDChunk) error {
+func (s *scanner) nodes(c *source.IDChunk) error {
 	s.out.NodeRows += uint64(c.Len())
-	s.src = resized(s.src, c.Len())
+	s.src = slices.Grow(s.src[:0], c.Len())[:c.Len()]
 	return errors.Join(s.ids.nodeKeys(c, s.src), s.ctx.Err())
 }
 
 // edges takes a chunk of edges.
-func (s *scanner) edges(c *EdgeChunk) error {
+func (s *scanner) edges(c *source.EdgeChunk) error {
 	n := c.Len()
 	s.out.Read += uint64(n)
 	s.p.progress("read edges", s.out.Read, s.p.info.Edges, "edges")
-	s.src, s.dst = resized(s.src, n), resized(s.dst, n)
+	s.src, s.dst = slices.Grow(s.src[:0], n)[:n], slices.Grow(s.dst[:0], n)[:n]
 	if err := s.ids.edgeKeys(c, s.src, s.dst); err != nil {
 		return err
 	}
@@ -212,7 +213,7 @@ func (s *scanner) edges(c *EdgeChunk) error {
 }
 
 // checkRows checks that row ids are in range, and renumbers them.
-func (s *scanner) checkRows(c *EdgeChunk) error {
+func (s *scanner) checkRows(c *source.EdgeChunk) error {
 	top := s.top
 	for i, v := range s.src {
 		if m := max(v, s.dst[i]); m >= top {
@@ -231,12 +232,12 @@ func (s *scanner) checkRows(c *EdgeChunk) error {
 	return nil
 }
 
-func rowOutOfRange(c *EdgeChunk, i int, id, limit uint64) error {
+func rowOutOfRange(c *source.EdgeChunk, i int, id, limit uint64) error {
 	what := "source"
 	if c.SrcInt[i] != id {
 		what = "destination"
 	}
-	e := &BadInputError{Where: c.Position(i),
+	e := &source.BadInputError{Where: c.Position(i),
 		What: fmt.Sprintf("%s %d is out of range: there are %d nodes", what, id, limit),
 		Do:   fmt.Sprintf("ids are row numbers, 0 to %d", limit-1)}
 	if limit == nodesMax {
@@ -284,7 +285,7 @@ func (s *scanner) loop(batch []uint64, rec ...uint64) []uint64 {
 }
 
 // general emits edges with payload, or of ids that are still to be numbered.
-func (s *scanner) general(c *EdgeChunk) error {
+func (s *scanner) general(c *source.EdgeChunk) error {
 	batch, joined := s.batch[:0], s.out.Mode.joinsEdges()
 	split := uint16(slices.Index(s.p.info.EdgeSplits, c.Split) + 1) // 0 if it is in none
 	var rec [extsort.WordsMax]uint64
@@ -323,7 +324,7 @@ func (s *scanner) general(c *EdgeChunk) error {
 }
 
 // payload returns what edge i of a chunk carries.
-func (s *scanner) payload(c *EdgeChunk, i int) (typ uint16, w float32, t int64, err error) {
+func (s *scanner) payload(c *source.EdgeChunk, i int) (typ uint16, w float32, t int64, err error) {
 	if s.p.codec.typed {
 		if typ, err = s.types.number(c, i); err != nil {
 			return 0, 0, 0, err
@@ -357,11 +358,3 @@ func (s *scanner) finish() (err error) {
 }
 
 func (s *scanner) close() error { return errors.Join(s.sorter.Abort(), s.ids.close()) }
-
-// resized returns a slice of n elements, reusing s where it is large enough.
-func resized[T any](s []T, n int) []T {
-	if cap(s) < n {
-		return make([]T, n)
-	}
-	return s[:n]
-}

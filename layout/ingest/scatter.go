@@ -5,10 +5,10 @@ import (
 	"errors"
 	"fmt"
 
-	"gdb/layout/rowfile"
-
 	"gdb/internal/mem"
 	"gdb/layout/ingest/extsort"
+	"gdb/layout/ingest/source"
+	"gdb/layout/rowfile"
 )
 
 // scatterBlockBytes is the least write buffer of a bucket.
@@ -103,7 +103,7 @@ func (f *featureWriter) emptyBucket(ctx context.Context, opt extsort.Options, ru
 	}
 	if twice != noRow {
 		return f.attacher().at(ctx, twice, func(c *idRowsChunk, i int) error {
-			return &BadInputError{Where: c.where.Position(i),
+			return &source.BadInputError{Where: c.where.Position(i),
 				What: fmt.Sprintf("node %s has a row already", c.id(i)), Do: "give one row a node"}
 		})
 	}

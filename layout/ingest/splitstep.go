@@ -8,6 +8,7 @@ import (
 
 	"gdb/kv"
 	"gdb/layout/ingest/extsort"
+	"gdb/layout/ingest/source"
 
 	"github.com/RoaringBitmap/roaring/v2"
 )
@@ -37,7 +38,7 @@ func (p *pipeline) splits(ctx context.Context, m *nodeMap) (*splitsResult, error
 
 // splitStream adapts the source's splits; the value of a row is the number of its split.
 func (p *pipeline) splitStream(ctx context.Context, fn func(c *idRowsChunk) error) error {
-	return p.src.Splits(ctx, func(c *SplitChunk) error {
+	return p.src.Splits(ctx, func(c *source.SplitChunk) error {
 		split := slices.Index(p.info.Splits, c.Name)
 		if split < 0 {
 			panic("BUG: ingest: the source streams a split that it does not list")
@@ -52,7 +53,8 @@ func (p *pipeline) checkSplitColumn(names []string) error {
 	columns := slices.ContainsFunc(names, func(n string) bool { return strings.Contains(n, "@") })
 	want := fmt.Sprintf("@%d", p.opt.SplitColumn)
 	if !columns && p.opt.SplitColumn != 0 {
-		return wrongUsage("--split-column %d: the splits have no columns: %s", p.opt.SplitColumn,
+		return source.WrongUsage("--split-column %d: the splits have no columns: %s",
+			p.opt.SplitColumn,
 			strings.Join(names, ", "))
 	}
 	if !columns || slices.ContainsFunc(names, func(n string) bool {
@@ -60,7 +62,7 @@ func (p *pipeline) checkSplitColumn(names []string) error {
 	}) {
 		return nil
 	}
-	return wrongUsage("--split-column %d: there is no such column, the splits are %s",
+	return source.WrongUsage("--split-column %d: there is no such column, the splits are %s",
 		p.opt.SplitColumn, strings.Join(names, ", "))
 }
 
@@ -102,7 +104,7 @@ func (p *pipeline) checkOverlap(ctx context.Context, a *attacher, out *splitsRes
 	}
 	return a.at(ctx, bad, func(c *idRowsChunk, i int) error {
 		split, _, _ := c.value(i)
-		return &BadInputError{Where: c.where.Position(i),
+		return &source.BadInputError{Where: c.where.Position(i),
 			What: fmt.Sprintf("node %s is in %s and in %s", c.id(i), out.Names[split],
 				out.Names[other]),
 			Do: "splits must not overlap"}

@@ -8,15 +8,14 @@ import (
 	"strings"
 	"testing"
 
-	"gdb/layout/listfile"
-	"gdb/layout/rowfile"
-
 	"gdb/blockdev"
 	"gdb/blockdev/devtest"
 	"gdb/internal/rng"
 	"gdb/kv"
 	"gdb/layout"
 	"gdb/layout/layouttest"
+	"gdb/layout/listfile"
+	"gdb/layout/rowfile"
 
 	"github.com/cockroachdb/pebble/v2/vfs"
 )

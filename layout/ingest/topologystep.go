@@ -7,12 +7,11 @@ import (
 	"math"
 	"math/bits"
 
-	"gdb/layout/listfile"
-
 	"gdb/internal/mem"
 	"gdb/kv"
 	"gdb/layout"
 	"gdb/layout/ingest/extsort"
+	"gdb/layout/listfile"
 )
 
 // topologyResult is what writing the lists of one direction gives.

@@ -3,10 +3,9 @@ package ingest
 import (
 	"fmt"
 	"strconv"
-)
 
-// edgeTypesMax is the largest number of edge types: they are uint16.
-const edgeTypesMax = 1 << 16
+	"gdb/layout/ingest/source"
+)
 
 // typeTable numbers edge types: as the source lists them, else in order of first appearance;
 // numbers without names are named by themselves.
@@ -16,7 +15,7 @@ type typeTable struct {
 	byName map[string]uint16
 }
 
-func newTypeTable(info *Info) *typeTable {
+func newTypeTable(info *source.Info) *typeTable {
 	t := &typeTable{names: info.EdgeTypes, listed: len(info.EdgeTypes) > 0,
 		byName: map[string]uint16{}}
 	for i, name := range info.EdgeTypes {
@@ -26,7 +25,7 @@ func newTypeTable(info *Info) *typeTable {
 }
 
 // number returns the type of edge i of a chunk.
-func (t *typeTable) number(c *EdgeChunk, i int) (uint16, error) {
+func (t *typeTable) number(c *source.EdgeChunk, i int) (uint16, error) {
 	if c.TypeText != nil {
 		return t.named(c, i)
 	}
@@ -34,12 +33,12 @@ func (t *typeTable) number(c *EdgeChunk, i int) (uint16, error) {
 	if int(n) < len(t.names) {
 		return uint16(n), nil
 	}
-	if t.listed || n >= edgeTypesMax {
-		limit := edgeTypesMax
+	if t.listed || n >= source.EdgeTypesMost {
+		limit := source.EdgeTypesMost
 		if t.listed {
 			limit = len(t.names)
 		}
-		return 0, &BadInputError{Where: c.Position(i),
+		return 0, &source.BadInputError{Where: c.Position(i),
 			What: fmt.Sprintf("edge type %d is out of range", n),
 			Do:   fmt.Sprintf("types are numbers from 0 to %d", limit-1)}
 	}
@@ -49,13 +48,14 @@ func (t *typeTable) number(c *EdgeChunk, i int) (uint16, error) {
 	return uint16(n), nil
 }
 
-func (t *typeTable) named(c *EdgeChunk, i int) (uint16, error) {
+func (t *typeTable) named(c *source.EdgeChunk, i int) (uint16, error) {
 	if n, ok := t.byName[string(c.TypeText[i])]; ok {
 		return n, nil
 	}
 	name := string(c.TypeText[i])
-	if t.listed || len(t.names) == edgeTypesMax {
-		e := &BadInputError{Where: c.Position(i), What: fmt.Sprintf("edge type %q is new", name),
+	if t.listed || len(t.names) == source.EdgeTypesMost {
+		e := &source.BadInputError{Where: c.Position(i), What: fmt.Sprintf("edge type %q is new",
+			name),
 			Do: "a store has at most 65536 edge types"}
 		if t.listed {
 			e.Do = "the source lists its types, and this is none of them"

@@ -1,4 +1,4 @@
-package ingest
+package source
 
 import (
 	"context"
@@ -11,6 +11,7 @@ import (
 
 	"gdb/internal/npy"
 
+	"github.com/cockroachdb/errors/oserror"
 	"github.com/cockroachdb/pebble/v2/vfs"
 )
 
@@ -161,7 +162,7 @@ func (s *arraySet) given(flag, value string) (*npy.Array, error) {
 		}
 	}
 	p := s.locate(value)
-	if _, err := s.fs.Stat(p); isNotExist(err) {
+	if _, err := s.fs.Stat(p); oserror.IsNotExist(err) {
 		e := &BadInputError{Where: flag + " " + value, What: "there is no such file"}
 		var names []string
 		for _, n := range s.list {

@@ -1,4 +1,4 @@
-package ingest
+package source
 
 import (
 	"context"
@@ -200,7 +200,7 @@ func (s *arraySet) roles(a *npy.Array, given []string) error {
 			}
 			r.names = append(r.names, role)
 			if slices.Contains(given, role) {
-				return wrongUsage("--split %s is in %s too", role, a.Name)
+				return WrongUsage("--split %s is in %s too", role, a.Name)
 			}
 		}
 	}

@@ -1,4 +1,4 @@
-package ingest
+package source
 
 import (
 	"bytes"
@@ -117,7 +117,7 @@ func (s *parts) textFormat(head []byte, all bool, file string, fixed *text.Forma
 	case len(d) == 1 && d != "\n" && d != `"`:
 		f.Delim = d[0]
 	default:
-		return f, wrongUsage("--delim %q is not one character, tab or space", d)
+		return f, WrongUsage("--delim %q is not one character, tab or space", d)
 	}
 	return f, nil
 }
@@ -174,7 +174,7 @@ func (s *parts) isHeader(rows [][]string, h tableHints) (bool, error) {
 		return false, nil
 	case "", "auto":
 	default:
-		return false, wrongUsage("--header %q is not auto, yes or no", h.header)
+		return false, WrongUsage("--header %q is not auto, yes or no", h.header)
 	}
 	if h.format != nil {
 		return h.format.Header, nil
@@ -271,7 +271,7 @@ func (t *textTable) columns(flag, list string) (cols []int, err error) {
 			return nil, err
 		}
 		if b < a {
-			return nil, wrongUsage("%s %s is a range backwards", flag, part)
+			return nil, WrongUsage("%s %s is a range backwards", flag, part)
 		}
 		for c := a; c <= b; c++ {
 			cols = append(cols, c)
@@ -377,5 +377,5 @@ func (t *textTable) where(b *text.Batch) Where {
 	return Where{File: t.path, First: b.First, Lines: b.Lines, Unit: "line"}
 }
 
-// parseID reads a canonical unsigned integer.
-func parseID(b []byte) (uint64, bool) { return text.ParseID(b) }
+// ParseID reads a canonical unsigned integer.
+func ParseID(b []byte) (uint64, bool) { return text.ParseID(b) }

@@ -1,4 +1,4 @@
-package ingest
+package source
 
 import (
 	"context"
@@ -12,6 +12,7 @@ import (
 	"gdb/internal/spelling"
 	"gdb/layout/ingest/text"
 
+	"github.com/cockroachdb/errors/oserror"
 	"github.com/cockroachdb/pebble/v2/vfs"
 )
 
@@ -135,7 +136,7 @@ func (s *parts) use(path string, bytes int64) {
 
 // missing is the error for a file that is not there.
 func missing(path string, err error) error {
-	if isNotExist(err) {
+	if oserror.IsNotExist(err) {
 		return &BadInputError{Where: path, What: "there is no such file"}
 	}
 	return badInput(err)

@@ -1,4 +1,4 @@
-package ingest_test
+package source_test
 
 import (
 	"archive/zip"
@@ -14,7 +14,7 @@ import (
 	"testing"
 
 	"gdb/internal/npy"
-	"gdb/layout/ingest"
+	"gdb/layout/ingest/source"
 
 	"github.com/cockroachdb/pebble/v2/vfs"
 	"github.com/klauspost/compress/gzip"
@@ -137,7 +137,7 @@ func (fl files) fs(t testing.TB) vfs.FS {
 	return fs
 }
 
-func idOf(c *ingest.IDChunk, first uint64, i int) string {
+func idOf(c *source.IDChunk, first uint64, i int) string {
 	switch {
 	case c == nil:
 		return fmt.Sprint(first + uint64(i))
@@ -148,10 +148,10 @@ func idOf(c *ingest.IDChunk, first uint64, i int) string {
 }
 
 // dump streams all of a source into lines. It checks that every row has a position.
-func dump(src ingest.Source) (out string, err error) {
+func dump(src source.Source) (out string, err error) {
 	ctx := context.Background()
 	var b strings.Builder
-	err = src.Nodes(ctx, func(c *ingest.IDChunk) error {
+	err = src.Nodes(ctx, func(c *source.IDChunk) error {
 		for i := range c.Len() {
 			fmt.Fprintf(&b, "node %s\n", idOf(c, 0, i))
 		}
@@ -160,7 +160,7 @@ func dump(src ingest.Source) (out string, err error) {
 	if err != nil {
 		return "", err
 	}
-	err = src.Edges(ctx, func(c *ingest.EdgeChunk) error {
+	err = src.Edges(ctx, func(c *source.EdgeChunk) error {
 		for i := range c.Len() {
 			b.WriteString("edge " + edgeString(c, i) + "\n")
 		}
@@ -168,7 +168,7 @@ func dump(src ingest.Source) (out string, err error) {
 	})
 	for _, f := range src.Info().Features {
 		if err == nil {
-			err = src.Features(ctx, f.Name, func(c *ingest.RowChunk) error {
+			err = src.Features(ctx, f.Name, func(c *source.RowChunk) error {
 				for i := range len(c.Rows) / f.Dim {
 					fmt.Fprintf(&b, "%s %s %v\n", f.Name, idOf(c.IDs, c.First, i),
 						c.Rows[i*f.Dim:(i+1)*f.Dim])
@@ -178,7 +178,7 @@ func dump(src ingest.Source) (out string, err error) {
 		}
 	}
 	if err == nil {
-		err = src.Labels(ctx, func(c *ingest.LabelChunk) error {
+		err = src.Labels(ctx, func(c *source.LabelChunk) error {
 			for i := range max(len(c.Class), len(c.Text), len(c.Target)) {
 				fmt.Fprintf(&b, "label %s %s\n", idOf(c.IDs, c.First, i), labelString(c, i))
 			}
@@ -186,7 +186,7 @@ func dump(src ingest.Source) (out string, err error) {
 		})
 	}
 	if err == nil {
-		err = src.Splits(ctx, func(c *ingest.SplitChunk) error {
+		err = src.Splits(ctx, func(c *source.SplitChunk) error {
 			for i := range c.IDs.Len() {
 				fmt.Fprintf(&b, "%s %s\n", c.Name, idOf(&c.IDs, 0, i))
 			}
@@ -196,7 +196,7 @@ func dump(src ingest.Source) (out string, err error) {
 	return strings.ReplaceAll(b.String(), " \n", "\n"), err
 }
 
-func edgeString(c *ingest.EdgeChunk, i int) string {
+func edgeString(c *source.EdgeChunk, i int) string {
 	var s string
 	if c.SrcText != nil {
 		s = fmt.Sprintf("%s %s", c.SrcText[i], c.DstText[i])
@@ -221,7 +221,7 @@ func edgeString(c *ingest.EdgeChunk, i int) string {
 	return s
 }
 
-func labelString(c *ingest.LabelChunk, i int) string {
+func labelString(c *source.LabelChunk, i int) string {
 	switch {
 	case c.Target != nil:
 		return fmt.Sprint(c.Target[i])
@@ -232,12 +232,12 @@ func labelString(c *ingest.LabelChunk, i int) string {
 }
 
 // open opens the sources, "d" if there are none.
-func open(t testing.TB, fl files, opt ingest.Options) (ingest.Source, error) {
+func open(t testing.TB, fl files, opt source.Options) (source.Source, error) {
 	t.Helper()
 	if opt.Sources == nil && opt.Edges == "" {
 		opt.Sources = []string{"d"}
 	}
-	return ingest.Open(context.Background(), fl.fs(t), &opt)
+	return source.Open(context.Background(), fl.fs(t), &opt)
 }
 
 // lines writes the wanted dump: lines without indentation.
@@ -255,13 +255,13 @@ func lines(s string) string {
 type sourceTest struct {
 	name  string
 	files files
-	opt   ingest.Options
+	opt   source.Options
 	want  string
 	info  string // format, nodes, edges, flags
 	note  string // part of a note
 }
 
-func infoString(i *ingest.Info) string {
+func infoString(i *source.Info) string {
 	s := fmt.Sprintf("%s %d %d", i.Format, i.Nodes, i.Edges)
 	for _, f := range []struct {
 		name string
@@ -316,7 +316,7 @@ func runSources(t *testing.T, tests []sourceTest) {
 type badTest struct {
 	name  string
 	files files
-	opt   ingest.Options
+	opt   source.Options
 	where string // as the error says it
 	what  string // part of what and do
 }
@@ -331,7 +331,7 @@ func runBad(t *testing.T, tests []badTest) {
 					t.Error(cerr)
 				}
 			}
-			var bad *ingest.BadInputError
+			var bad *source.BadInputError
 			if !errors.As(err, &bad) {
 				t.Fatalf("error %v, want a BadInputError", err)
 			}
@@ -353,45 +353,45 @@ func TestArrays(t *testing.T) {
 	edges := ints(shape(3, 2), 0, 1, 1, 2, 3, 0)
 	want := "edge 0 1\nedge 1 2\nedge 3 0\n"
 	runSources(t, []sourceTest{
-		{"pairs", files{"d/edges.npy": edges}, ingest.Options{}, want, "npy 0 3", ""},
+		{"pairs", files{"d/edges.npy": edges}, source.Options{}, want, "npy 0 3", ""},
 		{"columns", files{"d/edge_index.npy": ints(shape(2, 3), 0, 1, 3, 1, 2, 0)},
-			ingest.Options{},
+			source.Options{},
 			want, "npy 0 3", ""},
 		{"fortran pairs", files{"d/edges.npy": fortran{ints(shape(3, 2), 0, 1, 3, 1, 2, 0)}},
-			ingest.Options{}, want, "npy 0 3", ""},
+			source.Options{}, want, "npy 0 3", ""},
 		{"fortran columns", files{"d/edges.npy": fortran{ints(shape(2, 3), 0, 1, 1, 2, 3, 0)}},
-			ingest.Options{}, want, "npy 0 3", ""},
+			source.Options{}, want, "npy 0 3", ""},
 		{"big-endian", files{"d/edges.npy": arr{">u4", shape(3, 2), []uint32{0, 1, 1, 2, 3, 0}}},
-			ingest.Options{}, want, "npy 0 3", ""},
+			source.Options{}, want, "npy 0 3", ""},
 		{"bytes", files{"d/edges.npy": arr{"|u1", shape(3, 2), []uint8{0, 1, 1, 2, 3, 0}}},
-			ingest.Options{}, want, "npy 0 3", ""},
+			source.Options{}, want, "npy 0 3", ""},
 		{"src and dst", files{"d/src.npy": ints(shape(3), 0, 1, 3), "d/dst.npy": arr{"<i4",
 			shape(3),
-			[]int32{1, 2, 0}}}, ingest.Options{}, want, "npy 0 3", ""},
-		{"typed", files{"d/edges_typed.npy": ints(shape(2, 3), 0, 1, 5, 1, 2, 6)}, ingest.Options{},
+			[]int32{1, 2, 0}}}, source.Options{}, want, "npy 0 3", ""},
+		{"typed", files{"d/edges_typed.npy": ints(shape(2, 3), 0, 1, 5, 1, 2, 6)}, source.Options{},
 			"edge 0 1 type 5\nedge 1 2 type 6", "npy 0 2 typed", ""},
 		{"typed columns", files{"d/edges_typed.npy": ints(shape(3, 4), 0, 1, 2, 3, 4, 5, 6, 7, 8, 9,
-			8, 9)}, ingest.Options{},
+			8, 9)}, source.Options{},
 			"edge 0 4 type 8\nedge 1 5 type 9\nedge 2 6 type 8\nedge 3 7 type 9", "npy 0 4 typed",
 			""},
 		{"payload", files{"d/edges.npy": edges, "d/edge_type.npy": arr{"<i2", shape(3),
 			[]int16{7, 0, 7}}, "d/weights.npy": arr{"<f8", shape(3), []float64{0.5, 1, 2}},
-			"d/edge_time.npy": ints(shape(3), -1, 0, 1)}, ingest.Options{},
+			"d/edge_time.npy": ints(shape(3), -1, 0, 1)}, source.Options{},
 			`edge 0 1 type 7 weight 0.5 time -1
 			edge 1 2 type 0 weight 1 time 0
 			edge 3 0 type 7 weight 2 time 1`, "npy 0 3 typed weighted timed", ""},
 		{"explicit", files{"d/edges.npy": ints(shape(1, 2), 8, 9), "d/other.npy": edges},
-			ingest.Options{Sources: []string{"d"}, Edges: "other.npy"}, want, "npy 0 3",
+			source.Options{Sources: []string{"d"}, Edges: "other.npy"}, want, "npy 0 3",
 			"not used: edges.npy"},
 		{"files", files{"d/edges.npy": edges, "d/features.npy": arr{"<f4", shape(4, 1),
-			[]float32{1, 2, 3, 4}}}, ingest.Options{Sources: []string{"d/edges.npy",
+			[]float32{1, 2, 3, 4}}}, source.Options{Sources: []string{"d/edges.npy",
 			"d/features.npy"}},
 			want + "features 0 [1]\nfeatures 1 [2]\nfeatures 2 [3]\nfeatures 3 [4]",
 			"npy 4 3 rows features:1:f32", ""},
 		{"archive", files{"d/g.npz": files{"edge_index.npy": ints(shape(2, 3), 0, 1, 3, 1, 2, 0),
 			"x.npy": arr{"<f2", shape(4, 1), []uint16{0x3c00, 0, 0, 0x3e00}},
 			"y.npy": ints(shape(4, 1), 0, 1, -1, 1), "train_mask.npy": arr{"|b1", shape(4),
-				[]bool{true, false, false, true}}}}, ingest.Options{},
+				[]bool{true, false, false, true}}}}, source.Options{},
 			want + `features 0 [1]
 			features 1 [0]
 			features 2 [0]
@@ -404,9 +404,9 @@ func TestArrays(t *testing.T) {
 			train 3`, "npy 4 3 rows features:1:f16 class", ""},
 		{"node types", files{"d/edges.npy": edges, "d/node_type.npy": ints(shape(9), 0, 0, 0, 0,
 			0, 0,
-			0, 0, 0)}, ingest.Options{}, want, "npy 9 3 rows", "not used: node_type.npy"},
+			0, 0, 0)}, source.Options{}, want, "npy 9 3 rows", "not used: node_type.npy"},
 		{"number of nodes", files{"d/edges.npy": edges, "d/num_nodes.npy": ints(nil, 7)},
-			ingest.Options{}, want, "npy 7 3 rows", ""},
+			source.Options{}, want, "npy 7 3 rows", ""},
 	})
 }
 
@@ -420,57 +420,57 @@ func TestArrayRows(t *testing.T) {
 		"d/features_values.npy":  arr{"<f8", shape(3), []float64{1, 2, 3}},
 		"d/features_shape.npy":   ints(shape(2), 3, 3)}
 	runSources(t, []sourceTest{
-		{"csr", with(csr), ingest.Options{}, `edge 0 1
+		{"csr", with(csr), source.Options{}, `edge 0 1
 			features 0 [2 0 1]
 			features 1 [0 0 0]
 			features 2 [0 3 0]`, "npy 3 1 rows features:3:f64", ""},
 		{"one of several features", with(files{"d/features.npy": arr{"<f4", shape(2, 1),
 			[]float32{1, 2}}, "d/feat256.npy": arr{"|u1", shape(2, 2), []uint8{1, 2, 3, 4}}}),
-			ingest.Options{Features: "feat256.npy"}, `edge 0 1
+			source.Options{Features: "feat256.npy"}, `edge 0 1
 			feat256 0 [1 2]
 			feat256 1 [3 4]`, "npy 2 1 rows feat256:2:u8", "not used: features.npy"},
 		{"NaN allowed", with(files{"d/features.npy": arr{"<f4", shape(2, 1), []float32{1, nan32}}}),
-			ingest.Options{AllowNaN: true}, "edge 0 1\nfeatures 0 [1]\nfeatures 1 [NaN]",
+			source.Options{AllowNaN: true}, "edge 0 1\nfeatures 0 [1]\nfeatures 1 [NaN]",
 			"npy 2 1 rows features:1:f32", ""},
 		{"fortran vector", with(files{"d/features.npy": fortran{arr{"<f4", shape(2, 1),
-			[]float32{1, 2}}}}), ingest.Options{}, "edge 0 1\nfeatures 0 [1]\nfeatures 1 [2]",
+			[]float32{1, 2}}}}), source.Options{}, "edge 0 1\nfeatures 0 [1]\nfeatures 1 [2]",
 			"npy 2 1 rows features:1:f32", ""},
 		{"float classes", with(files{"d/labels.npy": arr{"<f4", shape(4), []float32{1, nan32, 0,
 			7}}}),
-			ingest.Options{}, "edge 0 1\nlabel 0 1\nlabel 1 -1\nlabel 2 0\nlabel 3 7",
+			source.Options{}, "edge 0 1\nlabel 0 1\nlabel 1 -1\nlabel 2 0\nlabel 3 7",
 			"npy 4 1 rows class", ""},
 		{"targets", with(files{"d/label.npy": arr{"<f8", shape(3), []float64{1, math.NaN(),
 			0.25}}}),
-			ingest.Options{}, "edge 0 1\nlabel 0 1\nlabel 1 NaN\nlabel 2 0.25",
+			source.Options{}, "edge 0 1\nlabel 0 1\nlabel 1 NaN\nlabel 2 0.25",
 			"npy 3 1 rows target",
 			"numbers to predict"},
 		{"pairs", with(files{"d/labels_coo.npy": ints(shape(3, 2), 0, 4, 0, 5, 1, 4)}),
-			ingest.Options{}, "edge 0 1\nlabel 0 4\nlabel 0 5\nlabel 1 4", "npy 0 1 multi", ""},
+			source.Options{}, "edge 0 1\nlabel 0 4\nlabel 0 5\nlabel 1 4", "npy 0 1 multi", ""},
 		{"multi-hot", with(files{"d/labels.npy": arr{"<f4", shape(5, 3), []float32{1, 0, 1, nan32,
-			1, -1, 0, 0, 0, nan32, nan32, nan32, 0, 0, -1}}}), ingest.Options{},
+			1, -1, 0, 0, 0, nan32, nan32, nan32, 0, 0, -1}}}), source.Options{},
 			"edge 0 1\nlabel 0 0\nlabel 0 2\nlabel 1 1\nlabel 2 -2", "npy 5 1 rows multi", ""},
 		{"splits", with(files{"d/splits.npy": arr{"|u1", shape(2, 3), []uint8{1, 2, 3, 0, 1, 1}},
-			"d/train_idx.npy": ints(shape(1), 0)}), ingest.Options{}, `edge 0 1
+			"d/train_idx.npy": ints(shape(1), 0)}), source.Options{}, `edge 0 1
 			train@0 0
 			val@0 1
 			test@0 2
 			train@1 1
 			train@1 2`, "npy 3 1 rows", "train_idx.npy and the like"},
 		{"one split", with(files{"d/splits.npy": arr{"|u1", shape(3), []uint8{1, 2, 3}}}),
-			ingest.Options{}, "edge 0 1\ntrain 0\nval 1\ntest 2", "npy 3 1 rows", ""},
+			source.Options{}, "edge 0 1\ntrain 0\nval 1\ntest 2", "npy 3 1 rows", ""},
 		{"lists and masks", with(files{"d/train_idx.npy": arr{"<u4", shape(2), []uint32{2, 0}},
 			"d/valid_mask.npy": arr{"|u1", shape(3), []uint8{0, 1, 0}},
 			"d/test_idx.npy":   arr{"|b1", shape(3), []bool{false, false, true}},
-			"d/lcc_mask.npy":   arr{"|u1", shape(3), []uint8{0, 1, 0}}}), ingest.Options{},
+			"d/lcc_mask.npy":   arr{"|u1", shape(3), []uint8{0, 1, 0}}}), source.Options{},
 			"edge 0 1\ntrain 2\ntrain 0\nval 1\ntest 2", "npy 3 1 rows", "not used: lcc_mask.npy"},
 		{"masks in columns", with(files{"d/train_mask.npy": arr{"|b1", shape(2, 2), []bool{true,
 			false,
-			true, true}}}), ingest.Options{}, "edge 0 1\ntrain@0 0\ntrain@0 1\ntrain@1 1",
+			true, true}}}), source.Options{}, "edge 0 1\ntrain@0 0\ntrain@0 1\ntrain@1 1",
 			"npy 2 1 rows", ""},
 		{"given splits", with(files{"d/train_idx.npy": ints(shape(1), 0),
 			"d/train20.npy": ints(shape(1),
 				1), "x/val.csv": "0\n1\n", "d/label.npy": ints(shape(2), 0, 1)}),
-			ingest.Options{Splits: map[string]string{"train": "train20.npy", "val": "x/val.csv"}},
+			source.Options{Splits: map[string]string{"train": "train20.npy", "val": "x/val.csv"}},
 			"edge 0 1\nlabel 0 0\nlabel 1 1\ntrain 1\nval 0\nval 1", "npy 2 1 rows class",
 			"not used: train_idx.npy"},
 	})
@@ -480,7 +480,7 @@ func TestBadArrays(t *testing.T) {
 	edges := ints(shape(3, 2), 0, 1, 1, 2, 2, 0)
 	three := arr{"<f4", shape(3, 2), []float32{1, 2, 3, 4, 5, 6}}
 	with := func(name string, v any) files { return files{"d/edges.npy": edges, "d/" + name: v} }
-	none := ingest.Options{}
+	none := source.Options{}
 	sparse := func(ptr, idx arr) files {
 		return files{"d/edges.npy": edges, "d/features_indptr.npy": ptr,
 			"d/features_indices.npy": idx,
@@ -525,7 +525,7 @@ func TestBadArrays(t *testing.T) {
 		{"two labels", files{"d/edges.npy": edges, "d/label.npy": three, "d/labels.npy": three},
 			none,
 			"d", "--labels"},
-		{"missing flag", with("features.npy", three), ingest.Options{Features: "featurs.npy"},
+		{"missing flag", with("features.npy", three), source.Options{Features: "featurs.npy"},
 			"--features featurs.npy", "did you mean features.npy?"},
 		{"empty", with("labels.npy", []byte{}), none, "d/labels.npy", "the file is empty"},
 		{"truncated", with("features.npy", three.bytes(t)[:150]), none, "d/features.npy",
@@ -606,12 +606,12 @@ func TestLongArrays(t *testing.T) {
 			delete(fl, "d/edges.npy")
 			fl["d/e.npz"] = edges
 		}
-		src, err := open(t, fl, ingest.Options{})
+		src, err := open(t, fl, source.Options{})
 		if err != nil {
 			t.Fatal(err)
 		}
 		i := 0
-		err = src.Edges(context.Background(), func(c *ingest.EdgeChunk) error {
+		err = src.Edges(context.Background(), func(c *source.EdgeChunk) error {
 			for k := range c.Len() {
 				if int64(c.SrcInt[k]) != columns[i] || int64(c.DstInt[k]) != columns[n+i] {
 					return fmt.Errorf("edge %d is %d %d", i, c.SrcInt[k], c.DstInt[k])
@@ -624,7 +624,7 @@ func TestLongArrays(t *testing.T) {
 			t.Errorf("%s: %d edges, error %v", name, i, err)
 		}
 		got := make([]uint8, 3*n)
-		err = src.Splits(context.Background(), func(c *ingest.SplitChunk) error {
+		err = src.Splits(context.Background(), func(c *source.SplitChunk) error {
 			role, column, _ := strings.Cut(c.Name, "@")
 			k := int(column[0] - '0')
 			for _, id := range c.IDs.Ints {

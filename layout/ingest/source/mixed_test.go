@@ -1,10 +1,10 @@
-package ingest_test
+package source_test
 
 import (
 	"errors"
 	"testing"
 
-	"gdb/layout/ingest"
+	"gdb/layout/ingest/source"
 )
 
 // mixedFiles are edges of text and arrays for three nodes.
@@ -25,7 +25,7 @@ func TestMixed(t *testing.T) {
 		train 0
 		val 1`
 	splits := map[string]string{"train": "t.npy", "val": "s.txt"}
-	given := ingest.Options{Edges: "e.csv", Features: "f.npy", Labels: "l.npy", Splits: splits}
+	given := source.Options{Edges: "e.csv", Features: "f.npy", Labels: "l.npy", Splits: splits}
 	sources := given
 	sources.Sources, sources.Edges = []string{"e.csv"}, ""
 	weighted := given
@@ -39,14 +39,14 @@ func TestMixed(t *testing.T) {
 			"csv 3 0 rows f:1:f32 class", ""},
 		{"weights", mixedFiles("src,dst,w\n0,2,0.5\n"), weighted, "edge 0 2 weight 0.5\n" + rest,
 			"csv 3 0 rows weighted f:1:f32 class", ""},
-		{"directory", dir, ingest.Options{Features: "x.npy"},
+		{"directory", dir, source.Options{Features: "x.npy"},
 			"edge 0 1\nx 0 [1]\nx 1 [2]\ntrain 1",
 			"csv 2 0 rows x:1:f32", ""},
 	})
 }
 
 func TestBadMixed(t *testing.T) {
-	opt := ingest.Options{Edges: "e.csv", Features: "f.npy"}
+	opt := source.Options{Edges: "e.csv", Features: "f.npy"}
 	text := opt
 	text.Labels = "n.csv"
 	nodes := opt
@@ -61,13 +61,13 @@ func TestBadMixed(t *testing.T) {
 		{"labels of text", mixedFiles("0,1\n"), text, "--labels n.csv",
 			"it is text, but other files are arrays"},
 	})
-	for name, opt := range map[string]ingest.Options{
+	for name, opt := range map[string]source.Options{
 		"label column":    {Edges: "e.csv", Features: "f.npy", LabelCol: "x"},
 		"feature columns": {Sources: []string{"d"}, Format: "npy", FeatureCols: "f0"},
 	} {
 		fl := mixedFiles("0,1\n")
 		fl["d/edges.npy"] = ints(shape(1, 2), 0, 1)
-		if src, err := open(t, fl, opt); !errors.Is(err, ingest.ErrUsage) {
+		if src, err := open(t, fl, opt); !errors.Is(err, source.ErrUsage) {
 			t.Errorf("%s: source %v, error %v", name, src, err)
 		}
 	}

@@ -1,4 +1,4 @@
-package ingest
+package source
 
 import (
 	"context"
@@ -51,4 +51,12 @@ func readInts(a *npy.Array, want int) ([]int64, error) {
 		return nil
 	})
 	return out, err
+}
+
+// resized returns a slice of n elements, reusing s where it is large enough.
+func resized[T any](s []T, n int) []T {
+	if cap(s) < n {
+		return make([]T, n)
+	}
+	return s[:n]
 }

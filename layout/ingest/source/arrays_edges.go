@@ -1,4 +1,4 @@
-package ingest
+package source
 
 import (
 	"context"
@@ -175,7 +175,7 @@ func (s *arraySet) edgeTypeNames(file string) error {
 	if err != nil {
 		return err
 	}
-	rows := text.Rows(head, all, text.Format{Delim: '\t'}, edgeTypesMax)
+	rows := text.Rows(head, all, text.Format{Delim: '\t'}, EdgeTypesMost)
 	for i, row := range rows {
 		if len(row) < 2 || row[0] != fmt.Sprint(i) {
 			s.note("%s does not number edge types from 0, so they go by their numbers", file)

@@ -1,4 +1,4 @@
-package ingest_test
+package source_test
 
 import (
 	"bytes"
@@ -8,7 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	"gdb/layout/ingest"
+	"gdb/layout/ingest/source"
 
 	"github.com/cockroachdb/pebble/v2/vfs"
 )
@@ -16,36 +16,36 @@ import (
 func TestTexts(t *testing.T) {
 	nodes := "id,label,f0,f1,extra\na,red,1,2,x\nb,,3,4.5,y\nc,blue,-5,6e1,z\n"
 	runSources(t, []sourceTest{
-		{"integers", files{"d.csv": "0,1\n1,2\n"}, ingest.Options{Sources: []string{"d.csv"}},
+		{"integers", files{"d.csv": "0,1\n1,2\n"}, source.Options{Sources: []string{"d.csv"}},
 			"edge 0 1\nedge 1 2", "csv 0 0", ""},
 		{"strings with a header", files{"d.csv": "source,target\na,b\nb,\"c,\"\"d\"\n"},
-			ingest.Options{Sources: []string{"d.csv"}}, "edge a b\nedge b c,\"d", "csv 0 0 text",
+			source.Options{Sources: []string{"d.csv"}}, "edge a b\nedge b c,\"d", "csv 0 0 text",
 			"names the columns"},
 		{"header of unknown names", files{"d.csv": "p,q\n1,2\n3,4\n"},
-			ingest.Options{Sources: []string{"d.csv"}}, "edge 1 2\nedge 3 4", "csv 0 0", ""},
+			source.Options{Sources: []string{"d.csv"}}, "edge 1 2\nedge 3 4", "csv 0 0", ""},
 		{"no header", files{"d.csv": "source,target\na,b\n"},
-			ingest.Options{Sources: []string{"d.csv"},
+			source.Options{Sources: []string{"d.csv"},
 				Header: "no"}, "edge source target\nedge a b", "csv 0 0 text", ""},
 		{"padded ids are text", files{"d.csv": "007,1\n1,2\n"},
-			ingest.Options{Sources: []string{"d.csv"}}, "edge 007 1\nedge 1 2", "csv 0 0 text", ""},
+			source.Options{Sources: []string{"d.csv"}}, "edge 007 1\nedge 1 2", "csv 0 0 text", ""},
 		{"compressed tabs", files{"d.tsv.gz": "a\tb\r\n\r\nb\tc"},
-			ingest.Options{Sources: []string{"d.tsv.gz"}}, "edge a b\nedge b c", "csv 0 0 text",
+			source.Options{Sources: []string{"d.tsv.gz"}}, "edge a b\nedge b c", "csv 0 0 text",
 			""},
 		{"columns by name", files{"d.csv": "w,when,kind,to,from\n0.5,17,k,b,a\n"},
-			ingest.Options{Sources: []string{"d.csv"}, WeightCol: "w", TimeCol: "when",
+			source.Options{Sources: []string{"d.csv"}, WeightCol: "w", TimeCol: "when",
 				RelCol: "kind"},
 			"edge a b type k weight 0.5 time 17", "csv 0 0 text typed weighted timed", ""},
 		{"columns by number", files{"d.csv": "9;2;1;0.5\n9;3;1;1.5\n"},
-			ingest.Options{Sources: []string{"d.csv"}, SrcCol: "2", DstCol: "1", WeightCol: "3"},
+			source.Options{Sources: []string{"d.csv"}, SrcCol: "2", DstCol: "1", WeightCol: "3"},
 			"edge 1 2 weight 0.5\nedge 1 3 weight 1.5", "csv 0 0 weighted", "columns not used: 0"},
 		{"known names", files{"d.csv": "weight,dst,timestamp,src,note\n1,5,2,6,hi\n"},
-			ingest.Options{Sources: []string{"d.csv"}}, "edge 6 5 weight 1 time 2",
+			source.Options{Sources: []string{"d.csv"}}, "edge 6 5 weight 1 time 2",
 			"csv 0 0 weighted timed", "columns not used: note"},
-		{"delim", files{"d.csv": "a b|c d\n"}, ingest.Options{Sources: []string{"d.csv"},
+		{"delim", files{"d.csv": "a b|c d\n"}, source.Options{Sources: []string{"d.csv"},
 			Delim: "|"},
 			"edge a b c d", "csv 0 0 text", ""},
 		{"directory", files{"d/edges.csv": "src,dst\na,b\nb,c\n", "d/nodes.csv": nodes,
-			"d/train.txt": "a\nb\n", "d/test.csv": "id\nc\n", "d/README.md": "x"}, ingest.Options{},
+			"d/train.txt": "a\nb\n", "d/test.csv": "id\nc\n", "d/README.md": "x"}, source.Options{},
 			`node a
 			node b
 			node c
@@ -60,7 +60,7 @@ func TestTexts(t *testing.T) {
 			test c
 			train a
 			train b`, "csv 0 0 text features:2:text class", "columns not used: extra"},
-		{"feature range", files{"e.csv": "a,b\n", "n.csv": nodes}, ingest.Options{
+		{"feature range", files{"e.csv": "a,b\n", "n.csv": nodes}, source.Options{
 			Sources: []string{"e.csv"}, Nodes: "n.csv", FeatureCols: "f1,f0:f1", LabelCol: "extra"},
 			`node a
 			node b
@@ -73,7 +73,7 @@ func TestTexts(t *testing.T) {
 			label b y
 			label c z`, "csv 0 0 text features:3:text class", ""},
 		{"label and feature files", files{"e.csv": "1,2\n", "l.csv": "1,-1\n2,0\n3,1\n4,7\n",
-			"f.csv": "2,0.5,1\n1,2,3\n"}, ingest.Options{Edges: "e.csv", Labels: "l.csv",
+			"f.csv": "2,0.5,1\n1,2,3\n"}, source.Options{Edges: "e.csv", Labels: "l.csv",
 			Features: "f.csv"},
 			`edge 1 2
 			features 2 [0.5 1]
@@ -83,43 +83,43 @@ func TestTexts(t *testing.T) {
 			label 3 1
 			label 4 7`, "csv 0 0 features:2:text class", ""},
 		{"two classes", files{"e.csv": "1,2\n", "l.csv": "1,-1\n2,1\n"},
-			ingest.Options{Edges: "e.csv", Labels: "l.csv"}, "edge 1 2\nlabel 1 -1\nlabel 2 1",
+			source.Options{Edges: "e.csv", Labels: "l.csv"}, "edge 1 2\nlabel 1 -1\nlabel 2 1",
 			"csv 0 0 class", ""},
 		{"targets", files{"e.csv": "1,2\n", "l.csv": "id,y\n1,0.5\n2,\n3,NaN\n4,2\n"},
-			ingest.Options{Edges: "e.csv", Labels: "l.csv"},
+			source.Options{Edges: "e.csv", Labels: "l.csv"},
 			"edge 1 2\nlabel 1 0.5\nlabel 2 NaN\nlabel 3 NaN\nlabel 4 2", "csv 0 0 target", ""},
 		{"several edge files", files{"d/edges-0.csv": "1,2\n", "d/edges-1.csv": "3,4\n",
-			"d/other.txt": "5,6\n"}, ingest.Options{}, "edge 1 2\nedge 3 4", "csv 0 0", ""},
+			"d/other.txt": "5,6\n"}, source.Options{}, "edge 1 2\nedge 3 4", "csv 0 0", ""},
 		{"glob", files{"d/p0.csv": "1,2\n", "d/p1.csv": "3,4\n", "d/q.csv": "5,6\n"},
-			ingest.Options{Sources: []string{"d/p*.csv"}}, "edge 1 2\nedge 3 4", "csv 0 0", ""},
+			source.Options{Sources: []string{"d/p*.csv"}}, "edge 1 2\nedge 3 4", "csv 0 0", ""},
 		{"one file in a directory", files{"d/graph.csv": "1,2\n", "d/meta.json": "{}"},
-			ingest.Options{}, "edge 1 2", "csv 0 0", ""},
+			source.Options{}, "edge 1 2", "csv 0 0", ""},
 		{"split with the id's own name", files{"e.csv": "paper,cites\nx,y\n",
 			"train.csv": "paper\nx\n"},
-			ingest.Options{Sources: []string{"e.csv"}, IDCol: "paper", SrcCol: "paper",
+			source.Options{Sources: []string{"e.csv"}, IDCol: "paper", SrcCol: "paper",
 				DstCol: "cites", Splits: map[string]string{"train": "train.csv"}},
 			"edge x y\ntrain x", "csv 0 0 text", ""},
 		{"snap", files{"d.txt": "# Directed graph\n# FromNodeId\tToNodeId\n30\t1412\n30\t3352\n"},
-			ingest.Options{Sources: []string{"d.txt"}}, "edge 30 1412\nedge 30 3352", "snap 0 0",
+			source.Options{Sources: []string{"d.txt"}}, "edge 30 1412\nedge 30 3352", "snap 0 0",
 			""},
 		{"percent comments", files{"out.d": "% asym unweighted\n% 2 3 3\n1 2\n2 3\n"},
-			ingest.Options{Sources: []string{"out.d"}}, "edge 1 2\nedge 2 3", "snap 0 0", ""},
+			source.Options{Sources: []string{"out.d"}}, "edge 1 2\nedge 2 3", "snap 0 0", ""},
 		{"percent ids", files{"d.csv": "%20,b\n%20,c\n"},
-			ingest.Options{Sources: []string{"d.csv"}}, "edge %20 b\nedge %20 c", "csv 0 0 text",
+			source.Options{Sources: []string{"d.csv"}}, "edge %20 b\nedge %20 c", "csv 0 0 text",
 			""},
 		{"no header, three columns", files{"d.tsv": "a\tr\tb\n"},
-			ingest.Options{Sources: []string{"d.tsv"}}, "edge a r", "csv 0 0 text",
+			source.Options{Sources: []string{"d.tsv"}}, "edge a r", "csv 0 0 text",
 			"column 0 is the source and column 1 the destination"},
-		{"some integers", files{"d.csv": "1,2\n2,x\n"}, ingest.Options{Sources: []string{"d.csv"}},
+		{"some integers", files{"d.csv": "1,2\n2,x\n"}, source.Options{Sources: []string{"d.csv"}},
 			"edge 1 2\nedge 2 x", "csv 0 0 text", `since "x" is not an integer`},
 		{"snap with times", files{"d.txt": "1 2 1082040961\n3  4 1082155839\n"},
-			ingest.Options{Sources: []string{"d.txt"}},
+			source.Options{Sources: []string{"d.txt"}},
 			"edge 1 2 time 1082040961\nedge 3 4 time 1082155839", "snap 0 0 timed", "as time"},
 		{"snap with weights", files{"d.txt": "1 2 0.5\n3 4 1\n"},
-			ingest.Options{Sources: []string{"d.txt"}, Format: "snap"},
+			source.Options{Sources: []string{"d.txt"}, Format: "snap"},
 			"edge 1 2 weight 0.5\nedge 3 4 weight 1", "snap 0 0 weighted", "as weight"},
 		{"triples", files{"d/train.tsv": "a\tr\tb\nb\ts\t007\n", "d/valid.tsv": "a\ts\tb\n",
-			"d/test.tsv": "\"q\tr\t1\n"}, ingest.Options{},
+			"d/test.tsv": "\"q\tr\t1\n"}, source.Options{},
 			`edge a b type r train
 			edge b 007 type s train
 			edge a b type s val
@@ -173,17 +173,17 @@ func TestOGB(t *testing.T) {
 		bin["papers100M-bin/"+name] = v
 	}
 	runSources(t, []sourceTest{
-		{"csv", full, ingest.Options{}, want, "ogb 3 2 rows typed weighted features:2:text class",
+		{"csv", full, source.Options{}, want, "ogb 3 2 rows typed weighted features:2:text class",
 			"not used: node_year.csv.gz"},
 		{"inverse", rename(full, "ogbn_products"),
-			ingest.Options{Sources: []string{"ogbn_products"}},
+			source.Options{Sources: []string{"ogbn_products"}},
 			want, "ogb 3 2 rows typed weighted inverse features:2:text class", "as OGB does"},
-		{"no inverse", rename(full, "ogbn-arxiv"), ingest.Options{Sources: []string{"ogbn-arxiv"}},
+		{"no inverse", rename(full, "ogbn-arxiv"), source.Options{Sources: []string{"ogbn-arxiv"}},
 			want, "ogb 3 2 rows typed weighted features:2:text class", ""},
-		{"multi-label", raw(files{"d/raw/node-label.csv.gz": "1,0\n0,0\n1,1\n"}), ingest.Options{},
+		{"multi-label", raw(files{"d/raw/node-label.csv.gz": "1,0\n0,0\n1,1\n"}), source.Options{},
 			"edge 0 1\nedge 2 0\nlabel 0 0\nlabel 1 -2\nlabel 2 0\nlabel 2 1", "ogb 3 2 rows multi",
 			""},
-		{"binary", bin, ingest.Options{Sources: []string{"papers100M-bin"}},
+		{"binary", bin, source.Options{Sources: []string{"papers100M-bin"}},
 			`edge 0 1
 			edge 1 2
 			edge 2 0
@@ -197,41 +197,41 @@ func TestOGB(t *testing.T) {
 			train 2`, "ogb 3 3 rows features:1:f32 class", "node_year"},
 	})
 	runBad(t, []badTest{
-		{"out of range", raw(files{"d/raw/edge.csv.gz": "0,1\n2,3\n"}), ingest.Options{},
+		{"out of range", raw(files{"d/raw/edge.csv.gz": "0,1\n2,3\n"}), source.Options{},
 			"d/raw/edge.csv.gz line 2", "node 3 is out of range; there are 3 nodes"},
-		{"too few rows", raw(files{"d/raw/node-feat.csv.gz": "1\n2\n"}), ingest.Options{},
+		{"too few rows", raw(files{"d/raw/node-feat.csv.gz": "1\n2\n"}), source.Options{},
 			"d/raw/node-feat.csv.gz", "ends after 2 rows"},
-		{"too many rows", raw(files{"d/raw/node-feat.csv.gz": "1\n2\n3\n4\n"}), ingest.Options{},
+		{"too many rows", raw(files{"d/raw/node-feat.csv.gz": "1\n2\n3\n4\n"}), source.Options{},
 			"d/raw/node-feat.csv.gz line 4", "row 3 is out of range"},
-		{"too few weights", raw(files{"d/raw/edge_weight.csv.gz": "1\n"}), ingest.Options{},
+		{"too few weights", raw(files{"d/raw/edge_weight.csv.gz": "1\n"}), source.Options{},
 			"d/raw/edge_weight.csv.gz", "fewer lines"},
 		{"bad lines are never skipped", raw(files{"d/raw/edge.csv.gz": "0,1\nx,1\n"}),
-			ingest.Options{SkipBad: 5}, "d/raw/edge.csv.gz line 2", "not an integer"},
-		{"several graphs", raw(files{"d/raw/num-node-list.csv.gz": "3\n4\n"}), ingest.Options{},
+			source.Options{SkipBad: 5}, "d/raw/edge.csv.gz line 2", "not an integer"},
+		{"several graphs", raw(files{"d/raw/num-node-list.csv.gz": "3\n4\n"}), source.Options{},
 			"d/raw/num-node-list.csv.gz", "several graphs"},
-		{"heterogeneous", raw(files{"d/raw/triplet-type-list.csv.gz": "a\n"}), ingest.Options{},
+		{"heterogeneous", raw(files{"d/raw/triplet-type-list.csv.gz": "a\n"}), source.Options{},
 			"d",
 			"several types of nodes"},
-		{"nothing", files{"d/raw/x.csv": "1\n"}, ingest.Options{}, "d/raw", "num-node-list"},
-		{"split", raw(files{"d/split/s/train.csv.gz": "0\n3\n"}), ingest.Options{},
+		{"nothing", files{"d/raw/x.csv": "1\n"}, source.Options{}, "d/raw", "num-node-list"},
+		{"split", raw(files{"d/split/s/train.csv.gz": "0\n3\n"}), source.Options{},
 			"d/split/s/train.csv.gz line 2", "node 3 is out of range"},
 		{"two splits", raw(files{"d/split/s/train.csv": "0\n", "d/split/t/train.csv": "0\n"}),
-			ingest.Options{}, "d/split", "there are several"},
-		{"label", raw(files{"d/raw/node-label.csv.gz": "1\n-2\n3\n"}), ingest.Options{},
+			source.Options{}, "d/split", "there are several"},
+		{"label", raw(files{"d/raw/node-label.csv.gz": "1\n-2\n3\n"}), source.Options{},
 			"d/raw/node-label.csv.gz line 2", "not a class"},
 	})
 }
 
 func TestBadTexts(t *testing.T) {
 	one := func(s string) files { return files{"d.csv": s} }
-	src := ingest.Options{Sources: []string{"d.csv"}}
+	src := source.Options{Sources: []string{"d.csv"}}
 	nodes := func(s string) files { return files{"d.csv": "a,b\n", "n.csv": s} }
-	with := func(set func(*ingest.Options)) ingest.Options {
-		o := ingest.Options{Sources: []string{"d.csv"}, Nodes: "n.csv"}
+	with := func(set func(*source.Options)) source.Options {
+		o := source.Options{Sources: []string{"d.csv"}, Nodes: "n.csv"}
 		set(&o)
 		return o
 	}
-	none := func(*ingest.Options) {}
+	none := func(*source.Options) {}
 	long := gz(t, strings.Repeat("1,2\n", 100_000))
 	cut := long[:len(long)/2]
 	zst := []byte{0x28, 0xb5, 0x2f, 0xfd, 0x04, 0x58, 0x41}
@@ -245,7 +245,7 @@ func TestBadTexts(t *testing.T) {
 		{"empty file", one(""), src, "d.csv", "the file is empty"},
 		{"only a header", one("src,dst\n"), src, "d.csv", "there are no edges"},
 		{"only blank lines", one("\n\n"), src, "d.csv", "there are no rows"},
-		{"metis", files{"d.graph": "4 4\n2 4\n1 3\n2 4\n1 3\n"}, ingest.Options{
+		{"metis", files{"d.graph": "4 4\n2 4\n1 3\n2 4\n1 3\n"}, source.Options{
 			Sources: []string{"d.graph"}}, "d.graph", "METIS"},
 		{"one column", one("1\n2\n"), src, "d.csv", "--delim"},
 		{"truncated gzip", files{"d.csv": cut}, src,
@@ -254,61 +254,61 @@ func TestBadTexts(t *testing.T) {
 		{"damaged gzip", files{"d.csv": append([]byte{0x1f, 0x8b, 8, 0, 0, 0, 0, 0, 0, 0}, 0xff,
 			0xff,
 			0xff, 0xff, 0xff, 0xff)}, src, "d.csv line 1", "damaged"},
-		{"weight", one("src,dst,w\n0,1,1\n0,1,x\n"), ingest.Options{Sources: []string{"d.csv"},
+		{"weight", one("src,dst,w\n0,1,1\n0,1,x\n"), source.Options{Sources: []string{"d.csv"},
 			WeightCol: "w"}, "d.csv line 3", `field 3, "x", is not a number`},
 		{"NaN weight", one("src,dst,weight\n0,1,1\n0,1,nan\n"), src, "d.csv line 3",
 			"not a finite number"},
-		{"time", one("src,dst,t\n0,1,1.5\n"), ingest.Options{Sources: []string{"d.csv"},
+		{"time", one("src,dst,t\n0,1,1.5\n"), source.Options{Sources: []string{"d.csv"},
 			TimeCol: "t"},
 			"d.csv line 2", "not an integer"},
 		{"missing", files{"e.csv": "0,1\n"}, src, "d.csv", "no such file"},
-		{"no match", files{"d/e.csv": "0,1\n"}, ingest.Options{Sources: []string{"d/x*.csv"}},
+		{"no match", files{"d/e.csv": "0,1\n"}, source.Options{Sources: []string{"d/x*.csv"}},
 			"d/x*.csv",
 			"no file matches"},
 		{"misspelled column", one("source,target\na,b\n"),
-			ingest.Options{Sources: []string{"d.csv"},
+			source.Options{Sources: []string{"d.csv"},
 				SrcCol: "sorce"}, "d.csv",
 			`--src-col: there is no column "sorce"; did you mean source?`},
-		{"column number", one("0,1\n"), ingest.Options{Sources: []string{"d.csv"}, SrcCol: "2"},
+		{"column number", one("0,1\n"), source.Options{Sources: []string{"d.csv"}, SrcCol: "2"},
 			"d.csv",
 			"columns are numbered 0 to 1"},
-		{"same column twice", one("0,1\n"), ingest.Options{Sources: []string{"d.csv"}, SrcCol: "1"},
+		{"same column twice", one("0,1\n"), source.Options{Sources: []string{"d.csv"}, SrcCol: "1"},
 			"d.csv", "--dst-col"},
 		{"quote", one("a,b\n\"c,d\n"), src, "d.csv line 2", "does not end"},
 		{"missing nodes", one("0,1\n"), with(none), "n.csv", "no such file"},
 		{"NaN feature", nodes("id,f0\na,1\nb,nan\n"), with(none), "n.csv line 3",
 			"field 2 is \"nan\"; mend it, or allow it with --allow-nan"},
 		{"empty feature", nodes("id,f0\na,1\nb,\n"), with(none), "n.csv line 3", "not a number"},
-		{"feature column", nodes("id,f0\na,1\n"), with(func(o *ingest.Options) {
+		{"feature column", nodes("id,f0\na,1\n"), with(func(o *source.Options) {
 			o.FeatureCols = "f0:f9"
 		}), "n.csv", `there is no column "f9"`},
-		{"which label", nodes("id,p,q\na,1,2\n"), with(func(o *ingest.Options) {
+		{"which label", nodes("id,p,q\na,1,2\n"), with(func(o *source.Options) {
 			o.Nodes, o.Labels = "", "n.csv"
 		}), "n.csv", "--label-col"},
-		{"split", files{"d.csv": "1,2\n", "s.txt": "1\nx\n"}, ingest.Options{
+		{"split", files{"d.csv": "1,2\n", "s.txt": "1\nx\n"}, source.Options{
 			Sources: []string{"d.csv"}, Splits: map[string]string{"train": "s.txt"}},
 			"s.txt line 2",
 			"not an integer"},
-		{"wide split", files{"d.csv": "1,2\n", "s.txt": "1,2\n"}, ingest.Options{
+		{"wide split", files{"d.csv": "1,2\n", "s.txt": "1,2\n"}, source.Options{
 			Sources: []string{"d.csv"}, Splits: map[string]string{"train": "s.txt"}}, "s.txt",
 			"one node id on each line"},
-		{"triples", files{"d/train.tsv": "a\tb\n", "d/test.tsv": "a\tb\n"}, ingest.Options{},
+		{"triples", files{"d/train.tsv": "a\tb\n", "d/test.tsv": "a\tb\n"}, source.Options{},
 			"d/train.tsv", "head TAB relation TAB tail"},
 		{"ragged triples", files{"d/train.tsv": "a\tr\tb\na\tr\n", "d/test.tsv": "a\tr\tb\n"},
-			ingest.Options{}, "d/train.tsv line 2", "2 fields instead of 3"},
+			source.Options{}, "d/train.tsv line 2", "2 fields instead of 3"},
 		{"arrays and text", files{"d/edges.npy": ints(shape(1, 2), 0, 1), "d/edges.csv": "0,1\n"},
-			ingest.Options{}, "d", "--format npy or csv"},
+			source.Options{}, "d", "--format npy or csv"},
 		{"two node files", files{"d/edges.csv": "0,1\n", "d/nodes.csv": "0\n",
 			"d/nodes.tsv": "0\n"},
-			ingest.Options{}, "d", "choose one with --nodes"},
+			source.Options{}, "d", "choose one with --nodes"},
 		{"edge files differ", files{"d/edges-0.csv": "src,dst,weight\n1,2,3\n",
-			"d/edges-1.csv": "1,2\n"}, ingest.Options{}, "d/edges-1.csv", "differ"},
+			"d/edges-1.csv": "1,2\n"}, source.Options{}, "d/edges-1.csv", "differ"},
 	})
 }
 
 func TestUsage(t *testing.T) {
 	fl := files{"d.csv": "a,b\n", "dir/x.csv": "a,b\n", "l.csv": "a,b,c\n"}
-	for name, opt := range map[string]ingest.Options{
+	for name, opt := range map[string]source.Options{
 		"no source":       {Sources: []string{}},
 		"format":          {Sources: []string{"d.csv"}, Format: "xml"},
 		"ogb of a file":   {Sources: []string{"d.csv"}, Format: "ogb"},
@@ -320,7 +320,7 @@ func TestUsage(t *testing.T) {
 		"backwards": {Sources: []string{"d.csv"}, Nodes: "l.csv", FeatureCols: "2:1",
 			Header: "no"},
 	} {
-		if src, err := open(t, fl, opt); !errors.Is(err, ingest.ErrUsage) {
+		if src, err := open(t, fl, opt); !errors.Is(err, source.ErrUsage) {
 			t.Errorf("%s: source %v, error %v", name, src, err)
 		}
 	}
@@ -334,13 +334,13 @@ func TestNotInteger(t *testing.T) {
 	}
 	for _, last := range []string{"x,1\n", "1,007\n"} {
 		src, err := open(t, files{"d.csv": b.String() + last},
-			ingest.Options{Sources: []string{"d.csv"}, SkipBad: 9})
+			source.Options{Sources: []string{"d.csv"}, SkipBad: 9})
 		if err != nil {
 			t.Fatal(err)
 		}
 		_, err = dump(src)
-		var bad *ingest.BadInputError
-		if !errors.Is(err, ingest.ErrNotInteger) || !errors.As(err, &bad) ||
+		var bad *source.BadInputError
+		if !errors.Is(err, source.ErrNotInteger) || !errors.As(err, &bad) ||
 			bad.Where != "d.csv line 100001" {
 			t.Fatal(err)
 		}
@@ -359,7 +359,7 @@ func TestNotInteger(t *testing.T) {
 func TestSkipBad(t *testing.T) {
 	fl := files{"e.csv": "0,1\n0\n1,2\n-1,2\n", "n.csv": "id,f0,label\n0,1,a\n1,x,b\n2,2,c\n"}
 	var notes bytes.Buffer
-	opt := ingest.Options{Sources: []string{"e.csv"}, Nodes: "n.csv", SkipBad: 3, Notes: &notes}
+	opt := source.Options{Sources: []string{"e.csv"}, Nodes: "n.csv", SkipBad: 3, Notes: &notes}
 	src, err := open(t, fl, opt)
 	if err != nil {
 		t.Fatal(err)
@@ -388,7 +388,7 @@ func TestSkipBad(t *testing.T) {
 	if src, err = open(t, fl, opt); err != nil {
 		t.Fatal(err)
 	}
-	var bad *ingest.BadInputError
+	var bad *source.BadInputError
 	if _, err = dump(src); !errors.As(err, &bad) || bad.Where != "e.csv line 4" {
 		t.Errorf("the third bad line of two: %v", err)
 	}
@@ -402,17 +402,17 @@ func TestStop(t *testing.T) {
 	fs := fl.fs(t)
 	stop := errors.New("stop")
 	for _, name := range []string{"e.csv", "a"} {
-		src, err := ingest.Open(context.Background(), fs, &ingest.Options{Sources: []string{name}})
+		src, err := source.Open(context.Background(), fs, &source.Options{Sources: []string{name}})
 		if err != nil {
 			t.Fatal(err)
 		}
-		err = src.Edges(context.Background(), func(*ingest.EdgeChunk) error { return stop })
+		err = src.Edges(context.Background(), func(*source.EdgeChunk) error { return stop })
 		if !errors.Is(err, stop) {
 			t.Errorf("%s: %v", name, err)
 		}
 		ctx, cancel := context.WithCancel(context.Background())
 		cancel()
-		if err = src.Edges(ctx, func(*ingest.EdgeChunk) error { return nil }); !errors.Is(err,
+		if err = src.Edges(ctx, func(*source.EdgeChunk) error { return nil }); !errors.Is(err,
 			context.Canceled) {
 			t.Errorf("%s: %v", name, err)
 		}
@@ -440,15 +440,15 @@ func BenchmarkEdges(b *testing.B) {
 		{"npy-columns", "columns.npy", "columns.npy"}, {"csv-integer", "integers.csv", ""},
 		{"csv-string", "strings.csv", ""}} {
 		b.Run("format="+c.name, func(b *testing.B) {
-			src, err := ingest.Open(context.Background(), vfs.FS(fs),
-				&ingest.Options{Sources: []string{c.file}, Edges: c.edges})
+			src, err := source.Open(context.Background(), vfs.FS(fs),
+				&source.Options{Sources: []string{c.file}, Edges: c.edges})
 			if err != nil {
 				b.Fatal(err)
 			}
 			defer src.Close()
 			for b.Loop() {
 				edges := 0
-				if err := src.Edges(context.Background(), func(c *ingest.EdgeChunk) error {
+				if err := src.Edges(context.Background(), func(c *source.EdgeChunk) error {
 					edges += c.Len()
 					return nil
 				}); err != nil || edges != n {

@@ -1,7 +1,6 @@
-// Package ingest turns source files into a store, in bounded memory: it streams a source, resolves
-// ids, sorts edges externally, and writes everything in tmp/ until one catalog transaction makes
-// the store exist.
-package ingest
+// Package source reads the files that a store is made of: arrays, archives, text and the layouts of
+// known collections, as streams of edges, ids, features, labels and splits in source order.
+package source
 
 import (
 	"context"
@@ -97,6 +96,9 @@ func (w *Where) Position(i int) string {
 	return fmt.Sprintf("%s %s %d", w.File, w.Unit, n)
 }
 
+// EdgeTypesMost is the largest number of edge types: they are uint16.
+const EdgeTypesMost = 1 << 16
+
 // EdgeChunk is a run of edges. Ids are Ints (SrcInt, DstInt) or text. The other slices are
 // parallel, or nil where the source has no such thing.
 type EdgeChunk struct {
@@ -159,7 +161,7 @@ type BadInputError struct {
 	usage bool // a flag is wrong, not the file
 }
 
-// Is makes an error of a flag that does not fit the file ErrUsage too.
+// Is makes an error of a flag that does not fit the file errUsage too.
 func (e *BadInputError) Is(target error) bool { return e.usage && target == ErrUsage }
 
 // Error is one line: where, what, what to do.

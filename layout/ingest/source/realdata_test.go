@@ -1,4 +1,4 @@
-package ingest_test
+package source_test
 
 import (
 	"context"
@@ -6,7 +6,7 @@ import (
 	"path/filepath"
 	"testing"
 
-	"gdb/layout/ingest"
+	"gdb/layout/ingest/source"
 
 	"github.com/cockroachdb/pebble/v2/vfs"
 )
@@ -37,8 +37,8 @@ func TestRealGraphs(t *testing.T) {
 	for _, dir := range dirs {
 		t.Run(filepath.Base(dir), func(t *testing.T) {
 			t.Parallel()
-			src, err := ingest.Open(context.Background(), vfs.Default,
-				&ingest.Options{Sources: []string{dir}})
+			src, err := source.Open(context.Background(), vfs.Default,
+				&source.Options{Sources: []string{dir}})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -65,7 +65,7 @@ type content struct {
 	nodes                             uint64
 }
 
-func count(t *testing.T, src ingest.Source) (c content) {
+func count(t *testing.T, src source.Source) (c content) {
 	t.Helper()
 	ctx, info := context.Background(), src.Info()
 	c.nodes = info.Nodes
@@ -75,22 +75,22 @@ func count(t *testing.T, src ingest.Source) (c content) {
 			t.Fatal(err)
 		}
 	}
-	check(src.Edges(ctx, func(e *ingest.EdgeChunk) error {
+	check(src.Edges(ctx, func(e *source.EdgeChunk) error {
 		c.edges += e.Len()
 		return nil
 	}))
 	for _, f := range info.Features {
 		c.dim = f.Dim
-		check(src.Features(ctx, f.Name, func(r *ingest.RowChunk) error {
+		check(src.Features(ctx, f.Name, func(r *source.RowChunk) error {
 			c.rows += len(r.Rows) / f.Dim
 			return nil
 		}))
 	}
-	check(src.Labels(ctx, func(l *ingest.LabelChunk) error {
+	check(src.Labels(ctx, func(l *source.LabelChunk) error {
 		c.labels += max(len(l.Class), len(l.Text), len(l.Target))
 		return nil
 	}))
-	check(src.Splits(ctx, func(s *ingest.SplitChunk) error {
+	check(src.Splits(ctx, func(s *source.SplitChunk) error {
 		c.members += s.IDs.Len()
 		return nil
 	}))

@@ -1,20 +1,20 @@
-package ingest_test
+package source_test
 
 import (
 	"context"
 	"testing"
 
-	"gdb/layout/ingest"
+	"gdb/layout/ingest/source"
 )
 
 // fuzzed opens and reads a source of any contents; all that matters is that it ends in order.
-func fuzzed(t *testing.T, fl files, opt ingest.Options) {
-	src, err := ingest.Open(context.Background(), fl.fs(t), &opt)
+func fuzzed(t *testing.T, fl files, opt source.Options) {
+	src, err := source.Open(context.Background(), fl.fs(t), &opt)
 	if err != nil {
 		return
 	}
 	info := src.Info()
-	err = src.Edges(context.Background(), func(c *ingest.EdgeChunk) error {
+	err = src.Edges(context.Background(), func(c *source.EdgeChunk) error {
 		if info.TextIDs != (c.SrcText != nil) || len(c.SrcInt) != len(c.DstInt) ||
 			len(c.SrcText) != len(c.DstText) || c.Lines != nil && len(c.Lines) != c.Len() {
 			t.Errorf("%d and %d ids, %d lines", len(c.SrcInt), len(c.DstInt), len(c.Lines))
@@ -45,7 +45,7 @@ func FuzzTexts(f *testing.F) {
 			"d/train.tsv": edges, "d/test.tsv": edges, "d/raw/edge.csv": edges,
 			"d/raw/num-node-list.csv": nodes, "d/raw/node-label.csv": nodes,
 			"d/raw/node-feat.csv": nodes}
-		fuzzed(t, fl, ingest.Options{Sources: []string{"d"}, Format: format, FeatureCols: features,
+		fuzzed(t, fl, source.Options{Sources: []string{"d"}, Format: format, FeatureCols: features,
 			SkipBad: int64(len(features))})
 	})
 }
@@ -63,7 +63,7 @@ func FuzzArrays(f *testing.F) {
 			{"d/src.npy": a, "d/dst.npy": a, "d/labels_coo.npy": b, "d/train_idx.npy": c,
 				"d/edge_time.npy": a, "d/num_nodes.npy": b},
 		} {
-			fuzzed(t, fl, ingest.Options{Sources: []string{"d"}})
+			fuzzed(t, fl, source.Options{Sources: []string{"d"}})
 		}
 	})
 }

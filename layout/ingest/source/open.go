@@ -1,4 +1,4 @@
-package ingest
+package source
 
 import (
 	"context"
@@ -18,7 +18,7 @@ var formats = []string{"npy", "csv", "snap", "ogb", "triples"}
 // headers and the first rows, so that Info is known. Errors about the files are BadInputErrors.
 func Open(ctx context.Context, fs vfs.FS, opt *Options) (Source, error) {
 	if opt.Format != "" && !slices.Contains(formats, opt.Format) {
-		return nil, wrongUsage("--format %s is not one of %s", opt.Format,
+		return nil, WrongUsage("--format %s is not one of %s", opt.Format,
 			strings.Join(formats, ", "))
 	}
 	dir, files, err := resolve(fs, opt)
@@ -48,7 +48,7 @@ func openAs(ctx context.Context, fs vfs.FS, opt *Options, format, dir string,
 		return openArrays(ctx, fs, opt, dir, files)
 	case "ogb":
 		if dir == "" {
-			return nil, wrongUsage("--format ogb needs a dataset's directory")
+			return nil, WrongUsage("--format ogb needs a dataset's directory")
 		}
 		return openOGB(ctx, fs, opt, dir)
 	case "triples":
@@ -62,7 +62,7 @@ func resolve(fs vfs.FS, opt *Options) (dir string, files []string, err error) {
 	sources := opt.Sources
 	if len(sources) == 0 {
 		if opt.Edges == "" {
-			return "", nil, wrongUsage("no source, give a directory or files")
+			return "", nil, WrongUsage("no source, give a directory or files")
 		}
 		sources = []string{opt.Edges}
 	}
@@ -81,7 +81,7 @@ func resolve(fs vfs.FS, opt *Options) (dir string, files []string, err error) {
 					files = append(files, f)
 				}
 			case dir != "" || len(sources) > 1:
-				return "", nil, wrongUsage("%s is a directory, give one directory, or "+
+				return "", nil, WrongUsage("%s is a directory, give one directory, or "+
 					"files", f)
 			default:
 				dir = f
@@ -120,7 +120,7 @@ func glob(fs vfs.FS, pattern string) ([]string, error) {
 	for _, n := range names {
 		ok, err := path.Match(fs.PathBase(pattern), n)
 		if err != nil {
-			return nil, wrongUsage("pattern %s: %w", pattern, err)
+			return nil, WrongUsage("pattern %s: %w", pattern, err)
 		}
 		if ok {
 			found = append(found, fs.PathJoin(dir, n))

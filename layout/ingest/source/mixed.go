@@ -1,4 +1,4 @@
-package ingest
+package source
 
 import (
 	"context"
@@ -106,7 +106,7 @@ func checkArrayFlags(opt *Options) error {
 		{"--id-col", opt.IDCol}, {"--label-col", opt.LabelCol},
 		{"--feature-cols", opt.FeatureCols}} {
 		if f.value != "" {
-			return wrongUsage("%s is for text, but features and labels are arrays here",
+			return WrongUsage("%s is for text, but features and labels are arrays here",
 				f.flag)
 		}
 	}

@@ -1,4 +1,4 @@
-package ingest
+package source
 
 import (
 	"context"
@@ -12,6 +12,7 @@ import (
 
 	"gdb/layout/ingest/text"
 
+	"github.com/cockroachdb/errors/oserror"
 	"github.com/cockroachdb/pebble/v2/vfs"
 )
 
@@ -104,7 +105,7 @@ func (o *ogbDir) describeSplits() error {
 	}
 	root := o.fs.PathJoin(o.dir, "split")
 	names, err := o.fs.List(root)
-	if isNotExist(err) || len(o.opt.Splits) > 0 {
+	if oserror.IsNotExist(err) || len(o.opt.Splits) > 0 {
 		return nil
 	}
 	if err != nil {
@@ -273,7 +274,7 @@ func (o *ogbDir) csvLabels() error {
 		l.kind = "multi"
 	case !t.all(0, func(f string) bool {
 		x, ok := text.ParseFloat([]byte(f))
-		return noLabel([]byte(f)) || !ok || !hasFraction(x)
+		return noLabel([]byte(f)) || !ok || !HasFraction(x)
 	}):
 		l.kind = "target"
 	}

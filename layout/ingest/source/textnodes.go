@@ -1,4 +1,4 @@
-package ingest
+package source
 
 import (
 	"bytes"
@@ -51,7 +51,7 @@ func (s *textGraph) openNodes(file string) error {
 		}
 	}
 	if s.opt.LabelCol != "" && labels == nil || s.opt.FeatureCols != "" && features == nil {
-		return wrongUsage("--label-col and --feature-cols need --nodes, --labels or " +
+		return WrongUsage("--label-col and --feature-cols need --nodes, --labels or " +
 			"--features")
 	}
 	if labels != nil && labels.label >= 0 {
@@ -152,7 +152,7 @@ func (s *parts) useLabels(n *nodeTable) {
 	for _, r := range n.sample {
 		if v := r[n.label]; !noLabel([]byte(v)) {
 			x, ok := text.ParseFloat([]byte(v))
-			fraction = fraction || ok && hasFraction(x)
+			fraction = fraction || ok && HasFraction(x)
 			numbers = numbers && ok
 		}
 	}
@@ -172,8 +172,8 @@ func (s *parts) ForceTargets() {
 	s.info.Labels.Kind, s.info.Labels.Text = "target", false
 }
 
-// hasFraction tells numbers that can be no class.
-func hasFraction(x float32) bool { return x-x == 0 && x != float32(int64(x)) }
+// HasFraction tells numbers that can be no class.
+func HasFraction(x float32) bool { return x-x == 0 && x != float32(int64(x)) }
 
 func noLabel(v []byte) bool {
 	return len(v) == 0 || len(v) == 3 && bytes.EqualFold(v, []byte("nan"))
@@ -253,7 +253,7 @@ func addTextSplit(s *parts, name, file string, rows bool) error {
 			Do: "a split has one node id on each line"}
 	}
 	if slices.Contains(s.info.Splits, name) {
-		return wrongUsage("the split %s is there twice", name)
+		return WrongUsage("the split %s is there twice", name)
 	}
 	s.info.Splits = append(s.info.Splits, name)
 	s.splits = append(s.splits, func(ctx context.Context, fn func(*SplitChunk) error) error {
