@@ -286,11 +286,11 @@ func (m *measurement) sum(b *sample.Batch) {
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
 // tuner finds the best of some settings: they take turns, one batch each, so that a cache that
-// fills meanwhile favors none.
+// fills up favors none.
 type tuner struct {
 	settings []int
 	apply    func(int32)
-	spent    []time.Duration
+	took     []time.Duration
 	used     []int
 	batch    int
 	since    time.Time
@@ -298,7 +298,7 @@ type tuner struct {
 }
 
 func newTuner(settings []int, apply func(int32)) *tuner {
-	return &tuner{settings: settings, apply: apply, spent: make([]time.Duration, len(settings)),
+	return &tuner{settings: settings, apply: apply, took: make([]time.Duration, len(settings)),
 		used: make([]int, len(settings)), since: time.Now(), now: time.Now}
 }
 
@@ -307,7 +307,7 @@ func newTuner(settings []int, apply func(int32)) *tuner {
 func (t *tuner) next() {
 	now, n := t.now(), len(t.settings)
 	if t.batch >= n {
-		t.spent[t.batch%n] += now.Sub(t.since)
+		t.took[t.batch%n] += now.Sub(t.since)
 		t.used[t.batch%n]++
 	}
 	t.batch++
@@ -322,7 +322,7 @@ func (t *tuner) choose() {
 		if n == 0 {
 			continue
 		}
-		if mean := t.spent[i] / time.Duration(n); least == 0 || mean < least {
+		if mean := t.took[i] / time.Duration(n); least == 0 || mean < least {
 			best, least = i, mean
 		}
 	}

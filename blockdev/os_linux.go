@@ -91,7 +91,7 @@ func openDirect(fd int, size int64) (own int, refusal string, err error) {
 	return own, "", nil
 }
 
-// Descriptors is the number of file descriptors that this process has open, 0 if it cannot be told.
+// Descriptors is the number of file descriptors that this process has open, 0 if that is not known.
 func Descriptors() int {
 	names, err := os.ReadDir("/proc/self/fd")
 	if err != nil {

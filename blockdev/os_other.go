@@ -32,7 +32,7 @@ func adviseRandom(int) error { return errNotHere }
 // DropCache takes a range of a file out of the page cache, on Linux.
 func DropCache(vfs.File, int64, int64) error { return errNotHere }
 
-// Descriptors is the number of file descriptors that this process has open, 0 if it cannot be told.
+// Descriptors is the number of file descriptors that this process has open, 0 if that is not known.
 func Descriptors() int { return 0 }
 
 func setDirect(vfs.File, bool) error { return errNotHere }

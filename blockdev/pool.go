@@ -115,7 +115,8 @@ func (p *pool) readRange(b *batch, lo, hi int) {
 	}
 }
 
-// readOne repeats attempts until the request is over. A batch that stops meanwhile ends it too.
+// readOne repeats attempts until the request is over. A batch that stops in between ends it
+// too.
 func (p *pool) readOne(b *batch, i int, r *Request, f *file) {
 	var at progress
 	for {

@@ -311,7 +311,8 @@ func (u *uring) release(slot uint32) {
 }
 
 // leastWait is how many completions one system call waits for: a quarter of the queue, which keeps
-// the disk busy meanwhile, and as little while a batch runs out, whose caller waits. Each call also
+// the disk busy at the same time, and as little while a batch runs out, whose caller waits. Each
+// call also
 // rings the disk's doorbell, on a virtual machine an exit to the host.
 func (u *uring) leastWait() int { return max(1, min(u.inFlight/4, waitMax)) }
 

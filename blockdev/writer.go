@@ -39,7 +39,7 @@ func NewWriter(f vfs.File) *Writer {
 		writing: idle, direct: setDirect(f, true) == nil}
 }
 
-// Write appends p to the file, by way of a buffer. What goes wrong may be told by a later call.
+// Write appends p to the file, by way of a buffer. What goes wrong may be reported by a later call.
 func (w *Writer) Write(p []byte) (n int, err error) {
 	for len(p) > 0 {
 		k := copy(w.buf[len(w.buf):cap(w.buf)], p)

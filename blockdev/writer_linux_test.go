@@ -112,7 +112,8 @@ func (f *full) Write(p []byte) (int, error) {
 	return f.File.Write(p)
 }
 
-// TestWriterFails: a full disk is told, by the write after it or at the latest by Finish, and for
+// TestWriterFails: a full disk is reported, by the write after it or at the latest by Finish, and
+// for
 // good.
 func TestWriterFails(t *testing.T) {
 	f, err := vfs.NewMem().Create("f", vfs.WriteCategoryUnspecified)

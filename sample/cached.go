@@ -141,7 +141,8 @@ func CacheBytes(rows, dim, slotBytes int) int64 {
 // Dim is the number of values in a row.
 func (f *cached) Dim() int { return f.dim }
 
-// Gather reads the rows that are not cached in one batch, and meanwhile copies the others, gives
+// Gather reads the rows that are not cached in one batch, and at the same time copies the others,
+// gives
 // slots to what is read, and copies it there as it arrives. So nothing but finding what is missing
 // comes before the reads, and nothing after them.
 func (f *cached) Gather(ctx context.Context, nodes []NodeID, out []float32) error {

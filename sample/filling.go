@@ -48,7 +48,8 @@ func (a *arrivals) place() []uint32 {
 }
 
 // place offers what missed to the policy, and gives slots to the rows that it keeps. A row that
-// another gather brought in meanwhile is left alone; one that is pending may be filled by both.
+// another gather brought in since is left alone; one that is pending may be filled by
+// both.
 func (f *cached) place(l *lookup) {
 	f.content.Lock()
 	defer f.content.Unlock()

@@ -48,7 +48,7 @@ func load(ctx context.Context, n, dim int,
 
 // preload fills the first slots with the rows of these nodes. They are read in the order of the
 // file, so that rows near each other are read together: of all, if there is memory for 8 bytes a
-// row meanwhile, else of so many at a time.
+// row at the same time, else of so many at a time.
 func (f *cached) preload(ctx context.Context, nodes []NodeID) error {
 	for s, v := range nodes {
 		if _, twice := f.mu.index.find(v); twice {

@@ -20,7 +20,8 @@ type Order struct {
 }
 
 // EpochOrder returns the order of train in an epoch: a function of (seed, epoch, len(train)).
-// Every node comes once; the last batch may be short. train must not change meanwhile.
+// Every node comes once; the last batch may be short. train must not change while the order is in
+// use.
 func EpochOrder(train []NodeID, seed, epoch uint64, batchSize int) (*Order, error) {
 	if len(train) == 0 {
 		return nil, errors.New("sample: no training nodes: choose another split")

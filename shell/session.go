@@ -141,7 +141,7 @@ func Run(ctx context.Context, opt Options) (err error) {
 		pager: "auto"}
 	defer func() {
 		for s.leaving != nil && !errors.Is(err, ErrAborted) {
-			if e := s.settle(ctx); errors.Is(e, ErrAborted) {
+			if e := s.awaitLeft(ctx); errors.Is(e, ErrAborted) {
 				err = e
 			}
 		}
@@ -248,7 +248,7 @@ func (s *session) remember(text string) {
 // runItem runs one statement or dot command. A terminal survives its failure, and so does a script
 // without bail; a cancelled context ends every session.
 func (s *session) runItem(ctx context.Context, item string) error {
-	err := s.settle(ctx)
+	err := s.awaitLeft(ctx)
 	switch {
 	case err != nil:
 	case strings.HasPrefix(item, "."):

@@ -111,8 +111,8 @@ func (s *session) supervise(ctx context.Context, head string,
 	}
 }
 
-// settle waits for the end of a statement that was left: it still has its memory.
-func (s *session) settle(ctx context.Context) error {
+// awaitLeft waits for the end of a statement that was left: it still has its memory.
+func (s *session) awaitLeft(ctx context.Context) error {
 	started, late, cancelled := time.Now(), (<-chan time.Time)(nil), ctx.Done()
 	for s.leaving != nil {
 		select {

@@ -122,7 +122,7 @@ func TestLeave(t *testing.T) {
 		t.Fatalf("left with %v", err)
 	}
 	time.AfterFunc(10*time.Millisecond, func() { close(slow) })
-	if err := s.settle(t.Context()); err != nil || !ended || s.leaving != nil {
+	if err := s.awaitLeft(t.Context()); err != nil || !ended || s.leaving != nil {
 		t.Errorf("ended %v, %v", ended, err)
 	}
 	if result.String() != "early" {
@@ -155,20 +155,20 @@ func TestEndWaits(t *testing.T) {
 	ended := make(chan error, 1)
 	s := &session{Options: Options{Err: &bytes.Buffer{}}, leaving: ended}
 	time.AfterFunc(10*time.Millisecond, func() { ended <- context.Canceled })
-	if err := s.settle(t.Context()); err != nil || s.leaving != nil {
+	if err := s.awaitLeft(t.Context()); err != nil || s.leaving != nil {
 		t.Error(err)
 	}
 	presses := make(chan os.Signal, 8)
 	s.leaving, s.Interrupts = make(chan error), presses
 	presses <- os.Interrupt
-	err := s.settle(t.Context())
+	err := s.awaitLeft(t.Context())
 	if !errors.Is(err, context.Canceled) || errors.Is(err, ErrAborted) {
 		t.Errorf("a Ctrl-C while it waits: %v", err)
 	}
 	presses <- os.Interrupt
 	presses <- os.Interrupt
 	for i, want := range []bool{false, true} {
-		if err := s.settle(t.Context()); errors.Is(err, ErrAborted) != want {
+		if err := s.awaitLeft(t.Context()); errors.Is(err, ErrAborted) != want {
 			t.Errorf("Ctrl-C number %d: %v", i+2, err)
 		}
 	}

@@ -110,8 +110,8 @@ func decodeCheckpoint(uuid [16]byte, b []byte) (p position, arrays []array, err 
 		}
 		arrays = append(arrays, a)
 	}
-	if body.Rest() != 0 {
-		return p, nil, fmt.Errorf("%d bytes after the end", body.Rest())
+	if body.Remaining() != 0 {
+		return p, nil, fmt.Errorf("%d bytes after the end", body.Remaining())
 	}
 	return p, arrays, d.Err()
 }
@@ -122,9 +122,9 @@ func decodeArray(uuid [16]byte, i uint64, d, body *codec.Dec) (array, error) {
 	if err := d.Err(); err != nil {
 		return a, err
 	}
-	if values > uint64(body.Rest())/4 {
+	if values > uint64(body.Remaining())/4 {
 		return a, fmt.Errorf("%s: %d values, the file holds %d bytes more", a.name, values,
-			body.Rest())
+			body.Remaining())
 	}
 	b := body.Bytes(int(values) * 4)
 	if got := codec.BlockSum(runs.CheckpointKind, uuid, i+1, b); got != sum {

@@ -26,7 +26,7 @@ type lists struct {
 
 func newLists(t topology.Reader) *lists { return &lists{session: t.NewSession(), limit: listEdges} }
 
-// part is a stretch of the concatenated lists of some nodes: node i has nbrs[off[i]:off[i+1]] of
+// part is a run of the concatenated lists of some nodes: node i has nbrs[off[i]:off[i+1]] of
 // its deg[i] neighbors in it. whole says that it is all lists.
 type part struct {
 	off, nbrs []uint32

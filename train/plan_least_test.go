@@ -66,7 +66,7 @@ func checkPeak(t *testing.T, s *layout.Store, c Config) {
 	}
 	p, b := l.Plan(), l.t.in.Budget
 	planned, most := p.Memory-p.Left()-mem.ProcessBytes, int64(0)
-	b.Settle() // what planning took on the heap
+	b.CollectHeap() // what planning took on the heap
 	for range c.Epochs {
 		e, err := l.Epoch(t.Context())
 		if err != nil {

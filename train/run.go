@@ -211,7 +211,7 @@ func (t *trainer) plans(ctx context.Context, store *layout.Store, dev blockdev.D
 	if err := t.loadSplits(ctx, store); err != nil {
 		return err
 	}
-	t.in.Budget.Settle() // what loading took beyond what is kept
+	t.in.Budget.CollectHeap() // what loading took beyond what is kept
 	if err := t.in.OpenRows(ctx); err != nil {
 		return err
 	}

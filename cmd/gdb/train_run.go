@@ -142,11 +142,11 @@ func (t *trainFlags) takeFrom(a *app, f *pflag.FlagSet) error {
 
 // trainObserver prints a run as it goes.
 type trainObserver struct {
-	app  *app
-	json bool
-	bar  *progress
-	run  string
-	told *superbatch.Reading // the last one
+	app   *app
+	json  bool
+	bar   *progress
+	run   string
+	shown *superbatch.Reading // the last one
 	// noted says that the first epoch is over: all have the same nodes.
 	noted bool
 	err   error
@@ -161,11 +161,11 @@ func (o *trainObserver) event(e train.Event) {
 		p := e.Progress
 		o.bar.update(fmt.Sprintf("epoch %d", p.Epoch), int64(p.Batch), int64(p.Batches), "batches")
 	case e.Reading != nil:
-		if !o.app.quiet && (o.told == nil || o.told.Swept != e.Reading.Swept) {
+		if !o.app.quiet && (o.shown == nil || o.shown.Swept != e.Reading.Swept) {
 			o.bar.finish()
 			fmt.Fprintf(o.app.err, "%s\n", e.Reading)
 		}
-		o.told = e.Reading
+		o.shown = e.Reading
 	case e.Epoch != nil:
 		o.bar.finish()
 		o.unlabeled(e.Epoch.Unlabeled)

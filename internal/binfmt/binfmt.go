@@ -31,15 +31,15 @@ func New(b []byte) *Dump {
 // Off is the offset of the next byte.
 func (d *Dump) Off() int { return d.off }
 
-// Rest is the number of bytes left.
-func (d *Dump) Rest() int { return len(d.b) - d.off }
+// Remaining is the number of bytes left.
+func (d *Dump) Remaining() int { return len(d.b) - d.off }
 
 // Field prints a line for the next n bytes: their range, the first of them in hexadecimal, and
 // what they are. With fewer bytes left it takes those.
 //
 //	000-004: c2103f9a          crc32c 9a3f10c2 ok
 func (d *Dump) Field(n int, format string, args ...any) {
-	n = max(min(n, d.Rest()), 0)
+	n = max(min(n, d.Remaining()), 0)
 	raw := fmt.Sprintf("%x", d.b[d.off:d.off+min(n, shown)])
 	if n > shown {
 		raw = raw[:2*shown-2] + ".."
@@ -51,7 +51,7 @@ func (d *Dump) Field(n int, format string, args ...any) {
 
 // Zeros prints a line for the next n bytes, which should be zeros, unless n is 0.
 func (d *Dump) Zeros(n int) {
-	n = max(min(n, d.Rest()), 0)
+	n = max(min(n, d.Remaining()), 0)
 	if n == 0 {
 		return
 	}
@@ -72,7 +72,7 @@ func (d *Dump) Note(format string, args ...any) {
 //
 //	000: 47 44 42 46 00 00 00 00  00 00 00 00 00 00 00 00  GDBF............
 func (d *Dump) Hex(n int) {
-	end := d.off + max(min(n, d.Rest()), 0)
+	end := d.off + max(min(n, d.Remaining()), 0)
 	var before []byte
 	starred := false
 	for d.off < end {

@@ -33,8 +33,8 @@ func TestDump(t *testing.T) {
 	if got := d.String(); got != want {
 		t.Errorf("got:\n%s\nwant:\n%s", got, want)
 	}
-	if d.Rest() != 0 || d.Off() != 120 {
-		t.Errorf("%d bytes are left", d.Rest())
+	if d.Remaining() != 0 || d.Off() != 120 {
+		t.Errorf("%d bytes are left", d.Remaining())
 	}
 	var out strings.Builder
 	if _, err := d.WriteTo(&out); err != nil || out.String() != want {

@@ -90,8 +90,8 @@ func (d *Dec) U64() uint64 {
 // String decodes a string that was written by Enc.String: a uint32 length and the bytes.
 func (d *Dec) String() string { return string(d.Bytes(int(d.U32()))) }
 
-// Rest is the number of bytes left.
-func (d *Dec) Rest() int { return len(d.b) - d.off }
+// Remaining is the number of bytes left.
+func (d *Dec) Remaining() int { return len(d.b) - d.off }
 
 // Err is the first error, or nil.
 func (d *Dec) Err() error { return d.err }

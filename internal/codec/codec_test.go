@@ -45,8 +45,8 @@ func TestRoundTrip(t *testing.T) {
 				t.Fatalf("field %d of %d came back changed", i, len(checks))
 			}
 		}
-		if d.Rest() != 0 || d.Err() != nil {
-			t.Fatalf("%d of %d bytes are left, %v", d.Rest(), len(e.B), d.Err())
+		if d.Remaining() != 0 || d.Err() != nil {
+			t.Fatalf("%d of %d bytes are left, %v", d.Remaining(), len(e.B), d.Err())
 		}
 	})
 }

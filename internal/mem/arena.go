@@ -67,7 +67,8 @@ func (a *Arena) Bytes() []byte { return a.mem[:a.size:a.size] }
 // populateBytes are given memory at a time.
 const populateBytes = 16 << 20
 
-// Populate begins to give all pages memory, from the first on: who writes to the arena meanwhile
+// Populate begins to give all pages memory, from the first on: who writes to the arena at the same
+// time
 // need not wait while the system finds and clears them, page by page. It changes no byte. stop ends
 // it, and is called before Free.
 func (a *Arena) Populate() (stop func()) {

@@ -43,7 +43,7 @@ func NewBudget(limit int64) *Budget { return &Budget{limit: limit} }
 
 // NewProcessBudget returns a budget that bounds a whole process to memory bytes: its arenas, its
 // Go heap, the garbage on it included, and the program itself. Heap once taken stays counted
-// until Settle, since Go gives it back late. If Govern was called the limit of Go's collector
+// until CollectHeap, since Go gives it back late. If Govern was called the limit of Go's collector
 // follows what is counted, so that heap and arenas together stay within the bound.
 func NewProcessBudget(memory int64) *Budget {
 	b := &Budget{limit: max(1, memory-ProcessBytes), process: true}
@@ -177,9 +177,9 @@ func (b *Budget) Release(n int64) {
 	b.mu.heap -= n
 }
 
-// Settle ends a phase of work on the heap: what it left as garbage is collected and given back to
-// the system, and the heap counts for what is in use. It takes as long as a collection.
-func (b *Budget) Settle() {
+// CollectHeap ends a phase of work on the heap: what it left as garbage is collected and given back
+// to the system, and the heap counts for what is in use. It takes as long as a collection.
+func (b *Budget) CollectHeap() {
 	if b == nil || !b.process {
 		return
 	}

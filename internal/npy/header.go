@@ -131,7 +131,7 @@ func appendHeader(dst []byte, h *Header) []byte {
 
 // parseHeader reads the Python literal: a dict of a string, a bool and a tuple of integers.
 func parseHeader(text string) (*Header, error) {
-	p := literal{rest: text}
+	p := literal{text: text}
 	h, seen := &Header{}, map[string]bool{}
 	p.expect("{")
 	for p.err == nil && !p.accept("}") {
@@ -156,7 +156,7 @@ func parseHeader(text string) (*Header, error) {
 			break
 		}
 	}
-	if p.err == nil && strings.Trim(p.rest, " \n\x00") != "" {
+	if p.err == nil && strings.Trim(p.text, " \n\x00") != "" {
 		p.fail("text after the end")
 	}
 	if p.err == nil && len(seen) != 3 {
@@ -182,22 +182,22 @@ func checkShape(h *Header) error {
 
 // literal is a cursor over a Python literal; the first error sticks.
 type literal struct {
-	rest string
+	text string
 	err  error
 }
 
 func (p *literal) fail(what string) {
 	if p.err == nil {
 		p.err = fmt.Errorf("the npy header is wrong: %s", what)
-		p.rest = ""
+		p.text = ""
 	}
 }
 
 func (p *literal) accept(token string) bool {
-	p.rest = strings.TrimLeft(p.rest, " \n")
-	rest, ok := strings.CutPrefix(p.rest, token)
+	p.text = strings.TrimLeft(p.text, " \n")
+	rest, ok := strings.CutPrefix(p.text, token)
 	if ok {
-		p.rest = rest
+		p.text = rest
 	}
 	return ok
 }
@@ -214,12 +214,12 @@ func (p *literal) str() string {
 		quote = `"`
 		p.expect(quote)
 	}
-	s, rest, ok := strings.Cut(p.rest, quote)
+	s, rest, ok := strings.Cut(p.text, quote)
 	if !ok {
 		p.fail("a string without end")
 		return ""
 	}
-	p.rest = rest
+	p.text = rest
 	return s
 }
 
@@ -251,15 +251,15 @@ func (p *literal) tuple() []int64 {
 	p.expect("(")
 	shape := []int64{}
 	for p.err == nil && !p.accept(")") {
-		p.rest = strings.TrimLeft(p.rest, " \n")
-		n := len(p.rest) - len(bytes.TrimLeft([]byte(p.rest), "0123456789"))
-		d, err := strconv.ParseInt(p.rest[:n], 10, 64)
+		p.text = strings.TrimLeft(p.text, " \n")
+		n := len(p.text) - len(bytes.TrimLeft([]byte(p.text), "0123456789"))
+		d, err := strconv.ParseInt(p.text[:n], 10, 64)
 		if err != nil {
 			p.fail("the shape")
 			return nil
 		}
 		shape = append(shape, d)
-		p.rest = strings.TrimPrefix(p.rest[n:], "L") // Python 2 wrote 3L
+		p.text = strings.TrimPrefix(p.text[n:], "L") // Python 2 wrote 3L
 		if !p.accept(",") {
 			p.expect(")")
 			break

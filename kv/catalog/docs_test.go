@@ -37,7 +37,7 @@ func dumpSeal() string {
 	d.Field(16, "uuid %x", c.Bytes(16))
 	d.Field(8, "generation %d", c.U64())
 	d.Field(4, "count %d", c.U32())
-	d.Field(d.Rest(), "files")
+	d.Field(d.Remaining(), "files")
 	return d.String()
 }
 

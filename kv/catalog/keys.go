@@ -57,7 +57,7 @@ func encodeRecord(key, payload []byte) []byte {
 func decodeRecord(key, b []byte) ([]byte, error) {
 	d := codec.NewDec(b)
 	sum := d.U32()
-	payload := d.Bytes(d.Rest())
+	payload := d.Bytes(d.Remaining())
 	if d.Err() != nil {
 		return nil, fmt.Errorf("record %q has %d bytes", key, len(b))
 	}

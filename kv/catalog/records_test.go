@@ -15,7 +15,7 @@ import (
 )
 
 // TestVerifyRecords writes records that are whole as files and wrong in themselves: Verify finds
-// each, whoever reads it is told, and Verify goes on to the others.
+// each, whoever reads it is reported, and Verify goes on to the others.
 func TestVerifyRecords(t *testing.T) {
 	type change = func(w writer) error
 	put := func(key, payload string) change {

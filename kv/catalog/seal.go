@@ -92,10 +92,10 @@ func decodeSeal(b []byte) (*seal, error) {
 	if version != sealVersion {
 		return nil, fmt.Errorf("%w: %d, this gdb reads %d", errSealVersion, version, sealVersion)
 	}
-	for i := uint32(0); i < n && d.Rest() >= sealFileMin; i++ {
+	for i := uint32(0); i < n && d.Remaining() >= sealFileMin; i++ {
 		s.files = append(s.files, sealedFile{d.String(), d.U64(), d.U32()})
 	}
-	if d.Err() != nil || d.Rest() != 0 || len(s.files) != int(n) {
+	if d.Err() != nil || d.Remaining() != 0 || len(s.files) != int(n) {
 		return nil, fmt.Errorf("it does not hold the %d files it counts", n)
 	}
 	return s, s.check()

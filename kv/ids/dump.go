@@ -12,7 +12,7 @@ import (
 // is printed in hexadecimal.
 func DumpBlock(d *binfmt.Dump, kind string, b []byte) {
 	if len(b) != BlockBytes {
-		d.Hex(d.Rest())
+		d.Hex(d.Remaining())
 		return
 	}
 	n, flags := int(binary.LittleEndian.Uint16(b[4:])), binary.LittleEndian.Uint16(b[6:])
@@ -26,7 +26,7 @@ func DumpBlock(d *binfmt.Dump, kind string, b []byte) {
 	case kind == ReverseKind:
 		dumpReverse(d, b)
 	}
-	d.Hex(d.Rest())
+	d.Hex(d.Remaining())
 }
 
 func dumpTrailer(d *binfmt.Dump, b []byte) {
@@ -35,7 +35,7 @@ func dumpTrailer(d *binfmt.Dump, b []byte) {
 	d.Field(8, "entries %d", c.U64())
 	d.Field(8, "data blocks %d", c.U64())
 	d.Field(8, "index blocks %d", c.U64())
-	d.Zeros(d.Rest())
+	d.Zeros(d.Remaining())
 }
 
 func dumpIndex(d *binfmt.Dump, kind string, b []byte, n int) {
@@ -51,7 +51,7 @@ func dumpIndex(d *binfmt.Dump, kind string, b []byte, n int) {
 	for i := range n {
 		d.Field(keyBytes, format, getKey(b, keyBytes, i))
 	}
-	d.Zeros(d.Rest())
+	d.Zeros(d.Remaining())
 }
 
 func dumpForward(d *binfmt.Dump, b []byte) {
@@ -92,5 +92,5 @@ func dumpHeap(d *binfmt.Dump, n int, ends, heap []byte) {
 		id := heapItem(ends, heap, i)
 		d.Field(len(id), "id %d %q", i, id)
 	}
-	d.Zeros(d.Rest())
+	d.Zeros(d.Remaining())
 }

@@ -33,8 +33,8 @@ func TestDumpIDs(t *testing.T) {
 			}
 			d.Field(4, "crc32c")
 			DumpBlock(d, f.Kind, block)
-			if d.Rest() != 0 {
-				t.Errorf("%s block %d: %d bytes were not printed", f.Path, n, d.Rest())
+			if d.Remaining() != 0 {
+				t.Errorf("%s block %d: %d bytes were not printed", f.Path, n, d.Remaining())
 			}
 			text += fmt.Sprintf("block %d\n%s", n, d)
 		}

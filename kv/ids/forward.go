@@ -56,7 +56,7 @@ func decodeForward(b []byte) (forwardBlock, error) {
 	if err := d.Err(); err != nil || n == 0 {
 		return forwardBlock{}, fmt.Errorf("%d entries do not fit in a block", n)
 	}
-	f.heap = d.Bytes(d.Rest())
+	f.heap = d.Bytes(d.Remaining())
 	return f, checkEnds(f.ends, len(f.heap))
 }
 

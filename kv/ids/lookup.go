@@ -43,7 +43,7 @@ func openForward(ctx context.Context, dev blockdev.Device, fs vfs.FS, dir string
 // check compares the file with the catalog and loads the index.
 func (w *forwardFile) check(ctx context.Context, m *kv.Meta) error {
 	d := codec.NewDec(w.f.header.Fields)
-	if seed := d.U64(); d.Err() != nil || d.Rest() != 0 || seed != m.IDs.HashSeed {
+	if seed := d.U64(); d.Err() != nil || d.Remaining() != 0 || seed != m.IDs.HashSeed {
 		return damagedBlock(ForwardPath, 0, "its hash seed is %x, the catalog's %x", seed,
 			m.IDs.HashSeed)
 	}

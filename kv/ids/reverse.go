@@ -47,7 +47,7 @@ func decodeReverse(b []byte) (reverseBlock, error) {
 		return reverseBlock{}, fmt.Errorf("%d ids from node %d on with flags %#x are no block",
 			n, first, flags)
 	}
-	r.heap = d.Bytes(d.Rest())
+	r.heap = d.Bytes(d.Remaining())
 	return r, checkEnds(r.ends, len(r.heap))
 }
 

@@ -132,7 +132,7 @@ func (v *idVerifier) noteSums(f *idFile, first, end uint64) error {
 // forward checks the data blocks of ids/forward.ids.
 func (v *idVerifier) forward(f *idFile, index []uint64, sums *idSums) error {
 	d := codec.NewDec(f.header.Fields)
-	if seed := d.U64(); d.Err() != nil || d.Rest() != 0 || seed != v.m.IDs.HashSeed {
+	if seed := d.U64(); d.Err() != nil || d.Remaining() != 0 || seed != v.m.IDs.HashSeed {
 		v.noteBlock(f.rel, 0, "its hash seed is %x, the catalog's %x", seed, v.m.IDs.HashSeed)
 		return nil
 	}

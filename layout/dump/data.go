@@ -50,7 +50,7 @@ func (d *dumper) lists() error {
 	}
 	if err != nil {
 		d.Note("cannot be decoded: %v", err)
-		d.Hex(d.Rest())
+		d.Hex(d.Remaining())
 		return nil
 	}
 	if k.Hub {
@@ -72,7 +72,7 @@ func (d *dumper) lists() error {
 	if shape.Times {
 		d.entries("times", listfile.TimeBytes, &k, &l, func(i int) any { return l.Times[i] })
 	}
-	d.Zeros(d.Rest())
+	d.Zeros(d.Remaining())
 	return nil
 }
 
@@ -136,7 +136,7 @@ func (d *dumper) rows(n int64) error {
 		d.Field(shape.RowBytes, "row %d:%s", row, rowValues(&shape, b))
 		row++
 	}
-	d.Zeros(d.Rest())
+	d.Zeros(d.Remaining())
 	return nil
 }
 

@@ -132,7 +132,7 @@ func (d *dumper) block(n int64) error {
 	case ids.ForwardKind, ids.ReverseKind:
 		ids.DumpBlock(d.Dump, d.kind, d.b)
 	default:
-		d.Hex(d.Rest())
+		d.Hex(d.Remaining())
 	}
 	return nil
 }
@@ -166,7 +166,7 @@ func (d *dumper) header() {
 	if d.Off() < end {
 		d.Field(end-d.Off(), "further fields")
 	}
-	d.Zeros(d.Rest())
+	d.Zeros(d.Remaining())
 }
 
 func (d *dumper) topologyFields(c *codec.Dec) {
@@ -196,7 +196,7 @@ func (d *dumper) index(n int64) {
 		d.Field(4, "magic %q", listfile.IndexEnd)
 		d.Field(8, "edges %d", edges)
 		d.Field(8, "blocks %d", blocks)
-		d.Zeros(d.Rest())
+		d.Zeros(d.Remaining())
 		return
 	}
 	d.numbers("first nodes of blocks", (n-1)*listfile.IndexPerPage+1, "%d")
@@ -209,8 +209,8 @@ func (d *dumper) numbers(what string, first int64, format string) {
 		end--
 	}
 	end = (end + 3) &^ 3
-	for c := codec.NewDec(d.b[d.Off():end]); c.Rest() > 0; {
-		n := min(c.Rest()/4, 8)
+	for c := codec.NewDec(d.b[d.Off():end]); c.Remaining() > 0; {
+		n := min(c.Remaining()/4, 8)
 		var text strings.Builder
 		for range n {
 			fmt.Fprintf(&text, " "+format, c.U32())
@@ -218,5 +218,5 @@ func (d *dumper) numbers(what string, first int64, format string) {
 		d.Field(4*n, "%s %d to %d:%s", what, first, first+int64(n)-1, text.String())
 		first += int64(n)
 	}
-	d.Zeros(d.Rest())
+	d.Zeros(d.Remaining())
 }

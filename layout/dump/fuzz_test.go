@@ -34,8 +34,8 @@ func FuzzDump(f *testing.F) {
 		if err := d.block(int64(block)); err != nil {
 			t.Fatal(err)
 		}
-		if d.Rest() != 0 {
-			t.Fatalf("%d bytes were not printed", d.Rest())
+		if d.Remaining() != 0 {
+			t.Fatalf("%d bytes were not printed", d.Remaining())
 		}
 	})
 }

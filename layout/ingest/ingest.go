@@ -121,7 +121,7 @@ func (p *pipeline) run(ctx context.Context) (meta *kv.Meta, err error) {
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, lock.Close()) }()
-	if what, err = p.look(ctx); err != nil { // another may have come and gone meanwhile
+	if what, err = p.look(ctx); err != nil { // another may have come and gone
 		return nil, err
 	}
 	if what.meta != nil {

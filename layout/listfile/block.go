@@ -262,8 +262,8 @@ func DecodeFields(b []byte) (Fields, error) {
 		return f, d.Err()
 	case version != topologyLayout:
 		return f, fmt.Errorf("topology layout %d, this gdb reads %d", version, topologyLayout)
-	case flags > 7 || d.Rest() != 0:
-		return f, fmt.Errorf("flags %x and %d further bytes are unknown", flags, d.Rest())
+	case flags > 7 || d.Remaining() != 0:
+		return f, fmt.Errorf("flags %x and %d further bytes are unknown", flags, d.Remaining())
 	case f.Nodes > layout.MaxNodes:
 		return f, fmt.Errorf("%d nodes are more than ids of 32 bits", f.Nodes)
 	}

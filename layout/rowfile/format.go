@@ -153,8 +153,8 @@ func decodeFields(b []byte) (Shape, error) {
 		return Shape{}, d.Err()
 	case version != rowsLayout:
 		return Shape{}, fmt.Errorf("row layout %d, this gdb reads %d", version, rowsLayout)
-	case d.Rest() != 0:
-		return Shape{}, fmt.Errorf("%d further bytes are unknown", d.Rest())
+	case d.Remaining() != 0:
+		return Shape{}, fmt.Errorf("%d further bytes are unknown", d.Remaining())
 	}
 	s, err := NewShape(m, nodes)
 	s.Path = ""

@@ -9,7 +9,7 @@ import (
 	"gdb/internal/mem"
 )
 
-// TestGroupStops: the first error of a stage stops the others, and is the one that is told.
+// TestGroupStops: the first error of a stage stops the others, and is the one that is reported.
 func TestGroupStops(t *testing.T) {
 	g, first := NewGroup(t.Context()), errors.New("first")
 	never := make(chan int)

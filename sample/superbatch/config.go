@@ -82,7 +82,8 @@ type Config struct {
 	// Threads bounds the goroutines that copy rows. Default 1.
 	Threads int
 	// Ready is how many batches are assembled while one is used: with none, the next is assembled
-	// when that one is released, and reading goes on meanwhile. Memory: the features of Ready+1
+	// when that one is released, and reading goes on at the same time. Memory: the features of
+	// Ready+1
 	// batches, Stages times StageRows, and the lists of Frames(Ready). If InPlace, it is 1, and
 	// memory is for the features of FramesInPlace batches but for the outermost delta, and their
 	// lists.

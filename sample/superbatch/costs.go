@@ -15,7 +15,7 @@ type Costs struct {
 	Read    float64 // of a read of features
 	Byte    float64 // of each byte that it reads
 	Written float64 // of each byte written to runtime files
-	Step    float64 // of a batch, besides reading for it, which goes on meanwhile
+	Step    float64 // of a batch, besides reading for it, which goes on at the same time
 }
 
 // Reading tells how the rows that some consecutive batches miss are read.

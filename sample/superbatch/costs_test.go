@@ -62,7 +62,8 @@ func TestPart(t *testing.T) {
 	}
 }
 
-// TestWeighed: a batch takes a step or its reading, whichever is longer, and what is read meanwhile
+// TestWeighed: a batch takes a step or its reading, whichever is longer, and what is read at the
+// same time
 // is free for a sweep.
 func TestWeighed(t *testing.T) {
 	var w Weighed

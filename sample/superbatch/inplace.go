@@ -8,7 +8,7 @@ import (
 )
 
 // readInPlace reads the rows that a batch misses to their slots, and finds those of its neighbors.
-// The batch that is used meanwhile has no row in these slots: see cacheState.
+// The batch that is in use then has no row in these slots: see cacheState.
 func (t *assembly) readInPlace(f *frame, buf *runtimefile.Buffer) error {
 	c, d := &f.changes, &f.batch.Dense
 	f.missed, f.at = f.missed[:0], f.at[:0]

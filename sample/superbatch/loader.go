@@ -396,7 +396,7 @@ func (l *Loader) advance(ctx context.Context) error {
 }
 
 // tailMade waits for the other superbatch of a pair, whose memory training on the head takes. What
-// went wrong is told when its batches are due.
+// went wrong is reported when its batches are due.
 func (l *Loader) tailMade(ctx context.Context) error {
 	if l.cfg.Overlap || l.upcoming == nil || !l.trimmed {
 		return nil
@@ -412,7 +412,7 @@ func (l *Loader) tailMade(ctx context.Context) error {
 // turns.
 func (l *Loader) giveHeapBack() {
 	if !l.cfg.Overlap {
-		l.cfg.Budget.Settle()
+		l.cfg.Budget.CollectHeap()
 	}
 }
 

@@ -58,7 +58,7 @@ func TestPairs(t *testing.T) {
 	}
 }
 
-// TestTailFails: what goes wrong with the second superbatch of a pair is told when it is due.
+// TestTailFails: what goes wrong with the second superbatch of a pair is reported when it is due.
 func TestTailFails(t *testing.T) {
 	var reading []Reading
 	c := pairConfig(t, &reading)
@@ -78,7 +78,7 @@ func TestTailFails(t *testing.T) {
 	closeAll(t, l)
 }
 
-// TestHead: a head is no longer than what is swept for meanwhile takes.
+// TestHead: a head is no longer than what is swept for at the same time takes.
 func TestHead(t *testing.T) {
 	c := Costs{Read: 1e-5, Byte: 1e-9, Step: 0.2}
 	for _, h := range []struct {

@@ -60,7 +60,7 @@ func ForProcess(st *layout.Store, dev blockdev.Device, memory int64) *Graph {
 	b := mem.NewProcessBudget(max(memory, mem.ProcessBytes+shellBytesLeast))
 	b.Relieve(func(int64) bool {
 		before := b.Used()
-		b.Settle()
+		b.CollectHeap()
 		return b.Used() < before
 	})
 	return New(st, dev, b)

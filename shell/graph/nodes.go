@@ -37,7 +37,8 @@ func (g *Graph) FindBytes(s lang.NodeSet) int64 {
 	return 4 * int64(min(n, 2*g.Meta().Nodes))
 }
 
-// Find turns a set of nodes into node ids: 4 bytes for each, besides a split's bitmap meanwhile.
+// Find turns a set of nodes into node ids: 4 bytes for each, besides a split's bitmap at the same
+// time.
 func (g *Graph) Find(ctx context.Context, s lang.NodeSet, seed uint64) ([]layout.NodeID,
 	error) {
 	switch {

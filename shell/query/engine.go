@@ -76,7 +76,7 @@ type Result struct {
 const rowBytes = 32
 
 // Query runs one statement and returns all its rows: 32 bytes a cell, and strings, which are
-// counted against the budget meanwhile. A mistake in the statement is a *SyntaxError.
+// counted against the budget while it runs. A mistake in the statement is a *SyntaxError.
 func (e *Engine) Query(ctx context.Context, stmt string) (*Result, error) {
 	p, err := lang.Parse(stmt)
 	if err != nil {

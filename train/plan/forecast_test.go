@@ -39,7 +39,7 @@ func TestForecastOfTime(t *testing.T) {
 		// Three works ask for four cores of two: sampling takes 0.2 ms for 0.1. Copies and step
 		// ask for three: the 0.9 ms of copies that are left take 1.35.
 		{"all rows found", "lru", false, RowsCost{Hit: 1}, 0.2, 1.55, 3.55, 3.55, "cores"},
-		// 1000 reads take 10 ms, of which 1 computing, and 2 ms of placing go on meanwhile.
+		// 1000 reads take 10 ms, of which 1 computing, and 2 ms of placing go on at the same time.
 		{"all rows read, in turn", "lru", true, RowsCost{Wait: 1e-2, CPU: 1e-3}, 0.1, 10, 3, 13,
 			"turns"},
 		{"no cache", "none", true, RowsCost{Wait: 4e-3}, 0.1, 4, 3, 7, "turns"},

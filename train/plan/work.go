@@ -1,7 +1,7 @@
 package plan
 
 // Work is what a stage does for a batch, or for a row: the seconds that it takes with the machine
-// for itself, and those that cores compute meanwhile.
+// for itself, and those that cores compute at the same time.
 type Work struct {
 	Seconds float64 `json:"s"`
 	CPU     float64 `json:"cpu_s"`
@@ -24,9 +24,9 @@ func (w Work) Demand() float64 {
 	return w.CPU / w.Seconds
 }
 
-// stretch is how many times as long the work takes when cores compute for it so many times slower:
+// slowdown is how many times as long the work takes when cores compute for it so many times slower:
 // what it waits for a device stays as it is.
-func (w Work) stretch(slower float64) float64 { return 1 + min(1, w.Demand())*(slower-1) }
+func (w Work) slowdown(slower float64) float64 { return 1 + min(1, w.Demand())*(slower-1) }
 
 // shared is when each of some works ends that begin together and share so many cores. While they
 // ask for more cores than there are, each gets as much less of them as the others.
@@ -50,7 +50,7 @@ func shared(cores float64, works ...Work) []float64 {
 		slower := slowdown(cores, active)
 		next, step := -1, 0.0 // the one that ends first
 		for i, w := range works {
-			took := left[i] * w.Seconds * w.stretch(slower)
+			took := left[i] * w.Seconds * w.slowdown(slower)
 			if left[i] > 0 && (next < 0 || took < step) {
 				next, step = i, took
 			}
@@ -62,7 +62,7 @@ func shared(cores float64, works ...Work) []float64 {
 				continue
 			}
 			const rounding = 1e-9
-			if left[i] -= step / (w.Seconds * w.stretch(slower)); left[i] < rounding {
+			if left[i] -= step / (w.Seconds * w.slowdown(slower)); left[i] < rounding {
 				left[i], ends[i] = 0, now
 			}
 		}
@@ -75,7 +75,7 @@ func slowdown(cores float64, works []Work) float64 {
 	over := func(slower float64) bool {
 		sum := 0.0
 		for _, w := range works {
-			sum += w.Demand() / w.stretch(slower)
+			sum += w.Demand() / w.slowdown(slower)
 		}
 		return sum > cores
 	}

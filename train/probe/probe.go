@@ -103,7 +103,7 @@ func (m *Probe) Choose(ctx context.Context, splits []*plan.Split) (*plan.Split, 
 			best = fastest
 		}
 	}
-	m.src.Budget.Settle()
+	m.src.Budget.CollectHeap()
 	b := best.Superbatch
 	m.src.InTurns = b != nil && !b.Overlap
 	graph := m.graph(best)

@@ -48,7 +48,7 @@ type Epoch struct {
 	// Stages are the times of each stage of making batches, and of the step.
 	Stages []StageTimes `json:"stages,omitempty"`
 
-	// What the process holds after the epoch and its evaluation; left out where it cannot be told.
+	// What the process holds after the epoch and its evaluation; left out where that is not known.
 	RSS     int64 `json:"rss,omitempty"`      // resident bytes
 	RSSPeak int64 `json:"rss_peak,omitempty"` // their peak so far
 	Held    int64 `json:"held"`               // bytes counted against --memory

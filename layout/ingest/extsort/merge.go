@@ -125,7 +125,7 @@ func mergeShaped[R record](ctx context.Context, opt Options, runs []Run,
 type merger[R record] struct {
 	blocks  *mem.Arena
 	readers []*runReader
-	rest    [][]R // what is left of each run's block, its next record first
+	records [][]R // what is left of each run's block, its next record first
 	nodes   []match
 }
 
@@ -139,7 +139,7 @@ type match struct {
 }
 
 func newMerger[R record](opt Options, runs []Run) (*merger[R], error) {
-	m := &merger[R]{rest: make([][]R, len(runs)), nodes: make([]match, len(runs))}
+	m := &merger[R]{records: make([][]R, len(runs)), nodes: make([]match, len(runs))}
 	var err error
 	if m.blocks, err = blockArena(&opt, len(runs)); err != nil {
 		return nil, err
@@ -164,8 +164,8 @@ func (m *merger[R]) close() error {
 
 // next is a run with the record after the one that was delivered.
 func (m *merger[R]) next(run int32) (match, error) {
-	if rest := m.rest[run]; len(rest) > 1 {
-		m.rest[run] = rest[1:]
+	if rest := m.records[run]; len(rest) > 1 {
+		m.records[run] = rest[1:]
 		return match{key: rest[1][0], run: run}, nil
 	}
 	return m.refill(run)
@@ -182,7 +182,7 @@ func (m *merger[R]) refill(run int32) (match, error) {
 		return match{}, r.damaged("a record is cut off")
 	}
 	r.records += uint64(len(recs))
-	m.rest[run] = recs
+	m.records[run] = recs
 	if len(recs) == 0 {
 		return match{key: math.MaxUint64, run: run, done: 1}, nil
 	}
@@ -205,7 +205,7 @@ func (m *merger[R]) beforeRest(x, y match) bool {
 	if x.done == 1 {
 		return false
 	}
-	a, b := &m.rest[x.run][0], &m.rest[y.run][0]
+	a, b := &m.records[x.run][0], &m.records[y.run][0]
 	for k := 1; k < len(*a); k++ {
 		if (*a)[k] != (*b)[k] {
 			return (*a)[k] < (*b)[k]
@@ -224,7 +224,7 @@ func (m *merger[R]) all(ctx context.Context, full chan<- []R, free <-chan []R) (
 	}
 	out := <-free
 	for m.nodes[0].done == 0 {
-		out = append(out, m.rest[m.nodes[0].run][0])
+		out = append(out, m.records[m.nodes[0].run][0])
 		if len(out) == cap(out) {
 			full <- out
 			if err := ctx.Err(); err != nil {

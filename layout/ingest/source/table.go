@@ -143,7 +143,7 @@ func guessFormat(head []byte, all bool, file string) text.Format {
 				wrong++
 			}
 		}
-		// A few rows may be bad, which is told when they are read.
+		// A few rows may be bad, which is reported when they are read.
 		if even && 10*wrong <= len(rows) {
 			return f
 		}

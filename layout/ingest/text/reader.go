@@ -38,11 +38,11 @@ type Reader struct {
 	last     *Batch // what Next returned
 
 	// Of the goroutine that parses.
-	split splitter
-	rest  []byte // read but not parsed yet; in the buffer of the batch before
-	line  int64  // of rest
-	begun bool   // the header is behind us
-	eof   bool
+	split   splitter
+	pending []byte // read but not parsed yet; in the buffer of the batch before
+	line    int64  // of pending
+	begun   bool   // the header is behind us
+	eof     bool
 }
 
 // Open starts to read a file.
@@ -135,11 +135,11 @@ func (r *Reader) fill(b *Batch) error {
 			return err
 		}
 		used := r.parse(b, b.buf[:size])
-		r.rest = b.buf[used:size]
+		r.pending = b.buf[used:size]
 		switch {
 		case b.Rows > 0 || len(b.Bad) > 0:
 			return nil
-		case r.eof && len(r.rest) == 0:
+		case r.eof && len(r.pending) == 0:
 			return io.EOF
 		case used > 0: // blank lines and comments
 		case size >= rowBytesMax:
@@ -149,17 +149,17 @@ func (r *Reader) fill(b *Batch) error {
 		default:
 			b.buf = append(make([]byte, 0, 2*len(b.buf)), b.buf[:size]...)
 			b.buf = b.buf[:cap(b.buf)]
-			r.rest = b.buf[:size]
+			r.pending = b.buf[:size]
 		}
 	}
 }
 
 // read fills the batch's buffer: what was left of the one before, then the file.
 func (r *Reader) read(b *Batch) (size int, err error) {
-	if len(b.buf) < len(r.rest) {
-		b.buf = make([]byte, len(r.rest))
+	if len(b.buf) < len(r.pending) {
+		b.buf = make([]byte, len(r.pending))
 	}
-	size = copy(b.buf, r.rest)
+	size = copy(b.buf, r.pending)
 	if r.eof {
 		return size, nil
 	}

@@ -436,7 +436,7 @@ func TestHead(t *testing.T) {
 	}
 }
 
-// TestNoText: what is no text is told from what it is, not read as rows of rubbish.
+// TestNoText: what is no text is reported from what it is, not read as rows of rubbish.
 func TestNoText(t *testing.T) {
 	tar := make([]byte, 512)
 	copy(tar[257:], "ustar")

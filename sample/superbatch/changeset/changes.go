@@ -14,7 +14,7 @@ import (
 )
 
 // FramesInPlace is how many batches are in memory if rows are read in place: one is used, and the
-// rows that the next one misses are read meanwhile, to slots that neither needs for others.
+// rows that the next one misses are read at the same time, to slots that neither needs for others.
 const FramesInPlace = 2
 
 // Changes are what the cache does for one batch.

@@ -43,7 +43,7 @@ func TestPack(t *testing.T) {
 		PutArray(&e, values)
 		d := codec.NewDec(e.B)
 		back, err := TakeArray(d, nil, len(values))
-		if err != nil || !slices.Equal(back, values) || d.Rest() != 0 {
+		if err != nil || !slices.Equal(back, values) || d.Remaining() != 0 {
 			t.Fatalf("array %d, %v, want %d", back, err, values)
 		}
 		if len(values) > 0 {
