@@ -11,6 +11,7 @@ import (
 	"gdb/layout"
 	"gdb/sample"
 	"gdb/train"
+	"gdb/train/model"
 	"gdb/train/runs"
 
 	"github.com/spf13/cobra"
@@ -32,7 +33,7 @@ func (t *trainFlags) bind(f *pflag.FlagSet) {
 	c := &t.cfg
 	t.fanout = c.Fanout
 	f.StringVar(&c.Run, "run", c.Run, "name of the run (default: next free r0001)")
-	f.StringVar(&c.Model, "model", c.Model, "sage")
+	f.StringVar(&c.Model, "model", c.Model, strings.Join(model.Names(), ", "))
 	f.Var(&t.fanout, "fanout", "neighbors per hop, the first next to the seeds; all for every one")
 	f.IntVar(&c.Hidden, "hidden", c.Hidden, "width of the hidden layers")
 	f.IntVar(&c.Batch, "batch", c.Batch, "seeds in a mini-batch")

@@ -5,6 +5,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -187,6 +188,22 @@ func TestRoomsAreSmall(t *testing.T) {
 	for name := range largeRooms {
 		if n := lines[name]; n <= packageLinesMax {
 			t.Errorf("package %s has %d lines: take it out of largeRooms", name, n)
+		}
+	}
+}
+
+// TestArchitectureNamesRooms holds that docs/ARCHITECTURE.md shows every package.
+func TestArchitectureNamesRooms(t *testing.T) {
+	page, err := os.ReadFile(filepath.Join(root, "docs", "ARCHITECTURE.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, packages := range rooms {
+		for _, name := range packages {
+			word := filepath.Base(name)
+			if !regexp.MustCompile(`\b` + regexp.QuoteMeta(word) + `\b`).Match(page) {
+				t.Errorf("docs/ARCHITECTURE.md does not name %s", name)
+			}
 		}
 	}
 }
