@@ -2,11 +2,12 @@ package bench
 
 import (
 	"context"
-	"strings"
+	"errors"
 	"testing"
 
 	"gdb/blockdev"
 	"gdb/blockdev/devtest"
+	"gdb/internal/mem"
 	"gdb/layout/layouttest"
 	"gdb/sample/cachesim"
 
@@ -42,8 +43,8 @@ func TestCache(t *testing.T) {
 		}
 	}
 	opt.Memory = programBytes + 5000
-	if _, err := Cache(context.Background(), opt); err == nil ||
-		!strings.Contains(err.Error(), "--memory") {
+	var full *mem.LimitError
+	if _, err := Cache(context.Background(), opt); !errors.As(err, &full) {
 		t.Errorf("in too little memory: %v", err)
 	}
 }

@@ -268,7 +268,8 @@ func TestSimulateMemory(t *testing.T) {
 		if _, err := e.Query(ctx, "SAMPLE RANDOM 1 FANOUT 1"); err == nil { // opens the lists
 			held := budget.Used()
 			_, err := e.Query(ctx, stmt)
-			if err != nil && !strings.Contains(err.Error(), "--memory") {
+			var full *mem.LimitError
+			if err != nil && !errors.As(err, &full) {
 				t.Errorf("in %d bytes: %v", limit, err)
 			}
 			if err != nil {

@@ -14,6 +14,7 @@ import (
 	"gdb/blockdev/devtest"
 	"gdb/layout"
 	"gdb/layout/layouttest"
+	"gdb/train/plan"
 	"gdb/train/runs"
 
 	"github.com/cockroachdb/pebble/v2/vfs"
@@ -107,7 +108,8 @@ func TestSuperbatchSettings(t *testing.T) {
 	c = beladyConfig()
 	c.Memory = 100 << 20
 	_, err := Run(context.Background(), s, mustDevice(t), c, nil)
-	if err == nil || !strings.Contains(err.Error(), "raise --memory") {
+	var small *plan.TooSmallError
+	if !errors.As(err, &small) {
 		t.Errorf("in 100 MiB: %v", err)
 	}
 }

@@ -5,9 +5,9 @@ import (
 	"gdb/train/backend"
 )
 
-// gatherCost is what reading one float of a random row costs, in floating-point operations of a
+// gatherFlops is what reading one float of a random row costs, in floating-point operations of a
 // matrix product: a core gathers about 5 GB/s and multiplies at about 100 GFLOP/s.
-const gatherCost = 80
+const gatherFlops = 80
 
 // transformFirst says whether A(XW) is cheaper than (AX)W for a layer. Aggregating moves edges x
 // width floats, forward and, if the gradient of the input is needed, backward; transforming first
@@ -19,8 +19,8 @@ func transformFirst(v sample.Layer, din, dout int, needsInput bool) bool {
 		passes, products = 2, 3
 	}
 	width := 2 * products * float64(din) * float64(dout)
-	aggregated := gatherCost*passes*edges*float64(din) + width*float64(v.Out)
-	transformed := gatherCost*2*edges*float64(dout) + width*float64(v.In)
+	aggregated := gatherFlops*passes*edges*float64(din) + width*float64(v.Out)
+	transformed := gatherFlops*2*edges*float64(dout) + width*float64(v.In)
 	return transformed < aggregated
 }
 

@@ -1,0 +1,22 @@
+package model_test
+
+import (
+	"fmt"
+
+	"gdb/train/model"
+)
+
+// ExampleFind counts the parameters of two layers before any memory is taken for them.
+func ExampleFind() {
+	sage, err := model.Find("sage")
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	fmt.Println(sage.Params([]int{128, 64, 10}), "values")
+	_, err = model.Find("sagee")
+	fmt.Println(err)
+	// Output:
+	// 17738 values
+	// unknown model "sagee"; known: sage
+}
