@@ -119,3 +119,29 @@ func TestConcurrentReaders(t *testing.T) {
 	}
 	wait.Wait()
 }
+
+// TestOneBlockCache holds that statements read through the cache that the methods of the store
+// fill, and that STATS CACHE tells its size.
+func TestOneBlockCache(t *testing.T) {
+	db := mustOpen(t, mustCora(t))
+	if _, err := db.Sample(t.Context(), []kv.NodeID{7}, []int{5, 5}, 1, 0, 0); err != nil {
+		t.Fatal(err)
+	}
+	before := db.Stats()
+	answer, err := db.Query(t.Context(), "SAMPLE #7 FANOUT 5,5 SEED 1")
+	if err != nil {
+		t.Fatal(err)
+	}
+	after := db.Stats()
+	if answer.Stats.Read != 0 || after.Topology.Hits == before.Topology.Hits {
+		t.Errorf("%d reads for blocks that are cached: %+v, then %+v", answer.Stats.Read,
+			before.Topology, after.Topology)
+	}
+	answer, err = db.Query(t.Context(), "STATS CACHE BY policy")
+	if err != nil || len(answer.Rows) == 0 {
+		t.Fatalf("%v, %v", answer, err)
+	}
+	if capacity := answer.Rows[0][3]; capacity != int64(64<<20/4) {
+		t.Errorf("a capacity of %v bytes, not a quarter of the memory", capacity)
+	}
+}

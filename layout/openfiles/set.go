@@ -31,6 +31,9 @@ type Set struct {
 		topology map[layout.Direction]topology.Reader
 		rows     map[string]*rowfile.Reader
 		ids      ids.Dictionary
+		// What the caches were given when the files were opened.
+		blockBytes map[layout.Direction]int64
+		nameBytes  int64
 	}
 }
 
@@ -39,6 +42,7 @@ func New(store *layout.Store, dev blockdev.Device, budget *mem.Budget) *Set {
 	s := &Set{Store: store, Device: dev, Budget: budget}
 	s.mu.topology = map[layout.Direction]topology.Reader{}
 	s.mu.rows = map[string]*rowfile.Reader{}
+	s.mu.blockBytes = map[layout.Direction]int64{}
 	return s
 }
 
@@ -58,7 +62,7 @@ func (s *Set) Topology(ctx context.Context, dir layout.Direction,
 	defer opened()
 	t, err := topology.Open(opening, s.Store, s.Device, dir, opt)
 	if err == nil {
-		s.mu.topology[dir] = t
+		s.mu.topology[dir], s.mu.blockBytes[dir] = t, opt.CacheBytes
 	}
 	return t, err
 }
@@ -117,8 +121,22 @@ func (s *Set) IDs(ctx context.Context, cacheBytes int64) (ids.Dictionary, error)
 			return nil, errors.Join(fmt.Errorf("open ids: %w", err), dict.Close())
 		}
 	}
-	s.mu.ids = dict
+	s.mu.ids, s.mu.nameBytes = dict, cacheBytes
 	return dict, nil
+}
+
+// BlockCacheBytes is the size of the block cache of a direction whose lists are open.
+func (s *Set) BlockCacheBytes(dir layout.Direction) int64 {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.mu.blockBytes[dir]
+}
+
+// NameCacheBytes is the size of the cache of names of a dictionary that is open.
+func (s *Set) NameCacheBytes() int64 {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.mu.nameBytes
 }
 
 // OpenIDs is the id dictionary if it is open, else nil.

@@ -37,14 +37,14 @@ type Graph struct {
 // blockCacheShare is the part of --memory for cached topology blocks of each direction.
 const blockCacheShare = 8
 
-// BlockCacheBytes is the size of the block cache of a direction.
-func (g *Graph) BlockCacheBytes() int64 { return max(g.Budget.Limit()/blockCacheShare, 4<<20) }
+// blockCacheBytes is the size of the block cache of a direction.
+func (g *Graph) blockCacheBytes() int64 { return max(g.Budget.Limit()/blockCacheShare, 4<<20) }
 
 // nameCacheShare is the part of --memory for cached blocks of the id dictionary.
 const nameCacheShare = 16
 
-// NameCacheBytes is the most that the cache of names takes.
-func (g *Graph) NameCacheBytes() int64 {
+// nameCacheBytes is the most that the cache of names takes.
+func (g *Graph) nameCacheBytes() int64 {
 	return max(g.Budget.Limit()/nameCacheShare, 256<<10)
 }
 
@@ -179,7 +179,7 @@ func (g *Graph) Seed() (seed uint64, ok bool) {
 func (g *Graph) DenseIDs() bool { return g.Meta().IDs.Kind == kv.IDsDense }
 
 func (g *Graph) dictionary(ctx context.Context) (ids.Dictionary, error) {
-	return g.Files.IDs(ctx, g.NameCacheBytes())
+	return g.Files.IDs(ctx, g.nameCacheBytes())
 }
 
 // Topology opens the paged reader of a direction.
@@ -187,7 +187,7 @@ func (g *Graph) Topology(ctx context.Context, dir layout.Direction) (topology.Re
 	if err := g.checkDirection(dir); err != nil {
 		return nil, err
 	}
-	return g.Files.Topology(ctx, dir, topology.Options{CacheBytes: g.BlockCacheBytes()})
+	return g.Files.Topology(ctx, dir, topology.Options{CacheBytes: g.blockCacheBytes()})
 }
 
 // checkDirection reports lists that the store does not have.

@@ -77,7 +77,7 @@ func sessionCaches(x *exec.Execution) (rows []cacheRow) {
 		s := c.Stats
 		file, _ := layout.TopologyPaths(c.Direction)
 		rows = append(rows, cacheRow{cache: blocksOf(c.Direction), of: thisSession, file: file,
-			policy: "clock", capacity: result.Size(x.Graph.BlockCacheBytes()),
+			policy: "clock", capacity: result.Size(x.Graph.Files.BlockCacheBytes(c.Direction)),
 			used:     result.Size(s.Bytes),
 			requests: result.Count(s.Hits + s.Misses), hits: result.Count(s.Hits),
 			saved: result.Size(s.Hits * uint64(x.Graph.Meta().BlockBytes)),
@@ -86,7 +86,7 @@ func sessionCaches(x *exec.Execution) (rows []cacheRow) {
 	if s, ok := x.Graph.NameStats(); ok {
 		rows = append(rows, cacheRow{cache: "blocks of names", of: thisSession,
 			file: ids.ReversePath, policy: "clock",
-			capacity: result.Size(x.Graph.NameCacheBytes()),
+			capacity: result.Size(x.Graph.Files.NameCacheBytes()),
 			used:     result.Size(s.Bytes), requests: result.Count(s.Hits + s.Misses),
 			hits:  result.Count(s.Hits),
 			saved: result.Size(s.Hits * ids.BlockBytes), ratio: share(s.Hits, s.Hits+s.Misses)})
