@@ -141,6 +141,9 @@ type GraphStats struct {
 	EdgesRead         uint64 // rows of the source
 	SkippedBadLines   uint64
 	TypeCounts        []uint64 // edges by type
+	// CountFeatures names the features that are counts, such as of words: whole numbers of 0 and
+	// more, most of them 0, not only 0 and 1.
+	CountFeatures []string `json:",omitempty"`
 }
 
 // SourceMeta tells what a store was made of.

@@ -9,6 +9,7 @@ import (
 	"gdb/sample/loader"
 	"gdb/train/plan"
 	"gdb/train/probe"
+	"gdb/train/runs"
 	"gdb/train/task"
 )
 
@@ -23,8 +24,10 @@ type inputs struct {
 }
 
 // newInputs returns those of a store, of which nothing is open yet.
-func newInputs(store *layout.Store, dev blockdev.Device, memory int64) *inputs {
-	return &inputs{Source: loader.NewSource(store, dev, mem.NewProcessBudget(memory))}
+func newInputs(store *layout.Store, dev blockdev.Device, c *Config) *inputs {
+	src := loader.NewSource(store, dev, mem.NewProcessBudget(c.Memory))
+	src.NormalizeRows = c.Normalize == runs.NormalizeRow
+	return &inputs{Source: src}
 }
 
 // openLabels opens the labels, and with them the task.

@@ -203,7 +203,7 @@ func (t *trainer) loadRun(store *layout.Store) error {
 
 // plans opens what is read, and splits the memory.
 func (t *trainer) plans(ctx context.Context, store *layout.Store, dev blockdev.Device) error {
-	t.in = newInputs(store, dev, t.cfg.Memory)
+	t.in = newInputs(store, dev, &t.cfg)
 	t.closers = append(t.closers, t.in)
 	if err := t.in.checkLeast(t.cfg.Memory); err != nil {
 		return fmt.Errorf("train: %w", err)

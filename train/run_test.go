@@ -270,7 +270,7 @@ func TestValidate(t *testing.T) {
 		"fanout 0":                           func(c *Config) { c.Fanout = []int{5, 0} },
 		"hidden 0":                           func(c *Config) { c.Hidden = 0 },
 		"batch 0":                            func(c *Config) { c.Batch = 0 },
-		"epochs 0":                           func(c *Config) { c.Epochs = 0 },
+		"epochs -1":                          func(c *Config) { c.Epochs = -1 },
 		"lr 0":                               func(c *Config) { c.LR = 0 },
 		"dropout 1":                          func(c *Config) { c.Dropout = 1 },
 		"weight-decay -1":                    func(c *Config) { c.WeightDecay = -1 },

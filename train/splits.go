@@ -35,6 +35,7 @@ func checkTrainable(m *kv.Meta) error {
 
 // resolve replaces auto by what it means for the labels of a store.
 func resolve(c *Config, m *kv.Meta) error {
+	c.Resolve(m)
 	multi := m.Labels.Kind == "multi"
 	if c.Loss == "auto" {
 		c.Loss = "softmax"

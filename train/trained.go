@@ -80,7 +80,7 @@ func (t *trained) open(ctx context.Context, store *layout.Store, dev blockdev.De
 	if err := removeDead(t.dir); err != nil {
 		return err
 	}
-	t.in = newInputs(store, dev, t.cfg.Memory)
+	t.in = newInputs(store, dev, &t.cfg)
 	t.closers = append(t.closers, t.in)
 	if err := t.in.checkLeast(t.cfg.Memory); err != nil {
 		return fmt.Errorf("train: %w", err)

@@ -37,15 +37,17 @@ func (t *trainFlags) bind(f *pflag.FlagSet) {
 	f.Var(&t.fanout, "fanout", "neighbors per hop, the first next to the seeds; all for every one")
 	f.IntVar(&c.Hidden, "hidden", c.Hidden, "width of the hidden layers")
 	f.IntVar(&c.Batch, "batch", c.Batch, "seeds in a mini-batch")
-	f.IntVar(&c.Epochs, "epochs", c.Epochs, "epochs at most")
+	f.Var((*autoFlag)(&c.Epochs), "epochs", "epochs; auto: until val does not improve any more")
 	f.Float64Var(&c.LR, "lr", c.LR, "learning rate")
 	f.Float64Var(&c.WeightDecay, "weight-decay", c.WeightDecay, "weight decay")
 	f.Float64Var(&c.Dropout, "dropout", c.Dropout, "share of values dropped before each layer")
+	f.StringVar(&c.Normalize, "normalize", c.Normalize,
+		"scale features as they are read: none, row (sum 1), or auto: row for counts")
 	f.StringVar(&c.Optimizer, "optimizer", c.Optimizer, "adam, adamw, sgd or adagrad")
 	f.StringVar(&c.Loss, "loss", c.Loss, "auto, softmax or bce")
 	f.StringVar(&c.Metric, "metric", c.Metric, "auto, accuracy, micro-f1, macro-f1 or roc-auc")
 	f.IntVar(&c.Patience, "patience", c.Patience,
-		"stop after so many evaluations without a better one; 0: never")
+		"stop after so many evaluations without a better one; 0: never, but for --epochs auto")
 	f.IntVar(&c.EvalEvery, "eval-every", c.EvalEvery, "epochs between evaluations")
 	f.StringVar(&c.EvalMode, "eval-mode", c.EvalMode,
 		"exact (whole lists, layer by layer) or sampled (with --fanout; faster, noisy)")
@@ -53,7 +55,7 @@ func (t *trainFlags) bind(f *pflag.FlagSet) {
 	f.StringVar(&c.Cache, "cache", c.Cache,
 		"feature cache: "+strings.Join(runs.CacheNames(), ", "))
 	f.StringVar(&t.featureCache, "feature-cache", "", "its size (default: what --memory leaves)")
-	f.Var((*superbatchFlag)(&c.Superbatch), "superbatch",
+	f.Var((*autoFlag)(&c.Superbatch), "superbatch",
 		"batches that --cache belady samples ahead; auto: up to the next evaluation")
 	f.Var((*neighborFlag)(&c.NeighborCache), "neighbor-cache", "keep lists of neighbors in so "+
 		"much memory, where the topology is paged; auto: as the plan finds best, 0: none")
@@ -134,11 +136,11 @@ func (n *neighborFlag) Set(text string) error {
 // Type names the value in help.
 func (n *neighborFlag) Type() string { return "auto|SIZE" }
 
-// superbatchFlag is --superbatch: auto, which is 0, or a number.
-type superbatchFlag int
+// autoFlag is a number of something that gdb chooses itself for auto, which is 0.
+type autoFlag int
 
 // String is the flag's value.
-func (s *superbatchFlag) String() string {
+func (s *autoFlag) String() string {
 	if *s == 0 {
 		return "auto"
 	}
@@ -146,21 +148,21 @@ func (s *superbatchFlag) String() string {
 }
 
 // Set parses auto or a number.
-func (s *superbatchFlag) Set(text string) error {
+func (s *autoFlag) Set(text string) error {
 	if text == "auto" {
 		*s = 0
 		return nil
 	}
 	n, err := strconv.Atoi(text)
 	if err != nil || n < 1 {
-		return fmt.Errorf("%q: want auto, or a positive number of batches", text)
+		return fmt.Errorf("%q: want auto, or a positive number", text)
 	}
-	*s = superbatchFlag(n)
+	*s = autoFlag(n)
 	return nil
 }
 
 // Type names the value in help.
-func (s *superbatchFlag) Type() string { return "auto|N" }
+func (s *autoFlag) Type() string { return "auto|N" }
 
 // openForRun opens the store and the device of a training.
 func (a *app) openForRun(cmd *cobra.Command, dir, io string) (*layout.Store, blockdev.Device,

@@ -14,8 +14,9 @@ import (
 
 // featuresResult is what the step of one feature array gives.
 type featuresResult struct {
-	Meta  kv.RowsMeta
-	Files []kv.FileMeta
+	Meta   kv.RowsMeta
+	Files  []kv.FileMeta
+	Counts bool // the values are counts
 }
 
 func (p *pipeline) features(ctx context.Context, m *nodeMap, i int) (*featuresResult, error) {
@@ -31,6 +32,7 @@ func (p *pipeline) features(ctx context.Context, m *nodeMap, i int) (*featuresRe
 				err = f.scatter(ctx, out)
 			}
 			p.keepFiles(out.Files...)
+			out.Counts = f.counts.are()
 			return err
 		})
 }
@@ -44,6 +46,8 @@ type featureWriter struct {
 	m     *nodeMap
 	info  source.FeatureInfo
 	scale *scaling
+	// counts looks at the rows as they are written.
+	counts countWatch
 	// nodes, in modes that join, are the runs of (row, node).
 	nodes []extsort.Run
 	done  uint64
@@ -113,7 +117,7 @@ func (f *featureWriter) joinRows(ctx context.Context) error {
 // eachRow calls fn with every row, scaled, and its node.
 func (f *featureWriter) eachRow(ctx context.Context, phase string,
 	fn func(node uint32, row []float32, c *idRowsChunk, i int) error) (err error) {
-	f.done = 0
+	f.done, f.counts = 0, countWatch{}
 	a := f.attacher()
 	next, stop, mergeErr := f.pullNodes(ctx)
 	defer stop()
@@ -135,6 +139,7 @@ func (f *featureWriter) eachRow(ctx context.Context, phase string,
 			}
 			row := c.Rows[i*f.info.Dim : (i+1)*f.info.Dim]
 			f.scale.apply(row)
+			f.counts.observe(row)
 			if err := fn(node, row, rows, i); err != nil {
 				return err
 			}

@@ -128,6 +128,11 @@ func (p *pipeline) stats(r *results) kv.GraphStats {
 	s := kv.GraphStats{InHist: t.Hist, InMax: t.Max, OutHist: t.OutHist, OutMax: t.OutMax,
 		SelfLoops: t.Loops, DroppedSelfLoops: r.scan.LoopsGone, DroppedDuplicates: t.Duplicates,
 		EdgesRead: r.scan.Read, SkippedBadLines: r.scan.Skipped, TypeCounts: t.Types}
+	for _, f := range r.features {
+		if f.Counts {
+			s.CountFeatures = append(s.CountFeatures, f.Meta.Name)
+		}
+	}
 	if r.out != nil {
 		s.OutHist, s.OutMax = r.out.Hist, r.out.Max
 	}

@@ -27,6 +27,9 @@ type Source struct {
 	Budget *mem.Budget
 	Files  *openfiles.Set
 
+	// NormalizeRows has features read as rowfile.Reader.NormalizeRows says. Set it before OpenRows.
+	NormalizeRows bool
+
 	// Topology is nil while it is not in memory, and Graph is how it is opened.
 	Topology topology.Reader
 	Graph    topology.Options
@@ -149,6 +152,9 @@ func (s *Source) OpenRows(ctx context.Context) error {
 	rows, err := s.Files.Rows(ctx, s.Meta.Features[0])
 	if err != nil {
 		return fmt.Errorf("loader: open features: %w", err)
+	}
+	if s.NormalizeRows && s.Rows == nil {
+		rows.NormalizeRows()
 	}
 	s.Rows = rows
 	s.rowsHeld += s.Budget.Used() - before

@@ -32,7 +32,8 @@ type Settings struct {
 	Hidden int `json:"hidden"`
 	// Batch is the number of seeds of a step.
 	Batch int `json:"batch"`
-	// Epochs is the most epochs that are trained.
+	// Epochs is the most epochs that are trained; EpochsAuto is as many as Resolve finds right, and
+	// then Patience too.
 	Epochs int `json:"epochs"`
 	// LR is the learning rate.
 	LR float64 `json:"lr"`
@@ -55,6 +56,9 @@ type Settings struct {
 	EvalMode string `json:"eval_mode"`
 	// Split is the column K of train@K, val@K, test@K; "" is the store's default.
 	Split string `json:"split"`
+	// Normalize is how features are scaled as they are read: none, row (see
+	// rowfile.NormalizeRows), or auto, which is row for counts; "" is none.
+	Normalize string `json:"normalize"`
 	// Seed is the root of all randomness.
 	Seed uint64 `json:"seed"`
 
@@ -98,10 +102,16 @@ const EvalSampled = "sampled"
 // NeighborAuto as Settings.NeighborCache lets the plan choose the size.
 const NeighborAuto = plan.NeighborAuto
 
+// EpochsAuto as Settings.Epochs trains until validation stops improving.
+const EpochsAuto = 0
+
+// NormalizeRow as Settings.Normalize has features divided by the sum of their row.
+const NormalizeRow = "row"
+
 // Default returns the settings that the command line starts from.
 func Default() Settings {
-	return Settings{Model: "sage", Fanout: []int{10, 10, 10}, Hidden: 256, Batch: 1000, Epochs: 10,
-		LR: 0.003, Dropout: 0.5, Optimizer: "adam", Loss: "auto", Metric: "auto", EvalEvery: 1,
+	return Settings{Model: "sage", Fanout: []int{10, 10}, Hidden: 256, Batch: 1000,
+		Epochs: EpochsAuto, LR: 0.005, WeightDecay: 0.0005, Dropout: 0.5, Normalize: "auto", Optimizer: "adam", Loss: "auto", Metric: "auto", EvalEvery: 1,
 		EvalMode: "exact", Seed: 1, Cache: "auto", NeighborCache: NeighborAuto,
 		Topology: "auto", IO: "auto", Backend: "cpu"}
 }
@@ -150,6 +160,8 @@ var choices = []struct {
 		CacheNames()},
 	{"topology", func(c *Settings) string { return c.Topology },
 		[]string{"auto", "resident", "paged"}},
+	{"normalize", func(c *Settings) string { return c.Normalize },
+		[]string{"auto", "none", NormalizeRow, ""}},
 	{"backend", func(c *Settings) string { return c.Backend }, []string{"cpu"}},
 }
 
@@ -170,7 +182,7 @@ func (c *Settings) Validate() error {
 	for _, n := range []struct {
 		name       string
 		value, min int
-	}{{"hidden", c.Hidden, 1}, {"batch", c.Batch, 1}, {"epochs", c.Epochs, 1},
+	}{{"hidden", c.Hidden, 1}, {"batch", c.Batch, 1}, {"epochs", c.Epochs, 0},
 		{"patience", c.Patience, 0}, {"eval-every", c.EvalEvery, 1}, {"threads", c.Threads, 0},
 		{"checkpoint-every", c.CheckpointEvery, 0}, {"superbatch", c.Superbatch, 0}} {
 		if n.value < n.min {
@@ -239,7 +251,7 @@ func (c *Settings) SameResult(old *Settings) error {
 		{"hidden", c.Hidden, old.Hidden}, {"batch", c.Batch, old.Batch}, {"lr", c.LR, old.LR},
 		{"weight-decay", c.WeightDecay, old.WeightDecay}, {"dropout", c.Dropout, old.Dropout},
 		{"optimizer", c.Optimizer, old.Optimizer}, {"loss", c.Loss, old.Loss},
-		{"metric", c.Metric, old.Metric}, {"eval-every", c.EvalEvery, old.EvalEvery},
+		{"metric", c.Metric, old.Metric}, {"normalize", c.Normalize, old.Normalize}, {"eval-every", c.EvalEvery, old.EvalEvery},
 		{"eval-mode", c.EvalMode, old.EvalMode}, {"split", c.Split, old.Split},
 		{"seed", c.Seed, old.Seed}, {"threads", c.Threads, old.Threads},
 		{"backend", c.Backend, old.Backend},

@@ -1,0 +1,40 @@
+package rowfile
+
+// NormalizeRows has every row that is read from now on as float32 divided by its sum, as ingest does
+// with --normalize row: counts, such as of words, become shares. A row that sums to 0 stays. It is
+// called before the first read.
+func (r *Reader) NormalizeRows() {
+	decode, dim := r.decode, r.shape.Dim
+	if decode == nil {
+		panic("BUG: rowfile: rows that are no floats are normalized")
+	}
+	r.decode = func(out []float32, rows []byte) {
+		decode(out, rows)
+		for ; len(out) >= dim; out = out[dim:] {
+			normalizeRow(out[:dim])
+		}
+	}
+}
+
+// normalizeRow divides values by their sum. Four sums at a time do not wait for each other.
+func normalizeRow(row []float32) {
+	var s [4]float64
+	n := len(row) &^ 3
+	for i := 0; i < n; i += 4 {
+		s[0] += float64(row[i])
+		s[1] += float64(row[i+1])
+		s[2] += float64(row[i+2])
+		s[3] += float64(row[i+3])
+	}
+	for _, v := range row[n:] {
+		s[0] += float64(v)
+	}
+	sum := s[0] + s[1] + s[2] + s[3]
+	if sum == 0 {
+		return
+	}
+	inverse := float32(1 / sum)
+	for i := range row {
+		row[i] *= inverse
+	}
+}

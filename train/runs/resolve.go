@@ -1,0 +1,40 @@
+package runs
+
+import (
+	"slices"
+
+	"gdb/kv"
+)
+
+const (
+	// stepsMost and epochsLeast bound a training of EpochsAuto: small graphs have an epoch of one
+	// step, so it is counted in steps, but nodes are seen a few times at least.
+	stepsMost, epochsLeast, epochsMost = 4000, 30, 300
+	// stepsPatient and evaluationsPatient are how long validation may go without a better one.
+	stepsPatient, evaluationsPatient = 30, 5
+)
+
+// Resolve replaces auto by what it means for a store: EpochsAuto by a number of epochs and of the
+// Patience that ends them earlier, both by the steps that an epoch has.
+func (c *Settings) Resolve(m *kv.Meta) {
+	if c.Normalize == "auto" {
+		c.Normalize = "none"
+		if slices.Contains(m.Stats.CountFeatures, m.Features[0].Name) {
+			c.Normalize = NormalizeRow
+		}
+	}
+	if c.Epochs != EpochsAuto {
+		return
+	}
+	steps := 1
+	for _, s := range m.Splits {
+		if s.Name == m.SplitName("train", c.Split) {
+			steps = max(1, (int(s.Count)+c.Batch-1)/c.Batch)
+		}
+	}
+	c.Epochs = min(max(epochsLeast, stepsMost/steps), epochsMost)
+	if c.Patience == 0 {
+		perEvaluation := steps * c.EvalEvery
+		c.Patience = max(evaluationsPatient, (stepsPatient+perEvaluation-1)/perEvaluation)
+	}
+}

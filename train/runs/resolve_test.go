@@ -1,0 +1,33 @@
+package runs
+
+import (
+	"testing"
+
+	"gdb/kv"
+)
+
+// TestResolve: a training ends by steps, whatever an epoch is, and counts are scaled.
+func TestResolve(t *testing.T) {
+	for _, c := range []struct {
+		train            uint64
+		epochs, patience int
+	}{{140, 300, 30}, {10_000, 300, 5}, {50_000, 80, 5}, {1_200_000, 30, 5}} {
+		m := &kv.Meta{Splits: []kv.SplitMeta{{Name: "train", Count: c.train}},
+			Features: []kv.RowsMeta{{Name: "words"}}}
+		m.Stats.CountFeatures = []string{"words"}
+		s := Default()
+		s.Resolve(m)
+		if s.Epochs != c.epochs || s.Patience != c.patience || s.Normalize != NormalizeRow {
+			t.Errorf("%d nodes to train: %d epochs, patience %d, normalize %s", c.train, s.Epochs,
+				s.Patience, s.Normalize)
+		}
+	}
+	m := &kv.Meta{Features: []kv.RowsMeta{{Name: "x"}}}
+	s := Default()
+	s.Epochs = 7
+	s.Resolve(m)
+	if s.Epochs != 7 || s.Patience != 0 || s.Normalize != "none" {
+		t.Errorf("given 7 epochs: %d, patience %d, normalize %s", s.Epochs, s.Patience,
+			s.Normalize)
+	}
+}
