@@ -141,7 +141,7 @@ func (t *trainer) finishEpoch(ctx context.Context) error {
 			return fmt.Errorf("evaluate epoch %d on the validation nodes: %w", epoch, err)
 		}
 		rec.Val = &v
-		t.compare(v, epoch)
+		rec.Best = t.compare(v, epoch)
 	}
 	rec.Eval = time.Since(begun).Seconds()
 	t.pos.Epoch, t.pos.Batch, t.pos.Sums = t.pos.Epoch+1, 0, epochSums{}
@@ -197,14 +197,15 @@ func treeBytes(fs vfs.FS, dir string) (sum int64, err error) {
 	return sum, nil
 }
 
-// compare keeps the weights if they are the best so far.
-func (t *trainer) compare(v float64, epoch int) {
+// compare keeps the weights if they are the best so far, and says so.
+func (t *trainer) compare(v float64, epoch int) (best bool) {
 	if t.pos.HasBest && v <= t.pos.Best {
 		t.pos.SinceBest++
-		return
+		return false
 	}
 	t.pos.HasBest, t.pos.Best, t.pos.BestEpoch, t.pos.SinceBest = true, v, epoch, 0
 	t.best = t.weights()
+	return true
 }
 
 // finish tests the best weights, and writes the last checkpoint with the last ones.
@@ -248,6 +249,7 @@ func (t *trainer) testBest(ctx context.Context) error {
 		return fmt.Errorf("test: %w", err)
 	}
 	t.pos.Test = &v
+	t.oneSided = c.OneSided(t.in.Meta.Labels.Classes)
 	return nil
 }
 

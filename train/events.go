@@ -34,6 +34,10 @@ type Started struct {
 	Batch   int // batches of the epoch that are done
 	Plan    *plan.Plan
 	Config  Config
+	// Train is how many nodes are trained on, and Unused what the store has that the model does not
+	// read.
+	Train  uint64
+	Unused []string
 	// Note is for the user, if there is one: what went wrong and did not matter.
 	Note string
 }
@@ -57,6 +61,8 @@ type Result struct {
 	Planned *plan.Forecast `json:"planned,omitempty"`
 	Actual  *Totals        `json:"actual,omitempty"`
 	Stopped bool           `json:"stopped"` // before the last epoch, for lack of improvement
+	// OneSided says that almost all test nodes are taken for one class; "" if not.
+	OneSided string `json:"one_sided,omitempty"`
 }
 
 // String is the last line on standard output.

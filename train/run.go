@@ -53,6 +53,8 @@ type trainer struct {
 	resumed bool
 	note    string // for the user: of the checkpoint
 	created time.Time
+	// oneSided says that the best weights hardly tell classes apart; "" if they do.
+	oneSided string
 
 	closers []io.Closer // in the order of opening
 }
@@ -120,7 +122,7 @@ func (t *trainer) run(ctx context.Context, store *layout.Store, dev blockdev.Dev
 	}
 	t.obs(Event{Started: &Started{Run: t.dir.Name(), Resumed: t.resumed, Plan: t.plan,
 		Epoch: int(t.pos.Epoch) + 1, Batch: int(t.pos.Batch), Config: t.cfg,
-		Note: t.notes()}})
+		Train: uint64(len(t.train)), Unused: unused(t.in.Meta), Note: t.notes()}})
 	err := t.epochs(ctx)
 	switch {
 	case err == nil:
@@ -432,7 +434,8 @@ func (t *trainer) record(ctx context.Context, status string) error {
 
 func (t *trainer) result() *Result {
 	r := &Result{Run: t.dir.Name(), Metric: t.cfg.Metric, Test: t.pos.Test, Best: t.pos.Best,
-		BestEpoch: t.pos.BestEpoch, Epochs: int(t.pos.Epoch), Stopped: t.exhausted()}
+		BestEpoch: t.pos.BestEpoch, Epochs: int(t.pos.Epoch), Stopped: t.exhausted(),
+		OneSided: t.oneSided}
 	if t.plan.Forecast != nil && t.totals.Epochs > 0 {
 		r.Planned, r.Actual = t.plan.Forecast, &t.totals
 	}

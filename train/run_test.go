@@ -295,15 +295,18 @@ func TestValidate(t *testing.T) {
 func TestLines(t *testing.T) {
 	val := 0.667
 	got := runs.Epoch{Epoch: 3, Loss: 0.9141, Train: 0.712, Val: &val, Time: 12.4,
-		Sampled: 41_200_000, Read: 1288490189, Hit: 0.851, IOWait: 0.12}.String()
-	want := "epoch 3 loss 0.9141 train 0.712 val 0.667 time 12.4s sampled 41.2M edges " +
-		"read 1.2GiB hit 85.1% io-wait 12%"
-	if got != want {
+		Sampled: 41_200_000, Read: 1288490189, Hit: 0.851, IOWait: 0.12, Eval: 0.5, Best: true}
+	want := "epoch 3  loss 0.914  train 0.712  val 0.667*  12.9s"
+	if got.String() != want {
 		t.Errorf("%q, want %q", got, want)
+	}
+	want = "time 12.4s sampled 41.2M edges read 1.2GiB hit 85.1% io-wait 12%"
+	if got.Engine() != want {
+		t.Errorf("%q, want %q", got.Engine(), want)
 	}
 	withStages := runs.Epoch{Time: 10, Stages: []runs.StageTimes{
 		{Name: "sample", Workers: 2, Busy: 5, Blocked: 15},
-		{Name: "step", Workers: 1, Busy: 9, Starved: 1}}}.String()
+		{Name: "step", Workers: 1, Busy: 9, Starved: 1}}}.Engine()
 	if want = " busy/starved/blocked sample 25/0/75% step 90/10/0%"; !strings.HasSuffix(withStages,
 		want) {
 		t.Errorf("%q, want %q at its end", withStages, want)

@@ -49,9 +49,35 @@ func resolve(c *Config, m *kv.Meta) error {
 	}
 	if c.Metric == "auto" {
 		c.Metric = task.Accuracy
-		if multi {
+		switch {
+		case multi:
 			c.Metric = task.MicroF1
+		case skewed(m.Labels.ClassCounts):
+			c.Metric = task.ROCAUC
 		}
 	}
 	return nil
+}
+
+// skewed says whether of two classes one has a quarter of the nodes or less: always to say the
+// other is right more often than not, so accuracy tells little.
+func skewed(counts []uint64) bool {
+	return len(counts) == 2 && 4*min(counts[0], counts[1]) <= counts[0]+counts[1]
+}
+
+// unused is what a store has that no model reads.
+func unused(m *kv.Meta) (names []string) {
+	if m.Weighted {
+		names = append(names, "edge weights")
+	}
+	if m.Timestamped {
+		names = append(names, "edge times")
+	}
+	if len(m.EdgeTypes) > 1 {
+		names = append(names, "edge types")
+	}
+	for _, f := range m.Features[1:] {
+		names = append(names, "features "+f.Name)
+	}
+	return names
 }

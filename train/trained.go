@@ -219,6 +219,10 @@ type EvalResult struct {
 	MacroF1  float64 `json:"macro_f1"`
 	Nodes    uint64  `json:"nodes"` // labeled nodes of the split
 	Epoch    int     `json:"epoch"` // of the weights
+	// Classes and Confusion are by class; Confusion is left out for multi-labels, and for more than
+	// 100 classes.
+	Classes   []task.ClassScore `json:"classes"`
+	Confusion [][]uint64        `json:"confusion,omitempty"`
 }
 
 // Evaluate computes the metrics of a run on a split.
@@ -249,7 +253,8 @@ func Evaluate(ctx context.Context, store *layout.Store, dev blockdev.Device,
 		return nil, fmt.Errorf("train: evaluate run %s: %w", c.Run, err)
 	}
 	res = &EvalResult{Run: c.Run, Split: c.Split, Metric: t.cfg.Metric, Nodes: n.Nodes,
-		Epoch: t.pos.BestEpoch}
+		Epoch: t.pos.BestEpoch, Classes: n.Scores(store.Meta().Labels.Classes),
+		Confusion: n.Confusion()}
 	for _, m := range []struct {
 		name string
 		to   *float64

@@ -47,6 +47,7 @@ type app struct {
 	threads    int
 	seed       uint64
 	quiet      bool
+	verbose    bool
 	log        string
 	color      string
 }
@@ -86,12 +87,13 @@ func (a *app) rootCommand() *cobra.Command {
 	f.IntVar(&a.threads, "threads", runtime.NumCPU(), "compute workers")
 	f.Uint64Var(&a.seed, "seed", 1, "seed of every random choice")
 	f.BoolVar(&a.quiet, "quiet", false, "no progress and no notes")
+	f.BoolVar(&a.verbose, "verbose", false, "tell what the engine does, and the chain of an error")
 	f.StringVar(&a.log, "log", "text", "form of progress and notes on stderr: text or json")
 	f.StringVar(&a.color, "color", "auto", "auto, always or never")
 	root.SetFlagErrorFunc(wrongFlag)
 	root.CompletionOptions.HiddenDefaultCmd = false
 	root.AddCommand(a.demoCommand(), a.ingestCommand(), a.infoCommand(), a.checkCommand(),
-		a.planCommand(), a.trainCommand(), a.evalCommand(), a.predictCommand(), a.shellCommand(),
+		a.planCommand(), a.trainCommand(), a.runsCommand(), a.evalCommand(), a.predictCommand(), a.shellCommand(),
 		a.benchCommand(), a.versionCommand())
 	root.AddCommand(helpTopics()...)
 	return root

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"errors"
 	"fmt"
 	"strconv"
 	"strings"
@@ -182,5 +181,3 @@ func openDevice(io string) (blockdev.Device, error) {
 	}
 	return nil, usage(fmt.Errorf("--io %q: want auto, uring, pread, buffered or mmap", io))
 }
-
-var errNoRun = errors.New("no --run NAME: gdb shell STORE -c 'DESCRIBE;' and STORE/runs list them")

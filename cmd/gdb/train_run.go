@@ -6,9 +6,14 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
 
+	"gdb/sample"
 	"gdb/sample/superbatch"
 	"gdb/train"
+	"gdb/train/plan"
 	"gdb/train/runs"
 
 	"github.com/spf13/cobra"
@@ -68,7 +73,7 @@ func (a *app) train(cmd *cobra.Command, t *trainFlags, dir string) (err error) {
 	if err = firstError(err, o.err); err != nil {
 		return err
 	}
-	if res.Planned != nil && !a.quiet {
+	if res.Planned != nil && a.verbose && !a.quiet {
 		fmt.Fprintln(a.err, res.Actual.Compare(res.Planned))
 	}
 	if t.json {
@@ -76,8 +81,26 @@ func (a *app) train(cmd *cobra.Command, t *trainFlags, dir string) (err error) {
 			"best_val": res.Best, "best_epoch": res.BestEpoch, "run": res.Run,
 			"epochs": res.Epochs})
 	}
-	_, err = fmt.Fprintln(a.out, res)
+	if _, err = fmt.Fprintln(a.out, res); err == nil && !a.quiet {
+		a.trained(dir, res)
+	}
 	return err
+}
+
+// trained says where a finished run is, and what may come next.
+func (a *app) trained(dir string, r *train.Result) {
+	if r.OneSided != "" {
+		a.note(r.OneSided + ": it tells little; see the classes with eval, or train longer")
+	}
+	if r.BestEpoch == r.Epochs && !r.Stopped {
+		fmt.Fprintf(a.err, "the best epoch was the last: gdb %s\n", commandLine([]string{"train",
+			dir, "--resume", r.Run, "--epochs", strconv.Itoa(2 * r.Epochs)}))
+	}
+	fmt.Fprintf(a.err, "run %s is in %s; next:\n", r.Run, filepath.Join(dir, "runs", r.Run))
+	for _, next := range [][]string{{"eval", dir, "--run", r.Run},
+		{"predict", dir, "--run", r.Run, "--out", "predictions.csv"}} {
+		fmt.Fprintf(a.err, "  gdb %s\n", commandLine(next))
+	}
 }
 
 // resumed is the configuration of a run to go on with: as it was, but for the flags that were given
@@ -161,7 +184,7 @@ func (o *trainObserver) event(e train.Event) {
 		p := e.Progress
 		o.bar.update(fmt.Sprintf("epoch %d", p.Epoch), int64(p.Batch), int64(p.Batches), "batches")
 	case e.Reading != nil:
-		if !o.app.quiet && (o.shown == nil || o.shown.Swept != e.Reading.Swept) {
+		if o.app.verbose && !o.app.quiet && (o.shown == nil || o.shown.Swept != e.Reading.Swept) {
 			o.bar.finish()
 			fmt.Fprintf(o.app.err, "%s\n", e.Reading)
 		}
@@ -173,7 +196,9 @@ func (o *trainObserver) event(e train.Event) {
 			o.err = o.app.printLine(e.Epoch)
 			return
 		}
-		_, o.err = fmt.Fprintln(o.app.out, e.Epoch)
+		if _, o.err = fmt.Fprintln(o.app.out, e.Epoch); o.app.verbose && !o.app.quiet {
+			fmt.Fprintln(o.app.err, "  "+e.Epoch.Engine())
+		}
 	}
 }
 
@@ -195,15 +220,39 @@ func (o *trainObserver) started(s *train.Started) {
 	if s.Resumed {
 		what += fmt.Sprintf(", resumed in epoch %d after %d batches", s.Epoch, s.Batch)
 	}
-	fmt.Fprintf(o.app.err, "%s: exact sampling; %s\n", what, s.Plan)
-	if f := s.Plan.Forecast; f != nil {
-		fmt.Fprintf(o.app.err, "plan: %s\n", f)
+	c := &s.Config
+	fmt.Fprintf(o.app.err, "%s: %s %s, hidden %d, on %s nodes, %s by %s\n", what, c.Model,
+		sample.FormatFanout(c.Fanout), c.Hidden, count(s.Train), c.Loss, c.Metric)
+	until := fmt.Sprintf("%d epochs", c.Epochs)
+	if c.Patience > 0 {
+		until = fmt.Sprintf("until %d evaluations on val are no better, %d epochs at most",
+			c.Patience, c.Epochs)
 	}
-	if why := s.Plan.Why(); why != "" {
-		fmt.Fprintf(o.app.err, "chosen: %s\n", why)
+	fmt.Fprintf(o.app.err, "%s, rate %g, weight decay %g\n", until, c.LR, c.WeightDecay)
+	if len(s.Unused) > 0 {
+		fmt.Fprintf(o.app.err, "of the store it does not use: %s\n", strings.Join(s.Unused, ", "))
 	}
+	if c.Normalize == runs.NormalizeRow {
+		fmt.Fprintln(o.app.err, "features are counts: each row is divided by its sum "+
+			"(--normalize none: not)")
+	}
+	o.engine(s.Plan)
 	if s.Note != "" {
 		o.app.note(s.Note)
+	}
+}
+
+// engine tells with --verbose how the memory is split, and why.
+func (o *trainObserver) engine(p *plan.Plan) {
+	if !o.app.verbose {
+		return
+	}
+	fmt.Fprintf(o.app.err, "exact sampling; %s\n", p)
+	if f := p.Forecast; f != nil {
+		fmt.Fprintf(o.app.err, "plan: %s\n", f)
+	}
+	if why := p.Why(); why != "" {
+		fmt.Fprintf(o.app.err, "chosen: %s\n", why)
 	}
 }
 
@@ -214,86 +263,4 @@ func (a *app) printLine(v any) error {
 	}
 	_, err = fmt.Fprintf(a.out, "%s\n", b)
 	return err
-}
-
-func (a *app) evalCommand() *cobra.Command {
-	var c train.EvalConfig
-	var asJSON bool
-	cmd := &cobra.Command{
-		Use: "eval STORE --run NAME", Short: "Evaluate a run on a split, exactly",
-		Args: exactArgs(1),
-		RunE: func(cmd *cobra.Command, args []string) (err error) {
-			if c.Run == "" {
-				return usage(errNoRun)
-			}
-			st, dev, err := a.openForRun(cmd, args[0], "auto")
-			if err != nil {
-				return fmt.Errorf("eval: %w", err)
-			}
-			defer func() { err = firstError(err, dev.Close()) }()
-			c.Limits = a.limits()
-			res, err := train.Evaluate(cmd.Context(), st, dev, c)
-			if err != nil {
-				return err
-			}
-			if asJSON {
-				return a.printJSON(res)
-			}
-			_, err = fmt.Fprintf(a.out, "%s %s %.4f, accuracy %.4f, micro-F1 %.4f, macro-F1 %.4f "+
-				"over %s nodes (weights of epoch %d)\n", res.Split, res.Metric, res.Value,
-				res.Accuracy, res.MicroF1, res.MacroF1, count(res.Nodes), res.Epoch)
-			return err
-		},
-	}
-	f := cmd.Flags()
-	f.StringVar(&c.Run, "run", "", "the run whose best weights are evaluated")
-	f.StringVar(&c.Split, "split", "test", "train, val, test, or a stored set such as test@3")
-	f.StringVar(&c.Mode, "mode", "", "exact (default) or sampled")
-	f.StringVar(&c.Metric, "metric", "",
-		"accuracy, micro-f1, macro-f1 or roc-auc (default: the run's)")
-	f.BoolVar(&asJSON, "json", false, "print one JSON object")
-	a.completeRuns(cmd, "run")
-	return cmd
-}
-
-func (a *app) predictCommand() *cobra.Command {
-	var c train.PredictConfig
-	var out string
-	cmd := &cobra.Command{
-		Use: "predict STORE --run NAME --out FILE", Args: exactArgs(1),
-		Short: "Predict labels under your own ids, to .csv, .parquet or .npy",
-		RunE: func(cmd *cobra.Command, args []string) (err error) {
-			if c.Run == "" {
-				return usage(errNoRun)
-			}
-			if out == "" {
-				return usage(errors.New("predict: no --out FILE.csv, .parquet or .npy"))
-			}
-			w, err := train.NewPredictionWriter(a.fs, out)
-			if err != nil {
-				return usage(err)
-			}
-			st, dev, err := a.openForRun(cmd, args[0], "auto")
-			if err != nil {
-				return fmt.Errorf("predict: %w", err)
-			}
-			defer func() { err = firstError(err, dev.Close()) }()
-			c.Limits = a.limits()
-			if err := train.Predict(cmd.Context(), st, dev, c, w); err != nil {
-				return err
-			}
-			if a.quiet {
-				return nil
-			}
-			_, err = fmt.Fprintf(a.out, "predictions are in %s\n", out)
-			return err
-		},
-	}
-	f := cmd.Flags()
-	f.StringVar(&c.Run, "run", "", "the run whose best weights predict")
-	f.StringVar(&c.Split, "split", "", "train, val, test or a stored set (default: every node)")
-	f.BoolVar(&c.Probabilities, "probabilities", false, "add a column p:LABEL for each class")
-	f.StringVar(&out, "out", "", "file to write")
-	a.completeRuns(cmd, "run")
-	return cmd
 }

@@ -244,6 +244,11 @@ func (c *Catalog) PutRun(ctx context.Context, m kv.RunMeta) error {
 	return c.update(ctx, func(w writer) error { return w.put([]byte(keyRun+m.Name), b) })
 }
 
+// DeleteRun removes the record of a run, if there is one.
+func (c *Catalog) DeleteRun(ctx context.Context, name string) error {
+	return c.update(ctx, func(w writer) error { return w.remove([]byte(keyRun + name)) })
+}
+
 // Runs lists the runs by name.
 func (c *Catalog) Runs(ctx context.Context) ([]kv.RunMeta, error) {
 	var runs []kv.RunMeta

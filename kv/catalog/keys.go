@@ -144,6 +144,14 @@ func (w writer) put(key, payload []byte) error {
 	return nil
 }
 
+// remove takes a record away.
+func (w writer) remove(key []byte) error {
+	if err := w.db.Delete(key, pebble.NoSync); err != nil {
+		return w.c.dbError("delete", err)
+	}
+	return nil
+}
+
 // flush moves what was put from memory to files. Ending one file before the sets and one behind
 // them keeps small records and sets in different files.
 func (w writer) flush() error {

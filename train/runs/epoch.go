@@ -16,6 +16,7 @@ type Epoch struct {
 	// in epochs without evaluation.
 	Train float64  `json:"train"`
 	Val   *float64 `json:"val,omitempty"`
+	Best  bool     `json:"best,omitempty"` // Val is the best so far
 	// Time is the epoch without evaluation; Sampled edges, Read bytes of the device.
 	Time    float64 `json:"time"`
 	Sampled uint64  `json:"sampled"`
@@ -68,15 +69,26 @@ type StageTimes struct {
 	Blocked float64 `json:"blocked_s"` // waiting for the stage after, or for memory
 }
 
-// String is the line of an epoch on standard output.
+// String is the line of an epoch on standard output; a star marks the best so far.
 func (r Epoch) String() string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "epoch %d loss %.4f train %.3f", r.Epoch, r.Loss, r.Train)
+	fmt.Fprintf(&b, "epoch %d  loss %.3f  train %.3f", r.Epoch, r.Loss, r.Train)
 	if r.Val != nil {
-		fmt.Fprintf(&b, " val %.3f", *r.Val)
+		fmt.Fprintf(&b, "  val %.3f", *r.Val)
 	}
+	if r.Best {
+		b.WriteByte('*')
+	}
+	fmt.Fprintf(&b, "  %.1fs", r.Time+r.Eval)
+	return b.String()
+}
+
+// Engine is a line of what the epoch cost: time, edges sampled, what was read, and how each stage
+// spent its time.
+func (r Epoch) Engine() string {
+	var b strings.Builder
 	read := strings.ReplaceAll(mem.FormatSize(int64(r.Read)), " ", "")
-	fmt.Fprintf(&b, " time %.1fs sampled %s edges read %s hit %.1f%% io-wait %.0f%%", r.Time,
+	fmt.Fprintf(&b, "time %.1fs sampled %s edges read %s hit %.1f%% io-wait %.0f%%", r.Time,
 		count(r.Sampled), read, 100*r.Hit, 100*r.IOWait)
 	if len(r.Stages) > 0 {
 		b.WriteString(" busy/starved/blocked")

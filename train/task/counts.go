@@ -5,19 +5,82 @@ import (
 )
 
 // Counts are the outcomes of predictions, by class; all metrics but roc-auc follow from them.
-// Memory: 24 bytes per class.
+// Memory: 24 bytes per class, and
+// 8 for each pair of up to 100.
 type Counts struct {
 	Nodes  uint64   // labeled nodes seen
 	right  uint64   // nodes whose prediction is wholly right
 	hit    []uint64 // predicted and true, by class
 	wrong  []uint64 // predicted, not true
 	missed []uint64 // true, not predicted
-	rocAUC float64  // computed from scores, only if it is the metric of the run
+	// pairs counts predictions by true class and predicted class, row by row: nil for multi-labels
+	// and for more than confusionMost classes.
+	pairs  []uint64
+	rocAUC float64 // computed from scores, only if it is the metric of the run
 }
 
+// confusionMost is the most classes whose confusion is counted.
+const confusionMost = 100
+
 func newCounts(classes int) *Counts {
-	return &Counts{hit: make([]uint64, classes), wrong: make([]uint64, classes),
+	c := &Counts{hit: make([]uint64, classes), wrong: make([]uint64, classes),
 		missed: make([]uint64, classes)}
+	if classes <= confusionMost {
+		c.pairs = make([]uint64, classes*classes)
+	}
+	return c
+}
+
+// Confusion counts the nodes of each class (rows) by the class predicted (columns); nil for
+// multi-labels, and for more than 100 classes.
+func (c *Counts) Confusion() [][]uint64 {
+	if c.pairs == nil {
+		return nil
+	}
+	n := len(c.hit)
+	out := make([][]uint64, n)
+	for k := range out {
+		out[k] = c.pairs[k*n : (k+1)*n]
+	}
+	return out
+}
+
+// ClassScore is how well a class is told. Each is 0 where it is not defined.
+type ClassScore struct {
+	Class     string  `json:"class"`
+	Nodes     uint64  `json:"nodes"` // of the class
+	Precision float64 `json:"precision"`
+	Recall    float64 `json:"recall"`
+	F1        float64 `json:"f1"`
+}
+
+// Scores are those of each class.
+func (c *Counts) Scores(names []string) []ClassScore {
+	out := make([]ClassScore, len(c.hit))
+	for k := range out {
+		hit, said, of := float64(c.hit[k]), c.hit[k]+c.wrong[k], c.hit[k]+c.missed[k]
+		out[k] = ClassScore{Class: names[k], Nodes: of, Precision: hit / float64(max(said, 1)),
+			Recall: hit / float64(max(of, 1))}
+		out[k].F1, _ = F1(c.hit[k], c.wrong[k], c.missed[k])
+	}
+	return out
+}
+
+// oneSidedShare is the share of predictions that one class has in a model that learned nothing.
+const oneSidedShare = 0.97
+
+// OneSided is a sentence about predictions that are almost all of one class, though the nodes are
+// not; "" if they are not.
+func (c *Counts) OneSided(names []string) string {
+	for k := range c.hit {
+		said, of := c.hit[k]+c.wrong[k], c.hit[k]+c.missed[k]
+		total := float64(c.Nodes)
+		if float64(said) >= oneSidedShare*total && float64(of) < float64(said) && c.pairs != nil {
+			return fmt.Sprintf("the model says %q of %.0f%% of the nodes; %.0f%% are", names[k],
+				100*float64(said)/total, 100*float64(of)/total)
+		}
+	}
+	return ""
 }
 
 // class counts one node of a class; label -1 is none and not counted.
@@ -26,6 +89,9 @@ func (c *Counts) class(predicted, label int32) {
 		return
 	}
 	c.Nodes++
+	if c.pairs != nil {
+		c.pairs[int(label)*len(c.hit)+int(predicted)]++
+	}
 	if predicted == label {
 		c.right++
 		c.hit[label]++
@@ -39,6 +105,7 @@ func (c *Counts) class(predicted, label int32) {
 // probability over one half.
 func (c *Counts) multi(logits, truth []float32) {
 	c.Nodes++
+	c.pairs = nil
 	right := true
 	for k, t := range truth {
 		switch yes := logits[k] > 0; {

@@ -1,0 +1,177 @@
+package main
+
+import (
+	"fmt"
+	"reflect"
+	"slices"
+	"strings"
+
+	"gdb/kv"
+	"gdb/layout"
+	"gdb/train/runs"
+
+	"github.com/spf13/cobra"
+)
+
+func (a *app) runsCommand() *cobra.Command {
+	var asJSON bool
+	cmd := &cobra.Command{
+		Use: "runs STORE [list|show|compare|rm] [RUN...]", Short: "List, compare and remove runs",
+		Long: `
+List the runs of a store (list, what it does without a word), show the settings and the
+epochs of one (show), print the settings in which several differ beside what they
+reached (compare), or remove some (rm).`,
+		Example: `  gdb runs cora.gdb
+  gdb runs cora.gdb compare r0001 r0002
+  gdb runs cora.gdb rm r0001`,
+		Args: cobra.MinimumNArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			st, err := layout.Open(cmd.Context(), a.fs, args[0])
+			if err != nil {
+				return fmt.Errorf("runs: %w", err)
+			}
+			what, names := "list", []string{}
+			if len(args) > 1 {
+				what, names = args[1], args[2:]
+			}
+			return a.runs(cmd, st, what, names, asJSON)
+		},
+	}
+	cmd.Flags().BoolVar(&asJSON, "json", false, "print one JSON object")
+	return cmd
+}
+
+func (a *app) runs(cmd *cobra.Command, st *layout.Store, what string, names []string,
+	asJSON bool) error {
+	all, err := st.Catalog().Runs(cmd.Context())
+	if err != nil {
+		return err
+	}
+	for _, n := range names {
+		if !slices.ContainsFunc(all, func(r kv.RunMeta) bool { return r.Name == n }) {
+			return usage(fmt.Errorf("runs: there is no run %s: gdb runs STORE lists them", n))
+		}
+	}
+	if len(names) > 0 && what != "rm" {
+		all = slices.DeleteFunc(all, func(r kv.RunMeta) bool {
+			return !slices.Contains(names, r.Name)
+		})
+	}
+	switch {
+	case what == "list" || what == "compare" && asJSON:
+		return a.listRuns(all, asJSON)
+	case what == "show" && len(names) == 1:
+		return a.showRun(st, all[0], asJSON)
+	case what == "compare":
+		return a.compareRuns(st, all)
+	case what == "rm" && len(names) > 0:
+		for _, n := range names {
+			if err := runs.Remove(cmd.Context(), st, n); err != nil {
+				return fmt.Errorf("runs: %w", err)
+			}
+		}
+		return nil
+	case what == "show" || what == "rm":
+		return usage(fmt.Errorf("runs %s: name the run", what))
+	}
+	return usage(fmt.Errorf("runs: %q is not one of list, show, compare, rm", what))
+}
+
+func (a *app) listRuns(all []kv.RunMeta, asJSON bool) error {
+	if asJSON {
+		return a.printFields(map[string]any{"runs": all})
+	}
+	if len(all) == 0 && !a.quiet {
+		a.note("the store has no runs yet: gdb train makes one")
+	}
+	return printRuns(&lines{w: a.out}, all)
+}
+
+// printRuns prints a line for each run, under a heading.
+func printRuns(w *lines, all []kv.RunMeta) error {
+	if len(all) > 0 {
+		w.printf("%-14s %-11s %-5s %6s  %-9s %7s %7s  %s\n", "run", "status", "model", "epochs",
+			"metric", "val", "test", "when")
+	}
+	for _, r := range all {
+		w.printf("%-14s %-11s %-5s %6d  %-9s %7.4f %7.4f  %s\n", cut(r.Name, 14), r.Status, r.Model,
+			r.Epochs, r.Metric, r.Best, r.Test, r.Updated.Format("Jan 2 15:04"))
+	}
+	return w.err
+}
+
+// showRun prints the settings of a run and its epochs.
+func (a *app) showRun(st *layout.Store, r kv.RunMeta, asJSON bool) error {
+	dir := runs.Open(st, r.Name)
+	file, err := dir.ReadFile()
+	if err != nil {
+		return err
+	}
+	var epochs []runs.Epoch
+	err = dir.Epochs(func(e *runs.Epoch) error {
+		epochs = append(epochs, *e)
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	if asJSON {
+		return a.printJSON(map[string]any{"run": r.Name, "status": r.Status, "config": file.Config,
+			"epochs": epochs})
+	}
+	w := &lines{w: a.out}
+	w.printf("run %s, %s, made by %s\n", r.Name, r.Status, file.GDB)
+	for _, s := range settingsOf(&file.Config) {
+		w.printf("%-18s %s\n", s[0], s[1])
+	}
+	for _, e := range epochs {
+		w.printf("%s\n", e)
+	}
+	return w.err
+}
+
+// settingsOf are the settings of a run by their names in run.json.
+func settingsOf(c *runs.Settings) (out [][2]string) {
+	v := reflect.ValueOf(*c)
+	for i := range v.NumField() {
+		name, _, _ := strings.Cut(v.Type().Field(i).Tag.Get("json"), ",")
+		if name != "-" {
+			out = append(out, [2]string{name, fmt.Sprint(v.Field(i).Interface())})
+		}
+	}
+	return out
+}
+
+// compareRuns prints the runs, and the settings that are not the same in all.
+func (a *app) compareRuns(st *layout.Store, all []kv.RunMeta) error {
+	w := &lines{w: a.out}
+	if err := printRuns(w, all); err != nil {
+		return err
+	}
+	rows := make([][][2]string, len(all))
+	for i, r := range all {
+		c, err := runs.Load(st, r.Name)
+		if err != nil {
+			return err
+		}
+		rows[i] = settingsOf(&c)
+	}
+	if len(rows) == 0 {
+		return w.err
+	}
+	for k := range rows[0] {
+		if rows[0][k][0] == "run" || !slices.ContainsFunc(rows, func(r [][2]string) bool {
+			return r[k][1] != rows[0][k][1]
+		}) {
+			continue
+		}
+		for i, r := range all {
+			name := ""
+			if i == 0 {
+				name = rows[0][k][0]
+			}
+			w.printf("%-18s %-14s %s\n", name, cut(r.Name, 14), rows[i][k][1])
+		}
+	}
+	return w.err
+}

@@ -1,0 +1,171 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+
+	"gdb/layout"
+	"gdb/train"
+	"gdb/train/runs"
+
+	"github.com/spf13/cobra"
+)
+
+func (a *app) evalCommand() *cobra.Command {
+	var c train.EvalConfig
+	var asJSON bool
+	cmd := &cobra.Command{
+		Use: "eval STORE [--run NAME]", Short: "Evaluate a run on a split, exactly",
+		Args: exactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) (err error) {
+			st, dev, err := a.openForRun(cmd, args[0], "auto")
+			if err != nil {
+				return fmt.Errorf("eval: %w", err)
+			}
+			defer func() { err = firstError(err, dev.Close()) }()
+			if c.Run, err = a.chosen(cmd, st, c.Run); err != nil {
+				return err
+			}
+			c.Limits = a.limits()
+			res, err := train.Evaluate(cmd.Context(), st, dev, c)
+			if err != nil {
+				return err
+			}
+			if asJSON {
+				return a.printJSON(res)
+			}
+			return a.printEval(res, st.Meta().Labels.Classes)
+		},
+	}
+	f := cmd.Flags()
+	f.StringVar(&c.Run, "run", "", "the run whose best weights are evaluated (default: the best)")
+	f.StringVar(&c.Split, "split", "test", "train, val, test, or a stored set such as test@3")
+	f.StringVar(&c.Mode, "mode", "", "exact (default) or sampled")
+	f.StringVar(&c.Metric, "metric", "",
+		"accuracy, micro-f1, macro-f1 or roc-auc (default: the run's)")
+	f.BoolVar(&asJSON, "json", false, "print one JSON object")
+	a.completeRuns(cmd, "run")
+	return cmd
+}
+
+func (a *app) predictCommand() *cobra.Command {
+	var c train.PredictConfig
+	var out string
+	var force bool
+	cmd := &cobra.Command{
+		Use: "predict STORE [--run NAME] --out FILE", Args: exactArgs(1),
+		Short: "Predict labels under your own ids, to .csv, .parquet or .npy",
+		RunE: func(cmd *cobra.Command, args []string) (err error) {
+			if out == "" {
+				return usage(errors.New("predict: no --out FILE.csv, .parquet or .npy"))
+			}
+			w, err := train.NewPredictionWriter(a.fs, out)
+			if err != nil {
+				return usage(err)
+			}
+			if err := a.mayWrite(out, force); err != nil {
+				return err
+			}
+			st, dev, err := a.openForRun(cmd, args[0], "auto")
+			if err != nil {
+				return fmt.Errorf("predict: %w", err)
+			}
+			defer func() { err = firstError(err, dev.Close()) }()
+			if c.Run, err = a.chosen(cmd, st, c.Run); err != nil {
+				return err
+			}
+			c.Limits = a.limits()
+			if err := train.Predict(cmd.Context(), st, dev, c, w); err != nil {
+				return err
+			}
+			if a.quiet {
+				return nil
+			}
+			_, err = fmt.Fprintf(a.out, "predictions are in %s\n", out)
+			return err
+		},
+	}
+	f := cmd.Flags()
+	f.StringVar(&c.Run, "run", "", "the run whose best weights predict (default: the best)")
+	f.StringVar(&c.Split, "split", "", "train, val, test or a stored set (default: every node)")
+	f.BoolVar(&c.Probabilities, "probabilities", false, "add a column p:LABEL for each class")
+	f.StringVar(&out, "out", "", "file to write")
+	f.BoolVar(&force, "force", false, "overwrite the file")
+	a.completeRuns(cmd, "run")
+	return cmd
+}
+
+// chosen is the run that is asked for, or the best one, which it tells.
+func (a *app) chosen(cmd *cobra.Command, st *layout.Store, run string) (string, error) {
+	if run != "" {
+		return run, nil
+	}
+	best, err := runs.Best(cmd.Context(), st)
+	if errors.Is(err, runs.ErrNone) {
+		return "", usage(fmt.Errorf("%w: gdb train %s", err, cmd.Flags().Arg(0)))
+	}
+	if err != nil {
+		return "", err
+	}
+	if !a.quiet {
+		a.note(fmt.Sprintf("run %s, the best on val (%s %.4f); --run chooses another", best.Name,
+			best.Metric, best.Best))
+	}
+	return best.Name, nil
+}
+
+// mayWrite fails if a file is there that would be overwritten, or its directory is not.
+func (a *app) mayWrite(file string, force bool) error {
+	if _, err := a.fs.Stat(file); err == nil && !force {
+		return fmt.Errorf("%s is there already: --force overwrites it", file)
+	}
+	dir := a.fs.PathDir(file)
+	if _, err := a.fs.Stat(dir); err != nil {
+		return fmt.Errorf("%s: there is no directory %s: make it first", file, dir)
+	}
+	return nil
+}
+
+// confusionShown is the most classes whose confusion fits a line.
+const confusionShown = 8
+
+// printEval prints an evaluation: the metrics, and for few classes how each is told.
+func (a *app) printEval(r *train.EvalResult, classes []string) error {
+	w := &lines{w: a.out}
+	w.printf("%s %s %.4f over %s nodes (run %s, weights of epoch %d)\n", r.Split, r.Metric, r.Value,
+		count(r.Nodes), r.Run, r.Epoch)
+	w.printf("accuracy %.4f, micro-F1 %.4f, macro-F1 %.4f\n", r.Accuracy, r.MicroF1, r.MacroF1)
+	if len(classes) > 40 || len(classes) < 2 {
+		return w.err
+	}
+	w.printf("\n%-20s %9s %9s %9s %9s\n", "class", "nodes", "precision", "recall", "F1")
+	for _, c := range r.Classes {
+		w.printf("%-20s %9s %9.3f %9.3f %9.3f\n", cut(c.Class, 20), count(c.Nodes), c.Precision,
+			c.Recall, c.F1)
+	}
+	if r.Confusion == nil || len(classes) > confusionShown {
+		return w.err
+	}
+	w.printf("\n%-15s", "true \\ predicted")
+	for _, c := range classes {
+		w.printf(" %7s", cut(c, 7))
+	}
+	w.printf("\n")
+	for k, row := range r.Confusion {
+		w.printf("%-16s", cut(classes[k], 16))
+		for _, n := range row {
+			w.printf(" %7d", n)
+		}
+		w.printf("\n")
+	}
+	return w.err
+}
+
+// cut shortens a name to so many characters.
+func cut(name string, most int) string {
+	r := []rune(name)
+	if len(r) <= most {
+		return name
+	}
+	return string(r[:most-1]) + "…"
+}
