@@ -187,13 +187,44 @@ func (a *app) printIngested(dir string, m *kv.Meta) error {
 	if a.quiet {
 		return nil
 	}
-	s := m.Stats
-	_, err := fmt.Fprintf(a.out, "%s: %s nodes, %s edges (%s rows read; dropped %s self loops, "+
-		"%s duplicates), %d feature files, %d classes, %d splits, %s\n", dir,
-		count(m.Nodes), count(m.Edges), count(s.EdgesRead), count(s.DroppedSelfLoops),
-		count(s.DroppedDuplicates), len(m.Features), classCount(m), len(m.Splits),
+	s, w := m.Stats, &lines{w: a.out}
+	w.printf("%s: %s nodes, %s edges, %s\n", dir, count(m.Nodes), count(m.Edges),
 		mem.FormatSize(storeBytes(m)))
-	return err
+	w.printf("read %s edges; dropped %s self loops, %s duplicates\n", count(s.EdgesRead),
+		count(s.DroppedSelfLoops), count(s.DroppedDuplicates))
+	if len(m.Features) > 0 || m.Labels != nil || len(m.Splits) > 0 {
+		w.printf("%s, %d classes, %s\n", plural(len(m.Features), "feature file"), classCount(m),
+			plural(len(m.Splits), "split"))
+	}
+	if w.err == nil {
+		for _, line := range directionNotes(m) {
+			a.note(line)
+		}
+	}
+	return w.err
+}
+
+func plural(n int, what string) string {
+	if n == 1 {
+		return "1 " + what
+	}
+	return fmt.Sprintf("%d %ss", n, what)
+}
+
+// directionNotes say what a user may not know of a graph whose edges go one way only.
+func directionNotes(m *kv.Meta) (notes []string) {
+	s := m.Stats
+	if s.SampledPairs == 0 || len(m.EdgeTypes) > 1 {
+		return nil
+	}
+	if s.SharedEnds == 0 {
+		notes = append(notes, "no node is both a source and a destination: two kinds of nodes?")
+	}
+	if share := float64(s.ReversedPairs) / float64(s.SampledPairs); share < 0.9 {
+		notes = append(notes, fmt.Sprintf("%.0f %% of edges have their reverse; models usually "+
+			"want both:\n      --undirected", 100*share))
+	}
+	return notes
 }
 
 func (a *app) printPlan(p *ingest.Plan) error {

@@ -128,6 +128,8 @@ func (p *pipeline) stats(r *results) kv.GraphStats {
 	s := kv.GraphStats{InHist: t.Hist, InMax: t.Max, OutHist: t.OutHist, OutMax: t.OutMax,
 		SelfLoops: t.Loops, DroppedSelfLoops: r.scan.LoopsGone, DroppedDuplicates: t.Duplicates,
 		EdgesRead: r.scan.Read, SkippedBadLines: r.scan.Skipped, TypeCounts: t.Types}
+	s.SampledPairs, s.ReversedPairs = r.scan.Pairs.Pairs, r.scan.Pairs.Both
+	s.SampledEnds, s.SharedEnds = r.scan.Pairs.Ends, r.scan.Pairs.Shared
 	for _, f := range r.features {
 		if f.Counts {
 			s.CountFeatures = append(s.CountFeatures, f.Meta.Name)

@@ -44,6 +44,7 @@ type scanResult struct {
 	IDs        []extsort.Run // the keys of ids (wide), or entries (text), or the bitmap (ranked)
 	Read       uint64        // rows of the source
 	NodeRows   uint64        // rows of the node table
+	Pairs      pairCounts    // of a sample, where reverse edges are not added
 	LoopsGone  uint64        // self loops dropped
 	Skipped    uint64        // bad lines
 	EdgeTypes  []string
@@ -119,6 +120,9 @@ func (p *pipeline) scanAs(ctx context.Context, out *scanResult) error {
 	if err == nil {
 		err = s.finish()
 	}
+	if s.watch != nil {
+		out.Pairs = s.watch.counts()
+	}
 	return errors.Join(err, s.close())
 }
 
@@ -136,9 +140,10 @@ type scanner struct {
 
 	both      bool // add reverse edges
 	dropLoops bool
-	width     int      // words in a record
-	src, dst  []uint64 // keys of the ids of a chunk
-	batch     []uint64 // records on their way to the sorter
+	width     int        // words in a record
+	src, dst  []uint64   // keys of the ids of a chunk
+	batch     []uint64   // records on their way to the sorter
+	watch     *pairWatch // nil where reverse edges are added
 }
 
 // scanBatchWords is the size of a batch, a multiple of every width: it stays in the L1 cache.
@@ -155,6 +160,9 @@ func newScanner(ctx context.Context, p *pipeline, out *scanResult) (s *scanner, 
 		opt.Width, opt.Key = s.width, 1
 	} else {
 		s.both = p.addsReverse()
+	}
+	if !p.addsReverse() {
+		s.watch = newPairWatch()
 	}
 	if p.info.RowIDs && p.info.Nodes > 0 {
 		s.limit = p.info.Nodes
@@ -197,6 +205,9 @@ func (s *scanner) edges(c *source.EdgeChunk) error {
 	s.src, s.dst = slices.Grow(s.src[:0], n)[:n], slices.Grow(s.dst[:0], n)[:n]
 	if err := s.ids.edgeKeys(c, s.src, s.dst); err != nil {
 		return err
+	}
+	if s.watch != nil {
+		s.watch.observe(s.src, s.dst)
 	}
 	if s.out.Mode == idRows {
 		if err := s.checkRows(c); err != nil {
