@@ -66,7 +66,7 @@ func (s *parts) openTable(file string, h tableHints) (*textTable, error) {
 		return nil, &BadInputError{Where: file, What: "there are no rows in it"}
 	}
 	t.width = len(rows[0])
-	if t.format.Header, err = s.isHeader(rows, h); err != nil {
+	if t.format.Header, err = s.isHeader(file, rows, h); err != nil {
 		return nil, err
 	}
 	if t.format.Header {
@@ -74,11 +74,6 @@ func (s *parts) openTable(file string, h tableHints) (*textTable, error) {
 		if h.format == nil && h.header != "yes" {
 			s.note("%s: the first line names the columns: %s", file, strings.Join(t.names, ", "))
 		}
-	}
-	if !t.format.Header && h.format == nil && h.header == "auto" && t.width > 1 &&
-		!slices.ContainsFunc(rows[0], isNumber) {
-		s.note("%s: no header was found: the first line is read as data; --header yes if it "+
-			"names the columns: %s", file, strings.Join(rows[0], ", "))
 	}
 	// Rows of another width are bad, and say nothing about columns.
 	t.sample = slices.DeleteFunc(rows, func(r []string) bool { return len(r) != t.width })
@@ -162,54 +157,6 @@ func comment(head []byte) byte {
 		return '%'
 	}
 	return 0
-}
-
-// isHeader tells whether the first row names the columns: --header, the format's rule, one of the
-// names is known, or it is text where all rows below are numbers.
-func (s *parts) isHeader(rows [][]string, h tableHints) (bool, error) {
-	switch h.header {
-	case "yes":
-		return true, nil
-	case "no":
-		return false, nil
-	case "", "auto":
-	default:
-		return false, WrongUsage("--header %q is not auto, yes or no", h.header)
-	}
-	if h.format != nil {
-		return h.format.Header, nil
-	}
-	seen := map[string]bool{}
-	for _, name := range rows[0] {
-		if name == "" || isNumber(name) || seen[name] {
-			return false, nil
-		}
-		seen[name] = true
-	}
-	for _, name := range rows[0] {
-		if slices.Contains(h.known, strings.ToLower(name)) || s.isFlag(name) {
-			return true, nil
-		}
-	}
-	for col := range rows[0] {
-		if len(rows) > 1 && !slices.ContainsFunc(rows[1:], func(r []string) bool {
-			return col >= len(r) || !isNumber(r[col])
-		}) {
-			return true, nil
-		}
-	}
-	return false, nil
-}
-
-// isFlag reports whether a flag names this column.
-func (s *parts) isFlag(name string) bool {
-	o := s.opt
-	flags := []string{o.SrcCol, o.DstCol, o.RelCol, o.IDCol, o.LabelCol, o.WeightCol, o.TimeCol}
-	for part := range strings.SplitSeq(o.FeatureCols, ",") {
-		lo, hi, _ := strings.Cut(part, ":")
-		flags = append(flags, lo, hi)
-	}
-	return slices.Contains(flags, name)
 }
 
 func isNumber(f string) bool {

@@ -175,11 +175,16 @@ func (s *textGraph) edgeColumns(t *edgeTable) (err error) {
 	if s.opt.TimeCol == "" && t.time >= 0 && !t.all(t.time, isSigned) {
 		t.time = -1
 	}
-	if t.src < 0 && t.dst != 0 {
-		t.src = 0
+	first := 0
+	if isIndex(t.names) {
+		first = 1
+		s.note("%s: the first column, which has no name, is an index, and not read", t.path)
 	}
-	if t.dst < 0 && t.src == 0 {
-		t.dst = 1
+	if t.src < 0 && t.dst != first {
+		t.src = first
+	}
+	if t.dst < 0 && t.src == first {
+		t.dst = first + 1
 	}
 	if t.src < 0 || t.dst < 0 || t.src == t.dst {
 		return &BadInputError{Where: t.path, What: "which columns are source and destination?",

@@ -1,0 +1,182 @@
+package source
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"unicode"
+)
+
+// isHeader tells whether the first row names the columns: by --header, by the format's rule, because
+// a flag names one, because a name is known, or by what the rows below are. Where all that leaves
+// it open, it is an error that asks, since a name that is taken for a node spoils the graph.
+func (s *parts) isHeader(file string, rows [][]string, h tableHints) (bool, error) {
+	switch h.header {
+	case "yes":
+		return true, nil
+	case "no":
+		return false, nil
+	case "", "auto":
+	default:
+		return false, WrongUsage("--header %q is not auto, yes or no", h.header)
+	}
+	if h.format != nil {
+		return h.format.Header, nil
+	}
+	if !couldBeNames(rows[0]) {
+		return false, nil
+	}
+	for _, name := range rows[0] {
+		if slices.Contains(h.known, strings.ToLower(name)) || s.isFlag(name) {
+			return true, nil
+		}
+	}
+	switch evidence := headerEvidence(rows); {
+	case evidence != 0:
+		return evidence > 0, nil
+	case h.header == "" || len(rows) == 1:
+		return false, nil
+	case slices.ContainsFunc(rows[0], isColumnWord):
+		return true, nil
+	}
+	return false, headerOpen(file, rows)
+}
+
+// couldBeNames says whether the fields of a row could be names of columns: no numbers, none twice,
+// and none empty but the first, as pandas writes the name of an index that has none.
+func couldBeNames(row []string) bool {
+	for i, name := range row {
+		if name == "" && (i > 0 || len(row) == 1) || isNumber(name) ||
+			slices.Contains(row[:i], name) {
+			return false
+		}
+	}
+	return true
+}
+
+// isIndex says that a header's first name is that of an index, as pandas writes it.
+func isIndex(names []string) bool {
+	return len(names) > 2 && (names[0] == "" || names[0] == "Unnamed: 0")
+}
+
+const (
+	// evidenceRows is the least number of rows whose repetitions say something.
+	evidenceRows = 20
+	// onceMost is the largest share of values that occur once in a column that repeats.
+	onceMost = 0.05
+)
+
+// headerEvidence is above 0 if the first row is not like those below, below 0 if it is like them,
+// and 0 if they leave it open: numbers below a word; a word of another form than all below it; a
+// word that does not occur below where most do repeatedly; a word that occurs below.
+func headerEvidence(rows [][]string) (evidence int) {
+	below := rows[1:]
+	if len(below) == 0 {
+		return 0
+	}
+	all := map[string]int{} // values of all columns: sources may be destinations
+	for _, r := range below {
+		for _, v := range r {
+			all[v]++
+		}
+	}
+	for col, name := range rows[0] {
+		var values []string
+		for _, r := range below {
+			if col < len(r) {
+				values = append(values, r[col])
+			}
+		}
+		switch {
+		case name == "" || len(values) == 0:
+		case !slices.ContainsFunc(values, func(v string) bool { return !isNumber(v) }):
+			return 1
+		case all[name] > 0:
+			evidence = -1
+		case evidence < 0:
+		case otherForm(name, values) || len(values) >= evidenceRows && repeats(values, all):
+			evidence = 1
+		}
+	}
+	return evidence
+}
+
+// repeats says whether nearly all values occur more than once.
+func repeats(values []string, counts map[string]int) bool {
+	once := 0
+	for _, v := range values {
+		if counts[v] == 1 {
+			once++
+		}
+	}
+	return float64(once) <= onceMost*float64(len(values))
+}
+
+// otherForm says whether a name is formed otherwise than all values, of which there are a few, of few
+// forms.
+func otherForm(name string, values []string) bool {
+	forms := map[string]bool{}
+	for _, v := range values {
+		forms[form(v)] = true
+	}
+	return len(values) > 2 && 3*len(forms) <= len(values) && !forms[form(name)]
+}
+
+// form is a value with runs of letters as one letter a or A, and runs of digits as one digit: users
+// u17 and u2 are of the form a0, their heading is not.
+func form(v string) string {
+	var b strings.Builder
+	last := rune(0)
+	for _, r := range v {
+		switch {
+		case unicode.IsDigit(r):
+			r = '0'
+		case unicode.IsUpper(r) && last != 'a' && last != 'A':
+			r = 'A'
+		case unicode.IsLetter(r) && last == 'A':
+			continue
+		case unicode.IsLetter(r):
+			r = 'a'
+		}
+		if r != last {
+			b.WriteRune(r)
+		}
+		last = r
+	}
+	return b.String()
+}
+
+// columnWords are parts of names that people give to columns of nodes and edges.
+var columnWords = []string{"id", "id1", "id2", "ids", "user", "friend", "follower", "followee",
+	"following", "account", "sender", "receiver", "recipient", "author", "coauthor", "paper",
+	"item", "product", "name", "source", "target", "src", "dst", "node", "node1", "node2", "vertex",
+	"parent", "child", "start", "end", "origin", "key", "value", "label", "class", "type"}
+
+// isColumnWord says whether a name, or a part of it between signs, is such a word.
+func isColumnWord(name string) bool {
+	return slices.ContainsFunc(strings.FieldsFunc(strings.ToLower(name), func(r rune) bool {
+		return !unicode.IsLetter(r) && !unicode.IsDigit(r)
+	}), func(part string) bool { return slices.Contains(columnWords, part) })
+}
+
+// headerOpen asks, and shows the first rows.
+func headerOpen(file string, rows [][]string) error {
+	var shown []string
+	for _, r := range rows[:min(3, len(rows))] {
+		shown = append(shown, fmt.Sprintf("%.60q", strings.Join(r, ",")))
+	}
+	return &BadInputError{Where: file, usage: true,
+		What: "does the first line name the columns? It begins with " + strings.Join(shown, " "),
+		Do:   "say --header yes or --header no"}
+}
+
+// isFlag reports whether a flag names this column.
+func (s *parts) isFlag(name string) bool {
+	o := s.opt
+	flags := []string{o.SrcCol, o.DstCol, o.RelCol, o.IDCol, o.LabelCol, o.WeightCol, o.TimeCol}
+	for part := range strings.SplitSeq(o.FeatureCols, ",") {
+		lo, hi, _ := strings.Cut(part, ":")
+		flags = append(flags, lo, hi)
+	}
+	return slices.Contains(flags, name)
+}
