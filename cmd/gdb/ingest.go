@@ -48,6 +48,8 @@ func ingestFlags(f *pflag.FlagSet, opt *ingest.Options, splits *[]string, block 
 	f.BoolVar(&opt.Dedup, "dedup", false, "drop duplicate edges of directed input too")
 	f.BoolVar(&opt.KeepDuplicates, "keep-duplicates", false,
 		"keep duplicates with --undirected too")
+	f.StringVar(&opt.Merge, "merge", "", "weights of duplicate edges: sum (default), mean, min, max "+
+		"or error")
 	f.BoolVar(&opt.KeepSelfLoops, "keep-self-loops", false, "keep self loops with --undirected too")
 	direction := f.VarPF((*directionFlag)(&opt.Both), "direction", "",
 		"in, or both: write out-lists too (default in)")
@@ -192,6 +194,9 @@ func (a *app) printIngested(dir string, m *kv.Meta) error {
 		mem.FormatSize(storeBytes(m)))
 	w.printf("read %s edges; dropped %s self loops, %s duplicates\n", count(s.EdgesRead),
 		count(s.DroppedSelfLoops), count(s.DroppedDuplicates))
+	if s.DroppedDuplicates > 0 && m.Weighted {
+		w.printf("the weights of duplicate edges were merged: --merge says how, by default sum\n")
+	}
 	if len(m.Features) > 0 || m.Labels != nil || len(m.Splits) > 0 {
 		w.printf("%s, %d classes, %s\n", plural(len(m.Features), "feature file"), classCount(m),
 			plural(len(m.Splits), "split"))

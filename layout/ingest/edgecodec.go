@@ -52,6 +52,15 @@ func (c edgeCodec) splitOf(rec []uint64) uint16 {
 	return uint16(rec[len(rec)-1] >> 32)
 }
 
+// weightOf returns the weight of a record that has one.
+func (c edgeCodec) weightOf(rec []uint64) float32 { return unorderedF32(uint32(rec[len(rec)-1])) }
+
+// setWeight changes it.
+func (c edgeCodec) setWeight(rec []uint64, w float32) {
+	last := &rec[len(rec)-1]
+	*last = *last>>32<<32 | uint64(orderedF32(w))
+}
+
 // unpack is the inverse of pack.
 func (c edgeCodec) unpack(words []uint64, e *listfile.Edge) {
 	switch c.payload() {
@@ -64,8 +73,8 @@ func (c edgeCodec) unpack(words []uint64, e *listfile.Edge) {
 }
 
 // same says whether two records are duplicates: the same ends, type and time. Of edges that
-// differ in split and weight only, the one of the first split, and of these the one of least
-// weight, comes first and is kept.
+// differ in split and weight only, the one of the first split comes first and is kept,
+// with the weight that --merge makes of all.
 func (c edgeCodec) same(a, b []uint64) bool {
 	if a[0] != b[0] {
 		return false

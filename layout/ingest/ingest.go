@@ -98,8 +98,13 @@ func checkOptions(opt *Options, info *source.Info) error {
 		return bad("--feature-dtype %s is not one of f32, f16, bf16", opt.FeatureDType)
 	case !slices.Contains([]string{"", "none", "row", "zscore"}, opt.Normalize):
 		return bad("--normalize %s is not one of none, row, zscore", opt.Normalize)
-	case opt.Dedup && opt.KeepDuplicates:
-		return bad("--dedup and --keep-duplicates contradict each other")
+	case opt.Merge != "" && !slices.Contains(mergeNames, opt.Merge):
+		return bad("--merge %s is not one of %s", opt.Merge, strings.Join(mergeNames, ", "))
+	case opt.Merge != "" && !info.Weighted:
+		return bad("--merge %s, but edges have no weights: --weight-col names their column",
+			opt.Merge)
+	case (opt.Dedup || opt.Merge != "") && opt.KeepDuplicates:
+		return bad("--dedup, --merge and --keep-duplicates contradict each other")
 	case opt.Normalize != "" && opt.Normalize != "none" && len(info.Features) == 0:
 		return bad("--normalize %s, but there are no features", opt.Normalize)
 	case opt.BlockBytes < 4096 || opt.BlockBytes > 1<<20 ||

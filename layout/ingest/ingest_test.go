@@ -92,6 +92,24 @@ func TestStoresHoldTheirGraph(t *testing.T) {
 	}
 }
 
+// TestMergeWeights: of parallel edges one is kept, with the weight that is asked for.
+func TestMergeWeights(t *testing.T) {
+	for _, how := range []string{"mean", "min", "max"} {
+		for _, opt := range []Options{{Merge: how}, {Merge: how, Undirected: true, Both: true}} {
+			g := random(5, "text", 60, 1100)
+			g.weighted = true
+			ingestAll(t, vfs.NewMem(), g, opt).compare(g, opt)
+		}
+	}
+	g := random(5, "text", 60, 1100)
+	g.weighted = true
+	opt := Options{Out: "store", Merge: "error"}
+	if _, err := run(t.Context(), vfs.NewMem(), g, opt); err == nil ||
+		!strings.Contains(err.Error(), "have different weights") {
+		t.Errorf("weights that differ: %v", err)
+	}
+}
+
 // TestPathsAgree: whatever the way and the memory, the bytes are the same.
 func TestPathsAgree(t *testing.T) {
 	for _, opt := range []Options{{}, {Undirected: true},

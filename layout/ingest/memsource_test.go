@@ -274,10 +274,35 @@ func (g *graph) stored(opt Options) []edge {
 		}
 	}
 	slices.SortFunc(out, edge.compare)
-	if opt.Dedup || opt.Undirected && !opt.KeepDuplicates {
-		out = slices.CompactFunc(out, func(a, b edge) bool {
-			return a.src == b.src && a.dst == b.dst && a.typ == b.typ && a.time == b.time
-		})
+	if opt.Dedup || opt.Merge != "" || opt.Undirected && !opt.KeepDuplicates {
+		out = merged(out, opt.Merge)
+	}
+	return out
+}
+
+// merged are sorted edges, without duplicates, with the weight that --merge says.
+func merged(edges []edge, how string) (out []edge) {
+	for i := 0; i < len(edges); {
+		e, weights := edges[i], []float32{}
+		for ; i < len(edges) && edges[i].src == e.src && edges[i].dst == e.dst &&
+			edges[i].typ == e.typ && edges[i].time == e.time; i++ {
+			weights = append(weights, edges[i].weight)
+		}
+		sum := float32(0)
+		for _, w := range weights {
+			sum += w
+		}
+		switch how {
+		case "":
+			e.weight = sum
+		case "mean":
+			e.weight = sum / float32(len(weights))
+		case "min":
+			e.weight = slices.Min(weights)
+		case "max":
+			e.weight = slices.Max(weights)
+		}
+		out = append(out, e)
 	}
 	return out
 }

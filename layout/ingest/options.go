@@ -19,7 +19,8 @@ type Options struct {
 	Dedup          bool
 	KeepDuplicates bool
 	KeepSelfLoops  bool
-	Both           bool // also write out-lists
+	Merge          string // weights of parallel edges: see mergeNames; implies Dedup
+	Both           bool   // also write out-lists
 
 	// Explicit files, and columns of text files.
 	Edges, Nodes, Features, Labels string
@@ -85,6 +86,7 @@ func (o *Options) args() []string {
 	set("dedup", o.Dedup)
 	set("keep-duplicates", o.KeepDuplicates)
 	set("keep-self-loops", o.KeepSelfLoops)
+	add("merge", o.Merge)
 	if o.Both {
 		add("direction", "both")
 	}

@@ -187,7 +187,7 @@ func (p *pipeline) dropsLoops() bool { return p.opt.Undirected && !p.opt.KeepSel
 
 // dropsDuplicates says whether duplicates are left out.
 func (p *pipeline) dropsDuplicates() bool {
-	return !p.opt.KeepDuplicates && (p.opt.Dedup || p.opt.Undirected)
+	return !p.opt.KeepDuplicates && (p.opt.Dedup || p.opt.Undirected || p.opt.Merge != "")
 }
 
 // nodes takes the ids of a node table.

@@ -11,6 +11,7 @@ import (
 	"gdb/kv"
 	"gdb/layout"
 	"gdb/layout/ingest/extsort"
+	"gdb/layout/ingest/source"
 	"gdb/layout/listfile"
 )
 
@@ -42,6 +43,9 @@ func (p *pipeline) topology(ctx context.Context, s *scanResult, m *nodeMap) (*to
 		t := p.newListPass(layout.In, m, out)
 		t.ranked = s.Mode == idRanked && !m.dense && m.perm == nil
 		t.dedup = p.dropsDuplicates()
+		if t.dedup && p.codec.weighted {
+			t.merge = &weightMerge{how: p.opt.Merge}
+		}
 		out.Types = make([]uint64, len(s.EdgeTypes))
 		for i := range m.parts() {
 			out.Partitions = append(out.Partitions, m.part(i))
@@ -111,9 +115,12 @@ type listPass struct {
 	counts  []uint32 // out-degrees
 
 	last   [extsort.WordsMax]uint64 // the record before, as it came
-	any    bool
-	node   uint64 // of the list under way
-	id     uint64 // its id, before it was ranked
+	held   bool                     // there is one
+	merge  *weightMerge             // of parallel edges; nil if they have no weights, or are kept
+	edge   listfile.Edge            // the one before
+	any    bool                     // an edge was emitted
+	node   uint64                   // of the list under way
+	id     uint64                   // its id, before it was ranked
 	degree uint64
 	lists  uint64 // that are not empty
 	part   int
@@ -145,6 +152,9 @@ func (t *listPass) write(ctx context.Context, runs []extsort.Run) (err error) {
 	}
 	err = extsort.Merge(ctx, t.p.sorter(t.dir.String(), t.width, t.p.memory.merge), runs, t.add)
 	if err == nil {
+		err = t.emitMerged()
+	}
+	if err == nil {
 		err = t.finish()
 	}
 	return errors.Join(err, t.close())
@@ -175,46 +185,89 @@ func (t *listPass) open() (err error) {
 
 // add takes a batch of sorted records.
 func (t *listPass) add(words []uint64) error {
-	var e listfile.Edge
 	for i := 0; i < len(words); i += t.width {
 		rec := words[i : i+t.width]
-		if t.dedup && t.any && t.p.codec.same(rec, t.last[:]) {
+		if t.dedup && t.held && t.p.codec.same(rec, t.last[:]) {
 			// Both directions of a row are dropped: count the one that points down, or a loop.
 			if !t.p.symmetric() || rec[0]>>32 >= rec[0]&math.MaxUint32 {
 				t.out.Duplicates++
 			}
+			if t.merge != nil {
+				t.merge.add(t.p.codec.weightOf(rec))
+			}
 			continue
 		}
-		node, nbr, err := t.ends(rec[0])
-		if err != nil {
+		if err := t.emitMerged(); err != nil {
 			return err
 		}
 		copy(t.last[:], rec)
-		t.any = true
-		if node != t.node || t.degree == 0 {
-			t.endList()
-			t.node = node
+		t.held = true
+		if t.merge != nil {
+			t.merge.begin(t.p.codec.weightOf(rec))
+			continue
 		}
-		t.degree++
-		t.p.codec.unpack(rec[1:], &e)
-		e.Nbr = layout.NodeID(nbr)
-		if err := t.writer.AddEdge(layout.NodeID(node), e); err != nil {
+		if err := t.emit(rec); err != nil {
 			return err
-		}
-		if t.dir == layout.In {
-			if s := t.p.codec.splitOf(rec); s > 0 {
-				if err := t.splits.add(s, t.out.Edges+t.degree-1); err != nil {
-					return err
-				}
-			}
-			if err := t.count(node, nbr, e.Type, rec); err != nil {
-				return err
-			}
 		}
 	}
 	t.done += uint64(len(words) / t.width)
 	t.p.progress("write "+t.dir.String()+"-lists", t.done, t.total, "edges")
 	return nil
+}
+
+// emitMerged emits the edge whose parallel ones were merged into it, where edges are.
+func (t *listPass) emitMerged() error {
+	if t.merge == nil || !t.held {
+		return nil
+	}
+	w, ok := t.merge.weight()
+	if !ok {
+		return t.errWeights()
+	}
+	rec := t.last
+	t.p.codec.setWeight(rec[:t.width], w)
+	return t.emit(rec[:t.width])
+}
+
+// errWeights is the error of parallel edges whose weights differ.
+func (t *listPass) errWeights() error {
+	node, nbr, err := t.ends(t.last[0])
+	if err != nil {
+		return err
+	}
+	ctx := context.Background()
+	return &source.BadInputError{Where: "edges", What: fmt.Sprintf("several edges from "+
+		"%s to %s have different weights", t.m.external(ctx, uint32(nbr)),
+		t.m.external(ctx, uint32(node))),
+		Do: "say with --merge what becomes of them: sum, mean, min or max"}
+}
+
+// emit writes an edge.
+func (t *listPass) emit(rec []uint64) error {
+	node, nbr, err := t.ends(rec[0])
+	if err != nil {
+		return err
+	}
+	t.any = true
+	if node != t.node || t.degree == 0 {
+		t.endList()
+		t.node = node
+	}
+	t.degree++
+	t.p.codec.unpack(rec[1:], &t.edge)
+	t.edge.Nbr = layout.NodeID(nbr)
+	if err := t.writer.AddEdge(layout.NodeID(node), t.edge); err != nil {
+		return err
+	}
+	if t.dir != layout.In {
+		return nil
+	}
+	if s := t.p.codec.splitOf(rec); s > 0 {
+		if err := t.splits.add(s, t.out.Edges+t.degree-1); err != nil {
+			return err
+		}
+	}
+	return t.count(node, nbr, t.edge.Type, rec)
 }
 
 // ends returns the ends of an edge as nodes.
