@@ -16,6 +16,7 @@ import (
 	"gdb/kv/ids"
 
 	"github.com/RoaringBitmap/roaring/v2"
+	"github.com/cockroachdb/errors/oserror"
 	"github.com/cockroachdb/pebble/v2/vfs"
 )
 
@@ -92,10 +93,30 @@ func Open(ctx context.Context, fs vfs.FS, dir string) (*Store, error) {
 			Block: -1,
 			What:  "its SEAL is missing beside the files of a store; restore it from a copy"})
 	}
+	if errors.Is(err, kv.ErrNoStore) || err != nil && oserror.IsNotExist(err) {
+		return nil, fmt.Errorf("layout: %s: %w", dir, noStore(fs, dir))
+	}
 	if err != nil {
+		if info, e := fs.Stat(dir); e == nil && !info.IsDir() {
+			return nil, fmt.Errorf("layout: %s: %w", dir, noStore(fs, dir))
+		}
 		return nil, fmt.Errorf("layout: open %s: %w", dir, err)
 	}
 	return &Store{fs: fs, dir: dir, meta: m, catalog: c}, nil
+}
+
+// noStore says what there is instead of a store, and what to do.
+func noStore(fs vfs.FS, dir string) error {
+	switch info, err := fs.Stat(dir); {
+	case err != nil:
+		return fmt.Errorf("%w: there is nothing of that name: gdb ingest makes stores",
+			kv.ErrNoStore)
+	case !info.IsDir():
+		return fmt.Errorf("%w, but a file: gdb ingest %s --out STORE makes one of it",
+			kv.ErrNoStore, dir)
+	}
+	return fmt.Errorf("%w: if it holds source files, gdb ingest %s --out STORE makes one of them",
+		kv.ErrNoStore, dir)
 }
 
 // IngestPath is where, in the directory of a store, an ingest keeps what it needs to resume; it has

@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"io"
 	"math"
+	"reflect"
 	"strconv"
 	"strings"
 	"testing"
@@ -232,7 +233,7 @@ func TestEvaluateSampledWithAllIsExact(t *testing.T) {
 	}
 	sampled, err := Evaluate(context.Background(), s, mustDevice(t),
 		EvalConfig{Run: "t", Mode: "sampled"})
-	if err != nil || *exact != *sampled {
+	if err != nil || !reflect.DeepEqual(exact, sampled) {
 		t.Errorf("exact %+v, sampled %+v, %v", exact, sampled, err)
 	}
 	_, err = Evaluate(context.Background(), s, mustDevice(t),

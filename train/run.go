@@ -52,6 +52,7 @@ type trainer struct {
 	saved   time.Time // of the last checkpoint
 	resumed bool
 	note    string // for the user: of the checkpoint
+	valNote string // of validation nodes that are taken from train
 	created time.Time
 	// oneSided says that the best weights hardly tell classes apart; "" if they do.
 	oneSided string
@@ -139,7 +140,7 @@ func (t *trainer) run(ctx context.Context, store *layout.Store, dev blockdev.Dev
 // notes are those for the user when a run begins.
 func (t *trainer) notes() string {
 	var all []string
-	for _, note := range []string{t.note, t.in.Neighbors().Note} {
+	for _, note := range []string{t.note, t.valNote, t.in.Neighbors().Note} {
 		if note != "" {
 			all = append(all, note)
 		}
@@ -280,7 +281,14 @@ func (t *trainer) loadSplits(ctx context.Context, store *layout.Store) error {
 	if t.train, err = loader.TrainNodes(ctx, store, t.cfg.Split, t.in.Budget); err != nil {
 		return err
 	}
-	if t.val, _, err = loader.LoadSplit(ctx, store, "val", t.cfg.Split, t.in.Budget); err != nil {
+	t.val, _, err = loader.LoadSplit(ctx, store, "val", t.cfg.Split, t.in.Budget)
+	switch {
+	case errors.Is(err, loader.ErrNoSplit) && t.alone:
+		t.val, err = roaring.New(), nil
+	case errors.Is(err, loader.ErrNoSplit):
+		err = t.takeVal()
+	}
+	if err != nil {
 		return err
 	}
 	t.evalMost = int64(t.val.GetCardinality())

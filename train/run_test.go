@@ -224,8 +224,10 @@ func TestRefusals(t *testing.T) {
 			want: "no labels"},
 		"no train split": {graph: func(g *layouttest.Graph) { delete(g.Splits, "train") },
 			want: `"train"`},
-		"no validation split": {graph: func(g *layouttest.Graph) { delete(g.Splits, "val") },
-			want: `"val"`},
+		"nothing to validate with": {graph: func(g *layouttest.Graph) {
+			delete(g.Splits, "val")
+			g.Splits["train"] = g.Splits["train"][:1]
+		}, want: "the store has no val, and too few nodes"},
 		"unlabeled validation": {graph: func(g *layouttest.Graph) {
 			g.Splits["val"] = []layout.NodeID{1}
 		}, want: "no labeled node"},
@@ -312,9 +314,9 @@ func TestLines(t *testing.T) {
 		t.Errorf("%q, want %q at its end", withStages, want)
 	}
 	test := 0.6712
-	got = (&Result{Test: &test, BestEpoch: 8, Best: 0.669}).String()
-	if want = "test 0.6712 (epoch 8, best val 0.6690)"; got != want {
-		t.Errorf("%q, want %q", got, want)
+	last := (&Result{Test: &test, BestEpoch: 8, Best: 0.669}).String()
+	if want = "test 0.6712 (epoch 8, best val 0.6690)"; last != want {
+		t.Errorf("%q, want %q", last, want)
 	}
 }
 

@@ -3,6 +3,9 @@ package train
 import (
 	"errors"
 	"fmt"
+	"math/rand/v2"
+
+	"github.com/RoaringBitmap/roaring/v2"
 
 	"gdb/kv"
 	"gdb/train/task"
@@ -80,4 +83,32 @@ func unused(m *kv.Meta) (names []string) {
 		names = append(names, "features "+f.Name)
 	}
 	return names
+}
+
+// valShare is the share of train that validates where the store has no val: one in so many.
+const valShare = 10
+
+// takeVal takes validation nodes from those to train on, the same for the same seed.
+func (t *trainer) takeVal() error {
+	all := len(t.train)
+	if err := t.in.Budget.Reserve("nodes to validate", int64(all)/valShare*8); err != nil {
+		return fmt.Errorf("train: %w", err)
+	}
+	t.val = roaring.New()
+	kept := t.train[:0]
+	rnd := rand.New(rand.NewPCG(t.cfg.Seed, valShare))
+	for i, v := range t.train {
+		if rnd.IntN(all-i) < (all+valShare-1)/valShare-int(t.val.GetCardinality()) {
+			t.val.Add(uint32(v))
+			continue
+		}
+		kept = append(kept, v)
+	}
+	if t.train = kept; len(kept) == 0 {
+		return errors.New("train: the store has no val, and too few nodes to train on to take " +
+			"some from: gdb split STORE --split random=60/20/20")
+	}
+	t.valNote = fmt.Sprintf("the store has no val: %d of the %d nodes to train on validate",
+		t.val.GetCardinality(), all)
+	return nil
 }

@@ -48,6 +48,7 @@ type app struct {
 	seed       uint64
 	quiet      bool
 	verbose    bool
+	running    string // the name of the command
 	log        string
 	color      string
 }
@@ -92,9 +93,9 @@ func (a *app) rootCommand() *cobra.Command {
 	f.StringVar(&a.color, "color", "auto", "auto, always or never")
 	root.SetFlagErrorFunc(wrongFlag)
 	root.CompletionOptions.HiddenDefaultCmd = false
-	root.AddCommand(a.demoCommand(), a.ingestCommand(), a.infoCommand(), a.checkCommand(),
-		a.planCommand(), a.trainCommand(), a.runsCommand(), a.evalCommand(), a.predictCommand(), a.shellCommand(),
-		a.benchCommand(), a.versionCommand())
+	root.AddCommand(a.demoCommand(), a.ingestCommand(), a.splitCommand(), a.infoCommand(),
+		a.checkCommand(), a.planCommand(), a.trainCommand(), a.runsCommand(), a.evalCommand(),
+		a.predictCommand(), a.shellCommand(), a.benchCommand(), a.versionCommand())
 	root.AddCommand(helpTopics()...)
 	return root
 }
@@ -135,6 +136,7 @@ func wrongFlag(cmd *cobra.Command, err error) error {
 // global ones.
 func (a *app) setup(cmd *cobra.Command) error {
 	var err error
+	a.running = cmd.Name()
 	cmd.Flags().VisitAll(func(f *pflag.Flag) {
 		name := "GDB_" + strings.ToUpper(strings.ReplaceAll(f.Name, "-", "_"))
 		if v, ok := os.LookupEnv(name); ok && !f.Changed && err == nil {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"gdb/internal/badoption"
@@ -64,9 +65,27 @@ func (a *app) printError(err error) {
 		return
 	}
 	msg := strings.Join(strings.Fields(strings.ReplaceAll(err.Error(), "\n", "; ")), " ")
-	// Packages begin their errors with their name, which may be the command's.
-	if name, rest, ok := strings.Cut(msg, ": "); ok && strings.HasPrefix(rest, name+": ") {
-		msg = rest
+	if !a.verbose {
+		msg = plain(msg, a.running)
 	}
 	fmt.Fprintf(a.err, "gdb: %s\n", msg)
+}
+
+// packages begin errors with their names, which say nothing to a user.
+var packages = []string{"kv", "layout", "loader", "sample", "train", "ingest", "text", "runs",
+	"split"}
+
+// plain takes the names of packages from the beginning of an error, but for the command's own.
+func plain(msg, command string) string {
+	own := ""
+	for {
+		name, rest, ok := strings.Cut(msg, ": ")
+		if !ok || !slices.Contains(packages, name) && name != command {
+			return own + msg
+		}
+		if name == command {
+			own = name + ": "
+		}
+		msg = rest
+	}
 }

@@ -43,7 +43,16 @@ func (a *app) infoCommand() *cobra.Command {
 			if asJSON {
 				return a.printFields(st.Meta())
 			}
-			return printInfo(a.out, args[0], st.Meta())
+			if err := printInfo(a.out, args[0], st.Meta()); err != nil {
+				return err
+			}
+			all, err := st.Catalog().Runs(cmd.Context())
+			if err != nil || len(all) == 0 {
+				return err
+			}
+			w := &lines{w: a.out}
+			w.printf("\n")
+			return printRuns(w, all)
 		},
 	}
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print one JSON object")
@@ -130,8 +139,11 @@ func classCount(m *kv.Meta) int {
 func printInfo(out io.Writer, dir string, m *kv.Meta) error {
 	w := &lines{w: out}
 	w.printf("store       %s\n", dir)
-	w.printf("uuid        %s, format %d, made by %s\n", m.UUID, m.Format, m.CreatedBy)
-	w.printf("source      %s: %s\n", m.Source.Format, strings.Join(m.Source.Paths, " "))
+	w.printf("uuid        %s\n            format %d, made by %s\n", m.UUID, m.Format, m.CreatedBy)
+	w.printf("source      %s\n", m.Source.Format)
+	for _, path := range m.Source.Paths {
+		w.printf("            %s\n", path)
+	}
 	w.printf("nodes       %s\n", count(m.Nodes))
 	reverse := ""
 	if m.Undirected {
@@ -151,7 +163,12 @@ func printInfo(out io.Writer, dir string, m *kv.Meta) error {
 	}
 	if l := m.Labels; l != nil {
 		w.printf("labels      %s, %s of nodes labeled; %d classes: %s\n", l.Kind, count(l.Labeled),
-			len(l.Classes), shorten(l.Classes, 8))
+			len(l.Classes), cut(shorten(l.Classes, 8), 28))
+	}
+	if l := m.Labels; l != nil && len(l.ClassCounts) > 1 && len(l.ClassCounts) <= 20 {
+		for k, n := range l.ClassCounts {
+			w.printf("  class     %-24s %9s\n", cut(l.Classes[k], 24), count(n))
+		}
 	}
 	for _, s := range m.Splits {
 		w.printf("split       %s: %s nodes\n", s.Name, count(s.Count))
@@ -161,6 +178,9 @@ func printInfo(out io.Writer, dir string, m *kv.Meta) error {
 	}
 	w.printf("partitions  %d (%s)\n", len(m.Partitions), m.Partitioner)
 	w.printf("files       %d, %s\n", len(m.Files), mem.FormatSize(storeBytes(m)))
+	for _, note := range directionNotes(m) {
+		w.printf("note        %s\n", strings.ReplaceAll(note, "\n      ", "\n            "))
+	}
 	return w.err
 }
 

@@ -10,6 +10,7 @@ import (
 	"gdb/internal/mem"
 	"gdb/kv"
 	"gdb/layout/ingest"
+	"gdb/layout/splits"
 
 	"github.com/dustin/go-humanize"
 	"github.com/spf13/cobra"
@@ -18,8 +19,8 @@ import (
 
 func (a *app) ingestCommand() *cobra.Command {
 	opt := &ingest.Options{}
-	var splits []string
-	var block string
+	var named []string
+	var block, random string
 	cmd := &cobra.Command{
 		Use:   "ingest SRC... --out STORE",
 		Short: "Load a graph from source files into a store, in bounded memory",
@@ -30,13 +31,22 @@ store unless the ingest finished; after a kill, the same command with --resume g
   gdb ingest --edges edges.csv --nodes papers.csv --label-col topic --out my.gdb
   gdb ingest web-Google.txt.gz --out web.gdb --dry-run`,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if err := a.ingestOptions(opt, args, splits, block); err != nil {
+			if named, random = randomSplit(named); random != "" {
+				if _, err := splits.ParseShares(random); err != nil {
+					return usage(err)
+				}
+			}
+			if err := a.ingestOptions(opt, args, named, block); err != nil {
 				return err
 			}
-			return a.ingest(cmd, *opt)
+			err := a.ingest(cmd, *opt)
+			if err == nil && random != "" && !opt.DryRun {
+				err = a.split(cmd.Context(), opt.Out, random)
+			}
+			return err
 		},
 	}
-	ingestFlags(cmd.Flags(), opt, &splits, &block)
+	ingestFlags(cmd.Flags(), opt, &named, &block)
 	return cmd
 }
 
@@ -48,8 +58,9 @@ func ingestFlags(f *pflag.FlagSet, opt *ingest.Options, splits *[]string, block 
 	f.BoolVar(&opt.Dedup, "dedup", false, "drop duplicate edges of directed input too")
 	f.BoolVar(&opt.KeepDuplicates, "keep-duplicates", false,
 		"keep duplicates with --undirected too")
-	f.StringVar(&opt.Merge, "merge", "", "weights of duplicate edges: sum (default), mean, min, max "+
-		"or error")
+	f.StringVar(&opt.Merge, "merge", "",
+		"weights of duplicate edges: sum (default), mean, min, max "+
+			"or error")
 	f.BoolVar(&opt.KeepSelfLoops, "keep-self-loops", false, "keep self loops with --undirected too")
 	direction := f.VarPF((*directionFlag)(&opt.Both), "direction", "",
 		"in, or both: write out-lists too (default in)")
@@ -58,7 +69,8 @@ func ingestFlags(f *pflag.FlagSet, opt *ingest.Options, splits *[]string, block 
 	f.StringVar(&opt.Nodes, "nodes", "", "file of nodes: ids, labels, features")
 	f.StringVar(&opt.Features, "features", "", "file of features")
 	f.StringVar(&opt.Labels, "labels", "", "file of labels")
-	f.StringArrayVar(splits, "split", nil, "NAME=FILE: members of a split; repeatable")
+	f.StringArrayVar(splits, "split", nil,
+		"NAME=FILE: members of a split, repeatable; or random=60/20/20")
 	f.StringVar(&opt.SrcCol, "src-col", "", "column of sources, name or number (default: first)")
 	f.StringVar(&opt.DstCol, "dst-col", "", "column of destinations (default: second)")
 	f.StringVar(&opt.RelCol, "rel-col", "", "column of relations")
@@ -83,6 +95,19 @@ func ingestFlags(f *pflag.FlagSet, opt *ingest.Options, splits *[]string, block 
 	f.BoolVar(&opt.Resume, "resume", false, "go on with an ingest that was stopped")
 	f.BoolVar(&opt.DryRun, "dry-run", false,
 		"print what would be done and what it takes; write nothing")
+}
+
+// randomSplit takes random=A/B/C out of the values of --split: the others are files.
+func randomSplit(all []string) (files []string, random string) {
+	for _, s := range all {
+		if strings.HasPrefix(s, "random=") && strings.Contains(s, "/") && random == "" &&
+			strings.Count(s, "/") == 2 {
+			random = s
+			continue
+		}
+		files = append(files, s)
+	}
+	return files, random
 }
 
 // directionFlag is --direction: in is false, both is true.

@@ -225,10 +225,10 @@ func (o *trainObserver) started(s *train.Started) {
 		sample.FormatFanout(c.Fanout), c.Hidden, count(s.Train), c.Loss, c.Metric)
 	until := fmt.Sprintf("%d epochs", c.Epochs)
 	if c.Patience > 0 {
-		until = fmt.Sprintf("until %d evaluations on val are no better, %d epochs at most",
-			c.Patience, c.Epochs)
+		until = fmt.Sprintf("until val is no better %d times, at most %d epochs", c.Patience,
+			c.Epochs)
 	}
-	fmt.Fprintf(o.app.err, "%s, rate %g, weight decay %g\n", until, c.LR, c.WeightDecay)
+	fmt.Fprintf(o.app.err, "%s; rate %g, decay %g\n", until, c.LR, c.WeightDecay)
 	if len(s.Unused) > 0 {
 		fmt.Fprintf(o.app.err, "of the store it does not use: %s\n", strings.Join(s.Unused, ", "))
 	}

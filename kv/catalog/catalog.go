@@ -12,6 +12,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"slices"
 	"time"
 
@@ -101,6 +102,49 @@ func (w writer) create(m *kv.Meta, sets map[string]*roaring.Bitmap) error {
 		}
 	}
 	return nil
+}
+
+// PutSplits adds stored sets of nodes that are splits, or replaces those of the same name, in one
+// transaction with the metadata that lists them.
+func (c *Catalog) PutSplits(ctx context.Context, sets map[string]*roaring.Bitmap) error {
+	return c.update(ctx, func(w writer) error {
+		m, err := w.meta()
+		if err != nil {
+			return err
+		}
+		for _, name := range slices.Sorted(maps.Keys(sets)) {
+			if err := errors.Join(w.dropSet(name), w.putSet(name, sets[name])); err != nil {
+				return err
+			}
+			split := kv.SplitMeta{Name: name, Count: sets[name].GetCardinality()}
+			i := slices.IndexFunc(m.Splits, func(s kv.SplitMeta) bool { return s.Name == name })
+			if i < 0 {
+				m.Splits = append(m.Splits, split)
+			} else {
+				m.Splits[i] = split
+			}
+		}
+		b, err := marshal(*m)
+		if err != nil {
+			return err
+		}
+		return w.put([]byte(keyMeta), b)
+	})
+}
+
+// dropSet removes a set, if there is one, with all its parts.
+func (w writer) dropSet(name string) error {
+	h := setHead{}
+	err := w.get([]byte(keySet+name), func(payload []byte) error { return unmarshal(payload, &h) })
+	if errors.Is(err, kv.ErrNotFound) {
+		return nil
+	}
+	for i := range h.Chunks {
+		if err == nil {
+			err = w.remove(chunkKey(name, i))
+		}
+	}
+	return err
 }
 
 // putSet writes a set in the portable roaring format, in parts.

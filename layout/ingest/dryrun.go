@@ -65,7 +65,7 @@ func (p *pipeline) plan() *Plan {
 		plan.Files = append(plan.Files, "ids/forward.ids", "ids/reverse.ids")
 		plan.DiskBytes += nodes * idBytes
 	}
-	record := int64(1+p.codec.payload()) * 8
+	record := int64(1+p.codec.Payload()) * 8
 	plan.TempBytes = edges * record
 	if joined {
 		// The edges before and after a join are there at once, with both ends as keys.
@@ -95,13 +95,13 @@ func (p *pipeline) plan() *Plan {
 
 func (p *pipeline) planTopology(plan *Plan, edges int64) {
 	bytes := edges * 4 * topologyPercent / 100
-	if p.codec.typed {
+	if p.codec.Typed {
 		bytes += edges * 2
 	}
-	if p.codec.weighted {
+	if p.codec.Weighted {
 		bytes += edges * 4
 	}
-	if p.codec.timed {
+	if p.codec.Timed {
 		bytes += edges * 8
 	}
 	directions := []string{"in"}

@@ -9,6 +9,7 @@ import (
 	"gdb/kv"
 	"gdb/layout/ingest/extsort"
 	"gdb/layout/ingest/source"
+	"gdb/layout/ingest/stats"
 	"gdb/layout/rowfile"
 )
 
@@ -32,7 +33,7 @@ func (p *pipeline) features(ctx context.Context, m *nodeMap, i int) (*featuresRe
 				err = f.scatter(ctx, out)
 			}
 			p.keepFiles(out.Files...)
-			out.Counts = f.counts.are()
+			out.Counts = f.counts.Are()
 			return err
 		})
 }
@@ -45,9 +46,9 @@ type featureWriter struct {
 	p     *pipeline
 	m     *nodeMap
 	info  source.FeatureInfo
-	scale *scaling
+	scale *stats.Scaling
 	// counts looks at the rows as they are written.
-	counts countWatch
+	counts stats.CountWatch
 	// nodes, in modes that join, are the runs of (row, node).
 	nodes []extsort.Run
 	done  uint64
@@ -55,17 +56,17 @@ type featureWriter struct {
 
 // prepare does what needs a pass of its own: column statistics, and the nodes of rows.
 func (f *featureWriter) prepare(ctx context.Context) error {
-	f.scale = newScaling(f.p.opt.Normalize, f.info.Dim)
-	if f.scale.columns {
+	f.scale = stats.NewScaling(f.p.opt.Normalize, f.info.Dim)
+	if f.scale.Columns() {
 		err := f.p.src.Features(ctx, f.info.Name, func(c *source.RowChunk) error {
-			f.scale.observe(c.Rows)
+			f.scale.Observe(c.Rows)
 			f.progress("measure features", len(c.Rows)/f.info.Dim)
 			return ctx.Err()
 		})
 		if err != nil {
 			return err
 		}
-		f.scale.finish()
+		f.scale.Finish()
 	}
 	if !f.m.mode.joinsRows() {
 		return nil
@@ -117,7 +118,7 @@ func (f *featureWriter) joinRows(ctx context.Context) error {
 // eachRow calls fn with every row, scaled, and its node.
 func (f *featureWriter) eachRow(ctx context.Context, phase string,
 	fn func(node uint32, row []float32, c *idRowsChunk, i int) error) (err error) {
-	f.done, f.counts = 0, countWatch{}
+	f.done, f.counts = 0, stats.CountWatch{}
 	a := f.attacher()
 	next, stop, mergeErr := f.pullNodes(ctx)
 	defer stop()
@@ -138,8 +139,8 @@ func (f *featureWriter) eachRow(ctx context.Context, phase string,
 				node = uint32(word)
 			}
 			row := c.Rows[i*f.info.Dim : (i+1)*f.info.Dim]
-			f.scale.apply(row)
-			f.counts.observe(row)
+			f.scale.Apply(row)
+			f.counts.Observe(row)
 			if err := fn(node, row, rows, i); err != nil {
 				return err
 			}

@@ -19,7 +19,9 @@ import (
 	"gdb/kv/catalog"
 	"gdb/kv/ids"
 	"gdb/layout"
+	"gdb/layout/ingest/edgecodec"
 	"gdb/layout/ingest/source"
+	"gdb/layout/ingest/stats"
 
 	"github.com/cockroachdb/errors/oserror"
 	"github.com/cockroachdb/pebble/v2/vfs"
@@ -78,8 +80,8 @@ func newPipeline(fs vfs.FS, src source.Source, opt Options) (*pipeline, error) {
 		random: rand.Reader,
 		tmp:    fs.PathJoin(opt.Out, layout.IngestPath),
 		budget: mem.NewBudget(memory.total - processBytes),
-		codec: edgeCodec{typed: info.Typed, weighted: info.Weighted, timed: info.Timed,
-			split: len(info.EdgeSplits) > 0}}, nil
+		codec: edgecodec.Codec{Typed: info.Typed, Weighted: info.Weighted, Timed: info.Timed,
+			Split: len(info.EdgeSplits) > 0}}, nil
 }
 
 // checkOptions finds options that contradict each other or the source.
@@ -98,8 +100,8 @@ func checkOptions(opt *Options, info *source.Info) error {
 		return bad("--feature-dtype %s is not one of f32, f16, bf16", opt.FeatureDType)
 	case !slices.Contains([]string{"", "none", "row", "zscore"}, opt.Normalize):
 		return bad("--normalize %s is not one of none, row, zscore", opt.Normalize)
-	case opt.Merge != "" && !slices.Contains(mergeNames, opt.Merge):
-		return bad("--merge %s is not one of %s", opt.Merge, strings.Join(mergeNames, ", "))
+	case opt.Merge != "" && !slices.Contains(stats.MergeNames, opt.Merge):
+		return bad("--merge %s is not one of %s", opt.Merge, strings.Join(stats.MergeNames, ", "))
 	case opt.Merge != "" && !info.Weighted:
 		return bad("--merge %s, but edges have no weights: --weight-col names their column",
 			opt.Merge)

@@ -98,7 +98,7 @@ func (p *pipeline) joinSources(ctx context.Context, from []extsort.Run, m *nodeM
 	if err != nil {
 		return nil, err
 	}
-	width := 2 + p.codec.payload()
+	width := 2 + p.codec.Payload()
 	to := p.sorter("half", width, p.memory.sort)
 	to.Key = 1
 	var out [extsort.WordsMax]uint64
@@ -120,7 +120,7 @@ func (p *pipeline) joinDestinations(ctx context.Context, from []extsort.Run, m *
 	if err != nil {
 		return nil, err
 	}
-	width, both := 2+p.codec.payload(), p.addsReverse()
+	width, both := 2+p.codec.Payload(), p.addsReverse()
 	var out [extsort.WordsMax]uint64
 	runs, err := p.resort(ctx, "number destinations", from, width,
 		p.sorter("whole", width-1, p.memory.sort),
@@ -142,7 +142,7 @@ func (p *pipeline) joinDestinations(ctx context.Context, from []extsort.Run, m *
 // renumber maps ids to permuted nodes.
 func (p *pipeline) renumber(ctx context.Context, from []extsort.Run, m *nodeMap) ([]extsort.Run,
 	error) {
-	width := 1 + p.codec.payload()
+	width := 1 + p.codec.Payload()
 	var out [extsort.WordsMax]uint64
 	return p.resort(ctx, "renumber edges", from, width, p.sorter("whole", width, p.memory.sort),
 		func(rec []uint64, emit func(...uint64)) error {

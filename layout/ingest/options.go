@@ -19,7 +19,7 @@ type Options struct {
 	Dedup          bool
 	KeepDuplicates bool
 	KeepSelfLoops  bool
-	Merge          string // weights of parallel edges: see mergeNames; implies Dedup
+	Merge          string // weights of parallel edges: see stats.MergeNames; implies Dedup
 	Both           bool   // also write out-lists
 
 	// Explicit files, and columns of text files.

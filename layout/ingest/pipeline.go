@@ -9,6 +9,7 @@ import (
 
 	"gdb/internal/mem"
 	"gdb/kv"
+	"gdb/layout/ingest/edgecodec"
 	"gdb/layout/ingest/extsort"
 	"gdb/layout/ingest/source"
 
@@ -30,7 +31,7 @@ type pipeline struct {
 	j      *journal
 	memory memoryPlan
 	budget *mem.Budget
-	codec  edgeCodec
+	codec  edgecodec.Codec
 	// hash is ids.Hash, or a weaker one in tests.
 	hash func(seed uint64, external []byte) uint64
 	// random gives the identity of the store, and nothing else.

@@ -9,6 +9,7 @@ import (
 	"gdb/internal/rng"
 	"gdb/layout/ingest/extsort"
 	"gdb/layout/ingest/source"
+	"gdb/layout/ingest/stats"
 )
 
 // idMode is the way from external ids to node ids. It follows from the source, and from whether
@@ -40,13 +41,13 @@ type scanResult struct {
 	Nodes uint64
 	// Renumbered says that the ids in the runs are permuted already.
 	Renumbered bool
-	Edges      []extsort.Run // ids, or keys of ids, and payload
-	IDs        []extsort.Run // the keys of ids (wide), or entries (text), or the bitmap (ranked)
-	Read       uint64        // rows of the source
-	NodeRows   uint64        // rows of the node table
-	Pairs      pairCounts    // of a sample, where reverse edges are not added
-	LoopsGone  uint64        // self loops dropped
-	Skipped    uint64        // bad lines
+	Edges      []extsort.Run    // ids, or keys of ids, and payload
+	IDs        []extsort.Run    // the keys of ids (wide), or entries (text), or the bitmap (ranked)
+	Read       uint64           // rows of the source
+	NodeRows   uint64           // rows of the node table
+	Pairs      stats.PairCounts // of a sample, where reverse edges are not added
+	LoopsGone  uint64           // self loops dropped
+	Skipped    uint64           // bad lines
 	EdgeTypes  []string
 }
 
@@ -121,7 +122,7 @@ func (p *pipeline) scanAs(ctx context.Context, out *scanResult) error {
 		err = s.finish()
 	}
 	if s.watch != nil {
-		out.Pairs = s.watch.counts()
+		out.Pairs = s.watch.Counts()
 	}
 	return errors.Join(err, s.close())
 }
@@ -140,10 +141,10 @@ type scanner struct {
 
 	both      bool // add reverse edges
 	dropLoops bool
-	width     int        // words in a record
-	src, dst  []uint64   // keys of the ids of a chunk
-	batch     []uint64   // records on their way to the sorter
-	watch     *pairWatch // nil where reverse edges are added
+	width     int              // words in a record
+	src, dst  []uint64         // keys of the ids of a chunk
+	batch     []uint64         // records on their way to the sorter
+	watch     *stats.PairWatch // nil where reverse edges are added
 }
 
 // scanBatchWords is the size of a batch, a multiple of every width: it stays in the L1 cache.
@@ -151,7 +152,7 @@ const scanBatchWords = 1536
 
 func newScanner(ctx context.Context, p *pipeline, out *scanResult) (s *scanner, err error) {
 	s = &scanner{p: p, ctx: ctx, out: out, limit: nodesMax, types: newTypeTable(p.info),
-		dropLoops: p.dropsLoops(), width: 1 + p.codec.payload(),
+		dropLoops: p.dropsLoops(), width: 1 + p.codec.Payload(),
 		batch: make([]uint64, 0, scanBatchWords)}
 	opt := p.sorter("edges", s.width, p.memory.sort)
 	if out.Mode.joinsEdges() {
@@ -162,7 +163,7 @@ func newScanner(ctx context.Context, p *pipeline, out *scanResult) (s *scanner, 
 		s.both = p.addsReverse()
 	}
 	if !p.addsReverse() {
-		s.watch = newPairWatch()
+		s.watch = stats.NewPairWatch()
 	}
 	if p.info.RowIDs && p.info.Nodes > 0 {
 		s.limit = p.info.Nodes
@@ -207,7 +208,7 @@ func (s *scanner) edges(c *source.EdgeChunk) error {
 		return err
 	}
 	if s.watch != nil {
-		s.watch.observe(s.src, s.dst)
+		s.watch.Observe(s.src, s.dst)
 	}
 	if s.out.Mode == idRows {
 		if err := s.checkRows(c); err != nil {
@@ -310,7 +311,7 @@ func (s *scanner) general(c *source.EdgeChunk) error {
 		if err != nil {
 			return err
 		}
-		s.p.codec.pack(rec[ends:], typ, weight, time, split)
+		s.p.codec.Pack(rec[ends:], typ, weight, time, split)
 		rec[0] = b<<32 | a
 		if joined {
 			rec[0], rec[1] = a, b
@@ -336,15 +337,15 @@ func (s *scanner) general(c *source.EdgeChunk) error {
 
 // payload returns what edge i of a chunk carries.
 func (s *scanner) payload(c *source.EdgeChunk, i int) (typ uint16, w float32, t int64, err error) {
-	if s.p.codec.typed {
+	if s.p.codec.Typed {
 		if typ, err = s.types.number(c, i); err != nil {
 			return 0, 0, 0, err
 		}
 	}
-	if s.p.codec.weighted {
+	if s.p.codec.Weighted {
 		w = c.Weight[i]
 	}
-	if s.p.codec.timed {
+	if s.p.codec.Timed {
 		t = c.Time[i]
 	}
 	return typ, w, t, nil

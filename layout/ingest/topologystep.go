@@ -12,6 +12,7 @@ import (
 	"gdb/layout"
 	"gdb/layout/ingest/extsort"
 	"gdb/layout/ingest/source"
+	"gdb/layout/ingest/stats"
 	"gdb/layout/listfile"
 )
 
@@ -43,8 +44,8 @@ func (p *pipeline) topology(ctx context.Context, s *scanResult, m *nodeMap) (*to
 		t := p.newListPass(layout.In, m, out)
 		t.ranked = s.Mode == idRanked && !m.dense && m.perm == nil
 		t.dedup = p.dropsDuplicates()
-		if t.dedup && p.codec.weighted {
-			t.merge = &weightMerge{how: p.opt.Merge}
+		if t.dedup && p.codec.Weighted {
+			t.merge = stats.NewWeightMerge(p.opt.Merge)
 		}
 		out.Types = make([]uint64, len(s.EdgeTypes))
 		for i := range m.parts() {
@@ -116,7 +117,7 @@ type listPass struct {
 
 	last   [extsort.WordsMax]uint64 // the record before, as it came
 	held   bool                     // there is one
-	merge  *weightMerge             // of parallel edges; nil if they have no weights, or are kept
+	merge  *stats.WeightMerge       // of parallel edges; nil if they have no weights, or are kept
 	edge   listfile.Edge            // the one before
 	any    bool                     // an edge was emitted
 	node   uint64                   // of the list under way
@@ -133,10 +134,10 @@ type listPass struct {
 func (p *pipeline) newListPass(dir layout.Direction, m *nodeMap, out *topologyResult) *listPass {
 	out.Hist = make([]uint64, 1)
 	var splits *edgeSplits
-	if dir == layout.In && p.codec.split {
+	if dir == layout.In && p.codec.Split {
 		splits = newEdgeSplits(p.info.EdgeSplits, p.budget)
 	}
-	return &listPass{splits: splits, p: p, m: m, out: out, dir: dir, width: 1 + p.codec.payload(),
+	return &listPass{splits: splits, p: p, m: m, out: out, dir: dir, width: 1 + p.codec.Payload(),
 		batch: make([]uint64, 0, scanBatchWords)}
 }
 
@@ -164,7 +165,7 @@ func (t *listPass) open() (err error) {
 	c := t.p.codec
 	t.writer, err = listfile.NewWriter(t.p.fs, t.p.path("topology/"+t.dir.String()),
 		listfile.Spec{UUID: t.p.j.UUID, Direction: t.dir, Nodes: t.m.nodes,
-			BlockBytes: t.p.opt.BlockBytes, Types: c.typed, Weights: c.weighted, Times: c.timed})
+			BlockBytes: t.p.opt.BlockBytes, Types: c.Typed, Weights: c.Weighted, Times: c.Timed})
 	if err != nil || t.dir == layout.Out {
 		return err
 	}
@@ -187,13 +188,13 @@ func (t *listPass) open() (err error) {
 func (t *listPass) add(words []uint64) error {
 	for i := 0; i < len(words); i += t.width {
 		rec := words[i : i+t.width]
-		if t.dedup && t.held && t.p.codec.same(rec, t.last[:]) {
+		if t.dedup && t.held && t.p.codec.Same(rec, t.last[:]) {
 			// Both directions of a row are dropped: count the one that points down, or a loop.
 			if !t.p.symmetric() || rec[0]>>32 >= rec[0]&math.MaxUint32 {
 				t.out.Duplicates++
 			}
 			if t.merge != nil {
-				t.merge.add(t.p.codec.weightOf(rec))
+				t.merge.Add(t.p.codec.WeightOf(rec))
 			}
 			continue
 		}
@@ -203,7 +204,7 @@ func (t *listPass) add(words []uint64) error {
 		copy(t.last[:], rec)
 		t.held = true
 		if t.merge != nil {
-			t.merge.begin(t.p.codec.weightOf(rec))
+			t.merge.Begin(t.p.codec.WeightOf(rec))
 			continue
 		}
 		if err := t.emit(rec); err != nil {
@@ -220,12 +221,12 @@ func (t *listPass) emitMerged() error {
 	if t.merge == nil || !t.held {
 		return nil
 	}
-	w, ok := t.merge.weight()
+	w, ok := t.merge.Weight()
 	if !ok {
 		return t.errWeights()
 	}
 	rec := t.last
-	t.p.codec.setWeight(rec[:t.width], w)
+	t.p.codec.SetWeight(rec[:t.width], w)
 	return t.emit(rec[:t.width])
 }
 
@@ -254,7 +255,7 @@ func (t *listPass) emit(rec []uint64) error {
 		t.node = node
 	}
 	t.degree++
-	t.p.codec.unpack(rec[1:], &t.edge)
+	t.p.codec.Unpack(rec[1:], &t.edge)
 	t.edge.Nbr = layout.NodeID(nbr)
 	if err := t.writer.AddEdge(layout.NodeID(node), t.edge); err != nil {
 		return err
@@ -262,7 +263,7 @@ func (t *listPass) emit(rec []uint64) error {
 	if t.dir != layout.In {
 		return nil
 	}
-	if s := t.p.codec.splitOf(rec); s > 0 {
+	if s := t.p.codec.SplitOf(rec); s > 0 {
 		if err := t.splits.add(s, t.out.Edges+t.degree-1); err != nil {
 			return err
 		}
@@ -300,7 +301,7 @@ func (t *listPass) count(node, nbr uint64, typ uint16, rec []uint64) error {
 	if node == nbr {
 		t.out.Loops++
 	}
-	if t.p.codec.typed {
+	if t.p.codec.Typed {
 		t.out.Types[typ]++
 	}
 	parts := t.out.Partitions

@@ -1,4 +1,5 @@
-package ingest
+// Package edgecodec packs edges into words that sort in the order of the stored lists.
+package edgecodec
 
 import (
 	"math"
@@ -6,7 +7,7 @@ import (
 	"gdb/layout/listfile"
 )
 
-// edgeCodec packs an edge into words whose order is the order of the stored lists: destination,
+// Codec packs an edge into words whose order is the order of the stored lists: destination,
 // source, type, time, split, weight. So equal edges are neighbors after sorting, whatever the runs
 // were.
 //
@@ -16,25 +17,25 @@ import (
 //
 // A split is its number in Info.EdgeSplits plus one, or zero. Times have their sign bit flipped and
 // weights are mapped to integers of the same order.
-type edgeCodec struct {
-	typed, weighted, timed, split bool
+type Codec struct {
+	Typed, Weighted, Timed, Split bool
 }
 
-// payload is the number of words after the ids.
-func (c edgeCodec) payload() int {
+// Payload is the number of words after the ids.
+func (c Codec) Payload() int {
 	switch {
-	case c.timed:
+	case c.Timed:
 		return 2
-	case c.typed || c.weighted || c.split:
+	case c.Typed || c.Weighted || c.Split:
 		return 1
 	}
 	return 0
 }
 
-// pack writes the payload words of an edge.
-func (c edgeCodec) pack(out []uint64, typ uint16, weight float32, time int64, split uint16) {
+// Pack writes the payload words of an edge.
+func (c Codec) Pack(out []uint64, typ uint16, weight float32, time int64, split uint16) {
 	last := uint64(split)<<32 | uint64(orderedF32(weight))
-	switch c.payload() {
+	switch c.Payload() {
 	case 1:
 		out[0] = uint64(typ)<<48 | last
 	case 2:
@@ -44,26 +45,26 @@ func (c edgeCodec) pack(out []uint64, typ uint16, weight float32, time int64, sp
 	}
 }
 
-// splitOf returns the split of a record.
-func (c edgeCodec) splitOf(rec []uint64) uint16 {
-	if !c.split {
+// SplitOf returns the split of a record.
+func (c Codec) SplitOf(rec []uint64) uint16 {
+	if !c.Split {
 		return 0
 	}
 	return uint16(rec[len(rec)-1] >> 32)
 }
 
-// weightOf returns the weight of a record that has one.
-func (c edgeCodec) weightOf(rec []uint64) float32 { return unorderedF32(uint32(rec[len(rec)-1])) }
+// WeightOf returns the weight of a record that has one.
+func (c Codec) WeightOf(rec []uint64) float32 { return unorderedF32(uint32(rec[len(rec)-1])) }
 
-// setWeight changes it.
-func (c edgeCodec) setWeight(rec []uint64, w float32) {
+// SetWeight changes it.
+func (c Codec) SetWeight(rec []uint64, w float32) {
 	last := &rec[len(rec)-1]
 	*last = *last>>32<<32 | uint64(orderedF32(w))
 }
 
-// unpack is the inverse of pack.
-func (c edgeCodec) unpack(words []uint64, e *listfile.Edge) {
-	switch c.payload() {
+// Unpack is the inverse of Pack.
+func (c Codec) Unpack(words []uint64, e *listfile.Edge) {
+	switch c.Payload() {
 	case 1:
 		e.Type, e.Weight = uint16(words[0]>>48), unorderedF32(uint32(words[0]))
 	case 2:
@@ -72,14 +73,14 @@ func (c edgeCodec) unpack(words []uint64, e *listfile.Edge) {
 	}
 }
 
-// same says whether two records are duplicates: the same ends, type and time. Of edges that
+// Same says whether two records are duplicates: the same ends, type and time. Of edges that
 // differ in split and weight only, the one of the first split comes first and is kept,
 // with the weight that --merge makes of all.
-func (c edgeCodec) same(a, b []uint64) bool {
+func (c Codec) Same(a, b []uint64) bool {
 	if a[0] != b[0] {
 		return false
 	}
-	switch c.payload() {
+	switch c.Payload() {
 	case 1:
 		return a[1]>>48 == b[1]>>48
 	case 2:

@@ -1,9 +1,9 @@
-package ingest
+package stats
 
 import "math"
 
-// scaling normalizes feature rows.
-type scaling struct {
+// Scaling normalizes feature rows.
+type Scaling struct {
 	rows    bool // rows sum to 1
 	columns bool // columns have mean 0 and deviation 1
 	n       float64
@@ -14,16 +14,17 @@ type scaling struct {
 	inverse []float32 // of the deviation
 }
 
-func newScaling(normalize string, dim int) *scaling {
-	s := &scaling{rows: normalize == "row", columns: normalize == "zscore"}
+// NewScaling scales rows of so many columns as --normalize says.
+func NewScaling(normalize string, dim int) *Scaling {
+	s := &Scaling{rows: normalize == "row", columns: normalize == "zscore"}
 	if s.columns {
 		s.sum, s.squares = make([]float64, dim), make([]float64, dim)
 	}
 	return s
 }
 
-// observe adds rows to the statistics of the columns.
-func (s *scaling) observe(rows []float32) {
+// Observe adds rows to the statistics of the columns.
+func (s *Scaling) Observe(rows []float32) {
 	dim := len(s.sum)
 	if s.shift == nil && len(rows) > 0 {
 		s.shift = make([]float64, dim)
@@ -41,8 +42,8 @@ func (s *scaling) observe(rows []float32) {
 	}
 }
 
-// finish computes mean and deviation; a column that does not vary becomes zero.
-func (s *scaling) finish() {
+// Finish computes mean and deviation; a column that does not vary becomes zero.
+func (s *Scaling) Finish() {
 	s.mean, s.inverse = make([]float32, len(s.sum)), make([]float32, len(s.sum))
 	for k, sum := range s.sum {
 		if s.n == 0 {
@@ -56,8 +57,8 @@ func (s *scaling) finish() {
 	}
 }
 
-// apply scales a row in place.
-func (s *scaling) apply(row []float32) {
+// Apply scales a row in place.
+func (s *Scaling) Apply(row []float32) {
 	if s.columns {
 		for k, v := range row {
 			row[k] = (v - s.mean[k]) * s.inverse[k]
@@ -77,3 +78,6 @@ func (s *scaling) apply(row []float32) {
 		row[k] = float32(float64(v) / sum)
 	}
 }
+
+// Columns says that Observe and Finish must see all rows before Apply.
+func (s *Scaling) Columns() bool { return s.columns }

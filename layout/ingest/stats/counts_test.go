@@ -1,4 +1,4 @@
-package ingest
+package stats
 
 import (
 	"math"
@@ -20,12 +20,12 @@ func TestCountWatch(t *testing.T) {
 		{[][]float32{{0, 0, 3, 1}, {0, 1 << 25, 0, 0}}, false}, // not exact
 		{nil, false},
 	} {
-		var w countWatch
+		var w CountWatch
 		for _, r := range c.rows {
-			w.observe(r)
+			w.Observe(r)
 		}
-		if w.are() != c.want {
-			t.Errorf("%v are counts: %t", c.rows, w.are())
+		if w.Are() != c.want {
+			t.Errorf("%v are counts: %t", c.rows, w.Are())
 		}
 	}
 }

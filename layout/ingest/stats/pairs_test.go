@@ -1,4 +1,4 @@
-package ingest
+package stats
 
 import (
 	"math"
@@ -10,19 +10,19 @@ import (
 func TestPairWatch(t *testing.T) {
 	rnd := rand.New(rand.NewPCG(1, 2))
 	for _, edges := range []int{100, 1_000_000} {
-		w, both := newPairWatch(), 0
+		w, both := NewPairWatch(), 0
 		seen := map[[2]uint64]bool{}
 		for range edges {
 			a, b := rnd.Uint64N(1<<40), rnd.Uint64N(1<<40)|1<<40
-			w.observe([]uint64{a, a}, []uint64{b, b})
+			w.Observe([]uint64{a, a}, []uint64{b, b})
 			seen[[2]uint64{a, b}] = true
 			if rnd.IntN(4) == 0 {
-				w.observe([]uint64{b}, []uint64{a})
+				w.Observe([]uint64{b}, []uint64{a})
 				both++
 			}
 		}
-		w.observe([]uint64{7}, []uint64{7})
-		c := w.counts()
+		w.Observe([]uint64{7}, []uint64{7})
+		c := w.Counts()
 		want := float64(both) / float64(len(seen))
 		got := float64(c.Both) / float64(c.Pairs)
 		exact := edges <= pairsMost

@@ -1,33 +1,35 @@
-package ingest
+package stats
 
 import "math/bits"
 
-// pairsMost is the most pairs, and ends, that a pairWatch keeps: below 4 MB.
+// pairsMost is the most pairs, and ends, that a PairWatch keeps: below 4 MB.
 const pairsMost = 1 << 16
 
-// Roles of the ends, and directions of the pairs, that a pairWatch has seen.
+// Roles of the ends, and directions of the pairs, that a PairWatch has seen.
 const (
 	forward  uint8 = 1 // or: was a source
 	backward uint8 = 2 // or: was a destination
 )
 
-// pairWatch tells, by a sample of the pairs of nodes, how many edges have their reverse, and by a
-// sample of the nodes, whether sources are ever destinations. A pair is in the sample by the hash of
+// PairWatch tells, by a sample of the pairs of nodes, how many edges have their reverse, and by a
+// sample of the nodes, whether sources are ever destinations. A pair is in the sample by the hash
+// of
 // its two ends, so both its edges are, or none. The samples are all there is while they are small;
 // each time one is full, half of it is dropped.
-type pairWatch struct {
+type PairWatch struct {
 	pairs, ends   map[uint64]uint8 // by hash
 	pairsAt, atop uint             // hashes with so many leading zero bits are in it
 }
 
-// pairCounts is what a pairWatch has found.
-type pairCounts struct {
+// PairCounts is what a PairWatch has found.
+type PairCounts struct {
 	Pairs, Both  uint64 // pairs of nodes with an edge, and with edges both ways
 	Ends, Shared uint64 // nodes, and those that are sources and destinations
 }
 
-func newPairWatch() *pairWatch {
-	return &pairWatch{pairs: map[uint64]uint8{}, ends: map[uint64]uint8{}}
+// NewPairWatch has seen nothing.
+func NewPairWatch() *PairWatch {
+	return &PairWatch{pairs: map[uint64]uint8{}, ends: map[uint64]uint8{}}
 }
 
 // scatter is a mixing of bits: each of the result depends on all of x.
@@ -37,8 +39,8 @@ func scatter(x uint64) uint64 {
 	return hi ^ lo
 }
 
-// observe takes the ends of some edges, as any unique numbers.
-func (w *pairWatch) observe(src, dst []uint64) {
+// Observe takes the ends of some edges, as any unique numbers.
+func (w *PairWatch) Observe(src, dst []uint64) {
 	for i, a := range src {
 		b := dst[i]
 		if a == b {
@@ -75,8 +77,8 @@ func keep(m map[uint64]uint8, h uint64, what uint8, zeros uint) uint {
 	return zeros
 }
 
-// counts is what was found so far.
-func (w *pairWatch) counts() (c pairCounts) {
+// Counts is what was found so far.
+func (w *PairWatch) Counts() (c PairCounts) {
 	for _, d := range w.pairs {
 		c.Pairs++
 		c.Both += uint64(d >> 1 & d)
