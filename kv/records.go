@@ -141,9 +141,9 @@ type GraphStats struct {
 	EdgesRead         uint64 // rows of the source
 	SkippedBadLines   uint64
 	TypeCounts        []uint64 // edges by type
-	// SampledPairs are pairs of nodes with an edge, of which ReversedPairs have edges both ways, and
-	// SampledEnds nodes with an edge, of which SharedEnds are sources and destinations: all, or a
-	// sample of the many. 0 where reverse edges were added.
+	// SampledPairs are pairs of nodes with an edge, of which ReversedPairs have edges both ways,
+	// and SampledEnds nodes with an edge, of which SharedEnds are sources and destinations: all, or
+	// a sample of the many. 0 where reverse edges were added.
 	SampledPairs, ReversedPairs uint64 `json:",omitempty"`
 	SampledEnds, SharedEnds     uint64 `json:",omitempty"`
 	// CountFeatures names the features that are counts, such as of words: whole numbers of 0 and

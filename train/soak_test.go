@@ -144,7 +144,7 @@ func checkStages(t *testing.T, r *runs.Epoch, want string, sofar float64) {
 	if got := strings.Join(names, " "); got != want {
 		t.Errorf("stages are %q, want %q", got, want)
 	}
-	if !strings.Contains(r.String(), "busy/starved/blocked sample ") {
+	if !strings.Contains(r.Engine(), "busy/starved/blocked sample ") {
 		t.Errorf("the line of the epoch: %s", r)
 	}
 }

@@ -70,6 +70,7 @@ var rooms = map[string][]string{
 		"layout/ingest/extsort",
 		"layout/ingest/text",
 		"layout/ingest/stats",
+		"layout/ingest/edgecodec",
 		"layout/ingest/source",
 		"layout/ingest",
 	},

@@ -1,8 +1,8 @@
 package rowfile
 
-// NormalizeRows has every row that is read from now on as float32 divided by its sum, as ingest does
-// with --normalize row: counts, such as of words, become shares. A row that sums to 0 stays. It is
-// called before the first read.
+// NormalizeRows has every row that is read from now on as float32 divided by its sum, as ingest
+// does with --normalize row: counts, such as of words, become shares. A row that sums to 0 stays.
+// It is called before the first read.
 func (r *Reader) NormalizeRows() {
 	decode, dim := r.decode, r.shape.Dim
 	if decode == nil {

@@ -111,7 +111,8 @@ const NormalizeRow = "row"
 // Default returns the settings that the command line starts from.
 func Default() Settings {
 	return Settings{Model: "sage", Fanout: []int{10, 10}, Hidden: 256, Batch: 1000,
-		Epochs: EpochsAuto, LR: 0.005, WeightDecay: 0.0005, Dropout: 0.5, Normalize: "auto", Optimizer: "adam", Loss: "auto", Metric: "auto", EvalEvery: 1,
+		Epochs: EpochsAuto, LR: 0.005, WeightDecay: 0.0005, Dropout: 0.5,
+		Normalize: "auto", Optimizer: "adam", Loss: "auto", Metric: "auto", EvalEvery: 1,
 		EvalMode: "exact", Seed: 1, Cache: "auto", NeighborCache: NeighborAuto,
 		Topology: "auto", IO: "auto", Backend: "cpu"}
 }
@@ -251,7 +252,8 @@ func (c *Settings) SameResult(old *Settings) error {
 		{"hidden", c.Hidden, old.Hidden}, {"batch", c.Batch, old.Batch}, {"lr", c.LR, old.LR},
 		{"weight-decay", c.WeightDecay, old.WeightDecay}, {"dropout", c.Dropout, old.Dropout},
 		{"optimizer", c.Optimizer, old.Optimizer}, {"loss", c.Loss, old.Loss},
-		{"metric", c.Metric, old.Metric}, {"normalize", c.Normalize, old.Normalize}, {"eval-every", c.EvalEvery, old.EvalEvery},
+		{"metric", c.Metric, old.Metric}, {"normalize", c.Normalize, old.Normalize},
+		{"eval-every", c.EvalEvery, old.EvalEvery},
 		{"eval-mode", c.EvalMode, old.EvalMode}, {"split", c.Split, old.Split},
 		{"seed", c.Seed, old.Seed}, {"threads", c.Threads, old.Threads},
 		{"backend", c.Backend, old.Backend},

@@ -7,9 +7,9 @@ import (
 	"unicode"
 )
 
-// isHeader tells whether the first row names the columns: by --header, by the format's rule, because
-// a flag names one, because a name is known, or by what the rows below are. Where all that leaves
-// it open, it is an error that asks, since a name that is taken for a node spoils the graph.
+// isHeader tells whether the first row names the columns: by --header, by the format's rule,
+// because a flag names one, because a name is known, or by what the rows below are. Where all that
+// leaves it open, it is an error that asks, since a name that is taken for a node spoils the graph.
 func (s *parts) isHeader(file string, rows [][]string, h tableHints) (bool, error) {
 	switch h.header {
 	case "yes":
@@ -32,6 +32,8 @@ func (s *parts) isHeader(file string, rows [][]string, h tableHints) (bool, erro
 		}
 	}
 	switch evidence := headerEvidence(rows); {
+	case len(rows[0]) == 1 && !numbersBelow(rows, 0): // a list of ids, each of which is there once
+		return false, nil
 	case evidence != 0:
 		return evidence > 0, nil
 	case h.header == "" || len(rows) == 1:
@@ -81,15 +83,10 @@ func headerEvidence(rows [][]string) (evidence int) {
 		}
 	}
 	for col, name := range rows[0] {
-		var values []string
-		for _, r := range below {
-			if col < len(r) {
-				values = append(values, r[col])
-			}
-		}
+		values := column(below, col)
 		switch {
 		case name == "" || len(values) == 0:
-		case !slices.ContainsFunc(values, func(v string) bool { return !isNumber(v) }):
+		case numbersBelow(rows, col):
 			return 1
 		case all[name] > 0:
 			evidence = -1
@@ -99,6 +96,22 @@ func headerEvidence(rows [][]string) (evidence int) {
 		}
 	}
 	return evidence
+}
+
+// column is what rows have in a column.
+func column(rows [][]string, col int) (values []string) {
+	for _, r := range rows {
+		if col < len(r) {
+			values = append(values, r[col])
+		}
+	}
+	return values
+}
+
+// numbersBelow says whether all rows but the first have numbers in a column.
+func numbersBelow(rows [][]string, col int) bool {
+	return len(rows) > 1 && !slices.ContainsFunc(column(rows[1:], col),
+		func(v string) bool { return !isNumber(v) })
 }
 
 // repeats says whether nearly all values occur more than once.
@@ -112,9 +125,12 @@ func repeats(values []string, counts map[string]int) bool {
 	return float64(once) <= onceMost*float64(len(values))
 }
 
-// otherForm says whether a name is formed otherwise than all values, of which there are a few, of few
-// forms.
+// otherForm says whether a name, without digits, is formed otherwise than all values, of which
+// there are a few, of few forms.
 func otherForm(name string, values []string) bool {
+	if strings.ContainsFunc(name, unicode.IsDigit) {
+		return false
+	}
 	forms := map[string]bool{}
 	for _, v := range values {
 		forms[form(v)] = true
@@ -122,8 +138,8 @@ func otherForm(name string, values []string) bool {
 	return len(values) > 2 && 3*len(forms) <= len(values) && !forms[form(name)]
 }
 
-// form is a value with runs of letters as one letter a or A, and runs of digits as one digit: users
-// u17 and u2 are of the form a0, their heading is not.
+// form is a value with runs of letters as one letter a or A, and runs of digits as one digit:
+// users u17 and u2 are of the form a0, their heading is not.
 func form(v string) string {
 	var b strings.Builder
 	last := rune(0)
