@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"path/filepath"
 	"runtime"
 	"runtime/debug"
 	"strings"
@@ -22,6 +23,19 @@ import (
 
 // version is gdb's own version; it stands in every store and run that this binary writes.
 const version = "0.1.0"
+
+// programName is what this program was called by: GNU's debugger is a gdb too, so it may have been
+// built as another.
+var programName = nameOf(os.Args[0])
+
+// nameOf is the name of a program without its folder.
+func nameOf(path string) string {
+	name := strings.TrimSuffix(filepath.Base(path), ".exe")
+	if name == "" || name == "." || strings.HasSuffix(name, ".test") {
+		return "gdb"
+	}
+	return name
+}
 
 // streams are where a command reads and writes, and which of them is a terminal.
 type streams struct {
@@ -70,7 +84,7 @@ func run(ctx context.Context, args []string, s streams) int {
 
 func (a *app) rootCommand() *cobra.Command {
 	root := &cobra.Command{
-		Use: "gdb",
+		Use: programName,
 		Short: "Store graphs that do not fit in memory, and train graph neural networks " +
 			"on them",
 		SilenceUsage:  true,

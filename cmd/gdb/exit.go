@@ -68,7 +68,7 @@ func (a *app) printError(err error) {
 	if !a.verbose {
 		msg = plain(msg, a.running)
 	}
-	fmt.Fprintf(a.err, "gdb: %s\n", msg)
+	fmt.Fprintf(a.err, "%s: %s\n", programName, msg)
 }
 
 // packages begin errors with their names, which say nothing to a user.

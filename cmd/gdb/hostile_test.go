@@ -188,7 +188,8 @@ var hostileCommands = []hostileCommand{
 	{"info", func(s, _ string) []string { return []string{"info", s} }},
 	{"eval", func(s, _ string) []string { return []string{"eval", s, "--run", "r"} }},
 	{"predict", func(s, dir string) []string {
-		return []string{"predict", s, "--run", "r", "--out", filepath.Join(dir, "p.csv")}
+		return []string{"predict", s, "--run", "r", "--out", filepath.Join(dir, "p.csv"),
+			"--force"}
 	}},
 	{"resume", func(s, _ string) []string {
 		return []string{"train", s, "--resume", "r", "--epochs", "2"}

@@ -78,7 +78,7 @@ func ingestFlags(f *pflag.FlagSet, opt *ingest.Options, splits *[]string, block 
 	f.StringVar(&opt.TimeCol, "time-col", "", "column of edge timestamps (integers)")
 	f.StringVar(&opt.IDCol, "id-col", "", "column of node ids in --nodes (default: first)")
 	f.StringVar(&opt.LabelCol, "label-col", "", "column of labels in --nodes")
-	f.StringVar(&opt.FeatureCols, "feature-cols", "", "columns of features: a,b,c or f0:f127")
+	f.StringVar(&opt.FeatureCols, "feature-cols", "", "columns of features: a,b,c or f0:f127; * for all numbers")
 	f.StringVar(&opt.Delim, "delim", "", "delimiter of text files (default: detected)")
 	f.StringVar(&opt.Header, "header", "auto",
 		"first line of text files is a header: auto, yes, no")
@@ -177,8 +177,8 @@ func (a *app) ingest(cmd *cobra.Command, opt ingest.Options) error {
 	m, err := ingest.Run(cmd.Context(), a.fs, opt)
 	p.finish()
 	if err != nil && cmd.Context().Err() != nil {
-		return fmt.Errorf("ingest: stopped; go on with: gdb %s --resume: %w",
-			commandLine(withoutFlag(os.Args[1:], "--resume")), cmd.Context().Err())
+		return fmt.Errorf("ingest: stopped; go on with: %s --resume: %w",
+			a.commandLine(withoutFlag(os.Args[1:], "--resume")), cmd.Context().Err())
 	}
 	if err != nil {
 		return fmt.Errorf("ingest: %w", err)
@@ -199,15 +199,15 @@ func withoutFlag(args []string, flag string) []string {
 // plainWord needs no quotes in a shell.
 var plainWord = regexp.MustCompile(`^[-+=:,./@%^\w]+$`)
 
-// commandLine is args as one would type them.
-func commandLine(args []string) string {
+// commandLine is a command of this program as one would type it.
+func (a *app) commandLine(args []string) string {
 	words := make([]string, len(args))
 	for i, arg := range args {
 		if words[i] = arg; !plainWord.MatchString(arg) {
 			words[i] = "'" + strings.ReplaceAll(arg, "'", `'\''`) + "'"
 		}
 	}
-	return strings.Join(words, " ")
+	return programName + " " + strings.Join(words, " ")
 }
 
 func (a *app) printIngested(dir string, m *kv.Meta) error {

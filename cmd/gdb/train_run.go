@@ -66,8 +66,8 @@ func (a *app) train(cmd *cobra.Command, t *trainFlags, dir string) (err error) {
 	res, err := train.Run(cmd.Context(), st, dev, cfg, o.event)
 	o.bar.finish()
 	if errors.Is(err, context.Canceled) && o.run != "" {
-		fmt.Fprintf(a.err, "gdb: stopped; go on with: gdb %s\n",
-			commandLine([]string{"train", dir, "--resume", o.run}))
+		fmt.Fprintf(a.err, "%s: stopped; go on with: %s\n", programName,
+			a.commandLine([]string{"train", dir, "--resume", o.run}))
 		return errReported{exitInterrupted}
 	}
 	if err = firstError(err, o.err); err != nil {
@@ -93,13 +93,13 @@ func (a *app) trained(dir string, r *train.Result) {
 		a.note(r.OneSided + ": it tells little; see the classes with eval, or train longer")
 	}
 	if r.BestEpoch == r.Epochs && !r.Stopped {
-		fmt.Fprintf(a.err, "the best epoch was the last: gdb %s\n", commandLine([]string{"train",
+		fmt.Fprintf(a.err, "the best epoch was the last: %s\n", a.commandLine([]string{"train",
 			dir, "--resume", r.Run, "--epochs", strconv.Itoa(2 * r.Epochs)}))
 	}
 	fmt.Fprintf(a.err, "run %s is in %s; next:\n", r.Run, filepath.Join(dir, "runs", r.Run))
 	for _, next := range [][]string{{"eval", dir, "--run", r.Run},
 		{"predict", dir, "--run", r.Run, "--out", "predictions.csv"}} {
-		fmt.Fprintf(a.err, "  gdb %s\n", commandLine(next))
+		fmt.Fprintf(a.err, "  %s\n", a.commandLine(next))
 	}
 }
 

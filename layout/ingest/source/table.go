@@ -203,7 +203,19 @@ func (t *textTable) column(flag, name string) (int, error) {
 }
 
 // columns resolves a list of columns and ranges: "a,b", "f0:f127".
-func (t *textTable) columns(flag, list string) (cols []int, err error) {
+// "*" is every column whose sampled values are all numbers, but for those in use.
+func (t *textTable) columns(flag, list string, used ...int) (cols []int, err error) {
+	if list == "*" {
+		for c := range t.width {
+			if !slices.Contains(used, c) && t.all(c, isNumber) {
+				cols = append(cols, c)
+			}
+		}
+		if len(cols) == 0 {
+			return nil, wrong(t.path, "name columns", "%s *: no other column has numbers", flag)
+		}
+		return cols, nil
+	}
 	for part := range strings.SplitSeq(list, ",") {
 		lo, hi, isRange := strings.Cut(part, ":")
 		if slices.Contains(t.names, part) || !isRange {
@@ -248,19 +260,27 @@ func (s *parts) noteUnusedColumns(t *textTable, used []int) {
 }
 
 // guessIDs takes the ids of some columns for text if one of them is no integer, and tells which if
-// others are.
+// others are. A few among many integers are bad lines where those may be skipped.
 func (s *parts) guessIDs(t *textTable, columns ...int) {
-	integers, odd := false, ""
+	integers, others, odd := 0, 0, ""
 	for _, r := range t.sample {
 		for _, col := range columns {
-			if isInteger(r[col]) {
-				integers = true
-			} else if odd == "" {
-				odd, s.info.TextIDs = r[col], true
+			switch {
+			case isInteger(r[col]):
+				integers++
+			case odd == "":
+				odd = r[col]
+				fallthrough
+			default:
+				others++
 			}
 		}
 	}
-	if integers && odd != "" {
+	if others == 0 || int64(others) <= s.opt.SkipBad && others < integers/2 {
+		return
+	}
+	s.info.TextIDs = true
+	if integers > 0 {
 		s.note("%s: ids are read as text, since %q is not an integer", t.path, odd)
 	}
 }
@@ -304,7 +324,7 @@ func (s *parts) eachBatch(ctx context.Context, t *textTable, mode onBad, columns
 			switch {
 			case mode == badFails:
 				return badLine(t.path, bad)
-			case bad.NotInteger && mode == badRestarts:
+			case bad.NotInteger && mode == badRestarts && s.opt.SkipBad == 0:
 				return fmt.Errorf("%w: %w", ErrNotInteger, badLine(t.path, bad))
 			}
 			if err := s.bad.skip(t.path, bad); err != nil {

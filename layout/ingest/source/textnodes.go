@@ -95,7 +95,7 @@ func (s *textGraph) nodeColumns(n *nodeTable) (err error) {
 	switch {
 	case s.opt.Features != "":
 	case s.opt.FeatureCols != "":
-		n.features, err = n.columns("--feature-cols", s.opt.FeatureCols)
+		n.features, err = n.columns("--feature-cols", s.opt.FeatureCols, n.id, n.label)
 	default:
 		for c, name := range n.names {
 			if featureColumn.MatchString(strings.ToLower(name)) && c != n.id && c != n.label {
@@ -132,7 +132,7 @@ func (s *textGraph) openFeatures() (*nodeTable, error) {
 		return nil, err
 	}
 	if s.opt.FeatureCols != "" {
-		n.features, err = n.columns("--feature-cols", s.opt.FeatureCols)
+		n.features, err = n.columns("--feature-cols", s.opt.FeatureCols, n.id)
 		return n, err
 	}
 	for c := range n.width {

@@ -72,6 +72,22 @@ func TestTexts(t *testing.T) {
 			label a x
 			label b y
 			label c z`, "csv 0 0 text features:3:text class", ""},
+		{"all numbers as features", files{"e.csv": "a,b\n", "n.csv": nodes}, source.Options{
+			Sources: []string{"e.csv"}, Nodes: "n.csv", FeatureCols: "*", LabelCol: "extra"},
+			`node a
+			node b
+			node c
+			edge a b
+			features a [1 2]
+			features b [3 4.5]
+			features c [-5 60]
+			label a x
+			label b y
+			label c z`, "csv 0 0 text features:2:text class", ""},
+		{"an id that is no integer is skipped", files{"e.csv": "1,2\nx,3\n2,3\n" +
+			strings.Repeat("2,4\n", 2)}, source.Options{
+			Sources: []string{"e.csv"}, SkipBad: 1, Header: "no"},
+			"edge 1 2\nedge 2 3\nedge 2 4\nedge 2 4", "csv 0 0", ""},
 		{"label and feature files", files{"e.csv": "1,2\n", "l.csv": "1,-1\n2,0\n3,1\n4,7\n",
 			"f.csv": "2,0.5,1\n1,2,3\n"}, source.Options{Edges: "e.csv", Labels: "l.csv",
 			Features: "f.csv"},
