@@ -179,7 +179,7 @@ func printInfo(out io.Writer, dir string, m *kv.Meta) error {
 	w.printf("partitions  %d (%s)\n", len(m.Partitions), m.Partitioner)
 	w.printf("files       %d, %s\n", len(m.Files), mem.FormatSize(storeBytes(m)))
 	for _, note := range directionNotes(m) {
-		w.printf("note        %s\n", strings.ReplaceAll(note, "\n      ", "\n            "))
+		w.printf("note  %s\n", note)
 	}
 	return w.err
 }

@@ -78,7 +78,8 @@ func ingestFlags(f *pflag.FlagSet, opt *ingest.Options, splits *[]string, block 
 	f.StringVar(&opt.TimeCol, "time-col", "", "column of edge timestamps (integers)")
 	f.StringVar(&opt.IDCol, "id-col", "", "column of node ids in --nodes (default: first)")
 	f.StringVar(&opt.LabelCol, "label-col", "", "column of labels in --nodes")
-	f.StringVar(&opt.FeatureCols, "feature-cols", "", "columns of features: a,b,c or f0:f127; * for all numbers")
+	f.StringVar(&opt.FeatureCols, "feature-cols", "",
+		"columns of features: a,b,c or f0:f127; * for all numbers")
 	f.StringVar(&opt.Delim, "delim", "", "delimiter of text files (default: detected)")
 	f.StringVar(&opt.Header, "header", "auto",
 		"first line of text files is a header: auto, yes, no")
@@ -252,7 +253,7 @@ func directionNotes(m *kv.Meta) (notes []string) {
 	}
 	if share := float64(s.ReversedPairs) / float64(s.SampledPairs); share < 0.9 {
 		notes = append(notes, fmt.Sprintf("%.0f %% of edges have their reverse; models usually "+
-			"want both:\n      --undirected", 100*share))
+			"want both: --undirected", 100*share))
 	}
 	return notes
 }

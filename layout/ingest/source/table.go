@@ -72,7 +72,7 @@ func (s *parts) openTable(file string, h tableHints) (*textTable, error) {
 	if t.format.Header {
 		t.names, rows = rows[0], rows[1:]
 		if h.format == nil && h.header != "yes" {
-			s.note("%s: the first line names the columns: %s", file, strings.Join(t.names, ", "))
+			s.note("%s: the first line names the columns: %s", file, few(t.names))
 		}
 	}
 	// Rows of another width are bad, and say nothing about columns.
@@ -244,19 +244,25 @@ func (s *parts) noteUnusedColumns(t *textTable, used []int) {
 	var names []string
 	for c := range t.width {
 		switch {
-		case slices.Contains(used, c):
+		case slices.Contains(used, c), c == 0 && isIndex(t.names):
 		case t.names != nil:
 			names = append(names, t.names[c])
 		default:
 			names = append(names, strconv.Itoa(c))
 		}
 	}
-	if len(names) > 20 {
-		names = append(names[:20], "…")
-	}
 	if len(names) > 0 {
-		s.note("%s: columns not used: %s", t.path, strings.Join(names, ", "))
+		s.note("%s: columns not used: %s", t.path, few(names))
 	}
+}
+
+// few lists the first names, and how many more there are.
+func few(names []string) string {
+	const most = 8
+	if len(names) <= most+2 {
+		return strings.Join(names, ", ")
+	}
+	return fmt.Sprintf("%s, … and %d more", strings.Join(names[:most], ", "), len(names)-most)
 }
 
 // guessIDs takes the ids of some columns for text if one of them is no integer, and tells which if
