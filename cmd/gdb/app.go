@@ -174,7 +174,7 @@ func (a *app) setup(cmd *cobra.Command) error {
 	if a.threads < 1 {
 		return usage(fmt.Errorf("--threads %d: want at least 1", a.threads))
 	}
-	if a.errTTY && a.log == "text" {
+	if a.errTTY && a.log == "text" && a.running != "shell" { // which edits lines itself
 		a.err = &wrapped{w: a.err}
 	}
 	return a.setMemory()
