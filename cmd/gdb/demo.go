@@ -60,7 +60,7 @@ func (a *app) demo(ctx context.Context, dir string) error {
 	w.printf("Cora, a citation graph, is in %s (source and licence: its README.md).\n", cora)
 	for _, step := range demoSteps {
 		line := strings.ReplaceAll(step.line, "DIR", dir)
-		w.printf("\n# %s\n$ gdb %s\n", step.why, line)
+		w.printf("\n# %s\n%s\n", step.why, continued("$ "+programName+" "+line))
 		if w.err != nil {
 			return w.err
 		}
@@ -70,10 +70,24 @@ func (a *app) demo(ctx context.Context, dir string) error {
 			return errReported{code}
 		}
 	}
-	w.printf("\nDone in %s. The store is %s, the predictions are %s.\nNow: gdb shell %s\n",
+	w.printf("\nDone in %s.\nThe store is %s, the predictions are %s.\nNow: %s shell %s\n",
 		time.Since(start).Round(100*time.Millisecond), filepath.Join(dir, "cora.gdb"),
-		filepath.Join(dir, "predictions.csv"), filepath.Join(dir, "cora.gdb"))
+		filepath.Join(dir, "predictions.csv"), programName, filepath.Join(dir, "cora.gdb"))
 	return w.err
+}
+
+// continued is a command line for a screen: where it is too long it goes on in the next line, as a
+// shell reads it.
+func continued(line string) string {
+	var out []string
+	now := ""
+	for _, word := range strings.SplitAfter(line, " ") {
+		if now != "" && len(now)+len(word) > screenColumns-1 {
+			out, now = append(out, now+"\\"), "    "
+		}
+		now += word
+	}
+	return strings.Join(append(out, now), "\n")
 }
 
 // splitArgs splits a command line of ours at spaces outside double quotes.

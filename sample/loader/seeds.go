@@ -55,8 +55,9 @@ func readSplit(ctx context.Context, s *layout.Store, base, name string,
 	set, err := s.Split(ctx, name)
 	if errors.Is(err, kv.ErrNotFound) {
 		return nil,
-			fmt.Errorf("loader: %w: %q (the store has %s): ingest it with --split %s=FILE, "+
-				"or choose another with --split", ErrNoSplit, name, splitList(s.Meta()), base)
+			fmt.Errorf("loader: %w: %q (the store has %s): gdb split STORE --split "+
+				"random=60/20/20 draws some, ingest takes files with --split %s=FILE", ErrNoSplit,
+				name, splitList(s.Meta()), base)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("loader: load split %s: %w", name, err)
