@@ -41,6 +41,7 @@ var rooms = map[string][]string{
 		"internal/npy",
 		"internal/tablefile",
 		"internal/testgraph",
+		"internal/firsthour",
 		"internal/lint",
 	},
 	"bench": {
