@@ -50,7 +50,8 @@ func Lines(fs vfs.FS, path string, limit int, fn func(line []byte) error) (err e
 		return fmt.Errorf("open %s: %w", path, err)
 	}
 	defer func() { err = errors.Join(err, f.Close()) }()
-	lines := bufio.NewScanner(f)
+	from := &counted{r: f}
+	lines := bufio.NewScanner(from)
 	lines.Buffer(nil, limit)
 	n := 0
 	for lines.Scan() {
@@ -63,7 +64,20 @@ func Lines(fs vfs.FS, path string, limit int, fn func(line []byte) error) (err e
 		return fmt.Errorf("read %s: line %d, at most %d bytes: %w", path, n+1, limit, ErrTooLarge)
 	}
 	if err != nil {
-		return fmt.Errorf("read %s after line %d: %w", path, n, err)
+		return fmt.Errorf("read %s at offset %d, after line %d: %w", path, from.n, n, err)
 	}
 	return nil
+}
+
+// counted counts the bytes that were read.
+type counted struct {
+	r io.Reader
+	n int64
+}
+
+// Read reads on.
+func (c *counted) Read(b []byte) (int, error) {
+	n, err := c.r.Read(b)
+	c.n += int64(n)
+	return n, err
 }
