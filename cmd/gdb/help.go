@@ -38,9 +38,14 @@ What gdb shell uses on a terminal:
   csv      CSV or TSV, plain, .gz, .bz2 or .zst, integer or string ids; --edges and --nodes name the
            files, --src-col, --dst-col, --id-col, --label-col and --feature-cols the columns;
            --features F.npy and the like where ids are the row numbers of arrays
+  parquet  the same as csv from Parquet files, or directories of such files of the same columns;
+           a column of lists of numbers is a vector of features, one of lists of words is labels
   snap     edge lists: '#' comments, ids separated by white space
   ogb      a directory of the Open Graph Benchmark, csv or binary
   triples  train.tsv, valid.tsv, test.tsv: head TAB relation TAB tail
+
+Tensors of PyTorch and DGL: save them with numpy, a line each, into a directory of arrays:
+  numpy.save("edges.npy", data.edge_index.numpy()); numpy.save("features.npy", data.x.numpy())
 
 What a directory of arrays holds, to the byte, and what is refused: docs/format/sources.md.`},
 		{Use: "strategies", Short: "Training strategies",

@@ -52,7 +52,8 @@ store unless the ingest finished; after a kill, the same command with --resume g
 
 func ingestFlags(f *pflag.FlagSet, opt *ingest.Options, splits *[]string, block *string) {
 	f.StringVar(&opt.Out, "out", "", "directory of the new store")
-	f.StringVar(&opt.Format, "format", "", "npy, csv, snap, ogb or triples (default: detected)")
+	f.StringVar(&opt.Format, "format", "",
+		"npy, csv, parquet, snap, ogb or triples (default: detected)")
 	f.BoolVar(&opt.Undirected, "undirected", false,
 		"add each edge's reverse; drop duplicates and self loops")
 	f.BoolVar(&opt.Dedup, "dedup", false, "drop duplicate edges of directed input too")
@@ -75,11 +76,22 @@ func ingestFlags(f *pflag.FlagSet, opt *ingest.Options, splits *[]string, block 
 	f.StringVar(&opt.DstCol, "dst-col", "", "column of destinations (default: second)")
 	f.StringVar(&opt.RelCol, "rel-col", "", "column of relations")
 	f.StringVar(&opt.WeightCol, "weight-col", "", "column of edge weights")
-	f.StringVar(&opt.TimeCol, "time-col", "", "column of edge timestamps (integers)")
+	f.StringVar(&opt.TimeCol, "time-col", "", "column of edge times: seconds, or dates by ISO 8601")
 	f.StringVar(&opt.IDCol, "id-col", "", "column of node ids in --nodes (default: first)")
 	f.StringVar(&opt.LabelCol, "label-col", "", "column of labels in --nodes")
 	f.StringVar(&opt.FeatureCols, "feature-cols", "",
 		"columns of features: a,b,c or f0:f127; * for all numbers")
+	f.StringVar(&opt.Categorical, "categorical", "",
+		"columns of categories: features, a number for each")
+	f.StringVar(&opt.Fill, "fill", "",
+		"missing features: mean, zero or a number; mean,indicator adds columns")
+	f.StringVar(&opt.NA, "na", "", "words that say a value is missing: NA,null")
+	f.StringVar(&opt.MissingNodes, "missing-nodes", "",
+		"a node without a row of features: error (default) or zero")
+	f.StringVar(&opt.LabelSep, "label-sep", "", "character between several labels of a node")
+	f.BoolVar(&opt.MultiLabel, "multi-label", false,
+		"a node may have several labels: pairs of id and label")
+	f.StringVar(&opt.SplitCol, "split-col", "", "column in --nodes that names a node's split")
 	f.StringVar(&opt.Delim, "delim", "", "delimiter of text files (default: detected)")
 	f.StringVar(&opt.Header, "header", "auto",
 		"first line of text files is a header: auto, yes, no")

@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"gdb/internal/npy"
+	"gdb/internal/tablefile"
 	"gdb/internal/testgraph"
 
 	"github.com/cockroachdb/pebble/v2/vfs"
@@ -114,6 +115,84 @@ func (s *shape) write(t *testing.T, c *cora) {
 		if err := os.WriteFile(name, []byte(text), 0o644); err != nil {
 			t.Fatal(err)
 		}
+	}
+}
+
+// TestFirstHourParquet: directories of edges and nodes in Parquet, with the split of each node in a
+// column, and several topics of a node in one field.
+func TestFirstHourParquet(t *testing.T) {
+	if testing.Short() {
+		t.Skip("several trainings")
+	}
+	c, gdb := loadCora(t), build(t)
+	t.Chdir(t.TempDir())
+	for _, dir := range []string{"cites", "papers"} {
+		if err := os.Mkdir(dir, 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	half := len(c.edges) / 2
+	for part, edges := range [][][2]uint64{c.edges[:half], c.edges[half:]} {
+		writeTable(t, fmt.Sprintf("cites/part-%d.parquet", part), []tablefile.Column{
+			{Name: "citing", Kind: tablefile.String}, {Name: "cited", Kind: tablefile.String}},
+			len(edges), func(i int, w tablefile.Writer) {
+				w.String(fmt.Sprintf("p%d", edges[i][0]))
+				w.String(fmt.Sprintf("p%d", edges[i][1]))
+			})
+	}
+	columns := []tablefile.Column{{Name: "id", Kind: tablefile.String},
+		{Name: "topics", Kind: tablefile.String}, {Name: "part", Kind: tablefile.String}}
+	for k := range c.width {
+		columns = append(columns, tablefile.Column{Name: fmt.Sprintf("f%d", k),
+			Kind: tablefile.Float32})
+	}
+	parts := []string{"train", "train", "train", "valid", "test"}
+	writeTable(t, "papers/part-0.parquet", columns, len(c.labels),
+		func(i int, w tablefile.Writer) {
+			w.String(fmt.Sprintf("p%d", i))
+			w.String(fmt.Sprintf("topic%d;group%d", c.labels[i], c.labels[i]%2))
+			w.String(parts[i%len(parts)])
+			for _, x := range c.words[i*c.width : (i+1)*c.width] {
+				w.Float32(x)
+			}
+		})
+	ingest := []string{"ingest", "--edges", "cites", "--nodes", "papers", "--label-col", "topics",
+		"--split-col", "part", "--undirected"}
+	run(t, gdb, append(ingest, "--out", "one.gdb")...)
+	info := run(t, gdb, "info", "one.gdb")
+	run(t, gdb, append(ingest, "--label-sep", ";", "--out", "many.gdb")...)
+	info += run(t, gdb, "info", "many.gdb")
+	for _, want := range []string{"nodes       2,708\n", "edges       10,556 ",
+		"ids         string",
+		"val: 541 nodes", "7 classes", "labels      multi, 2,708 of nodes labeled; 9 classes"} {
+		if !strings.Contains(info, want) {
+			t.Errorf("no %q in:\n%s", want, info)
+		}
+	}
+	for _, store := range []string{"one.gdb", "many.gdb"} {
+		checkAccuracy(t, run(t, gdb, "train", store, "--json"))
+	}
+}
+
+// writeTable writes a Parquet file.
+func writeTable(t *testing.T, name string, columns []tablefile.Column, rows int,
+	row func(i int, w tablefile.Writer)) {
+	t.Helper()
+	f, err := os.Create(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	w, err := tablefile.New(f, ".parquet", columns, uint64(rows))
+	for i := 0; i < rows && err == nil; i++ {
+		row(i, w)
+		err = w.EndRow()
+	}
+	if err == nil {
+		err = w.Close()
+	}
+	if err != nil {
+		t.Fatal(err)
 	}
 }
 

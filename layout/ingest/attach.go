@@ -8,8 +8,10 @@ import (
 	"fmt"
 	"strconv"
 
+	"gdb/layout/ingest/badinput"
 	"gdb/layout/ingest/extsort"
 	"gdb/layout/ingest/source"
+	"gdb/layout/ingest/text"
 )
 
 // idRowsChunk is a run of rows that carry something for a node: labels, split members, features.
@@ -85,7 +87,7 @@ func (a *attacher) direct(c *idRowsChunk, i int) (uint32, error) {
 	if c.ids.Ints != nil {
 		id = c.ids.Ints[i]
 	} else {
-		id, ok = source.ParseID(c.ids.Text[i])
+		id, ok = text.ParseID(c.ids.Text[i])
 	}
 	if ok {
 		if node, ok := a.m.node(id); ok {
@@ -96,12 +98,12 @@ func (a *attacher) direct(c *idRowsChunk, i int) (uint32, error) {
 }
 
 func (a *attacher) errNumbered(c *idRowsChunk) error {
-	return source.WrongUsage("%s: the %ss have no ids, but the edges' ids are not row numbers: "+
+	return badinput.Usage("%s: the %ss have no ids, but the edges' ids are not row numbers: "+
 		"give a column of ids", c.where.File, a.what)
 }
 
 func (a *attacher) errUnknown(c *idRowsChunk, i int) error {
-	e := &source.BadInputError{Where: c.where.Position(i),
+	e := &badinput.Error{Where: c.where.Position(i),
 		What: fmt.Sprintf("%s of unknown node %s", a.what, c.id(i)),
 		Do:   "every id must be in the edges or the node table"}
 	if a.m.mode == idRows {
@@ -200,21 +202,21 @@ func (a *attacher) sortByKey(ctx context.Context) ([]extsort.Run, error) {
 }
 
 // key returns the key of an id in modes that join, and the text that the dictionary has beside it,
-// appended to text.
-func (a *attacher) key(c *source.IDChunk, i int, text []byte) (uint64, []byte, bool) {
+// appended to buf.
+func (a *attacher) key(c *source.IDChunk, i int, buf []byte) (uint64, []byte, bool) {
 	if a.m.mode == idWide {
 		if c.Ints != nil {
-			return c.Ints[i], text, true
+			return c.Ints[i], buf, true
 		}
-		id, ok := source.ParseID(c.Text[i])
-		return id, text, ok
+		id, ok := text.ParseID(c.Text[i])
+		return id, buf, ok
 	}
 	if c.Ints != nil {
-		text = strconv.AppendUint(text, c.Ints[i], 10)
+		buf = strconv.AppendUint(buf, c.Ints[i], 10)
 	} else {
-		text = append(text, c.Text[i]...)
+		buf = append(buf, c.Text[i]...)
 	}
-	return a.p.hash(a.m.seed, text), text, true
+	return a.p.hash(a.m.seed, buf), buf, true
 }
 
 // at streams again up to a row, and makes an error of it.

@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"strings"
 
+	"gdb/layout/ingest/badinput"
 	"gdb/layout/ingest/source"
 	"gdb/layout/ingest/text"
 )
@@ -72,7 +73,7 @@ func (t *classTable) check(c *source.LabelChunk, i int) error {
 	if numbers, fractions := t.numbers(); numbers && fractions {
 		return errTargets
 	}
-	return &source.BadInputError{Where: c.Position(i),
+	return &badinput.Error{Where: c.Position(i),
 		What: fmt.Sprintf("there are more than %d classes", classesMax),
 		Do:   "is this the column of labels?"}
 }

@@ -3,6 +3,7 @@ package ingest
 import (
 	"errors"
 
+	"gdb/layout/ingest/badinput"
 	"gdb/layout/ingest/extsort"
 	"gdb/layout/ingest/source"
 )
@@ -135,7 +136,7 @@ func (w *wideCollector) finish() ([]extsort.Run, error) { return w.sorter.Finish
 func (w *wideCollector) close() error                   { return w.sorter.Abort() }
 
 // errIntegerNodes says that a source gives ids of two kinds.
-var errIntegerNodes = source.WrongUsage("node ids are integers, but edges have text ids")
+var errIntegerNodes = badinput.Usage("node ids are integers, but edges have text ids")
 
 // recentID is an id that was seen, if it is short enough to be remembered.
 type recentID struct {

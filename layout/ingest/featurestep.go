@@ -7,6 +7,7 @@ import (
 	"iter"
 
 	"gdb/kv"
+	"gdb/layout/ingest/badinput"
 	"gdb/layout/ingest/extsort"
 	"gdb/layout/ingest/source"
 	"gdb/layout/ingest/stats"
@@ -34,6 +35,9 @@ func (p *pipeline) features(ctx context.Context, m *nodeMap, i int) (*featuresRe
 			}
 			p.keepFiles(out.Files...)
 			out.Counts = f.counts.Are()
+			if f.missing > 0 {
+				p.note("features %s: %d nodes have no row, and get zeros", info.Name, f.missing)
+			}
 			return err
 		})
 }
@@ -52,6 +56,9 @@ type featureWriter struct {
 	// nodes, in modes that join, are the runs of (row, node).
 	nodes []extsort.Run
 	done  uint64
+	// zeros is the row of nodes without one, of which there are missing.
+	zeros   []float32
+	missing uint64
 }
 
 // prepare does what needs a pass of its own: column statistics, and the nodes of rows.
@@ -102,7 +109,7 @@ func (f *featureWriter) joinRows(ctx context.Context) error {
 	var rec [1]uint64
 	err = f.attacher().each(ctx, func(at attachment) error {
 		if at.seq >= nodesMax {
-			return source.WrongUsage("features %s: more than %d rows", f.info.Name,
+			return badinput.Usage("features %s: more than %d rows", f.info.Name,
 				uint64(nodesMax))
 		}
 		rec[0] = at.seq<<32 | uint64(at.node)
@@ -199,8 +206,8 @@ func (f *featureWriter) straight(ctx context.Context, out *featuresResult) error
 		next++
 		return outOfRange(w.AddF32(row), func() string { return c.where.Position(i) })
 	})
-	if err == nil && next < f.m.nodes {
-		err = f.errMissing(ctx, uint32(next))
+	for ; err == nil && next < f.m.nodes; next++ {
+		err = f.addMissing(ctx, w, uint32(next))
 	}
 	if err != nil {
 		return errors.Join(err, w.Abort())
@@ -213,9 +220,21 @@ func (f *featureWriter) straight(ctx context.Context, out *featuresResult) error
 func outOfRange(err error, where func() string) error {
 	var e *rowfile.RangeError
 	if errors.As(err, &e) {
-		return &source.BadInputError{Where: where(), What: e.Error()}
+		return &badinput.Error{Where: where(), What: e.Error()}
 	}
 	return err
+}
+
+// addMissing writes the row of a node that has none: zeros, if they are asked for.
+func (f *featureWriter) addMissing(ctx context.Context, w *rowfile.Writer, node uint32) error {
+	if f.p.opt.MissingNodes != "zero" {
+		return f.errMissing(ctx, node)
+	}
+	if f.zeros == nil {
+		f.zeros = make([]float32, f.info.Dim)
+	}
+	f.missing++
+	return w.AddF32(f.zeros)
 }
 
 // errMissing is the error of a node without a row.
@@ -224,7 +243,8 @@ func (f *featureWriter) errMissing(ctx context.Context, node uint32) error {
 	if len(f.p.info.Paths) == 1 {
 		where = f.p.info.Paths[0]
 	}
-	return &source.BadInputError{Where: where,
+	return &badinput.Error{Where: where,
 		What: fmt.Sprintf("node %s has no row", f.m.external(ctx, node)),
-		Do:   fmt.Sprintf("each of the %d nodes needs one", f.m.nodes)}
+		Do: fmt.Sprintf("each of the %d nodes needs one; --missing-nodes zero gives zeros to "+
+			"those without", f.m.nodes)}
 }

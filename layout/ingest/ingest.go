@@ -19,6 +19,7 @@ import (
 	"gdb/kv/catalog"
 	"gdb/kv/ids"
 	"gdb/layout"
+	"gdb/layout/ingest/badinput"
 	"gdb/layout/ingest/edgecodec"
 	"gdb/layout/ingest/source"
 	"gdb/layout/ingest/stats"
@@ -36,7 +37,7 @@ var (
 	// ErrExists says that the store exists already.
 	ErrExists = errors.New("a store is here already")
 	// ErrUsage says that options contradict each other or the source.
-	ErrUsage = source.ErrUsage
+	ErrUsage = badinput.ErrUsage
 	// ErrNotEmpty says that the directory holds something that is not of an ingest.
 	ErrNotEmpty = errors.New("the directory is not empty, and not a store")
 	// ErrChanged says that an ingest cannot be resumed, because options or sources are others.
@@ -86,7 +87,7 @@ func newPipeline(fs vfs.FS, src source.Source, opt Options) (*pipeline, error) {
 
 // checkOptions finds options that contradict each other or the source.
 func checkOptions(opt *Options, info *source.Info) error {
-	bad := source.WrongUsage
+	bad := badinput.Usage
 	switch {
 	case opt.Out == "":
 		return bad("--out is missing")
@@ -100,6 +101,8 @@ func checkOptions(opt *Options, info *source.Info) error {
 		return bad("--feature-dtype %s is not one of f32, f16, bf16", opt.FeatureDType)
 	case !slices.Contains([]string{"", "none", "row", "zscore"}, opt.Normalize):
 		return bad("--normalize %s is not one of none, row, zscore", opt.Normalize)
+	case !slices.Contains([]string{"", "error", "zero"}, opt.MissingNodes):
+		return bad("--missing-nodes %s is not error or zero", opt.MissingNodes)
 	case opt.Merge != "" && !slices.Contains(stats.MergeNames, opt.Merge):
 		return bad("--merge %s is not one of %s", opt.Merge, strings.Join(stats.MergeNames, ", "))
 	case opt.Merge != "" && !info.Weighted:
@@ -142,7 +145,7 @@ func (p *pipeline) run(ctx context.Context) (meta *kv.Meta, err error) {
 	if err == nil {
 		meta, err = p.place(ctx, r)
 	}
-	var bad *source.BadInputError
+	var bad *badinput.Error
 	switch {
 	case errors.As(err, &bad), errors.Is(err, ErrUsage):
 		return nil, errors.Join(err, p.undo())

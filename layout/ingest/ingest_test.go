@@ -13,6 +13,7 @@ import (
 	"gdb/kv"
 	"gdb/kv/ids"
 	"gdb/layout"
+	"gdb/layout/ingest/badinput"
 	"gdb/layout/ingest/source"
 
 	"github.com/cockroachdb/pebble/v2/vfs"
@@ -318,7 +319,7 @@ func TestBadInputLeavesNothing(t *testing.T) {
 			g, fs := base(c.kind), vfs.NewMem()
 			c.change(g)
 			_, err := small(t, fs, g, Options{Out: "a/store"}).run(context.Background())
-			var bad *source.BadInputError
+			var bad *badinput.Error
 			if !errors.As(err, &bad) || !strings.Contains(err.Error(), c.want) {
 				t.Fatalf("got %v, want %q", err, c.want)
 			}

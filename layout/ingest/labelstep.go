@@ -8,6 +8,7 @@ import (
 	"math"
 
 	"gdb/kv"
+	"gdb/layout/ingest/badinput"
 	"gdb/layout/ingest/extsort"
 	"gdb/layout/ingest/source"
 	"gdb/layout/rowfile"
@@ -219,7 +220,7 @@ func (l *labelWriter) skipTo(node uint64) error {
 }
 
 func (l *labelWriter) errTwice(c *idRowsChunk, i int) error {
-	return &source.BadInputError{Where: c.where.Position(i),
+	return &badinput.Error{Where: c.where.Position(i),
 		What: fmt.Sprintf("node %s has another label already", c.id(i)),
-		Do:   "give one label a node, or multi-labels as (node, label) pairs"}
+		Do:   "give one label a node, or say --multi-label (of arrays: labels_coo.npy)"}
 }

@@ -8,8 +8,8 @@ import (
 
 	"gdb/internal/rng"
 	"gdb/kv"
+	"gdb/layout/ingest/badinput"
 	"gdb/layout/ingest/extsort"
-	"gdb/layout/ingest/source"
 )
 
 // nodeMap maps external ids to node ids. Ids of the modes rows and ranked are looked up, one by
@@ -236,7 +236,7 @@ func (p *pipeline) numberAs(ctx context.Context, s *scanResult, out *idsResult) 
 		return err
 	}
 	if out.Nodes > nodesMax {
-		return &source.BadInputError{Where: p.info.Paths[0],
+		return &badinput.Error{Where: p.info.Paths[0],
 			What: fmt.Sprintf("there are %d nodes", out.Nodes),
 			Do:   "a store has at most 4294967296 nodes"}
 	}
@@ -251,7 +251,7 @@ func (p *pipeline) errEmpty() error {
 	if len(p.info.Paths) > 0 {
 		where = p.info.Paths[0]
 	}
-	return &source.BadInputError{Where: where, What: "there are no nodes",
+	return &badinput.Error{Where: where, What: "there are no nodes",
 		Do: "give edges or features"}
 }
 

@@ -27,7 +27,11 @@ type Options struct {
 	Splits                         map[string]string // NAME=FILE
 	SrcCol, DstCol, RelCol         string
 	IDCol, LabelCol, FeatureCols   string
-	WeightCol, TimeCol             string
+	WeightCol, TimeCol, SplitCol   string
+	Categorical, Fill, NA          string
+	LabelSep                       string
+	MultiLabel                     bool
+	MissingNodes                   string // error or zero; "" is error
 	Delim                          string
 	Header                         string // auto, yes, no
 
@@ -59,7 +63,10 @@ func (o *Options) read() *source.Options {
 		Features: o.Features, Labels: o.Labels, Splits: o.Splits, SrcCol: o.SrcCol,
 		DstCol: o.DstCol, RelCol: o.RelCol, IDCol: o.IDCol, LabelCol: o.LabelCol,
 		FeatureCols: o.FeatureCols, WeightCol: o.WeightCol, TimeCol: o.TimeCol, Delim: o.Delim,
-		Header: o.Header, AllowNaN: o.AllowNaN, SkipBad: o.SkipBad, Notes: o.Notes}
+		SplitCol: o.SplitCol, Categorical: o.Categorical, Fill: o.Fill, NA: o.NA,
+		LabelSep: o.LabelSep, MultiLabel: o.MultiLabel,
+		Header: o.Header, AllowNaN: o.AllowNaN, Memory: o.Memory, SkipBad: o.SkipBad,
+		Notes: o.Notes}
 }
 
 // args are the options as flags, without those that do not shape the store: what the catalog
@@ -105,6 +112,13 @@ func (o *Options) args() []string {
 	add("feature-cols", o.FeatureCols)
 	add("weight-col", o.WeightCol)
 	add("time-col", o.TimeCol)
+	add("split-col", o.SplitCol)
+	add("categorical", o.Categorical)
+	add("fill", o.Fill)
+	add("na", o.NA)
+	add("label-sep", o.LabelSep)
+	set("multi-label", o.MultiLabel)
+	add("missing-nodes", o.MissingNodes)
 	add("delim", o.Delim)
 	add("header", o.Header)
 	number("split-column", int64(o.SplitColumn))

@@ -2,7 +2,7 @@ package ingest
 
 import (
 	"gdb/internal/mem"
-	"gdb/layout/ingest/source"
+	"gdb/layout/ingest/badinput"
 )
 
 const (
@@ -35,7 +35,7 @@ func planMemory(total int64) (memoryPlan, error) {
 	}
 	least := int64(processBytes + bufferBytesMin)
 	if total < least {
-		return memoryPlan{}, source.WrongUsage("--memory %s is too small, the least is %s",
+		return memoryPlan{}, badinput.Usage("--memory %s is too small, the least is %s",
 			mem.FormatSize(total), mem.FormatSize(least))
 	}
 	rest := total - processBytes

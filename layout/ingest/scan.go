@@ -7,9 +7,11 @@ import (
 	"slices"
 
 	"gdb/internal/rng"
+	"gdb/layout/ingest/badinput"
 	"gdb/layout/ingest/extsort"
 	"gdb/layout/ingest/source"
 	"gdb/layout/ingest/stats"
+	"gdb/layout/ingest/table"
 )
 
 // idMode is the way from external ids to node ids. It follows from the source, and from whether
@@ -88,8 +90,8 @@ func (p *pipeline) scanStep(ctx context.Context) (*scanResult, error) {
 			switch {
 			case errors.Is(err, errWide):
 				mode = idWide
-			case errors.Is(err, source.ErrNotInteger) && guesses:
-				var bad *source.BadInputError
+			case errors.Is(err, table.ErrNotInteger) && guesses:
+				var bad *badinput.Error
 				if errors.As(err, &bad) {
 					p.note("all ids are read as text, since %s: %s", bad.Where, bad.What)
 				}
@@ -249,7 +251,7 @@ func rowOutOfRange(c *source.EdgeChunk, i int, id, limit uint64) error {
 	if c.SrcInt[i] != id {
 		what = "destination"
 	}
-	e := &source.BadInputError{Where: c.Position(i),
+	e := &badinput.Error{Where: c.Position(i),
 		What: fmt.Sprintf("%s %d is out of range: there are %d nodes", what, id, limit),
 		Do:   fmt.Sprintf("ids are row numbers, 0 to %d", limit-1)}
 	if limit == nodesMax {

@@ -6,8 +6,8 @@ import (
 	"fmt"
 
 	"gdb/internal/mem"
+	"gdb/layout/ingest/badinput"
 	"gdb/layout/ingest/extsort"
-	"gdb/layout/ingest/source"
 	"gdb/layout/rowfile"
 )
 
@@ -103,13 +103,16 @@ func (f *featureWriter) emptyBucket(ctx context.Context, opt extsort.Options, ru
 	}
 	if twice != noRow {
 		return f.attacher().at(ctx, twice, func(c *idRowsChunk, i int) error {
-			return &source.BadInputError{Where: c.where.Position(i),
+			return &badinput.Error{Where: c.where.Position(i),
 				What: fmt.Sprintf("node %s has a row already", c.id(i)), Do: "give one row a node"}
 		})
 	}
 	for i := range n {
 		if there[i] == 0 {
-			return f.errMissing(ctx, first+uint32(i))
+			if err := f.addMissing(ctx, w, first+uint32(i)); err != nil {
+				return err
+			}
+			continue
 		}
 		row := mem.View[float32](arena.Bytes()[i*rowBytes : (i+1)*rowBytes])
 		if err := outOfRange(w.AddF32(row), func() string {

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"gdb/kv"
+	"gdb/layout/ingest/badinput"
 	"gdb/layout/ingest/extsort"
 	"gdb/layout/ingest/source"
 
@@ -53,7 +54,7 @@ func (p *pipeline) checkSplitColumn(names []string) error {
 	columns := slices.ContainsFunc(names, func(n string) bool { return strings.Contains(n, "@") })
 	want := fmt.Sprintf("@%d", p.opt.SplitColumn)
 	if !columns && p.opt.SplitColumn != 0 {
-		return source.WrongUsage("--split-column %d: the splits have no columns: %s",
+		return badinput.Usage("--split-column %d: the splits have no columns: %s",
 			p.opt.SplitColumn,
 			strings.Join(names, ", "))
 	}
@@ -62,7 +63,7 @@ func (p *pipeline) checkSplitColumn(names []string) error {
 	}) {
 		return nil
 	}
-	return source.WrongUsage("--split-column %d: there is no such column, the splits are %s",
+	return badinput.Usage("--split-column %d: there is no such column, the splits are %s",
 		p.opt.SplitColumn, strings.Join(names, ", "))
 }
 
@@ -104,7 +105,7 @@ func (p *pipeline) checkOverlap(ctx context.Context, a *attacher, out *splitsRes
 	}
 	return a.at(ctx, bad, func(c *idRowsChunk, i int) error {
 		split, _, _ := c.value(i)
-		return &source.BadInputError{Where: c.where.Position(i),
+		return &badinput.Error{Where: c.where.Position(i),
 			What: fmt.Sprintf("node %s is in %s and in %s", c.id(i), out.Names[split],
 				out.Names[other]),
 			Do: "splits must not overlap"}

@@ -10,8 +10,8 @@ import (
 	"gdb/internal/mem"
 	"gdb/kv"
 	"gdb/layout"
+	"gdb/layout/ingest/badinput"
 	"gdb/layout/ingest/extsort"
-	"gdb/layout/ingest/source"
 	"gdb/layout/ingest/stats"
 	"gdb/layout/listfile"
 )
@@ -237,7 +237,7 @@ func (t *listPass) errWeights() error {
 		return err
 	}
 	ctx := context.Background()
-	return &source.BadInputError{Where: "edges", What: fmt.Sprintf("several edges from "+
+	return &badinput.Error{Where: "edges", What: fmt.Sprintf("several edges from "+
 		"%s to %s have different weights", t.m.external(ctx, uint32(nbr)),
 		t.m.external(ctx, uint32(node))),
 		Do: "say with --merge what becomes of them: sum, mean, min or max"}

@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"gdb/internal/npy"
+	"gdb/layout/ingest/badinput"
 
 	"github.com/cockroachdb/errors/oserror"
 	"github.com/cockroachdb/pebble/v2/vfs"
@@ -59,7 +60,7 @@ func openArrays(ctx context.Context, fs vfs.FS, opt *Options, dir string,
 		}
 	}
 	if err != nil {
-		return nil, errors.Join(badInput(err), s.Close())
+		return nil, errors.Join(badinput.From(err), s.Close())
 	}
 	s.noteUnused()
 	return s.parts, nil
@@ -85,7 +86,7 @@ func (s *arraySet) collect(files []string) error {
 func (s *arraySet) collectArchive(file string) error {
 	z, err := npy.OpenArchive(s.fs, file)
 	if err != nil {
-		return missing(file, err)
+		return badinput.Missing(file, err)
 	}
 	s.closers = append(s.closers, z)
 	for _, a := range z.Arrays {
@@ -99,7 +100,7 @@ func (s *arraySet) open(n *namedArray) (*npy.Array, error) {
 	if n.array == nil {
 		a, err := npy.OpenFile(s.fs, n.name)
 		if err != nil {
-			return nil, missing(n.name, err)
+			return nil, badinput.Missing(n.name, err)
 		}
 		n.array = a
 	}
@@ -149,7 +150,7 @@ func (s *arraySet) several(what, flag string, found []*namedArray) error {
 	if where == "" {
 		where = found[0].name
 	}
-	return &BadInputError{Where: where, Do: do, What: fmt.Sprintf("%d arrays could be the %s: %s",
+	return &badinput.Error{Where: where, Do: do, What: fmt.Sprintf("%d arrays could be the %s: %s",
 		len(found), what, strings.Join(names, ", "))}
 }
 
@@ -163,18 +164,19 @@ func (s *arraySet) given(flag, value string) (*npy.Array, error) {
 	}
 	p := s.locate(value)
 	if _, err := s.fs.Stat(p); oserror.IsNotExist(err) {
-		e := &BadInputError{Where: flag + " " + value, What: "there is no such file"}
+		e := &badinput.Error{Where: flag + " " + value, What: "there is no such file"}
 		var names []string
 		for _, n := range s.list {
 			names = append(names, s.fs.PathBase(n.name))
 		}
-		if w := nearest(s.fs.PathBase(value), names); w != "" {
+		if w := badinput.Nearest(s.fs.PathBase(value), names); w != "" {
 			e.Do = "did you mean " + w + "?"
 		}
 		return nil, e
 	}
 	if textName.MatchString(s.fs.PathBase(p)) {
-		return nil, wrong(flag+" "+value, "save it as .npy, or give all of them as text with ids",
+		return nil, badinput.Wrong(flag+" "+value,
+			"save it as .npy, or give all of them as text with ids",
 			"it is text, but other files are arrays")
 	}
 	n := &namedArray{stem: strings.TrimSuffix(s.fs.PathBase(p), ".npy"), name: p}
@@ -228,7 +230,7 @@ func (s *arraySet) describeCounts() error {
 		a := n.array
 		if a == nil {
 			if a, err = npy.OpenFile(s.fs, n.name); err != nil {
-				return missing(n.name, err)
+				return badinput.Missing(n.name, err)
 			}
 		}
 		if len(a.Shape) != 1 {
@@ -242,14 +244,16 @@ func (s *arraySet) describeCounts() error {
 }
 
 func wrongShape(a *npy.Array, want string) error {
-	return wrong(a.Name, "want "+want, "the shape is %s", a.ShapeString())
+	return badinput.Wrong(a.Name, "want "+want, "the shape is %s", a.ShapeString())
 }
 
 func wrongType(a *npy.Array, want string) error {
-	return wrong(a.Name, "convert the array with numpy.astype", "the dtype is %s, want %s", a.DType,
+	return badinput.Wrong(a.Name, "convert the array with numpy.astype", "the dtype is %s, want %s",
+		a.DType,
 		want)
 }
 
 func fortran(a *npy.Array) error {
-	return wrong(a.Name, "save numpy.ascontiguousarray of it", "the array is in Fortran order")
+	return badinput.Wrong(a.Name, "save numpy.ascontiguousarray of it",
+		"the array is in Fortran order")
 }

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"gdb/internal/npy"
+	"gdb/layout/ingest/badinput"
 	"gdb/layout/ingest/text"
 )
 
@@ -31,7 +32,7 @@ func (s *arraySet) describeEdges() error {
 		return err
 	}
 	if e.edges == 0 {
-		return &BadInputError{Where: e.src.array.Name, What: "there are no edges"}
+		return &badinput.Error{Where: e.src.array.Name, What: "there are no edges"}
 	}
 	var typ *npy.Array
 	for _, side := range []struct {
@@ -51,8 +52,9 @@ func (s *arraySet) describeEdges() error {
 	}
 	if typ != nil {
 		if e.typ.array != nil {
-			return &BadInputError{Where: typ.Name, Do: "remove one", What: "the edges have types " +
-				"already, in " + e.typ.array.Name}
+			return &badinput.Error{Where: typ.Name, Do: "remove one",
+				What: "the edges have types " +
+					"already, in " + e.typ.array.Name}
 		}
 		e.typ = lane{array: typ, stride: 1}
 	}
@@ -102,7 +104,7 @@ func (s *arraySet) separateLanes(e *edgeArrays, found []*namedArray) (err error)
 		if where == "" && len(s.list) > 0 {
 			where = s.list[0].name
 		}
-		return &BadInputError{Where: where, What: "no edges were found", Do: "want edges.npy, " +
+		return &badinput.Error{Where: where, What: "no edges were found", Do: "want edges.npy, " +
 			"edges_typed.npy, or src.npy and dst.npy; or name a file with --edges"}
 	}
 	for _, n := range found {
@@ -332,7 +334,7 @@ func (r *edgeArrayReader) badID(ids []uint64, i int, what string, a *npy.Array) 
 	where := r.chunk.Where
 	where.File = a.Name
 	if a.DType.Kind != 'i' && what == "type" {
-		return wrong(where.Position(i), "", "type %d is too large", ids[i])
+		return badinput.Wrong(where.Position(i), "", "type %d is too large", ids[i])
 	}
 	return r.s.outOfRange(where.Position(i), what, ids[i], a.DType.Kind == 'i')
 }
@@ -347,7 +349,7 @@ func (r *edgeArrayReader) readPayload(ctx context.Context, n int) error {
 		c.Weight = resized(c.Weight, n)
 		r.weight.DType.Floats(c.Weight, b)
 		if i := firstNotFinite(c.Weight); i >= 0 {
-			return &BadInputError{Where: fmt.Sprintf("%s row %d", r.weight.Name, c.First+int64(i)),
+			return &badinput.Error{Where: fmt.Sprintf("%s row %d", r.weight.Name, c.First+int64(i)),
 				What: fmt.Sprintf("weight %v is not a finite number", c.Weight[i])}
 		}
 	}
@@ -360,7 +362,7 @@ func (r *edgeArrayReader) readPayload(ctx context.Context, n int) error {
 		r.times.DType.IDs(r.types, b, 0, 1)
 		for i, v := range r.types {
 			if c.Time[i] = int64(v); c.Time[i] < 0 && r.times.DType.Kind == 'u' {
-				return wrong(fmt.Sprintf("%s row %d", r.times.Name, c.First+int64(i)),
+				return badinput.Wrong(fmt.Sprintf("%s row %d", r.times.Name, c.First+int64(i)),
 					"times are signed integers of 64 bits", "time %d is too large", v)
 			}
 		}

@@ -7,6 +7,7 @@ import (
 	"math"
 
 	"gdb/internal/npy"
+	"gdb/layout/ingest/badinput"
 )
 
 func (s *arraySet) describeLabels(ctx context.Context) (err error) {
@@ -57,7 +58,7 @@ func (s *arraySet) eachPair(ctx context.Context, a *npy.Array, fn func(*LabelChu
 		case node >= 0:
 			return s.outOfRange(c.Position(node), "label of node", c.IDs.Ints[node], true)
 		case class >= 0:
-			return wrong(c.Position(class), "leave nodes without a label out",
+			return badinput.Wrong(c.Position(class), "leave nodes without a label out",
 				"label %d is negative", c.Class[class])
 		}
 		if i := s.firstOutside(c.IDs.Ints); i >= 0 {
@@ -172,7 +173,7 @@ func (l *labelArray) stream(ctx context.Context, fn func(*LabelChunk) error) err
 }
 
 func (l *labelArray) badClass(c *LabelChunk, i int, class any) error {
-	return wrong(c.Position(i), doClass, "label %v is not a class", class)
+	return badinput.Wrong(c.Position(i), doClass, "label %v is not a class", class)
 }
 
 func (l *labelArray) intClasses(c *LabelChunk, n int, b []byte) error {
@@ -220,7 +221,8 @@ func (l *labelArray) multiHot(c *LabelChunk, n int, b []byte) error {
 			c.Class, c.Lines = append(c.Class, class), append(c.Lines, row)
 		})
 		if k >= 0 {
-			return wrong(fmt.Sprintf("%s row %d", l.Name, row), doMultiHot, "column %d is %v", k,
+			return badinput.Wrong(fmt.Sprintf("%s row %d", l.Name, row), doMultiHot,
+				"column %d is %v", k,
 				hot[k])
 		}
 	}

@@ -6,6 +6,7 @@ import (
 	"fmt"
 
 	"gdb/internal/npy"
+	"gdb/layout/ingest/badinput"
 )
 
 // eachElements calls fn with runs of whole rows of cols elements, at most chunk rows each. The
@@ -43,7 +44,8 @@ func readInts(a *npy.Array, want int) ([]int64, error) {
 	err := eachElements(context.Background(), a, 1, want, func(_ int64, _ int, b []byte) error {
 		ids := make([]uint64, want)
 		if i := a.DType.IDs(ids, b, 0, 1); i >= 0 {
-			return &BadInputError{Where: a.Name, What: fmt.Sprintf("%d is negative", int64(ids[i]))}
+			return &badinput.Error{Where: a.Name, What: fmt.Sprintf("%d is negative",
+				int64(ids[i]))}
 		}
 		for i, v := range ids {
 			out[i] = int64(v)

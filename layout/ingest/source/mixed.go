@@ -6,6 +6,8 @@ import (
 	"maps"
 	"slices"
 
+	"gdb/layout/ingest/badinput"
+
 	"github.com/cockroachdb/pebble/v2/vfs"
 )
 
@@ -33,7 +35,7 @@ func openMixed(ctx context.Context, fs vfs.FS, opt *Options, dir string,
 	edges, nodes, splits, err := g.assign(files)
 	edges = slices.DeleteFunc(edges, func(f string) bool { return !textSplit(f) })
 	if err == nil && nodes != "" {
-		err = wrong(nodes, "give features and labels as columns of it, or leave it out",
+		err = badinput.Wrong(nodes, "give features and labels as columns of it, or leave it out",
 			"a table of nodes has ids, but arrays are in order of node number")
 	}
 	if err == nil {
@@ -57,7 +59,7 @@ func openMixed(ctx context.Context, fs vfs.FS, opt *Options, dir string,
 		err = s.mixedEdges(g, edges)
 	}
 	if err != nil {
-		return nil, errors.Join(badInput(err), s.Close())
+		return nil, errors.Join(badinput.From(err), s.Close())
 	}
 	s.noteUnused()
 	return s.parts, nil
@@ -78,8 +80,9 @@ func (s *arraySet) mixedEdges(g *textGraph, files []string) error {
 		return err
 	}
 	if s.info.TextIDs {
-		return wrong(g.edges[0].path, "number the nodes in order of the rows, or give features, "+
-			"labels and splits as text with ids (gdb help formats)",
+		return badinput.Wrong(g.edges[0].Path,
+			"number the nodes in order of the rows, or give features, "+
+				"labels and splits as text with ids (gdb help formats)",
 			"its ids are text, but arrays are in order of node number, 0, 1, …")
 	}
 	s.info.RowIDs = s.nodesFrom != ""
@@ -106,7 +109,7 @@ func checkArrayFlags(opt *Options) error {
 		{"--id-col", opt.IDCol}, {"--label-col", opt.LabelCol},
 		{"--feature-cols", opt.FeatureCols}} {
 		if f.value != "" {
-			return WrongUsage("%s is for text, but features and labels are arrays here",
+			return badinput.Usage("%s is for text, but features and labels are arrays here",
 				f.flag)
 		}
 	}

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"testing"
 
+	"gdb/layout/ingest/badinput"
 	"gdb/layout/ingest/source"
 )
 
@@ -67,7 +68,7 @@ func TestBadMixed(t *testing.T) {
 	} {
 		fl := mixedFiles("0,1\n")
 		fl["d/edges.npy"] = ints(shape(1, 2), 0, 1)
-		if src, err := open(t, fl, opt); !errors.Is(err, source.ErrUsage) {
+		if src, err := open(t, fl, opt); !errors.Is(err, badinput.ErrUsage) {
 			t.Errorf("%s: source %v, error %v", name, src, err)
 		}
 	}

@@ -10,6 +10,8 @@ import (
 	"strconv"
 	"strings"
 
+	"gdb/layout/ingest/badinput"
+	"gdb/layout/ingest/table"
 	"gdb/layout/ingest/text"
 
 	"github.com/cockroachdb/errors/oserror"
@@ -36,7 +38,8 @@ func openOGB(ctx context.Context, fs vfs.FS, opt *Options, dir string) (Source, 
 	for _, f := range []string{"num-node-dict.csv.gz", "triplet-type-list.csv.gz",
 		"edge_index_dict.npz"} {
 		if o.exists(fs, "raw", f) {
-			return nil, &BadInputError{Where: dir, What: "it has several types of nodes (raw/" + f +
+			return nil, &badinput.Error{Where: dir, What: "it has several types of nodes (raw/" +
+				f +
 				")", Do: "that is not supported; ingest one relation with --format csv"}
 		}
 	}
@@ -54,7 +57,7 @@ func openOGB(ctx context.Context, fs vfs.FS, opt *Options, dir string) (Source, 
 		src, err = o.parts, o.openCSV(ctx)
 	}
 	if err != nil {
-		return nil, errors.Join(badInput(err), src.Close())
+		return nil, errors.Join(badinput.From(err), src.Close())
 	}
 	o.inverse()
 	return src, nil
@@ -113,7 +116,7 @@ func (o *ogbDir) describeSplits() error {
 	}
 	slices.Sort(names)
 	if len(names) > 1 {
-		return &BadInputError{Where: root, What: "there are several: " + strings.Join(names, ", "),
+		return &badinput.Error{Where: root, What: "there are several: " + strings.Join(names, ", "),
 			Do: "choose files with --split train=… --split val=… --split test=…"}
 	}
 	for _, n := range names {
@@ -149,12 +152,12 @@ func (o *ogbDir) csv(elem ...string) (string, bool) {
 }
 
 // csvTable opens raw/NAME.csv.gz; nil if there is none.
-func (o *ogbDir) csvTable(name string) (*textTable, error) {
+func (o *ogbDir) csvTable(name string) (*table.Table, error) {
 	file, ok := o.csv("raw", name)
 	if !ok {
 		return nil, nil
 	}
-	return o.openTable(file, tableHints{format: &text.Format{Delim: ','}})
+	return o.tables.Open(file, table.Hints{Format: &text.Format{Delim: ','}})
 }
 
 // openCSV opens the files of raw/. Rows of node files are node numbers.
@@ -164,7 +167,7 @@ func (o *ogbDir) openCSV(ctx context.Context) error {
 		return err
 	}
 	if nodes < 0 {
-		return &BadInputError{Where: o.fs.PathJoin(o.dir, "raw"),
+		return &badinput.Error{Where: o.fs.PathJoin(o.dir, "raw"),
 			What: "there is neither num-node-list.csv.gz nor data.npz", Do: "download it again"}
 	}
 	o.info.RowIDs = true
@@ -188,17 +191,17 @@ func (o *ogbDir) count(name string) (int64, error) {
 		return -1, err
 	}
 	n := int64(-1)
-	if len(t.sample) == 1 && t.width == 1 {
-		if n, err = strconv.ParseInt(t.sample[0][0], 10, 64); err != nil {
+	if len(t.Sample) == 1 && t.Width == 1 {
+		if n, err = strconv.ParseInt(t.Sample[0][0], 10, 64); err != nil {
 			n = -1
 		}
 	}
 	if n < 0 {
-		return 0, &BadInputError{Where: t.path, What: "want one number",
+		return 0, &badinput.Error{Where: t.Path, What: "want one number",
 			Do: "datasets of several graphs are not supported"}
 	}
 	if name == "num-node-list" {
-		return n, o.setNodes(t.path, n)
+		return n, o.setNodes(t.Path, n)
 	}
 	return n, nil
 }
@@ -225,16 +228,16 @@ func (o *ogbDir) csvFeatures() error {
 	if t == nil || err != nil {
 		return err
 	}
-	n := &nodeTable{textTable: t, id: -1, label: -1}
-	for c := range t.width {
+	n := &nodeTable{Table: t, id: -1, label: -1}
+	for c := range t.Width {
 		n.features = append(n.features, c)
 	}
-	o.info.Features = []FeatureInfo{{Name: "features", Dim: t.width, DType: "text",
+	o.info.Features = []FeatureInfo{{Name: "features", Dim: t.Width, DType: "text",
 		Rows: o.info.Nodes}}
 	o.features["features"] = func(ctx context.Context, fn func(*RowChunk) error) error {
 		row := &RowChunk{}
 		return o.eachRow(ctx, t, nil, n.features, func(first uint64, b *text.Batch) error {
-			row.First, row.Rows, row.Where = first, b.Vector, t.where(b)
+			row.First, row.Rows, row.Where = first, b.Vector, whereOf(b)
 			return fn(row)
 		})
 	}
@@ -242,19 +245,21 @@ func (o *ogbDir) csvFeatures() error {
 }
 
 // eachRow streams a table without ids, which must have a row for each node.
-func (o *ogbDir) eachRow(ctx context.Context, t *textTable, columns []text.Column, vector []int,
+func (o *ogbDir) eachRow(ctx context.Context, t *table.Table, columns []text.Column, vector []int,
 	fn func(first uint64, b *text.Batch) error) error {
 	next := uint64(0)
-	err := o.eachBatch(ctx, t, badFails, columns, vector, func(b *text.Batch) error {
+	err := o.tables.Each(ctx, t, table.Fails, text.Spec{Columns: columns,
+		Vector: vector}, func(b *text.Batch) error {
 		first := next
 		if next += uint64(b.Rows); next > o.info.Nodes {
-			where := t.where(b)
+			where := whereOf(b)
 			return o.outOfRange(where.Position(int(o.info.Nodes-first)), "row", o.info.Nodes, false)
 		}
 		return fn(first, b)
 	})
 	if err == nil && next < o.info.Nodes {
-		err = wrong(t.path, fmt.Sprintf("there are %d nodes, by %s", o.info.Nodes, o.nodesFrom),
+		err = badinput.Wrong(t.Path, fmt.Sprintf("there are %d nodes, by %s", o.info.Nodes,
+			o.nodesFrom),
 			"it ends after %d rows", next)
 	}
 	return err
@@ -266,15 +271,15 @@ func (o *ogbDir) csvLabels() error {
 		return err
 	}
 	l := &ogbLabels{ogbDir: o, t: t, kind: "class"}
-	for c := range t.width {
+	for c := range t.Width {
 		l.columns = append(l.columns, text.Column{Field: c, Kind: text.Optional})
 	}
 	switch {
-	case t.width > 1:
+	case t.Width > 1:
 		l.kind = "multi"
-	case !t.all(0, func(f string) bool {
+	case !t.All(0, func(f string) bool {
 		x, ok := text.ParseFloat([]byte(f))
-		return noLabel([]byte(f)) || !ok || !HasFraction(x)
+		return l.noLabel([]byte(f)) || !ok || !HasFraction(x)
 	}):
 		l.kind = "target"
 	}
@@ -287,7 +292,7 @@ func (o *ogbDir) csvLabels() error {
 // label. Classes up to 2^24 are exact in a float32.
 type ogbLabels struct {
 	*ogbDir
-	t       *textTable
+	t       *table.Table
 	kind    string
 	columns []text.Column
 }
@@ -295,7 +300,7 @@ type ogbLabels struct {
 func (l *ogbLabels) stream(ctx context.Context, fn func(*LabelChunk) error) error {
 	c := &LabelChunk{}
 	return l.eachRow(ctx, l.t, l.columns, nil, func(first uint64, b *text.Batch) error {
-		c.First, c.Where = first, l.t.where(b)
+		c.First, c.Where = first, whereOf(b)
 		var err error
 		switch l.kind {
 		case "target":
@@ -319,7 +324,7 @@ func (l *ogbLabels) classes(c *LabelChunk, values []float32) error {
 		case v != v:
 			c.Class[i] = Unlabeled
 		case v != float32(int64(v)) || v < Unlabeled || v > 1<<24:
-			return wrong(c.Position(i), doClass, "label %v is not a class", v)
+			return badinput.Wrong(c.Position(i), doClass, "label %v is not a class", v)
 		default:
 			c.Class[i] = int64(v)
 		}
@@ -328,7 +333,7 @@ func (l *ogbLabels) classes(c *LabelChunk, values []float32) error {
 }
 
 func (l *ogbLabels) multi(c *LabelChunk, first uint64, b *text.Batch) error {
-	rows := l.t.where(b)
+	rows := whereOf(b)
 	ids := &IDChunk{}
 	c.Class, c.Lines, c.First = c.Class[:0], nil, 0
 	var hot []float32
@@ -342,7 +347,7 @@ func (l *ogbLabels) multi(c *LabelChunk, first uint64, b *text.Batch) error {
 			c.Class, c.Lines = append(c.Class, class), append(c.Lines, b.First+int64(i))
 		})
 		if k >= 0 {
-			return wrong(rows.Position(i), doMultiHot, "column %d is %v", k, hot[k])
+			return badinput.Wrong(rows.Position(i), doMultiHot, "column %d is %v", k, hot[k])
 		}
 	}
 	ids.Where = c.Where
@@ -357,10 +362,10 @@ func (o *ogbDir) csvEdges() error {
 		return err
 	}
 	if t == nil {
-		return &BadInputError{Where: o.fs.PathJoin(o.dir, "raw"), What: "there is no edge.csv.gz"}
+		return &badinput.Error{Where: o.fs.PathJoin(o.dir, "raw"), What: "there is no edge.csv.gz"}
 	}
-	if t.width != 2 {
-		return &BadInputError{Where: t.path, What: fmt.Sprintf("its rows have %d fields", t.width),
+	if t.Width != 2 {
+		return &badinput.Error{Where: t.Path, What: fmt.Sprintf("its rows have %d fields", t.Width),
 			Do: "want source and destination"}
 	}
 	e := &ogbEdges{ogbDir: o, t: t}
@@ -370,21 +375,21 @@ func (o *ogbDir) csvEdges() error {
 	if e.types, err = o.csvTable("edge_reltype"); err != nil {
 		return err
 	}
-	for _, side := range []*textTable{e.weight, e.types} {
-		if side != nil && side.width != 1 {
-			return &BadInputError{Where: side.path, What: fmt.Sprintf("its rows have %d fields",
-				side.width), Do: "want one"}
+	for _, side := range []*table.Table{e.weight, e.types} {
+		if side != nil && side.Width != 1 {
+			return &badinput.Error{Where: side.Path, What: fmt.Sprintf("its rows have %d fields",
+				side.Width), Do: "want one"}
 		}
 	}
 	o.info.Weighted, o.info.Typed = e.weight != nil, e.types != nil
-	o.edges, o.info.EdgesAbout = e.stream, t.lines
+	o.edges, o.info.EdgesAbout = e.stream, t.Lines
 	return nil
 }
 
 // ogbEdges are edge.csv and the files parallel to it.
 type ogbEdges struct {
 	*ogbDir
-	t, weight, types *textTable
+	t, weight, types *table.Table
 }
 
 func (e *ogbEdges) stream(ctx context.Context, fn func(*EdgeChunk) error) (err error) {
@@ -400,47 +405,48 @@ func (e *ogbEdges) stream(ctx context.Context, fn func(*EdgeChunk) error) (err e
 	defer func() { err = errors.Join(err, types.close()) }()
 	c := &EdgeChunk{}
 	columns := []text.Column{{Field: 0, Kind: text.ID}, {Field: 1, Kind: text.ID}}
-	err = e.eachBatch(ctx, e.t, badFails, columns, nil, func(b *text.Batch) error {
-		c.Where, c.SrcInt, c.DstInt = e.t.where(b), b.Columns[0].IDs, b.Columns[1].IDs
-		for i, v := range c.SrcInt {
-			if m := max(v, c.DstInt[i]); m >= e.info.Nodes {
-				return e.outOfRange(c.Position(i), "node", m, false)
+	err = e.tables.Each(ctx, e.t, table.Fails, text.Spec{Columns: columns},
+		func(b *text.Batch) error {
+			c.Where, c.SrcInt, c.DstInt = whereOf(b), b.Columns[0].IDs, b.Columns[1].IDs
+			for i, v := range c.SrcInt {
+				if m := max(v, c.DstInt[i]); m >= e.info.Nodes {
+					return e.outOfRange(c.Position(i), "node", m, false)
+				}
 			}
-		}
-		if weight != nil {
-			c.Weight = resized(c.Weight, b.Rows)
-			if err := weight.take(ctx, b.Rows, func(i int, v *text.Values, k int) {
-				c.Weight[i] = v.Floats[k]
-			}); err != nil {
-				return err
+			if weight != nil {
+				c.Weight = resized(c.Weight, b.Rows)
+				if err := weight.take(ctx, b.Rows, func(i int, v *text.Values, k int) {
+					c.Weight[i] = v.Floats[k]
+				}); err != nil {
+					return err
+				}
 			}
-		}
-		if types != nil {
-			c.TypeInt = resized(c.TypeInt, b.Rows)
-			if err := types.take(ctx, b.Rows, func(i int, v *text.Values, k int) {
-				c.TypeInt[i] = uint32(min(v.IDs[k], 1<<32-1))
-			}); err != nil {
-				return err
+			if types != nil {
+				c.TypeInt = resized(c.TypeInt, b.Rows)
+				if err := types.take(ctx, b.Rows, func(i int, v *text.Values, k int) {
+					c.TypeInt[i] = uint32(min(v.IDs[k], 1<<32-1))
+				}); err != nil {
+					return err
+				}
 			}
-		}
-		return fn(c)
-	})
+			return fn(c)
+		})
 	return err
 }
 
 // besideReader reads a file of one value an edge, as many at a time as the edges come.
 type besideReader struct {
-	t  *textTable
+	t  *table.Table
 	r  *text.Reader
 	b  *text.Batch
 	at int
 }
 
-func (e *ogbEdges) beside(t *textTable, kind text.Kind) (*besideReader, error) {
+func (e *ogbEdges) beside(t *table.Table, kind text.Kind) (*besideReader, error) {
 	if t == nil {
 		return nil, nil
 	}
-	r, err := text.Open(e.fs, t.path, text.Spec{Format: t.format, Width: 1,
+	r, err := text.Open(e.fs, t.Path, text.Spec{Format: t.Format, Width: 1,
 		Columns: []text.Column{{Kind: kind}}})
 	return &besideReader{t: t, r: r}, err
 }
@@ -451,13 +457,13 @@ func (s *besideReader) take(ctx context.Context, n int,
 	for i := range n {
 		for s.b == nil || s.at == s.b.Rows {
 			if s.b, err = s.r.Next(ctx); err == io.EOF {
-				return wrong(s.t.path, "", "it has fewer lines than there are edges")
+				return badinput.Wrong(s.t.Path, "", "it has fewer lines than there are edges")
 			}
 			if err != nil {
 				return err
 			}
 			if s.at = 0; len(s.b.Bad) > 0 {
-				return badLine(s.t.path, &s.b.Bad[0])
+				return table.BadLine(s.b, &s.b.Bad[0])
 			}
 		}
 		fn(i, &s.b.Columns[0], s.at)

@@ -8,17 +8,20 @@ import (
 	"slices"
 	"strings"
 
+	"gdb/layout/ingest/badinput"
+	"gdb/layout/ingest/table"
+
 	"github.com/cockroachdb/pebble/v2/vfs"
 )
 
 // formats are the formats that Open knows, by the names of --format.
-var formats = []string{"npy", "csv", "snap", "ogb", "triples"}
+var formats = []string{"npy", "csv", "parquet", "snap", "ogb", "triples"}
 
 // Open detects the format of the sources, or takes Options.Format, and opens them: it reads
-// headers and the first rows, so that Info is known. Errors about the files are BadInputErrors.
+// headers and the first rows, so that Info is known. Errors about the files are badinput.Errors.
 func Open(ctx context.Context, fs vfs.FS, opt *Options) (Source, error) {
 	if opt.Format != "" && !slices.Contains(formats, opt.Format) {
-		return nil, WrongUsage("--format %s is not one of %s", opt.Format,
+		return nil, badinput.Usage("--format %s is not one of %s", opt.Format,
 			strings.Join(formats, ", "))
 	}
 	dir, files, err := resolve(fs, opt)
@@ -36,7 +39,7 @@ func Open(ctx context.Context, fs vfs.FS, opt *Options) (Source, error) {
 	}
 	src, err := openAs(ctx, fs, opt, format, dir, files)
 	if err != nil {
-		return nil, badInput(err)
+		return nil, badinput.From(err)
 	}
 	return src, nil
 }
@@ -48,13 +51,13 @@ func openAs(ctx context.Context, fs vfs.FS, opt *Options, format, dir string,
 		return openArrays(ctx, fs, opt, dir, files)
 	case "ogb":
 		if dir == "" {
-			return nil, WrongUsage("--format ogb needs a dataset's directory")
+			return nil, badinput.Usage("--format ogb needs a dataset's directory")
 		}
 		return openOGB(ctx, fs, opt, dir)
 	case "triples":
 		return openTriples(fs, opt, dir, files)
 	}
-	return openTexts(fs, opt, format, dir, files)
+	return openTexts(ctx, fs, opt, format, dir, files)
 }
 
 // resolve returns the source directory, or "", and the files: those given, or the directory's.
@@ -62,7 +65,7 @@ func resolve(fs vfs.FS, opt *Options) (dir string, files []string, err error) {
 	sources := opt.Sources
 	if len(sources) == 0 {
 		if opt.Edges == "" {
-			return "", nil, WrongUsage("no source, give a directory or files")
+			return "", nil, badinput.Usage("no source, give a directory or files")
 		}
 		sources = []string{opt.Edges}
 	}
@@ -75,13 +78,13 @@ func resolve(fs vfs.FS, opt *Options) (dir string, files []string, err error) {
 			stat, err := fs.Stat(f)
 			switch {
 			case err != nil:
-				return "", nil, missing(f, err)
-			case !stat.IsDir():
+				return "", nil, badinput.Missing(f, err)
+			case !stat.IsDir() || isTable(fs, f):
 				if !slices.Contains(files, f) {
 					files = append(files, f)
 				}
 			case dir != "" || len(sources) > 1:
-				return "", nil, WrongUsage("%s is a directory, give one directory, or "+
+				return "", nil, badinput.Usage("%s is a directory, give one directory, or "+
 					"files", f)
 			default:
 				dir = f
@@ -113,35 +116,43 @@ func glob(fs vfs.FS, pattern string) ([]string, error) {
 	dir := fs.PathDir(pattern)
 	names, err := fs.List(dir)
 	if err != nil {
-		return nil, missing(dir, fmt.Errorf("ingest: list %s: %w", dir, err))
+		return nil, badinput.Missing(dir, fmt.Errorf("ingest: list %s: %w", dir, err))
 	}
 	slices.Sort(names)
 	var found []string
 	for _, n := range names {
 		ok, err := path.Match(fs.PathBase(pattern), n)
 		if err != nil {
-			return nil, WrongUsage("pattern %s: %w", pattern, err)
+			return nil, badinput.Usage("pattern %s: %w", pattern, err)
 		}
 		if ok {
 			found = append(found, fs.PathJoin(dir, n))
 		}
 	}
 	if len(found) == 0 {
-		return nil, &BadInputError{Where: pattern, What: "no file matches"}
+		return nil, &badinput.Error{Where: pattern, What: "no file matches"}
 	}
 	return found, nil
 }
 
-// The names of text files by what they hold.
+// The endings of tables: text, which may be compressed, and Parquet.
+const (
+	packed     = `(\.gz|\.bz2|\.zst)?$`
+	tableEnds  = `\.((csv|tsv|txt)` + packed + `|(parquet|pq)$)`
+	tripleEnds = `\.(tsv|txt)` + packed
+)
+
+// The names of tables by what they hold.
 var (
-	textName  = regexp.MustCompile(`\.(csv|tsv|txt|tab|edges|edgelist|el|dat)(\.gz|\.bz2|\.zst)?$`)
-	snapName  = regexp.MustCompile(`\.(txt|edges|edgelist|el)(\.gz|\.bz2|\.zst)?$`)
-	edgeName  = regexp.MustCompile(`^edges?([-_.]?[0-9].*)?\.(csv|tsv|txt)(\.gz|\.bz2|\.zst)?$`)
-	nodeName  = regexp.MustCompile(`^(nodes?|vertices)\.(csv|tsv|txt)(\.gz|\.bz2|\.zst)?$`)
+	textName = regexp.MustCompile(`\.(csv|tsv|txt|tab|edges|edgelist|el|dat)` + packed +
+		`|\.(parquet|pq)$`)
+	snapName  = regexp.MustCompile(`\.(txt|edges|edgelist|el)` + packed)
+	edgeName  = regexp.MustCompile(`^edges?([-_.]?[0-9].*)?` + tableEnds)
+	nodeName  = regexp.MustCompile(`^(nodes?|vertices)` + tableEnds)
 	splitText = regexp.MustCompile(
-		`^(train|val|valid|test)([-_](idx|ids|nodes|mask))?\.(csv|tsv|txt)(\.gz|\.bz2|\.zst)?$`)
-	metisName  = regexp.MustCompile(`\.(graph|metis)(\.gz|\.bz2|\.zst)?$`)
-	tripleName = regexp.MustCompile(`^(train|valid|test)\.(tsv|txt)(\.gz|\.bz2|\.zst)?$`)
+		`^(train|val|valid|test)([-_](idx|ids|nodes|mask))?` + tableEnds)
+	metisName  = regexp.MustCompile(`\.(graph|metis)` + packed)
+	tripleName = regexp.MustCompile(`^(train|valid|test)` + tripleEnds)
 )
 
 // detect tells the format by the names of the files, and of a text file by its beginning.
@@ -169,7 +180,7 @@ func detect(fs vfs.FS, dir string, files []string) (format string, err error) {
 	}
 	switch {
 	case len(arrays) > 0 && (dir == "" && len(texts) > 0 || len(edges) > 0):
-		return "", wrong(path.Dir(files[0]), "--format npy or csv says which to take; "+
+		return "", badinput.Wrong(path.Dir(files[0]), "--format npy or csv says which to take; "+
 			"or take some of both: --edges F.csv --features F.npy",
 			"there are arrays and text files of edges")
 	case len(arrays) > 0:
@@ -181,7 +192,7 @@ func detect(fs vfs.FS, dir string, files []string) (format string, err error) {
 	case dir == "" || len(texts) == 1:
 		return detectText(fs, dir, files, texts)
 	}
-	return "", &BadInputError{Where: dir, What: "no edges were found", Do: "want edges.npy, " +
+	return "", &badinput.Error{Where: dir, What: "no edges were found", Do: "want edges.npy, " +
 		"edges.csv, train.tsv with test.tsv, or raw/ of OGB; or name a file with --edges"}
 }
 
@@ -191,19 +202,34 @@ func detectText(fs vfs.FS, dir string, files, texts []string) (format string, er
 	if dir != "" {
 		first = texts[0]
 	}
-	if metisName.MatchString(fs.PathBase(first)) {
-		return "", wrong(first, "write a source and a destination a line; --format csv reads it "+
-			"as that", "its name says METIS, where a line lists the neighbors of a node")
+	columns, err := table.Files(fs, first)
+	if err != nil || columns != nil {
+		return "parquet", err
 	}
-	head, all, err := readHead(fs, first)
+	if metisName.MatchString(fs.PathBase(first)) {
+		return "", badinput.Wrong(first,
+			"write a source and a destination a line; --format csv reads it "+
+				"as that", "its name says METIS, where a line lists the neighbors of a node")
+	}
+	head, all, err := table.Head(fs, first)
 	if err != nil {
 		return "", err
 	}
 	format = "csv"
-	switch f := guessFormat(head, all, first); {
+	switch f := table.GuessFormat(head, all, first); {
 	case f.Delim == 0 && snapName.MatchString(fs.PathBase(first)),
 		f.Comment != 0 && (f.Delim == 0 || f.Delim == '\t'):
 		format = "snap"
 	}
 	return format, nil
+}
+
+// isTable says whether a directory is a table: Parquet files, none of which has a role by name.
+func isTable(fs vfs.FS, dir string) bool {
+	files, err := table.Files(fs, dir)
+	return err == nil && !slices.ContainsFunc(files, func(f string) bool {
+		base := fs.PathBase(f)
+		return edgeName.MatchString(base) || nodeName.MatchString(base) ||
+			splitText.MatchString(base)
+	})
 }

@@ -1,6 +1,9 @@
 package source
 
-import "io"
+import (
+	"io"
+	"strings"
+)
 
 // Options say what is read, and how. The zero value of a field is its default.
 type Options struct {
@@ -12,13 +15,30 @@ type Options struct {
 	Splits                         map[string]string // NAME=FILE
 	SrcCol, DstCol, RelCol         string
 	IDCol, LabelCol, FeatureCols   string
-	WeightCol, TimeCol             string
+	WeightCol, TimeCol, SplitCol   string
+	Categorical                    string // columns of categories: features too
+	Fill                           string // of gaps in features: see columns.ParseFill
+	NA                             string // words for missing, with commas between
+	LabelSep                       string // between the labels of a node
+	MultiLabel                     bool   // a node may have several labels, each in a row
 	Delim                          string
 	Header                         string // auto, yes, no
 
 	AllowNaN bool
+	Memory   int64 // of the process, bytes; 0: no bound
 	SkipBad  int64 // bad lines tolerated
 
 	// Notes gets one line per note, skipped line or guess; nil for none.
 	Notes io.Writer
+}
+
+// named are the columns that flags name, and the ends of ranges.
+func (o *Options) named() []string {
+	names := []string{o.SrcCol, o.DstCol, o.RelCol, o.IDCol, o.LabelCol, o.WeightCol, o.TimeCol,
+		o.SplitCol}
+	for part := range strings.SplitSeq(o.FeatureCols+","+o.Categorical, ",") {
+		lo, hi, _ := strings.Cut(part, ":")
+		names = append(names, lo, hi)
+	}
+	return names
 }

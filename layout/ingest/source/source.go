@@ -9,7 +9,7 @@ import (
 
 // Source is an opened set of source files. Each method streams one kind of data in source order,
 // in chunks that are valid only during the call; it can be called again from the start. All
-// methods check what they read and fail with a BadInputError that names file and row.
+// methods check what they read and fail with a badinput.Error that names file and row.
 type Source interface {
 	// Info tells what was found; it is filled by opening, from headers and a sample of the rows.
 	Info() *Info
@@ -89,11 +89,15 @@ type Where struct {
 
 // Position names row i of the chunk, for messages: "edges.csv line 17".
 func (w *Where) Position(i int) string {
-	n := w.First + int64(i)
+	return fmt.Sprintf("%s %s %d", w.File, w.Unit, w.line(i))
+}
+
+// line is the line or number of row i.
+func (w *Where) line(i int) int64 {
 	if w.Lines != nil {
-		n = w.Lines[i]
+		return w.Lines[i]
 	}
-	return fmt.Sprintf("%s %s %d", w.File, w.Unit, n)
+	return w.First + int64(i)
 }
 
 // EdgeTypesMost is the largest number of edge types: they are uint16.
@@ -150,25 +154,4 @@ type LabelChunk struct {
 type SplitChunk struct {
 	Name string
 	IDs  IDChunk
-}
-
-// BadInputError is a wrong row, header or file of the user's.
-type BadInputError struct {
-	Where string // "edges.csv line 17"
-	What  string // "destination -3 is negative"
-	Do    string // "node ids begin at 0"
-
-	usage bool // a flag is wrong, not the file
-}
-
-// Is makes an error of a flag that does not fit the file errUsage too.
-func (e *BadInputError) Is(target error) bool { return e.usage && target == ErrUsage }
-
-// Error is one line: where, what, what to do.
-func (e *BadInputError) Error() string {
-	s := e.Where + ": " + e.What
-	if e.Do != "" {
-		s += "; " + e.Do
-	}
-	return s
 }

@@ -14,6 +14,7 @@ import (
 	"testing"
 
 	"gdb/internal/npy"
+	"gdb/layout/ingest/badinput"
 	"gdb/layout/ingest/source"
 
 	"github.com/cockroachdb/pebble/v2/vfs"
@@ -331,9 +332,9 @@ func runBad(t *testing.T, tests []badTest) {
 					t.Error(cerr)
 				}
 			}
-			var bad *source.BadInputError
+			var bad *badinput.Error
 			if !errors.As(err, &bad) {
-				t.Fatalf("error %v, want a BadInputError", err)
+				t.Fatalf("error %v, want a badinput.Error", err)
 			}
 			where, open := strings.CutSuffix(c.where, "…")
 			if bad.Where != where && !(open && strings.HasPrefix(bad.Where, where)) ||

@@ -8,6 +8,8 @@ import (
 	"slices"
 	"strings"
 
+	"gdb/layout/ingest/badinput"
+	"gdb/layout/ingest/table"
 	"gdb/layout/ingest/text"
 
 	"github.com/cockroachdb/pebble/v2/vfs"
@@ -41,14 +43,15 @@ type textGraph struct {
 
 // edgeTable is a file of edges; a column that is not there is -1.
 type edgeTable struct {
-	*textTable
+	*table.Table
 	src, dst, rel, weight, time int
 	split                       string
 }
 
 // openTexts opens CSV, TSV and SNAP files: edge files, and a node file, label, feature and split
 // files that flags or the directory's names tell.
-func openTexts(fs vfs.FS, opt *Options, format, dir string, files []string) (Source, error) {
+func openTexts(ctx context.Context, fs vfs.FS, opt *Options, format, dir string,
+	files []string) (Source, error) {
 	s := &textGraph{parts: newParts(fs, opt, format), dir: dir}
 	edges, nodes, splits, err := s.assign(files)
 	for _, f := range edges {
@@ -60,7 +63,7 @@ func openTexts(fs vfs.FS, opt *Options, format, dir string, files []string) (Sou
 		err = s.finishEdges()
 	}
 	if err == nil {
-		err = s.openNodes(nodes)
+		err = s.openNodes(ctx, nodes)
 	}
 	for _, name := range slices.Sorted(maps.Keys(splits)) {
 		if err == nil {
@@ -68,7 +71,7 @@ func openTexts(fs vfs.FS, opt *Options, format, dir string, files []string) (Sou
 		}
 	}
 	if err != nil {
-		return nil, badInput(err)
+		return nil, badinput.From(err)
 	}
 	return s.parts, nil
 }
@@ -85,7 +88,7 @@ func (s *textGraph) assign(files []string) (edges []string, nodes string,
 			edges = append(edges, f)
 		case nodeName.MatchString(base):
 			if nodes != "" && s.opt.Nodes == "" {
-				return nil, "", nil, wrong(s.dir, "choose one with --nodes",
+				return nil, "", nil, badinput.Wrong(s.dir, "choose one with --nodes",
 					"%s and %s could both be the nodes", s.fs.PathBase(nodes), base)
 			}
 			nodes = f
@@ -109,7 +112,7 @@ func (s *textGraph) assign(files []string) (edges []string, nodes string,
 		edges = others
 	}
 	if len(edges) == 0 {
-		return nil, "", nil, &BadInputError{Where: s.dir, What: "no edges were found",
+		return nil, "", nil, &badinput.Error{Where: s.dir, What: "no edges were found",
 			Do: "want edges.csv; or name a file with --edges"}
 	}
 	first := edges[0]
@@ -125,7 +128,7 @@ func (s *textGraph) assign(files []string) (edges []string, nodes string,
 			f == s.opt.Labels || f == s.opt.Features
 	})
 	if len(edges) == 0 {
-		return nil, "", nil, &BadInputError{Where: first, usage: true,
+		return nil, "", nil, &badinput.Error{Where: first, Flag: true,
 			What: "it is given for something else too, and no other file holds edges",
 			Do:   "nodes, labels, features and splits need files of their own"}
 	}
@@ -133,18 +136,19 @@ func (s *textGraph) assign(files []string) (edges []string, nodes string,
 }
 
 func (s *textGraph) openEdges(file, format string) error {
-	hints := tableHints{known: edgeNames, header: s.opt.Header}
+	hints := table.Hints{Known: edgeNames, Header: s.opt.Header}
 	if format == "snap" {
-		hints.format = &snapFormat
+		hints.Format = &snapFormat
 	}
-	table, err := s.openTable(file, hints)
+	opened, err := s.tables.Open(file, hints)
 	if err != nil {
 		return err
 	}
-	if table.width < 2 {
-		return wrong(file, "is --delim right?", "its rows have one field, but an edge is two nodes")
+	if opened.Width < 2 {
+		return badinput.Wrong(file, "is --delim right?",
+			"its rows have one field, but an edge is two nodes")
 	}
-	t := &edgeTable{textTable: table}
+	t := &edgeTable{Table: opened}
 	if err := s.edgeColumns(t); err != nil {
 		return err
 	}
@@ -162,23 +166,23 @@ func (s *textGraph) edgeColumns(t *edgeTable) (err error) {
 		{"--rel-col", s.opt.RelCol, relNames, &t.rel},
 		{"--weight-col", s.opt.WeightCol, weightNames, &t.weight},
 		{"--time-col", s.opt.TimeCol, timeNames, &t.time}} {
-		*c.col = t.named(c.names)
+		*c.col = t.Named(c.names)
 		if c.value != "" {
-			if *c.col, err = t.column(c.flag, c.value); err != nil {
+			if *c.col, err = t.Column(c.flag, c.value); err != nil {
 				return err
 			}
 		}
 	}
-	if s.opt.WeightCol == "" && t.weight >= 0 && !t.all(t.weight, isNumber) {
+	if s.opt.WeightCol == "" && t.weight >= 0 && !t.All(t.weight, table.IsNumber) {
 		t.weight = -1
 	}
-	if s.opt.TimeCol == "" && t.time >= 0 && !t.all(t.time, isSigned) {
+	if s.opt.TimeCol == "" && t.time >= 0 && !t.All(t.time, isTime) {
 		t.time = -1
 	}
 	first := 0
-	if isIndex(t.names) {
+	if table.IsIndex(t.Names) {
 		first = 1
-		s.note("%s: the first column, which has no name, is an index, and not read", t.path)
+		s.note("%s: the first column, which has no name, is an index, and not read", t.Path)
 	}
 	if t.src < 0 && t.dst != first {
 		t.src = first
@@ -187,19 +191,24 @@ func (s *textGraph) edgeColumns(t *edgeTable) (err error) {
 		t.dst = first + 1
 	}
 	if t.src < 0 || t.dst < 0 || t.src == t.dst {
-		return &BadInputError{Where: t.path, What: "which columns are source and destination?",
+		return &badinput.Error{Where: t.Path, What: "which columns are source and destination?",
 			Do: "name them with --src-col and --dst-col"}
 	}
-	if t.names == nil && t.width > 2 && s.opt.SrcCol+s.opt.DstCol == "" && s.info.Format == "csv" {
+	if t.Names == nil && t.Width > 2 && s.opt.SrcCol+s.opt.DstCol == "" && s.info.Format == "csv" {
 		s.note("%s: without a header, column 0 is the source and column 1 the destination; "+
-			"--src-col and --dst-col choose others", t.path)
+			"--src-col and --dst-col choose others", t.Path)
 	}
-	if s.info.Format == "snap" && t.width == 3 && t.rel < 0 && t.weight < 0 && t.time < 0 &&
+	if s.info.Format == "snap" && t.Width == 3 && t.rel < 0 && t.weight < 0 && t.time < 0 &&
 		t.src < 2 && t.dst < 2 {
 		s.thirdColumn(t)
 	}
-	s.noteUnusedColumns(t.textTable, []int{t.src, t.dst, t.rel, t.weight, t.time})
+	s.tables.NoteUnused(t.Table, []int{t.src, t.dst, t.rel, t.weight, t.time})
 	return nil
+}
+
+func isTime(f string) bool {
+	_, ok := text.ParseTime([]byte(f))
+	return ok
 }
 
 func isSigned(f string) bool {
@@ -210,12 +219,12 @@ func isSigned(f string) bool {
 // thirdColumn takes the third column of an edge list without names.
 func (s *textGraph) thirdColumn(t *edgeTable) {
 	switch {
-	case t.all(2, isSigned):
+	case t.All(2, isSigned):
 		t.time = 2
-		s.note("%s: the third column is read as time; --weight-col 2 reads it as weight", t.path)
-	case t.all(2, isNumber):
+		s.note("%s: the third column is read as time; --weight-col 2 reads it as weight", t.Path)
+	case t.All(2, table.IsNumber):
 		t.weight = 2
-		s.note("%s: the third column is read as weight", t.path)
+		s.note("%s: the third column is read as weight", t.Path)
 	}
 }
 
@@ -225,11 +234,11 @@ func (s *textGraph) finishEdges() error {
 	for _, t := range s.edges {
 		if t.rel >= 0 != (first.rel >= 0) || t.weight >= 0 != (first.weight >= 0) ||
 			t.time >= 0 != (first.time >= 0) {
-			return &BadInputError{Where: t.path, Do: "edge files must have the same columns",
-				What: fmt.Sprintf("it and %s differ in having types, weights or times", first.path)}
+			return &badinput.Error{Where: t.Path, Do: "edge files must have the same columns",
+				What: fmt.Sprintf("it and %s differ in having types, weights or times", first.Path)}
 		}
-		s.guessIDs(t.textTable, t.src, t.dst)
-		s.info.EdgesAbout += t.lines
+		s.guessIDs(t.Table, t.src, t.dst)
+		s.info.EdgesAbout += t.Lines
 	}
 	s.info.Typed, s.info.Weighted, s.info.Timed = first.rel >= 0, first.weight >= 0, first.time >= 0
 	s.parts.edges = func(ctx context.Context, fn func(*EdgeChunk) error) error {
@@ -244,7 +253,7 @@ func (s *textGraph) finishEdges() error {
 			}
 		}
 		if !some {
-			return &BadInputError{Where: first.path, What: "there are no edges"}
+			return &badinput.Error{Where: first.Path, What: "there are no edges"}
 		}
 		return nil
 	}
@@ -262,26 +271,27 @@ func (s *textGraph) streamEdges(ctx context.Context, t *edgeTable,
 		return len(columns) - 1
 	}
 	rel, weight := add(t.rel, text.Key), add(t.weight, text.Float)
-	time := add(t.time, text.Integer)
-	c, mode := &EdgeChunk{Split: t.split}, badRestarts
+	time := add(t.time, text.Time)
+	c, mode := &EdgeChunk{Split: t.split}, table.Restarts
 	if s.rows {
-		mode = badSkips // text ids are wrong, not a reason to read all ids as text
+		mode = table.Skips // text ids are wrong, not a reason to read all ids as text
 	}
-	return s.eachBatch(ctx, t.textTable, mode, columns, nil, func(b *text.Batch) error {
-		c.Where = t.where(b)
-		c.SrcInt, c.SrcText = b.Columns[0].IDs, b.Columns[0].Texts
-		c.DstInt, c.DstText = b.Columns[1].IDs, b.Columns[1].Texts
-		if t.rel >= 0 {
-			c.TypeText = b.Columns[rel].Texts
-		}
-		if t.weight >= 0 {
-			c.Weight = b.Columns[weight].Floats
-		}
-		if t.time >= 0 {
-			c.Time = b.Columns[time].Integers
-		}
-		return fn(c)
-	})
+	return s.tables.Each(ctx, t.Table, mode, text.Spec{Columns: columns},
+		func(b *text.Batch) error {
+			c.Where = whereOf(b)
+			c.SrcInt, c.SrcText = b.Columns[0].IDs, b.Columns[0].Texts
+			c.DstInt, c.DstText = b.Columns[1].IDs, b.Columns[1].Texts
+			if t.rel >= 0 {
+				c.TypeText = b.Columns[rel].Texts
+			}
+			if t.weight >= 0 {
+				c.Weight = b.Columns[weight].Floats
+			}
+			if t.time >= 0 {
+				c.Time = b.Columns[time].Integers
+			}
+			return fn(c)
+		})
 }
 
 // openTriples opens the files of a knowledge graph: head, relation, tail, always text.
@@ -293,7 +303,7 @@ func openTriples(fs vfs.FS, opt *Options, dir string, files []string) (Source, e
 		})
 	}
 	if len(files) == 0 {
-		return nil, &BadInputError{Where: dir, What: "no triples were found",
+		return nil, &badinput.Error{Where: dir, What: "no triples were found",
 			Do: "want train.tsv, valid.tsv and test.tsv"}
 	}
 	slices.SortStableFunc(files, func(a, b string) int {
@@ -301,16 +311,17 @@ func openTriples(fs vfs.FS, opt *Options, dir string, files []string) (Source, e
 	})
 	var parts []string
 	for _, f := range files {
-		t, err := s.openTable(f, tableHints{format: &text.Format{Delim: '\t'}})
+		t, err := s.tables.Open(f, table.Hints{Format: &text.Format{Delim: '\t'}})
 		if err != nil {
-			return nil, badInput(err)
+			return nil, badinput.From(err)
 		}
-		if t.width != 3 {
-			return nil, wrong(f, "want head TAB relation TAB tail", "its rows have %d fields",
-				t.width)
+		if t.Width != 3 {
+			return nil, badinput.Wrong(f, "want head TAB relation TAB tail",
+				"its rows have %d fields",
+				t.Width)
 		}
 		base := fs.PathBase(f)
-		e := &edgeTable{textTable: t, src: 0, rel: 1, dst: 2, weight: -1, time: -1}
+		e := &edgeTable{Table: t, src: 0, rel: 1, dst: 2, weight: -1, time: -1}
 		if m := tripleName.FindStringSubmatch(base); m != nil {
 			e.split = strings.Replace(m[1], "valid", "val", 1)
 			if !slices.Contains(s.info.EdgeSplits, e.split) {

@@ -8,7 +8,9 @@ import (
 	"strings"
 	"testing"
 
+	"gdb/layout/ingest/badinput"
 	"gdb/layout/ingest/source"
+	"gdb/layout/ingest/table"
 
 	"github.com/cockroachdb/pebble/v2/vfs"
 )
@@ -271,12 +273,12 @@ func TestBadTexts(t *testing.T) {
 			0xff,
 			0xff, 0xff, 0xff, 0xff)}, src, "d.csv line 1", "damaged"},
 		{"weight", one("src,dst,w\n0,1,1\n0,1,x\n"), source.Options{Sources: []string{"d.csv"},
-			WeightCol: "w"}, "d.csv line 3", `field 3, "x", is not a number`},
+			WeightCol: "w"}, "d.csv line 3", `column "w", "x", is not a number`},
 		{"NaN weight", one("src,dst,weight\n0,1,1\n0,1,nan\n"), src, "d.csv line 3",
 			"not a finite number"},
-		{"time", one("src,dst,t\n0,1,1.5\n"), source.Options{Sources: []string{"d.csv"},
+		{"time", one("src,dst,t\n0,1,soon\n"), source.Options{Sources: []string{"d.csv"},
 			TimeCol: "t"},
-			"d.csv line 2", "not an integer"},
+			"d.csv line 2", "not a time"},
 		{"missing", files{"e.csv": "0,1\n"}, src, "d.csv", "no such file"},
 		{"no match", files{"d/e.csv": "0,1\n"}, source.Options{Sources: []string{"d/x*.csv"}},
 			"d/x*.csv",
@@ -293,8 +295,9 @@ func TestBadTexts(t *testing.T) {
 		{"quote", one("a,b\n\"c,d\n"), src, "d.csv line 2", "does not end"},
 		{"missing nodes", one("0,1\n"), with(none), "n.csv", "no such file"},
 		{"NaN feature", nodes("id,f0\na,1\nb,nan\n"), with(none), "n.csv line 3",
-			"field 2 is \"nan\"; mend it, or allow it with --allow-nan"},
-		{"empty feature", nodes("id,f0\na,1\nb,\n"), with(none), "n.csv line 3", "not a number"},
+			`column "f0" is "nan"; fill it with --fill, or allow it with --allow-nan`},
+		{"empty feature", nodes("id,f0\na,1\nb,\n"), with(none), "n.csv line 3",
+			"is empty; --fill mean"},
 		{"feature column", nodes("id,f0\na,1\n"), with(func(o *source.Options) {
 			o.FeatureCols = "f0:f9"
 		}), "n.csv", `there is no column "f9"`},
@@ -336,7 +339,7 @@ func TestUsage(t *testing.T) {
 		"backwards": {Sources: []string{"d.csv"}, Nodes: "l.csv", FeatureCols: "2:1",
 			Header: "no"},
 	} {
-		if src, err := open(t, fl, opt); !errors.Is(err, source.ErrUsage) {
+		if src, err := open(t, fl, opt); !errors.Is(err, badinput.ErrUsage) {
 			t.Errorf("%s: source %v, error %v", name, src, err)
 		}
 	}
@@ -355,8 +358,8 @@ func TestNotInteger(t *testing.T) {
 			t.Fatal(err)
 		}
 		_, err = dump(src)
-		var bad *source.BadInputError
-		if !errors.Is(err, source.ErrNotInteger) || !errors.As(err, &bad) ||
+		var bad *badinput.Error
+		if !errors.Is(err, table.ErrNotInteger) || !errors.As(err, &bad) ||
 			bad.Where != "d.csv line 100001" {
 			t.Fatal(err)
 		}
@@ -393,7 +396,8 @@ func TestSkipBad(t *testing.T) {
 			t.Fatalf("got %s, error %v", got, err)
 		}
 	}
-	wantNotes := lines(`skipped n.csv line 3: field 2, "x", is not a number
+	wantNotes := lines(`skipped n.csv line 3: column "f0", "x", is not a number; if it is a word ` +
+		`for missing, name it with --na; if the column has categories, with --categorical
 		skipped e.csv line 2: 1 fields instead of 2
 		skipped e.csv line 4: id "-1" is negative; node ids begin at 0`)
 	skipped := src.(interface{ SkippedLines() int64 }).SkippedLines()
@@ -404,7 +408,7 @@ func TestSkipBad(t *testing.T) {
 	if src, err = open(t, fl, opt); err != nil {
 		t.Fatal(err)
 	}
-	var bad *source.BadInputError
+	var bad *badinput.Error
 	if _, err = dump(src); !errors.As(err, &bad) || bad.Where != "e.csv line 4" {
 		t.Errorf("the third bad line of two: %v", err)
 	}

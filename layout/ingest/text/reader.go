@@ -62,7 +62,8 @@ func open(fs vfs.FS, name string, spec Spec, buffer int) (*Reader, error) {
 		r.rows = min(r.rows, max(1, vectorFloats/n))
 	}
 	for range cap(r.free) {
-		r.free <- &Batch{buf: make([]byte, buffer), Columns: make([]Values, len(spec.Columns))}
+		r.free <- &Batch{File: name, Unit: "line", buf: make([]byte, buffer),
+			Columns: make([]Values, len(spec.Columns))}
 	}
 	r.working.Go(r.work)
 	return r, nil
@@ -249,99 +250,20 @@ func (b *Batch) truncate(n, dim int) {
 
 func (r *Reader) columns(b *Batch, bad *Bad) bool {
 	for i, c := range r.spec.Columns {
-		f, v := r.split.fields[c.Field], &b.Columns[i]
-		switch c.Kind {
-		case ID:
-			id, ok := ParseID(f)
-			if !ok {
-				r.badID(f, bad)
-				return false
-			}
-			v.IDs = append(v.IDs, id)
-		case Key:
-			if len(f) == 0 {
-				bad.What = fmt.Sprintf("field %d, an id, is empty", c.Field+1)
-				return false
-			}
-			v.Texts = append(v.Texts, f)
-		case Text:
-			v.Texts = append(v.Texts, f)
-		case Integer:
-			n, ok := ParseInteger(f)
-			if !ok {
-				bad.What = fmt.Sprintf("field %d, %s, is not an integer", c.Field+1, quote(f))
-				return false
-			}
-			v.Integers = append(v.Integers, n)
-		default:
-			x, ok := r.number(f, c, bad)
-			if !ok {
-				return false
-			}
-			v.Floats = append(v.Floats, x)
+		if !r.spec.Append(&b.Columns[i], c, r.split.fields[c.Field], bad) {
+			return false
 		}
 	}
 	return true
 }
 
-// badID tells a wrong id from one that is merely no integer.
-func (r *Reader) badID(f []byte, bad *Bad) {
-	switch {
-	case len(f) == 0:
-		bad.What = "an id is empty"
-	case f[0] == '-' && len(f) > 1 && isDigits(f[1:]):
-		bad.What, bad.Do = fmt.Sprintf("id %s is negative", quote(f)), "node ids begin at 0"
-	default:
-		bad.What, bad.NotInteger = fmt.Sprintf("id %s is not an integer", quote(f)), true
-	}
-}
-
-func isDigits(f []byte) bool {
-	_, ok := ParseID(f)
-	return ok
-}
-
-func (r *Reader) number(f []byte, c Column, bad *Bad) (float32, bool) {
-	if c.Kind == Optional && len(f) == 0 {
-		return nan, true
-	}
-	x, ok := ParseFloat(f)
-	switch {
-	case !ok:
-		bad.What = fmt.Sprintf("field %d, %s, is not a number", c.Field+1, quote(f))
-	case !finite(x) && (c.Kind == Float || x == x):
-		ok = false
-		bad.What = fmt.Sprintf("field %d is %s, not a finite number", c.Field+1, quote(f))
-	}
-	return x, ok
-}
-
 func (r *Reader) vector(b *Batch, bad *Bad) bool {
 	for _, field := range r.spec.Vector {
-		f := r.split.fields[field]
-		x, ok := ParseFloat(f)
-		if !ok && r.spec.NaN && len(f) == 0 {
-			x, ok = nan, true
-		}
-		switch {
-		case !ok:
-			bad.What = fmt.Sprintf("field %d, %s, is not a number", field+1, quote(f))
-			return false
-		case !r.spec.NaN && !finite(x):
-			bad.What = fmt.Sprintf("field %d is %s", field+1, quote(f))
-			bad.Do = "mend it, or allow it with --allow-nan"
+		x, ok := r.spec.Number(field, r.split.fields[field], bad)
+		if !ok {
 			return false
 		}
 		b.Vector = append(b.Vector, x)
 	}
 	return true
-}
-
-// quote shows a field in a message, shortened.
-func quote(f []byte) string {
-	const max = 40
-	if len(f) > max {
-		return fmt.Sprintf("%q…", f[:max])
-	}
-	return fmt.Sprintf("%q", f)
 }

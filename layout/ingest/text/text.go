@@ -7,7 +7,10 @@
 // the columns of two batches.
 package text
 
-import "fmt"
+import (
+	"fmt"
+	"slices"
+)
 
 // Format says how a file is cut into fields.
 type Format struct {
@@ -35,6 +38,9 @@ const (
 	Text
 	// Integer is a signed 64-bit integer.
 	Integer
+	// Time is a time in seconds since 1970: an Integer, a number with a fraction, which is cut off,
+	// or a date and time by ISO 8601, in UTC unless it says otherwise.
+	Time
 	// Float is a finite number.
 	Float
 	// Optional is a number, or NaN where the field is empty or says nan.
@@ -51,18 +57,38 @@ type Column struct {
 type Spec struct {
 	Format
 	// Width is the number of fields that every row must have.
-	Width   int
+	Width int
+	// Names are those of the fields, for messages; nil where there are none.
+	Names   []string
 	Columns []Column
-	// Vector are the fields of the Batch's Vector: finite numbers unless NaN is set.
+	// Vector are the fields of the Batch's Vector: finite numbers, or true and false as 1 and 0,
+	// unless NaN is set.
 	Vector []int
 	NaN    bool
+	// Missing are words that say, like an empty field, that a number or text is not known. With
+	// Gaps a field of the Vector that is missing is NaN; else it is bad.
+	Missing []string
+	Gaps    bool
+}
+
+// name is how a message calls a field.
+func (s *Spec) name(field int) string {
+	if field < len(s.Names) && s.Names[field] != "" {
+		return fmt.Sprintf("column %q", s.Names[field])
+	}
+	return fmt.Sprintf("field %d", field+1)
+}
+
+// isMissing says whether a field says that its value is not known.
+func (s *Spec) isMissing(f []byte) bool {
+	return len(f) == 0 || len(s.Missing) > 0 && slices.Contains(s.Missing, string(f))
 }
 
 // Values are the fields of one column, in the slice that its Kind is kept in.
 type Values struct {
 	IDs      []uint64  // ID
 	Texts    [][]byte  // Key, Text
-	Integers []int64   // Integer
+	Integers []int64   // Integer, Time
 	Floats   []float32 // Float, Optional
 }
 
@@ -76,8 +102,10 @@ type Bad struct {
 
 // Batch is a run of rows.
 type Batch struct {
+	File    string // that the rows are of
+	Unit    string // of First and Lines: line, or row
 	Rows    int
-	First   int64    // line of the first row, from 1
+	First   int64    // line of the first row, from 1, or row, from 0
 	Lines   []int64  // line of each row, or nil if they are consecutive
 	Columns []Values // parallel to Spec.Columns
 	Vector  []float32

@@ -1,33 +1,35 @@
-package source
+package table
 
 import (
 	"fmt"
 	"slices"
 	"strings"
 	"unicode"
+
+	"gdb/layout/ingest/badinput"
 )
 
 // isHeader tells whether the first row names the columns: by --header, by the format's rule,
 // because a flag names one, because a name is known, or by what the rows below are. Where all that
 // leaves it open, it is an error that asks, since a name that is taken for a node spoils the graph.
-func (s *parts) isHeader(file string, rows [][]string, h tableHints) (bool, error) {
-	switch h.header {
+func (s *Opener) isHeader(file string, rows [][]string, h Hints) (bool, error) {
+	switch h.Header {
 	case "yes":
 		return true, nil
 	case "no":
 		return false, nil
 	case "", "auto":
 	default:
-		return false, WrongUsage("--header %q is not auto, yes or no", h.header)
+		return false, badinput.Usage("--header %q is not auto, yes or no", h.Header)
 	}
-	if h.format != nil {
-		return h.format.Header, nil
+	if h.Format != nil {
+		return h.Format.Header, nil
 	}
 	if !couldBeNames(rows[0]) {
 		return false, nil
 	}
 	for _, name := range rows[0] {
-		if slices.Contains(h.known, strings.ToLower(name)) || s.isFlag(name) {
+		if slices.Contains(h.Known, strings.ToLower(name)) || s.isFlag(name) {
 			return true, nil
 		}
 	}
@@ -36,7 +38,7 @@ func (s *parts) isHeader(file string, rows [][]string, h tableHints) (bool, erro
 		return false, nil
 	case evidence != 0:
 		return evidence > 0, nil
-	case h.header == "" || len(rows) == 1:
+	case h.Header == "" || len(rows) == 1:
 		return false, nil
 	case slices.ContainsFunc(rows[0], isColumnWord):
 		return true, nil
@@ -48,7 +50,7 @@ func (s *parts) isHeader(file string, rows [][]string, h tableHints) (bool, erro
 // and none empty but the first, as pandas writes the name of an index that has none.
 func couldBeNames(row []string) bool {
 	for i, name := range row {
-		if name == "" && (i > 0 || len(row) == 1) || isNumber(name) ||
+		if name == "" && (i > 0 || len(row) == 1) || IsNumber(name) ||
 			slices.Contains(row[:i], name) {
 			return false
 		}
@@ -56,8 +58,8 @@ func couldBeNames(row []string) bool {
 	return true
 }
 
-// isIndex says that a header's first name is that of an index, as pandas writes it.
-func isIndex(names []string) bool {
+// IsIndex says that a header's first name is that of an index, as pandas writes it.
+func IsIndex(names []string) bool {
 	return len(names) > 2 && (names[0] == "" || names[0] == "Unnamed: 0")
 }
 
@@ -111,7 +113,7 @@ func column(rows [][]string, col int) (values []string) {
 // numbersBelow says whether all rows but the first have numbers in a column.
 func numbersBelow(rows [][]string, col int) bool {
 	return len(rows) > 1 && !slices.ContainsFunc(column(rows[1:], col),
-		func(v string) bool { return !isNumber(v) })
+		func(v string) bool { return !IsNumber(v) })
 }
 
 // repeats says whether nearly all values occur more than once.
@@ -181,18 +183,10 @@ func headerOpen(file string, rows [][]string) error {
 	for _, r := range rows[:min(3, len(rows))] {
 		shown = append(shown, fmt.Sprintf("%.60q", strings.Join(r, ",")))
 	}
-	return &BadInputError{Where: file, usage: true,
+	return &badinput.Error{Where: file, Flag: true,
 		What: "does the first line name the columns? It begins with " + strings.Join(shown, " "),
 		Do:   "say --header yes or --header no"}
 }
 
 // isFlag reports whether a flag names this column.
-func (s *parts) isFlag(name string) bool {
-	o := s.opt
-	flags := []string{o.SrcCol, o.DstCol, o.RelCol, o.IDCol, o.LabelCol, o.WeightCol, o.TimeCol}
-	for part := range strings.SplitSeq(o.FeatureCols, ",") {
-		lo, hi, _ := strings.Cut(part, ":")
-		flags = append(flags, lo, hi)
-	}
-	return slices.Contains(flags, name)
-}
+func (s *Opener) isFlag(name string) bool { return slices.Contains(s.Named, name) }

@@ -1,4 +1,5 @@
-package source
+// Package badinput has the errors that the user must mend: a wrong row, file or flag.
+package badinput
 
 import (
 	"errors"
@@ -17,7 +18,7 @@ func (e usageError) Is(target error) bool { return target == ErrUsage }
 // Unwrap is what is wrong.
 func (e usageError) Unwrap() error { return e.error }
 
-// WrongUsage is an ErrUsage with this text.
-func WrongUsage(format string, args ...any) error {
+// Usage is an ErrUsage with this text.
+func Usage(format string, args ...any) error {
 	return usageError{fmt.Errorf("ingest: "+format, args...)}
 }

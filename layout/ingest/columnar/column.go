@@ -1,0 +1,215 @@
+package columnar
+
+import (
+	"fmt"
+	"math"
+	"strconv"
+	"strings"
+	"time"
+
+	"gdb/layout/ingest/text"
+
+	"github.com/parquet-go/parquet-go"
+	"github.com/parquet-go/parquet-go/format"
+)
+
+// form is what the values of a column are.
+type form uint8
+
+const (
+	integers form = iota
+	unsigned
+	float32s
+	float64s
+	truths
+	texts
+	times // integers, in a unit
+	others
+)
+
+// column is a column of a table: a leaf of the schema outside of lists, or a list of leaves.
+type column struct {
+	name string
+	leaf int
+	form form
+	unit time.Duration // of times
+	list bool
+	// present is the least definition level of an element of a list.
+	present int
+	what    string // of others: the type
+}
+
+// columnsOf lists the columns below a node of the schema. What is inside of a list goes by the name
+// of the list: the names inside are not the user's.
+func columnsOf(root *parquet.Column) (columns []column) {
+	var walk func(c *parquet.Column, path []string, level, repeated, present int)
+	walk = func(c *parquet.Column, path []string, level, repeated, present int) {
+		if c.Optional() {
+			level++
+		}
+		if c.Repeated() {
+			level++
+			repeated++
+			present = level
+		}
+		if repeated == 0 || len(path) == 0 {
+			path = append(path[:len(path):len(path)], c.Name())
+		}
+		if c.Leaf() {
+			columns = append(columns, leafColumn(c, strings.Join(path, "."), repeated, present))
+		}
+		for _, child := range c.Columns() {
+			walk(child, path, level, repeated, present)
+		}
+	}
+	for _, c := range root.Columns() {
+		walk(c, nil, 0, 0, 0)
+	}
+	return columns
+}
+
+func leafColumn(c *parquet.Column, name string, repeated, present int) column {
+	col := column{name: name, leaf: c.Index(), list: repeated == 1, present: present}
+	col.setForm(c.Type())
+	if repeated > 1 {
+		col.form, col.what = others, "lists of lists"
+	}
+	return col
+}
+
+// setForm finds what values of a type are.
+func (c *column) setForm(t parquet.Type) {
+	if logical := t.LogicalType(); logical != nil {
+		switch l := logical.Value.(type) {
+		case *format.DecimalType, *format.JsonType, *format.BsonType, *format.Float16Type,
+			*format.UUIDType:
+			c.form, c.what = others, logical.String()
+			return
+		case *format.DateType:
+			c.form, c.unit = times, 24*time.Hour
+			return
+		case *format.TimestampType:
+			c.form, c.unit = times, l.Unit.Value.Duration()
+			return
+		case *format.IntType:
+			if !l.IsSigned {
+				c.form = unsigned
+				return
+			}
+		}
+	}
+	switch t.Kind() {
+	case parquet.Boolean:
+		c.form = truths
+	case parquet.Int32, parquet.Int64:
+		c.form = integers
+	case parquet.Float:
+		c.form = float32s
+	case parquet.Double:
+		c.form = float64s
+	case parquet.ByteArray:
+		c.form = texts
+	default:
+		c.form, c.what = others, t.String()
+	}
+}
+
+// integer is the value of a column of integers, or of numbers that are integers.
+func (c *column) integer(v parquet.Value) (n int64, ok bool) {
+	switch c.form {
+	case integers, times:
+		if v.Kind() == parquet.Int32 {
+			return int64(v.Int32()), true
+		}
+		return v.Int64(), true
+	case unsigned:
+		if v.Kind() == parquet.Int32 {
+			return int64(v.Uint32()), true
+		}
+		return v.Int64(), v.Int64() >= 0
+	case float32s, float64s:
+		x := c.double(v)
+		return int64(x), x == math.Trunc(x) && math.Abs(x) < 1<<53
+	}
+	return 0, false
+}
+
+// seconds is the value of a column of times as seconds since 1970.
+func (c *column) seconds(n int64) int64 {
+	per := int64(c.unit / time.Second)
+	if per > 0 {
+		return n * per
+	}
+	per = int64(time.Second / c.unit)
+	s := n / per
+	if n%per < 0 {
+		s--
+	}
+	return s
+}
+
+// double is the value of a column of numbers.
+func (c *column) double(v parquet.Value) float64 {
+	switch c.form {
+	case float32s:
+		return float64(v.Float())
+	case float64s:
+		return v.Double()
+	case truths:
+		if v.Boolean() {
+			return 1
+		}
+		return 0
+	case unsigned:
+		if v.Kind() == parquet.Int64 {
+			return float64(v.Uint64())
+		}
+	}
+	n, _ := c.integer(v)
+	return float64(n)
+}
+
+// appendText writes a value as it would stand in a text file; nothing for one that is null.
+func (c *column) appendText(b []byte, v parquet.Value) []byte {
+	if v.IsNull() {
+		return b
+	}
+	switch c.form {
+	case texts:
+		return append(b, v.ByteArray()...)
+	case truths:
+		return strconv.AppendBool(b, v.Boolean())
+	case times:
+		n, _ := c.integer(v)
+		return strconv.AppendInt(b, c.seconds(n), 10)
+	case unsigned:
+		if v.Kind() == parquet.Int64 {
+			return strconv.AppendUint(b, v.Uint64(), 10)
+		}
+	case float32s, float64s:
+		if n, ok := c.integer(v); ok { // as 7 and not 7.0: pandas makes ids with gaps numbers
+			return strconv.AppendInt(b, n, 10)
+		}
+		return strconv.AppendFloat(b, c.double(v), 'g', -1, 64)
+	case others:
+		return fmt.Appendf(b, "<%s>", c.what)
+	}
+	n, _ := c.integer(v)
+	return strconv.AppendInt(b, n, 10)
+}
+
+// isNumbers says whether values are numbers.
+func (c *column) isNumbers() bool { return c.form <= truths }
+
+// check is an error of a column that cannot be read as kind, whatever its values are.
+func (c *column) check(file string, kind text.Kind) error {
+	switch {
+	case c.form == others:
+		return &text.Error{File: file, What: fmt.Sprintf("column %q is of type %s, which is not "+
+			"read", c.name, c.what), Do: "write it as numbers or text"}
+	case c.list && kind != text.Text:
+		return &text.Error{File: file, What: fmt.Sprintf("column %q has lists", c.name),
+			Do: "give a column with one value a row"}
+	}
+	return nil
+}

@@ -1,0 +1,180 @@
+package columnar
+
+import (
+	"fmt"
+	"strconv"
+
+	"gdb/layout/ingest/text"
+
+	"github.com/parquet-go/parquet-go"
+)
+
+// convert makes a batch of the n rows that were taken.
+func (r *Reader) convert(b *batch, n int) {
+	b.reset(len(r.spec.Columns))
+	b.File, b.First, b.Unit = r.file.name, r.row, "row"
+	for i := range n {
+		bad := text.Bad{Line: r.row + int64(i)}
+		if r.columns(b, i, &bad) && r.vector(b, i, &bad) {
+			b.place(r.row + int64(i))
+			continue
+		}
+		b.truncate(&r.spec, r.dims)
+		b.Bad = append(b.Bad, bad)
+	}
+	r.row += int64(n)
+}
+
+func (b *batch) reset(columns int) {
+	if b.Columns == nil {
+		b.Columns = make([]text.Values, columns)
+	}
+	b.Rows, b.Lines, b.Bad, b.Vector, b.arena = 0, nil, b.Bad[:0], b.Vector[:0], b.arena[:0]
+	for i := range b.Columns {
+		c := &b.Columns[i]
+		c.IDs, c.Texts, c.Integers = c.IDs[:0], c.Texts[:0], c.Integers[:0]
+		c.Floats = c.Floats[:0]
+	}
+}
+
+// place counts a row and notes its number.
+func (b *batch) place(row int64) {
+	if b.Rows == 0 {
+		b.First = row
+	}
+	if b.Lines == nil && row != b.First+int64(b.Rows) {
+		b.Lines = b.lines[:0]
+		for i := range b.Rows {
+			b.Lines = append(b.Lines, b.First+int64(i))
+		}
+	}
+	if b.Lines != nil {
+		b.Lines = append(b.Lines, row)
+		b.lines = b.Lines
+	}
+	b.Rows++
+}
+
+// truncate takes back what was appended of a row that is bad.
+func (b *batch) truncate(spec *text.Spec, dims []int) {
+	for i := range b.Columns {
+		c := &b.Columns[i]
+		c.IDs, c.Texts = c.IDs[:min(b.Rows, len(c.IDs))], c.Texts[:min(b.Rows, len(c.Texts))]
+		c.Integers = c.Integers[:min(b.Rows, len(c.Integers))]
+		c.Floats = c.Floats[:min(b.Rows, len(c.Floats))]
+	}
+	dim := 0
+	for i := range spec.Vector {
+		dim += dims[i]
+	}
+	b.Vector = b.Vector[:min(b.Rows*dim, len(b.Vector))]
+}
+
+// columns appends row i to the columns, or says what is wrong with it.
+func (r *Reader) columns(b *batch, i int, bad *text.Bad) bool {
+	for k, want := range r.spec.Columns {
+		c, v := r.cursor(want.Field), &b.Columns[k]
+		if c.list {
+			v.Texts = append(v.Texts, r.listText(b, c, c.list1(i)))
+			continue
+		}
+		value := c.values[i]
+		if !value.IsNull() && appendFast(v, want.Kind, c, value) {
+			continue
+		}
+		at := len(b.arena)
+		b.arena = c.appendText(b.arena, value)
+		if !r.spec.Append(v, want, b.arena[at:len(b.arena):len(b.arena)], bad) {
+			return false
+		}
+	}
+	return true
+}
+
+// ListSep is between the elements of a list that is read as text.
+const ListSep = "\x1f"
+
+// listText is a list as text: its elements, or at the head of a file their number in [].
+func (r *Reader) listText(b *batch, c *cursor, values []parquet.Value) []byte {
+	at := len(b.arena)
+	if r.head {
+		b.arena = fmt.Appendf(b.arena, "[%d]", len(values))
+		return b.arena[at:len(b.arena):len(b.arena)]
+	}
+	for i, v := range values {
+		if i > 0 {
+			b.arena = append(b.arena, ListSep...)
+		}
+		b.arena = c.appendText(b.arena, v)
+	}
+	return b.arena[at:len(b.arena):len(b.arena)]
+}
+
+// appendFast appends values that need not be text first.
+func appendFast(v *text.Values, kind text.Kind, c *cursor, value parquet.Value) bool {
+	switch kind {
+	case text.ID:
+		if n, ok := c.integer(value); ok && n >= 0 && c.form != times {
+			v.IDs = append(v.IDs, uint64(n))
+			return true
+		}
+	case text.Integer, text.Time:
+		n, ok := c.integer(value)
+		if c.form == times {
+			n = c.seconds(n)
+		}
+		if ok {
+			v.Integers = append(v.Integers, n)
+		}
+		return ok
+	case text.Float, text.Optional:
+		if x := float32(c.double(value)); c.isNumbers() && x-x == 0 {
+			v.Floats = append(v.Floats, x)
+			return true
+		}
+	}
+	return false
+}
+
+// list1 are the values of row i of a column of lists.
+func (c *cursor) list1(i int) []parquet.Value {
+	if i == 0 {
+		return c.values[:c.ends[0]]
+	}
+	return c.values[c.ends[i-1]:c.ends[i]]
+}
+
+// vector appends row i to the vector, or says what is wrong with it.
+func (r *Reader) vector(b *batch, i int, bad *text.Bad) bool {
+	for k, field := range r.spec.Vector {
+		c := r.cursor(field)
+		values := c.values[i:]
+		if c.list {
+			if values = c.list1(i); len(values) != r.dims[k] {
+				bad.What = fmt.Sprintf("column %q has a list of %s values, where others have %d",
+					c.name, strconv.Itoa(len(values)), r.dims[k])
+				return false
+			}
+		}
+		for _, value := range values[:r.dims[k]] {
+			x, ok := r.number(b, field, c, value, bad)
+			if !ok {
+				return false
+			}
+			b.Vector = append(b.Vector, x)
+		}
+	}
+	return true
+}
+
+func (r *Reader) number(b *batch, field int, c *cursor, value parquet.Value, bad *text.Bad) (
+	x float32, ok bool) {
+	if !value.IsNull() && c.isNumbers() {
+		if x := float32(c.double(value)); x-x == 0 {
+			return x, true
+		}
+	}
+	at := len(b.arena)
+	b.arena = c.appendText(b.arena, value)
+	return r.spec.Number(field, b.arena[at:], bad)
+}

@@ -1,0 +1,356 @@
+package columnar
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"runtime"
+	"slices"
+	"sync"
+
+	"gdb/internal/bug"
+	"gdb/layout/ingest/text"
+
+	"github.com/parquet-go/parquet-go"
+)
+
+const (
+	// batchRows is the largest number of rows in a batch, and batchValues of values, but for one
+	// row.
+	batchRows, batchValues = 8192, 1 << 18
+	// valuesRead are taken from a page at a time.
+	valuesRead = 1024
+)
+
+// Reader reads columns of one file. It is used from one goroutine, and must be closed.
+type Reader struct {
+	file    *File
+	spec    text.Spec
+	dims    []int // of the spec's Vector: values of a field
+	rows    int   // largest number in a batch
+	head    bool  // the first rows are looked at
+	cursors []*cursor
+	where   map[int]*cursor // by field
+
+	free, full chan *batch
+	stop       chan struct{}
+	stopOnce   sync.Once
+	working    sync.WaitGroup
+	last       *batch
+
+	// Of the goroutine that reads.
+	group int   // the next row group
+	left  int64 // rows of the one that is open
+	row   int64 // number of the next row, from 0
+}
+
+// batch is a text.Batch with what it is read by.
+type batch struct {
+	text.Batch
+	arena []byte
+	lines []int64
+	err   error
+}
+
+// cursor is the reading of one column.
+type cursor struct {
+	*column
+	pages  parquet.Pages
+	page   parquet.Page
+	reader parquet.ValueReader
+	buffer []parquet.Value
+	have   []parquet.Value // of buffer, not taken yet
+	ended  bool            // the row group has no more pages
+
+	values []parquet.Value // of the batch
+	ends   []int           // of lists: where each row's values end
+	arena  []byte          // of the texts of values
+}
+
+// Read starts to read the columns that spec names. dims are the numbers of values in the fields of
+// its Vector.
+func Read(f *File, spec text.Spec, dims []int) (*Reader, error) {
+	r, err := f.read(spec, dims, batchRows)
+	if err != nil {
+		return nil, err
+	}
+	for i, c := range spec.Columns {
+		if err := r.cursor(c.Field).check(f.name, spec.Columns[i].Kind); err != nil {
+			return nil, err
+		}
+	}
+	for _, field := range spec.Vector {
+		if err := r.cursor(field).check(f.name, text.Text); err != nil {
+			return nil, err
+		}
+	}
+	for range cap(r.free) {
+		r.free <- &batch{}
+	}
+	r.working.Go(r.work)
+	return r, nil
+}
+
+func (t *File) read(spec text.Spec, dims []int, rows int) (*Reader, error) {
+	if spec.Width != len(t.columns) || spec.Names != nil && !slices.Equal(spec.Names, t.Names()) {
+		return nil, &text.Error{File: t.name, What: "its columns are not those of the files " +
+			"before it", Do: "the files of a directory have the same columns"}
+	}
+	r := &Reader{file: t, spec: spec, dims: dims, free: make(chan *batch, 2),
+		full: make(chan *batch, 1), stop: make(chan struct{}), where: map[int]*cursor{}}
+	width := 0
+	use := func(field, values int) {
+		width += values
+		if r.where[field] == nil {
+			r.where[field] = &cursor{column: &t.columns[field]}
+			r.cursors = append(r.cursors, r.where[field])
+		}
+	}
+	for _, c := range spec.Columns {
+		use(c.Field, 1)
+	}
+	for i, field := range spec.Vector {
+		use(field, dims[i])
+	}
+	r.rows = min(rows, max(1, batchValues/max(1, width)))
+	return r, nil
+}
+
+func (r *Reader) cursor(field int) *cursor { return r.where[field] }
+
+// Next returns the next batch, valid until the following call, or io.EOF.
+func (r *Reader) Next(ctx context.Context) (*text.Batch, error) {
+	if r.last != nil {
+		r.free <- r.last
+		r.last = nil
+	}
+	select {
+	case b, ok := <-r.full:
+		if !ok {
+			return nil, io.EOF
+		}
+		if b.err != nil {
+			return nil, b.err
+		}
+		r.last = b
+		return &b.Batch, nil
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+}
+
+// Close ends the reading. It does not close the file.
+func (r *Reader) Close() error {
+	r.stopOnce.Do(func() { close(r.stop) })
+	r.working.Wait()
+	return r.closePages()
+}
+
+func (r *Reader) closePages() error {
+	var errs []error
+	for _, c := range r.cursors {
+		errs = append(errs, c.close())
+	}
+	return errors.Join(errs...)
+}
+
+// work fills batches until the end of the file, an error, or Close.
+func (r *Reader) work() {
+	defer bug.Catch()
+	defer close(r.full)
+	for {
+		var b *batch
+		select {
+		case b = <-r.free:
+		case <-r.stop:
+			return
+		}
+		b.err = r.file.guard(func() error { return r.fill(b) })
+		if b.err == io.EOF {
+			return
+		}
+		failed := b.err != nil
+		select {
+		case r.full <- b:
+		case <-r.stop:
+			return
+		}
+		if failed {
+			return
+		}
+	}
+}
+
+// fill reads and converts one batch. At the end of the file it returns io.EOF.
+func (r *Reader) fill(b *batch) error {
+	for r.left == 0 {
+		groups := r.file.parquet.RowGroups()
+		if r.group == len(groups) {
+			return io.EOF
+		}
+		if err := r.openGroup(groups[r.group]); err != nil {
+			return err
+		}
+		r.group++
+	}
+	n := int(min(int64(r.rows), r.left))
+	if err := r.take(n); err != nil {
+		return err
+	}
+	r.left -= int64(n)
+	r.convert(b, n)
+	return nil
+}
+
+// openGroup begins a row group.
+func (r *Reader) openGroup(g parquet.RowGroup) error {
+	chunks := g.ColumnChunks()
+	for _, c := range r.cursors {
+		if err := c.close(); err != nil {
+			return err
+		}
+		if c.leaf >= len(chunks) {
+			return fmt.Errorf("a row group has %d columns", len(chunks))
+		}
+		c.pages, c.ended = chunks[c.leaf].Pages(), false
+	}
+	r.left = g.NumRows()
+	return nil
+}
+
+// take reads n rows of each column, several columns at a time.
+func (r *Reader) take(n int) error {
+	workers := min(len(r.cursors), runtime.GOMAXPROCS(0))
+	errs := make([]error, workers)
+	var all sync.WaitGroup
+	for w := range workers {
+		all.Go(func() {
+			defer bug.Catch()
+			for i := w; i < len(r.cursors) && errs[w] == nil; i += workers {
+				c := r.cursors[i]
+				errs[w] = r.file.guard(func() error { return c.take(n) })
+			}
+		})
+	}
+	all.Wait()
+	return errors.Join(errs...)
+}
+
+// take reads n rows of the column.
+func (c *cursor) take(n int) error {
+	c.values, c.ends, c.arena = c.values[:0], c.ends[:0], c.arena[:0]
+	if !c.list {
+		for len(c.values) < n {
+			if err := c.ensure(); err != nil {
+				return err
+			}
+			k := min(n-len(c.values), len(c.have))
+			c.keep(c.have[:k])
+			c.have = c.have[k:]
+		}
+		return nil
+	}
+	for begun := false; ; {
+		err := c.ensure()
+		switch {
+		case err == errEnded && len(c.ends) == n-1 && begun:
+			c.ends = append(c.ends, len(c.values))
+			return nil
+		case err != nil:
+			return err
+		}
+		v := c.have[0]
+		if v.RepetitionLevel() == 0 { // the first of a row
+			if begun {
+				c.ends = append(c.ends, len(c.values))
+				if len(c.ends) == n {
+					return nil
+				}
+			}
+			begun = true
+		}
+		c.have = c.have[1:]
+		if v.DefinitionLevel() >= c.present {
+			c.keep([]parquet.Value{v})
+		}
+	}
+}
+
+// keep appends values to the batch's; their texts are copied, since their page goes.
+func (c *cursor) keep(values []parquet.Value) {
+	first := len(c.values)
+	c.values = append(c.values, values...)
+	if c.form != texts {
+		return
+	}
+	for i := first; i < len(c.values); i++ {
+		if v := c.values[i]; !v.IsNull() {
+			at := len(c.arena)
+			c.arena = append(c.arena, v.ByteArray()...)
+			c.values[i] = parquet.ByteArrayValue(c.arena[at:len(c.arena):len(c.arena)])
+		}
+	}
+}
+
+// errEnded says that a row group has fewer rows than it says.
+var errEnded = errors.New("a row group has fewer values than it says")
+
+// ensure makes sure that there are values to take.
+func (c *cursor) ensure() error {
+	for len(c.have) == 0 {
+		if c.reader == nil {
+			if c.ended {
+				return errEnded
+			}
+			page, err := c.pages.ReadPage()
+			if err == io.EOF {
+				c.ended = true
+				return errEnded
+			}
+			if err != nil {
+				return fmt.Errorf("column %q: %w", c.name, err)
+			}
+			c.page, c.reader = page, page.Values()
+		}
+		if c.buffer == nil {
+			c.buffer = make([]parquet.Value, valuesRead)
+		}
+		n, err := c.reader.ReadValues(c.buffer)
+		c.have = c.buffer[:n]
+		if err != nil {
+			if err != io.EOF {
+				return fmt.Errorf("column %q: %w", c.name, err)
+			}
+			c.drop()
+		}
+	}
+	return nil
+}
+
+// drop gives a page back once nothing of it is waiting.
+func (c *cursor) drop() {
+	if c.form == texts { // what waits lies in the page
+		for i, v := range c.have {
+			c.have[i] = v.Clone()
+		}
+	}
+	parquet.Release(c.page)
+	c.page, c.reader = nil, nil
+}
+
+func (c *cursor) close() error {
+	c.have = nil
+	if c.page != nil {
+		c.drop()
+	}
+	if c.pages == nil {
+		return nil
+	}
+	err := c.pages.Close()
+	c.pages = nil
+	if err != nil {
+		return fmt.Errorf("columnar: column %q: %w", c.name, err)
+	}
+	return nil
+}

@@ -1,0 +1,271 @@
+// Package columns turns the columns of a table into rows of numbers, the features of nodes: numbers
+// as they are, with gaps filled, and columns of categories as one number for each category.
+package columns
+
+import (
+	"fmt"
+	"maps"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+
+	"gdb/layout/ingest/text"
+)
+
+// CategoriesMax is the most categories of a column: each is a number in every row.
+const CategoriesMax = 1000
+
+// Fill says what stands where a value is missing. The zero value fills nothing.
+type Fill struct {
+	On        bool
+	Mean      bool    // the mean of the column
+	Value     float32 // else
+	Indicator bool    // a column more for each that has gaps: 1 where the value was missing
+}
+
+// ParseFill reads mean, zero or a number, and after a comma indicator.
+func ParseFill(s string) (f Fill, err error) {
+	if s == "" {
+		return f, nil
+	}
+	value, more, both := strings.Cut(s, ",")
+	f.On, f.Indicator = true, both
+	if both && more != "indicator" {
+		return f, fmt.Errorf("--fill %s: after the comma only indicator can stand", s)
+	}
+	switch value {
+	case "mean":
+		f.Mean = true
+	case "zero":
+	default:
+		x, err := strconv.ParseFloat(value, 32)
+		if err != nil || math.IsNaN(x) || math.IsInf(x, 0) {
+			return f, fmt.Errorf("--fill %s is not mean, zero or a number", s)
+		}
+		f.Value = float32(x)
+	}
+	return f, nil
+}
+
+// Column is a column that features are made of.
+type Column struct {
+	Field    int
+	Name     string
+	Dim      int // numbers in a row of it
+	Category bool
+}
+
+// Encoder makes rows of features. Its memory is O(columns + categories).
+type Encoder struct {
+	columns []column
+	fill    Fill
+	dim     int
+	row     []float32
+}
+
+// column is a column with what was measured.
+type column struct {
+	Column
+	values map[string]int // place of each category, in order of the words
+	sum    []float64
+	known  []uint64
+	gaps   []bool
+	first  int // place in the row
+}
+
+// New makes an encoder of some columns.
+func New(columns []Column, fill Fill) *Encoder {
+	e := &Encoder{fill: fill}
+	for _, c := range columns {
+		e.columns = append(e.columns, column{Column: c, values: map[string]int{},
+			sum: make([]float64, c.Dim), known: make([]uint64, c.Dim), gaps: make([]bool, c.Dim)})
+	}
+	e.place()
+	return e
+}
+
+// Measures says whether all rows must be seen by Measure before the first is encoded.
+func (e *Encoder) Measures() bool {
+	return e.fill.Mean || e.fill.Indicator ||
+		slices.ContainsFunc(e.columns, func(c column) bool { return c.Category })
+}
+
+// Plain says whether rows are what a batch's Vector is.
+func (e *Encoder) Plain() bool { return !e.fill.On && !e.Measures() }
+
+// Fields are the columns to read as text, and the fields of the vector.
+func (e *Encoder) Fields() (categories []text.Column, vector []int) {
+	for _, c := range e.columns {
+		if c.Category {
+			categories = append(categories, text.Column{Field: c.Field, Kind: text.Text})
+		} else {
+			vector = append(vector, c.Field)
+		}
+	}
+	return categories, vector
+}
+
+// Measure looks at a batch whose columns from number first on are the categories.
+func (e *Encoder) Measure(b *text.Batch, first int) error {
+	for i := range e.columns {
+		c := &e.columns[i]
+		if !c.Category {
+			continue
+		}
+		for _, v := range b.Columns[first].Texts {
+			if _, seen := c.values[string(v)]; seen || len(v) == 0 {
+				continue
+			}
+			if len(c.values) == CategoriesMax {
+				return &text.Error{File: b.File, What: fmt.Sprintf("column %q has more than %d "+
+					"categories", c.Name, CategoriesMax), Do: "leave it out of --categorical"}
+			}
+			c.values[string(v)] = 0
+		}
+		first++
+	}
+	width := e.vectorWidth()
+	for i := range b.Rows {
+		e.measureRow(b.Vector[i*width : (i+1)*width])
+	}
+	return nil
+}
+
+func (e *Encoder) measureRow(vector []float32) {
+	for i := range e.columns {
+		c := &e.columns[i]
+		if c.Category {
+			continue
+		}
+		for k, x := range vector[:c.Dim] {
+			if x != x {
+				c.gaps[k] = true
+				continue
+			}
+			c.sum[k] += float64(x)
+			c.known[k]++
+		}
+		vector = vector[c.Dim:]
+	}
+}
+
+func (e *Encoder) vectorWidth() (width int) {
+	for _, c := range e.columns {
+		if !c.Category {
+			width += c.Dim
+		}
+	}
+	return width
+}
+
+// Finish ends the measuring: the categories of a column are numbered in the order of their words.
+func (e *Encoder) Finish() {
+	for _, c := range e.columns {
+		for i, v := range slices.Sorted(maps.Keys(c.values)) {
+			c.values[v] = i
+		}
+	}
+	e.place()
+}
+
+// place lays out the row.
+func (e *Encoder) place() {
+	e.dim = 0
+	for i := range e.columns {
+		c := &e.columns[i]
+		c.first = e.dim
+		if c.Category {
+			e.dim += len(c.values)
+			continue
+		}
+		e.dim += c.Dim
+		for _, gap := range c.gaps {
+			if gap && e.fill.Indicator {
+				e.dim++
+			}
+		}
+	}
+}
+
+// Dim is the number of numbers in a row.
+func (e *Encoder) Dim() int { return e.dim }
+
+// Encode returns the rows of a batch, valid until the next call.
+func (e *Encoder) Encode(b *text.Batch, first int) ([]float32, error) {
+	if cap(e.row) < b.Rows*e.dim {
+		e.row = make([]float32, b.Rows*e.dim)
+	}
+	rows, width := e.row[:b.Rows*e.dim], e.vectorWidth()
+	clear(rows)
+	for i := range b.Rows {
+		err := e.encodeRow(b, first, i, b.Vector[i*width:(i+1)*width], rows[i*e.dim:(i+1)*e.dim])
+		if err != nil {
+			return nil, err
+		}
+	}
+	return rows, nil
+}
+
+func (e *Encoder) encodeRow(b *text.Batch, first, i int, vector, row []float32) error {
+	for k := range e.columns {
+		c := &e.columns[k]
+		if !c.Category {
+			e.numbers(c, vector[:c.Dim], row)
+			vector = vector[c.Dim:]
+			continue
+		}
+		v := b.Columns[first].Texts[i]
+		first++
+		if len(v) == 0 {
+			continue
+		}
+		at, known := c.values[string(v)]
+		if !known {
+			return fmt.Errorf("columns: %s: the file changed while it was read", b.File)
+		}
+		row[c.first+at] = 1
+	}
+	return nil
+}
+
+// numbers fills the numbers of a column, and the indicators behind them.
+func (e *Encoder) numbers(c *column, vector, row []float32) {
+	flag := c.first + c.Dim
+	for k, x := range vector {
+		gap := x != x
+		switch {
+		case gap && e.fill.Mean && c.known[k] > 0:
+			x = float32(c.sum[k] / float64(c.known[k]))
+		case gap && e.fill.On:
+			x = e.fill.Value
+		}
+		row[c.first+k] = x
+		if c.gaps[k] && e.fill.Indicator {
+			if gap {
+				row[flag] = 1
+			}
+			flag++
+		}
+	}
+}
+
+// Describe says what the columns were made of, in a few words; "" if they are as they were.
+func (e *Encoder) Describe() string {
+	var parts []string
+	gaps := 0
+	for _, c := range e.columns {
+		if c.Category {
+			parts = append(parts, fmt.Sprintf("%s has %d categories", c.Name, len(c.values)))
+		}
+		for _, g := range c.gaps {
+			if g {
+				gaps++
+			}
+		}
+	}
+	if gaps > 0 {
+		parts = append(parts, fmt.Sprintf("%d columns had gaps, which are filled", gaps))
+	}
+	return strings.Join(parts, "; ")
+}

@@ -1,0 +1,86 @@
+package columns
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"testing"
+
+	"gdb/layout/ingest/text"
+	"gdb/layout/layouttest"
+
+	"github.com/cockroachdb/pebble/v2/vfs"
+)
+
+// encode makes rows of the columns age, city and score of a table.
+func encode(t *testing.T, table, fill string) (rows [][]float32, e *Encoder) {
+	t.Helper()
+	fs := vfs.NewMem()
+	layouttest.WriteFile(t, fs, "n.csv", []byte(table))
+	f, err := ParseFill(fill)
+	if err != nil {
+		t.Fatal(err)
+	}
+	e = New([]Column{{1, "age", 1, false}, {2, "city", 1, true}, {3, "score", 1, false}}, f)
+	each := func(fn func(b *text.Batch) error) {
+		categories, vector := e.Fields()
+		r, err := text.Open(fs, "n.csv", text.Spec{Format: text.Format{Delim: ','}, Width: 4,
+			Columns: categories, Vector: vector, Gaps: f.On, Missing: []string{"NA"}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer r.Close()
+		for {
+			b, err := r.Next(context.Background())
+			if err == io.EOF {
+				return
+			}
+			if err == nil && len(b.Bad) > 0 {
+				err = fmt.Errorf("%v", b.Bad)
+			}
+			if err == nil {
+				err = fn(b)
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	each(func(b *text.Batch) error { return e.Measure(b, 0) })
+	e.Finish()
+	each(func(b *text.Batch) error {
+		all, err := e.Encode(b, 0)
+		for i := range b.Rows {
+			rows = append(rows, append([]float32(nil), all[i*e.Dim():(i+1)*e.Dim()]...))
+		}
+		return err
+	})
+	return rows, e
+}
+
+func TestEncode(t *testing.T) {
+	const table = "1,20,Rome,true\n2,,Bonn,false\n3,40,NA,NA\n"
+	for _, c := range []struct{ fill, want string }{
+		{"mean", "[[20 0 1 1] [30 1 0 0] [40 0 0 0.5]]"},
+		{"zero", "[[20 0 1 1] [0 1 0 0] [40 0 0 0]]"},
+		{"-1", "[[20 0 1 1] [-1 1 0 0] [40 0 0 -1]]"},
+		{"mean,indicator", "[[20 0 0 1 1 0] [30 1 1 0 0 0] [40 0 0 0 0.5 1]]"},
+	} {
+		rows, e := encode(t, table, c.fill)
+		if got := fmt.Sprint(rows); got != c.want {
+			t.Errorf("--fill %s: %s, want %s", c.fill, got, c.want)
+		}
+		if want := "city has 2 categories; 2 columns had gaps, which are filled"; e.Describe() !=
+			want {
+			t.Errorf("%q, want %q", e.Describe(), want)
+		}
+	}
+}
+
+func TestParseFill(t *testing.T) {
+	for _, s := range []string{"median", "nan", "inf", "mean,flag", "1,"} {
+		if f, err := ParseFill(s); err == nil {
+			t.Errorf("--fill %s is %+v", s, f)
+		}
+	}
+}

@@ -1,0 +1,155 @@
+package source
+
+import (
+	"context"
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+
+	"gdb/layout/ingest/badinput"
+	"gdb/layout/ingest/columns"
+	"gdb/layout/ingest/table"
+)
+
+// featureColumn are names of columns that are taken for features without a flag, and featureList
+// those of columns of lists.
+var (
+	featureColumn = regexp.MustCompile(`^(f|x|feat|feature)_?[0-9]+$`)
+	featureList   = regexp.MustCompile(`^(x|feats?|features?|emb|embeddings?|vectors?)$`)
+)
+
+// openFeatures opens the file of --features: an id and numbers.
+func (s *textGraph) openFeatures() (*nodeTable, error) {
+	n, err := s.openNodeTable(locate(s.fs, s.dir, s.opt.Features))
+	if err != nil {
+		return nil, err
+	}
+	if err := s.featureColumns(n); err != nil {
+		return nil, err
+	}
+	if len(n.features) == 0 {
+		return nil, &badinput.Error{Where: n.Path, What: "there is no column but the id"}
+	}
+	return n, nil
+}
+
+// featureColumns finds the columns of features: those of flags, else those of such names, or in a
+// file of --features all but the id.
+func (s *textGraph) featureColumns(n *nodeTable) (err error) {
+	used := []int{n.id, n.label, n.split}
+	own := s.opt.Features != ""
+	if s.opt.Categorical != "" {
+		n.categories, err = s.tables.Columns(n.Table, "--categorical", s.opt.Categorical, used...)
+		if err != nil {
+			return err
+		}
+	}
+	if s.opt.FeatureCols != "" {
+		n.features, err = s.tables.Columns(n.Table, "--feature-cols", s.opt.FeatureCols,
+			append(used, n.categories...)...)
+		if err != nil {
+			return err
+		}
+	} else {
+		for c := range n.Width {
+			if !slices.Contains(used, c) && (own || n.looksFeature(c)) {
+				n.features = append(n.features, c)
+			}
+		}
+	}
+	for _, c := range n.categories {
+		if !slices.Contains(n.features, c) {
+			n.features = append(n.features, c)
+		}
+	}
+	return s.refuseText(n)
+}
+
+// looksFeature says whether a column's name is that of features.
+func (n *nodeTable) looksFeature(c int) bool {
+	if n.Names == nil {
+		return false
+	}
+	name := strings.ToLower(n.Names[c])
+	return featureColumn.MatchString(name) ||
+		n.List(c) && featureList.MatchString(name)
+}
+
+// refuseText is an error if a column of features has text and no number in its first rows.
+func (s *parts) refuseText(n *nodeTable) error {
+	for _, c := range n.features {
+		if slices.Contains(n.categories, c) || n.List(c) {
+			continue
+		}
+		words := 0
+		word := ""
+		for _, r := range n.Sample {
+			if f := r[c]; f != "" && !slices.Contains(s.tables.Missing, f) && !table.IsNumeric(f) {
+				words++
+				word = f
+			}
+		}
+		if words == 0 || 2*words < len(n.Sample) {
+			continue
+		}
+		name := fmt.Sprint(c)
+		if n.Names != nil {
+			name = n.Names[c]
+		}
+		return badinput.Wrong(n.Path,
+			fmt.Sprintf("--categorical %s makes a number of each of its values; or "+
+				"leave it out of --feature-cols", name),
+			"column %q has text, such as %.40q, and features "+
+				"are numbers", name, word)
+	}
+	return nil
+}
+
+// useFeatures measures the columns where that is needed, which takes a pass over the table.
+func (s *parts) useFeatures(ctx context.Context, n *nodeTable) error {
+	fill, err := columns.ParseFill(s.opt.Fill)
+	if err != nil {
+		return badinput.Usage("%w", err)
+	}
+	var list []columns.Column
+	for _, c := range n.features {
+		name := fmt.Sprint(c)
+		if n.Names != nil {
+			name = n.Names[c]
+		}
+		list = append(list, columns.Column{Field: c, Name: name, Dim: n.Dim(c),
+			Category: slices.Contains(n.categories, c)})
+	}
+	e := columns.New(list, fill)
+	if e.Measures() {
+		err := s.eachNode(ctx, n, table.Skips, nodeWants{features: true}, func(r *nodeRows) error {
+			return e.Measure(r.batch, r.first)
+		})
+		if err != nil {
+			return err
+		}
+		e.Finish()
+	}
+	if what := e.Describe(); what != "" {
+		s.note("%s: %s", n.Path, what)
+	}
+	dtype := "text"
+	if n.Columnar() {
+		dtype = "columns"
+	}
+	s.info.Features = []FeatureInfo{{Name: "features", Dim: e.Dim(), DType: dtype}}
+	s.features["features"] = func(ctx context.Context, fn func(*RowChunk) error) error {
+		row := &RowChunk{}
+		return s.eachNode(ctx, n, table.Skips, nodeWants{features: true}, func(r *nodeRows) error {
+			row.IDs, row.Rows, row.Where = &r.ids, r.batch.Vector, r.ids.Where
+			if !e.Plain() {
+				if row.Rows, err = e.Encode(r.batch, r.first); err != nil {
+					return err
+				}
+			}
+			return fn(row)
+		})
+	}
+	return nil
+}

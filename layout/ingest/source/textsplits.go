@@ -1,0 +1,159 @@
+package source
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"gdb/layout/ingest/badinput"
+	"gdb/layout/ingest/table"
+	"gdb/layout/ingest/text"
+)
+
+// addTextSplit adds a file of one id a line, or with a header and an id column. rows says that ids
+// are row numbers, and must be among them.
+func addTextSplit(s *parts, name, file string, rows bool) error {
+	// --header and --id-col are meant for the tables; a list of ids has a header if it looks so.
+	t, err := s.tables.Open(file, table.Hints{Known: idNames})
+	if err != nil {
+		return err
+	}
+	if t.Width > 1 && t.Names == nil && t.Format.Delim == 0 {
+		// Without a header there is nothing but ids, and these have blanks in them.
+		line := &text.Format{Delim: '\t', Quotes: true, Comment: t.Format.Comment}
+		if t, err = s.tables.Open(file, table.Hints{Format: line}); err != nil {
+			return err
+		}
+	}
+	id := max(0, t.Named(idNames), slices.Index(t.Names, s.opt.IDCol))
+	if t.Width > 1 && t.Names == nil {
+		return &badinput.Error{Where: file, What: fmt.Sprintf("its rows have %d fields", t.Width),
+			Do: "a split has one node id on each line"}
+	}
+	if slices.Contains(s.info.Splits, name) {
+		return badinput.Usage("the split %s is there twice", name)
+	}
+	s.info.Splits = append(s.info.Splits, name)
+	s.splits = append(s.splits, func(ctx context.Context, fn func(*SplitChunk) error) error {
+		mode := table.Skips
+		if rows {
+			mode = table.Fails
+		}
+		columns := []text.Column{{Field: id, Kind: s.idKind()}}
+		c := &SplitChunk{Name: name}
+		return s.tables.Each(ctx, t, mode, text.Spec{Columns: columns}, func(b *text.Batch) error {
+			c.IDs = IDChunk{Ints: b.Columns[0].IDs, Text: b.Columns[0].Texts, Where: whereOf(b)}
+			if i := s.firstOutside(c.IDs.Ints); rows && i >= 0 {
+				return s.outOfRange(c.IDs.Position(i), "node", c.IDs.Ints[i], false)
+			}
+			return fn(c)
+		})
+	})
+	return nil
+}
+
+// splitWords are what people write in a column of splits, by the name of the split; "" is none.
+var splitWords = map[string]string{"train": "train", "training": "train", "val": "val",
+	"valid": "val", "validation": "val", "dev": "val", "test": "test", "testing": "test",
+	"": "", "none": "", "unused": "", "nan": ""}
+
+// splitColumn finds the column that says which split a node is in: by flag, or by its name and what
+// is in it.
+func (s *textGraph) splitColumn(n *nodeTable) (err error) {
+	if s.opt.SplitCol != "" {
+		n.split, err = n.Column("--split-col", s.opt.SplitCol)
+		return err
+	}
+	c := n.Named([]string{"split", "split_name", "subset"})
+	known := c >= 0 && c != n.id && c != n.label && n.All(c, func(f string) bool {
+		_, ok := splitWords[strings.ToLower(f)]
+		return ok
+	})
+	if known {
+		n.split = c
+		s.note("%s: the column %s says which split a node is in", n.Path, n.Names[c])
+	}
+	return nil
+}
+
+// splitsMost is the most splits that a column can name.
+const splitsMost = 64
+
+// useSplits takes the splits that a column names, which takes a pass over it.
+func (s *parts) useSplits(ctx context.Context, n *nodeTable) error {
+	names := map[string]bool{}
+	err := s.eachNode(ctx, n, table.Skips, nodeWants{split: true}, func(r *nodeRows) error {
+		for i, word := range r.split.Texts {
+			name := s.splitOf(word)
+			if name == "" || names[name] {
+				continue
+			}
+			if len(names) == splitsMost {
+				return badinput.Wrong(r.ids.Position(i), "is this the column of splits?",
+					"there are more than %d splits", splitsMost)
+			}
+			names[name] = true
+		}
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	sorted := slices.Sorted(maps.Keys(names))
+	s.info.Splits = append(s.info.Splits, sorted...)
+	s.splits = append(s.splits, func(ctx context.Context, fn func(*SplitChunk) error) error {
+		return s.streamSplits(ctx, n, sorted, fn)
+	})
+	return nil
+}
+
+// splitOf is the name of a split as it stands in a column; "" is none.
+func (s *parts) splitOf(word []byte) string {
+	if slices.Contains(s.tables.Missing, string(word)) {
+		return ""
+	}
+	if name, known := splitWords[strings.ToLower(string(word))]; known {
+		return name
+	}
+	return string(word)
+}
+
+func (s *parts) streamSplits(ctx context.Context, n *nodeTable, names []string,
+	fn func(*SplitChunk) error) error {
+	chunks := map[string]*SplitChunk{}
+	for _, name := range names {
+		chunks[name] = &SplitChunk{Name: name}
+	}
+	return s.eachNode(ctx, n, table.Skips, nodeWants{split: true}, func(r *nodeRows) error {
+		for _, c := range chunks {
+			c.IDs = IDChunk{Ints: c.IDs.Ints[:0], Text: c.IDs.Text[:0],
+				Where: Where{File: r.ids.File, Unit: r.ids.Unit, Lines: c.IDs.Lines[:0]}}
+		}
+		for i, word := range r.split.Texts {
+			name := s.splitOf(word)
+			if name == "" {
+				continue
+			}
+			c := chunks[name]
+			if c == nil {
+				return fmt.Errorf("ingest: %s: the file changed while it was read", n.Path)
+			}
+			if r.ids.Ints != nil {
+				c.IDs.Ints = append(c.IDs.Ints, r.ids.Ints[i])
+			} else {
+				c.IDs.Text = append(c.IDs.Text, r.ids.Text[i])
+			}
+			c.IDs.Lines = append(c.IDs.Lines, r.ids.line(i))
+		}
+		for _, name := range names {
+			if c := chunks[name]; c.IDs.Len() > 0 {
+				if err := fn(c); err != nil {
+					return err
+				}
+			}
+		}
+		return nil
+	})
+}

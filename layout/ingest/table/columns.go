@@ -1,0 +1,155 @@
+package table
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"gdb/layout/ingest/badinput"
+	"gdb/layout/ingest/columnar"
+	"gdb/layout/ingest/text"
+
+	"github.com/cockroachdb/pebble/v2/vfs"
+)
+
+// sampleCells bounds the sample of a table of many columns, and sampleLeast is how many rows it has
+// at least.
+const (
+	sampleCells = 1 << 18
+	sampleLeast = 20
+)
+
+// Files are the files of a table of columns: the file itself, or those of a directory. It
+// is nil if the file is text.
+func Files(fs vfs.FS, file string) (files []string, err error) {
+	stat, err := fs.Stat(file)
+	if err != nil {
+		return nil, badinput.Missing(file, err)
+	}
+	if !stat.IsDir() {
+		if columnar.Is(file) {
+			return []string{file}, nil
+		}
+		return nil, nil
+	}
+	names, err := fs.List(file)
+	if err != nil {
+		return nil, fmt.Errorf("ingest: list %s: %w", file, err)
+	}
+	slices.Sort(names)
+	for _, n := range names {
+		part := fs.PathJoin(file, n)
+		stat, err := fs.Stat(part)
+		switch {
+		case err != nil:
+			return nil, badinput.Missing(part, err)
+		case strings.HasPrefix(n, "_"), strings.HasPrefix(n, "."): // the writer's
+		case stat.IsDir():
+			return nil, badinput.Wrong(part,
+				"give directories of files alone: a column that is only in "+
+					"the names of directories is not read", "a directory within a table of %s",
+				file)
+		case columnar.Is(n):
+			files = append(files, part)
+		}
+	}
+	if len(files) == 0 {
+		return nil, badinput.Wrong(file, "give a file",
+			"is a directory, and there is no Parquet file in it")
+	}
+	return files, nil
+}
+
+// openColumnar looks at a table of columns.
+func (s *Opener) openColumnar(file string, files []string) (t *Table, err error) {
+	t = &Table{Path: file, files: files}
+	for i, part := range files {
+		f, err := columnar.Open(s.FS, part)
+		if err != nil {
+			return nil, badinput.Missing(part, err)
+		}
+		if i == 0 {
+			err = t.describe(f)
+		} else if !slices.Equal(f.Names(), t.Names) {
+			err = badinput.Wrong(part, "the files of a directory have the same columns",
+				"its columns are not those of %s", files[0])
+		}
+		t.Lines += uint64(f.Rows())
+		if err := errors.Join(err, f.Close()); err != nil {
+			return nil, err
+		}
+		stat, err := s.FS.Stat(part)
+		if err != nil {
+			return nil, fmt.Errorf("ingest: %w", err)
+		}
+		s.Use(part, stat.Size())
+	}
+	if t.Lines == 0 {
+		return nil, &badinput.Error{Where: file, What: "there are no rows in it"}
+	}
+	return t, nil
+}
+
+// List says whether the values of a column are lists.
+func (t *Table) List(col int) bool { return t.lists != nil && t.lists[col] }
+
+// Columnar says whether the table is stored by column.
+func (t *Table) Columnar() bool { return t.dims != nil }
+
+// describe takes names and a sample from the first file.
+func (t *Table) describe(f *columnar.File) (err error) {
+	t.Names, t.lists = f.Names(), f.Lists()
+	t.Width = len(t.Names)
+	if t.Width == 0 {
+		return &badinput.Error{Where: t.Path, What: "there are no columns in it"}
+	}
+	t.Sample, err = f.Head(min(sampleRows, max(sampleLeast, sampleCells/t.Width)))
+	if err != nil {
+		return err
+	}
+	t.dims = make([]int, t.Width)
+	for c, list := range t.lists {
+		t.dims[c] = 1
+		for _, row := range t.Sample { // the first list that is not empty
+			if n, err := strconv.Atoi(strings.Trim(row[c], "[]")); list && err == nil && n > 0 {
+				t.dims[c] = n
+				break
+			}
+		}
+	}
+	return nil
+}
+
+// columnReader closes the file with the reader of it.
+type columnReader struct {
+	*columnar.Reader
+	file *columnar.File
+}
+
+// Close closes both.
+func (r *columnReader) Close() error { return errors.Join(r.Reader.Close(), r.file.Close()) }
+
+func openColumns(s *Opener, t *Table, file string, spec text.Spec) (batches, error) {
+	f, err := columnar.Open(s.FS, file)
+	if err != nil {
+		return nil, err
+	}
+	columns := slices.Clone(spec.Vector)
+	for _, c := range spec.Columns {
+		columns = append(columns, c.Field)
+	}
+	var dims []int
+	for _, field := range spec.Vector {
+		dims = append(dims, t.dims[field])
+	}
+	if err := f.CheckMemory(columns, s.Memory/2); err != nil {
+		return nil, errors.Join(err, f.Close())
+	}
+	r, err := columnar.Read(f, spec, dims)
+	if err != nil {
+		return nil, errors.Join(err, f.Close())
+	}
+	return &columnReader{r, f}, nil
+}

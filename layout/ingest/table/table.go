@@ -1,0 +1,392 @@
+package table
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"path"
+	"slices"
+	"strconv"
+	"strings"
+
+	"gdb/layout/ingest/badinput"
+	"gdb/layout/ingest/text"
+
+	"github.com/cockroachdb/pebble/v2/vfs"
+)
+
+// ErrNotInteger says that an id is no integer although the first ids of the source are: the source
+// must be read again after ForceText.
+var ErrNotInteger = errors.New("an id is not an integer")
+
+const (
+	// sampleBytes and sampleRows at the head of a file decide its delimiter, header and ids.
+	sampleBytes = 256 << 10
+	sampleRows  = 1000
+)
+
+// Table is a table whose form is known.
+type Table struct {
+	Path   string
+	Format text.Format
+	Width  int
+	Names  []string   // of the columns, if there is a header
+	Sample [][]string // first rows, without the header
+	Lines  uint64     // about how many it has
+	files  []string   // what it is made of: path, or the files of a directory
+	// dims are the values of each column, where it is a table of columns: 1, or of lists the
+	// length of the first. Text has none.
+	dims  []int
+	lists []bool
+}
+
+// Dim is how many numbers a column gives for a row.
+func (t *Table) Dim(col int) int {
+	if t.dims == nil {
+		return 1
+	}
+	return t.dims[col]
+}
+
+// Head is the beginning of a text file, and whether that is all of it.
+func Head(fs vfs.FS, file string) (head []byte, all bool, err error) {
+	head, all, err = text.Head(fs, file, sampleBytes)
+	if err != nil {
+		return nil, false, badinput.Missing(file, err)
+	}
+	return head, all, nil
+}
+
+// Opener opens tables and reads them.
+type Opener struct {
+	FS      vfs.FS
+	Delim   string
+	Named   []string // columns that flags name: columns, and ranges of them
+	Missing []string // words for a value that is not known
+	// Filled says that gaps in numbers are filled, and AllowNaN that they may be.
+	Filled, AllowNaN bool
+	SkipBad          int64 // bad lines tolerated
+	Memory           int64 // of the process, bytes; 0: no bound
+	Bad              BadLines
+
+	Note func(format string, args ...any)
+	Use  func(path string, bytes int64) // counts a file among those that are read
+}
+
+// Hints are what is known of a table before its head is read.
+type Hints struct {
+	Format *text.Format // what the source's format prescribes, or nil
+	Known  []string     // names that a header may have, besides those of flags
+	Header string       // --header
+}
+
+// Open looks at the head of a file.
+func (s *Opener) Open(file string, h Hints) (*Table, error) {
+	files, err := Files(s.FS, file)
+	if err != nil {
+		return nil, err
+	}
+	if files != nil {
+		return s.openColumnar(file, files)
+	}
+	head, all, err := Head(s.FS, file)
+	if err != nil {
+		return nil, err
+	}
+	t := &Table{Path: file, files: []string{file}}
+	if t.Format, err = s.textFormat(head, all, file, h.Format); err != nil {
+		return nil, err
+	}
+	rows := text.Rows(head, all, t.Format, sampleRows+1)
+	if len(rows) == 0 {
+		return nil, &badinput.Error{Where: file, What: "there are no rows in it"}
+	}
+	t.Width = len(rows[0])
+	if t.Format.Header, err = s.isHeader(file, rows, h); err != nil {
+		return nil, err
+	}
+	if t.Format.Header {
+		t.Names, rows = rows[0], rows[1:]
+		if h.Format == nil && h.Header != "yes" {
+			s.Note("%s: the first line names the columns: %s", file, few(t.Names))
+		}
+	}
+	// Rows of another width are bad, and say nothing about columns.
+	t.Sample = slices.DeleteFunc(rows, func(r []string) bool { return len(r) != t.Width })
+	stat, err := s.FS.Stat(file)
+	if err != nil {
+		return nil, fmt.Errorf("ingest: %w", err)
+	}
+	s.Use(file, stat.Size())
+	if t.Lines, err = text.LinesAbout(s.FS, file, head, all); err != nil {
+		return nil, err
+	}
+	return t, nil
+}
+
+// textFormat applies --delim to a guess.
+func (s *Opener) textFormat(head []byte, all bool, file string, fixed *text.Format) (
+	text.Format, error) {
+	f := text.Format{}
+	switch {
+	case fixed != nil:
+		f = *fixed
+		if c := comment(head); f.Comment != 0 && c != 0 {
+			f.Comment = c
+		}
+	default:
+		f = GuessFormat(head, all, file)
+	}
+	switch d := s.Delim; {
+	case d == "":
+	case d == "tab" || d == `\t`:
+		f.Delim = '\t'
+	case d == "space" || d == " ":
+		f.Delim = 0
+	case len(d) == 1 && d != "\n" && d != `"`:
+		f.Delim = d[0]
+	default:
+		return f, badinput.Usage("--delim %q is not one character, tab or space", d)
+	}
+	return f, nil
+}
+
+// GuessFormat finds the delimiter that cuts all of the first rows into the same number of fields.
+func GuessFormat(head []byte, all bool, file string) text.Format {
+	f := text.Format{Quotes: true}
+	f.Comment = comment(head)
+	delims := []byte(",\t;|")
+	if strings.Contains(path.Base(file), ".tsv") || strings.Contains(path.Base(file), ".tab") {
+		delims = []byte("\t,;|")
+	}
+	if !strings.Contains(path.Base(file), ".csv") && !strings.Contains(path.Base(file), ".tsv") {
+		delims = append(delims, 0)
+	}
+	for _, d := range delims {
+		f.Delim = d
+		rows := text.Rows(head, all, f, 50)
+		even := len(rows) > 0 && len(rows[0]) > 1
+		wrong := 0
+		for _, r := range rows {
+			if len(r) != len(rows[0]) {
+				wrong++
+			}
+		}
+		// A few rows may be bad, which is reported when they are read.
+		if even && 10*wrong <= len(rows) {
+			return f
+		}
+	}
+	f.Delim = delims[0]
+	return f
+}
+
+// comment is the sign that begins comments, if the file begins with one: # or, as in collections of
+// networks, a percent sign and a blank. Then lines that begin with it are skipped.
+func comment(head []byte) byte {
+	switch {
+	case bytes.HasPrefix(head, []byte("#")):
+		return '#'
+	case bytes.HasPrefix(head, []byte("% ")), bytes.HasPrefix(head, []byte("%\t")):
+		return '%'
+	}
+	return 0
+}
+
+// IsNumber says whether a field is a number.
+func IsNumber(f string) bool {
+	_, err := strconv.ParseFloat(f, 64)
+	return err == nil
+}
+
+// IsNumeric says whether a field is a number, or true or false.
+func IsNumeric(f string) bool {
+	_, truth := text.ParseTruth([]byte(f))
+	return truth || IsNumber(f)
+}
+
+// IsInteger says whether a field is an integer.
+func IsInteger(f string) bool {
+	_, ok := text.ParseID([]byte(strings.TrimPrefix(f, "-")))
+	return ok
+}
+
+// All reports whether every sampled field of a column is so.
+func (t *Table) All(col int, is func(string) bool) bool {
+	return !slices.ContainsFunc(t.Sample, func(r []string) bool { return !is(r[col]) })
+}
+
+// Named returns the first column with one of these names, or -1.
+func (t *Table) Named(names []string) int {
+	return slices.IndexFunc(t.Names, func(n string) bool {
+		return slices.Contains(names, strings.ToLower(n))
+	})
+}
+
+// Column resolves what a flag names: a column's name, or its number from 0.
+func (t *Table) Column(flag, name string) (int, error) {
+	if i := slices.Index(t.Names, name); i >= 0 {
+		return i, nil
+	}
+	if i, err := strconv.Atoi(name); err == nil && i >= 0 && i < t.Width {
+		return i, nil
+	}
+	e := &badinput.Error{Where: t.Path, Flag: true,
+		What: fmt.Sprintf("%s: there is no column %q", flag, name)}
+	switch w := badinput.Nearest(name, t.Names); {
+	case w != "":
+		e.Do = "did you mean " + w + "?"
+	case t.Names != nil:
+		e.Do = "the columns are " + strings.Join(t.Names, ", ")
+	default:
+		e.Do = fmt.Sprintf("there is no header; columns are numbered 0 to %d", t.Width-1)
+	}
+	return -1, e
+}
+
+// Numeric says whether the sampled values of a column are numbers, but for those that are missing
+// where they are filled, and some are there.
+func (s *Opener) Numeric(t *Table, col int) bool {
+	some := false
+	return t.All(col, func(f string) bool {
+		gap := f == "" || slices.Contains(s.Missing, f)
+		some = some || !gap
+		return gap && (s.Filled || s.AllowNaN) || IsNumeric(f)
+	}) && some
+}
+
+// columns resolves a list of columns and ranges: "a,b", "f0:f127".
+// "*" is every column whose sampled values are all numbers, but for those in use.
+func (s *Opener) Columns(t *Table, flag, list string, used ...int) (cols []int, err error) {
+	if list == "*" {
+		for c := range t.Width {
+			if !slices.Contains(used, c) && (t.List(c) || s.Numeric(t, c)) {
+				cols = append(cols, c)
+			}
+		}
+		if len(cols) == 0 {
+			return nil, badinput.Wrong(t.Path, "name columns", "%s *: no other column has numbers",
+				flag)
+		}
+		return cols, nil
+	}
+	for part := range strings.SplitSeq(list, ",") {
+		lo, hi, isRange := strings.Cut(part, ":")
+		if slices.Contains(t.Names, part) || !isRange {
+			lo, hi = part, part
+		}
+		a, err := t.Column(flag, lo)
+		if err != nil {
+			return nil, err
+		}
+		b, err := t.Column(flag, hi)
+		if err != nil {
+			return nil, err
+		}
+		if b < a {
+			return nil, badinput.Usage("%s %s is a range backwards", flag, part)
+		}
+		for c := a; c <= b; c++ {
+			cols = append(cols, c)
+		}
+	}
+	return cols, nil
+}
+
+// noteUnused names the columns that have no role.
+func (s *Opener) NoteUnused(t *Table, used []int) {
+	var names []string
+	for c := range t.Width {
+		switch {
+		case slices.Contains(used, c), c == 0 && IsIndex(t.Names):
+		case t.Names != nil:
+			names = append(names, t.Names[c])
+		default:
+			names = append(names, strconv.Itoa(c))
+		}
+	}
+	if len(names) > 0 {
+		s.Note("%s: columns not used: %s", t.Path, few(names))
+	}
+}
+
+// few lists the first names, and how many more there are.
+func few(names []string) string {
+	const most = 8
+	if len(names) <= most+2 {
+		return strings.Join(names, ", ")
+	}
+	return fmt.Sprintf("%s, … and %d more", strings.Join(names[:most], ", "), len(names)-most)
+}
+
+// OnBad says what becomes of a bad line.
+type OnBad int
+
+const (
+	Skips    OnBad = iota // it is skipped, if the options allow
+	Restarts              // the same, but an id that is no integer is ErrNotInteger
+	Fails                 // it is an error: lines are counted, so none may be left out
+)
+
+// Each streams a table and deals with its bad lines.
+func (s *Opener) Each(ctx context.Context, t *Table, mode OnBad, spec text.Spec,
+	fn func(*text.Batch) error) error {
+	spec.Format, spec.Width, spec.Names = t.Format, t.Width, t.Names
+	spec.NaN, spec.Missing = s.AllowNaN, s.Missing
+	for _, file := range t.files {
+		r, err := s.openReader(t, file, spec)
+		if err != nil {
+			return badinput.Missing(file, err)
+		}
+		if err := errors.Join(s.eachOf(ctx, r, mode, fn), r.Close()); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// batches is a stream of rows, in batches that are valid until the next.
+type batches interface {
+	Next(ctx context.Context) (*text.Batch, error)
+	Close() error
+}
+
+func (s *Opener) openReader(t *Table, file string, spec text.Spec) (batches, error) {
+	if t.dims != nil {
+		return openColumns(s, t, file, spec)
+	}
+	return text.Open(s.FS, file, spec)
+}
+
+// eachOf streams one file.
+func (s *Opener) eachOf(ctx context.Context, r batches, mode OnBad,
+	fn func(*text.Batch) error) error {
+	for {
+		b, err := r.Next(ctx)
+		if err == io.EOF {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		for i := range b.Bad {
+			bad := &b.Bad[i]
+			switch {
+			case mode == Fails:
+				return BadLine(b, bad)
+			case bad.NotInteger && mode == Restarts && s.SkipBad == 0:
+				return fmt.Errorf("%w: %w", ErrNotInteger, BadLine(b, bad))
+			}
+			if err := s.Bad.skip(b, bad); err != nil {
+				return err
+			}
+		}
+		if b.Rows > 0 {
+			if err := fn(b); err != nil {
+				return err
+			}
+		}
+	}
+}

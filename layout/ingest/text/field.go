@@ -1,0 +1,149 @@
+package text
+
+import (
+	"fmt"
+	"math"
+	"strconv"
+	"time"
+)
+
+// Append reads field f as column c of a row and appends it to v, or says what is wrong with it.
+func (s *Spec) Append(v *Values, c Column, f []byte, bad *Bad) bool {
+	switch c.Kind {
+	case ID:
+		id, ok := ParseID(f)
+		if !ok {
+			badID(f, bad)
+			return false
+		}
+		v.IDs = append(v.IDs, id)
+	case Key:
+		if len(f) == 0 {
+			bad.What = s.name(c.Field) + ", an id, is empty"
+			return false
+		}
+		v.Texts = append(v.Texts, f)
+	case Text:
+		if s.isMissing(f) {
+			f = nil
+		}
+		v.Texts = append(v.Texts, f)
+	case Integer, Time:
+		n, ok := ParseInteger(f)
+		if !ok && c.Kind == Time {
+			n, ok = ParseTime(f)
+		}
+		if !ok {
+			bad.What = fmt.Sprintf("%s, %s, is not %s", s.name(c.Field), quote(f),
+				map[Kind]string{Integer: "an integer", Time: "a time"}[c.Kind])
+			return false
+		}
+		v.Integers = append(v.Integers, n)
+	default:
+		x, ok := s.float(f, c, bad)
+		if !ok {
+			return false
+		}
+		v.Floats = append(v.Floats, x)
+	}
+	return true
+}
+
+// badID tells a wrong id from one that is merely no integer.
+func badID(f []byte, bad *Bad) {
+	switch {
+	case len(f) == 0:
+		bad.What = "an id is empty"
+	case f[0] == '-' && len(f) > 1 && isDigits(f[1:]):
+		bad.What, bad.Do = fmt.Sprintf("id %s is negative", quote(f)), "node ids begin at 0"
+	default:
+		bad.What, bad.NotInteger = fmt.Sprintf("id %s is not an integer", quote(f)), true
+	}
+}
+
+func isDigits(f []byte) bool {
+	_, ok := ParseID(f)
+	return ok
+}
+
+// float reads a Float or Optional field.
+func (s *Spec) float(f []byte, c Column, bad *Bad) (float32, bool) {
+	if c.Kind == Optional && s.isMissing(f) {
+		return nan, true
+	}
+	x, ok := ParseFloat(f)
+	switch {
+	case !ok:
+		bad.What = fmt.Sprintf("%s, %s, is not a number", s.name(c.Field), quote(f))
+	case !finite(x) && (c.Kind == Float || x == x):
+		ok = false
+		bad.What = fmt.Sprintf("%s is %s, not a finite number", s.name(c.Field), quote(f))
+	}
+	return x, ok
+}
+
+// Number reads a field of the vector.
+func (s *Spec) Number(field int, f []byte, bad *Bad) (x float32, ok bool) {
+	if x, ok = ParseFloat(f); ok && finite(x) {
+		return x, true
+	}
+	switch truth, isTruth := ParseTruth(f); {
+	case s.isMissing(f) && (s.Gaps || s.NaN):
+		return nan, true
+	case s.Gaps && x != x:
+		return nan, true
+	case ok && s.NaN:
+		return x, true
+	case isTruth:
+		return truth, true
+	case s.isMissing(f):
+		bad.What = s.name(field) + " is empty"
+		bad.Do = "--fill mean, --fill zero or a number fills it"
+	case ok:
+		bad.What = fmt.Sprintf("%s is %s", s.name(field), quote(f))
+		bad.Do = "fill it with --fill, or allow it with --allow-nan"
+	default:
+		bad.What = fmt.Sprintf("%s, %s, is not a number", s.name(field), quote(f))
+		bad.Do = "if it is a word for missing, name it with --na; if the column has categories, " +
+			"with --categorical"
+	}
+	return x, false
+}
+
+// ParseTruth reads true or false, as programs write them, as 1 or 0.
+func ParseTruth(f []byte) (x float32, ok bool) {
+	switch string(f) {
+	case "true", "True", "TRUE":
+		return 1, true
+	case "false", "False", "FALSE":
+		return 0, true
+	}
+	return 0, false
+}
+
+// timeForms are the forms of ISO 8601 that are read, the most frequent first.
+var timeForms = []string{time.DateOnly, time.RFC3339, "2006-01-02 15:04:05",
+	"2006-01-02T15:04:05", "2006-01-02 15:04:05Z07:00", "2006-01-02T15:04", "2006-01-02 15:04"}
+
+// ParseTime reads a number of seconds with a fraction, or a date and time, as seconds since 1970.
+func ParseTime(f []byte) (seconds int64, ok bool) {
+	for _, form := range timeForms {
+		if t, err := time.Parse(form, str(f)); err == nil {
+			return t.Unix(), true
+		}
+	}
+	x, err := strconv.ParseFloat(str(f), 64)
+	if err != nil || math.Abs(x) > 1<<62 || x != x {
+		return 0, false
+	}
+	return int64(math.Floor(x)), true
+}
+
+// quote shows a field in a message, shortened.
+func quote(f []byte) string {
+	const max = 40
+	if len(f) > max {
+		return fmt.Sprintf("%q…", f[:max])
+	}
+	return fmt.Sprintf("%q", f)
+}
