@@ -21,8 +21,8 @@ func checkTrainable(m *kv.Meta) error {
 		return errors.New("train: the store has no nodes")
 	case len(m.Features) == 0:
 		return errors.New("train: the store has no features, and a model needs an input vector " +
-			"for every node: ingest again with features (--features FILE or --feature-cols), for " +
-			"example one-hot degrees or random vectors")
+			"for every node: ingest again with features (--features FILE or --feature-cols), or " +
+			"with --features degree, which makes them")
 	case m.Labels == nil:
 		return errors.New("train: the store has no labels: ingest again with labels " +
 			"(--labels FILE or --label-col)")

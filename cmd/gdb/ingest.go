@@ -68,7 +68,8 @@ func ingestFlags(f *pflag.FlagSet, opt *ingest.Options, splits *[]string, block 
 	direction.DefValue = ""
 	f.StringVar(&opt.Edges, "edges", "", "file of edges")
 	f.StringVar(&opt.Nodes, "nodes", "", "file of nodes: ids, labels, features")
-	f.StringVar(&opt.Features, "features", "", "file of features")
+	f.StringVar(&opt.Features, "features", "",
+		"file of features; or features to make: degree, random:64, one-hot")
 	f.StringVar(&opt.Labels, "labels", "", "file of labels")
 	f.StringArrayVar(splits, "split", nil,
 		"NAME=FILE: members of a split, repeatable; or random=60/20/20")

@@ -75,6 +75,8 @@ var rooms = map[string][]string{
 		"layout/ingest/badinput",
 		"layout/ingest/table",
 		"layout/ingest/stats",
+		"layout/ingest/made",
+		"layout/ingest/numbertable",
 		"layout/ingest/edgecodec",
 		"layout/ingest/source",
 		"layout/ingest",

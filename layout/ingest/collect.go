@@ -5,6 +5,7 @@ import (
 
 	"gdb/layout/ingest/badinput"
 	"gdb/layout/ingest/extsort"
+	"gdb/layout/ingest/numbertable"
 	"gdb/layout/ingest/source"
 )
 
@@ -29,7 +30,8 @@ func newIDCollector(p *pipeline, out *scanResult) (idCollector, error) {
 		s, err := extsort.NewWords(p.sorter("ids", 1, p.memory.strings))
 		return &wideCollector{sorter: s}, err
 	case idTable:
-		t, err := newNumberTable(p.budget, p.memory.table, tableSlots(p.memory.table, p.info))
+		t, err := numbertable.New(p.budget, p.memory.table,
+			tableSlots(p.memory.table, p.info), nodesMax-1)
 		return &tableCollector{p: p, table: t, seed: out.HashSeed}, err
 	case idText:
 		opt := p.sorter("ids", 0, p.memory.strings)

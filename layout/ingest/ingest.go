@@ -21,6 +21,7 @@ import (
 	"gdb/layout"
 	"gdb/layout/ingest/badinput"
 	"gdb/layout/ingest/edgecodec"
+	"gdb/layout/ingest/made"
 	"gdb/layout/ingest/source"
 	"gdb/layout/ingest/stats"
 
@@ -73,6 +74,16 @@ func newPipeline(fs vfs.FS, src source.Source, opt Options) (*pipeline, error) {
 	if err := checkOptions(&opt, info); err != nil {
 		return nil, err
 	}
+	if made.Is(opt.Features) {
+		if _, err := made.Parse(opt.Features); err != nil {
+			return nil, badinput.Usage("%w", err)
+		}
+		if len(info.Features) > 0 {
+			info.Features = nil
+			info.Notes = append(info.Notes, "the source's features are not read: --features "+
+				opt.Features)
+		}
+	}
 	memory, err := planMemory(opt.Memory)
 	if err != nil {
 		return nil, err
@@ -110,6 +121,9 @@ func checkOptions(opt *Options, info *source.Info) error {
 			opt.Merge)
 	case (opt.Dedup || opt.Merge != "") && opt.KeepDuplicates:
 		return bad("--dedup, --merge and --keep-duplicates contradict each other")
+	case made.Is(opt.Features) && (opt.FeatureCols != "" || opt.Categorical != ""):
+		return bad("--features %s makes features; --feature-cols and --categorical name others",
+			opt.Features)
 	case opt.Normalize != "" && opt.Normalize != "none" && len(info.Features) == 0:
 		return bad("--normalize %s, but there are no features", opt.Normalize)
 	case opt.BlockBytes < 4096 || opt.BlockBytes > 1<<20 ||

@@ -10,6 +10,7 @@ import (
 	"gdb/kv"
 	"gdb/layout/ingest/badinput"
 	"gdb/layout/ingest/extsort"
+	"gdb/layout/ingest/numbertable"
 )
 
 // nodeMap maps external ids to node ids. Ids of the modes rows and ranked are looked up, one by
@@ -124,9 +125,6 @@ type idsResult struct {
 	Files []kv.FileMeta
 }
 
-// errCollision says that two ids have one hash: the next seed is tried.
-var errCollision = errors.New("two ids have one hash")
-
 // hashSeeds is the number of seeds that are tried. A collision among four billion ids happens in
 // one of three ingests; sixteen in a row do not, unless the hash is broken.
 const hashSeeds = 16
@@ -145,7 +143,7 @@ func (p *pipeline) number(ctx context.Context, r *results) (*nodeMap, error) {
 			}
 			return m, err
 		}
-		if !errors.Is(err, errCollision) || r.scan.HashSeed+1 == hashSeeds {
+		if !errors.Is(err, numbertable.ErrCollision) || r.scan.HashSeed+1 == hashSeeds {
 			return nil, err
 		}
 		p.hashSeed = r.scan.HashSeed + 1
@@ -392,7 +390,7 @@ func (p *pipeline) orderByPlace(ctx context.Context, s *scanResult, out *idsResu
 	last := uint64(0)
 	err = p.eachEntry(ctx, opt, s.IDs, func(e extsort.Entry) error {
 		if out.Nodes > 0 && e.Key == last {
-			return errCollision
+			return numbertable.ErrCollision
 		}
 		last = e.Key
 		out.Nodes++

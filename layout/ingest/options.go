@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strconv"
 
+	"gdb/layout/ingest/made"
 	"gdb/layout/ingest/source"
 )
 
@@ -60,13 +61,21 @@ type Options struct {
 // read are the options of what is read.
 func (o *Options) read() *source.Options {
 	return &source.Options{Sources: o.Sources, Format: o.Format, Edges: o.Edges, Nodes: o.Nodes,
-		Features: o.Features, Labels: o.Labels, Splits: o.Splits, SrcCol: o.SrcCol,
+		Features: o.featureFile(), Labels: o.Labels, Splits: o.Splits, SrcCol: o.SrcCol,
 		DstCol: o.DstCol, RelCol: o.RelCol, IDCol: o.IDCol, LabelCol: o.LabelCol,
 		FeatureCols: o.FeatureCols, WeightCol: o.WeightCol, TimeCol: o.TimeCol, Delim: o.Delim,
 		SplitCol: o.SplitCol, Categorical: o.Categorical, Fill: o.Fill, NA: o.NA,
 		LabelSep: o.LabelSep, MultiLabel: o.MultiLabel,
 		Header: o.Header, AllowNaN: o.AllowNaN, Memory: o.Memory, SkipBad: o.SkipBad,
 		Notes: o.Notes}
+}
+
+// featureFile is the file of --features; "" if features are made.
+func (o *Options) featureFile() string {
+	if made.Is(o.Features) {
+		return ""
+	}
+	return o.Features
 }
 
 // args are the options as flags, without those that do not shape the store: what the catalog
@@ -129,7 +138,7 @@ func (o *Options) args() []string {
 	number("block", int64(o.BlockBytes))
 	set("allow-nan", o.AllowNaN)
 	number("skip-bad", o.SkipBad)
-	if o.Partitioner == "random" {
+	if o.Partitioner == "random" || made.Is(o.Features) {
 		add("seed", strconv.FormatUint(o.Seed, 10))
 	}
 	return args

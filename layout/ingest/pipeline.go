@@ -11,6 +11,7 @@ import (
 	"gdb/kv"
 	"gdb/layout/ingest/edgecodec"
 	"gdb/layout/ingest/extsort"
+	"gdb/layout/ingest/made"
 	"gdb/layout/ingest/source"
 
 	"github.com/cockroachdb/pebble/v2/vfs"
@@ -182,6 +183,9 @@ func (p *pipeline) all(ctx context.Context) (*results, error) {
 // attachAll runs the steps that need node numbers. Those that may meet bad input come first, so
 // that it is found before the long work.
 func (p *pipeline) attachAll(ctx context.Context, r *results, m *nodeMap) (err error) {
+	if err := p.checkMade(m); err != nil {
+		return err
+	}
 	if r.labels, err = p.labels(ctx, m); err != nil {
 		return err
 	}
@@ -197,6 +201,13 @@ func (p *pipeline) attachAll(ctx context.Context, r *results, m *nodeMap) (err e
 	}
 	if r.topology, err = p.topology(ctx, r.scan, m); err != nil {
 		return err
+	}
+	if made.Is(p.opt.Features) {
+		f, err := p.madeFeatures(ctx, m, r.topology)
+		if err != nil {
+			return err
+		}
+		r.features = append(r.features, f)
 	}
 	r.out, err = p.outTopology(ctx, r.topology, m)
 	return err

@@ -9,6 +9,7 @@ import (
 	"gdb/internal/rng"
 	"gdb/layout/ingest/badinput"
 	"gdb/layout/ingest/extsort"
+	"gdb/layout/ingest/numbertable"
 	"gdb/layout/ingest/source"
 	"gdb/layout/ingest/stats"
 	"gdb/layout/ingest/table"
@@ -97,9 +98,9 @@ func (p *pipeline) scanStep(ctx context.Context) (*scanResult, error) {
 				}
 				t.ForceText()
 				mode = idTable
-			case errors.Is(err, errTableFull):
+			case errors.Is(err, numbertable.ErrFull):
 				mode = idText
-			case errors.Is(err, errCollision) && p.hashSeed+1 < hashSeeds:
+			case errors.Is(err, numbertable.ErrCollision) && p.hashSeed+1 < hashSeeds:
 				p.hashSeed++
 			default:
 				return err

@@ -12,6 +12,7 @@ import (
 	"gdb/layout"
 	"gdb/layout/ingest/badinput"
 	"gdb/layout/ingest/extsort"
+	"gdb/layout/ingest/made"
 	"gdb/layout/ingest/stats"
 	"gdb/layout/listfile"
 )
@@ -31,6 +32,7 @@ type topologyResult struct {
 	Splits     []edgeSplit   // of in-lists
 	Out        []extsort.Run // the edges, turned around, if out-lists are wanted
 	Sources    []extsort.Run // the sources of all edges, if their counters do not fit
+	Degrees    []extsort.Run // the degree of each node that has one, if features are made of it
 }
 
 // topology sorts the edges by destination and writes the in-lists.
@@ -128,7 +130,9 @@ type listPass struct {
 	total  uint64
 	done   uint64
 	batch  []uint64 // records on their way to turned or sources
-	splits *edgeSplits
+	// degrees gets the degrees of the nodes; nil where they are not asked for.
+	degrees *extsort.RunWriter
+	splits  *edgeSplits
 }
 
 func (p *pipeline) newListPass(dir layout.Direction, m *nodeMap, out *topologyResult) *listPass {
@@ -168,6 +172,11 @@ func (t *listPass) open() (err error) {
 			BlockBytes: t.p.opt.BlockBytes, Types: c.Typed, Weights: c.Weighted, Times: c.Timed})
 	if err != nil || t.dir == layout.Out {
 		return err
+	}
+	if made.Is(t.p.opt.Features) {
+		if t.degrees, err = t.p.newRun("degrees"); err != nil {
+			return err
+		}
 	}
 	counters := int64(t.m.nodes) * 4
 	switch {
@@ -251,7 +260,9 @@ func (t *listPass) emit(rec []uint64) error {
 	}
 	t.any = true
 	if node != t.node || t.degree == 0 {
-		t.endList()
+		if err := t.endList(); err != nil {
+			return err
+		}
 		t.node = node
 	}
 	t.degree++
@@ -352,15 +363,21 @@ func (t *listPass) flush(s *extsort.Words, width int) error {
 }
 
 // endList counts the list that ends.
-func (t *listPass) endList() {
+func (t *listPass) endList() error {
 	if t.degree == 0 {
-		return
+		return nil
+	}
+	if t.degrees != nil {
+		if err := t.degrees.Add(extsort.Entry{Key: t.node, Aux: t.degree}); err != nil {
+			return err
+		}
 	}
 	t.out.Hist = addDegree(t.out.Hist, t.degree, 1)
 	t.out.Max = max(t.out.Max, t.degree)
 	t.out.Edges += t.degree
 	t.lists++
 	t.degree = 0
+	return nil
 }
 
 // addDegree counts n nodes of a degree: place 0 is degree 0, place i is [2^(i-1), 2^i).
@@ -374,7 +391,17 @@ func addDegree(hist []uint64, degree, n uint64) []uint64 {
 }
 
 func (t *listPass) finish() (err error) {
-	t.endList()
+	if err := t.endList(); err != nil {
+		return err
+	}
+	if t.degrees != nil {
+		run, err := t.degrees.Finish()
+		if err != nil {
+			return err
+		}
+		t.degrees, t.out.Degrees = nil, []extsort.Run{run}
+		t.p.keepRuns(t.out.Degrees)
+	}
 	t.out.Hist[0] = t.m.nodes - t.lists
 	if t.out.Files, err = t.writer.Finish(); err != nil {
 		return err
@@ -418,6 +445,10 @@ func (t *listPass) finishSorter(s *extsort.Words) ([]extsort.Run, error) {
 // close frees what finish did not.
 func (t *listPass) close() error {
 	var errs []error
+	if t.degrees != nil {
+		_, err := t.degrees.Finish()
+		errs = append(errs, err)
+	}
 	t.splits.free()
 	if t.writer != nil {
 		errs = append(errs, t.writer.Abort())

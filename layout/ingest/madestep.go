@@ -1,0 +1,86 @@
+package ingest
+
+import (
+	"context"
+	"errors"
+
+	"gdb/kv"
+	"gdb/layout/ingest/badinput"
+	"gdb/layout/ingest/extsort"
+	"gdb/layout/ingest/made"
+	"gdb/layout/ingest/source"
+)
+
+// checkMade fails early if features cannot be made for so many nodes.
+func (p *pipeline) checkMade(m *nodeMap) error {
+	if !made.Is(p.opt.Features) {
+		return nil
+	}
+	kind, err := made.Parse(p.opt.Features)
+	if err == nil {
+		_, err = made.New(kind, m.nodes, 0, p.opt.Seed)
+	}
+	if err != nil {
+		return badinput.Usage("%w", err)
+	}
+	return nil
+}
+
+// madeFeatures writes features for a graph that has none.
+func (p *pipeline) madeFeatures(ctx context.Context, m *nodeMap, t *topologyResult) (
+	*featuresResult, error) {
+	return step(ctx, p, "made features", func(ctx context.Context, out *featuresResult) error {
+		kind, err := made.Parse(p.opt.Features)
+		if err != nil {
+			return err
+		}
+		maker, err := made.New(kind, m.nodes, t.Max, p.opt.Seed)
+		if err != nil {
+			return err
+		}
+		p.dropRuns(t.Degrees)
+		return p.writeMade(ctx, maker, m, t.Degrees, out)
+	})
+}
+
+func (p *pipeline) writeMade(ctx context.Context, maker *made.Maker, m *nodeMap,
+	degrees []extsort.Run, out *featuresResult) error {
+	f := &featureWriter{p: p, m: m, info: source.FeatureInfo{Name: "features", Dim: maker.Dim()}}
+	w, err := f.newRows()
+	if err != nil {
+		return err
+	}
+	row, next := make([]float32, maker.Dim()), uint64(0)
+	fill := func(end uint64) error { // the nodes below end have no in-edges
+		for ; next < end; next++ {
+			maker.Row(row, next, 0)
+			if err := w.AddF32(row); err != nil {
+				return err
+			}
+		}
+		return ctx.Err()
+	}
+	err = p.eachEntry(ctx, p.sorter("degrees", 0, p.memory.merge), degrees,
+		func(e extsort.Entry) error {
+			if err := fill(e.Key); err != nil {
+				return err
+			}
+			maker.Row(row, e.Key, e.Aux)
+			next++
+			if next%(1<<16) == 0 {
+				f.progress("make features", 1<<16)
+			}
+			return w.AddF32(row)
+		})
+	if err == nil {
+		err = fill(m.nodes)
+	}
+	if err != nil {
+		return errors.Join(err, w.Abort())
+	}
+	var files []kv.FileMeta
+	out.Meta, files, err = w.Finish()
+	out.Files = files
+	p.keepFiles(files...)
+	return err
+}
