@@ -56,6 +56,9 @@ type Meta struct {
 	Weighted    bool     // edges carry a float32 weight
 	Timestamped bool     // edges carry an int64 timestamp
 
+	// NodeTypes are the types that ids begin with, "user:17"; empty if they have none.
+	NodeTypes []NodeTypeMeta `json:",omitempty"`
+
 	IDs         IDsMeta
 	Features    []RowsMeta // by name; the first is the default
 	Labels      *LabelsMeta
@@ -72,6 +75,12 @@ type Meta struct {
 	// Manifest is the version of how Files make up the graph; 0: each is whole, of level 0.
 	Manifest int        `json:",omitempty"`
 	Files    []FileMeta // every data file, in path order
+}
+
+// NodeTypeMeta is a type of nodes.
+type NodeTypeMeta struct {
+	Name  string
+	Nodes uint64
 }
 
 // IDsMeta tells how external ids are kept.

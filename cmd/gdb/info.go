@@ -154,6 +154,12 @@ func printInfo(out io.Writer, dir string, m *kv.Meta) error {
 	if n := len(m.EdgeTypes); n > 0 {
 		w.printf("edge types  %d: %s\n", n, shorten(m.EdgeTypes, 8))
 	}
+	for i, t := range m.NodeTypes {
+		if i == 0 {
+			w.printf("node types  ids are TYPE:ID\n")
+		}
+		w.printf("  type      %-30.30s %s\n", t.Name, count(t.Nodes))
+	}
 	w.printf("in-degree   max %s, %s nodes without in-edges\n", count(m.Stats.InMax),
 		zeroDegree(m))
 	w.printf("ids         %s\n", m.IDs.Kind)

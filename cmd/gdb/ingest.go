@@ -10,6 +10,7 @@ import (
 	"gdb/internal/mem"
 	"gdb/kv"
 	"gdb/layout/ingest"
+	"gdb/layout/ingest/source"
 	"gdb/layout/splits"
 
 	"github.com/dustin/go-humanize"
@@ -19,8 +20,8 @@ import (
 
 func (a *app) ingestCommand() *cobra.Command {
 	opt := &ingest.Options{}
-	var named []string
-	var block, random string
+	var more ingestWords
+	var random string
 	cmd := &cobra.Command{
 		Use:   "ingest SRC... --out STORE",
 		Short: "Load a graph from source files into a store, in bounded memory",
@@ -31,12 +32,12 @@ store unless the ingest finished; after a kill, the same command with --resume g
   gdb ingest --edges edges.csv --nodes papers.csv --label-col topic --out my.gdb
   gdb ingest web-Google.txt.gz --out web.gdb --dry-run`,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if named, random = randomSplit(named); random != "" {
+			if more.splits, random = randomSplit(more.splits); random != "" {
 				if _, err := splits.ParseShares(random); err != nil {
 					return usage(err)
 				}
 			}
-			if err := a.ingestOptions(opt, args, named, block); err != nil {
+			if err := a.ingestOptions(opt, args, &more); err != nil {
 				return err
 			}
 			err := a.ingest(cmd, *opt)
@@ -46,11 +47,17 @@ store unless the ingest finished; after a kill, the same command with --resume g
 			return err
 		},
 	}
-	ingestFlags(cmd.Flags(), opt, &named, &block)
+	ingestFlags(cmd.Flags(), opt, &more)
 	return cmd
 }
 
-func ingestFlags(f *pflag.FlagSet, opt *ingest.Options, splits *[]string, block *string) {
+// ingestWords are flags of ingest as they were given, before they are options.
+type ingestWords struct {
+	edges, splits []string
+	nodes, block  string
+}
+
+func ingestFlags(f *pflag.FlagSet, opt *ingest.Options, more *ingestWords) {
 	f.StringVar(&opt.Out, "out", "", "directory of the new store")
 	f.StringVar(&opt.Format, "format", "",
 		"npy, csv, parquet, snap, ogb or triples (default: detected)")
@@ -66,12 +73,16 @@ func ingestFlags(f *pflag.FlagSet, opt *ingest.Options, splits *[]string, block 
 	direction := f.VarPF((*directionFlag)(&opt.Both), "direction", "",
 		"in, or both: write out-lists too (default in)")
 	direction.DefValue = ""
-	f.StringVar(&opt.Edges, "edges", "", "file of edges")
-	f.StringVar(&opt.Nodes, "nodes", "", "file of nodes: ids, labels, features")
+	f.StringArrayVar(&more.edges, "edges", nil,
+		"file of edges; repeatable as REL=FILE or SRC:REL:DST=FILE")
+	f.StringVar(&more.nodes, "nodes", "",
+		"file of nodes: ids, labels, features; with types TYPE=FILE")
+	f.StringVar(&opt.SrcType, "src-type", "", "type of the sources: their ids are numbered apart")
+	f.StringVar(&opt.DstType, "dst-type", "", "type of the destinations")
 	f.StringVar(&opt.Features, "features", "",
 		"file of features; or features to make: degree, random:64, one-hot")
 	f.StringVar(&opt.Labels, "labels", "", "file of labels")
-	f.StringArrayVar(splits, "split", nil,
+	f.StringArrayVar(&more.splits, "split", nil,
 		"NAME=FILE: members of a split, repeatable; or random=60/20/20")
 	f.StringVar(&opt.SrcCol, "src-col", "", "column of sources, name or number (default: first)")
 	f.StringVar(&opt.DstCol, "dst-col", "", "column of destinations (default: second)")
@@ -103,7 +114,7 @@ func ingestFlags(f *pflag.FlagSet, opt *ingest.Options, splits *[]string, block 
 	f.StringVar(&opt.FeatureDType, "feature-dtype", "f32", "features on disk: f32, f16 or bf16")
 	f.StringVar(&opt.Normalize, "normalize", "none",
 		"features: none, row (sum 1) or zscore (columns)")
-	f.StringVar(block, "block", "4KiB", "topology block")
+	f.StringVar(&more.block, "block", "4KiB", "topology block")
 	f.BoolVar(&opt.AllowNaN, "allow-nan", false, "take NaN and Inf in features")
 	f.Int64Var(&opt.SkipBad, "skip-bad", 0, "bad lines to tolerate; each is reported")
 	f.BoolVar(&opt.Resume, "resume", false, "go on with an ingest that was stopped")
@@ -147,24 +158,28 @@ func (d *directionFlag) Set(s string) error {
 // Type names the value in help.
 func (d *directionFlag) Type() string { return "string" }
 
-func (a *app) ingestOptions(opt *ingest.Options, args, splits []string, block string) error {
+func (a *app) ingestOptions(opt *ingest.Options, args []string, more *ingestWords) error {
 	opt.Sources = args
-	if len(args) == 0 && opt.Edges == "" {
+	if err := edgeFiles(opt, more); err != nil {
+		return err
+	}
+	if len(args) == 0 && opt.Edges == "" && len(opt.Relations) == 0 {
 		return usage(errors.New("ingest: no source: give a directory, files, or --edges FILE"))
 	}
 	if opt.Out == "" {
 		return usage(errors.New("ingest: no --out STORE: say where the store goes"))
 	}
-	n, err := mem.ParseSize(block)
+	n, err := mem.ParseSize(more.block)
 	if err != nil {
 		return usage(fmt.Errorf("ingest: --block: %w", err))
 	}
 	if n < 4096 || n > 1<<20 || n&(n-1) != 0 {
-		return usage(fmt.Errorf("ingest: --block %s: want a power of two of 4KiB to 1MiB", block))
+		return usage(fmt.Errorf("ingest: --block %s: want a power of two of 4KiB to 1MiB",
+			more.block))
 	}
 	opt.BlockBytes = int(n)
 	opt.Splits = map[string]string{}
-	for _, s := range splits {
+	for _, s := range more.splits {
 		name, file, ok := strings.Cut(s, "=")
 		if !ok || name == "" || file == "" {
 			return usage(fmt.Errorf("ingest: --split %q: want NAME=FILE", s))
@@ -174,6 +189,31 @@ func (a *app) ingestOptions(opt *ingest.Options, args, splits []string, block st
 	opt.Memory, opt.Threads, opt.Seed, opt.Version = a.memory, a.threads, a.seed, "gdb "+version
 	if !a.quiet {
 		opt.Notes = a.err
+	}
+	return nil
+}
+
+// edgeFiles takes the files of --edges and --nodes apart from the types before them.
+func edgeFiles(opt *ingest.Options, more *ingestWords) error {
+	for _, s := range more.edges {
+		r, named := source.ParseRelation(s)
+		switch {
+		case named:
+			opt.Relations = append(opt.Relations, r)
+		case opt.Edges != "":
+			return usage(fmt.Errorf("ingest: --edges %s: several files of edges need names, as in "+
+				"--edges REL=FILE; or list them without --edges", s))
+		default:
+			opt.Edges = s
+		}
+	}
+	if opt.Edges != "" && len(opt.Relations) > 0 {
+		return usage(fmt.Errorf("ingest: --edges %s has no name, and others have: write "+
+			"--edges REL=%s", opt.Edges, opt.Edges))
+	}
+	opt.Nodes = more.nodes
+	if r, named := source.ParseRelation(more.nodes); named && r.Src == "" {
+		opt.NodesType, opt.Nodes = r.Name, r.File
 	}
 	return nil
 }
@@ -261,8 +301,9 @@ func directionNotes(m *kv.Meta) (notes []string) {
 	if s.SampledPairs == 0 || len(m.EdgeTypes) > 1 {
 		return nil
 	}
-	if s.SharedEnds == 0 {
-		notes = append(notes, "no node is both a source and a destination: two kinds of nodes?")
+	if s.SharedEnds == 0 && len(m.NodeTypes) == 0 {
+		notes = append(notes, "no node is both a source and a destination: if these are two kinds "+
+			"of nodes, --src-type user --dst-type item numbers them apart")
 	}
 	if share := float64(s.ReversedPairs) / float64(s.SampledPairs); share < 0.9 {
 		notes = append(notes, fmt.Sprintf("%.0f %% of edges have their reverse; models usually "+

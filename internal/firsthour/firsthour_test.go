@@ -174,6 +174,55 @@ func TestFirstHourParquet(t *testing.T) {
 	}
 }
 
+// TestFirstHourTwoTypes: papers and words are two kinds of nodes that both count from 0; papers
+// have
+// topics, and no features but their degree.
+func TestFirstHourTwoTypes(t *testing.T) {
+	if testing.Short() {
+		t.Skip("a training")
+	}
+	c, gdb := loadCora(t), build(t)
+	t.Chdir(t.TempDir())
+	var has, cites, papers strings.Builder
+	has.WriteString("paper,word\n")
+	cites.WriteString("citing,cited\n")
+	papers.WriteString("paper,topic\n")
+	for i, label := range c.labels {
+		fmt.Fprintf(&papers, "%d,topic%d\n", i, label)
+		for k, x := range c.words[i*c.width : (i+1)*c.width] {
+			if x != 0 {
+				fmt.Fprintf(&has, "%d,%d\n", i, k)
+			}
+		}
+	}
+	for _, e := range c.edges {
+		fmt.Fprintf(&cites, "%d,%d\n", e[0], e[1])
+	}
+	for name, text := range map[string]string{"has.csv": has.String(), "cites.csv": cites.String(),
+		"papers.csv": papers.String()} {
+		if err := os.WriteFile(name, []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	run(t, gdb, "ingest", "--edges", "paper:has:word=has.csv", "--edges",
+		"paper:cites:paper=cites.csv", "--nodes", "paper=papers.csv", "--label-col", "topic",
+		"--features", "random:64", "--undirected", "--split", "random=60/20/20", "--out", "my.gdb")
+	info := run(t, gdb, "info", "my.gdb")
+	for _, want := range []string{"  type      word ", "  type      paper ",
+		"2,708\n", "2: has cites", "class, 2,708 of nodes labeled; 7 classes"} {
+		if !strings.Contains(info, want) {
+			t.Errorf("no %q in:\n%s", want, info)
+		}
+	}
+	// The largest class is 30 % of the papers; over seeds it is .40 to .45.
+	checkAtLeast(t, run(t, gdb, "train", "my.gdb", "--json"), 0.35)
+	run(t, gdb, "predict", "my.gdb", "--out", "p.csv")
+	text, err := os.ReadFile("p.csv")
+	if err != nil || !strings.Contains(string(text), "\npaper:42,topic") {
+		t.Errorf("paper 42 is not predicted: %v", err)
+	}
+}
+
 // writeTable writes a Parquet file.
 func writeTable(t *testing.T, name string, columns []tablefile.Column, rows int,
 	row func(i int, w tablefile.Writer)) {
@@ -249,12 +298,18 @@ func TestFirstHour(t *testing.T) {
 	}
 }
 
-// checkAccuracy reads the last line of a training. Over seeds it is between .86 and .89.
+// checkAccuracy checks what a training of Cora reached. Over seeds it is between .86 and .89.
 func checkAccuracy(t *testing.T, out string) {
+	t.Helper()
+	checkAtLeast(t, out, 0.83)
+}
+
+// checkAtLeast reads the last line of a training.
+func checkAtLeast(t *testing.T, out string, least float64) {
 	t.Helper()
 	lines := strings.Split(strings.TrimSpace(out), "\n")
 	last := struct{ Test float64 }{}
-	if err := json.Unmarshal([]byte(lines[len(lines)-1]), &last); err != nil || last.Test < 0.83 {
+	if err := json.Unmarshal([]byte(lines[len(lines)-1]), &last); err != nil || last.Test < least {
 		t.Errorf("test %g, %v: %s", last.Test, err, lines[len(lines)-1])
 	}
 }

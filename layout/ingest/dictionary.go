@@ -1,6 +1,7 @@
 package ingest
 
 import (
+	"bytes"
 	"context"
 	"errors"
 
@@ -8,6 +9,7 @@ import (
 	"gdb/kv"
 	"gdb/kv/ids"
 	"gdb/layout/ingest/extsort"
+	"gdb/layout/ingest/source"
 )
 
 // dictionary writes the two files of the id dictionary from the external ids in order of their
@@ -21,10 +23,11 @@ type dictionary struct {
 	forward  *extsort.Strings
 	backward *extsort.Strings   // if permuted
 	reverse  *ids.ReverseWriter // else
+	types    map[string]uint64  // nodes by the type that their ids begin with
 }
 
 func newDictionary(p *pipeline, perm *rng.Permutation, seed uint64) (d *dictionary, err error) {
-	d = &dictionary{p: p, perm: perm, seed: seed}
+	d = &dictionary{p: p, perm: perm, seed: seed, types: map[string]uint64{}}
 	if d.forward, err = extsort.NewStrings(p.sorter("forward", 0, p.memory.strings)); err != nil {
 		return nil, err
 	}
@@ -46,6 +49,10 @@ func (d *dictionary) add(ctx context.Context, external []byte) error {
 		if err := ctx.Err(); err != nil {
 			return err
 		}
+	}
+	if len(d.p.info.NodeTypes) > 0 {
+		name, _, _ := bytes.Cut(external, []byte(source.TypeSep))
+		d.types[string(name)]++
 	}
 	node := d.number
 	d.number++
@@ -75,6 +82,9 @@ func (d *dictionary) finish(ctx context.Context, out *idsResult, joins bool) err
 	}
 	forward.Path, reverse.Path = "ids/forward.ids", "ids/reverse.ids"
 	out.Files = append(out.Files, forward, reverse)
+	for _, name := range d.p.info.NodeTypes {
+		out.Types = append(out.Types, kv.NodeTypeMeta{Name: name, Nodes: d.types[name]})
+	}
 	return nil
 }
 

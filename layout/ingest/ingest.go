@@ -339,7 +339,7 @@ func isNotExist(err error) bool { return err != nil && oserror.IsNotExist(err) }
 
 // describe notes what was found, and whether it may not fit on the disk.
 func (p *pipeline) describe() {
-	p.note("%s is read as %s", strings.Join(p.opt.Sources, " ")+p.opt.Edges, p.info.Format)
+	p.note("%s is read as %s", strings.Join(p.opt.inputs(), " "), p.info.Format)
 	for _, n := range p.info.Notes {
 		p.note("%s", n)
 	}

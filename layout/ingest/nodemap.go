@@ -123,6 +123,7 @@ type idsResult struct {
 	Dense bool
 	Dict  []extsort.Run
 	Files []kv.FileMeta
+	Types []kv.NodeTypeMeta // that ids begin with
 }
 
 // hashSeeds is the number of seeds that are tried. A collision among four billion ids happens in

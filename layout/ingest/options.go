@@ -26,6 +26,8 @@ type Options struct {
 	// Explicit files, and columns of text files.
 	Edges, Nodes, Features, Labels string
 	Splits                         map[string]string // NAME=FILE
+	Relations                      []source.Relation
+	SrcType, DstType, NodesType    string
 	SrcCol, DstCol, RelCol         string
 	IDCol, LabelCol, FeatureCols   string
 	WeightCol, TimeCol, SplitCol   string
@@ -61,13 +63,26 @@ type Options struct {
 // read are the options of what is read.
 func (o *Options) read() *source.Options {
 	return &source.Options{Sources: o.Sources, Format: o.Format, Edges: o.Edges, Nodes: o.Nodes,
-		Features: o.featureFile(), Labels: o.Labels, Splits: o.Splits, SrcCol: o.SrcCol,
+		Features: o.featureFile(), Labels: o.Labels, Splits: o.Splits, Relations: o.Relations,
+		SrcType: o.SrcType, DstType: o.DstType, NodesType: o.NodesType, SrcCol: o.SrcCol,
 		DstCol: o.DstCol, RelCol: o.RelCol, IDCol: o.IDCol, LabelCol: o.LabelCol,
 		FeatureCols: o.FeatureCols, WeightCol: o.WeightCol, TimeCol: o.TimeCol, Delim: o.Delim,
 		SplitCol: o.SplitCol, Categorical: o.Categorical, Fill: o.Fill, NA: o.NA,
 		LabelSep: o.LabelSep, MultiLabel: o.MultiLabel,
 		Header: o.Header, AllowNaN: o.AllowNaN, Memory: o.Memory, SkipBad: o.SkipBad,
 		Notes: o.Notes}
+}
+
+// inputs are the files of edges, as they were given.
+func (o *Options) inputs() []string {
+	files := slices.Clone(o.Sources)
+	for _, r := range o.Relations {
+		files = append(files, r.File)
+	}
+	if o.Edges != "" {
+		files = append(files, o.Edges)
+	}
+	return files
 }
 
 // featureFile is the file of --features; "" if features are made.
@@ -107,29 +122,25 @@ func (o *Options) args() []string {
 		add("direction", "both")
 	}
 	add("edges", o.Edges)
+	for _, r := range o.Relations {
+		add("edges", r.String())
+	}
 	add("nodes", o.Nodes)
 	add("features", o.Features)
 	add("labels", o.Labels)
 	for _, name := range slices.Sorted(maps.Keys(o.Splits)) {
 		add("split", name+"="+o.Splits[name])
 	}
-	add("src-col", o.SrcCol)
-	add("dst-col", o.DstCol)
-	add("rel-col", o.RelCol)
-	add("id-col", o.IDCol)
-	add("label-col", o.LabelCol)
-	add("feature-cols", o.FeatureCols)
-	add("weight-col", o.WeightCol)
-	add("time-col", o.TimeCol)
-	add("split-col", o.SplitCol)
-	add("categorical", o.Categorical)
-	add("fill", o.Fill)
-	add("na", o.NA)
-	add("label-sep", o.LabelSep)
+	for _, f := range [][2]string{{"src-col", o.SrcCol}, {"dst-col", o.DstCol},
+		{"rel-col", o.RelCol}, {"id-col", o.IDCol}, {"label-col", o.LabelCol},
+		{"feature-cols", o.FeatureCols}, {"weight-col", o.WeightCol}, {"time-col", o.TimeCol},
+		{"split-col", o.SplitCol}, {"categorical", o.Categorical}, {"fill", o.Fill}, {"na", o.NA},
+		{"label-sep", o.LabelSep}, {"missing-nodes", o.MissingNodes}, {"delim", o.Delim},
+		{"header", o.Header}, {"src-type", o.SrcType}, {"dst-type", o.DstType},
+		{"nodes-type", o.NodesType}} {
+		add(f[0], f[1])
+	}
 	set("multi-label", o.MultiLabel)
-	add("missing-nodes", o.MissingNodes)
-	add("delim", o.Delim)
-	add("header", o.Header)
 	number("split-column", int64(o.SplitColumn))
 	number("partitions", int64(o.Partitions))
 	add("partitioner", o.Partitioner)

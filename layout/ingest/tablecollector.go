@@ -2,28 +2,11 @@ package ingest
 
 import (
 	"errors"
-	"path"
-	"slices"
 
-	"gdb/layout/ingest/columnar"
 	"gdb/layout/ingest/extsort"
 	"gdb/layout/ingest/numbertable"
 	"gdb/layout/ingest/source"
 )
-
-// tableSlots is how many slots a table of size bytes has. An id takes four bytes of its file or
-// more, with rare exceptions: more slots than that would only spread the ids of a small file over
-// memory that the system must clear first, a huge page for each of them. What is read from
-// compressed files is not known.
-func tableSlots(size int64, info *source.Info) int64 {
-	n := size / 2 / 16
-	for _, p := range info.Paths {
-		if slices.Contains([]string{".gz", ".bz2", ".zst"}, path.Ext(p)) || columnar.Is(p) {
-			return n
-		}
-	}
-	return min(n, max(info.Bytes/3, 1024))
-}
 
 // tableCollector numbers text ids as they come.
 type tableCollector struct {

@@ -5,9 +5,11 @@ import (
 	"encoding/binary"
 	"errors"
 	"math/bits"
+	"path"
 	"slices"
 
 	"gdb/internal/mem"
+	"gdb/layout/ingest/columnar"
 	"gdb/layout/ingest/extsort"
 )
 
@@ -37,6 +39,20 @@ var (
 
 // headBytes is what an id takes in texts besides its text.
 const headBytes = 8
+
+// Slots is how many slots a table of size bytes has. An id takes four bytes of its file or
+// more, with rare exceptions: more slots than that would only spread the ids of a small file over
+// memory that the system must clear first, a huge page for each of them. What is read from
+// compressed files is not known.
+func Slots(size int64, files []string, bytes int64) int64 {
+	n := size / 2 / 16
+	for _, p := range files {
+		if slices.Contains([]string{".gz", ".bz2", ".zst"}, path.Ext(p)) || columnar.Is(p) {
+			return n
+		}
+	}
+	return min(n, max(bytes/3, 1024))
+}
 
 // New makes a table of n slots in size bytes, for most texts at most.
 func New(budget *mem.Budget, size, n int64, most uint32) (*Table, error) {

@@ -70,7 +70,7 @@ func (s *arraySet) mixedEdges(g *textGraph, files []string) error {
 	for _, f := range files {
 		format, err := detectText(s.fs, "", []string{f}, nil)
 		if err == nil {
-			err = g.openEdges(f, format)
+			err = g.openEdges(Relation{File: f}, format)
 		}
 		if err != nil {
 			return err

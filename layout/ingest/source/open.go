@@ -64,10 +64,14 @@ func openAs(ctx context.Context, fs vfs.FS, opt *Options, format, dir string,
 func resolve(fs vfs.FS, opt *Options) (dir string, files []string, err error) {
 	sources := opt.Sources
 	if len(sources) == 0 {
-		if opt.Edges == "" {
+		switch {
+		case opt.Edges != "":
+			sources = []string{opt.Edges}
+		case len(opt.Relations) > 0:
+			sources = []string{opt.Relations[0].File}
+		default:
 			return "", nil, badinput.Usage("no source, give a directory or files")
 		}
-		sources = []string{opt.Edges}
 	}
 	for _, s := range sources {
 		found, err := glob(fs, s)

@@ -13,16 +13,23 @@ type Options struct {
 	// Explicit files, and columns of text files.
 	Edges, Nodes, Features, Labels string
 	Splits                         map[string]string // NAME=FILE
-	SrcCol, DstCol, RelCol         string
-	IDCol, LabelCol, FeatureCols   string
-	WeightCol, TimeCol, SplitCol   string
-	Categorical                    string // columns of categories: features too
-	Fill                           string // of gaps in features: see columns.ParseFill
-	NA                             string // words for missing, with commas between
-	LabelSep                       string // between the labels of a node
-	MultiLabel                     bool   // a node may have several labels, each in a row
-	Delim                          string
-	Header                         string // auto, yes, no
+	// Relations are files of edges besides Edges, each of one type.
+	Relations []Relation
+	// SrcType and DstType are the types of the ends of edges, and NodesType that of the ids in
+	// Nodes,
+	// Labels, Features and Splits: ids are numbered by type.
+	SrcType, DstType, NodesType string
+
+	SrcCol, DstCol, RelCol       string
+	IDCol, LabelCol, FeatureCols string
+	WeightCol, TimeCol, SplitCol string
+	Categorical                  string // columns of categories: features too
+	Fill                         string // of gaps in features: see columns.ParseFill
+	NA                           string // words for missing, with commas between
+	LabelSep                     string // between the labels of a node
+	MultiLabel                   bool   // a node may have several labels, each in a row
+	Delim                        string
+	Header                       string // auto, yes, no
 
 	AllowNaN bool
 	Memory   int64 // of the process, bytes; 0: no bound

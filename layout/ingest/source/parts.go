@@ -31,6 +31,7 @@ type parts struct {
 	closers  []io.Closer
 
 	nodesFrom string     // the file that told Info.Nodes
+	nodesType string     // of the ids in tables of nodes; "" if they have none
 	labelled  *nodeTable // where the labels are, if they are text
 }
 

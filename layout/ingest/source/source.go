@@ -42,6 +42,8 @@ type Info struct {
 	// EdgeTypes are the names by type number where the source lists them; else nil, and
 	// EdgeChunk.TypeText names them.
 	EdgeTypes []string
+	// NodeTypes are the types that ids begin with, with TypeSep between.
+	NodeTypes []string
 	Features  []FeatureInfo
 	Labels    *LabelInfo
 	Splits    []string // names: train, val, test, train@0, …

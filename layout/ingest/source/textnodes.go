@@ -27,6 +27,9 @@ func (s *textGraph) openNodes(ctx context.Context, file string) error {
 		if nodes, err = s.openNodeTable(file); err != nil {
 			return err
 		}
+		if err := s.swapped(nodes); err != nil {
+			return err
+		}
 		if err := s.nodeColumns(nodes); err != nil {
 			return err
 		}
@@ -61,6 +64,20 @@ func (s *textGraph) openNodes(ctx context.Context, file string) error {
 	}
 	if features != nil && len(features.features) > 0 {
 		return s.useFeatures(ctx, features)
+	}
+	return nil
+}
+
+// swapped is an error if the names of columns say that files of edges and nodes were exchanged.
+func (s *textGraph) swapped(n *nodeTable) error {
+	ends := n.Named(srcNames) >= 0 && n.Named(dstNames) >= 0
+	for _, t := range s.edges {
+		if ends && t.Named(idNames) >= 0 && (t.Named(srcNames) < 0 || t.Named(dstNames) < 0) {
+			return badinput.Wrong(n.Path, "exchange --edges and --nodes",
+				"its columns are those of "+
+					"edges (%s), and those of %s of nodes (%s)", table.Few(n.Names), t.Path,
+				table.Few(t.Names))
+		}
 	}
 	return nil
 }
@@ -147,7 +164,9 @@ func (s *parts) eachNode(ctx context.Context, n *nodeTable, mode table.OnBad, wa
 			spec.Vector = append(spec.Vector, c)
 		}
 	}
+	typed := newPrefixer(s.nodesType)
 	return s.tables.Each(ctx, n.Table, mode, spec, func(b *text.Batch) error {
+		typed.apply(b.Columns[0].Texts)
 		r.ids = IDChunk{Ints: b.Columns[0].IDs, Text: b.Columns[0].Texts, Where: whereOf(b)}
 		r.batch = b
 		if label >= 0 {

@@ -46,7 +46,12 @@ type edgeTable struct {
 	*table.Table
 	src, dst, rel, weight, time int
 	split                       string
+	// relation is the type of all edges, and srcType and dstType are those of the ends; or "".
+	relation, srcType, dstType string
 }
+
+// typed says whether edges have types.
+func (t *edgeTable) typed() bool { return t.rel >= 0 || t.relation != "" }
 
 // openTexts opens CSV, TSV and SNAP files: edge files, and a node file, label, feature and split
 // files that flags or the directory's names tell.
@@ -56,8 +61,20 @@ func openTexts(ctx context.Context, fs vfs.FS, opt *Options, format, dir string,
 	edges, nodes, splits, err := s.assign(files)
 	for _, f := range edges {
 		if err == nil {
-			err = s.openEdges(f, format)
+			err = s.openEdges(Relation{Src: opt.SrcType, Dst: opt.DstType, File: f}, format)
 		}
+	}
+	for _, r := range opt.Relations {
+		if r.Src == "" {
+			r.Src, r.Dst = opt.SrcType, opt.DstType
+		}
+		r.File = locate(fs, dir, r.File)
+		if err == nil {
+			err = s.openEdges(r, format)
+		}
+	}
+	if err == nil {
+		err = s.nodeTypes()
 	}
 	if err == nil {
 		err = s.finishEdges()
@@ -111,11 +128,13 @@ func (s *textGraph) assign(files []string) (edges []string, nodes string,
 	} else if len(edges) == 0 && len(others) == 1 {
 		edges = others
 	}
-	if len(edges) == 0 {
+	if len(s.opt.Relations) > 0 && s.opt.Edges == "" {
+		edges = nil
+	} else if len(edges) == 0 {
 		return nil, "", nil, &badinput.Error{Where: s.dir, What: "no edges were found",
 			Do: "want edges.csv; or name a file with --edges"}
 	}
-	first := edges[0]
+	first := strings.Join(edges[:min(1, len(edges))], "")
 	if s.opt.Nodes != "" {
 		nodes = locate(s.fs, s.dir, s.opt.Nodes)
 	}
@@ -127,7 +146,7 @@ func (s *textGraph) assign(files []string) (edges []string, nodes string,
 		return f == nodes || slices.Contains(slices.Collect(maps.Values(splits)), f) ||
 			f == s.opt.Labels || f == s.opt.Features
 	})
-	if len(edges) == 0 {
+	if len(edges) == 0 && first != "" {
 		return nil, "", nil, &badinput.Error{Where: first, Flag: true,
 			What: "it is given for something else too, and no other file holds edges",
 			Do:   "nodes, labels, features and splits need files of their own"}
@@ -135,7 +154,8 @@ func (s *textGraph) assign(files []string) (edges []string, nodes string,
 	return edges, nodes, splits, nil
 }
 
-func (s *textGraph) openEdges(file, format string) error {
+func (s *textGraph) openEdges(r Relation, format string) error {
+	file := r.File
 	hints := table.Hints{Known: edgeNames, Header: s.opt.Header}
 	if format == "snap" {
 		hints.Format = &snapFormat
@@ -148,7 +168,7 @@ func (s *textGraph) openEdges(file, format string) error {
 		return badinput.Wrong(file, "is --delim right?",
 			"its rows have one field, but an edge is two nodes")
 	}
-	t := &edgeTable{Table: opened}
+	t := &edgeTable{Table: opened, relation: r.Name, srcType: r.Src, dstType: r.Dst}
 	if err := s.edgeColumns(t); err != nil {
 		return err
 	}
@@ -179,6 +199,7 @@ func (s *textGraph) edgeColumns(t *edgeTable) (err error) {
 	if s.opt.TimeCol == "" && t.time >= 0 && !t.All(t.time, isTime) {
 		t.time = -1
 	}
+	s.doubtTypes(t)
 	first := 0
 	if table.IsIndex(t.Names) {
 		first = 1
@@ -204,6 +225,27 @@ func (s *textGraph) edgeColumns(t *edgeTable) (err error) {
 	}
 	s.tables.NoteUnused(t.Table, []int{t.src, t.dst, t.rel, t.weight, t.time})
 	return nil
+}
+
+// typesDoubted is how many types of edges in the first rows are more than a column is believed to
+// have that was not named by a flag.
+const typesDoubted = 200
+
+// doubtTypes takes a column for something else than types if nearly every row has one of its own.
+func (s *textGraph) doubtTypes(t *edgeTable) {
+	if t.rel < 0 || s.opt.RelCol != "" {
+		return
+	}
+	seen := map[string]bool{}
+	for _, r := range t.Sample {
+		seen[r[t.rel]] = true
+	}
+	if len(seen) > typesDoubted && 2*len(seen) > len(t.Sample) {
+		s.note("%s: the column %s has %d values in %d rows, too many for types of edges, and is "+
+			"not read; --rel-col %s reads it", t.Path, t.Names[t.rel], len(seen), len(t.Sample),
+			t.Names[t.rel])
+		t.rel = -1
+	}
 }
 
 func isTime(f string) bool {
@@ -232,7 +274,7 @@ func (s *textGraph) thirdColumn(t *edgeTable) {
 func (s *textGraph) finishEdges() error {
 	first := s.edges[0]
 	for _, t := range s.edges {
-		if t.rel >= 0 != (first.rel >= 0) || t.weight >= 0 != (first.weight >= 0) ||
+		if t.typed() != first.typed() || t.weight >= 0 != (first.weight >= 0) ||
 			t.time >= 0 != (first.time >= 0) {
 			return &badinput.Error{Where: t.Path, Do: "edge files must have the same columns",
 				What: fmt.Sprintf("it and %s differ in having types, weights or times", first.Path)}
@@ -240,7 +282,7 @@ func (s *textGraph) finishEdges() error {
 		s.guessIDs(t.Table, t.src, t.dst)
 		s.info.EdgesAbout += t.Lines
 	}
-	s.info.Typed, s.info.Weighted, s.info.Timed = first.rel >= 0, first.weight >= 0, first.time >= 0
+	s.info.Typed, s.info.Weighted, s.info.Timed = first.typed(), first.weight >= 0, first.time >= 0
 	s.parts.edges = func(ctx context.Context, fn func(*EdgeChunk) error) error {
 		some := false
 		for _, t := range s.edges {
@@ -273,6 +315,8 @@ func (s *textGraph) streamEdges(ctx context.Context, t *edgeTable,
 	rel, weight := add(t.rel, text.Key), add(t.weight, text.Float)
 	time := add(t.time, text.Time)
 	c, mode := &EdgeChunk{Split: t.split}, table.Restarts
+	src, dst := newPrefixer(t.srcType), newPrefixer(t.dstType)
+	name := []byte(t.relation)
 	if s.rows {
 		mode = table.Skips // text ids are wrong, not a reason to read all ids as text
 	}
@@ -281,8 +325,12 @@ func (s *textGraph) streamEdges(ctx context.Context, t *edgeTable,
 			c.Where = whereOf(b)
 			c.SrcInt, c.SrcText = b.Columns[0].IDs, b.Columns[0].Texts
 			c.DstInt, c.DstText = b.Columns[1].IDs, b.Columns[1].Texts
+			src.apply(c.SrcText)
+			dst.apply(c.DstText)
 			if t.rel >= 0 {
 				c.TypeText = b.Columns[rel].Texts
+			} else if t.relation != "" {
+				c.TypeText = slices.Repeat([][]byte{name}, b.Rows)
 			}
 			if t.weight >= 0 {
 				c.Weight = b.Columns[weight].Floats

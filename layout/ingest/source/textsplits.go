@@ -42,8 +42,9 @@ func addTextSplit(s *parts, name, file string, rows bool) error {
 			mode = table.Fails
 		}
 		columns := []text.Column{{Field: id, Kind: s.idKind()}}
-		c := &SplitChunk{Name: name}
+		c, typed := &SplitChunk{Name: name}, newPrefixer(s.nodesType)
 		return s.tables.Each(ctx, t, mode, text.Spec{Columns: columns}, func(b *text.Batch) error {
+			typed.apply(b.Columns[0].Texts)
 			c.IDs = IDChunk{Ints: b.Columns[0].IDs, Text: b.Columns[0].Texts, Where: whereOf(b)}
 			if i := s.firstOutside(c.IDs.Ints); rows && i >= 0 {
 				return s.outOfRange(c.IDs.Position(i), "node", c.IDs.Ints[i], false)

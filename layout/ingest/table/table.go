@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"unicode/utf8"
 
 	"gdb/layout/ingest/badinput"
 	"gdb/layout/ingest/text"
@@ -95,6 +96,10 @@ func (s *Opener) Open(file string, h Hints) (*Table, error) {
 	if err != nil {
 		return nil, err
 	}
+	if whole := head[:bytes.LastIndexByte(head, '\n')+1]; !utf8.Valid(whole) {
+		s.Note("%s: it is not UTF-8, and names are kept as the bytes they are; if it is Latin-1, "+
+			"convert it: iconv -f latin1 -t utf8", file)
+	}
 	t := &Table{Path: file, files: []string{file}}
 	if t.Format, err = s.textFormat(head, all, file, h.Format); err != nil {
 		return nil, err
@@ -110,7 +115,7 @@ func (s *Opener) Open(file string, h Hints) (*Table, error) {
 	if t.Format.Header {
 		t.Names, rows = rows[0], rows[1:]
 		if h.Format == nil && h.Header != "yes" {
-			s.Note("%s: the first line names the columns: %s", file, few(t.Names))
+			s.Note("%s: the first line names the columns: %s", file, Few(t.Names))
 		}
 	}
 	// Rows of another width are bad, and say nothing about columns.
@@ -308,12 +313,12 @@ func (s *Opener) NoteUnused(t *Table, used []int) {
 		}
 	}
 	if len(names) > 0 {
-		s.Note("%s: columns not used: %s", t.Path, few(names))
+		s.Note("%s: columns not used: %s", t.Path, Few(names))
 	}
 }
 
-// few lists the first names, and how many more there are.
-func few(names []string) string {
+// Few lists the first names, and how many more there are.
+func Few(names []string) string {
 	const most = 8
 	if len(names) <= most+2 {
 		return strings.Join(names, ", ")
