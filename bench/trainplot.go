@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"gdb/internal/atomicfile"
+	"gdb/internal/chart"
 	"gdb/internal/mem"
 
 	"github.com/cockroachdb/pebble/v2/vfs"
@@ -24,8 +25,8 @@ func PlotTrain(fs vfs.FS, dir string, r *Report) ([]string, error) {
 		sweep, _ = r.Rows[0]["sweep"].(string)
 	}
 	if sweep == "" {
-		p.draw("train-epoch.svg", epochBars(r).svg())
-		p.draw("train-stages.svg", stageBars(r).svg())
+		p.draw("train-epoch.svg", epochBars(r).SVG())
+		p.draw("train-stages.svg", stageBars(r).SVG())
 		return p.paths, p.err
 	}
 	for _, c := range []struct {
@@ -39,10 +40,10 @@ func PlotTrain(fs vfs.FS, dir string, r *Report) ([]string, error) {
 		{"hits", "Feature rows found in the cache", "% of the rows asked for", 100,
 			func(row Row) float64 { return 100 * number(row["hit_ratio"]) }},
 	} {
-		chart := sweepLines(r, sweep, c.value)
-		if chart.known() {
-			chart.title, chart.yLabel, chart.most = c.title, c.label, c.most
-			p.draw("train-"+sweep+"-"+c.file+".svg", chart.svg())
+		lines := sweepLines(r, sweep, c.value)
+		if lines.Known() {
+			lines.Title, lines.YLabel, lines.Most = c.title, c.label, c.most
+			p.draw("train-"+sweep+"-"+c.file+".svg", lines.SVG())
 		}
 	}
 	return p.paths, p.err
@@ -54,18 +55,20 @@ func PlotCache(fs vfs.FS, dir string, r *Report) ([]string, error) {
 	if err != nil {
 		return nil, err
 	}
-	hits := &lineChart{title: "Feature rows found in the cache", yLabel: "% of the rows asked for",
-		note: "static caches begin full, the others empty: belady is the bound of those", most: 100}
-	read := &lineChart{title: "Bytes of feature rows read, less is better", yLabel: "MiB",
-		note: "with what static caches read before the first batch"}
+	hits := &chart.Lines{Title: "Feature rows found in the cache",
+		YLabel: "% of the rows asked for",
+		Note:   "static caches begin full, the others empty: belady is the bound of those",
+		Most:   100}
+	read := &chart.Lines{Title: "Bytes of feature rows read, less is better", YLabel: "MiB",
+		Note: "with what static caches read before the first batch"}
 	for _, row := range r.Rows {
 		policy, place := fmt.Sprint(row["policy"]), mem.FormatSize(row["capacity_bytes"].(int64))
-		hits.add(policy, place, 100*number(row["hit_ratio"]))
-		read.add(policy, place, float64(row["bytes_read"].(uint64))/(1<<20))
+		hits.Add(policy, place, 100*number(row["hit_ratio"]))
+		read.Add(policy, place, float64(row["bytes_read"].(uint64))/(1<<20))
 	}
-	hits.xLabel, read.xLabel = "memory of the cache", "memory of the cache"
-	p.draw("cache-hits.svg", hits.svg())
-	p.draw("cache-read.svg", read.svg())
+	hits.XLabel, read.XLabel = "memory of the cache", "memory of the cache"
+	p.draw("cache-hits.svg", hits.SVG())
+	p.draw("cache-read.svg", read.SVG())
 	return p.paths, p.err
 }
 
@@ -92,44 +95,44 @@ func (p *plots) draw(name string, svg []byte) {
 }
 
 // epochBars divide the time of an epoch by what its consumer did: the parts add up to it.
-func epochBars(r *Report) *barChart {
-	c := &barChart{title: "Time of an epoch, by system",
-		yLabel: "seconds an epoch, less is better",
-		note:   setting(r, ""),
-		parts:  []string{"computing", "waiting for reads", "waiting otherwise"},
-		foot:   "waiting otherwise: for sampling, planning and gathering; page faults of mmap too"}
+func epochBars(r *Report) *chart.Bars {
+	c := &chart.Bars{Title: "Time of an epoch, by system",
+		YLabel: "seconds an epoch, less is better",
+		Note:   setting(r, ""),
+		Parts:  []string{"computing", "waiting for reads", "waiting otherwise"},
+		Foot:   "waiting otherwise: for sampling, planning and gathering; page faults of mmap too"}
 	for _, row := range r.Rows {
 		epoch := number(row["epoch_s"])
 		compute, reads := orZero(row["compute_s"]), orZero(row["io_wait_s"])
-		c.add(row, epoch, compute, reads, epoch-compute-reads)
+		addBar(c, row, epoch, compute, reads, epoch-compute-reads)
 	}
 	return c
 }
 
 // stageBars are how long the stages of each system were busy.
-func stageBars(r *Report) *barChart {
-	c := &barChart{title: "How long stages were busy in an epoch, by system",
-		yLabel: "seconds, of all threads", note: setting(r, ""),
-		parts: []string{"sample", "gather", "compute"},
-		foot:  "stages overlap, and reads are waited for in them: the sum is not the epoch"}
+func stageBars(r *Report) *chart.Bars {
+	c := &chart.Bars{Title: "How long stages were busy in an epoch, by system",
+		YLabel: "seconds, of all threads", Note: setting(r, ""),
+		Parts: []string{"sample", "gather", "compute"},
+		Foot:  "stages overlap, and reads are waited for in them: the sum is not the epoch"}
 	for _, row := range r.Rows {
 		sample, gather := orZero(row["sample_s"]), orZero(row["gather_s"])
 		compute := orZero(row["compute_s"])
-		c.add(row, sample+gather+compute, sample, gather, compute)
+		addBar(c, row, sample+gather+compute, sample, gather, compute)
 	}
 	return c
 }
 
-// add adds the bar of a system, as high as the sum of its parts.
-func (c *barChart) add(row Row, sum float64, parts ...float64) {
+// addBar adds the bar of a system, as high as the sum of its parts.
+func addBar(c *chart.Bars, row Row, sum float64, parts ...float64) {
 	if row["epoch_s"] == nil {
 		sum, parts = math.NaN(), make([]float64, len(parts))
 	}
 	for k := range parts {
 		parts[k] = max(0, parts[k]) // rounding
 	}
-	c.groups = append(c.groups, fmt.Sprint(row["system"]))
-	c.values, c.sums = append(c.values, parts), append(c.sums, sum)
+	c.Groups = append(c.Groups, fmt.Sprint(row["system"]))
+	c.Values, c.Sums = append(c.Values, parts), append(c.Sums, sum)
 }
 
 // setting says what all systems had in common, but for what is swept.
@@ -183,21 +186,21 @@ var sweepLabels = map[string]string{"memory": "memory of each system", "batch": 
 	"fanout": "neighbors per hop", "threads": "threads", "store": "store"}
 
 // sweepLines has a line for each system that has the value at all.
-func sweepLines(r *Report, sweep string, value func(row Row) float64) *lineChart {
-	c := &lineChart{xLabel: sweepLabels[sweep], note: setting(r, sweep)}
-	if c.xLabel == "" {
-		c.xLabel = "--" + sweep
+func sweepLines(r *Report, sweep string, value func(row Row) float64) *chart.Lines {
+	c := &chart.Lines{XLabel: sweepLabels[sweep], Note: setting(r, sweep)}
+	if c.XLabel == "" {
+		c.XLabel = "--" + sweep
 	}
 	byDim := sweep == "store" && eachItsDim(r)
 	if byDim {
-		c.xLabel = "feature values a node"
+		c.XLabel = "feature values a node"
 	}
 	for _, row := range r.Rows {
 		place := fmt.Sprint(row["value"])
 		if byDim {
 			place = fmt.Sprint(row["dim"])
 		}
-		c.add(fmt.Sprint(row["system"]), place, value(row))
+		c.Add(fmt.Sprint(row["system"]), place, value(row))
 	}
 	return c
 }

@@ -108,7 +108,8 @@ func (a *app) rootCommand() *cobra.Command {
 	root.SetFlagErrorFunc(wrongFlag)
 	root.CompletionOptions.HiddenDefaultCmd = false
 	root.AddCommand(a.demoCommand(), a.ingestCommand(), a.splitCommand(), a.infoCommand(),
-		a.checkCommand(), a.planCommand(), a.trainCommand(), a.runsCommand(), a.evalCommand(),
+		a.checkCommand(), a.planCommand(), a.trainCommand(), a.runsCommand(), a.reportCommand(),
+		a.evalCommand(),
 		a.predictCommand(), a.shellCommand(), a.benchCommand(), a.versionCommand())
 	root.AddCommand(helpTopics()...)
 	return root

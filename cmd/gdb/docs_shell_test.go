@@ -5,6 +5,7 @@ import (
 	"context"
 	"flag"
 	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -37,15 +38,7 @@ func docRun(line string) string {
 // TestShellDoc runs every example of docs/shell.md, in order, and compares what is printed with
 // what the page says. Run with -rewrite to accept.
 func TestShellDoc(t *testing.T) {
-	doc, err := os.ReadFile("../../docs/shell.md")
-	if err != nil {
-		t.Fatal(err)
-	}
-	root, err := os.Getwd()
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Chdir(t.TempDir())
+	root := inTempDir(t)
 	if err := testgraph.WriteCora(vfs.Default, "cora"); err != nil {
 		t.Fatal(err)
 	}
@@ -53,8 +46,32 @@ func TestShellDoc(t *testing.T) {
 	if err := os.WriteFile("calls.csv", []byte(calls), 0o644); err != nil {
 		t.Fatal(err)
 	}
+	same := func(s string) string { return s }
+	if n := checkDoc(t, root+"/../../docs/shell.md", same, same); n < 20 {
+		t.Errorf("%d examples were run", n)
+	}
+}
+
+// inTempDir goes to an empty directory, and returns the one before.
+func inTempDir(t *testing.T) string {
+	root, err := os.Getwd()
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Chdir(t.TempDir())
+	return root
+}
+
+// checkDoc runs the examples of a page, and compares what is printed, shortened and without what
+// differs from run to run, with what the page says.
+func checkDoc(t *testing.T, page string, shorten, mask func(string) string) (examples int) {
+	t.Helper()
+	doc, err := os.ReadFile(page)
+	if err != nil {
+		t.Fatal(err)
+	}
 	var got strings.Builder
-	examples, inBlock := 0, false
+	inBlock := false
 	for line := range strings.Lines(string(doc)) {
 		prompt := strings.HasPrefix(line, "gdb> ") || strings.HasPrefix(line, "$ ")
 		switch {
@@ -64,25 +81,22 @@ func TestShellDoc(t *testing.T) {
 		case inBlock && prompt:
 			examples++
 			got.WriteString(line)
-			got.WriteString(docRun(strings.TrimSpace(line)))
+			got.WriteString(shorten(docRun(strings.TrimSpace(line))))
 		case !inBlock:
 			got.WriteString(line)
 		}
 	}
 	if *rewriteDocs {
-		err := os.WriteFile(root+"/../../docs/shell.md", []byte(got.String()), 0o644)
-		if err != nil {
+		if err := os.WriteFile(page, []byte(got.String()), 0o644); err != nil {
 			t.Fatal(err)
 		}
-		return
+		return examples
 	}
-	if got.String() != string(doc) {
-		t.Errorf("docs/shell.md is not what the commands print; -rewrite accepts:\n%s",
-			firstDifference(got.String(), string(doc)))
+	if g, want := mask(got.String()), mask(string(doc)); g != want {
+		t.Errorf("%s is not what the commands print; -rewrite accepts:\n%s", filepath.Base(page),
+			firstDifference(g, want))
 	}
-	if examples < 20 {
-		t.Errorf("%d examples were run", examples)
-	}
+	return examples
 }
 
 func firstDifference(got, want string) string {

@@ -15,14 +15,17 @@ import (
 
 func (a *app) runsCommand() *cobra.Command {
 	var asJSON bool
+	var out string
 	cmd := &cobra.Command{
-		Use: "runs STORE [list|show|compare|rm] [RUN...]", Short: "List, compare and remove runs",
+		Use:   "runs STORE [list|show|compare|plot|rm] [RUN...]",
+		Short: "List, compare, plot and remove runs",
 		Long: `
 List the runs of a store (list, what it does without a word), show the settings and the
 epochs of one (show), print the settings in which several differ beside what they
-reached (compare), or remove some (rm).`,
+reached (compare), draw their scores (plot), or remove some (rm).`,
 		Example: `  gdb runs cora.gdb
   gdb runs cora.gdb compare r0001 r0002
+  gdb runs cora.gdb plot r0001 r0002 --out scores.svg
   gdb runs cora.gdb rm r0001`,
 		Args: cobra.MinimumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -34,15 +37,16 @@ reached (compare), or remove some (rm).`,
 			if len(args) > 1 {
 				what, names = args[1], args[2:]
 			}
-			return a.runs(cmd, st, what, names, asJSON)
+			return a.runs(cmd, st, what, names, out, asJSON)
 		},
 	}
+	cmd.Flags().StringVar(&out, "out", "", "file that plot writes, .svg")
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print one JSON object")
 	return cmd
 }
 
 func (a *app) runs(cmd *cobra.Command, st *layout.Store, what string, names []string,
-	asJSON bool) error {
+	out string, asJSON bool) error {
 	all, err := st.Catalog().Runs(cmd.Context())
 	if err != nil {
 		return err
@@ -62,6 +66,8 @@ func (a *app) runs(cmd *cobra.Command, st *layout.Store, what string, names []st
 		return a.listRuns(all, asJSON)
 	case what == "show" && len(names) == 1:
 		return a.showRun(st, all[0], asJSON)
+	case what == "plot":
+		return a.plotRuns(st, all, out)
 	case what == "compare":
 		return a.compareRuns(st, all)
 	case what == "rm" && len(names) > 0:
@@ -74,7 +80,7 @@ func (a *app) runs(cmd *cobra.Command, st *layout.Store, what string, names []st
 	case what == "show" || what == "rm":
 		return usage(fmt.Errorf("runs %s: name the run", what))
 	}
-	return usage(fmt.Errorf("runs: %q is not one of list, show, compare, rm", what))
+	return usage(fmt.Errorf("runs: %q is not one of list, show, compare, plot, rm", what))
 }
 
 func (a *app) listRuns(all []kv.RunMeta, asJSON bool) error {
@@ -107,11 +113,7 @@ func (a *app) showRun(st *layout.Store, r kv.RunMeta, asJSON bool) error {
 	if err != nil {
 		return err
 	}
-	var epochs []runs.Epoch
-	err = dir.Epochs(func(e *runs.Epoch) error {
-		epochs = append(epochs, *e)
-		return nil
-	})
+	epochs, err := epochsOf(st, r.Name)
 	if err != nil {
 		return err
 	}

@@ -24,6 +24,7 @@ type trainFlags struct {
 	fanout       fanoutFlag
 	featureCache string
 	from         string
+	tensorboard  string
 	json         bool
 }
 
@@ -64,6 +65,7 @@ func (t *trainFlags) bind(f *pflag.FlagSet) {
 	f.IntVar(&c.CheckpointEvery, "checkpoint-every", c.CheckpointEvery,
 		"batches between checkpoints; one is written every 30 s and each epoch too")
 	f.StringVar(&c.Resume, "resume", "", "go on with this run")
+	f.StringVar(&t.tensorboard, "tensorboard", "", "directory for event files of TensorBoard")
 	f.StringVar(&t.from, "from", "", "run.json to take the settings from")
 	f.BoolVar(&t.json, "json", false, "print one JSON object a line")
 }

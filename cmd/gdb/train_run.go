@@ -15,6 +15,7 @@ import (
 	"gdb/train"
 	"gdb/train/plan"
 	"gdb/train/runs"
+	"gdb/train/tensorboard"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -62,7 +63,8 @@ func (a *app) train(cmd *cobra.Command, t *trainFlags, dir string) (err error) {
 			return err
 		}
 	}
-	o := &trainObserver{app: a, json: t.json, bar: a.progress()}
+	o := &trainObserver{app: a, json: t.json, bar: a.progress(), events: t.tensorboard}
+	defer func() { err = firstError(err, o.close()) }()
 	res, err := train.Run(cmd.Context(), st, dev, cfg, o.event)
 	o.bar.finish()
 	if errors.Is(err, context.Canceled) && o.run != "" {
@@ -98,7 +100,8 @@ func (a *app) trained(dir string, r *train.Result) {
 	}
 	fmt.Fprintf(a.err, "run %s is in %s; next:\n", r.Run, filepath.Join(dir, "runs", r.Run))
 	for _, next := range [][]string{{"eval", dir, "--run", r.Run},
-		{"predict", dir, "--run", r.Run, "--out", "predictions.csv"}} {
+		{"predict", dir, "--run", r.Run, "--out", "predictions.csv"},
+		{"report", dir, "--run", r.Run, "--out", "report.html"}} {
 		fmt.Fprintf(a.err, "  %s\n", a.commandLine(next))
 	}
 }
@@ -165,11 +168,14 @@ func (t *trainFlags) takeFrom(a *app, f *pflag.FlagSet) error {
 
 // trainObserver prints a run as it goes.
 type trainObserver struct {
-	app   *app
-	json  bool
-	bar   *progress
-	run   string
-	shown *superbatch.Reading // the last one
+	app  *app
+	json bool
+	bar  *progress
+	run  string
+	// events is the directory of --tensorboard, and board what writes there.
+	events string
+	board  *tensorboard.Writer
+	shown  *superbatch.Reading // the last one
 	// noted says that the first epoch is over: all have the same nodes.
 	noted bool
 	err   error
@@ -192,6 +198,11 @@ func (o *trainObserver) event(e train.Event) {
 	case e.Epoch != nil:
 		o.bar.finish()
 		o.unlabeled(e.Epoch.Unlabeled)
+		if o.board != nil {
+			if o.err = o.board.Epoch(e.Epoch); o.err != nil {
+				return
+			}
+		}
 		if o.json {
 			o.err = o.app.printLine(e.Epoch)
 			return
@@ -200,6 +211,14 @@ func (o *trainObserver) event(e train.Event) {
 			fmt.Fprintln(o.app.err, "  "+e.Epoch.Engine())
 		}
 	}
+}
+
+// close ends the event file.
+func (o *trainObserver) close() error {
+	if o.board == nil {
+		return nil
+	}
+	return o.board.Close()
 }
 
 // unlabeled notes once that nodes teach nothing.
@@ -213,6 +232,11 @@ func (o *trainObserver) unlabeled(nodes uint64) {
 
 func (o *trainObserver) started(s *train.Started) {
 	o.run = s.Run
+	if o.events != "" {
+		if o.board, o.err = tensorboard.Create(o.app.fs, o.events, s.Run); o.err != nil {
+			return
+		}
+	}
 	if o.app.quiet {
 		return
 	}

@@ -40,6 +40,7 @@ var rooms = map[string][]string{
 		"internal/doctest",
 		"internal/npy",
 		"internal/tablefile",
+		"internal/chart",
 		"internal/testgraph",
 		"internal/firsthour",
 		"internal/lint",
@@ -111,8 +112,10 @@ var rooms = map[string][]string{
 		"train/task",
 		"train/plan",
 		"train/runs",
+		"train/tensorboard",
 		"train/probe",
 		"train",
+		"train/report",
 	},
 }
 

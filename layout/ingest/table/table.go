@@ -244,7 +244,7 @@ func (t *Table) Column(flag, name string) (int, error) {
 	case w != "":
 		e.Do = "did you mean " + w + "?"
 	case t.Names != nil:
-		e.Do = "the columns are " + strings.Join(t.Names, ", ")
+		e.Do = "the columns are " + Few(t.Names)
 	default:
 		e.Do = fmt.Sprintf("there is no header; columns are numbered 0 to %d", t.Width-1)
 	}

@@ -1,4 +1,5 @@
-package bench
+// Package chart draws bar and line charts as SVG text.
+package chart
 
 import (
 	"fmt"
@@ -6,6 +7,9 @@ import (
 	"slices"
 	"strings"
 )
+
+// labelsMost is the most places that are named, and marksMost the most that have marks.
+const labelsMost, marksMost = 12, 60
 
 // A chart is drawn as SVG text by hand: bars and lines with axes and a legend are all that the
 // comparisons need, and a plotting module with its fonts would be a tenth of the program.
@@ -102,17 +106,18 @@ func dash(i int) string {
 // end is the whole SVG.
 func (d *drawing) end() []byte { return []byte(d.b.String() + "</svg>\n") }
 
-// barChart has a bar for each group, of parts on top of each other.
-type barChart struct {
-	title, note, yLabel, foot string
-	groups, parts             []string
-	values                    [][]float64 // by group and part
-	sums                      []float64   // what is written over each bar; NaN if it failed
+// Bars has a bar for each group, of parts on top of each other.
+type Bars struct {
+	Title, Note, YLabel, Foot string
+	Groups, Parts             []string
+	Values                    [][]float64 // by group and part
+	Sums                      []float64   // what is written over each bar; NaN if it failed
 }
 
-func (c *barChart) svg() []byte {
-	most, used := 0.0, make([]float64, len(c.parts))
-	for _, g := range c.values {
+// SVG is the chart.
+func (c *Bars) SVG() []byte {
+	most, used := 0.0, make([]float64, len(c.Parts))
+	for _, g := range c.Values {
 		sum := 0.0
 		for k, v := range g {
 			sum += v
@@ -120,23 +125,23 @@ func (c *barChart) svg() []byte {
 		}
 		most = math.Max(most, sum)
 	}
-	d := newDrawing(c.title, c.note, c.yLabel, most)
-	slot := (chartWidth - chartLeft - chartRight) / float64(len(c.groups))
-	for i, name := range c.groups {
+	d := newDrawing(c.Title, c.Note, c.YLabel, most)
+	slot := (chartWidth - chartLeft - chartRight) / float64(len(c.Groups))
+	for i, name := range c.Groups {
 		x, width, at := chartLeft+slot*(float64(i)+0.2), slot*0.6, 0.0
-		for k, v := range c.values[i] {
+		for k, v := range c.Values[i] {
 			d.box(x, width, at, at+v, color(k))
 			at += v
 		}
-		label := fmt.Sprintf("%.3g", c.sums[i])
-		if math.IsNaN(c.sums[i]) {
+		label := fmt.Sprintf("%.3g", c.Sums[i])
+		if math.IsNaN(c.Sums[i]) {
 			label = "failed"
 		}
 		d.text(x+width/2, d.y(at)-5, "middle", label, "")
 		d.text(x+width/2, chartHeight-chartBottom+20, "middle", name, "")
 	}
-	d.text(chartLeft, chartHeight-16, "start", c.foot, ` fill="#555"`)
-	shown := slices.Clone(c.parts)
+	d.text(chartLeft, chartHeight-16, "start", c.Foot, ` fill="#555"`)
+	shown := slices.Clone(c.Parts)
 	for k := range shown {
 		if used[k] == 0 {
 			shown[k] += " (none)"
@@ -146,53 +151,57 @@ func (c *barChart) svg() []byte {
 	return d.end()
 }
 
-// lineChart has a line for each series over places on the x axis that are as far apart as they
+// Lines has a line for each series over places on the x axis that are as far apart as they
 // are in order: sizes double from one to the next.
-type lineChart struct {
-	title, note, xLabel, yLabel string
-	most                        float64 // end of the y axis; 0 for what the values need
-	places, series              []string
-	values                      [][]float64 // by series and place; NaN where there is none
+type Lines struct {
+	Title, Note, XLabel, YLabel string
+	Most                        float64 // end of the y axis; 0 for what the values need
+	Places, Series              []string
+	Values                      [][]float64 // by series and place; NaN where there is none
 }
 
-// add sets the value of a series at a place, either of which may be new.
-func (c *lineChart) add(series, place string, v float64) {
-	at := slices.Index(c.places, place)
+// Add sets the value of a series at a place, either of which may be new.
+func (c *Lines) Add(series, place string, v float64) {
+	at := slices.Index(c.Places, place)
 	if at < 0 {
-		at = len(c.places)
-		c.places = append(c.places, place)
-		for k := range c.values {
-			c.values[k] = append(c.values[k], math.NaN())
+		at = len(c.Places)
+		c.Places = append(c.Places, place)
+		for k := range c.Values {
+			c.Values[k] = append(c.Values[k], math.NaN())
 		}
 	}
-	k := slices.Index(c.series, series)
+	k := slices.Index(c.Series, series)
 	if k < 0 {
-		k = len(c.series)
-		c.series = append(c.series, series)
-		c.values = append(c.values, slices.Repeat([]float64{math.NaN()}, len(c.places)))
+		k = len(c.Series)
+		c.Series = append(c.Series, series)
+		c.Values = append(c.Values, slices.Repeat([]float64{math.NaN()}, len(c.Places)))
 	}
-	c.values[k][at] = v
+	c.Values[k][at] = v
 }
 
-func (c *lineChart) svg() []byte {
-	most := c.most
-	for _, s := range c.values {
+// SVG is the chart.
+func (c *Lines) SVG() []byte {
+	most := c.Most
+	for _, s := range c.Values {
 		for _, v := range s {
 			if !math.IsNaN(v) {
 				most = math.Max(most, v)
 			}
 		}
 	}
-	d := newDrawing(c.title, c.note, c.yLabel, most)
-	slot := (chartWidth - chartLeft - chartRight) / float64(len(c.places))
+	d := newDrawing(c.Title, c.Note, c.YLabel, most)
+	slot := (chartWidth - chartLeft - chartRight) / float64(len(c.Places))
 	x := func(i int) float64 { return chartLeft + slot*(float64(i)+0.5) }
-	for i, name := range c.places {
-		d.text(x(i), chartHeight-chartBottom+20, "middle", name, "")
+	every := (len(c.Places) + labelsMost - 1) / labelsMost
+	for i, name := range c.Places {
+		if i%max(1, every) == 0 {
+			d.text(x(i), chartHeight-chartBottom+20, "middle", name, "")
+		}
 	}
-	d.text(chartLeft+slot*float64(len(c.places))/2, chartHeight-chartBottom+42, "middle", c.xLabel,
+	d.text(chartLeft+slot*float64(len(c.Places))/2, chartHeight-chartBottom+42, "middle", c.XLabel,
 		"")
-	names, gaps := slices.Clone(c.series), false
-	for k, s := range c.values {
+	names, gaps := slices.Clone(c.Series), false
+	for k, s := range c.Values {
 		if !hasNumber(s) {
 			names[k] += " (unknown)" // and its color stays its own in all pictures
 			continue
@@ -205,9 +214,12 @@ func (c *lineChart) svg() []byte {
 			}
 			path += fmt.Sprintf("%s%.1f %.1f", pen, x(i), d.y(v))
 			pen = "L"
+			if len(c.Places) > marksMost {
+				continue
+			}
 			// Series at the same place stay seen: the later, the smaller.
 			fmt.Fprintf(&d.b, `<circle cx="%.1f" cy="%.1f" r="%.1f" fill="%s"/>`+"\n", x(i), d.y(v),
-				3+3*float64(len(c.values)-1-k)/float64(len(c.values)), color(k))
+				3+3*float64(len(c.Values)-1-k)/float64(len(c.Values)), color(k))
 		}
 		fmt.Fprintf(&d.b, `<path d="%s" stroke="%s" stroke-width="2" fill="none"%s/>`+"\n", path,
 			color(k), dash(k))
@@ -220,8 +232,8 @@ func (c *lineChart) svg() []byte {
 	return d.end()
 }
 
-// known is whether there is anything to draw.
-func (c *lineChart) known() bool { return slices.ContainsFunc(c.values, hasNumber) }
+// Known is whether there is anything to draw.
+func (c *Lines) Known() bool { return slices.ContainsFunc(c.Values, hasNumber) }
 
 func hasNumber(values []float64) bool {
 	return slices.ContainsFunc(values, func(v float64) bool { return !math.IsNaN(v) })

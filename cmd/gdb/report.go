@@ -1,0 +1,181 @@
+package main
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"strings"
+
+	"gdb/internal/atomicfile"
+	"gdb/internal/mem"
+	"gdb/kv"
+	"gdb/layout"
+	"gdb/train"
+	"gdb/train/report"
+	"gdb/train/runs"
+
+	"github.com/spf13/cobra"
+)
+
+func (a *app) reportCommand() *cobra.Command {
+	var c train.EvalConfig
+	var out string
+	var force bool
+	cmd := &cobra.Command{
+		Use: "report STORE [--run NAME] --out FILE.html", Args: exactArgs(1),
+		Short: "Write what a run was and reached as one HTML page",
+		Long: `
+Write a page that needs no network: curves, scores by class and the confusion matrix of
+the test split, what the engine did, the settings, and the data.`,
+		Example: `  gdb report cora.gdb --out cora.html
+  gdb report cora.gdb --run r0002 --split val --out r0002.html`,
+		RunE: func(cmd *cobra.Command, args []string) (err error) {
+			if !strings.HasSuffix(out, ".html") {
+				return usage(errors.New("report: --out FILE.html is missing"))
+			}
+			if err := a.mayWrite(out, force); err != nil {
+				return err
+			}
+			st, dev, err := a.openForRun(cmd, args[0], "auto")
+			if err != nil {
+				return fmt.Errorf("report: %w", err)
+			}
+			defer func() { err = firstError(err, dev.Close()) }()
+			if c.Run, err = a.chosen(cmd, st, c.Run); err != nil {
+				return err
+			}
+			d, err := a.reportData(cmd, st, args[0], c.Run)
+			if err != nil {
+				return err
+			}
+			if hasSplit(st.Meta(), c.Split) {
+				c.Limits = a.limits()
+				if d.Test, err = train.Evaluate(cmd.Context(), st, dev, c); err != nil {
+					return err
+				}
+			}
+			return a.writeReport(out, d)
+		},
+	}
+	f := cmd.Flags()
+	f.StringVar(&c.Run, "run", "", "the run to report (default: the best)")
+	f.StringVar(&c.Split, "split", "test",
+		"the split to evaluate: train, val, test or a stored set")
+	f.StringVar(&out, "out", "", "file to write")
+	f.BoolVar(&force, "force", false, "overwrite the file")
+	a.completeRuns(cmd, "run")
+	return cmd
+}
+
+// hasSplit says whether there is a split of that name, of one column or of several.
+func hasSplit(m *kv.Meta, name string) bool {
+	for _, s := range m.Splits {
+		if base, _, _ := strings.Cut(s.Name, "@"); s.Name == name || base == name {
+			return true
+		}
+	}
+	return false
+}
+
+// reportData reads what a run recorded.
+func (a *app) reportData(cmd *cobra.Command, st *layout.Store, dir, run string) (*report.Data,
+	error) {
+	meta, err := st.Catalog().Runs(cmd.Context())
+	if err != nil {
+		return nil, err
+	}
+	file, err := runs.Open(st, run).ReadFile()
+	if err != nil {
+		return nil, err
+	}
+	d := &report.Data{Store: dir, Run: run, Made: file.GDB, Data: storeFacts(st.Meta()),
+		Settings: settingsOf(&file.Config)}
+	for _, r := range meta {
+		if r.Name == run {
+			d.Status, d.Metric = r.Status, r.Metric
+		}
+	}
+	d.Epochs, err = epochsOf(st, run)
+	for _, e := range d.Epochs {
+		if e.Best {
+			d.Best = e.Epoch
+		}
+	}
+	return d, err
+}
+
+// epochsOf reads the epochs of a run.
+func epochsOf(st *layout.Store, run string) (epochs []runs.Epoch, err error) {
+	err = runs.Open(st, run).Epochs(func(e *runs.Epoch) error {
+		epochs = append(epochs, *e)
+		return nil
+	})
+	return epochs, err
+}
+
+// storeFacts are the lines of gdb info that say what the data is.
+func storeFacts(m *kv.Meta) (rows [][2]string) {
+	add := func(name, format string, args ...any) {
+		rows = append(rows, [2]string{name, fmt.Sprintf(format, args...)})
+	}
+	add("source", "%s: %s", m.Source.Format, strings.Join(m.Source.Paths, ", "))
+	add("nodes", "%s", count(m.Nodes))
+	add("edges", "%s", count(m.Edges))
+	if n := len(m.EdgeTypes); n > 0 {
+		add("edge types", "%d: %s", n, shorten(m.EdgeTypes, 20))
+	}
+	for _, t := range m.NodeTypes {
+		add("nodes of type "+t.Name, "%s", count(t.Nodes))
+	}
+	for _, f := range m.Features {
+		add("features "+f.Name, "%d x %s", f.Dim, f.DType)
+	}
+	if m.Labels != nil {
+		add("labels", "%s, %s nodes, %d classes", m.Labels.Kind, count(m.Labels.Labeled),
+			len(m.Labels.Classes))
+	}
+	for _, s := range m.Splits {
+		add("split "+s.Name, "%s nodes", count(s.Count))
+	}
+	add("size", "%s", mem.FormatSize(storeBytes(m)))
+	add("identity", "%s", m.UUID)
+	return rows
+}
+
+func (a *app) writeReport(out string, d *report.Data) error {
+	var b bytes.Buffer
+	if err := report.Write(&b, d); err != nil {
+		return err
+	}
+	if err := atomicfile.Write(a.fs, out, b.Bytes()); err != nil {
+		return err
+	}
+	if a.quiet {
+		return nil
+	}
+	_, err := fmt.Fprintf(a.out, "the report of run %s is in %s\n", d.Run, out)
+	return err
+}
+
+// plotRuns draws the scores of runs over their epochs.
+func (a *app) plotRuns(st *layout.Store, all []kv.RunMeta, out string) error {
+	if !strings.HasSuffix(out, ".svg") {
+		return usage(errors.New("runs plot: --out FILE.svg is missing"))
+	}
+	if len(all) == 0 {
+		return usage(errors.New("runs plot: the store has no runs"))
+	}
+	var drawn []report.Run
+	metric := all[0].Metric
+	for _, r := range all {
+		epochs, err := epochsOf(st, r.Name)
+		if err != nil {
+			return err
+		}
+		drawn = append(drawn, report.Run{Name: r.Name, Epochs: epochs})
+		if r.Metric != metric {
+			metric = "score (of different metrics)"
+		}
+	}
+	return atomicfile.Write(a.fs, out, report.Compare(metric, drawn))
+}

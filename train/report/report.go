@@ -1,0 +1,181 @@
+// Package report writes what a run was and reached as one HTML page that needs no network: curves,
+// scores by class, the confusion matrix, what the engine did, settings, and the data.
+package report
+
+import (
+	_ "embed" // of the page
+	"fmt"
+	"html/template"
+	"io"
+	"math"
+	"strconv"
+
+	"gdb/internal/chart"
+	"gdb/internal/mem"
+	"gdb/train"
+	"gdb/train/runs"
+)
+
+//go:embed page.html
+var pageText string
+
+var page = template.Must(template.New("page").Funcs(template.FuncMap{
+	"shade": shade, "score": func(v float64) string { return fmt.Sprintf("%.3f", v) },
+}).Parse(pageText))
+
+// Data is what a report shows.
+type Data struct {
+	Store, Run, Status, Made string
+	Metric                   string
+	Data, Settings           [][2]string
+	Epochs                   []runs.Epoch
+	Best                     int // the epoch whose weights are the result, from 1
+	// Test is the evaluation on a split; nil if there is none.
+	Test *train.EvalResult
+}
+
+// view is what the page is filled with.
+type view struct {
+	*Data
+	Loss, Score, Time, Reads template.HTML
+	Names                    []string
+	Engine                   [][2]string
+}
+
+// Write writes the page.
+func Write(w io.Writer, d *Data) error {
+	v := &view{Data: d, Loss: lossChart(d), Score: scoreChart(d), Time: timeChart(d),
+		Reads: readChart(d), Engine: engine(d.Epochs)}
+	if d.Test != nil {
+		for _, c := range d.Test.Classes {
+			v.Names = append(v.Names, c.Class)
+		}
+	}
+	if err := page.Execute(w, v); err != nil {
+		return fmt.Errorf("report: %w", err)
+	}
+	return nil
+}
+
+// curve is a value of each epoch; NaN where there is none.
+type curve struct {
+	name string
+	of   func(e *runs.Epoch) float64
+}
+
+// lines draws curves over the epochs.
+func lines(title, label string, epochs []runs.Epoch, curves ...curve) template.HTML {
+	c := &chart.Lines{Title: title, XLabel: "epoch", YLabel: label}
+	for i := range epochs {
+		for _, s := range curves {
+			c.Add(s.name, strconv.Itoa(epochs[i].Epoch), s.of(&epochs[i]))
+		}
+	}
+	if !c.Known() {
+		return ""
+	}
+	return template.HTML(c.SVG())
+}
+
+func lossChart(d *Data) template.HTML {
+	return lines("Loss of the training nodes", "loss", d.Epochs,
+		curve{"train", func(e *runs.Epoch) float64 { return e.Loss }})
+}
+
+func scoreChart(d *Data) template.HTML {
+	return lines("Score", d.Metric, d.Epochs,
+		curve{"train", func(e *runs.Epoch) float64 { return e.Train }}, curve{"val", val})
+}
+
+// val is the score of the validation nodes.
+func val(e *runs.Epoch) float64 {
+	if e.Val == nil {
+		return math.NaN()
+	}
+	return *e.Val
+}
+
+func timeChart(d *Data) template.HTML {
+	return lines("Time of an epoch", "seconds", d.Epochs,
+		curve{"training", func(e *runs.Epoch) float64 { return e.Time }},
+		curve{"evaluation", func(e *runs.Epoch) float64 { return e.Eval }})
+}
+
+func readChart(d *Data) template.HTML {
+	return lines("Bytes read in an epoch", "MiB", d.Epochs,
+		curve{"read", func(e *runs.Epoch) float64 { return float64(e.Read) / (1 << 20) }})
+}
+
+// engine sums what the epochs cost.
+func engine(epochs []runs.Epoch) (rows [][2]string) {
+	if len(epochs) == 0 {
+		return nil
+	}
+	var seconds, eval, hit, wait float64
+	var read, sampled, nodes, peak uint64
+	busy := map[string]float64{}
+	var stages []string
+	for _, e := range epochs {
+		seconds, eval = seconds+e.Time, eval+e.Eval
+		hit, wait = hit+e.Hit, wait+e.IOWait
+		read, sampled, nodes = read+e.Read, sampled+e.Sampled, nodes+e.Nodes
+		peak = max(peak, uint64(e.RSSPeak))
+		for _, s := range e.Stages {
+			if _, seen := busy[s.Name]; !seen {
+				stages = append(stages, s.Name)
+			}
+			busy[s.Name] += s.Busy
+		}
+	}
+	n := float64(len(epochs))
+	add := func(name, format string, args ...any) {
+		rows = append(rows, [2]string{name, fmt.Sprintf(format, args...)})
+	}
+	add("epochs", "%d", len(epochs))
+	add("time of training", "%.1f s", seconds)
+	add("time of evaluation", "%.1f s", eval)
+	add("edges sampled", "%d", sampled)
+	add("rows gathered", "%d", nodes)
+	add("read from the device", "%s", mem.FormatSize(int64(read)))
+	add("rows found in the cache", "%.1f %%", 100*hit/n)
+	add("waiting for reads", "%.1f %% of the time", 100*wait/n)
+	if peak > 0 {
+		add("peak of resident memory", "%s", mem.FormatSize(int64(peak)))
+	}
+	for _, name := range stages {
+		add("busy: "+name, "%.1f s", busy[name])
+	}
+	return rows
+}
+
+// shade is how dark a cell of the confusion matrix is: its share of the row, from 0 to 1.
+func shade(row []uint64, n uint64) string {
+	sum := uint64(0)
+	for _, v := range row {
+		sum += v
+	}
+	return fmt.Sprintf("%.2f", 0.85*float64(n)/float64(max(sum, 1)))
+}
+
+// Run is a run to compare.
+type Run struct {
+	Name   string
+	Epochs []runs.Epoch
+}
+
+// Compare draws the scores of several runs on the validation nodes.
+func Compare(metric string, all []Run) []byte {
+	c := &chart.Lines{Title: "Score of the validation nodes", XLabel: "epoch", YLabel: metric}
+	longest := 0
+	for _, r := range all {
+		longest = max(longest, len(r.Epochs))
+	}
+	for i := range longest {
+		for _, r := range all {
+			if i < len(r.Epochs) {
+				c.Add(r.Name, strconv.Itoa(i+1), val(&r.Epochs[i]))
+			}
+		}
+	}
+	return c.SVG()
+}

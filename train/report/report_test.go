@@ -1,0 +1,88 @@
+package report
+
+import (
+	"bytes"
+	"encoding/xml"
+	"errors"
+	"io"
+	"regexp"
+	"strings"
+	"testing"
+
+	"gdb/train"
+	"gdb/train/runs"
+	"gdb/train/task"
+)
+
+func sampleData() *Data {
+	val := 0.5
+	d := &Data{Store: "g.gdb", Run: "r0001", Status: "done", Made: "gdb 0.1.0", Metric: "accuracy",
+		Data: [][2]string{{"nodes", "1,000"}}, Settings: [][2]string{{"lr", "0.005"}}, Best: 2}
+	for i := range 100 {
+		d.Epochs = append(d.Epochs, runs.Epoch{Epoch: i + 1, Loss: 1 / float64(i+1), Train: 0.9,
+			Time: 0.25, Read: 1 << 20, Stages: []runs.StageTimes{{Name: "gather", Busy: 0.1}}})
+	}
+	d.Epochs[1].Val = &val
+	d.Test = &train.EvalResult{Split: "test", Metric: "accuracy", Value: 0.8125, Nodes: 16,
+		Epoch: 2,
+		Classes: []task.ClassScore{{Class: "<script>alert(1)</script>", Nodes: 10, Precision: 0.75},
+			{Class: "b", Nodes: 6, F1: 0.625}}, Confusion: [][]uint64{{9, 1}, {2, 4}}}
+	return d
+}
+
+// TestReport: what was measured stands in the page, names cannot act, and nothing is loaded.
+func TestReport(t *testing.T) {
+	var b bytes.Buffer
+	if err := Write(&b, sampleData()); err != nil {
+		t.Fatal(err)
+	}
+	page := b.String()
+	for _, want := range []string{"<b>0.8125</b>", "Run r0001 of g.gdb", "0.750", "0.625",
+		"<td>time of training</td><td>25.0 s</td>",
+		"<td>read from the device</td><td>100.0 MiB</td>",
+		"<td>busy: gather</td><td>10.0 s</td>", "<td>lr</td><td>0.005</td>", "Confusion",
+		"rgba(0,114,178,0.76)", "&lt;script&gt;"} {
+		if !strings.Contains(page, want) {
+			t.Errorf("no %q", want)
+		}
+	}
+	bare := strings.ReplaceAll(page, "http://www.w3.org/2000/svg", "")
+	if regexp.MustCompile(`<script|https?:|src=|href=`).MatchString(bare) {
+		t.Error("the page acts, or loads something")
+	}
+	svgs := regexp.MustCompile(`(?s)<svg.*?</svg>`).FindAllString(page, -1)
+	if len(svgs) != 4 {
+		t.Errorf("%d charts", len(svgs))
+	}
+	for _, svg := range svgs {
+		d := xml.NewDecoder(strings.NewReader(svg))
+		for {
+			if _, err := d.Token(); errors.Is(err, io.EOF) {
+				break
+			} else if err != nil {
+				t.Fatalf("%v in %s", err, svg)
+			}
+		}
+	}
+}
+
+// TestReportOfNothing: a run that was stopped before its first epoch, in a store without test.
+func TestReportOfNothing(t *testing.T) {
+	var b bytes.Buffer
+	if err := Write(&b, &Data{Run: "r0001", Status: "interrupted"}); err != nil {
+		t.Fatal(err)
+	}
+	if strings.Contains(b.String(), "<svg") || strings.Contains(b.String(), "NaN") {
+		t.Error(b.String())
+	}
+}
+
+func TestCompare(t *testing.T) {
+	d := sampleData()
+	svg := string(Compare("accuracy", []Run{{"r1", d.Epochs}, {"r2", d.Epochs[:3]}}))
+	for _, want := range []string{"r1", "r2", "accuracy", ">epoch<"} {
+		if !strings.Contains(svg, want) {
+			t.Errorf("no %q", want)
+		}
+	}
+}

@@ -1,0 +1,128 @@
+// Package tensorboard writes the epochs of a run as the event files that TensorBoard shows: records
+// of TFRecord framing (length, masked CRC-32C, bytes, masked CRC-32C) that hold Event messages of
+// protocol buffers.
+package tensorboard
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"hash/crc32"
+	"io"
+	"math"
+	"time"
+
+	"gdb/train/runs"
+
+	"github.com/cockroachdb/pebble/v2/vfs"
+)
+
+var castagnoli = crc32.MakeTable(crc32.Castagnoli)
+
+// masked is the checksum of a record: rotated and moved, so that checksums of checksums differ.
+func masked(b []byte) uint32 {
+	c := crc32.Checksum(b, castagnoli)
+	return (c>>15 | c<<17) + 0xa282ead8
+}
+
+// appendRecord frames the bytes of an event.
+func appendRecord(dst, event []byte) []byte {
+	at := len(dst)
+	dst = binary.LittleEndian.AppendUint64(dst, uint64(len(event)))
+	dst = binary.LittleEndian.AppendUint32(dst, masked(dst[at:]))
+	dst = append(dst, event...)
+	return binary.LittleEndian.AppendUint32(dst, masked(event))
+}
+
+// Tags of fields: number<<3 | wire type, of Event, Summary and Summary.Value.
+const (
+	eventTime, eventStep       = 1<<3 | 1, 2 << 3
+	eventVersion, eventSummary = 3<<3 | 2, 5<<3 | 2
+	summaryValue               = 1<<3 | 2
+	valueTag, valueSimple      = 1<<3 | 2, 2<<3 | 5
+)
+
+func appendBytes(dst []byte, tag byte, b []byte) []byte {
+	return append(binary.AppendUvarint(append(dst, tag), uint64(len(b))), b...)
+}
+
+// appendHead writes the time and step of an event.
+func appendHead(dst []byte, at time.Time, step uint64) []byte {
+	dst = append(dst, eventTime)
+	dst = binary.LittleEndian.AppendUint64(dst, math.Float64bits(float64(at.UnixMicro())/1e6))
+	return binary.AppendUvarint(append(dst, eventStep), step)
+}
+
+// appendScalar writes a value under a name.
+func appendScalar(dst []byte, name string, v float64) []byte {
+	value := appendBytes(nil, valueTag, []byte(name))
+	value = binary.LittleEndian.AppendUint32(append(value, valueSimple),
+		math.Float32bits(float32(v)))
+	return appendBytes(dst, summaryValue, value)
+}
+
+// Writer writes the event file of one run.
+type Writer struct {
+	path string
+	file vfs.File
+	now  func() time.Time
+}
+
+// Create begins an event file in dir/run. A run that goes on begins another: TensorBoard reads all
+// files of a directory.
+func Create(fs vfs.FS, dir, run string) (*Writer, error) {
+	return create(fs, dir, run, time.Now)
+}
+
+func create(fs vfs.FS, dir, run string, now func() time.Time) (*Writer, error) {
+	dir = fs.PathJoin(dir, run)
+	if err := fs.MkdirAll(dir, 0o755); err != nil {
+		return nil, fmt.Errorf("tensorboard: make %s: %w", dir, err)
+	}
+	w := &Writer{now: now, path: fs.PathJoin(dir,
+		fmt.Sprintf("events.out.tfevents.%d.gdb", now().UnixNano()))}
+	var err error
+	if w.file, err = fs.Create(w.path, vfs.WriteCategoryUnspecified); err != nil {
+		return nil, fmt.Errorf("tensorboard: %w", err)
+	}
+	event := appendBytes(appendHead(nil, now(), 0), eventVersion, []byte("brain.Event:2"))
+	if err := w.write(event); err != nil {
+		return nil, errors.Join(err, w.Close())
+	}
+	return w, nil
+}
+
+// Epoch writes what an epoch reached and cost.
+func (w *Writer) Epoch(e *runs.Epoch) error {
+	summary := appendScalar(nil, "loss", e.Loss)
+	summary = appendScalar(summary, "metric/train", e.Train)
+	if e.Val != nil {
+		summary = appendScalar(summary, "metric/val", *e.Val)
+	}
+	for _, s := range []struct {
+		name  string
+		value float64
+	}{{"epoch/seconds", e.Time}, {"epoch/evaluation_seconds", e.Eval},
+		{"engine/bytes_read", float64(e.Read)}, {"engine/cache_hits", e.Hit},
+		{"engine/io_wait", e.IOWait}, {"engine/edges_sampled", float64(e.Sampled)}} {
+		summary = appendScalar(summary, s.name, s.value)
+	}
+	return w.write(appendBytes(appendHead(nil, w.now(), uint64(e.Epoch)), eventSummary, summary))
+}
+
+func (w *Writer) write(event []byte) error {
+	if _, err := w.file.Write(appendRecord(nil, event)); err != nil {
+		return fmt.Errorf("tensorboard: write %s: %w", w.path, err)
+	}
+	return nil
+}
+
+// Close ends the file.
+func (w *Writer) Close() error {
+	if err := w.file.Close(); err != nil {
+		return fmt.Errorf("tensorboard: close %s: %w", w.path, err)
+	}
+	return nil
+}
+
+var _ io.Closer = (*Writer)(nil)
