@@ -154,7 +154,7 @@ func (t *trainer) finishEpoch(ctx context.Context) error {
 		return err
 	}
 	t.obs(Event{Epoch: &rec})
-	return nil
+	return t.diverged.add(rec.Loss)
 }
 
 // evaluates says whether there is an evaluation after an epoch, counted from 1.

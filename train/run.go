@@ -40,8 +40,9 @@ type trainer struct {
 	reads    []superbatch.Reading // of superbatches, decided in this epoch
 	alone    bool                 // nothing is evaluated: see Training
 	metric   *runs.Metrics
-	lastLoss float64 // of the steps whose losses were read
-	totals   Totals  // of the epochs of this process
+	lastLoss float64    // of the steps whose losses were read
+	diverged divergence // of the losses of epochs
+	totals   Totals     // of the epochs of this process
 
 	train     []sample.NodeID
 	val, test *roaring.Bitmap // test is nil if the store has none

@@ -1,0 +1,33 @@
+package train
+
+import "fmt"
+
+const (
+	// divergedTimes is how many times the least loss of an epoch a loss is that has diverged, and
+	// divergedEpochs for how many epochs it must have grown in a row.
+	divergedTimes, divergedEpochs = 100, 3
+)
+
+// divergence watches the losses of epochs. What is not a number is found by the step.
+type divergence struct {
+	least, last float64
+	grew, seen  int
+}
+
+// add takes the loss of an epoch: it is an error once it has grown to many times the least.
+func (d *divergence) add(loss float64) error {
+	if d.seen == 0 || loss < d.least {
+		d.least = loss
+	}
+	if d.grew++; d.seen == 0 || loss <= d.last {
+		d.grew = 0
+	}
+	d.seen++
+	d.last = loss
+	if d.grew < divergedEpochs || loss < divergedTimes*d.least || loss < divergedTimes {
+		return nil
+	}
+	return fmt.Errorf("the loss has grown for %d epochs, to %.4g from %.4g: the training "+
+		"diverges: lower --lr, or bring the features into one range (ingest with --normalize "+
+		"zscore)", d.grew, loss, d.least)
+}
