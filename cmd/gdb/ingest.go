@@ -113,7 +113,7 @@ func ingestFlags(f *pflag.FlagSet, opt *ingest.Options, more *ingestWords) {
 	f.StringVar(&opt.Partitioner, "partitioner", "none", "none, random or range")
 	f.StringVar(&opt.FeatureDType, "feature-dtype", "f32", "features on disk: f32, f16 or bf16")
 	f.StringVar(&opt.Normalize, "normalize", "none",
-		"features: none, row (sum 1) or zscore (columns)")
+		"features: none, row (sum 1), zscore (columns) or auto")
 	f.StringVar(&more.block, "block", "4KiB", "topology block")
 	f.BoolVar(&opt.AllowNaN, "allow-nan", false, "take NaN and Inf in features")
 	f.Int64Var(&opt.SkipBad, "skip-bad", 0, "bad lines to tolerate; each is reported")

@@ -35,6 +35,10 @@ func (p *pipeline) features(ctx context.Context, m *nodeMap, i int) (*featuresRe
 			}
 			p.keepFiles(out.Files...)
 			out.Counts = f.counts.Are()
+			if !out.Counts && f.ranges.Wide() {
+				p.note("features %s: columns have very different ranges, from which models learn "+
+					"little: --normalize auto or zscore scales them", info.Name)
+			}
 			if f.missing > 0 {
 				p.note("features %s: %d nodes have no row, and get zeros", info.Name, f.missing)
 			}
@@ -53,6 +57,7 @@ type featureWriter struct {
 	scale *stats.Scaling
 	// counts looks at the rows as they are written.
 	counts stats.CountWatch
+	ranges stats.RangeWatch
 	// nodes, in modes that join, are the runs of (row, node).
 	nodes []extsort.Run
 	done  uint64
@@ -74,6 +79,9 @@ func (f *featureWriter) prepare(ctx context.Context) error {
 			return err
 		}
 		f.scale.Finish()
+		if chosen := f.scale.Chosen(); chosen != "" {
+			f.p.note("features %s: --normalize auto is %s", f.info.Name, chosen)
+		}
 	}
 	if !f.m.mode.joinsRows() {
 		return nil
@@ -125,7 +133,7 @@ func (f *featureWriter) joinRows(ctx context.Context) error {
 // eachRow calls fn with every row, scaled, and its node.
 func (f *featureWriter) eachRow(ctx context.Context, phase string,
 	fn func(node uint32, row []float32, c *idRowsChunk, i int) error) (err error) {
-	f.done, f.counts = 0, stats.CountWatch{}
+	f.done, f.counts, f.ranges = 0, stats.CountWatch{}, stats.RangeWatch{}
 	a := f.attacher()
 	next, stop, mergeErr := f.pullNodes(ctx)
 	defer stop()
@@ -148,6 +156,7 @@ func (f *featureWriter) eachRow(ctx context.Context, phase string,
 			row := c.Rows[i*f.info.Dim : (i+1)*f.info.Dim]
 			f.scale.Apply(row)
 			f.counts.Observe(row)
+			f.ranges.Observe(row)
 			if err := fn(node, row, rows, i); err != nil {
 				return err
 			}

@@ -110,8 +110,8 @@ func checkOptions(opt *Options, info *source.Info) error {
 		return bad("--partitions %d needs --partitioner random or range", opt.Partitions)
 	case !slices.Contains([]string{"", "f32", "f16", "bf16"}, opt.FeatureDType):
 		return bad("--feature-dtype %s is not one of f32, f16, bf16", opt.FeatureDType)
-	case !slices.Contains([]string{"", "none", "row", "zscore"}, opt.Normalize):
-		return bad("--normalize %s is not one of none, row, zscore", opt.Normalize)
+	case !slices.Contains([]string{"", "none", "row", "zscore", "auto"}, opt.Normalize):
+		return bad("--normalize %s is not one of none, row, zscore, auto", opt.Normalize)
 	case !slices.Contains([]string{"", "error", "zero"}, opt.MissingNodes):
 		return bad("--missing-nodes %s is not error or zero", opt.MissingNodes)
 	case opt.Merge != "" && !slices.Contains(stats.MergeNames, opt.Merge):

@@ -117,7 +117,6 @@ func (o *Options) args() []string {
 	set("dedup", o.Dedup)
 	set("keep-duplicates", o.KeepDuplicates)
 	set("keep-self-loops", o.KeepSelfLoops)
-	add("merge", o.Merge)
 	if o.Both {
 		add("direction", "both")
 	}
@@ -126,8 +125,6 @@ func (o *Options) args() []string {
 		add("edges", r.String())
 	}
 	add("nodes", o.Nodes)
-	add("features", o.Features)
-	add("labels", o.Labels)
 	for _, name := range slices.Sorted(maps.Keys(o.Splits)) {
 		add("split", name+"="+o.Splits[name])
 	}
@@ -137,15 +134,14 @@ func (o *Options) args() []string {
 		{"split-col", o.SplitCol}, {"categorical", o.Categorical}, {"fill", o.Fill}, {"na", o.NA},
 		{"label-sep", o.LabelSep}, {"missing-nodes", o.MissingNodes}, {"delim", o.Delim},
 		{"header", o.Header}, {"src-type", o.SrcType}, {"dst-type", o.DstType},
-		{"nodes-type", o.NodesType}} {
+		{"nodes-type", o.NodesType}, {"features", o.Features}, {"labels", o.Labels},
+		{"partitioner", o.Partitioner}, {"merge", o.Merge},
+		{"feature-dtype", o.FeatureDType}, {"normalize", o.Normalize}} {
 		add(f[0], f[1])
 	}
 	set("multi-label", o.MultiLabel)
 	number("split-column", int64(o.SplitColumn))
 	number("partitions", int64(o.Partitions))
-	add("partitioner", o.Partitioner)
-	add("feature-dtype", o.FeatureDType)
-	add("normalize", o.Normalize)
 	number("block", int64(o.BlockBytes))
 	set("allow-nan", o.AllowNaN)
 	number("skip-bad", o.SkipBad)

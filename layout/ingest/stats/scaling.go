@@ -6,6 +6,8 @@ import "math"
 type Scaling struct {
 	rows    bool // rows sum to 1
 	columns bool // columns have mean 0 and deviation 1
+	auto    bool // columns is decided when all was observed
+	counts  CountWatch
 	n       float64
 	shift   []float64 // the first row: sums of differences lose less precision
 	sum     []float64
@@ -16,7 +18,8 @@ type Scaling struct {
 
 // NewScaling scales rows of so many columns as --normalize says.
 func NewScaling(normalize string, dim int) *Scaling {
-	s := &Scaling{rows: normalize == "row", columns: normalize == "zscore"}
+	s := &Scaling{rows: normalize == "row", auto: normalize == "auto",
+		columns: normalize == "zscore" || normalize == "auto"}
 	if s.columns {
 		s.sum, s.squares = make([]float64, dim), make([]float64, dim)
 	}
@@ -26,6 +29,9 @@ func NewScaling(normalize string, dim int) *Scaling {
 // Observe adds rows to the statistics of the columns.
 func (s *Scaling) Observe(rows []float32) {
 	dim := len(s.sum)
+	if s.auto {
+		s.counts.Observe(rows)
+	}
 	if s.shift == nil && len(rows) > 0 {
 		s.shift = make([]float64, dim)
 		for k, v := range rows[:dim] {
@@ -42,7 +48,8 @@ func (s *Scaling) Observe(rows []float32) {
 	}
 }
 
-// Finish computes mean and deviation; a column that does not vary becomes zero.
+// Finish computes mean and deviation; a column that does not vary becomes zero. With auto columns
+// are scaled if their deviations are wide apart, and are not counts.
 func (s *Scaling) Finish() {
 	s.mean, s.inverse = make([]float32, len(s.sum)), make([]float32, len(s.sum))
 	for k, sum := range s.sum {
@@ -55,6 +62,68 @@ func (s *Scaling) Finish() {
 			s.inverse[k] = float32(1 / math.Sqrt(variance))
 		}
 	}
+	if s.auto {
+		s.columns = !s.counts.Are() && wide(s.inverse)
+	}
+}
+
+// Chosen is what auto came to, in words; "" if it was not asked.
+func (s *Scaling) Chosen() string {
+	switch {
+	case !s.auto:
+		return ""
+	case s.columns:
+		return "zscore, since columns have very different ranges"
+	case s.counts.Are():
+		return "none, since they are counts, which training divides by the sum of their row"
+	}
+	return "none, since columns have like ranges"
+}
+
+// wideTimes is how many times the least deviation of a column the largest is where ranges are so
+// different that large columns drown the others.
+const wideTimes = 100
+
+// wide says whether columns have deviations that are wide apart; inverse are one over these, and 0
+// for columns that do not vary.
+func wide(inverse []float32) bool {
+	least, most := float32(math.MaxFloat32), float32(0)
+	for _, v := range inverse {
+		if v > 0 {
+			least, most = min(least, v), max(most, v)
+		}
+	}
+	return most > wideTimes*least
+}
+
+// rangeRows is how many rows a RangeWatch looks at.
+const rangeRows = 4096
+
+// RangeWatch tells from the first rows whether columns have very different ranges.
+type RangeWatch struct {
+	scale *Scaling
+	rows  int
+}
+
+// Observe looks at a row.
+func (w *RangeWatch) Observe(row []float32) {
+	if w.rows == rangeRows {
+		return
+	}
+	if w.scale == nil {
+		w.scale = NewScaling("zscore", len(row))
+	}
+	w.rows++
+	w.scale.Observe(row)
+}
+
+// Wide says whether they have.
+func (w *RangeWatch) Wide() bool {
+	if w.scale == nil {
+		return false
+	}
+	w.scale.Finish()
+	return wide(w.scale.inverse)
 }
 
 // Apply scales a row in place.
