@@ -122,11 +122,13 @@ func ingestFlags(f *pflag.FlagSet, opt *ingest.Options, more *ingestWords) {
 		"print what would be done and what it takes; write nothing")
 }
 
+// randomShares are the shares of a split that is drawn, right or wrong, and no name of a file.
+var randomShares = regexp.MustCompile(`^random=[-0-9./%]*$`)
+
 // randomSplit takes random=A/B/C out of the values of --split: the others are files.
 func randomSplit(all []string) (files []string, random string) {
 	for _, s := range all {
-		if strings.HasPrefix(s, "random=") && strings.Contains(s, "/") && random == "" &&
-			strings.Count(s, "/") == 2 {
+		if randomShares.MatchString(s) && random == "" {
 			random = s
 			continue
 		}

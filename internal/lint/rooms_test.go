@@ -80,6 +80,7 @@ var rooms = map[string][]string{
 		"layout/ingest/numbertable",
 		"layout/ingest/edgecodec",
 		"layout/ingest/source",
+		"layout/ingest/classes",
 		"layout/ingest",
 	},
 	"sample": {

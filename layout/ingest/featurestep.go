@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"iter"
+	"strings"
 
 	"gdb/kv"
 	"gdb/layout/ingest/badinput"
@@ -248,7 +249,7 @@ func (f *featureWriter) addMissing(ctx context.Context, w *rowfile.Writer, node 
 
 // errMissing is the error of a node without a row.
 func (f *featureWriter) errMissing(ctx context.Context, node uint32) error {
-	where := "features " + f.info.Name
+	where := strings.TrimSuffix("features "+f.info.Name, " features")
 	if len(f.p.info.Paths) == 1 {
 		where = f.p.info.Paths[0]
 	}

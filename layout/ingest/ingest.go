@@ -41,6 +41,8 @@ var (
 	ErrUsage = badinput.ErrUsage
 	// ErrNotEmpty says that the directory holds something that is not of an ingest.
 	ErrNotEmpty = errors.New("the directory is not empty, and not a store")
+	// ErrFile says that a file is where the store is to be.
+	ErrFile = errors.New("a file is here: --out names a directory that is not there yet")
 	// ErrChanged says that an ingest cannot be resumed, because options or sources are others.
 	ErrChanged = errors.New("not the ingest that was interrupted")
 )
@@ -217,6 +219,9 @@ type found struct{ meta *kv.Meta }
 // look says what is in the store's directory, or why no ingest may begin there. It changes nothing.
 func (p *pipeline) look(ctx context.Context) (w found, err error) {
 	names, err := p.fs.List(p.opt.Out)
+	if stat, serr := p.fs.Stat(p.opt.Out); serr == nil && !stat.IsDir() {
+		return w, fmt.Errorf("ingest: %s: %w", p.opt.Out, ErrFile)
+	}
 	if err != nil && !isNotExist(err) {
 		return w, fmt.Errorf("ingest: %w", err)
 	}

@@ -9,6 +9,7 @@ import (
 
 	"gdb/kv"
 	"gdb/layout/ingest/badinput"
+	"gdb/layout/ingest/classes"
 	"gdb/layout/ingest/extsort"
 	"gdb/layout/ingest/source"
 	"gdb/layout/rowfile"
@@ -28,7 +29,7 @@ func (p *pipeline) labels(ctx context.Context, m *nodeMap) (*labelsResult, error
 		if p.info.Labels == nil {
 			return nil
 		}
-		l := &labelWriter{p: p, m: m, kind: p.info.Labels.Kind, classes: newClassTable(),
+		l := &labelWriter{p: p, m: m, kind: p.info.Labels.Kind, classes: classes.New(),
 			meta: &kv.LabelsMeta{Kind: p.info.Labels.Kind}}
 		return l.write(ctx, out)
 	})
@@ -39,7 +40,7 @@ type labelWriter struct {
 	p       *pipeline
 	m       *nodeMap
 	kind    string
-	classes *classTable
+	classes *classes.Table
 	meta    *kv.LabelsMeta
 	final   []uint32 // class number by number of first appearance
 	rows    *rowfile.Writer
@@ -98,8 +99,8 @@ type targetForcer interface{ ForceTargets() }
 func (l *labelWriter) numbered(ctx context.Context, a *attacher) ([]extsort.Run, error) {
 	runs, err := a.byNode(ctx)
 	t, guesses := l.p.src.(targetForcer)
-	if guesses && l.kind == "class" && (err == nil || errors.Is(err, errTargets)) {
-		if numbers, fractions := l.classes.numbers(); numbers && fractions {
+	if guesses && l.kind == "class" && (err == nil || errors.Is(err, classes.ErrTargets)) {
+		if numbers, fractions := l.classes.Numbers(); numbers && fractions {
 			l.p.note("labels have fractions: they are numbers to predict, not classes")
 			t.ForceTargets()
 			l.kind, l.meta.Kind = "target", "target"
@@ -110,7 +111,7 @@ func (l *labelWriter) numbered(ctx context.Context, a *attacher) ([]extsort.Run,
 		return runs, err
 	}
 	var unlabeled []string
-	l.meta.Classes, l.final, unlabeled = l.classes.sorted()
+	l.meta.Classes, l.final, unlabeled = l.classes.Sorted()
 	for _, name := range unlabeled {
 		l.p.note("the label %s means unlabeled", name)
 	}
@@ -149,9 +150,9 @@ func (l *labelWriter) stream(ctx context.Context, fn func(c *idRowsChunk) error)
 				v := c.Target[i]
 				return math.Float32bits(v), !math.IsNaN(float64(v)), nil
 			case c.Text != nil:
-				return l.classes.text(c, i)
+				return l.classes.Text(c, i)
 			}
-			return l.classes.integer(c, i)
+			return l.classes.Integer(c, i)
 		}
 		return fn(r)
 	})
@@ -161,7 +162,7 @@ func (l *labelWriter) stream(ctx context.Context, fn func(c *idRowsChunk) error)
 // to the row.
 func (l *labelWriter) add(pair, seq uint64, twice *uint64) error {
 	node, value := pair>>32, uint32(pair)
-	if l.kind == "class" && l.final[value] == noLabelClass {
+	if l.kind == "class" && l.final[value] == classes.Unlabeled {
 		return nil
 	}
 	if l.filled && node == l.next-1 {
@@ -193,7 +194,7 @@ func (l *labelWriter) add(pair, seq uint64, twice *uint64) error {
 
 // setClass sets the bit of a class, bit c%8 of byte c/8.
 func (l *labelWriter) setClass(value uint32) {
-	if value == noClass {
+	if value == classes.None {
 		return
 	}
 	class := l.final[value]

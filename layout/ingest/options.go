@@ -102,21 +102,12 @@ func (o *Options) args() []string {
 			args = append(args, "--"+flag+"="+value)
 		}
 	}
-	set := func(flag string, on bool) {
-		if on {
-			args = append(args, "--"+flag)
-		}
-	}
 	number := func(flag string, v int64) {
 		if v != 0 {
 			add(flag, strconv.FormatInt(v, 10))
 		}
 	}
 	add("format", o.Format)
-	set("undirected", o.Undirected)
-	set("dedup", o.Dedup)
-	set("keep-duplicates", o.KeepDuplicates)
-	set("keep-self-loops", o.KeepSelfLoops)
 	if o.Both {
 		add("direction", "both")
 	}
@@ -135,15 +126,21 @@ func (o *Options) args() []string {
 		{"label-sep", o.LabelSep}, {"missing-nodes", o.MissingNodes}, {"delim", o.Delim},
 		{"header", o.Header}, {"src-type", o.SrcType}, {"dst-type", o.DstType},
 		{"nodes-type", o.NodesType}, {"features", o.Features}, {"labels", o.Labels},
-		{"partitioner", o.Partitioner}, {"merge", o.Merge},
-		{"feature-dtype", o.FeatureDType}, {"normalize", o.Normalize}} {
+		{"partitioner", o.Partitioner}, {"merge", o.Merge}, {"feature-dtype", o.FeatureDType},
+		{"normalize", o.Normalize}} {
 		add(f[0], f[1])
 	}
-	set("multi-label", o.MultiLabel)
+	set := map[string]bool{"undirected": o.Undirected, "dedup": o.Dedup, "allow-nan": o.AllowNaN,
+		"keep-duplicates": o.KeepDuplicates, "keep-self-loops": o.KeepSelfLoops,
+		"multi-label": o.MultiLabel}
+	for _, flag := range slices.Sorted(maps.Keys(set)) {
+		if set[flag] {
+			args = append(args, "--"+flag)
+		}
+	}
 	number("split-column", int64(o.SplitColumn))
 	number("partitions", int64(o.Partitions))
 	number("block", int64(o.BlockBytes))
-	set("allow-nan", o.AllowNaN)
 	number("skip-bad", o.SkipBad)
 	if o.Partitioner == "random" || made.Is(o.Features) {
 		add("seed", strconv.FormatUint(o.Seed, 10))

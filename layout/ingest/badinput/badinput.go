@@ -28,7 +28,11 @@ func (e *Error) Is(target error) bool { return e.Flag && target == ErrUsage }
 func (e *Error) Error() string {
 	s := e.Where + ": " + e.What
 	if e.Do != "" {
-		s += "; " + e.Do
+		sep := "; "
+		if strings.HasSuffix(s, "?") {
+			sep = " "
+		}
+		s += sep + e.Do
 	}
 	return s
 }

@@ -34,11 +34,15 @@ type File struct {
 // disk reads a file, and remembers that reading failed: that is not the fault of the contents.
 type disk struct {
 	vfs.File
+	size   int64
 	failed atomic.Pointer[error]
 }
 
 // ReadAt reads at an offset.
 func (d *disk) ReadAt(b []byte, off int64) (int, error) {
+	if off < 0 || off > d.size {
+		return 0, fmt.Errorf("it points to byte %d, and has %d", off, d.size)
+	}
 	n, err := d.File.ReadAt(b, off)
 	if err != nil && err != io.EOF {
 		d.failed.Store(&err)
@@ -67,6 +71,7 @@ func (t *File) start() error {
 	if stat.Size() == 0 {
 		return &text.Error{File: t.name, What: "the file is empty"}
 	}
+	t.disk.size = stat.Size()
 	t.parquet, err = parquet.OpenFile(t.disk, stat.Size(), parquet.SkipPageIndex(true),
 		parquet.SkipBloomFilters(true), parquet.ReadBufferSize(64<<10))
 	if err != nil {

@@ -1,4 +1,5 @@
-package ingest
+// Package classes numbers the classes of labels, in the order in which a store lists them.
+package classes
 
 import (
 	"errors"
@@ -17,33 +18,34 @@ import (
 const classesMax = 1 << 20
 
 const (
-	// noClass is the number that stands for NoClass.
-	noClass = math.MaxUint32
-	// noLabelClass is the final number of a class that turned out to mean unlabeled.
-	noLabelClass = math.MaxUint32 - 1
+	// None is the number that stands for NoClass.
+	None = math.MaxUint32
+	// Unlabeled is the final number of a class that turned out to mean unlabeled.
+	Unlabeled = math.MaxUint32 - 1
 )
 
-// errTargets says that labels that were taken for classes are numbers to predict.
-var errTargets = errors.New("the labels are numbers with fractions")
+// ErrTargets says that labels that were taken for classes are numbers to predict.
+var ErrTargets = errors.New("the labels are numbers with fractions")
 
-// classTable numbers the classes of labels in order of first appearance.
-type classTable struct {
+// Table numbers the classes of labels in order of first appearance.
+type Table struct {
 	ints  map[int64]uint32
 	texts map[string]uint32
 }
 
-func newClassTable() *classTable {
-	return &classTable{ints: map[int64]uint32{}, texts: map[string]uint32{}}
+// New makes an empty table.
+func New() *Table {
+	return &Table{ints: map[int64]uint32{}, texts: map[string]uint32{}}
 }
 
-// integer returns the number of row i's class; false if the row has no label.
-func (t *classTable) integer(c *source.LabelChunk, i int) (uint32, bool, error) {
+// Integer returns the number of row i's class; false if the row has no label.
+func (t *Table) Integer(c *source.LabelChunk, i int) (uint32, bool, error) {
 	class := c.Class[i]
 	switch class {
 	case source.Unlabeled:
 		return 0, false, nil
 	case source.NoClass:
-		return noClass, true, nil
+		return None, true, nil
 	}
 	n, ok := t.ints[class]
 	if !ok {
@@ -53,8 +55,8 @@ func (t *classTable) integer(c *source.LabelChunk, i int) (uint32, bool, error) 
 	return n, true, t.check(c, i)
 }
 
-// text is integer for named classes.
-func (t *classTable) text(c *source.LabelChunk, i int) (uint32, bool, error) {
+// Text is integer for named classes.
+func (t *Table) Text(c *source.LabelChunk, i int) (uint32, bool, error) {
 	if len(c.Text[i]) == 0 {
 		return 0, false, nil
 	}
@@ -66,20 +68,20 @@ func (t *classTable) text(c *source.LabelChunk, i int) (uint32, bool, error) {
 	return n, true, t.check(c, i)
 }
 
-func (t *classTable) check(c *source.LabelChunk, i int) error {
+func (t *Table) check(c *source.LabelChunk, i int) error {
 	if len(t.ints)+len(t.texts) <= classesMax {
 		return nil
 	}
-	if numbers, fractions := t.numbers(); numbers && fractions {
-		return errTargets
+	if numbers, fractions := t.Numbers(); numbers && fractions {
+		return ErrTargets
 	}
 	return &badinput.Error{Where: c.Position(i),
 		What: fmt.Sprintf("there are more than %d classes", classesMax),
 		Do:   "is this the column of labels?"}
 }
 
-// numbers reports whether all named classes are numbers, and whether one has a fraction.
-func (t *classTable) numbers() (all, fractions bool) {
+// Numbers reports whether all named classes are numbers, and whether one has a fraction.
+func (t *Table) Numbers() (all, fractions bool) {
 	for name := range t.texts {
 		x, ok := text.ParseFloat([]byte(name))
 		if !ok {
@@ -92,7 +94,7 @@ func (t *classTable) numbers() (all, fractions bool) {
 
 // minusOne reports whether a named class means unlabeled: -1 among more than two numbers. (Two
 // classes -1 and 1 are common.)
-func (t *classTable) minusOne(name string, numbers bool) bool {
+func (t *Table) minusOne(name string, numbers bool) bool {
 	if !numbers || len(t.texts) <= 2 {
 		return false
 	}
@@ -100,18 +102,18 @@ func (t *classTable) minusOne(name string, numbers bool) bool {
 	return ok && x == source.Unlabeled
 }
 
-// sorted returns the names of the classes in their final order, and the final number of each
+// Sorted returns the names of the classes in their final order, and the final number of each
 // class by its number of first appearance. Classes that are integers sort as numbers. unlabeled
 // are the names that are no class.
-func (t *classTable) sorted() (names []string, final []uint32, unlabeled []string) {
+func (t *Table) Sorted() (names []string, final []uint32, unlabeled []string) {
 	final = make([]uint32, len(t.ints)+len(t.texts))
 	for class := range t.ints {
 		names = append(names, strconv.FormatInt(class, 10))
 	}
-	numbers, _ := t.numbers()
+	numbers, _ := t.Numbers()
 	for class, n := range t.texts {
 		if t.minusOne(class, numbers) {
-			unlabeled, final[n] = append(unlabeled, class), noLabelClass
+			unlabeled, final[n] = append(unlabeled, class), Unlabeled
 			continue
 		}
 		names = append(names, class)
