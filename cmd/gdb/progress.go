@@ -5,6 +5,8 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"math"
+	"strings"
 	"time"
 
 	"gdb/internal/mem"
@@ -27,6 +29,57 @@ type progress struct {
 	started time.Time
 	last    time.Time
 	bar     *progressbar.ProgressBar
+	rate    rate
+}
+
+// rateOver is the time over which a rate is smoothed, and rateAfter how long a phase must have run
+// before a rate is shown: that of the first moments is of buffers, not of the work.
+const rateOver, rateAfter = 4 * time.Second, time.Second
+
+// rate is what is done in a second, as of the last few.
+type rate struct {
+	begun, at time.Time
+	done      int64
+	perS      float64
+}
+
+// add takes how much is done at a time, and returns the rate; 0 while there is none to tell.
+func (r *rate) add(now time.Time, done int64) float64 {
+	if r.begun.IsZero() {
+		r.begun, r.at, r.done = now, now, done
+	}
+	since := now.Sub(r.at).Seconds()
+	if since > 0.1 {
+		recent := float64(done-r.done) / since
+		keep := math.Exp(-since / rateOver.Seconds())
+		if r.perS == 0 {
+			keep = 0
+		}
+		r.perS = keep*r.perS + (1-keep)*recent
+		r.at, r.done = now, done
+	}
+	if now.Sub(r.begun) < rateAfter {
+		return 0
+	}
+	return r.perS
+}
+
+// describe is what stands before the bar: the phase, its rate, and the time left.
+func (r *rate) describe(phase string, now time.Time, done, total int64, unit string) string {
+	perS := r.add(now, done)
+	if perS < 1 {
+		return phase
+	}
+	s := phase + "  " + humanize.SIWithDigits(perS, 1, " "+unit+"/s")
+	if unit == "bytes" {
+		s = phase + "  " + mem.FormatSize(int64(perS)) + "/s"
+	}
+	s = strings.ReplaceAll(s, "  "+unit, " "+unit)
+	if total > done {
+		left := time.Duration(float64(total-done) / perS * float64(time.Second))
+		s += fmt.Sprintf(", %s left", left.Round(time.Second))
+	}
+	return s
 }
 
 func (a *app) progress() *progress {
@@ -42,14 +95,13 @@ func (p *progress) update(phase string, done, total int64, unit string) {
 	now := time.Now()
 	if phase != p.phase {
 		p.finish()
-		p.phase, p.started, p.last = phase, now, now
+		p.phase, p.started, p.last, p.rate = phase, now, now, rate{}
 		if p.tty {
 			p.bar = progressbar.NewOptions64(unknownIfZero(total), progressbar.OptionSetWriter(p.w),
 				progressbar.OptionSetDescription(phase),
 				progressbar.OptionThrottle(100*time.Millisecond),
-				progressbar.OptionShowBytes(unit == "bytes"), progressbar.OptionShowIts(),
-				progressbar.OptionSetItsString(unit), progressbar.OptionClearOnFinish(),
-				progressbar.OptionSetPredictTime(true), progressbar.OptionFullWidth())
+				progressbar.OptionClearOnFinish(), progressbar.OptionSetPredictTime(false),
+				progressbar.OptionSetElapsedTime(false), progressbar.OptionFullWidth())
 		}
 	}
 	if p.bar != nil {
@@ -57,6 +109,7 @@ func (p *progress) update(phase string, done, total int64, unit string) {
 		if total > 0 {
 			done = min(done, total)
 		}
+		p.bar.Describe(p.rate.describe(phase, now, done, total, unit))
 		_ = p.bar.Set64(done)
 		return
 	}
