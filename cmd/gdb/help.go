@@ -37,7 +37,8 @@ What gdb shell uses on a terminal:
            *_mask.npy; splits.npy (splits,N) of 0 unused, 1 train, 2 val, 3 test
   csv      CSV or TSV, plain, .gz, .bz2 or .zst, integer or string ids; --edges and --nodes name the
            files, --src-col, --dst-col, --id-col, --label-col and --feature-cols the columns;
-           --features F.npy and the like where ids are the row numbers of arrays
+           --features F.npy and the like where ids are the row numbers of arrays; - is standard
+           input, of which a copy is kept beside the store until it is made
   parquet  the same as csv from Parquet files, or directories of such files of the same columns;
            a column of lists of numbers is a vector of features, one of lists of words is labels
   snap     edge lists: '#' comments, ids separated by white space

@@ -31,7 +31,7 @@ store unless the ingest finished; after a kill, the same command with --resume g
 		Example: `  gdb ingest cora/ --out cora.gdb --undirected
   gdb ingest --edges edges.csv --nodes papers.csv --label-col topic --out my.gdb
   gdb ingest web-Google.txt.gz --out web.gdb --dry-run`,
-		RunE: func(cmd *cobra.Command, args []string) error {
+		RunE: func(cmd *cobra.Command, args []string) (err error) {
 			if more.splits, random = randomSplit(more.splits); random != "" {
 				if _, err := splits.ParseShares(random); err != nil {
 					return usage(err)
@@ -40,7 +40,12 @@ store unless the ingest finished; after a kill, the same command with --resume g
 			if err := a.ingestOptions(opt, args, &more); err != nil {
 				return err
 			}
-			err := a.ingest(cmd, *opt)
+			spooled, err := a.spoolInput(opt)
+			if err != nil {
+				return err
+			}
+			defer func() { err = firstError(err, spooled()) }()
+			err = a.ingest(cmd, *opt)
 			if err == nil && random != "" && !opt.DryRun {
 				err = a.split(cmd.Context(), opt.Out, random)
 			}

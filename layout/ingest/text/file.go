@@ -66,6 +66,10 @@ func (t *file) start() error {
 	if stat.IsDir() {
 		return &Error{File: t.name, What: "is a directory", Do: "give a file"}
 	}
+	if !stat.Mode().IsRegular() {
+		return &Error{File: t.name, What: "is a pipe or device, and files are read more than once",
+			Do: "write it to a file, or pipe it into gdb ingest -"}
+	}
 	if stat.Size() == 0 {
 		return &Error{File: t.name, What: "the file is empty"}
 	}
