@@ -13,6 +13,7 @@ import (
 
 	"gdb/internal/mem"
 	"gdb/internal/spelling"
+	"gdb/internal/wrap"
 	"gdb/train"
 
 	"github.com/cockroachdb/pebble/v2/vfs"
@@ -176,7 +177,7 @@ func (a *app) setup(cmd *cobra.Command) error {
 		return usage(fmt.Errorf("--threads %d: want at least 1", a.threads))
 	}
 	if a.errTTY && a.log == "text" && a.running != "shell" { // which edits lines itself
-		a.err = &wrapped{w: a.err}
+		a.err = wrap.NewWriter(a.err, programName)
 	}
 	return a.setMemory()
 }

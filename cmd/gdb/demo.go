@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"gdb/internal/testgraph"
+	"gdb/internal/wrap"
 
 	"github.com/spf13/cobra"
 )
@@ -82,7 +83,7 @@ func continued(line string) string {
 	var out []string
 	now := ""
 	for _, word := range strings.SplitAfter(line, " ") {
-		if now != "" && len(now)+len(word) > screenColumns-1 {
+		if now != "" && len(now)+len(word) > wrap.Columns-1 {
 			out, now = append(out, now+"\\"), "    "
 		}
 		now += word

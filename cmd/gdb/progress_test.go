@@ -10,7 +10,8 @@ func TestRate(t *testing.T) {
 	var r rate
 	begun := time.Unix(1000, 0)
 	at := func(ms, done int64) string {
-		return r.describe("read", begun.Add(time.Duration(ms)*time.Millisecond), done, 10e6, "edges")
+		now := begun.Add(time.Duration(ms) * time.Millisecond)
+		return r.describe("read", now, done, 10e6, "edges")
 	}
 	if s := at(0, 3_000_000); s != "read" {
 		t.Errorf("%q at once", s)

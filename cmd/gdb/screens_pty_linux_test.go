@@ -8,6 +8,8 @@ import (
 	"testing"
 	"time"
 
+	"gdb/internal/wrap"
+
 	"golang.org/x/sys/unix"
 )
 
@@ -41,7 +43,7 @@ func writeOwnCSV(t *testing.T) {
 func screen(t *testing.T, code int, args ...string) string {
 	t.Helper()
 	c := talk(t, nil, args...)
-	size := &unix.Winsize{Row: 24, Col: screenColumns}
+	size := &unix.Winsize{Row: 24, Col: wrap.Columns}
 	if err := unix.IoctlSetWinsize(int(c.ctl.Fd()), unix.TIOCSWINSZ, size); err != nil {
 		t.Fatal(err)
 	}
@@ -95,7 +97,7 @@ func TestScreensFit(t *testing.T) {
 			t.Errorf("gdb %s: no %q in it:\n%s", c.line, c.want, text)
 		}
 		for _, line := range lineEnds.Split(text, -1) {
-			if n := len([]rune(strings.TrimRight(line, " "))); n > screenColumns {
+			if n := len([]rune(strings.TrimRight(line, " "))); n > wrap.Columns {
 				t.Errorf("gdb %s: %d columns: %s", c.line, n, line)
 			}
 		}

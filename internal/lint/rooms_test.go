@@ -25,6 +25,7 @@ var rooms = map[string][]string{
 		"internal/trace",
 		"internal/spelling",
 		"internal/pace",
+		"internal/wrap",
 		"internal/radix",
 		"internal/badoption",
 		"internal/atomicfile",

@@ -31,7 +31,8 @@ func newIDCollector(p *pipeline, out *scanResult) (idCollector, error) {
 		return &wideCollector{sorter: s}, err
 	case idTable:
 		t, err := numbertable.New(p.budget, p.memory.table,
-			numbertable.Slots(p.memory.table, p.info.Paths, p.info.Bytes), nodesMax-1)
+			numbertable.Slots(p.memory.table, p.info.Paths, p.info.Bytes, p.info.IDsAbout),
+			nodesMax-1)
 		return &tableCollector{p: p, table: t, seed: out.HashSeed}, err
 	case idText:
 		opt := p.sorter("ids", 0, p.memory.strings)

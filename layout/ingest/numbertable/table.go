@@ -40,16 +40,22 @@ var (
 // headBytes is what an id takes in texts besides its text.
 const headBytes = 8
 
-// Slots is how many slots a table of size bytes has. An id takes four bytes of its file or
-// more, with rare exceptions: more slots than that would only spread the ids of a small file over
-// memory that the system must clear first, a huge page for each of them. What is read from
-// compressed files is not known.
-func Slots(size int64, files []string, bytes int64) int64 {
+// Slots is how many slots a table of size bytes has for the ids of files of so many bytes in all,
+// and about so many ids, each as often as it stands there; 0 where that is not known. More would
+// only spread the ids of a small file over memory that the system must clear first, a huge page for
+// each of them. An id takes four bytes of text or more, with rare exceptions; in compressed files
+// and tables of columns less.
+func Slots(size int64, files []string, bytes int64, ids uint64) int64 {
 	n := size / 2 / 16
-	for _, p := range files {
-		if slices.Contains([]string{".gz", ".bz2", ".zst"}, path.Ext(p)) || columnar.Is(p) {
-			return n
-		}
+	packed := func(p string) bool {
+		return slices.Contains([]string{".gz", ".bz2", ".zst"}, path.Ext(p))
+	}
+	tables := slices.ContainsFunc(files, columnar.Is)
+	switch {
+	case slices.ContainsFunc(files, packed), tables && (ids == 0 || ids >= 1<<40):
+		return n
+	case tables:
+		return min(n, max(int64(ids)*3/2, 1024))
 	}
 	return min(n, max(bytes/3, 1024))
 }

@@ -39,6 +39,8 @@ type Info struct {
 	Timed    bool
 	// EdgesAbout is a guess from the first lines of text files and their sizes; 0 is none.
 	EdgesAbout uint64
+	// IDsAbout is about how many ids stand in the tables of edges and nodes; 0 is not known.
+	IDsAbout uint64
 	// EdgeTypes are the names by type number where the source lists them; else nil, and
 	// EdgeChunk.TypeText names them.
 	EdgeTypes []string

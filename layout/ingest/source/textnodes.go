@@ -98,6 +98,7 @@ func (s *textGraph) openNodeTable(file string) (*nodeTable, error) {
 		}
 	}
 	s.guessIDs(t, n.id)
+	s.info.IDsAbout += t.Lines
 	return n, nil
 }
 

@@ -281,6 +281,7 @@ func (s *textGraph) finishEdges() error {
 		}
 		s.guessIDs(t.Table, t.src, t.dst)
 		s.info.EdgesAbout += t.Lines
+		s.info.IDsAbout += 2 * t.Lines
 	}
 	s.info.Typed, s.info.Weighted, s.info.Timed = first.typed(), first.weight >= 0, first.time >= 0
 	s.parts.edges = func(ctx context.Context, fn func(*EdgeChunk) error) error {

@@ -250,6 +250,12 @@ func (b *Batch) truncate(n, dim int) {
 
 func (r *Reader) columns(b *Batch, bad *Bad) bool {
 	for i, c := range r.spec.Columns {
+		if c.Kind == ID { // most columns of most files
+			if id, ok := ParseID(r.split.fields[c.Field]); ok {
+				b.Columns[i].IDs = append(b.Columns[i].IDs, id)
+				continue
+			}
+		}
 		if !r.spec.Append(&b.Columns[i], c, r.split.fields[c.Field], bad) {
 			return false
 		}

@@ -1,4 +1,4 @@
-package main
+package wrap
 
 import (
 	"bytes"
@@ -6,11 +6,11 @@ import (
 	"testing"
 )
 
-// TestWrapped: nothing on a screen is wider than it but a single word; an error is whole; bars
+// TestWriter: nothing on a screen is wider than it but a single word; an error is whole; bars
 // pass.
-func TestWrapped(t *testing.T) {
+func TestWriter(t *testing.T) {
 	var out bytes.Buffer
-	w := &wrapped{w: &out}
+	w := NewWriter(&out, "gdb")
 	long := strings.Repeat("some words of a note, ", 30)
 	path := "/" + strings.Repeat("x", 100)
 	for _, s := range []string{"short\n", long + "\n", "gdb: " + long + "end\n", path + "\n",
