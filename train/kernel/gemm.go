@@ -5,31 +5,41 @@ import "unsafe"
 // GEMM is C(m,n) (+)= A(m,k)·B(k,n): C is added to if accumulate is set, and else overwritten.
 func GEMM(p *Pool, c, a, b []float32, m, k, n int, accumulate bool) {
 	c, a, b = c[:m*n], a[:m*k], b[:k*n]
+	product(p, view{c, n}, view{a, k}, view{b, n}, m, k, n, accumulate)
+}
+
+// product is GEMM of views.
+func product(p *Pool, c, a, b view, m, k, n int, accumulate bool) {
 	tiles := level().tiles
 	if tiles == nil || k == 0 {
 		plainRows(p, m, k*n, func(lo, hi int) {
-			refGEMM(c[lo*n:hi*n], a[lo*k:hi*k], b, hi-lo, k, n, accumulate)
+			refGEMM(c.from(lo, 0), a.from(lo, 0), b, hi-lo, k, n, accumulate)
 		})
 		return
 	}
 	w := uintptr(tiles.width())
 	tiles.multiply(p, c, a, m, k, n, accumulate, func(panel []float32, lo, width int) {
-		tiles.pack[0](&panel[0], &b[lo], k, width, uintptr(n)*4, w*uintptr(k)*4)
+		tiles.pack[0](&panel[0], &b.x[lo], k, width, uintptr(b.stride)*4, w*uintptr(k)*4)
 	})
 }
 
 // GEMMTB is C(m,k) (+)= A(m,n)·Bᵀ for B(k,n): the gradient of an input.
 func GEMMTB(p *Pool, c, a, b []float32, m, n, k int, accumulate bool) {
 	c, a, b = c[:m*k], a[:m*n], b[:k*n]
+	productTB(p, view{c, k}, view{a, n}, view{b, n}, m, n, k, accumulate)
+}
+
+// productTB is GEMMTB of views.
+func productTB(p *Pool, c, a, b view, m, n, k int, accumulate bool) {
 	tiles := level().tiles
 	if tiles == nil || n == 0 {
 		plainRows(p, m, k*n, func(lo, hi int) {
-			refGEMMTB(c[lo*k:hi*k], a[lo*n:hi*n], b, hi-lo, n, k, accumulate)
+			refGEMMTB(c.from(lo, 0), a.from(lo, 0), b, hi-lo, n, k, accumulate)
 		})
 		return
 	}
 	tiles.multiply(p, c, a, m, n, k, accumulate, func(panel []float32, lo, width int) {
-		packColumns(panel, b[lo*n:], n, width, tiles.width())
+		packColumns(panel, b.from(lo, 0), n, width, tiles.width())
 	})
 }
 
@@ -105,7 +115,7 @@ const (
 
 // multiply is C(m,n) (+)= A(m,k)·B(k,n), where pack writes width columns of B, from lo on, to a
 // panel. All of B is packed once: n·k floats.
-func (t *tileSet) multiply(p *Pool, c, a []float32, m, k, n int, accumulate bool,
+func (t *tileSet) multiply(p *Pool, c, a view, m, k, n int, accumulate bool,
 	pack func(panel []float32, lo, width int)) {
 	if m == 0 || n == 0 {
 		return
@@ -116,15 +126,15 @@ func (t *tileSet) multiply(p *Pool, c, a []float32, m, k, n int, accumulate bool
 	rows := max(partRows, min(partProducts/(k*n), 8*partRows)/partRows*partRows)
 	steps := partsOf(k, partsOf(k, stepsMax))
 	mode := word(accumulate)
-	if !accumulate && steps == k && t.streams(c, n) {
+	if !accumulate && steps == k && t.streams(c, m, n) {
 		mode = modeStream
 	}
 	p.span(m, rows, func(lo, hi int) {
 		mode := mode
 		for s := 0; s < k; s += steps {
 			for j := 0; j < n; j += w {
-				t.column(hi-lo, min(steps, k-s), a[lo*k+s:], strides{k, 1}, panels[j*k+s*w:], w,
-					c[lo*n+j:], n, min(w, n-j), mode)
+				t.column(hi-lo, min(steps, k-s), a.x[lo*a.stride+s:], strides{a.stride, 1},
+					panels[j*k+s*w:], w, c.x[lo*c.stride+j:], c.stride, min(w, n-j), mode)
 			}
 			mode = modeAccumulate
 		}
@@ -134,19 +144,19 @@ func (t *tileSet) multiply(p *Pool, c, a []float32, m, k, n int, accumulate bool
 
 // streams tells whether the tiles of a C with rows of n values may be written past the caches, and
 // should.
-func (t *tileSet) streams(c []float32, n int) bool {
-	aligned := uintptr(unsafe.Pointer(&c[0]))%(4*uintptr(t.lanes)) == 0
-	return 4*len(c) >= streamLeast && n%t.width() == 0 && aligned
+func (t *tileSet) streams(c view, m, n int) bool {
+	aligned := uintptr(unsafe.Pointer(&c.x[0]))%(4*uintptr(t.lanes)) == 0 && c.stride%t.lanes == 0
+	return 4*m*n >= streamLeast && n%t.width() == 0 && aligned
 }
 
 // packColumns copies width rows of b, of k values each, to the columns of a panel, of which the
 // last are zero.
-func packColumns(panel, b []float32, k, width, w int) {
+func packColumns(panel []float32, b view, k, width, w int) {
 	if width < w {
 		clear(panel)
 	}
 	for j := range width {
-		for i, v := range b[j*k : j*k+k] {
+		for i, v := range b.row(j, k) {
 			panel[i*w+j] = v
 		}
 	}

@@ -3,9 +3,14 @@ package kernel
 // GEMMTA is C(k,n) (+)= Aᵀ·B for A(m,k) and B(m,n): the gradient of a weight.
 func GEMMTA(p *Pool, c, a, b []float32, m, k, n int, accumulate bool) {
 	c, a, b = c[:k*n], a[:m*k], b[:m*n]
+	productTA(p, view{c, n}, view{a, k}, view{b, n}, m, k, n, accumulate)
+}
+
+// productTA is GEMMTA of views.
+func productTA(p *Pool, c, a, b view, m, k, n int, accumulate bool) {
 	tiles := level().tiles
 	if tiles == nil || m == 0 {
-		plainRows(p, k, m*n, func(lo, hi int) { refGEMMTA(c, a, b, m, k, n, lo, hi, accumulate) })
+		plainRows(p, k, m*n, func(lo, hi int) { refGEMMTA(c, a, b, m, n, lo, hi, accumulate) })
 		return
 	}
 	if k == 0 || n == 0 {
@@ -36,7 +41,7 @@ const (
 // the same values of B, and else by rows, since most is packed from A.
 type reduction struct {
 	t          *tileSet
-	c, a, b    []float32
+	c, a, b    view
 	m, k, n    int
 	accumulate bool
 
@@ -48,7 +53,7 @@ type reduction struct {
 	partial         []float32
 }
 
-func (t *tileSet) reduce(p *Pool, c, a, b []float32, m, k, n int, accumulate bool) {
+func (t *tileSet) reduce(p *Pool, c, a, b view, m, k, n int, accumulate bool) {
 	r := &reduction{t: t, c: c, a: a, b: b, m: m, k: k, n: n, accumulate: accumulate}
 	r.plan()
 	r.partial = p.takeFloats((r.slabs - 1) * k * n)
@@ -64,7 +69,7 @@ func (r *reduction) plan() {
 	slabs := min(r.m/slabRowsMin, slabsMax, slabFloatsMax/(r.k*r.n))
 	r.slabRows = partsOf(r.m, max(1, slabs))
 	r.slabs = partsOf(r.m, r.slabRows)
-	r.narrow, r.groupRows, r.groupCols = r.k <= narrowColumns, r.k, r.n
+	r.narrow, r.groupRows, r.groupCols = r.a.stride <= narrowColumns, r.k, r.n
 	cut, unit, least := &r.groupRows, r.t.rows[0], 4
 	if r.narrow {
 		cut, unit, least = &r.groupCols, r.t.width(), 2
@@ -80,7 +85,7 @@ func (r *reduction) part(p *Pool, slab, group int) {
 	w, tile := r.t.width(), r.t.rows[0]
 	c, add := r.c, r.accumulate
 	if slab > 0 {
-		c, add = r.partial[(slab-1)*r.k*r.n:], false
+		c, add = view{r.partial[(slab-1)*r.k*r.n:], r.n}, false
 	}
 	q0, j0 := group*r.groupRows, 0
 	if r.narrow {
@@ -97,19 +102,21 @@ func (r *reduction) part(p *Pool, slab, group int) {
 	for i := slab * r.slabRows; i < end; i += blockRows {
 		rows := min(blockRows, end-i)
 		if !r.narrow {
-			r.t.pack[1](&as[0], &r.a[i*r.k+q0], rows, q1-q0, uintptr(r.k)*4, uintptr(rows*tile)*4)
+			r.t.pack[1](&as[0], &r.a.x[i*r.a.stride+q0], rows, q1-q0, uintptr(r.a.stride)*4,
+				uintptr(rows*tile)*4)
 		}
-		r.t.pack[0](&bs[0], &r.b[i*r.n+j0], rows, j1-j0, uintptr(r.n)*4, uintptr(rows*w)*4)
+		r.t.pack[0](&bs[0], &r.b.x[i*r.b.stride+j0], rows, j1-j0, uintptr(r.b.stride)*4,
+			uintptr(rows*w)*4)
 		for j := j0; j < j1; j += w {
 			b := bs[(j-j0)*rows:]
 			if r.narrow {
-				r.t.column(q1-q0, rows, r.a[i*r.k+q0:], strides{1, r.k}, b, w,
-					c[q0*r.n+j:], r.n, min(w, r.n-j), word(add))
+				r.t.column(q1-q0, rows, r.a.x[i*r.a.stride+q0:], strides{1, r.a.stride}, b, w,
+					c.x[q0*c.stride+j:], c.stride, min(w, r.n-j), word(add))
 				continue
 			}
 			for q := q0; q < q1; q += tile {
 				r.t.column(min(tile, q1-q), rows, as[(q-q0)*rows:], strides{1, tile},
-					b, w, c[q*r.n+j:], r.n, min(w, r.n-j), word(add))
+					b, w, c.x[q*c.stride+j:], c.stride, min(w, r.n-j), word(add))
 			}
 		}
 		add = true
@@ -121,7 +128,16 @@ func (r *reduction) part(p *Pool, slab, group int) {
 func (r *reduction) sum(lo, hi int) {
 	add := level().add
 	for s := range r.slabs - 1 {
-		at := s * r.k * r.n
-		add(r.c[lo:hi], r.partial[at+lo:at+hi])
+		partial := r.partial[s*r.k*r.n:][lo:hi]
+		if r.c.stride == r.n {
+			add(r.c.x[lo:hi], partial)
+			continue
+		}
+		for at := lo; at < hi; {
+			row, col := at/r.n, at%r.n
+			n := min(r.n-col, hi-at)
+			add(r.c.x[row*r.c.stride+col:][:n], partial[at-lo:][:n])
+			at += n
+		}
 	}
 }

@@ -8,9 +8,9 @@ import (
 	"pgregory.net/rapid"
 )
 
-// product is one of the three forms; its matrices are A(ra,ca), B(rb,cb) and C(rc,cc), the
+// productForm is one of the three forms; its matrices are A(ra,ca), B(rb,cb) and C(rc,cc), the
 // reduction is over steps.
-type product struct {
+type productForm struct {
 	name                   string
 	ra, ca, rb, cb, rc, cc int
 	steps                  int
@@ -18,23 +18,29 @@ type product struct {
 	ref                    func(c, a, b []float32, accumulate bool)
 }
 
-func products(m, k, n int) []product {
-	return []product{
+func products(m, k, n int) []productForm {
+	return []productForm{
 		{"GEMM", m, k, k, n, m, n, k,
 			func(p *Pool, c, a, b []float32, add bool) { GEMM(p, c, a, b, m, k, n, add) },
-			func(c, a, b []float32, add bool) { refGEMM(c, a, b, m, k, n, add) }},
+			func(c, a, b []float32, add bool) {
+				refGEMM(view{c, n}, view{a, k}, view{b, n}, m, k, n, add)
+			}},
 		{"GEMMTA", m, k, m, n, k, n, m,
 			func(p *Pool, c, a, b []float32, add bool) { GEMMTA(p, c, a, b, m, k, n, add) },
-			func(c, a, b []float32, add bool) { refGEMMTA(c, a, b, m, k, n, 0, k, add) }},
+			func(c, a, b []float32, add bool) {
+				refGEMMTA(view{c, n}, view{a, k}, view{b, n}, m, n, 0, k, add)
+			}},
 		{"GEMMTB", m, n, k, n, m, k, n,
 			func(p *Pool, c, a, b []float32, add bool) { GEMMTB(p, c, a, b, m, n, k, add) },
-			func(c, a, b []float32, add bool) { refGEMMTB(c, a, b, m, n, k, add) }},
+			func(c, a, b []float32, add bool) {
+				refGEMMTB(view{c, k}, view{a, n}, view{b, n}, m, n, k, add)
+			}},
 	}
 }
 
 // check compares a product with the specification. The bound counts a product and a sum for each
 // step, the sums of blocks and slabs, and adding to C.
-func (f product) check(t *rapid.T, p *Pool, add bool) {
+func (f productForm) check(t *rapid.T, p *Pool, add bool) {
 	mem := newMemory(t)
 	defer mem.free()
 	a, b, c := mem.values(f.ra*f.ca), mem.values(f.rb*f.cb), mem.values(f.rc*f.cc)
@@ -92,7 +98,7 @@ func TestStreamedProducts(t *testing.T) {
 	eachLevel(t, func(t *testing.T) {
 		p := NewPool(2)
 		defer p.Close()
-		if tiles := level().tiles; tiles != nil && !tiles.streams(c, n) {
+		if tiles := level().tiles; tiles != nil && !tiles.streams(view{c, n}, m, n) {
 			t.Fatal("the product is not streamed")
 		}
 		GEMM(p, c, a, b, m, k, n, false)

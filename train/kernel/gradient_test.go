@@ -1,6 +1,7 @@
 package kernel
 
 import (
+	"maps"
 	"math"
 	"math/rand/v2"
 	"testing"
@@ -107,9 +108,9 @@ func gradients() map[string]gradient {
 			return g
 		}},
 	}
-	for name, g := range lossGradients(values, labels, targets, m, n) {
-		all[name] = g
-	}
+	maps.Copy(all, lossGradients(values, labels, targets, m, n))
+	maps.Copy(all, normGradients(values))
+	maps.Copy(all, edgeGradients(values, off, idx))
 	return all
 }
 

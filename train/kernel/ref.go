@@ -5,15 +5,27 @@ import "math"
 // The functions of this file are the specification: readable first, fast never. They are also the
 // level Plain. Each computes some rows or all of its output on one goroutine.
 
+// view is a matrix whose rows lie stride values apart: whole, or some columns of a wider one.
+type view struct {
+	x      []float32
+	stride int
+}
+
+// row returns the first n values of row i.
+func (v view) row(i, n int) []float32 { return v.x[i*v.stride : i*v.stride+n] }
+
+// from returns the view from row i and column j on.
+func (v view) from(i, j int) view { return view{v.x[i*v.stride+j:], v.stride} }
+
 // refGEMM is C(m,n) (+)= A(m,k)·B(k,n).
-func refGEMM(c, a, b []float32, m, k, n int, accumulate bool) {
+func refGEMM(c, a, b view, m, k, n int, accumulate bool) {
 	for i := range m {
-		row := c[i*n : i*n+n]
+		row := c.row(i, n)
 		if !accumulate {
 			clear(row)
 		}
-		for t, v := range a[i*k : i*k+k] {
-			for j, w := range b[t*n : t*n+n] {
+		for t, v := range a.row(i, k) {
+			for j, w := range b.row(t, n) {
 				row[j] += v * w
 			}
 		}
@@ -21,14 +33,14 @@ func refGEMM(c, a, b []float32, m, k, n int, accumulate bool) {
 }
 
 // refGEMMTA computes the rows lo to hi-1 of C(k,n) (+)= Aᵀ·B for A(m,k) and B(m,n).
-func refGEMMTA(c, a, b []float32, m, k, n, lo, hi int, accumulate bool) {
-	if !accumulate {
-		clear(c[lo*n : hi*n])
+func refGEMMTA(c, a, b view, m, n, lo, hi int, accumulate bool) {
+	for t := lo; t < hi && !accumulate; t++ {
+		clear(c.row(t, n))
 	}
 	for i := range m {
 		for t := lo; t < hi; t++ {
-			v, row := a[i*k+t], c[t*n:t*n+n]
-			for j, w := range b[i*n : i*n+n] {
+			v, row := a.x[i*a.stride+t], c.row(t, n)
+			for j, w := range b.row(i, n) {
 				row[j] += v * w
 			}
 		}
@@ -36,17 +48,18 @@ func refGEMMTA(c, a, b []float32, m, k, n, lo, hi int, accumulate bool) {
 }
 
 // refGEMMTB is C(m,k) (+)= A(m,n)·Bᵀ for B(k,n).
-func refGEMMTB(c, a, b []float32, m, n, k int, accumulate bool) {
+func refGEMMTB(c, a, b view, m, n, k int, accumulate bool) {
 	for i := range m {
+		row, own := c.row(i, k), a.row(i, n)
 		for t := range k {
 			var sum float32
-			for j, w := range b[t*n : t*n+n] {
-				sum += a[i*n+j] * w
+			for j, w := range b.row(t, n) {
+				sum += own[j] * w
 			}
 			if accumulate {
-				sum += c[i*k+t]
+				sum += row[t]
 			}
-			c[i*k+t] = sum
+			row[t] = sum
 		}
 	}
 }

@@ -1,6 +1,7 @@
 package kernel
 
 import (
+	"maps"
 	"math"
 	"math/rand/v2"
 	"testing"
@@ -76,6 +77,7 @@ func everyKernel(p *Pool) map[string][]float32 {
 	w, moment, second := values(m*k), make([]float32, m*k), make([]float32, m*k)
 	Adam(p, w, a, moment, second, 1, 0.1, 0.9, 0.999, 1e-8, 0.01, true)
 	out["Adam"] = w
+	maps.Copy(out, edgeResults(p, values, off, idx))
 	return out
 }
 

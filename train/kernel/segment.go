@@ -9,7 +9,11 @@ func SegmentMean(p *Pool, out, x []float32, off, idx []uint32, d int) {
 	segmentSum(p, out, x, off, idx, d, true)
 }
 
-// segmentSum writes the sums of the same rows, or the means.
+// SegmentSum writes the sums of the same rows.
+func SegmentSum(p *Pool, out, x []float32, off, idx []uint32, d int) {
+	segmentSum(p, out, x, off, idx, d, false)
+}
+
 func segmentSum(p *Pool, out, x []float32, off, idx []uint32, d int, mean bool) {
 	segments := len(off) - 1
 	out = out[:max(0, segments)*d]
@@ -27,20 +31,25 @@ func segmentSum(p *Pool, out, x []float32, off, idx []uint32, d int, mean bool) 
 func segmentsPart(off []uint32, d int) int {
 	segments := len(off) - 1
 	length := int(off[segments]-off[0])/segments + 1
-	return max(1, segmentPart/(length*d))
+	return max(1, segmentPart/max(1, length*d))
 }
 
 // checkSegments panics unless the segments ascend, lie in idx and name rows of x: assembly reads
 // what they say. It costs under a hundredth of reading the rows.
 func checkSegments(off, idx []uint32, rows int) {
-	for i, o := range off[1:] {
-		if o < off[i] {
-			panic("BUG: segment offsets descend")
-		}
-	}
+	checkOffsets(off)
 	for _, r := range idx[off[0]:off[len(off)-1]] {
 		if int(r) >= rows {
 			panic("BUG: a segment names a row that is not there")
+		}
+	}
+}
+
+// checkOffsets panics unless off ascends.
+func checkOffsets(off []uint32) {
+	for i, o := range off[1:] {
+		if o < off[i] {
+			panic("BUG: segment offsets descend")
 		}
 	}
 }

@@ -31,7 +31,7 @@ func checkSegmentKernels(t *rapid.T, p *Pool) {
 		if mean {
 			SegmentMean(p, out, x, off, idx, d)
 		} else {
-			segmentSum(p, out, x, off, idx, d, false)
+			SegmentSum(p, out, x, off, idx, d)
 		}
 		within(t, "segments", out, want, bound, 2*float64(longest+3))
 	}

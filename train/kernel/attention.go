@@ -1,0 +1,160 @@
+package kernel
+
+// EdgeScores is s[e,h] = leaky(src[idx[e],h] + dst[i,h]) for every entry e of every list i, where
+// leaky(v) is v if v > 0 and else slope·v: the scores of GAT (Veličković and others). src is
+// (·,heads), dst is (M,heads) and s is edge values.
+func EdgeScores(p *Pool, s, src, dst []float32, off, idx []uint32, heads int, slope float32) {
+	l, some := newLists(off, idx, heads, 1, false)
+	if !some {
+		return
+	}
+	s, dst = s[:l.entries()*heads], dst[:l.count()*heads]
+	l.span(p, len(src)/heads, func(l lists, first, entry int) {
+		refEdgeScores(s[entry*heads:], src, dst[first*heads:], &l, slope)
+	})
+}
+
+// EdgeScoresGrad is the gradient of EdgeScores in the sums that leaky takes, in place: ds is
+// multiplied by 1 where the score s is positive, and else by slope, which is not negative.
+// EdgeToDst and EdgeToSrc sum it to the gradients in dst and src.
+func EdgeScoresGrad(p *Pool, ds, s []float32, slope float32) { LeakyReLUGrad(p, ds, s, slope) }
+
+// EdgeSoftmax is the softmax of the edge values a(E,heads) over each list and for each head, in
+// place.
+func EdgeSoftmax(p *Pool, a []float32, off []uint32, heads int) {
+	o := level()
+	edgeSpan(p, a, nil, off, heads, func(a, _ []float32, off []uint32) {
+		largest := p.takeFloats(heads)
+		refSubtractMax(a, largest, off, heads)
+		p.giveFloats(largest)
+		o.expSum(a, a, 0)
+		refDivideSum(a, off, heads)
+	})
+}
+
+// EdgeSoftmaxGrad is the gradient of EdgeSoftmax in its input, in place, given its output
+// a(E,heads): da[e,h] = a[e,h]·(da[e,h] - the sum of a·da over the entries of the list).
+func EdgeSoftmaxGrad(p *Pool, da, a []float32, off []uint32, heads int) {
+	edgeSpan(p, da, a, off, heads, func(da, a []float32, off []uint32) {
+		refSoftmaxGrad(da, a, off, heads)
+	})
+}
+
+// edgeSpan calls fn for parts of the lists, with their edge values of two arrays, of which the
+// second may be nil.
+func edgeSpan(p *Pool, a, b []float32, off []uint32, heads int,
+	fn func(a, b []float32, off []uint32)) {
+	if len(off) < 2 || heads == 0 {
+		return
+	}
+	checkOffsets(off)
+	p.span(len(off)-1, segmentsPart(off, heads), func(lo, hi int) {
+		begin, end := int(off[lo]-off[0])*heads, int(off[hi]-off[0])*heads
+		if b == nil {
+			fn(a[begin:end], nil, off[lo:hi+1])
+		} else {
+			fn(a[begin:end], b[begin:end], off[lo:hi+1])
+		}
+	})
+}
+
+// EdgeToDst is out[i,h] = the sum of the edge values s[e,h] of the entries e of list i.
+func EdgeToDst(p *Pool, out, s []float32, off []uint32, heads int) {
+	out = out[:max(0, len(off)-1)*heads]
+	if len(out) == 0 {
+		return
+	}
+	p.span(len(off)-1, segmentsPart(off, heads), func(lo, hi int) {
+		begin := int(off[lo]-off[0]) * heads
+		refEdgeToDst(out[lo*heads:hi*heads], s[begin:], off[lo:hi+1], heads)
+	})
+}
+
+// EdgeToSrc is out[r,h] (+)= the sum of the edge values s[e,h] of the entries e that name row r, in
+// the order of the lists. The first fresh rows of out(·,heads) are overwritten, the others added
+// to. t is of BuildEntries.
+func (t *Transposed) EdgeToSrc(p *Pool, out, s []float32, heads, fresh int) {
+	out, s = out[:t.rows()*heads], s[:len(t.idx)*heads]
+	t.each(p, out, heads, fresh, func(lo, hi int, accumulate bool) {
+		entry := t.entries(lo, hi)
+		for r := lo; r < hi; r++ {
+			sum := out[r*heads : r*heads+heads]
+			if !accumulate {
+				clear(sum)
+			}
+			for _, e := range entry[t.off[r]-t.off[lo] : t.off[r+1]-t.off[lo]] {
+				for h, v := range s[int(e)*heads : int(e)*heads+heads] {
+					sum[h] += v
+				}
+			}
+		}
+	})
+}
+
+// EdgeScores2 is s[e,h] = the sum over c of att[h,c]·leaky(xl[idx[e],h,c] + xr[i,h,c]) for every
+// entry e of every list i: the scores of GATv2 (Brody, Alon and Yahav). xl is (·,heads*d), xr is
+// (M,heads*d) and att (1,heads*d).
+func EdgeScores2(p *Pool, s, xl, xr, att []float32, off, idx []uint32, heads, d int,
+	slope float32) {
+	l, some := newLists(off, idx, heads, d, false)
+	if len(off) < 2 {
+		return
+	}
+	s = s[:l.entries()*heads]
+	if !some {
+		clear(s)
+		return
+	}
+	n := heads * d
+	xr, att = xr[:l.count()*n], att[:n]
+	l.span(p, len(xl)/n, func(l lists, first, entry int) {
+		refEdgeScores2(s[entry*heads:], xl, xr[first*n:], att, &l, slope)
+	})
+}
+
+// EdgeScores2Grad writes the gradients of EdgeScores2 in xr and att, dxr(M,heads*d) and
+// datt(1,heads*d), given the gradient ds(E,heads) of its output.
+func EdgeScores2Grad(p *Pool, dxr, datt, ds, xl, xr, att []float32, off, idx []uint32,
+	heads, d int, slope float32) {
+	l, some := newLists(off, idx, heads, d, false)
+	n := heads * d
+	datt = datt[:n]
+	clear(datt)
+	if !some {
+		return
+	}
+	dxr, xr, att, ds = dxr[:l.count()*n], xr[:l.count()*n], att[:n], ds[:l.entries()*heads]
+	size := segmentsPart(off, n)
+	parts := partsOf(l.count(), size)
+	sums := p.takeFloats(parts * n)
+	l.span(p, len(xl)/n, func(l lists, first, entry int) {
+		sum := sums[first/size*n:][:n]
+		clear(sum)
+		refEdgeScores2Grad(dxr[first*n:], sum, ds[entry*heads:], xl, xr[first*n:], att, &l, slope)
+	})
+	add := level().add
+	for i := range parts {
+		add(datt, sums[i*n:i*n+n])
+	}
+	p.giveFloats(sums)
+}
+
+// EdgeScores2SrcGrad adds to dxl(·,heads*d) the gradient of EdgeScores2 in xl. The first fresh rows
+// are overwritten instead. t is of BuildEntries.
+func (t *Transposed) EdgeScores2SrcGrad(p *Pool, dxl, ds, xl, xr, att []float32, heads, d int,
+	slope float32, fresh int) {
+	n := heads * d
+	dxl, xl, att = dxl[:t.rows()*n], xl[:t.rows()*n], att[:n]
+	xr, ds = xr[:len(t.weight)*n], ds[:len(t.idx)*heads]
+	t.each(p, dxl, n, fresh, func(lo, hi int, accumulate bool) {
+		l := lists{off: t.off[lo : hi+1], idx: t.idx, heads: heads, d: d}
+		own := p.takeFloats(l.entries() * heads)
+		gatherHeads(own, ds, t.entries(lo, hi), heads)
+		out := dxl[lo*n : hi*n]
+		if !accumulate {
+			clear(out)
+		}
+		refEdgeScores2Src(out, own, xr, xl[lo*n:hi*n], att, &l, slope)
+		p.giveFloats(own)
+	})
+}

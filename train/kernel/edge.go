@@ -1,0 +1,161 @@
+package kernel
+
+// The kernels of this file and of attention.go work on lists as segments are: list i has the
+// entries e from off[i] to off[i+1]-1, and entry e names row idx[e]. Edge values are values of the
+// entries for each of some heads: that of entry e and head h is at (e-off[0])*heads+h of an array
+// of shape (E,heads), E = off[M]-off[0]. Rows of width heads*d have the values of a head side by
+// side: head h has the columns h*d to h*d+d-1.
+
+// lists are some lists and the width of their rows.
+type lists struct {
+	off, idx []uint32
+	heads, d int
+	shared   bool // every head reads all of a row of d values
+}
+
+// width is the values of a row of x.
+func (l *lists) width() int {
+	if l.shared {
+		return l.d
+	}
+	return l.heads * l.d
+}
+
+// at is where the row that entry e names has its values for head h.
+func (l *lists) at(e uint32, h int) int {
+	if l.shared {
+		h = 0
+	}
+	return int(l.idx[e])*l.width() + h*l.d
+}
+
+// count is the number of lists, and entries that of their entries.
+func (l *lists) count() int { return len(l.off) - 1 }
+
+func (l *lists) entries() int { return int(l.off[len(l.off)-1] - l.off[0]) }
+
+// span calls fn for parts of the lists, with the number of the first list, and that of its first
+// entry, counted from 0. It checks that they name rows of a matrix of so many.
+func (l *lists) span(p *Pool, rows int, fn func(part lists, first, entry int)) {
+	p.span(l.count(), segmentsPart(l.off, l.heads*l.d), func(lo, hi int) {
+		part := *l
+		part.off = l.off[lo : hi+1]
+		checkSegments(part.off, l.idx, rows)
+		fn(part, lo, int(l.off[lo]-l.off[0]))
+	})
+}
+
+// newLists returns lists, and whether there are any values in their rows.
+func newLists(off, idx []uint32, heads, d int, shared bool) (l lists, some bool) {
+	return lists{off, idx, heads, d, shared}, len(off) > 1 && heads*d > 0
+}
+
+// EdgeSum is out[i,h] (+)= the sum over the entries e of list i of w[e,h]·x[idx[e],h], for out(M,
+// heads*d), edge values w(E,heads) and x(·,heads*d); h stands for the columns of head h. If shared
+// is set, x is (·,d) and every head reads whole rows. out is added to if accumulate is set, and
+// else overwritten.
+func EdgeSum(p *Pool, out, x, w []float32, off, idx []uint32, heads, d int,
+	shared, accumulate bool) {
+	l, some := newLists(off, idx, heads, d, shared)
+	if !some {
+		return
+	}
+	n := heads * d
+	out, w = out[:l.count()*n], w[:l.entries()*heads]
+	l.span(p, len(x)/l.width(), func(l lists, first, entry int) {
+		edgeSum(out[first*n:(first+l.count())*n], x, w[entry*heads:], &l, accumulate)
+	})
+}
+
+// edgeSum computes some lists, of which w has the first entry's values first.
+func edgeSum(out, x, w []float32, l *lists, accumulate bool) {
+	refEdgeSum(out, x, w, l, accumulate)
+}
+
+// EdgeDot is dw[e,h] = g[i,h]·x[idx[e],h] for every entry e of every list i: the gradient of
+// EdgeSum in w, given the gradient g(M,heads*d) of its output.
+func EdgeDot(p *Pool, dw, g, x []float32, off, idx []uint32, heads, d int, shared bool) {
+	l, some := newLists(off, idx, heads, d, shared)
+	if len(off) < 2 {
+		return
+	}
+	dw = dw[:l.entries()*heads]
+	if !some {
+		clear(dw)
+		return
+	}
+	n := heads * d
+	g = g[:l.count()*n]
+	l.span(p, len(x)/l.width(), func(l lists, first, entry int) {
+		edgeDot(dw[entry*heads:][:l.entries()*heads], g[first*n:], x, &l)
+	})
+}
+
+// edgeDot computes some lists, of which dw and g have the first values first.
+func edgeDot(dw, g, x []float32, l *lists) { refEdgeDot(dw, g, x, l) }
+
+// EdgeSumGrad adds to dx(·,heads*d) the gradient of EdgeSum in x, given the gradient
+// dout(M,heads*d) of its output: dx[r,h] += w[e,h]·dout[i,h] for every entry e of a list i that
+// names row r. The first fresh rows of dx are overwritten instead. t is of BuildEntries.
+func (t *Transposed) EdgeSumGrad(p *Pool, dx, dout, w []float32, heads, d, fresh int) {
+	n := heads * d
+	dx, dout, w = dx[:t.rows()*n], dout[:len(t.weight)*n], w[:len(t.idx)*heads]
+	t.each(p, dx, n, fresh, func(lo, hi int, accumulate bool) {
+		l := lists{off: t.off[lo : hi+1], idx: t.idx, heads: heads, d: d}
+		own := p.takeFloats(l.entries() * heads)
+		gatherHeads(own, w, t.entries(lo, hi), heads)
+		edgeSum(dx[lo*n:hi*n], dout, own, &l, accumulate)
+		p.giveFloats(own)
+	})
+}
+
+// EdgeSumSharedGrad is EdgeSumGrad of a shared x: dx is (·,d), and all heads are added up.
+func (t *Transposed) EdgeSumSharedGrad(p *Pool, dx, dout, w []float32, heads, d, fresh int) {
+	n := heads * d
+	dx, dout, w = dx[:t.rows()*d], dout[:len(t.weight)*n], w[:len(t.idx)*heads]
+	if heads == 0 {
+		clear(dx[:fresh*d])
+		return
+	}
+	// The heads of a row of dout are rows of their own: a sum over heads times as many entries.
+	t.each(p, dx, d, fresh, func(lo, hi int, accumulate bool) {
+		first := t.off[lo]
+		list := t.idx[first:t.off[hi]]
+		own, words := p.takeFloats(len(list)*heads), p.takeWords(len(list)*heads+hi-lo+1)
+		gatherHeads(own, w, t.entries(lo, hi), heads)
+		idx, off := words[:len(list)*heads], words[len(list)*heads:]
+		for e, i := range list {
+			for h := range heads {
+				idx[e*heads+h] = i*uint32(heads) + uint32(h)
+			}
+		}
+		for i, o := range t.off[lo : hi+1] {
+			off[i] = (o - first) * uint32(heads)
+		}
+		l := lists{off: off, idx: idx, heads: 1, d: d}
+		edgeSum(dx[lo*d:hi*d], dout, own, &l, accumulate)
+		p.giveWords(words)
+		p.giveFloats(own)
+	})
+}
+
+// entries returns the numbers of the list entries of the rows lo to hi-1.
+func (t *Transposed) entries(lo, hi int) []uint32 {
+	if len(t.entry) != len(t.idx) {
+		panic("BUG: Transposed without entries: it is not of BuildEntries")
+	}
+	return t.entry[t.off[lo]:t.off[hi]]
+}
+
+// gatherHeads writes row entry[k] of w(·,heads) to row k of out.
+func gatherHeads(out, w []float32, entry []uint32, heads int) {
+	if heads == 4 {
+		for k, e := range entry {
+			*(*[4]float32)(out[k*4:]) = *(*[4]float32)(w[int(e)*4:])
+		}
+		return
+	}
+	for k, e := range entry {
+		copy(out[k*heads:k*heads+heads], w[int(e)*heads:])
+	}
+}

@@ -1,0 +1,231 @@
+package kernel
+
+// The functions of this file are the specification of the kernels over lists of edges, as ref.go
+// is of the others.
+
+// refMaxRow writes the largest values of some rows of x, and the numbers of the rows that have
+// them.
+func refMaxRow(out, x []float32, arg, list []uint32) {
+	if len(list) == 0 {
+		clear(out)
+		for c := range arg {
+			arg[c] = noRow
+		}
+		return
+	}
+	d := len(out)
+	copy(out, x[int(list[0])*d:])
+	for c := range arg {
+		arg[c] = list[0]
+	}
+	for _, r := range list[1:] {
+		for c, v := range x[int(r)*d : int(r)*d+d] {
+			if best := out[c]; !(v <= best) && best == best {
+				out[c], arg[c] = v, r
+			}
+		}
+	}
+}
+
+// refAddWhere is dst += src in the columns in which arg is r.
+func refAddWhere(dst, src []float32, arg []uint32, r uint32) {
+	for c, a := range arg {
+		if a == r {
+			dst[c] += src[c]
+		}
+	}
+}
+
+// refEdgeSum computes EdgeSum of some lists, of which w has the first entry's values first.
+func refEdgeSum(out, x, w []float32, l *lists, accumulate bool) {
+	heads, d := l.heads, l.d
+	for i := range l.count() {
+		for h := range heads {
+			sum := out[(i*heads+h)*d:][:d]
+			if !accumulate {
+				clear(sum)
+			}
+			for e := l.off[i]; e < l.off[i+1]; e++ {
+				weight := w[int(e-l.off[0])*heads+h]
+				for c, v := range x[l.at(e, h):][:d] {
+					sum[c] += weight * v
+				}
+			}
+		}
+	}
+}
+
+// refEdgeDot computes EdgeDot of some lists, of which dw and g have the first values first.
+func refEdgeDot(dw, g, x []float32, l *lists) {
+	heads, d := l.heads, l.d
+	for i := range l.count() {
+		for e := l.off[i]; e < l.off[i+1]; e++ {
+			for h := range heads {
+				sum := float32(0)
+				own := g[(i*heads+h)*d:][:d]
+				for c, v := range x[l.at(e, h):][:d] {
+					sum += own[c] * v
+				}
+				dw[int(e-l.off[0])*heads+h] = sum
+			}
+		}
+	}
+}
+
+// leaky is v if v > 0 and else slope·v.
+func leaky(v, slope float32) float32 {
+	if v > 0 {
+		return v
+	}
+	return slope * v
+}
+
+// refEdgeScores computes EdgeScores of some lists, of which s and dst have the first values first.
+func refEdgeScores(s, src, dst []float32, l *lists, slope float32) {
+	heads := l.heads
+	for i := range l.count() {
+		own := dst[i*heads : i*heads+heads]
+		for _, r := range l.idx[l.off[i]:l.off[i+1]] {
+			row := src[int(r)*heads:][:len(own)]
+			to := s[:len(own)]
+			for h, v := range own {
+				to[h] = leaky(row[h]+v, slope)
+			}
+			s = s[heads:]
+		}
+	}
+}
+
+// eachList calls fn with the edge values of each list, of which a has the first.
+func eachList(off []uint32, heads int, fn func(i, begin, end int)) {
+	for i := range len(off) - 1 {
+		fn(i, int(off[i]-off[0])*heads, int(off[i+1]-off[0])*heads)
+	}
+}
+
+// refSubtractMax subtracts from edge values the largest of their list and head; largest(heads) is
+// scratch memory.
+func refSubtractMax(a, largest []float32, off []uint32, heads int) {
+	eachList(off, heads, func(_, begin, end int) {
+		list := a[begin:end]
+		copy(largest, list)
+		for e := heads; e < len(list); e += heads {
+			for h, v := range list[e : e+heads] {
+				if v > largest[h] {
+					largest[h] = v
+				}
+			}
+		}
+		for e := 0; e < len(list); e += heads {
+			for h, v := range largest[:heads] {
+				list[e+h] -= v
+			}
+		}
+	})
+}
+
+// refDivideSum divides edge values by the sum of their list and head.
+func refDivideSum(a []float32, off []uint32, heads int) {
+	eachList(off, heads, func(_, begin, end int) {
+		for h := range heads {
+			sum := float32(0)
+			for e := begin + h; e < end; e += heads {
+				sum += a[e]
+			}
+			factor := 1 / sum
+			for e := begin + h; e < end; e += heads {
+				a[e] *= factor
+			}
+		}
+	})
+}
+
+// refSoftmaxGrad computes EdgeSoftmaxGrad of some lists.
+func refSoftmaxGrad(da, a []float32, off []uint32, heads int) {
+	eachList(off, heads, func(_, begin, end int) {
+		for h := range heads {
+			sum := float32(0)
+			for e := begin + h; e < end; e += heads {
+				sum += a[e] * da[e]
+			}
+			for e := begin + h; e < end; e += heads {
+				da[e] = a[e] * (da[e] - sum)
+			}
+		}
+	})
+}
+
+// refEdgeToDst computes EdgeToDst of some lists, of which s has the first values.
+func refEdgeToDst(out, s []float32, off []uint32, heads int) {
+	eachList(off, heads, func(i, begin, end int) {
+		sum := out[i*heads : i*heads+heads]
+		clear(sum)
+		for e := begin; e < end; e += heads {
+			for h, v := range s[e : e+heads] {
+				sum[h] += v
+			}
+		}
+	})
+}
+
+// refEdgeScores2 computes EdgeScores2 of some lists, of which s and xr have the first values first.
+func refEdgeScores2(s, xl, xr, att []float32, l *lists, slope float32) {
+	heads, d := l.heads, l.d
+	for i := range l.count() {
+		for e := l.off[i]; e < l.off[i+1]; e++ {
+			for h := range heads {
+				own, weight, sum := xr[(i*heads+h)*d:][:d], att[h*d:][:d], float32(0)
+				for c, v := range xl[l.at(e, h):][:d] {
+					sum += weight[c] * leaky(v+own[c], slope)
+				}
+				s[int(e-l.off[0])*heads+h] = sum
+			}
+		}
+	}
+}
+
+// refEdgeScores2Grad computes EdgeScores2Grad of some lists, of which dxr, ds and xr have the first
+// values first, and adds to datt.
+func refEdgeScores2Grad(dxr, datt, ds, xl, xr, att []float32, l *lists, slope float32) {
+	heads, d := l.heads, l.d
+	for i := range l.count() {
+		clear(dxr[i*heads*d : (i+1)*heads*d])
+		for e := l.off[i]; e < l.off[i+1]; e++ {
+			for h := range heads {
+				at, grad := (i*heads+h)*d, ds[int(e-l.off[0])*heads+h]
+				own, to := xr[at:][:d], dxr[at:][:d]
+				weight, sum := att[h*d:][:d], datt[h*d:][:d]
+				for c, v := range xl[l.at(e, h):][:d] {
+					v += own[c]
+					factor := slope
+					if v > 0 {
+						factor = 1
+					}
+					to[c] += grad * factor * weight[c]
+					sum[c] += grad * factor * v
+				}
+			}
+		}
+	}
+}
+
+// refEdgeScores2Src adds to out the gradient of EdgeScores2 in some rows own of xl: the lists are
+// those of the rows, of segments whose rows are x's, and ds has the first entry's values first.
+func refEdgeScores2Src(out, ds, x, own, att []float32, l *lists, slope float32) {
+	heads, d := l.heads, l.d
+	for i := range l.count() {
+		for e := l.off[i]; e < l.off[i+1]; e++ {
+			for h := range heads {
+				at, grad := (i*heads+h)*d, ds[int(e-l.off[0])*heads+h]
+				left, to, weight := own[at:][:d], out[at:][:d], att[h*d:][:d]
+				for c, v := range x[l.at(e, h):][:d] {
+					factor := slope
+					if v+left[c] > 0 {
+						factor = 1
+					}
+					to[c] += grad * factor * weight[c]
+				}
+			}
+		}
+	}
+}

@@ -1,0 +1,67 @@
+package kernel
+
+// noRow is what SegmentMax writes as the row of a largest value where there is none.
+const noRow = ^uint32(0)
+
+// SegmentMax writes to row i of out(M,d) the largest value of each column in the rows of x(·,d)
+// whose numbers are idx[off[i]:off[i+1]], and to arg(M,d), unless it is nil, the number of the row
+// that has it: of equal ones that which is named first. If there are no rows, it writes zeros, and
+// ^uint32(0) as their numbers. A NaN counts as larger than any number.
+func SegmentMax(p *Pool, out, x []float32, arg, off, idx []uint32, d int) {
+	segments := max(0, len(off)-1)
+	out = out[:segments*d]
+	if len(out) == 0 {
+		return
+	}
+	keep := arg != nil
+	if keep {
+		arg = arg[:segments*d]
+	}
+	rows := len(x) / d
+	p.span(segments, segmentsPart(off, d), func(lo, hi int) {
+		checkSegments(off[lo:hi+1], idx, rows)
+		if keep {
+			segmentMax(out[lo*d:hi*d], x, arg[lo*d:hi*d], off[lo:hi+1], idx, d)
+			return
+		}
+		scratch := p.takeWords(d)
+		segmentMax(out[lo*d:hi*d], x, scratch, off[lo:hi+1], idx, d)
+		p.giveWords(scratch)
+	})
+}
+
+// segmentMax computes some segments. arg has a row for each of them, or one for all.
+func segmentMax(out, x []float32, arg, off, idx []uint32, d int) {
+	step := d
+	if len(arg) < len(out) {
+		step = 0
+	}
+	for i := range len(off) - 1 {
+		refMaxRow(out[i*d:i*d+d], x, arg[i*step:i*step+d], idx[off[i]:off[i+1]])
+	}
+}
+
+// SegmentMaxGrad adds to dx(·,d) the gradient of SegmentMax in its input, given dout(M,d), the
+// numbers arg(M,d) that it wrote and its transposed segments: each value of dout goes to the row
+// whose value was the largest. The first fresh rows of dx are overwritten instead.
+func SegmentMaxGrad(p *Pool, dx, dout []float32, arg []uint32, t *Transposed, d, fresh int) {
+	values := len(t.weight) * d
+	dx, dout, arg = dx[:t.rows()*d], dout[:values], arg[:values]
+	t.each(p, dx, d, fresh, func(lo, hi int, accumulate bool) {
+		for r := lo; r < hi; r++ {
+			row := dx[r*d : r*d+d]
+			if !accumulate {
+				clear(row)
+			}
+			last := noRow
+			for _, i := range t.idx[t.off[r]:t.off[r+1]] {
+				if i == last { // the segment names the row twice
+					continue
+				}
+				last = i
+				at := int(i) * d
+				refAddWhere(row, dout[at:at+d], arg[at:at+d], uint32(r))
+			}
+		}
+	})
+}
