@@ -24,7 +24,7 @@ const sampledEpoch = math.MaxUint64
 type evaluator struct {
 	in    *inputs
 	be    backend.Backend
-	model model.Model
+	model *model.Model
 	cfg   *Config
 	dir   string // for hidden states, relative to the store
 	// batches are those of sampled evaluation.

@@ -11,6 +11,7 @@ import (
 	"gdb/sample/nodeset"
 	"gdb/train/backend"
 	"gdb/train/model"
+	"gdb/train/program"
 
 	"github.com/RoaringBitmap/roaring/v2"
 )
@@ -37,7 +38,7 @@ const (
 type inference struct {
 	in    *inputs
 	be    backend.Backend
-	model model.Model
+	model *model.Model
 	dir   string // for states that do not fit in memory, relative to the store
 	lists *lists
 	want  *roaring.Bitmap // the nodes whose logits are wanted; nil is all
@@ -96,8 +97,7 @@ func (f *inference) need(ctx context.Context) error {
 	if f.want == nil {
 		return nil
 	}
-	for i := top - 1; i >= leastSet(f.model.Architecture(), f.model.Dims()) &&
-		f.rowsOf(i+1) < int(total/2); i-- {
+	for i := top - 1; i >= leastSet(f.model.Whole(0)) && f.rowsOf(i+1) < int(total/2); i-- {
 		below, err := nodeset.New(total, f.in.Budget)
 		if err != nil {
 			return err
@@ -118,16 +118,22 @@ func (f *inference) need(ctx context.Context) error {
 
 // leastSet is the first of inference.sets that is used: features are read as they are, so which of
 // them are needed only matters where they are transformed first.
-func leastSet(arch model.Architecture, dims []int) int {
-	if arch.TransformsFirst(dims, 0) {
+func leastSet(first *program.Whole) int {
+	if first.Transforms() {
 		return 0
 	}
 	return 1
 }
 
-// inferenceSetsBytes is what inference.sets take, of a graph of so many nodes.
-func inferenceSetsBytes(arch model.Architecture, dims []int, nodes uint64) int64 {
-	return int64(len(dims)-1-leastSet(arch, dims)) * mem.ArenaBytes(nodeset.Bytes(nodes))
+// inferenceSetsBytes is what inference.sets take, of a graph of so many nodes, and what is computed
+// for each node of a table in memory.
+func inferenceSetsBytes(s *model.Spec, nodes uint64) int64 {
+	columns := int64(0)
+	whole := s.Whole()
+	for _, w := range whole {
+		columns = max(columns, 4*int64(w.ColumnFloats())*int64(nodes))
+	}
+	return int64(s.Layers()-leastSet(whole[0]))*mem.ArenaBytes(nodeset.Bytes(nodes)) + columns
 }
 
 // nodesOf iterates over the nodes that a layer is needed of, and rowsOf is how many they are; 0 is
@@ -157,7 +163,7 @@ func (f *inference) addNeighbors(ctx context.Context, to *nodeset.Set, next node
 		if len(nodes) == 0 {
 			return nil
 		}
-		err := f.lists.each(ctx, nodes, func(p part) error {
+		err := f.lists.each(ctx, nodes, false, func(p part) error {
 			for _, v := range p.nbrs {
 				to.Add(v)
 			}
@@ -211,13 +217,12 @@ func (f *inference) wrapped(t table) table {
 
 // layer computes layer i of the nodes that it is needed of, block by block.
 func (f *inference) layer(ctx context.Context, i int, src table, emit emitRows) (err error) {
-	l := &layerPass{inference: f, index: i, src: src, from: src,
-		first: f.model.Architecture().TransformsFirst(f.model.Dims(), i)}
+	l := &layerPass{inference: f, index: i, src: src, from: src, whole: f.model.Whole(i)}
 	if i > 0 {
 		l.srcSet, l.fromSet = f.sets[i], f.sets[i]
 	}
 	l.chunk = max(16, min(chunkRowsMax, chunkBytes/4/max(f.model.Dims()[i], f.model.Dims()[i+1])))
-	if l.first {
+	if l.whole.Transforms() {
 		l.fromSet = f.sets[i]
 		if l.from, err = l.transformAll(ctx); err != nil {
 			return err
@@ -228,6 +233,12 @@ func (f *inference) layer(ctx context.Context, i int, src table, emit emitRows) 
 		return err
 	}
 	defer func() { err = errors.Join(err, l.free()) }()
+	if all := l.from.whole(); all != nil {
+		next := l.fromSet.Nodes(l.in.Meta.Nodes)
+		if err := l.fillColumns(ctx, all, l.fromSet.Rows(l.in.Meta.Nodes), next); err != nil {
+			return err
+		}
+	}
 	for next := f.nodesOf(i + 1); ; {
 		nodes := next(l.nodes)
 		if len(nodes) == 0 {

@@ -46,7 +46,7 @@ func fakeInputs(t testing.TB, scale int, edges uint64, dim int) *inputs {
 }
 
 // sampledLogits computes the logits of nodes through batches that hold all neighbors.
-func sampledLogits(t *testing.T, in *inputs, be backend.Backend, m model.Model,
+func sampledLogits(t *testing.T, in *inputs, be backend.Backend, m *model.Model,
 	nodes []sample.NodeID) []float32 {
 	t.Helper()
 	fanout := make([]int, len(m.Dims())-1)
@@ -89,7 +89,7 @@ func TestInferenceIsExact(t *testing.T) {
 			t.Fatal(err)
 		}
 		defer be.Close()
-		m, err := model.SAGE{}.New(be, dims, true, nil)
+		m, err := model.New(be, specOf(t, "sage", dims), true, nil)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -103,7 +103,17 @@ func TestInferenceIsExact(t *testing.T) {
 	}
 }
 
-func checkInference(t *testing.T, in *inputs, be backend.Backend, m model.Model, streamed bool,
+// specOf is a model by its name.
+func specOf(t testing.TB, name string, dims []int) *model.Spec {
+	t.Helper()
+	a, err := model.Find(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return &model.Spec{Architecture: a, Dims: dims}
+}
+
+func checkInference(t *testing.T, in *inputs, be backend.Backend, m *model.Model, streamed bool,
 	limit uint64) {
 	f := &inference{in: in, be: be, model: m, partEdges: limit}
 	if streamed {

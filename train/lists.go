@@ -22,6 +22,11 @@ type lists struct {
 	off     []uint32
 	pos     []uint32
 	nbrs    []sample.NodeID
+
+	// With loops: the entries of a part with those of the nodes themselves.
+	loopOff []uint32
+	loopIDs []uint32
+	loopDeg []uint32
 }
 
 func newLists(t topology.Reader) *lists { return &lists{session: t.NewSession(), limit: listEdges} }
@@ -35,7 +40,9 @@ type part struct {
 }
 
 // each calls fn with the parts of the lists of nodes, valid during the call. There is at least one.
-func (l *lists) each(ctx context.Context, nodes []sample.NodeID, fn func(part) error) error {
+// With loops, each list ends with its own node.
+func (l *lists) each(ctx context.Context, nodes []sample.NodeID, loops bool,
+	fn func(part) error) error {
 	n := len(nodes)
 	l.deg, l.ends, l.off = resized(l.deg, n), resized(l.ends, n), resized(l.off, n+1)
 	if err := l.session.Degrees(ctx, nodes, l.deg); err != nil {
@@ -54,11 +61,32 @@ func (l *lists) each(ctx context.Context, nodes []sample.NodeID, fn func(part) e
 		}
 		p := part{off: l.off, nbrs: mem.View[uint32](mem.BytesOf(l.nbrs)), deg: l.deg,
 			whole: end-first == total}
+		if loops {
+			p = l.withLoops(p, nodes, first, end)
+		}
 		if err := fn(p); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// withLoops adds to the lists that end in a part, the entries [first, end) of the concatenation,
+// their own node. The lists that are empty before the first entry end in the first part.
+func (l *lists) withLoops(p part, nodes []sample.NodeID, first, end uint64) part {
+	l.loopOff, l.loopIDs = append(l.loopOff[:0], 0), l.loopIDs[:0]
+	for i, v := range nodes {
+		l.loopIDs = append(l.loopIDs, p.nbrs[p.off[i]:p.off[i+1]]...)
+		if e := l.ends[i]; e <= end && (e > first || e == 0) {
+			l.loopIDs = append(l.loopIDs, uint32(v))
+		}
+		l.loopOff = append(l.loopOff, uint32(len(l.loopIDs)))
+	}
+	l.loopDeg = resized(l.loopDeg, len(nodes))
+	for i, d := range l.deg {
+		l.loopDeg[i] = d + 1
+	}
+	return part{off: l.loopOff, nbrs: l.loopIDs, deg: l.loopDeg, whole: p.whole}
 }
 
 // window sets off and pos for the entries [first, end) of the concatenation.

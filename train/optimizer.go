@@ -4,7 +4,7 @@ import (
 	"fmt"
 
 	"gdb/train/backend"
-	"gdb/train/model"
+	"gdb/train/program"
 )
 
 // Constants of the optimizers, as their authors set them: Kingma and Ba, "Adam: A Method for
@@ -28,7 +28,7 @@ type optimizer struct {
 }
 
 // newOptimizer takes the memory of the state, zeros at first.
-func newOptimizer(be backend.Backend, c *Config, p *model.Params) (*optimizer, error) {
+func newOptimizer(be backend.Backend, c *Config, p *program.Params) (*optimizer, error) {
 	o := &optimizer{be: be, kind: c.Optimizer, rate: float32(c.LR), decay: float32(c.WeightDecay)}
 	o.stateNames = stateNames(c.Optimizer)
 	for _, name := range o.stateNames {
@@ -61,7 +61,7 @@ func stateNames(kind string) []string {
 }
 
 // step applies the gradients of p.
-func (o *optimizer) step(p *model.Params) {
+func (o *optimizer) step(p *program.Params) {
 	o.steps++
 	switch o.kind {
 	case "sgd":

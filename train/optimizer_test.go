@@ -7,7 +7,7 @@ import (
 
 	"gdb/internal/rng"
 	"gdb/train/backend"
-	"gdb/train/model"
+	"gdb/train/program"
 )
 
 // plainOptimizer is every optimizer as its authors wrote it down, in float64, for one parameter.
@@ -60,7 +60,7 @@ func compareOptimizer(t *testing.T, kind string, decay float64) {
 		t.Fatal(err)
 	}
 	defer be.Close()
-	p := model.Params{Total: n}
+	p := program.Params{Total: n}
 	for _, to := range []*backend.Tensor{&p.W, &p.G} {
 		if *to, err = be.Params("values", n); err != nil {
 			t.Fatal(err)

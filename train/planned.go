@@ -46,7 +46,7 @@ func (t *trainer) facts() plan.Facts {
 		f.EvalArenas = evalBytes
 		f.EvalBeside += mem.HeapCost(evalListBytes(t.evalMost))
 	} else {
-		f.EvalArenas = evalBytes + inferenceSetsBytes(c.Architecture(), t.dims, t.in.Meta.Nodes)
+		f.EvalArenas = evalBytes + inferenceSetsBytes(c.Spec(t.dims), t.in.Meta.Nodes)
 	}
 	return f
 }

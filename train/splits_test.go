@@ -28,7 +28,7 @@ func TestInferenceSets(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		m, err := model.SAGE{}.New(be, c.dims, false, nil)
+		m, err := model.New(be, specOf(t, "sage", c.dims), false, nil)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -36,7 +36,7 @@ func TestInferenceSets(t *testing.T) {
 		if err := f.need(context.Background()); err != nil {
 			t.Fatal(err)
 		}
-		want := inferenceSetsBytes(model.SAGE{}, c.dims, g.Nodes())
+		want := inferenceSetsBytes(m.Spec(), g.Nodes())
 		if got := in.Budget.Used(); got != want || got != int64(c.sets)*4096 {
 			t.Errorf("dims %v: sets of %d bytes, %d were planned, want %d sets", c.dims, got, want,
 				c.sets)

@@ -19,7 +19,7 @@ type stepper struct {
 	be    backend.Backend
 	task  task.Task
 	dims  []int
-	model model.Model
+	model *model.Model
 	opt   *optimizer
 	read  []backend.Loss
 
@@ -41,7 +41,7 @@ func newStepper(cfg *Config, m *kv.Meta, budget *mem.Budget) (*stepper, error) {
 
 // openModel takes the memory of the model and of its optimizer.
 func (s *stepper) openModel() (err error) {
-	if s.model, err = s.cfg.Architecture().New(s.be, s.dims, true, s.budget); err != nil {
+	if s.model, err = model.New(s.be, s.cfg.Spec(s.dims), true, s.budget); err != nil {
 		return err
 	}
 	s.opt, err = newOptimizer(s.be, s.cfg, s.model.Params())
@@ -59,14 +59,14 @@ func (s *stepper) step(b *sample.Batch) error {
 	if err := s.be.Begin(); err != nil {
 		return err
 	}
-	pass := model.Step{Seed: s.cfg.Seed, Epoch: b.Epoch, Batch: b.Index,
-		Dropout: float32(s.cfg.Dropout), Train: true, Table: tableOf(s.be, b), Rows: b.TableRows}
+	pass := model.Step{Seed: s.cfg.Seed, Epoch: b.Epoch, Batch: b.Index, Train: true,
+		Table: tableOf(s.be, b), Rows: b.TableRows}
 	logits, err := s.model.Forward(&b.Dense, b.X, pass)
 	if err != nil {
 		return err
 	}
-	s.task.Loss(s.be, s.model, logits, b)
-	s.model.Backward(pass)
+	s.task.Loss(s.be, s.model.GradLogits(), logits, b)
+	s.model.Backward()
 	s.opt.step(s.model.Params())
 	return s.be.Err()
 }
@@ -118,25 +118,25 @@ const growth = 20
 // modelBytes is the memory of parameters: weights, gradients and optimizer state outside the heap,
 // and on it the best weights, and copies for a checkpoint.
 func modelBytes(c *Config, dims []int) int64 {
-	params, states := 4*int64(c.Architecture().Params(dims)), int64(len(stateNames(c.Optimizer)))
+	params, states := 4*int64(c.Spec(dims).Params()), int64(len(stateNames(c.Optimizer)))
 	return (2+states)*mem.ArenaBytes(params) + mem.HeapCost((3+states)*params)
 }
 
 // StepBytes is the memory of a step on the largest batch: see probe.Model.
 func (s *stepper) StepBytes(d *sample.Dense, inner, scale int64, inPlace bool) int64 {
 	have := int64(len(d.NodeIDs)) - int64(d.NodeIDOffsets[1])
-	floats, lists := s.cfg.Architecture().StepFloats(s.dims, d, inPlace,
-		func(n int64) int64 { return n * inner / scale / have })
+	floats, lists := s.cfg.Spec(s.dims).StepFloats(d, inPlace, inner, scale*have)
 	return mem.ArenaBytes(4*floats*scale*9/8) +
 		mem.HeapCost(4*lists*scale*growth/16+s.kernelBytes())
 }
 
 // kernelBytes is the scratch memory of the kernels of a step.
 func (s *stepper) kernelBytes() int64 {
-	a, c := s.cfg.Architecture(), s.cfg
-	n := a.ProductBytes(s.dims, c.Threads)
+	c := s.cfg
+	spec := c.Spec(s.dims)
+	n := spec.ProductBytes(c.Threads)
 	if c.Dropout > 0 && c.InPlace(s.dims) {
-		n += a.DroppedBytes(s.dims, c.Threads, slices.Max(c.Fanout))
+		n += spec.DroppedBytes(c.Threads, slices.Max(c.Fanout))
 	}
 	return n
 }

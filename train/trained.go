@@ -29,7 +29,7 @@ type trained struct {
 	notes   func(note string) // nil for none
 	in      *inputs
 	be      backend.Backend
-	model   model.Model
+	model   *model.Model
 	ids     ids.Dictionary  // nil unless asked for
 	set     *roaring.Bitmap // the nodes to predict; nil is all
 	closers []io.Closer
@@ -116,7 +116,7 @@ func (t *trained) openModel(dims []int) (err error) {
 		return err
 	}
 	t.closers = append(t.closers, t.be)
-	if t.model, err = t.cfg.Architecture().New(t.be, dims, false, t.in.Budget); err != nil {
+	if t.model, err = model.New(t.be, t.cfg.Spec(dims), false, t.in.Budget); err != nil {
 		return err
 	}
 	pos, arrays, note, err := readCheckpoint(t.dir, t.model.Params().Total)
@@ -162,7 +162,7 @@ func (t *trained) openData(ctx context.Context) error {
 	case t.cfg.EvalMode == runs.EvalSampled:
 		eval += mem.HeapCost(evalListBytes(int64(t.set.GetCardinality())))
 	default:
-		eval += inferenceSetsBytes(t.cfg.Architecture(), t.model.Dims(), t.in.Meta.Nodes)
+		eval += inferenceSetsBytes(t.model.Spec(), t.in.Meta.Nodes)
 	}
 	f := &plan.Facts{Memory: t.cfg.Memory, Program: t.in.ProgramBytes(),
 		Settings: t.cfg.Plan()}

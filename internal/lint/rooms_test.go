@@ -110,6 +110,7 @@ var rooms = map[string][]string{
 		"train/kernel",
 		"train/kernel/gen",
 		"train/backend",
+		"train/program",
 		"train/model",
 		"train/task",
 		"train/plan",

@@ -56,9 +56,10 @@ type Lists struct {
 	// At has the places of the entries' rows for SegmentMeanDropout, parallel to Idx; nil if that
 	// is not called.
 	At []uint32
-	// Rows is how many rows they number, if SegmentMeanGrad will be called, which takes
-	// SegmentFloats of scratch; else 0.
-	Rows int
+	// Rows is how many rows they number, if gradients of rows will be asked for, which takes
+	// SegmentFloats of scratch; else 0. Entries says that those of weights of entries will be too.
+	Rows    int
+	Entries bool
 }
 
 // Segments are lists that a backend made available for a step, by a number that it gave.
@@ -119,11 +120,6 @@ type Backend interface {
 	MatMul(c, a, b Tensor, acc bool)
 	MatMulTA(c, a, b Tensor, acc bool)
 	MatMulTB(c, a, b Tensor, acc bool)
-	// SegmentMean writes the mean of the rows of x in list i to row i of out: zeros if it is empty.
-	SegmentMean(out, x Tensor, s Segments)
-	// SegmentMeanGrad adds the gradient of SegmentMean's input to dx. Its first fresh rows are
-	// overwritten instead, whatever they hold.
-	SegmentMeanGrad(dx, dout Tensor, s Segments, fresh int)
 	// Bias adds a row vector to every row of x; BiasReLU cuts at zero too.
 	Bias(x, bias Tensor)
 	BiasReLU(x, bias Tensor)
@@ -133,12 +129,17 @@ type Backend interface {
 	// Dropout zeroes values with probability rate and scales the others by 1/(1-rate): which is a
 	// function of key and position. x begins with the position first.
 	Dropout(x Tensor, first int, rate float32, key uint64)
-	// SegmentMeanDropout is SegmentMean of rows that went through Dropout, and leaves x as it is:
-	// the row of list entry e has the positions of row Lists.At[e].
-	SegmentMeanDropout(out, x Tensor, s Segments, rate float32, key uint64)
+	Graph
+	Elements
+	// HeadMul is c = a·b, or c += a·b, for each head: a (m, heads·k), b (k, heads·n) and
+	// c (m, heads·n). HeadMulTA transposes a, HeadMulTB transposes b.
+	HeadMul(c, a, b Tensor, heads int, acc bool)
+	HeadMulTA(c, a, b Tensor, heads int, acc bool)
+	HeadMulTB(c, a, b Tensor, heads int, acc bool)
 	// ColumnSum writes the sum of the rows of x to out.
 	ColumnSum(out, x Tensor)
 	Add(dst, src Tensor)
+	Copy(dst, src Tensor)
 	Zero(x Tensor)
 	// SoftmaxCrossEntropy computes the mean loss of the rows whose label is not negative; a
 	// prediction is the largest logit. grad becomes its gradient.
@@ -177,8 +178,12 @@ func Open(name string, opt Options) (Backend, error) {
 	return nil, fmt.Errorf("train: unknown backend %q: known is cpu", name)
 }
 
-// SegmentFloats is the scratch of Segments whose gradient is asked for, on the CPU.
-func SegmentFloats(rows, entries, lists int) int {
+// SegmentFloats is the scratch of Segments whose gradient is asked for, on the CPU; weights says
+// that it is asked for with weights of entries.
+func SegmentFloats(rows, entries, lists int, weights bool) int {
+	if weights {
+		return kernel.TransposedEntryWords(rows, entries, lists)
+	}
 	return kernel.TransposedWords(rows, entries, lists)
 }
 

@@ -31,10 +31,12 @@ type table struct {
 	values []float32
 }
 
-// cpuLists are Lists with the memory for the way back, if it was asked for.
+// cpuLists are Lists with the memory for the way back, if it was asked for, and what it was made
+// into at the first gradient.
 type cpuLists struct {
 	Lists
-	back []float32
+	back       []float32
+	transposed *kernel.Transposed
 }
 
 func newCPU(opt Options) *cpu {
@@ -146,7 +148,7 @@ func (c *cpu) Segments(l Lists) Segments {
 	n, lists := len(l.Idx), max(0, len(l.Off)-1)
 	s := cpuLists{Lists: l}
 	if l.Rows > 0 {
-		s.back = c.take(SegmentFloats(l.Rows, n, lists))
+		s.back = c.take(SegmentFloats(l.Rows, n, lists, l.Entries))
 	}
 	c.lists = append(c.lists, s)
 	return Segments{Lists: lists, Entries: n, ID: len(c.lists) - 1}
@@ -190,28 +192,6 @@ func (c *cpu) MatMulTB(y, a, b Tensor, acc bool) {
 	kernel.GEMMTB(c.pool, c.values(y), c.values(a), c.values(b), a.Rows, a.Cols, b.Rows, acc)
 }
 
-// SegmentMean averages rows of x.
-func (c *cpu) SegmentMean(out, x Tensor, s Segments) {
-	if !c.ready(out.Cols == x.Cols && out.Rows == s.Lists, "SegmentMean", out, x) {
-		return
-	}
-	l := &c.lists[s.ID]
-	kernel.SegmentMean(c.pool, c.values(out), c.values(x), l.Off, l.Idx, x.Cols)
-}
-
-// SegmentMeanGrad spreads gradients to the rows averaged.
-func (c *cpu) SegmentMeanGrad(dx, dout Tensor, s Segments, fresh int) {
-	if !c.ready(dout.Cols == dx.Cols && dout.Rows == s.Lists, "SegmentMeanGrad", dx, dout) {
-		return
-	}
-	l := &c.lists[s.ID]
-	c.ready(len(l.back) == SegmentFloats(dx.Rows, s.Entries, dout.Rows),
-		"SegmentMeanGrad without memory", dx, dout)
-	t := kernel.TransposedIn(l.back, dx.Rows, s.Entries, dout.Rows)
-	t.Build(l.Off, l.Idx, dx.Rows)
-	t.MeanGrad(c.pool, c.values(dx), c.values(dout), dx.Cols, fresh)
-}
-
 // Bias adds bias to each row.
 func (c *cpu) Bias(x, bias Tensor) {
 	if !c.ready(bias.Len() == x.Cols, "Bias", x, bias) {
@@ -228,32 +208,6 @@ func (c *cpu) BiasReLU(x, bias Tensor) {
 	kernel.BiasReLU(c.pool, c.values(x), c.values(bias), x.Rows, x.Cols)
 }
 
-// ReLUGrad masks and scales dx by y.
-func (c *cpu) ReLUGrad(dx, y Tensor, rate float32) {
-	if !c.ready(dx.Len() == y.Len(), "ReLUGrad", dx, y) {
-		return
-	}
-	kernel.DropoutReLUGrad(c.pool, c.values(dx), c.values(y), rate)
-}
-
-// Dropout masks x.
-func (c *cpu) Dropout(x Tensor, first int, rate float32, key uint64) {
-	if c.ready(true, "Dropout", x) {
-		kernel.Dropout(c.pool, c.values(x), first, rate, key)
-	}
-}
-
-// SegmentMeanDropout averages masked rows of x.
-func (c *cpu) SegmentMeanDropout(out, x Tensor, s Segments, rate float32, key uint64) {
-	if !c.ready(out.Cols == x.Cols && out.Rows == s.Lists, "SegmentMeanDropout", out, x) {
-		return
-	}
-	l := &c.lists[s.ID]
-	c.ready(len(l.At) == len(l.Idx), "SegmentMeanDropout without places", out, x)
-	kernel.SegmentMeanDropout(c.pool, c.values(out), c.values(x), l.Off, l.Idx, l.At, x.Cols, rate,
-		key)
-}
-
 // ColumnSum sums rows.
 func (c *cpu) ColumnSum(out, x Tensor) {
 	if !c.ready(out.Len() == x.Cols, "ColumnSum", out, x) {
@@ -268,6 +222,13 @@ func (c *cpu) Add(dst, src Tensor) {
 		return
 	}
 	kernel.Add(c.pool, c.values(dst), c.values(src))
+}
+
+// Copy copies values.
+func (c *cpu) Copy(dst, src Tensor) {
+	if c.ready(dst.Len() == src.Len(), "Copy", dst, src) {
+		copy(c.values(dst), c.values(src))
+	}
 }
 
 // Zero clears x.

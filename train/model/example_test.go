@@ -13,7 +13,8 @@ func ExampleFind() {
 		fmt.Println(err)
 		return
 	}
-	fmt.Println(sage.Params([]int{128, 64, 10}), "values")
+	spec := model.Spec{Architecture: sage, Dims: []int{128, 64, 10}}
+	fmt.Println(spec.Params(), "values")
 	_, err = model.Find("sagee")
 	fmt.Println(err)
 	// Output:

@@ -1,72 +1,30 @@
-// Package model has the architectures of graph neural networks. An architecture is a file: it
-// counts what its models take before any memory is taken, makes them, and each model computes a
-// mini-batch forward and backward, and one layer at a time over whole neighbor lists.
+// Package model has the architectures of graph neural networks. An architecture is a file with a
+// function that builds a layer as a program of graph operations (package program): all else, the
+// backward pass, memory, and evaluation over whole lists, is derived from it.
 package model
 
 import (
-	"fmt"
-	"slices"
-	"strings"
-
 	"gdb/internal/mem"
 	"gdb/sample"
 	"gdb/train/backend"
+	"gdb/train/program"
 )
 
-// Architecture makes models, and says what they take. dims are the widths of the input and of each
-// layer's output. All methods are functions of their arguments.
-type Architecture interface {
-	// Name is what --model calls it.
-	Name() string
-	// New returns a model in the memory of a backend, for training or only for inference. What it
-	// holds beside that is counted in budget, which may be nil.
-	New(be backend.Backend, dims []int, training bool, budget *mem.Budget) (Model, error)
-	// Params counts the values of all parameters.
-	Params(dims []int) int
-	// StepFloats counts the scratch of a training step on a mini-batch, and the entries of the
-	// lists that it makes, if what layers compute were grown. inPlace says that the rows of the
-	// first layer's neighbors are read where they are kept.
-	StepFloats(dims []int, d *sample.Dense, inPlace bool,
-		grown func(n int64) int64) (floats, lists int64)
-	// ProductBytes is the scratch memory of the products of a step by so many threads.
-	ProductBytes(dims []int, threads int) int64
-	// DroppedBytes is that of reading rows in place with dropout, of at most fanout neighbors.
-	DroppedBytes(dims []int, threads, fanout int) int64
-	// InPlace says whether the first layer may average features where they are kept.
-	InPlace(dims []int) bool
-	// TransformsFirst says whether a layer, over whole neighbor lists, averages rows that were
-	// transformed before, and not its inputs.
-	TransformsFirst(dims []int, layer int) bool
-}
-
 // Model is a network with its parameters. It is for one goroutine.
-type Model interface {
-	// Architecture is what the model was made by, and Dims are its widths.
-	Architecture() Architecture
-	Dims() []int
-	// Params are the parameters and, in training, their gradients.
-	Params() *Params
-	// Forward computes the logits (seeds, classes) of a mini-batch, from the features x of its
-	// nodes. They, and all that Backward needs, are valid until the backend's next Begin. x is
-	// changed: results are put there. The error is of the host's memory, not of the device: see
-	// backend.Backend.Err.
-	Forward(d *sample.Dense, x []float32, s Step) (backend.Tensor, error)
-	// Logits are those of the last Forward, and GradLogits is where their gradient goes before
-	// Backward.
-	Logits() backend.Tensor
-	GradLogits() backend.Tensor
-	// Backward computes the gradients of all parameters from that of the logits.
-	Backward(s Step)
-	// Layer is a layer by its number, from 0, to be computed over whole neighbor lists.
-	Layer(i int) Layer
+type Model struct {
+	spec    *Spec
+	be      backend.Backend
+	params  program.Params
+	machine *program.Machine
+
+	programs programs
+	whole    []*program.Whole
 }
 
 // Step describes a forward pass over a mini-batch.
 type Step struct {
 	// Seed, Epoch and Batch are what dropout is a function of, beside layer and position.
 	Seed, Epoch, Batch uint64
-	// Dropout is the share of values dropped before each layer, in training.
-	Dropout float32
 	// Train keeps what Backward needs, and drops out.
 	Train bool
 	// Table is features of which layer 0 reads Rows, one for each neighbor, in place: x then has
@@ -75,32 +33,59 @@ type Step struct {
 	Rows  []uint32
 }
 
-// Layer computes one layer exactly, for some nodes at a time. Tensors are of the backend's current
-// step.
-type Layer interface {
-	// Transform computes the rows that are averaged from inputs, where the layer transforms first.
-	Transform(x backend.Tensor) backend.Tensor
-	// Output computes the outputs of nodes from their own inputs x and the means over their
-	// neighbors: of inputs, or of what Transform gave.
-	Output(x, mean backend.Tensor) backend.Tensor
+// New returns a model in the memory of a backend, for training or only for inference. What it holds
+// beside that is counted in budget, which may be nil.
+func New(be backend.Backend, s *Spec, training bool, budget *mem.Budget) (*Model, error) {
+	m := &Model{spec: s, be: be, programs: programs{spec: s}}
+	m.programs.params = &m.params
+	program.Make(&m.params, s.build, s.options(false, false)) // adds the parameters
+	m.machine = program.NewMachine(be, &m.params, budget)
+	m.whole = s.wholeOf(&m.params)
+	return m, m.params.Allocate(be, training)
 }
 
-// architectures are those of this version.
-var architectures = []Architecture{SAGE{}}
+// Spec is what the model was made by, and Dims are its widths.
+func (m *Model) Spec() *Spec { return m.spec }
 
-// Names are the names of all architectures.
-func Names() (names []string) {
-	for _, a := range architectures {
-		names = append(names, a.Name())
-	}
-	return names
+// Dims are the widths of the input and of each layer's output.
+func (m *Model) Dims() []int { return m.spec.Dims }
+
+// Params are the parameters and, in training, their gradients.
+func (m *Model) Params() *program.Params { return &m.params }
+
+// Forward computes the logits (seeds, classes) of a mini-batch, from the features x of its nodes.
+// They, and all that Backward needs, are valid until the backend's next Begin. x is changed:
+// results are put there. The error is of the host's memory, not of the device: see
+// backend.Backend.Err.
+func (m *Model) Forward(d *sample.Dense, x []float32, s Step) (backend.Tensor, error) {
+	sizes := program.SizesOf(d)
+	p := m.programs.choose(s.Train, s.Table.Rows > 0, &sizes)
+	return m.machine.Forward(p, program.Input{Dense: d, X: x, Table: s.Table, Rows: s.Rows,
+		Seed: s.Seed, Epoch: s.Epoch, Batch: s.Batch})
 }
 
-// Find returns an architecture by name.
-func Find(name string) (Architecture, error) {
-	i := slices.IndexFunc(architectures, func(a Architecture) bool { return a.Name() == name })
-	if i < 0 {
-		return nil, fmt.Errorf("unknown model %q; known: %s", name, strings.Join(Names(), ", "))
+// GradLogits is where the gradient of the last Forward's logits goes before Backward.
+func (m *Model) GradLogits() backend.Tensor { return m.machine.GradLogits() }
+
+// Backward computes the gradients of all parameters from that of the logits.
+func (m *Model) Backward() { m.machine.Backward() }
+
+// Machine computes the layers that Whole returns.
+func (m *Model) Machine() *program.Machine { return m.machine }
+
+// Whole is a layer by its number, from 0, to be computed over whole neighbor lists.
+func (m *Model) Whole(l int) *program.Whole { return m.whole[l] }
+
+// Whole cuts all layers for whole neighbor lists, to see what they take.
+func (s *Spec) Whole() []*program.Whole { return s.wholeOf(&program.Params{}) }
+
+// wholeOf cuts all layers.
+func (s *Spec) wholeOf(params *program.Params) (all []*program.Whole) {
+	for l := range s.Layers() {
+		layer := func(b *program.Builder, x program.Value) program.Value {
+			return s.Layer(b, s, l, x)
+		}
+		all = append(all, program.MakeWhole(params, layer, s.Dims[l]))
 	}
-	return architectures[i], nil
+	return all
 }

@@ -72,21 +72,21 @@ func openCPU(t testing.TB, workers int) backend.Backend {
 	return be
 }
 
-func newModel(t testing.TB, be backend.Backend, dims []int) *sage {
+func newModel(t testing.TB, be backend.Backend, dims []int) *Model {
 	t.Helper()
-	m, err := newSAGE(be, dims, true, nil)
+	m, err := New(be, &Spec{Architecture: sage{}, Dims: dims}, true, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
 	return m
 }
 
-func (g *golden) model(t *testing.T, be backend.Backend) *sage {
+func (g *golden) model(t *testing.T, be backend.Backend) *Model {
 	m := newModel(t, be, g.Dims)
 	for i, w := range g.Weights {
-		be.Write(m.p.weight(m.layers[i].self), w.Self)
-		be.Write(m.p.weight(m.layers[i].nbr), w.Nbr)
-		be.Write(m.p.weight(m.layers[i].bias), w.Bias)
+		be.Write(m.params.Weight(3*i), w.Self)
+		be.Write(m.params.Weight(3*i+1), w.Nbr)
+		be.Write(m.params.Weight(3*i+2), w.Bias)
 	}
 	return m
 }
@@ -112,11 +112,10 @@ func values(be backend.Backend, x backend.Tensor) []float32 {
 }
 
 // orders are the ways to order aggregation and transformation.
-var orders = map[string]func(v sample.Layer, din, dout int, needsInput bool) bool{
-	"by cost":         transformFirst,
-	"aggregate first": func(sample.Layer, int, int, bool) bool { return false },
-	"transform first": func(sample.Layer, int, int, bool) bool { return true },
-}
+var orders = map[string]*uint64{"by cost": nil, "aggregate first": new(uint64),
+	"transform first": ptr(math.MaxUint64)}
+
+func ptr(x uint64) *uint64 { return &x }
 
 func TestAgainstIndependentImplementation(t *testing.T) {
 	g := loadGolden(t)
@@ -125,7 +124,7 @@ func TestAgainstIndependentImplementation(t *testing.T) {
 			t.Run(fmt.Sprintf("%s/workers=%d", name, workers), func(t *testing.T) {
 				be := openCPU(t, workers)
 				m := g.model(t, be)
-				m.order = order
+				m.programs.fixed = order
 				s := Step{Train: true}
 				for range 2 { // the second step uses memory of the first
 					logits := mustForward(t, be, m, g, s)
@@ -135,7 +134,7 @@ func TestAgainstIndependentImplementation(t *testing.T) {
 					if loss.Rows != 4 || math.Abs(loss.Mean-g.SoftmaxLoss) > goldenTolerance {
 						t.Fatalf("loss %+v, want %g over 4 rows", loss, g.SoftmaxLoss)
 					}
-					m.Backward(s)
+					m.Backward()
 					checkGrads(t, be, m, g.SoftmaxGrads)
 
 					logits = mustForward(t, be, m, g, s)
@@ -144,7 +143,7 @@ func TestAgainstIndependentImplementation(t *testing.T) {
 					if loss := lastLoss(t, be); math.Abs(loss.Mean-g.BCELoss) > goldenTolerance {
 						t.Fatalf("loss %+v, want %g", loss, g.BCELoss)
 					}
-					m.Backward(s)
+					m.Backward()
 					checkGrads(t, be, m, g.BCEGrads)
 				}
 			})
@@ -162,7 +161,7 @@ func lastLoss(t *testing.T, be backend.Backend) backend.Loss {
 	return all[0]
 }
 
-func mustForward(t testing.TB, be backend.Backend, m *sage, g *golden, s Step) backend.Tensor {
+func mustForward(t testing.TB, be backend.Backend, m *Model, g *golden, s Step) backend.Tensor {
 	t.Helper()
 	if err := be.Begin(); err != nil {
 		t.Fatal(err)
@@ -175,13 +174,12 @@ func mustForward(t testing.TB, be backend.Backend, m *sage, g *golden, s Step) b
 	return logits
 }
 
-func checkGrads(t *testing.T, be backend.Backend, m *sage, want []goldenLayer) {
+func checkGrads(t *testing.T, be backend.Backend, m *Model, want []goldenLayer) {
 	t.Helper()
 	for i, w := range want {
-		l := &m.layers[i]
-		checkClose(t, fmt.Sprintf("layer %d self", i), values(be, m.p.grad(l.self)), w.Self)
-		checkClose(t, fmt.Sprintf("layer %d nbr", i), values(be, m.p.grad(l.nbr)), w.Nbr)
-		checkClose(t, fmt.Sprintf("layer %d bias", i), values(be, m.p.grad(l.bias)), w.Bias)
+		for k, want := range [][]float32{w.Self, w.Nbr, w.Bias} {
+			checkClose(t, m.params.Names()[3*i+k], values(be, m.params.Grad(3*i+k)), want)
+		}
 	}
 }
 
@@ -193,29 +191,30 @@ func TestGradientsByDifferences(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			be := openCPU(t, 2)
 			m := g.model(t, be)
-			m.order = order
-			s := Step{Train: true, Dropout: 0.3, Seed: 5, Epoch: 1, Batch: 2}
+			m.programs.fixed = order
+			m.spec.Dropout = 0.3
+			s := Step{Train: true, Seed: 5, Epoch: 1, Batch: 2}
 			lossOf := func() float64 {
 				logits := mustForward(t, be, m, g, s)
 				be.SoftmaxCrossEntropy(m.GradLogits(), logits, g.Labels)
 				return lastLoss(t, be).Mean
 			}
 			lossOf()
-			m.Backward(s)
-			grad, w := values(be, m.p.G), values(be, m.p.W)
+			m.Backward()
+			grad, w := values(be, m.params.G), values(be, m.params.W)
 			draw := rng.NewStream(1)
 			for range 120 {
 				i := int(draw.Below(uint64(len(w))))
 				const h = 1.0 / 256
 				old := w[i]
 				w[i] = old + h
-				be.Write(m.p.W, w)
+				be.Write(m.params.W, w)
 				up := lossOf()
 				w[i] = old - h
-				be.Write(m.p.W, w)
+				be.Write(m.params.W, w)
 				down := lossOf()
 				w[i] = old
-				be.Write(m.p.W, w)
+				be.Write(m.params.W, w)
 				want := (up - down) / (2 * h)
 				// The loss is piecewise smooth: a ReLU between the two points spoils a few.
 				if d := math.Abs(float64(grad[i]) - want); d > 2e-3+0.02*math.Abs(want) {
@@ -231,17 +230,18 @@ func TestDropoutIsOfTheStep(t *testing.T) {
 	g := loadGolden(t)
 	be := openCPU(t, 2)
 	m := g.model(t, be)
+	m.spec.Dropout = 0.5
 	run := func(s Step) []float32 { return values(be, mustForward(t, be, m, g, s)) }
-	base := Step{Train: true, Dropout: 0.5, Seed: 1, Epoch: 2, Batch: 3}
+	base := Step{Train: true, Seed: 1, Epoch: 2, Batch: 3}
 	first := run(base)
 	if !equal(first, run(base)) {
 		t.Error("the same step drops out differently")
 	}
 	for name, s := range map[string]Step{
-		"seed":  {Train: true, Dropout: 0.5, Seed: 2, Epoch: 2, Batch: 3},
-		"epoch": {Train: true, Dropout: 0.5, Seed: 1, Epoch: 3, Batch: 3},
-		"batch": {Train: true, Dropout: 0.5, Seed: 1, Epoch: 2, Batch: 4},
-		"eval":  {Dropout: 0.5, Seed: 1, Epoch: 2, Batch: 3},
+		"seed":  {Train: true, Seed: 2, Epoch: 2, Batch: 3},
+		"epoch": {Train: true, Seed: 1, Epoch: 3, Batch: 3},
+		"batch": {Train: true, Seed: 1, Epoch: 2, Batch: 4},
+		"eval":  {Seed: 1, Epoch: 2, Batch: 3},
 	} {
 		if equal(first, run(s)) {
 			t.Errorf("another %s drops out the same", name)
@@ -271,7 +271,8 @@ func (c *countedBackend) Scratch(rows, cols int) backend.Tensor {
 
 func (c *countedBackend) Segments(l backend.Lists) backend.Segments {
 	if l.Rows > 0 {
-		c.floats += int64(backend.SegmentFloats(l.Rows, len(l.Idx), len(l.Off)-1))
+		c.floats += int64(backend.SegmentFloats(l.Rows, len(l.Idx), len(l.Off)-1,
+			l.Entries))
 	}
 	return c.Backend.Segments(l)
 }
@@ -280,17 +281,20 @@ func (c *countedBackend) Segments(l backend.Lists) backend.Segments {
 // too wide to find a place there.
 func TestStepFloatsCountsTheScratch(t *testing.T) {
 	g := loadGolden(t)
-	same := func(n int64) int64 { return n }
 	for _, hidden := range []int{1, g.Dims[1], 64, 1000} {
 		be := &countedBackend{Backend: openCPU(t, 1)}
 		dims := slices.Clone(g.Dims)
 		dims[1] = hidden
-		m := newModel(t, be, dims)
+		budget := mem.NewBudget(0)
+		m, err := New(be, &Spec{Architecture: sage{}, Dims: dims}, true, budget)
+		if err != nil {
+			t.Fatal(err)
+		}
 		mustForward(t, be, m, g, Step{Train: true})
-		floats, lists := (SAGE{}).StepFloats(dims, g.dense(), false, same)
-		if floats != be.floats || 4*lists > m.listBytes() {
+		floats, lists := m.spec.StepFloats(g.dense(), false, 1, 1)
+		if floats != be.floats || 4*lists > budget.Used() {
 			t.Errorf("hidden %d: stepFloats = %d, the model took %d; its lists %d bytes of %d",
-				hidden, floats, be.floats, 4*lists, m.listBytes())
+				hidden, floats, be.floats, 4*lists, budget.Used())
 		}
 		in, d := dims[0], g.dense()
 		be.floats = 0
@@ -302,7 +306,7 @@ func TestStepFloatsCountsTheScratch(t *testing.T) {
 			Table: be.Table(g.X, len(d.NodeIDs), in), Rows: d.ReprMap}); err != nil {
 			t.Fatal(err)
 		}
-		if floats, _ := (SAGE{}).StepFloats(dims, d, true, same); floats != be.floats {
+		if floats, _ := m.spec.StepFloats(d, true, 1, 1); floats != be.floats {
 			t.Errorf("hidden %d, in place: stepFloats = %d, the model took %d", hidden, floats,
 				be.floats)
 		}
@@ -316,7 +320,7 @@ func TestDeadRowsAreOverwritten(t *testing.T) {
 	run := func(table bool) (all []float32, floats int64) {
 		be := &countedBackend{Backend: openCPU(t, 2)}
 		m := g.model(t, be)
-		m.order = orders["aggregate first"]
+		m.programs.fixed = orders["aggregate first"]
 		s, x := Step{Train: true}, slices.Clone(g.X)
 		if table {
 			s.Table = be.Table(slices.Clone(g.X), len(g.NodeIDs), g.Dims[0])
@@ -332,8 +336,8 @@ func TestDeadRowsAreOverwritten(t *testing.T) {
 		}
 		all = values(be, logits)
 		be.SoftmaxCrossEntropy(m.GradLogits(), logits, g.Labels)
-		m.Backward(s)
-		return append(all, values(be, m.p.G)...), be.floats
+		m.Backward()
+		return append(all, values(be, m.params.G)...), be.floats
 	}
 	want, most := run(true)
 	got, least := run(false)
@@ -348,8 +352,8 @@ func TestDeadRowsAreOverwritten(t *testing.T) {
 func TestInitialWeights(t *testing.T) {
 	be := openCPU(t, 1)
 	m := newModel(t, be, []int{100, 50, 7})
-	m.p.Init(be, 1)
-	w := values(be, m.p.W)
+	m.params.Init(be, 1)
+	w := values(be, m.params.W)
 	limit := float32(math.Sqrt(6.0 / 150))
 	sum := 0.0
 	for _, v := range w[:100*50] {
@@ -361,13 +365,13 @@ func TestInitialWeights(t *testing.T) {
 	if want := float64(limit*limit) / 3; math.Abs(sum/5000-want) > 0.1*want {
 		t.Errorf("variance %g, want %g", sum/5000, want)
 	}
-	for _, v := range values(be, m.p.weight(m.layers[0].bias)) {
+	for _, v := range values(be, m.params.Weight(2)) {
 		if v != 0 {
 			t.Fatal("a bias does not start at zero")
 		}
 	}
-	m.p.Init(be, 2)
-	if equal(w, values(be, m.p.W)) {
+	m.params.Init(be, 2)
+	if equal(w, values(be, m.params.W)) {
 		t.Error("another seed gives the same weights")
 	}
 }

@@ -137,8 +137,7 @@ func (c *Settings) Dims(in, classes int) []int {
 // InPlace says whether the first layer may average features where they are. Dropout copies a list's
 // rows at a time, so lists must be bounded.
 func (c *Settings) InPlace(dims []int) bool {
-	return c.Architecture().InPlace(dims) && (c.Dropout == 0 || !slices.Contains(c.Fanout,
-		sample.All))
+	return c.Spec(dims).InPlace() && (c.Dropout == 0 || !slices.Contains(c.Fanout, sample.All))
 }
 
 // InPlaceResident says whether it does so where all features are in memory. With dropout that takes
@@ -206,13 +205,13 @@ func (c *Settings) validateModel() error {
 	return nil
 }
 
-// Architecture is the one of valid settings.
-func (c *Settings) Architecture() model.Architecture {
+// Spec is the model of valid settings, of such widths.
+func (c *Settings) Spec(dims []int) *model.Spec {
 	a, err := model.Find(c.Model)
 	if err != nil {
 		panic("BUG: settings were not checked: " + err.Error())
 	}
-	return a
+	return &model.Spec{Architecture: a, Dims: dims, Dropout: float32(c.Dropout)}
 }
 
 func (c *Settings) validateRates() error {

@@ -6,7 +6,6 @@ import (
 
 	"gdb/sample"
 	"gdb/train/backend"
-	"gdb/train/model"
 )
 
 // Classes is node classification: every node has one class, by softmax and cross-entropy, or with
@@ -33,13 +32,12 @@ func (c *Classes) Labeled(b *sample.Batch) (n int) {
 }
 
 // Loss computes the loss of a mini-batch.
-func (c *Classes) Loss(be backend.Backend, m model.Model, logits backend.Tensor,
-	b *sample.Batch) {
+func (c *Classes) Loss(be backend.Backend, grad, logits backend.Tensor, b *sample.Batch) {
 	if !c.Multi {
-		be.SoftmaxCrossEntropy(m.GradLogits(), logits, b.Labels)
+		be.SoftmaxCrossEntropy(grad, logits, b.Labels)
 		return
 	}
-	be.SigmoidBCE(m.GradLogits(), logits, be.Host(b.Multi, len(b.Seeds), c.Outputs()))
+	be.SigmoidBCE(grad, logits, be.Host(b.Multi, len(b.Seeds), c.Outputs()))
 }
 
 // Label names the class of the largest logit, or all classes of positive ones.

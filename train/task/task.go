@@ -8,7 +8,6 @@ import (
 
 	"gdb/sample"
 	"gdb/train/backend"
-	"gdb/train/model"
 )
 
 // Names of the metrics.
@@ -28,9 +27,9 @@ type Task interface {
 	Outputs() int
 	// Labeled is how many seeds of a mini-batch have labels.
 	Labeled(b *sample.Batch) int
-	// Loss computes the mean loss of a mini-batch, which backend.Backend.Losses tells, and its
-	// gradient, which is where Model.Backward reads it.
-	Loss(be backend.Backend, m model.Model, logits backend.Tensor, b *sample.Batch)
+	// Loss computes the mean loss of a mini-batch, which backend.Backend.Losses tells, and writes
+	// its gradient to grad.
+	Loss(be backend.Backend, grad, logits backend.Tensor, b *sample.Batch)
 	// NewTally counts predictions against labels; scores is for the metric roc-auc, else nil.
 	NewTally(labels *sample.Labels, scores *Scores) *Tally
 	// Label is the prediction that the logits of a node make, as the user named it.

@@ -1,0 +1,160 @@
+package backend
+
+import "gdb/train/kernel"
+
+// normEps is added to variances, so that rows of equal values are not divided by zero.
+const normEps = 1e-5
+
+// Elements are operations on single values and on rows. They work in place, but where an input
+// stands beside an output.
+type Elements interface {
+	// LeakyReLU multiplies what is below zero by slope, which is 0 for ReLU. y is an output.
+	LeakyReLU(x Tensor, slope float32)
+	LeakyReLUGrad(dx, y Tensor, slope float32)
+	// ELU is exp(x)-1 below zero. ELUGrad is given the output.
+	ELU(x Tensor)
+	ELUGrad(dx, y Tensor)
+	// GELU is x times the share of the normal distribution below x. GELUGrad is given the input.
+	GELU(y, x Tensor)
+	GELUGrad(dx, x Tensor)
+	// LayerNorm scales rows to mean 0 and variance 1, then by gamma and beta; stats (rows,2) keeps
+	// what its gradient needs.
+	LayerNorm(y, x, gamma, beta, stats Tensor)
+	LayerNormGrad(dx, dgamma, dbeta, dy, x, gamma, stats Tensor)
+	// Scale multiplies all values, RowScale each row by a value of f (rows,1).
+	Scale(x Tensor, factor float32)
+	RowScale(x, f Tensor)
+	// HeadMean is the mean of the heads of x; HeadMeanGrad its gradient.
+	HeadMean(out, x Tensor, heads int)
+	HeadMeanGrad(dx, dout Tensor, heads int)
+}
+
+// HeadMul is c = a·b for each head.
+func (c *cpu) HeadMul(y, a, b Tensor, heads int, acc bool) {
+	if c.ready(a.Cols == heads*b.Rows && y.Rows == a.Rows && y.Cols == b.Cols, "HeadMul", y, a, b) {
+		kernel.GEMMHeads(c.pool, c.values(y), c.values(a), c.values(b), a.Rows, b.Rows,
+			b.Cols/heads, heads, acc)
+	}
+}
+
+// HeadMulTA is c = aᵀ·b for each head.
+func (c *cpu) HeadMulTA(y, a, b Tensor, heads int, acc bool) {
+	if c.ready(a.Rows == b.Rows && a.Cols == heads*y.Rows && y.Cols == b.Cols, "HeadMulTA", y, a,
+		b) {
+		kernel.GEMMHeadsTA(c.pool, c.values(y), c.values(a), c.values(b), a.Rows, y.Rows,
+			b.Cols/heads, heads, acc)
+	}
+}
+
+// HeadMulTB is c = a·bᵀ for each head.
+func (c *cpu) HeadMulTB(y, a, b Tensor, heads int, acc bool) {
+	if c.ready(a.Cols == b.Cols && y.Rows == a.Rows && y.Cols == heads*b.Rows, "HeadMulTB", y, a,
+		b) {
+		kernel.GEMMHeadsTB(c.pool, c.values(y), c.values(a), c.values(b), a.Rows, a.Cols/heads,
+			b.Rows, heads, acc)
+	}
+}
+
+// ReLUGrad masks and scales dx by y.
+func (c *cpu) ReLUGrad(dx, y Tensor, rate float32) {
+	if !c.ready(dx.Len() == y.Len(), "ReLUGrad", dx, y) {
+		return
+	}
+	kernel.DropoutReLUGrad(c.pool, c.values(dx), c.values(y), rate)
+}
+
+// Dropout masks x.
+func (c *cpu) Dropout(x Tensor, first int, rate float32, key uint64) {
+	if c.ready(true, "Dropout", x) {
+		kernel.Dropout(c.pool, c.values(x), first, rate, key)
+	}
+}
+
+// LeakyReLU works in place.
+func (c *cpu) LeakyReLU(x Tensor, slope float32) {
+	if c.ready(true, "LeakyReLU", x) {
+		kernel.LeakyReLU(c.pool, c.values(x), slope)
+	}
+}
+
+// LeakyReLUGrad multiplies by the slope at an output.
+func (c *cpu) LeakyReLUGrad(dx, y Tensor, slope float32) {
+	if c.ready(dx.Len() == y.Len(), "LeakyReLUGrad", dx, y) {
+		kernel.LeakyReLUGrad(c.pool, c.values(dx), c.values(y), slope)
+	}
+}
+
+// ELU works in place.
+func (c *cpu) ELU(x Tensor) {
+	if c.ready(true, "ELU", x) {
+		kernel.ELU(c.pool, c.values(x))
+	}
+}
+
+// ELUGrad multiplies by the slope at an output.
+func (c *cpu) ELUGrad(dx, y Tensor) {
+	if c.ready(dx.Len() == y.Len(), "ELUGrad", dx, y) {
+		kernel.ELUGrad(c.pool, c.values(dx), c.values(y))
+	}
+}
+
+// GELU is computed from x.
+func (c *cpu) GELU(y, x Tensor) {
+	if c.ready(y.Len() == x.Len(), "GELU", y, x) {
+		kernel.GELU(c.pool, c.values(y), c.values(x))
+	}
+}
+
+// GELUGrad multiplies by the slope at an input.
+func (c *cpu) GELUGrad(dx, x Tensor) {
+	if c.ready(dx.Len() == x.Len(), "GELUGrad", dx, x) {
+		kernel.GELUGrad(c.pool, c.values(dx), c.values(x))
+	}
+}
+
+// LayerNorm normalizes rows.
+func (c *cpu) LayerNorm(y, x, gamma, beta, stats Tensor) {
+	if c.ready(y.Len() == x.Len() && stats.Len() == 2*x.Rows && gamma.Len() == x.Cols, "LayerNorm",
+		y, x, gamma, beta) {
+		kernel.LayerNorm(c.pool, c.values(y), c.values(x), c.values(gamma), c.values(beta),
+			c.values(stats), x.Rows, x.Cols, normEps)
+	}
+}
+
+// LayerNormGrad computes the gradients of x, gamma and beta.
+func (c *cpu) LayerNormGrad(dx, dgamma, dbeta, dy, x, gamma, stats Tensor) {
+	if c.ready(dx.Len() == x.Len() && dy.Len() == x.Len() && dgamma.Len() == x.Cols,
+		"LayerNormGrad", dx, dy, x) {
+		kernel.LayerNormGrad(c.pool, c.values(dx), c.values(dgamma), c.values(dbeta), c.values(dy),
+			c.values(x), c.values(gamma), c.values(stats), x.Rows, x.Cols)
+	}
+}
+
+// Scale multiplies all values.
+func (c *cpu) Scale(x Tensor, factor float32) {
+	if c.ready(true, "Scale", x) {
+		kernel.Scale(c.pool, c.values(x), factor)
+	}
+}
+
+// RowScale multiplies rows.
+func (c *cpu) RowScale(x, f Tensor) {
+	if c.ready(f.Len() == x.Rows, "RowScale", x, f) {
+		v := c.values(x)
+		kernel.RowScale(c.pool, v, v, c.values(f), x.Rows, x.Cols)
+	}
+}
+
+// HeadMean averages heads.
+func (c *cpu) HeadMean(out, x Tensor, heads int) {
+	if c.ready(out.Rows == x.Rows && x.Cols == heads*out.Cols, "HeadMean", out, x) {
+		kernel.HeadMean(c.pool, c.values(out), c.values(x), out.Rows, heads, out.Cols)
+	}
+}
+
+// HeadMeanGrad gives each head its share.
+func (c *cpu) HeadMeanGrad(dx, dout Tensor, heads int) {
+	if c.ready(dout.Rows == dx.Rows && dx.Cols == heads*dout.Cols, "HeadMeanGrad", dx, dout) {
+		kernel.HeadMeanGrad(c.pool, c.values(dx), c.values(dout), dout.Rows, heads, dout.Cols)
+	}
+}

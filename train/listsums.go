@@ -1,0 +1,225 @@
+package train
+
+import (
+	"context"
+	"math"
+
+	"gdb/sample"
+	"gdb/train/backend"
+	"gdb/train/program"
+)
+
+// listSums is what the lists of a block of nodes were reduced to by one reduction, as far as their
+// parts came. A softmax is summed up as its parts come too: what each of them gives is weighed by
+// the sum of its exponentials, whose logarithm is kept (Milakov and Gimelshein, "Online normalizer
+// calculation for softmax").
+type listSums struct {
+	pull    *program.Pull
+	columns int       // width of what weights need of rows
+	width   int       // and of what they need of lists
+	rows    []float32 // (block, pull.Cols)
+	own     []float32 // (block, width)
+	// logs are, with a softmax, the logarithms of sums, (block, heads); with a maximum they are
+	// zero once there was an entry.
+	logs []float32
+	part []float32 // what a part gives: (chunk, pull.Cols)
+}
+
+// sumFloats is what the sums take for each node.
+func (l *layerPass) sumFloats() (n int) {
+	pulls := l.whole.Pulls()
+	for i := range pulls {
+		n += 2*pulls[i].Cols + pulls[i].Heads
+	}
+	for _, cols := range l.whole.OwnCols() {
+		n += cols
+	}
+	return max(n, 1)
+}
+
+// sizeSums plans the memory of the sums of a block.
+func (l *layerPass) sizeSums(c *carver, block int) (first int) {
+	first = len(c.at)
+	pulls, columns, own := l.whole.Pulls(), l.whole.ColumnCols(), l.whole.OwnCols()
+	weighted := 0
+	for i := range pulls {
+		s := listSums{pull: &pulls[i]}
+		if s.pull.Weighted {
+			s.columns, s.width = columns[weighted], own[weighted]
+			weighted++
+		}
+		c.add(block * s.pull.Cols)
+		c.add(block * s.width)
+		c.add(block * s.pull.Heads)
+		c.add(l.chunk * s.pull.Cols)
+		l.sums = append(l.sums, s)
+	}
+	return first
+}
+
+// takeSums takes it.
+func (l *layerPass) takeSums(c *carver, first int) {
+	for i := range l.sums {
+		s, at := &l.sums[i], first+4*i
+		s.rows, s.own, s.logs, s.part = c.take(at), c.take(at+1), c.take(at+2), c.take(at+3)
+	}
+}
+
+// of are the sums of n nodes of the block.
+func (s *listSums) of(first, n int) []float32 {
+	return s.rows[first*s.pull.Cols : (first+n)*s.pull.Cols]
+}
+
+// clearSums begins with n nodes of the block.
+func (l *layerPass) clearSums(first, n int) {
+	for i := range l.sums {
+		s := &l.sums[i]
+		clear(s.of(first, n))
+		for k := first * s.pull.Heads; k < (first+n)*s.pull.Heads; k++ {
+			s.logs[k] = float32(math.Inf(-1))
+		}
+	}
+}
+
+// ownOf computes what weights need of the lists of a block of nodes.
+func (l *layerPass) ownOf(ctx context.Context, nodes []sample.NodeID) error {
+	if len(l.columns) == 0 {
+		return nil
+	}
+	for first := 0; first < len(nodes); first += l.chunk {
+		part := nodes[first:min(first+l.chunk, len(nodes))]
+		x, err := l.inputs(ctx, part)
+		if err != nil {
+			return err
+		}
+		norms, err := l.normsOf(ctx, part)
+		if err != nil {
+			return err
+		}
+		if err := l.ownOfChunk(&chunk{nodes: part, first: first, x: x, norms: norms}); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// ownOfChunk is ownOf for a chunk.
+func (l *layerPass) ownOfChunk(c *chunk) error {
+	if len(l.columns) == 0 {
+		return nil
+	}
+	if err := l.be.Begin(); err != nil {
+		return err
+	}
+	own := l.whole.Own(l.model.Machine(), l.host(c.x, l.src.dim()), l.host(c.norms, 1))
+	for i := range l.sums {
+		if s := &l.sums[i]; s.pull.Weighted {
+			l.be.Read(s.own[c.first*s.width:], own[0])
+			own = own[1:]
+		}
+	}
+	return l.be.Err()
+}
+
+// accumulate adds to the sums of nodes of the block, from first on, what these entries give, of
+// lists of deg. Rows are those at hand, which the columns are of.
+func (l *layerPass) accumulate(first int, rows []float32, off, idx, deg []uint32) error {
+	if err := l.be.Begin(); err != nil {
+		return err
+	}
+	m, w, n := l.model.Machine(), l.whole, len(deg)
+	count := len(rows) / l.from.dim()
+	table := l.host(rows, l.from.dim())
+	lists := l.be.Segments(backend.Lists{Off: off, Idx: idx})
+	weighted := 0
+	for i := range l.sums {
+		s, weights, sums := &l.sums[i], backend.Tensor{}, []float32(nil)
+		if s.pull.Weighted {
+			column := l.be.Host(l.columns[weighted], count, s.columns)
+			own := l.be.Host(s.own[first*s.width:], n, s.width)
+			weights = w.Weights(m, s.pull, column, own, lists)
+			weighted++
+			if s.pull.Softmax {
+				sums = l.logSums(weights, off)
+				l.be.Softmax(weights, lists)
+			}
+		}
+		reduced := w.Reduced(m, s.pull, table, weights, lists)
+		part := s.part[:reduced.Len()]
+		l.be.Read(part, reduced)
+		if err := l.be.Err(); err != nil {
+			return err
+		}
+		for k, d := range deg {
+			if entries := off[k+1] - off[k]; entries > 0 {
+				s.merge(first+k, part[k*s.pull.Cols:(k+1)*s.pull.Cols], sums, k,
+					float32(entries)/float32(d))
+			}
+		}
+	}
+	return nil
+}
+
+// logSums are the logarithms of the sums of the exponentials of scores, by list and head.
+func (l *layerPass) logSums(scores backend.Tensor, off []uint32) []float32 {
+	heads := scores.Cols
+	values := make([]float32, scores.Len())
+	l.be.Read(values, scores)
+	out := make([]float32, (len(off)-1)*heads)
+	for i := range len(off) - 1 {
+		for h := range heads {
+			top, sum := math.Inf(-1), 0.0
+			for e := off[i]; e < off[i+1]; e++ {
+				top = max(top, float64(values[int(e-off[0])*heads+h]))
+			}
+			for e := off[i]; e < off[i+1]; e++ {
+				sum += math.Exp(float64(values[int(e-off[0])*heads+h]) - top)
+			}
+			out[i*heads+h] = float32(top + math.Log(sum))
+		}
+	}
+	return out
+}
+
+// merge adds to the sums of a node what a part of its list gives, its k-th; share is the part's of
+// the list's entries.
+func (s *listSums) merge(node int, part, logSums []float32, k int, share float32) {
+	row := s.of(node, 1)
+	switch {
+	case s.pull.Softmax:
+		d := s.pull.Cols / s.pull.Heads
+		for h := range s.pull.Heads {
+			was, now := &s.logs[node*s.pull.Heads+h], logSums[k*s.pull.Heads+h]
+			old, fresh := merged(was, now)
+			for c := h * d; c < (h+1)*d; c++ {
+				row[c] = old*row[c] + fresh*part[c]
+			}
+		}
+	case s.pull.Reduce == program.Max:
+		seen := s.logs[node] == 0
+		s.logs[node] = 0
+		for c, v := range part {
+			if !seen || v > row[c] {
+				row[c] = v
+			}
+		}
+	case s.pull.Reduce == program.Sum:
+		for c, v := range part {
+			row[c] += v
+		}
+	default:
+		for c, v := range part {
+			row[c] += share * v
+		}
+	}
+}
+
+// merged are the shares that what was and what comes have in a softmax of both, whose logarithms of
+// sums these are; was becomes that of both.
+func merged(was *float32, now float32) (old, fresh float32) {
+	a, b := float64(*was), float64(now)
+	top := max(a, b)
+	sum := math.Exp(a-top) + math.Exp(b-top)
+	*was = float32(top + math.Log(sum))
+	return float32(math.Exp(a-top) / sum), float32(math.Exp(b-top) / sum)
+}

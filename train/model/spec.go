@@ -1,0 +1,68 @@
+package model
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"gdb/train/program"
+)
+
+// Spec says which model is made: an architecture, its widths and its options.
+type Spec struct {
+	// Architecture is one that Find knows.
+	Architecture
+	// Dims are the widths of the input and of each layer's output.
+	Dims []int
+	// Dropout is the share of values dropped before each layer, in training.
+	Dropout float32
+}
+
+// Architecture makes the layers of models.
+type Architecture interface {
+	// Name is what --model calls it.
+	Name() string
+	// Layer appends layer l, from 0, which reads x: the rows of Builder.Lists. What it returns are
+	// those of the nodes that have lists.
+	Layer(b *program.Builder, s *Spec, l int, x program.Value) program.Value
+}
+
+// architectures are those of this version.
+var architectures = []Architecture{sage{}}
+
+// Names are the names of all architectures.
+func Names() (names []string) {
+	for _, a := range architectures {
+		names = append(names, a.Name())
+	}
+	return names
+}
+
+// Find returns an architecture by name.
+func Find(name string) (Architecture, error) {
+	i := slices.IndexFunc(architectures, func(a Architecture) bool { return a.Name() == name })
+	if i < 0 {
+		return nil, fmt.Errorf("unknown model %q; known: %s", name, strings.Join(Names(), ", "))
+	}
+	return architectures[i], nil
+}
+
+// Layers is the number of layers.
+func (s *Spec) Layers() int { return len(s.Dims) - 1 }
+
+// build appends all layers.
+func (s *Spec) build(b *program.Builder, x program.Value) program.Value {
+	for l := range s.Layers() {
+		x = s.Layer(b, s, l, x)
+		b.Next()
+	}
+	return x
+}
+
+// last says whether a layer is the last.
+func (s *Spec) last(l int) bool { return l == s.Layers()-1 }
+
+// options are those of a program of the whole model.
+func (s *Spec) options(train, inPlace bool) program.Options {
+	return program.Options{Layers: s.Layers(), Features: s.Dims[0], Train: train, InPlace: inPlace}
+}

@@ -1,0 +1,186 @@
+package program
+
+import "slices"
+
+// noUse is the last use of what nothing reads.
+const noUse = -1
+
+// group is values that share memory: a value, its views, and what is computed in its place.
+type group struct {
+	rows     Rows
+	cols     int
+	role     role
+	index    int
+	begin    int // the operation that writes it first
+	segments []segment
+}
+
+// segment is the rows of a group from those of a value to those of the next one: they are free once
+// nothing reads them any more.
+type segment struct {
+	rows Rows // from the first of these, counted from the end, on
+	last int  // the last operation that reads it
+}
+
+// memoryMap says which group each value is in.
+type memoryMap struct {
+	groups []group
+	of     []int // by value; -1 for none
+}
+
+// assign finds which values share memory, and marks what must be copied. Operations have numbers as
+// the program does them: the loss, which reads the logits and writes their gradient, stands between
+// the passes.
+func (p *Program) assign() *memoryMap {
+	m := &memoryMap{of: make([]int, len(p.values))}
+	for i := range m.of {
+		m.of[i] = noUse
+	}
+	last := p.lastUses()
+	if p.inPlace {
+		m.start(p, p.own, -1)
+	} else {
+		m.start(p, p.features, -1)
+	}
+	for i := range p.ops {
+		if i == p.forward && p.seed != 0 {
+			m.start(p, p.seed, p.time(i)-1)
+		}
+		o := &p.ops[i]
+		at := p.time(i)
+		target := o.acc
+		if target == 0 && o.inPlace >= 0 {
+			target = o.in[o.inPlace]
+		}
+		switch {
+		case target != 0 && p.replaceable(o, target, last[p.root(target)], at):
+			m.of[o.out] = m.of[p.root(target)]
+		default:
+			o.copies = target != 0
+			m.start(p, o.out, at)
+		}
+		for _, v := range o.extra {
+			m.start(p, v, at)
+		}
+	}
+	m.end(p, last)
+	return m
+}
+
+// time is when an operation is done.
+func (p *Program) time(i int) int {
+	if i >= p.forward {
+		return i + 1
+	}
+	return i
+}
+
+// root is the value of which v is a view, or v.
+func (p *Program) root(v Value) Value {
+	if base := p.of(v).base; base != 0 {
+		return base
+	}
+	return v
+}
+
+// replaceable says whether the result of an operation may take the place of a value.
+func (p *Program) replaceable(o *op, target Value, last, at int) bool {
+	switch t, out := p.of(target), p.of(o.out); {
+	case out.role == roleGrad:
+		return t.role == roleGrad
+	case t.role != roleStep && t.role != roleFeatures:
+		return false
+	case o.acc == 0 && t.rows != out.rows: // a view of more rows
+		return false
+	}
+	return last <= at && p.lone(o, target)
+}
+
+// lone says whether an operation reads a value once only.
+func (p *Program) lone(o *op, target Value) bool {
+	n := 0
+	for _, v := range o.reads() {
+		if p.root(v) == p.root(target) {
+			n++
+		}
+	}
+	return n == 1
+}
+
+// lastUses are the last operations that read values or views of them.
+func (p *Program) lastUses() []int {
+	last := make([]int, len(p.values))
+	for i := range last {
+		last[i] = noUse
+	}
+	for i := range p.ops {
+		for _, v := range p.ops[i].reads() {
+			last[v] = p.time(i)
+			last[p.root(v)] = p.time(i)
+		}
+	}
+	last[p.logits] = max(last[p.logits], p.forward)
+	return last
+}
+
+// start begins a group with a value.
+func (m *memoryMap) start(p *Program, v Value, at int) {
+	x := p.of(v)
+	m.groups = append(m.groups, group{rows: x.rows, cols: x.cols, role: x.role, index: x.index,
+		begin: at})
+	m.of[v] = len(m.groups) - 1
+}
+
+// end finds the segments of all groups.
+func (m *memoryMap) end(p *Program, last []int) {
+	for v := range p.values {
+		x := &p.values[v]
+		if x.base != 0 {
+			m.of[v] = m.of[x.base]
+		}
+	}
+	for v := range p.values {
+		if m.of[v] < 0 {
+			continue
+		}
+		g := &m.groups[m.of[v]]
+		use := last[v]
+		if p.values[v].base == 0 {
+			use = p.ownUse(Value(v))
+		}
+		rows := p.values[v].rows
+		i := slices.IndexFunc(g.segments, func(s segment) bool { return s.rows == rows })
+		if i < 0 {
+			g.segments = append(g.segments, segment{rows: rows, last: use})
+			continue
+		}
+		g.segments[i].last = max(g.segments[i].last, use)
+	}
+	for i := range m.groups {
+		m.groups[i].settle()
+	}
+}
+
+// ownUse is the last operation that reads a value or writes it, views of it aside.
+func (p *Program) ownUse(v Value) int {
+	last := noUse
+	if v == p.logits || v == p.seed {
+		last = p.forward
+	}
+	for i := range p.ops {
+		o := &p.ops[i]
+		if o.out == v || slices.Contains(o.extra, v) || slices.Contains(o.reads(), v) {
+			last = p.time(i)
+		}
+	}
+	return last
+}
+
+// settle sorts the segments from the first row on; rows that a later segment has are read by all
+// that reads an earlier one.
+func (g *group) settle() {
+	slices.SortFunc(g.segments, func(a, b segment) int { return a.rows.n - b.rows.n })
+	for i := 1; i < len(g.segments); i++ {
+		g.segments[i].last = max(g.segments[i].last, g.segments[i-1].last)
+	}
+}

@@ -1,0 +1,281 @@
+package program
+
+import (
+	"math"
+
+	"gdb/internal/mem"
+	"gdb/internal/rng"
+	"gdb/sample"
+	"gdb/train/backend"
+)
+
+// dropDomain keeps the keys of dropout apart from other draws.
+const dropDomain = 0x64726f70 // "drop"
+
+// Input is what a program computes a batch from.
+type Input struct {
+	Dense *sample.Dense
+	// X are the features of the batch's nodes, or of Nodes(1) for a program that reads rows in
+	// place. It is overwritten.
+	X []float32
+	// Table and Rows are those of sample.Batch, for a program that reads rows in place.
+	Table backend.Tensor
+	Rows  []uint32
+	// Degrees are the in-degrees of the batch's nodes in the whole graph, for a program that reads
+	// them.
+	Degrees []uint32
+	// Seed, Epoch and Batch are what dropout is a function of, beside its number and position.
+	Seed, Epoch, Batch uint64
+}
+
+// Machine runs programs over the same parameters on a backend. It is for one goroutine.
+type Machine struct {
+	be     backend.Backend
+	params *Params
+	held   mem.Account // the lists of layers
+
+	p       *Program
+	in      Input
+	sizes   Sizes
+	layout  *layout
+	regions [2]backend.Tensor
+	// properties are those of the batch that the program reads.
+	properties [2]backend.Tensor
+	norms      []float32
+	hops       []hopLists
+}
+
+// hopLists are the lists of a hop, with the memory that they are rebased in.
+type hopLists struct {
+	view     sample.Layer
+	off, idx []uint32
+	made     [2]bool // without loops, with them
+	segments [2]backend.Segments
+	loopOff  []uint32
+	loopIdx  []uint32
+}
+
+// NewMachine returns a machine. What it holds beside the backend's memory is counted in budget,
+// which may be nil.
+func NewMachine(be backend.Backend, params *Params, budget *mem.Budget) *Machine {
+	return &Machine{be: be, params: params, held: mem.NewAccount(budget, "lists of layers")}
+}
+
+// SizesOf are the sizes of a batch.
+func SizesOf(d *sample.Dense) (s Sizes) {
+	s.set(d)
+	return s
+}
+
+func (s *Sizes) set(d *sample.Dense) {
+	s.Nodes, s.Entries = s.Nodes[:0], s.Entries[:0]
+	end := int(d.NodeIDOffsets[len(d.NodeIDOffsets)-1])
+	for l := range d.Layers() + 1 {
+		s.Nodes = append(s.Nodes, end-int(d.NodeIDOffsets[l]))
+	}
+	for l := range d.Layers() {
+		first := d.NbrOffsets[d.NodeIDOffsets[l+1]-d.NodeIDOffsets[1]]
+		s.Entries = append(s.Entries, len(d.Nbrs)-int(first))
+	}
+}
+
+// Forward computes the logits of a batch, valid until the backend's next Begin, as is all that
+// Backward needs. The error is of the host's memory, not of the device: see backend.Backend.Err.
+func (m *Machine) Forward(p *Program, in Input) (backend.Tensor, error) {
+	m.p, m.in = p, in
+	m.sizes.set(in.Dense)
+	m.views(in.Dense)
+	if err := m.held.AtLeast(m.listBytes()); err != nil {
+		return backend.Tensor{}, err
+	}
+	rows := m.sizes.Nodes[0]
+	if p.inPlace {
+		rows = m.sizes.Nodes[1]
+	}
+	floats := rows * p.of(p.features).cols
+	m.layout = p.memory.arrange(&m.sizes, floats)
+	for _, l := range p.lists() {
+		m.segments(l)
+	}
+	m.regions[regionFeatures] = m.be.Host(in.X, 1, floats)
+	if p.Degrees() {
+		m.norms = resized(m.norms, len(in.Degrees))
+		Norms(m.norms, in.Degrees)
+		m.properties[InvSqrtDegree] = m.be.Host(m.norms, len(m.norms), 1)
+	}
+	m.regions[regionStep] = m.be.Scratch(1, m.layout.floats)
+	if err := m.be.Err(); err != nil {
+		return backend.Tensor{}, err
+	}
+	for i := range p.forward {
+		m.run(&p.ops[i])
+	}
+	return m.tensor(p.logits), m.be.Err()
+}
+
+// Logits are those of the last Forward, and GradLogits is where their gradient goes before
+// Backward.
+func (m *Machine) Logits() backend.Tensor { return m.tensor(m.p.logits) }
+
+// GradLogits is where the gradient of the logits goes before Backward.
+func (m *Machine) GradLogits() backend.Tensor { return m.tensor(m.p.seed) }
+
+// Backward computes the gradients of all parameters from that of the logits.
+func (m *Machine) Backward() {
+	for i := m.p.forward; i < len(m.p.ops); i++ {
+		m.run(&m.p.ops[i])
+	}
+}
+
+// views makes the lists of all hops.
+func (m *Machine) views(d *sample.Dense) {
+	for len(m.hops) < d.Layers() {
+		m.hops = append(m.hops, hopLists{})
+	}
+	for l := range d.Layers() {
+		h := &m.hops[l]
+		h.made = [2]bool{}
+		h.view = d.LayerView(l, h.off[:0], h.idx[:0])
+		if l > 0 { // layer 0 aliases d
+			h.off, h.idx = h.view.Off, h.view.Idx
+		}
+	}
+}
+
+// lists are those that a program reads.
+func (p *Program) lists() (all []List) {
+	seen := map[List]bool{}
+	for i := range p.ops {
+		if o := &p.ops[i]; isList(o.kind) && !seen[o.list] {
+			seen[o.list] = true
+			all = append(all, o.list)
+		}
+	}
+	return all
+}
+
+// back says what the backward pass needs of lists: transposed ones, and the numbers of entries in
+// them.
+func (p *Program) back(l List) (transposed, entries bool) {
+	for i := range p.ops {
+		o := &p.ops[i]
+		if !isList(o.kind) || o.list != l {
+			continue
+		}
+		switch o.kind {
+		case opPullMeanGrad, opPullSumGrad, opPullMaxGrad:
+			transposed = true
+		case opPullWeightedGradX, opEntryToRow, opScores2GradRow:
+			transposed, entries = true, true
+		}
+	}
+	return transposed, entries
+}
+
+// segments makes lists available on the backend.
+func (m *Machine) segments(l List) backend.Segments {
+	h, which := &m.hops[l.Hop], 0
+	if l.Loops {
+		which = 1
+	}
+	if h.made[which] {
+		return h.segments[which]
+	}
+	lists := backend.Lists{Off: h.view.Off, Idx: h.view.Idx}
+	if l.Loops {
+		lists.Off, lists.Idx = h.withLoops()
+	}
+	if l.Hop == 0 && m.p.inPlace {
+		lists.At, lists.Idx = lists.Idx, m.in.Rows
+	}
+	if transposed, entries := m.p.back(l); transposed {
+		lists.Rows, lists.Entries = int(h.view.In), entries
+	}
+	h.made[which], h.segments[which] = true, m.be.Segments(lists)
+	return h.segments[which]
+}
+
+// withLoops adds to each list an entry for its own node, the last.
+func (h *hopLists) withLoops() (off, idx []uint32) {
+	off, idx = append(h.loopOff[:0], 0), h.loopIdx[:0]
+	for i := range h.view.Out {
+		idx = append(idx, h.view.Idx[h.view.Off[i]:h.view.Off[i+1]]...)
+		idx = append(idx, h.view.Skip+i)
+		off = append(off, uint32(len(idx)))
+	}
+	h.loopOff, h.loopIdx = off, idx
+	return off, idx
+}
+
+// listBytes is the memory of the hops' lists.
+func (m *Machine) listBytes() int64 {
+	n := 0
+	for i := range m.hops {
+		h := &m.hops[i]
+		n += cap(h.off) + cap(h.idx) + cap(h.loopOff) + cap(h.loopIdx)
+	}
+	return 4 * int64(n+cap(m.norms))
+}
+
+// ListFloats is what the lists of a batch of such sizes take of a step's scratch for the backward
+// pass.
+func (p *Program) ListFloats(s *Sizes) (floats int) {
+	for _, l := range p.lists() {
+		transposed, entries := p.back(l)
+		if !transposed {
+			continue
+		}
+		floats += backend.SegmentFloats(s.Nodes[l.Hop], s.Of(Entries(l)), s.Nodes[l.Hop+1], entries)
+	}
+	return floats
+}
+
+// tensor is where a value is.
+func (m *Machine) tensor(v Value) backend.Tensor {
+	x := m.p.of(v)
+	rows := m.sizes.Of(x.rows)
+	switch x.role {
+	case roleParam:
+		return m.params.Weight(x.index)
+	case roleGrad:
+		return m.params.Grad(x.index)
+	case roleTable:
+		return m.in.Table
+	case roleHost:
+		return lastRows(m.properties[x.index], rows)
+	}
+	g := m.p.memory.of[v]
+	group, spot := &m.p.memory.groups[g], m.layout.spots[g]
+	skipped := (m.sizes.Of(group.rows) - rows) * x.cols
+	return m.regions[spot.region].View(spot.at+skipped, rows, x.cols)
+}
+
+// key is that of a dropout.
+func (m *Machine) key(site int) uint64 {
+	return rng.Key(dropDomain, m.in.Seed, m.in.Epoch, m.in.Batch, uint64(site)) | 1
+}
+
+// Degrees says whether the program reads degrees of nodes.
+func (p *Program) Degrees() bool {
+	for i := range p.values {
+		if v := &p.values[i]; v.role == roleHost && v.index == int(InvSqrtDegree) {
+			return true
+		}
+	}
+	return false
+}
+
+// resized returns s with length n; its values are lost when it grows.
+func resized[T any](s []T, n int) []T {
+	if cap(s) < n {
+		return make([]T, n, n+n/8)
+	}
+	return s[:n]
+}
+
+// Norms computes InvSqrtDegree from degrees.
+func Norms(norms []float32, degrees []uint32) {
+	for i, d := range degrees {
+		norms[i] = float32(1 / math.Sqrt(1+float64(d)))
+	}
+}

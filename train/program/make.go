@@ -1,0 +1,87 @@
+package program
+
+// Model appends the operations from the features to the logits.
+type Model func(b *Builder, features Value) Value
+
+// Options say which program is made of a model. Programs of the same options are the same.
+type Options struct {
+	// Layers is the number of hops, and Features the width of the features.
+	Layers, Features int
+	// Train drops values out, and adds the backward pass.
+	Train bool
+	// InPlace reads the rows that the first layer pulls where they are kept. Where a program reads
+	// them otherwise, Program.InPlace is false.
+	InPlace bool
+	// Order says at which of Program.Places a product comes before its aggregation; where it is
+	// shorter than these, they stay as the model has them.
+	Order []bool
+	// Without names passes that are left out, to measure what they give.
+	Without Passes
+}
+
+// Passes are passes over a program that can be left out.
+type Passes struct {
+	// Elements is the fusion of element-wise operations, Sums that of sums with what computes their
+	// parts, and Dead the removal of what nothing reads.
+	Elements, Sums, Dead bool
+}
+
+// Make makes a program of a model. Parameters are added to params if they are not there.
+func Make(params *Params, m Model, o Options) *Program {
+	p := newProgram(params, o.Layers)
+	p.features = p.new(value{rows: Nodes(0), cols: o.Features, role: roleFeatures})
+	p.logits = m(&Builder{p: p, Train: o.Train}, p.features)
+	p.check()
+	p.places = len(p.findPlaces())
+	p.reorder(o.Order)
+	if !o.Without.Elements {
+		p.fuseElements()
+	}
+	p.inPlace = o.InPlace && p.readInPlace()
+	p.forward = len(p.ops)
+	if !o.Without.Dead {
+		p.dropDead()
+	}
+	if o.Train {
+		p.differentiate()
+	}
+	if !o.Without.Sums {
+		p.fuseSums()
+	}
+	if !o.Without.Dead {
+		p.dropDead()
+	}
+	p.memory = p.assign()
+	return p
+}
+
+// check panics for a model whose logits are not those of the seeds.
+func (p *Program) check() {
+	v := p.of(p.logits)
+	if v.rows != Nodes(p.layers) || v.base != 0 || v.role != roleStep {
+		panic("BUG: the logits of a model are not an operation's result for the seeds")
+	}
+}
+
+// Places is how many places there are where aggregation and product may change their order.
+func (p *Program) Places() int { return p.places }
+
+// Order is the order that the model itself has at its places.
+func Order(params *Params, m Model, o Options) (order []bool) {
+	p := newProgram(params, o.Layers)
+	p.features = p.new(value{rows: Nodes(0), cols: o.Features, role: roleFeatures})
+	p.logits = m(&Builder{p: p, Train: o.Train}, p.features)
+	for _, pl := range p.findPlaces() {
+		order = append(order, pl.transforms)
+	}
+	return order
+}
+
+// InPlace says whether the first layer reads rows where they are kept.
+func (p *Program) InPlace() bool { return p.inPlace }
+
+// StepFloats is the scratch of a step on a batch of such sizes, in floats, whose features have so
+// many that may be overwritten. What lists take for the backward pass is counted by ListFloats.
+func (p *Program) StepFloats(s *Sizes, features int) int {
+	return p.memory.arrange(s, features).floats
+}

@@ -1,0 +1,82 @@
+package program
+
+import "fmt"
+
+// rowsKind says what the rows of a value are.
+type rowsKind uint8
+
+const (
+	fixedRows rowsKind = iota // a number
+	nodeRows                  // the nodes of the deltas from a hop on
+	entryRows                 // the entries of a hop's lists
+	loopRows                  // the same, and one for each node that has a list: its self loop
+)
+
+// Rows is a number of rows that is a symbol until the sizes of a batch are known.
+type Rows struct {
+	kind rowsKind
+	n    int
+}
+
+// Fixed are n rows.
+func Fixed(n int) Rows { return Rows{fixedRows, n} }
+
+// Nodes are the nodes of the deltas Δhop … Δk of a batch: hop 0 are all nodes, and a layer that
+// reads Nodes(l) computes Nodes(l+1).
+func Nodes(hop int) Rows { return Rows{nodeRows, hop} }
+
+// Entries are the entries of a list.
+func Entries(l List) Rows {
+	if l.Loops {
+		return Rows{loopRows, l.Hop}
+	}
+	return Rows{entryRows, l.Hop}
+}
+
+// String names the rows as a printed program does.
+func (r Rows) String() string {
+	switch r.kind {
+	case nodeRows:
+		return fmt.Sprintf("N%d", r.n)
+	case entryRows:
+		return fmt.Sprintf("E%d", r.n)
+	case loopRows:
+		return fmt.Sprintf("E%d'", r.n)
+	}
+	return fmt.Sprint(r.n)
+}
+
+// List names the neighbor lists of a hop: a layer reads Nodes(Hop) by them, and has a list for each
+// of Nodes(Hop+1).
+type List struct {
+	Hop int
+	// Loops adds to each list an entry for its own node.
+	Loops bool
+}
+
+// String names the lists as a printed program does.
+func (l List) String() string {
+	if l.Loops {
+		return fmt.Sprintf("hop%d+loops", l.Hop)
+	}
+	return fmt.Sprintf("hop%d", l.Hop)
+}
+
+// Sizes are the numbers of rows of a batch.
+type Sizes struct {
+	Nodes   []int // of Nodes(0), Nodes(1), …
+	Entries []int // of the lists of hop 0, 1, …, without loops
+}
+
+// Of is a number of rows.
+func (s *Sizes) Of(r Rows) int {
+	switch r.kind {
+	case nodeRows:
+		return s.Nodes[r.n]
+	case entryRows:
+		return s.Entries[r.n]
+	case loopRows:
+		return s.Entries[r.n] + s.Nodes[r.n+1]
+	}
+	return r.n
+}

@@ -1,0 +1,44 @@
+package program
+
+// Value names a matrix of a program. The zero Value is none.
+type Value int32
+
+// role is where the memory of a value is.
+type role uint8
+
+const (
+	roleStep     role = iota // of a step, by liveness
+	roleFeatures             // features of the batch, which a step may overwrite
+	roleParam                // a parameter
+	roleGrad                 // the gradient of a parameter
+	roleHost                 // values of the host that are only read: properties
+	roleTable                // rows of the owner of a feature cache, by their numbers
+)
+
+// value is what a program knows of a Value.
+type value struct {
+	rows Rows
+	cols int
+	role role
+	// index is the number of a parameter or of its gradient, or that of a property.
+	index int
+	// base is the value of which this is the last rows; 0 for none.
+	base Value
+	// name is shown, of parameters.
+	name string
+	// grad says that a gradient reaches it: it depends on parameters.
+	grad bool
+}
+
+// Property is data of a batch that an operation reads.
+type Property uint8
+
+// The properties.
+const (
+	// InvSqrtDegree has for each node 1/sqrt(1+d), d being its in-degree in the whole graph.
+	InvSqrtDegree Property = iota
+	// EdgeWeight has the weight of each entry of a list.
+	EdgeWeight
+)
+
+var propertyNames = []string{"1/sqrt(1+degree)", "edge weight"}

@@ -1,0 +1,305 @@
+package program
+
+import (
+	"fmt"
+
+	"gdb/train/backend"
+)
+
+// Whole is a layer that is computed over whole neighbor lists, for some nodes at a time. It is cut
+// into what is done once for each row that lists read (Table, Columns), what is done over lists, of
+// which parts may come one after the other (Pulls), and what is done for each node (Output).
+type Whole struct {
+	p      *Program
+	list   List
+	table  Value // of which lists read rows: the input, or computed from it
+	pulls  []Pull
+	values []Value // what Columns computes
+}
+
+// Pull is a reduction of whole lists.
+type Pull struct {
+	op  *op
+	out Value
+	// Reduce is how rows become one.
+	Reduce Reduce
+	// Weighted says that rows have weights, which are computed from a column of rows. Softmax says
+	// that they are the softmax of scores.
+	Weighted, Softmax bool
+	// Heads and Cols are those of the result.
+	Heads, Cols int
+	scores      *op
+}
+
+// Layer appends one layer.
+type Layer func(b *Builder, x Value) Value
+
+// MakeWhole cuts a layer with inputs of so many columns. Products come before aggregations where
+// rows become narrower.
+func MakeWhole(params *Params, layer Layer, cols int) *Whole {
+	p := newProgram(params, 1)
+	p.features = p.new(value{rows: Nodes(0), cols: cols, role: roleFeatures})
+	p.logits = layer(&Builder{p: p}, p.features)
+	p.check()
+	p.reorder(p.narrowFirst())
+	p.fuseElements()
+	p.forward = len(p.ops)
+	p.fuseSums()
+	p.dropDead()
+	w := &Whole{p: p, table: p.features}
+	w.findPulls()
+	return w
+}
+
+// narrowFirst is the order that reads narrow rows.
+func (p *Program) narrowFirst() (order []bool) {
+	for _, pl := range p.findPlaces() {
+		o := &p.ops[pl.product]
+		din, dout := p.of(o.in[1]).rows.n, p.of(o.in[1]).cols
+		narrow := dout < din
+		if p.ops[pl.pull].kind == opPullWeighted {
+			narrow = dout <= din
+		}
+		order = append(order, narrow)
+	}
+	return order
+}
+
+// findPulls finds what is done over lists.
+func (w *Whole) findPulls() {
+	from := w.p.producers()
+	for i := range w.p.ops {
+		o := &w.p.ops[i]
+		pull := Pull{op: o, out: o.out, Heads: 1, Cols: w.p.of(o.out).cols}
+		switch o.kind {
+		case opPullMean:
+			pull.Reduce = Mean
+		case opPullSum:
+			pull.Reduce = Sum
+		case opPullMax:
+			pull.Reduce = Max
+		case opPullWeighted:
+			pull.Heads = o.heads
+			w.weighted(&pull, from)
+		default:
+			continue
+		}
+		if len(w.pulls) > 0 && (w.table != o.in[0] || w.list != o.list) {
+			panic("BUG: a layer reads two kinds of rows or of lists")
+		}
+		w.table, w.list = o.in[0], o.list
+		w.pulls = append(w.pulls, pull)
+	}
+}
+
+// weighted finds where the weights of a sum come from.
+func (w *Whole) weighted(pull *Pull, from map[Value]int) {
+	pull.Weighted, pull.Reduce = true, Sum
+	pull.scores = &w.p.ops[from[pull.op.in[1]]]
+	if pull.scores.kind == opSoftmax {
+		pull.Softmax = true
+		pull.scores = &w.p.ops[from[pull.scores.in[0]]]
+	}
+	w.values = append(w.values, pull.scores.in[0])
+}
+
+// Pulls are the reductions of a layer, none for one that reads no lists.
+func (w *Whole) Pulls() []Pull { return w.pulls }
+
+// Loops says whether lists have an entry for their own node.
+func (w *Whole) Loops() bool { return w.list.Loops }
+
+// Transforms says whether lists read rows that are computed from the inputs, and not these.
+func (w *Whole) Transforms() bool { return w.table != w.p.features }
+
+// TableCols is the width of the rows that lists read, OutCols that of the results.
+func (w *Whole) TableCols() int { return w.p.of(w.table).cols }
+
+// OutCols is the width of the layer's results.
+func (w *Whole) OutCols() int { return w.p.of(w.p.logits).cols }
+
+// Degrees says whether the layer reads degrees of nodes.
+func (w *Whole) Degrees() bool { return w.p.Degrees() }
+
+// ColumnCols are the widths of what Columns computes.
+func (w *Whole) ColumnCols() (cols []int) {
+	for _, v := range w.values {
+		cols = append(cols, w.p.of(v).cols)
+	}
+	return cols
+}
+
+// ColumnFloats is how many values Columns computes for each row.
+func (w *Whole) ColumnFloats() (n int) {
+	for _, v := range w.values {
+		n += w.p.of(v).cols
+	}
+	return n
+}
+
+// piece computes values of some nodes from what is known of them, each once.
+type piece struct {
+	w       *Whole
+	m       *Machine
+	rows    int
+	known   map[Value]backend.Tensor
+	lent    map[Value]bool // of known: others read them again
+	degrees backend.Tensor
+}
+
+// rowsOf starts the computation for nodes whose rows of a value are x.
+func (w *Whole) rowsOf(m *Machine, of Value, x, degrees backend.Tensor) *piece {
+	m.p = w.p
+	return &piece{w: w, m: m, rows: x.Rows, known: map[Value]backend.Tensor{of: x},
+		lent: map[Value]bool{of: true}, degrees: degrees}
+}
+
+// Table computes the rows that lists read from inputs x; degrees has a value of each node, where
+// Degrees asks for it.
+func (w *Whole) Table(m *Machine, x, degrees backend.Tensor) backend.Tensor {
+	return w.rowsOf(m, w.p.features, x, degrees).value(w.table)
+}
+
+// Columns computes from rows of the table what weights of entries need of rows: one matrix for each
+// Pull that is weighted, in their order.
+func (w *Whole) Columns(m *Machine, table, degrees backend.Tensor) (columns []backend.Tensor) {
+	p := w.rowsOf(m, w.table, table, degrees)
+	for _, v := range w.values {
+		columns = append(columns, p.value(v))
+	}
+	return columns
+}
+
+// Own computes from the inputs x of nodes what weights need of their lists: one matrix for each
+// Pull that is weighted, in their order.
+func (w *Whole) Own(m *Machine, x, degrees backend.Tensor) (own []backend.Tensor) {
+	p := w.rowsOf(m, w.p.features, x, degrees)
+	for i := range w.pulls {
+		if w.pulls[i].Weighted {
+			own = append(own, p.value(w.pulls[i].scores.in[1]))
+		}
+	}
+	return own
+}
+
+// OwnCols are the widths of what Own computes.
+func (w *Whole) OwnCols() (cols []int) {
+	for i := range w.pulls {
+		if w.pulls[i].Weighted {
+			cols = append(cols, w.p.of(w.pulls[i].scores.in[1]).cols)
+		}
+	}
+	return cols
+}
+
+// Weights are the weights of entries for a Pull that is weighted, or what their softmax is to be
+// taken of, given what Columns and Own computed.
+func (w *Whole) Weights(m *Machine, pull *Pull, column, own backend.Tensor,
+	s backend.Segments) backend.Tensor {
+	o, out := pull.scores, m.be.Scratch(s.Entries, pull.Heads)
+	switch o.kind {
+	case opScores:
+		m.be.Scores(out, column, own, s, o.scalar)
+	case opProduct:
+		m.be.EntryProduct(out, column, own, s)
+	case opScores2:
+		att := w.p.of(o.in[2])
+		m.be.Scores2(out, column, own, m.params.Weight(att.index), s, o.heads, o.scalar)
+	}
+	return out
+}
+
+// Reduced are rows of the table reduced by lists, given the weights of a Pull that has them.
+func (w *Whole) Reduced(m *Machine, pull *Pull, table, weights backend.Tensor,
+	s backend.Segments) backend.Tensor {
+	out := m.be.Scratch(s.Lists, pull.Cols)
+	switch {
+	case pull.Weighted:
+		m.be.WeightedSum(out, table, weights, s, pull.Heads, pull.op.shared, false)
+	case pull.Reduce == Sum:
+		m.be.SegmentSum(out, table, s)
+	case pull.Reduce == Max:
+		m.be.SegmentMax(out, table, m.be.Scratch(s.Lists, pull.Cols), s)
+	default:
+		m.be.SegmentMean(out, table, s)
+	}
+	return out
+}
+
+// Output computes the layer's results from the inputs x of nodes and what their lists were reduced
+// to, pull by pull. The memory of these is overwritten.
+func (w *Whole) Output(m *Machine, x, degrees backend.Tensor,
+	reduced []backend.Tensor) backend.Tensor {
+	p := w.rowsOf(m, w.p.features, x, degrees)
+	for i, pull := range w.pulls {
+		p.known[pull.out] = reduced[i]
+	}
+	return p.value(w.p.logits)
+}
+
+// value computes a value, and what it is computed from.
+func (p *piece) value(v Value) backend.Tensor {
+	prog := p.w.p
+	v = prog.root(v)
+	if t, ok := p.known[v]; ok {
+		return t
+	}
+	x := prog.of(v)
+	switch x.role {
+	case roleParam:
+		return p.m.params.Weight(x.index)
+	case roleHost:
+		return p.degrees
+	}
+	for i := range prog.ops {
+		if prog.ops[i].out == v {
+			return p.compute(&prog.ops[i])
+		}
+	}
+	panic(fmt.Sprintf("BUG: %s is not computed from the nodes' own rows", prog.name(v)))
+}
+
+// compute does an operation on rows of nodes.
+func (p *piece) compute(o *op) backend.Tensor {
+	var t operands
+	for i, v := range o.in {
+		t.in[i] = p.value(v)
+	}
+	out := p.w.p.of(o.out)
+	rows := p.rows
+	if out.rows.kind == fixedRows {
+		rows = out.rows.n
+	}
+	target := o.acc
+	if target == 0 && o.inPlace >= 0 {
+		target = o.in[o.inPlace]
+	}
+	t.acc = o.acc != 0
+	switch {
+	case target == 0:
+		t.out = p.m.be.Scratch(rows, out.cols)
+	case p.keeps(o, target):
+		t.out = p.m.be.Scratch(rows, out.cols)
+		p.m.be.Copy(t.out, p.value(target))
+	default:
+		t.out = p.value(target)
+	}
+	for i, v := range o.extra {
+		t.extra[i] = p.m.be.Scratch(rows, p.w.p.of(v).cols)
+	}
+	p.known[o.out] = t.out
+	if p.m.dense(o, &t) || p.m.element(o, &t) {
+		return t.out
+	}
+	panic(fmt.Sprintf("BUG: operation %s is not of a node's own rows", o.kind))
+}
+
+// keeps says whether a value that an operation could overwrite is read again, or lent.
+func (p *piece) keeps(o *op, target Value) bool {
+	root := p.w.p.root(target)
+	if p.lent[root] || p.w.p.of(root).role != roleStep {
+		return true
+	}
+	last := p.w.p.lastUses()
+	return last[root] > p.w.p.time(p.w.p.producers()[o.out])
+}
