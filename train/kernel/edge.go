@@ -69,6 +69,10 @@ func EdgeSum(p *Pool, out, x, w []float32, off, idx []uint32, heads, d int,
 
 // edgeSum computes some lists, of which w has the first entry's values first.
 func edgeSum(out, x, w []float32, l *lists, accumulate bool) {
+	if s := level().sums; s != nil {
+		s.edges(s.edgeSum, out, x, w, l, accumulate, false)
+		return
+	}
 	refEdgeSum(out, x, w, l, accumulate)
 }
 
@@ -92,7 +96,13 @@ func EdgeDot(p *Pool, dw, g, x []float32, off, idx []uint32, heads, d int, share
 }
 
 // edgeDot computes some lists, of which dw and g have the first values first.
-func edgeDot(dw, g, x []float32, l *lists) { refEdgeDot(dw, g, x, l) }
+func edgeDot(dw, g, x []float32, l *lists) {
+	if s := level().sums; s != nil {
+		s.edges(s.edgeDot, g, x, dw, l, false, true)
+		return
+	}
+	refEdgeDot(dw, g, x, l)
+}
 
 // EdgeSumGrad adds to dx(·,heads*d) the gradient of EdgeSum in x, given the gradient
 // dout(M,heads*d) of its output: dx[r,h] += w[e,h]·dout[i,h] for every entry e of a list i that

@@ -12,4 +12,5 @@ package kernel
 
 //go:generate go run -tags avogen ./gen gemm
 //go:generate go run -tags avogen ./gen segment
+//go:generate go run -tags avogen ./gen edge
 //go:generate go run -tags avogen ./gen vector

@@ -14,19 +14,31 @@ type weightedFunc func(out, x, weight *float32, off, idx *uint32, segments int, 
 // columnFunc writes the sum of rows that follow one another, at least one, to out.
 type columnFunc func(out, x *float32, rows int, stride uintptr, lanes int)
 
+// edgeFunc works on rows of lists: the one that each list has of its own, of heads that lie
+// ownHead bytes apart, and the rows of x of its entries, xRow bytes apart, whose heads lie xHead
+// bytes apart. Of each head it reads as many vectors as its name says. It writes to own the sum of
+// the rows times their edge values, or to the edge values the products of own with the rows;
+// accumulate adds to what is there. There are at least one list and one head. values has those of
+// the first entry first.
+type edgeFunc func(own, x, values *float32, off, idx *uint32, lists, heads int,
+	xRow, xHead, ownHead uintptr, lanes int, accumulate uint64)
+
 // sumSet is the sums of one level, each by the number of vectors less one.
 type sumSet struct {
 	lanes    int
 	segment  []segmentFunc
 	weighted []weightedFunc
 	column   []columnFunc
+	edgeSum  []edgeFunc
+	edgeDot  []edgeFunc
 }
 
-// chunks cuts n columns into as few and as even chunks as the kernels' registers allow, and calls
-// fn with the first column, the number of vectors less one and the lanes of the last.
-func (s *sumSet) chunks(n int, fn func(col, vectors, lanes int)) {
+// chunks cuts n columns into as few and as even chunks of at most so many vectors as the kernels'
+// registers allow, and calls fn with the first column, the number of vectors less one and the lanes
+// of the last.
+func (s *sumSet) chunks(n, most int, fn func(col, vectors, lanes int)) {
 	vectors := partsOf(n, s.lanes)
-	width := partsOf(vectors, partsOf(vectors, len(s.segment))) * s.lanes
+	width := partsOf(vectors, partsOf(vectors, most)) * s.lanes
 	for col := 0; col < n; col += width {
 		w := min(width, n-col)
 		v := partsOf(w, s.lanes)
@@ -52,7 +64,7 @@ func word(b bool) uint64 {
 
 func (s *sumSet) segmentSum(out, x []float32, off, idx []uint32, d int, mean bool) {
 	asMean := word(mean)
-	s.chunks(d, func(col, vectors, lanes int) {
+	s.chunks(d, len(s.segment), func(col, vectors, lanes int) {
 		s.segment[vectors](&out[col], firstOf(x[min(col, len(x)):]), &off[0], firstOf(idx),
 			len(off)-1, uintptr(d)*4, lanes, asMean)
 	})
@@ -61,14 +73,28 @@ func (s *sumSet) segmentSum(out, x []float32, off, idx []uint32, d int, mean boo
 func (s *sumSet) weightedSum(out, x, weight []float32, off, idx []uint32, d int,
 	accumulate bool) {
 	add := word(accumulate)
-	s.chunks(d, func(col, vectors, lanes int) {
+	s.chunks(d, len(s.segment), func(col, vectors, lanes int) {
 		s.weighted[vectors](&out[col], &x[col], &weight[0], &off[0], firstOf(idx), len(off)-1,
 			uintptr(d)*4, lanes, add)
 	})
 }
 
 func (s *sumSet) columnSum(out, x []float32, rows, n int) {
-	s.chunks(n, func(col, vectors, lanes int) {
+	s.chunks(n, len(s.column), func(col, vectors, lanes int) {
 		s.column[vectors](&out[col], &x[col], rows, uintptr(n)*4, lanes)
+	})
+}
+
+// edges runs kernels over some lists, of which own has the first row and values those of the first
+// entry. Products of several chunks of columns are added up.
+func (s *sumSet) edges(fn []edgeFunc, own, x, values []float32, l *lists, accumulate, sum bool) {
+	xHead := l.d
+	if l.shared {
+		xHead = 0
+	}
+	s.chunks(l.d, len(fn), func(col, vectors, lanes int) {
+		fn[vectors](&own[col], firstOf(x[min(col, len(x)):]), firstOf(values), &l.off[0],
+			firstOf(l.idx), l.count(), l.heads, uintptr(l.width())*4, uintptr(xHead)*4,
+			uintptr(l.d)*4, lanes, word(accumulate || col > 0 && sum))
 	})
 }

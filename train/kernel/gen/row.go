@@ -10,9 +10,22 @@ import (
 	"github.com/mmcloughlin/avo/reg"
 )
 
-// fold reduces all lanes of v to the first by op, and stores it as the result.
-func (s isa) fold(v reg.VecVirtual, op func(a, b, to reg.VecVirtual)) {
-	y, half := YMM(), YMM()
+// result reduces all lanes of v by op, and stores that as the result.
+func (s isa) result(v reg.VecVirtual, op func(a, b, to reg.Register)) {
+	x := s.fold(v, YMM(), YMM(), op)
+	a, err := ReturnIndex(0).Resolve()
+	if err != nil {
+		panic(err)
+	}
+	VMOVSS(x, a.Addr)
+	done()
+}
+
+// fold reduces all lanes of v by op to the first of a register: that of first, which is one of the
+// first sixteen registers as second is.
+func (s isa) fold(v reg.VecVirtual, first, second reg.Vec,
+	op func(a, b, to reg.Register)) reg.Register {
+	y, half := first.AsY(), second.AsY()
 	if s.wide {
 		VEXTRACTF64X4(U8(1), v, half)
 		VEXTRACTF64X4(U8(0), v, y)
@@ -20,20 +33,14 @@ func (s isa) fold(v reg.VecVirtual, op func(a, b, to reg.VecVirtual)) {
 	} else {
 		VMOVAPS(v, y)
 	}
-	x, other := XMM(), XMM()
+	x, other := first.AsX(), second.AsX()
 	VEXTRACTF128(U8(1), y, other)
-	VEXTRACTF128(U8(0), y, x)
 	op(other, x, x)
 	VPERMILPS(U8(0x4e), x, other)
 	op(other, x, x)
 	VPERMILPS(U8(0xb1), x, other)
 	op(other, x, x)
-	a, err := ReturnIndex(0).Resolve()
-	if err != nil {
-		panic(err)
-	}
-	VMOVSS(x, a.Addr)
-	done()
+	return x
 }
 
 func rowMax(s isa) {
@@ -53,7 +60,7 @@ func rowMax(s isa) {
 			VBLENDVPS(a.rest.v, larger, best, best)
 		}
 	})
-	s.fold(best, func(a, b, to reg.VecVirtual) { VMAXPS(a, b, to) })
+	s.result(best, func(a, b, to reg.Register) { VMAXPS(a, b, to) })
 }
 
 // The polynomial for exp on [-ln 2/2, ln 2/2] is that of Moshier's Cephes library (expf): its
@@ -103,7 +110,7 @@ func expSum(s isa) {
 		a.store(p, out)
 		VADDPS(p, sum, sum)
 	})
-	s.fold(sum, func(a, b, to reg.VecVirtual) { VADDPS(a, b, to) })
+	s.result(sum, func(a, b, to reg.Register) { VADDPS(a, b, to) })
 }
 
 // keepNormal zeros the lanes of p that are not normal, but for those in which r is NaN.
