@@ -72,7 +72,7 @@ func ingestFlags(f *pflag.FlagSet, opt *ingest.Options, more *ingestWords) {
 	f.BoolVar(&opt.KeepDuplicates, "keep-duplicates", false,
 		"keep duplicates with --undirected too")
 	f.StringVar(&opt.Merge, "merge", "",
-		"weights of duplicate edges: sum (default), mean, min, max "+
+		"weights of duplicate edges: sum (default), mean, min, max, last "+
 			"or error")
 	f.BoolVar(&opt.KeepSelfLoops, "keep-self-loops", false, "keep self loops with --undirected too")
 	direction := f.VarPF((*directionFlag)(&opt.Both), "direction", "",
@@ -244,7 +244,7 @@ func (a *app) ingest(cmd *cobra.Command, opt ingest.Options) error {
 	if err != nil {
 		return fmt.Errorf("ingest: %w", err)
 	}
-	return a.printIngested(opt.Out, m)
+	return a.printIngested(&opt, m)
 }
 
 func withoutFlag(args []string, flag string) []string {
@@ -271,17 +271,17 @@ func (a *app) commandLine(args []string) string {
 	return programName + " " + strings.Join(words, " ")
 }
 
-func (a *app) printIngested(dir string, m *kv.Meta) error {
+func (a *app) printIngested(opt *ingest.Options, m *kv.Meta) error {
 	if a.quiet {
 		return nil
 	}
 	s, w := m.Stats, &lines{w: a.out}
-	w.printf("%s: %s nodes, %s edges, %s\n", dir, count(m.Nodes), count(m.Edges),
+	w.printf("%s: %s nodes, %s edges, %s\n", opt.Out, count(m.Nodes), count(m.Edges),
 		mem.FormatSize(storeBytes(m)))
 	w.printf("read %s edges; dropped %s self loops, %s duplicates\n", count(s.EdgesRead),
 		count(s.DroppedSelfLoops), count(s.DroppedDuplicates))
-	if s.DroppedDuplicates > 0 && m.Weighted {
-		w.printf("the weights of duplicate edges were merged: --merge says how, by default sum\n")
+	if s.DroppedDuplicates > 0 && m.Weighted && opt.Merge == "" {
+		w.printf("the weights of duplicate edges were added up: --merge has other ways\n")
 	}
 	if len(m.Features) > 0 || m.Labels != nil || len(m.Splits) > 0 {
 		w.printf("%s, %d classes, %s\n", plural(len(m.Features), "feature file"), classCount(m),

@@ -95,7 +95,7 @@ func newPipeline(fs vfs.FS, src source.Source, opt Options) (*pipeline, error) {
 		tmp:    fs.PathJoin(opt.Out, layout.IngestPath),
 		budget: mem.NewBudget(memory.total - processBytes),
 		codec: edgecodec.Codec{Typed: info.Typed, Weighted: info.Weighted, Timed: info.Timed,
-			Split: len(info.EdgeSplits) > 0}}, nil
+			Split: len(info.EdgeSplits) > 0, Numbered: opt.Merge == "last"}}, nil
 }
 
 // checkOptions finds options that contradict each other or the source.

@@ -95,11 +95,14 @@ func TestStoresHoldTheirGraph(t *testing.T) {
 
 // TestMergeWeights: of parallel edges one is kept, with the weight that is asked for.
 func TestMergeWeights(t *testing.T) {
-	for _, how := range []string{"mean", "min", "max"} {
-		for _, opt := range []Options{{Merge: how}, {Merge: how, Undirected: true, Both: true}} {
-			g := random(5, "text", 60, 1100)
-			g.weighted = true
-			ingestAll(t, vfs.NewMem(), g, opt).compare(g, opt)
+	for _, how := range []string{"mean", "min", "max", "last"} {
+		for _, opt := range []Options{{Merge: how}, {Merge: how, Undirected: true, Both: true},
+			{Merge: how, Undirected: true, KeepSelfLoops: true}} {
+			for _, kind := range []string{"rows", "integer", "text"} {
+				g := random(5, kind, 60, 1100)
+				g.weighted, g.timed, g.typed = true, opt.Both, opt.Both
+				ingestAll(t, vfs.NewMem(), g, opt).compare(g, opt)
+			}
 		}
 	}
 	g := random(5, "text", 60, 1100)
@@ -113,12 +116,12 @@ func TestMergeWeights(t *testing.T) {
 
 // TestPathsAgree: whatever the way and the memory, the bytes are the same.
 func TestPathsAgree(t *testing.T) {
-	for _, opt := range []Options{{}, {Undirected: true},
+	for _, opt := range []Options{{}, {Undirected: true}, {Undirected: true, Merge: "last"},
 		{Partitioner: "random", Partitions: 2, Both: true}} {
 		opt.Out = "store"
 		for _, kind := range []string{"rows", "integer", "text"} {
 			g := random(5, kind, 200, 2000)
-			g.timed = true
+			g.timed, g.weighted = true, opt.Merge != ""
 			build := func(change func(p *pipeline)) map[string]string {
 				fs := vfs.NewMem()
 				p := small(t, fs, g, opt)

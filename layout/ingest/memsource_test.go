@@ -20,6 +20,11 @@ type edge struct {
 	time     int64
 }
 
+func (e edge) unweighted() edge {
+	e.weight = 0
+	return e
+}
+
 func (e edge) compare(o edge) int {
 	return cmp.Or(cmp.Compare(e.dst, o.dst), cmp.Compare(e.src, o.src), cmp.Compare(e.typ, o.typ),
 		cmp.Compare(e.time, o.time), cmp.Compare(e.weight, o.weight))
@@ -253,6 +258,7 @@ func (g *graph) externals() []string {
 // stored is the list of edges that a store of g with opt holds, sorted.
 func (g *graph) stored(opt Options) []edge {
 	var out []edge
+	last := map[edge]float32{} // the weight that comes last in the source, by edges without one
 	for _, e := range g.edges {
 		if !g.typed {
 			e.typ = 0
@@ -268,20 +274,22 @@ func (g *graph) stored(opt Options) []edge {
 			continue
 		}
 		out = append(out, e)
+		last[e.unweighted()] = e.weight
 		if opt.Undirected && !loop || !opt.Undirected && g.inverse {
 			e.src, e.dst = e.dst, e.src
 			out = append(out, e)
+			last[e.unweighted()] = e.weight
 		}
 	}
 	slices.SortFunc(out, edge.compare)
 	if opt.Dedup || opt.Merge != "" || opt.Undirected && !opt.KeepDuplicates {
-		out = merged(out, opt.Merge)
+		out = merged(out, opt.Merge, last)
 	}
 	return out
 }
 
 // merged are sorted edges, without duplicates, with the weight that --merge says.
-func merged(edges []edge, how string) (out []edge) {
+func merged(edges []edge, how string, last map[edge]float32) (out []edge) {
 	for i := 0; i < len(edges); {
 		e, weights := edges[i], []float32{}
 		for ; i < len(edges) && edges[i].src == e.src && edges[i].dst == e.dst &&
@@ -301,6 +309,8 @@ func merged(edges []edge, how string) (out []edge) {
 			e.weight = slices.Min(weights)
 		case "max":
 			e.weight = slices.Max(weights)
+		case "last":
+			e.weight = last[e.unweighted()]
 		}
 		out = append(out, e)
 	}

@@ -151,7 +151,7 @@ type scanner struct {
 }
 
 // scanBatchWords is the size of a batch, a multiple of every width: it stays in the L1 cache.
-const scanBatchWords = 1536
+const scanBatchWords = 13 * 120
 
 func newScanner(ctx context.Context, p *pipeline, out *scanResult) (s *scanner, err error) {
 	s = &scanner{p: p, ctx: ctx, out: out, limit: nodesMax, types: newTypeTable(p.info),
@@ -304,6 +304,7 @@ func (s *scanner) general(c *source.EdgeChunk) error {
 	batch, joined := s.batch[:0], s.out.Mode.joinsEdges()
 	split := uint16(slices.Index(s.p.info.EdgeSplits, c.Split) + 1) // 0 if it is in none
 	var rec [extsort.WordsMax]uint64
+	first := s.out.Read - uint64(len(s.src)) // number of the chunk's first edge
 	ends := 1
 	if joined {
 		ends = 2
@@ -314,7 +315,7 @@ func (s *scanner) general(c *source.EdgeChunk) error {
 		if err != nil {
 			return err
 		}
-		s.p.codec.Pack(rec[ends:], typ, weight, time, split)
+		s.p.codec.Pack(rec[ends:], typ, weight, time, split, first+uint64(i))
 		rec[0] = b<<32 | a
 		if joined {
 			rec[0], rec[1] = a, b

@@ -203,7 +203,7 @@ func (t *listPass) add(words []uint64) error {
 				t.out.Duplicates++
 			}
 			if t.merge != nil {
-				t.merge.Add(t.p.codec.WeightOf(rec))
+				t.merge.Add(t.p.codec.WeightOf(rec), t.p.codec.NumberOf(rec))
 			}
 			continue
 		}
@@ -213,7 +213,7 @@ func (t *listPass) add(words []uint64) error {
 		copy(t.last[:], rec)
 		t.held = true
 		if t.merge != nil {
-			t.merge.Begin(t.p.codec.WeightOf(rec))
+			t.merge.Begin(t.p.codec.WeightOf(rec), t.p.codec.NumberOf(rec))
 			continue
 		}
 		if err := t.emit(rec); err != nil {
@@ -249,7 +249,7 @@ func (t *listPass) errWeights() error {
 	return &badinput.Error{Where: "edges", What: fmt.Sprintf("several edges from "+
 		"%s to %s have different weights", t.m.external(ctx, uint32(nbr)),
 		t.m.external(ctx, uint32(node))),
-		Do: "say with --merge what becomes of them: sum, mean, min or max"}
+		Do: "say with --merge what becomes of them: sum, mean, min, max or last"}
 }
 
 // emit writes an edge.

@@ -14,15 +14,26 @@ import (
 //	word 0   first id (32) | second id (32)
 //	word 1   type (16) | split (16) | weight (32)              if edges have no time
 //	words 1, 2   type (16) | time (64) | split (16) | weight (32)   if they have
+//	last word    number of the edge in the source               if edges are numbered
 //
 // A split is its number in Info.EdgeSplits plus one, or zero. Times have their sign bit flipped and
 // weights are mapped to integers of the same order.
 type Codec struct {
 	Typed, Weighted, Timed, Split bool
+	// Numbered keeps the order of the source, by which the last of parallel edges is known.
+	Numbered bool
 }
 
 // Payload is the number of words after the ids.
 func (c Codec) Payload() int {
+	if c.Numbered {
+		return c.valueWords() + 1
+	}
+	return c.valueWords()
+}
+
+// valueWords is the number of words for all but the ids and the number of an edge.
+func (c Codec) valueWords() int {
 	switch {
 	case c.Timed:
 		return 2
@@ -32,10 +43,14 @@ func (c Codec) Payload() int {
 	return 0
 }
 
-// Pack writes the payload words of an edge.
-func (c Codec) Pack(out []uint64, typ uint16, weight float32, time int64, split uint16) {
+// Pack writes the payload words of an edge; number is its place in the source.
+func (c Codec) Pack(out []uint64, typ uint16, weight float32, time int64, split uint16,
+	number uint64) {
 	last := uint64(split)<<32 | uint64(orderedF32(weight))
-	switch c.Payload() {
+	if c.Numbered {
+		out[c.valueWords()] = number
+	}
+	switch c.valueWords() {
 	case 1:
 		out[0] = uint64(typ)<<48 | last
 	case 2:
@@ -50,21 +65,37 @@ func (c Codec) SplitOf(rec []uint64) uint16 {
 	if !c.Split {
 		return 0
 	}
-	return uint16(rec[len(rec)-1] >> 32)
+	return uint16(*c.lastValue(rec) >> 32)
+}
+
+// lastValue is the word of a record that has split and weight.
+func (c Codec) lastValue(rec []uint64) *uint64 {
+	if c.Numbered {
+		return &rec[len(rec)-2]
+	}
+	return &rec[len(rec)-1]
+}
+
+// NumberOf returns the place of an edge in the source; 0 if edges are not numbered.
+func (c Codec) NumberOf(rec []uint64) uint64 {
+	if !c.Numbered {
+		return 0
+	}
+	return rec[len(rec)-1]
 }
 
 // WeightOf returns the weight of a record that has one.
-func (c Codec) WeightOf(rec []uint64) float32 { return unorderedF32(uint32(rec[len(rec)-1])) }
+func (c Codec) WeightOf(rec []uint64) float32 { return unorderedF32(uint32(*c.lastValue(rec))) }
 
 // SetWeight changes it.
 func (c Codec) SetWeight(rec []uint64, w float32) {
-	last := &rec[len(rec)-1]
+	last := c.lastValue(rec)
 	*last = *last>>32<<32 | uint64(orderedF32(w))
 }
 
 // Unpack is the inverse of Pack.
 func (c Codec) Unpack(words []uint64, e *listfile.Edge) {
-	switch c.Payload() {
+	switch c.valueWords() {
 	case 1:
 		e.Type, e.Weight = uint16(words[0]>>48), unorderedF32(uint32(words[0]))
 	case 2:
@@ -80,7 +111,7 @@ func (c Codec) Same(a, b []uint64) bool {
 	if a[0] != b[0] {
 		return false
 	}
-	switch c.Payload() {
+	switch c.valueWords() {
 	case 1:
 		return a[1]>>48 == b[1]>>48
 	case 2:

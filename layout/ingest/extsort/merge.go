@@ -12,12 +12,12 @@ import (
 
 const (
 	// batchWords is the size of the batches that Merge delivers: they stay in the L2 cache.
-	batchWords = 12 << 10 // a multiple of every width
+	batchWords = 100 * 120 // a multiple of every width
 	// batches bounds how far the merge may run ahead of its consumer.
 	batches = 4
 )
 
-const _ uint = -(batchWords % (2 * 3 * 4)) // a batch holds whole records of any width
+const _ uint = -(batchWords % (3 * 4 * 5)) // a batch holds whole records of any width
 
 // FanIn is the number of runs that may be merged at once in memory bytes.
 func FanIn(memory int64, blockBytes int) int {
@@ -82,8 +82,10 @@ func mergeOnce(ctx context.Context, opt Options, runs []Run, fn func([]uint64) e
 		return mergeShaped[[2]uint64](ctx, opt, runs, fn)
 	case 3:
 		return mergeShaped[[3]uint64](ctx, opt, runs, fn)
+	case 4:
+		return mergeShaped[[4]uint64](ctx, opt, runs, fn)
 	}
-	return mergeShaped[[4]uint64](ctx, opt, runs, fn)
+	return mergeShaped[[5]uint64](ctx, opt, runs, fn)
 }
 
 // mergeShaped runs the merge in a goroutine and fn in the caller's.

@@ -4,7 +4,7 @@ import "math/bits"
 
 // record is a run of words that sorts by its first word, then by the second, ….
 type record interface {
-	[1]uint64 | [2]uint64 | [3]uint64 | [4]uint64
+	[1]uint64 | [2]uint64 | [3]uint64 | [4]uint64 | [5]uint64
 }
 
 // digitBits is the width of a radix digit: 2048 counters fit in the L1 cache, and two digits

@@ -12,7 +12,7 @@ import (
 )
 
 // WordsMax is the largest width of a record, in words.
-const WordsMax = 4
+const WordsMax = 5
 
 // Options configure a sorter.
 type Options struct {
@@ -135,8 +135,10 @@ func (s *Words) sorted(words []uint64) []uint64 {
 		return flat(radixSort(shaped[[2]uint64](words), shaped[[2]uint64](s.scratch), s.opt.Key))
 	case 3:
 		return flat(radixSort(shaped[[3]uint64](words), shaped[[3]uint64](s.scratch), s.opt.Key))
+	case 4:
+		return flat(radixSort(shaped[[4]uint64](words), shaped[[4]uint64](s.scratch), s.opt.Key))
 	}
-	return flat(radixSort(shaped[[4]uint64](words), shaped[[4]uint64](s.scratch), s.opt.Key))
+	return flat(radixSort(shaped[[5]uint64](words), shaped[[5]uint64](s.scratch), s.opt.Key))
 }
 
 func (s *Words) writeRun(name string, words []uint64) (Run, error) {
