@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"gdb/bench/gen"
@@ -17,6 +18,9 @@ import (
 
 	"github.com/cockroachdb/pebble/v2/vfs"
 )
+
+// IngestFormats are the formats that Ingest measures.
+var IngestFormats = []string{"npy", "csv-integer", "csv-string"}
 
 // IngestOptions configure the ingest benchmark.
 type IngestOptions struct {
@@ -51,13 +55,13 @@ func (o *IngestOptions) setDefaults() error {
 	if o.Memory == 0 {
 		o.Memory = 512 << 20
 	}
-	all := []string{"npy", "csv-integer", "csv-string"}
 	if len(o.Formats) == 0 {
-		o.Formats = all
+		o.Formats = slices.Clone(IngestFormats)
 	}
 	for _, f := range o.Formats {
-		if !slices.Contains(all, f) {
-			return badoption.Errorf("bench: ingest: format %q is not one of %v", f, all)
+		if !slices.Contains(IngestFormats, f) {
+			return badoption.Errorf("bench: ingest: format %q is not one of %s", f,
+				strings.Join(IngestFormats, ", "))
 		}
 	}
 	if o.Dir == "" {

@@ -75,8 +75,9 @@ func (o *IOOptions) setDefaults() error {
 			mem.FormatSize(o.Size), mem.FormatSize(int64(largest)))
 	}
 	for _, b := range o.Backends {
-		if !slices.Contains(ioBackends, b) {
-			return badoption.Errorf("bench: io: backend %q is not one of %v", b, ioBackends)
+		if !slices.Contains(blockdev.Backends(), b) {
+			return badoption.Errorf("bench: io: backend %q is not one of %v", b,
+				blockdev.Backends())
 		}
 	}
 	if !(o.Seconds > 0) || o.Depth < 0 {
@@ -85,10 +86,6 @@ func (o *IOOptions) setDefaults() error {
 	}
 	return nil
 }
-
-// ioBackends are what can be measured.
-var ioBackends = []blockdev.Backend{blockdev.URing, blockdev.Pread, blockdev.Buffered,
-	blockdev.MMap, blockdev.Auto}
 
 // ioResult is one measurement.
 type ioResult struct {

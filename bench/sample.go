@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -109,21 +110,29 @@ func (o *SampleOptions) fits() error {
 	return nil
 }
 
-// weighted is the strategy that draws by the weights of edges.
+// weighted draws by the weights of edges.
 const weighted = "weighted"
+
+// Draws and Topologies are what Sample measures.
+var (
+	Draws      = []string{"uniform", weighted}
+	Topologies = []string{"resident", "paged"}
+)
 
 // Sample measures neighbor sampling to DENSE: sampled edges per second and core, removing
 // duplicates and relabeling included. Seeds are nodes that have neighbors, as training nodes do.
 func Sample(ctx context.Context, opt SampleOptions) (*Report, error) {
 	opt.setDefaults()
 	for _, s := range opt.Strategy {
-		if s != "uniform" && s != weighted {
-			return nil, badoption.Errorf("bench: strategy %q: uniform and weighted are known", s)
+		if !slices.Contains(Draws, s) {
+			return nil, badoption.Errorf("bench: sample %q is not one of %s", s,
+				strings.Join(Draws, ", "))
 		}
 	}
 	for _, kind := range opt.Topology {
-		if kind != "resident" && kind != "paged" {
-			return nil, badoption.Errorf("bench: topology %q: resident and paged are known", kind)
+		if !slices.Contains(Topologies, kind) {
+			return nil, badoption.Errorf("bench: topology %q is not one of %s", kind,
+				strings.Join(Topologies, ", "))
 		}
 		if kind == "paged" && opt.Store == "" {
 			return nil,

@@ -48,15 +48,19 @@ func cacheSystem(name string) trainSystem {
 	return trainSystem{name: name, set: func(c *train.Config) { c.Cache = name }}
 }
 
+// Systems are the names of all systems that Train compares.
+func Systems() (names []string) {
+	for _, s := range trainSystems {
+		names = append(names, s.name)
+	}
+	return names
+}
+
 func findSystem(name string) (*trainSystem, error) {
 	i := slices.IndexFunc(trainSystems, func(s trainSystem) bool { return s.name == name })
 	if i < 0 {
-		var names []string
-		for _, s := range trainSystems {
-			names = append(names, s.name)
-		}
 		return nil, fmt.Errorf("bench: train: unknown system %q: known are %s", name,
-			strings.Join(names, ", "))
+			strings.Join(Systems(), ", "))
 	}
 	return &trainSystems[i], nil
 }

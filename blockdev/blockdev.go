@@ -71,6 +71,9 @@ const (
 	Memory   Backend = "memory"
 )
 
+// Backends are those that a user may choose; the memory backend is for file systems in memory.
+func Backends() []Backend { return []Backend{Auto, URing, Pread, Buffered, MMap} }
+
 // Options configure a Device. The zero value is ready to use.
 type Options struct {
 	// Backend is how to read. Default Auto.

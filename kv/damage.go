@@ -3,6 +3,8 @@ package kv
 import (
 	"errors"
 	"fmt"
+
+	"gdb/internal/program"
 )
 
 // Finding is one damaged place that a check found.
@@ -25,7 +27,8 @@ func (e *DamageError) Error() string {
 	if e.Offset >= 0 {
 		where += fmt.Sprintf(" at offset %d", e.Offset)
 	}
-	return fmt.Sprintf("kv: %s: %v: %s; run gdb check", where, ErrDamaged, e.What)
+	return fmt.Sprintf("kv: %s: %v: %s; run %s check", where, ErrDamaged, e.What,
+		program.Name)
 }
 
 // Unwrap returns ErrDamaged.

@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"gdb/blockdev"
+	"gdb/internal/program"
 	"gdb/internal/storefs"
 	"gdb/kv"
 	"gdb/kv/catalog"
@@ -59,8 +60,8 @@ func (e *CorruptionError) Error() string {
 	if e.Block < 0 {
 		return fmt.Sprintf("layout: %s: %s", e.Path, e.What)
 	}
-	return fmt.Sprintf("layout: %s block %d at offset %d: %s; run gdb check",
-		e.Path, e.Block, e.Offset, e.What)
+	return fmt.Sprintf("layout: %s block %d at offset %d: %s; run %s check",
+		e.Path, e.Block, e.Offset, e.What, program.Name)
 }
 
 // Unwrap returns ErrCorrupt.
@@ -109,14 +110,14 @@ func Open(ctx context.Context, fs vfs.FS, dir string) (*Store, error) {
 func noStore(fs vfs.FS, dir string) error {
 	switch info, err := fs.Stat(dir); {
 	case err != nil:
-		return fmt.Errorf("%w: there is nothing of that name: gdb ingest makes stores",
-			kv.ErrNoStore)
+		return fmt.Errorf("%w: there is nothing of that name: %s ingest makes stores",
+			kv.ErrNoStore, program.Name)
 	case !info.IsDir():
-		return fmt.Errorf("%w, but a file: gdb ingest %s --out STORE makes one of it",
-			kv.ErrNoStore, dir)
+		return fmt.Errorf("%w, but a file: %s ingest %s --out STORE makes one of it",
+			kv.ErrNoStore, program.Name, dir)
 	}
-	return fmt.Errorf("%w: if it holds source files, gdb ingest %s --out STORE makes one of them",
-		kv.ErrNoStore, dir)
+	return fmt.Errorf("%w: if it holds source files, %s ingest %s --out STORE makes one of them",
+		kv.ErrNoStore, program.Name, dir)
 }
 
 // IngestPath is where, in the directory of a store, an ingest keeps what it needs to resume; it has

@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"gdb/internal/bug"
+	"gdb/internal/program"
 )
 
 // lineEditor reads items from the user. Implementations: ttyEditor and pipeEditor.
@@ -24,11 +25,11 @@ type lineEditor interface {
 // errInterrupted says that the input was dropped.
 var errInterrupted = errors.New("shell: interrupted")
 
-// What a terminal shows where a statement begins, and where it goes on.
-const (
-	promptFirst = "gdb> "
-	promptMore  = "...> "
-)
+// promptFirst is what a terminal shows where a statement begins.
+func promptFirst() string { return program.Name + "> " }
+
+// promptMore is what it shows where a statement goes on, as wide.
+func promptMore() string { return strings.Repeat(".", len(program.Name)) + "> " }
 
 // pipeEditor reads items from a stream that is not edited.
 type pipeEditor struct {
@@ -51,9 +52,9 @@ func newPipeEditor(in io.Reader, prompts io.Writer) *pipeEditor {
 func (e *pipeEditor) Read(ctx context.Context, _ string) (string, error) {
 	for {
 		if e.prompts != nil {
-			prompt := promptFirst
+			prompt := promptFirst()
 			if len(bytes.TrimSpace(e.pending)) > 0 {
-				prompt = promptMore
+				prompt = promptMore()
 			}
 			fmt.Fprint(e.prompts, prompt)
 		}

@@ -271,8 +271,8 @@ func TestScreen(t *testing.T) {
 // plainScreen draws one rune after the other.
 func plainScreen(s string, cur, cols int) (screen string, row, col int) {
 	var b strings.Builder
-	b.WriteString(promptFirst)
-	x, y := len(promptFirst), 0
+	b.WriteString(promptFirst())
+	x, y := len(promptFirst()), 0
 	for i, r := range []rune(s + "\x00") {
 		w := 1
 		if r != 0 && r != '\n' {
@@ -288,8 +288,8 @@ func plainScreen(s string, cur, cols int) (screen string, row, col int) {
 		switch r {
 		case 0:
 		case '\n':
-			b.WriteString("\n" + promptMore)
-			x, y = len(promptMore), y+1
+			b.WriteString("\n" + promptMore())
+			x, y = len(promptMore()), y+1
 		default:
 			b.WriteRune(r)
 			if w == 2 {

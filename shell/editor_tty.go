@@ -225,7 +225,7 @@ func (e *ttyEditor) AddHistory(text string) error {
 }
 
 func (e *ttyEditor) redraw() error {
-	v := view{first: promptFirst, more: promptMore, text: e.buf.text, cur: e.buf.cur}
+	v := view{first: promptFirst(), more: promptMore(), text: e.buf.text, cur: e.buf.cur}
 	if e.search.on {
 		v.first = e.search.prompt()
 		v.more = v.first[:0]

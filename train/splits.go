@@ -7,6 +7,7 @@ import (
 
 	"github.com/RoaringBitmap/roaring/v2"
 
+	"gdb/internal/program"
 	"gdb/kv"
 	"gdb/train/task"
 )
@@ -106,7 +107,7 @@ func (t *trainer) takeVal() error {
 	}
 	if t.train = kept; len(kept) == 0 {
 		return errors.New("train: the store has no val, and too few nodes to train on to take " +
-			"some from: gdb split STORE --split random=60/20/20")
+			"some from: " + program.Name + " split STORE --split random=60/20/20")
 	}
 	t.valNote = fmt.Sprintf("the store has no val: %d of the %d nodes to train on validate",
 		t.val.GetCardinality(), all)

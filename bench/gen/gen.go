@@ -11,6 +11,7 @@ import (
 	"math/rand/v2"
 	"path/filepath"
 	"slices"
+	"strings"
 
 	"gdb/internal/mem"
 	"gdb/internal/npy"
@@ -50,11 +51,14 @@ const (
 // genChunk is how many rows are made and written at once.
 const genChunk = 1 << 16
 
+// Kinds are the graphs that Make makes.
+var Kinds = []string{"rmat", "sbm"}
+
 // Validate says what is wrong with the options.
 func (o *Options) Validate() error {
 	switch {
-	case o.Kind != "rmat" && o.Kind != "sbm":
-		return fmt.Errorf("bench: gen %q: want rmat or sbm", o.Kind)
+	case !slices.Contains(Kinds, o.Kind):
+		return fmt.Errorf("bench: gen %q: want %s or kron", o.Kind, strings.Join(Kinds, ", "))
 	case o.Nodes < 2 || o.Nodes > 1<<32:
 		return fmt.Errorf("bench: gen: %d nodes: want 2 to 2^32", o.Nodes)
 	case o.Kind == "rmat" && o.Nodes&(o.Nodes-1) != 0:

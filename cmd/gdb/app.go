@@ -9,9 +9,12 @@ import (
 	"path/filepath"
 	"runtime"
 	"runtime/debug"
+	"slices"
 	"strings"
 
+	"gdb/cmd/gdb/progress"
 	"gdb/internal/mem"
+	"gdb/internal/program"
 	"gdb/internal/spelling"
 	"gdb/internal/wrap"
 	"gdb/train"
@@ -25,14 +28,10 @@ import (
 // version is gdb's own version; it stands in every store and run that this binary writes.
 const version = "0.1.0"
 
-// programName is what this program was called by: GNU's debugger is a gdb too, so it may have been
-// built as another.
-var programName = nameOf(os.Args[0])
-
 // nameOf is the name of a program without its folder.
 func nameOf(path string) string {
 	name := strings.TrimSuffix(filepath.Base(path), ".exe")
-	if name == "" || name == "." || strings.HasSuffix(name, ".test") {
+	if name == "" || name == "." {
 		return "gdb"
 	}
 	return name
@@ -51,6 +50,12 @@ func stdStreams() streams {
 	return streams{in: os.Stdin, out: os.Stdout, err: os.Stderr,
 		inTTY: tty(os.Stdin), outTTY: tty(os.Stdout), errTTY: tty(os.Stderr)}
 }
+
+// The values of flags that all commands have; the first of each is the default.
+var (
+	logForms = []string{"text", "json"}
+	colors   = []string{"auto", "always", "never"}
+)
 
 // app holds the global flags and what every command needs.
 type app struct {
@@ -71,11 +76,14 @@ type app struct {
 // run executes one command line and returns the exit code.
 func run(ctx context.Context, args []string, s streams) int {
 	a := &app{streams: s, fs: vfs.Default}
+	if logForm(args) == "json" {
+		a.err = progress.NewNotes(a.err)
+	}
 	root := a.rootCommand()
 	root.SetArgs(args)
 	root.SetIn(s.in)
 	root.SetOut(s.out)
-	root.SetErr(s.err)
+	root.SetErr(a.err)
 	err := root.ExecuteContext(ctx)
 	if err != nil {
 		a.printError(err)
@@ -85,7 +93,7 @@ func run(ctx context.Context, args []string, s streams) int {
 
 func (a *app) rootCommand() *cobra.Command {
 	root := &cobra.Command{
-		Use: programName,
+		Use: program.Name,
 		Short: "Store graphs that do not fit in memory, and train graph neural networks " +
 			"on them",
 		SilenceUsage:  true,
@@ -99,13 +107,15 @@ func (a *app) rootCommand() *cobra.Command {
 	}
 	f := root.PersistentFlags()
 	f.StringVar(&a.memoryFlag, "memory", "",
-		"bound of the process's memory, such as 4GiB (default: half of what is allowed here)")
+		"bound of the process's memory, such as 4GiB "+
+			"(default: half of what is allowed here)")
 	f.IntVar(&a.threads, "threads", runtime.NumCPU(), "compute workers")
 	f.Uint64Var(&a.seed, "seed", 1, "seed of every random choice")
 	f.BoolVar(&a.quiet, "quiet", false, "no progress and no notes")
 	f.BoolVar(&a.verbose, "verbose", false, "tell what the engine does, and the chain of an error")
-	f.StringVar(&a.log, "log", "text", "form of progress and notes on stderr: text or json")
-	f.StringVar(&a.color, "color", "auto", "auto, always or never")
+	f.StringVar(&a.log, "log", logForms[0],
+		"form of progress and notes on stderr: "+oneOf(logForms))
+	f.StringVar(&a.color, "color", colors[0], "color: "+oneOf(colors))
 	root.SetFlagErrorFunc(wrongFlag)
 	root.CompletionOptions.HiddenDefaultCmd = false
 	root.AddCommand(a.demoCommand(), a.ingestCommand(), a.splitCommand(), a.infoCommand(),
@@ -113,6 +123,10 @@ func (a *app) rootCommand() *cobra.Command {
 		a.evalCommand(),
 		a.predictCommand(), a.shellCommand(), a.benchCommand(), a.versionCommand())
 	root.AddCommand(helpTopics()...)
+	root.SetUsageTemplate(usageTemplate(root))
+	addHelp(root)
+	a.complete(root)
+	callByName(root)
 	return root
 }
 
@@ -155,7 +169,11 @@ func (a *app) setup(cmd *cobra.Command) error {
 	a.running = cmd.Name()
 	cmd.Flags().VisitAll(func(f *pflag.Flag) {
 		name := "GDB_" + strings.ToUpper(strings.ReplaceAll(f.Name, "-", "_"))
-		if v, ok := os.LookupEnv(name); ok && !f.Changed && err == nil {
+		given := f.Changed
+		for _, now := range f.Annotations[aliasOf] {
+			given = given || cmd.Flags().Changed(now)
+		}
+		if v, ok := os.LookupEnv(name); ok && !given && err == nil {
 			if e := cmd.Flags().Set(f.Name, v); e != nil {
 				err = usage(fmt.Errorf("environment %s=%q: %w", name, v, e))
 			}
@@ -164,20 +182,17 @@ func (a *app) setup(cmd *cobra.Command) error {
 	if err != nil {
 		return err
 	}
-	if a.log != "text" && a.log != "json" {
-		return usage(fmt.Errorf("--log %q: want text or json", a.log))
+	if !slices.Contains(logForms, a.log) {
+		return usage(fmt.Errorf("--log %q: want %s", a.log, oneOf(logForms)))
 	}
-	if a.log == "json" {
-		a.err = &jsonNotes{w: a.err}
-	}
-	if a.color != "auto" && a.color != "always" && a.color != "never" {
-		return usage(fmt.Errorf("--color %q: want auto, always or never", a.color))
+	if !slices.Contains(colors, a.color) {
+		return usage(fmt.Errorf("--color %q: want %s", a.color, oneOf(colors)))
 	}
 	if a.threads < 1 {
 		return usage(fmt.Errorf("--threads %d: want at least 1", a.threads))
 	}
 	if a.errTTY && a.log == "text" && a.running != "shell" { // which edits lines itself
-		a.err = wrap.NewWriter(a.err, programName)
+		a.err = wrap.NewWriter(a.err, program.Name)
 	}
 	return a.setMemory()
 }
@@ -219,17 +234,26 @@ func (a *app) versionCommand() *cobra.Command {
 func exactArgs(n int) cobra.PositionalArgs {
 	return func(cmd *cobra.Command, args []string) error {
 		if len(args) != n {
-			return usage(fmt.Errorf("%s takes %d arguments, got %d: %s", cmd.CommandPath(), n,
-				len(args), cmd.UseLine()))
+			return usage(fmt.Errorf("%s takes %s, got %d: %s", cmd.CommandPath(),
+				plural(n, "argument"), len(args), cmd.UseLine()))
 		}
 		return nil
 	}
 }
 
 // note tells the user what went wrong and did no harm.
-func (a *app) note(text string) { fmt.Fprintf(a.err, "note: %s\n", text) }
+func (a *app) note(text string) {
+	if !a.quiet {
+		fmt.Fprintf(a.err, "note: %s\n", text)
+	}
+}
 
 // limits are those of evaluation and prediction.
 func (a *app) limits() train.Limits {
 	return train.Limits{Memory: a.memory, Threads: a.threads, Notes: a.note}
+}
+
+// progress returns what tells how far work is.
+func (a *app) progress() *progress.Bar {
+	return progress.New(a.err, a.errTTY && a.log == "text", a.log == "json", a.quiet)
 }

@@ -8,14 +8,16 @@ import (
 	"strings"
 
 	"gdb/bench"
+	"gdb/cmd/gdb/flagvalue"
 	"gdb/internal/mem"
+	"gdb/internal/program"
 
 	"github.com/spf13/cobra"
 )
 
 func (a *app) benchCacheCommand() *cobra.Command {
 	opt := bench.CacheOptions{}
-	fanout := fanoutFlag{10, 10, 10}
+	fanout := flagvalue.Fanout{10, 10, 10}
 	var store, sizes, io, plots string
 	var cmd *cobra.Command
 	cmd = a.benchCommandOf("cache", "Hits of each feature cache policy on a store, and the bound",
@@ -23,7 +25,8 @@ func (a *app) benchCacheCommand() *cobra.Command {
   gdb bench cache --store big.gdb --sizes 1GiB,4GiB,20% --json`,
 		func(ctx context.Context) (r *bench.Report, err error) {
 			if store == "" {
-				return nil, usage(errors.New("bench cache: no --store DIR: gdb ingest makes one"))
+				return nil, usage(errors.New("bench cache: no --store DIR: " + program.Name +
+					" ingest makes one"))
 			}
 			opt.Fanout, opt.Seed, opt.Memory = fanout, a.seed, a.memory
 			if opt.Store, opt.Device, err = a.openForRun(cmd, store, io); err != nil {
@@ -38,8 +41,8 @@ func (a *app) benchCacheCommand() *cobra.Command {
 				return nil, err
 			}
 			p := a.progress()
-			defer p.finish()
-			opt.Progress = p.update
+			defer p.Finish()
+			opt.Progress = p.Update
 			r, err = bench.Cache(ctx, opt)
 			if err != nil || plots == "" {
 				return r, err
@@ -51,13 +54,13 @@ func (a *app) benchCacheCommand() *cobra.Command {
 	f := cmd.Flags()
 	f.StringVar(&store, "store", "", "store whose training is simulated")
 	f.Var(&fanout, "fanout", "neighbors per hop, as in training")
-	f.IntVar(&opt.Batch, "batch", 1000, "seeds in a batch")
-	f.IntVar(&opt.Epochs, "epochs", 1, "epochs to replay")
-	f.StringVar(&opt.Split, "split", "", "K: seeds are train@K")
+	f.IntVar(&opt.Batch, "batch", 1000, batchHelp)
+	f.IntVar(&opt.Epochs, "epochs", 1, "epochs to train, here to replay")
+	splitColumn(f, &opt.Split)
 	f.StringVar(&sizes, "sizes", "5%,10%,20%,40%",
 		"sizes of the cache, in bytes or in percent of the memory of all features")
-	f.StringVar(&plots, "plot", "", "directory for an SVG file of hit ratio by size and policy")
-	f.StringVar(&io, "io", "auto", "auto, uring, pread, buffered or mmap")
+	f.StringVar(&plots, "plot", "", plotHelp)
+	f.StringVar(&io, "io", "auto", ioHelp())
 	return cmd
 }
 

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"gdb/bench"
+	"gdb/cmd/gdb/flagvalue"
 	"gdb/internal/mem"
 
 	"github.com/spf13/cobra"
@@ -15,11 +16,11 @@ import (
 func (a *app) benchGatherCommand() *cobra.Command {
 	opt := bench.GatherOptions{}
 	use := bench.DeviceUseOptions{}
-	fanout := fanoutFlag{10, 10, 10}
+	fanout := flagvalue.Fanout{10, 10, 10}
 	var table, store, caches, size, io string
 	var cmd *cobra.Command
 	cmd = a.benchCommandOf("gather",
-		"Means of random feature rows; or with --store, gathering beside the raw device",
+		"Means of random feature rows; with --store, gathering from disk",
 		`  gdb bench gather
   gdb bench gather --store big.gdb --cache none,static,lru --feature-cache 10%`,
 		func(ctx context.Context) (r *bench.Report, err error) {
@@ -63,21 +64,21 @@ func (a *app) benchGatherCommand() *cobra.Command {
 		"3, the median)")
 	f.StringVar(&store, "store", "", "store whose feature rows are gathered")
 	f.Var(&fanout, "fanout", "neighbors per hop, as in training")
-	f.IntVar(&use.Batch, "batch", 1000, "seeds in a batch")
+	f.IntVar(&use.Batch, "batch", 1000, batchHelp)
 	f.IntVar(&use.Batches, "batches", 3, "batches gathered in each round")
-	f.StringVar(&use.Split, "split", "", "K: seeds are train@K")
-	f.StringVar(&caches, "cache", "none", "feature caches, of "+
-		strings.Join(bench.Caches(), ", "))
+	splitColumn(f, &use.Split)
+	f.StringVar(&caches, "cache", "none", "policies of the cache of features, with commas: "+
+		oneOf(bench.Caches()))
 	f.StringVar(&size, "feature-cache", "10%",
 		"memory of each cache, in bytes or in percent of the memory of all features")
-	f.StringVar(&io, "io", "auto", "auto, uring, pread, buffered or mmap")
+	f.StringVar(&io, "io", "auto", ioHelp())
 	return cmd
 }
 
 // onlyWithStore refuses flags that say nothing without a store.
 func onlyWithStore(cmd *cobra.Command) error {
-	for _, name := range []string{"fanout", "batch", "batches", "split", "cache", "feature-cache",
-		"io"} {
+	for _, name := range []string{"fanout", "batch", "batches", "split", "split-column", "cache",
+		"feature-cache", "io"} {
 		if cmd.Flags().Changed(name) {
 			return usage(errors.New("bench gather: --" + name + " goes with --store DIR"))
 		}

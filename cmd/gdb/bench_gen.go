@@ -13,6 +13,9 @@ import (
 	"github.com/spf13/pflag"
 )
 
+// kron is the graph that is made of another.
+const kron = "kron"
+
 // kronFlags and madeFlags are flags of one kind of graph: of kron, and of rmat and sbm.
 var (
 	kronFlags = []string{"in", "factor", "edge-factor", "noise"}
@@ -20,26 +23,29 @@ var (
 )
 
 // benchGenLong says what the graphs are.
-const benchGenLong = `
-Write a directory of arrays that gdb ingest takes: edges.npy, features.npy, labels.npy and
-train_idx.npy, val_idx.npy, test_idx.npy. The same flags give the same bytes. The directory is there
-once it is whole; one that has files is not written into.
+const benchGenLong = `Write a directory of arrays that gdb ingest takes: edges.npy, features.npy,
+labels.npy and train_idx.npy, val_idx.npy, test_idx.npy. The same flags give
+the same bytes. The directory is there once it is whole; one that has files is
+not written into.
 
-  rmat  2^scale nodes, exactly --edges edges of a recursive matrix (.57, .19, .19, .05), nodes
-        renamed at random: degrees of a power law, some 40 % of the nodes without in-edges. Features
-        are noise and labels random; splits are nodes with in-edges.
-  sbm   a block model: 42 % of a node's in-edges come from its own class, and features are its
-        class's mean with noise, so that training has something to learn. In-degrees are lognormal,
-        at least 1: --edges is met to a few percent.
-  kron  a store, or a source that gdb ingest takes, times a small random matrix (Kronecker): nodes
-        times --factor, edges times --edge-factor. Labels and splits are repeated, features too,
-        with noise. Give the other flags of its size to what it is made from.
+  rmat  2^scale nodes, exactly --edges edges of a recursive matrix (.57, .19,
+        .19, .05), nodes renamed at random: degrees of a power law, some 40 %
+        of the nodes without in-edges. Features are noise and labels random;
+        splits are nodes with in-edges.
+  sbm   a block model: 42 % of a node's in-edges come from its own class, and
+        features are its class's mean with noise, so that training has
+        something to learn. In-degrees are lognormal, at least 1: --edges is
+        met to a few percent.
+  kron  a store, or a source that gdb ingest takes, times a small random
+        matrix (Kronecker): nodes times --factor, edges times --edge-factor.
+        Labels and splits are repeated, features too, with noise. Give the
+        other flags of its size to what it is made from.
 
 Memory: 1 bit a node (rmat), 8 bytes a member of a split, and buffers.`
 
 func (a *app) benchGenCommand() *cobra.Command {
 	var opt gen.Options
-	var kron gen.KronOptions
+	var of gen.KronOptions
 	var scale int
 	var edges, nodes float64
 	cmd := &cobra.Command{
@@ -52,12 +58,12 @@ func (a *app) benchGenCommand() *cobra.Command {
 			if err := flagsOfKind(cmd.Flags(), args[0]); err != nil {
 				return err
 			}
-			if args[0] == "kron" {
+			if args[0] == kron {
 				if cmd.Flags().Changed("dim") {
-					kron.Dim = opt.Dim
+					of.Dim = opt.Dim
 				}
-				kron.Out = opt.Out
-				return a.genKron(cmd.Context(), kron)
+				of.Out = opt.Out
+				return a.genKron(cmd.Context(), of)
 			}
 			opt.Kind, opt.Seed, opt.FS = args[0], a.seed, a.fs
 			if opt.Edges, err = wholeNumber("edges", edges); err != nil {
@@ -83,18 +89,18 @@ func (a *app) benchGenCommand() *cobra.Command {
 	f.IntVar(&opt.Classes, "classes", 47, "classes")
 	f.Float64Var(&opt.TrainFrac, "train-frac", 0.1, "share of nodes in train, twice val and test")
 	f.StringVar(&opt.Out, "out", "", "directory to write")
-	f.StringVar(&kron.In, "in", "", "kron: the store or source to expand")
-	f.IntVar(&kron.Factor, "factor", 4, "kron: copies of each node")
-	f.IntVar(&kron.EdgeFactor, "edge-factor", 0, "kron: edges that each edge becomes, one more if "+
+	f.StringVar(&of.In, "in", "", "kron: the store or source to expand")
+	f.IntVar(&of.Factor, "factor", 4, "kron: copies of each node")
+	f.IntVar(&of.EdgeFactor, "edge-factor", 0, "kron: edges that each edge becomes, one more if "+
 		"it is odd and --factor even or the reverse (default: twice --factor)")
-	f.Float64Var(&kron.Noise, "noise", 0.1, "kron: noise of the copies' features, as a share")
+	f.Float64Var(&of.Noise, "noise", 0.1, "kron: noise of the copies' features, as a share")
 	return cmd
 }
 
 // flagsOfKind refuses flags that say nothing about a kind of graph.
 func flagsOfKind(flags *pflag.FlagSet, kind string) (err error) {
 	others := kronFlags
-	if kind == "kron" {
+	if kind == kron {
 		others = madeFlags
 	}
 	flags.VisitAll(func(f *pflag.Flag) {
@@ -119,21 +125,21 @@ func (a *app) genGraph(ctx context.Context, opt gen.Options) error {
 		return usage(err)
 	}
 	p := a.progress()
-	opt.Progress = p.update
+	opt.Progress = p.Update
 	made, err := gen.Make(ctx, opt)
-	p.finish()
+	p.Finish()
 	return firstError(err, a.printMade(opt.Out, made, err))
 }
 
 // genKron expands a graph.
 func (a *app) genKron(ctx context.Context, opt gen.KronOptions) error {
 	p := a.progress()
-	opt.Seed, opt.Memory, opt.FS, opt.Progress = a.seed, a.memory, a.fs, p.update
+	opt.Seed, opt.Memory, opt.FS, opt.Progress = a.seed, a.memory, a.fs, p.Update
 	if err := opt.Validate(); err != nil {
 		return usage(err)
 	}
 	made, err := gen.Kron(ctx, opt)
-	p.finish()
+	p.Finish()
 	return firstError(err, a.printMade(opt.Out, made, err))
 }
 

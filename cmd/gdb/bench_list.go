@@ -4,11 +4,13 @@ import (
 	"context"
 	"fmt"
 	"math"
+	"slices"
 	"strconv"
 	"strings"
 
 	"gdb/bench"
 	"gdb/blockdev"
+	"gdb/cmd/gdb/flagvalue"
 	"gdb/internal/mem"
 
 	"github.com/spf13/cobra"
@@ -75,42 +77,47 @@ func (a *app) benchIOCommand() *cobra.Command {
 	f.StringVar(&opt.Dir, "out", ".", "directory on the disk to measure; its file is removed")
 	f.StringVar(&size, "size", "4GiB", "size of the file")
 	f.StringVar(&blocks, "block", "4KiB,64KiB", "lengths of reads")
-	f.StringVar(&backends, "io", "uring,pread", "backends, of uring, pread, buffered and mmap")
+	f.StringVar(&backends, "io", "uring,pread", ioHelp()+"; several with commas")
 	f.IntVar(&opt.Depth, "depth", 32, "reads in flight")
 	f.BoolVar(&opt.Fio, "fio", false, "measure fio back to back, for the ratio")
 	f.Float64Var(&opt.Seconds, "seconds", 2, "length of each of three measurements of a row")
 	return cmd
 }
 
+// compressWords are the values of --compress; the first is the default.
+var compressWords = []string{"on", "off"}
+
 func (a *app) benchSampleCommand() *cobra.Command {
 	opt := bench.SampleOptions{}
-	fanout := fanoutFlag{15, 10, 5}
+	fanout := flagvalue.Fanout{15, 10, 5}
 	var edges float64
-	var threads, topology, strategy, cache, neighbors, compress string
+	var threads, topology, draws, cache, neighbors, compress string
 	cmd := a.benchCommandOf("sample", "Neighbor sampling, with dedup and relabeling",
-		"  gdb bench sample\n  gdb bench sample --store big.gdb --topology resident,paged\n"+
-			"  gdb bench sample --store big.gdb --topology paged --cache 32MiB "+
-			"--neighbor-cache 24MiB",
+		`  gdb bench sample
+  gdb bench sample --store big.gdb --topology resident,paged
+  gdb bench sample --store big.gdb --topology paged --block-cache 32MiB \
+      --neighbor-cache 24MiB`,
 		func(ctx context.Context) (r *bench.Report, err error) {
 			if opt.CacheBytes, err = mem.ParseSize(cache); err != nil {
-				return nil, usage(fmt.Errorf("--cache: %w", err))
+				return nil, usage(fmt.Errorf("--block-cache: %w", err))
 			}
 			if opt.NeighborBytes, err = mem.ParseSize(neighbors); err != nil {
 				return nil, usage(fmt.Errorf("--neighbor-cache: %w", err))
 			}
 			switch {
 			case opt.NeighborBytes > opt.CacheBytes:
-				return nil, usage(fmt.Errorf("--neighbor-cache %s is part of --cache %s", neighbors,
-					cache))
-			case compress != "on" && compress != "off":
-				return nil, usage(fmt.Errorf("--compress %q: want on or off", compress))
+				return nil, usage(fmt.Errorf("--neighbor-cache %s is part of --block-cache %s",
+					neighbors, cache))
+			case !slices.Contains(compressWords, compress):
+				return nil, usage(fmt.Errorf("--compress %q: want %s", compress,
+					oneOf(compressWords)))
 			}
 			opt.RawNeighbors = compress == "off"
 			if opt.Edges, err = wholeNumber("edges", edges); err != nil {
 				return nil, err
 			}
 			opt.Fanout, opt.Seed, opt.Memory = fanout, a.seed, a.memory
-			opt.Topology, opt.Strategy = strings.Split(topology, ","), strings.Split(strategy, ",")
+			opt.Topology, opt.Strategy = strings.Split(topology, ","), strings.Split(draws, ",")
 			if opt.Threads, err = parseInts("--threads-list", threads); err != nil {
 				return nil, err
 			}
@@ -125,14 +132,22 @@ func (a *app) benchSampleCommand() *cobra.Command {
 	f.IntVar(&opt.Scale, "scale", 22, "log2 of the nodes of the graph in memory")
 	f.Float64Var(&edges, "edges", 64e6, "its edges")
 	f.Var(&fanout, "fanout", "neighbors per hop")
-	f.IntVar(&opt.Batch, "batch", 1000, "seeds in a batch")
+	f.IntVar(&opt.Batch, "batch", 1000, batchHelp)
 	f.IntVar(&opt.Batches, "batches", 200, "batches of each thread")
 	f.StringVar(&threads, "threads-list", "1,2", "numbers of threads to measure with")
-	f.StringVar(&topology, "topology", "resident", "readers, of resident and paged")
-	f.StringVar(&strategy, "strategy", "uniform", "draws, of uniform and weighted")
-	f.StringVar(&cache, "cache", "64MiB", "memory of the paged reader for blocks and lists")
-	f.StringVar(&neighbors, "neighbor-cache", "0", "how much of it keeps the lists of some nodes")
-	f.StringVar(&compress, "compress", "on", "on or off: whether these lists are compressed")
+	f.StringVar(&topology, "topology", "resident",
+		"where neighbor lists are read from, with commas: "+
+			oneOf(bench.Topologies))
+	f.StringVar(&draws, "sample", "uniform", "draws, with commas: "+oneOf(bench.Draws))
+	alias(f, "strategy", "sample")
+	f.StringVar(&cache, "block-cache", "64MiB",
+		"memory of the paged reader for blocks and lists")
+	alias(f, "cache", "block-cache")
+	f.StringVar(&neighbors, "neighbor-cache", "0",
+		"size of the cache of neighbor lists, a part of "+
+			"--block-cache")
+	f.StringVar(&compress, "compress", "on",
+		"whether these lists are compressed: "+oneOf(compressWords))
 	return cmd
 }
 
@@ -156,12 +171,12 @@ func (a *app) benchIngestCommand() *cobra.Command {
 		"  gdb bench ingest --scale 22 --edges 64e6 --dim 128 --memory 512MiB",
 		func(ctx context.Context) (r *bench.Report, err error) {
 			p := a.progress()
-			defer p.finish()
+			defer p.Finish()
 			opt.FS, opt.Memory, opt.Seed = a.fs, a.memory, a.seed
 			if opt.Edges, err = wholeNumber("edges", edges); err != nil {
 				return nil, err
 			}
-			opt.Formats, opt.Progress = strings.Split(formats, ","), p.update
+			opt.Formats, opt.Progress = strings.Split(formats, ","), p.Update
 			return bench.Ingest(ctx, opt)
 		})
 	f := cmd.Flags()
@@ -170,7 +185,8 @@ func (a *app) benchIngestCommand() *cobra.Command {
 	f.IntVar(&opt.Scale, "scale", 22, "log2 of the nodes of the made graph")
 	f.Float64Var(&edges, "edges", 64e6, "its edges")
 	f.IntVar(&opt.Dim, "dim", 128, "its feature values per node")
-	f.StringVar(&formats, "formats", "npy,csv-integer,csv-string", "what is measured")
+	f.StringVar(&formats, "formats", strings.Join(bench.IngestFormats, ","),
+		"what is measured")
 	return cmd
 }
 

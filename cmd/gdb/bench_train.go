@@ -22,52 +22,61 @@ import (
 
 // noBenchFlags are flags of train that say nothing about its speed, or that systems decide.
 var noBenchFlags = []string{"run", "resume", "from", "cache", "patience", "eval-every", "eval-mode",
-	"metric", "checkpoint-every"}
+	"metric", "strategy", "checkpoint-every"}
 
 // benchTrainLong says what is compared and what the columns are.
-const benchTrainLong = `
-Train, or with --model none only load, some epochs with each system in a process and a memory
-cgroup of its own, beginning with all files of the store out of the page cache.
+const benchTrainLong = `Train, or with --model none only load, some epochs with each system in a
+process and a memory cgroup of its own, beginning with all files of the store
+out of the page cache.
 
 Systems are
-  mmap      plain arrays (made once, in STORE/prep/csc) and features through memory maps advised
-            for random access, read by 16, 32 or 64 goroutines: those that the first epoch found
-            best
+  mmap      plain arrays (made once, in STORE/prep/csc) and features through
+            memory maps advised for random access, read by 16, 32 or 64
+            goroutines: those that the first epoch found best
   memory    everything resident, not bounded by --memory
-  others    gdb with the feature cache of that name, auto the one that it chooses itself; static
-            is a static feature cache and, where the topology is paged, a static neighbor cache
-            (the baseline Ali+PG of Ginex), split as the plan finds best unless --neighbor-cache
-            and --feature-cache say
+  others    gdb with the feature cache of that name, auto the one that it
+            chooses itself; static is a static feature cache and, where the
+            topology is paged, a static neighbor cache (the baseline Ali+PG of
+            Ginex), split as the plan finds best unless --neighbor-cache and
+            --feature-cache say
 
-All are given the same batches: a checksum of their nodes, edges, labels and some features is
-compared, and if it differs the command fails. A system that fails, or is killed in its cgroup, has
-a row without figures and the reason below the table; the command fails if none could be measured.
-Ctrl-C ends the system under way and prints the rows so far.
+All are given the same batches: a checksum of their nodes, edges, labels and
+some features is compared, and if it differs the command fails. A system that
+fails, or is killed in its cgroup, has a row without figures and the reason
+below the table; the command fails if none could be measured. Ctrl-C ends the
+system under way and prints the rows so far.
 
-Columns, means of all epochs unless said otherwise, so that what is sampled, planned and filled
-ahead in one of them counts for all:
-  epoch_s            an epoch by the clock; last_epoch_s the last one, batch_s a batch
-  open_s             before the first epoch: what static and memory load then, for one
+Columns, means of all epochs unless said otherwise, so that what is sampled,
+planned and filled ahead in one of them counts for all:
+  epoch_s            an epoch by the clock; last_epoch_s the last one, batch_s
+                     a batch
+  open_s             before the first epoch: what static and memory load then,
+                     for one
   total_s            from opening the store to the end of the last epoch
-  sample_s gather_s  how long these stages were busy in an epoch, in all threads together; they
+  sample_s gather_s  how long these stages were busy in an epoch, in all
+                     threads together; they
   compute_s          overlap, so they add up to more than epoch_s
-  io_wait_s          how long the consumer of batches waited while reads were under way
-  bytes_read         read from storage as the kernel counts for the process, page faults included
+  io_wait_s          how long the consumer of batches waited while reads were
+                     under way
+  bytes_read         read from storage as the kernel counts for the process,
+                     page faults included
   hit_ratio          feature rows found in the cache
   peak_rss_bytes     of the process; of mmap it has pages of the page cache
   cgroup_peak_bytes  of the cgroup, with the page cache
---json has besides, in "epochs", the figures of each epoch, bytes_written, and what was planned.`
+--json has besides, in "epochs", the figures of each epoch, bytes_written, and
+what was planned.`
 
 func (a *app) benchTrainCommand() *cobra.Command {
 	t := &trainFlags{}
 	var systems, sweep, plots string
 	cmd := &cobra.Command{
 		Use: "train STORE", Args: exactArgs(1),
-		Short: "Epochs past memory: gdb's caches beside mmap and beside everything in memory",
+		Short: "Epochs past memory: caches, mmap, and everything in memory",
 		Long:  benchTrainLong,
 		Example: `  gdb bench train big.gdb --memory 1GiB --systems mmap,static,lru,auto,memory
-  gdb bench train big.gdb --memory 1GiB --systems mmap,auto --model sage --fanout 10,10,10
-  gdb bench train big.gdb --systems lru,sieve --sweep memory=512MiB,1GiB,2GiB --plot plots`,
+  gdb bench train big.gdb --memory 1GiB --systems mmap,auto --model sage
+  gdb bench train big.gdb --systems lru,sieve --sweep memory=512MiB,1GiB \
+      --plot plots`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			opt, err := t.benchOptions(a, cmd, args[0], sweep)
 			if err != nil {
@@ -78,9 +87,9 @@ func (a *app) benchTrainCommand() *cobra.Command {
 				return usage(err)
 			}
 			p := a.progress()
-			opt.Progress = p.update
+			opt.Progress = p.Update
 			r, err := bench.Train(cmd.Context(), opt)
-			p.finish()
+			p.Finish()
 			if r == nil || len(r.Rows) == 0 {
 				return err
 			}
@@ -93,17 +102,19 @@ func (a *app) benchTrainCommand() *cobra.Command {
 		},
 	}
 	f := cmd.Flags()
-	f.StringVar(&systems, "systems", "mmap,static,lru,auto,memory", "what is compared, in order")
+	f.StringVar(&systems, "systems", "mmap,static,lru,auto,memory",
+		"what is compared, in order, of "+
+			oneOf(bench.Systems()))
 	f.StringVar(&sweep, "sweep", "", "FLAG=V1,V2,…: measure with each value of a flag, such as "+
 		"memory, batch or feature-cache; store=DIR1,DIR2 for stores beside STORE")
-	f.StringVar(&plots, "plot", "", "directory for SVG files of the result")
+	f.StringVar(&plots, "plot", "", plotHelp)
 	t.bind(f)
 	for name, value := range map[string]string{"model": "none", "epochs": "3"} {
 		flag := f.Lookup(name)
 		flag.DefValue = value
 		_ = flag.Value.Set(value) // of their own type
 	}
-	f.Lookup("model").Usage = "none (loading alone) or sage"
+	f.Lookup("model").Usage += ", or none: loading alone"
 	for _, name := range noBenchFlags {
 		f.Lookup(name).Hidden = true
 	}

@@ -18,9 +18,9 @@ func (a *app) checkCommand() *cobra.Command {
 	var asJSON bool
 	cmd := &cobra.Command{
 		Use: "check STORE", Short: "Verify a store; exit 3 when it is damaged", Args: exactArgs(1),
-		Long: `
-Verify every checksum of the graph: catalog, topology, features, labels and ids. What runs and
-caches keep in runs/ and prep/ is verified whenever it is read, and is only mentioned.`,
+		Long: `Verify every checksum of the graph: catalog, topology, features, labels and
+ids. What runs and caches keep in runs/ and prep/ is verified whenever it is
+read, and is only mentioned.`,
 		RunE: func(cmd *cobra.Command, args []string) (err error) {
 			st, err := layout.Open(cmd.Context(), a.fs, args[0])
 			if err != nil {
@@ -32,9 +32,9 @@ caches keep in runs/ and prep/ is verified whenever it is read, and is only ment
 			}
 			defer func() { err = firstError(err, dev.Close()) }()
 			p := a.progress()
-			opt.Progress = func(done, total int64) { p.update("check", done, total, "bytes") }
+			opt.Progress = func(done, total int64) { p.Update("check", done, total, "bytes") }
 			report, err := check.Run(cmd.Context(), dev, st, opt)
-			p.finish()
+			p.Finish()
 			if report == nil {
 				return fmt.Errorf("check: %w", err)
 			}

@@ -2,48 +2,208 @@ package main
 
 import (
 	"path/filepath"
+	"slices"
+	"strings"
 
+	"gdb/bench"
+	"gdb/bench/gen"
+	"gdb/cmd/gdb/complete"
+	"gdb/cmd/gdb/flagvalue"
 	"gdb/layout"
+	"gdb/layout/ingest"
+	"gdb/layout/ingest/made"
+	"gdb/layout/ingest/source"
+	"gdb/layout/ingest/stats"
+	"gdb/layout/ingest/table"
 	"gdb/shell/graph"
+	"gdb/shell/result"
+	"gdb/train/model"
+	"gdb/train/runs"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 )
 
-// completeRuns makes a shell complete the values of flags that name a run of the store, which is
-// the first argument; flags of files get the run.json of each.
-func (a *app) completeRuns(cmd *cobra.Command, names ...string) {
-	for _, flag := range names {
-		isFile := flag == "from"
-		err := cmd.RegisterFlagCompletionFunc(flag, func(cmd *cobra.Command, args []string,
-			_ string) ([]string, cobra.ShellCompDirective) {
-			return a.runChoices(cmd, args, isFile)
-		})
-		if err != nil {
-			panic("BUG: " + err.Error())
+// runNames proposes the runs of the store that is the first argument, with their settings.
+func (a *app) runNames(cmd *cobra.Command, args []string, begin string) ([]string,
+	cobra.ShellCompDirective) {
+	var out []string
+	if st := a.completedStore(cmd, args); st != nil {
+		for _, r := range graph.RunNames(st) {
+			out = append(out, r.Name+"\t"+r.Settings)
 		}
 	}
+	return complete.Beginning(out, begin), complete.Nothing
 }
 
-// runChoices are the runs of the store that is the first argument, with their settings.
-func (a *app) runChoices(cmd *cobra.Command, args []string,
-	files bool) (out []string, then cobra.ShellCompDirective) {
-	then = cobra.ShellCompDirectiveNoFileComp
-	if files {
-		then = cobra.ShellCompDirectiveDefault
+// runFiles proposes the run.json of each run of the store, and other files.
+func (a *app) runFiles(cmd *cobra.Command, args []string, begin string) ([]string,
+	cobra.ShellCompDirective) {
+	var out []string
+	if st := a.completedStore(cmd, args); st != nil {
+		for _, r := range graph.RunNames(st) {
+			out = append(out, filepath.Join(args[0], "runs", r.Name, "run.json")+"\t"+r.Settings)
+		}
 	}
-	if len(args) == 0 {
-		return nil, then
+	return complete.Beginning(out, begin), cobra.ShellCompDirectiveDefault
+}
+
+// splitNames proposes the splits of the store that is the first argument.
+func (a *app) splitNames(cmd *cobra.Command, args []string, begin string) ([]string,
+	cobra.ShellCompDirective) {
+	var out []string
+	if st := a.completedStore(cmd, args); st != nil {
+		for _, s := range st.Meta().Splits {
+			base, _, _ := strings.Cut(s.Name, "@")
+			out = append(out, s.Name, base)
+		}
+	}
+	slices.Sort(out)
+	return complete.Beginning(slices.Compact(out), begin), complete.Nothing
+}
+
+// splitColumns proposes the K of the splits train@K of the store.
+func (a *app) splitColumns(cmd *cobra.Command, args []string, begin string) ([]string,
+	cobra.ShellCompDirective) {
+	dir := args
+	if f := cmd.Flags().Lookup("store"); f != nil {
+		dir = []string{f.Value.String()}
+	}
+	var out []string
+	if st := a.completedStore(cmd, dir); st != nil {
+		for _, s := range st.Meta().Splits {
+			if column, ok := strings.CutPrefix(s.Name, "train@"); ok {
+				out = append(out, column)
+			}
+		}
+	}
+	return complete.Beginning(out, begin), complete.Nothing
+}
+
+// completedStore opens the store on the line; nil if it cannot: the command will say why.
+func (a *app) completedStore(cmd *cobra.Command, args []string) *layout.Store {
+	if len(args) == 0 || args[0] == "" {
+		return nil
 	}
 	st, err := layout.Open(cmd.Context(), a.fs, args[0])
 	if err != nil {
-		return nil, then // the command will say why
+		return nil
 	}
-	for _, r := range graph.RunNames(st) {
-		name := r.Name
-		if files {
-			name = filepath.Join(args[0], "runs", r.Name, "run.json")
+	return st
+}
+
+// runsArguments proposes what gdb runs does, and then names of runs that are not named yet.
+func (a *app) runsArguments(cmd *cobra.Command, args []string, begin string) ([]string,
+	cobra.ShellCompDirective) {
+	if len(args) == 1 {
+		return complete.Beginning(runsWords, begin), complete.Nothing
+	}
+	names, then := a.runNames(cmd, args, begin)
+	return slices.DeleteFunc(names, func(line string) bool {
+		name, _, _ := strings.Cut(line, "\t")
+		return slices.Contains(args[2:], name)
+	}), then
+}
+
+// flagCompleters are those of flags, by "command flag", or by "flag" for all commands that have no
+// entry of their own. A flag that is not here has no values to propose.
+func (a *app) flagCompleters() map[string]complete.Func {
+	all := map[string]complete.Func{
+		"run": a.runNames, "resume": a.runNames, "train run": complete.None,
+		"plan run": complete.None, "from": a.runFiles, "split-column": a.splitColumns,
+		"eval split": a.splitNames, "predict split": a.splitNames, "report split": a.splitNames,
+		"ingest split-column": complete.None, "ingest split": complete.WordsOrFiles("random="),
+		"ingest features": complete.WordsOrFiles(made.Names...), "ingest edges": complete.Files(),
+		"ingest nodes": complete.Files(), "ingest labels": complete.Files(),
+		"store": complete.Directories, "dir": complete.Directories, "out": complete.Directories,
+		"tensorboard": complete.Directories, "plot": complete.Directories,
+		"shell file": complete.Files("gdbq", "txt"), "report out": complete.Files("html"),
+		"predict out": complete.Files("csv", "parquet", "npy"), "runs out": complete.Files("svg"),
+		"bench ingest source": complete.Directories, "bench gen in": complete.Files(),
+	}
+	for name, words := range flagWords() {
+		all[name] = complete.Words(words...)
+	}
+	for name, words := range map[string][]string{"bench io io": backendNames(),
+		"bench sample topology": bench.Topologies, "bench sample sample": bench.Draws,
+		"bench ingest formats": bench.IngestFormats, "bench gather cache": bench.Caches(),
+		"bench train systems": bench.Systems()} {
+		all[name] = complete.WordLists(words...)
+	}
+	return all
+}
+
+// flagWords are the values of flags that have few, from the packages that read them.
+func flagWords() map[string][]string {
+	all := map[string][]string{"color": colors, "log": logForms, "io": backendNames(),
+		"shell mode": result.Modes, "split split": {"random="}, "model": model.Names(),
+		"bench train model": append(model.Names(), "none"), "strategy": strategies,
+		"bench sample compress": compressWords, "ingest format": source.Formats(),
+		"ingest direction": flagvalue.Directions, "ingest header": table.Headers,
+		"ingest merge": stats.MergeNames, "ingest partitioner": ingest.Partitioners,
+		"ingest feature-dtype": ingest.FeatureDTypes, "ingest normalize": ingest.Normalizes,
+		"ingest missing-nodes": ingest.MissingNodes,
+		"ingest fill":          {"mean", "zero", "mean,indicator"}}
+	for _, name := range []string{"optimizer", "loss", "metric", "eval-mode", "cache", "topology",
+		"normalize", "backend"} {
+		all[name] = runs.Choices(name)
+	}
+	return all
+}
+
+// helpWords proposes commands and topics, and the commands of bench.
+func helpWords(cmd *cobra.Command, args []string, begin string) ([]string,
+	cobra.ShellCompDirective) {
+	var names []string
+	if about, rest, err := cmd.Root().Find(args); err == nil && len(rest) == 0 {
+		for _, c := range about.Commands() {
+			if c.IsAvailableCommand() || c.IsAdditionalHelpTopicCommand() {
+				names = append(names, c.Name()+"\t"+c.Short)
+			}
 		}
-		out = append(out, name+"\t"+r.Settings)
 	}
-	return out, then
+	return complete.Beginning(names, begin), complete.Nothing
+}
+
+// complete makes shells complete arguments and the values of flags.
+func (a *app) complete(root *cobra.Command) {
+	arguments := map[string]complete.Func{"help": helpWords,
+		"runs":        complete.StoreThen(a.runsArguments),
+		"bench train": complete.StoreThen(complete.None),
+		"bench gen":   complete.Words(append(gen.Kinds, kron)...)}
+	for _, name := range []string{"info", "check", "plan", "train", "split", "report", "eval",
+		"predict", "shell"} {
+		arguments[name] = complete.StoreThen(complete.None)
+	}
+	flags := a.flagCompleters()
+	walk(root, func(cmd *cobra.Command) {
+		path := strings.TrimPrefix(strings.TrimPrefix(cmd.CommandPath(), root.Name()), " ")
+		if propose := arguments[path]; propose != nil {
+			cmd.ValidArgsFunction = propose
+		} else if path != "" && path != "ingest" && !cmd.HasSubCommands() {
+			cmd.ValidArgsFunction = complete.None
+		}
+		cmd.LocalFlags().VisitAll(func(f *pflag.Flag) {
+			name := f.Name
+			for _, now := range f.Annotations[aliasOf] {
+				name = now
+			}
+			if f.NoOptDefVal != "" {
+				return // it is set or not
+			}
+			propose := flags[path+" "+name]
+			if propose == nil {
+				propose = flags[name]
+			}
+			if propose == nil {
+				propose = complete.None
+			}
+			if _, known := cmd.GetFlagCompletionFunc(f.Name); known {
+				return
+			}
+			if err := cmd.RegisterFlagCompletionFunc(f.Name, propose); err != nil {
+				panic("BUG: " + err.Error())
+			}
+		})
+	})
 }

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"gdb/internal/program"
 	"gdb/internal/testgraph"
 	"gdb/internal/wrap"
 
@@ -61,7 +62,7 @@ func (a *app) demo(ctx context.Context, dir string) error {
 	w.printf("Cora, a citation graph, is in %s (source and licence: its README.md).\n", cora)
 	for _, step := range demoSteps {
 		line := strings.ReplaceAll(step.line, "DIR", dir)
-		w.printf("\n# %s\n%s\n", step.why, continued("$ "+programName+" "+line))
+		w.printf("\n# %s\n%s\n", step.why, continued("$ "+program.Name+" "+line))
 		if w.err != nil {
 			return w.err
 		}
@@ -73,7 +74,7 @@ func (a *app) demo(ctx context.Context, dir string) error {
 	}
 	w.printf("\nDone in %s.\nThe store is %s, the predictions are %s.\nNow: %s shell %s\n",
 		time.Since(start).Round(100*time.Millisecond), filepath.Join(dir, "cora.gdb"),
-		filepath.Join(dir, "predictions.csv"), programName, filepath.Join(dir, "cora.gdb"))
+		filepath.Join(dir, "predictions.csv"), program.Name, filepath.Join(dir, "cora.gdb"))
 	return w.err
 }
 

@@ -7,9 +7,12 @@ import (
 	"slices"
 	"strings"
 
+	"gdb/cmd/gdb/progress"
 	"gdb/internal/badoption"
 	"gdb/internal/codec"
+	"gdb/internal/program"
 	"gdb/internal/storefs"
+	"gdb/internal/wrap"
 	"gdb/kv"
 	"gdb/layout"
 	"gdb/layout/ingest"
@@ -58,7 +61,8 @@ func exitCode(err error) int {
 	return exitFailed
 }
 
-// printError writes one line: what failed, where, and what to do.
+// printError writes one line: what failed, where, and what to do. What is wrong with a command line
+// is read by who typed it: it is broken for a screen, wherever it goes.
 func (a *app) printError(err error) {
 	var reported errReported
 	if errors.As(err, &reported) {
@@ -68,7 +72,11 @@ func (a *app) printError(err error) {
 	if !a.verbose {
 		msg = plain(msg, a.running)
 	}
-	fmt.Fprintf(a.err, "%s: %s\n", programName, msg)
+	line := program.Name + ": " + msg
+	if _, asJSON := a.err.(*progress.Notes); !asJSON && exitCode(err) == exitUsage {
+		line = wrap.Line(line)
+	}
+	fmt.Fprintln(a.err, line)
 }
 
 // packages begin errors with their names, which say nothing to a user.

@@ -7,7 +7,9 @@ import (
 	"regexp"
 	"strings"
 
+	"gdb/cmd/gdb/flagvalue"
 	"gdb/internal/mem"
+	"gdb/internal/program"
 	"gdb/kv"
 	"gdb/layout/ingest"
 	"gdb/layout/ingest/source"
@@ -25,9 +27,10 @@ func (a *app) ingestCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "ingest SRC... --out STORE",
 		Short: "Load a graph from source files into a store, in bounded memory",
-		Long: `Load a graph from a directory or files into a new store. The format is detected and
-printed; gdb help formats lists what is read. Nothing is left behind that looks like a
-store unless the ingest finished; after a kill, the same command with --resume goes on.`,
+		Long: `Load a graph from a directory or files into a new store. The format is
+detected and printed; gdb help formats lists what is read. Nothing is left
+behind that looks like a store unless the ingest finished; after a kill, the
+same command with --resume goes on.`,
 		Example: `  gdb ingest cora/ --out cora.gdb --undirected
   gdb ingest --edges edges.csv --nodes papers.csv --label-col topic --out my.gdb
   gdb ingest web-Google.txt.gz --out web.gdb --dry-run`,
@@ -75,7 +78,7 @@ func ingestFlags(f *pflag.FlagSet, opt *ingest.Options, more *ingestWords) {
 		"weights of duplicate edges: sum (default), mean, min, max, last "+
 			"or error")
 	f.BoolVar(&opt.KeepSelfLoops, "keep-self-loops", false, "keep self loops with --undirected too")
-	direction := f.VarPF((*directionFlag)(&opt.Both), "direction", "",
+	direction := f.VarPF((*flagvalue.Direction)(&opt.Both), "direction", "",
 		"in, or both: write out-lists too (default in)")
 	direction.DefValue = ""
 	f.StringArrayVar(&more.edges, "edges", nil,
@@ -141,29 +144,6 @@ func randomSplit(all []string) (files []string, random string) {
 	}
 	return files, random
 }
-
-// directionFlag is --direction: in is false, both is true.
-type directionFlag bool
-
-// String is the flag's value.
-func (d *directionFlag) String() string {
-	if *d {
-		return "both"
-	}
-	return "in"
-}
-
-// Set parses in or both.
-func (d *directionFlag) Set(s string) error {
-	if s != "in" && s != "both" {
-		return errors.New("want in or both")
-	}
-	*d = s == "both"
-	return nil
-}
-
-// Type names the value in help.
-func (d *directionFlag) Type() string { return "string" }
 
 func (a *app) ingestOptions(opt *ingest.Options, args []string, more *ingestWords) error {
 	opt.Sources = args
@@ -234,9 +214,9 @@ func (a *app) ingest(cmd *cobra.Command, opt ingest.Options) error {
 		return a.printPlan(plan)
 	}
 	p := a.progress()
-	opt.Progress = p.update
+	opt.Progress = p.Update
 	m, err := ingest.Run(cmd.Context(), a.fs, opt)
-	p.finish()
+	p.Finish()
 	if err != nil && cmd.Context().Err() != nil {
 		return fmt.Errorf("ingest: stopped; go on with: %s --resume: %w",
 			a.commandLine(withoutFlag(os.Args[1:], "--resume")), cmd.Context().Err())
@@ -268,7 +248,7 @@ func (a *app) commandLine(args []string) string {
 			words[i] = "'" + strings.ReplaceAll(arg, "'", `'\''`) + "'"
 		}
 	}
-	return programName + " " + strings.Join(words, " ")
+	return program.Name + " " + strings.Join(words, " ")
 }
 
 func (a *app) printIngested(opt *ingest.Options, m *kv.Meta) error {

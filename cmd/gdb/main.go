@@ -12,9 +12,11 @@ import (
 
 	"gdb/blockdev"
 	"gdb/internal/bug"
+	"gdb/internal/program"
 )
 
 func main() {
+	program.Name = nameOf(os.Args[0])
 	bug.OnPanic(reportBug)
 	defer bug.Catch()
 	blockdev.RaiseGOMAXPROCS()
@@ -27,11 +29,12 @@ func main() {
 // reportBug ends the process after a panic: it says that gdb is wrong, not the user, and what to
 // send. The exit code is that of any failure: 2 would be a wrong command line.
 func reportBug(what any, stack []byte) {
-	fmt.Fprintf(os.Stderr, `gdb: this is a bug in gdb, and no mistake of yours: %v
-Please report it with all these lines, and with the input or the store if you can share it.
-gdb %s, %s, %s/%s: gdb %s
+	fmt.Fprintf(os.Stderr, `%s: this is a bug in gdb, and no mistake of yours: %v
+Please report it with all these lines, and with the input or the store if you can
+share it.
+gdb %s, %s, %s/%s: %s
 
-%s`, what, version, runtime.Version(), runtime.GOOS, runtime.GOARCH,
-		strings.Join(os.Args[1:], " "), stack)
+%s`, program.Name, what, version, runtime.Version(), runtime.GOOS, runtime.GOARCH,
+		strings.Join(append([]string{program.Name}, os.Args[1:]...), " "), stack)
 	os.Exit(exitFailed)
 }

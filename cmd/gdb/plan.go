@@ -14,17 +14,16 @@ func (a *app) planCommand() *cobra.Command {
 	t := &trainFlags{}
 	cmd := &cobra.Command{
 		Use: "plan STORE", Short: "Say what a training would take: memory, reads, time",
-		Long: `
-Plan a training and run nothing of it: how --memory is split, and what an epoch is expected to
-read and to take, from a few sampled batches, a step on one of them and a profile of the device.
-The profile is measured once and kept in the store's catalog. It takes the flags of gdb train.`,
+		Long: `Plan a training and run nothing of it: how --memory is split, and what an
+epoch is expected to read and to take, from a few sampled batches, a step on
+one of them and a profile of the device. The profile is measured once and kept
+in the store's catalog. It takes the flags of gdb train.`,
 		Example: `  gdb plan big.gdb --memory 4GiB --fanout 10,10,10
   gdb plan big.gdb --memory 4GiB --cache lru --json`,
 		Args: exactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error { return a.plan(cmd, t, args[0]) },
 	}
 	t.bind(cmd.Flags())
-	a.completeRuns(cmd, "resume", "from")
 	cmd.Flags().BoolVar(&t.cfg.Remeasure, "remeasure", false, "measure the device anew")
 	return cmd
 }

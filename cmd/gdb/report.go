@@ -24,9 +24,8 @@ func (a *app) reportCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "report STORE [--run NAME] --out FILE.html", Args: exactArgs(1),
 		Short: "Write what a run was and reached as one HTML page",
-		Long: `
-Write a page that needs no network: curves, scores by class and the confusion matrix of
-the test split, what the engine did, the settings, and the data.`,
+		Long: `Write a page that needs no network: curves, scores by class and the confusion
+matrix of the test split, what the engine did, the settings, and the data.`,
 		Example: `  gdb report cora.gdb --out cora.html
   gdb report cora.gdb --run r0002 --split val --out r0002.html`,
 		RunE: func(cmd *cobra.Command, args []string) (err error) {
@@ -58,12 +57,10 @@ the test split, what the engine did, the settings, and the data.`,
 		},
 	}
 	f := cmd.Flags()
-	f.StringVar(&c.Run, "run", "", "the run to report (default: the best)")
-	f.StringVar(&c.Split, "split", "test",
-		"the split to evaluate: train, val, test or a stored set")
+	f.StringVar(&c.Run, "run", "", runHelp)
+	f.StringVar(&c.Split, "split", "test", splitHelp)
 	f.StringVar(&out, "out", "", "file to write")
 	f.BoolVar(&force, "force", false, "overwrite the file")
-	a.completeRuns(cmd, "run")
 	return cmd
 }
 

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"gdb/internal/program"
 	"gdb/kv"
 	"gdb/layout"
 	"gdb/train/runs"
@@ -13,21 +14,29 @@ import (
 	"github.com/spf13/cobra"
 )
 
+// runsWords are what gdb runs does.
+var runsWords = []string{"list", "show", "compare", "plot", "rm"}
+
 func (a *app) runsCommand() *cobra.Command {
 	var asJSON bool
 	var out string
 	cmd := &cobra.Command{
 		Use:   "runs STORE [list|show|compare|plot|rm] [RUN...]",
 		Short: "List, compare, plot and remove runs",
-		Long: `
-List the runs of a store (list, what it does without a word), show the settings and the
-epochs of one (show), print the settings in which several differ beside what they
-reached (compare), draw their scores (plot), or remove some (rm).`,
+		Long: `List the runs of a store (list, what it does without a word), show the
+settings and the epochs of one (show), print the settings in which several
+differ beside what they reached (compare), draw their scores (plot), or remove
+some (rm).`,
 		Example: `  gdb runs cora.gdb
   gdb runs cora.gdb compare r0001 r0002
   gdb runs cora.gdb plot r0001 r0002 --out scores.svg
   gdb runs cora.gdb rm r0001`,
-		Args: cobra.MinimumNArgs(1),
+		Args: func(cmd *cobra.Command, args []string) error {
+			if len(args) == 0 {
+				return usage(fmt.Errorf("runs: no store: %s", cmd.UseLine()))
+			}
+			return nil
+		},
 		RunE: func(cmd *cobra.Command, args []string) error {
 			st, err := layout.Open(cmd.Context(), a.fs, args[0])
 			if err != nil {
@@ -53,7 +62,8 @@ func (a *app) runs(cmd *cobra.Command, st *layout.Store, what string, names []st
 	}
 	for _, n := range names {
 		if !slices.ContainsFunc(all, func(r kv.RunMeta) bool { return r.Name == n }) {
-			return usage(fmt.Errorf("runs: there is no run %s: gdb runs STORE lists them", n))
+			return usage(fmt.Errorf("runs: there is no run %s: %s runs STORE lists them",
+				n, program.Name))
 		}
 	}
 	if len(names) > 0 && what != "rm" {
@@ -80,7 +90,7 @@ func (a *app) runs(cmd *cobra.Command, st *layout.Store, what string, names []st
 	case what == "show" || what == "rm":
 		return usage(fmt.Errorf("runs %s: name the run", what))
 	}
-	return usage(fmt.Errorf("runs: %q is not one of list, show, compare, plot, rm", what))
+	return usage(fmt.Errorf("runs: %q is not one of %s", what, strings.Join(runsWords, ", ")))
 }
 
 func (a *app) listRuns(all []kv.RunMeta, asJSON bool) error {
@@ -88,7 +98,7 @@ func (a *app) listRuns(all []kv.RunMeta, asJSON bool) error {
 		return a.printFields(map[string]any{"runs": all})
 	}
 	if len(all) == 0 && !a.quiet {
-		a.note("the store has no runs yet: gdb train makes one")
+		a.note("the store has no runs yet: " + program.Name + " train makes one")
 	}
 	return printRuns(&lines{w: a.out}, all)
 }

@@ -9,9 +9,11 @@ import (
 	"syscall"
 
 	"gdb/blockdev"
+	"gdb/cmd/gdb/terminal"
 	"gdb/layout"
 	"gdb/shell"
 	"gdb/shell/lang"
+	"gdb/shell/result"
 
 	"github.com/spf13/cobra"
 )
@@ -30,11 +32,11 @@ func (a *app) shellCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "shell STORE [-c STATEMENT]... [-f FILE]",
 		Short: "Ask a store questions",
-		Long: `
-Ask a store questions. Statements come from -c (repeatable), from a file (-f), or from
-standard input, and end with a semicolon; .help lists them. Results go to standard output: a
-box on a terminal, CSV in a pipe. What is typed is kept in gdb/shell_history of
-$XDG_STATE_HOME; a line that begins with a space is not.`,
+		Long: `Ask a store questions. Statements come from -c (repeatable), from a file (-f),
+or from standard input, and end with a semicolon; .help lists them. Results go
+to standard output: a box on a terminal, CSV in a pipe. What is typed is kept
+in gdb/shell_history of $XDG_STATE_HOME; a line that begins with a space is
+not.`,
 		Example: `  gdb shell cora.gdb -c "NEIGHBORS 42"
   gdb shell cora.gdb -c "SAMPLE 42,7 FANOUT 10,5 SHOW layers" --mode json
   echo "STATS GRAPH; DEGREES IN TOP 5;" | gdb shell cora.gdb`,
@@ -47,7 +49,7 @@ $XDG_STATE_HOME; a line that begins with a space is not.`,
 	f.StringArrayVarP(&flags.statements, "command", "c", nil, "statement to run; repeatable")
 	f.StringVarP(&flags.file, "file", "f", "", "file of statements to run")
 	f.StringVar(&flags.mode, "mode", "auto",
-		"auto, box, csv, tsv, json, jsonl, md, line or none")
+		"form of results: "+oneOf(result.Modes))
 	f.BoolVar(&flags.keepGoing, "keep-going", false,
 		"run on after a failed statement, and say how many failed; the exit code is then 1")
 	f.BoolVar(&flags.noHistory, "no-history", false, "neither read nor keep what is typed")
@@ -96,11 +98,11 @@ func (a *app) converse(ctx context.Context, opt *shell.Options, noHistory bool) 
 	opt.Interrupts = presses
 	ctx, stop := signal.NotifyContext(context.WithoutCancel(ctx), syscall.SIGTERM)
 	if a.outTTY && a.errTTY && os.Getenv("TERM") != "dumb" {
-		opt.Terminal = newTerminal(a.in, a.err)
+		opt.Terminal = terminal.New(a.in, a.err)
 	}
 	opt.Edit, opt.Page = a.editText, a.page
-	if name := historyFile(); !noHistory && name != "" {
-		opt.History = &history{name}
+	if h := terminal.NewHistory(); !noHistory && h != nil {
+		opt.History = h
 	}
 	return ctx, func() { stop(); signal.Stop(presses) }
 }

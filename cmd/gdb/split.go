@@ -17,9 +17,9 @@ func (a *app) splitCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "split STORE --split random=60/20/20",
 		Short: "Make train, val and test by random, or replace them",
-		Long: `
-Draw the splits train, val and test of the labeled nodes of a store, and replace those that
-it has. Each class gives each split its share; the same --seed gives the same splits.`,
+		Long: `Draw the splits train, val and test of the labeled nodes of a store, and
+replace those that it has. Each class gives each split its share; the same
+--seed gives the same splits.`,
 		Example: `  gdb split my.gdb --split random=60/20/20`,
 		Args:    exactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {

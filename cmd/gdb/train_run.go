@@ -10,6 +10,8 @@ import (
 	"strconv"
 	"strings"
 
+	"gdb/cmd/gdb/progress"
+	"gdb/internal/program"
 	"gdb/sample"
 	"gdb/sample/superbatch"
 	"gdb/train"
@@ -25,10 +27,10 @@ func (a *app) trainCommand() *cobra.Command {
 	t := &trainFlags{}
 	cmd := &cobra.Command{
 		Use: "train STORE", Short: "Train a graph neural network on a store",
-		Long: `
-Train a graph neural network for node classification on the store's train split; the best
-weights on val are kept, and tested on test. Everything of a run is in STORE/runs/NAME.
-Ctrl-C finishes the step at hand, writes a checkpoint and prints the command that resumes.`,
+		Long: `Train a graph neural network for node classification on the store's train
+split; the best weights on val are kept, and tested on test. Everything of a
+run is in STORE/runs/NAME. Ctrl-C finishes the step at hand, writes a
+checkpoint and prints the command that resumes.`,
 		Example: `  gdb train cora.gdb --fanout 10,10 --hidden 64 --epochs 60 --patience 20
   gdb train big.gdb --memory 4GiB --batch 1000 --run big1
   gdb train big.gdb --resume big1`,
@@ -36,7 +38,6 @@ Ctrl-C finishes the step at hand, writes a checkpoint and prints the command tha
 		RunE: func(cmd *cobra.Command, args []string) error { return a.train(cmd, t, args[0]) },
 	}
 	t.bind(cmd.Flags())
-	a.completeRuns(cmd, "resume", "from")
 	return cmd
 }
 
@@ -66,9 +67,9 @@ func (a *app) train(cmd *cobra.Command, t *trainFlags, dir string) (err error) {
 	o := &trainObserver{app: a, json: t.json, bar: a.progress(), events: t.tensorboard}
 	defer func() { err = firstError(err, o.close()) }()
 	res, err := train.Run(cmd.Context(), st, dev, cfg, o.event)
-	o.bar.finish()
+	o.bar.Finish()
 	if errors.Is(err, context.Canceled) && o.run != "" {
-		fmt.Fprintf(a.err, "%s: stopped; go on with: %s\n", programName,
+		fmt.Fprintf(a.err, "%s: stopped; go on with: %s\n", program.Name,
 			a.commandLine([]string{"train", dir, "--resume", o.run}))
 		return errReported{exitInterrupted}
 	}
@@ -170,7 +171,7 @@ func (t *trainFlags) takeFrom(a *app, f *pflag.FlagSet) error {
 type trainObserver struct {
 	app  *app
 	json bool
-	bar  *progress
+	bar  *progress.Bar
 	run  string
 	// events is the directory of --tensorboard, and board what writes there.
 	events string
@@ -188,15 +189,15 @@ func (o *trainObserver) event(e train.Event) {
 		o.started(e.Started)
 	case e.Progress != nil:
 		p := e.Progress
-		o.bar.update(fmt.Sprintf("epoch %d", p.Epoch), int64(p.Batch), int64(p.Batches), "batches")
+		o.bar.Update(fmt.Sprintf("epoch %d", p.Epoch), int64(p.Batch), int64(p.Batches), "batches")
 	case e.Reading != nil:
 		if o.app.verbose && !o.app.quiet && (o.shown == nil || o.shown.Swept != e.Reading.Swept) {
-			o.bar.finish()
+			o.bar.Finish()
 			fmt.Fprintf(o.app.err, "%s\n", e.Reading)
 		}
 		o.shown = e.Reading
 	case e.Epoch != nil:
-		o.bar.finish()
+		o.bar.Finish()
 		o.unlabeled(e.Epoch.Unlabeled)
 		if o.board != nil {
 			if o.err = o.board.Epoch(e.Epoch); o.err != nil {

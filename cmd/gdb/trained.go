@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 
+	"gdb/internal/program"
 	"gdb/layout"
 	"gdb/train"
 	"gdb/train/runs"
@@ -38,13 +39,13 @@ func (a *app) evalCommand() *cobra.Command {
 		},
 	}
 	f := cmd.Flags()
-	f.StringVar(&c.Run, "run", "", "the run whose best weights are evaluated (default: the best)")
-	f.StringVar(&c.Split, "split", "test", "train, val, test, or a stored set such as test@3")
-	f.StringVar(&c.Mode, "mode", "", "exact (default) or sampled")
-	f.StringVar(&c.Metric, "metric", "",
-		"accuracy, micro-f1, macro-f1 or roc-auc (default: the run's)")
+	f.StringVar(&c.Run, "run", "", runHelp)
+	f.StringVar(&c.Split, "split", "test", splitHelp)
+	f.StringVar(&c.Mode, "eval-mode", "exact", evalModeHelp)
+	alias(f, "mode", "eval-mode")
+	f.StringVar(&c.Metric, "metric", "", "what the split is judged by: "+
+		oneOf(runs.Choices("metric"))+" (default: the run's)")
 	f.BoolVar(&asJSON, "json", false, "print one JSON object")
-	a.completeRuns(cmd, "run")
 	return cmd
 }
 
@@ -86,12 +87,11 @@ func (a *app) predictCommand() *cobra.Command {
 		},
 	}
 	f := cmd.Flags()
-	f.StringVar(&c.Run, "run", "", "the run whose best weights predict (default: the best)")
-	f.StringVar(&c.Split, "split", "", "train, val, test or a stored set (default: every node)")
+	f.StringVar(&c.Run, "run", "", runHelp)
+	f.StringVar(&c.Split, "split", "", splitHelp+" (default: every node)")
 	f.BoolVar(&c.Probabilities, "probabilities", false, "add a column p:LABEL for each class")
 	f.StringVar(&out, "out", "", "file to write")
 	f.BoolVar(&force, "force", false, "overwrite the file")
-	a.completeRuns(cmd, "run")
 	return cmd
 }
 
@@ -102,7 +102,8 @@ func (a *app) chosen(cmd *cobra.Command, st *layout.Store, run string) (string, 
 	}
 	best, err := runs.Best(cmd.Context(), st)
 	if errors.Is(err, runs.ErrNone) {
-		return "", usage(fmt.Errorf("%w: gdb train %s", err, cmd.Flags().Arg(0)))
+		return "", usage(fmt.Errorf("%w: %s train %s", err, program.Name,
+			cmd.Flags().Arg(0)))
 	}
 	if err != nil {
 		return "", err

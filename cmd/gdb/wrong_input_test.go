@@ -88,7 +88,7 @@ var wrongInputs = []struct {
 	{"ingest e.csv --src-col src --dst-col src --out s", 1, "which columns are source and dest"},
 	{"ingest e.csv --format tsv --out s", 2, "--format tsv is not one of npy, csv, parquet"},
 	{"ingest e.csv --delim ;; --out s", 2, "--delim \";;\" is not one character"},
-	{"ingest e.csv --header maybe --out s", 2, "--header \"maybe\" is not auto, yes or no"},
+	{"ingest e.csv --header maybe --out s", 2, "--header \"maybe\" is not one of auto, yes, no"},
 	{"ingest e.csv --merge sum --out s", 2, "--merge sum, but edges have no weights"},
 	{"ingest w.csv --merge most --out s", 2, "--merge most is not one of sum, mean"},
 	{"ingest w.csv --merge error --out s", 1, "several edges from a to b have different weights"},
@@ -158,8 +158,12 @@ func TestWrongInputs(t *testing.T) {
 				streams{in: strings.NewReader(""), out: &out, err: &errs})
 			var lines []string
 			for line := range strings.Lines(errs.String()) {
-				if strings.HasPrefix(line, "gdb: ") {
-					lines = append(lines, line)
+				n := len(lines)
+				switch {
+				case strings.HasPrefix(line, "gdb: "):
+					lines = append(lines, strings.TrimSpace(line))
+				case strings.HasPrefix(line, "  ") && n > 0 && code == exitUsage:
+					lines[n-1] += " " + strings.TrimSpace(line) // broken at the end of a screen
 				}
 			}
 			said := strings.Join(lines, "")

@@ -66,6 +66,10 @@ var banned = []struct {
 		[]string{"cmd/", "blockdev/", "internal/mem/"}},
 	{"todo", "write TODO(name): what, and when it is due",
 		regexp.MustCompile(`//\s*TODO[^(]`), nil},
+	{"program", "write program.Name for the name: it may have been built as another",
+		regexp.MustCompile(`^[^/]*"[^"]*\bgdb (bench|check|completion|demo|embed|eval|help|info|` +
+			`ingest|partition|plan|predict|report|runs|shell|split|train)\b`),
+		[]string{"cmd/gdb/"}},
 	{"print", "write to a writer that the caller gives",
 		regexp.MustCompile(`\bfmt\.Print(ln|f)?\(|^\s*println\(`), []string{"cmd/gdb/main.go"}},
 }

@@ -25,6 +25,7 @@ var rooms = map[string][]string{
 		"internal/trace",
 		"internal/spelling",
 		"internal/pace",
+		"internal/program",
 		"internal/wrap",
 		"internal/radix",
 		"internal/badoption",
@@ -45,6 +46,13 @@ var rooms = map[string][]string{
 		"internal/testgraph",
 		"internal/firsthour",
 		"internal/lint",
+	},
+	"cmd": {
+		"cmd/gdb/progress",
+		"cmd/gdb/terminal",
+		"cmd/gdb/flagvalue",
+		"cmd/gdb/complete",
+		"cmd/gdb",
 	},
 	"bench": {
 		"bench/gen",

@@ -42,23 +42,30 @@ func (t *Writer) Write(b []byte) (int, error) {
 	return len(b), nil
 }
 
-// line breaks a line at blanks; the lines that follow are indented. Words that are longer than a
-// line, such as paths, stay whole.
+// line breaks a line, and cuts it unless it is an error.
 func (t *Writer) line(line string) string {
-	if utf8.RuneCountInString(line) <= Columns {
-		return line
+	lines := broken(line)
+	if len(lines) > noteLines && !strings.HasPrefix(line, t.whole) {
+		return strings.Join(lines[:noteLines], "\n") + " …"
 	}
-	var out []string
+	return strings.Join(lines, "\n")
+}
+
+// Line breaks a line at blanks; the lines that follow are indented. Words that are longer than a
+// line, such as paths, stay whole.
+func Line(line string) string { return strings.Join(broken(line), "\n") }
+
+func broken(line string) (out []string) {
+	if utf8.RuneCountInString(line) <= Columns {
+		return []string{line}
+	}
 	now, empty := "", true
 	for _, word := range strings.SplitAfter(line, " ") {
 		end := now + strings.TrimSuffix(word, " ")
 		if !empty && utf8.RuneCountInString(end) > Columns {
 			out, now = append(out, strings.TrimRight(now, " ")), "  "
-			if len(out) == noteLines && !strings.HasPrefix(line, t.whole) {
-				return strings.Join(out, "\n") + " …"
-			}
 		}
 		now, empty = now+word, false
 	}
-	return strings.Join(append(out, now), "\n")
+	return append(out, now)
 }

@@ -98,26 +98,37 @@ func newPipeline(fs vfs.FS, src source.Source, opt Options) (*pipeline, error) {
 			Split: len(info.EdgeSplits) > 0, Numbered: opt.Merge == "last"}}, nil
 }
 
+// checkChoices finds values that are none of those that an option has; "" is the default of all.
+func checkChoices(opt *Options) error {
+	for _, c := range []struct {
+		flag, value string
+		values      []string
+	}{{"partitioner", opt.Partitioner, Partitioners},
+		{"feature-dtype", opt.FeatureDType, FeatureDTypes},
+		{"normalize", opt.Normalize, Normalizes},
+		{"missing-nodes", opt.MissingNodes, MissingNodes},
+		{"merge", opt.Merge, stats.MergeNames}} {
+		if c.value != "" && !slices.Contains(c.values, c.value) {
+			return badinput.Usage("--%s %s is not one of %s", c.flag, c.value,
+				strings.Join(c.values, ", "))
+		}
+	}
+	return nil
+}
+
 // checkOptions finds options that contradict each other or the source.
 func checkOptions(opt *Options, info *source.Info) error {
 	bad := badinput.Usage
+	if err := checkChoices(opt); err != nil {
+		return err
+	}
 	switch {
 	case opt.Out == "":
 		return bad("--out is missing")
-	case !slices.Contains([]string{"", "none", "random", "range"}, opt.Partitioner):
-		return bad("--partitioner %s is not one of none, random, range", opt.Partitioner)
 	case opt.Partitions < 0:
 		return bad("--partitions %d is negative", opt.Partitions)
 	case opt.Partitions > 1 && (opt.Partitioner == "" || opt.Partitioner == "none"):
 		return bad("--partitions %d needs --partitioner random or range", opt.Partitions)
-	case !slices.Contains([]string{"", "f32", "f16", "bf16"}, opt.FeatureDType):
-		return bad("--feature-dtype %s is not one of f32, f16, bf16", opt.FeatureDType)
-	case !slices.Contains([]string{"", "none", "row", "zscore", "auto"}, opt.Normalize):
-		return bad("--normalize %s is not one of none, row, zscore, auto", opt.Normalize)
-	case !slices.Contains([]string{"", "error", "zero"}, opt.MissingNodes):
-		return bad("--missing-nodes %s is not error or zero", opt.MissingNodes)
-	case opt.Merge != "" && !slices.Contains(stats.MergeNames, opt.Merge):
-		return bad("--merge %s is not one of %s", opt.Merge, strings.Join(stats.MergeNames, ", "))
 	case opt.Merge != "" && !info.Weighted:
 		return bad("--merge %s, but edges have no weights: --weight-col names their column",
 			opt.Merge)

@@ -97,7 +97,8 @@ func (j *journal) decode(b []byte) error {
 }
 
 func journalHead(body []byte) string {
-	return fmt.Sprintf("gdb ingest journal crc32c=%08x", codec.Checksum(body))
+	return fmt.Sprintf("gdb ingest journal crc32c=%08x", //lint:program the first line of a file
+		codec.Checksum(body))
 }
 
 // save replaces the file and makes it durable.

@@ -10,6 +10,14 @@ import (
 	"gdb/layout/ingest/source"
 )
 
+// The values of options that have few: the first of each is the default.
+var (
+	Partitioners  = []string{"none", "random", "range"}
+	FeatureDTypes = []string{"f32", "f16", "bf16"}
+	Normalizes    = []string{"none", "row", "zscore", "auto"}
+	MissingNodes  = []string{"error", "zero"}
+)
+
 // Options are the effective flags of an ingest. The zero value of a field is its default.
 type Options struct {
 	Sources []string // directories or files
@@ -34,15 +42,15 @@ type Options struct {
 	Categorical, Fill, NA          string
 	LabelSep                       string
 	MultiLabel                     bool
-	MissingNodes                   string // error or zero; "" is error
+	MissingNodes                   string // one of MissingNodes; "" is error
 	Delim                          string
 	Header                         string // auto, yes, no
 
 	SplitColumn  int
 	Partitions   int
-	Partitioner  string // none, random, range
-	FeatureDType string // f32, f16, bf16; "" is f32
-	Normalize    string // none, row, zscore
+	Partitioner  string // one of Partitioners
+	FeatureDType string // one of FeatureDTypes; "" is f32
+	Normalize    string // one of Normalizes
 	BlockBytes   int    // default 4096
 	AllowNaN     bool
 	SkipBad      int64 // bad lines tolerated

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"gdb/internal/mem"
+	"gdb/internal/program"
 	"gdb/kv"
 	"gdb/layout"
 	"gdb/sample"
@@ -55,9 +56,9 @@ func readSplit(ctx context.Context, s *layout.Store, base, name string,
 	set, err := s.Split(ctx, name)
 	if errors.Is(err, kv.ErrNotFound) {
 		return nil,
-			fmt.Errorf("loader: %w: %q (the store has %s): gdb split STORE --split "+
+			fmt.Errorf("loader: %w: %q (the store has %s): %s split STORE --split "+
 				"random=60/20/20 draws some, ingest takes files with --split %s=FILE", ErrNoSplit,
-				name, splitList(s.Meta()), base)
+				name, splitList(s.Meta()), program.Name, base)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("loader: load split %s: %w", name, err)

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math"
 
+	"gdb/internal/program"
 	"gdb/kv/ids"
 	"gdb/layout"
 	"gdb/layout/topology"
@@ -40,8 +41,8 @@ func runStatsCache(ctx context.Context, x *exec.Execution) error {
 	}
 	rows = append(rows, more...)
 	if len(rows) == 0 {
-		x.Note("nothing is cached yet: NEIGHBORS and the like fill the caches of this session; " +
-			"gdb train makes a run, which has its own")
+		x.Note("nothing is cached yet: NEIGHBORS and the like fill the caches of this session; "+
+			"%s train makes a run, which has its own", program.Name)
 	}
 	switch x.Args["BY"].Text {
 	case "policy":
@@ -179,7 +180,7 @@ func cacheEpochs(ctx context.Context, x *exec.Execution) error {
 	}
 	if name == "" {
 		return errors.New("no training has run on this store, and other caches have no epochs: " +
-			"gdb train makes a run")
+			program.Name + " train makes a run")
 	}
 	x.Header("run", "epoch", "cache", "requests", "hits", "hit ratio", "bytes read")
 	epochs := 0

@@ -165,6 +165,17 @@ var choices = []struct {
 	{"backend", func(c *Settings) string { return c.Backend }, []string{"cpu"}},
 }
 
+// Choices are the values that the flag of that name may have; nil for flags with more than a few.
+func Choices(name string) []string {
+	for _, ch := range choices {
+		if ch.name == name {
+			return slices.DeleteFunc(slices.Clone(ch.values),
+				func(v string) bool { return v == "" })
+		}
+	}
+	return nil
+}
+
 // Validate reports the first setting that makes no sense, and what would.
 func (c *Settings) Validate() error {
 	if err := c.validateModel(); err != nil {
@@ -253,7 +264,7 @@ func (c *Settings) SameResult(old *Settings) error {
 		{"optimizer", c.Optimizer, old.Optimizer}, {"loss", c.Loss, old.Loss},
 		{"metric", c.Metric, old.Metric}, {"normalize", c.Normalize, old.Normalize},
 		{"eval-every", c.EvalEvery, old.EvalEvery},
-		{"eval-mode", c.EvalMode, old.EvalMode}, {"split", c.Split, old.Split},
+		{"eval-mode", c.EvalMode, old.EvalMode}, {"split-column", c.Split, old.Split},
 		{"seed", c.Seed, old.Seed}, {"threads", c.Threads, old.Threads},
 		{"backend", c.Backend, old.Backend},
 	} {

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"math"
 	"math/bits"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -26,9 +27,12 @@ type Kind struct {
 	dims int
 }
 
+// Names are the values of --features that make features; a number may follow random and a colon.
+var Names = []string{"degree", "random", "one-hot"}
+
 // Is says whether a value of --features asks for features to be made: others are files.
 func Is(s string) bool {
-	return s == "degree" || s == "one-hot" || s == "random" || strings.HasPrefix(s, "random:")
+	return slices.Contains(Names, s) || strings.HasPrefix(s, "random:")
 }
 
 // Parse reads degree, one-hot, random or random:DIMS.

@@ -17,6 +17,9 @@ import (
 // formats are the formats that Open knows, by the names of --format.
 var formats = []string{"npy", "csv", "parquet", "snap", "ogb", "triples"}
 
+// Formats are the names of --format.
+func Formats() []string { return slices.Clone(formats) }
+
 // Open detects the format of the sources, or takes Options.Format, and opens them: it reads
 // headers and the first rows, so that Info is known. Errors about the files are badinput.Errors.
 func Open(ctx context.Context, fs vfs.FS, opt *Options) (Source, error) {

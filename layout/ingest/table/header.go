@@ -9,6 +9,9 @@ import (
 	"gdb/layout/ingest/badinput"
 )
 
+// Headers are the values of --header; the first is the default.
+var Headers = []string{"auto", "yes", "no"}
+
 // isHeader tells whether the first row names the columns: by --header, by the format's rule,
 // because a flag names one, because a name is known, or by what the rows below are. Where all that
 // leaves it open, it is an error that asks, since a name that is taken for a node spoils the graph.
@@ -20,7 +23,8 @@ func (s *Opener) isHeader(file string, rows [][]string, h Hints) (bool, error) {
 		return false, nil
 	case "", "auto":
 	default:
-		return false, badinput.Usage("--header %q is not auto, yes or no", h.Header)
+		return false, badinput.Usage("--header %q is not one of %s", h.Header,
+			strings.Join(Headers, ", "))
 	}
 	if h.Format != nil {
 		return h.Format.Header, nil

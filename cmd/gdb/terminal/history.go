@@ -1,4 +1,4 @@
-package main
+package terminal
 
 import (
 	"bufio"
@@ -14,9 +14,17 @@ import (
 // historyMost is how many inputs are kept; the file may grow to twice as many between sessions.
 const historyMost = 2000
 
-// history keeps what was typed: a JSON string a line, so that an input of several lines is one
+// History keeps what was typed: a JSON string a line, so that an input of several lines is one
 // entry. Sessions that run at once only append.
-type history struct{ file string }
+type History struct{ file string }
+
+// NewHistory returns the user's history; nil if there is nowhere to keep one.
+func NewHistory() *History {
+	if file := historyFile(); file != "" {
+		return &History{file}
+	}
+	return nil
+}
 
 // historyFile is where history is kept by the rules of the XDG base directories, "" if nowhere.
 func historyFile() string {
@@ -32,7 +40,7 @@ func historyFile() string {
 }
 
 // Load returns the last inputs. Lines that are no entries are passed over.
-func (h *history) Load() ([]string, error) {
+func (h *History) Load() ([]string, error) {
 	f, err := os.Open(h.file)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
@@ -60,7 +68,7 @@ func (h *history) Load() ([]string, error) {
 }
 
 // rewrite replaces the file by the entries.
-func (h *history) rewrite(texts []string) error {
+func (h *History) rewrite(texts []string) error {
 	var b strings.Builder
 	for _, text := range texts {
 		line, err := json.Marshal(text)
@@ -77,7 +85,7 @@ func (h *history) rewrite(texts []string) error {
 }
 
 // Add appends an entry; only its owner can read the file.
-func (h *history) Add(text string) error {
+func (h *History) Add(text string) error {
 	line, err := json.Marshal(text)
 	if err != nil {
 		return err

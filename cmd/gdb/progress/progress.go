@@ -1,7 +1,7 @@
-package main
+// Package progress tells how far long work is.
+package progress
 
 import (
-	"bytes"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -15,12 +15,12 @@ import (
 	"github.com/schollz/progressbar/v3"
 )
 
-// progressEvery is how often progress is written where there is no terminal.
-const progressEvery = 10 * time.Second
+// lineEvery is how often progress is written where there is no terminal.
+const lineEvery = 10 * time.Second
 
-// progress shows how far long work is: a bar with rate and ETA on a terminal, a line every ten
+// Bar shows how far long work is: a bar with rate and ETA on a terminal, a line every ten
 // seconds elsewhere, nothing with --quiet. It is used from one goroutine.
-type progress struct {
+type Bar struct {
 	w       io.Writer
 	tty     bool
 	json    bool
@@ -82,19 +82,19 @@ func (r *rate) describe(phase string, now time.Time, done, total int64, unit str
 	return s
 }
 
-func (a *app) progress() *progress {
-	return &progress{w: a.err, tty: a.errTTY && a.log == "text", json: a.log == "json",
-		quiet: a.quiet}
+// New returns one that writes to w: a bar if that is a terminal, objects if asJSON is set.
+func New(w io.Writer, tty, asJSON, quiet bool) *Bar {
+	return &Bar{w: w, tty: tty, json: asJSON, quiet: quiet}
 }
 
-// update says that done of total units of phase are done; unit is "bytes" or what is counted.
-func (p *progress) update(phase string, done, total int64, unit string) {
+// Update says that done of total units of phase are done; unit is "bytes" or what is counted.
+func (p *Bar) Update(phase string, done, total int64, unit string) {
 	if p.quiet {
 		return
 	}
 	now := time.Now()
 	if phase != p.phase {
-		p.finish()
+		p.Finish()
 		p.phase, p.started, p.last, p.rate = phase, now, now, rate{}
 		if p.tty {
 			p.bar = progressbar.NewOptions64(unknownIfZero(total), progressbar.OptionSetWriter(p.w),
@@ -113,13 +113,13 @@ func (p *progress) update(phase string, done, total int64, unit string) {
 		_ = p.bar.Set64(done)
 		return
 	}
-	if now.Sub(p.last) >= progressEvery {
+	if now.Sub(p.last) >= lineEvery {
 		p.last = now
 		p.line(done, total, unit, now)
 	}
 }
 
-func (p *progress) line(done, total int64, unit string, now time.Time) {
+func (p *Bar) line(done, total int64, unit string, now time.Time) {
 	elapsed := now.Sub(p.started).Seconds()
 	rate := float64(done) / max(elapsed, 1e-9)
 	eta := time.Duration(0)
@@ -147,32 +147,6 @@ func (p *progress) line(done, total int64, unit string, now time.Time) {
 		amount(int64(rate)), eta.Round(time.Second))
 }
 
-// jsonNotes writes each line as a JSON object, for --log json. Lines that are objects, as those of
-// progress, stay as they are.
-type jsonNotes struct {
-	w    io.Writer
-	part []byte // of a line that is not whole yet
-}
-
-// Write takes bytes of lines.
-func (j *jsonNotes) Write(b []byte) (int, error) {
-	j.part = append(j.part, b...)
-	for {
-		line, rest, whole := bytes.Cut(j.part, []byte{'\n'})
-		if !whole {
-			return len(b), nil
-		}
-		if len(line) > 0 && line[0] != '{' {
-			// Encoding a map of strings cannot fail.
-			line, _ = json.Marshal(map[string]string{"event": "note", "text": string(line)})
-		}
-		if _, err := fmt.Fprintf(j.w, "%s\n", line); err != nil {
-			return 0, err
-		}
-		j.part = append(j.part[:0], rest...)
-	}
-}
-
 // unknownIfZero gives the bar -1, its sign for a total that is not known.
 func unknownIfZero(total int64) int64 {
 	if total <= 0 {
@@ -181,8 +155,8 @@ func unknownIfZero(total int64) int64 {
 	return total
 }
 
-// finish ends the bar of the current phase.
-func (p *progress) finish() {
+// Finish ends the bar of the current phase.
+func (p *Bar) Finish() {
 	if p.bar != nil {
 		_ = p.bar.Finish()
 		p.bar = nil

@@ -1,6 +1,7 @@
 //go:build unix
 
-package main
+// Package terminal is the terminal of this process, and what was typed there.
+package terminal
 
 import (
 	"errors"
@@ -21,8 +22,8 @@ type terminal struct {
 	out *os.File
 }
 
-// newTerminal returns nil where the streams are no files, as in tests.
-func newTerminal(in io.Reader, out io.Writer) shell.Terminal {
+// New returns nil where the streams are no files, as in tests.
+func New(in io.Reader, out io.Writer) shell.Terminal {
 	i, ok := in.(*os.File)
 	o, ok2 := out.(*os.File)
 	if !ok || !ok2 {
