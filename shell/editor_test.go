@@ -13,6 +13,8 @@ import (
 	"testing"
 	"time"
 
+	"gdb/internal/program"
+
 	"github.com/jedib0t/go-pretty/v6/text"
 )
 
@@ -358,4 +360,14 @@ func FuzzKeys(f *testing.F) {
 			t.Fatalf("%q was accepted", text)
 		}
 	})
+}
+
+// TestPromptNames: the prompt is the name that the program was called by, and where a statement goes
+// on it is as wide.
+func TestPromptNames(t *testing.T) {
+	defer func(name string) { program.Name = name }(program.Name)
+	program.Name = "graphdb"
+	if promptFirst() != "graphdb> " || promptMore() != ".......> " {
+		t.Errorf("%q, %q", promptFirst(), promptMore())
+	}
 }

@@ -17,6 +17,7 @@ import (
 func TestMain(m *testing.M) {
 	testscript.Main(m, map[string]func(){
 		"gdb":          func() { fixIdentity(); main() },
+		"graphdb":      func() { fixIdentity(); main() },
 		"gdb-panic":    panicAsTold,
 		"gdb-in-group": gdbInGroup,
 	})
