@@ -77,7 +77,9 @@ This version has no strategy that approximates.
 
 Caches of features, --cache; they change what is read, and nothing else:
 
-  auto    all rows if they fit, else static (default)
+  auto    all rows if they fit, else the one of static, sieve and belady with
+          which an epoch is forecast to take least time (default); gdb plan
+          says which
   static  the rows of the nodes that stand in most lists, loaded before the
           first batch
   lru     the rows asked for last

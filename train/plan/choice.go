@@ -4,9 +4,9 @@ import (
 	"gdb/internal/mem"
 )
 
-// autoCaches are the policies that --cache auto chooses from: no other hits more often than the
+// AutoCaches are the policies that --cache auto chooses from: no other hits more often than the
 // best of them on the graphs that were tried.
-var autoCaches = []string{"static", "sieve", CacheBelady}
+var AutoCaches = []string{"static", "sieve", CacheBelady}
 
 // CacheBelady is the policy that needs to know the batches to come: it trains on superbatches.
 const CacheBelady = "belady"
@@ -30,7 +30,7 @@ type splitWay struct {
 func (p *Split) ways() (all []splitWay) {
 	caches := []string{p.Facts.Cache}
 	if p.Facts.Cache == "auto" {
-		caches = autoCaches
+		caches = AutoCaches
 	}
 	topologies := []splitWay{{resident: true}}
 	if p.Facts.Topology != "resident" {

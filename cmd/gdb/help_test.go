@@ -1,0 +1,94 @@
+package main
+
+import (
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"gdb/layout/ingest/source"
+	"gdb/sample"
+	"gdb/train/plan"
+	"gdb/train/runs"
+)
+
+// items are the words that a page of help explains, in its order, each with its text.
+func items(t *testing.T, page string) (names []string, texts map[string]string) {
+	t.Helper()
+	texts = map[string]string{}
+	name := ""
+	for line := range strings.Lines(page) {
+		item := regexp.MustCompile(`^  (\w+) +(\S.*)`).FindStringSubmatch(line)
+		switch {
+		case item != nil:
+			name = item[1]
+			names, texts[name] = append(names, name), item[2]
+		case strings.HasPrefix(line, "   ") && name != "":
+			texts[name] += " " + strings.TrimSpace(line)
+		default:
+			name = ""
+		}
+	}
+	return names, texts
+}
+
+func sameWords(t *testing.T, what string, got, want []string) {
+	t.Helper()
+	got, want = slices.Sorted(slices.Values(got)), slices.Sorted(slices.Values(want))
+	if !slices.Equal(got, want) {
+		t.Errorf("%s explains %v, there are %v", what, got, want)
+	}
+}
+
+// TestStrategiesHelp: the page has the strategies and caches that there are, the bytes that they
+// take, and what auto chooses from.
+func TestStrategiesHelp(t *testing.T) {
+	_, out, _ := said("help", "strategies")
+	first, caches, ok := strings.Cut(out, "--cache")
+	if !ok {
+		t.Fatalf("no caches in %s", out)
+	}
+	names, _ := items(t, first)
+	sameWords(t, "help strategies", names, strategies)
+	names, texts := items(t, caches)
+	sameWords(t, "help strategies", names, runs.Choices("cache"))
+	for _, name := range sample.PolicyNames() {
+		p, err := sample.NewPolicy(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		text := texts[name]
+		if name == "lru" {
+			text = strings.Replace(texts["clock"], "instead of 8", "8 bytes a row", 1)
+		}
+		if !regexp.MustCompile(fmt.Sprintf(`\b%d bytes? a row`, p.SlotBytes())).MatchString(text) {
+			t.Errorf("%s takes %d bytes a row: %s", name, p.SlotBytes(), text)
+		}
+	}
+	for _, name := range runs.Choices("cache") {
+		said := regexp.MustCompile(`\b` + name + `\b`).MatchString(texts["auto"])
+		if name != "auto" && said != slices.Contains(plan.AutoCaches, name) {
+			t.Errorf("auto chooses from %v: %s", plan.AutoCaches, texts["auto"])
+		}
+	}
+}
+
+// TestFormatsHelp: the page has the formats that there are.
+func TestFormatsHelp(t *testing.T) {
+	_, out, _ := said("help", "formats")
+	names, _ := items(t, out)
+	sameWords(t, "help formats", slices.DeleteFunc(names, func(name string) bool {
+		return name == "numpy"
+	}), source.Formats())
+}
+
+// TestExitCodesHelp: the page has the codes that there are.
+func TestExitCodesHelp(t *testing.T) {
+	_, out, _ := said("help", "exit-codes")
+	for _, code := range []int{exitDone, exitFailed, exitUsage, exitDamaged, exitInterrupted} {
+		if !regexp.MustCompile(fmt.Sprintf(`(?m)^ +%d  \S`, code)).MatchString(out) {
+			t.Errorf("no code %d in %s", code, out)
+		}
+	}
+}
