@@ -362,8 +362,8 @@ func FuzzKeys(f *testing.F) {
 	})
 }
 
-// TestPromptNames: the prompt is the name that the program was called by, and where a statement goes
-// on it is as wide.
+// TestPromptNames: the prompt is the name that the program was called by; it is as wide where a
+// statement goes on.
 func TestPromptNames(t *testing.T) {
 	defer func(name string) { program.Name = name }(program.Name)
 	program.Name = "graphdb"
