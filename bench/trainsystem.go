@@ -271,7 +271,7 @@ func (m *measurement) sum(b *sample.Batch) {
 	d := &b.Dense
 	for _, part := range [][]byte{mem.BytesOf(b.Seeds), mem.BytesOf(d.NodeIDs),
 		mem.BytesOf(d.NbrOffsets), mem.BytesOf(d.ReprMap), mem.BytesOf(b.Labels),
-		mem.BytesOf(b.Multi)} {
+		mem.BytesOf(b.Multi), mem.BytesOf(b.Targets)} {
 		m.crc = crc32.Update(m.crc, castagnoli, part)
 	}
 	for k := 0; k < len(d.ReprMap); k += sumEvery { // Nbrs may be rows of the table

@@ -95,6 +95,8 @@ type Batch struct {
 	Labels []int32
 	// Multi is (len(Seeds), Classes) of 0 and 1, for multi-labels; else nil.
 	Multi []float32
+	// Targets has one number per seed (NaN: none), for labels that are numbers; else nil.
+	Targets []float32
 
 	release func(*Batch)
 	counted int64          // bytes of HeapBytes that are in the pipeline's budget
@@ -130,7 +132,8 @@ func (b *Batch) Release() {
 func (b *Batch) HeapBytes() int64 {
 	d := &b.Dense
 	return 4 * int64(cap(b.Seeds)+cap(d.NodeIDOffsets)+cap(d.NodeIDs)+cap(d.NbrOffsets)+
-		cap(d.Nbrs)+cap(d.ReprMap)+cap(d.Weights)+cap(b.Labels)+cap(b.Multi))
+		cap(d.Nbrs)+cap(d.ReprMap)+cap(d.Weights)+cap(b.Labels)+cap(b.Multi)+
+		cap(b.Targets))
 }
 
 // mangle makes a use after release visible, in builds with invariants.
@@ -139,7 +142,7 @@ func (b *Batch) mangle() {
 	for _, s := range [][]byte{mem.BytesOf(b.Seeds), mem.BytesOf(d.NodeIDOffsets),
 		mem.BytesOf(d.NodeIDs), mem.BytesOf(d.NbrOffsets), mem.BytesOf(d.Nbrs),
 		mem.BytesOf(d.ReprMap), mem.BytesOf(d.Weights), mem.BytesOf(b.X), mem.BytesOf(b.Labels),
-		mem.BytesOf(b.Multi)} {
+		mem.BytesOf(b.Multi), mem.BytesOf(b.Targets)} {
 		invariants.Mangle(s)
 	}
 }

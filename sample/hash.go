@@ -19,7 +19,8 @@ func BatchHash(b *Batch) uint64 {
 	h = hashFloats(h, d.Weights)
 	h = hashIDs(h, b.Labels)
 	h = hashFloats(h, b.X)
-	return hashFloats(h, b.Multi)
+	h = hashFloats(h, b.Multi)
+	return hashFloats(h, b.Targets)
 }
 
 func hashIDs[T ~uint32 | ~int32](h uint64, s []T) uint64 {

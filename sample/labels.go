@@ -11,8 +11,8 @@ import (
 	"gdb/kv"
 )
 
-// labelsResidentMax is the size up to which class labels are held in memory: 16 M nodes. Beyond,
-// the labels of a batch's seeds are read with it.
+// labelsResidentMax is the size up to which classes and numbers are held in memory: 16 M nodes.
+// Beyond, the labels of a batch's seeds are read with it.
 const labelsResidentMax = 64 << 20
 
 // labelsChunk is how many rows are read at a time while labels are loaded.
@@ -24,18 +24,19 @@ type RawRows interface {
 	GatherRaw(ctx context.Context, nodes []NodeID, at []uint32, out []byte) error
 }
 
-// Labels gives the labels of seeds: classes, or the bits of multi-labels as floats. It may be used
-// from any goroutine.
+// Labels gives the labels of seeds: classes, the bits of multi-labels as floats, or numbers. It may
+// be used from any goroutine.
 type Labels struct {
 	rows    RawRows
 	multi   bool
+	numbers bool
 	classes int
-	all     *mem.Arena // all class labels, if they fit
+	all     *mem.Arena // all classes or numbers, if they fit
 	scratch sync.Pool  // *[]byte
 }
 
-// NewLabels returns the labels of a graph of so many nodes. Class labels are loaded if they take
-// no more than 64 MiB and the budget, which may be nil, has room.
+// NewLabels returns the labels of a graph of so many nodes. Classes and numbers are loaded if they
+// take no more than 64 MiB and the budget, which may be nil, has room.
 func NewLabels(ctx context.Context, meta *kv.LabelsMeta, rows RawRows, nodes uint64,
 	budget *mem.Budget) (*Labels, error) {
 	l := &Labels{rows: rows, classes: len(meta.Classes)}
@@ -52,8 +53,13 @@ func NewLabels(ctx context.Context, meta *kv.LabelsMeta, rows RawRows, nodes uin
 		if b := rows.Meta().RowBytes; b != 4 {
 			return nil, fmt.Errorf("sample: class labels have rows of %d bytes, not 4", b)
 		}
+	case "target":
+		l.numbers = true
+		if b := rows.Meta().RowBytes; b != 4 {
+			return nil, fmt.Errorf("sample: labels have rows of %d bytes: a number takes 4", b)
+		}
 	default:
-		return nil, fmt.Errorf("sample: labels of kind %q are not classes", meta.Kind)
+		return nil, fmt.Errorf("sample: labels of kind %q are unknown", meta.Kind)
 	}
 	if nodes*4 > labelsResidentMax {
 		return l, nil
@@ -79,7 +85,7 @@ func (l *Labels) load(ctx context.Context, nodes uint64, budget *mem.Budget) err
 			ids = append(ids, NodeID(v))
 		}
 		part := all.Bytes()[first*4 : end*4]
-		if err = l.rows.GatherRaw(ctx, ids, nil, part); err == nil {
+		if err = l.rows.GatherRaw(ctx, ids, nil, part); err == nil && !l.numbers {
 			err = l.check(ids, mem.View[int32](part))
 		}
 	}
@@ -110,6 +116,9 @@ func (l *Labels) Classes() int { return l.classes }
 // otherwise.
 func (l *Labels) Multi() bool { return l.multi }
 
+// Numbers says whether labels are numbers to predict: Batch.Targets is set then.
+func (l *Labels) Numbers() bool { return l.numbers }
+
 // Close frees the memory; the rows are closed by their owner.
 func (l *Labels) Close() error {
 	if l.all == nil {
@@ -120,9 +129,13 @@ func (l *Labels) Close() error {
 
 // Fill fills in the labels of a batch's seeds.
 func (l *Labels) Fill(ctx context.Context, b *Batch) error {
-	if l.multi {
+	switch {
+	case l.multi:
 		b.Multi = sized(b.Multi, len(b.Seeds)*l.classes)
 		return l.Bits(ctx, b.Seeds, b.Multi)
+	case l.numbers:
+		b.Targets = sized(b.Targets, len(b.Seeds))
+		return l.Values(ctx, b.Seeds, b.Targets)
 	}
 	b.Labels = sized(b.Labels, len(b.Seeds))
 	return l.Of(ctx, b.Seeds, b.Labels)
@@ -140,6 +153,18 @@ func (l *Labels) Of(ctx context.Context, nodes []NodeID, out []int32) error {
 	all := l.all.Bytes()
 	for i, v := range nodes {
 		out[i] = int32(binary.LittleEndian.Uint32(all[uint64(v)*4:]))
+	}
+	return nil
+}
+
+// Values writes the number of each node to out; NaN is none.
+func (l *Labels) Values(ctx context.Context, nodes []NodeID, out []float32) error {
+	if l.all == nil {
+		return l.rows.GatherRaw(ctx, nodes, nil, mem.BytesOf(out[:len(nodes)]))
+	}
+	all := mem.View[float32](l.all.Bytes())
+	for i, v := range nodes {
+		out[i] = all[v]
 	}
 	return nil
 }

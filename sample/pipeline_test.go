@@ -2,9 +2,11 @@ package sample
 
 import (
 	"context"
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"runtime"
 	"slices"
 	"strings"
@@ -317,6 +319,45 @@ func TestMultiLabels(t *testing.T) {
 			t.Errorf("labels %+v in rows of 2 bytes are taken", m)
 		}
 	}
+}
+
+// TestNumbers: labels that are numbers come as they are, NaN for none, in memory and from their
+// file.
+func TestNumbers(t *testing.T) {
+	for _, limit := range []int64{0, 1} {
+		l, err := NewLabels(t.Context(), &kv.LabelsMeta{Kind: "target"}, numberRows{}, 100,
+			mem.NewBudget(limit))
+		if err != nil {
+			t.Fatal(err)
+		}
+		b := Batch{Seeds: []NodeID{9, 0, 77}}
+		if err := l.Fill(t.Context(), &b); err != nil {
+			t.Fatal(err)
+		}
+		if !l.Numbers() || (l.all != nil) != (limit == 0) || len(b.Targets) != 3 ||
+			b.Targets[0] != -4.5 || b.Targets[1] == b.Targets[1] || b.Targets[2] != -38.5 {
+			t.Errorf("limit %d: numbers %v of %v", limit, b.Targets, b.Seeds)
+		}
+		if err := l.Close(); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// numberRows are half the number of the node below zero, and none for node 0.
+type numberRows struct{}
+
+func (numberRows) Meta() kv.RowsMeta { return kv.RowsMeta{DType: "f32", Dim: 1, RowBytes: 4} }
+
+func (numberRows) GatherRaw(_ context.Context, nodes []NodeID, _ []uint32, out []byte) error {
+	for i, v := range nodes {
+		x := -float32(v) / 2
+		if v == 0 {
+			x = float32(math.NaN())
+		}
+		binary.LittleEndian.PutUint32(out[4*i:], math.Float32bits(x))
+	}
+	return nil
 }
 
 // bitRows are multi-label rows.

@@ -123,7 +123,8 @@ func (p *Pipeline) takeFromOthers(by *sharedSampler) (some bool) {
 // giveUp frees the memory of a batch: it is as before it was drawn.
 func (p *Pipeline) giveUp(b *Batch) (freed bool) {
 	n, r := b.counted, b.rows
-	b.Seeds, b.Dense, b.Labels, b.Multi, b.counted = nil, Dense{}, nil, nil, 0
+	b.Seeds, b.Dense, b.counted = nil, Dense{}, 0
+	b.Labels, b.Multi, b.Targets = nil, nil, nil
 	b.X, b.Table, b.TableRows = nil, nil, nil
 	p.mu.Lock()
 	p.mu.held -= n

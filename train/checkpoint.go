@@ -10,6 +10,7 @@ import (
 	"gdb/internal/mem"
 	"gdb/layout"
 	"gdb/train/runs"
+	"gdb/train/task"
 )
 
 const (
@@ -38,6 +39,9 @@ type position struct {
 	Best      float64 `json:"best"`
 	BestEpoch int     `json:"best_epoch"` // counted from 1
 	SinceBest int     `json:"since_best"` // evaluations since
+
+	// Scale is that of the labels, if they are numbers.
+	Scale *task.Scale `json:"scale,omitempty"`
 
 	Done bool     `json:"done"`
 	Test *float64 `json:"test,omitempty"`

@@ -129,6 +129,7 @@ func (t *trainer) finishEpoch(ctx context.Context) error {
 	}
 	epoch := int(t.pos.Epoch) + 1
 	rec := sums.epoch(epoch)
+	rec.Train = t.task.TrainScore(t.cfg.Metric, sums.score())
 	rec.Unlabeled = uint64(len(t.train)) - sums.Rows
 	begun := time.Now()
 	if t.evaluates(epoch) {
@@ -199,7 +200,7 @@ func treeBytes(fs vfs.FS, dir string) (sum int64, err error) {
 
 // compare keeps the weights if they are the best so far, and says so.
 func (t *trainer) compare(v float64, epoch int) (best bool) {
-	if t.pos.HasBest && v <= t.pos.Best {
+	if t.pos.HasBest && !task.Better(t.cfg.Metric, v, t.pos.Best) {
 		t.pos.SinceBest++
 		return false
 	}
@@ -249,12 +250,14 @@ func (t *trainer) testBest(ctx context.Context) error {
 		return fmt.Errorf("test: %w", err)
 	}
 	t.pos.Test = &v
-	t.oneSided = c.OneSided(t.in.Meta.Labels.Classes)
+	if c, ok := c.(*task.ClassTally); ok {
+		t.oneSided = c.OneSided(t.in.Meta.Labels.Classes)
+	}
 	return nil
 }
 
 // evaluate predicts the nodes of a set and counts.
-func (t *trainer) evaluate(ctx context.Context, set *roaring.Bitmap) (c *task.Counts, err error) {
+func (t *trainer) evaluate(ctx context.Context, set *roaring.Bitmap) (c task.Tally, err error) {
 	release, err := t.in.UseGraph(ctx)
 	if err != nil {
 		return nil, err

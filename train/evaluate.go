@@ -32,30 +32,30 @@ type evaluator struct {
 }
 
 // counts predicts the nodes of a set.
-func (e *evaluator) counts(ctx context.Context, set *roaring.Bitmap) (c *task.Counts, err error) {
+func (e *evaluator) counts(ctx context.Context, set *roaring.Bitmap) (t task.Tally, err error) {
 	if e.cfg.Metric != task.ROCAUC {
-		t := e.in.task.NewTally(e.in.Labels, nil)
-		return t.Counts, e.predict(ctx, set, t)
+		t = e.in.task.NewTally(e.in.Labels, nil)
+		return t, e.predict(ctx, set, t)
 	}
 	store := e.in.Store
 	if err := e.in.claim(); err != nil {
 		return nil, err
 	}
 	scores, err := task.NewScores(store.FS(), store.Path(e.dir+scoresSuffix), e.in.Budget,
-		set.GetCardinality()*uint64(e.in.classes))
+		set.GetCardinality()*uint64(e.in.task.Outputs()))
 	if err != nil {
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, scores.Close()) }()
-	t := e.in.task.NewTally(e.in.Labels, scores)
+	t = e.in.task.NewTally(e.in.Labels, scores)
 	if err := e.predict(ctx, set, t); err != nil {
 		return nil, err
 	}
-	return t.Counts, t.Finish(ctx)
+	return t, t.Finish(ctx)
 }
 
 // predict adds the predictions of a set to a tally.
-func (e *evaluator) predict(ctx context.Context, set *roaring.Bitmap, t *task.Tally) error {
+func (e *evaluator) predict(ctx context.Context, set *roaring.Bitmap, t task.Tally) error {
 	if e.cfg.EvalMode == runs.EvalSampled {
 		return e.sampled(ctx, set, t)
 	}
@@ -74,7 +74,7 @@ func (e *evaluator) predict(ctx context.Context, set *roaring.Bitmap, t *task.Ta
 
 // sampled predicts with sampled neighbors, as in training: cheap where the set is small, and
 // approximate.
-func (e *evaluator) sampled(ctx context.Context, set *roaring.Bitmap, t *task.Tally) (err error) {
+func (e *evaluator) sampled(ctx context.Context, set *roaring.Bitmap, t task.Tally) (err error) {
 	list := evalListBytes(int64(set.GetCardinality()))
 	if err := e.in.Budget.Reserve("nodes to evaluate", list); err != nil {
 		return err

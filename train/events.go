@@ -69,22 +69,26 @@ type Result struct {
 func (r *Result) String() string {
 	test := "-"
 	if r.Test != nil {
-		test = fmt.Sprintf("%.4f", *r.Test)
+		test = runs.Figure(*r.Test, 4)
 	}
-	return fmt.Sprintf("test %s (epoch %d, best val %.4f)", test, r.BestEpoch, r.Best)
+	return fmt.Sprintf("test %s (epoch %d, best val %s)", test, r.BestEpoch,
+		runs.Figure(r.Best, 4))
 }
 
 // epochSums are counted over the steps of an epoch; a checkpoint keeps them.
 type epochSums struct {
 	loader.Sums
-	Loss    float64 `json:"loss"` // summed over Rows
-	Rows    uint64  `json:"rows"`
-	Hit     uint64  `json:"hit"` // for the metric: micro-averaged counts
-	Wrong   uint64  `json:"wrong"`
-	Missed  uint64  `json:"missed"`
-	Batches int     `json:"batches"`
-	Edges   uint64  `json:"edges"`
-	Nodes   uint64  `json:"nodes"`
+	Loss   float64 `json:"loss"` // summed over Rows
+	Rows   uint64  `json:"rows"`
+	Hit    uint64  `json:"hit"` // for the metric: micro-averaged counts
+	Wrong  uint64  `json:"wrong"`
+	Missed uint64  `json:"missed"`
+	// Of numbers: sums over the errors, of standardized labels.
+	Squared  float64 `json:"squared,omitempty"`
+	Absolute float64 `json:"absolute,omitempty"`
+	Batches  int     `json:"batches"`
+	Edges    uint64  `json:"edges"`
+	Nodes    uint64  `json:"nodes"`
 }
 
 // addBatch takes in what a batch is.
@@ -101,4 +105,12 @@ func (s *epochSums) addLoss(o backend.Loss) {
 	s.Hit += o.Hit
 	s.Wrong += o.Wrong
 	s.Missed += o.Missed
+	s.Squared += o.Squared
+	s.Absolute += o.Absolute
+}
+
+// score is what predictions in training are scored by.
+func (s *epochSums) score() *backend.Loss {
+	return &backend.Loss{Rows: int(s.Rows), Hit: s.Hit, Wrong: s.Wrong, Missed: s.Missed,
+		Squared: s.Squared, Absolute: s.Absolute}
 }

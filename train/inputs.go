@@ -16,9 +16,7 @@ import (
 // inputs are what a training reads, and what it learns of it.
 type inputs struct {
 	*loader.Source
-	task    task.Task
-	classes int
-	multi   bool
+	task task.Task
 
 	claims string // the file to lock before hidden states are written, if any
 }
@@ -31,12 +29,11 @@ func newInputs(store *layout.Store, dev blockdev.Device, c *Config) *inputs {
 }
 
 // openLabels opens the labels, and with them the task.
-func (in *inputs) openLabels(ctx context.Context) error {
+func (in *inputs) openLabels(ctx context.Context, c *Config) error {
 	if err := in.OpenLabels(ctx); err != nil {
 		return err
 	}
-	in.classes, in.multi = in.Labels.Classes(), in.Labels.Multi()
-	in.task = &task.Classes{Names: in.Meta.Labels.Classes, Multi: in.multi}
+	in.task = task.New(in.Meta.Labels, c.Loss)
 	return nil
 }
 

@@ -38,6 +38,7 @@ type PredictionHeader struct {
 	Classes       []string // as given at ingest
 	Probabilities bool
 	Multi         bool // predictions are labels joined by ';'
+	Numbers       bool // predictions are numbers
 	IntegerIDs    bool
 	Nodes         uint64
 	// LongestID is the length of the longest id in characters, if the writer asked for it.
@@ -72,6 +73,10 @@ func Predict(ctx context.Context, store *layout.Store, dev blockdev.Device, c Pr
 		return err
 	}
 	defer func() { err = errors.Join(err, w.Abort(), t.Close()) }()
+	if _, ok := t.in.task.(task.Probable); c.Probabilities && !ok {
+		return errors.New("train: predict: labels that are numbers have no probabilities: leave " +
+			"--probabilities out")
+	}
 	p := &predictor{in: t.in, ids: t.ids, w: w, classes: t.in.Meta.Labels.Classes,
 		probabilities: c.Probabilities}
 	if err := p.begin(ctx, t.set); err != nil {
@@ -113,7 +118,8 @@ type predictor struct {
 
 // begin tells the writer what will come.
 func (p *predictor) begin(ctx context.Context, set *roaring.Bitmap) error {
-	h := PredictionHeader{Classes: p.classes, Probabilities: p.probabilities, Multi: p.in.multi,
+	h := PredictionHeader{Classes: p.classes, Probabilities: p.probabilities,
+		Multi: p.in.Labels.Multi(), Numbers: p.in.Labels.Numbers(),
 		IntegerIDs: p.in.Meta.IDs.Kind != kv.IDsString, Nodes: p.in.Meta.Nodes}
 	if set != nil {
 		h.Nodes = set.GetCardinality()
@@ -155,15 +161,15 @@ func (p *predictor) write(ctx context.Context, nodes []sample.NodeID,
 	if p.out.IDs, err = p.ids.External(ctx, nodes, p.out.IDs[:0]); err != nil {
 		return fmt.Errorf("read ids: %w", err)
 	}
-	n := len(p.classes)
+	n := p.in.task.Outputs()
 	p.out.Labels = p.out.Labels[:0]
 	for i := range nodes {
 		p.out.Labels = append(p.out.Labels, p.in.task.Label(logits[i*n:(i+1)*n]))
 	}
-	if p.probabilities {
+	if t, ok := p.in.task.(task.Probable); ok && p.probabilities {
 		p.out.Probabilities = resized(p.out.Probabilities, len(logits))
 		for i := range nodes {
-			p.in.task.Probabilities(p.out.Probabilities[i*n:(i+1)*n], logits[i*n:(i+1)*n])
+			t.Probabilities(p.out.Probabilities[i*n:(i+1)*n], logits[i*n:(i+1)*n])
 		}
 	}
 	return p.w.Write(&p.out)

@@ -113,6 +113,9 @@ func (t *trainer) run(ctx context.Context, store *layout.Store, dev blockdev.Dev
 	if err := t.open(ctx, store, dev); err != nil {
 		return nil, err
 	}
+	if err := t.learnLabels(ctx); err != nil {
+		return nil, fmt.Errorf("train: %w", err)
+	}
 	if err := t.restore(); err != nil {
 		return nil, err
 	}
@@ -219,11 +222,11 @@ func (t *trainer) plans(ctx context.Context, store *layout.Store, dev blockdev.D
 	if err := t.in.OpenRows(ctx); err != nil {
 		return err
 	}
-	if err := t.in.openLabels(ctx); err != nil {
+	if err := t.in.openLabels(ctx, &t.cfg); err != nil {
 		return err
 	}
 	var err error
-	if t.stepper, err = newStepper(&t.cfg, t.in.Meta, t.in.Budget); err != nil {
+	if t.stepper, err = newStepper(&t.cfg, t.in.Meta, t.in.task, t.in.Budget); err != nil {
 		return err
 	}
 	t.closers = append(t.closers, t.stepper)
@@ -383,7 +386,11 @@ func (t *trainer) load() error {
 	if err != nil {
 		return err
 	}
-	t.pos, t.opt.steps = p, p.Steps
+	if t.opt.steps = p.Steps; p.Scale == nil {
+		p.Scale = t.pos.Scale
+	}
+	t.pos = p
+	t.useScale()
 	w, err := find(arrays, "weights", t.model.Params().Total)
 	if err != nil {
 		return err

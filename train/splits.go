@@ -1,6 +1,7 @@
 package train
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"math/rand/v2"
@@ -15,7 +16,7 @@ import (
 // evalListBytes is what sampled evaluation takes to list the nodes of a set.
 func evalListBytes(nodes int64) int64 { return 4 * nodes }
 
-// checkTrainable reports what a store lacks for node classification.
+// checkTrainable reports what a store lacks for predicting labels.
 func checkTrainable(m *kv.Meta) error {
 	switch {
 	case m.Nodes == 0:
@@ -27,9 +28,8 @@ func checkTrainable(m *kv.Meta) error {
 	case m.Labels == nil:
 		return errors.New("train: the store has no labels: ingest again with labels " +
 			"(--labels FILE or --label-col)")
-	case m.Labels.Kind != "class" && m.Labels.Kind != "multi":
-		return fmt.Errorf("train: the labels are of kind %q: node classification needs classes",
-			m.Labels.Kind)
+	case m.Labels.Kind == task.KindTarget:
+		return nil
 	case len(m.Labels.Classes) < 2:
 		return fmt.Errorf("train: the labels have %d class: nothing to tell apart",
 			len(m.Labels.Classes))
@@ -40,25 +40,11 @@ func checkTrainable(m *kv.Meta) error {
 // resolve replaces auto by what it means for the labels of a store.
 func resolve(c *Config, m *kv.Meta) error {
 	c.Resolve(m)
-	multi := m.Labels.Kind == "multi"
-	if c.Loss == "auto" {
-		c.Loss = "softmax"
-		if multi {
-			c.Loss = "bce"
-		}
+	if c.Metric == task.Auto && m.Labels.Kind == task.KindClass && skewed(m.Labels.ClassCounts) {
+		c.Metric = task.ROCAUC
 	}
-	if multi != (c.Loss == "bce") {
-		return fmt.Errorf("train: loss %s does not fit labels of kind %q: use --loss auto",
-			c.Loss, m.Labels.Kind)
-	}
-	if c.Metric == "auto" {
-		c.Metric = task.Accuracy
-		switch {
-		case multi:
-			c.Metric = task.MicroF1
-		case skewed(m.Labels.ClassCounts):
-			c.Metric = task.ROCAUC
-		}
+	if err := task.Fit(m.Labels.Kind, &c.Loss, &c.Metric); err != nil {
+		return fmt.Errorf("train: %w", err)
 	}
 	return nil
 }
@@ -112,4 +98,24 @@ func (t *trainer) takeVal() error {
 	t.valNote = fmt.Sprintf("the store has no val: %d of the %d nodes to train on validate",
 		t.val.GetCardinality(), all)
 	return nil
+}
+
+// learnLabels finds what the task has to know of the labels of the nodes to train on.
+func (t *trainer) learnLabels(ctx context.Context) error {
+	if t.in.Labels.Numbers() {
+		s, err := task.ScaleOf(ctx, t.in.Labels, t.train)
+		if err != nil {
+			return err
+		}
+		t.pos.Scale = &s
+		t.useScale()
+	}
+	return nil
+}
+
+// useScale has the task standardize labels as the run does, if they are numbers.
+func (t *trainer) useScale() {
+	if n, ok := t.task.(*task.Numbers); ok && t.pos.Scale != nil {
+		n.Scale = *t.pos.Scale
+	}
 }

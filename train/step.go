@@ -23,17 +23,13 @@ type stepper struct {
 	opt   *optimizer
 	read  []backend.Loss
 
-	classes int
-	multi   bool
-	budget  *mem.Budget
+	budget *mem.Budget
 }
 
 // newStepper opens the backend. The model takes its memory when it is opened.
-func newStepper(cfg *Config, m *kv.Meta, budget *mem.Budget) (*stepper, error) {
-	classes, multi := m.Labels.Classes, m.Labels.Kind == "multi"
-	s := &stepper{cfg: cfg, task: &task.Classes{Names: classes, Multi: multi},
-		classes: len(classes), multi: multi, budget: budget,
-		dims: cfg.Dims(m.Features[0].Dim, len(classes))}
+func newStepper(cfg *Config, m *kv.Meta, t task.Task, budget *mem.Budget) (*stepper, error) {
+	s := &stepper{cfg: cfg, task: t, budget: budget,
+		dims: cfg.Dims(m.Features[0].Dim, t.Outputs())}
 	var err error
 	s.be, err = backend.Open(cfg.Backend, backend.Options{Workers: cfg.Threads, Budget: budget})
 	return s, err
@@ -84,8 +80,8 @@ func (s *stepper) losses() ([]backend.Loss, error) {
 	s.read = s.be.Losses(s.read[:0])
 	for _, o := range s.read {
 		if math.IsNaN(o.Mean) || math.IsInf(o.Mean, 0) {
-			return nil, fmt.Errorf("the loss is %g: the training diverged: lower --lr, or check "+
-				"the features for NaN and huge values", o.Mean)
+			return nil, fmt.Errorf("the loss is %g: the training diverged: lower --lr, or %s",
+				o.Mean, s.task.Remedy())
 		}
 	}
 	return s.read, nil

@@ -50,11 +50,7 @@ func (s *stepper) TimeStep(ctx context.Context, d *sample.Dense, inPlace bool) (
 	dim, rows := s.dims[0], len(d.NodeIDs)
 	seeds := d.NodeIDs[d.NodeIDOffsets[d.Layers()]:]
 	b := &sample.Batch{Dense: *d, Dim: dim, Seeds: seeds}
-	if s.multi {
-		b.Multi = make([]float32, len(seeds)*s.classes)
-	} else {
-		b.Labels = make([]int32, len(seeds))
-	}
+	s.task.Blank(b)
 	if inPlace {
 		a, err := s.placeRows(b)
 		if err != nil {

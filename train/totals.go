@@ -6,7 +6,6 @@ import (
 	"gdb/internal/mem"
 	"gdb/train/plan"
 	"gdb/train/runs"
-	"gdb/train/task"
 )
 
 // stageTimes are the stages' times in a whole epoch.
@@ -31,8 +30,6 @@ func (s *epochSums) epoch(epoch int) runs.Epoch {
 		Sampled: s.Edges, Read: s.Read, Nodes: s.Nodes, Batches: s.Batches,
 		Sample: s.Sample.Seconds(), Gather: s.Gather.Seconds(), Compute: s.Compute.Seconds(),
 		Wait: s.Wait.Seconds(), IO: s.IO.Seconds(), Stages: s.stageTimes()}
-	rec.Train, _ = task.F1(s.Hit, s.Wrong,
-		s.Missed) // no label predicted nor true is a 0 of no weight
 	if s.Requests > 0 {
 		rec.Hit = float64(s.Hits) / float64(s.Requests)
 	}

@@ -94,10 +94,10 @@ func (t *trained) open(ctx context.Context, store *layout.Store, dev blockdev.De
 	if err := t.in.OpenRows(ctx); err != nil {
 		return err
 	}
-	if err := t.in.openLabels(ctx); err != nil {
+	if err := t.in.openLabels(ctx, &t.cfg); err != nil {
 		return err
 	}
-	if err := t.openModel(t.cfg.Dims(m.Features[0].Dim, t.in.classes)); err != nil {
+	if err := t.openModel(t.cfg.Dims(m.Features[0].Dim, t.in.task.Outputs())); err != nil {
 		return err
 	}
 	if withIDs {
@@ -135,6 +135,13 @@ func (t *trained) openModel(dims []int) (err error) {
 		return err
 	}
 	t.be.Write(t.model.Params().W, w)
+	if n, ok := t.in.task.(*task.Numbers); ok {
+		if pos.Scale == nil {
+			return fmt.Errorf("train: run %s: the checkpoint has no scale of the labels: %w",
+				t.dir.Name(), layout.ErrCorrupt)
+		}
+		n.Scale = *pos.Scale
+	}
 	return nil
 }
 
@@ -207,22 +214,45 @@ type EvalConfig struct {
 	Metric string
 }
 
-// EvalResult is an evaluation. Micro- and macro-F1 count each class; for one class a node
-// micro-F1 equals accuracy, and for multi-labels accuracy counts nodes wholly right.
+// EvalResult is an evaluation, with all metrics of classes, or of numbers, that cost nothing.
 type EvalResult struct {
-	Run      string  `json:"run"`
-	Split    string  `json:"split"`
-	Metric   string  `json:"metric"`
-	Value    float64 `json:"value"`
-	Accuracy float64 `json:"accuracy"`
-	MicroF1  float64 `json:"micro_f1"`
-	MacroF1  float64 `json:"macro_f1"`
-	Nodes    uint64  `json:"nodes"` // labeled nodes of the split
-	Epoch    int     `json:"epoch"` // of the weights
-	// Classes and Confusion are by class; Confusion is left out for multi-labels, and for more than
-	// 100 classes.
-	Classes   []task.ClassScore `json:"classes"`
-	Confusion [][]uint64        `json:"confusion,omitempty"`
+	Run    string  `json:"run"`
+	Split  string  `json:"split"`
+	Metric string  `json:"metric"`
+	Value  float64 `json:"value"`
+	Nodes  uint64  `json:"nodes"` // labeled nodes of the split
+	Epoch  int     `json:"epoch"` // of the weights
+
+	// One of these is nil.
+	*task.ClassMetrics
+	*task.NumberMetrics
+}
+
+// Names are those of the classes, if the labels are classes.
+func (r *EvalResult) Names() (names []string) {
+	if r.ClassMetrics == nil {
+		return nil
+	}
+	for _, c := range r.Classes {
+		names = append(names, c.Class)
+	}
+	return names
+}
+
+// newEvalResult computes the metrics of predictions.
+func newEvalResult(t task.Tally, classes []string, metric string) (*EvalResult, error) {
+	r := &EvalResult{Metric: metric, Nodes: t.Labeled()}
+	var err error
+	switch t := t.(type) {
+	case *task.ClassTally:
+		r.ClassMetrics, err = t.Metrics(classes)
+	case *task.NumberTally:
+		r.NumberMetrics, err = t.Metrics()
+	}
+	if err == nil {
+		r.Value, err = t.Metric(metric)
+	}
+	return r, err
 }
 
 // Evaluate computes the metrics of a run on a split.
@@ -252,17 +282,9 @@ func Evaluate(ctx context.Context, store *layout.Store, dev blockdev.Device,
 	if err != nil {
 		return nil, fmt.Errorf("train: evaluate run %s: %w", c.Run, err)
 	}
-	res = &EvalResult{Run: c.Run, Split: c.Split, Metric: t.cfg.Metric, Nodes: n.Nodes,
-		Epoch: t.pos.BestEpoch, Classes: n.Scores(store.Meta().Labels.Classes),
-		Confusion: n.Confusion()}
-	for _, m := range []struct {
-		name string
-		to   *float64
-	}{{t.cfg.Metric, &res.Value}, {task.Accuracy, &res.Accuracy}, {task.MicroF1, &res.MicroF1},
-		{task.MacroF1, &res.MacroF1}} {
-		if *m.to, err = n.Metric(m.name); err != nil {
-			return nil, fmt.Errorf("train: evaluate run %s on %s: %w", c.Run, c.Split, err)
-		}
+	if res, err = newEvalResult(n, store.Meta().Labels.Classes, t.cfg.Metric); err != nil {
+		return nil, fmt.Errorf("train: evaluate run %s on %s: %w", c.Run, c.Split, err)
 	}
+	res.Run, res.Split, res.Epoch = c.Run, c.Split, t.pos.BestEpoch
 	return res, nil
 }

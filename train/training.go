@@ -11,6 +11,7 @@ import (
 	"gdb/sample"
 	"gdb/sample/loader"
 	"gdb/train/plan"
+	"gdb/train/task"
 )
 
 // Training is a training without its run: the batches that Run would train on, made by the same
@@ -30,6 +31,9 @@ func Open(ctx context.Context, store *layout.Store, dev blockdev.Device,
 	err := t.prepare(ctx, store)
 	if err == nil {
 		err = t.open(ctx, store, dev)
+	}
+	if err == nil {
+		err = t.learnLabels(ctx)
 	}
 	if err != nil {
 		return nil, errors.Join(err, t.close())
@@ -72,7 +76,7 @@ func NewStepper(cfg Config, m *kv.Meta, budget *mem.Budget) (*Stepper, error) {
 	}
 	l := &Stepper{cfg: cfg}
 	var err error
-	if l.s, err = newStepper(&l.cfg, m, budget); err != nil {
+	if l.s, err = newStepper(&l.cfg, m, task.New(m.Labels, l.cfg.Loss), budget); err != nil {
 		return nil, err
 	}
 	if err := l.s.openModel(); err != nil {

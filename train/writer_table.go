@@ -11,12 +11,14 @@ import (
 
 // predictionTable writes predictions as a table of typed columns: Parquet, or a structured array of
 // NumPy. Ids and predictions are strings, and probabilities 32-bit floats; but NumPy's are 64-bit
-// integers where all ids, or all labels, are integers, since its strings have one width.
+// integers where all ids, or all labels, are integers, since its strings have one width. Predicted
+// numbers are 32-bit floats.
 type predictionTable struct {
 	*outputFile
 	out               tablefile.Writer
 	classes           int // of probabilities
 	intIDs, intLabels bool
+	numbers           bool // labels are
 }
 
 func (w *predictionTable) numpy() bool { return filepath.Ext(w.path) == ".npy" }
@@ -30,14 +32,17 @@ func (w *predictionTable) Begin(h PredictionHeader) error {
 		return err
 	}
 	labels, integers := labelWidth(h)
-	w.intIDs, w.intLabels = w.numpy() && h.IntegerIDs, w.numpy() && integers
+	w.intIDs, w.intLabels = w.numpy() && h.IntegerIDs, w.numpy() && integers && !h.Numbers
+	w.numbers = h.Numbers
 	var columns []tablefile.Column
 	for _, name := range columnNames(h) {
 		columns = append(columns, tablefile.Column{Name: name, Kind: tablefile.Float32})
 	}
 	w.classes = len(columns) - 2
 	columns[0].Kind, columns[0].Width = tablefile.String, h.LongestID
-	columns[1].Kind, columns[1].Width = tablefile.String, labels
+	if !w.numbers {
+		columns[1].Kind, columns[1].Width = tablefile.String, labels
+	}
 	if w.intIDs {
 		columns[0].Kind = tablefile.Int64
 	}
@@ -80,7 +85,7 @@ func (w *predictionTable) Write(p *Predictions) error {
 		if err := w.text(id, w.intIDs); err != nil {
 			return err
 		}
-		if err := w.text(p.Labels[i], w.intLabels); err != nil {
+		if err := w.label(p.Labels[i]); err != nil {
 			return err
 		}
 		for k := range w.classes {
@@ -90,6 +95,19 @@ func (w *predictionTable) Write(p *Predictions) error {
 			return w.failed(err)
 		}
 	}
+	return nil
+}
+
+// label adds a prediction: a string, or the number that it spells.
+func (w *predictionTable) label(s string) error {
+	if !w.numbers {
+		return w.text(s, w.intLabels)
+	}
+	v, err := strconv.ParseFloat(s, 32)
+	if err != nil {
+		return w.failed(fmt.Errorf("%q is no number: %w", s, err))
+	}
+	w.out.Float32(float32(v))
 	return nil
 }
 

@@ -167,7 +167,9 @@ func printInfo(out io.Writer, dir string, m *kv.Meta) error {
 		w.printf("features    %s: %d x %s, %s a row, page %s\n", f.Name, f.Dim, f.DType,
 			mem.FormatSize(int64(f.RowBytes)), mem.FormatSize(int64(f.PageBytes)))
 	}
-	if l := m.Labels; l != nil {
+	if l := m.Labels; l != nil && l.Kind == "target" {
+		w.printf("labels      numbers, of %s nodes\n", count(l.Labeled))
+	} else if l != nil {
 		w.printf("labels      %s, %s of nodes labeled; %d classes: %s\n", l.Kind, count(l.Labeled),
 			len(l.Classes), cut(shorten(l.Classes, 8), 28))
 	}

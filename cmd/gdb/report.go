@@ -127,7 +127,9 @@ func storeFacts(m *kv.Meta) (rows [][2]string) {
 	for _, f := range m.Features {
 		add("features "+f.Name, "%d x %s", f.Dim, f.DType)
 	}
-	if m.Labels != nil {
+	if m.Labels != nil && m.Labels.Kind == "target" {
+		add("labels", "numbers, %s nodes", count(m.Labels.Labeled))
+	} else if m.Labels != nil {
 		add("labels", "%s, %s nodes, %d classes", m.Labels.Kind, count(m.Labels.Labeled),
 			len(m.Labels.Classes))
 	}

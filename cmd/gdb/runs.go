@@ -110,8 +110,9 @@ func printRuns(w *lines, all []kv.RunMeta) error {
 			"metric", "val", "test", "when")
 	}
 	for _, r := range all {
-		w.printf("%-14s %-11s %-5s %6d  %-9s %7.4f %7.4f  %s\n", cut(r.Name, 14), r.Status, r.Model,
-			r.Epochs, r.Metric, r.Best, r.Test, r.Updated.Format("Jan 2 15:04"))
+		w.printf("%-14s %-11s %-5s %6d  %-9s %7s %7s  %s\n", cut(r.Name, 14), r.Status, r.Model,
+			r.Epochs, r.Metric, runs.Figure(r.Best, 4),
+			runs.Figure(r.Test, 4), r.Updated.Format("Jan 2 15:04"))
 	}
 	return w.err
 }

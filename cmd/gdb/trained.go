@@ -109,8 +109,8 @@ func (a *app) chosen(cmd *cobra.Command, st *layout.Store, run string) (string, 
 		return "", err
 	}
 	if !a.quiet {
-		a.note(fmt.Sprintf("run %s, the best on val (%s %.4f); --run chooses another", best.Name,
-			best.Metric, best.Best))
+		a.note(fmt.Sprintf("run %s, the best on val (%s %s); --run chooses another", best.Name,
+			best.Metric, runs.Figure(best.Best, 4)))
 	}
 	return best.Name, nil
 }
@@ -133,8 +133,12 @@ const confusionShown = 8
 // printEval prints an evaluation: the metrics, and for few classes how each is told.
 func (a *app) printEval(r *train.EvalResult, classes []string) error {
 	w := &lines{w: a.out}
-	w.printf("%s %s %.4f over %s nodes (run %s, weights of epoch %d)\n", r.Split, r.Metric, r.Value,
-		count(r.Nodes), r.Run, r.Epoch)
+	w.printf("%s %s %s over %s nodes (run %s, weights of epoch %d)\n", r.Split, r.Metric,
+		runs.Figure(r.Value, 4), count(r.Nodes), r.Run, r.Epoch)
+	if n := r.NumberMetrics; n != nil {
+		w.printf("rmse %s, mae %s, r2 %.4f\n", runs.Figure(n.RMSE, 4), runs.Figure(n.MAE, 4), n.R2)
+		return w.err
+	}
 	w.printf("accuracy %.4f, micro-F1 %.4f, macro-F1 %.4f\n", r.Accuracy, r.MicroF1, r.MacroF1)
 	if len(classes) > 40 || len(classes) < 2 {
 		return w.err

@@ -71,7 +71,19 @@ type Loss struct {
 	Mean               float64
 	Rows               int
 	Hit, Wrong, Missed uint64
+	// Squared and Absolute are summed over the errors of predicted numbers.
+	Squared, Absolute float64
 }
+
+// ErrorLoss is what an error of a predicted number costs: see the kernels.
+type ErrorLoss = kernel.ErrorLoss
+
+// The losses of an error: its square, its size, and the square only of small ones.
+const (
+	SquaredError  = kernel.SquaredError
+	AbsoluteError = kernel.AbsoluteError
+	HuberError    = kernel.HuberError
+)
 
 // Moments is the state of Adam and AdamW, of the parameters' shape.
 type Moments struct{ M, V Tensor }
@@ -147,6 +159,9 @@ type Backend interface {
 	// SigmoidBCE computes the mean loss over all values, and its gradient; what is predicted are
 	// all classes of positive logits.
 	SigmoidBCE(grad, logits, targets Tensor)
+	// Regression computes the mean loss of the errors of outputs, and its gradient; targets that
+	// are NaN count for nothing.
+	Regression(kind ErrorLoss, grad, outputs, targets Tensor)
 	// Losses appends the losses that were computed since the last call to dst, in their order. It
 	// waits for the steps that they are of.
 	Losses(dst []Loss) []Loss

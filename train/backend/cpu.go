@@ -272,6 +272,17 @@ func (c *cpu) SigmoidBCE(grad, logits, targets Tensor) {
 	c.losses = append(c.losses, o)
 }
 
+// Regression is the loss of numbers.
+func (c *cpu) Regression(kind ErrorLoss, grad, outputs, targets Tensor) {
+	if !c.ready(grad.Len() == outputs.Len() && targets.Len() == outputs.Len(), "Regression",
+		outputs, targets) {
+		return
+	}
+	e := kernel.Regression(c.pool, kind, c.values(grad), c.values(outputs), c.values(targets))
+	c.losses = append(c.losses, Loss{Mean: e.Loss / float64(max(1, e.Counted)), Rows: e.Counted,
+		Squared: e.Squared, Absolute: e.Absolute})
+}
+
 // Losses hands over the losses so far.
 func (c *cpu) Losses(dst []Loss) []Loss {
 	dst = append(dst, c.losses...)

@@ -20,7 +20,8 @@ import (
 var pageText string
 
 var page = template.Must(template.New("page").Funcs(template.FuncMap{
-	"shade": shade, "score": func(v float64) string { return fmt.Sprintf("%.3f", v) },
+	"shade": shade, "figure": func(v float64) string { return runs.Figure(v, 4) },
+	"score": func(v float64) string { return fmt.Sprintf("%.3f", v) },
 }).Parse(pageText))
 
 // Data is what a report shows.
@@ -47,9 +48,7 @@ func Write(w io.Writer, d *Data) error {
 	v := &view{Data: d, Loss: lossChart(d), Score: scoreChart(d), Time: timeChart(d),
 		Reads: readChart(d), Engine: engine(d.Epochs)}
 	if d.Test != nil {
-		for _, c := range d.Test.Classes {
-			v.Names = append(v.Names, c.Class)
-		}
+		v.Names = d.Test.Names()
 	}
 	if err := page.Execute(w, v); err != nil {
 		return fmt.Errorf("report: %w", err)

@@ -25,9 +25,27 @@ func sampleData() *Data {
 	d.Epochs[1].Val = &val
 	d.Test = &train.EvalResult{Split: "test", Metric: "accuracy", Value: 0.8125, Nodes: 16,
 		Epoch: 2,
-		Classes: []task.ClassScore{{Class: "<script>alert(1)</script>", Nodes: 10, Precision: 0.75},
-			{Class: "b", Nodes: 6, F1: 0.625}}, Confusion: [][]uint64{{9, 1}, {2, 4}}}
+		ClassMetrics: &task.ClassMetrics{Classes: []task.ClassScore{
+			{Class: "<script>alert(1)</script>", Nodes: 10, Precision: 0.75},
+			{Class: "b", Nodes: 6, F1: 0.625}}, Confusion: [][]uint64{{9, 1}, {2, 4}}}}
 	return d
+}
+
+// TestReportOfNumbers has errors where one of classes has scores by class.
+func TestReportOfNumbers(t *testing.T) {
+	d := sampleData()
+	d.Test.ClassMetrics = nil
+	d.Test.Metric, d.Test.Value = "rmse", 12.5
+	d.Test.NumberMetrics = &task.NumberMetrics{RMSE: 12.5, MAE: 10, R2: 0.75}
+	var b bytes.Buffer
+	if err := Write(&b, d); err != nil {
+		t.Fatal(err)
+	}
+	page := b.String()
+	if !strings.Contains(page, "rmse 12.5000, mae 10.0000, r2 0.7500") ||
+		strings.Contains(page, "Classes") || strings.Contains(page, "accuracy 0") {
+		t.Errorf("the page:\n%s", page)
+	}
 }
 
 // TestReport: what was measured stands in the page, names cannot act, and nothing is loaded.

@@ -2,6 +2,8 @@ package runs
 
 import (
 	"fmt"
+	"math"
+	"strconv"
 	"strings"
 
 	"gdb/internal/mem"
@@ -72,15 +74,27 @@ type StageTimes struct {
 // String is the line of an epoch on standard output; a star marks the best so far.
 func (r Epoch) String() string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "epoch %d  loss %.3f  train %.3f", r.Epoch, r.Loss, r.Train)
+	fmt.Fprintf(&b, "epoch %d  loss %s  train %s", r.Epoch, Figure(r.Loss, 3), Figure(r.Train, 3))
 	if r.Val != nil {
-		fmt.Fprintf(&b, "  val %.3f", *r.Val)
+		fmt.Fprintf(&b, "  val %s", Figure(*r.Val, 3))
 	}
 	if r.Best {
 		b.WriteByte('*')
 	}
 	fmt.Fprintf(&b, "  %.1fs", r.Time+r.Eval)
 	return b.String()
+}
+
+// Figure writes a score or a loss with so many decimals; what is too large or too small for them,
+// as errors of numbers may be, with fewer, or with a power of ten.
+func Figure(v float64, decimals int) string {
+	switch size := math.Abs(v); {
+	case size >= 1e8 || size > 0 && size < 1e-3:
+		return strconv.FormatFloat(v, 'g', decimals+1, 64)
+	case size >= 1e4:
+		decimals = 1
+	}
+	return strconv.FormatFloat(v, 'f', decimals, 64)
 }
 
 // Engine is a line of what the epoch cost: time, edges sampled, what was read, and how each stage

@@ -7,6 +7,7 @@ import (
 
 	"gdb/kv"
 	"gdb/layout"
+	"gdb/train/task"
 )
 
 // ErrNone says that a store has no run to choose.
@@ -27,7 +28,7 @@ func Best(ctx context.Context, s *layout.Store) (best kv.RunMeta, err error) {
 	}
 	for _, r := range all {
 		if r.Status == "done" && r.Metric == latest.Metric && (best.Name == "" ||
-			r.Best > best.Best) {
+			task.Better(r.Metric, r.Best, best.Best)) {
 			best = r
 		}
 	}

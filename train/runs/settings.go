@@ -44,9 +44,9 @@ type Settings struct {
 	Dropout float64 `json:"dropout"`
 	// Optimizer is adam, adamw, sgd or adagrad.
 	Optimizer string `json:"optimizer"`
-	// Loss is auto, softmax (one class a node) or bce (multi-label).
+	// Loss is auto, softmax (one class a node), bce (multi-label), or mse, mae or huber (numbers).
 	Loss string `json:"loss"`
-	// Metric is auto, accuracy, micro-f1, macro-f1 or roc-auc.
+	// Metric is auto, accuracy, micro-f1, macro-f1 or roc-auc, or of numbers rmse, mae or r2.
 	Metric string `json:"metric"`
 	// Patience stops the run when so many evaluations in a row did not improve; 0 never.
 	Patience int `json:"patience"`
@@ -152,9 +152,10 @@ var choices = []struct {
 }{
 	{"optimizer", func(c *Settings) string { return c.Optimizer },
 		[]string{"adam", "adamw", "sgd", "adagrad"}},
-	{"loss", func(c *Settings) string { return c.Loss }, []string{"auto", "softmax", "bce"}},
+	{"loss", func(c *Settings) string { return c.Loss }, append([]string{task.Auto},
+		task.Losses()...)},
 	{"metric", func(c *Settings) string { return c.Metric },
-		[]string{"auto", task.Accuracy, task.MicroF1, task.MacroF1, task.ROCAUC}},
+		append([]string{task.Auto}, task.Metrics()...)},
 	{"eval-mode", func(c *Settings) string { return c.EvalMode }, []string{"exact", EvalSampled}},
 	{"cache", func(c *Settings) string { return c.Cache },
 		CacheNames()},

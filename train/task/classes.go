@@ -31,6 +31,24 @@ func (c *Classes) Labeled(b *sample.Batch) (n int) {
 	return n
 }
 
+// Blank gives all seeds the first class, or none of several.
+func (c *Classes) Blank(b *sample.Batch) {
+	if c.Multi {
+		b.Multi = make([]float32, len(b.Seeds)*c.Outputs())
+		return
+	}
+	b.Labels = make([]int32, len(b.Seeds))
+}
+
+// Remedy is about the features.
+func (c *Classes) Remedy() string { return "check the features for NaN and huge values" }
+
+// TrainScore is F1: accuracy for one class a node. No label predicted nor true is a 0 of no weight.
+func (c *Classes) TrainScore(_ string, sum *backend.Loss) float64 {
+	f, _ := F1(sum.Hit, sum.Wrong, sum.Missed)
+	return f
+}
+
 // Loss computes the loss of a mini-batch.
 func (c *Classes) Loss(be backend.Backend, grad, logits backend.Tensor, b *sample.Batch) {
 	if !c.Multi {

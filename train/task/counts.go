@@ -5,8 +5,7 @@ import (
 )
 
 // Counts are the outcomes of predictions, by class; all metrics but roc-auc follow from them.
-// Memory: 24 bytes per class, and
-// 8 for each pair of up to 100.
+// Memory: 24 bytes per class, and 8 for each pair of up to 100.
 type Counts struct {
 	Nodes  uint64   // labeled nodes seen
 	right  uint64   // nodes whose prediction is wholly right
@@ -68,6 +67,36 @@ func (c *Counts) Scores(names []string) []ClassScore {
 
 // oneSidedShare is the share of predictions that one class has in a model that learned nothing.
 const oneSidedShare = 0.97
+
+// Labeled is how many labeled nodes were seen.
+func (c *Counts) Labeled() uint64 { return c.Nodes }
+
+// ClassMetrics are the metrics of classes. Micro- and macro-F1 count each class; for one class a
+// node micro-F1 equals accuracy, and for multi-labels accuracy counts nodes wholly right.
+type ClassMetrics struct {
+	Accuracy float64 `json:"accuracy"`
+	MicroF1  float64 `json:"micro_f1"`
+	MacroF1  float64 `json:"macro_f1"`
+	// Classes and Confusion are by class; Confusion is left out for multi-labels, and for more than
+	// 100 classes.
+	Classes   []ClassScore `json:"classes"`
+	Confusion [][]uint64   `json:"confusion,omitempty"`
+}
+
+// Metrics computes all.
+func (c *Counts) Metrics(names []string) (*ClassMetrics, error) {
+	m := &ClassMetrics{Classes: c.Scores(names), Confusion: c.Confusion()}
+	var err error
+	for _, one := range []struct {
+		name string
+		to   *float64
+	}{{Accuracy, &m.Accuracy}, {MicroF1, &m.MicroF1}, {MacroF1, &m.MacroF1}} {
+		if *one.to, err = c.Metric(one.name); err != nil {
+			return nil, err
+		}
+	}
+	return m, nil
+}
 
 // OneSided is a sentence about predictions that are almost all of one class, though the nodes are
 // not; "" if they are not.

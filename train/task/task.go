@@ -3,19 +3,13 @@
 package task
 
 import (
+	"context"
 	"errors"
 	"fmt"
 
+	"gdb/kv"
 	"gdb/sample"
 	"gdb/train/backend"
-)
-
-// Names of the metrics.
-const (
-	Accuracy = "accuracy"
-	MicroF1  = "micro-f1"
-	MacroF1  = "macro-f1"
-	ROCAUC   = "roc-auc"
 )
 
 // ErrNothing is the error of a metric over no labeled node: never a number.
@@ -27,15 +21,46 @@ type Task interface {
 	Outputs() int
 	// Labeled is how many seeds of a mini-batch have labels.
 	Labeled(b *sample.Batch) int
+	// Blank gives all seeds of a mini-batch some label: to time a step on it.
+	Blank(b *sample.Batch)
 	// Loss computes the mean loss of a mini-batch, which backend.Backend.Losses tells, and writes
-	// its gradient to grad.
+	// its gradient to grad. It may change the labels of the batch.
 	Loss(be backend.Backend, grad, logits backend.Tensor, b *sample.Batch)
+	// Remedy is what to try when the loss is not a number, besides a lower rate.
+	Remedy() string
+	// TrainScore is what the steps of an epoch, summed up, say of the predictions in training; of
+	// classes that is the micro-averaged F1 whatever the metric.
+	TrainScore(metric string, sum *backend.Loss) float64
 	// NewTally counts predictions against labels; scores is for the metric roc-auc, else nil.
-	NewTally(labels *sample.Labels, scores *Scores) *Tally
-	// Label is the prediction that the logits of a node make, as the user named it.
-	Label(logits []float32) string
+	NewTally(labels *sample.Labels, scores *Scores) Tally
+	// Label is the prediction that the outputs of a node make, as the user named it.
+	Label(outputs []float32) string
+}
+
+// Probable is a task whose predictions have probabilities.
+type Probable interface {
 	// Probabilities writes the probability of each class to out.
 	Probabilities(out, logits []float32)
+}
+
+// Tally holds predictions against labels.
+type Tally interface {
+	// Add takes the outputs of some nodes.
+	Add(ctx context.Context, nodes []sample.NodeID, outputs []float32) error
+	// Finish computes what needs all predictions.
+	Finish(ctx context.Context) error
+	// Labeled is how many nodes with labels were seen.
+	Labeled() uint64
+	// Metric computes a metric by name.
+	Metric(name string) (float64, error)
+}
+
+// New is the task that labels are for, with a loss that fits them.
+func New(l *kv.LabelsMeta, loss string) Task {
+	if l.Kind == KindTarget {
+		return NewNumbers(loss)
+	}
+	return &Classes{Names: l.Classes, Multi: l.Kind == KindMulti}
 }
 
 // CheckOutput fails if the output of a node is NaN or infinite: it means nothing.

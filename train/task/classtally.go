@@ -6,8 +6,8 @@ import (
 	"gdb/sample"
 )
 
-// Tally holds predictions against labels.
-type Tally struct {
+// ClassTally counts predicted classes against labels.
+type ClassTally struct {
 	*Counts
 	task   *Classes
 	labels *sample.Labels
@@ -19,12 +19,12 @@ type Tally struct {
 }
 
 // NewTally counts from zero.
-func (c *Classes) NewTally(labels *sample.Labels, scores *Scores) *Tally {
-	return &Tally{Counts: newCounts(c.Outputs()), task: c, labels: labels, scores: scores}
+func (c *Classes) NewTally(labels *sample.Labels, scores *Scores) Tally {
+	return &ClassTally{Counts: newCounts(c.Outputs()), task: c, labels: labels, scores: scores}
 }
 
 // Finish computes what needs all predictions.
-func (t *Tally) Finish(ctx context.Context) (err error) {
+func (t *ClassTally) Finish(ctx context.Context) (err error) {
 	if t.scores != nil {
 		t.rocAUC, err = t.scores.mean(ctx)
 	}
@@ -32,7 +32,7 @@ func (t *Tally) Finish(ctx context.Context) (err error) {
 }
 
 // Add counts the predictions of some nodes.
-func (t *Tally) Add(ctx context.Context, nodes []sample.NodeID, logits []float32) error {
+func (t *ClassTally) Add(ctx context.Context, nodes []sample.NodeID, logits []float32) error {
 	n := t.task.Outputs()
 	if err := CheckOutput(nodes, logits); err != nil {
 		return err

@@ -1,0 +1,226 @@
+package task
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"strconv"
+
+	"gdb/sample"
+	"gdb/train/backend"
+)
+
+// Numbers is regression: every node has one number. A model is trained on standardized labels, and
+// its outputs are scaled back.
+type Numbers struct {
+	Scale Scale
+	loss  backend.ErrorLoss
+}
+
+// NewNumbers returns the task of a loss: mse, mae or huber. Labels are not scaled at first.
+func NewNumbers(loss string) *Numbers {
+	n := &Numbers{Scale: Scale{Deviation: 1}, loss: backend.SquaredError}
+	switch loss {
+	case LossMAE:
+		n.loss = backend.AbsoluteError
+	case LossHuber:
+		n.loss = backend.HuberError
+	}
+	return n
+}
+
+// Scale is how labels are standardized: less the mean, by the deviation.
+type Scale struct {
+	Mean      float64 `json:"mean"`
+	Deviation float64 `json:"deviation"`
+}
+
+// standard is a label as the model learns it; NaN stays NaN.
+func (s Scale) standard(v float32) float32 {
+	return float32((float64(v) - s.Mean) / s.Deviation)
+}
+
+// number is the label that an output means.
+func (s Scale) number(output float32) float64 { return float64(output)*s.Deviation + s.Mean }
+
+// scaleChunk is how many labels are read at a time.
+const scaleChunk = 8192
+
+// ScaleOf is the scale of the labels of some nodes, in their order; where they do not differ, the
+// deviation is 1. Memory: 32 KiB.
+func ScaleOf(ctx context.Context, labels *sample.Labels, nodes []sample.NodeID) (Scale, error) {
+	var m moments
+	values := make([]float32, min(scaleChunk, len(nodes)))
+	for first := 0; first < len(nodes); first += scaleChunk {
+		part := nodes[first:min(first+scaleChunk, len(nodes))]
+		if err := labels.Values(ctx, part, values); err != nil {
+			return Scale{}, fmt.Errorf("read labels: %w", err)
+		}
+		for i, v := range values[:len(part)] {
+			if err := checkNumber(part[i], v); err != nil {
+				return Scale{}, err
+			}
+			if v == v {
+				m.add(float64(v))
+			}
+		}
+	}
+	s := Scale{Mean: m.mean, Deviation: math.Sqrt(m.squares / float64(max(1, m.count)))}
+	if s.Deviation == 0 {
+		s.Deviation = 1
+	}
+	return s, nil
+}
+
+// checkNumber fails if a label is infinite.
+func checkNumber(node sample.NodeID, v float32) error {
+	if math.IsInf(float64(v), 0) {
+		return fmt.Errorf("the label of node #%d is %g: give a number, or nothing for none", node,
+			v)
+	}
+	return nil
+}
+
+// moments sum numbers: the mean, and the squares of the distances to it (Welford's method).
+type moments struct {
+	count         uint64
+	mean, squares float64
+}
+
+func (m *moments) add(v float64) {
+	m.count++
+	before := v - m.mean
+	m.mean += before / float64(m.count)
+	m.squares += before * (v - m.mean)
+}
+
+// Outputs is 1.
+func (n *Numbers) Outputs() int { return 1 }
+
+// Labeled is how many seeds have a number.
+func (n *Numbers) Labeled(b *sample.Batch) (count int) {
+	for _, v := range b.Targets {
+		if v == v {
+			count++
+		}
+	}
+	return count
+}
+
+// Blank gives all seeds zero.
+func (n *Numbers) Blank(b *sample.Batch) { b.Targets = make([]float32, len(b.Seeds)) }
+
+// Loss standardizes the labels of the batch, and computes its loss.
+func (n *Numbers) Loss(be backend.Backend, grad, outputs backend.Tensor,
+	b *sample.Batch) {
+	for i, v := range b.Targets {
+		b.Targets[i] = n.Scale.standard(v)
+	}
+	be.Regression(n.loss, grad, outputs, be.Host(b.Targets, len(b.Seeds), 1))
+}
+
+// Remedy names the loss that a few far labels weigh less in.
+func (n *Numbers) Remedy() string {
+	return "check the features for NaN and huge values; if a few labels are far from the others, " +
+		"--loss huber"
+}
+
+// TrainScore is the metric, of the errors in training.
+func (n *Numbers) TrainScore(metric string, sum *backend.Loss) float64 {
+	rows := float64(max(1, sum.Rows))
+	switch metric {
+	case MAE:
+		return n.Scale.Deviation * sum.Absolute / rows
+	case R2: // standardized labels have a mean square of 1
+		return 1 - sum.Squared/rows
+	}
+	return n.Scale.Deviation * math.Sqrt(sum.Squared/rows)
+}
+
+// Label writes the number that an output means, so that it reads back the same.
+func (n *Numbers) Label(outputs []float32) string {
+	return strconv.FormatFloat(float64(float32(n.Scale.number(outputs[0]))), 'g', -1, 32)
+}
+
+// NewTally sums errors from zero.
+func (n *Numbers) NewTally(labels *sample.Labels, _ *Scores) Tally {
+	return &NumberTally{scale: n.Scale, labels: labels}
+}
+
+// NumberTally sums the errors of predicted numbers.
+type NumberTally struct {
+	scale             Scale
+	labels            *sample.Labels
+	truth             moments
+	squared, absolute float64
+	values            []float32 // of the nodes at hand
+}
+
+// NumberMetrics are all metrics of numbers, in the units of the labels.
+type NumberMetrics struct {
+	RMSE float64 `json:"rmse"`
+	MAE  float64 `json:"mae"`
+	R2   float64 `json:"r2"`
+}
+
+// Add takes the outputs of some nodes.
+func (t *NumberTally) Add(ctx context.Context, nodes []sample.NodeID, outputs []float32) error {
+	if err := CheckOutput(nodes, outputs); err != nil {
+		return err
+	}
+	t.values = sized(t.values, len(nodes))
+	if err := t.labels.Values(ctx, nodes, t.values); err != nil {
+		return err
+	}
+	for i, v := range t.values {
+		if v != v {
+			continue
+		}
+		if err := checkNumber(nodes[i], v); err != nil {
+			return err
+		}
+		e := t.scale.number(outputs[i]) - float64(v)
+		t.squared, t.absolute = t.squared+e*e, t.absolute+math.Abs(e)
+		t.truth.add(float64(v))
+	}
+	return nil
+}
+
+// Finish does nothing: metrics are sums.
+func (t *NumberTally) Finish(context.Context) error { return nil }
+
+// Labeled is how many nodes had a number.
+func (t *NumberTally) Labeled() uint64 { return t.truth.count }
+
+// Metric computes a metric by name.
+func (t *NumberTally) Metric(name string) (float64, error) {
+	all, err := t.Metrics()
+	switch {
+	case err != nil:
+		return 0, err
+	case name == RMSE:
+		return all.RMSE, nil
+	case name == MAE:
+		return all.MAE, nil
+	case name == R2:
+		return all.R2, nil
+	}
+	return 0, fmt.Errorf("unknown metric %q of numbers", name)
+}
+
+// Metrics computes all. Where the labels do not differ, r2 is 1 if all predictions are right, and
+// else 0.
+func (t *NumberTally) Metrics() (*NumberMetrics, error) {
+	if t.truth.count == 0 {
+		return nil, ErrNothing
+	}
+	n := float64(t.truth.count)
+	m := &NumberMetrics{RMSE: math.Sqrt(t.squared / n), MAE: t.absolute / n}
+	switch {
+	case t.truth.squares > 0:
+		m.R2 = 1 - t.squared/t.truth.squares
+	case t.squared == 0:
+		m.R2 = 1
+	}
+	return m, nil
+}
