@@ -55,22 +55,23 @@ func TestTestIsOfTheBest(t *testing.T) {
 // TestSameResult changes each setting that the weights or the metrics depend on.
 func TestSameResult(t *testing.T) {
 	for name, change := range map[string]func(c *Config){
-		"model":        func(c *Config) { c.Model = "gat" },
-		"fanout":       func(c *Config) { c.Fanout = []int{4, 4} },
-		"hidden":       func(c *Config) { c.Hidden++ },
-		"batch":        func(c *Config) { c.Batch++ },
-		"lr":           func(c *Config) { c.LR *= 2 },
-		"weight-decay": func(c *Config) { c.WeightDecay++ },
-		"dropout":      func(c *Config) { c.Dropout /= 2 },
-		"optimizer":    func(c *Config) { c.Optimizer = "sgd" },
-		"loss":         func(c *Config) { c.Loss = "bce" },
-		"metric":       func(c *Config) { c.Metric = task.MacroF1 },
-		"eval-every":   func(c *Config) { c.EvalEvery++ },
-		"eval-mode":    func(c *Config) { c.EvalMode = "sampled" },
-		"split":        func(c *Config) { c.Split = "1" },
-		"seed":         func(c *Config) { c.Seed++ },
-		"threads":      func(c *Config) { c.Threads++ },
-		"backend":      func(c *Config) { c.Backend = "cuda" },
+		"model":         func(c *Config) { c.Model = "gat" },
+		"fanout":        func(c *Config) { c.Fanout = []int{4, 4} },
+		"hidden":        func(c *Config) { c.Hidden++ },
+		"batch":         func(c *Config) { c.Batch++ },
+		"lr":            func(c *Config) { c.LR *= 2 },
+		"weight-decay":  func(c *Config) { c.WeightDecay++ },
+		"dropout":       func(c *Config) { c.Dropout /= 2 },
+		"optimizer":     func(c *Config) { c.Optimizer = "sgd" },
+		"loss":          func(c *Config) { c.Loss = "bce" },
+		"metric":        func(c *Config) { c.Metric = task.MacroF1 },
+		"class-weights": func(c *Config) { c.ClassWeights = task.WeightsBalanced },
+		"eval-every":    func(c *Config) { c.EvalEvery++ },
+		"eval-mode":     func(c *Config) { c.EvalMode = "sampled" },
+		"split":         func(c *Config) { c.Split = "1" },
+		"seed":          func(c *Config) { c.Seed++ },
+		"threads":       func(c *Config) { c.Threads++ },
+		"backend":       func(c *Config) { c.Backend = "cuda" },
 	} {
 		old, now := testConfig(), testConfig()
 		now.Fanout = slices.Clone(now.Fanout)
@@ -82,6 +83,7 @@ func TestSameResult(t *testing.T) {
 	}
 	old, now := testConfig(), testConfig()
 	now.Epochs, now.Patience, now.Memory, now.Cache = 99, 9, 1<<20, "none"
+	old.ClassWeights = "" // of a run that was begun before there were any
 	if err := now.SameResult(&old); err != nil {
 		t.Errorf("settings that change no weight: %v", err)
 	}

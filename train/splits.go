@@ -43,6 +43,10 @@ func resolve(c *Config, m *kv.Meta) error {
 	if c.Metric == task.Auto && m.Labels.Kind == task.KindClass && skewed(m.Labels.ClassCounts) {
 		c.Metric = task.ROCAUC
 	}
+	if m.Labels.Kind == task.KindTarget && c.ClassWeights == task.WeightsBalanced {
+		return errors.New("train: --class-weights is for classes, and the labels are numbers: " +
+			"leave it out")
+	}
 	if err := task.Fit(m.Labels.Kind, &c.Loss, &c.Metric); err != nil {
 		return fmt.Errorf("train: %w", err)
 	}
@@ -102,6 +106,13 @@ func (t *trainer) takeVal() error {
 
 // learnLabels finds what the task has to know of the labels of the nodes to train on.
 func (t *trainer) learnLabels(ctx context.Context) error {
+	if c, ok := t.task.(*task.Classes); ok && c.Weights.Len() > 0 {
+		w, err := task.Balanced(ctx, t.in.Labels, t.train)
+		if err != nil {
+			return err
+		}
+		t.be.Write(c.Weights, w)
+	}
 	if t.in.Labels.Numbers() {
 		s, err := task.ScaleOf(ctx, t.in.Labels, t.train)
 		if err != nil {

@@ -40,8 +40,23 @@ func (s *stepper) openModel() (err error) {
 	if s.model, err = model.New(s.be, s.cfg.Spec(s.dims), true, s.budget); err != nil {
 		return err
 	}
-	s.opt, err = newOptimizer(s.be, s.cfg, s.model.Params())
-	return err
+	if s.opt, err = newOptimizer(s.be, s.cfg, s.model.Params()); err != nil {
+		return err
+	}
+	return s.openWeights()
+}
+
+// openWeights takes the memory of the weights of classes, if there are any: all 1 at first.
+func (s *stepper) openWeights() (err error) {
+	c, ok := s.task.(*task.Classes)
+	if !ok || s.cfg.ClassWeights != task.WeightsBalanced {
+		return nil
+	}
+	if c.Weights, err = s.be.Params("weights of classes", c.Outputs()); err != nil {
+		return fmt.Errorf("train: %w", err)
+	}
+	s.be.Write(c.Weights, slices.Repeat([]float32{1}, c.Outputs()))
+	return nil
 }
 
 // Close frees the memory of the backend, and all in it.
@@ -115,7 +130,11 @@ const growth = 20
 // and on it the best weights, and copies for a checkpoint.
 func modelBytes(c *Config, dims []int) int64 {
 	params, states := 4*int64(c.Spec(dims).Params()), int64(len(stateNames(c.Optimizer)))
-	return (2+states)*mem.ArenaBytes(params) + mem.HeapCost((3+states)*params)
+	weights := int64(0)
+	if c.ClassWeights == task.WeightsBalanced {
+		weights = mem.ArenaBytes(4 * int64(dims[len(dims)-1]))
+	}
+	return (2+states)*mem.ArenaBytes(params) + mem.HeapCost((3+states)*params) + weights
 }
 
 // StepBytes is the memory of a step on the largest batch: see probe.Model.

@@ -47,6 +47,8 @@ func (t *trainFlags) bind(f *pflag.FlagSet) {
 		"scale features as they are read: none, row (sum 1), or auto (row for counts)")
 	f.StringVar(&c.Optimizer, "optimizer", c.Optimizer, oneOf(runs.Choices("optimizer")))
 	f.StringVar(&c.Loss, "loss", c.Loss, oneOf(runs.Choices("loss")))
+	f.StringVar(&c.ClassWeights, "class-weights", c.ClassWeights,
+		"none, or balanced: rare classes count more in the loss, so that all count the same")
 	f.StringVar(&c.Metric, "metric", c.Metric,
 		"what val and test are judged by: "+oneOf(runs.Choices("metric")))
 	f.IntVar(&c.Patience, "patience", c.Patience,

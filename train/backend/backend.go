@@ -156,9 +156,14 @@ type Backend interface {
 	// SoftmaxCrossEntropy computes the mean loss of the rows whose label is not negative; a
 	// prediction is the largest logit. grad becomes its gradient.
 	SoftmaxCrossEntropy(grad, logits Tensor, labels []int32)
+	// WeightedCrossEntropy is that of rows that count as the weight of their label says: the mean
+	// is by the sum of their weights.
+	WeightedCrossEntropy(grad, logits, weights Tensor, labels []int32)
 	// SigmoidBCE computes the mean loss over all values, and its gradient; what is predicted are
 	// all classes of positive logits.
 	SigmoidBCE(grad, logits, targets Tensor)
+	// WeightedBCE is that where targets of 1 count as the weight of their column says.
+	WeightedBCE(grad, logits, targets, positive Tensor)
 	// Regression computes the mean loss of the errors of outputs, and its gradient; targets that
 	// are NaN count for nothing.
 	Regression(kind ErrorLoss, grad, outputs, targets Tensor)

@@ -238,51 +238,6 @@ func (c *cpu) Zero(x Tensor) {
 	}
 }
 
-// SoftmaxCrossEntropy is the loss of class labels.
-func (c *cpu) SoftmaxCrossEntropy(grad, logits Tensor, labels []int32) {
-	if !c.ready(grad.Len() == logits.Len() && len(labels) == logits.Rows, "SoftmaxCrossEntropy",
-		logits) {
-		return
-	}
-	mean, right, rows := kernel.SoftmaxCrossEntropy(c.pool, c.values(grad), c.values(logits),
-		labels, logits.Rows, logits.Cols)
-	wrong := uint64(rows - right)
-	c.losses = append(c.losses, Loss{Mean: mean, Rows: rows, Hit: uint64(right), Wrong: wrong,
-		Missed: wrong})
-}
-
-// SigmoidBCE is the loss of multi-labels.
-func (c *cpu) SigmoidBCE(grad, logits, targets Tensor) {
-	if !c.ready(grad.Len() == logits.Len() && targets.Len() == logits.Len(), "SigmoidBCE", logits,
-		targets) {
-		return
-	}
-	o, y, truth := Loss{Rows: logits.Rows}, c.values(logits), c.values(targets)
-	for i, v := range y {
-		switch has := truth[i] > 0; {
-		case v > 0 && has:
-			o.Hit++
-		case v > 0:
-			o.Wrong++
-		case has:
-			o.Missed++
-		}
-	}
-	o.Mean = kernel.SigmoidBCE(c.pool, c.values(grad), y, truth, logits.Rows, logits.Cols)
-	c.losses = append(c.losses, o)
-}
-
-// Regression is the loss of numbers.
-func (c *cpu) Regression(kind ErrorLoss, grad, outputs, targets Tensor) {
-	if !c.ready(grad.Len() == outputs.Len() && targets.Len() == outputs.Len(), "Regression",
-		outputs, targets) {
-		return
-	}
-	e := kernel.Regression(c.pool, kind, c.values(grad), c.values(outputs), c.values(targets))
-	c.losses = append(c.losses, Loss{Mean: e.Loss / float64(max(1, e.Counted)), Rows: e.Counted,
-		Squared: e.Squared, Absolute: e.Absolute})
-}
-
 // Losses hands over the losses so far.
 func (c *cpu) Losses(dst []Loss) []Loss {
 	dst = append(dst, c.losses...)

@@ -35,33 +35,61 @@ type lossPart struct {
 // at counted first. A label that is not below n panics.
 func SoftmaxCrossEntropy(p *Pool, grad, logits []float32, labels []int32, rows, n int) (
 	loss float64, correct, counted int) {
+	return crossEntropy(p, grad, logits, nil, labels, rows, n)
+}
+
+// WeightedCrossEntropy is SoftmaxCrossEntropy where a row counts as the weight of its label says:
+// the mean is the weighted sum by the sum of the weights, which must be positive.
+func WeightedCrossEntropy(p *Pool, grad, logits, weights []float32, labels []int32, rows,
+	n int) (loss float64, correct, counted int) {
+	return crossEntropy(p, grad, logits, weights[:n], labels, rows, n)
+}
+
+// crossEntropy is either; weights are nil for none.
+func crossEntropy(p *Pool, grad, logits, weights []float32, labels []int32, rows, n int) (
+	loss float64, correct, counted int) {
 	grad, logits, labels = grad[:rows*n], logits[:rows*n], labels[:rows]
+	total := 0.0 // of the weights of the rows that count
 	for _, l := range labels {
 		if int(l) >= n {
 			panic("BUG: a label is not below the number of classes")
 		}
 		if l >= 0 {
 			counted++
+			total += float64(weightOf(weights, l))
 		}
+	}
+	if counted == 0 {
+		total = 1
 	}
 	size := rowsPart(n)
 	parts := make([]lossPart, partsOf(rows, size))
-	o, weight := level(), 1/float32(max(1, counted))
+	o, share := level(), 1/float32(total)
 	p.span(rows, size, func(lo, hi int) {
 		var sum lossPart
 		for i := lo; i < hi; i++ {
-			sum.row(o, grad[i*n:i*n+n], logits[i*n:i*n+n], labels[i], weight)
+			sum.row(o, grad[i*n:i*n+n], logits[i*n:i*n+n], labels[i],
+				weightOf(weights, labels[i]), share)
 		}
 		parts[lo/size] = sum
 	})
 	for _, s := range parts {
 		loss, correct = loss+s.loss, correct+s.correct
 	}
-	return loss / float64(max(1, counted)), correct, counted
+	return loss / total, correct, counted
 }
 
-// row adds one row to the loss and writes its gradient.
-func (s *lossPart) row(o *ops, grad, logits []float32, label int32, weight float32) {
+// weightOf is the weight of a label; 1 without weights.
+func weightOf(weights []float32, label int32) float32 {
+	if weights == nil || label < 0 {
+		return 1
+	}
+	return weights[label]
+}
+
+// row adds one row of some weight to the loss, and writes its gradient, of which share is what a
+// weight of 1 has in the mean.
+func (s *lossPart) row(o *ops, grad, logits []float32, label int32, weight, share float32) {
 	if label < 0 {
 		clear(grad)
 		return
@@ -70,9 +98,9 @@ func (s *lossPart) row(o *ops, grad, logits []float32, label int32, weight float
 	if argmax(logits) == int(label) {
 		s.correct++
 	}
-	largest, sum := softmaxRow(o, grad, logits, weight)
-	grad[label] -= weight
-	s.loss += math.Log(float64(sum)) - float64(own-largest)
+	largest, sum := softmaxRow(o, grad, logits, weight*share)
+	grad[label] -= weight * share
+	s.loss += float64(weight) * (math.Log(float64(sum)) - float64(own-largest))
 }
 
 // SigmoidBCE returns the mean over all values of the binary cross-entropy between
@@ -120,4 +148,33 @@ func sigmoidPart(o *ops, grad, logits, targets []float32, weight float32) (loss 
 		loss += math.Log(product)
 	}
 	return loss
+}
+
+// WeightedBCE is SigmoidBCE where a target of 1 counts as the weight of its column says, of which
+// there are n; the mean is by the number of values.
+func WeightedBCE(p *Pool, grad, logits, targets, positive []float32, rows, n int) (loss float64) {
+	total := rows * n
+	grad, logits, targets, positive = grad[:total], logits[:total], targets[:total], positive[:n]
+	parts, share := make([]float64, partsOf(total, flatPart)), 1/float64(max(1, total))
+	p.span(total, flatPart, func(lo, hi int) {
+		sum := 0.0
+		for i := lo; i < hi; i++ {
+			x, t, weight := float64(logits[i]), float64(targets[i]), 1.0
+			if t > 0 {
+				weight = float64(positive[i%n])
+			}
+			e := math.Exp(-math.Abs(x))
+			probability := 1 / (1 + e)
+			if x < 0 {
+				probability = e / (1 + e)
+			}
+			sum += weight * (max(x, 0) - x*t + math.Log1p(e))
+			grad[i] = float32(weight * (probability - t) * share)
+		}
+		parts[lo/flatPart] = sum
+	})
+	for _, s := range parts {
+		loss += s
+	}
+	return loss * share
 }

@@ -125,6 +125,91 @@ func checkLossGrad(t *rapid.T, grad []float32, soft []float64, labels []int32, n
 	}
 }
 
+// TestWeightedCrossEntropy compares with the formula: sum(w·loss)/sum(w), and its gradient.
+func TestWeightedCrossEntropy(t *testing.T) {
+	eachLevel(t, func(t *testing.T) {
+		p := NewPool(3)
+		defer p.Close()
+		rapid.Check(t, func(t *rapid.T) {
+			mem := newMemory(t)
+			defer mem.free()
+			rows, n := size(600).Draw(t, "rows"), 1+size(60).Draw(t, "more classes")
+			x, labels, weights := mem.values(rows*n), make([]int32, rows), mem.zeros(n)
+			for k := range weights {
+				weights[k] = float32(mem.rng.ExpFloat64()) + 0.01
+			}
+			soft, loss, total := softmax64(x, rows, n), 0.0, 0.0
+			for i := range labels {
+				if labels[i] = int32(mem.rng.IntN(n+1)) - 1; labels[i] >= 0 {
+					w := float64(weights[labels[i]])
+					total += w
+					loss -= w * math.Log(soft[i*n+int(labels[i])])
+				}
+			}
+			grad := mem.copyOf(x)
+			got, _, counted := WeightedCrossEntropy(p, grad, grad, weights, labels, rows, n)
+			if counted > 0 && math.Abs(got-loss/total) > 1e-6*(1+loss/total) {
+				t.Fatalf("loss %v, want %v", got, loss/total)
+			}
+			for i, g := range grad {
+				want, l := 0.0, labels[i/n]
+				if l >= 0 {
+					want = soft[i] * float64(weights[l]) / total
+				}
+				if int(l) == i%n {
+					want -= float64(weights[l]) / total
+				}
+				if math.Abs(float64(g)-want) > 2e-6/max(0.01, total/10) {
+					t.Fatalf("gradient %d is %v, want %v", i, g, want)
+				}
+			}
+		})
+	})
+}
+
+// TestWeightedBCE compares with the formula, and with SigmoidBCE where all weights are 1.
+func TestWeightedBCE(t *testing.T) {
+	p := NewPool(3)
+	defer p.Close()
+	rapid.Check(t, func(t *rapid.T) {
+		mem := newMemory(t)
+		defer mem.free()
+		rows, n := size(600).Draw(t, "rows"), 1+size(60).Draw(t, "more labels")
+		x, target, positive, ones := mem.values(rows*n), mem.zeros(rows*n), mem.zeros(n),
+			mem.zeros(n)
+		refScale(x, rapid.SampledFrom([]float32{1, 20, 200}).Draw(t, "spread"))
+		for k := range positive {
+			positive[k], ones[k] = float32(mem.rng.ExpFloat64())*3, 1
+		}
+		loss, slopes := 0.0, make([]float64, rows*n)
+		for i := range target {
+			v, w := float64(x[i]), 1.0
+			if target[i] = float32(mem.rng.IntN(2)); target[i] > 0 {
+				w = float64(positive[i%n])
+			}
+			cost := math.Log1p(math.Exp(-math.Abs(v))) + max(v, 0) - v*float64(target[i])
+			loss += w * cost
+			slopes[i] = w * (1/(1+math.Exp(-v)) - float64(target[i]))
+		}
+		total := float64(max(1, rows*n))
+		grad := mem.zeros(rows * n)
+		got := WeightedBCE(p, grad, x, target, positive, rows, n)
+		if math.Abs(got-loss/total) > 1e-6*(1+loss/total) {
+			t.Fatalf("loss %v, want %v", got, loss/total)
+		}
+		for i, g := range grad {
+			if math.Abs(float64(g)-slopes[i]/total) > 1e-6*(1+math.Abs(slopes[i]))/total {
+				t.Fatalf("gradient %d is %v, want %v", i, g, slopes[i]/total)
+			}
+		}
+		plain := SigmoidBCE(p, grad, x, target, rows, n)
+		same := WeightedBCE(p, grad, x, target, ones, rows, n)
+		if math.Abs(plain-same) > 1e-6*(1+plain) {
+			t.Fatalf("loss %v with weights of 1, %v without", same, plain)
+		}
+	})
+}
+
 func TestSigmoidBCE(t *testing.T) {
 	eachLevel(t, func(t *testing.T) {
 		p := NewPool(3)

@@ -1,6 +1,7 @@
 package runs
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"math"
@@ -46,6 +47,9 @@ type Settings struct {
 	Optimizer string `json:"optimizer"`
 	// Loss is auto, softmax (one class a node), bce (multi-label), or mse, mae or huber (numbers).
 	Loss string `json:"loss"`
+	// ClassWeights is none, or balanced: classes count in the loss as task.Balanced says; "" is
+	// none.
+	ClassWeights string `json:"class_weights"`
 	// Metric is auto, accuracy, micro-f1, macro-f1 or roc-auc, or of numbers rmse, mae or r2.
 	Metric string `json:"metric"`
 	// Patience stops the run when so many evaluations in a row did not improve; 0 never.
@@ -113,7 +117,8 @@ func Default() Settings {
 	return Settings{Model: "sage", Fanout: []int{10, 10}, Hidden: 256, Batch: 1000,
 		Epochs: EpochsAuto, LR: 0.005, WeightDecay: 0.0005, Dropout: 0.5,
 		Normalize: "auto", Optimizer: "adam", Loss: "auto", Metric: "auto", EvalEvery: 1,
-		EvalMode: "exact", Seed: 1, Cache: "auto", NeighborCache: NeighborAuto,
+		ClassWeights: task.WeightsNone,
+		EvalMode:     "exact", Seed: 1, Cache: "auto", NeighborCache: NeighborAuto,
 		Topology: "auto", IO: "auto", Backend: "cpu"}
 }
 
@@ -156,6 +161,8 @@ var choices = []struct {
 		task.Losses()...)},
 	{"metric", func(c *Settings) string { return c.Metric },
 		append([]string{task.Auto}, task.Metrics()...)},
+	{"class-weights", func(c *Settings) string { return c.ClassWeights },
+		[]string{task.WeightsNone, task.WeightsBalanced, ""}},
 	{"eval-mode", func(c *Settings) string { return c.EvalMode }, []string{"exact", EvalSampled}},
 	{"cache", func(c *Settings) string { return c.Cache },
 		CacheNames()},
@@ -264,6 +271,8 @@ func (c *Settings) SameResult(old *Settings) error {
 		{"weight-decay", c.WeightDecay, old.WeightDecay}, {"dropout", c.Dropout, old.Dropout},
 		{"optimizer", c.Optimizer, old.Optimizer}, {"loss", c.Loss, old.Loss},
 		{"metric", c.Metric, old.Metric}, {"normalize", c.Normalize, old.Normalize},
+		{"class-weights", cmp.Or(c.ClassWeights, task.WeightsNone), cmp.Or(old.ClassWeights,
+			task.WeightsNone)},
 		{"eval-every", c.EvalEvery, old.EvalEvery},
 		{"eval-mode", c.EvalMode, old.EvalMode}, {"split-column", c.Split, old.Split},
 		{"seed", c.Seed, old.Seed}, {"threads", c.Threads, old.Threads},
