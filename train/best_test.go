@@ -67,6 +67,9 @@ func TestSameResult(t *testing.T) {
 		"metric":        func(c *Config) { c.Metric = task.MacroF1 },
 		"class-weights": func(c *Config) { c.ClassWeights = task.WeightsBalanced },
 		"eval-every":    func(c *Config) { c.EvalEvery++ },
+		"lr-schedule":   func(c *Config) { c.LRSchedule = runs.ScheduleCosine },
+		"warmup":        func(c *Config) { c.Warmup++ },
+		"clip":          func(c *Config) { c.Clip++ },
 		"eval-mode":     func(c *Config) { c.EvalMode = "sampled" },
 		"split":         func(c *Config) { c.Split = "1" },
 		"seed":          func(c *Config) { c.Seed++ },
@@ -83,7 +86,7 @@ func TestSameResult(t *testing.T) {
 	}
 	old, now := testConfig(), testConfig()
 	now.Epochs, now.Patience, now.Memory, now.Cache = 99, 9, 1<<20, "none"
-	old.ClassWeights = "" // of a run that was begun before there were any
+	old.ClassWeights, old.LRSchedule = "", "" // of a run that was begun before there were any
 	if err := now.SameResult(&old); err != nil {
 		t.Errorf("settings that change no weight: %v", err)
 	}

@@ -39,6 +39,10 @@ type position struct {
 	Best      float64 `json:"best"`
 	BestEpoch int     `json:"best_epoch"` // counted from 1
 	SinceBest int     `json:"since_best"` // evaluations since
+	// Plateau is evaluations since the best one or the last halving of the rate, of which there
+	// were so many.
+	Plateau  int `json:"plateau,omitempty"`
+	Halvings int `json:"halvings,omitempty"`
 
 	// Scale is that of the labels, if they are numbers.
 	Scale *task.Scale `json:"scale,omitempty"`

@@ -53,6 +53,7 @@ func (t *trainer) exhausted() bool {
 
 // steps trains the rest of the current epoch.
 func (t *trainer) steps(ctx context.Context) error {
+	t.setRate()
 	order, err := sample.EpochOrder(t.train, t.cfg.Seed, t.pos.Epoch, t.cfg.Batch)
 	if err != nil {
 		return err
@@ -72,6 +73,9 @@ func (t *trainer) steps(ctx context.Context) error {
 	e.Lap(&t.pos.Sums.Sums)
 	return errors.Join(err, e.Close())
 }
+
+// setRate has the optimizer take the rate of the epoch.
+func (t *trainer) setRate() { t.opt.factor = t.cfg.RateFactor(t.pos.Epoch, t.pos.Halvings) }
 
 // consume trains on the batches of an epoch, of which there are so many.
 func (t *trainer) consume(ctx context.Context, e *loader.Epoch, batches int) error {
@@ -130,6 +134,7 @@ func (t *trainer) finishEpoch(ctx context.Context) error {
 	epoch := int(t.pos.Epoch) + 1
 	rec := sums.epoch(epoch)
 	rec.Train = t.task.TrainScore(t.cfg.Metric, sums.score())
+	rec.Rate = t.opt.rate()
 	rec.Unlabeled = uint64(len(t.train)) - sums.Rows
 	begun := time.Now()
 	if t.evaluates(epoch) {
@@ -202,11 +207,24 @@ func treeBytes(fs vfs.FS, dir string) (sum int64, err error) {
 func (t *trainer) compare(v float64, epoch int) (best bool) {
 	if t.pos.HasBest && !task.Better(t.cfg.Metric, v, t.pos.Best) {
 		t.pos.SinceBest++
+		t.plateau()
 		return false
 	}
+	t.pos.Plateau = 0
 	t.pos.HasBest, t.pos.Best, t.pos.BestEpoch, t.pos.SinceBest = true, v, epoch, 0
 	t.best = t.weights()
 	return true
+}
+
+// plateau halves the rate once enough evaluations brought nothing better, if the schedule says so.
+func (t *trainer) plateau() {
+	if t.cfg.LRSchedule != runs.SchedulePlateau {
+		return
+	}
+	if t.pos.Plateau++; t.pos.Plateau >= t.cfg.PlateauWait() {
+		t.pos.Plateau = 0
+		t.pos.Halvings++
+	}
 }
 
 // finish tests the best weights, and writes the last checkpoint with the last ones.

@@ -61,6 +61,8 @@ type Result struct {
 	Planned *plan.Forecast `json:"planned,omitempty"`
 	Actual  *Totals        `json:"actual,omitempty"`
 	Stopped bool           `json:"stopped"` // before the last epoch, for lack of improvement
+	// Extends says whether more epochs may follow: see runs.Settings.Extends.
+	Extends bool `json:"-"`
 	// OneSided says that almost all test nodes are taken for one class; "" if not.
 	OneSided string `json:"one_sided,omitempty"`
 }

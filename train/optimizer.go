@@ -20,7 +20,10 @@ const (
 type optimizer struct {
 	be         backend.Backend
 	kind       string
-	rate       float32
+	base       float64 // the rate, before what follows
+	factor     float64 // of the schedule, in the current epoch
+	warmup     int     // steps in which the rate grows to its own
+	clip       float32 // the most that the norm of the gradients may be; 0: any
 	decay      float32
 	steps      int              // taken so far
 	state      []backend.Tensor // adam: both moments; adagrad: the sums of squares
@@ -29,7 +32,8 @@ type optimizer struct {
 
 // newOptimizer takes the memory of the state, zeros at first.
 func newOptimizer(be backend.Backend, c *Config, p *program.Params) (*optimizer, error) {
-	o := &optimizer{be: be, kind: c.Optimizer, rate: float32(c.LR), decay: float32(c.WeightDecay)}
+	o := &optimizer{be: be, kind: c.Optimizer, base: c.LR, factor: 1, warmup: c.Warmup,
+		clip: float32(c.Clip), decay: float32(c.WeightDecay)}
 	o.stateNames = stateNames(c.Optimizer)
 	for _, name := range o.stateNames {
 		t, err := be.Params(name, p.Total)
@@ -39,6 +43,15 @@ func newOptimizer(be backend.Backend, c *Config, p *program.Params) (*optimizer,
 		o.state = append(o.state, t)
 	}
 	return o, nil
+}
+
+// rate is that of the last step.
+func (o *optimizer) rate() float64 {
+	rate := o.base * o.factor
+	if o.steps < o.warmup {
+		rate *= float64(o.steps) / float64(o.warmup)
+	}
+	return rate
 }
 
 // reset forgets all steps.
@@ -63,14 +76,18 @@ func stateNames(kind string) []string {
 // step applies the gradients of p.
 func (o *optimizer) step(p *program.Params) {
 	o.steps++
+	rate := float32(o.rate())
+	if o.clip > 0 {
+		o.be.ClipNorm(p.G, o.clip)
+	}
 	switch o.kind {
 	case "sgd":
-		o.be.SGD(p.W, p.G, o.rate, o.decay)
+		o.be.SGD(p.W, p.G, rate, o.decay)
 	case "adagrad":
-		o.be.Adagrad(p.W, p.G, o.state[0], o.rate, adagradEps, o.decay)
+		o.be.Adagrad(p.W, p.G, o.state[0], rate, adagradEps, o.decay)
 	default:
 		o.be.Adam(p.W, p.G, backend.Moments{M: o.state[0], V: o.state[1]},
-			backend.AdamStep{Step: o.steps, Rate: o.rate, Beta1: adamBeta1, Beta2: adamBeta2,
+			backend.AdamStep{Step: o.steps, Rate: rate, Beta1: adamBeta1, Beta2: adamBeta2,
 				Eps: adamEps, WeightDecay: o.decay, Decoupled: o.kind == "adamw"})
 	}
 }

@@ -451,6 +451,7 @@ func (t *trainer) record(ctx context.Context, status string) error {
 func (t *trainer) result() *Result {
 	r := &Result{Run: t.dir.Name(), Metric: t.cfg.Metric, Test: t.pos.Test, Best: t.pos.Best,
 		BestEpoch: t.pos.BestEpoch, Epochs: int(t.pos.Epoch), Stopped: t.exhausted(),
+		Extends:  t.cfg.Extends(),
 		OneSided: t.oneSided}
 	if t.plan.Forecast != nil && t.totals.Epochs > 0 {
 		r.Planned, r.Actual = t.plan.Forecast, &t.totals

@@ -65,11 +65,11 @@ func (s *stepper) TimeStep(ctx context.Context, d *sample.Dense, inPlace bool) (
 	}
 	defer func() { err = errors.Join(err, a.Free(), s.be.Trim()) }()
 	b.X = mem.View[float32](a.Bytes())
-	rate := s.opt.rate
+	rate := s.opt.base
 	s.model.Params().Init(s.be, s.cfg.Seed)
-	s.opt.rate = 0 // no step leads to another
+	s.opt.base = 0 // no step leads to another
 	w, err = s.timeSteps(b)
-	s.opt.rate = rate
+	s.opt.base = rate
 	s.opt.reset()
 	return w, errors.Join(err, ctx.Err())
 }

@@ -51,6 +51,7 @@ func (l *Training) Epoch(ctx context.Context) (*loader.Epoch, error) {
 		l.t.pos.Epoch++
 	}
 	l.begun = true
+	l.t.setRate()
 	return l.t.epoch(ctx)
 }
 

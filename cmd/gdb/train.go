@@ -41,6 +41,12 @@ func (t *trainFlags) bind(f *pflag.FlagSet) {
 	f.Var((*flagvalue.CountOrAuto)(&c.Epochs), "epochs",
 		"epochs to train; auto: until val does not improve any more")
 	f.Float64Var(&c.LR, "lr", c.LR, "learning rate")
+	f.StringVar(&c.LRSchedule, "lr-schedule", c.LRSchedule, "constant; cosine: to 0 in --epochs "+
+		"(of auto: the most it may come to); step: a tenth after half of them, a hundredth after "+
+		"three quarters; plateau: halved when val is no better")
+	f.IntVar(&c.Warmup, "warmup", c.Warmup, "steps in which the rate grows to its own")
+	f.Float64Var(&c.Clip, "clip", c.Clip,
+		"most that the norm of all gradients may be: scaled down to it; 0: any")
 	f.Float64Var(&c.WeightDecay, "weight-decay", c.WeightDecay, "weight decay")
 	f.Float64Var(&c.Dropout, "dropout", c.Dropout, "share of values dropped before each layer")
 	f.StringVar(&c.Normalize, "normalize", c.Normalize,

@@ -95,7 +95,7 @@ func (a *app) trained(dir string, r *train.Result) {
 	if r.OneSided != "" {
 		a.note(r.OneSided + ": it tells little; see the classes with eval, or train longer")
 	}
-	if r.BestEpoch == r.Epochs && !r.Stopped {
+	if r.BestEpoch == r.Epochs && !r.Stopped && r.Extends {
 		fmt.Fprintf(a.err, "the best epoch was the last: %s\n", a.commandLine([]string{"train",
 			dir, "--resume", r.Run, "--epochs", strconv.Itoa(2 * r.Epochs)}))
 	}
@@ -253,7 +253,7 @@ func (o *trainObserver) started(s *train.Started) {
 		until = fmt.Sprintf("until val is no better %d times, at most %d epochs", c.Patience,
 			c.Epochs)
 	}
-	fmt.Fprintf(o.app.err, "%s; rate %g, decay %g\n", until, c.LR, c.WeightDecay)
+	fmt.Fprintf(o.app.err, "%s; %s, decay %g\n", until, c.Rate(), c.WeightDecay)
 	if len(s.Unused) > 0 {
 		fmt.Fprintf(o.app.err, "of the store it does not use: %s\n", strings.Join(s.Unused, ", "))
 	}

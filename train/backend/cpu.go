@@ -245,6 +245,13 @@ func (c *cpu) Losses(dst []Loss) []Loss {
 	return dst
 }
 
+// ClipNorm bounds the norm of g.
+func (c *cpu) ClipNorm(g Tensor, most float32) {
+	if c.ready(true, "ClipNorm", g) {
+		kernel.ClipNorm(c.pool, c.values(g), most)
+	}
+}
+
 // Adam takes one step.
 func (c *cpu) Adam(w, g Tensor, m Moments, s AdamStep) {
 	if c.ready(w.Len() == g.Len(), "Adam", w, g) {

@@ -51,3 +51,26 @@ func Adagrad(p *Pool, w, g, s []float32, lr, eps, weightDecay float32) {
 		adagrad(w[lo:hi], g[lo:hi], s[lo:hi], lr, eps, weightDecay)
 	})
 }
+
+// ClipNorm scales g so that its norm, the root of the sum of squares, is at most most. The sum is
+// that of parts of a size that depends on nothing else, in their order.
+func ClipNorm(p *Pool, g []float32, most float32) {
+	parts := make([]float64, partsOf(len(g), flatPart))
+	p.span(len(g), flatPart, func(lo, hi int) {
+		sum := 0.0
+		for _, v := range g[lo:hi] {
+			sum += float64(v) * float64(v)
+		}
+		parts[lo/flatPart] = sum
+	})
+	sum := 0.0
+	for _, s := range parts {
+		sum += s
+	}
+	norm := math.Sqrt(sum)
+	if !(norm > float64(most)) {
+		return
+	}
+	factor, scale := float32(float64(most)/norm), level().scale
+	p.span(len(g), flatPart, func(lo, hi int) { scale(g[lo:hi], factor) })
+}

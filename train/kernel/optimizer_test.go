@@ -73,3 +73,40 @@ func (b *textbook) step(kind string, g, decay float64, step int) {
 		b.w -= 0.1 * first / (math.Sqrt(second) + 1e-8)
 	}
 }
+
+// TestClipNorm compares with the norm in double precision, at numbers of workers that divide the
+// parts in other ways.
+func TestClipNorm(t *testing.T) {
+	eachLevel(t, func(t *testing.T) {
+		pools := []*Pool{nil, NewPool(2), NewPool(3)}
+		for _, p := range pools[1:] {
+			defer p.Close()
+		}
+		rapid.Check(t, func(t *rapid.T) {
+			mem := newMemory(t)
+			defer mem.free()
+			n := rapid.OneOf(size(100), rapid.IntRange(0, 4*flatPart+9)).Draw(t, "n")
+			g := mem.values(n)
+			norm := 0.0
+			for _, v := range g {
+				norm += float64(v) * float64(v)
+			}
+			norm = math.Sqrt(norm)
+			for _, most := range []float64{0.5, norm * 0.99, norm*1.01 + 1} {
+				factor := min(1, most/max(norm, 1e-30))
+				first := mem.copyOf(g)
+				ClipNorm(pools[0], first, float32(most))
+				for i, v := range first {
+					if math.Abs(float64(v)-factor*float64(g[i])) > 1e-6*math.Abs(float64(g[i])) {
+						t.Fatalf("norm %v to %v: value %d is %v of %v", norm, most, i, v, g[i])
+					}
+				}
+				for _, p := range pools[1:] {
+					again := mem.copyOf(g)
+					ClipNorm(p, again, float32(most))
+					equal(t, "with more workers", again, first)
+				}
+			}
+		})
+	})
+}

@@ -19,6 +19,8 @@ type Epoch struct {
 	Train float64  `json:"train"`
 	Val   *float64 `json:"val,omitempty"`
 	Best  bool     `json:"best,omitempty"` // Val is the best so far
+	// Rate is the learning rate of its last step.
+	Rate float64 `json:"rate,omitempty"`
 	// Time is the epoch without evaluation; Sampled edges, Read bytes of the device.
 	Time    float64 `json:"time"`
 	Sampled uint64  `json:"sampled"`
@@ -97,11 +99,14 @@ func Figure(v float64, decimals int) string {
 	return strconv.FormatFloat(v, 'f', decimals, 64)
 }
 
-// Engine is a line of what the epoch cost: time, edges sampled, what was read, and how each stage
-// spent its time.
+// Engine is a line of the rate and of what the epoch cost: time, edges sampled, what was read, and
+// how each stage spent its time.
 func (r Epoch) Engine() string {
 	var b strings.Builder
 	read := strings.ReplaceAll(mem.FormatSize(int64(r.Read)), " ", "")
+	if r.Rate > 0 {
+		fmt.Fprintf(&b, "rate %.4g ", r.Rate)
+	}
 	fmt.Fprintf(&b, "time %.1fs sampled %s edges read %s hit %.1f%% io-wait %.0f%%", r.Time,
 		count(r.Sampled), read, 100*r.Hit, 100*r.IOWait)
 	if len(r.Stages) > 0 {

@@ -38,6 +38,14 @@ type Settings struct {
 	Epochs int `json:"epochs"`
 	// LR is the learning rate.
 	LR float64 `json:"lr"`
+	// LRSchedule is how the rate changes from epoch to epoch: constant, cosine, step or plateau; ""
+	// is constant.
+	LRSchedule string `json:"lr_schedule"`
+	// Warmup is the number of steps in which the rate grows evenly to what it is then.
+	Warmup int `json:"warmup"`
+	// Clip is the most that the norm of the gradients of all parameters may be, which are scaled
+	// down where it is more; 0 is any.
+	Clip float64 `json:"clip"`
 	// WeightDecay is added to the gradient as WeightDecay times the weights; adamw shrinks the
 	// weights by LR*WeightDecay instead.
 	WeightDecay float64 `json:"weight_decay"`
@@ -115,7 +123,8 @@ const NormalizeRow = "row"
 // Default returns the settings that the command line starts from.
 func Default() Settings {
 	return Settings{Model: "sage", Fanout: []int{10, 10}, Hidden: 256, Batch: 1000,
-		Epochs: EpochsAuto, LR: 0.005, WeightDecay: 0.0005, Dropout: 0.5,
+		Epochs: EpochsAuto, LR: 0.005, LRSchedule: ScheduleConstant, WeightDecay: 0.0005,
+		Dropout:   0.5,
 		Normalize: "auto", Optimizer: "adam", Loss: "auto", Metric: "auto", EvalEvery: 1,
 		ClassWeights: task.WeightsNone,
 		EvalMode:     "exact", Seed: 1, Cache: "auto", NeighborCache: NeighborAuto,
@@ -157,6 +166,8 @@ var choices = []struct {
 }{
 	{"optimizer", func(c *Settings) string { return c.Optimizer },
 		[]string{"adam", "adamw", "sgd", "adagrad"}},
+	{"lr-schedule", func(c *Settings) string { return c.LRSchedule },
+		[]string{ScheduleConstant, ScheduleCosine, ScheduleStep, SchedulePlateau, ""}},
 	{"loss", func(c *Settings) string { return c.Loss }, append([]string{task.Auto},
 		task.Losses()...)},
 	{"metric", func(c *Settings) string { return c.Metric },
@@ -203,6 +214,7 @@ func (c *Settings) Validate() error {
 		value, min int
 	}{{"hidden", c.Hidden, 1}, {"batch", c.Batch, 1}, {"epochs", c.Epochs, 0},
 		{"patience", c.Patience, 0}, {"eval-every", c.EvalEvery, 1}, {"threads", c.Threads, 0},
+		{"warmup", c.Warmup, 0},
 		{"checkpoint-every", c.CheckpointEvery, 0}, {"superbatch", c.Superbatch, 0}} {
 		if n.value < n.min {
 			return fmt.Errorf("train: %s %d: give at least %d", n.name, n.value, n.min)
@@ -240,6 +252,10 @@ func (c *Settings) validateRates() error {
 	if !(c.WeightDecay >= 0) || math.IsInf(c.WeightDecay, 0) {
 		return fmt.Errorf("train: weight-decay %g: give 0 or a positive number", c.WeightDecay)
 	}
+	if !(c.Clip >= 0) || math.IsInf(c.Clip, 0) {
+		return fmt.Errorf("train: clip %g: give the most that the norm of the gradients may be, "+
+			"or 0 for any", c.Clip)
+	}
 	if !(c.Dropout >= 0 && c.Dropout < 1) {
 		return fmt.Errorf("train: dropout %g: give a number from 0 to below 1", c.Dropout)
 	}
@@ -262,6 +278,8 @@ func ValidName(name string) error {
 
 // SameResult reports the first setting by which a resumed run would not be the same run.
 func (c *Settings) SameResult(old *Settings) error {
+	epochs, patience := c.scheduled()
+	oldEpochs, oldPatience := old.scheduled()
 	for _, f := range []struct {
 		name     string
 		now, was any
@@ -275,7 +293,9 @@ func (c *Settings) SameResult(old *Settings) error {
 			task.WeightsNone)},
 		{"eval-every", c.EvalEvery, old.EvalEvery},
 		{"eval-mode", c.EvalMode, old.EvalMode}, {"split-column", c.Split, old.Split},
-		{"seed", c.Seed, old.Seed}, {"threads", c.Threads, old.Threads},
+		{"lr-schedule", c.schedule(), old.schedule()}, {"epochs", epochs, oldEpochs},
+		{"patience", patience, oldPatience}, {"warmup", c.Warmup, old.Warmup},
+		{"clip", c.Clip, old.Clip}, {"seed", c.Seed, old.Seed}, {"threads", c.Threads, old.Threads},
 		{"backend", c.Backend, old.Backend},
 	} {
 		if f.now != f.was {
