@@ -71,7 +71,7 @@ func TestSameResult(t *testing.T) {
 		"warmup":        func(c *Config) { c.Warmup++ },
 		"clip":          func(c *Config) { c.Clip++ },
 		"eval-mode":     func(c *Config) { c.EvalMode = "sampled" },
-		"split":         func(c *Config) { c.Split = "1" },
+		"split-column":  func(c *Config) { c.Split = "1" },
 		"seed":          func(c *Config) { c.Seed++ },
 		"threads":       func(c *Config) { c.Threads++ },
 		"backend":       func(c *Config) { c.Backend = "cuda" },

@@ -9,6 +9,7 @@ import (
 	"gdb/sample"
 	"gdb/sample/loader"
 	"gdb/train/backend"
+	"gdb/train/exact"
 	"gdb/train/model"
 	"gdb/train/runs"
 	"gdb/train/task"
@@ -62,12 +63,12 @@ func (e *evaluator) predict(ctx context.Context, set *roaring.Bitmap, t task.Tal
 	if err := e.be.Trim(); err != nil { // blocks of nodes can use a step's memory
 		return err
 	}
-	if err := e.in.Budget.Reserve("evaluation", evalHeapBytes); err != nil {
+	if err := e.in.Budget.Reserve("evaluation", exact.HeapBytes); err != nil {
 		return err
 	}
-	defer e.in.Budget.Release(evalHeapBytes)
-	f := &inference{in: e.in, be: e.be, model: e.model, dir: e.dir}
-	return f.run(ctx, set, func(nodes []sample.NodeID, logits []float32) error {
+	defer e.in.Budget.Release(exact.HeapBytes)
+	f := e.in.inference(e.be, e.model, e.dir)
+	return f.Run(ctx, set, func(nodes []sample.NodeID, logits []float32) error {
 		return t.Add(ctx, nodes, logits)
 	})
 }
@@ -113,6 +114,19 @@ func (e *evaluator) sampled(ctx context.Context, set *roaring.Bitmap, t task.Tal
 	}
 }
 
+// sized returns s with length n; its values are lost when it grows.
+func sized[T any](s []T, n int) []T {
+	if cap(s) < n {
+		return make([]T, n, n+n/8)
+	}
+	return s[:n]
+}
+
+// inference computes a model exactly; dir is for hidden states.
+func (in *inputs) inference(be backend.Backend, m *model.Model, dir string) *exact.Inference {
+	return &exact.Inference{Source: in.Source, Backend: be, Model: m, Dir: dir, Claim: in.claim}
+}
+
 // logits predicts the seeds of a batch, in the memory of out if it is large enough.
 func (e *evaluator) logits(b *sample.Batch, out []float32) ([]float32, error) {
 	if err := e.be.Begin(); err != nil {
@@ -123,7 +137,7 @@ func (e *evaluator) logits(b *sample.Batch, out []float32) ([]float32, error) {
 	if err != nil {
 		return nil, err
 	}
-	out = resized(out, y.Len())
+	out = sized(out, y.Len())
 	e.be.Read(out, y)
 	return out, e.be.Err()
 }

@@ -328,9 +328,9 @@ func inferFromFiles(t *testing.T, s *layout.Store) (string, error) {
 		t.Fatal(err)
 	}
 	var got strings.Builder
-	f := &inference{in: tr.in, be: tr.be, model: tr.model, dir: "runs/t/" + hiddenFolder + "x",
-		onDisk: true, rowsMax: 70}
-	err = f.run(t.Context(), nil, func(nodes []layout.NodeID, y []float32) error {
+	f := tr.in.inference(tr.be, tr.model, "runs/t/"+hiddenFolder+"x")
+	f.OnDisk, f.RowsMax = true, 70
+	err = f.Run(t.Context(), nil, func(nodes []layout.NodeID, y []float32) error {
 		fmt.Fprintf(&got, "%v %x\n", nodes, y)
 		return nil
 	})

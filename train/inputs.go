@@ -7,6 +7,7 @@ import (
 	"gdb/internal/mem"
 	"gdb/layout"
 	"gdb/sample/loader"
+	"gdb/train/exact"
 	"gdb/train/plan"
 	"gdb/train/probe"
 	"gdb/train/runs"
@@ -49,7 +50,7 @@ func (in *inputs) openFeatures(ctx context.Context, p *plan.Plan, threads int) e
 
 // checkLeast reports a memory that is too small whatever the batches are.
 func (in *inputs) checkLeast(memory int64) error {
-	return probe.CheckLeast(in.Source, memory, mem.HeapCost(evalHeapBytes)+evalBytes)
+	return probe.CheckLeast(in.Source, memory, mem.HeapCost(exact.HeapBytes)+exact.Bytes)
 }
 
 // room is what is left of the memory.

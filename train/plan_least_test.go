@@ -10,6 +10,7 @@ import (
 	"gdb/layout/layouttest"
 	"gdb/sample"
 	"gdb/sample/loader"
+	"gdb/train/exact"
 	"gdb/train/runs"
 )
 
@@ -32,7 +33,7 @@ func TestLeastIsWhatABatchNeeds(t *testing.T) {
 	dim := s.Meta().Features[0].Dim
 	rows, means := p.RowBytes(), p.BatchInner*4*int64(dim)
 	kernels := &stepper{cfg: &c, dims: c.Dims(dim, 5)}
-	constant := mem.HeapCost(kernels.kernelBytes() + evalHeapBytes)
+	constant := mem.HeapCost(kernels.kernelBytes() + exact.HeapBytes)
 	need := p.Batches + p.Step + p.Eval - constant
 	t.Logf("features %d, means %d bytes, besides %d; needed %d: %s", rows, means, constant, need, p)
 	if most := (rows + means) * 5 / 4; need > most {

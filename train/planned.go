@@ -8,6 +8,7 @@ import (
 	"gdb/blockdev"
 	"gdb/internal/mem"
 	"gdb/layout"
+	"gdb/train/exact"
 	"gdb/train/plan"
 	"gdb/train/probe"
 	"gdb/train/runs"
@@ -41,12 +42,12 @@ func (t *trainer) facts() plan.Facts {
 	f.ReadsInPlace = c.InPlace(t.dims)
 	f.InPlaceResident = c.InPlaceResident(t.dims)
 	f.Evaluates, f.EvalSampled = true, c.EvalMode == runs.EvalSampled
-	f.EvalHeap, f.EvalBeside = evalHeapBytes, scoreBytes(c)
+	f.EvalHeap, f.EvalBeside = exact.HeapBytes, scoreBytes(c)
 	if f.EvalSampled {
-		f.EvalArenas = evalBytes
+		f.EvalArenas = exact.Bytes
 		f.EvalBeside += mem.HeapCost(evalListBytes(t.evalMost))
 	} else {
-		f.EvalArenas = evalBytes + inferenceSetsBytes(c.Spec(t.dims), t.in.Meta.Nodes)
+		f.EvalArenas = exact.Bytes + exact.SetsBytes(c.Spec(t.dims), t.in.Meta.Nodes)
 	}
 	return f
 }
@@ -57,14 +58,6 @@ func (t *trainer) stepName() string {
 	return fmt.Sprint(c.Model, c.Fanout, t.dims, c.Batch, c.Threads, c.Backend, c.Optimizer,
 		c.Dropout > 0, c.Split)
 }
-
-const (
-	// evalBytes is what evaluation takes at least: a range of nodes, a window of a file.
-	evalBytes = 24 << 20
-	// evalHeapBytes is what it takes on the heap: parts of lists, of at most listEdges entries,
-	// and rows of a chunk of nodes.
-	evalHeapBytes = 12 << 20
-)
 
 // scoreBytes is what the metric takes in evaluation.
 func scoreBytes(c *Config) int64 {

@@ -17,6 +17,7 @@ import (
 	"gdb/sample"
 	"gdb/sample/loader"
 	"gdb/sample/nodeset"
+	"gdb/train/exact"
 	"gdb/train/task"
 
 	"github.com/RoaringBitmap/roaring/v2"
@@ -82,12 +83,12 @@ func Predict(ctx context.Context, store *layout.Store, dev blockdev.Device, c Pr
 	if err := p.begin(ctx, t.set); err != nil {
 		return err
 	}
-	if err := t.in.Budget.Reserve("evaluation", evalHeapBytes); err != nil {
+	if err := t.in.Budget.Reserve("evaluation", exact.HeapBytes); err != nil {
 		return err
 	}
-	defer t.in.Budget.Release(evalHeapBytes)
-	f := &inference{in: t.in, be: t.be, model: t.model, dir: t.scratchDir(predictJob)}
-	err = f.run(ctx, t.set, func(nodes []sample.NodeID, logits []float32) error {
+	defer t.in.Budget.Release(exact.HeapBytes)
+	f := t.in.inference(t.be, t.model, t.scratchDir(predictJob))
+	err = f.Run(ctx, t.set, func(nodes []sample.NodeID, logits []float32) error {
 		return p.write(ctx, nodes, logits)
 	})
 	if err != nil {
@@ -134,10 +135,13 @@ func (p *predictor) begin(ctx context.Context, set *roaring.Bitmap) error {
 	return p.w.Begin(h)
 }
 
+// predictRows is how many ids are read at a time.
+const predictRows = 8192
+
 // longestID reads the ids of a set once.
 func (p *predictor) longestID(ctx context.Context, set *roaring.Bitmap) (int, error) {
 	longest, next := 0, nodeset.Of(set, p.in.Meta.Nodes)
-	for buf := make([]sample.NodeID, chunkRowsMax); ; {
+	for buf := make([]sample.NodeID, predictRows); ; {
 		nodes := next(buf)
 		if len(nodes) == 0 {
 			return longest, nil
@@ -167,7 +171,7 @@ func (p *predictor) write(ctx context.Context, nodes []sample.NodeID,
 		p.out.Labels = append(p.out.Labels, p.in.task.Label(logits[i*n:(i+1)*n]))
 	}
 	if t, ok := p.in.task.(task.Probable); ok && p.probabilities {
-		p.out.Probabilities = resized(p.out.Probabilities, len(logits))
+		p.out.Probabilities = sized(p.out.Probabilities, len(logits))
 		for i := range nodes {
 			t.Probabilities(p.out.Probabilities[i*n:(i+1)*n], logits[i*n:(i+1)*n])
 		}

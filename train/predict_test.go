@@ -102,10 +102,10 @@ func TestPredictInLittleMemory(t *testing.T) {
 		t.Fatal(err)
 	}
 	var got bytes.Buffer
-	f := &inference{in: tr.in, be: tr.be, model: tr.model, dir: tr.scratchDir("x-"), onDisk: true,
-		rowsMax: 70}
+	f := tr.in.inference(tr.be, tr.model, tr.scratchDir("x-"))
+	f.OnDisk, f.RowsMax = true, 70
 	got.WriteString("id,prediction\n")
-	err = f.run(context.Background(), nil, func(nodes []layout.NodeID, y []float32) error {
+	err = f.Run(context.Background(), nil, func(nodes []layout.NodeID, y []float32) error {
 		for i, v := range nodes {
 			fmt.Fprintf(&got, "%d,%s\n", v, tr.in.task.Label(y[i*4:i*4+4]))
 		}

@@ -8,7 +8,7 @@ import (
 
 	"gdb/layout"
 	"gdb/train/backend"
-	"gdb/train/model"
+	"gdb/train/program"
 	"gdb/train/runs"
 )
 
@@ -98,7 +98,7 @@ func TestClippedStep(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer be.Close()
-	p := model.Params{Total: 3}
+	p := program.Params{Total: 3}
 	for _, to := range []*backend.Tensor{&p.W, &p.G} {
 		if *to, err = be.Params("values", 3); err != nil {
 			t.Fatal(err)

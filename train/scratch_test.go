@@ -84,10 +84,10 @@ func TestScratchIsClaimed(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	f := &inference{in: tr.in, be: tr.be, model: tr.model, dir: tr.scratchDir(evalJob),
-		onDisk: true, rowsMax: 70}
+	f := tr.in.inference(tr.be, tr.model, tr.scratchDir(evalJob))
+	f.OnDisk, f.RowsMax = true, 70
 	looked := false
-	err = f.run(ctx, nil, func([]layout.NodeID, []float32) error {
+	err = f.Run(ctx, nil, func([]layout.NodeID, []float32) error {
 		if !looked {
 			looked = true
 			before := scratchNames(t, s, "t")

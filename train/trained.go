@@ -13,6 +13,7 @@ import (
 	"gdb/layout"
 	"gdb/layout/topology"
 	"gdb/train/backend"
+	"gdb/train/exact"
 	"gdb/train/model"
 	"gdb/train/plan"
 	"gdb/train/runs"
@@ -163,13 +164,13 @@ func (t *trained) openIDs(ctx context.Context) error {
 // openData opens the graph and the features: in memory if they fit, topology first. What the caller
 // reserved before has its place.
 func (t *trained) openData(ctx context.Context) error {
-	eval := mem.HeapCost(evalHeapBytes) + 2*evalBytes + task.ScoreBytes
+	eval := mem.HeapCost(exact.HeapBytes) + 2*exact.Bytes + task.ScoreBytes
 	switch {
 	case t.set == nil:
 	case t.cfg.EvalMode == runs.EvalSampled:
 		eval += mem.HeapCost(evalListBytes(int64(t.set.GetCardinality())))
 	default:
-		eval += inferenceSetsBytes(t.model.Spec(), t.in.Meta.Nodes)
+		eval += exact.SetsBytes(t.model.Spec(), t.in.Meta.Nodes)
 	}
 	f := &plan.Facts{Memory: t.cfg.Memory, Program: t.in.ProgramBytes(),
 		Settings: t.cfg.Plan()}

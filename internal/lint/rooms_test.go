@@ -124,6 +124,7 @@ var rooms = map[string][]string{
 		"train/plan",
 		"train/runs",
 		"train/tensorboard",
+		"train/exact",
 		"train/probe",
 		"train",
 		"train/report",

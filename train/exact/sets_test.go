@@ -1,4 +1,4 @@
-package train
+package exact
 
 import (
 	"context"
@@ -22,8 +22,8 @@ func TestInferenceSets(t *testing.T) {
 		sets int
 	}{{[]int{6, 5}, 1}, {[]int{6, 9}, 0}, {[]int{6, 9, 5}, 1}, {[]int{12, 5, 7, 3}, 3}} {
 		g := sampletest.RMAT(14, 1<<13, 3)
-		in := &inputs{Source: &loader.Source{Meta: &kv.Meta{Nodes: g.Nodes()},
-			Budget: mem.NewBudget(0), Topology: g}}
+		in := &loader.Source{Meta: &kv.Meta{Nodes: g.Nodes()}, Budget: mem.NewBudget(0),
+			Topology: g}
 		be, err := backend.Open("cpu", backend.Options{Workers: 1})
 		if err != nil {
 			t.Fatal(err)
@@ -32,11 +32,11 @@ func TestInferenceSets(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		f := &inference{in: in, model: m, lists: newLists(g), want: roaring.BitmapOf(3, 9000)}
+		f := &Inference{Source: in, Model: m, lists: newLists(g), want: roaring.BitmapOf(3, 9000)}
 		if err := f.need(context.Background()); err != nil {
 			t.Fatal(err)
 		}
-		want := inferenceSetsBytes(m.Spec(), g.Nodes())
+		want := SetsBytes(m.Spec(), g.Nodes())
 		if got := in.Budget.Used(); got != want || got != int64(c.sets)*4096 {
 			t.Errorf("dims %v: sets of %d bytes, %d were planned, want %d sets", c.dims, got, want,
 				c.sets)

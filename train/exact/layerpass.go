@@ -1,4 +1,4 @@
-package train
+package exact
 
 import (
 	"context"
@@ -14,7 +14,7 @@ import (
 
 // layerPass computes one layer over the nodes of the graph.
 type layerPass struct {
-	*inference
+	*Inference
 	index           int
 	whole           *program.Whole
 	src             table        // input of the layer
@@ -38,16 +38,16 @@ type layerPass struct {
 // allocate takes the buffers: small ones if the table is in memory, else half of what is left for
 // sums and half for the window on the file.
 func (l *layerPass) allocate() error {
-	width, total, dout := l.from.dim(), l.fromSet.Rows(l.in.Meta.Nodes), l.whole.OutCols()
+	width, total, dout := l.from.dim(), l.fromSet.Rows(l.Source.Meta.Nodes), l.whole.OutCols()
 	perNode, perRow := l.sumFloats(), l.whole.ColumnFloats()
 	block, window, rows := l.chunk, 0, total
 	if l.from.whole() == nil {
 		fixed := int64(4 * l.chunk * (l.src.dim() + perNode + 2*width + 2*dout))
-		room := max(l.in.room()-fixed, evalBytes/2)
+		room := max(l.room()-fixed, Bytes/2)
 		block = max(l.chunk, min(int(room*2/5)/(4*perNode), l.rowsOf(l.index+1)))
 		window = max(l.chunk, min(int(room*2/5)/(4*(width+perRow)), total))
-		if l.rowsMax > 0 {
-			block, window = l.rowsMax, l.rowsMax
+		if l.RowsMax > 0 {
+			block, window = l.RowsMax, l.RowsMax
 		}
 		rows = window
 	}
@@ -61,7 +61,7 @@ func (l *layerPass) allocate() error {
 	}
 	sums := l.sizeSums(&c, block)
 	var err error
-	if l.arena, err = mem.NewArena(l.in.Budget, "inference", int64(4*c.floats)); err != nil {
+	if l.arena, err = mem.NewArena(l.Source.Budget, "inference", int64(4*c.floats)); err != nil {
 		return err
 	}
 	c.all = mem.View[float32](l.arena.Bytes())
@@ -105,7 +105,7 @@ func (l *layerPass) free() error {
 
 // transformAll writes the rows that lists read to a table, of the nodes that are needed.
 func (l *layerPass) transformAll(ctx context.Context) (table, error) {
-	rows := l.fromSet.Rows(l.in.Meta.Nodes)
+	rows := l.fromSet.Rows(l.Source.Meta.Nodes)
 	w, err := l.newTable(fmt.Sprintf("transformed%d", l.index+1), rows, l.whole.TableCols())
 	if err != nil {
 		return nil, err
@@ -120,7 +120,7 @@ func (l *layerPass) transformTo(ctx context.Context, w *tableWriter) error {
 	l.rows = make([]float32, l.chunk*l.src.dim())
 	l.places, l.norms = make([]sample.NodeID, l.chunk), make([]float32, l.chunk)
 	nodes, out := make([]sample.NodeID, l.chunk), make([]float32, l.chunk*w.width)
-	for next := l.fromSet.Nodes(l.in.Meta.Nodes); ; {
+	for next := l.fromSet.Nodes(l.Source.Meta.Nodes); ; {
 		part := next(nodes)
 		if len(part) == 0 {
 			return nil
@@ -133,12 +133,12 @@ func (l *layerPass) transformTo(ctx context.Context, w *tableWriter) error {
 		if err != nil {
 			return err
 		}
-		if err := l.be.Begin(); err != nil {
+		if err := l.Backend.Begin(); err != nil {
 			return err
 		}
-		y := l.whole.Table(l.model.Machine(), l.host(x, l.src.dim()), l.host(norms, 1))
-		l.be.Read(out, y)
-		if err := l.be.Err(); err != nil {
+		y := l.whole.Table(l.Model.Machine(), l.host(x, l.src.dim()), l.host(norms, 1))
+		l.Backend.Read(out, y)
+		if err := l.Backend.Err(); err != nil {
 			return err
 		}
 		if err := w.add(out[:len(part)*w.width]); err != nil {
@@ -149,7 +149,7 @@ func (l *layerPass) transformTo(ctx context.Context, w *tableWriter) error {
 
 // host is a matrix in memory of this pass.
 func (l *layerPass) host(x []float32, cols int) backend.Tensor {
-	return l.be.Host(x, len(x)/cols, cols)
+	return l.Backend.Host(x, len(x)/cols, cols)
 }
 
 // normsOf are what a layer computes from the degrees of nodes, if it does.
@@ -179,14 +179,14 @@ func (l *layerPass) fillColumns(ctx context.Context, rows []float32, n int,
 		if err != nil {
 			return err
 		}
-		if err := l.be.Begin(); err != nil {
+		if err := l.Backend.Begin(); err != nil {
 			return err
 		}
 		x := l.host(rows[first*width:(first+len(nodes))*width], width)
-		for i, c := range l.whole.Columns(l.model.Machine(), x, l.host(norms, 1)) {
-			l.be.Read(l.columns[i][first*c.Cols:], c)
+		for i, c := range l.whole.Columns(l.Model.Machine(), x, l.host(norms, 1)) {
+			l.Backend.Read(l.columns[i][first*c.Cols:], c)
 		}
-		if err := l.be.Err(); err != nil {
+		if err := l.Backend.Err(); err != nil {
 			return err
 		}
 	}
@@ -194,7 +194,7 @@ func (l *layerPass) fillColumns(ctx context.Context, rows []float32, n int,
 }
 
 // block computes the layer for a block of nodes.
-func (l *layerPass) block(ctx context.Context, nodes []sample.NodeID, emit emitRows) error {
+func (l *layerPass) block(ctx context.Context, nodes []sample.NodeID, emit Emit) error {
 	rows := l.from.whole()
 	inParts := rows == nil && len(l.sums) > 0
 	if inParts {
@@ -239,12 +239,12 @@ type chunk struct {
 
 // sweep reads the whole table once and leaves the sums of nodes.
 func (l *layerPass) sweep(ctx context.Context, nodes []sample.NodeID) error {
-	width, total := l.from.dim(), l.fromSet.Rows(l.in.Meta.Nodes)
+	width, total := l.from.dim(), l.fromSet.Rows(l.Source.Meta.Nodes)
 	l.clearSums(0, len(nodes))
 	if err := l.ownOf(ctx, nodes); err != nil {
 		return err
 	}
-	next := l.fromSet.Nodes(l.in.Meta.Nodes)
+	next := l.fromSet.Nodes(l.Source.Meta.Nodes)
 	size := len(l.window) / width
 	for base := 0; base < total; base += size {
 		n := min(size, total-base)
@@ -296,12 +296,12 @@ func (l *layerPass) direct(ctx context.Context, c *chunk, rows []float32) (y []f
 
 // atOnce computes a chunk of nodes whose lists are all there.
 func (l *layerPass) atOnce(c *chunk, rows []float32, off, idx []uint32) ([]float32, error) {
-	if err := l.be.Begin(); err != nil {
+	if err := l.Backend.Begin(); err != nil {
 		return nil, err
 	}
-	m, w := l.model.Machine(), l.whole
+	m, w := l.Model.Machine(), l.whole
 	table := l.host(rows, l.from.dim())
-	s := l.be.Segments(backend.Lists{Off: off, Idx: idx})
+	s := l.Backend.Segments(backend.Lists{Off: off, Idx: idx})
 	x, norms := l.host(c.x, l.src.dim()), l.host(c.norms, 1)
 	own, weighted := w.Own(m, x, norms), 0
 	var reduced []backend.Tensor
@@ -309,11 +309,11 @@ func (l *layerPass) atOnce(c *chunk, rows []float32, off, idx []uint32) ([]float
 		pull, weights := l.sums[i].pull, backend.Tensor{}
 		if pull.Weighted {
 			columns := l.columns[weighted]
-			column := l.be.Host(columns, len(rows)/l.from.dim(), l.sums[i].columns)
+			column := l.Backend.Host(columns, len(rows)/l.from.dim(), l.sums[i].columns)
 			weights = w.Weights(m, pull, column, own[weighted], s)
 			weighted++
 			if pull.Softmax {
-				l.be.Softmax(weights, s)
+				l.Backend.Softmax(weights, s)
 			}
 		}
 		reduced = append(reduced, w.Reduced(m, pull, table, weights, s))
@@ -323,7 +323,7 @@ func (l *layerPass) atOnce(c *chunk, rows []float32, off, idx []uint32) ([]float
 
 // fromSums computes a chunk of nodes whose lists were summed up.
 func (l *layerPass) fromSums(c *chunk) ([]float32, error) {
-	if err := l.be.Begin(); err != nil {
+	if err := l.Backend.Begin(); err != nil {
 		return nil, err
 	}
 	var reduced []backend.Tensor
@@ -334,10 +334,10 @@ func (l *layerPass) fromSums(c *chunk) ([]float32, error) {
 }
 
 func (l *layerPass) output(x, norms backend.Tensor, reduced []backend.Tensor) ([]float32, error) {
-	y := l.whole.Output(l.model.Machine(), x, norms, reduced)
+	y := l.whole.Output(l.Model.Machine(), x, norms, reduced)
 	out := l.results[:y.Len()]
-	l.be.Read(out, y)
-	return out, l.be.Err()
+	l.Backend.Read(out, y)
+	return out, l.Backend.Err()
 }
 
 // cut keeps the entries of p that lie in the window of n rows from base on, counted from base.

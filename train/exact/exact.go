@@ -1,4 +1,6 @@
-package train
+// Package exact computes a model over whole neighbor lists, layer by layer over the whole graph, in
+// bounded memory.
+package exact
 
 import (
 	"context"
@@ -8,6 +10,7 @@ import (
 
 	"gdb/internal/mem"
 	"gdb/sample"
+	"gdb/sample/loader"
 	"gdb/sample/nodeset"
 	"gdb/train/backend"
 	"gdb/train/model"
@@ -17,13 +20,18 @@ import (
 )
 
 const (
+	// Bytes is what inference takes at least: a range of nodes, a window of a file.
+	Bytes = 24 << 20
+	// HeapBytes is what it takes on the heap: parts of lists, of at most listEdges entries, and
+	// rows of a chunk of nodes.
+	HeapBytes = 12 << 20
 	// chunkRowsMax is how many nodes are computed at a time at most: enough for full speed.
 	chunkRowsMax = 8192
 	// chunkBytes bounds the widest buffer of a chunk.
 	chunkBytes = 4 << 20
 )
 
-// inference computes a model exactly, layer by layer over the whole graph, in bounded memory.
+// Inference computes a model exactly, layer by layer over the whole graph, in bounded memory.
 // Every node has all its neighbors, and each layer is computed once for each node.
 //
 // Only the nodes whose logits are wanted are computed, and those that they need: their neighbors
@@ -35,32 +43,38 @@ const (
 // fit in memory, and for each block of nodes the table is read once, in sequence, window by
 // window: ceil(N·width/memory) sequential readings of the table and no random one. When a layer
 // is narrower than its input, the input is transformed first, so that narrow rows are averaged.
-type inference struct {
-	in    *inputs
-	be    backend.Backend
-	model *model.Model
-	dir   string // for states that do not fit in memory, relative to the store
+type Inference struct {
+	Source  *loader.Source
+	Backend backend.Backend
+	Model   *model.Model
+	// Dir is where states go that do not fit in memory, relative to the store. Claim, which may be
+	// nil, is called before the first is written.
+	Dir   string
+	Claim func() error
+	// OnDisk has states in files whatever the memory, and RowsMax bounds blocks and windows: for
+	// tests.
+	OnDisk  bool
+	RowsMax int
+
 	lists *lists
 	want  *roaring.Bitmap // the nodes whose logits are wanted; nil is all
 	sets  []*nodeset.Set  // those that the input (0) and each layer but the last is for
 	files bool            // states were written to files
 
-	// What tests set: the sizes of parts of lists and of blocks and windows, a wrapper of tables
-	// that hides that they are in memory, and states in files whatever the memory.
+	// What tests set: the sizes of parts of lists, and a wrapper of tables that hides that they are
+	// in memory.
 	partEdges uint64
-	rowsMax   int
 	wrap      func(table) table
-	onDisk    bool
 }
 
-// emitRows takes the rows of some nodes.
-type emitRows func(nodes []sample.NodeID, rows []float32) error
+// Emit takes the rows of some nodes.
+type Emit func(nodes []sample.NodeID, rows []float32) error
 
-// run calls emit with the logits of the wanted nodes, in ascending order of ids; nil wants all.
+// Run calls emit with the logits of the wanted nodes, in ascending order of ids; nil wants all.
 // What emit gets is valid during the call.
-func (f *inference) run(ctx context.Context, want *roaring.Bitmap,
-	emit emitRows) (err error) {
-	f.lists = newLists(f.in.Topology)
+func (f *Inference) Run(ctx context.Context, want *roaring.Bitmap,
+	emit Emit) (err error) {
+	f.lists = newLists(f.Source.Topology)
 	defer f.lists.close()
 	if f.partEdges > 0 {
 		f.lists.limit = f.partEdges
@@ -69,9 +83,9 @@ func (f *inference) run(ctx context.Context, want *roaring.Bitmap,
 	if err := f.need(ctx); err != nil {
 		return errors.Join(err, f.freeSets())
 	}
-	src := f.wrapped(f.in.featureTable())
+	src := f.wrapped(f.featureTable())
 	defer func() { err = errors.Join(err, src.Close(), f.clean(), f.freeSets()) }()
-	dims := f.model.Dims()
+	dims := f.Model.Dims()
 	last := len(dims) - 2
 	for i := range last + 1 {
 		if i == last {
@@ -91,14 +105,14 @@ func (f *inference) run(ctx context.Context, want *roaring.Bitmap,
 
 // need finds the nodes of which each layer is needed, from the last on backward. Where most of
 // the graph is, it is taken whole.
-func (f *inference) need(ctx context.Context) error {
-	total, top := f.in.Meta.Nodes, len(f.model.Dims())-1
+func (f *Inference) need(ctx context.Context) error {
+	total, top := f.Source.Meta.Nodes, len(f.Model.Dims())-1
 	f.sets = make([]*nodeset.Set, top)
 	if f.want == nil {
 		return nil
 	}
-	for i := top - 1; i >= leastSet(f.model.Whole(0)) && f.rowsOf(i+1) < int(total/2); i-- {
-		below, err := nodeset.New(total, f.in.Budget)
+	for i := top - 1; i >= leastSet(f.Model.Whole(0)) && f.rowsOf(i+1) < int(total/2); i-- {
+		below, err := nodeset.New(total, f.Source.Budget)
 		if err != nil {
 			return err
 		}
@@ -109,14 +123,14 @@ func (f *inference) need(ctx context.Context) error {
 			copy(below.Words(), f.sets[i+1].Words())
 		}
 		if err := f.addNeighbors(ctx, below, f.nodesOf(i+1)); err != nil {
-			return fmt.Errorf("train: find the nodes that layer %d needs: %w", i+1, err)
+			return fmt.Errorf("exact: find the nodes that layer %d needs: %w", i+1, err)
 		}
 		below.Number()
 	}
 	return nil
 }
 
-// leastSet is the first of inference.sets that is used: features are read as they are, so which of
+// leastSet is the first of Inference.sets that is used: features are read as they are, so which of
 // them are needed only matters where they are transformed first.
 func leastSet(first *program.Whole) int {
 	if first.Transforms() {
@@ -125,9 +139,9 @@ func leastSet(first *program.Whole) int {
 	return 1
 }
 
-// inferenceSetsBytes is what inference.sets take, of a graph of so many nodes, and what is computed
+// SetsBytes is what Inference.sets take, of a graph of so many nodes, and what is computed
 // for each node of a table in memory.
-func inferenceSetsBytes(s *model.Spec, nodes uint64) int64 {
+func SetsBytes(s *model.Spec, nodes uint64) int64 {
 	columns := int64(0)
 	whole := s.Whole()
 	for _, w := range whole {
@@ -138,25 +152,25 @@ func inferenceSetsBytes(s *model.Spec, nodes uint64) int64 {
 
 // nodesOf iterates over the nodes that a layer is needed of, and rowsOf is how many they are; 0 is
 // the input.
-func (f *inference) nodesOf(layer int) nodeset.Iter {
+func (f *Inference) nodesOf(layer int) nodeset.Iter {
 	if layer == len(f.sets) {
-		return nodeset.Of(f.want, f.in.Meta.Nodes)
+		return nodeset.Of(f.want, f.Source.Meta.Nodes)
 	}
-	return f.sets[layer].Nodes(f.in.Meta.Nodes)
+	return f.sets[layer].Nodes(f.Source.Meta.Nodes)
 }
 
-func (f *inference) rowsOf(layer int) int {
+func (f *Inference) rowsOf(layer int) int {
 	if layer == len(f.sets) && f.want != nil {
 		return int(f.want.GetCardinality())
 	}
 	if layer == len(f.sets) {
-		return int(f.in.Meta.Nodes)
+		return int(f.Source.Meta.Nodes)
 	}
-	return f.sets[layer].Rows(f.in.Meta.Nodes)
+	return f.sets[layer].Rows(f.Source.Meta.Nodes)
 }
 
 // addNeighbors adds the neighbors of some nodes to a set.
-func (f *inference) addNeighbors(ctx context.Context, to *nodeset.Set, next nodeset.Iter) error {
+func (f *Inference) addNeighbors(ctx context.Context, to *nodeset.Set, next nodeset.Iter) error {
 	buf := make([]sample.NodeID, chunkRowsMax)
 	for {
 		nodes := next(buf)
@@ -175,7 +189,7 @@ func (f *inference) addNeighbors(ctx context.Context, to *nodeset.Set, next node
 	}
 }
 
-func (f *inference) freeSets() error {
+func (f *Inference) freeSets() error {
 	var err error
 	for _, s := range f.sets {
 		err = errors.Join(err, s.Free())
@@ -185,9 +199,9 @@ func (f *inference) freeSets() error {
 }
 
 // hidden computes the states of layer i.
-func (f *inference) hidden(ctx context.Context, i int, src table) (table, error) {
+func (f *Inference) hidden(ctx context.Context, i int, src table) (table, error) {
 	rows := f.rowsOf(i + 1)
-	w, err := f.newTable(fmt.Sprintf("states%d", i+1), rows, f.model.Dims()[i+1])
+	w, err := f.newTable(fmt.Sprintf("states%d", i+1), rows, f.Model.Dims()[i+1])
 	if err != nil {
 		return nil, err
 	}
@@ -200,7 +214,7 @@ func (f *inference) hidden(ctx context.Context, i int, src table) (table, error)
 	return f.finish(ctx, w)
 }
 
-func (f *inference) finish(ctx context.Context, w *tableWriter) (table, error) {
+func (f *Inference) finish(ctx context.Context, w *tableWriter) (table, error) {
 	t, err := w.finish(ctx)
 	if err != nil {
 		return nil, err
@@ -208,7 +222,7 @@ func (f *inference) finish(ctx context.Context, w *tableWriter) (table, error) {
 	return f.wrapped(t), nil
 }
 
-func (f *inference) wrapped(t table) table {
+func (f *Inference) wrapped(t table) table {
 	if f.wrap == nil {
 		return t
 	}
@@ -216,12 +230,12 @@ func (f *inference) wrapped(t table) table {
 }
 
 // layer computes layer i of the nodes that it is needed of, block by block.
-func (f *inference) layer(ctx context.Context, i int, src table, emit emitRows) (err error) {
-	l := &layerPass{inference: f, index: i, src: src, from: src, whole: f.model.Whole(i)}
+func (f *Inference) layer(ctx context.Context, i int, src table, emit Emit) (err error) {
+	l := &layerPass{Inference: f, index: i, src: src, from: src, whole: f.Model.Whole(i)}
 	if i > 0 {
 		l.srcSet, l.fromSet = f.sets[i], f.sets[i]
 	}
-	l.chunk = max(16, min(chunkRowsMax, chunkBytes/4/max(f.model.Dims()[i], f.model.Dims()[i+1])))
+	l.chunk = max(16, min(chunkRowsMax, chunkBytes/4/max(f.Model.Dims()[i], f.Model.Dims()[i+1])))
 	if l.whole.Transforms() {
 		l.fromSet = f.sets[i]
 		if l.from, err = l.transformAll(ctx); err != nil {
@@ -234,8 +248,8 @@ func (f *inference) layer(ctx context.Context, i int, src table, emit emitRows) 
 	}
 	defer func() { err = errors.Join(err, l.free()) }()
 	if all := l.from.whole(); all != nil {
-		next := l.fromSet.Nodes(l.in.Meta.Nodes)
-		if err := l.fillColumns(ctx, all, l.fromSet.Rows(l.in.Meta.Nodes), next); err != nil {
+		next := l.fromSet.Nodes(l.Source.Meta.Nodes)
+		if err := l.fillColumns(ctx, all, l.fromSet.Rows(l.Source.Meta.Nodes), next); err != nil {
 			return err
 		}
 	}
@@ -245,29 +259,29 @@ func (f *inference) layer(ctx context.Context, i int, src table, emit emitRows) 
 			return nil
 		}
 		if err := l.block(ctx, nodes, emit); err != nil {
-			return fmt.Errorf("train: layer %d: %w", i+1, err)
+			return fmt.Errorf("exact: layer %d: %w", i+1, err)
 		}
 	}
 }
 
 // newTable starts a table of so many rows.
-func (f *inference) newTable(name string, rows, width int) (*tableWriter, error) {
-	keep := int64(evalBytes)
-	if f.onDisk {
+func (f *Inference) newTable(name string, rows, width int) (*tableWriter, error) {
+	keep := int64(Bytes)
+	if f.OnDisk {
 		keep = math.MaxInt64 / 2
 	}
-	w, err := f.in.newTable(f.dir, name, rows, width, keep)
+	w, err := f.tableIn(name, rows, width, keep)
 	f.files = f.files || err != nil || w.file != nil // half a table may be left
 	return w, err
 }
 
 // clean removes the directory of hidden states, if one was made.
-func (f *inference) clean() error {
+func (f *Inference) clean() error {
 	if !f.files {
 		return nil
 	}
-	if err := f.in.Store.FS().RemoveAll(f.in.Store.Path(f.dir)); err != nil {
-		return fmt.Errorf("train: remove hidden states: %w", err)
+	if err := f.Source.Store.FS().RemoveAll(f.Source.Store.Path(f.Dir)); err != nil {
+		return fmt.Errorf("exact: remove hidden states: %w", err)
 	}
 	return nil
 }

@@ -1,4 +1,4 @@
-package train
+package exact
 
 import (
 	"context"
@@ -25,12 +25,12 @@ type streamedTable struct{ table }
 func (t streamedTable) whole() []float32 { return nil }
 
 // fakeInputs are inputs without a store: an R-MAT graph with a hub that is longer than a part.
-func fakeInputs(t testing.TB, scale int, edges uint64, dim int) *inputs {
+func fakeInputs(t testing.TB, scale int, edges uint64, dim int) *loader.Source {
 	t.Helper()
 	g := sampletest.RMAT(scale, edges, 3)
 	rows := &sampletest.Rows{Count: g.Nodes(), Dim: dim}
-	in := &inputs{Source: &loader.Source{Meta: &kv.Meta{Nodes: g.Nodes()},
-		Budget: mem.NewBudget(1 << 40), Topology: g, Files: openfiles.New(nil, nil, nil)}}
+	in := &loader.Source{Meta: &kv.Meta{Nodes: g.Nodes()},
+		Budget: mem.NewBudget(1 << 40), Topology: g, Files: openfiles.New(nil, nil, nil)}
 	var err error
 	in.Features, err = sample.NewResident(context.Background(), rows, g.Nodes(), 1, in.Budget)
 	if err != nil {
@@ -46,7 +46,7 @@ func fakeInputs(t testing.TB, scale int, edges uint64, dim int) *inputs {
 }
 
 // sampledLogits computes the logits of nodes through batches that hold all neighbors.
-func sampledLogits(t *testing.T, in *inputs, be backend.Backend, m *model.Model,
+func sampledLogits(t *testing.T, in *loader.Source, be backend.Backend, m *model.Model,
 	nodes []sample.NodeID) []float32 {
 	t.Helper()
 	fanout := make([]int, len(m.Dims())-1)
@@ -113,16 +113,16 @@ func specOf(t testing.TB, name string, dims []int) *model.Spec {
 	return &model.Spec{Architecture: a, Dims: dims}
 }
 
-func checkInference(t *testing.T, in *inputs, be backend.Backend, m *model.Model, streamed bool,
-	limit uint64) {
-	f := &inference{in: in, be: be, model: m, partEdges: limit}
+func checkInference(t *testing.T, in *loader.Source, be backend.Backend, m *model.Model,
+	streamed bool, limit uint64) {
+	f := &Inference{Source: in, Backend: be, Model: m, partEdges: limit}
 	if streamed {
-		f.rowsMax = 100
+		f.RowsMax = 100
 		f.wrap = func(t table) table { return streamedTable{t} }
 	}
 	n := m.Dims()[len(m.Dims())-1]
 	all := make([]float32, 0, int(in.Meta.Nodes)*n)
-	err := f.run(context.Background(), nil, func(_ []sample.NodeID, y []float32) error {
+	err := f.Run(context.Background(), nil, func(_ []sample.NodeID, y []float32) error {
 		all = append(all, y...)
 		return nil
 	})
@@ -141,7 +141,7 @@ func checkInference(t *testing.T, in *inputs, be backend.Backend, m *model.Model
 		}
 	}
 	at := 0
-	err = f.run(context.Background(), some, func(got []sample.NodeID, y []float32) error {
+	err = f.Run(context.Background(), some, func(got []sample.NodeID, y []float32) error {
 		for i, v := range got {
 			if v != nodes[at] || !near(y[i*n:(i+1)*n], all[int(v)*n:(int(v)+1)*n]) {
 				return fmt.Errorf("node %d: logits %v, want those of %d, %v", v, y[i*n:(i+1)*n],

@@ -1,4 +1,4 @@
-package train
+package exact
 
 import (
 	"context"
@@ -86,7 +86,7 @@ func (t *fileTable) Close() error {
 
 // tableWriter makes a table from rows that come in node order.
 type tableWriter struct {
-	in    *inputs
+	f     *Inference
 	count int // rows in all
 	width int
 	next  int // floats written
@@ -98,11 +98,11 @@ type tableWriter struct {
 
 // newTable starts a table of so many rows and columns: in memory if the budget has room for it
 // with keep bytes to spare, else in a file of the directory dir, given relative to the store.
-func (in *inputs) newTable(dir, name string, rows, width int, keep int64) (*tableWriter, error) {
-	w := &tableWriter{in: in, count: rows, width: width, path: []string{dir, name}}
+func (f *Inference) tableIn(name string, rows, width int, keep int64) (*tableWriter, error) {
+	w := &tableWriter{f: f, count: rows, width: width, path: []string{f.Dir, name}}
 	size := int64(rows) * int64(width) * 4
-	if size+keep <= in.room() {
-		a, err := mem.NewArena(in.Budget, "hidden states", size)
+	if size+keep <= f.room() {
+		a, err := mem.NewArena(f.Source.Budget, "hidden states", size)
 		if err != nil {
 			return nil, err
 		}
@@ -110,23 +110,27 @@ func (in *inputs) newTable(dir, name string, rows, width int, keep int64) (*tabl
 		w.mem = &memoryTable{width: width, rows: rows, arena: a}
 		return w, nil
 	}
-	if err := in.claim(); err != nil {
-		return nil, err
+	if f.Claim != nil {
+		if err := f.Claim(); err != nil {
+			return nil, err
+		}
 	}
-	if err := in.Store.FS().MkdirAll(in.Store.Path(dir), 0o755); err != nil {
-		return nil, fmt.Errorf("train: make %s: %w", in.Store.Path(dir), err)
+	if err := f.Source.Store.FS().MkdirAll(f.Source.Store.Path(f.Dir), 0o755); err != nil {
+		return nil, fmt.Errorf("exact: make %s: %w", f.Source.Store.Path(f.Dir), err)
 	}
 	var err error
-	w.file, err = rowfile.NewWriter(in.Store.FS(), in.Store.Path(dir, name), rowfile.Spec{
-		UUID: in.Meta.UUID, Name: name, Path: dir + "/" + name + ".rows", DType: "f32",
+	store := f.Source.Store
+	w.file, err = rowfile.NewWriter(store.FS(), store.Path(f.Dir, name), rowfile.Spec{
+		UUID: f.Source.Meta.UUID, Name: name, Path: f.Dir + "/" + name + ".rows", DType: "f32",
 		Dim: width, Nodes: uint64(rows)})
 	if err != nil {
-		return nil, fmt.Errorf("train: write hidden states: %w", err)
+		return nil, fmt.Errorf("exact: write hidden states: %w", err)
 	}
 	return w, nil
 }
 
 // room is the memory that may still be taken.
+func (f *Inference) room() int64 { return f.Source.Budget.Limit() - f.Source.Budget.Used() }
 
 // add appends rows.
 func (w *tableWriter) add(rows []float32) error {
@@ -136,7 +140,7 @@ func (w *tableWriter) add(rows []float32) error {
 	}
 	for ; len(rows) > 0; rows = rows[w.width:] {
 		if err := w.file.AddF32(rows[:w.width]); err != nil {
-			return fmt.Errorf("train: write hidden states: %w", err)
+			return fmt.Errorf("exact: write hidden states: %w", err)
 		}
 	}
 	return nil
@@ -150,15 +154,15 @@ func (w *tableWriter) finish(ctx context.Context) (table, error) {
 	meta, _, err := w.file.Finish()
 	w.file = nil
 	if err != nil {
-		return nil, fmt.Errorf("train: write hidden states: %w", err)
+		return nil, fmt.Errorf("exact: write hidden states: %w", err)
 	}
 	// A file of rows has as many as its store has nodes.
-	of := *w.in.Meta
+	of := *w.f.Source.Meta
 	of.Nodes = uint64(w.count)
-	store := layout.NewStore(w.in.Store.FS(), w.in.Store.Path(), &of)
-	rows, err := rowfile.Open(ctx, store, w.in.Device, meta, w.in.Budget)
+	store := layout.NewStore(w.f.Source.Store.FS(), w.f.Source.Store.Path(), &of)
+	rows, err := rowfile.Open(ctx, store, w.f.Source.Device, meta, w.f.Source.Budget)
 	if err != nil {
-		return nil, fmt.Errorf("train: open hidden states: %w", err)
+		return nil, fmt.Errorf("exact: open hidden states: %w", err)
 	}
 	return &fileTable{rows: rows, drop: func() error {
 		return errors.Join(rows.Close(), w.remove())
@@ -178,14 +182,14 @@ func (w *tableWriter) abort() error {
 }
 
 func (w *tableWriter) remove() error {
-	fs, prefix := w.in.Store.FS(), w.in.Store.Path(w.path...)
+	fs, prefix := w.f.Source.Store.FS(), w.f.Source.Store.Path(w.path...)
 	return errors.Join(fs.Remove(prefix+".rows"), fs.Remove(prefix+".crc"))
 }
 
 // featureTable is the table of the features.
-func (in *inputs) featureTable() table {
-	if r, ok := in.Features.(interface{ Table() []float32 }); ok {
-		return &memoryTable{width: in.Features.Dim(), rows: r.Table()}
+func (f *Inference) featureTable() table {
+	if r, ok := f.Source.Features.(interface{ Table() []float32 }); ok {
+		return &memoryTable{width: f.Source.Features.Dim(), rows: r.Table()}
 	}
-	return &fileTable{rows: in.Rows}
+	return &fileTable{rows: f.Source.Rows}
 }

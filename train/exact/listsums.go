@@ -1,4 +1,4 @@
-package train
+package exact
 
 import (
 	"context"
@@ -108,46 +108,46 @@ func (l *layerPass) ownOfChunk(c *chunk) error {
 	if len(l.columns) == 0 {
 		return nil
 	}
-	if err := l.be.Begin(); err != nil {
+	if err := l.Backend.Begin(); err != nil {
 		return err
 	}
-	own := l.whole.Own(l.model.Machine(), l.host(c.x, l.src.dim()), l.host(c.norms, 1))
+	own := l.whole.Own(l.Model.Machine(), l.host(c.x, l.src.dim()), l.host(c.norms, 1))
 	for i := range l.sums {
 		if s := &l.sums[i]; s.pull.Weighted {
-			l.be.Read(s.own[c.first*s.width:], own[0])
+			l.Backend.Read(s.own[c.first*s.width:], own[0])
 			own = own[1:]
 		}
 	}
-	return l.be.Err()
+	return l.Backend.Err()
 }
 
 // accumulate adds to the sums of nodes of the block, from first on, what these entries give, of
 // lists of deg. Rows are those at hand, which the columns are of.
 func (l *layerPass) accumulate(first int, rows []float32, off, idx, deg []uint32) error {
-	if err := l.be.Begin(); err != nil {
+	if err := l.Backend.Begin(); err != nil {
 		return err
 	}
-	m, w, n := l.model.Machine(), l.whole, len(deg)
+	m, w, n := l.Model.Machine(), l.whole, len(deg)
 	count := len(rows) / l.from.dim()
 	table := l.host(rows, l.from.dim())
-	lists := l.be.Segments(backend.Lists{Off: off, Idx: idx})
+	lists := l.Backend.Segments(backend.Lists{Off: off, Idx: idx})
 	weighted := 0
 	for i := range l.sums {
 		s, weights, sums := &l.sums[i], backend.Tensor{}, []float32(nil)
 		if s.pull.Weighted {
-			column := l.be.Host(l.columns[weighted], count, s.columns)
-			own := l.be.Host(s.own[first*s.width:], n, s.width)
+			column := l.Backend.Host(l.columns[weighted], count, s.columns)
+			own := l.Backend.Host(s.own[first*s.width:], n, s.width)
 			weights = w.Weights(m, s.pull, column, own, lists)
 			weighted++
 			if s.pull.Softmax {
 				sums = l.logSums(weights, off)
-				l.be.Softmax(weights, lists)
+				l.Backend.Softmax(weights, lists)
 			}
 		}
 		reduced := w.Reduced(m, s.pull, table, weights, lists)
 		part := s.part[:reduced.Len()]
-		l.be.Read(part, reduced)
-		if err := l.be.Err(); err != nil {
+		l.Backend.Read(part, reduced)
+		if err := l.Backend.Err(); err != nil {
 			return err
 		}
 		for k, d := range deg {
@@ -164,7 +164,7 @@ func (l *layerPass) accumulate(first int, rows []float32, off, idx, deg []uint32
 func (l *layerPass) logSums(scores backend.Tensor, off []uint32) []float32 {
 	heads := scores.Cols
 	values := make([]float32, scores.Len())
-	l.be.Read(values, scores)
+	l.Backend.Read(values, scores)
 	out := make([]float32, (len(off)-1)*heads)
 	for i := range len(off) - 1 {
 		for h := range heads {
