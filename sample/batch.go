@@ -38,6 +38,8 @@ type Dense struct {
 	// Weights are, of a weighted sample, the weights of the edges to Nbrs; else it is empty, and
 	// in batches of a superbatch.
 	Weights []float32
+	// Degrees are the lengths of the whole lists of NodeIDs, of a sampler that was asked for them.
+	Degrees []uint32
 }
 
 // Layers is the number of hops, k.
@@ -132,7 +134,7 @@ func (b *Batch) Release() {
 func (b *Batch) HeapBytes() int64 {
 	d := &b.Dense
 	return 4 * int64(cap(b.Seeds)+cap(d.NodeIDOffsets)+cap(d.NodeIDs)+cap(d.NbrOffsets)+
-		cap(d.Nbrs)+cap(d.ReprMap)+cap(d.Weights)+cap(b.Labels)+cap(b.Multi)+
+		cap(d.Nbrs)+cap(d.ReprMap)+cap(d.Weights)+cap(d.Degrees)+cap(b.Labels)+cap(b.Multi)+
 		cap(b.Targets))
 }
 
@@ -141,7 +143,8 @@ func (b *Batch) mangle() {
 	d := &b.Dense
 	for _, s := range [][]byte{mem.BytesOf(b.Seeds), mem.BytesOf(d.NodeIDOffsets),
 		mem.BytesOf(d.NodeIDs), mem.BytesOf(d.NbrOffsets), mem.BytesOf(d.Nbrs),
-		mem.BytesOf(d.ReprMap), mem.BytesOf(d.Weights), mem.BytesOf(b.X), mem.BytesOf(b.Labels),
+		mem.BytesOf(d.ReprMap), mem.BytesOf(d.Weights), mem.BytesOf(d.Degrees),
+		mem.BytesOf(b.X), mem.BytesOf(b.Labels),
 		mem.BytesOf(b.Multi), mem.BytesOf(b.Targets)} {
 		invariants.Mangle(s)
 	}

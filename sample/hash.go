@@ -17,6 +17,7 @@ func BatchHash(b *Batch) uint64 {
 	h = hashIDs(h, d.Nbrs)
 	h = hashIDs(h, d.ReprMap)
 	h = hashFloats(h, d.Weights)
+	h = hashIDs(h, d.Degrees)
 	h = hashIDs(h, b.Labels)
 	h = hashFloats(h, b.X)
 	h = hashFloats(h, b.Multi)

@@ -20,6 +20,9 @@ type Config struct {
 	// Weighted draws neighbors by the weight of their edge, not uniformly; see weighted.go. The
 	// topologies have layout.WeightReader sessions.
 	Weighted bool
+	// Degrees asks for the lengths of the lists of all nodes of a batch, those of the last hop too:
+	// a paged reader reads the blocks of these for nothing else. It takes one direction.
+	Degrees bool
 	// Seed is the root of all draws.
 	Seed uint64
 	// Delta is how the nodes new to a batch are found. Default DeltaTable.
@@ -417,7 +420,11 @@ func (s *Sampler) assemble(ctx context.Context, d *Dense) error {
 		}
 	}
 	d.NbrOffsets[row] = edge
-	return nil
+	if d.Degrees = d.Degrees[:0]; !s.cfg.Degrees {
+		return nil
+	}
+	d.Degrees = sized(d.Degrees, len(d.NodeIDs))
+	return s.sides[0].lists.Degrees(ctx, d.NodeIDs, d.Degrees)
 }
 
 // relocate adds to each index by discovery the shift of its delta. The choice is made without

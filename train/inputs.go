@@ -26,6 +26,7 @@ type inputs struct {
 func newInputs(store *layout.Store, dev blockdev.Device, c *Config) *inputs {
 	src := loader.NewSource(store, dev, mem.NewProcessBudget(c.Memory))
 	src.NormalizeRows = c.Normalize == runs.NormalizeRow
+	src.Degrees = c.Spec(c.Dims(store.Meta().Features[0].Dim, 1)).Degrees()
 	return &inputs{Source: src}
 }
 

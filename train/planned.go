@@ -40,6 +40,9 @@ func (t *trainer) facts() plan.Facts {
 	c := &t.cfg
 	f := plan.Facts{Memory: c.Memory, Model: modelBytes(c, t.dims), Settings: c.Plan()}
 	f.ReadsInPlace = c.InPlace(t.dims)
+	if t.in.Degrees {
+		f.NodeBytes = 4
+	}
 	f.InPlaceResident = c.InPlaceResident(t.dims)
 	f.Evaluates, f.EvalSampled = true, c.EvalMode == runs.EvalSampled
 	f.EvalHeap, f.EvalBeside = exact.HeapBytes, scoreBytes(c)
@@ -55,7 +58,8 @@ func (t *trainer) facts() plan.Facts {
 // stepName has all settings that the time of a step or of sampling depends on.
 func (t *trainer) stepName() string {
 	c := &t.cfg
-	return fmt.Sprint(c.Model, c.Fanout, t.dims, c.Batch, c.Threads, c.Backend, c.Optimizer,
+	return fmt.Sprint(c.Model, c.Options.String(), c.Fanout, t.dims, c.Batch, c.Threads, c.Backend,
+		c.Optimizer,
 		c.Dropout > 0, c.Split)
 }
 

@@ -36,7 +36,8 @@ func (t *trainFlags) bind(f *pflag.FlagSet) {
 	f.StringVar(&c.Run, "run", c.Run, "name of the run (default: next free r0001)")
 	f.StringVar(&c.Model, "model", c.Model, "architecture: "+oneOf(model.Names()))
 	f.Var(&t.fanout, "fanout", "neighbors per hop, the first next to the seeds; all for every one")
-	f.IntVar(&c.Hidden, "hidden", c.Hidden, "width of the hidden layers")
+	f.Var(&flagvalue.Hidden{To: c}, "hidden", "width of the hidden layers, or of each: 256,128")
+	bindModel(f, &c.Options)
 	f.IntVar(&c.Batch, "batch", c.Batch, batchHelp)
 	f.Var((*flagvalue.CountOrAuto)(&c.Epochs), "epochs",
 		"epochs to train; auto: until val does not improve any more")

@@ -29,6 +29,8 @@ type Source struct {
 
 	// NormalizeRows has features read as rowfile.Reader.NormalizeRows says. Set it before OpenRows.
 	NormalizeRows bool
+	// Degrees has batches tell the degrees of their nodes: see sample.Config.
+	Degrees bool
 
 	// Topology is nil while it is not in memory, and Graph is how it is opened.
 	Topology topology.Reader
@@ -143,7 +145,7 @@ func (s *Source) UseGraph(ctx context.Context) (release func() error, err error)
 // Sampler makes a sampler of the topology.
 func (s *Source) Sampler(fanout []int, seed uint64) (*sample.Sampler, error) {
 	return sample.NewSampler([]topology.Reader{s.Topology},
-		sample.Config{Fanout: fanout, Seed: seed, Budget: s.Budget})
+		sample.Config{Fanout: fanout, Seed: seed, Degrees: s.Degrees, Budget: s.Budget})
 }
 
 // OpenRows opens the file of features, without a cache.

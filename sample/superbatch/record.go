@@ -16,7 +16,8 @@ const hopsMost = 1 << 10
 // A batch is stored as two records. The first is what planning needs: epoch, index, where each
 // delta starts, and the nodes. The second is the edges: for each node but those of the outermost
 // delta its number of neighbors, and for each neighbor its index in the nodes, by which it is
-// found. Seeds are the last delta. About 9 bytes per node for two neighbors each.
+// found; and the degrees of the nodes, where they were asked for. Seeds are the last delta. About 9
+// bytes per node for two neighbors each.
 
 // encodeNodes appends the first record of a batch.
 func encodeNodes(e *codec.Enc, b *sample.Batch) {
@@ -75,6 +76,9 @@ func encodeEdges(e *codec.Enc, s *sample.Dense, degrees []uint32) []uint32 {
 	}
 	changeset.PutArray(e, degrees)
 	changeset.PutArray(e, s.ReprMap)
+	if len(s.Degrees) > 0 {
+		changeset.PutArray(e, s.Degrees)
+	}
 	return degrees
 }
 
@@ -87,6 +91,14 @@ func decodeEdges(payload []byte, s *sample.Dense) (err error) {
 	}
 	if s.ReprMap, err = changeset.TakeArray(d, s.ReprMap, math.MaxInt32); err != nil {
 		return err
+	}
+	if s.Degrees = s.Degrees[:0]; d.Remaining() > 0 {
+		if s.Degrees, err = changeset.TakeArray(d, s.Degrees, len(s.NodeIDs)); err != nil {
+			return err
+		}
+		if len(s.Degrees) != len(s.NodeIDs) {
+			return fmt.Errorf("degrees of %d nodes, want %d", len(s.Degrees), len(s.NodeIDs))
+		}
 	}
 	sum := uint64(0)
 	for i, n := range s.NbrOffsets {

@@ -21,8 +21,10 @@ type Elements interface {
 	// what its gradient needs.
 	LayerNorm(y, x, gamma, beta, stats Tensor)
 	LayerNormGrad(dx, dgamma, dbeta, dy, x, gamma, stats Tensor)
-	// Scale multiplies all values, RowScale each row by a value of f (rows,1).
+	// Scale multiplies all values, Shift adds to them, RowScale multiplies each row by a value of f
+	// (rows,1).
 	Scale(x Tensor, factor float32)
+	Shift(x Tensor, number float32)
 	RowScale(x, f Tensor)
 	// HeadMean is the mean of the heads of x; HeadMeanGrad its gradient.
 	HeadMean(out, x Tensor, heads int)
@@ -134,6 +136,15 @@ func (c *cpu) LayerNormGrad(dx, dgamma, dbeta, dy, x, gamma, stats Tensor) {
 func (c *cpu) Scale(x Tensor, factor float32) {
 	if c.ready(true, "Scale", x) {
 		kernel.Scale(c.pool, c.values(x), factor)
+	}
+}
+
+// Shift adds to all values.
+func (c *cpu) Shift(x Tensor, number float32) {
+	if c.ready(true, "Shift", x) {
+		for i := range c.values(x) {
+			c.values(x)[i] += number
+		}
 	}
 }
 

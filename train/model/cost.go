@@ -41,6 +41,13 @@ func (s *Spec) StepFloats(d *sample.Dense, inPlace bool, num, den int64) (floats
 
 func scaled(n int, num, den int64) int { return int((int64(n)*num + den - 1) / den) }
 
+// Degrees says whether the model reads degrees of a batch's nodes.
+func (s *Spec) Degrees() bool {
+	var params program.Params
+	p := program.Make(&params, s.build, s.options(true, false))
+	return p.Reads(program.InvSqrtDegree) || p.Reads(program.ListScale)
+}
+
 // ProductBytes is the scratch memory of matrix products by so many threads: partial sums, and
 // packed blocks.
 func (s *Spec) ProductBytes(threads int) int64 {

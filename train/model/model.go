@@ -61,7 +61,7 @@ func (m *Model) Forward(d *sample.Dense, x []float32, s Step) (backend.Tensor, e
 	sizes := program.SizesOf(d)
 	p := m.programs.choose(s.Train, s.Table.Rows > 0, &sizes)
 	return m.machine.Forward(p, program.Input{Dense: d, X: x, Table: s.Table, Rows: s.Rows,
-		Seed: s.Seed, Epoch: s.Epoch, Batch: s.Batch})
+		Degrees: d.Degrees, Seed: s.Seed, Epoch: s.Epoch, Batch: s.Batch})
 }
 
 // GradLogits is where the gradient of the last Forward's logits goes before Backward.

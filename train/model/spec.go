@@ -16,6 +16,7 @@ type Spec struct {
 	Dims []int
 	// Dropout is the share of values dropped before each layer, in training.
 	Dropout float32
+	Options
 }
 
 // Architecture makes the layers of models.
@@ -28,7 +29,7 @@ type Architecture interface {
 }
 
 // architectures are those of this version.
-var architectures = []Architecture{sage{}}
+var architectures = []Architecture{sage{}, gcn{}, gat{}, gatv2{}, gin{}, sgc{}, mlp{}}
 
 // Names are the names of all architectures.
 func Names() (names []string) {
@@ -45,6 +46,16 @@ func Find(name string) (Architecture, error) {
 		return nil, fmt.Errorf("unknown model %q; known: %s", name, strings.Join(Names(), ", "))
 	}
 	return architectures[i], nil
+}
+
+// Widths are the widths of the input and of each layer's output, for hidden layers of such widths.
+func Widths(a Architecture, in, classes int, hidden []int) []int {
+	if w, ok := a.(interface {
+		Widths(in, classes int, hidden []int) []int
+	}); ok {
+		return w.Widths(in, classes, hidden)
+	}
+	return append(append([]int{in}, hidden...), classes)
 }
 
 // Layers is the number of layers.

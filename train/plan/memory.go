@@ -135,7 +135,7 @@ func (p *Split) pipeline(ready int) (arenas, heap int64) {
 
 // batchLists are the lists of a sampled batch: its edges twice, its nodes, and their offsets.
 func (p *Split) batchLists() int64 {
-	return 8*p.BatchEdges + 4*p.BatchNodes + 4*p.BatchInner +
+	return 8*p.BatchEdges + (4+p.Facts.NodeBytes)*p.BatchNodes + 4*p.BatchInner +
 		p.Facts.SeedBytes*int64(p.Facts.Batch)
 }
 

@@ -119,6 +119,13 @@ func (b *Builder) Scale(x Value, factor float32) Value {
 	return b.like(x, o)
 }
 
+// Shift is x plus a number.
+func (b *Builder) Shift(x Value, number float32) Value {
+	o := inPlace(opShift, x)
+	o.scalar = number
+	return b.like(x, o)
+}
+
 // RowScale multiplies each row of x by a value of y (rows,1), which is not learned.
 func (b *Builder) RowScale(x, y Value) Value {
 	b.check(b.p.of(y).cols == 1 && b.p.of(x).rows == b.p.of(y).rows, "RowScale", x, y)
@@ -187,7 +194,8 @@ func (p *Program) tail(x Value, rows Rows) Value {
 			return Value(i)
 		}
 	}
-	return p.new(value{rows: rows, cols: v.cols, base: x, grad: v.grad, role: v.role})
+	v.rows, v.base = rows, x
+	return p.new(v)
 }
 
 // Pull reduces the rows of x in each list to one.
@@ -255,12 +263,13 @@ func (b *Builder) Product(src, dst Value, l List) Value {
 // Degrees are 1/sqrt(1+in-degree) of the nodes that the layer reads.
 func (b *Builder) Degrees() Value { return b.p.property(InvSqrtDegree, Nodes(b.hop)) }
 
-// Weights are the weights of a list's entries.
-func (b *Builder) Weights(l List) Value { return b.p.property(EdgeWeight, Entries(l)) }
+// ListScale is, for the nodes that have lists, how many neighbors they have in the whole graph for
+// each that is in their list: sums times it estimate sums over all.
+func (b *Builder) ListScale() Value { return b.p.property(ListScale, Nodes(b.hop+1)) }
 
 func (p *Program) property(k Property, rows Rows) Value {
-	if k == InvSqrtDegree && rows.n > 0 {
-		return p.tail(p.property(k, Nodes(0)), rows)
+	if first := Nodes(int(k)); rows.n > first.n { // all nodes, or those that have lists
+		return p.tail(p.property(k, first), rows)
 	}
 	for i := range p.values {
 		if v := &p.values[i]; v.role == roleHost && v.index == int(k) && v.rows == rows {

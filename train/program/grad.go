@@ -25,7 +25,8 @@ var rules map[Kind]rule
 
 func init() {
 	rules = map[Kind]rule{opMatMul: matMulRule, opHeadMul: headMulRule, opAdd: addRule,
-		opHeadMean: headMeanRule, opScale: scaleRule, opRowScale: rowScaleRule, opBias: biasRule,
+		opHeadMean: headMeanRule, opScale: scaleRule, opRowScale: rowScaleRule,
+		opShift: shiftRule, opBias: biasRule,
 		opBiasReLU: biasReLURule, opReLU: reluRule, opELU: eluRule, opGELU: geluRule,
 		opLeakyReLU: leakyRule, opDropout: dropoutRule, opLayerNorm: layerNormRule,
 		opPullMean: pullRule(opPullMeanGrad), opPullSum: pullRule(opPullSumGrad),
@@ -161,6 +162,8 @@ func scaleRule(t *tape, o *op, dy Value) {
 }
 
 func rowScaleRule(t *tape, o *op, dy Value) { t.give(o.in[0], inPlace(opRowScale, dy, o.in[1])) }
+
+func shiftRule(t *tape, o *op, dy Value) { t.hold(o.in[0], dy) }
 
 func biasRule(t *tape, o *op, dy Value) {
 	t.give(o.in[1], simple(opColumnSum, dy))

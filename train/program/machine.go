@@ -42,6 +42,7 @@ type Machine struct {
 	// properties are those of the batch that the program reads.
 	properties [2]backend.Tensor
 	norms      []float32
+	scales     []float32
 	hops       []hopLists
 }
 
@@ -98,10 +99,15 @@ func (m *Machine) Forward(p *Program, in Input) (backend.Tensor, error) {
 		m.segments(l)
 	}
 	m.regions[regionFeatures] = m.be.Host(in.X, 1, floats)
-	if p.Degrees() {
+	if p.Reads(InvSqrtDegree) {
 		m.norms = resized(m.norms, len(in.Degrees))
 		Norms(m.norms, in.Degrees)
 		m.properties[InvSqrtDegree] = m.be.Host(m.norms, len(m.norms), 1)
+	}
+	if p.Reads(ListScale) {
+		m.scales = resized(m.scales, m.sizes.Nodes[1])
+		listScales(m.scales, in.Dense, in.Degrees)
+		m.properties[ListScale] = m.be.Host(m.scales, len(m.scales), 1)
 	}
 	m.regions[regionStep] = m.be.Scratch(1, m.layout.floats)
 	if err := m.be.Err(); err != nil {
@@ -214,7 +220,7 @@ func (m *Machine) listBytes() int64 {
 		h := &m.hops[i]
 		n += cap(h.off) + cap(h.idx) + cap(h.loopOff) + cap(h.loopIdx)
 	}
-	return 4 * int64(n+cap(m.norms))
+	return 4 * int64(n+cap(m.norms)+cap(m.scales))
 }
 
 // ListFloats is what the lists of a batch of such sizes take of a step's scratch for the backward
@@ -255,11 +261,13 @@ func (m *Machine) key(site int) uint64 {
 	return rng.Key(dropDomain, m.in.Seed, m.in.Epoch, m.in.Batch, uint64(site)) | 1
 }
 
-// Degrees says whether the program reads degrees of nodes.
-func (p *Program) Degrees() bool {
-	for i := range p.values {
-		if v := &p.values[i]; v.role == roleHost && v.index == int(InvSqrtDegree) {
-			return true
+// Reads says whether the program reads a property.
+func (p *Program) Reads(k Property) bool {
+	for i := range p.ops {
+		for _, v := range p.ops[i].in {
+			if x := p.of(v); x.role == roleHost && x.index == int(k) {
+				return true
+			}
 		}
 	}
 	return false
@@ -271,6 +279,15 @@ func resized[T any](s []T, n int) []T {
 		return make([]T, n, n+n/8)
 	}
 	return s[:n]
+}
+
+// listScales computes ListScale of the nodes that have lists; degrees are those of all.
+func listScales(scales []float32, d *sample.Dense, degrees []uint32) {
+	inner := degrees[d.NodeIDOffsets[1]:]
+	for i := range scales {
+		drawn := d.NbrOffsets[i+1] - d.NbrOffsets[i]
+		scales[i] = float32(inner[i]) / float32(max(1, drawn))
+	}
 }
 
 // Norms computes InvSqrtDegree from degrees.

@@ -21,6 +21,7 @@ const (
 	opHeadMeanGr // its gradient
 	opScale      // x times Scalar
 	opRowScale   // rows of x times the values of y (rows,1)
+	opShift      // x plus Scalar
 	opCopy       // x
 	opEmbed      // zeros, and then the rows of x
 

@@ -9,7 +9,7 @@ import (
 var kindNames = map[Kind]string{
 	opMatMul: "matmul", opMatMulTA: "matmul-ta", opMatMulTB: "matmul-tb", opHeadMul: "headmul",
 	opHeadMulTA: "headmul-ta", opHeadMulTB: "headmul-tb", opAdd: "add", opColumnSum: "column-sum",
-	opHeadMean: "head-mean", opHeadMeanGr: "head-mean-grad", opScale: "scale",
+	opHeadMean: "head-mean", opHeadMeanGr: "head-mean-grad", opScale: "scale", opShift: "shift",
 	opRowScale: "row-scale", opCopy: "copy", opEmbed: "embed", opBias: "bias",
 	opBiasReLU: "bias-relu", opReLU: "relu", opReLUGrad: "relu-grad", opELU: "elu",
 	opELUGrad: "elu-grad", opGELU: "gelu", opGELUGrad: "gelu-grad", opLeakyReLU: "leaky-relu",

@@ -161,6 +161,9 @@ var testModels = map[string]Model{
 		w := b.Product(b.Degrees(), b.Own(b.Degrees()), l)
 		return testDense(b, b.PullWeighted(h, w, l, 1, false), fmt.Sprint("p", b.hop), 4)
 	}),
+	"scaled sum": testPulled(func(b *Builder, h Value) Value {
+		return b.RowScale(b.Pull(h, b.Lists(), Sum), b.Shift(b.ListScale(), 0.1))
+	}),
 	"attention":            testPulled(testAttention(false)),
 	"attention with loops": testPulled(testAttention(true)),
 	"attention 2": testPulled(func(b *Builder, h Value) Value {

@@ -54,6 +54,9 @@ type List struct {
 	Loops bool
 }
 
+// WithLoops adds to each list an entry for its own node.
+func (l List) WithLoops() List { return List{Hop: l.Hop, Loops: true} }
+
 // String names the lists as a printed program does.
 func (l List) String() string {
 	if l.Loops {

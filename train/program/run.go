@@ -72,6 +72,8 @@ func (m *Machine) dense(o *op, t *operands) bool {
 		be.HeadMeanGrad(t.out, x, o.heads)
 	case opScale:
 		be.Scale(t.out, o.scalar)
+	case opShift:
+		be.Shift(t.out, o.scalar)
 	case opRowScale:
 		be.RowScale(t.out, y)
 	case opEmbed:

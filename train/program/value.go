@@ -37,8 +37,9 @@ type Property uint8
 const (
 	// InvSqrtDegree has for each node 1/sqrt(1+d), d being its in-degree in the whole graph.
 	InvSqrtDegree Property = iota
-	// EdgeWeight has the weight of each entry of a list.
-	EdgeWeight
+	// ListScale has for each node with a list how many neighbors it has in the whole graph for each
+	// that was drawn.
+	ListScale
 )
 
-var propertyNames = []string{"1/sqrt(1+degree)", "edge weight"}
+var propertyNames = []string{"1/sqrt(1+degree)", "neighbors/drawn"}

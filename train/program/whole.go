@@ -118,8 +118,9 @@ func (w *Whole) TableCols() int { return w.p.of(w.table).cols }
 // OutCols is the width of the layer's results.
 func (w *Whole) OutCols() int { return w.p.of(w.p.logits).cols }
 
-// Degrees says whether the layer reads degrees of nodes.
-func (w *Whole) Degrees() bool { return w.p.Degrees() }
+// Degrees says whether the layer reads degrees of nodes. Lists are whole, so that it does not need
+// them to scale their sums.
+func (w *Whole) Degrees() bool { return w.p.Reads(InvSqrtDegree) }
 
 // ColumnCols are the widths of what Columns computes.
 func (w *Whole) ColumnCols() (cols []int) {
@@ -249,6 +250,9 @@ func (p *piece) value(v Value) backend.Tensor {
 	case roleParam:
 		return p.m.params.Weight(x.index)
 	case roleHost:
+		if x.index == int(ListScale) {
+			return p.ones()
+		}
 		return p.degrees
 	}
 	for i := range prog.ops {
@@ -257,6 +261,14 @@ func (p *piece) value(v Value) backend.Tensor {
 		}
 	}
 	panic(fmt.Sprintf("BUG: %s is not computed from the nodes' own rows", prog.name(v)))
+}
+
+// ones is the value of ListScale: lists are whole.
+func (p *piece) ones() backend.Tensor {
+	t := p.m.be.Scratch(p.rows, 1)
+	p.m.be.Zero(t)
+	p.m.be.Shift(t, 1)
+	return t
 }
 
 // compute does an operation on rows of nodes.

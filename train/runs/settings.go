@@ -29,8 +29,11 @@ type Settings struct {
 	// Fanout is the number of neighbors drawn at each hop, the first next to the seeds, and by
 	// its length the number of layers; sample.All takes whole lists.
 	Fanout []int `json:"fanout"`
-	// Hidden is the width of the layers between.
-	Hidden int `json:"hidden"`
+	// Hidden is the width of the layers between, unless Widths has those of each.
+	Hidden int   `json:"hidden"`
+	Widths []int `json:"widths,omitempty"`
+	// Options are those of the architecture.
+	model.Options
 	// Batch is the number of seeds of a step.
 	Batch int `json:"batch"`
 	// Epochs is the most epochs that are trained; EpochsAuto is as many as Resolve finds right, and
@@ -141,11 +144,15 @@ func (c *Settings) Plan() plan.Settings {
 
 // Dims are the widths of the input and of each layer.
 func (c *Settings) Dims(in, classes int) []int {
-	dims := []int{in}
-	for range len(c.Fanout) - 1 {
-		dims = append(dims, c.Hidden)
+	a, err := model.Find(c.Model)
+	if err != nil {
+		panic("BUG: settings were not checked: " + err.Error())
 	}
-	return append(dims, classes)
+	hidden := c.Widths
+	if len(hidden) == 0 {
+		hidden = slices.Repeat([]int{c.Hidden}, len(c.Fanout)-1)
+	}
+	return model.Widths(a, in, classes, hidden)
 }
 
 // InPlace says whether the first layer may average features where they are. Dropout copies a list's
@@ -230,6 +237,13 @@ func (c *Settings) validateModel() error {
 	if _, err := model.Find(c.Model); err != nil {
 		return fmt.Errorf("train: %w", err)
 	}
+	if n := len(c.Widths); n > 0 && (n != len(c.Fanout)-1 || slices.Min(c.Widths) < 1) {
+		return fmt.Errorf("train: hidden %v: give one width, or one of each of the %d layers "+
+			"before the last (--fanout says how many there are)", c.Widths, len(c.Fanout)-1)
+	}
+	if err := c.Spec(c.Dims(1, 1)).Validate(); err != nil {
+		return fmt.Errorf("train: %w", err)
+	}
 	if err := (sample.Config{Fanout: c.Fanout}).Validate(); err != nil {
 		return fmt.Errorf("train: %w", err)
 	}
@@ -242,7 +256,8 @@ func (c *Settings) Spec(dims []int) *model.Spec {
 	if err != nil {
 		panic("BUG: settings were not checked: " + err.Error())
 	}
-	return &model.Spec{Architecture: a, Dims: dims, Dropout: float32(c.Dropout)}
+	return &model.Spec{Architecture: a, Dims: dims, Dropout: float32(c.Dropout),
+		Options: c.Options}
 }
 
 func (c *Settings) validateRates() error {
@@ -285,7 +300,9 @@ func (c *Settings) SameResult(old *Settings) error {
 		now, was any
 	}{
 		{"model", c.Model, old.Model}, {"fanout", fmt.Sprint(c.Fanout), fmt.Sprint(old.Fanout)},
-		{"hidden", c.Hidden, old.Hidden}, {"batch", c.Batch, old.Batch}, {"lr", c.LR, old.LR},
+		{"hidden", fmt.Sprint(c.Hidden, c.Widths), fmt.Sprint(old.Hidden, old.Widths)},
+		{"options of the model", c.Options.String(), old.Options.String()},
+		{"batch", c.Batch, old.Batch}, {"lr", c.LR, old.LR},
 		{"weight-decay", c.WeightDecay, old.WeightDecay}, {"dropout", c.Dropout, old.Dropout},
 		{"optimizer", c.Optimizer, old.Optimizer}, {"loss", c.Loss, old.Loss},
 		{"metric", c.Metric, old.Metric}, {"normalize", c.Normalize, old.Normalize},

@@ -1,0 +1,22 @@
+package main
+
+import (
+	"gdb/cmd/gdb/flagvalue"
+	"gdb/train/model"
+
+	"github.com/spf13/pflag"
+)
+
+// bindModel adds the flags of architectures.
+func bindModel(f *pflag.FlagSet, o *model.Options) {
+	f.IntVar(&o.Heads, "heads", o.Heads, "attention heads of gat and gatv2 (default 4)")
+	f.StringVar(&o.Aggregate, "aggregate", o.Aggregate, "how neighbors are summed up: "+
+		oneOf(model.OptionValues("aggregate"))+" (default auto, the model's own)")
+	f.BoolVar(&o.Residual, "residual", o.Residual, "add the input of each layer to its output")
+	f.StringVar(&o.Norm, "norm", o.Norm, "scale the rows of hidden layers: "+
+		oneOf(model.OptionValues("norm"))+" (default none)")
+	f.StringVar(&o.Activation, "activation", o.Activation,
+		oneOf(model.OptionValues("activation"))+" (default auto, the model's own)")
+	f.Var(&flagvalue.Rate{To: &o.InputDropout}, "input-dropout",
+		"share of features dropped (default: as --dropout)")
+}

@@ -1,0 +1,32 @@
+package model
+
+import "gdb/train/program"
+
+// gatv2 is the attention of Brody, Alon and Yahav ("How Attentive are Graph Attention Networks?"):
+// as gat, but a(u,v) is the softmax over u of a·LeakyReLU(W_src·h(u) + W_dst·h(v)), so that which
+// neighbor weighs most may differ from node to node.
+type gatv2 struct{}
+
+// Name is gatv2.
+func (gatv2) Name() string { return "gatv2" }
+
+// Check refuses widths that are no multiple of the heads.
+func (gatv2) Check(s *Spec) error { return s.checkHeads() }
+
+// Layer is a layer of GATv2.
+func (gatv2) Layer(b *program.Builder, s *Spec, l int, x program.Value) program.Value {
+	at, heads := layerName(l), s.heads()
+	cols := heads * s.headWidth(l)
+	source := b.Param(at+"weights of sources", s.Dims[l], cols, program.Glorot)
+	target := b.Param(at+"weights of targets", s.Dims[l], cols, program.Glorot)
+	attention := b.Param(at+"attention", 1, cols, program.Glorot)
+	x = s.drop(b, l, x)
+	z, lists := b.MatMul(x, source), b.Lists().WithLoops()
+	scores := b.Scores2(z, b.MatMul(b.Own(x), target), attention, lists, heads, leak)
+	weights := b.Dropout(b.Softmax(scores, lists), s.Dropout)
+	y := b.PullWeighted(z, weights, lists, heads, false)
+	if s.last(l) {
+		y = b.HeadMean(y, heads)
+	}
+	return s.finish(b, l, x, y, "elu")
+}

@@ -1,0 +1,45 @@
+package model
+
+import (
+	"errors"
+
+	"gdb/train/program"
+)
+
+// gcn is the graph convolution of Kipf and Welling ("Semi-Supervised Classification with Graph
+// Convolutional Networks"): h'(v) = W·sum(h(u)/sqrt((1+d(u))(1+d(v))): u in N(v) and v) + b, then
+// ReLU but after the last layer; d are in-degrees in the whole graph. With --aggregate mean, each
+// of N(v) and v counts 1/(1+d(v)).
+type gcn struct{}
+
+// Name is gcn.
+func (gcn) Name() string { return "gcn" }
+
+// Check refuses what has no meaning.
+func (gcn) Check(s *Spec) error {
+	if s.Aggregate == "max" {
+		return errors.New("aggregate max: gcn has sum (symmetric) and mean; sage has max")
+	}
+	return nil
+}
+
+// Layer is a layer of GCN.
+func (gcn) Layer(b *program.Builder, s *Spec, l int, x program.Value) program.Value {
+	w := b.Param(layerName(l)+"weights", s.Dims[l], s.Dims[l+1], program.Glorot)
+	x = s.drop(b, l, x)
+	y := b.MatMul(s.propagate(b, x), w)
+	return s.finish(b, l, x, y, "relu")
+}
+
+// propagate is the product of the normalized adjacency matrix, with self loops, and x.
+func (s *Spec) propagate(b *program.Builder, x program.Value) program.Value {
+	norm := b.Own(b.Degrees())
+	squared := b.RowScale(norm, norm)
+	if s.Aggregate == "mean" { // of n neighbors and the node itself: (n·mean + x)/(n+1)
+		y := b.RowScale(b.Pull(x, b.Lists(), program.Mean), b.Scale(b.Shift(squared, -1), -1))
+		return b.Add(y, b.RowScale(b.Own(x), squared))
+	}
+	weights := b.Product(b.Degrees(), b.RowScale(norm, b.ListScale()), b.Lists())
+	y := b.PullWeighted(x, weights, b.Lists(), 1, false)
+	return b.Add(y, b.RowScale(b.Own(x), squared))
+}

@@ -1,0 +1,27 @@
+package model
+
+import "gdb/train/program"
+
+// gin is the graph isomorphism network of Xu and others ("How Powerful are Graph Neural
+// Networks?"), with ε = 0: h'(v) = W_2·ReLU(W_1·(h(v) + sum(h(u): u in N(v))) + b_1) + b_2, then
+// ReLU but after the last layer.
+type gin struct{}
+
+// Name is gin.
+func (gin) Name() string { return "gin" }
+
+// Layer is a layer of GIN.
+func (gin) Layer(b *program.Builder, s *Spec, l int, x program.Value) program.Value {
+	in, out, at := s.Dims[l], s.Dims[l+1], layerName(l)
+	inner := out
+	if s.last(l) { // classes may be few
+		inner = s.Dims[l]
+	}
+	first := b.Param(at+"weights 1", in, inner, program.Glorot)
+	bias := b.Param(at+"bias 1", 1, inner, program.Zero)
+	second := b.Param(at+"weights 2", inner, out, program.Glorot)
+	x = s.drop(b, l, x)
+	sum := b.Add(s.pull(b, x, s.reduce(program.Sum)), b.Own(x))
+	y := b.MatMul(b.ReLU(b.Bias(b.MatMul(sum, first), bias)), second)
+	return s.finish(b, l, x, y, "relu")
+}

@@ -1,0 +1,164 @@
+package model
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+
+	"gdb/train/program"
+)
+
+// Options are what architectures have in common. The zero value is what each has by itself.
+type Options struct {
+	// Heads is the number of attention heads, of architectures that have them; 0 is 4.
+	Heads int `json:"heads,omitempty"`
+	// Aggregate is how the rows of a list become one: mean, max or sum; "" is the architecture's
+	// own way.
+	Aggregate string `json:"aggregate,omitempty"`
+	// Residual adds a layer's input to its output, through a product where their widths differ.
+	Residual bool `json:"residual,omitempty"`
+	// Norm is none or layer: each row has mean 0 and variance 1 before the activation. "" is none.
+	Norm string `json:"norm,omitempty"`
+	// Activation is relu, elu or gelu; "" is the architecture's own.
+	Activation string `json:"activation,omitempty"`
+	// InputDropout is the share of features that are dropped out; nil is as in the other layers.
+	InputDropout *float64 `json:"input_dropout,omitempty"`
+}
+
+// String names the options that are set.
+func (o Options) String() string {
+	b, err := json.Marshal(o)
+	if err != nil {
+		panic("BUG: encode options: " + err.Error())
+	}
+	return string(b)
+}
+
+// OptionValues are the values that options may have, by their names.
+func OptionValues(name string) []string {
+	switch name {
+	case "aggregate":
+		return []string{"auto", "mean", "max", "sum"}
+	case "norm":
+		return []string{"none", "layer"}
+	case "activation":
+		return []string{"auto", "relu", "elu", "gelu"}
+	}
+	return nil
+}
+
+// headsDefault is the number of attention heads.
+const headsDefault = 4
+
+// Validate reports the first option that makes no sense for a model of such widths.
+func (s *Spec) Validate() error {
+	for _, o := range []struct{ name, value string }{{"aggregate", s.Aggregate}, {"norm", s.Norm},
+		{"activation", s.Activation}} {
+		if o.value != "" && !slices.Contains(OptionValues(o.name), o.value) {
+			return fmt.Errorf("unknown %s %q: known are %s", o.name, o.value,
+				strings.Join(OptionValues(o.name), ", "))
+		}
+	}
+	if d := s.InputDropout; d != nil && !(*d >= 0 && *d < 1) {
+		return fmt.Errorf("input-dropout %g: give a number from 0 to below 1", *d)
+	}
+	if s.Heads < 0 {
+		return fmt.Errorf("heads %d: give at least 1", s.Heads)
+	}
+	if c, ok := s.Architecture.(interface{ Check(s *Spec) error }); ok {
+		return c.Check(s)
+	}
+	return nil
+}
+
+// heads is the number of attention heads.
+func (s *Spec) heads() int {
+	if s.Heads == 0 {
+		return headsDefault
+	}
+	return s.Heads
+}
+
+// checkHeads reports hidden layers that are no multiple of the heads.
+func (s *Spec) checkHeads() error {
+	for _, d := range s.Dims[1:s.Layers()] {
+		if d%s.heads() != 0 {
+			return fmt.Errorf("hidden %d: give a multiple of the %d heads (--heads), each of "+
+				"which has its part", d, s.heads())
+		}
+	}
+	return nil
+}
+
+// reduce is how lists are reduced.
+func (s *Spec) reduce(own program.Reduce) program.Reduce {
+	switch s.Aggregate {
+	case "mean":
+		return program.Mean
+	case "max":
+		return program.Max
+	case "sum":
+		return program.Sum
+	}
+	return own
+}
+
+// drop drops values of a layer's input out.
+func (s *Spec) drop(b *program.Builder, l int, x program.Value) program.Value {
+	rate := s.Dropout
+	if l == 0 && s.InputDropout != nil {
+		rate = float32(*s.InputDropout)
+	}
+	return b.Dropout(x, rate)
+}
+
+// pull reduces lists. A sum over some of a list's neighbors is scaled to what it is over all of
+// them, as far as can be told: evaluation has them all.
+func (s *Spec) pull(b *program.Builder, x program.Value, r program.Reduce) program.Value {
+	y := b.Pull(x, b.Lists(), r)
+	if r == program.Sum {
+		y = b.RowScale(y, b.ListScale())
+	}
+	return y
+}
+
+// finish ends layer l: y is what it computed without its bias, x its input. own is the activation
+// of the architecture.
+func (s *Spec) finish(b *program.Builder, l int, x, y program.Value,
+	own string) program.Value {
+	at := layerName(l)
+	y = b.Bias(y, b.Param(at+"bias", 1, b.Cols(y), program.Zero))
+	if s.Residual {
+		y = b.Add(y, s.shortcut(b, l, b.Own(x), b.Cols(y)))
+	}
+	if s.last(l) {
+		return y
+	}
+	if s.Norm == "layer" {
+		y = b.LayerNorm(y, b.Param(at+"norm scale", 1, b.Cols(y), program.One),
+			b.Param(at+"norm shift", 1, b.Cols(y), program.Zero))
+	}
+	activation := s.Activation
+	if activation == "" || activation == "auto" {
+		activation = own
+	}
+	switch activation {
+	case "elu":
+		return b.ELU(y)
+	case "gelu":
+		return b.GELU(y)
+	}
+	return b.ReLU(y)
+}
+
+// shortcut is a layer's input as it is added to its output.
+func (s *Spec) shortcut(b *program.Builder, l int, x program.Value, cols int) program.Value {
+	if b.Cols(x) == cols {
+		return x
+	}
+	return b.MatMul(x, b.Param(layerName(l)+"residual", b.Cols(x), cols, program.Glorot))
+}
+
+// layerName begins the names of a layer's parameters.
+func layerName(l int) string { return fmt.Sprintf("layer %d ", l+1) }

@@ -1,0 +1,35 @@
+package model
+
+import "gdb/train/program"
+
+// sgc is the simplified graph convolution of Wu and others ("Simplifying Graph Convolutional
+// Networks"): the features are propagated as in gcn once a layer, and then multiplied by W.
+type sgc struct{}
+
+// Name is sgc.
+func (sgc) Name() string { return "sgc" }
+
+// Check refuses what has no meaning.
+func (sgc) Check(s *Spec) error { return gcn{}.Check(s) }
+
+// Widths are those of the features until the last layer.
+func (sgc) Widths(in, classes int, hidden []int) []int {
+	dims := []int{in}
+	for range hidden {
+		dims = append(dims, in)
+	}
+	return append(dims, classes)
+}
+
+// Layer propagates, and the last layer multiplies.
+func (sgc) Layer(b *program.Builder, s *Spec, l int, x program.Value) program.Value {
+	if l == 0 {
+		x = s.drop(b, l, x)
+	}
+	y := s.propagate(b, x)
+	if !s.last(l) {
+		return y
+	}
+	w := b.Param("weights", s.Dims[0], s.Dims[l+1], program.Glorot)
+	return b.Bias(b.MatMul(y, w), b.Param("bias", 1, s.Dims[l+1], program.Zero))
+}
