@@ -2,47 +2,54 @@ package kernel
 
 // LeakyReLU is x = x where it is positive and else slope·x, in place.
 func LeakyReLU(p *Pool, x []float32, slope float32) {
-	p.span(len(x), flatPart, func(lo, hi int) { refLeaky(x[lo:hi], slope) })
+	fn := level().leaky
+	p.span(len(x), flatPart, func(lo, hi int) { fn(x[lo:hi], slope) })
 }
 
 // LeakyReLUGrad is the gradient of LeakyReLU, in place: dx is multiplied by slope, which is not
 // negative, where the output y is not positive.
 func LeakyReLUGrad(p *Pool, dx, y []float32, slope float32) {
 	dx = dx[:len(y)]
-	p.span(len(y), flatPart, func(lo, hi int) { refLeakyGrad(dx[lo:hi], y[lo:hi], slope) })
+	fn := level().leakyGrad
+	p.span(len(y), flatPart, func(lo, hi int) { fn(dx[lo:hi], y[lo:hi], slope) })
 }
 
 // ELU is x = x where it is positive and else exp(x)-1, in place (Clevert, Unterthiner and
 // Hochreiter).
 func ELU(p *Pool, x []float32) {
-	p.span(len(x), flatPart, func(lo, hi int) { refELU(x[lo:hi]) })
+	fn := level().elu
+	p.span(len(x), flatPart, func(lo, hi int) { fn(x[lo:hi]) })
 }
 
 // ELUGrad is the gradient of ELU, in place: dx is multiplied by y+1 where the output y is not
 // positive.
 func ELUGrad(p *Pool, dx, y []float32) {
 	dx = dx[:len(y)]
-	p.span(len(y), flatPart, func(lo, hi int) { refELUGrad(dx[lo:hi], y[lo:hi]) })
+	fn := level().eluGrad
+	p.span(len(y), flatPart, func(lo, hi int) { fn(dx[lo:hi], y[lo:hi]) })
 }
 
 // GELU is y = x·Φ(x), Φ being the normal distribution (Hendrycks and Gimpel, the exact form).
 func GELU(p *Pool, y, x []float32) {
 	y = y[:len(x)]
-	p.span(len(x), flatPart, func(lo, hi int) { refGELU(y[lo:hi], x[lo:hi]) })
+	fn := level().gelu
+	p.span(len(x), flatPart, func(lo, hi int) { fn(y[lo:hi], x[lo:hi]) })
 }
 
 // GELUGrad is the gradient of GELU, in place: dx is multiplied by the derivative at the input x.
 func GELUGrad(p *Pool, dx, x []float32) {
 	dx = dx[:len(x)]
-	p.span(len(x), flatPart, func(lo, hi int) { refGELUGrad(dx[lo:hi], x[lo:hi]) })
+	fn := level().geluGrad
+	p.span(len(x), flatPart, func(lo, hi int) { fn(dx[lo:hi], x[lo:hi]) })
 }
 
 // RowScale is y[i] = x[i]·f[i] for the rows of y(rows,n), which may be x, and f(rows).
 func RowScale(p *Pool, y, x, f []float32, rows, n int) {
 	y, x, f = y[:rows*n], x[:rows*n], f[:rows]
+	times := level().times
 	p.span(rows, rowsPart(n), func(lo, hi int) {
 		for i := lo; i < hi; i++ {
-			refTimes(y[i*n:i*n+n], x[i*n:i*n+n], f[i])
+			times(y[i*n:i*n+n], x[i*n:i*n+n], f[i])
 		}
 	})
 }
@@ -50,5 +57,6 @@ func RowScale(p *Pool, y, x, f []float32, rows, n int) {
 // AddScaled is dst += a·src.
 func AddScaled(p *Pool, dst, src []float32, a float32) {
 	dst = dst[:len(src)]
-	p.span(len(src), flatPart, func(lo, hi int) { refAddScaled(dst[lo:hi], src[lo:hi], a) })
+	fn := level().addScaled
+	p.span(len(src), flatPart, func(lo, hi int) { fn(dst[lo:hi], src[lo:hi], a) })
 }

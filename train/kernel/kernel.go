@@ -14,3 +14,4 @@ package kernel
 //go:generate go run -tags avogen ./gen segment
 //go:generate go run -tags avogen ./gen edge
 //go:generate go run -tags avogen ./gen vector
+//go:generate go run -tags avogen ./gen activation

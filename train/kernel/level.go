@@ -40,12 +40,23 @@ type ops struct {
 	adam     func(w, g, m, v []float32, c *adamPlan)
 	sgd      func(w, g []float32, lr, weightDecay float32)
 	adagrad  func(w, g, s []float32, lr, eps, weightDecay float32)
+
+	times     func(y, x []float32, f float32)
+	addScaled func(dst, src []float32, a float32)
+	leaky     func(x []float32, slope float32)
+	leakyGrad func(dx, y []float32, slope float32)
+	elu       func(x []float32)
+	eluGrad   func(dx, y []float32)
+	gelu      func(y, x []float32)
+	geluGrad  func(dx, x []float32)
 }
 
 var plainOps = ops{
 	bias: refBias, biasReLU: refBiasReLU, reluGrad: refReLUGrad, dropout: refDropout,
 	add: refAdd, scale: refScale, rowMax: refRowMax, expSum: refExpSum,
 	adam: refAdam, sgd: refSGD, adagrad: refAdagrad,
+	times: refTimes, addScaled: refAddScaled, leaky: refLeaky, leakyGrad: refLeakyGrad,
+	elu: refELU, eluGrad: refELUGrad, gelu: refGELU, geluGrad: refGELUGrad,
 }
 
 // active is the level in use; tests change it.

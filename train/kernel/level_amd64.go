@@ -59,6 +59,8 @@ var avx512Ops = ops{
 	add:     addAVX512, scale: scaleAVX512, rowMax: rowMaxAVX512, expSum: expSumAVX512,
 	adam: func(w, g, m, v []float32, c *adamPlan) { adamAVX512(w, g, m, v, &c.l2) },
 	sgd:  sgdAVX512, adagrad: adagradAVX512,
+	times: timesAVX512, addScaled: addScaledAVX512, leaky: leakyAVX512, leakyGrad: leakyGradAVX512,
+	elu: eluAVX512, eluGrad: eluGradAVX512, gelu: geluAVX512, geluGrad: geluGradAVX512,
 }
 
 var avx2Ops = ops{
@@ -88,4 +90,6 @@ var avx2Ops = ops{
 	add:     addAVX2, scale: scaleAVX2, rowMax: rowMaxAVX2, expSum: expSumAVX2,
 	adam: func(w, g, m, v []float32, c *adamPlan) { adamAVX2(w, g, m, v, &c.l2) },
 	sgd:  sgdAVX2, adagrad: adagradAVX2,
+	times: timesAVX2, addScaled: addScaledAVX2, leaky: leakyAVX2, leakyGrad: leakyGradAVX2,
+	elu: eluAVX2, eluGrad: eluGradAVX2, gelu: geluAVX2, geluGrad: geluGradAVX2,
 }

@@ -16,11 +16,11 @@ import (
 
 func main() {
 	families := map[string]func(){"gemm": gemm, "segment": segment, "vector": vector,
-		"edge": edge}
+		"edge": edge, "activation": activation}
 	name := os.Args[len(os.Args)-1]
 	family, ok := families[name]
 	if !ok {
-		fmt.Fprintln(os.Stderr, "gen: the argument is gemm, segment, edge or vector")
+		fmt.Fprintln(os.Stderr, "gen: the argument is gemm, segment, edge, vector or activation")
 		os.Exit(2) //lint:exit this is a main.go, of the generator
 	}
 	os.Args = []string{"gen", "-out", name + "_amd64.s", "-stubs", name + "_amd64.go",

@@ -46,7 +46,7 @@ func (s isa) fold(v reg.VecVirtual, first, second reg.Vec,
 func rowMax(s isa) {
 	s.text("rowMax", "func(x []float32) float32", "is the largest value of x.")
 	x := base("x")
-	best := s.constant(math.Float32bits(float32(math.Inf(-1))))
+	best := s.float(float32(math.Inf(-1)))
 	s.loop(length("x"), func(a at) {
 		v := a.load(x)
 		switch {
@@ -76,34 +76,16 @@ const (
 	expLeast = -64
 )
 
-// expSum computes exp(x-shift) as 2^n·exp(r), n an integer and r small.
+// expSum computes exp(x-shift).
 func expSum(s isa) {
 	s.text("expSum", "func(out, x []float32, shift float32) float32",
 		"writes exp(x-shift), for x at most shift, and returns the sum: see refExpSum.")
 	out, x, shift := base("out"), base("x"), s.broadcast(floatParam("shift"))
-	sum := s.zero()
-	f := func(v float32) reg.VecVirtual { return s.constant(math.Float32bits(v)) }
-	log2e, high, low, least := f(math.Log2E), f(ln2High), f(ln2Low), f(expLeast)
-	table := s.expTable()
+	sum, e := s.zero(), s.newExp()
 	s.loop(length("x"), func(a at) {
-		r, n, t := a.load(x), s.vec(), s.vec()
+		r := a.load(x)
 		VSUBPS(shift, r, r)
-		normal := s.greater(r, least)
-		VMULPS(log2e, r, n)
-		VCVTPS2DQ(n, n)
-		VCVTDQ2PS(n, t)
-		VFNMADD231PS(high, t, r)
-		VFNMADD231PS(low, t, r)
-		p := s.broadcast(table.Offset(0))
-		for i := 1; i < len(expPolynomial); i++ {
-			VFMADD213PS(s.broadcast(table.Offset(4*i)), r, p)
-		}
-		VMULPS(r, p, p)
-		VFMADD213PS(r, r, p)
-		VADDPS(s.broadcast(table.Offset(4*len(expPolynomial))), p, p)
-		VPSLLD(U8(23), n, n)
-		VPADDD(n, p, p)
-		s.keepNormal(normal, r, p)
+		p := e.of(r)
 		if a.rest != nil {
 			s.keep(*a.rest, p)
 		}
@@ -111,6 +93,42 @@ func expSum(s isa) {
 		VADDPS(p, sum, sum)
 	})
 	s.result(sum, func(a, b, to reg.Register) { VADDPS(a, b, to) })
+}
+
+// exp holds what exponentials need in registers.
+type exp struct {
+	s                       isa
+	log2e, high, low, least reg.VecVirtual
+	table                   Mem
+}
+
+func (s isa) newExp() *exp {
+	coefficients := append(expPolynomial[:len(expPolynomial):len(expPolynomial)], 1)
+	return &exp{s, s.float(math.Log2E), s.float(ln2High), s.float(ln2Low), s.float(expLeast),
+		s.table("expTable", coefficients)}
+}
+
+// of returns exp(r), for r at most 0, as 2^n·exp(r'), n an integer and r' small. It changes r.
+func (e *exp) of(r reg.VecVirtual) reg.VecVirtual {
+	s := e.s
+	n, t := s.vec(), s.vec()
+	normal := s.greater(r, e.least)
+	VMULPS(e.log2e, r, n)
+	VCVTPS2DQ(n, n)
+	VCVTDQ2PS(n, t)
+	VFNMADD231PS(e.high, t, r)
+	VFNMADD231PS(e.low, t, r)
+	p := s.broadcast(e.table.Offset(0))
+	for i := 1; i < len(expPolynomial); i++ {
+		VFMADD213PS(s.broadcast(e.table.Offset(4*i)), r, p)
+	}
+	VMULPS(r, p, p)
+	VFMADD213PS(r, r, p)
+	VADDPS(s.broadcast(e.table.Offset(4*len(expPolynomial))), p, p)
+	VPSLLD(U8(23), n, n)
+	VPADDD(n, p, p)
+	s.keepNormal(normal, r, p)
+	return p
 }
 
 // keepNormal zeros the lanes of p that are not normal, but for those in which r is NaN.
@@ -127,11 +145,18 @@ func (s isa) keepNormal(normal mask, r, p reg.VecVirtual) {
 	s.keep(normal, p)
 }
 
-// expTable holds the polynomial and 1.
-func (s isa) expTable() Mem {
-	m := GLOBL("expTable"+s.name, RODATA|NOPTR)
-	for i, c := range append(expPolynomial[:len(expPolynomial):len(expPolynomial)], 1) {
-		DATA(4*i, U32(math.Float32bits(c)))
+var tables = map[string]Mem{}
+
+// table holds floats in memory, once for each instruction set.
+func (s isa) table(name string, values []float32) Mem {
+	name += s.name
+	m, ok := tables[name]
+	if !ok {
+		m = GLOBL(name, RODATA|NOPTR)
+		for i, c := range values {
+			DATA(4*i, U32(math.Float32bits(c)))
+		}
+		tables[name] = m
 	}
 	return m
 }
