@@ -108,7 +108,12 @@ func EdgeScores2(p *Pool, s, xl, xr, att []float32, off, idx []uint32, heads, d 
 	n := heads * d
 	xr, att = xr[:l.count()*n], att[:n]
 	l.span(p, len(xl)/n, func(l lists, first, entry int) {
-		refEdgeScores2(s[entry*heads:], xl, xr[first*n:], att, &l, slope)
+		own, to := xr[first*n:], s[entry*heads:]
+		if o := level().sums; o != nil {
+			o.scores(o.score, own, xl, to, att, nil, nil, &l, slope, false, true)
+			return
+		}
+		refEdgeScores2(to, xl, own, att, &l, slope)
 	})
 }
 
@@ -130,7 +135,12 @@ func EdgeScores2Grad(p *Pool, dxr, datt, ds, xl, xr, att []float32, off, idx []u
 	l.span(p, len(xl)/n, func(l lists, first, entry int) {
 		sum := sums[first/size*n:][:n]
 		clear(sum)
-		refEdgeScores2Grad(dxr[first*n:], sum, ds[entry*heads:], xl, xr[first*n:], att, &l, slope)
+		out, own, grad := dxr[first*n:], xr[first*n:], ds[entry*heads:]
+		if o := level().sums; o != nil {
+			o.scores(o.scoreGrad, own, xl, grad, att, out, sum, &l, slope, false, false)
+			return
+		}
+		refEdgeScores2Grad(out, sum, grad, xl, own, att, &l, slope)
 	})
 	add := level().add
 	for i := range parts {
@@ -150,11 +160,12 @@ func (t *Transposed) EdgeScores2SrcGrad(p *Pool, dxl, ds, xl, xr, att []float32,
 		l := lists{off: t.off[lo : hi+1], idx: t.idx, heads: heads, d: d}
 		own := p.takeFloats(l.entries() * heads)
 		gatherHeads(own, ds, t.entries(lo, hi), heads)
-		out := dxl[lo*n : hi*n]
-		if !accumulate {
-			clear(out)
+		out, row := dxl[lo*n:hi*n], xl[lo*n:hi*n]
+		if o := level().sums; o != nil {
+			o.scores(o.scoreOwnGrad, row, xr, own, att, out, nil, &l, slope, accumulate, false)
+		} else {
+			refEdgeScores2Src(out, own, xr, row, att, &l, slope, accumulate)
 		}
-		refEdgeScores2Src(out, own, xr, xl[lo*n:hi*n], att, &l, slope)
 		p.giveFloats(own)
 	})
 }

@@ -2,242 +2,242 @@
 
 package kernel
 
-// edgeSumAVX2_1 adds weighted rows of 1 vectors: see edgeFunc.
+// edgeSumAVX2_1 works on rows of 1 vectors. It adds weighted rows: see edgeFunc.
 //
 //go:noescape
 func edgeSumAVX2_1(out *float32, x *float32, weight *float32, off *uint32, idx *uint32, lists int, heads int, xRow uintptr, xHead uintptr, ownHead uintptr, lanes int, accumulate uint64)
 
-// edgeDotAVX2_1 multiplies rows of 1 vectors: see edgeFunc.
+// edgeDotAVX2_1 works on rows of 1 vectors. It multiplies rows: see edgeFunc.
 //
 //go:noescape
 func edgeDotAVX2_1(own *float32, x *float32, dw *float32, off *uint32, idx *uint32, lists int, heads int, xRow uintptr, xHead uintptr, ownHead uintptr, lanes int, accumulate uint64)
 
-// edgeSumAVX2_2 adds weighted rows of 2 vectors: see edgeFunc.
+// edgeSumAVX2_2 works on rows of 2 vectors. It adds weighted rows: see edgeFunc.
 //
 //go:noescape
 func edgeSumAVX2_2(out *float32, x *float32, weight *float32, off *uint32, idx *uint32, lists int, heads int, xRow uintptr, xHead uintptr, ownHead uintptr, lanes int, accumulate uint64)
 
-// edgeDotAVX2_2 multiplies rows of 2 vectors: see edgeFunc.
+// edgeDotAVX2_2 works on rows of 2 vectors. It multiplies rows: see edgeFunc.
 //
 //go:noescape
 func edgeDotAVX2_2(own *float32, x *float32, dw *float32, off *uint32, idx *uint32, lists int, heads int, xRow uintptr, xHead uintptr, ownHead uintptr, lanes int, accumulate uint64)
 
-// edgeSumAVX2_3 adds weighted rows of 3 vectors: see edgeFunc.
+// edgeSumAVX2_3 works on rows of 3 vectors. It adds weighted rows: see edgeFunc.
 //
 //go:noescape
 func edgeSumAVX2_3(out *float32, x *float32, weight *float32, off *uint32, idx *uint32, lists int, heads int, xRow uintptr, xHead uintptr, ownHead uintptr, lanes int, accumulate uint64)
 
-// edgeDotAVX2_3 multiplies rows of 3 vectors: see edgeFunc.
+// edgeDotAVX2_3 works on rows of 3 vectors. It multiplies rows: see edgeFunc.
 //
 //go:noescape
 func edgeDotAVX2_3(own *float32, x *float32, dw *float32, off *uint32, idx *uint32, lists int, heads int, xRow uintptr, xHead uintptr, ownHead uintptr, lanes int, accumulate uint64)
 
-// edgeSumAVX2_4 adds weighted rows of 4 vectors: see edgeFunc.
+// edgeSumAVX2_4 works on rows of 4 vectors. It adds weighted rows: see edgeFunc.
 //
 //go:noescape
 func edgeSumAVX2_4(out *float32, x *float32, weight *float32, off *uint32, idx *uint32, lists int, heads int, xRow uintptr, xHead uintptr, ownHead uintptr, lanes int, accumulate uint64)
 
-// edgeDotAVX2_4 multiplies rows of 4 vectors: see edgeFunc.
+// edgeDotAVX2_4 works on rows of 4 vectors. It multiplies rows: see edgeFunc.
 //
 //go:noescape
 func edgeDotAVX2_4(own *float32, x *float32, dw *float32, off *uint32, idx *uint32, lists int, heads int, xRow uintptr, xHead uintptr, ownHead uintptr, lanes int, accumulate uint64)
 
-// edgeSumAVX2_5 adds weighted rows of 5 vectors: see edgeFunc.
+// edgeSumAVX2_5 works on rows of 5 vectors. It adds weighted rows: see edgeFunc.
 //
 //go:noescape
 func edgeSumAVX2_5(out *float32, x *float32, weight *float32, off *uint32, idx *uint32, lists int, heads int, xRow uintptr, xHead uintptr, ownHead uintptr, lanes int, accumulate uint64)
 
-// edgeDotAVX2_5 multiplies rows of 5 vectors: see edgeFunc.
+// edgeDotAVX2_5 works on rows of 5 vectors. It multiplies rows: see edgeFunc.
 //
 //go:noescape
 func edgeDotAVX2_5(own *float32, x *float32, dw *float32, off *uint32, idx *uint32, lists int, heads int, xRow uintptr, xHead uintptr, ownHead uintptr, lanes int, accumulate uint64)
 
-// edgeSumAVX2_6 adds weighted rows of 6 vectors: see edgeFunc.
+// edgeSumAVX2_6 works on rows of 6 vectors. It adds weighted rows: see edgeFunc.
 //
 //go:noescape
 func edgeSumAVX2_6(out *float32, x *float32, weight *float32, off *uint32, idx *uint32, lists int, heads int, xRow uintptr, xHead uintptr, ownHead uintptr, lanes int, accumulate uint64)
 
-// edgeDotAVX2_6 multiplies rows of 6 vectors: see edgeFunc.
+// edgeDotAVX2_6 works on rows of 6 vectors. It multiplies rows: see edgeFunc.
 //
 //go:noescape
 func edgeDotAVX2_6(own *float32, x *float32, dw *float32, off *uint32, idx *uint32, lists int, heads int, xRow uintptr, xHead uintptr, ownHead uintptr, lanes int, accumulate uint64)
 
-// edgeSumAVX2_7 adds weighted rows of 7 vectors: see edgeFunc.
+// edgeSumAVX2_7 works on rows of 7 vectors. It adds weighted rows: see edgeFunc.
 //
 //go:noescape
 func edgeSumAVX2_7(out *float32, x *float32, weight *float32, off *uint32, idx *uint32, lists int, heads int, xRow uintptr, xHead uintptr, ownHead uintptr, lanes int, accumulate uint64)
 
-// edgeDotAVX2_7 multiplies rows of 7 vectors: see edgeFunc.
+// edgeDotAVX2_7 works on rows of 7 vectors. It multiplies rows: see edgeFunc.
 //
 //go:noescape
 func edgeDotAVX2_7(own *float32, x *float32, dw *float32, off *uint32, idx *uint32, lists int, heads int, xRow uintptr, xHead uintptr, ownHead uintptr, lanes int, accumulate uint64)
 
-// edgeSumAVX2_8 adds weighted rows of 8 vectors: see edgeFunc.
+// edgeSumAVX2_8 works on rows of 8 vectors. It adds weighted rows: see edgeFunc.
 //
 //go:noescape
 func edgeSumAVX2_8(out *float32, x *float32, weight *float32, off *uint32, idx *uint32, lists int, heads int, xRow uintptr, xHead uintptr, ownHead uintptr, lanes int, accumulate uint64)
 
-// edgeDotAVX2_8 multiplies rows of 8 vectors: see edgeFunc.
+// edgeDotAVX2_8 works on rows of 8 vectors. It multiplies rows: see edgeFunc.
 //
 //go:noescape
 func edgeDotAVX2_8(own *float32, x *float32, dw *float32, off *uint32, idx *uint32, lists int, heads int, xRow uintptr, xHead uintptr, ownHead uintptr, lanes int, accumulate uint64)
 
-// edgeSumAVX512_1 adds weighted rows of 1 vectors: see edgeFunc.
+// edgeSumAVX512_1 works on rows of 1 vectors. It adds weighted rows: see edgeFunc.
 //
 //go:noescape
 func edgeSumAVX512_1(out *float32, x *float32, weight *float32, off *uint32, idx *uint32, lists int, heads int, xRow uintptr, xHead uintptr, ownHead uintptr, lanes int, accumulate uint64)
 
-// edgeDotAVX512_1 multiplies rows of 1 vectors: see edgeFunc.
+// edgeDotAVX512_1 works on rows of 1 vectors. It multiplies rows: see edgeFunc.
 //
 //go:noescape
 func edgeDotAVX512_1(own *float32, x *float32, dw *float32, off *uint32, idx *uint32, lists int, heads int, xRow uintptr, xHead uintptr, ownHead uintptr, lanes int, accumulate uint64)
 
-// edgeSumAVX512_2 adds weighted rows of 2 vectors: see edgeFunc.
+// edgeSumAVX512_2 works on rows of 2 vectors. It adds weighted rows: see edgeFunc.
 //
 //go:noescape
 func edgeSumAVX512_2(out *float32, x *float32, weight *float32, off *uint32, idx *uint32, lists int, heads int, xRow uintptr, xHead uintptr, ownHead uintptr, lanes int, accumulate uint64)
 
-// edgeDotAVX512_2 multiplies rows of 2 vectors: see edgeFunc.
+// edgeDotAVX512_2 works on rows of 2 vectors. It multiplies rows: see edgeFunc.
 //
 //go:noescape
 func edgeDotAVX512_2(own *float32, x *float32, dw *float32, off *uint32, idx *uint32, lists int, heads int, xRow uintptr, xHead uintptr, ownHead uintptr, lanes int, accumulate uint64)
 
-// edgeSumAVX512_3 adds weighted rows of 3 vectors: see edgeFunc.
+// edgeSumAVX512_3 works on rows of 3 vectors. It adds weighted rows: see edgeFunc.
 //
 //go:noescape
 func edgeSumAVX512_3(out *float32, x *float32, weight *float32, off *uint32, idx *uint32, lists int, heads int, xRow uintptr, xHead uintptr, ownHead uintptr, lanes int, accumulate uint64)
 
-// edgeDotAVX512_3 multiplies rows of 3 vectors: see edgeFunc.
+// edgeDotAVX512_3 works on rows of 3 vectors. It multiplies rows: see edgeFunc.
 //
 //go:noescape
 func edgeDotAVX512_3(own *float32, x *float32, dw *float32, off *uint32, idx *uint32, lists int, heads int, xRow uintptr, xHead uintptr, ownHead uintptr, lanes int, accumulate uint64)
 
-// edgeSumAVX512_4 adds weighted rows of 4 vectors: see edgeFunc.
+// edgeSumAVX512_4 works on rows of 4 vectors. It adds weighted rows: see edgeFunc.
 //
 //go:noescape
 func edgeSumAVX512_4(out *float32, x *float32, weight *float32, off *uint32, idx *uint32, lists int, heads int, xRow uintptr, xHead uintptr, ownHead uintptr, lanes int, accumulate uint64)
 
-// edgeDotAVX512_4 multiplies rows of 4 vectors: see edgeFunc.
+// edgeDotAVX512_4 works on rows of 4 vectors. It multiplies rows: see edgeFunc.
 //
 //go:noescape
 func edgeDotAVX512_4(own *float32, x *float32, dw *float32, off *uint32, idx *uint32, lists int, heads int, xRow uintptr, xHead uintptr, ownHead uintptr, lanes int, accumulate uint64)
 
-// edgeSumAVX512_5 adds weighted rows of 5 vectors: see edgeFunc.
+// edgeSumAVX512_5 works on rows of 5 vectors. It adds weighted rows: see edgeFunc.
 //
 //go:noescape
 func edgeSumAVX512_5(out *float32, x *float32, weight *float32, off *uint32, idx *uint32, lists int, heads int, xRow uintptr, xHead uintptr, ownHead uintptr, lanes int, accumulate uint64)
 
-// edgeDotAVX512_5 multiplies rows of 5 vectors: see edgeFunc.
+// edgeDotAVX512_5 works on rows of 5 vectors. It multiplies rows: see edgeFunc.
 //
 //go:noescape
 func edgeDotAVX512_5(own *float32, x *float32, dw *float32, off *uint32, idx *uint32, lists int, heads int, xRow uintptr, xHead uintptr, ownHead uintptr, lanes int, accumulate uint64)
 
-// edgeSumAVX512_6 adds weighted rows of 6 vectors: see edgeFunc.
+// edgeSumAVX512_6 works on rows of 6 vectors. It adds weighted rows: see edgeFunc.
 //
 //go:noescape
 func edgeSumAVX512_6(out *float32, x *float32, weight *float32, off *uint32, idx *uint32, lists int, heads int, xRow uintptr, xHead uintptr, ownHead uintptr, lanes int, accumulate uint64)
 
-// edgeDotAVX512_6 multiplies rows of 6 vectors: see edgeFunc.
+// edgeDotAVX512_6 works on rows of 6 vectors. It multiplies rows: see edgeFunc.
 //
 //go:noescape
 func edgeDotAVX512_6(own *float32, x *float32, dw *float32, off *uint32, idx *uint32, lists int, heads int, xRow uintptr, xHead uintptr, ownHead uintptr, lanes int, accumulate uint64)
 
-// edgeSumAVX512_7 adds weighted rows of 7 vectors: see edgeFunc.
+// edgeSumAVX512_7 works on rows of 7 vectors. It adds weighted rows: see edgeFunc.
 //
 //go:noescape
 func edgeSumAVX512_7(out *float32, x *float32, weight *float32, off *uint32, idx *uint32, lists int, heads int, xRow uintptr, xHead uintptr, ownHead uintptr, lanes int, accumulate uint64)
 
-// edgeDotAVX512_7 multiplies rows of 7 vectors: see edgeFunc.
+// edgeDotAVX512_7 works on rows of 7 vectors. It multiplies rows: see edgeFunc.
 //
 //go:noescape
 func edgeDotAVX512_7(own *float32, x *float32, dw *float32, off *uint32, idx *uint32, lists int, heads int, xRow uintptr, xHead uintptr, ownHead uintptr, lanes int, accumulate uint64)
 
-// edgeSumAVX512_8 adds weighted rows of 8 vectors: see edgeFunc.
+// edgeSumAVX512_8 works on rows of 8 vectors. It adds weighted rows: see edgeFunc.
 //
 //go:noescape
 func edgeSumAVX512_8(out *float32, x *float32, weight *float32, off *uint32, idx *uint32, lists int, heads int, xRow uintptr, xHead uintptr, ownHead uintptr, lanes int, accumulate uint64)
 
-// edgeDotAVX512_8 multiplies rows of 8 vectors: see edgeFunc.
+// edgeDotAVX512_8 works on rows of 8 vectors. It multiplies rows: see edgeFunc.
 //
 //go:noescape
 func edgeDotAVX512_8(own *float32, x *float32, dw *float32, off *uint32, idx *uint32, lists int, heads int, xRow uintptr, xHead uintptr, ownHead uintptr, lanes int, accumulate uint64)
 
-// edgeSumAVX512_9 adds weighted rows of 9 vectors: see edgeFunc.
+// edgeSumAVX512_9 works on rows of 9 vectors. It adds weighted rows: see edgeFunc.
 //
 //go:noescape
 func edgeSumAVX512_9(out *float32, x *float32, weight *float32, off *uint32, idx *uint32, lists int, heads int, xRow uintptr, xHead uintptr, ownHead uintptr, lanes int, accumulate uint64)
 
-// edgeDotAVX512_9 multiplies rows of 9 vectors: see edgeFunc.
+// edgeDotAVX512_9 works on rows of 9 vectors. It multiplies rows: see edgeFunc.
 //
 //go:noescape
 func edgeDotAVX512_9(own *float32, x *float32, dw *float32, off *uint32, idx *uint32, lists int, heads int, xRow uintptr, xHead uintptr, ownHead uintptr, lanes int, accumulate uint64)
 
-// edgeSumAVX512_10 adds weighted rows of 10 vectors: see edgeFunc.
+// edgeSumAVX512_10 works on rows of 10 vectors. It adds weighted rows: see edgeFunc.
 //
 //go:noescape
 func edgeSumAVX512_10(out *float32, x *float32, weight *float32, off *uint32, idx *uint32, lists int, heads int, xRow uintptr, xHead uintptr, ownHead uintptr, lanes int, accumulate uint64)
 
-// edgeDotAVX512_10 multiplies rows of 10 vectors: see edgeFunc.
+// edgeDotAVX512_10 works on rows of 10 vectors. It multiplies rows: see edgeFunc.
 //
 //go:noescape
 func edgeDotAVX512_10(own *float32, x *float32, dw *float32, off *uint32, idx *uint32, lists int, heads int, xRow uintptr, xHead uintptr, ownHead uintptr, lanes int, accumulate uint64)
 
-// edgeSumAVX512_11 adds weighted rows of 11 vectors: see edgeFunc.
+// edgeSumAVX512_11 works on rows of 11 vectors. It adds weighted rows: see edgeFunc.
 //
 //go:noescape
 func edgeSumAVX512_11(out *float32, x *float32, weight *float32, off *uint32, idx *uint32, lists int, heads int, xRow uintptr, xHead uintptr, ownHead uintptr, lanes int, accumulate uint64)
 
-// edgeDotAVX512_11 multiplies rows of 11 vectors: see edgeFunc.
+// edgeDotAVX512_11 works on rows of 11 vectors. It multiplies rows: see edgeFunc.
 //
 //go:noescape
 func edgeDotAVX512_11(own *float32, x *float32, dw *float32, off *uint32, idx *uint32, lists int, heads int, xRow uintptr, xHead uintptr, ownHead uintptr, lanes int, accumulate uint64)
 
-// edgeSumAVX512_12 adds weighted rows of 12 vectors: see edgeFunc.
+// edgeSumAVX512_12 works on rows of 12 vectors. It adds weighted rows: see edgeFunc.
 //
 //go:noescape
 func edgeSumAVX512_12(out *float32, x *float32, weight *float32, off *uint32, idx *uint32, lists int, heads int, xRow uintptr, xHead uintptr, ownHead uintptr, lanes int, accumulate uint64)
 
-// edgeDotAVX512_12 multiplies rows of 12 vectors: see edgeFunc.
+// edgeDotAVX512_12 works on rows of 12 vectors. It multiplies rows: see edgeFunc.
 //
 //go:noescape
 func edgeDotAVX512_12(own *float32, x *float32, dw *float32, off *uint32, idx *uint32, lists int, heads int, xRow uintptr, xHead uintptr, ownHead uintptr, lanes int, accumulate uint64)
 
-// edgeSumAVX512_13 adds weighted rows of 13 vectors: see edgeFunc.
+// edgeSumAVX512_13 works on rows of 13 vectors. It adds weighted rows: see edgeFunc.
 //
 //go:noescape
 func edgeSumAVX512_13(out *float32, x *float32, weight *float32, off *uint32, idx *uint32, lists int, heads int, xRow uintptr, xHead uintptr, ownHead uintptr, lanes int, accumulate uint64)
 
-// edgeDotAVX512_13 multiplies rows of 13 vectors: see edgeFunc.
+// edgeDotAVX512_13 works on rows of 13 vectors. It multiplies rows: see edgeFunc.
 //
 //go:noescape
 func edgeDotAVX512_13(own *float32, x *float32, dw *float32, off *uint32, idx *uint32, lists int, heads int, xRow uintptr, xHead uintptr, ownHead uintptr, lanes int, accumulate uint64)
 
-// edgeSumAVX512_14 adds weighted rows of 14 vectors: see edgeFunc.
+// edgeSumAVX512_14 works on rows of 14 vectors. It adds weighted rows: see edgeFunc.
 //
 //go:noescape
 func edgeSumAVX512_14(out *float32, x *float32, weight *float32, off *uint32, idx *uint32, lists int, heads int, xRow uintptr, xHead uintptr, ownHead uintptr, lanes int, accumulate uint64)
 
-// edgeDotAVX512_14 multiplies rows of 14 vectors: see edgeFunc.
+// edgeDotAVX512_14 works on rows of 14 vectors. It multiplies rows: see edgeFunc.
 //
 //go:noescape
 func edgeDotAVX512_14(own *float32, x *float32, dw *float32, off *uint32, idx *uint32, lists int, heads int, xRow uintptr, xHead uintptr, ownHead uintptr, lanes int, accumulate uint64)
 
-// edgeSumAVX512_15 adds weighted rows of 15 vectors: see edgeFunc.
+// edgeSumAVX512_15 works on rows of 15 vectors. It adds weighted rows: see edgeFunc.
 //
 //go:noescape
 func edgeSumAVX512_15(out *float32, x *float32, weight *float32, off *uint32, idx *uint32, lists int, heads int, xRow uintptr, xHead uintptr, ownHead uintptr, lanes int, accumulate uint64)
 
-// edgeDotAVX512_15 multiplies rows of 15 vectors: see edgeFunc.
+// edgeDotAVX512_15 works on rows of 15 vectors. It multiplies rows: see edgeFunc.
 //
 //go:noescape
 func edgeDotAVX512_15(own *float32, x *float32, dw *float32, off *uint32, idx *uint32, lists int, heads int, xRow uintptr, xHead uintptr, ownHead uintptr, lanes int, accumulate uint64)
 
-// edgeSumAVX512_16 adds weighted rows of 16 vectors: see edgeFunc.
+// edgeSumAVX512_16 works on rows of 16 vectors. It adds weighted rows: see edgeFunc.
 //
 //go:noescape
 func edgeSumAVX512_16(out *float32, x *float32, weight *float32, off *uint32, idx *uint32, lists int, heads int, xRow uintptr, xHead uintptr, ownHead uintptr, lanes int, accumulate uint64)
 
-// edgeDotAVX512_16 multiplies rows of 16 vectors: see edgeFunc.
+// edgeDotAVX512_16 works on rows of 16 vectors. It multiplies rows: see edgeFunc.
 //
 //go:noescape
 func edgeDotAVX512_16(own *float32, x *float32, dw *float32, off *uint32, idx *uint32, lists int, heads int, xRow uintptr, xHead uintptr, ownHead uintptr, lanes int, accumulate uint64)

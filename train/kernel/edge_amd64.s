@@ -13,70 +13,69 @@ TEXT ·edgeSumAVX2_1(SB), NOSPLIT, $0-96
 	MOVQ    out+0(FP), AX
 	MOVQ    weight+16(FP), CX
 	MOVQ    off+24(FP), DX
-	MOVQ    lists+40(FP), BX
-	MOVQ    xRow+56(FP), SI
-	MOVQ    heads+48(FP), DI
-	SHLQ    $0x02, DI
+	MOVQ    xRow+56(FP), BX
+	MOVQ    heads+48(FP), SI
+	SHLQ    $0x02, SI
 
 list:
-	MOVL  (DX), R8
-	MOVL  4(DX), R9
-	MOVQ  idx+32(FP), R10
-	LEAQ  (R10)(R8*4), R8
-	LEAQ  (R10)(R9*4), R9
-	MOVQ  xHead+64(FP), R10
-	TESTQ R10, R10
+	MOVL  (DX), DI
+	MOVL  4(DX), R8
+	MOVQ  idx+32(FP), R9
+	LEAQ  (R9)(DI*4), DI
+	LEAQ  (R9)(R8*4), R8
+	MOVQ  xHead+64(FP), R9
+	TESTQ R9, R9
 	JNZ   fetched
-	CMPQ  BX, $0x01
+	CMPQ  lists+40(FP), $0x01
 	JEQ   fetched
-	MOVQ  x+8(FP), R12
-	MOVL  8(DX), R10
-	MOVQ  idx+32(FP), R11
-	LEAQ  (R11)(R10*4), R10
-	MOVQ  R9, R11
+	MOVQ  x+8(FP), R11
+	MOVL  8(DX), R9
+	MOVQ  idx+32(FP), R10
+	LEAQ  (R10)(R9*4), R9
+	MOVQ  R8, R10
 	JMP   more
 
 fetch:
-	MOVL       (R11), R13
-	IMULQ      SI, R13
-	PREFETCHT0 (R12)(R13*1)
-	ADDQ       $0x00000004, R11
+	MOVL       (R10), R12
+	IMULQ      BX, R12
+	PREFETCHT0 (R11)(R12*1)
+	ADDQ       $0x00000004, R10
 
 more:
-	CMPQ R11, R10
+	CMPQ R10, R9
 	JNE  fetch
 
 fetched:
-	MOVQ heads+48(FP), R10
-	MOVQ x+8(FP), R11
+	MOVQ heads+48(FP), R9
+	MOVQ x+8(FP), R10
 
 head:
-	MOVQ       R8, R13
-	MOVQ       CX, R14
+	MOVQ       DI, R12
+	MOVQ       CX, R13
 	VXORPS     Y2, Y2, Y2
-	MOVQ       accumulate+88(FP), R12
-	TESTQ      R12, R12
+	MOVQ       accumulate+88(FP), R11
+	TESTQ      R11, R11
 	JZ         begun
 	VMASKMOVPS (AX), Y0, Y2
 
 begun:
-	CMPQ R13, R9
+	CMPQ R12, R8
 	JEQ  store
 
 entry:
-	MOVL         (R13), R12
-	IMULQ        SI, R12
-	VBROADCASTSS (R14), Y3
-	VMASKMOVPS   (R11)(R12*1), Y0, Y1
+	MOVL         (R12), R11
+	IMULQ        BX, R11
+	VBROADCASTSS (R13), Y3
+	VMASKMOVPS   (R10)(R11*1), Y0, Y1
 	VFMADD231PS  Y1, Y3, Y2
-	ADDQ         $0x00000004, R13
-	ADDQ         DI, R14
-	CMPQ         R13, R9
+	ADDQ         $0x00000004, R12
+	ADDQ         SI, R13
+	CMPQ         R12, R8
 	JNE          entry
 
 store:
-	MOVQ    lanes+80(FP), R12
-	CMPQ    R12, $0x00000008
+	MOVQ    lanes+80(FP), R11
+	CMPQ    R11, $0x00000008
 	JNE     part
 	VMOVUPS Y2, (AX)
 	JMP     stored
@@ -86,17 +85,17 @@ part:
 
 stored:
 	ADDQ  ownHead+72(FP), AX
-	ADDQ  xHead+64(FP), R11
+	ADDQ  xHead+64(FP), R10
 	ADDQ  $0x00000004, CX
-	DECQ  R10
+	DECQ  R9
 	JNZ   head
-	SUBQ  DI, CX
-	SUBQ  R8, R9
-	SHRQ  $0x02, R9
-	IMULQ DI, R9
-	ADDQ  R9, CX
+	SUBQ  SI, CX
+	SUBQ  DI, R8
+	SHRQ  $0x02, R8
+	IMULQ SI, R8
+	ADDQ  R8, CX
 	ADDQ  $0x00000004, DX
-	DECQ  BX
+	DECQ  lists+40(FP)
 	JNZ   list
 	VZEROUPPER
 	RET
@@ -130,54 +129,53 @@ TEXT ·edgeDotAVX2_1(SB), NOSPLIT, $0-96
 	MOVQ    own+0(FP), AX
 	MOVQ    dw+16(FP), CX
 	MOVQ    off+24(FP), DX
-	MOVQ    lists+40(FP), BX
-	MOVQ    xRow+56(FP), SI
-	MOVQ    heads+48(FP), DI
-	SHLQ    $0x02, DI
+	MOVQ    xRow+56(FP), BX
+	MOVQ    heads+48(FP), SI
+	SHLQ    $0x02, SI
 
 list:
-	MOVL  (DX), R8
-	MOVL  4(DX), R9
-	MOVQ  idx+32(FP), R10
-	LEAQ  (R10)(R8*4), R8
-	LEAQ  (R10)(R9*4), R9
-	MOVQ  xHead+64(FP), R10
-	TESTQ R10, R10
+	MOVL  (DX), DI
+	MOVL  4(DX), R8
+	MOVQ  idx+32(FP), R9
+	LEAQ  (R9)(DI*4), DI
+	LEAQ  (R9)(R8*4), R8
+	MOVQ  xHead+64(FP), R9
+	TESTQ R9, R9
 	JNZ   fetched
-	CMPQ  BX, $0x01
+	CMPQ  lists+40(FP), $0x01
 	JEQ   fetched
-	MOVQ  x+8(FP), R12
-	MOVL  8(DX), R10
-	MOVQ  idx+32(FP), R11
-	LEAQ  (R11)(R10*4), R10
-	MOVQ  R9, R11
+	MOVQ  x+8(FP), R11
+	MOVL  8(DX), R9
+	MOVQ  idx+32(FP), R10
+	LEAQ  (R10)(R9*4), R9
+	MOVQ  R8, R10
 	JMP   more
 
 fetch:
-	MOVL       (R11), R13
-	IMULQ      SI, R13
-	PREFETCHT0 (R12)(R13*1)
-	ADDQ       $0x00000004, R11
+	MOVL       (R10), R12
+	IMULQ      BX, R12
+	PREFETCHT0 (R11)(R12*1)
+	ADDQ       $0x00000004, R10
 
 more:
-	CMPQ R11, R10
+	CMPQ R10, R9
 	JNE  fetch
 
 fetched:
-	MOVQ heads+48(FP), R10
-	MOVQ x+8(FP), R11
+	MOVQ heads+48(FP), R9
+	MOVQ x+8(FP), R10
 
 head:
-	MOVQ       R8, R13
-	MOVQ       CX, R14
+	MOVQ       DI, R12
+	MOVQ       CX, R13
 	VMASKMOVPS (AX), Y2, Y3
-	CMPQ       R13, R9
+	CMPQ       R12, R8
 	JEQ        store
 
 entry:
-	MOVL         (R13), R12
-	IMULQ        SI, R12
-	VMASKMOVPS   (R11)(R12*1), Y2, Y0
+	MOVL         (R12), R11
+	IMULQ        BX, R11
+	VMASKMOVPS   (R10)(R11*1), Y2, Y0
 	VMULPS       Y0, Y3, Y0
 	VMOVAPS      Y0, Y0
 	VEXTRACTF128 $0x01, Y0, X1
@@ -186,31 +184,30 @@ entry:
 	VADDPS       X1, X0, X0
 	VPERMILPS    $0xb1, X0, X1
 	VADDPS       X1, X0, X0
-	MOVQ         accumulate+88(FP), R12
-	TESTQ        R12, R12
-	JZ           write
-	VADDSS       (R14), X0, X0
+	CMPQ         accumulate+88(FP), $0x00
+	JEQ          write
+	VADDSS       (R13), X0, X0
 
 write:
-	VMOVSS X0, (R14)
-	ADDQ   $0x00000004, R13
-	ADDQ   DI, R14
-	CMPQ   R13, R9
+	VMOVSS X0, (R13)
+	ADDQ   $0x00000004, R12
+	ADDQ   SI, R13
+	CMPQ   R12, R8
 	JNE    entry
 
 store:
 	ADDQ  ownHead+72(FP), AX
-	ADDQ  xHead+64(FP), R11
+	ADDQ  xHead+64(FP), R10
 	ADDQ  $0x00000004, CX
-	DECQ  R10
+	DECQ  R9
 	JNZ   head
-	SUBQ  DI, CX
-	SUBQ  R8, R9
-	SHRQ  $0x02, R9
-	IMULQ DI, R9
-	ADDQ  R9, CX
+	SUBQ  SI, CX
+	SUBQ  DI, R8
+	SHRQ  $0x02, R8
+	IMULQ SI, R8
+	ADDQ  R8, CX
 	ADDQ  $0x00000004, DX
-	DECQ  BX
+	DECQ  lists+40(FP)
 	JNZ   list
 	VZEROUPPER
 	RET
@@ -226,74 +223,73 @@ TEXT ·edgeSumAVX2_2(SB), NOSPLIT, $0-96
 	MOVQ    out+0(FP), AX
 	MOVQ    weight+16(FP), CX
 	MOVQ    off+24(FP), DX
-	MOVQ    lists+40(FP), BX
-	MOVQ    xRow+56(FP), SI
-	MOVQ    heads+48(FP), DI
-	SHLQ    $0x02, DI
+	MOVQ    xRow+56(FP), BX
+	MOVQ    heads+48(FP), SI
+	SHLQ    $0x02, SI
 
 list:
-	MOVL  (DX), R8
-	MOVL  4(DX), R9
-	MOVQ  idx+32(FP), R10
-	LEAQ  (R10)(R8*4), R8
-	LEAQ  (R10)(R9*4), R9
-	MOVQ  xHead+64(FP), R10
-	TESTQ R10, R10
+	MOVL  (DX), DI
+	MOVL  4(DX), R8
+	MOVQ  idx+32(FP), R9
+	LEAQ  (R9)(DI*4), DI
+	LEAQ  (R9)(R8*4), R8
+	MOVQ  xHead+64(FP), R9
+	TESTQ R9, R9
 	JNZ   fetched
-	CMPQ  BX, $0x01
+	CMPQ  lists+40(FP), $0x01
 	JEQ   fetched
-	MOVQ  x+8(FP), R12
-	MOVL  8(DX), R10
-	MOVQ  idx+32(FP), R11
-	LEAQ  (R11)(R10*4), R10
-	MOVQ  R9, R11
+	MOVQ  x+8(FP), R11
+	MOVL  8(DX), R9
+	MOVQ  idx+32(FP), R10
+	LEAQ  (R10)(R9*4), R9
+	MOVQ  R8, R10
 	JMP   more
 
 fetch:
-	MOVL       (R11), R13
-	IMULQ      SI, R13
-	PREFETCHT0 (R12)(R13*1)
-	ADDQ       $0x00000004, R11
+	MOVL       (R10), R12
+	IMULQ      BX, R12
+	PREFETCHT0 (R11)(R12*1)
+	ADDQ       $0x00000004, R10
 
 more:
-	CMPQ R11, R10
+	CMPQ R10, R9
 	JNE  fetch
 
 fetched:
-	MOVQ heads+48(FP), R10
-	MOVQ x+8(FP), R11
+	MOVQ heads+48(FP), R9
+	MOVQ x+8(FP), R10
 
 head:
-	MOVQ       R8, R13
-	MOVQ       CX, R14
+	MOVQ       DI, R12
+	MOVQ       CX, R13
 	VXORPS     Y2, Y2, Y2
 	VXORPS     Y3, Y3, Y3
-	MOVQ       accumulate+88(FP), R12
-	TESTQ      R12, R12
+	MOVQ       accumulate+88(FP), R11
+	TESTQ      R11, R11
 	JZ         begun
 	VMOVUPS    (AX), Y2
 	VMASKMOVPS 32(AX), Y0, Y3
 
 begun:
-	CMPQ R13, R9
+	CMPQ R12, R8
 	JEQ  store
 
 entry:
-	MOVL         (R13), R12
-	IMULQ        SI, R12
-	VBROADCASTSS (R14), Y4
-	VFMADD231PS  (R11)(R12*1), Y4, Y2
-	VMASKMOVPS   32(R11)(R12*1), Y0, Y1
+	MOVL         (R12), R11
+	IMULQ        BX, R11
+	VBROADCASTSS (R13), Y4
+	VFMADD231PS  (R10)(R11*1), Y4, Y2
+	VMASKMOVPS   32(R10)(R11*1), Y0, Y1
 	VFMADD231PS  Y1, Y4, Y3
-	ADDQ         $0x00000004, R13
-	ADDQ         DI, R14
-	CMPQ         R13, R9
+	ADDQ         $0x00000004, R12
+	ADDQ         SI, R13
+	CMPQ         R12, R8
 	JNE          entry
 
 store:
 	VMOVUPS Y2, (AX)
-	MOVQ    lanes+80(FP), R12
-	CMPQ    R12, $0x00000008
+	MOVQ    lanes+80(FP), R11
+	CMPQ    R11, $0x00000008
 	JNE     part
 	VMOVUPS Y3, 32(AX)
 	JMP     stored
@@ -303,17 +299,17 @@ part:
 
 stored:
 	ADDQ  ownHead+72(FP), AX
-	ADDQ  xHead+64(FP), R11
+	ADDQ  xHead+64(FP), R10
 	ADDQ  $0x00000004, CX
-	DECQ  R10
+	DECQ  R9
 	JNZ   head
-	SUBQ  DI, CX
-	SUBQ  R8, R9
-	SHRQ  $0x02, R9
-	IMULQ DI, R9
-	ADDQ  R9, CX
+	SUBQ  SI, CX
+	SUBQ  DI, R8
+	SHRQ  $0x02, R8
+	IMULQ SI, R8
+	ADDQ  R8, CX
 	ADDQ  $0x00000004, DX
-	DECQ  BX
+	DECQ  lists+40(FP)
 	JNZ   list
 	VZEROUPPER
 	RET
@@ -329,56 +325,55 @@ TEXT ·edgeDotAVX2_2(SB), NOSPLIT, $0-96
 	MOVQ    own+0(FP), AX
 	MOVQ    dw+16(FP), CX
 	MOVQ    off+24(FP), DX
-	MOVQ    lists+40(FP), BX
-	MOVQ    xRow+56(FP), SI
-	MOVQ    heads+48(FP), DI
-	SHLQ    $0x02, DI
+	MOVQ    xRow+56(FP), BX
+	MOVQ    heads+48(FP), SI
+	SHLQ    $0x02, SI
 
 list:
-	MOVL  (DX), R8
-	MOVL  4(DX), R9
-	MOVQ  idx+32(FP), R10
-	LEAQ  (R10)(R8*4), R8
-	LEAQ  (R10)(R9*4), R9
-	MOVQ  xHead+64(FP), R10
-	TESTQ R10, R10
+	MOVL  (DX), DI
+	MOVL  4(DX), R8
+	MOVQ  idx+32(FP), R9
+	LEAQ  (R9)(DI*4), DI
+	LEAQ  (R9)(R8*4), R8
+	MOVQ  xHead+64(FP), R9
+	TESTQ R9, R9
 	JNZ   fetched
-	CMPQ  BX, $0x01
+	CMPQ  lists+40(FP), $0x01
 	JEQ   fetched
-	MOVQ  x+8(FP), R12
-	MOVL  8(DX), R10
-	MOVQ  idx+32(FP), R11
-	LEAQ  (R11)(R10*4), R10
-	MOVQ  R9, R11
+	MOVQ  x+8(FP), R11
+	MOVL  8(DX), R9
+	MOVQ  idx+32(FP), R10
+	LEAQ  (R10)(R9*4), R9
+	MOVQ  R8, R10
 	JMP   more
 
 fetch:
-	MOVL       (R11), R13
-	IMULQ      SI, R13
-	PREFETCHT0 (R12)(R13*1)
-	ADDQ       $0x00000004, R11
+	MOVL       (R10), R12
+	IMULQ      BX, R12
+	PREFETCHT0 (R11)(R12*1)
+	ADDQ       $0x00000004, R10
 
 more:
-	CMPQ R11, R10
+	CMPQ R10, R9
 	JNE  fetch
 
 fetched:
-	MOVQ heads+48(FP), R10
-	MOVQ x+8(FP), R11
+	MOVQ heads+48(FP), R9
+	MOVQ x+8(FP), R10
 
 head:
-	MOVQ       R8, R13
-	MOVQ       CX, R14
+	MOVQ       DI, R12
+	MOVQ       CX, R13
 	VMOVUPS    (AX), Y3
 	VMASKMOVPS 32(AX), Y2, Y4
-	CMPQ       R13, R9
+	CMPQ       R12, R8
 	JEQ        store
 
 entry:
-	MOVL         (R13), R12
-	IMULQ        SI, R12
-	VMULPS       (R11)(R12*1), Y3, Y1
-	VMASKMOVPS   32(R11)(R12*1), Y2, Y0
+	MOVL         (R12), R11
+	IMULQ        BX, R11
+	VMULPS       (R10)(R11*1), Y3, Y1
+	VMASKMOVPS   32(R10)(R11*1), Y2, Y0
 	VMULPS       Y0, Y4, Y0
 	VADDPS       Y0, Y1, Y1
 	VMOVAPS      Y1, Y0
@@ -388,31 +383,30 @@ entry:
 	VADDPS       X1, X0, X0
 	VPERMILPS    $0xb1, X0, X1
 	VADDPS       X1, X0, X0
-	MOVQ         accumulate+88(FP), R12
-	TESTQ        R12, R12
-	JZ           write
-	VADDSS       (R14), X0, X0
+	CMPQ         accumulate+88(FP), $0x00
+	JEQ          write
+	VADDSS       (R13), X0, X0
 
 write:
-	VMOVSS X0, (R14)
-	ADDQ   $0x00000004, R13
-	ADDQ   DI, R14
-	CMPQ   R13, R9
+	VMOVSS X0, (R13)
+	ADDQ   $0x00000004, R12
+	ADDQ   SI, R13
+	CMPQ   R12, R8
 	JNE    entry
 
 store:
 	ADDQ  ownHead+72(FP), AX
-	ADDQ  xHead+64(FP), R11
+	ADDQ  xHead+64(FP), R10
 	ADDQ  $0x00000004, CX
-	DECQ  R10
+	DECQ  R9
 	JNZ   head
-	SUBQ  DI, CX
-	SUBQ  R8, R9
-	SHRQ  $0x02, R9
-	IMULQ DI, R9
-	ADDQ  R9, CX
+	SUBQ  SI, CX
+	SUBQ  DI, R8
+	SHRQ  $0x02, R8
+	IMULQ SI, R8
+	ADDQ  R8, CX
 	ADDQ  $0x00000004, DX
-	DECQ  BX
+	DECQ  lists+40(FP)
 	JNZ   list
 	VZEROUPPER
 	RET
@@ -428,79 +422,78 @@ TEXT ·edgeSumAVX2_3(SB), NOSPLIT, $0-96
 	MOVQ    out+0(FP), AX
 	MOVQ    weight+16(FP), CX
 	MOVQ    off+24(FP), DX
-	MOVQ    lists+40(FP), BX
-	MOVQ    xRow+56(FP), SI
-	MOVQ    heads+48(FP), DI
-	SHLQ    $0x02, DI
+	MOVQ    xRow+56(FP), BX
+	MOVQ    heads+48(FP), SI
+	SHLQ    $0x02, SI
 
 list:
-	MOVL  (DX), R8
-	MOVL  4(DX), R9
-	MOVQ  idx+32(FP), R10
-	LEAQ  (R10)(R8*4), R8
-	LEAQ  (R10)(R9*4), R9
-	MOVQ  xHead+64(FP), R10
-	TESTQ R10, R10
+	MOVL  (DX), DI
+	MOVL  4(DX), R8
+	MOVQ  idx+32(FP), R9
+	LEAQ  (R9)(DI*4), DI
+	LEAQ  (R9)(R8*4), R8
+	MOVQ  xHead+64(FP), R9
+	TESTQ R9, R9
 	JNZ   fetched
-	CMPQ  BX, $0x01
+	CMPQ  lists+40(FP), $0x01
 	JEQ   fetched
-	MOVQ  x+8(FP), R12
-	MOVL  8(DX), R10
-	MOVQ  idx+32(FP), R11
-	LEAQ  (R11)(R10*4), R10
-	MOVQ  R9, R11
+	MOVQ  x+8(FP), R11
+	MOVL  8(DX), R9
+	MOVQ  idx+32(FP), R10
+	LEAQ  (R10)(R9*4), R9
+	MOVQ  R8, R10
 	JMP   more
 
 fetch:
-	MOVL       (R11), R13
-	IMULQ      SI, R13
-	PREFETCHT0 (R12)(R13*1)
-	PREFETCHT0 64(R12)(R13*1)
-	ADDQ       $0x00000004, R11
+	MOVL       (R10), R12
+	IMULQ      BX, R12
+	PREFETCHT0 (R11)(R12*1)
+	PREFETCHT0 64(R11)(R12*1)
+	ADDQ       $0x00000004, R10
 
 more:
-	CMPQ R11, R10
+	CMPQ R10, R9
 	JNE  fetch
 
 fetched:
-	MOVQ heads+48(FP), R10
-	MOVQ x+8(FP), R11
+	MOVQ heads+48(FP), R9
+	MOVQ x+8(FP), R10
 
 head:
-	MOVQ       R8, R13
-	MOVQ       CX, R14
+	MOVQ       DI, R12
+	MOVQ       CX, R13
 	VXORPS     Y2, Y2, Y2
 	VXORPS     Y3, Y3, Y3
 	VXORPS     Y4, Y4, Y4
-	MOVQ       accumulate+88(FP), R12
-	TESTQ      R12, R12
+	MOVQ       accumulate+88(FP), R11
+	TESTQ      R11, R11
 	JZ         begun
 	VMOVUPS    (AX), Y2
 	VMOVUPS    32(AX), Y3
 	VMASKMOVPS 64(AX), Y0, Y4
 
 begun:
-	CMPQ R13, R9
+	CMPQ R12, R8
 	JEQ  store
 
 entry:
-	MOVL         (R13), R12
-	IMULQ        SI, R12
-	VBROADCASTSS (R14), Y5
-	VFMADD231PS  (R11)(R12*1), Y5, Y2
-	VFMADD231PS  32(R11)(R12*1), Y5, Y3
-	VMASKMOVPS   64(R11)(R12*1), Y0, Y1
+	MOVL         (R12), R11
+	IMULQ        BX, R11
+	VBROADCASTSS (R13), Y5
+	VFMADD231PS  (R10)(R11*1), Y5, Y2
+	VFMADD231PS  32(R10)(R11*1), Y5, Y3
+	VMASKMOVPS   64(R10)(R11*1), Y0, Y1
 	VFMADD231PS  Y1, Y5, Y4
-	ADDQ         $0x00000004, R13
-	ADDQ         DI, R14
-	CMPQ         R13, R9
+	ADDQ         $0x00000004, R12
+	ADDQ         SI, R13
+	CMPQ         R12, R8
 	JNE          entry
 
 store:
 	VMOVUPS Y2, (AX)
 	VMOVUPS Y3, 32(AX)
-	MOVQ    lanes+80(FP), R12
-	CMPQ    R12, $0x00000008
+	MOVQ    lanes+80(FP), R11
+	CMPQ    R11, $0x00000008
 	JNE     part
 	VMOVUPS Y4, 64(AX)
 	JMP     stored
@@ -510,17 +503,17 @@ part:
 
 stored:
 	ADDQ  ownHead+72(FP), AX
-	ADDQ  xHead+64(FP), R11
+	ADDQ  xHead+64(FP), R10
 	ADDQ  $0x00000004, CX
-	DECQ  R10
+	DECQ  R9
 	JNZ   head
-	SUBQ  DI, CX
-	SUBQ  R8, R9
-	SHRQ  $0x02, R9
-	IMULQ DI, R9
-	ADDQ  R9, CX
+	SUBQ  SI, CX
+	SUBQ  DI, R8
+	SHRQ  $0x02, R8
+	IMULQ SI, R8
+	ADDQ  R8, CX
 	ADDQ  $0x00000004, DX
-	DECQ  BX
+	DECQ  lists+40(FP)
 	JNZ   list
 	VZEROUPPER
 	RET
@@ -536,59 +529,58 @@ TEXT ·edgeDotAVX2_3(SB), NOSPLIT, $0-96
 	MOVQ    own+0(FP), AX
 	MOVQ    dw+16(FP), CX
 	MOVQ    off+24(FP), DX
-	MOVQ    lists+40(FP), BX
-	MOVQ    xRow+56(FP), SI
-	MOVQ    heads+48(FP), DI
-	SHLQ    $0x02, DI
+	MOVQ    xRow+56(FP), BX
+	MOVQ    heads+48(FP), SI
+	SHLQ    $0x02, SI
 
 list:
-	MOVL  (DX), R8
-	MOVL  4(DX), R9
-	MOVQ  idx+32(FP), R10
-	LEAQ  (R10)(R8*4), R8
-	LEAQ  (R10)(R9*4), R9
-	MOVQ  xHead+64(FP), R10
-	TESTQ R10, R10
+	MOVL  (DX), DI
+	MOVL  4(DX), R8
+	MOVQ  idx+32(FP), R9
+	LEAQ  (R9)(DI*4), DI
+	LEAQ  (R9)(R8*4), R8
+	MOVQ  xHead+64(FP), R9
+	TESTQ R9, R9
 	JNZ   fetched
-	CMPQ  BX, $0x01
+	CMPQ  lists+40(FP), $0x01
 	JEQ   fetched
-	MOVQ  x+8(FP), R12
-	MOVL  8(DX), R10
-	MOVQ  idx+32(FP), R11
-	LEAQ  (R11)(R10*4), R10
-	MOVQ  R9, R11
+	MOVQ  x+8(FP), R11
+	MOVL  8(DX), R9
+	MOVQ  idx+32(FP), R10
+	LEAQ  (R10)(R9*4), R9
+	MOVQ  R8, R10
 	JMP   more
 
 fetch:
-	MOVL       (R11), R13
-	IMULQ      SI, R13
-	PREFETCHT0 (R12)(R13*1)
-	PREFETCHT0 64(R12)(R13*1)
-	ADDQ       $0x00000004, R11
+	MOVL       (R10), R12
+	IMULQ      BX, R12
+	PREFETCHT0 (R11)(R12*1)
+	PREFETCHT0 64(R11)(R12*1)
+	ADDQ       $0x00000004, R10
 
 more:
-	CMPQ R11, R10
+	CMPQ R10, R9
 	JNE  fetch
 
 fetched:
-	MOVQ heads+48(FP), R10
-	MOVQ x+8(FP), R11
+	MOVQ heads+48(FP), R9
+	MOVQ x+8(FP), R10
 
 head:
-	MOVQ       R8, R13
-	MOVQ       CX, R14
+	MOVQ       DI, R12
+	MOVQ       CX, R13
 	VMOVUPS    (AX), Y3
 	VMOVUPS    32(AX), Y4
 	VMASKMOVPS 64(AX), Y2, Y5
-	CMPQ       R13, R9
+	CMPQ       R12, R8
 	JEQ        store
 
 entry:
-	MOVL         (R13), R12
-	IMULQ        SI, R12
-	VMULPS       (R11)(R12*1), Y3, Y1
-	VMULPS       32(R11)(R12*1), Y4, Y6
-	VMASKMOVPS   64(R11)(R12*1), Y2, Y0
+	MOVL         (R12), R11
+	IMULQ        BX, R11
+	VMULPS       (R10)(R11*1), Y3, Y1
+	VMULPS       32(R10)(R11*1), Y4, Y6
+	VMASKMOVPS   64(R10)(R11*1), Y2, Y0
 	VMULPS       Y0, Y5, Y0
 	VADDPS       Y0, Y1, Y1
 	VADDPS       Y6, Y1, Y1
@@ -599,31 +591,30 @@ entry:
 	VADDPS       X1, X0, X0
 	VPERMILPS    $0xb1, X0, X1
 	VADDPS       X1, X0, X0
-	MOVQ         accumulate+88(FP), R12
-	TESTQ        R12, R12
-	JZ           write
-	VADDSS       (R14), X0, X0
+	CMPQ         accumulate+88(FP), $0x00
+	JEQ          write
+	VADDSS       (R13), X0, X0
 
 write:
-	VMOVSS X0, (R14)
-	ADDQ   $0x00000004, R13
-	ADDQ   DI, R14
-	CMPQ   R13, R9
+	VMOVSS X0, (R13)
+	ADDQ   $0x00000004, R12
+	ADDQ   SI, R13
+	CMPQ   R12, R8
 	JNE    entry
 
 store:
 	ADDQ  ownHead+72(FP), AX
-	ADDQ  xHead+64(FP), R11
+	ADDQ  xHead+64(FP), R10
 	ADDQ  $0x00000004, CX
-	DECQ  R10
+	DECQ  R9
 	JNZ   head
-	SUBQ  DI, CX
-	SUBQ  R8, R9
-	SHRQ  $0x02, R9
-	IMULQ DI, R9
-	ADDQ  R9, CX
+	SUBQ  SI, CX
+	SUBQ  DI, R8
+	SHRQ  $0x02, R8
+	IMULQ SI, R8
+	ADDQ  R8, CX
 	ADDQ  $0x00000004, DX
-	DECQ  BX
+	DECQ  lists+40(FP)
 	JNZ   list
 	VZEROUPPER
 	RET
@@ -639,53 +630,52 @@ TEXT ·edgeSumAVX2_4(SB), NOSPLIT, $0-96
 	MOVQ    out+0(FP), AX
 	MOVQ    weight+16(FP), CX
 	MOVQ    off+24(FP), DX
-	MOVQ    lists+40(FP), BX
-	MOVQ    xRow+56(FP), SI
-	MOVQ    heads+48(FP), DI
-	SHLQ    $0x02, DI
+	MOVQ    xRow+56(FP), BX
+	MOVQ    heads+48(FP), SI
+	SHLQ    $0x02, SI
 
 list:
-	MOVL  (DX), R8
-	MOVL  4(DX), R9
-	MOVQ  idx+32(FP), R10
-	LEAQ  (R10)(R8*4), R8
-	LEAQ  (R10)(R9*4), R9
-	MOVQ  xHead+64(FP), R10
-	TESTQ R10, R10
+	MOVL  (DX), DI
+	MOVL  4(DX), R8
+	MOVQ  idx+32(FP), R9
+	LEAQ  (R9)(DI*4), DI
+	LEAQ  (R9)(R8*4), R8
+	MOVQ  xHead+64(FP), R9
+	TESTQ R9, R9
 	JNZ   fetched
-	CMPQ  BX, $0x01
+	CMPQ  lists+40(FP), $0x01
 	JEQ   fetched
-	MOVQ  x+8(FP), R12
-	MOVL  8(DX), R10
-	MOVQ  idx+32(FP), R11
-	LEAQ  (R11)(R10*4), R10
-	MOVQ  R9, R11
+	MOVQ  x+8(FP), R11
+	MOVL  8(DX), R9
+	MOVQ  idx+32(FP), R10
+	LEAQ  (R10)(R9*4), R9
+	MOVQ  R8, R10
 	JMP   more
 
 fetch:
-	MOVL       (R11), R13
-	IMULQ      SI, R13
-	PREFETCHT0 (R12)(R13*1)
-	PREFETCHT0 64(R12)(R13*1)
-	ADDQ       $0x00000004, R11
+	MOVL       (R10), R12
+	IMULQ      BX, R12
+	PREFETCHT0 (R11)(R12*1)
+	PREFETCHT0 64(R11)(R12*1)
+	ADDQ       $0x00000004, R10
 
 more:
-	CMPQ R11, R10
+	CMPQ R10, R9
 	JNE  fetch
 
 fetched:
-	MOVQ heads+48(FP), R10
-	MOVQ x+8(FP), R11
+	MOVQ heads+48(FP), R9
+	MOVQ x+8(FP), R10
 
 head:
-	MOVQ       R8, R13
-	MOVQ       CX, R14
+	MOVQ       DI, R12
+	MOVQ       CX, R13
 	VXORPS     Y2, Y2, Y2
 	VXORPS     Y3, Y3, Y3
 	VXORPS     Y4, Y4, Y4
 	VXORPS     Y5, Y5, Y5
-	MOVQ       accumulate+88(FP), R12
-	TESTQ      R12, R12
+	MOVQ       accumulate+88(FP), R11
+	TESTQ      R11, R11
 	JZ         begun
 	VMOVUPS    (AX), Y2
 	VMOVUPS    32(AX), Y3
@@ -693,29 +683,29 @@ head:
 	VMASKMOVPS 96(AX), Y0, Y5
 
 begun:
-	CMPQ R13, R9
+	CMPQ R12, R8
 	JEQ  store
 
 entry:
-	MOVL         (R13), R12
-	IMULQ        SI, R12
-	VBROADCASTSS (R14), Y6
-	VFMADD231PS  (R11)(R12*1), Y6, Y2
-	VFMADD231PS  32(R11)(R12*1), Y6, Y3
-	VFMADD231PS  64(R11)(R12*1), Y6, Y4
-	VMASKMOVPS   96(R11)(R12*1), Y0, Y1
+	MOVL         (R12), R11
+	IMULQ        BX, R11
+	VBROADCASTSS (R13), Y6
+	VFMADD231PS  (R10)(R11*1), Y6, Y2
+	VFMADD231PS  32(R10)(R11*1), Y6, Y3
+	VFMADD231PS  64(R10)(R11*1), Y6, Y4
+	VMASKMOVPS   96(R10)(R11*1), Y0, Y1
 	VFMADD231PS  Y1, Y6, Y5
-	ADDQ         $0x00000004, R13
-	ADDQ         DI, R14
-	CMPQ         R13, R9
+	ADDQ         $0x00000004, R12
+	ADDQ         SI, R13
+	CMPQ         R12, R8
 	JNE          entry
 
 store:
 	VMOVUPS Y2, (AX)
 	VMOVUPS Y3, 32(AX)
 	VMOVUPS Y4, 64(AX)
-	MOVQ    lanes+80(FP), R12
-	CMPQ    R12, $0x00000008
+	MOVQ    lanes+80(FP), R11
+	CMPQ    R11, $0x00000008
 	JNE     part
 	VMOVUPS Y5, 96(AX)
 	JMP     stored
@@ -725,17 +715,17 @@ part:
 
 stored:
 	ADDQ  ownHead+72(FP), AX
-	ADDQ  xHead+64(FP), R11
+	ADDQ  xHead+64(FP), R10
 	ADDQ  $0x00000004, CX
-	DECQ  R10
+	DECQ  R9
 	JNZ   head
-	SUBQ  DI, CX
-	SUBQ  R8, R9
-	SHRQ  $0x02, R9
-	IMULQ DI, R9
-	ADDQ  R9, CX
+	SUBQ  SI, CX
+	SUBQ  DI, R8
+	SHRQ  $0x02, R8
+	IMULQ SI, R8
+	ADDQ  R8, CX
 	ADDQ  $0x00000004, DX
-	DECQ  BX
+	DECQ  lists+40(FP)
 	JNZ   list
 	VZEROUPPER
 	RET
@@ -751,61 +741,60 @@ TEXT ·edgeDotAVX2_4(SB), NOSPLIT, $0-96
 	MOVQ    own+0(FP), AX
 	MOVQ    dw+16(FP), CX
 	MOVQ    off+24(FP), DX
-	MOVQ    lists+40(FP), BX
-	MOVQ    xRow+56(FP), SI
-	MOVQ    heads+48(FP), DI
-	SHLQ    $0x02, DI
+	MOVQ    xRow+56(FP), BX
+	MOVQ    heads+48(FP), SI
+	SHLQ    $0x02, SI
 
 list:
-	MOVL  (DX), R8
-	MOVL  4(DX), R9
-	MOVQ  idx+32(FP), R10
-	LEAQ  (R10)(R8*4), R8
-	LEAQ  (R10)(R9*4), R9
-	MOVQ  xHead+64(FP), R10
-	TESTQ R10, R10
+	MOVL  (DX), DI
+	MOVL  4(DX), R8
+	MOVQ  idx+32(FP), R9
+	LEAQ  (R9)(DI*4), DI
+	LEAQ  (R9)(R8*4), R8
+	MOVQ  xHead+64(FP), R9
+	TESTQ R9, R9
 	JNZ   fetched
-	CMPQ  BX, $0x01
+	CMPQ  lists+40(FP), $0x01
 	JEQ   fetched
-	MOVQ  x+8(FP), R12
-	MOVL  8(DX), R10
-	MOVQ  idx+32(FP), R11
-	LEAQ  (R11)(R10*4), R10
-	MOVQ  R9, R11
+	MOVQ  x+8(FP), R11
+	MOVL  8(DX), R9
+	MOVQ  idx+32(FP), R10
+	LEAQ  (R10)(R9*4), R9
+	MOVQ  R8, R10
 	JMP   more
 
 fetch:
-	MOVL       (R11), R13
-	IMULQ      SI, R13
-	PREFETCHT0 (R12)(R13*1)
-	PREFETCHT0 64(R12)(R13*1)
-	ADDQ       $0x00000004, R11
+	MOVL       (R10), R12
+	IMULQ      BX, R12
+	PREFETCHT0 (R11)(R12*1)
+	PREFETCHT0 64(R11)(R12*1)
+	ADDQ       $0x00000004, R10
 
 more:
-	CMPQ R11, R10
+	CMPQ R10, R9
 	JNE  fetch
 
 fetched:
-	MOVQ heads+48(FP), R10
-	MOVQ x+8(FP), R11
+	MOVQ heads+48(FP), R9
+	MOVQ x+8(FP), R10
 
 head:
-	MOVQ       R8, R13
-	MOVQ       CX, R14
+	MOVQ       DI, R12
+	MOVQ       CX, R13
 	VMOVUPS    (AX), Y3
 	VMOVUPS    32(AX), Y4
 	VMOVUPS    64(AX), Y5
 	VMASKMOVPS 96(AX), Y2, Y6
-	CMPQ       R13, R9
+	CMPQ       R12, R8
 	JEQ        store
 
 entry:
-	MOVL         (R13), R12
-	IMULQ        SI, R12
-	VMULPS       (R11)(R12*1), Y3, Y1
-	VMULPS       32(R11)(R12*1), Y4, Y7
-	VMULPS       64(R11)(R12*1), Y5, Y8
-	VMASKMOVPS   96(R11)(R12*1), Y2, Y0
+	MOVL         (R12), R11
+	IMULQ        BX, R11
+	VMULPS       (R10)(R11*1), Y3, Y1
+	VMULPS       32(R10)(R11*1), Y4, Y7
+	VMULPS       64(R10)(R11*1), Y5, Y8
+	VMASKMOVPS   96(R10)(R11*1), Y2, Y0
 	VMULPS       Y0, Y6, Y0
 	VADDPS       Y8, Y1, Y1
 	VADDPS       Y0, Y7, Y7
@@ -817,31 +806,30 @@ entry:
 	VADDPS       X1, X0, X0
 	VPERMILPS    $0xb1, X0, X1
 	VADDPS       X1, X0, X0
-	MOVQ         accumulate+88(FP), R12
-	TESTQ        R12, R12
-	JZ           write
-	VADDSS       (R14), X0, X0
+	CMPQ         accumulate+88(FP), $0x00
+	JEQ          write
+	VADDSS       (R13), X0, X0
 
 write:
-	VMOVSS X0, (R14)
-	ADDQ   $0x00000004, R13
-	ADDQ   DI, R14
-	CMPQ   R13, R9
+	VMOVSS X0, (R13)
+	ADDQ   $0x00000004, R12
+	ADDQ   SI, R13
+	CMPQ   R12, R8
 	JNE    entry
 
 store:
 	ADDQ  ownHead+72(FP), AX
-	ADDQ  xHead+64(FP), R11
+	ADDQ  xHead+64(FP), R10
 	ADDQ  $0x00000004, CX
-	DECQ  R10
+	DECQ  R9
 	JNZ   head
-	SUBQ  DI, CX
-	SUBQ  R8, R9
-	SHRQ  $0x02, R9
-	IMULQ DI, R9
-	ADDQ  R9, CX
+	SUBQ  SI, CX
+	SUBQ  DI, R8
+	SHRQ  $0x02, R8
+	IMULQ SI, R8
+	ADDQ  R8, CX
 	ADDQ  $0x00000004, DX
-	DECQ  BX
+	DECQ  lists+40(FP)
 	JNZ   list
 	VZEROUPPER
 	RET
@@ -857,55 +845,54 @@ TEXT ·edgeSumAVX2_5(SB), NOSPLIT, $0-96
 	MOVQ    out+0(FP), AX
 	MOVQ    weight+16(FP), CX
 	MOVQ    off+24(FP), DX
-	MOVQ    lists+40(FP), BX
-	MOVQ    xRow+56(FP), SI
-	MOVQ    heads+48(FP), DI
-	SHLQ    $0x02, DI
+	MOVQ    xRow+56(FP), BX
+	MOVQ    heads+48(FP), SI
+	SHLQ    $0x02, SI
 
 list:
-	MOVL  (DX), R8
-	MOVL  4(DX), R9
-	MOVQ  idx+32(FP), R10
-	LEAQ  (R10)(R8*4), R8
-	LEAQ  (R10)(R9*4), R9
-	MOVQ  xHead+64(FP), R10
-	TESTQ R10, R10
+	MOVL  (DX), DI
+	MOVL  4(DX), R8
+	MOVQ  idx+32(FP), R9
+	LEAQ  (R9)(DI*4), DI
+	LEAQ  (R9)(R8*4), R8
+	MOVQ  xHead+64(FP), R9
+	TESTQ R9, R9
 	JNZ   fetched
-	CMPQ  BX, $0x01
+	CMPQ  lists+40(FP), $0x01
 	JEQ   fetched
-	MOVQ  x+8(FP), R12
-	MOVL  8(DX), R10
-	MOVQ  idx+32(FP), R11
-	LEAQ  (R11)(R10*4), R10
-	MOVQ  R9, R11
+	MOVQ  x+8(FP), R11
+	MOVL  8(DX), R9
+	MOVQ  idx+32(FP), R10
+	LEAQ  (R10)(R9*4), R9
+	MOVQ  R8, R10
 	JMP   more
 
 fetch:
-	MOVL       (R11), R13
-	IMULQ      SI, R13
-	PREFETCHT0 (R12)(R13*1)
-	PREFETCHT0 64(R12)(R13*1)
-	PREFETCHT0 128(R12)(R13*1)
-	ADDQ       $0x00000004, R11
+	MOVL       (R10), R12
+	IMULQ      BX, R12
+	PREFETCHT0 (R11)(R12*1)
+	PREFETCHT0 64(R11)(R12*1)
+	PREFETCHT0 128(R11)(R12*1)
+	ADDQ       $0x00000004, R10
 
 more:
-	CMPQ R11, R10
+	CMPQ R10, R9
 	JNE  fetch
 
 fetched:
-	MOVQ heads+48(FP), R10
-	MOVQ x+8(FP), R11
+	MOVQ heads+48(FP), R9
+	MOVQ x+8(FP), R10
 
 head:
-	MOVQ       R8, R13
-	MOVQ       CX, R14
+	MOVQ       DI, R12
+	MOVQ       CX, R13
 	VXORPS     Y2, Y2, Y2
 	VXORPS     Y3, Y3, Y3
 	VXORPS     Y4, Y4, Y4
 	VXORPS     Y5, Y5, Y5
 	VXORPS     Y6, Y6, Y6
-	MOVQ       accumulate+88(FP), R12
-	TESTQ      R12, R12
+	MOVQ       accumulate+88(FP), R11
+	TESTQ      R11, R11
 	JZ         begun
 	VMOVUPS    (AX), Y2
 	VMOVUPS    32(AX), Y3
@@ -914,22 +901,22 @@ head:
 	VMASKMOVPS 128(AX), Y0, Y6
 
 begun:
-	CMPQ R13, R9
+	CMPQ R12, R8
 	JEQ  store
 
 entry:
-	MOVL         (R13), R12
-	IMULQ        SI, R12
-	VBROADCASTSS (R14), Y7
-	VFMADD231PS  (R11)(R12*1), Y7, Y2
-	VFMADD231PS  32(R11)(R12*1), Y7, Y3
-	VFMADD231PS  64(R11)(R12*1), Y7, Y4
-	VFMADD231PS  96(R11)(R12*1), Y7, Y5
-	VMASKMOVPS   128(R11)(R12*1), Y0, Y1
+	MOVL         (R12), R11
+	IMULQ        BX, R11
+	VBROADCASTSS (R13), Y7
+	VFMADD231PS  (R10)(R11*1), Y7, Y2
+	VFMADD231PS  32(R10)(R11*1), Y7, Y3
+	VFMADD231PS  64(R10)(R11*1), Y7, Y4
+	VFMADD231PS  96(R10)(R11*1), Y7, Y5
+	VMASKMOVPS   128(R10)(R11*1), Y0, Y1
 	VFMADD231PS  Y1, Y7, Y6
-	ADDQ         $0x00000004, R13
-	ADDQ         DI, R14
-	CMPQ         R13, R9
+	ADDQ         $0x00000004, R12
+	ADDQ         SI, R13
+	CMPQ         R12, R8
 	JNE          entry
 
 store:
@@ -937,8 +924,8 @@ store:
 	VMOVUPS Y3, 32(AX)
 	VMOVUPS Y4, 64(AX)
 	VMOVUPS Y5, 96(AX)
-	MOVQ    lanes+80(FP), R12
-	CMPQ    R12, $0x00000008
+	MOVQ    lanes+80(FP), R11
+	CMPQ    R11, $0x00000008
 	JNE     part
 	VMOVUPS Y6, 128(AX)
 	JMP     stored
@@ -948,17 +935,17 @@ part:
 
 stored:
 	ADDQ  ownHead+72(FP), AX
-	ADDQ  xHead+64(FP), R11
+	ADDQ  xHead+64(FP), R10
 	ADDQ  $0x00000004, CX
-	DECQ  R10
+	DECQ  R9
 	JNZ   head
-	SUBQ  DI, CX
-	SUBQ  R8, R9
-	SHRQ  $0x02, R9
-	IMULQ DI, R9
-	ADDQ  R9, CX
+	SUBQ  SI, CX
+	SUBQ  DI, R8
+	SHRQ  $0x02, R8
+	IMULQ SI, R8
+	ADDQ  R8, CX
 	ADDQ  $0x00000004, DX
-	DECQ  BX
+	DECQ  lists+40(FP)
 	JNZ   list
 	VZEROUPPER
 	RET
@@ -974,64 +961,63 @@ TEXT ·edgeDotAVX2_5(SB), NOSPLIT, $0-96
 	MOVQ    own+0(FP), AX
 	MOVQ    dw+16(FP), CX
 	MOVQ    off+24(FP), DX
-	MOVQ    lists+40(FP), BX
-	MOVQ    xRow+56(FP), SI
-	MOVQ    heads+48(FP), DI
-	SHLQ    $0x02, DI
+	MOVQ    xRow+56(FP), BX
+	MOVQ    heads+48(FP), SI
+	SHLQ    $0x02, SI
 
 list:
-	MOVL  (DX), R8
-	MOVL  4(DX), R9
-	MOVQ  idx+32(FP), R10
-	LEAQ  (R10)(R8*4), R8
-	LEAQ  (R10)(R9*4), R9
-	MOVQ  xHead+64(FP), R10
-	TESTQ R10, R10
+	MOVL  (DX), DI
+	MOVL  4(DX), R8
+	MOVQ  idx+32(FP), R9
+	LEAQ  (R9)(DI*4), DI
+	LEAQ  (R9)(R8*4), R8
+	MOVQ  xHead+64(FP), R9
+	TESTQ R9, R9
 	JNZ   fetched
-	CMPQ  BX, $0x01
+	CMPQ  lists+40(FP), $0x01
 	JEQ   fetched
-	MOVQ  x+8(FP), R12
-	MOVL  8(DX), R10
-	MOVQ  idx+32(FP), R11
-	LEAQ  (R11)(R10*4), R10
-	MOVQ  R9, R11
+	MOVQ  x+8(FP), R11
+	MOVL  8(DX), R9
+	MOVQ  idx+32(FP), R10
+	LEAQ  (R10)(R9*4), R9
+	MOVQ  R8, R10
 	JMP   more
 
 fetch:
-	MOVL       (R11), R13
-	IMULQ      SI, R13
-	PREFETCHT0 (R12)(R13*1)
-	PREFETCHT0 64(R12)(R13*1)
-	PREFETCHT0 128(R12)(R13*1)
-	ADDQ       $0x00000004, R11
+	MOVL       (R10), R12
+	IMULQ      BX, R12
+	PREFETCHT0 (R11)(R12*1)
+	PREFETCHT0 64(R11)(R12*1)
+	PREFETCHT0 128(R11)(R12*1)
+	ADDQ       $0x00000004, R10
 
 more:
-	CMPQ R11, R10
+	CMPQ R10, R9
 	JNE  fetch
 
 fetched:
-	MOVQ heads+48(FP), R10
-	MOVQ x+8(FP), R11
+	MOVQ heads+48(FP), R9
+	MOVQ x+8(FP), R10
 
 head:
-	MOVQ       R8, R13
-	MOVQ       CX, R14
+	MOVQ       DI, R12
+	MOVQ       CX, R13
 	VMOVUPS    (AX), Y3
 	VMOVUPS    32(AX), Y4
 	VMOVUPS    64(AX), Y5
 	VMOVUPS    96(AX), Y6
 	VMASKMOVPS 128(AX), Y2, Y7
-	CMPQ       R13, R9
+	CMPQ       R12, R8
 	JEQ        store
 
 entry:
-	MOVL         (R13), R12
-	IMULQ        SI, R12
-	VMULPS       (R11)(R12*1), Y3, Y1
-	VMULPS       32(R11)(R12*1), Y4, Y8
-	VMULPS       64(R11)(R12*1), Y5, Y9
-	VMULPS       96(R11)(R12*1), Y6, Y10
-	VMASKMOVPS   128(R11)(R12*1), Y2, Y0
+	MOVL         (R12), R11
+	IMULQ        BX, R11
+	VMULPS       (R10)(R11*1), Y3, Y1
+	VMULPS       32(R10)(R11*1), Y4, Y8
+	VMULPS       64(R10)(R11*1), Y5, Y9
+	VMULPS       96(R10)(R11*1), Y6, Y10
+	VMASKMOVPS   128(R10)(R11*1), Y2, Y0
 	VFMADD231PS  Y0, Y7, Y1
 	VADDPS       Y9, Y1, Y1
 	VADDPS       Y10, Y8, Y8
@@ -1043,31 +1029,30 @@ entry:
 	VADDPS       X1, X0, X0
 	VPERMILPS    $0xb1, X0, X1
 	VADDPS       X1, X0, X0
-	MOVQ         accumulate+88(FP), R12
-	TESTQ        R12, R12
-	JZ           write
-	VADDSS       (R14), X0, X0
+	CMPQ         accumulate+88(FP), $0x00
+	JEQ          write
+	VADDSS       (R13), X0, X0
 
 write:
-	VMOVSS X0, (R14)
-	ADDQ   $0x00000004, R13
-	ADDQ   DI, R14
-	CMPQ   R13, R9
+	VMOVSS X0, (R13)
+	ADDQ   $0x00000004, R12
+	ADDQ   SI, R13
+	CMPQ   R12, R8
 	JNE    entry
 
 store:
 	ADDQ  ownHead+72(FP), AX
-	ADDQ  xHead+64(FP), R11
+	ADDQ  xHead+64(FP), R10
 	ADDQ  $0x00000004, CX
-	DECQ  R10
+	DECQ  R9
 	JNZ   head
-	SUBQ  DI, CX
-	SUBQ  R8, R9
-	SHRQ  $0x02, R9
-	IMULQ DI, R9
-	ADDQ  R9, CX
+	SUBQ  SI, CX
+	SUBQ  DI, R8
+	SHRQ  $0x02, R8
+	IMULQ SI, R8
+	ADDQ  R8, CX
 	ADDQ  $0x00000004, DX
-	DECQ  BX
+	DECQ  lists+40(FP)
 	JNZ   list
 	VZEROUPPER
 	RET
@@ -1083,56 +1068,55 @@ TEXT ·edgeSumAVX2_6(SB), NOSPLIT, $0-96
 	MOVQ    out+0(FP), AX
 	MOVQ    weight+16(FP), CX
 	MOVQ    off+24(FP), DX
-	MOVQ    lists+40(FP), BX
-	MOVQ    xRow+56(FP), SI
-	MOVQ    heads+48(FP), DI
-	SHLQ    $0x02, DI
+	MOVQ    xRow+56(FP), BX
+	MOVQ    heads+48(FP), SI
+	SHLQ    $0x02, SI
 
 list:
-	MOVL  (DX), R8
-	MOVL  4(DX), R9
-	MOVQ  idx+32(FP), R10
-	LEAQ  (R10)(R8*4), R8
-	LEAQ  (R10)(R9*4), R9
-	MOVQ  xHead+64(FP), R10
-	TESTQ R10, R10
+	MOVL  (DX), DI
+	MOVL  4(DX), R8
+	MOVQ  idx+32(FP), R9
+	LEAQ  (R9)(DI*4), DI
+	LEAQ  (R9)(R8*4), R8
+	MOVQ  xHead+64(FP), R9
+	TESTQ R9, R9
 	JNZ   fetched
-	CMPQ  BX, $0x01
+	CMPQ  lists+40(FP), $0x01
 	JEQ   fetched
-	MOVQ  x+8(FP), R12
-	MOVL  8(DX), R10
-	MOVQ  idx+32(FP), R11
-	LEAQ  (R11)(R10*4), R10
-	MOVQ  R9, R11
+	MOVQ  x+8(FP), R11
+	MOVL  8(DX), R9
+	MOVQ  idx+32(FP), R10
+	LEAQ  (R10)(R9*4), R9
+	MOVQ  R8, R10
 	JMP   more
 
 fetch:
-	MOVL       (R11), R13
-	IMULQ      SI, R13
-	PREFETCHT0 (R12)(R13*1)
-	PREFETCHT0 64(R12)(R13*1)
-	PREFETCHT0 128(R12)(R13*1)
-	ADDQ       $0x00000004, R11
+	MOVL       (R10), R12
+	IMULQ      BX, R12
+	PREFETCHT0 (R11)(R12*1)
+	PREFETCHT0 64(R11)(R12*1)
+	PREFETCHT0 128(R11)(R12*1)
+	ADDQ       $0x00000004, R10
 
 more:
-	CMPQ R11, R10
+	CMPQ R10, R9
 	JNE  fetch
 
 fetched:
-	MOVQ heads+48(FP), R10
-	MOVQ x+8(FP), R11
+	MOVQ heads+48(FP), R9
+	MOVQ x+8(FP), R10
 
 head:
-	MOVQ       R8, R13
-	MOVQ       CX, R14
+	MOVQ       DI, R12
+	MOVQ       CX, R13
 	VXORPS     Y2, Y2, Y2
 	VXORPS     Y3, Y3, Y3
 	VXORPS     Y4, Y4, Y4
 	VXORPS     Y5, Y5, Y5
 	VXORPS     Y6, Y6, Y6
 	VXORPS     Y7, Y7, Y7
-	MOVQ       accumulate+88(FP), R12
-	TESTQ      R12, R12
+	MOVQ       accumulate+88(FP), R11
+	TESTQ      R11, R11
 	JZ         begun
 	VMOVUPS    (AX), Y2
 	VMOVUPS    32(AX), Y3
@@ -1142,23 +1126,23 @@ head:
 	VMASKMOVPS 160(AX), Y0, Y7
 
 begun:
-	CMPQ R13, R9
+	CMPQ R12, R8
 	JEQ  store
 
 entry:
-	MOVL         (R13), R12
-	IMULQ        SI, R12
-	VBROADCASTSS (R14), Y8
-	VFMADD231PS  (R11)(R12*1), Y8, Y2
-	VFMADD231PS  32(R11)(R12*1), Y8, Y3
-	VFMADD231PS  64(R11)(R12*1), Y8, Y4
-	VFMADD231PS  96(R11)(R12*1), Y8, Y5
-	VFMADD231PS  128(R11)(R12*1), Y8, Y6
-	VMASKMOVPS   160(R11)(R12*1), Y0, Y1
+	MOVL         (R12), R11
+	IMULQ        BX, R11
+	VBROADCASTSS (R13), Y8
+	VFMADD231PS  (R10)(R11*1), Y8, Y2
+	VFMADD231PS  32(R10)(R11*1), Y8, Y3
+	VFMADD231PS  64(R10)(R11*1), Y8, Y4
+	VFMADD231PS  96(R10)(R11*1), Y8, Y5
+	VFMADD231PS  128(R10)(R11*1), Y8, Y6
+	VMASKMOVPS   160(R10)(R11*1), Y0, Y1
 	VFMADD231PS  Y1, Y8, Y7
-	ADDQ         $0x00000004, R13
-	ADDQ         DI, R14
-	CMPQ         R13, R9
+	ADDQ         $0x00000004, R12
+	ADDQ         SI, R13
+	CMPQ         R12, R8
 	JNE          entry
 
 store:
@@ -1167,8 +1151,8 @@ store:
 	VMOVUPS Y4, 64(AX)
 	VMOVUPS Y5, 96(AX)
 	VMOVUPS Y6, 128(AX)
-	MOVQ    lanes+80(FP), R12
-	CMPQ    R12, $0x00000008
+	MOVQ    lanes+80(FP), R11
+	CMPQ    R11, $0x00000008
 	JNE     part
 	VMOVUPS Y7, 160(AX)
 	JMP     stored
@@ -1178,17 +1162,17 @@ part:
 
 stored:
 	ADDQ  ownHead+72(FP), AX
-	ADDQ  xHead+64(FP), R11
+	ADDQ  xHead+64(FP), R10
 	ADDQ  $0x00000004, CX
-	DECQ  R10
+	DECQ  R9
 	JNZ   head
-	SUBQ  DI, CX
-	SUBQ  R8, R9
-	SHRQ  $0x02, R9
-	IMULQ DI, R9
-	ADDQ  R9, CX
+	SUBQ  SI, CX
+	SUBQ  DI, R8
+	SHRQ  $0x02, R8
+	IMULQ SI, R8
+	ADDQ  R8, CX
 	ADDQ  $0x00000004, DX
-	DECQ  BX
+	DECQ  lists+40(FP)
 	JNZ   list
 	VZEROUPPER
 	RET
@@ -1204,66 +1188,65 @@ TEXT ·edgeDotAVX2_6(SB), NOSPLIT, $0-96
 	MOVQ    own+0(FP), AX
 	MOVQ    dw+16(FP), CX
 	MOVQ    off+24(FP), DX
-	MOVQ    lists+40(FP), BX
-	MOVQ    xRow+56(FP), SI
-	MOVQ    heads+48(FP), DI
-	SHLQ    $0x02, DI
+	MOVQ    xRow+56(FP), BX
+	MOVQ    heads+48(FP), SI
+	SHLQ    $0x02, SI
 
 list:
-	MOVL  (DX), R8
-	MOVL  4(DX), R9
-	MOVQ  idx+32(FP), R10
-	LEAQ  (R10)(R8*4), R8
-	LEAQ  (R10)(R9*4), R9
-	MOVQ  xHead+64(FP), R10
-	TESTQ R10, R10
+	MOVL  (DX), DI
+	MOVL  4(DX), R8
+	MOVQ  idx+32(FP), R9
+	LEAQ  (R9)(DI*4), DI
+	LEAQ  (R9)(R8*4), R8
+	MOVQ  xHead+64(FP), R9
+	TESTQ R9, R9
 	JNZ   fetched
-	CMPQ  BX, $0x01
+	CMPQ  lists+40(FP), $0x01
 	JEQ   fetched
-	MOVQ  x+8(FP), R12
-	MOVL  8(DX), R10
-	MOVQ  idx+32(FP), R11
-	LEAQ  (R11)(R10*4), R10
-	MOVQ  R9, R11
+	MOVQ  x+8(FP), R11
+	MOVL  8(DX), R9
+	MOVQ  idx+32(FP), R10
+	LEAQ  (R10)(R9*4), R9
+	MOVQ  R8, R10
 	JMP   more
 
 fetch:
-	MOVL       (R11), R13
-	IMULQ      SI, R13
-	PREFETCHT0 (R12)(R13*1)
-	PREFETCHT0 64(R12)(R13*1)
-	PREFETCHT0 128(R12)(R13*1)
-	ADDQ       $0x00000004, R11
+	MOVL       (R10), R12
+	IMULQ      BX, R12
+	PREFETCHT0 (R11)(R12*1)
+	PREFETCHT0 64(R11)(R12*1)
+	PREFETCHT0 128(R11)(R12*1)
+	ADDQ       $0x00000004, R10
 
 more:
-	CMPQ R11, R10
+	CMPQ R10, R9
 	JNE  fetch
 
 fetched:
-	MOVQ heads+48(FP), R10
-	MOVQ x+8(FP), R11
+	MOVQ heads+48(FP), R9
+	MOVQ x+8(FP), R10
 
 head:
-	MOVQ       R8, R13
-	MOVQ       CX, R14
+	MOVQ       DI, R12
+	MOVQ       CX, R13
 	VMOVUPS    (AX), Y3
 	VMOVUPS    32(AX), Y4
 	VMOVUPS    64(AX), Y5
 	VMOVUPS    96(AX), Y6
 	VMOVUPS    128(AX), Y7
 	VMASKMOVPS 160(AX), Y2, Y8
-	CMPQ       R13, R9
+	CMPQ       R12, R8
 	JEQ        store
 
 entry:
-	MOVL         (R13), R12
-	IMULQ        SI, R12
-	VMULPS       (R11)(R12*1), Y3, Y1
-	VMULPS       32(R11)(R12*1), Y4, Y9
-	VMULPS       64(R11)(R12*1), Y5, Y10
-	VMULPS       96(R11)(R12*1), Y6, Y11
-	VFMADD231PS  128(R11)(R12*1), Y7, Y1
-	VMASKMOVPS   160(R11)(R12*1), Y2, Y0
+	MOVL         (R12), R11
+	IMULQ        BX, R11
+	VMULPS       (R10)(R11*1), Y3, Y1
+	VMULPS       32(R10)(R11*1), Y4, Y9
+	VMULPS       64(R10)(R11*1), Y5, Y10
+	VMULPS       96(R10)(R11*1), Y6, Y11
+	VFMADD231PS  128(R10)(R11*1), Y7, Y1
+	VMASKMOVPS   160(R10)(R11*1), Y2, Y0
 	VFMADD231PS  Y0, Y8, Y9
 	VADDPS       Y10, Y1, Y1
 	VADDPS       Y11, Y9, Y9
@@ -1275,31 +1258,30 @@ entry:
 	VADDPS       X1, X0, X0
 	VPERMILPS    $0xb1, X0, X1
 	VADDPS       X1, X0, X0
-	MOVQ         accumulate+88(FP), R12
-	TESTQ        R12, R12
-	JZ           write
-	VADDSS       (R14), X0, X0
+	CMPQ         accumulate+88(FP), $0x00
+	JEQ          write
+	VADDSS       (R13), X0, X0
 
 write:
-	VMOVSS X0, (R14)
-	ADDQ   $0x00000004, R13
-	ADDQ   DI, R14
-	CMPQ   R13, R9
+	VMOVSS X0, (R13)
+	ADDQ   $0x00000004, R12
+	ADDQ   SI, R13
+	CMPQ   R12, R8
 	JNE    entry
 
 store:
 	ADDQ  ownHead+72(FP), AX
-	ADDQ  xHead+64(FP), R11
+	ADDQ  xHead+64(FP), R10
 	ADDQ  $0x00000004, CX
-	DECQ  R10
+	DECQ  R9
 	JNZ   head
-	SUBQ  DI, CX
-	SUBQ  R8, R9
-	SHRQ  $0x02, R9
-	IMULQ DI, R9
-	ADDQ  R9, CX
+	SUBQ  SI, CX
+	SUBQ  DI, R8
+	SHRQ  $0x02, R8
+	IMULQ SI, R8
+	ADDQ  R8, CX
 	ADDQ  $0x00000004, DX
-	DECQ  BX
+	DECQ  lists+40(FP)
 	JNZ   list
 	VZEROUPPER
 	RET
@@ -1315,49 +1297,48 @@ TEXT ·edgeSumAVX2_7(SB), NOSPLIT, $0-96
 	MOVQ    out+0(FP), AX
 	MOVQ    weight+16(FP), CX
 	MOVQ    off+24(FP), DX
-	MOVQ    lists+40(FP), BX
-	MOVQ    xRow+56(FP), SI
-	MOVQ    heads+48(FP), DI
-	SHLQ    $0x02, DI
+	MOVQ    xRow+56(FP), BX
+	MOVQ    heads+48(FP), SI
+	SHLQ    $0x02, SI
 
 list:
-	MOVL  (DX), R8
-	MOVL  4(DX), R9
-	MOVQ  idx+32(FP), R10
-	LEAQ  (R10)(R8*4), R8
-	LEAQ  (R10)(R9*4), R9
-	MOVQ  xHead+64(FP), R10
-	TESTQ R10, R10
+	MOVL  (DX), DI
+	MOVL  4(DX), R8
+	MOVQ  idx+32(FP), R9
+	LEAQ  (R9)(DI*4), DI
+	LEAQ  (R9)(R8*4), R8
+	MOVQ  xHead+64(FP), R9
+	TESTQ R9, R9
 	JNZ   fetched
-	CMPQ  BX, $0x01
+	CMPQ  lists+40(FP), $0x01
 	JEQ   fetched
-	MOVQ  x+8(FP), R12
-	MOVL  8(DX), R10
-	MOVQ  idx+32(FP), R11
-	LEAQ  (R11)(R10*4), R10
-	MOVQ  R9, R11
+	MOVQ  x+8(FP), R11
+	MOVL  8(DX), R9
+	MOVQ  idx+32(FP), R10
+	LEAQ  (R10)(R9*4), R9
+	MOVQ  R8, R10
 	JMP   more
 
 fetch:
-	MOVL       (R11), R13
-	IMULQ      SI, R13
-	PREFETCHT0 (R12)(R13*1)
-	PREFETCHT0 64(R12)(R13*1)
-	PREFETCHT0 128(R12)(R13*1)
-	PREFETCHT0 192(R12)(R13*1)
-	ADDQ       $0x00000004, R11
+	MOVL       (R10), R12
+	IMULQ      BX, R12
+	PREFETCHT0 (R11)(R12*1)
+	PREFETCHT0 64(R11)(R12*1)
+	PREFETCHT0 128(R11)(R12*1)
+	PREFETCHT0 192(R11)(R12*1)
+	ADDQ       $0x00000004, R10
 
 more:
-	CMPQ R11, R10
+	CMPQ R10, R9
 	JNE  fetch
 
 fetched:
-	MOVQ heads+48(FP), R10
-	MOVQ x+8(FP), R11
+	MOVQ heads+48(FP), R9
+	MOVQ x+8(FP), R10
 
 head:
-	MOVQ       R8, R13
-	MOVQ       CX, R14
+	MOVQ       DI, R12
+	MOVQ       CX, R13
 	VXORPS     Y2, Y2, Y2
 	VXORPS     Y3, Y3, Y3
 	VXORPS     Y4, Y4, Y4
@@ -1365,8 +1346,8 @@ head:
 	VXORPS     Y6, Y6, Y6
 	VXORPS     Y7, Y7, Y7
 	VXORPS     Y8, Y8, Y8
-	MOVQ       accumulate+88(FP), R12
-	TESTQ      R12, R12
+	MOVQ       accumulate+88(FP), R11
+	TESTQ      R11, R11
 	JZ         begun
 	VMOVUPS    (AX), Y2
 	VMOVUPS    32(AX), Y3
@@ -1377,24 +1358,24 @@ head:
 	VMASKMOVPS 192(AX), Y0, Y8
 
 begun:
-	CMPQ R13, R9
+	CMPQ R12, R8
 	JEQ  store
 
 entry:
-	MOVL         (R13), R12
-	IMULQ        SI, R12
-	VBROADCASTSS (R14), Y9
-	VFMADD231PS  (R11)(R12*1), Y9, Y2
-	VFMADD231PS  32(R11)(R12*1), Y9, Y3
-	VFMADD231PS  64(R11)(R12*1), Y9, Y4
-	VFMADD231PS  96(R11)(R12*1), Y9, Y5
-	VFMADD231PS  128(R11)(R12*1), Y9, Y6
-	VFMADD231PS  160(R11)(R12*1), Y9, Y7
-	VMASKMOVPS   192(R11)(R12*1), Y0, Y1
+	MOVL         (R12), R11
+	IMULQ        BX, R11
+	VBROADCASTSS (R13), Y9
+	VFMADD231PS  (R10)(R11*1), Y9, Y2
+	VFMADD231PS  32(R10)(R11*1), Y9, Y3
+	VFMADD231PS  64(R10)(R11*1), Y9, Y4
+	VFMADD231PS  96(R10)(R11*1), Y9, Y5
+	VFMADD231PS  128(R10)(R11*1), Y9, Y6
+	VFMADD231PS  160(R10)(R11*1), Y9, Y7
+	VMASKMOVPS   192(R10)(R11*1), Y0, Y1
 	VFMADD231PS  Y1, Y9, Y8
-	ADDQ         $0x00000004, R13
-	ADDQ         DI, R14
-	CMPQ         R13, R9
+	ADDQ         $0x00000004, R12
+	ADDQ         SI, R13
+	CMPQ         R12, R8
 	JNE          entry
 
 store:
@@ -1404,8 +1385,8 @@ store:
 	VMOVUPS Y5, 96(AX)
 	VMOVUPS Y6, 128(AX)
 	VMOVUPS Y7, 160(AX)
-	MOVQ    lanes+80(FP), R12
-	CMPQ    R12, $0x00000008
+	MOVQ    lanes+80(FP), R11
+	CMPQ    R11, $0x00000008
 	JNE     part
 	VMOVUPS Y8, 192(AX)
 	JMP     stored
@@ -1415,17 +1396,17 @@ part:
 
 stored:
 	ADDQ  ownHead+72(FP), AX
-	ADDQ  xHead+64(FP), R11
+	ADDQ  xHead+64(FP), R10
 	ADDQ  $0x00000004, CX
-	DECQ  R10
+	DECQ  R9
 	JNZ   head
-	SUBQ  DI, CX
-	SUBQ  R8, R9
-	SHRQ  $0x02, R9
-	IMULQ DI, R9
-	ADDQ  R9, CX
+	SUBQ  SI, CX
+	SUBQ  DI, R8
+	SHRQ  $0x02, R8
+	IMULQ SI, R8
+	ADDQ  R8, CX
 	ADDQ  $0x00000004, DX
-	DECQ  BX
+	DECQ  lists+40(FP)
 	JNZ   list
 	VZEROUPPER
 	RET
@@ -1441,49 +1422,48 @@ TEXT ·edgeDotAVX2_7(SB), NOSPLIT, $0-96
 	MOVQ    own+0(FP), AX
 	MOVQ    dw+16(FP), CX
 	MOVQ    off+24(FP), DX
-	MOVQ    lists+40(FP), BX
-	MOVQ    xRow+56(FP), SI
-	MOVQ    heads+48(FP), DI
-	SHLQ    $0x02, DI
+	MOVQ    xRow+56(FP), BX
+	MOVQ    heads+48(FP), SI
+	SHLQ    $0x02, SI
 
 list:
-	MOVL  (DX), R8
-	MOVL  4(DX), R9
-	MOVQ  idx+32(FP), R10
-	LEAQ  (R10)(R8*4), R8
-	LEAQ  (R10)(R9*4), R9
-	MOVQ  xHead+64(FP), R10
-	TESTQ R10, R10
+	MOVL  (DX), DI
+	MOVL  4(DX), R8
+	MOVQ  idx+32(FP), R9
+	LEAQ  (R9)(DI*4), DI
+	LEAQ  (R9)(R8*4), R8
+	MOVQ  xHead+64(FP), R9
+	TESTQ R9, R9
 	JNZ   fetched
-	CMPQ  BX, $0x01
+	CMPQ  lists+40(FP), $0x01
 	JEQ   fetched
-	MOVQ  x+8(FP), R12
-	MOVL  8(DX), R10
-	MOVQ  idx+32(FP), R11
-	LEAQ  (R11)(R10*4), R10
-	MOVQ  R9, R11
+	MOVQ  x+8(FP), R11
+	MOVL  8(DX), R9
+	MOVQ  idx+32(FP), R10
+	LEAQ  (R10)(R9*4), R9
+	MOVQ  R8, R10
 	JMP   more
 
 fetch:
-	MOVL       (R11), R13
-	IMULQ      SI, R13
-	PREFETCHT0 (R12)(R13*1)
-	PREFETCHT0 64(R12)(R13*1)
-	PREFETCHT0 128(R12)(R13*1)
-	PREFETCHT0 192(R12)(R13*1)
-	ADDQ       $0x00000004, R11
+	MOVL       (R10), R12
+	IMULQ      BX, R12
+	PREFETCHT0 (R11)(R12*1)
+	PREFETCHT0 64(R11)(R12*1)
+	PREFETCHT0 128(R11)(R12*1)
+	PREFETCHT0 192(R11)(R12*1)
+	ADDQ       $0x00000004, R10
 
 more:
-	CMPQ R11, R10
+	CMPQ R10, R9
 	JNE  fetch
 
 fetched:
-	MOVQ heads+48(FP), R10
-	MOVQ x+8(FP), R11
+	MOVQ heads+48(FP), R9
+	MOVQ x+8(FP), R10
 
 head:
-	MOVQ       R8, R13
-	MOVQ       CX, R14
+	MOVQ       DI, R12
+	MOVQ       CX, R13
 	VMOVUPS    (AX), Y3
 	VMOVUPS    32(AX), Y4
 	VMOVUPS    64(AX), Y5
@@ -1491,19 +1471,19 @@ head:
 	VMOVUPS    128(AX), Y7
 	VMOVUPS    160(AX), Y8
 	VMASKMOVPS 192(AX), Y2, Y9
-	CMPQ       R13, R9
+	CMPQ       R12, R8
 	JEQ        store
 
 entry:
-	MOVL         (R13), R12
-	IMULQ        SI, R12
-	VMULPS       (R11)(R12*1), Y3, Y1
-	VMULPS       32(R11)(R12*1), Y4, Y10
-	VMULPS       64(R11)(R12*1), Y5, Y11
-	VMULPS       96(R11)(R12*1), Y6, Y12
-	VFMADD231PS  128(R11)(R12*1), Y7, Y1
-	VFMADD231PS  160(R11)(R12*1), Y8, Y10
-	VMASKMOVPS   192(R11)(R12*1), Y2, Y0
+	MOVL         (R12), R11
+	IMULQ        BX, R11
+	VMULPS       (R10)(R11*1), Y3, Y1
+	VMULPS       32(R10)(R11*1), Y4, Y10
+	VMULPS       64(R10)(R11*1), Y5, Y11
+	VMULPS       96(R10)(R11*1), Y6, Y12
+	VFMADD231PS  128(R10)(R11*1), Y7, Y1
+	VFMADD231PS  160(R10)(R11*1), Y8, Y10
+	VMASKMOVPS   192(R10)(R11*1), Y2, Y0
 	VFMADD231PS  Y0, Y9, Y11
 	VADDPS       Y11, Y1, Y1
 	VADDPS       Y12, Y10, Y10
@@ -1515,31 +1495,30 @@ entry:
 	VADDPS       X1, X0, X0
 	VPERMILPS    $0xb1, X0, X1
 	VADDPS       X1, X0, X0
-	MOVQ         accumulate+88(FP), R12
-	TESTQ        R12, R12
-	JZ           write
-	VADDSS       (R14), X0, X0
+	CMPQ         accumulate+88(FP), $0x00
+	JEQ          write
+	VADDSS       (R13), X0, X0
 
 write:
-	VMOVSS X0, (R14)
-	ADDQ   $0x00000004, R13
-	ADDQ   DI, R14
-	CMPQ   R13, R9
+	VMOVSS X0, (R13)
+	ADDQ   $0x00000004, R12
+	ADDQ   SI, R13
+	CMPQ   R12, R8
 	JNE    entry
 
 store:
 	ADDQ  ownHead+72(FP), AX
-	ADDQ  xHead+64(FP), R11
+	ADDQ  xHead+64(FP), R10
 	ADDQ  $0x00000004, CX
-	DECQ  R10
+	DECQ  R9
 	JNZ   head
-	SUBQ  DI, CX
-	SUBQ  R8, R9
-	SHRQ  $0x02, R9
-	IMULQ DI, R9
-	ADDQ  R9, CX
+	SUBQ  SI, CX
+	SUBQ  DI, R8
+	SHRQ  $0x02, R8
+	IMULQ SI, R8
+	ADDQ  R8, CX
 	ADDQ  $0x00000004, DX
-	DECQ  BX
+	DECQ  lists+40(FP)
 	JNZ   list
 	VZEROUPPER
 	RET
@@ -1555,49 +1534,48 @@ TEXT ·edgeSumAVX2_8(SB), NOSPLIT, $0-96
 	MOVQ    out+0(FP), AX
 	MOVQ    weight+16(FP), CX
 	MOVQ    off+24(FP), DX
-	MOVQ    lists+40(FP), BX
-	MOVQ    xRow+56(FP), SI
-	MOVQ    heads+48(FP), DI
-	SHLQ    $0x02, DI
+	MOVQ    xRow+56(FP), BX
+	MOVQ    heads+48(FP), SI
+	SHLQ    $0x02, SI
 
 list:
-	MOVL  (DX), R8
-	MOVL  4(DX), R9
-	MOVQ  idx+32(FP), R10
-	LEAQ  (R10)(R8*4), R8
-	LEAQ  (R10)(R9*4), R9
-	MOVQ  xHead+64(FP), R10
-	TESTQ R10, R10
+	MOVL  (DX), DI
+	MOVL  4(DX), R8
+	MOVQ  idx+32(FP), R9
+	LEAQ  (R9)(DI*4), DI
+	LEAQ  (R9)(R8*4), R8
+	MOVQ  xHead+64(FP), R9
+	TESTQ R9, R9
 	JNZ   fetched
-	CMPQ  BX, $0x01
+	CMPQ  lists+40(FP), $0x01
 	JEQ   fetched
-	MOVQ  x+8(FP), R12
-	MOVL  8(DX), R10
-	MOVQ  idx+32(FP), R11
-	LEAQ  (R11)(R10*4), R10
-	MOVQ  R9, R11
+	MOVQ  x+8(FP), R11
+	MOVL  8(DX), R9
+	MOVQ  idx+32(FP), R10
+	LEAQ  (R10)(R9*4), R9
+	MOVQ  R8, R10
 	JMP   more
 
 fetch:
-	MOVL       (R11), R13
-	IMULQ      SI, R13
-	PREFETCHT0 (R12)(R13*1)
-	PREFETCHT0 64(R12)(R13*1)
-	PREFETCHT0 128(R12)(R13*1)
-	PREFETCHT0 192(R12)(R13*1)
-	ADDQ       $0x00000004, R11
+	MOVL       (R10), R12
+	IMULQ      BX, R12
+	PREFETCHT0 (R11)(R12*1)
+	PREFETCHT0 64(R11)(R12*1)
+	PREFETCHT0 128(R11)(R12*1)
+	PREFETCHT0 192(R11)(R12*1)
+	ADDQ       $0x00000004, R10
 
 more:
-	CMPQ R11, R10
+	CMPQ R10, R9
 	JNE  fetch
 
 fetched:
-	MOVQ heads+48(FP), R10
-	MOVQ x+8(FP), R11
+	MOVQ heads+48(FP), R9
+	MOVQ x+8(FP), R10
 
 head:
-	MOVQ       R8, R13
-	MOVQ       CX, R14
+	MOVQ       DI, R12
+	MOVQ       CX, R13
 	VXORPS     Y2, Y2, Y2
 	VXORPS     Y3, Y3, Y3
 	VXORPS     Y4, Y4, Y4
@@ -1606,8 +1584,8 @@ head:
 	VXORPS     Y7, Y7, Y7
 	VXORPS     Y8, Y8, Y8
 	VXORPS     Y9, Y9, Y9
-	MOVQ       accumulate+88(FP), R12
-	TESTQ      R12, R12
+	MOVQ       accumulate+88(FP), R11
+	TESTQ      R11, R11
 	JZ         begun
 	VMOVUPS    (AX), Y2
 	VMOVUPS    32(AX), Y3
@@ -1619,25 +1597,25 @@ head:
 	VMASKMOVPS 224(AX), Y0, Y9
 
 begun:
-	CMPQ R13, R9
+	CMPQ R12, R8
 	JEQ  store
 
 entry:
-	MOVL         (R13), R12
-	IMULQ        SI, R12
-	VBROADCASTSS (R14), Y10
-	VFMADD231PS  (R11)(R12*1), Y10, Y2
-	VFMADD231PS  32(R11)(R12*1), Y10, Y3
-	VFMADD231PS  64(R11)(R12*1), Y10, Y4
-	VFMADD231PS  96(R11)(R12*1), Y10, Y5
-	VFMADD231PS  128(R11)(R12*1), Y10, Y6
-	VFMADD231PS  160(R11)(R12*1), Y10, Y7
-	VFMADD231PS  192(R11)(R12*1), Y10, Y8
-	VMASKMOVPS   224(R11)(R12*1), Y0, Y1
+	MOVL         (R12), R11
+	IMULQ        BX, R11
+	VBROADCASTSS (R13), Y10
+	VFMADD231PS  (R10)(R11*1), Y10, Y2
+	VFMADD231PS  32(R10)(R11*1), Y10, Y3
+	VFMADD231PS  64(R10)(R11*1), Y10, Y4
+	VFMADD231PS  96(R10)(R11*1), Y10, Y5
+	VFMADD231PS  128(R10)(R11*1), Y10, Y6
+	VFMADD231PS  160(R10)(R11*1), Y10, Y7
+	VFMADD231PS  192(R10)(R11*1), Y10, Y8
+	VMASKMOVPS   224(R10)(R11*1), Y0, Y1
 	VFMADD231PS  Y1, Y10, Y9
-	ADDQ         $0x00000004, R13
-	ADDQ         DI, R14
-	CMPQ         R13, R9
+	ADDQ         $0x00000004, R12
+	ADDQ         SI, R13
+	CMPQ         R12, R8
 	JNE          entry
 
 store:
@@ -1648,8 +1626,8 @@ store:
 	VMOVUPS Y6, 128(AX)
 	VMOVUPS Y7, 160(AX)
 	VMOVUPS Y8, 192(AX)
-	MOVQ    lanes+80(FP), R12
-	CMPQ    R12, $0x00000008
+	MOVQ    lanes+80(FP), R11
+	CMPQ    R11, $0x00000008
 	JNE     part
 	VMOVUPS Y9, 224(AX)
 	JMP     stored
@@ -1659,17 +1637,17 @@ part:
 
 stored:
 	ADDQ  ownHead+72(FP), AX
-	ADDQ  xHead+64(FP), R11
+	ADDQ  xHead+64(FP), R10
 	ADDQ  $0x00000004, CX
-	DECQ  R10
+	DECQ  R9
 	JNZ   head
-	SUBQ  DI, CX
-	SUBQ  R8, R9
-	SHRQ  $0x02, R9
-	IMULQ DI, R9
-	ADDQ  R9, CX
+	SUBQ  SI, CX
+	SUBQ  DI, R8
+	SHRQ  $0x02, R8
+	IMULQ SI, R8
+	ADDQ  R8, CX
 	ADDQ  $0x00000004, DX
-	DECQ  BX
+	DECQ  lists+40(FP)
 	JNZ   list
 	VZEROUPPER
 	RET
@@ -1685,49 +1663,48 @@ TEXT ·edgeDotAVX2_8(SB), NOSPLIT, $0-96
 	MOVQ    own+0(FP), AX
 	MOVQ    dw+16(FP), CX
 	MOVQ    off+24(FP), DX
-	MOVQ    lists+40(FP), BX
-	MOVQ    xRow+56(FP), SI
-	MOVQ    heads+48(FP), DI
-	SHLQ    $0x02, DI
+	MOVQ    xRow+56(FP), BX
+	MOVQ    heads+48(FP), SI
+	SHLQ    $0x02, SI
 
 list:
-	MOVL  (DX), R8
-	MOVL  4(DX), R9
-	MOVQ  idx+32(FP), R10
-	LEAQ  (R10)(R8*4), R8
-	LEAQ  (R10)(R9*4), R9
-	MOVQ  xHead+64(FP), R10
-	TESTQ R10, R10
+	MOVL  (DX), DI
+	MOVL  4(DX), R8
+	MOVQ  idx+32(FP), R9
+	LEAQ  (R9)(DI*4), DI
+	LEAQ  (R9)(R8*4), R8
+	MOVQ  xHead+64(FP), R9
+	TESTQ R9, R9
 	JNZ   fetched
-	CMPQ  BX, $0x01
+	CMPQ  lists+40(FP), $0x01
 	JEQ   fetched
-	MOVQ  x+8(FP), R12
-	MOVL  8(DX), R10
-	MOVQ  idx+32(FP), R11
-	LEAQ  (R11)(R10*4), R10
-	MOVQ  R9, R11
+	MOVQ  x+8(FP), R11
+	MOVL  8(DX), R9
+	MOVQ  idx+32(FP), R10
+	LEAQ  (R10)(R9*4), R9
+	MOVQ  R8, R10
 	JMP   more
 
 fetch:
-	MOVL       (R11), R13
-	IMULQ      SI, R13
-	PREFETCHT0 (R12)(R13*1)
-	PREFETCHT0 64(R12)(R13*1)
-	PREFETCHT0 128(R12)(R13*1)
-	PREFETCHT0 192(R12)(R13*1)
-	ADDQ       $0x00000004, R11
+	MOVL       (R10), R12
+	IMULQ      BX, R12
+	PREFETCHT0 (R11)(R12*1)
+	PREFETCHT0 64(R11)(R12*1)
+	PREFETCHT0 128(R11)(R12*1)
+	PREFETCHT0 192(R11)(R12*1)
+	ADDQ       $0x00000004, R10
 
 more:
-	CMPQ R11, R10
+	CMPQ R10, R9
 	JNE  fetch
 
 fetched:
-	MOVQ heads+48(FP), R10
-	MOVQ x+8(FP), R11
+	MOVQ heads+48(FP), R9
+	MOVQ x+8(FP), R10
 
 head:
-	MOVQ       R8, R13
-	MOVQ       CX, R14
+	MOVQ       DI, R12
+	MOVQ       CX, R13
 	VMOVUPS    (AX), Y3
 	VMOVUPS    32(AX), Y4
 	VMOVUPS    64(AX), Y5
@@ -1736,20 +1713,20 @@ head:
 	VMOVUPS    160(AX), Y8
 	VMOVUPS    192(AX), Y9
 	VMASKMOVPS 224(AX), Y2, Y10
-	CMPQ       R13, R9
+	CMPQ       R12, R8
 	JEQ        store
 
 entry:
-	MOVL         (R13), R12
-	IMULQ        SI, R12
-	VMULPS       (R11)(R12*1), Y3, Y1
-	VMULPS       32(R11)(R12*1), Y4, Y11
-	VMULPS       64(R11)(R12*1), Y5, Y12
-	VMULPS       96(R11)(R12*1), Y6, Y13
-	VFMADD231PS  128(R11)(R12*1), Y7, Y1
-	VFMADD231PS  160(R11)(R12*1), Y8, Y11
-	VFMADD231PS  192(R11)(R12*1), Y9, Y12
-	VMASKMOVPS   224(R11)(R12*1), Y2, Y0
+	MOVL         (R12), R11
+	IMULQ        BX, R11
+	VMULPS       (R10)(R11*1), Y3, Y1
+	VMULPS       32(R10)(R11*1), Y4, Y11
+	VMULPS       64(R10)(R11*1), Y5, Y12
+	VMULPS       96(R10)(R11*1), Y6, Y13
+	VFMADD231PS  128(R10)(R11*1), Y7, Y1
+	VFMADD231PS  160(R10)(R11*1), Y8, Y11
+	VFMADD231PS  192(R10)(R11*1), Y9, Y12
+	VMASKMOVPS   224(R10)(R11*1), Y2, Y0
 	VFMADD231PS  Y0, Y10, Y13
 	VADDPS       Y12, Y1, Y1
 	VADDPS       Y13, Y11, Y11
@@ -1761,31 +1738,30 @@ entry:
 	VADDPS       X1, X0, X0
 	VPERMILPS    $0xb1, X0, X1
 	VADDPS       X1, X0, X0
-	MOVQ         accumulate+88(FP), R12
-	TESTQ        R12, R12
-	JZ           write
-	VADDSS       (R14), X0, X0
+	CMPQ         accumulate+88(FP), $0x00
+	JEQ          write
+	VADDSS       (R13), X0, X0
 
 write:
-	VMOVSS X0, (R14)
-	ADDQ   $0x00000004, R13
-	ADDQ   DI, R14
-	CMPQ   R13, R9
+	VMOVSS X0, (R13)
+	ADDQ   $0x00000004, R12
+	ADDQ   SI, R13
+	CMPQ   R12, R8
 	JNE    entry
 
 store:
 	ADDQ  ownHead+72(FP), AX
-	ADDQ  xHead+64(FP), R11
+	ADDQ  xHead+64(FP), R10
 	ADDQ  $0x00000004, CX
-	DECQ  R10
+	DECQ  R9
 	JNZ   head
-	SUBQ  DI, CX
-	SUBQ  R8, R9
-	SHRQ  $0x02, R9
-	IMULQ DI, R9
-	ADDQ  R9, CX
+	SUBQ  SI, CX
+	SUBQ  DI, R8
+	SHRQ  $0x02, R8
+	IMULQ SI, R8
+	ADDQ  R8, CX
 	ADDQ  $0x00000004, DX
-	DECQ  BX
+	DECQ  lists+40(FP)
 	JNZ   list
 	VZEROUPPER
 	RET
@@ -1800,81 +1776,80 @@ TEXT ·edgeSumAVX512_1(SB), NOSPLIT, $0-96
 	MOVQ  out+0(FP), AX
 	MOVQ  weight+16(FP), CX
 	MOVQ  off+24(FP), DX
-	MOVQ  lists+40(FP), BX
-	MOVQ  xRow+56(FP), SI
-	MOVQ  heads+48(FP), DI
-	SHLQ  $0x02, DI
+	MOVQ  xRow+56(FP), BX
+	MOVQ  heads+48(FP), SI
+	SHLQ  $0x02, SI
 
 list:
-	MOVL  (DX), R8
-	MOVL  4(DX), R9
-	MOVQ  idx+32(FP), R10
-	LEAQ  (R10)(R8*4), R8
-	LEAQ  (R10)(R9*4), R9
-	MOVQ  xHead+64(FP), R10
-	TESTQ R10, R10
+	MOVL  (DX), DI
+	MOVL  4(DX), R8
+	MOVQ  idx+32(FP), R9
+	LEAQ  (R9)(DI*4), DI
+	LEAQ  (R9)(R8*4), R8
+	MOVQ  xHead+64(FP), R9
+	TESTQ R9, R9
 	JNZ   fetched
-	CMPQ  BX, $0x01
+	CMPQ  lists+40(FP), $0x01
 	JEQ   fetched
-	MOVQ  x+8(FP), R12
-	MOVL  8(DX), R10
-	MOVQ  idx+32(FP), R11
-	LEAQ  (R11)(R10*4), R10
-	MOVQ  R9, R11
+	MOVQ  x+8(FP), R11
+	MOVL  8(DX), R9
+	MOVQ  idx+32(FP), R10
+	LEAQ  (R10)(R9*4), R9
+	MOVQ  R8, R10
 	JMP   more
 
 fetch:
-	MOVL       (R11), R13
-	IMULQ      SI, R13
-	PREFETCHT0 (R12)(R13*1)
-	ADDQ       $0x00000004, R11
+	MOVL       (R10), R12
+	IMULQ      BX, R12
+	PREFETCHT0 (R11)(R12*1)
+	ADDQ       $0x00000004, R10
 
 more:
-	CMPQ R11, R10
+	CMPQ R10, R9
 	JNE  fetch
 
 fetched:
-	MOVQ heads+48(FP), R10
-	MOVQ x+8(FP), R11
+	MOVQ heads+48(FP), R9
+	MOVQ x+8(FP), R10
 
 head:
-	MOVQ      R8, R13
-	MOVQ      CX, R14
+	MOVQ      DI, R12
+	MOVQ      CX, R13
 	VPXORD    Z1, Z1, Z1
-	MOVQ      accumulate+88(FP), R12
-	TESTQ     R12, R12
+	MOVQ      accumulate+88(FP), R11
+	TESTQ     R11, R11
 	JZ        begun
 	VMOVUPS.Z (AX), K1, Z1
 
 begun:
-	CMPQ R13, R9
+	CMPQ R12, R8
 	JEQ  store
 
 entry:
-	MOVL         (R13), R12
-	IMULQ        SI, R12
-	VBROADCASTSS (R14), Z2
-	VMOVUPS.Z    (R11)(R12*1), K1, Z0
+	MOVL         (R12), R11
+	IMULQ        BX, R11
+	VBROADCASTSS (R13), Z2
+	VMOVUPS.Z    (R10)(R11*1), K1, Z0
 	VFMADD231PS  Z0, Z2, Z1
-	ADDQ         $0x00000004, R13
-	ADDQ         DI, R14
-	CMPQ         R13, R9
+	ADDQ         $0x00000004, R12
+	ADDQ         SI, R13
+	CMPQ         R12, R8
 	JNE          entry
 
 store:
 	VMOVUPS Z1, K1, (AX)
 	ADDQ    ownHead+72(FP), AX
-	ADDQ    xHead+64(FP), R11
+	ADDQ    xHead+64(FP), R10
 	ADDQ    $0x00000004, CX
-	DECQ    R10
+	DECQ    R9
 	JNZ     head
-	SUBQ    DI, CX
-	SUBQ    R8, R9
-	SHRQ    $0x02, R9
-	IMULQ   DI, R9
-	ADDQ    R9, CX
+	SUBQ    SI, CX
+	SUBQ    DI, R8
+	SHRQ    $0x02, R8
+	IMULQ   SI, R8
+	ADDQ    R8, CX
 	ADDQ    $0x00000004, DX
-	DECQ    BX
+	DECQ    lists+40(FP)
 	JNZ     list
 	VZEROUPPER
 	RET
@@ -1889,54 +1864,53 @@ TEXT ·edgeDotAVX512_1(SB), NOSPLIT, $0-96
 	MOVQ  own+0(FP), AX
 	MOVQ  dw+16(FP), CX
 	MOVQ  off+24(FP), DX
-	MOVQ  lists+40(FP), BX
-	MOVQ  xRow+56(FP), SI
-	MOVQ  heads+48(FP), DI
-	SHLQ  $0x02, DI
+	MOVQ  xRow+56(FP), BX
+	MOVQ  heads+48(FP), SI
+	SHLQ  $0x02, SI
 
 list:
-	MOVL  (DX), R8
-	MOVL  4(DX), R9
-	MOVQ  idx+32(FP), R10
-	LEAQ  (R10)(R8*4), R8
-	LEAQ  (R10)(R9*4), R9
-	MOVQ  xHead+64(FP), R10
-	TESTQ R10, R10
+	MOVL  (DX), DI
+	MOVL  4(DX), R8
+	MOVQ  idx+32(FP), R9
+	LEAQ  (R9)(DI*4), DI
+	LEAQ  (R9)(R8*4), R8
+	MOVQ  xHead+64(FP), R9
+	TESTQ R9, R9
 	JNZ   fetched
-	CMPQ  BX, $0x01
+	CMPQ  lists+40(FP), $0x01
 	JEQ   fetched
-	MOVQ  x+8(FP), R12
-	MOVL  8(DX), R10
-	MOVQ  idx+32(FP), R11
-	LEAQ  (R11)(R10*4), R10
-	MOVQ  R9, R11
+	MOVQ  x+8(FP), R11
+	MOVL  8(DX), R9
+	MOVQ  idx+32(FP), R10
+	LEAQ  (R10)(R9*4), R9
+	MOVQ  R8, R10
 	JMP   more
 
 fetch:
-	MOVL       (R11), R13
-	IMULQ      SI, R13
-	PREFETCHT0 (R12)(R13*1)
-	ADDQ       $0x00000004, R11
+	MOVL       (R10), R12
+	IMULQ      BX, R12
+	PREFETCHT0 (R11)(R12*1)
+	ADDQ       $0x00000004, R10
 
 more:
-	CMPQ R11, R10
+	CMPQ R10, R9
 	JNE  fetch
 
 fetched:
-	MOVQ heads+48(FP), R10
-	MOVQ x+8(FP), R11
+	MOVQ heads+48(FP), R9
+	MOVQ x+8(FP), R10
 
 head:
-	MOVQ      R8, R13
-	MOVQ      CX, R14
+	MOVQ      DI, R12
+	MOVQ      CX, R13
 	VMOVUPS.Z (AX), K1, Z2
-	CMPQ      R13, R9
+	CMPQ      R12, R8
 	JEQ       store
 
 entry:
-	MOVL          (R13), R12
-	IMULQ         SI, R12
-	VMOVUPS.Z     (R11)(R12*1), K1, Z0
+	MOVL          (R12), R11
+	IMULQ         BX, R11
+	VMOVUPS.Z     (R10)(R11*1), K1, Z0
 	VMULPS        Z0, Z2, Z0
 	VEXTRACTF64X4 $0x01, Z0, Y1
 	VEXTRACTF64X4 $0x00, Z0, Y0
@@ -1947,31 +1921,30 @@ entry:
 	VADDPS        X1, X0, X0
 	VPERMILPS     $0xb1, X0, X1
 	VADDPS        X1, X0, X0
-	MOVQ          accumulate+88(FP), R12
-	TESTQ         R12, R12
-	JZ            write
-	VADDSS        (R14), X0, X0
+	CMPQ          accumulate+88(FP), $0x00
+	JEQ           write
+	VADDSS        (R13), X0, X0
 
 write:
-	VMOVSS X0, (R14)
-	ADDQ   $0x00000004, R13
-	ADDQ   DI, R14
-	CMPQ   R13, R9
+	VMOVSS X0, (R13)
+	ADDQ   $0x00000004, R12
+	ADDQ   SI, R13
+	CMPQ   R12, R8
 	JNE    entry
 
 store:
 	ADDQ  ownHead+72(FP), AX
-	ADDQ  xHead+64(FP), R11
+	ADDQ  xHead+64(FP), R10
 	ADDQ  $0x00000004, CX
-	DECQ  R10
+	DECQ  R9
 	JNZ   head
-	SUBQ  DI, CX
-	SUBQ  R8, R9
-	SHRQ  $0x02, R9
-	IMULQ DI, R9
-	ADDQ  R9, CX
+	SUBQ  SI, CX
+	SUBQ  DI, R8
+	SHRQ  $0x02, R8
+	IMULQ SI, R8
+	ADDQ  R8, CX
 	ADDQ  $0x00000004, DX
-	DECQ  BX
+	DECQ  lists+40(FP)
 	JNZ   list
 	VZEROUPPER
 	RET
@@ -1986,86 +1959,85 @@ TEXT ·edgeSumAVX512_2(SB), NOSPLIT, $0-96
 	MOVQ  out+0(FP), AX
 	MOVQ  weight+16(FP), CX
 	MOVQ  off+24(FP), DX
-	MOVQ  lists+40(FP), BX
-	MOVQ  xRow+56(FP), SI
-	MOVQ  heads+48(FP), DI
-	SHLQ  $0x02, DI
+	MOVQ  xRow+56(FP), BX
+	MOVQ  heads+48(FP), SI
+	SHLQ  $0x02, SI
 
 list:
-	MOVL  (DX), R8
-	MOVL  4(DX), R9
-	MOVQ  idx+32(FP), R10
-	LEAQ  (R10)(R8*4), R8
-	LEAQ  (R10)(R9*4), R9
-	MOVQ  xHead+64(FP), R10
-	TESTQ R10, R10
+	MOVL  (DX), DI
+	MOVL  4(DX), R8
+	MOVQ  idx+32(FP), R9
+	LEAQ  (R9)(DI*4), DI
+	LEAQ  (R9)(R8*4), R8
+	MOVQ  xHead+64(FP), R9
+	TESTQ R9, R9
 	JNZ   fetched
-	CMPQ  BX, $0x01
+	CMPQ  lists+40(FP), $0x01
 	JEQ   fetched
-	MOVQ  x+8(FP), R12
-	MOVL  8(DX), R10
-	MOVQ  idx+32(FP), R11
-	LEAQ  (R11)(R10*4), R10
-	MOVQ  R9, R11
+	MOVQ  x+8(FP), R11
+	MOVL  8(DX), R9
+	MOVQ  idx+32(FP), R10
+	LEAQ  (R10)(R9*4), R9
+	MOVQ  R8, R10
 	JMP   more
 
 fetch:
-	MOVL       (R11), R13
-	IMULQ      SI, R13
-	PREFETCHT0 (R12)(R13*1)
-	PREFETCHT0 64(R12)(R13*1)
-	ADDQ       $0x00000004, R11
+	MOVL       (R10), R12
+	IMULQ      BX, R12
+	PREFETCHT0 (R11)(R12*1)
+	PREFETCHT0 64(R11)(R12*1)
+	ADDQ       $0x00000004, R10
 
 more:
-	CMPQ R11, R10
+	CMPQ R10, R9
 	JNE  fetch
 
 fetched:
-	MOVQ heads+48(FP), R10
-	MOVQ x+8(FP), R11
+	MOVQ heads+48(FP), R9
+	MOVQ x+8(FP), R10
 
 head:
-	MOVQ      R8, R13
-	MOVQ      CX, R14
+	MOVQ      DI, R12
+	MOVQ      CX, R13
 	VPXORD    Z1, Z1, Z1
 	VPXORD    Z2, Z2, Z2
-	MOVQ      accumulate+88(FP), R12
-	TESTQ     R12, R12
+	MOVQ      accumulate+88(FP), R11
+	TESTQ     R11, R11
 	JZ        begun
 	VMOVUPS   (AX), Z1
 	VMOVUPS.Z 64(AX), K1, Z2
 
 begun:
-	CMPQ R13, R9
+	CMPQ R12, R8
 	JEQ  store
 
 entry:
-	MOVL         (R13), R12
-	IMULQ        SI, R12
-	VBROADCASTSS (R14), Z3
-	VFMADD231PS  (R11)(R12*1), Z3, Z1
-	VMOVUPS.Z    64(R11)(R12*1), K1, Z0
+	MOVL         (R12), R11
+	IMULQ        BX, R11
+	VBROADCASTSS (R13), Z3
+	VFMADD231PS  (R10)(R11*1), Z3, Z1
+	VMOVUPS.Z    64(R10)(R11*1), K1, Z0
 	VFMADD231PS  Z0, Z3, Z2
-	ADDQ         $0x00000004, R13
-	ADDQ         DI, R14
-	CMPQ         R13, R9
+	ADDQ         $0x00000004, R12
+	ADDQ         SI, R13
+	CMPQ         R12, R8
 	JNE          entry
 
 store:
 	VMOVUPS Z1, (AX)
 	VMOVUPS Z2, K1, 64(AX)
 	ADDQ    ownHead+72(FP), AX
-	ADDQ    xHead+64(FP), R11
+	ADDQ    xHead+64(FP), R10
 	ADDQ    $0x00000004, CX
-	DECQ    R10
+	DECQ    R9
 	JNZ     head
-	SUBQ    DI, CX
-	SUBQ    R8, R9
-	SHRQ    $0x02, R9
-	IMULQ   DI, R9
-	ADDQ    R9, CX
+	SUBQ    SI, CX
+	SUBQ    DI, R8
+	SHRQ    $0x02, R8
+	IMULQ   SI, R8
+	ADDQ    R8, CX
 	ADDQ    $0x00000004, DX
-	DECQ    BX
+	DECQ    lists+40(FP)
 	JNZ     list
 	VZEROUPPER
 	RET
@@ -2080,57 +2052,56 @@ TEXT ·edgeDotAVX512_2(SB), NOSPLIT, $0-96
 	MOVQ  own+0(FP), AX
 	MOVQ  dw+16(FP), CX
 	MOVQ  off+24(FP), DX
-	MOVQ  lists+40(FP), BX
-	MOVQ  xRow+56(FP), SI
-	MOVQ  heads+48(FP), DI
-	SHLQ  $0x02, DI
+	MOVQ  xRow+56(FP), BX
+	MOVQ  heads+48(FP), SI
+	SHLQ  $0x02, SI
 
 list:
-	MOVL  (DX), R8
-	MOVL  4(DX), R9
-	MOVQ  idx+32(FP), R10
-	LEAQ  (R10)(R8*4), R8
-	LEAQ  (R10)(R9*4), R9
-	MOVQ  xHead+64(FP), R10
-	TESTQ R10, R10
+	MOVL  (DX), DI
+	MOVL  4(DX), R8
+	MOVQ  idx+32(FP), R9
+	LEAQ  (R9)(DI*4), DI
+	LEAQ  (R9)(R8*4), R8
+	MOVQ  xHead+64(FP), R9
+	TESTQ R9, R9
 	JNZ   fetched
-	CMPQ  BX, $0x01
+	CMPQ  lists+40(FP), $0x01
 	JEQ   fetched
-	MOVQ  x+8(FP), R12
-	MOVL  8(DX), R10
-	MOVQ  idx+32(FP), R11
-	LEAQ  (R11)(R10*4), R10
-	MOVQ  R9, R11
+	MOVQ  x+8(FP), R11
+	MOVL  8(DX), R9
+	MOVQ  idx+32(FP), R10
+	LEAQ  (R10)(R9*4), R9
+	MOVQ  R8, R10
 	JMP   more
 
 fetch:
-	MOVL       (R11), R13
-	IMULQ      SI, R13
-	PREFETCHT0 (R12)(R13*1)
-	PREFETCHT0 64(R12)(R13*1)
-	ADDQ       $0x00000004, R11
+	MOVL       (R10), R12
+	IMULQ      BX, R12
+	PREFETCHT0 (R11)(R12*1)
+	PREFETCHT0 64(R11)(R12*1)
+	ADDQ       $0x00000004, R10
 
 more:
-	CMPQ R11, R10
+	CMPQ R10, R9
 	JNE  fetch
 
 fetched:
-	MOVQ heads+48(FP), R10
-	MOVQ x+8(FP), R11
+	MOVQ heads+48(FP), R9
+	MOVQ x+8(FP), R10
 
 head:
-	MOVQ      R8, R13
-	MOVQ      CX, R14
+	MOVQ      DI, R12
+	MOVQ      CX, R13
 	VMOVUPS   (AX), Z2
 	VMOVUPS.Z 64(AX), K1, Z3
-	CMPQ      R13, R9
+	CMPQ      R12, R8
 	JEQ       store
 
 entry:
-	MOVL          (R13), R12
-	IMULQ         SI, R12
-	VMULPS        (R11)(R12*1), Z2, Z0
-	VMOVUPS.Z     64(R11)(R12*1), K1, Z1
+	MOVL          (R12), R11
+	IMULQ         BX, R11
+	VMULPS        (R10)(R11*1), Z2, Z0
+	VMOVUPS.Z     64(R10)(R11*1), K1, Z1
 	VMULPS        Z1, Z3, Z1
 	VADDPS        Z1, Z0, Z0
 	VEXTRACTF64X4 $0x01, Z0, Y1
@@ -2142,31 +2113,30 @@ entry:
 	VADDPS        X1, X0, X0
 	VPERMILPS     $0xb1, X0, X1
 	VADDPS        X1, X0, X0
-	MOVQ          accumulate+88(FP), R12
-	TESTQ         R12, R12
-	JZ            write
-	VADDSS        (R14), X0, X0
+	CMPQ          accumulate+88(FP), $0x00
+	JEQ           write
+	VADDSS        (R13), X0, X0
 
 write:
-	VMOVSS X0, (R14)
-	ADDQ   $0x00000004, R13
-	ADDQ   DI, R14
-	CMPQ   R13, R9
+	VMOVSS X0, (R13)
+	ADDQ   $0x00000004, R12
+	ADDQ   SI, R13
+	CMPQ   R12, R8
 	JNE    entry
 
 store:
 	ADDQ  ownHead+72(FP), AX
-	ADDQ  xHead+64(FP), R11
+	ADDQ  xHead+64(FP), R10
 	ADDQ  $0x00000004, CX
-	DECQ  R10
+	DECQ  R9
 	JNZ   head
-	SUBQ  DI, CX
-	SUBQ  R8, R9
-	SHRQ  $0x02, R9
-	IMULQ DI, R9
-	ADDQ  R9, CX
+	SUBQ  SI, CX
+	SUBQ  DI, R8
+	SHRQ  $0x02, R8
+	IMULQ SI, R8
+	ADDQ  R8, CX
 	ADDQ  $0x00000004, DX
-	DECQ  BX
+	DECQ  lists+40(FP)
 	JNZ   list
 	VZEROUPPER
 	RET
@@ -2181,73 +2151,72 @@ TEXT ·edgeSumAVX512_3(SB), NOSPLIT, $0-96
 	MOVQ  out+0(FP), AX
 	MOVQ  weight+16(FP), CX
 	MOVQ  off+24(FP), DX
-	MOVQ  lists+40(FP), BX
-	MOVQ  xRow+56(FP), SI
-	MOVQ  heads+48(FP), DI
-	SHLQ  $0x02, DI
+	MOVQ  xRow+56(FP), BX
+	MOVQ  heads+48(FP), SI
+	SHLQ  $0x02, SI
 
 list:
-	MOVL  (DX), R8
-	MOVL  4(DX), R9
-	MOVQ  idx+32(FP), R10
-	LEAQ  (R10)(R8*4), R8
-	LEAQ  (R10)(R9*4), R9
-	MOVQ  xHead+64(FP), R10
-	TESTQ R10, R10
+	MOVL  (DX), DI
+	MOVL  4(DX), R8
+	MOVQ  idx+32(FP), R9
+	LEAQ  (R9)(DI*4), DI
+	LEAQ  (R9)(R8*4), R8
+	MOVQ  xHead+64(FP), R9
+	TESTQ R9, R9
 	JNZ   fetched
-	CMPQ  BX, $0x01
+	CMPQ  lists+40(FP), $0x01
 	JEQ   fetched
-	MOVQ  x+8(FP), R12
-	MOVL  8(DX), R10
-	MOVQ  idx+32(FP), R11
-	LEAQ  (R11)(R10*4), R10
-	MOVQ  R9, R11
+	MOVQ  x+8(FP), R11
+	MOVL  8(DX), R9
+	MOVQ  idx+32(FP), R10
+	LEAQ  (R10)(R9*4), R9
+	MOVQ  R8, R10
 	JMP   more
 
 fetch:
-	MOVL       (R11), R13
-	IMULQ      SI, R13
-	PREFETCHT0 (R12)(R13*1)
-	PREFETCHT0 64(R12)(R13*1)
-	PREFETCHT0 128(R12)(R13*1)
-	ADDQ       $0x00000004, R11
+	MOVL       (R10), R12
+	IMULQ      BX, R12
+	PREFETCHT0 (R11)(R12*1)
+	PREFETCHT0 64(R11)(R12*1)
+	PREFETCHT0 128(R11)(R12*1)
+	ADDQ       $0x00000004, R10
 
 more:
-	CMPQ R11, R10
+	CMPQ R10, R9
 	JNE  fetch
 
 fetched:
-	MOVQ heads+48(FP), R10
-	MOVQ x+8(FP), R11
+	MOVQ heads+48(FP), R9
+	MOVQ x+8(FP), R10
 
 head:
-	MOVQ      R8, R13
-	MOVQ      CX, R14
+	MOVQ      DI, R12
+	MOVQ      CX, R13
 	VPXORD    Z1, Z1, Z1
 	VPXORD    Z2, Z2, Z2
 	VPXORD    Z3, Z3, Z3
-	MOVQ      accumulate+88(FP), R12
-	TESTQ     R12, R12
+	MOVQ      accumulate+88(FP), R11
+	TESTQ     R11, R11
 	JZ        begun
 	VMOVUPS   (AX), Z1
 	VMOVUPS   64(AX), Z2
 	VMOVUPS.Z 128(AX), K1, Z3
 
 begun:
-	CMPQ R13, R9
+	CMPQ R12, R8
 	JEQ  store
 
 entry:
-	MOVL         (R13), R12
-	IMULQ        SI, R12
-	VBROADCASTSS (R14), Z4
-	VFMADD231PS  (R11)(R12*1), Z4, Z1
-	VFMADD231PS  64(R11)(R12*1), Z4, Z2
-	VMOVUPS.Z    128(R11)(R12*1), K1, Z0
+	MOVL         (R12), R11
+	IMULQ        BX, R11
+	VBROADCASTSS (R13), Z4
+	VFMADD231PS  (R10)(R11*1), Z4, Z1
+	VFMADD231PS  64(R10)(R11*1), Z4, Z2
+	VMOVUPS.Z    128(R10)(R11*1), K1, Z0
 	VFMADD231PS  Z0, Z4, Z3
-	ADDQ         $0x00000004, R13
-	ADDQ         DI, R14
-	CMPQ         R13, R9
+	ADDQ         $0x00000004, R12
+	ADDQ         SI, R13
+	CMPQ         R12, R8
 	JNE          entry
 
 store:
@@ -2255,17 +2224,17 @@ store:
 	VMOVUPS Z2, 64(AX)
 	VMOVUPS Z3, K1, 128(AX)
 	ADDQ    ownHead+72(FP), AX
-	ADDQ    xHead+64(FP), R11
+	ADDQ    xHead+64(FP), R10
 	ADDQ    $0x00000004, CX
-	DECQ    R10
+	DECQ    R9
 	JNZ     head
-	SUBQ    DI, CX
-	SUBQ    R8, R9
-	SHRQ    $0x02, R9
-	IMULQ   DI, R9
-	ADDQ    R9, CX
+	SUBQ    SI, CX
+	SUBQ    DI, R8
+	SHRQ    $0x02, R8
+	IMULQ   SI, R8
+	ADDQ    R8, CX
 	ADDQ    $0x00000004, DX
-	DECQ    BX
+	DECQ    lists+40(FP)
 	JNZ     list
 	VZEROUPPER
 	RET
@@ -2280,60 +2249,59 @@ TEXT ·edgeDotAVX512_3(SB), NOSPLIT, $0-96
 	MOVQ  own+0(FP), AX
 	MOVQ  dw+16(FP), CX
 	MOVQ  off+24(FP), DX
-	MOVQ  lists+40(FP), BX
-	MOVQ  xRow+56(FP), SI
-	MOVQ  heads+48(FP), DI
-	SHLQ  $0x02, DI
+	MOVQ  xRow+56(FP), BX
+	MOVQ  heads+48(FP), SI
+	SHLQ  $0x02, SI
 
 list:
-	MOVL  (DX), R8
-	MOVL  4(DX), R9
-	MOVQ  idx+32(FP), R10
-	LEAQ  (R10)(R8*4), R8
-	LEAQ  (R10)(R9*4), R9
-	MOVQ  xHead+64(FP), R10
-	TESTQ R10, R10
+	MOVL  (DX), DI
+	MOVL  4(DX), R8
+	MOVQ  idx+32(FP), R9
+	LEAQ  (R9)(DI*4), DI
+	LEAQ  (R9)(R8*4), R8
+	MOVQ  xHead+64(FP), R9
+	TESTQ R9, R9
 	JNZ   fetched
-	CMPQ  BX, $0x01
+	CMPQ  lists+40(FP), $0x01
 	JEQ   fetched
-	MOVQ  x+8(FP), R12
-	MOVL  8(DX), R10
-	MOVQ  idx+32(FP), R11
-	LEAQ  (R11)(R10*4), R10
-	MOVQ  R9, R11
+	MOVQ  x+8(FP), R11
+	MOVL  8(DX), R9
+	MOVQ  idx+32(FP), R10
+	LEAQ  (R10)(R9*4), R9
+	MOVQ  R8, R10
 	JMP   more
 
 fetch:
-	MOVL       (R11), R13
-	IMULQ      SI, R13
-	PREFETCHT0 (R12)(R13*1)
-	PREFETCHT0 64(R12)(R13*1)
-	PREFETCHT0 128(R12)(R13*1)
-	ADDQ       $0x00000004, R11
+	MOVL       (R10), R12
+	IMULQ      BX, R12
+	PREFETCHT0 (R11)(R12*1)
+	PREFETCHT0 64(R11)(R12*1)
+	PREFETCHT0 128(R11)(R12*1)
+	ADDQ       $0x00000004, R10
 
 more:
-	CMPQ R11, R10
+	CMPQ R10, R9
 	JNE  fetch
 
 fetched:
-	MOVQ heads+48(FP), R10
-	MOVQ x+8(FP), R11
+	MOVQ heads+48(FP), R9
+	MOVQ x+8(FP), R10
 
 head:
-	MOVQ      R8, R13
-	MOVQ      CX, R14
+	MOVQ      DI, R12
+	MOVQ      CX, R13
 	VMOVUPS   (AX), Z2
 	VMOVUPS   64(AX), Z3
 	VMOVUPS.Z 128(AX), K1, Z4
-	CMPQ      R13, R9
+	CMPQ      R12, R8
 	JEQ       store
 
 entry:
-	MOVL          (R13), R12
-	IMULQ         SI, R12
-	VMULPS        (R11)(R12*1), Z2, Z0
-	VMULPS        64(R11)(R12*1), Z3, Z5
-	VMOVUPS.Z     128(R11)(R12*1), K1, Z1
+	MOVL          (R12), R11
+	IMULQ         BX, R11
+	VMULPS        (R10)(R11*1), Z2, Z0
+	VMULPS        64(R10)(R11*1), Z3, Z5
+	VMOVUPS.Z     128(R10)(R11*1), K1, Z1
 	VMULPS        Z1, Z4, Z1
 	VADDPS        Z1, Z0, Z0
 	VADDPS        Z5, Z0, Z0
@@ -2346,31 +2314,30 @@ entry:
 	VADDPS        X1, X0, X0
 	VPERMILPS     $0xb1, X0, X1
 	VADDPS        X1, X0, X0
-	MOVQ          accumulate+88(FP), R12
-	TESTQ         R12, R12
-	JZ            write
-	VADDSS        (R14), X0, X0
+	CMPQ          accumulate+88(FP), $0x00
+	JEQ           write
+	VADDSS        (R13), X0, X0
 
 write:
-	VMOVSS X0, (R14)
-	ADDQ   $0x00000004, R13
-	ADDQ   DI, R14
-	CMPQ   R13, R9
+	VMOVSS X0, (R13)
+	ADDQ   $0x00000004, R12
+	ADDQ   SI, R13
+	CMPQ   R12, R8
 	JNE    entry
 
 store:
 	ADDQ  ownHead+72(FP), AX
-	ADDQ  xHead+64(FP), R11
+	ADDQ  xHead+64(FP), R10
 	ADDQ  $0x00000004, CX
-	DECQ  R10
+	DECQ  R9
 	JNZ   head
-	SUBQ  DI, CX
-	SUBQ  R8, R9
-	SHRQ  $0x02, R9
-	IMULQ DI, R9
-	ADDQ  R9, CX
+	SUBQ  SI, CX
+	SUBQ  DI, R8
+	SHRQ  $0x02, R8
+	IMULQ SI, R8
+	ADDQ  R8, CX
 	ADDQ  $0x00000004, DX
-	DECQ  BX
+	DECQ  lists+40(FP)
 	JNZ   list
 	VZEROUPPER
 	RET
@@ -2385,55 +2352,54 @@ TEXT ·edgeSumAVX512_4(SB), NOSPLIT, $0-96
 	MOVQ  out+0(FP), AX
 	MOVQ  weight+16(FP), CX
 	MOVQ  off+24(FP), DX
-	MOVQ  lists+40(FP), BX
-	MOVQ  xRow+56(FP), SI
-	MOVQ  heads+48(FP), DI
-	SHLQ  $0x02, DI
+	MOVQ  xRow+56(FP), BX
+	MOVQ  heads+48(FP), SI
+	SHLQ  $0x02, SI
 
 list:
-	MOVL  (DX), R8
-	MOVL  4(DX), R9
-	MOVQ  idx+32(FP), R10
-	LEAQ  (R10)(R8*4), R8
-	LEAQ  (R10)(R9*4), R9
-	MOVQ  xHead+64(FP), R10
-	TESTQ R10, R10
+	MOVL  (DX), DI
+	MOVL  4(DX), R8
+	MOVQ  idx+32(FP), R9
+	LEAQ  (R9)(DI*4), DI
+	LEAQ  (R9)(R8*4), R8
+	MOVQ  xHead+64(FP), R9
+	TESTQ R9, R9
 	JNZ   fetched
-	CMPQ  BX, $0x01
+	CMPQ  lists+40(FP), $0x01
 	JEQ   fetched
-	MOVQ  x+8(FP), R12
-	MOVL  8(DX), R10
-	MOVQ  idx+32(FP), R11
-	LEAQ  (R11)(R10*4), R10
-	MOVQ  R9, R11
+	MOVQ  x+8(FP), R11
+	MOVL  8(DX), R9
+	MOVQ  idx+32(FP), R10
+	LEAQ  (R10)(R9*4), R9
+	MOVQ  R8, R10
 	JMP   more
 
 fetch:
-	MOVL       (R11), R13
-	IMULQ      SI, R13
-	PREFETCHT0 (R12)(R13*1)
-	PREFETCHT0 64(R12)(R13*1)
-	PREFETCHT0 128(R12)(R13*1)
-	PREFETCHT0 192(R12)(R13*1)
-	ADDQ       $0x00000004, R11
+	MOVL       (R10), R12
+	IMULQ      BX, R12
+	PREFETCHT0 (R11)(R12*1)
+	PREFETCHT0 64(R11)(R12*1)
+	PREFETCHT0 128(R11)(R12*1)
+	PREFETCHT0 192(R11)(R12*1)
+	ADDQ       $0x00000004, R10
 
 more:
-	CMPQ R11, R10
+	CMPQ R10, R9
 	JNE  fetch
 
 fetched:
-	MOVQ heads+48(FP), R10
-	MOVQ x+8(FP), R11
+	MOVQ heads+48(FP), R9
+	MOVQ x+8(FP), R10
 
 head:
-	MOVQ      R8, R13
-	MOVQ      CX, R14
+	MOVQ      DI, R12
+	MOVQ      CX, R13
 	VPXORD    Z1, Z1, Z1
 	VPXORD    Z2, Z2, Z2
 	VPXORD    Z3, Z3, Z3
 	VPXORD    Z4, Z4, Z4
-	MOVQ      accumulate+88(FP), R12
-	TESTQ     R12, R12
+	MOVQ      accumulate+88(FP), R11
+	TESTQ     R11, R11
 	JZ        begun
 	VMOVUPS   (AX), Z1
 	VMOVUPS   64(AX), Z2
@@ -2441,21 +2407,21 @@ head:
 	VMOVUPS.Z 192(AX), K1, Z4
 
 begun:
-	CMPQ R13, R9
+	CMPQ R12, R8
 	JEQ  store
 
 entry:
-	MOVL         (R13), R12
-	IMULQ        SI, R12
-	VBROADCASTSS (R14), Z5
-	VFMADD231PS  (R11)(R12*1), Z5, Z1
-	VFMADD231PS  64(R11)(R12*1), Z5, Z2
-	VFMADD231PS  128(R11)(R12*1), Z5, Z3
-	VMOVUPS.Z    192(R11)(R12*1), K1, Z0
+	MOVL         (R12), R11
+	IMULQ        BX, R11
+	VBROADCASTSS (R13), Z5
+	VFMADD231PS  (R10)(R11*1), Z5, Z1
+	VFMADD231PS  64(R10)(R11*1), Z5, Z2
+	VFMADD231PS  128(R10)(R11*1), Z5, Z3
+	VMOVUPS.Z    192(R10)(R11*1), K1, Z0
 	VFMADD231PS  Z0, Z5, Z4
-	ADDQ         $0x00000004, R13
-	ADDQ         DI, R14
-	CMPQ         R13, R9
+	ADDQ         $0x00000004, R12
+	ADDQ         SI, R13
+	CMPQ         R12, R8
 	JNE          entry
 
 store:
@@ -2464,17 +2430,17 @@ store:
 	VMOVUPS Z3, 128(AX)
 	VMOVUPS Z4, K1, 192(AX)
 	ADDQ    ownHead+72(FP), AX
-	ADDQ    xHead+64(FP), R11
+	ADDQ    xHead+64(FP), R10
 	ADDQ    $0x00000004, CX
-	DECQ    R10
+	DECQ    R9
 	JNZ     head
-	SUBQ    DI, CX
-	SUBQ    R8, R9
-	SHRQ    $0x02, R9
-	IMULQ   DI, R9
-	ADDQ    R9, CX
+	SUBQ    SI, CX
+	SUBQ    DI, R8
+	SHRQ    $0x02, R8
+	IMULQ   SI, R8
+	ADDQ    R8, CX
 	ADDQ    $0x00000004, DX
-	DECQ    BX
+	DECQ    lists+40(FP)
 	JNZ     list
 	VZEROUPPER
 	RET
@@ -2489,63 +2455,62 @@ TEXT ·edgeDotAVX512_4(SB), NOSPLIT, $0-96
 	MOVQ  own+0(FP), AX
 	MOVQ  dw+16(FP), CX
 	MOVQ  off+24(FP), DX
-	MOVQ  lists+40(FP), BX
-	MOVQ  xRow+56(FP), SI
-	MOVQ  heads+48(FP), DI
-	SHLQ  $0x02, DI
+	MOVQ  xRow+56(FP), BX
+	MOVQ  heads+48(FP), SI
+	SHLQ  $0x02, SI
 
 list:
-	MOVL  (DX), R8
-	MOVL  4(DX), R9
-	MOVQ  idx+32(FP), R10
-	LEAQ  (R10)(R8*4), R8
-	LEAQ  (R10)(R9*4), R9
-	MOVQ  xHead+64(FP), R10
-	TESTQ R10, R10
+	MOVL  (DX), DI
+	MOVL  4(DX), R8
+	MOVQ  idx+32(FP), R9
+	LEAQ  (R9)(DI*4), DI
+	LEAQ  (R9)(R8*4), R8
+	MOVQ  xHead+64(FP), R9
+	TESTQ R9, R9
 	JNZ   fetched
-	CMPQ  BX, $0x01
+	CMPQ  lists+40(FP), $0x01
 	JEQ   fetched
-	MOVQ  x+8(FP), R12
-	MOVL  8(DX), R10
-	MOVQ  idx+32(FP), R11
-	LEAQ  (R11)(R10*4), R10
-	MOVQ  R9, R11
+	MOVQ  x+8(FP), R11
+	MOVL  8(DX), R9
+	MOVQ  idx+32(FP), R10
+	LEAQ  (R10)(R9*4), R9
+	MOVQ  R8, R10
 	JMP   more
 
 fetch:
-	MOVL       (R11), R13
-	IMULQ      SI, R13
-	PREFETCHT0 (R12)(R13*1)
-	PREFETCHT0 64(R12)(R13*1)
-	PREFETCHT0 128(R12)(R13*1)
-	PREFETCHT0 192(R12)(R13*1)
-	ADDQ       $0x00000004, R11
+	MOVL       (R10), R12
+	IMULQ      BX, R12
+	PREFETCHT0 (R11)(R12*1)
+	PREFETCHT0 64(R11)(R12*1)
+	PREFETCHT0 128(R11)(R12*1)
+	PREFETCHT0 192(R11)(R12*1)
+	ADDQ       $0x00000004, R10
 
 more:
-	CMPQ R11, R10
+	CMPQ R10, R9
 	JNE  fetch
 
 fetched:
-	MOVQ heads+48(FP), R10
-	MOVQ x+8(FP), R11
+	MOVQ heads+48(FP), R9
+	MOVQ x+8(FP), R10
 
 head:
-	MOVQ      R8, R13
-	MOVQ      CX, R14
+	MOVQ      DI, R12
+	MOVQ      CX, R13
 	VMOVUPS   (AX), Z2
 	VMOVUPS   64(AX), Z3
 	VMOVUPS   128(AX), Z4
 	VMOVUPS.Z 192(AX), K1, Z5
-	CMPQ      R13, R9
+	CMPQ      R12, R8
 	JEQ       store
 
 entry:
-	MOVL          (R13), R12
-	IMULQ         SI, R12
-	VMULPS        (R11)(R12*1), Z2, Z0
-	VMULPS        64(R11)(R12*1), Z3, Z6
-	VMULPS        128(R11)(R12*1), Z4, Z7
-	VMOVUPS.Z     192(R11)(R12*1), K1, Z1
+	MOVL          (R12), R11
+	IMULQ         BX, R11
+	VMULPS        (R10)(R11*1), Z2, Z0
+	VMULPS        64(R10)(R11*1), Z3, Z6
+	VMULPS        128(R10)(R11*1), Z4, Z7
+	VMOVUPS.Z     192(R10)(R11*1), K1, Z1
 	VMULPS        Z1, Z5, Z1
 	VADDPS        Z7, Z0, Z0
 	VADDPS        Z1, Z6, Z6
@@ -2559,31 +2524,30 @@ entry:
 	VADDPS        X1, X0, X0
 	VPERMILPS     $0xb1, X0, X1
 	VADDPS        X1, X0, X0
-	MOVQ          accumulate+88(FP), R12
-	TESTQ         R12, R12
-	JZ            write
-	VADDSS        (R14), X0, X0
+	CMPQ          accumulate+88(FP), $0x00
+	JEQ           write
+	VADDSS        (R13), X0, X0
 
 write:
-	VMOVSS X0, (R14)
-	ADDQ   $0x00000004, R13
-	ADDQ   DI, R14
-	CMPQ   R13, R9
+	VMOVSS X0, (R13)
+	ADDQ   $0x00000004, R12
+	ADDQ   SI, R13
+	CMPQ   R12, R8
 	JNE    entry
 
 store:
 	ADDQ  ownHead+72(FP), AX
-	ADDQ  xHead+64(FP), R11
+	ADDQ  xHead+64(FP), R10
 	ADDQ  $0x00000004, CX
-	DECQ  R10
+	DECQ  R9
 	JNZ   head
-	SUBQ  DI, CX
-	SUBQ  R8, R9
-	SHRQ  $0x02, R9
-	IMULQ DI, R9
-	ADDQ  R9, CX
+	SUBQ  SI, CX
+	SUBQ  DI, R8
+	SHRQ  $0x02, R8
+	IMULQ SI, R8
+	ADDQ  R8, CX
 	ADDQ  $0x00000004, DX
-	DECQ  BX
+	DECQ  lists+40(FP)
 	JNZ   list
 	VZEROUPPER
 	RET
@@ -2598,57 +2562,56 @@ TEXT ·edgeSumAVX512_5(SB), NOSPLIT, $0-96
 	MOVQ  out+0(FP), AX
 	MOVQ  weight+16(FP), CX
 	MOVQ  off+24(FP), DX
-	MOVQ  lists+40(FP), BX
-	MOVQ  xRow+56(FP), SI
-	MOVQ  heads+48(FP), DI
-	SHLQ  $0x02, DI
+	MOVQ  xRow+56(FP), BX
+	MOVQ  heads+48(FP), SI
+	SHLQ  $0x02, SI
 
 list:
-	MOVL  (DX), R8
-	MOVL  4(DX), R9
-	MOVQ  idx+32(FP), R10
-	LEAQ  (R10)(R8*4), R8
-	LEAQ  (R10)(R9*4), R9
-	MOVQ  xHead+64(FP), R10
-	TESTQ R10, R10
+	MOVL  (DX), DI
+	MOVL  4(DX), R8
+	MOVQ  idx+32(FP), R9
+	LEAQ  (R9)(DI*4), DI
+	LEAQ  (R9)(R8*4), R8
+	MOVQ  xHead+64(FP), R9
+	TESTQ R9, R9
 	JNZ   fetched
-	CMPQ  BX, $0x01
+	CMPQ  lists+40(FP), $0x01
 	JEQ   fetched
-	MOVQ  x+8(FP), R12
-	MOVL  8(DX), R10
-	MOVQ  idx+32(FP), R11
-	LEAQ  (R11)(R10*4), R10
-	MOVQ  R9, R11
+	MOVQ  x+8(FP), R11
+	MOVL  8(DX), R9
+	MOVQ  idx+32(FP), R10
+	LEAQ  (R10)(R9*4), R9
+	MOVQ  R8, R10
 	JMP   more
 
 fetch:
-	MOVL       (R11), R13
-	IMULQ      SI, R13
-	PREFETCHT0 (R12)(R13*1)
-	PREFETCHT0 64(R12)(R13*1)
-	PREFETCHT0 128(R12)(R13*1)
-	PREFETCHT0 192(R12)(R13*1)
-	PREFETCHT0 256(R12)(R13*1)
-	ADDQ       $0x00000004, R11
+	MOVL       (R10), R12
+	IMULQ      BX, R12
+	PREFETCHT0 (R11)(R12*1)
+	PREFETCHT0 64(R11)(R12*1)
+	PREFETCHT0 128(R11)(R12*1)
+	PREFETCHT0 192(R11)(R12*1)
+	PREFETCHT0 256(R11)(R12*1)
+	ADDQ       $0x00000004, R10
 
 more:
-	CMPQ R11, R10
+	CMPQ R10, R9
 	JNE  fetch
 
 fetched:
-	MOVQ heads+48(FP), R10
-	MOVQ x+8(FP), R11
+	MOVQ heads+48(FP), R9
+	MOVQ x+8(FP), R10
 
 head:
-	MOVQ      R8, R13
-	MOVQ      CX, R14
+	MOVQ      DI, R12
+	MOVQ      CX, R13
 	VPXORD    Z1, Z1, Z1
 	VPXORD    Z2, Z2, Z2
 	VPXORD    Z3, Z3, Z3
 	VPXORD    Z4, Z4, Z4
 	VPXORD    Z5, Z5, Z5
-	MOVQ      accumulate+88(FP), R12
-	TESTQ     R12, R12
+	MOVQ      accumulate+88(FP), R11
+	TESTQ     R11, R11
 	JZ        begun
 	VMOVUPS   (AX), Z1
 	VMOVUPS   64(AX), Z2
@@ -2657,22 +2620,22 @@ head:
 	VMOVUPS.Z 256(AX), K1, Z5
 
 begun:
-	CMPQ R13, R9
+	CMPQ R12, R8
 	JEQ  store
 
 entry:
-	MOVL         (R13), R12
-	IMULQ        SI, R12
-	VBROADCASTSS (R14), Z6
-	VFMADD231PS  (R11)(R12*1), Z6, Z1
-	VFMADD231PS  64(R11)(R12*1), Z6, Z2
-	VFMADD231PS  128(R11)(R12*1), Z6, Z3
-	VFMADD231PS  192(R11)(R12*1), Z6, Z4
-	VMOVUPS.Z    256(R11)(R12*1), K1, Z0
+	MOVL         (R12), R11
+	IMULQ        BX, R11
+	VBROADCASTSS (R13), Z6
+	VFMADD231PS  (R10)(R11*1), Z6, Z1
+	VFMADD231PS  64(R10)(R11*1), Z6, Z2
+	VFMADD231PS  128(R10)(R11*1), Z6, Z3
+	VFMADD231PS  192(R10)(R11*1), Z6, Z4
+	VMOVUPS.Z    256(R10)(R11*1), K1, Z0
 	VFMADD231PS  Z0, Z6, Z5
-	ADDQ         $0x00000004, R13
-	ADDQ         DI, R14
-	CMPQ         R13, R9
+	ADDQ         $0x00000004, R12
+	ADDQ         SI, R13
+	CMPQ         R12, R8
 	JNE          entry
 
 store:
@@ -2682,17 +2645,17 @@ store:
 	VMOVUPS Z4, 192(AX)
 	VMOVUPS Z5, K1, 256(AX)
 	ADDQ    ownHead+72(FP), AX
-	ADDQ    xHead+64(FP), R11
+	ADDQ    xHead+64(FP), R10
 	ADDQ    $0x00000004, CX
-	DECQ    R10
+	DECQ    R9
 	JNZ     head
-	SUBQ    DI, CX
-	SUBQ    R8, R9
-	SHRQ    $0x02, R9
-	IMULQ   DI, R9
-	ADDQ    R9, CX
+	SUBQ    SI, CX
+	SUBQ    DI, R8
+	SHRQ    $0x02, R8
+	IMULQ   SI, R8
+	ADDQ    R8, CX
 	ADDQ    $0x00000004, DX
-	DECQ    BX
+	DECQ    lists+40(FP)
 	JNZ     list
 	VZEROUPPER
 	RET
@@ -2707,66 +2670,65 @@ TEXT ·edgeDotAVX512_5(SB), NOSPLIT, $0-96
 	MOVQ  own+0(FP), AX
 	MOVQ  dw+16(FP), CX
 	MOVQ  off+24(FP), DX
-	MOVQ  lists+40(FP), BX
-	MOVQ  xRow+56(FP), SI
-	MOVQ  heads+48(FP), DI
-	SHLQ  $0x02, DI
+	MOVQ  xRow+56(FP), BX
+	MOVQ  heads+48(FP), SI
+	SHLQ  $0x02, SI
 
 list:
-	MOVL  (DX), R8
-	MOVL  4(DX), R9
-	MOVQ  idx+32(FP), R10
-	LEAQ  (R10)(R8*4), R8
-	LEAQ  (R10)(R9*4), R9
-	MOVQ  xHead+64(FP), R10
-	TESTQ R10, R10
+	MOVL  (DX), DI
+	MOVL  4(DX), R8
+	MOVQ  idx+32(FP), R9
+	LEAQ  (R9)(DI*4), DI
+	LEAQ  (R9)(R8*4), R8
+	MOVQ  xHead+64(FP), R9
+	TESTQ R9, R9
 	JNZ   fetched
-	CMPQ  BX, $0x01
+	CMPQ  lists+40(FP), $0x01
 	JEQ   fetched
-	MOVQ  x+8(FP), R12
-	MOVL  8(DX), R10
-	MOVQ  idx+32(FP), R11
-	LEAQ  (R11)(R10*4), R10
-	MOVQ  R9, R11
+	MOVQ  x+8(FP), R11
+	MOVL  8(DX), R9
+	MOVQ  idx+32(FP), R10
+	LEAQ  (R10)(R9*4), R9
+	MOVQ  R8, R10
 	JMP   more
 
 fetch:
-	MOVL       (R11), R13
-	IMULQ      SI, R13
-	PREFETCHT0 (R12)(R13*1)
-	PREFETCHT0 64(R12)(R13*1)
-	PREFETCHT0 128(R12)(R13*1)
-	PREFETCHT0 192(R12)(R13*1)
-	PREFETCHT0 256(R12)(R13*1)
-	ADDQ       $0x00000004, R11
+	MOVL       (R10), R12
+	IMULQ      BX, R12
+	PREFETCHT0 (R11)(R12*1)
+	PREFETCHT0 64(R11)(R12*1)
+	PREFETCHT0 128(R11)(R12*1)
+	PREFETCHT0 192(R11)(R12*1)
+	PREFETCHT0 256(R11)(R12*1)
+	ADDQ       $0x00000004, R10
 
 more:
-	CMPQ R11, R10
+	CMPQ R10, R9
 	JNE  fetch
 
 fetched:
-	MOVQ heads+48(FP), R10
-	MOVQ x+8(FP), R11
+	MOVQ heads+48(FP), R9
+	MOVQ x+8(FP), R10
 
 head:
-	MOVQ      R8, R13
-	MOVQ      CX, R14
+	MOVQ      DI, R12
+	MOVQ      CX, R13
 	VMOVUPS   (AX), Z2
 	VMOVUPS   64(AX), Z3
 	VMOVUPS   128(AX), Z4
 	VMOVUPS   192(AX), Z5
 	VMOVUPS.Z 256(AX), K1, Z6
-	CMPQ      R13, R9
+	CMPQ      R12, R8
 	JEQ       store
 
 entry:
-	MOVL          (R13), R12
-	IMULQ         SI, R12
-	VMULPS        (R11)(R12*1), Z2, Z0
-	VMULPS        64(R11)(R12*1), Z3, Z7
-	VMULPS        128(R11)(R12*1), Z4, Z8
-	VMULPS        192(R11)(R12*1), Z5, Z9
-	VMOVUPS.Z     256(R11)(R12*1), K1, Z1
+	MOVL          (R12), R11
+	IMULQ         BX, R11
+	VMULPS        (R10)(R11*1), Z2, Z0
+	VMULPS        64(R10)(R11*1), Z3, Z7
+	VMULPS        128(R10)(R11*1), Z4, Z8
+	VMULPS        192(R10)(R11*1), Z5, Z9
+	VMOVUPS.Z     256(R10)(R11*1), K1, Z1
 	VFMADD231PS   Z1, Z6, Z0
 	VADDPS        Z8, Z0, Z0
 	VADDPS        Z9, Z7, Z7
@@ -2780,31 +2742,30 @@ entry:
 	VADDPS        X1, X0, X0
 	VPERMILPS     $0xb1, X0, X1
 	VADDPS        X1, X0, X0
-	MOVQ          accumulate+88(FP), R12
-	TESTQ         R12, R12
-	JZ            write
-	VADDSS        (R14), X0, X0
+	CMPQ          accumulate+88(FP), $0x00
+	JEQ           write
+	VADDSS        (R13), X0, X0
 
 write:
-	VMOVSS X0, (R14)
-	ADDQ   $0x00000004, R13
-	ADDQ   DI, R14
-	CMPQ   R13, R9
+	VMOVSS X0, (R13)
+	ADDQ   $0x00000004, R12
+	ADDQ   SI, R13
+	CMPQ   R12, R8
 	JNE    entry
 
 store:
 	ADDQ  ownHead+72(FP), AX
-	ADDQ  xHead+64(FP), R11
+	ADDQ  xHead+64(FP), R10
 	ADDQ  $0x00000004, CX
-	DECQ  R10
+	DECQ  R9
 	JNZ   head
-	SUBQ  DI, CX
-	SUBQ  R8, R9
-	SHRQ  $0x02, R9
-	IMULQ DI, R9
-	ADDQ  R9, CX
+	SUBQ  SI, CX
+	SUBQ  DI, R8
+	SHRQ  $0x02, R8
+	IMULQ SI, R8
+	ADDQ  R8, CX
 	ADDQ  $0x00000004, DX
-	DECQ  BX
+	DECQ  lists+40(FP)
 	JNZ   list
 	VZEROUPPER
 	RET
@@ -2819,59 +2780,58 @@ TEXT ·edgeSumAVX512_6(SB), NOSPLIT, $0-96
 	MOVQ  out+0(FP), AX
 	MOVQ  weight+16(FP), CX
 	MOVQ  off+24(FP), DX
-	MOVQ  lists+40(FP), BX
-	MOVQ  xRow+56(FP), SI
-	MOVQ  heads+48(FP), DI
-	SHLQ  $0x02, DI
+	MOVQ  xRow+56(FP), BX
+	MOVQ  heads+48(FP), SI
+	SHLQ  $0x02, SI
 
 list:
-	MOVL  (DX), R8
-	MOVL  4(DX), R9
-	MOVQ  idx+32(FP), R10
-	LEAQ  (R10)(R8*4), R8
-	LEAQ  (R10)(R9*4), R9
-	MOVQ  xHead+64(FP), R10
-	TESTQ R10, R10
+	MOVL  (DX), DI
+	MOVL  4(DX), R8
+	MOVQ  idx+32(FP), R9
+	LEAQ  (R9)(DI*4), DI
+	LEAQ  (R9)(R8*4), R8
+	MOVQ  xHead+64(FP), R9
+	TESTQ R9, R9
 	JNZ   fetched
-	CMPQ  BX, $0x01
+	CMPQ  lists+40(FP), $0x01
 	JEQ   fetched
-	MOVQ  x+8(FP), R12
-	MOVL  8(DX), R10
-	MOVQ  idx+32(FP), R11
-	LEAQ  (R11)(R10*4), R10
-	MOVQ  R9, R11
+	MOVQ  x+8(FP), R11
+	MOVL  8(DX), R9
+	MOVQ  idx+32(FP), R10
+	LEAQ  (R10)(R9*4), R9
+	MOVQ  R8, R10
 	JMP   more
 
 fetch:
-	MOVL       (R11), R13
-	IMULQ      SI, R13
-	PREFETCHT0 (R12)(R13*1)
-	PREFETCHT0 64(R12)(R13*1)
-	PREFETCHT0 128(R12)(R13*1)
-	PREFETCHT0 192(R12)(R13*1)
-	PREFETCHT0 256(R12)(R13*1)
-	PREFETCHT0 320(R12)(R13*1)
-	ADDQ       $0x00000004, R11
+	MOVL       (R10), R12
+	IMULQ      BX, R12
+	PREFETCHT0 (R11)(R12*1)
+	PREFETCHT0 64(R11)(R12*1)
+	PREFETCHT0 128(R11)(R12*1)
+	PREFETCHT0 192(R11)(R12*1)
+	PREFETCHT0 256(R11)(R12*1)
+	PREFETCHT0 320(R11)(R12*1)
+	ADDQ       $0x00000004, R10
 
 more:
-	CMPQ R11, R10
+	CMPQ R10, R9
 	JNE  fetch
 
 fetched:
-	MOVQ heads+48(FP), R10
-	MOVQ x+8(FP), R11
+	MOVQ heads+48(FP), R9
+	MOVQ x+8(FP), R10
 
 head:
-	MOVQ      R8, R13
-	MOVQ      CX, R14
+	MOVQ      DI, R12
+	MOVQ      CX, R13
 	VPXORD    Z1, Z1, Z1
 	VPXORD    Z2, Z2, Z2
 	VPXORD    Z3, Z3, Z3
 	VPXORD    Z4, Z4, Z4
 	VPXORD    Z5, Z5, Z5
 	VPXORD    Z6, Z6, Z6
-	MOVQ      accumulate+88(FP), R12
-	TESTQ     R12, R12
+	MOVQ      accumulate+88(FP), R11
+	TESTQ     R11, R11
 	JZ        begun
 	VMOVUPS   (AX), Z1
 	VMOVUPS   64(AX), Z2
@@ -2881,23 +2841,23 @@ head:
 	VMOVUPS.Z 320(AX), K1, Z6
 
 begun:
-	CMPQ R13, R9
+	CMPQ R12, R8
 	JEQ  store
 
 entry:
-	MOVL         (R13), R12
-	IMULQ        SI, R12
-	VBROADCASTSS (R14), Z7
-	VFMADD231PS  (R11)(R12*1), Z7, Z1
-	VFMADD231PS  64(R11)(R12*1), Z7, Z2
-	VFMADD231PS  128(R11)(R12*1), Z7, Z3
-	VFMADD231PS  192(R11)(R12*1), Z7, Z4
-	VFMADD231PS  256(R11)(R12*1), Z7, Z5
-	VMOVUPS.Z    320(R11)(R12*1), K1, Z0
+	MOVL         (R12), R11
+	IMULQ        BX, R11
+	VBROADCASTSS (R13), Z7
+	VFMADD231PS  (R10)(R11*1), Z7, Z1
+	VFMADD231PS  64(R10)(R11*1), Z7, Z2
+	VFMADD231PS  128(R10)(R11*1), Z7, Z3
+	VFMADD231PS  192(R10)(R11*1), Z7, Z4
+	VFMADD231PS  256(R10)(R11*1), Z7, Z5
+	VMOVUPS.Z    320(R10)(R11*1), K1, Z0
 	VFMADD231PS  Z0, Z7, Z6
-	ADDQ         $0x00000004, R13
-	ADDQ         DI, R14
-	CMPQ         R13, R9
+	ADDQ         $0x00000004, R12
+	ADDQ         SI, R13
+	CMPQ         R12, R8
 	JNE          entry
 
 store:
@@ -2908,17 +2868,17 @@ store:
 	VMOVUPS Z5, 256(AX)
 	VMOVUPS Z6, K1, 320(AX)
 	ADDQ    ownHead+72(FP), AX
-	ADDQ    xHead+64(FP), R11
+	ADDQ    xHead+64(FP), R10
 	ADDQ    $0x00000004, CX
-	DECQ    R10
+	DECQ    R9
 	JNZ     head
-	SUBQ    DI, CX
-	SUBQ    R8, R9
-	SHRQ    $0x02, R9
-	IMULQ   DI, R9
-	ADDQ    R9, CX
+	SUBQ    SI, CX
+	SUBQ    DI, R8
+	SHRQ    $0x02, R8
+	IMULQ   SI, R8
+	ADDQ    R8, CX
 	ADDQ    $0x00000004, DX
-	DECQ    BX
+	DECQ    lists+40(FP)
 	JNZ     list
 	VZEROUPPER
 	RET
@@ -2933,69 +2893,68 @@ TEXT ·edgeDotAVX512_6(SB), NOSPLIT, $0-96
 	MOVQ  own+0(FP), AX
 	MOVQ  dw+16(FP), CX
 	MOVQ  off+24(FP), DX
-	MOVQ  lists+40(FP), BX
-	MOVQ  xRow+56(FP), SI
-	MOVQ  heads+48(FP), DI
-	SHLQ  $0x02, DI
+	MOVQ  xRow+56(FP), BX
+	MOVQ  heads+48(FP), SI
+	SHLQ  $0x02, SI
 
 list:
-	MOVL  (DX), R8
-	MOVL  4(DX), R9
-	MOVQ  idx+32(FP), R10
-	LEAQ  (R10)(R8*4), R8
-	LEAQ  (R10)(R9*4), R9
-	MOVQ  xHead+64(FP), R10
-	TESTQ R10, R10
+	MOVL  (DX), DI
+	MOVL  4(DX), R8
+	MOVQ  idx+32(FP), R9
+	LEAQ  (R9)(DI*4), DI
+	LEAQ  (R9)(R8*4), R8
+	MOVQ  xHead+64(FP), R9
+	TESTQ R9, R9
 	JNZ   fetched
-	CMPQ  BX, $0x01
+	CMPQ  lists+40(FP), $0x01
 	JEQ   fetched
-	MOVQ  x+8(FP), R12
-	MOVL  8(DX), R10
-	MOVQ  idx+32(FP), R11
-	LEAQ  (R11)(R10*4), R10
-	MOVQ  R9, R11
+	MOVQ  x+8(FP), R11
+	MOVL  8(DX), R9
+	MOVQ  idx+32(FP), R10
+	LEAQ  (R10)(R9*4), R9
+	MOVQ  R8, R10
 	JMP   more
 
 fetch:
-	MOVL       (R11), R13
-	IMULQ      SI, R13
-	PREFETCHT0 (R12)(R13*1)
-	PREFETCHT0 64(R12)(R13*1)
-	PREFETCHT0 128(R12)(R13*1)
-	PREFETCHT0 192(R12)(R13*1)
-	PREFETCHT0 256(R12)(R13*1)
-	PREFETCHT0 320(R12)(R13*1)
-	ADDQ       $0x00000004, R11
+	MOVL       (R10), R12
+	IMULQ      BX, R12
+	PREFETCHT0 (R11)(R12*1)
+	PREFETCHT0 64(R11)(R12*1)
+	PREFETCHT0 128(R11)(R12*1)
+	PREFETCHT0 192(R11)(R12*1)
+	PREFETCHT0 256(R11)(R12*1)
+	PREFETCHT0 320(R11)(R12*1)
+	ADDQ       $0x00000004, R10
 
 more:
-	CMPQ R11, R10
+	CMPQ R10, R9
 	JNE  fetch
 
 fetched:
-	MOVQ heads+48(FP), R10
-	MOVQ x+8(FP), R11
+	MOVQ heads+48(FP), R9
+	MOVQ x+8(FP), R10
 
 head:
-	MOVQ      R8, R13
-	MOVQ      CX, R14
+	MOVQ      DI, R12
+	MOVQ      CX, R13
 	VMOVUPS   (AX), Z2
 	VMOVUPS   64(AX), Z3
 	VMOVUPS   128(AX), Z4
 	VMOVUPS   192(AX), Z5
 	VMOVUPS   256(AX), Z6
 	VMOVUPS.Z 320(AX), K1, Z7
-	CMPQ      R13, R9
+	CMPQ      R12, R8
 	JEQ       store
 
 entry:
-	MOVL          (R13), R12
-	IMULQ         SI, R12
-	VMULPS        (R11)(R12*1), Z2, Z0
-	VMULPS        64(R11)(R12*1), Z3, Z8
-	VMULPS        128(R11)(R12*1), Z4, Z9
-	VMULPS        192(R11)(R12*1), Z5, Z10
-	VFMADD231PS   256(R11)(R12*1), Z6, Z0
-	VMOVUPS.Z     320(R11)(R12*1), K1, Z1
+	MOVL          (R12), R11
+	IMULQ         BX, R11
+	VMULPS        (R10)(R11*1), Z2, Z0
+	VMULPS        64(R10)(R11*1), Z3, Z8
+	VMULPS        128(R10)(R11*1), Z4, Z9
+	VMULPS        192(R10)(R11*1), Z5, Z10
+	VFMADD231PS   256(R10)(R11*1), Z6, Z0
+	VMOVUPS.Z     320(R10)(R11*1), K1, Z1
 	VFMADD231PS   Z1, Z7, Z8
 	VADDPS        Z9, Z0, Z0
 	VADDPS        Z10, Z8, Z8
@@ -3009,31 +2968,30 @@ entry:
 	VADDPS        X1, X0, X0
 	VPERMILPS     $0xb1, X0, X1
 	VADDPS        X1, X0, X0
-	MOVQ          accumulate+88(FP), R12
-	TESTQ         R12, R12
-	JZ            write
-	VADDSS        (R14), X0, X0
+	CMPQ          accumulate+88(FP), $0x00
+	JEQ           write
+	VADDSS        (R13), X0, X0
 
 write:
-	VMOVSS X0, (R14)
-	ADDQ   $0x00000004, R13
-	ADDQ   DI, R14
-	CMPQ   R13, R9
+	VMOVSS X0, (R13)
+	ADDQ   $0x00000004, R12
+	ADDQ   SI, R13
+	CMPQ   R12, R8
 	JNE    entry
 
 store:
 	ADDQ  ownHead+72(FP), AX
-	ADDQ  xHead+64(FP), R11
+	ADDQ  xHead+64(FP), R10
 	ADDQ  $0x00000004, CX
-	DECQ  R10
+	DECQ  R9
 	JNZ   head
-	SUBQ  DI, CX
-	SUBQ  R8, R9
-	SHRQ  $0x02, R9
-	IMULQ DI, R9
-	ADDQ  R9, CX
+	SUBQ  SI, CX
+	SUBQ  DI, R8
+	SHRQ  $0x02, R8
+	IMULQ SI, R8
+	ADDQ  R8, CX
 	ADDQ  $0x00000004, DX
-	DECQ  BX
+	DECQ  lists+40(FP)
 	JNZ   list
 	VZEROUPPER
 	RET
@@ -3048,52 +3006,51 @@ TEXT ·edgeSumAVX512_7(SB), NOSPLIT, $0-96
 	MOVQ  out+0(FP), AX
 	MOVQ  weight+16(FP), CX
 	MOVQ  off+24(FP), DX
-	MOVQ  lists+40(FP), BX
-	MOVQ  xRow+56(FP), SI
-	MOVQ  heads+48(FP), DI
-	SHLQ  $0x02, DI
+	MOVQ  xRow+56(FP), BX
+	MOVQ  heads+48(FP), SI
+	SHLQ  $0x02, SI
 
 list:
-	MOVL  (DX), R8
-	MOVL  4(DX), R9
-	MOVQ  idx+32(FP), R10
-	LEAQ  (R10)(R8*4), R8
-	LEAQ  (R10)(R9*4), R9
-	MOVQ  xHead+64(FP), R10
-	TESTQ R10, R10
+	MOVL  (DX), DI
+	MOVL  4(DX), R8
+	MOVQ  idx+32(FP), R9
+	LEAQ  (R9)(DI*4), DI
+	LEAQ  (R9)(R8*4), R8
+	MOVQ  xHead+64(FP), R9
+	TESTQ R9, R9
 	JNZ   fetched
-	CMPQ  BX, $0x01
+	CMPQ  lists+40(FP), $0x01
 	JEQ   fetched
-	MOVQ  x+8(FP), R12
-	MOVL  8(DX), R10
-	MOVQ  idx+32(FP), R11
-	LEAQ  (R11)(R10*4), R10
-	MOVQ  R9, R11
+	MOVQ  x+8(FP), R11
+	MOVL  8(DX), R9
+	MOVQ  idx+32(FP), R10
+	LEAQ  (R10)(R9*4), R9
+	MOVQ  R8, R10
 	JMP   more
 
 fetch:
-	MOVL       (R11), R13
-	IMULQ      SI, R13
-	PREFETCHT0 (R12)(R13*1)
-	PREFETCHT0 64(R12)(R13*1)
-	PREFETCHT0 128(R12)(R13*1)
-	PREFETCHT0 192(R12)(R13*1)
-	PREFETCHT0 256(R12)(R13*1)
-	PREFETCHT0 320(R12)(R13*1)
-	PREFETCHT0 384(R12)(R13*1)
-	ADDQ       $0x00000004, R11
+	MOVL       (R10), R12
+	IMULQ      BX, R12
+	PREFETCHT0 (R11)(R12*1)
+	PREFETCHT0 64(R11)(R12*1)
+	PREFETCHT0 128(R11)(R12*1)
+	PREFETCHT0 192(R11)(R12*1)
+	PREFETCHT0 256(R11)(R12*1)
+	PREFETCHT0 320(R11)(R12*1)
+	PREFETCHT0 384(R11)(R12*1)
+	ADDQ       $0x00000004, R10
 
 more:
-	CMPQ R11, R10
+	CMPQ R10, R9
 	JNE  fetch
 
 fetched:
-	MOVQ heads+48(FP), R10
-	MOVQ x+8(FP), R11
+	MOVQ heads+48(FP), R9
+	MOVQ x+8(FP), R10
 
 head:
-	MOVQ      R8, R13
-	MOVQ      CX, R14
+	MOVQ      DI, R12
+	MOVQ      CX, R13
 	VPXORD    Z1, Z1, Z1
 	VPXORD    Z2, Z2, Z2
 	VPXORD    Z3, Z3, Z3
@@ -3101,8 +3058,8 @@ head:
 	VPXORD    Z5, Z5, Z5
 	VPXORD    Z6, Z6, Z6
 	VPXORD    Z7, Z7, Z7
-	MOVQ      accumulate+88(FP), R12
-	TESTQ     R12, R12
+	MOVQ      accumulate+88(FP), R11
+	TESTQ     R11, R11
 	JZ        begun
 	VMOVUPS   (AX), Z1
 	VMOVUPS   64(AX), Z2
@@ -3113,24 +3070,24 @@ head:
 	VMOVUPS.Z 384(AX), K1, Z7
 
 begun:
-	CMPQ R13, R9
+	CMPQ R12, R8
 	JEQ  store
 
 entry:
-	MOVL         (R13), R12
-	IMULQ        SI, R12
-	VBROADCASTSS (R14), Z8
-	VFMADD231PS  (R11)(R12*1), Z8, Z1
-	VFMADD231PS  64(R11)(R12*1), Z8, Z2
-	VFMADD231PS  128(R11)(R12*1), Z8, Z3
-	VFMADD231PS  192(R11)(R12*1), Z8, Z4
-	VFMADD231PS  256(R11)(R12*1), Z8, Z5
-	VFMADD231PS  320(R11)(R12*1), Z8, Z6
-	VMOVUPS.Z    384(R11)(R12*1), K1, Z0
+	MOVL         (R12), R11
+	IMULQ        BX, R11
+	VBROADCASTSS (R13), Z8
+	VFMADD231PS  (R10)(R11*1), Z8, Z1
+	VFMADD231PS  64(R10)(R11*1), Z8, Z2
+	VFMADD231PS  128(R10)(R11*1), Z8, Z3
+	VFMADD231PS  192(R10)(R11*1), Z8, Z4
+	VFMADD231PS  256(R10)(R11*1), Z8, Z5
+	VFMADD231PS  320(R10)(R11*1), Z8, Z6
+	VMOVUPS.Z    384(R10)(R11*1), K1, Z0
 	VFMADD231PS  Z0, Z8, Z7
-	ADDQ         $0x00000004, R13
-	ADDQ         DI, R14
-	CMPQ         R13, R9
+	ADDQ         $0x00000004, R12
+	ADDQ         SI, R13
+	CMPQ         R12, R8
 	JNE          entry
 
 store:
@@ -3142,17 +3099,17 @@ store:
 	VMOVUPS Z6, 320(AX)
 	VMOVUPS Z7, K1, 384(AX)
 	ADDQ    ownHead+72(FP), AX
-	ADDQ    xHead+64(FP), R11
+	ADDQ    xHead+64(FP), R10
 	ADDQ    $0x00000004, CX
-	DECQ    R10
+	DECQ    R9
 	JNZ     head
-	SUBQ    DI, CX
-	SUBQ    R8, R9
-	SHRQ    $0x02, R9
-	IMULQ   DI, R9
-	ADDQ    R9, CX
+	SUBQ    SI, CX
+	SUBQ    DI, R8
+	SHRQ    $0x02, R8
+	IMULQ   SI, R8
+	ADDQ    R8, CX
 	ADDQ    $0x00000004, DX
-	DECQ    BX
+	DECQ    lists+40(FP)
 	JNZ     list
 	VZEROUPPER
 	RET
@@ -3167,52 +3124,51 @@ TEXT ·edgeDotAVX512_7(SB), NOSPLIT, $0-96
 	MOVQ  own+0(FP), AX
 	MOVQ  dw+16(FP), CX
 	MOVQ  off+24(FP), DX
-	MOVQ  lists+40(FP), BX
-	MOVQ  xRow+56(FP), SI
-	MOVQ  heads+48(FP), DI
-	SHLQ  $0x02, DI
+	MOVQ  xRow+56(FP), BX
+	MOVQ  heads+48(FP), SI
+	SHLQ  $0x02, SI
 
 list:
-	MOVL  (DX), R8
-	MOVL  4(DX), R9
-	MOVQ  idx+32(FP), R10
-	LEAQ  (R10)(R8*4), R8
-	LEAQ  (R10)(R9*4), R9
-	MOVQ  xHead+64(FP), R10
-	TESTQ R10, R10
+	MOVL  (DX), DI
+	MOVL  4(DX), R8
+	MOVQ  idx+32(FP), R9
+	LEAQ  (R9)(DI*4), DI
+	LEAQ  (R9)(R8*4), R8
+	MOVQ  xHead+64(FP), R9
+	TESTQ R9, R9
 	JNZ   fetched
-	CMPQ  BX, $0x01
+	CMPQ  lists+40(FP), $0x01
 	JEQ   fetched
-	MOVQ  x+8(FP), R12
-	MOVL  8(DX), R10
-	MOVQ  idx+32(FP), R11
-	LEAQ  (R11)(R10*4), R10
-	MOVQ  R9, R11
+	MOVQ  x+8(FP), R11
+	MOVL  8(DX), R9
+	MOVQ  idx+32(FP), R10
+	LEAQ  (R10)(R9*4), R9
+	MOVQ  R8, R10
 	JMP   more
 
 fetch:
-	MOVL       (R11), R13
-	IMULQ      SI, R13
-	PREFETCHT0 (R12)(R13*1)
-	PREFETCHT0 64(R12)(R13*1)
-	PREFETCHT0 128(R12)(R13*1)
-	PREFETCHT0 192(R12)(R13*1)
-	PREFETCHT0 256(R12)(R13*1)
-	PREFETCHT0 320(R12)(R13*1)
-	PREFETCHT0 384(R12)(R13*1)
-	ADDQ       $0x00000004, R11
+	MOVL       (R10), R12
+	IMULQ      BX, R12
+	PREFETCHT0 (R11)(R12*1)
+	PREFETCHT0 64(R11)(R12*1)
+	PREFETCHT0 128(R11)(R12*1)
+	PREFETCHT0 192(R11)(R12*1)
+	PREFETCHT0 256(R11)(R12*1)
+	PREFETCHT0 320(R11)(R12*1)
+	PREFETCHT0 384(R11)(R12*1)
+	ADDQ       $0x00000004, R10
 
 more:
-	CMPQ R11, R10
+	CMPQ R10, R9
 	JNE  fetch
 
 fetched:
-	MOVQ heads+48(FP), R10
-	MOVQ x+8(FP), R11
+	MOVQ heads+48(FP), R9
+	MOVQ x+8(FP), R10
 
 head:
-	MOVQ      R8, R13
-	MOVQ      CX, R14
+	MOVQ      DI, R12
+	MOVQ      CX, R13
 	VMOVUPS   (AX), Z2
 	VMOVUPS   64(AX), Z3
 	VMOVUPS   128(AX), Z4
@@ -3220,19 +3176,19 @@ head:
 	VMOVUPS   256(AX), Z6
 	VMOVUPS   320(AX), Z7
 	VMOVUPS.Z 384(AX), K1, Z8
-	CMPQ      R13, R9
+	CMPQ      R12, R8
 	JEQ       store
 
 entry:
-	MOVL          (R13), R12
-	IMULQ         SI, R12
-	VMULPS        (R11)(R12*1), Z2, Z0
-	VMULPS        64(R11)(R12*1), Z3, Z9
-	VMULPS        128(R11)(R12*1), Z4, Z10
-	VMULPS        192(R11)(R12*1), Z5, Z11
-	VFMADD231PS   256(R11)(R12*1), Z6, Z0
-	VFMADD231PS   320(R11)(R12*1), Z7, Z9
-	VMOVUPS.Z     384(R11)(R12*1), K1, Z1
+	MOVL          (R12), R11
+	IMULQ         BX, R11
+	VMULPS        (R10)(R11*1), Z2, Z0
+	VMULPS        64(R10)(R11*1), Z3, Z9
+	VMULPS        128(R10)(R11*1), Z4, Z10
+	VMULPS        192(R10)(R11*1), Z5, Z11
+	VFMADD231PS   256(R10)(R11*1), Z6, Z0
+	VFMADD231PS   320(R10)(R11*1), Z7, Z9
+	VMOVUPS.Z     384(R10)(R11*1), K1, Z1
 	VFMADD231PS   Z1, Z8, Z10
 	VADDPS        Z10, Z0, Z0
 	VADDPS        Z11, Z9, Z9
@@ -3246,31 +3202,30 @@ entry:
 	VADDPS        X1, X0, X0
 	VPERMILPS     $0xb1, X0, X1
 	VADDPS        X1, X0, X0
-	MOVQ          accumulate+88(FP), R12
-	TESTQ         R12, R12
-	JZ            write
-	VADDSS        (R14), X0, X0
+	CMPQ          accumulate+88(FP), $0x00
+	JEQ           write
+	VADDSS        (R13), X0, X0
 
 write:
-	VMOVSS X0, (R14)
-	ADDQ   $0x00000004, R13
-	ADDQ   DI, R14
-	CMPQ   R13, R9
+	VMOVSS X0, (R13)
+	ADDQ   $0x00000004, R12
+	ADDQ   SI, R13
+	CMPQ   R12, R8
 	JNE    entry
 
 store:
 	ADDQ  ownHead+72(FP), AX
-	ADDQ  xHead+64(FP), R11
+	ADDQ  xHead+64(FP), R10
 	ADDQ  $0x00000004, CX
-	DECQ  R10
+	DECQ  R9
 	JNZ   head
-	SUBQ  DI, CX
-	SUBQ  R8, R9
-	SHRQ  $0x02, R9
-	IMULQ DI, R9
-	ADDQ  R9, CX
+	SUBQ  SI, CX
+	SUBQ  DI, R8
+	SHRQ  $0x02, R8
+	IMULQ SI, R8
+	ADDQ  R8, CX
 	ADDQ  $0x00000004, DX
-	DECQ  BX
+	DECQ  lists+40(FP)
 	JNZ   list
 	VZEROUPPER
 	RET
@@ -3285,53 +3240,52 @@ TEXT ·edgeSumAVX512_8(SB), NOSPLIT, $0-96
 	MOVQ  out+0(FP), AX
 	MOVQ  weight+16(FP), CX
 	MOVQ  off+24(FP), DX
-	MOVQ  lists+40(FP), BX
-	MOVQ  xRow+56(FP), SI
-	MOVQ  heads+48(FP), DI
-	SHLQ  $0x02, DI
+	MOVQ  xRow+56(FP), BX
+	MOVQ  heads+48(FP), SI
+	SHLQ  $0x02, SI
 
 list:
-	MOVL  (DX), R8
-	MOVL  4(DX), R9
-	MOVQ  idx+32(FP), R10
-	LEAQ  (R10)(R8*4), R8
-	LEAQ  (R10)(R9*4), R9
-	MOVQ  xHead+64(FP), R10
-	TESTQ R10, R10
+	MOVL  (DX), DI
+	MOVL  4(DX), R8
+	MOVQ  idx+32(FP), R9
+	LEAQ  (R9)(DI*4), DI
+	LEAQ  (R9)(R8*4), R8
+	MOVQ  xHead+64(FP), R9
+	TESTQ R9, R9
 	JNZ   fetched
-	CMPQ  BX, $0x01
+	CMPQ  lists+40(FP), $0x01
 	JEQ   fetched
-	MOVQ  x+8(FP), R12
-	MOVL  8(DX), R10
-	MOVQ  idx+32(FP), R11
-	LEAQ  (R11)(R10*4), R10
-	MOVQ  R9, R11
+	MOVQ  x+8(FP), R11
+	MOVL  8(DX), R9
+	MOVQ  idx+32(FP), R10
+	LEAQ  (R10)(R9*4), R9
+	MOVQ  R8, R10
 	JMP   more
 
 fetch:
-	MOVL       (R11), R13
-	IMULQ      SI, R13
-	PREFETCHT0 (R12)(R13*1)
-	PREFETCHT0 64(R12)(R13*1)
-	PREFETCHT0 128(R12)(R13*1)
-	PREFETCHT0 192(R12)(R13*1)
-	PREFETCHT0 256(R12)(R13*1)
-	PREFETCHT0 320(R12)(R13*1)
-	PREFETCHT0 384(R12)(R13*1)
-	PREFETCHT0 448(R12)(R13*1)
-	ADDQ       $0x00000004, R11
+	MOVL       (R10), R12
+	IMULQ      BX, R12
+	PREFETCHT0 (R11)(R12*1)
+	PREFETCHT0 64(R11)(R12*1)
+	PREFETCHT0 128(R11)(R12*1)
+	PREFETCHT0 192(R11)(R12*1)
+	PREFETCHT0 256(R11)(R12*1)
+	PREFETCHT0 320(R11)(R12*1)
+	PREFETCHT0 384(R11)(R12*1)
+	PREFETCHT0 448(R11)(R12*1)
+	ADDQ       $0x00000004, R10
 
 more:
-	CMPQ R11, R10
+	CMPQ R10, R9
 	JNE  fetch
 
 fetched:
-	MOVQ heads+48(FP), R10
-	MOVQ x+8(FP), R11
+	MOVQ heads+48(FP), R9
+	MOVQ x+8(FP), R10
 
 head:
-	MOVQ      R8, R13
-	MOVQ      CX, R14
+	MOVQ      DI, R12
+	MOVQ      CX, R13
 	VPXORD    Z1, Z1, Z1
 	VPXORD    Z2, Z2, Z2
 	VPXORD    Z3, Z3, Z3
@@ -3340,8 +3294,8 @@ head:
 	VPXORD    Z6, Z6, Z6
 	VPXORD    Z7, Z7, Z7
 	VPXORD    Z8, Z8, Z8
-	MOVQ      accumulate+88(FP), R12
-	TESTQ     R12, R12
+	MOVQ      accumulate+88(FP), R11
+	TESTQ     R11, R11
 	JZ        begun
 	VMOVUPS   (AX), Z1
 	VMOVUPS   64(AX), Z2
@@ -3353,25 +3307,25 @@ head:
 	VMOVUPS.Z 448(AX), K1, Z8
 
 begun:
-	CMPQ R13, R9
+	CMPQ R12, R8
 	JEQ  store
 
 entry:
-	MOVL         (R13), R12
-	IMULQ        SI, R12
-	VBROADCASTSS (R14), Z9
-	VFMADD231PS  (R11)(R12*1), Z9, Z1
-	VFMADD231PS  64(R11)(R12*1), Z9, Z2
-	VFMADD231PS  128(R11)(R12*1), Z9, Z3
-	VFMADD231PS  192(R11)(R12*1), Z9, Z4
-	VFMADD231PS  256(R11)(R12*1), Z9, Z5
-	VFMADD231PS  320(R11)(R12*1), Z9, Z6
-	VFMADD231PS  384(R11)(R12*1), Z9, Z7
-	VMOVUPS.Z    448(R11)(R12*1), K1, Z0
+	MOVL         (R12), R11
+	IMULQ        BX, R11
+	VBROADCASTSS (R13), Z9
+	VFMADD231PS  (R10)(R11*1), Z9, Z1
+	VFMADD231PS  64(R10)(R11*1), Z9, Z2
+	VFMADD231PS  128(R10)(R11*1), Z9, Z3
+	VFMADD231PS  192(R10)(R11*1), Z9, Z4
+	VFMADD231PS  256(R10)(R11*1), Z9, Z5
+	VFMADD231PS  320(R10)(R11*1), Z9, Z6
+	VFMADD231PS  384(R10)(R11*1), Z9, Z7
+	VMOVUPS.Z    448(R10)(R11*1), K1, Z0
 	VFMADD231PS  Z0, Z9, Z8
-	ADDQ         $0x00000004, R13
-	ADDQ         DI, R14
-	CMPQ         R13, R9
+	ADDQ         $0x00000004, R12
+	ADDQ         SI, R13
+	CMPQ         R12, R8
 	JNE          entry
 
 store:
@@ -3384,17 +3338,17 @@ store:
 	VMOVUPS Z7, 384(AX)
 	VMOVUPS Z8, K1, 448(AX)
 	ADDQ    ownHead+72(FP), AX
-	ADDQ    xHead+64(FP), R11
+	ADDQ    xHead+64(FP), R10
 	ADDQ    $0x00000004, CX
-	DECQ    R10
+	DECQ    R9
 	JNZ     head
-	SUBQ    DI, CX
-	SUBQ    R8, R9
-	SHRQ    $0x02, R9
-	IMULQ   DI, R9
-	ADDQ    R9, CX
+	SUBQ    SI, CX
+	SUBQ    DI, R8
+	SHRQ    $0x02, R8
+	IMULQ   SI, R8
+	ADDQ    R8, CX
 	ADDQ    $0x00000004, DX
-	DECQ    BX
+	DECQ    lists+40(FP)
 	JNZ     list
 	VZEROUPPER
 	RET
@@ -3409,53 +3363,52 @@ TEXT ·edgeDotAVX512_8(SB), NOSPLIT, $0-96
 	MOVQ  own+0(FP), AX
 	MOVQ  dw+16(FP), CX
 	MOVQ  off+24(FP), DX
-	MOVQ  lists+40(FP), BX
-	MOVQ  xRow+56(FP), SI
-	MOVQ  heads+48(FP), DI
-	SHLQ  $0x02, DI
+	MOVQ  xRow+56(FP), BX
+	MOVQ  heads+48(FP), SI
+	SHLQ  $0x02, SI
 
 list:
-	MOVL  (DX), R8
-	MOVL  4(DX), R9
-	MOVQ  idx+32(FP), R10
-	LEAQ  (R10)(R8*4), R8
-	LEAQ  (R10)(R9*4), R9
-	MOVQ  xHead+64(FP), R10
-	TESTQ R10, R10
+	MOVL  (DX), DI
+	MOVL  4(DX), R8
+	MOVQ  idx+32(FP), R9
+	LEAQ  (R9)(DI*4), DI
+	LEAQ  (R9)(R8*4), R8
+	MOVQ  xHead+64(FP), R9
+	TESTQ R9, R9
 	JNZ   fetched
-	CMPQ  BX, $0x01
+	CMPQ  lists+40(FP), $0x01
 	JEQ   fetched
-	MOVQ  x+8(FP), R12
-	MOVL  8(DX), R10
-	MOVQ  idx+32(FP), R11
-	LEAQ  (R11)(R10*4), R10
-	MOVQ  R9, R11
+	MOVQ  x+8(FP), R11
+	MOVL  8(DX), R9
+	MOVQ  idx+32(FP), R10
+	LEAQ  (R10)(R9*4), R9
+	MOVQ  R8, R10
 	JMP   more
 
 fetch:
-	MOVL       (R11), R13
-	IMULQ      SI, R13
-	PREFETCHT0 (R12)(R13*1)
-	PREFETCHT0 64(R12)(R13*1)
-	PREFETCHT0 128(R12)(R13*1)
-	PREFETCHT0 192(R12)(R13*1)
-	PREFETCHT0 256(R12)(R13*1)
-	PREFETCHT0 320(R12)(R13*1)
-	PREFETCHT0 384(R12)(R13*1)
-	PREFETCHT0 448(R12)(R13*1)
-	ADDQ       $0x00000004, R11
+	MOVL       (R10), R12
+	IMULQ      BX, R12
+	PREFETCHT0 (R11)(R12*1)
+	PREFETCHT0 64(R11)(R12*1)
+	PREFETCHT0 128(R11)(R12*1)
+	PREFETCHT0 192(R11)(R12*1)
+	PREFETCHT0 256(R11)(R12*1)
+	PREFETCHT0 320(R11)(R12*1)
+	PREFETCHT0 384(R11)(R12*1)
+	PREFETCHT0 448(R11)(R12*1)
+	ADDQ       $0x00000004, R10
 
 more:
-	CMPQ R11, R10
+	CMPQ R10, R9
 	JNE  fetch
 
 fetched:
-	MOVQ heads+48(FP), R10
-	MOVQ x+8(FP), R11
+	MOVQ heads+48(FP), R9
+	MOVQ x+8(FP), R10
 
 head:
-	MOVQ      R8, R13
-	MOVQ      CX, R14
+	MOVQ      DI, R12
+	MOVQ      CX, R13
 	VMOVUPS   (AX), Z2
 	VMOVUPS   64(AX), Z3
 	VMOVUPS   128(AX), Z4
@@ -3464,20 +3417,20 @@ head:
 	VMOVUPS   320(AX), Z7
 	VMOVUPS   384(AX), Z8
 	VMOVUPS.Z 448(AX), K1, Z9
-	CMPQ      R13, R9
+	CMPQ      R12, R8
 	JEQ       store
 
 entry:
-	MOVL          (R13), R12
-	IMULQ         SI, R12
-	VMULPS        (R11)(R12*1), Z2, Z0
-	VMULPS        64(R11)(R12*1), Z3, Z10
-	VMULPS        128(R11)(R12*1), Z4, Z11
-	VMULPS        192(R11)(R12*1), Z5, Z12
-	VFMADD231PS   256(R11)(R12*1), Z6, Z0
-	VFMADD231PS   320(R11)(R12*1), Z7, Z10
-	VFMADD231PS   384(R11)(R12*1), Z8, Z11
-	VMOVUPS.Z     448(R11)(R12*1), K1, Z1
+	MOVL          (R12), R11
+	IMULQ         BX, R11
+	VMULPS        (R10)(R11*1), Z2, Z0
+	VMULPS        64(R10)(R11*1), Z3, Z10
+	VMULPS        128(R10)(R11*1), Z4, Z11
+	VMULPS        192(R10)(R11*1), Z5, Z12
+	VFMADD231PS   256(R10)(R11*1), Z6, Z0
+	VFMADD231PS   320(R10)(R11*1), Z7, Z10
+	VFMADD231PS   384(R10)(R11*1), Z8, Z11
+	VMOVUPS.Z     448(R10)(R11*1), K1, Z1
 	VFMADD231PS   Z1, Z9, Z12
 	VADDPS        Z11, Z0, Z0
 	VADDPS        Z12, Z10, Z10
@@ -3491,31 +3444,30 @@ entry:
 	VADDPS        X1, X0, X0
 	VPERMILPS     $0xb1, X0, X1
 	VADDPS        X1, X0, X0
-	MOVQ          accumulate+88(FP), R12
-	TESTQ         R12, R12
-	JZ            write
-	VADDSS        (R14), X0, X0
+	CMPQ          accumulate+88(FP), $0x00
+	JEQ           write
+	VADDSS        (R13), X0, X0
 
 write:
-	VMOVSS X0, (R14)
-	ADDQ   $0x00000004, R13
-	ADDQ   DI, R14
-	CMPQ   R13, R9
+	VMOVSS X0, (R13)
+	ADDQ   $0x00000004, R12
+	ADDQ   SI, R13
+	CMPQ   R12, R8
 	JNE    entry
 
 store:
 	ADDQ  ownHead+72(FP), AX
-	ADDQ  xHead+64(FP), R11
+	ADDQ  xHead+64(FP), R10
 	ADDQ  $0x00000004, CX
-	DECQ  R10
+	DECQ  R9
 	JNZ   head
-	SUBQ  DI, CX
-	SUBQ  R8, R9
-	SHRQ  $0x02, R9
-	IMULQ DI, R9
-	ADDQ  R9, CX
+	SUBQ  SI, CX
+	SUBQ  DI, R8
+	SHRQ  $0x02, R8
+	IMULQ SI, R8
+	ADDQ  R8, CX
 	ADDQ  $0x00000004, DX
-	DECQ  BX
+	DECQ  lists+40(FP)
 	JNZ   list
 	VZEROUPPER
 	RET
@@ -3530,54 +3482,53 @@ TEXT ·edgeSumAVX512_9(SB), NOSPLIT, $0-96
 	MOVQ  out+0(FP), AX
 	MOVQ  weight+16(FP), CX
 	MOVQ  off+24(FP), DX
-	MOVQ  lists+40(FP), BX
-	MOVQ  xRow+56(FP), SI
-	MOVQ  heads+48(FP), DI
-	SHLQ  $0x02, DI
+	MOVQ  xRow+56(FP), BX
+	MOVQ  heads+48(FP), SI
+	SHLQ  $0x02, SI
 
 list:
-	MOVL  (DX), R8
-	MOVL  4(DX), R9
-	MOVQ  idx+32(FP), R10
-	LEAQ  (R10)(R8*4), R8
-	LEAQ  (R10)(R9*4), R9
-	MOVQ  xHead+64(FP), R10
-	TESTQ R10, R10
+	MOVL  (DX), DI
+	MOVL  4(DX), R8
+	MOVQ  idx+32(FP), R9
+	LEAQ  (R9)(DI*4), DI
+	LEAQ  (R9)(R8*4), R8
+	MOVQ  xHead+64(FP), R9
+	TESTQ R9, R9
 	JNZ   fetched
-	CMPQ  BX, $0x01
+	CMPQ  lists+40(FP), $0x01
 	JEQ   fetched
-	MOVQ  x+8(FP), R12
-	MOVL  8(DX), R10
-	MOVQ  idx+32(FP), R11
-	LEAQ  (R11)(R10*4), R10
-	MOVQ  R9, R11
+	MOVQ  x+8(FP), R11
+	MOVL  8(DX), R9
+	MOVQ  idx+32(FP), R10
+	LEAQ  (R10)(R9*4), R9
+	MOVQ  R8, R10
 	JMP   more
 
 fetch:
-	MOVL       (R11), R13
-	IMULQ      SI, R13
-	PREFETCHT0 (R12)(R13*1)
-	PREFETCHT0 64(R12)(R13*1)
-	PREFETCHT0 128(R12)(R13*1)
-	PREFETCHT0 192(R12)(R13*1)
-	PREFETCHT0 256(R12)(R13*1)
-	PREFETCHT0 320(R12)(R13*1)
-	PREFETCHT0 384(R12)(R13*1)
-	PREFETCHT0 448(R12)(R13*1)
-	PREFETCHT0 512(R12)(R13*1)
-	ADDQ       $0x00000004, R11
+	MOVL       (R10), R12
+	IMULQ      BX, R12
+	PREFETCHT0 (R11)(R12*1)
+	PREFETCHT0 64(R11)(R12*1)
+	PREFETCHT0 128(R11)(R12*1)
+	PREFETCHT0 192(R11)(R12*1)
+	PREFETCHT0 256(R11)(R12*1)
+	PREFETCHT0 320(R11)(R12*1)
+	PREFETCHT0 384(R11)(R12*1)
+	PREFETCHT0 448(R11)(R12*1)
+	PREFETCHT0 512(R11)(R12*1)
+	ADDQ       $0x00000004, R10
 
 more:
-	CMPQ R11, R10
+	CMPQ R10, R9
 	JNE  fetch
 
 fetched:
-	MOVQ heads+48(FP), R10
-	MOVQ x+8(FP), R11
+	MOVQ heads+48(FP), R9
+	MOVQ x+8(FP), R10
 
 head:
-	MOVQ      R8, R13
-	MOVQ      CX, R14
+	MOVQ      DI, R12
+	MOVQ      CX, R13
 	VPXORD    Z1, Z1, Z1
 	VPXORD    Z2, Z2, Z2
 	VPXORD    Z3, Z3, Z3
@@ -3587,8 +3538,8 @@ head:
 	VPXORD    Z7, Z7, Z7
 	VPXORD    Z8, Z8, Z8
 	VPXORD    Z9, Z9, Z9
-	MOVQ      accumulate+88(FP), R12
-	TESTQ     R12, R12
+	MOVQ      accumulate+88(FP), R11
+	TESTQ     R11, R11
 	JZ        begun
 	VMOVUPS   (AX), Z1
 	VMOVUPS   64(AX), Z2
@@ -3601,26 +3552,26 @@ head:
 	VMOVUPS.Z 512(AX), K1, Z9
 
 begun:
-	CMPQ R13, R9
+	CMPQ R12, R8
 	JEQ  store
 
 entry:
-	MOVL         (R13), R12
-	IMULQ        SI, R12
-	VBROADCASTSS (R14), Z10
-	VFMADD231PS  (R11)(R12*1), Z10, Z1
-	VFMADD231PS  64(R11)(R12*1), Z10, Z2
-	VFMADD231PS  128(R11)(R12*1), Z10, Z3
-	VFMADD231PS  192(R11)(R12*1), Z10, Z4
-	VFMADD231PS  256(R11)(R12*1), Z10, Z5
-	VFMADD231PS  320(R11)(R12*1), Z10, Z6
-	VFMADD231PS  384(R11)(R12*1), Z10, Z7
-	VFMADD231PS  448(R11)(R12*1), Z10, Z8
-	VMOVUPS.Z    512(R11)(R12*1), K1, Z0
+	MOVL         (R12), R11
+	IMULQ        BX, R11
+	VBROADCASTSS (R13), Z10
+	VFMADD231PS  (R10)(R11*1), Z10, Z1
+	VFMADD231PS  64(R10)(R11*1), Z10, Z2
+	VFMADD231PS  128(R10)(R11*1), Z10, Z3
+	VFMADD231PS  192(R10)(R11*1), Z10, Z4
+	VFMADD231PS  256(R10)(R11*1), Z10, Z5
+	VFMADD231PS  320(R10)(R11*1), Z10, Z6
+	VFMADD231PS  384(R10)(R11*1), Z10, Z7
+	VFMADD231PS  448(R10)(R11*1), Z10, Z8
+	VMOVUPS.Z    512(R10)(R11*1), K1, Z0
 	VFMADD231PS  Z0, Z10, Z9
-	ADDQ         $0x00000004, R13
-	ADDQ         DI, R14
-	CMPQ         R13, R9
+	ADDQ         $0x00000004, R12
+	ADDQ         SI, R13
+	CMPQ         R12, R8
 	JNE          entry
 
 store:
@@ -3634,17 +3585,17 @@ store:
 	VMOVUPS Z8, 448(AX)
 	VMOVUPS Z9, K1, 512(AX)
 	ADDQ    ownHead+72(FP), AX
-	ADDQ    xHead+64(FP), R11
+	ADDQ    xHead+64(FP), R10
 	ADDQ    $0x00000004, CX
-	DECQ    R10
+	DECQ    R9
 	JNZ     head
-	SUBQ    DI, CX
-	SUBQ    R8, R9
-	SHRQ    $0x02, R9
-	IMULQ   DI, R9
-	ADDQ    R9, CX
+	SUBQ    SI, CX
+	SUBQ    DI, R8
+	SHRQ    $0x02, R8
+	IMULQ   SI, R8
+	ADDQ    R8, CX
 	ADDQ    $0x00000004, DX
-	DECQ    BX
+	DECQ    lists+40(FP)
 	JNZ     list
 	VZEROUPPER
 	RET
@@ -3659,54 +3610,53 @@ TEXT ·edgeDotAVX512_9(SB), NOSPLIT, $0-96
 	MOVQ  own+0(FP), AX
 	MOVQ  dw+16(FP), CX
 	MOVQ  off+24(FP), DX
-	MOVQ  lists+40(FP), BX
-	MOVQ  xRow+56(FP), SI
-	MOVQ  heads+48(FP), DI
-	SHLQ  $0x02, DI
+	MOVQ  xRow+56(FP), BX
+	MOVQ  heads+48(FP), SI
+	SHLQ  $0x02, SI
 
 list:
-	MOVL  (DX), R8
-	MOVL  4(DX), R9
-	MOVQ  idx+32(FP), R10
-	LEAQ  (R10)(R8*4), R8
-	LEAQ  (R10)(R9*4), R9
-	MOVQ  xHead+64(FP), R10
-	TESTQ R10, R10
+	MOVL  (DX), DI
+	MOVL  4(DX), R8
+	MOVQ  idx+32(FP), R9
+	LEAQ  (R9)(DI*4), DI
+	LEAQ  (R9)(R8*4), R8
+	MOVQ  xHead+64(FP), R9
+	TESTQ R9, R9
 	JNZ   fetched
-	CMPQ  BX, $0x01
+	CMPQ  lists+40(FP), $0x01
 	JEQ   fetched
-	MOVQ  x+8(FP), R12
-	MOVL  8(DX), R10
-	MOVQ  idx+32(FP), R11
-	LEAQ  (R11)(R10*4), R10
-	MOVQ  R9, R11
+	MOVQ  x+8(FP), R11
+	MOVL  8(DX), R9
+	MOVQ  idx+32(FP), R10
+	LEAQ  (R10)(R9*4), R9
+	MOVQ  R8, R10
 	JMP   more
 
 fetch:
-	MOVL       (R11), R13
-	IMULQ      SI, R13
-	PREFETCHT0 (R12)(R13*1)
-	PREFETCHT0 64(R12)(R13*1)
-	PREFETCHT0 128(R12)(R13*1)
-	PREFETCHT0 192(R12)(R13*1)
-	PREFETCHT0 256(R12)(R13*1)
-	PREFETCHT0 320(R12)(R13*1)
-	PREFETCHT0 384(R12)(R13*1)
-	PREFETCHT0 448(R12)(R13*1)
-	PREFETCHT0 512(R12)(R13*1)
-	ADDQ       $0x00000004, R11
+	MOVL       (R10), R12
+	IMULQ      BX, R12
+	PREFETCHT0 (R11)(R12*1)
+	PREFETCHT0 64(R11)(R12*1)
+	PREFETCHT0 128(R11)(R12*1)
+	PREFETCHT0 192(R11)(R12*1)
+	PREFETCHT0 256(R11)(R12*1)
+	PREFETCHT0 320(R11)(R12*1)
+	PREFETCHT0 384(R11)(R12*1)
+	PREFETCHT0 448(R11)(R12*1)
+	PREFETCHT0 512(R11)(R12*1)
+	ADDQ       $0x00000004, R10
 
 more:
-	CMPQ R11, R10
+	CMPQ R10, R9
 	JNE  fetch
 
 fetched:
-	MOVQ heads+48(FP), R10
-	MOVQ x+8(FP), R11
+	MOVQ heads+48(FP), R9
+	MOVQ x+8(FP), R10
 
 head:
-	MOVQ      R8, R13
-	MOVQ      CX, R14
+	MOVQ      DI, R12
+	MOVQ      CX, R13
 	VMOVUPS   (AX), Z2
 	VMOVUPS   64(AX), Z3
 	VMOVUPS   128(AX), Z4
@@ -3716,21 +3666,21 @@ head:
 	VMOVUPS   384(AX), Z8
 	VMOVUPS   448(AX), Z9
 	VMOVUPS.Z 512(AX), K1, Z10
-	CMPQ      R13, R9
+	CMPQ      R12, R8
 	JEQ       store
 
 entry:
-	MOVL          (R13), R12
-	IMULQ         SI, R12
-	VMULPS        (R11)(R12*1), Z2, Z0
-	VMULPS        64(R11)(R12*1), Z3, Z11
-	VMULPS        128(R11)(R12*1), Z4, Z12
-	VMULPS        192(R11)(R12*1), Z5, Z13
-	VFMADD231PS   256(R11)(R12*1), Z6, Z0
-	VFMADD231PS   320(R11)(R12*1), Z7, Z11
-	VFMADD231PS   384(R11)(R12*1), Z8, Z12
-	VFMADD231PS   448(R11)(R12*1), Z9, Z13
-	VMOVUPS.Z     512(R11)(R12*1), K1, Z1
+	MOVL          (R12), R11
+	IMULQ         BX, R11
+	VMULPS        (R10)(R11*1), Z2, Z0
+	VMULPS        64(R10)(R11*1), Z3, Z11
+	VMULPS        128(R10)(R11*1), Z4, Z12
+	VMULPS        192(R10)(R11*1), Z5, Z13
+	VFMADD231PS   256(R10)(R11*1), Z6, Z0
+	VFMADD231PS   320(R10)(R11*1), Z7, Z11
+	VFMADD231PS   384(R10)(R11*1), Z8, Z12
+	VFMADD231PS   448(R10)(R11*1), Z9, Z13
+	VMOVUPS.Z     512(R10)(R11*1), K1, Z1
 	VFMADD231PS   Z1, Z10, Z0
 	VADDPS        Z12, Z0, Z0
 	VADDPS        Z13, Z11, Z11
@@ -3744,31 +3694,30 @@ entry:
 	VADDPS        X1, X0, X0
 	VPERMILPS     $0xb1, X0, X1
 	VADDPS        X1, X0, X0
-	MOVQ          accumulate+88(FP), R12
-	TESTQ         R12, R12
-	JZ            write
-	VADDSS        (R14), X0, X0
+	CMPQ          accumulate+88(FP), $0x00
+	JEQ           write
+	VADDSS        (R13), X0, X0
 
 write:
-	VMOVSS X0, (R14)
-	ADDQ   $0x00000004, R13
-	ADDQ   DI, R14
-	CMPQ   R13, R9
+	VMOVSS X0, (R13)
+	ADDQ   $0x00000004, R12
+	ADDQ   SI, R13
+	CMPQ   R12, R8
 	JNE    entry
 
 store:
 	ADDQ  ownHead+72(FP), AX
-	ADDQ  xHead+64(FP), R11
+	ADDQ  xHead+64(FP), R10
 	ADDQ  $0x00000004, CX
-	DECQ  R10
+	DECQ  R9
 	JNZ   head
-	SUBQ  DI, CX
-	SUBQ  R8, R9
-	SHRQ  $0x02, R9
-	IMULQ DI, R9
-	ADDQ  R9, CX
+	SUBQ  SI, CX
+	SUBQ  DI, R8
+	SHRQ  $0x02, R8
+	IMULQ SI, R8
+	ADDQ  R8, CX
 	ADDQ  $0x00000004, DX
-	DECQ  BX
+	DECQ  lists+40(FP)
 	JNZ   list
 	VZEROUPPER
 	RET
@@ -3783,55 +3732,54 @@ TEXT ·edgeSumAVX512_10(SB), NOSPLIT, $0-96
 	MOVQ  out+0(FP), AX
 	MOVQ  weight+16(FP), CX
 	MOVQ  off+24(FP), DX
-	MOVQ  lists+40(FP), BX
-	MOVQ  xRow+56(FP), SI
-	MOVQ  heads+48(FP), DI
-	SHLQ  $0x02, DI
+	MOVQ  xRow+56(FP), BX
+	MOVQ  heads+48(FP), SI
+	SHLQ  $0x02, SI
 
 list:
-	MOVL  (DX), R8
-	MOVL  4(DX), R9
-	MOVQ  idx+32(FP), R10
-	LEAQ  (R10)(R8*4), R8
-	LEAQ  (R10)(R9*4), R9
-	MOVQ  xHead+64(FP), R10
-	TESTQ R10, R10
+	MOVL  (DX), DI
+	MOVL  4(DX), R8
+	MOVQ  idx+32(FP), R9
+	LEAQ  (R9)(DI*4), DI
+	LEAQ  (R9)(R8*4), R8
+	MOVQ  xHead+64(FP), R9
+	TESTQ R9, R9
 	JNZ   fetched
-	CMPQ  BX, $0x01
+	CMPQ  lists+40(FP), $0x01
 	JEQ   fetched
-	MOVQ  x+8(FP), R12
-	MOVL  8(DX), R10
-	MOVQ  idx+32(FP), R11
-	LEAQ  (R11)(R10*4), R10
-	MOVQ  R9, R11
+	MOVQ  x+8(FP), R11
+	MOVL  8(DX), R9
+	MOVQ  idx+32(FP), R10
+	LEAQ  (R10)(R9*4), R9
+	MOVQ  R8, R10
 	JMP   more
 
 fetch:
-	MOVL       (R11), R13
-	IMULQ      SI, R13
-	PREFETCHT0 (R12)(R13*1)
-	PREFETCHT0 64(R12)(R13*1)
-	PREFETCHT0 128(R12)(R13*1)
-	PREFETCHT0 192(R12)(R13*1)
-	PREFETCHT0 256(R12)(R13*1)
-	PREFETCHT0 320(R12)(R13*1)
-	PREFETCHT0 384(R12)(R13*1)
-	PREFETCHT0 448(R12)(R13*1)
-	PREFETCHT0 512(R12)(R13*1)
-	PREFETCHT0 576(R12)(R13*1)
-	ADDQ       $0x00000004, R11
+	MOVL       (R10), R12
+	IMULQ      BX, R12
+	PREFETCHT0 (R11)(R12*1)
+	PREFETCHT0 64(R11)(R12*1)
+	PREFETCHT0 128(R11)(R12*1)
+	PREFETCHT0 192(R11)(R12*1)
+	PREFETCHT0 256(R11)(R12*1)
+	PREFETCHT0 320(R11)(R12*1)
+	PREFETCHT0 384(R11)(R12*1)
+	PREFETCHT0 448(R11)(R12*1)
+	PREFETCHT0 512(R11)(R12*1)
+	PREFETCHT0 576(R11)(R12*1)
+	ADDQ       $0x00000004, R10
 
 more:
-	CMPQ R11, R10
+	CMPQ R10, R9
 	JNE  fetch
 
 fetched:
-	MOVQ heads+48(FP), R10
-	MOVQ x+8(FP), R11
+	MOVQ heads+48(FP), R9
+	MOVQ x+8(FP), R10
 
 head:
-	MOVQ      R8, R13
-	MOVQ      CX, R14
+	MOVQ      DI, R12
+	MOVQ      CX, R13
 	VPXORD    Z1, Z1, Z1
 	VPXORD    Z2, Z2, Z2
 	VPXORD    Z3, Z3, Z3
@@ -3842,8 +3790,8 @@ head:
 	VPXORD    Z8, Z8, Z8
 	VPXORD    Z9, Z9, Z9
 	VPXORD    Z10, Z10, Z10
-	MOVQ      accumulate+88(FP), R12
-	TESTQ     R12, R12
+	MOVQ      accumulate+88(FP), R11
+	TESTQ     R11, R11
 	JZ        begun
 	VMOVUPS   (AX), Z1
 	VMOVUPS   64(AX), Z2
@@ -3857,27 +3805,27 @@ head:
 	VMOVUPS.Z 576(AX), K1, Z10
 
 begun:
-	CMPQ R13, R9
+	CMPQ R12, R8
 	JEQ  store
 
 entry:
-	MOVL         (R13), R12
-	IMULQ        SI, R12
-	VBROADCASTSS (R14), Z11
-	VFMADD231PS  (R11)(R12*1), Z11, Z1
-	VFMADD231PS  64(R11)(R12*1), Z11, Z2
-	VFMADD231PS  128(R11)(R12*1), Z11, Z3
-	VFMADD231PS  192(R11)(R12*1), Z11, Z4
-	VFMADD231PS  256(R11)(R12*1), Z11, Z5
-	VFMADD231PS  320(R11)(R12*1), Z11, Z6
-	VFMADD231PS  384(R11)(R12*1), Z11, Z7
-	VFMADD231PS  448(R11)(R12*1), Z11, Z8
-	VFMADD231PS  512(R11)(R12*1), Z11, Z9
-	VMOVUPS.Z    576(R11)(R12*1), K1, Z0
+	MOVL         (R12), R11
+	IMULQ        BX, R11
+	VBROADCASTSS (R13), Z11
+	VFMADD231PS  (R10)(R11*1), Z11, Z1
+	VFMADD231PS  64(R10)(R11*1), Z11, Z2
+	VFMADD231PS  128(R10)(R11*1), Z11, Z3
+	VFMADD231PS  192(R10)(R11*1), Z11, Z4
+	VFMADD231PS  256(R10)(R11*1), Z11, Z5
+	VFMADD231PS  320(R10)(R11*1), Z11, Z6
+	VFMADD231PS  384(R10)(R11*1), Z11, Z7
+	VFMADD231PS  448(R10)(R11*1), Z11, Z8
+	VFMADD231PS  512(R10)(R11*1), Z11, Z9
+	VMOVUPS.Z    576(R10)(R11*1), K1, Z0
 	VFMADD231PS  Z0, Z11, Z10
-	ADDQ         $0x00000004, R13
-	ADDQ         DI, R14
-	CMPQ         R13, R9
+	ADDQ         $0x00000004, R12
+	ADDQ         SI, R13
+	CMPQ         R12, R8
 	JNE          entry
 
 store:
@@ -3892,17 +3840,17 @@ store:
 	VMOVUPS Z9, 512(AX)
 	VMOVUPS Z10, K1, 576(AX)
 	ADDQ    ownHead+72(FP), AX
-	ADDQ    xHead+64(FP), R11
+	ADDQ    xHead+64(FP), R10
 	ADDQ    $0x00000004, CX
-	DECQ    R10
+	DECQ    R9
 	JNZ     head
-	SUBQ    DI, CX
-	SUBQ    R8, R9
-	SHRQ    $0x02, R9
-	IMULQ   DI, R9
-	ADDQ    R9, CX
+	SUBQ    SI, CX
+	SUBQ    DI, R8
+	SHRQ    $0x02, R8
+	IMULQ   SI, R8
+	ADDQ    R8, CX
 	ADDQ    $0x00000004, DX
-	DECQ    BX
+	DECQ    lists+40(FP)
 	JNZ     list
 	VZEROUPPER
 	RET
@@ -3917,55 +3865,54 @@ TEXT ·edgeDotAVX512_10(SB), NOSPLIT, $0-96
 	MOVQ  own+0(FP), AX
 	MOVQ  dw+16(FP), CX
 	MOVQ  off+24(FP), DX
-	MOVQ  lists+40(FP), BX
-	MOVQ  xRow+56(FP), SI
-	MOVQ  heads+48(FP), DI
-	SHLQ  $0x02, DI
+	MOVQ  xRow+56(FP), BX
+	MOVQ  heads+48(FP), SI
+	SHLQ  $0x02, SI
 
 list:
-	MOVL  (DX), R8
-	MOVL  4(DX), R9
-	MOVQ  idx+32(FP), R10
-	LEAQ  (R10)(R8*4), R8
-	LEAQ  (R10)(R9*4), R9
-	MOVQ  xHead+64(FP), R10
-	TESTQ R10, R10
+	MOVL  (DX), DI
+	MOVL  4(DX), R8
+	MOVQ  idx+32(FP), R9
+	LEAQ  (R9)(DI*4), DI
+	LEAQ  (R9)(R8*4), R8
+	MOVQ  xHead+64(FP), R9
+	TESTQ R9, R9
 	JNZ   fetched
-	CMPQ  BX, $0x01
+	CMPQ  lists+40(FP), $0x01
 	JEQ   fetched
-	MOVQ  x+8(FP), R12
-	MOVL  8(DX), R10
-	MOVQ  idx+32(FP), R11
-	LEAQ  (R11)(R10*4), R10
-	MOVQ  R9, R11
+	MOVQ  x+8(FP), R11
+	MOVL  8(DX), R9
+	MOVQ  idx+32(FP), R10
+	LEAQ  (R10)(R9*4), R9
+	MOVQ  R8, R10
 	JMP   more
 
 fetch:
-	MOVL       (R11), R13
-	IMULQ      SI, R13
-	PREFETCHT0 (R12)(R13*1)
-	PREFETCHT0 64(R12)(R13*1)
-	PREFETCHT0 128(R12)(R13*1)
-	PREFETCHT0 192(R12)(R13*1)
-	PREFETCHT0 256(R12)(R13*1)
-	PREFETCHT0 320(R12)(R13*1)
-	PREFETCHT0 384(R12)(R13*1)
-	PREFETCHT0 448(R12)(R13*1)
-	PREFETCHT0 512(R12)(R13*1)
-	PREFETCHT0 576(R12)(R13*1)
-	ADDQ       $0x00000004, R11
+	MOVL       (R10), R12
+	IMULQ      BX, R12
+	PREFETCHT0 (R11)(R12*1)
+	PREFETCHT0 64(R11)(R12*1)
+	PREFETCHT0 128(R11)(R12*1)
+	PREFETCHT0 192(R11)(R12*1)
+	PREFETCHT0 256(R11)(R12*1)
+	PREFETCHT0 320(R11)(R12*1)
+	PREFETCHT0 384(R11)(R12*1)
+	PREFETCHT0 448(R11)(R12*1)
+	PREFETCHT0 512(R11)(R12*1)
+	PREFETCHT0 576(R11)(R12*1)
+	ADDQ       $0x00000004, R10
 
 more:
-	CMPQ R11, R10
+	CMPQ R10, R9
 	JNE  fetch
 
 fetched:
-	MOVQ heads+48(FP), R10
-	MOVQ x+8(FP), R11
+	MOVQ heads+48(FP), R9
+	MOVQ x+8(FP), R10
 
 head:
-	MOVQ      R8, R13
-	MOVQ      CX, R14
+	MOVQ      DI, R12
+	MOVQ      CX, R13
 	VMOVUPS   (AX), Z2
 	VMOVUPS   64(AX), Z3
 	VMOVUPS   128(AX), Z4
@@ -3976,22 +3923,22 @@ head:
 	VMOVUPS   448(AX), Z9
 	VMOVUPS   512(AX), Z10
 	VMOVUPS.Z 576(AX), K1, Z11
-	CMPQ      R13, R9
+	CMPQ      R12, R8
 	JEQ       store
 
 entry:
-	MOVL          (R13), R12
-	IMULQ         SI, R12
-	VMULPS        (R11)(R12*1), Z2, Z0
-	VMULPS        64(R11)(R12*1), Z3, Z12
-	VMULPS        128(R11)(R12*1), Z4, Z13
-	VMULPS        192(R11)(R12*1), Z5, Z14
-	VFMADD231PS   256(R11)(R12*1), Z6, Z0
-	VFMADD231PS   320(R11)(R12*1), Z7, Z12
-	VFMADD231PS   384(R11)(R12*1), Z8, Z13
-	VFMADD231PS   448(R11)(R12*1), Z9, Z14
-	VFMADD231PS   512(R11)(R12*1), Z10, Z0
-	VMOVUPS.Z     576(R11)(R12*1), K1, Z1
+	MOVL          (R12), R11
+	IMULQ         BX, R11
+	VMULPS        (R10)(R11*1), Z2, Z0
+	VMULPS        64(R10)(R11*1), Z3, Z12
+	VMULPS        128(R10)(R11*1), Z4, Z13
+	VMULPS        192(R10)(R11*1), Z5, Z14
+	VFMADD231PS   256(R10)(R11*1), Z6, Z0
+	VFMADD231PS   320(R10)(R11*1), Z7, Z12
+	VFMADD231PS   384(R10)(R11*1), Z8, Z13
+	VFMADD231PS   448(R10)(R11*1), Z9, Z14
+	VFMADD231PS   512(R10)(R11*1), Z10, Z0
+	VMOVUPS.Z     576(R10)(R11*1), K1, Z1
 	VFMADD231PS   Z1, Z11, Z12
 	VADDPS        Z13, Z0, Z0
 	VADDPS        Z14, Z12, Z12
@@ -4005,31 +3952,30 @@ entry:
 	VADDPS        X1, X0, X0
 	VPERMILPS     $0xb1, X0, X1
 	VADDPS        X1, X0, X0
-	MOVQ          accumulate+88(FP), R12
-	TESTQ         R12, R12
-	JZ            write
-	VADDSS        (R14), X0, X0
+	CMPQ          accumulate+88(FP), $0x00
+	JEQ           write
+	VADDSS        (R13), X0, X0
 
 write:
-	VMOVSS X0, (R14)
-	ADDQ   $0x00000004, R13
-	ADDQ   DI, R14
-	CMPQ   R13, R9
+	VMOVSS X0, (R13)
+	ADDQ   $0x00000004, R12
+	ADDQ   SI, R13
+	CMPQ   R12, R8
 	JNE    entry
 
 store:
 	ADDQ  ownHead+72(FP), AX
-	ADDQ  xHead+64(FP), R11
+	ADDQ  xHead+64(FP), R10
 	ADDQ  $0x00000004, CX
-	DECQ  R10
+	DECQ  R9
 	JNZ   head
-	SUBQ  DI, CX
-	SUBQ  R8, R9
-	SHRQ  $0x02, R9
-	IMULQ DI, R9
-	ADDQ  R9, CX
+	SUBQ  SI, CX
+	SUBQ  DI, R8
+	SHRQ  $0x02, R8
+	IMULQ SI, R8
+	ADDQ  R8, CX
 	ADDQ  $0x00000004, DX
-	DECQ  BX
+	DECQ  lists+40(FP)
 	JNZ   list
 	VZEROUPPER
 	RET
@@ -4044,56 +3990,55 @@ TEXT ·edgeSumAVX512_11(SB), NOSPLIT, $0-96
 	MOVQ  out+0(FP), AX
 	MOVQ  weight+16(FP), CX
 	MOVQ  off+24(FP), DX
-	MOVQ  lists+40(FP), BX
-	MOVQ  xRow+56(FP), SI
-	MOVQ  heads+48(FP), DI
-	SHLQ  $0x02, DI
+	MOVQ  xRow+56(FP), BX
+	MOVQ  heads+48(FP), SI
+	SHLQ  $0x02, SI
 
 list:
-	MOVL  (DX), R8
-	MOVL  4(DX), R9
-	MOVQ  idx+32(FP), R10
-	LEAQ  (R10)(R8*4), R8
-	LEAQ  (R10)(R9*4), R9
-	MOVQ  xHead+64(FP), R10
-	TESTQ R10, R10
+	MOVL  (DX), DI
+	MOVL  4(DX), R8
+	MOVQ  idx+32(FP), R9
+	LEAQ  (R9)(DI*4), DI
+	LEAQ  (R9)(R8*4), R8
+	MOVQ  xHead+64(FP), R9
+	TESTQ R9, R9
 	JNZ   fetched
-	CMPQ  BX, $0x01
+	CMPQ  lists+40(FP), $0x01
 	JEQ   fetched
-	MOVQ  x+8(FP), R12
-	MOVL  8(DX), R10
-	MOVQ  idx+32(FP), R11
-	LEAQ  (R11)(R10*4), R10
-	MOVQ  R9, R11
+	MOVQ  x+8(FP), R11
+	MOVL  8(DX), R9
+	MOVQ  idx+32(FP), R10
+	LEAQ  (R10)(R9*4), R9
+	MOVQ  R8, R10
 	JMP   more
 
 fetch:
-	MOVL       (R11), R13
-	IMULQ      SI, R13
-	PREFETCHT0 (R12)(R13*1)
-	PREFETCHT0 64(R12)(R13*1)
-	PREFETCHT0 128(R12)(R13*1)
-	PREFETCHT0 192(R12)(R13*1)
-	PREFETCHT0 256(R12)(R13*1)
-	PREFETCHT0 320(R12)(R13*1)
-	PREFETCHT0 384(R12)(R13*1)
-	PREFETCHT0 448(R12)(R13*1)
-	PREFETCHT0 512(R12)(R13*1)
-	PREFETCHT0 576(R12)(R13*1)
-	PREFETCHT0 640(R12)(R13*1)
-	ADDQ       $0x00000004, R11
+	MOVL       (R10), R12
+	IMULQ      BX, R12
+	PREFETCHT0 (R11)(R12*1)
+	PREFETCHT0 64(R11)(R12*1)
+	PREFETCHT0 128(R11)(R12*1)
+	PREFETCHT0 192(R11)(R12*1)
+	PREFETCHT0 256(R11)(R12*1)
+	PREFETCHT0 320(R11)(R12*1)
+	PREFETCHT0 384(R11)(R12*1)
+	PREFETCHT0 448(R11)(R12*1)
+	PREFETCHT0 512(R11)(R12*1)
+	PREFETCHT0 576(R11)(R12*1)
+	PREFETCHT0 640(R11)(R12*1)
+	ADDQ       $0x00000004, R10
 
 more:
-	CMPQ R11, R10
+	CMPQ R10, R9
 	JNE  fetch
 
 fetched:
-	MOVQ heads+48(FP), R10
-	MOVQ x+8(FP), R11
+	MOVQ heads+48(FP), R9
+	MOVQ x+8(FP), R10
 
 head:
-	MOVQ      R8, R13
-	MOVQ      CX, R14
+	MOVQ      DI, R12
+	MOVQ      CX, R13
 	VPXORD    Z1, Z1, Z1
 	VPXORD    Z2, Z2, Z2
 	VPXORD    Z3, Z3, Z3
@@ -4105,8 +4050,8 @@ head:
 	VPXORD    Z9, Z9, Z9
 	VPXORD    Z10, Z10, Z10
 	VPXORD    Z11, Z11, Z11
-	MOVQ      accumulate+88(FP), R12
-	TESTQ     R12, R12
+	MOVQ      accumulate+88(FP), R11
+	TESTQ     R11, R11
 	JZ        begun
 	VMOVUPS   (AX), Z1
 	VMOVUPS   64(AX), Z2
@@ -4121,28 +4066,28 @@ head:
 	VMOVUPS.Z 640(AX), K1, Z11
 
 begun:
-	CMPQ R13, R9
+	CMPQ R12, R8
 	JEQ  store
 
 entry:
-	MOVL         (R13), R12
-	IMULQ        SI, R12
-	VBROADCASTSS (R14), Z12
-	VFMADD231PS  (R11)(R12*1), Z12, Z1
-	VFMADD231PS  64(R11)(R12*1), Z12, Z2
-	VFMADD231PS  128(R11)(R12*1), Z12, Z3
-	VFMADD231PS  192(R11)(R12*1), Z12, Z4
-	VFMADD231PS  256(R11)(R12*1), Z12, Z5
-	VFMADD231PS  320(R11)(R12*1), Z12, Z6
-	VFMADD231PS  384(R11)(R12*1), Z12, Z7
-	VFMADD231PS  448(R11)(R12*1), Z12, Z8
-	VFMADD231PS  512(R11)(R12*1), Z12, Z9
-	VFMADD231PS  576(R11)(R12*1), Z12, Z10
-	VMOVUPS.Z    640(R11)(R12*1), K1, Z0
+	MOVL         (R12), R11
+	IMULQ        BX, R11
+	VBROADCASTSS (R13), Z12
+	VFMADD231PS  (R10)(R11*1), Z12, Z1
+	VFMADD231PS  64(R10)(R11*1), Z12, Z2
+	VFMADD231PS  128(R10)(R11*1), Z12, Z3
+	VFMADD231PS  192(R10)(R11*1), Z12, Z4
+	VFMADD231PS  256(R10)(R11*1), Z12, Z5
+	VFMADD231PS  320(R10)(R11*1), Z12, Z6
+	VFMADD231PS  384(R10)(R11*1), Z12, Z7
+	VFMADD231PS  448(R10)(R11*1), Z12, Z8
+	VFMADD231PS  512(R10)(R11*1), Z12, Z9
+	VFMADD231PS  576(R10)(R11*1), Z12, Z10
+	VMOVUPS.Z    640(R10)(R11*1), K1, Z0
 	VFMADD231PS  Z0, Z12, Z11
-	ADDQ         $0x00000004, R13
-	ADDQ         DI, R14
-	CMPQ         R13, R9
+	ADDQ         $0x00000004, R12
+	ADDQ         SI, R13
+	CMPQ         R12, R8
 	JNE          entry
 
 store:
@@ -4158,17 +4103,17 @@ store:
 	VMOVUPS Z10, 576(AX)
 	VMOVUPS Z11, K1, 640(AX)
 	ADDQ    ownHead+72(FP), AX
-	ADDQ    xHead+64(FP), R11
+	ADDQ    xHead+64(FP), R10
 	ADDQ    $0x00000004, CX
-	DECQ    R10
+	DECQ    R9
 	JNZ     head
-	SUBQ    DI, CX
-	SUBQ    R8, R9
-	SHRQ    $0x02, R9
-	IMULQ   DI, R9
-	ADDQ    R9, CX
+	SUBQ    SI, CX
+	SUBQ    DI, R8
+	SHRQ    $0x02, R8
+	IMULQ   SI, R8
+	ADDQ    R8, CX
 	ADDQ    $0x00000004, DX
-	DECQ    BX
+	DECQ    lists+40(FP)
 	JNZ     list
 	VZEROUPPER
 	RET
@@ -4183,56 +4128,55 @@ TEXT ·edgeDotAVX512_11(SB), NOSPLIT, $0-96
 	MOVQ  own+0(FP), AX
 	MOVQ  dw+16(FP), CX
 	MOVQ  off+24(FP), DX
-	MOVQ  lists+40(FP), BX
-	MOVQ  xRow+56(FP), SI
-	MOVQ  heads+48(FP), DI
-	SHLQ  $0x02, DI
+	MOVQ  xRow+56(FP), BX
+	MOVQ  heads+48(FP), SI
+	SHLQ  $0x02, SI
 
 list:
-	MOVL  (DX), R8
-	MOVL  4(DX), R9
-	MOVQ  idx+32(FP), R10
-	LEAQ  (R10)(R8*4), R8
-	LEAQ  (R10)(R9*4), R9
-	MOVQ  xHead+64(FP), R10
-	TESTQ R10, R10
+	MOVL  (DX), DI
+	MOVL  4(DX), R8
+	MOVQ  idx+32(FP), R9
+	LEAQ  (R9)(DI*4), DI
+	LEAQ  (R9)(R8*4), R8
+	MOVQ  xHead+64(FP), R9
+	TESTQ R9, R9
 	JNZ   fetched
-	CMPQ  BX, $0x01
+	CMPQ  lists+40(FP), $0x01
 	JEQ   fetched
-	MOVQ  x+8(FP), R12
-	MOVL  8(DX), R10
-	MOVQ  idx+32(FP), R11
-	LEAQ  (R11)(R10*4), R10
-	MOVQ  R9, R11
+	MOVQ  x+8(FP), R11
+	MOVL  8(DX), R9
+	MOVQ  idx+32(FP), R10
+	LEAQ  (R10)(R9*4), R9
+	MOVQ  R8, R10
 	JMP   more
 
 fetch:
-	MOVL       (R11), R13
-	IMULQ      SI, R13
-	PREFETCHT0 (R12)(R13*1)
-	PREFETCHT0 64(R12)(R13*1)
-	PREFETCHT0 128(R12)(R13*1)
-	PREFETCHT0 192(R12)(R13*1)
-	PREFETCHT0 256(R12)(R13*1)
-	PREFETCHT0 320(R12)(R13*1)
-	PREFETCHT0 384(R12)(R13*1)
-	PREFETCHT0 448(R12)(R13*1)
-	PREFETCHT0 512(R12)(R13*1)
-	PREFETCHT0 576(R12)(R13*1)
-	PREFETCHT0 640(R12)(R13*1)
-	ADDQ       $0x00000004, R11
+	MOVL       (R10), R12
+	IMULQ      BX, R12
+	PREFETCHT0 (R11)(R12*1)
+	PREFETCHT0 64(R11)(R12*1)
+	PREFETCHT0 128(R11)(R12*1)
+	PREFETCHT0 192(R11)(R12*1)
+	PREFETCHT0 256(R11)(R12*1)
+	PREFETCHT0 320(R11)(R12*1)
+	PREFETCHT0 384(R11)(R12*1)
+	PREFETCHT0 448(R11)(R12*1)
+	PREFETCHT0 512(R11)(R12*1)
+	PREFETCHT0 576(R11)(R12*1)
+	PREFETCHT0 640(R11)(R12*1)
+	ADDQ       $0x00000004, R10
 
 more:
-	CMPQ R11, R10
+	CMPQ R10, R9
 	JNE  fetch
 
 fetched:
-	MOVQ heads+48(FP), R10
-	MOVQ x+8(FP), R11
+	MOVQ heads+48(FP), R9
+	MOVQ x+8(FP), R10
 
 head:
-	MOVQ      R8, R13
-	MOVQ      CX, R14
+	MOVQ      DI, R12
+	MOVQ      CX, R13
 	VMOVUPS   (AX), Z2
 	VMOVUPS   64(AX), Z3
 	VMOVUPS   128(AX), Z4
@@ -4244,23 +4188,23 @@ head:
 	VMOVUPS   512(AX), Z10
 	VMOVUPS   576(AX), Z11
 	VMOVUPS.Z 640(AX), K1, Z12
-	CMPQ      R13, R9
+	CMPQ      R12, R8
 	JEQ       store
 
 entry:
-	MOVL          (R13), R12
-	IMULQ         SI, R12
-	VMULPS        (R11)(R12*1), Z2, Z0
-	VMULPS        64(R11)(R12*1), Z3, Z13
-	VMULPS        128(R11)(R12*1), Z4, Z14
-	VMULPS        192(R11)(R12*1), Z5, Z15
-	VFMADD231PS   256(R11)(R12*1), Z6, Z0
-	VFMADD231PS   320(R11)(R12*1), Z7, Z13
-	VFMADD231PS   384(R11)(R12*1), Z8, Z14
-	VFMADD231PS   448(R11)(R12*1), Z9, Z15
-	VFMADD231PS   512(R11)(R12*1), Z10, Z0
-	VFMADD231PS   576(R11)(R12*1), Z11, Z13
-	VMOVUPS.Z     640(R11)(R12*1), K1, Z1
+	MOVL          (R12), R11
+	IMULQ         BX, R11
+	VMULPS        (R10)(R11*1), Z2, Z0
+	VMULPS        64(R10)(R11*1), Z3, Z13
+	VMULPS        128(R10)(R11*1), Z4, Z14
+	VMULPS        192(R10)(R11*1), Z5, Z15
+	VFMADD231PS   256(R10)(R11*1), Z6, Z0
+	VFMADD231PS   320(R10)(R11*1), Z7, Z13
+	VFMADD231PS   384(R10)(R11*1), Z8, Z14
+	VFMADD231PS   448(R10)(R11*1), Z9, Z15
+	VFMADD231PS   512(R10)(R11*1), Z10, Z0
+	VFMADD231PS   576(R10)(R11*1), Z11, Z13
+	VMOVUPS.Z     640(R10)(R11*1), K1, Z1
 	VFMADD231PS   Z1, Z12, Z14
 	VADDPS        Z14, Z0, Z0
 	VADDPS        Z15, Z13, Z13
@@ -4274,31 +4218,30 @@ entry:
 	VADDPS        X1, X0, X0
 	VPERMILPS     $0xb1, X0, X1
 	VADDPS        X1, X0, X0
-	MOVQ          accumulate+88(FP), R12
-	TESTQ         R12, R12
-	JZ            write
-	VADDSS        (R14), X0, X0
+	CMPQ          accumulate+88(FP), $0x00
+	JEQ           write
+	VADDSS        (R13), X0, X0
 
 write:
-	VMOVSS X0, (R14)
-	ADDQ   $0x00000004, R13
-	ADDQ   DI, R14
-	CMPQ   R13, R9
+	VMOVSS X0, (R13)
+	ADDQ   $0x00000004, R12
+	ADDQ   SI, R13
+	CMPQ   R12, R8
 	JNE    entry
 
 store:
 	ADDQ  ownHead+72(FP), AX
-	ADDQ  xHead+64(FP), R11
+	ADDQ  xHead+64(FP), R10
 	ADDQ  $0x00000004, CX
-	DECQ  R10
+	DECQ  R9
 	JNZ   head
-	SUBQ  DI, CX
-	SUBQ  R8, R9
-	SHRQ  $0x02, R9
-	IMULQ DI, R9
-	ADDQ  R9, CX
+	SUBQ  SI, CX
+	SUBQ  DI, R8
+	SHRQ  $0x02, R8
+	IMULQ SI, R8
+	ADDQ  R8, CX
 	ADDQ  $0x00000004, DX
-	DECQ  BX
+	DECQ  lists+40(FP)
 	JNZ   list
 	VZEROUPPER
 	RET
@@ -4313,57 +4256,56 @@ TEXT ·edgeSumAVX512_12(SB), NOSPLIT, $0-96
 	MOVQ  out+0(FP), AX
 	MOVQ  weight+16(FP), CX
 	MOVQ  off+24(FP), DX
-	MOVQ  lists+40(FP), BX
-	MOVQ  xRow+56(FP), SI
-	MOVQ  heads+48(FP), DI
-	SHLQ  $0x02, DI
+	MOVQ  xRow+56(FP), BX
+	MOVQ  heads+48(FP), SI
+	SHLQ  $0x02, SI
 
 list:
-	MOVL  (DX), R8
-	MOVL  4(DX), R9
-	MOVQ  idx+32(FP), R10
-	LEAQ  (R10)(R8*4), R8
-	LEAQ  (R10)(R9*4), R9
-	MOVQ  xHead+64(FP), R10
-	TESTQ R10, R10
+	MOVL  (DX), DI
+	MOVL  4(DX), R8
+	MOVQ  idx+32(FP), R9
+	LEAQ  (R9)(DI*4), DI
+	LEAQ  (R9)(R8*4), R8
+	MOVQ  xHead+64(FP), R9
+	TESTQ R9, R9
 	JNZ   fetched
-	CMPQ  BX, $0x01
+	CMPQ  lists+40(FP), $0x01
 	JEQ   fetched
-	MOVQ  x+8(FP), R12
-	MOVL  8(DX), R10
-	MOVQ  idx+32(FP), R11
-	LEAQ  (R11)(R10*4), R10
-	MOVQ  R9, R11
+	MOVQ  x+8(FP), R11
+	MOVL  8(DX), R9
+	MOVQ  idx+32(FP), R10
+	LEAQ  (R10)(R9*4), R9
+	MOVQ  R8, R10
 	JMP   more
 
 fetch:
-	MOVL       (R11), R13
-	IMULQ      SI, R13
-	PREFETCHT0 (R12)(R13*1)
-	PREFETCHT0 64(R12)(R13*1)
-	PREFETCHT0 128(R12)(R13*1)
-	PREFETCHT0 192(R12)(R13*1)
-	PREFETCHT0 256(R12)(R13*1)
-	PREFETCHT0 320(R12)(R13*1)
-	PREFETCHT0 384(R12)(R13*1)
-	PREFETCHT0 448(R12)(R13*1)
-	PREFETCHT0 512(R12)(R13*1)
-	PREFETCHT0 576(R12)(R13*1)
-	PREFETCHT0 640(R12)(R13*1)
-	PREFETCHT0 704(R12)(R13*1)
-	ADDQ       $0x00000004, R11
+	MOVL       (R10), R12
+	IMULQ      BX, R12
+	PREFETCHT0 (R11)(R12*1)
+	PREFETCHT0 64(R11)(R12*1)
+	PREFETCHT0 128(R11)(R12*1)
+	PREFETCHT0 192(R11)(R12*1)
+	PREFETCHT0 256(R11)(R12*1)
+	PREFETCHT0 320(R11)(R12*1)
+	PREFETCHT0 384(R11)(R12*1)
+	PREFETCHT0 448(R11)(R12*1)
+	PREFETCHT0 512(R11)(R12*1)
+	PREFETCHT0 576(R11)(R12*1)
+	PREFETCHT0 640(R11)(R12*1)
+	PREFETCHT0 704(R11)(R12*1)
+	ADDQ       $0x00000004, R10
 
 more:
-	CMPQ R11, R10
+	CMPQ R10, R9
 	JNE  fetch
 
 fetched:
-	MOVQ heads+48(FP), R10
-	MOVQ x+8(FP), R11
+	MOVQ heads+48(FP), R9
+	MOVQ x+8(FP), R10
 
 head:
-	MOVQ      R8, R13
-	MOVQ      CX, R14
+	MOVQ      DI, R12
+	MOVQ      CX, R13
 	VPXORD    Z1, Z1, Z1
 	VPXORD    Z2, Z2, Z2
 	VPXORD    Z3, Z3, Z3
@@ -4376,8 +4318,8 @@ head:
 	VPXORD    Z10, Z10, Z10
 	VPXORD    Z11, Z11, Z11
 	VPXORD    Z12, Z12, Z12
-	MOVQ      accumulate+88(FP), R12
-	TESTQ     R12, R12
+	MOVQ      accumulate+88(FP), R11
+	TESTQ     R11, R11
 	JZ        begun
 	VMOVUPS   (AX), Z1
 	VMOVUPS   64(AX), Z2
@@ -4393,29 +4335,29 @@ head:
 	VMOVUPS.Z 704(AX), K1, Z12
 
 begun:
-	CMPQ R13, R9
+	CMPQ R12, R8
 	JEQ  store
 
 entry:
-	MOVL         (R13), R12
-	IMULQ        SI, R12
-	VBROADCASTSS (R14), Z13
-	VFMADD231PS  (R11)(R12*1), Z13, Z1
-	VFMADD231PS  64(R11)(R12*1), Z13, Z2
-	VFMADD231PS  128(R11)(R12*1), Z13, Z3
-	VFMADD231PS  192(R11)(R12*1), Z13, Z4
-	VFMADD231PS  256(R11)(R12*1), Z13, Z5
-	VFMADD231PS  320(R11)(R12*1), Z13, Z6
-	VFMADD231PS  384(R11)(R12*1), Z13, Z7
-	VFMADD231PS  448(R11)(R12*1), Z13, Z8
-	VFMADD231PS  512(R11)(R12*1), Z13, Z9
-	VFMADD231PS  576(R11)(R12*1), Z13, Z10
-	VFMADD231PS  640(R11)(R12*1), Z13, Z11
-	VMOVUPS.Z    704(R11)(R12*1), K1, Z0
+	MOVL         (R12), R11
+	IMULQ        BX, R11
+	VBROADCASTSS (R13), Z13
+	VFMADD231PS  (R10)(R11*1), Z13, Z1
+	VFMADD231PS  64(R10)(R11*1), Z13, Z2
+	VFMADD231PS  128(R10)(R11*1), Z13, Z3
+	VFMADD231PS  192(R10)(R11*1), Z13, Z4
+	VFMADD231PS  256(R10)(R11*1), Z13, Z5
+	VFMADD231PS  320(R10)(R11*1), Z13, Z6
+	VFMADD231PS  384(R10)(R11*1), Z13, Z7
+	VFMADD231PS  448(R10)(R11*1), Z13, Z8
+	VFMADD231PS  512(R10)(R11*1), Z13, Z9
+	VFMADD231PS  576(R10)(R11*1), Z13, Z10
+	VFMADD231PS  640(R10)(R11*1), Z13, Z11
+	VMOVUPS.Z    704(R10)(R11*1), K1, Z0
 	VFMADD231PS  Z0, Z13, Z12
-	ADDQ         $0x00000004, R13
-	ADDQ         DI, R14
-	CMPQ         R13, R9
+	ADDQ         $0x00000004, R12
+	ADDQ         SI, R13
+	CMPQ         R12, R8
 	JNE          entry
 
 store:
@@ -4432,17 +4374,17 @@ store:
 	VMOVUPS Z11, 640(AX)
 	VMOVUPS Z12, K1, 704(AX)
 	ADDQ    ownHead+72(FP), AX
-	ADDQ    xHead+64(FP), R11
+	ADDQ    xHead+64(FP), R10
 	ADDQ    $0x00000004, CX
-	DECQ    R10
+	DECQ    R9
 	JNZ     head
-	SUBQ    DI, CX
-	SUBQ    R8, R9
-	SHRQ    $0x02, R9
-	IMULQ   DI, R9
-	ADDQ    R9, CX
+	SUBQ    SI, CX
+	SUBQ    DI, R8
+	SHRQ    $0x02, R8
+	IMULQ   SI, R8
+	ADDQ    R8, CX
 	ADDQ    $0x00000004, DX
-	DECQ    BX
+	DECQ    lists+40(FP)
 	JNZ     list
 	VZEROUPPER
 	RET
@@ -4457,57 +4399,56 @@ TEXT ·edgeDotAVX512_12(SB), NOSPLIT, $0-96
 	MOVQ  own+0(FP), AX
 	MOVQ  dw+16(FP), CX
 	MOVQ  off+24(FP), DX
-	MOVQ  lists+40(FP), BX
-	MOVQ  xRow+56(FP), SI
-	MOVQ  heads+48(FP), DI
-	SHLQ  $0x02, DI
+	MOVQ  xRow+56(FP), BX
+	MOVQ  heads+48(FP), SI
+	SHLQ  $0x02, SI
 
 list:
-	MOVL  (DX), R8
-	MOVL  4(DX), R9
-	MOVQ  idx+32(FP), R10
-	LEAQ  (R10)(R8*4), R8
-	LEAQ  (R10)(R9*4), R9
-	MOVQ  xHead+64(FP), R10
-	TESTQ R10, R10
+	MOVL  (DX), DI
+	MOVL  4(DX), R8
+	MOVQ  idx+32(FP), R9
+	LEAQ  (R9)(DI*4), DI
+	LEAQ  (R9)(R8*4), R8
+	MOVQ  xHead+64(FP), R9
+	TESTQ R9, R9
 	JNZ   fetched
-	CMPQ  BX, $0x01
+	CMPQ  lists+40(FP), $0x01
 	JEQ   fetched
-	MOVQ  x+8(FP), R12
-	MOVL  8(DX), R10
-	MOVQ  idx+32(FP), R11
-	LEAQ  (R11)(R10*4), R10
-	MOVQ  R9, R11
+	MOVQ  x+8(FP), R11
+	MOVL  8(DX), R9
+	MOVQ  idx+32(FP), R10
+	LEAQ  (R10)(R9*4), R9
+	MOVQ  R8, R10
 	JMP   more
 
 fetch:
-	MOVL       (R11), R13
-	IMULQ      SI, R13
-	PREFETCHT0 (R12)(R13*1)
-	PREFETCHT0 64(R12)(R13*1)
-	PREFETCHT0 128(R12)(R13*1)
-	PREFETCHT0 192(R12)(R13*1)
-	PREFETCHT0 256(R12)(R13*1)
-	PREFETCHT0 320(R12)(R13*1)
-	PREFETCHT0 384(R12)(R13*1)
-	PREFETCHT0 448(R12)(R13*1)
-	PREFETCHT0 512(R12)(R13*1)
-	PREFETCHT0 576(R12)(R13*1)
-	PREFETCHT0 640(R12)(R13*1)
-	PREFETCHT0 704(R12)(R13*1)
-	ADDQ       $0x00000004, R11
+	MOVL       (R10), R12
+	IMULQ      BX, R12
+	PREFETCHT0 (R11)(R12*1)
+	PREFETCHT0 64(R11)(R12*1)
+	PREFETCHT0 128(R11)(R12*1)
+	PREFETCHT0 192(R11)(R12*1)
+	PREFETCHT0 256(R11)(R12*1)
+	PREFETCHT0 320(R11)(R12*1)
+	PREFETCHT0 384(R11)(R12*1)
+	PREFETCHT0 448(R11)(R12*1)
+	PREFETCHT0 512(R11)(R12*1)
+	PREFETCHT0 576(R11)(R12*1)
+	PREFETCHT0 640(R11)(R12*1)
+	PREFETCHT0 704(R11)(R12*1)
+	ADDQ       $0x00000004, R10
 
 more:
-	CMPQ R11, R10
+	CMPQ R10, R9
 	JNE  fetch
 
 fetched:
-	MOVQ heads+48(FP), R10
-	MOVQ x+8(FP), R11
+	MOVQ heads+48(FP), R9
+	MOVQ x+8(FP), R10
 
 head:
-	MOVQ      R8, R13
-	MOVQ      CX, R14
+	MOVQ      DI, R12
+	MOVQ      CX, R13
 	VMOVUPS   (AX), Z2
 	VMOVUPS   64(AX), Z3
 	VMOVUPS   128(AX), Z4
@@ -4520,24 +4461,24 @@ head:
 	VMOVUPS   576(AX), Z11
 	VMOVUPS   640(AX), Z12
 	VMOVUPS.Z 704(AX), K1, Z13
-	CMPQ      R13, R9
+	CMPQ      R12, R8
 	JEQ       store
 
 entry:
-	MOVL          (R13), R12
-	IMULQ         SI, R12
-	VMULPS        (R11)(R12*1), Z2, Z0
-	VMULPS        64(R11)(R12*1), Z3, Z14
-	VMULPS        128(R11)(R12*1), Z4, Z15
-	VMULPS        192(R11)(R12*1), Z5, Z16
-	VFMADD231PS   256(R11)(R12*1), Z6, Z0
-	VFMADD231PS   320(R11)(R12*1), Z7, Z14
-	VFMADD231PS   384(R11)(R12*1), Z8, Z15
-	VFMADD231PS   448(R11)(R12*1), Z9, Z16
-	VFMADD231PS   512(R11)(R12*1), Z10, Z0
-	VFMADD231PS   576(R11)(R12*1), Z11, Z14
-	VFMADD231PS   640(R11)(R12*1), Z12, Z15
-	VMOVUPS.Z     704(R11)(R12*1), K1, Z1
+	MOVL          (R12), R11
+	IMULQ         BX, R11
+	VMULPS        (R10)(R11*1), Z2, Z0
+	VMULPS        64(R10)(R11*1), Z3, Z14
+	VMULPS        128(R10)(R11*1), Z4, Z15
+	VMULPS        192(R10)(R11*1), Z5, Z16
+	VFMADD231PS   256(R10)(R11*1), Z6, Z0
+	VFMADD231PS   320(R10)(R11*1), Z7, Z14
+	VFMADD231PS   384(R10)(R11*1), Z8, Z15
+	VFMADD231PS   448(R10)(R11*1), Z9, Z16
+	VFMADD231PS   512(R10)(R11*1), Z10, Z0
+	VFMADD231PS   576(R10)(R11*1), Z11, Z14
+	VFMADD231PS   640(R10)(R11*1), Z12, Z15
+	VMOVUPS.Z     704(R10)(R11*1), K1, Z1
 	VFMADD231PS   Z1, Z13, Z16
 	VADDPS        Z15, Z0, Z0
 	VADDPS        Z16, Z14, Z14
@@ -4551,31 +4492,30 @@ entry:
 	VADDPS        X1, X0, X0
 	VPERMILPS     $0xb1, X0, X1
 	VADDPS        X1, X0, X0
-	MOVQ          accumulate+88(FP), R12
-	TESTQ         R12, R12
-	JZ            write
-	VADDSS        (R14), X0, X0
+	CMPQ          accumulate+88(FP), $0x00
+	JEQ           write
+	VADDSS        (R13), X0, X0
 
 write:
-	VMOVSS X0, (R14)
-	ADDQ   $0x00000004, R13
-	ADDQ   DI, R14
-	CMPQ   R13, R9
+	VMOVSS X0, (R13)
+	ADDQ   $0x00000004, R12
+	ADDQ   SI, R13
+	CMPQ   R12, R8
 	JNE    entry
 
 store:
 	ADDQ  ownHead+72(FP), AX
-	ADDQ  xHead+64(FP), R11
+	ADDQ  xHead+64(FP), R10
 	ADDQ  $0x00000004, CX
-	DECQ  R10
+	DECQ  R9
 	JNZ   head
-	SUBQ  DI, CX
-	SUBQ  R8, R9
-	SHRQ  $0x02, R9
-	IMULQ DI, R9
-	ADDQ  R9, CX
+	SUBQ  SI, CX
+	SUBQ  DI, R8
+	SHRQ  $0x02, R8
+	IMULQ SI, R8
+	ADDQ  R8, CX
 	ADDQ  $0x00000004, DX
-	DECQ  BX
+	DECQ  lists+40(FP)
 	JNZ   list
 	VZEROUPPER
 	RET
@@ -4590,58 +4530,57 @@ TEXT ·edgeSumAVX512_13(SB), NOSPLIT, $0-96
 	MOVQ  out+0(FP), AX
 	MOVQ  weight+16(FP), CX
 	MOVQ  off+24(FP), DX
-	MOVQ  lists+40(FP), BX
-	MOVQ  xRow+56(FP), SI
-	MOVQ  heads+48(FP), DI
-	SHLQ  $0x02, DI
+	MOVQ  xRow+56(FP), BX
+	MOVQ  heads+48(FP), SI
+	SHLQ  $0x02, SI
 
 list:
-	MOVL  (DX), R8
-	MOVL  4(DX), R9
-	MOVQ  idx+32(FP), R10
-	LEAQ  (R10)(R8*4), R8
-	LEAQ  (R10)(R9*4), R9
-	MOVQ  xHead+64(FP), R10
-	TESTQ R10, R10
+	MOVL  (DX), DI
+	MOVL  4(DX), R8
+	MOVQ  idx+32(FP), R9
+	LEAQ  (R9)(DI*4), DI
+	LEAQ  (R9)(R8*4), R8
+	MOVQ  xHead+64(FP), R9
+	TESTQ R9, R9
 	JNZ   fetched
-	CMPQ  BX, $0x01
+	CMPQ  lists+40(FP), $0x01
 	JEQ   fetched
-	MOVQ  x+8(FP), R12
-	MOVL  8(DX), R10
-	MOVQ  idx+32(FP), R11
-	LEAQ  (R11)(R10*4), R10
-	MOVQ  R9, R11
+	MOVQ  x+8(FP), R11
+	MOVL  8(DX), R9
+	MOVQ  idx+32(FP), R10
+	LEAQ  (R10)(R9*4), R9
+	MOVQ  R8, R10
 	JMP   more
 
 fetch:
-	MOVL       (R11), R13
-	IMULQ      SI, R13
-	PREFETCHT0 (R12)(R13*1)
-	PREFETCHT0 64(R12)(R13*1)
-	PREFETCHT0 128(R12)(R13*1)
-	PREFETCHT0 192(R12)(R13*1)
-	PREFETCHT0 256(R12)(R13*1)
-	PREFETCHT0 320(R12)(R13*1)
-	PREFETCHT0 384(R12)(R13*1)
-	PREFETCHT0 448(R12)(R13*1)
-	PREFETCHT0 512(R12)(R13*1)
-	PREFETCHT0 576(R12)(R13*1)
-	PREFETCHT0 640(R12)(R13*1)
-	PREFETCHT0 704(R12)(R13*1)
-	PREFETCHT0 768(R12)(R13*1)
-	ADDQ       $0x00000004, R11
+	MOVL       (R10), R12
+	IMULQ      BX, R12
+	PREFETCHT0 (R11)(R12*1)
+	PREFETCHT0 64(R11)(R12*1)
+	PREFETCHT0 128(R11)(R12*1)
+	PREFETCHT0 192(R11)(R12*1)
+	PREFETCHT0 256(R11)(R12*1)
+	PREFETCHT0 320(R11)(R12*1)
+	PREFETCHT0 384(R11)(R12*1)
+	PREFETCHT0 448(R11)(R12*1)
+	PREFETCHT0 512(R11)(R12*1)
+	PREFETCHT0 576(R11)(R12*1)
+	PREFETCHT0 640(R11)(R12*1)
+	PREFETCHT0 704(R11)(R12*1)
+	PREFETCHT0 768(R11)(R12*1)
+	ADDQ       $0x00000004, R10
 
 more:
-	CMPQ R11, R10
+	CMPQ R10, R9
 	JNE  fetch
 
 fetched:
-	MOVQ heads+48(FP), R10
-	MOVQ x+8(FP), R11
+	MOVQ heads+48(FP), R9
+	MOVQ x+8(FP), R10
 
 head:
-	MOVQ      R8, R13
-	MOVQ      CX, R14
+	MOVQ      DI, R12
+	MOVQ      CX, R13
 	VPXORD    Z1, Z1, Z1
 	VPXORD    Z2, Z2, Z2
 	VPXORD    Z3, Z3, Z3
@@ -4655,8 +4594,8 @@ head:
 	VPXORD    Z11, Z11, Z11
 	VPXORD    Z12, Z12, Z12
 	VPXORD    Z13, Z13, Z13
-	MOVQ      accumulate+88(FP), R12
-	TESTQ     R12, R12
+	MOVQ      accumulate+88(FP), R11
+	TESTQ     R11, R11
 	JZ        begun
 	VMOVUPS   (AX), Z1
 	VMOVUPS   64(AX), Z2
@@ -4673,30 +4612,30 @@ head:
 	VMOVUPS.Z 768(AX), K1, Z13
 
 begun:
-	CMPQ R13, R9
+	CMPQ R12, R8
 	JEQ  store
 
 entry:
-	MOVL         (R13), R12
-	IMULQ        SI, R12
-	VBROADCASTSS (R14), Z14
-	VFMADD231PS  (R11)(R12*1), Z14, Z1
-	VFMADD231PS  64(R11)(R12*1), Z14, Z2
-	VFMADD231PS  128(R11)(R12*1), Z14, Z3
-	VFMADD231PS  192(R11)(R12*1), Z14, Z4
-	VFMADD231PS  256(R11)(R12*1), Z14, Z5
-	VFMADD231PS  320(R11)(R12*1), Z14, Z6
-	VFMADD231PS  384(R11)(R12*1), Z14, Z7
-	VFMADD231PS  448(R11)(R12*1), Z14, Z8
-	VFMADD231PS  512(R11)(R12*1), Z14, Z9
-	VFMADD231PS  576(R11)(R12*1), Z14, Z10
-	VFMADD231PS  640(R11)(R12*1), Z14, Z11
-	VFMADD231PS  704(R11)(R12*1), Z14, Z12
-	VMOVUPS.Z    768(R11)(R12*1), K1, Z0
+	MOVL         (R12), R11
+	IMULQ        BX, R11
+	VBROADCASTSS (R13), Z14
+	VFMADD231PS  (R10)(R11*1), Z14, Z1
+	VFMADD231PS  64(R10)(R11*1), Z14, Z2
+	VFMADD231PS  128(R10)(R11*1), Z14, Z3
+	VFMADD231PS  192(R10)(R11*1), Z14, Z4
+	VFMADD231PS  256(R10)(R11*1), Z14, Z5
+	VFMADD231PS  320(R10)(R11*1), Z14, Z6
+	VFMADD231PS  384(R10)(R11*1), Z14, Z7
+	VFMADD231PS  448(R10)(R11*1), Z14, Z8
+	VFMADD231PS  512(R10)(R11*1), Z14, Z9
+	VFMADD231PS  576(R10)(R11*1), Z14, Z10
+	VFMADD231PS  640(R10)(R11*1), Z14, Z11
+	VFMADD231PS  704(R10)(R11*1), Z14, Z12
+	VMOVUPS.Z    768(R10)(R11*1), K1, Z0
 	VFMADD231PS  Z0, Z14, Z13
-	ADDQ         $0x00000004, R13
-	ADDQ         DI, R14
-	CMPQ         R13, R9
+	ADDQ         $0x00000004, R12
+	ADDQ         SI, R13
+	CMPQ         R12, R8
 	JNE          entry
 
 store:
@@ -4714,17 +4653,17 @@ store:
 	VMOVUPS Z12, 704(AX)
 	VMOVUPS Z13, K1, 768(AX)
 	ADDQ    ownHead+72(FP), AX
-	ADDQ    xHead+64(FP), R11
+	ADDQ    xHead+64(FP), R10
 	ADDQ    $0x00000004, CX
-	DECQ    R10
+	DECQ    R9
 	JNZ     head
-	SUBQ    DI, CX
-	SUBQ    R8, R9
-	SHRQ    $0x02, R9
-	IMULQ   DI, R9
-	ADDQ    R9, CX
+	SUBQ    SI, CX
+	SUBQ    DI, R8
+	SHRQ    $0x02, R8
+	IMULQ   SI, R8
+	ADDQ    R8, CX
 	ADDQ    $0x00000004, DX
-	DECQ    BX
+	DECQ    lists+40(FP)
 	JNZ     list
 	VZEROUPPER
 	RET
@@ -4739,58 +4678,57 @@ TEXT ·edgeDotAVX512_13(SB), NOSPLIT, $0-96
 	MOVQ  own+0(FP), AX
 	MOVQ  dw+16(FP), CX
 	MOVQ  off+24(FP), DX
-	MOVQ  lists+40(FP), BX
-	MOVQ  xRow+56(FP), SI
-	MOVQ  heads+48(FP), DI
-	SHLQ  $0x02, DI
+	MOVQ  xRow+56(FP), BX
+	MOVQ  heads+48(FP), SI
+	SHLQ  $0x02, SI
 
 list:
-	MOVL  (DX), R8
-	MOVL  4(DX), R9
-	MOVQ  idx+32(FP), R10
-	LEAQ  (R10)(R8*4), R8
-	LEAQ  (R10)(R9*4), R9
-	MOVQ  xHead+64(FP), R10
-	TESTQ R10, R10
+	MOVL  (DX), DI
+	MOVL  4(DX), R8
+	MOVQ  idx+32(FP), R9
+	LEAQ  (R9)(DI*4), DI
+	LEAQ  (R9)(R8*4), R8
+	MOVQ  xHead+64(FP), R9
+	TESTQ R9, R9
 	JNZ   fetched
-	CMPQ  BX, $0x01
+	CMPQ  lists+40(FP), $0x01
 	JEQ   fetched
-	MOVQ  x+8(FP), R12
-	MOVL  8(DX), R10
-	MOVQ  idx+32(FP), R11
-	LEAQ  (R11)(R10*4), R10
-	MOVQ  R9, R11
+	MOVQ  x+8(FP), R11
+	MOVL  8(DX), R9
+	MOVQ  idx+32(FP), R10
+	LEAQ  (R10)(R9*4), R9
+	MOVQ  R8, R10
 	JMP   more
 
 fetch:
-	MOVL       (R11), R13
-	IMULQ      SI, R13
-	PREFETCHT0 (R12)(R13*1)
-	PREFETCHT0 64(R12)(R13*1)
-	PREFETCHT0 128(R12)(R13*1)
-	PREFETCHT0 192(R12)(R13*1)
-	PREFETCHT0 256(R12)(R13*1)
-	PREFETCHT0 320(R12)(R13*1)
-	PREFETCHT0 384(R12)(R13*1)
-	PREFETCHT0 448(R12)(R13*1)
-	PREFETCHT0 512(R12)(R13*1)
-	PREFETCHT0 576(R12)(R13*1)
-	PREFETCHT0 640(R12)(R13*1)
-	PREFETCHT0 704(R12)(R13*1)
-	PREFETCHT0 768(R12)(R13*1)
-	ADDQ       $0x00000004, R11
+	MOVL       (R10), R12
+	IMULQ      BX, R12
+	PREFETCHT0 (R11)(R12*1)
+	PREFETCHT0 64(R11)(R12*1)
+	PREFETCHT0 128(R11)(R12*1)
+	PREFETCHT0 192(R11)(R12*1)
+	PREFETCHT0 256(R11)(R12*1)
+	PREFETCHT0 320(R11)(R12*1)
+	PREFETCHT0 384(R11)(R12*1)
+	PREFETCHT0 448(R11)(R12*1)
+	PREFETCHT0 512(R11)(R12*1)
+	PREFETCHT0 576(R11)(R12*1)
+	PREFETCHT0 640(R11)(R12*1)
+	PREFETCHT0 704(R11)(R12*1)
+	PREFETCHT0 768(R11)(R12*1)
+	ADDQ       $0x00000004, R10
 
 more:
-	CMPQ R11, R10
+	CMPQ R10, R9
 	JNE  fetch
 
 fetched:
-	MOVQ heads+48(FP), R10
-	MOVQ x+8(FP), R11
+	MOVQ heads+48(FP), R9
+	MOVQ x+8(FP), R10
 
 head:
-	MOVQ      R8, R13
-	MOVQ      CX, R14
+	MOVQ      DI, R12
+	MOVQ      CX, R13
 	VMOVUPS   (AX), Z2
 	VMOVUPS   64(AX), Z3
 	VMOVUPS   128(AX), Z4
@@ -4804,25 +4742,25 @@ head:
 	VMOVUPS   640(AX), Z12
 	VMOVUPS   704(AX), Z13
 	VMOVUPS.Z 768(AX), K1, Z14
-	CMPQ      R13, R9
+	CMPQ      R12, R8
 	JEQ       store
 
 entry:
-	MOVL          (R13), R12
-	IMULQ         SI, R12
-	VMULPS        (R11)(R12*1), Z2, Z0
-	VMULPS        64(R11)(R12*1), Z3, Z15
-	VMULPS        128(R11)(R12*1), Z4, Z16
-	VMULPS        192(R11)(R12*1), Z5, Z17
-	VFMADD231PS   256(R11)(R12*1), Z6, Z0
-	VFMADD231PS   320(R11)(R12*1), Z7, Z15
-	VFMADD231PS   384(R11)(R12*1), Z8, Z16
-	VFMADD231PS   448(R11)(R12*1), Z9, Z17
-	VFMADD231PS   512(R11)(R12*1), Z10, Z0
-	VFMADD231PS   576(R11)(R12*1), Z11, Z15
-	VFMADD231PS   640(R11)(R12*1), Z12, Z16
-	VFMADD231PS   704(R11)(R12*1), Z13, Z17
-	VMOVUPS.Z     768(R11)(R12*1), K1, Z1
+	MOVL          (R12), R11
+	IMULQ         BX, R11
+	VMULPS        (R10)(R11*1), Z2, Z0
+	VMULPS        64(R10)(R11*1), Z3, Z15
+	VMULPS        128(R10)(R11*1), Z4, Z16
+	VMULPS        192(R10)(R11*1), Z5, Z17
+	VFMADD231PS   256(R10)(R11*1), Z6, Z0
+	VFMADD231PS   320(R10)(R11*1), Z7, Z15
+	VFMADD231PS   384(R10)(R11*1), Z8, Z16
+	VFMADD231PS   448(R10)(R11*1), Z9, Z17
+	VFMADD231PS   512(R10)(R11*1), Z10, Z0
+	VFMADD231PS   576(R10)(R11*1), Z11, Z15
+	VFMADD231PS   640(R10)(R11*1), Z12, Z16
+	VFMADD231PS   704(R10)(R11*1), Z13, Z17
+	VMOVUPS.Z     768(R10)(R11*1), K1, Z1
 	VFMADD231PS   Z1, Z14, Z0
 	VADDPS        Z16, Z0, Z0
 	VADDPS        Z17, Z15, Z15
@@ -4836,31 +4774,30 @@ entry:
 	VADDPS        X1, X0, X0
 	VPERMILPS     $0xb1, X0, X1
 	VADDPS        X1, X0, X0
-	MOVQ          accumulate+88(FP), R12
-	TESTQ         R12, R12
-	JZ            write
-	VADDSS        (R14), X0, X0
+	CMPQ          accumulate+88(FP), $0x00
+	JEQ           write
+	VADDSS        (R13), X0, X0
 
 write:
-	VMOVSS X0, (R14)
-	ADDQ   $0x00000004, R13
-	ADDQ   DI, R14
-	CMPQ   R13, R9
+	VMOVSS X0, (R13)
+	ADDQ   $0x00000004, R12
+	ADDQ   SI, R13
+	CMPQ   R12, R8
 	JNE    entry
 
 store:
 	ADDQ  ownHead+72(FP), AX
-	ADDQ  xHead+64(FP), R11
+	ADDQ  xHead+64(FP), R10
 	ADDQ  $0x00000004, CX
-	DECQ  R10
+	DECQ  R9
 	JNZ   head
-	SUBQ  DI, CX
-	SUBQ  R8, R9
-	SHRQ  $0x02, R9
-	IMULQ DI, R9
-	ADDQ  R9, CX
+	SUBQ  SI, CX
+	SUBQ  DI, R8
+	SHRQ  $0x02, R8
+	IMULQ SI, R8
+	ADDQ  R8, CX
 	ADDQ  $0x00000004, DX
-	DECQ  BX
+	DECQ  lists+40(FP)
 	JNZ   list
 	VZEROUPPER
 	RET
@@ -4875,59 +4812,58 @@ TEXT ·edgeSumAVX512_14(SB), NOSPLIT, $0-96
 	MOVQ  out+0(FP), AX
 	MOVQ  weight+16(FP), CX
 	MOVQ  off+24(FP), DX
-	MOVQ  lists+40(FP), BX
-	MOVQ  xRow+56(FP), SI
-	MOVQ  heads+48(FP), DI
-	SHLQ  $0x02, DI
+	MOVQ  xRow+56(FP), BX
+	MOVQ  heads+48(FP), SI
+	SHLQ  $0x02, SI
 
 list:
-	MOVL  (DX), R8
-	MOVL  4(DX), R9
-	MOVQ  idx+32(FP), R10
-	LEAQ  (R10)(R8*4), R8
-	LEAQ  (R10)(R9*4), R9
-	MOVQ  xHead+64(FP), R10
-	TESTQ R10, R10
+	MOVL  (DX), DI
+	MOVL  4(DX), R8
+	MOVQ  idx+32(FP), R9
+	LEAQ  (R9)(DI*4), DI
+	LEAQ  (R9)(R8*4), R8
+	MOVQ  xHead+64(FP), R9
+	TESTQ R9, R9
 	JNZ   fetched
-	CMPQ  BX, $0x01
+	CMPQ  lists+40(FP), $0x01
 	JEQ   fetched
-	MOVQ  x+8(FP), R12
-	MOVL  8(DX), R10
-	MOVQ  idx+32(FP), R11
-	LEAQ  (R11)(R10*4), R10
-	MOVQ  R9, R11
+	MOVQ  x+8(FP), R11
+	MOVL  8(DX), R9
+	MOVQ  idx+32(FP), R10
+	LEAQ  (R10)(R9*4), R9
+	MOVQ  R8, R10
 	JMP   more
 
 fetch:
-	MOVL       (R11), R13
-	IMULQ      SI, R13
-	PREFETCHT0 (R12)(R13*1)
-	PREFETCHT0 64(R12)(R13*1)
-	PREFETCHT0 128(R12)(R13*1)
-	PREFETCHT0 192(R12)(R13*1)
-	PREFETCHT0 256(R12)(R13*1)
-	PREFETCHT0 320(R12)(R13*1)
-	PREFETCHT0 384(R12)(R13*1)
-	PREFETCHT0 448(R12)(R13*1)
-	PREFETCHT0 512(R12)(R13*1)
-	PREFETCHT0 576(R12)(R13*1)
-	PREFETCHT0 640(R12)(R13*1)
-	PREFETCHT0 704(R12)(R13*1)
-	PREFETCHT0 768(R12)(R13*1)
-	PREFETCHT0 832(R12)(R13*1)
-	ADDQ       $0x00000004, R11
+	MOVL       (R10), R12
+	IMULQ      BX, R12
+	PREFETCHT0 (R11)(R12*1)
+	PREFETCHT0 64(R11)(R12*1)
+	PREFETCHT0 128(R11)(R12*1)
+	PREFETCHT0 192(R11)(R12*1)
+	PREFETCHT0 256(R11)(R12*1)
+	PREFETCHT0 320(R11)(R12*1)
+	PREFETCHT0 384(R11)(R12*1)
+	PREFETCHT0 448(R11)(R12*1)
+	PREFETCHT0 512(R11)(R12*1)
+	PREFETCHT0 576(R11)(R12*1)
+	PREFETCHT0 640(R11)(R12*1)
+	PREFETCHT0 704(R11)(R12*1)
+	PREFETCHT0 768(R11)(R12*1)
+	PREFETCHT0 832(R11)(R12*1)
+	ADDQ       $0x00000004, R10
 
 more:
-	CMPQ R11, R10
+	CMPQ R10, R9
 	JNE  fetch
 
 fetched:
-	MOVQ heads+48(FP), R10
-	MOVQ x+8(FP), R11
+	MOVQ heads+48(FP), R9
+	MOVQ x+8(FP), R10
 
 head:
-	MOVQ      R8, R13
-	MOVQ      CX, R14
+	MOVQ      DI, R12
+	MOVQ      CX, R13
 	VPXORD    Z1, Z1, Z1
 	VPXORD    Z2, Z2, Z2
 	VPXORD    Z3, Z3, Z3
@@ -4942,8 +4878,8 @@ head:
 	VPXORD    Z12, Z12, Z12
 	VPXORD    Z13, Z13, Z13
 	VPXORD    Z14, Z14, Z14
-	MOVQ      accumulate+88(FP), R12
-	TESTQ     R12, R12
+	MOVQ      accumulate+88(FP), R11
+	TESTQ     R11, R11
 	JZ        begun
 	VMOVUPS   (AX), Z1
 	VMOVUPS   64(AX), Z2
@@ -4961,31 +4897,31 @@ head:
 	VMOVUPS.Z 832(AX), K1, Z14
 
 begun:
-	CMPQ R13, R9
+	CMPQ R12, R8
 	JEQ  store
 
 entry:
-	MOVL         (R13), R12
-	IMULQ        SI, R12
-	VBROADCASTSS (R14), Z15
-	VFMADD231PS  (R11)(R12*1), Z15, Z1
-	VFMADD231PS  64(R11)(R12*1), Z15, Z2
-	VFMADD231PS  128(R11)(R12*1), Z15, Z3
-	VFMADD231PS  192(R11)(R12*1), Z15, Z4
-	VFMADD231PS  256(R11)(R12*1), Z15, Z5
-	VFMADD231PS  320(R11)(R12*1), Z15, Z6
-	VFMADD231PS  384(R11)(R12*1), Z15, Z7
-	VFMADD231PS  448(R11)(R12*1), Z15, Z8
-	VFMADD231PS  512(R11)(R12*1), Z15, Z9
-	VFMADD231PS  576(R11)(R12*1), Z15, Z10
-	VFMADD231PS  640(R11)(R12*1), Z15, Z11
-	VFMADD231PS  704(R11)(R12*1), Z15, Z12
-	VFMADD231PS  768(R11)(R12*1), Z15, Z13
-	VMOVUPS.Z    832(R11)(R12*1), K1, Z0
+	MOVL         (R12), R11
+	IMULQ        BX, R11
+	VBROADCASTSS (R13), Z15
+	VFMADD231PS  (R10)(R11*1), Z15, Z1
+	VFMADD231PS  64(R10)(R11*1), Z15, Z2
+	VFMADD231PS  128(R10)(R11*1), Z15, Z3
+	VFMADD231PS  192(R10)(R11*1), Z15, Z4
+	VFMADD231PS  256(R10)(R11*1), Z15, Z5
+	VFMADD231PS  320(R10)(R11*1), Z15, Z6
+	VFMADD231PS  384(R10)(R11*1), Z15, Z7
+	VFMADD231PS  448(R10)(R11*1), Z15, Z8
+	VFMADD231PS  512(R10)(R11*1), Z15, Z9
+	VFMADD231PS  576(R10)(R11*1), Z15, Z10
+	VFMADD231PS  640(R10)(R11*1), Z15, Z11
+	VFMADD231PS  704(R10)(R11*1), Z15, Z12
+	VFMADD231PS  768(R10)(R11*1), Z15, Z13
+	VMOVUPS.Z    832(R10)(R11*1), K1, Z0
 	VFMADD231PS  Z0, Z15, Z14
-	ADDQ         $0x00000004, R13
-	ADDQ         DI, R14
-	CMPQ         R13, R9
+	ADDQ         $0x00000004, R12
+	ADDQ         SI, R13
+	CMPQ         R12, R8
 	JNE          entry
 
 store:
@@ -5004,17 +4940,17 @@ store:
 	VMOVUPS Z13, 768(AX)
 	VMOVUPS Z14, K1, 832(AX)
 	ADDQ    ownHead+72(FP), AX
-	ADDQ    xHead+64(FP), R11
+	ADDQ    xHead+64(FP), R10
 	ADDQ    $0x00000004, CX
-	DECQ    R10
+	DECQ    R9
 	JNZ     head
-	SUBQ    DI, CX
-	SUBQ    R8, R9
-	SHRQ    $0x02, R9
-	IMULQ   DI, R9
-	ADDQ    R9, CX
+	SUBQ    SI, CX
+	SUBQ    DI, R8
+	SHRQ    $0x02, R8
+	IMULQ   SI, R8
+	ADDQ    R8, CX
 	ADDQ    $0x00000004, DX
-	DECQ    BX
+	DECQ    lists+40(FP)
 	JNZ     list
 	VZEROUPPER
 	RET
@@ -5029,59 +4965,58 @@ TEXT ·edgeDotAVX512_14(SB), NOSPLIT, $0-96
 	MOVQ  own+0(FP), AX
 	MOVQ  dw+16(FP), CX
 	MOVQ  off+24(FP), DX
-	MOVQ  lists+40(FP), BX
-	MOVQ  xRow+56(FP), SI
-	MOVQ  heads+48(FP), DI
-	SHLQ  $0x02, DI
+	MOVQ  xRow+56(FP), BX
+	MOVQ  heads+48(FP), SI
+	SHLQ  $0x02, SI
 
 list:
-	MOVL  (DX), R8
-	MOVL  4(DX), R9
-	MOVQ  idx+32(FP), R10
-	LEAQ  (R10)(R8*4), R8
-	LEAQ  (R10)(R9*4), R9
-	MOVQ  xHead+64(FP), R10
-	TESTQ R10, R10
+	MOVL  (DX), DI
+	MOVL  4(DX), R8
+	MOVQ  idx+32(FP), R9
+	LEAQ  (R9)(DI*4), DI
+	LEAQ  (R9)(R8*4), R8
+	MOVQ  xHead+64(FP), R9
+	TESTQ R9, R9
 	JNZ   fetched
-	CMPQ  BX, $0x01
+	CMPQ  lists+40(FP), $0x01
 	JEQ   fetched
-	MOVQ  x+8(FP), R12
-	MOVL  8(DX), R10
-	MOVQ  idx+32(FP), R11
-	LEAQ  (R11)(R10*4), R10
-	MOVQ  R9, R11
+	MOVQ  x+8(FP), R11
+	MOVL  8(DX), R9
+	MOVQ  idx+32(FP), R10
+	LEAQ  (R10)(R9*4), R9
+	MOVQ  R8, R10
 	JMP   more
 
 fetch:
-	MOVL       (R11), R13
-	IMULQ      SI, R13
-	PREFETCHT0 (R12)(R13*1)
-	PREFETCHT0 64(R12)(R13*1)
-	PREFETCHT0 128(R12)(R13*1)
-	PREFETCHT0 192(R12)(R13*1)
-	PREFETCHT0 256(R12)(R13*1)
-	PREFETCHT0 320(R12)(R13*1)
-	PREFETCHT0 384(R12)(R13*1)
-	PREFETCHT0 448(R12)(R13*1)
-	PREFETCHT0 512(R12)(R13*1)
-	PREFETCHT0 576(R12)(R13*1)
-	PREFETCHT0 640(R12)(R13*1)
-	PREFETCHT0 704(R12)(R13*1)
-	PREFETCHT0 768(R12)(R13*1)
-	PREFETCHT0 832(R12)(R13*1)
-	ADDQ       $0x00000004, R11
+	MOVL       (R10), R12
+	IMULQ      BX, R12
+	PREFETCHT0 (R11)(R12*1)
+	PREFETCHT0 64(R11)(R12*1)
+	PREFETCHT0 128(R11)(R12*1)
+	PREFETCHT0 192(R11)(R12*1)
+	PREFETCHT0 256(R11)(R12*1)
+	PREFETCHT0 320(R11)(R12*1)
+	PREFETCHT0 384(R11)(R12*1)
+	PREFETCHT0 448(R11)(R12*1)
+	PREFETCHT0 512(R11)(R12*1)
+	PREFETCHT0 576(R11)(R12*1)
+	PREFETCHT0 640(R11)(R12*1)
+	PREFETCHT0 704(R11)(R12*1)
+	PREFETCHT0 768(R11)(R12*1)
+	PREFETCHT0 832(R11)(R12*1)
+	ADDQ       $0x00000004, R10
 
 more:
-	CMPQ R11, R10
+	CMPQ R10, R9
 	JNE  fetch
 
 fetched:
-	MOVQ heads+48(FP), R10
-	MOVQ x+8(FP), R11
+	MOVQ heads+48(FP), R9
+	MOVQ x+8(FP), R10
 
 head:
-	MOVQ      R8, R13
-	MOVQ      CX, R14
+	MOVQ      DI, R12
+	MOVQ      CX, R13
 	VMOVUPS   (AX), Z2
 	VMOVUPS   64(AX), Z3
 	VMOVUPS   128(AX), Z4
@@ -5096,26 +5031,26 @@ head:
 	VMOVUPS   704(AX), Z13
 	VMOVUPS   768(AX), Z14
 	VMOVUPS.Z 832(AX), K1, Z15
-	CMPQ      R13, R9
+	CMPQ      R12, R8
 	JEQ       store
 
 entry:
-	MOVL          (R13), R12
-	IMULQ         SI, R12
-	VMULPS        (R11)(R12*1), Z2, Z0
-	VMULPS        64(R11)(R12*1), Z3, Z16
-	VMULPS        128(R11)(R12*1), Z4, Z17
-	VMULPS        192(R11)(R12*1), Z5, Z18
-	VFMADD231PS   256(R11)(R12*1), Z6, Z0
-	VFMADD231PS   320(R11)(R12*1), Z7, Z16
-	VFMADD231PS   384(R11)(R12*1), Z8, Z17
-	VFMADD231PS   448(R11)(R12*1), Z9, Z18
-	VFMADD231PS   512(R11)(R12*1), Z10, Z0
-	VFMADD231PS   576(R11)(R12*1), Z11, Z16
-	VFMADD231PS   640(R11)(R12*1), Z12, Z17
-	VFMADD231PS   704(R11)(R12*1), Z13, Z18
-	VFMADD231PS   768(R11)(R12*1), Z14, Z0
-	VMOVUPS.Z     832(R11)(R12*1), K1, Z1
+	MOVL          (R12), R11
+	IMULQ         BX, R11
+	VMULPS        (R10)(R11*1), Z2, Z0
+	VMULPS        64(R10)(R11*1), Z3, Z16
+	VMULPS        128(R10)(R11*1), Z4, Z17
+	VMULPS        192(R10)(R11*1), Z5, Z18
+	VFMADD231PS   256(R10)(R11*1), Z6, Z0
+	VFMADD231PS   320(R10)(R11*1), Z7, Z16
+	VFMADD231PS   384(R10)(R11*1), Z8, Z17
+	VFMADD231PS   448(R10)(R11*1), Z9, Z18
+	VFMADD231PS   512(R10)(R11*1), Z10, Z0
+	VFMADD231PS   576(R10)(R11*1), Z11, Z16
+	VFMADD231PS   640(R10)(R11*1), Z12, Z17
+	VFMADD231PS   704(R10)(R11*1), Z13, Z18
+	VFMADD231PS   768(R10)(R11*1), Z14, Z0
+	VMOVUPS.Z     832(R10)(R11*1), K1, Z1
 	VFMADD231PS   Z1, Z15, Z16
 	VADDPS        Z17, Z0, Z0
 	VADDPS        Z18, Z16, Z16
@@ -5129,31 +5064,30 @@ entry:
 	VADDPS        X1, X0, X0
 	VPERMILPS     $0xb1, X0, X1
 	VADDPS        X1, X0, X0
-	MOVQ          accumulate+88(FP), R12
-	TESTQ         R12, R12
-	JZ            write
-	VADDSS        (R14), X0, X0
+	CMPQ          accumulate+88(FP), $0x00
+	JEQ           write
+	VADDSS        (R13), X0, X0
 
 write:
-	VMOVSS X0, (R14)
-	ADDQ   $0x00000004, R13
-	ADDQ   DI, R14
-	CMPQ   R13, R9
+	VMOVSS X0, (R13)
+	ADDQ   $0x00000004, R12
+	ADDQ   SI, R13
+	CMPQ   R12, R8
 	JNE    entry
 
 store:
 	ADDQ  ownHead+72(FP), AX
-	ADDQ  xHead+64(FP), R11
+	ADDQ  xHead+64(FP), R10
 	ADDQ  $0x00000004, CX
-	DECQ  R10
+	DECQ  R9
 	JNZ   head
-	SUBQ  DI, CX
-	SUBQ  R8, R9
-	SHRQ  $0x02, R9
-	IMULQ DI, R9
-	ADDQ  R9, CX
+	SUBQ  SI, CX
+	SUBQ  DI, R8
+	SHRQ  $0x02, R8
+	IMULQ SI, R8
+	ADDQ  R8, CX
 	ADDQ  $0x00000004, DX
-	DECQ  BX
+	DECQ  lists+40(FP)
 	JNZ   list
 	VZEROUPPER
 	RET
@@ -5168,60 +5102,59 @@ TEXT ·edgeSumAVX512_15(SB), NOSPLIT, $0-96
 	MOVQ  out+0(FP), AX
 	MOVQ  weight+16(FP), CX
 	MOVQ  off+24(FP), DX
-	MOVQ  lists+40(FP), BX
-	MOVQ  xRow+56(FP), SI
-	MOVQ  heads+48(FP), DI
-	SHLQ  $0x02, DI
+	MOVQ  xRow+56(FP), BX
+	MOVQ  heads+48(FP), SI
+	SHLQ  $0x02, SI
 
 list:
-	MOVL  (DX), R8
-	MOVL  4(DX), R9
-	MOVQ  idx+32(FP), R10
-	LEAQ  (R10)(R8*4), R8
-	LEAQ  (R10)(R9*4), R9
-	MOVQ  xHead+64(FP), R10
-	TESTQ R10, R10
+	MOVL  (DX), DI
+	MOVL  4(DX), R8
+	MOVQ  idx+32(FP), R9
+	LEAQ  (R9)(DI*4), DI
+	LEAQ  (R9)(R8*4), R8
+	MOVQ  xHead+64(FP), R9
+	TESTQ R9, R9
 	JNZ   fetched
-	CMPQ  BX, $0x01
+	CMPQ  lists+40(FP), $0x01
 	JEQ   fetched
-	MOVQ  x+8(FP), R12
-	MOVL  8(DX), R10
-	MOVQ  idx+32(FP), R11
-	LEAQ  (R11)(R10*4), R10
-	MOVQ  R9, R11
+	MOVQ  x+8(FP), R11
+	MOVL  8(DX), R9
+	MOVQ  idx+32(FP), R10
+	LEAQ  (R10)(R9*4), R9
+	MOVQ  R8, R10
 	JMP   more
 
 fetch:
-	MOVL       (R11), R13
-	IMULQ      SI, R13
-	PREFETCHT0 (R12)(R13*1)
-	PREFETCHT0 64(R12)(R13*1)
-	PREFETCHT0 128(R12)(R13*1)
-	PREFETCHT0 192(R12)(R13*1)
-	PREFETCHT0 256(R12)(R13*1)
-	PREFETCHT0 320(R12)(R13*1)
-	PREFETCHT0 384(R12)(R13*1)
-	PREFETCHT0 448(R12)(R13*1)
-	PREFETCHT0 512(R12)(R13*1)
-	PREFETCHT0 576(R12)(R13*1)
-	PREFETCHT0 640(R12)(R13*1)
-	PREFETCHT0 704(R12)(R13*1)
-	PREFETCHT0 768(R12)(R13*1)
-	PREFETCHT0 832(R12)(R13*1)
-	PREFETCHT0 896(R12)(R13*1)
-	ADDQ       $0x00000004, R11
+	MOVL       (R10), R12
+	IMULQ      BX, R12
+	PREFETCHT0 (R11)(R12*1)
+	PREFETCHT0 64(R11)(R12*1)
+	PREFETCHT0 128(R11)(R12*1)
+	PREFETCHT0 192(R11)(R12*1)
+	PREFETCHT0 256(R11)(R12*1)
+	PREFETCHT0 320(R11)(R12*1)
+	PREFETCHT0 384(R11)(R12*1)
+	PREFETCHT0 448(R11)(R12*1)
+	PREFETCHT0 512(R11)(R12*1)
+	PREFETCHT0 576(R11)(R12*1)
+	PREFETCHT0 640(R11)(R12*1)
+	PREFETCHT0 704(R11)(R12*1)
+	PREFETCHT0 768(R11)(R12*1)
+	PREFETCHT0 832(R11)(R12*1)
+	PREFETCHT0 896(R11)(R12*1)
+	ADDQ       $0x00000004, R10
 
 more:
-	CMPQ R11, R10
+	CMPQ R10, R9
 	JNE  fetch
 
 fetched:
-	MOVQ heads+48(FP), R10
-	MOVQ x+8(FP), R11
+	MOVQ heads+48(FP), R9
+	MOVQ x+8(FP), R10
 
 head:
-	MOVQ      R8, R13
-	MOVQ      CX, R14
+	MOVQ      DI, R12
+	MOVQ      CX, R13
 	VPXORD    Z1, Z1, Z1
 	VPXORD    Z2, Z2, Z2
 	VPXORD    Z3, Z3, Z3
@@ -5237,8 +5170,8 @@ head:
 	VPXORD    Z13, Z13, Z13
 	VPXORD    Z14, Z14, Z14
 	VPXORD    Z15, Z15, Z15
-	MOVQ      accumulate+88(FP), R12
-	TESTQ     R12, R12
+	MOVQ      accumulate+88(FP), R11
+	TESTQ     R11, R11
 	JZ        begun
 	VMOVUPS   (AX), Z1
 	VMOVUPS   64(AX), Z2
@@ -5257,32 +5190,32 @@ head:
 	VMOVUPS.Z 896(AX), K1, Z15
 
 begun:
-	CMPQ R13, R9
+	CMPQ R12, R8
 	JEQ  store
 
 entry:
-	MOVL         (R13), R12
-	IMULQ        SI, R12
-	VBROADCASTSS (R14), Z16
-	VFMADD231PS  (R11)(R12*1), Z16, Z1
-	VFMADD231PS  64(R11)(R12*1), Z16, Z2
-	VFMADD231PS  128(R11)(R12*1), Z16, Z3
-	VFMADD231PS  192(R11)(R12*1), Z16, Z4
-	VFMADD231PS  256(R11)(R12*1), Z16, Z5
-	VFMADD231PS  320(R11)(R12*1), Z16, Z6
-	VFMADD231PS  384(R11)(R12*1), Z16, Z7
-	VFMADD231PS  448(R11)(R12*1), Z16, Z8
-	VFMADD231PS  512(R11)(R12*1), Z16, Z9
-	VFMADD231PS  576(R11)(R12*1), Z16, Z10
-	VFMADD231PS  640(R11)(R12*1), Z16, Z11
-	VFMADD231PS  704(R11)(R12*1), Z16, Z12
-	VFMADD231PS  768(R11)(R12*1), Z16, Z13
-	VFMADD231PS  832(R11)(R12*1), Z16, Z14
-	VMOVUPS.Z    896(R11)(R12*1), K1, Z0
+	MOVL         (R12), R11
+	IMULQ        BX, R11
+	VBROADCASTSS (R13), Z16
+	VFMADD231PS  (R10)(R11*1), Z16, Z1
+	VFMADD231PS  64(R10)(R11*1), Z16, Z2
+	VFMADD231PS  128(R10)(R11*1), Z16, Z3
+	VFMADD231PS  192(R10)(R11*1), Z16, Z4
+	VFMADD231PS  256(R10)(R11*1), Z16, Z5
+	VFMADD231PS  320(R10)(R11*1), Z16, Z6
+	VFMADD231PS  384(R10)(R11*1), Z16, Z7
+	VFMADD231PS  448(R10)(R11*1), Z16, Z8
+	VFMADD231PS  512(R10)(R11*1), Z16, Z9
+	VFMADD231PS  576(R10)(R11*1), Z16, Z10
+	VFMADD231PS  640(R10)(R11*1), Z16, Z11
+	VFMADD231PS  704(R10)(R11*1), Z16, Z12
+	VFMADD231PS  768(R10)(R11*1), Z16, Z13
+	VFMADD231PS  832(R10)(R11*1), Z16, Z14
+	VMOVUPS.Z    896(R10)(R11*1), K1, Z0
 	VFMADD231PS  Z0, Z16, Z15
-	ADDQ         $0x00000004, R13
-	ADDQ         DI, R14
-	CMPQ         R13, R9
+	ADDQ         $0x00000004, R12
+	ADDQ         SI, R13
+	CMPQ         R12, R8
 	JNE          entry
 
 store:
@@ -5302,17 +5235,17 @@ store:
 	VMOVUPS Z14, 832(AX)
 	VMOVUPS Z15, K1, 896(AX)
 	ADDQ    ownHead+72(FP), AX
-	ADDQ    xHead+64(FP), R11
+	ADDQ    xHead+64(FP), R10
 	ADDQ    $0x00000004, CX
-	DECQ    R10
+	DECQ    R9
 	JNZ     head
-	SUBQ    DI, CX
-	SUBQ    R8, R9
-	SHRQ    $0x02, R9
-	IMULQ   DI, R9
-	ADDQ    R9, CX
+	SUBQ    SI, CX
+	SUBQ    DI, R8
+	SHRQ    $0x02, R8
+	IMULQ   SI, R8
+	ADDQ    R8, CX
 	ADDQ    $0x00000004, DX
-	DECQ    BX
+	DECQ    lists+40(FP)
 	JNZ     list
 	VZEROUPPER
 	RET
@@ -5327,60 +5260,59 @@ TEXT ·edgeDotAVX512_15(SB), NOSPLIT, $0-96
 	MOVQ  own+0(FP), AX
 	MOVQ  dw+16(FP), CX
 	MOVQ  off+24(FP), DX
-	MOVQ  lists+40(FP), BX
-	MOVQ  xRow+56(FP), SI
-	MOVQ  heads+48(FP), DI
-	SHLQ  $0x02, DI
+	MOVQ  xRow+56(FP), BX
+	MOVQ  heads+48(FP), SI
+	SHLQ  $0x02, SI
 
 list:
-	MOVL  (DX), R8
-	MOVL  4(DX), R9
-	MOVQ  idx+32(FP), R10
-	LEAQ  (R10)(R8*4), R8
-	LEAQ  (R10)(R9*4), R9
-	MOVQ  xHead+64(FP), R10
-	TESTQ R10, R10
+	MOVL  (DX), DI
+	MOVL  4(DX), R8
+	MOVQ  idx+32(FP), R9
+	LEAQ  (R9)(DI*4), DI
+	LEAQ  (R9)(R8*4), R8
+	MOVQ  xHead+64(FP), R9
+	TESTQ R9, R9
 	JNZ   fetched
-	CMPQ  BX, $0x01
+	CMPQ  lists+40(FP), $0x01
 	JEQ   fetched
-	MOVQ  x+8(FP), R12
-	MOVL  8(DX), R10
-	MOVQ  idx+32(FP), R11
-	LEAQ  (R11)(R10*4), R10
-	MOVQ  R9, R11
+	MOVQ  x+8(FP), R11
+	MOVL  8(DX), R9
+	MOVQ  idx+32(FP), R10
+	LEAQ  (R10)(R9*4), R9
+	MOVQ  R8, R10
 	JMP   more
 
 fetch:
-	MOVL       (R11), R13
-	IMULQ      SI, R13
-	PREFETCHT0 (R12)(R13*1)
-	PREFETCHT0 64(R12)(R13*1)
-	PREFETCHT0 128(R12)(R13*1)
-	PREFETCHT0 192(R12)(R13*1)
-	PREFETCHT0 256(R12)(R13*1)
-	PREFETCHT0 320(R12)(R13*1)
-	PREFETCHT0 384(R12)(R13*1)
-	PREFETCHT0 448(R12)(R13*1)
-	PREFETCHT0 512(R12)(R13*1)
-	PREFETCHT0 576(R12)(R13*1)
-	PREFETCHT0 640(R12)(R13*1)
-	PREFETCHT0 704(R12)(R13*1)
-	PREFETCHT0 768(R12)(R13*1)
-	PREFETCHT0 832(R12)(R13*1)
-	PREFETCHT0 896(R12)(R13*1)
-	ADDQ       $0x00000004, R11
+	MOVL       (R10), R12
+	IMULQ      BX, R12
+	PREFETCHT0 (R11)(R12*1)
+	PREFETCHT0 64(R11)(R12*1)
+	PREFETCHT0 128(R11)(R12*1)
+	PREFETCHT0 192(R11)(R12*1)
+	PREFETCHT0 256(R11)(R12*1)
+	PREFETCHT0 320(R11)(R12*1)
+	PREFETCHT0 384(R11)(R12*1)
+	PREFETCHT0 448(R11)(R12*1)
+	PREFETCHT0 512(R11)(R12*1)
+	PREFETCHT0 576(R11)(R12*1)
+	PREFETCHT0 640(R11)(R12*1)
+	PREFETCHT0 704(R11)(R12*1)
+	PREFETCHT0 768(R11)(R12*1)
+	PREFETCHT0 832(R11)(R12*1)
+	PREFETCHT0 896(R11)(R12*1)
+	ADDQ       $0x00000004, R10
 
 more:
-	CMPQ R11, R10
+	CMPQ R10, R9
 	JNE  fetch
 
 fetched:
-	MOVQ heads+48(FP), R10
-	MOVQ x+8(FP), R11
+	MOVQ heads+48(FP), R9
+	MOVQ x+8(FP), R10
 
 head:
-	MOVQ      R8, R13
-	MOVQ      CX, R14
+	MOVQ      DI, R12
+	MOVQ      CX, R13
 	VMOVUPS   (AX), Z2
 	VMOVUPS   64(AX), Z3
 	VMOVUPS   128(AX), Z4
@@ -5396,27 +5328,27 @@ head:
 	VMOVUPS   768(AX), Z14
 	VMOVUPS   832(AX), Z15
 	VMOVUPS.Z 896(AX), K1, Z16
-	CMPQ      R13, R9
+	CMPQ      R12, R8
 	JEQ       store
 
 entry:
-	MOVL          (R13), R12
-	IMULQ         SI, R12
-	VMULPS        (R11)(R12*1), Z2, Z0
-	VMULPS        64(R11)(R12*1), Z3, Z17
-	VMULPS        128(R11)(R12*1), Z4, Z18
-	VMULPS        192(R11)(R12*1), Z5, Z19
-	VFMADD231PS   256(R11)(R12*1), Z6, Z0
-	VFMADD231PS   320(R11)(R12*1), Z7, Z17
-	VFMADD231PS   384(R11)(R12*1), Z8, Z18
-	VFMADD231PS   448(R11)(R12*1), Z9, Z19
-	VFMADD231PS   512(R11)(R12*1), Z10, Z0
-	VFMADD231PS   576(R11)(R12*1), Z11, Z17
-	VFMADD231PS   640(R11)(R12*1), Z12, Z18
-	VFMADD231PS   704(R11)(R12*1), Z13, Z19
-	VFMADD231PS   768(R11)(R12*1), Z14, Z0
-	VFMADD231PS   832(R11)(R12*1), Z15, Z17
-	VMOVUPS.Z     896(R11)(R12*1), K1, Z1
+	MOVL          (R12), R11
+	IMULQ         BX, R11
+	VMULPS        (R10)(R11*1), Z2, Z0
+	VMULPS        64(R10)(R11*1), Z3, Z17
+	VMULPS        128(R10)(R11*1), Z4, Z18
+	VMULPS        192(R10)(R11*1), Z5, Z19
+	VFMADD231PS   256(R10)(R11*1), Z6, Z0
+	VFMADD231PS   320(R10)(R11*1), Z7, Z17
+	VFMADD231PS   384(R10)(R11*1), Z8, Z18
+	VFMADD231PS   448(R10)(R11*1), Z9, Z19
+	VFMADD231PS   512(R10)(R11*1), Z10, Z0
+	VFMADD231PS   576(R10)(R11*1), Z11, Z17
+	VFMADD231PS   640(R10)(R11*1), Z12, Z18
+	VFMADD231PS   704(R10)(R11*1), Z13, Z19
+	VFMADD231PS   768(R10)(R11*1), Z14, Z0
+	VFMADD231PS   832(R10)(R11*1), Z15, Z17
+	VMOVUPS.Z     896(R10)(R11*1), K1, Z1
 	VFMADD231PS   Z1, Z16, Z18
 	VADDPS        Z18, Z0, Z0
 	VADDPS        Z19, Z17, Z17
@@ -5430,31 +5362,30 @@ entry:
 	VADDPS        X1, X0, X0
 	VPERMILPS     $0xb1, X0, X1
 	VADDPS        X1, X0, X0
-	MOVQ          accumulate+88(FP), R12
-	TESTQ         R12, R12
-	JZ            write
-	VADDSS        (R14), X0, X0
+	CMPQ          accumulate+88(FP), $0x00
+	JEQ           write
+	VADDSS        (R13), X0, X0
 
 write:
-	VMOVSS X0, (R14)
-	ADDQ   $0x00000004, R13
-	ADDQ   DI, R14
-	CMPQ   R13, R9
+	VMOVSS X0, (R13)
+	ADDQ   $0x00000004, R12
+	ADDQ   SI, R13
+	CMPQ   R12, R8
 	JNE    entry
 
 store:
 	ADDQ  ownHead+72(FP), AX
-	ADDQ  xHead+64(FP), R11
+	ADDQ  xHead+64(FP), R10
 	ADDQ  $0x00000004, CX
-	DECQ  R10
+	DECQ  R9
 	JNZ   head
-	SUBQ  DI, CX
-	SUBQ  R8, R9
-	SHRQ  $0x02, R9
-	IMULQ DI, R9
-	ADDQ  R9, CX
+	SUBQ  SI, CX
+	SUBQ  DI, R8
+	SHRQ  $0x02, R8
+	IMULQ SI, R8
+	ADDQ  R8, CX
 	ADDQ  $0x00000004, DX
-	DECQ  BX
+	DECQ  lists+40(FP)
 	JNZ   list
 	VZEROUPPER
 	RET
@@ -5469,61 +5400,60 @@ TEXT ·edgeSumAVX512_16(SB), NOSPLIT, $0-96
 	MOVQ  out+0(FP), AX
 	MOVQ  weight+16(FP), CX
 	MOVQ  off+24(FP), DX
-	MOVQ  lists+40(FP), BX
-	MOVQ  xRow+56(FP), SI
-	MOVQ  heads+48(FP), DI
-	SHLQ  $0x02, DI
+	MOVQ  xRow+56(FP), BX
+	MOVQ  heads+48(FP), SI
+	SHLQ  $0x02, SI
 
 list:
-	MOVL  (DX), R8
-	MOVL  4(DX), R9
-	MOVQ  idx+32(FP), R10
-	LEAQ  (R10)(R8*4), R8
-	LEAQ  (R10)(R9*4), R9
-	MOVQ  xHead+64(FP), R10
-	TESTQ R10, R10
+	MOVL  (DX), DI
+	MOVL  4(DX), R8
+	MOVQ  idx+32(FP), R9
+	LEAQ  (R9)(DI*4), DI
+	LEAQ  (R9)(R8*4), R8
+	MOVQ  xHead+64(FP), R9
+	TESTQ R9, R9
 	JNZ   fetched
-	CMPQ  BX, $0x01
+	CMPQ  lists+40(FP), $0x01
 	JEQ   fetched
-	MOVQ  x+8(FP), R12
-	MOVL  8(DX), R10
-	MOVQ  idx+32(FP), R11
-	LEAQ  (R11)(R10*4), R10
-	MOVQ  R9, R11
+	MOVQ  x+8(FP), R11
+	MOVL  8(DX), R9
+	MOVQ  idx+32(FP), R10
+	LEAQ  (R10)(R9*4), R9
+	MOVQ  R8, R10
 	JMP   more
 
 fetch:
-	MOVL       (R11), R13
-	IMULQ      SI, R13
-	PREFETCHT0 (R12)(R13*1)
-	PREFETCHT0 64(R12)(R13*1)
-	PREFETCHT0 128(R12)(R13*1)
-	PREFETCHT0 192(R12)(R13*1)
-	PREFETCHT0 256(R12)(R13*1)
-	PREFETCHT0 320(R12)(R13*1)
-	PREFETCHT0 384(R12)(R13*1)
-	PREFETCHT0 448(R12)(R13*1)
-	PREFETCHT0 512(R12)(R13*1)
-	PREFETCHT0 576(R12)(R13*1)
-	PREFETCHT0 640(R12)(R13*1)
-	PREFETCHT0 704(R12)(R13*1)
-	PREFETCHT0 768(R12)(R13*1)
-	PREFETCHT0 832(R12)(R13*1)
-	PREFETCHT0 896(R12)(R13*1)
-	PREFETCHT0 960(R12)(R13*1)
-	ADDQ       $0x00000004, R11
+	MOVL       (R10), R12
+	IMULQ      BX, R12
+	PREFETCHT0 (R11)(R12*1)
+	PREFETCHT0 64(R11)(R12*1)
+	PREFETCHT0 128(R11)(R12*1)
+	PREFETCHT0 192(R11)(R12*1)
+	PREFETCHT0 256(R11)(R12*1)
+	PREFETCHT0 320(R11)(R12*1)
+	PREFETCHT0 384(R11)(R12*1)
+	PREFETCHT0 448(R11)(R12*1)
+	PREFETCHT0 512(R11)(R12*1)
+	PREFETCHT0 576(R11)(R12*1)
+	PREFETCHT0 640(R11)(R12*1)
+	PREFETCHT0 704(R11)(R12*1)
+	PREFETCHT0 768(R11)(R12*1)
+	PREFETCHT0 832(R11)(R12*1)
+	PREFETCHT0 896(R11)(R12*1)
+	PREFETCHT0 960(R11)(R12*1)
+	ADDQ       $0x00000004, R10
 
 more:
-	CMPQ R11, R10
+	CMPQ R10, R9
 	JNE  fetch
 
 fetched:
-	MOVQ heads+48(FP), R10
-	MOVQ x+8(FP), R11
+	MOVQ heads+48(FP), R9
+	MOVQ x+8(FP), R10
 
 head:
-	MOVQ      R8, R13
-	MOVQ      CX, R14
+	MOVQ      DI, R12
+	MOVQ      CX, R13
 	VPXORD    Z1, Z1, Z1
 	VPXORD    Z2, Z2, Z2
 	VPXORD    Z3, Z3, Z3
@@ -5540,8 +5470,8 @@ head:
 	VPXORD    Z14, Z14, Z14
 	VPXORD    Z15, Z15, Z15
 	VPXORD    Z16, Z16, Z16
-	MOVQ      accumulate+88(FP), R12
-	TESTQ     R12, R12
+	MOVQ      accumulate+88(FP), R11
+	TESTQ     R11, R11
 	JZ        begun
 	VMOVUPS   (AX), Z1
 	VMOVUPS   64(AX), Z2
@@ -5561,33 +5491,33 @@ head:
 	VMOVUPS.Z 960(AX), K1, Z16
 
 begun:
-	CMPQ R13, R9
+	CMPQ R12, R8
 	JEQ  store
 
 entry:
-	MOVL         (R13), R12
-	IMULQ        SI, R12
-	VBROADCASTSS (R14), Z17
-	VFMADD231PS  (R11)(R12*1), Z17, Z1
-	VFMADD231PS  64(R11)(R12*1), Z17, Z2
-	VFMADD231PS  128(R11)(R12*1), Z17, Z3
-	VFMADD231PS  192(R11)(R12*1), Z17, Z4
-	VFMADD231PS  256(R11)(R12*1), Z17, Z5
-	VFMADD231PS  320(R11)(R12*1), Z17, Z6
-	VFMADD231PS  384(R11)(R12*1), Z17, Z7
-	VFMADD231PS  448(R11)(R12*1), Z17, Z8
-	VFMADD231PS  512(R11)(R12*1), Z17, Z9
-	VFMADD231PS  576(R11)(R12*1), Z17, Z10
-	VFMADD231PS  640(R11)(R12*1), Z17, Z11
-	VFMADD231PS  704(R11)(R12*1), Z17, Z12
-	VFMADD231PS  768(R11)(R12*1), Z17, Z13
-	VFMADD231PS  832(R11)(R12*1), Z17, Z14
-	VFMADD231PS  896(R11)(R12*1), Z17, Z15
-	VMOVUPS.Z    960(R11)(R12*1), K1, Z0
+	MOVL         (R12), R11
+	IMULQ        BX, R11
+	VBROADCASTSS (R13), Z17
+	VFMADD231PS  (R10)(R11*1), Z17, Z1
+	VFMADD231PS  64(R10)(R11*1), Z17, Z2
+	VFMADD231PS  128(R10)(R11*1), Z17, Z3
+	VFMADD231PS  192(R10)(R11*1), Z17, Z4
+	VFMADD231PS  256(R10)(R11*1), Z17, Z5
+	VFMADD231PS  320(R10)(R11*1), Z17, Z6
+	VFMADD231PS  384(R10)(R11*1), Z17, Z7
+	VFMADD231PS  448(R10)(R11*1), Z17, Z8
+	VFMADD231PS  512(R10)(R11*1), Z17, Z9
+	VFMADD231PS  576(R10)(R11*1), Z17, Z10
+	VFMADD231PS  640(R10)(R11*1), Z17, Z11
+	VFMADD231PS  704(R10)(R11*1), Z17, Z12
+	VFMADD231PS  768(R10)(R11*1), Z17, Z13
+	VFMADD231PS  832(R10)(R11*1), Z17, Z14
+	VFMADD231PS  896(R10)(R11*1), Z17, Z15
+	VMOVUPS.Z    960(R10)(R11*1), K1, Z0
 	VFMADD231PS  Z0, Z17, Z16
-	ADDQ         $0x00000004, R13
-	ADDQ         DI, R14
-	CMPQ         R13, R9
+	ADDQ         $0x00000004, R12
+	ADDQ         SI, R13
+	CMPQ         R12, R8
 	JNE          entry
 
 store:
@@ -5608,17 +5538,17 @@ store:
 	VMOVUPS Z15, 896(AX)
 	VMOVUPS Z16, K1, 960(AX)
 	ADDQ    ownHead+72(FP), AX
-	ADDQ    xHead+64(FP), R11
+	ADDQ    xHead+64(FP), R10
 	ADDQ    $0x00000004, CX
-	DECQ    R10
+	DECQ    R9
 	JNZ     head
-	SUBQ    DI, CX
-	SUBQ    R8, R9
-	SHRQ    $0x02, R9
-	IMULQ   DI, R9
-	ADDQ    R9, CX
+	SUBQ    SI, CX
+	SUBQ    DI, R8
+	SHRQ    $0x02, R8
+	IMULQ   SI, R8
+	ADDQ    R8, CX
 	ADDQ    $0x00000004, DX
-	DECQ    BX
+	DECQ    lists+40(FP)
 	JNZ     list
 	VZEROUPPER
 	RET
@@ -5633,61 +5563,60 @@ TEXT ·edgeDotAVX512_16(SB), NOSPLIT, $0-96
 	MOVQ  own+0(FP), AX
 	MOVQ  dw+16(FP), CX
 	MOVQ  off+24(FP), DX
-	MOVQ  lists+40(FP), BX
-	MOVQ  xRow+56(FP), SI
-	MOVQ  heads+48(FP), DI
-	SHLQ  $0x02, DI
+	MOVQ  xRow+56(FP), BX
+	MOVQ  heads+48(FP), SI
+	SHLQ  $0x02, SI
 
 list:
-	MOVL  (DX), R8
-	MOVL  4(DX), R9
-	MOVQ  idx+32(FP), R10
-	LEAQ  (R10)(R8*4), R8
-	LEAQ  (R10)(R9*4), R9
-	MOVQ  xHead+64(FP), R10
-	TESTQ R10, R10
+	MOVL  (DX), DI
+	MOVL  4(DX), R8
+	MOVQ  idx+32(FP), R9
+	LEAQ  (R9)(DI*4), DI
+	LEAQ  (R9)(R8*4), R8
+	MOVQ  xHead+64(FP), R9
+	TESTQ R9, R9
 	JNZ   fetched
-	CMPQ  BX, $0x01
+	CMPQ  lists+40(FP), $0x01
 	JEQ   fetched
-	MOVQ  x+8(FP), R12
-	MOVL  8(DX), R10
-	MOVQ  idx+32(FP), R11
-	LEAQ  (R11)(R10*4), R10
-	MOVQ  R9, R11
+	MOVQ  x+8(FP), R11
+	MOVL  8(DX), R9
+	MOVQ  idx+32(FP), R10
+	LEAQ  (R10)(R9*4), R9
+	MOVQ  R8, R10
 	JMP   more
 
 fetch:
-	MOVL       (R11), R13
-	IMULQ      SI, R13
-	PREFETCHT0 (R12)(R13*1)
-	PREFETCHT0 64(R12)(R13*1)
-	PREFETCHT0 128(R12)(R13*1)
-	PREFETCHT0 192(R12)(R13*1)
-	PREFETCHT0 256(R12)(R13*1)
-	PREFETCHT0 320(R12)(R13*1)
-	PREFETCHT0 384(R12)(R13*1)
-	PREFETCHT0 448(R12)(R13*1)
-	PREFETCHT0 512(R12)(R13*1)
-	PREFETCHT0 576(R12)(R13*1)
-	PREFETCHT0 640(R12)(R13*1)
-	PREFETCHT0 704(R12)(R13*1)
-	PREFETCHT0 768(R12)(R13*1)
-	PREFETCHT0 832(R12)(R13*1)
-	PREFETCHT0 896(R12)(R13*1)
-	PREFETCHT0 960(R12)(R13*1)
-	ADDQ       $0x00000004, R11
+	MOVL       (R10), R12
+	IMULQ      BX, R12
+	PREFETCHT0 (R11)(R12*1)
+	PREFETCHT0 64(R11)(R12*1)
+	PREFETCHT0 128(R11)(R12*1)
+	PREFETCHT0 192(R11)(R12*1)
+	PREFETCHT0 256(R11)(R12*1)
+	PREFETCHT0 320(R11)(R12*1)
+	PREFETCHT0 384(R11)(R12*1)
+	PREFETCHT0 448(R11)(R12*1)
+	PREFETCHT0 512(R11)(R12*1)
+	PREFETCHT0 576(R11)(R12*1)
+	PREFETCHT0 640(R11)(R12*1)
+	PREFETCHT0 704(R11)(R12*1)
+	PREFETCHT0 768(R11)(R12*1)
+	PREFETCHT0 832(R11)(R12*1)
+	PREFETCHT0 896(R11)(R12*1)
+	PREFETCHT0 960(R11)(R12*1)
+	ADDQ       $0x00000004, R10
 
 more:
-	CMPQ R11, R10
+	CMPQ R10, R9
 	JNE  fetch
 
 fetched:
-	MOVQ heads+48(FP), R10
-	MOVQ x+8(FP), R11
+	MOVQ heads+48(FP), R9
+	MOVQ x+8(FP), R10
 
 head:
-	MOVQ      R8, R13
-	MOVQ      CX, R14
+	MOVQ      DI, R12
+	MOVQ      CX, R13
 	VMOVUPS   (AX), Z2
 	VMOVUPS   64(AX), Z3
 	VMOVUPS   128(AX), Z4
@@ -5704,28 +5633,28 @@ head:
 	VMOVUPS   832(AX), Z15
 	VMOVUPS   896(AX), Z16
 	VMOVUPS.Z 960(AX), K1, Z17
-	CMPQ      R13, R9
+	CMPQ      R12, R8
 	JEQ       store
 
 entry:
-	MOVL          (R13), R12
-	IMULQ         SI, R12
-	VMULPS        (R11)(R12*1), Z2, Z0
-	VMULPS        64(R11)(R12*1), Z3, Z18
-	VMULPS        128(R11)(R12*1), Z4, Z19
-	VMULPS        192(R11)(R12*1), Z5, Z20
-	VFMADD231PS   256(R11)(R12*1), Z6, Z0
-	VFMADD231PS   320(R11)(R12*1), Z7, Z18
-	VFMADD231PS   384(R11)(R12*1), Z8, Z19
-	VFMADD231PS   448(R11)(R12*1), Z9, Z20
-	VFMADD231PS   512(R11)(R12*1), Z10, Z0
-	VFMADD231PS   576(R11)(R12*1), Z11, Z18
-	VFMADD231PS   640(R11)(R12*1), Z12, Z19
-	VFMADD231PS   704(R11)(R12*1), Z13, Z20
-	VFMADD231PS   768(R11)(R12*1), Z14, Z0
-	VFMADD231PS   832(R11)(R12*1), Z15, Z18
-	VFMADD231PS   896(R11)(R12*1), Z16, Z19
-	VMOVUPS.Z     960(R11)(R12*1), K1, Z1
+	MOVL          (R12), R11
+	IMULQ         BX, R11
+	VMULPS        (R10)(R11*1), Z2, Z0
+	VMULPS        64(R10)(R11*1), Z3, Z18
+	VMULPS        128(R10)(R11*1), Z4, Z19
+	VMULPS        192(R10)(R11*1), Z5, Z20
+	VFMADD231PS   256(R10)(R11*1), Z6, Z0
+	VFMADD231PS   320(R10)(R11*1), Z7, Z18
+	VFMADD231PS   384(R10)(R11*1), Z8, Z19
+	VFMADD231PS   448(R10)(R11*1), Z9, Z20
+	VFMADD231PS   512(R10)(R11*1), Z10, Z0
+	VFMADD231PS   576(R10)(R11*1), Z11, Z18
+	VFMADD231PS   640(R10)(R11*1), Z12, Z19
+	VFMADD231PS   704(R10)(R11*1), Z13, Z20
+	VFMADD231PS   768(R10)(R11*1), Z14, Z0
+	VFMADD231PS   832(R10)(R11*1), Z15, Z18
+	VFMADD231PS   896(R10)(R11*1), Z16, Z19
+	VMOVUPS.Z     960(R10)(R11*1), K1, Z1
 	VFMADD231PS   Z1, Z17, Z20
 	VADDPS        Z19, Z0, Z0
 	VADDPS        Z20, Z18, Z18
@@ -5739,31 +5668,30 @@ entry:
 	VADDPS        X1, X0, X0
 	VPERMILPS     $0xb1, X0, X1
 	VADDPS        X1, X0, X0
-	MOVQ          accumulate+88(FP), R12
-	TESTQ         R12, R12
-	JZ            write
-	VADDSS        (R14), X0, X0
+	CMPQ          accumulate+88(FP), $0x00
+	JEQ           write
+	VADDSS        (R13), X0, X0
 
 write:
-	VMOVSS X0, (R14)
-	ADDQ   $0x00000004, R13
-	ADDQ   DI, R14
-	CMPQ   R13, R9
+	VMOVSS X0, (R13)
+	ADDQ   $0x00000004, R12
+	ADDQ   SI, R13
+	CMPQ   R12, R8
 	JNE    entry
 
 store:
 	ADDQ  ownHead+72(FP), AX
-	ADDQ  xHead+64(FP), R11
+	ADDQ  xHead+64(FP), R10
 	ADDQ  $0x00000004, CX
-	DECQ  R10
+	DECQ  R9
 	JNZ   head
-	SUBQ  DI, CX
-	SUBQ  R8, R9
-	SHRQ  $0x02, R9
-	IMULQ DI, R9
-	ADDQ  R9, CX
+	SUBQ  SI, CX
+	SUBQ  DI, R8
+	SHRQ  $0x02, R8
+	IMULQ SI, R8
+	ADDQ  R8, CX
 	ADDQ  $0x00000004, DX
-	DECQ  BX
+	DECQ  lists+40(FP)
 	JNZ   list
 	VZEROUPPER
 	RET

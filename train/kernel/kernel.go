@@ -13,5 +13,7 @@ package kernel
 //go:generate go run -tags avogen ./gen gemm
 //go:generate go run -tags avogen ./gen segment
 //go:generate go run -tags avogen ./gen edge
+//go:generate go run -tags avogen ./gen score
+//go:generate go run -tags avogen ./gen max
 //go:generate go run -tags avogen ./gen vector
 //go:generate go run -tags avogen ./gen activation

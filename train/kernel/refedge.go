@@ -27,11 +27,24 @@ func refMaxRow(out, x []float32, arg, list []uint32) {
 	}
 }
 
-// refAddWhere is dst += src in the columns in which arg is r.
-func refAddWhere(dst, src []float32, arg []uint32, r uint32) {
-	for c, a := range arg {
-		if a == r {
-			dst[c] += src[c]
+// refSegmentMaxGrad adds to row i of out, or writes there, the rows of x that segment i names in
+// the columns in which the same row of arg is first+i. A segment may name a row twice.
+func refSegmentMaxGrad(out, x []float32, arg, off, idx []uint32, d, first int, accumulate bool) {
+	for i := range len(off) - 1 {
+		row, last := out[i*d:i*d+d], noRow
+		if !accumulate {
+			clear(row)
+		}
+		for _, r := range idx[off[i]:off[i+1]] {
+			if r == last {
+				continue
+			}
+			last = r
+			for c, a := range arg[int(r)*d : int(r)*d+d] {
+				if a == uint32(first+i) {
+					row[c] += x[int(r)*d+c]
+				}
+			}
 		}
 	}
 }
@@ -209,10 +222,15 @@ func refEdgeScores2Grad(dxr, datt, ds, xl, xr, att []float32, l *lists, slope fl
 	}
 }
 
-// refEdgeScores2Src adds to out the gradient of EdgeScores2 in some rows own of xl: the lists are
-// those of the rows, of segments whose rows are x's, and ds has the first entry's values first.
-func refEdgeScores2Src(out, ds, x, own, att []float32, l *lists, slope float32) {
+// refEdgeScores2Src adds to out, or writes there, the gradient of EdgeScores2 in some rows own of
+// xl: the lists are those of the rows, of segments whose rows are x's, and ds has the first entry's
+// values first.
+func refEdgeScores2Src(out, ds, x, own, att []float32, l *lists, slope float32,
+	accumulate bool) {
 	heads, d := l.heads, l.d
+	if !accumulate {
+		clear(out[:l.count()*heads*d])
+	}
 	for i := range l.count() {
 		for e := l.off[i]; e < l.off[i+1]; e++ {
 			for h := range heads {

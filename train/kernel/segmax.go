@@ -36,6 +36,10 @@ func segmentMax(out, x []float32, arg, off, idx []uint32, d int) {
 	if len(arg) < len(out) {
 		step = 0
 	}
+	if s := level().sums; s != nil {
+		s.segmentMax(out, x, arg, off, idx, d, step)
+		return
+	}
 	for i := range len(off) - 1 {
 		refMaxRow(out[i*d:i*d+d], x, arg[i*step:i*step+d], idx[off[i]:off[i+1]])
 	}
@@ -48,20 +52,11 @@ func SegmentMaxGrad(p *Pool, dx, dout []float32, arg []uint32, t *Transposed, d,
 	values := len(t.weight) * d
 	dx, dout, arg = dx[:t.rows()*d], dout[:values], arg[:values]
 	t.each(p, dx, d, fresh, func(lo, hi int, accumulate bool) {
-		for r := lo; r < hi; r++ {
-			row := dx[r*d : r*d+d]
-			if !accumulate {
-				clear(row)
-			}
-			last := noRow
-			for _, i := range t.idx[t.off[r]:t.off[r+1]] {
-				if i == last { // the segment names the row twice
-					continue
-				}
-				last = i
-				at := int(i) * d
-				refAddWhere(row, dout[at:at+d], arg[at:at+d], uint32(r))
-			}
+		out, off := dx[lo*d:hi*d], t.off[lo:hi+1]
+		if s := level().sums; s != nil {
+			s.segmentMaxGrad(out, dout, arg, off, t.idx, d, lo, accumulate)
+			return
 		}
+		refSegmentMaxGrad(out, dout, arg, off, t.idx, d, lo, accumulate)
 	})
 }

@@ -23,6 +23,24 @@ type columnFunc func(out, x *float32, rows int, stride uintptr, lanes int)
 type edgeFunc func(own, x, values *float32, off, idx *uint32, lists, heads int,
 	xRow, xHead, ownHead uintptr, lanes int, accumulate uint64)
 
+// scoreFunc is an edgeFunc with leaky of the sum of own and a row in the place of the row. It
+// writes to the edge values the products of att with that, or to out, which is as own, att times
+// the derivative of leaky summed over the entries, each times its edge value. Then, if it is of
+// scoreGrad, it adds to sum the gradient in att.
+type scoreFunc func(own, x, values *float32, off, idx *uint32, lists, heads int,
+	xRow, xHead, ownHead uintptr, lanes int, accumulate uint64, att, out, sum *float32,
+	slope float32)
+
+// maxFunc writes the largest values of rows of x, and to arg the numbers of the rows that have
+// them, as segmentFunc writes sums. Rows of arg are argStride bytes apart.
+type maxFunc func(out, x *float32, arg, off, idx *uint32, segments int,
+	stride, argStride uintptr, lanes int)
+
+// maxGradFunc adds to row i of out, or writes there, the rows of x that segment i names, once each,
+// in the columns in which the same row of arg is first+i.
+type maxGradFunc func(out, x *float32, arg, off, idx *uint32, segments int, stride uintptr,
+	lanes int, first uint32, accumulate uint64)
+
 // sumSet is the sums of one level, each by the number of vectors less one.
 type sumSet struct {
 	lanes    int
@@ -31,6 +49,13 @@ type sumSet struct {
 	column   []columnFunc
 	edgeSum  []edgeFunc
 	edgeDot  []edgeFunc
+
+	score        []scoreFunc // see scoreFunc
+	scoreGrad    []scoreFunc
+	scoreOwnGrad []scoreFunc
+
+	max     []maxFunc
+	maxGrad []maxGradFunc
 }
 
 // chunks cuts n columns into as few and as even chunks of at most so many vectors as the kernels'
@@ -96,5 +121,36 @@ func (s *sumSet) edges(fn []edgeFunc, own, x, values []float32, l *lists, accumu
 		fn[vectors](&own[col], firstOf(x[min(col, len(x)):]), firstOf(values), &l.off[0],
 			firstOf(l.idx), l.count(), l.heads, uintptr(l.width())*4, uintptr(xHead)*4,
 			uintptr(l.d)*4, lanes, word(accumulate || col > 0 && sum))
+	})
+}
+
+// scores runs kernels over some lists of rows that are not shared, as edges does. out and sum may
+// be nil.
+func (s *sumSet) scores(fn []scoreFunc, own, x, values, att, out, sum []float32, l *lists,
+	slope float32, accumulate, add bool) {
+	from := func(x []float32, col int) *float32 { return firstOf(x[min(col, len(x)):]) }
+	head := uintptr(l.d) * 4
+	s.chunks(l.d, len(fn), func(col, vectors, lanes int) {
+		fn[vectors](from(own, col), from(x, col), firstOf(values), &l.off[0], firstOf(l.idx),
+			l.count(), l.heads, uintptr(l.width())*4, head, head, lanes,
+			word(accumulate || col > 0 && add), from(att, col), from(out, col), from(sum, col),
+			slope)
+	})
+}
+
+// segmentMax writes largest values; arg has rows argStep values apart.
+func (s *sumSet) segmentMax(out, x []float32, arg, off, idx []uint32, d, argStep int) {
+	s.chunks(d, len(s.max), func(col, vectors, lanes int) {
+		s.max[vectors](&out[col], firstOf(x[min(col, len(x)):]), &arg[col], &off[0], firstOf(idx),
+			len(off)-1, uintptr(d)*4, uintptr(argStep)*4, lanes)
+	})
+}
+
+// maxGrad adds rows where arg has the number of the row, of which the first is first.
+func (s *sumSet) segmentMaxGrad(out, x []float32, arg, off, idx []uint32, d, first int,
+	accumulate bool) {
+	s.chunks(d, len(s.maxGrad), func(col, vectors, lanes int) {
+		s.maxGrad[vectors](&out[col], &x[col], &arg[col], &off[0], firstOf(idx), len(off)-1,
+			uintptr(d)*4, lanes, uint32(first), word(accumulate))
 	})
 }

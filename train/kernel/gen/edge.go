@@ -26,14 +26,24 @@ func edge() {
 
 // edgeParams are those of all kernels of this file, after the pointers to the rows.
 const edgeParams = "off, idx *uint32, lists, heads int, xRow, xHead, ownHead uintptr, lanes int, " +
-	"accumulate uint64)"
+	"accumulate uint64"
 
-// edgeText begins a function of so many vectors.
-func edgeText(s isa, name string, vectors int, params, doc string) {
+// edgeText begins a function of so many vectors. pointers are the first parameters.
+func edgeText(s isa, name string, vectors int, pointers, doc string) {
+	text(s, name, vectors, "func("+pointers+", "+edgeParams+")", doc+": see edgeFunc.")
+}
+
+// scoreText begins a function that has att too.
+func scoreText(s isa, name string, vectors int, doc string) {
+	text(s, name, vectors, "func(own, x, values *float32, "+edgeParams+
+		", att, out, sum *float32, slope float32)", doc+": see scoreFunc.")
+}
+
+func text(s isa, name string, vectors int, signature, doc string) {
 	name = fmt.Sprintf("%s%s_%d", name, s.name, vectors)
-	TEXT(name, NOSPLIT, "func("+params+", "+edgeParams)
+	TEXT(name, NOSPLIT, signature)
 	Pragma("noescape")
-	Doc(fmt.Sprintf("%s %s of %d vectors: see edgeFunc.", name, doc, vectors))
+	Doc(fmt.Sprintf("%s works on rows of %d vectors. It %s", name, vectors, doc))
 }
 
 // edgeLoop is the loop over lists, heads and entries.
@@ -41,6 +51,7 @@ type edgeLoop struct {
 	lines int           // of the cache, of the vectors of a row
 	own   reg.GPVirtual // the list's own row at the head: to write, or to multiply with
 	value reg.GPVirtual // where the edge value of the entry is
+	heads reg.GPVirtual // that are left
 	row   Mem           // where the row of the entry has the head's values
 }
 
@@ -49,11 +60,11 @@ type edgeLoop struct {
 func (l *edgeLoop) run(own, value string, begin, entry, end func()) {
 	l.own = loadGP(Param(own))
 	values, off := loadGP(Param(value)), loadGP(Param("off"))
-	lists, xRow, step := loadGP(Param("lists")), loadGP(Param("xRow")), loadGP(Param("heads"))
+	xRow, step := loadGP(Param("xRow")), loadGP(Param("heads"))
 	SHLQ(U8(2), step)
 	list, listEnd, heads, x := GP64(), GP64(), GP64(), GP64()
 	at, next := GP64(), GP64()
-	l.value = GP64()
+	l.value, l.heads = GP64(), heads
 	l.row = Mem{Base: x, Index: at, Scale: 1}
 	Label("list")
 	MOVL(Mem{Base: off}, list.As32())
@@ -61,7 +72,7 @@ func (l *edgeLoop) run(own, value string, begin, entry, end func()) {
 	idx := loadGP(Param("idx"))
 	LEAQ(Mem{Base: idx, Index: list, Scale: 4}, list)
 	LEAQ(Mem{Base: idx, Index: listEnd, Scale: 4}, listEnd)
-	l.fetch(listEnd, lists, off, xRow)
+	l.fetch(listEnd, off, xRow)
 	Load(Param("heads"), heads)
 	Load(Param("x"), x)
 	Label("head")
@@ -91,7 +102,7 @@ func (l *edgeLoop) run(own, value string, begin, entry, end func()) {
 	IMULQ(step, listEnd)
 	ADDQ(listEnd, values)
 	ADDQ(U32(4), off)
-	DECQ(lists)
+	DECQ(floatParam("lists"))
 	JNZ(LabelRef("list"))
 	VZEROUPPER()
 	RET()
@@ -99,11 +110,11 @@ func (l *edgeLoop) run(own, value string, begin, entry, end func()) {
 
 // fetch asks for the rows of the next list, so that they come while all heads but the first read
 // from the cache: only if every head reads the same of a row. The next list begins at begin.
-func (l *edgeLoop) fetch(begin, lists, off, xRow reg.GPVirtual) {
+func (l *edgeLoop) fetch(begin, off, xRow reg.GPVirtual) {
 	xHead := loadGP(Param("xHead"))
 	TESTQ(xHead, xHead)
 	JNZ(LabelRef("fetched"))
-	CMPQ(lists, U8(1))
+	CMPQ(floatParam("lists"), U8(1))
 	JEQ(LabelRef("fetched"))
 	end, next, x, at := GP64(), GP64(), loadGP(Param("x")), GP64()
 	MOVL(Mem{Base: off, Disp: 8}, end.As32())
@@ -181,9 +192,8 @@ func storeDot(s isa, acc []reg.VecVirtual, m Mem) {
 		}
 	}
 	x := s.fold(acc[0], reg.Y0, reg.Y1, func(a, b, to reg.Register) { VADDPS(a, b, to) })
-	accumulate := loadGP(Param("accumulate"))
-	TESTQ(accumulate, accumulate)
-	JZ(LabelRef("write"))
+	CMPQ(floatParam("accumulate"), U8(0))
+	JEQ(LabelRef("write"))
 	VADDSS(m, x, x)
 	Label("write")
 	VMOVSS(x, m)

@@ -6,7 +6,9 @@ package main
 
 import (
 	"fmt"
+	"maps"
 	"os"
+	"slices"
 
 	. "github.com/mmcloughlin/avo/build"
 	"github.com/mmcloughlin/avo/gotypes"
@@ -16,11 +18,12 @@ import (
 
 func main() {
 	families := map[string]func(){"gemm": gemm, "segment": segment, "vector": vector,
-		"edge": edge, "activation": activation}
+		"edge": edge, "score": score, "max": maxima, "activation": activation}
 	name := os.Args[len(os.Args)-1]
 	family, ok := families[name]
 	if !ok {
-		fmt.Fprintln(os.Stderr, "gen: the argument is gemm, segment, edge, vector or activation")
+		fmt.Fprintln(os.Stderr, "gen: the argument is one of",
+			slices.Sorted(maps.Keys(families)))
 		os.Exit(2) //lint:exit this is a main.go, of the generator
 	}
 	os.Args = []string{"gen", "-out", name + "_amd64.s", "-stubs", name + "_amd64.go",

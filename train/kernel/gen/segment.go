@@ -111,7 +111,8 @@ func (u *sums) scale(factor reg.VecVirtual) {
 
 // rowsOf writes the loop over segments: begin and end of each come from off, body handles one
 // row, whose number is in r and whose address is x+at.
-func rowsOf(begin func(), body func(r, at reg.GPVirtual), end func(count reg.GPVirtual)) {
+func rowsOf(begin func(p, count reg.GPVirtual), body func(r, at reg.GPVirtual),
+	end func(count reg.GPVirtual)) {
 	off, idx, segments := loadGP(Param("off")), loadGP(Param("idx")), loadGP(Param("segments"))
 	stride := loadGP(Param("stride"))
 	Label("segment")
@@ -120,7 +121,7 @@ func rowsOf(begin func(), body func(r, at reg.GPVirtual), end func(count reg.GPV
 	MOVL(Mem{Base: off, Disp: 4}, count.As32())
 	SUBQ(p, count)
 	LEAQ(Mem{Base: idx, Index: p, Scale: 4}, p)
-	begin()
+	begin(p, count)
 	left := GP64()
 	MOVQ(count, left)
 	TESTQ(left, left)
@@ -150,7 +151,7 @@ func segmentSum(s isa, vectors int) {
 	Doc(fmt.Sprintf("%s sums rows of %d vectors: see segmentFunc.", name, vectors))
 	u := newSums(s, vectors)
 	out, x, stride := loadGP(Param("out")), loadGP(Param("x")), loadGP(Param("stride"))
-	rowsOf(func() { u.clear() },
+	rowsOf(func(_, _ reg.GPVirtual) { u.clear() },
 		func(_, at reg.GPVirtual) { u.add(Mem{Base: x, Index: at, Scale: 1}) },
 		func(count reg.GPVirtual) {
 			mean := loadGP(Param("mean"))
@@ -181,7 +182,7 @@ func weightedSum(s isa, vectors int) {
 	u := newSums(s, vectors)
 	out, x, weight := loadGP(Param("out")), loadGP(Param("x")), loadGP(Param("weight"))
 	stride := loadGP(Param("stride"))
-	rowsOf(func() {
+	rowsOf(func(_, _ reg.GPVirtual) {
 		u.clear()
 		accumulate := loadGP(Param("accumulate"))
 		TESTQ(accumulate, accumulate)
