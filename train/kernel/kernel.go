@@ -17,3 +17,4 @@ package kernel
 //go:generate go run -tags avogen ./gen max
 //go:generate go run -tags avogen ./gen vector
 //go:generate go run -tags avogen ./gen activation
+//go:generate go run -tags avogen ./gen norm

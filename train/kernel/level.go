@@ -49,6 +49,16 @@ type ops struct {
 	eluGrad   func(dx, y []float32)
 	gelu      func(y, x []float32)
 	geluGrad  func(dx, x []float32)
+
+	sum         func(x []float32) float32
+	squares     func(x []float32, mean float32) float32
+	normRow     func(y, x, gamma, beta []float32, mean, inverse float32)
+	layerSums   func(dgamma, dbeta, dy, x, gamma []float32, mean, inverse float32) (p, s float32)
+	layerGrad   func(dx, dy, x, gamma []float32, mean, inverse, plain, scaled float32)
+	addSquares  func(sum, x, mean []float32)
+	normColumns func(y, x, mean, factor, beta []float32)
+	batchSums   func(dgamma, dbeta, dy, x, mean, inverse []float32)
+	batchGrad   func(dx, dy, x, mean, a, b, c []float32)
 }
 
 var plainOps = ops{
@@ -57,6 +67,9 @@ var plainOps = ops{
 	adam: refAdam, sgd: refSGD, adagrad: refAdagrad,
 	times: refTimes, addScaled: refAddScaled, leaky: refLeaky, leakyGrad: refLeakyGrad,
 	elu: refELU, eluGrad: refELUGrad, gelu: refGELU, geluGrad: refGELUGrad,
+	sum: refSum, squares: refSquares, normRow: refNormRow, layerSums: refLayerSums,
+	layerGrad: refLayerGrad, addSquares: refAddSquares, normColumns: refNormColumns,
+	batchSums: refBatchSums, batchGrad: refBatchGrad,
 }
 
 // active is the level in use; tests change it.

@@ -80,6 +80,9 @@ var avx512Ops = ops{
 	sgd:  sgdAVX512, adagrad: adagradAVX512,
 	times: timesAVX512, addScaled: addScaledAVX512, leaky: leakyAVX512, leakyGrad: leakyGradAVX512,
 	elu: eluAVX512, eluGrad: eluGradAVX512, gelu: geluAVX512, geluGrad: geluGradAVX512,
+	sum: sumAVX512, squares: squaresAVX512, normRow: normRowAVX512, layerSums: layerSumsAVX512,
+	layerGrad: layerGradAVX512, addSquares: addSquaresAVX512, normColumns: normColumnsAVX512,
+	batchSums: batchSumsAVX512, batchGrad: batchGradAVX512,
 }
 
 var avx2Ops = ops{
@@ -119,4 +122,7 @@ var avx2Ops = ops{
 	sgd:  sgdAVX2, adagrad: adagradAVX2,
 	times: timesAVX2, addScaled: addScaledAVX2, leaky: leakyAVX2, leakyGrad: leakyGradAVX2,
 	elu: eluAVX2, eluGrad: eluGradAVX2, gelu: geluAVX2, geluGrad: geluGradAVX2,
+	sum: sumAVX2, squares: squaresAVX2, normRow: normRowAVX2, layerSums: layerSumsAVX2,
+	layerGrad: layerGradAVX2, addSquares: addSquaresAVX2, normColumns: normColumnsAVX2,
+	batchSums: batchSumsAVX2, batchGrad: batchGradAVX2,
 }

@@ -564,12 +564,21 @@ same:
 	JNZ  row
 
 store:
+	MOVQ    lanes+56(FP), BX
+	CMPQ    BX, $0x00000008
+	JNE     part
+	VMOVUPS Y2, (AX)
+	JMP     stored
+
+part:
 	VMASKMOVPS Y2, Y0, (AX)
-	ADDQ       stride+48(FP), AX
-	VPADDD     Y4, Y3, Y3
-	ADDQ       $0x00000004, SI
-	DECQ       R8
-	JNZ        segment
+
+stored:
+	ADDQ   stride+48(FP), AX
+	VPADDD Y4, Y3, Y3
+	ADDQ   $0x00000004, SI
+	DECQ   R8
+	JNZ    segment
 	VZEROUPPER
 	RET
 
@@ -632,13 +641,22 @@ same:
 	JNZ  row
 
 store:
-	VMOVUPS    Y2, (AX)
+	VMOVUPS Y2, (AX)
+	MOVQ    lanes+56(FP), BX
+	CMPQ    BX, $0x00000008
+	JNE     part
+	VMOVUPS Y3, 32(AX)
+	JMP     stored
+
+part:
 	VMASKMOVPS Y3, Y0, 32(AX)
-	ADDQ       stride+48(FP), AX
-	VPADDD     Y5, Y4, Y4
-	ADDQ       $0x00000004, SI
-	DECQ       R8
-	JNZ        segment
+
+stored:
+	ADDQ   stride+48(FP), AX
+	VPADDD Y5, Y4, Y4
+	ADDQ   $0x00000004, SI
+	DECQ   R8
+	JNZ    segment
 	VZEROUPPER
 	RET
 
@@ -706,14 +724,23 @@ same:
 	JNZ  row
 
 store:
-	VMOVUPS    Y2, (AX)
-	VMOVUPS    Y3, 32(AX)
+	VMOVUPS Y2, (AX)
+	VMOVUPS Y3, 32(AX)
+	MOVQ    lanes+56(FP), BX
+	CMPQ    BX, $0x00000008
+	JNE     part
+	VMOVUPS Y4, 64(AX)
+	JMP     stored
+
+part:
 	VMASKMOVPS Y4, Y0, 64(AX)
-	ADDQ       stride+48(FP), AX
-	VPADDD     Y6, Y5, Y5
-	ADDQ       $0x00000004, SI
-	DECQ       R8
-	JNZ        segment
+
+stored:
+	ADDQ   stride+48(FP), AX
+	VPADDD Y6, Y5, Y5
+	ADDQ   $0x00000004, SI
+	DECQ   R8
+	JNZ    segment
 	VZEROUPPER
 	RET
 
@@ -786,15 +813,24 @@ same:
 	JNZ  row
 
 store:
-	VMOVUPS    Y2, (AX)
-	VMOVUPS    Y3, 32(AX)
-	VMOVUPS    Y4, 64(AX)
+	VMOVUPS Y2, (AX)
+	VMOVUPS Y3, 32(AX)
+	VMOVUPS Y4, 64(AX)
+	MOVQ    lanes+56(FP), BX
+	CMPQ    BX, $0x00000008
+	JNE     part
+	VMOVUPS Y5, 96(AX)
+	JMP     stored
+
+part:
 	VMASKMOVPS Y5, Y0, 96(AX)
-	ADDQ       stride+48(FP), AX
-	VPADDD     Y7, Y6, Y6
-	ADDQ       $0x00000004, SI
-	DECQ       R8
-	JNZ        segment
+
+stored:
+	ADDQ   stride+48(FP), AX
+	VPADDD Y7, Y6, Y6
+	ADDQ   $0x00000004, SI
+	DECQ   R8
+	JNZ    segment
 	VZEROUPPER
 	RET
 
@@ -872,16 +908,25 @@ same:
 	JNZ  row
 
 store:
-	VMOVUPS    Y2, (AX)
-	VMOVUPS    Y3, 32(AX)
-	VMOVUPS    Y4, 64(AX)
-	VMOVUPS    Y5, 96(AX)
+	VMOVUPS Y2, (AX)
+	VMOVUPS Y3, 32(AX)
+	VMOVUPS Y4, 64(AX)
+	VMOVUPS Y5, 96(AX)
+	MOVQ    lanes+56(FP), BX
+	CMPQ    BX, $0x00000008
+	JNE     part
+	VMOVUPS Y6, 128(AX)
+	JMP     stored
+
+part:
 	VMASKMOVPS Y6, Y0, 128(AX)
-	ADDQ       stride+48(FP), AX
-	VPADDD     Y8, Y7, Y7
-	ADDQ       $0x00000004, SI
-	DECQ       R8
-	JNZ        segment
+
+stored:
+	ADDQ   stride+48(FP), AX
+	VPADDD Y8, Y7, Y7
+	ADDQ   $0x00000004, SI
+	DECQ   R8
+	JNZ    segment
 	VZEROUPPER
 	RET
 
@@ -964,17 +1009,26 @@ same:
 	JNZ  row
 
 store:
-	VMOVUPS    Y2, (AX)
-	VMOVUPS    Y3, 32(AX)
-	VMOVUPS    Y4, 64(AX)
-	VMOVUPS    Y5, 96(AX)
-	VMOVUPS    Y6, 128(AX)
+	VMOVUPS Y2, (AX)
+	VMOVUPS Y3, 32(AX)
+	VMOVUPS Y4, 64(AX)
+	VMOVUPS Y5, 96(AX)
+	VMOVUPS Y6, 128(AX)
+	MOVQ    lanes+56(FP), BX
+	CMPQ    BX, $0x00000008
+	JNE     part
+	VMOVUPS Y7, 160(AX)
+	JMP     stored
+
+part:
 	VMASKMOVPS Y7, Y0, 160(AX)
-	ADDQ       stride+48(FP), AX
-	VPADDD     Y9, Y8, Y8
-	ADDQ       $0x00000004, SI
-	DECQ       R8
-	JNZ        segment
+
+stored:
+	ADDQ   stride+48(FP), AX
+	VPADDD Y9, Y8, Y8
+	ADDQ   $0x00000004, SI
+	DECQ   R8
+	JNZ    segment
 	VZEROUPPER
 	RET
 
@@ -1062,18 +1116,27 @@ same:
 	JNZ  row
 
 store:
-	VMOVUPS    Y2, (AX)
-	VMOVUPS    Y3, 32(AX)
-	VMOVUPS    Y4, 64(AX)
-	VMOVUPS    Y5, 96(AX)
-	VMOVUPS    Y6, 128(AX)
-	VMOVUPS    Y7, 160(AX)
+	VMOVUPS Y2, (AX)
+	VMOVUPS Y3, 32(AX)
+	VMOVUPS Y4, 64(AX)
+	VMOVUPS Y5, 96(AX)
+	VMOVUPS Y6, 128(AX)
+	VMOVUPS Y7, 160(AX)
+	MOVQ    lanes+56(FP), BX
+	CMPQ    BX, $0x00000008
+	JNE     part
+	VMOVUPS Y8, 192(AX)
+	JMP     stored
+
+part:
 	VMASKMOVPS Y8, Y0, 192(AX)
-	ADDQ       stride+48(FP), AX
-	VPADDD     Y10, Y9, Y9
-	ADDQ       $0x00000004, SI
-	DECQ       R8
-	JNZ        segment
+
+stored:
+	ADDQ   stride+48(FP), AX
+	VPADDD Y10, Y9, Y9
+	ADDQ   $0x00000004, SI
+	DECQ   R8
+	JNZ    segment
 	VZEROUPPER
 	RET
 
@@ -1166,19 +1229,28 @@ same:
 	JNZ  row
 
 store:
-	VMOVUPS    Y2, (AX)
-	VMOVUPS    Y3, 32(AX)
-	VMOVUPS    Y4, 64(AX)
-	VMOVUPS    Y5, 96(AX)
-	VMOVUPS    Y6, 128(AX)
-	VMOVUPS    Y7, 160(AX)
-	VMOVUPS    Y8, 192(AX)
+	VMOVUPS Y2, (AX)
+	VMOVUPS Y3, 32(AX)
+	VMOVUPS Y4, 64(AX)
+	VMOVUPS Y5, 96(AX)
+	VMOVUPS Y6, 128(AX)
+	VMOVUPS Y7, 160(AX)
+	VMOVUPS Y8, 192(AX)
+	MOVQ    lanes+56(FP), BX
+	CMPQ    BX, $0x00000008
+	JNE     part
+	VMOVUPS Y9, 224(AX)
+	JMP     stored
+
+part:
 	VMASKMOVPS Y9, Y0, 224(AX)
-	ADDQ       stride+48(FP), AX
-	VPADDD     Y11, Y10, Y10
-	ADDQ       $0x00000004, SI
-	DECQ       R8
-	JNZ        segment
+
+stored:
+	ADDQ   stride+48(FP), AX
+	VPADDD Y11, Y10, Y10
+	ADDQ   $0x00000004, SI
+	DECQ   R8
+	JNZ    segment
 	VZEROUPPER
 	RET
 

@@ -10,13 +10,14 @@ func LayerNorm(p *Pool, y, x, gamma, beta, stats []float32, rows, n int, eps flo
 	if n == 0 {
 		return
 	}
+	o := level()
 	p.span(rows, rowsPart(n), func(lo, hi int) {
 		for i := lo; i < hi; i++ {
 			row := x[i*n : i*n+n]
-			mean := refSum(row) / float32(n)
-			inverse := inverseRoot(refSquares(row, mean)/float32(n), eps)
+			mean := o.sum(row) / float32(n)
+			inverse := inverseRoot(o.squares(row, mean)/float32(n), eps)
 			stats[2*i], stats[2*i+1] = mean, inverse
-			refNormRow(y[i*n:i*n+n], row, gamma, beta, mean, inverse)
+			o.normRow(y[i*n:i*n+n], row, gamma, beta, mean, inverse)
 		}
 	})
 }
@@ -31,10 +32,13 @@ func inverseRoot(variance, eps float32) float32 {
 func LayerNormGrad(p *Pool, dx, dgamma, dbeta, dy, x, gamma, stats []float32, rows, n int) {
 	dx, dy, x, stats = dx[:rows*n], dy[:rows*n], x[:rows*n], stats[:rows*2]
 	dgamma, dbeta, gamma = dgamma[:n], dbeta[:n], gamma[:n]
+	o := level()
 	columnParts(p, [][]float32{dgamma, dbeta}, rows, n, func(lo, hi int, sums [][]float32) {
 		for i := lo; i < hi; i++ {
-			refLayerGrad(dx[i*n:i*n+n], sums[0], sums[1], dy[i*n:i*n+n], x[i*n:i*n+n], gamma,
-				stats[2*i], stats[2*i+1])
+			g, row, mean, inverse := dy[i*n:i*n+n], x[i*n:i*n+n], stats[2*i], stats[2*i+1]
+			plain, scaled := o.layerSums(sums[0], sums[1], g, row, gamma, mean, inverse)
+			o.layerGrad(dx[i*n:i*n+n], g, row, gamma, mean, inverse, plain/float32(n),
+				scaled/float32(n))
 		}
 	})
 }
@@ -80,10 +84,11 @@ func BatchNorm(p *Pool, y, x, gamma, beta, stats []float32, rows, n int, eps flo
 		return
 	}
 	ColumnSum(p, mean, x, rows, n, false)
-	refScale(mean, 1/float32(rows))
+	o := level()
+	o.scale(mean, 1/float32(rows))
 	columnParts(p, [][]float32{inverse}, rows, n, func(lo, hi int, sums [][]float32) {
 		for i := lo; i < hi; i++ {
-			refAddSquares(sums[0], x[i*n:i*n+n], mean)
+			o.addSquares(sums[0], x[i*n:i*n+n], mean)
 		}
 	})
 	for j, v := range inverse {
@@ -108,9 +113,10 @@ func normColumns(p *Pool, y, x, gamma, beta, mean, inverse []float32, rows, n in
 	for j, g := range gamma {
 		factor[j] = g * inverse[j]
 	}
+	fn := level().normColumns
 	p.span(rows, rowsPart(n), func(lo, hi int) {
 		for i := lo; i < hi; i++ {
-			refNormColumns(y[i*n:i*n+n], x[i*n:i*n+n], mean, factor, beta)
+			fn(y[i*n:i*n+n], x[i*n:i*n+n], mean, factor, beta)
 		}
 	})
 	p.giveFloats(factor)
@@ -121,10 +127,10 @@ func normColumns(p *Pool, y, x, gamma, beta, mean, inverse []float32, rows, n in
 func BatchNormGrad(p *Pool, dx, dgamma, dbeta, dy, x, gamma, stats []float32, rows, n int) {
 	dx, dy, x, stats = dx[:rows*n], dy[:rows*n], x[:rows*n], stats[:2*n]
 	dgamma, dbeta, gamma = dgamma[:n], dbeta[:n], gamma[:n]
-	mean, inverse := stats[:n], stats[n:]
+	mean, inverse, o := stats[:n], stats[n:], level()
 	columnParts(p, [][]float32{dgamma, dbeta}, rows, n, func(lo, hi int, sums [][]float32) {
 		for i := lo; i < hi; i++ {
-			refBatchSums(sums[0], sums[1], dy[i*n:i*n+n], x[i*n:i*n+n], mean, inverse)
+			o.batchSums(sums[0], sums[1], dy[i*n:i*n+n], x[i*n:i*n+n], mean, inverse)
 		}
 	})
 	// dx = a·dy - b·(x-mean) - c, column by column.
@@ -137,7 +143,7 @@ func BatchNormGrad(p *Pool, dx, dgamma, dbeta, dy, x, gamma, stats []float32, ro
 	}
 	p.span(rows, rowsPart(n), func(lo, hi int) {
 		for i := lo; i < hi; i++ {
-			refBatchGrad(dx[i*n:i*n+n], dy[i*n:i*n+n], x[i*n:i*n+n], mean, a, b, c)
+			o.batchGrad(dx[i*n:i*n+n], dy[i*n:i*n+n], x[i*n:i*n+n], mean, a, b, c)
 		}
 	})
 	p.giveFloats(plan)

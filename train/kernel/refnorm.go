@@ -98,23 +98,27 @@ func refNormRow(y, x, gamma, beta []float32, mean, inverse float32) {
 	}
 }
 
-// refLayerGrad is the gradient of refNormRow and of what mean and inverse are of x, for one row. It
-// adds to dgamma and dbeta.
-func refLayerGrad(dx, dgamma, dbeta, dy, x, gamma []float32, mean, inverse float32) {
-	plain, scaled := 0.0, 0.0
+// refLayerSums adds one row to the gradients of gamma and beta in refNormRow, and returns the sums
+// of the gradients in its values: plainly, and times the values.
+func refLayerSums(dgamma, dbeta, dy, x, gamma []float32, mean, inverse float32) (
+	plain, scaled float32) {
+	sum, product := 0.0, 0.0
 	for j, g := range dy {
 		v := (x[j] - mean) * inverse
 		dgamma[j] += g * v
 		dbeta[j] += g
 		g *= gamma[j]
-		plain += float64(g)
-		scaled += float64(g * v)
+		sum += float64(g)
+		product += float64(g * v)
 	}
-	n := float64(len(dy))
-	a, b := float32(plain/n), float32(scaled/n)
+	return float32(sum), float32(product)
+}
+
+// refLayerGrad is the gradient of refNormRow in x, mean and inverse being of x too, given the means
+// of refLayerSums.
+func refLayerGrad(dx, dy, x, gamma []float32, mean, inverse, plain, scaled float32) {
 	for j, g := range dy {
-		v := (x[j] - mean) * inverse
-		dx[j] = inverse * (g*gamma[j] - a - v*b)
+		dx[j] = inverse * (g*gamma[j] - plain - (x[j]-mean)*inverse*scaled)
 	}
 }
 

@@ -140,8 +140,7 @@ func segmentMaxGrad(s isa, vectors int) {
 		Label("same")
 	}, func(reg.GPVirtual) {
 		Label("store")
-		u.each(Mem{Base: out}, func(m Mem, v reg.VecVirtual) { s.store(v, m) },
-			func(m Mem, v reg.VecVirtual) { s.storeMasked(v, u.last, m) })
+		u.store(Mem{Base: out})
 		ADDQ(floatParam("stride"), out)
 		VPADDD(one, number, number)
 	})
