@@ -76,13 +76,13 @@ func EdgeToDst(p *Pool, out, s []float32, off []uint32, heads int) {
 func (t *Transposed) EdgeToSrc(p *Pool, out, s []float32, heads, fresh int) {
 	out, s = out[:t.rows()*heads], s[:len(t.idx)*heads]
 	t.each(p, out, heads, fresh, func(lo, hi int, accumulate bool) {
-		entry := t.entries(lo, hi)
+		t.mustHaveEntries()
 		for r := lo; r < hi; r++ {
 			sum := out[r*heads : r*heads+heads]
 			if !accumulate {
 				clear(sum)
 			}
-			for _, e := range entry[t.off[r]-t.off[lo] : t.off[r+1]-t.off[lo]] {
+			for _, e := range t.entry[t.off[r]:t.off[r+1]] {
 				for h, v := range s[int(e)*heads : int(e)*heads+heads] {
 					sum[h] += v
 				}
@@ -117,6 +117,9 @@ func EdgeScores2(p *Pool, s, xl, xr, att []float32, off, idx []uint32, heads, d 
 	})
 }
 
+// attParts bounds the partial sums of the gradient in att.
+const attParts = 64
+
 // EdgeScores2Grad writes the gradients of EdgeScores2 in xr and att, dxr(M,heads*d) and
 // datt(1,heads*d), given the gradient ds(E,heads) of its output.
 func EdgeScores2Grad(p *Pool, dxr, datt, ds, xl, xr, att []float32, off, idx []uint32,
@@ -129,10 +132,10 @@ func EdgeScores2Grad(p *Pool, dxr, datt, ds, xl, xr, att []float32, off, idx []u
 		return
 	}
 	dxr, xr, att, ds = dxr[:l.count()*n], xr[:l.count()*n], att[:n], ds[:l.entries()*heads]
-	size := segmentsPart(off, n)
+	size := max(segmentsPart(off, n), partsOf(l.count(), attParts))
 	parts := partsOf(l.count(), size)
 	sums := p.takeFloats(parts * n)
-	l.span(p, len(xl)/n, func(l lists, first, entry int) {
+	l.spanBy(p, size, len(xl)/n, func(l lists, first, entry int) {
 		sum := sums[first/size*n:][:n]
 		clear(sum)
 		out, own, grad := dxr[first*n:], xr[first*n:], ds[entry*heads:]
@@ -157,15 +160,14 @@ func (t *Transposed) EdgeScores2SrcGrad(p *Pool, dxl, ds, xl, xr, att []float32,
 	dxl, xl, att = dxl[:t.rows()*n], xl[:t.rows()*n], att[:n]
 	xr, ds = xr[:len(t.weight)*n], ds[:len(t.idx)*heads]
 	t.each(p, dxl, n, fresh, func(lo, hi int, accumulate bool) {
-		l := lists{off: t.off[lo : hi+1], idx: t.idx, heads: heads, d: d}
-		own := p.takeFloats(l.entries() * heads)
-		gatherHeads(own, ds, t.entries(lo, hi), heads)
-		out, row := dxl[lo*n:hi*n], xl[lo*n:hi*n]
-		if o := level().sums; o != nil {
-			o.scores(o.scoreOwnGrad, row, xr, own, att, out, nil, &l, slope, accumulate, false)
-		} else {
-			refEdgeScores2Src(out, own, xr, row, att, &l, slope, accumulate)
-		}
-		p.giveFloats(own)
+		t.gather(p, ds, heads, lo, hi, func(off []uint32, grad []float32, row int, more bool) {
+			l := lists{off: off, idx: t.idx, heads: heads, d: d}
+			out, own, add := dxl[row*n:(row+l.count())*n], xl[row*n:], accumulate || more
+			if o := level().sums; o != nil {
+				o.scores(o.scoreOwnGrad, own, xr, grad, att, out, nil, &l, slope, add, false)
+				return
+			}
+			refEdgeScores2Src(out, grad, xr, own, att, &l, slope, add)
+		})
 	})
 }

@@ -37,7 +37,12 @@ func (l *lists) entries() int { return int(l.off[len(l.off)-1] - l.off[0]) }
 // span calls fn for parts of the lists, with the number of the first list, and that of its first
 // entry, counted from 0. It checks that they name rows of a matrix of so many.
 func (l *lists) span(p *Pool, rows int, fn func(part lists, first, entry int)) {
-	p.span(l.count(), segmentsPart(l.off, l.heads*l.d), func(lo, hi int) {
+	l.spanBy(p, segmentsPart(l.off, l.heads*l.d), rows, fn)
+}
+
+// spanBy is span with parts of size lists.
+func (l *lists) spanBy(p *Pool, size, rows int, fn func(part lists, first, entry int)) {
+	p.span(l.count(), size, func(lo, hi int) {
 		part := *l
 		part.off = l.off[lo : hi+1]
 		checkSegments(part.off, l.idx, rows)
@@ -111,11 +116,10 @@ func (t *Transposed) EdgeSumGrad(p *Pool, dx, dout, w []float32, heads, d, fresh
 	n := heads * d
 	dx, dout, w = dx[:t.rows()*n], dout[:len(t.weight)*n], w[:len(t.idx)*heads]
 	t.each(p, dx, n, fresh, func(lo, hi int, accumulate bool) {
-		l := lists{off: t.off[lo : hi+1], idx: t.idx, heads: heads, d: d}
-		own := p.takeFloats(l.entries() * heads)
-		gatherHeads(own, w, t.entries(lo, hi), heads)
-		edgeSum(dx[lo*n:hi*n], dout, own, &l, accumulate)
-		p.giveFloats(own)
+		t.gather(p, w, heads, lo, hi, func(off []uint32, own []float32, row int, more bool) {
+			l := lists{off: off, idx: t.idx, heads: heads, d: d}
+			edgeSum(dx[row*n:(row+l.count())*n], dout, own, &l, accumulate || more)
+		})
 	})
 }
 
@@ -129,32 +133,64 @@ func (t *Transposed) EdgeSumSharedGrad(p *Pool, dx, dout, w []float32, heads, d,
 	}
 	// The heads of a row of dout are rows of their own: a sum over heads times as many entries.
 	t.each(p, dx, d, fresh, func(lo, hi int, accumulate bool) {
-		first := t.off[lo]
-		list := t.idx[first:t.off[hi]]
-		own, words := p.takeFloats(len(list)*heads), p.takeWords(len(list)*heads+hi-lo+1)
-		gatherHeads(own, w, t.entries(lo, hi), heads)
-		idx, off := words[:len(list)*heads], words[len(list)*heads:]
-		for e, i := range list {
-			for h := range heads {
-				idx[e*heads+h] = i*uint32(heads) + uint32(h)
+		t.gather(p, w, heads, lo, hi, func(off []uint32, own []float32, row int, more bool) {
+			count := len(off) - 1
+			words := p.takeWords(len(own) + len(off))
+			l := lists{off: words[len(own):], idx: words[:len(own)], heads: 1, d: d}
+			for k, i := range t.idx[off[0]:off[count]] {
+				for h := range heads {
+					l.idx[k*heads+h] = i*uint32(heads) + uint32(h)
+				}
 			}
-		}
-		for i, o := range t.off[lo : hi+1] {
-			off[i] = (o - first) * uint32(heads)
-		}
-		l := lists{off: off, idx: idx, heads: 1, d: d}
-		edgeSum(dx[lo*d:hi*d], dout, own, &l, accumulate)
-		p.giveWords(words)
-		p.giveFloats(own)
+			for i, o := range off {
+				l.off[i] = (o - off[0]) * uint32(heads)
+			}
+			edgeSum(dx[row*d:(row+count)*d], dout, own, &l, accumulate || more)
+			p.giveWords(words)
+		})
 	})
 }
 
-// entries returns the numbers of the list entries of the rows lo to hi-1.
-func (t *Transposed) entries(lo, hi int) []uint32 {
-	if len(t.entry) != len(t.idx) {
-		panic("BUG: Transposed without entries: it is not of BuildEntries")
+// gatherFloats is how many edge values are put in transposed order at a time: they stay in the
+// second-level cache.
+const gatherFloats = 16 << 10
+
+// EdgeGradWords is the scratch memory of EdgeSumGrad, EdgeSumSharedGrad and EdgeScores2SrcGrad for
+// each worker, in words of 4 bytes, for so many heads of width d.
+func EdgeGradWords(heads, d int) int {
+	return 2*max(gatherFloats, heads) + segmentPart/max(1, d) + 4
+}
+
+// gather calls fn for pieces of the lists of rows lo to hi-1, in order, with the edge values of a
+// piece: those of w in the order of the transposed entries. A piece is some whole lists, of which
+// the first is that of row, or a part of one that is too long; more tells that it is not the first
+// part.
+func (t *Transposed) gather(p *Pool, w []float32, heads, lo, hi int,
+	fn func(off []uint32, own []float32, row int, more bool)) {
+	t.mustHaveEntries()
+	room := uint32(max(1, gatherFloats/heads))
+	own := p.takeFloats(int(min(room, t.off[hi]-t.off[lo])) * heads)
+	piece := func(off []uint32, row int, more bool) {
+		entry := t.entry[off[0]:off[len(off)-1]]
+		gatherHeads(own, w, entry, heads)
+		fn(off, own[:len(entry)*heads], row, more)
 	}
-	return t.entry[t.off[lo]:t.off[hi]]
+	for row := lo; row < hi; {
+		end := row
+		for end < hi && t.off[end+1]-t.off[row] <= room {
+			end++
+		}
+		if end > row {
+			piece(t.off[row:end+1], row, false)
+			row = end
+			continue
+		}
+		for at := t.off[row]; at < t.off[row+1]; at += room {
+			piece([]uint32{at, min(at+room, t.off[row+1])}, row, at > t.off[row])
+		}
+		row++
+	}
+	p.giveFloats(own)
 }
 
 // gatherHeads writes row entry[k] of w(·,heads) to row k of out.

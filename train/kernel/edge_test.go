@@ -246,6 +246,49 @@ func TestTransposedEntries(t *testing.T) {
 	})
 }
 
+// TestLongLists has rows of more entries than are gathered at once.
+func TestLongLists(t *testing.T) {
+	eachLevel(t, func(t *testing.T) {
+		p := NewPool(3)
+		defer p.Close()
+		rapid.Check(t, func(t *rapid.T) {
+			c := &edgeCase{mem: newMemory(t), p: p, rows: 3, count: 2000, heads: 3, d: 2}
+			defer c.mem.free()
+			c.off, c.idx = c.mem.segments(c.count, 9, c.rows)
+			for e := range c.idx {
+				if e%16 > 0 {
+					c.idx[e] = 1
+				}
+			}
+			c.entries = len(c.idx)
+			c.tr.BuildEntries(c.off, c.idx, c.rows)
+			n := c.heads * c.d
+			w, dout := c.mem.values(c.entries*c.heads), c.mem.values(c.count*n)
+			dx, shared, dxl := c.mem.values(3*n), c.mem.values(3*c.d), c.mem.values(3*n)
+			xl, att := c.mem.values(3*n), c.mem.values(n)
+			want, wantShared, left := started(dx, n), started(shared, c.d), started(dxl, n)
+			c.each(func(i, e, r int) {
+				for j := range n {
+					v, at := w[e*c.heads+j/c.d], i*n+j
+					want.add(r*n+j, v, dout[at])
+					wantShared.add(r*c.d+j%c.d, v, dout[at])
+					left.add(r*n+j, v, factor(xl[r*n+j]+dout[at], 0.2), att[j])
+				}
+			})
+			c.tr.EdgeSumGrad(p, dx, dout, w, c.heads, c.d, 1)
+			want.check(t, "EdgeSumGrad", dx, c.entries)
+			c.tr.EdgeSumSharedGrad(p, shared, dout, w, c.heads, c.d, 1)
+			wantShared.check(t, "EdgeSumSharedGrad", shared, c.entries*c.heads)
+			c.tr.EdgeScores2SrcGrad(p, dxl, w, xl, dout, att, c.heads, c.d, 0.2, 1)
+			left.check(t, "EdgeScores2SrcGrad", dxl, c.entries)
+			// Each worker keeps a buffer of each kind, and the others none.
+			if most := int64(p.Workers() * 4 * EdgeGradWords(c.heads, c.d)); p.Bytes() > most {
+				t.Fatalf("%d bytes of scratch memory, want at most %d", p.Bytes(), most)
+			}
+		})
+	})
+}
+
 // TestBadEdges has rows that are not there, which assembly would read.
 func TestBadEdges(t *testing.T) {
 	off, idx := []uint32{0, 1, 2}, []uint32{0, 2}

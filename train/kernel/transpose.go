@@ -127,6 +127,13 @@ func (t *Transposed) weightedGrad(p *Pool, dx, dout, weight []float32, d, fresh 
 	})
 }
 
+// mustHaveEntries panics unless the lists are of BuildEntries.
+func (t *Transposed) mustHaveEntries() {
+	if len(t.entry) != len(t.idx) {
+		panic("BUG: Transposed without entries: it is not of BuildEntries")
+	}
+}
+
 // rows is the number of rows that the segments were over.
 func (t *Transposed) rows() int { return len(t.off) - 1 }
 
