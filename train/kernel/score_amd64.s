@@ -3,7 +3,7 @@
 #include "textflag.h"
 
 // func edgeScoreAVX2_1(own *float32, x *float32, values *float32, off *uint32, idx *uint32, lists int, heads int, xRow uintptr, xHead uintptr, ownHead uintptr, lanes int, accumulate uint64, att *float32, out *float32, sum *float32, slope float32)
-// Requires: AVX, MMX+
+// Requires: AVX
 TEXT ·edgeScoreAVX2_1(SB), NOSPLIT, $0-124
 	MOVQ         lanes+80(FP), AX
 	LEAQ         laneWindow<>+0(SB), CX
@@ -20,34 +20,11 @@ TEXT ·edgeScoreAVX2_1(SB), NOSPLIT, $0-124
 	SHLQ         $0x02, SI
 
 list:
-	MOVL  (DX), DI
-	MOVL  4(DX), R8
-	MOVQ  idx+32(FP), R9
-	LEAQ  (R9)(DI*4), DI
-	LEAQ  (R9)(R8*4), R8
-	MOVQ  xHead+64(FP), R9
-	TESTQ R9, R9
-	JNZ   fetched
-	CMPQ  lists+40(FP), $0x01
-	JEQ   fetched
-	MOVQ  x+8(FP), R11
-	MOVL  8(DX), R9
-	MOVQ  idx+32(FP), R10
-	LEAQ  (R10)(R9*4), R9
-	MOVQ  R8, R10
-	JMP   more
-
-fetch:
-	MOVL       (R10), R12
-	IMULQ      BX, R12
-	PREFETCHT0 (R11)(R12*1)
-	ADDQ       $0x00000004, R10
-
-more:
-	CMPQ R10, R9
-	JNE  fetch
-
-fetched:
+	MOVL (DX), DI
+	MOVL 4(DX), R8
+	MOVQ idx+32(FP), R9
+	LEAQ (R9)(DI*4), DI
+	LEAQ (R9)(R8*4), R8
 	MOVQ heads+48(FP), R9
 	MOVQ x+8(FP), R10
 
@@ -126,7 +103,7 @@ DATA laneWindow<>+60(SB)/4, $0x00000000
 GLOBL laneWindow<>(SB), RODATA|NOPTR, $64
 
 // func edgeScoreAVX2_2(own *float32, x *float32, values *float32, off *uint32, idx *uint32, lists int, heads int, xRow uintptr, xHead uintptr, ownHead uintptr, lanes int, accumulate uint64, att *float32, out *float32, sum *float32, slope float32)
-// Requires: AVX, MMX+
+// Requires: AVX
 TEXT ·edgeScoreAVX2_2(SB), NOSPLIT, $0-124
 	MOVQ         lanes+80(FP), AX
 	LEAQ         laneWindow<>+0(SB), CX
@@ -143,34 +120,11 @@ TEXT ·edgeScoreAVX2_2(SB), NOSPLIT, $0-124
 	SHLQ         $0x02, SI
 
 list:
-	MOVL  (DX), DI
-	MOVL  4(DX), R8
-	MOVQ  idx+32(FP), R9
-	LEAQ  (R9)(DI*4), DI
-	LEAQ  (R9)(R8*4), R8
-	MOVQ  xHead+64(FP), R9
-	TESTQ R9, R9
-	JNZ   fetched
-	CMPQ  lists+40(FP), $0x01
-	JEQ   fetched
-	MOVQ  x+8(FP), R11
-	MOVL  8(DX), R9
-	MOVQ  idx+32(FP), R10
-	LEAQ  (R10)(R9*4), R9
-	MOVQ  R8, R10
-	JMP   more
-
-fetch:
-	MOVL       (R10), R12
-	IMULQ      BX, R12
-	PREFETCHT0 (R11)(R12*1)
-	ADDQ       $0x00000004, R10
-
-more:
-	CMPQ R10, R9
-	JNE  fetch
-
-fetched:
+	MOVL (DX), DI
+	MOVL 4(DX), R8
+	MOVQ idx+32(FP), R9
+	LEAQ (R9)(DI*4), DI
+	LEAQ (R9)(R8*4), R8
 	MOVQ heads+48(FP), R9
 	MOVQ x+8(FP), R10
 
@@ -239,7 +193,7 @@ store:
 	RET
 
 // func edgeScoreAVX2_3(own *float32, x *float32, values *float32, off *uint32, idx *uint32, lists int, heads int, xRow uintptr, xHead uintptr, ownHead uintptr, lanes int, accumulate uint64, att *float32, out *float32, sum *float32, slope float32)
-// Requires: AVX, FMA3, MMX+
+// Requires: AVX, FMA3
 TEXT ·edgeScoreAVX2_3(SB), NOSPLIT, $0-124
 	MOVQ         lanes+80(FP), AX
 	LEAQ         laneWindow<>+0(SB), CX
@@ -256,35 +210,11 @@ TEXT ·edgeScoreAVX2_3(SB), NOSPLIT, $0-124
 	SHLQ         $0x02, SI
 
 list:
-	MOVL  (DX), DI
-	MOVL  4(DX), R8
-	MOVQ  idx+32(FP), R9
-	LEAQ  (R9)(DI*4), DI
-	LEAQ  (R9)(R8*4), R8
-	MOVQ  xHead+64(FP), R9
-	TESTQ R9, R9
-	JNZ   fetched
-	CMPQ  lists+40(FP), $0x01
-	JEQ   fetched
-	MOVQ  x+8(FP), R11
-	MOVL  8(DX), R9
-	MOVQ  idx+32(FP), R10
-	LEAQ  (R10)(R9*4), R9
-	MOVQ  R8, R10
-	JMP   more
-
-fetch:
-	MOVL       (R10), R12
-	IMULQ      BX, R12
-	PREFETCHT0 (R11)(R12*1)
-	PREFETCHT0 64(R11)(R12*1)
-	ADDQ       $0x00000004, R10
-
-more:
-	CMPQ R10, R9
-	JNE  fetch
-
-fetched:
+	MOVL (DX), DI
+	MOVL 4(DX), R8
+	MOVQ idx+32(FP), R9
+	LEAQ (R9)(DI*4), DI
+	LEAQ (R9)(R8*4), R8
 	MOVQ heads+48(FP), R9
 	MOVQ x+8(FP), R10
 
@@ -360,7 +290,7 @@ store:
 	RET
 
 // func edgeScoreGradAVX2_1(own *float32, x *float32, values *float32, off *uint32, idx *uint32, lists int, heads int, xRow uintptr, xHead uintptr, ownHead uintptr, lanes int, accumulate uint64, att *float32, out *float32, sum *float32, slope float32)
-// Requires: AVX, FMA3, MMX+
+// Requires: AVX, FMA3
 TEXT ·edgeScoreGradAVX2_1(SB), NOSPLIT, $0-124
 	MOVQ         lanes+80(FP), AX
 	LEAQ         laneWindow<>+0(SB), CX
@@ -377,34 +307,11 @@ TEXT ·edgeScoreGradAVX2_1(SB), NOSPLIT, $0-124
 	SHLQ         $0x02, SI
 
 list:
-	MOVL  (DX), DI
-	MOVL  4(DX), R8
-	MOVQ  idx+32(FP), R9
-	LEAQ  (R9)(DI*4), DI
-	LEAQ  (R9)(R8*4), R8
-	MOVQ  xHead+64(FP), R9
-	TESTQ R9, R9
-	JNZ   fetched
-	CMPQ  lists+40(FP), $0x01
-	JEQ   fetched
-	MOVQ  x+8(FP), R11
-	MOVL  8(DX), R9
-	MOVQ  idx+32(FP), R10
-	LEAQ  (R10)(R9*4), R9
-	MOVQ  R8, R10
-	JMP   more
-
-fetch:
-	MOVL       (R10), R12
-	IMULQ      BX, R12
-	PREFETCHT0 (R11)(R12*1)
-	ADDQ       $0x00000004, R10
-
-more:
-	CMPQ R10, R9
-	JNE  fetch
-
-fetched:
+	MOVL (DX), DI
+	MOVL 4(DX), R8
+	MOVQ idx+32(FP), R9
+	LEAQ (R9)(DI*4), DI
+	LEAQ (R9)(R8*4), R8
 	MOVQ heads+48(FP), R9
 	MOVQ x+8(FP), R10
 
@@ -484,7 +391,7 @@ write:
 	RET
 
 // func edgeScoreOwnGradAVX2_1(own *float32, x *float32, values *float32, off *uint32, idx *uint32, lists int, heads int, xRow uintptr, xHead uintptr, ownHead uintptr, lanes int, accumulate uint64, att *float32, out *float32, sum *float32, slope float32)
-// Requires: AVX, MMX+
+// Requires: AVX
 TEXT ·edgeScoreOwnGradAVX2_1(SB), NOSPLIT, $0-124
 	MOVQ         lanes+80(FP), AX
 	LEAQ         laneWindow<>+0(SB), CX
@@ -501,34 +408,11 @@ TEXT ·edgeScoreOwnGradAVX2_1(SB), NOSPLIT, $0-124
 	SHLQ         $0x02, SI
 
 list:
-	MOVL  (DX), DI
-	MOVL  4(DX), R8
-	MOVQ  idx+32(FP), R9
-	LEAQ  (R9)(DI*4), DI
-	LEAQ  (R9)(R8*4), R8
-	MOVQ  xHead+64(FP), R9
-	TESTQ R9, R9
-	JNZ   fetched
-	CMPQ  lists+40(FP), $0x01
-	JEQ   fetched
-	MOVQ  x+8(FP), R11
-	MOVL  8(DX), R9
-	MOVQ  idx+32(FP), R10
-	LEAQ  (R10)(R9*4), R9
-	MOVQ  R8, R10
-	JMP   more
-
-fetch:
-	MOVL       (R10), R12
-	IMULQ      BX, R12
-	PREFETCHT0 (R11)(R12*1)
-	ADDQ       $0x00000004, R10
-
-more:
-	CMPQ R10, R9
-	JNE  fetch
-
-fetched:
+	MOVL (DX), DI
+	MOVL 4(DX), R8
+	MOVQ idx+32(FP), R9
+	LEAQ (R9)(DI*4), DI
+	LEAQ (R9)(R8*4), R8
 	MOVQ heads+48(FP), R9
 	MOVQ x+8(FP), R10
 
@@ -588,7 +472,7 @@ write:
 	RET
 
 // func edgeScoreGradAVX2_2(own *float32, x *float32, values *float32, off *uint32, idx *uint32, lists int, heads int, xRow uintptr, xHead uintptr, ownHead uintptr, lanes int, accumulate uint64, att *float32, out *float32, sum *float32, slope float32)
-// Requires: AVX, FMA3, MMX+
+// Requires: AVX, FMA3
 TEXT ·edgeScoreGradAVX2_2(SB), NOSPLIT, $0-124
 	MOVQ         lanes+80(FP), AX
 	LEAQ         laneWindow<>+0(SB), CX
@@ -605,34 +489,11 @@ TEXT ·edgeScoreGradAVX2_2(SB), NOSPLIT, $0-124
 	SHLQ         $0x02, SI
 
 list:
-	MOVL  (DX), DI
-	MOVL  4(DX), R8
-	MOVQ  idx+32(FP), R9
-	LEAQ  (R9)(DI*4), DI
-	LEAQ  (R9)(R8*4), R8
-	MOVQ  xHead+64(FP), R9
-	TESTQ R9, R9
-	JNZ   fetched
-	CMPQ  lists+40(FP), $0x01
-	JEQ   fetched
-	MOVQ  x+8(FP), R11
-	MOVL  8(DX), R9
-	MOVQ  idx+32(FP), R10
-	LEAQ  (R10)(R9*4), R9
-	MOVQ  R8, R10
-	JMP   more
-
-fetch:
-	MOVL       (R10), R12
-	IMULQ      BX, R12
-	PREFETCHT0 (R11)(R12*1)
-	ADDQ       $0x00000004, R10
-
-more:
-	CMPQ R10, R9
-	JNE  fetch
-
-fetched:
+	MOVL (DX), DI
+	MOVL 4(DX), R8
+	MOVQ idx+32(FP), R9
+	LEAQ (R9)(DI*4), DI
+	LEAQ (R9)(R8*4), R8
 	MOVQ heads+48(FP), R9
 	MOVQ x+8(FP), R10
 
@@ -726,7 +587,7 @@ write:
 	RET
 
 // func edgeScoreOwnGradAVX2_2(own *float32, x *float32, values *float32, off *uint32, idx *uint32, lists int, heads int, xRow uintptr, xHead uintptr, ownHead uintptr, lanes int, accumulate uint64, att *float32, out *float32, sum *float32, slope float32)
-// Requires: AVX, MMX+
+// Requires: AVX
 TEXT ·edgeScoreOwnGradAVX2_2(SB), NOSPLIT, $0-124
 	MOVQ         lanes+80(FP), AX
 	LEAQ         laneWindow<>+0(SB), CX
@@ -743,34 +604,11 @@ TEXT ·edgeScoreOwnGradAVX2_2(SB), NOSPLIT, $0-124
 	SHLQ         $0x02, SI
 
 list:
-	MOVL  (DX), DI
-	MOVL  4(DX), R8
-	MOVQ  idx+32(FP), R9
-	LEAQ  (R9)(DI*4), DI
-	LEAQ  (R9)(R8*4), R8
-	MOVQ  xHead+64(FP), R9
-	TESTQ R9, R9
-	JNZ   fetched
-	CMPQ  lists+40(FP), $0x01
-	JEQ   fetched
-	MOVQ  x+8(FP), R11
-	MOVL  8(DX), R9
-	MOVQ  idx+32(FP), R10
-	LEAQ  (R10)(R9*4), R9
-	MOVQ  R8, R10
-	JMP   more
-
-fetch:
-	MOVL       (R10), R12
-	IMULQ      BX, R12
-	PREFETCHT0 (R11)(R12*1)
-	ADDQ       $0x00000004, R10
-
-more:
-	CMPQ R10, R9
-	JNE  fetch
-
-fetched:
+	MOVL (DX), DI
+	MOVL 4(DX), R8
+	MOVQ idx+32(FP), R9
+	LEAQ (R9)(DI*4), DI
+	LEAQ (R9)(R8*4), R8
 	MOVQ heads+48(FP), R9
 	MOVQ x+8(FP), R10
 
@@ -841,7 +679,7 @@ write:
 	RET
 
 // func edgeScoreAVX512_1(own *float32, x *float32, values *float32, off *uint32, idx *uint32, lists int, heads int, xRow uintptr, xHead uintptr, ownHead uintptr, lanes int, accumulate uint64, att *float32, out *float32, sum *float32, slope float32)
-// Requires: AVX, AVX512F, BMI2, MMX+
+// Requires: AVX, AVX512F, BMI2
 TEXT ·edgeScoreAVX512_1(SB), NOSPLIT, $0-124
 	MOVQ         lanes+80(FP), AX
 	MOVL         $0xffffffff, CX
@@ -857,34 +695,11 @@ TEXT ·edgeScoreAVX512_1(SB), NOSPLIT, $0-124
 	SHLQ         $0x02, SI
 
 list:
-	MOVL  (DX), DI
-	MOVL  4(DX), R8
-	MOVQ  idx+32(FP), R9
-	LEAQ  (R9)(DI*4), DI
-	LEAQ  (R9)(R8*4), R8
-	MOVQ  xHead+64(FP), R9
-	TESTQ R9, R9
-	JNZ   fetched
-	CMPQ  lists+40(FP), $0x01
-	JEQ   fetched
-	MOVQ  x+8(FP), R11
-	MOVL  8(DX), R9
-	MOVQ  idx+32(FP), R10
-	LEAQ  (R10)(R9*4), R9
-	MOVQ  R8, R10
-	JMP   more
-
-fetch:
-	MOVL       (R10), R12
-	IMULQ      BX, R12
-	PREFETCHT0 (R11)(R12*1)
-	ADDQ       $0x00000004, R10
-
-more:
-	CMPQ R10, R9
-	JNE  fetch
-
-fetched:
+	MOVL (DX), DI
+	MOVL 4(DX), R8
+	MOVQ idx+32(FP), R9
+	LEAQ (R9)(DI*4), DI
+	LEAQ (R9)(R8*4), R8
 	MOVQ heads+48(FP), R9
 	MOVQ x+8(FP), R10
 
@@ -947,7 +762,7 @@ store:
 	RET
 
 // func edgeScoreAVX512_2(own *float32, x *float32, values *float32, off *uint32, idx *uint32, lists int, heads int, xRow uintptr, xHead uintptr, ownHead uintptr, lanes int, accumulate uint64, att *float32, out *float32, sum *float32, slope float32)
-// Requires: AVX, AVX512F, BMI2, MMX+
+// Requires: AVX, AVX512F, BMI2
 TEXT ·edgeScoreAVX512_2(SB), NOSPLIT, $0-124
 	MOVQ         lanes+80(FP), AX
 	MOVL         $0xffffffff, CX
@@ -963,35 +778,11 @@ TEXT ·edgeScoreAVX512_2(SB), NOSPLIT, $0-124
 	SHLQ         $0x02, SI
 
 list:
-	MOVL  (DX), DI
-	MOVL  4(DX), R8
-	MOVQ  idx+32(FP), R9
-	LEAQ  (R9)(DI*4), DI
-	LEAQ  (R9)(R8*4), R8
-	MOVQ  xHead+64(FP), R9
-	TESTQ R9, R9
-	JNZ   fetched
-	CMPQ  lists+40(FP), $0x01
-	JEQ   fetched
-	MOVQ  x+8(FP), R11
-	MOVL  8(DX), R9
-	MOVQ  idx+32(FP), R10
-	LEAQ  (R10)(R9*4), R9
-	MOVQ  R8, R10
-	JMP   more
-
-fetch:
-	MOVL       (R10), R12
-	IMULQ      BX, R12
-	PREFETCHT0 (R11)(R12*1)
-	PREFETCHT0 64(R11)(R12*1)
-	ADDQ       $0x00000004, R10
-
-more:
-	CMPQ R10, R9
-	JNE  fetch
-
-fetched:
+	MOVL (DX), DI
+	MOVL 4(DX), R8
+	MOVQ idx+32(FP), R9
+	LEAQ (R9)(DI*4), DI
+	LEAQ (R9)(R8*4), R8
 	MOVQ heads+48(FP), R9
 	MOVQ x+8(FP), R10
 
@@ -1062,7 +853,7 @@ store:
 	RET
 
 // func edgeScoreAVX512_3(own *float32, x *float32, values *float32, off *uint32, idx *uint32, lists int, heads int, xRow uintptr, xHead uintptr, ownHead uintptr, lanes int, accumulate uint64, att *float32, out *float32, sum *float32, slope float32)
-// Requires: AVX, AVX512F, BMI2, MMX+
+// Requires: AVX, AVX512F, BMI2
 TEXT ·edgeScoreAVX512_3(SB), NOSPLIT, $0-124
 	MOVQ         lanes+80(FP), AX
 	MOVL         $0xffffffff, CX
@@ -1078,36 +869,11 @@ TEXT ·edgeScoreAVX512_3(SB), NOSPLIT, $0-124
 	SHLQ         $0x02, SI
 
 list:
-	MOVL  (DX), DI
-	MOVL  4(DX), R8
-	MOVQ  idx+32(FP), R9
-	LEAQ  (R9)(DI*4), DI
-	LEAQ  (R9)(R8*4), R8
-	MOVQ  xHead+64(FP), R9
-	TESTQ R9, R9
-	JNZ   fetched
-	CMPQ  lists+40(FP), $0x01
-	JEQ   fetched
-	MOVQ  x+8(FP), R11
-	MOVL  8(DX), R9
-	MOVQ  idx+32(FP), R10
-	LEAQ  (R10)(R9*4), R9
-	MOVQ  R8, R10
-	JMP   more
-
-fetch:
-	MOVL       (R10), R12
-	IMULQ      BX, R12
-	PREFETCHT0 (R11)(R12*1)
-	PREFETCHT0 64(R11)(R12*1)
-	PREFETCHT0 128(R11)(R12*1)
-	ADDQ       $0x00000004, R10
-
-more:
-	CMPQ R10, R9
-	JNE  fetch
-
-fetched:
+	MOVL (DX), DI
+	MOVL 4(DX), R8
+	MOVQ idx+32(FP), R9
+	LEAQ (R9)(DI*4), DI
+	LEAQ (R9)(R8*4), R8
 	MOVQ heads+48(FP), R9
 	MOVQ x+8(FP), R10
 
@@ -1185,7 +951,7 @@ store:
 	RET
 
 // func edgeScoreAVX512_4(own *float32, x *float32, values *float32, off *uint32, idx *uint32, lists int, heads int, xRow uintptr, xHead uintptr, ownHead uintptr, lanes int, accumulate uint64, att *float32, out *float32, sum *float32, slope float32)
-// Requires: AVX, AVX512F, BMI2, MMX+
+// Requires: AVX, AVX512F, BMI2
 TEXT ·edgeScoreAVX512_4(SB), NOSPLIT, $0-124
 	MOVQ         lanes+80(FP), AX
 	MOVL         $0xffffffff, CX
@@ -1201,37 +967,11 @@ TEXT ·edgeScoreAVX512_4(SB), NOSPLIT, $0-124
 	SHLQ         $0x02, SI
 
 list:
-	MOVL  (DX), DI
-	MOVL  4(DX), R8
-	MOVQ  idx+32(FP), R9
-	LEAQ  (R9)(DI*4), DI
-	LEAQ  (R9)(R8*4), R8
-	MOVQ  xHead+64(FP), R9
-	TESTQ R9, R9
-	JNZ   fetched
-	CMPQ  lists+40(FP), $0x01
-	JEQ   fetched
-	MOVQ  x+8(FP), R11
-	MOVL  8(DX), R9
-	MOVQ  idx+32(FP), R10
-	LEAQ  (R10)(R9*4), R9
-	MOVQ  R8, R10
-	JMP   more
-
-fetch:
-	MOVL       (R10), R12
-	IMULQ      BX, R12
-	PREFETCHT0 (R11)(R12*1)
-	PREFETCHT0 64(R11)(R12*1)
-	PREFETCHT0 128(R11)(R12*1)
-	PREFETCHT0 192(R11)(R12*1)
-	ADDQ       $0x00000004, R10
-
-more:
-	CMPQ R10, R9
-	JNE  fetch
-
-fetched:
+	MOVL (DX), DI
+	MOVL 4(DX), R8
+	MOVQ idx+32(FP), R9
+	LEAQ (R9)(DI*4), DI
+	LEAQ (R9)(R8*4), R8
 	MOVQ heads+48(FP), R9
 	MOVQ x+8(FP), R10
 
@@ -1316,7 +1056,7 @@ store:
 	RET
 
 // func edgeScoreAVX512_5(own *float32, x *float32, values *float32, off *uint32, idx *uint32, lists int, heads int, xRow uintptr, xHead uintptr, ownHead uintptr, lanes int, accumulate uint64, att *float32, out *float32, sum *float32, slope float32)
-// Requires: AVX, AVX512F, BMI2, MMX+
+// Requires: AVX, AVX512F, BMI2
 TEXT ·edgeScoreAVX512_5(SB), NOSPLIT, $0-124
 	MOVQ         lanes+80(FP), AX
 	MOVL         $0xffffffff, CX
@@ -1332,38 +1072,11 @@ TEXT ·edgeScoreAVX512_5(SB), NOSPLIT, $0-124
 	SHLQ         $0x02, SI
 
 list:
-	MOVL  (DX), DI
-	MOVL  4(DX), R8
-	MOVQ  idx+32(FP), R9
-	LEAQ  (R9)(DI*4), DI
-	LEAQ  (R9)(R8*4), R8
-	MOVQ  xHead+64(FP), R9
-	TESTQ R9, R9
-	JNZ   fetched
-	CMPQ  lists+40(FP), $0x01
-	JEQ   fetched
-	MOVQ  x+8(FP), R11
-	MOVL  8(DX), R9
-	MOVQ  idx+32(FP), R10
-	LEAQ  (R10)(R9*4), R9
-	MOVQ  R8, R10
-	JMP   more
-
-fetch:
-	MOVL       (R10), R12
-	IMULQ      BX, R12
-	PREFETCHT0 (R11)(R12*1)
-	PREFETCHT0 64(R11)(R12*1)
-	PREFETCHT0 128(R11)(R12*1)
-	PREFETCHT0 192(R11)(R12*1)
-	PREFETCHT0 256(R11)(R12*1)
-	ADDQ       $0x00000004, R10
-
-more:
-	CMPQ R10, R9
-	JNE  fetch
-
-fetched:
+	MOVL (DX), DI
+	MOVL 4(DX), R8
+	MOVQ idx+32(FP), R9
+	LEAQ (R9)(DI*4), DI
+	LEAQ (R9)(R8*4), R8
 	MOVQ heads+48(FP), R9
 	MOVQ x+8(FP), R10
 
@@ -1455,7 +1168,7 @@ store:
 	RET
 
 // func edgeScoreAVX512_6(own *float32, x *float32, values *float32, off *uint32, idx *uint32, lists int, heads int, xRow uintptr, xHead uintptr, ownHead uintptr, lanes int, accumulate uint64, att *float32, out *float32, sum *float32, slope float32)
-// Requires: AVX, AVX512F, BMI2, MMX+
+// Requires: AVX, AVX512F, BMI2
 TEXT ·edgeScoreAVX512_6(SB), NOSPLIT, $0-124
 	MOVQ         lanes+80(FP), AX
 	MOVL         $0xffffffff, CX
@@ -1471,39 +1184,11 @@ TEXT ·edgeScoreAVX512_6(SB), NOSPLIT, $0-124
 	SHLQ         $0x02, SI
 
 list:
-	MOVL  (DX), DI
-	MOVL  4(DX), R8
-	MOVQ  idx+32(FP), R9
-	LEAQ  (R9)(DI*4), DI
-	LEAQ  (R9)(R8*4), R8
-	MOVQ  xHead+64(FP), R9
-	TESTQ R9, R9
-	JNZ   fetched
-	CMPQ  lists+40(FP), $0x01
-	JEQ   fetched
-	MOVQ  x+8(FP), R11
-	MOVL  8(DX), R9
-	MOVQ  idx+32(FP), R10
-	LEAQ  (R10)(R9*4), R9
-	MOVQ  R8, R10
-	JMP   more
-
-fetch:
-	MOVL       (R10), R12
-	IMULQ      BX, R12
-	PREFETCHT0 (R11)(R12*1)
-	PREFETCHT0 64(R11)(R12*1)
-	PREFETCHT0 128(R11)(R12*1)
-	PREFETCHT0 192(R11)(R12*1)
-	PREFETCHT0 256(R11)(R12*1)
-	PREFETCHT0 320(R11)(R12*1)
-	ADDQ       $0x00000004, R10
-
-more:
-	CMPQ R10, R9
-	JNE  fetch
-
-fetched:
+	MOVL (DX), DI
+	MOVL 4(DX), R8
+	MOVQ idx+32(FP), R9
+	LEAQ (R9)(DI*4), DI
+	LEAQ (R9)(R8*4), R8
 	MOVQ heads+48(FP), R9
 	MOVQ x+8(FP), R10
 
@@ -1602,7 +1287,7 @@ store:
 	RET
 
 // func edgeScoreAVX512_7(own *float32, x *float32, values *float32, off *uint32, idx *uint32, lists int, heads int, xRow uintptr, xHead uintptr, ownHead uintptr, lanes int, accumulate uint64, att *float32, out *float32, sum *float32, slope float32)
-// Requires: AVX, AVX512F, BMI2, MMX+
+// Requires: AVX, AVX512F, BMI2
 TEXT ·edgeScoreAVX512_7(SB), NOSPLIT, $0-124
 	MOVQ         lanes+80(FP), AX
 	MOVL         $0xffffffff, CX
@@ -1618,40 +1303,11 @@ TEXT ·edgeScoreAVX512_7(SB), NOSPLIT, $0-124
 	SHLQ         $0x02, SI
 
 list:
-	MOVL  (DX), DI
-	MOVL  4(DX), R8
-	MOVQ  idx+32(FP), R9
-	LEAQ  (R9)(DI*4), DI
-	LEAQ  (R9)(R8*4), R8
-	MOVQ  xHead+64(FP), R9
-	TESTQ R9, R9
-	JNZ   fetched
-	CMPQ  lists+40(FP), $0x01
-	JEQ   fetched
-	MOVQ  x+8(FP), R11
-	MOVL  8(DX), R9
-	MOVQ  idx+32(FP), R10
-	LEAQ  (R10)(R9*4), R9
-	MOVQ  R8, R10
-	JMP   more
-
-fetch:
-	MOVL       (R10), R12
-	IMULQ      BX, R12
-	PREFETCHT0 (R11)(R12*1)
-	PREFETCHT0 64(R11)(R12*1)
-	PREFETCHT0 128(R11)(R12*1)
-	PREFETCHT0 192(R11)(R12*1)
-	PREFETCHT0 256(R11)(R12*1)
-	PREFETCHT0 320(R11)(R12*1)
-	PREFETCHT0 384(R11)(R12*1)
-	ADDQ       $0x00000004, R10
-
-more:
-	CMPQ R10, R9
-	JNE  fetch
-
-fetched:
+	MOVL (DX), DI
+	MOVL 4(DX), R8
+	MOVQ idx+32(FP), R9
+	LEAQ (R9)(DI*4), DI
+	LEAQ (R9)(R8*4), R8
 	MOVQ heads+48(FP), R9
 	MOVQ x+8(FP), R10
 
@@ -1757,7 +1413,7 @@ store:
 	RET
 
 // func edgeScoreAVX512_8(own *float32, x *float32, values *float32, off *uint32, idx *uint32, lists int, heads int, xRow uintptr, xHead uintptr, ownHead uintptr, lanes int, accumulate uint64, att *float32, out *float32, sum *float32, slope float32)
-// Requires: AVX, AVX512F, BMI2, MMX+
+// Requires: AVX, AVX512F, BMI2
 TEXT ·edgeScoreAVX512_8(SB), NOSPLIT, $0-124
 	MOVQ         lanes+80(FP), AX
 	MOVL         $0xffffffff, CX
@@ -1773,41 +1429,11 @@ TEXT ·edgeScoreAVX512_8(SB), NOSPLIT, $0-124
 	SHLQ         $0x02, SI
 
 list:
-	MOVL  (DX), DI
-	MOVL  4(DX), R8
-	MOVQ  idx+32(FP), R9
-	LEAQ  (R9)(DI*4), DI
-	LEAQ  (R9)(R8*4), R8
-	MOVQ  xHead+64(FP), R9
-	TESTQ R9, R9
-	JNZ   fetched
-	CMPQ  lists+40(FP), $0x01
-	JEQ   fetched
-	MOVQ  x+8(FP), R11
-	MOVL  8(DX), R9
-	MOVQ  idx+32(FP), R10
-	LEAQ  (R10)(R9*4), R9
-	MOVQ  R8, R10
-	JMP   more
-
-fetch:
-	MOVL       (R10), R12
-	IMULQ      BX, R12
-	PREFETCHT0 (R11)(R12*1)
-	PREFETCHT0 64(R11)(R12*1)
-	PREFETCHT0 128(R11)(R12*1)
-	PREFETCHT0 192(R11)(R12*1)
-	PREFETCHT0 256(R11)(R12*1)
-	PREFETCHT0 320(R11)(R12*1)
-	PREFETCHT0 384(R11)(R12*1)
-	PREFETCHT0 448(R11)(R12*1)
-	ADDQ       $0x00000004, R10
-
-more:
-	CMPQ R10, R9
-	JNE  fetch
-
-fetched:
+	MOVL (DX), DI
+	MOVL 4(DX), R8
+	MOVQ idx+32(FP), R9
+	LEAQ (R9)(DI*4), DI
+	LEAQ (R9)(R8*4), R8
 	MOVQ heads+48(FP), R9
 	MOVQ x+8(FP), R10
 
@@ -1920,7 +1546,7 @@ store:
 	RET
 
 // func edgeScoreGradAVX512_1(own *float32, x *float32, values *float32, off *uint32, idx *uint32, lists int, heads int, xRow uintptr, xHead uintptr, ownHead uintptr, lanes int, accumulate uint64, att *float32, out *float32, sum *float32, slope float32)
-// Requires: AVX, AVX512F, BMI2, MMX+
+// Requires: AVX, AVX512F, BMI2
 TEXT ·edgeScoreGradAVX512_1(SB), NOSPLIT, $0-124
 	MOVQ         lanes+80(FP), AX
 	MOVL         $0xffffffff, CX
@@ -1936,34 +1562,11 @@ TEXT ·edgeScoreGradAVX512_1(SB), NOSPLIT, $0-124
 	SHLQ         $0x02, SI
 
 list:
-	MOVL  (DX), DI
-	MOVL  4(DX), R8
-	MOVQ  idx+32(FP), R9
-	LEAQ  (R9)(DI*4), DI
-	LEAQ  (R9)(R8*4), R8
-	MOVQ  xHead+64(FP), R9
-	TESTQ R9, R9
-	JNZ   fetched
-	CMPQ  lists+40(FP), $0x01
-	JEQ   fetched
-	MOVQ  x+8(FP), R11
-	MOVL  8(DX), R9
-	MOVQ  idx+32(FP), R10
-	LEAQ  (R10)(R9*4), R9
-	MOVQ  R8, R10
-	JMP   more
-
-fetch:
-	MOVL       (R10), R12
-	IMULQ      BX, R12
-	PREFETCHT0 (R11)(R12*1)
-	ADDQ       $0x00000004, R10
-
-more:
-	CMPQ R10, R9
-	JNE  fetch
-
-fetched:
+	MOVL (DX), DI
+	MOVL 4(DX), R8
+	MOVQ idx+32(FP), R9
+	LEAQ (R9)(DI*4), DI
+	LEAQ (R9)(R8*4), R8
 	MOVQ heads+48(FP), R9
 	MOVQ x+8(FP), R10
 
@@ -2034,7 +1637,7 @@ write:
 	RET
 
 // func edgeScoreOwnGradAVX512_1(own *float32, x *float32, values *float32, off *uint32, idx *uint32, lists int, heads int, xRow uintptr, xHead uintptr, ownHead uintptr, lanes int, accumulate uint64, att *float32, out *float32, sum *float32, slope float32)
-// Requires: AVX, AVX512F, BMI2, MMX+
+// Requires: AVX, AVX512F, BMI2
 TEXT ·edgeScoreOwnGradAVX512_1(SB), NOSPLIT, $0-124
 	MOVQ         lanes+80(FP), AX
 	MOVL         $0xffffffff, CX
@@ -2050,34 +1653,11 @@ TEXT ·edgeScoreOwnGradAVX512_1(SB), NOSPLIT, $0-124
 	SHLQ         $0x02, SI
 
 list:
-	MOVL  (DX), DI
-	MOVL  4(DX), R8
-	MOVQ  idx+32(FP), R9
-	LEAQ  (R9)(DI*4), DI
-	LEAQ  (R9)(R8*4), R8
-	MOVQ  xHead+64(FP), R9
-	TESTQ R9, R9
-	JNZ   fetched
-	CMPQ  lists+40(FP), $0x01
-	JEQ   fetched
-	MOVQ  x+8(FP), R11
-	MOVL  8(DX), R9
-	MOVQ  idx+32(FP), R10
-	LEAQ  (R10)(R9*4), R9
-	MOVQ  R8, R10
-	JMP   more
-
-fetch:
-	MOVL       (R10), R12
-	IMULQ      BX, R12
-	PREFETCHT0 (R11)(R12*1)
-	ADDQ       $0x00000004, R10
-
-more:
-	CMPQ R10, R9
-	JNE  fetch
-
-fetched:
+	MOVL (DX), DI
+	MOVL 4(DX), R8
+	MOVQ idx+32(FP), R9
+	LEAQ (R9)(DI*4), DI
+	LEAQ (R9)(R8*4), R8
 	MOVQ heads+48(FP), R9
 	MOVQ x+8(FP), R10
 
@@ -2137,7 +1717,7 @@ write:
 	RET
 
 // func edgeScoreGradAVX512_2(own *float32, x *float32, values *float32, off *uint32, idx *uint32, lists int, heads int, xRow uintptr, xHead uintptr, ownHead uintptr, lanes int, accumulate uint64, att *float32, out *float32, sum *float32, slope float32)
-// Requires: AVX, AVX512F, BMI2, MMX+
+// Requires: AVX, AVX512F, BMI2
 TEXT ·edgeScoreGradAVX512_2(SB), NOSPLIT, $0-124
 	MOVQ         lanes+80(FP), AX
 	MOVL         $0xffffffff, CX
@@ -2153,35 +1733,11 @@ TEXT ·edgeScoreGradAVX512_2(SB), NOSPLIT, $0-124
 	SHLQ         $0x02, SI
 
 list:
-	MOVL  (DX), DI
-	MOVL  4(DX), R8
-	MOVQ  idx+32(FP), R9
-	LEAQ  (R9)(DI*4), DI
-	LEAQ  (R9)(R8*4), R8
-	MOVQ  xHead+64(FP), R9
-	TESTQ R9, R9
-	JNZ   fetched
-	CMPQ  lists+40(FP), $0x01
-	JEQ   fetched
-	MOVQ  x+8(FP), R11
-	MOVL  8(DX), R9
-	MOVQ  idx+32(FP), R10
-	LEAQ  (R10)(R9*4), R9
-	MOVQ  R8, R10
-	JMP   more
-
-fetch:
-	MOVL       (R10), R12
-	IMULQ      BX, R12
-	PREFETCHT0 (R11)(R12*1)
-	PREFETCHT0 64(R11)(R12*1)
-	ADDQ       $0x00000004, R10
-
-more:
-	CMPQ R10, R9
-	JNE  fetch
-
-fetched:
+	MOVL (DX), DI
+	MOVL 4(DX), R8
+	MOVQ idx+32(FP), R9
+	LEAQ (R9)(DI*4), DI
+	LEAQ (R9)(R8*4), R8
 	MOVQ heads+48(FP), R9
 	MOVQ x+8(FP), R10
 
@@ -2266,7 +1822,7 @@ write:
 	RET
 
 // func edgeScoreOwnGradAVX512_2(own *float32, x *float32, values *float32, off *uint32, idx *uint32, lists int, heads int, xRow uintptr, xHead uintptr, ownHead uintptr, lanes int, accumulate uint64, att *float32, out *float32, sum *float32, slope float32)
-// Requires: AVX, AVX512F, BMI2, MMX+
+// Requires: AVX, AVX512F, BMI2
 TEXT ·edgeScoreOwnGradAVX512_2(SB), NOSPLIT, $0-124
 	MOVQ         lanes+80(FP), AX
 	MOVL         $0xffffffff, CX
@@ -2282,35 +1838,11 @@ TEXT ·edgeScoreOwnGradAVX512_2(SB), NOSPLIT, $0-124
 	SHLQ         $0x02, SI
 
 list:
-	MOVL  (DX), DI
-	MOVL  4(DX), R8
-	MOVQ  idx+32(FP), R9
-	LEAQ  (R9)(DI*4), DI
-	LEAQ  (R9)(R8*4), R8
-	MOVQ  xHead+64(FP), R9
-	TESTQ R9, R9
-	JNZ   fetched
-	CMPQ  lists+40(FP), $0x01
-	JEQ   fetched
-	MOVQ  x+8(FP), R11
-	MOVL  8(DX), R9
-	MOVQ  idx+32(FP), R10
-	LEAQ  (R10)(R9*4), R9
-	MOVQ  R8, R10
-	JMP   more
-
-fetch:
-	MOVL       (R10), R12
-	IMULQ      BX, R12
-	PREFETCHT0 (R11)(R12*1)
-	PREFETCHT0 64(R11)(R12*1)
-	ADDQ       $0x00000004, R10
-
-more:
-	CMPQ R10, R9
-	JNE  fetch
-
-fetched:
+	MOVL (DX), DI
+	MOVL 4(DX), R8
+	MOVQ idx+32(FP), R9
+	LEAQ (R9)(DI*4), DI
+	LEAQ (R9)(R8*4), R8
 	MOVQ heads+48(FP), R9
 	MOVQ x+8(FP), R10
 
@@ -2381,7 +1913,7 @@ write:
 	RET
 
 // func edgeScoreGradAVX512_3(own *float32, x *float32, values *float32, off *uint32, idx *uint32, lists int, heads int, xRow uintptr, xHead uintptr, ownHead uintptr, lanes int, accumulate uint64, att *float32, out *float32, sum *float32, slope float32)
-// Requires: AVX, AVX512F, BMI2, MMX+
+// Requires: AVX, AVX512F, BMI2
 TEXT ·edgeScoreGradAVX512_3(SB), NOSPLIT, $0-124
 	MOVQ         lanes+80(FP), AX
 	MOVL         $0xffffffff, CX
@@ -2397,36 +1929,11 @@ TEXT ·edgeScoreGradAVX512_3(SB), NOSPLIT, $0-124
 	SHLQ         $0x02, SI
 
 list:
-	MOVL  (DX), DI
-	MOVL  4(DX), R8
-	MOVQ  idx+32(FP), R9
-	LEAQ  (R9)(DI*4), DI
-	LEAQ  (R9)(R8*4), R8
-	MOVQ  xHead+64(FP), R9
-	TESTQ R9, R9
-	JNZ   fetched
-	CMPQ  lists+40(FP), $0x01
-	JEQ   fetched
-	MOVQ  x+8(FP), R11
-	MOVL  8(DX), R9
-	MOVQ  idx+32(FP), R10
-	LEAQ  (R10)(R9*4), R9
-	MOVQ  R8, R10
-	JMP   more
-
-fetch:
-	MOVL       (R10), R12
-	IMULQ      BX, R12
-	PREFETCHT0 (R11)(R12*1)
-	PREFETCHT0 64(R11)(R12*1)
-	PREFETCHT0 128(R11)(R12*1)
-	ADDQ       $0x00000004, R10
-
-more:
-	CMPQ R10, R9
-	JNE  fetch
-
-fetched:
+	MOVL (DX), DI
+	MOVL 4(DX), R8
+	MOVQ idx+32(FP), R9
+	LEAQ (R9)(DI*4), DI
+	LEAQ (R9)(R8*4), R8
 	MOVQ heads+48(FP), R9
 	MOVQ x+8(FP), R10
 
@@ -2525,7 +2032,7 @@ write:
 	RET
 
 // func edgeScoreOwnGradAVX512_3(own *float32, x *float32, values *float32, off *uint32, idx *uint32, lists int, heads int, xRow uintptr, xHead uintptr, ownHead uintptr, lanes int, accumulate uint64, att *float32, out *float32, sum *float32, slope float32)
-// Requires: AVX, AVX512F, BMI2, MMX+
+// Requires: AVX, AVX512F, BMI2
 TEXT ·edgeScoreOwnGradAVX512_3(SB), NOSPLIT, $0-124
 	MOVQ         lanes+80(FP), AX
 	MOVL         $0xffffffff, CX
@@ -2541,36 +2048,11 @@ TEXT ·edgeScoreOwnGradAVX512_3(SB), NOSPLIT, $0-124
 	SHLQ         $0x02, SI
 
 list:
-	MOVL  (DX), DI
-	MOVL  4(DX), R8
-	MOVQ  idx+32(FP), R9
-	LEAQ  (R9)(DI*4), DI
-	LEAQ  (R9)(R8*4), R8
-	MOVQ  xHead+64(FP), R9
-	TESTQ R9, R9
-	JNZ   fetched
-	CMPQ  lists+40(FP), $0x01
-	JEQ   fetched
-	MOVQ  x+8(FP), R11
-	MOVL  8(DX), R9
-	MOVQ  idx+32(FP), R10
-	LEAQ  (R10)(R9*4), R9
-	MOVQ  R8, R10
-	JMP   more
-
-fetch:
-	MOVL       (R10), R12
-	IMULQ      BX, R12
-	PREFETCHT0 (R11)(R12*1)
-	PREFETCHT0 64(R11)(R12*1)
-	PREFETCHT0 128(R11)(R12*1)
-	ADDQ       $0x00000004, R10
-
-more:
-	CMPQ R10, R9
-	JNE  fetch
-
-fetched:
+	MOVL (DX), DI
+	MOVL 4(DX), R8
+	MOVQ idx+32(FP), R9
+	LEAQ (R9)(DI*4), DI
+	LEAQ (R9)(R8*4), R8
 	MOVQ heads+48(FP), R9
 	MOVQ x+8(FP), R10
 
@@ -2652,7 +2134,7 @@ write:
 	RET
 
 // func edgeScoreGradAVX512_4(own *float32, x *float32, values *float32, off *uint32, idx *uint32, lists int, heads int, xRow uintptr, xHead uintptr, ownHead uintptr, lanes int, accumulate uint64, att *float32, out *float32, sum *float32, slope float32)
-// Requires: AVX, AVX512F, BMI2, MMX+
+// Requires: AVX, AVX512F, BMI2
 TEXT ·edgeScoreGradAVX512_4(SB), NOSPLIT, $0-124
 	MOVQ         lanes+80(FP), AX
 	MOVL         $0xffffffff, CX
@@ -2668,37 +2150,11 @@ TEXT ·edgeScoreGradAVX512_4(SB), NOSPLIT, $0-124
 	SHLQ         $0x02, SI
 
 list:
-	MOVL  (DX), DI
-	MOVL  4(DX), R8
-	MOVQ  idx+32(FP), R9
-	LEAQ  (R9)(DI*4), DI
-	LEAQ  (R9)(R8*4), R8
-	MOVQ  xHead+64(FP), R9
-	TESTQ R9, R9
-	JNZ   fetched
-	CMPQ  lists+40(FP), $0x01
-	JEQ   fetched
-	MOVQ  x+8(FP), R11
-	MOVL  8(DX), R9
-	MOVQ  idx+32(FP), R10
-	LEAQ  (R10)(R9*4), R9
-	MOVQ  R8, R10
-	JMP   more
-
-fetch:
-	MOVL       (R10), R12
-	IMULQ      BX, R12
-	PREFETCHT0 (R11)(R12*1)
-	PREFETCHT0 64(R11)(R12*1)
-	PREFETCHT0 128(R11)(R12*1)
-	PREFETCHT0 192(R11)(R12*1)
-	ADDQ       $0x00000004, R10
-
-more:
-	CMPQ R10, R9
-	JNE  fetch
-
-fetched:
+	MOVL (DX), DI
+	MOVL 4(DX), R8
+	MOVQ idx+32(FP), R9
+	LEAQ (R9)(DI*4), DI
+	LEAQ (R9)(R8*4), R8
 	MOVQ heads+48(FP), R9
 	MOVQ x+8(FP), R10
 
@@ -2811,7 +2267,7 @@ write:
 	RET
 
 // func edgeScoreOwnGradAVX512_4(own *float32, x *float32, values *float32, off *uint32, idx *uint32, lists int, heads int, xRow uintptr, xHead uintptr, ownHead uintptr, lanes int, accumulate uint64, att *float32, out *float32, sum *float32, slope float32)
-// Requires: AVX, AVX512F, BMI2, MMX+
+// Requires: AVX, AVX512F, BMI2
 TEXT ·edgeScoreOwnGradAVX512_4(SB), NOSPLIT, $0-124
 	MOVQ         lanes+80(FP), AX
 	MOVL         $0xffffffff, CX
@@ -2827,37 +2283,11 @@ TEXT ·edgeScoreOwnGradAVX512_4(SB), NOSPLIT, $0-124
 	SHLQ         $0x02, SI
 
 list:
-	MOVL  (DX), DI
-	MOVL  4(DX), R8
-	MOVQ  idx+32(FP), R9
-	LEAQ  (R9)(DI*4), DI
-	LEAQ  (R9)(R8*4), R8
-	MOVQ  xHead+64(FP), R9
-	TESTQ R9, R9
-	JNZ   fetched
-	CMPQ  lists+40(FP), $0x01
-	JEQ   fetched
-	MOVQ  x+8(FP), R11
-	MOVL  8(DX), R9
-	MOVQ  idx+32(FP), R10
-	LEAQ  (R10)(R9*4), R9
-	MOVQ  R8, R10
-	JMP   more
-
-fetch:
-	MOVL       (R10), R12
-	IMULQ      BX, R12
-	PREFETCHT0 (R11)(R12*1)
-	PREFETCHT0 64(R11)(R12*1)
-	PREFETCHT0 128(R11)(R12*1)
-	PREFETCHT0 192(R11)(R12*1)
-	ADDQ       $0x00000004, R10
-
-more:
-	CMPQ R10, R9
-	JNE  fetch
-
-fetched:
+	MOVL (DX), DI
+	MOVL 4(DX), R8
+	MOVQ idx+32(FP), R9
+	LEAQ (R9)(DI*4), DI
+	LEAQ (R9)(R8*4), R8
 	MOVQ heads+48(FP), R9
 	MOVQ x+8(FP), R10
 
@@ -2950,7 +2380,7 @@ write:
 	RET
 
 // func edgeScoreGradAVX512_5(own *float32, x *float32, values *float32, off *uint32, idx *uint32, lists int, heads int, xRow uintptr, xHead uintptr, ownHead uintptr, lanes int, accumulate uint64, att *float32, out *float32, sum *float32, slope float32)
-// Requires: AVX, AVX512F, BMI2, MMX+
+// Requires: AVX, AVX512F, BMI2
 TEXT ·edgeScoreGradAVX512_5(SB), NOSPLIT, $0-124
 	MOVQ         lanes+80(FP), AX
 	MOVL         $0xffffffff, CX
@@ -2966,38 +2396,11 @@ TEXT ·edgeScoreGradAVX512_5(SB), NOSPLIT, $0-124
 	SHLQ         $0x02, SI
 
 list:
-	MOVL  (DX), DI
-	MOVL  4(DX), R8
-	MOVQ  idx+32(FP), R9
-	LEAQ  (R9)(DI*4), DI
-	LEAQ  (R9)(R8*4), R8
-	MOVQ  xHead+64(FP), R9
-	TESTQ R9, R9
-	JNZ   fetched
-	CMPQ  lists+40(FP), $0x01
-	JEQ   fetched
-	MOVQ  x+8(FP), R11
-	MOVL  8(DX), R9
-	MOVQ  idx+32(FP), R10
-	LEAQ  (R10)(R9*4), R9
-	MOVQ  R8, R10
-	JMP   more
-
-fetch:
-	MOVL       (R10), R12
-	IMULQ      BX, R12
-	PREFETCHT0 (R11)(R12*1)
-	PREFETCHT0 64(R11)(R12*1)
-	PREFETCHT0 128(R11)(R12*1)
-	PREFETCHT0 192(R11)(R12*1)
-	PREFETCHT0 256(R11)(R12*1)
-	ADDQ       $0x00000004, R10
-
-more:
-	CMPQ R10, R9
-	JNE  fetch
-
-fetched:
+	MOVL (DX), DI
+	MOVL 4(DX), R8
+	MOVQ idx+32(FP), R9
+	LEAQ (R9)(DI*4), DI
+	LEAQ (R9)(R8*4), R8
 	MOVQ heads+48(FP), R9
 	MOVQ x+8(FP), R10
 
@@ -3124,7 +2527,7 @@ write:
 	RET
 
 // func edgeScoreOwnGradAVX512_5(own *float32, x *float32, values *float32, off *uint32, idx *uint32, lists int, heads int, xRow uintptr, xHead uintptr, ownHead uintptr, lanes int, accumulate uint64, att *float32, out *float32, sum *float32, slope float32)
-// Requires: AVX, AVX512F, BMI2, MMX+
+// Requires: AVX, AVX512F, BMI2
 TEXT ·edgeScoreOwnGradAVX512_5(SB), NOSPLIT, $0-124
 	MOVQ         lanes+80(FP), AX
 	MOVL         $0xffffffff, CX
@@ -3140,38 +2543,11 @@ TEXT ·edgeScoreOwnGradAVX512_5(SB), NOSPLIT, $0-124
 	SHLQ         $0x02, SI
 
 list:
-	MOVL  (DX), DI
-	MOVL  4(DX), R8
-	MOVQ  idx+32(FP), R9
-	LEAQ  (R9)(DI*4), DI
-	LEAQ  (R9)(R8*4), R8
-	MOVQ  xHead+64(FP), R9
-	TESTQ R9, R9
-	JNZ   fetched
-	CMPQ  lists+40(FP), $0x01
-	JEQ   fetched
-	MOVQ  x+8(FP), R11
-	MOVL  8(DX), R9
-	MOVQ  idx+32(FP), R10
-	LEAQ  (R10)(R9*4), R9
-	MOVQ  R8, R10
-	JMP   more
-
-fetch:
-	MOVL       (R10), R12
-	IMULQ      BX, R12
-	PREFETCHT0 (R11)(R12*1)
-	PREFETCHT0 64(R11)(R12*1)
-	PREFETCHT0 128(R11)(R12*1)
-	PREFETCHT0 192(R11)(R12*1)
-	PREFETCHT0 256(R11)(R12*1)
-	ADDQ       $0x00000004, R10
-
-more:
-	CMPQ R10, R9
-	JNE  fetch
-
-fetched:
+	MOVL (DX), DI
+	MOVL 4(DX), R8
+	MOVQ idx+32(FP), R9
+	LEAQ (R9)(DI*4), DI
+	LEAQ (R9)(R8*4), R8
 	MOVQ heads+48(FP), R9
 	MOVQ x+8(FP), R10
 
@@ -3275,7 +2651,7 @@ write:
 	RET
 
 // func edgeScoreGradAVX512_6(own *float32, x *float32, values *float32, off *uint32, idx *uint32, lists int, heads int, xRow uintptr, xHead uintptr, ownHead uintptr, lanes int, accumulate uint64, att *float32, out *float32, sum *float32, slope float32)
-// Requires: AVX, AVX512F, BMI2, MMX+
+// Requires: AVX, AVX512F, BMI2
 TEXT ·edgeScoreGradAVX512_6(SB), NOSPLIT, $0-124
 	MOVQ         lanes+80(FP), AX
 	MOVL         $0xffffffff, CX
@@ -3291,39 +2667,11 @@ TEXT ·edgeScoreGradAVX512_6(SB), NOSPLIT, $0-124
 	SHLQ         $0x02, SI
 
 list:
-	MOVL  (DX), DI
-	MOVL  4(DX), R8
-	MOVQ  idx+32(FP), R9
-	LEAQ  (R9)(DI*4), DI
-	LEAQ  (R9)(R8*4), R8
-	MOVQ  xHead+64(FP), R9
-	TESTQ R9, R9
-	JNZ   fetched
-	CMPQ  lists+40(FP), $0x01
-	JEQ   fetched
-	MOVQ  x+8(FP), R11
-	MOVL  8(DX), R9
-	MOVQ  idx+32(FP), R10
-	LEAQ  (R10)(R9*4), R9
-	MOVQ  R8, R10
-	JMP   more
-
-fetch:
-	MOVL       (R10), R12
-	IMULQ      BX, R12
-	PREFETCHT0 (R11)(R12*1)
-	PREFETCHT0 64(R11)(R12*1)
-	PREFETCHT0 128(R11)(R12*1)
-	PREFETCHT0 192(R11)(R12*1)
-	PREFETCHT0 256(R11)(R12*1)
-	PREFETCHT0 320(R11)(R12*1)
-	ADDQ       $0x00000004, R10
-
-more:
-	CMPQ R10, R9
-	JNE  fetch
-
-fetched:
+	MOVL (DX), DI
+	MOVL 4(DX), R8
+	MOVQ idx+32(FP), R9
+	LEAQ (R9)(DI*4), DI
+	LEAQ (R9)(R8*4), R8
 	MOVQ heads+48(FP), R9
 	MOVQ x+8(FP), R10
 
@@ -3464,7 +2812,7 @@ write:
 	RET
 
 // func edgeScoreOwnGradAVX512_6(own *float32, x *float32, values *float32, off *uint32, idx *uint32, lists int, heads int, xRow uintptr, xHead uintptr, ownHead uintptr, lanes int, accumulate uint64, att *float32, out *float32, sum *float32, slope float32)
-// Requires: AVX, AVX512F, BMI2, MMX+
+// Requires: AVX, AVX512F, BMI2
 TEXT ·edgeScoreOwnGradAVX512_6(SB), NOSPLIT, $0-124
 	MOVQ         lanes+80(FP), AX
 	MOVL         $0xffffffff, CX
@@ -3480,39 +2828,11 @@ TEXT ·edgeScoreOwnGradAVX512_6(SB), NOSPLIT, $0-124
 	SHLQ         $0x02, SI
 
 list:
-	MOVL  (DX), DI
-	MOVL  4(DX), R8
-	MOVQ  idx+32(FP), R9
-	LEAQ  (R9)(DI*4), DI
-	LEAQ  (R9)(R8*4), R8
-	MOVQ  xHead+64(FP), R9
-	TESTQ R9, R9
-	JNZ   fetched
-	CMPQ  lists+40(FP), $0x01
-	JEQ   fetched
-	MOVQ  x+8(FP), R11
-	MOVL  8(DX), R9
-	MOVQ  idx+32(FP), R10
-	LEAQ  (R10)(R9*4), R9
-	MOVQ  R8, R10
-	JMP   more
-
-fetch:
-	MOVL       (R10), R12
-	IMULQ      BX, R12
-	PREFETCHT0 (R11)(R12*1)
-	PREFETCHT0 64(R11)(R12*1)
-	PREFETCHT0 128(R11)(R12*1)
-	PREFETCHT0 192(R11)(R12*1)
-	PREFETCHT0 256(R11)(R12*1)
-	PREFETCHT0 320(R11)(R12*1)
-	ADDQ       $0x00000004, R10
-
-more:
-	CMPQ R10, R9
-	JNE  fetch
-
-fetched:
+	MOVL (DX), DI
+	MOVL 4(DX), R8
+	MOVQ idx+32(FP), R9
+	LEAQ (R9)(DI*4), DI
+	LEAQ (R9)(R8*4), R8
 	MOVQ heads+48(FP), R9
 	MOVQ x+8(FP), R10
 

@@ -114,7 +114,7 @@ func (s *sumSet) columnSum(out, x []float32, rows, n int) {
 // entry. Products of several chunks of columns are added up.
 func (s *sumSet) edges(fn []edgeFunc, own, x, values []float32, l *lists, accumulate, sum bool) {
 	xHead := l.d
-	if l.shared {
+	if l.shared && l.heads > 1 {
 		xHead = 0
 	}
 	s.chunks(l.d, len(fn), func(col, vectors, lanes int) {

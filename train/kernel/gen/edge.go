@@ -48,7 +48,7 @@ func text(s isa, name string, vectors int, signature, doc string) {
 
 // edgeLoop is the loop over lists, heads and entries.
 type edgeLoop struct {
-	lines int           // of the cache, of the vectors of a row
+	lines int           // of the cache, of a row that may be shared; 0 if none is
 	own   reg.GPVirtual // the list's own row at the head: to write, or to multiply with
 	value reg.GPVirtual // where the edge value of the entry is
 	heads reg.GPVirtual // that are left
@@ -72,7 +72,9 @@ func (l *edgeLoop) run(own, value string, begin, entry, end func()) {
 	idx := loadGP(Param("idx"))
 	LEAQ(Mem{Base: idx, Index: list, Scale: 4}, list)
 	LEAQ(Mem{Base: idx, Index: listEnd, Scale: 4}, listEnd)
-	l.fetch(listEnd, off, xRow)
+	if l.lines > 0 {
+		l.fetch(listEnd, off, xRow)
+	}
 	Load(Param("heads"), heads)
 	Load(Param("x"), x)
 	Label("head")

@@ -60,7 +60,7 @@ func edgeScore(s isa, vectors int) {
 		acc[i] = s.vec()
 	}
 	slope, zero := s.broadcast(floatParam("slope")), s.zero()
-	l := edgeLoop{lines: (vectors*s.bytes + 63) / 64}
+	var l edgeLoop
 	l.run("own", "values", func() {
 		u.load(Mem{Base: l.own})
 		att.load(l.headAt("att"))
@@ -96,7 +96,7 @@ func edgeScoreGrad(s isa, vectors int, withAtt bool) {
 		att.acc = append(att.acc, s.vec())
 	}
 	slope, zero := s.broadcast(floatParam("slope")), s.zero()
-	l := edgeLoop{lines: (vectors*s.bytes + 63) / 64}
+	var l edgeLoop
 	l.run("own", "values", func() {
 		u.load(Mem{Base: l.own})
 		grad.clear()
