@@ -25,7 +25,7 @@ func refGEMM(c, a, b view, m, k, n int, accumulate bool) {
 			clear(row)
 		}
 		for t, v := range a.row(i, k) {
-			for j, w := range b.row(t, n) {
+			for j, w := range b.row(t, n)[:len(row)] {
 				row[j] += v * w
 			}
 		}
