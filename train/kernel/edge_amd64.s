@@ -3,7 +3,7 @@
 #include "textflag.h"
 
 // func edgeSumAVX2_1(out *float32, x *float32, weight *float32, off *uint32, idx *uint32, lists int, heads int, xRow uintptr, xHead uintptr, ownHead uintptr, lanes int, accumulate uint64)
-// Requires: AVX, FMA3, MMX+
+// Requires: AVX, CMOV, FMA3, MMX+
 TEXT ·edgeSumAVX2_1(SB), NOSPLIT, $0-96
 	MOVQ    lanes+80(FP), AX
 	LEAQ    laneWindow<>+0(SB), CX
@@ -16,66 +16,68 @@ TEXT ·edgeSumAVX2_1(SB), NOSPLIT, $0-96
 	MOVQ    xRow+56(FP), BX
 	MOVQ    heads+48(FP), SI
 	SHLQ    $0x02, SI
+	MOVQ    lists+40(FP), DI
+	MOVQ    idx+32(FP), R8
+	MOVL    (DX)(DI*4), DI
+	LEAQ    (R8)(DI*4), DI
+	MOVQ    DI, off+24(FP)
 
 list:
-	MOVL  (DX), DI
-	MOVL  4(DX), R8
-	MOVQ  idx+32(FP), R9
-	LEAQ  (R9)(DI*4), DI
-	LEAQ  (R9)(R8*4), R8
-	MOVQ  xHead+64(FP), R9
-	TESTQ R9, R9
-	JNZ   fetched
-	CMPQ  lists+40(FP), $0x01
-	JEQ   fetched
-	MOVQ  x+8(FP), R11
-	MOVL  8(DX), R9
-	MOVQ  idx+32(FP), R10
-	LEAQ  (R10)(R9*4), R9
-	MOVQ  R8, R10
-	JMP   more
+	MOVL    (DX), R9
+	MOVL    4(DX), R10
+	MOVQ    idx+32(FP), DI
+	LEAQ    (DI)(R9*4), R9
+	LEAQ    (DI)(R10*4), R10
+	XORL    R8, R8
+	XORL    DI, DI
+	CMPQ    xHead+64(FP), $0x00
+	JNE     ahead
+	MOVQ    R10, R11
+	SUBQ    R9, R11
+	MOVQ    off+24(FP), DI
+	SUBQ    R10, DI
+	CMPQ    R11, DI
+	CMOVQLT R11, DI
 
-fetch:
-	MOVL       (R10), R12
-	IMULQ      BX, R12
-	PREFETCHT0 (R11)(R12*1)
-	ADDQ       $0x00000004, R10
-
-more:
-	CMPQ R10, R9
-	JNE  fetch
-
-fetched:
-	MOVQ heads+48(FP), R9
-	MOVQ x+8(FP), R10
+ahead:
+	MOVQ heads+48(FP), R11
+	MOVQ x+8(FP), R12
 
 head:
-	MOVQ       DI, R12
-	MOVQ       CX, R13
+	MOVQ       R9, R14
+	MOVQ       CX, R15
 	VXORPS     Y2, Y2, Y2
-	MOVQ       accumulate+88(FP), R11
-	TESTQ      R11, R11
+	MOVQ       accumulate+88(FP), R13
+	TESTQ      R13, R13
 	JZ         begun
 	VMASKMOVPS (AX), Y0, Y2
 
 begun:
-	CMPQ R12, R8
+	CMPQ R14, R10
 	JEQ  store
 
 entry:
-	MOVL         (R12), R11
-	IMULQ        BX, R11
-	VBROADCASTSS (R13), Y3
-	VMASKMOVPS   (R10)(R11*1), Y0, Y1
+	TESTQ      DI, DI
+	JZ         fetched
+	MOVL       (R14)(DI*1), R13
+	IMULQ      BX, R13
+	ADDQ       R8, R13
+	PREFETCHT0 (R12)(R13*1)
+
+fetched:
+	MOVL         (R14), R13
+	IMULQ        BX, R13
+	VBROADCASTSS (R15), Y3
+	VMASKMOVPS   (R12)(R13*1), Y0, Y1
 	VFMADD231PS  Y1, Y3, Y2
-	ADDQ         $0x00000004, R12
-	ADDQ         SI, R13
-	CMPQ         R12, R8
+	ADDQ         $0x00000004, R14
+	ADDQ         SI, R15
+	CMPQ         R14, R10
 	JNE          entry
 
 store:
-	MOVQ    lanes+80(FP), R11
-	CMPQ    R11, $0x00000008
+	MOVQ    lanes+80(FP), R13
+	CMPQ    R13, $0x00000008
 	JNE     part
 	VMOVUPS Y2, (AX)
 	JMP     stored
@@ -85,15 +87,15 @@ part:
 
 stored:
 	ADDQ  ownHead+72(FP), AX
-	ADDQ  xHead+64(FP), R10
+	ADDQ  xHead+64(FP), R12
 	ADDQ  $0x00000004, CX
-	DECQ  R9
+	DECQ  R11
 	JNZ   head
 	SUBQ  SI, CX
-	SUBQ  DI, R8
-	SHRQ  $0x02, R8
-	IMULQ SI, R8
-	ADDQ  R8, CX
+	SUBQ  R9, R10
+	SHRQ  $0x02, R10
+	IMULQ SI, R10
+	ADDQ  R10, CX
 	ADDQ  $0x00000004, DX
 	DECQ  lists+40(FP)
 	JNZ   list
@@ -119,7 +121,7 @@ DATA laneWindow<>+60(SB)/4, $0x00000000
 GLOBL laneWindow<>(SB), RODATA|NOPTR, $64
 
 // func edgeDotAVX2_1(own *float32, x *float32, dw *float32, off *uint32, idx *uint32, lists int, heads int, xRow uintptr, xHead uintptr, ownHead uintptr, lanes int, accumulate uint64)
-// Requires: AVX, MMX+
+// Requires: AVX, CMOV, MMX+
 TEXT ·edgeDotAVX2_1(SB), NOSPLIT, $0-96
 	MOVQ    lanes+80(FP), AX
 	LEAQ    laneWindow<>+0(SB), CX
@@ -132,50 +134,52 @@ TEXT ·edgeDotAVX2_1(SB), NOSPLIT, $0-96
 	MOVQ    xRow+56(FP), BX
 	MOVQ    heads+48(FP), SI
 	SHLQ    $0x02, SI
+	MOVQ    lists+40(FP), DI
+	MOVQ    idx+32(FP), R8
+	MOVL    (DX)(DI*4), DI
+	LEAQ    (R8)(DI*4), DI
+	MOVQ    DI, off+24(FP)
 
 list:
-	MOVL  (DX), DI
-	MOVL  4(DX), R8
-	MOVQ  idx+32(FP), R9
-	LEAQ  (R9)(DI*4), DI
-	LEAQ  (R9)(R8*4), R8
-	MOVQ  xHead+64(FP), R9
-	TESTQ R9, R9
-	JNZ   fetched
-	CMPQ  lists+40(FP), $0x01
-	JEQ   fetched
-	MOVQ  x+8(FP), R11
-	MOVL  8(DX), R9
-	MOVQ  idx+32(FP), R10
-	LEAQ  (R10)(R9*4), R9
-	MOVQ  R8, R10
-	JMP   more
+	MOVL    (DX), R9
+	MOVL    4(DX), R10
+	MOVQ    idx+32(FP), DI
+	LEAQ    (DI)(R9*4), R9
+	LEAQ    (DI)(R10*4), R10
+	XORL    R8, R8
+	XORL    DI, DI
+	CMPQ    xHead+64(FP), $0x00
+	JNE     ahead
+	MOVQ    R10, R11
+	SUBQ    R9, R11
+	MOVQ    off+24(FP), DI
+	SUBQ    R10, DI
+	CMPQ    R11, DI
+	CMOVQLT R11, DI
 
-fetch:
-	MOVL       (R10), R12
-	IMULQ      BX, R12
-	PREFETCHT0 (R11)(R12*1)
-	ADDQ       $0x00000004, R10
-
-more:
-	CMPQ R10, R9
-	JNE  fetch
-
-fetched:
-	MOVQ heads+48(FP), R9
-	MOVQ x+8(FP), R10
+ahead:
+	MOVQ heads+48(FP), R11
+	MOVQ x+8(FP), R12
 
 head:
-	MOVQ       DI, R12
-	MOVQ       CX, R13
+	MOVQ       R9, R14
+	MOVQ       CX, R15
 	VMASKMOVPS (AX), Y2, Y3
-	CMPQ       R12, R8
+	CMPQ       R14, R10
 	JEQ        store
 
 entry:
-	MOVL         (R12), R11
-	IMULQ        BX, R11
-	VMASKMOVPS   (R10)(R11*1), Y2, Y0
+	TESTQ      DI, DI
+	JZ         fetched
+	MOVL       (R14)(DI*1), R13
+	IMULQ      BX, R13
+	ADDQ       R8, R13
+	PREFETCHT0 (R12)(R13*1)
+
+fetched:
+	MOVL         (R14), R13
+	IMULQ        BX, R13
+	VMASKMOVPS   (R12)(R13*1), Y2, Y0
 	VMULPS       Y0, Y3, Y0
 	VMOVAPS      Y0, Y0
 	VEXTRACTF128 $0x01, Y0, X1
@@ -186,26 +190,26 @@ entry:
 	VADDPS       X1, X0, X0
 	CMPQ         accumulate+88(FP), $0x00
 	JEQ          write
-	VADDSS       (R13), X0, X0
+	VADDSS       (R15), X0, X0
 
 write:
-	VMOVSS X0, (R13)
-	ADDQ   $0x00000004, R12
-	ADDQ   SI, R13
-	CMPQ   R12, R8
+	VMOVSS X0, (R15)
+	ADDQ   $0x00000004, R14
+	ADDQ   SI, R15
+	CMPQ   R14, R10
 	JNE    entry
 
 store:
 	ADDQ  ownHead+72(FP), AX
-	ADDQ  xHead+64(FP), R10
+	ADDQ  xHead+64(FP), R12
 	ADDQ  $0x00000004, CX
-	DECQ  R9
+	DECQ  R11
 	JNZ   head
 	SUBQ  SI, CX
-	SUBQ  DI, R8
-	SHRQ  $0x02, R8
-	IMULQ SI, R8
-	ADDQ  R8, CX
+	SUBQ  R9, R10
+	SHRQ  $0x02, R10
+	IMULQ SI, R10
+	ADDQ  R10, CX
 	ADDQ  $0x00000004, DX
 	DECQ  lists+40(FP)
 	JNZ   list
@@ -213,7 +217,7 @@ store:
 	RET
 
 // func edgeSumAVX2_2(out *float32, x *float32, weight *float32, off *uint32, idx *uint32, lists int, heads int, xRow uintptr, xHead uintptr, ownHead uintptr, lanes int, accumulate uint64)
-// Requires: AVX, FMA3, MMX+
+// Requires: AVX, CMOV, FMA3, MMX+
 TEXT ·edgeSumAVX2_2(SB), NOSPLIT, $0-96
 	MOVQ    lanes+80(FP), AX
 	LEAQ    laneWindow<>+0(SB), CX
@@ -226,70 +230,72 @@ TEXT ·edgeSumAVX2_2(SB), NOSPLIT, $0-96
 	MOVQ    xRow+56(FP), BX
 	MOVQ    heads+48(FP), SI
 	SHLQ    $0x02, SI
+	MOVQ    lists+40(FP), DI
+	MOVQ    idx+32(FP), R8
+	MOVL    (DX)(DI*4), DI
+	LEAQ    (R8)(DI*4), DI
+	MOVQ    DI, off+24(FP)
 
 list:
-	MOVL  (DX), DI
-	MOVL  4(DX), R8
-	MOVQ  idx+32(FP), R9
-	LEAQ  (R9)(DI*4), DI
-	LEAQ  (R9)(R8*4), R8
-	MOVQ  xHead+64(FP), R9
-	TESTQ R9, R9
-	JNZ   fetched
-	CMPQ  lists+40(FP), $0x01
-	JEQ   fetched
-	MOVQ  x+8(FP), R11
-	MOVL  8(DX), R9
-	MOVQ  idx+32(FP), R10
-	LEAQ  (R10)(R9*4), R9
-	MOVQ  R8, R10
-	JMP   more
+	MOVL    (DX), R9
+	MOVL    4(DX), R10
+	MOVQ    idx+32(FP), DI
+	LEAQ    (DI)(R9*4), R9
+	LEAQ    (DI)(R10*4), R10
+	XORL    R8, R8
+	XORL    DI, DI
+	CMPQ    xHead+64(FP), $0x00
+	JNE     ahead
+	MOVQ    R10, R11
+	SUBQ    R9, R11
+	MOVQ    off+24(FP), DI
+	SUBQ    R10, DI
+	CMPQ    R11, DI
+	CMOVQLT R11, DI
 
-fetch:
-	MOVL       (R10), R12
-	IMULQ      BX, R12
-	PREFETCHT0 (R11)(R12*1)
-	ADDQ       $0x00000004, R10
-
-more:
-	CMPQ R10, R9
-	JNE  fetch
-
-fetched:
-	MOVQ heads+48(FP), R9
-	MOVQ x+8(FP), R10
+ahead:
+	MOVQ heads+48(FP), R11
+	MOVQ x+8(FP), R12
 
 head:
-	MOVQ       DI, R12
-	MOVQ       CX, R13
+	MOVQ       R9, R14
+	MOVQ       CX, R15
 	VXORPS     Y2, Y2, Y2
 	VXORPS     Y3, Y3, Y3
-	MOVQ       accumulate+88(FP), R11
-	TESTQ      R11, R11
+	MOVQ       accumulate+88(FP), R13
+	TESTQ      R13, R13
 	JZ         begun
 	VMOVUPS    (AX), Y2
 	VMASKMOVPS 32(AX), Y0, Y3
 
 begun:
-	CMPQ R12, R8
+	CMPQ R14, R10
 	JEQ  store
 
 entry:
-	MOVL         (R12), R11
-	IMULQ        BX, R11
-	VBROADCASTSS (R13), Y4
-	VFMADD231PS  (R10)(R11*1), Y4, Y2
-	VMASKMOVPS   32(R10)(R11*1), Y0, Y1
+	TESTQ      DI, DI
+	JZ         fetched
+	MOVL       (R14)(DI*1), R13
+	IMULQ      BX, R13
+	ADDQ       R8, R13
+	PREFETCHT0 (R12)(R13*1)
+
+fetched:
+	MOVL         (R14), R13
+	IMULQ        BX, R13
+	VBROADCASTSS (R15), Y4
+	VFMADD231PS  (R12)(R13*1), Y4, Y2
+	VMASKMOVPS   32(R12)(R13*1), Y0, Y1
 	VFMADD231PS  Y1, Y4, Y3
-	ADDQ         $0x00000004, R12
-	ADDQ         SI, R13
-	CMPQ         R12, R8
+	ADDQ         $0x00000004, R14
+	ADDQ         SI, R15
+	CMPQ         R14, R10
 	JNE          entry
 
 store:
 	VMOVUPS Y2, (AX)
-	MOVQ    lanes+80(FP), R11
-	CMPQ    R11, $0x00000008
+	MOVQ    lanes+80(FP), R13
+	CMPQ    R13, $0x00000008
 	JNE     part
 	VMOVUPS Y3, 32(AX)
 	JMP     stored
@@ -299,15 +305,15 @@ part:
 
 stored:
 	ADDQ  ownHead+72(FP), AX
-	ADDQ  xHead+64(FP), R10
+	ADDQ  xHead+64(FP), R12
 	ADDQ  $0x00000004, CX
-	DECQ  R9
+	DECQ  R11
 	JNZ   head
 	SUBQ  SI, CX
-	SUBQ  DI, R8
-	SHRQ  $0x02, R8
-	IMULQ SI, R8
-	ADDQ  R8, CX
+	SUBQ  R9, R10
+	SHRQ  $0x02, R10
+	IMULQ SI, R10
+	ADDQ  R10, CX
 	ADDQ  $0x00000004, DX
 	DECQ  lists+40(FP)
 	JNZ   list
@@ -315,7 +321,7 @@ stored:
 	RET
 
 // func edgeDotAVX2_2(own *float32, x *float32, dw *float32, off *uint32, idx *uint32, lists int, heads int, xRow uintptr, xHead uintptr, ownHead uintptr, lanes int, accumulate uint64)
-// Requires: AVX, MMX+
+// Requires: AVX, CMOV, MMX+
 TEXT ·edgeDotAVX2_2(SB), NOSPLIT, $0-96
 	MOVQ    lanes+80(FP), AX
 	LEAQ    laneWindow<>+0(SB), CX
@@ -328,52 +334,54 @@ TEXT ·edgeDotAVX2_2(SB), NOSPLIT, $0-96
 	MOVQ    xRow+56(FP), BX
 	MOVQ    heads+48(FP), SI
 	SHLQ    $0x02, SI
+	MOVQ    lists+40(FP), DI
+	MOVQ    idx+32(FP), R8
+	MOVL    (DX)(DI*4), DI
+	LEAQ    (R8)(DI*4), DI
+	MOVQ    DI, off+24(FP)
 
 list:
-	MOVL  (DX), DI
-	MOVL  4(DX), R8
-	MOVQ  idx+32(FP), R9
-	LEAQ  (R9)(DI*4), DI
-	LEAQ  (R9)(R8*4), R8
-	MOVQ  xHead+64(FP), R9
-	TESTQ R9, R9
-	JNZ   fetched
-	CMPQ  lists+40(FP), $0x01
-	JEQ   fetched
-	MOVQ  x+8(FP), R11
-	MOVL  8(DX), R9
-	MOVQ  idx+32(FP), R10
-	LEAQ  (R10)(R9*4), R9
-	MOVQ  R8, R10
-	JMP   more
+	MOVL    (DX), R9
+	MOVL    4(DX), R10
+	MOVQ    idx+32(FP), DI
+	LEAQ    (DI)(R9*4), R9
+	LEAQ    (DI)(R10*4), R10
+	XORL    R8, R8
+	XORL    DI, DI
+	CMPQ    xHead+64(FP), $0x00
+	JNE     ahead
+	MOVQ    R10, R11
+	SUBQ    R9, R11
+	MOVQ    off+24(FP), DI
+	SUBQ    R10, DI
+	CMPQ    R11, DI
+	CMOVQLT R11, DI
 
-fetch:
-	MOVL       (R10), R12
-	IMULQ      BX, R12
-	PREFETCHT0 (R11)(R12*1)
-	ADDQ       $0x00000004, R10
-
-more:
-	CMPQ R10, R9
-	JNE  fetch
-
-fetched:
-	MOVQ heads+48(FP), R9
-	MOVQ x+8(FP), R10
+ahead:
+	MOVQ heads+48(FP), R11
+	MOVQ x+8(FP), R12
 
 head:
-	MOVQ       DI, R12
-	MOVQ       CX, R13
+	MOVQ       R9, R14
+	MOVQ       CX, R15
 	VMOVUPS    (AX), Y3
 	VMASKMOVPS 32(AX), Y2, Y4
-	CMPQ       R12, R8
+	CMPQ       R14, R10
 	JEQ        store
 
 entry:
-	MOVL         (R12), R11
-	IMULQ        BX, R11
-	VMULPS       (R10)(R11*1), Y3, Y1
-	VMASKMOVPS   32(R10)(R11*1), Y2, Y0
+	TESTQ      DI, DI
+	JZ         fetched
+	MOVL       (R14)(DI*1), R13
+	IMULQ      BX, R13
+	ADDQ       R8, R13
+	PREFETCHT0 (R12)(R13*1)
+
+fetched:
+	MOVL         (R14), R13
+	IMULQ        BX, R13
+	VMULPS       (R12)(R13*1), Y3, Y1
+	VMASKMOVPS   32(R12)(R13*1), Y2, Y0
 	VMULPS       Y0, Y4, Y0
 	VADDPS       Y0, Y1, Y1
 	VMOVAPS      Y1, Y0
@@ -385,26 +393,26 @@ entry:
 	VADDPS       X1, X0, X0
 	CMPQ         accumulate+88(FP), $0x00
 	JEQ          write
-	VADDSS       (R13), X0, X0
+	VADDSS       (R15), X0, X0
 
 write:
-	VMOVSS X0, (R13)
-	ADDQ   $0x00000004, R12
-	ADDQ   SI, R13
-	CMPQ   R12, R8
+	VMOVSS X0, (R15)
+	ADDQ   $0x00000004, R14
+	ADDQ   SI, R15
+	CMPQ   R14, R10
 	JNE    entry
 
 store:
 	ADDQ  ownHead+72(FP), AX
-	ADDQ  xHead+64(FP), R10
+	ADDQ  xHead+64(FP), R12
 	ADDQ  $0x00000004, CX
-	DECQ  R9
+	DECQ  R11
 	JNZ   head
 	SUBQ  SI, CX
-	SUBQ  DI, R8
-	SHRQ  $0x02, R8
-	IMULQ SI, R8
-	ADDQ  R8, CX
+	SUBQ  R9, R10
+	SHRQ  $0x02, R10
+	IMULQ SI, R10
+	ADDQ  R10, CX
 	ADDQ  $0x00000004, DX
 	DECQ  lists+40(FP)
 	JNZ   list
@@ -412,7 +420,7 @@ store:
 	RET
 
 // func edgeSumAVX2_3(out *float32, x *float32, weight *float32, off *uint32, idx *uint32, lists int, heads int, xRow uintptr, xHead uintptr, ownHead uintptr, lanes int, accumulate uint64)
-// Requires: AVX, FMA3, MMX+
+// Requires: AVX, CMOV, FMA3, MMX+
 TEXT ·edgeSumAVX2_3(SB), NOSPLIT, $0-96
 	MOVQ    lanes+80(FP), AX
 	LEAQ    laneWindow<>+0(SB), CX
@@ -425,75 +433,77 @@ TEXT ·edgeSumAVX2_3(SB), NOSPLIT, $0-96
 	MOVQ    xRow+56(FP), BX
 	MOVQ    heads+48(FP), SI
 	SHLQ    $0x02, SI
+	MOVQ    lists+40(FP), DI
+	MOVQ    idx+32(FP), R8
+	MOVL    (DX)(DI*4), DI
+	LEAQ    (R8)(DI*4), DI
+	MOVQ    DI, off+24(FP)
 
 list:
-	MOVL  (DX), DI
-	MOVL  4(DX), R8
-	MOVQ  idx+32(FP), R9
-	LEAQ  (R9)(DI*4), DI
-	LEAQ  (R9)(R8*4), R8
-	MOVQ  xHead+64(FP), R9
-	TESTQ R9, R9
-	JNZ   fetched
-	CMPQ  lists+40(FP), $0x01
-	JEQ   fetched
-	MOVQ  x+8(FP), R11
-	MOVL  8(DX), R9
-	MOVQ  idx+32(FP), R10
-	LEAQ  (R10)(R9*4), R9
-	MOVQ  R8, R10
-	JMP   more
+	MOVL    (DX), R9
+	MOVL    4(DX), R10
+	MOVQ    idx+32(FP), DI
+	LEAQ    (DI)(R9*4), R9
+	LEAQ    (DI)(R10*4), R10
+	XORL    R8, R8
+	XORL    DI, DI
+	CMPQ    xHead+64(FP), $0x00
+	JNE     ahead
+	MOVQ    R10, R11
+	SUBQ    R9, R11
+	MOVQ    off+24(FP), DI
+	SUBQ    R10, DI
+	CMPQ    R11, DI
+	CMOVQLT R11, DI
 
-fetch:
-	MOVL       (R10), R12
-	IMULQ      BX, R12
-	PREFETCHT0 (R11)(R12*1)
-	PREFETCHT0 64(R11)(R12*1)
-	ADDQ       $0x00000004, R10
-
-more:
-	CMPQ R10, R9
-	JNE  fetch
-
-fetched:
-	MOVQ heads+48(FP), R9
-	MOVQ x+8(FP), R10
+ahead:
+	MOVQ heads+48(FP), R11
+	MOVQ x+8(FP), R12
 
 head:
-	MOVQ       DI, R12
-	MOVQ       CX, R13
+	MOVQ       R9, R14
+	MOVQ       CX, R15
 	VXORPS     Y2, Y2, Y2
 	VXORPS     Y3, Y3, Y3
 	VXORPS     Y4, Y4, Y4
-	MOVQ       accumulate+88(FP), R11
-	TESTQ      R11, R11
+	MOVQ       accumulate+88(FP), R13
+	TESTQ      R13, R13
 	JZ         begun
 	VMOVUPS    (AX), Y2
 	VMOVUPS    32(AX), Y3
 	VMASKMOVPS 64(AX), Y0, Y4
 
 begun:
-	CMPQ R12, R8
+	CMPQ R14, R10
 	JEQ  store
 
 entry:
-	MOVL         (R12), R11
-	IMULQ        BX, R11
-	VBROADCASTSS (R13), Y5
-	VFMADD231PS  (R10)(R11*1), Y5, Y2
-	VFMADD231PS  32(R10)(R11*1), Y5, Y3
-	VMASKMOVPS   64(R10)(R11*1), Y0, Y1
+	TESTQ      DI, DI
+	JZ         fetched
+	MOVL       (R14)(DI*1), R13
+	IMULQ      BX, R13
+	ADDQ       R8, R13
+	PREFETCHT0 (R12)(R13*1)
+	PREFETCHT0 64(R12)(R13*1)
+
+fetched:
+	MOVL         (R14), R13
+	IMULQ        BX, R13
+	VBROADCASTSS (R15), Y5
+	VFMADD231PS  (R12)(R13*1), Y5, Y2
+	VFMADD231PS  32(R12)(R13*1), Y5, Y3
+	VMASKMOVPS   64(R12)(R13*1), Y0, Y1
 	VFMADD231PS  Y1, Y5, Y4
-	ADDQ         $0x00000004, R12
-	ADDQ         SI, R13
-	CMPQ         R12, R8
+	ADDQ         $0x00000004, R14
+	ADDQ         SI, R15
+	CMPQ         R14, R10
 	JNE          entry
 
 store:
 	VMOVUPS Y2, (AX)
 	VMOVUPS Y3, 32(AX)
-	MOVQ    lanes+80(FP), R11
-	CMPQ    R11, $0x00000008
+	MOVQ    lanes+80(FP), R13
+	CMPQ    R13, $0x00000008
 	JNE     part
 	VMOVUPS Y4, 64(AX)
 	JMP     stored
@@ -503,15 +513,15 @@ part:
 
 stored:
 	ADDQ  ownHead+72(FP), AX
-	ADDQ  xHead+64(FP), R10
+	ADDQ  xHead+64(FP), R12
 	ADDQ  $0x00000004, CX
-	DECQ  R9
+	DECQ  R11
 	JNZ   head
 	SUBQ  SI, CX
-	SUBQ  DI, R8
-	SHRQ  $0x02, R8
-	IMULQ SI, R8
-	ADDQ  R8, CX
+	SUBQ  R9, R10
+	SHRQ  $0x02, R10
+	IMULQ SI, R10
+	ADDQ  R10, CX
 	ADDQ  $0x00000004, DX
 	DECQ  lists+40(FP)
 	JNZ   list
@@ -519,7 +529,7 @@ stored:
 	RET
 
 // func edgeDotAVX2_3(own *float32, x *float32, dw *float32, off *uint32, idx *uint32, lists int, heads int, xRow uintptr, xHead uintptr, ownHead uintptr, lanes int, accumulate uint64)
-// Requires: AVX, MMX+
+// Requires: AVX, CMOV, MMX+
 TEXT ·edgeDotAVX2_3(SB), NOSPLIT, $0-96
 	MOVQ    lanes+80(FP), AX
 	LEAQ    laneWindow<>+0(SB), CX
@@ -532,55 +542,57 @@ TEXT ·edgeDotAVX2_3(SB), NOSPLIT, $0-96
 	MOVQ    xRow+56(FP), BX
 	MOVQ    heads+48(FP), SI
 	SHLQ    $0x02, SI
+	MOVQ    lists+40(FP), DI
+	MOVQ    idx+32(FP), R8
+	MOVL    (DX)(DI*4), DI
+	LEAQ    (R8)(DI*4), DI
+	MOVQ    DI, off+24(FP)
 
 list:
-	MOVL  (DX), DI
-	MOVL  4(DX), R8
-	MOVQ  idx+32(FP), R9
-	LEAQ  (R9)(DI*4), DI
-	LEAQ  (R9)(R8*4), R8
-	MOVQ  xHead+64(FP), R9
-	TESTQ R9, R9
-	JNZ   fetched
-	CMPQ  lists+40(FP), $0x01
-	JEQ   fetched
-	MOVQ  x+8(FP), R11
-	MOVL  8(DX), R9
-	MOVQ  idx+32(FP), R10
-	LEAQ  (R10)(R9*4), R9
-	MOVQ  R8, R10
-	JMP   more
+	MOVL    (DX), R9
+	MOVL    4(DX), R10
+	MOVQ    idx+32(FP), DI
+	LEAQ    (DI)(R9*4), R9
+	LEAQ    (DI)(R10*4), R10
+	XORL    R8, R8
+	XORL    DI, DI
+	CMPQ    xHead+64(FP), $0x00
+	JNE     ahead
+	MOVQ    R10, R11
+	SUBQ    R9, R11
+	MOVQ    off+24(FP), DI
+	SUBQ    R10, DI
+	CMPQ    R11, DI
+	CMOVQLT R11, DI
 
-fetch:
-	MOVL       (R10), R12
-	IMULQ      BX, R12
-	PREFETCHT0 (R11)(R12*1)
-	PREFETCHT0 64(R11)(R12*1)
-	ADDQ       $0x00000004, R10
-
-more:
-	CMPQ R10, R9
-	JNE  fetch
-
-fetched:
-	MOVQ heads+48(FP), R9
-	MOVQ x+8(FP), R10
+ahead:
+	MOVQ heads+48(FP), R11
+	MOVQ x+8(FP), R12
 
 head:
-	MOVQ       DI, R12
-	MOVQ       CX, R13
+	MOVQ       R9, R14
+	MOVQ       CX, R15
 	VMOVUPS    (AX), Y3
 	VMOVUPS    32(AX), Y4
 	VMASKMOVPS 64(AX), Y2, Y5
-	CMPQ       R12, R8
+	CMPQ       R14, R10
 	JEQ        store
 
 entry:
-	MOVL         (R12), R11
-	IMULQ        BX, R11
-	VMULPS       (R10)(R11*1), Y3, Y1
-	VMULPS       32(R10)(R11*1), Y4, Y6
-	VMASKMOVPS   64(R10)(R11*1), Y2, Y0
+	TESTQ      DI, DI
+	JZ         fetched
+	MOVL       (R14)(DI*1), R13
+	IMULQ      BX, R13
+	ADDQ       R8, R13
+	PREFETCHT0 (R12)(R13*1)
+	PREFETCHT0 64(R12)(R13*1)
+
+fetched:
+	MOVL         (R14), R13
+	IMULQ        BX, R13
+	VMULPS       (R12)(R13*1), Y3, Y1
+	VMULPS       32(R12)(R13*1), Y4, Y6
+	VMASKMOVPS   64(R12)(R13*1), Y2, Y0
 	VMULPS       Y0, Y5, Y0
 	VADDPS       Y0, Y1, Y1
 	VADDPS       Y6, Y1, Y1
@@ -593,26 +605,26 @@ entry:
 	VADDPS       X1, X0, X0
 	CMPQ         accumulate+88(FP), $0x00
 	JEQ          write
-	VADDSS       (R13), X0, X0
+	VADDSS       (R15), X0, X0
 
 write:
-	VMOVSS X0, (R13)
-	ADDQ   $0x00000004, R12
-	ADDQ   SI, R13
-	CMPQ   R12, R8
+	VMOVSS X0, (R15)
+	ADDQ   $0x00000004, R14
+	ADDQ   SI, R15
+	CMPQ   R14, R10
 	JNE    entry
 
 store:
 	ADDQ  ownHead+72(FP), AX
-	ADDQ  xHead+64(FP), R10
+	ADDQ  xHead+64(FP), R12
 	ADDQ  $0x00000004, CX
-	DECQ  R9
+	DECQ  R11
 	JNZ   head
 	SUBQ  SI, CX
-	SUBQ  DI, R8
-	SHRQ  $0x02, R8
-	IMULQ SI, R8
-	ADDQ  R8, CX
+	SUBQ  R9, R10
+	SHRQ  $0x02, R10
+	IMULQ SI, R10
+	ADDQ  R10, CX
 	ADDQ  $0x00000004, DX
 	DECQ  lists+40(FP)
 	JNZ   list
@@ -620,7 +632,7 @@ store:
 	RET
 
 // func edgeSumAVX2_4(out *float32, x *float32, weight *float32, off *uint32, idx *uint32, lists int, heads int, xRow uintptr, xHead uintptr, ownHead uintptr, lanes int, accumulate uint64)
-// Requires: AVX, FMA3, MMX+
+// Requires: AVX, CMOV, FMA3, MMX+
 TEXT ·edgeSumAVX2_4(SB), NOSPLIT, $0-96
 	MOVQ    lanes+80(FP), AX
 	LEAQ    laneWindow<>+0(SB), CX
@@ -633,49 +645,42 @@ TEXT ·edgeSumAVX2_4(SB), NOSPLIT, $0-96
 	MOVQ    xRow+56(FP), BX
 	MOVQ    heads+48(FP), SI
 	SHLQ    $0x02, SI
+	MOVQ    lists+40(FP), DI
+	MOVQ    idx+32(FP), R8
+	MOVL    (DX)(DI*4), DI
+	LEAQ    (R8)(DI*4), DI
+	MOVQ    DI, off+24(FP)
 
 list:
-	MOVL  (DX), DI
-	MOVL  4(DX), R8
-	MOVQ  idx+32(FP), R9
-	LEAQ  (R9)(DI*4), DI
-	LEAQ  (R9)(R8*4), R8
-	MOVQ  xHead+64(FP), R9
-	TESTQ R9, R9
-	JNZ   fetched
-	CMPQ  lists+40(FP), $0x01
-	JEQ   fetched
-	MOVQ  x+8(FP), R11
-	MOVL  8(DX), R9
-	MOVQ  idx+32(FP), R10
-	LEAQ  (R10)(R9*4), R9
-	MOVQ  R8, R10
-	JMP   more
+	MOVL    (DX), R9
+	MOVL    4(DX), R10
+	MOVQ    idx+32(FP), DI
+	LEAQ    (DI)(R9*4), R9
+	LEAQ    (DI)(R10*4), R10
+	XORL    R8, R8
+	XORL    DI, DI
+	CMPQ    xHead+64(FP), $0x00
+	JNE     ahead
+	MOVQ    R10, R11
+	SUBQ    R9, R11
+	MOVQ    off+24(FP), DI
+	SUBQ    R10, DI
+	CMPQ    R11, DI
+	CMOVQLT R11, DI
 
-fetch:
-	MOVL       (R10), R12
-	IMULQ      BX, R12
-	PREFETCHT0 (R11)(R12*1)
-	PREFETCHT0 64(R11)(R12*1)
-	ADDQ       $0x00000004, R10
-
-more:
-	CMPQ R10, R9
-	JNE  fetch
-
-fetched:
-	MOVQ heads+48(FP), R9
-	MOVQ x+8(FP), R10
+ahead:
+	MOVQ heads+48(FP), R11
+	MOVQ x+8(FP), R12
 
 head:
-	MOVQ       DI, R12
-	MOVQ       CX, R13
+	MOVQ       R9, R14
+	MOVQ       CX, R15
 	VXORPS     Y2, Y2, Y2
 	VXORPS     Y3, Y3, Y3
 	VXORPS     Y4, Y4, Y4
 	VXORPS     Y5, Y5, Y5
-	MOVQ       accumulate+88(FP), R11
-	TESTQ      R11, R11
+	MOVQ       accumulate+88(FP), R13
+	TESTQ      R13, R13
 	JZ         begun
 	VMOVUPS    (AX), Y2
 	VMOVUPS    32(AX), Y3
@@ -683,29 +688,38 @@ head:
 	VMASKMOVPS 96(AX), Y0, Y5
 
 begun:
-	CMPQ R12, R8
+	CMPQ R14, R10
 	JEQ  store
 
 entry:
-	MOVL         (R12), R11
-	IMULQ        BX, R11
-	VBROADCASTSS (R13), Y6
-	VFMADD231PS  (R10)(R11*1), Y6, Y2
-	VFMADD231PS  32(R10)(R11*1), Y6, Y3
-	VFMADD231PS  64(R10)(R11*1), Y6, Y4
-	VMASKMOVPS   96(R10)(R11*1), Y0, Y1
+	TESTQ      DI, DI
+	JZ         fetched
+	MOVL       (R14)(DI*1), R13
+	IMULQ      BX, R13
+	ADDQ       R8, R13
+	PREFETCHT0 (R12)(R13*1)
+	PREFETCHT0 64(R12)(R13*1)
+
+fetched:
+	MOVL         (R14), R13
+	IMULQ        BX, R13
+	VBROADCASTSS (R15), Y6
+	VFMADD231PS  (R12)(R13*1), Y6, Y2
+	VFMADD231PS  32(R12)(R13*1), Y6, Y3
+	VFMADD231PS  64(R12)(R13*1), Y6, Y4
+	VMASKMOVPS   96(R12)(R13*1), Y0, Y1
 	VFMADD231PS  Y1, Y6, Y5
-	ADDQ         $0x00000004, R12
-	ADDQ         SI, R13
-	CMPQ         R12, R8
+	ADDQ         $0x00000004, R14
+	ADDQ         SI, R15
+	CMPQ         R14, R10
 	JNE          entry
 
 store:
 	VMOVUPS Y2, (AX)
 	VMOVUPS Y3, 32(AX)
 	VMOVUPS Y4, 64(AX)
-	MOVQ    lanes+80(FP), R11
-	CMPQ    R11, $0x00000008
+	MOVQ    lanes+80(FP), R13
+	CMPQ    R13, $0x00000008
 	JNE     part
 	VMOVUPS Y5, 96(AX)
 	JMP     stored
@@ -715,15 +729,15 @@ part:
 
 stored:
 	ADDQ  ownHead+72(FP), AX
-	ADDQ  xHead+64(FP), R10
+	ADDQ  xHead+64(FP), R12
 	ADDQ  $0x00000004, CX
-	DECQ  R9
+	DECQ  R11
 	JNZ   head
 	SUBQ  SI, CX
-	SUBQ  DI, R8
-	SHRQ  $0x02, R8
-	IMULQ SI, R8
-	ADDQ  R8, CX
+	SUBQ  R9, R10
+	SHRQ  $0x02, R10
+	IMULQ SI, R10
+	ADDQ  R10, CX
 	ADDQ  $0x00000004, DX
 	DECQ  lists+40(FP)
 	JNZ   list
@@ -731,7 +745,7 @@ stored:
 	RET
 
 // func edgeDotAVX2_4(own *float32, x *float32, dw *float32, off *uint32, idx *uint32, lists int, heads int, xRow uintptr, xHead uintptr, ownHead uintptr, lanes int, accumulate uint64)
-// Requires: AVX, MMX+
+// Requires: AVX, CMOV, MMX+
 TEXT ·edgeDotAVX2_4(SB), NOSPLIT, $0-96
 	MOVQ    lanes+80(FP), AX
 	LEAQ    laneWindow<>+0(SB), CX
@@ -744,57 +758,59 @@ TEXT ·edgeDotAVX2_4(SB), NOSPLIT, $0-96
 	MOVQ    xRow+56(FP), BX
 	MOVQ    heads+48(FP), SI
 	SHLQ    $0x02, SI
+	MOVQ    lists+40(FP), DI
+	MOVQ    idx+32(FP), R8
+	MOVL    (DX)(DI*4), DI
+	LEAQ    (R8)(DI*4), DI
+	MOVQ    DI, off+24(FP)
 
 list:
-	MOVL  (DX), DI
-	MOVL  4(DX), R8
-	MOVQ  idx+32(FP), R9
-	LEAQ  (R9)(DI*4), DI
-	LEAQ  (R9)(R8*4), R8
-	MOVQ  xHead+64(FP), R9
-	TESTQ R9, R9
-	JNZ   fetched
-	CMPQ  lists+40(FP), $0x01
-	JEQ   fetched
-	MOVQ  x+8(FP), R11
-	MOVL  8(DX), R9
-	MOVQ  idx+32(FP), R10
-	LEAQ  (R10)(R9*4), R9
-	MOVQ  R8, R10
-	JMP   more
+	MOVL    (DX), R9
+	MOVL    4(DX), R10
+	MOVQ    idx+32(FP), DI
+	LEAQ    (DI)(R9*4), R9
+	LEAQ    (DI)(R10*4), R10
+	XORL    R8, R8
+	XORL    DI, DI
+	CMPQ    xHead+64(FP), $0x00
+	JNE     ahead
+	MOVQ    R10, R11
+	SUBQ    R9, R11
+	MOVQ    off+24(FP), DI
+	SUBQ    R10, DI
+	CMPQ    R11, DI
+	CMOVQLT R11, DI
 
-fetch:
-	MOVL       (R10), R12
-	IMULQ      BX, R12
-	PREFETCHT0 (R11)(R12*1)
-	PREFETCHT0 64(R11)(R12*1)
-	ADDQ       $0x00000004, R10
-
-more:
-	CMPQ R10, R9
-	JNE  fetch
-
-fetched:
-	MOVQ heads+48(FP), R9
-	MOVQ x+8(FP), R10
+ahead:
+	MOVQ heads+48(FP), R11
+	MOVQ x+8(FP), R12
 
 head:
-	MOVQ       DI, R12
-	MOVQ       CX, R13
+	MOVQ       R9, R14
+	MOVQ       CX, R15
 	VMOVUPS    (AX), Y3
 	VMOVUPS    32(AX), Y4
 	VMOVUPS    64(AX), Y5
 	VMASKMOVPS 96(AX), Y2, Y6
-	CMPQ       R12, R8
+	CMPQ       R14, R10
 	JEQ        store
 
 entry:
-	MOVL         (R12), R11
-	IMULQ        BX, R11
-	VMULPS       (R10)(R11*1), Y3, Y1
-	VMULPS       32(R10)(R11*1), Y4, Y7
-	VMULPS       64(R10)(R11*1), Y5, Y8
-	VMASKMOVPS   96(R10)(R11*1), Y2, Y0
+	TESTQ      DI, DI
+	JZ         fetched
+	MOVL       (R14)(DI*1), R13
+	IMULQ      BX, R13
+	ADDQ       R8, R13
+	PREFETCHT0 (R12)(R13*1)
+	PREFETCHT0 64(R12)(R13*1)
+
+fetched:
+	MOVL         (R14), R13
+	IMULQ        BX, R13
+	VMULPS       (R12)(R13*1), Y3, Y1
+	VMULPS       32(R12)(R13*1), Y4, Y7
+	VMULPS       64(R12)(R13*1), Y5, Y8
+	VMASKMOVPS   96(R12)(R13*1), Y2, Y0
 	VMULPS       Y0, Y6, Y0
 	VADDPS       Y8, Y1, Y1
 	VADDPS       Y0, Y7, Y7
@@ -808,26 +824,26 @@ entry:
 	VADDPS       X1, X0, X0
 	CMPQ         accumulate+88(FP), $0x00
 	JEQ          write
-	VADDSS       (R13), X0, X0
+	VADDSS       (R15), X0, X0
 
 write:
-	VMOVSS X0, (R13)
-	ADDQ   $0x00000004, R12
-	ADDQ   SI, R13
-	CMPQ   R12, R8
+	VMOVSS X0, (R15)
+	ADDQ   $0x00000004, R14
+	ADDQ   SI, R15
+	CMPQ   R14, R10
 	JNE    entry
 
 store:
 	ADDQ  ownHead+72(FP), AX
-	ADDQ  xHead+64(FP), R10
+	ADDQ  xHead+64(FP), R12
 	ADDQ  $0x00000004, CX
-	DECQ  R9
+	DECQ  R11
 	JNZ   head
 	SUBQ  SI, CX
-	SUBQ  DI, R8
-	SHRQ  $0x02, R8
-	IMULQ SI, R8
-	ADDQ  R8, CX
+	SUBQ  R9, R10
+	SHRQ  $0x02, R10
+	IMULQ SI, R10
+	ADDQ  R10, CX
 	ADDQ  $0x00000004, DX
 	DECQ  lists+40(FP)
 	JNZ   list
@@ -835,7 +851,7 @@ store:
 	RET
 
 // func edgeSumAVX2_5(out *float32, x *float32, weight *float32, off *uint32, idx *uint32, lists int, heads int, xRow uintptr, xHead uintptr, ownHead uintptr, lanes int, accumulate uint64)
-// Requires: AVX, FMA3, MMX+
+// Requires: AVX, CMOV, FMA3, MMX+
 TEXT ·edgeSumAVX2_5(SB), NOSPLIT, $0-96
 	MOVQ    lanes+80(FP), AX
 	LEAQ    laneWindow<>+0(SB), CX
@@ -848,51 +864,43 @@ TEXT ·edgeSumAVX2_5(SB), NOSPLIT, $0-96
 	MOVQ    xRow+56(FP), BX
 	MOVQ    heads+48(FP), SI
 	SHLQ    $0x02, SI
+	MOVQ    lists+40(FP), DI
+	MOVQ    idx+32(FP), R8
+	MOVL    (DX)(DI*4), DI
+	LEAQ    (R8)(DI*4), DI
+	MOVQ    DI, off+24(FP)
 
 list:
-	MOVL  (DX), DI
-	MOVL  4(DX), R8
-	MOVQ  idx+32(FP), R9
-	LEAQ  (R9)(DI*4), DI
-	LEAQ  (R9)(R8*4), R8
-	MOVQ  xHead+64(FP), R9
-	TESTQ R9, R9
-	JNZ   fetched
-	CMPQ  lists+40(FP), $0x01
-	JEQ   fetched
-	MOVQ  x+8(FP), R11
-	MOVL  8(DX), R9
-	MOVQ  idx+32(FP), R10
-	LEAQ  (R10)(R9*4), R9
-	MOVQ  R8, R10
-	JMP   more
+	MOVL    (DX), R9
+	MOVL    4(DX), R10
+	MOVQ    idx+32(FP), DI
+	LEAQ    (DI)(R9*4), R9
+	LEAQ    (DI)(R10*4), R10
+	XORL    R8, R8
+	XORL    DI, DI
+	CMPQ    xHead+64(FP), $0x00
+	JNE     ahead
+	MOVQ    R10, R11
+	SUBQ    R9, R11
+	MOVQ    off+24(FP), DI
+	SUBQ    R10, DI
+	CMPQ    R11, DI
+	CMOVQLT R11, DI
 
-fetch:
-	MOVL       (R10), R12
-	IMULQ      BX, R12
-	PREFETCHT0 (R11)(R12*1)
-	PREFETCHT0 64(R11)(R12*1)
-	PREFETCHT0 128(R11)(R12*1)
-	ADDQ       $0x00000004, R10
-
-more:
-	CMPQ R10, R9
-	JNE  fetch
-
-fetched:
-	MOVQ heads+48(FP), R9
-	MOVQ x+8(FP), R10
+ahead:
+	MOVQ heads+48(FP), R11
+	MOVQ x+8(FP), R12
 
 head:
-	MOVQ       DI, R12
-	MOVQ       CX, R13
+	MOVQ       R9, R14
+	MOVQ       CX, R15
 	VXORPS     Y2, Y2, Y2
 	VXORPS     Y3, Y3, Y3
 	VXORPS     Y4, Y4, Y4
 	VXORPS     Y5, Y5, Y5
 	VXORPS     Y6, Y6, Y6
-	MOVQ       accumulate+88(FP), R11
-	TESTQ      R11, R11
+	MOVQ       accumulate+88(FP), R13
+	TESTQ      R13, R13
 	JZ         begun
 	VMOVUPS    (AX), Y2
 	VMOVUPS    32(AX), Y3
@@ -901,22 +909,31 @@ head:
 	VMASKMOVPS 128(AX), Y0, Y6
 
 begun:
-	CMPQ R12, R8
+	CMPQ R14, R10
 	JEQ  store
 
 entry:
-	MOVL         (R12), R11
-	IMULQ        BX, R11
-	VBROADCASTSS (R13), Y7
-	VFMADD231PS  (R10)(R11*1), Y7, Y2
-	VFMADD231PS  32(R10)(R11*1), Y7, Y3
-	VFMADD231PS  64(R10)(R11*1), Y7, Y4
-	VFMADD231PS  96(R10)(R11*1), Y7, Y5
-	VMASKMOVPS   128(R10)(R11*1), Y0, Y1
+	TESTQ      DI, DI
+	JZ         fetched
+	MOVL       (R14)(DI*1), R13
+	IMULQ      BX, R13
+	ADDQ       R8, R13
+	PREFETCHT0 (R12)(R13*1)
+	PREFETCHT0 64(R12)(R13*1)
+
+fetched:
+	MOVL         (R14), R13
+	IMULQ        BX, R13
+	VBROADCASTSS (R15), Y7
+	VFMADD231PS  (R12)(R13*1), Y7, Y2
+	VFMADD231PS  32(R12)(R13*1), Y7, Y3
+	VFMADD231PS  64(R12)(R13*1), Y7, Y4
+	VFMADD231PS  96(R12)(R13*1), Y7, Y5
+	VMASKMOVPS   128(R12)(R13*1), Y0, Y1
 	VFMADD231PS  Y1, Y7, Y6
-	ADDQ         $0x00000004, R12
-	ADDQ         SI, R13
-	CMPQ         R12, R8
+	ADDQ         $0x00000004, R14
+	ADDQ         SI, R15
+	CMPQ         R14, R10
 	JNE          entry
 
 store:
@@ -924,8 +941,8 @@ store:
 	VMOVUPS Y3, 32(AX)
 	VMOVUPS Y4, 64(AX)
 	VMOVUPS Y5, 96(AX)
-	MOVQ    lanes+80(FP), R11
-	CMPQ    R11, $0x00000008
+	MOVQ    lanes+80(FP), R13
+	CMPQ    R13, $0x00000008
 	JNE     part
 	VMOVUPS Y6, 128(AX)
 	JMP     stored
@@ -934,16 +951,22 @@ part:
 	VMASKMOVPS Y6, Y0, 128(AX)
 
 stored:
-	ADDQ  ownHead+72(FP), AX
-	ADDQ  xHead+64(FP), R10
-	ADDQ  $0x00000004, CX
-	DECQ  R9
+	ADDQ ownHead+72(FP), AX
+	ADDQ xHead+64(FP), R12
+	ADDQ $0x00000004, CX
+	ADDQ $0x00000080, R8
+	CMPQ R8, $0x00000040
+	JLE  column
+	MOVQ $0x00000040, R8
+
+column:
+	DECQ  R11
 	JNZ   head
 	SUBQ  SI, CX
-	SUBQ  DI, R8
-	SHRQ  $0x02, R8
-	IMULQ SI, R8
-	ADDQ  R8, CX
+	SUBQ  R9, R10
+	SHRQ  $0x02, R10
+	IMULQ SI, R10
+	ADDQ  R10, CX
 	ADDQ  $0x00000004, DX
 	DECQ  lists+40(FP)
 	JNZ   list
@@ -951,7 +974,7 @@ stored:
 	RET
 
 // func edgeDotAVX2_5(own *float32, x *float32, dw *float32, off *uint32, idx *uint32, lists int, heads int, xRow uintptr, xHead uintptr, ownHead uintptr, lanes int, accumulate uint64)
-// Requires: AVX, FMA3, MMX+
+// Requires: AVX, CMOV, FMA3, MMX+
 TEXT ·edgeDotAVX2_5(SB), NOSPLIT, $0-96
 	MOVQ    lanes+80(FP), AX
 	LEAQ    laneWindow<>+0(SB), CX
@@ -964,60 +987,61 @@ TEXT ·edgeDotAVX2_5(SB), NOSPLIT, $0-96
 	MOVQ    xRow+56(FP), BX
 	MOVQ    heads+48(FP), SI
 	SHLQ    $0x02, SI
+	MOVQ    lists+40(FP), DI
+	MOVQ    idx+32(FP), R8
+	MOVL    (DX)(DI*4), DI
+	LEAQ    (R8)(DI*4), DI
+	MOVQ    DI, off+24(FP)
 
 list:
-	MOVL  (DX), DI
-	MOVL  4(DX), R8
-	MOVQ  idx+32(FP), R9
-	LEAQ  (R9)(DI*4), DI
-	LEAQ  (R9)(R8*4), R8
-	MOVQ  xHead+64(FP), R9
-	TESTQ R9, R9
-	JNZ   fetched
-	CMPQ  lists+40(FP), $0x01
-	JEQ   fetched
-	MOVQ  x+8(FP), R11
-	MOVL  8(DX), R9
-	MOVQ  idx+32(FP), R10
-	LEAQ  (R10)(R9*4), R9
-	MOVQ  R8, R10
-	JMP   more
+	MOVL    (DX), R9
+	MOVL    4(DX), R10
+	MOVQ    idx+32(FP), DI
+	LEAQ    (DI)(R9*4), R9
+	LEAQ    (DI)(R10*4), R10
+	XORL    R8, R8
+	XORL    DI, DI
+	CMPQ    xHead+64(FP), $0x00
+	JNE     ahead
+	MOVQ    R10, R11
+	SUBQ    R9, R11
+	MOVQ    off+24(FP), DI
+	SUBQ    R10, DI
+	CMPQ    R11, DI
+	CMOVQLT R11, DI
 
-fetch:
-	MOVL       (R10), R12
-	IMULQ      BX, R12
-	PREFETCHT0 (R11)(R12*1)
-	PREFETCHT0 64(R11)(R12*1)
-	PREFETCHT0 128(R11)(R12*1)
-	ADDQ       $0x00000004, R10
-
-more:
-	CMPQ R10, R9
-	JNE  fetch
-
-fetched:
-	MOVQ heads+48(FP), R9
-	MOVQ x+8(FP), R10
+ahead:
+	MOVQ heads+48(FP), R11
+	MOVQ x+8(FP), R12
 
 head:
-	MOVQ       DI, R12
-	MOVQ       CX, R13
+	MOVQ       R9, R14
+	MOVQ       CX, R15
 	VMOVUPS    (AX), Y3
 	VMOVUPS    32(AX), Y4
 	VMOVUPS    64(AX), Y5
 	VMOVUPS    96(AX), Y6
 	VMASKMOVPS 128(AX), Y2, Y7
-	CMPQ       R12, R8
+	CMPQ       R14, R10
 	JEQ        store
 
 entry:
-	MOVL         (R12), R11
-	IMULQ        BX, R11
-	VMULPS       (R10)(R11*1), Y3, Y1
-	VMULPS       32(R10)(R11*1), Y4, Y8
-	VMULPS       64(R10)(R11*1), Y5, Y9
-	VMULPS       96(R10)(R11*1), Y6, Y10
-	VMASKMOVPS   128(R10)(R11*1), Y2, Y0
+	TESTQ      DI, DI
+	JZ         fetched
+	MOVL       (R14)(DI*1), R13
+	IMULQ      BX, R13
+	ADDQ       R8, R13
+	PREFETCHT0 (R12)(R13*1)
+	PREFETCHT0 64(R12)(R13*1)
+
+fetched:
+	MOVL         (R14), R13
+	IMULQ        BX, R13
+	VMULPS       (R12)(R13*1), Y3, Y1
+	VMULPS       32(R12)(R13*1), Y4, Y8
+	VMULPS       64(R12)(R13*1), Y5, Y9
+	VMULPS       96(R12)(R13*1), Y6, Y10
+	VMASKMOVPS   128(R12)(R13*1), Y2, Y0
 	VFMADD231PS  Y0, Y7, Y1
 	VADDPS       Y9, Y1, Y1
 	VADDPS       Y10, Y8, Y8
@@ -1031,26 +1055,32 @@ entry:
 	VADDPS       X1, X0, X0
 	CMPQ         accumulate+88(FP), $0x00
 	JEQ          write
-	VADDSS       (R13), X0, X0
+	VADDSS       (R15), X0, X0
 
 write:
-	VMOVSS X0, (R13)
-	ADDQ   $0x00000004, R12
-	ADDQ   SI, R13
-	CMPQ   R12, R8
+	VMOVSS X0, (R15)
+	ADDQ   $0x00000004, R14
+	ADDQ   SI, R15
+	CMPQ   R14, R10
 	JNE    entry
 
 store:
-	ADDQ  ownHead+72(FP), AX
-	ADDQ  xHead+64(FP), R10
-	ADDQ  $0x00000004, CX
-	DECQ  R9
+	ADDQ ownHead+72(FP), AX
+	ADDQ xHead+64(FP), R12
+	ADDQ $0x00000004, CX
+	ADDQ $0x00000080, R8
+	CMPQ R8, $0x00000040
+	JLE  column
+	MOVQ $0x00000040, R8
+
+column:
+	DECQ  R11
 	JNZ   head
 	SUBQ  SI, CX
-	SUBQ  DI, R8
-	SHRQ  $0x02, R8
-	IMULQ SI, R8
-	ADDQ  R8, CX
+	SUBQ  R9, R10
+	SHRQ  $0x02, R10
+	IMULQ SI, R10
+	ADDQ  R10, CX
 	ADDQ  $0x00000004, DX
 	DECQ  lists+40(FP)
 	JNZ   list
@@ -1058,7 +1088,7 @@ store:
 	RET
 
 // func edgeSumAVX2_6(out *float32, x *float32, weight *float32, off *uint32, idx *uint32, lists int, heads int, xRow uintptr, xHead uintptr, ownHead uintptr, lanes int, accumulate uint64)
-// Requires: AVX, FMA3, MMX+
+// Requires: AVX, CMOV, FMA3, MMX+
 TEXT ·edgeSumAVX2_6(SB), NOSPLIT, $0-96
 	MOVQ    lanes+80(FP), AX
 	LEAQ    laneWindow<>+0(SB), CX
@@ -1071,52 +1101,44 @@ TEXT ·edgeSumAVX2_6(SB), NOSPLIT, $0-96
 	MOVQ    xRow+56(FP), BX
 	MOVQ    heads+48(FP), SI
 	SHLQ    $0x02, SI
+	MOVQ    lists+40(FP), DI
+	MOVQ    idx+32(FP), R8
+	MOVL    (DX)(DI*4), DI
+	LEAQ    (R8)(DI*4), DI
+	MOVQ    DI, off+24(FP)
 
 list:
-	MOVL  (DX), DI
-	MOVL  4(DX), R8
-	MOVQ  idx+32(FP), R9
-	LEAQ  (R9)(DI*4), DI
-	LEAQ  (R9)(R8*4), R8
-	MOVQ  xHead+64(FP), R9
-	TESTQ R9, R9
-	JNZ   fetched
-	CMPQ  lists+40(FP), $0x01
-	JEQ   fetched
-	MOVQ  x+8(FP), R11
-	MOVL  8(DX), R9
-	MOVQ  idx+32(FP), R10
-	LEAQ  (R10)(R9*4), R9
-	MOVQ  R8, R10
-	JMP   more
+	MOVL    (DX), R9
+	MOVL    4(DX), R10
+	MOVQ    idx+32(FP), DI
+	LEAQ    (DI)(R9*4), R9
+	LEAQ    (DI)(R10*4), R10
+	XORL    R8, R8
+	XORL    DI, DI
+	CMPQ    xHead+64(FP), $0x00
+	JNE     ahead
+	MOVQ    R10, R11
+	SUBQ    R9, R11
+	MOVQ    off+24(FP), DI
+	SUBQ    R10, DI
+	CMPQ    R11, DI
+	CMOVQLT R11, DI
 
-fetch:
-	MOVL       (R10), R12
-	IMULQ      BX, R12
-	PREFETCHT0 (R11)(R12*1)
-	PREFETCHT0 64(R11)(R12*1)
-	PREFETCHT0 128(R11)(R12*1)
-	ADDQ       $0x00000004, R10
-
-more:
-	CMPQ R10, R9
-	JNE  fetch
-
-fetched:
-	MOVQ heads+48(FP), R9
-	MOVQ x+8(FP), R10
+ahead:
+	MOVQ heads+48(FP), R11
+	MOVQ x+8(FP), R12
 
 head:
-	MOVQ       DI, R12
-	MOVQ       CX, R13
+	MOVQ       R9, R14
+	MOVQ       CX, R15
 	VXORPS     Y2, Y2, Y2
 	VXORPS     Y3, Y3, Y3
 	VXORPS     Y4, Y4, Y4
 	VXORPS     Y5, Y5, Y5
 	VXORPS     Y6, Y6, Y6
 	VXORPS     Y7, Y7, Y7
-	MOVQ       accumulate+88(FP), R11
-	TESTQ      R11, R11
+	MOVQ       accumulate+88(FP), R13
+	TESTQ      R13, R13
 	JZ         begun
 	VMOVUPS    (AX), Y2
 	VMOVUPS    32(AX), Y3
@@ -1126,23 +1148,32 @@ head:
 	VMASKMOVPS 160(AX), Y0, Y7
 
 begun:
-	CMPQ R12, R8
+	CMPQ R14, R10
 	JEQ  store
 
 entry:
-	MOVL         (R12), R11
-	IMULQ        BX, R11
-	VBROADCASTSS (R13), Y8
-	VFMADD231PS  (R10)(R11*1), Y8, Y2
-	VFMADD231PS  32(R10)(R11*1), Y8, Y3
-	VFMADD231PS  64(R10)(R11*1), Y8, Y4
-	VFMADD231PS  96(R10)(R11*1), Y8, Y5
-	VFMADD231PS  128(R10)(R11*1), Y8, Y6
-	VMASKMOVPS   160(R10)(R11*1), Y0, Y1
+	TESTQ      DI, DI
+	JZ         fetched
+	MOVL       (R14)(DI*1), R13
+	IMULQ      BX, R13
+	ADDQ       R8, R13
+	PREFETCHT0 (R12)(R13*1)
+	PREFETCHT0 64(R12)(R13*1)
+
+fetched:
+	MOVL         (R14), R13
+	IMULQ        BX, R13
+	VBROADCASTSS (R15), Y8
+	VFMADD231PS  (R12)(R13*1), Y8, Y2
+	VFMADD231PS  32(R12)(R13*1), Y8, Y3
+	VFMADD231PS  64(R12)(R13*1), Y8, Y4
+	VFMADD231PS  96(R12)(R13*1), Y8, Y5
+	VFMADD231PS  128(R12)(R13*1), Y8, Y6
+	VMASKMOVPS   160(R12)(R13*1), Y0, Y1
 	VFMADD231PS  Y1, Y8, Y7
-	ADDQ         $0x00000004, R12
-	ADDQ         SI, R13
-	CMPQ         R12, R8
+	ADDQ         $0x00000004, R14
+	ADDQ         SI, R15
+	CMPQ         R14, R10
 	JNE          entry
 
 store:
@@ -1151,8 +1182,8 @@ store:
 	VMOVUPS Y4, 64(AX)
 	VMOVUPS Y5, 96(AX)
 	VMOVUPS Y6, 128(AX)
-	MOVQ    lanes+80(FP), R11
-	CMPQ    R11, $0x00000008
+	MOVQ    lanes+80(FP), R13
+	CMPQ    R13, $0x00000008
 	JNE     part
 	VMOVUPS Y7, 160(AX)
 	JMP     stored
@@ -1161,16 +1192,22 @@ part:
 	VMASKMOVPS Y7, Y0, 160(AX)
 
 stored:
-	ADDQ  ownHead+72(FP), AX
-	ADDQ  xHead+64(FP), R10
-	ADDQ  $0x00000004, CX
-	DECQ  R9
+	ADDQ ownHead+72(FP), AX
+	ADDQ xHead+64(FP), R12
+	ADDQ $0x00000004, CX
+	ADDQ $0x00000080, R8
+	CMPQ R8, $0x00000040
+	JLE  column
+	MOVQ $0x00000040, R8
+
+column:
+	DECQ  R11
 	JNZ   head
 	SUBQ  SI, CX
-	SUBQ  DI, R8
-	SHRQ  $0x02, R8
-	IMULQ SI, R8
-	ADDQ  R8, CX
+	SUBQ  R9, R10
+	SHRQ  $0x02, R10
+	IMULQ SI, R10
+	ADDQ  R10, CX
 	ADDQ  $0x00000004, DX
 	DECQ  lists+40(FP)
 	JNZ   list
@@ -1178,7 +1215,7 @@ stored:
 	RET
 
 // func edgeDotAVX2_6(own *float32, x *float32, dw *float32, off *uint32, idx *uint32, lists int, heads int, xRow uintptr, xHead uintptr, ownHead uintptr, lanes int, accumulate uint64)
-// Requires: AVX, FMA3, MMX+
+// Requires: AVX, CMOV, FMA3, MMX+
 TEXT ·edgeDotAVX2_6(SB), NOSPLIT, $0-96
 	MOVQ    lanes+80(FP), AX
 	LEAQ    laneWindow<>+0(SB), CX
@@ -1191,62 +1228,63 @@ TEXT ·edgeDotAVX2_6(SB), NOSPLIT, $0-96
 	MOVQ    xRow+56(FP), BX
 	MOVQ    heads+48(FP), SI
 	SHLQ    $0x02, SI
+	MOVQ    lists+40(FP), DI
+	MOVQ    idx+32(FP), R8
+	MOVL    (DX)(DI*4), DI
+	LEAQ    (R8)(DI*4), DI
+	MOVQ    DI, off+24(FP)
 
 list:
-	MOVL  (DX), DI
-	MOVL  4(DX), R8
-	MOVQ  idx+32(FP), R9
-	LEAQ  (R9)(DI*4), DI
-	LEAQ  (R9)(R8*4), R8
-	MOVQ  xHead+64(FP), R9
-	TESTQ R9, R9
-	JNZ   fetched
-	CMPQ  lists+40(FP), $0x01
-	JEQ   fetched
-	MOVQ  x+8(FP), R11
-	MOVL  8(DX), R9
-	MOVQ  idx+32(FP), R10
-	LEAQ  (R10)(R9*4), R9
-	MOVQ  R8, R10
-	JMP   more
+	MOVL    (DX), R9
+	MOVL    4(DX), R10
+	MOVQ    idx+32(FP), DI
+	LEAQ    (DI)(R9*4), R9
+	LEAQ    (DI)(R10*4), R10
+	XORL    R8, R8
+	XORL    DI, DI
+	CMPQ    xHead+64(FP), $0x00
+	JNE     ahead
+	MOVQ    R10, R11
+	SUBQ    R9, R11
+	MOVQ    off+24(FP), DI
+	SUBQ    R10, DI
+	CMPQ    R11, DI
+	CMOVQLT R11, DI
 
-fetch:
-	MOVL       (R10), R12
-	IMULQ      BX, R12
-	PREFETCHT0 (R11)(R12*1)
-	PREFETCHT0 64(R11)(R12*1)
-	PREFETCHT0 128(R11)(R12*1)
-	ADDQ       $0x00000004, R10
-
-more:
-	CMPQ R10, R9
-	JNE  fetch
-
-fetched:
-	MOVQ heads+48(FP), R9
-	MOVQ x+8(FP), R10
+ahead:
+	MOVQ heads+48(FP), R11
+	MOVQ x+8(FP), R12
 
 head:
-	MOVQ       DI, R12
-	MOVQ       CX, R13
+	MOVQ       R9, R14
+	MOVQ       CX, R15
 	VMOVUPS    (AX), Y3
 	VMOVUPS    32(AX), Y4
 	VMOVUPS    64(AX), Y5
 	VMOVUPS    96(AX), Y6
 	VMOVUPS    128(AX), Y7
 	VMASKMOVPS 160(AX), Y2, Y8
-	CMPQ       R12, R8
+	CMPQ       R14, R10
 	JEQ        store
 
 entry:
-	MOVL         (R12), R11
-	IMULQ        BX, R11
-	VMULPS       (R10)(R11*1), Y3, Y1
-	VMULPS       32(R10)(R11*1), Y4, Y9
-	VMULPS       64(R10)(R11*1), Y5, Y10
-	VMULPS       96(R10)(R11*1), Y6, Y11
-	VFMADD231PS  128(R10)(R11*1), Y7, Y1
-	VMASKMOVPS   160(R10)(R11*1), Y2, Y0
+	TESTQ      DI, DI
+	JZ         fetched
+	MOVL       (R14)(DI*1), R13
+	IMULQ      BX, R13
+	ADDQ       R8, R13
+	PREFETCHT0 (R12)(R13*1)
+	PREFETCHT0 64(R12)(R13*1)
+
+fetched:
+	MOVL         (R14), R13
+	IMULQ        BX, R13
+	VMULPS       (R12)(R13*1), Y3, Y1
+	VMULPS       32(R12)(R13*1), Y4, Y9
+	VMULPS       64(R12)(R13*1), Y5, Y10
+	VMULPS       96(R12)(R13*1), Y6, Y11
+	VFMADD231PS  128(R12)(R13*1), Y7, Y1
+	VMASKMOVPS   160(R12)(R13*1), Y2, Y0
 	VFMADD231PS  Y0, Y8, Y9
 	VADDPS       Y10, Y1, Y1
 	VADDPS       Y11, Y9, Y9
@@ -1260,26 +1298,32 @@ entry:
 	VADDPS       X1, X0, X0
 	CMPQ         accumulate+88(FP), $0x00
 	JEQ          write
-	VADDSS       (R13), X0, X0
+	VADDSS       (R15), X0, X0
 
 write:
-	VMOVSS X0, (R13)
-	ADDQ   $0x00000004, R12
-	ADDQ   SI, R13
-	CMPQ   R12, R8
+	VMOVSS X0, (R15)
+	ADDQ   $0x00000004, R14
+	ADDQ   SI, R15
+	CMPQ   R14, R10
 	JNE    entry
 
 store:
-	ADDQ  ownHead+72(FP), AX
-	ADDQ  xHead+64(FP), R10
-	ADDQ  $0x00000004, CX
-	DECQ  R9
+	ADDQ ownHead+72(FP), AX
+	ADDQ xHead+64(FP), R12
+	ADDQ $0x00000004, CX
+	ADDQ $0x00000080, R8
+	CMPQ R8, $0x00000040
+	JLE  column
+	MOVQ $0x00000040, R8
+
+column:
+	DECQ  R11
 	JNZ   head
 	SUBQ  SI, CX
-	SUBQ  DI, R8
-	SHRQ  $0x02, R8
-	IMULQ SI, R8
-	ADDQ  R8, CX
+	SUBQ  R9, R10
+	SHRQ  $0x02, R10
+	IMULQ SI, R10
+	ADDQ  R10, CX
 	ADDQ  $0x00000004, DX
 	DECQ  lists+40(FP)
 	JNZ   list
@@ -1287,7 +1331,7 @@ store:
 	RET
 
 // func edgeSumAVX2_7(out *float32, x *float32, weight *float32, off *uint32, idx *uint32, lists int, heads int, xRow uintptr, xHead uintptr, ownHead uintptr, lanes int, accumulate uint64)
-// Requires: AVX, FMA3, MMX+
+// Requires: AVX, CMOV, FMA3, MMX+
 TEXT ·edgeSumAVX2_7(SB), NOSPLIT, $0-96
 	MOVQ    lanes+80(FP), AX
 	LEAQ    laneWindow<>+0(SB), CX
@@ -1300,45 +1344,36 @@ TEXT ·edgeSumAVX2_7(SB), NOSPLIT, $0-96
 	MOVQ    xRow+56(FP), BX
 	MOVQ    heads+48(FP), SI
 	SHLQ    $0x02, SI
+	MOVQ    lists+40(FP), DI
+	MOVQ    idx+32(FP), R8
+	MOVL    (DX)(DI*4), DI
+	LEAQ    (R8)(DI*4), DI
+	MOVQ    DI, off+24(FP)
 
 list:
-	MOVL  (DX), DI
-	MOVL  4(DX), R8
-	MOVQ  idx+32(FP), R9
-	LEAQ  (R9)(DI*4), DI
-	LEAQ  (R9)(R8*4), R8
-	MOVQ  xHead+64(FP), R9
-	TESTQ R9, R9
-	JNZ   fetched
-	CMPQ  lists+40(FP), $0x01
-	JEQ   fetched
-	MOVQ  x+8(FP), R11
-	MOVL  8(DX), R9
-	MOVQ  idx+32(FP), R10
-	LEAQ  (R10)(R9*4), R9
-	MOVQ  R8, R10
-	JMP   more
+	MOVL    (DX), R9
+	MOVL    4(DX), R10
+	MOVQ    idx+32(FP), DI
+	LEAQ    (DI)(R9*4), R9
+	LEAQ    (DI)(R10*4), R10
+	XORL    R8, R8
+	XORL    DI, DI
+	CMPQ    xHead+64(FP), $0x00
+	JNE     ahead
+	MOVQ    R10, R11
+	SUBQ    R9, R11
+	MOVQ    off+24(FP), DI
+	SUBQ    R10, DI
+	CMPQ    R11, DI
+	CMOVQLT R11, DI
 
-fetch:
-	MOVL       (R10), R12
-	IMULQ      BX, R12
-	PREFETCHT0 (R11)(R12*1)
-	PREFETCHT0 64(R11)(R12*1)
-	PREFETCHT0 128(R11)(R12*1)
-	PREFETCHT0 192(R11)(R12*1)
-	ADDQ       $0x00000004, R10
-
-more:
-	CMPQ R10, R9
-	JNE  fetch
-
-fetched:
-	MOVQ heads+48(FP), R9
-	MOVQ x+8(FP), R10
+ahead:
+	MOVQ heads+48(FP), R11
+	MOVQ x+8(FP), R12
 
 head:
-	MOVQ       DI, R12
-	MOVQ       CX, R13
+	MOVQ       R9, R14
+	MOVQ       CX, R15
 	VXORPS     Y2, Y2, Y2
 	VXORPS     Y3, Y3, Y3
 	VXORPS     Y4, Y4, Y4
@@ -1346,8 +1381,8 @@ head:
 	VXORPS     Y6, Y6, Y6
 	VXORPS     Y7, Y7, Y7
 	VXORPS     Y8, Y8, Y8
-	MOVQ       accumulate+88(FP), R11
-	TESTQ      R11, R11
+	MOVQ       accumulate+88(FP), R13
+	TESTQ      R13, R13
 	JZ         begun
 	VMOVUPS    (AX), Y2
 	VMOVUPS    32(AX), Y3
@@ -1358,24 +1393,33 @@ head:
 	VMASKMOVPS 192(AX), Y0, Y8
 
 begun:
-	CMPQ R12, R8
+	CMPQ R14, R10
 	JEQ  store
 
 entry:
-	MOVL         (R12), R11
-	IMULQ        BX, R11
-	VBROADCASTSS (R13), Y9
-	VFMADD231PS  (R10)(R11*1), Y9, Y2
-	VFMADD231PS  32(R10)(R11*1), Y9, Y3
-	VFMADD231PS  64(R10)(R11*1), Y9, Y4
-	VFMADD231PS  96(R10)(R11*1), Y9, Y5
-	VFMADD231PS  128(R10)(R11*1), Y9, Y6
-	VFMADD231PS  160(R10)(R11*1), Y9, Y7
-	VMASKMOVPS   192(R10)(R11*1), Y0, Y1
+	TESTQ      DI, DI
+	JZ         fetched
+	MOVL       (R14)(DI*1), R13
+	IMULQ      BX, R13
+	ADDQ       R8, R13
+	PREFETCHT0 (R12)(R13*1)
+	PREFETCHT0 64(R12)(R13*1)
+
+fetched:
+	MOVL         (R14), R13
+	IMULQ        BX, R13
+	VBROADCASTSS (R15), Y9
+	VFMADD231PS  (R12)(R13*1), Y9, Y2
+	VFMADD231PS  32(R12)(R13*1), Y9, Y3
+	VFMADD231PS  64(R12)(R13*1), Y9, Y4
+	VFMADD231PS  96(R12)(R13*1), Y9, Y5
+	VFMADD231PS  128(R12)(R13*1), Y9, Y6
+	VFMADD231PS  160(R12)(R13*1), Y9, Y7
+	VMASKMOVPS   192(R12)(R13*1), Y0, Y1
 	VFMADD231PS  Y1, Y9, Y8
-	ADDQ         $0x00000004, R12
-	ADDQ         SI, R13
-	CMPQ         R12, R8
+	ADDQ         $0x00000004, R14
+	ADDQ         SI, R15
+	CMPQ         R14, R10
 	JNE          entry
 
 store:
@@ -1385,8 +1429,8 @@ store:
 	VMOVUPS Y5, 96(AX)
 	VMOVUPS Y6, 128(AX)
 	VMOVUPS Y7, 160(AX)
-	MOVQ    lanes+80(FP), R11
-	CMPQ    R11, $0x00000008
+	MOVQ    lanes+80(FP), R13
+	CMPQ    R13, $0x00000008
 	JNE     part
 	VMOVUPS Y8, 192(AX)
 	JMP     stored
@@ -1395,16 +1439,22 @@ part:
 	VMASKMOVPS Y8, Y0, 192(AX)
 
 stored:
-	ADDQ  ownHead+72(FP), AX
-	ADDQ  xHead+64(FP), R10
-	ADDQ  $0x00000004, CX
-	DECQ  R9
+	ADDQ ownHead+72(FP), AX
+	ADDQ xHead+64(FP), R12
+	ADDQ $0x00000004, CX
+	ADDQ $0x00000080, R8
+	CMPQ R8, $0x00000080
+	JLE  column
+	MOVQ $0x00000080, R8
+
+column:
+	DECQ  R11
 	JNZ   head
 	SUBQ  SI, CX
-	SUBQ  DI, R8
-	SHRQ  $0x02, R8
-	IMULQ SI, R8
-	ADDQ  R8, CX
+	SUBQ  R9, R10
+	SHRQ  $0x02, R10
+	IMULQ SI, R10
+	ADDQ  R10, CX
 	ADDQ  $0x00000004, DX
 	DECQ  lists+40(FP)
 	JNZ   list
@@ -1412,7 +1462,7 @@ stored:
 	RET
 
 // func edgeDotAVX2_7(own *float32, x *float32, dw *float32, off *uint32, idx *uint32, lists int, heads int, xRow uintptr, xHead uintptr, ownHead uintptr, lanes int, accumulate uint64)
-// Requires: AVX, FMA3, MMX+
+// Requires: AVX, CMOV, FMA3, MMX+
 TEXT ·edgeDotAVX2_7(SB), NOSPLIT, $0-96
 	MOVQ    lanes+80(FP), AX
 	LEAQ    laneWindow<>+0(SB), CX
@@ -1425,45 +1475,36 @@ TEXT ·edgeDotAVX2_7(SB), NOSPLIT, $0-96
 	MOVQ    xRow+56(FP), BX
 	MOVQ    heads+48(FP), SI
 	SHLQ    $0x02, SI
+	MOVQ    lists+40(FP), DI
+	MOVQ    idx+32(FP), R8
+	MOVL    (DX)(DI*4), DI
+	LEAQ    (R8)(DI*4), DI
+	MOVQ    DI, off+24(FP)
 
 list:
-	MOVL  (DX), DI
-	MOVL  4(DX), R8
-	MOVQ  idx+32(FP), R9
-	LEAQ  (R9)(DI*4), DI
-	LEAQ  (R9)(R8*4), R8
-	MOVQ  xHead+64(FP), R9
-	TESTQ R9, R9
-	JNZ   fetched
-	CMPQ  lists+40(FP), $0x01
-	JEQ   fetched
-	MOVQ  x+8(FP), R11
-	MOVL  8(DX), R9
-	MOVQ  idx+32(FP), R10
-	LEAQ  (R10)(R9*4), R9
-	MOVQ  R8, R10
-	JMP   more
+	MOVL    (DX), R9
+	MOVL    4(DX), R10
+	MOVQ    idx+32(FP), DI
+	LEAQ    (DI)(R9*4), R9
+	LEAQ    (DI)(R10*4), R10
+	XORL    R8, R8
+	XORL    DI, DI
+	CMPQ    xHead+64(FP), $0x00
+	JNE     ahead
+	MOVQ    R10, R11
+	SUBQ    R9, R11
+	MOVQ    off+24(FP), DI
+	SUBQ    R10, DI
+	CMPQ    R11, DI
+	CMOVQLT R11, DI
 
-fetch:
-	MOVL       (R10), R12
-	IMULQ      BX, R12
-	PREFETCHT0 (R11)(R12*1)
-	PREFETCHT0 64(R11)(R12*1)
-	PREFETCHT0 128(R11)(R12*1)
-	PREFETCHT0 192(R11)(R12*1)
-	ADDQ       $0x00000004, R10
-
-more:
-	CMPQ R10, R9
-	JNE  fetch
-
-fetched:
-	MOVQ heads+48(FP), R9
-	MOVQ x+8(FP), R10
+ahead:
+	MOVQ heads+48(FP), R11
+	MOVQ x+8(FP), R12
 
 head:
-	MOVQ       DI, R12
-	MOVQ       CX, R13
+	MOVQ       R9, R14
+	MOVQ       CX, R15
 	VMOVUPS    (AX), Y3
 	VMOVUPS    32(AX), Y4
 	VMOVUPS    64(AX), Y5
@@ -1471,19 +1512,28 @@ head:
 	VMOVUPS    128(AX), Y7
 	VMOVUPS    160(AX), Y8
 	VMASKMOVPS 192(AX), Y2, Y9
-	CMPQ       R12, R8
+	CMPQ       R14, R10
 	JEQ        store
 
 entry:
-	MOVL         (R12), R11
-	IMULQ        BX, R11
-	VMULPS       (R10)(R11*1), Y3, Y1
-	VMULPS       32(R10)(R11*1), Y4, Y10
-	VMULPS       64(R10)(R11*1), Y5, Y11
-	VMULPS       96(R10)(R11*1), Y6, Y12
-	VFMADD231PS  128(R10)(R11*1), Y7, Y1
-	VFMADD231PS  160(R10)(R11*1), Y8, Y10
-	VMASKMOVPS   192(R10)(R11*1), Y2, Y0
+	TESTQ      DI, DI
+	JZ         fetched
+	MOVL       (R14)(DI*1), R13
+	IMULQ      BX, R13
+	ADDQ       R8, R13
+	PREFETCHT0 (R12)(R13*1)
+	PREFETCHT0 64(R12)(R13*1)
+
+fetched:
+	MOVL         (R14), R13
+	IMULQ        BX, R13
+	VMULPS       (R12)(R13*1), Y3, Y1
+	VMULPS       32(R12)(R13*1), Y4, Y10
+	VMULPS       64(R12)(R13*1), Y5, Y11
+	VMULPS       96(R12)(R13*1), Y6, Y12
+	VFMADD231PS  128(R12)(R13*1), Y7, Y1
+	VFMADD231PS  160(R12)(R13*1), Y8, Y10
+	VMASKMOVPS   192(R12)(R13*1), Y2, Y0
 	VFMADD231PS  Y0, Y9, Y11
 	VADDPS       Y11, Y1, Y1
 	VADDPS       Y12, Y10, Y10
@@ -1497,26 +1547,32 @@ entry:
 	VADDPS       X1, X0, X0
 	CMPQ         accumulate+88(FP), $0x00
 	JEQ          write
-	VADDSS       (R13), X0, X0
+	VADDSS       (R15), X0, X0
 
 write:
-	VMOVSS X0, (R13)
-	ADDQ   $0x00000004, R12
-	ADDQ   SI, R13
-	CMPQ   R12, R8
+	VMOVSS X0, (R15)
+	ADDQ   $0x00000004, R14
+	ADDQ   SI, R15
+	CMPQ   R14, R10
 	JNE    entry
 
 store:
-	ADDQ  ownHead+72(FP), AX
-	ADDQ  xHead+64(FP), R10
-	ADDQ  $0x00000004, CX
-	DECQ  R9
+	ADDQ ownHead+72(FP), AX
+	ADDQ xHead+64(FP), R12
+	ADDQ $0x00000004, CX
+	ADDQ $0x00000080, R8
+	CMPQ R8, $0x00000080
+	JLE  column
+	MOVQ $0x00000080, R8
+
+column:
+	DECQ  R11
 	JNZ   head
 	SUBQ  SI, CX
-	SUBQ  DI, R8
-	SHRQ  $0x02, R8
-	IMULQ SI, R8
-	ADDQ  R8, CX
+	SUBQ  R9, R10
+	SHRQ  $0x02, R10
+	IMULQ SI, R10
+	ADDQ  R10, CX
 	ADDQ  $0x00000004, DX
 	DECQ  lists+40(FP)
 	JNZ   list
@@ -1524,7 +1580,7 @@ store:
 	RET
 
 // func edgeSumAVX2_8(out *float32, x *float32, weight *float32, off *uint32, idx *uint32, lists int, heads int, xRow uintptr, xHead uintptr, ownHead uintptr, lanes int, accumulate uint64)
-// Requires: AVX, FMA3, MMX+
+// Requires: AVX, CMOV, FMA3, MMX+
 TEXT ·edgeSumAVX2_8(SB), NOSPLIT, $0-96
 	MOVQ    lanes+80(FP), AX
 	LEAQ    laneWindow<>+0(SB), CX
@@ -1537,45 +1593,36 @@ TEXT ·edgeSumAVX2_8(SB), NOSPLIT, $0-96
 	MOVQ    xRow+56(FP), BX
 	MOVQ    heads+48(FP), SI
 	SHLQ    $0x02, SI
+	MOVQ    lists+40(FP), DI
+	MOVQ    idx+32(FP), R8
+	MOVL    (DX)(DI*4), DI
+	LEAQ    (R8)(DI*4), DI
+	MOVQ    DI, off+24(FP)
 
 list:
-	MOVL  (DX), DI
-	MOVL  4(DX), R8
-	MOVQ  idx+32(FP), R9
-	LEAQ  (R9)(DI*4), DI
-	LEAQ  (R9)(R8*4), R8
-	MOVQ  xHead+64(FP), R9
-	TESTQ R9, R9
-	JNZ   fetched
-	CMPQ  lists+40(FP), $0x01
-	JEQ   fetched
-	MOVQ  x+8(FP), R11
-	MOVL  8(DX), R9
-	MOVQ  idx+32(FP), R10
-	LEAQ  (R10)(R9*4), R9
-	MOVQ  R8, R10
-	JMP   more
+	MOVL    (DX), R9
+	MOVL    4(DX), R10
+	MOVQ    idx+32(FP), DI
+	LEAQ    (DI)(R9*4), R9
+	LEAQ    (DI)(R10*4), R10
+	XORL    R8, R8
+	XORL    DI, DI
+	CMPQ    xHead+64(FP), $0x00
+	JNE     ahead
+	MOVQ    R10, R11
+	SUBQ    R9, R11
+	MOVQ    off+24(FP), DI
+	SUBQ    R10, DI
+	CMPQ    R11, DI
+	CMOVQLT R11, DI
 
-fetch:
-	MOVL       (R10), R12
-	IMULQ      BX, R12
-	PREFETCHT0 (R11)(R12*1)
-	PREFETCHT0 64(R11)(R12*1)
-	PREFETCHT0 128(R11)(R12*1)
-	PREFETCHT0 192(R11)(R12*1)
-	ADDQ       $0x00000004, R10
-
-more:
-	CMPQ R10, R9
-	JNE  fetch
-
-fetched:
-	MOVQ heads+48(FP), R9
-	MOVQ x+8(FP), R10
+ahead:
+	MOVQ heads+48(FP), R11
+	MOVQ x+8(FP), R12
 
 head:
-	MOVQ       DI, R12
-	MOVQ       CX, R13
+	MOVQ       R9, R14
+	MOVQ       CX, R15
 	VXORPS     Y2, Y2, Y2
 	VXORPS     Y3, Y3, Y3
 	VXORPS     Y4, Y4, Y4
@@ -1584,8 +1631,8 @@ head:
 	VXORPS     Y7, Y7, Y7
 	VXORPS     Y8, Y8, Y8
 	VXORPS     Y9, Y9, Y9
-	MOVQ       accumulate+88(FP), R11
-	TESTQ      R11, R11
+	MOVQ       accumulate+88(FP), R13
+	TESTQ      R13, R13
 	JZ         begun
 	VMOVUPS    (AX), Y2
 	VMOVUPS    32(AX), Y3
@@ -1597,25 +1644,34 @@ head:
 	VMASKMOVPS 224(AX), Y0, Y9
 
 begun:
-	CMPQ R12, R8
+	CMPQ R14, R10
 	JEQ  store
 
 entry:
-	MOVL         (R12), R11
-	IMULQ        BX, R11
-	VBROADCASTSS (R13), Y10
-	VFMADD231PS  (R10)(R11*1), Y10, Y2
-	VFMADD231PS  32(R10)(R11*1), Y10, Y3
-	VFMADD231PS  64(R10)(R11*1), Y10, Y4
-	VFMADD231PS  96(R10)(R11*1), Y10, Y5
-	VFMADD231PS  128(R10)(R11*1), Y10, Y6
-	VFMADD231PS  160(R10)(R11*1), Y10, Y7
-	VFMADD231PS  192(R10)(R11*1), Y10, Y8
-	VMASKMOVPS   224(R10)(R11*1), Y0, Y1
+	TESTQ      DI, DI
+	JZ         fetched
+	MOVL       (R14)(DI*1), R13
+	IMULQ      BX, R13
+	ADDQ       R8, R13
+	PREFETCHT0 (R12)(R13*1)
+	PREFETCHT0 64(R12)(R13*1)
+
+fetched:
+	MOVL         (R14), R13
+	IMULQ        BX, R13
+	VBROADCASTSS (R15), Y10
+	VFMADD231PS  (R12)(R13*1), Y10, Y2
+	VFMADD231PS  32(R12)(R13*1), Y10, Y3
+	VFMADD231PS  64(R12)(R13*1), Y10, Y4
+	VFMADD231PS  96(R12)(R13*1), Y10, Y5
+	VFMADD231PS  128(R12)(R13*1), Y10, Y6
+	VFMADD231PS  160(R12)(R13*1), Y10, Y7
+	VFMADD231PS  192(R12)(R13*1), Y10, Y8
+	VMASKMOVPS   224(R12)(R13*1), Y0, Y1
 	VFMADD231PS  Y1, Y10, Y9
-	ADDQ         $0x00000004, R12
-	ADDQ         SI, R13
-	CMPQ         R12, R8
+	ADDQ         $0x00000004, R14
+	ADDQ         SI, R15
+	CMPQ         R14, R10
 	JNE          entry
 
 store:
@@ -1626,8 +1682,8 @@ store:
 	VMOVUPS Y6, 128(AX)
 	VMOVUPS Y7, 160(AX)
 	VMOVUPS Y8, 192(AX)
-	MOVQ    lanes+80(FP), R11
-	CMPQ    R11, $0x00000008
+	MOVQ    lanes+80(FP), R13
+	CMPQ    R13, $0x00000008
 	JNE     part
 	VMOVUPS Y9, 224(AX)
 	JMP     stored
@@ -1636,16 +1692,22 @@ part:
 	VMASKMOVPS Y9, Y0, 224(AX)
 
 stored:
-	ADDQ  ownHead+72(FP), AX
-	ADDQ  xHead+64(FP), R10
-	ADDQ  $0x00000004, CX
-	DECQ  R9
+	ADDQ ownHead+72(FP), AX
+	ADDQ xHead+64(FP), R12
+	ADDQ $0x00000004, CX
+	ADDQ $0x00000080, R8
+	CMPQ R8, $0x00000080
+	JLE  column
+	MOVQ $0x00000080, R8
+
+column:
+	DECQ  R11
 	JNZ   head
 	SUBQ  SI, CX
-	SUBQ  DI, R8
-	SHRQ  $0x02, R8
-	IMULQ SI, R8
-	ADDQ  R8, CX
+	SUBQ  R9, R10
+	SHRQ  $0x02, R10
+	IMULQ SI, R10
+	ADDQ  R10, CX
 	ADDQ  $0x00000004, DX
 	DECQ  lists+40(FP)
 	JNZ   list
@@ -1653,7 +1715,7 @@ stored:
 	RET
 
 // func edgeDotAVX2_8(own *float32, x *float32, dw *float32, off *uint32, idx *uint32, lists int, heads int, xRow uintptr, xHead uintptr, ownHead uintptr, lanes int, accumulate uint64)
-// Requires: AVX, FMA3, MMX+
+// Requires: AVX, CMOV, FMA3, MMX+
 TEXT ·edgeDotAVX2_8(SB), NOSPLIT, $0-96
 	MOVQ    lanes+80(FP), AX
 	LEAQ    laneWindow<>+0(SB), CX
@@ -1666,45 +1728,36 @@ TEXT ·edgeDotAVX2_8(SB), NOSPLIT, $0-96
 	MOVQ    xRow+56(FP), BX
 	MOVQ    heads+48(FP), SI
 	SHLQ    $0x02, SI
+	MOVQ    lists+40(FP), DI
+	MOVQ    idx+32(FP), R8
+	MOVL    (DX)(DI*4), DI
+	LEAQ    (R8)(DI*4), DI
+	MOVQ    DI, off+24(FP)
 
 list:
-	MOVL  (DX), DI
-	MOVL  4(DX), R8
-	MOVQ  idx+32(FP), R9
-	LEAQ  (R9)(DI*4), DI
-	LEAQ  (R9)(R8*4), R8
-	MOVQ  xHead+64(FP), R9
-	TESTQ R9, R9
-	JNZ   fetched
-	CMPQ  lists+40(FP), $0x01
-	JEQ   fetched
-	MOVQ  x+8(FP), R11
-	MOVL  8(DX), R9
-	MOVQ  idx+32(FP), R10
-	LEAQ  (R10)(R9*4), R9
-	MOVQ  R8, R10
-	JMP   more
+	MOVL    (DX), R9
+	MOVL    4(DX), R10
+	MOVQ    idx+32(FP), DI
+	LEAQ    (DI)(R9*4), R9
+	LEAQ    (DI)(R10*4), R10
+	XORL    R8, R8
+	XORL    DI, DI
+	CMPQ    xHead+64(FP), $0x00
+	JNE     ahead
+	MOVQ    R10, R11
+	SUBQ    R9, R11
+	MOVQ    off+24(FP), DI
+	SUBQ    R10, DI
+	CMPQ    R11, DI
+	CMOVQLT R11, DI
 
-fetch:
-	MOVL       (R10), R12
-	IMULQ      BX, R12
-	PREFETCHT0 (R11)(R12*1)
-	PREFETCHT0 64(R11)(R12*1)
-	PREFETCHT0 128(R11)(R12*1)
-	PREFETCHT0 192(R11)(R12*1)
-	ADDQ       $0x00000004, R10
-
-more:
-	CMPQ R10, R9
-	JNE  fetch
-
-fetched:
-	MOVQ heads+48(FP), R9
-	MOVQ x+8(FP), R10
+ahead:
+	MOVQ heads+48(FP), R11
+	MOVQ x+8(FP), R12
 
 head:
-	MOVQ       DI, R12
-	MOVQ       CX, R13
+	MOVQ       R9, R14
+	MOVQ       CX, R15
 	VMOVUPS    (AX), Y3
 	VMOVUPS    32(AX), Y4
 	VMOVUPS    64(AX), Y5
@@ -1713,20 +1766,29 @@ head:
 	VMOVUPS    160(AX), Y8
 	VMOVUPS    192(AX), Y9
 	VMASKMOVPS 224(AX), Y2, Y10
-	CMPQ       R12, R8
+	CMPQ       R14, R10
 	JEQ        store
 
 entry:
-	MOVL         (R12), R11
-	IMULQ        BX, R11
-	VMULPS       (R10)(R11*1), Y3, Y1
-	VMULPS       32(R10)(R11*1), Y4, Y11
-	VMULPS       64(R10)(R11*1), Y5, Y12
-	VMULPS       96(R10)(R11*1), Y6, Y13
-	VFMADD231PS  128(R10)(R11*1), Y7, Y1
-	VFMADD231PS  160(R10)(R11*1), Y8, Y11
-	VFMADD231PS  192(R10)(R11*1), Y9, Y12
-	VMASKMOVPS   224(R10)(R11*1), Y2, Y0
+	TESTQ      DI, DI
+	JZ         fetched
+	MOVL       (R14)(DI*1), R13
+	IMULQ      BX, R13
+	ADDQ       R8, R13
+	PREFETCHT0 (R12)(R13*1)
+	PREFETCHT0 64(R12)(R13*1)
+
+fetched:
+	MOVL         (R14), R13
+	IMULQ        BX, R13
+	VMULPS       (R12)(R13*1), Y3, Y1
+	VMULPS       32(R12)(R13*1), Y4, Y11
+	VMULPS       64(R12)(R13*1), Y5, Y12
+	VMULPS       96(R12)(R13*1), Y6, Y13
+	VFMADD231PS  128(R12)(R13*1), Y7, Y1
+	VFMADD231PS  160(R12)(R13*1), Y8, Y11
+	VFMADD231PS  192(R12)(R13*1), Y9, Y12
+	VMASKMOVPS   224(R12)(R13*1), Y2, Y0
 	VFMADD231PS  Y0, Y10, Y13
 	VADDPS       Y12, Y1, Y1
 	VADDPS       Y13, Y11, Y11
@@ -1740,26 +1802,32 @@ entry:
 	VADDPS       X1, X0, X0
 	CMPQ         accumulate+88(FP), $0x00
 	JEQ          write
-	VADDSS       (R13), X0, X0
+	VADDSS       (R15), X0, X0
 
 write:
-	VMOVSS X0, (R13)
-	ADDQ   $0x00000004, R12
-	ADDQ   SI, R13
-	CMPQ   R12, R8
+	VMOVSS X0, (R15)
+	ADDQ   $0x00000004, R14
+	ADDQ   SI, R15
+	CMPQ   R14, R10
 	JNE    entry
 
 store:
-	ADDQ  ownHead+72(FP), AX
-	ADDQ  xHead+64(FP), R10
-	ADDQ  $0x00000004, CX
-	DECQ  R9
+	ADDQ ownHead+72(FP), AX
+	ADDQ xHead+64(FP), R12
+	ADDQ $0x00000004, CX
+	ADDQ $0x00000080, R8
+	CMPQ R8, $0x00000080
+	JLE  column
+	MOVQ $0x00000080, R8
+
+column:
+	DECQ  R11
 	JNZ   head
 	SUBQ  SI, CX
-	SUBQ  DI, R8
-	SHRQ  $0x02, R8
-	IMULQ SI, R8
-	ADDQ  R8, CX
+	SUBQ  R9, R10
+	SHRQ  $0x02, R10
+	IMULQ SI, R10
+	ADDQ  R10, CX
 	ADDQ  $0x00000004, DX
 	DECQ  lists+40(FP)
 	JNZ   list
@@ -1767,7 +1835,7 @@ store:
 	RET
 
 // func edgeSumAVX512_1(out *float32, x *float32, weight *float32, off *uint32, idx *uint32, lists int, heads int, xRow uintptr, xHead uintptr, ownHead uintptr, lanes int, accumulate uint64)
-// Requires: AVX, AVX512F, BMI2, MMX+
+// Requires: AVX, AVX512F, BMI2, CMOV, MMX+
 TEXT ·edgeSumAVX512_1(SB), NOSPLIT, $0-96
 	MOVQ  lanes+80(FP), AX
 	MOVL  $0xffffffff, CX
@@ -1779,75 +1847,77 @@ TEXT ·edgeSumAVX512_1(SB), NOSPLIT, $0-96
 	MOVQ  xRow+56(FP), BX
 	MOVQ  heads+48(FP), SI
 	SHLQ  $0x02, SI
+	MOVQ  lists+40(FP), DI
+	MOVQ  idx+32(FP), R8
+	MOVL  (DX)(DI*4), DI
+	LEAQ  (R8)(DI*4), DI
+	MOVQ  DI, off+24(FP)
 
 list:
-	MOVL  (DX), DI
-	MOVL  4(DX), R8
-	MOVQ  idx+32(FP), R9
-	LEAQ  (R9)(DI*4), DI
-	LEAQ  (R9)(R8*4), R8
-	MOVQ  xHead+64(FP), R9
-	TESTQ R9, R9
-	JNZ   fetched
-	CMPQ  lists+40(FP), $0x01
-	JEQ   fetched
-	MOVQ  x+8(FP), R11
-	MOVL  8(DX), R9
-	MOVQ  idx+32(FP), R10
-	LEAQ  (R10)(R9*4), R9
-	MOVQ  R8, R10
-	JMP   more
+	MOVL    (DX), R9
+	MOVL    4(DX), R10
+	MOVQ    idx+32(FP), DI
+	LEAQ    (DI)(R9*4), R9
+	LEAQ    (DI)(R10*4), R10
+	XORL    R8, R8
+	XORL    DI, DI
+	CMPQ    xHead+64(FP), $0x00
+	JNE     ahead
+	MOVQ    R10, R11
+	SUBQ    R9, R11
+	MOVQ    off+24(FP), DI
+	SUBQ    R10, DI
+	CMPQ    R11, DI
+	CMOVQLT R11, DI
 
-fetch:
-	MOVL       (R10), R12
-	IMULQ      BX, R12
-	PREFETCHT0 (R11)(R12*1)
-	ADDQ       $0x00000004, R10
-
-more:
-	CMPQ R10, R9
-	JNE  fetch
-
-fetched:
-	MOVQ heads+48(FP), R9
-	MOVQ x+8(FP), R10
+ahead:
+	MOVQ heads+48(FP), R11
+	MOVQ x+8(FP), R12
 
 head:
-	MOVQ      DI, R12
-	MOVQ      CX, R13
+	MOVQ      R9, R14
+	MOVQ      CX, R15
 	VPXORD    Z1, Z1, Z1
-	MOVQ      accumulate+88(FP), R11
-	TESTQ     R11, R11
+	MOVQ      accumulate+88(FP), R13
+	TESTQ     R13, R13
 	JZ        begun
 	VMOVUPS.Z (AX), K1, Z1
 
 begun:
-	CMPQ R12, R8
+	CMPQ R14, R10
 	JEQ  store
 
 entry:
-	MOVL         (R12), R11
-	IMULQ        BX, R11
-	VBROADCASTSS (R13), Z2
-	VMOVUPS.Z    (R10)(R11*1), K1, Z0
+	TESTQ      DI, DI
+	JZ         fetched
+	MOVL       (R14)(DI*1), R13
+	IMULQ      BX, R13
+	ADDQ       R8, R13
+	PREFETCHT0 (R12)(R13*1)
+
+fetched:
+	MOVL         (R14), R13
+	IMULQ        BX, R13
+	VBROADCASTSS (R15), Z2
+	VMOVUPS.Z    (R12)(R13*1), K1, Z0
 	VFMADD231PS  Z0, Z2, Z1
-	ADDQ         $0x00000004, R12
-	ADDQ         SI, R13
-	CMPQ         R12, R8
+	ADDQ         $0x00000004, R14
+	ADDQ         SI, R15
+	CMPQ         R14, R10
 	JNE          entry
 
 store:
 	VMOVUPS Z1, K1, (AX)
 	ADDQ    ownHead+72(FP), AX
-	ADDQ    xHead+64(FP), R10
+	ADDQ    xHead+64(FP), R12
 	ADDQ    $0x00000004, CX
-	DECQ    R9
+	DECQ    R11
 	JNZ     head
 	SUBQ    SI, CX
-	SUBQ    DI, R8
-	SHRQ    $0x02, R8
-	IMULQ   SI, R8
-	ADDQ    R8, CX
+	SUBQ    R9, R10
+	SHRQ    $0x02, R10
+	IMULQ   SI, R10
+	ADDQ    R10, CX
 	ADDQ    $0x00000004, DX
 	DECQ    lists+40(FP)
 	JNZ     list
@@ -1855,7 +1925,7 @@ store:
 	RET
 
 // func edgeDotAVX512_1(own *float32, x *float32, dw *float32, off *uint32, idx *uint32, lists int, heads int, xRow uintptr, xHead uintptr, ownHead uintptr, lanes int, accumulate uint64)
-// Requires: AVX, AVX512F, BMI2, MMX+
+// Requires: AVX, AVX512F, BMI2, CMOV, MMX+
 TEXT ·edgeDotAVX512_1(SB), NOSPLIT, $0-96
 	MOVQ  lanes+80(FP), AX
 	MOVL  $0xffffffff, CX
@@ -1867,50 +1937,52 @@ TEXT ·edgeDotAVX512_1(SB), NOSPLIT, $0-96
 	MOVQ  xRow+56(FP), BX
 	MOVQ  heads+48(FP), SI
 	SHLQ  $0x02, SI
+	MOVQ  lists+40(FP), DI
+	MOVQ  idx+32(FP), R8
+	MOVL  (DX)(DI*4), DI
+	LEAQ  (R8)(DI*4), DI
+	MOVQ  DI, off+24(FP)
 
 list:
-	MOVL  (DX), DI
-	MOVL  4(DX), R8
-	MOVQ  idx+32(FP), R9
-	LEAQ  (R9)(DI*4), DI
-	LEAQ  (R9)(R8*4), R8
-	MOVQ  xHead+64(FP), R9
-	TESTQ R9, R9
-	JNZ   fetched
-	CMPQ  lists+40(FP), $0x01
-	JEQ   fetched
-	MOVQ  x+8(FP), R11
-	MOVL  8(DX), R9
-	MOVQ  idx+32(FP), R10
-	LEAQ  (R10)(R9*4), R9
-	MOVQ  R8, R10
-	JMP   more
+	MOVL    (DX), R9
+	MOVL    4(DX), R10
+	MOVQ    idx+32(FP), DI
+	LEAQ    (DI)(R9*4), R9
+	LEAQ    (DI)(R10*4), R10
+	XORL    R8, R8
+	XORL    DI, DI
+	CMPQ    xHead+64(FP), $0x00
+	JNE     ahead
+	MOVQ    R10, R11
+	SUBQ    R9, R11
+	MOVQ    off+24(FP), DI
+	SUBQ    R10, DI
+	CMPQ    R11, DI
+	CMOVQLT R11, DI
 
-fetch:
-	MOVL       (R10), R12
-	IMULQ      BX, R12
-	PREFETCHT0 (R11)(R12*1)
-	ADDQ       $0x00000004, R10
-
-more:
-	CMPQ R10, R9
-	JNE  fetch
-
-fetched:
-	MOVQ heads+48(FP), R9
-	MOVQ x+8(FP), R10
+ahead:
+	MOVQ heads+48(FP), R11
+	MOVQ x+8(FP), R12
 
 head:
-	MOVQ      DI, R12
-	MOVQ      CX, R13
+	MOVQ      R9, R14
+	MOVQ      CX, R15
 	VMOVUPS.Z (AX), K1, Z2
-	CMPQ      R12, R8
+	CMPQ      R14, R10
 	JEQ       store
 
 entry:
-	MOVL          (R12), R11
-	IMULQ         BX, R11
-	VMOVUPS.Z     (R10)(R11*1), K1, Z0
+	TESTQ      DI, DI
+	JZ         fetched
+	MOVL       (R14)(DI*1), R13
+	IMULQ      BX, R13
+	ADDQ       R8, R13
+	PREFETCHT0 (R12)(R13*1)
+
+fetched:
+	MOVL          (R14), R13
+	IMULQ         BX, R13
+	VMOVUPS.Z     (R12)(R13*1), K1, Z0
 	VMULPS        Z0, Z2, Z0
 	VEXTRACTF64X4 $0x01, Z0, Y1
 	VEXTRACTF64X4 $0x00, Z0, Y0
@@ -1923,26 +1995,26 @@ entry:
 	VADDPS        X1, X0, X0
 	CMPQ          accumulate+88(FP), $0x00
 	JEQ           write
-	VADDSS        (R13), X0, X0
+	VADDSS        (R15), X0, X0
 
 write:
-	VMOVSS X0, (R13)
-	ADDQ   $0x00000004, R12
-	ADDQ   SI, R13
-	CMPQ   R12, R8
+	VMOVSS X0, (R15)
+	ADDQ   $0x00000004, R14
+	ADDQ   SI, R15
+	CMPQ   R14, R10
 	JNE    entry
 
 store:
 	ADDQ  ownHead+72(FP), AX
-	ADDQ  xHead+64(FP), R10
+	ADDQ  xHead+64(FP), R12
 	ADDQ  $0x00000004, CX
-	DECQ  R9
+	DECQ  R11
 	JNZ   head
 	SUBQ  SI, CX
-	SUBQ  DI, R8
-	SHRQ  $0x02, R8
-	IMULQ SI, R8
-	ADDQ  R8, CX
+	SUBQ  R9, R10
+	SHRQ  $0x02, R10
+	IMULQ SI, R10
+	ADDQ  R10, CX
 	ADDQ  $0x00000004, DX
 	DECQ  lists+40(FP)
 	JNZ   list
@@ -1950,7 +2022,7 @@ store:
 	RET
 
 // func edgeSumAVX512_2(out *float32, x *float32, weight *float32, off *uint32, idx *uint32, lists int, heads int, xRow uintptr, xHead uintptr, ownHead uintptr, lanes int, accumulate uint64)
-// Requires: AVX, AVX512F, BMI2, MMX+
+// Requires: AVX, AVX512F, BMI2, CMOV, MMX+
 TEXT ·edgeSumAVX512_2(SB), NOSPLIT, $0-96
 	MOVQ  lanes+80(FP), AX
 	MOVL  $0xffffffff, CX
@@ -1962,80 +2034,82 @@ TEXT ·edgeSumAVX512_2(SB), NOSPLIT, $0-96
 	MOVQ  xRow+56(FP), BX
 	MOVQ  heads+48(FP), SI
 	SHLQ  $0x02, SI
+	MOVQ  lists+40(FP), DI
+	MOVQ  idx+32(FP), R8
+	MOVL  (DX)(DI*4), DI
+	LEAQ  (R8)(DI*4), DI
+	MOVQ  DI, off+24(FP)
 
 list:
-	MOVL  (DX), DI
-	MOVL  4(DX), R8
-	MOVQ  idx+32(FP), R9
-	LEAQ  (R9)(DI*4), DI
-	LEAQ  (R9)(R8*4), R8
-	MOVQ  xHead+64(FP), R9
-	TESTQ R9, R9
-	JNZ   fetched
-	CMPQ  lists+40(FP), $0x01
-	JEQ   fetched
-	MOVQ  x+8(FP), R11
-	MOVL  8(DX), R9
-	MOVQ  idx+32(FP), R10
-	LEAQ  (R10)(R9*4), R9
-	MOVQ  R8, R10
-	JMP   more
+	MOVL    (DX), R9
+	MOVL    4(DX), R10
+	MOVQ    idx+32(FP), DI
+	LEAQ    (DI)(R9*4), R9
+	LEAQ    (DI)(R10*4), R10
+	XORL    R8, R8
+	XORL    DI, DI
+	CMPQ    xHead+64(FP), $0x00
+	JNE     ahead
+	MOVQ    R10, R11
+	SUBQ    R9, R11
+	MOVQ    off+24(FP), DI
+	SUBQ    R10, DI
+	CMPQ    R11, DI
+	CMOVQLT R11, DI
 
-fetch:
-	MOVL       (R10), R12
-	IMULQ      BX, R12
-	PREFETCHT0 (R11)(R12*1)
-	PREFETCHT0 64(R11)(R12*1)
-	ADDQ       $0x00000004, R10
-
-more:
-	CMPQ R10, R9
-	JNE  fetch
-
-fetched:
-	MOVQ heads+48(FP), R9
-	MOVQ x+8(FP), R10
+ahead:
+	MOVQ heads+48(FP), R11
+	MOVQ x+8(FP), R12
 
 head:
-	MOVQ      DI, R12
-	MOVQ      CX, R13
+	MOVQ      R9, R14
+	MOVQ      CX, R15
 	VPXORD    Z1, Z1, Z1
 	VPXORD    Z2, Z2, Z2
-	MOVQ      accumulate+88(FP), R11
-	TESTQ     R11, R11
+	MOVQ      accumulate+88(FP), R13
+	TESTQ     R13, R13
 	JZ        begun
 	VMOVUPS   (AX), Z1
 	VMOVUPS.Z 64(AX), K1, Z2
 
 begun:
-	CMPQ R12, R8
+	CMPQ R14, R10
 	JEQ  store
 
 entry:
-	MOVL         (R12), R11
-	IMULQ        BX, R11
-	VBROADCASTSS (R13), Z3
-	VFMADD231PS  (R10)(R11*1), Z3, Z1
-	VMOVUPS.Z    64(R10)(R11*1), K1, Z0
+	TESTQ      DI, DI
+	JZ         fetched
+	MOVL       (R14)(DI*1), R13
+	IMULQ      BX, R13
+	ADDQ       R8, R13
+	PREFETCHT0 (R12)(R13*1)
+	PREFETCHT0 64(R12)(R13*1)
+
+fetched:
+	MOVL         (R14), R13
+	IMULQ        BX, R13
+	VBROADCASTSS (R15), Z3
+	VFMADD231PS  (R12)(R13*1), Z3, Z1
+	VMOVUPS.Z    64(R12)(R13*1), K1, Z0
 	VFMADD231PS  Z0, Z3, Z2
-	ADDQ         $0x00000004, R12
-	ADDQ         SI, R13
-	CMPQ         R12, R8
+	ADDQ         $0x00000004, R14
+	ADDQ         SI, R15
+	CMPQ         R14, R10
 	JNE          entry
 
 store:
 	VMOVUPS Z1, (AX)
 	VMOVUPS Z2, K1, 64(AX)
 	ADDQ    ownHead+72(FP), AX
-	ADDQ    xHead+64(FP), R10
+	ADDQ    xHead+64(FP), R12
 	ADDQ    $0x00000004, CX
-	DECQ    R9
+	DECQ    R11
 	JNZ     head
 	SUBQ    SI, CX
-	SUBQ    DI, R8
-	SHRQ    $0x02, R8
-	IMULQ   SI, R8
-	ADDQ    R8, CX
+	SUBQ    R9, R10
+	SHRQ    $0x02, R10
+	IMULQ   SI, R10
+	ADDQ    R10, CX
 	ADDQ    $0x00000004, DX
 	DECQ    lists+40(FP)
 	JNZ     list
@@ -2043,7 +2117,7 @@ store:
 	RET
 
 // func edgeDotAVX512_2(own *float32, x *float32, dw *float32, off *uint32, idx *uint32, lists int, heads int, xRow uintptr, xHead uintptr, ownHead uintptr, lanes int, accumulate uint64)
-// Requires: AVX, AVX512F, BMI2, MMX+
+// Requires: AVX, AVX512F, BMI2, CMOV, MMX+
 TEXT ·edgeDotAVX512_2(SB), NOSPLIT, $0-96
 	MOVQ  lanes+80(FP), AX
 	MOVL  $0xffffffff, CX
@@ -2055,53 +2129,55 @@ TEXT ·edgeDotAVX512_2(SB), NOSPLIT, $0-96
 	MOVQ  xRow+56(FP), BX
 	MOVQ  heads+48(FP), SI
 	SHLQ  $0x02, SI
+	MOVQ  lists+40(FP), DI
+	MOVQ  idx+32(FP), R8
+	MOVL  (DX)(DI*4), DI
+	LEAQ  (R8)(DI*4), DI
+	MOVQ  DI, off+24(FP)
 
 list:
-	MOVL  (DX), DI
-	MOVL  4(DX), R8
-	MOVQ  idx+32(FP), R9
-	LEAQ  (R9)(DI*4), DI
-	LEAQ  (R9)(R8*4), R8
-	MOVQ  xHead+64(FP), R9
-	TESTQ R9, R9
-	JNZ   fetched
-	CMPQ  lists+40(FP), $0x01
-	JEQ   fetched
-	MOVQ  x+8(FP), R11
-	MOVL  8(DX), R9
-	MOVQ  idx+32(FP), R10
-	LEAQ  (R10)(R9*4), R9
-	MOVQ  R8, R10
-	JMP   more
+	MOVL    (DX), R9
+	MOVL    4(DX), R10
+	MOVQ    idx+32(FP), DI
+	LEAQ    (DI)(R9*4), R9
+	LEAQ    (DI)(R10*4), R10
+	XORL    R8, R8
+	XORL    DI, DI
+	CMPQ    xHead+64(FP), $0x00
+	JNE     ahead
+	MOVQ    R10, R11
+	SUBQ    R9, R11
+	MOVQ    off+24(FP), DI
+	SUBQ    R10, DI
+	CMPQ    R11, DI
+	CMOVQLT R11, DI
 
-fetch:
-	MOVL       (R10), R12
-	IMULQ      BX, R12
-	PREFETCHT0 (R11)(R12*1)
-	PREFETCHT0 64(R11)(R12*1)
-	ADDQ       $0x00000004, R10
-
-more:
-	CMPQ R10, R9
-	JNE  fetch
-
-fetched:
-	MOVQ heads+48(FP), R9
-	MOVQ x+8(FP), R10
+ahead:
+	MOVQ heads+48(FP), R11
+	MOVQ x+8(FP), R12
 
 head:
-	MOVQ      DI, R12
-	MOVQ      CX, R13
+	MOVQ      R9, R14
+	MOVQ      CX, R15
 	VMOVUPS   (AX), Z2
 	VMOVUPS.Z 64(AX), K1, Z3
-	CMPQ      R12, R8
+	CMPQ      R14, R10
 	JEQ       store
 
 entry:
-	MOVL          (R12), R11
-	IMULQ         BX, R11
-	VMULPS        (R10)(R11*1), Z2, Z0
-	VMOVUPS.Z     64(R10)(R11*1), K1, Z1
+	TESTQ      DI, DI
+	JZ         fetched
+	MOVL       (R14)(DI*1), R13
+	IMULQ      BX, R13
+	ADDQ       R8, R13
+	PREFETCHT0 (R12)(R13*1)
+	PREFETCHT0 64(R12)(R13*1)
+
+fetched:
+	MOVL          (R14), R13
+	IMULQ         BX, R13
+	VMULPS        (R12)(R13*1), Z2, Z0
+	VMOVUPS.Z     64(R12)(R13*1), K1, Z1
 	VMULPS        Z1, Z3, Z1
 	VADDPS        Z1, Z0, Z0
 	VEXTRACTF64X4 $0x01, Z0, Y1
@@ -2115,26 +2191,26 @@ entry:
 	VADDPS        X1, X0, X0
 	CMPQ          accumulate+88(FP), $0x00
 	JEQ           write
-	VADDSS        (R13), X0, X0
+	VADDSS        (R15), X0, X0
 
 write:
-	VMOVSS X0, (R13)
-	ADDQ   $0x00000004, R12
-	ADDQ   SI, R13
-	CMPQ   R12, R8
+	VMOVSS X0, (R15)
+	ADDQ   $0x00000004, R14
+	ADDQ   SI, R15
+	CMPQ   R14, R10
 	JNE    entry
 
 store:
 	ADDQ  ownHead+72(FP), AX
-	ADDQ  xHead+64(FP), R10
+	ADDQ  xHead+64(FP), R12
 	ADDQ  $0x00000004, CX
-	DECQ  R9
+	DECQ  R11
 	JNZ   head
 	SUBQ  SI, CX
-	SUBQ  DI, R8
-	SHRQ  $0x02, R8
-	IMULQ SI, R8
-	ADDQ  R8, CX
+	SUBQ  R9, R10
+	SHRQ  $0x02, R10
+	IMULQ SI, R10
+	ADDQ  R10, CX
 	ADDQ  $0x00000004, DX
 	DECQ  lists+40(FP)
 	JNZ   list
@@ -2142,7 +2218,7 @@ store:
 	RET
 
 // func edgeSumAVX512_3(out *float32, x *float32, weight *float32, off *uint32, idx *uint32, lists int, heads int, xRow uintptr, xHead uintptr, ownHead uintptr, lanes int, accumulate uint64)
-// Requires: AVX, AVX512F, BMI2, MMX+
+// Requires: AVX, AVX512F, BMI2, CMOV, MMX+
 TEXT ·edgeSumAVX512_3(SB), NOSPLIT, $0-96
 	MOVQ  lanes+80(FP), AX
 	MOVL  $0xffffffff, CX
@@ -2154,69 +2230,70 @@ TEXT ·edgeSumAVX512_3(SB), NOSPLIT, $0-96
 	MOVQ  xRow+56(FP), BX
 	MOVQ  heads+48(FP), SI
 	SHLQ  $0x02, SI
+	MOVQ  lists+40(FP), DI
+	MOVQ  idx+32(FP), R8
+	MOVL  (DX)(DI*4), DI
+	LEAQ  (R8)(DI*4), DI
+	MOVQ  DI, off+24(FP)
 
 list:
-	MOVL  (DX), DI
-	MOVL  4(DX), R8
-	MOVQ  idx+32(FP), R9
-	LEAQ  (R9)(DI*4), DI
-	LEAQ  (R9)(R8*4), R8
-	MOVQ  xHead+64(FP), R9
-	TESTQ R9, R9
-	JNZ   fetched
-	CMPQ  lists+40(FP), $0x01
-	JEQ   fetched
-	MOVQ  x+8(FP), R11
-	MOVL  8(DX), R9
-	MOVQ  idx+32(FP), R10
-	LEAQ  (R10)(R9*4), R9
-	MOVQ  R8, R10
-	JMP   more
+	MOVL    (DX), R9
+	MOVL    4(DX), R10
+	MOVQ    idx+32(FP), DI
+	LEAQ    (DI)(R9*4), R9
+	LEAQ    (DI)(R10*4), R10
+	XORL    R8, R8
+	XORL    DI, DI
+	CMPQ    xHead+64(FP), $0x00
+	JNE     ahead
+	MOVQ    R10, R11
+	SUBQ    R9, R11
+	MOVQ    off+24(FP), DI
+	SUBQ    R10, DI
+	CMPQ    R11, DI
+	CMOVQLT R11, DI
 
-fetch:
-	MOVL       (R10), R12
-	IMULQ      BX, R12
-	PREFETCHT0 (R11)(R12*1)
-	PREFETCHT0 64(R11)(R12*1)
-	PREFETCHT0 128(R11)(R12*1)
-	ADDQ       $0x00000004, R10
-
-more:
-	CMPQ R10, R9
-	JNE  fetch
-
-fetched:
-	MOVQ heads+48(FP), R9
-	MOVQ x+8(FP), R10
+ahead:
+	MOVQ heads+48(FP), R11
+	MOVQ x+8(FP), R12
 
 head:
-	MOVQ      DI, R12
-	MOVQ      CX, R13
+	MOVQ      R9, R14
+	MOVQ      CX, R15
 	VPXORD    Z1, Z1, Z1
 	VPXORD    Z2, Z2, Z2
 	VPXORD    Z3, Z3, Z3
-	MOVQ      accumulate+88(FP), R11
-	TESTQ     R11, R11
+	MOVQ      accumulate+88(FP), R13
+	TESTQ     R13, R13
 	JZ        begun
 	VMOVUPS   (AX), Z1
 	VMOVUPS   64(AX), Z2
 	VMOVUPS.Z 128(AX), K1, Z3
 
 begun:
-	CMPQ R12, R8
+	CMPQ R14, R10
 	JEQ  store
 
 entry:
-	MOVL         (R12), R11
-	IMULQ        BX, R11
-	VBROADCASTSS (R13), Z4
-	VFMADD231PS  (R10)(R11*1), Z4, Z1
-	VFMADD231PS  64(R10)(R11*1), Z4, Z2
-	VMOVUPS.Z    128(R10)(R11*1), K1, Z0
+	TESTQ      DI, DI
+	JZ         fetched
+	MOVL       (R14)(DI*1), R13
+	IMULQ      BX, R13
+	ADDQ       R8, R13
+	PREFETCHT0 (R12)(R13*1)
+	PREFETCHT0 64(R12)(R13*1)
+
+fetched:
+	MOVL         (R14), R13
+	IMULQ        BX, R13
+	VBROADCASTSS (R15), Z4
+	VFMADD231PS  (R12)(R13*1), Z4, Z1
+	VFMADD231PS  64(R12)(R13*1), Z4, Z2
+	VMOVUPS.Z    128(R12)(R13*1), K1, Z0
 	VFMADD231PS  Z0, Z4, Z3
-	ADDQ         $0x00000004, R12
-	ADDQ         SI, R13
-	CMPQ         R12, R8
+	ADDQ         $0x00000004, R14
+	ADDQ         SI, R15
+	CMPQ         R14, R10
 	JNE          entry
 
 store:
@@ -2224,23 +2301,29 @@ store:
 	VMOVUPS Z2, 64(AX)
 	VMOVUPS Z3, K1, 128(AX)
 	ADDQ    ownHead+72(FP), AX
-	ADDQ    xHead+64(FP), R10
+	ADDQ    xHead+64(FP), R12
 	ADDQ    $0x00000004, CX
-	DECQ    R9
-	JNZ     head
-	SUBQ    SI, CX
-	SUBQ    DI, R8
-	SHRQ    $0x02, R8
-	IMULQ   SI, R8
-	ADDQ    R8, CX
-	ADDQ    $0x00000004, DX
-	DECQ    lists+40(FP)
-	JNZ     list
+	ADDQ    $0x00000080, R8
+	CMPQ    R8, $0x00000040
+	JLE     column
+	MOVQ    $0x00000040, R8
+
+column:
+	DECQ  R11
+	JNZ   head
+	SUBQ  SI, CX
+	SUBQ  R9, R10
+	SHRQ  $0x02, R10
+	IMULQ SI, R10
+	ADDQ  R10, CX
+	ADDQ  $0x00000004, DX
+	DECQ  lists+40(FP)
+	JNZ   list
 	VZEROUPPER
 	RET
 
 // func edgeDotAVX512_3(own *float32, x *float32, dw *float32, off *uint32, idx *uint32, lists int, heads int, xRow uintptr, xHead uintptr, ownHead uintptr, lanes int, accumulate uint64)
-// Requires: AVX, AVX512F, BMI2, MMX+
+// Requires: AVX, AVX512F, BMI2, CMOV, MMX+
 TEXT ·edgeDotAVX512_3(SB), NOSPLIT, $0-96
 	MOVQ  lanes+80(FP), AX
 	MOVL  $0xffffffff, CX
@@ -2252,56 +2335,57 @@ TEXT ·edgeDotAVX512_3(SB), NOSPLIT, $0-96
 	MOVQ  xRow+56(FP), BX
 	MOVQ  heads+48(FP), SI
 	SHLQ  $0x02, SI
+	MOVQ  lists+40(FP), DI
+	MOVQ  idx+32(FP), R8
+	MOVL  (DX)(DI*4), DI
+	LEAQ  (R8)(DI*4), DI
+	MOVQ  DI, off+24(FP)
 
 list:
-	MOVL  (DX), DI
-	MOVL  4(DX), R8
-	MOVQ  idx+32(FP), R9
-	LEAQ  (R9)(DI*4), DI
-	LEAQ  (R9)(R8*4), R8
-	MOVQ  xHead+64(FP), R9
-	TESTQ R9, R9
-	JNZ   fetched
-	CMPQ  lists+40(FP), $0x01
-	JEQ   fetched
-	MOVQ  x+8(FP), R11
-	MOVL  8(DX), R9
-	MOVQ  idx+32(FP), R10
-	LEAQ  (R10)(R9*4), R9
-	MOVQ  R8, R10
-	JMP   more
+	MOVL    (DX), R9
+	MOVL    4(DX), R10
+	MOVQ    idx+32(FP), DI
+	LEAQ    (DI)(R9*4), R9
+	LEAQ    (DI)(R10*4), R10
+	XORL    R8, R8
+	XORL    DI, DI
+	CMPQ    xHead+64(FP), $0x00
+	JNE     ahead
+	MOVQ    R10, R11
+	SUBQ    R9, R11
+	MOVQ    off+24(FP), DI
+	SUBQ    R10, DI
+	CMPQ    R11, DI
+	CMOVQLT R11, DI
 
-fetch:
-	MOVL       (R10), R12
-	IMULQ      BX, R12
-	PREFETCHT0 (R11)(R12*1)
-	PREFETCHT0 64(R11)(R12*1)
-	PREFETCHT0 128(R11)(R12*1)
-	ADDQ       $0x00000004, R10
-
-more:
-	CMPQ R10, R9
-	JNE  fetch
-
-fetched:
-	MOVQ heads+48(FP), R9
-	MOVQ x+8(FP), R10
+ahead:
+	MOVQ heads+48(FP), R11
+	MOVQ x+8(FP), R12
 
 head:
-	MOVQ      DI, R12
-	MOVQ      CX, R13
+	MOVQ      R9, R14
+	MOVQ      CX, R15
 	VMOVUPS   (AX), Z2
 	VMOVUPS   64(AX), Z3
 	VMOVUPS.Z 128(AX), K1, Z4
-	CMPQ      R12, R8
+	CMPQ      R14, R10
 	JEQ       store
 
 entry:
-	MOVL          (R12), R11
-	IMULQ         BX, R11
-	VMULPS        (R10)(R11*1), Z2, Z0
-	VMULPS        64(R10)(R11*1), Z3, Z5
-	VMOVUPS.Z     128(R10)(R11*1), K1, Z1
+	TESTQ      DI, DI
+	JZ         fetched
+	MOVL       (R14)(DI*1), R13
+	IMULQ      BX, R13
+	ADDQ       R8, R13
+	PREFETCHT0 (R12)(R13*1)
+	PREFETCHT0 64(R12)(R13*1)
+
+fetched:
+	MOVL          (R14), R13
+	IMULQ         BX, R13
+	VMULPS        (R12)(R13*1), Z2, Z0
+	VMULPS        64(R12)(R13*1), Z3, Z5
+	VMOVUPS.Z     128(R12)(R13*1), K1, Z1
 	VMULPS        Z1, Z4, Z1
 	VADDPS        Z1, Z0, Z0
 	VADDPS        Z5, Z0, Z0
@@ -2316,26 +2400,32 @@ entry:
 	VADDPS        X1, X0, X0
 	CMPQ          accumulate+88(FP), $0x00
 	JEQ           write
-	VADDSS        (R13), X0, X0
+	VADDSS        (R15), X0, X0
 
 write:
-	VMOVSS X0, (R13)
-	ADDQ   $0x00000004, R12
-	ADDQ   SI, R13
-	CMPQ   R12, R8
+	VMOVSS X0, (R15)
+	ADDQ   $0x00000004, R14
+	ADDQ   SI, R15
+	CMPQ   R14, R10
 	JNE    entry
 
 store:
-	ADDQ  ownHead+72(FP), AX
-	ADDQ  xHead+64(FP), R10
-	ADDQ  $0x00000004, CX
-	DECQ  R9
+	ADDQ ownHead+72(FP), AX
+	ADDQ xHead+64(FP), R12
+	ADDQ $0x00000004, CX
+	ADDQ $0x00000080, R8
+	CMPQ R8, $0x00000040
+	JLE  column
+	MOVQ $0x00000040, R8
+
+column:
+	DECQ  R11
 	JNZ   head
 	SUBQ  SI, CX
-	SUBQ  DI, R8
-	SHRQ  $0x02, R8
-	IMULQ SI, R8
-	ADDQ  R8, CX
+	SUBQ  R9, R10
+	SHRQ  $0x02, R10
+	IMULQ SI, R10
+	ADDQ  R10, CX
 	ADDQ  $0x00000004, DX
 	DECQ  lists+40(FP)
 	JNZ   list
@@ -2343,7 +2433,7 @@ store:
 	RET
 
 // func edgeSumAVX512_4(out *float32, x *float32, weight *float32, off *uint32, idx *uint32, lists int, heads int, xRow uintptr, xHead uintptr, ownHead uintptr, lanes int, accumulate uint64)
-// Requires: AVX, AVX512F, BMI2, MMX+
+// Requires: AVX, AVX512F, BMI2, CMOV, MMX+
 TEXT ·edgeSumAVX512_4(SB), NOSPLIT, $0-96
 	MOVQ  lanes+80(FP), AX
 	MOVL  $0xffffffff, CX
@@ -2355,51 +2445,42 @@ TEXT ·edgeSumAVX512_4(SB), NOSPLIT, $0-96
 	MOVQ  xRow+56(FP), BX
 	MOVQ  heads+48(FP), SI
 	SHLQ  $0x02, SI
+	MOVQ  lists+40(FP), DI
+	MOVQ  idx+32(FP), R8
+	MOVL  (DX)(DI*4), DI
+	LEAQ  (R8)(DI*4), DI
+	MOVQ  DI, off+24(FP)
 
 list:
-	MOVL  (DX), DI
-	MOVL  4(DX), R8
-	MOVQ  idx+32(FP), R9
-	LEAQ  (R9)(DI*4), DI
-	LEAQ  (R9)(R8*4), R8
-	MOVQ  xHead+64(FP), R9
-	TESTQ R9, R9
-	JNZ   fetched
-	CMPQ  lists+40(FP), $0x01
-	JEQ   fetched
-	MOVQ  x+8(FP), R11
-	MOVL  8(DX), R9
-	MOVQ  idx+32(FP), R10
-	LEAQ  (R10)(R9*4), R9
-	MOVQ  R8, R10
-	JMP   more
+	MOVL    (DX), R9
+	MOVL    4(DX), R10
+	MOVQ    idx+32(FP), DI
+	LEAQ    (DI)(R9*4), R9
+	LEAQ    (DI)(R10*4), R10
+	XORL    R8, R8
+	XORL    DI, DI
+	CMPQ    xHead+64(FP), $0x00
+	JNE     ahead
+	MOVQ    R10, R11
+	SUBQ    R9, R11
+	MOVQ    off+24(FP), DI
+	SUBQ    R10, DI
+	CMPQ    R11, DI
+	CMOVQLT R11, DI
 
-fetch:
-	MOVL       (R10), R12
-	IMULQ      BX, R12
-	PREFETCHT0 (R11)(R12*1)
-	PREFETCHT0 64(R11)(R12*1)
-	PREFETCHT0 128(R11)(R12*1)
-	PREFETCHT0 192(R11)(R12*1)
-	ADDQ       $0x00000004, R10
-
-more:
-	CMPQ R10, R9
-	JNE  fetch
-
-fetched:
-	MOVQ heads+48(FP), R9
-	MOVQ x+8(FP), R10
+ahead:
+	MOVQ heads+48(FP), R11
+	MOVQ x+8(FP), R12
 
 head:
-	MOVQ      DI, R12
-	MOVQ      CX, R13
+	MOVQ      R9, R14
+	MOVQ      CX, R15
 	VPXORD    Z1, Z1, Z1
 	VPXORD    Z2, Z2, Z2
 	VPXORD    Z3, Z3, Z3
 	VPXORD    Z4, Z4, Z4
-	MOVQ      accumulate+88(FP), R11
-	TESTQ     R11, R11
+	MOVQ      accumulate+88(FP), R13
+	TESTQ     R13, R13
 	JZ        begun
 	VMOVUPS   (AX), Z1
 	VMOVUPS   64(AX), Z2
@@ -2407,21 +2488,30 @@ head:
 	VMOVUPS.Z 192(AX), K1, Z4
 
 begun:
-	CMPQ R12, R8
+	CMPQ R14, R10
 	JEQ  store
 
 entry:
-	MOVL         (R12), R11
-	IMULQ        BX, R11
-	VBROADCASTSS (R13), Z5
-	VFMADD231PS  (R10)(R11*1), Z5, Z1
-	VFMADD231PS  64(R10)(R11*1), Z5, Z2
-	VFMADD231PS  128(R10)(R11*1), Z5, Z3
-	VMOVUPS.Z    192(R10)(R11*1), K1, Z0
+	TESTQ      DI, DI
+	JZ         fetched
+	MOVL       (R14)(DI*1), R13
+	IMULQ      BX, R13
+	ADDQ       R8, R13
+	PREFETCHT0 (R12)(R13*1)
+	PREFETCHT0 64(R12)(R13*1)
+
+fetched:
+	MOVL         (R14), R13
+	IMULQ        BX, R13
+	VBROADCASTSS (R15), Z5
+	VFMADD231PS  (R12)(R13*1), Z5, Z1
+	VFMADD231PS  64(R12)(R13*1), Z5, Z2
+	VFMADD231PS  128(R12)(R13*1), Z5, Z3
+	VMOVUPS.Z    192(R12)(R13*1), K1, Z0
 	VFMADD231PS  Z0, Z5, Z4
-	ADDQ         $0x00000004, R12
-	ADDQ         SI, R13
-	CMPQ         R12, R8
+	ADDQ         $0x00000004, R14
+	ADDQ         SI, R15
+	CMPQ         R14, R10
 	JNE          entry
 
 store:
@@ -2430,23 +2520,29 @@ store:
 	VMOVUPS Z3, 128(AX)
 	VMOVUPS Z4, K1, 192(AX)
 	ADDQ    ownHead+72(FP), AX
-	ADDQ    xHead+64(FP), R10
+	ADDQ    xHead+64(FP), R12
 	ADDQ    $0x00000004, CX
-	DECQ    R9
-	JNZ     head
-	SUBQ    SI, CX
-	SUBQ    DI, R8
-	SHRQ    $0x02, R8
-	IMULQ   SI, R8
-	ADDQ    R8, CX
-	ADDQ    $0x00000004, DX
-	DECQ    lists+40(FP)
-	JNZ     list
+	ADDQ    $0x00000080, R8
+	CMPQ    R8, $0x00000080
+	JLE     column
+	MOVQ    $0x00000080, R8
+
+column:
+	DECQ  R11
+	JNZ   head
+	SUBQ  SI, CX
+	SUBQ  R9, R10
+	SHRQ  $0x02, R10
+	IMULQ SI, R10
+	ADDQ  R10, CX
+	ADDQ  $0x00000004, DX
+	DECQ  lists+40(FP)
+	JNZ   list
 	VZEROUPPER
 	RET
 
 // func edgeDotAVX512_4(own *float32, x *float32, dw *float32, off *uint32, idx *uint32, lists int, heads int, xRow uintptr, xHead uintptr, ownHead uintptr, lanes int, accumulate uint64)
-// Requires: AVX, AVX512F, BMI2, MMX+
+// Requires: AVX, AVX512F, BMI2, CMOV, MMX+
 TEXT ·edgeDotAVX512_4(SB), NOSPLIT, $0-96
 	MOVQ  lanes+80(FP), AX
 	MOVL  $0xffffffff, CX
@@ -2458,59 +2554,59 @@ TEXT ·edgeDotAVX512_4(SB), NOSPLIT, $0-96
 	MOVQ  xRow+56(FP), BX
 	MOVQ  heads+48(FP), SI
 	SHLQ  $0x02, SI
+	MOVQ  lists+40(FP), DI
+	MOVQ  idx+32(FP), R8
+	MOVL  (DX)(DI*4), DI
+	LEAQ  (R8)(DI*4), DI
+	MOVQ  DI, off+24(FP)
 
 list:
-	MOVL  (DX), DI
-	MOVL  4(DX), R8
-	MOVQ  idx+32(FP), R9
-	LEAQ  (R9)(DI*4), DI
-	LEAQ  (R9)(R8*4), R8
-	MOVQ  xHead+64(FP), R9
-	TESTQ R9, R9
-	JNZ   fetched
-	CMPQ  lists+40(FP), $0x01
-	JEQ   fetched
-	MOVQ  x+8(FP), R11
-	MOVL  8(DX), R9
-	MOVQ  idx+32(FP), R10
-	LEAQ  (R10)(R9*4), R9
-	MOVQ  R8, R10
-	JMP   more
+	MOVL    (DX), R9
+	MOVL    4(DX), R10
+	MOVQ    idx+32(FP), DI
+	LEAQ    (DI)(R9*4), R9
+	LEAQ    (DI)(R10*4), R10
+	XORL    R8, R8
+	XORL    DI, DI
+	CMPQ    xHead+64(FP), $0x00
+	JNE     ahead
+	MOVQ    R10, R11
+	SUBQ    R9, R11
+	MOVQ    off+24(FP), DI
+	SUBQ    R10, DI
+	CMPQ    R11, DI
+	CMOVQLT R11, DI
 
-fetch:
-	MOVL       (R10), R12
-	IMULQ      BX, R12
-	PREFETCHT0 (R11)(R12*1)
-	PREFETCHT0 64(R11)(R12*1)
-	PREFETCHT0 128(R11)(R12*1)
-	PREFETCHT0 192(R11)(R12*1)
-	ADDQ       $0x00000004, R10
-
-more:
-	CMPQ R10, R9
-	JNE  fetch
-
-fetched:
-	MOVQ heads+48(FP), R9
-	MOVQ x+8(FP), R10
+ahead:
+	MOVQ heads+48(FP), R11
+	MOVQ x+8(FP), R12
 
 head:
-	MOVQ      DI, R12
-	MOVQ      CX, R13
+	MOVQ      R9, R14
+	MOVQ      CX, R15
 	VMOVUPS   (AX), Z2
 	VMOVUPS   64(AX), Z3
 	VMOVUPS   128(AX), Z4
 	VMOVUPS.Z 192(AX), K1, Z5
-	CMPQ      R12, R8
+	CMPQ      R14, R10
 	JEQ       store
 
 entry:
-	MOVL          (R12), R11
-	IMULQ         BX, R11
-	VMULPS        (R10)(R11*1), Z2, Z0
-	VMULPS        64(R10)(R11*1), Z3, Z6
-	VMULPS        128(R10)(R11*1), Z4, Z7
-	VMOVUPS.Z     192(R10)(R11*1), K1, Z1
+	TESTQ      DI, DI
+	JZ         fetched
+	MOVL       (R14)(DI*1), R13
+	IMULQ      BX, R13
+	ADDQ       R8, R13
+	PREFETCHT0 (R12)(R13*1)
+	PREFETCHT0 64(R12)(R13*1)
+
+fetched:
+	MOVL          (R14), R13
+	IMULQ         BX, R13
+	VMULPS        (R12)(R13*1), Z2, Z0
+	VMULPS        64(R12)(R13*1), Z3, Z6
+	VMULPS        128(R12)(R13*1), Z4, Z7
+	VMOVUPS.Z     192(R12)(R13*1), K1, Z1
 	VMULPS        Z1, Z5, Z1
 	VADDPS        Z7, Z0, Z0
 	VADDPS        Z1, Z6, Z6
@@ -2526,26 +2622,32 @@ entry:
 	VADDPS        X1, X0, X0
 	CMPQ          accumulate+88(FP), $0x00
 	JEQ           write
-	VADDSS        (R13), X0, X0
+	VADDSS        (R15), X0, X0
 
 write:
-	VMOVSS X0, (R13)
-	ADDQ   $0x00000004, R12
-	ADDQ   SI, R13
-	CMPQ   R12, R8
+	VMOVSS X0, (R15)
+	ADDQ   $0x00000004, R14
+	ADDQ   SI, R15
+	CMPQ   R14, R10
 	JNE    entry
 
 store:
-	ADDQ  ownHead+72(FP), AX
-	ADDQ  xHead+64(FP), R10
-	ADDQ  $0x00000004, CX
-	DECQ  R9
+	ADDQ ownHead+72(FP), AX
+	ADDQ xHead+64(FP), R12
+	ADDQ $0x00000004, CX
+	ADDQ $0x00000080, R8
+	CMPQ R8, $0x00000080
+	JLE  column
+	MOVQ $0x00000080, R8
+
+column:
+	DECQ  R11
 	JNZ   head
 	SUBQ  SI, CX
-	SUBQ  DI, R8
-	SHRQ  $0x02, R8
-	IMULQ SI, R8
-	ADDQ  R8, CX
+	SUBQ  R9, R10
+	SHRQ  $0x02, R10
+	IMULQ SI, R10
+	ADDQ  R10, CX
 	ADDQ  $0x00000004, DX
 	DECQ  lists+40(FP)
 	JNZ   list
@@ -2553,7 +2655,7 @@ store:
 	RET
 
 // func edgeSumAVX512_5(out *float32, x *float32, weight *float32, off *uint32, idx *uint32, lists int, heads int, xRow uintptr, xHead uintptr, ownHead uintptr, lanes int, accumulate uint64)
-// Requires: AVX, AVX512F, BMI2, MMX+
+// Requires: AVX, AVX512F, BMI2, CMOV, MMX+
 TEXT ·edgeSumAVX512_5(SB), NOSPLIT, $0-96
 	MOVQ  lanes+80(FP), AX
 	MOVL  $0xffffffff, CX
@@ -2565,53 +2667,43 @@ TEXT ·edgeSumAVX512_5(SB), NOSPLIT, $0-96
 	MOVQ  xRow+56(FP), BX
 	MOVQ  heads+48(FP), SI
 	SHLQ  $0x02, SI
+	MOVQ  lists+40(FP), DI
+	MOVQ  idx+32(FP), R8
+	MOVL  (DX)(DI*4), DI
+	LEAQ  (R8)(DI*4), DI
+	MOVQ  DI, off+24(FP)
 
 list:
-	MOVL  (DX), DI
-	MOVL  4(DX), R8
-	MOVQ  idx+32(FP), R9
-	LEAQ  (R9)(DI*4), DI
-	LEAQ  (R9)(R8*4), R8
-	MOVQ  xHead+64(FP), R9
-	TESTQ R9, R9
-	JNZ   fetched
-	CMPQ  lists+40(FP), $0x01
-	JEQ   fetched
-	MOVQ  x+8(FP), R11
-	MOVL  8(DX), R9
-	MOVQ  idx+32(FP), R10
-	LEAQ  (R10)(R9*4), R9
-	MOVQ  R8, R10
-	JMP   more
+	MOVL    (DX), R9
+	MOVL    4(DX), R10
+	MOVQ    idx+32(FP), DI
+	LEAQ    (DI)(R9*4), R9
+	LEAQ    (DI)(R10*4), R10
+	XORL    R8, R8
+	XORL    DI, DI
+	CMPQ    xHead+64(FP), $0x00
+	JNE     ahead
+	MOVQ    R10, R11
+	SUBQ    R9, R11
+	MOVQ    off+24(FP), DI
+	SUBQ    R10, DI
+	CMPQ    R11, DI
+	CMOVQLT R11, DI
 
-fetch:
-	MOVL       (R10), R12
-	IMULQ      BX, R12
-	PREFETCHT0 (R11)(R12*1)
-	PREFETCHT0 64(R11)(R12*1)
-	PREFETCHT0 128(R11)(R12*1)
-	PREFETCHT0 192(R11)(R12*1)
-	PREFETCHT0 256(R11)(R12*1)
-	ADDQ       $0x00000004, R10
-
-more:
-	CMPQ R10, R9
-	JNE  fetch
-
-fetched:
-	MOVQ heads+48(FP), R9
-	MOVQ x+8(FP), R10
+ahead:
+	MOVQ heads+48(FP), R11
+	MOVQ x+8(FP), R12
 
 head:
-	MOVQ      DI, R12
-	MOVQ      CX, R13
+	MOVQ      R9, R14
+	MOVQ      CX, R15
 	VPXORD    Z1, Z1, Z1
 	VPXORD    Z2, Z2, Z2
 	VPXORD    Z3, Z3, Z3
 	VPXORD    Z4, Z4, Z4
 	VPXORD    Z5, Z5, Z5
-	MOVQ      accumulate+88(FP), R11
-	TESTQ     R11, R11
+	MOVQ      accumulate+88(FP), R13
+	TESTQ     R13, R13
 	JZ        begun
 	VMOVUPS   (AX), Z1
 	VMOVUPS   64(AX), Z2
@@ -2620,22 +2712,31 @@ head:
 	VMOVUPS.Z 256(AX), K1, Z5
 
 begun:
-	CMPQ R12, R8
+	CMPQ R14, R10
 	JEQ  store
 
 entry:
-	MOVL         (R12), R11
-	IMULQ        BX, R11
-	VBROADCASTSS (R13), Z6
-	VFMADD231PS  (R10)(R11*1), Z6, Z1
-	VFMADD231PS  64(R10)(R11*1), Z6, Z2
-	VFMADD231PS  128(R10)(R11*1), Z6, Z3
-	VFMADD231PS  192(R10)(R11*1), Z6, Z4
-	VMOVUPS.Z    256(R10)(R11*1), K1, Z0
+	TESTQ      DI, DI
+	JZ         fetched
+	MOVL       (R14)(DI*1), R13
+	IMULQ      BX, R13
+	ADDQ       R8, R13
+	PREFETCHT0 (R12)(R13*1)
+	PREFETCHT0 64(R12)(R13*1)
+
+fetched:
+	MOVL         (R14), R13
+	IMULQ        BX, R13
+	VBROADCASTSS (R15), Z6
+	VFMADD231PS  (R12)(R13*1), Z6, Z1
+	VFMADD231PS  64(R12)(R13*1), Z6, Z2
+	VFMADD231PS  128(R12)(R13*1), Z6, Z3
+	VFMADD231PS  192(R12)(R13*1), Z6, Z4
+	VMOVUPS.Z    256(R12)(R13*1), K1, Z0
 	VFMADD231PS  Z0, Z6, Z5
-	ADDQ         $0x00000004, R12
-	ADDQ         SI, R13
-	CMPQ         R12, R8
+	ADDQ         $0x00000004, R14
+	ADDQ         SI, R15
+	CMPQ         R14, R10
 	JNE          entry
 
 store:
@@ -2645,23 +2746,29 @@ store:
 	VMOVUPS Z4, 192(AX)
 	VMOVUPS Z5, K1, 256(AX)
 	ADDQ    ownHead+72(FP), AX
-	ADDQ    xHead+64(FP), R10
+	ADDQ    xHead+64(FP), R12
 	ADDQ    $0x00000004, CX
-	DECQ    R9
-	JNZ     head
-	SUBQ    SI, CX
-	SUBQ    DI, R8
-	SHRQ    $0x02, R8
-	IMULQ   SI, R8
-	ADDQ    R8, CX
-	ADDQ    $0x00000004, DX
-	DECQ    lists+40(FP)
-	JNZ     list
+	ADDQ    $0x00000080, R8
+	CMPQ    R8, $0x000000c0
+	JLE     column
+	MOVQ    $0x000000c0, R8
+
+column:
+	DECQ  R11
+	JNZ   head
+	SUBQ  SI, CX
+	SUBQ  R9, R10
+	SHRQ  $0x02, R10
+	IMULQ SI, R10
+	ADDQ  R10, CX
+	ADDQ  $0x00000004, DX
+	DECQ  lists+40(FP)
+	JNZ   list
 	VZEROUPPER
 	RET
 
 // func edgeDotAVX512_5(own *float32, x *float32, dw *float32, off *uint32, idx *uint32, lists int, heads int, xRow uintptr, xHead uintptr, ownHead uintptr, lanes int, accumulate uint64)
-// Requires: AVX, AVX512F, BMI2, MMX+
+// Requires: AVX, AVX512F, BMI2, CMOV, MMX+
 TEXT ·edgeDotAVX512_5(SB), NOSPLIT, $0-96
 	MOVQ  lanes+80(FP), AX
 	MOVL  $0xffffffff, CX
@@ -2673,62 +2780,61 @@ TEXT ·edgeDotAVX512_5(SB), NOSPLIT, $0-96
 	MOVQ  xRow+56(FP), BX
 	MOVQ  heads+48(FP), SI
 	SHLQ  $0x02, SI
+	MOVQ  lists+40(FP), DI
+	MOVQ  idx+32(FP), R8
+	MOVL  (DX)(DI*4), DI
+	LEAQ  (R8)(DI*4), DI
+	MOVQ  DI, off+24(FP)
 
 list:
-	MOVL  (DX), DI
-	MOVL  4(DX), R8
-	MOVQ  idx+32(FP), R9
-	LEAQ  (R9)(DI*4), DI
-	LEAQ  (R9)(R8*4), R8
-	MOVQ  xHead+64(FP), R9
-	TESTQ R9, R9
-	JNZ   fetched
-	CMPQ  lists+40(FP), $0x01
-	JEQ   fetched
-	MOVQ  x+8(FP), R11
-	MOVL  8(DX), R9
-	MOVQ  idx+32(FP), R10
-	LEAQ  (R10)(R9*4), R9
-	MOVQ  R8, R10
-	JMP   more
+	MOVL    (DX), R9
+	MOVL    4(DX), R10
+	MOVQ    idx+32(FP), DI
+	LEAQ    (DI)(R9*4), R9
+	LEAQ    (DI)(R10*4), R10
+	XORL    R8, R8
+	XORL    DI, DI
+	CMPQ    xHead+64(FP), $0x00
+	JNE     ahead
+	MOVQ    R10, R11
+	SUBQ    R9, R11
+	MOVQ    off+24(FP), DI
+	SUBQ    R10, DI
+	CMPQ    R11, DI
+	CMOVQLT R11, DI
 
-fetch:
-	MOVL       (R10), R12
-	IMULQ      BX, R12
-	PREFETCHT0 (R11)(R12*1)
-	PREFETCHT0 64(R11)(R12*1)
-	PREFETCHT0 128(R11)(R12*1)
-	PREFETCHT0 192(R11)(R12*1)
-	PREFETCHT0 256(R11)(R12*1)
-	ADDQ       $0x00000004, R10
-
-more:
-	CMPQ R10, R9
-	JNE  fetch
-
-fetched:
-	MOVQ heads+48(FP), R9
-	MOVQ x+8(FP), R10
+ahead:
+	MOVQ heads+48(FP), R11
+	MOVQ x+8(FP), R12
 
 head:
-	MOVQ      DI, R12
-	MOVQ      CX, R13
+	MOVQ      R9, R14
+	MOVQ      CX, R15
 	VMOVUPS   (AX), Z2
 	VMOVUPS   64(AX), Z3
 	VMOVUPS   128(AX), Z4
 	VMOVUPS   192(AX), Z5
 	VMOVUPS.Z 256(AX), K1, Z6
-	CMPQ      R12, R8
+	CMPQ      R14, R10
 	JEQ       store
 
 entry:
-	MOVL          (R12), R11
-	IMULQ         BX, R11
-	VMULPS        (R10)(R11*1), Z2, Z0
-	VMULPS        64(R10)(R11*1), Z3, Z7
-	VMULPS        128(R10)(R11*1), Z4, Z8
-	VMULPS        192(R10)(R11*1), Z5, Z9
-	VMOVUPS.Z     256(R10)(R11*1), K1, Z1
+	TESTQ      DI, DI
+	JZ         fetched
+	MOVL       (R14)(DI*1), R13
+	IMULQ      BX, R13
+	ADDQ       R8, R13
+	PREFETCHT0 (R12)(R13*1)
+	PREFETCHT0 64(R12)(R13*1)
+
+fetched:
+	MOVL          (R14), R13
+	IMULQ         BX, R13
+	VMULPS        (R12)(R13*1), Z2, Z0
+	VMULPS        64(R12)(R13*1), Z3, Z7
+	VMULPS        128(R12)(R13*1), Z4, Z8
+	VMULPS        192(R12)(R13*1), Z5, Z9
+	VMOVUPS.Z     256(R12)(R13*1), K1, Z1
 	VFMADD231PS   Z1, Z6, Z0
 	VADDPS        Z8, Z0, Z0
 	VADDPS        Z9, Z7, Z7
@@ -2744,26 +2850,32 @@ entry:
 	VADDPS        X1, X0, X0
 	CMPQ          accumulate+88(FP), $0x00
 	JEQ           write
-	VADDSS        (R13), X0, X0
+	VADDSS        (R15), X0, X0
 
 write:
-	VMOVSS X0, (R13)
-	ADDQ   $0x00000004, R12
-	ADDQ   SI, R13
-	CMPQ   R12, R8
+	VMOVSS X0, (R15)
+	ADDQ   $0x00000004, R14
+	ADDQ   SI, R15
+	CMPQ   R14, R10
 	JNE    entry
 
 store:
-	ADDQ  ownHead+72(FP), AX
-	ADDQ  xHead+64(FP), R10
-	ADDQ  $0x00000004, CX
-	DECQ  R9
+	ADDQ ownHead+72(FP), AX
+	ADDQ xHead+64(FP), R12
+	ADDQ $0x00000004, CX
+	ADDQ $0x00000080, R8
+	CMPQ R8, $0x000000c0
+	JLE  column
+	MOVQ $0x000000c0, R8
+
+column:
+	DECQ  R11
 	JNZ   head
 	SUBQ  SI, CX
-	SUBQ  DI, R8
-	SHRQ  $0x02, R8
-	IMULQ SI, R8
-	ADDQ  R8, CX
+	SUBQ  R9, R10
+	SHRQ  $0x02, R10
+	IMULQ SI, R10
+	ADDQ  R10, CX
 	ADDQ  $0x00000004, DX
 	DECQ  lists+40(FP)
 	JNZ   list
@@ -2771,7 +2883,7 @@ store:
 	RET
 
 // func edgeSumAVX512_6(out *float32, x *float32, weight *float32, off *uint32, idx *uint32, lists int, heads int, xRow uintptr, xHead uintptr, ownHead uintptr, lanes int, accumulate uint64)
-// Requires: AVX, AVX512F, BMI2, MMX+
+// Requires: AVX, AVX512F, BMI2, CMOV, MMX+
 TEXT ·edgeSumAVX512_6(SB), NOSPLIT, $0-96
 	MOVQ  lanes+80(FP), AX
 	MOVL  $0xffffffff, CX
@@ -2783,55 +2895,44 @@ TEXT ·edgeSumAVX512_6(SB), NOSPLIT, $0-96
 	MOVQ  xRow+56(FP), BX
 	MOVQ  heads+48(FP), SI
 	SHLQ  $0x02, SI
+	MOVQ  lists+40(FP), DI
+	MOVQ  idx+32(FP), R8
+	MOVL  (DX)(DI*4), DI
+	LEAQ  (R8)(DI*4), DI
+	MOVQ  DI, off+24(FP)
 
 list:
-	MOVL  (DX), DI
-	MOVL  4(DX), R8
-	MOVQ  idx+32(FP), R9
-	LEAQ  (R9)(DI*4), DI
-	LEAQ  (R9)(R8*4), R8
-	MOVQ  xHead+64(FP), R9
-	TESTQ R9, R9
-	JNZ   fetched
-	CMPQ  lists+40(FP), $0x01
-	JEQ   fetched
-	MOVQ  x+8(FP), R11
-	MOVL  8(DX), R9
-	MOVQ  idx+32(FP), R10
-	LEAQ  (R10)(R9*4), R9
-	MOVQ  R8, R10
-	JMP   more
+	MOVL    (DX), R9
+	MOVL    4(DX), R10
+	MOVQ    idx+32(FP), DI
+	LEAQ    (DI)(R9*4), R9
+	LEAQ    (DI)(R10*4), R10
+	XORL    R8, R8
+	XORL    DI, DI
+	CMPQ    xHead+64(FP), $0x00
+	JNE     ahead
+	MOVQ    R10, R11
+	SUBQ    R9, R11
+	MOVQ    off+24(FP), DI
+	SUBQ    R10, DI
+	CMPQ    R11, DI
+	CMOVQLT R11, DI
 
-fetch:
-	MOVL       (R10), R12
-	IMULQ      BX, R12
-	PREFETCHT0 (R11)(R12*1)
-	PREFETCHT0 64(R11)(R12*1)
-	PREFETCHT0 128(R11)(R12*1)
-	PREFETCHT0 192(R11)(R12*1)
-	PREFETCHT0 256(R11)(R12*1)
-	PREFETCHT0 320(R11)(R12*1)
-	ADDQ       $0x00000004, R10
-
-more:
-	CMPQ R10, R9
-	JNE  fetch
-
-fetched:
-	MOVQ heads+48(FP), R9
-	MOVQ x+8(FP), R10
+ahead:
+	MOVQ heads+48(FP), R11
+	MOVQ x+8(FP), R12
 
 head:
-	MOVQ      DI, R12
-	MOVQ      CX, R13
+	MOVQ      R9, R14
+	MOVQ      CX, R15
 	VPXORD    Z1, Z1, Z1
 	VPXORD    Z2, Z2, Z2
 	VPXORD    Z3, Z3, Z3
 	VPXORD    Z4, Z4, Z4
 	VPXORD    Z5, Z5, Z5
 	VPXORD    Z6, Z6, Z6
-	MOVQ      accumulate+88(FP), R11
-	TESTQ     R11, R11
+	MOVQ      accumulate+88(FP), R13
+	TESTQ     R13, R13
 	JZ        begun
 	VMOVUPS   (AX), Z1
 	VMOVUPS   64(AX), Z2
@@ -2841,23 +2942,32 @@ head:
 	VMOVUPS.Z 320(AX), K1, Z6
 
 begun:
-	CMPQ R12, R8
+	CMPQ R14, R10
 	JEQ  store
 
 entry:
-	MOVL         (R12), R11
-	IMULQ        BX, R11
-	VBROADCASTSS (R13), Z7
-	VFMADD231PS  (R10)(R11*1), Z7, Z1
-	VFMADD231PS  64(R10)(R11*1), Z7, Z2
-	VFMADD231PS  128(R10)(R11*1), Z7, Z3
-	VFMADD231PS  192(R10)(R11*1), Z7, Z4
-	VFMADD231PS  256(R10)(R11*1), Z7, Z5
-	VMOVUPS.Z    320(R10)(R11*1), K1, Z0
+	TESTQ      DI, DI
+	JZ         fetched
+	MOVL       (R14)(DI*1), R13
+	IMULQ      BX, R13
+	ADDQ       R8, R13
+	PREFETCHT0 (R12)(R13*1)
+	PREFETCHT0 64(R12)(R13*1)
+
+fetched:
+	MOVL         (R14), R13
+	IMULQ        BX, R13
+	VBROADCASTSS (R15), Z7
+	VFMADD231PS  (R12)(R13*1), Z7, Z1
+	VFMADD231PS  64(R12)(R13*1), Z7, Z2
+	VFMADD231PS  128(R12)(R13*1), Z7, Z3
+	VFMADD231PS  192(R12)(R13*1), Z7, Z4
+	VFMADD231PS  256(R12)(R13*1), Z7, Z5
+	VMOVUPS.Z    320(R12)(R13*1), K1, Z0
 	VFMADD231PS  Z0, Z7, Z6
-	ADDQ         $0x00000004, R12
-	ADDQ         SI, R13
-	CMPQ         R12, R8
+	ADDQ         $0x00000004, R14
+	ADDQ         SI, R15
+	CMPQ         R14, R10
 	JNE          entry
 
 store:
@@ -2868,23 +2978,29 @@ store:
 	VMOVUPS Z5, 256(AX)
 	VMOVUPS Z6, K1, 320(AX)
 	ADDQ    ownHead+72(FP), AX
-	ADDQ    xHead+64(FP), R10
+	ADDQ    xHead+64(FP), R12
 	ADDQ    $0x00000004, CX
-	DECQ    R9
-	JNZ     head
-	SUBQ    SI, CX
-	SUBQ    DI, R8
-	SHRQ    $0x02, R8
-	IMULQ   SI, R8
-	ADDQ    R8, CX
-	ADDQ    $0x00000004, DX
-	DECQ    lists+40(FP)
-	JNZ     list
+	ADDQ    $0x00000080, R8
+	CMPQ    R8, $0x00000100
+	JLE     column
+	MOVQ    $0x00000100, R8
+
+column:
+	DECQ  R11
+	JNZ   head
+	SUBQ  SI, CX
+	SUBQ  R9, R10
+	SHRQ  $0x02, R10
+	IMULQ SI, R10
+	ADDQ  R10, CX
+	ADDQ  $0x00000004, DX
+	DECQ  lists+40(FP)
+	JNZ   list
 	VZEROUPPER
 	RET
 
 // func edgeDotAVX512_6(own *float32, x *float32, dw *float32, off *uint32, idx *uint32, lists int, heads int, xRow uintptr, xHead uintptr, ownHead uintptr, lanes int, accumulate uint64)
-// Requires: AVX, AVX512F, BMI2, MMX+
+// Requires: AVX, AVX512F, BMI2, CMOV, MMX+
 TEXT ·edgeDotAVX512_6(SB), NOSPLIT, $0-96
 	MOVQ  lanes+80(FP), AX
 	MOVL  $0xffffffff, CX
@@ -2896,65 +3012,63 @@ TEXT ·edgeDotAVX512_6(SB), NOSPLIT, $0-96
 	MOVQ  xRow+56(FP), BX
 	MOVQ  heads+48(FP), SI
 	SHLQ  $0x02, SI
+	MOVQ  lists+40(FP), DI
+	MOVQ  idx+32(FP), R8
+	MOVL  (DX)(DI*4), DI
+	LEAQ  (R8)(DI*4), DI
+	MOVQ  DI, off+24(FP)
 
 list:
-	MOVL  (DX), DI
-	MOVL  4(DX), R8
-	MOVQ  idx+32(FP), R9
-	LEAQ  (R9)(DI*4), DI
-	LEAQ  (R9)(R8*4), R8
-	MOVQ  xHead+64(FP), R9
-	TESTQ R9, R9
-	JNZ   fetched
-	CMPQ  lists+40(FP), $0x01
-	JEQ   fetched
-	MOVQ  x+8(FP), R11
-	MOVL  8(DX), R9
-	MOVQ  idx+32(FP), R10
-	LEAQ  (R10)(R9*4), R9
-	MOVQ  R8, R10
-	JMP   more
+	MOVL    (DX), R9
+	MOVL    4(DX), R10
+	MOVQ    idx+32(FP), DI
+	LEAQ    (DI)(R9*4), R9
+	LEAQ    (DI)(R10*4), R10
+	XORL    R8, R8
+	XORL    DI, DI
+	CMPQ    xHead+64(FP), $0x00
+	JNE     ahead
+	MOVQ    R10, R11
+	SUBQ    R9, R11
+	MOVQ    off+24(FP), DI
+	SUBQ    R10, DI
+	CMPQ    R11, DI
+	CMOVQLT R11, DI
 
-fetch:
-	MOVL       (R10), R12
-	IMULQ      BX, R12
-	PREFETCHT0 (R11)(R12*1)
-	PREFETCHT0 64(R11)(R12*1)
-	PREFETCHT0 128(R11)(R12*1)
-	PREFETCHT0 192(R11)(R12*1)
-	PREFETCHT0 256(R11)(R12*1)
-	PREFETCHT0 320(R11)(R12*1)
-	ADDQ       $0x00000004, R10
-
-more:
-	CMPQ R10, R9
-	JNE  fetch
-
-fetched:
-	MOVQ heads+48(FP), R9
-	MOVQ x+8(FP), R10
+ahead:
+	MOVQ heads+48(FP), R11
+	MOVQ x+8(FP), R12
 
 head:
-	MOVQ      DI, R12
-	MOVQ      CX, R13
+	MOVQ      R9, R14
+	MOVQ      CX, R15
 	VMOVUPS   (AX), Z2
 	VMOVUPS   64(AX), Z3
 	VMOVUPS   128(AX), Z4
 	VMOVUPS   192(AX), Z5
 	VMOVUPS   256(AX), Z6
 	VMOVUPS.Z 320(AX), K1, Z7
-	CMPQ      R12, R8
+	CMPQ      R14, R10
 	JEQ       store
 
 entry:
-	MOVL          (R12), R11
-	IMULQ         BX, R11
-	VMULPS        (R10)(R11*1), Z2, Z0
-	VMULPS        64(R10)(R11*1), Z3, Z8
-	VMULPS        128(R10)(R11*1), Z4, Z9
-	VMULPS        192(R10)(R11*1), Z5, Z10
-	VFMADD231PS   256(R10)(R11*1), Z6, Z0
-	VMOVUPS.Z     320(R10)(R11*1), K1, Z1
+	TESTQ      DI, DI
+	JZ         fetched
+	MOVL       (R14)(DI*1), R13
+	IMULQ      BX, R13
+	ADDQ       R8, R13
+	PREFETCHT0 (R12)(R13*1)
+	PREFETCHT0 64(R12)(R13*1)
+
+fetched:
+	MOVL          (R14), R13
+	IMULQ         BX, R13
+	VMULPS        (R12)(R13*1), Z2, Z0
+	VMULPS        64(R12)(R13*1), Z3, Z8
+	VMULPS        128(R12)(R13*1), Z4, Z9
+	VMULPS        192(R12)(R13*1), Z5, Z10
+	VFMADD231PS   256(R12)(R13*1), Z6, Z0
+	VMOVUPS.Z     320(R12)(R13*1), K1, Z1
 	VFMADD231PS   Z1, Z7, Z8
 	VADDPS        Z9, Z0, Z0
 	VADDPS        Z10, Z8, Z8
@@ -2970,26 +3084,32 @@ entry:
 	VADDPS        X1, X0, X0
 	CMPQ          accumulate+88(FP), $0x00
 	JEQ           write
-	VADDSS        (R13), X0, X0
+	VADDSS        (R15), X0, X0
 
 write:
-	VMOVSS X0, (R13)
-	ADDQ   $0x00000004, R12
-	ADDQ   SI, R13
-	CMPQ   R12, R8
+	VMOVSS X0, (R15)
+	ADDQ   $0x00000004, R14
+	ADDQ   SI, R15
+	CMPQ   R14, R10
 	JNE    entry
 
 store:
-	ADDQ  ownHead+72(FP), AX
-	ADDQ  xHead+64(FP), R10
-	ADDQ  $0x00000004, CX
-	DECQ  R9
+	ADDQ ownHead+72(FP), AX
+	ADDQ xHead+64(FP), R12
+	ADDQ $0x00000004, CX
+	ADDQ $0x00000080, R8
+	CMPQ R8, $0x00000100
+	JLE  column
+	MOVQ $0x00000100, R8
+
+column:
+	DECQ  R11
 	JNZ   head
 	SUBQ  SI, CX
-	SUBQ  DI, R8
-	SHRQ  $0x02, R8
-	IMULQ SI, R8
-	ADDQ  R8, CX
+	SUBQ  R9, R10
+	SHRQ  $0x02, R10
+	IMULQ SI, R10
+	ADDQ  R10, CX
 	ADDQ  $0x00000004, DX
 	DECQ  lists+40(FP)
 	JNZ   list
@@ -2997,7 +3117,7 @@ store:
 	RET
 
 // func edgeSumAVX512_7(out *float32, x *float32, weight *float32, off *uint32, idx *uint32, lists int, heads int, xRow uintptr, xHead uintptr, ownHead uintptr, lanes int, accumulate uint64)
-// Requires: AVX, AVX512F, BMI2, MMX+
+// Requires: AVX, AVX512F, BMI2, CMOV, MMX+
 TEXT ·edgeSumAVX512_7(SB), NOSPLIT, $0-96
 	MOVQ  lanes+80(FP), AX
 	MOVL  $0xffffffff, CX
@@ -3009,48 +3129,36 @@ TEXT ·edgeSumAVX512_7(SB), NOSPLIT, $0-96
 	MOVQ  xRow+56(FP), BX
 	MOVQ  heads+48(FP), SI
 	SHLQ  $0x02, SI
+	MOVQ  lists+40(FP), DI
+	MOVQ  idx+32(FP), R8
+	MOVL  (DX)(DI*4), DI
+	LEAQ  (R8)(DI*4), DI
+	MOVQ  DI, off+24(FP)
 
 list:
-	MOVL  (DX), DI
-	MOVL  4(DX), R8
-	MOVQ  idx+32(FP), R9
-	LEAQ  (R9)(DI*4), DI
-	LEAQ  (R9)(R8*4), R8
-	MOVQ  xHead+64(FP), R9
-	TESTQ R9, R9
-	JNZ   fetched
-	CMPQ  lists+40(FP), $0x01
-	JEQ   fetched
-	MOVQ  x+8(FP), R11
-	MOVL  8(DX), R9
-	MOVQ  idx+32(FP), R10
-	LEAQ  (R10)(R9*4), R9
-	MOVQ  R8, R10
-	JMP   more
+	MOVL    (DX), R9
+	MOVL    4(DX), R10
+	MOVQ    idx+32(FP), DI
+	LEAQ    (DI)(R9*4), R9
+	LEAQ    (DI)(R10*4), R10
+	XORL    R8, R8
+	XORL    DI, DI
+	CMPQ    xHead+64(FP), $0x00
+	JNE     ahead
+	MOVQ    R10, R11
+	SUBQ    R9, R11
+	MOVQ    off+24(FP), DI
+	SUBQ    R10, DI
+	CMPQ    R11, DI
+	CMOVQLT R11, DI
 
-fetch:
-	MOVL       (R10), R12
-	IMULQ      BX, R12
-	PREFETCHT0 (R11)(R12*1)
-	PREFETCHT0 64(R11)(R12*1)
-	PREFETCHT0 128(R11)(R12*1)
-	PREFETCHT0 192(R11)(R12*1)
-	PREFETCHT0 256(R11)(R12*1)
-	PREFETCHT0 320(R11)(R12*1)
-	PREFETCHT0 384(R11)(R12*1)
-	ADDQ       $0x00000004, R10
-
-more:
-	CMPQ R10, R9
-	JNE  fetch
-
-fetched:
-	MOVQ heads+48(FP), R9
-	MOVQ x+8(FP), R10
+ahead:
+	MOVQ heads+48(FP), R11
+	MOVQ x+8(FP), R12
 
 head:
-	MOVQ      DI, R12
-	MOVQ      CX, R13
+	MOVQ      R9, R14
+	MOVQ      CX, R15
 	VPXORD    Z1, Z1, Z1
 	VPXORD    Z2, Z2, Z2
 	VPXORD    Z3, Z3, Z3
@@ -3058,8 +3166,8 @@ head:
 	VPXORD    Z5, Z5, Z5
 	VPXORD    Z6, Z6, Z6
 	VPXORD    Z7, Z7, Z7
-	MOVQ      accumulate+88(FP), R11
-	TESTQ     R11, R11
+	MOVQ      accumulate+88(FP), R13
+	TESTQ     R13, R13
 	JZ        begun
 	VMOVUPS   (AX), Z1
 	VMOVUPS   64(AX), Z2
@@ -3070,24 +3178,33 @@ head:
 	VMOVUPS.Z 384(AX), K1, Z7
 
 begun:
-	CMPQ R12, R8
+	CMPQ R14, R10
 	JEQ  store
 
 entry:
-	MOVL         (R12), R11
-	IMULQ        BX, R11
-	VBROADCASTSS (R13), Z8
-	VFMADD231PS  (R10)(R11*1), Z8, Z1
-	VFMADD231PS  64(R10)(R11*1), Z8, Z2
-	VFMADD231PS  128(R10)(R11*1), Z8, Z3
-	VFMADD231PS  192(R10)(R11*1), Z8, Z4
-	VFMADD231PS  256(R10)(R11*1), Z8, Z5
-	VFMADD231PS  320(R10)(R11*1), Z8, Z6
-	VMOVUPS.Z    384(R10)(R11*1), K1, Z0
+	TESTQ      DI, DI
+	JZ         fetched
+	MOVL       (R14)(DI*1), R13
+	IMULQ      BX, R13
+	ADDQ       R8, R13
+	PREFETCHT0 (R12)(R13*1)
+	PREFETCHT0 64(R12)(R13*1)
+
+fetched:
+	MOVL         (R14), R13
+	IMULQ        BX, R13
+	VBROADCASTSS (R15), Z8
+	VFMADD231PS  (R12)(R13*1), Z8, Z1
+	VFMADD231PS  64(R12)(R13*1), Z8, Z2
+	VFMADD231PS  128(R12)(R13*1), Z8, Z3
+	VFMADD231PS  192(R12)(R13*1), Z8, Z4
+	VFMADD231PS  256(R12)(R13*1), Z8, Z5
+	VFMADD231PS  320(R12)(R13*1), Z8, Z6
+	VMOVUPS.Z    384(R12)(R13*1), K1, Z0
 	VFMADD231PS  Z0, Z8, Z7
-	ADDQ         $0x00000004, R12
-	ADDQ         SI, R13
-	CMPQ         R12, R8
+	ADDQ         $0x00000004, R14
+	ADDQ         SI, R15
+	CMPQ         R14, R10
 	JNE          entry
 
 store:
@@ -3099,23 +3216,29 @@ store:
 	VMOVUPS Z6, 320(AX)
 	VMOVUPS Z7, K1, 384(AX)
 	ADDQ    ownHead+72(FP), AX
-	ADDQ    xHead+64(FP), R10
+	ADDQ    xHead+64(FP), R12
 	ADDQ    $0x00000004, CX
-	DECQ    R9
-	JNZ     head
-	SUBQ    SI, CX
-	SUBQ    DI, R8
-	SHRQ    $0x02, R8
-	IMULQ   SI, R8
-	ADDQ    R8, CX
-	ADDQ    $0x00000004, DX
-	DECQ    lists+40(FP)
-	JNZ     list
+	ADDQ    $0x00000080, R8
+	CMPQ    R8, $0x00000140
+	JLE     column
+	MOVQ    $0x00000140, R8
+
+column:
+	DECQ  R11
+	JNZ   head
+	SUBQ  SI, CX
+	SUBQ  R9, R10
+	SHRQ  $0x02, R10
+	IMULQ SI, R10
+	ADDQ  R10, CX
+	ADDQ  $0x00000004, DX
+	DECQ  lists+40(FP)
+	JNZ   list
 	VZEROUPPER
 	RET
 
 // func edgeDotAVX512_7(own *float32, x *float32, dw *float32, off *uint32, idx *uint32, lists int, heads int, xRow uintptr, xHead uintptr, ownHead uintptr, lanes int, accumulate uint64)
-// Requires: AVX, AVX512F, BMI2, MMX+
+// Requires: AVX, AVX512F, BMI2, CMOV, MMX+
 TEXT ·edgeDotAVX512_7(SB), NOSPLIT, $0-96
 	MOVQ  lanes+80(FP), AX
 	MOVL  $0xffffffff, CX
@@ -3127,48 +3250,36 @@ TEXT ·edgeDotAVX512_7(SB), NOSPLIT, $0-96
 	MOVQ  xRow+56(FP), BX
 	MOVQ  heads+48(FP), SI
 	SHLQ  $0x02, SI
+	MOVQ  lists+40(FP), DI
+	MOVQ  idx+32(FP), R8
+	MOVL  (DX)(DI*4), DI
+	LEAQ  (R8)(DI*4), DI
+	MOVQ  DI, off+24(FP)
 
 list:
-	MOVL  (DX), DI
-	MOVL  4(DX), R8
-	MOVQ  idx+32(FP), R9
-	LEAQ  (R9)(DI*4), DI
-	LEAQ  (R9)(R8*4), R8
-	MOVQ  xHead+64(FP), R9
-	TESTQ R9, R9
-	JNZ   fetched
-	CMPQ  lists+40(FP), $0x01
-	JEQ   fetched
-	MOVQ  x+8(FP), R11
-	MOVL  8(DX), R9
-	MOVQ  idx+32(FP), R10
-	LEAQ  (R10)(R9*4), R9
-	MOVQ  R8, R10
-	JMP   more
+	MOVL    (DX), R9
+	MOVL    4(DX), R10
+	MOVQ    idx+32(FP), DI
+	LEAQ    (DI)(R9*4), R9
+	LEAQ    (DI)(R10*4), R10
+	XORL    R8, R8
+	XORL    DI, DI
+	CMPQ    xHead+64(FP), $0x00
+	JNE     ahead
+	MOVQ    R10, R11
+	SUBQ    R9, R11
+	MOVQ    off+24(FP), DI
+	SUBQ    R10, DI
+	CMPQ    R11, DI
+	CMOVQLT R11, DI
 
-fetch:
-	MOVL       (R10), R12
-	IMULQ      BX, R12
-	PREFETCHT0 (R11)(R12*1)
-	PREFETCHT0 64(R11)(R12*1)
-	PREFETCHT0 128(R11)(R12*1)
-	PREFETCHT0 192(R11)(R12*1)
-	PREFETCHT0 256(R11)(R12*1)
-	PREFETCHT0 320(R11)(R12*1)
-	PREFETCHT0 384(R11)(R12*1)
-	ADDQ       $0x00000004, R10
-
-more:
-	CMPQ R10, R9
-	JNE  fetch
-
-fetched:
-	MOVQ heads+48(FP), R9
-	MOVQ x+8(FP), R10
+ahead:
+	MOVQ heads+48(FP), R11
+	MOVQ x+8(FP), R12
 
 head:
-	MOVQ      DI, R12
-	MOVQ      CX, R13
+	MOVQ      R9, R14
+	MOVQ      CX, R15
 	VMOVUPS   (AX), Z2
 	VMOVUPS   64(AX), Z3
 	VMOVUPS   128(AX), Z4
@@ -3176,19 +3287,28 @@ head:
 	VMOVUPS   256(AX), Z6
 	VMOVUPS   320(AX), Z7
 	VMOVUPS.Z 384(AX), K1, Z8
-	CMPQ      R12, R8
+	CMPQ      R14, R10
 	JEQ       store
 
 entry:
-	MOVL          (R12), R11
-	IMULQ         BX, R11
-	VMULPS        (R10)(R11*1), Z2, Z0
-	VMULPS        64(R10)(R11*1), Z3, Z9
-	VMULPS        128(R10)(R11*1), Z4, Z10
-	VMULPS        192(R10)(R11*1), Z5, Z11
-	VFMADD231PS   256(R10)(R11*1), Z6, Z0
-	VFMADD231PS   320(R10)(R11*1), Z7, Z9
-	VMOVUPS.Z     384(R10)(R11*1), K1, Z1
+	TESTQ      DI, DI
+	JZ         fetched
+	MOVL       (R14)(DI*1), R13
+	IMULQ      BX, R13
+	ADDQ       R8, R13
+	PREFETCHT0 (R12)(R13*1)
+	PREFETCHT0 64(R12)(R13*1)
+
+fetched:
+	MOVL          (R14), R13
+	IMULQ         BX, R13
+	VMULPS        (R12)(R13*1), Z2, Z0
+	VMULPS        64(R12)(R13*1), Z3, Z9
+	VMULPS        128(R12)(R13*1), Z4, Z10
+	VMULPS        192(R12)(R13*1), Z5, Z11
+	VFMADD231PS   256(R12)(R13*1), Z6, Z0
+	VFMADD231PS   320(R12)(R13*1), Z7, Z9
+	VMOVUPS.Z     384(R12)(R13*1), K1, Z1
 	VFMADD231PS   Z1, Z8, Z10
 	VADDPS        Z10, Z0, Z0
 	VADDPS        Z11, Z9, Z9
@@ -3204,26 +3324,32 @@ entry:
 	VADDPS        X1, X0, X0
 	CMPQ          accumulate+88(FP), $0x00
 	JEQ           write
-	VADDSS        (R13), X0, X0
+	VADDSS        (R15), X0, X0
 
 write:
-	VMOVSS X0, (R13)
-	ADDQ   $0x00000004, R12
-	ADDQ   SI, R13
-	CMPQ   R12, R8
+	VMOVSS X0, (R15)
+	ADDQ   $0x00000004, R14
+	ADDQ   SI, R15
+	CMPQ   R14, R10
 	JNE    entry
 
 store:
-	ADDQ  ownHead+72(FP), AX
-	ADDQ  xHead+64(FP), R10
-	ADDQ  $0x00000004, CX
-	DECQ  R9
+	ADDQ ownHead+72(FP), AX
+	ADDQ xHead+64(FP), R12
+	ADDQ $0x00000004, CX
+	ADDQ $0x00000080, R8
+	CMPQ R8, $0x00000140
+	JLE  column
+	MOVQ $0x00000140, R8
+
+column:
+	DECQ  R11
 	JNZ   head
 	SUBQ  SI, CX
-	SUBQ  DI, R8
-	SHRQ  $0x02, R8
-	IMULQ SI, R8
-	ADDQ  R8, CX
+	SUBQ  R9, R10
+	SHRQ  $0x02, R10
+	IMULQ SI, R10
+	ADDQ  R10, CX
 	ADDQ  $0x00000004, DX
 	DECQ  lists+40(FP)
 	JNZ   list
@@ -3231,7 +3357,7 @@ store:
 	RET
 
 // func edgeSumAVX512_8(out *float32, x *float32, weight *float32, off *uint32, idx *uint32, lists int, heads int, xRow uintptr, xHead uintptr, ownHead uintptr, lanes int, accumulate uint64)
-// Requires: AVX, AVX512F, BMI2, MMX+
+// Requires: AVX, AVX512F, BMI2, CMOV, MMX+
 TEXT ·edgeSumAVX512_8(SB), NOSPLIT, $0-96
 	MOVQ  lanes+80(FP), AX
 	MOVL  $0xffffffff, CX
@@ -3243,49 +3369,36 @@ TEXT ·edgeSumAVX512_8(SB), NOSPLIT, $0-96
 	MOVQ  xRow+56(FP), BX
 	MOVQ  heads+48(FP), SI
 	SHLQ  $0x02, SI
+	MOVQ  lists+40(FP), DI
+	MOVQ  idx+32(FP), R8
+	MOVL  (DX)(DI*4), DI
+	LEAQ  (R8)(DI*4), DI
+	MOVQ  DI, off+24(FP)
 
 list:
-	MOVL  (DX), DI
-	MOVL  4(DX), R8
-	MOVQ  idx+32(FP), R9
-	LEAQ  (R9)(DI*4), DI
-	LEAQ  (R9)(R8*4), R8
-	MOVQ  xHead+64(FP), R9
-	TESTQ R9, R9
-	JNZ   fetched
-	CMPQ  lists+40(FP), $0x01
-	JEQ   fetched
-	MOVQ  x+8(FP), R11
-	MOVL  8(DX), R9
-	MOVQ  idx+32(FP), R10
-	LEAQ  (R10)(R9*4), R9
-	MOVQ  R8, R10
-	JMP   more
+	MOVL    (DX), R9
+	MOVL    4(DX), R10
+	MOVQ    idx+32(FP), DI
+	LEAQ    (DI)(R9*4), R9
+	LEAQ    (DI)(R10*4), R10
+	XORL    R8, R8
+	XORL    DI, DI
+	CMPQ    xHead+64(FP), $0x00
+	JNE     ahead
+	MOVQ    R10, R11
+	SUBQ    R9, R11
+	MOVQ    off+24(FP), DI
+	SUBQ    R10, DI
+	CMPQ    R11, DI
+	CMOVQLT R11, DI
 
-fetch:
-	MOVL       (R10), R12
-	IMULQ      BX, R12
-	PREFETCHT0 (R11)(R12*1)
-	PREFETCHT0 64(R11)(R12*1)
-	PREFETCHT0 128(R11)(R12*1)
-	PREFETCHT0 192(R11)(R12*1)
-	PREFETCHT0 256(R11)(R12*1)
-	PREFETCHT0 320(R11)(R12*1)
-	PREFETCHT0 384(R11)(R12*1)
-	PREFETCHT0 448(R11)(R12*1)
-	ADDQ       $0x00000004, R10
-
-more:
-	CMPQ R10, R9
-	JNE  fetch
-
-fetched:
-	MOVQ heads+48(FP), R9
-	MOVQ x+8(FP), R10
+ahead:
+	MOVQ heads+48(FP), R11
+	MOVQ x+8(FP), R12
 
 head:
-	MOVQ      DI, R12
-	MOVQ      CX, R13
+	MOVQ      R9, R14
+	MOVQ      CX, R15
 	VPXORD    Z1, Z1, Z1
 	VPXORD    Z2, Z2, Z2
 	VPXORD    Z3, Z3, Z3
@@ -3294,8 +3407,8 @@ head:
 	VPXORD    Z6, Z6, Z6
 	VPXORD    Z7, Z7, Z7
 	VPXORD    Z8, Z8, Z8
-	MOVQ      accumulate+88(FP), R11
-	TESTQ     R11, R11
+	MOVQ      accumulate+88(FP), R13
+	TESTQ     R13, R13
 	JZ        begun
 	VMOVUPS   (AX), Z1
 	VMOVUPS   64(AX), Z2
@@ -3307,25 +3420,34 @@ head:
 	VMOVUPS.Z 448(AX), K1, Z8
 
 begun:
-	CMPQ R12, R8
+	CMPQ R14, R10
 	JEQ  store
 
 entry:
-	MOVL         (R12), R11
-	IMULQ        BX, R11
-	VBROADCASTSS (R13), Z9
-	VFMADD231PS  (R10)(R11*1), Z9, Z1
-	VFMADD231PS  64(R10)(R11*1), Z9, Z2
-	VFMADD231PS  128(R10)(R11*1), Z9, Z3
-	VFMADD231PS  192(R10)(R11*1), Z9, Z4
-	VFMADD231PS  256(R10)(R11*1), Z9, Z5
-	VFMADD231PS  320(R10)(R11*1), Z9, Z6
-	VFMADD231PS  384(R10)(R11*1), Z9, Z7
-	VMOVUPS.Z    448(R10)(R11*1), K1, Z0
+	TESTQ      DI, DI
+	JZ         fetched
+	MOVL       (R14)(DI*1), R13
+	IMULQ      BX, R13
+	ADDQ       R8, R13
+	PREFETCHT0 (R12)(R13*1)
+	PREFETCHT0 64(R12)(R13*1)
+
+fetched:
+	MOVL         (R14), R13
+	IMULQ        BX, R13
+	VBROADCASTSS (R15), Z9
+	VFMADD231PS  (R12)(R13*1), Z9, Z1
+	VFMADD231PS  64(R12)(R13*1), Z9, Z2
+	VFMADD231PS  128(R12)(R13*1), Z9, Z3
+	VFMADD231PS  192(R12)(R13*1), Z9, Z4
+	VFMADD231PS  256(R12)(R13*1), Z9, Z5
+	VFMADD231PS  320(R12)(R13*1), Z9, Z6
+	VFMADD231PS  384(R12)(R13*1), Z9, Z7
+	VMOVUPS.Z    448(R12)(R13*1), K1, Z0
 	VFMADD231PS  Z0, Z9, Z8
-	ADDQ         $0x00000004, R12
-	ADDQ         SI, R13
-	CMPQ         R12, R8
+	ADDQ         $0x00000004, R14
+	ADDQ         SI, R15
+	CMPQ         R14, R10
 	JNE          entry
 
 store:
@@ -3338,23 +3460,29 @@ store:
 	VMOVUPS Z7, 384(AX)
 	VMOVUPS Z8, K1, 448(AX)
 	ADDQ    ownHead+72(FP), AX
-	ADDQ    xHead+64(FP), R10
+	ADDQ    xHead+64(FP), R12
 	ADDQ    $0x00000004, CX
-	DECQ    R9
-	JNZ     head
-	SUBQ    SI, CX
-	SUBQ    DI, R8
-	SHRQ    $0x02, R8
-	IMULQ   SI, R8
-	ADDQ    R8, CX
-	ADDQ    $0x00000004, DX
-	DECQ    lists+40(FP)
-	JNZ     list
+	ADDQ    $0x00000080, R8
+	CMPQ    R8, $0x00000180
+	JLE     column
+	MOVQ    $0x00000180, R8
+
+column:
+	DECQ  R11
+	JNZ   head
+	SUBQ  SI, CX
+	SUBQ  R9, R10
+	SHRQ  $0x02, R10
+	IMULQ SI, R10
+	ADDQ  R10, CX
+	ADDQ  $0x00000004, DX
+	DECQ  lists+40(FP)
+	JNZ   list
 	VZEROUPPER
 	RET
 
 // func edgeDotAVX512_8(own *float32, x *float32, dw *float32, off *uint32, idx *uint32, lists int, heads int, xRow uintptr, xHead uintptr, ownHead uintptr, lanes int, accumulate uint64)
-// Requires: AVX, AVX512F, BMI2, MMX+
+// Requires: AVX, AVX512F, BMI2, CMOV, MMX+
 TEXT ·edgeDotAVX512_8(SB), NOSPLIT, $0-96
 	MOVQ  lanes+80(FP), AX
 	MOVL  $0xffffffff, CX
@@ -3366,49 +3494,36 @@ TEXT ·edgeDotAVX512_8(SB), NOSPLIT, $0-96
 	MOVQ  xRow+56(FP), BX
 	MOVQ  heads+48(FP), SI
 	SHLQ  $0x02, SI
+	MOVQ  lists+40(FP), DI
+	MOVQ  idx+32(FP), R8
+	MOVL  (DX)(DI*4), DI
+	LEAQ  (R8)(DI*4), DI
+	MOVQ  DI, off+24(FP)
 
 list:
-	MOVL  (DX), DI
-	MOVL  4(DX), R8
-	MOVQ  idx+32(FP), R9
-	LEAQ  (R9)(DI*4), DI
-	LEAQ  (R9)(R8*4), R8
-	MOVQ  xHead+64(FP), R9
-	TESTQ R9, R9
-	JNZ   fetched
-	CMPQ  lists+40(FP), $0x01
-	JEQ   fetched
-	MOVQ  x+8(FP), R11
-	MOVL  8(DX), R9
-	MOVQ  idx+32(FP), R10
-	LEAQ  (R10)(R9*4), R9
-	MOVQ  R8, R10
-	JMP   more
+	MOVL    (DX), R9
+	MOVL    4(DX), R10
+	MOVQ    idx+32(FP), DI
+	LEAQ    (DI)(R9*4), R9
+	LEAQ    (DI)(R10*4), R10
+	XORL    R8, R8
+	XORL    DI, DI
+	CMPQ    xHead+64(FP), $0x00
+	JNE     ahead
+	MOVQ    R10, R11
+	SUBQ    R9, R11
+	MOVQ    off+24(FP), DI
+	SUBQ    R10, DI
+	CMPQ    R11, DI
+	CMOVQLT R11, DI
 
-fetch:
-	MOVL       (R10), R12
-	IMULQ      BX, R12
-	PREFETCHT0 (R11)(R12*1)
-	PREFETCHT0 64(R11)(R12*1)
-	PREFETCHT0 128(R11)(R12*1)
-	PREFETCHT0 192(R11)(R12*1)
-	PREFETCHT0 256(R11)(R12*1)
-	PREFETCHT0 320(R11)(R12*1)
-	PREFETCHT0 384(R11)(R12*1)
-	PREFETCHT0 448(R11)(R12*1)
-	ADDQ       $0x00000004, R10
-
-more:
-	CMPQ R10, R9
-	JNE  fetch
-
-fetched:
-	MOVQ heads+48(FP), R9
-	MOVQ x+8(FP), R10
+ahead:
+	MOVQ heads+48(FP), R11
+	MOVQ x+8(FP), R12
 
 head:
-	MOVQ      DI, R12
-	MOVQ      CX, R13
+	MOVQ      R9, R14
+	MOVQ      CX, R15
 	VMOVUPS   (AX), Z2
 	VMOVUPS   64(AX), Z3
 	VMOVUPS   128(AX), Z4
@@ -3417,20 +3532,29 @@ head:
 	VMOVUPS   320(AX), Z7
 	VMOVUPS   384(AX), Z8
 	VMOVUPS.Z 448(AX), K1, Z9
-	CMPQ      R12, R8
+	CMPQ      R14, R10
 	JEQ       store
 
 entry:
-	MOVL          (R12), R11
-	IMULQ         BX, R11
-	VMULPS        (R10)(R11*1), Z2, Z0
-	VMULPS        64(R10)(R11*1), Z3, Z10
-	VMULPS        128(R10)(R11*1), Z4, Z11
-	VMULPS        192(R10)(R11*1), Z5, Z12
-	VFMADD231PS   256(R10)(R11*1), Z6, Z0
-	VFMADD231PS   320(R10)(R11*1), Z7, Z10
-	VFMADD231PS   384(R10)(R11*1), Z8, Z11
-	VMOVUPS.Z     448(R10)(R11*1), K1, Z1
+	TESTQ      DI, DI
+	JZ         fetched
+	MOVL       (R14)(DI*1), R13
+	IMULQ      BX, R13
+	ADDQ       R8, R13
+	PREFETCHT0 (R12)(R13*1)
+	PREFETCHT0 64(R12)(R13*1)
+
+fetched:
+	MOVL          (R14), R13
+	IMULQ         BX, R13
+	VMULPS        (R12)(R13*1), Z2, Z0
+	VMULPS        64(R12)(R13*1), Z3, Z10
+	VMULPS        128(R12)(R13*1), Z4, Z11
+	VMULPS        192(R12)(R13*1), Z5, Z12
+	VFMADD231PS   256(R12)(R13*1), Z6, Z0
+	VFMADD231PS   320(R12)(R13*1), Z7, Z10
+	VFMADD231PS   384(R12)(R13*1), Z8, Z11
+	VMOVUPS.Z     448(R12)(R13*1), K1, Z1
 	VFMADD231PS   Z1, Z9, Z12
 	VADDPS        Z11, Z0, Z0
 	VADDPS        Z12, Z10, Z10
@@ -3446,26 +3570,32 @@ entry:
 	VADDPS        X1, X0, X0
 	CMPQ          accumulate+88(FP), $0x00
 	JEQ           write
-	VADDSS        (R13), X0, X0
+	VADDSS        (R15), X0, X0
 
 write:
-	VMOVSS X0, (R13)
-	ADDQ   $0x00000004, R12
-	ADDQ   SI, R13
-	CMPQ   R12, R8
+	VMOVSS X0, (R15)
+	ADDQ   $0x00000004, R14
+	ADDQ   SI, R15
+	CMPQ   R14, R10
 	JNE    entry
 
 store:
-	ADDQ  ownHead+72(FP), AX
-	ADDQ  xHead+64(FP), R10
-	ADDQ  $0x00000004, CX
-	DECQ  R9
+	ADDQ ownHead+72(FP), AX
+	ADDQ xHead+64(FP), R12
+	ADDQ $0x00000004, CX
+	ADDQ $0x00000080, R8
+	CMPQ R8, $0x00000180
+	JLE  column
+	MOVQ $0x00000180, R8
+
+column:
+	DECQ  R11
 	JNZ   head
 	SUBQ  SI, CX
-	SUBQ  DI, R8
-	SHRQ  $0x02, R8
-	IMULQ SI, R8
-	ADDQ  R8, CX
+	SUBQ  R9, R10
+	SHRQ  $0x02, R10
+	IMULQ SI, R10
+	ADDQ  R10, CX
 	ADDQ  $0x00000004, DX
 	DECQ  lists+40(FP)
 	JNZ   list
@@ -3473,7 +3603,7 @@ store:
 	RET
 
 // func edgeSumAVX512_9(out *float32, x *float32, weight *float32, off *uint32, idx *uint32, lists int, heads int, xRow uintptr, xHead uintptr, ownHead uintptr, lanes int, accumulate uint64)
-// Requires: AVX, AVX512F, BMI2, MMX+
+// Requires: AVX, AVX512F, BMI2, CMOV, MMX+
 TEXT ·edgeSumAVX512_9(SB), NOSPLIT, $0-96
 	MOVQ  lanes+80(FP), AX
 	MOVL  $0xffffffff, CX
@@ -3485,50 +3615,36 @@ TEXT ·edgeSumAVX512_9(SB), NOSPLIT, $0-96
 	MOVQ  xRow+56(FP), BX
 	MOVQ  heads+48(FP), SI
 	SHLQ  $0x02, SI
+	MOVQ  lists+40(FP), DI
+	MOVQ  idx+32(FP), R8
+	MOVL  (DX)(DI*4), DI
+	LEAQ  (R8)(DI*4), DI
+	MOVQ  DI, off+24(FP)
 
 list:
-	MOVL  (DX), DI
-	MOVL  4(DX), R8
-	MOVQ  idx+32(FP), R9
-	LEAQ  (R9)(DI*4), DI
-	LEAQ  (R9)(R8*4), R8
-	MOVQ  xHead+64(FP), R9
-	TESTQ R9, R9
-	JNZ   fetched
-	CMPQ  lists+40(FP), $0x01
-	JEQ   fetched
-	MOVQ  x+8(FP), R11
-	MOVL  8(DX), R9
-	MOVQ  idx+32(FP), R10
-	LEAQ  (R10)(R9*4), R9
-	MOVQ  R8, R10
-	JMP   more
+	MOVL    (DX), R9
+	MOVL    4(DX), R10
+	MOVQ    idx+32(FP), DI
+	LEAQ    (DI)(R9*4), R9
+	LEAQ    (DI)(R10*4), R10
+	XORL    R8, R8
+	XORL    DI, DI
+	CMPQ    xHead+64(FP), $0x00
+	JNE     ahead
+	MOVQ    R10, R11
+	SUBQ    R9, R11
+	MOVQ    off+24(FP), DI
+	SUBQ    R10, DI
+	CMPQ    R11, DI
+	CMOVQLT R11, DI
 
-fetch:
-	MOVL       (R10), R12
-	IMULQ      BX, R12
-	PREFETCHT0 (R11)(R12*1)
-	PREFETCHT0 64(R11)(R12*1)
-	PREFETCHT0 128(R11)(R12*1)
-	PREFETCHT0 192(R11)(R12*1)
-	PREFETCHT0 256(R11)(R12*1)
-	PREFETCHT0 320(R11)(R12*1)
-	PREFETCHT0 384(R11)(R12*1)
-	PREFETCHT0 448(R11)(R12*1)
-	PREFETCHT0 512(R11)(R12*1)
-	ADDQ       $0x00000004, R10
-
-more:
-	CMPQ R10, R9
-	JNE  fetch
-
-fetched:
-	MOVQ heads+48(FP), R9
-	MOVQ x+8(FP), R10
+ahead:
+	MOVQ heads+48(FP), R11
+	MOVQ x+8(FP), R12
 
 head:
-	MOVQ      DI, R12
-	MOVQ      CX, R13
+	MOVQ      R9, R14
+	MOVQ      CX, R15
 	VPXORD    Z1, Z1, Z1
 	VPXORD    Z2, Z2, Z2
 	VPXORD    Z3, Z3, Z3
@@ -3538,8 +3654,8 @@ head:
 	VPXORD    Z7, Z7, Z7
 	VPXORD    Z8, Z8, Z8
 	VPXORD    Z9, Z9, Z9
-	MOVQ      accumulate+88(FP), R11
-	TESTQ     R11, R11
+	MOVQ      accumulate+88(FP), R13
+	TESTQ     R13, R13
 	JZ        begun
 	VMOVUPS   (AX), Z1
 	VMOVUPS   64(AX), Z2
@@ -3552,26 +3668,35 @@ head:
 	VMOVUPS.Z 512(AX), K1, Z9
 
 begun:
-	CMPQ R12, R8
+	CMPQ R14, R10
 	JEQ  store
 
 entry:
-	MOVL         (R12), R11
-	IMULQ        BX, R11
-	VBROADCASTSS (R13), Z10
-	VFMADD231PS  (R10)(R11*1), Z10, Z1
-	VFMADD231PS  64(R10)(R11*1), Z10, Z2
-	VFMADD231PS  128(R10)(R11*1), Z10, Z3
-	VFMADD231PS  192(R10)(R11*1), Z10, Z4
-	VFMADD231PS  256(R10)(R11*1), Z10, Z5
-	VFMADD231PS  320(R10)(R11*1), Z10, Z6
-	VFMADD231PS  384(R10)(R11*1), Z10, Z7
-	VFMADD231PS  448(R10)(R11*1), Z10, Z8
-	VMOVUPS.Z    512(R10)(R11*1), K1, Z0
+	TESTQ      DI, DI
+	JZ         fetched
+	MOVL       (R14)(DI*1), R13
+	IMULQ      BX, R13
+	ADDQ       R8, R13
+	PREFETCHT0 (R12)(R13*1)
+	PREFETCHT0 64(R12)(R13*1)
+
+fetched:
+	MOVL         (R14), R13
+	IMULQ        BX, R13
+	VBROADCASTSS (R15), Z10
+	VFMADD231PS  (R12)(R13*1), Z10, Z1
+	VFMADD231PS  64(R12)(R13*1), Z10, Z2
+	VFMADD231PS  128(R12)(R13*1), Z10, Z3
+	VFMADD231PS  192(R12)(R13*1), Z10, Z4
+	VFMADD231PS  256(R12)(R13*1), Z10, Z5
+	VFMADD231PS  320(R12)(R13*1), Z10, Z6
+	VFMADD231PS  384(R12)(R13*1), Z10, Z7
+	VFMADD231PS  448(R12)(R13*1), Z10, Z8
+	VMOVUPS.Z    512(R12)(R13*1), K1, Z0
 	VFMADD231PS  Z0, Z10, Z9
-	ADDQ         $0x00000004, R12
-	ADDQ         SI, R13
-	CMPQ         R12, R8
+	ADDQ         $0x00000004, R14
+	ADDQ         SI, R15
+	CMPQ         R14, R10
 	JNE          entry
 
 store:
@@ -3585,23 +3710,29 @@ store:
 	VMOVUPS Z8, 448(AX)
 	VMOVUPS Z9, K1, 512(AX)
 	ADDQ    ownHead+72(FP), AX
-	ADDQ    xHead+64(FP), R10
+	ADDQ    xHead+64(FP), R12
 	ADDQ    $0x00000004, CX
-	DECQ    R9
-	JNZ     head
-	SUBQ    SI, CX
-	SUBQ    DI, R8
-	SHRQ    $0x02, R8
-	IMULQ   SI, R8
-	ADDQ    R8, CX
-	ADDQ    $0x00000004, DX
-	DECQ    lists+40(FP)
-	JNZ     list
+	ADDQ    $0x00000080, R8
+	CMPQ    R8, $0x000001c0
+	JLE     column
+	MOVQ    $0x000001c0, R8
+
+column:
+	DECQ  R11
+	JNZ   head
+	SUBQ  SI, CX
+	SUBQ  R9, R10
+	SHRQ  $0x02, R10
+	IMULQ SI, R10
+	ADDQ  R10, CX
+	ADDQ  $0x00000004, DX
+	DECQ  lists+40(FP)
+	JNZ   list
 	VZEROUPPER
 	RET
 
 // func edgeDotAVX512_9(own *float32, x *float32, dw *float32, off *uint32, idx *uint32, lists int, heads int, xRow uintptr, xHead uintptr, ownHead uintptr, lanes int, accumulate uint64)
-// Requires: AVX, AVX512F, BMI2, MMX+
+// Requires: AVX, AVX512F, BMI2, CMOV, MMX+
 TEXT ·edgeDotAVX512_9(SB), NOSPLIT, $0-96
 	MOVQ  lanes+80(FP), AX
 	MOVL  $0xffffffff, CX
@@ -3613,50 +3744,36 @@ TEXT ·edgeDotAVX512_9(SB), NOSPLIT, $0-96
 	MOVQ  xRow+56(FP), BX
 	MOVQ  heads+48(FP), SI
 	SHLQ  $0x02, SI
+	MOVQ  lists+40(FP), DI
+	MOVQ  idx+32(FP), R8
+	MOVL  (DX)(DI*4), DI
+	LEAQ  (R8)(DI*4), DI
+	MOVQ  DI, off+24(FP)
 
 list:
-	MOVL  (DX), DI
-	MOVL  4(DX), R8
-	MOVQ  idx+32(FP), R9
-	LEAQ  (R9)(DI*4), DI
-	LEAQ  (R9)(R8*4), R8
-	MOVQ  xHead+64(FP), R9
-	TESTQ R9, R9
-	JNZ   fetched
-	CMPQ  lists+40(FP), $0x01
-	JEQ   fetched
-	MOVQ  x+8(FP), R11
-	MOVL  8(DX), R9
-	MOVQ  idx+32(FP), R10
-	LEAQ  (R10)(R9*4), R9
-	MOVQ  R8, R10
-	JMP   more
+	MOVL    (DX), R9
+	MOVL    4(DX), R10
+	MOVQ    idx+32(FP), DI
+	LEAQ    (DI)(R9*4), R9
+	LEAQ    (DI)(R10*4), R10
+	XORL    R8, R8
+	XORL    DI, DI
+	CMPQ    xHead+64(FP), $0x00
+	JNE     ahead
+	MOVQ    R10, R11
+	SUBQ    R9, R11
+	MOVQ    off+24(FP), DI
+	SUBQ    R10, DI
+	CMPQ    R11, DI
+	CMOVQLT R11, DI
 
-fetch:
-	MOVL       (R10), R12
-	IMULQ      BX, R12
-	PREFETCHT0 (R11)(R12*1)
-	PREFETCHT0 64(R11)(R12*1)
-	PREFETCHT0 128(R11)(R12*1)
-	PREFETCHT0 192(R11)(R12*1)
-	PREFETCHT0 256(R11)(R12*1)
-	PREFETCHT0 320(R11)(R12*1)
-	PREFETCHT0 384(R11)(R12*1)
-	PREFETCHT0 448(R11)(R12*1)
-	PREFETCHT0 512(R11)(R12*1)
-	ADDQ       $0x00000004, R10
-
-more:
-	CMPQ R10, R9
-	JNE  fetch
-
-fetched:
-	MOVQ heads+48(FP), R9
-	MOVQ x+8(FP), R10
+ahead:
+	MOVQ heads+48(FP), R11
+	MOVQ x+8(FP), R12
 
 head:
-	MOVQ      DI, R12
-	MOVQ      CX, R13
+	MOVQ      R9, R14
+	MOVQ      CX, R15
 	VMOVUPS   (AX), Z2
 	VMOVUPS   64(AX), Z3
 	VMOVUPS   128(AX), Z4
@@ -3666,21 +3783,30 @@ head:
 	VMOVUPS   384(AX), Z8
 	VMOVUPS   448(AX), Z9
 	VMOVUPS.Z 512(AX), K1, Z10
-	CMPQ      R12, R8
+	CMPQ      R14, R10
 	JEQ       store
 
 entry:
-	MOVL          (R12), R11
-	IMULQ         BX, R11
-	VMULPS        (R10)(R11*1), Z2, Z0
-	VMULPS        64(R10)(R11*1), Z3, Z11
-	VMULPS        128(R10)(R11*1), Z4, Z12
-	VMULPS        192(R10)(R11*1), Z5, Z13
-	VFMADD231PS   256(R10)(R11*1), Z6, Z0
-	VFMADD231PS   320(R10)(R11*1), Z7, Z11
-	VFMADD231PS   384(R10)(R11*1), Z8, Z12
-	VFMADD231PS   448(R10)(R11*1), Z9, Z13
-	VMOVUPS.Z     512(R10)(R11*1), K1, Z1
+	TESTQ      DI, DI
+	JZ         fetched
+	MOVL       (R14)(DI*1), R13
+	IMULQ      BX, R13
+	ADDQ       R8, R13
+	PREFETCHT0 (R12)(R13*1)
+	PREFETCHT0 64(R12)(R13*1)
+
+fetched:
+	MOVL          (R14), R13
+	IMULQ         BX, R13
+	VMULPS        (R12)(R13*1), Z2, Z0
+	VMULPS        64(R12)(R13*1), Z3, Z11
+	VMULPS        128(R12)(R13*1), Z4, Z12
+	VMULPS        192(R12)(R13*1), Z5, Z13
+	VFMADD231PS   256(R12)(R13*1), Z6, Z0
+	VFMADD231PS   320(R12)(R13*1), Z7, Z11
+	VFMADD231PS   384(R12)(R13*1), Z8, Z12
+	VFMADD231PS   448(R12)(R13*1), Z9, Z13
+	VMOVUPS.Z     512(R12)(R13*1), K1, Z1
 	VFMADD231PS   Z1, Z10, Z0
 	VADDPS        Z12, Z0, Z0
 	VADDPS        Z13, Z11, Z11
@@ -3696,26 +3822,32 @@ entry:
 	VADDPS        X1, X0, X0
 	CMPQ          accumulate+88(FP), $0x00
 	JEQ           write
-	VADDSS        (R13), X0, X0
+	VADDSS        (R15), X0, X0
 
 write:
-	VMOVSS X0, (R13)
-	ADDQ   $0x00000004, R12
-	ADDQ   SI, R13
-	CMPQ   R12, R8
+	VMOVSS X0, (R15)
+	ADDQ   $0x00000004, R14
+	ADDQ   SI, R15
+	CMPQ   R14, R10
 	JNE    entry
 
 store:
-	ADDQ  ownHead+72(FP), AX
-	ADDQ  xHead+64(FP), R10
-	ADDQ  $0x00000004, CX
-	DECQ  R9
+	ADDQ ownHead+72(FP), AX
+	ADDQ xHead+64(FP), R12
+	ADDQ $0x00000004, CX
+	ADDQ $0x00000080, R8
+	CMPQ R8, $0x000001c0
+	JLE  column
+	MOVQ $0x000001c0, R8
+
+column:
+	DECQ  R11
 	JNZ   head
 	SUBQ  SI, CX
-	SUBQ  DI, R8
-	SHRQ  $0x02, R8
-	IMULQ SI, R8
-	ADDQ  R8, CX
+	SUBQ  R9, R10
+	SHRQ  $0x02, R10
+	IMULQ SI, R10
+	ADDQ  R10, CX
 	ADDQ  $0x00000004, DX
 	DECQ  lists+40(FP)
 	JNZ   list
@@ -3723,7 +3855,7 @@ store:
 	RET
 
 // func edgeSumAVX512_10(out *float32, x *float32, weight *float32, off *uint32, idx *uint32, lists int, heads int, xRow uintptr, xHead uintptr, ownHead uintptr, lanes int, accumulate uint64)
-// Requires: AVX, AVX512F, BMI2, MMX+
+// Requires: AVX, AVX512F, BMI2, CMOV, MMX+
 TEXT ·edgeSumAVX512_10(SB), NOSPLIT, $0-96
 	MOVQ  lanes+80(FP), AX
 	MOVL  $0xffffffff, CX
@@ -3735,51 +3867,36 @@ TEXT ·edgeSumAVX512_10(SB), NOSPLIT, $0-96
 	MOVQ  xRow+56(FP), BX
 	MOVQ  heads+48(FP), SI
 	SHLQ  $0x02, SI
+	MOVQ  lists+40(FP), DI
+	MOVQ  idx+32(FP), R8
+	MOVL  (DX)(DI*4), DI
+	LEAQ  (R8)(DI*4), DI
+	MOVQ  DI, off+24(FP)
 
 list:
-	MOVL  (DX), DI
-	MOVL  4(DX), R8
-	MOVQ  idx+32(FP), R9
-	LEAQ  (R9)(DI*4), DI
-	LEAQ  (R9)(R8*4), R8
-	MOVQ  xHead+64(FP), R9
-	TESTQ R9, R9
-	JNZ   fetched
-	CMPQ  lists+40(FP), $0x01
-	JEQ   fetched
-	MOVQ  x+8(FP), R11
-	MOVL  8(DX), R9
-	MOVQ  idx+32(FP), R10
-	LEAQ  (R10)(R9*4), R9
-	MOVQ  R8, R10
-	JMP   more
+	MOVL    (DX), R9
+	MOVL    4(DX), R10
+	MOVQ    idx+32(FP), DI
+	LEAQ    (DI)(R9*4), R9
+	LEAQ    (DI)(R10*4), R10
+	XORL    R8, R8
+	XORL    DI, DI
+	CMPQ    xHead+64(FP), $0x00
+	JNE     ahead
+	MOVQ    R10, R11
+	SUBQ    R9, R11
+	MOVQ    off+24(FP), DI
+	SUBQ    R10, DI
+	CMPQ    R11, DI
+	CMOVQLT R11, DI
 
-fetch:
-	MOVL       (R10), R12
-	IMULQ      BX, R12
-	PREFETCHT0 (R11)(R12*1)
-	PREFETCHT0 64(R11)(R12*1)
-	PREFETCHT0 128(R11)(R12*1)
-	PREFETCHT0 192(R11)(R12*1)
-	PREFETCHT0 256(R11)(R12*1)
-	PREFETCHT0 320(R11)(R12*1)
-	PREFETCHT0 384(R11)(R12*1)
-	PREFETCHT0 448(R11)(R12*1)
-	PREFETCHT0 512(R11)(R12*1)
-	PREFETCHT0 576(R11)(R12*1)
-	ADDQ       $0x00000004, R10
-
-more:
-	CMPQ R10, R9
-	JNE  fetch
-
-fetched:
-	MOVQ heads+48(FP), R9
-	MOVQ x+8(FP), R10
+ahead:
+	MOVQ heads+48(FP), R11
+	MOVQ x+8(FP), R12
 
 head:
-	MOVQ      DI, R12
-	MOVQ      CX, R13
+	MOVQ      R9, R14
+	MOVQ      CX, R15
 	VPXORD    Z1, Z1, Z1
 	VPXORD    Z2, Z2, Z2
 	VPXORD    Z3, Z3, Z3
@@ -3790,8 +3907,8 @@ head:
 	VPXORD    Z8, Z8, Z8
 	VPXORD    Z9, Z9, Z9
 	VPXORD    Z10, Z10, Z10
-	MOVQ      accumulate+88(FP), R11
-	TESTQ     R11, R11
+	MOVQ      accumulate+88(FP), R13
+	TESTQ     R13, R13
 	JZ        begun
 	VMOVUPS   (AX), Z1
 	VMOVUPS   64(AX), Z2
@@ -3805,27 +3922,36 @@ head:
 	VMOVUPS.Z 576(AX), K1, Z10
 
 begun:
-	CMPQ R12, R8
+	CMPQ R14, R10
 	JEQ  store
 
 entry:
-	MOVL         (R12), R11
-	IMULQ        BX, R11
-	VBROADCASTSS (R13), Z11
-	VFMADD231PS  (R10)(R11*1), Z11, Z1
-	VFMADD231PS  64(R10)(R11*1), Z11, Z2
-	VFMADD231PS  128(R10)(R11*1), Z11, Z3
-	VFMADD231PS  192(R10)(R11*1), Z11, Z4
-	VFMADD231PS  256(R10)(R11*1), Z11, Z5
-	VFMADD231PS  320(R10)(R11*1), Z11, Z6
-	VFMADD231PS  384(R10)(R11*1), Z11, Z7
-	VFMADD231PS  448(R10)(R11*1), Z11, Z8
-	VFMADD231PS  512(R10)(R11*1), Z11, Z9
-	VMOVUPS.Z    576(R10)(R11*1), K1, Z0
+	TESTQ      DI, DI
+	JZ         fetched
+	MOVL       (R14)(DI*1), R13
+	IMULQ      BX, R13
+	ADDQ       R8, R13
+	PREFETCHT0 (R12)(R13*1)
+	PREFETCHT0 64(R12)(R13*1)
+
+fetched:
+	MOVL         (R14), R13
+	IMULQ        BX, R13
+	VBROADCASTSS (R15), Z11
+	VFMADD231PS  (R12)(R13*1), Z11, Z1
+	VFMADD231PS  64(R12)(R13*1), Z11, Z2
+	VFMADD231PS  128(R12)(R13*1), Z11, Z3
+	VFMADD231PS  192(R12)(R13*1), Z11, Z4
+	VFMADD231PS  256(R12)(R13*1), Z11, Z5
+	VFMADD231PS  320(R12)(R13*1), Z11, Z6
+	VFMADD231PS  384(R12)(R13*1), Z11, Z7
+	VFMADD231PS  448(R12)(R13*1), Z11, Z8
+	VFMADD231PS  512(R12)(R13*1), Z11, Z9
+	VMOVUPS.Z    576(R12)(R13*1), K1, Z0
 	VFMADD231PS  Z0, Z11, Z10
-	ADDQ         $0x00000004, R12
-	ADDQ         SI, R13
-	CMPQ         R12, R8
+	ADDQ         $0x00000004, R14
+	ADDQ         SI, R15
+	CMPQ         R14, R10
 	JNE          entry
 
 store:
@@ -3840,23 +3966,29 @@ store:
 	VMOVUPS Z9, 512(AX)
 	VMOVUPS Z10, K1, 576(AX)
 	ADDQ    ownHead+72(FP), AX
-	ADDQ    xHead+64(FP), R10
+	ADDQ    xHead+64(FP), R12
 	ADDQ    $0x00000004, CX
-	DECQ    R9
-	JNZ     head
-	SUBQ    SI, CX
-	SUBQ    DI, R8
-	SHRQ    $0x02, R8
-	IMULQ   SI, R8
-	ADDQ    R8, CX
-	ADDQ    $0x00000004, DX
-	DECQ    lists+40(FP)
-	JNZ     list
+	ADDQ    $0x00000080, R8
+	CMPQ    R8, $0x00000200
+	JLE     column
+	MOVQ    $0x00000200, R8
+
+column:
+	DECQ  R11
+	JNZ   head
+	SUBQ  SI, CX
+	SUBQ  R9, R10
+	SHRQ  $0x02, R10
+	IMULQ SI, R10
+	ADDQ  R10, CX
+	ADDQ  $0x00000004, DX
+	DECQ  lists+40(FP)
+	JNZ   list
 	VZEROUPPER
 	RET
 
 // func edgeDotAVX512_10(own *float32, x *float32, dw *float32, off *uint32, idx *uint32, lists int, heads int, xRow uintptr, xHead uintptr, ownHead uintptr, lanes int, accumulate uint64)
-// Requires: AVX, AVX512F, BMI2, MMX+
+// Requires: AVX, AVX512F, BMI2, CMOV, MMX+
 TEXT ·edgeDotAVX512_10(SB), NOSPLIT, $0-96
 	MOVQ  lanes+80(FP), AX
 	MOVL  $0xffffffff, CX
@@ -3868,51 +4000,36 @@ TEXT ·edgeDotAVX512_10(SB), NOSPLIT, $0-96
 	MOVQ  xRow+56(FP), BX
 	MOVQ  heads+48(FP), SI
 	SHLQ  $0x02, SI
+	MOVQ  lists+40(FP), DI
+	MOVQ  idx+32(FP), R8
+	MOVL  (DX)(DI*4), DI
+	LEAQ  (R8)(DI*4), DI
+	MOVQ  DI, off+24(FP)
 
 list:
-	MOVL  (DX), DI
-	MOVL  4(DX), R8
-	MOVQ  idx+32(FP), R9
-	LEAQ  (R9)(DI*4), DI
-	LEAQ  (R9)(R8*4), R8
-	MOVQ  xHead+64(FP), R9
-	TESTQ R9, R9
-	JNZ   fetched
-	CMPQ  lists+40(FP), $0x01
-	JEQ   fetched
-	MOVQ  x+8(FP), R11
-	MOVL  8(DX), R9
-	MOVQ  idx+32(FP), R10
-	LEAQ  (R10)(R9*4), R9
-	MOVQ  R8, R10
-	JMP   more
+	MOVL    (DX), R9
+	MOVL    4(DX), R10
+	MOVQ    idx+32(FP), DI
+	LEAQ    (DI)(R9*4), R9
+	LEAQ    (DI)(R10*4), R10
+	XORL    R8, R8
+	XORL    DI, DI
+	CMPQ    xHead+64(FP), $0x00
+	JNE     ahead
+	MOVQ    R10, R11
+	SUBQ    R9, R11
+	MOVQ    off+24(FP), DI
+	SUBQ    R10, DI
+	CMPQ    R11, DI
+	CMOVQLT R11, DI
 
-fetch:
-	MOVL       (R10), R12
-	IMULQ      BX, R12
-	PREFETCHT0 (R11)(R12*1)
-	PREFETCHT0 64(R11)(R12*1)
-	PREFETCHT0 128(R11)(R12*1)
-	PREFETCHT0 192(R11)(R12*1)
-	PREFETCHT0 256(R11)(R12*1)
-	PREFETCHT0 320(R11)(R12*1)
-	PREFETCHT0 384(R11)(R12*1)
-	PREFETCHT0 448(R11)(R12*1)
-	PREFETCHT0 512(R11)(R12*1)
-	PREFETCHT0 576(R11)(R12*1)
-	ADDQ       $0x00000004, R10
-
-more:
-	CMPQ R10, R9
-	JNE  fetch
-
-fetched:
-	MOVQ heads+48(FP), R9
-	MOVQ x+8(FP), R10
+ahead:
+	MOVQ heads+48(FP), R11
+	MOVQ x+8(FP), R12
 
 head:
-	MOVQ      DI, R12
-	MOVQ      CX, R13
+	MOVQ      R9, R14
+	MOVQ      CX, R15
 	VMOVUPS   (AX), Z2
 	VMOVUPS   64(AX), Z3
 	VMOVUPS   128(AX), Z4
@@ -3923,22 +4040,31 @@ head:
 	VMOVUPS   448(AX), Z9
 	VMOVUPS   512(AX), Z10
 	VMOVUPS.Z 576(AX), K1, Z11
-	CMPQ      R12, R8
+	CMPQ      R14, R10
 	JEQ       store
 
 entry:
-	MOVL          (R12), R11
-	IMULQ         BX, R11
-	VMULPS        (R10)(R11*1), Z2, Z0
-	VMULPS        64(R10)(R11*1), Z3, Z12
-	VMULPS        128(R10)(R11*1), Z4, Z13
-	VMULPS        192(R10)(R11*1), Z5, Z14
-	VFMADD231PS   256(R10)(R11*1), Z6, Z0
-	VFMADD231PS   320(R10)(R11*1), Z7, Z12
-	VFMADD231PS   384(R10)(R11*1), Z8, Z13
-	VFMADD231PS   448(R10)(R11*1), Z9, Z14
-	VFMADD231PS   512(R10)(R11*1), Z10, Z0
-	VMOVUPS.Z     576(R10)(R11*1), K1, Z1
+	TESTQ      DI, DI
+	JZ         fetched
+	MOVL       (R14)(DI*1), R13
+	IMULQ      BX, R13
+	ADDQ       R8, R13
+	PREFETCHT0 (R12)(R13*1)
+	PREFETCHT0 64(R12)(R13*1)
+
+fetched:
+	MOVL          (R14), R13
+	IMULQ         BX, R13
+	VMULPS        (R12)(R13*1), Z2, Z0
+	VMULPS        64(R12)(R13*1), Z3, Z12
+	VMULPS        128(R12)(R13*1), Z4, Z13
+	VMULPS        192(R12)(R13*1), Z5, Z14
+	VFMADD231PS   256(R12)(R13*1), Z6, Z0
+	VFMADD231PS   320(R12)(R13*1), Z7, Z12
+	VFMADD231PS   384(R12)(R13*1), Z8, Z13
+	VFMADD231PS   448(R12)(R13*1), Z9, Z14
+	VFMADD231PS   512(R12)(R13*1), Z10, Z0
+	VMOVUPS.Z     576(R12)(R13*1), K1, Z1
 	VFMADD231PS   Z1, Z11, Z12
 	VADDPS        Z13, Z0, Z0
 	VADDPS        Z14, Z12, Z12
@@ -3954,26 +4080,32 @@ entry:
 	VADDPS        X1, X0, X0
 	CMPQ          accumulate+88(FP), $0x00
 	JEQ           write
-	VADDSS        (R13), X0, X0
+	VADDSS        (R15), X0, X0
 
 write:
-	VMOVSS X0, (R13)
-	ADDQ   $0x00000004, R12
-	ADDQ   SI, R13
-	CMPQ   R12, R8
+	VMOVSS X0, (R15)
+	ADDQ   $0x00000004, R14
+	ADDQ   SI, R15
+	CMPQ   R14, R10
 	JNE    entry
 
 store:
-	ADDQ  ownHead+72(FP), AX
-	ADDQ  xHead+64(FP), R10
-	ADDQ  $0x00000004, CX
-	DECQ  R9
+	ADDQ ownHead+72(FP), AX
+	ADDQ xHead+64(FP), R12
+	ADDQ $0x00000004, CX
+	ADDQ $0x00000080, R8
+	CMPQ R8, $0x00000200
+	JLE  column
+	MOVQ $0x00000200, R8
+
+column:
+	DECQ  R11
 	JNZ   head
 	SUBQ  SI, CX
-	SUBQ  DI, R8
-	SHRQ  $0x02, R8
-	IMULQ SI, R8
-	ADDQ  R8, CX
+	SUBQ  R9, R10
+	SHRQ  $0x02, R10
+	IMULQ SI, R10
+	ADDQ  R10, CX
 	ADDQ  $0x00000004, DX
 	DECQ  lists+40(FP)
 	JNZ   list
@@ -3981,7 +4113,7 @@ store:
 	RET
 
 // func edgeSumAVX512_11(out *float32, x *float32, weight *float32, off *uint32, idx *uint32, lists int, heads int, xRow uintptr, xHead uintptr, ownHead uintptr, lanes int, accumulate uint64)
-// Requires: AVX, AVX512F, BMI2, MMX+
+// Requires: AVX, AVX512F, BMI2, CMOV, MMX+
 TEXT ·edgeSumAVX512_11(SB), NOSPLIT, $0-96
 	MOVQ  lanes+80(FP), AX
 	MOVL  $0xffffffff, CX
@@ -3993,52 +4125,36 @@ TEXT ·edgeSumAVX512_11(SB), NOSPLIT, $0-96
 	MOVQ  xRow+56(FP), BX
 	MOVQ  heads+48(FP), SI
 	SHLQ  $0x02, SI
+	MOVQ  lists+40(FP), DI
+	MOVQ  idx+32(FP), R8
+	MOVL  (DX)(DI*4), DI
+	LEAQ  (R8)(DI*4), DI
+	MOVQ  DI, off+24(FP)
 
 list:
-	MOVL  (DX), DI
-	MOVL  4(DX), R8
-	MOVQ  idx+32(FP), R9
-	LEAQ  (R9)(DI*4), DI
-	LEAQ  (R9)(R8*4), R8
-	MOVQ  xHead+64(FP), R9
-	TESTQ R9, R9
-	JNZ   fetched
-	CMPQ  lists+40(FP), $0x01
-	JEQ   fetched
-	MOVQ  x+8(FP), R11
-	MOVL  8(DX), R9
-	MOVQ  idx+32(FP), R10
-	LEAQ  (R10)(R9*4), R9
-	MOVQ  R8, R10
-	JMP   more
+	MOVL    (DX), R9
+	MOVL    4(DX), R10
+	MOVQ    idx+32(FP), DI
+	LEAQ    (DI)(R9*4), R9
+	LEAQ    (DI)(R10*4), R10
+	XORL    R8, R8
+	XORL    DI, DI
+	CMPQ    xHead+64(FP), $0x00
+	JNE     ahead
+	MOVQ    R10, R11
+	SUBQ    R9, R11
+	MOVQ    off+24(FP), DI
+	SUBQ    R10, DI
+	CMPQ    R11, DI
+	CMOVQLT R11, DI
 
-fetch:
-	MOVL       (R10), R12
-	IMULQ      BX, R12
-	PREFETCHT0 (R11)(R12*1)
-	PREFETCHT0 64(R11)(R12*1)
-	PREFETCHT0 128(R11)(R12*1)
-	PREFETCHT0 192(R11)(R12*1)
-	PREFETCHT0 256(R11)(R12*1)
-	PREFETCHT0 320(R11)(R12*1)
-	PREFETCHT0 384(R11)(R12*1)
-	PREFETCHT0 448(R11)(R12*1)
-	PREFETCHT0 512(R11)(R12*1)
-	PREFETCHT0 576(R11)(R12*1)
-	PREFETCHT0 640(R11)(R12*1)
-	ADDQ       $0x00000004, R10
-
-more:
-	CMPQ R10, R9
-	JNE  fetch
-
-fetched:
-	MOVQ heads+48(FP), R9
-	MOVQ x+8(FP), R10
+ahead:
+	MOVQ heads+48(FP), R11
+	MOVQ x+8(FP), R12
 
 head:
-	MOVQ      DI, R12
-	MOVQ      CX, R13
+	MOVQ      R9, R14
+	MOVQ      CX, R15
 	VPXORD    Z1, Z1, Z1
 	VPXORD    Z2, Z2, Z2
 	VPXORD    Z3, Z3, Z3
@@ -4050,8 +4166,8 @@ head:
 	VPXORD    Z9, Z9, Z9
 	VPXORD    Z10, Z10, Z10
 	VPXORD    Z11, Z11, Z11
-	MOVQ      accumulate+88(FP), R11
-	TESTQ     R11, R11
+	MOVQ      accumulate+88(FP), R13
+	TESTQ     R13, R13
 	JZ        begun
 	VMOVUPS   (AX), Z1
 	VMOVUPS   64(AX), Z2
@@ -4066,28 +4182,37 @@ head:
 	VMOVUPS.Z 640(AX), K1, Z11
 
 begun:
-	CMPQ R12, R8
+	CMPQ R14, R10
 	JEQ  store
 
 entry:
-	MOVL         (R12), R11
-	IMULQ        BX, R11
-	VBROADCASTSS (R13), Z12
-	VFMADD231PS  (R10)(R11*1), Z12, Z1
-	VFMADD231PS  64(R10)(R11*1), Z12, Z2
-	VFMADD231PS  128(R10)(R11*1), Z12, Z3
-	VFMADD231PS  192(R10)(R11*1), Z12, Z4
-	VFMADD231PS  256(R10)(R11*1), Z12, Z5
-	VFMADD231PS  320(R10)(R11*1), Z12, Z6
-	VFMADD231PS  384(R10)(R11*1), Z12, Z7
-	VFMADD231PS  448(R10)(R11*1), Z12, Z8
-	VFMADD231PS  512(R10)(R11*1), Z12, Z9
-	VFMADD231PS  576(R10)(R11*1), Z12, Z10
-	VMOVUPS.Z    640(R10)(R11*1), K1, Z0
+	TESTQ      DI, DI
+	JZ         fetched
+	MOVL       (R14)(DI*1), R13
+	IMULQ      BX, R13
+	ADDQ       R8, R13
+	PREFETCHT0 (R12)(R13*1)
+	PREFETCHT0 64(R12)(R13*1)
+
+fetched:
+	MOVL         (R14), R13
+	IMULQ        BX, R13
+	VBROADCASTSS (R15), Z12
+	VFMADD231PS  (R12)(R13*1), Z12, Z1
+	VFMADD231PS  64(R12)(R13*1), Z12, Z2
+	VFMADD231PS  128(R12)(R13*1), Z12, Z3
+	VFMADD231PS  192(R12)(R13*1), Z12, Z4
+	VFMADD231PS  256(R12)(R13*1), Z12, Z5
+	VFMADD231PS  320(R12)(R13*1), Z12, Z6
+	VFMADD231PS  384(R12)(R13*1), Z12, Z7
+	VFMADD231PS  448(R12)(R13*1), Z12, Z8
+	VFMADD231PS  512(R12)(R13*1), Z12, Z9
+	VFMADD231PS  576(R12)(R13*1), Z12, Z10
+	VMOVUPS.Z    640(R12)(R13*1), K1, Z0
 	VFMADD231PS  Z0, Z12, Z11
-	ADDQ         $0x00000004, R12
-	ADDQ         SI, R13
-	CMPQ         R12, R8
+	ADDQ         $0x00000004, R14
+	ADDQ         SI, R15
+	CMPQ         R14, R10
 	JNE          entry
 
 store:
@@ -4103,23 +4228,29 @@ store:
 	VMOVUPS Z10, 576(AX)
 	VMOVUPS Z11, K1, 640(AX)
 	ADDQ    ownHead+72(FP), AX
-	ADDQ    xHead+64(FP), R10
+	ADDQ    xHead+64(FP), R12
 	ADDQ    $0x00000004, CX
-	DECQ    R9
-	JNZ     head
-	SUBQ    SI, CX
-	SUBQ    DI, R8
-	SHRQ    $0x02, R8
-	IMULQ   SI, R8
-	ADDQ    R8, CX
-	ADDQ    $0x00000004, DX
-	DECQ    lists+40(FP)
-	JNZ     list
+	ADDQ    $0x00000080, R8
+	CMPQ    R8, $0x00000240
+	JLE     column
+	MOVQ    $0x00000240, R8
+
+column:
+	DECQ  R11
+	JNZ   head
+	SUBQ  SI, CX
+	SUBQ  R9, R10
+	SHRQ  $0x02, R10
+	IMULQ SI, R10
+	ADDQ  R10, CX
+	ADDQ  $0x00000004, DX
+	DECQ  lists+40(FP)
+	JNZ   list
 	VZEROUPPER
 	RET
 
 // func edgeDotAVX512_11(own *float32, x *float32, dw *float32, off *uint32, idx *uint32, lists int, heads int, xRow uintptr, xHead uintptr, ownHead uintptr, lanes int, accumulate uint64)
-// Requires: AVX, AVX512F, BMI2, MMX+
+// Requires: AVX, AVX512F, BMI2, CMOV, MMX+
 TEXT ·edgeDotAVX512_11(SB), NOSPLIT, $0-96
 	MOVQ  lanes+80(FP), AX
 	MOVL  $0xffffffff, CX
@@ -4131,52 +4262,36 @@ TEXT ·edgeDotAVX512_11(SB), NOSPLIT, $0-96
 	MOVQ  xRow+56(FP), BX
 	MOVQ  heads+48(FP), SI
 	SHLQ  $0x02, SI
+	MOVQ  lists+40(FP), DI
+	MOVQ  idx+32(FP), R8
+	MOVL  (DX)(DI*4), DI
+	LEAQ  (R8)(DI*4), DI
+	MOVQ  DI, off+24(FP)
 
 list:
-	MOVL  (DX), DI
-	MOVL  4(DX), R8
-	MOVQ  idx+32(FP), R9
-	LEAQ  (R9)(DI*4), DI
-	LEAQ  (R9)(R8*4), R8
-	MOVQ  xHead+64(FP), R9
-	TESTQ R9, R9
-	JNZ   fetched
-	CMPQ  lists+40(FP), $0x01
-	JEQ   fetched
-	MOVQ  x+8(FP), R11
-	MOVL  8(DX), R9
-	MOVQ  idx+32(FP), R10
-	LEAQ  (R10)(R9*4), R9
-	MOVQ  R8, R10
-	JMP   more
+	MOVL    (DX), R9
+	MOVL    4(DX), R10
+	MOVQ    idx+32(FP), DI
+	LEAQ    (DI)(R9*4), R9
+	LEAQ    (DI)(R10*4), R10
+	XORL    R8, R8
+	XORL    DI, DI
+	CMPQ    xHead+64(FP), $0x00
+	JNE     ahead
+	MOVQ    R10, R11
+	SUBQ    R9, R11
+	MOVQ    off+24(FP), DI
+	SUBQ    R10, DI
+	CMPQ    R11, DI
+	CMOVQLT R11, DI
 
-fetch:
-	MOVL       (R10), R12
-	IMULQ      BX, R12
-	PREFETCHT0 (R11)(R12*1)
-	PREFETCHT0 64(R11)(R12*1)
-	PREFETCHT0 128(R11)(R12*1)
-	PREFETCHT0 192(R11)(R12*1)
-	PREFETCHT0 256(R11)(R12*1)
-	PREFETCHT0 320(R11)(R12*1)
-	PREFETCHT0 384(R11)(R12*1)
-	PREFETCHT0 448(R11)(R12*1)
-	PREFETCHT0 512(R11)(R12*1)
-	PREFETCHT0 576(R11)(R12*1)
-	PREFETCHT0 640(R11)(R12*1)
-	ADDQ       $0x00000004, R10
-
-more:
-	CMPQ R10, R9
-	JNE  fetch
-
-fetched:
-	MOVQ heads+48(FP), R9
-	MOVQ x+8(FP), R10
+ahead:
+	MOVQ heads+48(FP), R11
+	MOVQ x+8(FP), R12
 
 head:
-	MOVQ      DI, R12
-	MOVQ      CX, R13
+	MOVQ      R9, R14
+	MOVQ      CX, R15
 	VMOVUPS   (AX), Z2
 	VMOVUPS   64(AX), Z3
 	VMOVUPS   128(AX), Z4
@@ -4188,23 +4303,32 @@ head:
 	VMOVUPS   512(AX), Z10
 	VMOVUPS   576(AX), Z11
 	VMOVUPS.Z 640(AX), K1, Z12
-	CMPQ      R12, R8
+	CMPQ      R14, R10
 	JEQ       store
 
 entry:
-	MOVL          (R12), R11
-	IMULQ         BX, R11
-	VMULPS        (R10)(R11*1), Z2, Z0
-	VMULPS        64(R10)(R11*1), Z3, Z13
-	VMULPS        128(R10)(R11*1), Z4, Z14
-	VMULPS        192(R10)(R11*1), Z5, Z15
-	VFMADD231PS   256(R10)(R11*1), Z6, Z0
-	VFMADD231PS   320(R10)(R11*1), Z7, Z13
-	VFMADD231PS   384(R10)(R11*1), Z8, Z14
-	VFMADD231PS   448(R10)(R11*1), Z9, Z15
-	VFMADD231PS   512(R10)(R11*1), Z10, Z0
-	VFMADD231PS   576(R10)(R11*1), Z11, Z13
-	VMOVUPS.Z     640(R10)(R11*1), K1, Z1
+	TESTQ      DI, DI
+	JZ         fetched
+	MOVL       (R14)(DI*1), R13
+	IMULQ      BX, R13
+	ADDQ       R8, R13
+	PREFETCHT0 (R12)(R13*1)
+	PREFETCHT0 64(R12)(R13*1)
+
+fetched:
+	MOVL          (R14), R13
+	IMULQ         BX, R13
+	VMULPS        (R12)(R13*1), Z2, Z0
+	VMULPS        64(R12)(R13*1), Z3, Z13
+	VMULPS        128(R12)(R13*1), Z4, Z14
+	VMULPS        192(R12)(R13*1), Z5, Z15
+	VFMADD231PS   256(R12)(R13*1), Z6, Z0
+	VFMADD231PS   320(R12)(R13*1), Z7, Z13
+	VFMADD231PS   384(R12)(R13*1), Z8, Z14
+	VFMADD231PS   448(R12)(R13*1), Z9, Z15
+	VFMADD231PS   512(R12)(R13*1), Z10, Z0
+	VFMADD231PS   576(R12)(R13*1), Z11, Z13
+	VMOVUPS.Z     640(R12)(R13*1), K1, Z1
 	VFMADD231PS   Z1, Z12, Z14
 	VADDPS        Z14, Z0, Z0
 	VADDPS        Z15, Z13, Z13
@@ -4220,26 +4344,32 @@ entry:
 	VADDPS        X1, X0, X0
 	CMPQ          accumulate+88(FP), $0x00
 	JEQ           write
-	VADDSS        (R13), X0, X0
+	VADDSS        (R15), X0, X0
 
 write:
-	VMOVSS X0, (R13)
-	ADDQ   $0x00000004, R12
-	ADDQ   SI, R13
-	CMPQ   R12, R8
+	VMOVSS X0, (R15)
+	ADDQ   $0x00000004, R14
+	ADDQ   SI, R15
+	CMPQ   R14, R10
 	JNE    entry
 
 store:
-	ADDQ  ownHead+72(FP), AX
-	ADDQ  xHead+64(FP), R10
-	ADDQ  $0x00000004, CX
-	DECQ  R9
+	ADDQ ownHead+72(FP), AX
+	ADDQ xHead+64(FP), R12
+	ADDQ $0x00000004, CX
+	ADDQ $0x00000080, R8
+	CMPQ R8, $0x00000240
+	JLE  column
+	MOVQ $0x00000240, R8
+
+column:
+	DECQ  R11
 	JNZ   head
 	SUBQ  SI, CX
-	SUBQ  DI, R8
-	SHRQ  $0x02, R8
-	IMULQ SI, R8
-	ADDQ  R8, CX
+	SUBQ  R9, R10
+	SHRQ  $0x02, R10
+	IMULQ SI, R10
+	ADDQ  R10, CX
 	ADDQ  $0x00000004, DX
 	DECQ  lists+40(FP)
 	JNZ   list
@@ -4247,7 +4377,7 @@ store:
 	RET
 
 // func edgeSumAVX512_12(out *float32, x *float32, weight *float32, off *uint32, idx *uint32, lists int, heads int, xRow uintptr, xHead uintptr, ownHead uintptr, lanes int, accumulate uint64)
-// Requires: AVX, AVX512F, BMI2, MMX+
+// Requires: AVX, AVX512F, BMI2, CMOV, MMX+
 TEXT ·edgeSumAVX512_12(SB), NOSPLIT, $0-96
 	MOVQ  lanes+80(FP), AX
 	MOVL  $0xffffffff, CX
@@ -4259,53 +4389,36 @@ TEXT ·edgeSumAVX512_12(SB), NOSPLIT, $0-96
 	MOVQ  xRow+56(FP), BX
 	MOVQ  heads+48(FP), SI
 	SHLQ  $0x02, SI
+	MOVQ  lists+40(FP), DI
+	MOVQ  idx+32(FP), R8
+	MOVL  (DX)(DI*4), DI
+	LEAQ  (R8)(DI*4), DI
+	MOVQ  DI, off+24(FP)
 
 list:
-	MOVL  (DX), DI
-	MOVL  4(DX), R8
-	MOVQ  idx+32(FP), R9
-	LEAQ  (R9)(DI*4), DI
-	LEAQ  (R9)(R8*4), R8
-	MOVQ  xHead+64(FP), R9
-	TESTQ R9, R9
-	JNZ   fetched
-	CMPQ  lists+40(FP), $0x01
-	JEQ   fetched
-	MOVQ  x+8(FP), R11
-	MOVL  8(DX), R9
-	MOVQ  idx+32(FP), R10
-	LEAQ  (R10)(R9*4), R9
-	MOVQ  R8, R10
-	JMP   more
+	MOVL    (DX), R9
+	MOVL    4(DX), R10
+	MOVQ    idx+32(FP), DI
+	LEAQ    (DI)(R9*4), R9
+	LEAQ    (DI)(R10*4), R10
+	XORL    R8, R8
+	XORL    DI, DI
+	CMPQ    xHead+64(FP), $0x00
+	JNE     ahead
+	MOVQ    R10, R11
+	SUBQ    R9, R11
+	MOVQ    off+24(FP), DI
+	SUBQ    R10, DI
+	CMPQ    R11, DI
+	CMOVQLT R11, DI
 
-fetch:
-	MOVL       (R10), R12
-	IMULQ      BX, R12
-	PREFETCHT0 (R11)(R12*1)
-	PREFETCHT0 64(R11)(R12*1)
-	PREFETCHT0 128(R11)(R12*1)
-	PREFETCHT0 192(R11)(R12*1)
-	PREFETCHT0 256(R11)(R12*1)
-	PREFETCHT0 320(R11)(R12*1)
-	PREFETCHT0 384(R11)(R12*1)
-	PREFETCHT0 448(R11)(R12*1)
-	PREFETCHT0 512(R11)(R12*1)
-	PREFETCHT0 576(R11)(R12*1)
-	PREFETCHT0 640(R11)(R12*1)
-	PREFETCHT0 704(R11)(R12*1)
-	ADDQ       $0x00000004, R10
-
-more:
-	CMPQ R10, R9
-	JNE  fetch
-
-fetched:
-	MOVQ heads+48(FP), R9
-	MOVQ x+8(FP), R10
+ahead:
+	MOVQ heads+48(FP), R11
+	MOVQ x+8(FP), R12
 
 head:
-	MOVQ      DI, R12
-	MOVQ      CX, R13
+	MOVQ      R9, R14
+	MOVQ      CX, R15
 	VPXORD    Z1, Z1, Z1
 	VPXORD    Z2, Z2, Z2
 	VPXORD    Z3, Z3, Z3
@@ -4318,8 +4431,8 @@ head:
 	VPXORD    Z10, Z10, Z10
 	VPXORD    Z11, Z11, Z11
 	VPXORD    Z12, Z12, Z12
-	MOVQ      accumulate+88(FP), R11
-	TESTQ     R11, R11
+	MOVQ      accumulate+88(FP), R13
+	TESTQ     R13, R13
 	JZ        begun
 	VMOVUPS   (AX), Z1
 	VMOVUPS   64(AX), Z2
@@ -4335,29 +4448,38 @@ head:
 	VMOVUPS.Z 704(AX), K1, Z12
 
 begun:
-	CMPQ R12, R8
+	CMPQ R14, R10
 	JEQ  store
 
 entry:
-	MOVL         (R12), R11
-	IMULQ        BX, R11
-	VBROADCASTSS (R13), Z13
-	VFMADD231PS  (R10)(R11*1), Z13, Z1
-	VFMADD231PS  64(R10)(R11*1), Z13, Z2
-	VFMADD231PS  128(R10)(R11*1), Z13, Z3
-	VFMADD231PS  192(R10)(R11*1), Z13, Z4
-	VFMADD231PS  256(R10)(R11*1), Z13, Z5
-	VFMADD231PS  320(R10)(R11*1), Z13, Z6
-	VFMADD231PS  384(R10)(R11*1), Z13, Z7
-	VFMADD231PS  448(R10)(R11*1), Z13, Z8
-	VFMADD231PS  512(R10)(R11*1), Z13, Z9
-	VFMADD231PS  576(R10)(R11*1), Z13, Z10
-	VFMADD231PS  640(R10)(R11*1), Z13, Z11
-	VMOVUPS.Z    704(R10)(R11*1), K1, Z0
+	TESTQ      DI, DI
+	JZ         fetched
+	MOVL       (R14)(DI*1), R13
+	IMULQ      BX, R13
+	ADDQ       R8, R13
+	PREFETCHT0 (R12)(R13*1)
+	PREFETCHT0 64(R12)(R13*1)
+
+fetched:
+	MOVL         (R14), R13
+	IMULQ        BX, R13
+	VBROADCASTSS (R15), Z13
+	VFMADD231PS  (R12)(R13*1), Z13, Z1
+	VFMADD231PS  64(R12)(R13*1), Z13, Z2
+	VFMADD231PS  128(R12)(R13*1), Z13, Z3
+	VFMADD231PS  192(R12)(R13*1), Z13, Z4
+	VFMADD231PS  256(R12)(R13*1), Z13, Z5
+	VFMADD231PS  320(R12)(R13*1), Z13, Z6
+	VFMADD231PS  384(R12)(R13*1), Z13, Z7
+	VFMADD231PS  448(R12)(R13*1), Z13, Z8
+	VFMADD231PS  512(R12)(R13*1), Z13, Z9
+	VFMADD231PS  576(R12)(R13*1), Z13, Z10
+	VFMADD231PS  640(R12)(R13*1), Z13, Z11
+	VMOVUPS.Z    704(R12)(R13*1), K1, Z0
 	VFMADD231PS  Z0, Z13, Z12
-	ADDQ         $0x00000004, R12
-	ADDQ         SI, R13
-	CMPQ         R12, R8
+	ADDQ         $0x00000004, R14
+	ADDQ         SI, R15
+	CMPQ         R14, R10
 	JNE          entry
 
 store:
@@ -4374,23 +4496,29 @@ store:
 	VMOVUPS Z11, 640(AX)
 	VMOVUPS Z12, K1, 704(AX)
 	ADDQ    ownHead+72(FP), AX
-	ADDQ    xHead+64(FP), R10
+	ADDQ    xHead+64(FP), R12
 	ADDQ    $0x00000004, CX
-	DECQ    R9
-	JNZ     head
-	SUBQ    SI, CX
-	SUBQ    DI, R8
-	SHRQ    $0x02, R8
-	IMULQ   SI, R8
-	ADDQ    R8, CX
-	ADDQ    $0x00000004, DX
-	DECQ    lists+40(FP)
-	JNZ     list
+	ADDQ    $0x00000080, R8
+	CMPQ    R8, $0x00000280
+	JLE     column
+	MOVQ    $0x00000280, R8
+
+column:
+	DECQ  R11
+	JNZ   head
+	SUBQ  SI, CX
+	SUBQ  R9, R10
+	SHRQ  $0x02, R10
+	IMULQ SI, R10
+	ADDQ  R10, CX
+	ADDQ  $0x00000004, DX
+	DECQ  lists+40(FP)
+	JNZ   list
 	VZEROUPPER
 	RET
 
 // func edgeDotAVX512_12(own *float32, x *float32, dw *float32, off *uint32, idx *uint32, lists int, heads int, xRow uintptr, xHead uintptr, ownHead uintptr, lanes int, accumulate uint64)
-// Requires: AVX, AVX512F, BMI2, MMX+
+// Requires: AVX, AVX512F, BMI2, CMOV, MMX+
 TEXT ·edgeDotAVX512_12(SB), NOSPLIT, $0-96
 	MOVQ  lanes+80(FP), AX
 	MOVL  $0xffffffff, CX
@@ -4402,53 +4530,36 @@ TEXT ·edgeDotAVX512_12(SB), NOSPLIT, $0-96
 	MOVQ  xRow+56(FP), BX
 	MOVQ  heads+48(FP), SI
 	SHLQ  $0x02, SI
+	MOVQ  lists+40(FP), DI
+	MOVQ  idx+32(FP), R8
+	MOVL  (DX)(DI*4), DI
+	LEAQ  (R8)(DI*4), DI
+	MOVQ  DI, off+24(FP)
 
 list:
-	MOVL  (DX), DI
-	MOVL  4(DX), R8
-	MOVQ  idx+32(FP), R9
-	LEAQ  (R9)(DI*4), DI
-	LEAQ  (R9)(R8*4), R8
-	MOVQ  xHead+64(FP), R9
-	TESTQ R9, R9
-	JNZ   fetched
-	CMPQ  lists+40(FP), $0x01
-	JEQ   fetched
-	MOVQ  x+8(FP), R11
-	MOVL  8(DX), R9
-	MOVQ  idx+32(FP), R10
-	LEAQ  (R10)(R9*4), R9
-	MOVQ  R8, R10
-	JMP   more
+	MOVL    (DX), R9
+	MOVL    4(DX), R10
+	MOVQ    idx+32(FP), DI
+	LEAQ    (DI)(R9*4), R9
+	LEAQ    (DI)(R10*4), R10
+	XORL    R8, R8
+	XORL    DI, DI
+	CMPQ    xHead+64(FP), $0x00
+	JNE     ahead
+	MOVQ    R10, R11
+	SUBQ    R9, R11
+	MOVQ    off+24(FP), DI
+	SUBQ    R10, DI
+	CMPQ    R11, DI
+	CMOVQLT R11, DI
 
-fetch:
-	MOVL       (R10), R12
-	IMULQ      BX, R12
-	PREFETCHT0 (R11)(R12*1)
-	PREFETCHT0 64(R11)(R12*1)
-	PREFETCHT0 128(R11)(R12*1)
-	PREFETCHT0 192(R11)(R12*1)
-	PREFETCHT0 256(R11)(R12*1)
-	PREFETCHT0 320(R11)(R12*1)
-	PREFETCHT0 384(R11)(R12*1)
-	PREFETCHT0 448(R11)(R12*1)
-	PREFETCHT0 512(R11)(R12*1)
-	PREFETCHT0 576(R11)(R12*1)
-	PREFETCHT0 640(R11)(R12*1)
-	PREFETCHT0 704(R11)(R12*1)
-	ADDQ       $0x00000004, R10
-
-more:
-	CMPQ R10, R9
-	JNE  fetch
-
-fetched:
-	MOVQ heads+48(FP), R9
-	MOVQ x+8(FP), R10
+ahead:
+	MOVQ heads+48(FP), R11
+	MOVQ x+8(FP), R12
 
 head:
-	MOVQ      DI, R12
-	MOVQ      CX, R13
+	MOVQ      R9, R14
+	MOVQ      CX, R15
 	VMOVUPS   (AX), Z2
 	VMOVUPS   64(AX), Z3
 	VMOVUPS   128(AX), Z4
@@ -4461,24 +4572,33 @@ head:
 	VMOVUPS   576(AX), Z11
 	VMOVUPS   640(AX), Z12
 	VMOVUPS.Z 704(AX), K1, Z13
-	CMPQ      R12, R8
+	CMPQ      R14, R10
 	JEQ       store
 
 entry:
-	MOVL          (R12), R11
-	IMULQ         BX, R11
-	VMULPS        (R10)(R11*1), Z2, Z0
-	VMULPS        64(R10)(R11*1), Z3, Z14
-	VMULPS        128(R10)(R11*1), Z4, Z15
-	VMULPS        192(R10)(R11*1), Z5, Z16
-	VFMADD231PS   256(R10)(R11*1), Z6, Z0
-	VFMADD231PS   320(R10)(R11*1), Z7, Z14
-	VFMADD231PS   384(R10)(R11*1), Z8, Z15
-	VFMADD231PS   448(R10)(R11*1), Z9, Z16
-	VFMADD231PS   512(R10)(R11*1), Z10, Z0
-	VFMADD231PS   576(R10)(R11*1), Z11, Z14
-	VFMADD231PS   640(R10)(R11*1), Z12, Z15
-	VMOVUPS.Z     704(R10)(R11*1), K1, Z1
+	TESTQ      DI, DI
+	JZ         fetched
+	MOVL       (R14)(DI*1), R13
+	IMULQ      BX, R13
+	ADDQ       R8, R13
+	PREFETCHT0 (R12)(R13*1)
+	PREFETCHT0 64(R12)(R13*1)
+
+fetched:
+	MOVL          (R14), R13
+	IMULQ         BX, R13
+	VMULPS        (R12)(R13*1), Z2, Z0
+	VMULPS        64(R12)(R13*1), Z3, Z14
+	VMULPS        128(R12)(R13*1), Z4, Z15
+	VMULPS        192(R12)(R13*1), Z5, Z16
+	VFMADD231PS   256(R12)(R13*1), Z6, Z0
+	VFMADD231PS   320(R12)(R13*1), Z7, Z14
+	VFMADD231PS   384(R12)(R13*1), Z8, Z15
+	VFMADD231PS   448(R12)(R13*1), Z9, Z16
+	VFMADD231PS   512(R12)(R13*1), Z10, Z0
+	VFMADD231PS   576(R12)(R13*1), Z11, Z14
+	VFMADD231PS   640(R12)(R13*1), Z12, Z15
+	VMOVUPS.Z     704(R12)(R13*1), K1, Z1
 	VFMADD231PS   Z1, Z13, Z16
 	VADDPS        Z15, Z0, Z0
 	VADDPS        Z16, Z14, Z14
@@ -4494,26 +4614,32 @@ entry:
 	VADDPS        X1, X0, X0
 	CMPQ          accumulate+88(FP), $0x00
 	JEQ           write
-	VADDSS        (R13), X0, X0
+	VADDSS        (R15), X0, X0
 
 write:
-	VMOVSS X0, (R13)
-	ADDQ   $0x00000004, R12
-	ADDQ   SI, R13
-	CMPQ   R12, R8
+	VMOVSS X0, (R15)
+	ADDQ   $0x00000004, R14
+	ADDQ   SI, R15
+	CMPQ   R14, R10
 	JNE    entry
 
 store:
-	ADDQ  ownHead+72(FP), AX
-	ADDQ  xHead+64(FP), R10
-	ADDQ  $0x00000004, CX
-	DECQ  R9
+	ADDQ ownHead+72(FP), AX
+	ADDQ xHead+64(FP), R12
+	ADDQ $0x00000004, CX
+	ADDQ $0x00000080, R8
+	CMPQ R8, $0x00000280
+	JLE  column
+	MOVQ $0x00000280, R8
+
+column:
+	DECQ  R11
 	JNZ   head
 	SUBQ  SI, CX
-	SUBQ  DI, R8
-	SHRQ  $0x02, R8
-	IMULQ SI, R8
-	ADDQ  R8, CX
+	SUBQ  R9, R10
+	SHRQ  $0x02, R10
+	IMULQ SI, R10
+	ADDQ  R10, CX
 	ADDQ  $0x00000004, DX
 	DECQ  lists+40(FP)
 	JNZ   list
@@ -4521,7 +4647,7 @@ store:
 	RET
 
 // func edgeSumAVX512_13(out *float32, x *float32, weight *float32, off *uint32, idx *uint32, lists int, heads int, xRow uintptr, xHead uintptr, ownHead uintptr, lanes int, accumulate uint64)
-// Requires: AVX, AVX512F, BMI2, MMX+
+// Requires: AVX, AVX512F, BMI2, CMOV, MMX+
 TEXT ·edgeSumAVX512_13(SB), NOSPLIT, $0-96
 	MOVQ  lanes+80(FP), AX
 	MOVL  $0xffffffff, CX
@@ -4533,54 +4659,36 @@ TEXT ·edgeSumAVX512_13(SB), NOSPLIT, $0-96
 	MOVQ  xRow+56(FP), BX
 	MOVQ  heads+48(FP), SI
 	SHLQ  $0x02, SI
+	MOVQ  lists+40(FP), DI
+	MOVQ  idx+32(FP), R8
+	MOVL  (DX)(DI*4), DI
+	LEAQ  (R8)(DI*4), DI
+	MOVQ  DI, off+24(FP)
 
 list:
-	MOVL  (DX), DI
-	MOVL  4(DX), R8
-	MOVQ  idx+32(FP), R9
-	LEAQ  (R9)(DI*4), DI
-	LEAQ  (R9)(R8*4), R8
-	MOVQ  xHead+64(FP), R9
-	TESTQ R9, R9
-	JNZ   fetched
-	CMPQ  lists+40(FP), $0x01
-	JEQ   fetched
-	MOVQ  x+8(FP), R11
-	MOVL  8(DX), R9
-	MOVQ  idx+32(FP), R10
-	LEAQ  (R10)(R9*4), R9
-	MOVQ  R8, R10
-	JMP   more
+	MOVL    (DX), R9
+	MOVL    4(DX), R10
+	MOVQ    idx+32(FP), DI
+	LEAQ    (DI)(R9*4), R9
+	LEAQ    (DI)(R10*4), R10
+	XORL    R8, R8
+	XORL    DI, DI
+	CMPQ    xHead+64(FP), $0x00
+	JNE     ahead
+	MOVQ    R10, R11
+	SUBQ    R9, R11
+	MOVQ    off+24(FP), DI
+	SUBQ    R10, DI
+	CMPQ    R11, DI
+	CMOVQLT R11, DI
 
-fetch:
-	MOVL       (R10), R12
-	IMULQ      BX, R12
-	PREFETCHT0 (R11)(R12*1)
-	PREFETCHT0 64(R11)(R12*1)
-	PREFETCHT0 128(R11)(R12*1)
-	PREFETCHT0 192(R11)(R12*1)
-	PREFETCHT0 256(R11)(R12*1)
-	PREFETCHT0 320(R11)(R12*1)
-	PREFETCHT0 384(R11)(R12*1)
-	PREFETCHT0 448(R11)(R12*1)
-	PREFETCHT0 512(R11)(R12*1)
-	PREFETCHT0 576(R11)(R12*1)
-	PREFETCHT0 640(R11)(R12*1)
-	PREFETCHT0 704(R11)(R12*1)
-	PREFETCHT0 768(R11)(R12*1)
-	ADDQ       $0x00000004, R10
-
-more:
-	CMPQ R10, R9
-	JNE  fetch
-
-fetched:
-	MOVQ heads+48(FP), R9
-	MOVQ x+8(FP), R10
+ahead:
+	MOVQ heads+48(FP), R11
+	MOVQ x+8(FP), R12
 
 head:
-	MOVQ      DI, R12
-	MOVQ      CX, R13
+	MOVQ      R9, R14
+	MOVQ      CX, R15
 	VPXORD    Z1, Z1, Z1
 	VPXORD    Z2, Z2, Z2
 	VPXORD    Z3, Z3, Z3
@@ -4594,8 +4702,8 @@ head:
 	VPXORD    Z11, Z11, Z11
 	VPXORD    Z12, Z12, Z12
 	VPXORD    Z13, Z13, Z13
-	MOVQ      accumulate+88(FP), R11
-	TESTQ     R11, R11
+	MOVQ      accumulate+88(FP), R13
+	TESTQ     R13, R13
 	JZ        begun
 	VMOVUPS   (AX), Z1
 	VMOVUPS   64(AX), Z2
@@ -4612,30 +4720,39 @@ head:
 	VMOVUPS.Z 768(AX), K1, Z13
 
 begun:
-	CMPQ R12, R8
+	CMPQ R14, R10
 	JEQ  store
 
 entry:
-	MOVL         (R12), R11
-	IMULQ        BX, R11
-	VBROADCASTSS (R13), Z14
-	VFMADD231PS  (R10)(R11*1), Z14, Z1
-	VFMADD231PS  64(R10)(R11*1), Z14, Z2
-	VFMADD231PS  128(R10)(R11*1), Z14, Z3
-	VFMADD231PS  192(R10)(R11*1), Z14, Z4
-	VFMADD231PS  256(R10)(R11*1), Z14, Z5
-	VFMADD231PS  320(R10)(R11*1), Z14, Z6
-	VFMADD231PS  384(R10)(R11*1), Z14, Z7
-	VFMADD231PS  448(R10)(R11*1), Z14, Z8
-	VFMADD231PS  512(R10)(R11*1), Z14, Z9
-	VFMADD231PS  576(R10)(R11*1), Z14, Z10
-	VFMADD231PS  640(R10)(R11*1), Z14, Z11
-	VFMADD231PS  704(R10)(R11*1), Z14, Z12
-	VMOVUPS.Z    768(R10)(R11*1), K1, Z0
+	TESTQ      DI, DI
+	JZ         fetched
+	MOVL       (R14)(DI*1), R13
+	IMULQ      BX, R13
+	ADDQ       R8, R13
+	PREFETCHT0 (R12)(R13*1)
+	PREFETCHT0 64(R12)(R13*1)
+
+fetched:
+	MOVL         (R14), R13
+	IMULQ        BX, R13
+	VBROADCASTSS (R15), Z14
+	VFMADD231PS  (R12)(R13*1), Z14, Z1
+	VFMADD231PS  64(R12)(R13*1), Z14, Z2
+	VFMADD231PS  128(R12)(R13*1), Z14, Z3
+	VFMADD231PS  192(R12)(R13*1), Z14, Z4
+	VFMADD231PS  256(R12)(R13*1), Z14, Z5
+	VFMADD231PS  320(R12)(R13*1), Z14, Z6
+	VFMADD231PS  384(R12)(R13*1), Z14, Z7
+	VFMADD231PS  448(R12)(R13*1), Z14, Z8
+	VFMADD231PS  512(R12)(R13*1), Z14, Z9
+	VFMADD231PS  576(R12)(R13*1), Z14, Z10
+	VFMADD231PS  640(R12)(R13*1), Z14, Z11
+	VFMADD231PS  704(R12)(R13*1), Z14, Z12
+	VMOVUPS.Z    768(R12)(R13*1), K1, Z0
 	VFMADD231PS  Z0, Z14, Z13
-	ADDQ         $0x00000004, R12
-	ADDQ         SI, R13
-	CMPQ         R12, R8
+	ADDQ         $0x00000004, R14
+	ADDQ         SI, R15
+	CMPQ         R14, R10
 	JNE          entry
 
 store:
@@ -4653,23 +4770,29 @@ store:
 	VMOVUPS Z12, 704(AX)
 	VMOVUPS Z13, K1, 768(AX)
 	ADDQ    ownHead+72(FP), AX
-	ADDQ    xHead+64(FP), R10
+	ADDQ    xHead+64(FP), R12
 	ADDQ    $0x00000004, CX
-	DECQ    R9
-	JNZ     head
-	SUBQ    SI, CX
-	SUBQ    DI, R8
-	SHRQ    $0x02, R8
-	IMULQ   SI, R8
-	ADDQ    R8, CX
-	ADDQ    $0x00000004, DX
-	DECQ    lists+40(FP)
-	JNZ     list
+	ADDQ    $0x00000080, R8
+	CMPQ    R8, $0x000002c0
+	JLE     column
+	MOVQ    $0x000002c0, R8
+
+column:
+	DECQ  R11
+	JNZ   head
+	SUBQ  SI, CX
+	SUBQ  R9, R10
+	SHRQ  $0x02, R10
+	IMULQ SI, R10
+	ADDQ  R10, CX
+	ADDQ  $0x00000004, DX
+	DECQ  lists+40(FP)
+	JNZ   list
 	VZEROUPPER
 	RET
 
 // func edgeDotAVX512_13(own *float32, x *float32, dw *float32, off *uint32, idx *uint32, lists int, heads int, xRow uintptr, xHead uintptr, ownHead uintptr, lanes int, accumulate uint64)
-// Requires: AVX, AVX512F, BMI2, MMX+
+// Requires: AVX, AVX512F, BMI2, CMOV, MMX+
 TEXT ·edgeDotAVX512_13(SB), NOSPLIT, $0-96
 	MOVQ  lanes+80(FP), AX
 	MOVL  $0xffffffff, CX
@@ -4681,54 +4804,36 @@ TEXT ·edgeDotAVX512_13(SB), NOSPLIT, $0-96
 	MOVQ  xRow+56(FP), BX
 	MOVQ  heads+48(FP), SI
 	SHLQ  $0x02, SI
+	MOVQ  lists+40(FP), DI
+	MOVQ  idx+32(FP), R8
+	MOVL  (DX)(DI*4), DI
+	LEAQ  (R8)(DI*4), DI
+	MOVQ  DI, off+24(FP)
 
 list:
-	MOVL  (DX), DI
-	MOVL  4(DX), R8
-	MOVQ  idx+32(FP), R9
-	LEAQ  (R9)(DI*4), DI
-	LEAQ  (R9)(R8*4), R8
-	MOVQ  xHead+64(FP), R9
-	TESTQ R9, R9
-	JNZ   fetched
-	CMPQ  lists+40(FP), $0x01
-	JEQ   fetched
-	MOVQ  x+8(FP), R11
-	MOVL  8(DX), R9
-	MOVQ  idx+32(FP), R10
-	LEAQ  (R10)(R9*4), R9
-	MOVQ  R8, R10
-	JMP   more
+	MOVL    (DX), R9
+	MOVL    4(DX), R10
+	MOVQ    idx+32(FP), DI
+	LEAQ    (DI)(R9*4), R9
+	LEAQ    (DI)(R10*4), R10
+	XORL    R8, R8
+	XORL    DI, DI
+	CMPQ    xHead+64(FP), $0x00
+	JNE     ahead
+	MOVQ    R10, R11
+	SUBQ    R9, R11
+	MOVQ    off+24(FP), DI
+	SUBQ    R10, DI
+	CMPQ    R11, DI
+	CMOVQLT R11, DI
 
-fetch:
-	MOVL       (R10), R12
-	IMULQ      BX, R12
-	PREFETCHT0 (R11)(R12*1)
-	PREFETCHT0 64(R11)(R12*1)
-	PREFETCHT0 128(R11)(R12*1)
-	PREFETCHT0 192(R11)(R12*1)
-	PREFETCHT0 256(R11)(R12*1)
-	PREFETCHT0 320(R11)(R12*1)
-	PREFETCHT0 384(R11)(R12*1)
-	PREFETCHT0 448(R11)(R12*1)
-	PREFETCHT0 512(R11)(R12*1)
-	PREFETCHT0 576(R11)(R12*1)
-	PREFETCHT0 640(R11)(R12*1)
-	PREFETCHT0 704(R11)(R12*1)
-	PREFETCHT0 768(R11)(R12*1)
-	ADDQ       $0x00000004, R10
-
-more:
-	CMPQ R10, R9
-	JNE  fetch
-
-fetched:
-	MOVQ heads+48(FP), R9
-	MOVQ x+8(FP), R10
+ahead:
+	MOVQ heads+48(FP), R11
+	MOVQ x+8(FP), R12
 
 head:
-	MOVQ      DI, R12
-	MOVQ      CX, R13
+	MOVQ      R9, R14
+	MOVQ      CX, R15
 	VMOVUPS   (AX), Z2
 	VMOVUPS   64(AX), Z3
 	VMOVUPS   128(AX), Z4
@@ -4742,25 +4847,34 @@ head:
 	VMOVUPS   640(AX), Z12
 	VMOVUPS   704(AX), Z13
 	VMOVUPS.Z 768(AX), K1, Z14
-	CMPQ      R12, R8
+	CMPQ      R14, R10
 	JEQ       store
 
 entry:
-	MOVL          (R12), R11
-	IMULQ         BX, R11
-	VMULPS        (R10)(R11*1), Z2, Z0
-	VMULPS        64(R10)(R11*1), Z3, Z15
-	VMULPS        128(R10)(R11*1), Z4, Z16
-	VMULPS        192(R10)(R11*1), Z5, Z17
-	VFMADD231PS   256(R10)(R11*1), Z6, Z0
-	VFMADD231PS   320(R10)(R11*1), Z7, Z15
-	VFMADD231PS   384(R10)(R11*1), Z8, Z16
-	VFMADD231PS   448(R10)(R11*1), Z9, Z17
-	VFMADD231PS   512(R10)(R11*1), Z10, Z0
-	VFMADD231PS   576(R10)(R11*1), Z11, Z15
-	VFMADD231PS   640(R10)(R11*1), Z12, Z16
-	VFMADD231PS   704(R10)(R11*1), Z13, Z17
-	VMOVUPS.Z     768(R10)(R11*1), K1, Z1
+	TESTQ      DI, DI
+	JZ         fetched
+	MOVL       (R14)(DI*1), R13
+	IMULQ      BX, R13
+	ADDQ       R8, R13
+	PREFETCHT0 (R12)(R13*1)
+	PREFETCHT0 64(R12)(R13*1)
+
+fetched:
+	MOVL          (R14), R13
+	IMULQ         BX, R13
+	VMULPS        (R12)(R13*1), Z2, Z0
+	VMULPS        64(R12)(R13*1), Z3, Z15
+	VMULPS        128(R12)(R13*1), Z4, Z16
+	VMULPS        192(R12)(R13*1), Z5, Z17
+	VFMADD231PS   256(R12)(R13*1), Z6, Z0
+	VFMADD231PS   320(R12)(R13*1), Z7, Z15
+	VFMADD231PS   384(R12)(R13*1), Z8, Z16
+	VFMADD231PS   448(R12)(R13*1), Z9, Z17
+	VFMADD231PS   512(R12)(R13*1), Z10, Z0
+	VFMADD231PS   576(R12)(R13*1), Z11, Z15
+	VFMADD231PS   640(R12)(R13*1), Z12, Z16
+	VFMADD231PS   704(R12)(R13*1), Z13, Z17
+	VMOVUPS.Z     768(R12)(R13*1), K1, Z1
 	VFMADD231PS   Z1, Z14, Z0
 	VADDPS        Z16, Z0, Z0
 	VADDPS        Z17, Z15, Z15
@@ -4776,26 +4890,32 @@ entry:
 	VADDPS        X1, X0, X0
 	CMPQ          accumulate+88(FP), $0x00
 	JEQ           write
-	VADDSS        (R13), X0, X0
+	VADDSS        (R15), X0, X0
 
 write:
-	VMOVSS X0, (R13)
-	ADDQ   $0x00000004, R12
-	ADDQ   SI, R13
-	CMPQ   R12, R8
+	VMOVSS X0, (R15)
+	ADDQ   $0x00000004, R14
+	ADDQ   SI, R15
+	CMPQ   R14, R10
 	JNE    entry
 
 store:
-	ADDQ  ownHead+72(FP), AX
-	ADDQ  xHead+64(FP), R10
-	ADDQ  $0x00000004, CX
-	DECQ  R9
+	ADDQ ownHead+72(FP), AX
+	ADDQ xHead+64(FP), R12
+	ADDQ $0x00000004, CX
+	ADDQ $0x00000080, R8
+	CMPQ R8, $0x000002c0
+	JLE  column
+	MOVQ $0x000002c0, R8
+
+column:
+	DECQ  R11
 	JNZ   head
 	SUBQ  SI, CX
-	SUBQ  DI, R8
-	SHRQ  $0x02, R8
-	IMULQ SI, R8
-	ADDQ  R8, CX
+	SUBQ  R9, R10
+	SHRQ  $0x02, R10
+	IMULQ SI, R10
+	ADDQ  R10, CX
 	ADDQ  $0x00000004, DX
 	DECQ  lists+40(FP)
 	JNZ   list
@@ -4803,7 +4923,7 @@ store:
 	RET
 
 // func edgeSumAVX512_14(out *float32, x *float32, weight *float32, off *uint32, idx *uint32, lists int, heads int, xRow uintptr, xHead uintptr, ownHead uintptr, lanes int, accumulate uint64)
-// Requires: AVX, AVX512F, BMI2, MMX+
+// Requires: AVX, AVX512F, BMI2, CMOV, MMX+
 TEXT ·edgeSumAVX512_14(SB), NOSPLIT, $0-96
 	MOVQ  lanes+80(FP), AX
 	MOVL  $0xffffffff, CX
@@ -4815,55 +4935,36 @@ TEXT ·edgeSumAVX512_14(SB), NOSPLIT, $0-96
 	MOVQ  xRow+56(FP), BX
 	MOVQ  heads+48(FP), SI
 	SHLQ  $0x02, SI
+	MOVQ  lists+40(FP), DI
+	MOVQ  idx+32(FP), R8
+	MOVL  (DX)(DI*4), DI
+	LEAQ  (R8)(DI*4), DI
+	MOVQ  DI, off+24(FP)
 
 list:
-	MOVL  (DX), DI
-	MOVL  4(DX), R8
-	MOVQ  idx+32(FP), R9
-	LEAQ  (R9)(DI*4), DI
-	LEAQ  (R9)(R8*4), R8
-	MOVQ  xHead+64(FP), R9
-	TESTQ R9, R9
-	JNZ   fetched
-	CMPQ  lists+40(FP), $0x01
-	JEQ   fetched
-	MOVQ  x+8(FP), R11
-	MOVL  8(DX), R9
-	MOVQ  idx+32(FP), R10
-	LEAQ  (R10)(R9*4), R9
-	MOVQ  R8, R10
-	JMP   more
+	MOVL    (DX), R9
+	MOVL    4(DX), R10
+	MOVQ    idx+32(FP), DI
+	LEAQ    (DI)(R9*4), R9
+	LEAQ    (DI)(R10*4), R10
+	XORL    R8, R8
+	XORL    DI, DI
+	CMPQ    xHead+64(FP), $0x00
+	JNE     ahead
+	MOVQ    R10, R11
+	SUBQ    R9, R11
+	MOVQ    off+24(FP), DI
+	SUBQ    R10, DI
+	CMPQ    R11, DI
+	CMOVQLT R11, DI
 
-fetch:
-	MOVL       (R10), R12
-	IMULQ      BX, R12
-	PREFETCHT0 (R11)(R12*1)
-	PREFETCHT0 64(R11)(R12*1)
-	PREFETCHT0 128(R11)(R12*1)
-	PREFETCHT0 192(R11)(R12*1)
-	PREFETCHT0 256(R11)(R12*1)
-	PREFETCHT0 320(R11)(R12*1)
-	PREFETCHT0 384(R11)(R12*1)
-	PREFETCHT0 448(R11)(R12*1)
-	PREFETCHT0 512(R11)(R12*1)
-	PREFETCHT0 576(R11)(R12*1)
-	PREFETCHT0 640(R11)(R12*1)
-	PREFETCHT0 704(R11)(R12*1)
-	PREFETCHT0 768(R11)(R12*1)
-	PREFETCHT0 832(R11)(R12*1)
-	ADDQ       $0x00000004, R10
-
-more:
-	CMPQ R10, R9
-	JNE  fetch
-
-fetched:
-	MOVQ heads+48(FP), R9
-	MOVQ x+8(FP), R10
+ahead:
+	MOVQ heads+48(FP), R11
+	MOVQ x+8(FP), R12
 
 head:
-	MOVQ      DI, R12
-	MOVQ      CX, R13
+	MOVQ      R9, R14
+	MOVQ      CX, R15
 	VPXORD    Z1, Z1, Z1
 	VPXORD    Z2, Z2, Z2
 	VPXORD    Z3, Z3, Z3
@@ -4878,8 +4979,8 @@ head:
 	VPXORD    Z12, Z12, Z12
 	VPXORD    Z13, Z13, Z13
 	VPXORD    Z14, Z14, Z14
-	MOVQ      accumulate+88(FP), R11
-	TESTQ     R11, R11
+	MOVQ      accumulate+88(FP), R13
+	TESTQ     R13, R13
 	JZ        begun
 	VMOVUPS   (AX), Z1
 	VMOVUPS   64(AX), Z2
@@ -4897,31 +4998,40 @@ head:
 	VMOVUPS.Z 832(AX), K1, Z14
 
 begun:
-	CMPQ R12, R8
+	CMPQ R14, R10
 	JEQ  store
 
 entry:
-	MOVL         (R12), R11
-	IMULQ        BX, R11
-	VBROADCASTSS (R13), Z15
-	VFMADD231PS  (R10)(R11*1), Z15, Z1
-	VFMADD231PS  64(R10)(R11*1), Z15, Z2
-	VFMADD231PS  128(R10)(R11*1), Z15, Z3
-	VFMADD231PS  192(R10)(R11*1), Z15, Z4
-	VFMADD231PS  256(R10)(R11*1), Z15, Z5
-	VFMADD231PS  320(R10)(R11*1), Z15, Z6
-	VFMADD231PS  384(R10)(R11*1), Z15, Z7
-	VFMADD231PS  448(R10)(R11*1), Z15, Z8
-	VFMADD231PS  512(R10)(R11*1), Z15, Z9
-	VFMADD231PS  576(R10)(R11*1), Z15, Z10
-	VFMADD231PS  640(R10)(R11*1), Z15, Z11
-	VFMADD231PS  704(R10)(R11*1), Z15, Z12
-	VFMADD231PS  768(R10)(R11*1), Z15, Z13
-	VMOVUPS.Z    832(R10)(R11*1), K1, Z0
+	TESTQ      DI, DI
+	JZ         fetched
+	MOVL       (R14)(DI*1), R13
+	IMULQ      BX, R13
+	ADDQ       R8, R13
+	PREFETCHT0 (R12)(R13*1)
+	PREFETCHT0 64(R12)(R13*1)
+
+fetched:
+	MOVL         (R14), R13
+	IMULQ        BX, R13
+	VBROADCASTSS (R15), Z15
+	VFMADD231PS  (R12)(R13*1), Z15, Z1
+	VFMADD231PS  64(R12)(R13*1), Z15, Z2
+	VFMADD231PS  128(R12)(R13*1), Z15, Z3
+	VFMADD231PS  192(R12)(R13*1), Z15, Z4
+	VFMADD231PS  256(R12)(R13*1), Z15, Z5
+	VFMADD231PS  320(R12)(R13*1), Z15, Z6
+	VFMADD231PS  384(R12)(R13*1), Z15, Z7
+	VFMADD231PS  448(R12)(R13*1), Z15, Z8
+	VFMADD231PS  512(R12)(R13*1), Z15, Z9
+	VFMADD231PS  576(R12)(R13*1), Z15, Z10
+	VFMADD231PS  640(R12)(R13*1), Z15, Z11
+	VFMADD231PS  704(R12)(R13*1), Z15, Z12
+	VFMADD231PS  768(R12)(R13*1), Z15, Z13
+	VMOVUPS.Z    832(R12)(R13*1), K1, Z0
 	VFMADD231PS  Z0, Z15, Z14
-	ADDQ         $0x00000004, R12
-	ADDQ         SI, R13
-	CMPQ         R12, R8
+	ADDQ         $0x00000004, R14
+	ADDQ         SI, R15
+	CMPQ         R14, R10
 	JNE          entry
 
 store:
@@ -4940,23 +5050,29 @@ store:
 	VMOVUPS Z13, 768(AX)
 	VMOVUPS Z14, K1, 832(AX)
 	ADDQ    ownHead+72(FP), AX
-	ADDQ    xHead+64(FP), R10
+	ADDQ    xHead+64(FP), R12
 	ADDQ    $0x00000004, CX
-	DECQ    R9
-	JNZ     head
-	SUBQ    SI, CX
-	SUBQ    DI, R8
-	SHRQ    $0x02, R8
-	IMULQ   SI, R8
-	ADDQ    R8, CX
-	ADDQ    $0x00000004, DX
-	DECQ    lists+40(FP)
-	JNZ     list
+	ADDQ    $0x00000080, R8
+	CMPQ    R8, $0x00000300
+	JLE     column
+	MOVQ    $0x00000300, R8
+
+column:
+	DECQ  R11
+	JNZ   head
+	SUBQ  SI, CX
+	SUBQ  R9, R10
+	SHRQ  $0x02, R10
+	IMULQ SI, R10
+	ADDQ  R10, CX
+	ADDQ  $0x00000004, DX
+	DECQ  lists+40(FP)
+	JNZ   list
 	VZEROUPPER
 	RET
 
 // func edgeDotAVX512_14(own *float32, x *float32, dw *float32, off *uint32, idx *uint32, lists int, heads int, xRow uintptr, xHead uintptr, ownHead uintptr, lanes int, accumulate uint64)
-// Requires: AVX, AVX512F, BMI2, MMX+
+// Requires: AVX, AVX512F, BMI2, CMOV, MMX+
 TEXT ·edgeDotAVX512_14(SB), NOSPLIT, $0-96
 	MOVQ  lanes+80(FP), AX
 	MOVL  $0xffffffff, CX
@@ -4968,55 +5084,36 @@ TEXT ·edgeDotAVX512_14(SB), NOSPLIT, $0-96
 	MOVQ  xRow+56(FP), BX
 	MOVQ  heads+48(FP), SI
 	SHLQ  $0x02, SI
+	MOVQ  lists+40(FP), DI
+	MOVQ  idx+32(FP), R8
+	MOVL  (DX)(DI*4), DI
+	LEAQ  (R8)(DI*4), DI
+	MOVQ  DI, off+24(FP)
 
 list:
-	MOVL  (DX), DI
-	MOVL  4(DX), R8
-	MOVQ  idx+32(FP), R9
-	LEAQ  (R9)(DI*4), DI
-	LEAQ  (R9)(R8*4), R8
-	MOVQ  xHead+64(FP), R9
-	TESTQ R9, R9
-	JNZ   fetched
-	CMPQ  lists+40(FP), $0x01
-	JEQ   fetched
-	MOVQ  x+8(FP), R11
-	MOVL  8(DX), R9
-	MOVQ  idx+32(FP), R10
-	LEAQ  (R10)(R9*4), R9
-	MOVQ  R8, R10
-	JMP   more
+	MOVL    (DX), R9
+	MOVL    4(DX), R10
+	MOVQ    idx+32(FP), DI
+	LEAQ    (DI)(R9*4), R9
+	LEAQ    (DI)(R10*4), R10
+	XORL    R8, R8
+	XORL    DI, DI
+	CMPQ    xHead+64(FP), $0x00
+	JNE     ahead
+	MOVQ    R10, R11
+	SUBQ    R9, R11
+	MOVQ    off+24(FP), DI
+	SUBQ    R10, DI
+	CMPQ    R11, DI
+	CMOVQLT R11, DI
 
-fetch:
-	MOVL       (R10), R12
-	IMULQ      BX, R12
-	PREFETCHT0 (R11)(R12*1)
-	PREFETCHT0 64(R11)(R12*1)
-	PREFETCHT0 128(R11)(R12*1)
-	PREFETCHT0 192(R11)(R12*1)
-	PREFETCHT0 256(R11)(R12*1)
-	PREFETCHT0 320(R11)(R12*1)
-	PREFETCHT0 384(R11)(R12*1)
-	PREFETCHT0 448(R11)(R12*1)
-	PREFETCHT0 512(R11)(R12*1)
-	PREFETCHT0 576(R11)(R12*1)
-	PREFETCHT0 640(R11)(R12*1)
-	PREFETCHT0 704(R11)(R12*1)
-	PREFETCHT0 768(R11)(R12*1)
-	PREFETCHT0 832(R11)(R12*1)
-	ADDQ       $0x00000004, R10
-
-more:
-	CMPQ R10, R9
-	JNE  fetch
-
-fetched:
-	MOVQ heads+48(FP), R9
-	MOVQ x+8(FP), R10
+ahead:
+	MOVQ heads+48(FP), R11
+	MOVQ x+8(FP), R12
 
 head:
-	MOVQ      DI, R12
-	MOVQ      CX, R13
+	MOVQ      R9, R14
+	MOVQ      CX, R15
 	VMOVUPS   (AX), Z2
 	VMOVUPS   64(AX), Z3
 	VMOVUPS   128(AX), Z4
@@ -5031,26 +5128,35 @@ head:
 	VMOVUPS   704(AX), Z13
 	VMOVUPS   768(AX), Z14
 	VMOVUPS.Z 832(AX), K1, Z15
-	CMPQ      R12, R8
+	CMPQ      R14, R10
 	JEQ       store
 
 entry:
-	MOVL          (R12), R11
-	IMULQ         BX, R11
-	VMULPS        (R10)(R11*1), Z2, Z0
-	VMULPS        64(R10)(R11*1), Z3, Z16
-	VMULPS        128(R10)(R11*1), Z4, Z17
-	VMULPS        192(R10)(R11*1), Z5, Z18
-	VFMADD231PS   256(R10)(R11*1), Z6, Z0
-	VFMADD231PS   320(R10)(R11*1), Z7, Z16
-	VFMADD231PS   384(R10)(R11*1), Z8, Z17
-	VFMADD231PS   448(R10)(R11*1), Z9, Z18
-	VFMADD231PS   512(R10)(R11*1), Z10, Z0
-	VFMADD231PS   576(R10)(R11*1), Z11, Z16
-	VFMADD231PS   640(R10)(R11*1), Z12, Z17
-	VFMADD231PS   704(R10)(R11*1), Z13, Z18
-	VFMADD231PS   768(R10)(R11*1), Z14, Z0
-	VMOVUPS.Z     832(R10)(R11*1), K1, Z1
+	TESTQ      DI, DI
+	JZ         fetched
+	MOVL       (R14)(DI*1), R13
+	IMULQ      BX, R13
+	ADDQ       R8, R13
+	PREFETCHT0 (R12)(R13*1)
+	PREFETCHT0 64(R12)(R13*1)
+
+fetched:
+	MOVL          (R14), R13
+	IMULQ         BX, R13
+	VMULPS        (R12)(R13*1), Z2, Z0
+	VMULPS        64(R12)(R13*1), Z3, Z16
+	VMULPS        128(R12)(R13*1), Z4, Z17
+	VMULPS        192(R12)(R13*1), Z5, Z18
+	VFMADD231PS   256(R12)(R13*1), Z6, Z0
+	VFMADD231PS   320(R12)(R13*1), Z7, Z16
+	VFMADD231PS   384(R12)(R13*1), Z8, Z17
+	VFMADD231PS   448(R12)(R13*1), Z9, Z18
+	VFMADD231PS   512(R12)(R13*1), Z10, Z0
+	VFMADD231PS   576(R12)(R13*1), Z11, Z16
+	VFMADD231PS   640(R12)(R13*1), Z12, Z17
+	VFMADD231PS   704(R12)(R13*1), Z13, Z18
+	VFMADD231PS   768(R12)(R13*1), Z14, Z0
+	VMOVUPS.Z     832(R12)(R13*1), K1, Z1
 	VFMADD231PS   Z1, Z15, Z16
 	VADDPS        Z17, Z0, Z0
 	VADDPS        Z18, Z16, Z16
@@ -5066,26 +5172,32 @@ entry:
 	VADDPS        X1, X0, X0
 	CMPQ          accumulate+88(FP), $0x00
 	JEQ           write
-	VADDSS        (R13), X0, X0
+	VADDSS        (R15), X0, X0
 
 write:
-	VMOVSS X0, (R13)
-	ADDQ   $0x00000004, R12
-	ADDQ   SI, R13
-	CMPQ   R12, R8
+	VMOVSS X0, (R15)
+	ADDQ   $0x00000004, R14
+	ADDQ   SI, R15
+	CMPQ   R14, R10
 	JNE    entry
 
 store:
-	ADDQ  ownHead+72(FP), AX
-	ADDQ  xHead+64(FP), R10
-	ADDQ  $0x00000004, CX
-	DECQ  R9
+	ADDQ ownHead+72(FP), AX
+	ADDQ xHead+64(FP), R12
+	ADDQ $0x00000004, CX
+	ADDQ $0x00000080, R8
+	CMPQ R8, $0x00000300
+	JLE  column
+	MOVQ $0x00000300, R8
+
+column:
+	DECQ  R11
 	JNZ   head
 	SUBQ  SI, CX
-	SUBQ  DI, R8
-	SHRQ  $0x02, R8
-	IMULQ SI, R8
-	ADDQ  R8, CX
+	SUBQ  R9, R10
+	SHRQ  $0x02, R10
+	IMULQ SI, R10
+	ADDQ  R10, CX
 	ADDQ  $0x00000004, DX
 	DECQ  lists+40(FP)
 	JNZ   list
@@ -5093,7 +5205,7 @@ store:
 	RET
 
 // func edgeSumAVX512_15(out *float32, x *float32, weight *float32, off *uint32, idx *uint32, lists int, heads int, xRow uintptr, xHead uintptr, ownHead uintptr, lanes int, accumulate uint64)
-// Requires: AVX, AVX512F, BMI2, MMX+
+// Requires: AVX, AVX512F, BMI2, CMOV, MMX+
 TEXT ·edgeSumAVX512_15(SB), NOSPLIT, $0-96
 	MOVQ  lanes+80(FP), AX
 	MOVL  $0xffffffff, CX
@@ -5105,56 +5217,36 @@ TEXT ·edgeSumAVX512_15(SB), NOSPLIT, $0-96
 	MOVQ  xRow+56(FP), BX
 	MOVQ  heads+48(FP), SI
 	SHLQ  $0x02, SI
+	MOVQ  lists+40(FP), DI
+	MOVQ  idx+32(FP), R8
+	MOVL  (DX)(DI*4), DI
+	LEAQ  (R8)(DI*4), DI
+	MOVQ  DI, off+24(FP)
 
 list:
-	MOVL  (DX), DI
-	MOVL  4(DX), R8
-	MOVQ  idx+32(FP), R9
-	LEAQ  (R9)(DI*4), DI
-	LEAQ  (R9)(R8*4), R8
-	MOVQ  xHead+64(FP), R9
-	TESTQ R9, R9
-	JNZ   fetched
-	CMPQ  lists+40(FP), $0x01
-	JEQ   fetched
-	MOVQ  x+8(FP), R11
-	MOVL  8(DX), R9
-	MOVQ  idx+32(FP), R10
-	LEAQ  (R10)(R9*4), R9
-	MOVQ  R8, R10
-	JMP   more
+	MOVL    (DX), R9
+	MOVL    4(DX), R10
+	MOVQ    idx+32(FP), DI
+	LEAQ    (DI)(R9*4), R9
+	LEAQ    (DI)(R10*4), R10
+	XORL    R8, R8
+	XORL    DI, DI
+	CMPQ    xHead+64(FP), $0x00
+	JNE     ahead
+	MOVQ    R10, R11
+	SUBQ    R9, R11
+	MOVQ    off+24(FP), DI
+	SUBQ    R10, DI
+	CMPQ    R11, DI
+	CMOVQLT R11, DI
 
-fetch:
-	MOVL       (R10), R12
-	IMULQ      BX, R12
-	PREFETCHT0 (R11)(R12*1)
-	PREFETCHT0 64(R11)(R12*1)
-	PREFETCHT0 128(R11)(R12*1)
-	PREFETCHT0 192(R11)(R12*1)
-	PREFETCHT0 256(R11)(R12*1)
-	PREFETCHT0 320(R11)(R12*1)
-	PREFETCHT0 384(R11)(R12*1)
-	PREFETCHT0 448(R11)(R12*1)
-	PREFETCHT0 512(R11)(R12*1)
-	PREFETCHT0 576(R11)(R12*1)
-	PREFETCHT0 640(R11)(R12*1)
-	PREFETCHT0 704(R11)(R12*1)
-	PREFETCHT0 768(R11)(R12*1)
-	PREFETCHT0 832(R11)(R12*1)
-	PREFETCHT0 896(R11)(R12*1)
-	ADDQ       $0x00000004, R10
-
-more:
-	CMPQ R10, R9
-	JNE  fetch
-
-fetched:
-	MOVQ heads+48(FP), R9
-	MOVQ x+8(FP), R10
+ahead:
+	MOVQ heads+48(FP), R11
+	MOVQ x+8(FP), R12
 
 head:
-	MOVQ      DI, R12
-	MOVQ      CX, R13
+	MOVQ      R9, R14
+	MOVQ      CX, R15
 	VPXORD    Z1, Z1, Z1
 	VPXORD    Z2, Z2, Z2
 	VPXORD    Z3, Z3, Z3
@@ -5170,8 +5262,8 @@ head:
 	VPXORD    Z13, Z13, Z13
 	VPXORD    Z14, Z14, Z14
 	VPXORD    Z15, Z15, Z15
-	MOVQ      accumulate+88(FP), R11
-	TESTQ     R11, R11
+	MOVQ      accumulate+88(FP), R13
+	TESTQ     R13, R13
 	JZ        begun
 	VMOVUPS   (AX), Z1
 	VMOVUPS   64(AX), Z2
@@ -5190,32 +5282,41 @@ head:
 	VMOVUPS.Z 896(AX), K1, Z15
 
 begun:
-	CMPQ R12, R8
+	CMPQ R14, R10
 	JEQ  store
 
 entry:
-	MOVL         (R12), R11
-	IMULQ        BX, R11
-	VBROADCASTSS (R13), Z16
-	VFMADD231PS  (R10)(R11*1), Z16, Z1
-	VFMADD231PS  64(R10)(R11*1), Z16, Z2
-	VFMADD231PS  128(R10)(R11*1), Z16, Z3
-	VFMADD231PS  192(R10)(R11*1), Z16, Z4
-	VFMADD231PS  256(R10)(R11*1), Z16, Z5
-	VFMADD231PS  320(R10)(R11*1), Z16, Z6
-	VFMADD231PS  384(R10)(R11*1), Z16, Z7
-	VFMADD231PS  448(R10)(R11*1), Z16, Z8
-	VFMADD231PS  512(R10)(R11*1), Z16, Z9
-	VFMADD231PS  576(R10)(R11*1), Z16, Z10
-	VFMADD231PS  640(R10)(R11*1), Z16, Z11
-	VFMADD231PS  704(R10)(R11*1), Z16, Z12
-	VFMADD231PS  768(R10)(R11*1), Z16, Z13
-	VFMADD231PS  832(R10)(R11*1), Z16, Z14
-	VMOVUPS.Z    896(R10)(R11*1), K1, Z0
+	TESTQ      DI, DI
+	JZ         fetched
+	MOVL       (R14)(DI*1), R13
+	IMULQ      BX, R13
+	ADDQ       R8, R13
+	PREFETCHT0 (R12)(R13*1)
+	PREFETCHT0 64(R12)(R13*1)
+
+fetched:
+	MOVL         (R14), R13
+	IMULQ        BX, R13
+	VBROADCASTSS (R15), Z16
+	VFMADD231PS  (R12)(R13*1), Z16, Z1
+	VFMADD231PS  64(R12)(R13*1), Z16, Z2
+	VFMADD231PS  128(R12)(R13*1), Z16, Z3
+	VFMADD231PS  192(R12)(R13*1), Z16, Z4
+	VFMADD231PS  256(R12)(R13*1), Z16, Z5
+	VFMADD231PS  320(R12)(R13*1), Z16, Z6
+	VFMADD231PS  384(R12)(R13*1), Z16, Z7
+	VFMADD231PS  448(R12)(R13*1), Z16, Z8
+	VFMADD231PS  512(R12)(R13*1), Z16, Z9
+	VFMADD231PS  576(R12)(R13*1), Z16, Z10
+	VFMADD231PS  640(R12)(R13*1), Z16, Z11
+	VFMADD231PS  704(R12)(R13*1), Z16, Z12
+	VFMADD231PS  768(R12)(R13*1), Z16, Z13
+	VFMADD231PS  832(R12)(R13*1), Z16, Z14
+	VMOVUPS.Z    896(R12)(R13*1), K1, Z0
 	VFMADD231PS  Z0, Z16, Z15
-	ADDQ         $0x00000004, R12
-	ADDQ         SI, R13
-	CMPQ         R12, R8
+	ADDQ         $0x00000004, R14
+	ADDQ         SI, R15
+	CMPQ         R14, R10
 	JNE          entry
 
 store:
@@ -5235,23 +5336,29 @@ store:
 	VMOVUPS Z14, 832(AX)
 	VMOVUPS Z15, K1, 896(AX)
 	ADDQ    ownHead+72(FP), AX
-	ADDQ    xHead+64(FP), R10
+	ADDQ    xHead+64(FP), R12
 	ADDQ    $0x00000004, CX
-	DECQ    R9
-	JNZ     head
-	SUBQ    SI, CX
-	SUBQ    DI, R8
-	SHRQ    $0x02, R8
-	IMULQ   SI, R8
-	ADDQ    R8, CX
-	ADDQ    $0x00000004, DX
-	DECQ    lists+40(FP)
-	JNZ     list
+	ADDQ    $0x00000080, R8
+	CMPQ    R8, $0x00000340
+	JLE     column
+	MOVQ    $0x00000340, R8
+
+column:
+	DECQ  R11
+	JNZ   head
+	SUBQ  SI, CX
+	SUBQ  R9, R10
+	SHRQ  $0x02, R10
+	IMULQ SI, R10
+	ADDQ  R10, CX
+	ADDQ  $0x00000004, DX
+	DECQ  lists+40(FP)
+	JNZ   list
 	VZEROUPPER
 	RET
 
 // func edgeDotAVX512_15(own *float32, x *float32, dw *float32, off *uint32, idx *uint32, lists int, heads int, xRow uintptr, xHead uintptr, ownHead uintptr, lanes int, accumulate uint64)
-// Requires: AVX, AVX512F, BMI2, MMX+
+// Requires: AVX, AVX512F, BMI2, CMOV, MMX+
 TEXT ·edgeDotAVX512_15(SB), NOSPLIT, $0-96
 	MOVQ  lanes+80(FP), AX
 	MOVL  $0xffffffff, CX
@@ -5263,56 +5370,36 @@ TEXT ·edgeDotAVX512_15(SB), NOSPLIT, $0-96
 	MOVQ  xRow+56(FP), BX
 	MOVQ  heads+48(FP), SI
 	SHLQ  $0x02, SI
+	MOVQ  lists+40(FP), DI
+	MOVQ  idx+32(FP), R8
+	MOVL  (DX)(DI*4), DI
+	LEAQ  (R8)(DI*4), DI
+	MOVQ  DI, off+24(FP)
 
 list:
-	MOVL  (DX), DI
-	MOVL  4(DX), R8
-	MOVQ  idx+32(FP), R9
-	LEAQ  (R9)(DI*4), DI
-	LEAQ  (R9)(R8*4), R8
-	MOVQ  xHead+64(FP), R9
-	TESTQ R9, R9
-	JNZ   fetched
-	CMPQ  lists+40(FP), $0x01
-	JEQ   fetched
-	MOVQ  x+8(FP), R11
-	MOVL  8(DX), R9
-	MOVQ  idx+32(FP), R10
-	LEAQ  (R10)(R9*4), R9
-	MOVQ  R8, R10
-	JMP   more
+	MOVL    (DX), R9
+	MOVL    4(DX), R10
+	MOVQ    idx+32(FP), DI
+	LEAQ    (DI)(R9*4), R9
+	LEAQ    (DI)(R10*4), R10
+	XORL    R8, R8
+	XORL    DI, DI
+	CMPQ    xHead+64(FP), $0x00
+	JNE     ahead
+	MOVQ    R10, R11
+	SUBQ    R9, R11
+	MOVQ    off+24(FP), DI
+	SUBQ    R10, DI
+	CMPQ    R11, DI
+	CMOVQLT R11, DI
 
-fetch:
-	MOVL       (R10), R12
-	IMULQ      BX, R12
-	PREFETCHT0 (R11)(R12*1)
-	PREFETCHT0 64(R11)(R12*1)
-	PREFETCHT0 128(R11)(R12*1)
-	PREFETCHT0 192(R11)(R12*1)
-	PREFETCHT0 256(R11)(R12*1)
-	PREFETCHT0 320(R11)(R12*1)
-	PREFETCHT0 384(R11)(R12*1)
-	PREFETCHT0 448(R11)(R12*1)
-	PREFETCHT0 512(R11)(R12*1)
-	PREFETCHT0 576(R11)(R12*1)
-	PREFETCHT0 640(R11)(R12*1)
-	PREFETCHT0 704(R11)(R12*1)
-	PREFETCHT0 768(R11)(R12*1)
-	PREFETCHT0 832(R11)(R12*1)
-	PREFETCHT0 896(R11)(R12*1)
-	ADDQ       $0x00000004, R10
-
-more:
-	CMPQ R10, R9
-	JNE  fetch
-
-fetched:
-	MOVQ heads+48(FP), R9
-	MOVQ x+8(FP), R10
+ahead:
+	MOVQ heads+48(FP), R11
+	MOVQ x+8(FP), R12
 
 head:
-	MOVQ      DI, R12
-	MOVQ      CX, R13
+	MOVQ      R9, R14
+	MOVQ      CX, R15
 	VMOVUPS   (AX), Z2
 	VMOVUPS   64(AX), Z3
 	VMOVUPS   128(AX), Z4
@@ -5328,27 +5415,36 @@ head:
 	VMOVUPS   768(AX), Z14
 	VMOVUPS   832(AX), Z15
 	VMOVUPS.Z 896(AX), K1, Z16
-	CMPQ      R12, R8
+	CMPQ      R14, R10
 	JEQ       store
 
 entry:
-	MOVL          (R12), R11
-	IMULQ         BX, R11
-	VMULPS        (R10)(R11*1), Z2, Z0
-	VMULPS        64(R10)(R11*1), Z3, Z17
-	VMULPS        128(R10)(R11*1), Z4, Z18
-	VMULPS        192(R10)(R11*1), Z5, Z19
-	VFMADD231PS   256(R10)(R11*1), Z6, Z0
-	VFMADD231PS   320(R10)(R11*1), Z7, Z17
-	VFMADD231PS   384(R10)(R11*1), Z8, Z18
-	VFMADD231PS   448(R10)(R11*1), Z9, Z19
-	VFMADD231PS   512(R10)(R11*1), Z10, Z0
-	VFMADD231PS   576(R10)(R11*1), Z11, Z17
-	VFMADD231PS   640(R10)(R11*1), Z12, Z18
-	VFMADD231PS   704(R10)(R11*1), Z13, Z19
-	VFMADD231PS   768(R10)(R11*1), Z14, Z0
-	VFMADD231PS   832(R10)(R11*1), Z15, Z17
-	VMOVUPS.Z     896(R10)(R11*1), K1, Z1
+	TESTQ      DI, DI
+	JZ         fetched
+	MOVL       (R14)(DI*1), R13
+	IMULQ      BX, R13
+	ADDQ       R8, R13
+	PREFETCHT0 (R12)(R13*1)
+	PREFETCHT0 64(R12)(R13*1)
+
+fetched:
+	MOVL          (R14), R13
+	IMULQ         BX, R13
+	VMULPS        (R12)(R13*1), Z2, Z0
+	VMULPS        64(R12)(R13*1), Z3, Z17
+	VMULPS        128(R12)(R13*1), Z4, Z18
+	VMULPS        192(R12)(R13*1), Z5, Z19
+	VFMADD231PS   256(R12)(R13*1), Z6, Z0
+	VFMADD231PS   320(R12)(R13*1), Z7, Z17
+	VFMADD231PS   384(R12)(R13*1), Z8, Z18
+	VFMADD231PS   448(R12)(R13*1), Z9, Z19
+	VFMADD231PS   512(R12)(R13*1), Z10, Z0
+	VFMADD231PS   576(R12)(R13*1), Z11, Z17
+	VFMADD231PS   640(R12)(R13*1), Z12, Z18
+	VFMADD231PS   704(R12)(R13*1), Z13, Z19
+	VFMADD231PS   768(R12)(R13*1), Z14, Z0
+	VFMADD231PS   832(R12)(R13*1), Z15, Z17
+	VMOVUPS.Z     896(R12)(R13*1), K1, Z1
 	VFMADD231PS   Z1, Z16, Z18
 	VADDPS        Z18, Z0, Z0
 	VADDPS        Z19, Z17, Z17
@@ -5364,26 +5460,32 @@ entry:
 	VADDPS        X1, X0, X0
 	CMPQ          accumulate+88(FP), $0x00
 	JEQ           write
-	VADDSS        (R13), X0, X0
+	VADDSS        (R15), X0, X0
 
 write:
-	VMOVSS X0, (R13)
-	ADDQ   $0x00000004, R12
-	ADDQ   SI, R13
-	CMPQ   R12, R8
+	VMOVSS X0, (R15)
+	ADDQ   $0x00000004, R14
+	ADDQ   SI, R15
+	CMPQ   R14, R10
 	JNE    entry
 
 store:
-	ADDQ  ownHead+72(FP), AX
-	ADDQ  xHead+64(FP), R10
-	ADDQ  $0x00000004, CX
-	DECQ  R9
+	ADDQ ownHead+72(FP), AX
+	ADDQ xHead+64(FP), R12
+	ADDQ $0x00000004, CX
+	ADDQ $0x00000080, R8
+	CMPQ R8, $0x00000340
+	JLE  column
+	MOVQ $0x00000340, R8
+
+column:
+	DECQ  R11
 	JNZ   head
 	SUBQ  SI, CX
-	SUBQ  DI, R8
-	SHRQ  $0x02, R8
-	IMULQ SI, R8
-	ADDQ  R8, CX
+	SUBQ  R9, R10
+	SHRQ  $0x02, R10
+	IMULQ SI, R10
+	ADDQ  R10, CX
 	ADDQ  $0x00000004, DX
 	DECQ  lists+40(FP)
 	JNZ   list
@@ -5391,7 +5493,7 @@ store:
 	RET
 
 // func edgeSumAVX512_16(out *float32, x *float32, weight *float32, off *uint32, idx *uint32, lists int, heads int, xRow uintptr, xHead uintptr, ownHead uintptr, lanes int, accumulate uint64)
-// Requires: AVX, AVX512F, BMI2, MMX+
+// Requires: AVX, AVX512F, BMI2, CMOV, MMX+
 TEXT ·edgeSumAVX512_16(SB), NOSPLIT, $0-96
 	MOVQ  lanes+80(FP), AX
 	MOVL  $0xffffffff, CX
@@ -5403,57 +5505,36 @@ TEXT ·edgeSumAVX512_16(SB), NOSPLIT, $0-96
 	MOVQ  xRow+56(FP), BX
 	MOVQ  heads+48(FP), SI
 	SHLQ  $0x02, SI
+	MOVQ  lists+40(FP), DI
+	MOVQ  idx+32(FP), R8
+	MOVL  (DX)(DI*4), DI
+	LEAQ  (R8)(DI*4), DI
+	MOVQ  DI, off+24(FP)
 
 list:
-	MOVL  (DX), DI
-	MOVL  4(DX), R8
-	MOVQ  idx+32(FP), R9
-	LEAQ  (R9)(DI*4), DI
-	LEAQ  (R9)(R8*4), R8
-	MOVQ  xHead+64(FP), R9
-	TESTQ R9, R9
-	JNZ   fetched
-	CMPQ  lists+40(FP), $0x01
-	JEQ   fetched
-	MOVQ  x+8(FP), R11
-	MOVL  8(DX), R9
-	MOVQ  idx+32(FP), R10
-	LEAQ  (R10)(R9*4), R9
-	MOVQ  R8, R10
-	JMP   more
+	MOVL    (DX), R9
+	MOVL    4(DX), R10
+	MOVQ    idx+32(FP), DI
+	LEAQ    (DI)(R9*4), R9
+	LEAQ    (DI)(R10*4), R10
+	XORL    R8, R8
+	XORL    DI, DI
+	CMPQ    xHead+64(FP), $0x00
+	JNE     ahead
+	MOVQ    R10, R11
+	SUBQ    R9, R11
+	MOVQ    off+24(FP), DI
+	SUBQ    R10, DI
+	CMPQ    R11, DI
+	CMOVQLT R11, DI
 
-fetch:
-	MOVL       (R10), R12
-	IMULQ      BX, R12
-	PREFETCHT0 (R11)(R12*1)
-	PREFETCHT0 64(R11)(R12*1)
-	PREFETCHT0 128(R11)(R12*1)
-	PREFETCHT0 192(R11)(R12*1)
-	PREFETCHT0 256(R11)(R12*1)
-	PREFETCHT0 320(R11)(R12*1)
-	PREFETCHT0 384(R11)(R12*1)
-	PREFETCHT0 448(R11)(R12*1)
-	PREFETCHT0 512(R11)(R12*1)
-	PREFETCHT0 576(R11)(R12*1)
-	PREFETCHT0 640(R11)(R12*1)
-	PREFETCHT0 704(R11)(R12*1)
-	PREFETCHT0 768(R11)(R12*1)
-	PREFETCHT0 832(R11)(R12*1)
-	PREFETCHT0 896(R11)(R12*1)
-	PREFETCHT0 960(R11)(R12*1)
-	ADDQ       $0x00000004, R10
-
-more:
-	CMPQ R10, R9
-	JNE  fetch
-
-fetched:
-	MOVQ heads+48(FP), R9
-	MOVQ x+8(FP), R10
+ahead:
+	MOVQ heads+48(FP), R11
+	MOVQ x+8(FP), R12
 
 head:
-	MOVQ      DI, R12
-	MOVQ      CX, R13
+	MOVQ      R9, R14
+	MOVQ      CX, R15
 	VPXORD    Z1, Z1, Z1
 	VPXORD    Z2, Z2, Z2
 	VPXORD    Z3, Z3, Z3
@@ -5470,8 +5551,8 @@ head:
 	VPXORD    Z14, Z14, Z14
 	VPXORD    Z15, Z15, Z15
 	VPXORD    Z16, Z16, Z16
-	MOVQ      accumulate+88(FP), R11
-	TESTQ     R11, R11
+	MOVQ      accumulate+88(FP), R13
+	TESTQ     R13, R13
 	JZ        begun
 	VMOVUPS   (AX), Z1
 	VMOVUPS   64(AX), Z2
@@ -5491,33 +5572,42 @@ head:
 	VMOVUPS.Z 960(AX), K1, Z16
 
 begun:
-	CMPQ R12, R8
+	CMPQ R14, R10
 	JEQ  store
 
 entry:
-	MOVL         (R12), R11
-	IMULQ        BX, R11
-	VBROADCASTSS (R13), Z17
-	VFMADD231PS  (R10)(R11*1), Z17, Z1
-	VFMADD231PS  64(R10)(R11*1), Z17, Z2
-	VFMADD231PS  128(R10)(R11*1), Z17, Z3
-	VFMADD231PS  192(R10)(R11*1), Z17, Z4
-	VFMADD231PS  256(R10)(R11*1), Z17, Z5
-	VFMADD231PS  320(R10)(R11*1), Z17, Z6
-	VFMADD231PS  384(R10)(R11*1), Z17, Z7
-	VFMADD231PS  448(R10)(R11*1), Z17, Z8
-	VFMADD231PS  512(R10)(R11*1), Z17, Z9
-	VFMADD231PS  576(R10)(R11*1), Z17, Z10
-	VFMADD231PS  640(R10)(R11*1), Z17, Z11
-	VFMADD231PS  704(R10)(R11*1), Z17, Z12
-	VFMADD231PS  768(R10)(R11*1), Z17, Z13
-	VFMADD231PS  832(R10)(R11*1), Z17, Z14
-	VFMADD231PS  896(R10)(R11*1), Z17, Z15
-	VMOVUPS.Z    960(R10)(R11*1), K1, Z0
+	TESTQ      DI, DI
+	JZ         fetched
+	MOVL       (R14)(DI*1), R13
+	IMULQ      BX, R13
+	ADDQ       R8, R13
+	PREFETCHT0 (R12)(R13*1)
+	PREFETCHT0 64(R12)(R13*1)
+
+fetched:
+	MOVL         (R14), R13
+	IMULQ        BX, R13
+	VBROADCASTSS (R15), Z17
+	VFMADD231PS  (R12)(R13*1), Z17, Z1
+	VFMADD231PS  64(R12)(R13*1), Z17, Z2
+	VFMADD231PS  128(R12)(R13*1), Z17, Z3
+	VFMADD231PS  192(R12)(R13*1), Z17, Z4
+	VFMADD231PS  256(R12)(R13*1), Z17, Z5
+	VFMADD231PS  320(R12)(R13*1), Z17, Z6
+	VFMADD231PS  384(R12)(R13*1), Z17, Z7
+	VFMADD231PS  448(R12)(R13*1), Z17, Z8
+	VFMADD231PS  512(R12)(R13*1), Z17, Z9
+	VFMADD231PS  576(R12)(R13*1), Z17, Z10
+	VFMADD231PS  640(R12)(R13*1), Z17, Z11
+	VFMADD231PS  704(R12)(R13*1), Z17, Z12
+	VFMADD231PS  768(R12)(R13*1), Z17, Z13
+	VFMADD231PS  832(R12)(R13*1), Z17, Z14
+	VFMADD231PS  896(R12)(R13*1), Z17, Z15
+	VMOVUPS.Z    960(R12)(R13*1), K1, Z0
 	VFMADD231PS  Z0, Z17, Z16
-	ADDQ         $0x00000004, R12
-	ADDQ         SI, R13
-	CMPQ         R12, R8
+	ADDQ         $0x00000004, R14
+	ADDQ         SI, R15
+	CMPQ         R14, R10
 	JNE          entry
 
 store:
@@ -5538,23 +5628,29 @@ store:
 	VMOVUPS Z15, 896(AX)
 	VMOVUPS Z16, K1, 960(AX)
 	ADDQ    ownHead+72(FP), AX
-	ADDQ    xHead+64(FP), R10
+	ADDQ    xHead+64(FP), R12
 	ADDQ    $0x00000004, CX
-	DECQ    R9
-	JNZ     head
-	SUBQ    SI, CX
-	SUBQ    DI, R8
-	SHRQ    $0x02, R8
-	IMULQ   SI, R8
-	ADDQ    R8, CX
-	ADDQ    $0x00000004, DX
-	DECQ    lists+40(FP)
-	JNZ     list
+	ADDQ    $0x00000080, R8
+	CMPQ    R8, $0x00000380
+	JLE     column
+	MOVQ    $0x00000380, R8
+
+column:
+	DECQ  R11
+	JNZ   head
+	SUBQ  SI, CX
+	SUBQ  R9, R10
+	SHRQ  $0x02, R10
+	IMULQ SI, R10
+	ADDQ  R10, CX
+	ADDQ  $0x00000004, DX
+	DECQ  lists+40(FP)
+	JNZ   list
 	VZEROUPPER
 	RET
 
 // func edgeDotAVX512_16(own *float32, x *float32, dw *float32, off *uint32, idx *uint32, lists int, heads int, xRow uintptr, xHead uintptr, ownHead uintptr, lanes int, accumulate uint64)
-// Requires: AVX, AVX512F, BMI2, MMX+
+// Requires: AVX, AVX512F, BMI2, CMOV, MMX+
 TEXT ·edgeDotAVX512_16(SB), NOSPLIT, $0-96
 	MOVQ  lanes+80(FP), AX
 	MOVL  $0xffffffff, CX
@@ -5566,57 +5662,36 @@ TEXT ·edgeDotAVX512_16(SB), NOSPLIT, $0-96
 	MOVQ  xRow+56(FP), BX
 	MOVQ  heads+48(FP), SI
 	SHLQ  $0x02, SI
+	MOVQ  lists+40(FP), DI
+	MOVQ  idx+32(FP), R8
+	MOVL  (DX)(DI*4), DI
+	LEAQ  (R8)(DI*4), DI
+	MOVQ  DI, off+24(FP)
 
 list:
-	MOVL  (DX), DI
-	MOVL  4(DX), R8
-	MOVQ  idx+32(FP), R9
-	LEAQ  (R9)(DI*4), DI
-	LEAQ  (R9)(R8*4), R8
-	MOVQ  xHead+64(FP), R9
-	TESTQ R9, R9
-	JNZ   fetched
-	CMPQ  lists+40(FP), $0x01
-	JEQ   fetched
-	MOVQ  x+8(FP), R11
-	MOVL  8(DX), R9
-	MOVQ  idx+32(FP), R10
-	LEAQ  (R10)(R9*4), R9
-	MOVQ  R8, R10
-	JMP   more
+	MOVL    (DX), R9
+	MOVL    4(DX), R10
+	MOVQ    idx+32(FP), DI
+	LEAQ    (DI)(R9*4), R9
+	LEAQ    (DI)(R10*4), R10
+	XORL    R8, R8
+	XORL    DI, DI
+	CMPQ    xHead+64(FP), $0x00
+	JNE     ahead
+	MOVQ    R10, R11
+	SUBQ    R9, R11
+	MOVQ    off+24(FP), DI
+	SUBQ    R10, DI
+	CMPQ    R11, DI
+	CMOVQLT R11, DI
 
-fetch:
-	MOVL       (R10), R12
-	IMULQ      BX, R12
-	PREFETCHT0 (R11)(R12*1)
-	PREFETCHT0 64(R11)(R12*1)
-	PREFETCHT0 128(R11)(R12*1)
-	PREFETCHT0 192(R11)(R12*1)
-	PREFETCHT0 256(R11)(R12*1)
-	PREFETCHT0 320(R11)(R12*1)
-	PREFETCHT0 384(R11)(R12*1)
-	PREFETCHT0 448(R11)(R12*1)
-	PREFETCHT0 512(R11)(R12*1)
-	PREFETCHT0 576(R11)(R12*1)
-	PREFETCHT0 640(R11)(R12*1)
-	PREFETCHT0 704(R11)(R12*1)
-	PREFETCHT0 768(R11)(R12*1)
-	PREFETCHT0 832(R11)(R12*1)
-	PREFETCHT0 896(R11)(R12*1)
-	PREFETCHT0 960(R11)(R12*1)
-	ADDQ       $0x00000004, R10
-
-more:
-	CMPQ R10, R9
-	JNE  fetch
-
-fetched:
-	MOVQ heads+48(FP), R9
-	MOVQ x+8(FP), R10
+ahead:
+	MOVQ heads+48(FP), R11
+	MOVQ x+8(FP), R12
 
 head:
-	MOVQ      DI, R12
-	MOVQ      CX, R13
+	MOVQ      R9, R14
+	MOVQ      CX, R15
 	VMOVUPS   (AX), Z2
 	VMOVUPS   64(AX), Z3
 	VMOVUPS   128(AX), Z4
@@ -5633,28 +5708,37 @@ head:
 	VMOVUPS   832(AX), Z15
 	VMOVUPS   896(AX), Z16
 	VMOVUPS.Z 960(AX), K1, Z17
-	CMPQ      R12, R8
+	CMPQ      R14, R10
 	JEQ       store
 
 entry:
-	MOVL          (R12), R11
-	IMULQ         BX, R11
-	VMULPS        (R10)(R11*1), Z2, Z0
-	VMULPS        64(R10)(R11*1), Z3, Z18
-	VMULPS        128(R10)(R11*1), Z4, Z19
-	VMULPS        192(R10)(R11*1), Z5, Z20
-	VFMADD231PS   256(R10)(R11*1), Z6, Z0
-	VFMADD231PS   320(R10)(R11*1), Z7, Z18
-	VFMADD231PS   384(R10)(R11*1), Z8, Z19
-	VFMADD231PS   448(R10)(R11*1), Z9, Z20
-	VFMADD231PS   512(R10)(R11*1), Z10, Z0
-	VFMADD231PS   576(R10)(R11*1), Z11, Z18
-	VFMADD231PS   640(R10)(R11*1), Z12, Z19
-	VFMADD231PS   704(R10)(R11*1), Z13, Z20
-	VFMADD231PS   768(R10)(R11*1), Z14, Z0
-	VFMADD231PS   832(R10)(R11*1), Z15, Z18
-	VFMADD231PS   896(R10)(R11*1), Z16, Z19
-	VMOVUPS.Z     960(R10)(R11*1), K1, Z1
+	TESTQ      DI, DI
+	JZ         fetched
+	MOVL       (R14)(DI*1), R13
+	IMULQ      BX, R13
+	ADDQ       R8, R13
+	PREFETCHT0 (R12)(R13*1)
+	PREFETCHT0 64(R12)(R13*1)
+
+fetched:
+	MOVL          (R14), R13
+	IMULQ         BX, R13
+	VMULPS        (R12)(R13*1), Z2, Z0
+	VMULPS        64(R12)(R13*1), Z3, Z18
+	VMULPS        128(R12)(R13*1), Z4, Z19
+	VMULPS        192(R12)(R13*1), Z5, Z20
+	VFMADD231PS   256(R12)(R13*1), Z6, Z0
+	VFMADD231PS   320(R12)(R13*1), Z7, Z18
+	VFMADD231PS   384(R12)(R13*1), Z8, Z19
+	VFMADD231PS   448(R12)(R13*1), Z9, Z20
+	VFMADD231PS   512(R12)(R13*1), Z10, Z0
+	VFMADD231PS   576(R12)(R13*1), Z11, Z18
+	VFMADD231PS   640(R12)(R13*1), Z12, Z19
+	VFMADD231PS   704(R12)(R13*1), Z13, Z20
+	VFMADD231PS   768(R12)(R13*1), Z14, Z0
+	VFMADD231PS   832(R12)(R13*1), Z15, Z18
+	VFMADD231PS   896(R12)(R13*1), Z16, Z19
+	VMOVUPS.Z     960(R12)(R13*1), K1, Z1
 	VFMADD231PS   Z1, Z17, Z20
 	VADDPS        Z19, Z0, Z0
 	VADDPS        Z20, Z18, Z18
@@ -5670,26 +5754,32 @@ entry:
 	VADDPS        X1, X0, X0
 	CMPQ          accumulate+88(FP), $0x00
 	JEQ           write
-	VADDSS        (R13), X0, X0
+	VADDSS        (R15), X0, X0
 
 write:
-	VMOVSS X0, (R13)
-	ADDQ   $0x00000004, R12
-	ADDQ   SI, R13
-	CMPQ   R12, R8
+	VMOVSS X0, (R15)
+	ADDQ   $0x00000004, R14
+	ADDQ   SI, R15
+	CMPQ   R14, R10
 	JNE    entry
 
 store:
-	ADDQ  ownHead+72(FP), AX
-	ADDQ  xHead+64(FP), R10
-	ADDQ  $0x00000004, CX
-	DECQ  R9
+	ADDQ ownHead+72(FP), AX
+	ADDQ xHead+64(FP), R12
+	ADDQ $0x00000004, CX
+	ADDQ $0x00000080, R8
+	CMPQ R8, $0x00000380
+	JLE  column
+	MOVQ $0x00000380, R8
+
+column:
+	DECQ  R11
 	JNZ   head
 	SUBQ  SI, CX
-	SUBQ  DI, R8
-	SHRQ  $0x02, R8
-	IMULQ SI, R8
-	ADDQ  R8, CX
+	SUBQ  R9, R10
+	SHRQ  $0x02, R10
+	IMULQ SI, R10
+	ADDQ  R10, CX
 	ADDQ  $0x00000004, DX
 	DECQ  lists+40(FP)
 	JNZ   list

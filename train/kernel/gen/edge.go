@@ -48,7 +48,7 @@ func text(s isa, name string, vectors int, signature, doc string) {
 
 // edgeLoop is the loop over lists, heads and entries.
 type edgeLoop struct {
-	lines int           // of the cache, of a row that may be shared; 0 if none is
+	fetch *fetcher      // nil if no rows are shared
 	own   reg.GPVirtual // the list's own row at the head: to write, or to multiply with
 	value reg.GPVirtual // where the edge value of the entry is
 	heads reg.GPVirtual // that are left
@@ -62,6 +62,9 @@ func (l *edgeLoop) run(own, value string, begin, entry, end func()) {
 	values, off := loadGP(Param(value)), loadGP(Param("off"))
 	xRow, step := loadGP(Param("xRow")), loadGP(Param("heads"))
 	SHLQ(U8(2), step)
+	if l.fetch != nil {
+		l.fetch.begin(off)
+	}
 	list, listEnd, heads, x := GP64(), GP64(), GP64(), GP64()
 	at, next := GP64(), GP64()
 	l.value, l.heads = GP64(), heads
@@ -72,8 +75,8 @@ func (l *edgeLoop) run(own, value string, begin, entry, end func()) {
 	idx := loadGP(Param("idx"))
 	LEAQ(Mem{Base: idx, Index: list, Scale: 4}, list)
 	LEAQ(Mem{Base: idx, Index: listEnd, Scale: 4}, listEnd)
-	if l.lines > 0 {
-		l.fetch(listEnd, off, xRow)
+	if l.fetch != nil {
+		l.fetch.list(list, listEnd)
 	}
 	Load(Param("heads"), heads)
 	Load(Param("x"), x)
@@ -84,6 +87,9 @@ func (l *edgeLoop) run(own, value string, begin, entry, end func()) {
 	CMPQ(next, listEnd)
 	JEQ(LabelRef("store"))
 	Label("entry")
+	if l.fetch != nil {
+		l.fetch.entry(next, at, x, xRow)
+	}
 	MOVL(Mem{Base: next}, at.As32())
 	IMULQ(xRow, at)
 	entry()
@@ -95,6 +101,9 @@ func (l *edgeLoop) run(own, value string, begin, entry, end func()) {
 	ADDQ(floatParam("ownHead"), l.own)
 	ADDQ(floatParam("xHead"), x)
 	ADDQ(U32(4), values)
+	if l.fetch != nil {
+		l.fetch.head()
+	}
 	DECQ(heads)
 	JNZ(LabelRef("head"))
 	// values is at the first entry's end now: the list's end is the others' further.
@@ -110,37 +119,72 @@ func (l *edgeLoop) run(own, value string, begin, entry, end func()) {
 	RET()
 }
 
-// fetch asks for the rows of the next list, so that they come while all heads but the first read
-// from the cache: only if every head reads the same of a row. The next list begins at begin.
-func (l *edgeLoop) fetch(begin, off, xRow reg.GPVirtual) {
-	xHead := loadGP(Param("xHead"))
-	TESTQ(xHead, xHead)
-	JNZ(LabelRef("fetched"))
-	CMPQ(floatParam("lists"), U8(1))
-	JEQ(LabelRef("fetched"))
-	end, next, x, at := GP64(), GP64(), loadGP(Param("x")), GP64()
-	MOVL(Mem{Base: off, Disp: 8}, end.As32())
-	Load(Param("idx"), next)
-	LEAQ(Mem{Base: next, Index: end, Scale: 4}, end)
-	MOVQ(begin, next)
-	JMP(LabelRef("more"))
-	Label("fetch")
-	MOVL(Mem{Base: next}, at.As32())
+// linesAhead is how much of a row an entry fetches for each head.
+const linesAhead = 2
+
+// fetcher asks for the rows of the next list while the present one is computed, a part of a row for
+// each entry and head, so that memory works while all heads but the first read from the cache. It
+// does so only if every head reads the same of a row.
+type fetcher struct {
+	lines         int           // of a row
+	ahead, column reg.GPVirtual // bytes to an entry of the next list, and into the row
+}
+
+// begin stores where the entries end in the place of off, which is in a register.
+func (f *fetcher) begin(off reg.GPVirtual) {
+	end, idx := loadGP(Param("lists")), loadGP(Param("idx"))
+	MOVL(Mem{Base: off, Index: end, Scale: 4}, end.As32())
+	LEAQ(Mem{Base: idx, Index: end, Scale: 4}, end)
+	MOVQ(end, floatParam("off"))
+	f.ahead, f.column = GP64(), GP64()
+}
+
+// list sets how far ahead the entries of a list look: by its length, within all entries. 0 is for
+// no further.
+func (f *fetcher) list(list, listEnd reg.GPVirtual) {
+	XORL(f.column.As32(), f.column.As32())
+	XORL(f.ahead.As32(), f.ahead.As32())
+	CMPQ(floatParam("xHead"), U8(0))
+	JNE(LabelRef("ahead"))
+	length := GP64()
+	MOVQ(listEnd, length)
+	SUBQ(list, length)
+	MOVQ(floatParam("off"), f.ahead)
+	SUBQ(listEnd, f.ahead)
+	CMPQ(length, f.ahead)
+	CMOVQLT(length, f.ahead)
+	Label("ahead")
+}
+
+// entry fetches for the entry at next; at is free.
+func (f *fetcher) entry(next, at, x, xRow reg.GPVirtual) {
+	TESTQ(f.ahead, f.ahead)
+	JZ(LabelRef("fetched"))
+	MOVL(Mem{Base: next, Index: f.ahead, Scale: 1}, at.As32())
 	IMULQ(xRow, at)
-	for line := 0; line < l.lines; line++ {
+	ADDQ(f.column, at)
+	for line := range min(f.lines, linesAhead) {
 		PREFETCHT0(Mem{Base: x, Index: at, Scale: 1, Disp: 64 * line})
 	}
-	ADDQ(U32(4), next)
-	Label("more")
-	CMPQ(next, end)
-	JNE(LabelRef("fetch"))
 	Label("fetched")
+}
+
+// head goes on to the next lines of the rows, or stays at the last.
+func (f *fetcher) head() {
+	if f.lines <= linesAhead {
+		return
+	}
+	ADDQ(U32(64*linesAhead), f.column)
+	CMPQ(f.column, U32(64*(f.lines-linesAhead)))
+	JLE(LabelRef("column"))
+	MOVQ(U32(64*(f.lines-linesAhead)), f.column)
+	Label("column")
 }
 
 func edgeSum(s isa, vectors int) {
 	edgeText(s, "edgeSum", vectors, "out, x, weight *float32", "adds weighted rows")
 	u := newSums(s, vectors)
-	l := edgeLoop{lines: (vectors*s.bytes + 63) / 64}
+	l := edgeLoop{fetch: &fetcher{lines: (vectors*s.bytes + 63) / 64}}
 	l.run("out", "weight", func() {
 		u.clear()
 		accumulate := loadGP(Param("accumulate"))
@@ -165,7 +209,7 @@ func edgeDot(s isa, vectors int) {
 	for i := range acc {
 		acc[i] = s.vec()
 	}
-	l := edgeLoop{lines: (vectors*s.bytes + 63) / 64}
+	l := edgeLoop{fetch: &fetcher{lines: (vectors*s.bytes + 63) / 64}}
 	l.run("own", "dw", func() { u.load(Mem{Base: l.own}) }, func() {
 		i := 0
 		add := func(m Op, v reg.VecVirtual) {
