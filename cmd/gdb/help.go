@@ -56,12 +56,14 @@ const formatsHelp = `gdb ingest detects the format; --format NAME decides.
   parquet  the same as csv from Parquet files, or directories of such files of
            the same columns; a column of lists of numbers is a vector of
            features, one of lists of words is labels
+  arrow    the same from Arrow files (.arrow, .ipc), Feather 2 (.feather) and
+           streams (.arrows)
   snap     edge lists: '#' comments, ids separated by white space
   ogb      a directory of the Open Graph Benchmark, csv or binary
   triples  train.tsv, valid.tsv, test.tsv: head TAB relation TAB tail
 
-Tensors of PyTorch and DGL: save them with numpy into a directory of
-arrays:
+Files of PyTorch (.pt), DGL, pickles, MATLAB and HDF5 are not read: save
+what is in them with numpy, a line each, into a directory of arrays:
   numpy.save("edges.npy", data.edge_index.numpy())
   numpy.save("features.npy", data.x.numpy())
 

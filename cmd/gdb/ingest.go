@@ -68,7 +68,7 @@ type ingestWords struct {
 func ingestFlags(f *pflag.FlagSet, opt *ingest.Options, more *ingestWords) {
 	f.StringVar(&opt.Out, "out", "", "directory of the new store")
 	f.StringVar(&opt.Format, "format", "",
-		"npy, csv, parquet, snap, ogb or triples (default: detected)")
+		"npy, csv, parquet, arrow, snap, ogb or triples (default: detected)")
 	f.BoolVar(&opt.Undirected, "undirected", false,
 		"add each edge's reverse; drop duplicates and self loops")
 	f.BoolVar(&opt.Dedup, "dedup", false, "drop duplicate edges of directed input too")

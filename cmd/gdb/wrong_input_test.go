@@ -29,6 +29,15 @@ var wrongFiles = map[string]string{
 	"xz.csv":      "\xfd7zXZ\x00aaaaaa",
 	"tar.csv":     strings.Repeat("a", 257) + "ustar" + strings.Repeat("\x00", 300),
 	"arrow.csv":   "ARROW1\x00\x00",
+	"bad.arrow":   "ARROW1\x00\x00ARROW1",
+	"v1.feather":  "FEA1 FEA1",
+	"d.pt":        "PK\x03\x04" + strings.Repeat("\x00", 26) + "archive/data.pkl",
+	"old.pth":     "\x80\x02\x8a\nl\xfc\x9cF\xf9 j\xa8P\x19.",
+	"g.dgl":       "\x27\xa1\xb4\xf6\xf0\x60\x2e\xdd\x00",
+	"g.pkl":       "\x80\x04\x95",
+	"g.mat":       "MATLAB 5.0 MAT-file",
+	"g.h5":        "\x89HDF\r\n\x1a\n",
+	"pyg/data.pt": "PK\x03\x04" + strings.Repeat("\x00", 26) + "archive/data.pkl",
 	"bad.parquet": "PAR1 and no table PAR1",
 	"bad.npy":     "\x93NUMPY no array",
 	"cut.csv.gz":  "\x1f\x8b\x08\x00\x00\x00\x00\x00\x00\x03KI",
@@ -74,7 +83,16 @@ var wrongInputs = []struct {
 	{"ingest zip.csv --out s", 1, "zip.csv: is a zip archive; unpack it with unzip"},
 	{"ingest xz.csv --out s", 1, "xz.csv: is compressed with xz"},
 	{"ingest tar.csv --out s", 1, "tar.csv: is a tar archive"},
-	{"ingest arrow.csv --out s", 1, "arrow.csv: is an Arrow file; save it as Parquet"},
+	{"ingest arrow.csv --out s", 1, "arrow.csv: is an Arrow file; give it the ending .arrow"},
+	{"ingest bad.arrow --out s", 1, "bad.arrow: is damaged, or no Arrow file: it ends too soon"},
+	{"ingest v1.feather --out s", 1, "v1.feather: is a Feather file of version 1"},
+	{"ingest d.pt --out s", 1, "d.pt: is a PyTorch file; save its arrays in one directory: numpy."},
+	{"ingest pyg --out s", 1, "data.pt: is a PyTorch file"},
+	{"ingest old.pth --out s", 1, "old.pth: is a PyTorch file"},
+	{"ingest g.dgl --out s", 1, "g.dgl: is a file of DGL; save its arrays"},
+	{"ingest --edges g.pkl --out s", 1, "g.pkl: is a Python pickle; load it in Python"},
+	{"ingest e.csv --nodes g.mat --out s", 1, "g.mat: is a MATLAB file; save its edges: numpy."},
+	{"ingest g.h5 --out s", 1, "g.h5: is an HDF5 file; save its arrays"},
 	{"ingest bad.parquet --out s", 1, "bad.parquet: is damaged, or no Parquet file"},
 	{"ingest --edges bad.npy --out s", 1, "bad.npy"},
 	{"ingest cut.csv.gz --out s", 1, "cut.csv.gz line 1: the compressed file is truncated"},
@@ -137,6 +155,9 @@ var wrongInputs = []struct {
 // nothing behind.
 func TestWrongInputs(t *testing.T) {
 	t.Chdir(t.TempDir())
+	if err := os.Mkdir("pyg", 0o755); err != nil {
+		t.Fatal(err)
+	}
 	for name, text := range wrongFiles {
 		if err := os.WriteFile(name, []byte(text), 0o644); err != nil {
 			t.Fatal(err)

@@ -80,6 +80,7 @@ var rooms = map[string][]string{
 		"layout/layouttest",
 		"layout/ingest/extsort",
 		"layout/ingest/text",
+		"layout/ingest/columnar/ipc",
 		"layout/ingest/columnar",
 		"layout/ingest/columns",
 		"layout/ingest/badinput",

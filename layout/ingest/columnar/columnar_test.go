@@ -211,6 +211,16 @@ func TestLists(t *testing.T) {
 	}
 }
 
+// TestEmptyLists: a row whose list is empty is bad, not the file, however many there are.
+func TestEmptyLists(t *testing.T) {
+	data := write(t, []person{{ID: 1}, {ID: 2}, {ID: 3}})
+	got, err := read(t, data, text.Spec{Columns: []text.Column{{Kind: text.ID}},
+		Vector: []int{7}}, []int{2})
+	if err != nil || len(got) != 3 || !strings.Contains(got[2], "has a list of 0 values") {
+		t.Errorf("%q, %v", got, err)
+	}
+}
+
 func TestHead(t *testing.T) {
 	age := 7.5
 	data := write(t, []person{{ID: 1, Name: "Ann", Age: &age, Since: time.Unix(60, 0),

@@ -75,7 +75,7 @@ func (r *Reader) columns(b *batch, i int, bad *text.Bad) bool {
 	for k, want := range r.spec.Columns {
 		c, v := r.cursor(want.Field), &b.Columns[k]
 		if c.list {
-			v.Texts = append(v.Texts, r.listText(b, c, c.list1(i)))
+			v.Texts = append(v.Texts, r.listText(b, c, c.row(i)))
 			continue
 		}
 		value := c.values[i]
@@ -136,9 +136,12 @@ func appendFast(v *text.Values, kind text.Kind, c *cursor, value parquet.Value) 
 	return false
 }
 
-// list1 are the values of row i of a column of lists.
-func (c *cursor) list1(i int) []parquet.Value {
-	if i == 0 {
+// row is the value of row i, or of a column of lists its values.
+func (c *cursor) row(i int) []parquet.Value {
+	switch {
+	case !c.list:
+		return c.values[i : i+1]
+	case i == 0:
 		return c.values[:c.ends[0]]
 	}
 	return c.values[c.ends[i-1]:c.ends[i]]
@@ -148,15 +151,13 @@ func (c *cursor) list1(i int) []parquet.Value {
 func (r *Reader) vector(b *batch, i int, bad *text.Bad) bool {
 	for k, field := range r.spec.Vector {
 		c := r.cursor(field)
-		values := c.values[i:]
-		if c.list {
-			if values = c.list1(i); len(values) != r.dims[k] {
-				bad.What = fmt.Sprintf("column %q has a list of %s values, where others have %d",
-					c.name, strconv.Itoa(len(values)), r.dims[k])
-				return false
-			}
+		values := c.row(i)
+		if len(values) != r.dims[k] {
+			bad.What = fmt.Sprintf("column %q has a list of %s values, where others have %d",
+				c.name, strconv.Itoa(len(values)), r.dims[k])
+			return false
 		}
-		for _, value := range values[:r.dims[k]] {
+		for _, value := range values {
 			x, ok := r.number(b, field, c, value, bad)
 			if !ok {
 				return false

@@ -1,34 +1,48 @@
-// Package columnar reads Parquet files as the batches of rows that layout/ingest/text reads text
-// as: only the columns that are wanted, several at a time.
+// Package columnar reads Parquet and Arrow files as the batches of rows that layout/ingest/text
+// reads text as: only the columns that are wanted, several at a time.
 //
-// A Reader is one batch ahead of its caller. Memory: a page of each wanted column and two batches.
+// A Reader is one batch ahead of its caller. Memory: two batches, and of each wanted column a page
+// of Parquet, or what one batch of compressed Arrow unpacks to.
 package columnar
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"io"
+	"regexp"
 	"strings"
 	"sync/atomic"
 
-	"gdb/internal/mem"
+	"gdb/layout/ingest/columnar/ipc"
 	"gdb/layout/ingest/text"
 
 	"github.com/cockroachdb/pebble/v2/vfs"
-	"github.com/parquet-go/parquet-go"
 )
 
-// Is says whether a file's name is that of a Parquet file.
-func Is(name string) bool {
-	return strings.HasSuffix(name, ".parquet") || strings.HasSuffix(name, ".pq")
-}
+// Endings is a pattern of the endings that files have, and isName of their names.
+const Endings = `(parquet|pq|arrow|arrows|feather|ipc)$`
 
-// File is an opened Parquet file.
+var isName = regexp.MustCompile(`\.` + Endings)
+
+// Is says whether a file's name is that of a Parquet or Arrow file.
+func Is(name string) bool { return isName.MatchString(name) }
+
+// File is an opened file.
 type File struct {
 	name    string
 	disk    *disk
-	parquet *parquet.File
+	format  fileFormat
+	what    string // the format's name
 	columns []column
+}
+
+// fileFormat reads the files of one format.
+type fileFormat interface {
+	rows() int64
+	checkMemory(columns []int, bound int64) error
+	// openGroup begins row group i and sets the cursors to it, or returns io.EOF behind the last.
+	openGroup(i int, cursors []*cursor) (rows int64, err error)
 }
 
 // disk reads a file, and remembers that reading failed: that is not the fault of the contents.
@@ -72,13 +86,33 @@ func (t *File) start() error {
 		return &text.Error{File: t.name, What: "the file is empty"}
 	}
 	t.disk.size = stat.Size()
-	t.parquet, err = parquet.OpenFile(t.disk, stat.Size(), parquet.SkipPageIndex(true),
-		parquet.SkipBloomFilters(true), parquet.ReadBufferSize(64<<10))
-	if err != nil {
+	head := make([]byte, min(8, stat.Size()))
+	if _, err := t.disk.ReadAt(head, 0); err != nil {
 		return err
 	}
-	t.columns = columnsOf(t.parquet.Root())
-	return nil
+	switch {
+	case bytes.HasPrefix(head, []byte("FEA1")):
+		return &text.Error{File: t.name, What: "is a Feather file of version 1, which is not read",
+			Do: "write it anew with a newer library: pandas.read_feather(...).to_parquet(...)"}
+	case ipc.Is(head):
+		t.what = "Arrow"
+		f, err := openArrow(t.name, t.disk)
+		if err == nil {
+			t.format, t.columns = f, f.columns
+		}
+		return err
+	}
+	t.what = "Parquet"
+	if !strings.HasSuffix(t.name, ".parquet") && !strings.HasSuffix(t.name, ".pq") &&
+		!bytes.HasPrefix(head, []byte("PAR1")) {
+		t.what = "Arrow"
+		return errors.New("it begins as neither a file nor a stream of it does")
+	}
+	f, err := openParquet(t.name, t.disk)
+	if err == nil {
+		t.format, t.columns = f, f.columns
+	}
+	return err
 }
 
 // guard calls fn and says what its failure means: the disk's, or damage. The decoder of the format
@@ -101,7 +135,7 @@ func (t *File) guard(fn func() error) (err error) {
 }
 
 func (t *File) damaged(err error) error {
-	return &text.Error{File: t.name, What: "is damaged, or no Parquet file: " + err.Error(),
+	return &text.Error{File: t.name, What: "is damaged, or no " + t.what + " file: " + err.Error(),
 		Do: "copy it again"}
 }
 
@@ -114,19 +148,7 @@ func (t *File) Close() error {
 }
 
 // Rows is the number of rows.
-func (t *File) Rows() int64 { return t.parquet.NumRows() }
-
-// Bytes is the size of some columns, as they are stored.
-func (t *File) Bytes(columns []int) (bytes int64) {
-	for _, g := range t.parquet.Metadata().RowGroups {
-		for _, c := range columns {
-			if leaf := t.columns[c].leaf; leaf < len(g.Columns) {
-				bytes += g.Columns[leaf].MetaData.TotalCompressedSize
-			}
-		}
-	}
-	return bytes
-}
+func (t *File) Rows() int64 { return t.format.rows() }
 
 // Names are those of the columns.
 func (t *File) Names() (names []string) {
@@ -144,31 +166,10 @@ func (t *File) Lists() (lists []bool) {
 	return lists
 }
 
-// pageBytes is how much of a column is in memory while it is read, at most: writers make pages of
-// up to 1 MiB, and dictionaries of as much.
-const pageBytes = 2 << 20
-
-// CheckMemory is an error if reading some columns at a time takes more than bound.
+// CheckMemory is an error if reading some columns at a time takes more than bound, which later
+// reads of them heed too.
 func (t *File) CheckMemory(columns []int, bound int64) error {
-	most, rows := int64(0), int64(0)
-	for _, g := range t.parquet.Metadata().RowGroups {
-		sum := int64(0)
-		for _, c := range columns {
-			if leaf := t.columns[c].leaf; leaf < len(g.Columns) {
-				sum += min(g.Columns[leaf].MetaData.TotalUncompressedSize, pageBytes)
-			}
-		}
-		if sum > most {
-			most, rows = sum, g.NumRows
-		}
-	}
-	if bound <= 0 || most <= bound {
-		return nil
-	}
-	return &text.Error{File: t.name, What: fmt.Sprintf("reading a page of each of %d columns "+
-		"takes %s, and %s may be used", len(columns), mem.FormatSize(most),
-		mem.FormatSize(bound)), Do: fmt.Sprintf("give more --memory, or write row groups of "+
-		"fewer than %d rows, or one column of lists", rows)}
+	return t.format.checkMemory(columns, bound)
 }
 
 // Head returns the first rows as text, and of columns of lists the number of elements in [].

@@ -15,13 +15,8 @@ import (
 	"github.com/parquet-go/parquet-go"
 )
 
-const (
-	// batchRows is the largest number of rows in a batch, and batchValues of values, but for one
-	// row.
-	batchRows, batchValues = 8192, 1 << 18
-	// valuesRead are taken from a page at a time.
-	valuesRead = 1024
-)
+// batchRows is the largest number of rows in a batch, and batchValues of values, but for one row.
+const batchRows, batchValues = 8192, 1 << 18
 
 // Reader reads columns of one file. It is used from one goroutine, and must be closed.
 type Reader struct {
@@ -56,16 +51,47 @@ type batch struct {
 // cursor is the reading of one column.
 type cursor struct {
 	*column
-	pages  parquet.Pages
-	page   parquet.Page
-	reader parquet.ValueReader
-	buffer []parquet.Value
-	have   []parquet.Value // of buffer, not taken yet
-	ended  bool            // the row group has no more pages
+	group groupColumn // of the row group that is open; nil before the first
 
-	values []parquet.Value // of the batch
+	values []parquet.Value // of the batch, whatever the format is
 	ends   []int           // of lists: where each row's values end
 	arena  []byte          // of the texts of values
+}
+
+// groupColumn reads a column of a row group.
+type groupColumn interface {
+	// take reads the next n rows into the cursor.
+	take(c *cursor, n int) error
+	close() error
+}
+
+// reset makes room for the values of a batch.
+func (c *cursor) reset() { c.values, c.ends, c.arena = c.values[:0], c.ends[:0], c.arena[:0] }
+
+// keepText appends a text, of which it makes a copy.
+func (c *cursor) keepText(text []byte) {
+	at := len(c.arena)
+	c.arena = append(c.arena, text...)
+	c.values = append(c.values, parquet.ByteArrayValue(c.arena[at:len(c.arena):len(c.arena)]))
+}
+
+// setGroup goes on to another row group.
+func (c *cursor) setGroup(g groupColumn) error {
+	err := c.close()
+	c.group = g
+	return err
+}
+
+func (c *cursor) close() error {
+	if c.group == nil {
+		return nil
+	}
+	err := c.group.close()
+	c.group = nil
+	if err != nil {
+		return fmt.Errorf("columnar: column %q: %w", c.name, err)
+	}
+	return nil
 }
 
 // Read starts to read the columns that spec names. dims are the numbers of values in the fields of
@@ -185,13 +211,11 @@ func (r *Reader) work() {
 // fill reads and converts one batch. At the end of the file it returns io.EOF.
 func (r *Reader) fill(b *batch) error {
 	for r.left == 0 {
-		groups := r.file.parquet.RowGroups()
-		if r.group == len(groups) {
-			return io.EOF
-		}
-		if err := r.openGroup(groups[r.group]); err != nil {
+		rows, err := r.file.format.openGroup(r.group, r.cursors)
+		if err != nil {
 			return err
 		}
+		r.left = rows
 		r.group++
 	}
 	n := int(min(int64(r.rows), r.left))
@@ -200,22 +224,6 @@ func (r *Reader) fill(b *batch) error {
 	}
 	r.left -= int64(n)
 	r.convert(b, n)
-	return nil
-}
-
-// openGroup begins a row group.
-func (r *Reader) openGroup(g parquet.RowGroup) error {
-	chunks := g.ColumnChunks()
-	for _, c := range r.cursors {
-		if err := c.close(); err != nil {
-			return err
-		}
-		if c.leaf >= len(chunks) {
-			return fmt.Errorf("a row group has %d columns", len(chunks))
-		}
-		c.pages, c.ended = chunks[c.leaf].Pages(), false
-	}
-	r.left = g.NumRows()
 	return nil
 }
 
@@ -229,128 +237,10 @@ func (r *Reader) take(n int) error {
 			defer bug.Catch()
 			for i := w; i < len(r.cursors) && errs[w] == nil; i += workers {
 				c := r.cursors[i]
-				errs[w] = r.file.guard(func() error { return c.take(n) })
+				errs[w] = r.file.guard(func() error { c.reset(); return c.group.take(c, n) })
 			}
 		})
 	}
 	all.Wait()
 	return errors.Join(errs...)
-}
-
-// take reads n rows of the column.
-func (c *cursor) take(n int) error {
-	c.values, c.ends, c.arena = c.values[:0], c.ends[:0], c.arena[:0]
-	if !c.list {
-		for len(c.values) < n {
-			if err := c.ensure(); err != nil {
-				return err
-			}
-			k := min(n-len(c.values), len(c.have))
-			c.keep(c.have[:k])
-			c.have = c.have[k:]
-		}
-		return nil
-	}
-	for begun := false; ; {
-		err := c.ensure()
-		switch {
-		case err == errEnded && len(c.ends) == n-1 && begun:
-			c.ends = append(c.ends, len(c.values))
-			return nil
-		case err != nil:
-			return err
-		}
-		v := c.have[0]
-		if v.RepetitionLevel() == 0 { // the first of a row
-			if begun {
-				c.ends = append(c.ends, len(c.values))
-				if len(c.ends) == n {
-					return nil
-				}
-			}
-			begun = true
-		}
-		c.have = c.have[1:]
-		if v.DefinitionLevel() >= c.present {
-			c.keep([]parquet.Value{v})
-		}
-	}
-}
-
-// keep appends values to the batch's; their texts are copied, since their page goes.
-func (c *cursor) keep(values []parquet.Value) {
-	first := len(c.values)
-	c.values = append(c.values, values...)
-	if c.form != texts {
-		return
-	}
-	for i := first; i < len(c.values); i++ {
-		if v := c.values[i]; !v.IsNull() {
-			at := len(c.arena)
-			c.arena = append(c.arena, v.ByteArray()...)
-			c.values[i] = parquet.ByteArrayValue(c.arena[at:len(c.arena):len(c.arena)])
-		}
-	}
-}
-
-// errEnded says that a row group has fewer rows than it says.
-var errEnded = errors.New("a row group has fewer values than it says")
-
-// ensure makes sure that there are values to take.
-func (c *cursor) ensure() error {
-	for len(c.have) == 0 {
-		if c.reader == nil {
-			if c.ended {
-				return errEnded
-			}
-			page, err := c.pages.ReadPage()
-			if err == io.EOF {
-				c.ended = true
-				return errEnded
-			}
-			if err != nil {
-				return fmt.Errorf("column %q: %w", c.name, err)
-			}
-			c.page, c.reader = page, page.Values()
-		}
-		if c.buffer == nil {
-			c.buffer = make([]parquet.Value, valuesRead)
-		}
-		n, err := c.reader.ReadValues(c.buffer)
-		c.have = c.buffer[:n]
-		if err != nil {
-			if err != io.EOF {
-				return fmt.Errorf("column %q: %w", c.name, err)
-			}
-			c.drop()
-		}
-	}
-	return nil
-}
-
-// drop gives a page back once nothing of it is waiting.
-func (c *cursor) drop() {
-	if c.form == texts { // what waits lies in the page
-		for i, v := range c.have {
-			c.have[i] = v.Clone()
-		}
-	}
-	parquet.Release(c.page)
-	c.page, c.reader = nil, nil
-}
-
-func (c *cursor) close() error {
-	c.have = nil
-	if c.page != nil {
-		c.drop()
-	}
-	if c.pages == nil {
-		return nil
-	}
-	err := c.pages.Close()
-	c.pages = nil
-	if err != nil {
-		return fmt.Errorf("columnar: column %q: %w", c.name, err)
-	}
-	return nil
 }

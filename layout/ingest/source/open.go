@@ -9,13 +9,14 @@ import (
 	"strings"
 
 	"gdb/layout/ingest/badinput"
+	"gdb/layout/ingest/columnar"
 	"gdb/layout/ingest/table"
 
 	"github.com/cockroachdb/pebble/v2/vfs"
 )
 
 // formats are the formats that Open knows, by the names of --format.
-var formats = []string{"npy", "csv", "parquet", "snap", "ogb", "triples"}
+var formats = []string{"npy", "csv", "parquet", "arrow", "snap", "ogb", "triples"}
 
 // Formats are the names of --format.
 func Formats() []string { return slices.Clone(formats) }
@@ -142,22 +143,24 @@ func glob(fs vfs.FS, pattern string) ([]string, error) {
 	return found, nil
 }
 
-// The endings of tables: text, which may be compressed, and Parquet.
+// The endings of tables: text, which may be compressed, Parquet and Arrow.
 const (
 	packed     = `(\.gz|\.bz2|\.zst)?$`
-	tableEnds  = `\.((csv|tsv|txt)` + packed + `|(parquet|pq)$)`
+	tableEnds  = `\.((csv|tsv|txt)` + packed + `|` + columnar.Endings + `)`
 	tripleEnds = `\.(tsv|txt)` + packed
 )
 
 // The names of tables by what they hold.
 var (
 	textName = regexp.MustCompile(`\.(csv|tsv|txt|tab|edges|edgelist|el|dat)` + packed +
-		`|\.(parquet|pq)$`)
+		`|\.` + columnar.Endings)
 	snapName  = regexp.MustCompile(`\.(txt|edges|edgelist|el)` + packed)
 	edgeName  = regexp.MustCompile(`^edges?([-_.]?[0-9].*)?` + tableEnds)
 	nodeName  = regexp.MustCompile(`^(nodes?|vertices)` + tableEnds)
 	splitText = regexp.MustCompile(
 		`^(train|val|valid|test)([-_](idx|ids|nodes|mask))?` + tableEnds)
+	foreignName = regexp.MustCompile(
+		`\.(pt|pth|bin|dgl|pkl|pickle|mat|h5|hdf5|hdf|zip|7z|xz|tar)$`)
 	metisName  = regexp.MustCompile(`\.(graph|metis)` + packed)
 	tripleName = regexp.MustCompile(`^(train|valid|test)` + tripleEnds)
 )
@@ -194,13 +197,39 @@ func detect(fs vfs.FS, dir string, files []string) (format string, err error) {
 		return "npy", nil
 	case dir != "" && len(triples) > 1 && len(edges) == 0:
 		return "triples", nil
+	case dir != "" && len(edges) > 0 && columnar.Is(edges[0]):
+		return columnarFormat(edges[0]), nil
 	case dir != "" && len(edges) > 0:
 		return "csv", nil
 	case dir == "" || len(texts) == 1:
 		return detectText(fs, dir, files, texts)
 	}
+	if err := foreignFiles(fs, files); err != nil {
+		return "", err
+	}
 	return "", &badinput.Error{Where: dir, What: "no edges were found", Do: "want edges.npy, " +
 		"edges.csv, train.tsv with test.tsv, or raw/ of OGB; or name a file with --edges"}
+}
+
+// foreignFiles is an error if one of some files, none of which holds edges, is of a format that
+// graphs are often in, and that is not read.
+func foreignFiles(fs vfs.FS, files []string) error {
+	for _, f := range files {
+		if foreignName.MatchString(fs.PathBase(f)) {
+			if _, _, err := table.Head(fs, f); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// columnarFormat is the format of a table of columns, by its name.
+func columnarFormat(file string) string {
+	if ext := path.Ext(file); ext == ".parquet" || ext == ".pq" {
+		return "parquet"
+	}
+	return "arrow"
 }
 
 // detectText tells SNAP's edge lists from other text: by name, or because they begin with #.
@@ -210,8 +239,11 @@ func detectText(fs vfs.FS, dir string, files, texts []string) (format string, er
 		first = texts[0]
 	}
 	columns, err := table.Files(fs, first)
-	if err != nil || columns != nil {
-		return "parquet", err
+	if err != nil {
+		return "", err
+	}
+	if columns != nil {
+		return columnarFormat(columns[0]), nil
 	}
 	if metisName.MatchString(fs.PathBase(first)) {
 		return "", badinput.Wrong(first,
@@ -231,7 +263,7 @@ func detectText(fs vfs.FS, dir string, files, texts []string) (format string, er
 	return format, nil
 }
 
-// isTable says whether a directory is a table: Parquet files, none of which has a role by name.
+// isTable says whether a directory is a table: files of columns, none of which has a role by name.
 func isTable(fs vfs.FS, dir string) bool {
 	files, err := table.Files(fs, dir)
 	return err == nil && !slices.ContainsFunc(files, func(f string) bool {

@@ -57,7 +57,7 @@ func Files(fs vfs.FS, file string) (files []string, err error) {
 	}
 	if len(files) == 0 {
 		return nil, badinput.Wrong(file, "give a file",
-			"is a directory, and there is no Parquet file in it")
+			"is a directory, and there is no Parquet or Arrow file in it")
 	}
 	return files, nil
 }

@@ -137,43 +137,6 @@ func (t *file) wrap(err error, line int64) error {
 		What: "the compressed file is damaged: " + err.Error(), Do: "copy it again"}
 }
 
-// foreign are the first bytes of files that are no text, or not in a form that is read.
-var foreign = []struct{ magic, what, do string }{
-	{"\xfd7zXZ\x00", "is compressed with xz", "unpack it with xz -d, or compress it with gzip"},
-	{"PK\x03\x04", "is a zip archive", "unpack it with unzip"},
-	{"7z\xbc\xaf", "is a 7z archive", "unpack it"},
-	{"PAR1", "is a Parquet file", "give it the ending .parquet"},
-	{"ARROW1", "is an Arrow file", "save it as Parquet: df.to_parquet(...)"},
-	{"\x89HDF", "is an HDF5 file", "save it as CSV or .npy"},
-	{"\x93NUMPY", "is an array", "give it the ending .npy"},
-	{"%%MatrixMarket", "is a Matrix Market file, with a line of sizes and matrix entries",
-		"write a source and a destination a line"},
-	{"\xff\xfe", "is UTF-16", "save it as UTF-8"},
-	{"\xfe\xff", "is UTF-16", "save it as UTF-8"},
-}
-
-// checkText says what is wrong with a file that begins with head, if it is no text or would be cut
-// into the wrong lines.
-func checkText(name string, head []byte) error {
-	for _, f := range foreign {
-		if bytes.HasPrefix(head, []byte(f.magic)) {
-			return &Error{File: name, What: f.what, Do: f.do}
-		}
-	}
-	switch {
-	case len(head) > 262 && string(head[257:262]) == "ustar":
-		return &Error{File: name, What: "is a tar archive", Do: "unpack it with tar -xf"}
-	case bytes.IndexByte(head, 0) >= 0:
-		before := head[:bytes.IndexByte(head, 0)]
-		return &Error{File: name, Line: 1 + int64(bytes.Count(before, []byte{'\n'})),
-			What: "there is a zero byte in it", Do: "is this a text file?"}
-	case bytes.IndexByte(head, '\n') < 0 && bytes.IndexByte(bytes.TrimRight(head, "\r"), '\r') >= 0:
-		return &Error{File: name, What: "its lines end with carriage returns alone",
-			Do: "convert it, as with tr '\\r' '\\n'"}
-	}
-	return nil
-}
-
 // Head returns the beginning of a file, at least n bytes or two lines if it has as many, and
 // whether that is all of it.
 func Head(fs vfs.FS, name string, n int) (head []byte, all bool, err error) {

@@ -1,0 +1,514 @@
+package columnar
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+
+	"gdb/internal/mem"
+	"gdb/layout/ingest/columnar/ipc"
+	"gdb/layout/ingest/text"
+
+	"github.com/parquet-go/parquet-go"
+)
+
+// arrowFile reads Arrow: files, of which Feather is one, and streams.
+type arrowFile struct {
+	name    string
+	file    *ipc.File
+	columns []column
+	bound   int64 // bytes that a batch and the dictionaries may take; 0 is any
+	// dicts are the values of the dictionaries of columns that are read, by column, and dictAt is
+	// the next one to be read.
+	dicts  map[int]*dictionary
+	dictAt int
+}
+
+// dictionary is the values that a column refers to.
+type dictionary struct {
+	values []parquet.Value
+	bytes  int64
+}
+
+func openArrow(name string, d *disk) (*arrowFile, error) {
+	f, err := ipc.Open(d, d.size)
+	if err != nil {
+		return nil, err
+	}
+	t := &arrowFile{name: name, file: f}
+	for i, field := range f.Fields {
+		t.columns = append(t.columns, arrowColumn(i, field))
+	}
+	return t, nil
+}
+
+// arrowColumn finds what the values of a column are.
+func arrowColumn(i int, f *ipc.Field) column {
+	c := column{name: f.Name, leaf: i}
+	if isArrowList(f) {
+		c.list, f = true, f.Children[0]
+		if isArrowList(f) {
+			c.form, c.what = others, "lists of lists"
+			return c
+		}
+	}
+	switch f.Type {
+	case ipc.Int:
+		if c.form = integers; !f.Signed {
+			c.form = unsigned
+		}
+	case ipc.Float:
+		if c.form = float32s; f.Bits == 64 {
+			c.form = float64s
+		}
+	case ipc.Bool:
+		c.form = truths
+	case ipc.Date, ipc.Timestamp:
+		c.form, c.unit = times, f.Unit
+	case ipc.Text, ipc.Binary, ipc.LargeText, ipc.LargeBinary, ipc.TextView, ipc.BinaryView,
+		ipc.Null:
+		c.form = texts
+	default:
+		c.form, c.what = others, f.Type.String()
+	}
+	switch number := c.form <= float64s || c.form == times; {
+	case number && ipc.Width(f.Bits) == 0:
+		c.form, c.what = others, fmt.Sprintf("%s of %d bits", f.Type, f.Bits)
+	case f.Dict != nil && (f.Type == ipc.Null || ipc.Width(f.Dict.Bits) == 0):
+		c.form, c.what = others, fmt.Sprintf("dictionary of %s", f.Type)
+	}
+	return c
+}
+
+// isArrowList says whether a column has lists, of one kind of elements.
+func isArrowList(f *ipc.Field) bool {
+	return (f.Type == ipc.List || f.Type == ipc.LargeList || f.Type == ipc.FixedList) &&
+		f.Dict == nil && len(f.Children) == 1 && f.Children[0].Type != ipc.Null
+}
+
+func (t *arrowFile) rows() int64 { return t.file.Rows }
+
+// checkMemory keeps the bound, which batches are held to when they are opened.
+func (t *arrowFile) checkMemory(_ []int, bound int64) error {
+	t.bound = bound
+	return nil
+}
+
+// openGroup begins a batch.
+func (t *arrowFile) openGroup(i int, cursors []*cursor) (rows int64, err error) {
+	if i == len(t.file.Batches) {
+		return 0, io.EOF
+	}
+	if i == 0 {
+		t.dicts, t.dictAt = map[int]*dictionary{}, 0
+	}
+	if err := t.openBatch(i, cursors); err != nil {
+		return 0, inBatch(i, err)
+	}
+	return t.file.Batches[i].Rows, nil
+}
+
+// inBatch says in which batch something is wrong.
+func inBatch(i int, err error) error {
+	var e *text.Error
+	if errors.As(err, &e) {
+		return err
+	}
+	return fmt.Errorf("record batch %d: %w", i, err)
+}
+
+func (t *arrowFile) openBatch(i int, cursors []*cursor) error {
+	for ; t.dictAt < len(t.file.Dicts) && t.file.Dicts[t.dictAt].Before <= i; t.dictAt++ {
+		if err := t.readDictionary(t.file.Dicts[t.dictAt], cursors); err != nil {
+			return err
+		}
+	}
+	place := t.file.Batches[i]
+	columns, err := t.file.Batch(place)
+	if err != nil {
+		return err
+	}
+	bytes := int64(0)
+	for _, d := range t.dicts {
+		bytes += d.bytes
+	}
+	for _, c := range cursors {
+		n, err := unpackedBytes(columns[c.leaf])
+		if err != nil {
+			return err
+		}
+		bytes += n
+		values := &arrowValues{batch: i, of: columns[c.leaf], dict: t.dicts[c.leaf]}
+		if err := c.setGroup(values); err != nil {
+			return err
+		}
+	}
+	return t.checkBytes(i, bytes, place.Rows)
+}
+
+// checkBytes is an error if what is read of a batch takes more memory than it may.
+func (t *arrowFile) checkBytes(i int, bytes, rows int64) error {
+	if t.bound <= 0 || bytes <= t.bound {
+		return nil
+	}
+	return &text.Error{File: t.name, What: fmt.Sprintf("record batch %d, of %d rows, and its "+
+		"dictionaries take %s, and %s may be used", i, rows, mem.FormatSize(bytes),
+		mem.FormatSize(t.bound)), Do: "give more --memory, or write smaller batches: " +
+		"df.to_feather(FILE, chunksize=65536)"}
+}
+
+// unpackedBytes is the memory that a column takes while its batch is read.
+func unpackedBytes(c *ipc.Column) (sum int64, err error) {
+	for _, b := range c.Buffers {
+		n, err := b.Unpacked()
+		if err != nil {
+			return 0, err
+		}
+		if sum += n; sum < 0 {
+			return 0, errors.New("its buffers have more bytes than there are")
+		}
+	}
+	for _, child := range c.Children {
+		n, err := unpackedBytes(child)
+		if err != nil {
+			return 0, err
+		}
+		sum += n
+	}
+	return sum, nil
+}
+
+// valueBytes is the memory of a value of a dictionary, besides its text.
+const valueBytes = 48
+
+// readDictionary reads the values that columns which are read refer to.
+func (t *arrowFile) readDictionary(p ipc.Place, cursors []*cursor) error {
+	for _, c := range cursors {
+		field := t.file.Fields[c.leaf]
+		if c.list {
+			field = field.Children[0]
+		}
+		if field.Dict == nil || field.Dict.ID != p.ID || c.form == others {
+			continue
+		}
+		values, err := t.file.Values(p, field)
+		if err != nil {
+			return err
+		}
+		packed, err := unpackedBytes(values)
+		if err != nil {
+			return err
+		}
+		into := &cursor{column: c.column}
+		if p.Rows > math.MaxInt32 {
+			return fmt.Errorf("a dictionary has %d values", p.Rows)
+		}
+		bytes := packed + p.Rows*valueBytes
+		if err := t.checkBytes(0, bytes, p.Rows); err != nil {
+			return err
+		}
+		if err := (&arrowValues{of: values}).plain(into, values, 0, p.Rows); err != nil {
+			return err
+		}
+		d := t.dicts[c.leaf]
+		if d == nil || !p.Adds {
+			d = &dictionary{}
+			t.dicts[c.leaf] = d
+		}
+		d.values = append(d.values, into.values...)
+		d.bytes += p.Rows*valueBytes + int64(len(into.arena))
+	}
+	return nil
+}
+
+// arrowValues reads a column of a batch, from its first row on.
+type arrowValues struct {
+	batch int
+	of    *ipc.Column
+	dict  *dictionary
+	row   int64
+	ends  []int64 // of lists, scratch
+}
+
+func (a *arrowValues) close() error { return nil }
+
+func (a *arrowValues) take(c *cursor, n int) (err error) {
+	if c.list {
+		err = a.lists(c, int64(n))
+	} else {
+		err = a.values(c, a.of, a.row, int64(n))
+	}
+	a.row += int64(n)
+	if err != nil {
+		return inBatch(a.batch, fmt.Errorf("column %q: %w", c.name, err))
+	}
+	return nil
+}
+
+// lists reads n rows of lists: their ends, and the elements of all.
+func (a *arrowValues) lists(c *cursor, n int64) error {
+	inside := a.of.Children[0]
+	first, total := a.row*int64(a.of.Size), int64(0)
+	if a.of.Type == ipc.FixedList {
+		if a.of.Size < 0 || a.row+n > a.of.Rows || (a.row+n)*int64(a.of.Size) > inside.Rows {
+			return errShortLists
+		}
+		for i := range n {
+			c.ends = append(c.ends, int(i+1)*a.of.Size)
+		}
+		total = n * int64(a.of.Size)
+	} else {
+		ends, err := a.offsets(a.of, a.row, n, a.of.Type == ipc.LargeList)
+		if err != nil {
+			return err
+		}
+		first = ends[0]
+		for _, end := range ends[1:] {
+			c.ends = append(c.ends, int(end-first))
+		}
+		if total = ends[n] - first; first+total > inside.Rows {
+			return errShortLists
+		}
+	}
+	if err := a.values(c, inside, first, total); err != nil {
+		return err
+	}
+	return a.dropNullLists(c, n)
+}
+
+// errShortLists says that lists have fewer elements than they say.
+var errShortLists = errors.New("its lists have more elements than there are")
+
+// dropNullLists removes what stands in the place of lists that are not there: some writers leave
+// elements behind them.
+func (a *arrowValues) dropNullLists(c *cursor, n int64) error {
+	valid, err := validity(a.of, a.row, n)
+	if err != nil || valid == nil {
+		return err
+	}
+	kept, begin := 0, 0
+	for i := range c.ends {
+		end := c.ends[i]
+		if isSet(valid, a.row, int64(i)) {
+			kept += copy(c.values[kept:], c.values[begin:end])
+		}
+		c.ends[i], begin = kept, end
+	}
+	c.values = c.values[:kept]
+	return nil
+}
+
+// offsets are the n+1 places where n texts or lists begin and the last one ends, in order.
+func (a *arrowValues) offsets(of *ipc.Column, row, n int64, large bool) ([]int64, error) {
+	width := int64(4)
+	if large {
+		width = 8
+	}
+	if of.Rows == 0 || n == 0 {
+		return append(a.ends[:0], 0), nil
+	}
+	b, err := of.Buffers[1].Read(row*width, (n+1)*width)
+	if err != nil {
+		return nil, err
+	}
+	a.ends = a.ends[:0]
+	for i := range n + 1 {
+		end := int64(binary.LittleEndian.Uint32(b[i*width:]))
+		if large {
+			end = int64(binary.LittleEndian.Uint64(b[i*width:]))
+		}
+		if end < 0 || end > 1<<62 || i > 0 && end < a.ends[i-1] {
+			return nil, errors.New("its values lie out of order")
+		}
+		a.ends = append(a.ends, end)
+	}
+	return a.ends, nil
+}
+
+// validity are the bits, from that of row on, that say which of n rows have a value; nil if all.
+// The first byte has the bits of the rows before row in its byte.
+func validity(of *ipc.Column, row, n int64) ([]byte, error) {
+	if of.Nulls == 0 || of.Buffers[0].Empty() || n == 0 {
+		return nil, nil
+	}
+	return of.Buffers[0].Read(row/8, (row+n+7)/8-row/8)
+}
+
+func isSet(bits []byte, row, i int64) bool {
+	at := row%8 + i
+	return bits[at/8]>>(at%8)&1 != 0
+}
+
+// values reads n rows of values, which may be in a dictionary.
+func (a *arrowValues) values(c *cursor, of *ipc.Column, row, n int64) error {
+	if of.Dict == nil {
+		return a.plain(c, of, row, n)
+	}
+	width := int64(ipc.Width(of.Dict.Bits))
+	b, err := of.Buffers[1].Read(row*width, n*width)
+	if err != nil {
+		return err
+	}
+	valid, err := validity(of, row, n)
+	if err != nil {
+		return err
+	}
+	for i := range n {
+		if valid != nil && !isSet(valid, row, i) {
+			c.values = append(c.values, parquet.Value{})
+			continue
+		}
+		at := integerAt(b[i*width:], int(width), of.Dict.Signed)
+		if a.dict == nil || at < 0 || at >= int64(len(a.dict.values)) {
+			return fmt.Errorf("value %d is not in its dictionary", at)
+		}
+		c.values = append(c.values, a.dict.values[at])
+	}
+	return nil
+}
+
+// plain reads n rows of values that stand in the column.
+func (a *arrowValues) plain(c *cursor, of *ipc.Column, row, n int64) error {
+	if row < 0 || row+n > of.Rows {
+		return fmt.Errorf("it has %d rows", of.Rows)
+	}
+	first := len(c.values)
+	var err error
+	switch of.Type {
+	case ipc.Null:
+		for range n {
+			c.values = append(c.values, parquet.Value{})
+		}
+		return nil
+	case ipc.Text, ipc.Binary, ipc.LargeText, ipc.LargeBinary:
+		err = a.texts(c, of, row, n)
+	case ipc.TextView, ipc.BinaryView:
+		return a.views(c, of, row, n)
+	case ipc.Bool:
+		var b []byte
+		if b, err = of.Buffers[1].Read(row/8, (row+n+7)/8-row/8); err == nil {
+			for i := range n {
+				c.values = append(c.values, parquet.BooleanValue(isSet(b, row, i)))
+			}
+		}
+	default:
+		err = numbers(c, of, row, n)
+	}
+	if err != nil {
+		return err
+	}
+	valid, err := validity(of, row, n)
+	if err != nil || valid == nil {
+		return err
+	}
+	for i := range n {
+		if !isSet(valid, row, i) {
+			c.values[first+int(i)] = parquet.Value{}
+		}
+	}
+	return nil
+}
+
+// numbers reads integers, floats and times.
+func numbers(c *cursor, of *ipc.Column, row, n int64) error {
+	width := ipc.Width(of.Bits)
+	b, err := of.Buffers[1].Read(row*int64(width), n*int64(width))
+	if err != nil {
+		return err
+	}
+	for i := range int(n) {
+		at := b[i*width:]
+		var v parquet.Value
+		switch {
+		case of.Type != ipc.Float:
+			v = parquet.Int64Value(integerAt(at, width, of.Signed || of.Type != ipc.Int))
+		case width == 2:
+			v = parquet.FloatValue(halfFloat(binary.LittleEndian.Uint16(at)))
+		case width == 4:
+			v = parquet.FloatValue(math.Float32frombits(binary.LittleEndian.Uint32(at)))
+		default:
+			v = parquet.DoubleValue(math.Float64frombits(binary.LittleEndian.Uint64(at)))
+		}
+		c.values = append(c.values, v)
+	}
+	return nil
+}
+
+// integerAt is the integer of some bytes that b begins with.
+func integerAt(b []byte, width int, signed bool) int64 {
+	u := uint64(0)
+	for i := range width {
+		u |= uint64(b[i]) << (8 * i)
+	}
+	if shift := 64 - 8*width; signed {
+		return int64(u) << shift >> shift
+	}
+	return int64(u)
+}
+
+// halfFloat is a number of 16 bits.
+func halfFloat(h uint16) float32 {
+	sign, exponent, fraction := uint32(h>>15)<<31, uint32(h>>10&31), uint32(h&1023)
+	switch exponent {
+	case 0:
+		v := float32(fraction) / (1 << 24)
+		return math.Float32frombits(math.Float32bits(v) | sign)
+	case 31:
+		return math.Float32frombits(sign | 255<<23 | fraction<<13)
+	}
+	return math.Float32frombits(sign | (exponent+112)<<23 | fraction<<13)
+}
+
+// texts reads texts that stand one after the other.
+func (a *arrowValues) texts(c *cursor, of *ipc.Column, row, n int64) error {
+	ends, err := a.offsets(of, row, n, of.Type == ipc.LargeText || of.Type == ipc.LargeBinary)
+	if err != nil || n == 0 {
+		return err
+	}
+	first := ends[0]
+	b, err := of.Buffers[2].Read(first, ends[n]-first)
+	if err != nil {
+		return err
+	}
+	for i := range n {
+		c.keepText(b[ends[i]-first : ends[i+1]-first])
+	}
+	return nil
+}
+
+// views reads texts of up to 12 bytes in place, and longer ones from where their view points to.
+func (a *arrowValues) views(c *cursor, of *ipc.Column, row, n int64) error {
+	const viewBytes, inPlace = 16, 12
+	b, err := of.Buffers[1].Read(row*viewBytes, n*viewBytes)
+	if err != nil {
+		return err
+	}
+	valid, err := validity(of, row, n)
+	if err != nil {
+		return err
+	}
+	for i := range n {
+		if valid != nil && !isSet(valid, row, i) {
+			c.values = append(c.values, parquet.Value{})
+			continue
+		}
+		v := b[i*viewBytes : (i+1)*viewBytes]
+		size := int64(binary.LittleEndian.Uint32(v))
+		if size <= inPlace {
+			c.keepText(v[4 : 4+size])
+			continue
+		}
+		in := 2 + int64(binary.LittleEndian.Uint32(v[8:]))
+		if in >= int64(len(of.Buffers)) {
+			return errors.New("a text is in a buffer that is not there")
+		}
+		t, err := of.Buffers[in].Read(int64(binary.LittleEndian.Uint32(v[12:])), size)
+		if err != nil {
+			return err
+		}
+		c.keepText(t)
+	}
+	return nil
+}
