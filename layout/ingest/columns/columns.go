@@ -70,8 +70,8 @@ type column struct {
 	values map[string]int // place of each category, in order of the words
 	sum    []float64
 	known  []uint64
-	gaps   []bool
-	first  int // place in the row
+	gaps   []uint64 // values that are missing
+	first  int      // place in the row
 }
 
 // New makes an encoder of some columns.
@@ -79,7 +79,7 @@ func New(columns []Column, fill Fill) *Encoder {
 	e := &Encoder{fill: fill}
 	for _, c := range columns {
 		e.columns = append(e.columns, column{Column: c, values: map[string]int{},
-			sum: make([]float64, c.Dim), known: make([]uint64, c.Dim), gaps: make([]bool, c.Dim)})
+			sum: make([]float64, c.Dim), known: make([]uint64, c.Dim), gaps: make([]uint64, c.Dim)})
 	}
 	e.place()
 	return e
@@ -140,7 +140,7 @@ func (e *Encoder) measureRow(vector []float32) {
 		}
 		for k, x := range vector[:c.Dim] {
 			if x != x {
-				c.gaps[k] = true
+				c.gaps[k]++
 				continue
 			}
 			c.sum[k] += float64(x)
@@ -181,7 +181,7 @@ func (e *Encoder) place() {
 		}
 		e.dim += c.Dim
 		for _, gap := range c.gaps {
-			if gap && e.fill.Indicator {
+			if gap > 0 && e.fill.Indicator {
 				e.dim++
 			}
 		}
@@ -241,7 +241,7 @@ func (e *Encoder) numbers(c *column, vector, row []float32) {
 			x = e.fill.Value
 		}
 		row[c.first+k] = x
-		if c.gaps[k] && e.fill.Indicator {
+		if c.gaps[k] > 0 && e.fill.Indicator {
 			if gap {
 				row[flag] = 1
 			}
@@ -253,19 +253,28 @@ func (e *Encoder) numbers(c *column, vector, row []float32) {
 // Describe says what the columns were made of, in a few words; "" if they are as they were.
 func (e *Encoder) Describe() string {
 	var parts []string
-	gaps := 0
+	gaps, values := 0, uint64(0)
 	for _, c := range e.columns {
 		if c.Category {
 			parts = append(parts, fmt.Sprintf("%s has %d categories", c.Name, len(c.values)))
 		}
 		for _, g := range c.gaps {
-			if g {
+			if g > 0 {
 				gaps++
+				values += g
 			}
 		}
 	}
 	if gaps > 0 {
-		parts = append(parts, fmt.Sprintf("%d columns had gaps, which are filled", gaps))
+		columns, are := "columns", "values are"
+		if gaps == 1 {
+			columns = "column"
+		}
+		if values == 1 {
+			are = "value is"
+		}
+		parts = append(parts, fmt.Sprintf("%d %s had gaps: %d %s filled", gaps, columns,
+			values, are))
 	}
 	return strings.Join(parts, "; ")
 }

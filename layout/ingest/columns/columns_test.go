@@ -70,10 +70,17 @@ func TestEncode(t *testing.T) {
 		if got := fmt.Sprint(rows); got != c.want {
 			t.Errorf("--fill %s: %s, want %s", c.fill, got, c.want)
 		}
-		if want := "city has 2 categories; 2 columns had gaps, which are filled"; e.Describe() !=
+		if want := "city has 2 categories; 2 columns had gaps: 2 values are filled"; e.Describe() !=
 			want {
 			t.Errorf("%q, want %q", e.Describe(), want)
 		}
+	}
+}
+
+func TestDescribeOneGap(t *testing.T) {
+	_, e := encode(t, "1,20,Rome,true\n2,,Bonn,false\n", "mean")
+	if want := "city has 2 categories; 1 column had gaps: 1 value is filled"; e.Describe() != want {
+		t.Errorf("%q, want %q", e.Describe(), want)
 	}
 }
 
