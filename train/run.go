@@ -287,23 +287,30 @@ func (t *trainer) loadSplits(ctx context.Context, store *layout.Store) error {
 	}
 	t.val, _, err = loader.LoadSplit(ctx, store, "val", t.cfg.Split, t.in.Budget)
 	switch {
-	case errors.Is(err, loader.ErrNoSplit) && t.alone:
+	case isMissing(err) && t.alone:
 		t.val, err = roaring.New(), nil
 	case errors.Is(err, loader.ErrNoSplit):
-		err = t.takeVal()
+		err = t.takeVal("the store has no val")
+	case errors.Is(err, loader.ErrEmptySplit):
+		err = t.takeVal("the store's val has no labeled node")
 	}
 	if err != nil {
 		return err
 	}
 	t.evalMost = int64(t.val.GetCardinality())
 	t.test, _, err = loader.LoadSplit(ctx, store, "test", t.cfg.Split, t.in.Budget)
-	if errors.Is(err, loader.ErrNoSplit) {
+	if isMissing(err) {
 		return nil // the result says that there is no test
 	}
 	if err == nil {
 		t.evalMost = max(t.evalMost, int64(t.test.GetCardinality()))
 	}
 	return err
+}
+
+// isMissing says that a split is not there, or has no nodes.
+func isMissing(err error) bool {
+	return errors.Is(err, loader.ErrNoSplit) || errors.Is(err, loader.ErrEmptySplit)
 }
 
 // claim makes the directory of a new run, or takes that of an old one, and keeps others out of it.

@@ -212,6 +212,28 @@ func checkPrep(t testing.TB, s *layout.Store) {
 	}
 }
 
+// TestEmptySplits: where val has no nodes some of train validate, as where there is no val, and a
+// test without nodes is none.
+func TestEmptySplits(t *testing.T) {
+	for missing, want := range map[bool]string{false: "the store's val has no labeled node: ",
+		true: "the store has no val: "} {
+		g, c := planted(false), testConfig()
+		if g.Splits["val"], g.Splits["test"] = nil, nil; missing {
+			delete(g.Splits, "val")
+			delete(g.Splits, "test")
+		}
+		said := ""
+		r, err := Run(context.Background(), mustBuild(t, g), mustDevice(t), c, func(e Event) {
+			if e.Started != nil {
+				said = e.Started.Note
+			}
+		})
+		if err != nil || r.Test != nil || !strings.Contains(said, want) {
+			t.Errorf("missing %v: %+v, %v, %s", missing, r, err, said)
+		}
+	}
+}
+
 func TestRefusals(t *testing.T) {
 	cases := map[string]struct {
 		graph  func(g *layouttest.Graph)

@@ -79,8 +79,8 @@ func unused(m *kv.Meta) (names []string) {
 // valShare is the share of train that validates where the store has no val: one in so many.
 const valShare = 10
 
-// takeVal takes validation nodes from those to train on, the same for the same seed.
-func (t *trainer) takeVal() error {
+// takeVal takes validation nodes from those to train on, the same for the same seed; why is told.
+func (t *trainer) takeVal(why string) error {
 	all := len(t.train)
 	if err := t.in.Budget.Reserve("nodes to validate", int64(all)/valShare*8); err != nil {
 		return fmt.Errorf("train: %w", err)
@@ -96,10 +96,10 @@ func (t *trainer) takeVal() error {
 		kept = append(kept, v)
 	}
 	if t.train = kept; len(kept) == 0 {
-		return errors.New("train: the store has no val, and too few nodes to train on to take " +
-			"some from: " + program.Name + " split STORE --split random=60/20/20")
+		return fmt.Errorf("train: %s, and too few nodes to train on to take some from: %s split "+
+			"STORE --split random=60/20/20", why, program.Name)
 	}
-	t.valNote = fmt.Sprintf("the store has no val: %d of the %d nodes to train on validate",
+	t.valNote = fmt.Sprintf("%s: %d of the %d nodes to train on validate", why,
 		t.val.GetCardinality(), all)
 	return nil
 }

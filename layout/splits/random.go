@@ -5,7 +5,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"math/rand/v2"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -49,9 +51,9 @@ func ParseShares(text string) (s Shares, err error) {
 const scanRows = 1 << 16
 
 // Random draws splits of the labeled nodes, of all nodes where there are no labels: each class
-// gives
-// each split its share, to within one node. It is the same for the same seed. Memory: the sets, and
-// a few words for each class.
+// gives each split its share, to within one node, all classes together do too, and no split is
+// empty where there are as many nodes as splits. It is the same for the same seed. Memory: the
+// sets, and a few words for each class.
 func Random(ctx context.Context, s *layout.Store, dev blockdev.Device, shares Shares,
 	seed uint64) (sets map[string]*roaring.Bitmap, err error) {
 	d := &drawing{rnd: rand.New(rand.NewPCG(seed, 0x73706c697473)), shares: shares}
@@ -61,14 +63,12 @@ func Random(ctx context.Context, s *layout.Store, dev blockdev.Device, shares Sh
 	m := s.Meta()
 	switch {
 	case m.Labels == nil:
-		d.addClass(m.Nodes)
+		d.setClasses([]uint64{m.Nodes})
 		for v := range m.Nodes {
 			d.draw(0, uint32(v))
 		}
 	case m.Labels.Kind == "class":
-		for _, n := range m.Labels.ClassCounts {
-			d.addClass(n)
-		}
+		d.setClasses(slices.Clone(m.Labels.ClassCounts))
 		err = eachLabel(ctx, s, dev, d)
 	default:
 		err = d.labeled(ctx, s, dev)
@@ -90,21 +90,99 @@ func Random(ctx context.Context, s *layout.Store, dev blockdev.Device, shares Sh
 type drawing struct {
 	rnd    *rand.Rand
 	shares Shares
-	left   []uint64    // nodes to come, by class
-	lack   [][3]uint64 // by class and split
+	left   []uint64 // nodes to come, by class
+	lack   []counts // by class
 	sets   []*roaring.Bitmap
 }
 
-// addClass adds a class of n nodes.
-func (d *drawing) addClass(n uint64) {
-	var lack [3]uint64
-	sum, given := 0.0, uint64(0)
-	for i, share := range d.shares { // rounded so that they never sum to more than n
-		sum += share
-		upTo := min(n, uint64(sum/100*float64(n)+0.5))
-		lack[i], given = upTo-given, upTo
+// counts are numbers of nodes by split; the last is of those in none.
+type counts [len(Shares{}) + 1]uint64
+
+// rounding is what quotas may be wrong by, as sums of shares of 100.
+const rounding = 1e-9
+
+// setClasses takes the numbers of nodes in the classes, and decides how many of each go to each
+// split: what its share is, rounded down, or one more. Those that are left of a class go to the
+// splits that lack most of all classes so far, so that their shares hold over all classes too. The
+// order of the classes is drawn.
+func (d *drawing) setClasses(nodes []uint64) {
+	d.left, d.lack = nodes, make([]counts, len(nodes))
+	var lacking [len(counts{})]float64 // of each split, over the classes so far
+	for _, class := range d.rnd.Perm(len(nodes)) {
+		lack, left := &d.lack[class], nodes[class]
+		var open [len(counts{})]bool // may have one more
+		for i := range lack {
+			quota := d.quota(class, i)
+			lack[i] = min(uint64(quota+rounding), left)
+			left -= lack[i]
+			lacking[i] += quota - float64(lack[i])
+			open[i] = quota-float64(lack[i]) > rounding
+		}
+		for ; left > 0; left-- {
+			best := len(lack) - 1
+			for i := len(lack) - 1; i >= 0; i-- {
+				if open[i] && (!open[best] || lacking[i] > lacking[best]-rounding) {
+					best = i
+				}
+			}
+			lack[best]++
+			lacking[best]--
+			open[best] = false
+		}
 	}
-	d.left, d.lack = append(d.left, n), append(d.lack, lack)
+	d.fillEmpty()
+}
+
+// quota is a split's share of the nodes of a class.
+func (d *drawing) quota(class, split int) float64 {
+	share := 100.0
+	if split < len(d.shares) {
+		share = d.shares[split]
+	} else {
+		for _, s := range d.shares {
+			share -= s
+		}
+	}
+	return float64(d.left[class]) * max(0, share) / 100
+}
+
+// fillEmpty gives a node to each split that has a share and got none, from where most are above
+// their quota: train is the last to be without.
+func (d *drawing) fillEmpty() {
+	var total counts
+	for _, lack := range d.lack {
+		for i, n := range lack {
+			total[i] += n
+		}
+	}
+	for i, share := range d.shares {
+		if share == 0 || total[i] > 0 {
+			continue
+		}
+		class, from := d.richest(i, total)
+		if class < 0 {
+			continue
+		}
+		d.lack[class][from]--
+		d.lack[class][i]++
+		total[from]--
+		total[i]++
+	}
+}
+
+// richest is the class and split that have most above their quota, and may give a node to a split:
+// one that has more than one, or any to train. Class is -1 if none may.
+func (d *drawing) richest(to int, total counts) (class, from int) {
+	class, most := -1, math.Inf(-1)
+	for c, lack := range d.lack {
+		for i, n := range lack {
+			spare := i == len(d.shares) || total[i] > 1 || to == 0
+			if over := float64(n) - d.quota(c, i); spare && n > 0 && over > most {
+				class, from, most = c, i, over
+			}
+		}
+	}
+	return class, from
 }
 
 func (d *drawing) draw(class int, node uint32) {
@@ -113,7 +191,7 @@ func (d *drawing) draw(class int, node uint32) {
 	}
 	x := d.rnd.Uint64N(d.left[class])
 	d.left[class]--
-	for i := range d.sets {
+	for i := range d.sets { // what is left of the class is in no split
 		lack := &d.lack[class][i]
 		if x < *lack {
 			*lack--
@@ -138,7 +216,7 @@ func eachLabel(ctx context.Context, s *layout.Store, dev blockdev.Device, d *dra
 // labeled deals out nodes with labels that are no classes: multi-labels or numbers.
 func (d *drawing) labeled(ctx context.Context, s *layout.Store, dev blockdev.Device) error {
 	m := s.Meta()
-	d.addClass(m.Labels.Labeled)
+	d.setClasses([]uint64{m.Labels.Labeled})
 	if m.Labels.Kind == "multi" {
 		set, err := s.Catalog().Set(ctx, "labeled")
 		if err != nil {

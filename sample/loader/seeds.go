@@ -18,6 +18,9 @@ import (
 // ErrNoSplit says that a store has no such split.
 var ErrNoSplit = errors.New("no such split")
 
+// ErrEmptySplit says that a split has no nodes, or none with a label where that is known.
+var ErrEmptySplit = errors.New("empty split")
+
 // labeledSet is the stored set of the nodes that have multi-labels, be they none.
 const labeledSet = "labeled"
 
@@ -76,8 +79,8 @@ func readSplit(ctx context.Context, s *layout.Store, base, name string,
 		set.And(labeled)
 	}
 	if set.IsEmpty() {
-		return nil, fmt.Errorf("loader: split %q has no node to train on or to compute a metric "+
-			"over: choose another with --split", name)
+		return nil, fmt.Errorf("loader: %w: %q has no node to train on or to compute a metric "+
+			"over: choose another with --split", ErrEmptySplit, name)
 	}
 	return set, nil
 }
