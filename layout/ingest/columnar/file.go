@@ -28,6 +28,14 @@ var isName = regexp.MustCompile(`\.` + Endings)
 // Is says whether a file's name is that of a Parquet or Arrow file.
 func Is(name string) bool { return isName.MatchString(name) }
 
+// Format is the format that a file's name tells.
+func Format(name string) string {
+	if strings.HasSuffix(name, ".parquet") || strings.HasSuffix(name, ".pq") {
+		return "parquet"
+	}
+	return "arrow"
+}
+
 // File is an opened file.
 type File struct {
 	name    string
@@ -103,8 +111,7 @@ func (t *File) start() error {
 		return err
 	}
 	t.what = "Parquet"
-	if !strings.HasSuffix(t.name, ".parquet") && !strings.HasSuffix(t.name, ".pq") &&
-		!bytes.HasPrefix(head, []byte("PAR1")) {
+	if Format(t.name) == "arrow" && !bytes.HasPrefix(head, []byte("PAR1")) {
 		t.what = "Arrow"
 		return errors.New("it begins as neither a file nor a stream of it does")
 	}

@@ -159,8 +159,6 @@ var (
 	nodeName  = regexp.MustCompile(`^(nodes?|vertices)` + tableEnds)
 	splitText = regexp.MustCompile(
 		`^(train|val|valid|test)([-_](idx|ids|nodes|mask))?` + tableEnds)
-	foreignName = regexp.MustCompile(
-		`\.(pt|pth|bin|dgl|pkl|pickle|mat|h5|hdf5|hdf|zip|7z|xz|tar)$`)
 	metisName  = regexp.MustCompile(`\.(graph|metis)` + packed)
 	tripleName = regexp.MustCompile(`^(train|valid|test)` + tripleEnds)
 )
@@ -198,38 +196,17 @@ func detect(fs vfs.FS, dir string, files []string) (format string, err error) {
 	case dir != "" && len(triples) > 1 && len(edges) == 0:
 		return "triples", nil
 	case dir != "" && len(edges) > 0 && columnar.Is(edges[0]):
-		return columnarFormat(edges[0]), nil
+		return columnar.Format(edges[0]), nil
 	case dir != "" && len(edges) > 0:
 		return "csv", nil
 	case dir == "" || len(texts) == 1:
 		return detectText(fs, dir, files, texts)
 	}
-	if err := foreignFiles(fs, files); err != nil {
+	if err := table.Foreign(fs, files); err != nil {
 		return "", err
 	}
 	return "", &badinput.Error{Where: dir, What: "no edges were found", Do: "want edges.npy, " +
 		"edges.csv, train.tsv with test.tsv, or raw/ of OGB; or name a file with --edges"}
-}
-
-// foreignFiles is an error if one of some files, none of which holds edges, is of a format that
-// graphs are often in, and that is not read.
-func foreignFiles(fs vfs.FS, files []string) error {
-	for _, f := range files {
-		if foreignName.MatchString(fs.PathBase(f)) {
-			if _, _, err := table.Head(fs, f); err != nil {
-				return err
-			}
-		}
-	}
-	return nil
-}
-
-// columnarFormat is the format of a table of columns, by its name.
-func columnarFormat(file string) string {
-	if ext := path.Ext(file); ext == ".parquet" || ext == ".pq" {
-		return "parquet"
-	}
-	return "arrow"
 }
 
 // detectText tells SNAP's edge lists from other text: by name, or because they begin with #.
@@ -243,7 +220,7 @@ func detectText(fs vfs.FS, dir string, files, texts []string) (format string, er
 		return "", err
 	}
 	if columns != nil {
-		return columnarFormat(columns[0]), nil
+		return columnar.Format(columns[0]), nil
 	}
 	if metisName.MatchString(fs.PathBase(first)) {
 		return "", badinput.Wrong(first,

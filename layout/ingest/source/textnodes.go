@@ -25,13 +25,13 @@ func (s *textGraph) openNodes(ctx context.Context, file string) error {
 	var err error
 	if file != "" {
 		if nodes, err = s.openNodeTable(file); err != nil {
-			return err
+			return s.nodesExchanged(err)
 		}
 		if err := s.swapped(nodes); err != nil {
 			return err
 		}
 		if err := s.nodeColumns(nodes); err != nil {
-			return err
+			return s.nodesExchanged(err)
 		}
 		s.nodes = func(ctx context.Context, fn func(*IDChunk) error) error {
 			return s.eachNode(ctx, nodes, table.Restarts, nodeWants{},
@@ -68,38 +68,57 @@ func (s *textGraph) openNodes(ctx context.Context, file string) error {
 	return nil
 }
 
-// swapped is an error if the names of columns say that files of edges and nodes were exchanged.
-func (s *textGraph) swapped(n *nodeTable) error {
-	ends := n.Named(srcNames) >= 0 && n.Named(dstNames) >= 0
-	for _, t := range s.edges {
-		if ends && t.Named(idNames) >= 0 && (t.Named(srcNames) < 0 || t.Named(dstNames) < 0) {
-			return badinput.Wrong(n.Path, "exchange --edges and --nodes",
-				"its columns are those of "+
-					"edges (%s), and those of %s of nodes (%s)", table.Few(n.Names), t.Path,
-				table.Few(t.Names))
-		}
-	}
-	return nil
-}
-
 // openNodeTable opens a file of nodes and finds the id column.
 func (s *textGraph) openNodeTable(file string) (*nodeTable, error) {
-	t, err := s.tables.Open(file, table.Hints{Known: nodeNames, Header: s.opt.Header})
+	t, err := s.openNodesOnce(file)
 	if err != nil {
 		return nil, err
 	}
 	n := &nodeTable{Table: t, label: -1, split: -1}
-	if n.id = t.Named(idNames); n.id < 0 {
-		n.id = 0
-	}
-	if s.opt.IDCol != "" {
-		if n.id, err = t.Column("--id-col", s.opt.IDCol); err != nil {
-			return nil, err
-		}
+	if n.id, err = s.idColumn(t); err != nil {
+		return nil, err
 	}
 	s.guessIDs(t, n.id)
 	s.info.IDsAbout += t.Lines
 	return n, nil
+}
+
+// openNodesOnce opens a table of nodes, or returns the one of --nodes if it was opened for the edges.
+func (s *textGraph) openNodesOnce(file string) (t *table.Table, err error) {
+	if file == s.nodesFile && s.nodeTable != nil {
+		return s.nodeTable, nil
+	}
+	t, err = s.tables.Open(file, table.Hints{Known: nodeNames, Header: s.opt.Header})
+	if file == s.nodesFile && err == nil {
+		s.nodeTable = t
+	}
+	return t, err
+}
+
+// idColumn is the column of ids: by flag, else by name, else the first.
+func (s *textGraph) idColumn(t *table.Table) (int, error) {
+	if s.opt.IDCol != "" {
+		return t.Column("--id-col", s.opt.IDCol)
+	}
+	return max(0, t.Named(idNames)), nil
+}
+
+// nodesLooked is how many rows of a table of nodes are looked at for the ids of a first row.
+const nodesLooked = 1 << 20
+
+// nodesAmong tells which of some words are ids in the first rows of the table of nodes, and whether
+// those are all its rows.
+func (s *textGraph) nodesAmong(ctx context.Context, words []string) (known map[string]bool,
+	all bool, err error) {
+	t, err := s.openNodesOnce(s.nodesFile)
+	if err != nil {
+		return nil, false, err
+	}
+	id, err := s.idColumn(t)
+	if err != nil {
+		return nil, false, s.nodesExchanged(err)
+	}
+	return s.tables.Among(ctx, t, id, words, nodesLooked)
 }
 
 // nodeColumns finds labels and features in the node file.

@@ -39,6 +39,11 @@ type textGraph struct {
 	dir   string
 	edges []*edgeTable
 	rows  bool // ids are row numbers
+	// nodesFile is the table of nodes, "" if there is none, and nodeTable is it once it is open.
+	nodesFile string
+	nodeTable *table.Table
+	// isNode tells which of some words are in the first part of nodesFile.
+	isNode func(words []string) (known map[string]bool, all bool, err error)
 }
 
 // edgeTable is a file of edges; a column that is not there is -1.
@@ -59,6 +64,10 @@ func openTexts(ctx context.Context, fs vfs.FS, opt *Options, format, dir string,
 	files []string) (Source, error) {
 	s := &textGraph{parts: newParts(fs, opt, format), dir: dir}
 	edges, nodes, splits, err := s.assign(files)
+	s.nodesFile = nodes
+	s.isNode = func(words []string) (map[string]bool, bool, error) {
+		return s.nodesAmong(ctx, words)
+	}
 	for _, f := range edges {
 		if err == nil {
 			err = s.openEdges(Relation{Src: opt.SrcType, Dst: opt.DstType, File: f}, format)
@@ -157,6 +166,9 @@ func (s *textGraph) assign(files []string) (edges []string, nodes string,
 func (s *textGraph) openEdges(r Relation, format string) error {
 	file := r.File
 	hints := table.Hints{Known: edgeNames, Header: s.opt.Header}
+	if s.nodesFile != "" {
+		hints.Nodes = s.isNode
+	}
 	if format == "snap" {
 		hints.Format = &snapFormat
 	}
@@ -189,14 +201,14 @@ func (s *textGraph) edgeColumns(t *edgeTable) (err error) {
 		*c.col = t.Named(c.names)
 		if c.value != "" {
 			if *c.col, err = t.Column(c.flag, c.value); err != nil {
-				return err
+				return s.edgesExchanged(t.Table, err)
 			}
 		}
 	}
 	if s.opt.WeightCol == "" && t.weight >= 0 && !t.All(t.weight, table.IsNumber) {
 		t.weight = -1
 	}
-	if s.opt.TimeCol == "" && t.time >= 0 && !t.All(t.time, isTime) {
+	if s.opt.TimeCol == "" && t.time >= 0 && !t.All(t.time, table.IsTime) {
 		t.time = -1
 	}
 	s.doubtTypes(t)
@@ -248,20 +260,10 @@ func (s *textGraph) doubtTypes(t *edgeTable) {
 	}
 }
 
-func isTime(f string) bool {
-	_, ok := text.ParseTime([]byte(f))
-	return ok
-}
-
-func isSigned(f string) bool {
-	_, ok := text.ParseInteger([]byte(f))
-	return ok
-}
-
 // thirdColumn takes the third column of an edge list without names.
 func (s *textGraph) thirdColumn(t *edgeTable) {
 	switch {
-	case t.All(2, isSigned):
+	case t.All(2, table.IsSigned):
 		t.time = 2
 		s.note("%s: the third column is read as time; --weight-col 2 reads it as weight", t.Path)
 	case t.All(2, table.IsNumber):

@@ -3,6 +3,7 @@ package table
 import (
 	"errors"
 	"fmt"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -60,6 +61,22 @@ func Files(fs vfs.FS, file string) (files []string, err error) {
 			"is a directory, and there is no Parquet or Arrow file in it")
 	}
 	return files, nil
+}
+
+// foreignName is how files are called of formats that graphs are often in, and that are not read.
+var foreignName = regexp.MustCompile(
+	`\.(pt|pth|bin|dgl|pkl|pickle|mat|h5|hdf5|hdf|zip|7z|xz|tar)$`)
+
+// Foreign is an error if one of some files, none of which holds edges, is of such a format.
+func Foreign(fs vfs.FS, files []string) error {
+	for _, f := range files {
+		if foreignName.MatchString(fs.PathBase(f)) {
+			if _, _, err := Head(fs, f); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
 }
 
 // openColumnar looks at a table of columns.

@@ -37,9 +37,17 @@ func (s *Opener) isHeader(file string, rows [][]string, h Hints) (bool, error) {
 			return true, nil
 		}
 	}
-	switch evidence := headerEvidence(rows); {
-	case len(rows[0]) == 1 && !numbersBelow(rows, 0): // a list of ids, each of which is there once
+	evidence := headerEvidence(rows)
+	if len(rows[0]) == 1 && !numbersBelow(rows, 0) { // a list of ids, each of which is there once
 		return false, nil
+	}
+	if evidence == 0 && h.Nodes != nil {
+		var err error
+		if evidence, err = nodesEvidence(rows, h); err != nil {
+			return false, err
+		}
+	}
+	switch {
 	case evidence != 0:
 		return evidence > 0, nil
 	case h.Header == "" || len(rows) == 1:
@@ -102,6 +110,29 @@ func headerEvidence(rows [][]string) (evidence int) {
 		}
 	}
 	return evidence
+}
+
+// nodesEvidence is below 0 if a word of the first row is the id of a node, and above 0 if none is but
+// rows below have some: nearly all rows, or half of them where all nodes are known.
+func nodesEvidence(rows [][]string, h Hints) (int, error) {
+	known, all, err := h.Nodes(slices.Concat(rows...))
+	if err != nil {
+		return 0, err
+	}
+	isNode := func(word string) bool { return known[word] }
+	if slices.ContainsFunc(rows[0], isNode) {
+		return -1, nil
+	}
+	found := 0
+	for _, r := range rows[1:] {
+		if slices.ContainsFunc(r, isNode) {
+			found++
+		}
+	}
+	if below := len(rows) - 1; found > 0 && (10*found >= 9*below || all && 2*found >= below) {
+		return 1, nil
+	}
+	return 0, nil
 }
 
 // column is what rows have in a column.

@@ -81,6 +81,9 @@ type Hints struct {
 	Format *text.Format // what the source's format prescribes, or nil
 	Known  []string     // names that a header may have, besides those of flags
 	Header string       // --header
+	// Nodes tells which of some words are ids of nodes, and whether it looked at all ids; nil if
+	// nothing lists them.
+	Nodes func(words []string) (known map[string]bool, all bool, err error)
 }
 
 // Open looks at the head of a file.
@@ -218,6 +221,18 @@ func IsInteger(f string) bool {
 	return ok
 }
 
+// IsTime says whether a field is a time.
+func IsTime(f string) bool {
+	_, ok := text.ParseTime([]byte(f))
+	return ok
+}
+
+// IsSigned says whether a field is an integer, which may be negative.
+func IsSigned(f string) bool {
+	_, ok := text.ParseInteger([]byte(f))
+	return ok
+}
+
 // All reports whether every sampled field of a column is so.
 func (t *Table) All(col int, is func(string) bool) bool {
 	return !slices.ContainsFunc(t.Sample, func(r []string) bool { return !is(r[col]) })
@@ -249,6 +264,18 @@ func (t *Table) Column(flag, name string) (int, error) {
 		e.Do = fmt.Sprintf("there is no header; columns are numbered 0 to %d", t.Width-1)
 	}
 	return -1, e
+}
+
+// Exchanged is an error if the table lacks a column that a flag names and another has; else err.
+func (t *Table) Exchanged(err error, other *Table, names []string) error {
+	for _, name := range names {
+		if name != "" && !slices.Contains(t.Names, name) && slices.Contains(other.Names, name) {
+			return &badinput.Error{Where: t.Path, Flag: true,
+				What: fmt.Sprintf("there is no column %q in it, but in %s: the files of edges and "+
+					"nodes look exchanged", name, other.Path), Do: "exchange --edges and --nodes"}
+		}
+	}
+	return err
 }
 
 // Numeric says whether the sampled values of a column are numbers, but for those that are missing

@@ -1,0 +1,48 @@
+package source_test
+
+import (
+	"strings"
+	"testing"
+
+	"gdb/layout/ingest/source"
+)
+
+// TestHeaderByNodes: where the rows below leave it open, the table of nodes tells whether the first
+// row is an edge.
+func TestHeaderByNodes(t *testing.T) {
+	const below = "carl,dora\nbob,carl\n"
+	many := "id\n" + strings.Repeat("x\n", 3) + "anna\nbob\ncarl\ndora\nfar,away\n" // a bad line
+	for _, c := range []struct {
+		edges, nodes string
+		header       string // yes, no or open
+	}{
+		{"anna,bob\n" + below, many, "no"},
+		{"anna,zoe\n" + below, many, "no"},
+		{"left,right\n" + below, many, "yes"},
+		{"left,right\n" + below, "id\nx\ny\n", "open"},
+		{"left,right\n" + below, "id\ncarl\ny\n", "yes"},
+		{"left,right\ncarl,dora\na,b\nc,d\n", "id\ncarl\ny\n", "open"},
+		{"user,item\n" + below, "name\nuser\nitem\ncarl\n", "no"}, // a usual name of a column
+	} {
+		fs := files{"e.csv": c.edges, "n.csv": c.nodes}.fs(t)
+		opt := source.Options{Edges: "e.csv", Nodes: "n.csv", Header: "auto", SkipBad: 1}
+		src, err := source.Open(t.Context(), fs, &opt)
+		got := "open"
+		if err == nil {
+			got = "no"
+			for _, n := range src.Info().Notes {
+				if strings.HasPrefix(n, "e.csv: the first line names the columns") {
+					got = "yes"
+				}
+			}
+		}
+		if got != c.header || err != nil && !strings.Contains(err.Error(), "say --header") {
+			t.Errorf("%q with nodes %q: header %s, want %s; %v", c.edges, c.nodes, got, c.header, err)
+		}
+		if err == nil && src.(skipCounter).SkippedLines() != 0 {
+			t.Error("a bad line of the nodes was counted before they are read")
+		}
+	}
+}
+
+type skipCounter interface{ SkippedLines() int64 }
