@@ -235,9 +235,12 @@ type arrowValues struct {
 func (a *arrowValues) close() error { return nil }
 
 func (a *arrowValues) take(c *cursor, n int) (err error) {
-	if c.list {
+	switch {
+	case c.form == others:
+		a.unread(c, n)
+	case c.list:
 		err = a.lists(c, int64(n))
-	} else {
+	default:
 		err = a.values(c, a.of, a.row, int64(n))
 	}
 	a.row += int64(n)
@@ -245,6 +248,14 @@ func (a *arrowValues) take(c *cursor, n int) (err error) {
 		return inBatch(a.batch, fmt.Errorf("column %q: %w", c.name, err))
 	}
 	return nil
+}
+
+// unread stands for n values of a type that is not read: a look at the first rows shows the type.
+func (a *arrowValues) unread(c *cursor, n int) {
+	for i := range n {
+		c.values = append(c.values, parquet.BooleanValue(true))
+		c.ends = append(c.ends, i+1)
+	}
 }
 
 // lists reads n rows of lists: their ends, and the elements of all.

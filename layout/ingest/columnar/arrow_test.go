@@ -220,6 +220,12 @@ func TestArrowTypes(t *testing.T) {
 		{arrow.FixedWidthTypes.Duration_ms, []any{"5ms"}, "is of type duration"},
 		{arrow.ListOf(arrow.ListOf(arrow.PrimitiveTypes.Int8)), []any{[]any{}},
 			"is of type lists of lists"},
+		{arrow.StructOf(arrow.Field{Name: "x", Type: arrow.PrimitiveTypes.Int8}), []any{`{"x":1}`},
+			"is of type struct"},
+		{arrow.MapOf(arrow.BinaryTypes.String, arrow.PrimitiveTypes.Int8), []any{nil},
+			"is of type map"},
+		{arrow.RunEndEncodedOf(arrow.PrimitiveTypes.Int32, arrow.PrimitiveTypes.Int8), []any{nil},
+			"is of type run-end encoded"},
 	} {
 		schema := arrow.NewSchema([]arrow.Field{{Name: "v", Type: c.typ, Nullable: true},
 			{Name: "row", Type: arrow.PrimitiveTypes.Int64}}, nil)
@@ -237,6 +243,7 @@ func TestArrowTypes(t *testing.T) {
 					continue // the writer keeps no growing dictionaries in files
 				}
 				data := writeArrow(t, stream, schema, batches)
+				headOf(t, data)
 				spec := text.Spec{Columns: []text.Column{{Field: 0, Kind: text.Text}}}
 				rows, err := read(t, data, spec, nil)
 				got := strings.TrimSuffix(strings.TrimPrefix(strings.Join(rows, "|"), "["), "] []")
@@ -250,6 +257,19 @@ func TestArrowTypes(t *testing.T) {
 				}
 			}
 		}
+	}
+}
+
+// headOf looks at the first rows of a file, which shows columns of all types.
+func headOf(t *testing.T, data []byte) {
+	t.Helper()
+	f, err := Open(memFile(t, "t.arrow", data), "t.arrow")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	if rows, err := f.Head(100); err != nil || len(rows) == 0 {
+		t.Errorf("the head has %d rows: %v", len(rows), err)
 	}
 }
 

@@ -11,9 +11,9 @@ import (
 // errSeen ends the reading of a table whose rest is not needed.
 var errSeen = errors.New("enough was seen")
 
-// Among tells which of some words stand in a column, in so many rows from the first on or some more,
-// and whether those are all rows. Bad lines are passed over: they are reported when the table is
-// read.
+// Among tells which of some words stand in a column, in so many rows from the first on or some
+// more, and whether those are all rows. Bad lines are passed over: they are reported when the table
+// is read.
 func (s *Opener) Among(ctx context.Context, t *Table, col int, words []string, rows int) (
 	known map[string]bool, all bool, err error) {
 	wanted := map[string]bool{}

@@ -112,8 +112,8 @@ func headerEvidence(rows [][]string) (evidence int) {
 	return evidence
 }
 
-// nodesEvidence is below 0 if a word of the first row is the id of a node, and above 0 if none is but
-// rows below have some: nearly all rows, or half of them where all nodes are known.
+// nodesEvidence is below 0 if a word of the first row is the id of a node, and above 0 if none is
+// but rows below have some: nearly all rows, or half of them where all nodes are known.
 func nodesEvidence(rows [][]string, h Hints) (int, error) {
 	known, all, err := h.Nodes(slices.Concat(rows...))
 	if err != nil {
