@@ -59,6 +59,8 @@ func arrowColumn(i int, f *ipc.Field) column {
 		if c.form = integers; !f.Signed {
 			c.form = unsigned
 		}
+	case ipc.Duration, ipc.Time:
+		c.form = integers
 	case ipc.Float:
 		if c.form = float32s; f.Bits == 64 {
 			c.form = float64s

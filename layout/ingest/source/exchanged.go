@@ -40,8 +40,8 @@ func (s *textGraph) nodesExchanged(err error) error {
 	return err
 }
 
-// edgesExchanged is err, about a column that a file of edges lacks; or, if the file of nodes has it,
-// that the two look exchanged.
+// edgesExchanged is err, about a column that a file of edges lacks; or, if the file of nodes has
+// it, that the two look exchanged.
 func (s *textGraph) edgesExchanged(t *table.Table, err error) error {
 	if s.nodesFile == "" {
 		return err

@@ -37,7 +37,8 @@ func TestHeaderByNodes(t *testing.T) {
 			}
 		}
 		if got != c.header || err != nil && !strings.Contains(err.Error(), "say --header") {
-			t.Errorf("%q with nodes %q: header %s, want %s; %v", c.edges, c.nodes, got, c.header, err)
+			t.Errorf("%q with nodes %q: header %s, want %s; %v", c.edges, c.nodes, got, c.header,
+				err)
 		}
 		if err == nil && src.(skipCounter).SkippedLines() != 0 {
 			t.Error("a bad line of the nodes was counted before they are read")
@@ -46,3 +47,33 @@ func TestHeaderByNodes(t *testing.T) {
 }
 
 type skipCounter interface{ SkippedLines() int64 }
+
+// TestFractionsAreNoEnds: where no flag and no name tells the ends of edges, a column with
+// fractions is none.
+func TestFractionsAreNoEnds(t *testing.T) {
+	for text, want := range map[string]string{
+		"sum,a,b\n0.5,1,2\n1,2,3\n": "edge 1 2",
+		"a,sum,b\n1,0.5,2\n2,,3\n":  "edge 1 2",
+		"a,b\n0.5,1\n1,2\n":         "edge 0.5 1", // there is no choice
+		"sum,a,b\n5,1,2\n1,2,3\n":   "edge 5 1",
+	} {
+		src, err := source.Open(t.Context(), files{"e.csv": text}.fs(t),
+			&source.Options{Sources: []string{"e.csv"}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		src.(interface{ ForceText() }).ForceText()
+		if got, err := dump(src); err != nil || !strings.HasPrefix(got, want+"\n") {
+			t.Errorf("%q: %q, %v, want %s", text, got, err, want)
+		}
+	}
+}
+
+// TestDividedTable: a table that is divided by directories of values is refused by name.
+func TestDividedTable(t *testing.T) {
+	fs := files{"t/kind=a/0.parquet": "", "t/kind=b/0.parquet": ""}.fs(t)
+	_, err := source.Open(t.Context(), fs, &source.Options{Sources: []string{"t"}})
+	if err == nil || !strings.Contains(err.Error(), `divided by its column "kind"`) {
+		t.Error(err)
+	}
+}

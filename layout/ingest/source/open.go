@@ -78,7 +78,7 @@ func resolve(fs vfs.FS, opt *Options) (dir string, files []string, err error) {
 		}
 	}
 	for _, s := range sources {
-		found, err := glob(fs, s)
+		found, err := table.Glob(fs, s)
 		if err != nil {
 			return "", nil, err
 		}
@@ -111,36 +111,6 @@ func resolve(fs vfs.FS, opt *Options) (dir string, files []string, err error) {
 		files = append(files, fs.PathJoin(dir, n))
 	}
 	return dir, files, nil
-}
-
-// glob expands a pattern whose last part has *, ? or [.
-func glob(fs vfs.FS, pattern string) ([]string, error) {
-	if !strings.ContainsAny(fs.PathBase(pattern), "*?[") {
-		return []string{pattern}, nil
-	}
-	if _, err := fs.Stat(pattern); err == nil {
-		return []string{pattern}, nil
-	}
-	dir := fs.PathDir(pattern)
-	names, err := fs.List(dir)
-	if err != nil {
-		return nil, badinput.Missing(dir, fmt.Errorf("ingest: list %s: %w", dir, err))
-	}
-	slices.Sort(names)
-	var found []string
-	for _, n := range names {
-		ok, err := path.Match(fs.PathBase(pattern), n)
-		if err != nil {
-			return nil, badinput.Usage("pattern %s: %w", pattern, err)
-		}
-		if ok {
-			found = append(found, fs.PathJoin(dir, n))
-		}
-	}
-	if len(found) == 0 {
-		return nil, &badinput.Error{Where: pattern, What: "no file matches"}
-	}
-	return found, nil
 }
 
 // The endings of tables: text, which may be compressed, Parquet and Arrow.

@@ -83,7 +83,7 @@ func (s *textGraph) openNodeTable(file string) (*nodeTable, error) {
 	return n, nil
 }
 
-// openNodesOnce opens a table of nodes, or returns the one of --nodes if it was opened for the edges.
+// openNodesOnce opens a table of nodes, or returns that of --nodes if the edges needed it.
 func (s *textGraph) openNodesOnce(file string) (t *table.Table, err error) {
 	if file == s.nodesFile && s.nodeTable != nil {
 		return s.nodeTable, nil

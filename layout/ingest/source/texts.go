@@ -129,7 +129,7 @@ func (s *textGraph) assign(files []string) (edges []string, nodes string,
 		}
 	}
 	if s.opt.Edges != "" {
-		given, err := glob(s.fs, locate(s.fs, s.dir, s.opt.Edges))
+		given, err := table.Glob(s.fs, locate(s.fs, s.dir, s.opt.Edges))
 		if err != nil {
 			return nil, "", nil, err
 		}
@@ -212,16 +212,12 @@ func (s *textGraph) edgeColumns(t *edgeTable) (err error) {
 		t.time = -1
 	}
 	s.doubtTypes(t)
-	first := 0
-	if table.IsIndex(t.Names) {
-		first = 1
-		s.note("%s: the first column, which has no name, is an index, and not read", t.Path)
-	}
+	first, second := s.firstEnds(t)
 	if t.src < 0 && t.dst != first {
 		t.src = first
 	}
 	if t.dst < 0 && t.src == first {
-		t.dst = first + 1
+		t.dst = second
 	}
 	if t.src < 0 || t.dst < 0 || t.src == t.dst {
 		return &badinput.Error{Where: t.Path, What: "which columns are source and destination?",
@@ -237,6 +233,24 @@ func (s *textGraph) edgeColumns(t *edgeTable) (err error) {
 	}
 	s.tables.NoteUnused(t.Table, []int{t.src, t.dst, t.rel, t.weight, t.time})
 	return nil
+}
+
+// firstEnds are the first two columns that may be the ends of edges: an index is none, and neither
+// is a column with fractions, such as pandas writes before the names of groups.
+func (s *textGraph) firstEnds(t *edgeTable) (first, second int) {
+	var ends []int
+	for c := range t.Width {
+		if (c > 0 || !table.IsIndex(t.Names)) && !t.Fractions(c) {
+			ends = append(ends, c)
+		}
+	}
+	if table.IsIndex(t.Names) {
+		s.note("%s: the first column, which has no name, is an index, and not read", t.Path)
+	}
+	if len(ends) < 2 {
+		return 0, 1
+	}
+	return ends[0], ends[1]
 }
 
 // typesDoubted is how many types of edges in the first rows are more than a column is believed to
@@ -280,6 +294,11 @@ func (s *textGraph) finishEdges() error {
 			t.time >= 0 != (first.time >= 0) {
 			return &badinput.Error{Where: t.Path, Do: "edge files must have the same columns",
 				What: fmt.Sprintf("it and %s differ in having types, weights or times", first.Path)}
+		}
+		if t.relation == "" && t.Strange(first.Table) && t.Named(srcNames) < 0 {
+			return badinput.Wrong(t.Path, "give a table of nodes with --nodes, and edges of "+
+				"another kind with --edges NAME=FILE", "it has none of the columns of %s: %s",
+				first.Path, table.Few(t.Names))
 		}
 		s.guessIDs(t.Table, t.src, t.dst)
 		s.info.EdgesAbout += t.Lines

@@ -67,9 +67,14 @@ func Files(fs vfs.FS, file string) (files []string, err error) {
 var foreignName = regexp.MustCompile(
 	`\.(pt|pth|bin|dgl|pkl|pickle|mat|h5|hdf5|hdf|zip|7z|xz|tar)$`)
 
-// Foreign is an error if one of some files, none of which holds edges, is of such a format.
+// Foreign is an error if one of some files, none of which holds edges, is of such a format, or a
+// directory of a table that is divided by a column.
 func Foreign(fs vfs.FS, files []string) error {
 	for _, f := range files {
+		if column, _, divided := strings.Cut(fs.PathBase(f), "="); divided {
+			return badinput.Wrong(f, "write it without partition_cols: the column is only in the "+
+				"names of directories", "the table is divided by its column %q", column)
+		}
 		if foreignName.MatchString(fs.PathBase(f)) {
 			if _, _, err := Head(fs, f); err != nil {
 				return err

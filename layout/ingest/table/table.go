@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"path"
 	"slices"
 	"strconv"
@@ -264,6 +265,22 @@ func (t *Table) Column(flag, name string) (int, error) {
 		e.Do = fmt.Sprintf("there is no header; columns are numbered 0 to %d", t.Width-1)
 	}
 	return -1, e
+}
+
+// Fractions says whether the sampled values of a column are numbers, and one is no integer.
+func (t *Table) Fractions(col int) bool {
+	some := false
+	return t.All(col, func(f string) bool {
+		x, err := strconv.ParseFloat(f, 64)
+		some = some || x != math.Trunc(x)
+		return err == nil || f == ""
+	}) && some
+}
+
+// Strange says whether the table has columns of names of which the other has none.
+func (t *Table) Strange(other *Table) bool {
+	return t.Names != nil && other.Names != nil && !slices.ContainsFunc(t.Names,
+		func(n string) bool { return slices.Contains(other.Names, n) })
 }
 
 // Exchanged is an error if the table lacks a column that a flag names and another has; else err.

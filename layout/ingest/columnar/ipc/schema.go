@@ -56,7 +56,7 @@ func (t Type) String() string {
 type Field struct {
 	Name   string
 	Type   Type
-	Bits   int           // of integers, floats and dates
+	Bits   int           // of integers, floats and what is of time
 	Signed bool          // of integers
 	Unit   time.Duration // of dates and timestamps
 	// Size is the number of elements of a fixed-size list.
@@ -136,6 +136,12 @@ func (f *Field) setType(t table) {
 		f.Bits, f.Unit = 64, time.Millisecond
 		if t.short(0, 1) == 0 {
 			f.Bits, f.Unit = 32, 24*time.Hour
+		}
+	case Duration:
+		f.Bits = 64
+	case Time:
+		if f.Bits = t.word(1); t.field(1) == 0 {
+			f.Bits = 32
 		}
 	case Timestamp:
 		f.Bits, f.Unit = 64, time.Second
