@@ -14,6 +14,7 @@ func (s *parts) guessIDs(t *table.Table, columns ...int) {
 	for _, r := range t.Sample {
 		for _, col := range columns {
 			switch {
+			case r[col] == "": // an error when it is read, whatever the others are
 			case table.IsInteger(r[col]):
 				integers++
 			case odd == "":

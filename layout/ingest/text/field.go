@@ -12,6 +12,10 @@ func (s *Spec) Append(v *Values, c Column, f []byte, bad *Bad) bool {
 	switch c.Kind {
 	case ID:
 		id, ok := ParseID(f)
+		if !ok && len(f) == 0 {
+			bad.What, bad.Do = s.name(c.Field)+", an id, is empty", skipEmpty
+			return false
+		}
 		if !ok {
 			badID(f, bad)
 			return false
@@ -19,7 +23,7 @@ func (s *Spec) Append(v *Values, c Column, f []byte, bad *Bad) bool {
 		v.IDs = append(v.IDs, id)
 	case Key:
 		if len(f) == 0 {
-			bad.What = s.name(c.Field) + ", an id, is empty"
+			bad.What, bad.Do = s.name(c.Field)+", an id, is empty", skipEmpty
 			return false
 		}
 		v.Texts = append(v.Texts, f)
@@ -49,11 +53,12 @@ func (s *Spec) Append(v *Values, c Column, f []byte, bad *Bad) bool {
 	return true
 }
 
+// skipEmpty is what to do with a row that has no id.
+const skipEmpty = "leave the row out, or pass over such rows with --skip-bad and their number"
+
 // badID tells a wrong id from one that is merely no integer.
 func badID(f []byte, bad *Bad) {
 	switch {
-	case len(f) == 0:
-		bad.What = "an id is empty"
 	case f[0] == '-' && len(f) > 1 && isDigits(f[1:]):
 		bad.What, bad.Do = fmt.Sprintf("id %s is negative", quote(f)), "node ids begin at 0"
 	default:

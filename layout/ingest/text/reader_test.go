@@ -126,7 +126,7 @@ func TestBadRows(t *testing.T) {
 		{"007", `id "007" is not an integer`, ID, true},
 		{"+7", `id "+7" is not an integer`, ID, true},
 		{"18446744073709551616", "is not an integer", ID, true},
-		{"", "an id is empty", ID, false},
+		{"", "an id, is empty", ID, false},
 		{"", "an id, is empty", Key, false},
 		{"1.5", "is not an integer", Integer, false},
 		{"x", "is not a number", Float, false},
