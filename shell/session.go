@@ -16,6 +16,7 @@ import (
 	"gdb/blockdev"
 	"gdb/internal/codec"
 	"gdb/internal/mem"
+	"gdb/internal/program"
 	"gdb/kv"
 	"gdb/layout"
 	"gdb/shell/exec"
@@ -278,10 +279,11 @@ func (s *session) runItem(ctx context.Context, item string) error {
 
 // complaint is the message of an error: what it says stands out on a terminal.
 func (s *session) complaint(err error) string {
+	text := program.Plain(err.Error())
 	if !s.ErrColor {
-		return err.Error()
+		return text
 	}
-	what, where, more := strings.Cut(err.Error(), "\n")
+	what, where, more := strings.Cut(text, "\n")
 	if more {
 		where = "\n" + where
 	}

@@ -38,7 +38,7 @@ func TestTerminal(t *testing.T) {
 	got := regexp.MustCompile(`[0-9.]+ ms, |[0-9]+ blocks .0 cached., .*`).ReplaceAllString(
 		notes.String(), "")
 	want := `gdb> ...> 1 rows, 
-gdb> shell: DEGREES: kv: id "99": not found: ids are 0 to 9
+gdb> shell: DEGREES: id "99": not found: ids are 0 to 9
 syntax error at column 1: unknown statement "NEIGBORS"; did you mean NEIGHBORS?
   NEIGBORS 5;
   ^

@@ -234,8 +234,9 @@ func (a *app) versionCommand() *cobra.Command {
 func exactArgs(n int) cobra.PositionalArgs {
 	return func(cmd *cobra.Command, args []string) error {
 		if len(args) != n {
-			return usage(fmt.Errorf("%s takes %s, got %d: %s", cmd.CommandPath(),
-				plural(n, "argument"), len(args), cmd.UseLine()))
+			_, name, _ := strings.Cut(cmd.CommandPath(), " ")
+			return usage(fmt.Errorf("%s takes %s, got %d: %s", name, plural(n, "argument"),
+				len(args), cmd.UseLine()))
 		}
 		return nil
 	}

@@ -70,10 +70,10 @@ func (a *app) printError(err error) {
 	}
 	msg := strings.Join(strings.Fields(strings.ReplaceAll(err.Error(), "\n", "; ")), " ")
 	if !a.verbose {
-		msg = plain(msg, a.running)
+		msg = program.Plain(plain(msg, a.running))
 	}
 	line := program.Name + ": " + msg
-	if _, asJSON := a.err.(*progress.Notes); !asJSON && exitCode(err) == exitUsage {
+	if _, asJSON := a.err.(*progress.Notes); !asJSON && (a.errTTY || exitCode(err) == exitUsage) {
 		line = wrap.Line(line)
 	}
 	fmt.Fprintln(a.err, line)

@@ -10,6 +10,7 @@ import (
 
 	"gdb/blockdev"
 	"gdb/internal/mem"
+	"gdb/internal/wrap"
 	"gdb/kv"
 	"gdb/layout"
 
@@ -26,6 +27,15 @@ func (l *lines) printf(format string, args ...any) {
 	if l.err == nil {
 		_, l.err = fmt.Fprintf(l.w, format, args...)
 	}
+}
+
+// fieldIndent is where the text of a field begins.
+const fieldIndent = 12
+
+// field writes a name and what is said of it, in as many lines as that takes.
+func (l *lines) field(name, format string, args ...any) {
+	text := wrap.Indented(fmt.Sprintf(format, args...), fieldIndent)
+	l.printf("%-*s%s\n", fieldIndent, name, text[fieldIndent:])
 }
 
 func (a *app) infoCommand() *cobra.Command {
@@ -110,9 +120,11 @@ func (a *app) printIO(st *layout.Store, asJSON bool) (err error) {
 	if asJSON {
 		return a.printFields(info)
 	}
-	_, err = fmt.Fprintf(a.out, "backend      %s\nqueue depth  %d\nwhy          %s\n", info.Backend,
-		info.QueueDepth, info.Why)
-	return err
+	w := &lines{w: a.out}
+	w.field("backend", "%s", info.Backend)
+	w.field("queue depth", "%d", info.QueueDepth)
+	w.field("why", "%s", info.Why)
+	return w.err
 }
 
 func firstError(a, b error) error {

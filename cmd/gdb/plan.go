@@ -69,28 +69,28 @@ func (a *app) printTrainPlan(p *plan.Plan) error {
 		w.printf("epoch       not known: there is no room to sample batches\n")
 		return w.err
 	}
-	w.printf("batches     %s of about %s nodes and %s edges; %d sampled, %.0f%% of their nodes "+
-		"different\n", count(f.Batches), count(uint64(f.Nodes)), count(uint64(f.Edges)), f.Sampled,
+	w.field("batches", "%s of about %s nodes and %s edges; %d sampled, %.0f%% of their nodes "+
+		"different", count(f.Batches), count(uint64(f.Nodes)), count(uint64(f.Edges)), f.Sampled,
 		100*f.Unique)
 	w.printf("epoch       read %s (lists %s), hit %.1f%%\n", mem.FormatSize(f.Read),
 		mem.FormatSize(f.Lists), 100*f.Hit)
 	w.printf("time        sample %.1fs, gather %.1fs, compute %.1fs: epoch %.1fs, bound by %s\n",
 		f.Sample, f.Gather, f.Compute, f.Time, f.Binding)
 	if why := p.Why(); why != "" {
-		w.printf("chosen      %s\n", why)
+		w.field("chosen", "%s", why)
 	}
 	d := f.Device
-	w.printf("device      %.0f random reads/s of %s, in sequence %s/s, written %s/s\n",
+	w.field("device", "%.0f random reads/s of %s, in sequence %s/s, written %s/s",
 		d.RandomReads, mem.FormatSize(int64(d.RowBytes)), mem.FormatSize(int64(d.Sequential)),
 		mem.FormatSize(int64(1/d.Write.Seconds)))
-	w.printf("cores       %.1f, %.0f GFLOP/s, a row is copied in %.0f ns, found in a cache and "+
-		"copied in %.0f ns\n", d.Cores, d.GFLOPS, 1e9*d.Copy.CPU, 1e9*d.Hit.CPU)
+	w.field("cores", "%.1f, %.0f GFLOP/s, a row is copied in %.0f ns, found in a cache and "+
+		"copied in %.0f ns", d.Cores, d.GFLOPS, 1e9*d.Copy.CPU, 1e9*d.Hit.CPU)
 	if d.Unwritten != "" {
-		w.printf("note        writing could not be timed, and is taken to be as fast as reading: "+
-			"%s\n", d.Unwritten)
+		w.field("note", "writing could not be timed, and is taken to be as fast as reading: %s",
+			d.Unwritten)
 	}
 	if d.Kept != "" {
-		w.printf("note        the device's profile could not be kept: %s\n", d.Kept)
+		w.field("note", "the device's profile could not be kept: %s", d.Kept)
 	}
 	return w.err
 }

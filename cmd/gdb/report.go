@@ -30,7 +30,7 @@ matrix of the test split, what the engine did, the settings, and the data.`,
   gdb report cora.gdb --run r0002 --split val --out r0002.html`,
 		RunE: func(cmd *cobra.Command, args []string) (err error) {
 			if !strings.HasSuffix(out, ".html") {
-				return usage(errors.New("report: --out FILE.html is missing"))
+				return usage(wantFile("report", out, "FILE.html"))
 			}
 			if err := a.mayWrite(out, force); err != nil {
 				return err
@@ -62,6 +62,14 @@ matrix of the test split, what the engine did, the settings, and the data.`,
 	f.StringVar(&out, "out", "", "file to write")
 	f.BoolVar(&force, "force", false, "overwrite the file")
 	return cmd
+}
+
+// wantFile is the error of an --out that is missing, or of another kind.
+func wantFile(command, out, want string) error {
+	if out == "" {
+		return fmt.Errorf("%s: no --out %s: say where it goes", command, want)
+	}
+	return fmt.Errorf("%s: --out %s: want %s", command, out, want)
 }
 
 // hasSplit says whether there is a split of that name, of one column or of several.
@@ -159,7 +167,7 @@ func (a *app) writeReport(out string, d *report.Data) error {
 // plotRuns draws the scores of runs over their epochs.
 func (a *app) plotRuns(st *layout.Store, all []kv.RunMeta, out string) error {
 	if !strings.HasSuffix(out, ".svg") {
-		return usage(errors.New("runs plot: --out FILE.svg is missing"))
+		return usage(wantFile("runs plot", out, "FILE.svg"))
 	}
 	if len(all) == 0 {
 		return usage(errors.New("runs plot: the store has no runs"))

@@ -6,9 +6,11 @@ import (
 	"slices"
 	"strings"
 
+	"gdb/internal/mem"
 	"gdb/internal/program"
 	"gdb/kv"
 	"gdb/layout"
+	"gdb/sample"
 	"gdb/train/runs"
 
 	"github.com/spf13/cobra"
@@ -149,10 +151,30 @@ func settingsOf(c *runs.Settings) (out [][2]string) {
 	for i := range v.NumField() {
 		name, _, _ := strings.Cut(v.Type().Field(i).Tag.Get("json"), ",")
 		if name != "-" {
-			out = append(out, [2]string{name, fmt.Sprint(v.Field(i).Interface())})
+			out = append(out, [2]string{name, settingText(name, v.Field(i).Interface())})
 		}
 	}
 	return out
+}
+
+// settingText is a setting as its flag takes it.
+func settingText(name string, value any) string {
+	text := fmt.Sprint(value)
+	switch v := value.(type) {
+	case []int:
+		return sample.FormatFanout(v)
+	case int64:
+		switch {
+		case v == runs.NeighborAuto && name == "neighbor_cache", v == 0 && name == "feature_cache":
+			return "auto"
+		}
+		return mem.FormatSize(v)
+	case int:
+		if v == 0 && name == "superbatch" {
+			return "auto"
+		}
+	}
+	return text
 }
 
 // compareRuns prints the runs, and the settings that are not the same in all.

@@ -248,7 +248,7 @@ func (o *trainObserver) started(s *train.Started) {
 	c := &s.Config
 	fmt.Fprintf(o.app.err, "%s: %s %s, hidden %d, on %s nodes, %s by %s\n", what, c.Model,
 		sample.FormatFanout(c.Fanout), c.Hidden, count(s.Train), c.Loss, c.Metric)
-	until := fmt.Sprintf("%d epochs", c.Epochs)
+	until := plural(c.Epochs, "epoch")
 	if c.Patience > 0 {
 		until = fmt.Sprintf("until val is no better %d times, at most %d epochs", c.Patience,
 			c.Epochs)

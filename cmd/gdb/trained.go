@@ -3,6 +3,7 @@ package main
 import (
 	"errors"
 	"fmt"
+	"slices"
 
 	"gdb/internal/program"
 	"gdb/layout"
@@ -19,6 +20,11 @@ func (a *app) evalCommand() *cobra.Command {
 		Use: "eval STORE [--run NAME]", Short: "Evaluate a run on a split, exactly",
 		Args: exactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) (err error) {
+			for name, value := range map[string]string{"metric": c.Metric, "eval-mode": c.Mode} {
+				if known := runs.Choices(name); value != "" && !slices.Contains(known, value) {
+					return usage(fmt.Errorf("eval: --%s %q: want %s", name, value, oneOf(known)))
+				}
+			}
 			st, dev, err := a.openForRun(cmd, args[0], "auto")
 			if err != nil {
 				return fmt.Errorf("eval: %w", err)

@@ -55,7 +55,16 @@ func (t *Writer) line(line string) string {
 // line, such as paths, stay whole.
 func Line(line string) string { return strings.Join(broken(line), "\n") }
 
-func broken(line string) (out []string) {
+// Indented breaks a text into lines that begin in a column.
+func Indented(text string, column int) string {
+	indent := strings.Repeat(" ", column)
+	return strings.Join(brokenAt(indent+text, indent), "\n")
+}
+
+func broken(line string) []string { return brokenAt(line, "  ") }
+
+// brokenAt breaks a line; those that follow begin with an indent.
+func brokenAt(line, indent string) (out []string) {
 	if utf8.RuneCountInString(line) <= Columns {
 		return []string{line}
 	}
@@ -63,7 +72,7 @@ func broken(line string) (out []string) {
 	for _, word := range strings.SplitAfter(line, " ") {
 		end := now + strings.TrimSuffix(word, " ")
 		if !empty && utf8.RuneCountInString(end) > Columns {
-			out, now = append(out, strings.TrimRight(now, " ")), "  "
+			out, now = append(out, strings.TrimRight(now, " ")), indent
 		}
 		now, empty = now+word, false
 	}

@@ -36,11 +36,11 @@ var (
 	// ErrBusy says that another ingest writes this store now.
 	ErrBusy = errors.New("another ingest is writing this store: wait until it is done")
 	// ErrExists says that the store exists already.
-	ErrExists = errors.New("a store is here already")
+	ErrExists = errors.New("a store is here already: delete it, or choose another --out")
 	// ErrUsage says that options contradict each other or the source.
 	ErrUsage = badinput.ErrUsage
 	// ErrNotEmpty says that the directory holds something that is not of an ingest.
-	ErrNotEmpty = errors.New("the directory is not empty, and not a store")
+	ErrNotEmpty = errors.New("the directory is not empty, and not a store: choose another --out")
 	// ErrFile says that a file is where the store is to be.
 	ErrFile = errors.New("a file is here: --out names a directory that is not there yet")
 	// ErrChanged says that an ingest cannot be resumed, because options or sources are others.

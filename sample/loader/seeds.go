@@ -54,14 +54,21 @@ func setBytesMost(m *kv.Meta, name string) int64 {
 	return int64(min(2*count, bitmap*containers) + perContainer*(containers+1))
 }
 
+// splitAdvice says what to do about a split that is not there.
+func splitAdvice(s *layout.Store, base, name string) string {
+	if base != name {
+		return "take one that is there; without @ it is the default"
+	}
+	return fmt.Sprintf("%s split %s --split random=60/20/20 draws some, ingest takes files with "+
+		"--split %s=FILE", program.Name, s.Dir(), base)
+}
+
 func readSplit(ctx context.Context, s *layout.Store, base, name string,
 	budget *mem.Budget) (*roaring.Bitmap, error) {
 	set, err := s.Split(ctx, name)
 	if errors.Is(err, kv.ErrNotFound) {
-		return nil,
-			fmt.Errorf("loader: %w: %q (the store has %s): %s split STORE --split "+
-				"random=60/20/20 draws some, ingest takes files with --split %s=FILE", ErrNoSplit,
-				name, splitList(s.Meta()), program.Name, base)
+		return nil, fmt.Errorf("loader: %w: %q (the store has %s): %s", ErrNoSplit, name,
+			splitList(s.Meta()), splitAdvice(s, base, name))
 	}
 	if err != nil {
 		return nil, fmt.Errorf("loader: load split %s: %w", name, err)

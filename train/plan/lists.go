@@ -146,10 +146,10 @@ func (s *Costs) bestNeighbors(splits []*Split) string {
 	if best == nil {
 		return "none was tried"
 	}
-	what := fmt.Sprintf("with %s %.3gs an epoch", mem.FormatSize(best.NeighborCache),
-		best.Forecast.Time)
+	what := fmt.Sprintf("with %s %s an epoch", mem.FormatSize(best.NeighborCache),
+		seconds(best.Forecast.Time))
 	if best.Lists.Make > 0 {
-		what += fmt.Sprintf(", and %.2gs to make it", best.Lists.Make)
+		what += fmt.Sprintf(", and %s to make it", seconds(best.Lists.Make))
 	}
 	return what
 }

@@ -3,6 +3,7 @@ package plan
 import (
 	"fmt"
 	"strings"
+	"time"
 
 	"gdb/internal/mem"
 )
@@ -135,7 +136,7 @@ func (p *Plan) Why() string {
 		return ""
 	}
 	var b strings.Builder
-	fmt.Fprintf(&b, "%s: %.3gs an epoch", p.what(), p.Forecast.Time)
+	fmt.Fprintf(&b, "%s: %s an epoch", p.what(), seconds(p.Forecast.Time))
 	for i, r := range p.Rivals {
 		sep := ", "
 		if i == 0 {
@@ -145,12 +146,22 @@ func (p *Plan) Why() string {
 		if r.AtLeast {
 			least = "over "
 		}
-		fmt.Fprintf(&b, "%s%s: %s%.3gs", sep, r.What, least, r.Time)
+		fmt.Fprintf(&b, "%s%s: %s%s", sep, r.What, least, seconds(r.Time))
 	}
 	if l := p.Lists; l != nil && l.Why != "" {
 		fmt.Fprintf(&b, "; %s", l.Why)
 	}
 	return b.String()
+}
+
+// seconds are s seconds with three digits, in the unit that suits.
+func seconds(s float64) string {
+	d := time.Duration(s * float64(time.Second))
+	unit := time.Duration(1)
+	for d/unit >= 1000 {
+		unit *= 10
+	}
+	return d.Round(unit).String()
 }
 
 // what tells the plan from its rivals.
