@@ -61,7 +61,7 @@ func TestHelpFitsAScreen(t *testing.T) {
 		t.Errorf(".help has %d lines", len(lines))
 	}
 	for _, line := range lines {
-		if utf8.RuneCountInString(line) > 100 {
+		if utf8.RuneCountInString(line) > 80 {
 			t.Errorf("a wide line: %s", line)
 		}
 	}

@@ -17,6 +17,7 @@ import (
 	"gdb/internal/codec"
 	"gdb/internal/mem"
 	"gdb/internal/program"
+	"gdb/internal/wrap"
 	"gdb/kv"
 	"gdb/layout"
 	"gdb/shell/exec"
@@ -279,13 +280,15 @@ func (s *session) runItem(ctx context.Context, item string) error {
 
 // complaint is the message of an error: what it says stands out on a terminal.
 func (s *session) complaint(err error) string {
-	text := program.Plain(err.Error())
-	if !s.ErrColor {
-		return text
-	}
-	what, where, more := strings.Cut(text, "\n")
+	what, where, more := strings.Cut(program.Plain(err.Error()), "\n")
 	if more {
 		where = "\n" + where
+	}
+	if s.ErrTTY {
+		what = wrap.Line(what)
+	}
+	if !s.ErrColor {
+		return what + where
 	}
 	return words.Dressed(what, words.StyleRed) + where
 }

@@ -37,11 +37,11 @@ func (p *pipeline) features(ctx context.Context, m *nodeMap, i int) (*featuresRe
 			p.keepFiles(out.Files...)
 			out.Counts = f.counts.Are()
 			if !out.Counts && f.ranges.Wide() {
-				p.note("features %s: columns have very different ranges, from which models learn "+
-					"little: --normalize auto or zscore scales them", info.Name)
+				p.note("%s: columns have very different ranges, from which models learn little: "+
+					"--normalize auto or zscore scales them", featuresOf(info.Name))
 			}
 			if f.missing > 0 {
-				p.note("features %s: %d nodes have no row, and get zeros", info.Name, f.missing)
+				p.note("%s: %d nodes have no row, and get zeros", featuresOf(info.Name), f.missing)
 			}
 			return err
 		})
@@ -81,7 +81,7 @@ func (f *featureWriter) prepare(ctx context.Context) error {
 		}
 		f.scale.Finish()
 		if chosen := f.scale.Chosen(); chosen != "" {
-			f.p.note("features %s: --normalize auto is %s", f.info.Name, chosen)
+			f.p.note("%s: --normalize auto is %s", featuresOf(f.info.Name), chosen)
 		}
 	}
 	if !f.m.mode.joinsRows() {
@@ -257,4 +257,12 @@ func (f *featureWriter) errMissing(ctx context.Context, node uint32) error {
 		What: fmt.Sprintf("node %s has no row", f.m.external(ctx, node)),
 		Do: fmt.Sprintf("each of the %d nodes needs one; --missing-nodes zero gives zeros to "+
 			"those without", f.m.nodes)}
+}
+
+// featuresOf names features in notes.
+func featuresOf(name string) string {
+	if name == "features" {
+		return name
+	}
+	return "features " + name
 }
