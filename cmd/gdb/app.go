@@ -80,6 +80,9 @@ func run(ctx context.Context, args []string, s streams) int {
 		a.err = progress.NewNotes(a.err)
 	}
 	root := a.rootCommand()
+	if len(args) > 0 && strings.HasPrefix(args[0], cobra.ShellCompRequestCmd) {
+		a.complete(root) // cobra keeps what is registered as long as the process lives
+	}
 	root.SetArgs(args)
 	root.SetIn(s.in)
 	root.SetOut(s.out)
@@ -125,7 +128,6 @@ func (a *app) rootCommand() *cobra.Command {
 	root.AddCommand(helpTopics()...)
 	root.SetUsageTemplate(usageTemplate(root))
 	addHelp(root)
-	a.complete(root)
 	callByName(root)
 	return root
 }

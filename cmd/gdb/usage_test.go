@@ -23,7 +23,9 @@ func said(args ...string) (code int, out, errs string) {
 
 // eachCommand calls do for all commands and topics.
 func eachCommand(do func(c *cobra.Command, path []string)) {
-	root := (&app{}).rootCommand()
+	a := &app{}
+	root := a.rootCommand()
+	a.complete(root)
 	walk(root, func(c *cobra.Command) { do(c, strings.Fields(c.CommandPath())[1:]) })
 }
 
