@@ -2,6 +2,7 @@ package train
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -263,11 +264,18 @@ func (t *trainer) testBest(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("test: %w", err)
 	}
-	v, err := c.Metric(t.cfg.Metric)
+	r, err := newEvalResult(c, t.in.Meta.Labels.Classes, t.cfg.Metric)
 	if err != nil {
 		return fmt.Errorf("test: %w", err)
 	}
-	t.pos.Test = &v
+	r.Run, r.Split, r.Epoch = t.dir.Name(), "test", t.pos.BestEpoch
+	if r.ClassMetrics != nil && len(r.Classes) > task.ConfusionMost {
+		r.Classes = nil
+	}
+	if t.tested, err = json.Marshal(r); err != nil {
+		return fmt.Errorf("test: encode the evaluation: %w", err)
+	}
+	t.pos.Test = &r.Value
 	if c, ok := c.(*task.ClassTally); ok {
 		t.oneSided = c.OneSided(t.in.Meta.Labels.Classes)
 	}

@@ -55,6 +55,7 @@ type trainer struct {
 	note    string // for the user: of the checkpoint
 	valNote string // of validation nodes that are taken from train
 	created time.Time
+	tested  json.RawMessage // the evaluation of the best weights on the test split; nil for none
 	// oneSided says that the best weights hardly tell classes apart; "" if they do.
 	oneSided string
 
@@ -193,6 +194,11 @@ func (t *trainer) loadRun(store *layout.Store) error {
 	if err != nil {
 		return err
 	}
+	file, err := runs.Open(store, name).ReadFile()
+	if err != nil {
+		return err
+	}
+	t.tested = file.Test
 	version := t.cfg.Version
 	if t.cfg.Model == "" { // nothing but the name was given
 		t.cfg = old
@@ -374,7 +380,7 @@ func (t *trainer) writeRun() error {
 	}
 	f := runs.File{GDB: t.cfg.Version, Store: t.dir.UUID().String(), Created: t.created,
 		Config: t.cfg, Features: t.in.Meta.Features[0].Name, Dims: t.dims, Plan: t.plan.String(),
-		Planned: planned}
+		Planned: planned, Test: t.tested}
 	if t.totals.Epochs > 0 {
 		if f.Actual, err = json.Marshal(&t.totals); err != nil {
 			return fmt.Errorf("train: encode what epochs cost: %w", err)

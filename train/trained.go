@@ -2,6 +2,7 @@ package train
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -238,6 +239,31 @@ func (r *EvalResult) Names() (names []string) {
 		names = append(names, c.Class)
 	}
 	return names
+}
+
+// Tested is the evaluation on the test split that a finished run keeps; nil if it has none.
+func Tested(f *runs.File) (*EvalResult, error) {
+	if len(f.Test) == 0 {
+		return nil, nil
+	}
+	r := &EvalResult{}
+	if err := json.Unmarshal(f.Test, r); err != nil {
+		return nil, fmt.Errorf("train: the test in %s: %w", runs.FileName, err)
+	}
+	return r, nil
+}
+
+// Kept is that evaluation, if it is on the split, exact and whole, as Evaluate makes them; else
+// nil.
+func Kept(f *runs.File, split string) (*EvalResult, error) {
+	if split != "test" || f.Config.EvalMode == runs.EvalSampled {
+		return nil, nil
+	}
+	r, err := Tested(f)
+	if r == nil || r.ClassMetrics != nil && len(r.Classes) == 0 {
+		return nil, err
+	}
+	return r, nil
 }
 
 // newEvalResult computes the metrics of predictions.

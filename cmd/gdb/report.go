@@ -43,11 +43,11 @@ matrix of the test split, what the engine did, the settings, and the data.`,
 			if c.Run, err = a.chosen(cmd, st, c.Run); err != nil {
 				return err
 			}
-			d, err := a.reportData(cmd, st, args[0], c.Run)
+			d, err := a.reportData(cmd, st, args[0], c)
 			if err != nil {
 				return err
 			}
-			if hasSplit(st.Meta(), c.Split) {
+			if d.Test == nil && hasSplit(st.Meta(), c.Split) {
 				c.Limits = a.limits()
 				if d.Test, err = train.Evaluate(cmd.Context(), st, dev, c); err != nil {
 					return err
@@ -83,24 +83,27 @@ func hasSplit(m *kv.Meta, name string) bool {
 }
 
 // reportData reads what a run recorded.
-func (a *app) reportData(cmd *cobra.Command, st *layout.Store, dir, run string) (*report.Data,
-	error) {
+func (a *app) reportData(cmd *cobra.Command, st *layout.Store, dir string,
+	c train.EvalConfig) (*report.Data, error) {
 	meta, err := st.Catalog().Runs(cmd.Context())
 	if err != nil {
 		return nil, err
 	}
-	file, err := runs.Open(st, run).ReadFile()
+	file, err := runs.Open(st, c.Run).ReadFile()
 	if err != nil {
 		return nil, err
 	}
-	d := &report.Data{Store: dir, Run: run, Made: file.GDB, Data: storeFacts(st.Meta()),
+	d := &report.Data{Store: dir, Run: c.Run, Made: file.GDB, Data: storeFacts(st.Meta()),
 		Settings: settingsOf(&file.Config)}
 	for _, r := range meta {
-		if r.Name == run {
+		if r.Name == c.Run {
 			d.Status, d.Metric = r.Status, r.Metric
 		}
 	}
-	d.Epochs, err = epochsOf(st, run)
+	if d.Test, err = train.Kept(&file, c.Split); err != nil {
+		return nil, err
+	}
+	d.Epochs, err = epochsOf(st, c.Run)
 	for _, e := range d.Epochs {
 		if e.Best {
 			d.Best = e.Epoch

@@ -11,6 +11,8 @@ import (
 	"gdb/kv"
 	"gdb/layout"
 	"gdb/sample"
+	"gdb/train"
+	"gdb/train/report"
 	"gdb/train/runs"
 
 	"github.com/spf13/cobra"
@@ -132,7 +134,11 @@ func (a *app) showRun(st *layout.Store, r kv.RunMeta, asJSON bool) error {
 	}
 	if asJSON {
 		return a.printJSON(map[string]any{"run": r.Name, "status": r.Status, "config": file.Config,
-			"epochs": epochs})
+			"epochs": epochs, "test": file.Test})
+	}
+	tested, err := train.Tested(&file)
+	if err != nil {
+		return err
 	}
 	w := &lines{w: a.out}
 	w.printf("run %s, %s, made by %s\n", r.Name, r.Status, file.GDB)
@@ -141,6 +147,10 @@ func (a *app) showRun(st *layout.Store, r kv.RunMeta, asJSON bool) error {
 	}
 	for _, e := range epochs {
 		w.printf("%s\n", e)
+	}
+	if tested != nil && w.err == nil {
+		w.printf("\n")
+		return report.Text(a.out, tested)
 	}
 	return w.err
 }

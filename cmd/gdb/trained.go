@@ -8,6 +8,7 @@ import (
 	"gdb/internal/program"
 	"gdb/layout"
 	"gdb/train"
+	"gdb/train/report"
 	"gdb/train/runs"
 
 	"github.com/spf13/cobra"
@@ -41,7 +42,7 @@ func (a *app) evalCommand() *cobra.Command {
 			if asJSON {
 				return a.printJSON(res)
 			}
-			return a.printEval(res, st.Meta().Labels.Classes)
+			return report.Text(a.out, res)
 		},
 	}
 	f := cmd.Flags()
@@ -131,45 +132,6 @@ func (a *app) mayWrite(file string, force bool) error {
 		return fmt.Errorf("%s: there is no directory %s: make it first", file, dir)
 	}
 	return nil
-}
-
-// confusionShown is the most classes whose confusion fits a line.
-const confusionShown = 8
-
-// printEval prints an evaluation: the metrics, and for few classes how each is told.
-func (a *app) printEval(r *train.EvalResult, classes []string) error {
-	w := &lines{w: a.out}
-	w.printf("%s %s %s over %s nodes (run %s, weights of epoch %d)\n", r.Split, r.Metric,
-		runs.Figure(r.Value, 4), count(r.Nodes), r.Run, r.Epoch)
-	if n := r.NumberMetrics; n != nil {
-		w.printf("rmse %s, mae %s, r2 %.4f\n", runs.Figure(n.RMSE, 4), runs.Figure(n.MAE, 4), n.R2)
-		return w.err
-	}
-	w.printf("accuracy %.4f, micro-F1 %.4f, macro-F1 %.4f\n", r.Accuracy, r.MicroF1, r.MacroF1)
-	if len(classes) > 40 || len(classes) < 2 {
-		return w.err
-	}
-	w.printf("\n%-20s %9s %9s %9s %9s\n", "class", "nodes", "precision", "recall", "F1")
-	for _, c := range r.Classes {
-		w.printf("%-20s %9s %9.3f %9.3f %9.3f\n", cut(c.Class, 20), count(c.Nodes), c.Precision,
-			c.Recall, c.F1)
-	}
-	if r.Confusion == nil || len(classes) > confusionShown {
-		return w.err
-	}
-	w.printf("\n%-15s", "true \\ predicted")
-	for _, c := range classes {
-		w.printf(" %7s", cut(c, 7))
-	}
-	w.printf("\n")
-	for k, row := range r.Confusion {
-		w.printf("%-16s", cut(classes[k], 16))
-		for _, n := range row {
-			w.printf(" %7d", n)
-		}
-		w.printf("\n")
-	}
-	return w.err
 }
 
 // cut shortens a name to so many characters.

@@ -34,6 +34,9 @@ type File struct {
 	// Planned is the plan in full, and Actual what epochs cost, once the run is done.
 	Planned json.RawMessage `json:"planned,omitempty"`
 	Actual  json.RawMessage `json:"actual,omitempty"`
+	// Test is the evaluation of the best weights on the test split, a train.EvalResult, once the
+	// run is done; its classes are left out if there are more than 100.
+	Test json.RawMessage `json:"test,omitempty"`
 	// Sum is the CRC32C of the file with eight zeros here, in hexadecimal. It comes last.
 	Sum string `json:"crc32c"`
 }

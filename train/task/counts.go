@@ -13,18 +13,18 @@ type Counts struct {
 	wrong  []uint64 // predicted, not true
 	missed []uint64 // true, not predicted
 	// pairs counts predictions by true class and predicted class, row by row: nil for multi-labels
-	// and for more than confusionMost classes.
+	// and for more than ConfusionMost classes.
 	pairs  []uint64
 	rocAUC float64 // computed from scores, only if it is the metric of the run
 }
 
-// confusionMost is the most classes whose confusion is counted.
-const confusionMost = 100
+// ConfusionMost is the most classes whose confusion is counted.
+const ConfusionMost = 100
 
 func newCounts(classes int) *Counts {
 	c := &Counts{hit: make([]uint64, classes), wrong: make([]uint64, classes),
 		missed: make([]uint64, classes)}
-	if classes <= confusionMost {
+	if classes <= ConfusionMost {
 		c.pairs = make([]uint64, classes*classes)
 	}
 	return c
