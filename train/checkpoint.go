@@ -16,8 +16,8 @@ import (
 const (
 	// checkpointArraysMax bounds what a header can claim.
 	checkpointArraysMax = 16
-	// checkpointVectorsMax are the arrays that have a value for each parameter.
-	checkpointVectorsMax = 4
+	// checkpointVectorsMax are the arrays that have a value for each parameter, or fewer.
+	checkpointVectorsMax = 5
 	// positionBytesMax bounds the position: it takes some hundred bytes.
 	positionBytesMax = 64 << 10
 )
@@ -166,7 +166,7 @@ func readCheckpoint(r runs.Dir, params int) (p position, arrays []array, note st
 }
 
 // stateBytesMax is the most that a checkpoint of so many parameters takes: weights, the best ones,
-// and what the optimizer keeps, beside header and position.
+// and what the optimizer keeps, thresholds, beside header and position.
 func stateBytesMax(params int) int64 {
 	return codec.HeaderBytes + positionBytesMax + checkpointVectorsMax*4*int64(params)
 }

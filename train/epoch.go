@@ -139,16 +139,14 @@ func (t *trainer) finishEpoch(ctx context.Context) error {
 	rec.Unlabeled = uint64(len(t.train)) - sums.Rows
 	begun := time.Now()
 	if t.evaluates(epoch) {
-		c, err := t.evaluate(ctx, t.val)
-		if err != nil {
-			return fmt.Errorf("evaluate epoch %d: %w", epoch, err)
-		}
-		v, err := c.Metric(t.cfg.Metric)
+		v, chosen, err := t.validate(ctx)
 		if err != nil {
 			return fmt.Errorf("evaluate epoch %d on the validation nodes: %w", epoch, err)
 		}
 		rec.Val = &v
-		rec.Best = t.compare(v, epoch)
+		if rec.Best = t.compare(v, epoch); rec.Best {
+			t.thresholds = chosen
+		}
 	}
 	rec.Eval = time.Since(begun).Seconds()
 	t.pos.Epoch, t.pos.Batch, t.pos.Sums = t.pos.Epoch+1, 0, epochSums{}
@@ -260,11 +258,13 @@ func (t *trainer) testBest(ctx context.Context) error {
 	if t.test == nil {
 		return nil
 	}
-	c, err := t.evaluate(ctx, t.test)
+	t.setThresholds(t.thresholds)
+	c, err := t.evaluate(ctx, t.test, false)
+	t.setThresholds(nil)
 	if err != nil {
 		return fmt.Errorf("test: %w", err)
 	}
-	r, err := newEvalResult(c, t.in.Meta.Labels.Classes, t.cfg.Metric)
+	r, err := newEvalResult(c, t.cfg.Metric)
 	if err != nil {
 		return fmt.Errorf("test: %w", err)
 	}
@@ -282,8 +282,10 @@ func (t *trainer) testBest(ctx context.Context) error {
 	return nil
 }
 
-// evaluate predicts the nodes of a set and counts.
-func (t *trainer) evaluate(ctx context.Context, set *roaring.Bitmap) (c task.Tally, err error) {
+// evaluate predicts the nodes of a set and counts; choose has thresholds counted for, if there can
+// be any.
+func (t *trainer) evaluate(ctx context.Context, set *roaring.Bitmap, choose bool) (c task.Tally,
+	err error) {
 	release, err := t.in.UseGraph(ctx)
 	if err != nil {
 		return nil, err
@@ -291,6 +293,6 @@ func (t *trainer) evaluate(ctx context.Context, set *roaring.Bitmap) (c task.Tal
 	defer func() { err = errors.Join(err, release()) }()
 	e := &evaluator{in: t.in, be: t.be, model: t.model, cfg: &t.cfg, batches: batchesOf(&t.cfg,
 		t.dims, t.plan),
-		dir: "runs/" + t.dir.Name() + "/" + hiddenDir}
+		dir: "runs/" + t.dir.Name() + "/" + hiddenDir, choose: choose}
 	return e.counts(ctx, set)
 }

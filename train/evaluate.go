@@ -23,11 +23,12 @@ const sampledEpoch = math.MaxUint64
 
 // evaluator predicts labeled nodes and counts how often it is right.
 type evaluator struct {
-	in    *inputs
-	be    backend.Backend
-	model *model.Model
-	cfg   *Config
-	dir   string // for hidden states, relative to the store
+	in     *inputs
+	be     backend.Backend
+	model  *model.Model
+	cfg    *Config
+	dir    string // for hidden states, relative to the store
+	choose bool   // thresholds of labels, where a node can have several
 	// batches are those of sampled evaluation.
 	batches loader.Config
 }
@@ -35,8 +36,7 @@ type evaluator struct {
 // counts predicts the nodes of a set.
 func (e *evaluator) counts(ctx context.Context, set *roaring.Bitmap) (t task.Tally, err error) {
 	if e.cfg.Metric != task.ROCAUC {
-		t = e.in.task.NewTally(e.in.Labels, nil)
-		return t, e.predict(ctx, set, t)
+		return e.predicted(ctx, set, nil)
 	}
 	store := e.in.Store
 	if err := e.in.claim(); err != nil {
@@ -48,11 +48,25 @@ func (e *evaluator) counts(ctx context.Context, set *roaring.Bitmap) (t task.Tal
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, scores.Close()) }()
-	t = e.in.task.NewTally(e.in.Labels, scores)
-	if err := e.predict(ctx, set, t); err != nil {
+	if t, err = e.predicted(ctx, set, scores); err != nil {
 		return nil, err
 	}
 	return t, t.Finish(ctx)
+}
+
+// predicted is the tally of the predictions of a set.
+func (e *evaluator) predicted(ctx context.Context, set *roaring.Bitmap,
+	scores *task.Scores) (task.Tally, error) {
+	t := e.in.task.NewTally(e.in.Labels, scores)
+	if c, ok := t.(*task.ClassTally); ok && e.choose {
+		room := task.ThresholdBytes(e.in.task.Outputs())
+		if err := e.in.Budget.Reserve("thresholds of labels", room); err != nil {
+			return nil, err
+		}
+		defer e.in.Budget.Release(room)
+		c.WillChoose()
+	}
+	return t, e.predict(ctx, set, t)
 }
 
 // predict adds the predictions of a set to a tally.

@@ -46,6 +46,9 @@ func (t *trainer) facts() plan.Facts {
 	f.InPlaceResident = c.InPlaceResident(t.dims)
 	f.Evaluates, f.EvalSampled = true, c.EvalMode == runs.EvalSampled
 	f.EvalHeap, f.EvalBeside = exact.HeapBytes, scoreBytes(c)
+	if t.in.Labels.Multi() {
+		f.EvalBeside += task.ThresholdBytes(t.task.Outputs())
+	}
 	if f.EvalSampled {
 		f.EvalArenas = exact.Bytes
 		f.EvalBeside += mem.HeapCost(evalListBytes(t.evalMost))

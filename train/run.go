@@ -48,14 +48,16 @@ type trainer struct {
 	val, test *roaring.Bitmap // test is nil if the store has none
 	evalMost  int64           // nodes of the larger
 
-	pos     position
-	best    []float32 // the weights of the best evaluation
-	saved   time.Time // of the last checkpoint
-	resumed bool
-	note    string // for the user: of the checkpoint
-	valNote string // of validation nodes that are taken from train
-	created time.Time
-	tested  json.RawMessage // the evaluation of the best weights on the test split; nil for none
+	pos  position
+	best []float32 // the weights of the best evaluation
+	// thresholds of labels that were chosen in it, of which a node can have several; else nil.
+	thresholds []float32
+	saved      time.Time // of the last checkpoint
+	resumed    bool
+	note       string // for the user: of the checkpoint
+	valNote    string // of validation nodes that are taken from train
+	created    time.Time
+	tested     json.RawMessage // the evaluation of the best weights on the test split; nil for none
 	// oneSided says that the best weights hardly tell classes apart; "" if they do.
 	oneSided string
 
@@ -418,6 +420,9 @@ func (t *trainer) load() error {
 	if p.HasBest {
 		t.best, err = find(arrays, "best weights", t.model.Params().Total)
 	}
+	if err == nil {
+		t.thresholds, err = thresholdsOf(t.task, arrays)
+	}
 	return err
 }
 
@@ -435,6 +440,9 @@ func (t *trainer) checkpoint() error {
 	}
 	if t.pos.HasBest { // a copy: a vfs.File may change what is written to it
 		arrays = append(arrays, array{"best weights", slices.Clone(t.best)})
+	}
+	if t.thresholds != nil {
+		arrays = append(arrays, array{thresholdsName, slices.Clone(t.thresholds)})
 	}
 	t.saved = time.Now()
 	return writeCheckpoint(t.dir, t.pos, arrays)

@@ -144,7 +144,7 @@ func (t *trained) openModel(dims []int) (err error) {
 		}
 		n.Scale = *pos.Scale
 	}
-	return nil
+	return useThresholds(t.in.task, arrays)
 }
 
 // openIDs opens the dictionary, whose index is in memory.
@@ -267,12 +267,12 @@ func Kept(f *runs.File, split string) (*EvalResult, error) {
 }
 
 // newEvalResult computes the metrics of predictions.
-func newEvalResult(t task.Tally, classes []string, metric string) (*EvalResult, error) {
+func newEvalResult(t task.Tally, metric string) (*EvalResult, error) {
 	r := &EvalResult{Metric: metric, Nodes: t.Labeled()}
 	var err error
 	switch t := t.(type) {
 	case *task.ClassTally:
-		r.ClassMetrics, err = t.Metrics(classes)
+		r.ClassMetrics, err = t.Metrics()
 	case *task.NumberTally:
 		r.NumberMetrics, err = t.Metrics()
 	}
@@ -309,7 +309,7 @@ func Evaluate(ctx context.Context, store *layout.Store, dev blockdev.Device,
 	if err != nil {
 		return nil, fmt.Errorf("train: evaluate run %s: %w", c.Run, err)
 	}
-	if res, err = newEvalResult(n, store.Meta().Labels.Classes, t.cfg.Metric); err != nil {
+	if res, err = newEvalResult(n, t.cfg.Metric); err != nil {
 		return nil, fmt.Errorf("train: evaluate run %s on %s: %w", c.Run, c.Split, err)
 	}
 	res.Run, res.Split, res.Epoch = c.Run, c.Split, t.pos.BestEpoch

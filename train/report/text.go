@@ -41,11 +41,19 @@ func classText(b *strings.Builder, r *train.EvalResult) {
 	if len(r.Classes) > classesShown || len(r.Classes) < 2 {
 		return
 	}
-	fmt.Fprintf(b, "\n%-20s %9s %9s %9s %9s\n", "class", "nodes", "precision", "recall", "F1")
-	for _, c := range r.Classes {
-		fmt.Fprintf(b, "%-20s %9s %9.3f %9.3f %9.3f\n", cut(c.Class, 20), count(c.Nodes),
-			c.Precision, c.Recall, c.F1)
+	fmt.Fprintf(b, "\n%-20s %9s %9s %9s %9s", "class", "nodes", "precision", "recall", "F1")
+	multi := r.Classes[0].Threshold > 0
+	if multi {
+		fmt.Fprintf(b, " %9s", "threshold")
 	}
+	for _, c := range r.Classes {
+		fmt.Fprintf(b, "\n%-20s %9s %9.3f %9.3f %9.3f", cut(c.Class, 20), count(c.Nodes),
+			c.Precision, c.Recall, c.F1)
+		if multi {
+			fmt.Fprintf(b, " %9.3f", c.Threshold)
+		}
+	}
+	b.WriteByte('\n')
 	if r.Confusion == nil || len(r.Classes) > confusionShown {
 		return
 	}

@@ -17,6 +17,17 @@ type Classes struct {
 	Multi bool
 	// Weights of the classes in the loss, see Balanced; no values for none.
 	Weights backend.Tensor
+	// Thresholds are the logits above which a label of several is predicted; nil is 0 for all, a
+	// probability of one half.
+	Thresholds []float32
+}
+
+// thresholdAt is that of a label.
+func thresholdAt(thresholds []float32, label int) float32 {
+	if thresholds == nil {
+		return 0
+	}
+	return thresholds[label]
 }
 
 // WeightsBalanced names weights by which all classes count the same, and WeightsNone none.
@@ -124,14 +135,14 @@ func (c *Classes) Loss(be backend.Backend, grad, logits backend.Tensor,
 	}
 }
 
-// Label names the class of the largest logit, or all classes of positive ones.
+// Label names the class of the largest logit, or all classes of those over their thresholds.
 func (c *Classes) Label(logits []float32) string {
 	if !c.Multi {
 		return c.Names[argmax(logits)]
 	}
 	var names []string
 	for k, v := range logits {
-		if v > 0 {
+		if v > thresholdAt(c.Thresholds, k) {
 			names = append(names, c.Names[k])
 		}
 	}

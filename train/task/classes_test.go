@@ -20,8 +20,8 @@ func TestMetrics(t *testing.T) {
 		}
 	}
 	m := newCounts(3)
-	m.multi([]float32{1, -1, 2}, []float32{1, 0, 0})
-	m.multi([]float32{-1, -1, 3}, []float32{0, 0, 1})
+	m.multi([]float32{1, -1, 2}, []float32{1, 0, 0}, nil)
+	m.multi([]float32{-1, -1, 3}, []float32{0, 0, 1}, nil)
 	for name, want := range map[string]float64{Accuracy: 0.5, MicroF1: 4.0 / 5,
 		MacroF1: (1 + 2.0/3) / 2} {
 		if got, err := m.Metric(name); err != nil || math.Abs(got-want) > 1e-12 {
@@ -38,7 +38,7 @@ func TestMetrics(t *testing.T) {
 func TestMultiLabelsAreAboveOneHalf(t *testing.T) {
 	logits := []float32{0.25, -0.25, 0, float32(math.Log(3)), float32(-math.Log(3))}
 	c := newCounts(len(logits))
-	c.multi(logits, []float32{1, 1, 1, 1, 1})
+	c.multi(logits, []float32{1, 1, 1, 1, 1}, nil)
 	if !slices.Equal(c.hit, []uint64{1, 0, 0, 1, 0}) ||
 		!slices.Equal(c.missed, []uint64{0, 1, 1, 0, 1}) {
 		t.Errorf("hit %d, missed %d", c.hit, c.missed)

@@ -12,6 +12,7 @@ type ClassTally struct {
 	task   *Classes
 	labels *sample.Labels
 	scores *Scores // for roc-auc, else nil
+	choice *choice // of thresholds, else nil
 
 	// Of the nodes at hand.
 	classes []int32
@@ -44,7 +45,10 @@ func (t *ClassTally) Add(ctx context.Context, nodes []sample.NodeID, logits []fl
 		}
 		for i := range nodes {
 			row, truth := logits[i*n:(i+1)*n], t.bits[i*n:(i+1)*n]
-			t.multi(row, truth)
+			t.multi(row, truth, t.task.Thresholds)
+			if t.choice != nil {
+				t.choice.add(row, truth)
+			}
 			if t.scores != nil {
 				if err := t.scores.multi(row, truth); err != nil {
 					return err
@@ -67,4 +71,25 @@ func (t *ClassTally) Add(ctx context.Context, nodes []sample.NodeID, logits []fl
 		}
 	}
 	return nil
+}
+
+// Metrics computes all.
+func (t *ClassTally) Metrics() (*ClassMetrics, error) {
+	c := t.Counts
+	m := &ClassMetrics{Classes: c.Scores(t.task.Names), Confusion: c.Confusion()}
+	for k := range m.Classes {
+		if t.task.Multi {
+			m.Classes[k].Threshold = probabilityOf(thresholdAt(t.task.Thresholds, k))
+		}
+	}
+	var err error
+	for _, one := range []struct {
+		name string
+		to   *float64
+	}{{Accuracy, &m.Accuracy}, {MicroF1, &m.MicroF1}, {MacroF1, &m.MacroF1}} {
+		if *one.to, err = c.Metric(one.name); err != nil {
+			return nil, err
+		}
+	}
+	return m, nil
 }

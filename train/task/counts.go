@@ -51,6 +51,8 @@ type ClassScore struct {
 	Precision float64 `json:"precision"`
 	Recall    float64 `json:"recall"`
 	F1        float64 `json:"f1"`
+	// Threshold is the probability above which a label of several is predicted.
+	Threshold float64 `json:"threshold,omitempty"`
 }
 
 // Scores are those of each class.
@@ -81,21 +83,6 @@ type ClassMetrics struct {
 	// 100 classes.
 	Classes   []ClassScore `json:"classes"`
 	Confusion [][]uint64   `json:"confusion,omitempty"`
-}
-
-// Metrics computes all.
-func (c *Counts) Metrics(names []string) (*ClassMetrics, error) {
-	m := &ClassMetrics{Classes: c.Scores(names), Confusion: c.Confusion()}
-	var err error
-	for _, one := range []struct {
-		name string
-		to   *float64
-	}{{Accuracy, &m.Accuracy}, {MicroF1, &m.MicroF1}, {MacroF1, &m.MacroF1}} {
-		if *one.to, err = c.Metric(one.name); err != nil {
-			return nil, err
-		}
-	}
-	return m, nil
 }
 
 // OneSided is a sentence about predictions that are almost all of one class, though the nodes are
@@ -130,14 +117,14 @@ func (c *Counts) class(predicted, label int32) {
 	c.missed[label]++
 }
 
-// multi counts one node of multi-labels: a class is predicted if its logit is positive, which is a
-// probability over one half.
-func (c *Counts) multi(logits, truth []float32) {
+// multi counts one node of multi-labels: a class is predicted if its logit is over its threshold,
+// or without any over 0, which is a probability over one half.
+func (c *Counts) multi(logits, truth, thresholds []float32) {
 	c.Nodes++
 	c.pairs = nil
 	right := true
 	for k, t := range truth {
-		switch yes := logits[k] > 0; {
+		switch yes := logits[k] > thresholdAt(thresholds, k); {
 		case yes && t > 0:
 			c.hit[k]++
 		case yes:

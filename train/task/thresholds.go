@@ -1,0 +1,130 @@
+package task
+
+import (
+	"math"
+
+	"gdb/internal/mem"
+)
+
+// Thresholds of multi-labels are chosen from logits that are 1/thresholdsPerUnit apart, up to
+// thresholdSpan from 0, which is a probability of one half: 0.0003 to 0.9997.
+const (
+	thresholdsPerUnit = 16
+	thresholdSpan     = 8
+	thresholdCount    = 2*thresholdSpan*thresholdsPerUnit + 1
+	thresholdHalf     = thresholdCount / 2
+	// thresholdBins are what the thresholds cut logits into.
+	thresholdBins = thresholdCount + 1
+	// thresholdLabelsMost bounds the memory of counting: 8.5 MB. With more labels all thresholds
+	// are one half.
+	thresholdLabelsMost = 4096
+	// thresholdNodesLeast is how many nodes must have a label: with fewer the best threshold is
+	// chance.
+	thresholdNodesLeast = 3
+)
+
+// ThresholdBytes is the memory of choosing the thresholds of so many labels.
+func ThresholdBytes(labels int) int64 {
+	if labels > thresholdLabelsMost {
+		return 0
+	}
+	return mem.HeapCost(2 * 4 * thresholdBins * int64(labels))
+}
+
+// threshold is one of those to choose from, in ascending order.
+func threshold(j int) float32 {
+	return float32(j-thresholdHalf) / thresholdsPerUnit
+}
+
+// thresholdBin is how many of the thresholds a logit is above.
+func thresholdBin(logit float32) int {
+	k := int(max(0, min(thresholdCount, (logit+thresholdSpan)*thresholdsPerUnit)))
+	for k < thresholdCount && logit > threshold(k) {
+		k++
+	}
+	for k > 0 && !(logit > threshold(k-1)) {
+		k--
+	}
+	return k
+}
+
+// choice counts nodes by the bins of their logits, for each label, to choose thresholds by.
+type choice struct {
+	with, without []uint32 // (labels, thresholdBins): nodes that have the label, or have it not
+}
+
+func newChoice(labels int) *choice {
+	return &choice{with: make([]uint32, labels*thresholdBins),
+		without: make([]uint32, labels*thresholdBins)}
+}
+
+// add counts one node.
+func (c *choice) add(logits, truth []float32) {
+	for k, v := range logits {
+		at := k*thresholdBins + thresholdBin(v)
+		if truth[k] > 0 {
+			c.with[at]++
+		} else {
+			c.without[at]++
+		}
+	}
+}
+
+// outcomes are those of one label, all of whose nodes above a threshold are predicted.
+type outcomes struct{ hit, wrong, missed uint64 }
+
+// best is the threshold of a label with the highest F1, of equal ones that next to one half, and
+// the outcomes at it.
+func (c *choice) best(label int) (at int, o outcomes) {
+	with := c.with[label*thresholdBins : (label+1)*thresholdBins]
+	without := c.without[label*thresholdBins : (label+1)*thresholdBins]
+	total := uint64(0)
+	for _, n := range with {
+		total += uint64(n)
+	}
+	above, most := outcomes{missed: total}, -1.0
+	for j := thresholdCount - 1; j >= 0; j-- {
+		above.hit, above.missed = above.hit+uint64(with[j+1]), above.missed-uint64(with[j+1])
+		above.wrong += uint64(without[j+1])
+		f, _ := F1(above.hit, above.wrong, above.missed)
+		better := f > most || f == most && distance(j) < distance(at)
+		if total < thresholdNodesLeast {
+			better = j == thresholdHalf
+		}
+		if better {
+			at, o, most = j, above, f
+		}
+	}
+	return at, o
+}
+
+// distance is how far a threshold is from one half.
+func distance(j int) int { return max(j-thresholdHalf, thresholdHalf-j) }
+
+// WillChoose counts for Chosen from now on, if a node can have several labels, and they are not too
+// many.
+func (t *ClassTally) WillChoose() {
+	if t.task.Multi && t.task.Outputs() <= thresholdLabelsMost {
+		t.choice = newChoice(t.task.Outputs())
+	}
+}
+
+// Chooses says whether it counted for Chosen.
+func (t *ClassTally) Chooses() bool { return t.choice != nil }
+
+// Chosen are the thresholds of the labels, of logits, by which F1 of each is highest over the nodes
+// that were added. The tally's F1 are then those at these thresholds, and its accuracy means
+// nothing.
+func (t *ClassTally) Chosen() []float32 {
+	chosen := make([]float32, t.task.Outputs())
+	for k := range chosen {
+		at, o := t.choice.best(k)
+		chosen[k] = threshold(at)
+		t.hit[k], t.wrong[k], t.missed[k] = o.hit, o.wrong, o.missed
+	}
+	t.right = 0
+	return chosen
+}
+
+// probabilityOf is the sigmoid of a logit.
+func probabilityOf(logit float32) float64 { return 1 / (1 + math.Exp(-float64(logit))) }

@@ -1,0 +1,56 @@
+package train
+
+import (
+	"context"
+
+	"gdb/train/task"
+)
+
+// thresholdsName is the array of a checkpoint that has them, beside the best weights.
+const thresholdsName = "thresholds"
+
+// validate evaluates the validation nodes. Where a node can have several labels, it chooses the
+// thresholds of these, and the metric is that at them.
+func (t *trainer) validate(ctx context.Context) (v float64, chosen []float32, err error) {
+	c, err := t.evaluate(ctx, t.val, true)
+	if err != nil {
+		return 0, nil, err
+	}
+	if labels, ok := c.(*task.ClassTally); ok && labels.Chooses() && c.Labeled() > 0 {
+		chosen = labels.Chosen()
+		if t.cfg.Metric == task.Accuracy { // of nodes that are wholly right at the thresholds
+			t.setThresholds(chosen)
+			c, err = t.evaluate(ctx, t.val, false)
+			t.setThresholds(nil)
+		}
+	}
+	if err == nil {
+		v, err = c.Metric(t.cfg.Metric)
+	}
+	return v, chosen, err
+}
+
+// setThresholds has labels predicted above thresholds; nil is one half for all.
+func (t *trainer) setThresholds(all []float32) {
+	if c, ok := t.task.(*task.Classes); ok {
+		c.Thresholds = all
+	}
+}
+
+// thresholdsOf are those of a checkpoint; nil if it has none.
+func thresholdsOf(labels task.Task, arrays []array) ([]float32, error) {
+	for _, a := range arrays {
+		if a.name == thresholdsName {
+			return find(arrays, thresholdsName, labels.Outputs())
+		}
+	}
+	return nil, nil
+}
+
+// useThresholds has labels predicted above the thresholds of a checkpoint, if it has any.
+func useThresholds(labels task.Task, arrays []array) (err error) {
+	if c, ok := labels.(*task.Classes); ok {
+		c.Thresholds, err = thresholdsOf(labels, arrays)
+	}
+	return err
+}
