@@ -5,6 +5,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"math"
 	"sync"
 
 	"gdb/internal/mem"
@@ -31,6 +32,7 @@ type Labels struct {
 	multi   bool
 	numbers bool
 	classes int
+	values  []float32  // of the classes, if these are taken as numbers: see UseNumbers
 	all     *mem.Arena // all classes or numbers, if they fit
 	scratch sync.Pool  // *[]byte
 }
@@ -117,7 +119,10 @@ func (l *Labels) Classes() int { return l.classes }
 func (l *Labels) Multi() bool { return l.multi }
 
 // Numbers says whether labels are numbers to predict: Batch.Targets is set then.
-func (l *Labels) Numbers() bool { return l.numbers }
+func (l *Labels) Numbers() bool { return l.numbers || l.values != nil }
+
+// UseNumbers has labels that are classes be numbers from now on, one for each class.
+func (l *Labels) UseNumbers(values []float32) { l.values = values }
 
 // Close frees the memory; the rows are closed by their owner.
 func (l *Labels) Close() error {
@@ -133,7 +138,7 @@ func (l *Labels) Fill(ctx context.Context, b *Batch) error {
 	case l.multi:
 		b.Multi = sized(b.Multi, len(b.Seeds)*l.classes)
 		return l.Bits(ctx, b.Seeds, b.Multi)
-	case l.numbers:
+	case l.Numbers():
 		b.Targets = sized(b.Targets, len(b.Seeds))
 		return l.Values(ctx, b.Seeds, b.Targets)
 	}
@@ -159,12 +164,31 @@ func (l *Labels) Of(ctx context.Context, nodes []NodeID, out []int32) error {
 
 // Values writes the number of each node to out; NaN is none.
 func (l *Labels) Values(ctx context.Context, nodes []NodeID, out []float32) error {
+	if l.values != nil {
+		return l.classValues(ctx, nodes, out[:len(nodes)])
+	}
 	if l.all == nil {
 		return l.rows.GatherRaw(ctx, nodes, nil, mem.BytesOf(out[:len(nodes)]))
 	}
 	all := mem.View[float32](l.all.Bytes())
 	for i, v := range nodes {
 		out[i] = all[v]
+	}
+	return nil
+}
+
+// classValues writes the number of each node's class to out, whose memory has the classes first.
+func (l *Labels) classValues(ctx context.Context, nodes []NodeID, out []float32) error {
+	classes := mem.View[int32](mem.BytesOf(out))
+	if err := l.Of(ctx, nodes, classes); err != nil {
+		return err
+	}
+	for i, c := range classes {
+		if c < 0 {
+			out[i] = float32(math.NaN())
+			continue
+		}
+		out[i] = l.values[c]
 	}
 	return nil
 }

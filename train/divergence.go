@@ -28,6 +28,6 @@ func (d *divergence) add(loss float64) error {
 		return nil
 	}
 	return fmt.Errorf("the loss has grown for %d epochs, to %.4g from %.4g: the training "+
-		"diverges: lower --lr, or bring the features into one range (ingest with --normalize "+
-		"zscore)", d.grew, loss, d.least)
+		"diverges: lower --lr, give --clip 1, or bring the features into one range (ingest with "+
+		"--normalize zscore)", d.grew, loss, d.least)
 }

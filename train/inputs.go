@@ -35,6 +35,9 @@ func (in *inputs) openLabels(ctx context.Context, c *Config) error {
 	if err := in.OpenLabels(ctx); err != nil {
 		return err
 	}
+	if task.KindOf(in.Meta.Labels, c.Loss) == task.KindTarget && !in.Labels.Numbers() {
+		in.Labels.UseNumbers(task.ClassNumbers(in.Meta.Labels.Classes))
+	}
 	in.task = task.New(in.Meta.Labels, c.Loss)
 	return nil
 }

@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/csv"
 	"errors"
+	"maps"
 	"math"
 	"path/filepath"
 	"strconv"
@@ -275,6 +276,69 @@ func TestNumbersAndClasses(t *testing.T) {
 	}
 	if runs.Open(s, "t").Exists() {
 		t.Error("a run that could not begin was left behind")
+	}
+}
+
+// TestWholeNumbers: classes that all are numbers are numbers by a loss of these, and predict the
+// same as labels that were numbers from the start; else there is a note, and the loss is refused
+// where a name is none.
+func TestWholeNumbers(t *testing.T) {
+	g := plantedNumbers()
+	whole, class := g, map[float32]int32{}
+	whole.Targets = nil
+	for v, y := range g.Targets {
+		if y != y {
+			whole.Labels = append(whole.Labels, -1)
+			continue
+		}
+		y = float32(math.Round(float64(y)/100) * 100)
+		g.Targets[v] = y
+		k, known := class[y]
+		if !known {
+			k = int32(len(class))
+			class[y] = k
+			whole.Classes = append(whole.Classes, strconv.Itoa(int(y)))
+		}
+		whole.Labels = append(whole.Labels, k)
+	}
+	c := numbersConfig()
+	c.Loss, c.Epochs = "mse", 5
+	s, same := mustBuild(t, whole), mustBuild(t, g)
+	mustRun(t, s, c)
+	mustRun(t, same, c)
+	_, got := finalState(t, s, "t")
+	if _, want := finalState(t, same, "t"); !bytes.Equal(got, want) {
+		t.Error("the weights are others than those of labels that were numbers from the start")
+	}
+	if a, b := predictedNumbers(t, s), predictedNumbers(t, same); !maps.Equal(a, b) {
+		t.Error("the predictions are others")
+	}
+	c.Loss, c.Run, c.Epochs = "auto", "classes", 1
+	note := ""
+	_, err := Run(t.Context(), s, mustDevice(t), c, func(e Event) {
+		if e.Started != nil {
+			note = e.Started.Note
+		}
+	})
+	if err != nil || !strings.Contains(note, "--loss mse") {
+		t.Errorf("classes that are numbers: note %q, %v", note, err)
+	}
+	c.Loss, c.Run = "mse", "named"
+	_, err = Run(t.Context(), mustBuild(t, planted(false)), mustDevice(t), c, nil)
+	if err == nil || !strings.Contains(err.Error(), "mse is not for labels that are classes") {
+		t.Errorf("classes with names: %v", err)
+	}
+}
+
+// TestRegressionDiverges: what to change is told.
+func TestRegressionDiverges(t *testing.T) {
+	c := numbersConfig()
+	c.Optimizer, c.LR, c.Batch = "sgd", 1e38, 30
+	_, err := Run(t.Context(), mustBuild(t, plantedNumbers()), mustDevice(t), c, nil)
+	for _, want := range []string{"the loss is", "lower --lr", "--clip 1", "--loss huber"} {
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("error %v, want %q in it", err, want)
+		}
 	}
 }
 

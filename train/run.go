@@ -23,6 +23,7 @@ import (
 	"gdb/train/plan"
 	"gdb/train/probe"
 	"gdb/train/runs"
+	"gdb/train/task"
 
 	"github.com/RoaringBitmap/roaring/v2"
 )
@@ -147,6 +148,10 @@ func (t *trainer) run(ctx context.Context, store *layout.Store, dev blockdev.Dev
 // notes are those for the user when a run begins.
 func (t *trainer) notes() string {
 	var all []string
+	if !t.in.Labels.Numbers() && task.Measured(t.in.Meta.Labels) {
+		all = append(all, fmt.Sprintf("the labels are %d classes that are whole numbers: if they "+
+			"are numbers to predict, --loss mse", len(t.in.Meta.Labels.Classes)))
+	}
 	for _, note := range []string{t.note, t.valNote, t.in.Neighbors().Note} {
 		if note != "" {
 			all = append(all, note)

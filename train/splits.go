@@ -40,14 +40,15 @@ func checkTrainable(m *kv.Meta) error {
 // resolve replaces auto by what it means for the labels of a store.
 func resolve(c *Config, m *kv.Meta) error {
 	c.Resolve(m)
-	if c.Metric == task.Auto && m.Labels.Kind == task.KindClass && skewed(m.Labels.ClassCounts) {
+	kind := task.KindOf(m.Labels, c.Loss)
+	if c.Metric == task.Auto && kind == task.KindClass && skewed(m.Labels.ClassCounts) {
 		c.Metric = task.ROCAUC
 	}
-	if m.Labels.Kind == task.KindTarget && c.ClassWeights == task.WeightsBalanced {
+	if kind == task.KindTarget && c.ClassWeights == task.WeightsBalanced {
 		return errors.New("train: --class-weights is for classes, and the labels are numbers: " +
 			"leave it out")
 	}
-	if err := task.Fit(m.Labels.Kind, &c.Loss, &c.Metric); err != nil {
+	if err := task.Fit(kind, &c.Loss, &c.Metric); err != nil {
 		return fmt.Errorf("train: %w", err)
 	}
 	return nil

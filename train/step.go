@@ -95,8 +95,8 @@ func (s *stepper) losses() ([]backend.Loss, error) {
 	s.read = s.be.Losses(s.read[:0])
 	for _, o := range s.read {
 		if math.IsNaN(o.Mean) || math.IsInf(o.Mean, 0) {
-			return nil, fmt.Errorf("the loss is %g: the training diverged: lower --lr, or %s",
-				o.Mean, s.task.Remedy())
+			return nil, fmt.Errorf("the loss is %g: the training diverged: lower --lr, give "+
+				"--clip 1, or %s", o.Mean, s.task.Remedy())
 		}
 	}
 	return s.read, nil

@@ -3,7 +3,10 @@ package task
 import (
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
+
+	"gdb/kv"
 )
 
 // Names of the metrics: of classes, and of numbers.
@@ -68,6 +71,45 @@ func Fit(kind string, loss, metric *string) error {
 		return nil
 	}
 	return fmt.Errorf("the labels are of kind %q, which no task is for", kind)
+}
+
+// KindOf is what labels are trained as: classes that all are numbers are numbers by a loss of
+// these.
+func KindOf(l *kv.LabelsMeta, loss string) string {
+	if l.Kind == KindClass && (loss == LossMSE || loss == LossMAE || loss == LossHuber) &&
+		ClassNumbers(l.Classes) != nil {
+		return KindTarget
+	}
+	return l.Kind
+}
+
+// ClassNumbers are the numbers that names of classes spell; nil if some spell none.
+func ClassNumbers(names []string) []float32 {
+	values := make([]float32, len(names))
+	for i, name := range names {
+		v, err := strconv.ParseFloat(name, 32)
+		if err != nil || v-v != 0 {
+			return nil
+		}
+		values[i] = float32(v)
+	}
+	return values
+}
+
+const (
+	// measuredLeast is the least number of classes that may be measured numbers, and measuredSparse
+	// how many times as far as their number they reach then: numbers of classes follow one another.
+	measuredLeast, measuredSparse = 20, 4
+)
+
+// Measured says whether classes look like whole numbers that were measured, such as prices.
+func Measured(l *kv.LabelsMeta) bool {
+	if l.Kind != KindClass || len(l.Classes) < measuredLeast {
+		return false
+	}
+	values := ClassNumbers(l.Classes)
+	return values != nil && float64(slices.Max(values))-float64(slices.Min(values)) >
+		measuredSparse*float64(len(values))
 }
 
 // Auto as a loss or a metric is the default of the labels.

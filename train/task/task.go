@@ -57,7 +57,7 @@ type Tally interface {
 
 // New is the task that labels are for, with a loss that fits them.
 func New(l *kv.LabelsMeta, loss string) Task {
-	if l.Kind == KindTarget {
+	if KindOf(l, loss) == KindTarget {
 		return NewNumbers(loss)
 	}
 	return &Classes{Names: l.Classes, Multi: l.Kind == KindMulti}

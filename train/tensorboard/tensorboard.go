@@ -99,6 +99,9 @@ func (w *Writer) Epoch(e *runs.Epoch) error {
 	if e.Val != nil {
 		summary = appendScalar(summary, "metric/val", *e.Val)
 	}
+	if e.Rate > 0 {
+		summary = appendScalar(summary, "rate", e.Rate)
+	}
 	for _, s := range []struct {
 		name  string
 		value float64
