@@ -49,7 +49,8 @@ func (t *trainFlags) bind(f *pflag.FlagSet) {
 	f.Float64Var(&c.Clip, "clip", c.Clip,
 		"most that the norm of all gradients may be: scaled down to it; 0: any")
 	f.Float64Var(&c.WeightDecay, "weight-decay", c.WeightDecay, "weight decay")
-	f.Float64Var(&c.Dropout, "dropout", c.Dropout, "share of values dropped before each layer")
+	f.Var((*flagvalue.Dropout)(&c.Dropout), "dropout",
+		"share of values dropped before each layer; auto: 0.5 of classes, 0 of numbers")
 	f.StringVar(&c.Normalize, "normalize", c.Normalize,
 		"scale features as they are read: none, row (sum 1), or auto (row for counts)")
 	f.StringVar(&c.Optimizer, "optimizer", c.Optimizer, oneOf(runs.Choices("optimizer")))

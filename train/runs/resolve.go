@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"gdb/kv"
+	"gdb/train/task"
 )
 
 const (
@@ -14,13 +15,24 @@ const (
 	stepsPatient, evaluationsPatient = 30, 5
 )
 
-// Resolve replaces auto by what it means for a store: EpochsAuto by a number of epochs and of the
+// dropoutClasses is the Dropout of classes. Numbers have none: what is summed up changes its scale
+// by it.
+const dropoutClasses = 0.5
+
+// Resolve replaces auto by what it means for a store: Normalize and Dropout by features and labels,
+// EpochsAuto by a number of epochs and of the
 // Patience that ends them earlier, both by the steps that an epoch has.
 func (c *Settings) Resolve(m *kv.Meta) {
 	if c.Normalize == "auto" {
 		c.Normalize = "none"
 		if slices.Contains(m.Stats.CountFeatures, m.Features[0].Name) {
 			c.Normalize = NormalizeRow
+		}
+	}
+	if c.Dropout == DropoutAuto {
+		c.Dropout = dropoutClasses
+		if m.Labels != nil && task.KindOf(m.Labels, c.Loss) == task.KindTarget {
+			c.Dropout = 0
 		}
 	}
 	if c.Epochs != EpochsAuto {

@@ -31,3 +31,19 @@ func TestResolve(t *testing.T) {
 			s.Normalize)
 	}
 }
+
+// TestResolveDropout: classes have dropout, and numbers have none, if it is left to the labels.
+func TestResolveDropout(t *testing.T) {
+	for kind, want := range map[string]float64{"class": 0.5, "multi": 0.5, "target": 0} {
+		m := &kv.Meta{Features: []kv.RowsMeta{{Name: "x"}}, Labels: &kv.LabelsMeta{Kind: kind,
+			Classes: []string{"a"}}}
+		s := Default()
+		if s.Resolve(m); s.Dropout != want {
+			t.Errorf("labels of kind %s: dropout %g, want %g", kind, s.Dropout, want)
+		}
+		s.Dropout = 0.25
+		if s.Resolve(m); s.Dropout != 0.25 {
+			t.Errorf("labels of kind %s: dropout %g was given as 0.25", kind, s.Dropout)
+		}
+	}
+}

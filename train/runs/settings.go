@@ -52,7 +52,8 @@ type Settings struct {
 	// WeightDecay is added to the gradient as WeightDecay times the weights; adamw shrinks the
 	// weights by LR*WeightDecay instead.
 	WeightDecay float64 `json:"weight_decay"`
-	// Dropout is the share of values zeroed before each layer in training.
+	// Dropout is the share of values zeroed before each layer in training; DropoutAuto is what
+	// Resolve finds right for the labels.
 	Dropout float64 `json:"dropout"`
 	// Optimizer is adam, adamw, sgd or adagrad.
 	Optimizer string `json:"optimizer"`
@@ -120,6 +121,9 @@ const NeighborAuto = plan.NeighborAuto
 // EpochsAuto as Settings.Epochs trains until validation stops improving.
 const EpochsAuto = 0
 
+// DropoutAuto as Settings.Dropout is 0.5 where labels are classes, and none where they are numbers.
+const DropoutAuto = -1
+
 // NormalizeRow as Settings.Normalize has features divided by the sum of their row.
 const NormalizeRow = "row"
 
@@ -127,7 +131,7 @@ const NormalizeRow = "row"
 func Default() Settings {
 	return Settings{Model: "sage", Fanout: []int{10, 10}, Hidden: 256, Batch: 1000,
 		Epochs: EpochsAuto, LR: 0.005, LRSchedule: ScheduleConstant, WeightDecay: 0.0005,
-		Dropout:   0.5,
+		Dropout:   DropoutAuto,
 		Normalize: "auto", Optimizer: "adam", Loss: "auto", Metric: "auto", EvalEvery: 1,
 		ClassWeights: task.WeightsNone,
 		EvalMode:     "exact", Seed: 1, Cache: "auto", NeighborCache: NeighborAuto,
@@ -271,8 +275,8 @@ func (c *Settings) validateRates() error {
 		return fmt.Errorf("train: clip %g: give the most that the norm of the gradients may be, "+
 			"or 0 for any", c.Clip)
 	}
-	if !(c.Dropout >= 0 && c.Dropout < 1) {
-		return fmt.Errorf("train: dropout %g: give a number from 0 to below 1", c.Dropout)
+	if c.Dropout != DropoutAuto && !(c.Dropout >= 0 && c.Dropout < 1) {
+		return fmt.Errorf("train: dropout %g: give a number from 0 to below 1, or auto", c.Dropout)
 	}
 	return nil
 }

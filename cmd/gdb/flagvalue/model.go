@@ -66,3 +66,31 @@ func (r *Rate) Set(s string) error {
 
 // Type is shown in help.
 func (r *Rate) Type() string { return "float" }
+
+// Dropout is --dropout: auto or a share.
+type Dropout float64
+
+// String is the flag's value.
+func (d *Dropout) String() string {
+	if *d == runs.DropoutAuto {
+		return "auto"
+	}
+	return strconv.FormatFloat(float64(*d), 'g', -1, 64)
+}
+
+// Set parses auto or a share; settings check what it may be.
+func (d *Dropout) Set(text string) error {
+	if text == "auto" {
+		*d = runs.DropoutAuto
+		return nil
+	}
+	v, err := strconv.ParseFloat(text, 64)
+	if err != nil || v == runs.DropoutAuto {
+		return fmt.Errorf("%q: want auto, or a number from 0 to below 1", text)
+	}
+	*d = Dropout(v)
+	return nil
+}
+
+// Type names the value in help.
+func (d *Dropout) Type() string { return "auto|SHARE" }
