@@ -97,8 +97,8 @@ func (t *trainer) takeVal(why string) error {
 		kept = append(kept, v)
 	}
 	if t.train = kept; len(kept) == 0 {
-		return fmt.Errorf("train: %s, and too few nodes to train on to take some from: %s split %s "+
-			"--split random=60/20/20", why, program.Name, t.in.Store.Dir())
+		return fmt.Errorf("train: %s, and too few nodes to train on to take some from: %s split "+
+			"%s --split random=60/20/20", why, program.Name, t.in.Store.Dir())
 	}
 	t.valNote = fmt.Sprintf("%s: %d of the %d nodes to train on validate", why,
 		t.val.GetCardinality(), all)
