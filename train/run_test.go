@@ -289,19 +289,19 @@ func TestRefusals(t *testing.T) {
 
 func TestValidate(t *testing.T) {
 	cases := map[string]func(c *Config){
-		"unknown model \"mlp\"; known: sage": func(c *Config) { c.Model = "mlp" },
-		"no fanout":                          func(c *Config) { c.Fanout = nil },
-		"fanout 0":                           func(c *Config) { c.Fanout = []int{5, 0} },
-		"hidden 0":                           func(c *Config) { c.Hidden = 0 },
-		"batch 0":                            func(c *Config) { c.Batch = 0 },
-		"epochs -1":                          func(c *Config) { c.Epochs = -1 },
-		"lr 0":                               func(c *Config) { c.LR = 0 },
-		"dropout 1":                          func(c *Config) { c.Dropout = 1 },
-		"weight-decay -1":                    func(c *Config) { c.WeightDecay = -1 },
-		"unknown optimizer \"lion\"":         func(c *Config) { c.Optimizer = "lion" },
-		"unknown cache \"fifo\"":             func(c *Config) { c.Cache = "fifo" },
-		"run name \"a/b\"":                   func(c *Config) { c.Run = "a/b" },
-		"run name \"..\"":                    func(c *Config) { c.Run = ".." },
+		"unknown model \"lstm\"; known: sage": func(c *Config) { c.Model = "lstm" },
+		"no fanout":                           func(c *Config) { c.Fanout = nil },
+		"fanout 0":                            func(c *Config) { c.Fanout = []int{5, 0} },
+		"hidden 0":                            func(c *Config) { c.Hidden = 0 },
+		"batch 0":                             func(c *Config) { c.Batch = 0 },
+		"epochs -1":                           func(c *Config) { c.Epochs = -1 },
+		"lr 0":                                func(c *Config) { c.LR = 0 },
+		"dropout 1":                           func(c *Config) { c.Dropout = 1 },
+		"weight-decay -1":                     func(c *Config) { c.WeightDecay = -1 },
+		"unknown optimizer \"lion\"":          func(c *Config) { c.Optimizer = "lion" },
+		"unknown cache \"fifo\"":              func(c *Config) { c.Cache = "fifo" },
+		"run name \"a/b\"":                    func(c *Config) { c.Run = "a/b" },
+		"run name \"..\"":                     func(c *Config) { c.Run = ".." },
 	}
 	for want, change := range cases {
 		c := runs.Default()

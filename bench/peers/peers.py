@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Epochs of other systems on a directory of arrays, in the rows that `gdb bench train --json` prints.
 
-    peers.py DIR --systems memory,mmap,pyg,pyg-mmap [--memory 1GiB] [--model none|sage] [--fanout 10,10,10] ...
+    peers.py DIR --systems memory,mmap,pyg,pyg-mmap [--memory 1GiB] [--model none|sage|gcn|gat] [--fanout 10,10,10] ...
 
 memory    DGL: graph and features in memory, dgl.dataloading.DataLoader over NeighborSampler. Not bounded.
 mmap      arrays through memory maps advised for random access: GraphBolt samples from the mapped graph,
@@ -43,8 +43,9 @@ def arguments():
     p.add_argument("dir")
     p.add_argument("--systems", default="memory,mmap")
     p.add_argument("--memory", type=size, default=0)
-    p.add_argument("--model", choices=["none", "sage"], default="none")
+    p.add_argument("--model", choices=["none", "sage", "gcn", "gat"], default="none")
     p.add_argument("--fanout", default="10,10,10")
+    p.add_argument("--heads", type=int, default=4, help="of gat")
     p.add_argument("--hidden", type=int, default=256)
     p.add_argument("--dropout", type=float, default=0.5)
     p.add_argument("--batch", type=int, default=1000)
@@ -173,6 +174,7 @@ class Dgl:
     def __init__(self, a, fanout, load):
         import dgl
         import torch
+        self.dropout = a.dropout
         indptr, indices = load(a.dir + "/csc_indptr.npy"), load(a.dir + "/csc_indices.npy")
         graph = dgl.graph(("csc", (indptr, indices, torch.tensor([], dtype=torch.int64))))
         sampler = dgl.dataloading.NeighborSampler(fanout[::-1])  # DGL counts from the outermost hop
@@ -183,8 +185,14 @@ class Dgl:
         for inputs, seeds, blocks in self.loader:
             yield inputs, seeds, blocks, sum(b.num_edges() for b in blocks)
 
-    def layer(self, width, out):
+    def layer(self, model, width, out, heads):
+        """A layer. gcn and gat have self loops in gdb: DGL's users add them to the graph; without them DGL does less."""
         import dgl.nn
+        if model == "gcn":
+            return dgl.nn.GraphConv(width, out, norm="both", allow_zero_in_degree=True)
+        if model == "gat":
+            return dgl.nn.GATConv(width, out // heads if out % heads == 0 else out, heads, attn_drop=self.dropout,
+                                  allow_zero_in_degree=True)
         return dgl.nn.SAGEConv(width, out, "mean")
 
     def blocks(self, batch):
@@ -199,6 +207,7 @@ class GraphBolt(Dgl):
 
     def __init__(self, a, fanout, load):
         import dgl.graphbolt as gb
+        self.dropout = a.dropout
         graph = gb.fused_csc_sampling_graph(load(a.dir + "/csc_indptr.npy"), load(a.dir + "/csc_indices.npy"))
         items = gb.ItemSet(resident(a.dir + "/train_idx.npy"), names="seed_nodes")
         pipe = gb.ItemSampler(items, batch_size=a.batch, shuffle=True).sample_neighbor(graph, fanout[::-1])
@@ -235,8 +244,10 @@ class Pyg:
         for b in self.loader:
             yield b.n_id, b.n_id[:b.batch_size], b, b.adj_t.nnz()
 
-    def layer(self, width, out):
+    def layer(self, model, width, out, heads):
         from torch_geometric.nn import SAGEConv
+        if model != "sage":
+            sys.exit("PyG is measured with sage only")
         return SAGEConv(width, out, "mean")
 
     def blocks(self, batch):
@@ -282,8 +293,9 @@ class MappedRows:
         return x
 
 
-class Sage:
-    """The training step: SAGE-mean layers, ReLU, dropout, softmax cross-entropy, Adam."""
+class Step:
+    """The training step: layers, ReLU (ELU for gat), dropout, softmax cross-entropy, Adam. Heads of gat stand beside each
+    other, and are averaged in the last layer."""
 
     def __init__(self, a, fanout, sampler):
         import torch
@@ -291,13 +303,23 @@ class Sage:
         self.labels = resident(a.dir + "/labels.npy").to(torch.int64)
         dim = mapped(a.dir + "/features.npy").shape[1]
         widths = [dim] + [a.hidden] * (len(fanout) - 1) + [int(self.labels.max()) + 1]
-        self.layers = torch.nn.ModuleList(sampler.layer(i, o) for i, o in zip(widths, widths[1:]))
+        self.model, self.last = a.model, len(fanout) - 1
+        self.layers = torch.nn.ModuleList(self.layer(a, i, *w) for i, w in enumerate(zip(widths, widths[1:])))
         self.optimizer = torch.optim.Adam(self.layers.parameters(), lr=0.003)
+
+    def layer(self, a, i, width, out):
+        if self.model == "gat" and i == self.last:
+            import dgl.nn
+            return dgl.nn.GATConv(width, out, a.heads, attn_drop=a.dropout, allow_zero_in_degree=True)
+        return self.sampler.layer(self.model, width, out, a.heads)
 
     def step(self, batch, x, seeds):
         f = self.torch.nn.functional
+        activation = f.elu if self.model == "gat" else f.relu
         for i, (layer, block) in enumerate(zip(self.layers, self.sampler.blocks(batch))):
-            x = self.sampler.apply(layer, block, f.dropout(x if i == 0 else x.relu(), self.dropout))
+            x = self.sampler.apply(layer, block, f.dropout(x if i == 0 else activation(x), self.dropout))
+            if self.model == "gat":
+                x = x.mean(1) if i == self.last else x.flatten(1)
         self.optimizer.zero_grad(set_to_none=True)
         loss = f.cross_entropy(x, self.labels[seeds], ignore_index=-1)
         loss.backward()
@@ -361,7 +383,7 @@ def child(a):
     begun = time.perf_counter()
     sampler, rows = open_system(a, fanout)
     opened = time.perf_counter() - begun
-    model = Sage(a, fanout, sampler) if a.model == "sage" else None
+    model = Step(a, fanout, sampler) if a.model != "none" else None
     epochs = []
     for _ in range(a.epochs):
         before = counter("/proc/self/io", "read_bytes:")

@@ -2,6 +2,7 @@ package program
 
 import (
 	"math"
+	"time"
 
 	"gdb/internal/mem"
 	"gdb/internal/rng"
@@ -33,6 +34,10 @@ type Machine struct {
 	be     backend.Backend
 	params *Params
 	held   mem.Account // the lists of layers
+
+	// Times is told what each operation of a step took, if it is not nil: on a backend that
+	// computes at once.
+	Times func(p *Program, op int, took time.Duration)
 
 	p       *Program
 	in      Input
@@ -114,7 +119,7 @@ func (m *Machine) Forward(p *Program, in Input) (backend.Tensor, error) {
 		return backend.Tensor{}, err
 	}
 	for i := range p.forward {
-		m.run(&p.ops[i])
+		m.do(i)
 	}
 	return m.tensor(p.logits), m.be.Err()
 }
@@ -129,8 +134,19 @@ func (m *Machine) GradLogits() backend.Tensor { return m.tensor(m.p.seed) }
 // Backward computes the gradients of all parameters from that of the logits.
 func (m *Machine) Backward() {
 	for i := m.p.forward; i < len(m.p.ops); i++ {
-		m.run(&m.p.ops[i])
+		m.do(i)
 	}
+}
+
+// do does operation i, and measures it if that is wanted.
+func (m *Machine) do(i int) {
+	if m.Times == nil {
+		m.run(&m.p.ops[i])
+		return
+	}
+	begun := time.Now()
+	m.run(&m.p.ops[i])
+	m.Times(m.p, i, time.Since(begun))
 }
 
 // views makes the lists of all hops.

@@ -241,14 +241,14 @@ func (c *Settings) validateModel() error {
 	if _, err := model.Find(c.Model); err != nil {
 		return fmt.Errorf("train: %w", err)
 	}
+	if err := (sample.Config{Fanout: c.Fanout}).Validate(); err != nil {
+		return fmt.Errorf("train: %w", err)
+	}
 	if n := len(c.Widths); n > 0 && (n != len(c.Fanout)-1 || slices.Min(c.Widths) < 1) {
 		return fmt.Errorf("train: hidden %v: give one width, or one of each of the %d layers "+
 			"before the last (--fanout says how many there are)", c.Widths, len(c.Fanout)-1)
 	}
 	if err := c.Spec(c.Dims(1, 1)).Validate(); err != nil {
-		return fmt.Errorf("train: %w", err)
-	}
-	if err := (sample.Config{Fanout: c.Fanout}).Validate(); err != nil {
 		return fmt.Errorf("train: %w", err)
 	}
 	return nil
