@@ -2,10 +2,14 @@ package train
 
 import (
 	"context"
+	"fmt"
 
 	"gdb/blockdev"
 	"gdb/internal/mem"
 	"gdb/layout"
+	"gdb/layout/ingest/stats"
+	"gdb/layout/rowfile"
+	"gdb/sample"
 	"gdb/sample/loader"
 	"gdb/train/exact"
 	"gdb/train/plan"
@@ -28,6 +32,59 @@ func newInputs(store *layout.Store, dev blockdev.Device, c *Config) *inputs {
 	src.NormalizeRows = c.Normalize == runs.NormalizeRow
 	src.Degrees = c.Spec(c.Dims(store.Meta().Features[0].Dim, 1)).Degrees()
 	return &inputs{Source: src}
+}
+
+// scaleRows is how many rows the scale of columns is measured on.
+const scaleRows = 4096
+
+// openRows opens the features, and finds how their columns are scaled if the settings leave it to
+// them: by rows that lie evenly over all nodes. note says what was chosen, "" for nothing.
+func (in *inputs) openRows(ctx context.Context, c *Config) (note string, err error) {
+	if err := in.OpenRows(ctx); err != nil {
+		return "", err
+	}
+	if c.Normalize != "auto" && c.Normalize != runs.NormalizeColumns {
+		return "", nil
+	}
+	auto := c.Normalize == "auto"
+	if c.Scale == nil {
+		measured, err := in.measureColumns(ctx)
+		if err != nil {
+			return "", fmt.Errorf("train: measure the columns of the features: %w", err)
+		}
+		if c.Normalize = "none"; auto && !measured.Uneven() {
+			return "", nil
+		}
+		c.Normalize, c.Scale = runs.NormalizeColumns, &rowfile.Scale{}
+		c.Scale.Mean, c.Scale.Inverse = measured.Statistics()
+	}
+	in.Rows.ScaleColumns(c.Scale)
+	if auto {
+		note = "features have very different or large ranges: they are scaled to mean 0 and " +
+			"deviation 1 as they are read (--normalize none does not)"
+	}
+	return note, nil
+}
+
+// measureColumns measures columns on some rows.
+func (in *inputs) measureColumns(ctx context.Context) (*stats.Scaling, error) {
+	n := min(in.Meta.Nodes, scaleRows)
+	nodes := make([]sample.NodeID, n)
+	for i := range nodes {
+		nodes[i] = sample.NodeID(uint64(i) * in.Meta.Nodes / n)
+	}
+	dim := in.Rows.Meta().Dim
+	s, row := stats.NewScaling(runs.NormalizeColumns, dim), make([]float32, 64*dim)
+	for len(nodes) > 0 {
+		part := nodes[:min(64, len(nodes))]
+		if err := in.Rows.Gather(ctx, part, nil, row[:len(part)*dim]); err != nil {
+			return nil, err
+		}
+		s.Observe(row[:len(part)*dim])
+		nodes = nodes[len(part):]
+	}
+	s.Finish()
+	return s, nil
 }
 
 // openLabels opens the labels, and with them the task.

@@ -57,6 +57,7 @@ type trainer struct {
 	resumed    bool
 	note       string // for the user: of the checkpoint
 	valNote    string // of validation nodes that are taken from train
+	scaleNote  string // of how features are scaled
 	created    time.Time
 	tested     json.RawMessage // the evaluation of the best weights on the test split; nil for none
 	// oneSided says that the best weights hardly tell classes apart; "" if they do.
@@ -152,7 +153,7 @@ func (t *trainer) notes() string {
 		all = append(all, fmt.Sprintf("the labels are %d classes that are whole numbers: if they "+
 			"are numbers to predict, --loss mse", len(t.in.Meta.Labels.Classes)))
 	}
-	for _, note := range []string{t.note, t.valNote, t.in.Neighbors().Note} {
+	for _, note := range []string{t.note, t.valNote, t.scaleNote, t.in.Neighbors().Note} {
 		if note != "" {
 			all = append(all, note)
 		}
@@ -217,6 +218,9 @@ func (t *trainer) loadRun(store *layout.Store) error {
 	if err := resolve(&t.cfg, store.Meta()); err != nil {
 		return err
 	}
+	if t.cfg.Normalize == "auto" || t.cfg.Normalize == old.Normalize {
+		t.cfg.Normalize, t.cfg.Scale = old.Normalize, old.Scale
+	}
 	t.dir = runs.Open(store, name)
 	return t.cfg.SameResult(&old)
 }
@@ -232,13 +236,13 @@ func (t *trainer) plans(ctx context.Context, store *layout.Store, dev blockdev.D
 		return err
 	}
 	t.in.Budget.CollectHeap() // what loading took beyond what is kept
-	if err := t.in.OpenRows(ctx); err != nil {
+	var err error
+	if t.scaleNote, err = t.in.openRows(ctx, &t.cfg); err != nil {
 		return err
 	}
 	if err := t.in.openLabels(ctx, &t.cfg); err != nil {
 		return err
 	}
-	var err error
 	if t.stepper, err = newStepper(&t.cfg, t.in.Meta, t.in.task, t.in.Budget); err != nil {
 		return err
 	}

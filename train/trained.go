@@ -93,7 +93,7 @@ func (t *trained) open(ctx context.Context, store *layout.Store, dev blockdev.De
 			return err
 		}
 	}
-	if err := t.in.OpenRows(ctx); err != nil {
+	if _, err := t.in.openRows(ctx, &t.cfg); err != nil {
 		return err
 	}
 	if err := t.in.openLabels(ctx, &t.cfg); err != nil {

@@ -14,8 +14,8 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs"
 )
 
-// topics are the labels of papers in the files of docs/quickstart.md.
-var topics = []string{"theory", "learning", "genetics", "nets", "bayes", "rules", "cases"}
+// paperTopics are the labels of papers in the files of docs/quickstart.md.
+var paperTopics = []string{"theory", "learning", "genetics", "nets", "bayes", "rules", "cases"}
 
 // writePapers writes the files of docs/quickstart.md: Cora, under names.
 func writePapers(t *testing.T) {
@@ -59,7 +59,7 @@ func writePapers(t *testing.T) {
 		fmt.Fprintf(&papers, ",w%d", k)
 	}
 	for i, label := range labels {
-		fmt.Fprintf(&papers, "\npaper-%d,%s", i, topics[int(label)])
+		fmt.Fprintf(&papers, "\npaper-%d,%s", i, paperTopics[int(label)])
 		for _, w := range words[int64(i)*shape[1] : int64(i+1)*shape[1]] {
 			fmt.Fprintf(&papers, ",%g", w)
 		}

@@ -1,6 +1,10 @@
 package main
 
-import "github.com/spf13/cobra"
+import (
+	"gdb/cmd/gdb/topics"
+
+	"github.com/spf13/cobra"
+)
 
 // strategies are the values of --strategy; the first is the default.
 var strategies = []string{"exact"}
@@ -8,88 +12,9 @@ var strategies = []string{"exact"}
 // helpTopics are pages without a command: "gdb help exit-codes" and the like.
 func helpTopics() []*cobra.Command {
 	return []*cobra.Command{
-		{Use: "exit-codes", Short: "What the exit codes mean", Long: exitCodesHelp},
-		{Use: "environment", Short: "Environment variables", Long: environmentHelp},
-		{Use: "formats", Short: "Source formats that ingest reads", Long: formatsHelp},
-		{Use: "strategies", Short: "Training strategies", Long: strategiesHelp},
+		{Use: "exit-codes", Short: "What the exit codes mean", Long: topics.ExitCodes},
+		{Use: "environment", Short: "Environment variables", Long: topics.Environment},
+		{Use: "formats", Short: "Source formats that ingest reads", Long: topics.Formats},
+		{Use: "strategies", Short: "Training strategies", Long: topics.Strategies},
 	}
 }
-
-const exitCodesHelp = `Exit codes:
-
-    0  done
-    1  the work failed: the message says what, where, and what to do
-    2  wrong usage, or a syntax error in a statement
-    3  the store or a checkpoint is damaged; gdb check names the places
-  130  interrupted (Ctrl-C or SIGTERM), after cleaning up; the message says
-       how to go on`
-
-const environmentHelp = `Every flag can be given as a variable: --feature-cache is
-GDB_FEATURE_CACHE. A flag on the command line beats its variable, which beats
-the default. There is no configuration file.
-
-  GDB_MEMORY   bound of the process's memory (--memory)
-  GDB_THREADS  compute workers (--threads)
-  GDB_KERNEL   plain, avx2 or avx512: the kernels to use instead of the best
-               the CPU has
-  NO_COLOR     no color in output; so does TERM=dumb
-
-What gdb shell uses on a terminal:
-
-  XDG_STATE_HOME     where gdb/shell_history is kept (default: ~/.local/state)
-  GDB_PAGER, PAGER   shows long results (default: less -FRSX)
-  VISUAL, EDITOR     edits statements for .edit (default: vi)`
-
-const formatsHelp = `gdb ingest detects the format; --format NAME decides.
-
-  npy      a directory of arrays: edges.npy (E,2) or (2,E), edges_typed.npy
-           (E,3), or src.npy with dst.npy; features.npy (N,d) or
-           features_{indptr,indices,values,shape}.npy (CSR); labels.npy (-1 or
-           NaN: unlabeled) or labels_coo.npy; {train,val,test}_idx.npy or
-           *_mask.npy; splits.npy (splits,N) of 0 unused, 1 train, 2 val, 3
-           test
-  csv      CSV or TSV, plain, .gz, .bz2 or .zst, integer or string ids;
-           --edges and --nodes name the files, --src-col, --dst-col, --id-col,
-           --label-col and --feature-cols the columns; --features F.npy and
-           the like where ids are the row numbers of arrays; - is standard
-           input, of which a copy is kept beside the store until it is made
-  parquet  the same as csv from Parquet files, or directories of such files of
-           the same columns; a column of lists of numbers is a vector of
-           features, one of lists of words is labels
-  arrow    the same from Arrow files (.arrow, .ipc), Feather 2 (.feather) and
-           streams (.arrows)
-  snap     edge lists: '#' comments, ids separated by white space
-  ogb      a directory of the Open Graph Benchmark, csv or binary
-  triples  train.tsv, valid.tsv, test.tsv: head TAB relation TAB tail
-
-Files of PyTorch (.pt), DGL, pickles, MATLAB and HDF5 are not read: save
-what is in them with numpy, a line each, into a directory of arrays:
-  numpy.save("edges.npy", data.edge_index.numpy())
-  numpy.save("features.npy", data.x.numpy())
-
-What a directory of arrays holds, to the byte, and what is refused:
-docs/format/sources.md.`
-
-const strategiesHelp = `What --strategy of gdb train chooses:
-
-  exact  every batch is sampled from the whole graph, every byte is read as
-         stored (default)
-
-This version has no strategy that approximates.
-
-Caches of features, --cache; they change what is read, and nothing else:
-
-  auto    all rows if they fit, else the one of static, sieve and belady with
-          which an epoch is forecast to take least time (default); gdb plan
-          says which
-  static  the rows of the nodes that stand in most lists, loaded before the
-          first batch
-  lru     the rows asked for last
-  clock   about the same as lru, for 1 byte a row instead of 8
-  s3fifo  rows asked for once do not drive out others; 14 bytes a row
-  sieve   rows asked for again stay where they are, others are sifted out; 5
-          bytes a row
-  belady  the rows whose next use is nearest, known because batches are
-          sampled ahead (--superbatch), on disk: nothing reads fewer rows, see
-          docs/out-of-core.md
-  none    every row is read`

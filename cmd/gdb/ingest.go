@@ -264,8 +264,14 @@ func (a *app) printIngested(opt *ingest.Options, m *kv.Meta) error {
 		w.printf("the weights of duplicate edges were added up: --merge has other ways\n")
 	}
 	if len(m.Features) > 0 || m.Labels != nil || len(m.Splits) > 0 {
-		w.printf("%s, %d classes, %s\n", plural(len(m.Features), "feature file"), classCount(m),
-			plural(len(m.Splits), "split"))
+		said := []string{plural(len(m.Features), "feature file")}
+		if m.Labels != nil && m.Labels.Kind != "target" {
+			said = append(said, plural(classCount(m), "class"))
+		}
+		if len(m.Splits) > 0 {
+			said = append(said, plural(len(m.Splits), "split"))
+		}
+		w.printf("%s\n", strings.Join(said, ", "))
 	}
 	if w.err == nil {
 		for _, line := range directionNotes(m) {
@@ -278,6 +284,9 @@ func (a *app) printIngested(opt *ingest.Options, m *kv.Meta) error {
 func plural(n int, what string) string {
 	if n == 1 {
 		return "1 " + what
+	}
+	if strings.HasSuffix(what, "s") {
+		what += "e"
 	}
 	return fmt.Sprintf("%d %ss", n, what)
 }

@@ -89,7 +89,7 @@ func TestScreensFit(t *testing.T) {
 		{"runs my.gdb compare", 0, "patience"},
 		{"runs my.gdb show r0001", 0, "fanout             10,10"},
 		{"runs my.gdb show none", 2, "runs STORE lists"},
-		{"eval my.gdb --metric roc", 2, "macro-f1 or roc-auc"},
+		{"eval my.gdb --metric roc", 2, "rmse, mae or r2"},
 		{"report my.gdb --out r.pdf", 2, "want FILE.html"},
 		{"eval my.gdb --split test@9", 1, "without @ it is the default"},
 		{"ingest friends.csv --out my.gdb", 1, "choose another --out"},

@@ -52,7 +52,8 @@ func (t *trainFlags) bind(f *pflag.FlagSet) {
 	f.Var((*flagvalue.Dropout)(&c.Dropout), "dropout",
 		"share of values dropped before each layer; auto: 0.5 of classes, 0 of numbers")
 	f.StringVar(&c.Normalize, "normalize", c.Normalize,
-		"scale features as they are read: none, row (sum 1), or auto (row for counts)")
+		"scale features as they are read: none, row (sum 1), zscore (columns) or auto "+
+			"(row for counts, zscore for very different or large ranges)")
 	f.StringVar(&c.Optimizer, "optimizer", c.Optimizer, oneOf(runs.Choices("optimizer")))
 	f.StringVar(&c.Loss, "loss", c.Loss, oneOf(runs.Choices("loss")))
 	f.StringVar(&c.ClassWeights, "class-weights", c.ClassWeights,

@@ -52,6 +52,7 @@ var rooms = map[string][]string{
 		"cmd/gdb/terminal",
 		"cmd/gdb/flagvalue",
 		"cmd/gdb/complete",
+		"cmd/gdb/topics",
 		"cmd/gdb",
 	},
 	"bench": {

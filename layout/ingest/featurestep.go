@@ -36,9 +36,9 @@ func (p *pipeline) features(ctx context.Context, m *nodeMap, i int) (*featuresRe
 			}
 			p.keepFiles(out.Files...)
 			out.Counts = f.counts.Are()
-			if !out.Counts && f.ranges.Wide() {
-				p.note("%s: columns have very different ranges, from which models learn little: "+
-					"--normalize auto or zscore scales them", featuresOf(info.Name))
+			if !out.Counts && f.ranges.Uneven() {
+				p.note("%s: columns have very different or large ranges; training scales them as "+
+					"it reads them, --normalize zscore would here", featuresOf(info.Name))
 			}
 			if f.missing > 0 {
 				p.note("%s: %d nodes have no row, and get zeros", featuresOf(info.Name), f.missing)

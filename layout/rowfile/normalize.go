@@ -38,3 +38,26 @@ func normalizeRow(row []float32) {
 		row[i] *= inverse
 	}
 }
+
+// Scale are the mean of each column and one over its deviation, 0 for a column that does not vary.
+type Scale struct {
+	Mean    []float32 `json:"mean"`
+	Inverse []float32 `json:"inverse"`
+}
+
+// ScaleColumns has every row that is read from now on as float32 scaled: its columns have mean 0
+// and deviation 1, as far as the scale tells them. It is called before the first read that counts.
+func (r *Reader) ScaleColumns(s *Scale) {
+	decode, dim := r.decode, r.shape.Dim
+	if decode == nil || len(s.Mean) != dim || len(s.Inverse) != dim {
+		panic("BUG: rowfile: rows are scaled by a scale of other columns")
+	}
+	r.decode = func(out []float32, rows []byte) {
+		decode(out, rows)
+		for ; len(out) >= dim; out = out[dim:] {
+			for k, v := range out[:dim] {
+				out[k] = (v - s.Mean[k]) * s.Inverse[k]
+			}
+		}
+	}
+}

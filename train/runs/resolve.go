@@ -19,15 +19,12 @@ const (
 // by it.
 const dropoutClasses = 0.5
 
-// Resolve replaces auto by what it means for a store: Normalize and Dropout by features and labels,
-// EpochsAuto by a number of epochs and of the
-// Patience that ends them earlier, both by the steps that an epoch has.
+// Resolve replaces auto by what it means for a store: Normalize of counts and Dropout by features
+// and labels, EpochsAuto by a number of epochs and of the Patience that ends them earlier, both by
+// the steps that an epoch has. Normalize of other features is decided when they are read.
 func (c *Settings) Resolve(m *kv.Meta) {
-	if c.Normalize == "auto" {
-		c.Normalize = "none"
-		if slices.Contains(m.Stats.CountFeatures, m.Features[0].Name) {
-			c.Normalize = NormalizeRow
-		}
+	if c.Normalize == "auto" && slices.Contains(m.Stats.CountFeatures, m.Features[0].Name) {
+		c.Normalize = NormalizeRow
 	}
 	if c.Dropout == DropoutAuto {
 		c.Dropout = dropoutClasses

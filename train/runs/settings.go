@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	"gdb/layout/rowfile"
 	"gdb/sample"
 	"gdb/train/model"
 	"gdb/train/plan"
@@ -73,8 +74,10 @@ type Settings struct {
 	// Split is the column K of train@K, val@K, test@K; "" is the store's default.
 	Split string `json:"split"`
 	// Normalize is how features are scaled as they are read: none, row (see
-	// rowfile.NormalizeRows), or auto, which is row for counts; "" is none.
-	Normalize string `json:"normalize"`
+	// rowfile.NormalizeRows), zscore, or auto, which is row for counts and zscore for columns of
+	// very different or large ranges; "" is none. Scale are what zscore measured.
+	Normalize string         `json:"normalize"`
+	Scale     *rowfile.Scale `json:"scale,omitempty"`
 	// Seed is the root of all randomness.
 	Seed uint64 `json:"seed"`
 
@@ -126,6 +129,9 @@ const DropoutAuto = -1
 
 // NormalizeRow as Settings.Normalize has features divided by the sum of their row.
 const NormalizeRow = "row"
+
+// NormalizeColumns as Settings.Normalize has each column of the features of mean 0 and deviation 1.
+const NormalizeColumns = "zscore"
 
 // Default returns the settings that the command line starts from.
 func Default() Settings {
@@ -191,7 +197,7 @@ var choices = []struct {
 	{"topology", func(c *Settings) string { return c.Topology },
 		[]string{"auto", "resident", "paged"}},
 	{"normalize", func(c *Settings) string { return c.Normalize },
-		[]string{"auto", "none", NormalizeRow, ""}},
+		[]string{"auto", "none", NormalizeRow, NormalizeColumns, ""}},
 	{"backend", func(c *Settings) string { return c.Backend }, []string{"cpu"}},
 }
 

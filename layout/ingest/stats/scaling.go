@@ -63,7 +63,7 @@ func (s *Scaling) Finish() {
 		}
 	}
 	if s.auto {
-		s.columns = !s.counts.Are() && wide(s.inverse)
+		s.columns = !s.counts.Are() && s.Uneven()
 	}
 }
 
@@ -73,7 +73,7 @@ func (s *Scaling) Chosen() string {
 	case !s.auto:
 		return ""
 	case s.columns:
-		return "zscore, since columns have very different ranges"
+		return "zscore, since columns have very different or large ranges"
 	case s.counts.Are():
 		return "none, since they are counts, which training divides by the sum of their row"
 	}
@@ -96,6 +96,28 @@ func wide(inverse []float32) bool {
 	return most > wideTimes*least
 }
 
+// farMost is the largest root mean square of a column that models learn from as it is.
+const farMost = 10
+
+// Uneven says whether models would learn little from the columns as they are: their deviations are
+// wide apart, or some have values far from 1.
+func (s *Scaling) Uneven() bool {
+	for k, inverse := range s.inverse {
+		if inverse == 0 {
+			continue
+		}
+		mean, deviation := float64(s.mean[k]), 1/float64(inverse)
+		if mean*mean+deviation*deviation > farMost*farMost {
+			return true
+		}
+	}
+	return wide(s.inverse)
+}
+
+// Statistics are the means of the columns and one over their deviations, 0 for those that do not
+// vary.
+func (s *Scaling) Statistics() (mean, inverse []float32) { return s.mean, s.inverse }
+
 // rangeRows is how many rows a RangeWatch looks at.
 const rangeRows = 4096
 
@@ -117,13 +139,13 @@ func (w *RangeWatch) Observe(row []float32) {
 	w.scale.Observe(row)
 }
 
-// Wide says whether they have.
-func (w *RangeWatch) Wide() bool {
+// Uneven says whether they have, or values far from 1.
+func (w *RangeWatch) Uneven() bool {
 	if w.scale == nil {
 		return false
 	}
 	w.scale.Finish()
-	return wide(w.scale.inverse)
+	return w.scale.Uneven()
 }
 
 // Apply scales a row in place.
