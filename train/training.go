@@ -11,6 +11,7 @@ import (
 	"gdb/sample"
 	"gdb/sample/loader"
 	"gdb/train/plan"
+	"gdb/train/program"
 	"gdb/train/task"
 )
 
@@ -59,6 +60,9 @@ func (l *Training) Epoch(ctx context.Context) (*loader.Epoch, error) {
 func (l *Training) Step(b *sample.Batch) (float64, error) {
 	return l.t.lossOf(b)
 }
+
+// Machine is what computes the steps.
+func (l *Training) Machine() *program.Machine { return l.t.model.Machine() }
 
 // Close frees all.
 func (l *Training) Close() error { return l.t.close() }

@@ -3,9 +3,13 @@ package main
 import (
 	"fmt"
 
+	"gdb/blockdev"
 	"gdb/internal/mem"
+	"gdb/internal/wrap"
+	"gdb/layout"
 	"gdb/train"
 	"gdb/train/plan"
+	"gdb/train/steptimes"
 
 	"github.com/spf13/cobra"
 )
@@ -24,6 +28,7 @@ in the store's catalog. It takes the flags of gdb train.`,
 		RunE: func(cmd *cobra.Command, args []string) error { return a.plan(cmd, t, args[0]) },
 	}
 	t.bind(cmd.Flags())
+	cmd.Flags().BoolVar(&t.ops, "ops", false, "print the operations of a step, and measure them")
 	cmd.Flags().BoolVar(&t.cfg.Remeasure, "remeasure", false, "measure the device anew")
 	return cmd
 }
@@ -40,6 +45,9 @@ func (a *app) plan(cmd *cobra.Command, t *trainFlags, dir string) (err error) {
 		return fmt.Errorf("plan: %w", err)
 	}
 	defer func() { err = firstError(err, dev.Close()) }()
+	if t.ops {
+		return a.planOperations(cmd, t, st, dev, cfg)
+	}
 	p, err := train.MakePlan(cmd.Context(), st, dev, cfg)
 	if err != nil {
 		return err
@@ -48,6 +56,37 @@ func (a *app) plan(cmd *cobra.Command, t *trainFlags, dir string) (err error) {
 		return a.printJSON(p)
 	}
 	return a.printTrainPlan(p)
+}
+
+// opIndent is where the operations of a step stand in a line.
+const opIndent = 9 + 1 + 9 + 1 + 13 + 2
+
+// planOperations prints the operations of a step, what they were taken to cost, and what they took.
+func (a *app) planOperations(cmd *cobra.Command, t *trainFlags, st *layout.Store,
+	dev blockdev.Device, cfg train.Config) error {
+	ops, err := steptimes.Measure(cmd.Context(), st, dev, cfg)
+	if err != nil {
+		return err
+	}
+	if t.json {
+		return a.printJSON(map[string]any{"operations": ops})
+	}
+	w := &lines{w: a.out}
+	w.printf("%9s %9s %13s  operation\n", "expected", "measured", "shape")
+	total := 0.0
+	for _, o := range ops {
+		expected := "-"
+		if o.EstimatedMS > 0 {
+			expected = fmt.Sprintf("%.2f ms", o.EstimatedMS)
+		}
+		shape := fmt.Sprintf("%d x %d", o.Rows, o.Cols)
+		text := wrap.Indented(o.Text, opIndent)
+		w.printf("%9s %9s %13s  %s\n", expected, fmt.Sprintf("%.2f ms", o.MeasuredMS), shape,
+			text[opIndent:])
+		total += o.MeasuredMS
+	}
+	w.printf("%9s %9s\n", "", fmt.Sprintf("%.1f ms", total))
+	return w.err
 }
 
 // printTrainPlan prints the shares of the memory and the costs of an epoch.

@@ -27,6 +27,7 @@ type trainFlags struct {
 	tensorboard  string
 	strategy     string
 	json         bool
+	ops          bool // of plan: the operations of a step
 }
 
 func (t *trainFlags) bind(f *pflag.FlagSet) {

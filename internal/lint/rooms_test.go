@@ -129,6 +129,7 @@ var rooms = map[string][]string{
 		"train/exact",
 		"train/probe",
 		"train",
+		"train/steptimes",
 		"train/report",
 	},
 }

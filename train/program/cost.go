@@ -13,6 +13,9 @@ func (p *Program) Cost(s *Sizes) (flops float64) {
 	return flops
 }
 
+// OpCost is that of one operation: 0 for what no order depends on.
+func (p *Program) OpCost(i int, s *Sizes) float64 { return p.cost(&p.ops[i], s) }
+
 func (p *Program) cost(o *op, s *Sizes) float64 {
 	out, rows := p.of(o.out), 0.0
 	if len(o.in) > 0 {

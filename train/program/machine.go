@@ -149,6 +149,9 @@ func (m *Machine) do(i int) {
 	m.Times(m.p, i, time.Since(begun))
 }
 
+// Sizes are those of the last batch.
+func (m *Machine) Sizes() *Sizes { return &m.sizes }
+
 // views makes the lists of all hops.
 func (m *Machine) views(d *sample.Dense) {
 	for len(m.hops) < d.Layers() {

@@ -39,6 +39,18 @@ func (p *Program) String() string {
 	return b.String()
 }
 
+// Len is the number of operations.
+func (p *Program) Len() int { return len(p.ops) }
+
+// Backward says whether operation i is of the backward pass.
+func (p *Program) Backward(i int) bool { return i >= p.forward }
+
+// Shape is that of the result of operation i, in a batch of such sizes.
+func (p *Program) Shape(i int, s *Sizes) (rows, cols int) {
+	v := p.of(p.ops[i].out)
+	return s.Of(v.rows), v.cols
+}
+
 // Op is a line about operation i.
 func (p *Program) Op(i int) string {
 	o := &p.ops[i]

@@ -1,0 +1,115 @@
+package program
+
+import (
+	"strings"
+	"testing"
+)
+
+// sageLayers are two layers of means and products, as GraphSAGE has them.
+func sageLayers(b *Builder, x Value) Value {
+	for l := range 2 {
+		cols := []int{6, 3}[l]
+		x = b.Dropout(x, 0.5)
+		mean := b.Pull(x, b.Lists(), Mean)
+		own := b.Own(x)
+		at := []string{"1 ", "2 "}[l]
+		x = b.Add(testDense(b, own, at+"own", cols), testDense(b, mean, at+"mean", cols))
+		x = b.Bias(x, b.Param(at+"bias", 1, cols, Zero))
+		if l == 0 {
+			x = b.ReLU(x)
+		}
+		b.Next()
+	}
+	return x
+}
+
+// made prints a program of two layers, trained.
+func made(m Model, o Options) string {
+	o.Layers, o.Features, o.Train = 2, testCols, true
+	return Make(&Params{}, m, o).String()
+}
+
+// attentionLayers are a layer of attention, and one that only takes the nodes' own rows.
+func attentionLayers(b *Builder, x Value) Value {
+	y := testAttention(false)(b, x)
+	b.Next()
+	return b.Scale(b.Own(y), 1)
+}
+
+// TestPasses shows what each pass makes of a program: lines that are there only without it, and
+// lines that are there only with it.
+func TestPasses(t *testing.T) {
+	all := Passes{Elements: true, Sums: true, Dead: true}
+	without := func(clear func(p *Passes)) Options {
+		p := all
+		clear(&p)
+		return Options{Without: p}
+	}
+	for name, c := range map[string]struct {
+		model         Model
+		before, after Options
+		gone, come    []string
+	}{
+		"elements": {sageLayers, Options{Without: all},
+			without(func(p *Passes) { p.Elements = false }),
+			[]string{"= bias(%9, 1 bias)", "= relu("}, []string{"= bias-relu(%9, 1 bias)"}},
+		"sums": {sageLayers, Options{Without: all}, without(func(p *Passes) { p.Sums = false }),
+			[]string{"= add(%6, %8)"}, []string{"= %6 + matmul(%3, 1 mean)"}},
+		"order: the product first": {sageLayers, Options{Without: all},
+			Options{Without: all, Order: []bool{true}},
+			[]string{"= pull-mean(%2) hop0", "= matmul(%3, 1 mean)"},
+			[]string{"= matmul(%2, 1 mean)", "= push-mean(%32) hop0"}},
+		"order: weights of heads first": {attentionLayers, Options{Without: all},
+			Options{Without: all, Order: []bool{false}},
+			[]string{"= matmul(features, g0z)"},
+			[]string{"= headmul(g0z, g0src)", "= pull-weighted(features,"}},
+		"rows in place": {sageLayers, Options{Without: all}, Options{Without: all, InPlace: true},
+			[]string{"(N0 x 6) = dropout(features)", "= pull-mean(%2) hop0"},
+			[]string{"= pull-mean-dropped(table) hop0"}},
+	} {
+		before, after := made(c.model, c.before), made(c.model, c.after)
+		for _, line := range c.gone {
+			if !strings.Contains(before, line) || strings.Contains(after, line) {
+				t.Errorf("%s: %q is not what the pass takes away:\n%s\n%s", name, line, before,
+					after)
+			}
+		}
+		for _, line := range c.come {
+			if strings.Contains(before, line) || !strings.Contains(after, line) {
+				t.Errorf("%s: %q is not what the pass makes:\n%s\n%s", name, line, before, after)
+			}
+		}
+	}
+}
+
+// TestDeadBackward: a first layer that aggregates before it multiplies has no backward pass over
+// its lists: nothing that is learned comes before (Joestar, 003, section 5.3.3).
+func TestDeadBackward(t *testing.T) {
+	aggregates := made(sageLayers, Options{})
+	multiplies := made(sageLayers, Options{Order: []bool{true}})
+	if strings.Count(aggregates, "push-mean") != 1 || strings.Count(multiplies, "push-mean") != 2 {
+		t.Errorf("backward passes over lists:\n%s\n%s", aggregates, multiplies)
+	}
+}
+
+// TestMemoryIsUsedAgain: a step takes less scratch than all its values, and what it leaves of the
+// features.
+func TestMemoryIsUsedAgain(t *testing.T) {
+	p := Make(&Params{}, sageLayers, Options{Layers: 2, Features: testCols, Train: true})
+	s, all := SizesOf(testBatch()), 0
+	for _, g := range p.memory.groups {
+		if g.role == roleStep {
+			all += aligned(s.Of(g.rows) * g.cols)
+		}
+	}
+	l, dead := p.memory.arrange(&s, s.Nodes[0]*testCols), 0
+	for i, spot := range l.spots {
+		if p.memory.groups[i].role == roleStep && spot.region == regionFeatures {
+			dead++
+		}
+	}
+	if l.floats >= all || dead == 0 {
+		t.Errorf("scratch of %d floats for values of %d, of which %d are in the features' dead "+
+			"rows", l.floats, all, dead)
+	}
+}
