@@ -120,6 +120,9 @@ func EdgeScores2(p *Pool, s, xl, xr, att []float32, off, idx []uint32, heads, d 
 // attParts bounds the partial sums of the gradient in att.
 const attParts = 64
 
+// AttentionWords is the scratch memory of EdgeScores2Grad, in words of 4 bytes, for attention(1,n).
+func AttentionWords(n int) int { return attParts * n }
+
 // EdgeScores2Grad writes the gradients of EdgeScores2 in xr and att, dxr(M,heads*d) and
 // datt(1,heads*d), given the gradient ds(E,heads) of its output.
 func EdgeScores2Grad(p *Pool, dxr, datt, ds, xl, xr, att []float32, off, idx []uint32,

@@ -23,6 +23,15 @@ func product(p *Pool, c, a, b view, m, k, n int, accumulate bool) {
 	})
 }
 
+// PanelWords is the scratch memory of GEMM for B(k,n), in words of 4 bytes: B in whole panels. That
+// of GEMMTB is PanelWords(n, k).
+func PanelWords(k, n int) int {
+	if t := level().tiles; t != nil {
+		return partsOf(n, t.width()) * t.width() * k
+	}
+	return 0
+}
+
 // GEMMTB is C(m,k) (+)= A(m,n)·Bᵀ for B(k,n): the gradient of an input.
 func GEMMTB(p *Pool, c, a, b []float32, m, n, k int, accumulate bool) {
 	c, a, b = c[:m*k], a[:m*n], b[:k*n]

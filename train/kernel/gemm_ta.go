@@ -6,6 +6,21 @@ func GEMMTA(p *Pool, c, a, b []float32, m, k, n int, accumulate bool) {
 	productTA(p, view{c, n}, view{a, k}, view{b, n}, m, k, n, accumulate)
 }
 
+// ReductionWords is the scratch memory of GEMMTA, in words of 4 bytes: that of partial sums, and of
+// blocks that each worker packs. Rows of A are stride values apart.
+func ReductionWords(m, k, n, stride int) (once, each int) {
+	t := level().tiles
+	if t == nil || m == 0 || k == 0 || n == 0 {
+		return 0, 0
+	}
+	slabs := max(1, min(m/slabRowsMin, slabsMax, slabFloatsMax/(k*n)))
+	wide := n + t.width()
+	if stride > narrowColumns {
+		wide += k + t.rows[0]
+	}
+	return (slabs - 1) * k * n, blockRows * wide
+}
+
 // productTA is GEMMTA of views.
 func productTA(p *Pool, c, a, b view, m, k, n int, accumulate bool) {
 	tiles := level().tiles

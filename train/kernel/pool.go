@@ -2,6 +2,7 @@ package kernel
 
 import (
 	"runtime"
+	"slices"
 	"sync"
 	"sync/atomic"
 
@@ -115,7 +116,7 @@ func (p *Pool) takeFloats(n int) []float32 {
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	return takeLast(&p.mu.floats, n)
+	return takeLeast(&p.mu.floats, n)
 }
 
 func (p *Pool) giveFloats(x []float32) {
@@ -134,7 +135,7 @@ func (p *Pool) takeWords(n int) []uint32 {
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	return takeLast(&p.mu.words, n)
+	return takeLeast(&p.mu.words, n)
 }
 
 func (p *Pool) giveWords(x []uint32) {
@@ -146,13 +147,23 @@ func (p *Pool) giveWords(x []uint32) {
 	p.mu.words = append(p.mu.words, x)
 }
 
-// takeLast takes the newest buffer of a list; if it is too small, a larger one replaces it, so
-// that the list holds as many buffers as were ever taken at once.
-func takeLast[T any](list *[][]T, n int) []T {
-	var buf []T
-	if last := len(*list) - 1; last >= 0 {
-		buf, *list = (*list)[last], (*list)[:last]
+// takeLeast takes the smallest buffer of a list that suffices, the newest of equal ones. If none
+// does, a larger one replaces the largest. So the list holds as many buffers as were ever taken at
+// once, and of these one at most is larger than what workers ask for: a kernel's own buffer, which
+// it takes before them.
+func takeLeast[T any](list *[][]T, n int) []T {
+	all, best := *list, len(*list)-1
+	if best < 0 {
+		return make([]T, n)
 	}
+	for i := best - 1; i >= 0; i-- {
+		have, most := cap(all[i]), cap(all[best])
+		if most < n && have > most || have >= n && have < most {
+			best = i
+		}
+	}
+	buf := all[best]
+	*list = slices.Delete(all, best, best+1)
 	if cap(buf) < n {
 		buf = make([]T, n)
 	}

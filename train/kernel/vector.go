@@ -46,6 +46,10 @@ func DropoutReLUGrad(p *Pool, dy, y []float32, rate float32) {
 // columnSlab is how many rows are summed one after the other before sums are added.
 const columnSlab = 512
 
+// ColumnWords is the scratch memory of ColumnSum, in words of 4 bytes. LayerNormGrad takes twice as
+// much.
+func ColumnWords(rows, n int) int { return partsOf(rows, columnSlab) * n }
+
 // ColumnSum is out(n) (+)= the sum of the rows of x(rows,n): the gradient of a bias. Rows are
 // summed in slabs of fixed size, and the slabs in order.
 func ColumnSum(p *Pool, out, x []float32, rows, n int, accumulate bool) {

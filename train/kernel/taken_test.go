@@ -1,0 +1,101 @@
+package kernel
+
+import (
+	"math/rand/v2"
+	"testing"
+)
+
+// TestScratchIsAsCounted: what kernels take of a pool's scratch memory is what callers count.
+func TestScratchIsAsCounted(t *testing.T) {
+	const m, k, n, heads = 5000, 36, 52, 2
+	floats := func(n int) []float32 { return make([]float32, n) }
+	draw := rand.New(rand.NewPCG(1, 1))
+	off, idx := []uint32{0}, []uint32(nil)
+	for range 900 {
+		for range draw.IntN(60) {
+			idx = append(idx, uint32(draw.IntN(m)))
+		}
+		off = append(off, uint32(len(idx)))
+	}
+	lists, entries := len(off)-1, len(idx)
+	back := TransposedEntriesIn(floats(TransposedEntryWords(m, entries, lists)), m, entries, lists)
+	back.BuildEntries(off, idx, m)
+	for name, c := range map[string]struct {
+		run        func(p *Pool)
+		once, each int
+	}{
+		"GEMM": {func(p *Pool) {
+			GEMM(p, floats(m*n), floats(m*k), floats(k*n), m, k, n, false)
+		}, PanelWords(k, n), 0},
+		"GEMMTB": {func(p *Pool) {
+			GEMMTB(p, floats(m*k), floats(m*n), floats(k*n), m, n, k, false)
+		}, PanelWords(n, k), 0},
+		"GEMMHeads": {func(p *Pool) {
+			GEMMHeads(p, floats(m*n), floats(m*k), floats(k/heads*n), m, k/heads, n/heads, heads,
+				false)
+		}, PanelWords(k/heads, n/heads), 0},
+		"ColumnSum": {func(p *Pool) { ColumnSum(p, floats(n), floats(m*n), m, n, false) },
+			ColumnWords(m, n), 0},
+		"LayerNormGrad": {func(p *Pool) {
+			LayerNormGrad(p, floats(m*n), floats(n), floats(n), floats(m*n), floats(m*n),
+				floats(n), floats(2*m), m, n)
+		}, 2 * ColumnWords(m, n), 0},
+		"EdgeScores2Grad": {func(p *Pool) {
+			EdgeScores2Grad(p, floats(lists*n), floats(n), floats(entries*heads), floats(m*n),
+				floats(lists*n), floats(n), off, idx, heads, n/heads, 0.2)
+		}, AttentionWords(n), 0},
+		"GEMMTA": takenByReduction(m, k, n),
+		"wide":   takenByReduction(m, 2*narrowColumns, n),
+		"EdgeSumGrad": {func(p *Pool) {
+			back.EdgeSumGrad(p, floats(m*n), floats(lists*n), floats(entries*heads), heads,
+				n/heads, m)
+		}, 0, EdgeGradWords(heads, n/heads)},
+		"EdgeSumSharedGrad": {func(p *Pool) {
+			back.EdgeSumSharedGrad(p, floats(m*n), floats(lists*heads*n), floats(entries*heads),
+				heads, n, m)
+		}, 0, EdgeGradWords(heads, n)},
+	} {
+		for _, workers := range []int{1, 3} {
+			p := NewPool(workers)
+			c.run(p)
+			if got, most := p.Bytes(), 4*int64(c.once+workers*c.each); got > most || got == 0 ||
+				c.each == 0 && got < most/5 {
+				t.Errorf("%s with %d workers takes %d bytes, %d are counted", name, workers, got,
+					most)
+			}
+			p.Close()
+		}
+	}
+}
+
+// takenByReduction is GEMMTA.
+func takenByReduction(m, k, n int) (c struct {
+	run        func(p *Pool)
+	once, each int
+}) {
+	c.once, c.each = ReductionWords(m, k, n, k)
+	c.run = func(p *Pool) {
+		GEMMTA(p, make([]float32, k*n), make([]float32, m*k), make([]float32, m*n), m, k, n, false)
+	}
+	return c
+}
+
+// TestLargeScratchIsOne: a kernel's own buffer is large, those of workers are not, whatever the
+// order in which they were given back.
+func TestLargeScratchIsOne(t *testing.T) {
+	p := NewPool(2)
+	defer p.Close()
+	for i := range 6 {
+		own := p.takeFloats(1000 * (1 + i%2))
+		a, b := p.takeFloats(10), p.takeFloats(10)
+		p.giveFloats(own)
+		p.giveFloats(a)
+		p.giveFloats(b)
+		a, b = p.takeFloats(12), p.takeFloats(12)
+		p.giveFloats(b)
+		p.giveFloats(a)
+	}
+	if got := p.Bytes(); got > 4*(2000+12+12) {
+		t.Errorf("%d bytes are held", got)
+	}
+}
