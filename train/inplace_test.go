@@ -94,3 +94,26 @@ func TestInPlaceWhereItFits(t *testing.T) {
 		})
 	}
 }
+
+// TestInPlaceAsFeaturesAreDropped: what is dropped out of features decides, not what is of later
+// layers.
+func TestInPlaceAsFeaturesAreDropped(t *testing.T) {
+	none, some := 0.0, 0.1
+	for _, c := range []struct {
+		dropout         float64
+		input           *float64
+		whole, resident bool // in place with whole lists, and where all features are in memory
+	}{
+		{0, nil, true, true}, {0.5, nil, false, false},
+		{0, &some, false, false}, {0.5, &none, true, true},
+	} {
+		cfg := inPlaceConfig()
+		cfg.Dropout, cfg.InputDropout, cfg.Fanout = c.dropout, c.input, []int{2, sample.All}
+		dims := cfg.Dims(plantedDim, plantedClasses)
+		whole, resident := cfg.InPlace(dims), cfg.InPlaceResident(dims)
+		cfg.Fanout = []int{2, 3}
+		if whole != c.whole || resident != c.resident || !cfg.InPlace(dims) {
+			t.Errorf("%+v: whole lists %v, resident %v", c, whole, resident)
+		}
+	}
+}

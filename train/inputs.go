@@ -113,6 +113,3 @@ func (in *inputs) openFeatures(ctx context.Context, p *plan.Plan, threads int) e
 func (in *inputs) checkLeast(memory int64) error {
 	return probe.CheckLeast(in.Source, memory, mem.HeapCost(exact.HeapBytes)+exact.Bytes)
 }
-
-// room is what is left of the memory.
-func (in *inputs) room() int64 { return in.Budget.Limit() - in.Budget.Used() }

@@ -11,6 +11,7 @@ import (
 	"gdb/sample"
 	"gdb/sample/loader"
 	"gdb/train/exact"
+	"gdb/train/model"
 	"gdb/train/runs"
 )
 
@@ -32,8 +33,13 @@ func TestLeastIsWhatABatchNeeds(t *testing.T) {
 	}
 	dim := s.Meta().Features[0].Dim
 	rows, means := p.RowBytes(), p.BatchInner*4*int64(dim)
-	kernels := &stepper{cfg: &c, dims: c.Dims(dim, 5)}
-	constant := mem.HeapCost(kernels.kernelBytes() + exact.HeapBytes)
+	b := &sample.Dense{NodeIDs: make([]sample.NodeID, p.BatchNodes),
+		NodeIDOffsets: []uint32{0, uint32(p.BatchNodes - p.BatchInner), uint32(p.BatchNodes) - 60,
+			uint32(p.BatchNodes) - 60, uint32(p.BatchNodes)},
+		NbrOffsets: make([]uint32, p.BatchInner+1)}
+	kernels := c.Spec(c.Dims(dim, 5)).StepCost(b, false, model.Growth{Num: 1, Den: 1, Parts: 1},
+		c.Threads, 6).KernelBytes
+	constant := mem.HeapCost(kernels + exact.HeapBytes)
 	need := p.Batches + p.Step + p.Eval - constant
 	t.Logf("features %d, means %d bytes, besides %d; needed %d: %s", rows, means, constant, need, p)
 	if most := (rows + means) * 5 / 4; need > most {

@@ -139,19 +139,9 @@ func modelBytes(c *Config, dims []int) int64 {
 
 // StepBytes is the memory of a step on the largest batch: see probe.Model.
 func (s *stepper) StepBytes(d *sample.Dense, inner, scale int64, inPlace bool) int64 {
-	have := int64(len(d.NodeIDs)) - int64(d.NodeIDOffsets[1])
-	floats, lists := s.cfg.Spec(s.dims).StepFloats(d, inPlace, inner, scale*have)
-	return mem.ArenaBytes(4*floats*scale*9/8) +
-		mem.HeapCost(4*lists*scale*growth/16+s.kernelBytes())
-}
-
-// kernelBytes is the scratch memory of the kernels of a step.
-func (s *stepper) kernelBytes() int64 {
-	c := s.cfg
-	spec := c.Spec(s.dims)
-	n := spec.ProductBytes(c.Threads)
-	if c.Dropout > 0 && c.InPlace(s.dims) {
-		n += spec.DroppedBytes(c.Threads, slices.Max(c.Fanout))
-	}
-	return n
+	c, have := s.cfg, int64(len(d.NodeIDs))-int64(d.NodeIDOffsets[1])
+	cost := c.Spec(s.dims).StepCost(d, inPlace, model.Growth{Num: inner, Den: have, Parts: scale},
+		c.Threads, slices.Max(c.Fanout))
+	return mem.ArenaBytes(4*cost.Floats*9/8) +
+		mem.HeapCost(4*cost.Lists*growth/16+cost.KernelBytes)
 }

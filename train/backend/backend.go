@@ -199,25 +199,3 @@ func Open(name string, opt Options) (Backend, error) {
 	}
 	return nil, fmt.Errorf("train: unknown backend %q: known is cpu", name)
 }
-
-// SegmentFloats is the scratch of Segments whose gradient is asked for, on the CPU; weights says
-// that it is asked for with weights of entries.
-func SegmentFloats(rows, entries, lists int, weights bool) int {
-	if weights {
-		return kernel.TransposedEntryWords(rows, entries, lists)
-	}
-	return kernel.TransposedWords(rows, entries, lists)
-}
-
-// ProductBytes is the memory of a product of gradients of k x m values by so many threads, on the
-// CPU: partial sums, and packed blocks.
-func ProductBytes(k, m, threads int) int64 {
-	const slabs, floatsMax, blockRows = 32, 4 << 20, 160
-	return 4 * int64(min(slabs*k*m, floatsMax)+threads*blockRows*(k+m+64))
-}
-
-// DroppedBytes is what so many threads copy of the rows of a list to drop values of them, on the
-// CPU.
-func DroppedBytes(threads, entries, cols int) int64 {
-	return 4 * int64(threads*kernel.DroppedWords(entries, cols))
-}

@@ -27,8 +27,10 @@ const (
 	HeapBytes = 12 << 20
 	// chunkRowsMax is how many nodes are computed at a time at most: enough for full speed.
 	chunkRowsMax = 8192
-	// chunkBytes bounds the widest buffer of a chunk.
-	chunkBytes = 4 << 20
+	// chunkBytes bounds all buffers of a chunk of nodes.
+	chunkBytes = Bytes * 5 / 12
+	// entryFloats bounds what is computed for the entries of a part of lists.
+	entryFloats = 1 << 20
 )
 
 // Inference computes a model exactly, layer by layer over the whole graph, in bounded memory.
@@ -76,9 +78,7 @@ func (f *Inference) Run(ctx context.Context, want *roaring.Bitmap,
 	emit Emit) (err error) {
 	f.lists = newLists(f.Source.Topology)
 	defer f.lists.close()
-	if f.partEdges > 0 {
-		f.lists.limit = f.partEdges
-	}
+	f.lists.limit = f.limit()
 	f.want = want
 	if err := f.need(ctx); err != nil {
 		return errors.Join(err, f.freeSets())
@@ -101,6 +101,14 @@ func (f *Inference) Run(ctx context.Context, want *roaring.Bitmap,
 		src = next
 	}
 	return nil
+}
+
+// limit is how many entries of lists are read at a time.
+func (f *Inference) limit() uint64 {
+	if f.partEdges > 0 {
+		return f.partEdges
+	}
+	return listEdges
 }
 
 // need finds the nodes of which each layer is needed, from the last on backward. Where most of
@@ -235,7 +243,9 @@ func (f *Inference) layer(ctx context.Context, i int, src table, emit Emit) (err
 	if i > 0 {
 		l.srcSet, l.fromSet = f.sets[i], f.sets[i]
 	}
-	l.chunk = max(16, min(chunkRowsMax, chunkBytes/4/max(f.Model.Dims()[i], f.Model.Dims()[i+1])))
+	if err := l.sizeChunk(); err != nil {
+		return fmt.Errorf("exact: layer %d: %w", i+1, err)
+	}
 	if l.whole.Transforms() {
 		l.fromSet = f.sets[i]
 		if l.from, err = l.transformAll(ctx); err != nil {

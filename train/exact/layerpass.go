@@ -35,6 +35,27 @@ type layerPass struct {
 	off, idx []uint32        // lists cut to the window
 }
 
+// sizeChunk finds how many nodes are computed at a time, and takes the scratch memory for them at
+// once: growing takes more.
+func (l *layerPass) sizeChunk() error {
+	w, heads := l.whole, l.whole.EntryCols()
+	l.lists.limit = min(l.limit(), entryFloats/uint64(max(1, heads)))
+	scratch := w.ScratchCols() + heads // a node's loop is an entry
+	buffers := l.src.dim() + w.OutCols() + l.sumFloats() + 3
+	entries := int(l.lists.limit) * heads
+	l.chunk = min(chunkRowsMax, int(l.Source.Meta.Nodes),
+		(chunkBytes/4-entries*9/8)/(scratch*9/8+buffers))
+	l.chunk = max(16, l.chunk)
+	if err := l.Backend.Trim(); err != nil {
+		return err
+	}
+	if err := l.Backend.Begin(); err != nil {
+		return err
+	}
+	l.Backend.Scratch(1, entries+l.chunk*scratch)
+	return l.Backend.Err()
+}
+
 // allocate takes the buffers: small ones if the table is in memory, else half of what is left for
 // sums and half for the window on the file.
 func (l *layerPass) allocate() error {
@@ -42,7 +63,7 @@ func (l *layerPass) allocate() error {
 	perNode, perRow := l.sumFloats(), l.whole.ColumnFloats()
 	block, window, rows := l.chunk, 0, total
 	if l.from.whole() == nil {
-		fixed := int64(4 * l.chunk * (l.src.dim() + perNode + 2*width + 2*dout))
+		fixed := int64(4 * l.chunk * (l.src.dim() + dout + perNode + 3))
 		room := max(l.room()-fixed, Bytes/2)
 		block = max(l.chunk, min(int(room*2/5)/(4*perNode), l.rowsOf(l.index+1)))
 		window = max(l.chunk, min(int(room*2/5)/(4*(width+perRow)), total))

@@ -2,7 +2,6 @@ package model
 
 import (
 	"gdb/sample"
-	"gdb/train/backend"
 	"gdb/train/program"
 )
 
@@ -13,11 +12,22 @@ func (s *Spec) Params() int {
 	return p.Count()
 }
 
-// StepFloats counts the scratch of a training step on a mini-batch, and the entries of the lists
-// that it makes, if the numbers of its nodes and entries were num/den times as large, but not the
-// features, of which dead rows are used again. inPlace says that the rows of the first layer's
-// neighbors are read where they are kept.
-func (s *Spec) StepFloats(d *sample.Dense, inPlace bool, num, den int64) (floats, lists int64) {
+// StepCost is the memory of a training step on a mini-batch.
+type StepCost struct {
+	// Floats is the scratch that the backend is asked for, but not the features, of which dead rows
+	// are used again; Lists is what the lists that the model makes hold, and degrees that it reads.
+	Floats, Lists int64
+	// KernelBytes is the scratch of kernels.
+	KernelBytes int64
+}
+
+// Growth says of how large a mini-batch costs are asked, given one that was sampled: Num/Den times
+// as many nodes and entries. Its cost is that of Parts mini-batches, which is 1 but for a bound.
+type Growth struct{ Num, Den, Parts int64 }
+
+// StepCost counts the memory of a training step. inPlace says that the rows of the first layer's
+// neighbors are read where they are kept. Lists have longest entries at most.
+func (s *Spec) StepCost(d *sample.Dense, inPlace bool, g Growth, threads, longest int) StepCost {
 	var params program.Params
 	made := programs{spec: s, params: &params}
 	sizes := program.SizesOf(d)
@@ -26,17 +36,23 @@ func (s *Spec) StepFloats(d *sample.Dense, inPlace bool, num, den int64) (floats
 	if p.InPlace() {
 		features = sizes.Nodes[1] * s.Dims[0]
 	}
-	grown := program.Sizes{}
-	for _, n := range sizes.Nodes {
-		grown.Nodes = append(grown.Nodes, scaled(n, num, den))
+	part, whole := grown(&sizes, g.Num, g.Den*g.Parts), grown(&sizes, g.Num, g.Den)
+	return StepCost{
+		Floats:      g.Parts * int64(p.StepFloats(&part, features)+p.ListFloats(&part)),
+		Lists:       g.Parts * int64(p.HeldWords(&part)),
+		KernelBytes: p.KernelBytes(&whole, threads, longest),
 	}
-	for l, n := range sizes.Entries {
-		grown.Entries = append(grown.Entries, scaled(n, num, den))
-		if l > 0 {
-			lists += int64(grown.Nodes[l+1] + 1 + grown.Entries[l])
-		}
+}
+
+// grown are sizes that are num/den times as large.
+func grown(s *program.Sizes, num, den int64) (g program.Sizes) {
+	for _, n := range s.Nodes {
+		g.Nodes = append(g.Nodes, scaled(n, num, den))
 	}
-	return int64(p.StepFloats(&grown, features) + p.ListFloats(&grown)), lists
+	for _, n := range s.Entries {
+		g.Entries = append(g.Entries, scaled(n, num, den))
+	}
+	return g
 }
 
 func scaled(n int, num, den int64) int { return int((int64(n)*num + den - 1) / den) }
@@ -46,22 +62,6 @@ func (s *Spec) Degrees() bool {
 	var params program.Params
 	p := program.Make(&params, s.build, s.options(true, false))
 	return p.Reads(program.InvSqrtDegree) || p.Reads(program.ListScale)
-}
-
-// ProductBytes is the scratch memory of matrix products by so many threads: partial sums, and
-// packed blocks.
-func (s *Spec) ProductBytes(threads int) int64 {
-	n := int64(0)
-	for i := range s.Layers() {
-		n = max(n, backend.ProductBytes(s.Dims[i], s.Dims[i+1], threads))
-	}
-	return n
-}
-
-// DroppedBytes is what each thread copies of a list's rows, of at most fanout neighbors, to read
-// them in place with dropout.
-func (s *Spec) DroppedBytes(threads, fanout int) int64 {
-	return backend.DroppedBytes(threads, fanout, s.Dims[0])
 }
 
 // InPlace says whether the first layer may average features where they are kept: nothing else reads

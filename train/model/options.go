@@ -107,10 +107,18 @@ func (s *Spec) reduce(own program.Reduce) program.Reduce {
 // drop drops values of a layer's input out.
 func (s *Spec) drop(b *program.Builder, l int, x program.Value) program.Value {
 	rate := s.Dropout
-	if l == 0 && s.InputDropout != nil {
-		rate = float32(*s.InputDropout)
+	if l == 0 {
+		rate = s.InputRate()
 	}
 	return b.Dropout(x, rate)
+}
+
+// InputRate is the share of features that are dropped out.
+func (s *Spec) InputRate() float32 {
+	if s.InputDropout != nil {
+		return float32(*s.InputDropout)
+	}
+	return s.Dropout
 }
 
 // pull reduces lists. A sum over some of a list's neighbors is scaled to what it is over all of

@@ -277,42 +277,6 @@ func (c *countedBackend) Segments(l backend.Lists) backend.Segments {
 	return c.Backend.Segments(l)
 }
 
-// TestStepFloatsCountsTheScratch, with rows that a step may overwrite, and without, and with layers
-// too wide to find a place there.
-func TestStepFloatsCountsTheScratch(t *testing.T) {
-	g := loadGolden(t)
-	for _, hidden := range []int{1, g.Dims[1], 64, 1000} {
-		be := &countedBackend{Backend: openCPU(t, 1)}
-		dims := slices.Clone(g.Dims)
-		dims[1] = hidden
-		budget := mem.NewBudget(0)
-		m, err := New(be, &Spec{Architecture: sage{}, Dims: dims}, true, budget)
-		if err != nil {
-			t.Fatal(err)
-		}
-		mustForward(t, be, m, g, Step{Train: true})
-		floats, lists := m.spec.StepFloats(g.dense(), false, 1, 1)
-		if floats != be.floats || 4*lists > budget.Used() {
-			t.Errorf("hidden %d: stepFloats = %d, the model took %d; its lists %d bytes of %d",
-				hidden, floats, be.floats, 4*lists, budget.Used())
-		}
-		in, d := dims[0], g.dense()
-		be.floats = 0
-		if err := be.Begin(); err != nil {
-			t.Fatal(err)
-		}
-		own := g.X[int(d.NodeIDOffsets[1])*in:]
-		if _, err := m.Forward(d, slices.Clone(own), Step{Train: true,
-			Table: be.Table(g.X, len(d.NodeIDs), in), Rows: d.ReprMap}); err != nil {
-			t.Fatal(err)
-		}
-		if floats, _ := m.spec.StepFloats(d, true, 1, 1); floats != be.floats {
-			t.Errorf("hidden %d, in place: stepFloats = %d, the model took %d", hidden, floats,
-				be.floats)
-		}
-	}
-}
-
 // TestDeadRowsAreOverwritten: results that find a place in the inputs, and those that do not, are
 // the same, and so are gradients.
 func TestDeadRowsAreOverwritten(t *testing.T) {

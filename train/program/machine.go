@@ -91,9 +91,6 @@ func (m *Machine) Forward(p *Program, in Input) (backend.Tensor, error) {
 	m.p, m.in = p, in
 	m.sizes.set(in.Dense)
 	m.views(in.Dense)
-	if err := m.held.AtLeast(m.listBytes()); err != nil {
-		return backend.Tensor{}, err
-	}
 	rows := m.sizes.Nodes[0]
 	if p.inPlace {
 		rows = m.sizes.Nodes[1]
@@ -113,6 +110,9 @@ func (m *Machine) Forward(p *Program, in Input) (backend.Tensor, error) {
 		m.scales = resized(m.scales, m.sizes.Nodes[1])
 		listScales(m.scales, in.Dense, in.Degrees)
 		m.properties[ListScale] = m.be.Host(m.scales, len(m.scales), 1)
+	}
+	if err := m.held.AtLeast(m.listBytes()); err != nil {
+		return backend.Tensor{}, err
 	}
 	m.regions[regionStep] = m.be.Scratch(1, m.layout.floats)
 	if err := m.be.Err(); err != nil {
@@ -160,10 +160,11 @@ func (m *Machine) views(d *sample.Dense) {
 	for l := range d.Layers() {
 		h := &m.hops[l]
 		h.made = [2]bool{}
-		h.view = d.LayerView(l, h.off[:0], h.idx[:0])
 		if l > 0 { // layer 0 aliases d
-			h.off, h.idx = h.view.Off, h.view.Idx
+			h.off = resized(h.off, m.sizes.Nodes[l+1]+1)
+			h.idx = resized(h.idx, m.sizes.Entries[l])
 		}
+		h.view = d.LayerView(l, h.off[:0], h.idx[:0])
 	}
 }
 
@@ -222,17 +223,19 @@ func (m *Machine) segments(l List) backend.Segments {
 
 // withLoops adds to each list an entry for its own node, the last.
 func (h *hopLists) withLoops() (off, idx []uint32) {
+	lists := int(h.view.Out)
+	h.loopOff = resized(h.loopOff, lists+1)
+	h.loopIdx = resized(h.loopIdx, int(h.view.Off[lists]-h.view.Off[0])+lists)
 	off, idx = append(h.loopOff[:0], 0), h.loopIdx[:0]
 	for i := range h.view.Out {
 		idx = append(idx, h.view.Idx[h.view.Off[i]:h.view.Off[i+1]]...)
 		idx = append(idx, h.view.Skip+i)
 		off = append(off, uint32(len(idx)))
 	}
-	h.loopOff, h.loopIdx = off, idx
 	return off, idx
 }
 
-// listBytes is the memory of the hops' lists.
+// listBytes is the memory of the hops' lists, and of degrees.
 func (m *Machine) listBytes() int64 {
 	n := 0
 	for i := range m.hops {
@@ -240,6 +243,26 @@ func (m *Machine) listBytes() int64 {
 		n += cap(h.off) + cap(h.idx) + cap(h.loopOff) + cap(h.loopIdx)
 	}
 	return 4 * int64(n+cap(m.norms)+cap(m.scales))
+}
+
+// HeldWords is how many words of 4 bytes a machine holds for a batch of such sizes: lists, and what
+// it computes of degrees.
+func (p *Program) HeldWords(s *Sizes) (words int) {
+	for l := 1; l < len(s.Entries); l++ {
+		words += s.Nodes[l+1] + 1 + s.Entries[l]
+	}
+	for _, l := range p.lists() {
+		if l.Loops {
+			words += s.Nodes[l.Hop+1] + 1 + s.Of(Entries(l))
+		}
+	}
+	if p.Reads(InvSqrtDegree) {
+		words += s.Nodes[0]
+	}
+	if p.Reads(ListScale) {
+		words += s.Nodes[1]
+	}
+	return words
 }
 
 // ListFloats is what the lists of a batch of such sizes take of a step's scratch for the backward

@@ -290,7 +290,7 @@ func (p *piece) compute(o *op) backend.Tensor {
 	switch {
 	case target == 0:
 		t.out = p.m.be.Scratch(rows, out.cols)
-	case p.keeps(o, target):
+	case p.w.keeps(o, target, p.lent):
 		t.out = p.m.be.Scratch(rows, out.cols)
 		p.m.be.Copy(t.out, p.value(target))
 	default:
@@ -307,11 +307,87 @@ func (p *piece) compute(o *op) backend.Tensor {
 }
 
 // keeps says whether a value that an operation could overwrite is read again, or lent.
-func (p *piece) keeps(o *op, target Value) bool {
-	root := p.w.p.root(target)
-	if p.lent[root] || p.w.p.of(root).role != roleStep {
+func (w *Whole) keeps(o *op, target Value, lent map[Value]bool) bool {
+	root := w.p.root(target)
+	if lent[root] || w.p.of(root).role != roleStep {
 		return true
 	}
-	last := p.w.p.lastUses()
-	return last[root] > p.w.p.time(p.w.p.producers()[o.out])
+	last := w.p.lastUses()
+	return last[root] > w.p.time(w.p.producers()[o.out])
+}
+
+// ScratchCols is how many values of scratch memory a node takes at most in Table, in Columns, or in
+// Own, Reduced and Output; Weights take EntryCols for each entry besides.
+func (w *Whole) ScratchCols() int {
+	own, reduced, output := 0, 0, counting(w, w.p.features)
+	for i := range w.pulls {
+		pull := &w.pulls[i]
+		output.known[pull.out] = true
+		reduced += pull.Cols
+		if pull.Reduce == Max {
+			reduced += pull.Cols
+		}
+	}
+	of, columns := counting(w, w.p.features), counting(w, w.table)
+	for i := range w.pulls {
+		if w.pulls[i].Weighted {
+			own += of.cols(w.pulls[i].scores.in[1])
+		}
+	}
+	wide := 0
+	for _, v := range w.values {
+		wide += columns.cols(v)
+	}
+	return max(own+reduced+output.cols(w.p.logits), wide, counting(w, w.p.features).cols(w.table))
+}
+
+// EntryCols is how many values Weights computes for an entry.
+func (w *Whole) EntryCols() (n int) {
+	for i := range w.pulls {
+		if w.pulls[i].Weighted {
+			n += w.pulls[i].Heads
+		}
+	}
+	return n
+}
+
+// count finds what a piece would take of scratch memory.
+type count struct {
+	w           *Whole
+	known, lent map[Value]bool
+}
+
+func counting(w *Whole, of Value) *count {
+	return &count{w: w, known: map[Value]bool{of: true}, lent: map[Value]bool{of: true}}
+}
+
+// cols are the columns that piece.value takes for a value and what it is computed from.
+func (c *count) cols(v Value) (n int) {
+	p := c.w.p
+	v = p.root(v)
+	if c.known[v] || p.of(v).role == roleParam {
+		return 0
+	}
+	if x := p.of(v); x.role == roleHost { // ones are computed each time
+		return x.cols
+	}
+	c.known[v] = true
+	o := &p.ops[p.producers()[v]]
+	for _, x := range o.in {
+		n += c.cols(x)
+	}
+	target := o.acc
+	if target == 0 && o.inPlace >= 0 {
+		target = o.in[o.inPlace]
+	}
+	if o.acc != 0 {
+		n += c.cols(o.acc)
+	}
+	if target == 0 || c.w.keeps(o, target, c.lent) {
+		n += p.of(o.out).cols
+	}
+	for _, x := range o.extra {
+		n += p.of(x).cols
+	}
+	return n
 }

@@ -1,0 +1,61 @@
+package backend
+
+import "gdb/train/kernel"
+
+// SegmentFloats is the scratch of Segments whose gradient is asked for, on the CPU; weights says
+// that it is asked for with weights of entries.
+func SegmentFloats(rows, entries, lists int, weights bool) int {
+	if weights {
+		return kernel.TransposedEntryWords(rows, entries, lists)
+	}
+	return kernel.TransposedWords(rows, entries, lists)
+}
+
+// Taken is what operations take of scratch memory besides their operands, on the CPU, in words of 4
+// bytes: Once, and for each worker of a product of matrices and of an operation over lists.
+type Taken struct{ Once, Product, List int }
+
+// Or is what is taken by either of two, one after the other.
+func (t Taken) Or(o Taken) Taken {
+	return Taken{max(t.Once, o.Once), max(t.Product, o.Product), max(t.List, o.List)}
+}
+
+// Bytes is the memory with so many threads.
+func (t Taken) Bytes(threads int) int64 {
+	return 4 * (int64(t.Once) + int64(threads)*int64(t.Product+t.List))
+}
+
+// TakenByMatMul is for b (k,n), and for each head of HeadMul. MatMulTB is that for b (n,k).
+func TakenByMatMul(k, n int) Taken { return Taken{Once: kernel.PanelWords(k, n)} }
+
+// TakenByMatMulTA is for a (m,k) and b (m,n), and for each head of HeadMulTA, where the rows of a
+// have so many columns in all.
+func TakenByMatMulTA(m, k, n, cols int) (t Taken) {
+	t.Once, t.Product = kernel.ReductionWords(m, k, n, cols)
+	return t
+}
+
+// TakenByColumnSum is for x (rows,n), TakenByLayerNormGrad too.
+func TakenByColumnSum(rows, n int) Taken { return Taken{Once: kernel.ColumnWords(rows, n)} }
+
+// TakenByLayerNormGrad is that of LayerNormGrad.
+func TakenByLayerNormGrad(rows, n int) Taken { return Taken{Once: 2 * kernel.ColumnWords(rows, n)} }
+
+// TakenByScores2GradList is for so many columns of att.
+func TakenByScores2GradList(cols int) Taken { return Taken{Once: kernel.AttentionWords(cols)} }
+
+// TakenBySegmentSumGrad is for so many lists.
+func TakenBySegmentSumGrad(lists int) Taken { return Taken{Once: lists} }
+
+// TakenBySoftmax is for so many heads.
+func TakenBySoftmax(heads int) Taken { return Taken{List: heads} }
+
+// TakenByEntryGrad is that of WeightedSumGrad and Scores2GradRow, for heads of so many columns.
+func TakenByEntryGrad(heads, cols int) Taken {
+	return Taken{List: kernel.EdgeGradWords(heads, cols)}
+}
+
+// TakenBySegmentMeanDropout is for lists of so many entries at most, and rows of so many columns.
+func TakenBySegmentMeanDropout(entries, cols int) Taken {
+	return Taken{List: kernel.DroppedWords(entries, cols)}
+}

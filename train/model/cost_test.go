@@ -1,0 +1,139 @@
+package model
+
+import (
+	"context"
+	"fmt"
+	"testing"
+
+	"gdb/internal/mem"
+	"gdb/layout/topology"
+	"gdb/sample"
+	"gdb/sample/sampletest"
+	"gdb/train/backend"
+)
+
+// costOptions are options of which each takes memory in its own way.
+var costOptions = []Options{{Heads: 2}, {Heads: 1, Aggregate: "sum", Norm: "layer"},
+	{Heads: 4, Aggregate: "mean", Residual: true, Activation: "gelu", Norm: "layer"},
+	{Aggregate: "max", Activation: "elu", InputDropout: ptrTo(0.5)}}
+
+func ptrTo(x float64) *float64 { return &x }
+
+// sampledBatch is a mini-batch of some thousand nodes.
+func sampledBatch(t *testing.T, fanout []int) *sample.Dense {
+	t.Helper()
+	g := sampletest.RMAT(13, 60000, 3)
+	s, err := sample.NewSampler([]topology.Reader{g}, sample.Config{Fanout: fanout, Degrees: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	var seeds []sample.NodeID
+	for v := range 300 {
+		seeds = append(seeds, sample.NodeID(3*v))
+	}
+	d := &sample.Dense{}
+	if err := s.Sample(context.Background(), 0, 0, seeds, d); err != nil {
+		t.Fatal(err)
+	}
+	return d
+}
+
+// TestStepCostCountsTheStep, of all models with rows that a step may overwrite and without, with
+// layers too wide to find a place there, and with dropout.
+func TestStepCostCountsTheStep(t *testing.T) {
+	fanouts := [][]int{{7}, {6, 5}, {4, 3, 3}}
+	for _, fanout := range fanouts {
+		d := sampledBatch(t, fanout)
+		for _, a := range architectures {
+			for i, o := range costOptions {
+				for _, hidden := range []int{4, 48, 600} {
+					if hidden == 600 && i != 2 || len(fanout) == 1 && hidden != 4 {
+						continue
+					}
+					dims := Widths(a, 24, 5, make([]int, len(fanout)-1))
+					for l := range dims[1:len(fanout)] {
+						if dims[l+1] == 0 {
+							dims[l+1] = hidden
+						}
+					}
+					s := &Spec{Architecture: a, Dims: dims, Options: o, Dropout: 0.25 * float32(i)}
+					if s.Validate() != nil {
+						continue
+					}
+					t.Run(fmt.Sprintf("%s/%s/dims=%v", a.Name(), o.String(), dims),
+						func(t *testing.T) { checkStepCost(t, s, d, fanout[0]) })
+				}
+			}
+		}
+	}
+}
+
+func checkStepCost(t *testing.T, s *Spec, d *sample.Dense, longest int) {
+	const workers = 3
+	in, inner := s.Dims[0], int(d.NodeIDOffsets[1])
+	for _, inPlace := range []bool{false, true} {
+		if inPlace && !s.InPlace() {
+			continue
+		}
+		total, held := mem.NewBudget(0), mem.NewBudget(0)
+		cpu, err := backend.Open("cpu", backend.Options{Workers: workers, Budget: total})
+		if err != nil {
+			t.Fatal(err)
+		}
+		be := &countedBackend{Backend: cpu}
+		m, err := New(be, s, true, held)
+		if err != nil {
+			t.Fatal(err)
+		}
+		params := total.Used()
+		x, step := make([]float32, len(d.NodeIDs)*in), Step{Train: true, Seed: 1}
+		own := x
+		if inPlace {
+			step.Table, step.Rows = be.Table(x, len(d.NodeIDs), in), d.ReprMap
+			own = make([]float32, len(x)-inner*in)
+		}
+		for range 3 { // kernels take scratch of those before them
+			be.floats = 0
+			trainStep(t, be, m, d, own, step)
+		}
+		floats := be.floats
+		if err := be.Begin(); err != nil { // counts what kernels hold
+			t.Fatal(err)
+		}
+		if err := be.Trim(); err != nil {
+			t.Fatal(err)
+		}
+		c := s.StepCost(d, inPlace, Growth{1, 1, 1}, workers, longest)
+		if floats != c.Floats {
+			t.Errorf("in place %v: %d floats, the model took %d", inPlace, c.Floats, floats)
+		}
+		if got := held.Used(); got < 4*c.Lists || got > 5*c.Lists {
+			t.Errorf("in place %v: lists of %d bytes, the model holds %d", inPlace, 4*c.Lists, got)
+		}
+		if got := total.Used() - params; got > c.KernelBytes || c.KernelBytes > 3*got+2<<20 {
+			t.Errorf("in place %v: kernels take %d bytes, they hold %d", inPlace, c.KernelBytes,
+				got)
+		}
+		if err := cpu.Close(); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+// trainStep is one step of training.
+func trainStep(t *testing.T, be backend.Backend, m *Model, d *sample.Dense, x []float32, s Step) {
+	t.Helper()
+	if err := be.Begin(); err != nil {
+		t.Fatal(err)
+	}
+	logits, err := m.Forward(d, x, s)
+	if err != nil {
+		t.Fatal(err)
+	}
+	be.SoftmaxCrossEntropy(m.GradLogits(), logits, make([]int32, logits.Rows))
+	m.Backward()
+	if err := be.Err(); err != nil {
+		t.Fatal(err)
+	}
+}

@@ -1,0 +1,51 @@
+package train
+
+import (
+	"testing"
+
+	"gdb/layout/layouttest"
+	"gdb/train/model"
+	"gdb/train/runs"
+)
+
+// modelConfigs are a run of every model, with options that take memory in their own way.
+func modelConfigs(c Config) (all []Config) {
+	for i, name := range model.Names() {
+		c := c
+		c.Run, c.Model = name, name
+		switch i % 3 {
+		case 1:
+			c.Options = model.Options{Heads: 2, Norm: "layer", Residual: true}
+		case 2:
+			c.Options = model.Options{Aggregate: "sum", Norm: "layer", Activation: "gelu"}
+		}
+		all = append(all, c)
+	}
+	mean, largest := c, c // other ways to reduce lists
+	mean.Run, mean.Model, mean.Aggregate = "gcn-mean", "gcn", "mean"
+	largest.Run, largest.Model, largest.Aggregate = "sage-max", "sage", "max"
+	largest.Activation = "elu"
+	return append(all, mean, largest)
+}
+
+// TestEveryModelInItsLeast: every model trains and evaluates with the least memory that its plan
+// accepts.
+func TestEveryModelInItsLeast(t *testing.T) {
+	if testing.Short() {
+		t.Skip("trains with eighteen bounds")
+	}
+	s := mustBuild(t, layouttest.Skewed())
+	for i, c := range modelConfigs(lawConfig()) {
+		c.Hidden, c.Batch = []int{32, 256}[i%2], 60*(1+i%2)
+		for k, cache := range []string{"none", runs.CacheBelady} {
+			c := c
+			c.Cache, c.Memory = cache, 1<<20
+			c.Run += "-" + cache
+			c.Topology = []string{"resident", "paged"}[(i+k)%2]
+			c.Memory = leastMemory(t, c, planned(t, s))
+			if _, err := Run(t.Context(), s, mustDevice(t), c, nil); err != nil {
+				t.Errorf("%s, %d MiB: %v", c.Run, c.Memory>>20, err)
+			}
+		}
+	}
+}

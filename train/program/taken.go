@@ -1,0 +1,57 @@
+package program
+
+import "gdb/train/backend"
+
+// KernelBytes is the scratch memory that the operations of a step take one after the other, besides
+// what StepFloats and ListFloats count, on a batch of such sizes with so many threads. Lists of the
+// first hop have longest entries at most.
+func (p *Program) KernelBytes(s *Sizes, threads, longest int) int64 {
+	var most backend.Taken
+	for i := range p.ops {
+		o := &p.ops[i]
+		most = most.Or(p.takenByDense(o, s)).Or(p.takenByLists(o, s, longest))
+	}
+	return most.Bytes(threads)
+}
+
+// takenByDense is what products, sums of columns and norms take.
+func (p *Program) takenByDense(o *op, s *Sizes) (t backend.Taken) {
+	switch o.kind {
+	case opMatMul, opMatMulTB, opHeadMul, opHeadMulTB:
+		w, heads := p.of(o.in[1]), max(1, o.heads)
+		k, n := s.Of(w.rows), w.cols/heads
+		if o.kind == opMatMulTB || o.kind == opHeadMulTB {
+			k, n = n, k
+		}
+		return backend.TakenByMatMul(k, n)
+	case opMatMulTA, opHeadMulTA:
+		x, y, heads := p.of(o.in[0]), p.of(o.in[1]), max(1, o.heads)
+		return backend.TakenByMatMulTA(s.Of(x.rows), x.cols/heads, y.cols/heads, x.cols)
+	case opColumnSum:
+		x := p.of(o.in[0])
+		return backend.TakenByColumnSum(s.Of(x.rows), x.cols)
+	case opLayerNormGrad:
+		x := p.of(o.in[0])
+		return backend.TakenByLayerNormGrad(s.Of(x.rows), x.cols)
+	}
+	return t
+}
+
+// takenByLists is what operations over lists take.
+func (p *Program) takenByLists(o *op, s *Sizes, longest int) (t backend.Taken) {
+	switch o.kind {
+	case opPullSumGrad:
+		return backend.TakenBySegmentSumGrad(s.Nodes[o.list.Hop+1])
+	case opPullMeanDropped:
+		return backend.TakenBySegmentMeanDropout(longest, p.of(o.out).cols)
+	case opSoftmax:
+		return backend.TakenBySoftmax(o.heads)
+	case opPullWeightedGradX:
+		return backend.TakenByEntryGrad(o.heads, p.of(o.in[0]).cols/o.heads)
+	case opScores2GradList:
+		return backend.TakenByScores2GradList(p.of(o.out).cols)
+	case opScores2GradRow:
+		return backend.TakenByEntryGrad(o.heads, p.of(o.out).cols/o.heads)
+	}
+	return t
+}
