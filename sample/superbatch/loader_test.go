@@ -43,9 +43,14 @@ func testOrder(epoch uint64) (*sample.Order, error) {
 	return sample.EpochOrder(testTrain(), 8, epoch, 5)
 }
 
-func testSampler() (*sample.Sampler, error) {
-	return sample.NewSampler([]topology.Reader{testGraph},
-		sample.Config{Fanout: []int{4, sample.All, 2}, Seed: 8})
+func testSampler() (*sample.Sampler, error) { return newSampler(testGraph, false) }
+
+// degreesSampler gives batches the degrees of their nodes.
+func degreesSampler() (*sample.Sampler, error) { return newSampler(testGraph, true) }
+
+func newSampler(r topology.Reader, degrees bool) (*sample.Sampler, error) {
+	return sample.NewSampler([]topology.Reader{r},
+		sample.Config{Fanout: []int{4, sample.All, 2}, Seed: 8, Degrees: degrees})
 }
 
 func testConfig(t testing.TB) Config { return testConfigOn(mustDevice(t)) }
@@ -169,9 +174,17 @@ func TestBatchesAreTheSame(t *testing.T) {
 		starts = starts[:1]
 	}
 	for _, start := range starts {
-		c := testConfig(t)
-		c.StartBatch = start
-		want := wantHashes(t, c)
+		wants := map[bool][]uint64{}
+		for _, degrees := range []bool{false, true} {
+			c := testConfig(t)
+			if c.StartBatch = start; degrees {
+				c.Sampler = degreesSampler
+			}
+			wants[degrees] = wantHashes(t, c)
+		}
+		if slices.Equal(wants[false], wants[true]) {
+			t.Error("hashes are not of degrees")
+		}
 		for i, size := range []int{1, 2, 7, 13, 26, 0} {
 			for _, slots := range []int{0, 1, 301, 1100, inPlaceLeast, 2000} {
 				c := testConfig(t)
@@ -181,6 +194,10 @@ func TestBatchesAreTheSame(t *testing.T) {
 					c.Spill = func(epoch uint64) bool { return int(epoch)%3 != i }
 				}
 				c.Overlap = (i+slots)%2 == 0
+				want := wants[slots%3 > 0]
+				if slots%3 > 0 {
+					c.Sampler = degreesSampler
+				}
 				c.StartBatch, c.Batches, c.Slots = start, size, slots
 				c.Workers, c.Ready, c.Threads, c.StageRows = 1+slots%2, size%3, 2, 4*(size%2)
 				c.AccessBytes, c.NextBytes = 4<<20*int64(i%2), 4<<20*int64(slots%2)

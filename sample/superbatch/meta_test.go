@@ -122,8 +122,7 @@ func openMeta(t *testing.T, store *layout.Store, dev blockdev.Device, resident b
 	}
 	c := testConfigOn(dev)
 	c.Sampler = func() (*sample.Sampler, error) {
-		return sample.NewSampler([]topology.Reader{topo},
-			sample.Config{Fanout: []int{4, sample.All, 2}, Seed: 8})
+		return newSampler(topo, true)
 	}
 	c.Rows, c.Labels, c.FS, c.Prep, c.UUID = rows, labels, store.FS(), store.Path("prep"), info.UUID
 	c.Epochs, c.Workers = 2, 2

@@ -2,6 +2,7 @@ package superbatch
 
 import (
 	"reflect"
+	"slices"
 	"testing"
 
 	"gdb/internal/codec"
@@ -13,6 +14,31 @@ func smallBatch() *sample.Batch {
 		NodeIDOffsets: []uint32{0, 2, 3, 5}, NodeIDs: []sample.NodeID{70, 8, 9, 4, 100},
 		NbrOffsets: []uint32{0, 1, 1, 4}, Nbrs: []sample.NodeID{70, 9, 8, 4},
 		ReprMap: []uint32{0, 2, 1, 3}}}
+}
+
+// TestDegreesInRecords: degrees of a batch come back, leave none for one without, and have to be
+// those of all nodes.
+func TestDegreesInRecords(t *testing.T) {
+	plain, want := smallBatch(), smallBatch()
+	want.Dense.Degrees = []uint32{1, 0, 70, 3, 1 << 31}
+	got := smallBatch()
+	for _, b := range []*sample.Batch{want, plain, want} {
+		var edges codec.Enc
+		encodeEdges(&edges, &b.Dense, nil)
+		if err := decodeEdges(edges.B, &got.Dense); err != nil {
+			t.Fatal(err)
+		}
+		if !slices.Equal(got.Dense.Degrees, b.Dense.Degrees) ||
+			sample.BatchHash(got) != sample.BatchHash(b) {
+			t.Errorf("degrees %d, want %d", got.Dense.Degrees, b.Dense.Degrees)
+		}
+	}
+	want.Dense.Degrees = want.Dense.Degrees[:4]
+	var edges codec.Enc
+	encodeEdges(&edges, &want.Dense, nil)
+	if err := decodeEdges(edges.B, &got.Dense); err == nil {
+		t.Error("degrees of four of five nodes were taken")
+	}
 }
 
 func TestBatchRecords(t *testing.T) {
@@ -52,7 +78,10 @@ func FuzzRecords(f *testing.F) {
 	var nodes, edges codec.Enc
 	encodeNodes(&nodes, b)
 	encodeEdges(&edges, &b.Dense, nil)
-	for _, s := range [][]byte{nodes.B, edges.B, nil} {
+	b.Dense.Degrees = []uint32{1, 0, 70, 3, 9}
+	var degrees codec.Enc
+	encodeEdges(&degrees, &b.Dense, nil)
+	for _, s := range [][]byte{nodes.B, edges.B, degrees.B, nil} {
 		f.Add(s)
 	}
 	f.Fuzz(func(t *testing.T, payload []byte) {
