@@ -153,6 +153,10 @@ func (t *trainer) notes() string {
 		all = append(all, fmt.Sprintf("the labels are %d classes that are whole numbers: if they "+
 			"are numbers to predict, --loss mse", len(t.in.Meta.Labels.Classes)))
 	}
+	if unused := t.cfg.Spec(t.dims).Unused(); len(unused) > 0 {
+		all = append(all, fmt.Sprintf("--%s changes nothing in this %s",
+			strings.Join(unused, ", --"), t.cfg.Model))
+	}
 	for _, note := range []string{t.note, t.valNote, t.scaleNote, t.in.Neighbors().Note} {
 		if note != "" {
 			all = append(all, note)

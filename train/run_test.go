@@ -158,6 +158,25 @@ func TestRunLearnsAndLeavesItsFiles(t *testing.T) {
 	}
 }
 
+// TestOptionsWithoutEffect: options that a model does not read are named when the run begins.
+func TestOptionsWithoutEffect(t *testing.T) {
+	s, c := mustBuild(t, planted(false)), testConfig()
+	c.Epochs, c.Heads, c.Aggregate = 1, 2, "max"
+	for name, want := range map[string]string{"sage": "--heads changes nothing in this sage",
+		"mlp": "--heads, --aggregate changes nothing in this mlp", "gatv2": "--aggregate changes"} {
+		c.Model, c.Run = name, name
+		told := ""
+		_, err := Run(t.Context(), s, mustDevice(t), c, func(e Event) {
+			if e.Started != nil {
+				told = e.Started.Note
+			}
+		})
+		if err != nil || !strings.Contains(told, want) {
+			t.Errorf("%s: noted %q, %v", name, told, err)
+		}
+	}
+}
+
 func TestRunNames(t *testing.T) {
 	s := mustBuild(t, planted(false))
 	c := testConfig()

@@ -10,9 +10,11 @@ import (
 // bindModel adds the flags of architectures.
 func bindModel(f *pflag.FlagSet, o *model.Options) {
 	f.IntVar(&o.Heads, "heads", o.Heads, "attention heads of gat and gatv2 (default 4)")
-	f.StringVar(&o.Aggregate, "aggregate", o.Aggregate, "how neighbors are summed up: "+
-		oneOf(model.OptionValues("aggregate"))+" (default auto, the model's own)")
-	f.BoolVar(&o.Residual, "residual", o.Residual, "add the input of each layer to its output")
+	f.StringVar(&o.Aggregate, "aggregate", o.Aggregate, "how sage, gcn, gin and sgc sum "+
+		"neighbors up: "+oneOf(model.OptionValues("aggregate"))+
+		" (default auto, the model's own)")
+	f.BoolVar(&o.Residual, "residual", o.Residual, "add the input of each layer to its output; "+
+		"not of sgc, as --norm and --activation")
 	f.StringVar(&o.Norm, "norm", o.Norm, "scale the rows of hidden layers: "+
 		oneOf(model.OptionValues("norm"))+" (default none)")
 	f.StringVar(&o.Activation, "activation", o.Activation,

@@ -1,0 +1,50 @@
+package model
+
+import "gdb/train/program"
+
+// Unused names the options that are set and change nothing in the model: its program is the same
+// whatever they are.
+func (s *Spec) Unused() (names []string) {
+	none, some := 0.0, 0.5
+	for _, o := range []struct {
+		name   string
+		set    bool
+		values []func(o *Options)
+	}{
+		{"heads", s.Heads != 0, []func(o *Options){
+			func(o *Options) { o.Heads = 1 }, func(o *Options) { o.Heads = 2 }}},
+		{"aggregate", isSet(s.Aggregate), []func(o *Options){
+			func(o *Options) { o.Aggregate = "mean" }, func(o *Options) { o.Aggregate = "sum" }}},
+		{"residual", s.Residual, []func(o *Options){
+			func(o *Options) { o.Residual = false }, func(o *Options) { o.Residual = true }}},
+		{"norm", isSet(s.Norm), []func(o *Options){
+			func(o *Options) { o.Norm = "none" }, func(o *Options) { o.Norm = "layer" }}},
+		{"activation", isSet(s.Activation), []func(o *Options){
+			func(o *Options) { o.Activation = "relu" }, func(o *Options) { o.Activation = "elu" }}},
+		{"input-dropout", s.InputDropout != nil, []func(o *Options){
+			func(o *Options) { o.InputDropout = &none },
+			func(o *Options) { o.InputDropout = &some }}},
+	} {
+		if o.set && s.textWith(o.values[0]) == s.textWith(o.values[1]) {
+			names = append(names, o.name)
+		}
+	}
+	return names
+}
+
+// isSet says whether an option is something else than what it is by itself.
+func isSet(value string) bool { return value != "" && value != "auto" && value != "none" }
+
+// textWith prints the program of a narrow model of as many layers, with one option.
+func (s *Spec) textWith(set func(o *Options)) string {
+	const width, classes = 8, 3
+	hidden := make([]int, s.Layers()-1)
+	for i := range hidden {
+		hidden[i] = width
+	}
+	narrow := &Spec{Architecture: s.Architecture,
+		Dims: Widths(s.Architecture, width, classes, hidden)}
+	set(&narrow.Options)
+	var params program.Params
+	return program.Make(&params, narrow.build, narrow.options(true, false)).String()
+}
