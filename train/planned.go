@@ -62,7 +62,7 @@ func (t *trainer) facts() plan.Facts {
 func (t *trainer) stepName() string {
 	c := &t.cfg
 	return fmt.Sprint(c.Model, c.Options.String(), c.Fanout, t.dims, c.Batch, c.Threads, c.Backend,
-		c.Optimizer,
+		c.Tune, c.Optimizer,
 		c.Dropout > 0, c.Split)
 }
 

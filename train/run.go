@@ -225,6 +225,7 @@ func (t *trainer) loadRun(store *layout.Store) error {
 	if t.cfg.Normalize == "auto" || t.cfg.Normalize == old.Normalize {
 		t.cfg.Normalize, t.cfg.Scale = old.Normalize, old.Scale
 	}
+	t.cfg.Tune, t.cfg.Order = old.Tune, old.Order
 	t.dir = runs.Open(store, name)
 	return t.cfg.SameResult(&old)
 }
@@ -266,6 +267,11 @@ func (t *trainer) choose(ctx context.Context, p *probe.Probe) error {
 	}
 	if err := t.openModel(); err != nil {
 		return err
+	}
+	if t.cfg.Tune && t.cfg.Order == nil {
+		if err := t.tune(ctx); err != nil {
+			return err
+		}
 	}
 	best, err := p.Choose(ctx, splits)
 	if err != nil {

@@ -22,6 +22,7 @@ type stepper struct {
 	model *model.Model
 	opt   *optimizer
 	read  []backend.Loss
+	large *sample.Dense // the largest batch that was sampled to see how large they are
 
 	budget *mem.Budget
 }
@@ -140,6 +141,7 @@ func modelBytes(c *Config, dims []int) int64 {
 // StepBytes is the memory of a step on the largest batch: see probe.Model.
 func (s *stepper) StepBytes(d *sample.Dense, inner, scale int64, inPlace bool) int64 {
 	c, have := s.cfg, int64(len(d.NodeIDs))-int64(d.NodeIDOffsets[1])
+	s.large = d
 	cost := c.Spec(s.dims).StepCost(d, inPlace, model.Growth{Num: inner, Den: have, Parts: scale},
 		c.Threads, slices.Max(c.Fanout))
 	return mem.ArenaBytes(4*cost.Floats*9/8) +

@@ -39,6 +39,8 @@ func (t *trainFlags) bind(f *pflag.FlagSet) {
 	f.Var(&t.fanout, "fanout", "neighbors per hop, the first next to the seeds; all for every one")
 	f.Var(&flagvalue.Hidden{To: c}, "hidden", "width of the hidden layers, or of each: 256,128")
 	bindModel(f, &c.Options)
+	f.BoolVar(&c.Tune, "tune", false,
+		"measure which order of sums and products is faster, and keep it in the run")
 	f.IntVar(&c.Batch, "batch", c.Batch, batchHelp)
 	f.Var((*flagvalue.CountOrAuto)(&c.Epochs), "epochs",
 		"epochs to train; auto: until val does not improve any more")

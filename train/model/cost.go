@@ -28,15 +28,29 @@ type Growth struct{ Num, Den, Parts int64 }
 // StepCost counts the memory of a training step. inPlace says that the rows of the first layer's
 // neighbors are read where they are kept. Lists have longest entries at most.
 func (s *Spec) StepCost(d *sample.Dense, inPlace bool, g Growth, threads, longest int) StepCost {
-	var params program.Params
-	made := programs{spec: s, params: &params}
+	made := programs{spec: s, params: &program.Params{}}
 	sizes := program.SizesOf(d)
-	p := made.choose(true, inPlace, &sizes)
+	cost := s.stepCost(made.choose(true, inPlace, &sizes), &sizes, g, threads, longest)
+	if !s.Tune || s.Order != nil {
+		return cost
+	}
+	for order := range uint64(1) << made.get(programKey{train: true}).Places() {
+		p := made.ordered(programKey{train: true, inPlace: inPlace}, order)
+		other := s.stepCost(p, &sizes, g, threads, longest)
+		cost.Floats, cost.Lists = max(cost.Floats, other.Floats), max(cost.Lists, other.Lists)
+		cost.KernelBytes = max(cost.KernelBytes, other.KernelBytes)
+	}
+	return cost
+}
+
+// stepCost is StepCost of a program.
+func (s *Spec) stepCost(p *program.Program, sizes *program.Sizes, g Growth, threads,
+	longest int) StepCost {
 	features := sizes.Nodes[0] * s.Dims[0]
 	if p.InPlace() {
 		features = sizes.Nodes[1] * s.Dims[0]
 	}
-	part, whole := grown(&sizes, g.Num, g.Den*g.Parts), grown(&sizes, g.Num, g.Den)
+	part, whole := grown(sizes, g.Num, g.Den*g.Parts), grown(sizes, g.Num, g.Den)
 	return StepCost{
 		Floats:      g.Parts * int64(p.StepFloats(&part, features)+p.ListFloats(&part)),
 		Lists:       g.Parts * int64(p.HeldWords(&part)),

@@ -64,6 +64,9 @@ func (m *Model) Forward(d *sample.Dense, x []float32, s Step) (backend.Tensor, e
 		Degrees: d.Degrees, Seed: s.Seed, Epoch: s.Epoch, Batch: s.Batch})
 }
 
+// Places is how many places there are at which aggregation and product may change their order.
+func (m *Model) Places() int { return m.programs.get(programKey{train: true}).Places() }
+
 // GradLogits is where the gradient of the last Forward's logits goes before Backward.
 func (m *Model) GradLogits() backend.Tensor { return m.machine.GradLogits() }
 

@@ -96,7 +96,7 @@ func TestModelsAgainstIndependentImplementation(t *testing.T) {
 				n := chosen[c.Model]
 				chosen[c.Model] = [2]int{n[0] + places - first, n[1] + first}
 				for _, order := range m.allOrders() {
-					m.programs.fixed = order
+					m.spec.Order = order
 					c.check(t, be, m, b, g.Labels)
 				}
 			}
@@ -200,8 +200,8 @@ func checkNear(t *testing.T, m *Model, what string, got []float32, want []float6
 	for i := range got {
 		if d := math.Abs(float64(got[i]) - want[i]); !(d <= 1e-4*most) {
 			order := "by cost"
-			if m.programs.fixed != nil {
-				order = fmt.Sprintf("%b", *m.programs.fixed)
+			if m.spec.Order != nil {
+				order = fmt.Sprintf("%b", *m.spec.Order)
 			}
 			t.Fatalf("%s[%d] = %g, want %g; order %s, %d workers", what, i, got[i], want[i], order,
 				m.be.Workers())

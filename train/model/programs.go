@@ -8,7 +8,6 @@ type programs struct {
 	spec   *Spec
 	params *program.Params
 	made   map[programKey]*program.Program
-	fixed  *uint64 // the order of all batches, for tests; nil for what costs the least
 }
 
 // programKey says which program it is. Bit i of order is that of place i.
@@ -34,13 +33,20 @@ func (p *programs) get(k programKey) *program.Program {
 	return made
 }
 
+// ordered is the program of an order, but for places at which rows could not be read in place then.
+func (p *programs) ordered(k programKey, order uint64) *program.Program {
+	for k.order = order; k.inPlace && k.order != 0 && !p.get(k).InPlace(); {
+		k.order &= k.order - 1
+	}
+	return p.get(k)
+}
+
 // choose is the program that costs the least for a batch of such sizes. At each place where a
 // product may come before its aggregation, it does if that alone costs less.
 func (p *programs) choose(train, inPlace bool, s *program.Sizes) *program.Program {
 	k := programKey{train: train, inPlace: inPlace}
-	if p.fixed != nil {
-		k.order = *p.fixed
-		return p.get(k)
+	if p.spec.Order != nil {
+		return p.ordered(k, *p.spec.Order)
 	}
 	plain := p.get(k)
 	cost := plain.Cost(s)

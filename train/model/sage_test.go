@@ -124,7 +124,7 @@ func TestAgainstIndependentImplementation(t *testing.T) {
 			t.Run(fmt.Sprintf("%s/workers=%d", name, workers), func(t *testing.T) {
 				be := openCPU(t, workers)
 				m := g.model(t, be)
-				m.programs.fixed = order
+				m.spec.Order = order
 				s := Step{Train: true}
 				for range 2 { // the second step uses memory of the first
 					logits := mustForward(t, be, m, g, s)
@@ -191,7 +191,7 @@ func TestGradientsByDifferences(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			be := openCPU(t, 2)
 			m := g.model(t, be)
-			m.programs.fixed = order
+			m.spec.Order = order
 			m.spec.Dropout = 0.3
 			s := Step{Train: true, Seed: 5, Epoch: 1, Batch: 2}
 			lossOf := func() float64 {
@@ -284,7 +284,7 @@ func TestDeadRowsAreOverwritten(t *testing.T) {
 	run := func(table bool) (all []float32, floats int64) {
 		be := &countedBackend{Backend: openCPU(t, 2)}
 		m := g.model(t, be)
-		m.programs.fixed = orders["aggregate first"]
+		m.spec.Order = orders["aggregate first"]
 		s, x := Step{Train: true}, slices.Clone(g.X)
 		if table {
 			s.Table = be.Table(slices.Clone(g.X), len(g.NodeIDs), g.Dims[0])

@@ -16,6 +16,11 @@ type Spec struct {
 	Dims []int
 	// Dropout is the share of values dropped before each layer, in training.
 	Dropout float32
+	// Order is the order of aggregation and product of all batches, a bit for each of
+	// Model.Places: set where the product comes first. nil is, for each batch, what its sizes make
+	// the cheaper one. Tune says that it will be measured, so that memory must do for any.
+	Order *uint64
+	Tune  bool
 	Options
 }
 

@@ -35,6 +35,10 @@ type Settings struct {
 	Widths []int `json:"widths,omitempty"`
 	// Options are those of the architecture.
 	model.Options
+	// Tune measures the orders of aggregation and product before the first step, and keeps the
+	// fastest in Order: see model.Spec.
+	Tune  bool    `json:"tune,omitempty"`
+	Order *uint64 `json:"order,omitempty"`
 	// Batch is the number of seeds of a step.
 	Batch int `json:"batch"`
 	// Epochs is the most epochs that are trained; EpochsAuto is as many as Resolve finds right, and
@@ -267,7 +271,7 @@ func (c *Settings) Spec(dims []int) *model.Spec {
 		panic("BUG: settings were not checked: " + err.Error())
 	}
 	return &model.Spec{Architecture: a, Dims: dims, Dropout: float32(c.Dropout),
-		Options: c.Options}
+		Order: c.Order, Tune: c.Tune, Options: c.Options}
 }
 
 func (c *Settings) validateRates() error {
