@@ -73,20 +73,21 @@ func stateNames(kind string) []string {
 	return nil
 }
 
-// step applies the gradients of p.
+// step applies the gradients of p to what is learned.
 func (o *optimizer) step(p *program.Params) {
 	o.steps++
 	rate := float32(o.rate())
+	w, g := p.Learned(p.W), p.Learned(p.G)
 	if o.clip > 0 {
-		o.be.ClipNorm(p.G, o.clip)
+		o.be.ClipNorm(g, o.clip)
 	}
 	switch o.kind {
 	case "sgd":
-		o.be.SGD(p.W, p.G, rate, o.decay)
+		o.be.SGD(w, g, rate, o.decay)
 	case "adagrad":
-		o.be.Adagrad(p.W, p.G, o.state[0], rate, adagradEps, o.decay)
+		o.be.Adagrad(w, g, p.Learned(o.state[0]), rate, adagradEps, o.decay)
 	default:
-		o.be.Adam(p.W, p.G, backend.Moments{M: o.state[0], V: o.state[1]},
+		o.be.Adam(w, g, backend.Moments{M: p.Learned(o.state[0]), V: p.Learned(o.state[1])},
 			backend.AdamStep{Step: o.steps, Rate: rate, Beta1: adamBeta1, Beta2: adamBeta2,
 				Eps: adamEps, WeightDecay: o.decay, Decoupled: o.kind == "adamw"})
 	}

@@ -20,6 +20,7 @@ import (
 func resumeConfig() Config {
 	c := testConfig()
 	c.Epochs, c.Batch = 4, 30
+	c.Norm = "batch" // has statistics, which checkpoints keep too
 	return c
 }
 

@@ -15,7 +15,7 @@ func bindModel(f *pflag.FlagSet, o *model.Options) {
 		" (default auto, the model's own)")
 	f.BoolVar(&o.Residual, "residual", o.Residual, "add the input of each layer to its output; "+
 		"not of sgc, as --norm and --activation")
-	f.StringVar(&o.Norm, "norm", o.Norm, "scale the rows of hidden layers: "+
+	f.StringVar(&o.Norm, "norm", o.Norm, "scale the hidden layers: "+
 		oneOf(model.OptionValues("norm"))+" (default none)")
 	f.StringVar(&o.Activation, "activation", o.Activation,
 		oneOf(model.OptionValues("activation"))+" (default auto, the model's own)")

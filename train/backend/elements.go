@@ -5,6 +5,10 @@ import "gdb/train/kernel"
 // normEps is added to variances, so that rows of equal values are not divided by zero.
 const normEps = 1e-5
 
+// normShare is how much of a batch's statistics those of all batches take over, as other libraries
+// have it.
+const normShare = 0.1
+
 // Elements are operations on single values and on rows. They work in place, but where an input
 // stands beside an output.
 type Elements interface {
@@ -21,6 +25,13 @@ type Elements interface {
 	// what its gradient needs.
 	LayerNorm(y, x, gamma, beta, stats Tensor)
 	LayerNormGrad(dx, dgamma, dbeta, dy, x, gamma, stats Tensor)
+	// BatchNorm does so with columns; stats (2,cols) gets their means and 1/√variances.
+	// BatchNormGrad is its gradient, TrackNorm takes stats of so many rows into running statistics
+	// (2,cols), means and variances, and NormApply scales by those instead.
+	BatchNorm(y, x, gamma, beta, stats Tensor)
+	BatchNormGrad(dx, dgamma, dbeta, dy, x, gamma, stats Tensor)
+	TrackNorm(running, stats Tensor, rows int)
+	NormApply(y, x, gamma, beta, running Tensor)
 	// Scale multiplies all values, Shift adds to them, RowScale multiplies each row by a value of f
 	// (rows,1).
 	Scale(x Tensor, factor float32)
@@ -129,6 +140,53 @@ func (c *cpu) LayerNormGrad(dx, dgamma, dbeta, dy, x, gamma, stats Tensor) {
 		"LayerNormGrad", dx, dy, x) {
 		kernel.LayerNormGrad(c.pool, c.values(dx), c.values(dgamma), c.values(dbeta), c.values(dy),
 			c.values(x), c.values(gamma), c.values(stats), x.Rows, x.Cols)
+	}
+}
+
+// BatchNorm normalizes columns.
+func (c *cpu) BatchNorm(y, x, gamma, beta, stats Tensor) {
+	if c.ready(y.Len() == x.Len() && stats.Len() == 2*x.Cols && gamma.Len() == x.Cols, "BatchNorm",
+		y, x, gamma, beta) {
+		kernel.BatchNorm(c.pool, c.values(y), c.values(x), c.values(gamma), c.values(beta),
+			c.values(stats), x.Rows, x.Cols, normEps)
+	}
+}
+
+// BatchNormGrad computes the gradients of x, gamma and beta.
+func (c *cpu) BatchNormGrad(dx, dgamma, dbeta, dy, x, gamma, stats Tensor) {
+	if c.ready(dx.Len() == x.Len() && dy.Len() == x.Len() && dgamma.Len() == x.Cols,
+		"BatchNormGrad", dx, dy, x) {
+		kernel.BatchNormGrad(c.pool, c.values(dx), c.values(dgamma), c.values(dbeta), c.values(dy),
+			c.values(x), c.values(gamma), c.values(stats), x.Rows, x.Cols)
+	}
+}
+
+// TrackNorm moves running statistics towards those of a batch, whose variances are taken as
+// estimates of all rows': of n rows, n/(n-1) of the batch's own. A batch of fewer than two rows has
+// none.
+func (c *cpu) TrackNorm(running, stats Tensor, rows int) {
+	n := stats.Cols
+	if !c.ready(running.Len() == 2*n && stats.Len() == 2*n, "TrackNorm", running, stats) ||
+		rows < 2 {
+		return
+	}
+	r, s := c.values(running), c.values(stats)
+	for j := range n {
+		variance := 1/(s[n+j]*s[n+j]) - normEps
+		variance *= float32(rows) / float32(rows-1)
+		r[j] += normShare * (s[j] - r[j])
+		r[n+j] += normShare * (max(0, variance) - r[n+j])
+	}
+}
+
+// NormApply normalizes columns by given statistics.
+func (c *cpu) NormApply(y, x, gamma, beta, running Tensor) {
+	n := x.Cols
+	if c.ready(y.Len() == x.Len() && running.Len() == 2*n && gamma.Len() == n, "NormApply", y, x,
+		gamma, beta) {
+		r := c.values(running)
+		kernel.NormApply(c.pool, c.values(y), c.values(x), c.values(gamma), c.values(beta), r[:n],
+			r[n:], x.Rows, n, normEps)
 	}
 }
 

@@ -47,7 +47,7 @@ func fakeInputs(t testing.TB, scale int, edges uint64, dim int) *loader.Source {
 
 // sampledLogits computes the logits of nodes through batches that hold all neighbors.
 func sampledLogits(t *testing.T, in *loader.Source, be backend.Backend, m *model.Model,
-	nodes []sample.NodeID) []float32 {
+	nodes []sample.NodeID, step model.Step) []float32 {
 	t.Helper()
 	fanout := make([]int, len(m.Dims())-1)
 	for i := range fanout {
@@ -70,7 +70,7 @@ func sampledLogits(t *testing.T, in *loader.Source, be backend.Backend, m *model
 	if err := be.Begin(); err != nil {
 		t.Fatal(err)
 	}
-	y, err := m.Forward(&d, x, model.Step{})
+	y, err := m.Forward(&d, x, step)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -85,7 +85,7 @@ func sampledLogits(t *testing.T, in *loader.Source, be backend.Backend, m *model
 func TestInferenceIsExact(t *testing.T) {
 	for _, name := range model.Names() {
 		for _, o := range []model.Options{{Heads: 2}, {Heads: 2, Aggregate: "mean", Residual: true,
-			Norm: "layer", Activation: "gelu"}, {Heads: 2, Aggregate: "max"},
+			Norm: "layer", Activation: "gelu"}, {Heads: 2, Aggregate: "max", Norm: "batch"},
 			{Heads: 1, Aggregate: "sum", Activation: "elu"}} {
 			for _, hidden := range [][]int{{10}, {6, 8}} {
 				checkModel(t, name, o, hidden)
@@ -115,6 +115,9 @@ func checkModel(t *testing.T, name string, o model.Options, hidden []int) {
 			t.Fatal(err)
 		}
 		m.Params().Init(be, 4)
+		if o.Norm == "batch" { // gives it statistics
+			sampledLogits(t, in, be, m, []sample.NodeID{0, 3, 9, 80}, model.Step{Train: true})
+		}
 		for _, streamed := range []bool{false, true} {
 			for _, limit := range []uint64{7, listEdges} {
 				name := fmt.Sprintf("%s/%v/dims=%v/streamed=%v/part=%d", name, o, spec.Dims,
@@ -153,7 +156,7 @@ func checkInference(t *testing.T, in *loader.Source, be backend.Backend, m *mode
 	}
 	some := roaring.BitmapOf(0, 1, 5, 77, 300, 511)
 	nodes := []sample.NodeID{0, 1, 5, 77, 300, 511}
-	want := sampledLogits(t, in, be, m, nodes)
+	want := sampledLogits(t, in, be, m, nodes, model.Step{})
 	scale := 1.0 // sums over hubs are large
 	for _, v := range want {
 		scale = max(scale, math.Abs(float64(v))/10)

@@ -18,7 +18,9 @@ type Options struct {
 	Aggregate string `json:"aggregate,omitempty"`
 	// Residual adds a layer's input to its output, through a product where their widths differ.
 	Residual bool `json:"residual,omitempty"`
-	// Norm is none or layer: each row has mean 0 and variance 1 before the activation. "" is none.
+	// Norm is what has mean 0 and variance 1 before the activation: none, layer (each row) or batch
+	// (each column: over the rows of a batch in training, else by running means and variances of
+	// batches). "" is none.
 	Norm string `json:"norm,omitempty"`
 	// Activation is relu, elu or gelu; "" is the architecture's own.
 	Activation string `json:"activation,omitempty"`
@@ -41,7 +43,7 @@ func OptionValues(name string) []string {
 	case "aggregate":
 		return []string{"auto", "mean", "max", "sum"}
 	case "norm":
-		return []string{"none", "layer"}
+		return []string{"none", "layer", "batch"}
 	case "activation":
 		return []string{"auto", "relu", "elu", "gelu"}
 	}
@@ -143,10 +145,7 @@ func (s *Spec) finish(b *program.Builder, l int, x, y program.Value,
 	if s.last(l) {
 		return y
 	}
-	if s.Norm == "layer" {
-		y = b.LayerNorm(y, b.Param(at+"norm scale", 1, b.Cols(y), program.One),
-			b.Param(at+"norm shift", 1, b.Cols(y), program.Zero))
-	}
+	y = s.normalize(b, l, y)
 	activation := s.Activation
 	if activation == "" || activation == "auto" {
 		activation = own
@@ -158,6 +157,21 @@ func (s *Spec) finish(b *program.Builder, l int, x, y program.Value,
 		return b.GELU(y)
 	}
 	return b.ReLU(y)
+}
+
+// normalize scales the rows or the columns of y as Norm says: γ·(y-mean)/√(variance+ε) + β, where γ
+// and β are learned.
+func (s *Spec) normalize(b *program.Builder, l int, y program.Value) program.Value {
+	if s.Norm != "layer" && s.Norm != "batch" {
+		return y
+	}
+	at, cols := layerName(l)+"norm ", b.Cols(y)
+	scale := b.Param(at+"scale", 1, cols, program.One)
+	shift := b.Param(at+"shift", 1, cols, program.Zero)
+	if s.Norm == "layer" {
+		return b.LayerNorm(y, scale, shift)
+	}
+	return b.BatchNorm(y, scale, shift, b.Param(at+"statistics", 2, cols, program.Statistics))
 }
 
 // shortcut is a layer's input as it is added to its output.

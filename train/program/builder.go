@@ -173,6 +173,18 @@ func (b *Builder) LayerNorm(x, gamma, beta Value) Value {
 	return b.like(x, o)
 }
 
+// BatchNorm scales each column of x to mean 0 and variance 1 over the batch, and then by gamma and
+// beta (1,cols). What the batches' means and variances are like is kept in statistics (2,cols), by
+// which columns are scaled where nothing is trained.
+func (b *Builder) BatchNorm(x, gamma, beta, statistics Value) Value {
+	if !b.Train {
+		return b.like(x, simple(opNormApply, x, gamma, beta, statistics))
+	}
+	o := simple(opBatchNorm, x, gamma, beta, statistics)
+	o.extra = []Value{b.p.new(value{rows: Fixed(2), cols: b.Cols(x)})}
+	return b.like(x, o)
+}
+
 // Own are the rows of x that the next layer has: those of the nodes that have lists.
 func (b *Builder) Own(x Value) Value {
 	vx := b.p.of(x)

@@ -28,8 +28,9 @@ func init() {
 		opHeadMean: headMeanRule, opScale: scaleRule, opRowScale: rowScaleRule,
 		opShift: shiftRule, opBias: biasRule,
 		opBiasReLU: biasReLURule, opReLU: reluRule, opELU: eluRule, opGELU: geluRule,
-		opLeakyReLU: leakyRule, opDropout: dropoutRule, opLayerNorm: layerNormRule,
-		opPullMean: pullRule(opPullMeanGrad), opPullSum: pullRule(opPullSumGrad),
+		opLeakyReLU: leakyRule, opDropout: dropoutRule, opLayerNorm: normRule(opLayerNormGrad),
+		opBatchNorm: normRule(opBatchNormGrad),
+		opPullMean:  pullRule(opPullMeanGrad), opPullSum: pullRule(opPullSumGrad),
 		opPullMax: pullMaxRule, opPullWeighted: pullWeightedRule, opScores: scoresRule,
 		opScores2: scores2Rule, opSoftmax: softmaxRule}
 }
@@ -214,17 +215,19 @@ func dropoutRule(t *tape, o *op, dy Value) {
 	t.give(x, g)
 }
 
-func layerNormRule(t *tape, o *op, dy Value) {
-	x, gamma, beta := o.in[0], o.in[1], o.in[2]
-	g := simple(opLayerNormGrad, dy, x, gamma, o.extra[0])
-	for range 2 {
-		g.extra = append(g.extra, t.p.new(value{rows: Fixed(1), cols: t.p.of(x).cols, grad: true}))
+func normRule(kind Kind) rule {
+	return func(t *tape, o *op, dy Value) {
+		x, gamma, beta := o.in[0], o.in[1], o.in[2]
+		g := simple(kind, dy, x, gamma, o.extra[0])
+		v := *t.p.of(x)
+		for range 2 {
+			g.extra = append(g.extra, t.p.new(value{rows: Fixed(1), cols: v.cols, grad: true}))
+		}
+		dx := t.p.add(g, v.rows, v.cols)
+		t.hold(gamma, g.extra[0])
+		t.hold(beta, g.extra[1])
+		t.hold(x, dx)
 	}
-	v := *t.p.of(x)
-	dx := t.p.add(g, v.rows, v.cols)
-	t.hold(gamma, g.extra[0])
-	t.hold(beta, g.extra[1])
-	t.hold(x, dx)
 }
 
 func pullRule(kind Kind) rule {

@@ -39,6 +39,9 @@ const (
 	opDropout // its own gradient, with the same Site
 	opLayerNorm
 	opLayerNormGrad
+	opBatchNorm // of x, by the batch; adds to statistics, its last operand
+	opBatchNormGrad
+	opNormApply // of x, by statistics
 
 	// Over lists.
 	opPullMean // the mean of the rows of x in each list

@@ -23,6 +23,9 @@ const (
 	Glorot Init = iota
 	Zero
 	One
+	// Statistics are not learned: they are of the columns of batches, their means, which begin as 0,
+	// and then their variances, which begin as 1.
+	Statistics
 )
 
 // paramShape is one parameter of a model: a matrix in the vector of all parameters.
@@ -34,13 +37,14 @@ type paramShape struct {
 }
 
 // Params are the parameters of a model and their gradients, each in one vector, so that the
-// optimizer and the checkpoint see two arrays whatever the model is. The gaps of alignment hold
-// zeros, in the gradients too.
+// optimizer and the checkpoint see two arrays whatever the model is. Statistics come last, after all
+// that is learned. The gaps of alignment hold zeros, in the gradients too.
 type Params struct {
 	// W and G are the values and their gradients, vectors of Total values; G is for training only.
-	W, G   backend.Tensor
-	Total  int
-	shapes []paramShape
+	W, G       backend.Tensor
+	Total      int
+	statistics int // values of Total
+	shapes     []paramShape
 }
 
 // add appends a parameter, or finds it by its name, and returns its number: a program that is built
@@ -51,13 +55,31 @@ func (p *Params) add(name string, rows, cols int, init Init) int {
 			return i
 		}
 	}
-	p.shapes = append(p.shapes, paramShape{name: name, rows: rows, cols: cols, off: p.Total,
-		init: init})
-	p.Total += (rows*cols + paramAlign - 1) / paramAlign * paramAlign
+	p.shapes = append(p.shapes, paramShape{name: name, rows: rows, cols: cols, init: init})
+	p.Total = 0
+	p.place(func(i Init) bool { return i != Statistics })
+	learned := p.Total
+	p.place(func(i Init) bool { return i == Statistics })
+	p.statistics = p.Total - learned
 	return len(p.shapes) - 1
 }
 
-// Count is the number of values that are learned.
+// place gives parameters that begin in some ways their places, after those that have one.
+func (p *Params) place(which func(Init) bool) {
+	for i := range p.shapes {
+		if s := &p.shapes[i]; which(s.init) {
+			s.off = p.Total
+			p.Total += (s.rows*s.cols + paramAlign - 1) / paramAlign * paramAlign
+		}
+	}
+}
+
+// Learned is the part of a vector of Total values that is learned.
+func (p *Params) Learned(x backend.Tensor) backend.Tensor {
+	return x.View(0, 1, p.Total-p.statistics)
+}
+
+// Count is the number of values, statistics among them.
 func (p *Params) Count() (n int) {
 	for _, s := range p.shapes {
 		n += s.rows * s.cols
@@ -101,9 +123,9 @@ func (p *Params) Init(be backend.Backend, seed uint64) {
 		values := w[s.off : s.off+s.rows*s.cols]
 		switch s.init {
 		case One:
-			for k := range values {
-				values[k] = 1
-			}
+			fill(values, 1)
+		case Statistics:
+			fill(values[len(values)/2:], 1)
 		case Glorot:
 			limit := math.Sqrt(6 / float64(s.rows+s.cols))
 			draw := rng.NewStream(rng.Key(initDomain, seed, uint64(i)))
@@ -113,4 +135,10 @@ func (p *Params) Init(be backend.Backend, seed uint64) {
 		}
 	}
 	be.Write(p.W, w)
+}
+
+func fill(values []float32, v float32) {
+	for i := range values {
+		values[i] = v
+	}
 }

@@ -149,6 +149,11 @@ var testModels = map[string]Model{
 		return b.LayerNorm(h, b.Param(fmt.Sprint("gamma", b.hop), 1, b.Cols(h), Glorot),
 			b.Param(fmt.Sprint("beta", b.hop), 1, b.Cols(h), Glorot))
 	}),
+	"batch norm": testElement(func(b *Builder, h Value) Value {
+		return b.BatchNorm(h, b.Param(fmt.Sprint("gamma", b.hop), 1, b.Cols(h), Glorot),
+			b.Param(fmt.Sprint("beta", b.hop), 1, b.Cols(h), Glorot),
+			b.Param(fmt.Sprint("statistics", b.hop), 2, b.Cols(h), Statistics))
+	}),
 	"head mean": testElement(func(b *Builder, h Value) Value { return b.HeadMean(h, 2) }),
 	"row scale": testElement(func(b *Builder, h Value) Value {
 		b.hop++
@@ -295,4 +300,55 @@ func TestSameResults(t *testing.T) {
 func (b *bench) results(t testing.TB) []float32 {
 	loss := b.loss(t, true)
 	return append(b.read(b.params.G), float32(loss))
+}
+
+// TestStatistics holds what a batch norm keeps of two batches against means and variances of what
+// it read, that an evaluation reads it, and that it is no part of what is learned.
+func TestStatistics(t *testing.T) {
+	norm := func(b *Builder, x Value) Value {
+		x = b.Own(x)
+		b.Next()
+		y := b.BatchNorm(b.Own(x), b.Param("scale", 1, testCols, One),
+			b.Param("shift", 1, testCols, Zero),
+			b.Param("statistics", 2, testCols, Statistics))
+		b.Next()
+		return y
+	}
+	b := newBench(t, norm, Options{})
+	b.loss(t, true)
+	b.loss(t, true)
+	got := b.read(b.params.Weight(2))
+	x := testFeatures()[14*testCols:]
+	for j := range testCols {
+		mean, squares := 0.0, 0.0
+		for i := range 3 {
+			mean += float64(x[i*testCols+j]) / 3
+		}
+		for i := range 3 {
+			d := float64(x[i*testCols+j]) - mean
+			squares += d * d / 2
+		}
+		wantMean, wantVariance := 0.19*mean, 0.81+0.19*squares
+		if math.Abs(float64(got[j])-wantMean) > 1e-5 ||
+			math.Abs(float64(got[testCols+j])-wantVariance) > 1e-4 {
+			t.Errorf("column %d: statistics %g and %g, want %g and %g", j, got[j],
+				got[testCols+j], wantMean, wantVariance)
+		}
+	}
+	if n := b.params.Learned(b.params.W).Len(); n != 2*paramAlign || b.params.Total <= n {
+		t.Errorf("%d of %d values are learned", n, b.params.Total)
+	}
+	b.program = Make(&b.params, norm, Options{Layers: 2, Features: testCols})
+	b.loss(t, false)
+	y := b.read(b.machine.Logits())
+	for i, v := range y {
+		j := i % testCols
+		want := (x[i] - got[j]) / float32(math.Sqrt(float64(got[testCols+j])+1e-5))
+		if math.Abs(float64(v-want)) > 1e-5 {
+			t.Errorf("value %d of an evaluation is %g, want %g", i, v, want)
+		}
+	}
+	if again := b.read(b.params.Weight(2)); !slices.Equal(again, got) {
+		t.Error("an evaluation changes the statistics")
+	}
 }

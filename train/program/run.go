@@ -119,6 +119,13 @@ func (m *Machine) element(o *op, t *operands) bool {
 		be.LayerNorm(out, x, y, t.in[2], t.extra[0])
 	case opLayerNormGrad:
 		be.LayerNormGrad(out, t.extra[0], t.extra[1], x, y, t.in[2], t.in[3])
+	case opBatchNorm:
+		be.BatchNorm(out, x, y, t.in[2], t.extra[0])
+		be.TrackNorm(t.in[3], t.extra[0], x.Rows)
+	case opBatchNormGrad:
+		be.BatchNormGrad(out, t.extra[0], t.extra[1], x, y, t.in[2], t.in[3])
+	case opNormApply:
+		be.NormApply(out, x, y, t.in[2], t.in[3])
 	default:
 		return false
 	}
