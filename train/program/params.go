@@ -23,8 +23,8 @@ const (
 	Glorot Init = iota
 	Zero
 	One
-	// Statistics are not learned: they are of the columns of batches, their means, which begin as 0,
-	// and then their variances, which begin as 1.
+	// Statistics are not learned: they are of the columns of batches, their means, which begin as
+	// 0, and then their variances, which begin as 1.
 	Statistics
 )
 
@@ -37,8 +37,8 @@ type paramShape struct {
 }
 
 // Params are the parameters of a model and their gradients, each in one vector, so that the
-// optimizer and the checkpoint see two arrays whatever the model is. Statistics come last, after all
-// that is learned. The gaps of alignment hold zeros, in the gradients too.
+// optimizer and the checkpoint see two arrays whatever the model is. Statistics come last, after
+// all that is learned. The gaps of alignment hold zeros, in the gradients too.
 type Params struct {
 	// W and G are the values and their gradients, vectors of Total values; G is for training only.
 	W, G       backend.Tensor
