@@ -45,8 +45,8 @@ ROWS = [
      "--dropout 0.7 --epochs 60 --eval-every 2", SEEDS),
     ("cora", "gcn", "row", WHOLE + " --hidden 64 --lr 0.01 --weight-decay 5e-4 --epochs 300 "
      "--patience 50 --eval-every 2", SEEDS),
-    ("cora", "gat", "row", WHOLE + " --hidden 64 --heads 8 --lr 0.005 --weight-decay 5e-4 "
-     "--dropout 0.6 --epochs 300 --patience 50 --eval-every 2", SEEDS),
+    ("cora", "gat", "row", WHOLE + " --hidden 64 --heads 8 --lr 0.01 --weight-decay 5e-4 "
+     "--dropout 0.6 --epochs 200 --patience 50", SEEDS),
     ("minesweeper", "sage", "none", GRID, SPLITS),
     ("minesweeper", "gcn", "none", GRID, SPLITS),
     ("minesweeper", "gat", "none", GRID, SPLITS),

@@ -46,8 +46,8 @@ func TestAccuracy(t *testing.T) {
 			[]string{"--seed=1", "--seed=2"}, 0.79},
 		{"cora", "--model gcn --fanout all,all --lr 0.01 --epochs 300 --patience 50 " +
 			"--eval-every 2", []string{"--seed=1", "--seed=2"}, 0.81},
-		{"cora", "--model gat --heads 8 --fanout all,all --lr 0.005 --dropout 0.6 --epochs 300 " +
-			"--patience 50 --eval-every 2", []string{"--seed=1", "--seed=2"}, 0.81},
+		{"cora", "--model gat --heads 8 --fanout all,all --lr 0.01 --dropout 0.6 --epochs 100 " +
+			"--eval-every 2", []string{"--seed=1"}, 0.80},
 		// A quarter of the epochs, and not yet the best figure, but one that needs all layers.
 		{"minesweeper", "--metric roc-auc --residual --norm layer --fanout all,all,all,all,all " +
 			"--batch 5000 --lr 0.006 --weight-decay 0 --dropout 0.2 --input-dropout 0 " +

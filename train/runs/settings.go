@@ -140,7 +140,7 @@ const NormalizeColumns = "zscore"
 // Default returns the settings that the command line starts from.
 func Default() Settings {
 	return Settings{Model: "sage", Fanout: []int{10, 10}, Hidden: 256, Batch: 1000,
-		Epochs: EpochsAuto, LR: 0.005, LRSchedule: ScheduleConstant, WeightDecay: 0.0005,
+		Epochs: EpochsAuto, LR: 0.01, LRSchedule: ScheduleConstant, WeightDecay: 0.0005,
 		Dropout:   DropoutAuto,
 		Normalize: "auto", Optimizer: "adam", Loss: "auto", Metric: "auto", EvalEvery: 1,
 		ClassWeights: task.WeightsNone,
