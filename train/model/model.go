@@ -70,6 +70,9 @@ func (m *Model) Places() int { return m.programs.get(programKey{train: true}).Pl
 // GradLogits is where the gradient of the last Forward's logits goes before Backward.
 func (m *Model) GradLogits() backend.Tensor { return m.machine.GradLogits() }
 
+// GradInput is the gradient of the input after Backward, if Spec.InputGrad asks for it.
+func (m *Model) GradInput() backend.Tensor { return m.machine.GradInput() }
+
 // Backward computes the gradients of all parameters from that of the logits.
 func (m *Model) Backward() { m.machine.Backward() }
 

@@ -150,7 +150,7 @@ func (p *Program) moveTail(x, y Value) Value {
 
 // dropDead removes operations whose results nothing reads.
 func (p *Program) dropDead() {
-	live := map[Value]bool{p.logits: true}
+	live := map[Value]bool{p.logits: true, p.input: true}
 	for i := len(p.ops) - 1; i >= 0; i-- {
 		o := &p.ops[i]
 		needed := false

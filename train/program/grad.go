@@ -54,6 +54,9 @@ func (p *Program) differentiate() {
 			r(t, &o, dy)
 		}
 	}
+	if p.of(p.features).grad {
+		p.input = t.gradient(p.features)
+	}
 }
 
 // uses counts the operands that are a value or a view of it.

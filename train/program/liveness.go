@@ -120,6 +120,7 @@ func (p *Program) lastUses() []int {
 		}
 	}
 	last[p.logits] = max(last[p.logits], p.forward)
+	last[p.input] = p.time(len(p.ops)) // it is read when all is done
 	return last
 }
 
@@ -163,6 +164,9 @@ func (m *memoryMap) end(p *Program, last []int) {
 
 // ownUse is the last operation that reads a value or writes it, views of it aside.
 func (p *Program) ownUse(v Value) int {
+	if v == p.input {
+		return p.time(len(p.ops))
+	}
 	last := noUse
 	if v == p.logits || v == p.seed {
 		last = p.forward

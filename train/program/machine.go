@@ -131,6 +131,9 @@ func (m *Machine) Logits() backend.Tensor { return m.tensor(m.p.logits) }
 // GradLogits is where the gradient of the logits goes before Backward.
 func (m *Machine) GradLogits() backend.Tensor { return m.tensor(m.p.seed) }
 
+// GradInput is the gradient of the features, of a program that was made with it, after Backward.
+func (m *Machine) GradInput() backend.Tensor { return m.tensor(m.p.input) }
+
 // Backward computes the gradients of all parameters from that of the logits.
 func (m *Machine) Backward() {
 	for i := m.p.forward; i < len(m.p.ops); i++ {

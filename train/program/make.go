@@ -12,6 +12,9 @@ type Options struct {
 	// InPlace reads the rows that the first layer pulls where they are kept. Where a program reads
 	// them otherwise, Program.InPlace is false.
 	InPlace bool
+	// InputGrad has the backward pass compute the gradient of the features too, which are then not
+	// read in place: see Machine.GradInput.
+	InputGrad bool
 	// Order says at which of Program.Places a product comes before its aggregation; where it is
 	// shorter than these, they stay as the model has them.
 	Order []bool
@@ -29,7 +32,8 @@ type Passes struct {
 // Make makes a program of a model. Parameters are added to params if they are not there.
 func Make(params *Params, m Model, o Options) *Program {
 	p := newProgram(params, o.Layers)
-	p.features = p.new(value{rows: Nodes(0), cols: o.Features, role: roleFeatures})
+	p.features = p.new(value{rows: Nodes(0), cols: o.Features, role: roleFeatures,
+		grad: o.Train && o.InputGrad})
 	p.logits = m(&Builder{p: p, Train: o.Train}, p.features)
 	p.check()
 	p.places = len(p.findPlaces())
@@ -37,7 +41,7 @@ func Make(params *Params, m Model, o Options) *Program {
 	if !o.Without.Elements {
 		p.fuseElements()
 	}
-	p.inPlace = o.InPlace && p.readInPlace()
+	p.inPlace = o.InPlace && !o.InputGrad && p.readInPlace()
 	p.forward = len(p.ops)
 	if !o.Without.Dead {
 		p.dropDead()

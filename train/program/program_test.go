@@ -52,6 +52,7 @@ type bench struct {
 	program *Program
 	machine *Machine
 	input   Input
+	x       []float32 // features; nil for those of testFeatures
 }
 
 func newBench(t testing.TB, m Model, o Options) *bench {
@@ -88,7 +89,9 @@ func (b *bench) loss(t testing.TB, backward bool) (loss float64) {
 	if err := b.be.Begin(); err != nil {
 		t.Fatal(err)
 	}
-	b.input.X = testFeatures()
+	if b.input.X = testFeatures(); b.x != nil {
+		b.input.X = slices.Clone(b.x)
+	}
 	if b.program.InPlace() {
 		b.input.Table = b.be.Table(testFeatures(), 17, testCols)
 		b.input.Rows = b.input.Dense.ReprMap
