@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"path"
 
 	"gdb/internal/codec"
 	"gdb/internal/mem"
@@ -49,6 +50,14 @@ type position struct {
 
 	Done bool     `json:"done"`
 	Test *float64 `json:"test,omitempty"`
+}
+
+// checkpoint is one that was read: the name of its directory, and for the user that CURRENT was not
+// there, if it was not.
+type checkpoint struct {
+	pos        position
+	arrays     []array
+	name, note string
 }
 
 // array is a named vector of a checkpoint.
@@ -143,26 +152,27 @@ func decodeArray(uuid [16]byte, i uint64, d, body *codec.Dec) (array, error) {
 	return a, nil
 }
 
-// writeCheckpoint writes where a run stands.
-func writeCheckpoint(r runs.Dir, p position, arrays []array) error {
+// writeCheckpoint writes where a run stands; beside is as in runs.Dir.WriteState.
+func writeCheckpoint(r runs.Dir, p position, arrays []array,
+	beside func(dir string) error) error {
 	parts, err := encodeCheckpoint(r.UUID(), p, arrays)
 	if err != nil {
 		return err
 	}
-	return r.WriteState(parts...)
+	return r.WriteState(beside, parts...)
 }
 
-// readCheckpoint reads the current checkpoint of a model with so many parameters. note is for the
-// user: CURRENT was not there.
-func readCheckpoint(r runs.Dir, params int) (p position, arrays []array, note string, err error) {
+// readCheckpoint reads the current checkpoint of a model with so many parameters.
+func readCheckpoint(r runs.Dir, params int) (c checkpoint, err error) {
 	b, file, note, err := r.ReadState(stateBytesMax(params))
 	if err != nil {
-		return p, nil, "", err
+		return c, err
 	}
-	if p, arrays, err = decodeCheckpoint(r.UUID(), b); err != nil {
-		return p, nil, "", fmt.Errorf("train: run %s: %w", r.Name(), r.Corrupt(file, err.Error()))
+	if c.pos, c.arrays, err = decodeCheckpoint(r.UUID(), b); err != nil {
+		return c, fmt.Errorf("train: run %s: %w", r.Name(), r.Corrupt(file, err.Error()))
 	}
-	return p, arrays, note, nil
+	c.name, c.note = path.Dir(file), note
+	return c, nil
 }
 
 // stateBytesMax is the most that a checkpoint of so many parameters takes: weights, the best ones,

@@ -22,6 +22,9 @@ import (
 const (
 	// checkpointPause is the longest time between checkpoints while a run trains.
 	checkpointPause = 30 * time.Second
+	// checkpointShare has a checkpoint wait for so many times what the last one took: those with
+	// vectors of nodes can be large.
+	checkpointShare = 10
 	// checkpointLeast is the least time between those at the end of epochs: an epoch of
 	// milliseconds is faster done again than saved.
 	checkpointLeast = time.Second
@@ -38,13 +41,18 @@ func (t *trainer) epochs(ctx context.Context) error {
 		if err != nil {
 			return t.interrupted(ctx, err)
 		}
-		if time.Since(t.saved) > checkpointLeast {
+		if t.isDue(checkpointLeast) {
 			if err := t.checkpoint(); err != nil {
 				return err
 			}
 		}
 	}
 	return t.finish(ctx)
+}
+
+// isDue says whether the last checkpoint is so long ago that there should be another.
+func (t *trainer) isDue(pause time.Duration) bool {
+	return time.Since(t.saved) > max(pause, checkpointShare*t.saving)
 }
 
 // exhausted says whether validation has not improved for long enough.
@@ -95,7 +103,7 @@ func (t *trainer) consume(ctx context.Context, e *loader.Epoch, batches int) err
 		t.pos.Sums.addBatch(b)
 		b.Release()
 		due := t.cfg.CheckpointEvery > 0 && (t.pos.Batch+1)%uint64(t.cfg.CheckpointEvery) == 0
-		due = due || time.Since(t.saved) > checkpointPause
+		due = due || t.isDue(checkpointPause)
 		if err == nil && (due || (t.pos.Batch+1)%uint64(t.be.StepsPerRead()) == 0) {
 			err = t.readLosses()
 		}
@@ -212,6 +220,9 @@ func (t *trainer) compare(v float64, epoch int) (best bool) {
 	t.pos.Plateau = 0
 	t.pos.HasBest, t.pos.Best, t.pos.BestEpoch, t.pos.SinceBest = true, v, epoch, 0
 	t.best = t.weights()
+	if t.vectors != nil {
+		t.vectors.KeepBest()
+	}
 	return true
 }
 
@@ -233,7 +244,9 @@ func (t *trainer) finish(ctx context.Context) error {
 	}
 	last := t.weights()
 	t.be.Write(t.model.Params().W, t.best)
+	t.swapVectors()
 	err := t.testBest(ctx)
+	t.swapVectors()
 	t.be.Write(t.model.Params().W, last)
 	if err != nil {
 		return t.interrupted(ctx, err)

@@ -74,7 +74,7 @@ func (e *evaluator) predict(ctx context.Context, set *roaring.Bitmap, t task.Tal
 	if e.cfg.EvalMode == runs.EvalSampled {
 		return e.sampled(ctx, set, t)
 	}
-	if err := e.be.Trim(); err != nil { // blocks of nodes can use a step's memory
+	if err := e.in.trim(e.be); err != nil { // blocks of nodes can use a step's memory
 		return err
 	}
 	if err := e.in.Budget.Reserve("evaluation", exact.HeapBytes); err != nil {
@@ -138,7 +138,20 @@ func sized[T any](s []T, n int) []T {
 
 // inference computes a model exactly; dir is for hidden states.
 func (in *inputs) inference(be backend.Backend, m *model.Model, dir string) *exact.Inference {
-	return &exact.Inference{Source: in.Source, Backend: be, Model: m, Dir: dir, Claim: in.claim}
+	f := &exact.Inference{Source: in.Source, Backend: be, Model: m, Dir: dir, Claim: in.claim}
+	if in.vectors != nil {
+		f.Vectors = in.vectors.Rows()
+	}
+	return f
+}
+
+// trim gives the memory of steps back.
+func (in *inputs) trim(be backend.Backend) error {
+	err := be.Trim()
+	if in.vectors != nil {
+		err = errors.Join(err, in.vectors.Trim())
+	}
+	return err
 }
 
 // logits predicts the seeds of a batch, in the memory of out if it is large enough.
@@ -146,7 +159,11 @@ func (e *evaluator) logits(b *sample.Batch, out []float32) ([]float32, error) {
 	if err := e.be.Begin(); err != nil {
 		return nil, err
 	}
-	y, err := e.model.Forward(&b.Dense, b.X, model.Step{Table: tableOf(e.be, b),
+	x, err := inputOf(e.in.vectors, b)
+	if err != nil {
+		return nil, err
+	}
+	y, err := e.model.Forward(&b.Dense, x, model.Step{Table: tableOf(e.be, b),
 		Rows: b.TableRows})
 	if err != nil {
 		return nil, err

@@ -11,6 +11,7 @@ import (
 	"gdb/layout/rowfile"
 	"gdb/sample"
 	"gdb/sample/loader"
+	"gdb/train/embedding"
 	"gdb/train/exact"
 	"gdb/train/plan"
 	"gdb/train/probe"
@@ -23,6 +24,8 @@ type inputs struct {
 	*loader.Source
 	task task.Task
 
+	vectors *embedding.Table // of nodes, behind their features; nil for none
+
 	claims string // the file to lock before hidden states are written, if any
 }
 
@@ -30,7 +33,7 @@ type inputs struct {
 func newInputs(store *layout.Store, dev blockdev.Device, c *Config) *inputs {
 	src := loader.NewSource(store, dev, mem.NewProcessBudget(c.Memory))
 	src.NormalizeRows = c.Normalize == runs.NormalizeRow
-	src.Degrees = c.Spec(c.Dims(store.Meta().Features[0].Dim, 1)).Degrees()
+	src.Degrees = c.Spec(c.Dims(c.Inputs(store.Meta()), 1)).Degrees()
 	return &inputs{Source: src}
 }
 
@@ -42,6 +45,9 @@ const scaleRows = 4096
 func (in *inputs) openRows(ctx context.Context, c *Config) (note string, err error) {
 	if err := in.OpenRows(ctx); err != nil {
 		return "", err
+	}
+	if in.Rows == nil { // there are none to scale
+		c.Normalize = "none"
 	}
 	if c.Normalize != "auto" && c.Normalize != runs.NormalizeColumns {
 		return "", nil
@@ -110,6 +116,15 @@ func (in *inputs) openFeatures(ctx context.Context, p *plan.Plan, threads int) e
 }
 
 // checkLeast reports a memory that is too small whatever the batches are.
-func (in *inputs) checkLeast(memory int64) error {
-	return probe.CheckLeast(in.Source, memory, mem.HeapCost(exact.HeapBytes)+exact.Bytes)
+func (in *inputs) checkLeast(c *Config, training bool) error {
+	extra := mem.HeapCost(exact.HeapBytes) + exact.Bytes
+	learned := learnedVectors(c, in.Meta, training)
+	if learned != nil {
+		extra += learned.Bytes()
+	}
+	err := probe.CheckLeast(in.Source, c.Memory, extra)
+	if err != nil {
+		err = fmt.Errorf("train: %w", explained(err, learned))
+	}
+	return err
 }

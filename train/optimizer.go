@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"gdb/train/backend"
+	"gdb/train/embedding"
 	"gdb/train/program"
 )
 
@@ -73,13 +74,13 @@ func stateNames(kind string) []string {
 	return nil
 }
 
-// step applies the gradients of p to what is learned.
-func (o *optimizer) step(p *program.Params) {
+// step applies the gradients of p, and those of the vectors of a batch's nodes, if any are learned.
+func (o *optimizer) step(p *program.Params, vectors *embedding.Table) {
 	o.steps++
 	rate := float32(o.rate())
 	w, g := p.Learned(p.W), p.Learned(p.G)
 	if o.clip > 0 {
-		o.be.ClipNorm(g, o.clip)
+		o.clipAll(p, vectors)
 	}
 	switch o.kind {
 	case "sgd":
@@ -88,7 +89,32 @@ func (o *optimizer) step(p *program.Params) {
 		o.be.Adagrad(w, g, p.Learned(o.state[0]), rate, adagradEps, o.decay)
 	default:
 		o.be.Adam(w, g, backend.Moments{M: p.Learned(o.state[0]), V: p.Learned(o.state[1])},
-			backend.AdamStep{Step: o.steps, Rate: rate, Beta1: adamBeta1, Beta2: adamBeta2,
-				Eps: adamEps, WeightDecay: o.decay, Decoupled: o.kind == "adamw"})
+			o.adam(rate))
 	}
+	if vectors == nil {
+		return
+	}
+	switch o.kind {
+	case "sgd":
+		vectors.SGD(rate, o.decay)
+	case "adagrad":
+		vectors.Adagrad(rate, adagradEps, o.decay)
+	default:
+		vectors.Adam(o.adam(rate))
+	}
+}
+
+// adam is the step that is due.
+func (o *optimizer) adam(rate float32) backend.AdamStep {
+	return backend.AdamStep{Step: o.steps, Rate: rate, Beta1: adamBeta1, Beta2: adamBeta2,
+		Eps: adamEps, WeightDecay: o.decay, Decoupled: o.kind == "adamw"}
+}
+
+// clipAll bounds the norm of all gradients.
+func (o *optimizer) clipAll(p *program.Params, vectors *embedding.Table) {
+	if vectors == nil {
+		o.be.ClipNorm(p.Learned(p.G), o.clip, 0)
+		return
+	}
+	vectors.Scale(o.be.ClipNorm(p.Learned(p.G), o.clip, vectors.Squares()))
 }

@@ -84,7 +84,7 @@ func compareOptimizer(t *testing.T, kind string, decay float64) {
 			want[i].step(float64(g[i]))
 		}
 		be.Write(p.G, g)
-		o.step(&p)
+		o.step(&p, nil)
 		be.Read(w, p.W)
 		for i := range w {
 			// A step rounds a weight of about 1 by 6e-8.

@@ -39,6 +39,9 @@ func (t *trainer) probed() probe.Config {
 func (t *trainer) facts() plan.Facts {
 	c := &t.cfg
 	f := plan.Facts{Memory: c.Memory, Model: modelBytes(c, t.dims), Settings: c.Plan()}
+	if t.learned != nil {
+		f.Vectors = t.learned.Bytes()
+	}
 	f.ReadsInPlace = c.InPlace(t.dims)
 	if t.in.Degrees {
 		f.NodeBytes = 4

@@ -289,7 +289,7 @@ func TestDamagedCheckpoint(t *testing.T) {
 			if err := writeSynced(s.FS(), file, bad); err != nil {
 				t.Fatal(err)
 			}
-			if _, _, _, err := readCheckpoint(dir, 1<<20); !errors.Is(err, layout.ErrCorrupt) {
+			if _, err := readCheckpoint(dir, 1<<20); !errors.Is(err, layout.ErrCorrupt) {
 				t.Fatalf("%s, bit of byte %d flipped: %v", file, at, err)
 			}
 		}

@@ -53,7 +53,8 @@ type trainer struct {
 	best []float32 // the weights of the best evaluation
 	// thresholds of labels that were chosen in it, of which a node can have several; else nil.
 	thresholds []float32
-	saved      time.Time // of the last checkpoint
+	saved      time.Time     // of the last checkpoint
+	saving     time.Duration // what it took
 	resumed    bool
 	note       string // for the user: of the checkpoint
 	valNote    string // of validation nodes that are taken from train
@@ -168,9 +169,6 @@ func (t *trainer) notes() string {
 // prepare checks settings against the store and finds the run's directory.
 func (t *trainer) prepare(ctx context.Context, store *layout.Store) error {
 	m := store.Meta()
-	if err := checkTrainable(m); err != nil {
-		return err
-	}
 	if t.cfg.Resume != "" {
 		if err := t.loadRun(store); err != nil {
 			return err
@@ -184,6 +182,9 @@ func (t *trainer) prepare(ctx context.Context, store *layout.Store) error {
 		t.cfg.Memory = mem.Available() / 2
 	}
 	if err := t.cfg.Validate(); err != nil {
+		return err
+	}
+	if err := checkTrainable(m, &t.cfg); err != nil {
 		return err
 	}
 	if err := resolve(&t.cfg, m); err != nil {
@@ -234,8 +235,8 @@ func (t *trainer) loadRun(store *layout.Store) error {
 func (t *trainer) plans(ctx context.Context, store *layout.Store, dev blockdev.Device) error {
 	t.in = newInputs(store, dev, &t.cfg)
 	t.closers = append(t.closers, t.in)
-	if err := t.in.checkLeast(t.cfg.Memory); err != nil {
-		return fmt.Errorf("train: %w", err)
+	if err := t.in.checkLeast(&t.cfg, true); err != nil {
+		return err
 	}
 	if err := t.loadSplits(ctx, store); err != nil {
 		return err
@@ -263,7 +264,7 @@ func (t *trainer) plans(ctx context.Context, store *layout.Store, dev blockdev.D
 func (t *trainer) choose(ctx context.Context, p *probe.Probe) error {
 	splits, err := p.Splits(ctx)
 	if err != nil {
-		return fmt.Errorf("train: %w", err)
+		return fmt.Errorf("train: %w", explained(err, t.learned))
 	}
 	if err := t.openModel(); err != nil {
 		return err
@@ -301,6 +302,7 @@ func (t *trainer) openModel() error {
 	if err := t.stepper.openModel(); err != nil {
 		return err
 	}
+	t.in.vectors = t.vectors
 	// The best weights, and the copies of a checkpoint.
 	copies := (3 + int64(len(stateNames(t.cfg.Optimizer)))) * 4 * int64(t.model.Params().Total)
 	return t.in.Budget.Reserve("checkpoint", copies)
@@ -374,7 +376,7 @@ func (t *trainer) restore() error {
 	if err := removeDead(t.dir); err != nil {
 		return err
 	}
-	t.model.Params().Init(t.be, t.cfg.Seed)
+	t.begin()
 	t.pos.Seed = t.cfg.Seed
 	if t.resumed {
 		if err := t.load(); err != nil {
@@ -400,8 +402,10 @@ func (t *trainer) writeRun() error {
 		return fmt.Errorf("train: encode the plan: %w", err)
 	}
 	f := runs.File{GDB: t.cfg.Version, Store: t.dir.UUID().String(), Created: t.created,
-		Config: t.cfg, Features: t.in.Meta.Features[0].Name, Dims: t.dims, Plan: t.plan.String(),
-		Planned: planned, Test: t.tested}
+		Config: t.cfg, Dims: t.dims, Plan: t.plan.String(), Planned: planned, Test: t.tested}
+	if t.features > 0 {
+		f.Features = t.in.Meta.Features[0].Name
+	}
 	if t.totals.Epochs > 0 {
 		if f.Actual, err = json.Marshal(&t.totals); err != nil {
 			return fmt.Errorf("train: encode what epochs cost: %w", err)
@@ -412,8 +416,9 @@ func (t *trainer) writeRun() error {
 
 // load restores the current checkpoint. A run that was killed before its first begins again.
 func (t *trainer) load() error {
-	p, arrays, note, err := readCheckpoint(t.dir, t.model.Params().Total)
-	t.note = note
+	c, err := readCheckpoint(t.dir, t.model.Params().Total)
+	p, arrays := c.pos, c.arrays
+	t.note = c.note
 	if errors.Is(err, runs.ErrNoCheckpoint) {
 		return nil
 	}
@@ -442,6 +447,9 @@ func (t *trainer) load() error {
 	if err == nil {
 		t.thresholds, err = thresholdsOf(t.task, arrays)
 	}
+	if err == nil && t.vectors != nil {
+		err = t.vectors.Restore(t.dir, c.name, p.Steps, p.HasBest)
+	}
 	return err
 }
 
@@ -463,8 +471,11 @@ func (t *trainer) checkpoint() error {
 	if t.thresholds != nil {
 		arrays = append(arrays, array{thresholdsName, slices.Clone(t.thresholds)})
 	}
+	begun := time.Now()
+	err := writeCheckpoint(t.dir, t.pos, arrays, t.writeVectors())
 	t.saved = time.Now()
-	return writeCheckpoint(t.dir, t.pos, arrays)
+	t.saving = t.saved.Sub(begun)
+	return err
 }
 
 // weights copies the weights.

@@ -100,16 +100,16 @@ func mustRun(t testing.TB, s *layout.Store, c Config) *Result {
 // finalState is the current checkpoint of a run, without the times in it.
 func finalState(t testing.TB, s *layout.Store, run string) (position, []byte) {
 	t.Helper()
-	p, arrays, _, err := readCheckpoint(runs.Open(s, run), 1<<20)
+	c, err := readCheckpoint(runs.Open(s, run), 1<<20)
 	if err != nil {
 		t.Fatal(err)
 	}
-	parts, err := encodeCheckpoint(s.Meta().UUID, position{}, arrays)
+	parts, err := encodeCheckpoint(s.Meta().UUID, position{}, c.arrays)
 	if err != nil {
 		t.Fatal(err)
 	}
-	p.Sums = epochSums{}
-	return p, bytes.Join(parts, nil)
+	c.pos.Sums = epochSums{}
+	return c.pos, bytes.Join(parts, nil)
 }
 
 func TestRunLearnsAndLeavesItsFiles(t *testing.T) {

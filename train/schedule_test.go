@@ -109,7 +109,7 @@ func TestClippedStep(t *testing.T) {
 		t.Fatal(err)
 	}
 	be.Write(p.G, []float32{3, 0, -4})
-	o.step(&p)
+	o.step(&p, nil)
 	w := make([]float32, 3)
 	be.Read(w, p.W)
 	for i, want := range []float64{-1.2, 0, 1.6} {

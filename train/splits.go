@@ -17,14 +17,14 @@ import (
 func evalListBytes(nodes int64) int64 { return 4 * nodes }
 
 // checkTrainable reports what a store lacks for predicting labels.
-func checkTrainable(m *kv.Meta) error {
+func checkTrainable(m *kv.Meta, c *Config) error {
 	switch {
 	case m.Nodes == 0:
 		return errors.New("train: the store has no nodes")
-	case len(m.Features) == 0:
+	case len(m.Features) == 0 && c.NodeEmbedding == 0:
 		return errors.New("train: the store has no features, and a model needs an input vector " +
-			"for every node: ingest again with features (--features FILE or --feature-cols), or " +
-			"with --features degree, which makes them")
+			"for every node: learn one for each (train --node-embedding 64), or ingest again " +
+			"with features (--features FILE or --feature-cols; --features degree makes them)")
 	case m.Labels == nil:
 		return errors.New("train: the store has no labels: ingest again with labels " +
 			"(--labels FILE or --label-col)")
@@ -39,6 +39,9 @@ func checkTrainable(m *kv.Meta) error {
 
 // resolve replaces auto by what it means for the labels of a store.
 func resolve(c *Config, m *kv.Meta) error {
+	if err := checkFeatureFlags(c, m); err != nil {
+		return err
+	}
 	c.Resolve(m)
 	kind := task.KindOf(m.Labels, c.Loss)
 	if c.Metric == task.Auto && kind == task.KindClass && skewed(m.Labels.ClassCounts) {
@@ -71,7 +74,7 @@ func unused(m *kv.Meta) (names []string) {
 	if len(m.EdgeTypes) > 1 {
 		names = append(names, "edge types")
 	}
-	for _, f := range m.Features[1:] {
+	for _, f := range m.Features[min(1, len(m.Features)):] {
 		names = append(names, "features "+f.Name)
 	}
 	return names

@@ -1,6 +1,7 @@
 package train
 
 import (
+	"errors"
 	"fmt"
 	"math"
 	"slices"
@@ -9,7 +10,9 @@ import (
 	"gdb/kv"
 	"gdb/sample"
 	"gdb/train/backend"
+	"gdb/train/embedding"
 	"gdb/train/model"
+	"gdb/train/runs"
 	"gdb/train/task"
 )
 
@@ -24,13 +27,17 @@ type stepper struct {
 	read  []backend.Loss
 	large *sample.Dense // the largest batch that was sampled to see how large they are
 
+	features int               // the width of what batches have of the input
+	learned  *embedding.Config // of vectors of nodes; nil for none
+	vectors  *embedding.Table
+
 	budget *mem.Budget
 }
 
 // newStepper opens the backend. The model takes its memory when it is opened.
 func newStepper(cfg *Config, m *kv.Meta, t task.Task, budget *mem.Budget) (*stepper, error) {
-	s := &stepper{cfg: cfg, task: t, budget: budget,
-		dims: cfg.Dims(m.Features[0].Dim, t.Outputs())}
+	s := &stepper{cfg: cfg, task: t, budget: budget, dims: cfg.Dims(cfg.Inputs(m), t.Outputs()),
+		features: runs.FeatureDim(m), learned: learnedVectors(cfg, m, true)}
 	var err error
 	s.be, err = backend.Open(cfg.Backend, backend.Options{Workers: cfg.Threads, Budget: budget})
 	return s, err
@@ -44,7 +51,20 @@ func (s *stepper) openModel() (err error) {
 	if s.opt, err = newOptimizer(s.be, s.cfg, s.model.Params()); err != nil {
 		return err
 	}
+	if s.learned != nil {
+		if s.vectors, err = embedding.New(*s.learned, s.budget); err != nil {
+			return err
+		}
+	}
 	return s.openWeights()
+}
+
+// begin draws all that is learned.
+func (s *stepper) begin() {
+	s.model.Params().Init(s.be, s.cfg.Seed)
+	if s.vectors != nil {
+		s.vectors.Init(s.cfg.Seed)
+	}
 }
 
 // openWeights takes the memory of the weights of classes, if there are any: all 1 at first.
@@ -61,7 +81,7 @@ func (s *stepper) openWeights() (err error) {
 }
 
 // Close frees the memory of the backend, and all in it.
-func (s *stepper) Close() error { return s.be.Close() }
+func (s *stepper) Close() error { return errors.Join(closeVectors(s.vectors), s.be.Close()) }
 
 // step trains on one batch. One without a label changes nothing. Its loss is read by losses.
 func (s *stepper) step(b *sample.Batch) error {
@@ -73,13 +93,20 @@ func (s *stepper) step(b *sample.Batch) error {
 	}
 	pass := model.Step{Seed: s.cfg.Seed, Epoch: b.Epoch, Batch: b.Index, Train: true,
 		Table: tableOf(s.be, b), Rows: b.TableRows}
-	logits, err := s.model.Forward(&b.Dense, b.X, pass)
+	x, err := inputOf(s.vectors, b)
+	if err != nil {
+		return err
+	}
+	logits, err := s.model.Forward(&b.Dense, x, pass)
 	if err != nil {
 		return err
 	}
 	s.task.Loss(s.be, s.model.GradLogits(), logits, b)
 	s.model.Backward()
-	s.opt.step(s.model.Params())
+	if s.vectors != nil {
+		s.vectors.TakeGradient(s.be, s.model.GradInput())
+	}
+	s.opt.step(s.model.Params(), s.vectors)
 	return s.be.Err()
 }
 
@@ -144,6 +171,10 @@ func (s *stepper) StepBytes(d *sample.Dense, inner, scale int64, inPlace bool) i
 	s.large = d
 	cost := c.Spec(s.dims).StepCost(d, inPlace, model.Growth{Num: inner, Den: have, Parts: scale},
 		c.Threads, slices.Max(c.Fanout))
-	return mem.ArenaBytes(4*cost.Floats*9/8) +
+	input := int64(0)
+	if s.learned != nil {
+		input = s.learned.InputBytes(int64(len(d.NodeIDs)) * inner / max(1, have) * 9 / 8)
+	}
+	return input + mem.ArenaBytes(4*cost.Floats*9/8) +
 		mem.HeapCost(4*cost.Lists*growth/16+cost.KernelBytes)
 }

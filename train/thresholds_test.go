@@ -94,15 +94,15 @@ func TestRunsWithoutThresholds(t *testing.T) {
 	s := mustBuild(t, plantedRare())
 	mustRun(t, s, testConfig())
 	dir := runs.Open(s, "t")
-	p, arrays, _, err := readCheckpoint(dir, 1<<20)
+	c, err := readCheckpoint(dir, 1<<20)
 	if err != nil {
 		t.Fatal(err)
 	}
-	kept := slices.DeleteFunc(arrays, func(a array) bool { return a.name == thresholdsName })
-	if len(kept) == len(arrays) {
+	kept := slices.DeleteFunc(c.arrays, func(a array) bool { return a.name == thresholdsName })
+	if len(kept) == len(c.arrays) {
 		t.Fatal("the checkpoint has no thresholds")
 	}
-	if err := writeCheckpoint(dir, p, kept); err != nil {
+	if err := writeCheckpoint(dir, c.pos, kept, nil); err != nil {
 		t.Fatal(err)
 	}
 	got, err := Evaluate(t.Context(), s, mustDevice(t), EvalConfig{Run: "t"})

@@ -47,7 +47,7 @@ const (
 // are used in place they are anywhere in memory. The weights are not what they were then.
 func (s *stepper) TimeStep(ctx context.Context, d *sample.Dense, inPlace bool) (w plan.Work,
 	err error) {
-	dim, rows := s.dims[0], len(d.NodeIDs)
+	dim, rows := s.features, len(d.NodeIDs)
 	seeds := d.NodeIDs[d.NodeIDOffsets[d.Layers()]:]
 	b := &sample.Batch{Dense: *d, Dim: dim, Seeds: seeds}
 	s.task.Blank(b)
@@ -66,11 +66,15 @@ func (s *stepper) TimeStep(ctx context.Context, d *sample.Dense, inPlace bool) (
 	defer func() { err = errors.Join(err, a.Free(), s.be.Trim()) }()
 	b.X = mem.View[float32](a.Bytes())
 	rate := s.opt.base
-	s.model.Params().Init(s.be, s.cfg.Seed)
+	s.begin()
 	s.opt.base = 0 // no step leads to another
 	w, err = s.timeSteps(b)
 	s.opt.base = rate
 	s.opt.reset()
+	if s.vectors != nil {
+		s.vectors.Reset()
+		err = errors.Join(err, s.vectors.Trim())
+	}
 	return w, errors.Join(err, ctx.Err())
 }
 

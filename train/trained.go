@@ -14,6 +14,7 @@ import (
 	"gdb/layout"
 	"gdb/layout/topology"
 	"gdb/train/backend"
+	"gdb/train/embedding"
 	"gdb/train/exact"
 	"gdb/train/model"
 	"gdb/train/plan"
@@ -76,7 +77,7 @@ func openTrained(ctx context.Context, store *layout.Store, dev blockdev.Device, 
 func (t *trained) open(ctx context.Context, store *layout.Store, dev blockdev.Device,
 	split string, withIDs bool) error {
 	m := store.Meta()
-	if err := checkTrainable(m); err != nil {
+	if err := checkTrainable(m, &t.cfg); err != nil {
 		return err
 	}
 	if err := removeDead(t.dir); err != nil {
@@ -84,8 +85,8 @@ func (t *trained) open(ctx context.Context, store *layout.Store, dev blockdev.De
 	}
 	t.in = newInputs(store, dev, &t.cfg)
 	t.closers = append(t.closers, t.in)
-	if err := t.in.checkLeast(t.cfg.Memory); err != nil {
-		return fmt.Errorf("train: %w", err)
+	if err := t.in.checkLeast(&t.cfg, false); err != nil {
+		return err
 	}
 	if split != "" {
 		var err error
@@ -99,7 +100,7 @@ func (t *trained) open(ctx context.Context, store *layout.Store, dev blockdev.De
 	if err := t.in.openLabels(ctx, &t.cfg); err != nil {
 		return err
 	}
-	if err := t.openModel(t.cfg.Dims(m.Features[0].Dim, t.in.task.Outputs())); err != nil {
+	if err := t.openModel(t.cfg.Dims(t.cfg.Inputs(m), t.in.task.Outputs())); err != nil {
 		return err
 	}
 	if withIDs {
@@ -121,12 +122,16 @@ func (t *trained) openModel(dims []int) (err error) {
 	if t.model, err = model.New(t.be, t.cfg.Spec(dims), false, t.in.Budget); err != nil {
 		return err
 	}
-	pos, arrays, note, err := readCheckpoint(t.dir, t.model.Params().Total)
+	c, err := readCheckpoint(t.dir, t.model.Params().Total)
 	if err != nil {
 		return err
 	}
-	if t.pos = pos; note != "" && t.notes != nil {
-		t.notes(note)
+	pos, arrays := c.pos, c.arrays
+	if t.pos = pos; c.note != "" && t.notes != nil {
+		t.notes(c.note)
+	}
+	if err := t.openVectors(&c); err != nil {
+		return err
 	}
 	name := "weights"
 	if pos.HasBest {
@@ -145,6 +150,19 @@ func (t *trained) openModel(dims []int) (err error) {
 		n.Scale = *pos.Scale
 	}
 	return useThresholds(t.in.task, arrays)
+}
+
+// openVectors loads the vectors of nodes of the best evaluation, if the run has learned any.
+func (t *trained) openVectors(c *checkpoint) (err error) {
+	learned := learnedVectors(&t.cfg, t.in.Meta, false)
+	if learned == nil {
+		return nil
+	}
+	if t.in.vectors, err = embedding.New(*learned, t.in.Budget); err != nil {
+		return err
+	}
+	t.closers = append(t.closers, t.in.vectors)
+	return t.in.vectors.Load(t.dir, c.name, c.pos.Steps, c.pos.HasBest)
 }
 
 // openIDs opens the dictionary, whose index is in memory.
@@ -175,7 +193,7 @@ func (t *trained) openData(ctx context.Context) error {
 	}
 	f := &plan.Facts{Memory: t.cfg.Memory, Program: t.in.ProgramBytes(),
 		Settings: t.cfg.Plan()}
-	f.Nodes, f.Dim, f.ResidentBytes = t.in.Meta.Nodes, t.in.Rows.Meta().Dim,
+	f.Nodes, f.Dim, f.ResidentBytes = t.in.Meta.Nodes, runs.FeatureDim(t.in.Meta),
 		topology.ResidentBytes(t.in.Store, layout.In)
 	f.PagedBytes = func(cache int64) int64 {
 		return topology.PagedBytes(t.in.Store, layout.In,

@@ -39,7 +39,7 @@ func Open(ctx context.Context, store *layout.Store, dev blockdev.Device,
 	if err != nil {
 		return nil, errors.Join(err, t.close())
 	}
-	t.model.Params().Init(t.be, t.cfg.Seed)
+	t.begin()
 	return &Training{t: t}, nil
 }
 
@@ -76,7 +76,7 @@ type Stepper struct {
 
 // NewStepper makes the model of a training on a store. Its memory is counted in budget.
 func NewStepper(cfg Config, m *kv.Meta, budget *mem.Budget) (*Stepper, error) {
-	if err := errors.Join(checkTrainable(m), resolve(&cfg, m)); err != nil {
+	if err := errors.Join(checkTrainable(m, &cfg), resolve(&cfg, m)); err != nil {
 		return nil, err
 	}
 	l := &Stepper{cfg: cfg}
@@ -87,7 +87,7 @@ func NewStepper(cfg Config, m *kv.Meta, budget *mem.Budget) (*Stepper, error) {
 	if err := l.s.openModel(); err != nil {
 		return nil, errors.Join(err, l.s.Close())
 	}
-	l.s.model.Params().Init(l.s.be, l.cfg.Seed)
+	l.s.begin()
 	return l, nil
 }
 

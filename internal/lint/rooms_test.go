@@ -126,6 +126,7 @@ var rooms = map[string][]string{
 		"train/plan",
 		"train/runs",
 		"train/tensorboard",
+		"train/embedding",
 		"train/exact",
 		"train/probe",
 		"train",

@@ -20,8 +20,11 @@ type Cache struct {
 	Threads int
 }
 
-// OpenFeatures puts a cache before the features.
+// OpenFeatures puts a cache before the features, if there are any.
 func (s *Source) OpenFeatures(ctx context.Context, c Cache) (err error) {
+	if s.Rows == nil {
+		return nil
+	}
 	opt := sample.CacheOptions{Bytes: c.Bytes, Threads: c.Threads, Budget: s.Budget}
 	switch c.Policy {
 	case "all":

@@ -106,6 +106,9 @@ func (l *Loader) CacheStats() sample.CacheStats {
 	if l.super != nil {
 		return l.super.CacheStats()
 	}
+	if l.src.Features == nil {
+		return sample.CacheStats{}
+	}
 	return l.src.Features.Stats()
 }
 

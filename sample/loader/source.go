@@ -38,7 +38,7 @@ type Source struct {
 	// InTurns says that the topology is in memory only while it is used: see UseGraph.
 	InTurns bool
 
-	Rows     *rowfile.Reader // the features, without a cache
+	Rows     *rowfile.Reader // the features, without a cache; nil if the store has none
 	Features sample.Features // the same behind a cache
 	Labels   *sample.Labels  // nil unless opened
 
@@ -148,8 +148,11 @@ func (s *Source) Sampler(fanout []int, seed uint64) (*sample.Sampler, error) {
 		sample.Config{Fanout: fanout, Seed: seed, Degrees: s.Degrees, Budget: s.Budget})
 }
 
-// OpenRows opens the file of features, without a cache.
+// OpenRows opens the file of features, without a cache. A store may have none.
 func (s *Source) OpenRows(ctx context.Context) error {
+	if len(s.Meta.Features) == 0 {
+		return nil
+	}
 	before := s.Budget.Used()
 	rows, err := s.Files.Rows(ctx, s.Meta.Features[0])
 	if err != nil {
@@ -161,6 +164,15 @@ func (s *Source) OpenRows(ctx context.Context) error {
 	s.Rows = rows
 	s.rowsHeld += s.Budget.Used() - before
 	return nil
+}
+
+// AnyRows are the features, or the labels of a store that has none: rows by which to see how fast
+// the device is. Nil if none are open.
+func (s *Source) AnyRows() *rowfile.Reader {
+	if s.Rows != nil {
+		return s.Rows
+	}
+	return s.labelRows
 }
 
 // OpenLabels opens the labels.

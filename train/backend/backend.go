@@ -171,8 +171,9 @@ type Backend interface {
 	// waits for the steps that they are of.
 	Losses(dst []Loss) []Loss
 
-	// ClipNorm scales a vector so that its norm is at most most.
-	ClipNorm(g Tensor, most float32)
+	// ClipNorm scales a vector so that its norm is at most most, and returns the factor. beside is
+	// the sum of the squares of gradients that are elsewhere, which count too and are not scaled.
+	ClipNorm(g Tensor, most float32, beside float64) (factor float32)
 	Adam(w, g Tensor, state Moments, s AdamStep)
 	SGD(w, g Tensor, rate, weightDecay float32)
 	Adagrad(w, g, sums Tensor, rate, eps, weightDecay float32)

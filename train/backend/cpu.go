@@ -246,10 +246,11 @@ func (c *cpu) Losses(dst []Loss) []Loss {
 }
 
 // ClipNorm bounds the norm of g.
-func (c *cpu) ClipNorm(g Tensor, most float32) {
-	if c.ready(true, "ClipNorm", g) {
-		kernel.ClipNorm(c.pool, c.values(g), most)
+func (c *cpu) ClipNorm(g Tensor, most float32, beside float64) (factor float32) {
+	if !c.ready(true, "ClipNorm", g) {
+		return 1
 	}
+	return kernel.ClipNorm(c.pool, c.values(g), most, beside)
 }
 
 // Adam takes one step.

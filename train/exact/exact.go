@@ -49,6 +49,9 @@ type Inference struct {
 	Source  *loader.Source
 	Backend backend.Backend
 	Model   *model.Model
+	// Vectors are learned rows that stand behind the features of each node, (nodes, ..); nil if
+	// there are none.
+	Vectors []float32
 	// Dir is where states go that do not fit in memory, relative to the store. Claim, which may be
 	// nil, is called before the first is written.
 	Dir   string
@@ -83,7 +86,7 @@ func (f *Inference) Run(ctx context.Context, want *roaring.Bitmap,
 	if err := f.need(ctx); err != nil {
 		return errors.Join(err, f.freeSets())
 	}
-	src := f.wrapped(f.featureTable())
+	src := f.wrapped(f.inputTable())
 	defer func() { err = errors.Join(err, src.Close(), f.clean(), f.freeSets()) }()
 	dims := f.Model.Dims()
 	last := len(dims) - 2

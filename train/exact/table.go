@@ -186,6 +186,68 @@ func (w *tableWriter) remove() error {
 	return errors.Join(fs.Remove(prefix+".rows"), fs.Remove(prefix+".crc"))
 }
 
+// inputTable is the table of what the first layer reads.
+func (f *Inference) inputTable() table {
+	if f.Vectors == nil {
+		return f.featureTable()
+	}
+	width := len(f.Vectors) / int(f.Source.Meta.Nodes)
+	vectors := &memoryTable{width: width, rows: f.Vectors}
+	if f.Source.Features == nil {
+		return vectors
+	}
+	return &joinedTable{left: f.featureTable(), right: vectors}
+}
+
+// joinedTable has the rows of two tables beside each other.
+type joinedTable struct {
+	left  table
+	right *memoryTable
+	buf   []float32 // some rows of left
+}
+
+func (t *joinedTable) dim() int { return t.left.dim() + t.right.dim() }
+
+func (t *joinedTable) whole() []float32 { return nil }
+
+func (t *joinedTable) read(ctx context.Context, rows []sample.NodeID, out []float32) error {
+	return t.join(len(rows), out, func(at, n int, left []float32) error {
+		return t.left.read(ctx, rows[at:at+n], left)
+	}, func(i int) int { return int(rows[i]) })
+}
+
+func (t *joinedTable) scan(ctx context.Context, first sample.NodeID, n int, out []float32) error {
+	return t.join(n, out, func(at, n int, left []float32) error {
+		return t.left.scan(ctx, first+sample.NodeID(at), n, left)
+	}, func(i int) int { return int(first) + i })
+}
+
+// join puts n rows of both tables beside each other: read reads some of left, and row is the number
+// of a row.
+func (t *joinedTable) join(n int, out []float32, read func(at, n int, left []float32) error,
+	row func(i int) int) error {
+	const bufFloats = 1 << 18
+	l, r := t.left.dim(), t.right.dim()
+	if t.buf == nil {
+		t.buf = make([]float32, max(1, bufFloats/l)*l)
+	}
+	for at := 0; at < n; at += len(t.buf) / l {
+		part := min(n-at, len(t.buf)/l)
+		if err := read(at, part, t.buf[:part*l]); err != nil {
+			return err
+		}
+		for i := range part {
+			to := out[(at+i)*(l+r) : (at+i+1)*(l+r)]
+			copy(to, t.buf[i*l:(i+1)*l])
+			copy(to[l:], t.right.rows[row(at+i)*r:(row(at+i)+1)*r])
+		}
+	}
+	return nil
+}
+
+// Close closes both.
+func (t *joinedTable) Close() error { return errors.Join(t.left.Close(), t.right.Close()) }
+
 // featureTable is the table of the features.
 func (f *Inference) featureTable() table {
 	if r, ok := f.Source.Features.(interface{ Table() []float32 }); ok {

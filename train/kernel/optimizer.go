@@ -20,6 +20,16 @@ type adamPlan struct {
 // otherwise weightDecay·w is added to the gradient.
 func Adam(p *Pool, w, g, m, v []float32, step int, lr, beta1, beta2, eps, weightDecay float32,
 	decoupled bool) {
+	c := planAdam(step, lr, beta1, beta2, eps, weightDecay, decoupled)
+	w, m, v = w[:len(g)], m[:len(g)], v[:len(g)]
+	adam := level().adam
+	p.span(len(g), flatPart, func(lo, hi int) {
+		adam(w[lo:hi], g[lo:hi], m[lo:hi], v[lo:hi], &c)
+	})
+}
+
+// planAdam finds the constants of a step.
+func planAdam(step int, lr, beta1, beta2, eps, weightDecay float32, decoupled bool) adamPlan {
 	bias := func(beta float32) float64 { return 1 - math.Pow(float64(beta), float64(step)) }
 	c := adamPlan{beta1: beta1, rest1: 1 - beta1, beta2: beta2, rest2: 1 - beta2, eps: eps,
 		rootScale: float32(1 / math.Sqrt(bias(beta2))), rate: float32(float64(lr) / bias(beta1)),
@@ -29,11 +39,7 @@ func Adam(p *Pool, w, g, m, v []float32, step int, lr, beta1, beta2, eps, weight
 	} else {
 		c.l2 = weightDecay
 	}
-	w, m, v = w[:len(g)], m[:len(g)], v[:len(g)]
-	adam := level().adam
-	p.span(len(g), flatPart, func(lo, hi int) {
-		adam(w[lo:hi], g[lo:hi], m[lo:hi], v[lo:hi], &c)
-	})
+	return c
 }
 
 // SGD is w -= lr·(g + weightDecay·w).
@@ -52,9 +58,10 @@ func Adagrad(p *Pool, w, g, s []float32, lr, eps, weightDecay float32) {
 	})
 }
 
-// ClipNorm scales g so that its norm, the root of the sum of squares, is at most most. The sum is
-// that of parts of a size that depends on nothing else, in their order.
-func ClipNorm(p *Pool, g []float32, most float32) {
+// ClipNorm scales g so that its norm, the root of the sum of squares, is at most most, and returns
+// the factor. Squares beside those of g are given as their sum: what they are of is scaled by who
+// has it. The sum is that of parts of a size that depends on nothing else, in their order.
+func ClipNorm(p *Pool, g []float32, most float32, beside float64) (factor float32) {
 	parts := make([]float64, partsOf(len(g), flatPart))
 	p.span(len(g), flatPart, func(lo, hi int) {
 		sum := 0.0
@@ -67,10 +74,12 @@ func ClipNorm(p *Pool, g []float32, most float32) {
 	for _, s := range parts {
 		sum += s
 	}
-	norm := math.Sqrt(sum)
+	norm := math.Sqrt(sum + beside)
 	if !(norm > float64(most)) {
-		return
+		return 1
 	}
-	factor, scale := float32(float64(most)/norm), level().scale
+	factor = float32(float64(most) / norm)
+	scale := level().scale
 	p.span(len(g), flatPart, func(lo, hi int) { scale(g[lo:hi], factor) })
+	return factor
 }

@@ -95,7 +95,7 @@ func TestClipNorm(t *testing.T) {
 			for _, most := range []float64{0.5, norm * 0.99, norm*1.01 + 1} {
 				factor := min(1, most/max(norm, 1e-30))
 				first := mem.copyOf(g)
-				ClipNorm(pools[0], first, float32(most))
+				ClipNorm(pools[0], first, float32(most), 0)
 				for i, v := range first {
 					if math.Abs(float64(v)-factor*float64(g[i])) > 1e-6*math.Abs(float64(g[i])) {
 						t.Fatalf("norm %v to %v: value %d is %v of %v", norm, most, i, v, g[i])
@@ -103,7 +103,7 @@ func TestClipNorm(t *testing.T) {
 				}
 				for _, p := range pools[1:] {
 					again := mem.copyOf(g)
-					ClipNorm(p, again, float32(most))
+					ClipNorm(p, again, float32(most), 0)
 					equal(t, "with more workers", again, first)
 				}
 			}

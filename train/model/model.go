@@ -70,7 +70,7 @@ func (m *Model) Places() int { return m.programs.get(programKey{train: true}).Pl
 // GradLogits is where the gradient of the last Forward's logits goes before Backward.
 func (m *Model) GradLogits() backend.Tensor { return m.machine.GradLogits() }
 
-// GradInput is the gradient of the input after Backward, if Spec.InputGrad asks for it.
+// GradInput is the gradient of the input after Backward, where vectors of nodes are learned.
 func (m *Model) GradInput() backend.Tensor { return m.machine.GradInput() }
 
 // Backward computes the gradients of all parameters from that of the logits.

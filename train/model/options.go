@@ -26,6 +26,9 @@ type Options struct {
 	Activation string `json:"activation,omitempty"`
 	// InputDropout is the share of features that are dropped out; nil is as in the other layers.
 	InputDropout *float64 `json:"input_dropout,omitempty"`
+	// NodeEmbedding is the width of a vector that is learned for each node, and is the input of the
+	// model behind the node's features; 0 is none.
+	NodeEmbedding int `json:"node_embedding,omitempty"`
 }
 
 // String names the options that are set.
@@ -50,6 +53,9 @@ func OptionValues(name string) []string {
 	return nil
 }
 
+// nodeEmbeddingMax bounds Options.NodeEmbedding.
+const nodeEmbeddingMax = 1 << 16
+
 // headsDefault is the number of attention heads.
 const headsDefault = 4
 
@@ -64,6 +70,10 @@ func (s *Spec) Validate() error {
 	}
 	if d := s.InputDropout; d != nil && !(*d >= 0 && *d < 1) {
 		return fmt.Errorf("input-dropout %g: give a number from 0 to below 1", *d)
+	}
+	if s.NodeEmbedding < 0 || s.NodeEmbedding > nodeEmbeddingMax {
+		return fmt.Errorf("node-embedding %d: give the number of values that are learned for each "+
+			"node, 1 to %d, or 0 for none", s.NodeEmbedding, nodeEmbeddingMax)
 	}
 	if s.Heads < 0 {
 		return fmt.Errorf("heads %d: give at least 1", s.Heads)

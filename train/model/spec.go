@@ -21,8 +21,6 @@ type Spec struct {
 	// the cheaper one. Tune says that it will be measured, so that memory must do for any.
 	Order *uint64
 	Tune  bool
-	// InputGrad has training compute the gradient of the input too: rows of it are learned.
-	InputGrad bool
 	Options
 }
 
@@ -83,5 +81,5 @@ func (s *Spec) last(l int) bool { return l == s.Layers()-1 }
 // options are those of a program of the whole model.
 func (s *Spec) options(train, inPlace bool) program.Options {
 	return program.Options{Layers: s.Layers(), Features: s.Dims[0], Train: train, InPlace: inPlace,
-		InputGrad: s.InputGrad}
+		InputGrad: s.NodeEmbedding > 0}
 }

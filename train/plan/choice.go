@@ -32,6 +32,9 @@ func (p *Split) ways() (all []splitWay) {
 	if p.Facts.Cache == "auto" {
 		caches = AutoCaches
 	}
+	if p.Facts.Dim == 0 {
+		caches = []string{"none"}
+	}
 	topologies := []splitWay{{resident: true}}
 	if p.Facts.Topology != "resident" {
 		if p.Facts.Topology == "paged" {
@@ -91,7 +94,7 @@ func (p *Split) takeFeatures(cache string) {
 	}
 	p.Cache, p.Features = cache, room
 	switch {
-	case cache == "none" || room < dim*4*rowsLeast:
+	case dim == 0 || cache == "none" || room < dim*4*rowsLeast:
 		p.Cache, p.Features = "none", 0
 	case all+step-p.Step <= room:
 		p.Cache, p.Features, p.Step = "all", all, step
@@ -100,13 +103,13 @@ func (p *Split) takeFeatures(cache string) {
 
 // holdsAll splits the memory with everything resident, if it fits.
 func (p *Split) holdsAll() *Split {
-	if p.Facts.Cache == "none" || p.Facts.Topology == "paged" {
+	if p.Facts.Cache == "none" && p.Facts.Dim > 0 || p.Facts.Topology == "paged" {
 		return nil
 	}
 	for _, ready := range []int{readyBatches, 1, 0} {
 		try := p.copied()
 		_, err := try.take(splitWay{cache: "static", resident: true, ready: ready})
-		if err == nil && try.Left() >= 0 && try.Cache == "all" {
+		if err == nil && try.Left() >= 0 && (try.Cache == "all" || p.Facts.Dim == 0) {
 			return try
 		}
 	}

@@ -38,8 +38,9 @@ type Split struct {
 // begin has the memory of what is there whatever the split is.
 func begin(f *Facts) *Split {
 	return &Split{Facts: f, NeighborCache: max(0, f.NeighborCache),
-		Plan: &Plan{Memory: f.Memory, Fixed: f.Program, Model: f.Model, BatchNodes: f.BatchNodes,
-			BatchEdges: f.BatchEdges, BatchInner: f.BatchInner, dim: f.Dim}}
+		Plan: &Plan{Memory: f.Memory, Fixed: f.Program, Model: f.Model, Vectors: f.Vectors,
+			BatchNodes: f.BatchNodes, BatchEdges: f.BatchEdges, BatchInner: f.BatchInner,
+			dim: f.Dim}}
 }
 
 // planTopology plans the topology before batches are known: resident if the lists fit in half of

@@ -24,6 +24,10 @@ type Plan struct {
 	Features int64  `json:"feature_cache_bytes"` // all rows, or the cache
 	Cache    string `json:"cache"`               // all, static, lru, …, or none
 
+	// Vectors are those that are learned for each node: as they are, the best ones, and the state
+	// of the optimizer.
+	Vectors int64 `json:"node_embedding_bytes,omitempty"`
+
 	// Superbatch is set for cache belady alone.
 	Superbatch *SuperbatchPlan `json:"superbatch,omitempty"`
 
@@ -74,11 +78,15 @@ const Host = "host"
 // Pools lists the memory of each device, the host's first. The parts of a pool add up to no more
 // than it has.
 func (p *Plan) Pools() []Pool {
-	return []Pool{{Device: Host, Bytes: p.Memory, Parts: []Part{{"program", "", p.Fixed},
-		{"model", "", p.Model}, {"topology", p.topologyKind(), p.Topology},
-		{"neighbor cache", p.neighborKind(), p.Neighbor}, {"features", p.cacheName(), p.Features},
-		{"batches", p.batchKind(), p.Batches}, {"step", "", p.Step},
-		{"evaluation", "besides the step's", p.Eval}}}}
+	parts := []Part{{"program", "", p.Fixed}, {"model", "", p.Model}}
+	if p.Vectors > 0 {
+		parts = append(parts, Part{"node embedding", "", p.Vectors})
+	}
+	parts = append(parts, Part{"topology", p.topologyKind(), p.Topology},
+		Part{"neighbor cache", p.neighborKind(), p.Neighbor},
+		Part{"features", p.cacheName(), p.Features}, Part{"batches", p.batchKind(), p.Batches},
+		Part{"step", "", p.Step}, Part{"evaluation", "besides the step's", p.Eval})
+	return []Pool{{Device: Host, Bytes: p.Memory, Parts: parts}}
 }
 
 // Left is what no part of a pool has.
@@ -189,6 +197,6 @@ func (p *Plan) String() string {
 
 // Left is what no part has of the memory.
 func (p *Plan) Left() int64 {
-	return p.Memory - p.Fixed - p.Model - p.Topology - p.Batches - p.Step - p.Eval - p.Neighbor -
-		p.Features
+	return p.Memory - p.Fixed - p.Model - p.Vectors - p.Topology - p.Batches - p.Step - p.Eval -
+		p.Neighbor - p.Features
 }

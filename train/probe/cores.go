@@ -66,7 +66,7 @@ const (
 
 // measureRows times what training does with rows that are in memory, by the code that does it.
 func (m *Probe) measureRows(ctx context.Context, p *plan.Profile) (err error) {
-	dim, threads := m.src.Rows.Meta().Dim, plan.CopyThreads(m.facts.Threads)
+	dim, threads := max(1, m.facts.Dim), plan.CopyThreads(m.facts.Threads)
 	free := (m.src.Budget.Limit() - m.src.Budget.Used()) / copiedShare
 	rows, policy := int(min(copiedBytes, free)/4)/(4*dim), sample.NewLRU()
 	n := max(1, min(copiedMost, 3*rows))

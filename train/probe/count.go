@@ -23,6 +23,9 @@ func (m *Probe) countRows(ctx context.Context, s *plan.Costs, tr *trace) error {
 	var fresh [][3]float64
 	s.Once = plan.ReadTable{}
 	s.Grows, err = tr.countFootprint(seen, func(nodes []sample.NodeID) error {
+		if src.Rows == nil {
+			return nil
+		}
 		reads, bytes, err := src.Rows.Cost(ctx, nodes)
 		fresh = append(fresh, [3]float64{float64(len(nodes)), float64(reads), float64(bytes)})
 		if err == nil {
@@ -30,6 +33,9 @@ func (m *Probe) countRows(ctx context.Context, s *plan.Costs, tr *trace) error {
 		}
 		return err
 	})
+	if src.Rows == nil {
+		return err
+	}
 	sort.Slice(fresh, func(i, k int) bool { return fresh[i][0] < fresh[k][0] })
 	s.Apart = plan.ReadTable{}
 	for _, f := range fresh {

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"gdb/blockdev"
+	"gdb/internal/mem"
 	"gdb/kv"
 	"gdb/sample"
 	"gdb/sample/superbatch"
@@ -115,7 +116,7 @@ func ProfileName(dev blockdev.Device, rows kv.RowsMeta, threads int) string {
 }
 
 func (m *Probe) profileName() string {
-	return ProfileName(m.src.Device, m.src.Rows.Meta(), m.facts.Threads)
+	return ProfileName(m.src.Device, m.src.AnyRows().Meta(), m.facts.Threads)
 }
 
 // measure takes about two seconds on a disk.
@@ -146,7 +147,7 @@ type reading struct{ reads, bytes, seconds, cpu float64 }
 // what a read and a byte cost.
 func (m *Probe) measureReads(ctx context.Context, p *plan.Profile) error {
 	nodes := m.src.Meta.Nodes
-	width := uint64(max(1, m.src.Rows.Meta().RowBytes))
+	width := uint64(max(1, m.src.AnyRows().Meta().RowBytes))
 	apart := max(1, min(nodes/64, max(nodes/profileRows, 64<<10/width)))
 	far, err := readRounds(apart/profileRounds, func(start uint64) (reading, error) {
 		return m.gather(ctx, start, apart, min(profileRows, nodes/apart))
@@ -188,7 +189,7 @@ func solve(far, near reading, costFar, costNear float64) (a, b float64) {
 
 // measureWrites writes a runtime file.
 func (m *Probe) measureWrites(_ context.Context, p *plan.Profile) error {
-	bytes := min(profileDense, int64(m.src.Meta.Nodes)*int64(m.src.Rows.Meta().RowBytes))
+	bytes := min(profileDense, int64(m.src.Meta.Nodes)*int64(m.src.AnyRows().Meta().RowBytes))
 	cpu := cpuTime()
 	took, err := superbatch.TimeWriting(m.src.Store.FS(), m.src.Store.Path("prep"),
 		fmt.Sprint("profile-", os.Getpid()), bytes)
@@ -218,7 +219,7 @@ func readRounds(further uint64, read func(start uint64) (reading, error)) (readi
 // gather gathers n rows from one on, apart from each other by so many rows.
 func (m *Probe) gather(ctx context.Context, start, apart, n uint64) (reading, error) {
 	var r reading
-	dim := m.src.Rows.Meta().Dim
+	dim := m.rowFloats()
 	part := uint64(max(1, min(2048, 1<<18/dim))) // rows of a gather
 	out := make([]float32, min(part, n)*uint64(dim))
 	ids := make([]sample.NodeID, 0, part)
@@ -227,12 +228,12 @@ func (m *Probe) gather(ctx context.Context, start, apart, n uint64) (reading, er
 		for i := first; i < min(first+part, n); i++ {
 			ids = append(ids, sample.NodeID(start+i*apart))
 		}
-		reads, bytes, err := m.src.Rows.Cost(ctx, ids)
+		reads, bytes, err := m.src.AnyRows().Cost(ctx, ids)
 		if err != nil {
 			return r, err
 		}
 		cpu, begun := cpuTime(), time.Now()
-		if err := m.src.Rows.Gather(ctx, ids, nil, out); err != nil {
+		if err := m.gatherRows(ctx, ids, out); err != nil {
 			return r, err
 		}
 		r.seconds += time.Since(begun).Seconds()
@@ -243,16 +244,35 @@ func (m *Probe) gather(ctx context.Context, start, apart, n uint64) (reading, er
 	return r, nil
 }
 
+// rowFloats has room for a row that is read to measure the device.
+func (m *Probe) rowFloats() int {
+	meta := m.src.AnyRows().Meta()
+	return max(meta.Dim, (meta.RowBytes+3)/4)
+}
+
+// gatherRows gathers features, or labels where there are none, as they are.
+func (m *Probe) gatherRows(ctx context.Context, ids []sample.NodeID, out []float32) error {
+	if m.src.Rows != nil {
+		return m.src.Rows.Gather(ctx, ids, nil, out)
+	}
+	labels := m.src.AnyRows()
+	return labels.GatherRaw(ctx, ids, nil, mem.BytesOf(out)[:len(ids)*labels.Meta().RowBytes])
+}
+
 // sweep sweeps over n rows from one on, apart from each other by so many rows.
 func (m *Probe) sweep(ctx context.Context, start, apart, n uint64) (reading, error) {
 	keys := make([]uint64, n)
 	for i := range keys {
 		keys[i] = (start + uint64(i)*apart) << 32
 	}
-	cost, _ := m.src.Rows.SweepCost(slices.Values([][]uint64{keys}), 1)
-	out := make([]float32, m.src.Rows.Meta().Dim)
+	cost, _ := m.src.AnyRows().SweepCost(slices.Values([][]uint64{keys}), 1)
+	out := make([]float32, m.rowFloats())
 	cpu, begun := cpuTime(), time.Now()
-	err := m.src.Rows.Sweep(ctx, keys, nil, func(_ uint32, row []byte) error {
+	err := m.src.AnyRows().Sweep(ctx, keys, nil, func(_ uint32, row []byte) error {
+		if m.src.Rows == nil {
+			copy(mem.BytesOf(out), row)
+			return nil
+		}
 		return m.src.Rows.Decode(out, row)
 	})
 	return reading{reads: float64(cost.Reads), bytes: float64(cost.Bytes),

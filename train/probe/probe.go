@@ -64,7 +64,9 @@ func New(src *loader.Source, cfg Config, model Model) (*Probe, error) {
 	m := &Probe{src: src, cfg: cfg, facts: cfg.Facts, model: model}
 	f := &m.facts
 	f.Program = src.ProgramBytes()
-	f.Nodes, f.Dim = src.Meta.Nodes, src.Rows.Meta().Dim
+	if f.Nodes = src.Meta.Nodes; src.Rows != nil {
+		f.Dim = src.Rows.Meta().Dim
+	}
 	f.ResidentBytes = topology.ResidentBytes(src.Store, layout.In)
 	f.PagedBytes = func(cache int64) int64 {
 		return topology.PagedBytes(src.Store, layout.In,
@@ -233,8 +235,10 @@ func (m *Probe) newCosts(tr *trace) *plan.Costs {
 	s := &plan.Costs{Sampled: len(tr.batches), Nodes: float64(tr.nodes) / n,
 		Edges: float64(tr.edges) / n, Batches: (uint64(len(m.cfg.Seeds)) + size - 1) / size,
 		Full: float64(len(m.cfg.Seeds)) / float64(size), RowBytes: 4 * float64(m.facts.Dim),
-		StoredBytes: float64(m.src.Rows.Meta().RowBytes), Device: m.device,
-		Curves: map[string]*plan.Curve{}, Inner: 1}
+		Device: m.device, Curves: map[string]*plan.Curve{}, Inner: 1}
+	if m.src.Rows != nil {
+		s.StoredBytes = float64(m.src.Rows.Meta().RowBytes)
+	}
 	path, _ := layout.TopologyPaths(layout.In)
 	for _, f := range m.src.Meta.Files {
 		if f.Path == path {

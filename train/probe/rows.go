@@ -168,7 +168,12 @@ type misses struct {
 	bytes                int64
 }
 
+// add counts rows that are read; there are none where the store has no features.
 func (m *misses) add(ctx context.Context, rows *rowfile.Reader, missed []sample.NodeID) error {
+	if rows == nil {
+		m.missed += len(missed)
+		return nil
+	}
 	reads, bytes, err := rows.Cost(ctx, missed)
 	m.missed, m.reads, m.bytes = m.missed+len(missed), m.reads+reads, m.bytes+bytes
 	return err

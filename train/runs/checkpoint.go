@@ -24,8 +24,9 @@ const (
 // ErrNoCheckpoint says that a run was stopped before its first checkpoint.
 var ErrNoCheckpoint = errors.New("no checkpoint yet")
 
-// WriteState writes the next checkpoint, makes it current and removes old ones.
-func (r Dir) WriteState(parts ...[]byte) error {
+// WriteState writes the next checkpoint, makes it current and removes old ones. beside writes what
+// the checkpoint has besides its state into its directory, before that is written; nil for nothing.
+func (r Dir) WriteState(beside func(dir string) error, parts ...[]byte) error {
 	numbers, err := r.Checkpoints()
 	if err != nil {
 		return err
@@ -37,6 +38,11 @@ func (r Dir) WriteState(parts ...[]byte) error {
 	name := checkpointPrefix + strconv.Itoa(next)
 	if err := r.fs.MkdirAll(r.Path(name), 0o755); err != nil {
 		return fmt.Errorf("train: make %s: %w", r.Path(name), err)
+	}
+	if beside != nil {
+		if err := beside(r.Path(name)); err != nil {
+			return err
+		}
 	}
 	if err := atomicfile.Write(r.fs, r.Path(name, StateName), parts...); err != nil {
 		return fmt.Errorf("train: %w", err)

@@ -23,8 +23,13 @@ const dropoutClasses = 0.5
 // and labels, EpochsAuto by a number of epochs and of the Patience that ends them earlier, both by
 // the steps that an epoch has. Normalize of other features is decided when they are read.
 func (c *Settings) Resolve(m *kv.Meta) {
-	if c.Normalize == "auto" && slices.Contains(m.Stats.CountFeatures, m.Features[0].Name) {
-		c.Normalize = NormalizeRow
+	if c.Normalize == "auto" {
+		switch {
+		case len(m.Features) == 0:
+			c.Normalize = "none"
+		case slices.Contains(m.Stats.CountFeatures, m.Features[0].Name):
+			c.Normalize = NormalizeRow
+		}
 	}
 	if c.Dropout == DropoutAuto {
 		c.Dropout = dropoutClasses

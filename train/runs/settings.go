@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	"gdb/kv"
 	"gdb/layout/rowfile"
 	"gdb/sample"
 	"gdb/train/model"
@@ -154,6 +155,18 @@ func (c *Settings) Plan() plan.Settings {
 		EvalEvery: c.EvalEvery, Patience: c.Patience, Cache: c.Cache, Topology: c.Topology,
 		FeatureCache: c.FeatureCache, NeighborCache: c.NeighborCache,
 		NeighborsAhead: c.NeighborsAhead, Superbatch: c.Superbatch}
+}
+
+// Inputs is the width of a model's input on a store: a node's features, if there are any, and
+// behind them its learned vector.
+func (c *Settings) Inputs(m *kv.Meta) int { return FeatureDim(m) + c.NodeEmbedding }
+
+// FeatureDim is the width of the features of a store that models read; 0 if it has none.
+func FeatureDim(m *kv.Meta) int {
+	if len(m.Features) == 0 {
+		return 0
+	}
+	return m.Features[0].Dim
 }
 
 // Dims are the widths of the input and of each layer.

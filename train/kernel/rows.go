@@ -1,0 +1,86 @@
+package kernel
+
+// tableRowsPart is how many rows of a table a worker changes at a time.
+const tableRowsPart = 256
+
+// Rows are the rows of a table that a step reads and changes, and no others: their values and the
+// state of the optimizer stay as they are where a batch does not have them.
+type Rows struct {
+	// Cols is the width of the table, and At has the numbers of the rows, each once.
+	Cols int
+	At   []uint32
+	// X is (len(At), Stride): the last Cols values of a row are those of the table, or their
+	// gradient.
+	X      []float32
+	Stride int
+}
+
+// of is the part of row i of X that is the table's.
+func (r *Rows) of(i int) []float32 {
+	end := (i + 1) * r.Stride
+	return r.X[end-r.Cols : end : end]
+}
+
+// in is row i in a table.
+func (r *Rows) in(table []float32, i int) []float32 {
+	first := int(r.At[i]) * r.Cols
+	return table[first : first+r.Cols : first+r.Cols]
+}
+
+// each calls fn for all rows, in parts.
+func (r *Rows) each(p *Pool, fn func(i int)) {
+	p.span(len(r.At), tableRowsPart, func(lo, hi int) {
+		for i := lo; i < hi; i++ {
+			fn(i)
+		}
+	})
+}
+
+// Gather copies rows of a table to X.
+func (r *Rows) Gather(p *Pool, table []float32) {
+	r.each(p, func(i int) { copy(r.of(i), r.in(table, i)) })
+}
+
+// Squares is the sum of the squares of the gradient: that of parts of a size that depends on
+// nothing else, in their order.
+func (r *Rows) Squares(p *Pool) (sum float64) {
+	parts := make([]float64, partsOf(len(r.At), tableRowsPart))
+	p.span(len(r.At), tableRowsPart, func(lo, hi int) {
+		part := 0.0
+		for i := lo; i < hi; i++ {
+			for _, v := range r.of(i) {
+				part += float64(v) * float64(v)
+			}
+		}
+		parts[lo/tableRowsPart] = part
+	})
+	for _, s := range parts {
+		sum += s
+	}
+	return sum
+}
+
+// Scale multiplies the gradient.
+func (r *Rows) Scale(p *Pool, factor float32) {
+	scale := level().scale
+	r.each(p, func(i int) { scale(r.of(i), factor) })
+}
+
+// Adam is kernel Adam for these rows of w, m and v.
+func (r *Rows) Adam(p *Pool, w, m, v []float32, step int, lr, beta1, beta2, eps,
+	weightDecay float32, decoupled bool) {
+	c, adam := planAdam(step, lr, beta1, beta2, eps, weightDecay, decoupled), level().adam
+	r.each(p, func(i int) { adam(r.in(w, i), r.of(i), r.in(m, i), r.in(v, i), &c) })
+}
+
+// SGD is kernel SGD for these rows of w.
+func (r *Rows) SGD(p *Pool, w []float32, lr, weightDecay float32) {
+	sgd := level().sgd
+	r.each(p, func(i int) { sgd(r.in(w, i), r.of(i), lr, weightDecay) })
+}
+
+// Adagrad is kernel Adagrad for these rows of w and s.
+func (r *Rows) Adagrad(p *Pool, w, s []float32, lr, eps, weightDecay float32) {
+	adagrad := level().adagrad
+	r.each(p, func(i int) { adagrad(r.in(w, i), r.of(i), r.in(s, i), lr, eps, weightDecay) })
+}
