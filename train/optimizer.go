@@ -96,9 +96,9 @@ func (o *optimizer) step(p *program.Params, vectors *embedding.Table) {
 	}
 	switch o.kind {
 	case "sgd":
-		vectors.SGD(rate, o.decay)
+		vectors.SGD(rate)
 	case "adagrad":
-		vectors.Adagrad(rate, adagradEps, o.decay)
+		vectors.Adagrad(rate, adagradEps)
 	default:
 		vectors.Adam(o.adam(rate))
 	}

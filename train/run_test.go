@@ -14,6 +14,7 @@ import (
 	"gdb/internal/rng"
 	"gdb/layout"
 	"gdb/layout/layouttest"
+	"gdb/train/embedding"
 	"gdb/train/plan"
 	"gdb/train/runs"
 	"gdb/train/task"
@@ -108,8 +109,12 @@ func finalState(t testing.TB, s *layout.Store, run string) (position, []byte) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	vectors, err := readAll(s.FS(), s.Path("runs", run, c.name, embedding.FileName))
+	if err != nil && !errors.Is(err, errNotExist) {
+		t.Fatal(err)
+	}
 	c.pos.Sums = epochSums{}
-	return c.pos, bytes.Join(parts, nil)
+	return c.pos, append(bytes.Join(parts, nil), vectors...)
 }
 
 func TestRunLearnsAndLeavesItsFiles(t *testing.T) {

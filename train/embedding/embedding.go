@@ -9,6 +9,7 @@ package embedding
 import (
 	"errors"
 	"fmt"
+	"math"
 	"slices"
 
 	"gdb/internal/mem"
@@ -128,12 +129,16 @@ func (t *Table) Dim() int { return t.cfg.Dim }
 // Rows are all vectors, (nodes, Dim).
 func (t *Table) Rows() []float32 { return t.rows.values }
 
+// initLength is about how long vectors are at first. Shorter ones learn faster what neighbors have
+// in common, longer ones tell nodes apart that no step has changed: see docs/training.md.
+const initLength = 0.1
+
 // Init draws the vectors, and forgets all steps. Each value is a function of the seed, its node and
-// its column: uniform with a mean of 0 and a variance of 1/Dim, so that a vector has a length of
-// about 1.
+// its column: uniform around 0.
 func (t *Table) Init(seed uint64) {
 	const partRows = 1024
-	limit, dim := spread(t.cfg.Dim), t.cfg.Dim
+	dim := t.cfg.Dim
+	limit := initLength * math.Sqrt(3/float64(dim))
 	parts := (int(t.cfg.Nodes) + partRows - 1) / partRows
 	t.pool.Run(parts, func(part int) {
 		for v := part * partRows; v < min(int(t.cfg.Nodes), (part+1)*partRows); v++ {
@@ -211,20 +216,19 @@ func (t *Table) Squares() float64 { return t.batch.Squares(t.pool) }
 func (t *Table) Scale(factor float32) { t.batch.Scale(t.pool, factor) }
 
 // Adam takes one step for the nodes of the batch. The moments of others stay as they are, and so do
-// they; the bias of all moments is corrected by the number of all steps.
+// they; the bias of all moments is corrected by the number of all steps. There is no weight decay,
+// here and below: nodes would decay by how often they are in batches.
 func (t *Table) Adam(s backend.AdamStep) {
 	t.batch.Adam(t.pool, t.rows.values, t.state[0].values, t.state[1].values, s.Step, s.Rate,
-		s.Beta1, s.Beta2, s.Eps, s.WeightDecay, s.Decoupled)
+		s.Beta1, s.Beta2, s.Eps)
 }
 
 // SGD takes one step for the nodes of the batch.
-func (t *Table) SGD(rate, weightDecay float32) {
-	t.batch.SGD(t.pool, t.rows.values, rate, weightDecay)
-}
+func (t *Table) SGD(rate float32) { t.batch.SGD(t.pool, t.rows.values, rate) }
 
 // Adagrad takes one step for the nodes of the batch.
-func (t *Table) Adagrad(rate, eps, weightDecay float32) {
-	t.batch.Adagrad(t.pool, t.rows.values, t.state[0].values, rate, eps, weightDecay)
+func (t *Table) Adagrad(rate, eps float32) {
+	t.batch.Adagrad(t.pool, t.rows.values, t.state[0].values, rate, eps)
 }
 
 // KeepBest keeps the vectors as those of the best evaluation.

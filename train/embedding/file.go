@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"math"
 
 	"gdb/internal/atomicfile"
 	"gdb/internal/codec"
@@ -32,9 +31,6 @@ const (
 	// pieceBytes are written at a time: a vfs.File may change what is written to it.
 	pieceBytes = 1 << 20
 )
-
-// spread is the limit of a uniform distribution around 0 with a variance of 1/dim.
-func spread(dim int) float64 { return math.Sqrt(3 / float64(dim)) }
 
 // fileHeader is what is said of the arrays of a file.
 type fileHeader struct {

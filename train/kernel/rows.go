@@ -66,21 +66,20 @@ func (r *Rows) Scale(p *Pool, factor float32) {
 	r.each(p, func(i int) { scale(r.of(i), factor) })
 }
 
-// Adam is kernel Adam for these rows of w, m and v.
-func (r *Rows) Adam(p *Pool, w, m, v []float32, step int, lr, beta1, beta2, eps,
-	weightDecay float32, decoupled bool) {
-	c, adam := planAdam(step, lr, beta1, beta2, eps, weightDecay, decoupled), level().adam
+// Adam takes a step of Adam for these rows of w, m and v. No weights decay, here and below.
+func (r *Rows) Adam(p *Pool, w, m, v []float32, step int, lr, beta1, beta2, eps float32) {
+	c, adam := planAdam(step, lr, beta1, beta2, eps, 0, false), level().adam
 	r.each(p, func(i int) { adam(r.in(w, i), r.of(i), r.in(m, i), r.in(v, i), &c) })
 }
 
-// SGD is kernel SGD for these rows of w.
-func (r *Rows) SGD(p *Pool, w []float32, lr, weightDecay float32) {
+// SGD takes a step of SGD for these rows of w.
+func (r *Rows) SGD(p *Pool, w []float32, lr float32) {
 	sgd := level().sgd
-	r.each(p, func(i int) { sgd(r.in(w, i), r.of(i), lr, weightDecay) })
+	r.each(p, func(i int) { sgd(r.in(w, i), r.of(i), lr, 0) })
 }
 
-// Adagrad is kernel Adagrad for these rows of w and s.
-func (r *Rows) Adagrad(p *Pool, w, s []float32, lr, eps, weightDecay float32) {
+// Adagrad takes a step of Adagrad for these rows of w and s.
+func (r *Rows) Adagrad(p *Pool, w, s []float32, lr, eps float32) {
 	adagrad := level().adagrad
-	r.each(p, func(i int) { adagrad(r.in(w, i), r.of(i), r.in(s, i), lr, eps, weightDecay) })
+	r.each(p, func(i int) { adagrad(r.in(w, i), r.of(i), r.in(s, i), lr, eps, 0) })
 }
