@@ -41,6 +41,7 @@ func (t *trainer) facts() plan.Facts {
 	f := plan.Facts{Memory: c.Memory, Model: modelBytes(c, t.dims), Settings: c.Plan()}
 	if t.learned != nil {
 		f.Vectors = t.learned.Bytes()
+		f.VectorsDisk = runs.CheckpointsMost * t.learned.CheckpointBytes()
 	}
 	f.ReadsInPlace = c.InPlace(t.dims)
 	if t.in.Degrees {

@@ -20,6 +20,8 @@ var notRun = []struct{ begins, why string }{
 	{"gdb bench gen kron --in cora.gdb --factor 64", "writes 90 MB and trains on them"},
 	{"gdb bench gen sbm --nodes 200000", "writes 60 MB"},
 	{"gdb ingest cora64", "of the graph of bench gen kron"},
+	{"gdb ingest pubmed-nofeat", "of a public graph"},
+	{"gdb train pubmed.gdb", "of a public graph"},
 	{"gdb ingest rmat", "of a graph of bench gen rmat"},
 	{"gdb ingest sbm", "of the graph of bench gen sbm"},
 	{"gdb train r20.gdb", "of a graph of bench gen rmat"},

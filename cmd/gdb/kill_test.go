@@ -244,7 +244,11 @@ func trainedState(t *testing.T, store, run string) map[string][]byte {
 	}
 	// The fields begin with the length of the position, which holds times.
 	position := binary.LittleEndian.Uint32(h.Fields)
-	return map[string][]byte{"predictions": predictions,
+	vectors, err := os.ReadFile(filepath.Join(dir, name, "embedding"))
+	if err != nil && !os.IsNotExist(err) {
+		t.Fatal(err)
+	}
+	return map[string][]byte{"predictions": predictions, "vectors": vectors,
 		"arrays": state[codec.HeaderBytes+int(position):]}
 }
 
@@ -269,15 +273,26 @@ func killTrain(store, run string) []string {
 func TestKilledTraining(t *testing.T) {
 	k := newKilling(t)
 	store := killStore(t)
-	takes := mustRun(t, killTrain(store, "whole")...)
-	want := trainedState(t, store, "whole")
+	kills := k.kills
+	for i, extra := range [][]string{nil, {"--node-embedding", "8"}} {
+		k.kills = (kills + 1 - i) / 2
+		killTrainings(t, k, store, fmt.Sprint(i, "-"), extra)
+	}
+	mustRun(t, "check", store, "--full", "--quiet")
+}
+
+// killTrainings kills and resumes trainings with such flags, whose names begin with prefix.
+func killTrainings(t *testing.T, k *killing, store, prefix string, extra []string) {
+	t.Helper()
+	takes := mustRun(t, append(killTrain(store, prefix+"whole"), extra...)...)
+	want := trainedState(t, store, prefix+"whole")
 	kills := k.kills
 	for trial := 0; k.kills > 0; trial++ {
 		if trial > 10*kills {
 			t.Fatal("trainings end before they are killed")
 		}
-		run := "r" + strconv.Itoa(trial)
-		first := killTrain(store, run)
+		run := prefix + strconv.Itoa(trial)
+		first := append(killTrain(store, run), extra...)
 		if trial%2 == 1 {
 			first = append(first, "--cache", "belady", "--feature-cache", "16KiB",
 				"--superbatch", "7")
@@ -293,7 +308,6 @@ func TestKilledTraining(t *testing.T) {
 			t.Errorf("left in prep: %v, %v", left, err)
 		}
 	}
-	mustRun(t, "check", store, "--full", "--quiet")
 }
 
 // killedEarly starts a training, kills it, and reports whether it was before the run existed.

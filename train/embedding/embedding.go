@@ -129,8 +129,8 @@ func (t *Table) Dim() int { return t.cfg.Dim }
 // Rows are all vectors, (nodes, Dim).
 func (t *Table) Rows() []float32 { return t.rows.values }
 
-// initLength is about how long vectors are at first. Shorter ones learn faster what neighbors have
-// in common, longer ones tell nodes apart that no step has changed: see docs/training.md.
+// initLength is about how long vectors are at first: nodes that no step has changed weigh little
+// beside those that were learned.
 const initLength = 0.1
 
 // Init draws the vectors, and forgets all steps. Each value is a function of the seed, its node and

@@ -5,8 +5,9 @@ package plan
 type Facts struct {
 	// Memory bounds the process. Of it the program has Program, and the model Model.
 	Memory, Program, Model int64
-	// Vectors is what vectors that are learned for each node have of it.
-	Vectors int64
+	// Vectors is what vectors that are learned for each node have of it, and VectorsDisk what they
+	// take of the disk in checkpoints.
+	Vectors, VectorsDisk int64
 
 	Settings
 	Store

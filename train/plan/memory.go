@@ -39,8 +39,8 @@ type Split struct {
 func begin(f *Facts) *Split {
 	return &Split{Facts: f, NeighborCache: max(0, f.NeighborCache),
 		Plan: &Plan{Memory: f.Memory, Fixed: f.Program, Model: f.Model, Vectors: f.Vectors,
-			BatchNodes: f.BatchNodes, BatchEdges: f.BatchEdges, BatchInner: f.BatchInner,
-			dim: f.Dim}}
+			VectorsDisk: f.VectorsDisk, BatchNodes: f.BatchNodes, BatchEdges: f.BatchEdges,
+			BatchInner: f.BatchInner, dim: f.Dim}}
 }
 
 // planTopology plans the topology before batches are known: resident if the lists fit in half of

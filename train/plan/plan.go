@@ -25,8 +25,9 @@ type Plan struct {
 	Cache    string `json:"cache"`               // all, static, lru, …, or none
 
 	// Vectors are those that are learned for each node: as they are, the best ones, and the state
-	// of the optimizer.
-	Vectors int64 `json:"node_embedding_bytes,omitempty"`
+	// of the optimizer. VectorsDisk is what checkpoints take for them.
+	Vectors     int64 `json:"node_embedding_bytes,omitempty"`
+	VectorsDisk int64 `json:"node_embedding_disk_bytes,omitempty"`
 
 	// Superbatch is set for cache belady alone.
 	Superbatch *SuperbatchPlan `json:"superbatch,omitempty"`
@@ -80,7 +81,8 @@ const Host = "host"
 func (p *Plan) Pools() []Pool {
 	parts := []Part{{"program", "", p.Fixed}, {"model", "", p.Model}}
 	if p.Vectors > 0 {
-		parts = append(parts, Part{"node embedding", "", p.Vectors})
+		disk := "and " + mem.FormatSize(p.VectorsDisk) + " of disk in checkpoints"
+		parts = append(parts, Part{"node embedding", disk, p.Vectors})
 	}
 	parts = append(parts, Part{"topology", p.topologyKind(), p.Topology},
 		Part{"neighbor cache", p.neighborKind(), p.Neighbor},

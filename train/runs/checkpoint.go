@@ -17,6 +17,8 @@ const (
 	CheckpointKind = "CKPT"
 	// checkpointsKept are the newest checkpoints that stay. Each holds the best weights too.
 	checkpointsKept = 2
+	// CheckpointsMost are on the disk at once: another is written before an old one is removed.
+	CheckpointsMost = checkpointsKept + 1
 	// checkpointPrefix begins the names of directories of checkpoints.
 	checkpointPrefix = "checkpoint-"
 )
