@@ -35,11 +35,15 @@ type Dense struct {
 	Nbrs []NodeID
 	// ReprMap is parallel to Nbrs: the index of each neighbor in NodeIDs.
 	ReprMap []uint32
-	// Weights are, of a weighted sample, the weights of the edges to Nbrs; else it is empty, and
-	// in batches of a superbatch.
+	// Weights are the weights of the edges to Nbrs, parallel to these, of a sampler that was asked
+	// for them or draws by them; else it is empty. Types are the numbers of their types, of one
+	// that was asked for them.
 	Weights []float32
+	Types   []uint32
 	// Degrees are the lengths of the whole lists of NodeIDs, of a sampler that was asked for them.
 	Degrees []uint32
+	// WeightSums are the sums of the weights of these lists, of a sampler that was asked for them.
+	WeightSums []float32
 }
 
 // Layers is the number of hops, k.
@@ -134,8 +138,8 @@ func (b *Batch) Release() {
 func (b *Batch) HeapBytes() int64 {
 	d := &b.Dense
 	return 4 * int64(cap(b.Seeds)+cap(d.NodeIDOffsets)+cap(d.NodeIDs)+cap(d.NbrOffsets)+
-		cap(d.Nbrs)+cap(d.ReprMap)+cap(d.Weights)+cap(d.Degrees)+cap(b.Labels)+cap(b.Multi)+
-		cap(b.Targets))
+		cap(d.Nbrs)+cap(d.ReprMap)+cap(d.Weights)+cap(d.Types)+cap(d.Degrees)+
+		cap(d.WeightSums)+cap(b.Labels)+cap(b.Multi)+cap(b.Targets))
 }
 
 // mangle makes a use after release visible, in builds with invariants.
@@ -143,8 +147,8 @@ func (b *Batch) mangle() {
 	d := &b.Dense
 	for _, s := range [][]byte{mem.BytesOf(b.Seeds), mem.BytesOf(d.NodeIDOffsets),
 		mem.BytesOf(d.NodeIDs), mem.BytesOf(d.NbrOffsets), mem.BytesOf(d.Nbrs),
-		mem.BytesOf(d.ReprMap), mem.BytesOf(d.Weights), mem.BytesOf(d.Degrees),
-		mem.BytesOf(b.X), mem.BytesOf(b.Labels),
+		mem.BytesOf(d.ReprMap), mem.BytesOf(d.Weights), mem.BytesOf(d.Types),
+		mem.BytesOf(d.Degrees), mem.BytesOf(d.WeightSums), mem.BytesOf(b.X), mem.BytesOf(b.Labels),
 		mem.BytesOf(b.Multi), mem.BytesOf(b.Targets)} {
 		invariants.Mangle(s)
 	}

@@ -20,15 +20,46 @@ type Config struct {
 	// Weighted draws neighbors by the weight of their edge, not uniformly; see weighted.go. The
 	// topologies have layout.WeightReader sessions.
 	Weighted bool
-	// Degrees asks for the lengths of the lists of all nodes of a batch, those of the last hop too:
-	// a paged reader reads the blocks of these for nothing else. It takes one direction.
-	Degrees bool
+	Extras
 	// Seed is the root of all draws.
 	Seed uint64
 	// Delta is how the nodes new to a batch are found. Default DeltaTable.
 	Delta Delta
 	// Budget counts the sampler's scratch memory; nil for none.
 	Budget *mem.Budget
+}
+
+// Extras are what a batch has on request beside its nodes and their neighbors, of one direction.
+type Extras struct {
+	// Degrees asks for the lengths of the lists of all nodes of a batch, those of the last hop too:
+	// a paged reader reads the blocks of these for nothing else.
+	Degrees bool
+	// EdgeWeights and EdgeTypes ask for those of the edges drawn. The topology has
+	// topology.AttributeReader sessions.
+	EdgeWeights, EdgeTypes bool
+	// WeightSums asks for the sums of the weights of the whole lists of all nodes of a batch: every
+	// entry of these is looked at. The topology has topology.WeightReader sessions.
+	WeightSums bool
+}
+
+// NodeBytes is what they take for each node of a batch.
+func (x Extras) NodeBytes() (n int64) {
+	for _, asked := range []bool{x.Degrees, x.WeightSums} {
+		if asked {
+			n += 4
+		}
+	}
+	return n
+}
+
+// EntryBytes is what they take for each neighbor.
+func (x Extras) EntryBytes() (n int64) {
+	for _, asked := range []bool{x.EdgeWeights, x.EdgeTypes} {
+		if asked {
+			n += 4
+		}
+	}
+	return n
 }
 
 // HopsMost is the largest number of hops of a sample. After some ten, every node that can be
@@ -58,8 +89,9 @@ func (c Config) Validate() error {
 // gather, and delta with relabeling. That is about twice as fast as node by node, and lets the
 // paged reader fetch all blocks of a hop at once. Nothing is allocated once the scratch memory has
 // grown to the size of a batch: 8 bytes per sampled edge (16 over two directions), 12 per node, and
-// 16 to 32 per node for the table; a quarter more to spare. Weighted draws take 4 bytes per sampled
-// edge more, and 16 per neighbor that the fanouts of the widest hop allow.
+// 16 to 32 per node for the table; a quarter more to spare. Weights and types of edges take 4 bytes
+// each per sampled edge more, and weighted draws 16 per neighbor that the fanouts of the widest hop
+// allow.
 type Sampler struct {
 	cfg   Config
 	total uint64 // nodes of the graph
@@ -76,6 +108,10 @@ type Sampler struct {
 	off    []uint32
 	nbrs   []NodeID
 	loc    []uint32
+
+	// weights and types are those of the edges to nbrs, if they are asked for.
+	weights []float32
+	types   []uint32
 
 	deg    []uint32 // of the frontier
 	chosen []uint32 // slots of the position set of large fanouts
@@ -105,10 +141,17 @@ func NewSampler(topos []topology.Reader, cfg Config) (*Sampler, error) {
 	if last := topos[len(topos)-1].Nodes(); last != s.total {
 		return nil, fmt.Errorf("sample: one direction has %d nodes, the other %d", s.total, last)
 	}
+	if len(topos) > 1 && cfg.Extras != (Extras{}) {
+		return nil, errors.New("sample: degrees, weights and types are those of one direction")
+	}
 	s.held = mem.NewAccount(cfg.Budget, "sampler")
 	s.delta = newDeltaSet(cfg.Delta, &s.held)
 	for _, t := range topos {
 		s.sides = append(s.sides, side{lists: t.NewSession()})
+	}
+	if err := s.checkExtras(); err != nil {
+		s.Close()
+		return nil, err
 	}
 	if cfg.Weighted {
 		if err := s.newWeigher(); err != nil {
@@ -134,6 +177,7 @@ func (s *Sampler) shrink() (freed bool) {
 		return false
 	}
 	s.nodes, s.starts, s.off, s.nbrs, s.loc, s.deg, s.chosen = nil, nil, nil, nil, nil, nil, nil
+	s.weights, s.types = nil, nil
 	for i := range s.sides {
 		s.sides[i] = side{lists: s.sides[i].lists}
 	}
@@ -180,9 +224,7 @@ func (s *Sampler) begin(ctx context.Context, seeds []NodeID) error {
 	}
 	copy(s.nodes, seeds)
 	s.nbrs, s.loc = s.nbrs[:0], s.loc[:0]
-	if s.weigh != nil {
-		s.weigh.drawn = s.weigh.drawn[:0]
-	}
+	s.weights, s.types = s.weights[:0], s.types[:0]
 	s.starts = append(s.starts[:0], 0, uint32(len(seeds)))
 	s.off = append(s.off[:0], 0)
 	if twice, err := s.delta.reset(ctx, s.nodes); err != nil {
@@ -217,6 +259,9 @@ func (s *Sampler) hop(ctx context.Context, key uint64, fanout int) error {
 		return err
 	}
 	if err := s.gather(ctx, off); err != nil {
+		return err
+	}
+	if err := s.gatherExtras(ctx, off); err != nil {
 		return err
 	}
 	s.nodes, err = s.delta.extend(ctx, s.nodes, s.starts, s.nbrs[first:], s.loc[first:])
@@ -384,9 +429,7 @@ func (s *Sampler) assemble(ctx context.Context, d *Dense) error {
 	d.NbrOffsets = sized(d.NbrOffsets, len(s.off))
 	d.Nbrs = sized(d.Nbrs, len(s.nbrs))
 	d.ReprMap = sized(d.ReprMap, len(s.nbrs))
-	if d.Weights = d.Weights[:0]; s.weigh != nil {
-		d.Weights = sized(d.Weights, len(s.nbrs))
-	}
+	d.Weights, d.Types = sized(d.Weights, len(s.weights)), sized(d.Types, len(s.types))
 	shift := s.shift
 	at := uint32(0)
 	for h := hops; h >= 0; h-- {
@@ -412,19 +455,18 @@ func (s *Sampler) assemble(ctx context.Context, d *Dense) error {
 			}
 			end := min(last, first+pace.Every)
 			copy(d.Nbrs[edge:], s.nbrs[first:end])
-			if s.weigh != nil {
-				copy(d.Weights[edge:], s.weigh.drawn[first:end])
+			if len(s.weights) > 0 {
+				copy(d.Weights[edge:], s.weights[first:end])
+			}
+			if len(s.types) > 0 {
+				copy(d.Types[edge:], s.types[first:end])
 			}
 			relocate(d.ReprMap[edge:], s.loc[first:end], s.starts[:h+2], shift)
 			edge += end - first
 		}
 	}
 	d.NbrOffsets[row] = edge
-	if d.Degrees = d.Degrees[:0]; !s.cfg.Degrees {
-		return nil
-	}
-	d.Degrees = sized(d.Degrees, len(d.NodeIDs))
-	return s.sides[0].lists.Degrees(ctx, d.NodeIDs, d.Degrees)
+	return s.nodeExtras(ctx, d)
 }
 
 // relocate adds to each index by discovery the shift of its delta. The choice is made without

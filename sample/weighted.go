@@ -36,7 +36,6 @@ type weigher struct {
 
 	entries []entry
 	taken   []uint32 // entries of each node so far
-	drawn   []float32
 }
 
 // entry is a neighbor that may be drawn. The entries of a node are a heap, the largest key first,
@@ -89,7 +88,7 @@ func (s *Sampler) weighted(ctx context.Context, key uint64, front []NodeID,
 			return 0, err
 		}
 	}
-	if err := resize(&s.held, &w.drawn, int(last)); err != nil {
+	if err := resize(&s.held, &s.weights, int(last)); err != nil {
 		return 0, err
 	}
 	edges := first
@@ -101,12 +100,12 @@ func (s *Sampler) weighted(ctx context.Context, key uint64, front []NodeID,
 		lo := off[i] - first // before off[i] is set: it grows no faster than edges
 		off[i] = edges
 		for _, e := range w.inOrder(lo, n) {
-			s.loc[edges], w.drawn[edges] = e.pos, e.weight
+			s.loc[edges], s.weights[edges] = e.pos, e.weight
 			edges++
 		}
 	}
 	off[len(off)-1] = edges
-	w.drawn = w.drawn[:edges]
+	s.weights = s.weights[:edges]
 	return int(edges), nil
 }
 

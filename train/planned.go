@@ -44,9 +44,7 @@ func (t *trainer) facts() plan.Facts {
 		f.VectorsDisk = runs.CheckpointsMost * t.learned.CheckpointBytes()
 	}
 	f.ReadsInPlace = c.InPlace(t.dims)
-	if t.in.Degrees {
-		f.NodeBytes = 4
-	}
+	f.NodeBytes, f.EntryBytes = t.in.NodeBytes(), t.in.EntryBytes()
 	f.InPlaceResident = c.InPlaceResident(t.dims)
 	f.Evaluates, f.EvalSampled = true, c.EvalMode == runs.EvalSampled
 	f.EvalHeap, f.EvalBeside = exact.HeapBytes, scoreBytes(c)

@@ -118,6 +118,17 @@ func (s *Shape) CopyWeights(k *Block, from int, out []float32) {
 	}
 }
 
+// Weight is that of an entry of a block.
+func (s *Shape) Weight(k *Block, entry uint32) float32 {
+	b := k.Bytes[s.weightsOff(k)+int(entry)*WeightBytes:]
+	return math.Float32frombits(binary.LittleEndian.Uint32(b))
+}
+
+// Type is the number of the type of an entry of a block.
+func (s *Shape) Type(k *Block, entry uint32) uint32 {
+	return uint32(binary.LittleEndian.Uint16(k.Bytes[s.typesOff(k)+int(entry)*TypeBytes:]))
+}
+
 // SizeAttributes gives l room for n types, weights and times, as the file has them.
 func (s *Shape) SizeAttributes(l *Lists, n int) {
 	if s.Types {

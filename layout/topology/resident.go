@@ -23,7 +23,8 @@ type resident[P offset] struct {
 	ptr    []P
 	nbrs   []layout.NodeID
 	weight []float32 // parallel to nbrs; nil: not held
-	arenas [3]*mem.Arena
+	types  []uint16  // likewise
+	arenas [4]*mem.Arena
 	edges  uint64
 	attrs  *paged // of edges with types, weights or times; else nil
 }
@@ -37,7 +38,7 @@ func loadResident[P offset](ctx context.Context, s *layout.Store, dev blockdev.D
 	}
 	defer func() { err = errors.Join(err, f.Close()) }()
 	r := &resident[P]{edges: s.Meta().Edges}
-	if err = r.allocate(f.Nodes, opt.Weights, opt.Budget); err == nil {
+	if err = r.allocate(f.Nodes, opt); err == nil {
 		stop := r.arenas[1].Populate()
 		err = r.load(ctx, f)
 		stop()
@@ -52,9 +53,8 @@ func loadResident[P offset](ctx context.Context, s *layout.Store, dev blockdev.D
 	return r, nil
 }
 
-func (r *resident[P]) allocate(nodes uint64, weights bool,
-	budget *mem.Budget) (err error) {
-	width := int64(4)
+func (r *resident[P]) allocate(nodes uint64, opt Options) (err error) {
+	width, budget := int64(4), opt.Budget
 	if uint64(^P(0)) > math.MaxUint32 {
 		width = 8
 	}
@@ -68,15 +68,22 @@ func (r *resident[P]) allocate(nodes uint64, weights bool,
 		return err
 	}
 	r.nbrs = mem.View[layout.NodeID](r.arenas[1].Bytes())
-	if !weights {
-		return nil
+	if opt.Weights {
+		r.arenas[2], err = mem.NewArena(budget, "resident edge weights",
+			int64(r.edges)*listfile.WeightBytes)
+		if err != nil {
+			return err
+		}
+		r.weight = mem.View[float32](r.arenas[2].Bytes())
 	}
-	r.arenas[2], err = mem.NewArena(budget, "resident edge weights",
-		int64(r.edges)*listfile.WeightBytes)
-	if err != nil {
-		return err
+	if opt.Types {
+		r.arenas[3], err = mem.NewArena(budget, "resident edge types",
+			int64(r.edges)*listfile.TypeBytes)
+		if err != nil {
+			return err
+		}
+		r.types = mem.View[uint16](r.arenas[3].Bytes())
 	}
-	r.weight = mem.View[float32](r.arenas[2].Bytes())
 	return nil
 }
 
@@ -108,6 +115,11 @@ func (r *resident[P]) load(ctx context.Context, f *listfile.File) error {
 		if r.weight != nil {
 			f.Shape.CopyWeights(k, 0, r.weight[total:][:k.Entries])
 		}
+		if r.types != nil {
+			for i := range k.Entries {
+				r.types[total+uint64(i)] = uint16(f.Shape.Type(k, i))
+			}
+		}
 		total += uint64(k.Entries)
 		return nil
 	})
@@ -136,7 +148,7 @@ func (r *resident[P]) NewSession() Session { return &residentSession[P]{r: r} }
 func (r *resident[P]) Stats() Stats {
 	st := Stats{Kind: "resident",
 		Bytes: int64(len(mem.BytesOf(r.nbrs)) + len(mem.BytesOf(r.weight)) +
-			len(r.arenas[0].Bytes()))}
+			len(mem.BytesOf(r.types)) + len(r.arenas[0].Bytes()))}
 	if r.attrs != nil {
 		a := r.attrs.Stats()
 		st.Bytes += a.Bytes
@@ -157,7 +169,7 @@ func (r *resident[P]) Close() (err error) {
 			err = errors.Join(err, a.Free())
 		}
 	}
-	r.ptr, r.nbrs, r.weight = nil, nil, nil
+	r.ptr, r.nbrs, r.weight, r.types = nil, nil, nil, nil
 	return err
 }
 

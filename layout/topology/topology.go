@@ -86,6 +86,8 @@ type Options struct {
 	// Weights makes the resident reader hold the weights of edges too, another 4 bytes per edge.
 	// The paged reader has them in its blocks.
 	Weights bool
+	// Types makes it hold the types of edges, another 2 bytes per edge.
+	Types bool
 	// CacheBytes is the block cache of the paged reader. Default 64 MiB.
 	CacheBytes int64
 	// NeighborBytes is the neighbor cache of the paged reader, beside the block cache; 0 is none.
@@ -115,6 +117,9 @@ func Open(ctx context.Context, s *layout.Store, dev blockdev.Device, dir layout.
 	if opt.Weights && !s.Meta().Weighted {
 		return nil, fmt.Errorf("layout: open %s-lists: %w", dir, ErrNoWeights)
 	}
+	if opt.Types && len(s.Meta().EdgeTypes) == 0 {
+		return nil, fmt.Errorf("layout: open %s-lists: %w", dir, ErrNoTypes)
+	}
 	switch {
 	case !opt.Resident:
 		return openPaged(ctx, s, dev, dir, opt)
@@ -127,7 +132,7 @@ func Open(ctx context.Context, s *layout.Store, dev blockdev.Device, dir layout.
 
 // ResidentBytes is the memory that the resident reader of this store takes: 4 bytes per edge, 4
 // per node (8 from 2^32 edges on), and if edges have types, weights or times, what the paged
-// reader behind Lists takes. Options.Weights adds 4 bytes per edge.
+// reader behind Lists takes. What Options.Weights and Options.Types add is AttributeBytes.
 func ResidentBytes(s *layout.Store, dir layout.Direction) int64 {
 	ptr := int64(4)
 	if s.Meta().Edges >= 1<<32 {

@@ -176,6 +176,7 @@ func TestReadersAgree(t *testing.T) {
 		for _, opt := range readers {
 			budget := mem.NewBudget(0)
 			opt.Budget, opt.Weights = budget, g.Weighted
+			opt.Types = len(g.EdgeTypes) > 0
 			topo, err := topology.Open(context.Background(), s, layouttest.Device(t), dir, opt)
 			if err != nil {
 				rt.Fatal(err)
@@ -191,6 +192,7 @@ func TestReadersAgree(t *testing.T) {
 				if g.Weighted {
 					checkWeights(rt, ses, lists, nodes, r)
 				}
+				checkAttributes(rt, ses, &g, lists, nodes, r)
 				checkSession(rt, ses, lists, nodes[:len(nodes)/2], r)
 				checkPart(rt, ses, &g, lists, r)
 				ses.Release()

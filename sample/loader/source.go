@@ -29,8 +29,8 @@ type Source struct {
 
 	// NormalizeRows has features read as rowfile.Reader.NormalizeRows says. Set it before OpenRows.
 	NormalizeRows bool
-	// Degrees has batches tell the degrees of their nodes: see sample.Config.
-	Degrees bool
+	// Extras are what batches have beside their nodes and neighbors.
+	sample.Extras
 
 	// Topology is nil while it is not in memory, and Graph is how it is opened.
 	Topology topology.Reader
@@ -72,7 +72,7 @@ func (s *Source) OpenGraph(ctx context.Context, opt topology.Options) error {
 }
 
 func (s *Source) loadGraph(ctx context.Context) error {
-	t, err := s.Files.Topology(ctx, layout.In, s.Graph)
+	t, err := s.Files.Topology(ctx, layout.In, s.attributed(s.Graph))
 	if err != nil {
 		return fmt.Errorf("loader: open topology: %w", err)
 	}
@@ -80,6 +80,19 @@ func (s *Source) loadGraph(ctx context.Context) error {
 	defer s.turn.Unlock()
 	s.Topology = t
 	return nil
+}
+
+// attributed has the topology hold in memory what batches have of edges.
+func (s *Source) attributed(opt topology.Options) topology.Options {
+	opt.Weights = s.EdgeWeights || s.WeightSums
+	opt.Types = s.EdgeTypes
+	return opt
+}
+
+// ResidentBytes is the memory of a topology that is held whole, with what batches have of edges.
+func (s *Source) ResidentBytes() int64 {
+	return topology.ResidentBytes(s.Store, layout.In) +
+		topology.AttributeBytes(s.Store, s.attributed(topology.Options{}))
 }
 
 // ChangeGraph opens the topology in another way, if it is not open in this one.
@@ -145,7 +158,7 @@ func (s *Source) UseGraph(ctx context.Context) (release func() error, err error)
 // Sampler makes a sampler of the topology.
 func (s *Source) Sampler(fanout []int, seed uint64) (*sample.Sampler, error) {
 	return sample.NewSampler([]topology.Reader{s.Topology},
-		sample.Config{Fanout: fanout, Seed: seed, Degrees: s.Degrees, Budget: s.Budget})
+		sample.Config{Fanout: fanout, Seed: seed, Extras: s.Extras, Budget: s.Budget})
 }
 
 // OpenRows opens the file of features, without a cache. A store may have none.

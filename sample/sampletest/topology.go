@@ -19,6 +19,8 @@ type Graph struct {
 	Nbrs []layout.NodeID
 	// Weights are parallel to Nbrs, or nil.
 	Weights []float32
+	// Types are too.
+	Types []uint32
 }
 
 // FromLists returns the graph of these lists, one a node.
@@ -70,6 +72,15 @@ func (g *Graph) Weigh(seed uint64) {
 	}
 }
 
+// Classify gives the edges types below count, the lower ones more often.
+func (g *Graph) Classify(count, seed uint64) {
+	g.Types = make([]uint32, len(g.Nbrs))
+	for i := range g.Types {
+		a, b := rng.Key(seed, uint64(i))%count, rng.Key(seed, uint64(i), 1)%count
+		g.Types[i] = uint32(min(a, b))
+	}
+}
+
 // RMATEdge draws one edge by descending the quadrants of the adjacency matrix (Chakrabarti, Zhan
 // and Faloutsos, "R-MAT"), 16 bits a level: probabilities .57, .19, .19, .05.
 func RMATEdge(scale int, stream *rng.Stream) (src, dst uint32) {
@@ -110,7 +121,7 @@ func (g *Graph) NewSession() topology.Session { return &session{g: g} }
 // Stats tells the memory held.
 func (g *Graph) Stats() topology.Stats {
 	return topology.Stats{Kind: "resident",
-		Bytes: int64(len(g.Off)*8 + len(g.Nbrs)*4 + len(g.Weights)*4)}
+		Bytes: int64(len(g.Off)*8 + len(g.Nbrs)*4 + len(g.Weights)*4 + len(g.Types)*4)}
 }
 
 // Close does nothing.
@@ -161,6 +172,28 @@ func (s *session) Weights(ctx context.Context,
 		if end := s.g.Off[s.nodes[i]+1]; a < end {
 			if err := fn(i, 0, s.g.Weights[a:end]); err != nil {
 				return err
+			}
+		}
+	}
+	return ctx.Err()
+}
+
+// GatherAttributes copies weights and types of entries.
+func (s *session) GatherAttributes(ctx context.Context, off, pos []uint32,
+	to topology.Attributes) error {
+	switch {
+	case to.Weights != nil && s.g.Weights == nil:
+		return fmt.Errorf("sampletest: %w", topology.ErrNoWeights)
+	case to.Types != nil && s.g.Types == nil:
+		return fmt.Errorf("sampletest: %w", topology.ErrNoTypes)
+	}
+	for i, a := range s.first {
+		for e := off[i]; e < off[i+1]; e++ {
+			if to.Weights != nil {
+				to.Weights[e] = s.g.Weights[a+uint64(pos[e])]
+			}
+			if to.Types != nil {
+				to.Types[e] = s.g.Types[a+uint64(pos[e])]
 			}
 		}
 	}

@@ -50,7 +50,8 @@ func degreesSampler() (*sample.Sampler, error) { return newSampler(testGraph, tr
 
 func newSampler(r topology.Reader, degrees bool) (*sample.Sampler, error) {
 	return sample.NewSampler([]topology.Reader{r},
-		sample.Config{Fanout: []int{4, sample.All, 2}, Seed: 8, Degrees: degrees})
+		sample.Config{Fanout: []int{4, sample.All, 2}, Seed: 8,
+			Extras: sample.Extras{Degrees: degrees}})
 }
 
 func testConfig(t testing.TB) Config { return testConfigOn(mustDevice(t)) }

@@ -22,10 +22,12 @@ import (
 func metaGraph() layouttest.Graph {
 	nodes := int(testGraph.Nodes())
 	g := layouttest.Graph{Nodes: nodes, Dim: testDim, Classes: layouttest.ClassNames(3),
+		Weighted: true, EdgeTypes: layouttest.ClassNames(5),
 		Features: layouttest.Features(nodes, testDim)}
 	for v := range sample.NodeID(g.Nodes) {
 		for _, u := range testGraph.List(v) {
-			g.Edges = append(g.Edges, layouttest.Edge{Src: u, Dst: v})
+			g.Edges = append(g.Edges, layouttest.Edge{Src: u, Dst: v,
+				Type: uint16(u*3+v) % 5, Weight: float32(u%8) + 0.5})
 		}
 		g.Labels = append(g.Labels, int32(v%3))
 	}
@@ -104,7 +106,8 @@ type meta struct {
 func openMeta(t *testing.T, store *layout.Store, dev blockdev.Device, resident bool) *meta {
 	ctx, info := context.Background(), store.Meta()
 	topo, err := topology.Open(ctx, store, dev, layout.In,
-		topology.Options{Resident: resident, CacheBytes: 256 << 10})
+		topology.Options{Resident: resident, CacheBytes: 256 << 10, Weights: true,
+			Types: true})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -122,7 +125,9 @@ func openMeta(t *testing.T, store *layout.Store, dev blockdev.Device, resident b
 	}
 	c := testConfigOn(dev)
 	c.Sampler = func() (*sample.Sampler, error) {
-		return newSampler(topo, true)
+		return sample.NewSampler([]topology.Reader{topo},
+			sample.Config{Fanout: []int{4, sample.All, 2}, Seed: 8, Extras: sample.Extras{
+				Degrees: true, EdgeWeights: true, EdgeTypes: true, WeightSums: true}})
 	}
 	c.Rows, c.Labels, c.FS, c.Prep, c.UUID = rows, labels, store.FS(), store.Path("prep"), info.UUID
 	c.Epochs, c.Workers = 2, 2

@@ -16,8 +16,8 @@ const hopsMost = 1 << 10
 // A batch is stored as two records. The first is what planning needs: epoch, index, where each
 // delta starts, and the nodes. The second is the edges: for each node but those of the outermost
 // delta its number of neighbors, and for each neighbor its index in the nodes, by which it is
-// found; and the degrees of the nodes, where they were asked for. Seeds are the last delta. About 9
-// bytes per node for two neighbors each.
+// found; then which of sample.Extras there are, and those. Seeds are the last delta. About 9 bytes
+// per node for two neighbors each.
 
 // encodeNodes appends the first record of a batch.
 func encodeNodes(e *codec.Enc, b *sample.Batch) {
@@ -76,10 +76,53 @@ func encodeEdges(e *codec.Enc, s *sample.Dense, degrees []uint32) []uint32 {
 	}
 	changeset.PutArray(e, degrees)
 	changeset.PutArray(e, s.ReprMap)
-	if len(s.Degrees) > 0 {
-		changeset.PutArray(e, s.Degrees)
+	flags, all := uint8(0), extrasOf(s)
+	for i, x := range all {
+		if len(x) > 0 {
+			flags |= 1 << i
+		}
+	}
+	e.U8(flags)
+	for _, x := range all {
+		if len(x) > 0 {
+			changeset.PutArray(e, x)
+		}
 	}
 	return degrees
+}
+
+// extrasOf are the arrays of sample.Extras, those of nodes first.
+func extrasOf(s *sample.Dense) [4][]uint32 {
+	return [4][]uint32{s.Degrees, cast[uint32](s.WeightSums), cast[uint32](s.Weights), s.Types}
+}
+
+// cast has an array and its capacity as numbers of another type of 4 bytes.
+func cast[T, F mem.Scalar](x []F) []T { return mem.View[T](mem.BytesOf(x[:cap(x)]))[:len(x)] }
+
+// decodeExtras reads those that a batch has.
+func decodeExtras(d *codec.Dec, s *sample.Dense) (err error) {
+	flags, all := d.U8(), extrasOf(s)
+	for i := range all {
+		if all[i] = all[i][:0]; flags>>i&1 == 0 {
+			continue
+		}
+		want := len(s.NodeIDs)
+		if i >= 2 {
+			want = len(s.ReprMap)
+		}
+		if all[i], err = changeset.TakeArray(d, all[i], want); err != nil {
+			return err
+		}
+		if len(all[i]) != want {
+			return fmt.Errorf("%d values beside nodes or neighbors, want %d", len(all[i]), want)
+		}
+	}
+	if flags>>len(all) != 0 {
+		return fmt.Errorf("a batch with %x beside its edges", flags)
+	}
+	s.Degrees, s.WeightSums = all[0], cast[float32](all[1])
+	s.Weights, s.Types = cast[float32](all[2]), all[3]
+	return d.Err()
 }
 
 // decodeEdges reads what encodeEdges wrote for a batch whose nodes were decoded.
@@ -92,13 +135,8 @@ func decodeEdges(payload []byte, s *sample.Dense) (err error) {
 	if s.ReprMap, err = changeset.TakeArray(d, s.ReprMap, math.MaxInt32); err != nil {
 		return err
 	}
-	if s.Degrees = s.Degrees[:0]; d.Remaining() > 0 {
-		if s.Degrees, err = changeset.TakeArray(d, s.Degrees, len(s.NodeIDs)); err != nil {
-			return err
-		}
-		if len(s.Degrees) != len(s.NodeIDs) {
-			return fmt.Errorf("degrees of %d nodes, want %d", len(s.Degrees), len(s.NodeIDs))
-		}
+	if err := decodeExtras(d, s); err != nil {
+		return err
 	}
 	sum := uint64(0)
 	for i, n := range s.NbrOffsets {

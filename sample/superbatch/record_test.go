@@ -2,7 +2,6 @@ package superbatch
 
 import (
 	"reflect"
-	"slices"
 	"testing"
 
 	"gdb/internal/codec"
@@ -16,28 +15,43 @@ func smallBatch() *sample.Batch {
 		ReprMap: []uint32{0, 2, 1, 3}}}
 }
 
-// TestDegreesInRecords: degrees of a batch come back, leave none for one without, and have to be
-// those of all nodes.
-func TestDegreesInRecords(t *testing.T) {
-	plain, want := smallBatch(), smallBatch()
-	want.Dense.Degrees = []uint32{1, 0, 70, 3, 1 << 31}
+// withExtras is a small batch with those of all kinds whose bit is set.
+func withExtras(bits int) *sample.Batch {
+	b := smallBatch()
+	d := &b.Dense
+	if bits&1 != 0 {
+		d.Degrees = []uint32{1, 0, 9, 2, 3}
+	}
+	if bits&2 != 0 {
+		d.WeightSums = []float32{0.5, 0, -1, 3e8, 2}
+	}
+	if bits&4 != 0 {
+		d.Weights = []float32{0.25, 1, -7, 1e-30}
+	}
+	if bits&8 != 0 {
+		d.Types = []uint32{3, 0, 65535, 1}
+	}
+	return b
+}
+
+// TestExtraRecords: what batches have on request is as it was, also in memory that had other kinds.
+func TestExtraRecords(t *testing.T) {
 	got := smallBatch()
-	for _, b := range []*sample.Batch{want, plain, want} {
-		var edges codec.Enc
-		encodeEdges(&edges, &b.Dense, nil)
+	for bits := range 16 {
+		want, edges := withExtras(bits), codec.Enc{}
+		encodeEdges(&edges, &want.Dense, nil)
 		if err := decodeEdges(edges.B, &got.Dense); err != nil {
 			t.Fatal(err)
 		}
-		if !slices.Equal(got.Dense.Degrees, b.Dense.Degrees) ||
-			sample.BatchHash(got) != sample.BatchHash(b) {
-			t.Errorf("degrees %d, want %d", got.Dense.Degrees, b.Dense.Degrees)
+		if sample.BatchHash(got) != sample.BatchHash(want) {
+			t.Errorf("kinds %b: %+v, want %+v", bits, got.Dense, want.Dense)
 		}
-	}
-	want.Dense.Degrees = want.Dense.Degrees[:4]
-	var edges codec.Enc
-	encodeEdges(&edges, &want.Dense, nil)
-	if err := decodeEdges(edges.B, &got.Dense); err == nil {
-		t.Error("degrees of four of five nodes were taken")
+		want.Dense.Types, want.Dense.Degrees = want.Dense.Types[:bits>>3], nil
+		edges.B = edges.B[:0]
+		encodeEdges(&edges, &want.Dense, nil)
+		if err := decodeEdges(edges.B, &smallBatch().Dense); err == nil && bits&8 != 0 {
+			t.Error("types of one neighbor of four were taken")
+		}
 	}
 }
 
@@ -78,10 +92,9 @@ func FuzzRecords(f *testing.F) {
 	var nodes, edges codec.Enc
 	encodeNodes(&nodes, b)
 	encodeEdges(&edges, &b.Dense, nil)
-	b.Dense.Degrees = []uint32{1, 0, 70, 3, 9}
-	var degrees codec.Enc
-	encodeEdges(&degrees, &b.Dense, nil)
-	for _, s := range [][]byte{nodes.B, edges.B, degrees.B, nil} {
+	all := codec.Enc{}
+	encodeEdges(&all, &withExtras(15).Dense, nil)
+	for _, s := range [][]byte{nodes.B, edges.B, all.B, nil} {
 		f.Add(s)
 	}
 	f.Fuzz(func(t *testing.T, payload []byte) {

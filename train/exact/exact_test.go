@@ -54,7 +54,7 @@ func sampledLogits(t *testing.T, in *loader.Source, be backend.Backend, m *model
 		fanout[i] = sample.All
 	}
 	s, err := sample.NewSampler([]topology.Reader{in.Topology}, sample.Config{Fanout: fanout,
-		Degrees: true})
+		Extras: sample.Extras{Degrees: true}})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -23,7 +23,7 @@ func ptrTo(x float64) *float64 { return &x }
 func sampledBatch(t *testing.T, fanout []int) *sample.Dense {
 	t.Helper()
 	g := sampletest.RMAT(13, 60000, 3)
-	s, err := sample.NewSampler([]topology.Reader{g}, sample.Config{Fanout: fanout, Degrees: true})
+	s, err := sample.NewSampler([]topology.Reader{g}, sample.Config{Fanout: fanout, Extras: sample.Extras{Degrees: true}})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -46,11 +46,12 @@ type Store struct {
 // Batches are the sizes of the largest batch that memory is reserved for.
 type Batches struct {
 	BatchNodes, BatchEdges int64
-	// NodeBytes is what a batch keeps of each of its nodes besides its number.
-	NodeBytes    int64
-	BatchInner   int64 // of the nodes, those with neighbors
-	SeedBytes    int64 // of a seed: its number and its labels
-	TrainBatches int64 // of an epoch
+	// NodeBytes and EntryBytes are what a batch keeps of each of its nodes, and of its neighbors,
+	// besides their numbers.
+	NodeBytes, EntryBytes int64
+	BatchInner            int64 // of the nodes, those with neighbors
+	SeedBytes             int64 // of a seed: its number and its labels
+	TrainBatches          int64 // of an epoch
 }
 
 // Steps is the memory of a training step on the largest batch, which is 0 where batches are loaded

@@ -136,14 +136,14 @@ func (p *Split) pipeline(ready int) (arenas, heap int64) {
 
 // batchLists are the lists of a sampled batch: its edges twice, its nodes, and their offsets.
 func (p *Split) batchLists() int64 {
-	return 8*p.BatchEdges + (4+p.Facts.NodeBytes)*p.BatchNodes + 4*p.BatchInner +
-		p.Facts.SeedBytes*int64(p.Facts.Batch)
+	return (8+p.Facts.EntryBytes)*p.BatchEdges + (4+p.Facts.NodeBytes)*p.BatchNodes +
+		4*p.BatchInner + p.Facts.SeedBytes*int64(p.Facts.Batch)
 }
 
 // samplerBytes is the scratch of a sampler, and of its reader: see sample.Sampler and
 // topology.Session. A frontier has no more nodes than have neighbors in the batch.
 func (p *Split) samplerBytes() int64 {
-	bytes := 12*p.BatchEdges + 12*p.BatchInner + 32*p.BatchNodes
+	bytes := (12+p.Facts.EntryBytes)*p.BatchEdges + 12*p.BatchInner + 32*p.BatchNodes
 	if !p.Resident {
 		bytes += 72*p.BatchInner + 24*p.BatchEdges
 	}

@@ -196,7 +196,9 @@ func (p *Split) phases(s *SuperbatchPlan, nodes uint64, topology int64) (ph phas
 }
 
 // recordBytes are the records of the largest batch.
-func (p *Split) recordBytes() int64 { return (9+p.Facts.NodeBytes)*p.BatchNodes + 4*p.BatchEdges }
+func (p *Split) recordBytes() int64 {
+	return (9+p.Facts.NodeBytes)*p.BatchNodes + (4+p.Facts.EntryBytes)*p.BatchEdges
+}
 
 // steps is how many batches a superbatch has at most with so much storage, and what is kept for
 // them and for the records of their rows.

@@ -67,7 +67,7 @@ func New(src *loader.Source, cfg Config, model Model) (*Probe, error) {
 	if f.Nodes = src.Meta.Nodes; src.Rows != nil {
 		f.Dim = src.Rows.Meta().Dim
 	}
-	f.ResidentBytes = topology.ResidentBytes(src.Store, layout.In)
+	f.ResidentBytes = src.ResidentBytes()
 	f.PagedBytes = func(cache int64) int64 {
 		return topology.PagedBytes(src.Store, layout.In,
 			cache)
