@@ -110,7 +110,7 @@ func openMappedFeed(ctx context.Context, store *layout.Store, dev blockdev.Devic
 		return nil, err
 	}
 	if withModel {
-		src.Degrees = cfg.Spec(cfg.Dims(store.Meta().Features[0].Dim, 1)).Degrees()
+		src.Extras = cfg.Spec(cfg.Dims(store.Meta().Features[0].Dim, 1)).Extras()
 		s, err := train.NewStepper(cfg, store.Meta(), src.Budget)
 		if err != nil {
 			return nil, err

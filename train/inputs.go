@@ -33,7 +33,7 @@ type inputs struct {
 func newInputs(store *layout.Store, dev blockdev.Device, c *Config) *inputs {
 	src := loader.NewSource(store, dev, mem.NewProcessBudget(c.Memory))
 	src.NormalizeRows = c.Normalize == runs.NormalizeRow
-	src.Degrees = c.Spec(c.Dims(c.Inputs(store.Meta()), 1)).Degrees()
+	src.Extras = c.Spec(c.Dims(c.Inputs(store.Meta()), 1)).Extras()
 	return &inputs{Source: src}
 }
 

@@ -133,7 +133,7 @@ func (t *trainer) run(ctx context.Context, store *layout.Store, dev blockdev.Dev
 	}
 	t.obs(Event{Started: &Started{Run: t.dir.Name(), Resumed: t.resumed, Plan: t.plan,
 		Epoch: int(t.pos.Epoch) + 1, Batch: int(t.pos.Batch), Config: t.cfg,
-		Train: uint64(len(t.train)), Unused: unused(t.in.Meta), Note: t.notes()}})
+		Train: uint64(len(t.train)), Unused: t.cfg.Unused(t.in.Meta), Note: t.notes()}})
 	err := t.epochs(ctx)
 	switch {
 	case err == nil:

@@ -43,6 +43,9 @@ func resolve(c *Config, m *kv.Meta) error {
 		return err
 	}
 	c.Resolve(m)
+	if err := c.FitEdges(m); err != nil {
+		return err
+	}
 	kind := task.KindOf(m.Labels, c.Loss)
 	if c.Metric == task.Auto && kind == task.KindClass && skewed(m.Labels.ClassCounts) {
 		c.Metric = task.ROCAUC
@@ -61,23 +64,6 @@ func resolve(c *Config, m *kv.Meta) error {
 // other is right more often than not, so accuracy tells little.
 func skewed(counts []uint64) bool {
 	return len(counts) == 2 && 4*min(counts[0], counts[1]) <= counts[0]+counts[1]
-}
-
-// unused is what a store has that no model reads.
-func unused(m *kv.Meta) (names []string) {
-	if m.Weighted {
-		names = append(names, "edge weights")
-	}
-	if m.Timestamped {
-		names = append(names, "edge times")
-	}
-	if len(m.EdgeTypes) > 1 {
-		names = append(names, "edge types")
-	}
-	for _, f := range m.Features[min(1, len(m.Features)):] {
-		names = append(names, "features "+f.Name)
-	}
-	return names
 }
 
 // valShare is the share of train that validates where the store has no val: one in so many.

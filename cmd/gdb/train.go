@@ -41,6 +41,7 @@ func (t *trainFlags) bind(f *pflag.FlagSet) {
 	bindModel(f, &c.Options)
 	f.BoolVar(&c.Tune, "tune", false,
 		"measure which order of sums and products is faster, and keep it in the run")
+	flagvalue.BindEdges(f, c)
 	f.IntVar(&c.Batch, "batch", c.Batch, batchHelp)
 	f.Var((*flagvalue.CountOrAuto)(&c.Epochs), "epochs",
 		"epochs to train; auto: until val does not improve any more")

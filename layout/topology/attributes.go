@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 
+	"gdb/internal/codec"
 	"gdb/internal/pace"
 	"gdb/layout"
 	"gdb/layout/listfile"
@@ -86,12 +87,12 @@ func (s *pagedSession) GatherAttributes(ctx context.Context, off, pos []uint32,
 		}
 	}
 	if len(s.refs) == 0 {
-		return ctx.Err()
+		return s.checkTypes(ctx, off, to.Types)
 	}
 	if err := s.count.AtLeast(s.bytes()); err != nil {
 		return err
 	}
-	return s.each(ctx, func(b *listfile.Block, keys []uint64) error {
+	err := s.each(ctx, func(b *listfile.Block, keys []uint64) error {
 		for _, key := range keys {
 			r := s.refs[uint32(key)]
 			entry := (r.at - uint32(b.IDsAt)) / listfile.IDBytes
@@ -102,6 +103,21 @@ func (s *pagedSession) GatherAttributes(ctx context.Context, off, pos []uint32,
 		}
 		return nil
 	})
+	if err != nil {
+		return err
+	}
+	return s.checkTypes(ctx, off, to.Types)
+}
+
+// checkTypes reports types that the store does not have: who uses them looks no further.
+func (s *pagedSession) checkTypes(ctx context.Context, off, types []uint32) error {
+	if types != nil {
+		types = types[off[0]:off[len(off)-1]]
+		if most := codec.Max(types); len(types) > 0 && int(most) >= s.p.types {
+			return s.p.f.Damage(-1, 0, "file has an edge of type %d of %d", most, s.p.types)
+		}
+	}
+	return ctx.Err()
 }
 
 // gatherPinned takes what block need[k] has, or notes it where the block is not at hand.

@@ -25,6 +25,7 @@ type paged struct {
 	nbrs   *neighborcache.Cache // nil: none
 	cache  *blockcache.Cache
 	budget *mem.Budget
+	types  int                 // that edges may have
 	made   neighborcache.Stats // how nbrs came to be
 
 	asked, found atomic.Uint64 // of nbrs
@@ -39,7 +40,7 @@ func openPaged(ctx context.Context, s *layout.Store, dev blockdev.Device, dir la
 	if err != nil {
 		return nil, err
 	}
-	p := &paged{f: f, dir: dir, budget: opt.Budget}
+	p := &paged{f: f, dir: dir, budget: opt.Budget, types: len(s.Meta().EdgeTypes)}
 	if p.ix, err = listfile.LoadIndex(ctx, s, dev, dir, opt.Budget); err != nil {
 		return nil, errors.Join(err, p.Close())
 	}

@@ -26,6 +26,7 @@ type resident[P offset] struct {
 	types  []uint16  // likewise
 	arenas [4]*mem.Arena
 	edges  uint64
+	kinds  int    // types that edges may have
 	attrs  *paged // of edges with types, weights or times; else nil
 }
 
@@ -37,7 +38,7 @@ func loadResident[P offset](ctx context.Context, s *layout.Store, dev blockdev.D
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, f.Close()) }()
-	r := &resident[P]{edges: s.Meta().Edges}
+	r := &resident[P]{edges: s.Meta().Edges, kinds: len(s.Meta().EdgeTypes)}
 	if err = r.allocate(f.Nodes, opt); err == nil {
 		stop := r.arenas[1].Populate()
 		err = r.load(ctx, f)
@@ -117,7 +118,13 @@ func (r *resident[P]) load(ctx context.Context, f *listfile.File) error {
 		}
 		if r.types != nil {
 			for i := range k.Entries {
-				r.types[total+uint64(i)] = uint16(f.Shape.Type(k, i))
+				t := f.Shape.Type(k, i)
+				if int(t) >= r.kinds {
+					n := k.Number()
+					return f.Damage(n, listfile.BlockOffset(n, f.BlockBytes),
+						"block has an edge of type %d of %d", t, r.kinds)
+				}
+				r.types[total+uint64(i)] = uint16(t)
 			}
 		}
 		total += uint64(k.Entries)

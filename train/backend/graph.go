@@ -43,6 +43,10 @@ type Graph interface {
 	Scores2GradRow(dsrc, ds, src, dst, att Tensor, s Segments, heads int, slope float32, fresh int)
 	// EntryProduct is src (rows,1) of the entry's row times dst (lists,1) of its list.
 	EntryProduct(out, src, dst Tensor, s Segments)
+	// TypeRows are the rows of table by the types of entries, whose bits types (entries,1) has, and
+	// TypeRowsGrad the sums of the rows of dout of each type.
+	TypeRows(out, table, types Tensor)
+	TypeRowsGrad(dtable, dout, types Tensor)
 	// Softmax is over the entries of each list, in place; SoftmaxGrad turns da into its gradient.
 	Softmax(a Tensor, s Segments)
 	SoftmaxGrad(da, a Tensor, s Segments)
@@ -246,6 +250,21 @@ func (c *cpu) EntryProduct(out, src, dst Tensor, s Segments) {
 	}
 	l := &c.lists[s.ID]
 	kernel.EdgeProduct(c.pool, c.values(out), c.values(src), c.values(dst), l.Off, l.Idx)
+}
+
+// TypeRows copies rows.
+func (c *cpu) TypeRows(out, table, types Tensor) {
+	if c.ready(out.Rows == types.Len() && out.Cols == table.Cols, "TypeRows", out, table, types) {
+		kernel.TypeRows(c.pool, c.values(out), c.values(table), c.words(types), out.Cols)
+	}
+}
+
+// TypeRowsGrad sums rows.
+func (c *cpu) TypeRowsGrad(dtable, dout, types Tensor) {
+	if c.ready(dout.Rows == types.Len() && dout.Cols == dtable.Cols, "TypeRowsGrad", dtable, dout,
+		types) {
+		kernel.TypeRowsGrad(c.pool, c.values(dtable), c.values(dout), c.words(types), dout.Cols)
+	}
 }
 
 // Softmax is over the entries of lists.

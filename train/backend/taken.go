@@ -44,6 +44,11 @@ func TakenByLayerNormGrad(rows, n int) Taken { return Taken{Once: 2 * kernel.Col
 // TakenByScores2GradList is for so many columns of att.
 func TakenByScores2GradList(cols int) Taken { return Taken{Once: kernel.AttentionWords(cols)} }
 
+// TakenByTypeRowsGrad is for a table of so many values.
+func TakenByTypeRowsGrad(values int) Taken {
+	return Taken{Once: kernel.TypeParts(values) * values}
+}
+
 // TakenBySegmentSumGrad is for so many lists.
 func TakenBySegmentSumGrad(lists int) Taken { return Taken{Once: lists} }
 

@@ -243,6 +243,9 @@ func (f *Inference) wrapped(t table) table {
 // layer computes layer i of the nodes that it is needed of, block by block.
 func (f *Inference) layer(ctx context.Context, i int, src table, emit Emit) (err error) {
 	l := &layerPass{Inference: f, index: i, src: src, from: src, whole: f.Model.Whole(i)}
+	if err := f.lists.ask(l.whole); err != nil {
+		return err
+	}
 	if i > 0 {
 		l.srcSet, l.fromSet = f.sets[i], f.sets[i]
 	}

@@ -19,6 +19,9 @@ import (
 	"github.com/RoaringBitmap/roaring/v2"
 )
 
+// testTypes is the number of types of edges of the inputs.
+const testTypes = 5
+
 // streamedTable hides that a table is in memory.
 type streamedTable struct{ table }
 
@@ -28,6 +31,8 @@ func (t streamedTable) whole() []float32 { return nil }
 func fakeInputs(t testing.TB, scale int, edges uint64, dim int) *loader.Source {
 	t.Helper()
 	g := sampletest.RMAT(scale, edges, 3)
+	g.Weigh(8)
+	g.Classify(testTypes, 8)
 	rows := &sampletest.Rows{Count: g.Nodes(), Dim: dim}
 	in := &loader.Source{Meta: &kv.Meta{Nodes: g.Nodes()},
 		Budget: mem.NewBudget(1 << 40), Topology: g, Files: openfiles.New(nil, nil, nil)}
@@ -54,7 +59,7 @@ func sampledLogits(t *testing.T, in *loader.Source, be backend.Backend, m *model
 		fanout[i] = sample.All
 	}
 	s, err := sample.NewSampler([]topology.Reader{in.Topology}, sample.Config{Fanout: fanout,
-		Extras: sample.Extras{Degrees: true}})
+		Extras: m.Spec().Extras()})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -86,7 +91,9 @@ func TestInferenceIsExact(t *testing.T) {
 	for _, name := range model.Names() {
 		for _, o := range []model.Options{{Heads: 2}, {Heads: 2, Aggregate: "mean", Residual: true,
 			Norm: "layer", Activation: "gelu"}, {Heads: 2, Aggregate: "max", Norm: "batch"},
-			{Heads: 1, Aggregate: "sum", Activation: "elu"}} {
+			{Heads: 1, Aggregate: "sum", Activation: "elu"}, {EdgeWeight: true},
+			{EdgeWeight: true, Aggregate: "mean"}, {EdgeWeight: true, Aggregate: "sum"},
+			{Bases: 2, Residual: true}, {Bases: 1}} {
 			for _, hidden := range [][]int{{10}, {6, 8}} {
 				checkModel(t, name, o, hidden)
 			}
@@ -99,6 +106,7 @@ func checkModel(t *testing.T, name string, o model.Options, hidden []int) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	o.Relations = testTypes
 	for _, in := range []int{6, 24} {
 		spec := &model.Spec{Architecture: a, Dims: model.Widths(a, in, 5, hidden), Options: o}
 		if spec.Validate() != nil {

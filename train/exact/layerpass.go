@@ -31,8 +31,9 @@ type layerPass struct {
 	rows     []float32       // inputs: (chunk, src.dim())
 	results  []float32       // outputs: (chunk, ..)
 	degrees  []uint32        // of a chunk of nodes
-	norms    []float32       // 1/sqrt(1+degree) of these
+	norms    []float32       // what the layer reads of these: see program.Whole.NodeProperty
 	off, idx []uint32        // lists cut to the window
+	edges    program.Edges   // of their entries
 }
 
 // sizeChunk finds how many nodes are computed at a time, and takes the scratch memory for them at
@@ -173,17 +174,29 @@ func (l *layerPass) host(x []float32, cols int) backend.Tensor {
 	return l.Backend.Host(x, len(x)/cols, cols)
 }
 
-// normsOf are what a layer computes from the degrees of nodes, if it does.
+// normsOf are what a layer reads of nodes beside their rows, if it does: of their whole lists.
 func (l *layerPass) normsOf(ctx context.Context, nodes []sample.NodeID) ([]float32, error) {
 	norms := l.norms[:len(nodes)]
-	if !l.whole.Degrees() {
+	k, reads := l.whole.NodeProperty()
+	if !reads {
 		return norms, nil
 	}
 	l.degrees = resized(l.degrees, len(nodes))
 	if err := l.lists.session.Degrees(ctx, nodes, l.degrees); err != nil {
 		return nil, err
 	}
-	program.Norms(norms, l.degrees)
+	if k == program.InvSqrtDegree {
+		program.Norms(norms, l.degrees)
+		return norms, nil
+	}
+	if err := sample.SumWeights(ctx, l.lists.session, norms); err != nil {
+		return nil, err
+	}
+	if k == program.InvSqrtWeight {
+		program.WeightNorms(norms, norms)
+	} else {
+		program.InvWeights(norms, norms)
+	}
 	return norms, nil
 }
 
@@ -280,8 +293,7 @@ func (l *layerPass) sweep(ctx context.Context, nodes []sample.NodeID) error {
 			part_ := nodes[first:min(first+l.chunk, len(nodes))]
 			err := l.lists.each(ctx, part_, l.whole.Loops(), func(p part) error {
 				l.fromSet.MapRows(p.nbrs)
-				off, idx := l.cut(p, uint32(base), uint32(n))
-				return l.accumulate(first, rows, off, idx, p.deg)
+				return l.accumulate(first, rows, l.cut(p, uint32(base), uint32(n)))
 			})
 			if err != nil {
 				return err
@@ -297,7 +309,7 @@ func (l *layerPass) direct(ctx context.Context, c *chunk, rows []float32) (y []f
 	err = l.lists.each(ctx, c.nodes, l.whole.Loops(), func(p part) (err error) {
 		l.fromSet.MapRows(p.nbrs)
 		if p.whole {
-			y, err = l.atOnce(c, rows, p.off, p.nbrs)
+			y, err = l.atOnce(c, rows, p)
 			return err
 		}
 		if !inParts {
@@ -307,7 +319,7 @@ func (l *layerPass) direct(ctx context.Context, c *chunk, rows []float32) (y []f
 				return err
 			}
 		}
-		return l.accumulate(c.first, rows, p.off, p.nbrs, p.deg)
+		return l.accumulate(c.first, rows, p)
 	})
 	if err != nil || !inParts {
 		return y, err
@@ -316,26 +328,29 @@ func (l *layerPass) direct(ctx context.Context, c *chunk, rows []float32) (y []f
 }
 
 // atOnce computes a chunk of nodes whose lists are all there.
-func (l *layerPass) atOnce(c *chunk, rows []float32, off, idx []uint32) ([]float32, error) {
+func (l *layerPass) atOnce(c *chunk, rows []float32, p part) ([]float32, error) {
 	if err := l.Backend.Begin(); err != nil {
 		return nil, err
 	}
 	m, w := l.Model.Machine(), l.whole
 	table := l.host(rows, l.from.dim())
-	s := l.Backend.Segments(backend.Lists{Off: off, Idx: idx})
+	s := l.Backend.Segments(backend.Lists{Off: p.off, Idx: p.nbrs})
 	x, norms := l.host(c.x, l.src.dim()), l.host(c.norms, 1)
-	own, weighted := w.Own(m, x, norms), 0
+	own, scored := w.Own(m, x, norms), 0
 	var reduced []backend.Tensor
 	for i := range l.sums {
 		pull, weights := l.sums[i].pull, backend.Tensor{}
-		if pull.Weighted {
-			columns := l.columns[weighted]
+		switch {
+		case pull.Scored:
+			columns := l.columns[scored]
 			column := l.Backend.Host(columns, len(rows)/l.from.dim(), l.sums[i].columns)
-			weights = w.Weights(m, pull, column, own[weighted], s)
-			weighted++
+			weights = w.Weights(m, pull, column, own[scored], p.edges, s)
+			scored++
 			if pull.Softmax {
 				l.Backend.Softmax(weights, s)
 			}
+		case pull.Weighted:
+			weights = w.Weights(m, pull, backend.Tensor{}, backend.Tensor{}, p.edges, s)
 		}
 		reduced = append(reduced, w.Reduced(m, pull, table, weights, s))
 	}
@@ -362,18 +377,29 @@ func (l *layerPass) output(x, norms backend.Tensor, reduced []backend.Tensor) ([
 }
 
 // cut keeps the entries of p that lie in the window of n rows from base on, counted from base.
-func (l *layerPass) cut(p part, base, n uint32) (off, idx []uint32) {
+func (l *layerPass) cut(p part, base, n uint32) part {
 	l.off = append(l.off[:0], 0)
 	l.idx = l.idx[:0]
+	e := &l.edges
+	e.Weights, e.Types, e.Shares = e.Weights[:0], e.Types[:0], e.Shares[:0]
 	for i := range p.deg {
-		for _, v := range p.nbrs[p.off[i]:p.off[i+1]] {
-			if r := v - base; r < n { // also false below base, where it wraps around
-				l.idx = append(l.idx, r)
+		for k := p.off[i]; k < p.off[i+1]; k++ {
+			r := p.nbrs[k] - base
+			if r >= n { // also below base, where it wraps around
+				continue
+			}
+			l.idx = append(l.idx, r)
+			if p.edges.Weights != nil {
+				e.Weights = append(e.Weights, p.edges.Weights[k])
+			}
+			if p.edges.Types != nil {
+				e.Types = append(e.Types, p.edges.Types[k])
+				e.Shares = append(e.Shares, p.edges.Shares[k])
 			}
 		}
 		l.off = append(l.off, uint32(len(l.idx)))
 	}
-	return l.off, l.idx
+	return part{off: l.off, nbrs: l.idx, deg: p.deg, edges: l.edges}
 }
 
 // inputs returns the rows of nodes, which ascend: in place where they follow each other in memory.

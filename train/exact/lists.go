@@ -6,10 +6,11 @@ import (
 	"gdb/internal/mem"
 	"gdb/layout/topology"
 	"gdb/sample"
+	"gdb/train/program"
 )
 
 // listEdges is how many list entries are read at a time: enough to keep a disk busy, 1.5 MiB of
-// buffers.
+// buffers, and as much for what entries have beside their neighbors.
 const listEdges = 1 << 17
 
 // lists reads whole neighbor lists, in parts of at most listEdges entries whatever the degrees.
@@ -27,6 +28,8 @@ type lists struct {
 	loopOff []uint32
 	loopIDs []uint32
 	loopDeg []uint32
+
+	asked edgesAsked
 }
 
 func newLists(t topology.Reader) *lists { return &lists{session: t.NewSession(), limit: listEdges} }
@@ -36,6 +39,7 @@ func newLists(t topology.Reader) *lists { return &lists{session: t.NewSession(),
 type part struct {
 	off, nbrs []uint32
 	deg       []uint32
+	edges     program.Edges // of its entries, as far as they were asked for
 	whole     bool
 }
 
@@ -45,9 +49,11 @@ func (l *lists) each(ctx context.Context, nodes []sample.NodeID, loops bool,
 	fn func(part) error) error {
 	n := len(nodes)
 	l.deg, l.ends, l.off = resized(l.deg, n), resized(l.ends, n), resized(l.off, n+1)
-	if err := l.session.Degrees(ctx, nodes, l.deg); err != nil {
+	err := l.session.Degrees(ctx, nodes, l.deg)
+	if err != nil {
 		return err
 	}
+	l.asked.counted = -1
 	total := uint64(0)
 	for i, d := range l.deg {
 		total += uint64(d)
@@ -56,11 +62,14 @@ func (l *lists) each(ctx context.Context, nodes []sample.NodeID, loops bool,
 	for first := uint64(0); first == 0 || first < total; first += l.limit {
 		end := min(first+l.limit, total)
 		l.window(first, end)
-		if err := l.session.Gather(ctx, l.off, l.pos, l.nbrs); err != nil {
+		if err = l.session.Gather(ctx, l.off, l.pos, l.nbrs); err != nil {
 			return err
 		}
 		p := part{off: l.off, nbrs: mem.View[uint32](mem.BytesOf(l.nbrs)), deg: l.deg,
 			whole: end-first == total}
+		if p.edges, err = l.edges(ctx, first, end); err != nil {
+			return err
+		}
 		if loops {
 			p = l.withLoops(p, nodes, first, end)
 		}

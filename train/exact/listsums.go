@@ -44,7 +44,7 @@ func (l *layerPass) sizeSums(c *carver, block int) (first int) {
 	weighted := 0
 	for i := range pulls {
 		s := listSums{pull: &pulls[i]}
-		if s.pull.Weighted {
+		if s.pull.Scored {
 			s.columns, s.width = columns[weighted], own[weighted]
 			weighted++
 		}
@@ -113,7 +113,7 @@ func (l *layerPass) ownOfChunk(c *chunk) error {
 	}
 	own := l.whole.Own(l.Model.Machine(), l.host(c.x, l.src.dim()), l.host(c.norms, 1))
 	for i := range l.sums {
-		if s := &l.sums[i]; s.pull.Weighted {
+		if s := &l.sums[i]; s.pull.Scored {
 			l.Backend.Read(s.own[c.first*s.width:], own[0])
 			own = own[1:]
 		}
@@ -121,28 +121,31 @@ func (l *layerPass) ownOfChunk(c *chunk) error {
 	return l.Backend.Err()
 }
 
-// accumulate adds to the sums of nodes of the block, from first on, what these entries give, of
-// lists of deg. Rows are those at hand, which the columns are of.
-func (l *layerPass) accumulate(first int, rows []float32, off, idx, deg []uint32) error {
+// accumulate adds to the sums of nodes of the block, from first on, what the entries of a part
+// give. Rows are those at hand, which the columns are of.
+func (l *layerPass) accumulate(first int, rows []float32, p part) error {
 	if err := l.Backend.Begin(); err != nil {
 		return err
 	}
-	m, w, n := l.Model.Machine(), l.whole, len(deg)
+	m, w, n := l.Model.Machine(), l.whole, len(p.deg)
 	count := len(rows) / l.from.dim()
 	table := l.host(rows, l.from.dim())
-	lists := l.Backend.Segments(backend.Lists{Off: off, Idx: idx})
-	weighted := 0
+	lists := l.Backend.Segments(backend.Lists{Off: p.off, Idx: p.nbrs})
+	scored := 0
 	for i := range l.sums {
 		s, weights, sums := &l.sums[i], backend.Tensor{}, []float32(nil)
-		if s.pull.Weighted {
-			column := l.Backend.Host(l.columns[weighted], count, s.columns)
+		switch {
+		case s.pull.Scored:
+			column := l.Backend.Host(l.columns[scored], count, s.columns)
 			own := l.Backend.Host(s.own[first*s.width:], n, s.width)
-			weights = w.Weights(m, s.pull, column, own, lists)
-			weighted++
+			weights = w.Weights(m, s.pull, column, own, p.edges, lists)
+			scored++
 			if s.pull.Softmax {
-				sums = l.logSums(weights, off)
+				sums = l.logSums(weights, p.off)
 				l.Backend.Softmax(weights, lists)
 			}
+		case s.pull.Weighted:
+			weights = w.Weights(m, s.pull, backend.Tensor{}, backend.Tensor{}, p.edges, lists)
 		}
 		reduced := w.Reduced(m, s.pull, table, weights, lists)
 		part := s.part[:reduced.Len()]
@@ -150,8 +153,8 @@ func (l *layerPass) accumulate(first int, rows []float32, off, idx, deg []uint32
 		if err := l.Backend.Err(); err != nil {
 			return err
 		}
-		for k, d := range deg {
-			if entries := off[k+1] - off[k]; entries > 0 {
+		for k, d := range p.deg {
+			if entries := p.off[k+1] - p.off[k]; entries > 0 {
 				s.merge(first+k, part[k*s.pull.Cols:(k+1)*s.pull.Cols], sums, k,
 					float32(entries)/float32(d))
 			}

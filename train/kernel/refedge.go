@@ -247,3 +247,20 @@ func refEdgeScores2Src(out, ds, x, own, att []float32, l *lists, slope float32,
 		}
 	}
 }
+
+// refTypeRows computes TypeRows.
+func refTypeRows(out, table []float32, types []uint32, d int) {
+	for e, t := range types {
+		copy(out[e*d:e*d+d], table[int(t)*d:][:d])
+	}
+}
+
+// refTypeRowsGrad adds to dtable what TypeRowsGrad computes.
+func refTypeRowsGrad(dtable, dout []float32, types []uint32, d int) {
+	for e, t := range types {
+		sum := dtable[int(t)*d:][:d]
+		for c, v := range dout[e*d : e*d+d] {
+			sum[c] += v
+		}
+	}
+}

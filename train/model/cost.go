@@ -71,11 +71,16 @@ func grown(s *program.Sizes, num, den int64) (g program.Sizes) {
 
 func scaled(n int, num, den int64) int { return int((int64(n)*num + den - 1) / den) }
 
-// Degrees says whether the model reads degrees of a batch's nodes.
-func (s *Spec) Degrees() bool {
+// Extras is what the model reads of a batch beside its nodes and neighbors.
+func (s *Spec) Extras() sample.Extras {
 	var params program.Params
 	p := program.Make(&params, s.build, s.options(true, false))
-	return p.Reads(program.InvSqrtDegree) || p.Reads(program.ListScale)
+	return sample.Extras{
+		Degrees:     p.Reads(program.InvSqrtDegree) || p.Reads(program.ListScale),
+		EdgeWeights: p.Reads(program.EdgeWeight) || p.Reads(program.InvListWeight),
+		EdgeTypes:   p.Reads(program.EdgeType) || p.Reads(program.TypeShare),
+		WeightSums:  p.Reads(program.InvSqrtWeight),
+	}
 }
 
 // InPlace says whether the first layer may average features where they are kept: nothing else reads

@@ -9,11 +9,14 @@ import (
 // gcn is the graph convolution of Kipf and Welling ("Semi-Supervised Classification with Graph
 // Convolutional Networks"): h'(v) = W·sum(h(u)/sqrt((1+d(u))(1+d(v))): u in N(v) and v) + b, then
 // ReLU but after the last layer; d are in-degrees in the whole graph. With --aggregate mean, each
-// of N(v) and v counts 1/(1+d(v)).
+// of N(v) and v counts 1/(1+d(v)). With --edge-weight, d are sums of weights, and h(u) counts the
+// weight of its edge to v times.
 type gcn struct{}
 
 // Name is gcn.
 func (gcn) Name() string { return "gcn" }
+
+func (gcn) weighs() {}
 
 // Check refuses what has no meaning.
 func (gcn) Check(s *Spec) error {
@@ -33,13 +36,24 @@ func (gcn) Layer(b *program.Builder, s *Spec, l int, x program.Value) program.Va
 
 // propagate is the product of the normalized adjacency matrix, with self loops, and x.
 func (s *Spec) propagate(b *program.Builder, x program.Value) program.Value {
-	norm := b.Own(b.Degrees())
+	degrees := b.Degrees()
+	if s.EdgeWeight {
+		degrees = b.WeightDegrees()
+	}
+	norm := b.Own(degrees)
 	squared := b.RowScale(norm, norm)
+	if s.Aggregate == "mean" && s.EdgeWeight { // (sum + x)/(weights+1)
+		y := b.RowScale(s.pull(b, x, program.Sum), squared)
+		return b.Add(y, b.RowScale(b.Own(x), squared))
+	}
 	if s.Aggregate == "mean" { // of n neighbors and the node itself: (n·mean + x)/(n+1)
 		y := b.RowScale(b.Pull(x, b.Lists(), program.Mean), b.Scale(b.Shift(squared, -1), -1))
 		return b.Add(y, b.RowScale(b.Own(x), squared))
 	}
-	weights := b.Product(b.Degrees(), b.RowScale(norm, b.ListScale()), b.Lists())
+	weights := b.Product(degrees, b.RowScale(norm, b.ListScale()), b.Lists())
+	if s.EdgeWeight {
+		weights = b.RowScale(weights, b.EdgeWeights())
+	}
 	y := b.PullWeighted(x, weights, b.Lists(), 1, false)
 	return b.Add(y, b.RowScale(b.Own(x), squared))
 }

@@ -10,6 +10,8 @@ type gin struct{}
 // Name is gin.
 func (gin) Name() string { return "gin" }
 
+func (gin) weighs() {}
+
 // Layer is a layer of GIN.
 func (gin) Layer(b *program.Builder, s *Spec, l int, x program.Value) program.Value {
 	in, out, at := s.Dims[l], s.Dims[l+1], layerName(l)

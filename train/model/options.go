@@ -2,6 +2,7 @@ package model
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -29,6 +30,12 @@ type Options struct {
 	// NodeEmbedding is the width of a vector that is learned for each node, and is the input of the
 	// model behind the node's features; 0 is none.
 	NodeEmbedding int `json:"node_embedding,omitempty"`
+	// EdgeWeight has the weights of edges count, in architectures that can.
+	EdgeWeight bool `json:"edge_weight,omitempty"`
+	// Bases is the number of matrices that those of relations are sums of, of rgcn; 0 is 8, or as
+	// many as there are relations. Relations is the number of types of edges of the store.
+	Bases     int `json:"bases,omitempty"`
+	Relations int `json:"relations,omitempty"`
 }
 
 // String names the options that are set.
@@ -78,8 +85,39 @@ func (s *Spec) Validate() error {
 	if s.Heads < 0 {
 		return fmt.Errorf("heads %d: give at least 1", s.Heads)
 	}
+	if err := s.checkWeights(); err != nil {
+		return err
+	}
 	if c, ok := s.Architecture.(interface{ Check(s *Spec) error }); ok {
 		return c.Check(s)
+	}
+	return nil
+}
+
+// weighs says whether an architecture can have the weights of edges count.
+func weighs(a Architecture) bool {
+	_, ok := a.(interface{ weighs() })
+	return ok
+}
+
+// checkWeights refuses weights of edges where they have no meaning.
+func (s *Spec) checkWeights() error {
+	if !s.EdgeWeight {
+		return nil
+	}
+	var names []string
+	for _, a := range architectures {
+		if weighs(a) {
+			names = append(names, a.Name())
+		}
+	}
+	switch {
+	case !weighs(s.Architecture):
+		return fmt.Errorf("edge-weight: %s does not use the weights of edges: %s do", s.Name(),
+			strings.Join(names, ", "))
+	case s.Aggregate == "max":
+		return errors.New("edge-weight: the largest of neighbors has no use for weights: " +
+			"--aggregate mean or sum")
 	}
 	return nil
 }
@@ -133,10 +171,18 @@ func (s *Spec) InputRate() float32 {
 	return s.Dropout
 }
 
-// pull reduces lists. A sum over some of a list's neighbors is scaled to what it is over all of
-// them, as far as can be told: evaluation has them all.
+// pull reduces lists, weighted if that is asked for. A sum over some of a list's neighbors is
+// scaled to what it is over all of them, as far as can be told: evaluation has them all.
 func (s *Spec) pull(b *program.Builder, x program.Value, r program.Reduce) program.Value {
-	y := b.Pull(x, b.Lists(), r)
+	y := program.Value(0)
+	if s.EdgeWeight {
+		y = b.PullWeighted(x, b.EdgeWeights(), b.Lists(), 1, false)
+		if r == program.Mean {
+			return b.RowScale(y, b.InvListWeights())
+		}
+	} else {
+		y = b.Pull(x, b.Lists(), r)
+	}
 	if r == program.Sum {
 		y = b.RowScale(y, b.ListScale())
 	}

@@ -10,6 +10,8 @@ type sage struct{}
 // Name is sage.
 func (sage) Name() string { return "sage" }
 
+func (sage) weighs() {}
+
 // Layer is a layer of GraphSAGE.
 func (sage) Layer(b *program.Builder, s *Spec, l int, x program.Value) program.Value {
 	in, out, at := s.Dims[l], s.Dims[l+1], layerName(l)

@@ -9,6 +9,8 @@ type sgc struct{}
 // Name is sgc.
 func (sgc) Name() string { return "sgc" }
 
+func (sgc) weighs() {}
+
 // Check refuses what has no meaning.
 func (sgc) Check(s *Spec) error { return gcn{}.Check(s) }
 

@@ -34,7 +34,7 @@ type Architecture interface {
 }
 
 // architectures are those of this version.
-var architectures = []Architecture{sage{}, gcn{}, gat{}, gatv2{}, gin{}, sgc{}, mlp{}}
+var architectures = []Architecture{sage{}, gcn{}, gat{}, gatv2{}, gin{}, sgc{}, mlp{}, rgcn{}}
 
 // Names are the names of all architectures.
 func Names() (names []string) {

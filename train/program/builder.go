@@ -11,6 +11,8 @@ type Builder struct {
 	Train bool
 	// hop is that of the layer under way.
 	hop int
+	// Whole says that lists are those of the whole graph, and not what was drawn of them.
+	Whole bool
 }
 
 // Program is a list of operations. It has no memory.
@@ -276,12 +278,39 @@ func (b *Builder) Product(src, dst Value, l List) Value {
 // Degrees are 1/sqrt(1+in-degree) of the nodes that the layer reads.
 func (b *Builder) Degrees() Value { return b.p.property(InvSqrtDegree, Nodes(b.hop)) }
 
+// EdgeWeights are the weights of the entries of the layer's lists: (entries,1).
+func (b *Builder) EdgeWeights() Value { return b.p.property(EdgeWeight, Entries(b.Lists())) }
+
+// InvListWeights are 1/s of the nodes that have lists, s being the sum of the weights of the
+// entries that are in the list: sums of weighted rows times it are weighted means.
+func (b *Builder) InvListWeights() Value { return b.p.property(InvListWeight, Nodes(b.hop+1)) }
+
+// WeightDegrees are 1/sqrt(1+s) of the nodes that the layer reads, s being the sum of the weights
+// of the whole list of a node.
+func (b *Builder) WeightDegrees() Value { return b.p.property(InvSqrtWeight, Nodes(b.hop)) }
+
+// TypeRows are the rows of a table, which has one for each type of edges, by the types of the
+// entries of the layer's lists.
+func (b *Builder) TypeRows(table Value) Value {
+	entries := Entries(b.Lists())
+	o := simple(opTypeRows, table, b.p.property(EdgeType, entries))
+	return b.p.add(o, entries, b.Cols(table))
+}
+
+// TypeShares are 1/n of the entries of the layer's lists, n being how many of the list have the
+// type of the entry.
+func (b *Builder) TypeShares() Value { return b.p.property(TypeShare, Entries(b.Lists())) }
+
 // ListScale is, for the nodes that have lists, how many neighbors they have in the whole graph for
 // each that is in their list: sums times it estimate sums over all.
 func (b *Builder) ListScale() Value { return b.p.property(ListScale, Nodes(b.hop+1)) }
 
 func (p *Program) property(k Property, rows Rows) Value {
-	if first := Nodes(int(k)); rows.n > first.n { // all nodes, or those that have lists
+	first := Nodes(0) // all nodes, or those that have lists
+	if k == ListScale || k == InvListWeight {
+		first = Nodes(1)
+	}
+	if !k.perEntry() && rows.n > first.n {
 		return p.tail(p.property(k, first), rows)
 	}
 	for i := range p.values {

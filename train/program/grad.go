@@ -32,7 +32,7 @@ func init() {
 		opBatchNorm: normRule(opBatchNormGrad),
 		opPullMean:  pullRule(opPullMeanGrad), opPullSum: pullRule(opPullSumGrad),
 		opPullMax: pullMaxRule, opPullWeighted: pullWeightedRule, opScores: scoresRule,
-		opScores2: scores2Rule, opSoftmax: softmaxRule}
+		opScores2: scores2Rule, opSoftmax: softmaxRule, opTypeRows: typeRowsRule}
 }
 
 // differentiate appends the backward pass.
@@ -281,6 +281,10 @@ func scores2Rule(t *tape, o *op, dy Value) {
 	t.hold(att, g.extra[0])
 	t.hold(dst, ddst)
 	t.give(src, simple(opScores2GradRow, dy, src, dst, att).overEntries(o))
+}
+
+func typeRowsRule(t *tape, o *op, dy Value) {
+	t.give(o.in[0], simple(opTypeRowsGrad, dy, o.in[1]))
 }
 
 func softmaxRule(t *tape, o *op, dy Value) {

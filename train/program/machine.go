@@ -1,7 +1,6 @@
 package program
 
 import (
-	"math"
 	"time"
 
 	"gdb/internal/mem"
@@ -45,9 +44,8 @@ type Machine struct {
 	layout  *layout
 	regions [2]backend.Tensor
 	// properties are those of the batch that the program reads.
-	properties [2]backend.Tensor
-	norms      []float32
-	scales     []float32
+	properties [properties]backend.Tensor
+	computed   measures
 	hops       []hopLists
 }
 
@@ -91,6 +89,7 @@ func (m *Machine) Forward(p *Program, in Input) (backend.Tensor, error) {
 	m.p, m.in = p, in
 	m.sizes.set(in.Dense)
 	m.views(in.Dense)
+	m.setProperties(&in)
 	rows := m.sizes.Nodes[0]
 	if p.inPlace {
 		rows = m.sizes.Nodes[1]
@@ -101,16 +100,6 @@ func (m *Machine) Forward(p *Program, in Input) (backend.Tensor, error) {
 		m.segments(l)
 	}
 	m.regions[regionFeatures] = m.be.Host(in.X, 1, floats)
-	if p.Reads(InvSqrtDegree) {
-		m.norms = resized(m.norms, len(in.Degrees))
-		Norms(m.norms, in.Degrees)
-		m.properties[InvSqrtDegree] = m.be.Host(m.norms, len(m.norms), 1)
-	}
-	if p.Reads(ListScale) {
-		m.scales = resized(m.scales, m.sizes.Nodes[1])
-		listScales(m.scales, in.Dense, in.Degrees)
-		m.properties[ListScale] = m.be.Host(m.scales, len(m.scales), 1)
-	}
 	if err := m.held.AtLeast(m.listBytes()); err != nil {
 		return backend.Tensor{}, err
 	}
@@ -245,7 +234,7 @@ func (m *Machine) listBytes() int64 {
 		h := &m.hops[i]
 		n += cap(h.off) + cap(h.idx) + cap(h.loopOff) + cap(h.loopIdx)
 	}
-	return 4 * int64(n+cap(m.norms)+cap(m.scales))
+	return 4 * int64(n+m.computed.words())
 }
 
 // HeldWords is how many words of 4 bytes a machine holds for a batch of such sizes: lists, and what
@@ -259,11 +248,11 @@ func (p *Program) HeldWords(s *Sizes) (words int) {
 			words += s.Nodes[l.Hop+1] + 1 + s.Of(Entries(l))
 		}
 	}
-	if p.Reads(InvSqrtDegree) {
-		words += s.Nodes[0]
-	}
-	if p.Reads(ListScale) {
-		words += s.Nodes[1]
+	for k, n := range map[Property]int{InvSqrtDegree: s.Nodes[0], InvSqrtWeight: s.Nodes[0],
+		ListScale: s.Nodes[1], InvListWeight: s.Nodes[1], TypeShare: s.Entries[0]} {
+		if p.Reads(k) {
+			words += n
+		}
 	}
 	return words
 }
@@ -324,20 +313,4 @@ func resized[T any](s []T, n int) []T {
 		return make([]T, n, n+n/8)
 	}
 	return s[:n]
-}
-
-// listScales computes ListScale of the nodes that have lists; degrees are those of all.
-func listScales(scales []float32, d *sample.Dense, degrees []uint32) {
-	inner := degrees[d.NodeIDOffsets[1]:]
-	for i := range scales {
-		drawn := d.NbrOffsets[i+1] - d.NbrOffsets[i]
-		scales[i] = float32(inner[i]) / float32(max(1, drawn))
-	}
-}
-
-// Norms computes InvSqrtDegree from degrees.
-func Norms(norms []float32, degrees []uint32) {
-	for i, d := range degrees {
-		norms[i] = float32(1 / math.Sqrt(1+float64(d)))
-	}
 }

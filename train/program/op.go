@@ -43,6 +43,10 @@ const (
 	opBatchNormGrad
 	opNormApply // of x, by statistics
 
+	// Over entries, without their lists.
+	opTypeRows     // the rows of x by the types y of entries
+	opTypeRowsGrad // the sums of the rows x of entries of each type y
+
 	// Over lists.
 	opPullMean // the mean of the rows of x in each list
 	opPullMeanGrad

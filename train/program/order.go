@@ -80,7 +80,7 @@ func (p *Program) reorder(order []bool) {
 		switch {
 		case order[i]:
 			p.transformFirst(pl)
-		case p.uses()[p.ops[pl.pull].in[0]] > 1: // scores read the product too
+		case p.ops[pl.pull].heads > 1 || p.uses()[p.ops[pl.pull].in[0]] > 1: // by scores
 			p.weighFirst(pl)
 		default:
 			p.pullFirst(pl)

@@ -23,7 +23,7 @@ var kindNames = map[Kind]string{
 	opScoresGrad: "scores-grad", opEntryToList: "entries-to-lists",
 	opEntryToRow: "entries-to-rows", opScores2: "scores2", opScores2GradList: "scores2-to-lists",
 	opScores2GradRow: "scores2-to-rows", opSoftmax: "softmax", opProduct: "product",
-	opSoftmaxGrad: "softmax-grad",
+	opSoftmaxGrad: "softmax-grad", opTypeRows: "type-rows", opTypeRowsGrad: "type-rows-grad",
 }
 
 // String is what the kind is called.

@@ -76,6 +76,14 @@ func newBench(t testing.TB, m Model, o Options) *bench {
 	b.params.Init(b.be, 11)
 	b.machine = NewMachine(b.be, &b.params, nil)
 	d := testBatch()
+	draw := rng.NewStream(5)
+	for range d.Nbrs {
+		d.Weights = append(d.Weights, float32(0.2+draw.Float64()))
+		d.Types = append(d.Types, uint32(draw.Below(3)))
+	}
+	for range d.NodeIDs {
+		d.WeightSums = append(d.WeightSums, float32(3*draw.Float64()))
+	}
 	b.input = Input{Dense: d, Seed: 1, Epoch: 2, Batch: 3, Degrees: make([]uint32, len(d.NodeIDs))}
 	for i := range b.input.Degrees {
 		b.input.Degrees[i] = uint32(i % 4)
@@ -171,6 +179,20 @@ var testModels = map[string]Model{
 	}),
 	"scaled sum": testPulled(func(b *Builder, h Value) Value {
 		return b.RowScale(b.Pull(h, b.Lists(), Sum), b.Shift(b.ListScale(), 0.1))
+	}),
+	"weighted mean": testPulled(func(b *Builder, h Value) Value {
+		y := b.PullWeighted(h, b.EdgeWeights(), b.Lists(), 1, false)
+		return testDense(b, b.RowScale(y, b.InvListWeights()), fmt.Sprint("p", b.hop), 4)
+	}),
+	"weighted and symmetric": testPulled(func(b *Builder, h Value) Value {
+		w := b.Product(b.WeightDegrees(), b.Own(b.WeightDegrees()), b.Lists())
+		return b.PullWeighted(h, b.RowScale(w, b.EdgeWeights()), b.Lists(), 1, false)
+	}),
+	"relations": testPulled(func(b *Builder, h Value) Value {
+		table := b.Param(fmt.Sprint("relations", b.hop), 3, 2, Glorot)
+		w := b.RowScale(b.TypeRows(table), b.TypeShares())
+		z := testDense(b, h, fmt.Sprint("z", b.hop), 6)
+		return b.HeadMean(b.PullWeighted(z, w, b.Lists(), 2, false), 2)
 	}),
 	"attention":            testPulled(testAttention(false)),
 	"attention with loops": testPulled(testAttention(true)),

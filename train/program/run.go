@@ -115,6 +115,10 @@ func (m *Machine) element(o *op, t *operands) bool {
 			first = (m.sizes.Nodes[0] - m.sizes.Nodes[1]) * out.Cols
 		}
 		be.Dropout(out, first, o.scalar, m.key(o.site))
+	case opTypeRows:
+		be.TypeRows(out, x, y)
+	case opTypeRowsGrad:
+		be.TypeRowsGrad(out, x, y)
 	case opLayerNorm:
 		be.LayerNorm(out, x, y, t.in[2], t.extra[0])
 	case opLayerNormGrad:

@@ -30,6 +30,9 @@ func (p *Program) takenByDense(o *op, s *Sizes) (t backend.Taken) {
 	case opColumnSum:
 		x := p.of(o.in[0])
 		return backend.TakenByColumnSum(s.Of(x.rows), x.cols)
+	case opTypeRowsGrad:
+		table := p.of(o.out)
+		return backend.TakenByTypeRowsGrad(s.Of(table.rows) * table.cols)
 	case opLayerNormGrad:
 		x := p.of(o.in[0])
 		return backend.TakenByLayerNormGrad(s.Of(x.rows), x.cols)

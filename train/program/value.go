@@ -40,6 +40,23 @@ const (
 	// ListScale has for each node with a list how many neighbors it has in the whole graph for each
 	// that was drawn.
 	ListScale
+	// EdgeWeight has the weight of each entry, and EdgeType the bits of the number of its type.
+	EdgeWeight
+	EdgeType
+	// TypeShare has for each entry 1/n, n being the entries of its type in its list.
+	TypeShare
+	// InvListWeight has for each node with a list 1/s, s being the sum of the weights in the list;
+	// 0 where that is not positive.
+	InvListWeight
+	// InvSqrtWeight has for each node 1/sqrt(1+s), s being the sum of the weights of its list in
+	// the whole graph; 0 where that is no number.
+	InvSqrtWeight
+
+	properties = iota
 )
 
-var propertyNames = []string{"1/sqrt(1+degree)", "neighbors/drawn"}
+var propertyNames = [properties]string{"1/sqrt(1+degree)", "neighbors/drawn", "weight", "type",
+	"1/entries of the type", "1/weights", "1/sqrt(1+weights)"}
+
+// perEntry says whether a property is of entries, and not of nodes.
+func (k Property) perEntry() bool { return k == EdgeWeight || k == EdgeType || k == TypeShare }

@@ -3,6 +3,7 @@ package program
 import (
 	"fmt"
 
+	"gdb/internal/mem"
 	"gdb/train/backend"
 )
 
@@ -23,12 +24,21 @@ type Pull struct {
 	out Value
 	// Reduce is how rows become one.
 	Reduce Reduce
-	// Weighted says that rows have weights, which are computed from a column of rows. Softmax says
-	// that they are the softmax of scores.
-	Weighted, Softmax bool
+	// Weighted says that rows have weights. Scored says that these are computed from a column of
+	// rows, and Softmax that they are the softmax of scores.
+	Weighted, Scored, Softmax bool
 	// Heads and Cols are those of the result.
 	Heads, Cols int
-	scores      *op
+	scores      *op   // nil for weights that are a property of entries
+	scale       Value // a property of entries, times which they are; 0 for none
+}
+
+// Edges is what a layer reads of entries beside their rows, as far as it does: their weights, the
+// numbers of their types, and TypeShare.
+type Edges struct {
+	Weights []float32
+	Types   []uint32
+	Shares  []float32
 }
 
 // Layer appends one layer.
@@ -39,7 +49,7 @@ type Layer func(b *Builder, x Value) Value
 func MakeWhole(params *Params, layer Layer, cols int) *Whole {
 	p := newProgram(params, 1)
 	p.features = p.new(value{rows: Nodes(0), cols: cols, role: roleFeatures})
-	p.logits = layer(&Builder{p: p}, p.features)
+	p.logits = layer(&Builder{p: p, Whole: true}, p.features)
 	p.check()
 	p.reorder(p.narrowFirst())
 	p.fuseElements()
@@ -95,12 +105,23 @@ func (w *Whole) findPulls() {
 // weighted finds where the weights of a sum come from.
 func (w *Whole) weighted(pull *Pull, from map[Value]int) {
 	pull.Weighted, pull.Reduce = true, Sum
-	pull.scores = &w.p.ops[from[pull.op.in[1]]]
-	if pull.scores.kind == opSoftmax {
+	weights := pull.op.in[1]
+	if w.p.of(weights).role == roleHost {
+		pull.scale = weights
+		return
+	}
+	pull.scores = &w.p.ops[from[weights]]
+	switch pull.scores.kind {
+	case opSoftmax:
 		pull.Softmax = true
 		pull.scores = &w.p.ops[from[pull.scores.in[0]]]
+	case opRowScale:
+		pull.scale = pull.scores.in[1]
+		pull.scores = &w.p.ops[from[pull.scores.in[0]]]
 	}
-	w.values = append(w.values, pull.scores.in[0])
+	if pull.Scored = pull.scores.kind != opTypeRows; pull.Scored {
+		w.values = append(w.values, pull.scores.in[0])
+	}
 }
 
 // Pulls are the reductions of a layer, none for one that reads no lists.
@@ -118,9 +139,23 @@ func (w *Whole) TableCols() int { return w.p.of(w.table).cols }
 // OutCols is the width of the layer's results.
 func (w *Whole) OutCols() int { return w.p.of(w.p.logits).cols }
 
-// Degrees says whether the layer reads degrees of nodes. Lists are whole, so that it does not need
-// them to scale their sums.
-func (w *Whole) Degrees() bool { return w.p.Reads(InvSqrtDegree) }
+// NodeProperty is what the layer reads of nodes beside their rows, if anything: one of
+// InvSqrtDegree, InvListWeight and InvSqrtWeight. Lists are whole, so that it does not need
+// ListScale.
+func (w *Whole) NodeProperty() (k Property, reads bool) {
+	for _, p := range []Property{InvSqrtDegree, InvListWeight, InvSqrtWeight} {
+		if w.p.Reads(p) {
+			if reads {
+				panic("BUG: a layer reads two properties of nodes")
+			}
+			k, reads = p, true
+		}
+	}
+	return k, reads
+}
+
+// Reads says whether the layer reads a property.
+func (w *Whole) Reads(k Property) bool { return w.p.Reads(k) }
 
 // ColumnCols are the widths of what Columns computes.
 func (w *Whole) ColumnCols() (cols []int) {
@@ -140,31 +175,32 @@ func (w *Whole) ColumnFloats() (n int) {
 
 // piece computes values of some nodes from what is known of them, each once.
 type piece struct {
-	w       *Whole
-	m       *Machine
-	rows    int
-	known   map[Value]backend.Tensor
-	lent    map[Value]bool // of known: others read them again
-	degrees backend.Tensor
+	w     *Whole
+	m     *Machine
+	rows  int
+	known map[Value]backend.Tensor
+	lent  map[Value]bool // of known: others read them again
+	// property is that of these nodes which the layer reads: see NodeProperty.
+	property backend.Tensor
 }
 
 // rowsOf starts the computation for nodes whose rows of a value are x.
-func (w *Whole) rowsOf(m *Machine, of Value, x, degrees backend.Tensor) *piece {
+func (w *Whole) rowsOf(m *Machine, of Value, x, property backend.Tensor) *piece {
 	m.p = w.p
 	return &piece{w: w, m: m, rows: x.Rows, known: map[Value]backend.Tensor{of: x},
-		lent: map[Value]bool{of: true}, degrees: degrees}
+		lent: map[Value]bool{of: true}, property: property}
 }
 
-// Table computes the rows that lists read from inputs x; degrees has a value of each node, where
-// Degrees asks for it.
-func (w *Whole) Table(m *Machine, x, degrees backend.Tensor) backend.Tensor {
-	return w.rowsOf(m, w.p.features, x, degrees).value(w.table)
+// Table computes the rows that lists read from inputs x; property has a value of each node, where
+// NodeProperty asks for it.
+func (w *Whole) Table(m *Machine, x, property backend.Tensor) backend.Tensor {
+	return w.rowsOf(m, w.p.features, x, property).value(w.table)
 }
 
 // Columns computes from rows of the table what weights of entries need of rows: one matrix for each
-// Pull that is weighted, in their order.
-func (w *Whole) Columns(m *Machine, table, degrees backend.Tensor) (columns []backend.Tensor) {
-	p := w.rowsOf(m, w.table, table, degrees)
+// Pull that is scored, in their order.
+func (w *Whole) Columns(m *Machine, table, property backend.Tensor) (columns []backend.Tensor) {
+	p := w.rowsOf(m, w.table, table, property)
 	for _, v := range w.values {
 		columns = append(columns, p.value(v))
 	}
@@ -172,11 +208,11 @@ func (w *Whole) Columns(m *Machine, table, degrees backend.Tensor) (columns []ba
 }
 
 // Own computes from the inputs x of nodes what weights need of their lists: one matrix for each
-// Pull that is weighted, in their order.
-func (w *Whole) Own(m *Machine, x, degrees backend.Tensor) (own []backend.Tensor) {
-	p := w.rowsOf(m, w.p.features, x, degrees)
+// Pull that is scored, in their order.
+func (w *Whole) Own(m *Machine, x, property backend.Tensor) (own []backend.Tensor) {
+	p := w.rowsOf(m, w.p.features, x, property)
 	for i := range w.pulls {
-		if w.pulls[i].Weighted {
+		if w.pulls[i].Scored {
 			own = append(own, p.value(w.pulls[i].scores.in[1]))
 		}
 	}
@@ -186,7 +222,7 @@ func (w *Whole) Own(m *Machine, x, degrees backend.Tensor) (own []backend.Tensor
 // OwnCols are the widths of what Own computes.
 func (w *Whole) OwnCols() (cols []int) {
 	for i := range w.pulls {
-		if w.pulls[i].Weighted {
+		if w.pulls[i].Scored {
 			cols = append(cols, w.p.of(w.pulls[i].scores.in[1]).cols)
 		}
 	}
@@ -194,10 +230,14 @@ func (w *Whole) OwnCols() (cols []int) {
 }
 
 // Weights are the weights of entries for a Pull that is weighted, or what their softmax is to be
-// taken of, given what Columns and Own computed.
-func (w *Whole) Weights(m *Machine, pull *Pull, column, own backend.Tensor,
+// taken of, given what Columns and Own computed, if it is scored, and what entries have.
+func (w *Whole) Weights(m *Machine, pull *Pull, column, own backend.Tensor, edges Edges,
 	s backend.Segments) backend.Tensor {
-	o, out := pull.scores, m.be.Scratch(s.Entries, pull.Heads)
+	o := pull.scores
+	if o == nil {
+		return w.edge(m, pull.scale, edges)
+	}
+	out := m.be.Scratch(s.Entries, pull.Heads)
 	switch o.kind {
 	case opScores:
 		m.be.Scores(out, column, own, s, o.scalar)
@@ -206,8 +246,25 @@ func (w *Whole) Weights(m *Machine, pull *Pull, column, own backend.Tensor,
 	case opScores2:
 		att := w.p.of(o.in[2])
 		m.be.Scores2(out, column, own, m.params.Weight(att.index), s, o.heads, o.scalar)
+	case opTypeRows:
+		m.be.TypeRows(out, m.params.Weight(w.p.of(o.in[0]).index), w.edge(m, o.in[1], edges))
+	}
+	if pull.scale != 0 {
+		m.be.RowScale(out, w.edge(m, pull.scale, edges))
 	}
 	return out
+}
+
+// edge is a property of entries.
+func (w *Whole) edge(m *Machine, v Value, e Edges) backend.Tensor {
+	x := e.Weights
+	switch Property(w.p.of(v).index) {
+	case EdgeType:
+		x = mem.View[float32](mem.BytesOf(e.Types))
+	case TypeShare:
+		x = e.Shares
+	}
+	return m.be.Host(x, len(x), 1)
 }
 
 // Reduced are rows of the table reduced by lists, given the weights of a Pull that has them.
@@ -229,9 +286,9 @@ func (w *Whole) Reduced(m *Machine, pull *Pull, table, weights backend.Tensor,
 
 // Output computes the layer's results from the inputs x of nodes and what their lists were reduced
 // to, pull by pull. The memory of these is overwritten.
-func (w *Whole) Output(m *Machine, x, degrees backend.Tensor,
+func (w *Whole) Output(m *Machine, x, property backend.Tensor,
 	reduced []backend.Tensor) backend.Tensor {
-	p := w.rowsOf(m, w.p.features, x, degrees)
+	p := w.rowsOf(m, w.p.features, x, property)
 	for i, pull := range w.pulls {
 		p.known[pull.out] = reduced[i]
 	}
@@ -253,7 +310,7 @@ func (p *piece) value(v Value) backend.Tensor {
 		if x.index == int(ListScale) {
 			return p.ones()
 		}
-		return p.degrees
+		return p.property
 	}
 	for i := range prog.ops {
 		if prog.ops[i].out == v {

@@ -1,0 +1,136 @@
+package train
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"testing"
+
+	"gdb/layout"
+	"gdb/layout/layouttest"
+	"gdb/train/runs"
+)
+
+// plantedEdges is planted with two types of edges, within a class and others, and weights that tell
+// them apart.
+func plantedEdges() layouttest.Graph {
+	g := planted(false)
+	g.Weighted, g.EdgeTypes = true, []string{"likes", "meets"}
+	for i := range g.Edges {
+		e := &g.Edges[i]
+		e.Weight = 1 + float32(i%3)/8
+		if e.Src%plantedClasses != e.Dst%plantedClasses {
+			e.Type, e.Weight = 1, 0.125
+		}
+	}
+	return g
+}
+
+// edgeConfigs are runs that read what edges have.
+func edgeConfigs() map[string]Config {
+	all := map[string]Config{}
+	for name, set := range map[string]func(c *Config){
+		"weighted mean": func(c *Config) { c.EdgeWeight = true },
+		"gcn":           func(c *Config) { c.Model, c.EdgeWeight = "gcn", true },
+		"rgcn":          func(c *Config) { c.Model, c.Bases = "rgcn", 2 },
+	} {
+		c := resumeConfig()
+		c.Epochs, c.Hidden = 3, 8
+		set(&c)
+		all[name] = c
+	}
+	return all
+}
+
+// TestEdgesAreReadTheSame: weights and types of edges give the same run wherever the lists are,
+// through superbatches, and when it was interrupted.
+func TestEdgesAreReadTheSame(t *testing.T) {
+	for name, c := range edgeConfigs() {
+		t.Run(name, func(t *testing.T) {
+			s := mustBuild(t, plantedEdges())
+			mustRun(t, s, c)
+			want, weights := finalState(t, s, c.Run)
+			for how, set := range map[string]func(c *Config){
+				"paged":    func(c *Config) { c.Topology, c.NeighborCache = "paged", 0 },
+				"cached":   func(c *Config) { c.Topology, c.NeighborCache = "paged", 64<<10 },
+				"belady":   func(c *Config) { c.Cache, c.FeatureCache = runs.CacheBelady, 8<<10 },
+				"resident": func(c *Config) { c.Topology, c.Cache = "resident", "none" },
+			} {
+				now := c
+				set(&now)
+				s := mustBuild(t, plantedEdges())
+				interrupted(t, s, now)
+				t.Log(how)
+				checkFinal(t, s, c, want, weights)
+			}
+		})
+	}
+}
+
+// interrupted runs a training that is stopped after a few steps, and then goes on.
+func interrupted(t *testing.T, s *layout.Store, c Config) {
+	t.Helper()
+	ctx, cancel := context.WithCancel(context.Background())
+	defer cancel()
+	steps := 0
+	_, err := Run(ctx, s, mustDevice(t), c, func(e Event) {
+		if e.Progress != nil {
+			if steps++; steps == 4 {
+				cancel()
+			}
+		}
+	})
+	if !errors.Is(err, context.Canceled) {
+		t.Fatalf("the run was not interrupted: %v", err)
+	}
+	mustRun(t, s, Config{Resume: c.Run})
+}
+
+// TestEdgesAreRefused: what a store or a model does not have is said in a line.
+func TestEdgesAreRefused(t *testing.T) {
+	for _, tc := range []struct {
+		set  func(c *Config)
+		want string
+	}{
+		{func(c *Config) { c.EdgeWeight = true }, "the edges of this store have no weights"},
+		{func(c *Config) { c.Model = "rgcn" }, "have no types"},
+		{func(c *Config) { c.Model, c.EdgeWeight = "gat", true }, "gat does not use the weights"},
+		{func(c *Config) { c.Aggregate, c.EdgeWeight = "max", true }, "--aggregate mean or sum"},
+		{func(c *Config) { c.Model, c.Aggregate = "rgcn", "sum" }, "leave it out"},
+		{func(c *Config) { c.Model, c.Bases = "rgcn", -1 }, "at least 1"},
+	} {
+		c := testConfig()
+		tc.set(&c)
+		_, err := Run(context.Background(), mustBuild(t, planted(false)), mustDevice(t), c, nil)
+		if err == nil || !strings.Contains(err.Error(), tc.want) {
+			t.Errorf("error %v, want %q in it", err, tc.want)
+		}
+	}
+	c := testConfig()
+	c.Model, c.Bases = "rgcn", 3
+	_, err := Run(context.Background(), mustBuild(t, plantedEdges()), mustDevice(t), c, nil)
+	if err == nil || !strings.Contains(err.Error(), "edges have 2 types") {
+		t.Errorf("more bases than types: %v", err)
+	}
+}
+
+// TestUnused: what a run reads of edges is not among what it does not use.
+func TestUnused(t *testing.T) {
+	g := plantedEdges()
+	g.Timed = true
+	m := mustBuild(t, g).Meta()
+	for _, tc := range []struct {
+		set  func(c *Config)
+		want string
+	}{
+		{func(c *Config) {}, "edge weights, edge times, edge types"},
+		{func(c *Config) { c.EdgeWeight = true }, "edge times, edge types"},
+		{func(c *Config) { c.Model = "rgcn" }, "edge weights, edge times"},
+	} {
+		c := testConfig()
+		tc.set(&c)
+		if got := strings.Join(c.Unused(m), ", "); got != tc.want {
+			t.Errorf("not used: %s, want %s", got, tc.want)
+		}
+	}
+}

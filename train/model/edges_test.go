@@ -1,0 +1,207 @@
+package model
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"testing"
+
+	"gdb/internal/mem"
+	"gdb/internal/rng"
+	"gdb/layout/topology"
+	"gdb/sample"
+	"gdb/sample/sampletest"
+	"gdb/train/backend"
+)
+
+// logitsOf are the logits of the seeds 0 to 9 of a graph over whole lists, of random features, and
+// the parameters by which they were computed.
+func logitsOf(t *testing.T, s *Spec, g *sampletest.Graph) (logits []float32, m *Model) {
+	t.Helper()
+	be, err := backend.Open("cpu", backend.Options{Workers: 2, Budget: mem.NewBudget(0)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := be.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	if m, err = New(be, s, true, nil); err != nil {
+		t.Fatal(err)
+	}
+	m.Params().Init(be, 4)
+	sampler, err := sample.NewSampler([]topology.Reader{g}, sample.Config{
+		Fanout: []int{sample.All, sample.All}, Extras: s.Extras()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer sampler.Close()
+	var d sample.Dense
+	seeds := []sample.NodeID{0, 1, 2, 3, 4, 5, 6, 7, 8, 9}
+	if err := sampler.Sample(context.Background(), 0, 0, seeds, &d); err != nil {
+		t.Fatal(err)
+	}
+	if err := be.Begin(); err != nil {
+		t.Fatal(err)
+	}
+	var x []float32
+	for _, v := range d.NodeIDs {
+		x = append(x, featuresOf(v, s.Dims[0])...)
+	}
+	y, err := m.Forward(&d, x, Step{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	logits = make([]float32, y.Len())
+	be.Read(logits, y)
+	return logits, m
+}
+
+// featuresOf are those of a node.
+func featuresOf(v sample.NodeID, dim int) (x []float32) {
+	draw := rng.NewStream(rng.Key(77, uint64(v)))
+	for range dim {
+		x = append(x, float32(2*draw.Float64()-1))
+	}
+	return x
+}
+
+func sameLogits(t *testing.T, what string, got, want []float32) {
+	t.Helper()
+	for i := range want {
+		if d := math.Abs(float64(got[i] - want[i])); !(d <= 1e-4*(1+math.Abs(float64(want[i])))) {
+			t.Fatalf("%s: logit %d is %g, want %g", what, i, got[i], want[i])
+		}
+	}
+}
+
+// repeated is a graph in which edges stand 1 to 4 times, and the same with each once and as a
+// weight how often.
+func repeated() (often, weighted *sampletest.Graph) {
+	draw := rng.NewStream(3)
+	var lists, once [][]sample.NodeID
+	var weights []float32
+	for range 60 {
+		var list, each []sample.NodeID
+		for u := range sample.NodeID(60) {
+			if draw.Below(7) > 0 {
+				continue
+			}
+			n := 1 + draw.Below(4)
+			for range n {
+				list = append(list, u)
+			}
+			each, weights = append(each, u), append(weights, float32(n))
+		}
+		lists, once = append(lists, list), append(once, each)
+	}
+	often, weighted = sampletest.FromLists(lists...), sampletest.FromLists(once...)
+	weighted.Weights = weights
+	return often, weighted
+}
+
+// TestWeightsAreRepetitions: an edge of weight n counts as n edges do, in all models that have
+// weights.
+func TestWeightsAreRepetitions(t *testing.T) {
+	often, weighted := repeated()
+	tested := 0
+	for _, a := range architectures {
+		if !weighs(a) {
+			continue
+		}
+		for _, aggregate := range []string{"", "mean", "sum"} {
+			s := &Spec{Architecture: a, Dims: Widths(a, 6, 3, []int{8}),
+				Options: Options{Aggregate: aggregate}}
+			want, _ := logitsOf(t, s, often)
+			s.EdgeWeight = true
+			if err := s.Validate(); err != nil {
+				t.Fatal(err)
+			}
+			got, _ := logitsOf(t, s, weighted)
+			sameLogits(t, fmt.Sprint(a.Name(), " ", aggregate), got, want)
+			tested++
+		}
+	}
+	if tested != 12 {
+		t.Errorf("%d models and ways have weights, want 12", tested)
+	}
+}
+
+// TestRGCN compares with the definition, relation by relation.
+func TestRGCN(t *testing.T) {
+	const relations = 4
+	g, _ := repeated()
+	g.Classify(relations, 5)
+	for _, bases := range []int{1, 3, 0} {
+		s := &Spec{Architecture: rgcn{}, Dims: []int{6, 8, 3},
+			Options: Options{Bases: bases, Relations: relations}}
+		if err := s.Validate(); err != nil {
+			t.Fatal(err)
+		}
+		got, m := logitsOf(t, s, g)
+		h := make([][]float32, g.Nodes())
+		for v := range h {
+			h[v] = featuresOf(sample.NodeID(v), 6)
+		}
+		for l := range 2 {
+			h = m.relational(g, l, h)
+		}
+		var want []float32
+		for _, row := range h[:10] {
+			want = append(want, row...)
+		}
+		sameLogits(t, fmt.Sprint(bases, " bases"), got, want)
+	}
+}
+
+// relational computes a layer of rgcn for all nodes.
+func (m *Model) relational(g *sampletest.Graph, l int, h [][]float32) (next [][]float32) {
+	in, out, n := m.spec.Dims[l], m.spec.Dims[l+1], m.spec.bases()
+	at := func(name string) []float32 {
+		for i, have := range m.params.Names() {
+			if have == layerName(l)+name {
+				w := m.params.Weight(i)
+				x := make([]float32, w.Len())
+				m.be.Read(x, w)
+				return x
+			}
+		}
+		panic(name)
+	}
+	self, bases, coefficients, bias := at("self"), at("bases"), at("coefficients"), at("bias")
+	for v := range h {
+		row := append([]float32(nil), bias...)
+		for o := range row {
+			for i, x := range h[v] {
+				row[o] += self[i*out+o] * x
+			}
+		}
+		for r := range m.spec.Relations {
+			mean, count := make([]float32, in), 0
+			for e := g.Off[v]; e < g.Off[v+1]; e++ {
+				if int(g.Types[e]) == r {
+					count++
+					for i, x := range h[g.Nbrs[e]] {
+						mean[i] += x
+					}
+				}
+			}
+			for o := range row {
+				for i := range mean {
+					for b := range n {
+						w := coefficients[r*n+b] * bases[i*n*out+b*out+o]
+						row[o] += w * mean[i] / float32(max(1, count))
+					}
+				}
+			}
+		}
+		for o := range row {
+			if l == 0 {
+				row[o] = max(0, row[o])
+			}
+		}
+		next = append(next, row)
+	}
+	return next
+}
