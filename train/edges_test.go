@@ -32,7 +32,10 @@ func edgeConfigs() map[string]Config {
 	for name, set := range map[string]func(c *Config){
 		"weighted mean": func(c *Config) { c.EdgeWeight = true },
 		"gcn":           func(c *Config) { c.Model, c.EdgeWeight = "gcn", true },
-		"rgcn":          func(c *Config) { c.Model, c.Bases = "rgcn", 2 },
+		"weighted draws": func(c *Config) {
+			c.Sample, c.EdgeWeight = runs.SampleWeighted, true
+		},
+		"rgcn": func(c *Config) { c.Model, c.Bases = "rgcn", 2 },
 	} {
 		c := resumeConfig()
 		c.Epochs, c.Hidden = 3, 8
@@ -94,6 +97,9 @@ func TestEdgesAreRefused(t *testing.T) {
 	}{
 		{func(c *Config) { c.EdgeWeight = true }, "the edges of this store have no weights"},
 		{func(c *Config) { c.Model = "rgcn" }, "have no types"},
+		{func(c *Config) { c.Sample = runs.SampleWeighted }, "--sample weighted: the edges of"},
+		{func(c *Config) { c.Sample, c.Model = runs.SampleWeighted, "gin" }, "gin sums over"},
+		{func(c *Config) { c.Sample = "newest" }, "known are uniform, weighted"},
 		{func(c *Config) { c.Model, c.EdgeWeight = "gat", true }, "gat does not use the weights"},
 		{func(c *Config) { c.Aggregate, c.EdgeWeight = "max", true }, "--aggregate mean or sum"},
 		{func(c *Config) { c.Model, c.Aggregate = "rgcn", "sum" }, "leave it out"},
@@ -126,6 +132,7 @@ func TestUnused(t *testing.T) {
 		{func(c *Config) {}, "edge weights, edge times, edge types"},
 		{func(c *Config) { c.EdgeWeight = true }, "edge times, edge types"},
 		{func(c *Config) { c.Model = "rgcn" }, "edge weights, edge times"},
+		{func(c *Config) { c.Sample = runs.SampleWeighted }, "edge times, edge types"},
 	} {
 		c := testConfig()
 		tc.set(&c)

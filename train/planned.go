@@ -45,6 +45,7 @@ func (t *trainer) facts() plan.Facts {
 	}
 	f.ReadsInPlace = c.InPlace(t.dims)
 	f.NodeBytes, f.EntryBytes = t.in.NodeBytes(), t.in.EntryBytes()
+	f.DrawBytes = t.in.DrawBytes()
 	f.InPlaceResident = c.InPlaceResident(t.dims)
 	f.Evaluates, f.EvalSampled = true, c.EvalMode == runs.EvalSampled
 	f.EvalHeap, f.EvalBeside = exact.HeapBytes, scoreBytes(c)
@@ -64,7 +65,7 @@ func (t *trainer) facts() plan.Facts {
 func (t *trainer) stepName() string {
 	c := &t.cfg
 	return fmt.Sprint(c.Model, c.Options.String(), c.Fanout, t.dims, c.Batch, c.Threads, c.Backend,
-		c.Tune, c.Optimizer,
+		c.Tune, c.Optimizer, c.Sample,
 		c.Dropout > 0, c.Split)
 }
 

@@ -145,7 +145,7 @@ func flagWords() map[string][]string {
 		"ingest missing-nodes": ingest.MissingNodes,
 		"ingest fill":          {"mean", "zero", "mean,indicator"}}
 	for _, name := range []string{"optimizer", "loss", "metric", "eval-mode", "cache", "topology",
-		"normalize", "backend"} {
+		"normalize", "backend", "sample"} {
 		all[name] = runs.Choices(name)
 	}
 	return all

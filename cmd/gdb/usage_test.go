@@ -118,6 +118,7 @@ var otherMeanings = map[string]string{
 	"resume":    "fixed: ingest knows by --out what goes on, train needs the run's name",
 	"rounds":    "bench gather has another number for stores",
 	"run":       "train names a new run, others one that is there",
+	"sample":    "bench sample takes several",
 	"scale":     "of a graph in memory, or of one that is written",
 	"split": "fixed: makes splits (ingest, split), or names nodes (eval, predict, report); for " +
 		"train an old name of --split-column",

@@ -31,6 +31,8 @@ type Source struct {
 	NormalizeRows bool
 	// Extras are what batches have beside their nodes and neighbors.
 	sample.Extras
+	// Weighted has neighbors drawn by the weights of edges: see sample.Config.
+	Weighted bool
 
 	// Topology is nil while it is not in memory, and Graph is how it is opened.
 	Topology topology.Reader
@@ -82,9 +84,24 @@ func (s *Source) loadGraph(ctx context.Context) error {
 	return nil
 }
 
+// EntryBytes is what batches keep of each neighbor beside it, and drawing takes DrawBytes more.
+func (s *Source) EntryBytes() int64 {
+	x := s.Extras
+	x.EdgeWeights = x.EdgeWeights || s.Weighted
+	return x.EntryBytes()
+}
+
+// DrawBytes is what a sampler takes to draw a neighbor beside what it draws.
+func (s *Source) DrawBytes() int64 {
+	if s.Weighted {
+		return 16
+	}
+	return 0
+}
+
 // attributed has the topology hold in memory what batches have of edges.
 func (s *Source) attributed(opt topology.Options) topology.Options {
-	opt.Weights = s.EdgeWeights || s.WeightSums
+	opt.Weights = s.EdgeWeights || s.WeightSums || s.Weighted
 	opt.Types = s.EdgeTypes
 	return opt
 }
@@ -158,7 +175,8 @@ func (s *Source) UseGraph(ctx context.Context) (release func() error, err error)
 // Sampler makes a sampler of the topology.
 func (s *Source) Sampler(fanout []int, seed uint64) (*sample.Sampler, error) {
 	return sample.NewSampler([]topology.Reader{s.Topology},
-		sample.Config{Fanout: fanout, Seed: seed, Extras: s.Extras, Budget: s.Budget})
+		sample.Config{Fanout: fanout, Seed: seed, Weighted: s.Weighted, Extras: s.Extras,
+			Budget: s.Budget})
 }
 
 // OpenRows opens the file of features, without a cache. A store may have none.

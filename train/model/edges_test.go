@@ -12,6 +12,7 @@ import (
 	"gdb/sample"
 	"gdb/sample/sampletest"
 	"gdb/train/backend"
+	"gdb/train/program"
 )
 
 // logitsOf are the logits of the seeds 0 to 9 of a graph over whole lists, of random features, and
@@ -204,4 +205,21 @@ func (m *Model) relational(g *sampletest.Graph, l int, h [][]float32) (next [][]
 		next = append(next, row)
 	}
 	return next
+}
+
+// TestDrawnByWeight: what is drawn by weight has plain means, and whole lists weighted ones; sums
+// are refused.
+func TestDrawnByWeight(t *testing.T) {
+	s := &Spec{Architecture: sage{}, Dims: []int{6, 8, 3}, DrawnByWeight: true,
+		Options: Options{EdgeWeight: true}}
+	if err := s.Validate(); err != nil {
+		t.Fatal(err)
+	}
+	if s.Extras().EdgeWeights || !s.Whole()[0].Reads(program.EdgeWeight) {
+		t.Error("weights count twice, or not at all")
+	}
+	s.Aggregate = "sum"
+	if err := s.Validate(); err == nil {
+		t.Error("a sum over draws by weight was taken")
+	}
 }

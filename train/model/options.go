@@ -89,7 +89,13 @@ func (s *Spec) Validate() error {
 		return err
 	}
 	if c, ok := s.Architecture.(interface{ Check(s *Spec) error }); ok {
-		return c.Check(s)
+		if err := c.Check(s); err != nil {
+			return err
+		}
+	}
+	if s.DrawnByWeight && s.scales() {
+		return fmt.Errorf("sample weighted: %s sums over neighbors, and what is drawn by weight "+
+			"does not tell the sum over all: --sample uniform, or --model sage", s.Name())
 	}
 	return nil
 }
@@ -120,6 +126,13 @@ func (s *Spec) checkWeights() error {
 			"--aggregate mean or sum")
 	}
 	return nil
+}
+
+// scales says whether sums over what is drawn are scaled to sums over all neighbors.
+func (s *Spec) scales() bool {
+	var params program.Params
+	p := program.Make(&params, s.build, s.options(true, false))
+	return p.Reads(program.ListScale)
 }
 
 // heads is the number of attention heads.
@@ -175,7 +188,7 @@ func (s *Spec) InputRate() float32 {
 // scaled to what it is over all of them, as far as can be told: evaluation has them all.
 func (s *Spec) pull(b *program.Builder, x program.Value, r program.Reduce) program.Value {
 	y := program.Value(0)
-	if s.EdgeWeight {
+	if s.EdgeWeight && (b.Whole || !s.DrawnByWeight) { // which has weights count already
 		y = b.PullWeighted(x, b.EdgeWeights(), b.Lists(), 1, false)
 		if r == program.Mean {
 			return b.RowScale(y, b.InvListWeights())

@@ -21,6 +21,8 @@ type Spec struct {
 	// the cheaper one. Tune says that it will be measured, so that memory must do for any.
 	Order *uint64
 	Tune  bool
+	// DrawnByWeight says that the neighbors of batches are drawn by the weights of their edges.
+	DrawnByWeight bool
 	Options
 }
 

@@ -49,6 +49,7 @@ type Batches struct {
 	// NodeBytes and EntryBytes are what a batch keeps of each of its nodes, and of its neighbors,
 	// besides their numbers.
 	NodeBytes, EntryBytes int64
+	DrawBytes             int64 // that drawing a neighbor takes beside these
 	BatchInner            int64 // of the nodes, those with neighbors
 	SeedBytes             int64 // of a seed: its number and its labels
 	TrainBatches          int64 // of an epoch

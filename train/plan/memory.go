@@ -143,7 +143,8 @@ func (p *Split) batchLists() int64 {
 // samplerBytes is the scratch of a sampler, and of its reader: see sample.Sampler and
 // topology.Session. A frontier has no more nodes than have neighbors in the batch.
 func (p *Split) samplerBytes() int64 {
-	bytes := (12+p.Facts.EntryBytes)*p.BatchEdges + 12*p.BatchInner + 32*p.BatchNodes
+	each := 12 + p.Facts.EntryBytes + p.Facts.DrawBytes
+	bytes := each*p.BatchEdges + 12*p.BatchInner + 32*p.BatchNodes
 	if !p.Resident {
 		bytes += 72*p.BatchInner + 24*p.BatchEdges
 	}

@@ -7,6 +7,12 @@ import (
 	"gdb/kv"
 )
 
+// The values of Settings.Sample.
+const (
+	SampleUniform  = "uniform"
+	SampleWeighted = "weighted"
+)
+
 // FitEdges completes what the model has to know of a store's edges, and reports what it needs of
 // them and they do not have.
 func (c *Settings) FitEdges(m *kv.Meta) error {
@@ -21,6 +27,9 @@ func (c *Settings) FitEdges(m *kv.Meta) error {
 	case c.EdgeWeight && !m.Weighted:
 		return errors.New("train: --edge-weight: the edges of this store have no weights: ingest " +
 			"with weights (--weight-col), or leave the flag out")
+	case c.Sample == SampleWeighted && !m.Weighted:
+		return errors.New("train: --sample weighted: the edges of this store have no weights: " +
+			"ingest with weights (--weight-col), or leave the flag out")
 	}
 	if reads.EdgeTypes {
 		c.Relations = len(m.EdgeTypes)
@@ -34,7 +43,7 @@ func (c *Settings) FitEdges(m *kv.Meta) error {
 // Unused is what a store has that a run does not read.
 func (c *Settings) Unused(m *kv.Meta) (names []string) {
 	reads := c.Spec(c.Dims(1, 1)).Extras()
-	if m.Weighted && !c.EdgeWeight {
+	if m.Weighted && !c.EdgeWeight && c.Sample != SampleWeighted {
 		names = append(names, "edge weights")
 	}
 	if m.Timestamped {

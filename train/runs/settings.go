@@ -31,6 +31,9 @@ type Settings struct {
 	// Fanout is the number of neighbors drawn at each hop, the first next to the seeds, and by
 	// its length the number of layers; sample.All takes whole lists.
 	Fanout []int `json:"fanout"`
+	// Sample is how they are drawn: SampleUniform, or SampleWeighted, by the weights of edges; ""
+	// is uniform.
+	Sample string `json:"sample"`
 	// Hidden is the width of the layers between, unless Widths has those of each.
 	Hidden int   `json:"hidden"`
 	Widths []int `json:"widths,omitempty"`
@@ -140,7 +143,8 @@ const NormalizeColumns = "zscore"
 
 // Default returns the settings that the command line starts from.
 func Default() Settings {
-	return Settings{Model: "sage", Fanout: []int{10, 10}, Hidden: 256, Batch: 1000,
+	return Settings{Model: "sage", Fanout: []int{10, 10}, Sample: SampleUniform, Hidden: 256,
+		Batch:  1000,
 		Epochs: EpochsAuto, LR: 0.01, LRSchedule: ScheduleConstant, WeightDecay: 0.0005,
 		Dropout:   DropoutAuto,
 		Normalize: "auto", Optimizer: "adam", Loss: "auto", Metric: "auto", EvalEvery: 1,
@@ -208,6 +212,8 @@ var choices = []struct {
 		append([]string{task.Auto}, task.Metrics()...)},
 	{"class-weights", func(c *Settings) string { return c.ClassWeights },
 		[]string{task.WeightsNone, task.WeightsBalanced, ""}},
+	{"sample", func(c *Settings) string { return c.Sample },
+		[]string{SampleUniform, SampleWeighted, ""}},
 	{"eval-mode", func(c *Settings) string { return c.EvalMode }, []string{"exact", EvalSampled}},
 	{"cache", func(c *Settings) string { return c.Cache },
 		CacheNames()},
@@ -240,7 +246,7 @@ func (c *Settings) Validate() error {
 	for _, ch := range choices {
 		if v := ch.value(c); !slices.Contains(ch.values, v) {
 			return fmt.Errorf("train: unknown %s %q: known are %s", ch.name, v,
-				strings.Join(ch.values, ", "))
+				strings.Join(Choices(ch.name), ", "))
 		}
 	}
 	for _, n := range []struct {
@@ -284,7 +290,8 @@ func (c *Settings) Spec(dims []int) *model.Spec {
 		panic("BUG: settings were not checked: " + err.Error())
 	}
 	return &model.Spec{Architecture: a, Dims: dims, Dropout: float32(c.Dropout),
-		Order: c.Order, Tune: c.Tune, Options: c.Options}
+		Order: c.Order, Tune: c.Tune, DrawnByWeight: c.Sample == SampleWeighted,
+		Options: c.Options}
 }
 
 func (c *Settings) validateRates() error {
@@ -327,6 +334,7 @@ func (c *Settings) SameResult(old *Settings) error {
 		now, was any
 	}{
 		{"model", c.Model, old.Model}, {"fanout", fmt.Sprint(c.Fanout), fmt.Sprint(old.Fanout)},
+		{"sample", cmp.Or(c.Sample, SampleUniform), cmp.Or(old.Sample, SampleUniform)},
 		{"hidden", fmt.Sprint(c.Hidden, c.Widths), fmt.Sprint(old.Hidden, old.Widths)},
 		{"options of the model", c.Options.String(), old.Options.String()},
 		{"batch", c.Batch, old.Batch}, {"lr", c.LR, old.LR},
