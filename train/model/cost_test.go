@@ -23,7 +23,8 @@ func ptrTo(x float64) *float64 { return &x }
 func sampledBatch(t *testing.T, fanout []int) *sample.Dense {
 	t.Helper()
 	g := sampletest.RMAT(13, 60000, 3)
-	s, err := sample.NewSampler([]topology.Reader{g}, sample.Config{Fanout: fanout, Extras: sample.Extras{Degrees: true}})
+	s, err := sample.NewSampler([]topology.Reader{g}, sample.Config{Fanout: fanout,
+		Extras: sample.Extras{Degrees: true}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -36,8 +37,14 @@ func sampledBatch(t *testing.T, fanout []int) *sample.Dense {
 	if err := s.Sample(context.Background(), 0, 0, seeds, d); err != nil {
 		t.Fatal(err)
 	}
+	for i := range d.Nbrs { // of the graph's edges nothing has types
+		d.Types = append(d.Types, uint32(i%relationsOfTests))
+	}
 	return d
 }
+
+// relationsOfTests is how many types of edges batches have.
+const relationsOfTests = 5
 
 // TestStepCostCountsTheStep, of all models with rows that a step may overwrite and without, with
 // layers too wide to find a place there, and with dropout.
@@ -58,6 +65,9 @@ func TestStepCostCountsTheStep(t *testing.T) {
 						}
 					}
 					s := &Spec{Architecture: a, Dims: dims, Options: o, Dropout: 0.25 * float32(i)}
+					if a.Name() == "rgcn" {
+						s.Relations = relationsOfTests
+					}
 					if s.Validate() != nil {
 						continue
 					}

@@ -64,7 +64,7 @@ func TestDocumentedOptions(t *testing.T) {
 			looked++
 		}
 	}
-	if looked != 42 {
+	if looked != 48 {
 		t.Errorf("%d cells were looked at", looked)
 	}
 }
