@@ -169,6 +169,9 @@ func (t *trainer) notes() string {
 // prepare checks settings against the store and finds the run's directory.
 func (t *trainer) prepare(ctx context.Context, store *layout.Store) error {
 	m := store.Meta()
+	if m.Labels == nil {
+		return checkTrainable(m, &t.cfg)
+	}
 	if t.cfg.Resume != "" {
 		if err := t.loadRun(store); err != nil {
 			return err

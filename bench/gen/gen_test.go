@@ -137,7 +137,7 @@ func TestGenRefuses(t *testing.T) {
 		t.Error(err)
 	}
 	for want, change := range map[string]func(o *Options){
-		"want rmat or sbm":       func(o *Options) { o.Kind = "er" },
+		"want rmat, sbm or kron": func(o *Options) { o.Kind = "er" },
 		"want 2 to 2^32":         func(o *Options) { o.Nodes = 1 },
 		"want a power of two":    func(o *Options) { o.Kind, o.Nodes = "rmat", 1000 },
 		"no --edges":             func(o *Options) { o.Edges = 0 },

@@ -36,7 +36,7 @@ func proposed(t *testing.T, args ...string) string {
 // directories, 0 files.
 var completions = []struct{ line, want string }{
 	{"train s.gdb --cache s", "static s3fifo sieve :4"},
-	{"train s.gdb --model ", "sage gcn gat gatv2 gin sgc mlp :4"},
+	{"train s.gdb --model ", "sage gcn gat gatv2 gin sgc mlp rgcn :4"},
 	{"train s.gdb --optimizer ", "adam adamw sgd adagrad :4"},
 	{"train s.gdb --metric m", "micro-f1 macro-f1 mae :4"},
 	{"plan s.gdb --loss ", "auto softmax bce mse mae huber :4"},
@@ -83,7 +83,7 @@ var completions = []struct{ line, want string }{
 	{"--color a", "auto always :4"}, {"info s.gdb --log ", "text json :4"},
 	{"bench gather --cache none,s", "none,static none,s3fifo none,sieve :6"},
 	{"bench train s.gdb --systems mmap,m", "mmap,mmap mmap,memory :6"},
-	{"bench train s.gdb --model ", "sage gcn gat gatv2 gin sgc mlp none :4"},
+	{"bench train s.gdb --model ", "sage gcn gat gatv2 gin sgc mlp rgcn none :4"},
 	{"bench sample --topology ", "resident paged :6"},
 	{"bench sample --strategy w", "weighted :6"},
 	{"bench gather --store s.gdb --split-column ", "0 1 :4"},

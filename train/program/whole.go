@@ -387,8 +387,8 @@ func (w *Whole) ScratchCols() int {
 	}
 	of, columns := counting(w, w.p.features), counting(w, w.table)
 	for i := range w.pulls {
-		if w.pulls[i].Weighted {
-			own += of.cols(w.pulls[i].scores.in[1])
+		if scores := w.pulls[i].scores; scores != nil {
+			own += of.cols(scores.in[1])
 		}
 	}
 	wide := 0

@@ -26,7 +26,7 @@ func TestResolve(t *testing.T) {
 	s := Default()
 	s.Epochs = 7
 	s.Resolve(m)
-	if s.Epochs != 7 || s.Patience != 0 || s.Normalize != "none" {
+	if s.Epochs != 7 || s.Patience != 0 || s.Normalize != "auto" {
 		t.Errorf("given 7 epochs: %d, patience %d, normalize %s", s.Epochs, s.Patience,
 			s.Normalize)
 	}
