@@ -189,12 +189,15 @@ func (c *Settings) Dims(in, classes int) []int {
 // InPlace says whether the first layer may average features where they are. Dropout copies a list's
 // rows at a time, so lists must be bounded.
 func (c *Settings) InPlace(dims []int) bool {
-	return c.Spec(dims).InPlace() && (c.Dropout == 0 || !slices.Contains(c.Fanout, sample.All))
+	s := c.Spec(dims)
+	return s.InPlace() && (s.InputRate() == 0 || !slices.Contains(c.Fanout, sample.All))
 }
 
 // InPlaceResident says whether it does so where all features are in memory. With dropout that takes
 // as long as copying, which other cores could do.
-func (c *Settings) InPlaceResident(dims []int) bool { return c.Dropout == 0 && c.InPlace(dims) }
+func (c *Settings) InPlaceResident(dims []int) bool {
+	return c.Spec(dims).InputRate() == 0 && c.InPlace(dims)
+}
 
 // choices are the values that a setting may have.
 var choices = []struct {

@@ -12,6 +12,7 @@ type Scaling struct {
 	shift   []float64 // the first row: sums of differences lose less precision
 	sum     []float64
 	squares []float64
+	zeros   []float64 // how many values are 0
 	mean    []float32
 	inverse []float32 // of the deviation
 }
@@ -22,6 +23,7 @@ func NewScaling(normalize string, dim int) *Scaling {
 		columns: normalize == "zscore" || normalize == "auto"}
 	if s.columns {
 		s.sum, s.squares = make([]float64, dim), make([]float64, dim)
+		s.zeros = make([]float64, dim)
 	}
 	return s
 }
@@ -44,6 +46,9 @@ func (s *Scaling) Observe(rows []float32) {
 			d := float64(v) - s.shift[k]
 			s.sum[k] += d
 			s.squares[k] += d * d
+			if v == 0 {
+				s.zeros[k]++
+			}
 		}
 	}
 }
@@ -100,8 +105,10 @@ func wide(inverse []float32) bool {
 const farMost = 10
 
 // Uneven says whether models would learn little from the columns as they are: their deviations are
-// wide apart, or some have values far from 1.
+// wide apart, or some have values far from 1. Columns that are mostly 0, such as shares of words,
+// vary as they are common or rare, which says nothing about their range.
 func (s *Scaling) Uneven() bool {
+	dense := make([]float32, len(s.inverse))
 	for k, inverse := range s.inverse {
 		if inverse == 0 {
 			continue
@@ -110,8 +117,11 @@ func (s *Scaling) Uneven() bool {
 		if mean*mean+deviation*deviation > farMost*farMost {
 			return true
 		}
+		if s.zeros[k] < s.n/2 {
+			dense[k] = inverse
+		}
 	}
-	return wide(s.inverse)
+	return wide(dense)
 }
 
 // Statistics are the means of the columns and one over their deviations, 0 for those that do not

@@ -13,6 +13,7 @@ func TestUneven(t *testing.T) {
 		"age and income": {[]float32{30, 40000, 40, 52000, 35, 41000}, true},
 		"wide apart":     {[]float32{0.001, 1, 0.002, 3, 0.001, -2}, true},
 		"far from zero":  {[]float32{0.5, 80, -0.5, 95, 1, 70}, true},
+		"rare words":     {[]float32{0, 0.5, 0, 0, 0.001, 0, 0, 0, 0, 0.2}, false},
 		"one varies not": {[]float32{0.5, 8000, -0.5, 8000, 1, 8000}, false},
 	} {
 		s := NewScaling("zscore", 2)
