@@ -44,10 +44,11 @@ func feather(t *testing.T, names string, rows ...string) []byte {
 // TestArrowGraph reads files of edges and nodes that are found by their names, and edges that are a
 // directory of files.
 func TestArrowGraph(t *testing.T) {
-	first, second := feather(t, "note dst src", "x b a"), feather(t, "note dst src", "y c b")
+	// Each file has bytes of its own: a file may change what is written to it.
+	edge := func(row string) []byte { return feather(t, "note dst src", row) }
 	nodes := feather(t, "label id", "u a", "v b", "u c")
-	fs := files{"d/edges.feather": first, "d/nodes.arrow": nodes,
-		"parts/0.arrow": first, "parts/1.arrow": second, "parts/_SUCCESS": ""}.fs(t)
+	fs := files{"d/edges.feather": edge("x b a"), "d/nodes.arrow": nodes,
+		"parts/0.arrow": edge("x b a"), "parts/1.arrow": edge("y c b"), "parts/_SUCCESS": ""}.fs(t)
 	for _, c := range []struct {
 		opt  source.Options
 		want string
