@@ -19,6 +19,9 @@ import (
 // with any number of threads, and after interruptions. Of the ways to hold and read the data some
 // are drawn for each model; GDB_TEST_TRIALS=100 comes to all of them.
 func TestEveryModelIsTheSame(t *testing.T) {
+	if testing.Short() {
+		t.Skip("trains every model in several ways")
+	}
 	trials, draw := newTrials(t, 1)
 	onDisk := layouttest.Build(t, vfs.Default, t.TempDir(), planted(false))
 	inMemory := mustBuild(t, planted(false))
@@ -99,6 +102,9 @@ func onWay(t *testing.T, onDisk, inMemory *layout.Store, w way) string {
 // TestEveryModelResumes: every model that is interrupted at steps drawn by a seed, on superbatches
 // or not, ends as if it were not.
 func TestEveryModelResumes(t *testing.T) {
+	if testing.Short() {
+		t.Skip("trains every model twice")
+	}
 	_, draw := newTrials(t, 1)
 	for i, c := range modelConfigs(resumeConfig()) {
 		c.Epochs, c.Run = 2, "t"
