@@ -200,9 +200,7 @@ func (c *cpu) Scale(x Tensor, factor float32) {
 // Shift adds to all values.
 func (c *cpu) Shift(x Tensor, number float32) {
 	if c.ready(true, "Shift", x) {
-		for i := range c.values(x) {
-			c.values(x)[i] += number
-		}
+		kernel.Shift(c.pool, c.values(x), number)
 	}
 }
 

@@ -33,6 +33,15 @@ func HeadMeanGrad(p *Pool, dx, dout []float32, rows, heads, n int) {
 	})
 }
 
+// Shift adds a number to the values of x.
+func Shift(p *Pool, x []float32, number float32) {
+	p.span(len(x), flatPart, func(lo, hi int) {
+		for i := lo; i < hi; i++ {
+			x[i] += number
+		}
+	})
+}
+
 // Scale multiplies the values of x.
 func Scale(p *Pool, x []float32, factor float32) {
 	p.span(len(x), flatPart, func(lo, hi int) { level().scale(x[lo:hi], factor) })

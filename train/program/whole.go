@@ -16,6 +16,10 @@ type Whole struct {
 	table  Value // of which lists read rows: the input, or computed from it
 	pulls  []Pull
 	values []Value // what Columns computes
+	// made are the operations that compute values, and last those that read them last: both are
+	// asked for with each chunk of nodes.
+	made map[Value]int
+	last []int
 }
 
 // Pull is a reduction of whole lists.
@@ -56,7 +60,7 @@ func MakeWhole(params *Params, layer Layer, cols int) *Whole {
 	p.forward = len(p.ops)
 	p.fuseSums()
 	p.dropDead()
-	w := &Whole{p: p, table: p.features}
+	w := &Whole{p: p, table: p.features, made: p.producers(), last: p.lastUses()}
 	w.findPulls()
 	return w
 }
@@ -77,7 +81,6 @@ func (p *Program) narrowFirst() (order []bool) {
 
 // findPulls finds what is done over lists.
 func (w *Whole) findPulls() {
-	from := w.p.producers()
 	for i := range w.p.ops {
 		o := &w.p.ops[i]
 		pull := Pull{op: o, out: o.out, Heads: 1, Cols: w.p.of(o.out).cols}
@@ -90,7 +93,7 @@ func (w *Whole) findPulls() {
 			pull.Reduce = Max
 		case opPullWeighted:
 			pull.Heads = o.heads
-			w.weighted(&pull, from)
+			w.weighted(&pull)
 		default:
 			continue
 		}
@@ -103,21 +106,21 @@ func (w *Whole) findPulls() {
 }
 
 // weighted finds where the weights of a sum come from.
-func (w *Whole) weighted(pull *Pull, from map[Value]int) {
+func (w *Whole) weighted(pull *Pull) {
 	pull.Weighted, pull.Reduce = true, Sum
 	weights := pull.op.in[1]
 	if w.p.of(weights).role == roleHost {
 		pull.scale = weights
 		return
 	}
-	pull.scores = &w.p.ops[from[weights]]
+	pull.scores = &w.p.ops[w.made[weights]]
 	switch pull.scores.kind {
 	case opSoftmax:
 		pull.Softmax = true
-		pull.scores = &w.p.ops[from[pull.scores.in[0]]]
+		pull.scores = &w.p.ops[w.made[pull.scores.in[0]]]
 	case opRowScale:
 		pull.scale = pull.scores.in[1]
-		pull.scores = &w.p.ops[from[pull.scores.in[0]]]
+		pull.scores = &w.p.ops[w.made[pull.scores.in[0]]]
 	}
 	if pull.Scored = pull.scores.kind != opTypeRows; pull.Scored {
 		w.values = append(w.values, pull.scores.in[0])
@@ -312,10 +315,8 @@ func (p *piece) value(v Value) backend.Tensor {
 		}
 		return p.property
 	}
-	for i := range prog.ops {
-		if prog.ops[i].out == v {
-			return p.compute(&prog.ops[i])
-		}
+	if i, ok := p.w.made[v]; ok {
+		return p.compute(&prog.ops[i])
 	}
 	panic(fmt.Sprintf("BUG: %s is not computed from the nodes' own rows", prog.name(v)))
 }
@@ -369,8 +370,7 @@ func (w *Whole) keeps(o *op, target Value, lent map[Value]bool) bool {
 	if lent[root] || w.p.of(root).role != roleStep {
 		return true
 	}
-	last := w.p.lastUses()
-	return last[root] > w.p.time(w.p.producers()[o.out])
+	return w.last[root] > w.p.time(w.made[o.out])
 }
 
 // ScratchCols is how many values of scratch memory a node takes at most in Table, in Columns, or in
@@ -429,7 +429,7 @@ func (c *count) cols(v Value) (n int) {
 		return x.cols
 	}
 	c.known[v] = true
-	o := &p.ops[p.producers()[v]]
+	o := &p.ops[c.w.made[v]]
 	for _, x := range o.in {
 		n += c.cols(x)
 	}
