@@ -6,6 +6,7 @@ import (
 	"io"
 	"math"
 
+	"gdb/internal/mem"
 	"gdb/sample"
 	"gdb/sample/loader"
 	"gdb/train/backend"
@@ -128,14 +129,6 @@ func (e *evaluator) sampled(ctx context.Context, set *roaring.Bitmap, t task.Tal
 	}
 }
 
-// sized returns s with length n; its values are lost when it grows.
-func sized[T any](s []T, n int) []T {
-	if cap(s) < n {
-		return make([]T, n, n+n/8)
-	}
-	return s[:n]
-}
-
 // inference computes a model exactly; dir is for hidden states.
 func (in *inputs) inference(be backend.Backend, m *model.Model, dir string) *exact.Inference {
 	f := &exact.Inference{Source: in.Source, Backend: be, Model: m, Dir: dir, Claim: in.claim}
@@ -168,7 +161,7 @@ func (e *evaluator) logits(b *sample.Batch, out []float32) ([]float32, error) {
 	if err != nil {
 		return nil, err
 	}
-	out = sized(out, y.Len())
+	out = mem.Resized(out, y.Len())
 	e.be.Read(out, y)
 	return out, e.be.Err()
 }

@@ -11,6 +11,7 @@ import (
 	"unicode/utf8"
 
 	"gdb/blockdev"
+	"gdb/internal/mem"
 	"gdb/kv"
 	"gdb/kv/ids"
 	"gdb/layout"
@@ -171,7 +172,7 @@ func (p *predictor) write(ctx context.Context, nodes []sample.NodeID,
 		p.out.Labels = append(p.out.Labels, p.in.task.Label(logits[i*n:(i+1)*n]))
 	}
 	if t, ok := p.in.task.(task.Probable); ok && p.probabilities {
-		p.out.Probabilities = sized(p.out.Probabilities, len(logits))
+		p.out.Probabilities = mem.Resized(p.out.Probabilities, len(logits))
 		for i := range nodes {
 			t.Probabilities(p.out.Probabilities[i*n:(i+1)*n], logits[i*n:(i+1)*n])
 		}

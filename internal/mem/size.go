@@ -46,3 +46,12 @@ func FormatSize(n int64) string {
 	}
 	return fmt.Sprintf("%.1f %ciB", v, units[i])
 }
+
+// Resized returns s with length n, with an eighth to spare where it grows; its values are lost
+// then, and any otherwise.
+func Resized[T any](s []T, n int) []T {
+	if cap(s) < n {
+		return make([]T, n, n+n/8)
+	}
+	return s[:n]
+}

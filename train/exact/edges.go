@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 
+	"gdb/internal/mem"
 	"gdb/layout/topology"
 	"gdb/train/program"
 )
@@ -41,11 +42,12 @@ func (l *lists) edges(ctx context.Context, first, end uint64) (e program.Edges, 
 	}
 	to := topology.Attributes{}
 	if a.weights {
-		a.values.Weights = resized(a.values.Weights, n)
+		a.values.Weights = mem.Resized(a.values.Weights, n)
 		to.Weights, e.Weights = a.values.Weights, a.values.Weights
 	}
 	if a.types {
-		a.values.Types, a.values.Shares = resized(a.values.Types, n), resized(a.values.Shares, n)
+		a.values.Types = mem.Resized(a.values.Types, n)
+		a.values.Shares = mem.Resized(a.values.Shares, n)
 		to.Types, e.Types, e.Shares = a.values.Types, a.values.Types, a.values.Shares
 	}
 	reader := l.session.(topology.AttributeReader)
@@ -78,10 +80,10 @@ func (l *lists) countLong(ctx context.Context, reader topology.AttributeReader, 
 	a := &l.asked
 	a.counted = i
 	a.long.Reset()
-	a.off = resized(a.off, len(l.deg)+1)
+	a.off = mem.Resized(a.off, len(l.deg)+1)
 	for from := uint32(0); from < l.deg[i]; {
 		n := uint32(min(uint64(l.deg[i]-from), l.limit))
-		a.pos, a.part = resized(a.pos, int(n)), resized(a.part, int(n))
+		a.pos, a.part = mem.Resized(a.pos, int(n)), mem.Resized(a.part, int(n))
 		for k := range a.off {
 			a.off[k] = 0
 			if k > i {

@@ -181,7 +181,7 @@ func (l *layerPass) normsOf(ctx context.Context, nodes []sample.NodeID) ([]float
 	if !reads {
 		return norms, nil
 	}
-	l.degrees = resized(l.degrees, len(nodes))
+	l.degrees = mem.Resized(l.degrees, len(nodes))
 	if err := l.lists.session.Degrees(ctx, nodes, l.degrees); err != nil {
 		return nil, err
 	}

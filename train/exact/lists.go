@@ -48,7 +48,7 @@ type part struct {
 func (l *lists) each(ctx context.Context, nodes []sample.NodeID, loops bool,
 	fn func(part) error) error {
 	n := len(nodes)
-	l.deg, l.ends, l.off = resized(l.deg, n), resized(l.ends, n), resized(l.off, n+1)
+	l.deg, l.ends, l.off = mem.Resized(l.deg, n), mem.Resized(l.ends, n), mem.Resized(l.off, n+1)
 	err := l.session.Degrees(ctx, nodes, l.deg)
 	if err != nil {
 		return err
@@ -91,7 +91,7 @@ func (l *lists) withLoops(p part, nodes []sample.NodeID, first, end uint64) part
 		}
 		l.loopOff = append(l.loopOff, uint32(len(l.loopIDs)))
 	}
-	l.loopDeg = resized(l.loopDeg, len(nodes))
+	l.loopDeg = mem.Resized(l.loopDeg, len(nodes))
 	for i, d := range l.deg {
 		l.loopDeg[i] = d + 1
 	}
@@ -101,7 +101,7 @@ func (l *lists) withLoops(p part, nodes []sample.NodeID, first, end uint64) part
 // window sets off and pos for the entries [first, end) of the concatenation.
 func (l *lists) window(first, end uint64) {
 	l.off[0] = 0
-	l.pos, l.nbrs = resized(l.pos, int(end-first)), resized(l.nbrs, int(end-first))
+	l.pos, l.nbrs = mem.Resized(l.pos, int(end-first)), mem.Resized(l.nbrs, int(end-first))
 	for i, e := range l.ends {
 		begin := e - uint64(l.deg[i])
 		from, to := min(max(begin, first), end), min(max(e, first), end)
@@ -113,11 +113,3 @@ func (l *lists) window(first, end uint64) {
 }
 
 func (l *lists) close() { l.session.Release() }
-
-// resized returns s with length n; its values are lost when it grows.
-func resized[T any](s []T, n int) []T {
-	if cap(s) < n {
-		return make([]T, n, n+n/8)
-	}
-	return s[:n]
-}

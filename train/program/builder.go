@@ -32,6 +32,7 @@ type Program struct {
 	places   int   // where aggregation and product may change places
 	inPlace  bool  // the features but those of Nodes(1) are read where they are kept
 	memory   *memoryMap
+	lists    []listUse // that it reads
 }
 
 func newProgram(params *Params, layers int) *Program {

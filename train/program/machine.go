@@ -53,8 +53,7 @@ type Machine struct {
 type hopLists struct {
 	view     sample.Layer
 	off, idx []uint32
-	made     [2]bool // without loops, with them
-	segments [2]backend.Segments
+	segments [2]backend.Segments // without loops, with them
 	loopOff  []uint32
 	loopIdx  []uint32
 }
@@ -96,8 +95,8 @@ func (m *Machine) Forward(p *Program, in Input) (backend.Tensor, error) {
 	}
 	floats := rows * p.of(p.features).cols
 	m.layout = p.memory.arrange(&m.sizes, floats)
-	for _, l := range p.lists() {
-		m.segments(l)
+	for _, l := range p.lists {
+		m.makeSegments(l)
 	}
 	m.regions[regionFeatures] = m.be.Host(in.X, 1, floats)
 	if err := m.held.AtLeast(m.listBytes()); err != nil {
@@ -151,54 +150,56 @@ func (m *Machine) views(d *sample.Dense) {
 	}
 	for l := range d.Layers() {
 		h := &m.hops[l]
-		h.made = [2]bool{}
 		if l > 0 { // layer 0 aliases d
-			h.off = resized(h.off, m.sizes.Nodes[l+1]+1)
-			h.idx = resized(h.idx, m.sizes.Entries[l])
+			h.off = mem.Resized(h.off, m.sizes.Nodes[l+1]+1)
+			h.idx = mem.Resized(h.idx, m.sizes.Entries[l])
 		}
 		h.view = d.LayerView(l, h.off[:0], h.idx[:0])
 	}
 }
 
-// lists are those that a program reads.
-func (p *Program) lists() (all []List) {
-	seen := map[List]bool{}
-	for i := range p.ops {
-		if o := &p.ops[i]; isList(o.kind) && !seen[o.list] {
-			seen[o.list] = true
-			all = append(all, o.list)
-		}
-	}
-	return all
+// listUse is lists that a program reads, and what its backward pass needs of them: transposed ones,
+// and the numbers of entries in them.
+type listUse struct {
+	List
+	transposed, entries bool
 }
 
-// back says what the backward pass needs of lists: transposed ones, and the numbers of entries in
-// them.
-func (p *Program) back(l List) (transposed, entries bool) {
+// findLists finds the lists that the program reads.
+func (p *Program) findLists() {
+	at := map[List]int{}
 	for i := range p.ops {
 		o := &p.ops[i]
-		if !isList(o.kind) || o.list != l {
+		if !isList(o.kind) {
 			continue
 		}
-		switch o.kind {
+		if _, seen := at[o.list]; !seen {
+			at[o.list] = len(p.lists)
+			p.lists = append(p.lists, listUse{List: o.list})
+		}
+		switch l := &p.lists[at[o.list]]; o.kind {
 		case opPullMeanGrad, opPullSumGrad, opPullMaxGrad:
-			transposed = true
+			l.transposed = true
 		case opPullWeightedGradX, opEntryToRow, opScores2GradRow:
-			transposed, entries = true, true
+			l.transposed, l.entries = true, true
 		}
 	}
-	return transposed, entries
 }
 
-// segments makes lists available on the backend.
-func (m *Machine) segments(l List) backend.Segments {
-	h, which := &m.hops[l.Hop], 0
+// which is the place of lists among those of their hop.
+func (l List) which() int {
 	if l.Loops {
-		which = 1
+		return 1
 	}
-	if h.made[which] {
-		return h.segments[which]
-	}
+	return 0
+}
+
+// segments are lists on the backend.
+func (m *Machine) segments(l List) backend.Segments { return m.hops[l.Hop].segments[l.which()] }
+
+// makeSegments makes lists available on the backend.
+func (m *Machine) makeSegments(l listUse) {
+	h := &m.hops[l.Hop]
 	lists := backend.Lists{Off: h.view.Off, Idx: h.view.Idx}
 	if l.Loops {
 		lists.Off, lists.Idx = h.withLoops()
@@ -206,18 +207,17 @@ func (m *Machine) segments(l List) backend.Segments {
 	if l.Hop == 0 && m.p.inPlace {
 		lists.At, lists.Idx = lists.Idx, m.in.Rows
 	}
-	if transposed, entries := m.p.back(l); transposed {
-		lists.Rows, lists.Entries = int(h.view.In), entries
+	if l.transposed {
+		lists.Rows, lists.Entries = int(h.view.In), l.entries
 	}
-	h.made[which], h.segments[which] = true, m.be.Segments(lists)
-	return h.segments[which]
+	h.segments[l.which()] = m.be.Segments(lists)
 }
 
 // withLoops adds to each list an entry for its own node, the last.
 func (h *hopLists) withLoops() (off, idx []uint32) {
 	lists := int(h.view.Out)
-	h.loopOff = resized(h.loopOff, lists+1)
-	h.loopIdx = resized(h.loopIdx, int(h.view.Off[lists]-h.view.Off[0])+lists)
+	h.loopOff = mem.Resized(h.loopOff, lists+1)
+	h.loopIdx = mem.Resized(h.loopIdx, int(h.view.Off[lists]-h.view.Off[0])+lists)
 	off, idx = append(h.loopOff[:0], 0), h.loopIdx[:0]
 	for i := range h.view.Out {
 		idx = append(idx, h.view.Idx[h.view.Off[i]:h.view.Off[i+1]]...)
@@ -243,9 +243,9 @@ func (p *Program) HeldWords(s *Sizes) (words int) {
 	for l := 1; l < len(s.Entries); l++ {
 		words += s.Nodes[l+1] + 1 + s.Entries[l]
 	}
-	for _, l := range p.lists() {
+	for _, l := range p.lists {
 		if l.Loops {
-			words += s.Nodes[l.Hop+1] + 1 + s.Of(Entries(l))
+			words += s.Nodes[l.Hop+1] + 1 + s.Of(Entries(l.List))
 		}
 	}
 	for k, n := range map[Property]int{InvSqrtDegree: s.Nodes[0], InvSqrtWeight: s.Nodes[0],
@@ -260,12 +260,11 @@ func (p *Program) HeldWords(s *Sizes) (words int) {
 // ListFloats is what the lists of a batch of such sizes take of a step's scratch for the backward
 // pass.
 func (p *Program) ListFloats(s *Sizes) (floats int) {
-	for _, l := range p.lists() {
-		transposed, entries := p.back(l)
-		if !transposed {
-			continue
+	for _, l := range p.lists {
+		if l.transposed {
+			floats += backend.SegmentFloats(s.Nodes[l.Hop], s.Of(Entries(l.List)),
+				s.Nodes[l.Hop+1], l.entries)
 		}
-		floats += backend.SegmentFloats(s.Nodes[l.Hop], s.Of(Entries(l)), s.Nodes[l.Hop+1], entries)
 	}
 	return floats
 }
@@ -305,12 +304,4 @@ func (p *Program) Reads(k Property) bool {
 		}
 	}
 	return false
-}
-
-// resized returns s with length n; its values are lost when it grows.
-func resized[T any](s []T, n int) []T {
-	if cap(s) < n {
-		return make([]T, n, n+n/8)
-	}
-	return s[:n]
 }

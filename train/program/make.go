@@ -56,6 +56,7 @@ func Make(params *Params, m Model, o Options) *Program {
 		p.dropDead()
 	}
 	p.memory = p.assign()
+	p.findLists()
 	return p
 }
 

@@ -24,22 +24,22 @@ func (m *Machine) setProperties(in *Input) {
 	}
 	lists := m.sizes.Nodes[1]
 	set(InvSqrtDegree, func() []float32 {
-		c.norms = resized(c.norms, len(in.Degrees))
+		c.norms = mem.Resized(c.norms, len(in.Degrees))
 		Norms(c.norms, in.Degrees)
 		return c.norms
 	})
 	set(InvSqrtWeight, func() []float32 {
-		c.norms = resized(c.norms, len(d.WeightSums))
+		c.norms = mem.Resized(c.norms, len(d.WeightSums))
 		WeightNorms(c.norms, d.WeightSums)
 		return c.norms
 	})
 	set(ListScale, func() []float32 {
-		c.scales = resized(c.scales, lists)
+		c.scales = mem.Resized(c.scales, lists)
 		listScales(c.scales, d, in.Degrees)
 		return c.scales
 	})
 	set(InvListWeight, func() []float32 {
-		c.inverse = resized(c.inverse, lists)
+		c.inverse = mem.Resized(c.inverse, lists)
 		listWeights(c.inverse, d)
 		InvWeights(c.inverse, c.inverse)
 		return c.inverse
@@ -47,7 +47,7 @@ func (m *Machine) setProperties(in *Input) {
 	set(EdgeWeight, func() []float32 { return d.Weights })
 	set(EdgeType, func() []float32 { return mem.View[float32](mem.BytesOf(d.Types)) })
 	set(TypeShare, func() []float32 {
-		c.shares = resized(c.shares, len(d.Types))
+		c.shares = mem.Resized(c.shares, len(d.Types))
 		for i := range lists {
 			first, end := d.NbrOffsets[i], d.NbrOffsets[i+1]
 			types := d.Types[first:end]

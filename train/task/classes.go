@@ -176,11 +176,3 @@ func argmax(x []float32) int32 {
 	}
 	return int32(best)
 }
-
-// sized returns s with room for n values, which may be any.
-func sized[T any](s []T, n int) []T {
-	if cap(s) < n {
-		return make([]T, n, n+n/8)
-	}
-	return s[:n]
-}

@@ -3,6 +3,7 @@ package task
 import (
 	"context"
 
+	"gdb/internal/mem"
 	"gdb/sample"
 )
 
@@ -39,7 +40,7 @@ func (t *ClassTally) Add(ctx context.Context, nodes []sample.NodeID, logits []fl
 		return err
 	}
 	if t.task.Multi {
-		t.bits = sized(t.bits, len(nodes)*n)
+		t.bits = mem.Resized(t.bits, len(nodes)*n)
 		if err := t.labels.Bits(ctx, nodes, t.bits); err != nil {
 			return err
 		}
@@ -57,7 +58,7 @@ func (t *ClassTally) Add(ctx context.Context, nodes []sample.NodeID, logits []fl
 		}
 		return nil
 	}
-	t.classes = sized(t.classes, len(nodes))
+	t.classes = mem.Resized(t.classes, len(nodes))
 	if err := t.labels.Of(ctx, nodes, t.classes); err != nil {
 		return err
 	}

@@ -6,6 +6,7 @@ import (
 	"math"
 	"strconv"
 
+	"gdb/internal/mem"
 	"gdb/sample"
 	"gdb/train/backend"
 )
@@ -168,7 +169,7 @@ func (t *NumberTally) Add(ctx context.Context, nodes []sample.NodeID, outputs []
 	if err := CheckOutput(nodes, outputs); err != nil {
 		return err
 	}
-	t.values = sized(t.values, len(nodes))
+	t.values = mem.Resized(t.values, len(nodes))
 	if err := t.labels.Values(ctx, nodes, t.values); err != nil {
 		return err
 	}
