@@ -23,7 +23,7 @@ type edgesAsked struct {
 }
 
 // ask has each give what a layer reads of entries.
-func (l *lists) ask(w *program.Whole) error {
+func (l *lists) ask(w *program.ExactLayer) error {
 	a := &l.asked
 	a.weights = w.Reads(program.EdgeWeight)
 	a.types = w.Reads(program.EdgeType) || w.Reads(program.TypeShare)

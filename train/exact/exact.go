@@ -122,7 +122,7 @@ func (f *Inference) need(ctx context.Context) error {
 	if f.want == nil {
 		return nil
 	}
-	for i := top - 1; i >= leastSet(f.Model.Whole(0)) && f.rowsOf(i+1) < int(total/2); i-- {
+	for i := top - 1; i >= leastSet(f.Model.ExactLayer(0)) && f.rowsOf(i+1) < int(total/2); i-- {
 		below, err := nodeset.New(total, f.Source.Budget)
 		if err != nil {
 			return err
@@ -143,7 +143,7 @@ func (f *Inference) need(ctx context.Context) error {
 
 // leastSet is the first of Inference.sets that is used: features are read as they are, so which of
 // them are needed only matters where they are transformed first.
-func leastSet(first *program.Whole) int {
+func leastSet(first *program.ExactLayer) int {
 	if first.Transforms() {
 		return 0
 	}
@@ -154,7 +154,7 @@ func leastSet(first *program.Whole) int {
 // for each node of a table in memory.
 func SetsBytes(s *model.Spec, nodes uint64) int64 {
 	columns := int64(0)
-	whole := s.Whole()
+	whole := s.ExactLayers()
 	for _, w := range whole {
 		columns = max(columns, 4*int64(w.ColumnFloats())*int64(nodes))
 	}
@@ -242,8 +242,8 @@ func (f *Inference) wrapped(t table) table {
 
 // layer computes layer i of the nodes that it is needed of, block by block.
 func (f *Inference) layer(ctx context.Context, i int, src table, emit Emit) (err error) {
-	l := &layerPass{Inference: f, index: i, src: src, from: src, whole: f.Model.Whole(i)}
-	if err := f.lists.ask(l.whole); err != nil {
+	l := &layerPass{Inference: f, index: i, src: src, from: src, layer: f.Model.ExactLayer(i)}
+	if err := f.lists.ask(l.layer); err != nil {
 		return err
 	}
 	if i > 0 {
@@ -252,7 +252,7 @@ func (f *Inference) layer(ctx context.Context, i int, src table, emit Emit) (err
 	if err := l.sizeChunk(); err != nil {
 		return fmt.Errorf("exact: layer %d: %w", i+1, err)
 	}
-	if l.whole.Transforms() {
+	if l.layer.Transforms() {
 		l.fromSet = f.sets[i]
 		if l.from, err = l.transformAll(ctx); err != nil {
 			return err

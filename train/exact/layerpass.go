@@ -16,7 +16,7 @@ import (
 type layerPass struct {
 	*Inference
 	index           int
-	whole           *program.Whole
+	layer           *program.ExactLayer
 	src             table        // input of the layer
 	from            table        // of which lists read rows: src, or what is computed from it
 	srcSet, fromSet *nodeset.Set // the nodes whose rows they hold
@@ -31,7 +31,7 @@ type layerPass struct {
 	rows     []float32       // inputs: (chunk, src.dim())
 	results  []float32       // outputs: (chunk, ..)
 	degrees  []uint32        // of a chunk of nodes
-	norms    []float32       // what the layer reads of these: see program.Whole.NodeProperty
+	norms    []float32       // what the layer reads of these: see program.ExactLayer.NodeProperty
 	off, idx []uint32        // lists cut to the window
 	edges    program.Edges   // of their entries
 }
@@ -39,7 +39,7 @@ type layerPass struct {
 // sizeChunk finds how many nodes are computed at a time, and takes the scratch memory for them at
 // once: growing takes more.
 func (l *layerPass) sizeChunk() error {
-	w, heads := l.whole, l.whole.EntryCols()
+	w, heads := l.layer, l.layer.EntryCols()
 	l.lists.limit = min(l.limit(), entryFloats/uint64(max(1, heads)))
 	scratch := w.ScratchCols() + heads // a node's loop is an entry
 	buffers := l.src.dim() + w.OutCols() + l.sumFloats() + 3
@@ -60,8 +60,8 @@ func (l *layerPass) sizeChunk() error {
 // allocate takes the buffers: small ones if the table is in memory, else half of what is left for
 // sums and half for the window on the file.
 func (l *layerPass) allocate() error {
-	width, total, dout := l.from.dim(), l.fromSet.Rows(l.Source.Meta.Nodes), l.whole.OutCols()
-	perNode, perRow := l.sumFloats(), l.whole.ColumnFloats()
+	width, total, dout := l.from.dim(), l.fromSet.Rows(l.Source.Meta.Nodes), l.layer.OutCols()
+	perNode, perRow := l.sumFloats(), l.layer.ColumnFloats()
 	block, window, rows := l.chunk, 0, total
 	if l.from.whole() == nil {
 		fixed := int64(4 * l.chunk * (l.src.dim() + dout + perNode + 3))
@@ -78,7 +78,7 @@ func (l *layerPass) allocate() error {
 	inputs, results, norms := c.add(l.chunk*l.src.dim()), c.add(l.chunk*dout), c.add(l.chunk)
 	of := c.add(window * width)
 	var columns []int
-	for _, cols := range l.whole.ColumnCols() {
+	for _, cols := range l.layer.ColumnCols() {
 		columns = append(columns, c.add(rows*cols))
 	}
 	sums := l.sizeSums(&c, block)
@@ -128,7 +128,7 @@ func (l *layerPass) free() error {
 // transformAll writes the rows that lists read to a table, of the nodes that are needed.
 func (l *layerPass) transformAll(ctx context.Context) (table, error) {
 	rows := l.fromSet.Rows(l.Source.Meta.Nodes)
-	w, err := l.newTable(fmt.Sprintf("transformed%d", l.index+1), rows, l.whole.TableCols())
+	w, err := l.newTable(fmt.Sprintf("transformed%d", l.index+1), rows, l.layer.TableCols())
 	if err != nil {
 		return nil, err
 	}
@@ -147,18 +147,14 @@ func (l *layerPass) transformTo(ctx context.Context, w *tableWriter) error {
 		if len(part) == 0 {
 			return nil
 		}
-		x, err := l.inputs(ctx, part)
-		if err != nil {
-			return err
-		}
-		norms, err := l.normsOf(ctx, part)
+		c, err := l.read(ctx, part, 0)
 		if err != nil {
 			return err
 		}
 		if err := l.Backend.Begin(); err != nil {
 			return err
 		}
-		y := l.whole.Table(l.Model.Machine(), l.host(x, l.src.dim()), l.host(norms, 1))
+		y := l.layer.Table(l.Model.Machine(), l.host(c.x, l.src.dim()), l.host(c.norms, 1))
 		l.Backend.Read(out, y)
 		if err := l.Backend.Err(); err != nil {
 			return err
@@ -177,7 +173,7 @@ func (l *layerPass) host(x []float32, cols int) backend.Tensor {
 // normsOf are what a layer reads of nodes beside their rows, if it does: of their whole lists.
 func (l *layerPass) normsOf(ctx context.Context, nodes []sample.NodeID) ([]float32, error) {
 	norms := l.norms[:len(nodes)]
-	k, reads := l.whole.NodeProperty()
+	k, reads := l.layer.NodeProperty()
 	if !reads {
 		return norms, nil
 	}
@@ -217,7 +213,7 @@ func (l *layerPass) fillColumns(ctx context.Context, rows []float32, n int,
 			return err
 		}
 		x := l.host(rows[first*width:(first+len(nodes))*width], width)
-		for i, c := range l.whole.Columns(l.Model.Machine(), x, l.host(norms, 1)) {
+		for i, c := range l.layer.Columns(l.Model.Machine(), x, l.host(norms, 1)) {
 			l.Backend.Read(l.columns[i][first*c.Cols:], c)
 		}
 		if err := l.Backend.Err(); err != nil {
@@ -238,20 +234,15 @@ func (l *layerPass) block(ctx context.Context, nodes []sample.NodeID, emit Emit)
 	}
 	for first := 0; first < len(nodes); first += l.chunk {
 		part := nodes[first:min(first+l.chunk, len(nodes))]
-		x, err := l.inputs(ctx, part)
+		c, err := l.read(ctx, part, first)
 		if err != nil {
 			return err
 		}
-		norms, err := l.normsOf(ctx, part)
-		if err != nil {
-			return err
-		}
-		own := chunk{nodes: part, first: first, x: x, norms: norms}
 		var y []float32
 		if inParts || len(l.sums) == 0 {
-			y, err = l.fromSums(&own)
+			y, err = l.fromSums(c)
 		} else {
-			y, err = l.direct(ctx, &own, rows)
+			y, err = l.direct(ctx, c, rows)
 		}
 		if err != nil {
 			return err
@@ -269,6 +260,16 @@ type chunk struct {
 	first int // in the block
 	x     []float32
 	norms []float32
+}
+
+// read reads what a layer needs of nodes of the block, from first on, valid until the next call.
+func (l *layerPass) read(ctx context.Context, nodes []sample.NodeID, first int) (*chunk, error) {
+	x, err := l.inputs(ctx, nodes)
+	if err != nil {
+		return nil, err
+	}
+	norms, err := l.normsOf(ctx, nodes)
+	return &chunk{nodes: nodes, first: first, x: x, norms: norms}, err
 }
 
 // sweep reads the whole table once and leaves the sums of nodes.
@@ -291,7 +292,7 @@ func (l *layerPass) sweep(ctx context.Context, nodes []sample.NodeID) error {
 		}
 		for first := 0; first < len(nodes); first += l.chunk {
 			part_ := nodes[first:min(first+l.chunk, len(nodes))]
-			err := l.lists.each(ctx, part_, l.whole.Loops(), func(p part) error {
+			err := l.lists.each(ctx, part_, l.layer.Loops(), func(p part) error {
 				l.fromSet.MapRows(p.nbrs)
 				return l.accumulate(first, rows, l.cut(p, uint32(base), uint32(n)))
 			})
@@ -306,7 +307,7 @@ func (l *layerPass) sweep(ctx context.Context, nodes []sample.NodeID) error {
 // direct computes a chunk of nodes from rows in memory. Lists that come in parts are summed up.
 func (l *layerPass) direct(ctx context.Context, c *chunk, rows []float32) (y []float32, err error) {
 	inParts := false
-	err = l.lists.each(ctx, c.nodes, l.whole.Loops(), func(p part) (err error) {
+	err = l.lists.each(ctx, c.nodes, l.layer.Loops(), func(p part) (err error) {
 		l.fromSet.MapRows(p.nbrs)
 		if p.whole {
 			y, err = l.atOnce(c, rows, p)
@@ -332,7 +333,7 @@ func (l *layerPass) atOnce(c *chunk, rows []float32, p part) ([]float32, error) 
 	if err := l.Backend.Begin(); err != nil {
 		return nil, err
 	}
-	m, w := l.Model.Machine(), l.whole
+	m, w := l.Model.Machine(), l.layer
 	table := l.host(rows, l.from.dim())
 	s := l.Backend.Segments(backend.Lists{Off: p.off, Idx: p.nbrs})
 	x, norms := l.host(c.x, l.src.dim()), l.host(c.norms, 1)
@@ -370,7 +371,7 @@ func (l *layerPass) fromSums(c *chunk) ([]float32, error) {
 }
 
 func (l *layerPass) output(x, norms backend.Tensor, reduced []backend.Tensor) ([]float32, error) {
-	y := l.whole.Output(l.Model.Machine(), x, norms, reduced)
+	y := l.layer.Output(l.Model.Machine(), x, norms, reduced)
 	out := l.results[:y.Len()]
 	l.Backend.Read(out, y)
 	return out, l.Backend.Err()

@@ -27,11 +27,11 @@ type listSums struct {
 
 // sumFloats is what the sums take for each node.
 func (l *layerPass) sumFloats() (n int) {
-	pulls := l.whole.Pulls()
+	pulls := l.layer.Pulls()
 	for i := range pulls {
 		n += 2*pulls[i].Cols + pulls[i].Heads
 	}
-	for _, cols := range l.whole.OwnCols() {
+	for _, cols := range l.layer.OwnCols() {
 		n += cols
 	}
 	return max(n, 1)
@@ -40,7 +40,7 @@ func (l *layerPass) sumFloats() (n int) {
 // sizeSums plans the memory of the sums of a block.
 func (l *layerPass) sizeSums(c *carver, block int) (first int) {
 	first = len(c.at)
-	pulls, columns, own := l.whole.Pulls(), l.whole.ColumnCols(), l.whole.OwnCols()
+	pulls, columns, own := l.layer.Pulls(), l.layer.ColumnCols(), l.layer.OwnCols()
 	weighted := 0
 	for i := range pulls {
 		s := listSums{pull: &pulls[i]}
@@ -88,15 +88,11 @@ func (l *layerPass) ownOf(ctx context.Context, nodes []sample.NodeID) error {
 	}
 	for first := 0; first < len(nodes); first += l.chunk {
 		part := nodes[first:min(first+l.chunk, len(nodes))]
-		x, err := l.inputs(ctx, part)
+		c, err := l.read(ctx, part, first)
 		if err != nil {
 			return err
 		}
-		norms, err := l.normsOf(ctx, part)
-		if err != nil {
-			return err
-		}
-		if err := l.ownOfChunk(&chunk{nodes: part, first: first, x: x, norms: norms}); err != nil {
+		if err := l.ownOfChunk(c); err != nil {
 			return err
 		}
 	}
@@ -111,7 +107,7 @@ func (l *layerPass) ownOfChunk(c *chunk) error {
 	if err := l.Backend.Begin(); err != nil {
 		return err
 	}
-	own := l.whole.Own(l.Model.Machine(), l.host(c.x, l.src.dim()), l.host(c.norms, 1))
+	own := l.layer.Own(l.Model.Machine(), l.host(c.x, l.src.dim()), l.host(c.norms, 1))
 	for i := range l.sums {
 		if s := &l.sums[i]; s.pull.Scored {
 			l.Backend.Read(s.own[c.first*s.width:], own[0])
@@ -127,7 +123,7 @@ func (l *layerPass) accumulate(first int, rows []float32, p part) error {
 	if err := l.Backend.Begin(); err != nil {
 		return err
 	}
-	m, w, n := l.Model.Machine(), l.whole, len(p.deg)
+	m, w, n := l.Model.Machine(), l.layer, len(p.deg)
 	count := len(rows) / l.from.dim()
 	table := l.host(rows, l.from.dim())
 	lists := l.Backend.Segments(backend.Lists{Off: p.off, Idx: p.nbrs})

@@ -215,7 +215,7 @@ func TestDrawnByWeight(t *testing.T) {
 	if err := s.Validate(); err != nil {
 		t.Fatal(err)
 	}
-	if s.Extras().EdgeWeights || !s.Whole()[0].Reads(program.EdgeWeight) {
+	if s.Extras().EdgeWeights || !s.ExactLayers()[0].Reads(program.EdgeWeight) {
 		t.Error("weights count twice, or not at all")
 	}
 	s.Aggregate = "sum"

@@ -18,7 +18,7 @@ type Model struct {
 	machine *program.Machine
 
 	programs programs
-	whole    []*program.Whole
+	exact    []*program.ExactLayer
 }
 
 // Step describes a forward pass over a mini-batch.
@@ -40,7 +40,7 @@ func New(be backend.Backend, s *Spec, training bool, budget *mem.Budget) (*Model
 	m.programs.params = &m.params
 	program.Make(&m.params, s.build, s.options(false, false)) // adds the parameters
 	m.machine = program.NewMachine(be, &m.params, budget)
-	m.whole = s.wholeOf(&m.params)
+	m.exact = s.exactLayersOf(&m.params)
 	return m, m.params.Allocate(be, training)
 }
 
@@ -76,22 +76,22 @@ func (m *Model) GradInput() backend.Tensor { return m.machine.GradInput() }
 // Backward computes the gradients of all parameters from that of the logits.
 func (m *Model) Backward() { m.machine.Backward() }
 
-// Machine computes the layers that Whole returns.
+// Machine computes the layers that ExactLayer returns.
 func (m *Model) Machine() *program.Machine { return m.machine }
 
-// Whole is a layer by its number, from 0, to be computed over whole neighbor lists.
-func (m *Model) Whole(l int) *program.Whole { return m.whole[l] }
+// ExactLayer is a layer by its number, from 0, to be computed over whole neighbor lists.
+func (m *Model) ExactLayer(l int) *program.ExactLayer { return m.exact[l] }
 
-// Whole cuts all layers for whole neighbor lists, to see what they take.
-func (s *Spec) Whole() []*program.Whole { return s.wholeOf(&program.Params{}) }
+// ExactLayers cuts all layers for whole neighbor lists, to see what they take.
+func (s *Spec) ExactLayers() []*program.ExactLayer { return s.exactLayersOf(&program.Params{}) }
 
-// wholeOf cuts all layers.
-func (s *Spec) wholeOf(params *program.Params) (all []*program.Whole) {
+// exactLayersOf cuts all layers.
+func (s *Spec) exactLayersOf(params *program.Params) (all []*program.ExactLayer) {
 	for l := range s.Layers() {
 		layer := func(b *program.Builder, x program.Value) program.Value {
 			return s.Layer(b, s, l, x)
 		}
-		all = append(all, program.MakeWhole(params, layer, s.Dims[l]))
+		all = append(all, program.MakeExactLayer(params, layer, s.Dims[l]))
 	}
 	return all
 }

@@ -188,7 +188,7 @@ func (s *Spec) InputRate() float32 {
 // scaled to what it is over all of them, as far as can be told: evaluation has them all.
 func (s *Spec) pull(b *program.Builder, x program.Value, r program.Reduce) program.Value {
 	y := program.Value(0)
-	if s.EdgeWeight && (b.Whole || !s.DrawnByWeight) { // which has weights count already
+	if s.EdgeWeight && (b.Exact || !s.DrawnByWeight) { // which has weights count already
 		y = b.PullWeighted(x, b.EdgeWeights(), b.Lists(), 1, false)
 		if r == program.Mean {
 			return b.RowScale(y, b.InvListWeights())

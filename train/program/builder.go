@@ -11,8 +11,8 @@ type Builder struct {
 	Train bool
 	// hop is that of the layer under way.
 	hop int
-	// Whole says that lists are those of the whole graph, and not what was drawn of them.
-	Whole bool
+	// Exact says that lists are those of the whole graph, and not what was drawn of them.
+	Exact bool
 }
 
 // Program is a list of operations. It has no memory.

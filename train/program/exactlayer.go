@@ -7,10 +7,11 @@ import (
 	"gdb/train/backend"
 )
 
-// Whole is a layer that is computed over whole neighbor lists, for some nodes at a time. It is cut
-// into what is done once for each row that lists read (Table, Columns), what is done over lists, of
-// which parts may come one after the other (Pulls), and what is done for each node (Output).
-type Whole struct {
+// ExactLayer is a layer that is computed over whole neighbor lists, for some nodes at a time. It is
+// cut into what is done once for each row that lists read (Table, Columns), what is done over
+// lists, of which parts may come one after the other (Pulls), and what is done for each node
+// (Output).
+type ExactLayer struct {
 	p      *Program
 	list   List
 	table  Value // of which lists read rows: the input, or computed from it
@@ -48,19 +49,19 @@ type Edges struct {
 // Layer appends one layer.
 type Layer func(b *Builder, x Value) Value
 
-// MakeWhole cuts a layer with inputs of so many columns. Products come before aggregations where
-// rows become narrower.
-func MakeWhole(params *Params, layer Layer, cols int) *Whole {
+// MakeExactLayer cuts a layer with inputs of so many columns. Products come before aggregations
+// where rows become narrower.
+func MakeExactLayer(params *Params, layer Layer, cols int) *ExactLayer {
 	p := newProgram(params, 1)
 	p.features = p.new(value{rows: Nodes(0), cols: cols, role: roleFeatures})
-	p.logits = layer(&Builder{p: p, Whole: true}, p.features)
+	p.logits = layer(&Builder{p: p, Exact: true}, p.features)
 	p.check()
 	p.reorder(p.narrowFirst())
 	p.fuseElements()
 	p.forward = len(p.ops)
 	p.fuseSums()
 	p.dropDead()
-	w := &Whole{p: p, table: p.features, made: p.producers(), last: p.lastUses()}
+	w := &ExactLayer{p: p, table: p.features, made: p.producers(), last: p.lastUses()}
 	w.findPulls()
 	return w
 }
@@ -80,7 +81,7 @@ func (p *Program) narrowFirst() (order []bool) {
 }
 
 // findPulls finds what is done over lists.
-func (w *Whole) findPulls() {
+func (w *ExactLayer) findPulls() {
 	for i := range w.p.ops {
 		o := &w.p.ops[i]
 		pull := Pull{op: o, out: o.out, Heads: 1, Cols: w.p.of(o.out).cols}
@@ -106,7 +107,7 @@ func (w *Whole) findPulls() {
 }
 
 // weighted finds where the weights of a sum come from.
-func (w *Whole) weighted(pull *Pull) {
+func (w *ExactLayer) weighted(pull *Pull) {
 	pull.Weighted, pull.Reduce = true, Sum
 	weights := pull.op.in[1]
 	if w.p.of(weights).role == roleHost {
@@ -128,24 +129,24 @@ func (w *Whole) weighted(pull *Pull) {
 }
 
 // Pulls are the reductions of a layer, none for one that reads no lists.
-func (w *Whole) Pulls() []Pull { return w.pulls }
+func (w *ExactLayer) Pulls() []Pull { return w.pulls }
 
 // Loops says whether lists have an entry for their own node.
-func (w *Whole) Loops() bool { return w.list.Loops }
+func (w *ExactLayer) Loops() bool { return w.list.Loops }
 
 // Transforms says whether lists read rows that are computed from the inputs, and not these.
-func (w *Whole) Transforms() bool { return w.table != w.p.features }
+func (w *ExactLayer) Transforms() bool { return w.table != w.p.features }
 
 // TableCols is the width of the rows that lists read, OutCols that of the results.
-func (w *Whole) TableCols() int { return w.p.of(w.table).cols }
+func (w *ExactLayer) TableCols() int { return w.p.of(w.table).cols }
 
 // OutCols is the width of the layer's results.
-func (w *Whole) OutCols() int { return w.p.of(w.p.logits).cols }
+func (w *ExactLayer) OutCols() int { return w.p.of(w.p.logits).cols }
 
 // NodeProperty is what the layer reads of nodes beside their rows, if anything: one of
 // InvSqrtDegree, InvListWeight and InvSqrtWeight. Lists are whole, so that it does not need
 // ListScale.
-func (w *Whole) NodeProperty() (k Property, reads bool) {
+func (w *ExactLayer) NodeProperty() (k Property, reads bool) {
 	for _, p := range []Property{InvSqrtDegree, InvListWeight, InvSqrtWeight} {
 		if w.p.Reads(p) {
 			if reads {
@@ -158,10 +159,10 @@ func (w *Whole) NodeProperty() (k Property, reads bool) {
 }
 
 // Reads says whether the layer reads a property.
-func (w *Whole) Reads(k Property) bool { return w.p.Reads(k) }
+func (w *ExactLayer) Reads(k Property) bool { return w.p.Reads(k) }
 
 // ColumnCols are the widths of what Columns computes.
-func (w *Whole) ColumnCols() (cols []int) {
+func (w *ExactLayer) ColumnCols() (cols []int) {
 	for _, v := range w.values {
 		cols = append(cols, w.p.of(v).cols)
 	}
@@ -169,7 +170,7 @@ func (w *Whole) ColumnCols() (cols []int) {
 }
 
 // ColumnFloats is how many values Columns computes for each row.
-func (w *Whole) ColumnFloats() (n int) {
+func (w *ExactLayer) ColumnFloats() (n int) {
 	for _, v := range w.values {
 		n += w.p.of(v).cols
 	}
@@ -178,7 +179,7 @@ func (w *Whole) ColumnFloats() (n int) {
 
 // piece computes values of some nodes from what is known of them, each once.
 type piece struct {
-	w     *Whole
+	w     *ExactLayer
 	m     *Machine
 	rows  int
 	known map[Value]backend.Tensor
@@ -188,7 +189,7 @@ type piece struct {
 }
 
 // rowsOf starts the computation for nodes whose rows of a value are x.
-func (w *Whole) rowsOf(m *Machine, of Value, x, property backend.Tensor) *piece {
+func (w *ExactLayer) rowsOf(m *Machine, of Value, x, property backend.Tensor) *piece {
 	m.p = w.p
 	return &piece{w: w, m: m, rows: x.Rows, known: map[Value]backend.Tensor{of: x},
 		lent: map[Value]bool{of: true}, property: property}
@@ -196,13 +197,14 @@ func (w *Whole) rowsOf(m *Machine, of Value, x, property backend.Tensor) *piece 
 
 // Table computes the rows that lists read from inputs x; property has a value of each node, where
 // NodeProperty asks for it.
-func (w *Whole) Table(m *Machine, x, property backend.Tensor) backend.Tensor {
+func (w *ExactLayer) Table(m *Machine, x, property backend.Tensor) backend.Tensor {
 	return w.rowsOf(m, w.p.features, x, property).value(w.table)
 }
 
 // Columns computes from rows of the table what weights of entries need of rows: one matrix for each
 // Pull that is scored, in their order.
-func (w *Whole) Columns(m *Machine, table, property backend.Tensor) (columns []backend.Tensor) {
+func (w *ExactLayer) Columns(m *Machine, table,
+	property backend.Tensor) (columns []backend.Tensor) {
 	p := w.rowsOf(m, w.table, table, property)
 	for _, v := range w.values {
 		columns = append(columns, p.value(v))
@@ -212,7 +214,7 @@ func (w *Whole) Columns(m *Machine, table, property backend.Tensor) (columns []b
 
 // Own computes from the inputs x of nodes what weights need of their lists: one matrix for each
 // Pull that is scored, in their order.
-func (w *Whole) Own(m *Machine, x, property backend.Tensor) (own []backend.Tensor) {
+func (w *ExactLayer) Own(m *Machine, x, property backend.Tensor) (own []backend.Tensor) {
 	p := w.rowsOf(m, w.p.features, x, property)
 	for i := range w.pulls {
 		if w.pulls[i].Scored {
@@ -223,7 +225,7 @@ func (w *Whole) Own(m *Machine, x, property backend.Tensor) (own []backend.Tenso
 }
 
 // OwnCols are the widths of what Own computes.
-func (w *Whole) OwnCols() (cols []int) {
+func (w *ExactLayer) OwnCols() (cols []int) {
 	for i := range w.pulls {
 		if w.pulls[i].Scored {
 			cols = append(cols, w.p.of(w.pulls[i].scores.in[1]).cols)
@@ -234,7 +236,7 @@ func (w *Whole) OwnCols() (cols []int) {
 
 // Weights are the weights of entries for a Pull that is weighted, or what their softmax is to be
 // taken of, given what Columns and Own computed, if it is scored, and what entries have.
-func (w *Whole) Weights(m *Machine, pull *Pull, column, own backend.Tensor, edges Edges,
+func (w *ExactLayer) Weights(m *Machine, pull *Pull, column, own backend.Tensor, edges Edges,
 	s backend.Segments) backend.Tensor {
 	o := pull.scores
 	if o == nil {
@@ -259,7 +261,7 @@ func (w *Whole) Weights(m *Machine, pull *Pull, column, own backend.Tensor, edge
 }
 
 // edge is a property of entries.
-func (w *Whole) edge(m *Machine, v Value, e Edges) backend.Tensor {
+func (w *ExactLayer) edge(m *Machine, v Value, e Edges) backend.Tensor {
 	x := e.Weights
 	switch Property(w.p.of(v).index) {
 	case EdgeType:
@@ -271,7 +273,7 @@ func (w *Whole) edge(m *Machine, v Value, e Edges) backend.Tensor {
 }
 
 // Reduced are rows of the table reduced by lists, given the weights of a Pull that has them.
-func (w *Whole) Reduced(m *Machine, pull *Pull, table, weights backend.Tensor,
+func (w *ExactLayer) Reduced(m *Machine, pull *Pull, table, weights backend.Tensor,
 	s backend.Segments) backend.Tensor {
 	out := m.be.Scratch(s.Lists, pull.Cols)
 	switch {
@@ -289,7 +291,7 @@ func (w *Whole) Reduced(m *Machine, pull *Pull, table, weights backend.Tensor,
 
 // Output computes the layer's results from the inputs x of nodes and what their lists were reduced
 // to, pull by pull. The memory of these is overwritten.
-func (w *Whole) Output(m *Machine, x, property backend.Tensor,
+func (w *ExactLayer) Output(m *Machine, x, property backend.Tensor,
 	reduced []backend.Tensor) backend.Tensor {
 	p := w.rowsOf(m, w.p.features, x, property)
 	for i, pull := range w.pulls {
@@ -365,7 +367,7 @@ func (p *piece) compute(o *op) backend.Tensor {
 }
 
 // keeps says whether a value that an operation could overwrite is read again, or lent.
-func (w *Whole) keeps(o *op, target Value, lent map[Value]bool) bool {
+func (w *ExactLayer) keeps(o *op, target Value, lent map[Value]bool) bool {
 	root := w.p.root(target)
 	if lent[root] || w.p.of(root).role != roleStep {
 		return true
@@ -375,7 +377,7 @@ func (w *Whole) keeps(o *op, target Value, lent map[Value]bool) bool {
 
 // ScratchCols is how many values of scratch memory a node takes at most in Table, in Columns, or in
 // Own, Reduced and Output; Weights take EntryCols for each entry besides.
-func (w *Whole) ScratchCols() int {
+func (w *ExactLayer) ScratchCols() int {
 	own, reduced, output := 0, 0, counting(w, w.p.features)
 	for i := range w.pulls {
 		pull := &w.pulls[i]
@@ -399,7 +401,7 @@ func (w *Whole) ScratchCols() int {
 }
 
 // EntryCols is how many values Weights computes for an entry.
-func (w *Whole) EntryCols() (n int) {
+func (w *ExactLayer) EntryCols() (n int) {
 	for i := range w.pulls {
 		if w.pulls[i].Weighted {
 			n += w.pulls[i].Heads
@@ -410,11 +412,11 @@ func (w *Whole) EntryCols() (n int) {
 
 // count finds what a piece would take of scratch memory.
 type count struct {
-	w           *Whole
+	w           *ExactLayer
 	known, lent map[Value]bool
 }
 
-func counting(w *Whole, of Value) *count {
+func counting(w *ExactLayer, of Value) *count {
 	return &count{w: w, known: map[Value]bool{of: true}, lent: map[Value]bool{of: true}}
 }
 
