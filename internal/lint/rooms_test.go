@@ -70,6 +70,8 @@ var rooms = map[string][]string{
 	},
 	"layout": {
 		"layout",
+		"layout/listcode",
+		"layout/listcode/gen",
 		"layout/rowfile",
 		"layout/listfile",
 		"layout/neighborcache",

@@ -1,0 +1,135 @@
+package listcode
+
+// Ref is what Gather needs to know of a list, in 16 bytes.
+type Ref struct {
+	lowWay uint64 // the place of the low bits, and in the low 8 bits the way
+	first  uint32
+	Count  uint32
+}
+
+// Ref is that of a list.
+func (l *List) Ref() Ref {
+	way := uint64(l.width)
+	if l.ef {
+		way += wayEF
+	}
+	return Ref{lowWay: l.low<<8 | way, first: l.first, Count: l.Count}
+}
+
+// gatherMost is how many entries are under way at a time: their places fit in the first cache of a
+// core, and are enough that reads of memory overlap.
+const gatherMost = 256
+
+// Gatherer reads single entries of many lists. It is for one goroutine.
+//
+// It goes over some hundred entries in stages, each a loop in which no step waits for the one
+// before: where low bits and samples are, the samples, the ones of the upper bits, the low bits.
+// The memory that a stage reads was asked for in the one before.
+type Gatherer struct {
+	coding Coding
+	b      []byte
+	reach  int // bytes
+	used   int // entries under way
+	ones   int // of them, those of Elias-Fano
+
+	low   [gatherMost]uint64 // places of packed entries or low bits
+	width [gatherMost]uint8
+	first [gatherMost]uint32
+
+	// Of the entries of Elias-Fano: which they are, the upper bits of their list, and where to look
+	// for a one, first the place of a sample, if there is one.
+	which [gatherMost]uint16
+	upper [gatherMost]uint64
+	at    [gatherMost]uint64
+	rank  [gatherMost]uint64
+}
+
+// NewGatherer returns one for lists in b. The upper bits of a list are at most reach bytes, and as
+// many, and Slack, follow the last list in b.
+func NewGatherer(c Coding, b []byte, reach int) *Gatherer {
+	return &Gatherer{coding: c, b: b, reach: reach}
+}
+
+// Gather writes to out the entries of lists[i] at positions pos[off[i]:off[i+1]], which are below
+// its Count, at the same places. The first place is off[0].
+func (g *Gatherer) Gather(lists []Ref, off, pos, out []uint32) {
+	from := off[0]
+	for i := range lists {
+		end := off[i+1]
+		for at := off[i]; at < end; {
+			n := min(end-at, uint32(gatherMost-g.used))
+			g.add(&lists[i], pos[at:at+n])
+			at += n
+			if g.used == gatherMost {
+				g.finish(out[from:at])
+				from = at
+			}
+		}
+	}
+	g.finish(out[from:off[len(lists)]])
+}
+
+// add takes entries of one list in.
+func (g *Gatherer) add(l *Ref, pos []uint32) {
+	low, way := l.lowWay>>8, l.lowWay&(1<<8-1)
+	first, used := l.first, g.used
+	if way < wayEF {
+		for k, p := range pos {
+			// Entry 0 is the first id: its field has no bits.
+			j, width := (used+k)&(gatherMost-1), uint8(way)
+			if p == 0 {
+				p, width = 1, 0
+			}
+			g.low[j], g.width[j], g.first[j] = low+uint64(p-1)*way, width, first
+		}
+		g.used += len(pos)
+		return
+	}
+	way -= wayEF
+	n := uint64(l.Count - 1)
+	upper, ones := low+n*way, g.ones
+	posBits := uint64(g.coding.PosBits)
+	samples := low - (n-1)/sampleEvery*posBits - posBits
+	for k, p := range pos {
+		j := (used + k) & (gatherMost - 1)
+		if p == 0 {
+			g.low[j], g.width[j], g.first[j] = low, 0, first
+			continue
+		}
+		i := uint64(p - 1)
+		g.low[j], g.width[j], g.first[j] = low+i*way, uint8(way), first
+		o := ones & (gatherMost - 1)
+		at := upper
+		if s := i / sampleEvery; s > 0 {
+			at = samples + s*posBits
+		}
+		g.which[o], g.upper[o], g.at[o], g.rank[o] = uint16(j), upper, at, i
+		ones++
+	}
+	g.ones = ones
+	g.used += len(pos)
+}
+
+// finish writes the entries under way to out.
+func (g *Gatherer) finish(out []uint32) {
+	b, used, ones := g.b, g.used, g.ones
+	prefetch(b, g.low[:used])
+	prefetch(b, g.at[:ones])
+	posBits, last := g.coding.PosBits, uint64(len(b)-g.reach-Slack)*8
+	for o := range g.at[:ones] {
+		if g.rank[o] >= sampleEvery {
+			// A sample that is damaged leads to any id, but to no other memory.
+			g.at[o] = min(g.upper[o]+Field(b, g.at[o], posBits), last)
+		}
+	}
+	prefetch(b, g.at[:ones])
+	for j, at := range g.low[:used] {
+		out[j] = g.first[j] + uint32(load(b, at)&(1<<(g.width[j]&63)-1))
+	}
+	selectOnes(b, g.at[:ones], g.rank[:ones], g.reach)
+	for o, at := range g.at[:ones] {
+		j := g.which[o]
+		out[j] += uint32((at - g.upper[o] - g.rank[o]) << (g.width[j&(gatherMost-1)] & 63))
+	}
+	g.used, g.ones = 0, 0
+}

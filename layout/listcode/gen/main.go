@@ -1,0 +1,91 @@
+//go:build avogen
+
+// Command gen writes the assembly of package listcode; see the go:generate line in listcode.go.
+package main
+
+import (
+	"os"
+
+	. "github.com/mmcloughlin/avo/build"
+	. "github.com/mmcloughlin/avo/operand"
+)
+
+func main() {
+	os.Args = []string{"gen", "-out", "kernels_amd64.s", "-stubs", "kernels_amd64.go",
+		"-pkg", "listcode"}
+	prefetchBits()
+	selectOnes()
+	Generate()
+}
+
+// prefetchBits asks for cache lines: Go has no way to say that.
+func prefetchBits() {
+	TEXT("prefetchBits", NOSPLIT, "func(b *byte, places []uint64)")
+	Pragma("noescape")
+	Doc("prefetchBits asks for the memory at each place, in bits after b.")
+	base := Load(Param("b"), GP64())
+	at := Load(Param("places").Base(), GP64())
+	n := Load(Param("places").Len(), GP64())
+	place := GP64()
+	Label("next")
+	TESTQ(n, n)
+	JE(LabelRef("done"))
+	MOVQ(Mem{Base: at}, place)
+	SHRQ(U8(3), place)
+	PREFETCHT0(Mem{Base: base, Index: place, Scale: 1})
+	ADDQ(U8(8), at)
+	DECQ(n)
+	JMP(LabelRef("next"))
+	Label("done")
+	RET()
+}
+
+// selectOnes finds ones by their number: PDEP puts a one to the place of the one that is asked for.
+func selectOnes() {
+	TEXT("selectOnesBMI", NOSPLIT, "func(b *byte, at []uint64, rank *uint64, words int)")
+	Pragma("noescape")
+	Doc("selectOnesBMI replaces each place by that of one number rank%64 from it on, or by one",
+		"beyond so many words.")
+	base := Load(Param("b"), GP64())
+	at := Load(Param("at").Base(), GP64())
+	n := Load(Param("at").Len(), GP64())
+	ranks := Load(Param("rank"), GP64())
+	words := Load(Param("words"), GP64())
+	place, rank, word, count := GP64(), GP64(), GP64(), GP64()
+	from, left, one := GP64(), GP64(), GP64()
+	Label("next")
+	TESTQ(n, n)
+	JE(LabelRef("done"))
+	MOVQ(Mem{Base: at}, place)
+	MOVQ(Mem{Base: ranks}, rank)
+	ANDQ(U8(63), rank)
+	MOVQ(words, left)
+	MOVQ(place, from)
+	SHRQ(U8(3), from)
+	ANDQ(U8(7), place)
+	SHRXQ(place, Mem{Base: base, Index: from, Scale: 1}, word)
+	SHLXQ(place, word, word)
+	Label("scan")
+	POPCNTQ(word, count)
+	CMPQ(rank, count)
+	JLT(LabelRef("found"))
+	SUBQ(count, rank)
+	ADDQ(U8(8), from)
+	MOVQ(Mem{Base: base, Index: from, Scale: 1}, word)
+	DECQ(left)
+	JNE(LabelRef("scan"))
+	Label("found")
+	MOVQ(U64(1), one)
+	SHLXQ(rank, one, one)
+	PDEPQ(word, one, one)
+	TZCNTQ(one, one)
+	SHLQ(U8(3), from)
+	ADDQ(from, one)
+	MOVQ(one, Mem{Base: at})
+	ADDQ(U8(8), at)
+	ADDQ(U8(8), ranks)
+	DECQ(n)
+	JMP(LabelRef("next"))
+	Label("done")
+	RET()
+}

@@ -1,0 +1,190 @@
+package listcode
+
+import "math/bits"
+
+// List is where the parts of one coded list are, in bits from the beginning of some bytes.
+type List struct {
+	Count    uint32 // of its ids
+	first    uint32
+	width    uint8 // of packed entries, or of low bits
+	ef       bool
+	samples  uint64
+	low      uint64 // the packed entries, or the low bits
+	upper    uint64
+	end      uint64
+	posWidth uint8
+}
+
+// Parse reads the head of the list that is bits from … end-1 of b, and checks that what has a known
+// size is inside it. Any bytes are taken without panic; Slack bytes follow end.
+func (c Coding) Parse(b []byte, from, end uint64) (List, error) {
+	if end < from || end>>3+Slack > uint64(len(b)) || end-from < countBits {
+		return List{}, damage("of bits %d to %d in %d bytes", from, end, len(b))
+	}
+	word, n := load(b, from), uint64(0)
+	switch n = word & (1<<countBits - 1); n {
+	case countShort:
+		n += word >> countBits & (1<<8 - 1)
+	case countShort + 1:
+		n = countLong + word>>countBits&(1<<longBits-1)
+	}
+	at := from + uint64(c.headBits(int(n)))
+	l := List{Count: uint32(n) + 1, end: end, low: at, upper: end, posWidth: uint8(c.PosBits)}
+	if at > end || n > 0 && at+wayBits > end {
+		return l, damage("of %d ids ends after %d bits", l.Count, end-from)
+	}
+	word = load(b, at-uint64(c.FirstBits))
+	l.first = c.Base + uint32(word&(1<<c.FirstBits-1))
+	if n == 0 {
+		return l, nil
+	}
+	way := uint8(word >> c.FirstBits & (1<<wayBits - 1))
+	at += wayBits
+	if l.low, l.width = at, way; way >= wayEF {
+		l.ef, l.width, l.samples = true, way-wayEF, at
+		l.low += (n - 1) / sampleEvery * uint64(c.PosBits)
+	}
+	l.upper = l.low + n*uint64(l.width)
+	if l.upper > end || l.ef && l.upper+n > end {
+		return l, damage("of %d ids, way %d, ends after %d bits", l.Count, way, end-from)
+	}
+	return l, nil
+}
+
+// End is the place after the list, in bits.
+func (l *List) End() uint64 { return l.end }
+
+// At returns entry k, below Count. Of a list that does not hold together the value is any, or ok is
+// false; a caller who must know runs Decode.
+func (l *List) At(b []byte, k uint32) (id uint32, ok bool) {
+	if k == 0 {
+		return l.first, true
+	}
+	i := uint64(k - 1)
+	low := Field(b, l.low+i*uint64(l.width), int(l.width))
+	if !l.ef {
+		return l.first + uint32(low), true
+	}
+	at := selectOne(b, l.from(b, i), i%sampleEvery, l.end)
+	return l.first + uint32((at-l.upper-i)<<l.width|low), at < l.end
+}
+
+// from is a place in the upper bits from which on one number i is number i%sampleEvery.
+func (l *List) from(b []byte, i uint64) uint64 {
+	j := i / sampleEvery
+	if j == 0 {
+		return l.upper
+	}
+	return l.upper + Field(b, l.samples+(j-1)*uint64(l.posWidth), int(l.posWidth))
+}
+
+// selectOne finds one number rank, from 0, of those from place at on; it looks no further than end.
+func selectOne(b []byte, at, rank, end uint64) uint64 {
+	if at >= end {
+		return end
+	}
+	word, base := load(b, at)<<(at&7), at&^7
+	for {
+		n := uint64(bits.OnesCount64(word))
+		if rank < n {
+			return base + selectInWord(word, rank)
+		}
+		rank -= n
+		if base += 64; base >= end {
+			return end
+		}
+		word = load(b, base)
+	}
+}
+
+// selectInWord is the place of one number rank of a word that has it.
+func selectInWord(word, rank uint64) (at uint64) {
+	for _, half := range [...]uint64{32, 16, 8} {
+		n := uint64(bits.OnesCount64(word & (1<<half - 1)))
+		if rank >= n {
+			rank -= n
+			word >>= half
+			at += half
+		}
+	}
+	for ; rank > 0; rank-- {
+		word &= word - 1
+	}
+	return at + uint64(bits.TrailingZeros64(word))
+}
+
+// Decode writes all ids to out, Count of them, and checks that the list is what Append makes: that
+// ids ascend, samples are right and no bits are left.
+func (l *List) Decode(b []byte, out []uint32) error {
+	out = out[:l.Count]
+	out[0] = l.first
+	rest := out[1:]
+	if !l.ef {
+		return l.decodePacked(b, rest)
+	}
+	at, width := l.low, uint64(l.width)
+	mask := uint64(1)<<width - 1
+	for i := range rest {
+		rest[i] = uint32(load(b, at) & mask)
+		at += width
+	}
+	if err := l.addHigh(b, rest); err != nil {
+		return err
+	}
+	for i := uint64(sampleEvery); i < uint64(len(rest)); i += sampleEvery {
+		h := uint64(rest[i]-l.first) >> width
+		if l.from(b, i) != l.upper+h+i {
+			return damage("has a sample of entry %d that is wrong", i)
+		}
+	}
+	return nil
+}
+
+func (l *List) decodePacked(b []byte, rest []uint32) error {
+	at, width := l.low, uint64(l.width)
+	mask := uint64(1)<<width - 1
+	prev := l.first
+	for i := range rest {
+		v := l.first + uint32(load(b, at)&mask)
+		if v < prev {
+			return damage("has id %d after %d", v, prev)
+		}
+		rest[i], prev = v, v
+		at += width
+	}
+	if at != l.end {
+		return damage("has %d bits too many", l.end-at)
+	}
+	return nil
+}
+
+// addHigh completes low bits to ids.
+func (l *List) addHigh(b []byte, rest []uint32) error {
+	width, prev, first := l.width, l.first, l.first
+	base := l.upper &^ 7
+	word := load(b, l.upper) << (l.upper & 7)
+	// high is base-upper-i, so that a one at place p of the word has the high bits high+p.
+	high := uint32(base - l.upper)
+	for i := range rest {
+		for word == 0 {
+			base += 64
+			if base >= l.end {
+				return damage("has %d of %d ids", i+1, l.Count)
+			}
+			word = load(b, base)
+			high += 64
+		}
+		v := first + (high+uint32(bits.TrailingZeros64(word)))<<width + rest[i]
+		word &= word - 1
+		high--
+		if v < prev {
+			return damage("has id %d after %d", v, prev)
+		}
+		rest[i], prev = v, v
+	}
+	last := uint64(prev-first)>>width + uint64(len(rest))
+	if l.upper+last != l.end {
+		return damage("ends %d bits after its last id", int64(l.end)-int64(l.upper+last))
+	}
+	return nil
+}

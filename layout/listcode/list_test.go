@@ -1,0 +1,237 @@
+package listcode
+
+import (
+	"math/rand/v2"
+	"slices"
+	"testing"
+)
+
+// bitAt is one bit, and fieldPlain a field bit by bit.
+func bitAt(b []byte, at uint64) uint64 { return uint64(b[at/8]>>(at%8)) & 1 }
+
+func fieldPlain(b []byte, at uint64, width int) (v uint64) {
+	for i := range uint64(width) {
+		v |= bitAt(b, at+i) << i
+	}
+	return v
+}
+
+// decodePlain is the specification of the code: it reads a list from its bits, one by one.
+func decodePlain(c Coding, b []byte, at uint64) (ids []uint32, end uint64) {
+	n := fieldPlain(b, at, 4)
+	at += 4
+	switch n {
+	case 14:
+		n += fieldPlain(b, at, 8)
+		at += 8
+	case 15:
+		n = 270 + fieldPlain(b, at, 24)
+		at += 24
+	}
+	first := uint64(c.Base) + fieldPlain(b, at, c.FirstBits)
+	at += uint64(c.FirstBits)
+	ids = append(ids, uint32(first))
+	if n == 0 {
+		return ids, at
+	}
+	way := fieldPlain(b, at, 6)
+	at += 6
+	if way <= 32 {
+		for range n {
+			ids = append(ids, uint32(first+fieldPlain(b, at, int(way))))
+			at += way
+		}
+		return ids, at
+	}
+	l := way - 33
+	low := at + (n-1)/64*uint64(c.PosBits)
+	upper := low + n*l
+	p := upper
+	for i := range n {
+		for bitAt(b, p) == 0 {
+			p++
+		}
+		if i%64 == 0 && i > 0 {
+			if s := fieldPlain(b, at+(i/64-1)*uint64(c.PosBits), c.PosBits); s != p-upper {
+				panic("sample")
+			}
+		}
+		ids = append(ids, uint32(first+(p-upper-i)<<l+fieldPlain(b, low+i*l, int(l))))
+		p++
+	}
+	return ids, p
+}
+
+// randomList draws a sorted list of some shape below 1<<idBits.
+func randomList(r *rand.Rand, idBits int) []uint32 {
+	count := 1 + r.IntN([]int{3, 20, 300, 5000}[r.IntN(4)])
+	span := uint64(1) << r.IntN(idBits+1)
+	first := r.Uint64N(1<<idBits - span + 1)
+	list := make([]uint32, count)
+	for i := range list {
+		list[i] = uint32(first + r.Uint64N(span))
+	}
+	if r.IntN(4) == 0 { // a part that is dense
+		for i := range count / 2 {
+			list[i] = uint32(first + uint64(i)%span)
+		}
+	}
+	slices.Sort(list)
+	return list
+}
+
+// TestListsAreWhatTheyWere codes lists one after the other: each reads back by the specification,
+// whole, by single entries and by Gather, and takes the bits that were said.
+func TestListsAreWhatTheyWere(t *testing.T) {
+	seed := rand.Uint64()
+	t.Logf("seed %d", seed)
+	r := rand.New(rand.NewPCG(seed, 0))
+	for _, idBits := range []int{1, 7, 19, 24, 31, 32} {
+		c := Coding{FirstBits: idBits, PosBits: 24}
+		var w Writer
+		var lists [][]uint32
+		ends := []uint64{0}
+		var drawn [][]uint32
+		least := uint32(1<<32 - 1)
+		for range 200 {
+			list := randomList(r, idBits)
+			drawn, least = append(drawn, list), min(least, list[0])
+		}
+		c.Base = least
+		for _, list := range drawn {
+			c.Append(&w, list)
+			lists, ends = append(lists, list), append(ends, uint64(w.Bits()))
+			if got := int(ends[len(ends)-1] - ends[len(ends)-2]); got != c.Bits(len(list), list[0],
+				list[len(list)-1]) {
+				t.Fatalf("%d ids take %d bits", len(list), got)
+			}
+		}
+		b := make([]byte, (w.Bits()+7)/8+Slack+1<<14)
+		w.CopyTo(b)
+		checkLists(t, c, b, lists, ends)
+	}
+}
+
+func checkLists(t *testing.T, c Coding, b []byte, lists [][]uint32, ends []uint64) {
+	t.Helper()
+	var refs []Ref
+	var pos, want []uint32
+	off := []uint32{0}
+	for i, list := range lists {
+		plain, end := decodePlain(c, b, ends[i])
+		l, err := c.Parse(b, ends[i], ends[i+1])
+		if err != nil || end != ends[i+1] || !slices.Equal(plain, list) ||
+			int(l.Count) != len(list) {
+			t.Fatalf("list %d of %d ids: %v, ends at %d of %d", i, len(list), err, end, ends[i+1])
+		}
+		out := make([]uint32, len(list))
+		if err := l.Decode(b, out); err != nil || !slices.Equal(out, list) {
+			t.Fatalf("list %d: %v", i, err)
+		}
+		for k, v := range list {
+			if got, ok := l.At(b, uint32(k)); !ok || got != v {
+				t.Fatalf("entry %d of list %d is %d, want %d", k, i, got, v)
+			}
+			pos, want = append(pos, uint32(k)), append(want, v)
+		}
+		refs, off = append(refs, l.Ref()), append(off, uint32(len(pos)))
+	}
+	out := make([]uint32, len(pos))
+	NewGatherer(c, b, 1<<14).Gather(refs, off, pos, out)
+	if !slices.Equal(out, want) {
+		t.Fatal("Gather gives other entries")
+	}
+}
+
+// TestSelectKernels compares the fast select with the plain one, on bits that have the one and on
+// bits that do not.
+func TestSelectKernels(t *testing.T) {
+	r := rand.New(rand.NewPCG(3, 4))
+	b := make([]byte, 1<<12)
+	for i := range b {
+		if r.IntN(3) == 0 {
+			b[i] = byte(r.Uint32())
+		}
+	}
+	at, rank := make([]uint64, 1000), make([]uint64, 1000)
+	for i := range at {
+		at[i], rank[i] = r.Uint64N(8*(1<<12-264)), r.Uint64N(500)
+	}
+	plain, fast := slices.Clone(at), slices.Clone(at)
+	selectOnesPlain(b, plain, rank, 256)
+	selectOnes(b, fast, rank, 256)
+	if !slices.Equal(plain, fast) {
+		t.Error("selects differ")
+	}
+}
+
+// FuzzList gives any bytes to the decoder: it never panics; what Decode takes is what Append makes
+// of the same ids, up to the choice of the way, and reads the same by entries.
+func FuzzList(f *testing.F) {
+	c := Coding{FirstBits: 20, PosBits: 15}
+	r := rand.New(rand.NewPCG(1, 2))
+	for range 20 {
+		var w Writer
+		c.Append(&w, randomList(r, 20))
+		b := make([]byte, (w.Bits()+7)/8)
+		w.CopyTo(b)
+		f.Add(b, uint16(0), uint16(w.Bits()))
+	}
+	f.Fuzz(func(t *testing.T, data []byte, from, end uint16) {
+		b := append(slices.Clone(data), make([]byte, Slack+1<<10)...)
+		l, err := c.Parse(b[:len(data)+Slack], uint64(from), uint64(end))
+		if err != nil {
+			return
+		}
+		for _, k := range []uint32{0, 1, l.Count / 2, l.Count - 1} {
+			l.At(b, min(k, l.Count-1))
+		}
+		out, one := make([]uint32, l.Count), []uint32{0}
+		NewGatherer(c, b, 1<<10).Gather([]Ref{l.Ref()}, []uint32{0, 1}, []uint32{l.Count - 1}, one)
+		if err := l.Decode(b, out); err != nil {
+			return
+		}
+		if !slices.IsSorted(out) || one[0] != out[l.Count-1] {
+			t.Fatalf("%d ids that are not sorted, or end with %d", l.Count, one[0])
+		}
+		for _, k := range []uint32{0, l.Count / 2, l.Count - 1} {
+			if v, ok := l.At(b, k); !ok || v != out[k] {
+				t.Fatalf("entry %d is %d, want %d", k, v, out[k])
+			}
+		}
+	})
+}
+
+// TestColumns: columns of any values read back, and take the bits that were said.
+func TestColumns(t *testing.T) {
+	r := rand.New(rand.NewPCG(5, 6))
+	for _, valueBits := range []int{16, 32, 64} {
+		for range 300 {
+			values := make([]uint64, 1+r.IntN(50))
+			base, width, shift := r.Uint64()>>(64-valueBits), r.IntN(valueBits+1), r.IntN(valueBits)
+			var s Span
+			for i := range values {
+				v := base + r.Uint64()>>(63-min(width, 63))<<shift
+				values[i] = v << (64 - valueBits) >> (64 - valueBits)
+				if r.IntN(3) == 0 {
+					values[i] = values[0]
+				}
+				s.Add(values[i])
+			}
+			var w Writer
+			AppendColumn(&w, values, s, valueBits)
+			b := make([]byte, (w.Bits()+7)/8+Slack)
+			w.CopyTo(b)
+			c, err := ParseColumn(b, 0, uint64(w.Bits()), len(values), valueBits)
+			want := s.Bits(len(values), valueBits)
+			if err != nil || w.Bits() != want || c.End != uint64(want) {
+				t.Fatalf("%d bits, want %d: %v", w.Bits(), want, err)
+			}
+			for i, v := range values {
+				if got := c.At(b, uint32(i)); got != v {
+					t.Fatalf("value %d is %x, want %x", i, got, v)
+				}
+			}
+		}
+	}
+}

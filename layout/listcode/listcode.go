@@ -1,0 +1,154 @@
+// Package listcode codes sorted lists of node ids in bits, so that any entry is read without the
+// others: by Elias-Fano, or as packed differences to the first id where that is no larger. It also
+// packs columns of values that run parallel to lists.
+package listcode
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"math/bits"
+)
+
+//go:generate go run -tags avogen ./gen
+
+// A list of n+1 ids, of which a is the first and z the last, is these fields one after the other,
+// from the low bits of each byte on:
+//
+//	count    4 bits: n, or 14 and 8 bits of n-14, or 15 and 24 bits of n-270
+//	first    a, less Coding.Base, in Coding.FirstBits
+//	way      6 bits, if n > 0: 0 … 32 packed in so many bits, 33+l Elias-Fano with l low bits
+//	entries  1 … n, each less a
+//
+// Packed entries have n fields of one width. Elias-Fano (Elias 1974, Fano 1971) cuts an entry in l
+// low bits and the rest, h:
+//
+//	samples  where in the upper bits the ones number 64, 128, … are, Coding.PosBits each
+//	low      n fields of l bits
+//	upper    of each entry a one at place h + its number; all other places are 0
+//
+// The upper bits end with their last one: they are n + ((z-a)>>l). So entry number i is the place
+// of one number i, less i, and the low bits: two places of memory, and the sample.
+const (
+	countBits  = 4
+	countShort = 1<<countBits - 2 // from here on 8 bits more
+	countLong  = countShort + 1<<8
+	longBits   = 24
+	wayBits    = 6
+	wayEF      = 33
+	// sampleEvery is after how many ones there is a sample: with one for 32 a list takes a quarter
+	// of a bit more for each entry, and with one for 128 a draw is a tenth slower.
+	sampleEvery = 64
+)
+
+// CountMost is the largest number of entries of a list.
+const CountMost = countLong + 1<<longBits
+
+// Slack is how many bytes must follow the bits of lists and columns, so that a field is one load.
+const Slack = 8
+
+// Coding is what lists that stand together have in common.
+type Coding struct {
+	Base      uint32 // the least of the first ids
+	FirstBits int    // of the largest first id, less Base; at most 32
+	PosBits   int    // of a place in the bits of a list; at most 32
+}
+
+// ErrList is the cause of every error of a list that does not hold together.
+var ErrList = errors.New("coded list")
+
+// load returns the bits from place at on: 57 at least. Slack bytes follow the place.
+func load(b []byte, at uint64) uint64 { return binary.LittleEndian.Uint64(b[at>>3:]) >> (at & 7) }
+
+// Field is the value of width bits at a place, at most 57.
+func Field(b []byte, at uint64, width int) uint64 { return load(b, at) & (1<<width - 1) }
+
+// headBits are those of count and first.
+func (c Coding) headBits(n int) int {
+	switch {
+	case n < countShort:
+		return countBits + c.FirstBits
+	case n < countLong:
+		return countBits + 8 + c.FirstBits
+	}
+	return countBits + longBits + c.FirstBits
+}
+
+// lowBits is how many low bits make Elias-Fano the smallest for n entries up to most.
+func lowBits(n int, most uint32) int { return max(0, bits.Len32(most/uint32(n))-1) }
+
+// eliasFanoBits is what n entries up to most take as Elias-Fano.
+func (c Coding) eliasFanoBits(n int, most uint32) int {
+	l := lowBits(n, most)
+	return (n-1)/sampleEvery*c.PosBits + n*(l+1) + int(most>>l)
+}
+
+// way chooses how n entries up to most are coded, and returns their bits. Packed ones may take a
+// sixteenth more: they are read faster.
+func (c Coding) way(n int, most uint32) (way, size int) {
+	packed, ef := n*bits.Len32(most), c.eliasFanoBits(n, most)
+	if packed <= ef+ef/16 {
+		return bits.Len32(most), packed
+	}
+	return wayEF + lowBits(n, most), ef
+}
+
+// Bits is what a list of so many ids from first to last takes, at least one.
+func (c Coding) Bits(count int, first, last uint32) int {
+	n := count - 1
+	if n == 0 {
+		return c.headBits(0)
+	}
+	_, size := c.way(n, last-first)
+	return c.headBits(n) + wayBits + size
+}
+
+// Append writes a sorted list of at least one id and at most CountMost.
+func (c Coding) Append(w *Writer, list []uint32) {
+	n, first := len(list)-1, list[0]
+	switch {
+	case n < countShort:
+		w.Add(uint64(n), countBits)
+	case n < countLong:
+		w.Add(uint64(n-countShort)<<countBits|countShort, countBits+8)
+	default:
+		w.Add(uint64(n-countLong)<<countBits|(countShort+1), countBits+longBits)
+	}
+	w.Add(uint64(first-c.Base), c.FirstBits)
+	if n == 0 {
+		return
+	}
+	way, _ := c.way(n, list[n]-first)
+	w.Add(uint64(way), wayBits)
+	if way < wayEF {
+		for _, v := range list[1:] {
+			w.Add(uint64(v-first), way)
+		}
+		return
+	}
+	c.appendEliasFano(w, list[1:], first, way-wayEF)
+}
+
+func (c Coding) appendEliasFano(w *Writer, list []uint32, first uint32, l int) {
+	for i := sampleEvery; i < len(list); i += sampleEvery {
+		w.Add(uint64((list[i]-first)>>l)+uint64(i), c.PosBits)
+	}
+	mask := uint32(1)<<l - 1
+	for _, v := range list {
+		w.Add(uint64((v-first)&mask), l)
+	}
+	high := uint32(0)
+	for _, v := range list {
+		h := (v - first) >> l
+		for ; h-high >= 32; high += 32 {
+			w.Add(0, 32)
+		}
+		w.Add(1<<(h-high), int(h-high)+1)
+		high = h
+	}
+}
+
+// damage is an ErrList.
+func damage(format string, args ...any) error {
+	return fmt.Errorf("%w "+format, append([]any{ErrList}, args...)...)
+}
