@@ -321,26 +321,28 @@ func TestCheckFullFindsWrongMeaning(t *testing.T) {
 	}
 }
 
-// TestCheckFullFindsUnsorted has a list out of order under a checksum that is right.
-func TestCheckFullFindsUnsorted(t *testing.T) {
+// TestCheckFindsUnsorted has a list out of order under a checksum that is right.
+func TestCheckFindsUnsorted(t *testing.T) {
 	fs := vfs.NewMem()
-	g := layouttest.Graph{Nodes: 10, Edges: []layouttest.Edge{{Src: 1, Dst: 2}, {Src: 5, Dst: 2}}}
+	g := layouttest.Graph{Nodes: 10, Edges: []layouttest.Edge{{Src: 1, Dst: 2}, {Src: 5, Dst: 2},
+		{Src: 6, Dst: 2}}}
 	s := layouttest.Build(t, fs, "s", g)
 	layouttest.Rewrite(t, fs, s.Path("topology/in.csc"), func(b []byte) []byte {
 		blk := b[4096:]
-		blk[36], blk[40] = blk[40], blk[36]
+		if blk[52] != 4<<2|5<<5 { // packed: the ids less 1, in three bits each
+			t.Fatalf("byte 52 is %x", blk[52])
+		}
+		blk[52] = 5<<2 | 4<<5
 		sum := codec.BlockSum(layout.KindTopologyIn, s.Meta().UUID, 1, blk[4:])
 		copy(blk, []byte{byte(sum), byte(sum >> 8), byte(sum >> 16), byte(sum >> 24)})
 		return b
 	})
-	r := mustCheck(t, s, check.Options{Full: true})
-	if len(r.Findings) != 1 || r.Findings[0].Block != 1 ||
-		!strings.Contains(r.Findings[0].What, "not sorted") {
-		t.Errorf("findings: %+v", r.Findings)
-	}
-	r = mustCheck(t, s, check.Options{})
-	if len(r.Findings) != 1 || !strings.Contains(r.Findings[0].What, "whole file") {
-		t.Errorf("findings without Full: %+v", r.Findings)
+	for _, full := range []bool{false, true} {
+		r := mustCheck(t, s, check.Options{Full: full})
+		if len(r.Findings) != 1 || r.Findings[0].Block != 1 ||
+			!strings.Contains(r.Findings[0].What, "id 5 after 6") {
+			t.Errorf("findings: %+v", r.Findings)
+		}
 	}
 }
 
@@ -356,13 +358,16 @@ func TestCheckFullTakesEqualNeighbors(t *testing.T) {
 	}
 	layouttest.Rewrite(t, fs, s.Path("topology/in.csc"), func(b []byte) []byte {
 		blk := b[4096:]
-		blk[40], blk[44] = blk[44], blk[40] // 4, 5, 4
+		if blk[52] != 2<<2 { // packed: the ids less 4, in one bit each
+			t.Fatalf("byte 52 is %x", blk[52])
+		}
+		blk[52] = 1 << 2 // 4, 5, 4
 		sum := codec.BlockSum(layout.KindTopologyIn, s.Meta().UUID, 1, blk[4:])
 		binary.LittleEndian.PutUint32(blk, sum)
 		return b
 	})
 	r := mustCheck(t, s, check.Options{Full: true})
-	if len(r.Findings) != 1 || !strings.Contains(r.Findings[0].What, "not sorted: 4 after 5") {
+	if len(r.Findings) != 1 || !strings.Contains(r.Findings[0].What, "id 4 after 5") {
 		t.Errorf("findings: %+v", r.Findings)
 	}
 }

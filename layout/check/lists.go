@@ -22,7 +22,7 @@ func (c *checker) topologyHeader(f *layout.File, kind string) (blocks bool, err 
 	switch want := listfile.FieldsOf(c.s.Meta()); {
 	case err != nil:
 		c.find(0, 0, "header: %v", err)
-	case got != want:
+	case !got.Agrees(want):
 		c.find(0, 0, "header tells of %d nodes in blocks of %d bytes, the catalog of %d in %d",
 			got.Nodes, got.BlockBytes, want.Nodes, want.BlockBytes)
 	}
@@ -64,8 +64,12 @@ func (c *checker) listBlocks(l *listfile.File, m *listMeaning) error {
 		for i := int64(0); i < int64(len(data)); i += unit {
 			n := (off+i-from)/unit + 1
 			k, gap, cont, err := l.Next(n, data[i:i+unit:i+unit], &order)
-			if err == nil && c.opt.Full {
+			switch {
+			case err != nil:
+			case c.opt.Full:
 				err = m.block(n, &k, gap, cont)
+			default:
+				err = l.Shape.DecodeIDs(&k, &m.lists)
 			}
 			if err != nil {
 				c.find(n, off+i, "%v", err)
@@ -88,9 +92,9 @@ type listMeaning struct {
 
 	edges, next, loops uint64
 	blocks             int64
-	open               uint64 // degree so far of the hub that may go on
-	hub                bool
-	last               layout.NodeID // last neighbor of the hub so far
+	open               bool          // a list may go on
+	sofar              uint64        // its degree so far
+	last               layout.NodeID // its last neighbor so far
 	hist               histogram
 	types              []uint64
 	part               int
@@ -114,21 +118,24 @@ func (m *listMeaning) begin() error {
 	return err
 }
 
-// compareIndex checks that a block begins with the node that the index says.
-func (m *listMeaning) compareIndex(n int64, first layout.NodeID) error {
+// compareIndex checks that a block begins where the index says.
+func (m *listMeaning) compareIndex(n int64, k *listfile.Block) error {
 	if m.index == nil || n > m.index.blocks {
 		return nil
 	}
-	want, ok, err := m.index.firstOf(m.c.ctx, n)
+	want, start, ok, err := m.index.beginOf(m.c.ctx, n)
 	if err != nil {
 		err = errors.Join(m.c.note(err), m.index.close())
 		m.index = nil
 		return err
 	}
-	if ok && want != first {
+	if k.Raw() {
+		start = k.Start // it follows from the size of blocks
+	}
+	if ok && (want != k.First || start != k.Start) {
 		m.c.find(n, listfile.BlockOffset(n, m.shape.BlockBytes),
-			"block begins with node %d, the index "+
-				"says %d", first, want)
+			"block begins with node %d at %d, the index says %d at %d", k.First, k.Start,
+			want, start)
 	}
 	return nil
 }
@@ -139,38 +146,35 @@ func (m *listMeaning) block(n int64, k *listfile.Block, gap uint64, cont bool) e
 		return err
 	}
 	m.blocks = n
-	if err := m.compareIndex(n, k.First); err != nil {
+	if err := m.compareIndex(n, k); err != nil {
 		return err
 	}
 	if !cont {
-		m.closeHub()
+		m.closeList()
 		m.hist.counts[0] += gap
 	}
 	l := &m.lists
 	for i := range k.Slots {
 		node, from, to := k.First+layout.NodeID(i), l.Off[i], l.Off[i+1]
-		if err := m.list(node, l.Nbrs[from:to], cont); err != nil {
+		goesOn := cont && i == 0
+		if !goesOn {
+			m.closeList()
+			m.open, m.last = true, 0
+		}
+		if err := m.list(node, l.Nbrs[from:to]); err != nil {
 			return err
 		}
 		m.countPartition(node, to-from)
-		if !k.Hub {
-			m.degree(to - from)
-		}
-	}
-	if k.Hub {
-		m.hub, m.open, m.last = true, m.open+uint64(k.Entries), l.Nbrs[k.Entries-1]
+		m.sofar += to - from
 	}
 	m.edges += uint64(k.Entries)
 	m.next = uint64(k.First) + uint64(k.Slots)
 	return m.countTypes(l.Types)
 }
 
-// list checks order and range of one list, or of a part of one that goes on.
-func (m *listMeaning) list(node layout.NodeID, nbrs []layout.NodeID, cont bool) error {
-	prev := layout.NodeID(0)
-	if cont {
-		prev = m.last
-	}
+// list checks order and range of a list, or of a part of it.
+func (m *listMeaning) list(node layout.NodeID, nbrs []layout.NodeID) error {
+	prev := m.last
 	for _, v := range nbrs {
 		if v < prev {
 			return fmt.Errorf("list of node %d is not sorted: %d after %d", node, v, prev)
@@ -183,6 +187,7 @@ func (m *listMeaning) list(node layout.NodeID, nbrs []layout.NodeID, cont bool) 
 	if uint64(prev) >= m.c.s.Meta().Nodes {
 		return fmt.Errorf("node %d has neighbor %d of %d nodes", node, prev, m.c.s.Meta().Nodes)
 	}
+	m.last = prev
 	return nil
 }
 
@@ -211,12 +216,12 @@ func (m *listMeaning) degree(d uint64) {
 	m.hist.most = max(m.hist.most, d)
 }
 
-// closeHub counts the hub that has ended.
-func (m *listMeaning) closeHub() {
-	if m.hub {
-		m.degree(m.open)
+// closeList counts the list that has ended.
+func (m *listMeaning) closeList() {
+	if m.open {
+		m.degree(m.sofar)
 	}
-	m.hub, m.open = false, 0
+	m.open, m.sofar = false, 0
 }
 
 // end compares the counts with the catalog; after damage they cannot be right, and are not.
@@ -225,7 +230,7 @@ func (m *listMeaning) end() {
 	if m.damaged || m.c.found > 0 {
 		return
 	}
-	m.closeHub()
+	m.closeList()
 	m.hist.counts[0] += meta.Nodes - m.next
 	if m.edges != meta.Edges {
 		m.c.find(-1, -1, "file has %d edges, the catalog %d", m.edges, meta.Edges)

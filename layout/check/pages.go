@@ -2,7 +2,6 @@ package check
 
 import (
 	"context"
-	"encoding/binary"
 	"errors"
 
 	"gdb/blockdev"
@@ -66,6 +65,7 @@ func (w *pageWindow) close() error { return errors.Join(w.f.Close(), w.arena.Fre
 // indexWindow is an index that is read beside its lists.
 type indexWindow struct {
 	*pageWindow
+	fields listfile.Fields
 	edges  uint64
 	blocks int64
 }
@@ -86,15 +86,18 @@ func openIndexWindow(ctx context.Context, s *layout.Store, dev blockdev.Device,
 	if err != nil {
 		return nil, errors.Join(err, w.close())
 	}
-	return &indexWindow{w, ix.Edges, ix.Blocks}, nil
+	return &indexWindow{w, ix.Fields, ix.Edges, ix.Blocks}, nil
 }
 
-// firstOf is the first node of a block that the index has; false if its page is damaged.
-func (w *indexWindow) firstOf(ctx context.Context, block int64) (layout.NodeID, bool, error) {
-	page, err := w.page(ctx, (block-1)/listfile.IndexPerPage+1)
+// beginOf is where the index says that a block begins: the first node and the position in its list;
+// false if its page is damaged.
+func (w *indexWindow) beginOf(ctx context.Context, block int64) (first layout.NodeID, start uint32,
+	ok bool, err error) {
+	per := w.fields.IndexPerPage()
+	page, err := w.page(ctx, (block-1)/per+1)
 	if page == nil {
-		return 0, false, err
+		return 0, 0, false, err
 	}
-	at := 4 + 4*((block-1)%listfile.IndexPerPage)
-	return layout.NodeID(binary.LittleEndian.Uint32(page[at:])), true, nil
+	v, start := w.fields.IndexEntry(page, (block-1)%per)
+	return layout.NodeID(v), start, true, nil
 }

@@ -38,11 +38,8 @@ func (d *dumper) lists() error {
 	c := codec.NewDec(d.b[4:])
 	d.Field(4, "magic %q", c.Bytes(4))
 	d.Field(8, "block %d", c.U64())
-	d.Field(1, "codec %d", c.U8())
-	d.Field(1, "flags %d", c.U8())
-	d.Zeros(2)
-	c.U16()
-	d.Field(4, "first node %d", c.U32())
+	coding := c.U8()
+	d.Field(1, "codec %d", coding)
 	k, err := listfile.ParseBlock(&shape, d.b)
 	var l listfile.Lists
 	if err == nil {
@@ -53,31 +50,101 @@ func (d *dumper) lists() error {
 		d.Hex(d.Remaining())
 		return nil
 	}
-	if k.Hub {
-		d.Field(4, "a hub: position of the first entry %d", k.Start)
+	if k.Raw() {
+		d.rawLists(&shape, &k, &l)
 	} else {
-		d.Field(4, "lists %d", k.Slots)
-	}
-	d.Field(4, "entries %d", k.Entries)
-	if !k.Hub {
-		d.slots(&shape, &k, &l)
-	}
-	d.entries("ids", listfile.IDBytes, &k, &l, func(i int) any { return l.Nbrs[i] })
-	if shape.Types {
-		d.entries("types", listfile.TypeBytes, &k, &l, func(i int) any { return l.Types[i] })
-	}
-	if shape.Weights {
-		d.entries("weights", listfile.WeightBytes, &k, &l, func(i int) any { return l.Weights[i] })
-	}
-	if shape.Times {
-		d.entries("times", listfile.TimeBytes, &k, &l, func(i int) any { return l.Times[i] })
+		d.codedLists(&shape, &k, &l)
 	}
 	d.Zeros(d.Remaining())
 	return nil
 }
 
+// codedLists prints a block of codec 1 after the codec.
+func (d *dumper) codedLists(shape *listfile.Shape, k *listfile.Block, l *listfile.Lists) {
+	c := codec.NewDec(d.b[d.Off():])
+	d.Field(1, "flags %d", c.U8())
+	d.Field(1, "bits of a first id %d", c.U8())
+	d.Zeros(1)
+	c.U8()
+	for _, name := range []string{"first node", "lists", "entries", "position of the first entry",
+		"least first id", "bits of the ends", "bits of the counts"} {
+		d.Field(4, "%s %d", name, c.U32())
+	}
+	for _, r := range k.Regions(shape) {
+		values := d.regionValues(r.Name, k, l)
+		if r.Name == listfile.RegionLists {
+			d.noteLists(k, l)
+		}
+		d.Field(r.To-r.From, "%s%s", r.Name, values)
+	}
+}
+
+// regionValues prints what a region of a coded block has, as far as it is one row of values.
+func (d *dumper) regionValues(name string, k *listfile.Block, l *listfile.Lists) string {
+	entries := int(k.Entries)
+	switch name {
+	case listfile.RegionEnds:
+		return ", bits:" + values(int(k.Slots), func(i int) uint32 {
+			_, to := k.Bits(uint32(i))
+			return to
+		})
+	case listfile.RegionCounts:
+		return ", entries:" + values(int(k.Slots), func(i int) uint64 { return l.Off[i+1] })
+	case "types":
+		return ":" + values(entries, func(i int) uint16 { return l.Types[i] })
+	case "weights":
+		return ":" + values(entries, func(i int) float32 { return l.Weights[i] })
+	case "times":
+		return ":" + values(entries, func(i int) int64 { return l.Times[i] })
+	}
+	return ""
+}
+
+// noteLists prints the lists of a coded block, which begin and end at any bit.
+func (d *dumper) noteLists(k *listfile.Block, l *listfile.Lists) {
+	for i := range k.Slots {
+		list := l.Nbrs[l.Off[i]:l.Off[i+1]]
+		if len(list) == 0 {
+			continue
+		}
+		from, to := k.Bits(i)
+		d.Note("node %d, bits %d to %d:%s", uint64(k.First)+uint64(i), from, to,
+			values(len(list), func(j int) layout.NodeID { return list[j] }))
+	}
+}
+
+// rawLists prints a block of codec 0 after the codec.
+func (d *dumper) rawLists(shape *listfile.Shape, k *listfile.Block, l *listfile.Lists) {
+	c := codec.NewDec(d.b[d.Off():])
+	flags := c.U8()
+	d.Field(1, "flags %d", flags)
+	d.Zeros(2)
+	c.U16()
+	d.Field(4, "first node %d", c.U32())
+	if flags != 0 {
+		d.Field(4, "a hub: position of the first entry %d", k.Start)
+	} else {
+		d.Field(4, "lists %d", k.Slots)
+	}
+	d.Field(4, "entries %d", k.Entries)
+	if flags == 0 {
+		d.slots(k, l)
+	}
+	d.entries("ids", listfile.IDBytes, k, l, func(i int) any { return l.Nbrs[i] })
+	if shape.Types {
+		d.entries("types", listfile.TypeBytes, k, l, func(i int) any { return l.Types[i] })
+	}
+	if shape.Weights {
+		d.entries("weights", listfile.WeightBytes, k, l, func(i int) any { return l.Weights[i] })
+	}
+	if shape.Times {
+		d.entries("times", listfile.TimeBytes, k, l, func(i int) any { return l.Times[i] })
+	}
+}
+
 // slots prints the directory; runs of empty lists are one line.
-func (d *dumper) slots(shape *listfile.Shape, k *listfile.Block, l *listfile.Lists) {
+func (d *dumper) slots(k *listfile.Block, l *listfile.Lists) {
+	width, ids := k.RawDirectory()
 	for i := uint64(0); i < uint64(k.Slots); {
 		run := uint64(0)
 		for i+run < uint64(k.Slots) && l.Off[i+run] == l.Off[i+run+1] {
@@ -85,14 +152,14 @@ func (d *dumper) slots(shape *listfile.Shape, k *listfile.Block, l *listfile.Lis
 		}
 		node := uint64(k.First) + i
 		if run > 1 {
-			d.Field(int(run)*shape.SlotBytes, "nodes %d to %d: empty", node, node+run-1)
+			d.Field(int(run)*width, "nodes %d to %d: empty", node, node+run-1)
 			i += run
 			continue
 		}
-		d.Field(shape.SlotBytes, "node %d: %d entries to %d", node, l.Off[i+1]-l.Off[i], l.Off[i+1])
+		d.Field(width, "node %d: %d entries to %d", node, l.Off[i+1]-l.Off[i], l.Off[i+1])
 		i++
 	}
-	d.Zeros(k.IDsAt - d.Off())
+	d.Zeros(ids - d.Off())
 }
 
 // entries prints what runs parallel to the ids, a line per list.

@@ -56,6 +56,11 @@ func Block(ctx context.Context, s *layout.Store, dev blockdev.Device, path strin
 	}
 	d := dumper{ctx: ctx, s: s, dev: dev, f: f, kind: m.Kind, b: buf.Bytes()}
 	d.Dump = binfmt.New(d.b)
+	if m.Kind == layout.KindIndexIn || m.Kind == layout.KindIndexOut {
+		if err := d.readFields(); err != nil && block > 0 {
+			d.Note("header: %v", err)
+		}
+	}
 	if !decode {
 		d.Hex(len(d.b))
 	} else if err := d.block(block); err != nil {
@@ -108,6 +113,8 @@ type dumper struct {
 	f    *layout.File
 	kind string
 	b    []byte
+
+	fields listfile.Fields // of an index
 }
 
 // block decodes a block by the kind of its file.
@@ -199,7 +206,47 @@ func (d *dumper) index(n int64) {
 		d.Zeros(d.Remaining())
 		return
 	}
-	d.numbers("first nodes of blocks", (n-1)*listfile.IndexPerPage+1, "%d")
+	d.begins(n)
+}
+
+// begins prints where blocks begin, by the layout that the header of the index tells.
+func (d *dumper) begins(n int64) {
+	first := (n-1)*d.fields.IndexPerPage() + 1
+	if d.fields.IndexPerPage() != listfile.IndexPerPage {
+		d.numbers("first nodes of blocks", first, "%d")
+		return
+	}
+	end := len(d.b)
+	for end > d.Off() && d.b[end-1] == 0 {
+		end--
+	}
+	for at := d.Off(); at < end; at += 4 * beginsPerLine * 2 {
+		size := min(4*beginsPerLine*2, (end-at+7)&^7)
+		var text strings.Builder
+		for c := codec.NewDec(d.b[at : at+size]); c.Remaining() > 0; {
+			fmt.Fprintf(&text, " %d/%d", c.U32(), c.U32())
+		}
+		d.Field(size, "node/position of blocks %d to %d:%s", first, first+int64(size/8)-1,
+			text.String())
+		first += int64(size / 8)
+	}
+	d.Zeros(d.Remaining())
+}
+
+// beginsPerLine is how many blocks of an index are printed on a line.
+const beginsPerLine = 4
+
+// readFields reads the fields of the header of an index, which tell what its pages are like.
+func (d *dumper) readFields() error {
+	buf, err := mem.NewArena(nil, "header", codec.HeaderBytes)
+	if err != nil {
+		return err
+	}
+	h, err := d.f.ReadHeader(d.ctx, d.kind, d.s.Meta().UUID, buf.Bytes())
+	if err == nil {
+		d.fields, err = listfile.DecodeFields(h.Fields)
+	}
+	return errors.Join(err, buf.Free())
 }
 
 // numbers prints the rest of the page, eight numbers a line, the first of which is number first.

@@ -30,8 +30,8 @@ func goldenGraph(attributes bool) layouttest.Graph {
 	for _, e := range [][2]int{{1, 3}, {5, 3}, {9, 3}, {0, 4}, {4, 4}, {2, 900}} {
 		add(e[0], e[1])
 	}
-	for src := range 1100 {
-		add(src, 1000)
+	for i := range 40 * 1100 { // more than a block has
+		add(i%1100, 1000)
 	}
 	add(7, 1001)
 	for v := range g.Nodes {

@@ -1,5 +1,5 @@
-// Package listfile stores the neighbor lists of a graph: blocks of lists, and an index of the first
-// node of each block. Files are written, and scanned, from start to end; package topology reads
+// Package listfile stores the neighbor lists of a graph: blocks of lists, and an index of where
+// each block begins. Files are written, and scanned, from start to end; package topology reads
 // single lists. They are described in docs/format/topology.md.
 package listfile
 
@@ -7,102 +7,80 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"math/bits"
 
 	"gdb/internal/codec"
-	"gdb/internal/mem"
-	"gdb/kv"
 	"gdb/layout"
+	"gdb/layout/listcode"
 )
 
 // A topology file is a header (codec.Header), which counts as block 0, and blocks of BlockBytes, a
 // power of two from 4 KiB to 1 MiB. Block b, from 1, is at codec.HeaderBytes + (b-1)*BlockBytes:
 //
-//	0        4        8               16      17      18      20       24       28       32
-//	+--------+--------+---------------+-------+-------+-------+--------+--------+--------+
-//	| crc32c | "GTBK" | block number  | codec | flags | zero  | first  | slots  | entries|
-//	+--------+--------+---------------+-------+-------+-------+--------+--------+--------+
-//	| slot directory: the end of each list, slots x u16 (u32 in blocks > 256 KiB), to 4 B |
-//	| ids     entries x u32                                                               |
-//	| types   entries x u16, if the file has types                                        |
-//	| weights entries x f32, if the file has weights                                      |
-//	| times   entries x i64, if the file has times                                        |
-//	| zeros to BlockBytes                                                                 |
-//	+-------------------------------------------------------------------------------------+
+//	0        4        8              16      17      18      19     20      24      28        32
+//	+--------+--------+--------------+-------+-------+-------+------+-------+-------+---------+
+//	| crc32c | "GTBK" | block number | codec | flags | width | zero | first | slots | entries |
+//	+--------+--------+--------------+-------+-------+-------+------+-------+-------+---------+
+//	32       36       40             44             48
+//	+--------+--------+--------------+--------------+
+//	| start  | base   | ends, bits   | counts, bits |
+//	+--------+--------+--------------+--------------+-----------------------------------------+
+//	| ends: where each list ends, in bits of the lists; a list of package listcode            |
+//	| counts: where it ends in entries, if edges have types, weights or times; likewise       |
+//	| lists: those that are not empty, with a first id of width bits above base               |
+//	| types, weights, times, as far as the file has them: columns of package listcode           |
+//	| zeros to BlockBytes, eight at least                                                     |
+//	+-----------------------------------------------------------------------------------------+
 //
-// The lists of nodes first … first+slots-1 stand one after the other; list k is entries
-// end(k-1) … end(k)-1. Nodes between the last slot of a block and the first node of the next have
-// no neighbors and take no space: an empty list costs 2 bytes if it lies between others of its
-// block, and nothing in a run that a block has no room for.
+// Each part begins with a whole byte. The block has lists of the nodes first … first+slots-1. Its
+// first and its last list may go on from, and in, the blocks beside it: start is the position in
+// the list of node first of its first entry here. Nodes between the last slot of a block and the
+// first node of the next have no neighbors.
 //
-// A list that is larger than a block (a hub) has a run of blocks of its own, flag 1: there is no
-// directory, the field slots holds the position of the block's first entry in the list, and all
-// but the last block of the run are full, so that position p is in block p/capacity of the run.
-// The degree is known from the last block: its position plus its entries. So the writer need not
-// know a degree in advance, and a reader that looks for the last block whose first node is not
-// above a node finds the degree of any node in one block.
+// The index has first and start of each block, so that who has it finds the block of any position
+// of a list without a look at others. The degree of a node is where its list ends in the last block
+// that has some of it, so a writer need not know it in advance.
 //
 // The checksum is codec.BlockSum of the kind (which tells the direction), the store's UUID, the
-// block number and all bytes after the checksum.
+// block number and all bytes after the checksum. Blocks of codec 0 are those of rawblock.go.
 const (
 	blockMagic       = "GTBK"
-	BlockHeaderBytes = 32
-	flagHub          = 1
+	BlockHeaderBytes = 48
 	codecRaw         = 0
+	codecCompact     = 1
 	BlockMin         = 4096 // the least block, in bytes
 	blockMax         = 1 << 20
 	blockDefault     = 4096
-	narrowMax        = 256 << 10 // up to here 16 bits hold any end: (narrowMax-32)/4 < 1<<16
-	IDBytes          = 4         // of an entry: its id, and where the file has them what follows
-	TypeBytes        = 2
-	WeightBytes      = 4
-	TimeBytes        = 8
+	// Bytes of an entry as it is handed out, and at most as it is stored: its id, and what follows.
+	IDBytes     = 4
+	TypeBytes   = 2
+	WeightBytes = 4
+	TimeBytes   = 8
 )
-
-const _ uint = (1<<16 - 1) - (narrowMax-BlockHeaderBytes)/IDBytes // ends fit in 16 bits
 
 // Shape is what the blocks of one file have in common; derived from its header.
 type Shape struct {
-	BlockBytes                  int
-	SlotBytes                   int // 2 or 4
-	entryBytes                  int // id, type, weight, time
-	Types, Weights, Times       bool
-	HubCapacity                 uint32 // entries of a full block of a hub
-	typesAt, weightsAt, timesAt int    // bytes per entry before types, weights, times
+	BlockBytes            int
+	Types, Weights, Times bool
+	nodes                 uint64
+	posBits               int // of a place in the bits of a block
+	raw                   rawShape
 }
 
-func newBlockShape(blockBytes int, types, weights, times bool) (Shape, error) {
-	s := Shape{BlockBytes: blockBytes, SlotBytes: 2, entryBytes: IDBytes,
-		Types: types, Weights: weights, Times: times}
-	if blockBytes < BlockMin || blockBytes > blockMax || blockBytes&(blockBytes-1) != 0 {
-		return s, fmt.Errorf("block size %d is not a power of two from %d to %d", blockBytes,
-			BlockMin, blockMax)
+func newBlockShape(f *Fields) (Shape, error) {
+	s := Shape{BlockBytes: f.BlockBytes, Types: f.types, Weights: f.weights, Times: f.times,
+		nodes: f.Nodes}
+	if n := f.BlockBytes; n < BlockMin || n > blockMax || n&(n-1) != 0 {
+		return s, fmt.Errorf("block size %d is not a power of two from %d to %d", n, BlockMin,
+			blockMax)
 	}
-	if blockBytes > narrowMax {
-		s.SlotBytes = 4
-	}
-	s.typesAt = s.entryBytes
-	if types {
-		s.entryBytes += TypeBytes
-	}
-	s.weightsAt = s.entryBytes
-	if weights {
-		s.entryBytes += WeightBytes
-	}
-	s.timesAt = s.entryBytes
-	if times {
-		s.entryBytes += TimeBytes
-	}
-	s.HubCapacity = uint32((blockBytes - BlockHeaderBytes) / s.entryBytes)
+	s.posBits = bits.Len(uint(8*s.BlockBytes - 1))
+	s.raw = newRawShape(&s)
 	return s, nil
 }
 
-// directoryBytes is the size of the slot directory of so many slots.
-func (s *Shape) directoryBytes(slots int) int { return (slots*s.SlotBytes + 3) &^ 3 }
-
-// fits says whether lists with so many slots and entries fit in one block.
-func (s *Shape) fits(slots, entries int) bool {
-	return BlockHeaderBytes+s.directoryBytes(slots)+entries*s.entryBytes <= s.BlockBytes
-}
+// entriesMost bounds the entries of a block, and its slots.
+func (s *Shape) entriesMost() int { return 8*s.BlockBytes - 1 }
 
 // HasAttributes says whether anything runs parallel to the ids.
 func (s *Shape) HasAttributes() bool { return s.Types || s.Weights || s.Times }
@@ -114,55 +92,152 @@ var ErrBlock = errors.New("block")
 type Block struct {
 	Bytes   []byte
 	First   layout.NodeID // the node of the first list
-	Slots   uint32        // 1 for a hub
-	Start   uint32        // position in the list of a hub's first entry here
+	Slots   uint32        // lists
+	Start   uint32        // position in the first list of its first entry here
 	Entries uint32        // of all lists
-	IDsAt   int           // offset of the ids
-	Hub     bool
+	raw     *rawBlock     // of codec 0; else nil
+
+	coding         listcode.Coding
+	ends, counts   listcode.List // the latter if there are attributes
+	listsAt, bound uint64        // in bits; no list or column ends beyond bound
+	columns        [3]listcode.Column
 }
 
-// ParseBlock checks the header of a block and that its parts fit; the ends of the slots are
-// checked as they are used. It takes any bytes without panic.
+// ParseBlock checks the header of a block and that its parts fit; lists are checked as they are
+// used. It takes any bytes without panic.
 func ParseBlock(s *Shape, b []byte) (Block, error) {
 	if len(b) != s.BlockBytes {
 		return Block{}, fmt.Errorf("%w of %d bytes, want %d", ErrBlock, len(b), s.BlockBytes)
 	}
 	le := binary.LittleEndian
 	k := Block{Bytes: b, First: layout.NodeID(le.Uint32(b[20:])), Slots: le.Uint32(b[24:]),
-		Entries: le.Uint32(b[28:]), Hub: b[17] == flagHub, IDsAt: BlockHeaderBytes}
-	switch {
-	case string(b[4:8]) != blockMagic:
+		Entries: le.Uint32(b[28:])}
+	if string(b[4:8]) != blockMagic {
 		return k, fmt.Errorf("%w magic is %q, want %q", ErrBlock, b[4:8], blockMagic)
-	case b[16] != codecRaw:
-		return k, fmt.Errorf("%w codec %d is unknown", ErrBlock, b[16])
-	case b[17] > flagHub || b[18] != 0 || b[19] != 0:
+	}
+	switch b[16] {
+	case codecRaw:
+		return parseRaw(s, k)
+	case codecCompact:
+		return parseCompact(s, k)
+	}
+	return k, fmt.Errorf("%w codec %d is unknown", ErrBlock, b[16])
+}
+
+// parseCompact checks a block of codec 1.
+func parseCompact(s *Shape, k Block) (Block, error) {
+	b, le := k.Bytes, binary.LittleEndian
+	k.Start = le.Uint32(b[32:])
+	k.coding = listcode.Coding{Base: le.Uint32(b[36:]), FirstBits: int(b[18]), PosBits: s.posBits}
+	most := uint32(s.entriesMost())
+	switch {
+	case b[17] != 0 || b[19] != 0 || b[18] > 32:
 		return k, fmt.Errorf("%w flags %x are unknown", ErrBlock, b[17:20])
-	}
-	if k.Hub {
-		k.Start, k.Slots = k.Slots, 1
-		if k.Entries == 0 || k.Entries > s.HubCapacity || k.Start%s.HubCapacity != 0 ||
-			uint64(k.Start)+uint64(k.Entries) > 1<<32-1 {
-			return k, fmt.Errorf("%w of a hub has %d entries from position %d", ErrBlock,
-				k.Entries, k.Start)
-		}
-		return k, nil
-	}
-	if k.Slots == 0 || k.Slots > uint32(s.BlockBytes) || k.Entries > uint32(s.BlockBytes) ||
-		!s.fits(int(k.Slots), int(k.Entries)) || uint64(k.First)+uint64(k.Slots) > layout.MaxNodes {
+	case k.Slots == 0 || k.Slots > most || k.Entries == 0 || k.Entries > most ||
+		uint64(k.First)+uint64(k.Slots) > layout.MaxNodes:
 		return k, fmt.Errorf("%w has %d lists from node %d and %d entries: too many", ErrBlock,
 			k.Slots, k.First, k.Entries)
+	case uint64(k.Start)+uint64(k.Entries) > 1<<32-1:
+		return k, fmt.Errorf("%w has %d entries from position %d of node %d's list", ErrBlock,
+			k.Entries, k.Start, k.First)
 	}
-	k.IDsAt += s.directoryBytes(int(k.Slots))
-	if s.end(k.Bytes, k.Slots-1) != k.Entries {
-		return k, fmt.Errorf("%w has %d entries, its last list ends at %d", ErrBlock, k.Entries,
-			s.end(k.Bytes, k.Slots-1))
+	k.bound = uint64(s.BlockBytes-listcode.Slack) * 8
+	at, err := k.directory(s)
+	if err != nil {
+		return k, fmt.Errorf("%w directory: %w", ErrBlock, err)
+	}
+	k.listsAt = at
+	if at, err = k.endOfLists(); err != nil {
+		return k, err
+	}
+	for i, c := range s.columns() {
+		if !c.has {
+			continue
+		}
+		at = (at + 7) &^ 7
+		k.columns[i], err = listcode.ParseColumn(b, at, k.bound, int(k.Entries), c.bits)
+		if err != nil {
+			return k, fmt.Errorf("%w %s: %w", ErrBlock, c.name, err)
+		}
+		at = k.columns[i].End
 	}
 	return k, nil
 }
 
-// CheckIDs fails unless all ids of a block are nodes of the graph: who uses them looks no further.
+// directory finds the lists of ends and of counts, and returns where the lists begin.
+func (k *Block) directory(s *Shape) (at uint64, err error) {
+	le := binary.LittleEndian
+	coding := listcode.Coding{FirstBits: s.posBits, PosBits: s.posBits}
+	at = BlockHeaderBytes * 8
+	for i, l := range [...]*listcode.List{&k.ends, &k.counts} {
+		size := uint64(le.Uint32(k.Bytes[40+4*i:]))
+		if i == 1 && !s.HasAttributes() {
+			if size != 0 {
+				return at, fmt.Errorf("%d bits of counts that edges have no use for", size)
+			}
+			break
+		}
+		if size > k.bound-at {
+			return at, fmt.Errorf("%d bits at bit %d", size, at)
+		}
+		if *l, err = coding.Parse(k.Bytes, at, at+size); err != nil {
+			return at, err
+		}
+		if l.Count != k.Slots {
+			return at, fmt.Errorf("%d ends of %d lists", l.Count, k.Slots)
+		}
+		if at = (at + size + 7) &^ 7; at > k.bound {
+			return at, fmt.Errorf("ends at bit %d", at)
+		}
+	}
+	return at, nil
+}
+
+// endOfLists checks the ends of the last list.
+func (k *Block) endOfLists() (uint64, error) {
+	end, ok := k.ends.At(k.Bytes, k.Slots-1)
+	if at := k.listsAt + uint64(end); ok && at <= k.bound {
+		if k.counts.Count == 0 {
+			return at, nil
+		}
+		if n, ok := k.counts.At(k.Bytes, k.Slots-1); ok && n == k.Entries {
+			return at, nil
+		}
+	}
+	return 0, fmt.Errorf("%w has %d entries, its last list does not end with them", ErrBlock,
+		k.Entries)
+}
+
+// column is what runs parallel to the ids.
+type column struct {
+	name string
+	has  bool
+	bits int // of a value
+}
+
+// The columns of a block.
+const (
+	typeColumn = iota
+	weightColumn
+	timeColumn
+)
+
+func (s *Shape) columns() [3]column {
+	return [3]column{{"types", s.Types, 8 * TypeBytes}, {"weights", s.Weights, 8 * WeightBytes},
+		{"times", s.Times, 8 * TimeBytes}}
+}
+
+// CheckIDs fails unless all ids of a raw block are nodes of the graph. Those of other blocks are
+// looked at as they are decoded.
 func (k *Block) CheckIDs(nodes uint64) error {
-	ids := mem.View[uint32](k.Bytes[k.IDsAt : k.IDsAt+int(k.Entries)*IDBytes])
+	if k.raw == nil {
+		return nil
+	}
+	return checkIDs(k.raw.ids(k), nodes)
+}
+
+// checkIDs fails unless all ids are nodes of the graph: who uses them looks no further.
+func checkIDs(ids []uint32, nodes uint64) error {
 	if most := codec.Max(ids); len(ids) > 0 && uint64(most) >= nodes {
 		return fmt.Errorf("%w has neighbor %d of %d nodes", ErrBlock, most, nodes)
 	}
@@ -172,31 +247,8 @@ func (k *Block) CheckIDs(nodes uint64) error {
 // Number is the block's number, from 1.
 func (k *Block) Number() int64 { return int64(binary.LittleEndian.Uint64(k.Bytes[8:])) }
 
-// end is where list k of a block ends, in entries.
-func (s *Shape) end(b []byte, k uint32) uint32 {
-	if s.SlotBytes == 2 {
-		return uint32(binary.LittleEndian.Uint16(b[BlockHeaderBytes+2*int(k):]))
-	}
-	return binary.LittleEndian.Uint32(b[BlockHeaderBytes+4*int(k):])
-}
-
-// List returns the range of list k of a block that is no hub.
-func (s *Shape) List(k *Block, slot uint32) (from, to uint32, err error) {
-	if slot > 0 {
-		from = s.end(k.Bytes, slot-1)
-	}
-	to = s.end(k.Bytes, slot)
-	if from > to || to > k.Entries {
-		return 0, 0, fmt.Errorf("%w: list of node %d is entries %d to %d of %d", ErrBlock,
-			uint64(k.First)+uint64(slot), from, to, k.Entries)
-	}
-	return from, to, nil
-}
-
-// Offsets of what runs parallel to the ids.
-func (s *Shape) typesOff(k *Block) int   { return k.IDsAt + s.typesAt*int(k.Entries) }
-func (s *Shape) weightsOff(k *Block) int { return k.IDsAt + s.weightsAt*int(k.Entries) }
-func (s *Shape) timesOff(k *Block) int   { return k.IDsAt + s.timesAt*int(k.Entries) }
+// Raw says that ids are not coded.
+func (k *Block) Raw() bool { return k.raw != nil }
 
 // VerifyBlock checks number and checksum of block n, whose file starts its sums at seed.
 func VerifyBlock(seed uint32, n int64, b []byte) error {
@@ -214,70 +266,4 @@ func VerifyBlock(seed uint32, n int64, b []byte) error {
 // BlockOffset is where block n of a topology file, counted from 1, stands.
 func BlockOffset(n int64, blockBytes int) int64 {
 	return codec.HeaderBytes + (n-1)*int64(blockBytes)
-}
-
-// Fields are the fields of the header of a topology file and of its index:
-//
-//	0        4            8       12      20
-//	+--------+------------+-------+--------+
-//	| layout | blockBytes | flags | nodes  |      flags: 1 types, 2 weights, 4 times
-//	+--------+------------+-------+--------+
-//
-// Edges and blocks stand in the last page of the index, since they are known at the end only: so
-// both files are written in one stream.
-type Fields struct {
-	BlockBytes            int
-	types, weights, times bool // what edges have
-	Nodes                 uint64
-}
-
-// topologyLayout is the version of the block layout.
-const topologyLayout = 1
-
-func (f *Fields) encode() []byte {
-	var e codec.Enc
-	e.U32(topologyLayout)
-	e.U32(uint32(f.BlockBytes))
-	var flags uint32
-	for i, set := range []bool{f.types, f.weights, f.times} {
-		if set {
-			flags |= 1 << i
-		}
-	}
-	e.U32(flags)
-	e.U64(f.Nodes)
-	return e.B
-}
-
-// DecodeFields decodes the fields of a header and checks that files can have them.
-func DecodeFields(b []byte) (Fields, error) {
-	d := codec.NewDec(b)
-	version := d.U32()
-	f := Fields{BlockBytes: int(d.U32())}
-	flags := d.U32()
-	f.types, f.weights, f.times = flags&1 != 0, flags&2 != 0, flags&4 != 0
-	f.Nodes = d.U64()
-	switch {
-	case d.Err() != nil:
-		return f, d.Err()
-	case version != topologyLayout:
-		return f, fmt.Errorf("topology layout %d, this gdb reads %d", version, topologyLayout)
-	case flags > 7 || d.Remaining() != 0:
-		return f, fmt.Errorf("flags %x and %d further bytes are unknown", flags, d.Remaining())
-	case f.Nodes > layout.MaxNodes:
-		return f, fmt.Errorf("%d nodes are more than ids of 32 bits", f.Nodes)
-	}
-	_, err := f.Shape()
-	return f, err
-}
-
-// Shape is that of the blocks of a file with these fields.
-func (f *Fields) Shape() (Shape, error) {
-	return newBlockShape(f.BlockBytes, f.types, f.weights, f.times)
-}
-
-// FieldsOf are the fields that the headers of a topology file and its index have by the catalog.
-func FieldsOf(m *kv.Meta) Fields {
-	return Fields{BlockBytes: m.BlockBytes, Nodes: m.Nodes,
-		types: len(m.EdgeTypes) > 0, weights: m.Weighted, times: m.Timestamped}
 }

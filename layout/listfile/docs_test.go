@@ -19,7 +19,7 @@ func TestDocumentedFormat(t *testing.T) {
 		"default block bytes": blockDefault, "block layout": topologyLayout,
 		"page bytes": layout.PageBytes, "blocks in a page": IndexPerPage,
 	})
-	fields := Fields{BlockBytes: 8192, types: true, times: true, Nodes: 77}
+	fields := Fields{Version: topologyLayout, BlockBytes: 8192, types: true, times: true, Nodes: 77}
 	doctest.HeaderFields(t, page, fields.encode(),
-		map[string]uint64{"36/4": 1, "40/4": 8192, "44/4": 5, "48/8": 77})
+		map[string]uint64{"36/4": 2, "40/4": 8192, "44/4": 5, "48/8": 77})
 }

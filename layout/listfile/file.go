@@ -20,6 +20,8 @@ type Lists struct {
 	Types   []uint16
 	Weights []float32
 	Times   []int64
+
+	ends []uint32 // scratch of Decode
 }
 
 // File is an opened topology file.
@@ -88,19 +90,19 @@ func (l *File) begin(ctx context.Context, s *layout.Store, dir layout.Direction)
 
 // Order follows the blocks of a topology file and checks that each may stand where it does.
 type Order struct {
-	next  uint64 // the first node that no block so far holds
-	hub   bool   // the last block was one of a hub
+	next  uint64 // the first node of which no block so far has a part
+	after uint64 // where the last list ends so far, which may go on
+	open  bool   // it may
 	Lost  bool   // the last block was damaged: anything may follow
-	after uint64 // its end in the list
 }
 
 // take checks that k may follow, and returns the empty nodes before it and whether it goes on
-// with the hub before it.
-func (o *Order) take(k *Block) (gap uint64, cont bool, err error) {
-	cont = o.hub && k.Hub && uint64(k.First)+1 == o.next
+// with the list before it.
+func (o *Order) take(s *Shape, k *Block) (gap uint64, cont bool, err error) {
+	cont = o.open && k.Start > 0 && uint64(k.First)+1 == o.next
 	switch {
 	case o.Lost:
-		cont = k.Hub && k.Start > 0
+		cont = k.Start > 0
 		o.next = uint64(k.First)
 	case cont && uint64(k.Start) != o.after:
 		return 0, cont, fmt.Errorf("%w begins at position %d of node %d's list, want %d",
@@ -114,8 +116,13 @@ func (o *Order) take(k *Block) (gap uint64, cont bool, err error) {
 	if !cont {
 		gap = uint64(k.First) - o.next
 	}
+	last, err := s.Part(k, k.Slots-1)
+	if err != nil {
+		return gap, cont, err
+	}
 	o.next = uint64(k.First) + uint64(k.Slots)
-	o.hub, o.after, o.Lost = k.Hub, uint64(k.Start)+uint64(k.Entries), false
+	o.open = k.raw == nil || k.raw.hub
+	o.after, o.Lost = uint64(last.Start)+uint64(last.Count), false
 	return gap, cont, nil
 }
 
@@ -155,7 +162,7 @@ func (l *File) Next(n int64, b []byte, order *Order) (k Block, gap uint64, cont 
 	if k, err = ParseBlock(&l.Shape, b); err != nil {
 		return
 	}
-	if gap, cont, err = order.take(&k); err == nil && order.next > l.Nodes {
+	if gap, cont, err = order.take(&l.Shape, &k); err == nil && order.next > l.Nodes {
 		err = fmt.Errorf("%w ends with node %d of %d", ErrBlock, order.next-1, l.Nodes)
 	}
 	if err == nil {

@@ -15,25 +15,49 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs"
 )
 
-// The index of a topology file is its header (page 0), pages of 4 KiB with the first node of each
-// block, in block order (the blocks of a hub have one first node), and a last page with the counts:
+// The index of a topology file is its header (page 0), pages of 4 KiB with where each block begins,
+// in block order, and a last page with the counts:
 //
-//	0        4                                   4096
-//	+--------+-----------------------------------+
-//	| crc32c | first node of blocks 1023(p-1)+1 … |   zeros after the last
-//	+--------+-----------------------------------+
+//	0        4                                            4096
+//	+--------+--------------------------------------------+
+//	| crc32c | first node, position of blocks 511(p-1)+1 … |   zeros after the last
+//	+--------+--------------------------------------------+
 //
 //	0        4        8       16       24
 //	+--------+--------+-------+--------+-------+
 //	| crc32c | "GTND" | edges | blocks | zeros |
 //	+--------+--------+-------+--------+-------+
 //
+// First node and position are those of the block's first entry: node and position in its list, both
+// u32. In files of the former layout there are first nodes only, 1023 a page, and the positions
+// follow from the size of blocks.
+//
 // The checksum is codec.BlockSum of the index's kind, the store, the page number and what follows
-// it. In memory the index takes 4 bytes per block.
+// it. In memory the index takes 8 bytes per block.
 const (
-	IndexEnd     = "GTND"
-	IndexPerPage = (layout.PageBytes - 4) / 4
+	IndexEnd      = "GTND"
+	IndexPerPage  = (layout.PageBytes - 4) / 8
+	formerPerPage = (layout.PageBytes - 4) / 4
+	indexKeyBytes = 8 // in memory
 )
+
+// IndexPerPage is how many blocks a page of the index tells of.
+func (f *Fields) IndexPerPage() int64 {
+	if f.Version == formerLayout {
+		return formerPerPage
+	}
+	return IndexPerPage
+}
+
+// IndexEntry is what a page of the index says of block number i of those that it tells of: the
+// first node, and the position in its list, which pages of the former layout do not have.
+func (f *Fields) IndexEntry(page []byte, i int64) (first, start uint32) {
+	le := binary.LittleEndian
+	if f.Version == formerLayout {
+		return le.Uint32(page[4+4*i:]), 0
+	}
+	return le.Uint32(page[4+8*i:]), le.Uint32(page[8+8*i:])
+}
 
 type indexWriter struct {
 	file   *layout.FileWriter
@@ -57,14 +81,15 @@ func newIndexWriter(fs vfs.FS, path, kind string, uuid kv.UUID,
 	return w, nil
 }
 
-func (w *indexWriter) add(first layout.NodeID) error {
+func (w *indexWriter) add(first layout.NodeID, start uint32) error {
 	if w.blocks == 1<<32-1 {
 		return fmt.Errorf("layout: write %s: more than %d blocks; choose a larger block",
 			w.file.Path, w.blocks)
 	}
 	w.page = binary.LittleEndian.AppendUint32(w.page, uint32(first))
+	w.page = binary.LittleEndian.AppendUint32(w.page, start)
 	w.blocks++
-	if len(w.page) == layout.PageBytes {
+	if len(w.page) > layout.PageBytes-8 {
 		return w.endPage()
 	}
 	return nil
@@ -102,17 +127,43 @@ type Index struct {
 	Edges  uint64
 	Blocks int64
 	arena  *mem.Arena
-	First  []uint32 // first node of each block; that of block b is First[b-1]
+	// Keys say where each block begins, the first of them at 0: Key of its first node and of the
+	// position in that node's list. They ascend.
+	Keys []uint64
 }
 
-// indexPages is how many pages the entries of so many blocks take.
-func indexPages(blocks int64) int64 { return (blocks + IndexPerPage - 1) / IndexPerPage }
+// Key is a position in a list as a number, so that positions of all lists are in their order.
+func Key(v layout.NodeID, pos uint32) uint64 { return uint64(v)<<32 | uint64(pos) }
+
+// First is the first node of a block, counted from 0.
+func (ix *Index) First(block int) layout.NodeID { return layout.NodeID(ix.Keys[block] >> 32) }
+
+// Last is the last block, counted from 0, that may have some of a node's list; -1 for none.
+func (ix *Index) Last(v layout.NodeID) int { return Upper(ix.Keys, Key(v, 1<<32-1)) - 1 }
+
+// Run is how many blocks, of which the last is block last, have some of the list of a node.
+func (ix *Index) Run(v layout.NodeID, last int) int {
+	n := 1
+	for last-n >= 0 && ix.Keys[last-n+1] > Key(v, 0) && ix.First(last-n+1) == v {
+		n++
+	}
+	return n
+}
+
+// IndexBytes is the memory of an index of so many blocks.
+func IndexBytes(blocks int64) int64 { return indexKeyBytes * blocks }
 
 // Free gives the memory back.
 func (ix *Index) Free() error { return ix.arena.Free() }
 
 // Bytes is the memory held.
-func (ix *Index) Bytes() int64 { return ix.Blocks * 4 }
+func (ix *Index) Bytes() int64 { return IndexBytes(ix.Blocks) }
+
+// pages is how many pages tell of the blocks.
+func (ix *Index) pages() int64 {
+	n := ix.IndexPerPage()
+	return (ix.Blocks + n - 1) / n
+}
 
 // DecodeIndexEnd decodes the last page of an index, after its checksum was verified.
 func DecodeIndexEnd(page []byte) (edges, blocks uint64, err error) {
@@ -122,7 +173,7 @@ func DecodeIndexEnd(page []byte) (edges, blocks uint64, err error) {
 		return 0, 0, fmt.Errorf("magic of the last page is %q, want %q", magic, IndexEnd)
 	}
 	edges, blocks = d.U64(), d.U64()
-	if blocks > 1<<32-1 || edges > blocks<<20 {
+	if blocks > 1<<32-1 || edges > blocks*8*blockMax {
 		return 0, 0, fmt.Errorf("%d edges in %d blocks are too many", edges, blocks)
 	}
 	return edges, blocks, d.Err()
@@ -169,7 +220,7 @@ func (l *indexLoader) load(ctx context.Context, budget *mem.Budget) (*Index, err
 	if ix.arena, err = mem.NewArena(budget, "topology index", ix.Bytes()); err != nil {
 		return nil, err
 	}
-	ix.First = mem.View[uint32](ix.arena.Bytes())
+	ix.Keys = mem.View[uint64](ix.arena.Bytes())[:ix.Blocks]
 	if err := l.pages(ctx, ix); err != nil {
 		return nil, errors.Join(err, ix.Free())
 	}
@@ -209,9 +260,8 @@ func (l *indexLoader) end(ctx context.Context, ix *Index) error {
 		ix.Edges, blocks, err = DecodeIndexEnd(page)
 		ix.Blocks = int64(blocks)
 	}
-	if err == nil && indexPages(ix.Blocks) != last-1 {
-		err = fmt.Errorf("%d blocks need %d pages, there are %d", ix.Blocks,
-			indexPages(ix.Blocks), last-1)
+	if err == nil && ix.pages() != last-1 {
+		err = fmt.Errorf("%d blocks need %d pages, there are %d", ix.Blocks, ix.pages(), last-1)
 	}
 	if err != nil {
 		return l.f.Damage(last, off, "%v", err)
@@ -222,7 +272,7 @@ func (l *indexLoader) end(ctx context.Context, ix *Index) error {
 // pages reads and verifies the entries, and that they ascend and are nodes: a search relies on
 // it.
 func (l *indexLoader) pages(ctx context.Context, ix *Index) error {
-	pages, prev := indexPages(ix.Blocks), uint32(0)
+	pages, per := ix.pages(), ix.IndexPerPage()
 	for p := int64(0); p < pages; p += layout.ReadChunk / layout.PageBytes {
 		n := min(pages-p, layout.ReadChunk/layout.PageBytes)
 		buf := l.buf[:n*layout.PageBytes]
@@ -232,27 +282,42 @@ func (l *indexLoader) pages(ctx context.Context, ix *Index) error {
 		for i := range n {
 			page, number := buf[i*layout.PageBytes:][:layout.PageBytes], p+i+1
 			off := number * layout.PageBytes
-			if err := layout.VerifyPage(l.kind, l.uuid, number, page); err != nil {
-				return l.f.Damage(number, off, "%v", err)
+			err := layout.VerifyPage(l.kind, l.uuid, number, page)
+			if err == nil {
+				err = ix.take(page, (p+i)*per, min(per, ix.Blocks-(p+i)*per))
 			}
-			to := ix.First[(p+i)*IndexPerPage:]
-			to = to[:min(len(to), IndexPerPage)]
-			for k := range to {
-				v := binary.LittleEndian.Uint32(page[4+4*k:])
-				if v < prev || uint64(v) >= ix.Nodes {
-					return l.f.Damage(number, off, "first node %d after %d of %d nodes", v, prev,
-						ix.Nodes)
-				}
-				to[k], prev = v, v
+			if err != nil {
+				return l.f.Damage(number, off, "%v", err)
 			}
 		}
 	}
 	return nil
 }
 
+// take reads n entries from a page, those of the blocks from number from on, counted from 0.
+func (ix *Index) take(page []byte, from, n int64) error {
+	for k := range n {
+		v, start := ix.IndexEntry(page, k)
+		key, at, prev := Key(layout.NodeID(v), start), from+k, uint64(0)
+		if at > 0 {
+			prev = ix.Keys[at-1]
+			if ix.Version == formerLayout && uint32(prev>>32) == v {
+				// The blocks of a hub are full.
+				key = prev + uint64(ix.Shape.raw.hubCapacity)
+			}
+		}
+		if at > 0 && key <= prev || key>>32 != uint64(v) || uint64(v) >= ix.Nodes {
+			return fmt.Errorf("first node %d at %d after %d of %d nodes", v, start, prev>>32,
+				ix.Nodes)
+		}
+		ix.Keys[at] = key
+	}
+	return nil
+}
+
 // Upper returns how many of the ascending a are not above v. It gallops, since in a sorted
 // frontier the answer is near the front.
-func Upper(a []uint32, v uint32) int {
+func Upper(a []uint64, v uint64) int {
 	lo, step := 0, 1
 	for lo+step <= len(a) && a[lo+step-1] <= v {
 		lo += step

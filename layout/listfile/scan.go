@@ -2,9 +2,8 @@ package listfile
 
 import (
 	"context"
-	"encoding/binary"
 	"errors"
-	"math"
+	"fmt"
 
 	"gdb/blockdev"
 	"gdb/internal/mem"
@@ -14,10 +13,10 @@ import (
 // emptyRun is how many empty lists one call of a scan gives at most.
 const emptyRun = 1 << 16
 
-// Scan calls fn with consecutive ranges of lists, in node order, reading the file in
-// large sequential batches: first is the node of l's first list. Every node is in a range, those
-// without neighbors too. Lists of a hub may come in several calls with the same first (cont is
-// true from the second on). l is valid during the call. Memory: two read buffers of 4 MiB.
+// Scan calls fn with consecutive ranges of lists, in node order, reading the file in large
+// sequential batches: first is the node of l's first list. Every node is in a range, those without
+// neighbors too. A list may come in parts: where cont is true the first list of l goes on with the
+// last list of the call before. l is valid during the call. Memory: two read buffers of 4 MiB.
 func Scan(ctx context.Context, s *layout.Store, dev blockdev.Device, dir layout.Direction,
 	fn func(first layout.NodeID, cont bool, l *Lists) error) (err error) {
 	f, err := Open(ctx, s, dev, dir)
@@ -64,80 +63,66 @@ func scanEmpty(l *Lists, first, n uint64, fn func(layout.NodeID, bool, *Lists) e
 	return nil
 }
 
-// Decode writes all lists of a block to l, whose slices it reuses; Nbrs aliases the block.
+// Decode writes all lists of a block to l, whose slices it reuses, and checks them.
 func (s *Shape) Decode(k *Block, l *Lists) error {
-	l.Off = mem.Resize(l.Off, int(k.Slots)+1)
-	l.Off[0], l.Off[1] = 0, uint64(k.Entries)
-	if !k.Hub {
-		prev := uint32(0)
-		for i := range k.Slots {
-			end := s.end(k.Bytes, i)
-			if end < prev || end > k.Entries {
-				_, _, err := s.List(k, i)
-				return err
-			}
-			prev = end
-			l.Off[i+1] = uint64(end)
-		}
+	if err := s.DecodeIDs(k, l); err != nil {
+		return err
 	}
 	n := int(k.Entries)
-	l.Nbrs = mem.View[layout.NodeID](k.Bytes[k.IDsAt : k.IDsAt+n*IDBytes])
 	s.SizeAttributes(l, n)
 	s.CopyAttributes(k, 0, n, l, 0)
 	return nil
 }
 
-// CopyAttributes copies types, weights and times of entries from … to-1 of a block to l, from index
-// at on; l was sized for them.
-func (s *Shape) CopyAttributes(k *Block, from, to int, l *Lists, at uint64) {
-	le := binary.LittleEndian
-	if s.Types {
-		b, out := k.Bytes[s.typesOff(k)+from*TypeBytes:], l.Types[at:]
-		for i := range out[:to-from] {
-			out[i] = le.Uint16(b[i*TypeBytes:])
+// DecodeIDs is Decode without types, weights and times.
+func (s *Shape) DecodeIDs(k *Block, l *Lists) error {
+	l.Off = mem.Resize(l.Off, int(k.Slots)+1)
+	l.Nbrs = mem.Resize(l.Nbrs, int(k.Entries))
+	off, ids := l.Off, l.Nbrs
+	off[0] = 0
+	ends, err := k.decodeEnds(l)
+	if err != nil {
+		return err
+	}
+	for i := range k.Slots {
+		p, err := s.partAt(k, i, ends)
+		if err != nil {
+			return err
+		}
+		at := off[i]
+		if off[i+1] = at + uint64(p.Count); off[i+1] > uint64(k.Entries) {
+			return fmt.Errorf("%w has more than its %d entries", ErrBlock, k.Entries)
+		}
+		if err := p.Decode(s, ids[at:off[i+1]]); err != nil {
+			return fmt.Errorf("list of node %d: %w", uint64(k.First)+uint64(i), err)
 		}
 	}
-	if s.Weights {
-		s.CopyWeights(k, from, l.Weights[at:][:to-from])
+	if end := off[k.Slots]; end != uint64(k.Entries) {
+		return fmt.Errorf("%w has %d of its %d entries", ErrBlock, end, k.Entries)
 	}
-	if s.Times {
-		b, out := k.Bytes[s.timesOff(k)+from*TimeBytes:], l.Times[at:]
-		for i := range out[:to-from] {
-			out[i] = int64(le.Uint64(b[i*TimeBytes:]))
-		}
-	}
+	return nil
 }
 
-// CopyWeights copies weights of a block, from entry from on, to fill out. They are not aligned
-// where
-// edges have types.
-func (s *Shape) CopyWeights(k *Block, from int, out []float32) {
-	b := k.Bytes[s.weightsOff(k)+from*WeightBytes:][:len(out)*WeightBytes]
-	for i := range out {
-		out[i] = math.Float32frombits(binary.LittleEndian.Uint32(b[i*WeightBytes:]))
+// decodeEnds returns where the lists of a coded block end, in bits.
+func (k *Block) decodeEnds(l *Lists) ([]uint32, error) {
+	if k.raw != nil {
+		return nil, nil
 	}
+	l.ends = mem.Resize(l.ends, int(k.Slots))
+	if err := k.ends.Decode(k.Bytes, l.ends); err != nil {
+		return nil, fmt.Errorf("%w ends: %w", ErrBlock, err)
+	}
+	return l.ends, nil
 }
 
-// Weight is that of an entry of a block.
-func (s *Shape) Weight(k *Block, entry uint32) float32 {
-	b := k.Bytes[s.weightsOff(k)+int(entry)*WeightBytes:]
-	return math.Float32frombits(binary.LittleEndian.Uint32(b))
-}
-
-// Type is the number of the type of an entry of a block.
-func (s *Shape) Type(k *Block, entry uint32) uint32 {
-	return uint32(binary.LittleEndian.Uint16(k.Bytes[s.typesOff(k)+int(entry)*TypeBytes:]))
-}
-
-// SizeAttributes gives l room for n types, weights and times, as the file has them.
-func (s *Shape) SizeAttributes(l *Lists, n int) {
-	if s.Types {
-		l.Types = mem.Resize(l.Types, n)
+// partAt is Part with the ends of all lists decoded; entries are not counted.
+func (s *Shape) partAt(k *Block, slot uint32, ends []uint32) (Part, error) {
+	if ends == nil {
+		return s.Part(k, slot)
 	}
-	if s.Weights {
-		l.Weights = mem.Resize(l.Weights, n)
+	from, to := uint32(0), ends[slot]
+	if slot > 0 {
+		from = ends[slot-1]
 	}
-	if s.Times {
-		l.Times = mem.Resize(l.Times, n)
-	}
+	return k.coded(slot, from, to)
 }

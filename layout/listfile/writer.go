@@ -24,10 +24,9 @@ type Spec struct {
 	Times      bool
 }
 
-// Writer packs lists into blocks. Lists come in node order, sorted by neighbor id. Both
-// files are written in one stream, and memory does not grow with the graph: two write buffers of
-// 1 MiB and a block. Disk: 4 bytes per edge (2, 4, 8 more for type, weight, time), 2 per node, and
-// 4 per block for the index.
+// Writer packs lists into blocks. Lists come in node order, sorted by neighbor id. Both files are
+// written in one stream, and memory does not grow with the graph: two write buffers of 1 MiB, and
+// what some two blocks hold.
 type Writer struct {
 	spec  Spec
 	shape Shape
@@ -35,22 +34,19 @@ type Writer struct {
 	index *indexWriter
 	seed  uint32
 	edges uint64
+	block *blockBuilder
 
-	// The block being filled: its first node, the ends of its closed lists, its entries. The last
-	// list is open; its node is node, and it begins at entry open.
-	any     bool // there is an open list
-	first   layout.NodeID
-	node    layout.NodeID
-	ends    []uint32
-	entries int
-	open    int
-	last    layout.NodeID // the last id of the open list
-	hub     bool
-	start   uint32 // a hub's entries in earlier blocks
-
-	ids, types, weights, times []byte
-	block                      []byte
+	// The open list: what of it is in no block yet.
+	any   bool // there is one
+	node  layout.NodeID
+	last  layout.NodeID // its last id
+	start uint32        // position of the first pending entry
+	pend  entries
+	look  int // at so many pending entries it is looked whether a block has room for them
 }
+
+// lookEvery is how many entries may come before it is looked again whether a block has room.
+const lookEvery = 256
 
 // NewWriter starts the lists (PREFIX.csc, or PREFIX.csr for out-lists) and their index
 // (PREFIX.idx).
@@ -58,7 +54,7 @@ func NewWriter(fs vfs.FS, prefix string, spec Spec) (*Writer, error) {
 	if spec.BlockBytes == 0 {
 		spec.BlockBytes = blockDefault
 	}
-	f := Fields{BlockBytes: spec.BlockBytes, Nodes: spec.Nodes,
+	f := Fields{Version: topologyLayout, BlockBytes: spec.BlockBytes, Nodes: spec.Nodes,
 		types: spec.Types, weights: spec.Weights, times: spec.Times}
 	shape, err := f.Shape()
 	if err != nil {
@@ -69,8 +65,8 @@ func NewWriter(fs vfs.FS, prefix string, spec Spec) (*Writer, error) {
 			prefix, spec.Nodes, uint64(layout.MaxNodes))
 	}
 	kind := layout.TopologyKind(spec.Direction)
-	w := &Writer{spec: spec, shape: shape, seed: layout.SumSeed(kind, spec.UUID),
-		block: make([]byte, spec.BlockBytes)}
+	w := &Writer{spec: spec, shape: shape, seed: layout.SumSeed(kind, spec.UUID), look: lookEvery}
+	w.block = newBlockBuilder(&w.shape)
 	if w.lists, err = layout.CreateFile(fs, prefix+layout.ListsExt(spec.Direction)); err != nil {
 		return nil, err
 	}
@@ -108,45 +104,30 @@ func (w *Writer) AddEdge(node layout.NodeID, e Edge) error {
 		return fmt.Errorf("layout: write %s: neighbor %d of node %d is not below the %d nodes",
 			w.lists.Path, e.Nbr, node, w.spec.Nodes)
 	}
-	if !w.room() {
-		if err := w.makeRoom(); err != nil {
-			return err
-		}
-	}
-	le := binary.LittleEndian
-	w.ids = le.AppendUint32(w.ids, uint32(e.Nbr))
-	if w.shape.entryBytes > IDBytes {
-		w.addAttributes(e)
-	}
-	w.entries++
+	w.pend.ids = append(w.pend.ids, uint32(e.Nbr))
+	w.addAttributes(e)
 	w.last = e.Nbr
 	w.edges++
-	return nil
+	if len(w.pend.ids) < w.look {
+		return nil
+	}
+	return w.spill()
 }
 
 func (w *Writer) addAttributes(e Edge) {
-	le := binary.LittleEndian
+	v := &w.pend.values
 	if w.shape.Types {
-		w.types = le.AppendUint16(w.types, e.Type)
+		v[typeColumn] = append(v[typeColumn], uint64(e.Type))
 	}
 	if w.shape.Weights {
-		w.weights = le.AppendUint32(w.weights, math.Float32bits(e.Weight))
+		v[weightColumn] = append(v[weightColumn], uint64(math.Float32bits(e.Weight)))
 	}
 	if w.shape.Times {
-		w.times = le.AppendUint64(w.times, uint64(e.Time))
+		v[timeColumn] = append(v[timeColumn], uint64(e.Time)^1<<63)
 	}
 }
 
-// room says whether one more entry fits in the block.
-func (w *Writer) room() bool {
-	if w.hub {
-		return uint32(w.entries) < w.shape.HubCapacity
-	}
-	return w.shape.fits(len(w.ends)+1, w.entries+1)
-}
-
-// openList ends the open list and opens that of node, in this block if the empty lists between
-// and one entry fit, else in the next.
+// openList ends the open list and opens that of node.
 func (w *Writer) openList(node layout.NodeID) error {
 	if uint64(node) >= w.spec.Nodes {
 		return fmt.Errorf("layout: write %s: node %d is not below the %d nodes", w.lists.Path,
@@ -156,131 +137,96 @@ func (w *Writer) openList(node layout.NodeID) error {
 		return fmt.Errorf("layout: write %s: node %d comes after node %d; sort the edges",
 			w.lists.Path, node, w.node)
 	}
-	fresh := !w.any
-	if w.any {
-		slots := uint64(node-w.first) + 1
-		fresh = w.hub || slots > uint64(w.shape.BlockBytes) ||
-			!w.shape.fits(int(slots), w.entries+1)
-		if fresh {
-			if err := w.endBlock(); err != nil {
-				return err
-			}
-		}
-	}
-	if fresh {
-		w.first = node
-	}
-	for len(w.ends) < int(node-w.first) {
-		w.ends = append(w.ends, uint32(w.entries))
-	}
-	w.any, w.node, w.open, w.last = true, node, w.entries, 0
-	return nil
-}
-
-// endBlock closes the open list and writes the block.
-func (w *Writer) endBlock() error {
-	if !w.hub {
-		w.ends = append(w.ends, uint32(w.entries))
-	}
-	if err := w.writeBlock(w.entries); err != nil {
+	if err := w.closeList(); err != nil {
 		return err
 	}
-	w.drop(w.entries)
-	w.hub, w.start = false, 0
+	w.any, w.node, w.last = true, node, 0
 	return nil
 }
 
-// makeRoom is called when the open list has one entry more than fits. The lists before it are
-// written, and it moves to a block of its own; if it has one already it becomes a hub.
-func (w *Writer) makeRoom() error {
-	switch {
-	case w.hub:
-		full := uint32(w.entries)
-		if err := w.writeBlock(w.entries); err != nil {
+// closeList puts what is left of the open list into blocks.
+func (w *Writer) closeList() error {
+	for len(w.pend.ids) > 0 {
+		if err := w.place(); err != nil {
 			return err
 		}
-		w.drop(w.entries)
-		if uint64(w.start)+2*uint64(full) > math.MaxUint32 {
-			return fmt.Errorf("layout: write %s: node %d has more than %d neighbors",
-				w.lists.Path, w.node, w.start)
-		}
-		w.start += full
-	case len(w.ends) == 0:
-		w.hub = true
-	default:
-		if err := w.writeBlock(w.open); err != nil {
-			return err
-		}
-		w.drop(w.open)
-		w.first, w.open = w.node, 0
 	}
-	if !w.room() {
-		return w.makeRoom()
-	}
+	w.start, w.look = 0, lookEvery
 	return nil
 }
 
-// writeBlock writes the closed lists, which are the first n entries.
-func (w *Writer) writeBlock(n int) error {
-	b, le := w.block, binary.LittleEndian
-	clear(b)
-	copy(b[4:], blockMagic)
-	le.PutUint64(b[8:], w.index.blocks+1)
-	b[16] = codecRaw
-	le.PutUint32(b[20:], uint32(w.first))
-	le.PutUint32(b[24:], uint32(len(w.ends)))
-	le.PutUint32(b[28:], uint32(n))
-	at := BlockHeaderBytes
-	if w.hub {
-		b[17] = flagHub
-		le.PutUint32(b[24:], w.start)
-	} else {
-		for i, end := range w.ends {
-			if w.shape.SlotBytes == 2 {
-				le.PutUint16(b[at+2*i:], uint16(end))
-			} else {
-				le.PutUint32(b[at+4*i:], end)
-			}
+// spill puts the pending entries into blocks as long as they fill at least one.
+func (w *Writer) spill() error {
+	for {
+		alone := blockBuilder{shape: &w.shape}
+		if alone.fits(w.node, w.pend) {
+			w.look = len(w.pend.ids) + lookEvery
+			return nil
 		}
-		at += w.shape.directoryBytes(len(w.ends))
+		if err := w.place(); err != nil {
+			return err
+		}
 	}
-	at += copy(b[at:], w.ids[:n*IDBytes])
-	if w.shape.Types {
-		at += copy(b[at:], w.types[:n*TypeBytes])
+}
+
+// wasteMost is the share of a block that stays empty rather than that a list is cut: a list in two
+// parts may take two reads.
+const wasteMost = 16
+
+// place puts pending entries into the block, as many as fit, and writes it if that is not all.
+func (w *Writer) place() error {
+	b, n := w.block, len(w.pend.ids)
+	if !b.fits(w.node, w.pend) {
+		n = b.room(w.node, w.pend)
+		alone := blockBuilder{shape: &w.shape}
+		if n > 0 && !b.empty() && alone.fits(w.node, w.pend) &&
+			w.shape.listBits(w.pend.ids[:n]) < 8*w.shape.BlockBytes/wasteMost {
+			n = 0
+		}
 	}
-	if w.shape.Weights {
-		at += copy(b[at:], w.weights[:n*WeightBytes])
+	if n > 0 {
+		b.add(w.node, w.start, w.pend.head(n))
+		if n == len(w.pend.ids) {
+			w.pend.drop(n)
+			return w.advance(n)
+		}
+		w.pend.drop(n)
+		if err := w.advance(n); err != nil {
+			return err
+		}
 	}
-	if w.shape.Times {
-		copy(b[at:], w.times[:n*TimeBytes])
+	return w.writeBlock()
+}
+
+// advance moves the position of the first pending entry.
+func (w *Writer) advance(n int) error {
+	if uint64(w.start)+uint64(n) > math.MaxUint32-uint64(w.shape.entriesMost()) {
+		return fmt.Errorf("layout: write %s: node %d has more than %d neighbors", w.lists.Path,
+			w.node, w.start)
 	}
-	le.PutUint32(b, layout.NumberedSum(w.seed, b[8:16], b[4:]))
-	if err := w.index.add(w.first); err != nil {
+	w.start += uint32(n)
+	return nil
+}
+
+// writeBlock writes the block, and begins the next.
+func (w *Writer) writeBlock() error {
+	b := w.block
+	out := b.finish(w.index.blocks + 1)
+	binary.LittleEndian.PutUint32(out, layout.NumberedSum(w.seed, out[8:16], out[4:]))
+	if err := w.index.add(b.first, b.start); err != nil {
 		return err
 	}
-	return w.lists.Write(b)
-}
-
-// drop forgets the closed lists, which are the first n entries.
-func (w *Writer) drop(n int) {
-	w.ends = w.ends[:0]
-	w.entries -= n
-	shift := func(b []byte, width int) []byte {
-		if len(b) == 0 {
-			return b
-		}
-		return b[:copy(b, b[n*width:])]
-	}
-	w.ids = shift(w.ids, IDBytes)
-	w.types = shift(w.types, TypeBytes)
-	w.weights = shift(w.weights, WeightBytes)
-	w.times = shift(w.times, TimeBytes)
+	b.reset()
+	return w.lists.Write(out)
 }
 
 // Finish writes the last block and the index, syncs both files, and returns their records.
 func (w *Writer) Finish() ([]kv.FileMeta, error) {
-	if w.any {
-		if err := w.endBlock(); err != nil {
+	if err := w.closeList(); err != nil {
+		return nil, err
+	}
+	if !w.block.empty() {
+		if err := w.writeBlock(); err != nil {
 			return nil, err
 		}
 	}

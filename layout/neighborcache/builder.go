@@ -34,6 +34,7 @@ type builder struct {
 	dev blockdev.Device
 	dir layout.Direction
 	ix  *listfile.Index
+	at  int // the last block of ix that begins with no node after that of the scan
 	opt Options
 
 	uses  []float32 // of the nodes of a range
@@ -145,6 +146,7 @@ func (w *builder) histogram(ctx context.Context, step uint64,
 func (w *builder) score(ctx context.Context, first, end uint64) error {
 	uses := w.uses[:end-first]
 	clear(uses)
+	w.at = 0
 	var m listMeter
 	node, blocks, weight, total := uint64(0), uint64(0), float32(0), float64(0)
 	finish := func() {
@@ -161,9 +163,9 @@ func (w *builder) score(ctx context.Context, first, end uint64) error {
 			if !cont || i > 0 {
 				finish()
 				node = uint64(v) + uint64(i)
-				blocks = w.blocks(node, len(list))
-				weight = useWeight(max(uint64(len(list)),
-					(blocks-1)*uint64(w.ix.Shape.HubCapacity)))
+				var least uint64
+				blocks, least = w.blocks(v + layout.NodeID(i))
+				weight = useWeight(max(uint64(len(list)), least))
 			}
 			total += float64(weight) * float64(len(list))
 			if node >= first && node < end {
@@ -184,16 +186,18 @@ func (w *builder) score(ctx context.Context, first, end uint64) error {
 	return err
 }
 
-// blocks is how many blocks a list has, of which the first entries were seen.
-func (w *builder) blocks(node uint64, entries int) uint64 {
-	if entries < int(w.ix.Shape.HubCapacity) {
-		return 1
+// blocks is how many blocks have some of a node's list, and how many entries it has at least.
+func (w *builder) blocks(v layout.NodeID) (blocks, least uint64) {
+	if len(w.ix.Keys) == 0 {
+		return 1, 0
 	}
-	to, from := listfile.Upper(w.ix.First, uint32(node)), 0
-	if node > 0 {
-		from = listfile.Upper(w.ix.First, uint32(node-1))
+	for w.at+1 < len(w.ix.Keys) && w.ix.Keys[w.at+1] <= listfile.Key(v, 1<<32-1) {
+		w.at++
 	}
-	return uint64(max(to-from, 1))
+	if last := w.ix.Keys[w.at]; last>>32 == uint64(v) {
+		least = last & (1<<32 - 1)
+	}
+	return uint64(w.ix.Run(v, w.at)), least
 }
 
 // useWeight is how probable a sample of a list of d entries is to have one of them in it.

@@ -115,19 +115,17 @@ func (t *Trial) add(draws int) {
 	if len(t.ends) > 0 {
 		from = t.ends[len(t.ends)-1]
 	}
-	hop, first, at := t.tried[from:], t.w.ix.First, 0
+	hop, keys, at := t.tried[from:], t.w.ix.Keys, 0
 	slices.SortFunc(hop, func(a, b triedList) int { return cmp.Compare(a.node, b.node) })
 	for i := range hop {
 		l := &hop[i]
-		at += listfile.Upper(first[at:], l.node)
+		v := layout.NodeID(l.node)
+		at += listfile.Upper(keys[at:], listfile.Key(v, 1<<32-1))
 		if at == 0 {
 			continue // before the first block
 		}
-		head := at - 1
-		for head > 0 && first[head-1] == l.node {
-			head--
-		}
-		l.block, l.blocks = uint32(head), uint16(min(at-head, math.MaxUint16))
+		blocks := t.w.ix.Run(v, at-1)
+		l.block, l.blocks = uint32(at-blocks), uint16(min(blocks, math.MaxUint16))
 	}
 	t.ends, t.draws = append(t.ends, len(t.tried)), append(t.draws, draws)
 }

@@ -6,7 +6,6 @@ import (
 	"fmt"
 
 	"gdb/internal/codec"
-	"gdb/internal/pace"
 	"gdb/layout"
 	"gdb/layout/listfile"
 )
@@ -52,19 +51,27 @@ func (a *Attributes) lacks(f *listfile.File) error {
 	return nil
 }
 
-// copy takes those of entry number entry of a block to place number at.
-func (a *Attributes) copy(s *listfile.Shape, b *listfile.Block, entry, at uint32) {
-	if a.Weights != nil {
-		a.Weights[at] = s.Weight(b, entry)
+// take takes those of entries of a block to places from at on.
+func (a *Attributes) take(s *listfile.Shape, b *listfile.Block, p *listfile.Part, pos []uint32,
+	at uint32) error {
+	for j, x := range pos {
+		entry, err := p.EntryAt(x)
+		if err != nil {
+			return err
+		}
+		if a.Weights != nil {
+			a.Weights[at+uint32(j)] = s.Weight(b, entry)
+		}
+		if a.Types != nil {
+			a.Types[at+uint32(j)] = s.Type(b, entry)
+		}
 	}
-	if a.Types != nil {
-		a.Types[at] = s.Type(b, entry)
-	}
+	return nil
 }
 
-// GatherAttributes takes those of lists in pinned blocks, block by block, and then those of hubs
-// and of blocks that did not stay, which are read in one batch, each block once. The neighbor cache
-// has none; with it, the blocks of the lists that it had are read here.
+// GatherAttributes takes those of lists in pinned blocks, block by block, and then those of other
+// blocks, which are read in one batch, each block once. The neighbor cache has none; with it, the
+// blocks of the lists that it had are read here.
 func (s *pagedSession) GatherAttributes(ctx context.Context, off, pos []uint32,
 	to Attributes) error {
 	if err := to.lacks(s.p.f); err != nil {
@@ -73,35 +80,9 @@ func (s *pagedSession) GatherAttributes(ctx context.Context, off, pos []uint32,
 	if err := s.findUncached(ctx); err != nil {
 		return err
 	}
-	s.refs = s.refs[:0]
-	if err := s.roomFor(ctx, off); err != nil {
-		return err
-	}
-	var steps pace.Steps
-	for k := range s.need {
-		if err := steps.Took(ctx, pace.Block+int(s.first[k+1]-s.first[k])); err != nil {
-			return err
-		}
-		if err := s.gatherPinned(k, off, pos, &to); err != nil {
-			return err
-		}
-	}
-	if len(s.refs) == 0 {
-		return s.checkTypes(ctx, off, to.Types)
-	}
-	if err := s.count.AtLeast(s.bytes()); err != nil {
-		return err
-	}
-	err := s.each(ctx, func(b *listfile.Block, keys []uint64) error {
-		for _, key := range keys {
-			r := s.refs[uint32(key)]
-			entry := (r.at - uint32(b.IDsAt)) / listfile.IDBytes
-			if r.at < uint32(b.IDsAt) || entry >= b.Entries {
-				return damagedRun(b)
-			}
-			to.copy(&s.p.f.Shape, b, entry, r.to)
-		}
-		return nil
+	err := s.gather(ctx, off, pos, func(b *listfile.Block, p *listfile.Part, pos []uint32,
+		at uint32) error {
+		return to.take(&s.p.f.Shape, b, p, pos, at)
 	})
 	if err != nil {
 		return err
@@ -118,34 +99,6 @@ func (s *pagedSession) checkTypes(ctx context.Context, off, types []uint32) erro
 		}
 	}
 	return ctx.Err()
-}
-
-// gatherPinned takes what block need[k] has, or notes it where the block is not at hand.
-func (s *pagedSession) gatherPinned(k int, off, pos []uint32, to *Attributes) error {
-	h, block := &s.held[k], listfile.Block{}
-	here := h.data != nil && !h.hub
-	if here {
-		var err error
-		if block, err = s.get.parse(s.need[k], h.data); err != nil {
-			return s.damage(s.need[k], err)
-		}
-	}
-	for _, key := range s.order.Keys[s.first[k]:s.first[k+1]] {
-		i := uint32(key)
-		p, lo, hi := s.list[i], off[i], off[i+1]
-		if lo == hi {
-			continue
-		}
-		if !here {
-			s.wantEntries(p, lo, pos[lo:hi])
-			continue
-		}
-		first := (p.at - uint32(block.IDsAt)) / listfile.IDBytes
-		for j, x := range pos[lo:hi] {
-			to.copy(&s.p.f.Shape, &block, first+x, lo+uint32(j))
-		}
-	}
-	return nil
 }
 
 // GatherAttributes copies from the arrays.

@@ -39,7 +39,7 @@ var errInjected = errors.New("injected")
 // TestReadErrors has every third batch fail: each error comes back, nothing that failed stays in
 // the cache as if it had been read, and nothing stays pinned.
 func TestReadErrors(t *testing.T) {
-	g := layouttest.Random(8, 4000, 40000)
+	g := layouttest.Random(8, 4000, 160000)
 	s := layouttest.Build(t, vfs.NewMem(), "s", g)
 	r, on := rand.New(rand.NewPCG(3, 3)), false
 	dev := &failingDevice{layouttest.Device(t), func() error {
@@ -58,7 +58,7 @@ func TestReadErrors(t *testing.T) {
 		}
 		ses, failed := topo.NewSession(), 0
 		for range 60 {
-			nodes := make([]layout.NodeID, 200)
+			nodes := make([]layout.NodeID, 20)
 			for i := range nodes {
 				nodes[i] = layout.NodeID(r.IntN(g.Nodes))
 			}

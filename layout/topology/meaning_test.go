@@ -21,7 +21,7 @@ import (
 func meaningStore(t *testing.T, file, kind string, change func(b []byte)) *layout.Store {
 	t.Helper()
 	fs := vfs.NewMem()
-	s := layouttest.Build(t, fs, "s", layouttest.Random(3, 600, 4000))
+	s := layouttest.Build(t, fs, "s", layouttest.Random(3, 600, 12000))
 	layouttest.Rewrite(t, fs, s.Path(file), func(b []byte) []byte {
 		block := b[codec.HeaderBytes:][:4096]
 		change(block)
@@ -51,14 +51,47 @@ func readAllLists(t *testing.T, s *layout.Store, opt topology.Options) error {
 	return err
 }
 
+// foreignStore is a store of 600 nodes of which one has a neighbor of its own, such as none of
+// them: its blocks were written for a graph with more nodes.
+func foreignStore(t *testing.T, id uint32) *layout.Store {
+	t.Helper()
+	fs := vfs.NewMem()
+	g := layouttest.Random(3, 600, 4000)
+	s := layouttest.Build(t, fs, "s", g)
+	w, err := listfile.NewWriter(fs, "other", listfile.Spec{UUID: s.Meta().UUID, Nodes: 1 << 32})
+	if err != nil {
+		t.Fatal(err)
+	}
+	lists := g.Lists(layout.In)
+	for v, l := range lists {
+		for i, e := range l {
+			if v == len(lists)-1 && i == len(l)-1 {
+				e.Nbr = layout.NodeID(id)
+			}
+			if err := w.AddEdge(layout.NodeID(v), e); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	if _, err := w.Finish(); err != nil {
+		t.Fatal(err)
+	}
+	var other []byte
+	layouttest.Rewrite(t, fs, "other.csc", func(b []byte) []byte { other = b; return b })
+	layouttest.Rewrite(t, fs, s.Path("topology/in.csc"), func(b []byte) []byte {
+		if len(b) != len(other) {
+			t.Fatalf("%d bytes, want %d", len(other), len(b))
+		}
+		return append(b[:codec.HeaderBytes:codec.HeaderBytes], other[codec.HeaderBytes:]...)
+	})
+	return s
+}
+
 // TestForeignNeighborsAreDamage: a neighbor that is no node is found by all readers where the block
 // is read, whatever the checksum says.
 func TestForeignNeighborsAreDamage(t *testing.T) {
 	for _, id := range []uint32{600, 1 << 31, 1<<32 - 1} {
-		s := meaningStore(t, "topology/in.csc", layout.KindTopologyIn, func(b []byte) {
-			slots := int(binary.LittleEndian.Uint32(b[24:]))
-			binary.LittleEndian.PutUint32(b[32+(2*slots+3)&^3+4*5:], id)
-		})
+		s := foreignStore(t, id)
 		for name, opt := range map[string]topology.Options{"resident": {Resident: true},
 			"paged": {}, "with a neighbor cache": {NeighborBytes: 1 << 20}} {
 			err := readAllLists(t, s, opt)
@@ -73,7 +106,7 @@ func TestForeignNeighborsAreDamage(t *testing.T) {
 			t.Errorf("neighbor %d, scanned: %v, want damage", id, err)
 		}
 		r, err := check.Run(t.Context(), layouttest.Device(t), s, check.Options{})
-		if err != nil || len(r.Findings) != 1 || r.Findings[0].Block != 1 {
+		if err != nil || len(r.Findings) != 1 || r.Findings[0].Block != 2 {
 			t.Errorf("neighbor %d: findings %+v, %v", id, r, err)
 		}
 	}
@@ -83,10 +116,10 @@ func TestForeignNeighborsAreDamage(t *testing.T) {
 func TestIndexOrder(t *testing.T) {
 	first := func(k int, change func(before, v uint32) uint32) func(b []byte) {
 		return func(b []byte) {
-			at := b[4+4*k:]
+			at := b[4+8*k:]
 			before := uint32(0)
 			if k > 0 {
-				before = binary.LittleEndian.Uint32(b[4*k:])
+				before = binary.LittleEndian.Uint32(b[8*k-4:])
 			}
 			binary.LittleEndian.PutUint32(at, change(before, binary.LittleEndian.Uint32(at)))
 		}

@@ -17,7 +17,7 @@ import (
 )
 
 // paged reads lists through a cache of blocks, but for those that a neighbor cache has. In memory
-// are the index, 4 bytes per block, and the caches.
+// are the index, 8 bytes per block, and the caches.
 type paged struct {
 	f      *listfile.File
 	dir    layout.Direction
@@ -104,7 +104,7 @@ func CachedBlocks(t Reader, fn func(first layout.NodeID)) {
 	if !ok {
 		return
 	}
-	p.cache.Each(func(block uint64) { fn(layout.NodeID(p.ix.First[block])) })
+	p.cache.Each(func(block uint64) { fn(p.ix.First(int(block))) })
 }
 
 // Close frees the cache and closes the file; all sessions were released before.
@@ -129,8 +129,6 @@ const fetchMost = 1 << 14
 type held struct {
 	data  []byte // nil once an overflow buffer was used for another block
 	frame int32  // -1: an overflow buffer
-	hub   bool
-	start uint32 // of a hub: position of the block's first entry
 }
 
 // fetcher makes blocks readable for one session.
@@ -304,13 +302,9 @@ func (s *fetcher) read(ctx context.Context) error {
 // index says.
 func (s *fetcher) parse(n uint32, b []byte) (listfile.Block, error) {
 	k, err := listfile.ParseBlock(&s.p.f.Shape, b)
-	if err == nil && uint32(k.First) != s.p.ix.First[n] {
-		err = fmt.Errorf("%w begins with node %d, the index says %d", listfile.ErrBlock, k.First,
-			s.p.ix.First[n])
-	}
-	if err == nil && k.Hub && k.Start/s.p.f.Shape.HubCapacity > n {
-		err = fmt.Errorf("%w begins at position %d of node %d's list, before the file begins",
-			listfile.ErrBlock, k.Start, k.First)
+	if want := s.p.ix.Keys[n]; err == nil && listfile.Key(k.First, k.Start) != want {
+		err = fmt.Errorf("%w begins with node %d at %d, the index says %d at %d", listfile.ErrBlock,
+			k.First, k.Start, want>>32, uint32(want))
 	}
 	return k, err
 }

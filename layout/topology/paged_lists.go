@@ -44,44 +44,35 @@ func (s *pagedSession) Lists(ctx context.Context, nodes []layout.NodeID) (*listf
 	return l, ctx.Err()
 }
 
-// wantLists notes every block of every list: refs hold the index of the node and, for a hub, the
-// position of the block's first entry, else that of the list's first entry in the block.
+// wantLists notes every block of every list: refs hold the index of the node.
 func (s *pagedSession) wantLists(ctx context.Context) error {
 	s.refs = s.refs[:0]
 	s.want.Reset(0)
-	want := func(block, to, at uint32) {
-		s.want.Keys = append(s.want.Keys, uint64(block)<<32|uint64(len(s.refs)))
-		s.refs = append(s.refs, ref{to: to, at: at})
-	}
-	room := s.p.f.Shape.HubCapacity
 	var steps pace.Steps
-	for i, p := range s.list {
-		if err := steps.Took(ctx, 1+int(s.deg[i])/blockEntries); err != nil {
-			return err
-		}
-		if s.deg[i] == 0 {
-			continue
-		}
-		h, n := &s.held[p.block], s.need[p.block]
-		if !h.hub {
-			want(n, uint32(i), p.at)
-			continue
-		}
-		for k := uint32(0); k <= h.start/room; k++ {
-			want(n-h.start/room+k, uint32(i), k*room)
+	for k, last := range s.need {
+		for _, key := range s.order.Keys[s.first[k]:s.first[k+1]] {
+			i, v := uint32(key), layout.NodeID(key>>32)
+			if err := steps.Took(ctx, 1+int(s.deg[i])/blockEntries); err != nil {
+				return err
+			}
+			if s.deg[i] == 0 {
+				continue
+			}
+			for b := s.blockOf(v, 0, last); b <= last; b++ {
+				s.wantAt(b, ref{node: v, to: i})
+			}
 		}
 	}
 	return nil
 }
 
-// blockEntries is about how many entries of a hub a block holds.
+// blockEntries is about how many entries of a long list a block holds.
 const blockEntries = 1 << 10
 
 // ListPart copies entries from … to-1 of a list, reading only the blocks that hold them. Memory:
-// the entries.
+// the entries, and those of a block.
 func (s *pagedSession) ListPart(ctx context.Context, node layout.NodeID, from,
-	to uint32) (*listfile.Lists,
-	error) {
+	to uint32) (*listfile.Lists, error) {
 	s.deg = mem.Resize(s.deg, 1)
 	s.single[0] = node
 	if err := s.find(ctx, s.single[:], s.deg, nil); err != nil {
@@ -98,10 +89,13 @@ func (s *pagedSession) ListPart(ctx context.Context, node layout.NodeID, from,
 	s.refs = s.refs[:0]
 	s.want.Reset(0)
 	if from < to {
-		s.wantPart(from, to)
+		last := s.need[0]
+		for b := s.blockOf(node, from, last); b <= s.blockOf(node, to-1, last); b++ {
+			s.wantAt(b, ref{node: node})
+		}
 	}
-	err := s.each(ctx, func(b *listfile.Block, keys []uint64) error {
-		return s.copyPart(b, s.refs[uint32(keys[0])].at, from, to)
+	err := s.each(ctx, func(b *listfile.Block, _ []uint64) error {
+		return s.copyPart(b, node, from, to)
 	})
 	if err != nil {
 		return nil, err
@@ -109,63 +103,55 @@ func (s *pagedSession) ListPart(ctx context.Context, node layout.NodeID, from,
 	return l, ctx.Err()
 }
 
-// wantPart notes the blocks with entries from … to-1 of the list of the only node.
-func (s *pagedSession) wantPart(from, to uint32) {
-	p := s.list[0]
-	h, n := &s.held[p.block], s.need[p.block]
-	if !h.hub {
-		s.want.Keys = append(s.want.Keys, uint64(n)<<32)
-		s.refs = append(s.refs, ref{at: p.at})
-		return
+// decodePart decodes what a block has of the list of a node to a slice that holds until the next
+// call.
+func (s *pagedSession) decodePart(b *listfile.Block, node layout.NodeID) (listfile.Part,
+	[]layout.NodeID, error) {
+	p, err := s.part(b, node)
+	if err != nil {
+		return p, nil, err
 	}
-	room := s.p.f.Shape.HubCapacity
-	for k := from / room; k <= (to-1)/room; k++ {
-		b := uint64(n - h.start/room + k)
-		s.want.Keys = append(s.want.Keys, b<<32|uint64(len(s.refs)))
-		s.refs = append(s.refs, ref{at: k * room})
-	}
+	s.ids = mem.Resize(s.ids, int(p.Count))
+	return p, s.ids, p.Decode(&s.p.f.Shape, s.ids)
 }
 
-// copyPart copies what block b holds of entries from … to-1. at is, of a hub, the position of the
-// block's first entry, else where the list is in the block.
-func (s *pagedSession) copyPart(b *listfile.Block, at, from, to uint32) error {
-	lo, hi, first := from, to, uint32(0) // first: the index in the block of entry lo
-	if b.Hub {
-		lo, hi = max(from, at), min(to, at+s.p.f.Shape.HubCapacity)
-		first = lo - at
-		if b.Start != at || first+hi-lo > b.Entries {
-			return damagedRun(b)
-		}
-	} else {
-		first = (at-uint32(b.IDsAt))/listfile.IDBytes + from
+// copyPart copies what block b holds of entries from … to-1.
+func (s *pagedSession) copyPart(b *listfile.Block, node layout.NodeID, from, to uint32) error {
+	p, ids, err := s.decodePart(b, node)
+	if err != nil {
+		return err
 	}
-	n := hi - lo
-	copy(s.lists.Nbrs[lo-from:hi-from], mem.View[layout.NodeID](b.Bytes[b.IDsAt:])[first:first+n])
-	s.p.f.Shape.CopyAttributes(b, int(first), int(first+n), &s.lists, uint64(lo-from))
+	lo, hi := max(from, p.Start), min(to, p.Start+p.Count)
+	if lo >= hi {
+		return damagedRun(b, &p)
+	}
+	copy(s.lists.Nbrs[lo-from:hi-from], ids[lo-p.Start:])
+	first := int(p.Entry + lo - p.Start)
+	s.p.f.Shape.CopyAttributes(b, first, first+int(hi-lo), &s.lists, uint64(lo-from))
 	return nil
 }
 
 // copyList copies the part of a list that a block holds.
 func (s *pagedSession) copyList(b *listfile.Block, r ref) error {
 	l := &s.lists
-	to, n := l.Off[r.to], uint64(s.deg[r.to])
-	from := uint64(0)
-	if b.Hub {
-		to += uint64(r.at)
-		n = uint64(b.Entries)
-		if b.Start != r.at || to+n > l.Off[r.to+1] {
-			return damagedRun(b)
-		}
-	} else {
-		from = uint64(r.at-uint32(b.IDsAt)) / listfile.IDBytes
+	p, err := s.part(b, r.node)
+	if err != nil {
+		return err
 	}
-	copy(l.Nbrs[to:to+n], mem.View[layout.NodeID](b.Bytes[b.IDsAt:])[from:])
-	s.p.f.Shape.CopyAttributes(b, int(from), int(from+n), l, to)
+	to := l.Off[r.to] + uint64(p.Start)
+	end := to + uint64(p.Count)
+	if end > l.Off[r.to+1] {
+		return damagedRun(b, &p)
+	}
+	if err := p.Decode(&s.p.f.Shape, l.Nbrs[to:end]); err != nil {
+		return err
+	}
+	s.p.f.Shape.CopyAttributes(b, int(p.Entry), int(p.Entry+p.Count), l, to)
 	return nil
 }
 
-// damagedRun is the error of a block in the run of a hub that is not what its neighbors say.
-func damagedRun(b *listfile.Block) error {
-	return fmt.Errorf("%w has %d entries from position %d of node %d's list, not those that "+
-		"the last block of the list speaks of", listfile.ErrBlock, b.Entries, b.Start, b.First)
+// damagedRun is the error of a block that has not what the other blocks of a list say.
+func damagedRun(b *listfile.Block, p *listfile.Part) error {
+	return fmt.Errorf("%w has %d entries from position %d of a list from node %d on, not those "+
+		"that the last block of the list speaks of", listfile.ErrBlock, p.Count, p.Start, b.First)
 }

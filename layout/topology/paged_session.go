@@ -2,7 +2,8 @@ package topology
 
 import (
 	"context"
-	"encoding/binary"
+	"fmt"
+	"sort"
 
 	"gdb/internal/mem"
 	"gdb/internal/pace"
@@ -16,8 +17,8 @@ import (
 // those that are not cached in one batch; decode, block by block. Blocks stay pinned until the
 // next Degrees, so that Gather finds them. A frontier that needs more blocks than the cache holds
 // is read in several batches through the session's overflow buffers, and the blocks that did not
-// stay are read again by Gather. Memory: 20 bytes per node of the frontier, 48 per block, 24 per
-// position that Gather takes from hubs and blocks that did not stay.
+// stay are read again by Gather. Memory: 20 bytes per node of the frontier, 48 per block, 28 per
+// position that Gather takes from other blocks of long lists and from blocks that did not stay.
 type pagedSession struct {
 	p     *paged
 	get   *fetcher
@@ -41,14 +42,17 @@ type pagedSession struct {
 	chunk  []uint32 // a part of a cached list, where not all of it is wanted
 	deg    []uint32 // of Lists and Weights
 	weight []float32
+	here   []uint64        // of Weights: keys of lists that are in a block as a whole
+	ids    []layout.NodeID // of ListPart
 	lists  listfile.Lists
 	single [1]layout.NodeID // of ListPart
+	one    [1]uint32        // a position
 }
 
 // heldBytes is the size of a held, and more than what the reads of a block take.
 const heldBytes = 40
 
-// place is where the list of a node is: at byte at of block need[block].
+// place is where the list of a node ends: in block need[block].
 type place struct {
 	block, at uint32
 }
@@ -60,9 +64,11 @@ const (
 	cached  = 1<<32 - 2
 )
 
-// ref is one entry wanted from a block: byte at goes to out[to].
+// ref is what is wanted of the list of a node in a block: the entry at position pos for place to,
+// or all entries for list to.
 type ref struct {
-	to, at uint32
+	node    layout.NodeID
+	to, pos uint32
 }
 
 // Degrees finds the lists and pins the blocks of those that the neighbor cache lacks.
@@ -118,8 +124,8 @@ func (s *pagedSession) find(ctx context.Context, nodes []layout.NodeID, deg []ui
 
 // bytes is the scratch memory held.
 func (s *pagedSession) bytes() int64 {
-	words := 2*cap(s.list) + cap(s.need) + cap(s.first) + 2*cap(s.refs) + cap(s.batch) +
-		cap(s.weight)
+	words := 2*cap(s.list) + cap(s.need) + cap(s.first) + 3*cap(s.refs) + cap(s.batch) +
+		cap(s.weight) + cap(s.ids)
 	return s.order.Bytes() + s.want.Bytes() + 4*int64(words) +
 		heldBytes*int64(cap(s.held)+cap(s.got)+cap(s.get.pins))
 }
@@ -171,13 +177,13 @@ func (s *pagedSession) locate(ctx context.Context, deg []uint32) error {
 		return err
 	}
 	s.need, s.first = s.need[:0], s.first[:0]
-	first, at := s.p.ix.First, -1 // at: the block of the node before
+	keys, at := s.p.ix.Keys, -1 // at: the block of the node before
 	for k, key := range s.order.Keys {
 		if k%pace.Every == 0 && ctx.Err() != nil {
 			return ctx.Err()
 		}
 		v, i := uint32(key>>32), uint32(key)
-		next := at + listfile.Upper(first[at+1:], v)
+		next := at + listfile.Upper(keys[at+1:], listfile.Key(layout.NodeID(v), 1<<32-1))
 		if next < 0 {
 			s.list[i], deg[i] = place{block: nowhere}, 0
 			continue
@@ -200,23 +206,17 @@ func (s *pagedSession) decode(k int, deg []uint32) error {
 	if err != nil {
 		return err
 	}
-	h.hub, h.start = b.Hub, b.Start
 	for _, key := range s.order.Keys[s.first[k]:s.first[k+1]] {
 		i, slot := uint32(key), uint32(key>>32)-uint32(b.First)
 		if slot >= b.Slots {
 			s.list[i].block, deg[i] = nowhere, 0
 			continue
 		}
-		if b.Hub {
-			deg[i] = b.Start + b.Entries
-			continue
-		}
-		from, to, err := s.p.f.Shape.List(&b, slot)
+		p, err := s.p.f.Shape.Part(&b, slot)
 		if err != nil {
 			return err
 		}
-		s.list[i].at = uint32(b.IDsAt) + from*listfile.IDBytes
-		deg[i] = to - from
+		deg[i] = p.Start + p.Count
 	}
 	if h.frame < 0 {
 		h.data = nil // the next fetch takes the buffer
@@ -224,38 +224,45 @@ func (s *pagedSession) decode(k int, deg []uint32) error {
 	return nil
 }
 
-// Gather takes entries from the pinned blocks; those of hubs, and of blocks that did not stay, are
-// then read in one batch, each block once.
+// Gather takes entries from the pinned blocks; those of other blocks of long lists, and of blocks
+// that did not stay, are then read in one batch, each block once.
 func (s *pagedSession) Gather(ctx context.Context, off, pos []uint32, out []layout.NodeID) error {
 	var steps pace.Steps
-	s.refs = s.refs[:0]
-	// Room for all first: growing by millions of entries copies them for as long as a second.
-	if err := s.roomFor(ctx, off); err != nil {
-		return err
-	}
 	for i, p := range s.list {
 		lo, hi := off[i], off[i+1]
+		if p.block != cached || lo == hi {
+			continue
+		}
 		if err := steps.Took(ctx, 1+int(hi-lo)); err != nil {
 			return err
 		}
-		if lo == hi {
-			continue
+		if err := s.gatherCached(p.at, pos[lo:hi], out[lo:hi]); err != nil {
+			return err
 		}
-		if p.block == cached {
-			if err := s.gatherCached(p.at, pos[lo:hi], out[lo:hi]); err != nil {
-				return err
-			}
-			continue
+	}
+	shape := &s.p.f.Shape
+	return s.gather(ctx, off, pos, func(_ *listfile.Block, p *listfile.Part, pos []uint32,
+		to uint32) error {
+		return p.Gather(shape, pos, out[to:])
+	})
+}
+
+// takeEntries takes entries at positions of a list, for places from to on, of the part of the list
+// that a block has.
+type takeEntries func(b *listfile.Block, p *listfile.Part, pos []uint32, to uint32) error
+
+// gather has all entries taken that are not in the neighbor cache.
+func (s *pagedSession) gather(ctx context.Context, off, pos []uint32, take takeEntries) error {
+	s.refs = s.refs[:0]
+	s.want.Reset(0)
+	var steps pace.Steps
+	for k := range s.need {
+		first, end := s.first[k], s.first[k+1]
+		if err := steps.Took(ctx, pace.Block+int(end-first)); err != nil {
+			return err
 		}
-		h := &s.held[p.block]
-		if h.hub || h.data == nil {
-			s.wantEntries(p, lo, pos[lo:hi])
-			continue
-		}
-		data, q, o := h.data[p.at:], pos[lo:hi], out[lo:hi]
-		o = o[:len(q)]
-		for j, x := range q {
-			o[j] = layout.NodeID(binary.LittleEndian.Uint32(data[uint64(x)*listfile.IDBytes:]))
+		if err := s.gatherHeld(ctx, k, off, pos, take); err != nil {
+			return err
 		}
 	}
 	if len(s.refs) == 0 {
@@ -265,34 +272,80 @@ func (s *pagedSession) Gather(ctx context.Context, off, pos []uint32, out []layo
 		return err
 	}
 	return s.each(ctx, func(b *listfile.Block, keys []uint64) error {
-		end := uint32(b.IDsAt) + b.Entries*listfile.IDBytes
-		for _, key := range keys {
-			r := s.refs[uint32(key)]
-			if r.at < uint32(b.IDsAt) || r.at >= end {
-				return damagedRun(b)
+		var part listfile.Part
+		node := layout.NodeID(0)
+		for i, key := range keys {
+			r := &s.refs[uint32(key)]
+			if i == 0 || r.node != node {
+				var err error
+				if part, err = s.part(b, r.node); err != nil {
+					return err
+				}
+				node = r.node
 			}
-			out[r.to] = layout.NodeID(binary.LittleEndian.Uint32(b.Bytes[r.at:]))
+			s.one[0] = r.pos
+			if err := take(b, &part, s.one[:], r.to); err != nil {
+				return err
+			}
 		}
 		return nil
 	})
 }
 
-// roomFor makes room for the entries that Gather takes from blocks that are not at hand.
-func (s *pagedSession) roomFor(ctx context.Context, off []uint32) error {
-	n := 0
-	for i, p := range s.list {
-		if i%pace.Every == 0 && ctx.Err() != nil {
-			return ctx.Err()
-		}
-		if off[i] == off[i+1] || p.block == cached {
-			continue
-		}
-		if h := &s.held[p.block]; h.hub || h.data == nil {
-			n += int(off[i+1] - off[i])
+// part is what a block has of a node's list; an error if it has no place for it.
+func (s *pagedSession) part(b *listfile.Block, node layout.NodeID) (listfile.Part, error) {
+	slot := uint32(node) - uint32(b.First)
+	if slot >= b.Slots {
+		return listfile.Part{}, fmt.Errorf("%w has no list of node %d, which the blocks beside it "+
+			"speak of", listfile.ErrBlock, node)
+	}
+	return s.p.f.Shape.Part(b, slot)
+}
+
+// gatherHeld takes what block need[k] has, and notes what it has not, and all if it is not at hand.
+func (s *pagedSession) gatherHeld(ctx context.Context, k int, off, pos []uint32,
+	take takeEntries) error {
+	data, block := s.held[k].data, listfile.Block{}
+	if data != nil {
+		var err error
+		if block, err = s.get.parse(s.need[k], data); err != nil {
+			return s.damage(s.need[k], err)
 		}
 	}
-	s.want.Reset(n)
-	s.refs = mem.Resize(s.refs, n)[:0]
+	for _, key := range s.order.Keys[s.first[k]:s.first[k+1]] {
+		i, v := uint32(key), layout.NodeID(key>>32)
+		lo, hi := off[i], off[i+1]
+		if lo == hi {
+			continue
+		}
+		if data == nil {
+			s.wantEntries(k, v, lo, pos[lo:hi])
+			continue
+		}
+		part, err := s.part(&block, v)
+		if err == nil {
+			err = s.gatherPart(k, v, &block, &part, lo, pos[lo:hi], take)
+		}
+		if err != nil {
+			return s.damage(s.need[k], err)
+		}
+	}
+	return nil
+}
+
+// gatherPart takes the entries that a part has, and notes those before it.
+func (s *pagedSession) gatherPart(k int, v layout.NodeID, b *listfile.Block, p *listfile.Part,
+	to uint32, pos []uint32, take takeEntries) error {
+	if p.Start == 0 {
+		return take(b, p, pos, to)
+	}
+	for j := range pos {
+		if pos[j] < p.Start {
+			s.wantEntries(k, v, to+uint32(j), pos[j:j+1])
+		} else if err := take(b, p, pos[j:j+1], to+uint32(j)); err != nil {
+			return err
+		}
+	}
 	return nil
 }
 
@@ -308,20 +361,27 @@ func (s *pagedSession) gatherCached(i uint32, pos []uint32, out []layout.NodeID)
 	return nil
 }
 
-// wantEntries notes entries of one list that are not at hand.
-func (s *pagedSession) wantEntries(p place, to uint32, pos []uint32) {
-	h, n := &s.held[p.block], s.need[p.block]
-	room := s.p.f.Shape.HubCapacity
-	head := n - h.start/room // the first block of a hub
+// wantEntries notes entries of a list that ends in block need[k].
+func (s *pagedSession) wantEntries(k int, v layout.NodeID, to uint32, pos []uint32) {
+	last := s.need[k]
 	for j, x := range pos {
-		r, from := ref{to: to + uint32(j), at: p.at + x*listfile.IDBytes}, n
-		if h.hub {
-			from = head + x/room
-			r.at = listfile.BlockHeaderBytes + x%room*listfile.IDBytes
-		}
-		s.want.Keys = append(s.want.Keys, uint64(from)<<32|uint64(len(s.refs)))
-		s.refs = append(s.refs, r)
+		s.wantAt(s.blockOf(v, x, last), ref{node: v, to: to + uint32(j), pos: x})
 	}
+}
+
+// blockOf is the block of a position in the list of a node that ends in block last.
+func (s *pagedSession) blockOf(v layout.NodeID, pos, last uint32) uint32 {
+	keys, key := s.p.ix.Keys[:last+1], listfile.Key(v, pos)
+	if keys[last] <= key {
+		return last
+	}
+	return uint32(sort.Search(len(keys), func(i int) bool { return keys[i] > key }) - 1)
+}
+
+// wantAt notes that a block, counted from 0, is wanted for r.
+func (s *pagedSession) wantAt(block uint32, r ref) {
+	s.want.Keys = append(s.want.Keys, uint64(block)<<32|uint64(len(s.refs)))
+	s.refs = append(s.refs, r)
 }
 
 // each fetches the wanted blocks, in order, and calls fn with each and its keys.

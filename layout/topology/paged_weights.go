@@ -7,6 +7,7 @@ import (
 
 	"gdb/internal/mem"
 	"gdb/internal/pace"
+	"gdb/layout"
 	"gdb/layout/listfile"
 )
 
@@ -47,12 +48,9 @@ func (s *pagedSession) Weights(ctx context.Context,
 	var stop error // of fn: no damage of the block
 	err := s.each(ctx, func(b *listfile.Block, keys []uint64) error {
 		for _, key := range keys {
-			r := s.refs[uint32(key)]
-			if b.Hub && b.Start != r.at {
-				return damagedRun(b)
-			}
 			var err error
-			if stop, err = s.weigh(b, s.order.Keys[r.to], fn); stop != nil || err != nil {
+			list := s.order.Keys[s.refs[uint32(key)].to]
+			if stop, err = s.weigh(b, list, fn); stop != nil || err != nil {
 				return errors.Join(stop, err)
 			}
 		}
@@ -81,37 +79,33 @@ func (s *pagedSession) findUncached(ctx context.Context) error {
 	return s.find(ctx, s.nodes, s.deg, nil)
 }
 
-// weighPinned gives the lists in block need[k] if it is at hand, and else notes them: refs then
-// hold which key of order a list has and, for a hub, the position of the block's first entry.
+// weighPinned gives the lists that are in block need[k] as a whole if it is at hand, and notes the
+// blocks of the others: to of a ref is then the number of the list's key in order.
 func (s *pagedSession) weighPinned(k int, fn func(int, uint32, []float32) error) error {
-	h, n, first := &s.held[k], s.need[k], s.first[k]
-	keys := s.order.Keys[first:s.first[k+1]]
-	want := func(block, key, at uint32) {
-		s.want.Keys = append(s.want.Keys, uint64(block)<<32|uint64(len(s.refs)))
-		s.refs = append(s.refs, ref{to: key, at: at})
-	}
-	if h.hub {
-		room := s.p.f.Shape.HubCapacity
-		for j := range keys {
-			if s.list[uint32(keys[j])].block == nowhere {
-				continue
-			}
-			for b := uint32(0); b <= h.start/room; b++ {
-				want(n-h.start/room+b, first+uint32(j), b*room)
-			}
+	n, first, data := s.need[k], s.first[k], s.held[k].data
+	keys, here := s.order.Keys[first:s.first[k+1]], s.here[:0]
+	for j, key := range keys {
+		v := layout.NodeID(key >> 32)
+		if s.list[uint32(key)].block == nowhere {
+			continue
 		}
+		b := s.blockOf(v, 0, n)
+		if b == n && data != nil {
+			here = append(here, key)
+			continue
+		}
+		for ; b <= n; b++ {
+			s.wantAt(b, ref{node: v, to: first + uint32(j)})
+		}
+	}
+	s.here = here
+	if len(here) == 0 {
 		return nil
 	}
-	if h.data == nil {
-		for j := range keys {
-			want(n, first+uint32(j), 0)
-		}
-		return nil
-	}
-	b, err := s.get.parse(n, h.data)
-	for j := 0; j < len(keys) && err == nil; j++ {
+	b, err := s.get.parse(n, data)
+	for j := 0; j < len(here) && err == nil; j++ {
 		var stop error
-		if stop, err = s.weigh(&b, keys[j], fn); stop != nil {
+		if stop, err = s.weigh(&b, here[j], fn); stop != nil {
 			return stop
 		}
 	}
@@ -125,16 +119,15 @@ func (s *pagedSession) weighPinned(k int, fn func(int, uint32, []float32) error)
 // error, err that of the block.
 func (s *pagedSession) weigh(b *listfile.Block, key uint64,
 	fn func(int, uint32, []float32) error) (stop, err error) {
-	slot, from, to := uint32(key>>32)-uint32(b.First), uint32(0), b.Entries
+	slot := uint32(key>>32) - uint32(b.First)
 	if slot >= b.Slots {
 		return nil, nil // no neighbors
 	}
-	if !b.Hub {
-		if from, to, err = s.p.f.Shape.List(b, slot); err != nil || from == to {
-			return nil, err
-		}
+	p, err := s.p.f.Shape.Part(b, slot)
+	if err != nil || p.Count == 0 {
+		return nil, err
 	}
-	s.weight = mem.Resize(s.weight, int(to-from))
-	s.p.f.Shape.CopyWeights(b, int(from), s.weight)
-	return fn(int(uint32(key)), b.Start, s.weight), nil
+	s.weight = mem.Resize(s.weight, int(p.Count))
+	s.p.f.Shape.CopyWeights(b, int(p.Entry), s.weight)
+	return fn(int(uint32(key)), p.Start, s.weight), nil
 }

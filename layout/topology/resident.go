@@ -3,6 +3,7 @@ package topology
 import (
 	"context"
 	"errors"
+	"fmt"
 	"math"
 
 	"gdb/blockdev"
@@ -91,42 +92,34 @@ func (r *resident[P]) allocate(nodes uint64, opt Options) (err error) {
 // load decodes the whole file.
 func (r *resident[P]) load(ctx context.Context, f *listfile.File) error {
 	next, total := uint64(0), uint64(0) // nodes with an offset, edges so far
+	var l listfile.Lists
 	err := f.Each(ctx, func(k *listfile.Block, gap uint64, cont bool) error {
 		if total+uint64(k.Entries) > r.edges {
 			return f.Damage(-1, 0, "file has more than the store's %d edges", r.edges)
 		}
+		l.Nbrs = r.nbrs[total : total+uint64(k.Entries)]
+		err := f.Shape.DecodeIDs(k, &l)
+		if err == nil {
+			err = r.loadAttributes(f, k, total)
+		}
+		if err != nil {
+			n := k.Number()
+			return f.Damage(n, listfile.BlockOffset(n, f.BlockBytes), "%v", err)
+		}
 		ptr := r.ptr[next:]
+		if cont {
+			ptr = r.ptr[next-1:] // its first list has begun
+		}
 		for i := range ptr[:gap] {
 			ptr[i] = P(total)
 		}
-		if ptr = ptr[gap:]; !cont {
-			ptr[0] = P(total)
-		}
-		for i := uint32(1); i < k.Slots; i++ {
-			from, _, err := f.Shape.List(k, i)
-			if err != nil {
-				n := k.Number()
-				return f.Damage(n, listfile.BlockOffset(n, f.BlockBytes), "%v", err)
+		ptr = ptr[gap:]
+		for i := range int(k.Slots) {
+			if i > 0 || !cont {
+				ptr[i] = P(total + l.Off[i])
 			}
-			ptr[i] = P(total + uint64(from))
 		}
 		next = uint64(k.First) + uint64(k.Slots)
-		n := int(k.Entries) * listfile.IDBytes
-		copy(mem.BytesOf(r.nbrs[total:]), k.Bytes[k.IDsAt:k.IDsAt+n])
-		if r.weight != nil {
-			f.Shape.CopyWeights(k, 0, r.weight[total:][:k.Entries])
-		}
-		if r.types != nil {
-			for i := range k.Entries {
-				t := f.Shape.Type(k, i)
-				if int(t) >= r.kinds {
-					n := k.Number()
-					return f.Damage(n, listfile.BlockOffset(n, f.BlockBytes),
-						"block has an edge of type %d of %d", t, r.kinds)
-				}
-				r.types[total+uint64(i)] = uint16(t)
-			}
-		}
 		total += uint64(k.Entries)
 		return nil
 	})
@@ -138,6 +131,25 @@ func (r *resident[P]) load(ctx context.Context, f *listfile.File) error {
 	}
 	for i := next; i < uint64(len(r.ptr)); i++ {
 		r.ptr[i] = P(total)
+	}
+	return nil
+}
+
+// loadAttributes copies the weights and types of a block, whose first entry is number at, as far as
+// they are held.
+func (r *resident[P]) loadAttributes(f *listfile.File, k *listfile.Block, at uint64) error {
+	if r.weight != nil {
+		f.Shape.CopyWeights(k, 0, r.weight[at:][:k.Entries])
+	}
+	if r.types == nil {
+		return nil
+	}
+	for i := range k.Entries {
+		t := f.Shape.Type(k, i)
+		if int(t) >= r.kinds {
+			return fmt.Errorf("block has an edge of type %d of %d", t, r.kinds)
+		}
+		r.types[at+uint64(i)] = uint16(t)
 	}
 	return nil
 }

@@ -151,7 +151,7 @@ func hasAttributes(s *layout.Store) bool {
 }
 
 // PagedBytes is the memory that the paged reader of this store takes with a cache of cacheBytes (0
-// is the default): the cache with its tables, and 4 bytes per block for the index. Each session
+// is the default): the cache with its tables, and 8 bytes per block for the index. Each session
 // whose frontier needs more blocks than the cache has room for takes another 512 KiB.
 func PagedBytes(s *layout.Store, dir layout.Direction, cacheBytes int64) int64 {
 	if cacheBytes == 0 {
@@ -161,7 +161,7 @@ func PagedBytes(s *layout.Store, dir layout.Direction, cacheBytes int64) int64 {
 	blockBytes, index := int64(max(s.Meta().BlockBytes, listfile.BlockMin)), int64(0)
 	for _, f := range s.Meta().Files {
 		if f.Path == path {
-			index = f.Size / blockBytes * 4
+			index = listfile.IndexBytes(f.Size / blockBytes)
 		}
 	}
 	return index + max(cacheBytes/blockBytes, 1)*(blockBytes+blockcache.FrameBytes)

@@ -1,0 +1,86 @@
+package listfile
+
+import (
+	"fmt"
+
+	"gdb/internal/codec"
+	"gdb/kv"
+	"gdb/layout"
+)
+
+// Fields are the fields of the header of a topology file and of its index:
+//
+//	0        4            8       12      20
+//	+--------+------------+-------+--------+
+//	| layout | blockBytes | flags | nodes  |      flags: 1 types, 2 weights, 4 times
+//	+--------+------------+-------+--------+
+//
+// Edges and blocks stand in the last page of the index, since they are known at the end only: so
+// both files are written in one stream.
+type Fields struct {
+	Version               uint32 // of the layout; 0 where only the catalog is known
+	BlockBytes            int
+	types, weights, times bool // what edges have
+	Nodes                 uint64
+}
+
+// Versions of the layout. Files of the former one have raw blocks, and an index without positions;
+// they are read, and no longer written.
+const (
+	formerLayout   = 1
+	topologyLayout = 2
+)
+
+func (f *Fields) encode() []byte {
+	var e codec.Enc
+	e.U32(f.Version)
+	e.U32(uint32(f.BlockBytes))
+	var flags uint32
+	for i, set := range []bool{f.types, f.weights, f.times} {
+		if set {
+			flags |= 1 << i
+		}
+	}
+	e.U32(flags)
+	e.U64(f.Nodes)
+	return e.B
+}
+
+// DecodeFields decodes the fields of a header and checks that files can have them.
+func DecodeFields(b []byte) (Fields, error) {
+	d := codec.NewDec(b)
+	f := Fields{Version: d.U32(), BlockBytes: int(d.U32())}
+	flags := d.U32()
+	f.types, f.weights, f.times = flags&1 != 0, flags&2 != 0, flags&4 != 0
+	f.Nodes = d.U64()
+	switch {
+	case d.Err() != nil:
+		return f, d.Err()
+	case f.Version != formerLayout && f.Version != topologyLayout:
+		return f, fmt.Errorf("topology layout %d, this program reads %d and %d: read the store "+
+			"with the program that wrote it, or ingest its source again", f.Version, formerLayout,
+			topologyLayout)
+	case flags > 7 || d.Remaining() != 0:
+		return f, fmt.Errorf("flags %x and %d further bytes are unknown", flags, d.Remaining())
+	case f.Nodes > layout.MaxNodes:
+		return f, fmt.Errorf("%d nodes are more than ids of 32 bits", f.Nodes)
+	}
+	_, err := f.Shape()
+	return f, err
+}
+
+// Shape is that of the blocks of a file with these fields.
+func (f *Fields) Shape() (Shape, error) { return newBlockShape(f) }
+
+// FieldsOf are the fields that the headers of a topology file and its index have by the catalog,
+// which does not know their version.
+func FieldsOf(m *kv.Meta) Fields {
+	return Fields{BlockBytes: m.BlockBytes, Nodes: m.Nodes,
+		types: len(m.EdgeTypes) > 0, weights: m.Weighted, times: m.Timestamped}
+}
+
+// Agrees says that fields are those of the same graph, whatever their versions.
+func (f Fields) Agrees(o Fields) bool {
+	f.Version = o.Version
+	return f == o
+}

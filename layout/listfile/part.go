@@ -1,0 +1,241 @@
+package listfile
+
+import (
+	"fmt"
+	"math"
+
+	"gdb/internal/mem"
+	"gdb/layout"
+	"gdb/layout/listcode"
+)
+
+// Part is what a block has of the list of one node.
+type Part struct {
+	Start uint32 // position in the list of its first entry
+	Count uint32 // of its entries
+	Entry uint32 // number in the block of its first entry, if edges have attributes
+	ids   []uint32
+	list  listcode.List
+	bytes []byte
+}
+
+// Part finds the list in a slot, which the block has. Its bytes are checked as far as its size
+// goes.
+func (s *Shape) Part(k *Block, slot uint32) (p Part, err error) {
+	if slot == 0 {
+		p.Start = k.Start
+	}
+	if k.raw != nil {
+		from, to, err := k.raw.list(k, slot)
+		if err == nil {
+			p.Entry, p.Count, p.ids = from, to-from, k.raw.ids(k)[from:to]
+		}
+		return p, err
+	}
+	from, to, ok := span(k, &k.ends, slot)
+	if !ok {
+		return p, fmt.Errorf("%w: list of node %d has no end", ErrBlock,
+			uint64(k.First)+uint64(slot))
+	}
+	if p, err = k.coded(slot, from, to); err != nil || p.Count == 0 || k.counts.Count == 0 {
+		return p, err
+	}
+	p.Entry, to, ok = span(k, &k.counts, slot)
+	if !ok || to-p.Entry != p.Count || to > k.Entries {
+		return p, fmt.Errorf("%w: list of node %d is entries %d to %d, and has %d", ErrBlock,
+			uint64(k.First)+uint64(slot), p.Entry, to, p.Count)
+	}
+	return p, nil
+}
+
+// coded is the coded list of a slot, which is so many bits of the lists.
+func (k *Block) coded(slot, from, to uint32) (p Part, err error) {
+	if slot == 0 {
+		p.Start = k.Start
+	}
+	if from > to || uint64(to) > k.bound-k.listsAt {
+		return p, fmt.Errorf("%w: list of node %d is bits %d to %d", ErrBlock,
+			uint64(k.First)+uint64(slot), from, to)
+	}
+	if from == to {
+		return p, nil
+	}
+	p.bytes = k.Bytes
+	p.list, err = k.coding.Parse(k.Bytes, k.listsAt+uint64(from), k.listsAt+uint64(to))
+	if err != nil {
+		return p, fmt.Errorf("%w: list of node %d: %w", ErrBlock, uint64(k.First)+uint64(slot), err)
+	}
+	p.Count = p.list.Count
+	return p, nil
+}
+
+// span is from where to where a slot goes, by a list of ends.
+func span(k *Block, ends *listcode.List, slot uint32) (from, to uint32, ok bool) {
+	if slot > 0 {
+		if from, ok = ends.At(k.Bytes, slot-1); !ok {
+			return 0, 0, false
+		}
+	}
+	to, ok = ends.At(k.Bytes, slot)
+	return from, to, ok
+}
+
+// Gather writes the entries at positions of the list to out, and checks them. Each is one that the
+// part has, or the error is that of a part which is not what others say.
+func (p *Part) Gather(s *Shape, pos []uint32, out []layout.NodeID) error {
+	out = out[:len(pos)]
+	for i, x := range pos {
+		id, ok := p.At(x)
+		if !ok {
+			return p.lacks(x)
+		}
+		if uint64(id) >= s.nodes {
+			return fmt.Errorf("%w has neighbor %d of %d nodes", ErrBlock, id, s.nodes)
+		}
+		out[i] = id
+	}
+	return nil
+}
+
+// At is the entry at a position of the list; false if the part has none.
+func (p *Part) At(pos uint32) (id layout.NodeID, ok bool) {
+	k := pos - p.Start
+	if k >= p.Count {
+		return 0, false
+	}
+	if p.ids != nil {
+		return layout.NodeID(p.ids[k]), true
+	}
+	v, ok := p.list.At(p.bytes, k)
+	return layout.NodeID(v), ok
+}
+
+// EntryAt is the number in the block of the entry at a position.
+func (p *Part) EntryAt(pos uint32) (uint32, error) {
+	if pos-p.Start >= p.Count {
+		return 0, p.lacks(pos)
+	}
+	return p.Entry + pos - p.Start, nil
+}
+
+func (p *Part) lacks(pos uint32) error {
+	return fmt.Errorf("%w has %d entries from position %d of a list, not that at %d", ErrBlock,
+		p.Count, p.Start, pos)
+}
+
+// Decode writes the ids of the part to out, Count of them, and checks them.
+func (p *Part) Decode(s *Shape, out []layout.NodeID) error {
+	ids := mem.View[uint32](mem.BytesOf(out[:p.Count]))
+	if p.Count == 0 {
+		return nil
+	}
+	if p.ids != nil {
+		copy(ids, p.ids)
+		return nil // looked at when the block was read
+	}
+	if err := p.list.Decode(p.bytes, ids); err != nil {
+		return fmt.Errorf("%w: %w", ErrBlock, err)
+	}
+	if last := ids[len(ids)-1]; uint64(last) >= s.nodes {
+		return fmt.Errorf("%w has neighbor %d of %d nodes", ErrBlock, last, s.nodes)
+	}
+	return nil
+}
+
+// value is that of an entry of a block in a column.
+func (k *Block) value(column int, entry uint32) uint64 {
+	if k.raw != nil {
+		return k.raw.value(k, column, entry)
+	}
+	return k.columns[column].At(k.Bytes, entry)
+}
+
+// Weight is that of an entry of a block.
+func (s *Shape) Weight(k *Block, entry uint32) float32 {
+	return math.Float32frombits(uint32(k.value(weightColumn, entry)))
+}
+
+// Type is the number of the type of an entry of a block.
+func (s *Shape) Type(k *Block, entry uint32) uint32 { return uint32(k.value(typeColumn, entry)) }
+
+// time is that of an entry of a block; times are coded in an order of their own, as unsigned.
+func (k *Block) time(entry uint32) int64 { return int64(k.value(timeColumn, entry) ^ 1<<63) }
+
+// CopyAttributes copies types, weights and times of entries from … to-1 of a block to l, from index
+// at on; l was sized for them.
+func (s *Shape) CopyAttributes(k *Block, from, to int, l *Lists, at uint64) {
+	for i := uint32(from); i < uint32(to); i++ {
+		if s.Types {
+			l.Types[at] = uint16(s.Type(k, i))
+		}
+		if s.Weights {
+			l.Weights[at] = s.Weight(k, i)
+		}
+		if s.Times {
+			l.Times[at] = k.time(i)
+		}
+		at++
+	}
+}
+
+// CopyWeights copies weights of a block, from entry from on, to fill out.
+func (s *Shape) CopyWeights(k *Block, from int, out []float32) {
+	for i := range out {
+		out[i] = s.Weight(k, uint32(from+i))
+	}
+}
+
+// SizeAttributes gives l room for n types, weights and times, as the file has them.
+func (s *Shape) SizeAttributes(l *Lists, n int) {
+	if s.Types {
+		l.Types = mem.Resize(l.Types, n)
+	}
+	if s.Weights {
+		l.Weights = mem.Resize(l.Weights, n)
+	}
+	if s.Times {
+		l.Times = mem.Resize(l.Times, n)
+	}
+}
+
+// Region is a part of a coded block, in bytes.
+type Region struct {
+	Name     string
+	From, To int
+}
+
+// Names of regions; those of columns are types, weights and times.
+const (
+	RegionEnds   = "ends"
+	RegionCounts = "counts"
+	RegionLists  = "lists"
+)
+
+// Regions are the parts of a coded block after its header, in their order.
+func (k *Block) Regions(s *Shape) (all []Region) {
+	at := BlockHeaderBytes
+	add := func(name string, end uint64) {
+		to := int(end+7) / 8
+		all = append(all, Region{name, at, to})
+		at = to
+	}
+	add(RegionEnds, k.ends.End())
+	if k.counts.Count > 0 {
+		add(RegionCounts, k.counts.End())
+	}
+	end, _ := k.ends.At(k.Bytes, k.Slots-1) // ParseBlock has looked at it
+	add(RegionLists, k.listsAt+uint64(end))
+	for i, c := range s.columns() {
+		if c.has {
+			add(c.name, k.columns[i].End)
+		}
+	}
+	return all
+}
+
+// Bits is where the list of a slot is in the bits of the lists; both are 0 if the block has no
+// such.
+func (k *Block) Bits(slot uint32) (from, to uint32) {
+	from, to, _ = span(k, &k.ends, slot)
+	return from, to
+}
