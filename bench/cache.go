@@ -113,7 +113,8 @@ func (c *cacheBench) sample(ctx context.Context) (hot []sample.NodeID, err error
 		return nil, err
 	}
 	resident := c.budget.Limit() == 0 ||
-		topology.ResidentBytes(c.Store, layout.In) <= (c.budget.Limit()-c.budget.Used())/4
+		topology.ResidentBytes(c.Store, layout.In, topology.Plain) <=
+			(c.budget.Limit()-c.budget.Used())/4
 	topo, err := topology.Open(ctx, c.Store, c.Device, layout.In, topology.Options{
 		Resident: resident, CacheBytes: c.budget.Limit() / 4, Budget: c.budget})
 	if err != nil {

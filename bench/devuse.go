@@ -160,7 +160,8 @@ func (d *deviceUse) open(ctx context.Context) (err error) {
 	}
 	d.rows.mu.held = mem.NewAccount(d.budget, "lists of missing nodes")
 	resident := d.budget.Limit() == 0 ||
-		topology.ResidentBytes(d.Store, layout.In) <= (d.budget.Limit()-d.budget.Used())/4
+		topology.ResidentBytes(d.Store, layout.In, topology.Plain) <=
+			(d.budget.Limit()-d.budget.Used())/4
 	d.topology, err = topology.Open(ctx, d.Store, d.Device, layout.In, topology.Options{
 		Resident: resident, CacheBytes: d.budget.Limit() / 4, Budget: d.budget})
 	if err != nil {

@@ -116,7 +116,7 @@ const weighted = "weighted"
 // Draws and Topologies are what Sample measures.
 var (
 	Draws      = []string{"uniform", weighted}
-	Topologies = []string{"resident", "paged"}
+	Topologies = []string{"resident", "plain", "packed", "compact", "paged"}
 )
 
 // Sample measures neighbor sampling to DENSE: sampled edges per second and core, removing
@@ -134,10 +134,9 @@ func Sample(ctx context.Context, opt SampleOptions) (*Report, error) {
 			return nil, badoption.Errorf("bench: topology %q is not one of %s", kind,
 				strings.Join(Topologies, ", "))
 		}
-		if kind == "paged" && opt.Store == "" {
-			return nil,
-				badoption.Errorf("bench: a graph made in memory is resident: give a --store to " +
-					"measure the paged reader")
+		if kind != "resident" && opt.Store == "" {
+			return nil, badoption.Errorf("bench: a graph made in memory is resident: give a "+
+				"--store to measure lists that are %s", kind)
 		}
 	}
 	if err := opt.fits(); err != nil {
@@ -193,8 +192,11 @@ func openTopology(ctx context.Context, kind string,
 	if err != nil {
 		return nil, nil, err
 	}
-	t := topology.Options{Resident: kind == "resident", CacheBytes: opt.CacheBytes,
+	t := topology.Options{Resident: kind != "paged", CacheBytes: opt.CacheBytes,
 		Weights: weighs, Budget: opt.Budget, NeighborsRaw: opt.RawNeighbors}
+	if kind != "resident" && kind != "paged" {
+		t.Form = topology.Form(kind)
+	}
 	if opt.NeighborBytes > 0 && kind == "paged" {
 		t.NeighborBytes = opt.NeighborBytes
 		t.CacheBytes = max(opt.CacheBytes-opt.NeighborBytes, 1)

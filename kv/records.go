@@ -51,6 +51,8 @@ type Meta struct {
 	Undirected bool     // reverse edges were added at ingest
 	Directions []string // "in", and "out" when out-lists are kept
 	BlockBytes int
+	// Coded says that neighbor lists are coded: their files have the layout 2 or above.
+	Coded bool `json:",omitempty"`
 
 	EdgeTypes   []string // names by type number; empty if edges have no type
 	Weighted    bool     // edges carry a float32 weight

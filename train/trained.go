@@ -193,8 +193,7 @@ func (t *trained) openData(ctx context.Context) error {
 	}
 	f := &plan.Facts{Memory: t.cfg.Memory, Program: t.in.ProgramBytes(),
 		Settings: t.cfg.Plan()}
-	f.Nodes, f.Dim, f.ResidentBytes = t.in.Meta.Nodes, runs.FeatureDim(t.in.Meta),
-		t.in.ResidentBytes()
+	f.Nodes, f.Dim, f.Forms = t.in.Meta.Nodes, runs.FeatureDim(t.in.Meta), t.in.Forms()
 	f.PagedBytes = func(cache int64) int64 {
 		return topology.PagedBytes(t.in.Store, layout.In,
 			cache)

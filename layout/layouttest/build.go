@@ -138,6 +138,7 @@ func (b *builder) begin() {
 	b.m = &kv.Meta{Format: kv.FormatVersion, UUID: g.UUID, CreatedBy: "layouttest",
 		Created: time.Date(2024, 1, 2, 3, 4, 5, 0, time.UTC), Nodes: uint64(g.Nodes),
 		Edges: uint64(len(g.Edges)), Directions: []string{"in"}, BlockBytes: g.BlockBytes,
+		Coded:     true,
 		EdgeTypes: g.EdgeTypes, Weighted: g.Weighted, Timestamped: g.Timed,
 		IDs: kv.IDsMeta{Kind: kv.IDsDense}, SplitColumn: -1, Partitioner: "none"}
 	if g.Both {

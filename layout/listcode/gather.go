@@ -32,7 +32,7 @@ type Gatherer struct {
 	used   int // entries under way
 	ones   int // of them, those of Elias-Fano
 
-	low   [gatherMost]uint64 // places of packed entries or low bits
+	low   Places // of packed entries or low bits
 	width [gatherMost]uint8
 	first [gatherMost]uint32
 
@@ -40,8 +40,14 @@ type Gatherer struct {
 	// for a one, first the place of a sample, if there is one.
 	which [gatherMost]uint16
 	upper [gatherMost]uint64
-	at    [gatherMost]uint64
+	at    Places
 	rank  [gatherMost]uint64
+	// Of those that have a sample: which of the entries of Elias-Fano they are, where the sample
+	// is, and what it says.
+	sampled  [gatherMost]uint16
+	sampleAt Places
+	sample   [gatherMost]uint32
+	samples  int
 }
 
 // NewGatherer returns one for lists in b. The upper bits of a list are at most reach bytes, and as
@@ -80,7 +86,7 @@ func (g *Gatherer) add(l *Ref, pos []uint32) {
 			if p == 0 {
 				p, width = 1, 0
 			}
-			g.low[j], g.width[j], g.first[j] = low+uint64(p-1)*way, width, first
+			g.low.at[j], g.width[j], g.first[j] = low+uint64(p-1)*way, width, first
 		}
 		g.used += len(pos)
 		return
@@ -93,17 +99,18 @@ func (g *Gatherer) add(l *Ref, pos []uint32) {
 	for k, p := range pos {
 		j := (used + k) & (gatherMost - 1)
 		if p == 0 {
-			g.low[j], g.width[j], g.first[j] = low, 0, first
+			g.low.at[j], g.width[j], g.first[j] = low, 0, first
 			continue
 		}
 		i := uint64(p - 1)
-		g.low[j], g.width[j], g.first[j] = low+i*way, uint8(way), first
+		g.low.at[j], g.width[j], g.first[j] = low+i*way, uint8(way), first
 		o := ones & (gatherMost - 1)
-		at := upper
+		g.which[o], g.upper[o], g.at.at[o], g.rank[o] = uint16(j), upper, upper, i
 		if s := i / sampleEvery; s > 0 {
-			at = samples + s*posBits
+			k := g.samples & (gatherMost - 1)
+			g.sampled[k], g.sampleAt.at[k] = uint16(o), samples+s*posBits
+			g.samples++
 		}
-		g.which[o], g.upper[o], g.at[o], g.rank[o] = uint16(j), upper, at, i
 		ones++
 	}
 	g.ones = ones
@@ -113,23 +120,52 @@ func (g *Gatherer) add(l *Ref, pos []uint32) {
 // finish writes the entries under way to out.
 func (g *Gatherer) finish(out []uint32) {
 	b, used, ones := g.b, g.used, g.ones
-	prefetch(b, g.low[:used])
-	prefetch(b, g.at[:ones])
-	posBits, last := g.coding.PosBits, uint64(len(b)-g.reach-Slack)*8
-	for o := range g.at[:ones] {
-		if g.rank[o] >= sampleEvery {
-			// A sample that is damaged leads to any id, but to no other memory.
-			g.at[o] = min(g.upper[o]+Field(b, g.at[o], posBits), last)
-		}
+	last := uint64(len(b)-g.reach-Slack) * 8
+	packedFields(b, g.sampleAt.at[:g.samples], g.coding.PosBits, g.sample[:g.samples])
+	for k, o := range g.sampled[:g.samples] {
+		// A sample that is damaged leads to any id, but to no other memory.
+		g.at.at[o&(gatherMost-1)] = min(g.upper[o&(gatherMost-1)]+uint64(g.sample[k]), last)
 	}
-	prefetch(b, g.at[:ones])
-	for j, at := range g.low[:used] {
-		out[j] = g.first[j] + uint32(load(b, at)&(1<<(g.width[j]&63)-1))
-	}
-	selectOnes(b, g.at[:ones], g.rank[:ones], g.reach)
-	for o, at := range g.at[:ones] {
+	addFields(b, g.low.at[:used], g.width[:used], g.first[:used], out)
+	selectOnes(b, g.at.at[:ones], g.rank[:ones], g.reach)
+	for o, at := range g.at.at[:ones] {
 		j := g.which[o]
 		out[j] += uint32((at - g.upper[o] - g.rank[o]) << (g.width[j&(gatherMost-1)] & 63))
 	}
-	g.used, g.ones = 0, 0
+	g.used, g.ones, g.samples = 0, 0, 0
+}
+
+// countForms are how a count goes on, by its first bits.
+var countForms = func() (all [1 << countBits]struct {
+	mask  uint64
+	least uint16
+	bits  uint8 // of the count
+}) {
+	for i := range all {
+		all[i].least, all[i].bits = uint16(i), countBits
+	}
+	all[countShort].mask, all[countShort].bits = 1<<8-1, countBits+8
+	all[countShort+1].mask, all[countShort+1].bits = 1<<longBits-1, countBits+longBits
+	all[countShort+1].least = countLong
+	return all
+}()
+
+// RefAt reads the head of a list at a place, which Parse took before.
+func (c Coding) RefAt(b []byte, at uint64) Ref {
+	word := load(b, at)
+	short := &countForms[word&(1<<countBits-1)]
+	n := uint64(short.least) + word>>countBits&short.mask
+	head := uint64(short.bits)
+	word = load(b, at+head)
+	first := c.Base + uint32(word&(1<<c.FirstBits-1))
+	at += head + uint64(c.FirstBits)
+	if n == 0 {
+		return Ref{first: first, lowWay: at << 8, Count: 1}
+	}
+	way := word >> c.FirstBits & (1<<wayBits - 1)
+	at += wayBits
+	if way >= wayEF {
+		at += (n - 1) / sampleEvery * uint64(c.PosBits)
+	}
+	return Ref{lowWay: at<<8 | way, first: first, Count: uint32(n) + 1}
 }

@@ -8,8 +8,20 @@ package listcode
 //go:noescape
 func prefetchBits(b *byte, places []uint64)
 
+// fieldsBMI sets out to firsts and the fields of widths bits at places, after which the
+// array goes on for 16 more.
+//
+//go:noescape
+func fieldsBMI(b *byte, places []uint64, widths *uint8, firsts *uint32, out *uint32)
+
+// packedBMI sets out to the fields of width bits at places, after which the array goes on
+// for 16 more.
+//
+//go:noescape
+func packedBMI(b *byte, places []uint64, width uint64, out *uint32)
+
 // selectOnesBMI replaces each place by that of one number rank%64 from it on, or by one
-// beyond so many words.
+// beyond so many words. After the places the array goes on for 16 more.
 //
 //go:noescape
 func selectOnesBMI(b *byte, at []uint64, rank *uint64, words int)

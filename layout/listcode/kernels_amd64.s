@@ -3,18 +3,82 @@
 #include "textflag.h"
 
 // func prefetchBits(b *byte, places []uint64)
-// Requires: MMX+
 TEXT ·prefetchBits(SB), NOSPLIT, $0-32
 	MOVQ b+0(FP), AX
 	MOVQ places_base+8(FP), CX
 	MOVQ places_len+16(FP), DX
 
 next:
+	TESTQ   DX, DX
+	JE      done
+	MOVQ    (CX), BX
+	SHRQ    $0x03, BX
+	MOVBLZX (AX)(BX*1), BX
+	ADDQ    $0x08, CX
+	DECQ    DX
+	JMP     next
+
+done:
+	RET
+
+// func fieldsBMI(b *byte, places []uint64, widths *uint8, firsts *uint32, out *uint32)
+// Requires: BMI2, MMX+
+TEXT ·fieldsBMI(SB), NOSPLIT, $0-56
+	MOVQ b+0(FP), AX
+	MOVQ places_base+8(FP), CX
+	MOVQ places_len+16(FP), DX
+	MOVQ widths+32(FP), BX
+	MOVQ firsts+40(FP), SI
+	MOVQ out+48(FP), DI
+
+next:
 	TESTQ      DX, DX
 	JE         done
-	MOVQ       (CX), BX
-	SHRQ       $0x03, BX
-	PREFETCHT0 (AX)(BX*1)
+	MOVQ       128(CX), R8
+	SHRQ       $0x03, R8
+	PREFETCHT0 (AX)(R8*1)
+	MOVQ       (CX), R8
+	MOVQ       R8, R9
+	SHRQ       $0x03, R9
+	ANDQ       $0x07, R8
+	SHRXQ      R8, (AX)(R9*1), R9
+	MOVBQZX    (BX), R8
+	BZHIQ      R8, R9, R9
+	ADDL       (SI), R9
+	MOVL       R9, (DI)
+	INCQ       BX
+	ADDQ       $0x04, SI
+	ADDQ       $0x04, DI
+	ADDQ       $0x08, CX
+	DECQ       DX
+	JMP        next
+
+done:
+	RET
+
+// func packedBMI(b *byte, places []uint64, width uint64, out *uint32)
+// Requires: BMI2, MMX+
+TEXT ·packedBMI(SB), NOSPLIT, $0-48
+	MOVQ b+0(FP), AX
+	MOVQ places_base+8(FP), CX
+	MOVQ places_len+16(FP), DX
+	MOVQ width+32(FP), BX
+	MOVQ out+40(FP), SI
+
+next:
+	TESTQ      DX, DX
+	JE         done
+	MOVQ       128(CX), DI
+	SHRQ       $0x03, DI
+	PREFETCHT0 (AX)(DI*1)
+	MOVQ       (CX), DI
+	MOVQ       DI, R8
+	SHRQ       $0x03, R8
+	ANDQ       $0x07, DI
+	SHRXQ      DI, (AX)(R8*1), R8
+	BZHIQ      BX, R8, R8
+	MOVL       R8, (SI)
+	ADDQ       $0x04, SI
 	ADDQ       $0x08, CX
 	DECQ       DX
 	JMP        next
@@ -23,7 +87,7 @@ done:
 	RET
 
 // func selectOnesBMI(b *byte, at []uint64, rank *uint64, words int)
-// Requires: BMI, BMI2, POPCNT
+// Requires: BMI, BMI2, MMX+, POPCNT
 TEXT ·selectOnesBMI(SB), NOSPLIT, $0-48
 	MOVQ b+0(FP), AX
 	MOVQ at_base+8(FP), CX
@@ -32,17 +96,20 @@ TEXT ·selectOnesBMI(SB), NOSPLIT, $0-48
 	MOVQ words+40(FP), SI
 
 next:
-	TESTQ DX, DX
-	JE    done
-	MOVQ  (CX), DI
-	MOVQ  (BX), R8
-	ANDQ  $0x3f, R8
-	MOVQ  SI, R11
-	MOVQ  DI, R10
-	SHRQ  $0x03, R10
-	ANDQ  $0x07, DI
-	SHRXQ DI, (AX)(R10*1), R9
-	SHLXQ DI, R9, R9
+	TESTQ      DX, DX
+	JE         done
+	MOVQ       128(CX), DI
+	SHRQ       $0x03, DI
+	PREFETCHT0 (AX)(DI*1)
+	MOVQ       (CX), DI
+	MOVQ       (BX), R8
+	ANDQ       $0x3f, R8
+	MOVQ       SI, R11
+	MOVQ       DI, R10
+	SHRQ       $0x03, R10
+	ANDQ       $0x07, DI
+	SHRXQ      DI, (AX)(R10*1), R9
+	SHLXQ      DI, R9, R9
 
 scan:
 	POPCNTQ R9, DI

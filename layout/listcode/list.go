@@ -114,11 +114,14 @@ func selectInWord(word, rank uint64) (at uint64) {
 }
 
 // Decode writes all ids to out, Count of them, and checks that the list is what Append makes: that
-// ids ascend, samples are right and no bits are left.
+// ids ascend, samples are right, and that fewer than PaddingMost zeros are left.
 func (l *List) Decode(b []byte, out []uint32) error {
 	out = out[:l.Count]
 	out[0] = l.first
 	rest := out[1:]
+	if len(rest) == 0 {
+		return l.padding(b, l.low)
+	}
 	if !l.ef {
 		return l.decodePacked(b, rest)
 	}
@@ -152,10 +155,7 @@ func (l *List) decodePacked(b []byte, rest []uint32) error {
 		rest[i], prev = v, v
 		at += width
 	}
-	if at != l.end {
-		return damage("has %d bits too many", l.end-at)
-	}
-	return nil
+	return l.padding(b, at)
 }
 
 // addHigh completes low bits to ids.
@@ -183,8 +183,16 @@ func (l *List) addHigh(b []byte, rest []uint32) error {
 		rest[i], prev = v, v
 	}
 	last := uint64(prev-first)>>width + uint64(len(rest))
-	if l.upper+last != l.end {
-		return damage("ends %d bits after its last id", int64(l.end)-int64(l.upper+last))
+	return l.padding(b, l.upper+last)
+}
+
+// PaddingMost is how many bits may follow a list, so that lists can begin at multiples of it.
+const PaddingMost = 4
+
+// padding checks what follows the list, from place at on.
+func (l *List) padding(b []byte, at uint64) error {
+	if at > l.end || l.end-at >= PaddingMost || Field(b, at, int(l.end-at)) != 0 {
+		return damage("ends %d bits after its last id", int64(l.end)-int64(at))
 	}
 	return nil
 }

@@ -134,6 +134,9 @@ func checkLists(t *testing.T, c Coding, b []byte, lists [][]uint32, ends []uint6
 			}
 			pos, want = append(pos, uint32(k)), append(want, v)
 		}
+		if got := c.RefAt(b, ends[i]); got != l.Ref() {
+			t.Fatalf("list %d of %d ids: %+v, want %+v", i, len(list), got, l.Ref())
+		}
 		refs, off = append(refs, l.Ref()), append(off, uint32(len(pos)))
 	}
 	out := make([]uint32, len(pos))
@@ -143,9 +146,9 @@ func checkLists(t *testing.T, c Coding, b []byte, lists [][]uint32, ends []uint6
 	}
 }
 
-// TestSelectKernels compares the fast select with the plain one, on bits that have the one and on
-// bits that do not.
-func TestSelectKernels(t *testing.T) {
+// TestKernels compares the fast kernels with the plain ones, selects on bits that have the one and
+// on bits that do not.
+func TestKernels(t *testing.T) {
 	r := rand.New(rand.NewPCG(3, 4))
 	b := make([]byte, 1<<12)
 	for i := range b {
@@ -157,11 +160,29 @@ func TestSelectKernels(t *testing.T) {
 	for i := range at {
 		at[i], rank[i] = r.Uint64N(8*(1<<12-264)), r.Uint64N(500)
 	}
-	plain, fast := slices.Clone(at), slices.Clone(at)
+	plain, quick := slices.Clone(at), append(slices.Clone(at), make([]uint64, ahead)...)
 	selectOnesPlain(b, plain, rank, 256)
-	selectOnes(b, fast, rank, 256)
-	if !slices.Equal(plain, fast) {
+	selectOnes(b, quick[:1000], rank, 256)
+	if !slices.Equal(plain, quick[:1000]) {
 		t.Error("selects differ")
+	}
+	widths, firsts := make([]uint8, 1000), make([]uint32, 1000)
+	for i := range widths {
+		widths[i], firsts[i] = uint8(r.IntN(33)), r.Uint32()
+	}
+	places := append(slices.Clone(at), make([]uint64, ahead)...)[:1000]
+	want, got := make([]uint32, 1000), make([]uint32, 1000)
+	addFieldsPlain(b, places, widths, firsts, want)
+	addFields(b, places, widths, firsts, got)
+	if !slices.Equal(want, got) {
+		t.Error("fields differ")
+	}
+	for width := range 33 {
+		packedFieldsPlain(b, places, width, want)
+		packedFields(b, places, width, got)
+		if !slices.Equal(want, got) {
+			t.Errorf("fields of %d bits differ", width)
+		}
 	}
 }
 

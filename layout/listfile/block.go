@@ -25,7 +25,7 @@ import (
 //	+--------+--------+--------------+--------------+
 //	| start  | base   | ends, bits   | counts, bits |
 //	+--------+--------+--------------+--------------+-----------------------------------------+
-//	| ends: where each list ends, in bits of the lists; a list of package listcode            |
+//	| ends: where each list ends, in units of 4 bits; a list of package listcode              |
 //	| counts: where it ends in entries, if edges have types, weights or times; likewise       |
 //	| lists: those that are not empty, with a first id of width bits above base               |
 //	| types, weights, times, as far as the file has them: columns of package listcode           |
@@ -51,6 +51,9 @@ const (
 	BlockMin         = 4096 // the least block, in bytes
 	blockMax         = 1 << 20
 	blockDefault     = 4096
+	// unitBits is what lists begin at multiples of: ends take two bits less than in bits each, and
+	// a list one and a half more.
+	unitBits = 4
 	// Bytes of an entry as it is handed out, and at most as it is stored: its id, and what follows.
 	IDBytes     = 4
 	TypeBytes   = 2
@@ -58,12 +61,15 @@ const (
 	TimeBytes   = 8
 )
 
+const _ uint = listcode.PaddingMost - unitBits // lists may be followed by what fills a unit
+
 // Shape is what the blocks of one file have in common; derived from its header.
 type Shape struct {
 	BlockBytes            int
 	Types, Weights, Times bool
 	nodes                 uint64
 	posBits               int // of a place in the bits of a block
+	endBits               int // of the end of a list, in units
 	raw                   rawShape
 }
 
@@ -75,6 +81,7 @@ func newBlockShape(f *Fields) (Shape, error) {
 			blockMax)
 	}
 	s.posBits = bits.Len(uint(8*s.BlockBytes - 1))
+	s.endBits = bits.Len(uint(8*s.BlockBytes/unitBits - 1))
 	s.raw = newRawShape(&s)
 	return s, nil
 }
@@ -167,9 +174,9 @@ func parseCompact(s *Shape, k Block) (Block, error) {
 // directory finds the lists of ends and of counts, and returns where the lists begin.
 func (k *Block) directory(s *Shape) (at uint64, err error) {
 	le := binary.LittleEndian
-	coding := listcode.Coding{FirstBits: s.posBits, PosBits: s.posBits}
 	at = BlockHeaderBytes * 8
 	for i, l := range [...]*listcode.List{&k.ends, &k.counts} {
+		coding := s.directoryCoding(i)
 		size := uint64(le.Uint32(k.Bytes[40+4*i:]))
 		if i == 1 && !s.HasAttributes() {
 			if size != 0 {
@@ -196,7 +203,7 @@ func (k *Block) directory(s *Shape) (at uint64, err error) {
 // endOfLists checks the ends of the last list.
 func (k *Block) endOfLists() (uint64, error) {
 	end, ok := k.ends.At(k.Bytes, k.Slots-1)
-	if at := k.listsAt + uint64(end); ok && at <= k.bound {
+	if at := k.listsAt + unitBits*uint64(end); ok && at <= k.bound {
 		if k.counts.Count == 0 {
 			return at, nil
 		}

@@ -23,8 +23,7 @@ type blockBuilder struct {
 	spans   [3]listcode.Span
 	ends    []uint32 // of each list, in entries
 	lists   int      // that are not empty
-	bits    int      // of the lists, without their first ids
-	opening [2]int   // what the first list takes of them, and its entries
+	sizes   listSizes
 	firsts  listcode.Span
 	scratch []uint32
 	coded   listcode.Writer
@@ -61,7 +60,7 @@ func newBlockBuilder(s *Shape) *blockBuilder {
 
 // reset empties the block.
 func (b *blockBuilder) reset() {
-	b.slots, b.lists, b.bits = 0, 0, 0
+	b.slots, b.lists, b.sizes = 0, 0, listSizes{}
 	b.ids, b.ends = b.ids[:0], b.ends[:0]
 	b.firsts = listcode.Span{}
 	for i := range b.values {
@@ -84,20 +83,24 @@ func (b *blockBuilder) size(node layout.NodeID, e entries) int {
 	if slots > uint64(most) || len(b.ids)+count > most {
 		return math.MaxInt
 	}
-	added := s.listBits(e.ids)
-	opening := b.opening
-	if b.empty() {
-		opening = [2]int{added, count}
-	}
 	firsts := b.firsts
 	firsts.Add(uint64(e.ids[0]))
 	_, width := firsts.Range()
-	size := b.bits + added + (b.lists+1)*width
-	head := BlockHeaderBytes*8 + s.directoryBits(int(slots), opening[0]+width, size)
-	if s.HasAttributes() {
-		head += s.directoryBits(int(slots), opening[1], len(b.ids)+count)
+	sizes := b.sizes
+	sizes.add(s.listBits(e.ids))
+	units := sizes.units(width)
+	opening := b.ids
+	if b.empty() {
+		opening = e.ids
+	} else {
+		opening = opening[:b.ends[0]]
 	}
-	size = head + roundUp(size)
+	head := BlockHeaderBytes*8 + s.directoryBits(endsDirectory, int(slots),
+		s.listUnits(opening, width), units)
+	if s.HasAttributes() {
+		head += s.directoryBits(countsDirectory, int(slots), len(opening), len(b.ids)+count)
+	}
+	size := head + roundUp(unitBits*units)
 	for i, c := range s.columns() {
 		if c.has {
 			span := b.spans[i]
@@ -113,20 +116,55 @@ func (b *blockBuilder) size(node layout.NodeID, e entries) int {
 // roundUp is the size of a part that ends with a whole byte.
 func roundUp(bits int) int { return (bits + 7) &^ 7 }
 
+// listSizes is what lists take, whatever the width of their first ids will be: the sum of their
+// bits without these, and how many lists have each rest of a unit.
+type listSizes struct {
+	bits  int
+	rests [unitBits]int
+}
+
+func (l *listSizes) add(bits int) {
+	l.bits += bits
+	l.rests[bits%unitBits]++
+}
+
+// units is the sum with first ids of so many bits.
+func (l *listSizes) units(width int) int {
+	sum := l.bits
+	for rest, lists := range l.rests {
+		sum += lists * (width + (unitBits-(rest+width)%unitBits)%unitBits)
+	}
+	return sum / unitBits
+}
+
 // listBits is what a list takes, without its first id.
 func (s *Shape) listBits(ids []uint32) int {
 	c := listcode.Coding{PosBits: s.posBits}
 	return c.Bits(len(ids), ids[0], ids[len(ids)-1])
 }
 
-// directoryCoding is that of ends.
-func (s *Shape) directoryCoding() listcode.Coding {
-	return listcode.Coding{FirstBits: s.posBits, PosBits: s.posBits}
+// listUnits is what a list takes whose first id takes so many bits.
+func (s *Shape) listUnits(ids []uint32, width int) int {
+	return (s.listBits(ids) + width + unitBits - 1) / unitBits
 }
 
-// directoryBits is what so many ends from first to last take.
-func (s *Shape) directoryBits(slots, first, last int) int {
-	return roundUp(s.directoryCoding().Bits(slots, uint32(first), uint32(last)))
+// The directories of a block.
+const (
+	endsDirectory = iota
+	countsDirectory
+)
+
+// directoryCoding is that of a directory.
+func (s *Shape) directoryCoding(which int) listcode.Coding {
+	if which == countsDirectory {
+		return listcode.Coding{FirstBits: s.posBits, PosBits: s.posBits}
+	}
+	return listcode.Coding{FirstBits: s.endBits, PosBits: s.posBits}
+}
+
+// directoryBits is what a directory of so many ends from first to last takes.
+func (s *Shape) directoryBits(which, slots, first, last int) int {
+	return roundUp(s.directoryCoding(which).Bits(slots, uint32(first), uint32(last)))
 }
 
 // fits says whether a list fits in the block.
@@ -150,15 +188,14 @@ func (b *blockBuilder) room(node layout.NodeID, e entries) int {
 
 // add appends the list of a node, from a position on; it fits.
 func (b *blockBuilder) add(node layout.NodeID, start uint32, e entries) {
-	bits := b.shape.listBits(e.ids)
 	if b.empty() {
-		b.first, b.start, b.opening = node, start, [2]int{bits, len(e.ids)}
+		b.first, b.start = node, start
 	}
 	for b.slots < int(node-b.first) {
 		b.ends = append(b.ends, uint32(len(b.ids)))
 		b.slots++
 	}
-	b.bits += bits
+	b.sizes.add(b.shape.listBits(e.ids))
 	b.firsts.Add(uint64(e.ids[0]))
 	b.ids = append(b.ids, e.ids...)
 	for i, v := range e.values {
@@ -187,9 +224,9 @@ func (b *blockBuilder) finish(n uint64) []byte {
 	le.PutUint32(out[32:], b.start)
 	le.PutUint32(out[36:], uint32(base))
 	at := BlockHeaderBytes
-	at += b.directory(out, at, 0, b.listEnds(width))
+	at += b.directory(out, at, endsDirectory, b.listEnds(width))
 	if b.shape.HasAttributes() {
-		at += b.directory(out, at, 1, b.ends)
+		at += b.directory(out, at, countsDirectory, b.ends)
 	}
 	coding := listcode.Coding{Base: uint32(base), FirstBits: width, PosBits: b.shape.posBits}
 	at += b.write(out[at:], func(w *listcode.Writer) {
@@ -197,6 +234,7 @@ func (b *blockBuilder) finish(n uint64) []byte {
 		for _, end := range b.ends {
 			if end > from {
 				coding.Append(w, b.ids[from:end])
+				w.Add(0, -w.Bits()&(unitBits-1))
 			}
 			from = end
 		}
@@ -211,13 +249,13 @@ func (b *blockBuilder) finish(n uint64) []byte {
 	return out
 }
 
-// listEnds are where the lists end, in bits, with first ids of so many bits.
+// listEnds are where the lists end, in units, with first ids of so many bits.
 func (b *blockBuilder) listEnds(width int) []uint32 {
 	b.scratch = mem.Resize(b.scratch, b.slots)
 	from, at := uint32(0), 0
 	for i, end := range b.ends {
 		if end > from {
-			at += b.shape.listBits(b.ids[from:end]) + width
+			at += b.shape.listUnits(b.ids[from:end], width)
 		}
 		b.scratch[i], from = uint32(at), end
 	}
@@ -227,7 +265,7 @@ func (b *blockBuilder) listEnds(width int) []uint32 {
 // directory writes ends, and their size in bits to the header, and returns in how many bytes.
 func (b *blockBuilder) directory(out []byte, at, which int, ends []uint32) int {
 	return b.write(out[at:], func(w *listcode.Writer) {
-		b.shape.directoryCoding().Append(w, ends)
+		b.shape.directoryCoding(which).Append(w, ends)
 		binary.LittleEndian.PutUint32(out[40+4*which:], uint32(w.Bits()))
 	})
 }

@@ -48,20 +48,21 @@ func (s *Shape) Part(k *Block, slot uint32) (p Part, err error) {
 	return p, nil
 }
 
-// coded is the coded list of a slot, which is so many bits of the lists.
+// coded is the coded list of a slot, which is so many units of the lists.
 func (k *Block) coded(slot, from, to uint32) (p Part, err error) {
 	if slot == 0 {
 		p.Start = k.Start
 	}
-	if from > to || uint64(to) > k.bound-k.listsAt {
-		return p, fmt.Errorf("%w: list of node %d is bits %d to %d", ErrBlock,
+	if from > to || unitBits*uint64(to) > k.bound-k.listsAt {
+		return p, fmt.Errorf("%w: list of node %d is units %d to %d", ErrBlock,
 			uint64(k.First)+uint64(slot), from, to)
 	}
 	if from == to {
 		return p, nil
 	}
 	p.bytes = k.Bytes
-	p.list, err = k.coding.Parse(k.Bytes, k.listsAt+uint64(from), k.listsAt+uint64(to))
+	p.list, err = k.coding.Parse(k.Bytes, k.listsAt+unitBits*uint64(from),
+		k.listsAt+unitBits*uint64(to))
 	if err != nil {
 		return p, fmt.Errorf("%w: list of node %d: %w", ErrBlock, uint64(k.First)+uint64(slot), err)
 	}
@@ -224,7 +225,7 @@ func (k *Block) Regions(s *Shape) (all []Region) {
 		add(RegionCounts, k.counts.End())
 	}
 	end, _ := k.ends.At(k.Bytes, k.Slots-1) // ParseBlock has looked at it
-	add(RegionLists, k.listsAt+uint64(end))
+	add(RegionLists, k.listsAt+unitBits*uint64(end))
 	for i, c := range s.columns() {
 		if c.has {
 			add(c.name, k.columns[i].End)
@@ -237,5 +238,5 @@ func (k *Block) Regions(s *Shape) (all []Region) {
 // such.
 func (k *Block) Bits(slot uint32) (from, to uint32) {
 	from, to, _ = span(k, &k.ends, slot)
-	return from, to
+	return unitBits * from, unitBits * to
 }

@@ -103,7 +103,7 @@ func (s *Shape) DecodeIDs(k *Block, l *Lists) error {
 	return nil
 }
 
-// decodeEnds returns where the lists of a coded block end, in bits.
+// decodeEnds returns where the lists of a coded block end, in units.
 func (k *Block) decodeEnds(l *Lists) ([]uint32, error) {
 	if k.raw != nil {
 		return nil, nil

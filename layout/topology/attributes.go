@@ -87,15 +87,16 @@ func (s *pagedSession) GatherAttributes(ctx context.Context, off, pos []uint32,
 	if err != nil {
 		return err
 	}
-	return s.checkTypes(ctx, off, to.Types)
+	return checkTypes(ctx, s.p.f, s.p.types, off, to.Types)
 }
 
-// checkTypes reports types that the store does not have: who uses them looks no further.
-func (s *pagedSession) checkTypes(ctx context.Context, off, types []uint32) error {
+// checkTypes reports types that the store, which has so many, does not have: who uses them looks no
+// further.
+func checkTypes(ctx context.Context, f *listfile.File, kinds int, off, types []uint32) error {
 	if types != nil {
 		types = types[off[0]:off[len(off)-1]]
-		if most := codec.Max(types); len(types) > 0 && int(most) >= s.p.types {
-			return s.p.f.Damage(-1, 0, "file has an edge of type %d of %d", most, s.p.types)
+		if most := codec.Max(types); len(types) > 0 && int(most) >= kinds {
+			return f.Damage(-1, 0, "file has an edge of type %d of %d", most, kinds)
 		}
 	}
 	return ctx.Err()

@@ -46,7 +46,7 @@ func benchStore(b *testing.B, blockBytes int) *layout.Store {
 		b.Fatal(err)
 	}
 	return layout.NewStore(fs, dir, &kv.Meta{Nodes: nodes, Edges: edges, BlockBytes: blockBytes,
-		Directions: []string{"in"}, Files: files})
+		Directions: []string{"in"}, Coded: true, Files: files})
 }
 
 // frontier draws n nodes, and up to 10 positions of each.
@@ -65,7 +65,9 @@ func BenchmarkSession(b *testing.B) {
 		name string
 		opt  topology.Options
 	}{
-		{"reader=resident", topology.Options{Resident: true}},
+		{"reader=plain", topology.Options{Resident: true}},
+		{"reader=packed", topology.Options{Resident: true, Form: topology.Packed}},
+		{"reader=compact", topology.Options{Resident: true, Form: topology.Compact}},
 		{"reader=paged,cache=all", topology.Options{CacheBytes: 1 << 30}},
 		{"reader=paged,cache=8MiB", topology.Options{CacheBytes: 8 << 20}},
 		{"reader=paged,cache=1MiB", topology.Options{CacheBytes: 1 << 20}},

@@ -279,7 +279,7 @@ func TestMemoryAsAnnounced(t *testing.T) {
 			opt.Budget = mem.NewBudget(0)
 			want := topology.PagedBytes(s, layout.In, opt.CacheBytes) + opt.NeighborBytes
 			if opt.Resident {
-				want = topology.ResidentBytes(s, layout.In)
+				want = topology.ResidentBytes(s, layout.In, topology.Plain)
 			}
 			topo, err := topology.Open(context.Background(), s, layouttest.Device(t), layout.In,
 				opt)

@@ -96,7 +96,8 @@ func TestFormerLayout(t *testing.T) {
 		for i := range nodes {
 			nodes[i] = layout.NodeID(i)
 		}
-		for _, opt := range []topology.Options{{Resident: true}, {}, {CacheBytes: 2 * 4096},
+		for _, opt := range []topology.Options{{Resident: true},
+			{Resident: true, Form: topology.Packed}, {}, {CacheBytes: 2 * 4096},
 			{NeighborBytes: 64 << 10}} {
 			opt.Weights, opt.Types = g.Weighted, len(g.EdgeTypes) > 0
 			topo := mustTopology(t, s, layout.In, opt)

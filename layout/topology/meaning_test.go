@@ -93,7 +93,9 @@ func TestForeignNeighborsAreDamage(t *testing.T) {
 	for _, id := range []uint32{600, 1 << 31, 1<<32 - 1} {
 		s := foreignStore(t, id)
 		for name, opt := range map[string]topology.Options{"resident": {Resident: true},
-			"paged": {}, "with a neighbor cache": {NeighborBytes: 1 << 20}} {
+			"packed":  {Resident: true, Form: topology.Packed},
+			"compact": {Resident: true, Form: topology.Compact},
+			"paged":   {}, "with a neighbor cache": {NeighborBytes: 1 << 20}} {
 			err := readAllLists(t, s, opt)
 			if !errors.Is(err, layout.ErrCorrupt) || !strings.Contains(err.Error(),
 				"of 600 nodes") {

@@ -144,8 +144,18 @@ func TestNeighborCacheNotKept(t *testing.T) {
 	}
 }
 
-// savedPerByte is the rule of the choice, plainly, for raw lists.
-func savedPerByte(lists [][]listfile.Edge, blocks int64) []float64 {
+// savedPerByte is the rule of the choice, plainly, for lists that are kept raw.
+func savedPerByte(t *testing.T, s *layout.Store, lists [][]listfile.Edge) []float64 {
+	t.Helper()
+	ix, err := listfile.LoadIndex(t.Context(), s, layouttest.Device(t), layout.In, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() {
+		if err := ix.Free(); err != nil {
+			t.Error(err)
+		}
+	}()
 	score, total := make([]float64, len(lists)), 0.0
 	for _, l := range lists {
 		for _, e := range l {
@@ -153,10 +163,10 @@ func savedPerByte(lists [][]listfile.Edge, blocks int64) []float64 {
 		}
 		total += min(10, float64(len(l)))
 	}
-	shared := max(math.Exp(-50_000/float64(blocks)), 1.0/64)
+	shared := max(math.Exp(-50_000/float64(ix.Blocks)), 1.0/64)
 	for v, l := range lists {
 		saved := shared
-		switch n := (len(l) + 1015) / 1016; {
+		switch n := ix.Run(layout.NodeID(v), ix.Last(layout.NodeID(v))); {
 		case n >= 8:
 			saved = 10
 		case n >= 4:
@@ -177,7 +187,7 @@ func TestNeighborCacheChoice(t *testing.T) {
 	g.NoCatalog = true
 	s := layouttest.Build(t, vfs.NewMem(), "s", g)
 	lists := g.Lists(layout.In)
-	score := savedPerByte(lists, s.Meta().Files[0].Size/4096-1)
+	score := savedPerByte(t, s, lists)
 	opt := topology.Options{CacheBytes: 1 << 18, NeighborBytes: 300 << 10, NeighborsRaw: true}
 	all := hits(t, s, nodes, opt)
 	least, most := 1e9, 0.0

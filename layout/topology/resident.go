@@ -19,10 +19,12 @@ const attributeCache = 1 << 20
 // offset is a position in the array of all neighbors: 32 bits while they suffice.
 type offset interface{ uint32 | uint64 }
 
-// resident holds all lists in two arrays: the list of node v is nbrs[ptr[v]:ptr[v+1]].
+// resident holds all lists in two arrays: the list of node v is nbrs[ptr[v]:ptr[v+1]], or these
+// entries of packed.
 type resident[P offset] struct {
 	ptr    []P
-	nbrs   []layout.NodeID
+	nbrs   []layout.NodeID // nil: packed
+	packed packedIDs
 	weight []float32 // parallel to nbrs; nil: not held
 	types  []uint16  // likewise
 	arenas [4]*mem.Arena
@@ -65,11 +67,18 @@ func (r *resident[P]) allocate(nodes uint64, opt Options) (err error) {
 		return err
 	}
 	r.ptr = mem.View[P](r.arenas[0].Bytes())
-	r.arenas[1], err = mem.NewArena(budget, "resident topology", int64(r.edges)*listfile.IDBytes)
-	if err != nil {
+	size := int64(r.edges) * listfile.IDBytes
+	if opt.Form == Packed {
+		size = packedBytes(r.edges, nodes)
+	}
+	if r.arenas[1], err = mem.NewArena(budget, "resident topology", size); err != nil {
 		return err
 	}
-	r.nbrs = mem.View[layout.NodeID](r.arenas[1].Bytes())
+	if opt.Form == Packed {
+		r.packed = packedIDs{b: r.arenas[1].Bytes(), width: idBits(nodes)}
+	} else {
+		r.nbrs = mem.View[layout.NodeID](r.arenas[1].Bytes())
+	}
 	if opt.Weights {
 		r.arenas[2], err = mem.NewArena(budget, "resident edge weights",
 			int64(r.edges)*listfile.WeightBytes)
@@ -97,8 +106,13 @@ func (r *resident[P]) load(ctx context.Context, f *listfile.File) error {
 		if total+uint64(k.Entries) > r.edges {
 			return f.Damage(-1, 0, "file has more than the store's %d edges", r.edges)
 		}
-		l.Nbrs = r.nbrs[total : total+uint64(k.Entries)]
+		if r.nbrs != nil {
+			l.Nbrs = r.nbrs[total : total+uint64(k.Entries)]
+		}
 		err := f.Shape.DecodeIDs(k, &l)
+		if err == nil && r.nbrs == nil {
+			r.packed.put(total, l.Nbrs)
+		}
 		if err == nil {
 			err = r.loadAttributes(f, k, total)
 		}
@@ -166,7 +180,7 @@ func (r *resident[P]) NewSession() Session { return &residentSession[P]{r: r} }
 // Stats has the memory held; nothing is ever missed.
 func (r *resident[P]) Stats() Stats {
 	st := Stats{Kind: "resident",
-		Bytes: int64(len(mem.BytesOf(r.nbrs)) + len(mem.BytesOf(r.weight)) +
+		Bytes: int64(len(r.arenas[1].Bytes()) + len(mem.BytesOf(r.weight)) +
 			len(mem.BytesOf(r.types)) + len(r.arenas[0].Bytes()))}
 	if r.attrs != nil {
 		a := r.attrs.Stats()
@@ -188,7 +202,7 @@ func (r *resident[P]) Close() (err error) {
 			err = errors.Join(err, a.Free())
 		}
 	}
-	r.ptr, r.nbrs, r.weight, r.types = nil, nil, nil, nil
+	r.ptr, r.nbrs, r.packed, r.weight, r.types = nil, nil, packedIDs{}, nil, nil
 	return err
 }
 
@@ -198,6 +212,8 @@ type residentSession[P offset] struct {
 	start []P             // of their lists
 	lists listfile.Lists
 	attrs Session
+
+	packed *packedGatherer
 }
 
 // Degrees looks the lists up.
@@ -221,6 +237,13 @@ func (s *residentSession[P]) Degrees(ctx context.Context, nodes []layout.NodeID,
 func (s *residentSession[P]) Gather(ctx context.Context, off, pos []uint32,
 	out []layout.NodeID) error {
 	nbrs := s.r.nbrs
+	if nbrs == nil {
+		if s.packed == nil {
+			s.packed = &packedGatherer{ids: &s.r.packed}
+		}
+		gatherPacked(s.packed, s.start, off, pos, out)
+		return ctx.Err()
+	}
 	for i, at := range s.start {
 		lo, hi := off[i], off[i+1]
 		p, o := pos[lo:hi], out[lo:hi]
@@ -266,10 +289,21 @@ func (s *residentSession[P]) Lists(ctx context.Context, nodes []layout.NodeID) (
 		if uint64(v) >= s.r.Nodes() {
 			return nil, layout.OutOfRange(v, s.r.Nodes())
 		}
-		l.Nbrs = append(l.Nbrs, s.r.nbrs[s.r.ptr[v]:s.r.ptr[int(v)+1]]...)
+		l.Nbrs = s.r.appendList(l.Nbrs, s.r.ptr[v], s.r.ptr[int(v)+1])
 		l.Off = append(l.Off, uint64(len(l.Nbrs)))
 	}
 	return l, ctx.Err()
+}
+
+// appendList appends entries from … to-1.
+func (r *resident[P]) appendList(list []layout.NodeID, from, to P) []layout.NodeID {
+	if r.nbrs != nil {
+		return append(list, r.nbrs[from:to]...)
+	}
+	for ; from < to; from++ {
+		list = append(list, r.packed.at(uint64(from)))
+	}
+	return list
 }
 
 // Release ends the session.

@@ -10,15 +10,16 @@ import (
 
 	"gdb/blockdev"
 	"gdb/internal/blockcache"
+	"gdb/internal/codec"
 	"gdb/internal/mem"
 	"gdb/layout"
 	"gdb/layout/listfile"
 	"gdb/layout/neighborcache"
 )
 
-// Reader gives the neighbor lists of one direction. Two readers stand behind it: resident
-// (decoded into arrays) and paged (blocks through a cache). Both give equal answers. It may be used
-// from any goroutine; sessions may not.
+// Reader gives the neighbor lists of one direction. Two kinds of readers stand behind it: resident
+// (all lists in memory, in one of the forms) and paged (blocks through a cache). Both give equal
+// answers. It may be used from any goroutine; sessions may not.
 type Reader interface {
 	// Nodes and Edges count the lists and their entries.
 	Nodes() uint64
@@ -81,8 +82,9 @@ type Stats struct {
 
 // Options choose the reader.
 type Options struct {
-	// Resident decodes all lists into arrays: 4 bytes per edge, 4 or 8 per node.
+	// Resident holds all lists in memory, in the form that Form says.
 	Resident bool
+	Form     Form
 	// Weights makes the resident reader hold the weights of edges too, another 4 bytes per edge.
 	// The paged reader has them in its blocks.
 	Weights bool
@@ -123,6 +125,11 @@ func Open(ctx context.Context, s *layout.Store, dev blockdev.Device, dir layout.
 	switch {
 	case !opt.Resident:
 		return openPaged(ctx, s, dev, dir, opt)
+	case opt.Form == Compact && !s.Meta().Coded:
+		return nil, fmt.Errorf("layout: the lists of this store are of the former layout, which "+
+			"has no form %s: ingest its source again, or hold them in the form %s", Compact, Plain)
+	case opt.Form == Compact:
+		return loadCompact(ctx, s, dev, dir, opt)
 	case s.Meta().Edges < 1<<32:
 		return loadResident[uint32](ctx, s, dev, dir, opt)
 	default:
@@ -130,19 +137,40 @@ func Open(ctx context.Context, s *layout.Store, dev blockdev.Device, dir layout.
 	}
 }
 
-// ResidentBytes is the memory that the resident reader of this store takes: 4 bytes per edge, 4
-// per node (8 from 2^32 edges on), and if edges have types, weights or times, what the paged
-// reader behind Lists takes. What Options.Weights and Options.Types add is AttributeBytes.
-func ResidentBytes(s *layout.Store, dir layout.Direction) int64 {
+// ResidentBytes is the memory that a resident reader of this store takes in a form: see Form. Plain
+// and packed lists take, if edges have types, weights or times, what the paged reader behind Lists
+// takes, and what AttributeBytes says of Options.Weights and Options.Types.
+func ResidentBytes(s *layout.Store, dir layout.Direction, form Form) int64 {
+	m := s.Meta()
+	if form == Compact {
+		f := listfile.FieldsOf(m)
+		blockBytes := int64(max(m.BlockBytes, listfile.BlockMin))
+		blocks := (fileSize(s, dir) - codec.HeaderBytes) / blockBytes
+		return mem.ArenaBytes(listfile.HeldBytes(blocks, &f))
+	}
 	ptr := int64(4)
-	if s.Meta().Edges >= 1<<32 {
+	if m.Edges >= 1<<32 {
 		ptr = 8
 	}
-	n := ptr*int64(s.Meta().Nodes+1) + listfile.IDBytes*int64(s.Meta().Edges)
+	n := ptr*int64(m.Nodes+1) + listfile.IDBytes*int64(m.Edges)
+	if form == Packed {
+		n = ptr*int64(m.Nodes+1) + packedBytes(m.Edges, m.Nodes)
+	}
 	if hasAttributes(s) {
 		n += PagedBytes(s, dir, attributeCache)
 	}
 	return n
+}
+
+// fileSize is the size of the lists of a direction.
+func fileSize(s *layout.Store, dir layout.Direction) int64 {
+	path, _ := layout.TopologyPaths(dir)
+	for _, f := range s.Meta().Files {
+		if f.Path == path {
+			return f.Size
+		}
+	}
+	return 0
 }
 
 // attributes says whether edges have a type, a weight or a time.
@@ -157,12 +185,7 @@ func PagedBytes(s *layout.Store, dir layout.Direction, cacheBytes int64) int64 {
 	if cacheBytes == 0 {
 		cacheBytes = topologyCache
 	}
-	path, _ := layout.TopologyPaths(dir)
-	blockBytes, index := int64(max(s.Meta().BlockBytes, listfile.BlockMin)), int64(0)
-	for _, f := range s.Meta().Files {
-		if f.Path == path {
-			index = listfile.IndexBytes(f.Size / blockBytes)
-		}
-	}
+	blockBytes := int64(max(s.Meta().BlockBytes, listfile.BlockMin))
+	index := listfile.IndexBytes(fileSize(s, dir) / blockBytes)
 	return index + max(cacheBytes/blockBytes, 1)*(blockBytes+blockcache.FrameBytes)
 }

@@ -36,6 +36,8 @@ func mustTopology(t testing.TB, s *layout.Store, dir layout.Direction,
 // readers are the ways to read a topology whose answers must be equal.
 var readers = []topology.Options{
 	{Resident: true},
+	{Resident: true, Form: topology.Packed},
+	{Resident: true, Form: topology.Compact},
 	{CacheBytes: 1},         // one block
 	{CacheBytes: 5 * 4096},  // five blocks of 4 KiB, still one of 64 KiB
 	{CacheBytes: 64 * 4096}, // enough for small graphs

@@ -106,10 +106,9 @@ func (s *Source) attributed(opt topology.Options) topology.Options {
 	return opt
 }
 
-// ResidentBytes is the memory of a topology that is held whole, with what batches have of edges.
-func (s *Source) ResidentBytes() int64 {
-	return topology.ResidentBytes(s.Store, layout.In) +
-		topology.AttributeBytes(s.Store, s.attributed(topology.Options{}))
+// Forms are those in which the topology can be held whole, with what batches have of edges.
+func (s *Source) Forms() []topology.FormBytes {
+	return topology.Forms(s.Store, layout.In, s.attributed(topology.Options{}))
 }
 
 // ChangeGraph opens the topology in another way, if it is not open in this one.

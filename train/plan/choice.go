@@ -18,6 +18,7 @@ var blockShares = []int64{4, 0, 1, 2, 8, 12}
 type splitWay struct {
 	cache    string
 	resident bool
+	form     int   // of Facts.Forms, of those that are allowed
 	blocks   int64 // sixteenths for a paged topology's caches
 	quarters int64 // of these, for its neighbor cache
 	ready    int   // batches that wait, or inTurn
@@ -35,11 +36,11 @@ func (p *Split) ways() (all []splitWay) {
 	if p.Facts.Dim == 0 {
 		caches = []string{"none"}
 	}
-	topologies := []splitWay{{resident: true}}
-	if p.Facts.Topology != "resident" {
-		if p.Facts.Topology == "paged" {
-			topologies = nil
-		}
+	var topologies []splitWay
+	for i := range p.Facts.residentForms() {
+		topologies = append(topologies, splitWay{resident: true, form: i})
+	}
+	if p.Facts.mayPage() {
 		for _, n := range blockShares {
 			for _, q := range p.neighborQuarters() {
 				topologies = append(topologies, splitWay{blocks: n, quarters: q})
@@ -63,9 +64,10 @@ func (p *Split) ways() (all []splitWay) {
 // take splits the memory in a way, and returns the least memory that would do. It does not fit if
 // Left is below 0, or short says so.
 func (p *Split) take(w splitWay) (least int64, err error) {
-	p.setResident()
 	p.quarters = w.quarters
-	if !w.resident {
+	if w.resident {
+		p.setResident(p.Facts.residentForms()[w.form])
+	} else {
 		p.setPaged(pagedCacheLeast)
 	}
 	if w.cache == CacheBelady {
@@ -101,16 +103,19 @@ func (p *Split) takeFeatures(cache string) {
 	}
 }
 
-// holdsAll splits the memory with everything resident, if it fits.
+// holdsAll splits the memory with everything resident, if it fits, with the fastest form of lists
+// that does.
 func (p *Split) holdsAll() *Split {
-	if p.Facts.Cache == "none" && p.Facts.Dim > 0 || p.Facts.Topology == "paged" {
+	if p.Facts.Cache == "none" && p.Facts.Dim > 0 {
 		return nil
 	}
-	for _, ready := range []int{readyBatches, 1, 0} {
-		try := p.copied()
-		_, err := try.take(splitWay{cache: "static", resident: true, ready: ready})
-		if err == nil && try.Left() >= 0 && (try.Cache == "all" || p.Facts.Dim == 0) {
-			return try
+	for form := range p.Facts.residentForms() {
+		for _, ready := range []int{readyBatches, 1, 0} {
+			try := p.copied()
+			_, err := try.take(splitWay{cache: "static", resident: true, form: form, ready: ready})
+			if err == nil && try.Left() >= 0 && (try.Cache == "all" || p.Facts.Dim == 0) {
+				return try
+			}
 		}
 	}
 	return nil
@@ -126,6 +131,9 @@ func (p *Split) copied() *Split {
 // Splits are the ways to split the memory that fit, but for those that another beats in all. If
 // there are none the error is a TooSmallError.
 func Splits(f *Facts) (all []*Split, err error) {
+	if err := f.checkTopology(); err != nil {
+		return nil, err
+	}
 	p := begin(f)
 	if one := p.holdsAll(); one != nil {
 		return []*Split{one}, nil
@@ -150,7 +158,8 @@ func Splits(f *Facts) (all []*Split, err error) {
 	return all, nil
 }
 
-// beaten says that another split of the kind holds the topology, and no fewer features.
+// beaten says that another split of the kind holds the topology in no slower form, and no fewer
+// features.
 func (p *Split) beaten(others []*Split) bool {
 	for _, o := range others {
 		same := o.Cache == p.Cache && o.Ready == p.Ready && o.InTurn == p.InTurn &&
@@ -160,7 +169,8 @@ func (p *Split) beaten(others []*Split) bool {
 				s.SweepAhead == q.SweepAhead
 		}
 		if same && o.CacheBytes() >= p.CacheBytes() &&
-			(o.Resident || !p.Resident && o.BlockCache >= p.BlockCache &&
+			(o.Resident && o.slowdown() <= p.slowdown() || !o.Resident && !p.Resident &&
+				o.BlockCache >= p.BlockCache &&
 				o.NeighborCache >= p.NeighborCache) {
 			return true
 		}

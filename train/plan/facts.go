@@ -1,5 +1,12 @@
 package plan
 
+import (
+	"fmt"
+	"strings"
+
+	"gdb/layout/topology"
+)
+
 // Facts is all that memory is split by: what was asked for, and what is known of the store, of the
 // model and of batches that were sampled. Sizes are bytes.
 type Facts struct {
@@ -34,14 +41,46 @@ const NeighborAuto = -1
 
 // Store is what is known of the graph and its files.
 type Store struct {
-	Nodes         uint64
-	Dim           int   // of features
-	ResidentBytes int64 // of the topology in memory
+	Nodes uint64
+	Dim   int // of features
+	// Forms are those in which all lists can be in memory, from the fastest to the smallest: plain
+	// is the first.
+	Forms []topology.FormBytes
 	// PagedBytes is the memory of a paged topology with a block cache of so many bytes.
 	PagedBytes func(cache int64) int64
 	// Storage is what runtime files may take of the disk.
 	Storage int64
 }
+
+// PlainBytes is what plain lists take.
+func (s *Store) PlainBytes() int64 { return s.Forms[0].Bytes }
+
+// residentForms are the forms that a setting of the topology allows; of auto all.
+func (f *Facts) residentForms() (all []topology.FormBytes) {
+	for _, form := range f.Forms {
+		switch f.Topology {
+		case "auto", "resident", string(form.Form):
+			all = append(all, form)
+		}
+	}
+	return all
+}
+
+// checkTopology reports a form that was asked for and that the store's lists do not have.
+func (f *Facts) checkTopology() error {
+	if f.mayPage() || len(f.residentForms()) > 0 {
+		return nil
+	}
+	var names []string
+	for _, form := range f.Forms {
+		names = append(names, string(form.Form))
+	}
+	return fmt.Errorf("plan: lists of this store are not smaller in the form %s: take one of "+
+		"--topology %s, or auto", f.Topology, strings.Join(names, ", "))
+}
+
+// mayPage says whether lists may be paged.
+func (f *Facts) mayPage() bool { return f.Topology == "auto" || f.Topology == "paged" }
 
 // Batches are the sizes of the largest batch that memory is reserved for.
 type Batches struct {

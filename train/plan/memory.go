@@ -44,14 +44,28 @@ func begin(f *Facts) *Split {
 }
 
 // planTopology plans the topology before batches are known: resident if the lists fit in half of
-// what the program leaves.
+// what the program leaves, in the fastest form that does; of a form that was asked for in any case.
 func (p *Split) planTopology() {
-	need, room := p.Facts.ResidentBytes, p.Left()
-	if p.Facts.Topology == "resident" || p.Facts.Topology == "auto" && need <= room/2 {
-		p.setResident()
+	room := p.Left()
+	if form, ok := p.Facts.formIn(room / 2); ok {
+		p.setResident(form)
+		return
+	}
+	if forms := p.Facts.residentForms(); !p.Facts.mayPage() && len(forms) > 0 {
+		p.setResident(forms[len(forms)-1])
 		return
 	}
 	p.setPaged(max(pagedCacheLeast, room/4))
+}
+
+// formIn is the fastest form that takes no more than room.
+func (f *Facts) formIn(room int64) (topology.FormBytes, bool) {
+	for _, form := range f.residentForms() {
+		if form.Bytes <= room {
+			return form, true
+		}
+	}
+	return topology.FormBytes{}, false
 }
 
 // Sampling is how the topology is held while batches are sampled to plan a run, and how if those
@@ -62,9 +76,9 @@ func Sampling(f *Facts) (first, otherwise *Split) {
 	first = begin(f)
 	first.planTopology()
 	room := first.Left() + first.Topology
-	if f.Topology == "auto" && !first.Resident && f.ResidentBytes <= room*3/4 {
+	if form, ok := f.formIn(room * 3 / 4); f.mayPage() && !first.Resident && ok {
 		otherwise = first.copied()
-		first.setResident()
+		first.setResident(form)
 	}
 	return first, otherwise
 }
@@ -72,6 +86,9 @@ func Sampling(f *Facts) (first, otherwise *Split) {
 // Evaluating splits the memory for an evaluation alone, which has so much besides: the topology has
 // its place first, then the features, if all of them fit and it reads all.
 func Evaluating(f *Facts, eval int64) (*Split, error) {
+	if err := f.checkTopology(); err != nil {
+		return nil, err
+	}
 	p := begin(f)
 	p.Eval = eval
 	p.planTopology()
@@ -93,22 +110,22 @@ func Evaluating(f *Facts, eval int64) (*Split, error) {
 // TopologyOptions is how the topology is opened with the split.
 func (p *Split) TopologyOptions() topology.Options {
 	if p.Resident {
-		return topology.Options{Resident: true}
+		return topology.Options{Resident: true, Form: p.Form}
 	}
 	return topology.Options{CacheBytes: p.BlockCache, NeighborBytes: p.NeighborCache}
 }
 
 // setResident plans the resident reader.
-func (p *Split) setResident() {
+func (p *Split) setResident(form topology.FormBytes) {
 	p.Resident, p.BlockCache, p.Neighbor, p.Lists = true, 0, 0, nil
-	p.Topology = p.Facts.ResidentBytes
+	p.Topology, p.Form = form.Bytes, form.Form
 }
 
 // setPaged plans the paged reader, with a block cache of most bytes, but no larger than the file; a
 // neighbor cache whose size is chosen has its share of that.
 func (p *Split) setPaged(most int64) {
-	p.Resident = false
-	p.setLists(max(1<<20, min(most, p.Facts.ResidentBytes*5/4)))
+	p.Resident, p.Form = false, ""
+	p.setLists(max(1<<20, min(most, p.Facts.PlainBytes()*5/4)))
 	p.Topology += int64(Samplers(p.Facts.Threads)+1) * sessionBytes
 }
 
@@ -145,8 +162,11 @@ func (p *Split) batchLists() int64 {
 func (p *Split) samplerBytes() int64 {
 	each := 12 + p.Facts.EntryBytes + p.Facts.DrawBytes
 	bytes := each*p.BatchEdges + 12*p.BatchInner + 32*p.BatchNodes
-	if !p.Resident {
-		bytes += 72*p.BatchInner + 24*p.BatchEdges
+	switch {
+	case !p.Resident:
+		bytes += 72*p.BatchInner + 28*p.BatchEdges
+	case p.Form == topology.Compact:
+		bytes += 32 * p.BatchInner
 	}
 	return bytes
 }

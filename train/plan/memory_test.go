@@ -2,7 +2,10 @@ package plan
 
 import (
 	"errors"
+	"strings"
 	"testing"
+
+	"gdb/layout/topology"
 )
 
 // smallFacts are of a graph of 1,000 nodes with 32 values each, whose lists take 1 MiB.
@@ -10,7 +13,8 @@ func smallFacts(memory int64) *Facts {
 	f := &Facts{Memory: memory, Program: 1 << 20, Model: 1 << 20, Settings: Settings{Threads: 2,
 		Epochs: 4, Batch: 100, EvalEvery: 1, Cache: "auto", Topology: "auto",
 		NeighborCache: NeighborAuto}}
-	f.Nodes, f.Dim, f.ResidentBytes, f.Storage = 1000, 32, 1<<20, 1<<30
+	f.Nodes, f.Dim, f.Storage = 1000, 32, 1<<30
+	f.Forms = []topology.FormBytes{{Form: topology.Plain, Bytes: 1 << 20}}
 	f.PagedBytes = func(cache int64) int64 { return cache }
 	f.BatchNodes, f.BatchEdges, f.BatchInner, f.TrainBatches = 600, 1200, 200, 5
 	f.StepCopied, f.StepInPlace, f.Evaluates = 1<<20, 1<<19, true
@@ -108,5 +112,33 @@ func TestPlansAreFunctions(t *testing.T) {
 		if a[i].String() != b[i].String() {
 			t.Errorf("%s, then %s", a[i], b[i])
 		}
+	}
+}
+
+// TestFormOfLists: the plan takes the fastest form of lists with which all has its place, and the
+// one that is asked for; one that the store does not have is refused.
+func TestFormOfLists(t *testing.T) {
+	forms := []topology.FormBytes{{Form: topology.Plain, Bytes: 40 << 20},
+		{Form: topology.Packed, Bytes: 30 << 20}, {Form: topology.Compact, Bytes: 20 << 20}}
+	for memory, want := range map[int64]topology.Form{64 << 20: topology.Plain,
+		40 << 20: topology.Packed, 30 << 20: topology.Compact} {
+		f := smallFacts(memory)
+		f.Forms = forms
+		splits, err := Splits(f)
+		if err != nil || len(splits) != 1 || splits[0].Form != want || splits[0].Cache != "all" {
+			t.Errorf("with %d bytes: %v, %v; want %s", memory, splits, err, want)
+		}
+	}
+	f := smallFacts(64 << 20)
+	f.Forms, f.Topology = forms, "compact"
+	splits, err := Splits(f)
+	if err != nil || len(splits) != 1 || splits[0].Form != topology.Compact ||
+		!splits[0].TopologyOptions().Resident ||
+		splits[0].TopologyOptions().Form != topology.Compact {
+		t.Errorf("compact: %v, %v", splits, err)
+	}
+	f.Forms = forms[:1]
+	if _, err := Splits(f); err == nil || !strings.Contains(err.Error(), "--topology plain") {
+		t.Errorf("a form that the store does not have: %v", err)
 	}
 }

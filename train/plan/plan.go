@@ -6,23 +6,26 @@ import (
 	"time"
 
 	"gdb/internal/mem"
+	topo "gdb/layout/topology"
 )
 
 // Plan is how the memory of a run is split, and what an epoch is expected to cost. Sizes are bytes.
 type Plan struct {
-	Memory   int64  `json:"memory_bytes"`   // the bound of the whole process
-	Fixed    int64  `json:"program_bytes"`  // program, runtime, splits, buffers to read with
-	Model    int64  `json:"model_bytes"`    // weights, gradients, optimizer state, checkpoints
-	Topology int64  `json:"topology_bytes"` // arrays, or the block cache
-	Resident bool   `json:"topology_resident"`
-	Batches  int64  `json:"batches_bytes"` // batches in flight, and sampling and gathering them
-	Ready    int    `json:"ready_batches"` // that wait for the step
-	InTurn   bool   `json:"in_turn"`       // a batch is gathered when the one before is done
-	Step     int64  `json:"step_bytes"`    // activations and gradients
-	Eval     int64  `json:"evaluation_bytes"`
-	Neighbor int64  `json:"neighbor_cache_bytes"`
-	Features int64  `json:"feature_cache_bytes"` // all rows, or the cache
-	Cache    string `json:"cache"`               // all, static, lru, …, or none
+	Memory   int64 `json:"memory_bytes"`   // the bound of the whole process
+	Fixed    int64 `json:"program_bytes"`  // program, runtime, splits, buffers to read with
+	Model    int64 `json:"model_bytes"`    // weights, gradients, optimizer state, checkpoints
+	Topology int64 `json:"topology_bytes"` // arrays, or the block cache
+	Resident bool  `json:"topology_resident"`
+	// Form is how a resident topology is held.
+	Form     topo.Form `json:"topology_form,omitempty"`
+	Batches  int64     `json:"batches_bytes"` // batches in flight, and sampling and gathering them
+	Ready    int       `json:"ready_batches"` // that wait for the step
+	InTurn   bool      `json:"in_turn"`       // a batch is gathered when the one before is done
+	Step     int64     `json:"step_bytes"`    // activations and gradients
+	Eval     int64     `json:"evaluation_bytes"`
+	Neighbor int64     `json:"neighbor_cache_bytes"`
+	Features int64     `json:"feature_cache_bytes"` // all rows, or the cache
+	Cache    string    `json:"cache"`               // all, static, lru, …, or none
 
 	// Vectors are those that are learned for each node: as they are, the best ones, and the state
 	// of the optimizer. VectorsDisk is what checkpoints take for them.
@@ -115,6 +118,9 @@ func (p *Plan) topologyKind() string {
 	topology := "paged"
 	if p.Resident {
 		topology = "resident"
+		if p.Form != "" && p.Form != topo.Plain {
+			topology += ", " + string(p.Form)
+		}
 	} else if l := p.Lists; l != nil && l.Neighbors > 0 {
 		topology = "paged behind a neighbor cache"
 	}

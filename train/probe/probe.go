@@ -67,7 +67,7 @@ func New(src *loader.Source, cfg Config, model Model) (*Probe, error) {
 	if f.Nodes = src.Meta.Nodes; src.Rows != nil {
 		f.Dim = src.Rows.Meta().Dim
 	}
-	f.ResidentBytes = src.ResidentBytes()
+	f.Forms = src.Forms()
 	f.PagedBytes = func(cache int64) int64 {
 		return topology.PagedBytes(src.Store, layout.In,
 			cache)
@@ -143,13 +143,14 @@ func (m *Probe) price(ctx context.Context, splits []*plan.Split) (best *plan.Spl
 		return nil, err
 	}
 	s := m.newCosts(tr)
-	how := "resident"
-	if !src.Graph.Resident {
-		how = "paged"
+	how := "paged"
+	if src.Graph.Resident {
+		how = "resident " + string(src.Graph.Form)
 	}
 	if s.Resident.Own, err = m.timedSampling(tr, how); err != nil {
 		return nil, err
 	}
+	s.Resident.Own /= plan.Slowdown(src.Graph.Form)
 	if room := splits[0].Room(); free < room+64<<20 {
 		if err := src.DropGraph(); err != nil {
 			return nil, err

@@ -169,7 +169,8 @@ func TestSamplesFromAPagedTopology(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	need := m.facts.ResidentBytes
+	m.facts.Forms = m.facts.Forms[:1]
+	need := m.facts.PlainBytes()
 	src.Budget = mem.NewBudget(need + 640<<10)
 	m.facts.Memory = m.facts.Program + m.facts.Model + need*4/3 + 4096
 	first, otherwise := plan.Sampling(&m.facts)
@@ -250,8 +251,7 @@ func TestListsShareOneBudget(t *testing.T) {
 	src := openSource(t, layouttest.ManyLists(), 1<<30)
 	f := plan.Facts{Memory: 1 << 30, Settings: plan.Settings{Threads: 2, Epochs: 1, Batch: 10,
 		Cache: "none", Topology: "paged", NeighborCache: plan.NeighborAuto}}
-	f.Nodes, f.Dim, f.ResidentBytes = src.Meta.Nodes, 8, topology.ResidentBytes(src.Store,
-		layout.In)
+	f.Nodes, f.Dim, f.Forms = src.Meta.Nodes, 8, src.Forms()
 	f.PagedBytes = func(cache int64) int64 {
 		return topology.PagedBytes(src.Store, layout.In,
 			cache)

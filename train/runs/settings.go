@@ -100,7 +100,8 @@ type Settings struct {
 	// NeighborCache keeps neighbor lists of a paged topology, in bytes; 0 is none, NeighborAuto
 	// what the plan finds best.
 	NeighborCache int64 `json:"neighbor_cache"`
-	// Topology is auto, resident or paged.
+	// Topology is auto, paged, or resident: in any form, or in that of the name plain, packed or
+	// compact.
 	Topology string `json:"topology"`
 	// IO is how files are read; the device was opened with it, it is kept for the record.
 	IO string `json:"io"`
@@ -221,7 +222,7 @@ var choices = []struct {
 	{"cache", func(c *Settings) string { return c.Cache },
 		CacheNames()},
 	{"topology", func(c *Settings) string { return c.Topology },
-		[]string{"auto", "resident", "paged"}},
+		[]string{"auto", "resident", "plain", "packed", "compact", "paged"}},
 	{"normalize", func(c *Settings) string { return c.Normalize },
 		[]string{"auto", "none", NormalizeRow, NormalizeColumns, ""}},
 	{"backend", func(c *Settings) string { return c.Backend }, []string{"cpu"}},

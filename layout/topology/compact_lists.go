@@ -1,0 +1,167 @@
+package topology
+
+import (
+	"context"
+	"fmt"
+
+	"gdb/internal/mem"
+	"gdb/internal/pace"
+	"gdb/layout"
+	"gdb/layout/listfile"
+)
+
+// eachPart calls fn with the parts of a node's list, in the order of the list. An error of fn that
+// is no damage ends it too.
+func (c *compact) eachPart(v layout.NodeID,
+	fn func(b *listfile.Block, p *listfile.Part) error) error {
+	if uint64(v) >= c.f.Nodes {
+		return layout.OutOfRange(v, c.f.Nodes)
+	}
+	last := c.held.Last(v)
+	if last < 0 {
+		return nil
+	}
+	for n := c.held.Head(v, last); n <= last; n++ {
+		b, err := c.held.Block(n)
+		if err != nil {
+			return c.damage(err)
+		}
+		slot := uint32(v) - uint32(b.First)
+		if slot >= b.Slots {
+			return nil // between blocks: it has no neighbors
+		}
+		p, err := c.f.Shape.Part(&b, slot)
+		if err != nil {
+			return c.damage(err)
+		}
+		if p.Count == 0 {
+			continue
+		}
+		if err := fn(&b, &p); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Lists decodes whole lists.
+func (s *compactSession) Lists(ctx context.Context, nodes []layout.NodeID) (*listfile.Lists,
+	error) {
+	l, shape := &s.whole, &s.c.f.Shape
+	s.nodes = nil
+	l.Off = append(l.Off[:0], 0)
+	l.Nbrs = l.Nbrs[:0]
+	shape.SizeAttributes(l, 0)
+	var steps pace.Steps
+	for _, v := range nodes {
+		err := s.c.eachPart(v, func(b *listfile.Block, p *listfile.Part) error {
+			at, n := len(l.Nbrs), int(p.Count)
+			l.Nbrs = grown(l.Nbrs, n)
+			if err := p.Decode(shape, l.Nbrs[at:]); err != nil {
+				return s.c.damage(err)
+			}
+			if shape.HasAttributes() {
+				s.growAttributes(l, n)
+				shape.CopyAttributes(b, int(p.Entry), int(p.Entry)+n, l, uint64(at))
+			}
+			return steps.Took(ctx, n)
+		})
+		if err != nil {
+			return nil, err
+		}
+		l.Off = append(l.Off, uint64(len(l.Nbrs)))
+	}
+	return l, ctx.Err()
+}
+
+// grown is a slice with n more elements.
+func grown[T any](s []T, n int) []T {
+	if len(s)+n <= cap(s) {
+		return s[:len(s)+n]
+	}
+	return append(s, make([]T, n)...)
+}
+
+func (s *compactSession) growAttributes(l *listfile.Lists, n int) {
+	shape := &s.c.f.Shape
+	if shape.Types {
+		l.Types = grown(l.Types, n)
+	}
+	if shape.Weights {
+		l.Weights = grown(l.Weights, n)
+	}
+	if shape.Times {
+		l.Times = grown(l.Times, n)
+	}
+}
+
+// Weights decodes the weights of the lists.
+func (s *compactSession) Weights(ctx context.Context,
+	fn func(i int, from uint32, w []float32) error) error {
+	if !s.c.f.Shape.Weights {
+		return fmt.Errorf("layout: read weights of %s: %w", s.c.f.Path, ErrNoWeights)
+	}
+	for i, v := range s.nodes {
+		err := s.c.eachPart(v, func(b *listfile.Block, p *listfile.Part) error {
+			s.weight = mem.Resize(s.weight, int(p.Count))
+			s.c.f.Shape.CopyWeights(b, int(p.Entry), s.weight)
+			return fn(i, p.Start, s.weight)
+		})
+		if err != nil {
+			return err
+		}
+	}
+	return ctx.Err()
+}
+
+// GatherAttributes decodes those of the entries.
+func (s *compactSession) GatherAttributes(ctx context.Context, off, pos []uint32,
+	to Attributes) error {
+	c := s.c
+	if err := to.lacks(&c.f); err != nil {
+		return err
+	}
+	var steps pace.Steps
+	for i, v := range s.nodes {
+		lo, hi := off[i], off[i+1]
+		if err := steps.Took(ctx, 1+int(hi-lo)); err != nil {
+			return err
+		}
+		if err := s.gatherAttributes(i, v, lo, pos[lo:hi], &to); err != nil {
+			return c.damage(err)
+		}
+	}
+	return checkTypes(ctx, &c.f, c.kinds, off, to.Types)
+}
+
+// gatherAttributes decodes those of entries of one list.
+func (s *compactSession) gatherAttributes(i int, v layout.NodeID, at uint32, pos []uint32,
+	to *Attributes) error {
+	c, last := s.c, int(s.last[i])
+	block, now := listfile.Block{}, -1
+	var part listfile.Part
+	for j := range pos {
+		n := last
+		if pos[j] < s.start[i] {
+			n = c.held.Of(v, pos[j], int(s.head[i]), last, s.start[i])
+		}
+		if n != now {
+			var err error
+			if block, err = c.held.Block(n); err != nil {
+				return err
+			}
+			slot := uint32(v) - uint32(block.First)
+			if slot >= block.Slots {
+				return fmt.Errorf("%w has no list of node %d", listfile.ErrBlock, v)
+			}
+			if part, err = c.f.Shape.Part(&block, slot); err != nil {
+				return err
+			}
+			now = n
+		}
+		if err := to.take(&c.f.Shape, &block, &part, pos[j:j+1], at+uint32(j)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
