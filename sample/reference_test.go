@@ -109,7 +109,8 @@ func referenceWeighted(key uint64, v NodeID, weights []float32, fanout int) []in
 	keys := make([]float64, len(weights))
 	for p, w := range weights {
 		if w > 0 {
-			keys[p] = -math.Log(1-unit(rng.Sub(rng.Sub(key, uint64(v)), uint64(p)))) / float64(w)
+			u := rng.Unit(rng.Sub(rng.Sub(key, uint64(v)), uint64(p)))
+			keys[p] = -math.Log(1-u) / float64(w)
 			out = append(out, p)
 		}
 	}

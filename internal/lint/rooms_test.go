@@ -97,6 +97,7 @@ var rooms = map[string][]string{
 	"sample": {
 		"sample/sampletest",
 		"sample/stages",
+		"sample/nodetable",
 		"sample",
 		"sample/nodeset",
 		"sample/policytest",
