@@ -98,6 +98,7 @@ var rooms = map[string][]string{
 		"sample/sampletest",
 		"sample/stages",
 		"sample/nodetable",
+		"sample/layerwise",
 		"sample",
 		"sample/nodeset",
 		"sample/policytest",
