@@ -23,6 +23,9 @@ type Spec struct {
 	Tune  bool
 	// DrawnByWeight says that the neighbors of batches are drawn by the weights of their edges.
 	DrawnByWeight bool
+	// LayerWise says that they are drawn for all nodes of a hop together, and that entries of lists
+	// have a weight by which sums over what is drawn estimate those over whole lists.
+	LayerWise bool
 	Options
 }
 

@@ -249,7 +249,8 @@ func (p *Program) HeldWords(s *Sizes) (words int) {
 		}
 	}
 	for k, n := range map[Property]int{InvSqrtDegree: s.Nodes[0], InvSqrtWeight: s.Nodes[0],
-		ListScale: s.Nodes[1], InvListWeight: s.Nodes[1], TypeShare: s.Entries[0]} {
+		ListScale: s.Nodes[1], InvListWeight: s.Nodes[1], InvDegree: s.Nodes[1],
+		InvWeightSum: s.Nodes[1], TypeShare: s.Entries[0]} {
 		if p.Reads(k) {
 			words += n
 		}
