@@ -64,9 +64,8 @@ func (t *trainer) facts() plan.Facts {
 // stepName has all settings that the time of a step or of sampling depends on.
 func (t *trainer) stepName() string {
 	c := &t.cfg
-	return fmt.Sprint(c.Model, c.Options.String(), c.Fanout, t.dims, c.Batch, c.Threads, c.Backend,
-		c.Tune, c.Optimizer, c.Sample,
-		c.Dropout > 0, c.Split)
+	return fmt.Sprint(c.Model, c.Options.String(), c.Fanout, c.LayerSize, t.dims, c.Batch,
+		c.Threads, c.Backend, c.Tune, c.Optimizer, c.Sample, c.Dropout > 0, c.Split)
 }
 
 // scoreBytes is what the metric takes in evaluation.
