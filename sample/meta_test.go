@@ -31,12 +31,20 @@ type metaConfig struct {
 	nbrs     int64 // size of the neighbor cache
 	cache    string
 	workers  int
-	weighted bool
+	draws    string
 }
 
+// The ways to draw neighbors.
+const (
+	uniformDraws       = "uniform"
+	weightedDraws      = "weighted"
+	layerDraws         = "layers"
+	weightedLayerDraws = "weighted layers"
+)
+
 func (c metaConfig) String() string {
-	return fmt.Sprintf("block=%d/io=%s/resident=%v/nbrs=%d/cache=%s/workers=%d/weighted=%v",
-		c.block, c.backend, c.resident, c.nbrs, c.cache, c.workers, c.weighted)
+	return fmt.Sprintf("block=%d/io=%s/resident=%v/nbrs=%d/cache=%s/workers=%d/draws=%s",
+		c.block, c.backend, c.resident, c.nbrs, c.cache, c.workers, c.draws)
 }
 
 // The same seed gives the same batches, whatever the block size, the I/O path, the topology reader,
@@ -44,7 +52,10 @@ func (c metaConfig) String() string {
 // -run TestBatchesAreTheSame/NAME.
 func TestBatchesAreTheSame(t *testing.T) {
 	g := metaGraph()
-	want := map[bool][]uint64{false: metaWant(&g, false), true: metaWant(&g, true)}
+	want := map[string][]uint64{}
+	for _, draws := range []string{uniformDraws, weightedDraws, layerDraws, weightedLayerDraws} {
+		want[draws] = metaWant(&g, draws)
+	}
 	for _, block := range []int{4 << 10, 64 << 10} {
 		g.BlockBytes = block
 		onDisk := layouttest.Build(t, vfs.Default, t.TempDir(), g)
@@ -63,8 +74,8 @@ func TestBatchesAreTheSame(t *testing.T) {
 			for _, c := range metaConfigs(block, backend) {
 				t.Run(c.String(), func(t *testing.T) {
 					got := metaHashes(t, store, dev, c)
-					if !slices.Equal(got, want[c.weighted]) {
-						t.Errorf("seed %d: hashes %x, want %x", metaSeed, got, want[c.weighted])
+					if !slices.Equal(got, want[c.draws]) {
+						t.Errorf("seed %d: hashes %x, want %x", metaSeed, got, want[c.draws])
 					}
 				})
 			}
@@ -96,22 +107,37 @@ func metaConfigs(block int, backend blockdev.Backend) (all []metaConfig) {
 	for _, resident := range []bool{true, false} {
 		for _, cache := range []string{"none", "lru", "static", "all"} {
 			for _, workers := range []int{1, 2} {
-				all = append(all, metaConfig{block, backend, resident, 0, cache, workers, false})
+				all = append(all, metaConfig{block, backend, resident, 0, cache, workers,
+					uniformDraws})
 			}
 		}
-		all = append(all, metaConfig{block, backend, resident, 0, "lru", 2, true})
+		for _, draws := range []string{weightedDraws, layerDraws, weightedLayerDraws} {
+			all = append(all, metaConfig{block, backend, resident, 0, "lru", 2, draws})
+		}
 	}
 	for _, nbrs := range []int64{64 << 10, 1 << 20} { // some lists, and all
 		for _, workers := range []int{1, 2} {
-			all = append(all, metaConfig{block, backend, false, nbrs, "lru", workers, false})
+			all = append(all, metaConfig{block, backend, false, nbrs, "lru", workers, uniformDraws})
 		}
-		all = append(all, metaConfig{block, backend, false, nbrs, "lru", 1, true})
+		for _, draws := range []string{weightedDraws, layerDraws, weightedLayerDraws} {
+			all = append(all, metaConfig{block, backend, false, nbrs, "lru", 1, draws})
+		}
 	}
 	return all
 }
 
-func metaSampling(weighted bool) Config {
-	return Config{Fanout: []int{5, All, 2}, Seed: 3, Weighted: weighted}
+func metaSampling(draws string) Config {
+	c := Config{Fanout: []int{5, All, 2}, Seed: 3, Weighted: draws == weightedDraws}
+	if draws == layerDraws || draws == weightedLayerDraws {
+		c.Fanout, c.LayerSize = nil, []int{30, 60, 300}
+		c.EdgeWeights = draws == weightedLayerDraws
+	}
+	return c
+}
+
+// readsWeights says whether the neighbor cache is of no use.
+func readsWeights(draws string) bool {
+	return draws == weightedDraws || draws == weightedLayerDraws
 }
 
 func metaOrder() *Order {
@@ -123,7 +149,7 @@ func metaOrder() *Order {
 }
 
 // metaWant makes the batches plainly.
-func metaWant(g *layouttest.Graph, weighted bool) (want []uint64) {
+func metaWant(g *layouttest.Graph, draws string) (want []uint64) {
 	lists, order := g.Lists(layout.In), metaOrder()
 	list := func(v NodeID) (l []NodeID) {
 		for _, e := range lists[v] {
@@ -139,7 +165,7 @@ func metaWant(g *layouttest.Graph, weighted bool) (want []uint64) {
 	}
 	for i := range order.Batches() {
 		b := Batch{Epoch: 1, Index: i, Seeds: order.Seeds(i, nil), Dim: metaDim}
-		b.Dense = reference(list, weights, metaSampling(weighted), 1, i, b.Seeds)
+		b.Dense = reference(list, weights, metaSampling(draws), 1, i, b.Seeds)
 		for _, v := range b.Dense.NodeIDs {
 			b.X = append(b.X, g.Features[int(v)*metaDim:int(v+1)*metaDim]...)
 		}
@@ -157,7 +183,7 @@ func metaHashes(t *testing.T, store *layout.Store, dev blockdev.Device,
 	ctx := context.Background()
 	topo, err := topology.Open(ctx, store, dev, layout.In,
 		topology.Options{Resident: c.resident, CacheBytes: 256 << 10,
-			NeighborBytes: c.nbrs, Weights: c.weighted})
+			NeighborBytes: c.nbrs, Weights: readsWeights(c.draws)})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -174,14 +200,14 @@ func metaHashes(t *testing.T, store *layout.Store, dev blockdev.Device,
 		t.Fatal(err)
 	}
 	f := metaFeatures(t, store, dev, rows, c.cache)
-	p := mustPipeline(t, ctx, metaPipeline(topo, f, labels, c.workers, c.weighted))
+	p := mustPipeline(t, ctx, metaPipeline(topo, f, labels, c.workers, c.draws))
 	got := hashes(t, p, 0)
 	if s := f.Stats(); c.cache == "lru" && (s.Hits == 0 || s.Evicted == 0) ||
 		c.cache == "static" && (s.Hits == 0 || s.Hits == s.Requests) {
 		t.Errorf("the cache was not put to use: %+v", s)
 	}
 	if s := topo.Stats(); !c.resident && c.nbrs < 1<<20 && s.BlocksRead == 0 ||
-		c.nbrs > 0 && (s.Neighbors.Hits == 0) != c.weighted {
+		c.nbrs > 0 && (s.Neighbors.Hits == 0) != readsWeights(c.draws) {
 		t.Errorf("the paged topology was not put to use: %+v", s)
 	}
 	if err := errors.Join(p.Close(), f.Close(), labels.Close(), labelRows.Close(), rows.Close(),
@@ -192,10 +218,10 @@ func metaHashes(t *testing.T, store *layout.Store, dev blockdev.Device,
 }
 
 func metaPipeline(topo topology.Reader, f Features, labels *Labels, workers int,
-	weighted bool) PipelineConfig {
+	draws string) PipelineConfig {
 	return PipelineConfig{
 		Sampler: func() (*Sampler, error) {
-			return NewSampler([]topology.Reader{topo}, metaSampling(weighted))
+			return NewSampler([]topology.Reader{topo}, metaSampling(draws))
 		},
 		Order: metaOrder(), Labels: labels, Features: f, Workers: workers,
 	}

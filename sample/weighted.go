@@ -146,7 +146,7 @@ func (w *weigher) list(i int, from uint32, weights []float32) error {
 			n++
 			continue
 		}
-		v := unit(rng.Sub(key, uint64(pos)))
+		v := rng.Unit(rng.Sub(key, uint64(pos)))
 		if v > limit*rate {
 			continue
 		}
@@ -175,10 +175,6 @@ func weightError(node NodeID, pos uint32, weight float32) error {
 
 // margin is more than the rounding of a key and of what it is compared with.
 const margin = 1 + 1e-12
-
-// unit makes a draw of (0, 1) of 64 random bits: odd multiples of 2^-53, of which 1 can be taken
-// without rounding.
-func unit(x uint64) float64 { return float64(x>>12<<1|1) / (1 << 53) }
 
 // heapify makes a heap of entries, and returns its limit.
 func heapify(heap []entry) (limit float64) {

@@ -31,8 +31,10 @@ type Source struct {
 	NormalizeRows bool
 	// Extras are what batches have beside their nodes and neighbors.
 	sample.Extras
-	// Weighted has neighbors drawn by the weights of edges: see sample.Config.
-	Weighted bool
+	// Weighted has neighbors drawn by the weights of edges, and LayerSize together, so many at each
+	// hop, in the place of fanouts: see sample.Config.
+	Weighted  bool
+	LayerSize []int
 
 	// Topology is nil while it is not in memory, and Graph is how it is opened.
 	Topology topology.Reader
@@ -94,7 +96,7 @@ func (s *Source) loadGraph(ctx context.Context) error {
 // EntryBytes is what batches keep of each neighbor beside it, and drawing takes DrawBytes more.
 func (s *Source) EntryBytes() int64 {
 	x := s.Extras
-	x.EdgeWeights = x.EdgeWeights || s.Weighted
+	x.EdgeWeights = x.EdgeWeights || s.Weighted || len(s.LayerSize) > 0
 	return x.EntryBytes()
 }
 
@@ -179,11 +181,11 @@ func (s *Source) UseGraph(ctx context.Context) (release func() error, err error)
 	return s.DropGraph, nil
 }
 
-// Sampler makes a sampler of the topology.
+// Sampler makes a sampler of the topology, of such fanouts if there are no layer sizes.
 func (s *Source) Sampler(fanout []int, seed uint64) (*sample.Sampler, error) {
 	return sample.NewSampler([]topology.Reader{s.Topology},
-		sample.Config{Fanout: fanout, Seed: seed, Weighted: s.Weighted, Extras: s.Extras,
-			Budget: s.Budget})
+		sample.Config{Fanout: fanout, LayerSize: s.LayerSize, Seed: seed, Weighted: s.Weighted,
+			Extras: s.Extras, Budget: s.Budget})
 }
 
 // OpenRows opens the file of features, without a cache. A store may have none.

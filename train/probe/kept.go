@@ -101,7 +101,7 @@ func (m *Probe) keptName() string {
 func (m *Probe) planName() string {
 	h := sha256.New()
 	fmt.Fprint(h, m.facts.Name(), m.cfg.StepName, m.cfg.Fanout, m.cfg.Seed, m.src.Extras,
-		m.src.Weighted)
+		m.src.Weighted, m.src.LayerSize)
 	h.Write(mem.BytesOf(m.cfg.Seeds))
 	return fmt.Sprintf("%x", h.Sum(nil))
 }
