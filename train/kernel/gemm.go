@@ -17,6 +17,10 @@ func product(p *Pool, c, a, b view, m, k, n int, accumulate bool) {
 		})
 		return
 	}
+	if isFew(k, n) {
+		tiles.multiplyFew(p, c, a, b.x, strides{1, b.stride}, m, k, n, accumulate)
+		return
+	}
 	w := uintptr(tiles.width())
 	tiles.multiply(p, c, a, m, k, n, accumulate, func(panel []float32, lo, width int) {
 		tiles.pack[0](&panel[0], &b.x[lo], k, width, uintptr(b.stride)*4, w*uintptr(k)*4)
@@ -27,6 +31,9 @@ func product(p *Pool, c, a, b view, m, k, n int, accumulate bool) {
 // of GEMMTB is PanelWords(n, k).
 func PanelWords(k, n int) int {
 	if t := level().tiles; t != nil {
+		if isFew(k, n) {
+			return partsOf(n, fewOnce) * t.fewWords(k)
+		}
 		return partsOf(n, t.width()) * t.width() * k
 	}
 	return 0
@@ -45,6 +52,10 @@ func productTB(p *Pool, c, a, b view, m, n, k int, accumulate bool) {
 		plainRows(p, m, k*n, func(lo, hi int) {
 			refGEMMTB(c.from(lo, 0), a.from(lo, 0), b, hi-lo, n, k, accumulate)
 		})
+		return
+	}
+	if isFew(n, k) {
+		tiles.multiplyFew(p, c, a, b.x, strides{b.stride, 1}, m, n, k, accumulate)
 		return
 	}
 	tiles.multiply(p, c, a, m, n, k, accumulate, func(panel []float32, lo, width int) {
@@ -82,6 +93,8 @@ type tileSet struct {
 	rows  []int         // of the tiles, descending to 1
 	fn    [2][]tileFunc // by vectors-1, then as rows
 	pack  [2]packFunc   // to panels of two vectors, and of the rows of the largest tile
+	few   fewFunc       // products with few columns
+	fewTA fewTAFunc
 }
 
 // packFunc copies rows of n values, which lie stride bytes apart, to panels of columns. A panel

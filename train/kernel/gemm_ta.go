@@ -13,6 +13,9 @@ func ReductionWords(m, k, n, stride int) (once, each int) {
 	if t == nil || m == 0 || k == 0 || n == 0 {
 		return 0, 0
 	}
+	if isFew(k, n) {
+		return partsOf(m, fewSlabs(m, k, n)) * partsOf(n, fewOnce) * t.fewWords(k), 0
+	}
 	slabs := max(1, min(m/slabRowsMin, slabsMax, slabFloatsMax/(k*n)))
 	wide := n + t.width()
 	if stride > narrowColumns {
@@ -29,6 +32,10 @@ func productTA(p *Pool, c, a, b view, m, k, n int, accumulate bool) {
 		return
 	}
 	if k == 0 || n == 0 {
+		return
+	}
+	if isFew(k, n) {
+		tiles.reduceFew(p, c, a, b, m, k, n, accumulate)
 		return
 	}
 	tiles.reduce(p, c, a, b, m, k, n, accumulate)

@@ -28,7 +28,7 @@ var avx512Ops = ops{
 	tiles: &tileSet{lanes: 16, rows: []int{12, 8, 4, 2, 1}, fn: [2][]tileFunc{
 		{tileAVX512_12x1, tileAVX512_8x1, tileAVX512_4x1, tileAVX512_2x1, tileAVX512_1x1},
 		{tileAVX512_12x2, tileAVX512_8x2, tileAVX512_4x2, tileAVX512_2x2, tileAVX512_1x2},
-	}, pack: [2]packFunc{packAVX512_32, packAVX512_12}},
+	}, pack: [2]packFunc{packAVX512_32, packAVX512_12}, few: fewAVX512, fewTA: fewTAAVX512},
 	sums: &sumSet{lanes: 16,
 		segment: []segmentFunc{segmentSumAVX512_1, segmentSumAVX512_2, segmentSumAVX512_3,
 			segmentSumAVX512_4, segmentSumAVX512_5, segmentSumAVX512_6, segmentSumAVX512_7,
@@ -91,7 +91,7 @@ var avx2Ops = ops{
 	tiles: &tileSet{lanes: 8, rows: []int{6, 4, 2, 1}, fn: [2][]tileFunc{
 		{tileAVX2_6x1, tileAVX2_4x1, tileAVX2_2x1, tileAVX2_1x1},
 		{tileAVX2_6x2, tileAVX2_4x2, tileAVX2_2x2, tileAVX2_1x2},
-	}, pack: [2]packFunc{packAVX2_16, packAVX2_6}},
+	}, pack: [2]packFunc{packAVX2_16, packAVX2_6}, few: fewAVX2, fewTA: fewTAAVX2},
 	sums: &sumSet{lanes: 8,
 		segment: []segmentFunc{segmentSumAVX2_1, segmentSumAVX2_2, segmentSumAVX2_3,
 			segmentSumAVX2_4, segmentSumAVX2_5, segmentSumAVX2_6, segmentSumAVX2_7,
