@@ -73,8 +73,8 @@ func (s *Costs) forecast(p *Split) *Forecast {
 	return f
 }
 
-// start is how long it takes to open what a split holds: lists and all features are read in sequence,
-// and of a static cache the rows by themselves, or all of them, what is faster.
+// start is how long it takes to open what a split holds: lists and all features are read in
+// sequence, and of a static cache the rows by themselves, or all of them, what is faster.
 func (s *Costs) start(p *Split) (seconds float64) {
 	d, all := s.Device, float64(p.Facts.Nodes)*s.StoredBytes/s.Device.Sequential
 	if p.Resident && (p.Superbatch == nil || p.Superbatch.Overlap) {

@@ -23,8 +23,9 @@ func (p *Split) Kept() Kept {
 	return k
 }
 
-// Split makes the split again, with runtime files that the disk has room for now. It is nil where the
-// program has grown so that it does not fit any more, or the disk has less than half of the room.
+// Split makes the split again, with runtime files that the disk has room for now. It is nil where
+// the program has grown so that it does not fit any more, or the disk has less than half of the
+// room.
 func (k *Kept) Split(f *Facts, d *Profile) *Split {
 	plan := k.Plan
 	plan.dim, plan.Fixed = f.Dim, f.Program

@@ -17,8 +17,8 @@ const (
 	traceEdges, traceBatches, traceBytes = 16 << 20, 128, 64 << 20
 	// traceLeast is sampled however large batches are: reuse shows between batches.
 	traceLeast = 4
-	// pagedBatches are sampled to see what lists cost with a block cache, and tracePaged to see what
-	// a run will need where the topology is paged: there a batch may take a second.
+	// pagedBatches are sampled to see what lists cost with a block cache, and tracePaged to see
+	// what a run will need where the topology is paged: there a batch may take a second.
 	pagedBatches, tracePaged = 3, 8
 )
 
