@@ -54,9 +54,9 @@ func TestReadErrorsStopThePipeline(t *testing.T) {
 			for _, good := range []int64{0, 1, 5} {
 				bad := &failing{Device: dev, file: file}
 				bad.good.Store(1 << 40)
-				runFailing(t, store, bad, workers, good, false)
+				runFailing(t, store, bad, workers, good, DrawUniform)
 				bad.good.Store(1 << 40)
-				runFailing(t, store, bad, workers, good, true)
+				runFailing(t, store, bad, workers, good, DrawLatest)
 			}
 		}
 	}
@@ -64,7 +64,7 @@ func TestReadErrorsStopThePipeline(t *testing.T) {
 }
 
 func runFailing(t *testing.T, store *layout.Store, dev *failing, workers int, good int64,
-	weighted bool) {
+	draw Draw) {
 	ctx := context.Background()
 	topo, err := topology.Open(ctx, store, dev, layout.In, topology.Options{CacheBytes: 8 << 10})
 	if err != nil {
@@ -76,7 +76,7 @@ func runFailing(t *testing.T, store *layout.Store, dev *failing, workers int, go
 	}
 	f := metaFeatures(t, store, dev, rows, "lru")
 	dev.good.Store(good)
-	p := mustPipeline(t, ctx, metaPipeline(topo, f, nil, workers, weighted))
+	p := mustPipeline(t, ctx, metaPipeline(topo, f, nil, workers, draw))
 	for err == nil {
 		var b *Batch
 		if b, err = p.Next(ctx); err == nil {

@@ -17,9 +17,9 @@ type Config struct {
 	// Fanout is how many neighbors of a node are drawn at each hop, the first hop being the one
 	// next to the seeds; All takes whole lists.
 	Fanout []int
-	// Weighted draws neighbors by the weight of their edge, not uniformly; see weighted.go. The
-	// topologies have layout.WeightReader sessions.
-	Weighted bool
+	// Draw is how they are drawn. By weight and by time, the topologies have topology.ColumnReader
+	// sessions. Default DrawUniform.
+	Draw Draw
 	Extras
 	// Seed is the root of all draws.
 	Seed uint64
@@ -38,7 +38,7 @@ type Extras struct {
 	// topology.AttributeReader sessions.
 	EdgeWeights, EdgeTypes bool
 	// WeightSums asks for the sums of the weights of the whole lists of all nodes of a batch: every
-	// entry of these is looked at. The topology has topology.WeightReader sessions.
+	// entry of these is looked at. The topology has topology.ColumnReader sessions.
 	WeightSums bool
 }
 
@@ -90,8 +90,8 @@ func (c Config) Validate() error {
 // paged reader fetch all blocks of a hop at once. Nothing is allocated once the scratch memory has
 // grown to the size of a batch: 8 bytes per sampled edge (16 over two directions), 12 per node, and
 // 16 to 32 per node for the table; a quarter more to spare. Weights and types of edges take 4 bytes
-// each per sampled edge more, and weighted draws 16 per neighbor that the fanouts of the widest hop
-// allow.
+// each per sampled edge more, and draws by weight or time 16 per neighbor that the fanouts of the
+// widest hop allow.
 type Sampler struct {
 	cfg   Config
 	total uint64 // nodes of the graph
@@ -113,10 +113,10 @@ type Sampler struct {
 	weights []float32
 	types   []uint32
 
-	deg    []uint32 // of the frontier
-	chosen []uint32 // slots of the position set of large fanouts
-	weigh  *weigher // of weighted draws; else nil
-	shift  []uint32 // by delta: a node's index in the Dense minus that by discovery
+	deg       []uint32   // of the frontier
+	chosen    []uint32   // slots of the position set of large fanouts
+	selection *selection // of draws by weight or time; else nil
+	shift     []uint32   // by delta: a node's index in the Dense minus that by discovery
 }
 
 // side is the lists of one direction, and what is drawn from them when there are two.
@@ -153,8 +153,8 @@ func NewSampler(topos []topology.Reader, cfg Config) (*Sampler, error) {
 		s.Close()
 		return nil, err
 	}
-	if cfg.Weighted {
-		if err := s.newWeigher(); err != nil {
+	if cfg.Draw != DrawUniform {
+		if err := s.newSelection(); err != nil {
 			s.Close()
 			return nil, err
 		}
@@ -182,8 +182,8 @@ func (s *Sampler) shrink() (freed bool) {
 		s.sides[i] = side{lists: s.sides[i].lists}
 	}
 	s.delta = newDeltaSet(s.cfg.Delta, &s.held)
-	if w := s.weigh; w != nil {
-		*w = weigher{lists: w.lists, visit: w.visit}
+	if s.selection != nil {
+		s.selection.forget()
 	}
 	s.held.Release()
 	return true
@@ -288,10 +288,10 @@ func (s *Sampler) room(ctx context.Context, edges, nodes int) error {
 
 // choose writes to loc which entries of each list of the frontier are taken.
 func (s *Sampler) choose(ctx context.Context, key uint64, front []NodeID, off []uint32) error {
-	if s.weigh == nil {
+	if s.selection == nil {
 		return s.positions(ctx, key, front, off)
 	}
-	edges, err := s.weighted(ctx, key, front, off)
+	edges, err := s.byKey(ctx, key, front, off)
 	if err == nil {
 		s.nbrs, s.loc = s.nbrs[:edges], s.loc[:edges]
 	}

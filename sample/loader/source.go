@@ -31,8 +31,11 @@ type Source struct {
 	NormalizeRows bool
 	// Extras are what batches have beside their nodes and neighbors.
 	sample.Extras
-	// Weighted has neighbors drawn by the weights of edges: see sample.Config.
-	Weighted bool
+	// Draw is how neighbors are drawn.
+	Draw sample.Draw
+	// Before has only the edges count whose time is below it, for whatever reads the graph; nil is
+	// all.
+	Before *int64
 
 	// Topology is nil while it is not in memory, and Graph is how it is opened.
 	Topology topology.Reader
@@ -78,6 +81,9 @@ func (s *Source) loadGraph(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("loader: open topology: %w", err)
 	}
+	if s.Before != nil {
+		t = topology.Before(t, *s.Before, s.Budget)
+	}
 	s.turn.Lock()
 	defer s.turn.Unlock()
 	s.Topology = t
@@ -87,22 +93,26 @@ func (s *Source) loadGraph(ctx context.Context) error {
 // EntryBytes is what batches keep of each neighbor beside it, and drawing takes DrawBytes more.
 func (s *Source) EntryBytes() int64 {
 	x := s.Extras
-	x.EdgeWeights = x.EdgeWeights || s.Weighted
+	x.EdgeWeights = x.EdgeWeights || s.Draw == sample.DrawWeighted
 	return x.EntryBytes()
 }
 
-// DrawBytes is what a sampler takes to draw a neighbor beside what it draws.
+// DrawBytes is what a sampler takes to draw a neighbor beside what it draws. Entries before a time
+// take 12 bytes for each of them, and 16 for each node of a frontier, which has no more of these
+// than a batch has neighbors, but for the seeds.
 func (s *Source) DrawBytes() int64 {
-	if s.Weighted {
-		return 16
+	bytes := s.Draw.ChooseBytes()
+	if s.Before != nil {
+		bytes += 12 + 16
 	}
-	return 0
+	return bytes
 }
 
 // attributed has the topology hold in memory what batches have of edges.
 func (s *Source) attributed(opt topology.Options) topology.Options {
-	opt.Weights = s.EdgeWeights || s.WeightSums || s.Weighted
+	opt.Weights = s.EdgeWeights || s.WeightSums || s.Draw == sample.DrawWeighted
 	opt.Types = s.EdgeTypes
+	opt.Times = s.Draw == sample.DrawLatest || s.Before != nil
 	return opt
 }
 
@@ -175,7 +185,7 @@ func (s *Source) UseGraph(ctx context.Context) (release func() error, err error)
 // Sampler makes a sampler of the topology.
 func (s *Source) Sampler(fanout []int, seed uint64) (*sample.Sampler, error) {
 	return sample.NewSampler([]topology.Reader{s.Topology},
-		sample.Config{Fanout: fanout, Seed: seed, Weighted: s.Weighted, Extras: s.Extras,
+		sample.Config{Fanout: fanout, Seed: seed, Draw: s.Draw, Extras: s.Extras,
 			Budget: s.Budget})
 }
 

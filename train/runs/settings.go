@@ -31,9 +31,12 @@ type Settings struct {
 	// Fanout is the number of neighbors drawn at each hop, the first next to the seeds, and by
 	// its length the number of layers; sample.All takes whole lists.
 	Fanout []int `json:"fanout"`
-	// Sample is how they are drawn: SampleUniform, or SampleWeighted, by the weights of edges; ""
-	// is uniform.
+	// Sample is how they are drawn: SampleUniform, SampleWeighted, by the weights of edges, or
+	// SampleLatest, those of the latest edges; "" is uniform.
 	Sample string `json:"sample"`
+	// Before has only the edges count whose time is below it, in sampling, evaluation and degrees;
+	// nil is all.
+	Before *int64 `json:"before,omitempty"`
 	// Hidden is the width of the layers between, unless Widths has those of each.
 	Hidden int   `json:"hidden"`
 	Widths []int `json:"widths,omitempty"`
@@ -216,7 +219,7 @@ var choices = []struct {
 	{"class-weights", func(c *Settings) string { return c.ClassWeights },
 		[]string{task.WeightsNone, task.WeightsBalanced, ""}},
 	{"sample", func(c *Settings) string { return c.Sample },
-		[]string{SampleUniform, SampleWeighted, ""}},
+		[]string{SampleUniform, SampleWeighted, SampleLatest, ""}},
 	{"eval-mode", func(c *Settings) string { return c.EvalMode }, []string{"exact", EvalSampled}},
 	{"cache", func(c *Settings) string { return c.Cache },
 		CacheNames()},
@@ -294,7 +297,12 @@ func (c *Settings) Spec(dims []int) *model.Spec {
 	}
 	return &model.Spec{Architecture: a, Dims: dims, Dropout: float32(c.Dropout),
 		Order: c.Order, Tune: c.Tune, DrawnByWeight: c.Sample == SampleWeighted,
-		Options: c.Options}
+		DrawnLatest: c.Sample == SampleLatest && c.draws(), Options: c.Options}
+}
+
+// draws says that some lists are not taken whole.
+func (c *Settings) draws() bool {
+	return slices.ContainsFunc(c.Fanout, func(f int) bool { return f != sample.All })
 }
 
 func (c *Settings) validateRates() error {
@@ -338,6 +346,7 @@ func (c *Settings) SameResult(old *Settings) error {
 	}{
 		{"model", c.Model, old.Model}, {"fanout", fmt.Sprint(c.Fanout), fmt.Sprint(old.Fanout)},
 		{"sample", cmp.Or(c.Sample, SampleUniform), cmp.Or(old.Sample, SampleUniform)},
+		{"before", c.Limit(), old.Limit()},
 		{"hidden", fmt.Sprint(c.Hidden, c.Widths), fmt.Sprint(old.Hidden, old.Widths)},
 		{"options of the model", c.Options.String(), old.Options.String()},
 		{"batch", c.Batch, old.Batch}, {"lr", c.LR, old.LR},
