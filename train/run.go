@@ -158,6 +158,10 @@ func (t *trainer) notes() string {
 		all = append(all, fmt.Sprintf("--%s changes nothing in this %s",
 			strings.Join(unused, ", --"), t.cfg.Model))
 	}
+	if t.cfg.Before != nil && t.plan.BatchEdges == 0 {
+		all = append(all, fmt.Sprintf("no node of the batches looked at has an edge before %s: "+
+			"--before takes the times that were ingested, or dates", t.cfg.Limit()))
+	}
 	for _, note := range []string{t.note, t.valNote, t.scaleNote, t.in.Neighbors().Note} {
 		if note != "" {
 			all = append(all, note)
