@@ -103,7 +103,7 @@ func (c *selection) forget() {
 }
 
 // takesAll says that the fanout covers a node's lists.
-func (c *selection) takesAll(i int) bool { return c.off[i+1]-c.off[i] == c.deg[i] }
+func (c *selection) takesAll(i int, _ uint32) bool { return c.off[i+1]-c.off[i] == c.deg[i] }
 
 // byKey writes to loc the entries chosen of each list of the frontier, in the order of the list,
 // and to off how many they are: of draws by weight fewer than the fanout where fewer have a weight

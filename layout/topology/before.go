@@ -1,6 +1,7 @@
 package topology
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"slices"
@@ -13,13 +14,14 @@ import (
 
 // Before returns a reader of what the lists of r have before a time: entries whose time is not
 // below limit are not there for who reads it. Degrees are counted, and positions are those among
-// the entries that are left, in the order of the list. r stays the caller's to close, or is closed
-// by the reader returned.
+// the entries that are left, in the order of the list. r is closed by the reader returned.
 //
 // Which entries are left is found out anew whenever it is asked for, since a bit for each would be
-// O(edges): Degrees takes a look at the time of every entry of every list of its frontier, and
-// Gather another one at those of lists that lose entries. Memory of a session: 16 bytes per node of
-// its frontier, 12 per position that Gather takes, counted in budget, which may be nil.
+// O(edges): Degrees looks at the time of every entry of every list of its frontier, and Gather once
+// more at those of lists that lose entries, but of a list that comes in parts only at the parts
+// that hold what it takes. Memory of a session: 8 bytes per node of its frontier, 12 per part but
+// the first of its lists, a hub's blocks, 12 per position that Gather takes, and what a part has. It
+// is counted in budget, which may be nil.
 func Before(r Reader, limit int64, budget *mem.Budget) Reader {
 	return &before{Reader: r, limit: limit, budget: budget}
 }
@@ -44,29 +46,39 @@ type beforeSession struct {
 	under Session
 	held  mem.Account
 
-	// How many entries the lists of the last Degrees have, and how many of these are left.
+	// How many entries the lists of the last Degrees have, how many of these are left, and how many
+	// of them stand before parts of lists, by list and position.
 	whole, left []uint32
+	ranks       []rank
 
 	// What Gather asks for: off is its own, and keys are position<<32 | index in pos, ascending in
-	// each list, those of list i from off[i]-off[0] on. next is the key of each list that is not
-	// found yet, and seen is how many entries that are left came by so far. found are the positions
-	// in whole lists, parallel to pos.
+	// each list, those of list i from off[i]-off[0] on. found are the positions in whole lists,
+	// parallel to pos.
 	off   []uint32
 	keys  []uint64
-	next  []uint32
-	seen  []uint32
 	found []uint32
 
 	parts filter
 
 	// Methods, as values that are made once.
 	count, find func(p Part) error
-	skip        func(i int) bool
+	skip        func(i int, from uint32) bool
+}
+
+// rank is how many entries of a list are left before the part that begins at a position over 0.
+type rank struct{ list, from, left uint32 }
+
+// rankBytes is the size of a rank.
+const rankBytes = 12
+
+func compareRanks(a, b rank) int {
+	return cmp.Or(cmp.Compare(a.list, b.list), cmp.Compare(a.from, b.from))
 }
 
 // Degrees counts the entries that are left.
 func (s *beforeSession) Degrees(ctx context.Context, nodes []layout.NodeID, deg []uint32) error {
 	s.whole, s.left = mem.Resize(s.whole, len(nodes)), mem.Resize(s.left, len(nodes))
+	s.ranks = s.ranks[:0]
 	if err := s.held.AtLeast(s.bytes()); err != nil {
 		return err
 	}
@@ -78,7 +90,10 @@ func (s *beforeSession) Degrees(ctx context.Context, nodes []layout.NodeID, deg 
 		return err
 	}
 	copy(deg, s.left)
-	return nil
+	if err := s.held.AtLeast(s.bytes()); err != nil {
+		return err
+	}
+	return pace.SortFunc(ctx, s.ranks, compareRanks)
 }
 
 // columns reads columns of whole lists.
@@ -91,6 +106,9 @@ func (s *beforeSession) columns(ctx context.Context, want Columns, fn func(p Par
 }
 
 func (s *beforeSession) countPart(p Part) error {
+	if p.From > 0 {
+		s.ranks = append(s.ranks, rank{list: uint32(p.List), from: p.From, left: s.left[p.List]})
+	}
 	n := uint32(0)
 	for _, t := range p.Times {
 		if t < s.limit {
@@ -101,16 +119,28 @@ func (s *beforeSession) countPart(p Part) error {
 	return nil
 }
 
-// keepsAll says that a list loses no entries, so that positions in it stay what they are.
-func (s *beforeSession) keepsAll(i int) bool { return s.left[i] == s.whole[i] }
-
-// asksNothing says that Gather has nothing to find in a list.
-func (s *beforeSession) asksNothing(i int) bool { return s.next[i] == s.off[i+1]-s.off[0] }
+// within returns which of the entries of list i that are left are in the part that begins at from:
+// those from lo to hi-1.
+func (s *beforeSession) within(i int, from uint32) (lo, hi uint32) {
+	hi = s.left[i]
+	if len(s.ranks) == 0 {
+		return 0, hi
+	}
+	k, found := slices.BinarySearchFunc(s.ranks, rank{list: uint32(i), from: from}, compareRanks)
+	if found {
+		lo = s.ranks[k].left
+		k++
+	}
+	if k < len(s.ranks) && s.ranks[k].list == uint32(i) {
+		hi = s.ranks[k].left
+	}
+	return lo, hi
+}
 
 // bytes is the scratch memory held.
 func (s *beforeSession) bytes() int64 {
-	return 4*int64(cap(s.whole)+cap(s.left)+cap(s.next)+cap(s.seen)+cap(s.found)) +
-		8*int64(cap(s.keys)) + s.parts.bytes()
+	return 4*int64(cap(s.whole)+cap(s.left)+cap(s.found)) + 8*int64(cap(s.keys)) +
+		rankBytes*int64(cap(s.ranks)) + s.parts.bytes()
 }
 
 // Gather takes the entries at positions among those that are left.
@@ -140,14 +170,11 @@ func (s *beforeSession) GatherAttributes(ctx context.Context, off, pos []uint32,
 // to pos.
 func (s *beforeSession) positions(ctx context.Context, off, pos []uint32) ([]uint32, error) {
 	first, last := off[0], off[len(off)-1]
-	s.found = mem.Resize(s.found, int(last))
-	s.keys = mem.Resize(s.keys, int(last-first))
-	s.next, s.seen = mem.Resize(s.next, len(s.left)), mem.Resize(s.seen, len(s.left))
+	s.found, s.keys = mem.Resize(s.found, int(last)), mem.Resize(s.keys, int(last-first))
 	if err := s.held.AtLeast(s.bytes()); err != nil {
 		return nil, err
 	}
-	clear(s.seen)
-	cut := false
+	lost := false
 	var steps pace.Steps
 	for i := range s.left {
 		lo, hi := off[i], off[i+1]
@@ -156,18 +183,16 @@ func (s *beforeSession) positions(ctx context.Context, off, pos []uint32) ([]uin
 		}
 		if s.keepsAll(i) {
 			copy(s.found[lo:hi], pos[lo:hi])
-			s.next[i] = hi - first
 			continue
 		}
+		lost = lost || lo < hi
 		keys := s.keys[lo-first : hi-first]
 		for j := range keys {
 			keys[j] = uint64(pos[lo+uint32(j)])<<32 | uint64(lo+uint32(j))
 		}
 		slices.Sort(keys)
-		s.next[i] = lo - first
-		cut = cut || lo < hi
 	}
-	if !cut {
+	if !lost {
 		return s.found, nil
 	}
 	s.off = off
@@ -176,42 +201,59 @@ func (s *beforeSession) positions(ctx context.Context, off, pos []uint32) ([]uin
 	return s.found, err
 }
 
+// keepsAll says that a list loses no entries, so that positions in it stay what they are.
+func (s *beforeSession) keepsAll(i int) bool { return s.left[i] == s.whole[i] }
+
+// asked are the keys of what is asked for in the part of a list that begins at from, of which lo
+// entries are left before it.
+func (s *beforeSession) asked(i int, from uint32) (keys []uint64, lo uint32) {
+	lo, hi := s.within(i, from)
+	keys = s.keys[s.off[i]-s.off[0] : s.off[i+1]-s.off[0]]
+	a, _ := slices.BinarySearch(keys, uint64(lo)<<32)
+	b, _ := slices.BinarySearch(keys, uint64(hi)<<32)
+	return keys[a:b], lo
+}
+
+// asksNothing says that Gather has nothing to find in a part of a list.
+func (s *beforeSession) asksNothing(i int, from uint32) bool {
+	if s.keepsAll(i) || s.off[i] == s.off[i+1] {
+		return true
+	}
+	keys, _ := s.asked(i, from)
+	return len(keys) == 0
+}
+
 // findPart finds the positions that are asked for in a part of a list.
 func (s *beforeSession) findPart(p Part) error {
-	i := p.List
-	next, end, seen := s.next[i], s.off[i+1]-s.off[0], s.seen[i]
-	for j, t := range p.Times {
-		if next == end {
-			break
-		}
-		if t >= s.limit {
+	keys, at := s.asked(p.List, p.From)
+	for j := 0; j < len(p.Times) && len(keys) > 0; j++ {
+		if p.Times[j] >= s.limit {
 			continue
 		}
-		for next < end && uint32(s.keys[next]>>32) == seen {
-			s.found[uint32(s.keys[next])] = p.From + uint32(j)
-			next++
+		for len(keys) > 0 && uint32(keys[0]>>32) == at {
+			s.found[uint32(keys[0])] = p.From + uint32(j)
+			keys = keys[1:]
 		}
-		seen++
+		at++
 	}
-	s.next[i], s.seen[i] = next, seen
 	return nil
 }
 
-// Columns gives what is left of the lists, in parts of at most filterEntries.
+// Columns gives what is left of the lists, part by part.
 func (s *beforeSession) Columns(ctx context.Context, want Columns, fn func(p Part) error) error {
-	s.seen = mem.Resize(s.seen, len(s.left))
-	s.parts.size()
-	if err := s.held.AtLeast(s.bytes()); err != nil {
-		return err
+	under := want
+	under.Times = true
+	if want.Skip != nil {
+		under.Skip = func(i int, from uint32) bool {
+			lo, _ := s.within(i, from)
+			return want.Skip(i, lo)
+		}
 	}
-	clear(s.seen)
-	asked := want
-	asked.Times = true
-	return s.columns(ctx, asked, func(p Part) error {
-		var err error
-		s.seen[p.List], err = s.parts.pass(p, s.seen[p.List], s.limit, want, fn)
-		return err
+	err := s.columns(ctx, under, func(p Part) error {
+		lo, _ := s.within(p.List, p.From)
+		return s.parts.pass(p, lo, s.limit, want, fn)
 	})
+	return errors.Join(err, s.held.AtLeast(s.bytes()))
 }
 
 // Lists copies what is left of whole lists. Memory: the whole lists.
@@ -252,50 +294,39 @@ func (s *beforeSession) Release() {
 	s.held.Release()
 }
 
-// filter gives the entries before a time of parts, as parts of its own.
+// filter gives the entries before a time of parts, those of a part as one.
 type filter struct {
 	weights []float32
 	times   []int64
 }
 
-// filterEntries are the entries of such a part at most.
-const filterEntries = 1 << 10
-
-func (f *filter) size() {
-	f.weights, f.times = mem.Resize(f.weights, filterEntries), mem.Resize(f.times, filterEntries)
-}
-
 func (f *filter) bytes() int64 { return 4*int64(cap(f.weights)) + 8*int64(cap(f.times)) }
 
-// pass calls fn with what is left of a part; seen entries of its list are left before it, and it
-// returns how many with it.
-func (f *filter) pass(p Part, seen uint32, limit int64, want Columns,
-	fn func(p Part) error) (uint32, error) {
-	for j := 0; j < len(p.Times); {
-		n, part := 0, Part{List: p.List, From: seen}
-		for ; j < len(p.Times) && n < filterEntries; j++ {
-			if p.Times[j] >= limit {
-				continue
-			}
-			f.times[n] = p.Times[j]
-			if want.Weights {
-				f.weights[n] = p.Weights[j]
-			}
-			n++
+// pass calls fn with what is left of a part, if anything is; from is how many entries of its list
+// are left before it.
+func (f *filter) pass(p Part, from uint32, limit int64, want Columns,
+	fn func(p Part) error) error {
+	f.times, f.weights = mem.Resize(f.times, len(p.Times)), mem.Resize(f.weights, len(p.Weights))
+	n := 0
+	for j, t := range p.Times {
+		if t >= limit {
+			continue
 		}
-		if n == 0 {
-			break
-		}
-		if want.Times {
-			part.Times = f.times[:n]
-		}
+		f.times[n] = t
 		if want.Weights {
-			part.Weights = f.weights[:n]
+			f.weights[n] = p.Weights[j]
 		}
-		if err := fn(part); err != nil {
-			return seen, err
-		}
-		seen += uint32(n)
+		n++
 	}
-	return seen, nil
+	if n == 0 {
+		return nil
+	}
+	left := Part{List: p.List, From: from}
+	if want.Times {
+		left.Times = f.times[:n]
+	}
+	if want.Weights {
+		left.Weights = f.weights[:n]
+	}
+	return fn(left)
 }

@@ -14,18 +14,20 @@ import (
 type ColumnReader interface {
 	Session
 	// Columns calls fn with parts of the lists of the nodes that Degrees was called with last. What
-	// a part has is valid during the call. A long list comes in parts, in its order, other lists
-	// maybe between them; lists come in any order, empty ones not at all. An error of fn ends it
-	// and is returned. The error wraps ErrNoWeights or ErrNoTimes if edges have none.
+	// a part has is valid during the call. A long list comes in parts, the same ones each time and
+	// in its order, other lists maybe between them; lists come in any order, empty ones not at all.
+	// An error of fn ends it and is returned. The error wraps ErrNoWeights or ErrNoTimes if edges
+	// have none.
 	Columns(ctx context.Context, want Columns, fn func(p Part) error) error
 }
 
 // Columns say what is read of lists.
 type Columns struct {
 	Weights, Times bool
-	// Skip says of list i of the last Degrees that it is left out; nil leaves none out. Blocks that
-	// only hold such lists are not read again.
-	Skip func(i int) bool
+	// Skip says of the part of list i of the last Degrees that begins at a position that it is left
+	// out; nil leaves none out. It is asked before blocks are read again, and these only for parts
+	// that are not left out.
+	Skip func(i int, from uint32) bool
 }
 
 // Part is a run of entries of one list, and what was asked for of them.
@@ -53,10 +55,13 @@ func (c *Columns) lacks(f *listfile.File) error {
 	return nil
 }
 
-// skips says whether list i is left out.
-func (c *Columns) skips(i uint32) bool { return c.Skip != nil && c.Skip(int(i)) }
+// skips says whether a part of list i is left out.
+func (c *Columns) skips(i, from uint32) bool { return c.Skip != nil && c.Skip(int(i), from) }
 
-// Columns gives the lists' parts of the arrays, each whole.
+// residentPart is how many entries of a list the resident reader gives at a time.
+const residentPart = 1 << 12
+
+// Columns gives the lists' parts of the arrays.
 func (s *residentSession[P]) Columns(ctx context.Context, want Columns,
 	fn func(p Part) error) error {
 	if want.Weights && s.r.arenas[2] == nil {
@@ -66,19 +71,22 @@ func (s *residentSession[P]) Columns(ctx context.Context, want Columns,
 		return errors.New("layout: this reader was opened without the times of edges")
 	}
 	for i, v := range s.nodes {
-		at, end := s.start[i], s.r.ptr[int(v)+1]
-		if at == end || want.skips(uint32(i)) {
-			continue
-		}
-		p := Part{List: i}
-		if want.Weights {
-			p.Weights = s.r.weight[at:end]
-		}
-		if want.Times {
-			p.Times = s.r.times[at:end]
-		}
-		if err := fn(p); err != nil {
-			return err
+		first, end := s.start[i], s.r.ptr[int(v)+1]
+		for at := first; at < end; at += min(residentPart, end-at) {
+			p := Part{List: i, From: uint32(at - first)}
+			if want.skips(uint32(i), p.From) {
+				continue
+			}
+			to := at + min(residentPart, end-at)
+			if want.Weights {
+				p.Weights = s.r.weight[at:to]
+			}
+			if want.Times {
+				p.Times = s.r.times[at:to]
+			}
+			if err := fn(p); err != nil {
+				return err
+			}
 		}
 	}
 	return ctx.Err()

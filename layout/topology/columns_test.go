@@ -54,7 +54,7 @@ func checkColumns(t fatal, s topology.Session, g *layouttest.Graph, lists [][]li
 	}
 	columns := topology.Columns{Weights: g.Weighted, Times: g.Timed}
 	if r.IntN(2) == 0 {
-		columns.Skip = func(i int) bool { return i%3 != 0 }
+		columns.Skip = func(i int, _ uint32) bool { return i%3 != 0 }
 	}
 	weights, times := columnsOf(t, s, columns, len(nodes))
 	for i, v := range nodes {

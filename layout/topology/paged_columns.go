@@ -93,18 +93,21 @@ func (s *pagedSession) columnsPinned(k int, columns *Columns, fn func(p Part) er
 	if h.hub {
 		room := s.p.f.Shape.HubCapacity
 		for j := range keys {
-			if i := uint32(keys[j]); s.list[i].block == nowhere || columns.skips(i) {
+			i := uint32(keys[j])
+			if s.list[i].block == nowhere {
 				continue
 			}
 			for b := uint32(0); b <= h.start/room; b++ {
-				want(n-h.start/room+b, first+uint32(j), b*room)
+				if !columns.skips(i, b*room) {
+					want(n-h.start/room+b, first+uint32(j), b*room)
+				}
 			}
 		}
 		return nil
 	}
 	if h.data == nil {
 		for j := range keys {
-			if !columns.skips(uint32(keys[j])) {
+			if !columns.skips(uint32(keys[j]), 0) {
 				want(n, first+uint32(j), 0)
 			}
 		}
@@ -112,7 +115,7 @@ func (s *pagedSession) columnsPinned(k int, columns *Columns, fn func(p Part) er
 	}
 	b, err := s.get.parse(n, h.data)
 	for j := 0; j < len(keys) && err == nil; j++ {
-		if columns.skips(uint32(keys[j])) {
+		if columns.skips(uint32(keys[j]), 0) {
 			continue
 		}
 		var stop error

@@ -98,12 +98,12 @@ func (s *Source) EntryBytes() int64 {
 }
 
 // DrawBytes is what a sampler takes to draw a neighbor beside what it draws. Entries before a time
-// take 12 bytes for each of them, and 16 for each node of a frontier, which has no more of these
+// take 12 bytes for each of them, and 8 for each node of a frontier, of which there are no more
 // than a batch has neighbors, but for the seeds.
 func (s *Source) DrawBytes() int64 {
 	bytes := s.Draw.ChooseBytes()
 	if s.Before != nil {
-		bytes += 12 + 16
+		bytes += 12 + 8
 	}
 	return bytes
 }

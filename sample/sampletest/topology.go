@@ -175,7 +175,7 @@ func (s *session) Columns(ctx context.Context, want topology.Columns,
 	}
 	for i, a := range s.first {
 		end := s.g.Off[s.nodes[i]+1]
-		if a == end || want.Skip != nil && want.Skip(i) {
+		if a == end || want.Skip != nil && want.Skip(i, 0) {
 			continue
 		}
 		p := topology.Part{List: i}
