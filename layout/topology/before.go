@@ -20,8 +20,8 @@ import (
 // O(edges): Degrees looks at the time of every entry of every list of its frontier, and Gather once
 // more at those of lists that lose entries, but of a list that comes in parts only at the parts
 // that hold what it takes. Memory of a session: 8 bytes per node of its frontier, 12 per part but
-// the first of its lists, a hub's blocks, 12 per position that Gather takes, and what a part has. It
-// is counted in budget, which may be nil.
+// the first of its lists, such as a hub's blocks, 12 per position that Gather takes, and what a
+// part has. It is counted in budget, which may be nil.
 func Before(r Reader, limit int64, budget *mem.Budget) Reader {
 	return &before{Reader: r, limit: limit, budget: budget}
 }
