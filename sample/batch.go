@@ -49,6 +49,15 @@ type Dense struct {
 // Layers is the number of hops, k.
 func (d *Dense) Layers() int { return len(d.NodeIDOffsets) - 2 }
 
+// Inner is how many nodes have a list, though it may be empty; of a batch without hops, how many
+// there are.
+func (d *Dense) Inner() int {
+	if d.Layers() == 0 {
+		return len(d.NodeIDs)
+	}
+	return len(d.NodeIDs) - int(d.NodeIDOffsets[1])
+}
+
 // Layer is the view of one layer after the deltas before it were truncated (Marius++, Algorithm 2):
 // its inputs are the nodes from Base on, its outputs those from Base+Skip on.
 type Layer struct {

@@ -15,7 +15,7 @@ import (
 // Config says how batches are sampled.
 type Config struct {
 	// Fanout is how many neighbors of a node are drawn at each hop, the first hop being the one
-	// next to the seeds; All takes whole lists.
+	// next to the seeds; All takes whole lists. Without any, a batch is its seeds.
 	Fanout []int
 	// Draw is how they are drawn. By weight and by time, the topologies have topology.ColumnReader
 	// sessions. Default DrawUniform.
@@ -69,9 +69,6 @@ const HopsMost = 64
 
 // Validate reports what is wrong with a configuration.
 func (c Config) Validate() error {
-	if len(c.Fanout) == 0 {
-		return errors.New("sample: no fanout: give one number a hop, such as 10,10")
-	}
 	if len(c.Fanout) > HopsMost {
 		return fmt.Errorf("sample: fanouts for %d hops, at most %d", len(c.Fanout), HopsMost)
 	}

@@ -191,7 +191,7 @@ func TestSampleErrors(t *testing.T) {
 			}
 		}
 	}
-	for _, fanout := range [][]int{nil, {0}, {3, -2}} {
+	for _, fanout := range [][]int{{0}, {3, -2}} {
 		if _, err := NewSampler([]topology.Reader{g}, Config{Fanout: fanout}); err == nil {
 			t.Errorf("fanout %v is taken", fanout)
 		}
@@ -244,5 +244,18 @@ func checkSamplerMemory(t *testing.T, g *sampletest.Graph, c Config, perEdge int
 	s.Close()
 	if c.Budget.Used() != 0 {
 		t.Errorf("%d bytes still counted after Close", c.Budget.Used())
+	}
+}
+
+// TestSampleWithoutHops: a batch without hops is its seeds.
+func TestSampleWithoutHops(t *testing.T) {
+	s := mustSampler(t, Config{}, sampletest.FromLists([]NodeID{1, 2}, []NodeID{0}, nil))
+	var d Dense
+	if err := s.Sample(context.Background(), 0, 0, []NodeID{2, 1}, &d); err != nil {
+		t.Fatal(err)
+	}
+	if d.Layers() != 0 || d.Inner() != 2 || len(d.Nbrs) != 0 || len(d.NodeIDs) != 2 ||
+		d.NodeIDs[0] != 2 {
+		t.Errorf("sampled %+v", d)
 	}
 }

@@ -31,7 +31,7 @@ func MakePlan(ctx context.Context, store *layout.Store, dev blockdev.Device,
 
 // probed is what a probe is told of the run.
 func (t *trainer) probed() probe.Config {
-	return probe.Config{Facts: t.facts(), Seeds: t.train, Fanout: t.cfg.Fanout, Seed: t.cfg.Seed,
+	return probe.Config{Facts: t.facts(), Seeds: t.train, Fanout: t.cfg.Sampled(), Seed: t.cfg.Seed,
 		StepName: t.stepName(), Remeasure: t.cfg.Remeasure}
 }
 

@@ -56,9 +56,9 @@ type trainer struct {
 	saved      time.Time     // of the last checkpoint
 	saving     time.Duration // what it took
 	resumed    bool
-	note       string // for the user: of the checkpoint
-	valNote    string // of validation nodes that are taken from train
-	scaleNote  string // of how features are scaled
+	note       string   // for the user: of the checkpoint
+	valNote    string   // of validation nodes that are taken from train
+	inputNotes []string // of how features are scaled and summed up
 	created    time.Time
 	tested     json.RawMessage // the evaluation of the best weights on the test split; nil for none
 	// oneSided says that the best weights hardly tell classes apart; "" if they do.
@@ -158,11 +158,12 @@ func (t *trainer) notes() string {
 		all = append(all, fmt.Sprintf("--%s changes nothing in this %s",
 			strings.Join(unused, ", --"), t.cfg.Model))
 	}
-	if t.cfg.Before != nil && t.plan.BatchEdges == 0 {
+	if t.cfg.Before != nil && len(t.cfg.Sampled()) > 0 && t.plan.BatchEdges == 0 {
 		all = append(all, fmt.Sprintf("no node of the batches looked at has an edge before %s: "+
 			"--before takes the times that were ingested, or dates", t.cfg.Limit()))
 	}
-	for _, note := range []string{t.note, t.valNote, t.scaleNote, t.in.Neighbors().Note} {
+	for _, note := range append([]string{t.note, t.valNote, t.in.Neighbors().Note},
+		t.inputNotes...) {
 		if note != "" {
 			all = append(all, note)
 		}
@@ -240,6 +241,10 @@ func (t *trainer) loadRun(store *layout.Store) error {
 
 // plans opens what is read, and splits the memory.
 func (t *trainer) plans(ctx context.Context, store *layout.Store, dev blockdev.Device) error {
+	store, notes, err := withSums(ctx, store, dev, &t.cfg)
+	if err != nil {
+		return err
+	}
 	t.in = newInputs(store, dev, &t.cfg)
 	t.closers = append(t.closers, t.in)
 	if err := t.in.checkLeast(&t.cfg, true); err != nil {
@@ -249,10 +254,11 @@ func (t *trainer) plans(ctx context.Context, store *layout.Store, dev blockdev.D
 		return err
 	}
 	t.in.Budget.CollectHeap() // what loading took beyond what is kept
-	var err error
-	if t.scaleNote, err = t.in.openRows(ctx, &t.cfg); err != nil {
+	note, err := t.in.openRows(ctx, &t.cfg)
+	if err != nil {
 		return err
 	}
+	t.inputNotes = append(notes, note)
 	if err := t.in.openLabels(ctx, &t.cfg); err != nil {
 		return err
 	}

@@ -70,6 +70,25 @@ func TestBeforeIsAStoreOfEarlierEdges(t *testing.T) {
 	}
 }
 
+// TestSumsAheadAreBeforeTheTime: sums that are computed before a training are those of the edges
+// that count for it, though others are kept beside them.
+func TestSumsAheadAreBeforeTheTime(t *testing.T) {
+	const limit = 60
+	all, earlier := earlierEdges(limit)
+	full, rest := mustBuild(t, all), mustBuild(t, earlier)
+	for _, name := range []string{"sgc", "sage", "mlp"} {
+		c := testConfig()
+		c.Model, c.Precompute, c.Epochs, c.Run = name, true, 2, name
+		mustRun(t, rest, c)
+		want, weights := finalState(t, rest, c.Run)
+		c.Run = name + "-all"
+		mustRun(t, full, c)
+		c.Run, c.Before = name, before(limit)
+		mustRun(t, full, c)
+		checkFinal(t, full, c, want, weights)
+	}
+}
+
 // TestLatestSumsOverAll: models that sum train on the latest edges where every list is whole, as
 // they do with uniform draws.
 func TestLatestSumsOverAll(t *testing.T) {

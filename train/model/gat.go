@@ -32,7 +32,7 @@ func (gat) Layer(b *program.Builder, s *Spec, l int, x program.Value) program.Va
 	if s.last(l) {
 		y = b.HeadMean(y, heads)
 	}
-	return s.finish(b, l, x, y, "elu")
+	return s.finish(b, l, b.Own(x), y, "elu")
 }
 
 // headWidth is the width of a head.

@@ -28,5 +28,5 @@ func (gatv2) Layer(b *program.Builder, s *Spec, l int, x program.Value) program.
 	if s.last(l) {
 		y = b.HeadMean(y, heads)
 	}
-	return s.finish(b, l, x, y, "elu")
+	return s.finish(b, l, b.Own(x), y, "elu")
 }

@@ -36,6 +36,9 @@ type Options struct {
 	// many as there are relations. Relations is the number of types of edges of the store.
 	Bases     int `json:"bases,omitempty"`
 	Relations int `json:"relations,omitempty"`
+	// Precompute has the sums that no parameters come before computed once, over whole lists: see
+	// Ahead.
+	Precompute bool `json:"precompute,omitempty"`
 }
 
 // String names the options that are set.
@@ -85,7 +88,7 @@ func (s *Spec) Validate() error {
 	if s.Heads < 0 {
 		return fmt.Errorf("heads %d: give at least 1", s.Heads)
 	}
-	if err := s.checkWeights(); err != nil {
+	if err := errors.Join(s.checkWeights(), s.checkAhead()); err != nil {
 		return err
 	}
 	if c, ok := s.Architecture.(interface{ Check(s *Spec) error }); ok {
@@ -212,14 +215,14 @@ func (s *Spec) pull(b *program.Builder, x program.Value, r program.Reduce) progr
 	return y
 }
 
-// finish ends layer l: y is what it computed without its bias, x its input. own is the activation
-// of the architecture.
+// finish ends layer l: y is what it computed without its bias, x its input of the same nodes. own
+// is the activation of the architecture.
 func (s *Spec) finish(b *program.Builder, l int, x, y program.Value,
 	own string) program.Value {
 	at := layerName(l)
 	y = b.Bias(y, b.Param(at+"bias", 1, b.Cols(y), program.Zero))
 	if s.Residual {
-		y = b.Add(y, s.shortcut(b, l, b.Own(x), b.Cols(y)))
+		y = b.Add(y, s.shortcut(b, l, x, b.Cols(y)))
 	}
 	if s.last(l) {
 		return y

@@ -57,5 +57,5 @@ func (rgcn) Layer(b *program.Builder, s *Spec, l int, x program.Value) program.V
 	weights := b.RowScale(b.TypeRows(coefficients), b.TypeShares())
 	y := b.PullWeighted(b.MatMul(x, bases), weights, b.Lists(), n, false)
 	y = b.Scale(b.HeadMean(y, n), float32(n))
-	return s.finish(b, l, x, b.Add(b.MatMul(b.Own(x), self), y), "relu")
+	return s.finish(b, l, b.Own(x), b.Add(b.MatMul(b.Own(x), self), y), "relu")
 }

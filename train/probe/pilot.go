@@ -26,13 +26,10 @@ type pilotSizes struct {
 	largest      *sample.Dense // of most nodes
 }
 
-// inner is how many nodes of a batch have neighbors in it.
-func inner(d *sample.Dense) int64 { return int64(len(d.NodeIDs)) - int64(d.NodeIDOffsets[1]) }
-
 func (p *pilotSizes) add(d *sample.Dense) {
 	p.nodes.Add(int64(len(d.NodeIDs)))
 	p.edges.Add(int64(len(d.Nbrs)))
-	p.inner.Add(inner(d))
+	p.inner.Add(int64(d.Inner()))
 	p.sampled += len(d.Nbrs)
 	if p.largest == nil || len(d.NodeIDs) > len(p.largest.NodeIDs) {
 		p.largest = d

@@ -109,6 +109,18 @@ func (b *Builder) HeadMean(x Value, heads int) Value {
 	return b.p.add(o, vx.rows, vx.cols/heads)
 }
 
+// Columns are n columns of x, from column first on.
+func (b *Builder) Columns(x Value, first, n int) Value {
+	vx := b.p.of(x)
+	b.check(first >= 0 && n > 0 && first+n <= vx.cols, "Columns", x)
+	if n == vx.cols {
+		return x
+	}
+	o := simple(opColumns, x)
+	o.first = first
+	return b.p.add(o, vx.rows, n)
+}
+
 // Add is x + y.
 func (b *Builder) Add(x, y Value) Value {
 	vx, vy := b.p.of(x), b.p.of(y)

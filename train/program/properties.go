@@ -22,7 +22,7 @@ func (m *Machine) setProperties(in *Input) {
 			m.properties[k] = m.be.Host(x, len(x), 1)
 		}
 	}
-	lists := m.sizes.Nodes[1]
+	lists := d.Inner()
 	set(InvSqrtDegree, func() []float32 {
 		c.norms = mem.Resized(c.norms, len(in.Degrees))
 		Norms(c.norms, in.Degrees)

@@ -186,8 +186,32 @@ func (c *Settings) Dims(in, classes int) []int {
 	if len(hidden) == 0 {
 		hidden = slices.Repeat([]int{c.Hidden}, len(c.Fanout)-1)
 	}
+	if c.Layers() == 1 {
+		hidden = nil
+	}
 	return model.Widths(a, in, classes, hidden)
 }
+
+// Ahead is what is computed of the features before the training.
+func (c *Settings) Ahead() model.Ahead {
+	a, err := model.Find(c.Model)
+	if err != nil { // which is reported elsewhere
+		return model.Ahead{}
+	}
+	return model.AheadOf(a, &c.Options, len(c.Fanout))
+}
+
+// Layers is how many layers the model has: as many as hops, but those that only sum.
+func (c *Settings) Layers() int {
+	if a := c.Ahead(); a.Hops > 0 && a.First == a.Hops {
+		return len(c.Fanout) - a.Hops + 1
+	}
+	return len(c.Fanout)
+}
+
+// Sampled are the fanouts of the hops that batches have: the last ones are summed up before the
+// training, if any.
+func (c *Settings) Sampled() []int { return c.Fanout[:len(c.Fanout)-c.Ahead().Hops] }
 
 // InPlace says whether the first layer may average features where they are. Dropout copies a list's
 // rows at a time, so lists must be bounded.
@@ -276,6 +300,9 @@ func (c *Settings) validateModel() error {
 	if _, err := model.Find(c.Model); err != nil {
 		return fmt.Errorf("train: %w", err)
 	}
+	if len(c.Fanout) == 0 {
+		return errors.New("train: no fanout: give one number a hop, such as 10,10")
+	}
 	if err := (sample.Config{Fanout: c.Fanout}).Validate(); err != nil {
 		return fmt.Errorf("train: %w", err)
 	}
@@ -283,7 +310,7 @@ func (c *Settings) validateModel() error {
 		return fmt.Errorf("train: hidden %v: give one width, or one of each of the %d layers "+
 			"before the last (--fanout says how many there are)", c.Widths, len(c.Fanout)-1)
 	}
-	if err := c.Spec(c.Dims(1, 1)).Validate(); err != nil {
+	if err := c.Spec(c.Dims(c.Ahead().Parts(), 1)).Validate(); err != nil {
 		return fmt.Errorf("train: %w", err)
 	}
 	return nil
@@ -296,13 +323,13 @@ func (c *Settings) Spec(dims []int) *model.Spec {
 		panic("BUG: settings were not checked: " + err.Error())
 	}
 	return &model.Spec{Architecture: a, Dims: dims, Dropout: float32(c.Dropout),
-		Order: c.Order, Tune: c.Tune, DrawnByWeight: c.Sample == SampleWeighted,
+		Order: c.Order, Tune: c.Tune, Ahead: c.Ahead(), DrawnByWeight: c.Sample == SampleWeighted,
 		DrawnLatest: c.Sample == SampleLatest && c.draws(), Options: c.Options}
 }
 
-// draws says that some lists are not taken whole.
+// draws says that batches do not have some lists whole.
 func (c *Settings) draws() bool {
-	return slices.ContainsFunc(c.Fanout, func(f int) bool { return f != sample.All })
+	return slices.ContainsFunc(c.Sampled(), func(f int) bool { return f != sample.All })
 }
 
 func (c *Settings) validateRates() error {
