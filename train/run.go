@@ -273,21 +273,18 @@ func (t *trainer) plans(ctx context.Context, store *layout.Store, dev blockdev.D
 	return t.choose(ctx, p)
 }
 
-// choose splits the memory, of which the model takes its own before anything is timed.
+// choose splits the memory, as it was split for the same settings before, or anew.
 func (t *trainer) choose(ctx context.Context, p *probe.Probe) error {
-	splits, err := p.Splits(ctx)
-	if err != nil {
-		return fmt.Errorf("train: %w", explained(err, t.learned))
+	tunes := t.cfg.Tune && t.cfg.Order == nil // on batches that a new plan samples
+	best, err := p.Kept(ctx)
+	switch {
+	case err != nil:
+		return fmt.Errorf("train: %w", err)
+	case best != nil && !tunes:
+		err = t.openModel()
+	default:
+		best, err = t.chooseAnew(ctx, p, tunes)
 	}
-	if err := t.openModel(); err != nil {
-		return err
-	}
-	if t.cfg.Tune && t.cfg.Order == nil {
-		if err := t.tune(ctx); err != nil {
-			return err
-		}
-	}
-	best, err := p.Choose(ctx, splits)
 	if err != nil {
 		return err
 	}
@@ -295,6 +292,24 @@ func (t *trainer) choose(ctx context.Context, p *probe.Probe) error {
 		t.device, err = p.Profile(ctx)
 	}
 	return err
+}
+
+// chooseAnew splits the memory, of which the model takes its own before anything is timed.
+func (t *trainer) chooseAnew(ctx context.Context, p *probe.Probe, tunes bool) (*plan.Split,
+	error) {
+	splits, err := p.Splits(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("train: %w", explained(err, t.learned))
+	}
+	if err := t.openModel(); err != nil {
+		return nil, err
+	}
+	if tunes {
+		if err := t.tune(ctx); err != nil {
+			return nil, err
+		}
+	}
+	return p.Choose(ctx, splits)
 }
 
 // open opens all that the run needs, as its memory allows.

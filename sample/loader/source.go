@@ -76,6 +76,13 @@ func (s *Source) OpenGraph(ctx context.Context, opt topology.Options) error {
 	return nil
 }
 
+// PlanGraph says how the topology is opened when it is, by ChangeGraph or, if it takes turns with
+// batches, by UseGraph.
+func (s *Source) PlanGraph(opt topology.Options, inTurns bool) {
+	s.Graph, s.InTurns = opt, inTurns
+	s.CloseLater(graphCloser{s})
+}
+
 func (s *Source) loadGraph(ctx context.Context) error {
 	t, err := s.Files.Topology(ctx, layout.In, s.attributed(s.Graph))
 	if err != nil {

@@ -55,6 +55,7 @@ type Probe struct {
 	dense *sample.Dense // a large batch
 
 	device *plan.Profile // nil until it is known
+	name   string        // of the plan: see planName
 	news   bool          // something was measured that the catalog does not have
 }
 
@@ -78,8 +79,11 @@ func New(src *loader.Source, cfg Config, model Model) (*Probe, error) {
 		f.SeedBytes += 4 * int64(len(l.Classes))
 	}
 	var err error
-	f.Storage, err = storage(src.Store)
-	return m, err
+	if f.Storage, err = storage(src.Store); err != nil {
+		return nil, err
+	}
+	m.name = m.planName()
+	return m, nil
 }
 
 // Splits opens the topology, samples batches to see how large they are, and finds the ways to split
@@ -103,6 +107,11 @@ func (m *Probe) Choose(ctx context.Context, splits []*plan.Split) (*plan.Split, 
 		}
 		if err == nil {
 			best = fastest
+		}
+	}
+	if best.Forecast != nil {
+		if err := m.keepPlan(ctx, best); err != nil {
+			return nil, err
 		}
 	}
 	m.src.Budget.CollectHeap()
