@@ -19,10 +19,13 @@ func (s *Sampler) checkExtras() error {
 	return nil
 }
 
-// gathers says whether anything has to be read of the edges drawn beside the neighbors: the weights
-// of weighted draws are known from drawing.
-func (s *Sampler) gathers() bool {
-	return s.cfg.EdgeTypes || s.cfg.EdgeWeights && s.cfg.Draw != DrawWeighted
+// gathers says whether anything has to be read of the edges drawn beside the neighbors.
+func (s *Sampler) gathers() bool { return s.cfg.EdgeTypes || s.gathersWeights() }
+
+// gathersWeights says whether weights have to be: those of weighted draws and of layers are known
+// from drawing.
+func (s *Sampler) gathersWeights() bool {
+	return s.cfg.EdgeWeights && s.cfg.Draw != DrawWeighted && len(s.cfg.LayerSize) == 0
 }
 
 // gatherExtras reads the weights and types of the entries at the positions in loc.
@@ -31,7 +34,7 @@ func (s *Sampler) gatherExtras(ctx context.Context, off []uint32) error {
 		return nil
 	}
 	var to topology.Attributes
-	if s.cfg.EdgeWeights && s.cfg.Draw != DrawWeighted {
+	if s.gathersWeights() {
 		if err := resize(&s.held, &s.weights, len(s.nbrs)); err != nil {
 			return err
 		}

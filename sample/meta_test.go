@@ -31,13 +31,27 @@ type metaConfig struct {
 	nbrs     int64 // size of the neighbor cache
 	cache    string
 	workers  int
-	draw     Draw
-	before   bool // only edges before metaLimit
+	drawing
+	before bool // only edges before metaLimit
 }
 
+// drawing is a way to draw neighbors.
+type drawing string
+
+const (
+	uniformDraws       drawing = "uniform"
+	weightedDraws      drawing = "weighted"
+	latestDraws        drawing = "latest"
+	layerDraws         drawing = "layers"
+	weightedLayerDraws drawing = "weighted layers"
+)
+
+// metaDraws are all ways.
+var metaDraws = []drawing{uniformDraws, weightedDraws, latestDraws, layerDraws, weightedLayerDraws}
+
 func (c metaConfig) String() string {
-	return fmt.Sprintf("block=%d/io=%s/resident=%v/nbrs=%d/cache=%s/workers=%d/draw=%d/before=%v",
-		c.block, c.backend, c.resident, c.nbrs, c.cache, c.workers, c.draw, c.before)
+	return fmt.Sprintf("block=%d/io=%s/resident=%v/nbrs=%d/cache=%s/workers=%d/draws=%s/before=%v",
+		c.block, c.backend, c.resident, c.nbrs, c.cache, c.workers, c.drawing, c.before)
 }
 
 // The same seed gives the same batches, whatever the block size, the I/O path, the topology reader,
@@ -46,13 +60,13 @@ func (c metaConfig) String() string {
 func TestBatchesAreTheSame(t *testing.T) {
 	g := metaGraph()
 	type ways struct {
-		draw   Draw
+		drawing
 		before bool
 	}
 	want := map[ways][]uint64{}
-	for _, draw := range []Draw{DrawUniform, DrawWeighted, DrawLatest} {
+	for _, draws := range metaDraws {
 		for _, before := range []bool{false, true} {
-			want[ways{draw, before}] = metaWant(&g, draw, before)
+			want[ways{draws, before}] = metaWant(&g, draws, before)
 		}
 	}
 	for _, block := range []int{4 << 10, 64 << 10} {
@@ -73,7 +87,7 @@ func TestBatchesAreTheSame(t *testing.T) {
 			for _, c := range metaConfigs(block, backend) {
 				t.Run(c.String(), func(t *testing.T) {
 					got := metaHashes(t, store, dev, c)
-					if want := want[ways{c.draw, c.before}]; !slices.Equal(got, want) {
+					if want := want[ways{c.drawing, c.before}]; !slices.Equal(got, want) {
 						t.Errorf("seed %d: hashes %x, want %x", metaSeed, got, want)
 					}
 				})
@@ -107,22 +121,27 @@ func metaConfigs(block int, backend blockdev.Backend) (all []metaConfig) {
 	for _, resident := range []bool{true, false} {
 		for _, cache := range []string{"none", "lru", "static", "all"} {
 			for _, workers := range []int{1, 2} {
-				all = append(all, metaConfig{block, backend, resident, 0, cache, workers, 0,
-					false})
+				all = append(all, metaConfig{block, backend, resident, 0, cache, workers,
+					uniformDraws, false})
 			}
 		}
-		all = append(all, metaConfig{block, backend, resident, 0, "lru", 2, DrawWeighted, false},
-			metaConfig{block, backend, resident, 0, "lru", 2, DrawLatest, false},
-			metaConfig{block, backend, resident, 0, "lru", 2, DrawUniform, true},
-			metaConfig{block, backend, resident, 0, "lru", 1, DrawLatest, true},
-			metaConfig{block, backend, resident, 0, "lru", 1, DrawWeighted, true})
+		for _, draws := range metaDraws {
+			if draws != uniformDraws {
+				all = append(all,
+					metaConfig{block, backend, resident, 0, "lru", 2, draws, false})
+			}
+			all = append(all, metaConfig{block, backend, resident, 0, "lru", 1, draws, true})
+		}
 	}
 	for _, nbrs := range []int64{64 << 10, 1 << 20} { // some lists, and all
 		for _, workers := range []int{1, 2} {
-			all = append(all, metaConfig{block, backend, false, nbrs, "lru", workers, 0, false})
+			all = append(all, metaConfig{block, backend, false, nbrs, "lru", workers, uniformDraws,
+				false})
 		}
-		all = append(all, metaConfig{block, backend, false, nbrs, "lru", 1, DrawWeighted, false},
-			metaConfig{block, backend, false, nbrs, "lru", 1, DrawLatest, true})
+		for _, draws := range metaDraws {
+			all = append(all,
+				metaConfig{block, backend, false, nbrs, "lru", 1, draws, draws == latestDraws})
+		}
 	}
 	return all
 }
@@ -130,8 +149,26 @@ func metaConfigs(block int, backend blockdev.Backend) (all []metaConfig) {
 // metaLimit is about in the middle of fewTimes.
 const metaLimit = 20
 
-func metaSampling(draw Draw) Config {
-	return Config{Fanout: []int{5, All, 2}, Seed: 3, Draw: draw}
+func metaSampling(draws drawing) Config {
+	c := Config{Fanout: []int{5, All, 2}, Seed: 3}
+	switch draws {
+	case weightedDraws:
+		c.Draw = DrawWeighted
+	case latestDraws:
+		c.Draw = DrawLatest
+	case layerDraws, weightedLayerDraws:
+		c.Fanout, c.LayerSize = nil, []int{30, 60, 300}
+		c.EdgeWeights = draws == weightedLayerDraws
+	}
+	return c
+}
+
+// readsWeights says that the weights of edges are read.
+func (d drawing) readsWeights() bool { return d == weightedDraws || d == weightedLayerDraws }
+
+// readsColumns says whether the neighbor cache is of no use.
+func (c metaConfig) readsColumns() bool {
+	return c.readsWeights() || c.drawing == latestDraws || c.before
 }
 
 func metaOrder() *Order {
@@ -143,7 +180,7 @@ func metaOrder() *Order {
 }
 
 // metaWant makes the batches plainly.
-func metaWant(g *layouttest.Graph, draw Draw, before bool) (want []uint64) {
+func metaWant(g *layouttest.Graph, draws drawing, before bool) (want []uint64) {
 	lists, order := g.Lists(layout.In), metaOrder()
 	for v := range lists {
 		lists[v] = slices.DeleteFunc(lists[v], func(e listfile.Edge) bool {
@@ -171,7 +208,7 @@ func metaWant(g *layouttest.Graph, draw Draw, before bool) (want []uint64) {
 		}}
 	for i := range order.Batches() {
 		b := Batch{Epoch: 1, Index: i, Seeds: order.Seeds(i, nil), Dim: metaDim}
-		b.Dense = reference(list, edges, metaSampling(draw), 1, i, b.Seeds)
+		b.Dense = reference(list, edges, metaSampling(draws), 1, i, b.Seeds)
 		for _, v := range b.Dense.NodeIDs {
 			b.X = append(b.X, g.Features[int(v)*metaDim:int(v+1)*metaDim]...)
 		}
@@ -189,8 +226,8 @@ func metaHashes(t *testing.T, store *layout.Store, dev blockdev.Device,
 	ctx := context.Background()
 	topo, err := topology.Open(ctx, store, dev, layout.In,
 		topology.Options{Resident: c.resident, CacheBytes: 256 << 10,
-			NeighborBytes: c.nbrs, Weights: c.draw == DrawWeighted,
-			Times: c.draw == DrawLatest || c.before})
+			NeighborBytes: c.nbrs, Weights: c.readsWeights(),
+			Times: c.drawing == latestDraws || c.before})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -210,14 +247,14 @@ func metaHashes(t *testing.T, store *layout.Store, dev blockdev.Device,
 		t.Fatal(err)
 	}
 	f := metaFeatures(t, store, dev, rows, c.cache)
-	p := mustPipeline(t, ctx, metaPipeline(topo, f, labels, c.workers, c.draw))
+	p := mustPipeline(t, ctx, metaPipeline(topo, f, labels, c.workers, c.drawing))
 	got := hashes(t, p, 0)
 	if s := f.Stats(); c.cache == "lru" && (s.Hits == 0 || s.Evicted == 0) ||
 		c.cache == "static" && (s.Hits == 0 || s.Hits == s.Requests) {
 		t.Errorf("the cache was not put to use: %+v", s)
 	}
 	if s := topo.Stats(); !c.resident && c.nbrs < 1<<20 && s.BlocksRead == 0 ||
-		c.nbrs > 0 && (s.Neighbors.Hits == 0) != (c.draw != DrawUniform) {
+		c.nbrs > 0 && (s.Neighbors.Hits == 0) != c.readsColumns() {
 		t.Errorf("the paged topology was not put to use: %+v", s)
 	}
 	if err := errors.Join(p.Close(), f.Close(), labels.Close(), labelRows.Close(), rows.Close(),
@@ -228,10 +265,10 @@ func metaHashes(t *testing.T, store *layout.Store, dev blockdev.Device,
 }
 
 func metaPipeline(topo topology.Reader, f Features, labels *Labels, workers int,
-	draw Draw) PipelineConfig {
+	draws drawing) PipelineConfig {
 	return PipelineConfig{
 		Sampler: func() (*Sampler, error) {
-			return NewSampler([]topology.Reader{topo}, metaSampling(draw))
+			return NewSampler([]topology.Reader{topo}, metaSampling(draws))
 		},
 		Order: metaOrder(), Labels: labels, Features: f, Workers: workers,
 	}

@@ -75,8 +75,10 @@ func checkReference(t *rapid.T, graphs []*sampletest.Graph, edges edgeColumns,
 	}
 	c.Seed = rapid.Uint64().Draw(t, "seed")
 	c.Delta = rapid.SampledFrom([]Delta{DeltaTable, DeltaRoaring}).Draw(t, "delta")
-	c.Fanout = rapid.SliceOfN(rapid.SampledFrom([]int{All, 1, 2, 5, 33, 70}), 1, 4).
-		Draw(t, "fanout")
+	if len(c.LayerSize) == 0 {
+		c.Fanout = rapid.SliceOfN(rapid.SampledFrom([]int{All, 1, 2, 5, 33, 70}), 1, 4).
+			Draw(t, "fanout")
+	}
 	s, err := NewSampler(topos, c)
 	if err != nil {
 		t.Fatal(err)

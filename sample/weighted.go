@@ -42,7 +42,7 @@ func (c *selection) byWeight(p topology.Part) error {
 			n++
 			continue
 		}
-		v := unit(rng.Sub(key, uint64(pos)))
+		v := rng.Unit(rng.Sub(key, uint64(pos)))
 		if v > limit*rate {
 			continue
 		}
@@ -60,10 +60,6 @@ func (h heap) limit() float64 { return math.Float64frombits(uint64(h[0].key)) * 
 
 // margin is more than the rounding of a key and of what it is compared with.
 const margin = 1 + 1e-12
-
-// unit makes a draw of (0, 1) of 64 random bits: odd multiples of 2^-53, of which 1 can be taken
-// without rounding.
-func unit(x uint64) float64 { return float64(x>>12<<1|1) / (1 << 53) }
 
 // weightError is the error of a weight that is not a finite number from 0 on.
 func weightError(node NodeID, pos uint32, weight float32) error {

@@ -161,7 +161,7 @@ var wrongChoosers = map[string]weightedChooser{
 	"one draw for two entries": func(weights []float32, k int, trial uint64) uint64 {
 		key := rng.Key(35, trial)
 		return byKey(weights, k, func(p int, w float64) float64 {
-			return -math.Log(unit(rng.Sub(key, uint64(p/2)))) / w
+			return -math.Log(rng.Unit(rng.Sub(key, uint64(p/2)))) / w
 		})
 	},
 }

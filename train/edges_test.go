@@ -43,6 +43,10 @@ func edgeConfigs() map[string]Config {
 		"gcn before, weights": func(c *Config) {
 			c.Model, c.EdgeWeight, c.Before = "gcn", true, before(60)
 		},
+		"layers before, weights": func(c *Config) {
+			c.EdgeWeight, c.Before = true, before(60)
+			layered(c, 40, 60)
+		},
 		"weighted draws before": func(c *Config) {
 			c.Sample, c.Before = runs.SampleWeighted, before(60)
 		},
@@ -108,6 +112,10 @@ func TestEdgesAreRefused(t *testing.T) {
 		{func(c *Config) { c.EdgeWeight = true }, "the edges of this store have no weights"},
 		{func(c *Config) { c.Model = "rgcn" }, "have no types"},
 		{func(c *Config) { c.Sample = runs.SampleWeighted }, "--sample weighted: the edges of"},
+		{func(c *Config) { c.Sample = runs.SampleWeighted; layered(c, 9) }, "leave --sample out, " +
+			"and have weights count with --edge-weight"},
+		{func(c *Config) { c.Sample = runs.SampleLatest; layered(c, 9) }, "leave --sample out, " +
+			"and have only earlier edges count with --before"},
 		{func(c *Config) { c.Sample, c.Model = runs.SampleWeighted, "gin" }, "gin sums over"},
 		{func(c *Config) { c.Sample = "newest" }, "known are uniform, weighted, latest"},
 		{func(c *Config) { c.Sample = runs.SampleLatest }, "--sample latest: the edges of this " +

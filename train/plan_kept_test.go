@@ -35,7 +35,8 @@ func TestPlanIsKept(t *testing.T) {
 		t.Errorf("other settings read %d bytes, the same %d", now, least)
 	}
 	noteProfile(t, s, c, diskProfile)
-	if p, now := plans(c); now <= least || p.Forecast.Device.ReadSeconds == first.Forecast.Device.ReadSeconds {
+	was := first.Forecast.Device.ReadSeconds
+	if p, now := plans(c); now <= least || p.Forecast.Device.ReadSeconds == was {
 		t.Errorf("another device read %d bytes, the same %d", now, least)
 	}
 	mustRun(t, s, c)

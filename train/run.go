@@ -158,7 +158,8 @@ func (t *trainer) notes() string {
 		all = append(all, fmt.Sprintf("--%s changes nothing in this %s",
 			strings.Join(unused, ", --"), t.cfg.Model))
 	}
-	if t.cfg.Before != nil && len(t.cfg.Sampled()) > 0 && t.plan.BatchEdges == 0 {
+	fanout, layers := t.cfg.Sampled()
+	if t.cfg.Before != nil && len(fanout)+len(layers) > 0 && t.plan.BatchEdges == 0 {
 		all = append(all, fmt.Sprintf("no node of the batches looked at has an edge before %s: "+
 			"--before takes the times that were ingested, or dates", t.cfg.Limit()))
 	}

@@ -328,6 +328,24 @@ func TestValidate(t *testing.T) {
 		"unknown cache \"fifo\"":              func(c *Config) { c.Cache = "fifo" },
 		"run name \"a/b\"":                    func(c *Config) { c.Run = "a/b" },
 		"run name \"..\"":                     func(c *Config) { c.Run = ".." },
+		"leave --fanout out":                  func(c *Config) { c.Sampler = runs.SamplerLayer },
+		"--sampler layer: give --layer-size": func(c *Config) {
+			c.Sampler, c.Fanout = runs.SamplerLayer, nil
+		},
+		"by --sampler layer only": func(c *Config) { c.LayerSize = []int{5, 5} },
+		"layer size 0 of hop 2":   func(c *Config) { layered(c, 5, 0) },
+		"have weights count with": func(c *Config) {
+			layered(c, 5, 5)
+			c.Sample = runs.SampleWeighted
+		},
+		"gat takes a softmax": func(c *Config) {
+			layered(c, 5, 5)
+			c.Model = "gat"
+		},
+		"one of each of the 1 layers": func(c *Config) {
+			layered(c, 5, 5)
+			c.Widths = []int{8, 8}
+		},
 	}
 	for want, change := range cases {
 		c := runs.Default()

@@ -43,6 +43,11 @@ func TestBeforeIsAStoreOfEarlierEdges(t *testing.T) {
 		func(c *Config) { c.Sample = runs.SampleWeighted },
 		func(c *Config) { c.Sample = runs.SampleLatest },
 		func(c *Config) { c.Sample, c.EvalMode = runs.SampleLatest, runs.EvalSampled },
+		func(c *Config) { layered(c, 40, 60) },
+		func(c *Config) {
+			c.Model, c.EdgeWeight, c.EvalMode = "gcn", true, runs.EvalSampled
+			layered(c, 40, 60)
+		},
 	} {
 		c := testConfig()
 		set(&c)
@@ -166,6 +171,7 @@ func TestTimesKeepTheMemory(t *testing.T) {
 		func(c *Config) { c.Before = before(60) },
 		func(c *Config) { c.Sample, c.Before, c.Cache = runs.SampleLatest, before(60), "belady" },
 		func(c *Config) { c.Model, c.Before = "gcn", before(60) },
+		func(c *Config) { c.Before = before(60); layered(c, 100, 100, 100) },
 	} {
 		c := lawConfig()
 		set(&c)

@@ -16,6 +16,7 @@ import (
 	"gdb/layout/rowfile"
 	"gdb/layout/topology"
 	"gdb/sample"
+	"gdb/sample/layerwise"
 )
 
 // Source is what batches are made of: the graph of a store, its features and labels, opened as the
@@ -31,8 +32,10 @@ type Source struct {
 	NormalizeRows bool
 	// Extras are what batches have beside their nodes and neighbors.
 	sample.Extras
-	// Draw is how neighbors are drawn.
-	Draw sample.Draw
+	// Draw is how neighbors are drawn; LayerSize has them drawn together, about so many at each
+	// hop, in the place of fanouts: see sample.Config.
+	Draw      sample.Draw
+	LayerSize []int
 	// Before has only the edges count whose time is below it, for whatever reads the graph; nil is
 	// all.
 	Before *int64
@@ -100,7 +103,7 @@ func (s *Source) loadGraph(ctx context.Context) error {
 // EntryBytes is what batches keep of each neighbor beside it, and drawing takes DrawBytes more.
 func (s *Source) EntryBytes() int64 {
 	x := s.Extras
-	x.EdgeWeights = x.EdgeWeights || s.Draw == sample.DrawWeighted
+	x.EdgeWeights = x.EdgeWeights || s.Draw == sample.DrawWeighted || len(s.LayerSize) > 0
 	return x.EntryBytes()
 }
 
@@ -111,6 +114,16 @@ func (s *Source) DrawBytes() int64 {
 	bytes := s.Draw.ChooseBytes()
 	if s.Before != nil {
 		bytes += 12 + 8
+	}
+	return bytes
+}
+
+// LayerBytes is what a sampler of the source took to draw the layers of its last batch: 0 of one
+// that draws the neighbors of each node apart.
+func (s *Source) LayerBytes(sampler *sample.Sampler) int64 {
+	bytes := sampler.LayerBytes()
+	if bytes > 0 && s.Before != nil {
+		bytes += layerwise.BeforeBytes
 	}
 	return bytes
 }
@@ -189,11 +202,11 @@ func (s *Source) UseGraph(ctx context.Context) (release func() error, err error)
 	return s.DropGraph, nil
 }
 
-// Sampler makes a sampler of the topology.
+// Sampler makes a sampler of the topology, of such fanouts if there are no layer sizes.
 func (s *Source) Sampler(fanout []int, seed uint64) (*sample.Sampler, error) {
 	return sample.NewSampler([]topology.Reader{s.Topology},
-		sample.Config{Fanout: fanout, Seed: seed, Draw: s.Draw, Extras: s.Extras,
-			Budget: s.Budget})
+		sample.Config{Fanout: fanout, LayerSize: s.LayerSize, Seed: seed, Draw: s.Draw,
+			Extras: s.Extras, Budget: s.Budget})
 }
 
 // OpenRows opens the file of features, without a cache. A store may have none.

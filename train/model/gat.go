@@ -14,6 +14,8 @@ const leak = 0.2
 // Name is gat.
 func (gat) Name() string { return "gat" }
 
+func (gat) notByLayers() string { return softmaxOfSome }
+
 // Check refuses widths that are no multiple of the heads.
 func (gat) Check(s *Spec) error { return s.checkHeads() }
 

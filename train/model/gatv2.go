@@ -10,6 +10,8 @@ type gatv2 struct{}
 // Name is gatv2.
 func (gatv2) Name() string { return "gatv2" }
 
+func (gatv2) notByLayers() string { return softmaxOfSome }
+
 // Check refuses widths that are no multiple of the heads.
 func (gatv2) Check(s *Spec) error { return s.checkHeads() }
 

@@ -47,7 +47,7 @@ func (s *Spec) propagate(b *program.Builder, x program.Value) program.Value {
 	}
 	norm := b.Own(degrees)
 	squared := b.RowScale(norm, norm)
-	if s.Aggregate == "mean" && s.EdgeWeight { // (sum + x)/(weights+1)
+	if s.Aggregate == "mean" && (s.EdgeWeight || s.estimates(b)) { // (sum + x)/(weights+1)
 		y := b.RowScale(s.pull(b, x, program.Sum), squared)
 		return b.Add(y, b.RowScale(b.Own(x), squared))
 	}
@@ -55,8 +55,11 @@ func (s *Spec) propagate(b *program.Builder, x program.Value) program.Value {
 		y := b.RowScale(b.Pull(x, b.Lists(), program.Mean), b.Scale(b.Shift(squared, -1), -1))
 		return b.Add(y, b.RowScale(b.Own(x), squared))
 	}
-	weights := b.Product(degrees, b.RowScale(norm, b.ListScale()), b.Lists())
-	if s.EdgeWeight {
+	if !s.estimates(b) {
+		norm = b.RowScale(norm, b.ListScale())
+	}
+	weights := b.Product(degrees, norm, b.Lists())
+	if s.EdgeWeight || s.estimates(b) {
 		weights = b.RowScale(weights, b.EdgeWeights())
 	}
 	y := b.PullWeighted(x, weights, b.Lists(), 1, false)

@@ -96,6 +96,11 @@ func (s *Spec) Validate() error {
 			return err
 		}
 	}
+	if s.LayerWise {
+		if err := s.checkLayers(); err != nil {
+			return err
+		}
+	}
 	return s.checkDraws()
 }
 
@@ -112,6 +117,20 @@ func (s *Spec) checkDraws() error {
 	}
 	return nil
 }
+
+// checkLayers refuses layer-wise sampling where what is drawn tells nothing of whole lists.
+func (s *Spec) checkLayers() error {
+	c, ok := s.Architecture.(interface{ notByLayers() string })
+	if !ok {
+		return nil
+	}
+	return fmt.Errorf("sampler layer: %s %s: --sampler neighbor, or --model sage, gcn, gin or sgc",
+		s.Name(), c.notByLayers())
+}
+
+// softmaxOfSome is why attention is not for neighbors that are drawn by layers.
+const softmaxOfSome = "takes a softmax over what is drawn of a list, which does not estimate " +
+	"that over the whole list without bias"
 
 // weighs says whether an architecture can have the weights of edges count.
 func weighs(a Architecture) bool {
@@ -197,9 +216,29 @@ func (s *Spec) InputRate() float32 {
 	return s.Dropout
 }
 
+// estimates says whether the weights of entries have to count by which sums over what layers have
+// of lists estimate those over whole lists.
+func (s *Spec) estimates(b *program.Builder) bool { return s.LayerWise && !b.Exact }
+
+// estimate is a sum or mean over whole lists, estimated without bias from what layers have of them:
+// the mean is the sum over what the whole list has.
+func (s *Spec) estimate(b *program.Builder, x program.Value, r program.Reduce) program.Value {
+	y := b.PullWeighted(x, b.EdgeWeights(), b.Lists(), 1, false)
+	switch {
+	case r == program.Sum:
+		return y
+	case s.EdgeWeight:
+		return b.RowScale(y, b.InvWeightSums())
+	}
+	return b.RowScale(y, b.InvDegrees())
+}
+
 // pull reduces lists, weighted if that is asked for. A sum over some of a list's neighbors is
 // scaled to what it is over all of them, as far as can be told: evaluation has them all.
 func (s *Spec) pull(b *program.Builder, x program.Value, r program.Reduce) program.Value {
+	if s.estimates(b) && r != program.Max {
+		return s.estimate(b, x, r)
+	}
 	y := program.Value(0)
 	if s.EdgeWeight && (b.Exact || !s.DrawnByWeight) { // which has weights count already
 		y = b.PullWeighted(x, b.EdgeWeights(), b.Lists(), 1, false)

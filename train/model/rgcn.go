@@ -21,6 +21,11 @@ const basesDefault = 8
 // Name is rgcn.
 func (rgcn) Name() string { return "rgcn" }
 
+func (rgcn) notByLayers() string {
+	return "takes means over the edges of each type, and how many a whole list has of a type is " +
+		"not known of what is drawn"
+}
+
 // Check refuses what has no meaning.
 func (rgcn) Check(s *Spec) error {
 	switch {

@@ -27,6 +27,9 @@ type Spec struct {
 	DrawnLatest bool
 	// Ahead is what was computed before, of which Dims[0] is the width.
 	Ahead Ahead
+	// LayerWise says that they are drawn for all nodes of a hop together, and that entries of lists
+	// have a weight by which sums over what is drawn estimate those over whole lists.
+	LayerWise bool
 	Options
 }
 

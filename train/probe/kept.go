@@ -101,7 +101,7 @@ func (m *Probe) keptName() string {
 func (m *Probe) planName() string {
 	h := sha256.New()
 	fmt.Fprint(h, m.facts.Name(), m.cfg.StepName, m.cfg.Fanout, m.cfg.Seed, m.src.Extras,
-		m.src.Draw)
+		m.src.Draw, m.src.LayerSize)
 	if limit := m.src.Before; limit != nil {
 		fmt.Fprint(h, " before ", *limit)
 	}

@@ -24,7 +24,8 @@ type Config struct {
 	// Facts are those that are known before anything is measured: the memory, the settings, the
 	// model and what evaluates it. The others are filled in.
 	plan.Facts
-	// Seeds, Fanout and Seed are those of the batches: see loader.Config.
+	// Seeds, Fanout and Seed are those of the batches: see loader.Config. Layer sizes are those of
+	// the source.
 	Seeds  []sample.NodeID
 	Fanout []int
 	Seed   uint64

@@ -252,7 +252,8 @@ func (p *Program) HeldWords(s *Sizes) (words int) {
 		k    Property
 		rows Rows
 	}{{InvSqrtDegree, Nodes(0)}, {InvSqrtWeight, Nodes(0)}, {ListScale, Nodes(1)},
-		{InvListWeight, Nodes(1)}, {TypeShare, Entries(List{})}} {
+		{InvListWeight, Nodes(1)}, {InvDegree, Nodes(1)}, {InvWeightSum, Nodes(1)},
+		{TypeShare, Entries(List{})}} {
 		if p.Reads(h.k) {
 			words += s.Of(h.rows)
 		}
