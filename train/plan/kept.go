@@ -23,8 +23,9 @@ func (p *Split) Kept() Kept {
 	return k
 }
 
-// Split makes the split again. It is nil where the program has grown, or the disk has filled up, so
-// that it does not fit any more.
+// Split makes the split again, with runtime files that the disk has room for now. It is nil where
+// the program has grown so that it does not fit any more, or the disk has less than half of the
+// room.
 func (k *Kept) Split(f *Facts, d *Profile) *Split {
 	plan := k.Plan
 	plan.dim, plan.Fixed = f.Dim, f.Program
@@ -34,8 +35,16 @@ func (k *Kept) Split(f *Facts, d *Profile) *Split {
 		plan.Forecast = &forecast
 	}
 	p := &Split{Plan: &plan, Facts: f, BlockCache: k.BlockCache, NeighborCache: k.NeighborCache}
-	if p.Left() < 0 || p.Superbatch != nil && p.Superbatch.Storage > f.Storage {
+	if p.Left() < 0 {
 		return nil
+	}
+	if s := p.Superbatch; s != nil {
+		if f.Storage < s.Storage/2 {
+			return nil
+		}
+		less := *s
+		less.Storage = min(s.Storage, f.Storage)
+		p.Superbatch = &less
 	}
 	return p
 }
