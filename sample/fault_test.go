@@ -53,7 +53,7 @@ func TestReadErrorsStopThePipeline(t *testing.T) {
 		for _, workers := range []int{1, 2} {
 			for _, good := range []int64{0, 1, 5} {
 				bad := &failing{Device: dev, file: file}
-				for _, draws := range []string{uniformDraws, weightedDraws, weightedLayerDraws} {
+				for _, draws := range metaDraws {
 					bad.good.Store(1 << 40)
 					runFailing(t, store, bad, workers, good, draws)
 				}
@@ -64,7 +64,7 @@ func TestReadErrorsStopThePipeline(t *testing.T) {
 }
 
 func runFailing(t *testing.T, store *layout.Store, dev *failing, workers int, good int64,
-	draws string) {
+	draws drawing) {
 	ctx := context.Background()
 	topo, err := topology.Open(ctx, store, dev, layout.In, topology.Options{CacheBytes: 8 << 10})
 	if err != nil {

@@ -19,7 +19,7 @@ type layers struct {
 
 func (s *Sampler) newLayers() error {
 	lists := s.sides[0].lists
-	_, sums := lists.(topology.WeightReader)
+	_, sums := lists.(topology.ColumnReader)
 	_, entries := lists.(topology.AttributeReader)
 	if s.cfg.EdgeWeights && !(sums && entries) {
 		return errors.New("sample: layers: this topology cannot read the weights of edges")
@@ -79,16 +79,16 @@ func (s *Sampler) listsOf(front []NodeID) layerwise.Lists {
 	lists := s.sides[0].lists
 	l.Sums = func(ctx context.Context, sums []float64) error {
 		clear(sums)
-		return lists.(topology.WeightReader).Weights(ctx,
-			func(i int, from uint32, weights []float32) error {
-				sum := sums[i]
-				for j, x := range weights {
+		return lists.(topology.ColumnReader).Columns(ctx, topology.Columns{Weights: true},
+			func(p topology.Part) error {
+				sum := sums[p.List]
+				for j, x := range p.Weights {
 					if !(x >= 0 && x <= math.MaxFloat32) {
-						return weightError(front[i], from+uint32(j), x)
+						return weightError(front[p.List], p.From+uint32(j), x)
 					}
 					sum += float64(x)
 				}
-				sums[i] = sum
+				sums[p.List] = sum
 				return nil
 			})
 	}

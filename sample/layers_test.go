@@ -31,7 +31,7 @@ func TestLayersEqualReference(t *testing.T) {
 			weighed(graphs[0], weight)
 			c.EdgeWeights = true
 		}
-		checkReference(t, graphs, joinedWeights(graphs...), c,
+		checkReference(t, graphs, joinedColumns(graphs...), c,
 			func(d *Dense, _ []int) error { return verifyLayers(d) })
 	})
 }
@@ -56,7 +56,7 @@ func TestLayerOfHubs(t *testing.T) {
 		if err := s.Sample(t.Context(), 1, 2, seeds, &d); err != nil {
 			t.Fatal(err)
 		}
-		want := reference(g.List, joinedWeights(g), c, 1, 2, seeds)
+		want := reference(g.List, joinedColumns(g), c, 1, 2, seeds)
 		if !equalDense(&d, &want) {
 			t.Errorf("weights %v: %d neighbors differ from the reference's %d", weights,
 				len(d.Nbrs), len(want.Nbrs))
@@ -114,7 +114,7 @@ func TestLayersAreUnbiased(t *testing.T) {
 	g := extrasGraph()
 	for _, weights := range []bool{false, true} {
 		c := Config{Extras: Extras{EdgeWeights: weights}}
-		weigh := weighing(c, g.List, joinedWeights(g))
+		weigh := weighing(c, g.List, joinedColumns(g))
 		p := referenceProbabilities(layerSeeds, g.List, weigh, layerSize)
 		total, variance := 0.0, 0.0
 		for _, prob := range p {
@@ -237,10 +237,11 @@ func TestLayersAreCounted(t *testing.T) {
 func TestLayersAreRefused(t *testing.T) {
 	g := sampletest.FromLists([]NodeID{0, 1}, []NodeID{0})
 	for what, c := range map[string]Config{
-		"one of both":   {LayerSize: []int{1}, Fanout: []int{1}},
-		"positive":      {LayerSize: []int{1, 0}},
-		"ask for the":   {LayerSize: []int{1}, Weighted: true},
-		"hops, at most": {LayerSize: make([]int, HopsMost+1)},
+		"one of both":                    {LayerSize: []int{1}, Fanout: []int{1}},
+		"positive":                       {LayerSize: []int{1, 0}},
+		"ask for the":                    {LayerSize: []int{1}, Draw: DrawWeighted},
+		"times of edges: draw uniformly": {LayerSize: []int{1}, Draw: DrawLatest},
+		"hops, at most":                  {LayerSize: make([]int, HopsMost+1)},
 	} {
 		if _, err := NewSampler([]topology.Reader{g}, c); err == nil ||
 			!strings.Contains(err.Error(), what) {

@@ -31,20 +31,27 @@ type metaConfig struct {
 	nbrs     int64 // size of the neighbor cache
 	cache    string
 	workers  int
-	draws    string
+	drawing
+	before bool // only edges before metaLimit
 }
 
-// The ways to draw neighbors.
+// drawing is a way to draw neighbors.
+type drawing string
+
 const (
-	uniformDraws       = "uniform"
-	weightedDraws      = "weighted"
-	layerDraws         = "layers"
-	weightedLayerDraws = "weighted layers"
+	uniformDraws       drawing = "uniform"
+	weightedDraws      drawing = "weighted"
+	latestDraws        drawing = "latest"
+	layerDraws         drawing = "layers"
+	weightedLayerDraws drawing = "weighted layers"
 )
 
+// metaDraws are all ways.
+var metaDraws = []drawing{uniformDraws, weightedDraws, latestDraws, layerDraws, weightedLayerDraws}
+
 func (c metaConfig) String() string {
-	return fmt.Sprintf("block=%d/io=%s/resident=%v/nbrs=%d/cache=%s/workers=%d/draws=%s",
-		c.block, c.backend, c.resident, c.nbrs, c.cache, c.workers, c.draws)
+	return fmt.Sprintf("block=%d/io=%s/resident=%v/nbrs=%d/cache=%s/workers=%d/draws=%s/before=%v",
+		c.block, c.backend, c.resident, c.nbrs, c.cache, c.workers, c.drawing, c.before)
 }
 
 // The same seed gives the same batches, whatever the block size, the I/O path, the topology reader,
@@ -52,9 +59,15 @@ func (c metaConfig) String() string {
 // -run TestBatchesAreTheSame/NAME.
 func TestBatchesAreTheSame(t *testing.T) {
 	g := metaGraph()
-	want := map[string][]uint64{}
-	for _, draws := range []string{uniformDraws, weightedDraws, layerDraws, weightedLayerDraws} {
-		want[draws] = metaWant(&g, draws)
+	type ways struct {
+		drawing
+		before bool
+	}
+	want := map[ways][]uint64{}
+	for _, draws := range metaDraws {
+		for _, before := range []bool{false, true} {
+			want[ways{draws, before}] = metaWant(&g, draws, before)
+		}
 	}
 	for _, block := range []int{4 << 10, 64 << 10} {
 		g.BlockBytes = block
@@ -74,8 +87,8 @@ func TestBatchesAreTheSame(t *testing.T) {
 			for _, c := range metaConfigs(block, backend) {
 				t.Run(c.String(), func(t *testing.T) {
 					got := metaHashes(t, store, dev, c)
-					if !slices.Equal(got, want[c.draws]) {
-						t.Errorf("seed %d: hashes %x, want %x", metaSeed, got, want[c.draws])
+					if want := want[ways{c.drawing, c.before}]; !slices.Equal(got, want) {
+						t.Errorf("seed %d: hashes %x, want %x", metaSeed, got, want)
 					}
 				})
 			}
@@ -90,13 +103,14 @@ func TestBatchesAreTheSame(t *testing.T) {
 func metaGraph() layouttest.Graph {
 	lists := sampletest.RMAT(11, 30000, metaSeed)
 	g := layouttest.Graph{Nodes: int(lists.Nodes()), Dim: metaDim, Weighted: true,
-		Classes: layouttest.ClassNames(4)}
+		Timed: true, Classes: layouttest.ClassNames(4)}
 	for v := range NodeID(g.Nodes) {
 		for _, u := range lists.List(v) {
 			g.Edges = append(g.Edges, layouttest.Edge{Src: u, Dst: v,
-				Weight: powers(len(g.Edges))})
+				Weight: powers(len(g.Edges)), Time: fewTimes(len(g.Edges))})
 		}
-		g.Edges = append(g.Edges, layouttest.Edge{Src: v, Dst: 7, Weight: powers(len(g.Edges))})
+		g.Edges = append(g.Edges, layouttest.Edge{Src: v, Dst: 7, Weight: powers(len(g.Edges)),
+			Time: fewTimes(len(g.Edges))})
 		g.Labels = append(g.Labels, classOf(v))
 	}
 	g.Features = layouttest.Features(g.Nodes, metaDim)
@@ -108,36 +122,53 @@ func metaConfigs(block int, backend blockdev.Backend) (all []metaConfig) {
 		for _, cache := range []string{"none", "lru", "static", "all"} {
 			for _, workers := range []int{1, 2} {
 				all = append(all, metaConfig{block, backend, resident, 0, cache, workers,
-					uniformDraws})
+					uniformDraws, false})
 			}
 		}
-		for _, draws := range []string{weightedDraws, layerDraws, weightedLayerDraws} {
-			all = append(all, metaConfig{block, backend, resident, 0, "lru", 2, draws})
+		for _, draws := range metaDraws {
+			if draws != uniformDraws {
+				all = append(all,
+					metaConfig{block, backend, resident, 0, "lru", 2, draws, false})
+			}
+			all = append(all, metaConfig{block, backend, resident, 0, "lru", 1, draws, true})
 		}
 	}
 	for _, nbrs := range []int64{64 << 10, 1 << 20} { // some lists, and all
 		for _, workers := range []int{1, 2} {
-			all = append(all, metaConfig{block, backend, false, nbrs, "lru", workers, uniformDraws})
+			all = append(all, metaConfig{block, backend, false, nbrs, "lru", workers, uniformDraws,
+				false})
 		}
-		for _, draws := range []string{weightedDraws, layerDraws, weightedLayerDraws} {
-			all = append(all, metaConfig{block, backend, false, nbrs, "lru", 1, draws})
+		for _, draws := range metaDraws {
+			all = append(all,
+				metaConfig{block, backend, false, nbrs, "lru", 1, draws, draws == latestDraws})
 		}
 	}
 	return all
 }
 
-func metaSampling(draws string) Config {
-	c := Config{Fanout: []int{5, All, 2}, Seed: 3, Weighted: draws == weightedDraws}
-	if draws == layerDraws || draws == weightedLayerDraws {
+// metaLimit is about in the middle of fewTimes.
+const metaLimit = 20
+
+func metaSampling(draws drawing) Config {
+	c := Config{Fanout: []int{5, All, 2}, Seed: 3}
+	switch draws {
+	case weightedDraws:
+		c.Draw = DrawWeighted
+	case latestDraws:
+		c.Draw = DrawLatest
+	case layerDraws, weightedLayerDraws:
 		c.Fanout, c.LayerSize = nil, []int{30, 60, 300}
 		c.EdgeWeights = draws == weightedLayerDraws
 	}
 	return c
 }
 
-// readsWeights says whether the neighbor cache is of no use.
-func readsWeights(draws string) bool {
-	return draws == weightedDraws || draws == weightedLayerDraws
+// readsWeights says that the weights of edges are read.
+func (d drawing) readsWeights() bool { return d == weightedDraws || d == weightedLayerDraws }
+
+// readsColumns says whether the neighbor cache is of no use.
+func (c metaConfig) readsColumns() bool {
+	return c.readsWeights() || c.drawing == latestDraws || c.before
 }
 
 func metaOrder() *Order {
@@ -149,23 +180,35 @@ func metaOrder() *Order {
 }
 
 // metaWant makes the batches plainly.
-func metaWant(g *layouttest.Graph, draws string) (want []uint64) {
+func metaWant(g *layouttest.Graph, draws drawing, before bool) (want []uint64) {
 	lists, order := g.Lists(layout.In), metaOrder()
+	for v := range lists {
+		lists[v] = slices.DeleteFunc(lists[v], func(e listfile.Edge) bool {
+			return before && e.Time >= metaLimit
+		})
+	}
 	list := func(v NodeID) (l []NodeID) {
 		for _, e := range lists[v] {
 			l = append(l, e.Nbr)
 		}
 		return l
 	}
-	weights := func(v NodeID) (l []float32) {
-		for _, e := range lists[v] {
-			l = append(l, e.Weight)
-		}
-		return l
-	}
+	edges := edgeColumns{
+		weights: func(v NodeID) (l []float32) {
+			for _, e := range lists[v] {
+				l = append(l, e.Weight)
+			}
+			return l
+		},
+		times: func(v NodeID) (l []int64) {
+			for _, e := range lists[v] {
+				l = append(l, e.Time)
+			}
+			return l
+		}}
 	for i := range order.Batches() {
 		b := Batch{Epoch: 1, Index: i, Seeds: order.Seeds(i, nil), Dim: metaDim}
-		b.Dense = reference(list, weights, metaSampling(draws), 1, i, b.Seeds)
+		b.Dense = reference(list, edges, metaSampling(draws), 1, i, b.Seeds)
 		for _, v := range b.Dense.NodeIDs {
 			b.X = append(b.X, g.Features[int(v)*metaDim:int(v+1)*metaDim]...)
 		}
@@ -183,9 +226,13 @@ func metaHashes(t *testing.T, store *layout.Store, dev blockdev.Device,
 	ctx := context.Background()
 	topo, err := topology.Open(ctx, store, dev, layout.In,
 		topology.Options{Resident: c.resident, CacheBytes: 256 << 10,
-			NeighborBytes: c.nbrs, Weights: readsWeights(c.draws)})
+			NeighborBytes: c.nbrs, Weights: c.readsWeights(),
+			Times: c.drawing == latestDraws || c.before})
 	if err != nil {
 		t.Fatal(err)
+	}
+	if c.before {
+		topo = topology.Before(topo, metaLimit, nil)
 	}
 	rows, err := rowfile.Open(ctx, store, dev, store.Meta().Features[0], nil)
 	if err != nil {
@@ -200,14 +247,14 @@ func metaHashes(t *testing.T, store *layout.Store, dev blockdev.Device,
 		t.Fatal(err)
 	}
 	f := metaFeatures(t, store, dev, rows, c.cache)
-	p := mustPipeline(t, ctx, metaPipeline(topo, f, labels, c.workers, c.draws))
+	p := mustPipeline(t, ctx, metaPipeline(topo, f, labels, c.workers, c.drawing))
 	got := hashes(t, p, 0)
 	if s := f.Stats(); c.cache == "lru" && (s.Hits == 0 || s.Evicted == 0) ||
 		c.cache == "static" && (s.Hits == 0 || s.Hits == s.Requests) {
 		t.Errorf("the cache was not put to use: %+v", s)
 	}
 	if s := topo.Stats(); !c.resident && c.nbrs < 1<<20 && s.BlocksRead == 0 ||
-		c.nbrs > 0 && (s.Neighbors.Hits == 0) != readsWeights(c.draws) {
+		c.nbrs > 0 && (s.Neighbors.Hits == 0) != c.readsColumns() {
 		t.Errorf("the paged topology was not put to use: %+v", s)
 	}
 	if err := errors.Join(p.Close(), f.Close(), labels.Close(), labelRows.Close(), rows.Close(),
@@ -218,7 +265,7 @@ func metaHashes(t *testing.T, store *layout.Store, dev blockdev.Device,
 }
 
 func metaPipeline(topo topology.Reader, f Features, labels *Labels, workers int,
-	draws string) PipelineConfig {
+	draws drawing) PipelineConfig {
 	return PipelineConfig{
 		Sampler: func() (*Sampler, error) {
 			return NewSampler([]topology.Reader{topo}, metaSampling(draws))

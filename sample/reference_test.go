@@ -10,8 +10,8 @@ import (
 )
 
 // reference samples as the documentation says, plainly: node by node, with maps, growing the
-// arrays at the front as in the paper's Algorithm 1. weights is for weighted draws.
-func reference(list func(NodeID) []NodeID, weights func(NodeID) []float32, c Config,
+// arrays at the front as in the paper's Algorithm 1. edges has what lists are chosen by.
+func reference(list func(NodeID) []NodeID, edges edgeColumns, c Config,
 	epoch, batch uint64, seeds []NodeID) Dense {
 	d := Dense{NodeIDOffsets: []uint32{0, uint32(len(seeds))}, NodeIDs: slices.Clone(seeds)}
 	delta, held := seeds, map[NodeID]bool{}
@@ -25,12 +25,12 @@ func reference(list func(NodeID) []NodeID, weights func(NodeID) []float32, c Con
 		var offsets []uint32
 		var times map[NodeID]float64
 		if len(c.LayerSize) > 0 {
-			times = referenceLayer(key, delta, list, weighing(c, list, weights), c.LayerSize[h])
+			times = referenceLayer(key, delta, list, weighing(c, list, edges), c.LayerSize[h])
 		}
 		for _, v := range delta {
 			offsets = append(offsets, uint32(len(nbrs)))
 			if len(c.LayerSize) > 0 {
-				w := weighing(c, list, weights)(v)
+				w := weighing(c, list, edges)(v)
 				for p, u := range list(v) {
 					if times[u] > 0 {
 						nbrs = append(nbrs, u)
@@ -40,10 +40,16 @@ func reference(list func(NodeID) []NodeID, weights func(NodeID) []float32, c Con
 				continue
 			}
 			fanout := c.Fanout[h]
-			if c.Weighted {
-				l, w := list(v), weights(v)
+			switch c.Draw {
+			case DrawWeighted:
+				l, w := list(v), edges.weights(v)
 				for _, p := range referenceWeighted(key, v, w, fanout) {
 					nbrs, drawn = append(nbrs, l[p]), append(drawn, w[p])
+				}
+				continue
+			case DrawLatest:
+				for _, p := range referenceLatest(edges.times(v), fanout) {
+					nbrs = append(nbrs, list(v)[p])
 				}
 				continue
 			}
@@ -82,6 +88,12 @@ func reference(list func(NodeID) []NodeID, weights func(NodeID) []float32, c Con
 		d.ReprMap = append(d.ReprMap, index[v])
 	}
 	return d
+}
+
+// edgeColumns are what runs parallel to lists.
+type edgeColumns struct {
+	weights func(NodeID) []float32
+	times   func(NodeID) []int64
 }
 
 // referencePositions is Floyd's algorithm over 32-bit draws, low half first.
@@ -137,11 +149,27 @@ func referenceWeighted(key uint64, v NodeID, weights []float32, fanout int) []in
 	return out
 }
 
+// referenceLatest sorts the entries by their times, of equal ones the later position first.
+func referenceLatest(times []int64, fanout int) []int {
+	var out []int
+	for p := range times {
+		out = append(out, p)
+	}
+	slices.SortFunc(out, func(a, b int) int {
+		return cmp.Or(cmp.Compare(times[b], times[a]), cmp.Compare(b, a))
+	})
+	if fanout != All {
+		out = out[:min(fanout, len(out))]
+	}
+	slices.Sort(out)
+	return out
+}
+
 // weighing are the weights of lists as layers count them.
 func weighing(c Config, list func(NodeID) []NodeID,
-	weights func(NodeID) []float32) func(NodeID) []float32 {
+	edges edgeColumns) func(NodeID) []float32 {
 	if c.EdgeWeights {
-		return weights
+		return edges.weights
 	}
 	return func(v NodeID) []float32 { return slices.Repeat([]float32{1}, len(list(v))) }
 }

@@ -21,9 +21,10 @@ type Config struct {
 	// first hop being the one next to the seeds; see package layerwise. It takes the place of
 	// Fanout.
 	LayerSize []int
-	// Weighted draws neighbors by the weight of their edge, not uniformly; see weighted.go. The
-	// topologies have layout.WeightReader sessions.
-	Weighted bool
+	// Draw is how the neighbors of a node are drawn; layers are drawn in a way of their own, and
+	// take DrawUniform. By weight and by time, the topologies have topology.ColumnReader sessions.
+	// Default DrawUniform.
+	Draw Draw
 	Extras
 	// Seed is the root of all draws.
 	Seed uint64
@@ -42,7 +43,7 @@ type Extras struct {
 	// topology.AttributeReader sessions.
 	EdgeWeights, EdgeTypes bool
 	// WeightSums asks for the sums of the weights of the whole lists of all nodes of a batch: every
-	// entry of these is looked at. The topology has topology.WeightReader sessions.
+	// entry of these is looked at. The topology has topology.ColumnReader sessions.
 	WeightSums bool
 }
 
@@ -94,9 +95,13 @@ func (c Config) validateLayers() error {
 		return errors.New("sample: fanouts and layer sizes: give one of both, a number a hop")
 	case len(c.LayerSize) > HopsMost:
 		return fmt.Errorf("sample: layer sizes for %d hops, at most %d", len(c.LayerSize), HopsMost)
-	case c.Weighted:
+	case c.Draw == DrawWeighted:
 		return errors.New("sample: layers are drawn by what nodes are to the sums over lists, " +
 			"and not by the weights of edges: ask for the weights, which count in those sums")
+	case c.Draw != DrawUniform:
+		return errors.New("sample: layers are drawn by what nodes are to the sums over lists, " +
+			"and not by the times of edges: draw uniformly, from a reader of the edges before " +
+			"a time")
 	}
 	for i, n := range c.LayerSize {
 		if n < 1 || n > math.MaxInt32 {
@@ -116,8 +121,8 @@ func (c *Config) hops() int { return max(len(c.Fanout), len(c.LayerSize)) }
 // paged reader fetch all blocks of a hop at once. Nothing is allocated once the scratch memory has
 // grown to the size of a batch: 8 bytes per sampled edge (16 over two directions), 12 per node, and
 // 16 to 32 per node for the table; a quarter more to spare. Weights and types of edges take 4 bytes
-// each per sampled edge more, and weighted draws 16 per neighbor that the fanouts of the widest hop
-// allow; layers take 28 to 44 per neighbor that the widest frontier has, drawn or not.
+// each per sampled edge more, and draws by weight or time 16 per neighbor that the fanouts of the
+// widest hop allow; layers take 28 to 44 per neighbor that the widest frontier has, drawn or not.
 type Sampler struct {
 	cfg   Config
 	total uint64 // nodes of the graph
@@ -139,11 +144,11 @@ type Sampler struct {
 	weights []float32
 	types   []uint32
 
-	deg    []uint32 // of the frontier
-	chosen []uint32 // slots of the position set of large fanouts
-	weigh  *weigher // of weighted draws; else nil
-	layers *layers  // of layers; else nil
-	shift  []uint32 // by delta: a node's index in the Dense minus that by discovery
+	deg       []uint32   // of the frontier
+	chosen    []uint32   // slots of the position set of large fanouts
+	selection *selection // of draws by weight or time; else nil
+	layers    *layers    // of layers; else nil
+	shift     []uint32   // by delta: a node's index in the Dense minus that by discovery
 }
 
 // side is the lists of one direction, and what is drawn from them when there are two.
@@ -179,10 +184,10 @@ func NewSampler(topos []topology.Reader, cfg Config) (*Sampler, error) {
 	err := s.checkExtras()
 	switch {
 	case err != nil:
-	case cfg.Weighted:
-		err = s.newWeigher()
 	case len(cfg.LayerSize) > 0:
 		err = s.newLayers()
+	case cfg.Draw != DrawUniform:
+		err = s.newSelection()
 	}
 	if err != nil {
 		s.Close()
@@ -214,8 +219,8 @@ func (s *Sampler) shrink() (freed bool) {
 		s.sides[i] = side{lists: s.sides[i].lists}
 	}
 	s.delta = newDeltaSet(s.cfg.Delta, &s.held)
-	if w := s.weigh; w != nil {
-		*w = weigher{lists: w.lists, visit: w.visit}
+	if s.selection != nil {
+		s.selection.forget()
 	}
 	if w := s.layers; w != nil {
 		w.drawer.Release()
@@ -337,10 +342,10 @@ func (s *Sampler) room(ctx context.Context, edges, nodes int) error {
 
 // choose writes to loc which entries of each list of the frontier are taken.
 func (s *Sampler) choose(ctx context.Context, key uint64, front []NodeID, off []uint32) error {
-	if s.weigh == nil {
+	if s.selection == nil {
 		return s.positions(ctx, key, front, off)
 	}
-	edges, err := s.weighted(ctx, key, front, off)
+	edges, err := s.byKey(ctx, key, front, off)
 	if err == nil {
 		s.nbrs, s.loc = s.nbrs[:edges], s.loc[:edges]
 	}

@@ -50,7 +50,7 @@ func drawGraph(t *rapid.T, nodes int, name string) *sampletest.Graph {
 func TestSamplerEqualsReference(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		graphs := drawGraphs(t)
-		checkReference(t, graphs, nil, Config{}, func(d *Dense, fanout []int) error {
+		checkReference(t, graphs, edgeColumns{}, Config{}, func(d *Dense, fanout []int) error {
 			return verifyDense(d, fanout, joined(graphs...))
 		})
 	})
@@ -67,7 +67,7 @@ func drawGraphs(t *rapid.T) []*sampletest.Graph {
 }
 
 // checkReference compares batches of any fanouts with the reference, after they passed verify.
-func checkReference(t *rapid.T, graphs []*sampletest.Graph, weights func(NodeID) []float32,
+func checkReference(t *rapid.T, graphs []*sampletest.Graph, edges edgeColumns,
 	c Config, verify func(d *Dense, fanout []int) error) {
 	var topos []topology.Reader
 	for _, g := range graphs {
@@ -95,7 +95,7 @@ func checkReference(t *rapid.T, graphs []*sampletest.Graph, weights func(NodeID)
 		if err := verify(&d, c.Fanout); err != nil {
 			t.Fatal(err)
 		}
-		want := reference(joined(graphs...), weights, c, 5, batch, seeds)
+		want := reference(joined(graphs...), edges, c, 5, batch, seeds)
 		if !equalDense(&d, &want) {
 			t.Fatalf("batch %d:\n got %v\nwant %v", batch, d, want)
 		}

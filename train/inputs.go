@@ -34,7 +34,7 @@ func newInputs(store *layout.Store, dev blockdev.Device, c *Config) *inputs {
 	src := loader.NewSource(store, dev, mem.NewProcessBudget(c.Memory))
 	src.NormalizeRows = c.Normalize == runs.NormalizeRow && !c.Precompute
 	src.Extras = c.Spec(c.Dims(c.Inputs(store.Meta()), 1)).Extras()
-	src.Weighted = c.Sample == runs.SampleWeighted
+	src.Draw, src.Before = c.Draw(), c.Before
 	_, src.LayerSize = c.Sampled()
 	return &inputs{Source: src}
 }

@@ -99,7 +99,8 @@ func (s *summing) spec() *model.Spec {
 func (s *summing) path() string {
 	m, spec := s.store.Meta(), s.spec()
 	of, err := json.Marshal([]any{sumsVersion, m.UUID.String(), m.Features[0], s.cfg.Normalize,
-		s.cfg.Scale, s.ahead.Hops, s.ahead.First, spec.Name(), spec.Aggregate, spec.EdgeWeight})
+		s.cfg.Scale, s.ahead.Hops, s.ahead.First, spec.Name(), spec.Aggregate, spec.EdgeWeight,
+		s.cfg.Limit()})
 	if err != nil {
 		panic("BUG: encode what sums depend on: " + err.Error())
 	}

@@ -158,6 +158,11 @@ func (t *trainer) notes() string {
 		all = append(all, fmt.Sprintf("--%s changes nothing in this %s",
 			strings.Join(unused, ", --"), t.cfg.Model))
 	}
+	fanout, layers := t.cfg.Sampled()
+	if t.cfg.Before != nil && len(fanout)+len(layers) > 0 && t.plan.BatchEdges == 0 {
+		all = append(all, fmt.Sprintf("no node of the batches looked at has an edge before %s: "+
+			"--before takes the times that were ingested, or dates", t.cfg.Limit()))
+	}
 	for _, note := range append([]string{t.note, t.valNote, t.in.Neighbors().Note},
 		t.inputNotes...) {
 		if note != "" {

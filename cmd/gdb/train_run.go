@@ -10,6 +10,7 @@ import (
 	"strconv"
 	"strings"
 
+	"gdb/cmd/gdb/flagvalue"
 	"gdb/cmd/gdb/progress"
 	"gdb/internal/program"
 	"gdb/sample/superbatch"
@@ -253,6 +254,9 @@ func (o *trainObserver) started(s *train.Started) {
 			c.Epochs)
 	}
 	fmt.Fprintf(o.app.err, "%s; %s, decay %g\n", until, c.Rate(), c.WeightDecay)
+	if c.Before != nil {
+		fmt.Fprintf(o.app.err, "only edges before %s count\n", flagvalue.FormatTime(*c.Before))
+	}
 	if len(s.Unused) > 0 {
 		fmt.Fprintf(o.app.err, "of the store it does not use: %s\n", strings.Join(s.Unused, ", "))
 	}

@@ -101,10 +101,7 @@ func (s *Shape) CopyAttributes(k *Block, from, to int, l *Lists, at uint64) {
 		s.CopyWeights(k, from, l.Weights[at:][:to-from])
 	}
 	if s.Times {
-		b, out := k.Bytes[s.timesOff(k)+from*TimeBytes:], l.Times[at:]
-		for i := range out[:to-from] {
-			out[i] = int64(le.Uint64(b[i*TimeBytes:]))
-		}
+		s.CopyTimes(k, from, l.Times[at:][:to-from])
 	}
 }
 
@@ -115,6 +112,14 @@ func (s *Shape) CopyWeights(k *Block, from int, out []float32) {
 	b := k.Bytes[s.weightsOff(k)+from*WeightBytes:][:len(out)*WeightBytes]
 	for i := range out {
 		out[i] = math.Float32frombits(binary.LittleEndian.Uint32(b[i*WeightBytes:]))
+	}
+}
+
+// CopyTimes copies times of a block, from entry from on, to fill out. They are not aligned either.
+func (s *Shape) CopyTimes(k *Block, from int, out []int64) {
+	b := k.Bytes[s.timesOff(k)+from*TimeBytes:][:len(out)*TimeBytes]
+	for i := range out {
+		out[i] = int64(binary.LittleEndian.Uint64(b[i*TimeBytes:]))
 	}
 }
 

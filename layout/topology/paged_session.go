@@ -39,8 +39,9 @@ type pagedSession struct {
 	now   listfile.Block // the one that each is at
 
 	chunk  []uint32 // a part of a cached list, where not all of it is wanted
-	deg    []uint32 // of Lists and Weights
+	deg    []uint32 // of Lists and Columns
 	weight []float32
+	times  []int64
 	lists  listfile.Lists
 	single [1]layout.NodeID // of ListPart
 }
@@ -119,7 +120,7 @@ func (s *pagedSession) find(ctx context.Context, nodes []layout.NodeID, deg []ui
 // bytes is the scratch memory held.
 func (s *pagedSession) bytes() int64 {
 	words := 2*cap(s.list) + cap(s.need) + cap(s.first) + 2*cap(s.refs) + cap(s.batch) +
-		cap(s.weight)
+		cap(s.weight) + 2*cap(s.times)
 	return s.order.Bytes() + s.want.Bytes() + 4*int64(words) +
 		heldBytes*int64(cap(s.held)+cap(s.got)+cap(s.get.pins))
 }

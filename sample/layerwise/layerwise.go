@@ -53,11 +53,13 @@ type Drawer struct {
 }
 
 // What a drawer takes for a candidate, for a node of the frontier, and for lists, of which a part
-// is in memory at a time with what a paged reader takes for it.
+// is in memory at a time with what a paged reader takes for it. Where the reader leaves out entries
+// by their times, it takes BeforeBytes more for a part.
 const (
 	CandidateBytes = 12 + 32
 	FrontierBytes  = 12
 	PartBytes      = partEntries * (16 + 24)
+	BeforeBytes    = partEntries * 16
 )
 
 // partEntries are read at a time: what a hub has is never in memory at once. 1<<16: 64 blocks.

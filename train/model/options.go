@@ -101,9 +101,19 @@ func (s *Spec) Validate() error {
 			return err
 		}
 	}
-	if s.DrawnByWeight && s.scales() {
+	return s.checkDraws()
+}
+
+// checkDraws refuses sums over all neighbors where what is drawn does not tell them.
+func (s *Spec) checkDraws() error {
+	switch {
+	case s.DrawnByWeight && s.scales():
 		return fmt.Errorf("sample weighted: %s sums over neighbors, and what is drawn by weight "+
 			"does not tell the sum over all: --sample uniform, or --model sage", s.Name())
+	case s.DrawnLatest && s.scales():
+		return fmt.Errorf("sample latest: %s sums over neighbors, and the latest do not tell the "+
+			"sum over all: --fanout all for each layer, --sample uniform, or --model sage",
+			s.Name())
 	}
 	return nil
 }

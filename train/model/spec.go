@@ -23,6 +23,8 @@ type Spec struct {
 	Tune  bool
 	// DrawnByWeight says that the neighbors of batches are drawn by the weights of their edges.
 	DrawnByWeight bool
+	// DrawnLatest says that batches have the latest neighbors of nodes, and not all.
+	DrawnLatest bool
 	// Ahead is what was computed before, of which Dims[0] is the width.
 	Ahead Ahead
 	// LayerWise says that they are drawn for all nodes of a hop together, and that entries of lists

@@ -27,7 +27,7 @@ type Forecast struct {
 	Time    float64 `json:"time"`
 	// Start is what comes before the first epoch: lists that are held, and a cache that is filled.
 	Start float64 `json:"start_s"`
-	Step    float64 `json:"step_s"` // a batch's, with the machine for itself
+	Step  float64 `json:"step_s"` // a batch's, with the machine for itself
 	// Binding is the stage that takes as long as the epoch: sample, gather, compute; or device if
 	// sampling and gathering wait for the same one, cores if the stages' work shares too few, or
 	// turns if they wait for each other.

@@ -101,7 +101,10 @@ func (m *Probe) keptName() string {
 func (m *Probe) planName() string {
 	h := sha256.New()
 	fmt.Fprint(h, m.facts.Name(), m.cfg.StepName, m.cfg.Fanout, m.cfg.Seed, m.src.Extras,
-		m.src.Weighted, m.src.LayerSize)
+		m.src.Draw, m.src.LayerSize)
+	if limit := m.src.Before; limit != nil {
+		fmt.Fprint(h, " before ", *limit)
+	}
 	h.Write(mem.BytesOf(m.cfg.Seeds))
 	return fmt.Sprintf("%x", h.Sum(nil))
 }

@@ -56,7 +56,7 @@ func (m *Probe) pilot(ctx context.Context, batch int) (p pilotSizes, err error) 
 			if err := s.Sample(ctx, epoch, i, order.Seeds(i, nil), d); err != nil {
 				return p, err
 			}
-			p.add(d, s.LayerBytes())
+			p.add(d, m.src.LayerBytes(s))
 			n++
 			if n == pilotMost || n >= pilotBatches && p.sampled >= pilotEdges {
 				return p, nil

@@ -3,15 +3,37 @@ package runs
 import (
 	"errors"
 	"fmt"
+	"strconv"
 
 	"gdb/kv"
+	"gdb/sample"
 )
 
 // The values of Settings.Sample.
 const (
 	SampleUniform  = "uniform"
 	SampleWeighted = "weighted"
+	SampleLatest   = "latest"
 )
+
+// Draw is how a sampler draws as Sample says.
+func (c *Settings) Draw() sample.Draw {
+	switch c.Sample {
+	case SampleWeighted:
+		return sample.DrawWeighted
+	case SampleLatest:
+		return sample.DrawLatest
+	}
+	return sample.DrawUniform
+}
+
+// Limit is Before as a word.
+func (c *Settings) Limit() string {
+	if c.Before == nil {
+		return "none"
+	}
+	return strconv.FormatInt(*c.Before, 10)
+}
 
 // FitEdges completes what the model has to know of a store's edges, and reports what it needs of
 // them and they do not have.
@@ -30,6 +52,12 @@ func (c *Settings) FitEdges(m *kv.Meta) error {
 	case c.Sample == SampleWeighted && !m.Weighted:
 		return errors.New("train: --sample weighted: the edges of this store have no weights: " +
 			"ingest with weights (--weight-col), or leave the flag out")
+	case c.Sample == SampleLatest && !m.Timestamped:
+		return errors.New("train: --sample latest: the edges of this store have no times: " +
+			"ingest with times (--time-col), or leave the flag out")
+	case c.Before != nil && !m.Timestamped:
+		return errors.New("train: --before: the edges of this store have no times: ingest with " +
+			"times (--time-col), or leave the flag out")
 	}
 	if reads.EdgeTypes {
 		c.Relations = len(m.EdgeTypes)
@@ -46,7 +74,7 @@ func (c *Settings) Unused(m *kv.Meta) (names []string) {
 	if m.Weighted && !c.EdgeWeight && c.Sample != SampleWeighted {
 		names = append(names, "edge weights")
 	}
-	if m.Timestamped {
+	if m.Timestamped && c.Sample != SampleLatest && c.Before == nil {
 		names = append(names, "edge times")
 	}
 	if len(m.EdgeTypes) > 1 && !reads.EdgeTypes {

@@ -47,6 +47,10 @@ func (c *Settings) validateSampler() error {
 		return errors.New("--sample weighted draws the neighbors of each node apart, and " +
 			"--sampler layer those of a hop together, by what they are to the sums over lists: " +
 			"leave --sample out, and have weights count with --edge-weight")
+	case layers && c.Sample == SampleLatest:
+		return errors.New("--sample latest takes the neighbors of each node apart, and " +
+			"--sampler layer draws those of a hop together, by what they are to the sums over " +
+			"lists: leave --sample out, and have only earlier edges count with --before")
 	}
 	return sample.Config{Fanout: c.Fanout, LayerSize: c.LayerSize}.Validate()
 }

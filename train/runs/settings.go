@@ -36,9 +36,12 @@ type Settings struct {
 	// "" is neighbor.
 	Sampler   string `json:"sampler,omitempty"`
 	LayerSize []int  `json:"layer_size,omitempty"`
-	// Sample is how they are drawn: SampleUniform, or SampleWeighted, by the weights of edges; ""
-	// is uniform.
+	// Sample is how they are drawn: SampleUniform, SampleWeighted, by the weights of edges, or
+	// SampleLatest, those of the latest edges; "" is uniform.
 	Sample string `json:"sample"`
+	// Before has only the edges count whose time is below it, in sampling, evaluation and degrees;
+	// nil is all.
+	Before *int64 `json:"before,omitempty"`
 	// Hidden is the width of the layers between, unless Widths has those of each.
 	Hidden int   `json:"hidden"`
 	Widths []int `json:"widths,omitempty"`
@@ -251,7 +254,7 @@ var choices = []struct {
 	{"sampler", func(c *Settings) string { return c.Sampler },
 		[]string{SamplerNeighbor, SamplerLayer, ""}},
 	{"sample", func(c *Settings) string { return c.Sample },
-		[]string{SampleUniform, SampleWeighted, ""}},
+		[]string{SampleUniform, SampleWeighted, SampleLatest, ""}},
 	{"eval-mode", func(c *Settings) string { return c.EvalMode }, []string{"exact", EvalSampled}},
 	{"cache", func(c *Settings) string { return c.Cache },
 		CacheNames()},
@@ -330,7 +333,14 @@ func (c *Settings) Spec(dims []int) *model.Spec {
 	}
 	return &model.Spec{Architecture: a, Dims: dims, Dropout: float32(c.Dropout),
 		Order: c.Order, Tune: c.Tune, Ahead: c.Ahead(), DrawnByWeight: c.Sample == SampleWeighted,
-		LayerWise: c.Sampler == SamplerLayer, Options: c.Options}
+		DrawnLatest: c.Sample == SampleLatest && c.draws(), LayerWise: c.Sampler == SamplerLayer,
+		Options: c.Options}
+}
+
+// draws says that batches do not have some lists whole.
+func (c *Settings) draws() bool {
+	fanout, _ := c.Sampled()
+	return slices.ContainsFunc(fanout, func(f int) bool { return f != sample.All })
 }
 
 func (c *Settings) validateRates() error {
@@ -376,6 +386,7 @@ func (c *Settings) SameResult(old *Settings) error {
 		{"sampler", cmp.Or(c.Sampler, SamplerNeighbor), cmp.Or(old.Sampler, SamplerNeighbor)},
 		{"layer-size", fmt.Sprint(c.LayerSize), fmt.Sprint(old.LayerSize)},
 		{"sample", cmp.Or(c.Sample, SampleUniform), cmp.Or(old.Sample, SampleUniform)},
+		{"before", c.Limit(), old.Limit()},
 		{"hidden", fmt.Sprint(c.Hidden, c.Widths), fmt.Sprint(old.Hidden, old.Widths)},
 		{"options of the model", c.Options.String(), old.Options.String()},
 		{"batch", c.Batch, old.Batch}, {"lr", c.LR, old.LR},

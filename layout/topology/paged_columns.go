@@ -3,22 +3,21 @@ package topology
 import (
 	"context"
 	"errors"
-	"fmt"
 
 	"gdb/internal/mem"
 	"gdb/internal/pace"
 	"gdb/layout/listfile"
 )
 
-// Weights decodes the weights of the lists of the last Degrees, block by block: first those of
-// blocks that are pinned, then those of hubs, and of blocks that did not stay, which are read in
-// one batch, each block once. The neighbor cache has no weights; with it, the blocks of the lists
-// that it had are read here. Memory: the weights of one list, or of one block of a hub, and 24
+// Columns decodes what the lists of the last Degrees have, block by block: first those of blocks
+// that are pinned, then those of hubs, and of blocks that did not stay, which are read in one
+// batch, each block once. The neighbor cache has neighbors only; with it, the blocks of the lists
+// that it had are read here. Memory: the columns of one list, or of one block of a hub, and 24
 // bytes per list and block that are not at hand.
-func (s *pagedSession) Weights(ctx context.Context,
-	fn func(i int, from uint32, w []float32) error) error {
-	if !s.p.f.Shape.Weights {
-		return fmt.Errorf("layout: read weights of %s: %w", s.p.f.Path, ErrNoWeights)
+func (s *pagedSession) Columns(ctx context.Context, columns Columns,
+	fn func(p Part) error) error {
+	if err := columns.lacks(s.p.f); err != nil {
+		return err
 	}
 	if err := s.findUncached(ctx); err != nil {
 		return err
@@ -34,7 +33,7 @@ func (s *pagedSession) Weights(ctx context.Context,
 		if err := steps.Took(ctx, work); err != nil {
 			return err
 		}
-		if err := s.weighPinned(k, fn); err != nil {
+		if err := s.columnsPinned(k, &columns, fn); err != nil {
 			return err
 		}
 	}
@@ -52,7 +51,8 @@ func (s *pagedSession) Weights(ctx context.Context,
 				return damagedRun(b)
 			}
 			var err error
-			if stop, err = s.weigh(b, s.order.Keys[r.to], fn); stop != nil || err != nil {
+			stop, err = s.columnsOf(b, s.order.Keys[r.to], &columns, fn)
+			if stop != nil || err != nil {
 				return errors.Join(stop, err)
 			}
 		}
@@ -81,9 +81,9 @@ func (s *pagedSession) findUncached(ctx context.Context) error {
 	return s.find(ctx, s.nodes, s.deg, nil)
 }
 
-// weighPinned gives the lists in block need[k] if it is at hand, and else notes them: refs then
+// columnsPinned gives the lists in block need[k] if it is at hand, and else notes them: refs then
 // hold which key of order a list has and, for a hub, the position of the block's first entry.
-func (s *pagedSession) weighPinned(k int, fn func(int, uint32, []float32) error) error {
+func (s *pagedSession) columnsPinned(k int, columns *Columns, fn func(p Part) error) error {
 	h, n, first := &s.held[k], s.need[k], s.first[k]
 	keys := s.order.Keys[first:s.first[k+1]]
 	want := func(block, key, at uint32) {
@@ -93,25 +93,33 @@ func (s *pagedSession) weighPinned(k int, fn func(int, uint32, []float32) error)
 	if h.hub {
 		room := s.p.f.Shape.HubCapacity
 		for j := range keys {
-			if s.list[uint32(keys[j])].block == nowhere {
+			i := uint32(keys[j])
+			if s.list[i].block == nowhere {
 				continue
 			}
 			for b := uint32(0); b <= h.start/room; b++ {
-				want(n-h.start/room+b, first+uint32(j), b*room)
+				if !columns.skips(i, b*room) {
+					want(n-h.start/room+b, first+uint32(j), b*room)
+				}
 			}
 		}
 		return nil
 	}
 	if h.data == nil {
 		for j := range keys {
-			want(n, first+uint32(j), 0)
+			if !columns.skips(uint32(keys[j]), 0) {
+				want(n, first+uint32(j), 0)
+			}
 		}
 		return nil
 	}
 	b, err := s.get.parse(n, h.data)
 	for j := 0; j < len(keys) && err == nil; j++ {
+		if columns.skips(uint32(keys[j]), 0) {
+			continue
+		}
 		var stop error
-		if stop, err = s.weigh(&b, keys[j], fn); stop != nil {
+		if stop, err = s.columnsOf(&b, keys[j], columns, fn); stop != nil {
 			return stop
 		}
 	}
@@ -121,10 +129,10 @@ func (s *pagedSession) weighPinned(k int, fn func(int, uint32, []float32) error)
 	return nil
 }
 
-// weigh gives fn what block b holds of the weights of the list of a key of order. stop is fn's
-// error, err that of the block.
-func (s *pagedSession) weigh(b *listfile.Block, key uint64,
-	fn func(int, uint32, []float32) error) (stop, err error) {
+// columnsOf gives fn what block b holds of the list of a key of order. stop is fn's error, err that
+// of the block.
+func (s *pagedSession) columnsOf(b *listfile.Block, key uint64, columns *Columns,
+	fn func(p Part) error) (stop, err error) {
 	slot, from, to := uint32(key>>32)-uint32(b.First), uint32(0), b.Entries
 	if slot >= b.Slots {
 		return nil, nil // no neighbors
@@ -134,7 +142,16 @@ func (s *pagedSession) weigh(b *listfile.Block, key uint64,
 			return nil, err
 		}
 	}
-	s.weight = mem.Resize(s.weight, int(to-from))
-	s.p.f.Shape.CopyWeights(b, int(from), s.weight)
-	return fn(int(uint32(key)), b.Start, s.weight), nil
+	part := Part{List: int(uint32(key)), From: b.Start}
+	if columns.Weights {
+		s.weight = mem.Resize(s.weight, int(to-from))
+		s.p.f.Shape.CopyWeights(b, int(from), s.weight)
+		part.Weights = s.weight
+	}
+	if columns.Times {
+		s.times = mem.Resize(s.times, int(to-from))
+		s.p.f.Shape.CopyTimes(b, int(from), s.times)
+		part.Times = s.times
+	}
+	return fn(part), nil
 }
