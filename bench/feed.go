@@ -70,10 +70,12 @@ func openBatches(ctx context.Context, store *layout.Store, dev blockdev.Device,
 			err = errors.Join(err, src.Close())
 		}
 	}()
+	src.LayerSize = cfg.LayerSize
 	c := probe.Config{Fanout: cfg.Fanout, Seed: cfg.Seed, Remeasure: cfg.Remeasure,
-		StepName: fmt.Sprint("none", cfg.Fanout, dims, cfg.Batch, cfg.Threads, cfg.Split)}
+		StepName: fmt.Sprint("none", cfg.Fanout, cfg.LayerSize, dims,
+			cfg.Batch, cfg.Threads, cfg.Split)}
 	c.Memory, c.Settings = cfg.Memory, cfg.Plan()
-	c.InPlaceResident = cfg.InPlaceResident(dims)
+	c.EntryBytes, c.InPlaceResident = src.EntryBytes(), cfg.InPlaceResident(dims)
 	opened, p, err := probe.Open(ctx, src, cfg.Split, c)
 	if err != nil {
 		return nil, err
@@ -92,7 +94,7 @@ func openBatches(ctx context.Context, store *layout.Store, dev blockdev.Device,
 func openMappedFeed(ctx context.Context, store *layout.Store, dev blockdev.Device, g *mapped,
 	cfg train.Config, withModel bool) (f *feed, err error) {
 	src := loader.NewSource(store, dev, mem.NewBudget(0))
-	src.Topology, src.Features = g, mappedRows{g}
+	src.Topology, src.Features, src.LayerSize = g, mappedRows{g}, cfg.LayerSize
 	r := &gatherer{rows: src.Features, budget: src.Budget}
 	f = &feed{}
 	steps := func() error { return nil }

@@ -113,6 +113,14 @@ func (o *SampleOptions) fits() error {
 // weighted draws by the weights of edges.
 const weighted = "weighted"
 
+// drawOf is how a sampler draws by a strategy.
+func drawOf(strategy string) sample.Draw {
+	if strategy == weighted {
+		return sample.DrawWeighted
+	}
+	return sample.DrawUniform
+}
+
 // Draws and Topologies are what Sample measures.
 var (
 	Draws      = []string{"uniform", weighted}
@@ -161,7 +169,7 @@ func sampleTopology(ctx context.Context, r *Report, kind string, opt SampleOptio
 	}
 	seeds, err := seedsOf(ctx, topo, opt)
 	for _, strategy := range opt.Strategy {
-		c := sample.Config{Fanout: opt.Fanout, Seed: opt.Seed, Weighted: strategy == weighted,
+		c := sample.Config{Fanout: opt.Fanout, Seed: opt.Seed, Draw: drawOf(strategy),
 			Budget: opt.Budget}
 		for _, threads := range opt.Threads {
 			if err != nil {

@@ -60,8 +60,12 @@ func (e *CorruptionError) Error() string {
 	if e.Block < 0 {
 		return fmt.Sprintf("layout: %s: %s", e.Path, e.What)
 	}
-	return fmt.Sprintf("layout: %s block %d at offset %d: %s; run %s check",
-		e.Path, e.Block, e.Offset, e.What, program.Name)
+	remedy := "run " + program.Name + " check"
+	if strings.HasPrefix(e.Path, "prep/") {
+		remedy = "delete the file: it is made again"
+	}
+	return fmt.Sprintf("layout: %s block %d at offset %d: %s; %s", e.Path, e.Block, e.Offset,
+		e.What, remedy)
 }
 
 // Unwrap returns ErrCorrupt.
@@ -142,6 +146,15 @@ func hasData(fs vfs.FS, dir string) bool {
 func NewStore(fs vfs.FS, dir string, meta *kv.Meta) *Store {
 	return &Store{fs: fs, dir: dir, meta: meta,
 		catalog: catalog.New(fs, fs.PathJoin(dir, "catalog"))}
+}
+
+// WithFeatures is the store with other features than its own: a file of rows that is computed from
+// these.
+func (s *Store) WithFeatures(rows kv.RowsMeta) *Store {
+	of, meta := *s, *s.meta
+	meta.Features = []kv.RowsMeta{rows}
+	of.meta = &meta
+	return &of
 }
 
 // Meta is the store's metadata; it must not be changed.

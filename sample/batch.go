@@ -36,8 +36,9 @@ type Dense struct {
 	// ReprMap is parallel to Nbrs: the index of each neighbor in NodeIDs.
 	ReprMap []uint32
 	// Weights are the weights of the edges to Nbrs, parallel to these, of a sampler that was asked
-	// for them or draws by them; else it is empty. Types are the numbers of their types, of one
-	// that was asked for them.
+	// for them or draws by them; else it is empty. Of a sampler of layers they are always there,
+	// over the probability with which the neighbor was drawn, and those of edges are 1 unless they
+	// were asked for. Types are the numbers of their types, of one that was asked for them.
 	Weights []float32
 	Types   []uint32
 	// Degrees are the lengths of the whole lists of NodeIDs, of a sampler that was asked for them.
@@ -48,6 +49,15 @@ type Dense struct {
 
 // Layers is the number of hops, k.
 func (d *Dense) Layers() int { return len(d.NodeIDOffsets) - 2 }
+
+// Inner is how many nodes have a list, though it may be empty; of a batch without hops, how many
+// there are.
+func (d *Dense) Inner() int {
+	if d.Layers() == 0 {
+		return len(d.NodeIDs)
+	}
+	return len(d.NodeIDs) - int(d.NodeIDOffsets[1])
+}
 
 // Layer is the view of one layer after the deltas before it were truncated (Marius++, Algorithm 2):
 // its inputs are the nodes from Base on, its outputs those from Base+Skip on.

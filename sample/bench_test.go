@@ -3,7 +3,6 @@ package sample
 import (
 	"context"
 	"fmt"
-	"strconv"
 	"testing"
 
 	"gdb/internal/rng"
@@ -117,23 +116,32 @@ func BenchmarkGather(b *testing.B) {
 	}
 }
 
-// BenchmarkChooseByWeight measures one entry of lists of these lengths, 10 of them drawn.
-func BenchmarkChooseByWeight(b *testing.B) {
-	for _, d := range []int{16, 64, 256, 4096} {
-		b.Run(strconv.Itoa(d), func(b *testing.B) {
-			weights := make([]float32, d)
-			for i := range weights {
-				weights[i] = float32(rng.Key(uint64(i))>>40+1) / (1 << 24)
-			}
-			w := weigher{front: []NodeID{9}, deg: []uint32{uint32(d)}, off: []uint32{0, 10},
-				entries: make([]entry, 10), taken: make([]uint32, 1)}
-			for i := 0; b.Loop(); i++ {
-				w.key, w.taken[0] = uint64(i), 0
-				if err := w.list(0, 0, weights); err != nil {
-					b.Fatal(err)
+// BenchmarkSelect measures one entry of lists of these lengths, 10 of them drawn by weight, or by
+// time.
+func BenchmarkSelect(b *testing.B) {
+	for _, draw := range []string{"weight", "time"} {
+		for _, d := range []int{16, 64, 256, 4096} {
+			b.Run(fmt.Sprintf("by=%s/entries=%d", draw, d), func(b *testing.B) {
+				p := topology.Part{Weights: make([]float32, d), Times: make([]int64, d)}
+				for i := range d {
+					p.Weights[i] = float32(rng.Key(uint64(i))>>40+1) / (1 << 24)
+					p.Times[i] = anyTimes(i)
 				}
-			}
-			b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/float64(d), "ns/entry")
-		})
+				c := selection{front: []NodeID{9}, deg: []uint32{uint32(d)}, off: []uint32{0, 10},
+					entries: make([]entry, 10), taken: make([]uint32, 1)}
+				visit := c.byWeight
+				if draw == "time" {
+					visit = c.byTime
+				}
+				for i := 0; b.Loop(); i++ {
+					c.key, c.taken[0] = uint64(i), 0
+					if err := visit(p); err != nil {
+						b.Fatal(err)
+					}
+				}
+				b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/float64(d),
+					"ns/entry")
+			})
+		}
 	}
 }

@@ -6,6 +6,7 @@ import (
 
 	"gdb/internal/mem"
 	"gdb/internal/pace"
+	"gdb/sample/nodetable"
 
 	"github.com/RoaringBitmap/roaring/v2"
 )
@@ -37,7 +38,19 @@ func newDeltaSet(kind Delta, held *mem.Account) deltaSet {
 	if kind == DeltaRoaring {
 		return &roaringSet{held: held}
 	}
-	return &table{held: held}
+	return tableSet{nodetable.New(held)}
+}
+
+// tableSet finds deltas with a table.
+type tableSet struct{ table *nodetable.Table }
+
+func (t tableSet) reset(ctx context.Context, nodes []NodeID) (int, error) {
+	return t.table.Reset(ctx, nodes)
+}
+
+func (t tableSet) extend(ctx context.Context, nodes []NodeID, _ []uint32, nbrs []NodeID,
+	loc []uint32) ([]NodeID, error) {
+	return t.table.Extend(ctx, nodes, nbrs, loc)
 }
 
 // roaringSet finds deltas with bitmaps. Indexes come from binary search in the sorted deltas:

@@ -13,16 +13,19 @@ func (s *Sampler) checkExtras() error {
 	if _, ok := lists.(topology.AttributeReader); !ok && s.gathers() {
 		return errors.New("sample: this topology cannot read the weights and types of edges")
 	}
-	if _, ok := lists.(topology.WeightReader); !ok && s.cfg.WeightSums {
+	if _, ok := lists.(topology.ColumnReader); !ok && s.cfg.WeightSums {
 		return errors.New("sample: this topology cannot read the weights of edges")
 	}
 	return nil
 }
 
-// gathers says whether anything has to be read of the edges drawn beside the neighbors: the weights
-// of weighted draws are known from drawing.
-func (s *Sampler) gathers() bool {
-	return s.cfg.EdgeTypes || s.cfg.EdgeWeights && !s.cfg.Weighted
+// gathers says whether anything has to be read of the edges drawn beside the neighbors.
+func (s *Sampler) gathers() bool { return s.cfg.EdgeTypes || s.gathersWeights() }
+
+// gathersWeights says whether weights have to be: those of weighted draws and of layers are known
+// from drawing.
+func (s *Sampler) gathersWeights() bool {
+	return s.cfg.EdgeWeights && s.cfg.Draw != DrawWeighted && len(s.cfg.LayerSize) == 0
 }
 
 // gatherExtras reads the weights and types of the entries at the positions in loc.
@@ -31,7 +34,7 @@ func (s *Sampler) gatherExtras(ctx context.Context, off []uint32) error {
 		return nil
 	}
 	var to topology.Attributes
-	if s.cfg.EdgeWeights && !s.cfg.Weighted {
+	if s.gathersWeights() {
 		if err := resize(&s.held, &s.weights, len(s.nbrs)); err != nil {
 			return err
 		}
@@ -72,17 +75,17 @@ func (s *Sampler) nodeExtras(ctx context.Context, d *Dense) error {
 // SumWeights writes the sums of the weights of the lists that a session found last to sums, one
 // each: in the order of the lists, so that they do not depend on how these are read.
 func SumWeights(ctx context.Context, lists topology.Session, sums []float32) error {
-	r, ok := lists.(topology.WeightReader)
+	r, ok := lists.(topology.ColumnReader)
 	if !ok {
 		return errors.New("sample: this topology cannot read the weights of edges")
 	}
 	clear(sums)
-	return r.Weights(ctx, func(i int, _ uint32, w []float32) error {
-		sum := sums[i]
-		for _, x := range w {
+	return r.Columns(ctx, topology.Columns{Weights: true}, func(p topology.Part) error {
+		sum := sums[p.List]
+		for _, x := range p.Weights {
 			sum += x
 		}
-		sums[i] = sum
+		sums[p.List] = sum
 		return nil
 	})
 }

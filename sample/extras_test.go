@@ -28,7 +28,7 @@ func extrasGraph() *sampletest.Graph {
 			g.Types = append(g.Types, edgeType(u, NodeID(v)))
 		}
 	}
-	return g
+	return timed(g, fewTimes)
 }
 
 func edgeWeight(u, v NodeID) float32 { return float32(u*31+v*7%97+1) / 64 }
@@ -40,10 +40,10 @@ func edgeType(u, v NodeID) uint32 { return uint32(u*5+v*3) % 1000 }
 // and the draws stay the same.
 func TestExtras(t *testing.T) {
 	g := extrasGraph()
-	for bits := range 32 {
+	for bits := range 16 * 3 {
 		x := Extras{Degrees: bits&1 != 0, EdgeWeights: bits&2 != 0, EdgeTypes: bits&4 != 0,
 			WeightSums: bits&8 != 0}
-		c := Config{Fanout: []int{3, All, 40}, Seed: 9, Weighted: bits&16 != 0}
+		c := Config{Fanout: []int{3, All, 40}, Seed: 9, Draw: Draw(bits / 16)}
 		plain := mustSampler(t, c, g)
 		c.Extras = x
 		s := mustSampler(t, c, g)
@@ -54,9 +54,9 @@ func TestExtras(t *testing.T) {
 				plain.Sample(t.Context(), 0, batch, seeds, &want)); err != nil {
 				t.Fatal(err)
 			}
-			checkExtras(t, g, &d, x, c.Weighted)
+			checkExtras(t, g, &d, x, c.Draw == DrawWeighted)
 			d.Degrees, d.Types, d.WeightSums = nil, nil, nil
-			if !c.Weighted {
+			if c.Draw != DrawWeighted {
 				d.Weights = nil
 			}
 			if !equalDense(&d, &want) {

@@ -53,10 +53,10 @@ func TestReadErrorsStopThePipeline(t *testing.T) {
 		for _, workers := range []int{1, 2} {
 			for _, good := range []int64{0, 1, 5} {
 				bad := &failing{Device: dev, file: file}
-				bad.good.Store(1 << 40)
-				runFailing(t, store, bad, workers, good, false)
-				bad.good.Store(1 << 40)
-				runFailing(t, store, bad, workers, good, true)
+				for _, draws := range metaDraws {
+					bad.good.Store(1 << 40)
+					runFailing(t, store, bad, workers, good, draws)
+				}
 			}
 		}
 	}
@@ -64,7 +64,7 @@ func TestReadErrorsStopThePipeline(t *testing.T) {
 }
 
 func runFailing(t *testing.T, store *layout.Store, dev *failing, workers int, good int64,
-	weighted bool) {
+	draws drawing) {
 	ctx := context.Background()
 	topo, err := topology.Open(ctx, store, dev, layout.In, topology.Options{CacheBytes: 8 << 10})
 	if err != nil {
@@ -76,7 +76,7 @@ func runFailing(t *testing.T, store *layout.Store, dev *failing, workers int, go
 	}
 	f := metaFeatures(t, store, dev, rows, "lru")
 	dev.good.Store(good)
-	p := mustPipeline(t, ctx, metaPipeline(topo, f, nil, workers, weighted))
+	p := mustPipeline(t, ctx, metaPipeline(topo, f, nil, workers, draws))
 	for err == nil {
 		var b *Batch
 		if b, err = p.Next(ctx); err == nil {

@@ -1,5 +1,7 @@
 package sample
 
+import "gdb/sample/nodetable"
+
 // ghost remembers the last nodes that were added, without their rows: a ring in the order of
 // adding, and a table by node with open addressing, three quarters full at most. 9 1/3 bytes a
 // node.
@@ -18,7 +20,7 @@ func newGhost(nodes int) ghost {
 
 // home is where the search for v begins.
 func (g *ghost) home(v NodeID) uint64 {
-	return uint64(v) * golden64 >> 32 * uint64(len(g.table)) >> 32
+	return uint64(v) * nodetable.Golden64 >> 32 * uint64(len(g.table)) >> 32
 }
 
 // after is the entry of the table that follows.

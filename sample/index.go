@@ -1,6 +1,10 @@
 package sample
 
-import "math/bits"
+import (
+	"math/bits"
+
+	"gdb/sample/nodetable"
+)
 
 // slotIndex finds the slot of a node: open addressing with linear probing over entries of
 // node<<32 | slot+1, at most half full: 16 to 32 bytes per cached row, whatever the size of the
@@ -28,7 +32,9 @@ func newSlotIndex(entries []uint64) slotIndex {
 	return slotIndex{entries: entries, shift: 64 - bits.TrailingZeros(uint(len(entries)))}
 }
 
-func (x *slotIndex) home(v NodeID) uint64 { return uint64(v) * golden64 >> (x.shift & 63) }
+func (x *slotIndex) home(v NodeID) uint64 {
+	return uint64(v) * nodetable.Golden64 >> (x.shift & 63)
+}
 
 // find returns the slot of v.
 func (x *slotIndex) find(v NodeID) (slot uint32, ok bool) {

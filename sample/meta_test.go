@@ -31,12 +31,27 @@ type metaConfig struct {
 	nbrs     int64 // size of the neighbor cache
 	cache    string
 	workers  int
-	weighted bool
+	drawing
+	before bool // only edges before metaLimit
 }
 
+// drawing is a way to draw neighbors.
+type drawing string
+
+const (
+	uniformDraws       drawing = "uniform"
+	weightedDraws      drawing = "weighted"
+	latestDraws        drawing = "latest"
+	layerDraws         drawing = "layers"
+	weightedLayerDraws drawing = "weighted layers"
+)
+
+// metaDraws are all ways.
+var metaDraws = []drawing{uniformDraws, weightedDraws, latestDraws, layerDraws, weightedLayerDraws}
+
 func (c metaConfig) String() string {
-	return fmt.Sprintf("block=%d/io=%s/resident=%v/nbrs=%d/cache=%s/workers=%d/weighted=%v",
-		c.block, c.backend, c.resident, c.nbrs, c.cache, c.workers, c.weighted)
+	return fmt.Sprintf("block=%d/io=%s/resident=%v/nbrs=%d/cache=%s/workers=%d/draws=%s/before=%v",
+		c.block, c.backend, c.resident, c.nbrs, c.cache, c.workers, c.drawing, c.before)
 }
 
 // The same seed gives the same batches, whatever the block size, the I/O path, the topology reader,
@@ -44,7 +59,16 @@ func (c metaConfig) String() string {
 // -run TestBatchesAreTheSame/NAME.
 func TestBatchesAreTheSame(t *testing.T) {
 	g := metaGraph()
-	want := map[bool][]uint64{false: metaWant(&g, false), true: metaWant(&g, true)}
+	type ways struct {
+		drawing
+		before bool
+	}
+	want := map[ways][]uint64{}
+	for _, draws := range metaDraws {
+		for _, before := range []bool{false, true} {
+			want[ways{draws, before}] = metaWant(&g, draws, before)
+		}
+	}
 	for _, block := range []int{4 << 10, 64 << 10} {
 		g.BlockBytes = block
 		onDisk := layouttest.Build(t, vfs.Default, t.TempDir(), g)
@@ -63,8 +87,8 @@ func TestBatchesAreTheSame(t *testing.T) {
 			for _, c := range metaConfigs(block, backend) {
 				t.Run(c.String(), func(t *testing.T) {
 					got := metaHashes(t, store, dev, c)
-					if !slices.Equal(got, want[c.weighted]) {
-						t.Errorf("seed %d: hashes %x, want %x", metaSeed, got, want[c.weighted])
+					if want := want[ways{c.drawing, c.before}]; !slices.Equal(got, want) {
+						t.Errorf("seed %d: hashes %x, want %x", metaSeed, got, want)
 					}
 				})
 			}
@@ -79,13 +103,14 @@ func TestBatchesAreTheSame(t *testing.T) {
 func metaGraph() layouttest.Graph {
 	lists := sampletest.RMAT(11, 30000, metaSeed)
 	g := layouttest.Graph{Nodes: int(lists.Nodes()), Dim: metaDim, Weighted: true,
-		Classes: layouttest.ClassNames(4)}
+		Timed: true, Classes: layouttest.ClassNames(4)}
 	for v := range NodeID(g.Nodes) {
 		for _, u := range lists.List(v) {
 			g.Edges = append(g.Edges, layouttest.Edge{Src: u, Dst: v,
-				Weight: powers(len(g.Edges))})
+				Weight: powers(len(g.Edges)), Time: fewTimes(len(g.Edges))})
 		}
-		g.Edges = append(g.Edges, layouttest.Edge{Src: v, Dst: 7, Weight: powers(len(g.Edges))})
+		g.Edges = append(g.Edges, layouttest.Edge{Src: v, Dst: 7, Weight: powers(len(g.Edges)),
+			Time: fewTimes(len(g.Edges))})
 		g.Labels = append(g.Labels, classOf(v))
 	}
 	g.Features = layouttest.Features(g.Nodes, metaDim)
@@ -96,22 +121,54 @@ func metaConfigs(block int, backend blockdev.Backend) (all []metaConfig) {
 	for _, resident := range []bool{true, false} {
 		for _, cache := range []string{"none", "lru", "static", "all"} {
 			for _, workers := range []int{1, 2} {
-				all = append(all, metaConfig{block, backend, resident, 0, cache, workers, false})
+				all = append(all, metaConfig{block, backend, resident, 0, cache, workers,
+					uniformDraws, false})
 			}
 		}
-		all = append(all, metaConfig{block, backend, resident, 0, "lru", 2, true})
+		for _, draws := range metaDraws {
+			if draws != uniformDraws {
+				all = append(all,
+					metaConfig{block, backend, resident, 0, "lru", 2, draws, false})
+			}
+			all = append(all, metaConfig{block, backend, resident, 0, "lru", 1, draws, true})
+		}
 	}
 	for _, nbrs := range []int64{64 << 10, 1 << 20} { // some lists, and all
 		for _, workers := range []int{1, 2} {
-			all = append(all, metaConfig{block, backend, false, nbrs, "lru", workers, false})
+			all = append(all, metaConfig{block, backend, false, nbrs, "lru", workers, uniformDraws,
+				false})
 		}
-		all = append(all, metaConfig{block, backend, false, nbrs, "lru", 1, true})
+		for _, draws := range metaDraws {
+			all = append(all,
+				metaConfig{block, backend, false, nbrs, "lru", 1, draws, draws == latestDraws})
+		}
 	}
 	return all
 }
 
-func metaSampling(weighted bool) Config {
-	return Config{Fanout: []int{5, All, 2}, Seed: 3, Weighted: weighted}
+// metaLimit is about in the middle of fewTimes.
+const metaLimit = 20
+
+func metaSampling(draws drawing) Config {
+	c := Config{Fanout: []int{5, All, 2}, Seed: 3}
+	switch draws {
+	case weightedDraws:
+		c.Draw = DrawWeighted
+	case latestDraws:
+		c.Draw = DrawLatest
+	case layerDraws, weightedLayerDraws:
+		c.Fanout, c.LayerSize = nil, []int{30, 60, 300}
+		c.EdgeWeights = draws == weightedLayerDraws
+	}
+	return c
+}
+
+// readsWeights says that the weights of edges are read.
+func (d drawing) readsWeights() bool { return d == weightedDraws || d == weightedLayerDraws }
+
+// readsColumns says whether the neighbor cache is of no use.
+func (c metaConfig) readsColumns() bool {
+	return c.readsWeights() || c.drawing == latestDraws || c.before
 }
 
 func metaOrder() *Order {
@@ -123,23 +180,35 @@ func metaOrder() *Order {
 }
 
 // metaWant makes the batches plainly.
-func metaWant(g *layouttest.Graph, weighted bool) (want []uint64) {
+func metaWant(g *layouttest.Graph, draws drawing, before bool) (want []uint64) {
 	lists, order := g.Lists(layout.In), metaOrder()
+	for v := range lists {
+		lists[v] = slices.DeleteFunc(lists[v], func(e listfile.Edge) bool {
+			return before && e.Time >= metaLimit
+		})
+	}
 	list := func(v NodeID) (l []NodeID) {
 		for _, e := range lists[v] {
 			l = append(l, e.Nbr)
 		}
 		return l
 	}
-	weights := func(v NodeID) (l []float32) {
-		for _, e := range lists[v] {
-			l = append(l, e.Weight)
-		}
-		return l
-	}
+	edges := edgeColumns{
+		weights: func(v NodeID) (l []float32) {
+			for _, e := range lists[v] {
+				l = append(l, e.Weight)
+			}
+			return l
+		},
+		times: func(v NodeID) (l []int64) {
+			for _, e := range lists[v] {
+				l = append(l, e.Time)
+			}
+			return l
+		}}
 	for i := range order.Batches() {
 		b := Batch{Epoch: 1, Index: i, Seeds: order.Seeds(i, nil), Dim: metaDim}
-		b.Dense = reference(list, weights, metaSampling(weighted), 1, i, b.Seeds)
+		b.Dense = reference(list, edges, metaSampling(draws), 1, i, b.Seeds)
 		for _, v := range b.Dense.NodeIDs {
 			b.X = append(b.X, g.Features[int(v)*metaDim:int(v+1)*metaDim]...)
 		}
@@ -157,9 +226,13 @@ func metaHashes(t *testing.T, store *layout.Store, dev blockdev.Device,
 	ctx := context.Background()
 	topo, err := topology.Open(ctx, store, dev, layout.In,
 		topology.Options{Resident: c.resident, CacheBytes: 256 << 10,
-			NeighborBytes: c.nbrs, Weights: c.weighted})
+			NeighborBytes: c.nbrs, Weights: c.readsWeights(),
+			Times: c.drawing == latestDraws || c.before})
 	if err != nil {
 		t.Fatal(err)
+	}
+	if c.before {
+		topo = topology.Before(topo, metaLimit, nil)
 	}
 	rows, err := rowfile.Open(ctx, store, dev, store.Meta().Features[0], nil)
 	if err != nil {
@@ -174,14 +247,14 @@ func metaHashes(t *testing.T, store *layout.Store, dev blockdev.Device,
 		t.Fatal(err)
 	}
 	f := metaFeatures(t, store, dev, rows, c.cache)
-	p := mustPipeline(t, ctx, metaPipeline(topo, f, labels, c.workers, c.weighted))
+	p := mustPipeline(t, ctx, metaPipeline(topo, f, labels, c.workers, c.drawing))
 	got := hashes(t, p, 0)
 	if s := f.Stats(); c.cache == "lru" && (s.Hits == 0 || s.Evicted == 0) ||
 		c.cache == "static" && (s.Hits == 0 || s.Hits == s.Requests) {
 		t.Errorf("the cache was not put to use: %+v", s)
 	}
 	if s := topo.Stats(); !c.resident && c.nbrs < 1<<20 && s.BlocksRead == 0 ||
-		c.nbrs > 0 && (s.Neighbors.Hits == 0) != c.weighted {
+		c.nbrs > 0 && (s.Neighbors.Hits == 0) != c.readsColumns() {
 		t.Errorf("the paged topology was not put to use: %+v", s)
 	}
 	if err := errors.Join(p.Close(), f.Close(), labels.Close(), labelRows.Close(), rows.Close(),
@@ -192,10 +265,10 @@ func metaHashes(t *testing.T, store *layout.Store, dev blockdev.Device,
 }
 
 func metaPipeline(topo topology.Reader, f Features, labels *Labels, workers int,
-	weighted bool) PipelineConfig {
+	draws drawing) PipelineConfig {
 	return PipelineConfig{
 		Sampler: func() (*Sampler, error) {
-			return NewSampler([]topology.Reader{topo}, metaSampling(weighted))
+			return NewSampler([]topology.Reader{topo}, metaSampling(draws))
 		},
 		Order: metaOrder(), Labels: labels, Features: f, Workers: workers,
 	}

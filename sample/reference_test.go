@@ -10,25 +10,46 @@ import (
 )
 
 // reference samples as the documentation says, plainly: node by node, with maps, growing the
-// arrays at the front as in the paper's Algorithm 1. weights is for weighted draws.
-func reference(list func(NodeID) []NodeID, weights func(NodeID) []float32, c Config,
+// arrays at the front as in the paper's Algorithm 1. edges has what lists are chosen by.
+func reference(list func(NodeID) []NodeID, edges edgeColumns, c Config,
 	epoch, batch uint64, seeds []NodeID) Dense {
 	d := Dense{NodeIDOffsets: []uint32{0, uint32(len(seeds))}, NodeIDs: slices.Clone(seeds)}
 	delta, held := seeds, map[NodeID]bool{}
 	for _, v := range seeds {
 		held[v] = true
 	}
-	for h, fanout := range c.Fanout {
+	for h := range c.hops() {
 		key := rng.Key(c.Seed, epoch, batch, uint64(h))
 		var nbrs []NodeID
 		var drawn []float32
 		var offsets []uint32
+		var times map[NodeID]float64
+		if len(c.LayerSize) > 0 {
+			times = referenceLayer(key, delta, list, weighing(c, list, edges), c.LayerSize[h])
+		}
 		for _, v := range delta {
 			offsets = append(offsets, uint32(len(nbrs)))
-			if c.Weighted {
-				l, w := list(v), weights(v)
+			if len(c.LayerSize) > 0 {
+				w := weighing(c, list, edges)(v)
+				for p, u := range list(v) {
+					if times[u] > 0 {
+						nbrs = append(nbrs, u)
+						drawn = append(drawn, float32(times[u]*float64(w[p])))
+					}
+				}
+				continue
+			}
+			fanout := c.Fanout[h]
+			switch c.Draw {
+			case DrawWeighted:
+				l, w := list(v), edges.weights(v)
 				for _, p := range referenceWeighted(key, v, w, fanout) {
 					nbrs, drawn = append(nbrs, l[p]), append(drawn, w[p])
+				}
+				continue
+			case DrawLatest:
+				for _, p := range referenceLatest(edges.times(v), fanout) {
+					nbrs = append(nbrs, list(v)[p])
 				}
 				continue
 			}
@@ -67,6 +88,12 @@ func reference(list func(NodeID) []NodeID, weights func(NodeID) []float32, c Con
 		d.ReprMap = append(d.ReprMap, index[v])
 	}
 	return d
+}
+
+// edgeColumns are what runs parallel to lists.
+type edgeColumns struct {
+	weights func(NodeID) []float32
+	times   func(NodeID) []int64
 }
 
 // referencePositions is Floyd's algorithm over 32-bit draws, low half first.
@@ -109,7 +136,8 @@ func referenceWeighted(key uint64, v NodeID, weights []float32, fanout int) []in
 	keys := make([]float64, len(weights))
 	for p, w := range weights {
 		if w > 0 {
-			keys[p] = -math.Log(1-unit(rng.Sub(rng.Sub(key, uint64(v)), uint64(p)))) / float64(w)
+			u := rng.Unit(rng.Sub(rng.Sub(key, uint64(v)), uint64(p)))
+			keys[p] = -math.Log(1-u) / float64(w)
 			out = append(out, p)
 		}
 	}
@@ -119,6 +147,96 @@ func referenceWeighted(key uint64, v NodeID, weights []float32, fanout int) []in
 	}
 	slices.Sort(out)
 	return out
+}
+
+// referenceLatest sorts the entries by their times, of equal ones the later position first.
+func referenceLatest(times []int64, fanout int) []int {
+	var out []int
+	for p := range times {
+		out = append(out, p)
+	}
+	slices.SortFunc(out, func(a, b int) int {
+		return cmp.Or(cmp.Compare(times[b], times[a]), cmp.Compare(b, a))
+	})
+	if fanout != All {
+		out = out[:min(fanout, len(out))]
+	}
+	slices.Sort(out)
+	return out
+}
+
+// weighing are the weights of lists as layers count them.
+func weighing(c Config, list func(NodeID) []NodeID,
+	edges edgeColumns) func(NodeID) []float32 {
+	if c.EdgeWeights {
+		return edges.weights
+	}
+	return func(v NodeID) []float32 { return slices.Repeat([]float32{1}, len(list(v))) }
+}
+
+// referenceLayer is how many times what the nodes drawn for a frontier have counts: 1/p.
+func referenceLayer(key uint64, front []NodeID, list func(NodeID) []NodeID,
+	weights func(NodeID) []float32, size int) map[NodeID]float64 {
+	times := map[NodeID]float64{}
+	for u, p := range referenceProbabilities(front, list, weights, size) {
+		if rng.Unit(rng.Sub(key, uint64(u))) < p {
+			times[u] = 1 / p
+		}
+	}
+	return times
+}
+
+// referenceProbabilities sorts the candidates by mass: those of the largest that would have more
+// than 1 have 1, and the others their share of what is left.
+func referenceProbabilities(front []NodeID, list func(NodeID) []NodeID,
+	weights func(NodeID) []float32, size int) map[NodeID]float64 {
+	mass, met := map[NodeID]float64{}, []NodeID(nil)
+	for _, v := range front {
+		all, sum := weights(v), 0.0
+		for _, w := range all {
+			sum += float64(w)
+		}
+		for i, u := range list(v) {
+			w := float64(all[i])
+			if w == 0 {
+				continue
+			}
+			if _, ok := mass[u]; !ok {
+				met = append(met, u)
+			}
+			x := 1 / sum * w
+			mass[u] += x * x
+		}
+	}
+	p, largest := map[NodeID]float64{}, slices.Clone(met)
+	slices.SortStableFunc(largest, func(u, v NodeID) int { return cmp.Compare(mass[v], mass[u]) })
+	for _, u := range met {
+		p[u] = 1
+	}
+	if len(met) <= size {
+		return p
+	}
+	rest := make([]float64, len(met)+1) // of the masses from one on
+	for i, u := range slices.Backward(largest) {
+		rest[i] = rest[i+1] + mass[u]
+	}
+	ones := 0
+	for float64(size-ones)*mass[largest[ones]] >= rest[ones] {
+		ones++
+	}
+	certain, left := map[NodeID]bool{}, 0.0
+	for _, u := range largest[:ones] {
+		certain[u] = true
+	}
+	for _, u := range met { // summed up in the order in which they are met
+		if !certain[u] {
+			left += mass[u]
+		}
+	}
+	for _, u := range largest[ones:] {
+		p[u] = float64(size-ones) / left * mass[u]
+	}
+	return p
 }
 
 // verifyDense checks what the type promises, without reference to any sampler.

@@ -15,11 +15,16 @@ import (
 // Config says how batches are sampled.
 type Config struct {
 	// Fanout is how many neighbors of a node are drawn at each hop, the first hop being the one
-	// next to the seeds; All takes whole lists.
+	// next to the seeds; All takes whole lists. Without any, a batch is its seeds.
 	Fanout []int
-	// Weighted draws neighbors by the weight of their edge, not uniformly; see weighted.go. The
-	// topologies have layout.WeightReader sessions.
-	Weighted bool
+	// LayerSize draws the neighbors of all nodes of a hop together, about so many at each hop, the
+	// first hop being the one next to the seeds; see package layerwise. It takes the place of
+	// Fanout.
+	LayerSize []int
+	// Draw is how the neighbors of a node are drawn; layers are drawn in a way of their own, and
+	// take DrawUniform. By weight and by time, the topologies have topology.ColumnReader sessions.
+	// Default DrawUniform.
+	Draw Draw
 	Extras
 	// Seed is the root of all draws.
 	Seed uint64
@@ -38,7 +43,7 @@ type Extras struct {
 	// topology.AttributeReader sessions.
 	EdgeWeights, EdgeTypes bool
 	// WeightSums asks for the sums of the weights of the whole lists of all nodes of a batch: every
-	// entry of these is looked at. The topology has topology.WeightReader sessions.
+	// entry of these is looked at. The topology has topology.ColumnReader sessions.
 	WeightSums bool
 }
 
@@ -69,8 +74,8 @@ const HopsMost = 64
 
 // Validate reports what is wrong with a configuration.
 func (c Config) Validate() error {
-	if len(c.Fanout) == 0 {
-		return errors.New("sample: no fanout: give one number a hop, such as 10,10")
+	if len(c.LayerSize) > 0 {
+		return c.validateLayers()
 	}
 	if len(c.Fanout) > HopsMost {
 		return fmt.Errorf("sample: fanouts for %d hops, at most %d", len(c.Fanout), HopsMost)
@@ -83,6 +88,32 @@ func (c Config) Validate() error {
 	return nil
 }
 
+// validateLayers reports what is wrong with a configuration of layers.
+func (c Config) validateLayers() error {
+	switch {
+	case len(c.Fanout) > 0:
+		return errors.New("sample: fanouts and layer sizes: give one of both, a number a hop")
+	case len(c.LayerSize) > HopsMost:
+		return fmt.Errorf("sample: layer sizes for %d hops, at most %d", len(c.LayerSize), HopsMost)
+	case c.Draw == DrawWeighted:
+		return errors.New("sample: layers are drawn by what nodes are to the sums over lists, " +
+			"and not by the weights of edges: ask for the weights, which count in those sums")
+	case c.Draw != DrawUniform:
+		return errors.New("sample: layers are drawn by what nodes are to the sums over lists, " +
+			"and not by the times of edges: draw uniformly, from a reader of the edges before " +
+			"a time")
+	}
+	for i, n := range c.LayerSize {
+		if n < 1 || n > math.MaxInt32 {
+			return fmt.Errorf("sample: layer size %d of hop %d: give a positive number", n, i+1)
+		}
+	}
+	return nil
+}
+
+// hops is the number of hops.
+func (c *Config) hops() int { return max(len(c.Fanout), len(c.LayerSize)) }
+
 // Sampler draws multi-hop samples. It is for one goroutine; make one for each.
 //
 // A hop goes over the whole frontier in stages, each a tight loop: degrees, offsets, positions,
@@ -90,8 +121,8 @@ func (c Config) Validate() error {
 // paged reader fetch all blocks of a hop at once. Nothing is allocated once the scratch memory has
 // grown to the size of a batch: 8 bytes per sampled edge (16 over two directions), 12 per node, and
 // 16 to 32 per node for the table; a quarter more to spare. Weights and types of edges take 4 bytes
-// each per sampled edge more, and weighted draws 16 per neighbor that the fanouts of the widest hop
-// allow.
+// each per sampled edge more, and draws by weight or time 16 per neighbor that the fanouts of the
+// widest hop allow; layers take 28 to 44 per neighbor that the widest frontier has, drawn or not.
 type Sampler struct {
 	cfg   Config
 	total uint64 // nodes of the graph
@@ -113,10 +144,11 @@ type Sampler struct {
 	weights []float32
 	types   []uint32
 
-	deg    []uint32 // of the frontier
-	chosen []uint32 // slots of the position set of large fanouts
-	weigh  *weigher // of weighted draws; else nil
-	shift  []uint32 // by delta: a node's index in the Dense minus that by discovery
+	deg       []uint32   // of the frontier
+	chosen    []uint32   // slots of the position set of large fanouts
+	selection *selection // of draws by weight or time; else nil
+	layers    *layers    // of layers; else nil
+	shift     []uint32   // by delta: a node's index in the Dense minus that by discovery
 }
 
 // side is the lists of one direction, and what is drawn from them when there are two.
@@ -137,7 +169,7 @@ func NewSampler(topos []topology.Reader, cfg Config) (*Sampler, error) {
 	if len(topos) != 1 && len(topos) != 2 {
 		return nil, fmt.Errorf("sample: %d topologies: give one direction, or two", len(topos))
 	}
-	s := &Sampler{cfg: cfg, total: topos[0].Nodes(), shift: make([]uint32, len(cfg.Fanout)+1)}
+	s := &Sampler{cfg: cfg, total: topos[0].Nodes(), shift: make([]uint32, cfg.hops()+1)}
 	if last := topos[len(topos)-1].Nodes(); last != s.total {
 		return nil, fmt.Errorf("sample: one direction has %d nodes, the other %d", s.total, last)
 	}
@@ -149,15 +181,17 @@ func NewSampler(topos []topology.Reader, cfg Config) (*Sampler, error) {
 	for _, t := range topos {
 		s.sides = append(s.sides, side{lists: t.NewSession()})
 	}
-	if err := s.checkExtras(); err != nil {
+	err := s.checkExtras()
+	switch {
+	case err != nil:
+	case len(cfg.LayerSize) > 0:
+		err = s.newLayers()
+	case cfg.Draw != DrawUniform:
+		err = s.newSelection()
+	}
+	if err != nil {
 		s.Close()
 		return nil, err
-	}
-	if cfg.Weighted {
-		if err := s.newWeigher(); err != nil {
-			s.Close()
-			return nil, err
-		}
 	}
 	return s, nil
 }
@@ -166,6 +200,9 @@ func NewSampler(topos []topology.Reader, cfg Config) (*Sampler, error) {
 func (s *Sampler) Close() {
 	for i := range s.sides {
 		s.sides[i].lists.Release()
+	}
+	if s.layers != nil {
+		s.layers.drawer.Release()
 	}
 	s.held.Release()
 	*s = Sampler{}
@@ -182,8 +219,11 @@ func (s *Sampler) shrink() (freed bool) {
 		s.sides[i] = side{lists: s.sides[i].lists}
 	}
 	s.delta = newDeltaSet(s.cfg.Delta, &s.held)
-	if w := s.weigh; w != nil {
-		*w = weigher{lists: w.lists, visit: w.visit}
+	if s.selection != nil {
+		s.selection.forget()
+	}
+	if w := s.layers; w != nil {
+		w.drawer.Release()
 	}
 	s.held.Release()
 	return true
@@ -196,9 +236,9 @@ func (s *Sampler) Sample(ctx context.Context, epoch, batch uint64, seeds []NodeI
 	if err := s.begin(ctx, seeds); err != nil {
 		return err
 	}
-	for h, fanout := range s.cfg.Fanout {
+	for h := range s.cfg.hops() {
 		key := rng.Key(s.cfg.Seed, epoch, batch, uint64(h))
-		if err := s.hop(ctx, key, fanout); err != nil {
+		if err := s.hop(ctx, key, h); err != nil {
 			// Users count epochs and batches from 1, as the shell's SAMPLE does.
 			return fmt.Errorf("sample: epoch %d, batch %d, hop %d: %w", epoch+1, batch+1, h+1, err)
 		}
@@ -225,6 +265,9 @@ func (s *Sampler) begin(ctx context.Context, seeds []NodeID) error {
 	copy(s.nodes, seeds)
 	s.nbrs, s.loc = s.nbrs[:0], s.loc[:0]
 	s.weights, s.types = s.weights[:0], s.types[:0]
+	if s.layers != nil {
+		s.layers.most = 0
+	}
 	s.starts = append(s.starts[:0], 0, uint32(len(seeds)))
 	s.off = append(s.off[:0], 0)
 	if twice, err := s.delta.reset(ctx, s.nodes); err != nil {
@@ -236,7 +279,7 @@ func (s *Sampler) begin(ctx context.Context, seeds []NodeID) error {
 }
 
 // hop draws the neighbors of the last delta, and appends the next.
-func (s *Sampler) hop(ctx context.Context, key uint64, fanout int) error {
+func (s *Sampler) hop(ctx context.Context, key uint64, h int) error {
 	a, b := int(s.starts[len(s.starts)-2]), len(s.nodes)
 	front := s.nodes[a:b:b]
 	if len(front) == 0 {
@@ -246,6 +289,25 @@ func (s *Sampler) hop(ctx context.Context, key uint64, fanout int) error {
 	if err := s.degrees(ctx, front); err != nil {
 		return err
 	}
+	first, err := len(s.nbrs), error(nil)
+	if s.layers != nil {
+		err = s.drawLayer(ctx, key, a, b, s.cfg.LayerSize[h])
+	} else {
+		err = s.drawEach(ctx, key, a, b, s.cfg.Fanout[h])
+	}
+	if err != nil {
+		return err
+	}
+	if err := s.gatherExtras(ctx, s.off[a:b+1]); err != nil {
+		return err
+	}
+	s.nodes, err = s.delta.extend(ctx, s.nodes, s.starts, s.nbrs[first:], s.loc[first:])
+	s.starts = append(s.starts, uint32(len(s.nodes)))
+	return err
+}
+
+// drawEach draws the neighbors of each of nodes a … b-1.
+func (s *Sampler) drawEach(ctx context.Context, key uint64, a, b, fanout int) error {
 	first := len(s.nbrs)
 	edges, err := s.offsets(ctx, a, b, first, fanout)
 	if err != nil {
@@ -258,15 +320,7 @@ func (s *Sampler) hop(ctx context.Context, key uint64, fanout int) error {
 	if err := s.choose(ctx, key, s.nodes[a:b], off); err != nil {
 		return err
 	}
-	if err := s.gather(ctx, off); err != nil {
-		return err
-	}
-	if err := s.gatherExtras(ctx, off); err != nil {
-		return err
-	}
-	s.nodes, err = s.delta.extend(ctx, s.nodes, s.starts, s.nbrs[first:], s.loc[first:])
-	s.starts = append(s.starts, uint32(len(s.nodes)))
-	return err
+	return s.gather(ctx, off, s.loc, s.nbrs)
 }
 
 // room makes room for edges and nodes. Of a large batch each array takes the kernel a while.
@@ -288,10 +342,10 @@ func (s *Sampler) room(ctx context.Context, edges, nodes int) error {
 
 // choose writes to loc which entries of each list of the frontier are taken.
 func (s *Sampler) choose(ctx context.Context, key uint64, front []NodeID, off []uint32) error {
-	if s.weigh == nil {
+	if s.selection == nil {
 		return s.positions(ctx, key, front, off)
 	}
-	edges, err := s.weighted(ctx, key, front, off)
+	edges, err := s.byKey(ctx, key, front, off)
 	if err == nil {
 		s.nbrs, s.loc = s.nbrs[:edges], s.loc[:edges]
 	}
@@ -353,10 +407,11 @@ func (s *Sampler) offsets(ctx context.Context, a, b, first, fanout int) (int, er
 	return int(sum), nil
 }
 
-// gather reads the neighbors at the positions in loc.
-func (s *Sampler) gather(ctx context.Context, off []uint32) error {
+// gather reads the neighbors at positions of lists: those of list i of the frontier at
+// pos[off[i]:off[i+1]], to the same places of nbrs.
+func (s *Sampler) gather(ctx context.Context, off, pos []uint32, nbrs []NodeID) error {
 	if len(s.sides) == 1 {
-		return s.sides[0].lists.Gather(ctx, off, s.loc, s.nbrs)
+		return s.sides[0].lists.Gather(ctx, off, pos, nbrs)
 	}
 	in, out := &s.sides[0], &s.sides[1]
 	for _, w := range []*side{in, out} {
@@ -369,7 +424,7 @@ func (s *Sampler) gather(ctx context.Context, off []uint32) error {
 			return err
 		}
 	}
-	if err := splitPositions(ctx, in, out, off, s.loc); err != nil {
+	if err := splitPositions(ctx, in, out, off, pos); err != nil {
 		return err
 	}
 	for _, w := range []*side{in, out} {
@@ -385,11 +440,11 @@ func (s *Sampler) gather(ctx context.Context, off []uint32) error {
 			return err
 		}
 		for e := off[k]; e < off[k+1]; e++ {
-			if s.loc[e] < d {
-				s.nbrs[e] = in.nbrs[i]
+			if pos[e] < d {
+				nbrs[e] = in.nbrs[i]
 				i++
 			} else {
-				s.nbrs[e] = out.nbrs[o]
+				nbrs[e] = out.nbrs[o]
 				o++
 			}
 		}
@@ -423,7 +478,7 @@ func splitPositions(ctx context.Context, in, out *side, off, pos []uint32) error
 
 // assemble writes the batch to d, outermost delta first.
 func (s *Sampler) assemble(ctx context.Context, d *Dense) error {
-	hops := len(s.cfg.Fanout)
+	hops := s.cfg.hops()
 	d.NodeIDOffsets = sized(d.NodeIDOffsets, hops+2)
 	d.NodeIDs = sized(d.NodeIDs, len(s.nodes))
 	d.NbrOffsets = sized(d.NbrOffsets, len(s.off))

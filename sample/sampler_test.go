@@ -50,7 +50,7 @@ func drawGraph(t *rapid.T, nodes int, name string) *sampletest.Graph {
 func TestSamplerEqualsReference(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		graphs := drawGraphs(t)
-		checkReference(t, graphs, nil, Config{}, func(d *Dense, fanout []int) error {
+		checkReference(t, graphs, edgeColumns{}, Config{}, func(d *Dense, fanout []int) error {
 			return verifyDense(d, fanout, joined(graphs...))
 		})
 	})
@@ -67,7 +67,7 @@ func drawGraphs(t *rapid.T) []*sampletest.Graph {
 }
 
 // checkReference compares batches of any fanouts with the reference, after they passed verify.
-func checkReference(t *rapid.T, graphs []*sampletest.Graph, weights func(NodeID) []float32,
+func checkReference(t *rapid.T, graphs []*sampletest.Graph, edges edgeColumns,
 	c Config, verify func(d *Dense, fanout []int) error) {
 	var topos []topology.Reader
 	for _, g := range graphs {
@@ -75,8 +75,10 @@ func checkReference(t *rapid.T, graphs []*sampletest.Graph, weights func(NodeID)
 	}
 	c.Seed = rapid.Uint64().Draw(t, "seed")
 	c.Delta = rapid.SampledFrom([]Delta{DeltaTable, DeltaRoaring}).Draw(t, "delta")
-	c.Fanout = rapid.SliceOfN(rapid.SampledFrom([]int{All, 1, 2, 5, 33, 70}), 1, 4).
-		Draw(t, "fanout")
+	if len(c.LayerSize) == 0 {
+		c.Fanout = rapid.SliceOfN(rapid.SampledFrom([]int{All, 1, 2, 5, 33, 70}), 1, 4).
+			Draw(t, "fanout")
+	}
 	s, err := NewSampler(topos, c)
 	if err != nil {
 		t.Fatal(err)
@@ -93,7 +95,7 @@ func checkReference(t *rapid.T, graphs []*sampletest.Graph, weights func(NodeID)
 		if err := verify(&d, c.Fanout); err != nil {
 			t.Fatal(err)
 		}
-		want := reference(joined(graphs...), weights, c, 5, batch, seeds)
+		want := reference(joined(graphs...), edges, c, 5, batch, seeds)
 		if !equalDense(&d, &want) {
 			t.Fatalf("batch %d:\n got %v\nwant %v", batch, d, want)
 		}
@@ -191,7 +193,7 @@ func TestSampleErrors(t *testing.T) {
 			}
 		}
 	}
-	for _, fanout := range [][]int{nil, {0}, {3, -2}} {
+	for _, fanout := range [][]int{{0}, {3, -2}} {
 		if _, err := NewSampler([]topology.Reader{g}, Config{Fanout: fanout}); err == nil {
 			t.Errorf("fanout %v is taken", fanout)
 		}
@@ -244,5 +246,18 @@ func checkSamplerMemory(t *testing.T, g *sampletest.Graph, c Config, perEdge int
 	s.Close()
 	if c.Budget.Used() != 0 {
 		t.Errorf("%d bytes still counted after Close", c.Budget.Used())
+	}
+}
+
+// TestSampleWithoutHops: a batch without hops is its seeds.
+func TestSampleWithoutHops(t *testing.T) {
+	s := mustSampler(t, Config{}, sampletest.FromLists([]NodeID{1, 2}, []NodeID{0}, nil))
+	var d Dense
+	if err := s.Sample(context.Background(), 0, 0, []NodeID{2, 1}, &d); err != nil {
+		t.Fatal(err)
+	}
+	if d.Layers() != 0 || d.Inner() != 2 || len(d.Nbrs) != 0 || len(d.NodeIDs) != 2 ||
+		d.NodeIDs[0] != 2 {
+		t.Errorf("sampled %+v", d)
 	}
 }

@@ -33,13 +33,21 @@ func powers(i int) float32 {
 	return float32(math.Exp2(float64(x>>8%40) - 20))
 }
 
-func joinedWeights(gs ...*sampletest.Graph) func(NodeID) []float32 {
-	return func(v NodeID) (l []float32) {
-		for _, g := range gs {
-			l = append(l, g.Weights[g.Off[v]:g.Off[v+1]]...)
-		}
-		return l
-	}
+// joinedColumns are those of several directions, one after the other.
+func joinedColumns(gs ...*sampletest.Graph) edgeColumns {
+	return edgeColumns{
+		weights: func(v NodeID) (l []float32) {
+			for _, g := range gs {
+				l = append(l, g.Weights[g.Off[v]:g.Off[v+1]]...)
+			}
+			return l
+		},
+		times: func(v NodeID) (l []int64) {
+			for _, g := range gs {
+				l = append(l, g.Times[g.Off[v]:g.Off[v+1]]...)
+			}
+			return l
+		}}
 }
 
 // The sampler draws what keys that are sorted give, over one direction and two.
@@ -55,7 +63,7 @@ func TestWeightedEqualsReference(t *testing.T) {
 		for _, g := range graphs {
 			weighed(g, weight)
 		}
-		checkReference(t, graphs, joinedWeights(graphs...), Config{Weighted: true},
+		checkReference(t, graphs, joinedColumns(graphs...), Config{Draw: DrawWeighted},
 			func(d *Dense, _ []int) error { return verifyLayers(d) })
 	})
 }
@@ -72,13 +80,13 @@ func TestWeightedHub(t *testing.T) {
 		g := weighed(sampletest.FromLists(append([][]NodeID{hub},
 			make([][]NodeID, n-1)...)...), weight)
 		for _, fanout := range []int{1, 10, 1000, n - 1} {
-			c := Config{Fanout: []int{fanout}, Weighted: true, Seed: 6}
+			c := Config{Fanout: []int{fanout}, Draw: DrawWeighted, Seed: 6}
 			s := mustSampler(t, c, g)
 			var d Dense
 			if err := s.Sample(t.Context(), 0, 0, []NodeID{0}, &d); err != nil {
 				t.Fatal(err)
 			}
-			want := reference(g.List, joinedWeights(g), c, 0, 0, []NodeID{0})
+			want := reference(g.List, joinedColumns(g), c, 0, 0, []NodeID{0})
 			if !equalDense(&d, &want) {
 				t.Errorf("fanout %d: %d neighbors differ from the reference's %d", fanout,
 					len(d.Nbrs), len(want.Nbrs))
@@ -92,14 +100,14 @@ type weightedChooser func(weights []float32, k int, trial uint64) uint64
 
 // byWeight draws as the sampler does: in two parts, as the blocks of a hub come.
 func byWeight(weights []float32, k int, trial uint64) (set uint64) {
-	w := weigher{key: rng.Key(31, trial), front: []NodeID{9}, deg: []uint32{uint32(len(weights))},
+	c := selection{key: rng.Key(31, trial), front: []NodeID{9}, deg: []uint32{uint32(len(weights))},
 		off: []uint32{0, uint32(k)}, entries: make([]entry, k), taken: make([]uint32, 1)}
 	half := len(weights) / 2
-	if err := errors.Join(w.list(0, 0, weights[:half]),
-		w.list(0, uint32(half), weights[half:])); err != nil {
+	if err := errors.Join(c.byWeight(topology.Part{Weights: weights[:half]}),
+		c.byWeight(topology.Part{From: uint32(half), Weights: weights[half:]})); err != nil {
 		panic(err)
 	}
-	for _, e := range w.inOrder(0, w.taken[0]) {
+	for _, e := range c.inOrder(0, c.taken[0]) {
 		set |= 1 << e.pos
 	}
 	return set
@@ -153,7 +161,7 @@ var wrongChoosers = map[string]weightedChooser{
 	"one draw for two entries": func(weights []float32, k int, trial uint64) uint64 {
 		key := rng.Key(35, trial)
 		return byKey(weights, k, func(p int, w float64) float64 {
-			return -math.Log(unit(rng.Sub(key, uint64(p/2)))) / w
+			return -math.Log(rng.Unit(rng.Sub(key, uint64(p/2)))) / w
 		})
 	},
 }
@@ -280,7 +288,7 @@ func TestWeightedErrors(t *testing.T) {
 	sampleOf := func(weights ...float32) error {
 		g := sampletest.FromLists(lists...)
 		g.Weights = weights
-		s := mustSampler(t, Config{Fanout: []int{2, 1}, Weighted: true}, g)
+		s := mustSampler(t, Config{Fanout: []int{2, 1}, Draw: DrawWeighted}, g)
 		return s.Sample(t.Context(), 0, 0, []NodeID{0}, &Dense{})
 	}
 	if err := sampleOf(); !errors.Is(err, topology.ErrNoWeights) {
@@ -302,7 +310,7 @@ func TestWeightedErrors(t *testing.T) {
 		t.Errorf("a node whose edges weigh nothing: %v", err)
 	}
 	if _, err := NewSampler([]topology.Reader{unweighable{sampletest.FromLists(nil)}},
-		Config{Fanout: []int{1}, Weighted: true}); err == nil {
+		Config{Fanout: []int{1}, Draw: DrawWeighted}); err == nil {
 		t.Error("a topology that reads no weights is taken")
 	}
 }
@@ -316,7 +324,7 @@ func (u unweighable) NewSession() topology.Session {
 
 func TestWeightedMemory(t *testing.T) {
 	g := weighed(sampletest.RMAT(12, 60000, 3), powers)
-	checkSamplerMemory(t, g, Config{Fanout: []int{10, 40}, Weighted: true}, 12)
+	checkSamplerMemory(t, g, Config{Fanout: []int{10, 40}, Draw: DrawWeighted}, 12)
 }
 
 // Every part of the counter changes the keys.

@@ -34,7 +34,8 @@ var choiceTexts = map[string]string{
 	"dense":          "the arrays of the batch", "layers": "the sizes of each layer",
 	"edges": "what was drawn", "io": "the blocks it took",
 	"uniform": "every neighbor is as likely", "weighted": "by the weights of edges",
-	"full": "whole lists", "policy": "with capacity and bytes saved", "file": "of the store",
+	"latest": "those of the latest edges",
+	"full":   "whole lists", "policy": "with capacity and bytes saved", "file": "of the store",
 	"partition": "what is held of each", "epoch": "of a run",
 	"phase": "opening a file, or asking", "op": "the operator that read",
 }

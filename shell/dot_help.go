@@ -192,7 +192,7 @@ var clauseTexts = map[string]string{
 	"HEX": "as bytes", "DECODE": "field by field", "FULL": "also what the bytes mean",
 	"FILES": "the files with their sizes", "TYPES": "the edge types",
 	"LOG": "with bars", "BINS": "so many bins of equal width, from a scan of the lists",
-	"STRATEGY": "how neighbors are drawn: evenly, by edge weight, or all",
+	"STRATEGY": "drawn evenly, by weight, by time, or all",
 	"ON":       "record from now on", "OFF": "stop recording",
 	"LAST": "so many of the last reads", "BY": "group by",
 	"PLOT": "draw a curve of a run", "METRIC": "of which field of its records, such as val",

@@ -132,7 +132,7 @@ func TestSampleByWeight(t *testing.T) {
 		t.Fatal(err)
 	}
 	s, err := sample.NewSampler([]topology.Reader{topo},
-		sample.Config{Fanout: []int{4, 3}, Seed: 8, Weighted: true})
+		sample.Config{Fanout: []int{4, 3}, Seed: 8, Draw: sample.DrawWeighted})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -154,6 +154,36 @@ func TestSampleByWeight(t *testing.T) {
 	stmt := "SAMPLE SPLIT val FANOUT 4,3 SEED 8 EPOCH 2 BATCH 3 STRATEGY weighted SHOW edges"
 	if got := mustRun(t, store, dev, "csv", stmt); got != strings.Join(want, "\n") {
 		t.Errorf("%s is not what the sampler drew:\n%s", stmt, got)
+	}
+	s.Close()
+	if err := topo.Close(); err != nil {
+		t.Error(err)
+	}
+}
+
+// TestSampleLatest compares SAMPLE … STRATEGY latest, over a paged reader, with a sampler over one
+// that holds the times.
+func TestSampleLatest(t *testing.T) {
+	g := layouttest.Random(5, 200, 9000)
+	g.Timed, g.Splits = true, layouttest.Splits(g.Nodes)
+	store, dev := layouttest.Build(t, vfs.NewMem(), "s", g), mustDevice(t)
+	topo, err := topology.Open(t.Context(), store, dev, layout.In,
+		topology.Options{Resident: true, Times: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s, err := sample.NewSampler([]topology.Reader{topo},
+		sample.Config{Fanout: []int{4, 3}, Draw: sample.DrawLatest})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var d sample.Dense
+	if err := s.Sample(t.Context(), 0, 0, splitNodes(t, store, "val"), &d); err != nil {
+		t.Fatal(err)
+	}
+	stmt := "SAMPLE SPLIT val FANOUT 4,3 STRATEGY latest SHOW edges"
+	if got := mustRun(t, store, dev, "csv", stmt); got != edgesOf(&d) {
+		t.Errorf("%s is not what the sampler took:\n%s", stmt, got)
 	}
 	s.Close()
 	if err := topo.Close(); err != nil {

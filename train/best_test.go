@@ -57,6 +57,8 @@ func TestSameResult(t *testing.T) {
 	for name, change := range map[string]func(c *Config){
 		"model":         func(c *Config) { c.Model = "gat" },
 		"fanout":        func(c *Config) { c.Fanout = []int{4, 4} },
+		"sampler":       func(c *Config) { c.Sampler = runs.SamplerLayer },
+		"layer-size":    func(c *Config) { c.LayerSize = []int{9, 9} },
 		"hidden":        func(c *Config) { c.Hidden++ },
 		"batch":         func(c *Config) { c.Batch++ },
 		"lr":            func(c *Config) { c.LR *= 2 },
@@ -87,6 +89,7 @@ func TestSameResult(t *testing.T) {
 	old, now := testConfig(), testConfig()
 	now.Epochs, now.Patience, now.Memory, now.Cache = 99, 9, 1<<20, "none"
 	old.ClassWeights, old.LRSchedule = "", "" // of a run that was begun before there were any
+	old.Sampler = ""
 	if err := now.SameResult(&old); err != nil {
 		t.Errorf("settings that change no weight: %v", err)
 	}

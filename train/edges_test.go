@@ -15,10 +15,10 @@ import (
 // them apart.
 func plantedEdges() layouttest.Graph {
 	g := planted(false)
-	g.Weighted, g.EdgeTypes = true, []string{"likes", "meets"}
+	g.Weighted, g.Timed, g.EdgeTypes = true, true, []string{"likes", "meets"}
 	for i := range g.Edges {
 		e := &g.Edges[i]
-		e.Weight = 1 + float32(i%3)/8
+		e.Weight, e.Time = 1+float32(i%3)/8, int64(i*37%100)
 		if e.Src%plantedClasses != e.Dst%plantedClasses {
 			e.Type, e.Weight = 1, 0.125
 		}
@@ -35,7 +35,21 @@ func edgeConfigs() map[string]Config {
 		"weighted draws": func(c *Config) {
 			c.Sample, c.EdgeWeight = runs.SampleWeighted, true
 		},
-		"rgcn": func(c *Config) { c.Model, c.Bases = "rgcn", 2 },
+		"rgcn":   func(c *Config) { c.Model, c.Bases = "rgcn", 2 },
+		"latest": func(c *Config) { c.Sample = runs.SampleLatest },
+		"latest before, weights": func(c *Config) {
+			c.Sample, c.EdgeWeight, c.Before = runs.SampleLatest, true, before(60)
+		},
+		"gcn before, weights": func(c *Config) {
+			c.Model, c.EdgeWeight, c.Before = "gcn", true, before(60)
+		},
+		"layers before, weights": func(c *Config) {
+			c.EdgeWeight, c.Before = true, before(60)
+			layered(c, 40, 60)
+		},
+		"weighted draws before": func(c *Config) {
+			c.Sample, c.Before = runs.SampleWeighted, before(60)
+		},
 	} {
 		c := resumeConfig()
 		c.Epochs, c.Hidden = 3, 8
@@ -98,8 +112,20 @@ func TestEdgesAreRefused(t *testing.T) {
 		{func(c *Config) { c.EdgeWeight = true }, "the edges of this store have no weights"},
 		{func(c *Config) { c.Model = "rgcn" }, "have no types"},
 		{func(c *Config) { c.Sample = runs.SampleWeighted }, "--sample weighted: the edges of"},
+		{func(c *Config) { c.Sample = runs.SampleWeighted; layered(c, 9) }, "leave --sample out, " +
+			"and have weights count with --edge-weight"},
+		{func(c *Config) { c.Sample = runs.SampleLatest; layered(c, 9) }, "leave --sample out, " +
+			"and have only earlier edges count with --before"},
 		{func(c *Config) { c.Sample, c.Model = runs.SampleWeighted, "gin" }, "gin sums over"},
-		{func(c *Config) { c.Sample = "newest" }, "known are uniform, weighted"},
+		{func(c *Config) { c.Sample = "newest" }, "known are uniform, weighted, latest"},
+		{func(c *Config) { c.Sample = runs.SampleLatest }, "--sample latest: the edges of this " +
+			"store have no times: ingest with times (--time-col), or leave the flag out"},
+		{func(c *Config) { c.Before = before(0) }, "--before: the edges of this store have no " +
+			"times: ingest with times (--time-col), or leave the flag out"},
+		{func(c *Config) { c.Sample, c.Model = runs.SampleLatest, "gin" }, "gin sums over " +
+			"neighbors, and the latest do not tell the sum over all: --fanout all for each layer"},
+		{func(c *Config) { c.Sample, c.Model = runs.SampleLatest, "sgc" }, "sgc sums over"},
+		{func(c *Config) { c.Sample, c.Aggregate = runs.SampleLatest, "sum" }, "sage sums over"},
 		{func(c *Config) { c.Model, c.EdgeWeight = "gat", true }, "gat does not use the weights"},
 		{func(c *Config) { c.Aggregate, c.EdgeWeight = "max", true }, "--aggregate mean or sum"},
 		{func(c *Config) { c.Model, c.Aggregate = "rgcn", "sum" }, "leave it out"},
@@ -122,9 +148,7 @@ func TestEdgesAreRefused(t *testing.T) {
 
 // TestUnused: what a run reads of edges is not among what it does not use.
 func TestUnused(t *testing.T) {
-	g := plantedEdges()
-	g.Timed = true
-	m := mustBuild(t, g).Meta()
+	m := mustBuild(t, plantedEdges()).Meta()
 	for _, tc := range []struct {
 		set  func(c *Config)
 		want string
@@ -133,6 +157,8 @@ func TestUnused(t *testing.T) {
 		{func(c *Config) { c.EdgeWeight = true }, "edge times, edge types"},
 		{func(c *Config) { c.Model = "rgcn" }, "edge weights, edge times"},
 		{func(c *Config) { c.Sample = runs.SampleWeighted }, "edge times, edge types"},
+		{func(c *Config) { c.Sample = runs.SampleLatest }, "edge weights, edge types"},
+		{func(c *Config) { c.Before = before(7) }, "edge weights, edge types"},
 	} {
 		c := testConfig()
 		tc.set(&c)

@@ -32,9 +32,10 @@ type inputs struct {
 // newInputs returns those of a store, of which nothing is open yet.
 func newInputs(store *layout.Store, dev blockdev.Device, c *Config) *inputs {
 	src := loader.NewSource(store, dev, mem.NewProcessBudget(c.Memory))
-	src.NormalizeRows = c.Normalize == runs.NormalizeRow
+	src.NormalizeRows = c.Normalize == runs.NormalizeRow && !c.Precompute
 	src.Extras = c.Spec(c.Dims(c.Inputs(store.Meta()), 1)).Extras()
-	src.Weighted = c.Sample == runs.SampleWeighted
+	src.Draw, src.Before = c.Draw(), c.Before
+	_, src.LayerSize = c.Sampled()
 	return &inputs{Source: src}
 }
 
@@ -46,6 +47,9 @@ const scaleRows = 4096
 func (in *inputs) openRows(ctx context.Context, c *Config) (note string, err error) {
 	if err := in.OpenRows(ctx); err != nil {
 		return "", err
+	}
+	if c.Precompute { // rows were scaled before they were summed up
+		return "", nil
 	}
 	if in.Rows == nil { // there are none to scale
 		c.Normalize = "none"

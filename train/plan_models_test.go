@@ -28,14 +28,21 @@ func modelConfigs(c Config) (all []Config) {
 	mean.Run, mean.Model, mean.Aggregate = "gcn-mean", "gcn", "mean"
 	largest.Run, largest.Model, largest.Aggregate = "sage-max", "sage", "max"
 	largest.Activation = "elu"
-	return append(all, mean, largest)
+	all = append(all, mean, largest)
+	for _, name := range []string{"gcn", "sgc", "mlp"} { // with one hop less, and without any
+		c := c
+		c.Run, c.Model = name+"-ahead", name
+		c.Options = model.Options{Precompute: true, Residual: true}
+		all = append(all, c)
+	}
+	return all
 }
 
 // TestEveryModelInItsLeast: every model trains and evaluates with the least memory that its plan
 // accepts.
 func TestEveryModelInItsLeast(t *testing.T) {
 	if testing.Short() {
-		t.Skip("trains nine models")
+		t.Skip("trains every model")
 	}
 	s := mustBuild(t, layouttest.Skewed())
 	noteProfile(t, s, lawConfig(), diskProfile)

@@ -31,7 +31,8 @@ func MakePlan(ctx context.Context, store *layout.Store, dev blockdev.Device,
 
 // probed is what a probe is told of the run.
 func (t *trainer) probed() probe.Config {
-	return probe.Config{Facts: t.facts(), Seeds: t.train, Fanout: t.cfg.Fanout, Seed: t.cfg.Seed,
+	fanout, _ := t.cfg.Sampled()
+	return probe.Config{Facts: t.facts(), Seeds: t.train, Fanout: fanout, Seed: t.cfg.Seed,
 		StepName: t.stepName(), Remeasure: t.cfg.Remeasure}
 }
 
@@ -64,9 +65,8 @@ func (t *trainer) facts() plan.Facts {
 // stepName has all settings that the time of a step or of sampling depends on.
 func (t *trainer) stepName() string {
 	c := &t.cfg
-	return fmt.Sprint(c.Model, c.Options.String(), c.Fanout, t.dims, c.Batch, c.Threads, c.Backend,
-		c.Tune, c.Optimizer, c.Sample,
-		c.Dropout > 0, c.Split)
+	return fmt.Sprint(c.Model, c.Options.String(), c.Fanout, c.LayerSize, t.dims, c.Batch,
+		c.Threads, c.Backend, c.Tune, c.Optimizer, c.Sample, c.Limit(), c.Dropout > 0, c.Split)
 }
 
 // scoreBytes is what the metric takes in evaluation.

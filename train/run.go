@@ -56,9 +56,9 @@ type trainer struct {
 	saved      time.Time     // of the last checkpoint
 	saving     time.Duration // what it took
 	resumed    bool
-	note       string // for the user: of the checkpoint
-	valNote    string // of validation nodes that are taken from train
-	scaleNote  string // of how features are scaled
+	note       string   // for the user: of the checkpoint
+	valNote    string   // of validation nodes that are taken from train
+	inputNotes []string // of how features are scaled and summed up
 	created    time.Time
 	tested     json.RawMessage // the evaluation of the best weights on the test split; nil for none
 	// oneSided says that the best weights hardly tell classes apart; "" if they do.
@@ -158,7 +158,13 @@ func (t *trainer) notes() string {
 		all = append(all, fmt.Sprintf("--%s changes nothing in this %s",
 			strings.Join(unused, ", --"), t.cfg.Model))
 	}
-	for _, note := range []string{t.note, t.valNote, t.scaleNote, t.in.Neighbors().Note} {
+	fanout, layers := t.cfg.Sampled()
+	if t.cfg.Before != nil && len(fanout)+len(layers) > 0 && t.plan.BatchEdges == 0 {
+		all = append(all, fmt.Sprintf("no node of the batches looked at has an edge before %s: "+
+			"--before takes the times that were ingested, or dates", t.cfg.Limit()))
+	}
+	for _, note := range append([]string{t.note, t.valNote, t.in.Neighbors().Note},
+		t.inputNotes...) {
 		if note != "" {
 			all = append(all, note)
 		}
@@ -236,6 +242,10 @@ func (t *trainer) loadRun(store *layout.Store) error {
 
 // plans opens what is read, and splits the memory.
 func (t *trainer) plans(ctx context.Context, store *layout.Store, dev blockdev.Device) error {
+	store, notes, err := withSums(ctx, store, dev, &t.cfg)
+	if err != nil {
+		return err
+	}
 	t.in = newInputs(store, dev, &t.cfg)
 	t.closers = append(t.closers, t.in)
 	if err := t.in.checkLeast(&t.cfg, true); err != nil {
@@ -245,10 +255,11 @@ func (t *trainer) plans(ctx context.Context, store *layout.Store, dev blockdev.D
 		return err
 	}
 	t.in.Budget.CollectHeap() // what loading took beyond what is kept
-	var err error
-	if t.scaleNote, err = t.in.openRows(ctx, &t.cfg); err != nil {
+	note, err := t.in.openRows(ctx, &t.cfg)
+	if err != nil {
 		return err
 	}
+	t.inputNotes = append(notes, note)
 	if err := t.in.openLabels(ctx, &t.cfg); err != nil {
 		return err
 	}
@@ -263,21 +274,18 @@ func (t *trainer) plans(ctx context.Context, store *layout.Store, dev blockdev.D
 	return t.choose(ctx, p)
 }
 
-// choose splits the memory, of which the model takes its own before anything is timed.
+// choose splits the memory, as it was split for the same settings before, or anew.
 func (t *trainer) choose(ctx context.Context, p *probe.Probe) error {
-	splits, err := p.Splits(ctx)
-	if err != nil {
-		return fmt.Errorf("train: %w", explained(err, t.learned))
+	tunes := t.cfg.Tune && t.cfg.Order == nil // on batches that a new plan samples
+	best, err := p.Kept(ctx)
+	switch {
+	case err != nil:
+		return fmt.Errorf("train: %w", err)
+	case best != nil && !tunes:
+		err = t.openModel()
+	default:
+		best, err = t.chooseAnew(ctx, p, tunes)
 	}
-	if err := t.openModel(); err != nil {
-		return err
-	}
-	if t.cfg.Tune && t.cfg.Order == nil {
-		if err := t.tune(ctx); err != nil {
-			return err
-		}
-	}
-	best, err := p.Choose(ctx, splits)
 	if err != nil {
 		return err
 	}
@@ -285,6 +293,24 @@ func (t *trainer) choose(ctx context.Context, p *probe.Probe) error {
 		t.device, err = p.Profile(ctx)
 	}
 	return err
+}
+
+// chooseAnew splits the memory, of which the model takes its own before anything is timed.
+func (t *trainer) chooseAnew(ctx context.Context, p *probe.Probe, tunes bool) (*plan.Split,
+	error) {
+	splits, err := p.Splits(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("train: %w", explained(err, t.learned))
+	}
+	if err := t.openModel(); err != nil {
+		return nil, err
+	}
+	if tunes {
+		if err := t.tune(ctx); err != nil {
+			return nil, err
+		}
+	}
+	return p.Choose(ctx, splits)
 }
 
 // open opens all that the run needs, as its memory allows.

@@ -226,11 +226,13 @@ func beladyConfig() Config {
 	return c
 }
 
-// checkPrep checks that nothing but a neighbor cache was left behind.
+// checkPrep checks that nothing but a neighbor cache and sums of features were left behind.
 func checkPrep(t testing.TB, s *layout.Store) {
 	t.Helper()
 	names, err := s.FS().List(s.Path("prep"))
-	names = slices.DeleteFunc(names, func(n string) bool { return n == "neighbors-in.lists" })
+	names = slices.DeleteFunc(names, func(n string) bool {
+		return n == "neighbors-in.lists" || strings.HasPrefix(n, "sums-")
+	})
 	if err == nil && len(names) > 0 {
 		t.Errorf("left in prep: %v", names)
 	}
@@ -326,6 +328,24 @@ func TestValidate(t *testing.T) {
 		"unknown cache \"fifo\"":              func(c *Config) { c.Cache = "fifo" },
 		"run name \"a/b\"":                    func(c *Config) { c.Run = "a/b" },
 		"run name \"..\"":                     func(c *Config) { c.Run = ".." },
+		"leave --fanout out":                  func(c *Config) { c.Sampler = runs.SamplerLayer },
+		"--sampler layer: give --layer-size": func(c *Config) {
+			c.Sampler, c.Fanout = runs.SamplerLayer, nil
+		},
+		"by --sampler layer only": func(c *Config) { c.LayerSize = []int{5, 5} },
+		"layer size 0 of hop 2":   func(c *Config) { layered(c, 5, 0) },
+		"have weights count with": func(c *Config) {
+			layered(c, 5, 5)
+			c.Sample = runs.SampleWeighted
+		},
+		"gat takes a softmax": func(c *Config) {
+			layered(c, 5, 5)
+			c.Model = "gat"
+		},
+		"one of each of the 1 layers": func(c *Config) {
+			layered(c, 5, 5)
+			c.Widths = []int{8, 8}
+		},
 	}
 	for want, change := range cases {
 		c := runs.Default()

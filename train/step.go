@@ -167,10 +167,10 @@ func modelBytes(c *Config, dims []int) int64 {
 
 // StepBytes is the memory of a step on the largest batch: see probe.Model.
 func (s *stepper) StepBytes(d *sample.Dense, inner, scale int64, inPlace bool) int64 {
-	c, have := s.cfg, int64(len(d.NodeIDs))-int64(d.NodeIDOffsets[1])
+	c, have := s.cfg, int64(d.Inner())
 	s.large = d
 	cost := c.Spec(s.dims).StepCost(d, inPlace, model.Growth{Num: inner, Den: have, Parts: scale},
-		c.Threads, slices.Max(c.Fanout))
+		c.Threads, c.LongestList())
 	input := int64(0)
 	if s.learned != nil {
 		input = s.learned.InputBytes(int64(len(d.NodeIDs)) * inner / max(1, have) * 9 / 8)

@@ -30,7 +30,8 @@ func (t *trainer) batches() loader.Config {
 
 // batchesOf are batches that come through a pipeline.
 func batchesOf(c *Config, dims []int, p *plan.Plan) loader.Config {
-	return loader.Config{Batch: c.Batch, Fanout: c.Fanout, Seed: c.Seed,
+	fanout, _ := c.Sampled()
+	return loader.Config{Batch: c.Batch, Fanout: fanout, Seed: c.Seed,
 		Workers: plan.Samplers(c.Threads), Ready: p.Ready, InTurn: p.InTurn,
 		RowBytes: p.RowBytes(), InPlace: c.InPlaceResident(dims)}
 }

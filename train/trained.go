@@ -76,20 +76,23 @@ func openTrained(ctx context.Context, store *layout.Store, dev blockdev.Device, 
 
 func (t *trained) open(ctx context.Context, store *layout.Store, dev blockdev.Device,
 	split string, withIDs bool) error {
-	m := store.Meta()
-	if err := checkTrainable(m, &t.cfg); err != nil {
+	if err := checkTrainable(store.Meta(), &t.cfg); err != nil {
 		return err
 	}
 	if err := removeDead(t.dir); err != nil {
 		return err
 	}
+	store, _, err := withSums(ctx, store, dev, &t.cfg)
+	if err != nil {
+		return err
+	}
+	m := store.Meta()
 	t.in = newInputs(store, dev, &t.cfg)
 	t.closers = append(t.closers, t.in)
 	if err := t.in.checkLeast(&t.cfg, false); err != nil {
 		return err
 	}
 	if split != "" {
-		var err error
 		if t.set, err = t.nodes(ctx, split); err != nil {
 			return err
 		}

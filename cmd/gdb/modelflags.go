@@ -21,6 +21,8 @@ func bindModel(f *pflag.FlagSet, o *model.Options) {
 		oneOf(model.OptionValues("activation"))+" (default auto, the model's own)")
 	f.Var(&flagvalue.Rate{To: &o.InputDropout}, "input-dropout",
 		"share of features dropped (default: as --dropout)")
+	f.BoolVar(&o.Precompute, "precompute", o.Precompute, "compute first sums of neighbors once, "+
+		"before training; not of attention")
 	f.IntVar(&o.NodeEmbedding, "node-embedding", o.NodeEmbedding,
 		"values learned for each node, behind its features if it has any; 0: none")
 }

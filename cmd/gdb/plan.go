@@ -113,8 +113,8 @@ func (a *app) printTrainPlan(p *plan.Plan) error {
 		100*f.Unique)
 	w.printf("epoch       read %s (lists %s), hit %.1f%%\n", mem.FormatSize(f.Read),
 		mem.FormatSize(f.Lists), 100*f.Hit)
-	w.printf("time        sample %.1fs, gather %.1fs, compute %.1fs: epoch %.1fs, bound by %s\n",
-		f.Sample, f.Gather, f.Compute, f.Time, f.Binding)
+	w.field("time", "sample %.1fs, gather %.1fs, compute %.1fs: epoch %.1fs, bound by %s; %.1fs "+
+		"before the first", f.Sample, f.Gather, f.Compute, f.Time, f.Binding, f.Start)
 	if why := p.Why(); why != "" {
 		w.field("chosen", "%s", why)
 	}

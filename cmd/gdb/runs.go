@@ -179,12 +179,24 @@ func settingText(name string, value any) string {
 			return "auto"
 		}
 		return mem.FormatSize(v)
+	case *int64:
+		return valueText(v)
+	case *uint64:
+		return valueText(v)
 	case int:
 		if v == 0 && name == "superbatch" {
 			return "auto"
 		}
 	}
 	return text
+}
+
+// valueText is a number that may not be set.
+func valueText[T any](v *T) string {
+	if v == nil {
+		return "none"
+	}
+	return fmt.Sprint(*v)
 }
 
 // compareRuns prints the runs, and the settings that are not the same in all.

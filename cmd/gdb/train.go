@@ -21,7 +21,6 @@ import (
 // what was given on the command line wins over --from, and --from over the defaults.
 type trainFlags struct {
 	cfg          train.Config
-	fanout       flagvalue.Fanout
 	featureCache string
 	from         string
 	tensorboard  string
@@ -33,10 +32,9 @@ type trainFlags struct {
 func (t *trainFlags) bind(f *pflag.FlagSet) {
 	t.cfg = runs.Default()
 	c := &t.cfg
-	t.fanout = c.Fanout
 	f.StringVar(&c.Run, "run", c.Run, "name of the run (default: next free r0001)")
 	f.StringVar(&c.Model, "model", c.Model, "architecture: "+oneOf(model.Names()))
-	f.Var(&t.fanout, "fanout", "neighbors per hop, the first next to the seeds; all for every one")
+	flagvalue.BindSampling(f, c)
 	f.Var(&flagvalue.Hidden{To: c}, "hidden", "width of the hidden layers, or of each: 256,128")
 	bindModel(f, &c.Options)
 	f.BoolVar(&c.Tune, "tune", false,
@@ -102,7 +100,7 @@ func (t *trainFlags) config(a *app, cmd *cobra.Command) (train.Config, error) {
 			t.strategy, strings.Join(strategies, ", ")))
 	}
 	c := t.cfg
-	c.Fanout = t.fanout
+	flagvalue.FitSampling(cmd.Flags(), &c)
 	c.Seed, c.Threads, c.Memory, c.Version = a.seed, a.threads, a.memory, "gdb "+version
 	if t.featureCache != "" {
 		n, err := mem.ParseSize(t.featureCache)

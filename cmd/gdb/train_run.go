@@ -10,9 +10,9 @@ import (
 	"strconv"
 	"strings"
 
+	"gdb/cmd/gdb/flagvalue"
 	"gdb/cmd/gdb/progress"
 	"gdb/internal/program"
-	"gdb/sample"
 	"gdb/sample/superbatch"
 	"gdb/train"
 	"gdb/train/plan"
@@ -115,7 +115,7 @@ func (t *trainFlags) resumed(a *app, f *pflag.FlagSet, old train.Config) (train.
 		return old, err
 	}
 	c := t.cfg
-	c.Fanout, c.Run, c.Resume = t.fanout, resume, resume
+	c.Run, c.Resume = resume, resume
 	c.Memory, c.Version = a.memory, "gdb "+version
 	if f.Changed("threads") {
 		c.Threads = a.threads
@@ -131,7 +131,7 @@ func (t *trainFlags) rebase(f *pflag.FlagSet, base train.Config) error {
 	fresh := &trainFlags{}
 	set := pflag.NewFlagSet("", pflag.ContinueOnError)
 	fresh.bind(set)
-	fresh.cfg, fresh.fanout = base, base.Fanout
+	fresh.cfg = base
 	var err error
 	f.VisitAll(func(fl *pflag.Flag) {
 		if fl.Changed && set.Lookup(fl.Name) != nil && err == nil {
@@ -141,7 +141,7 @@ func (t *trainFlags) rebase(f *pflag.FlagSet, base train.Config) error {
 	if err != nil {
 		return usage(err)
 	}
-	t.cfg, t.fanout = fresh.cfg, fresh.fanout
+	t.cfg = fresh.cfg
 	return nil
 }
 
@@ -247,13 +247,16 @@ func (o *trainObserver) started(s *train.Started) {
 	}
 	c := &s.Config
 	fmt.Fprintf(o.app.err, "%s: %s %s, hidden %d, on %s nodes, %s by %s\n", what, c.Model,
-		sample.FormatFanout(c.Fanout), c.Hidden, count(s.Train), c.Loss, c.Metric)
+		c.Sampling(), c.Hidden, count(s.Train), c.Loss, c.Metric)
 	until := plural(c.Epochs, "epoch")
 	if c.Patience > 0 {
 		until = fmt.Sprintf("until val is no better %d times, at most %d epochs", c.Patience,
 			c.Epochs)
 	}
 	fmt.Fprintf(o.app.err, "%s; %s, decay %g\n", until, c.Rate(), c.WeightDecay)
+	if c.Before != nil {
+		fmt.Fprintf(o.app.err, "only edges before %s count\n", flagvalue.FormatTime(*c.Before))
+	}
 	if len(s.Unused) > 0 {
 		fmt.Fprintf(o.app.err, "of the store it does not use: %s\n", strings.Join(s.Unused, ", "))
 	}

@@ -8,7 +8,7 @@ import (
 
 // Help of flags that several commands have: one meaning, one text.
 const (
-	evalModeHelp = "exact (whole lists, layer by layer) or sampled (with the fanout of training; " +
+	evalModeHelp = "exact (whole lists, layer by layer) or sampled (as batches of training are; " +
 		"faster, noisy)"
 	batchHelp = "seeds in a batch"
 	plotHelp  = "directory for SVG files of the result"

@@ -99,6 +99,8 @@ var rooms = map[string][]string{
 	"sample": {
 		"sample/sampletest",
 		"sample/stages",
+		"sample/nodetable",
+		"sample/layerwise",
 		"sample",
 		"sample/nodeset",
 		"sample/policytest",

@@ -31,6 +31,10 @@ func Key(parts ...uint64) uint64 {
 // the nodes of a hop. It mixes twice: after one multiplication the low bits depend on few others.
 func Sub(key, part uint64) uint64 { return mix(mix(key^part*mul1, mul0^part)^key, mul1) }
 
+// Unit makes a draw of (0, 1) of 64 random bits: odd multiples of 2^-53, of which 1 can be taken
+// without rounding.
+func Unit(x uint64) float64 { return float64(x>>12<<1|1) / (1 << 53) }
+
 // Stream is a short stream of draws below one key. The zero value is the stream of key 0. It is
 // not safe for concurrent use, and is meant to live on the stack.
 type Stream struct{ state uint64 }

@@ -186,6 +186,13 @@ func (s *Shape) CopyWeights(k *Block, from int, out []float32) {
 	}
 }
 
+// CopyTimes copies times of a block, from entry from on, to fill out.
+func (s *Shape) CopyTimes(k *Block, from int, out []int64) {
+	for i := range out {
+		out[i] = k.time(uint32(from + i))
+	}
+}
+
 // SizeAttributes gives l room for n types, weights and times, as the file has them.
 func (s *Shape) SizeAttributes(l *Lists, n int) {
 	if s.Types {

@@ -29,13 +29,16 @@ type AttributeReader interface {
 // ErrNoTypes says that the edges of a store have no types.
 var ErrNoTypes = errors.New("the edges have no types: ingest a source that has them")
 
-// AttributeBytes is what Options.Weights and Options.Types add to ResidentBytes.
+// AttributeBytes is what Options.Weights, Types and Times add to ResidentBytes.
 func AttributeBytes(s *layout.Store, opt Options) (n int64) {
 	if opt.Weights {
 		n += listfile.WeightBytes
 	}
 	if opt.Types {
 		n += listfile.TypeBytes
+	}
+	if opt.Times {
+		n += listfile.TimeBytes
 	}
 	return n * int64(s.Meta().Edges)
 }

@@ -103,6 +103,7 @@ type compactSession struct {
 
 	whole  listfile.Lists
 	weight []float32
+	times  []int64
 }
 
 // atOnce is how many lists are looked up, or gathered from, at a time.

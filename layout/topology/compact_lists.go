@@ -95,17 +95,30 @@ func (s *compactSession) growAttributes(l *listfile.Lists, n int) {
 	}
 }
 
-// Weights decodes the weights of the lists.
-func (s *compactSession) Weights(ctx context.Context,
-	fn func(i int, from uint32, w []float32) error) error {
-	if !s.c.f.Shape.Weights {
-		return fmt.Errorf("layout: read weights of %s: %w", s.c.f.Path, ErrNoWeights)
+// Columns decodes what the lists have, block by block.
+func (s *compactSession) Columns(ctx context.Context, columns Columns,
+	fn func(p Part) error) error {
+	shape := &s.c.f.Shape
+	if err := columns.lacks(&s.c.f); err != nil {
+		return err
 	}
 	for i, v := range s.nodes {
 		err := s.c.eachPart(v, func(b *listfile.Block, p *listfile.Part) error {
-			s.weight = mem.Resize(s.weight, int(p.Count))
-			s.c.f.Shape.CopyWeights(b, int(p.Entry), s.weight)
-			return fn(i, p.Start, s.weight)
+			if columns.skips(uint32(i), p.Start) {
+				return nil
+			}
+			part := Part{List: i, From: p.Start}
+			if columns.Weights {
+				s.weight = mem.Resize(s.weight, int(p.Count))
+				shape.CopyWeights(b, int(p.Entry), s.weight)
+				part.Weights = s.weight
+			}
+			if columns.Times {
+				s.times = mem.Resize(s.times, int(p.Count))
+				shape.CopyTimes(b, int(p.Entry), s.times)
+				part.Times = s.times
+			}
+			return fn(part)
 		})
 		if err != nil {
 			return err

@@ -40,9 +40,10 @@ type pagedSession struct {
 	now   listfile.Block // the one that each is at
 
 	chunk  []uint32 // a part of a cached list, where not all of it is wanted
-	deg    []uint32 // of Lists and Weights
+	deg    []uint32 // of Lists and Columns
 	weight []float32
-	here   []uint64        // of Weights: keys of lists that are in a block as a whole
+	times  []int64
+	here   []uint64        // of Columns: keys of lists that are in a block as a whole
 	ids    []layout.NodeID // of ListPart
 	lists  listfile.Lists
 	single [1]layout.NodeID // of ListPart
@@ -125,7 +126,7 @@ func (s *pagedSession) find(ctx context.Context, nodes []layout.NodeID, deg []ui
 // bytes is the scratch memory held.
 func (s *pagedSession) bytes() int64 {
 	words := 2*cap(s.list) + cap(s.need) + cap(s.first) + 3*cap(s.refs) + cap(s.batch) +
-		cap(s.weight) + cap(s.ids)
+		cap(s.weight) + 2*cap(s.times) + cap(s.ids)
 	return s.order.Bytes() + s.want.Bytes() + 4*int64(words) +
 		heldBytes*int64(cap(s.held)+cap(s.got)+cap(s.get.pins))
 }

@@ -27,7 +27,8 @@ type resident[P offset] struct {
 	packed packedIDs
 	weight []float32 // parallel to nbrs; nil: not held
 	types  []uint16  // likewise
-	arenas [4]*mem.Arena
+	times  []int64   // likewise
+	arenas [5]*mem.Arena
 	edges  uint64
 	kinds  int    // types that edges may have
 	attrs  *paged // of edges with types, weights or times; else nil
@@ -95,6 +96,14 @@ func (r *resident[P]) allocate(nodes uint64, opt Options) (err error) {
 		}
 		r.types = mem.View[uint16](r.arenas[3].Bytes())
 	}
+	if opt.Times {
+		r.arenas[4], err = mem.NewArena(budget, "resident edge times",
+			int64(r.edges)*listfile.TimeBytes)
+		if err != nil {
+			return err
+		}
+		r.times = mem.View[int64](r.arenas[4].Bytes())
+	}
 	return nil
 }
 
@@ -149,11 +158,14 @@ func (r *resident[P]) load(ctx context.Context, f *listfile.File) error {
 	return nil
 }
 
-// loadAttributes copies the weights and types of a block, whose first entry is number at, as far as
+// loadAttributes copies the weights, times and types of a block, whose first entry is number at, as far as
 // they are held.
 func (r *resident[P]) loadAttributes(f *listfile.File, k *listfile.Block, at uint64) error {
 	if r.weight != nil {
 		f.Shape.CopyWeights(k, 0, r.weight[at:][:k.Entries])
+	}
+	if r.times != nil {
+		f.Shape.CopyTimes(k, 0, r.times[at:][:k.Entries])
 	}
 	if r.types == nil {
 		return nil
@@ -181,7 +193,7 @@ func (r *resident[P]) NewSession() Session { return &residentSession[P]{r: r} }
 func (r *resident[P]) Stats() Stats {
 	st := Stats{Kind: "resident",
 		Bytes: int64(len(r.arenas[1].Bytes()) + len(mem.BytesOf(r.weight)) +
-			len(mem.BytesOf(r.types)) + len(r.arenas[0].Bytes()))}
+			len(mem.BytesOf(r.types)) + len(mem.BytesOf(r.times)) + len(r.arenas[0].Bytes()))}
 	if r.attrs != nil {
 		a := r.attrs.Stats()
 		st.Bytes += a.Bytes
@@ -202,7 +214,7 @@ func (r *resident[P]) Close() (err error) {
 			err = errors.Join(err, a.Free())
 		}
 	}
-	r.ptr, r.nbrs, r.packed, r.weight, r.types = nil, nil, packedIDs{}, nil, nil
+	r.ptr, r.nbrs, r.packed, r.weight, r.types, r.times = nil, nil, packedIDs{}, nil, nil, nil
 	return err
 }
 
@@ -250,24 +262,6 @@ func (s *residentSession[P]) Gather(ctx context.Context, off, pos []uint32,
 		o = o[:len(p)]
 		for j, x := range p {
 			o[j] = nbrs[at+P(x)]
-		}
-	}
-	return ctx.Err()
-}
-
-// Weights gives the lists' parts of the array.
-func (s *residentSession[P]) Weights(ctx context.Context,
-	fn func(i int, from uint32, w []float32) error) error {
-	if s.r.arenas[2] == nil {
-		return errors.New("layout: this reader was opened without the weights of edges")
-	}
-	for i, v := range s.nodes {
-		at, end := s.start[i], s.r.ptr[int(v)+1]
-		if at == end {
-			continue
-		}
-		if err := fn(i, 0, s.r.weight[at:end]); err != nil {
-			return err
 		}
 	}
 	return ctx.Err()

@@ -4,7 +4,6 @@ package topology
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 
@@ -54,21 +53,6 @@ type PartReader interface {
 	ListPart(ctx context.Context, node layout.NodeID, from, to uint32) (*listfile.Lists, error)
 }
 
-// WeightReader is a Session that can read the weights of edges. The sessions of both readers are;
-// of a resident one if Options.Weights asked for them.
-type WeightReader interface {
-	Session
-	// Weights calls fn with the weights of the lists of the nodes that Degrees was called with
-	// last: w are those of the entries of nodes[i]'s list from position from on, and valid during
-	// the call. A long list comes in parts, in its order, other lists maybe between them; lists
-	// come in any order, empty ones not at all. An error of fn ends it and is returned. The error
-	// wraps ErrNoWeights if edges have none.
-	Weights(ctx context.Context, fn func(i int, from uint32, w []float32) error) error
-}
-
-// ErrNoWeights says that the edges of a store have no weights.
-var ErrNoWeights = errors.New("the edges have no weights: ingest a source that has them")
-
 // Stats counts what a topology reader did.
 type Stats struct {
 	Kind       string // resident or paged
@@ -90,6 +74,8 @@ type Options struct {
 	Weights bool
 	// Types makes it hold the types of edges, another 2 bytes per edge.
 	Types bool
+	// Times makes it hold the times of edges, another 8 bytes per edge.
+	Times bool
 	// CacheBytes is the block cache of the paged reader. Default 64 MiB.
 	CacheBytes int64
 	// NeighborBytes is the neighbor cache of the paged reader, beside the block cache; 0 is none.
@@ -122,6 +108,9 @@ func Open(ctx context.Context, s *layout.Store, dev blockdev.Device, dir layout.
 	if opt.Types && len(s.Meta().EdgeTypes) == 0 {
 		return nil, fmt.Errorf("layout: open %s-lists: %w", dir, ErrNoTypes)
 	}
+	if opt.Times && !s.Meta().Timestamped {
+		return nil, fmt.Errorf("layout: open %s-lists: %w", dir, ErrNoTimes)
+	}
 	switch {
 	case !opt.Resident:
 		return openPaged(ctx, s, dev, dir, opt)
@@ -139,7 +128,7 @@ func Open(ctx context.Context, s *layout.Store, dev blockdev.Device, dir layout.
 
 // ResidentBytes is the memory that a resident reader of this store takes in a form: see Form. Plain
 // and packed lists take, if edges have types, weights or times, what the paged reader behind Lists
-// takes, and what AttributeBytes says of Options.Weights and Options.Types.
+// takes, and what AttributeBytes says of Options.Weights, Types and Times.
 func ResidentBytes(s *layout.Store, dir layout.Direction, form Form) int64 {
 	m := s.Meta()
 	if form == Compact {

@@ -177,7 +177,7 @@ func TestReadersAgree(t *testing.T) {
 		lists := g.Lists(dir)
 		for _, opt := range readers {
 			budget := mem.NewBudget(0)
-			opt.Budget, opt.Weights = budget, g.Weighted
+			opt.Budget, opt.Weights, opt.Times = budget, g.Weighted, g.Timed
 			opt.Types = len(g.EdgeTypes) > 0
 			topo, err := topology.Open(context.Background(), s, layouttest.Device(t), dir, opt)
 			if err != nil {
@@ -191,8 +191,8 @@ func TestReadersAgree(t *testing.T) {
 				ses := topo.NewSession()
 				checkSession(rt, ses, lists, nodes, r)
 				checkLists(rt, ses, &g, lists, nodes[:min(len(nodes), 50)])
-				if g.Weighted {
-					checkWeights(rt, ses, lists, nodes, r)
+				if g.Weighted || g.Timed {
+					checkColumns(rt, ses, &g, lists, nodes, r)
 				}
 				checkAttributes(rt, ses, &g, lists, nodes, r)
 				checkSession(rt, ses, lists, nodes[:len(nodes)/2], r)

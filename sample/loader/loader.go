@@ -17,7 +17,8 @@ type Config struct {
 	Seeds []sample.NodeID
 	// Batch is how many of them a batch has.
 	Batch int
-	// Fanout is the number of neighbors drawn at each hop, and Seed what all draws depend on.
+	// Fanout is the number of neighbors drawn at each hop, nil where the source has layer sizes,
+	// and Seed what all draws depend on.
 	Fanout []int
 	Seed   uint64
 	// Workers is the number of goroutines that sample.

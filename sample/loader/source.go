@@ -16,6 +16,7 @@ import (
 	"gdb/layout/rowfile"
 	"gdb/layout/topology"
 	"gdb/sample"
+	"gdb/sample/layerwise"
 )
 
 // Source is what batches are made of: the graph of a store, its features and labels, opened as the
@@ -31,8 +32,13 @@ type Source struct {
 	NormalizeRows bool
 	// Extras are what batches have beside their nodes and neighbors.
 	sample.Extras
-	// Weighted has neighbors drawn by the weights of edges: see sample.Config.
-	Weighted bool
+	// Draw is how neighbors are drawn; LayerSize has them drawn together, about so many at each
+	// hop, in the place of fanouts: see sample.Config.
+	Draw      sample.Draw
+	LayerSize []int
+	// Before has only the edges count whose time is below it, for whatever reads the graph; nil is
+	// all.
+	Before *int64
 
 	// Topology is nil while it is not in memory, and Graph is how it is opened.
 	Topology topology.Reader
@@ -73,10 +79,20 @@ func (s *Source) OpenGraph(ctx context.Context, opt topology.Options) error {
 	return nil
 }
 
+// PlanGraph says how the topology is opened when it is, by ChangeGraph or, if it takes turns with
+// batches, by UseGraph.
+func (s *Source) PlanGraph(opt topology.Options, inTurns bool) {
+	s.Graph, s.InTurns = opt, inTurns
+	s.CloseLater(graphCloser{s})
+}
+
 func (s *Source) loadGraph(ctx context.Context) error {
 	t, err := s.Files.Topology(ctx, layout.In, s.attributed(s.Graph))
 	if err != nil {
 		return fmt.Errorf("loader: open topology: %w", err)
+	}
+	if s.Before != nil {
+		t = topology.Before(t, *s.Before, s.Budget)
 	}
 	s.turn.Lock()
 	defer s.turn.Unlock()
@@ -87,22 +103,36 @@ func (s *Source) loadGraph(ctx context.Context) error {
 // EntryBytes is what batches keep of each neighbor beside it, and drawing takes DrawBytes more.
 func (s *Source) EntryBytes() int64 {
 	x := s.Extras
-	x.EdgeWeights = x.EdgeWeights || s.Weighted
+	x.EdgeWeights = x.EdgeWeights || s.Draw == sample.DrawWeighted || len(s.LayerSize) > 0
 	return x.EntryBytes()
 }
 
-// DrawBytes is what a sampler takes to draw a neighbor beside what it draws.
+// DrawBytes is what a sampler takes to draw a neighbor beside what it draws. Entries before a time
+// take 12 bytes for each of them, and 8 for each node of a frontier, of which there are no more
+// than a batch has neighbors, but for the seeds.
 func (s *Source) DrawBytes() int64 {
-	if s.Weighted {
-		return 16
+	bytes := s.Draw.ChooseBytes()
+	if s.Before != nil {
+		bytes += 12 + 8
 	}
-	return 0
+	return bytes
+}
+
+// LayerBytes is what a sampler of the source took to draw the layers of its last batch: 0 of one
+// that draws the neighbors of each node apart.
+func (s *Source) LayerBytes(sampler *sample.Sampler) int64 {
+	bytes := sampler.LayerBytes()
+	if bytes > 0 && s.Before != nil {
+		bytes += layerwise.BeforeBytes
+	}
+	return bytes
 }
 
 // attributed has the topology hold in memory what batches have of edges.
 func (s *Source) attributed(opt topology.Options) topology.Options {
-	opt.Weights = s.EdgeWeights || s.WeightSums || s.Weighted
+	opt.Weights = s.EdgeWeights || s.WeightSums || s.Draw == sample.DrawWeighted
 	opt.Types = s.EdgeTypes
+	opt.Times = s.Draw == sample.DrawLatest || s.Before != nil
 	return opt
 }
 
@@ -171,11 +201,11 @@ func (s *Source) UseGraph(ctx context.Context) (release func() error, err error)
 	return s.DropGraph, nil
 }
 
-// Sampler makes a sampler of the topology.
+// Sampler makes a sampler of the topology, of such fanouts if there are no layer sizes.
 func (s *Source) Sampler(fanout []int, seed uint64) (*sample.Sampler, error) {
 	return sample.NewSampler([]topology.Reader{s.Topology},
-		sample.Config{Fanout: fanout, Seed: seed, Weighted: s.Weighted, Extras: s.Extras,
-			Budget: s.Budget})
+		sample.Config{Fanout: fanout, LayerSize: s.LayerSize, Seed: seed, Draw: s.Draw,
+			Extras: s.Extras, Budget: s.Budget})
 }
 
 // OpenRows opens the file of features, without a cache. A store may have none.

@@ -19,8 +19,9 @@ type Graph struct {
 	Nbrs []layout.NodeID
 	// Weights are parallel to Nbrs, or nil.
 	Weights []float32
-	// Types are too.
+	// Types are too, and Times.
 	Types []uint32
+	Times []int64
 }
 
 // FromLists returns the graph of these lists, one a node.
@@ -121,7 +122,8 @@ func (g *Graph) NewSession() topology.Session { return &session{g: g} }
 // Stats tells the memory held.
 func (g *Graph) Stats() topology.Stats {
 	return topology.Stats{Kind: "resident",
-		Bytes: int64(len(g.Off)*8 + len(g.Nbrs)*4 + len(g.Weights)*4 + len(g.Types)*4)}
+		Bytes: int64(len(g.Off)*8 + len(g.Nbrs)*4 + len(g.Weights)*4 + len(g.Types)*4 +
+			len(g.Times)*8)}
 }
 
 // Close does nothing.
@@ -162,17 +164,29 @@ func (s *session) Gather(ctx context.Context, off, pos []uint32, out []layout.No
 	return ctx.Err()
 }
 
-// Weights gives whole lists. It is for the nodes that Degrees was called with last.
-func (s *session) Weights(ctx context.Context,
-	fn func(i int, from uint32, w []float32) error) error {
-	if s.g.Weights == nil {
+// Columns gives whole lists. It is for the nodes that Degrees was called with last.
+func (s *session) Columns(ctx context.Context, want topology.Columns,
+	fn func(p topology.Part) error) error {
+	switch {
+	case want.Weights && s.g.Weights == nil:
 		return fmt.Errorf("sampletest: %w", topology.ErrNoWeights)
+	case want.Times && s.g.Times == nil:
+		return fmt.Errorf("sampletest: %w", topology.ErrNoTimes)
 	}
 	for i, a := range s.first {
-		if end := s.g.Off[s.nodes[i]+1]; a < end {
-			if err := fn(i, 0, s.g.Weights[a:end]); err != nil {
-				return err
-			}
+		end := s.g.Off[s.nodes[i]+1]
+		if a == end || want.Skip != nil && want.Skip(i, 0) {
+			continue
+		}
+		p := topology.Part{List: i}
+		if want.Weights {
+			p.Weights = s.g.Weights[a:end]
+		}
+		if want.Times {
+			p.Times = s.g.Times[a:end]
+		}
+		if err := fn(p); err != nil {
+			return err
 		}
 	}
 	return ctx.Err()

@@ -37,6 +37,16 @@ func metaGraph() layouttest.Graph {
 // TestStoresGiveTheSame: over a store on disk, whatever reads it and however its topology is held,
 // batches have the bits that a pipeline gives them, labels included.
 func TestStoresGiveTheSame(t *testing.T) {
+	extras := sample.Extras{Degrees: true, EdgeWeights: true, EdgeTypes: true, WeightSums: true}
+	for name, draws := range map[string]sample.Config{
+		"neighbors": {Fanout: []int{4, sample.All, 2}, Seed: 8, Extras: extras},
+		"layers":    {LayerSize: []int{40, 90, 60}, Seed: 8, Extras: extras},
+	} {
+		t.Run(name, func(t *testing.T) { storesGiveTheSame(t, draws) })
+	}
+}
+
+func storesGiveTheSame(t *testing.T, draws sample.Config) {
 	g := metaGraph()
 	var want []uint64
 	for _, backend := range []blockdev.Backend{blockdev.Memory, blockdev.URing, blockdev.Pread,
@@ -52,7 +62,7 @@ func TestStoresGiveTheSame(t *testing.T) {
 			continue
 		}
 		for _, resident := range []bool{true, false} {
-			m := openMeta(t, store, dev, resident)
+			m := openMeta(t, store, dev, resident, draws)
 			if want == nil {
 				c := m.config
 				want, err = stepHashes(func(e uint64) (sample.Batches, error) {
@@ -103,7 +113,8 @@ type meta struct {
 	closers []func() error
 }
 
-func openMeta(t *testing.T, store *layout.Store, dev blockdev.Device, resident bool) *meta {
+func openMeta(t *testing.T, store *layout.Store, dev blockdev.Device, resident bool,
+	draws sample.Config) *meta {
 	ctx, info := context.Background(), store.Meta()
 	topo, err := topology.Open(ctx, store, dev, layout.In,
 		topology.Options{Resident: resident, CacheBytes: 256 << 10, Weights: true,
@@ -125,9 +136,7 @@ func openMeta(t *testing.T, store *layout.Store, dev blockdev.Device, resident b
 	}
 	c := testConfigOn(dev)
 	c.Sampler = func() (*sample.Sampler, error) {
-		return sample.NewSampler([]topology.Reader{topo},
-			sample.Config{Fanout: []int{4, sample.All, 2}, Seed: 8, Extras: sample.Extras{
-				Degrees: true, EdgeWeights: true, EdgeTypes: true, WeightSums: true}})
+		return sample.NewSampler([]topology.Reader{topo}, draws)
 	}
 	c.Rows, c.Labels, c.FS, c.Prep, c.UUID = rows, labels, store.FS(), store.Path("prep"), info.UUID
 	c.Epochs, c.Workers = 2, 2

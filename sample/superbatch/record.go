@@ -36,7 +36,7 @@ func decodeNodes(payload []byte, b *sample.Batch, epoch, index, total uint64) (e
 	d := codec.NewDec(payload)
 	b.Epoch, b.Index = d.U64(), d.U64()
 	n := d.U32()
-	if d.Err() == nil && (n < 3 || n > hopsMost || b.Epoch != epoch || b.Index != index) {
+	if d.Err() == nil && (n < 2 || n > hopsMost || b.Epoch != epoch || b.Index != index) {
 		return fmt.Errorf("epoch %d, batch %d of %d deltas; want epoch %d, batch %d", b.Epoch,
 			b.Index, n, epoch, index)
 	}

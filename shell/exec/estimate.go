@@ -116,12 +116,20 @@ func (e Estimates) hop(dir layout.Direction, nodes float64, fanout int,
 	return edges, e.ListBlocks(dir, nodes, 0)
 }
 
-// Batch is what a batch of seeds takes, sampled from in-lists: nodes, and blocks.
-func (e Estimates) Batch(seeds float64, fanout []int) (nodes, blocks float64) {
+// Batch is what a batch of seeds takes, sampled from in-lists with fanouts or by layers: nodes, and
+// blocks.
+func (e Estimates) Batch(seeds float64, fanout, layers []int) (nodes, blocks float64) {
 	nodes, frontier := seeds, seeds
-	for i, f := range fanout {
+	for i := range max(len(fanout), len(layers)) {
+		f := 0 // whole lists
+		if len(layers) == 0 {
+			f = fanout[i]
+		}
 		edges, read := e.hop(layout.In, frontier, f, i > 0)
 		frontier = Distinct(edges, float64(e.meta.Nodes))
+		if len(layers) > 0 {
+			frontier = min(frontier, float64(layers[i]))
+		}
 		nodes += frontier
 		blocks += read
 	}

@@ -41,7 +41,10 @@ func checkBatches(dir runs.Dir, c *runs.Settings) error {
 	if c.Batch < 1 {
 		return dir.Corrupt(runs.FileName, fmt.Sprintf("batches of %d", c.Batch))
 	}
-	if err := (sample.Config{Fanout: c.Fanout}).Validate(); err != nil {
+	if c.Hops() == 0 {
+		return dir.Corrupt(runs.FileName, "no fanout")
+	}
+	if err := (sample.Config{Fanout: c.Fanout, LayerSize: c.LayerSize}).Validate(); err != nil {
 		return dir.Corrupt(runs.FileName, err.Error())
 	}
 	return nil
@@ -49,8 +52,7 @@ func checkBatches(dir runs.Dir, c *runs.Settings) error {
 
 // settingsText is the settings of a run in one line.
 func settingsText(c *runs.Settings) string {
-	return fmt.Sprintf("%s, fanout %s, batch %d, seed %d", c.Model, sample.FormatFanout(c.Fanout),
-		c.Batch, c.Seed)
+	return fmt.Sprintf("%s, %s, batch %d, seed %d", c.Model, c.Sampling(), c.Batch, c.Seed)
 }
 
 // runNames are the runs whose settings are there. The catalog is not opened.

@@ -92,7 +92,7 @@ func graphStatements() []Statement {
 				Clause{Word: "BATCH", Arg: ArgInt, least: 1},
 				Clause{Word: "SIZE", Arg: ArgInt, least: 1},
 				Clause{Word: "STRATEGY", Arg: ArgName,
-					Choices: []string{"uniform", "weighted", "full"}},
+					Choices: []string{"uniform", "weighted", "latest", "full"}},
 				Clause{Word: "SHOW", Arg: ArgName,
 					Choices: []string{"dense", "layers", "edges", "io"}}),
 			Help:    "draw one mini-batch exactly as training would, and show it",

@@ -38,6 +38,10 @@ func planSample(x *exec.Execution) (*exec.Plan, error) {
 		return nil, errors.New("STRATEGY weighted: the edges of this store have no weights: " +
 			"ingest them with --weight-col NAME, or from weights.npy beside edges.npy")
 	}
+	if s.latest() && !x.Graph.Meta().Timestamped {
+		return nil, errors.New("STRATEGY latest: the edges of this store have no times: " +
+			"ingest them with --time-col NAME, or from times.npy beside edges.npy")
+	}
 	if x.Args["STRATEGY"].Text == "full" {
 		s.fanout = slices.Repeat([]int{sample.All}, len(s.fanout))
 	}
@@ -86,8 +90,8 @@ func (s *sampling) planShown(nodes float64) {
 	}
 }
 
-// draw is the operator of a hop. Uniform draws read the few entries they take; draws by weight, and
-// of all neighbors, whole lists.
+// draw is the operator of a hop. Uniform draws read the few entries they take; draws by weight or
+// time, and of all neighbors, whole lists.
 func (s *sampling) draw(hop, fanout int, frontier float64, in *exec.Operator) *exec.Operator {
 	e, edges, blocks, most := s.x.Estimates(), 0.0, 0.0, "all"
 	for _, dir := range s.dirs {
@@ -96,7 +100,7 @@ func (s *sampling) draw(hop, fanout int, frontier float64, in *exec.Operator) *e
 			mean = met
 		}
 		entries := 0.0
-		if s.weighted() {
+		if s.weighted() || s.latest() {
 			entries = frontier * mean
 		}
 		blocks += e.ListBlocks(dir, frontier, entries)
@@ -105,14 +109,31 @@ func (s *sampling) draw(hop, fanout int, frontier float64, in *exec.Operator) *e
 	if fanout > 0 {
 		edges, most = min(edges, frontier*float64(fanout)), fmt.Sprintf("at most %d", fanout)
 	}
-	if s.weighted() {
+	switch {
+	case s.weighted():
 		most += " by weight"
+	case s.latest():
+		most += ", the latest"
 	}
 	return s.x.Operator(hopName(hop), s.x.ListsDetail(s.dirs, -1)+", "+most, edges, blocks, in)
 }
 
 // weighted says that neighbors are drawn by weight.
 func (s *sampling) weighted() bool { return s.x.Args["STRATEGY"].Text == "weighted" }
+
+// latest says that the neighbors of the latest edges are drawn.
+func (s *sampling) latest() bool { return s.x.Args["STRATEGY"].Text == "latest" }
+
+// drawn is how the sampler draws.
+func (s *sampling) drawn() sample.Draw {
+	switch {
+	case s.weighted():
+		return sample.DrawWeighted
+	case s.latest():
+		return sample.DrawLatest
+	}
+	return sample.DrawUniform
+}
 
 func (s *sampling) run(ctx context.Context) error {
 	seeds, err := s.seeds.Nodes(ctx)
@@ -156,7 +177,7 @@ func (s *sampling) sample(ctx context.Context, seeds []layout.NodeID, epoch, bat
 		topos = append(topos, hopTopology{t, s})
 	}
 	sampler, err := sample.NewSampler(topos, sample.Config{Fanout: s.fanout, Seed: x.Seed(),
-		Weighted: s.weighted(), Budget: x.Graph.Budget})
+		Draw: s.drawn(), Budget: x.Graph.Budget})
 	if err != nil {
 		return err
 	}
@@ -214,14 +235,14 @@ func (s *hopSession) Gather(ctx context.Context, off, pos []uint32, out []layout
 	return s.Session.Gather(s.enter(ctx), off, pos, out)
 }
 
-// Weights is a part of the hop too.
-func (s *hopSession) Weights(ctx context.Context,
-	fn func(i int, from uint32, w []float32) error) error {
-	w, ok := s.Session.(topology.WeightReader)
+// Columns is a part of the hop too.
+func (s *hopSession) Columns(ctx context.Context, want topology.Columns,
+	fn func(p topology.Part) error) error {
+	r, ok := s.Session.(topology.ColumnReader)
 	if !ok {
-		return topology.ErrNoWeights
+		return errors.New("this topology cannot read what edges have")
 	}
-	return w.Weights(s.enter(ctx), fn)
+	return r.Columns(s.enter(ctx), want, fn)
 }
 
 // enter lets the operator of the hop run until another begins.

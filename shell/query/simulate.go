@@ -68,7 +68,7 @@ func newSimulation(x *exec.Execution) (*simulation, error) {
 		s.Seed = x.Seed()
 	}
 	if x.Has("FANOUT") {
-		s.Fanout = x.Args["FANOUT"].List
+		s.Sampler, s.Fanout, s.LayerSize = "", x.Args["FANOUT"].List, nil
 	}
 	s.Batch = int(x.IntOr("BATCH", int64(s.Batch)))
 	s.split = m.SplitName("train", s.Split)
@@ -113,7 +113,7 @@ func planSimulate(x *exec.Execution) (*exec.Plan, error) {
 	if s.batches > 0 {
 		batches = min(batches, float64(s.batches))
 	}
-	nodes, blocks := x.Estimates().Batch(min(float64(s.Batch), s.seeds.Rows), s.Fanout)
+	nodes, blocks := x.Estimates().Batch(min(float64(s.Batch), s.seeds.Rows), s.Fanout, s.LayerSize)
 	n := float64(s.epochs) * batches
 	s.sample = x.Operator("sample", s.drawn(), n*nodes, n*blocks, s.seeds.Operator)
 	inputs := []*exec.Operator{s.sample}
@@ -138,8 +138,7 @@ func (s *simulation) drawn() string {
 	if s.epochs == 1 {
 		epochs = "epoch 1, "
 	}
-	return epochs + fmt.Sprintf("batches of %d, fanout %s, seed %d", s.Batch,
-		sample.FormatFanout(s.Fanout), s.Seed)
+	return epochs + fmt.Sprintf("batches of %d, %s, seed %d", s.Batch, s.Sampling(), s.Seed)
 }
 
 // run samples epochs as a training does, and replays the feature rows that their batches ask for
@@ -184,7 +183,8 @@ func (s *simulation) sampler(ctx context.Context) (*sample.Sampler, error) {
 		return nil, err
 	}
 	return sample.NewSampler([]topology.Reader{t},
-		sample.Config{Fanout: s.Fanout, Seed: s.Seed, Budget: s.x.Graph.Budget})
+		sample.Config{Fanout: s.Fanout, LayerSize: s.LayerSize, Seed: s.Seed,
+			Budget: s.x.Graph.Budget})
 }
 
 // errEnough ends an epoch after the batches that were asked for.

@@ -40,6 +40,10 @@ type Elements interface {
 	// HeadMean is the mean of the heads of x; HeadMeanGrad its gradient.
 	HeadMean(out, x Tensor, heads int)
 	HeadMeanGrad(dx, dout Tensor, heads int)
+	// Columns writes the columns of x from first on to out; ColumnsGrad writes dout to the columns
+	// of dx from first on, and zeros to the others.
+	Columns(out, x Tensor, first int)
+	ColumnsGrad(dx, dout Tensor, first int)
 }
 
 // HeadMul is c = a·b for each head.
@@ -209,6 +213,23 @@ func (c *cpu) RowScale(x, f Tensor) {
 	if c.ready(f.Len() == x.Rows, "RowScale", x, f) {
 		v := c.values(x)
 		kernel.RowScale(c.pool, v, v, c.values(f), x.Rows, x.Cols)
+	}
+}
+
+// Columns copies columns.
+func (c *cpu) Columns(out, x Tensor, first int) {
+	if c.ready(out.Rows == x.Rows && first+out.Cols <= x.Cols, "Columns", out, x) {
+		kernel.CopyColumns(c.pool, c.values(out), c.values(x), out.Rows, out.Cols, out.Cols, 0,
+			x.Cols, first)
+	}
+}
+
+// ColumnsGrad puts the gradient of columns in their place.
+func (c *cpu) ColumnsGrad(dx, dout Tensor, first int) {
+	if c.ready(dout.Rows == dx.Rows && first+dout.Cols <= dx.Cols, "ColumnsGrad", dx, dout) {
+		clear(c.values(dx))
+		kernel.CopyColumns(c.pool, c.values(dx), c.values(dout), dx.Rows, dout.Cols, dx.Cols,
+			first, dout.Cols, 0)
 	}
 }
 

@@ -133,6 +133,10 @@ func (f *Inference) need(ctx context.Context) error {
 		} else {
 			copy(below.Words(), f.sets[i+1].Words())
 		}
+		if len(f.Model.ExactLayer(i).Pulls()) == 0 {
+			below.Number()
+			continue
+		}
 		if err := f.addNeighbors(ctx, below, f.nodesOf(i+1)); err != nil {
 			return fmt.Errorf("exact: find the nodes that layer %d needs: %w", i+1, err)
 		}

@@ -9,8 +9,9 @@ func EdgeScores(p *Pool, s, src, dst []float32, off, idx []uint32, heads int, sl
 		return
 	}
 	s, dst = s[:l.entries()*heads], dst[:l.count()*heads]
+	edgeScores := level().edgeScores
 	l.span(p, len(src)/heads, func(l lists, first, entry int) {
-		refEdgeScores(s[entry*heads:], src, dst[first*heads:], &l, slope)
+		edgeScores(s[entry*heads:], src, dst[first*heads:], &l, slope)
 	})
 }
 
@@ -24,11 +25,9 @@ func EdgeScoresGrad(p *Pool, ds, s []float32, slope float32) { LeakyReLUGrad(p, 
 func EdgeSoftmax(p *Pool, a []float32, off []uint32, heads int) {
 	o := level()
 	edgeSpan(p, a, nil, off, heads, func(a, _ []float32, off []uint32) {
-		largest := p.takeFloats(heads)
-		refSubtractMax(a, largest, off, heads)
-		p.giveFloats(largest)
+		o.subtractMax(a, off, heads)
 		o.expSum(a, a, 0)
-		refDivideSum(a, off, heads)
+		o.divideSum(a, off, heads)
 	})
 }
 
@@ -64,9 +63,10 @@ func EdgeToDst(p *Pool, out, s []float32, off []uint32, heads int) {
 	if len(out) == 0 {
 		return
 	}
+	toDst := level().edgeToDst
 	p.span(len(off)-1, segmentsPart(off, heads), func(lo, hi int) {
 		begin := int(off[lo]-off[0]) * heads
-		refEdgeToDst(out[lo*heads:hi*heads], s[begin:], off[lo:hi+1], heads)
+		toDst(out[lo*heads:hi*heads], s[begin:], off[lo:hi+1], heads)
 	})
 }
 
@@ -75,6 +75,7 @@ func EdgeToDst(p *Pool, out, s []float32, off []uint32, heads int) {
 // to. t is of BuildEntries.
 func (t *Transposed) EdgeToSrc(p *Pool, out, s []float32, heads, fresh int) {
 	out, s = out[:t.rows()*heads], s[:len(t.idx)*heads]
+	toSrc := level().edgeToSrc
 	t.each(p, out, heads, fresh, func(lo, hi int, accumulate bool) {
 		t.mustHaveEntries()
 		for r := lo; r < hi; r++ {
@@ -82,11 +83,7 @@ func (t *Transposed) EdgeToSrc(p *Pool, out, s []float32, heads, fresh int) {
 			if !accumulate {
 				clear(sum)
 			}
-			for _, e := range t.entry[t.off[r]:t.off[r+1]] {
-				for h, v := range s[int(e)*heads : int(e)*heads+heads] {
-					sum[h] += v
-				}
-			}
+			toSrc(sum, s, t.entry[t.off[r]:t.off[r+1]])
 		}
 	})
 }

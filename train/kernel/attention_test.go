@@ -142,21 +142,25 @@ func TestHeads(t *testing.T) {
 	})
 }
 
-// checkHeads compares products of heads with products of copies of each head's columns.
+// checkHeads draws a shape of products of heads.
 func checkHeads(t *rapid.T, p *Pool) {
-	mem := newMemory(t)
-	defer mem.free()
 	m := size(130).Draw(t, "m")
 	if rapid.IntRange(0, 9).Draw(t, "long") == 0 {
 		m += 2 * slabRowsMin
 	}
+	if m > 1000 && level().tiles == nil {
+		return
+	}
 	k, n := size(70).Draw(t, "k"), size(70).Draw(t, "n")
 	heads := rapid.IntRange(1, 4).Draw(t, "heads")
-	add := rapid.Bool().Draw(t, "accumulate")
+	compareHeads(t, p, m, k, n, heads, rapid.Bool().Draw(t, "accumulate"))
+}
+
+// compareHeads compares products of heads with products of copies of each head's columns.
+func compareHeads(t *rapid.T, p *Pool, m, k, n, heads int, add bool) {
+	mem := newMemory(t)
+	defer mem.free()
 	for i, f := range products(m, k, n) {
-		if m > 1000 && level().tiles == nil {
-			return
-		}
 		a, b := mem.values(f.ra*f.ca*heads), mem.values(f.rb*f.cb*heads)
 		c := mem.values(f.rc * f.cc * heads)
 		want, bound := mem.copyOf(c), absolute(c)

@@ -17,6 +17,10 @@ func product(p *Pool, c, a, b view, m, k, n int, accumulate bool) {
 		})
 		return
 	}
+	if isFew(k, n) {
+		tiles.multiplyFew(p, c, a, b.x, strides{1, b.stride}, m, k, n, accumulate)
+		return
+	}
 	w := uintptr(tiles.width())
 	tiles.multiply(p, c, a, m, k, n, accumulate, func(panel []float32, lo, width int) {
 		tiles.pack[0](&panel[0], &b.x[lo], k, width, uintptr(b.stride)*4, w*uintptr(k)*4)
@@ -27,6 +31,9 @@ func product(p *Pool, c, a, b view, m, k, n int, accumulate bool) {
 // of GEMMTB is PanelWords(n, k).
 func PanelWords(k, n int) int {
 	if t := level().tiles; t != nil {
+		if isFew(k, n) {
+			return partsOf(n, fewOnce) * t.fewWords(k)
+		}
 		return partsOf(n, t.width()) * t.width() * k
 	}
 	return 0
@@ -47,6 +54,10 @@ func productTB(p *Pool, c, a, b view, m, n, k int, accumulate bool) {
 		})
 		return
 	}
+	if isFew(n, k) {
+		tiles.multiplyFew(p, c, a, b.x, strides{b.stride, 1}, m, n, k, accumulate)
+		return
+	}
 	tiles.multiply(p, c, a, m, n, k, accumulate, func(panel []float32, lo, width int) {
 		packColumns(panel, b.from(lo, 0), n, width, tiles.width())
 	})
@@ -61,9 +72,11 @@ func plainRows(p *Pool, rows, perRow int, fn func(lo, hi int)) {
 // tileFunc computes a column of tiles of C (+)= A·B. A tile has as many rows as the function's
 // name says and one or two vectors, of which the last has so many lanes in C. Value (i,t) of A is
 // at a+i·ars+t·aks, row t of B at b+t·bks and row i of C at c+i·ldc, all in bytes. tiles and k
-// are at least 1. B is read in whole vectors, but with AVX-512 only in the lanes that count.
+// are at least 1. B is read in whole vectors, but with AVX-512 only in the lanes that count. The
+// largest tiles ask memory for the line at next, then at next+nextStep, in each of their k steps;
+// next moves a line on from tile to tile.
 type tileFunc func(tiles, k int, a *float32, ars, aks uintptr, b *float32, bks uintptr,
-	c *float32, ldc uintptr, lanes int, mode uint64)
+	c *float32, ldc uintptr, lanes int, mode uint64, next, nextStep uintptr)
 
 const (
 	// modeAccumulate adds to C.
@@ -82,6 +95,8 @@ type tileSet struct {
 	rows  []int         // of the tiles, descending to 1
 	fn    [2][]tileFunc // by vectors-1, then as rows
 	pack  [2]packFunc   // to panels of two vectors, and of the rows of the largest tile
+	few   fewFunc       // products with few columns
+	fewTA fewTAFunc
 }
 
 // packFunc copies rows of n values, which lie stride bytes apart, to panels of columns. A panel
@@ -95,10 +110,40 @@ func (t *tileSet) width() int { return 2 * t.lanes }
 // strides say where the values of A are, in floats.
 type strides struct{ row, step int }
 
+// ahead is where rows are that are read next: an address, and how far apart rows are. What is
+// not in a cache then comes while tiles are computed.
+type ahead struct{ at, row uintptr }
+
+// lineBytes is what memory gives at once.
+const lineBytes = 64
+
+// linesOf is how many lines n values are in.
+func linesOf(n int) int { return partsOf(4*n, lineBytes) }
+
+// ahead is the rows from row i and column j on, or nothing if there are none.
+func (v view) ahead(i, j int) ahead {
+	at := i*v.stride + j
+	if at >= len(v.x) {
+		return ahead{}
+	}
+	return ahead{uintptr(unsafe.Pointer(&v.x[at])), uintptr(v.stride) * 4}
+}
+
+// from is the rows from a line on, or nothing if there are not so many lines.
+func (a ahead) from(line, lines int) ahead {
+	if a.at == 0 || line >= lines {
+		return ahead{}
+	}
+	return ahead{a.at + uintptr(line*lineBytes), a.row}
+}
+
 // column computes rows x width of C, width being at most that of a panel, as columns of tiles,
-// the largest that fit first.
+// the largest that fit first, while lines of the next rows are fetched, one for each tile.
 func (t *tileSet) column(rows, k int, a []float32, as strides, b []float32, bStep int,
-	c []float32, cRow, width int, mode uint64) {
+	c []float32, cRow, width int, mode uint64, next ahead) {
+	if next.at == 0 {
+		next.at = uintptr(unsafe.Pointer(&b[0])) // which is there
+	}
 	vectors := partsOf(width, t.lanes)
 	lanes := width - (vectors-1)*t.lanes
 	for i, done := 0, 0; done < rows; i++ {
@@ -107,7 +152,8 @@ func (t *tileSet) column(rows, k int, a []float32, as strides, b []float32, bSte
 			continue
 		}
 		t.fn[vectors-1][i](tiles, k, &a[done*as.row], uintptr(as.row)*4, uintptr(as.step)*4,
-			&b[0], uintptr(bStep)*4, &c[done*cRow], uintptr(cRow)*4, lanes, mode)
+			&b[0], uintptr(bStep)*4, &c[done*cRow], uintptr(cRow)*4, lanes, mode,
+			next.at, next.row)
 		done += tiles * t.rows[i]
 	}
 }
@@ -116,10 +162,14 @@ const (
 	// stepsMax is the longest reduction in one go: a panel of B of so many rows stays in the
 	// first-level cache while the rows of A pass by.
 	stepsMax = 384
-	// partProducts is about how many multiplications make a part, and partRows the rows of A that
-	// stay in the second-level cache while the panels pass by.
+	// partProducts is about how many multiplications make a part, and partRows the most rows of A
+	// that stay in the second-level cache while the panels pass by: fewer if A is narrow, so that a
+	// column of tiles, each of which fetches a line of the next rows, has no more than there are.
 	partProducts = 4 << 20
 	partRows     = 120
+	// aheadLeast is the narrowest A whose next rows are fetched. A tile of a narrower one has too
+	// few steps to fetch a line of each row.
+	aheadLeast = 64
 )
 
 // multiply is C(m,n) (+)= A(m,k)·B(k,n), where pack writes width columns of B, from lo on, to a
@@ -132,30 +182,69 @@ func (t *tileSet) multiply(p *Pool, c, a view, m, k, n int, accumulate bool,
 	w := t.width()
 	panels := p.takeFloats(partsOf(n, w) * w * k)
 	p.span(n, w, func(lo, hi int) { pack(panels[lo*k:(lo+w)*k], lo, hi-lo) })
-	rows := max(partRows, min(partProducts/(k*n), 8*partRows)/partRows*partRows)
-	steps := partsOf(k, partsOf(k, stepsMax))
-	mode := word(accumulate)
-	if !accumulate && steps == k && t.streams(c, m, n) {
-		mode = modeStream
+	r := rowProduct{t: t, c: c, a: a, panels: panels, k: k, n: n, mode: word(accumulate)}
+	r.plan()
+	if !accumulate && r.steps == k && t.streams(c, m, n) {
+		r.mode = modeStream
 	}
+	rows := max(1, min(partProducts/(k*n), 8*partRows)/r.chunk) * r.chunk
 	p.span(m, rows, func(lo, hi int) {
-		mode := mode
-		for s := 0; s < k; s += steps {
-			for j := 0; j < n; j += w {
-				t.column(hi-lo, min(steps, k-s), a.x[lo*a.stride+s:], strides{a.stride, 1},
-					panels[j*k+s*w:], w, c.x[lo*c.stride+j:], c.stride, min(w, n-j), mode)
-			}
-			mode = modeAccumulate
+		chunk := hi - lo
+		if r.lines > 0 {
+			chunk = r.chunk
+		}
+		for i := lo; i < hi; i += chunk {
+			r.rows(i, min(chunk, hi-i))
 		}
 	})
 	p.giveFloats(panels)
+}
+
+// rowProduct is a product A·B whose B is packed. It is computed by chunks of rows, and by steps.
+type rowProduct struct {
+	t      *tileSet
+	c, a   view
+	panels []float32
+	k, n   int
+	mode   uint64
+
+	chunk, steps int
+	lines        int // of a row of A that are fetched in a chunk and its steps
+}
+
+// plan cuts the product by its shape alone.
+func (r *rowProduct) plan() {
+	r.steps = partsOf(r.k, partsOf(r.k, stepsMax))
+	r.chunk = partRows
+	if r.k >= aheadLeast {
+		r.lines = linesOf(r.steps)
+		r.chunk = min(partRows, r.lines*r.t.rows[0])
+	}
+}
+
+// rows computes rows of C, from row i on.
+func (r *rowProduct) rows(i, rows int) {
+	w, mode := r.t.width(), r.mode
+	for s := 0; s < r.k; s += r.steps {
+		next := r.a.ahead(i, s+r.steps)
+		if s+r.steps >= r.k {
+			next = r.a.ahead(i+r.chunk, 0)
+		}
+		for j := 0; j < r.n; j += w {
+			tiles := j / w * (r.chunk / r.t.rows[0]) // before these
+			r.t.column(rows, min(r.steps, r.k-s), r.a.x[i*r.a.stride+s:], strides{r.a.stride, 1},
+				r.panels[j*r.k+s*w:], w, r.c.x[i*r.c.stride+j:], r.c.stride, min(w, r.n-j), mode,
+				next.from(tiles, r.lines))
+		}
+		mode = modeAccumulate
+	}
 }
 
 // streams tells whether the tiles of a C with rows of n values may be written past the caches, and
 // should.
 func (t *tileSet) streams(c view, m, n int) bool {
 	aligned := uintptr(unsafe.Pointer(&c.x[0]))%(4*uintptr(t.lanes)) == 0 && c.stride%t.lanes == 0
-	return 4*m*n >= streamLeast && n%t.width() == 0 && aligned
+	return 4*m*c.stride >= streamLeast && n%t.width() == 0 && aligned
 }
 
 // packColumns copies width rows of b, of k values each, to the columns of a panel, of which the

@@ -5,52 +5,52 @@ package kernel
 // tileAVX512_12x1 computes tiles of 12 rows and 1 vectors of C: see tileFunc.
 //
 //go:noescape
-func tileAVX512_12x1(tiles int, k int, a *float32, ars uintptr, aks uintptr, b *float32, bks uintptr, c *float32, ldc uintptr, lanes int, mode uint64)
+func tileAVX512_12x1(tiles int, k int, a *float32, ars uintptr, aks uintptr, b *float32, bks uintptr, c *float32, ldc uintptr, lanes int, mode uint64, next uintptr, nextStep uintptr)
 
 // tileAVX512_12x2 computes tiles of 12 rows and 2 vectors of C: see tileFunc.
 //
 //go:noescape
-func tileAVX512_12x2(tiles int, k int, a *float32, ars uintptr, aks uintptr, b *float32, bks uintptr, c *float32, ldc uintptr, lanes int, mode uint64)
+func tileAVX512_12x2(tiles int, k int, a *float32, ars uintptr, aks uintptr, b *float32, bks uintptr, c *float32, ldc uintptr, lanes int, mode uint64, next uintptr, nextStep uintptr)
 
 // tileAVX512_8x1 computes tiles of 8 rows and 1 vectors of C: see tileFunc.
 //
 //go:noescape
-func tileAVX512_8x1(tiles int, k int, a *float32, ars uintptr, aks uintptr, b *float32, bks uintptr, c *float32, ldc uintptr, lanes int, mode uint64)
+func tileAVX512_8x1(tiles int, k int, a *float32, ars uintptr, aks uintptr, b *float32, bks uintptr, c *float32, ldc uintptr, lanes int, mode uint64, next uintptr, nextStep uintptr)
 
 // tileAVX512_8x2 computes tiles of 8 rows and 2 vectors of C: see tileFunc.
 //
 //go:noescape
-func tileAVX512_8x2(tiles int, k int, a *float32, ars uintptr, aks uintptr, b *float32, bks uintptr, c *float32, ldc uintptr, lanes int, mode uint64)
+func tileAVX512_8x2(tiles int, k int, a *float32, ars uintptr, aks uintptr, b *float32, bks uintptr, c *float32, ldc uintptr, lanes int, mode uint64, next uintptr, nextStep uintptr)
 
 // tileAVX512_4x1 computes tiles of 4 rows and 1 vectors of C: see tileFunc.
 //
 //go:noescape
-func tileAVX512_4x1(tiles int, k int, a *float32, ars uintptr, aks uintptr, b *float32, bks uintptr, c *float32, ldc uintptr, lanes int, mode uint64)
+func tileAVX512_4x1(tiles int, k int, a *float32, ars uintptr, aks uintptr, b *float32, bks uintptr, c *float32, ldc uintptr, lanes int, mode uint64, next uintptr, nextStep uintptr)
 
 // tileAVX512_4x2 computes tiles of 4 rows and 2 vectors of C: see tileFunc.
 //
 //go:noescape
-func tileAVX512_4x2(tiles int, k int, a *float32, ars uintptr, aks uintptr, b *float32, bks uintptr, c *float32, ldc uintptr, lanes int, mode uint64)
+func tileAVX512_4x2(tiles int, k int, a *float32, ars uintptr, aks uintptr, b *float32, bks uintptr, c *float32, ldc uintptr, lanes int, mode uint64, next uintptr, nextStep uintptr)
 
 // tileAVX512_2x1 computes tiles of 2 rows and 1 vectors of C: see tileFunc.
 //
 //go:noescape
-func tileAVX512_2x1(tiles int, k int, a *float32, ars uintptr, aks uintptr, b *float32, bks uintptr, c *float32, ldc uintptr, lanes int, mode uint64)
+func tileAVX512_2x1(tiles int, k int, a *float32, ars uintptr, aks uintptr, b *float32, bks uintptr, c *float32, ldc uintptr, lanes int, mode uint64, next uintptr, nextStep uintptr)
 
 // tileAVX512_2x2 computes tiles of 2 rows and 2 vectors of C: see tileFunc.
 //
 //go:noescape
-func tileAVX512_2x2(tiles int, k int, a *float32, ars uintptr, aks uintptr, b *float32, bks uintptr, c *float32, ldc uintptr, lanes int, mode uint64)
+func tileAVX512_2x2(tiles int, k int, a *float32, ars uintptr, aks uintptr, b *float32, bks uintptr, c *float32, ldc uintptr, lanes int, mode uint64, next uintptr, nextStep uintptr)
 
 // tileAVX512_1x1 computes tiles of 1 rows and 1 vectors of C: see tileFunc.
 //
 //go:noescape
-func tileAVX512_1x1(tiles int, k int, a *float32, ars uintptr, aks uintptr, b *float32, bks uintptr, c *float32, ldc uintptr, lanes int, mode uint64)
+func tileAVX512_1x1(tiles int, k int, a *float32, ars uintptr, aks uintptr, b *float32, bks uintptr, c *float32, ldc uintptr, lanes int, mode uint64, next uintptr, nextStep uintptr)
 
 // tileAVX512_1x2 computes tiles of 1 rows and 2 vectors of C: see tileFunc.
 //
 //go:noescape
-func tileAVX512_1x2(tiles int, k int, a *float32, ars uintptr, aks uintptr, b *float32, bks uintptr, c *float32, ldc uintptr, lanes int, mode uint64)
+func tileAVX512_1x2(tiles int, k int, a *float32, ars uintptr, aks uintptr, b *float32, bks uintptr, c *float32, ldc uintptr, lanes int, mode uint64, next uintptr, nextStep uintptr)
 
 // packAVX512_32 copies rows to panels of 32 values: see packFunc.
 //
@@ -65,42 +65,42 @@ func packAVX512_12(panels *float32, src *float32, rows int, n int, stride uintpt
 // tileAVX2_6x1 computes tiles of 6 rows and 1 vectors of C: see tileFunc.
 //
 //go:noescape
-func tileAVX2_6x1(tiles int, k int, a *float32, ars uintptr, aks uintptr, b *float32, bks uintptr, c *float32, ldc uintptr, lanes int, mode uint64)
+func tileAVX2_6x1(tiles int, k int, a *float32, ars uintptr, aks uintptr, b *float32, bks uintptr, c *float32, ldc uintptr, lanes int, mode uint64, next uintptr, nextStep uintptr)
 
 // tileAVX2_6x2 computes tiles of 6 rows and 2 vectors of C: see tileFunc.
 //
 //go:noescape
-func tileAVX2_6x2(tiles int, k int, a *float32, ars uintptr, aks uintptr, b *float32, bks uintptr, c *float32, ldc uintptr, lanes int, mode uint64)
+func tileAVX2_6x2(tiles int, k int, a *float32, ars uintptr, aks uintptr, b *float32, bks uintptr, c *float32, ldc uintptr, lanes int, mode uint64, next uintptr, nextStep uintptr)
 
 // tileAVX2_4x1 computes tiles of 4 rows and 1 vectors of C: see tileFunc.
 //
 //go:noescape
-func tileAVX2_4x1(tiles int, k int, a *float32, ars uintptr, aks uintptr, b *float32, bks uintptr, c *float32, ldc uintptr, lanes int, mode uint64)
+func tileAVX2_4x1(tiles int, k int, a *float32, ars uintptr, aks uintptr, b *float32, bks uintptr, c *float32, ldc uintptr, lanes int, mode uint64, next uintptr, nextStep uintptr)
 
 // tileAVX2_4x2 computes tiles of 4 rows and 2 vectors of C: see tileFunc.
 //
 //go:noescape
-func tileAVX2_4x2(tiles int, k int, a *float32, ars uintptr, aks uintptr, b *float32, bks uintptr, c *float32, ldc uintptr, lanes int, mode uint64)
+func tileAVX2_4x2(tiles int, k int, a *float32, ars uintptr, aks uintptr, b *float32, bks uintptr, c *float32, ldc uintptr, lanes int, mode uint64, next uintptr, nextStep uintptr)
 
 // tileAVX2_2x1 computes tiles of 2 rows and 1 vectors of C: see tileFunc.
 //
 //go:noescape
-func tileAVX2_2x1(tiles int, k int, a *float32, ars uintptr, aks uintptr, b *float32, bks uintptr, c *float32, ldc uintptr, lanes int, mode uint64)
+func tileAVX2_2x1(tiles int, k int, a *float32, ars uintptr, aks uintptr, b *float32, bks uintptr, c *float32, ldc uintptr, lanes int, mode uint64, next uintptr, nextStep uintptr)
 
 // tileAVX2_2x2 computes tiles of 2 rows and 2 vectors of C: see tileFunc.
 //
 //go:noescape
-func tileAVX2_2x2(tiles int, k int, a *float32, ars uintptr, aks uintptr, b *float32, bks uintptr, c *float32, ldc uintptr, lanes int, mode uint64)
+func tileAVX2_2x2(tiles int, k int, a *float32, ars uintptr, aks uintptr, b *float32, bks uintptr, c *float32, ldc uintptr, lanes int, mode uint64, next uintptr, nextStep uintptr)
 
 // tileAVX2_1x1 computes tiles of 1 rows and 1 vectors of C: see tileFunc.
 //
 //go:noescape
-func tileAVX2_1x1(tiles int, k int, a *float32, ars uintptr, aks uintptr, b *float32, bks uintptr, c *float32, ldc uintptr, lanes int, mode uint64)
+func tileAVX2_1x1(tiles int, k int, a *float32, ars uintptr, aks uintptr, b *float32, bks uintptr, c *float32, ldc uintptr, lanes int, mode uint64, next uintptr, nextStep uintptr)
 
 // tileAVX2_1x2 computes tiles of 1 rows and 2 vectors of C: see tileFunc.
 //
 //go:noescape
-func tileAVX2_1x2(tiles int, k int, a *float32, ars uintptr, aks uintptr, b *float32, bks uintptr, c *float32, ldc uintptr, lanes int, mode uint64)
+func tileAVX2_1x2(tiles int, k int, a *float32, ars uintptr, aks uintptr, b *float32, bks uintptr, c *float32, ldc uintptr, lanes int, mode uint64, next uintptr, nextStep uintptr)
 
 // packAVX2_16 copies rows to panels of 16 values: see packFunc.
 //

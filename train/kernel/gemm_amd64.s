@@ -2,9 +2,9 @@
 
 #include "textflag.h"
 
-// func tileAVX512_12x1(tiles int, k int, a *float32, ars uintptr, aks uintptr, b *float32, bks uintptr, c *float32, ldc uintptr, lanes int, mode uint64)
-// Requires: AVX, AVX512F, BMI2
-TEXT ·tileAVX512_12x1(SB), NOSPLIT, $0-88
+// func tileAVX512_12x1(tiles int, k int, a *float32, ars uintptr, aks uintptr, b *float32, bks uintptr, c *float32, ldc uintptr, lanes int, mode uint64, next uintptr, nextStep uintptr)
+// Requires: AVX, AVX512F, BMI2, MMX+
+TEXT ·tileAVX512_12x1(SB), NOSPLIT, $0-104
 	MOVQ  tiles+0(FP), AX
 	MOVQ  a+16(FP), CX
 	MOVQ  c+56(FP), DX
@@ -38,8 +38,12 @@ tile:
 	VPXORD Z11, Z11, Z11
 	MOVQ   b+40(FP), R13
 	MOVQ   k+8(FP), R14
+	MOVQ   next+88(FP), R15
+	ADDQ   $0x00000040, next+88(FP)
 
 loop:
+	PREFETCHT1       (R15)
+	ADDQ             nextStep+96(FP), R15
 	VMOVUPS.Z        (R13), K1, Z12
 	VFMADD231PS.BCST (R10), Z12, Z0
 	VFMADD231PS.BCST (R10)(SI*1), Z12, Z1
@@ -164,9 +168,9 @@ stored:
 	VZEROUPPER
 	RET
 
-// func tileAVX512_12x2(tiles int, k int, a *float32, ars uintptr, aks uintptr, b *float32, bks uintptr, c *float32, ldc uintptr, lanes int, mode uint64)
+// func tileAVX512_12x2(tiles int, k int, a *float32, ars uintptr, aks uintptr, b *float32, bks uintptr, c *float32, ldc uintptr, lanes int, mode uint64, next uintptr, nextStep uintptr)
 // Requires: AVX, AVX512F, BMI2, MMX+
-TEXT ·tileAVX512_12x2(SB), NOSPLIT, $0-88
+TEXT ·tileAVX512_12x2(SB), NOSPLIT, $0-104
 	MOVQ  tiles+0(FP), AX
 	MOVQ  a+16(FP), CX
 	MOVQ  c+56(FP), DX
@@ -212,8 +216,12 @@ tile:
 	VPXORD Z23, Z23, Z23
 	MOVQ   b+40(FP), R13
 	MOVQ   k+8(FP), R14
+	MOVQ   next+88(FP), R15
+	ADDQ   $0x00000040, next+88(FP)
 
 loop:
+	PREFETCHT1   (R15)
+	ADDQ         nextStep+96(FP), R15
 	VMOVUPS      (R13), Z24
 	VMOVUPS.Z    64(R13), K1, Z25
 	VBROADCASTSS (R10), Z26
@@ -441,9 +449,9 @@ stored:
 	VZEROUPPER
 	RET
 
-// func tileAVX512_8x1(tiles int, k int, a *float32, ars uintptr, aks uintptr, b *float32, bks uintptr, c *float32, ldc uintptr, lanes int, mode uint64)
+// func tileAVX512_8x1(tiles int, k int, a *float32, ars uintptr, aks uintptr, b *float32, bks uintptr, c *float32, ldc uintptr, lanes int, mode uint64, next uintptr, nextStep uintptr)
 // Requires: AVX, AVX512F, BMI2
-TEXT ·tileAVX512_8x1(SB), NOSPLIT, $0-88
+TEXT ·tileAVX512_8x1(SB), NOSPLIT, $0-104
 	MOVQ  tiles+0(FP), AX
 	MOVQ  a+16(FP), CX
 	MOVQ  c+56(FP), DX
@@ -564,9 +572,9 @@ stored:
 	VZEROUPPER
 	RET
 
-// func tileAVX512_8x2(tiles int, k int, a *float32, ars uintptr, aks uintptr, b *float32, bks uintptr, c *float32, ldc uintptr, lanes int, mode uint64)
+// func tileAVX512_8x2(tiles int, k int, a *float32, ars uintptr, aks uintptr, b *float32, bks uintptr, c *float32, ldc uintptr, lanes int, mode uint64, next uintptr, nextStep uintptr)
 // Requires: AVX, AVX512F, BMI2, MMX+
-TEXT ·tileAVX512_8x2(SB), NOSPLIT, $0-88
+TEXT ·tileAVX512_8x2(SB), NOSPLIT, $0-104
 	MOVQ  tiles+0(FP), AX
 	MOVQ  a+16(FP), CX
 	MOVQ  c+56(FP), DX
@@ -766,9 +774,9 @@ stored:
 	VZEROUPPER
 	RET
 
-// func tileAVX512_4x1(tiles int, k int, a *float32, ars uintptr, aks uintptr, b *float32, bks uintptr, c *float32, ldc uintptr, lanes int, mode uint64)
+// func tileAVX512_4x1(tiles int, k int, a *float32, ars uintptr, aks uintptr, b *float32, bks uintptr, c *float32, ldc uintptr, lanes int, mode uint64, next uintptr, nextStep uintptr)
 // Requires: AVX, AVX512F, BMI2
-TEXT ·tileAVX512_4x1(SB), NOSPLIT, $0-88
+TEXT ·tileAVX512_4x1(SB), NOSPLIT, $0-104
 	MOVQ  tiles+0(FP), AX
 	MOVQ  a+16(FP), CX
 	MOVQ  c+56(FP), DX
@@ -850,9 +858,9 @@ stored:
 	VZEROUPPER
 	RET
 
-// func tileAVX512_4x2(tiles int, k int, a *float32, ars uintptr, aks uintptr, b *float32, bks uintptr, c *float32, ldc uintptr, lanes int, mode uint64)
+// func tileAVX512_4x2(tiles int, k int, a *float32, ars uintptr, aks uintptr, b *float32, bks uintptr, c *float32, ldc uintptr, lanes int, mode uint64, next uintptr, nextStep uintptr)
 // Requires: AVX, AVX512F, BMI2, MMX+
-TEXT ·tileAVX512_4x2(SB), NOSPLIT, $0-88
+TEXT ·tileAVX512_4x2(SB), NOSPLIT, $0-104
 	MOVQ  tiles+0(FP), AX
 	MOVQ  a+16(FP), CX
 	MOVQ  c+56(FP), DX
@@ -977,9 +985,9 @@ stored:
 	VZEROUPPER
 	RET
 
-// func tileAVX512_2x1(tiles int, k int, a *float32, ars uintptr, aks uintptr, b *float32, bks uintptr, c *float32, ldc uintptr, lanes int, mode uint64)
+// func tileAVX512_2x1(tiles int, k int, a *float32, ars uintptr, aks uintptr, b *float32, bks uintptr, c *float32, ldc uintptr, lanes int, mode uint64, next uintptr, nextStep uintptr)
 // Requires: AVX, AVX512F, BMI2
-TEXT ·tileAVX512_2x1(SB), NOSPLIT, $0-88
+TEXT ·tileAVX512_2x1(SB), NOSPLIT, $0-104
 	MOVQ  tiles+0(FP), AX
 	MOVQ  a+16(FP), CX
 	MOVQ  c+56(FP), DX
@@ -1043,9 +1051,9 @@ stored:
 	VZEROUPPER
 	RET
 
-// func tileAVX512_2x2(tiles int, k int, a *float32, ars uintptr, aks uintptr, b *float32, bks uintptr, c *float32, ldc uintptr, lanes int, mode uint64)
+// func tileAVX512_2x2(tiles int, k int, a *float32, ars uintptr, aks uintptr, b *float32, bks uintptr, c *float32, ldc uintptr, lanes int, mode uint64, next uintptr, nextStep uintptr)
 // Requires: AVX, AVX512F, BMI2, MMX+
-TEXT ·tileAVX512_2x2(SB), NOSPLIT, $0-88
+TEXT ·tileAVX512_2x2(SB), NOSPLIT, $0-104
 	MOVQ  tiles+0(FP), AX
 	MOVQ  a+16(FP), CX
 	MOVQ  c+56(FP), DX
@@ -1134,9 +1142,9 @@ stored:
 	VZEROUPPER
 	RET
 
-// func tileAVX512_1x1(tiles int, k int, a *float32, ars uintptr, aks uintptr, b *float32, bks uintptr, c *float32, ldc uintptr, lanes int, mode uint64)
+// func tileAVX512_1x1(tiles int, k int, a *float32, ars uintptr, aks uintptr, b *float32, bks uintptr, c *float32, ldc uintptr, lanes int, mode uint64, next uintptr, nextStep uintptr)
 // Requires: AVX, AVX512F, BMI2
-TEXT ·tileAVX512_1x1(SB), NOSPLIT, $0-88
+TEXT ·tileAVX512_1x1(SB), NOSPLIT, $0-104
 	MOVQ  tiles+0(FP), AX
 	MOVQ  a+16(FP), CX
 	MOVQ  c+56(FP), DX
@@ -1191,9 +1199,9 @@ stored:
 	VZEROUPPER
 	RET
 
-// func tileAVX512_1x2(tiles int, k int, a *float32, ars uintptr, aks uintptr, b *float32, bks uintptr, c *float32, ldc uintptr, lanes int, mode uint64)
+// func tileAVX512_1x2(tiles int, k int, a *float32, ars uintptr, aks uintptr, b *float32, bks uintptr, c *float32, ldc uintptr, lanes int, mode uint64, next uintptr, nextStep uintptr)
 // Requires: AVX, AVX512F, BMI2, MMX+
-TEXT ·tileAVX512_1x2(SB), NOSPLIT, $0-88
+TEXT ·tileAVX512_1x2(SB), NOSPLIT, $0-104
 	MOVQ  tiles+0(FP), AX
 	MOVQ  a+16(FP), CX
 	MOVQ  c+56(FP), DX
@@ -1384,9 +1392,9 @@ next:
 	VZEROUPPER
 	RET
 
-// func tileAVX2_6x1(tiles int, k int, a *float32, ars uintptr, aks uintptr, b *float32, bks uintptr, c *float32, ldc uintptr, lanes int, mode uint64)
-// Requires: AVX, FMA3
-TEXT ·tileAVX2_6x1(SB), NOSPLIT, $0-88
+// func tileAVX2_6x1(tiles int, k int, a *float32, ars uintptr, aks uintptr, b *float32, bks uintptr, c *float32, ldc uintptr, lanes int, mode uint64, next uintptr, nextStep uintptr)
+// Requires: AVX, FMA3, MMX+
+TEXT ·tileAVX2_6x1(SB), NOSPLIT, $0-104
 	MOVQ tiles+0(FP), AX
 	MOVQ a+16(FP), CX
 	MOVQ c+56(FP), DX
@@ -1408,8 +1416,12 @@ tile:
 	VXORPS Y5, Y5, Y5
 	MOVQ   b+40(FP), R12
 	MOVQ   k+8(FP), R13
+	MOVQ   next+88(FP), R14
+	ADDQ   $0x00000040, next+88(FP)
 
 loop:
+	PREFETCHT1   (R14)
+	ADDQ         nextStep+96(FP), R14
 	VMOVUPS      (R12), Y6
 	VBROADCASTSS (R10), Y7
 	VFMADD231PS  Y6, Y7, Y0
@@ -1514,9 +1526,9 @@ DATA laneWindow<>+56(SB)/4, $0x00000000
 DATA laneWindow<>+60(SB)/4, $0x00000000
 GLOBL laneWindow<>(SB), RODATA|NOPTR, $64
 
-// func tileAVX2_6x2(tiles int, k int, a *float32, ars uintptr, aks uintptr, b *float32, bks uintptr, c *float32, ldc uintptr, lanes int, mode uint64)
+// func tileAVX2_6x2(tiles int, k int, a *float32, ars uintptr, aks uintptr, b *float32, bks uintptr, c *float32, ldc uintptr, lanes int, mode uint64, next uintptr, nextStep uintptr)
 // Requires: AVX, FMA3, MMX+
-TEXT ·tileAVX2_6x2(SB), NOSPLIT, $0-88
+TEXT ·tileAVX2_6x2(SB), NOSPLIT, $0-104
 	MOVQ tiles+0(FP), AX
 	MOVQ a+16(FP), CX
 	MOVQ c+56(FP), DX
@@ -1544,8 +1556,12 @@ tile:
 	VXORPS Y11, Y11, Y11
 	MOVQ   b+40(FP), R12
 	MOVQ   k+8(FP), R13
+	MOVQ   next+88(FP), R14
+	ADDQ   $0x00000040, next+88(FP)
 
 loop:
+	PREFETCHT1   (R14)
+	ADDQ         nextStep+96(FP), R14
 	VMOVUPS      (R12), Y12
 	VMOVUPS      32(R12), Y13
 	VBROADCASTSS (R10), Y14
@@ -1681,9 +1697,9 @@ stored:
 	VZEROUPPER
 	RET
 
-// func tileAVX2_4x1(tiles int, k int, a *float32, ars uintptr, aks uintptr, b *float32, bks uintptr, c *float32, ldc uintptr, lanes int, mode uint64)
+// func tileAVX2_4x1(tiles int, k int, a *float32, ars uintptr, aks uintptr, b *float32, bks uintptr, c *float32, ldc uintptr, lanes int, mode uint64, next uintptr, nextStep uintptr)
 // Requires: AVX, FMA3
-TEXT ·tileAVX2_4x1(SB), NOSPLIT, $0-88
+TEXT ·tileAVX2_4x1(SB), NOSPLIT, $0-104
 	MOVQ tiles+0(FP), AX
 	MOVQ a+16(FP), CX
 	MOVQ c+56(FP), DX
@@ -1770,9 +1786,9 @@ stored:
 	VZEROUPPER
 	RET
 
-// func tileAVX2_4x2(tiles int, k int, a *float32, ars uintptr, aks uintptr, b *float32, bks uintptr, c *float32, ldc uintptr, lanes int, mode uint64)
+// func tileAVX2_4x2(tiles int, k int, a *float32, ars uintptr, aks uintptr, b *float32, bks uintptr, c *float32, ldc uintptr, lanes int, mode uint64, next uintptr, nextStep uintptr)
 // Requires: AVX, FMA3, MMX+
-TEXT ·tileAVX2_4x2(SB), NOSPLIT, $0-88
+TEXT ·tileAVX2_4x2(SB), NOSPLIT, $0-104
 	MOVQ tiles+0(FP), AX
 	MOVQ a+16(FP), CX
 	MOVQ c+56(FP), DX
@@ -1898,9 +1914,9 @@ stored:
 	VZEROUPPER
 	RET
 
-// func tileAVX2_2x1(tiles int, k int, a *float32, ars uintptr, aks uintptr, b *float32, bks uintptr, c *float32, ldc uintptr, lanes int, mode uint64)
+// func tileAVX2_2x1(tiles int, k int, a *float32, ars uintptr, aks uintptr, b *float32, bks uintptr, c *float32, ldc uintptr, lanes int, mode uint64, next uintptr, nextStep uintptr)
 // Requires: AVX, FMA3
-TEXT ·tileAVX2_2x1(SB), NOSPLIT, $0-88
+TEXT ·tileAVX2_2x1(SB), NOSPLIT, $0-104
 	MOVQ tiles+0(FP), AX
 	MOVQ a+16(FP), CX
 	MOVQ c+56(FP), DX
@@ -1967,9 +1983,9 @@ stored:
 	VZEROUPPER
 	RET
 
-// func tileAVX2_2x2(tiles int, k int, a *float32, ars uintptr, aks uintptr, b *float32, bks uintptr, c *float32, ldc uintptr, lanes int, mode uint64)
+// func tileAVX2_2x2(tiles int, k int, a *float32, ars uintptr, aks uintptr, b *float32, bks uintptr, c *float32, ldc uintptr, lanes int, mode uint64, next uintptr, nextStep uintptr)
 // Requires: AVX, FMA3, MMX+
-TEXT ·tileAVX2_2x2(SB), NOSPLIT, $0-88
+TEXT ·tileAVX2_2x2(SB), NOSPLIT, $0-104
 	MOVQ tiles+0(FP), AX
 	MOVQ a+16(FP), CX
 	MOVQ c+56(FP), DX
@@ -2059,9 +2075,9 @@ stored:
 	VZEROUPPER
 	RET
 
-// func tileAVX2_1x1(tiles int, k int, a *float32, ars uintptr, aks uintptr, b *float32, bks uintptr, c *float32, ldc uintptr, lanes int, mode uint64)
+// func tileAVX2_1x1(tiles int, k int, a *float32, ars uintptr, aks uintptr, b *float32, bks uintptr, c *float32, ldc uintptr, lanes int, mode uint64, next uintptr, nextStep uintptr)
 // Requires: AVX, FMA3
-TEXT ·tileAVX2_1x1(SB), NOSPLIT, $0-88
+TEXT ·tileAVX2_1x1(SB), NOSPLIT, $0-104
 	MOVQ tiles+0(FP), AX
 	MOVQ a+16(FP), CX
 	MOVQ c+56(FP), DX
@@ -2118,9 +2134,9 @@ stored:
 	VZEROUPPER
 	RET
 
-// func tileAVX2_1x2(tiles int, k int, a *float32, ars uintptr, aks uintptr, b *float32, bks uintptr, c *float32, ldc uintptr, lanes int, mode uint64)
+// func tileAVX2_1x2(tiles int, k int, a *float32, ars uintptr, aks uintptr, b *float32, bks uintptr, c *float32, ldc uintptr, lanes int, mode uint64, next uintptr, nextStep uintptr)
 // Requires: AVX, FMA3, MMX+
-TEXT ·tileAVX2_1x2(SB), NOSPLIT, $0-88
+TEXT ·tileAVX2_1x2(SB), NOSPLIT, $0-104
 	MOVQ tiles+0(FP), AX
 	MOVQ a+16(FP), CX
 	MOVQ c+56(FP), DX

@@ -13,6 +13,9 @@ func ReductionWords(m, k, n, stride int) (once, each int) {
 	if t == nil || m == 0 || k == 0 || n == 0 {
 		return 0, 0
 	}
+	if isFew(k, n) {
+		return partsOf(m, fewSlabs(m, k, n)) * partsOf(n, fewOnce) * t.fewWords(k), 0
+	}
 	slabs := max(1, min(m/slabRowsMin, slabsMax, slabFloatsMax/(k*n)))
 	wide := n + t.width()
 	if stride > narrowColumns {
@@ -29,6 +32,10 @@ func productTA(p *Pool, c, a, b view, m, k, n int, accumulate bool) {
 		return
 	}
 	if k == 0 || n == 0 {
+		return
+	}
+	if isFew(k, n) {
+		tiles.reduceFew(p, c, a, b, m, k, n, accumulate)
 		return
 	}
 	tiles.reduce(p, c, a, b, m, k, n, accumulate)
@@ -95,48 +102,76 @@ func (r *reduction) plan() {
 	r.groups = partsOf(all, *cut)
 }
 
+// group is some rows and columns of C, and memory for packed rows of A, if they are, and of B.
+type group struct {
+	q0, q1, j0, j1 int
+	as, bs         []float32
+}
+
 // part computes a group of the partial C of a slab. The first slab's is C itself.
-func (r *reduction) part(p *Pool, slab, group int) {
+func (r *reduction) part(p *Pool, slab, number int) {
 	w, tile := r.t.width(), r.t.rows[0]
 	c, add := r.c, r.accumulate
 	if slab > 0 {
 		c, add = view{r.partial[(slab-1)*r.k*r.n:], r.n}, false
 	}
-	q0, j0 := group*r.groupRows, 0
+	g := group{q0: number * r.groupRows}
 	if r.narrow {
-		q0, j0 = 0, group*r.groupCols
+		g.q0, g.j0 = 0, number*r.groupCols
 	}
-	q1, j1 := min(q0+r.groupRows, r.k), min(j0+r.groupCols, r.n)
+	g.q1, g.j1 = min(g.q0+r.groupRows, r.k), min(g.j0+r.groupCols, r.n)
 	wide := 0
 	if !r.narrow {
-		wide = partsOf(q1-q0, tile) * tile
+		wide = partsOf(g.q1-g.q0, tile) * tile
 	}
-	packed := p.takeFloats(blockRows * (wide + partsOf(j1-j0, w)*w))
-	as, bs := packed[:blockRows*wide], packed[blockRows*wide:]
+	packed := p.takeFloats(blockRows * (wide + partsOf(g.j1-g.j0, w)*w))
+	g.as, g.bs = packed[:blockRows*wide], packed[blockRows*wide:]
 	end := min((slab+1)*r.slabRows, r.m)
 	for i := slab * r.slabRows; i < end; i += blockRows {
-		rows := min(blockRows, end-i)
-		if !r.narrow {
-			r.t.pack[1](&as[0], &r.a.x[i*r.a.stride+q0], rows, q1-q0, uintptr(r.a.stride)*4,
-				uintptr(rows*tile)*4)
-		}
-		r.t.pack[0](&bs[0], &r.b.x[i*r.b.stride+j0], rows, j1-j0, uintptr(r.b.stride)*4,
-			uintptr(rows*w)*4)
-		for j := j0; j < j1; j += w {
-			b := bs[(j-j0)*rows:]
-			if r.narrow {
-				r.t.column(q1-q0, rows, r.a.x[i*r.a.stride+q0:], strides{1, r.a.stride}, b, w,
-					c.x[q0*c.stride+j:], c.stride, min(w, r.n-j), word(add))
-				continue
-			}
-			for q := q0; q < q1; q += tile {
-				r.t.column(min(tile, q1-q), rows, as[(q-q0)*rows:], strides{1, tile},
-					b, w, c.x[q*c.stride+j:], c.stride, min(w, r.n-j), word(add))
-			}
-		}
+		r.block(&g, c, i, end, add)
 		add = true
 	}
 	p.giveFloats(packed)
+}
+
+// block adds the products of some rows of A and B, from row i on, to a group of C, or writes them
+// there.
+func (r *reduction) block(g *group, c view, i, end int, add bool) {
+	w, tile, rows := r.t.width(), r.t.rows[0], min(blockRows, end-i)
+	if !r.narrow {
+		r.t.pack[1](&g.as[0], &r.a.x[i*r.a.stride+g.q0], rows, g.q1-g.q0, uintptr(r.a.stride)*4,
+			uintptr(rows*tile)*4)
+	}
+	r.t.pack[0](&g.bs[0], &r.b.x[i*r.b.stride+g.j0], rows, g.j1-g.j0, uintptr(r.b.stride)*4,
+		uintptr(rows*w)*4)
+	tiles := 0
+	for j := g.j0; j < g.j1; j += w {
+		for q := g.q0; q < g.q1; tiles++ {
+			next, wide := r.after(g, i+blockRows, end, tiles), min(tile, g.q1-q)
+			a, as := r.a.from(i, q).x, strides{1, r.a.stride}
+			if !r.narrow {
+				a, as = g.as[(q-g.q0)*rows:], strides{1, tile}
+			} else if next.at == 0 {
+				wide = g.q1 - q // all tiles that are left at once
+			}
+			r.t.column(wide, rows, a, as, g.bs[(j-g.j0)*rows:], w, c.x[q*c.stride+j:], c.stride,
+				min(w, r.n-j), word(add), next)
+			q += wide
+		}
+	}
+}
+
+// after is what the tile of such a number fetches of the block from row i on: a line of each row of
+// A, or after these a line of each row of B.
+func (r *reduction) after(g *group, i, end, tile int) ahead {
+	if i >= end {
+		return ahead{}
+	}
+	lines := linesOf(g.q1 - g.q0)
+	if tile < lines {
+		return r.a.ahead(i, g.q0).from(tile, lines)
+	}
+	return r.b.ahead(i, g.j0).from(tile-lines, linesOf(g.j1-g.j0))
 }
 
 // sum adds the partial sums to values lo to hi-1 of C, slab by slab.

@@ -83,32 +83,37 @@ func TestLargeProducts(t *testing.T) {
 	})
 }
 
-// TestStreamedProducts has a product that is written past the caches, with rows left over after
-// the largest tiles, beside the same in rows that are few enough to be written through them.
+// TestStreamedProducts has products that are written past the caches, whole and as columns of heads
+// with rows left over after the largest tiles, beside the same in rows that are few enough to be
+// written through them.
 func TestStreamedProducts(t *testing.T) {
-	const m, k, n = streamLeast/(4*128) + 7, 3, 128
+	const k, n = 3, 128
 	r := rand.New(rand.NewPCG(1, 2))
-	a, b := make([]float32, m*k), make([]float32, k*n)
-	for _, x := range [][]float32{a, b} {
-		for i := range x {
-			x[i] = r.Float32()
-		}
-	}
-	c, want := make([]float32, m*n), make([]float32, m*n)
 	eachLevel(t, func(t *testing.T) {
 		p := NewPool(2)
 		defer p.Close()
-		if tiles := level().tiles; tiles != nil && !tiles.streams(view{c, n}, m, n) {
-			t.Fatal("the product is not streamed")
-		}
-		GEMM(p, c, a, b, m, k, n, false)
-		const rows = 1000
-		for lo := 0; lo < m; lo += rows {
-			hi := min(lo+rows, m)
-			GEMM(p, want[lo*n:hi*n], a[lo*k:hi*k], b, hi-lo, k, n, false)
-		}
-		if !slices.Equal(c, want) {
-			t.Error("a streamed product differs from the same in pieces")
+		for _, heads := range []int{1, 2} {
+			m := streamLeast/(4*heads*n) + 7
+			a, b := make([]float32, m*heads*k), make([]float32, k*heads*n)
+			for _, x := range [][]float32{a, b} {
+				for i := range x {
+					x[i] = r.Float32()
+				}
+			}
+			as, cs := heads*k, heads*n
+			c, want := make([]float32, m*cs), make([]float32, m*cs)
+			if tiles := level().tiles; tiles != nil && !tiles.streams(view{c, cs}, m, n) {
+				t.Fatal("the product is not streamed")
+			}
+			GEMMHeads(p, c, a, b, m, k, n, heads, false)
+			const rows = 1000
+			for lo := 0; lo < m; lo += rows {
+				hi := min(lo+rows, m)
+				GEMMHeads(p, want[lo*cs:hi*cs], a[lo*as:hi*as], b, hi-lo, k, n, heads, false)
+			}
+			if !slices.Equal(c, want) {
+				t.Errorf("%d heads: a streamed product differs from the same in pieces", heads)
+			}
 		}
 	})
 }

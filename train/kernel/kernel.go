@@ -18,3 +18,4 @@ package kernel
 //go:generate go run -tags avogen ./gen vector
 //go:generate go run -tags avogen ./gen activation
 //go:generate go run -tags avogen ./gen norm
+//go:generate go run -tags avogen ./gen few

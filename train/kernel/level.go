@@ -50,6 +50,12 @@ type ops struct {
 	gelu      func(y, x []float32)
 	geluGrad  func(dx, x []float32)
 
+	edgeScores  func(s, src, dst []float32, l *lists, slope float32)
+	subtractMax func(a []float32, off []uint32, heads int)
+	divideSum   func(a []float32, off []uint32, heads int)
+	edgeToDst   func(out, s []float32, off []uint32, heads int)
+	edgeToSrc   func(sum, s []float32, entry []uint32)
+
 	sum         func(x []float32) float32
 	squares     func(x []float32, mean float32) float32
 	normRow     func(y, x, gamma, beta []float32, mean, inverse float32)
@@ -67,6 +73,8 @@ var plainOps = ops{
 	adam: refAdam, sgd: refSGD, adagrad: refAdagrad,
 	times: refTimes, addScaled: refAddScaled, leaky: refLeaky, leakyGrad: refLeakyGrad,
 	elu: refELU, eluGrad: refELUGrad, gelu: refGELU, geluGrad: refGELUGrad,
+	edgeScores: refEdgeScores, subtractMax: refSubtractMax, divideSum: refDivideSum,
+	edgeToDst: refEdgeToDst, edgeToSrc: refEdgeToSrc,
 	sum: refSum, squares: refSquares, normRow: refNormRow, layerSums: refLayerSums,
 	layerGrad: refLayerGrad, addSquares: refAddSquares, normColumns: refNormColumns,
 	batchSums: refBatchSums, batchGrad: refBatchGrad,

@@ -116,22 +116,18 @@ func eachList(off []uint32, heads int, fn func(i, begin, end int)) {
 	}
 }
 
-// refSubtractMax subtracts from edge values the largest of their list and head; largest(heads) is
-// scratch memory.
-func refSubtractMax(a, largest []float32, off []uint32, heads int) {
+// refSubtractMax subtracts from edge values the largest of their list and head.
+func refSubtractMax(a []float32, off []uint32, heads int) {
 	eachList(off, heads, func(_, begin, end int) {
-		list := a[begin:end]
-		copy(largest, list)
-		for e := heads; e < len(list); e += heads {
-			for h, v := range list[e : e+heads] {
-				if v > largest[h] {
-					largest[h] = v
+		for h := 0; h < heads && begin < end; h++ {
+			largest := a[begin+h]
+			for e := begin + h; e < end; e += heads {
+				if a[e] > largest {
+					largest = a[e]
 				}
 			}
-		}
-		for e := 0; e < len(list); e += heads {
-			for h, v := range largest[:heads] {
-				list[e+h] -= v
+			for e := begin + h; e < end; e += heads {
+				a[e] -= largest
 			}
 		}
 	})
@@ -179,6 +175,15 @@ func refEdgeToDst(out, s []float32, off []uint32, heads int) {
 			}
 		}
 	})
+}
+
+// refEdgeToSrc adds to the values of a row, one for each head, the edge values of some entries.
+func refEdgeToSrc(sum, s []float32, entry []uint32) {
+	for _, e := range entry {
+		for h, v := range s[int(e)*len(sum) : int(e+1)*len(sum)] {
+			sum[h] += v
+		}
+	}
 }
 
 // refEdgeScores2 computes EdgeScores2 of some lists, of which s and xr have the first values first.

@@ -48,6 +48,9 @@ func everyKernel(p *Pool) map[string][]float32 {
 	out["GEMMTB"], out["GEMMTA"] = make([]float32, m*k), make([]float32, k*n)
 	GEMMTB(p, out["GEMMTB"], g, b, m, n, k, false)
 	GEMMTA(p, out["GEMMTA"], a, g, m, k, n, false)
+	out["few"], out["fewTA"] = make([]float32, m*5), make([]float32, k*5)
+	GEMM(p, out["few"], a, b, m, k, 5, false)
+	GEMMTA(p, out["fewTA"], a, g, m, k, 5, false)
 	off, idx := []uint32{0}, []uint32(nil)
 	for i := range m {
 		for range i % 7 {

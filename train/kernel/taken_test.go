@@ -44,6 +44,11 @@ func TestScratchIsAsCounted(t *testing.T) {
 			EdgeScores2Grad(p, floats(lists*n), floats(n), floats(entries*heads), floats(m*n),
 				floats(lists*n), floats(n), off, idx, heads, n/heads, 0.2)
 		}, AttentionWords(n), 0},
+		"few columns": {func(p *Pool) {
+			GEMM(p, floats(m*5), floats(m*k), floats(k*5), m, k, 5, false)
+		}, PanelWords(k, 5), 0},
+		"few columns TA": takenByReduction(m, k, 5),
+
 		"GEMMTA": takenByReduction(m, k, n),
 		"wide":   takenByReduction(m, 2*narrowColumns, n),
 		"EdgeSumGrad": {func(p *Pool) {

@@ -1,6 +1,8 @@
 package model
 
 import (
+	"slices"
+
 	"gdb/sample"
 	"gdb/train/program"
 )
@@ -75,12 +77,17 @@ func scaled(n int, num, den int64) int { return int((int64(n)*num + den - 1) / d
 func (s *Spec) Extras() sample.Extras {
 	var params program.Params
 	p := program.Make(&params, s.build, s.options(true, false))
-	return sample.Extras{
-		Degrees:     p.Reads(program.InvSqrtDegree) || p.Reads(program.ListScale),
-		EdgeWeights: p.Reads(program.EdgeWeight) || p.Reads(program.InvListWeight),
-		EdgeTypes:   p.Reads(program.EdgeType) || p.Reads(program.TypeShare),
-		WeightSums:  p.Reads(program.InvSqrtWeight),
+	reads := func(some ...program.Property) bool { return slices.ContainsFunc(some, p.Reads) }
+	x := sample.Extras{
+		Degrees:     reads(program.InvSqrtDegree, program.ListScale, program.InvDegree),
+		EdgeWeights: reads(program.EdgeWeight, program.InvListWeight),
+		EdgeTypes:   reads(program.EdgeType, program.TypeShare),
+		WeightSums:  reads(program.InvSqrtWeight, program.InvWeightSum),
 	}
+	if s.LayerWise { // entries have a weight that is not the edge's
+		x.EdgeWeights = s.EdgeWeight
+	}
+	return x
 }
 
 // InPlace says whether the first layer may average features where they are kept: nothing else reads

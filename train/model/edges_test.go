@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"math"
+	"slices"
 	"testing"
 
 	"gdb/internal/mem"
@@ -32,8 +33,11 @@ func logitsOf(t *testing.T, s *Spec, g *sampletest.Graph) (logits []float32, m *
 		t.Fatal(err)
 	}
 	m.Params().Init(be, 4)
-	sampler, err := sample.NewSampler([]topology.Reader{g}, sample.Config{
-		Fanout: []int{sample.All, sample.All}, Extras: s.Extras()})
+	c := sample.Config{Fanout: slices.Repeat([]int{sample.All}, s.Layers()), Extras: s.Extras()}
+	if s.LayerWise {
+		c.Fanout, c.LayerSize = nil, slices.Repeat([]int{1000}, s.Layers())
+	}
+	sampler, err := sample.NewSampler([]topology.Reader{g}, c)
 	if err != nil {
 		t.Fatal(err)
 	}

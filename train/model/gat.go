@@ -14,6 +14,8 @@ const leak = 0.2
 // Name is gat.
 func (gat) Name() string { return "gat" }
 
+func (gat) notByLayers() string { return softmaxOfSome }
+
 // Check refuses widths that are no multiple of the heads.
 func (gat) Check(s *Spec) error { return s.checkHeads() }
 
@@ -32,7 +34,7 @@ func (gat) Layer(b *program.Builder, s *Spec, l int, x program.Value) program.Va
 	if s.last(l) {
 		y = b.HeadMean(y, heads)
 	}
-	return s.finish(b, l, x, y, "elu")
+	return s.finish(b, l, b.Own(x), y, "elu")
 }
 
 // headWidth is the width of a head.

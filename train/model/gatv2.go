@@ -10,6 +10,8 @@ type gatv2 struct{}
 // Name is gatv2.
 func (gatv2) Name() string { return "gatv2" }
 
+func (gatv2) notByLayers() string { return softmaxOfSome }
+
 // Check refuses widths that are no multiple of the heads.
 func (gatv2) Check(s *Spec) error { return s.checkHeads() }
 
@@ -28,5 +30,5 @@ func (gatv2) Layer(b *program.Builder, s *Spec, l int, x program.Value) program.
 	if s.last(l) {
 		y = b.HeadMean(y, heads)
 	}
-	return s.finish(b, l, x, y, "elu")
+	return s.finish(b, l, b.Own(x), y, "elu")
 }

@@ -28,11 +28,16 @@ func (gcn) Check(s *Spec) error {
 
 // Layer is a layer of GCN.
 func (gcn) Layer(b *program.Builder, s *Spec, l int, x program.Value) program.Value {
-	w := b.Param(layerName(l)+"weights", s.Dims[l], s.Dims[l+1], program.Glorot)
-	x = s.drop(b, l, x)
-	y := b.MatMul(s.propagate(b, x), w)
-	return s.finish(b, l, x, y, "relu")
+	w := b.Param(layerName(l)+"weights", s.in(l), s.Dims[l+1], program.Glorot)
+	own, sum := s.inputs(b, l, s.drop(b, l, x))
+	return s.finish(b, l, own, b.MatMul(sum, w), "relu")
 }
+
+func (gcn) sum(b *program.Builder, s *Spec, x program.Value) program.Value {
+	return s.propagate(b, x)
+}
+
+func (gcn) ahead(o *Options, hops int) Ahead { return firstSum(o.Residual, hops) }
 
 // propagate is the product of the normalized adjacency matrix, with self loops, and x.
 func (s *Spec) propagate(b *program.Builder, x program.Value) program.Value {
@@ -42,7 +47,7 @@ func (s *Spec) propagate(b *program.Builder, x program.Value) program.Value {
 	}
 	norm := b.Own(degrees)
 	squared := b.RowScale(norm, norm)
-	if s.Aggregate == "mean" && s.EdgeWeight { // (sum + x)/(weights+1)
+	if s.Aggregate == "mean" && (s.EdgeWeight || s.estimates(b)) { // (sum + x)/(weights+1)
 		y := b.RowScale(s.pull(b, x, program.Sum), squared)
 		return b.Add(y, b.RowScale(b.Own(x), squared))
 	}
@@ -50,8 +55,11 @@ func (s *Spec) propagate(b *program.Builder, x program.Value) program.Value {
 		y := b.RowScale(b.Pull(x, b.Lists(), program.Mean), b.Scale(b.Shift(squared, -1), -1))
 		return b.Add(y, b.RowScale(b.Own(x), squared))
 	}
-	weights := b.Product(degrees, b.RowScale(norm, b.ListScale()), b.Lists())
-	if s.EdgeWeight {
+	if !s.estimates(b) {
+		norm = b.RowScale(norm, b.ListScale())
+	}
+	weights := b.Product(degrees, norm, b.Lists())
+	if s.EdgeWeight || s.estimates(b) {
 		weights = b.RowScale(weights, b.EdgeWeights())
 	}
 	y := b.PullWeighted(x, weights, b.Lists(), 1, false)

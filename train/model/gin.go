@@ -14,16 +14,21 @@ func (gin) weighs() {}
 
 // Layer is a layer of GIN.
 func (gin) Layer(b *program.Builder, s *Spec, l int, x program.Value) program.Value {
-	in, out, at := s.Dims[l], s.Dims[l+1], layerName(l)
+	in, out, at := s.in(l), s.Dims[l+1], layerName(l)
 	inner := out
 	if s.last(l) { // classes may be few
-		inner = s.Dims[l]
+		inner = in
 	}
 	first := b.Param(at+"weights 1", in, inner, program.Glorot)
 	bias := b.Param(at+"bias 1", 1, inner, program.Zero)
 	second := b.Param(at+"weights 2", inner, out, program.Glorot)
-	x = s.drop(b, l, x)
-	sum := b.Add(s.pull(b, x, s.reduce(program.Sum)), b.Own(x))
+	own, sum := s.inputs(b, l, s.drop(b, l, x))
 	y := b.MatMul(b.ReLU(b.Bias(b.MatMul(sum, first), bias)), second)
-	return s.finish(b, l, x, y, "relu")
+	return s.finish(b, l, own, y, "relu")
 }
+
+func (gin) sum(b *program.Builder, s *Spec, x program.Value) program.Value {
+	return b.Add(s.pull(b, x, s.reduce(program.Sum)), b.Own(x))
+}
+
+func (gin) ahead(o *Options, hops int) Ahead { return firstSum(o.Residual, hops) }

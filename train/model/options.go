@@ -36,6 +36,9 @@ type Options struct {
 	// many as there are relations. Relations is the number of types of edges of the store.
 	Bases     int `json:"bases,omitempty"`
 	Relations int `json:"relations,omitempty"`
+	// Precompute has the sums that no parameters come before computed once, over whole lists: see
+	// Ahead.
+	Precompute bool `json:"precompute,omitempty"`
 }
 
 // String names the options that are set.
@@ -85,7 +88,7 @@ func (s *Spec) Validate() error {
 	if s.Heads < 0 {
 		return fmt.Errorf("heads %d: give at least 1", s.Heads)
 	}
-	if err := s.checkWeights(); err != nil {
+	if err := errors.Join(s.checkWeights(), s.checkAhead()); err != nil {
 		return err
 	}
 	if c, ok := s.Architecture.(interface{ Check(s *Spec) error }); ok {
@@ -93,12 +96,41 @@ func (s *Spec) Validate() error {
 			return err
 		}
 	}
-	if s.DrawnByWeight && s.scales() {
+	if s.LayerWise {
+		if err := s.checkLayers(); err != nil {
+			return err
+		}
+	}
+	return s.checkDraws()
+}
+
+// checkDraws refuses sums over all neighbors where what is drawn does not tell them.
+func (s *Spec) checkDraws() error {
+	switch {
+	case s.DrawnByWeight && s.scales():
 		return fmt.Errorf("sample weighted: %s sums over neighbors, and what is drawn by weight "+
 			"does not tell the sum over all: --sample uniform, or --model sage", s.Name())
+	case s.DrawnLatest && s.scales():
+		return fmt.Errorf("sample latest: %s sums over neighbors, and the latest do not tell the "+
+			"sum over all: --fanout all for each layer, --sample uniform, or --model sage",
+			s.Name())
 	}
 	return nil
 }
+
+// checkLayers refuses layer-wise sampling where what is drawn tells nothing of whole lists.
+func (s *Spec) checkLayers() error {
+	c, ok := s.Architecture.(interface{ notByLayers() string })
+	if !ok {
+		return nil
+	}
+	return fmt.Errorf("sampler layer: %s %s: --sampler neighbor, or --model sage, gcn, gin or sgc",
+		s.Name(), c.notByLayers())
+}
+
+// softmaxOfSome is why attention is not for neighbors that are drawn by layers.
+const softmaxOfSome = "takes a softmax over what is drawn of a list, which does not estimate " +
+	"that over the whole list without bias"
 
 // weighs says whether an architecture can have the weights of edges count.
 func weighs(a Architecture) bool {
@@ -184,9 +216,29 @@ func (s *Spec) InputRate() float32 {
 	return s.Dropout
 }
 
+// estimates says whether the weights of entries have to count by which sums over what layers have
+// of lists estimate those over whole lists.
+func (s *Spec) estimates(b *program.Builder) bool { return s.LayerWise && !b.Exact }
+
+// estimate is a sum or mean over whole lists, estimated without bias from what layers have of them:
+// the mean is the sum over what the whole list has.
+func (s *Spec) estimate(b *program.Builder, x program.Value, r program.Reduce) program.Value {
+	y := b.PullWeighted(x, b.EdgeWeights(), b.Lists(), 1, false)
+	switch {
+	case r == program.Sum:
+		return y
+	case s.EdgeWeight:
+		return b.RowScale(y, b.InvWeightSums())
+	}
+	return b.RowScale(y, b.InvDegrees())
+}
+
 // pull reduces lists, weighted if that is asked for. A sum over some of a list's neighbors is
 // scaled to what it is over all of them, as far as can be told: evaluation has them all.
 func (s *Spec) pull(b *program.Builder, x program.Value, r program.Reduce) program.Value {
+	if s.estimates(b) && r != program.Max {
+		return s.estimate(b, x, r)
+	}
 	y := program.Value(0)
 	if s.EdgeWeight && (b.Exact || !s.DrawnByWeight) { // which has weights count already
 		y = b.PullWeighted(x, b.EdgeWeights(), b.Lists(), 1, false)
@@ -202,14 +254,14 @@ func (s *Spec) pull(b *program.Builder, x program.Value, r program.Reduce) progr
 	return y
 }
 
-// finish ends layer l: y is what it computed without its bias, x its input. own is the activation
-// of the architecture.
+// finish ends layer l: y is what it computed without its bias, x its input of the same nodes. own
+// is the activation of the architecture.
 func (s *Spec) finish(b *program.Builder, l int, x, y program.Value,
 	own string) program.Value {
 	at := layerName(l)
 	y = b.Bias(y, b.Param(at+"bias", 1, b.Cols(y), program.Zero))
 	if s.Residual {
-		y = b.Add(y, s.shortcut(b, l, b.Own(x), b.Cols(y)))
+		y = b.Add(y, s.shortcut(b, l, x, b.Cols(y)))
 	}
 	if s.last(l) {
 		return y

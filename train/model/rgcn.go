@@ -21,6 +21,11 @@ const basesDefault = 8
 // Name is rgcn.
 func (rgcn) Name() string { return "rgcn" }
 
+func (rgcn) notByLayers() string {
+	return "takes means over the edges of each type, and how many a whole list has of a type is " +
+		"not known of what is drawn"
+}
+
 // Check refuses what has no meaning.
 func (rgcn) Check(s *Spec) error {
 	switch {
@@ -57,5 +62,5 @@ func (rgcn) Layer(b *program.Builder, s *Spec, l int, x program.Value) program.V
 	weights := b.RowScale(b.TypeRows(coefficients), b.TypeShares())
 	y := b.PullWeighted(b.MatMul(x, bases), weights, b.Lists(), n, false)
 	y = b.Scale(b.HeadMean(y, n), float32(n))
-	return s.finish(b, l, x, b.Add(b.MatMul(b.Own(x), self), y), "relu")
+	return s.finish(b, l, b.Own(x), b.Add(b.MatMul(b.Own(x), self), y), "relu")
 }

@@ -14,11 +14,16 @@ func (sage) weighs() {}
 
 // Layer is a layer of GraphSAGE.
 func (sage) Layer(b *program.Builder, s *Spec, l int, x program.Value) program.Value {
-	in, out, at := s.Dims[l], s.Dims[l+1], layerName(l)
+	in, out, at := s.in(l), s.Dims[l+1], layerName(l)
 	self := b.Param(at+"self", in, out, program.Glorot)
 	nbr := b.Param(at+"neighbors", in, out, program.Glorot)
-	x = s.drop(b, l, x)
-	reduced := s.pull(b, x, s.reduce(program.Mean))
-	y := b.Add(b.MatMul(b.Own(x), self), b.MatMul(reduced, nbr))
-	return s.finish(b, l, x, y, "relu")
+	own, reduced := s.inputs(b, l, s.drop(b, l, x))
+	y := b.Add(b.MatMul(own, self), b.MatMul(reduced, nbr))
+	return s.finish(b, l, own, y, "relu")
 }
+
+func (sage) sum(b *program.Builder, s *Spec, x program.Value) program.Value {
+	return s.pull(b, x, s.reduce(program.Mean))
+}
+
+func (sage) ahead(_ *Options, hops int) Ahead { return firstSum(true, hops) }

@@ -28,10 +28,17 @@ func (sgc) Layer(b *program.Builder, s *Spec, l int, x program.Value) program.Va
 	if l == 0 {
 		x = s.drop(b, l, x)
 	}
-	y := s.propagate(b, x)
+	_, y := s.inputs(b, l, x)
 	if !s.last(l) {
 		return y
 	}
 	w := b.Param("weights", s.Dims[0], s.Dims[l+1], program.Glorot)
 	return b.Bias(b.MatMul(y, w), b.Param("bias", 1, s.Dims[l+1], program.Zero))
 }
+
+func (sgc) sum(b *program.Builder, s *Spec, x program.Value) program.Value {
+	return s.propagate(b, x)
+}
+
+// ahead: all that is learned comes after the last sum.
+func (sgc) ahead(_ *Options, hops int) Ahead { return Ahead{Hops: hops, First: hops} }

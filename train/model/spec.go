@@ -23,6 +23,13 @@ type Spec struct {
 	Tune  bool
 	// DrawnByWeight says that the neighbors of batches are drawn by the weights of their edges.
 	DrawnByWeight bool
+	// DrawnLatest says that batches have the latest neighbors of nodes, and not all.
+	DrawnLatest bool
+	// Ahead is what was computed before, of which Dims[0] is the width.
+	Ahead Ahead
+	// LayerWise says that they are drawn for all nodes of a hop together, and that entries of lists
+	// have a weight by which sums over what is drawn estimate those over whole lists.
+	LayerWise bool
 	Options
 }
 
@@ -72,7 +79,9 @@ func (s *Spec) Layers() int { return len(s.Dims) - 1 }
 func (s *Spec) build(b *program.Builder, x program.Value) program.Value {
 	for l := range s.Layers() {
 		x = s.Layer(b, s, l, x)
-		b.Next()
+		if s.reads(l) {
+			b.Next()
+		}
 	}
 	return x
 }
@@ -82,6 +91,6 @@ func (s *Spec) last(l int) bool { return l == s.Layers()-1 }
 
 // options are those of a program of the whole model.
 func (s *Spec) options(train, inPlace bool) program.Options {
-	return program.Options{Layers: s.Layers(), Features: s.Dims[0], Train: train, InPlace: inPlace,
+	return program.Options{Layers: s.Hops(), Features: s.Dims[0], Train: train, InPlace: inPlace,
 		InputGrad: s.NodeEmbedding > 0}
 }

@@ -35,16 +35,26 @@ func (s *Spec) Unused() (names []string) {
 // isSet says whether an option is something else than what it is by itself.
 func isSet(value string) bool { return value != "" && value != "auto" && value != "none" }
 
-// textWith prints the program of a narrow model of as many layers, with one option.
+// textWith prints the program of a narrow model of as many layers, with one option, and that of the
+// sums that are computed before.
 func (s *Spec) textWith(set func(o *Options)) string {
 	const width, classes = 8, 3
 	hidden := make([]int, s.Layers()-1)
 	for i := range hidden {
 		hidden[i] = width
 	}
-	narrow := &Spec{Architecture: s.Architecture,
-		Dims: Widths(s.Architecture, width, classes, hidden)}
+	narrow := &Spec{Architecture: s.Architecture, Options: Options{Precompute: s.Precompute}}
 	set(&narrow.Options)
+	narrow.Ahead = AheadOf(narrow.Architecture, &narrow.Options, s.Layers())
+	narrow.Dims = Widths(s.Architecture, width*narrow.Ahead.Parts(), classes, hidden)
+	text := narrow.text()
+	if s.Precompute {
+		text += narrow.Sums().text()
+	}
+	return text
+}
+
+func (s *Spec) text() string {
 	var params program.Params
-	return program.Make(&params, narrow.build, narrow.options(true, false)).String()
+	return program.Make(&params, s.build, s.options(true, false)).String()
 }

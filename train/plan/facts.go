@@ -89,6 +89,7 @@ type Batches struct {
 	// besides their numbers.
 	NodeBytes, EntryBytes int64
 	DrawBytes             int64 // that drawing a neighbor takes beside these
+	LayerBytes            int64 // that a sampler takes to draw layers, of all neighbors of a batch
 	BatchInner            int64 // of the nodes, those with neighbors
 	SeedBytes             int64 // of a seed: its number and its labels
 	TrainBatches          int64 // of an epoch

@@ -25,7 +25,9 @@ type Forecast struct {
 	Gather  float64 `json:"gather_s"`
 	Compute float64 `json:"compute_s"`
 	Time    float64 `json:"time"`
-	Step    float64 `json:"step_s"` // a batch's, with the machine for itself
+	// Start is what comes before the first epoch: lists that are held, and a cache that is filled.
+	Start float64 `json:"start_s"`
+	Step  float64 `json:"step_s"` // a batch's, with the machine for itself
 	// Binding is the stage that takes as long as the epoch: sample, gather, compute; or device if
 	// sampling and gathering wait for the same one, cores if the stages' work shares too few, or
 	// turns if they wait for each other.
@@ -46,7 +48,7 @@ func (s *Costs) forecast(p *Split) *Forecast {
 	f := &Forecast{Sampled: s.Sampled, Nodes: s.Nodes, Edges: s.Edges, Batches: s.Batches,
 		Unique: s.Unique, Device: s.Device}
 	lists, rows := s.lists(p), s.rows(p)
-	f.Hit = rows.Hit
+	f.Hit, f.Start = rows.Hit, s.start(p)
 	f.Lists, f.Read = int64(s.Full*lists.Bytes), int64(s.Full*(lists.Bytes+rows.Bytes))
 	if p.Superbatch != nil {
 		s.superbatch(p, f, lists, rows)
@@ -69,6 +71,23 @@ func (s *Costs) forecast(p *Split) *Forecast {
 	}
 	f.Time += s.stall(p) * min(f.Gather, f.Compute)
 	return f
+}
+
+// start is how long it takes to open what a split holds: lists and all features are read in
+// sequence, and of a static cache the rows by themselves, or all of them, what is faster.
+func (s *Costs) start(p *Split) (seconds float64) {
+	d, all := s.Device, float64(p.Facts.Nodes)*s.StoredBytes/s.Device.Sequential
+	if p.Resident && (p.Superbatch == nil || p.Superbatch.Overlap) {
+		seconds = float64(s.TopologyBytes) / d.Sequential
+	}
+	switch p.Cache {
+	case "all":
+		seconds += all
+	case "static":
+		rows := float64(p.Features) / max(1, s.RowBytes)
+		seconds += min(all, rows*(d.ReadSeconds+s.StoredBytes*d.ByteSeconds))
+	}
+	return seconds
 }
 
 // cycle is how long sampling, gathering and the step of a batch take beside each other. In turn,

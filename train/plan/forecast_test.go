@@ -89,3 +89,30 @@ func TestForecastOfSuperbatchTime(t *testing.T) {
 		t.Errorf("%+v", f)
 	}
 }
+
+// TestStart: what is held is read once before the first epoch, and counts by its share of an epoch.
+func TestStart(t *testing.T) {
+	for _, c := range []struct {
+		cache string
+		rows  int64
+		want  float64 // µs
+	}{
+		{"none", 0, 1000},      // lists of 1 MB at 1 GB/s
+		{"all", 0, 1032},       // and 1000 rows of 32 bytes
+		{"static", 2, 1020},    // two rows that take 10 µs each
+		{"static", 1000, 1032}, // all rows are faster than many
+	} {
+		s := fixedCosts(RowsCost{})
+		s.TopologyBytes = 1e6
+		s.Curves[c.cache] = s.Curves["lru"]
+		p := fixedSplit(c.cache, true)
+		p.Features = 32 * c.rows
+		p.Forecast = s.forecast(p)
+		if got := 1e6 * p.Forecast.Start; math.Abs(got-c.want) > 1e-3 {
+			t.Errorf("%s of %d rows: %g µs, want %g", c.cache, c.rows, got, c.want)
+		}
+		if share := p.epochSeconds() - p.Forecast.Time; math.Abs(share-c.want/2e6) > 1e-9 {
+			t.Errorf("%s: %g s of an epoch of two", c.cache, share)
+		}
+	}
+}

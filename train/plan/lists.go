@@ -76,11 +76,11 @@ func neighborSize(most int64) int64 {
 
 // epochSeconds is what splits are compared by: an epoch, with its share of what is made once.
 func (p *Split) epochSeconds() float64 {
-	t := p.Forecast.Time
+	once := p.Forecast.Start
 	if p.Lists != nil {
-		t += p.Lists.Make / float64(p.Facts.Epochs)
+		once += p.Lists.Make
 	}
-	return t
+	return p.Forecast.Time + once/float64(max(1, p.Facts.Epochs))
 }
 
 // ChoosesNeighbors says that the split has a neighbor cache whose size was chosen.

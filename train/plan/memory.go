@@ -161,7 +161,7 @@ func (p *Split) batchLists() int64 {
 // topology.Session. A frontier has no more nodes than have neighbors in the batch.
 func (p *Split) samplerBytes() int64 {
 	each := 12 + p.Facts.EntryBytes + p.Facts.DrawBytes
-	bytes := each*p.BatchEdges + 12*p.BatchInner + 32*p.BatchNodes
+	bytes := each*p.BatchEdges + 12*p.BatchInner + 32*p.BatchNodes + p.Facts.LayerBytes
 	switch {
 	case !p.Resident:
 		bytes += 72*p.BatchInner + 28*p.BatchEdges

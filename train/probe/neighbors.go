@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 
 	"gdb/internal/mem"
 	"gdb/layout"
@@ -95,7 +96,7 @@ func (m *Probe) scanSeconds(s *plan.Costs) float64 {
 // has what came of it.
 func (m *Probe) tryLists(ctx context.Context, s *plan.Costs, tr *trace,
 	wanted []*plan.Split) (*listTrial, error) {
-	hops, from, counted := tr.frontiers(m.cfg.Fanout)
+	hops, from, counted := tr.frontiers(m.fanout())
 	l := &listTrial{probe: m, batches: float64(counted), from: from,
 		ListTable: &plan.ListTable{BlockBytes: float64(m.src.Meta.BlockBytes),
 			Reads: map[plan.ListCaches]plan.ListReads{}},
@@ -120,6 +121,14 @@ func (m *Probe) tryLists(ctx context.Context, s *plan.Costs, tr *trace,
 		}
 	}
 	return l, nil
+}
+
+// fanout is how many entries of a list each hop reads: layers are drawn from whole lists.
+func (m *Probe) fanout() []int {
+	if n := len(m.src.LayerSize); n > 0 {
+		return slices.Repeat([]int{sample.All}, n)
+	}
+	return m.cfg.Fanout
 }
 
 // openTrial scores all lists, and times that.

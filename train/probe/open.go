@@ -34,11 +34,7 @@ func Open(ctx context.Context, src *loader.Source, split string,
 	if err != nil {
 		return nil, nil, err
 	}
-	splits, err := m.Splits(ctx)
-	if err != nil {
-		return nil, nil, err
-	}
-	best, err := m.Choose(ctx, splits)
+	best, err := m.best(ctx)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -65,6 +61,19 @@ func Open(ctx context.Context, src *loader.Source, split string,
 		return nil, nil, err
 	}
 	return loader.New(src, c), best.Plan, nil
+}
+
+// best is the split that was chosen before for the same settings, or else a new one.
+func (m *Probe) best(ctx context.Context) (*plan.Split, error) {
+	best, err := m.Kept(ctx)
+	if err != nil || best != nil {
+		return best, err
+	}
+	splits, err := m.Splits(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return m.Choose(ctx, splits)
 }
 
 // CheckLeast reports a memory that is too small whatever the batches are: the program, what is open

@@ -22,17 +22,16 @@ const (
 type pilotSizes struct {
 	nodes, edges plan.Reach
 	inner        plan.Reach    // of the nodes, those with neighbors
+	drawing      plan.Reach    // bytes that a sampler of layers takes to draw them
 	sampled      int           // edges of all
 	largest      *sample.Dense // of most nodes
 }
 
-// inner is how many nodes of a batch have neighbors in it.
-func inner(d *sample.Dense) int64 { return int64(len(d.NodeIDs)) - int64(d.NodeIDOffsets[1]) }
-
-func (p *pilotSizes) add(d *sample.Dense) {
+func (p *pilotSizes) add(d *sample.Dense, drawing int64) {
+	p.drawing.Add(drawing)
 	p.nodes.Add(int64(len(d.NodeIDs)))
 	p.edges.Add(int64(len(d.Nbrs)))
-	p.inner.Add(inner(d))
+	p.inner.Add(int64(d.Inner()))
 	p.sampled += len(d.Nbrs)
 	if p.largest == nil || len(d.NodeIDs) > len(p.largest.NodeIDs) {
 		p.largest = d
@@ -57,7 +56,7 @@ func (m *Probe) pilot(ctx context.Context, batch int) (p pilotSizes, err error) 
 			if err := s.Sample(ctx, epoch, i, order.Seeds(i, nil), d); err != nil {
 				return p, err
 			}
-			p.add(d)
+			p.add(d, m.src.LayerBytes(s))
 			n++
 			if n == pilotMost || n >= pilotBatches && p.sampled >= pilotEdges {
 				return p, nil
@@ -100,6 +99,7 @@ func (m *Probe) sized(p pilotSizes, scale int64) error {
 	f := &m.facts
 	f.BatchNodes = min(p.nodes.Reserve()*scale, int64(f.Nodes))
 	f.BatchEdges, f.BatchInner = p.edges.Reserve()*scale, p.inner.Reserve()*scale
+	f.LayerBytes = p.drawing.Reserve() * scale
 	m.dense = p.largest
 	if m.model != nil {
 		f.StepCopied = m.model.StepBytes(m.dense, f.BatchInner, scale, false)
@@ -111,8 +111,12 @@ func (m *Probe) sized(p pilotSizes, scale int64) error {
 	if _, err := plan.Splits(f); err != nil {
 		return err
 	}
+	sizes := "--fanout"
+	if len(m.src.LayerSize) > 0 {
+		sizes = "--layer-size"
+	}
 	return fmt.Errorf("probe: memory %s is too small to sample a batch: raise --memory, or lower "+
-		"--batch or --fanout", mem.FormatSize(f.Memory))
+		"--batch or %s", mem.FormatSize(f.Memory), sizes)
 }
 
 // graph is how the topology is opened with a split.

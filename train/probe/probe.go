@@ -24,7 +24,8 @@ type Config struct {
 	// Facts are those that are known before anything is measured: the memory, the settings, the
 	// model and what evaluates it. The others are filled in.
 	plan.Facts
-	// Seeds, Fanout and Seed are those of the batches: see loader.Config.
+	// Seeds, Fanout and Seed are those of the batches: see loader.Config. Layer sizes are those of
+	// the source.
 	Seeds  []sample.NodeID
 	Fanout []int
 	Seed   uint64
@@ -55,6 +56,7 @@ type Probe struct {
 	dense *sample.Dense // a large batch
 
 	device *plan.Profile // nil until it is known
+	name   string        // of the plan: see planName
 	news   bool          // something was measured that the catalog does not have
 }
 
@@ -78,8 +80,11 @@ func New(src *loader.Source, cfg Config, model Model) (*Probe, error) {
 		f.SeedBytes += 4 * int64(len(l.Classes))
 	}
 	var err error
-	f.Storage, err = storage(src.Store)
-	return m, err
+	if f.Storage, err = storage(src.Store); err != nil {
+		return nil, err
+	}
+	m.name = m.planName()
+	return m, nil
 }
 
 // Splits opens the topology, samples batches to see how large they are, and finds the ways to split
@@ -103,6 +108,11 @@ func (m *Probe) Choose(ctx context.Context, splits []*plan.Split) (*plan.Split, 
 		}
 		if err == nil {
 			best = fastest
+		}
+	}
+	if best.Forecast != nil {
+		if err := m.keepPlan(ctx, best); err != nil {
+			return nil, err
 		}
 	}
 	m.src.Budget.CollectHeap()

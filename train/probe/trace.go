@@ -17,8 +17,9 @@ const (
 	traceEdges, traceBatches, traceBytes = 16 << 20, 128, 64 << 20
 	// traceLeast is sampled however large batches are: reuse shows between batches.
 	traceLeast = 4
-	// pagedBatches are sampled to see what lists cost with a block cache.
-	pagedBatches = 3
+	// pagedBatches are sampled to see what lists cost with a block cache, and tracePaged to see
+	// what a run will need where the topology is paged: there a batch may take a second.
+	pagedBatches, tracePaged = 3, 8
 )
 
 // trace is the first batches of a run, sampled to see what they will need.
@@ -45,7 +46,11 @@ func (m *Probe) record(ctx context.Context, room int64) (t *trace, err error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := t.fill(ctx, m, traceBatches); err != nil {
+	most := traceBatches
+	if !m.src.Graph.Resident {
+		most = tracePaged
+	}
+	if err := t.fill(ctx, m, most); err != nil {
 		return nil, errors.Join(fmt.Errorf("probe: sample batches to plan: %w", err), t.close())
 	}
 	return t, nil

@@ -109,6 +109,18 @@ func (b *Builder) HeadMean(x Value, heads int) Value {
 	return b.p.add(o, vx.rows, vx.cols/heads)
 }
 
+// Columns are n columns of x, from column first on.
+func (b *Builder) Columns(x Value, first, n int) Value {
+	vx := b.p.of(x)
+	b.check(first >= 0 && n > 0 && first+n <= vx.cols, "Columns", x)
+	if n == vx.cols {
+		return x
+	}
+	o := simple(opColumns, x)
+	o.first = first
+	return b.p.add(o, vx.rows, n)
+}
+
 // Add is x + y.
 func (b *Builder) Add(x, y Value) Value {
 	vx, vy := b.p.of(x), b.p.of(y)
@@ -286,6 +298,12 @@ func (b *Builder) EdgeWeights() Value { return b.p.property(EdgeWeight, Entries(
 // entries that are in the list: sums of weighted rows times it are weighted means.
 func (b *Builder) InvListWeights() Value { return b.p.property(InvListWeight, Nodes(b.hop+1)) }
 
+// InvDegrees are 1/d of the nodes that have lists, d being their in-degree in the whole graph.
+func (b *Builder) InvDegrees() Value { return b.p.property(InvDegree, Nodes(b.hop+1)) }
+
+// InvWeightSums are 1/s of these nodes, s being the sum of the weights of the whole list.
+func (b *Builder) InvWeightSums() Value { return b.p.property(InvWeightSum, Nodes(b.hop+1)) }
+
 // WeightDegrees are 1/sqrt(1+s) of the nodes that the layer reads, s being the sum of the weights
 // of the whole list of a node.
 func (b *Builder) WeightDegrees() Value { return b.p.property(InvSqrtWeight, Nodes(b.hop)) }
@@ -308,7 +326,7 @@ func (b *Builder) ListScale() Value { return b.p.property(ListScale, Nodes(b.hop
 
 func (p *Program) property(k Property, rows Rows) Value {
 	first := Nodes(0) // all nodes, or those that have lists
-	if k == ListScale || k == InvListWeight {
+	if k.ofLists() {
 		first = Nodes(1)
 	}
 	if !k.perEntry() && rows.n > first.n {

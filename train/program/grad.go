@@ -25,8 +25,9 @@ var rules map[Kind]rule
 
 func init() {
 	rules = map[Kind]rule{opMatMul: matMulRule, opHeadMul: headMulRule, opAdd: addRule,
-		opHeadMean: headMeanRule, opScale: scaleRule, opRowScale: rowScaleRule,
-		opShift: shiftRule, opBias: biasRule,
+		opHeadMean: headMeanRule, opColumns: columnsRule, opScale: scaleRule,
+		opRowScale: rowScaleRule,
+		opShift:    shiftRule, opBias: biasRule,
 		opBiasReLU: biasReLURule, opReLU: reluRule, opELU: eluRule, opGELU: geluRule,
 		opLeakyReLU: leakyRule, opDropout: dropoutRule, opLayerNorm: normRule(opLayerNormGrad),
 		opBatchNorm: normRule(opBatchNormGrad),
@@ -156,6 +157,12 @@ func addRule(t *tape, o *op, dy Value) {
 func headMeanRule(t *tape, o *op, dy Value) {
 	g := simple(opHeadMeanGr, dy)
 	g.heads = o.heads
+	t.give(o.in[0], g)
+}
+
+func columnsRule(t *tape, o *op, dy Value) {
+	g := simple(opColumnsGr, dy)
+	g.first = o.first
 	t.give(o.in[0], g)
 }
 

@@ -248,10 +248,14 @@ func (p *Program) HeldWords(s *Sizes) (words int) {
 			words += s.Nodes[l.Hop+1] + 1 + s.Of(Entries(l.List))
 		}
 	}
-	for k, n := range map[Property]int{InvSqrtDegree: s.Nodes[0], InvSqrtWeight: s.Nodes[0],
-		ListScale: s.Nodes[1], InvListWeight: s.Nodes[1], TypeShare: s.Entries[0]} {
-		if p.Reads(k) {
-			words += n
+	for _, h := range []struct {
+		k    Property
+		rows Rows
+	}{{InvSqrtDegree, Nodes(0)}, {InvSqrtWeight, Nodes(0)}, {ListScale, Nodes(1)},
+		{InvListWeight, Nodes(1)}, {InvDegree, Nodes(1)}, {InvWeightSum, Nodes(1)},
+		{TypeShare, Entries(List{})}} {
+		if p.Reads(h.k) {
+			words += s.Of(h.rows)
 		}
 	}
 	return words

@@ -19,6 +19,8 @@ const (
 	opColumnSum  // the sum of the rows of x
 	opHeadMean   // the mean of the heads of x
 	opHeadMeanGr // its gradient
+	opColumns    // some columns of x, from first on
+	opColumnsGr  // its gradient
 	opScale      // x times Scalar
 	opRowScale   // rows of x times the values of y (rows,1)
 	opShift      // x plus Scalar
@@ -92,6 +94,7 @@ type op struct {
 	extra  []Value
 	list   List
 	heads  int
+	first  int     // column
 	shared bool    // all heads read the whole row
 	scalar float32 // Rate, slope, factor
 	site   int     // number of a dropout

@@ -10,6 +10,7 @@ var kindNames = map[Kind]string{
 	opMatMul: "matmul", opMatMulTA: "matmul-ta", opMatMulTB: "matmul-tb", opHeadMul: "headmul",
 	opHeadMulTA: "headmul-ta", opHeadMulTB: "headmul-tb", opAdd: "add", opColumnSum: "column-sum",
 	opHeadMean: "head-mean", opHeadMeanGr: "head-mean-grad", opScale: "scale", opShift: "shift",
+	opColumns: "columns", opColumnsGr: "columns-grad",
 	opRowScale: "row-scale", opCopy: "copy", opEmbed: "embed", opBias: "bias",
 	opBiasReLU: "bias-relu", opReLU: "relu", opReLUGrad: "relu-grad", opELU: "elu",
 	opELUGrad: "elu-grad", opGELU: "gelu", opGELUGrad: "gelu-grad", opLeakyReLU: "leaky-relu",
@@ -65,6 +66,9 @@ func (p *Program) Op(i int) string {
 		sign = "= " + p.name(o.acc) + " +"
 	}
 	line := fmt.Sprintf("%s %s %s(%s)", p.show(o.out), sign, o.kind, strings.Join(in, ", "))
+	if o.kind == opColumns {
+		line += fmt.Sprintf(" from %d", o.first)
+	}
 	if o.list != (List{}) || isList(o.kind) {
 		line += " " + o.list.String()
 	}

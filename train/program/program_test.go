@@ -165,6 +165,9 @@ var testModels = map[string]Model{
 			b.Param(fmt.Sprint("beta", b.hop), 1, b.Cols(h), Glorot),
 			b.Param(fmt.Sprint("statistics", b.hop), 2, b.Cols(h), Statistics))
 	}),
+	"columns": testElement(func(b *Builder, h Value) Value {
+		return b.Add(b.Columns(h, 1, 3), b.Columns(h, 2, 3))
+	}),
 	"head mean": testElement(func(b *Builder, h Value) Value { return b.HeadMean(h, 2) }),
 	"row scale": testElement(func(b *Builder, h Value) Value {
 		b.hop++

@@ -10,6 +10,7 @@ import (
 // measures are properties of a batch that are computed, with their memory.
 type measures struct {
 	norms, scales, inverse, shares []float32
+	whole                          []float32 // InvDegree or InvWeightSum
 	counter                        TypeCounter
 }
 
@@ -22,7 +23,7 @@ func (m *Machine) setProperties(in *Input) {
 			m.properties[k] = m.be.Host(x, len(x), 1)
 		}
 	}
-	lists := m.sizes.Nodes[1]
+	lists := d.Inner()
 	set(InvSqrtDegree, func() []float32 {
 		c.norms = mem.Resized(c.norms, len(in.Degrees))
 		Norms(c.norms, in.Degrees)
@@ -44,6 +45,19 @@ func (m *Machine) setProperties(in *Input) {
 		InvWeights(c.inverse, c.inverse)
 		return c.inverse
 	})
+	set(InvDegree, func() []float32 {
+		c.whole = mem.Resized(c.whole, lists)
+		for i, n := range in.Degrees[d.NodeIDOffsets[1]:] {
+			c.whole[i] = float32(n)
+		}
+		InvWeights(c.whole, c.whole)
+		return c.whole
+	})
+	set(InvWeightSum, func() []float32 {
+		c.whole = mem.Resized(c.whole, lists)
+		InvWeights(c.whole, d.WeightSums[d.NodeIDOffsets[1]:])
+		return c.whole
+	})
 	set(EdgeWeight, func() []float32 { return d.Weights })
 	set(EdgeType, func() []float32 { return mem.View[float32](mem.BytesOf(d.Types)) })
 	set(TypeShare, func() []float32 {
@@ -61,7 +75,8 @@ func (m *Machine) setProperties(in *Input) {
 
 // words is the memory of computed properties, in words of 4 bytes.
 func (c *measures) words() int {
-	return cap(c.norms) + cap(c.scales) + cap(c.inverse) + cap(c.shares) + cap(c.counter.counts)
+	return cap(c.norms) + cap(c.scales) + cap(c.inverse) + cap(c.shares) + cap(c.whole) +
+		cap(c.counter.counts)
 }
 
 // listScales computes ListScale of the nodes that have lists; degrees are those of all.
@@ -101,7 +116,8 @@ func WeightNorms(norms, sums []float32) {
 	}
 }
 
-// InvWeights computes InvListWeight from sums of weights, which may be in the same place.
+// InvWeights computes InvListWeight or InvWeightSum from sums of weights, which may be in the same
+// place.
 func InvWeights(inverse, sums []float32) {
 	for i, s := range sums {
 		inverse[i] = 0

@@ -70,6 +70,10 @@ func (m *Machine) dense(o *op, t *operands) bool {
 		be.HeadMean(t.out, x, o.heads)
 	case opHeadMeanGr:
 		be.HeadMeanGrad(t.out, x, o.heads)
+	case opColumns:
+		be.Columns(t.out, x, o.first)
+	case opColumnsGr:
+		be.ColumnsGrad(t.out, x, o.first)
 	case opScale:
 		be.Scale(t.out, o.scalar)
 	case opShift:

@@ -40,7 +40,8 @@ const (
 	// ListScale has for each node with a list how many neighbors it has in the whole graph for each
 	// that was drawn.
 	ListScale
-	// EdgeWeight has the weight of each entry, and EdgeType the bits of the number of its type.
+	// EdgeWeight has the weight of each entry, over its probability where layers were drawn:
+	// sample.Dense.Weights. EdgeType has the bits of the number of its type.
 	EdgeWeight
 	EdgeType
 	// TypeShare has for each entry 1/n, n being the entries of its type in its list.
@@ -51,12 +52,22 @@ const (
 	// InvSqrtWeight has for each node 1/sqrt(1+s), s being the sum of the weights of its list in
 	// the whole graph; 0 where that is no number.
 	InvSqrtWeight
+	// InvDegree has for each node with a list 1/d, d being its in-degree in the whole graph, and
+	// InvWeightSum 1/s, s being the sum of the weights of its list there; 0 where these are not
+	// positive.
+	InvDegree
+	InvWeightSum
 
 	properties = iota
 )
 
 var propertyNames = [properties]string{"1/sqrt(1+degree)", "neighbors/drawn", "weight", "type",
-	"1/entries of the type", "1/weights", "1/sqrt(1+weights)"}
+	"1/entries of the type", "1/weights", "1/sqrt(1+weights)", "1/degree", "1/all weights"}
 
 // perEntry says whether a property is of entries, and not of nodes.
 func (k Property) perEntry() bool { return k == EdgeWeight || k == EdgeType || k == TypeShare }
+
+// ofLists says whether a property is of the nodes that have lists, and not of all nodes.
+func (k Property) ofLists() bool {
+	return k == ListScale || k == InvListWeight || k == InvDegree || k == InvWeightSum
+}

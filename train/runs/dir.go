@@ -268,10 +268,9 @@ func (r Dir) ReadFile() (File, error) {
 		return f, fmt.Errorf("train: run %s was trained on store %s, this is %s", r.name, f.Store,
 			r.uuid)
 	}
-	if len(f.Dims) < 2 || len(f.Dims) != len(f.Config.Fanout)+1 {
+	if n := f.Config.Layers(); len(f.Dims) < 2 || len(f.Dims) != n+1 {
 		return f, fmt.Errorf("train: run %s: %w", r.name,
-			r.Corrupt(FileName, fmt.Sprintf("%d widths for %d layers", len(f.Dims),
-				len(f.Config.Fanout))))
+			r.Corrupt(FileName, fmt.Sprintf("%d widths for %d layers", len(f.Dims), n)))
 	}
 	return f, nil
 }

@@ -31,9 +31,17 @@ type Settings struct {
 	// Fanout is the number of neighbors drawn at each hop, the first next to the seeds, and by
 	// its length the number of layers; sample.All takes whole lists.
 	Fanout []int `json:"fanout"`
-	// Sample is how they are drawn: SampleUniform, or SampleWeighted, by the weights of edges; ""
-	// is uniform.
+	// Sampler is SamplerNeighbor, or SamplerLayer, which draws the neighbors of all nodes of a hop
+	// together, about LayerSize of them at each: this takes the place of Fanout, which is nil then.
+	// "" is neighbor.
+	Sampler   string `json:"sampler,omitempty"`
+	LayerSize []int  `json:"layer_size,omitempty"`
+	// Sample is how they are drawn: SampleUniform, SampleWeighted, by the weights of edges, or
+	// SampleLatest, those of the latest edges; "" is uniform.
 	Sample string `json:"sample"`
+	// Before has only the edges count whose time is below it, in sampling, evaluation and degrees;
+	// nil is all.
+	Before *int64 `json:"before,omitempty"`
 	// Hidden is the width of the layers between, unless Widths has those of each.
 	Hidden int   `json:"hidden"`
 	Widths []int `json:"widths,omitempty"`
@@ -144,7 +152,8 @@ const NormalizeColumns = "zscore"
 
 // Default returns the settings that the command line starts from.
 func Default() Settings {
-	return Settings{Model: "sage", Fanout: []int{10, 10}, Sample: SampleUniform, Hidden: 256,
+	return Settings{Model: "sage", Fanout: []int{10, 10}, Sampler: SamplerNeighbor,
+		Sample: SampleUniform, Hidden: 256,
 		Batch:  1000,
 		Epochs: EpochsAuto, LR: 0.01, LRSchedule: ScheduleConstant, WeightDecay: 0.0005,
 		Dropout:   DropoutAuto,
@@ -182,9 +191,36 @@ func (c *Settings) Dims(in, classes int) []int {
 	}
 	hidden := c.Widths
 	if len(hidden) == 0 {
-		hidden = slices.Repeat([]int{c.Hidden}, len(c.Fanout)-1)
+		hidden = slices.Repeat([]int{c.Hidden}, c.Hops()-1)
+	}
+	if c.Layers() == 1 {
+		hidden = nil
 	}
 	return model.Widths(a, in, classes, hidden)
+}
+
+// Ahead is what is computed of the features before the training.
+func (c *Settings) Ahead() model.Ahead {
+	a, err := model.Find(c.Model)
+	if err != nil { // which is reported elsewhere
+		return model.Ahead{}
+	}
+	return model.AheadOf(a, &c.Options, c.Hops())
+}
+
+// Layers is how many layers the model has: as many as hops, but those that only sum.
+func (c *Settings) Layers() int {
+	if a := c.Ahead(); a.Hops > 0 && a.First == a.Hops {
+		return c.Hops() - a.Hops + 1
+	}
+	return c.Hops()
+}
+
+// Sampled are the fanouts, or the sizes of layers, of the hops that batches have: the last ones are
+// summed up before the training, if any.
+func (c *Settings) Sampled() (fanout, layers []int) {
+	n := c.Hops() - c.Ahead().Hops
+	return c.Fanout[:min(n, len(c.Fanout))], c.LayerSize[:min(n, len(c.LayerSize))]
 }
 
 // InPlace says whether the first layer may average features where they are. Dropout copies a list's
@@ -216,8 +252,10 @@ var choices = []struct {
 		append([]string{task.Auto}, task.Metrics()...)},
 	{"class-weights", func(c *Settings) string { return c.ClassWeights },
 		[]string{task.WeightsNone, task.WeightsBalanced, ""}},
+	{"sampler", func(c *Settings) string { return c.Sampler },
+		[]string{SamplerNeighbor, SamplerLayer, ""}},
 	{"sample", func(c *Settings) string { return c.Sample },
-		[]string{SampleUniform, SampleWeighted, ""}},
+		[]string{SampleUniform, SampleWeighted, SampleLatest, ""}},
 	{"eval-mode", func(c *Settings) string { return c.EvalMode }, []string{"exact", EvalSampled}},
 	{"cache", func(c *Settings) string { return c.Cache },
 		CacheNames()},
@@ -274,14 +312,15 @@ func (c *Settings) validateModel() error {
 	if _, err := model.Find(c.Model); err != nil {
 		return fmt.Errorf("train: %w", err)
 	}
-	if err := (sample.Config{Fanout: c.Fanout}).Validate(); err != nil {
+	if err := c.validateSampler(); err != nil {
 		return fmt.Errorf("train: %w", err)
 	}
-	if n := len(c.Widths); n > 0 && (n != len(c.Fanout)-1 || slices.Min(c.Widths) < 1) {
+	if n := len(c.Widths); n > 0 && (n != c.Hops()-1 || slices.Min(c.Widths) < 1) {
 		return fmt.Errorf("train: hidden %v: give one width, or one of each of the %d layers "+
-			"before the last (--fanout says how many there are)", c.Widths, len(c.Fanout)-1)
+			"before the last (--fanout or --layer-size says how many there are)", c.Widths,
+			c.Hops()-1)
 	}
-	if err := c.Spec(c.Dims(1, 1)).Validate(); err != nil {
+	if err := c.Spec(c.Dims(c.Ahead().Parts(), 1)).Validate(); err != nil {
 		return fmt.Errorf("train: %w", err)
 	}
 	return nil
@@ -294,8 +333,15 @@ func (c *Settings) Spec(dims []int) *model.Spec {
 		panic("BUG: settings were not checked: " + err.Error())
 	}
 	return &model.Spec{Architecture: a, Dims: dims, Dropout: float32(c.Dropout),
-		Order: c.Order, Tune: c.Tune, DrawnByWeight: c.Sample == SampleWeighted,
+		Order: c.Order, Tune: c.Tune, Ahead: c.Ahead(), DrawnByWeight: c.Sample == SampleWeighted,
+		DrawnLatest: c.Sample == SampleLatest && c.draws(), LayerWise: c.Sampler == SamplerLayer,
 		Options: c.Options}
+}
+
+// draws says that batches do not have some lists whole.
+func (c *Settings) draws() bool {
+	fanout, _ := c.Sampled()
+	return slices.ContainsFunc(fanout, func(f int) bool { return f != sample.All })
 }
 
 func (c *Settings) validateRates() error {
@@ -338,7 +384,10 @@ func (c *Settings) SameResult(old *Settings) error {
 		now, was any
 	}{
 		{"model", c.Model, old.Model}, {"fanout", fmt.Sprint(c.Fanout), fmt.Sprint(old.Fanout)},
+		{"sampler", cmp.Or(c.Sampler, SamplerNeighbor), cmp.Or(old.Sampler, SamplerNeighbor)},
+		{"layer-size", fmt.Sprint(c.LayerSize), fmt.Sprint(old.LayerSize)},
 		{"sample", cmp.Or(c.Sample, SampleUniform), cmp.Or(old.Sample, SampleUniform)},
+		{"before", c.Limit(), old.Limit()},
 		{"hidden", fmt.Sprint(c.Hidden, c.Widths), fmt.Sprint(old.Hidden, old.Widths)},
 		{"options of the model", c.Options.String(), old.Options.String()},
 		{"batch", c.Batch, old.Batch}, {"lr", c.LR, old.LR},

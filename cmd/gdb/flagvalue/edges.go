@@ -1,8 +1,6 @@
 package flagvalue
 
 import (
-	"strings"
-
 	"gdb/train/runs"
 
 	"github.com/spf13/pflag"
@@ -12,8 +10,10 @@ import (
 func BindEdges(f *pflag.FlagSet, c *runs.Settings) {
 	f.BoolVar(&c.EdgeWeight, "edge-weight", c.EdgeWeight,
 		"have the weights of edges count: sage, gcn, gin and sgc")
-	f.StringVar(&c.Sample, "sample", c.Sample, "how neighbors are drawn: "+
-		strings.Join(runs.Choices("sample"), " or ")+", by the weights of their edges")
+	f.StringVar(&c.Sample, "sample", c.Sample, "how neighbors are drawn: uniform, weighted (by "+
+		"the weights of edges) or latest (those of the latest edges)")
+	f.Var(&Time{To: &c.Before}, "before", "have only edges before this time count, in evaluation "+
+		"too: seconds since 1970, or a date and time such as 2024-05-31 or 2024-05-31T12:00:00Z")
 	f.IntVar(&c.Bases, "bases", c.Bases,
 		"matrices that those of relations are sums of, of rgcn (default 8, or the types of edges)")
 }

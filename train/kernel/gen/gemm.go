@@ -12,7 +12,7 @@ import (
 
 // tileSignature is that of kernel.tileFunc.
 const tileSignature = "func(tiles, k int, a *float32, ars, aks uintptr, b *float32, bks uintptr, " +
-	"c *float32, ldc uintptr, lanes int, mode uint64)"
+	"c *float32, ldc uintptr, lanes int, mode uint64, next, nextStep uintptr)"
 
 // The bits of mode are those of kernel's constants of the same names.
 const modeAccumulate, modeStream = 1, 2
@@ -26,7 +26,7 @@ func gemm() {
 	}{{avx512, []int{12, 8, 4, 2, 1}}, {avx2, []int{6, 4, 2, 1}}} {
 		for _, rows := range t.rows {
 			for vectors := 1; vectors <= 2; vectors++ {
-				newTile(t.s, rows, vectors).write()
+				newTile(t.s, rows, vectors, rows == t.rows[0]).write()
 			}
 		}
 		pack(t.s, 2*t.s.lanes())
@@ -42,9 +42,12 @@ type tile struct {
 	ap            []reg.GPVirtual // pointers to every fifth row of A
 	ars, ars3     reg.GPVirtual
 	last          mask
+	fetches       bool // what comes next, while it computes
 }
 
-func newTile(s isa, rows, vectors int) *tile { return &tile{s: s, rows: rows, vectors: vectors} }
+func newTile(s isa, rows, vectors int, fetches bool) *tile {
+	return &tile{s: s, rows: rows, vectors: vectors, fetches: fetches}
+}
 
 func (t *tile) write() {
 	TEXT(fmt.Sprintf("tile%s_%dx%d", t.s.name, t.rows, t.vectors), NOSPLIT, tileSignature)
@@ -69,7 +72,16 @@ func (t *tile) write() {
 		}
 	}
 	b, k := loadGP(Param("b")), loadGP(Param("k"))
+	var next reg.GPVirtual
+	if t.fetches {
+		next = loadGP(Param("next"))
+		ADDQ(U32(64), floatParam("next"))
+	}
 	Label("loop")
+	if t.fetches {
+		PREFETCHT1(Mem{Base: next})
+		ADDQ(floatParam("nextStep"), next)
+	}
 	t.step(b)
 	for _, p := range t.ap {
 		ADDQ(aks, p)
@@ -78,9 +90,9 @@ func (t *tile) write() {
 	DECQ(k)
 	JNZ(LabelRef("loop"))
 	t.finish(c, ldc)
-	next := GP64()
-	IMUL3Q(U8(t.rows), t.ars, next)
-	ADDQ(next, a)
+	all := GP64()
+	IMUL3Q(U8(t.rows), t.ars, all)
+	ADDQ(all, a)
 	DECQ(tiles)
 	JNZ(LabelRef("tile"))
 	VZEROUPPER()

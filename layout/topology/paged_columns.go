@@ -3,7 +3,6 @@ package topology
 import (
 	"context"
 	"errors"
-	"fmt"
 
 	"gdb/internal/mem"
 	"gdb/internal/pace"
@@ -11,15 +10,15 @@ import (
 	"gdb/layout/listfile"
 )
 
-// Weights decodes the weights of the lists of the last Degrees, block by block: first those of
-// blocks that are pinned, then those of hubs, and of blocks that did not stay, which are read in
-// one batch, each block once. The neighbor cache has no weights; with it, the blocks of the lists
-// that it had are read here. Memory: the weights of one list, or of one block of a hub, and 24
+// Columns decodes what the lists of the last Degrees have, block by block: first those of blocks
+// that are pinned, then those of lists in several blocks, and of blocks that did not stay, which are
+// read in one batch, each block once. The neighbor cache has neighbors only; with it, the blocks of
+// the lists that it had are read here. Memory: the columns of what a block has of a list, and 24
 // bytes per list and block that are not at hand.
-func (s *pagedSession) Weights(ctx context.Context,
-	fn func(i int, from uint32, w []float32) error) error {
-	if !s.p.f.Shape.Weights {
-		return fmt.Errorf("layout: read weights of %s: %w", s.p.f.Path, ErrNoWeights)
+func (s *pagedSession) Columns(ctx context.Context, columns Columns,
+	fn func(p Part) error) error {
+	if err := columns.lacks(s.p.f); err != nil {
+		return err
 	}
 	if err := s.findUncached(ctx); err != nil {
 		return err
@@ -35,7 +34,7 @@ func (s *pagedSession) Weights(ctx context.Context,
 		if err := steps.Took(ctx, work); err != nil {
 			return err
 		}
-		if err := s.weighPinned(k, fn); err != nil {
+		if err := s.columnsPinned(k, &columns, fn); err != nil {
 			return err
 		}
 	}
@@ -50,7 +49,7 @@ func (s *pagedSession) Weights(ctx context.Context,
 		for _, key := range keys {
 			var err error
 			list := s.order.Keys[s.refs[uint32(key)].to]
-			if stop, err = s.weigh(b, list, fn); stop != nil || err != nil {
+			if stop, err = s.columnsOf(b, list, &columns, fn); stop != nil || err != nil {
 				return errors.Join(stop, err)
 			}
 		}
@@ -79,23 +78,27 @@ func (s *pagedSession) findUncached(ctx context.Context) error {
 	return s.find(ctx, s.nodes, s.deg, nil)
 }
 
-// weighPinned gives the lists that are in block need[k] as a whole if it is at hand, and notes the
+// columnsPinned gives the lists that are in block need[k] as a whole if it is at hand, and notes the
 // blocks of the others: to of a ref is then the number of the list's key in order.
-func (s *pagedSession) weighPinned(k int, fn func(int, uint32, []float32) error) error {
+func (s *pagedSession) columnsPinned(k int, columns *Columns, fn func(p Part) error) error {
 	n, first, data := s.need[k], s.first[k], s.held[k].data
 	keys, here := s.order.Keys[first:s.first[k+1]], s.here[:0]
 	for j, key := range keys {
-		v := layout.NodeID(key >> 32)
-		if s.list[uint32(key)].block == nowhere {
+		v, i := layout.NodeID(key>>32), uint32(key)
+		if s.list[i].block == nowhere {
 			continue
 		}
 		b := s.blockOf(v, 0, n)
 		if b == n && data != nil {
-			here = append(here, key)
+			if !columns.skips(i, 0) {
+				here = append(here, key)
+			}
 			continue
 		}
 		for ; b <= n; b++ {
-			s.wantAt(b, ref{node: v, to: first + uint32(j)})
+			if !columns.skips(i, s.startIn(v, b)) {
+				s.wantAt(b, ref{node: v, to: first + uint32(j)})
+			}
 		}
 	}
 	s.here = here
@@ -105,7 +108,7 @@ func (s *pagedSession) weighPinned(k int, fn func(int, uint32, []float32) error)
 	b, err := s.get.parse(n, data)
 	for j := 0; j < len(here) && err == nil; j++ {
 		var stop error
-		if stop, err = s.weigh(&b, here[j], fn); stop != nil {
+		if stop, err = s.columnsOf(&b, here[j], columns, fn); stop != nil {
 			return stop
 		}
 	}
@@ -115,10 +118,18 @@ func (s *pagedSession) weighPinned(k int, fn func(int, uint32, []float32) error)
 	return nil
 }
 
-// weigh gives fn what block b holds of the weights of the list of a key of order. stop is fn's
-// error, err that of the block.
-func (s *pagedSession) weigh(b *listfile.Block, key uint64,
-	fn func(int, uint32, []float32) error) (stop, err error) {
+// startIn is the position in the list of a node of the first entry that a block has of it.
+func (s *pagedSession) startIn(v layout.NodeID, block uint32) uint32 {
+	if key := s.p.ix.Keys[block]; layout.NodeID(key>>32) == v {
+		return uint32(key)
+	}
+	return 0
+}
+
+// columnsOf gives fn what block b holds of the list of a key of order. stop is fn's error, err that
+// of the block.
+func (s *pagedSession) columnsOf(b *listfile.Block, key uint64, columns *Columns,
+	fn func(p Part) error) (stop, err error) {
 	slot := uint32(key>>32) - uint32(b.First)
 	if slot >= b.Slots {
 		return nil, nil // no neighbors
@@ -127,7 +138,16 @@ func (s *pagedSession) weigh(b *listfile.Block, key uint64,
 	if err != nil || p.Count == 0 {
 		return nil, err
 	}
-	s.weight = mem.Resize(s.weight, int(p.Count))
-	s.p.f.Shape.CopyWeights(b, int(p.Entry), s.weight)
-	return fn(int(uint32(key)), p.Start, s.weight), nil
+	part := Part{List: int(uint32(key)), From: p.Start}
+	if columns.Weights {
+		s.weight = mem.Resize(s.weight, int(p.Count))
+		s.p.f.Shape.CopyWeights(b, int(p.Entry), s.weight)
+		part.Weights = s.weight
+	}
+	if columns.Times {
+		s.times = mem.Resize(s.times, int(p.Count))
+		s.p.f.Shape.CopyTimes(b, int(p.Entry), s.times)
+		part.Times = s.times
+	}
+	return fn(part), nil
 }

@@ -1,4 +1,5 @@
-package sample
+// Package nodetable numbers nodes in the order in which they are met.
+package nodetable
 
 import (
 	"context"
@@ -6,29 +7,36 @@ import (
 
 	"gdb/internal/mem"
 	"gdb/internal/pace"
+	"gdb/layout"
 )
 
-// table numbers the nodes of a batch: open addressing with linear probing over entries of
+// Table numbers the nodes of a batch: open addressing with linear probing over entries of
 // node<<32 | index+1, at most half full. Its size follows the batch, not the graph: 16 to 32
-// bytes per node of the batch.
-type table struct {
+// bytes per node of the batch. It is for one goroutine.
+type Table struct {
 	held  *mem.Account
 	slots []uint64
 	shift int
 	limit int // nodes before it grows
 }
 
+// Golden64 is 2^64 over the golden ratio, for multiplicative hashing.
+const Golden64 = 0x9e3779b97f4a7c15
+
 const (
 	tableMin     = 1 << 10
-	golden64     = 0x9e3779b97f4a7c15 // 2^64 over the golden ratio, for multiplicative hashing
-	tableLoadLog = 1                  // slots are at least 2^1 times the nodes
+	tableLoadLog = 1 // slots are at least 2^1 times the nodes
 )
 
-func (t *table) reset(ctx context.Context, nodes []NodeID) (int, error) {
+// New returns a table whose memory is counted in held.
+func New(held *mem.Account) *Table { return &Table{held: held} }
+
+// Reset makes nodes the content; twice is the index of one that repeats an earlier one, or -1.
+func (t *Table) Reset(ctx context.Context, nodes []layout.NodeID) (twice int, err error) {
 	if err := pace.Clear(ctx, t.slots); err != nil {
 		return 0, err
 	}
-	if err := t.fit(ctx, nil, len(nodes)); err != nil {
+	if err := t.fit(ctx, nil, max(1, len(nodes))); err != nil {
 		return 0, err
 	}
 	for i, v := range nodes {
@@ -43,7 +51,7 @@ func (t *table) reset(ctx context.Context, nodes []NodeID) (int, error) {
 }
 
 // fit makes room for n nodes, putting those given into the larger table.
-func (t *table) fit(ctx context.Context, nodes []NodeID, n int) error {
+func (t *Table) fit(ctx context.Context, nodes []layout.NodeID, n int) error {
 	if n <= t.limit {
 		return nil
 	}
@@ -64,22 +72,24 @@ func (t *table) fit(ctx context.Context, nodes []NodeID, n int) error {
 }
 
 // add enters a node and reports whether it was new.
-func (t *table) add(v NodeID, index uint32) bool {
+func (t *Table) add(v layout.NodeID, index uint32) bool {
 	mask := uint64(len(t.slots) - 1)
-	for h := uint64(v) * golden64 >> t.shift; ; h++ {
+	for h := uint64(v) * Golden64 >> t.shift; ; h++ {
 		e := &t.slots[h&mask]
 		if *e == 0 {
 			*e = uint64(v)<<32 | uint64(index+1)
 			return true
 		}
-		if NodeID(*e>>32) == v {
+		if layout.NodeID(*e>>32) == v {
 			return false
 		}
 	}
 }
 
-func (t *table) extend(ctx context.Context, nodes []NodeID, _ []uint32, nbrs []NodeID,
-	loc []uint32) ([]NodeID, error) {
+// Extend appends to nodes, which are all that the table has and whose capacity suffices, those of
+// nbrs that are new, and writes to loc the index in nodes of each of nbrs.
+func (t *Table) Extend(ctx context.Context, nodes, nbrs []layout.NodeID,
+	loc []uint32) ([]layout.NodeID, error) {
 	for len(nbrs) > 0 {
 		if err := ctx.Err(); err != nil {
 			return nodes, err
@@ -95,15 +105,15 @@ func (t *table) extend(ctx context.Context, nodes []NodeID, _ []uint32, nbrs []N
 	return nodes, nil
 }
 
-// number is extend until the table is full; it returns how many of nbrs it took.
-func (t *table) number(nodes, nbrs []NodeID, loc []uint32) ([]NodeID, int) {
+// number is Extend until the table is full; it returns how many of nbrs it took.
+func (t *Table) number(nodes, nbrs []layout.NodeID, loc []uint32) ([]layout.NodeID, int) {
 	slots, shift, limit := t.slots, t.shift&63, t.limit
 	mask := uint64(len(slots) - 1)
 	loc = loc[:len(nbrs)]
 	for i, v := range nbrs {
-		for h := uint64(v) * golden64 >> shift; ; h++ {
+		for h := uint64(v) * Golden64 >> shift; ; h++ {
 			e := slots[h&mask]
-			if NodeID(e>>32) == v && e != 0 {
+			if layout.NodeID(e>>32) == v && e != 0 {
 				loc[i] = uint32(e) - 1
 				break
 			}

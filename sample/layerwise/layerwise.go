@@ -1,0 +1,305 @@
+// Package layerwise draws the neighbors of a whole frontier together, and not those of each node
+// apart, so that a hop brings about as many nodes as its layer size says, however many there are
+// before it.
+//
+// Which are likely is that of LADIES (Zou and others, "Layer-Dependent Importance Sampling for
+// Training Deep and Large Graph Convolutional Networks"): the mass of a candidate is the sum of
+// (w/s)² over the entries that it has in lists of the frontier, w being the weight of an entry (1
+// without weights) and s the sum of those of its list. They are drawn as in PLADIES (Balin and
+// Catalyurek, "Layer-Neighbor Sampling"): each by itself, u with the probability
+// p(u) = min(1, c·mass(u)), with the c at which these add up to the layer size. So what is drawn
+// follows from the key of the hop, the node and the lists alone.
+//
+// All entries of a drawn node count w/p(u) times: the sum of that times rows is an unbiased
+// estimate of the sum over whole lists (Horvitz and Thompson).
+package layerwise
+
+import (
+	"context"
+	"math"
+
+	"gdb/internal/mem"
+	"gdb/internal/pace"
+	"gdb/internal/rng"
+	"gdb/layout"
+	"gdb/sample/nodetable"
+)
+
+// Lists are those of a frontier. It has the degrees, positions are below them.
+type Lists struct {
+	Degrees []uint32
+	// Gather reads entries: those of list i at pos[off[i]:off[i+1]], to the same places of nbrs.
+	Gather func(ctx context.Context, off, pos []uint32, nbrs []layout.NodeID) error
+	// Sums writes the sum of the weights of each list, none of which is negative, and GatherWeights
+	// reads the weights of what Gather reads. Both are nil where all weights are 1.
+	Sums          func(ctx context.Context, sums []float64) error
+	GatherWeights func(ctx context.Context, off, pos []uint32, weights []float32) error
+}
+
+// Drawer draws layers. It is for one goroutine. Memory: what CandidateBytes, FrontierBytes and
+// PartBytes say; it keeps what the largest layer took.
+type Drawer struct {
+	table, held mem.Account // of index, and of the others
+
+	lists Lists
+	// nodes are the candidates of a layer in the order in which they are met, so that sums over
+	// them do not depend on how lists are read; index has their numbers in nodes.
+	nodes []layout.NodeID
+	index *nodetable.Table
+	// mass is that of each candidate, and once it is drawn 1/p(u); 0 if it is not.
+	mass  []float64
+	norms []float64 // 1/s of the lists
+	part  Part
+}
+
+// What a drawer takes for a candidate, for a node of the frontier, and for lists, of which a part
+// is in memory at a time with what a paged reader takes for it. Where the reader leaves out entries
+// by their times, it takes BeforeBytes more for a part.
+const (
+	CandidateBytes = 12 + 32
+	FrontierBytes  = 12
+	PartBytes      = partEntries * (16 + 24)
+	BeforeBytes    = partEntries * 16
+)
+
+// partEntries are read at a time: what a hub has is never in memory at once. 1<<16: 64 blocks.
+const partEntries = 1 << 16
+
+// Part is a part of the lists of a frontier.
+type Part struct {
+	// Off has where the entries of each list begin in Pos and Nbrs, and their number at the end.
+	Off []uint32
+	// Pos and Nbrs are the positions of entries in their lists, and the neighbors.
+	Pos  []uint32
+	Nbrs []layout.NodeID
+
+	at      []uint32 // of each of Nbrs, its number among candidates
+	weights []float32
+	mass    []float64
+}
+
+// New returns a drawer whose memory is counted in budget; nil for none.
+func New(budget *mem.Budget) *Drawer {
+	d := &Drawer{table: mem.NewAccount(budget, "drawing a layer"),
+		held: mem.NewAccount(budget, "drawing a layer")}
+	d.index = nodetable.New(&d.table)
+	return d
+}
+
+// Release frees the memory; the next layer takes its own.
+func (d *Drawer) Release() {
+	d.table.Release()
+	d.held.Release()
+	*d = Drawer{table: d.table, held: d.held}
+	d.index = nodetable.New(&d.table)
+}
+
+// Candidates is the number of different neighbors of the last frontier.
+func (d *Drawer) Candidates() int { return len(d.nodes) }
+
+// Draw draws the neighbors of a frontier, which are about size in all, and returns how many.
+func (d *Drawer) Draw(ctx context.Context, key uint64, lists Lists, size int) (int, error) {
+	d.lists = lists
+	d.nodes, d.mass = d.nodes[:0], d.mass[:0]
+	if _, err := d.index.Reset(ctx, nil); err != nil {
+		return 0, err
+	}
+	if err := d.listNorms(ctx); err != nil {
+		return 0, err
+	}
+	if err := d.eachPart(ctx, d.addMass); err != nil {
+		return 0, err
+	}
+	c, err := rate(ctx, d.mass, size)
+	if err != nil {
+		return 0, err
+	}
+	drawn := 0
+	for i, m := range d.mass {
+		if i%pace.Every == 0 && ctx.Err() != nil {
+			return 0, ctx.Err()
+		}
+		d.mass[i] = 0
+		if m == 0 {
+			continue
+		}
+		if p := min(1, c*m); rng.Unit(rng.Sub(key, uint64(d.nodes[i]))) < p {
+			d.mass[i] = 1 / p
+			drawn++
+		}
+	}
+	return drawn, nil
+}
+
+// Each calls fn with all parts of the lists that Draw was called with last, in their order. A part
+// is valid during the call.
+func (d *Drawer) Each(ctx context.Context, fn func(p *Part) error) error {
+	return d.eachPart(ctx, func(context.Context) error {
+		d.part.mass = d.mass
+		return fn(&d.part)
+	})
+}
+
+// Drawn counts the entries whose node was drawn.
+func (p *Part) Drawn() (n int) {
+	for _, at := range p.at {
+		if p.mass[at] > 0 {
+			n++
+		}
+	}
+	return n
+}
+
+// Weight is how many times entry e counts, if its node was drawn.
+func (p *Part) Weight(e uint32) (times float32, drawn bool) {
+	inverse := p.mass[p.at[e]]
+	if inverse == 0 {
+		return 0, false
+	}
+	if len(p.weights) > 0 {
+		inverse *= float64(p.weights[e])
+	}
+	return float32(inverse), true
+}
+
+// listNorms finds what the weights of each list add up to.
+func (d *Drawer) listNorms(ctx context.Context) error {
+	d.norms = mem.Resize(d.norms, len(d.lists.Degrees))
+	if d.lists.Sums == nil {
+		for i, n := range d.lists.Degrees {
+			d.norms[i] = 1 / float64(max(1, n))
+		}
+		return ctx.Err()
+	}
+	if err := d.lists.Sums(ctx, d.norms); err != nil {
+		return err
+	}
+	for i, sum := range d.norms {
+		d.norms[i] = 0
+		if sum > 0 {
+			d.norms[i] = 1 / sum
+		}
+	}
+	return nil
+}
+
+// eachPart reads the lists of the frontier in parts and calls fn with each. Where one part is all,
+// and at hand from before, it is not read again.
+func (d *Drawer) eachPart(ctx context.Context, fn func(ctx context.Context) error) error {
+	total := uint64(0)
+	for _, n := range d.lists.Degrees {
+		total += uint64(n)
+	}
+	if total <= partEntries && len(d.mass) > 0 {
+		return fn(ctx)
+	}
+	for from := uint64(0); from < total; from += partEntries {
+		if err := d.read(ctx, from, min(total, from+partEntries)); err != nil {
+			return err
+		}
+		if err := fn(ctx); err != nil {
+			return err
+		}
+	}
+	return ctx.Err()
+}
+
+// read reads entries from … to-1 of all lists of the frontier, one after the other, and numbers the
+// candidates among them.
+func (d *Drawer) read(ctx context.Context, from, to uint64) error {
+	p, n := &d.part, int(to-from)
+	p.Off = mem.Resize(p.Off, len(d.lists.Degrees)+1)
+	p.Pos, p.Nbrs, p.at = mem.Resize(p.Pos, n), mem.Resize(p.Nbrs, n), mem.Resize(p.at, n)
+	begin, k := uint64(0), uint32(0) // begin: where a list begins among all entries
+	for i, degree := range d.lists.Degrees {
+		p.Off[i] = k
+		end := begin + uint64(degree)
+		for at := max(begin, from); at < min(end, to); at++ {
+			p.Pos[k] = uint32(at - begin)
+			k++
+		}
+		begin = end
+	}
+	p.Off[len(d.lists.Degrees)] = k
+	if err := d.lists.Gather(ctx, p.Off, p.Pos, p.Nbrs); err != nil {
+		return err
+	}
+	p.weights = p.weights[:0]
+	if d.lists.GatherWeights != nil {
+		p.weights = mem.Resize(p.weights, n)
+		if err := d.lists.GatherWeights(ctx, p.Off, p.Pos, p.weights); err != nil {
+			return err
+		}
+	}
+	d.nodes = grown(d.nodes, n)
+	if err := d.held.AtLeast(d.bytes()); err != nil {
+		return err
+	}
+	var err error
+	d.nodes, err = d.index.Extend(ctx, d.nodes, p.Nbrs, p.at)
+	return err
+}
+
+// addMass adds what the entries of a part are to the mass of their nodes.
+func (d *Drawer) addMass(ctx context.Context) error {
+	p, known := &d.part, len(d.mass)
+	d.mass = grown(d.mass, len(d.nodes)-known)[:len(d.nodes)]
+	clear(d.mass[known:])
+	if err := d.held.AtLeast(d.bytes()); err != nil {
+		return err
+	}
+	for i, norm := range d.norms {
+		for e := p.Off[i]; e < p.Off[i+1]; e++ {
+			x := norm
+			if len(p.weights) > 0 {
+				x *= float64(p.weights[e])
+			}
+			d.mass[p.at[e]] += x * x
+		}
+	}
+	return ctx.Err()
+}
+
+// grown is s with room for n more, and for a quarter more than these where it grows.
+func grown[T any](s []T, n int) []T {
+	if need := len(s) + n; cap(s) < need {
+		s = append(make([]T, 0, need+need/4), s...)
+	}
+	return s
+}
+
+// bytes is the scratch memory but for the index.
+func (d *Drawer) bytes() int64 {
+	p := &d.part
+	return 4*int64(cap(d.nodes)+cap(p.Off)+cap(p.Pos)+cap(p.Nbrs)+cap(p.at)+cap(p.weights)) +
+		8*int64(cap(d.mass)+cap(d.norms))
+}
+
+// rate is the c at which the sum of min(1, c·m) over all masses m is size: infinite if no more of
+// them than that are over 0. With those at 1 set apart, c is what is left of the size for each mass
+// that is left; it only grows from round to round, and so do they, until none comes to 1 any more.
+func rate(ctx context.Context, mass []float64, size int) (c float64, err error) {
+	for ones := -1; ; {
+		certain, some, left := 0, 0, 0.0
+		for i, m := range mass {
+			if i%pace.Every == 0 && ctx.Err() != nil {
+				return 0, ctx.Err()
+			}
+			switch {
+			case m <= 0:
+			case c*m >= 1:
+				certain++
+			default:
+				left += m
+				some++
+			}
+		}
+		switch {
+		case certain+some <= size:
+			return math.Inf(1), nil
+		case certain <= ones || certain >= size:
+			return c, nil
+		}
+		ones, c = certain, float64(size-certain)/left
+	}
+}

@@ -1,0 +1,233 @@
+package sample
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	"gdb/internal/pace"
+	"gdb/layout/topology"
+)
+
+// Draw is how the neighbors of a node are drawn.
+type Draw uint8
+
+const (
+	// DrawUniform draws every subset with the same probability; see positions.go.
+	DrawUniform Draw = iota
+	// DrawWeighted draws by the weights of edges; see weighted.go.
+	DrawWeighted
+	// DrawLatest takes the entries of the latest times; see latest.go.
+	DrawLatest
+)
+
+// reads are the columns of lists that entries are chosen by.
+func (d Draw) reads() topology.Columns {
+	return topology.Columns{Weights: d == DrawWeighted, Times: d == DrawLatest}
+}
+
+// ChooseBytes is what a sampler takes for each neighbor that fanouts allow, to choose among the
+// entries of whole lists.
+func (d Draw) ChooseBytes() int64 {
+	if d == DrawUniform {
+		return 0
+	}
+	return entryBytes
+}
+
+// selection chooses the entries of a hop as whole lists come by: each entry gets a key, and those
+// of the least keys are taken, as many as the fanout. Only the hop, the entry and its position say
+// what its key is, so the parts of a list may be read in any block size.
+type selection struct {
+	lists [2]topology.ColumnReader // parallel to Sampler.sides
+	reads topology.Columns
+	visit func(p topology.Part) error // gives the entries of a part their keys
+
+	// The hop: its key, frontier, degrees, and the range that each node has in entries, counted
+	// from the first of the hop. base is the positions before the list at hand where a node has
+	// two; nil: none.
+	key   uint64
+	front []NodeID
+	deg   []uint32
+	off   []uint32
+	base  []uint32
+
+	entries []entry
+	taken   []uint32 // entries of each node so far
+}
+
+// entry is a neighbor that may be drawn. The entries of a node are a heap, the largest key first,
+// once there are as many as its fanout.
+type entry struct {
+	key    int64
+	pos    uint32
+	weight float32 // of draws by weight
+}
+
+// entryBytes is the size of an entry.
+const entryBytes = 16
+
+// over says that e is taken after o: of equal keys, the later position first.
+func (e *entry) over(o *entry) bool {
+	return e.key > o.key || e.key == o.key && e.pos < o.pos
+}
+
+func (s *Sampler) newSelection() error {
+	c := &selection{reads: s.cfg.Draw.reads()}
+	what := "weights"
+	switch s.cfg.Draw {
+	case DrawWeighted:
+		c.visit = c.byWeight
+	case DrawLatest:
+		what = "times"
+		c.visit, c.reads.Skip = c.byTime, c.takesAll
+	default:
+		return fmt.Errorf("sample: unknown way %d to draw", s.cfg.Draw)
+	}
+	for i, side := range s.sides {
+		r, ok := side.lists.(topology.ColumnReader)
+		if !ok {
+			return errors.New("sample: this topology cannot read the " + what + " of edges")
+		}
+		c.lists[i] = r
+	}
+	s.selection = c
+	return nil
+}
+
+// forget frees the scratch memory.
+func (c *selection) forget() {
+	*c = selection{lists: c.lists, reads: c.reads, visit: c.visit}
+}
+
+// takesAll says that the fanout covers a node's lists.
+func (c *selection) takesAll(i int, _ uint32) bool { return c.off[i+1]-c.off[i] == c.deg[i] }
+
+// byKey writes to loc the entries chosen of each list of the frontier, in the order of the list,
+// and to off how many they are: of draws by weight fewer than the fanout where fewer have a weight
+// over 0. It returns the number of edges so far.
+func (s *Sampler) byKey(ctx context.Context, key uint64, front []NodeID, off []uint32) (int,
+	error) {
+	c := s.selection
+	first, last := off[0], off[len(off)-1]
+	if err := resize(&s.held, &c.entries, int(last-first)); err != nil {
+		return 0, err
+	}
+	if err := resize(&s.held, &c.taken, len(front)); err != nil {
+		return 0, err
+	}
+	clear(c.taken)
+	c.key, c.front, c.deg, c.off, c.base = key, front, s.deg, off, nil
+	for i := range s.sides {
+		if i > 0 {
+			c.base = s.sides[0].deg
+		}
+		if err := c.lists[i].Columns(ctx, c.reads, c.visit); err != nil {
+			return 0, err
+		}
+	}
+	if c.reads.Weights {
+		if err := resize(&s.held, &s.weights, int(last)); err != nil {
+			return 0, err
+		}
+	}
+	edges, err := s.takeSelected(ctx, off)
+	if c.reads.Weights && err == nil {
+		s.weights = s.weights[:edges]
+	}
+	return int(edges), err
+}
+
+// takeSelected writes what was chosen to loc, and to weights those of draws by weight.
+func (s *Sampler) takeSelected(ctx context.Context, off []uint32) (edges uint32, err error) {
+	c := s.selection
+	first := off[0]
+	edges = first
+	var steps pace.Steps
+	lo := uint32(0)
+	for i, n := range c.taken {
+		room := off[i+1] - first - lo
+		if err := steps.Took(ctx, 1+4*int(room)); err != nil { // sorting n
+			return 0, err
+		}
+		off[i] = edges // it grows no faster than what the lists have room for
+		if c.reads.Skip != nil && room == c.deg[i] {
+			for p := range room {
+				s.loc[edges] = p
+				edges++
+			}
+		}
+		for _, e := range c.inOrder(lo, n) {
+			s.loc[edges] = e.pos
+			if c.reads.Weights {
+				s.weights[edges] = e.weight
+			}
+			edges++
+		}
+		lo += room
+	}
+	off[len(off)-1] = edges
+	return edges, nil
+}
+
+// inOrder returns n entries of a node by position.
+func (c *selection) inOrder(lo, n uint32) []entry {
+	chosen := c.entries[lo : lo+n]
+	slices.SortFunc(chosen, func(a, b entry) int { return cmp.Compare(a.pos, b.pos) })
+	return chosen
+}
+
+// begin returns the room for the entries of a node, how many of them are taken, and the position of
+// the first of n entries in a part of its list.
+func (c *selection) begin(p *topology.Part, n int) (room heap, taken, from uint32, err error) {
+	i := p.List
+	lo, hi := c.off[i]-c.off[0], c.off[i+1]-c.off[0]
+	if from = p.From; c.base != nil {
+		from += c.base[i]
+	}
+	if uint64(from)+uint64(n) > uint64(c.deg[i]) {
+		err = fmt.Errorf("node #%d: entries %d to %d of a list of %d", c.front[i], from,
+			uint64(from)+uint64(n), c.deg[i])
+	}
+	return c.entries[lo:hi], c.taken[i], from, err
+}
+
+// heap is the room for the entries of a node: once it is full, a heap with the largest key first.
+type heap []entry
+
+// put takes e if it belongs to those of the least keys; n are taken, and so many then.
+func (h heap) put(n uint32, e entry) uint32 {
+	switch {
+	case int(n) < len(h):
+		h[n] = e
+		if n++; int(n) == len(h) {
+			for i := len(h)/2 - 1; i >= 0; i-- {
+				h.sink(i)
+			}
+		}
+	case h[0].over(&e):
+		h[0] = e
+		h.sink(0)
+	}
+	return n
+}
+
+// sink moves entry i down to its place.
+func (h heap) sink(i int) {
+	for {
+		child := 2*i + 1
+		if child >= len(h) {
+			return
+		}
+		if child+1 < len(h) && h[child+1].over(&h[child]) {
+			child++
+		}
+		if !h[child].over(&h[i]) {
+			return
+		}
+		h[i], h[child] = h[child], h[i]
+		i = child
+	}
+}

@@ -1,0 +1,108 @@
+package kernel
+
+// The products of this file have few columns, such as one for each head of attention, and read a
+// long A: it is read once, row after row, as fast as memory gives it. A tile of C would read some
+// rows beside each other, a value of each at a time, and leave most lanes of its vectors empty.
+
+// fewFunc computes rows of C (+)= A·B with up to fewOnce columns. Rows of A and C are ars and ldc
+// bytes apart; b is of packFew.
+type fewFunc func(rows, k int, a *float32, ars uintptr, b, c *float32, ldc uintptr, columns int,
+	accumulate uint64)
+
+// fewTAFunc adds the products of rows of A and B, which are ars and brs bytes apart, to sums, which
+// lie as packFew packs. Columns 1 to 3 of B are col1 to col3 bytes from column 0.
+type fewTAFunc func(rows, k int, a *float32, ars uintptr, b *float32, brs, col1, col2, col3 uintptr,
+	sums *float32)
+
+const (
+	// fewOnce is how many columns are computed at once. A is read again for the next, in parts that
+	// a cache keeps.
+	fewOnce = 4
+	// fewColumns is the most columns that are few, and fewStepsLeast the shortest row of A or C for
+	// which they are: below it, adding up lanes and masking take as long as the products.
+	fewColumns    = 8
+	fewStepsLeast = 32
+)
+
+// isFew tells whether n columns of k values are computed by these kernels.
+func isFew(k, n int) bool { return 0 < n && n <= fewColumns && k >= fewStepsLeast }
+
+// fewWords is the memory of fewOnce columns of k values as packFew packs them.
+func (t *tileSet) fewWords(k int) int { return partsOf(k, t.lanes) * t.lanes * fewOnce }
+
+// packFew packs columns of k values, some a vector long of each beside each other, and zeros where
+// there is no value. Value i of column j is at i*as.step + j*as.row.
+func (t *tileSet) packFew(packed, b []float32, k, columns int, as strides) {
+	clear(packed)
+	for j := range columns {
+		for i := range k {
+			packed[t.fewAt(i, j)] = b[i*as.step+j*as.row]
+		}
+	}
+}
+
+// fewAt is where value i of column j is packed.
+func (t *tileSet) fewAt(i, j int) int {
+	return (i/t.lanes*fewOnce+j)*t.lanes + i%t.lanes
+}
+
+// multiplyFew is C(m,n) (+)= A(m,k)·B for few columns n, whose values are in b as strides say.
+func (t *tileSet) multiplyFew(p *Pool, c, a view, b []float32, as strides, m, k, n int,
+	accumulate bool) {
+	if m == 0 {
+		return
+	}
+	words := t.fewWords(k)
+	packed := p.takeFloats(partsOf(n, fewOnce) * words)
+	for j := 0; j < n; j += fewOnce {
+		t.packFew(packed[j/fewOnce*words:][:words], b[j*as.row:], k, min(fewOnce, n-j), as)
+	}
+	p.span(m, max(1, segmentPart/k), func(lo, hi int) {
+		for j := 0; j < n; j += fewOnce {
+			t.few(hi-lo, k, &a.x[lo*a.stride], uintptr(a.stride)*4, &packed[j/fewOnce*words],
+				&c.x[lo*c.stride+j], uintptr(c.stride)*4, min(fewOnce, n-j), word(accumulate))
+		}
+	})
+	p.giveFloats(packed)
+}
+
+// fewSlabs is how many rows of A(m,k) and B(m,n) are reduced to one partial C.
+func fewSlabs(m, k, n int) int {
+	return partsOf(m, max(1, min(m/slabRowsMin, slabsMax, slabFloatsMax/(k*n))))
+}
+
+// reduceFew is C(k,n) (+)= Aᵀ·B for A(m,k) and few columns n: partial sums of slabs of rows, which
+// are added in the order of the rows.
+func (t *tileSet) reduceFew(p *Pool, c, a, b view, m, k, n int, accumulate bool) {
+	rows := fewSlabs(m, k, n)
+	words := t.fewWords(k)
+	all := words * partsOf(n, fewOnce)
+	sums := p.takeFloats(partsOf(m, rows) * all)
+	p.span(m, rows, func(lo, hi int) {
+		sum := sums[lo/rows*all:][:all]
+		clear(sum)
+		for i := lo; i < hi; i += blockRows {
+			for j := 0; j < n; j += fewOnce {
+				last := min(fewOnce, n-j) - 1 // what no column is for has the last one's sums
+				t.fewTA(min(blockRows, hi-i), k, &a.x[i*a.stride], uintptr(a.stride)*4,
+					&b.x[i*b.stride+j], uintptr(b.stride)*4, uintptr(min(1, last))*4,
+					uintptr(min(2, last))*4, uintptr(min(3, last))*4, &sum[j/fewOnce*words])
+			}
+		}
+	})
+	total := sums[:all]
+	for at := all; at < len(sums); at += all {
+		level().add(total, sums[at:at+all])
+	}
+	for i := range k {
+		row := c.row(i, n)
+		for j := range row {
+			v := total[j/fewOnce*words+t.fewAt(i, j%fewOnce)]
+			if accumulate {
+				v += row[j]
+			}
+			row[j] = v
+		}
+	}
+	p.giveFloats(sums)
+}

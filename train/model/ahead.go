@@ -1,0 +1,119 @@
+package model
+
+import (
+	"fmt"
+	"strings"
+
+	"gdb/train/program"
+)
+
+// Ahead says what is computed of the features before a training, with Options.Precompute: sums over
+// whole lists, which have no parameters before them, are the same in each step (the preprocessing
+// of PaGraph, section 5.2). A node's input are then its features and the sums, as far as the model
+// reads them. The zero value is nothing.
+type Ahead struct {
+	// Hops is how many sums follow each other, and Left how many hops batches have then.
+	Hops, Left int
+	// First is the first part of an input that is there: part 0 are the features, part k the k-th
+	// sum; part Hops is the last.
+	First int
+}
+
+// Parts is how many parts an input has.
+func (a Ahead) Parts() int { return a.Hops - a.First + 1 }
+
+// summer is an architecture whose layers begin with a sum without parameters.
+type summer interface {
+	// sum appends the sum of a layer, over rows x.
+	sum(b *program.Builder, s *Spec, x program.Value) program.Value
+	// ahead says what is computed before a training that would sample so many hops.
+	ahead(o *Options, hops int) Ahead
+}
+
+// AheadOf says what is computed before the training of an architecture that would sample so many
+// hops.
+func AheadOf(a Architecture, o *Options, hops int) Ahead {
+	if s, ok := a.(summer); ok && o.Precompute {
+		return s.ahead(o, hops)
+	}
+	return Ahead{}
+}
+
+// firstSum is Ahead of architectures whose layers have a sum each: the first is computed before.
+// own says that nodes' features are read beside it.
+func firstSum(own bool, hops int) Ahead {
+	a := Ahead{Hops: 1, Left: hops - 1, First: 1}
+	if own {
+		a.First = 0
+	}
+	return a
+}
+
+// checkAhead refuses what cannot be computed before a training.
+func (s *Spec) checkAhead() error {
+	if !s.Precompute {
+		return nil
+	}
+	if _, ok := s.Architecture.(summer); !ok {
+		var names []string
+		for _, a := range architectures {
+			if _, ok := a.(summer); ok {
+				names = append(names, a.Name())
+			}
+		}
+		return fmt.Errorf("precompute: %s weighs neighbors by what it learns, so nothing is known "+
+			"before: %s can", s.Name(), strings.Join(names, ", "))
+	}
+	if s.NodeEmbedding > 0 {
+		return fmt.Errorf("precompute: node-embedding %d: vectors of nodes change with each step, "+
+			"so their sums are not known before: leave one of the two out", s.NodeEmbedding)
+	}
+	return nil
+}
+
+// Hops is how many hops batches have.
+func (s *Spec) Hops() int {
+	if s.Ahead.Hops > 0 {
+		return s.Ahead.Left
+	}
+	return s.Layers()
+}
+
+// reads says whether a layer reads lists of a batch.
+func (s *Spec) reads(l int) bool { return s.Ahead.Hops == 0 || l > 0 && s.Ahead.Left > 0 }
+
+// inputs are what layer l computes from: the rows x of its nodes, and the sums over their lists.
+func (s *Spec) inputs(b *program.Builder, l int, x program.Value) (own, sum program.Value) {
+	if s.reads(l) {
+		return b.Own(x), s.Architecture.(summer).sum(b, s, x)
+	}
+	n := s.in(l)
+	return b.Columns(x, 0, n), b.Columns(x, b.Cols(x)-n, n)
+}
+
+// in is how many columns the input of layer l has for itself, and for each of its sums.
+func (s *Spec) in(l int) int {
+	if l == 0 {
+		return s.Dims[0] / max(1, s.Ahead.Parts())
+	}
+	return s.Dims[l]
+}
+
+// Sums is a model that computes one sum of what is computed before a training of s: rows of the
+// same width.
+func (s *Spec) Sums() *Spec {
+	of := *s
+	of.Options.Precompute, of.Ahead = false, Ahead{}
+	return &Spec{Architecture: sums{&of}, Dims: []int{s.in(0), s.in(0)}, Options: of.Options}
+}
+
+// sums is the architecture of a model without parameters, whose layers are sums of another.
+type sums struct{ of *Spec }
+
+// Name is that of the model whose sums they are.
+func (a sums) Name() string { return a.of.Name() }
+
+// Layer is a sum.
+func (a sums) Layer(b *program.Builder, _ *Spec, _ int, x program.Value) program.Value {
+	return a.of.Architecture.(summer).sum(b, a.of, x)
+}

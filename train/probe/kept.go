@@ -1,0 +1,110 @@
+package probe
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/json"
+	"errors"
+	"fmt"
+
+	"gdb/internal/mem"
+	"gdb/kv"
+	"gdb/layout"
+	"gdb/layout/neighborcache"
+	"gdb/train/plan"
+)
+
+// plansMost bounds the plans that a store keeps for a machine: beyond it all are made anew.
+const plansMost = 64
+
+// Kept is the split that was chosen before for the same settings, facts and device; nil if there is
+// none, or the device is to be measured anew. The topology is not open then, but will be as the
+// split says.
+func (m *Probe) Kept(ctx context.Context) (*plan.Split, error) {
+	if m.cfg.Remeasure {
+		return nil, nil
+	}
+	plans, err := m.plans(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if len(plans) == 0 {
+		return nil, nil
+	}
+	if err := m.profile(ctx); err != nil {
+		return nil, err
+	}
+	k, ok := plans[m.keptName()]
+	if !ok {
+		return nil, nil
+	}
+	best := k.Split(&m.facts, m.device)
+	if best != nil && best.Lists != nil && best.Lists.Make > 0 { // time that is spent only once
+		made, err := neighborcache.Kept(ctx, m.src.Store, m.src.Device, layout.In,
+			best.Lists.Neighbors)
+		if err != nil || made {
+			return nil, err
+		}
+	}
+	if best != nil {
+		m.src.PlanGraph(m.graph(best), best.Superbatch != nil && !best.Superbatch.Overlap)
+	}
+	return best, nil
+}
+
+// keepPlan keeps the split that was chosen in the catalog. Where that cannot be written, a plan is
+// made again next time.
+func (m *Probe) keepPlan(ctx context.Context, best *plan.Split) error {
+	plans, err := m.plans(ctx)
+	if err != nil {
+		return err
+	}
+	if plans == nil || len(plans) >= plansMost {
+		plans = map[string]plan.Kept{}
+	}
+	plans[m.keptName()] = best.Kept()
+	b, err := json.Marshal(plans)
+	if err != nil {
+		return fmt.Errorf("probe: encode plans: %w", err)
+	}
+	if err := m.src.Store.Catalog().PutProfile(ctx, m.plansName(), b); err != nil {
+		m.device.Kept = err.Error()
+	}
+	return nil
+}
+
+// plans are those that the catalog has for this device.
+func (m *Probe) plans(ctx context.Context) (plans map[string]plan.Kept, err error) {
+	b, err := m.src.Store.Catalog().Profile(ctx, m.plansName())
+	if errors.Is(err, kv.ErrNotFound) {
+		return nil, nil
+	}
+	if err == nil {
+		err = json.Unmarshal(b, &plans)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("probe: read the plans of earlier runs: %w", err)
+	}
+	return plans, nil
+}
+
+func (m *Probe) plansName() string { return "plans1/" + m.profileName() }
+
+// keptName is what a plan is kept under: planName, and what was measured of the device.
+func (m *Probe) keptName() string {
+	d := *m.device
+	d.Timed, d.Tried, d.Kept = nil, nil, ""
+	return fmt.Sprintf("%x", sha256.Sum256(fmt.Appendf(nil, "%s %+v", m.name, d)))
+}
+
+// planName has all that a plan is made from but for what is measured.
+func (m *Probe) planName() string {
+	h := sha256.New()
+	fmt.Fprint(h, m.facts.Name(), m.cfg.StepName, m.cfg.Fanout, m.cfg.Seed, m.src.Extras,
+		m.src.Draw, m.src.LayerSize)
+	if limit := m.src.Before; limit != nil {
+		fmt.Fprint(h, " before ", *limit)
+	}
+	h.Write(mem.BytesOf(m.cfg.Seeds))
+	return fmt.Sprintf("%x", h.Sum(nil))
+}
