@@ -72,6 +72,8 @@ func TestEdgesAreReadTheSame(t *testing.T) {
 				"cached":   func(c *Config) { c.Topology, c.NeighborCache = "paged", 64<<10 },
 				"belady":   func(c *Config) { c.Cache, c.FeatureCache = runs.CacheBelady, 8<<10 },
 				"resident": func(c *Config) { c.Topology, c.Cache = "resident", "none" },
+				"packed":   func(c *Config) { c.Topology = "packed" },
+				"compact":  func(c *Config) { c.Topology = "compact" },
 			} {
 				now := c
 				set(&now)

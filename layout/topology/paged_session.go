@@ -37,7 +37,8 @@ type pagedSession struct {
 	refs  []ref
 	batch []uint32
 	got   []held
-	now   listfile.Block // the one that each is at
+	now   listfile.Block // the one at hand
+	found listfile.Part  // of it
 
 	chunk  []uint32 // a part of a cached list, where not all of it is wanted
 	deg    []uint32 // of Lists and Columns
@@ -53,7 +54,8 @@ type pagedSession struct {
 // heldBytes is the size of a held, and more than what the reads of a block take.
 const heldBytes = 40
 
-// place is where the list of a node ends: in block need[block].
+// place is where the list of a node ends: in block need[block], which has its entries from position
+// at on.
 type place struct {
 	block, at uint32
 }
@@ -217,7 +219,7 @@ func (s *pagedSession) decode(k int, deg []uint32) error {
 		if err != nil {
 			return err
 		}
-		deg[i] = p.Start + p.Count
+		s.list[i].at, deg[i] = p.Start, p.Start+p.Count
 	}
 	if h.frame < 0 {
 		h.data = nil // the next fetch takes the buffer
@@ -254,8 +256,10 @@ type takeEntries func(b *listfile.Block, p *listfile.Part, pos []uint32, to uint
 
 // gather has all entries taken that are not in the neighbor cache.
 func (s *pagedSession) gather(ctx context.Context, off, pos []uint32, take takeEntries) error {
-	s.refs = s.refs[:0]
-	s.want.Reset(0)
+	// Room for all first: growing by millions of entries copies them for as long as a second.
+	if err := s.roomFor(ctx, off); err != nil {
+		return err
+	}
 	var steps pace.Steps
 	for k := range s.need {
 		first, end := s.first[k], s.first[k+1]
@@ -273,24 +277,42 @@ func (s *pagedSession) gather(ctx context.Context, off, pos []uint32, take takeE
 		return err
 	}
 	return s.each(ctx, func(b *listfile.Block, keys []uint64) error {
-		var part listfile.Part
 		node := layout.NodeID(0)
 		for i, key := range keys {
 			r := &s.refs[uint32(key)]
 			if i == 0 || r.node != node {
 				var err error
-				if part, err = s.part(b, r.node); err != nil {
+				if s.found, err = s.part(b, r.node); err != nil {
 					return err
 				}
 				node = r.node
 			}
 			s.one[0] = r.pos
-			if err := take(b, &part, s.one[:], r.to); err != nil {
+			if err := take(b, &s.found, s.one[:], r.to); err != nil {
 				return err
 			}
 		}
 		return nil
 	})
+}
+
+// roomFor makes room for the entries that are taken from blocks that are not at hand.
+func (s *pagedSession) roomFor(ctx context.Context, off []uint32) error {
+	n := 0
+	for i, p := range s.list {
+		if i%pace.Every == 0 && ctx.Err() != nil {
+			return ctx.Err()
+		}
+		if off[i] == off[i+1] || p.block == cached || p.block == nowhere {
+			continue
+		}
+		if p.at > 0 || s.held[p.block].data == nil {
+			n += int(off[i+1] - off[i])
+		}
+	}
+	s.want.Reset(n)
+	s.refs = mem.Resize(s.refs, n)[:0]
+	return nil
 }
 
 // part is what a block has of a node's list; an error if it has no place for it.
@@ -306,10 +328,10 @@ func (s *pagedSession) part(b *listfile.Block, node layout.NodeID) (listfile.Par
 // gatherHeld takes what block need[k] has, and notes what it has not, and all if it is not at hand.
 func (s *pagedSession) gatherHeld(ctx context.Context, k int, off, pos []uint32,
 	take takeEntries) error {
-	data, block := s.held[k].data, listfile.Block{}
+	data := s.held[k].data
 	if data != nil {
 		var err error
-		if block, err = s.get.parse(s.need[k], data); err != nil {
+		if s.now, err = s.get.parse(s.need[k], data); err != nil {
 			return s.damage(s.need[k], err)
 		}
 	}
@@ -323,9 +345,9 @@ func (s *pagedSession) gatherHeld(ctx context.Context, k int, off, pos []uint32,
 			s.wantEntries(k, v, lo, pos[lo:hi])
 			continue
 		}
-		part, err := s.part(&block, v)
-		if err == nil {
-			err = s.gatherPart(k, v, &block, &part, lo, pos[lo:hi], take)
+		var err error
+		if s.found, err = s.part(&s.now, v); err == nil {
+			err = s.gatherPart(k, v, lo, pos[lo:hi], take)
 		}
 		if err != nil {
 			return s.damage(s.need[k], err)
@@ -334,9 +356,10 @@ func (s *pagedSession) gatherHeld(ctx context.Context, k int, off, pos []uint32,
 	return nil
 }
 
-// gatherPart takes the entries that a part has, and notes those before it.
-func (s *pagedSession) gatherPart(k int, v layout.NodeID, b *listfile.Block, p *listfile.Part,
-	to uint32, pos []uint32, take takeEntries) error {
+// gatherPart takes the entries that the part found last has, and notes those before it.
+func (s *pagedSession) gatherPart(k int, v layout.NodeID, to uint32, pos []uint32,
+	take takeEntries) error {
+	b, p := &s.now, &s.found
 	if p.Start == 0 {
 		return take(b, p, pos, to)
 	}
