@@ -17,9 +17,11 @@ const (
 	traceEdges, traceBatches, traceBytes = 16 << 20, 128, 64 << 20
 	// traceLeast is sampled however large batches are: reuse shows between batches.
 	traceLeast = 4
-	// pagedBatches are sampled to see what lists cost with a block cache, and tracePaged to see
-	// what a run will need where the topology is paged: there a batch may take a second.
-	pagedBatches, tracePaged = 3, 8
+	// pagedBatches are sampled to see what lists cost with a block cache.
+	pagedBatches = 3
+	// pagedEdges is traceEdges where the topology is paged: there a batch of 400,000 edges may take
+	// a second.
+	pagedEdges = 4 << 20
 )
 
 // trace is the first batches of a run, sampled to see what they will need.
@@ -46,11 +48,7 @@ func (m *Probe) record(ctx context.Context, room int64) (t *trace, err error) {
 	if err != nil {
 		return nil, err
 	}
-	most := traceBatches
-	if !m.src.Graph.Resident {
-		most = tracePaged
-	}
-	if err := t.fill(ctx, m, most); err != nil {
+	if err := t.fill(ctx, m, traceBatches); err != nil {
 		return nil, errors.Join(fmt.Errorf("probe: sample batches to plan: %w", err), t.close())
 	}
 	return t, nil
@@ -73,7 +71,10 @@ func (t *trace) fill(ctx context.Context, m *Probe, most int) error {
 		return err
 	}
 	defer s.Close()
-	f := &traceFiller{trace: t, src: m.src, sampler: s, most: most}
+	f := &traceFiller{trace: t, src: m.src, sampler: s, most: most, edgesMost: traceEdges}
+	if !m.src.Graph.Resident {
+		f.edgesMost = pagedEdges
+	}
 	if t.arena != nil {
 		f.free = mem.View[sample.NodeID](t.arena.Bytes())
 	}
@@ -99,6 +100,7 @@ type traceFiller struct {
 	src        *loader.Source
 	sampler    *sample.Sampler
 	most, done int // batches
+	edgesMost  uint64
 	dense      sample.Dense
 	seeds      []sample.NodeID
 	free       []sample.NodeID // of the arena
@@ -107,7 +109,7 @@ type traceFiller struct {
 // epoch samples the batches of an epoch, and returns whether there may be more.
 func (f *traceFiller) epoch(ctx context.Context, o *sample.Order) (more bool, err error) {
 	for i := range o.Batches() {
-		if f.done == f.most || f.done >= traceLeast && f.edges >= traceEdges {
+		if f.done == f.most || f.done >= traceLeast && f.edges >= f.edgesMost {
 			return false, nil
 		}
 		whole := len(f.seeds)
