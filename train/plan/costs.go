@@ -126,10 +126,10 @@ func (s *Costs) lists(p *Split) Price {
 		CPU: mix(first.CPU, last.CPU), Own: mix(first.Own, last.Own)}
 }
 
-// formSlowdown is how many times as long sampling takes with lists of a form as with plain ones:
-// "gdb bench sample" on R-MAT of 2^22 nodes and 64 million edges, on an AMD EPYC.
+// formSlowdown is how many times as long sampling takes with lists of a form as with plain ones, as
+// docs/format/topology.md has it measured.
 var formSlowdown = map[topology.Form]float64{topology.Plain: 1, topology.Packed: 1.1,
-	topology.Compact: 2.6}
+	topology.Compact: 2.8}
 
 // Slowdown is that of a form; of none, as of paged lists, it is that of plain ones.
 func Slowdown(form topology.Form) float64 { return max(1, formSlowdown[form]) }
