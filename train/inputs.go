@@ -3,6 +3,7 @@ package train
 import (
 	"context"
 	"fmt"
+	"math"
 
 	"gdb/blockdev"
 	"gdb/internal/mem"
@@ -95,6 +96,13 @@ func (in *inputs) measureColumns(ctx context.Context) (*stats.Scaling, error) {
 		nodes = nodes[len(part):]
 	}
 	s.Finish()
+	mean, inverse := s.Statistics()
+	for k := range mean {
+		if x := float64(mean[k]) + float64(inverse[k]); math.IsNaN(x) || math.IsInf(x, 0) {
+			return nil, fmt.Errorf("column %d has values that are not finite: ingest again "+
+				"without them", k+1)
+		}
+	}
 	return s, nil
 }
 

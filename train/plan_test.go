@@ -64,7 +64,7 @@ func TestForecastOfHits(t *testing.T) {
 
 // TestForecastOfBytes: on settings of many kinds, the bytes that an epoch is planned to read are
 // those that it reads, within 3 %: of superbatches the mean of all epochs, else of those after the
-// first, which fills caches. With a belady cache of most rows it is 6 %: its later epochs read
+// first, which fills caches. With a belady cache of most rows it is 7 %: its later epochs read
 // little but misses, whose number is extrapolated from the few batches that were sampled.
 func TestForecastOfBytes(t *testing.T) {
 	if testing.Short() {
@@ -123,7 +123,7 @@ func TestForecastOfBytes(t *testing.T) {
 		t.Logf("%+v: planned %.0f bytes, read %.0f", set, got, want)
 		most := 0.03
 		if set.cache == runs.CacheBelady && set.epochs > 2 {
-			most = 0.06
+			most = 0.07
 		}
 		if math.Abs(got-want) > most*want {
 			t.Errorf("%+v: planned %.0f bytes, read %.0f", set, got, want)

@@ -55,7 +55,15 @@ func screen(t *testing.T, code int, args ...string) string {
 	if got := c.cmd.ProcessState.ExitCode(); got != code {
 		t.Errorf("gdb %s: exit code %d: %s", strings.Join(args, " "), got, c.seen.String())
 	}
-	time.Sleep(20 * time.Millisecond) // for what the terminal still holds
+	for length := -1; ; time.Sleep(100 * time.Millisecond) { // for what the terminal still holds
+		c.mu.Lock()
+		now := c.seen.Len()
+		c.mu.Unlock()
+		if now == length {
+			break
+		}
+		length = now
+	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return controls.ReplaceAllString(c.seen.String(), "")

@@ -11,9 +11,9 @@ import (
 )
 
 // Columns decodes what the lists of the last Degrees have, block by block: first those of blocks
-// that are pinned, then those of lists in several blocks, and of blocks that did not stay, which are
-// read in one batch, each block once. The neighbor cache has neighbors only; with it, the blocks of
-// the lists that it had are read here. Memory: the columns of what a block has of a list, and 24
+// that are pinned, then those of lists in several blocks, and of blocks that did not stay, which
+// are read in one batch, each block once. The neighbor cache has neighbors only; with it, the
+// blocks of the lists that it had are read here. Memory: the columns of what a block has of a list, and 24
 // bytes per list and block that are not at hand.
 func (s *pagedSession) Columns(ctx context.Context, columns Columns,
 	fn func(p Part) error) error {
@@ -78,8 +78,8 @@ func (s *pagedSession) findUncached(ctx context.Context) error {
 	return s.find(ctx, s.nodes, s.deg, nil)
 }
 
-// columnsPinned gives the lists that are in block need[k] as a whole if it is at hand, and notes the
-// blocks of the others: to of a ref is then the number of the list's key in order.
+// columnsPinned gives the lists that are in block need[k] as a whole if it is at hand, and notes
+// the blocks of the others: to of a ref is then the number of the list's key in order.
 func (s *pagedSession) columnsPinned(k int, columns *Columns, fn func(p Part) error) error {
 	n, first, data := s.need[k], s.first[k], s.held[k].data
 	keys, here := s.order.Keys[first:s.first[k+1]], s.here[:0]

@@ -158,8 +158,8 @@ func (r *resident[P]) load(ctx context.Context, f *listfile.File) error {
 	return nil
 }
 
-// loadAttributes copies the weights, times and types of a block, whose first entry is number at, as far as
-// they are held.
+// loadAttributes copies the weights, times and types of a block, whose first entry is number at, as
+// far as they are held.
 func (r *resident[P]) loadAttributes(f *listfile.File, k *listfile.Block, at uint64) error {
 	if r.weight != nil {
 		f.Shape.CopyWeights(k, 0, r.weight[at:][:k.Entries])
