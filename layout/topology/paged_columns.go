@@ -13,8 +13,8 @@ import (
 // Columns decodes what the lists of the last Degrees have, block by block: first those of blocks
 // that are pinned, then those of lists in several blocks, and of blocks that did not stay, which
 // are read in one batch, each block once. The neighbor cache has neighbors only; with it, the
-// blocks of the lists that it had are read here. Memory: the columns of what a block has of a list, and 24
-// bytes per list and block that are not at hand.
+// blocks of the lists that it had are read here. Memory: the columns of what a block has of a list,
+// and 24 bytes per list and block that are not at hand.
 func (s *pagedSession) Columns(ctx context.Context, columns Columns,
 	fn func(p Part) error) error {
 	if err := columns.lacks(s.p.f); err != nil {
