@@ -26,6 +26,18 @@ func HotNodes(ctx context.Context, s *layout.Store, dev blockdev.Device, limit i
 	return HotByUse(ctx, scan, s.Meta().Nodes, limit, budget)
 }
 
+// HotNodesAbout is HotNodes by one in so many blocks of the topology: to see what a cache of them
+// would do.
+func HotNodesAbout(ctx context.Context, s *layout.Store, dev blockdev.Device, limit, every int,
+	budget *mem.Budget) ([]NodeID, error) {
+	each := func(count func([]NodeID) error) error {
+		return listfile.ScanSome(ctx, s, dev, layout.In, every, func(l *listfile.Lists) error {
+			return count(l.Nbrs)
+		})
+	}
+	return hotByCount(ctx, s.Meta().Nodes, limit, budget, each)
+}
+
 // HotByDegree returns the at most limit nodes with the longest lists, longest first, ties by id.
 // Over out-lists this is the order in which sampling of in-lists needs them most; over in-lists it
 // is that order only if the graph is undirected: else take HotByUse. One scan; 8 bytes per node

@@ -7,8 +7,11 @@ import (
 	"testing"
 
 	"gdb/internal/mem"
+	"gdb/layout/layouttest"
 	"gdb/layout/listfile"
 	"gdb/sample/sampletest"
+
+	"github.com/cockroachdb/pebble/v2/vfs"
 )
 
 // scanOf gives the lists of g in calls of four nodes, and node 0's, a hub, in two parts.
@@ -140,5 +143,25 @@ func TestHottestOfMany(t *testing.T) {
 	h.offer(1, 1)
 	if _, err := h.nodes(ctx); !errors.Is(err, context.Canceled) {
 		t.Errorf("sorted after the end: %v", err)
+	}
+}
+
+// TestHotNodesAbout: by all blocks they are the hot nodes, by some of them nodes that are hot.
+func TestHotNodesAbout(t *testing.T) {
+	g := layouttest.ManyLists()
+	s := layouttest.Build(t, vfs.NewMem(), "s", g)
+	dev := layouttest.Device(t)
+	const limit = 200
+	want, err := HotNodes(t.Context(), s, dev, limit, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, err := HotNodesAbout(t.Context(), s, dev, limit, 1, nil)
+	if err != nil || !slices.Equal(got, want) {
+		t.Errorf("%d nodes by all blocks, %v; want %d", len(got), err, len(want))
+	}
+	some, err := HotNodesAbout(t.Context(), s, dev, limit, 3, nil)
+	if err != nil || len(some) == 0 {
+		t.Errorf("%d nodes by some blocks, %v", len(some), err)
 	}
 }

@@ -126,3 +126,45 @@ func (s *Shape) partAt(k *Block, slot uint32, ends []uint32) (Part, error) {
 	}
 	return k.coded(slot, from, to)
 }
+
+// someBytes is what ScanSome reads at a time.
+const someBytes = 1 << 20
+
+// ScanSome calls fn with the lists of some blocks, about one in every of them, spread over the
+// file: for estimates. What begins or ends in other blocks is not there. l is valid during the
+// call. Memory: two read buffers of 1 MiB.
+func ScanSome(ctx context.Context, s *layout.Store, dev blockdev.Device, dir layout.Direction,
+	every int, fn func(l *Lists) error) (err error) {
+	f, err := Open(ctx, s, dev, dir)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, f.Close()) }()
+	unit := int64(f.BlockBytes)
+	run := max(1, someBytes/unit)
+	var lists Lists
+	for n := int64(1); n <= f.Blocks; n += run * int64(every) {
+		from, end := BlockOffset(n, f.BlockBytes), BlockOffset(min(n+run, f.Blocks+1), f.BlockBytes)
+		err := f.Stream(ctx, from, end, f.BlockBytes, func(off int64, data []byte) error {
+			order := Order{Lost: true} // what comes before is not known
+			for i := int64(0); i < int64(len(data)); i += unit {
+				at := n + (off+i-from)/unit
+				k, _, _, err := f.Next(at, data[i:i+unit:i+unit], &order)
+				if err == nil {
+					err = f.Shape.DecodeIDs(&k, &lists)
+				}
+				if err != nil {
+					return f.Damage(at, off+i, "%v", err)
+				}
+				if err := fn(&lists); err != nil {
+					return err
+				}
+			}
+			return nil
+		})
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}

@@ -55,14 +55,36 @@ func (s *Source) OpenFeatures(ctx context.Context, c Cache) (err error) {
 // HotBytes is the memory of finding and listing so many hot nodes: 12 bytes each on the heap.
 func HotBytes(nodes int) int64 { return mem.HeapCost(12 * int64(nodes)) }
 
+// aboutEdges is from how many edges on HotNodesAbout looks at some of them, and aboutEvery at one
+// block in how many.
+const aboutEdges, aboutEvery = 1 << 26, 8
+
+// HotNodesAbout is HotNodes for a forecast: of a large graph, by some of its lists.
+func (s *Source) HotNodesAbout(ctx context.Context, bytes int64) ([]sample.NodeID, error) {
+	if s.Meta.Edges < aboutEdges {
+		return s.HotNodes(ctx, bytes)
+	}
+	return s.hotNodes(bytes, func(limit int) ([]sample.NodeID, error) {
+		return sample.HotNodesAbout(ctx, s.Store, s.Device, limit, aboutEvery, s.Budget)
+	})
+}
+
 // HotNodes lists the nodes whose rows a static cache of so many bytes keeps: those that stand in
 // most lists.
 func (s *Source) HotNodes(ctx context.Context, bytes int64) ([]sample.NodeID, error) {
+	return s.hotNodes(bytes, func(limit int) ([]sample.NodeID, error) {
+		return sample.HotNodes(ctx, s.Store, s.Device, limit, s.Budget)
+	})
+}
+
+// hotNodes lists as many as there are rows in so many bytes.
+func (s *Source) hotNodes(bytes int64,
+	list func(limit int) ([]sample.NodeID, error)) ([]sample.NodeID, error) {
 	rows := sample.CacheRows(bytes, s.Rows.Meta().Dim, int(HotBytes(1)))
 	limit := int(min(uint64(rows), s.Meta.Nodes))
 	if err := s.Budget.Reserve("hot nodes", 12*int64(limit)); err != nil {
 		return nil, err
 	}
 	defer s.Budget.Release(12 * int64(limit))
-	return sample.HotNodes(ctx, s.Store, s.Device, limit, s.Budget)
+	return list(limit)
 }

@@ -123,7 +123,7 @@ type rowPricer struct {
 
 // hottest is the static cache: its rows are those of the nodes that stand in most lists.
 func (r *rowPricer) hottest(ctx context.Context) error {
-	hot, err := r.src.HotNodes(ctx, slices.Max(r.curve.Bytes))
+	hot, err := r.src.HotNodesAbout(ctx, slices.Max(r.curve.Bytes))
 	if err != nil {
 		return err
 	}
