@@ -69,6 +69,9 @@ func (in *inputs) openRows(ctx context.Context, c *Config) (note string, err err
 		}
 		c.Normalize, c.Scale = runs.NormalizeColumns, &rowfile.Scale{}
 		c.Scale.Mean, c.Scale.Inverse = measured.Statistics()
+		if err := checkScale(c.Scale); err != nil {
+			return "", err
+		}
 	}
 	in.Rows.ScaleColumns(c.Scale)
 	if auto {
@@ -76,6 +79,17 @@ func (in *inputs) openRows(ctx context.Context, c *Config) (note string, err err
 			"deviation 1 as they are read (--normalize none does not)"
 	}
 	return note, nil
+}
+
+// checkScale reports a column that cannot be scaled.
+func checkScale(s *rowfile.Scale) error {
+	for k := range s.Mean {
+		if x := float64(s.Mean[k]) + float64(s.Inverse[k]); math.IsNaN(x) || math.IsInf(x, 0) {
+			return fmt.Errorf("train: column %d of the features has values that are not finite: "+
+				"ingest again without them, or --normalize none", k+1)
+		}
+	}
+	return nil
 }
 
 // measureColumns measures columns on some rows.
@@ -96,13 +110,6 @@ func (in *inputs) measureColumns(ctx context.Context) (*stats.Scaling, error) {
 		nodes = nodes[len(part):]
 	}
 	s.Finish()
-	mean, inverse := s.Statistics()
-	for k := range mean {
-		if x := float64(mean[k]) + float64(inverse[k]); math.IsNaN(x) || math.IsInf(x, 0) {
-			return nil, fmt.Errorf("column %d has values that are not finite: ingest again "+
-				"without them", k+1)
-		}
-	}
 	return s, nil
 }
 
