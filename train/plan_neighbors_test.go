@@ -62,7 +62,7 @@ func TestNeighborsAreChosen(t *testing.T) {
 		return p
 	}
 	if p := replan(); p.Lists == nil || p.Lists.Neighbors != 0 ||
-		!strings.Contains(p.Why(), "no neighbor cache: it would take") {
+		!strings.Contains(p.Why(), "no neighbor cache: ") { // a trial, or the cache, takes too long
 		t.Errorf("a short run: %+v, %q", p.Lists, p.Why())
 	}
 	setCosts(t, s, c, func(p *plan.Profile) { p.Sequential = 1e9 })
