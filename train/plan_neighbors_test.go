@@ -66,6 +66,7 @@ func TestNeighborsAreChosen(t *testing.T) {
 		t.Errorf("a short run: %+v, %q", p.Lists, p.Why())
 	}
 	setCosts(t, s, c, func(p *plan.Profile) { p.Sequential = 1e9 })
+	c.Epochs = 8 // so that it is worth its time where decoding is slow
 	p := replan()
 	if p.Lists == nil || p.Lists.Neighbors == 0 || p.Lists.Hit <= 0 || p.Lists.Make <= 0 ||
 		!strings.Contains(p.Why(), "to make: ") {
