@@ -27,33 +27,33 @@ import (
 // sumsVersion is that of the files of sums: those of another one are made anew.
 const sumsVersion = 1
 
-// withSums returns the store that a training with sums computed before reads (see model.Ahead): the
-// same, but its features are a file in prep/ that has for each node its features and their sums, as
-// far as the model reads them. The file is made if it is not there. c gets the scale of the
-// features, which are scaled before they are summed up. notes say what was done; some may be empty.
+// withSums returns the store that a training with sums computed before reads (see
+// model.Precomputed): the same, but its features are a file in prep/ that has for each node its
+// features and their sums, as far as the model reads them. The file is made if it is not there. c
+// gets the scale of the features, which are scaled before they are summed up. notes say what was
+// done; some may be empty.
 func withSums(ctx context.Context, store *layout.Store, dev blockdev.Device,
 	c *Config) (of *layout.Store, notes []string, err error) {
-	ahead := c.Ahead()
-	if ahead.Hops == 0 {
+	pre := c.Precomputed()
+	if pre.Hops == 0 {
 		return store, nil, nil
 	}
-	s := &summing{store: store, dev: dev, ahead: ahead, cfg: *c}
+	features := store.Meta().Features[0]
+	s := &summing{store: store, dev: dev, pre: pre, cfg: *c, parts: []kv.RowsMeta{features}}
 	s.cfg.Precompute = false
-	defer func() { err = errors.Join(err, s.close()) }()
-	scaled, err := s.openFeatures(ctx)
+	scaled, err := s.scale(ctx)
 	if err != nil {
 		return nil, nil, err
 	}
 	c.Normalize, c.Scale = s.cfg.Normalize, s.cfg.Scale
-	features := store.Meta().Features[0]
 	if s.rows, err = rowfile.NewMeta(features.Name, s.path()+".rows", "f32",
-		ahead.Parts()*features.Dim); err != nil {
+		pre.Parts()*features.Dim); err != nil {
 		return nil, nil, fmt.Errorf("train: sums of features: %w", err)
 	}
 	made := ""
 	_, err = store.FS().Stat(store.Path(s.rows.Path))
 	if oserror.IsNotExist(err) {
-		made, err = s.make(ctx)
+		made, err = s.compute(ctx)
 	}
 	if err != nil {
 		return nil, nil, fmt.Errorf("train: compute the sums of features: %w", err)
@@ -65,28 +65,21 @@ func withSums(ctx context.Context, store *layout.Store, dev blockdev.Device,
 type summing struct {
 	store *layout.Store
 	dev   blockdev.Device
-	ahead model.Ahead
+	pre   model.Precomputed
 	cfg   Config
-	in    *inputs
+	// parts are the features, and the sums of each hop but the last, as far as they are there.
+	parts []kv.RowsMeta
 	rows  kv.RowsMeta // of the file
 }
 
-// openFeatures opens the features, to see how they are scaled.
-func (s *summing) openFeatures(ctx context.Context) (note string, err error) {
-	s.in = newInputs(s.store, s.dev, &s.cfg)
-	if err := s.in.checkLeast(&s.cfg, false); err != nil {
+// scale finds how the features are scaled.
+func (s *summing) scale(ctx context.Context) (note string, err error) {
+	in := newInputs(s.store, s.dev, &s.cfg)
+	defer func() { err = errors.Join(err, in.Close()) }()
+	if err := in.checkLeast(&s.cfg, false); err != nil {
 		return "", err
 	}
-	return s.in.openRows(ctx, &s.cfg)
-}
-
-func (s *summing) close() error {
-	if s.in == nil {
-		return nil
-	}
-	in := s.in
-	s.in = nil
-	return in.Close()
+	return in.openRows(ctx, &s.cfg)
 }
 
 // spec is the model that computes a sum.
@@ -99,7 +92,7 @@ func (s *summing) spec() *model.Spec {
 func (s *summing) path() string {
 	m, spec := s.store.Meta(), s.spec()
 	of, err := json.Marshal([]any{sumsVersion, m.UUID.String(), m.Features[0], s.cfg.Normalize,
-		s.cfg.Scale, s.ahead.Hops, s.ahead.First, spec.Name(), spec.Aggregate, spec.EdgeWeight,
+		s.cfg.Scale, s.pre.Hops, s.pre.First, spec.Name(), spec.Aggregate, spec.EdgeWeight,
 		s.cfg.Limit()})
 	if err != nil {
 		panic("BUG: encode what sums depend on: " + err.Error())
@@ -107,8 +100,8 @@ func (s *summing) path() string {
 	return fmt.Sprintf("prep/sums-%x", sha256.Sum256(of))[:len("prep/sums-")+16]
 }
 
-// make computes the sums of all hops and gives the file its name.
-func (s *summing) make(ctx context.Context) (note string, err error) {
+// compute computes the sums of all hops and gives the file its name.
+func (s *summing) compute(ctx context.Context) (note string, err error) {
 	begun, fs, prefix := time.Now(), s.store.FS(), s.store.Path(s.path())
 	if err := fs.MkdirAll(s.store.Path("prep"), 0o755); err != nil {
 		return "", err
@@ -121,18 +114,14 @@ func (s *summing) make(ctx context.Context) (note string, err error) {
 	if err != nil {
 		return "", err
 	}
-	defer func() { err = errors.Join(err, fs.Remove(prefix+".lock"), lock.Close()) }()
-	var parts []*inputs // the sums so far, one hop after the other, beginning with the features
 	defer func() {
-		for _, p := range parts {
-			err = errors.Join(err, p.Close())
-		}
-		for k := 1; k < s.ahead.Hops; k++ {
+		for k := 1; k < s.pre.Hops; k++ {
 			err = errors.Join(err, removeRows(s.store, s.hopPath(k)))
 		}
+		err = errors.Join(err, fs.Remove(prefix+".lock"), lock.Close())
 	}()
-	for k := 1; k <= s.ahead.Hops; k++ {
-		if err := s.hop(ctx, k, &parts); err != nil {
+	for k := 1; k <= s.pre.Hops; k++ {
+		if err := s.hop(ctx, k); err != nil {
 			return "", err
 		}
 	}
@@ -151,44 +140,66 @@ func (s *summing) make(ctx context.Context) (note string, err error) {
 // hopPath is where the sums of a hop are that others are computed from.
 func (s *summing) hopPath(k int) string { return fmt.Sprintf("%s.hop%d", s.path(), k) }
 
-// hop computes the sums of hop k from those of the hop before, which are the last of parts, and
-// appends them; those of the last hop go to the file.
-func (s *summing) hop(ctx context.Context, k int, parts *[]*inputs) (err error) {
-	if k == 1 {
-		*parts = append(*parts, s.in)
-		s.in = nil
+// hop writes the sums of hop k, computed from those of the hop before: with the parts before them
+// to the file if it is the last, else alone to one of their own.
+func (s *summing) hop(ctx context.Context, k int) (err error) {
+	prefix, first, dim := s.path()+".part", s.pre.First, s.rows.Dim
+	if k < s.pre.Hops {
+		prefix, first, dim = s.hopPath(k), k, s.parts[0].Dim
 	}
-	from := (*parts)[k-1]
-	meta := s.rows
-	meta.Path = s.path() + ".part.rows"
-	first := s.ahead.First
-	if k < s.ahead.Hops {
-		dim := from.Rows.Meta().Dim
-		if meta, err = rowfile.NewMeta(s.rows.Name, s.hopPath(k)+".rows", "f32", dim); err != nil {
+	cfg := s.cfg
+	if k > 1 { // the features were scaled
+		cfg.Normalize, cfg.Scale = "none", nil
+	}
+	in := newInputs(s.store.WithFeatures(s.parts[k-1]), s.dev, &cfg)
+	defer func() { err = errors.Join(err, in.Close()) }()
+	if _, err := in.openRows(ctx, &cfg); err != nil {
+		return err
+	}
+	var beside []*rowfile.Reader
+	for i := first; i < k; i++ {
+		r, err := s.openPart(ctx, i, in)
+		if err != nil {
 			return err
 		}
-		first = k
+		beside = append(beside, r)
 	}
-	w, err := rowfile.NewWriter(s.store.FS(), s.store.Path(meta.Path[:len(meta.Path)-len(".rows")]),
-		rowfile.Spec{UUID: s.store.Meta().UUID, Name: meta.Name, Path: meta.Path, DType: "f32",
-			Dim: meta.Dim, Nodes: s.store.Meta().Nodes})
+	w, err := rowfile.NewWriter(s.store.FS(), s.store.Path(prefix), rowfile.Spec{
+		UUID: s.store.Meta().UUID, Name: s.rows.Name, Path: prefix + ".rows", DType: "f32",
+		Dim: dim, Nodes: s.store.Meta().Nodes})
 	if err != nil {
 		return err
 	}
-	if err := s.sum(ctx, from, (*parts)[min(first, k):k], w); err != nil {
+	if err := s.sum(ctx, in, beside, w); err != nil {
 		return errors.Join(err, w.Abort())
 	}
-	if _, _, err := w.Finish(); err != nil || k == s.ahead.Hops {
-		return err
-	}
-	next := newInputs(s.store.WithFeatures(meta), s.dev, &s.cfg)
-	next.NormalizeRows = false
-	*parts = append(*parts, next)
-	return next.OpenRows(ctx)
+	meta, _, err := w.Finish()
+	s.parts = append(s.parts, meta)
+	return err
 }
 
-// sum writes rows of the parts of nodes and, behind them, the sums of rows of one.
-func (s *summing) sum(ctx context.Context, from *inputs, beside []*inputs,
+// openPart opens the rows of a part, in the memory of the inputs that are summed up, and for as
+// long.
+func (s *summing) openPart(ctx context.Context, i int, in *inputs) (*rowfile.Reader, error) {
+	if s.parts[i].Path == in.Rows.Meta().Path {
+		return in.Rows, nil
+	}
+	r, err := rowfile.Open(ctx, s.store, s.dev, s.parts[i], in.Budget)
+	if err != nil {
+		return nil, err
+	}
+	in.CloseLater(r)
+	if i == 0 && s.cfg.Normalize == runs.NormalizeRow {
+		r.NormalizeRows()
+	}
+	if i == 0 && s.cfg.Scale != nil {
+		r.ScaleColumns(s.cfg.Scale)
+	}
+	return r, nil
+}
+
+// sum writes rows of the parts beside of nodes and, behind them, the sums of their lists' rows.
+func (s *summing) sum(ctx context.Context, from *inputs, beside []*rowfile.Reader,
 	w *rowfile.Writer) (err error) {
 	be, err := backend.Open(s.cfg.Backend, backend.Options{Workers: s.cfg.Threads,
 		Budget: from.Budget})
@@ -214,8 +225,8 @@ func (s *summing) sum(ctx context.Context, from *inputs, beside []*inputs,
 		sums []float32) error {
 		width := dim * (len(beside) + 1)
 		row, part = mem.Resized(row, len(nodes)*width), mem.Resized(part, len(nodes)*dim)
-		for i, in := range beside {
-			if err := in.Rows.Scan(ctx, nodes[0], len(nodes), part); err != nil {
+		for i, r := range beside {
+			if err := r.Scan(ctx, nodes[0], len(nodes), part); err != nil {
 				return err
 			}
 			putColumns(row, part, width, i*dim, dim)

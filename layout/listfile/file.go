@@ -128,14 +128,19 @@ func (o *Order) take(s *Shape, k *Block) (gap uint64, cont bool, err error) {
 
 // Each calls fn with every block in order, verified.
 func (l *File) Each(ctx context.Context, fn func(k *Block, gap uint64, cont bool) error) error {
-	var order Order
-	from, unit := BlockOffset(1, l.BlockBytes), int64(l.BlockBytes)
-	end := BlockOffset(l.Blocks+1, l.BlockBytes)
+	return l.blocks(ctx, 1, l.Blocks+1, Order{}, fn)
+}
+
+// blocks calls fn with the blocks from number first to last-1; order is that of those before.
+func (l *File) blocks(ctx context.Context, first, last int64, order Order,
+	fn func(k *Block, gap uint64, cont bool) error) error {
+	from, unit := BlockOffset(first, l.BlockBytes), int64(l.BlockBytes)
+	end := BlockOffset(last, l.BlockBytes)
 	var k Block // here, so that not each of them is allocated
 	var steps pace.Steps
 	return l.Stream(ctx, from, end, l.BlockBytes, func(off int64, data []byte) error {
 		for i := int64(0); i < int64(len(data)); i += unit {
-			n, b := (off+i-from)/unit+1, data[i:i+unit:i+unit]
+			n, b := first+(off+i-from)/unit, data[i:i+unit:i+unit]
 			var gap uint64
 			var cont bool
 			var err error

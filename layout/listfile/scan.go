@@ -140,28 +140,18 @@ func ScanSome(ctx context.Context, s *layout.Store, dev blockdev.Device, dir lay
 		return err
 	}
 	defer func() { err = errors.Join(err, f.Close()) }()
-	unit := int64(f.BlockBytes)
-	run := max(1, someBytes/unit)
+	run := max(1, someBytes/int64(f.BlockBytes))
 	var lists Lists
+	some := func(k *Block, _ uint64, _ bool) error {
+		if err := f.Shape.DecodeIDs(k, &lists); err != nil {
+			n := k.Number()
+			return f.Damage(n, BlockOffset(n, f.BlockBytes), "%v", err)
+		}
+		return fn(&lists)
+	}
 	for n := int64(1); n <= f.Blocks; n += run * int64(every) {
-		from, end := BlockOffset(n, f.BlockBytes), BlockOffset(min(n+run, f.Blocks+1), f.BlockBytes)
-		err := f.Stream(ctx, from, end, f.BlockBytes, func(off int64, data []byte) error {
-			order := Order{Lost: true} // what comes before is not known
-			for i := int64(0); i < int64(len(data)); i += unit {
-				at := n + (off+i-from)/unit
-				k, _, _, err := f.Next(at, data[i:i+unit:i+unit], &order)
-				if err == nil {
-					err = f.Shape.DecodeIDs(&k, &lists)
-				}
-				if err != nil {
-					return f.Damage(at, off+i, "%v", err)
-				}
-				if err := fn(&lists); err != nil {
-					return err
-				}
-			}
-			return nil
-		})
+		// What comes before is not known.
+		err := f.blocks(ctx, n, min(n+run, f.Blocks+1), Order{Lost: true}, some)
 		if err != nil {
 			return err
 		}

@@ -37,7 +37,7 @@ func (gcn) sum(b *program.Builder, s *Spec, x program.Value) program.Value {
 	return s.propagate(b, x)
 }
 
-func (gcn) ahead(o *Options, hops int) Ahead { return firstSum(o.Residual, hops) }
+func (gcn) precomputed(o *Options, hops int) Precomputed { return firstSum(o.Residual, hops) }
 
 // propagate is the product of the normalized adjacency matrix, with self loops, and x.
 func (s *Spec) propagate(b *program.Builder, x program.Value) program.Value {

@@ -31,4 +31,4 @@ func (gin) sum(b *program.Builder, s *Spec, x program.Value) program.Value {
 	return b.Add(s.pull(b, x, s.reduce(program.Sum)), b.Own(x))
 }
 
-func (gin) ahead(o *Options, hops int) Ahead { return firstSum(o.Residual, hops) }
+func (gin) precomputed(o *Options, hops int) Precomputed { return firstSum(o.Residual, hops) }

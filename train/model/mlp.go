@@ -14,7 +14,7 @@ func (mlp) Name() string { return "mlp" }
 func (mlp) Layer(b *program.Builder, s *Spec, l int, x program.Value) program.Value {
 	w := b.Param(layerName(l)+"weights", s.Dims[l], s.Dims[l+1], program.Glorot)
 	x = s.drop(b, l, x)
-	if s.reads(l) {
+	if s.readsLists(l) {
 		x = b.Own(x)
 	}
 	return s.finish(b, l, x, b.MatMul(x, w), "relu")
@@ -24,4 +24,4 @@ func (mlp) sum(b *program.Builder, s *Spec, x program.Value) program.Value {
 	return s.propagate(b, x)
 }
 
-func (mlp) ahead(_ *Options, hops int) Ahead { return Ahead{Hops: hops} }
+func (mlp) precomputed(_ *Options, hops int) Precomputed { return Precomputed{Hops: hops} }

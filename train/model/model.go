@@ -89,7 +89,7 @@ func (s *Spec) ExactLayers() []*program.ExactLayer { return s.exactLayersOf(&pro
 func (s *Spec) exactLayersOf(params *program.Params) (all []*program.ExactLayer) {
 	for l := range s.Layers() {
 		layer := func(b *program.Builder, x program.Value) program.Value {
-			if !s.reads(l) {
+			if !s.readsLists(l) {
 				x = b.Own(x)
 			}
 			return s.Layer(b, s, l, x)

@@ -37,7 +37,7 @@ type Options struct {
 	Bases     int `json:"bases,omitempty"`
 	Relations int `json:"relations,omitempty"`
 	// Precompute has the sums that no parameters come before computed once, over whole lists: see
-	// Ahead.
+	// Precomputed.
 	Precompute bool `json:"precompute,omitempty"`
 }
 
@@ -88,7 +88,7 @@ func (s *Spec) Validate() error {
 	if s.Heads < 0 {
 		return fmt.Errorf("heads %d: give at least 1", s.Heads)
 	}
-	if err := errors.Join(s.checkWeights(), s.checkAhead()); err != nil {
+	if err := errors.Join(s.checkWeights(), s.checkPrecompute()); err != nil {
 		return err
 	}
 	if c, ok := s.Architecture.(interface{ Check(s *Spec) error }); ok {

@@ -26,4 +26,4 @@ func (sage) sum(b *program.Builder, s *Spec, x program.Value) program.Value {
 	return s.pull(b, x, s.reduce(program.Mean))
 }
 
-func (sage) ahead(_ *Options, hops int) Ahead { return firstSum(true, hops) }
+func (sage) precomputed(_ *Options, hops int) Precomputed { return firstSum(true, hops) }

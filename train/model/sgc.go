@@ -40,5 +40,7 @@ func (sgc) sum(b *program.Builder, s *Spec, x program.Value) program.Value {
 	return s.propagate(b, x)
 }
 
-// ahead: all that is learned comes after the last sum.
-func (sgc) ahead(_ *Options, hops int) Ahead { return Ahead{Hops: hops, First: hops} }
+// precomputed: all that is learned comes after the last sum.
+func (sgc) precomputed(_ *Options, hops int) Precomputed {
+	return Precomputed{Hops: hops, First: hops}
+}

@@ -25,8 +25,8 @@ type Spec struct {
 	DrawnByWeight bool
 	// DrawnLatest says that batches have the latest neighbors of nodes, and not all.
 	DrawnLatest bool
-	// Ahead is what was computed before, of which Dims[0] is the width.
-	Ahead Ahead
+	// Precomputed is what was computed before, of which Dims[0] is the width.
+	Precomputed Precomputed
 	// LayerWise says that they are drawn for all nodes of a hop together, and that entries of lists
 	// have a weight by which sums over what is drawn estimate those over whole lists.
 	LayerWise bool
@@ -79,7 +79,7 @@ func (s *Spec) Layers() int { return len(s.Dims) - 1 }
 func (s *Spec) build(b *program.Builder, x program.Value) program.Value {
 	for l := range s.Layers() {
 		x = s.Layer(b, s, l, x)
-		if s.reads(l) {
+		if s.readsLists(l) {
 			b.Next()
 		}
 	}

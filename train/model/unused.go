@@ -45,8 +45,8 @@ func (s *Spec) textWith(set func(o *Options)) string {
 	}
 	narrow := &Spec{Architecture: s.Architecture, Options: Options{Precompute: s.Precompute}}
 	set(&narrow.Options)
-	narrow.Ahead = AheadOf(narrow.Architecture, &narrow.Options, s.Layers())
-	narrow.Dims = Widths(s.Architecture, width*narrow.Ahead.Parts(), classes, hidden)
+	narrow.Precomputed = PrecomputedOf(narrow.Architecture, &narrow.Options, s.Layers())
+	narrow.Dims = Widths(s.Architecture, width*narrow.Precomputed.Parts(), classes, hidden)
 	text := narrow.text()
 	if s.Precompute {
 		text += narrow.Sums().text()

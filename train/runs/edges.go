@@ -38,7 +38,7 @@ func (c *Settings) Limit() string {
 // FitEdges completes what the model has to know of a store's edges, and reports what it needs of
 // them and they do not have.
 func (c *Settings) FitEdges(m *kv.Meta) error {
-	spec := c.Spec(c.Dims(c.Ahead().Parts(), 1))
+	spec := c.Spec(c.Dims(c.Precomputed().Parts(), 1))
 	c.Relations = 0
 	reads := spec.Extras()
 	switch {
@@ -62,7 +62,7 @@ func (c *Settings) FitEdges(m *kv.Meta) error {
 	if reads.EdgeTypes {
 		c.Relations = len(m.EdgeTypes)
 	}
-	if err := c.Spec(c.Dims(c.Ahead().Parts(), 1)).Validate(); err != nil {
+	if err := c.Spec(c.Dims(c.Precomputed().Parts(), 1)).Validate(); err != nil {
 		return fmt.Errorf("train: %w", err)
 	}
 	return nil
@@ -70,7 +70,7 @@ func (c *Settings) FitEdges(m *kv.Meta) error {
 
 // Unused is what a store has that a run does not read.
 func (c *Settings) Unused(m *kv.Meta) (names []string) {
-	reads := c.Spec(c.Dims(c.Ahead().Parts(), 1)).Extras()
+	reads := c.Spec(c.Dims(c.Precomputed().Parts(), 1)).Extras()
 	if m.Weighted && !c.EdgeWeight && c.Sample != SampleWeighted {
 		names = append(names, "edge weights")
 	}

@@ -199,18 +199,18 @@ func (c *Settings) Dims(in, classes int) []int {
 	return model.Widths(a, in, classes, hidden)
 }
 
-// Ahead is what is computed of the features before the training.
-func (c *Settings) Ahead() model.Ahead {
+// Precomputed is what is computed of the features before the training.
+func (c *Settings) Precomputed() model.Precomputed {
 	a, err := model.Find(c.Model)
 	if err != nil { // which is reported elsewhere
-		return model.Ahead{}
+		return model.Precomputed{}
 	}
-	return model.AheadOf(a, &c.Options, c.Hops())
+	return model.PrecomputedOf(a, &c.Options, c.Hops())
 }
 
 // Layers is how many layers the model has: as many as hops, but those that only sum.
 func (c *Settings) Layers() int {
-	if a := c.Ahead(); a.Hops > 0 && a.First == a.Hops {
+	if a := c.Precomputed(); a.Hops > 0 && a.First == a.Hops {
 		return c.Hops() - a.Hops + 1
 	}
 	return c.Hops()
@@ -219,7 +219,7 @@ func (c *Settings) Layers() int {
 // Sampled are the fanouts, or the sizes of layers, of the hops that batches have: the last ones are
 // summed up before the training, if any.
 func (c *Settings) Sampled() (fanout, layers []int) {
-	n := c.Hops() - c.Ahead().Hops
+	n := c.Hops() - c.Precomputed().Hops
 	return c.Fanout[:min(n, len(c.Fanout))], c.LayerSize[:min(n, len(c.LayerSize))]
 }
 
@@ -320,7 +320,7 @@ func (c *Settings) validateModel() error {
 			"before the last (--fanout or --layer-size says how many there are)", c.Widths,
 			c.Hops()-1)
 	}
-	if err := c.Spec(c.Dims(c.Ahead().Parts(), 1)).Validate(); err != nil {
+	if err := c.Spec(c.Dims(c.Precomputed().Parts(), 1)).Validate(); err != nil {
 		return fmt.Errorf("train: %w", err)
 	}
 	return nil
@@ -333,8 +333,9 @@ func (c *Settings) Spec(dims []int) *model.Spec {
 		panic("BUG: settings were not checked: " + err.Error())
 	}
 	return &model.Spec{Architecture: a, Dims: dims, Dropout: float32(c.Dropout),
-		Order: c.Order, Tune: c.Tune, Ahead: c.Ahead(), DrawnByWeight: c.Sample == SampleWeighted,
-		DrawnLatest: c.Sample == SampleLatest && c.draws(), LayerWise: c.Sampler == SamplerLayer,
+		Order: c.Order, Tune: c.Tune, Precomputed: c.Precomputed(),
+		DrawnByWeight: c.Sample == SampleWeighted,
+		DrawnLatest:   c.Sample == SampleLatest && c.draws(), LayerWise: c.Sampler == SamplerLayer,
 		Options: c.Options}
 }
 

@@ -7,50 +7,50 @@ import (
 	"gdb/train/program"
 )
 
-// Ahead says what is computed of the features before a training, with Options.Precompute: sums over
-// whole lists, which have no parameters before them, are the same in each step (the preprocessing
-// of PaGraph, section 5.2). A node's input are then its features and the sums, as far as the model
-// reads them. The zero value is nothing.
-type Ahead struct {
-	// Hops is how many sums follow each other, and Left how many hops batches have then.
-	Hops, Left int
+// Precomputed says what is computed of the features before a training, with Options.Precompute:
+// sums over whole lists, which have no parameters before them, are the same in each step (the
+// preprocessing of PaGraph, section 5.2). A node's input are then its features and the sums, as far
+// as the model reads them. The zero value is nothing.
+type Precomputed struct {
+	// Hops is how many sums follow each other, and Sampled how many hops batches have then.
+	Hops, Sampled int
 	// First is the first part of an input that is there: part 0 are the features, part k the k-th
 	// sum; part Hops is the last.
 	First int
 }
 
 // Parts is how many parts an input has.
-func (a Ahead) Parts() int { return a.Hops - a.First + 1 }
+func (a Precomputed) Parts() int { return a.Hops - a.First + 1 }
 
 // summer is an architecture whose layers begin with a sum without parameters.
 type summer interface {
 	// sum appends the sum of a layer, over rows x.
 	sum(b *program.Builder, s *Spec, x program.Value) program.Value
-	// ahead says what is computed before a training that would sample so many hops.
-	ahead(o *Options, hops int) Ahead
+	// precomputed says what is computed before a training that would sample so many hops.
+	precomputed(o *Options, hops int) Precomputed
 }
 
-// AheadOf says what is computed before the training of an architecture that would sample so many
-// hops.
-func AheadOf(a Architecture, o *Options, hops int) Ahead {
+// PrecomputedOf says what is computed before the training of an architecture that would sample so
+// many hops.
+func PrecomputedOf(a Architecture, o *Options, hops int) Precomputed {
 	if s, ok := a.(summer); ok && o.Precompute {
-		return s.ahead(o, hops)
+		return s.precomputed(o, hops)
 	}
-	return Ahead{}
+	return Precomputed{}
 }
 
-// firstSum is Ahead of architectures whose layers have a sum each: the first is computed before.
-// own says that nodes' features are read beside it.
-func firstSum(own bool, hops int) Ahead {
-	a := Ahead{Hops: 1, Left: hops - 1, First: 1}
+// firstSum is Precomputed of architectures whose layers have a sum each: the first is computed
+// before. own says that nodes' features are read beside it.
+func firstSum(own bool, hops int) Precomputed {
+	a := Precomputed{Hops: 1, Sampled: hops - 1, First: 1}
 	if own {
 		a.First = 0
 	}
 	return a
 }
 
-// checkAhead refuses what cannot be computed before a training.
-func (s *Spec) checkAhead() error {
+// checkPrecompute refuses what cannot be computed before a training.
+func (s *Spec) checkPrecompute() error {
 	if !s.Precompute {
 		return nil
 	}
@@ -73,18 +73,20 @@ func (s *Spec) checkAhead() error {
 
 // Hops is how many hops batches have.
 func (s *Spec) Hops() int {
-	if s.Ahead.Hops > 0 {
-		return s.Ahead.Left
+	if s.Precomputed.Hops > 0 {
+		return s.Precomputed.Sampled
 	}
 	return s.Layers()
 }
 
-// reads says whether a layer reads lists of a batch.
-func (s *Spec) reads(l int) bool { return s.Ahead.Hops == 0 || l > 0 && s.Ahead.Left > 0 }
+// readsLists says whether a layer reads lists of a batch.
+func (s *Spec) readsLists(l int) bool {
+	return s.Precomputed.Hops == 0 || l > 0 && s.Precomputed.Sampled > 0
+}
 
 // inputs are what layer l computes from: the rows x of its nodes, and the sums over their lists.
 func (s *Spec) inputs(b *program.Builder, l int, x program.Value) (own, sum program.Value) {
-	if s.reads(l) {
+	if s.readsLists(l) {
 		return b.Own(x), s.Architecture.(summer).sum(b, s, x)
 	}
 	n := s.in(l)
@@ -94,7 +96,7 @@ func (s *Spec) inputs(b *program.Builder, l int, x program.Value) (own, sum prog
 // in is how many columns the input of layer l has for itself, and for each of its sums.
 func (s *Spec) in(l int) int {
 	if l == 0 {
-		return s.Dims[0] / max(1, s.Ahead.Parts())
+		return s.Dims[0] / max(1, s.Precomputed.Parts())
 	}
 	return s.Dims[l]
 }
@@ -103,7 +105,7 @@ func (s *Spec) in(l int) int {
 // same width.
 func (s *Spec) Sums() *Spec {
 	of := *s
-	of.Options.Precompute, of.Ahead = false, Ahead{}
+	of.Options.Precompute, of.Precomputed = false, Precomputed{}
 	return &Spec{Architecture: sums{&of}, Dims: []int{s.in(0), s.in(0)}, Options: of.Options}
 }
 
