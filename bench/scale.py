@@ -6,7 +6,8 @@ a node, 42 batches of 1000 seeds an epoch, fanout 10,10,10, loaded and not train
 
 Prints a Markdown table, a row for each graph, and then bars of what a batch takes. Graphs are made
 in DIR and removed. --memory fifth is a fifth of the store, 256 MiB at least: less has no room for
-such batches. A plan is not kept from one graph to the next, so planning counts.
+such batches. A plan is not kept from one graph to the next, so planning counts;
+what a plan knows of the device was measured by the epochs, which come first.
 """
 import argparse
 import json
