@@ -124,14 +124,14 @@ func TestLayersAreUnbiased(t *testing.T) {
 			t.Fatalf("weights %v: probabilities add up to %v, not to %d", weights, total, layerSize)
 		}
 		y := tallyLayers(t, g, weights)
-		if stat, dof := drawnStatistic(y.drawn, p); stat > chiSquareBound(dof) {
+		if stat, dof := drawnStatistic(y.drawn, p); stat > sampletest.ChiSquareBound(dof) {
 			t.Errorf("weights %v: chi-square of the nodes is %.0f of %.0f", weights, stat, dof)
 		}
 		even := map[NodeID]float64{}
 		for u := range p {
 			even[u] = layerSize / float64(len(p))
 		}
-		if stat, dof := drawnStatistic(y.drawn, even); stat < chiSquareBound(dof) {
+		if stat, dof := drawnStatistic(y.drawn, even); stat < sampletest.ChiSquareBound(dof) {
 			t.Errorf("weights %v: the test takes even probabilities for those of layers", weights)
 		}
 		checkMean(t, "size of a layer", y.sizes, layerSize, variance)

@@ -19,10 +19,21 @@ const sampledMax = 1
 // ErrClosed is the error of a closed pipeline.
 var ErrClosed = errors.New("sample: the pipeline is closed")
 
+// Ahead are batches that were drawn before they are asked for. It is used by several goroutines.
+type Ahead interface {
+	// Take writes the neighborhood of a batch to d, whose memory it reuses. ok is false if the
+	// batch is not there, or no more.
+	Take(ctx context.Context, epoch, batch uint64, d *Dense) (ok bool, err error)
+	Close() error
+}
+
 // PipelineConfig says what a pipeline runs.
 type PipelineConfig struct {
 	// Sampler makes the sampler of one worker; it is called Workers times.
 	Sampler func() (*Sampler, error)
+	// Ahead has batches that were drawn before; a sampler draws those that it does not have. Closed
+	// with the pipeline. nil for none.
+	Ahead Ahead
 	// Order is the epoch.
 	Order *Order
 	// StartBatch is the first batch: not 0 when an epoch is resumed.
@@ -284,5 +295,9 @@ func (p *Pipeline) Close() error {
 	if p.cfg.Budget != nil {
 		p.cfg.Budget.Release(p.mu.held)
 	}
-	return p.rows.Close()
+	err := p.rows.Close()
+	if p.cfg.Ahead != nil {
+		err = errors.Join(err, p.cfg.Ahead.Close())
+	}
+	return err
 }

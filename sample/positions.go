@@ -2,24 +2,15 @@ package sample
 
 import (
 	"context"
-	"math/bits"
 
 	"gdb/internal/pace"
 	"gdb/internal/rng"
+	"gdb/sample/floyd"
 )
-
-// scanMax is the largest fanout for which a scan of the positions drawn so far is faster than a
-// set of them.
-const scanMax = 32
 
 // positions writes to loc which entries of each list of the frontier are taken: all in order if
 // the fanout covers them, else a uniform choice without replacement. The choice of a node depends
 // on the key of the hop and on its id only.
-//
-// Floyd's algorithm draws k of d positions with k draws: for each limit m of d-k+1 … d it draws
-// below m, and takes m-1 instead of a position that it already has. The draw must be able to give
-// m-1 itself; a variant that draws below m-1 is seen in the wild, and is biased against late
-// positions.
 func (s *Sampler) positions(ctx context.Context, key uint64, front []NodeID,
 	off []uint32) error {
 	pos := s.loc
@@ -29,107 +20,13 @@ func (s *Sampler) positions(ctx context.Context, key uint64, front []NodeID,
 		if err := steps.Took(ctx, 1+len(take)); err != nil {
 			return err
 		}
-		if uint32(len(take)) == d {
-			for j := range take {
-				take[j] = uint32(j)
+		slots := floyd.Slots(len(take))
+		if slots > 0 && uint32(len(take)) < d {
+			if err := resize(&s.held, &s.chosen, slots); err != nil {
+				return err
 			}
-			continue
 		}
-		draw := drawer{stream: rng.NewStream(rng.Sub(key, uint64(v)))}
-		if len(take) <= scanMax {
-			floydScan(&draw, d, take)
-			continue
-		}
-		if err := resize(&s.held, &s.chosen, 1<<bits.Len(uint(2*len(take)-1))); err != nil {
-			return err
-		}
-		floydSet(&draw, d, take, s.chosen)
+		floyd.Choose(rng.Sub(key, uint64(v)), d, take, s.chosen)
 	}
 	return nil
-}
-
-// drawer gives bounded 32-bit draws, two from each draw of the stream, the low half first. It is
-// Lemire's multiplication with rejection: exactly uniform.
-type drawer struct {
-	stream rng.Stream
-	bits   uint64
-	halves int
-}
-
-// below returns a uniform draw of [0, n); n > 0.
-func (w *drawer) below(n uint32) uint32 {
-	m := uint64(w.next()) * uint64(n)
-	if uint32(m) < n {
-		m = w.redraw(m, n)
-	}
-	return uint32(m >> 32)
-}
-
-func (w *drawer) next() uint32 {
-	if w.halves == 0 {
-		w.bits, w.halves = w.stream.Uint64(), 2
-	}
-	half := uint32(w.bits)
-	w.bits >>= 32
-	w.halves--
-	return half
-}
-
-// redraw rejects the 2^32 mod n lowest products, which would favor some results.
-func (w *drawer) redraw(m uint64, n uint32) uint64 {
-	for least := -n % n; uint32(m) < least; {
-		m = uint64(w.next()) * uint64(n)
-	}
-	return m
-}
-
-// floydScan chooses len(take) of d positions. A 64-bit filter of those drawn, exact up to degree
-// 64, spares most scans.
-func floydScan(draw *drawer, d uint32, take []uint32) {
-	seen := uint64(0)
-	limit := d - uint32(len(take))
-	for j := range take {
-		limit++
-		p := draw.below(limit)
-		if seen>>(p&63)&1 != 0 {
-			for _, q := range take[:j] {
-				if q == p {
-					p = limit - 1
-					break
-				}
-			}
-		}
-		seen |= 1 << (p & 63)
-		take[j] = p
-	}
-}
-
-// floydSet is floydScan with the positions drawn so far in an open-addressing set of positions
-// plus one: len(slots) is a power of two of at least twice len(take).
-func floydSet(draw *drawer, d uint32, take, slots []uint32) {
-	clear(slots)
-	mask := uint32(len(slots) - 1)
-	limit := d - uint32(len(take))
-	for j := range take {
-		limit++
-		p := draw.below(limit)
-		if !addPosition(slots, mask, p) {
-			p = limit - 1
-			addPosition(slots, mask, p)
-		}
-		take[j] = p
-	}
-}
-
-// addPosition adds p and reports whether it was new. Positions are below 2^32-1, as are degrees.
-func addPosition(slots []uint32, mask, p uint32) bool {
-	for h := p * 0x9e3779b1 >> 7; ; h++ {
-		switch slots[h&mask] {
-		case 0:
-			slots[h&mask] = p + 1
-			return true
-		case p + 1:
-			return false
-		}
-	}
 }

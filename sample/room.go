@@ -26,8 +26,17 @@ func (p *Pipeline) draw(by *sharedSampler, b *Batch) error {
 	by.mu.Lock()
 	defer by.mu.Unlock()
 	b.Seeds = p.cfg.Order.Seeds(b.Index, b.Seeds[:0])
-	if err := by.sampler.Sample(p.stages.Context(), b.Epoch, b.Index, b.Seeds,
-		&b.Dense); err != nil {
+	ctx := p.stages.Context()
+	if p.cfg.Ahead != nil {
+		ok, err := p.cfg.Ahead.Take(ctx, b.Epoch, b.Index, &b.Dense)
+		if err != nil {
+			return err
+		}
+		if ok {
+			return p.count(b)
+		}
+	}
+	if err := by.sampler.Sample(ctx, b.Epoch, b.Index, b.Seeds, &b.Dense); err != nil {
 		return err
 	}
 	return p.count(b)

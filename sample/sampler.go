@@ -130,25 +130,27 @@ type Sampler struct {
 	delta deltaSet
 	held  mem.Account
 
-	// The batch under construction, in the order of discovery: seeds first. starts[h] is where
-	// the nodes found at hop h start in nodes (hop 0: the seeds). The neighbors of nodes[i] are
-	// nbrs[off[i]:off[i+1]]; loc holds their positions in their lists until they are gathered,
-	// then their indexes in nodes.
-	nodes  []NodeID
-	starts []uint32
-	off    []uint32
-	nbrs   []NodeID
-	loc    []uint32
-
-	// weights and types are those of the edges to nbrs, if they are asked for.
-	weights []float32
-	types   []uint32
+	growing
 
 	deg       []uint32   // of the frontier
 	chosen    []uint32   // slots of the position set of large fanouts
 	selection *selection // of draws by weight or time; else nil
 	layers    *layers    // of layers; else nil
 	shift     []uint32   // by delta: a node's index in the Dense minus that by discovery
+}
+
+// growing is a batch under construction, in the order of discovery: seeds first. starts[h] is where
+// the nodes found at hop h start in nodes (hop 0: the seeds). The neighbors of nodes[i] are
+// nbrs[off[i]:off[i+1]]; loc holds their positions in their lists until they are gathered, then
+// their indexes in nodes. weights and types are those of the edges to nbrs, if they are asked for.
+type growing struct {
+	nodes   []NodeID
+	starts  []uint32
+	off     []uint32
+	nbrs    []NodeID
+	loc     []uint32
+	weights []float32
+	types   []uint32
 }
 
 // side is the lists of one direction, and what is drawn from them when there are two.
@@ -213,8 +215,7 @@ func (s *Sampler) shrink() (freed bool) {
 	if s.held.Bytes() == 0 {
 		return false
 	}
-	s.nodes, s.starts, s.off, s.nbrs, s.loc, s.deg, s.chosen = nil, nil, nil, nil, nil, nil, nil
-	s.weights, s.types = nil, nil
+	s.growing, s.deg, s.chosen = growing{}, nil, nil
 	for i := range s.sides {
 		s.sides[i] = side{lists: s.sides[i].lists}
 	}
@@ -476,16 +477,24 @@ func splitPositions(ctx context.Context, in, out *side, off, pos []uint32) error
 	return nil
 }
 
-// assemble writes the batch to d, outermost delta first.
+// assemble writes the batch to d.
 func (s *Sampler) assemble(ctx context.Context, d *Dense) error {
-	hops := s.cfg.hops()
+	if err := s.arrange(ctx, s.shift, d); err != nil {
+		return err
+	}
+	return s.nodeExtras(ctx, d)
+}
+
+// arrange writes the batch to d, outermost delta first, but for what is known of whole lists. shift
+// is scratch memory.
+func (s *growing) arrange(ctx context.Context, shift []uint32, d *Dense) error {
+	hops := len(s.starts) - 2
 	d.NodeIDOffsets = sized(d.NodeIDOffsets, hops+2)
 	d.NodeIDs = sized(d.NodeIDs, len(s.nodes))
 	d.NbrOffsets = sized(d.NbrOffsets, len(s.off))
 	d.Nbrs = sized(d.Nbrs, len(s.nbrs))
 	d.ReprMap = sized(d.ReprMap, len(s.nbrs))
 	d.Weights, d.Types = sized(d.Weights, len(s.weights)), sized(d.Types, len(s.types))
-	shift := s.shift
 	at := uint32(0)
 	for h := hops; h >= 0; h-- {
 		d.NodeIDOffsets[hops-h] = at
@@ -521,7 +530,7 @@ func (s *Sampler) assemble(ctx context.Context, d *Dense) error {
 		}
 	}
 	d.NbrOffsets[row] = edge
-	return s.nodeExtras(ctx, d)
+	return nil
 }
 
 // relocate adds to each index by discovery the shift of its delta. The choice is made without

@@ -262,7 +262,7 @@ func TestWeightedProbabilities(t *testing.T) {
 		{[]float32{.5, .25, 2, 7, 1, 1}, 3}, {[]float32{1, 2, 3, 4, 5, 6, 7, 8}, 4},
 		{[]float32{1e-30, 2e-30, 4e-30, 3e-30}, 2}, {[]float32{9, 1, 1, 1, 1, 1, 1, 1}, 4}} {
 		got, dof := setsStatistic(byWeight, c.weights, c.k)
-		bound := chiSquareBound(max(dof, 1))
+		bound := sampletest.ChiSquareBound(max(dof, 1))
 		if got > bound {
 			t.Errorf("%d of %v: sets: chi-square %.1f over %.1f", c.k, c.weights, got, bound)
 		}

@@ -16,6 +16,12 @@ func (l *List) Ref() Ref {
 	return Ref{lowWay: l.low<<8 | way, first: l.first, Count: l.Count}
 }
 
+// Moved is that of the same list so many bits further on.
+func (r Ref) Moved(bits uint64) Ref {
+	r.lowWay += bits << 8
+	return r
+}
+
 // gatherMost is how many entries are under way at a time: their places fit in the first cache of a
 // core, and are enough that reads of memory overlap.
 const gatherMost = 256

@@ -27,8 +27,8 @@ type Fields struct {
 // Versions of the layout. Files of the former one have raw blocks, and an index without positions;
 // they are read, and no longer written.
 const (
-	formerLayout   = 1
-	topologyLayout = 2
+	formerLayout = 1
+	CodedLayout  = 2
 )
 
 func (f *Fields) encode() []byte {
@@ -56,10 +56,10 @@ func DecodeFields(b []byte) (Fields, error) {
 	switch {
 	case d.Err() != nil:
 		return f, d.Err()
-	case f.Version != formerLayout && f.Version != topologyLayout:
+	case f.Version != formerLayout && f.Version != CodedLayout:
 		return f, fmt.Errorf("topology layout %d, this program reads %d and %d: read the store "+
 			"with the program that wrote it, or ingest its source again", f.Version, formerLayout,
-			topologyLayout)
+			CodedLayout)
 	case flags > 7 || d.Remaining() != 0:
 		return f, fmt.Errorf("flags %x and %d further bytes are unknown", flags, d.Remaining())
 	case f.Nodes > layout.MaxNodes:

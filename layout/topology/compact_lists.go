@@ -47,31 +47,44 @@ func (c *compact) eachPart(v layout.NodeID,
 // Lists decodes whole lists.
 func (s *compactSession) Lists(ctx context.Context, nodes []layout.NodeID) (*listfile.Lists,
 	error) {
-	l, shape := &s.whole, &s.c.f.Shape
 	s.nodes = nil
+	err := decodeLists(ctx, &s.c.f.Shape, &s.whole, len(nodes), s.c.damage,
+		func(i int, fn func(b *listfile.Block, p *listfile.Part) error) error {
+			return s.c.eachPart(nodes[i], fn)
+		})
+	return &s.whole, err
+}
+
+// listParts calls fn with the parts of list i of some, in the order of the list.
+type listParts func(i int, fn func(b *listfile.Block, p *listfile.Part) error) error
+
+// decodeLists decodes n whole lists to l, whose memory it uses again. damage makes errors of what
+// is in blocks those of a file.
+func decodeLists(ctx context.Context, shape *listfile.Shape, l *listfile.Lists, n int,
+	damage func(error) error, parts listParts) error {
 	l.Off = append(l.Off[:0], 0)
 	l.Nbrs = l.Nbrs[:0]
 	shape.SizeAttributes(l, 0)
 	var steps pace.Steps
-	for _, v := range nodes {
-		err := s.c.eachPart(v, func(b *listfile.Block, p *listfile.Part) error {
+	for i := range n {
+		err := parts(i, func(b *listfile.Block, p *listfile.Part) error {
 			at, n := len(l.Nbrs), int(p.Count)
 			l.Nbrs = grown(l.Nbrs, n)
 			if err := p.Decode(shape, l.Nbrs[at:]); err != nil {
-				return s.c.damage(err)
+				return damage(err)
 			}
 			if shape.HasAttributes() {
-				s.growAttributes(l, n)
+				growAttributes(shape, l, n)
 				shape.CopyAttributes(b, int(p.Entry), int(p.Entry)+n, l, uint64(at))
 			}
 			return steps.Took(ctx, n)
 		})
 		if err != nil {
-			return nil, err
+			return err
 		}
 		l.Off = append(l.Off, uint64(len(l.Nbrs)))
 	}
-	return l, ctx.Err()
+	return ctx.Err()
 }
 
 // grown is a slice with n more elements.
@@ -82,8 +95,7 @@ func grown[T any](s []T, n int) []T {
 	return append(s, make([]T, n)...)
 }
 
-func (s *compactSession) growAttributes(l *listfile.Lists, n int) {
-	shape := &s.c.f.Shape
+func growAttributes(shape *listfile.Shape, l *listfile.Lists, n int) {
 	if shape.Types {
 		l.Types = grown(l.Types, n)
 	}
@@ -96,27 +108,45 @@ func (s *compactSession) growAttributes(l *listfile.Lists, n int) {
 }
 
 // Columns decodes what the lists have, block by block.
-func (s *compactSession) Columns(ctx context.Context, columns Columns,
+func (s *compactSession) Columns(ctx context.Context, want Columns,
 	fn func(p Part) error) error {
-	shape := &s.c.f.Shape
-	if err := columns.lacks(&s.c.f); err != nil {
+	if err := want.lacks(&s.c.f); err != nil {
 		return err
 	}
-	for i, v := range s.nodes {
-		err := s.c.eachPart(v, func(b *listfile.Block, p *listfile.Part) error {
-			if columns.skips(uint32(i), p.Start) {
+	c := columnParts{shape: &s.c.f.Shape, want: want, weight: s.weight, times: s.times}
+	defer func() { s.weight, s.times = c.weight, c.times }()
+	return c.each(ctx, len(s.nodes),
+		func(i int, fn func(b *listfile.Block, p *listfile.Part) error) error {
+			return s.c.eachPart(s.nodes[i], fn)
+		}, fn)
+}
+
+// columnParts decode columns of lists part by part, to memory that is used again.
+type columnParts struct {
+	shape  *listfile.Shape
+	want   Columns
+	weight []float32
+	times  []int64
+}
+
+// each calls fn with the parts of n lists that are wanted.
+func (c *columnParts) each(ctx context.Context, n int, parts listParts,
+	fn func(p Part) error) error {
+	for i := range n {
+		err := parts(i, func(b *listfile.Block, p *listfile.Part) error {
+			if c.want.skips(uint32(i), p.Start) {
 				return nil
 			}
 			part := Part{List: i, From: p.Start}
-			if columns.Weights {
-				s.weight = mem.Resize(s.weight, int(p.Count))
-				shape.CopyWeights(b, int(p.Entry), s.weight)
-				part.Weights = s.weight
+			if c.want.Weights {
+				c.weight = mem.Resize(c.weight, int(p.Count))
+				c.shape.CopyWeights(b, int(p.Entry), c.weight)
+				part.Weights = c.weight
 			}
-			if columns.Times {
-				s.times = mem.Resize(s.times, int(p.Count))
-				shape.CopyTimes(b, int(p.Entry), s.times)
-				part.Times = s.times
+			if c.want.Times {
+				c.times = mem.Resize(c.times, int(p.Count))
+				c.shape.CopyTimes(b, int(p.Entry), c.times)
+				part.Times = c.times
 			}
 			return fn(part)
 		})

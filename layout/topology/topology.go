@@ -85,6 +85,9 @@ type Options struct {
 	// NeighborsRaw keeps the lists of the neighbor cache as they are, to see what compression is
 	// worth.
 	NeighborsRaw bool
+	// PassBytes is what batches that are drawn together may take beside the paged reader, windows
+	// and all: see Windows. Open does not take it. 0 has each batch drawn by itself.
+	PassBytes int64
 	// Budget counts the memory; nil for none.
 	Budget *mem.Budget
 }

@@ -72,9 +72,14 @@ func (s *Source) Pipeline(ctx context.Context, c *Config, order *sample.Order,
 	if c.Later {
 		features = nil
 	}
+	per := order.Batches()
+	ahead, err := s.ahead(c, per, order.Epoch()*per+first, (order.Epoch()+1)*per)
+	if err != nil {
+		return nil, err
+	}
 	return sample.NewPipeline(ctx, sample.PipelineConfig{
 		Sampler: func() (*sample.Sampler, error) { return s.Sampler(c.Fanout, c.Seed) },
-		Order:   order, StartBatch: first, Features: features, Labels: s.Labels,
+		Ahead:   ahead, Order: order, StartBatch: first, Features: features, Labels: s.Labels,
 		InPlace: c.InPlace, Workers: c.Workers, Ready: c.Ready, InTurn: c.InTurn,
 		RowBytes: c.RowBytes, Budget: s.Budget})
 }
@@ -89,6 +94,13 @@ func (l *Loader) superbatch(epoch, first uint64) (sample.Batches, error) {
 		}
 		c.Order = func(epoch uint64) (*sample.Order, error) {
 			return sample.EpochOrder(l.cfg.Seeds, l.cfg.Seed, epoch, l.cfg.Batch)
+		}
+		c.Ahead = func(from, end uint64) (sample.Ahead, error) {
+			order, err := c.Order(epoch)
+			if err != nil {
+				return nil, err
+			}
+			return s.ahead(&l.cfg, order.Batches(), from, end)
 		}
 		c.Epoch, c.StartBatch = epoch, first
 		c.Nodes, c.Rows, c.Labels, c.Sweeper = s.Meta.Nodes, s.Rows, s.Labels, s.Rows

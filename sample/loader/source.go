@@ -203,7 +203,11 @@ func (s *Source) UseGraph(ctx context.Context) (release func() error, err error)
 
 // Sampler makes a sampler of the topology, of such fanouts if there are no layer sizes.
 func (s *Source) Sampler(fanout []int, seed uint64) (*sample.Sampler, error) {
-	return sample.NewSampler([]topology.Reader{s.Topology},
+	return s.samplerOf(s.Topology, fanout, seed)
+}
+
+func (s *Source) samplerOf(t topology.Reader, fanout []int, seed uint64) (*sample.Sampler, error) {
+	return sample.NewSampler([]topology.Reader{t},
 		sample.Config{Fanout: fanout, LayerSize: s.LayerSize, Seed: seed, Draw: s.Draw,
 			Extras: s.Extras, Budget: s.Budget})
 }

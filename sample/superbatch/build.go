@@ -156,10 +156,8 @@ func (b *builder) sample(ctx context.Context, s *superbatch, a *changeset.Access
 	if b.cfg.sweeps() {
 		out.share /= filesShare
 	}
-	for s.end = s.first; s.end < s.until && !out.full; {
-		if err := b.sampleEpoch(ctx, out, s.until); err != nil {
-			return err
-		}
+	if err := b.sampleAll(ctx, out); err != nil {
+		return err
 	}
 	if err := errors.Join(a.Finish(), w.Finish()); err != nil {
 		return err
@@ -168,15 +166,41 @@ func (b *builder) sample(ctx context.Context, s *superbatch, a *changeset.Access
 	return err
 }
 
-// sampleEpoch samples on to the end of the epoch, or to the step end, or until storage is full.
-func (b *builder) sampleEpoch(ctx context.Context, out *batchWriter, end uint64) (err error) {
+// sampleAll samples until storage is full, or there is no more to sample.
+func (b *builder) sampleAll(ctx context.Context, out *batchWriter) (err error) {
+	var ahead sample.Ahead
+	if b.cfg.Ahead != nil {
+		if ahead, err = b.cfg.Ahead(out.first, out.until); err != nil {
+			return err
+		}
+	}
+	if ahead != nil {
+		defer func() { err = errors.Join(err, ahead.Close()) }()
+		ahead = lasting{ahead}
+	}
+	for out.end = out.first; out.end < out.until && !out.full; {
+		if err := b.sampleEpoch(ctx, out, ahead); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// lasting outlives the pipeline that it is given to.
+type lasting struct{ sample.Ahead }
+
+func (lasting) Close() error { return nil }
+
+// sampleEpoch samples on to the end of the epoch, or of the superbatch, or until storage is full.
+func (b *builder) sampleEpoch(ctx context.Context, out *batchWriter,
+	ahead sample.Ahead) (err error) {
 	epoch, batch := out.end/b.perEpoch, out.end%b.perEpoch
 	order, err := b.cfg.Order(epoch)
 	if err != nil {
 		return err
 	}
 	p, err := sample.NewPipeline(ctx, sample.PipelineConfig{Sampler: b.cfg.Sampler, Order: order,
-		StartBatch: batch, EndBatch: min(batch+end-out.end, b.perEpoch), Workers: b.cfg.Workers,
+		StartBatch: batch, EndBatch: min(batch+out.until-out.end, b.perEpoch), Workers: b.cfg.Workers, Ahead: ahead,
 		Ready: 1, Budget: b.cfg.Budget})
 	if err != nil {
 		return err

@@ -1,10 +1,10 @@
-package sample
+package floyd
 
 import (
-	"math"
 	"testing"
 
 	"gdb/internal/rng"
+	"gdb/sample/sampletest"
 )
 
 // chooser draws len(take) of d positions.
@@ -33,13 +33,6 @@ func biased(draw *drawer, d uint32, take []uint32) {
 		}
 		take[j] = p
 	}
-}
-
-// chiSquareBound is the value that a chi-square variable of dof degrees of freedom exceeds with
-// probability under 1e-6 (Wilson and Hilferty's approximation, which is above it for few).
-func chiSquareBound(dof float64) float64 {
-	const z = 4.7534
-	return dof * math.Pow(1-2/(9*dof)+z*math.Sqrt(2/(9*dof)), 3)
 }
 
 // uniformTrials is enough to see the biased variant at every degree: it gives each of the last k
@@ -118,27 +111,27 @@ func TestChoiceIsUniform(t *testing.T) {
 			continue
 		}
 		got, dof := positionsStatistic(ours, c.d, c.k)
-		if bound := chiSquareBound(dof); got > bound {
+		if bound := sampletest.ChiSquareBound(dof); got > bound {
 			t.Errorf("%d of %d: positions: chi-square %.1f over %.1f", c.k, c.d, got, bound)
 		}
 		// The same test must see the biased variant, or it shows nothing.
 		wrong, _ := positionsStatistic(biased, c.d, c.k)
-		if wrong <= chiSquareBound(dof) {
+		if wrong <= sampletest.ChiSquareBound(dof) {
 			t.Errorf("%d of %d: chi-square %.1f of the biased variant is taken for uniform",
 				c.k, c.d, wrong)
 		}
 		t.Logf("%d of %d: positions: %.1f, biased variant %.0f, bound %.1f", c.k, c.d, got, wrong,
-			chiSquareBound(dof))
+			sampletest.ChiSquareBound(dof))
 		if c.k < 2 || c.d < 4 {
 			continue // one pair, or all pairs alike
 		}
 		got, dof = pairsStatistic(ours, c.d, c.k)
-		if bound := chiSquareBound(dof); got > bound {
+		if bound := sampletest.ChiSquareBound(dof); got > bound {
 			t.Errorf("%d of %d: pairs: chi-square %.1f over %.1f", c.k, c.d, got, bound)
 		}
 		wrong, _ = pairsStatistic(biased, c.d, c.k)
 		t.Logf("%d of %d: pairs: %.1f, biased variant %.0f, bound %.1f", c.k, c.d, got, wrong,
-			chiSquareBound(dof))
+			sampletest.ChiSquareBound(dof))
 	}
 }
 
@@ -157,7 +150,7 @@ func TestDrawsAreUniform(t *testing.T) {
 		}
 		return x
 	}
-	bound := chiSquareBound(2)
+	bound := sampletest.ChiSquareBound(2)
 	if x := statistic(func(w *drawer) uint32 { return w.below(n) }); x > bound {
 		t.Errorf("chi-square %.1f over %.1f", x, bound)
 	}
@@ -172,12 +165,12 @@ func TestDrawsAreUniform(t *testing.T) {
 func TestDrawsDependOnAllParts(t *testing.T) {
 	type parts struct {
 		seed, epoch, batch, hop uint64
-		node                    NodeID
+		node                    uint32
 	}
 	seen := map[[8]uint32]parts{}
 	for i := range 3 * 3 * 3 * 3 * 3 {
 		c := parts{uint64(i % 3), uint64(i / 3 % 3), uint64(i / 9 % 3), uint64(i / 27 % 3),
-			NodeID(i / 81)}
+			uint32(i / 81)}
 		key := rng.Key(c.seed, c.epoch, c.batch, c.hop)
 		draw := drawer{stream: rng.NewStream(rng.Sub(key, uint64(c.node)))}
 		var take [8]uint32

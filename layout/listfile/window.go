@@ -1,0 +1,236 @@
+package listfile
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"unsafe"
+
+	"gdb/blockdev"
+	"gdb/internal/mem"
+	"gdb/internal/pace"
+	"gdb/layout"
+	"gdb/layout/listcode"
+)
+
+// Window is a run of blocks that have whole lists: none of them begins before it or goes on after
+// it.
+type Window struct {
+	First, End int           // blocks First … End-1, counted from 0
+	From       layout.NodeID // the first node; the last is the one before the next window's
+}
+
+// Windows cuts a file into windows of at most so many blocks each. ok is false if a list has more.
+func (ix *Index) Windows(most int) (all []Window, ok bool) {
+	for at := 0; at < len(ix.Keys); {
+		end := ix.windowEnd(at, most)
+		if end == at {
+			return nil, false
+		}
+		all = append(all, Window{First: at, End: end, From: ix.First(at)})
+		at = end
+	}
+	if len(all) > 0 {
+		all[0].From = 0
+	}
+	return all, true
+}
+
+// windowEnd is where the largest window ends that begins at a block.
+func (ix *Index) windowEnd(at, most int) int {
+	if at+most >= len(ix.Keys) {
+		return len(ix.Keys)
+	}
+	end := at + most
+	for end > at && uint32(ix.Keys[end]) != 0 {
+		end--
+	}
+	return end
+}
+
+// Loaded are the blocks of a window in memory, as they are in the file. Blocks are counted from 0,
+// the first of the window.
+type Loaded struct {
+	f      *File
+	ix     *Index
+	arena  *mem.Arena
+	blocks []Block // without Bytes where they were not wanted
+	window Window
+	held   mem.Account
+}
+
+// LoadedBytes is the memory of windows of so many blocks, one at a time.
+func LoadedBytes(s *Shape, blocks int) int64 {
+	return mem.ArenaBytes(loadedArena(s, blocks)) + int64(blocks)*int64(unsafe.Sizeof(Block{}))
+}
+
+// loadedArena has what a Gatherer may reach after the last block.
+func loadedArena(s *Shape, blocks int) int64 {
+	return (int64(blocks)+1)*int64(s.BlockBytes) + listcode.Slack
+}
+
+// NewLoaded makes room for windows of a file of at most so many blocks, one at a time.
+func NewLoaded(f *File, ix *Index, blocks int, budget *mem.Budget) (*Loaded, error) {
+	w := &Loaded{f: f, ix: ix, held: mem.NewAccount(budget, "window of topology")}
+	if err := w.held.Add(int64(blocks) * int64(unsafe.Sizeof(Block{}))); err != nil {
+		return nil, err
+	}
+	w.blocks = make([]Block, 0, blocks)
+	var err error
+	w.arena, err = mem.NewArena(budget, "window of topology", loadedArena(&f.Shape, blocks))
+	if err != nil {
+		w.held.Release()
+		return nil, err
+	}
+	return w, nil
+}
+
+// Free gives the memory back.
+func (w *Loaded) Free() error {
+	w.held.Release()
+	return w.arena.Free()
+}
+
+// Read reads a window in the place of the one before. wanted says of each of its blocks whether it
+// is needed, nil that all are: only lists in such blocks may be asked for. Few blocks between those
+// that are needed are read with them. read is how many were read.
+func (w *Loaded) Read(ctx context.Context, at Window, wanted []bool) (read int, err error) {
+	w.window = at
+	w.blocks = w.blocks[:at.End-at.First]
+	reqs, read := w.requests(wanted)
+	if err := w.f.Dev.ReadBatch(ctx, reqs); err != nil {
+		return read, fmt.Errorf("layout: read %d blocks of %s: %w", read, w.f.Path, err)
+	}
+	var steps pace.Steps
+	for i := range w.blocks {
+		if w.blocks[i] = (Block{}); wanted != nil && !wanted[i] {
+			continue
+		}
+		if err := w.check(i); err != nil {
+			n := int64(at.First+i) + 1
+			return read, w.f.Damage(n, BlockOffset(n, w.f.BlockBytes), "%v", err)
+		}
+		if err := steps.Took(ctx, pace.Block); err != nil {
+			return read, err
+		}
+	}
+	return read, nil
+}
+
+// gapBlocks are read rather than left out between blocks that are needed: another read costs more.
+const gapBlocks = 3
+
+// requests are those that read the blocks that are wanted to their places, and how many blocks they
+// read.
+func (w *Loaded) requests(wanted []bool) (reqs []blockdev.Request, read int) {
+	size, b := w.f.BlockBytes, w.arena.Bytes()
+	add := func(from, to int) {
+		if from < to {
+			off := BlockOffset(int64(w.window.First+from)+1, size)
+			reqs = append(reqs, w.f.Requests(off, b[from*size:to*size])...)
+			read += to - from
+		}
+	}
+	if wanted == nil {
+		add(0, len(w.blocks))
+		return reqs, read
+	}
+	from, to := 0, 0 // a run of blocks to read
+	for i, need := range wanted[:len(w.blocks)] {
+		switch {
+		case !need:
+			continue
+		case from == to:
+			from = i
+		case i > to+gapBlocks:
+			add(from, to)
+			from = i
+		}
+		to = i + 1
+	}
+	add(from, to)
+	return reqs, read
+}
+
+// check verifies and parses a block that was read. That it begins where the index says, and the
+// next one too, makes it one of the lists that it was read for.
+func (w *Loaded) check(i int) (err error) {
+	n, size := w.window.First+i, w.f.BlockBytes
+	b := w.arena.Bytes()[i*size : (i+1)*size : (i+1)*size]
+	if err := VerifyBlock(w.f.Seed, int64(n)+1, b); err != nil {
+		return err
+	}
+	k := &w.blocks[i]
+	if *k, err = ParseBlock(&w.f.Shape, b); err != nil {
+		return err
+	}
+	if Key(k.First, k.Start) != w.ix.Keys[n] {
+		return fmt.Errorf("%w begins at position %d of node %d's list, and not where the index says",
+			ErrBlock, k.Start, k.First)
+	}
+	return nil
+}
+
+// keys say where the blocks begin: see Index.
+func (w *Loaded) keys() []uint64 { return w.ix.Keys[w.window.First:w.window.End] }
+
+// Last is the last block that may have some of a node's list, looked for from a block on that
+// begins before it; -1 for none.
+func (w *Loaded) Last(v layout.NodeID, from int) int {
+	return from + Upper(w.keys()[from:], Key(v, 1<<32-1)) - 1
+}
+
+// Of is the block that has a position of the list of a node, which ends in block last.
+func (w *Loaded) Of(v layout.NodeID, pos uint32, last int) int {
+	keys, key := w.keys()[:last+1], Key(v, pos)
+	if keys[last] <= key {
+		return last
+	}
+	at, found := slices.BinarySearch(keys, key)
+	if !found {
+		at--
+	}
+	return at
+}
+
+// Block is a block that was read.
+func (w *Loaded) Block(i int) *Block { return &w.blocks[i] }
+
+// Part is what a block has of the list of a node: nothing, if all its lists stand before that.
+func (w *Loaded) Part(i int, v layout.NodeID) (Part, error) {
+	k := &w.blocks[i]
+	if k.Bytes == nil {
+		return Part{}, fmt.Errorf("%w was not read with the window that has the list of node %d",
+			ErrBlock, v)
+	}
+	slot := uint32(v) - uint32(k.First)
+	if slot >= k.Slots {
+		return Part{}, nil
+	}
+	p, err := w.f.Shape.Part(k, slot)
+	if err != nil {
+		return p, w.Damage(i, err)
+	}
+	return p, nil
+}
+
+// Damage is the error of a block.
+func (w *Loaded) Damage(i int, err error) error {
+	n := int64(w.window.First+i) + 1
+	return w.f.Damage(n, BlockOffset(n, w.f.BlockBytes), "%v", err)
+}
+
+// Ref is what a Gatherer needs to know of the list of a part of block i.
+func (w *Loaded) Ref(i int, p *Part) listcode.Ref {
+	return p.list.Ref().Moved(8 * uint64(i*w.f.BlockBytes))
+}
+
+// NewGatherer returns one for the lists of the blocks. Who uses it checks what it gives by
+// CheckGathered.
+func (w *Loaded) NewGatherer() *listcode.Gatherer {
+	return listcode.NewGatherer(listcode.Coding{PosBits: w.f.Shape.posBits}, w.arena.Bytes(),
+		w.f.BlockBytes)
+}
+
+// CheckGathered fails unless all ids are nodes of the graph.
+func (w *Loaded) CheckGathered(ids []uint32) error { return checkIDs(ids, w.f.Nodes) }

@@ -1,0 +1,208 @@
+package topology
+
+import (
+	"context"
+
+	"gdb/internal/mem"
+	"gdb/internal/pace"
+	"gdb/layout"
+	"gdb/layout/listcode"
+	"gdb/layout/listfile"
+)
+
+// NewSession returns a reader of the window at hand for one goroutine.
+func (w *Windows) NewSession() Session {
+	s := &windowSession{w: w}
+	for i, h := range w.held {
+		s.take[i] = h.NewGatherer()
+	}
+	return s
+}
+
+// windowSession reads from the window that was at hand when Degrees was called last. It is fastest
+// with nodes that ascend.
+type windowSession struct {
+	w    *Windows
+	now  int // which of the windows in memory that is
+	at   *listfile.Loaded
+	take [2]*listcode.Gatherer
+
+	// The frontier of the last Degrees: of each node, the last block that may have some of its
+	// list, and the part of it there.
+	nodes []layout.NodeID
+	last  []uint32
+	start []uint32
+	part  []listcode.Ref
+
+	// Entries under way: their lists, where they are, and their positions there.
+	lists    []listcode.Ref
+	off, pos []uint32
+
+	whole  listfile.Lists
+	weight []float32
+	times  []int64
+}
+
+// Degrees finds the lists, which the window has.
+func (s *windowSession) Degrees(ctx context.Context, nodes []layout.NodeID, deg []uint32) error {
+	s.now = s.w.now
+	s.at = s.w.held[s.now]
+	s.nodes = nodes
+	s.last = mem.Resize(s.last, len(nodes))
+	s.start = mem.Resize(s.start, len(nodes))
+	s.part = mem.Resize(s.part, len(nodes))
+	block, before := 0, layout.NodeID(0)
+	var steps pace.Steps
+	for i, v := range nodes {
+		if err := steps.Took(ctx, 4); err != nil {
+			return err
+		}
+		if v < before {
+			block = 0
+		}
+		last := s.at.Last(v, block)
+		block, before = max(0, last), v
+		if s.last[i] = nowhere; last < 0 {
+			s.start[i], deg[i] = 0, 0
+			continue
+		}
+		p, err := s.at.Part(last, v)
+		if err != nil {
+			return err
+		}
+		if deg[i] = p.Start + p.Count; deg[i] > 0 {
+			s.last[i] = uint32(last)
+			s.start[i], s.part[i] = p.Start, s.at.Ref(last, &p)
+		}
+	}
+	return ctx.Err()
+}
+
+// Gather decodes entries.
+func (s *windowSession) Gather(ctx context.Context, off, pos []uint32, out []layout.NodeID) error {
+	ids := mem.View[uint32](mem.BytesOf(out))
+	for from := 0; from < len(s.nodes); from += atOnce {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		end := min(from+atOnce, len(s.nodes))
+		s.lists, s.off, s.pos = s.lists[:0], append(s.off[:0], 0), s.pos[:0]
+		for i := from; i < end; i++ {
+			if err := s.want(i, pos[off[i]:off[i+1]]); err != nil {
+				return err
+			}
+		}
+		ids := ids[off[from]:off[end]]
+		s.take[s.now].Gather(s.lists, s.off, s.pos, ids)
+		if err := s.at.CheckGathered(ids); err != nil {
+			return s.w.damage(err)
+		}
+	}
+	return ctx.Err()
+}
+
+// want notes entries of list i of the frontier. Those of a list in several blocks are each one of a
+// list of its own.
+func (s *windowSession) want(i int, pos []uint32) error {
+	start, v, last := s.start[i], s.nodes[i], int(s.last[i])
+	if start == 0 {
+		s.add(s.part[i], pos...)
+		return nil
+	}
+	for _, p := range pos {
+		if p >= start {
+			s.add(s.part[i], p-start)
+			continue
+		}
+		b := s.at.Of(v, p, last)
+		part, err := s.at.Part(b, v)
+		if err == nil && p-part.Start >= part.Count {
+			err = s.at.Damage(b, damagedRun(s.at.Block(b), &part))
+		}
+		if err != nil {
+			return err
+		}
+		s.add(s.at.Ref(b, &part), p-part.Start)
+	}
+	return nil
+}
+
+// add notes entries of a list.
+func (s *windowSession) add(l listcode.Ref, pos ...uint32) {
+	s.lists, s.pos = append(s.lists, l), append(s.pos, pos...)
+	s.off = append(s.off, uint32(len(s.pos)))
+}
+
+// eachPart calls fn with the parts of list i of the frontier, in its order.
+func (s *windowSession) eachPart(i int, fn func(b *listfile.Block, p *listfile.Part) error) error {
+	last, v := int(s.last[i]), s.nodes[i]
+	if s.last[i] == nowhere {
+		return nil
+	}
+	for b := s.at.Of(v, 0, last); b <= last; b++ {
+		p, err := s.at.Part(b, v)
+		if err == nil && p.Count > 0 {
+			err = fn(s.at.Block(b), &p)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Lists decodes whole lists.
+func (s *windowSession) Lists(ctx context.Context, nodes []layout.NodeID) (*listfile.Lists,
+	error) {
+	if err := s.Degrees(ctx, nodes, make([]uint32, len(nodes))); err != nil {
+		return nil, err
+	}
+	shape := &s.w.p.f.Shape
+	err := decodeLists(ctx, shape, &s.whole, len(nodes), s.w.damage, s.eachPart)
+	return &s.whole, err
+}
+
+// Columns decodes what the lists have, block by block.
+func (s *windowSession) Columns(ctx context.Context, want Columns, fn func(p Part) error) error {
+	if err := want.lacks(s.w.p.f); err != nil {
+		return err
+	}
+	c := columnParts{shape: &s.w.p.f.Shape, want: want, weight: s.weight, times: s.times}
+	defer func() { s.weight, s.times = c.weight, c.times }()
+	return c.each(ctx, len(s.nodes), s.eachPart, fn)
+}
+
+// GatherAttributes decodes those of the entries.
+func (s *windowSession) GatherAttributes(ctx context.Context, off, pos []uint32,
+	to Attributes) error {
+	f := s.w.p.f
+	if err := to.lacks(f); err != nil {
+		return err
+	}
+	var steps pace.Steps
+	for i, v := range s.nodes {
+		for j := off[i]; j < off[i+1]; j++ {
+			if err := steps.Took(ctx, 4); err != nil {
+				return err
+			}
+			b := int(s.last[i])
+			if pos[j] < s.start[i] {
+				b = s.at.Of(v, pos[j], b)
+			}
+			part, err := s.at.Part(b, v)
+			if err == nil {
+				err = to.take(&f.Shape, s.at.Block(b), &part, pos[j:j+1], j)
+			}
+			if err != nil {
+				return err
+			}
+		}
+	}
+	return checkTypes(ctx, f, s.w.p.types, off, to.Types)
+}
+
+// damage is the error of what some block holds.
+func (w *Windows) damage(err error) error { return w.p.f.Damage(-1, 0, "%v", err) }
+
+// Release ends the session.
+func (s *windowSession) Release() {}

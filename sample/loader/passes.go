@@ -1,0 +1,41 @@
+package loader
+
+import (
+	"gdb/layout/topology"
+	"gdb/sample"
+	"gdb/sample/passes"
+)
+
+// windowShare is the part of topology.Options.PassBytes that windows get, and windowsMost is what
+// they get at most: larger ones do not make a pass faster.
+const windowShare, windowsMost = 3, 128 << 20
+
+// ahead draws batches of the steps first … end-1 together where the topology is paged and has
+// memory for it; else it is nil. An epoch has per batches.
+func (s *Source) ahead(c *Config, per, first, end uint64) (sample.Ahead, error) {
+	if s.Graph.Resident || s.Graph.PassBytes == 0 || !s.passes() || s.Topology == nil {
+		return nil, nil
+	}
+	bytes := min(s.Graph.PassBytes/windowShare, windowsMost)
+	w, ok, err := topology.NewWindows(s.Topology, bytes)
+	if err != nil || !ok {
+		return nil, err
+	}
+	g, err := passes.New(passes.Config{Windows: w,
+		Sampler: func(t topology.Reader) (*sample.Sampler, error) {
+			return s.samplerOf(t, c.Fanout, c.Seed)
+		},
+		Order: func(epoch uint64) (*sample.Order, error) {
+			return sample.EpochOrder(c.Seeds, c.Seed, epoch, c.Batch)
+		},
+		PerEpoch: per, First: first, End: end, Workers: c.Workers,
+		Room: s.Graph.PassBytes - w.Stats().Bytes, Budget: s.Budget})
+	if err != nil {
+		return nil, err
+	}
+	return g, nil
+}
+
+// passes says whether batches of the source can be drawn together: layers are drawn by sums over
+// the lists of a batch, and which entries come before a time is found out list by list.
+func (s *Source) passes() bool { return len(s.LayerSize) == 0 && s.Before == nil }

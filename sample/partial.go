@@ -1,0 +1,196 @@
+package sample
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"gdb/internal/mem"
+	"gdb/internal/rng"
+)
+
+// Partial is a batch of which some hops are drawn, and maybe a part of the frontier of the next. It
+// is what there is to keep of a batch while samplers draw many at a time, a hop of all of them
+// after the other; what a sampler itself needs for a batch is several times as much. The batch is
+// the one that Sampler.Sample draws, whatever order its lists were drawn in.
+type Partial struct {
+	Epoch, Batch uint64
+	growing      // but for nbrs, which follow from the others
+
+	// Extras of nodes in the order of discovery, as far as their lists were looked at.
+	degrees []uint32
+	sums    []float32
+}
+
+// Drawn is what was drawn of some nodes of a frontier, in the order in which these were given.
+// Weights, Types, Degrees and Sums are there if the sampler was asked for them.
+type Drawn struct {
+	Off     []uint32 // len(nodes)+1
+	Nbrs    []NodeID
+	Weights []float32
+	Types   []uint32
+	Degrees []uint32
+	Sums    []float32
+}
+
+// Bytes is the memory of the batch so far.
+func (p *Partial) Bytes() int64 {
+	return 4 * int64(cap(p.nodes)+cap(p.starts)+cap(p.off)+cap(p.loc)+cap(p.weights)+
+		cap(p.types)+cap(p.degrees)+cap(p.sums))
+}
+
+// Frontier are the nodes whose lists are drawn next.
+func (p *Partial) Frontier() []NodeID { return p.nodes[p.starts[len(p.starts)-2]:] }
+
+// hop is that of the frontier.
+func (p *Partial) hop() int { return len(p.starts) - 2 }
+
+// Hops is the number of hops that a batch has, and whether the lists of the last delta are looked
+// at too, though nothing is drawn from them.
+func (s *Sampler) Hops() (hops int, last bool) {
+	return s.cfg.hops(), s.cfg.Extras.NodeBytes() > 0
+}
+
+// Fanout is how many neighbors of a node are drawn at a hop, from 0 on; 0 after the last.
+func (s *Sampler) Fanout(hop int) int {
+	if hop >= len(s.cfg.Fanout) {
+		return 0
+	}
+	return s.cfg.Fanout[hop]
+}
+
+// Start begins a batch: its frontier are the seeds.
+func (s *Sampler) Start(ctx context.Context, epoch, batch uint64, seeds []NodeID,
+	p *Partial) error {
+	if s.layers != nil || len(s.sides) > 1 {
+		return errors.New("sample: batches in parts have the lists of one direction, of each node " +
+			"apart")
+	}
+	if err := s.begin(ctx, seeds); err != nil {
+		return err
+	}
+	*p = Partial{Epoch: epoch, Batch: batch}
+	p.nodes, p.starts, p.off = exactly(s.nodes), exactly(s.starts), exactly(s.off)
+	return nil
+}
+
+// exactly is a copy that has no room to spare.
+func exactly[T any](s []T) []T {
+	c := make([]T, len(s))
+	copy(c, s)
+	return c
+}
+
+// Draw draws the neighbors of some nodes of the frontier. What it returns is valid until the next
+// use of the sampler.
+func (s *Sampler) Draw(ctx context.Context, p *Partial, nodes []NodeID) (d Drawn, err error) {
+	h := p.hop()
+	defer func() {
+		if err != nil {
+			err = fmt.Errorf("sample: epoch %d, batch %d, hop %d: %w", p.Epoch+1, p.Batch+1, h+1,
+				err)
+		}
+	}()
+	if err := resize(&s.held, &s.nodes, len(nodes)); err != nil {
+		return d, err
+	}
+	copy(s.nodes, nodes)
+	s.nbrs, s.loc, s.weights, s.types = s.nbrs[:0], s.loc[:0], s.weights[:0], s.types[:0]
+	s.off = append(s.off[:0], 0)
+	if err := s.degrees(ctx, s.nodes); err != nil {
+		return d, err
+	}
+	if s.cfg.Degrees {
+		d.Degrees = s.deg
+	}
+	if s.cfg.WeightSums {
+		d.Sums = make([]float32, len(nodes))
+		if err := SumWeights(ctx, s.sides[0].lists, d.Sums); err != nil {
+			return d, err
+		}
+	}
+	if h == s.cfg.hops() {
+		return d, nil
+	}
+	key := rng.Key(s.cfg.Seed, p.Epoch, p.Batch, uint64(h))
+	if err := s.drawEach(ctx, key, 0, len(nodes), s.cfg.Fanout[h]); err != nil {
+		return d, err
+	}
+	if err := s.gatherExtras(ctx, s.off); err != nil {
+		return d, err
+	}
+	d.Off, d.Nbrs, d.Weights, d.Types = s.off, s.nbrs, s.weights, s.types
+	return d, nil
+}
+
+// Extend ends a hop of a batch: d is what was drawn of its whole frontier, in its order.
+func (s *Sampler) Extend(ctx context.Context, p *Partial, d *Drawn) error {
+	p.degrees, p.sums = append(p.degrees, d.Degrees...), append(p.sums, d.Sums...)
+	if p.hop() == s.cfg.hops() {
+		return nil
+	}
+	if err := resize(&s.held, &s.loc, len(d.Nbrs)); err != nil {
+		return err
+	}
+	if err := reserve(&s.held, &s.nodes, len(p.nodes)+len(d.Nbrs)); err != nil {
+		return err
+	}
+	s.nodes = append(s.nodes[:0], p.nodes...)
+	if _, err := s.delta.reset(ctx, s.nodes); err != nil {
+		return err
+	}
+	var err error
+	if s.nodes, err = s.delta.extend(ctx, s.nodes, p.starts, d.Nbrs, s.loc); err != nil {
+		return err
+	}
+	p.nodes, p.starts = exactly(s.nodes), append(p.starts, uint32(len(s.nodes)))
+	first := p.off[len(p.off)-1]
+	p.off, p.loc = grow(p.off, len(d.Off)-1), grow(p.loc, len(d.Nbrs))
+	for _, o := range d.Off[1:] {
+		p.off = append(p.off, first+o)
+	}
+	p.loc = append(p.loc, s.loc...)
+	p.weights = append(grow(p.weights, len(d.Weights)), d.Weights...)
+	p.types = append(grow(p.types, len(d.Types)), d.Types...)
+	return nil
+}
+
+// grow makes room for n more elements and no others.
+func grow[T mem.Scalar](s []T, n int) []T {
+	if n == 0 {
+		return s
+	}
+	return append(make([]T, 0, len(s)+n), s...)
+}
+
+// Finish writes a batch of which all hops are drawn to d, whose memory it reuses.
+func (s *Sampler) Finish(ctx context.Context, p *Partial, d *Dense) error {
+	if err := resize(&s.held, &s.nbrs, len(p.loc)); err != nil {
+		return err
+	}
+	for e, l := range p.loc {
+		s.nbrs[e] = p.nodes[l]
+	}
+	p.nbrs = s.nbrs
+	err := p.arrange(ctx, s.shift, d)
+	if p.nbrs = nil; err != nil {
+		return fmt.Errorf("sample: epoch %d, batch %d: %w", p.Epoch+1, p.Batch+1, err)
+	}
+	d.Degrees = p.inOrder(p.degrees, sized(d.Degrees, len(p.degrees)))
+	sums := mem.View[uint32](mem.BytesOf(p.sums))
+	d.WeightSums = sized(d.WeightSums, len(p.sums))
+	p.inOrder(sums, mem.View[uint32](mem.BytesOf(d.WeightSums)))
+	return nil
+}
+
+// inOrder copies what is known of each node in the order of a Dense: the outermost delta first.
+func (p *Partial) inOrder(x, to []uint32) []uint32 {
+	if len(x) == 0 {
+		return to
+	}
+	at := 0
+	for h := len(p.starts) - 2; h >= 0; h-- {
+		at += copy(to[at:], x[p.starts[h]:p.starts[h+1]])
+	}
+	return to
+}

@@ -1,0 +1,160 @@
+package passes
+
+import (
+	"context"
+	"fmt"
+	"reflect"
+	"testing"
+
+	"gdb/blockdev"
+	"gdb/internal/mem"
+	"gdb/layout"
+	"gdb/layout/layouttest"
+	"gdb/layout/topology"
+	"gdb/sample"
+
+	"github.com/cockroachdb/pebble/v2/vfs"
+)
+
+const batchSize = 40
+
+// fixture is a store whose lists take many blocks, one of them a hub of some.
+type fixture struct {
+	store *layout.Store
+	dev   blockdev.Device
+	seeds []sample.NodeID
+}
+
+func newFixture(t testing.TB) *fixture {
+	g := layouttest.Random(5, 30_000, 600_000)
+	g.EdgeTypes, g.Weighted, g.Timed = []string{"a", "b", "c"}, true, true
+	for i := range 20_000 {
+		g.Edges = append(g.Edges, layouttest.Edge{Src: layout.NodeID(i), Dst: 7})
+	}
+	fs := vfs.NewMem()
+	f := &fixture{store: layouttest.Build(t, fs, "s", g)}
+	var err error
+	if f.dev, err = blockdev.Open(blockdev.Options{Backend: blockdev.Memory}); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { f.dev.Close() })
+	for v := range sample.NodeID(1000) {
+		f.seeds = append(f.seeds, 11*v+7)
+	}
+	return f
+}
+
+func (f *fixture) order(epoch uint64) (*sample.Order, error) {
+	return sample.EpochOrder(f.seeds, 3, epoch, batchSize)
+}
+
+// group opens a group over the batches from a step on.
+func (f *fixture) group(t testing.TB, c sample.Config, windows, room int64, first uint64,
+	budget *mem.Budget) (*Group, topology.Reader) {
+	topo, err := topology.Open(context.Background(), f.store, f.dev, layout.In,
+		topology.Options{CacheBytes: 1 << 20, Budget: budget})
+	if err != nil {
+		t.Fatal(err)
+	}
+	w, ok, err := topology.NewWindows(topo, windows)
+	if err != nil || !ok {
+		t.Fatal(ok, err)
+	}
+	if w.Count() < 3 {
+		t.Fatalf("%d windows", w.Count())
+	}
+	order, err := f.order(0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	g, err := New(Config{Windows: w, Order: f.order, PerEpoch: order.Batches(), First: first,
+		End: 2 * order.Batches(), Workers: 2, Room: room, Budget: budget,
+		Sampler: func(t topology.Reader) (*sample.Sampler, error) {
+			return sample.NewSampler([]topology.Reader{t}, c)
+		}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := g.Close(); err != nil {
+			t.Error(err)
+		}
+		if err := topo.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return g, topo
+}
+
+// Batches drawn in passes are those that a sampler draws one by one.
+func TestBatchesAreTheSame(t *testing.T) {
+	f := newFixture(t)
+	all := sample.Extras{Degrees: true, EdgeWeights: true, EdgeTypes: true}
+	for _, c := range []sample.Config{
+		{Fanout: []int{3, 2}},
+		{Fanout: []int{10, 10, 10}, Extras: all},
+		{Fanout: []int{40, sample.All}},
+		{Fanout: []int{4, 4}, Draw: sample.DrawWeighted,
+			Extras: sample.Extras{WeightSums: true, EdgeTypes: true}},
+		{Fanout: []int{5, 5}, Draw: sample.DrawLatest},
+		{Fanout: []int{6}, Delta: sample.DeltaRoaring, Extras: sample.Extras{WeightSums: true}},
+		{},
+	} {
+		for _, room := range []int64{1, 200 << 10, 64 << 20} {
+			t.Run(fmt.Sprint(c.Fanout, c.Draw, room), func(t *testing.T) {
+				c.Seed = 9
+				g, topo := f.group(t, c, 5<<20, room, 3, nil)
+				s, err := sample.NewSampler([]topology.Reader{topo}, c)
+				if err != nil {
+					t.Fatal(err)
+				}
+				defer s.Close()
+				f.compare(t, g, s)
+			})
+		}
+	}
+}
+
+// compare takes all batches, two of them in the other order.
+func (f *fixture) compare(t *testing.T, g *Group, s *sample.Sampler) {
+	ctx := context.Background()
+	var want, got sample.Dense
+	for step := g.cfg.First; step < g.cfg.End; step++ {
+		at := step
+		if step%10 == 4 {
+			at++
+		} else if step%10 == 5 {
+			at--
+		}
+		epoch, batch := at/g.cfg.PerEpoch, at%g.cfg.PerEpoch
+		ok, err := g.Take(ctx, epoch, batch, &got)
+		if err != nil || !ok {
+			t.Fatalf("step %d: %v, %v", at, ok, err)
+		}
+		o, err := f.order(epoch)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := s.Sample(ctx, epoch, batch, o.Seeds(batch, nil), &want); err != nil {
+			t.Fatal(err)
+		}
+		if !same(&want, &got) {
+			t.Fatalf("step %d: want\n%v\ngot\n%v", at, want, got)
+		}
+		if ok, err := g.Take(ctx, epoch, batch, &got); ok || err != nil {
+			t.Fatalf("step %d is there twice: %v", at, err)
+		}
+	}
+}
+
+// same compares two batches; what is not there may be nil or empty.
+func same(a, b *sample.Dense) bool {
+	x, y := reflect.ValueOf(a).Elem(), reflect.ValueOf(b).Elem()
+	for i := range x.NumField() {
+		if x.Field(i).Len() != y.Field(i).Len() || x.Field(i).Len() > 0 &&
+			!reflect.DeepEqual(x.Field(i).Interface(), y.Field(i).Interface()) {
+			return false
+		}
+	}
+	return true
+}
