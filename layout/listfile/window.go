@@ -54,15 +54,19 @@ type Loaded struct {
 	f      *File
 	ix     *Index
 	arena  *mem.Arena
-	blocks []Block // without Bytes where they were not wanted
+	blocks []Block        // without Bytes where they were not wanted
+	goesOn []listcode.Ref // the first list of a block that goes on with that of the block before
 	window Window
 	held   mem.Account
 }
 
 // LoadedBytes is the memory of windows of so many blocks, one at a time.
 func LoadedBytes(s *Shape, blocks int) int64 {
-	return mem.ArenaBytes(loadedArena(s, blocks)) + int64(blocks)*int64(unsafe.Sizeof(Block{}))
+	return mem.ArenaBytes(loadedArena(s, blocks)) + int64(blocks)*loadedBlock
 }
+
+// loadedBlock is what is kept of a block beside its bytes.
+const loadedBlock = int64(unsafe.Sizeof(Block{}) + unsafe.Sizeof(listcode.Ref{}))
 
 // loadedArena has what a Gatherer may reach after the last block.
 func loadedArena(s *Shape, blocks int) int64 {
@@ -72,10 +76,10 @@ func loadedArena(s *Shape, blocks int) int64 {
 // NewLoaded makes room for windows of a file of at most so many blocks, one at a time.
 func NewLoaded(f *File, ix *Index, blocks int, budget *mem.Budget) (*Loaded, error) {
 	w := &Loaded{f: f, ix: ix, held: mem.NewAccount(budget, "window of topology")}
-	if err := w.held.Add(int64(blocks) * int64(unsafe.Sizeof(Block{}))); err != nil {
+	if err := w.held.Add(int64(blocks) * loadedBlock); err != nil {
 		return nil, err
 	}
-	w.blocks = make([]Block, 0, blocks)
+	w.blocks, w.goesOn = make([]Block, 0, blocks), make([]listcode.Ref, 0, blocks)
 	var err error
 	w.arena, err = mem.NewArena(budget, "window of topology", loadedArena(&f.Shape, blocks))
 	if err != nil {
@@ -96,7 +100,7 @@ func (w *Loaded) Free() error {
 // that are needed are read with them. read is how many were read.
 func (w *Loaded) Read(ctx context.Context, at Window, wanted []bool) (read int, err error) {
 	w.window = at
-	w.blocks = w.blocks[:at.End-at.First]
+	w.blocks, w.goesOn = w.blocks[:at.End-at.First], w.goesOn[:at.End-at.First]
 	reqs, read := w.requests(wanted)
 	if err := w.f.Dev.ReadBatch(ctx, reqs); err != nil {
 		return read, fmt.Errorf("layout: read %d blocks of %s: %w", read, w.f.Path, err)
@@ -168,6 +172,13 @@ func (w *Loaded) check(i int) (err error) {
 		return fmt.Errorf("%w begins at position %d of node %d's list, and not where the index says",
 			ErrBlock, k.Start, k.First)
 	}
+	if k.Start > 0 {
+		p, err := w.f.Shape.Part(k, 0)
+		if err != nil {
+			return err
+		}
+		w.goesOn[i] = w.Ref(i, &p)
+	}
 	return nil
 }
 
@@ -212,6 +223,28 @@ func (w *Loaded) Part(i int, v layout.NodeID) (Part, error) {
 		return p, w.Damage(i, err)
 	}
 	return p, nil
+}
+
+// Entry is where the entry at a position is of the list of a node, which has parts before block
+// last: in which list that a Gatherer takes, and where in that.
+func (w *Loaded) Entry(v layout.NodeID, pos uint32, last int) (listcode.Ref, uint32, error) {
+	i := w.Of(v, pos, last)
+	k := &w.blocks[i]
+	if k.Bytes == nil || k.Start == 0 || k.First != v {
+		p, err := w.Part(i, v)
+		if err != nil {
+			return listcode.Ref{}, 0, err
+		}
+		if pos-p.Start >= p.Count {
+			return listcode.Ref{}, 0, w.Damage(i, p.lacks(pos))
+		}
+		return w.Ref(i, &p), pos - p.Start, nil
+	}
+	if pos-k.Start >= w.goesOn[i].Count {
+		p := Part{Start: k.Start, Count: w.goesOn[i].Count}
+		return listcode.Ref{}, 0, w.Damage(i, p.lacks(pos))
+	}
+	return w.goesOn[i], pos - k.Start, nil
 }
 
 // Damage is the error of a block.

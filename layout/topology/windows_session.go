@@ -114,15 +114,11 @@ func (s *windowSession) want(i int, pos []uint32) error {
 			s.add(s.part[i], p-start)
 			continue
 		}
-		b := s.at.Of(v, p, last)
-		part, err := s.at.Part(b, v)
-		if err == nil && p-part.Start >= part.Count {
-			err = s.at.Damage(b, damagedRun(s.at.Block(b), &part))
-		}
+		list, at, err := s.at.Entry(v, p, last)
 		if err != nil {
 			return err
 		}
-		s.add(s.at.Ref(b, &part), p-part.Start)
+		s.add(list, at)
 	}
 	return nil
 }
