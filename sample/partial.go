@@ -63,8 +63,8 @@ func (s *Sampler) Fanout(hop int) int {
 func (s *Sampler) Start(ctx context.Context, epoch, batch uint64, seeds []NodeID,
 	p *Partial) error {
 	if s.layers != nil || len(s.sides) > 1 {
-		return errors.New("sample: batches in parts have the lists of one direction, of each node " +
-			"apart")
+		return errors.New("sample: batches in parts are drawn from the lists of one direction, " +
+			"of each node apart")
 	}
 	if err := s.begin(ctx, seeds); err != nil {
 		return err

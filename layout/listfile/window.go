@@ -169,8 +169,8 @@ func (w *Loaded) check(i int) (err error) {
 		return err
 	}
 	if Key(k.First, k.Start) != w.ix.Keys[n] {
-		return fmt.Errorf("%w begins at position %d of node %d's list, and not where the index says",
-			ErrBlock, k.Start, k.First)
+		return fmt.Errorf("%w begins at position %d of node %d's list, which is not where the "+
+			"index says", ErrBlock, k.Start, k.First)
 	}
 	if k.Start > 0 {
 		p, err := w.f.Shape.Part(k, 0)

@@ -28,7 +28,7 @@ type Windows struct {
 }
 
 // windowLeast is the least size of a window in bytes: much less is read than used.
-const windowLeast = 1 << 20
+const windowLeast = 512 << 10
 
 // windowBlocks is how many blocks a window has for so much memory.
 func windowBlocks(s *listfile.Shape, bytes int64) int {
@@ -102,9 +102,9 @@ func (w *Windows) Close() (err error) {
 }
 
 // Each calls fn with each window that has wanted lists, in the order of the file; sessions read
-// these during the call, and no others. nodes gives the nodes whose lists are wanted of a window, in
-// any order, of each of several users: it is called by another goroutine, once for each window and
-// ahead of fn. One pass at a time.
+// these during the call, and no others. nodes gives the nodes whose lists are wanted of a window,
+// in any order, of each of several users: it is called by another goroutine, once for each window
+// and ahead of fn. One pass at a time.
 func (w *Windows) Each(ctx context.Context, nodes func(window int) [][]layout.NodeID,
 	fn func(window int) error) error {
 	ctx, cancel := context.WithCancel(ctx)

@@ -6,6 +6,9 @@ import (
 	"gdb/sample/passes"
 )
 
+// WindowsBytes is what windows have of topology.Options.PassBytes.
+func WindowsBytes(passes int64) int64 { return min(passes/windowShare, windowsMost) }
+
 // windowShare is the part of topology.Options.PassBytes that windows get, and windowsMost is what
 // they get at most: larger ones do not make a pass faster.
 const windowShare, windowsMost = 3, 128 << 20
@@ -13,11 +16,10 @@ const windowShare, windowsMost = 3, 128 << 20
 // ahead draws batches of the steps first … end-1 together where the topology is paged and has
 // memory for it; else it is nil. An epoch has per batches.
 func (s *Source) ahead(c *Config, per, first, end uint64) (sample.Ahead, error) {
-	if s.Graph.Resident || s.Graph.PassBytes == 0 || !s.passes() || s.Topology == nil {
+	if s.Graph.Resident || s.Graph.PassBytes == 0 || !s.Passes() || s.Topology == nil {
 		return nil, nil
 	}
-	bytes := min(s.Graph.PassBytes/windowShare, windowsMost)
-	w, ok, err := topology.NewWindows(s.Topology, bytes)
+	w, ok, err := topology.NewWindows(s.Topology, WindowsBytes(s.Graph.PassBytes))
 	if err != nil || !ok {
 		return nil, err
 	}
@@ -36,6 +38,8 @@ func (s *Source) ahead(c *Config, per, first, end uint64) (sample.Ahead, error) 
 	return g, nil
 }
 
-// passes says whether batches of the source can be drawn together: layers are drawn by sums over
+// Passes says whether batches of the source can be drawn together: layers are drawn by sums over
 // the lists of a batch, and which entries come before a time is found out list by list.
-func (s *Source) passes() bool { return len(s.LayerSize) == 0 && s.Before == nil }
+func (s *Source) Passes() bool {
+	return s.Meta.Coded && len(s.LayerSize) == 0 && s.Before == nil
+}

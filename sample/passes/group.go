@@ -11,6 +11,7 @@ import (
 	"sync"
 	"sync/atomic"
 
+	"gdb/internal/bug"
 	"gdb/internal/mem"
 	"gdb/layout/topology"
 	"gdb/sample"
@@ -136,6 +137,7 @@ func (d *drawing) each(ctx context.Context, fn func(ctx context.Context, s *samp
 	work, ctx := errgroup.WithContext(ctx)
 	for _, s := range d.samplers {
 		work.Go(func() error {
+			defer bug.Catch()
 			for {
 				i := int(next.Add(1)) - 1
 				if i >= len(d.members) || ctx.Err() != nil {

@@ -168,15 +168,15 @@ func (b *builder) sample(ctx context.Context, s *superbatch, a *changeset.Access
 
 // sampleAll samples until storage is full, or there is no more to sample.
 func (b *builder) sampleAll(ctx context.Context, out *batchWriter) (err error) {
-	var ahead sample.Ahead
+	var ahead, drawn sample.Ahead
 	if b.cfg.Ahead != nil {
-		if ahead, err = b.cfg.Ahead(out.first, out.until); err != nil {
+		if drawn, err = b.cfg.Ahead(out.first, out.until); err != nil {
 			return err
 		}
 	}
-	if ahead != nil {
-		defer func() { err = errors.Join(err, ahead.Close()) }()
-		ahead = lasting{ahead}
+	if drawn != nil {
+		defer func() { err = errors.Join(err, drawn.Close()) }()
+		ahead = lasting{drawn}
 	}
 	for out.end = out.first; out.end < out.until && !out.full; {
 		if err := b.sampleEpoch(ctx, out, ahead); err != nil {
@@ -199,8 +199,9 @@ func (b *builder) sampleEpoch(ctx context.Context, out *batchWriter,
 	if err != nil {
 		return err
 	}
-	p, err := sample.NewPipeline(ctx, sample.PipelineConfig{Sampler: b.cfg.Sampler, Order: order,
-		StartBatch: batch, EndBatch: min(batch+out.until-out.end, b.perEpoch), Workers: b.cfg.Workers, Ahead: ahead,
+	p, err := sample.NewPipeline(ctx, sample.PipelineConfig{Sampler: b.cfg.Sampler, Ahead: ahead,
+		Order: order, StartBatch: batch, EndBatch: min(batch+out.until-out.end, b.perEpoch),
+		Workers: b.cfg.Workers,
 		Ready: 1, Budget: b.cfg.Budget})
 	if err != nil {
 		return err

@@ -21,6 +21,7 @@ type splitWay struct {
 	form     int   // of Facts.Forms, of those that are allowed
 	blocks   int64 // sixteenths for a paged topology's caches
 	quarters int64 // of these, for its neighbor cache
+	passes   bool  // batches are drawn together, in passes through the lists
 	ready    int   // batches that wait, or inTurn
 
 	overlap, inPlace, sweepAhead bool // of superbatches
@@ -45,6 +46,9 @@ func (p *Split) ways() (all []splitWay) {
 			for _, q := range p.neighborQuarters() {
 				topologies = append(topologies, splitWay{blocks: n, quarters: q})
 			}
+			if p.Facts.Passes && p.Facts.NeighborCache <= 0 {
+				topologies = append(topologies, splitWay{blocks: n, passes: true})
+			}
 		}
 	}
 	for _, w := range topologies {
@@ -64,7 +68,7 @@ func (p *Split) ways() (all []splitWay) {
 // take splits the memory in a way, and returns the least memory that would do. It does not fit if
 // Left is below 0, or short says so.
 func (p *Split) take(w splitWay) (least int64, err error) {
-	p.quarters = w.quarters
+	p.quarters, p.passes = w.quarters, w.passes
 	if w.resident {
 		p.setResident(p.Facts.residentForms()[w.form])
 	} else {
@@ -80,6 +84,7 @@ func (p *Split) take(w splitWay) (least int64, err error) {
 		p.setPaged(pagedCacheLeast + room*w.blocks/16)
 	}
 	p.takeFeatures(w.cache)
+	p.short = !p.drawsTogether()
 	return least, nil
 }
 
@@ -170,6 +175,7 @@ func (p *Split) beaten(others []*Split) bool {
 		}
 		if same && o.CacheBytes() >= p.CacheBytes() &&
 			(o.Resident && o.slowdown() <= p.slowdown() || !o.Resident && !p.Resident &&
+				o.passes == p.passes && o.PassBytes() >= p.PassBytes() &&
 				o.BlockCache >= p.BlockCache &&
 				o.NeighborCache >= p.NeighborCache) {
 			return true

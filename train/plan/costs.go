@@ -56,7 +56,7 @@ type PagedPrice struct {
 // Choose returns the split with the least time; of the others the best of each kind are its rivals.
 func (s *Costs) Choose(splits []*Split) *Split {
 	splits = slices.DeleteFunc(slices.Clone(splits), func(p *Split) bool {
-		return s.NoPaged && !p.Resident || s.Tried == nil && p.quarters > 0
+		return s.NoPaged && !p.Resident && !p.passes || s.Tried == nil && p.quarters > 0
 	})
 	for _, p := range splits {
 		p.Forecast = s.forecast(p)
@@ -107,6 +107,9 @@ func (s *Costs) stepOf(p *Split) Work {
 
 // lists is what sampling costs with a split.
 func (s *Costs) lists(p *Split) Price {
+	if p.passes {
+		return s.passed(p)
+	}
 	if p.Resident || len(s.Paged) == 0 {
 		price := s.Resident
 		price.Own *= p.slowdown()
@@ -141,7 +144,7 @@ func (p *Split) slowdown() float64 { return Slowdown(p.Form) }
 func (s *Costs) known(splits []*Split) float64 {
 	least := math.Inf(1)
 	for _, p := range splits {
-		if p.Resident && (p.Cache == "all" || !s.Curves[s.CurveName(p)].Bound) {
+		if (p.Resident || p.passes) && (p.Cache == "all" || !s.Curves[s.CurveName(p)].Bound) {
 			least = min(least, s.forecast(p).Time)
 		}
 	}
@@ -161,7 +164,7 @@ func (s *Costs) MayWin(cache string, splits []*Split) bool {
 func (s *Costs) Hopeful(splits []*Split) (least, most *Split) {
 	resident := s.known(splits)
 	for _, p := range splits {
-		if p.Resident || p.quarters > 0 || s.forecast(p).Time > resident {
+		if p.Resident || p.passes || p.quarters > 0 || s.forecast(p).Time > resident {
 			continue
 		}
 		if least == nil || p.BlockCache < least.BlockCache {

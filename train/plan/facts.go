@@ -48,6 +48,9 @@ type Store struct {
 	Forms []topology.FormBytes
 	// PagedBytes is the memory of a paged topology with a block cache of so many bytes.
 	PagedBytes func(cache int64) int64
+	// Passes says that batches can be drawn together, in passes through the file of lists: see
+	// sample/passes.
+	Passes bool
 	// Storage is what runtime files may take of the disk.
 	Storage int64
 }
@@ -91,6 +94,7 @@ type Batches struct {
 	DrawBytes             int64 // that drawing a neighbor takes beside these
 	LayerBytes            int64 // that a sampler takes to draw layers, of all neighbors of a batch
 	BatchInner            int64 // of the nodes, those with neighbors
+	Hops                  int   // of a batch
 	SeedBytes             int64 // of a seed: its number and its labels
 	TrainBatches          int64 // of an epoch
 }

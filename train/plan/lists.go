@@ -11,6 +11,8 @@ import (
 type ListPlan struct {
 	Blocks    int64 `json:"block_cache_bytes"`
 	Neighbors int64 `json:"neighbor_cache_bytes"`
+	// Passes is for batches that are drawn together; 0 has each drawn by itself.
+	Passes int64 `json:"pass_bytes,omitempty"`
 	// Hit is the share of lists that is expected in the neighbor cache, where it was chosen.
 	Hit float64 `json:"neighbor_hit"`
 	// Make is how long it takes to make it before the first epoch, in seconds: 0 if it is kept.
@@ -42,13 +44,18 @@ func (p *Split) setLists(sum int64) {
 	sum = whole(sum)
 	p.listCaches, p.BlockCache = sum, sum
 	p.Topology = p.Facts.PagedBytes(sum)
-	if p.Facts.NeighborCache == NeighborAuto {
+	passes := int64(0)
+	if p.passes {
+		p.BlockCache = min(sum, pagedCacheLeast)
+		passes = sum - p.BlockCache
+		p.Topology = p.Facts.PagedBytes(p.BlockCache) + passes
+	} else if p.Facts.NeighborCache == NeighborAuto {
 		p.NeighborCache = neighborSize(sum * p.quarters / 4)
 		taken := neighborBytes(p.NeighborCache)
 		p.BlockCache, p.Topology = whole(sum-taken), p.Topology-taken
 	}
 	p.Neighbor = neighborBytes(p.NeighborCache)
-	p.Lists = &ListPlan{Blocks: p.BlockCache, Neighbors: p.NeighborCache}
+	p.Lists = &ListPlan{Blocks: p.BlockCache, Neighbors: p.NeighborCache, Passes: passes}
 }
 
 // joinLists counts the neighbor cache with the topology, which takes turns with batches.

@@ -30,6 +30,7 @@ type Split struct {
 	BlockCache, NeighborCache int64
 	listCaches                int64
 	quarters                  int64
+	passes                    bool // the rest of listCaches is for drawing batches together
 
 	rowArenas int64 // of Batches: features, which evaluation can have
 	short     bool  // there is no cache of the size that superbatches need
@@ -112,7 +113,8 @@ func (p *Split) TopologyOptions() topology.Options {
 	if p.Resident {
 		return topology.Options{Resident: true, Form: p.Form}
 	}
-	return topology.Options{CacheBytes: p.BlockCache, NeighborBytes: p.NeighborCache}
+	return topology.Options{CacheBytes: p.BlockCache, NeighborBytes: p.NeighborCache,
+		PassBytes: p.PassBytes()}
 }
 
 // setResident plans the resident reader.

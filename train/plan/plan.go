@@ -123,6 +123,8 @@ func (p *Plan) topologyKind() string {
 		}
 	} else if l := p.Lists; l != nil && l.Neighbors > 0 {
 		topology = "paged behind a neighbor cache"
+	} else if p.PassBytes() > 0 {
+		topology = "paged, in passes"
 	}
 	if s := p.Superbatch; s != nil && !s.Overlap {
 		topology += ", in turn with batches"

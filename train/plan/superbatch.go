@@ -138,7 +138,8 @@ func (p *Split) takeSuperbatch(w splitWay) (least int64, err error) {
 	least = p.Memory - p.Left() + slots*superbatch.SlotBytes(dim)
 	p.planSlots(s, spare-spare/spareShare)
 	p.Features = s.features(dim)
-	p.short = s.Kept <= 0 || int64(s.Slots) < slots || s.SweepAhead && s.Sweep < aheadLeast
+	p.short = s.Kept <= 0 || int64(s.Slots) < slots || s.SweepAhead && s.Sweep < aheadLeast ||
+		!p.drawsTogether()
 	return least, nil
 }
 

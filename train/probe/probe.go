@@ -69,7 +69,8 @@ func New(src *loader.Source, cfg Config, model Model) (*Probe, error) {
 	if f.Nodes = src.Meta.Nodes; src.Rows != nil {
 		f.Dim = src.Rows.Meta().Dim
 	}
-	f.Forms = src.Forms()
+	f.Forms, f.Passes = src.Forms(), src.Passes()
+	f.Hops = max(len(cfg.Fanout), len(src.LayerSize))
 	f.PagedBytes = func(cache int64) int64 {
 		return topology.PagedBytes(src.Store, layout.In,
 			cache)

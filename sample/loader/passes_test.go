@@ -1,0 +1,127 @@
+package loader
+
+import (
+	"context"
+	"errors"
+	"io"
+	"slices"
+	"testing"
+
+	"gdb/blockdev"
+	"gdb/internal/mem"
+	"gdb/layout"
+	"gdb/layout/layouttest"
+	"gdb/layout/topology"
+	"gdb/sample"
+	"gdb/sample/superbatch"
+
+	"github.com/cockroachdb/pebble/v2/vfs"
+)
+
+// passesStore has lists that take several windows, and features.
+func passesStore(t testing.TB) *layout.Store {
+	g := layouttest.Random(31, 30_000, 500_000)
+	g.EdgeTypes, g.Weighted, g.Timed = []string{"a", "b", "c"}, true, true
+	g.Dim, g.Features = 4, layouttest.Features(30_000, 4)
+	return layouttest.Build(t, vfs.NewMem(), "s", g)
+}
+
+// hashes are those of all batches of two epochs, loaded with a topology that is opened in some way.
+func hashes(t *testing.T, s *layout.Store, graph topology.Options, super, resume bool) []uint64 {
+	t.Helper()
+	ctx := context.Background()
+	dev, err := blockdev.Open(blockdev.Options{Backend: blockdev.Memory})
+	if err != nil {
+		t.Fatal(err)
+	}
+	budget := mem.NewBudget(256 << 20)
+	graph.Budget = budget
+	src := NewSource(s, dev, budget)
+	src.Extras = sample.Extras{Degrees: true, EdgeWeights: true, EdgeTypes: true}
+	if err := errors.Join(src.OpenGraph(ctx, graph), src.OpenRows(ctx),
+		src.OpenFeatures(ctx, Cache{Policy: "none", Threads: 1})); err != nil {
+		t.Fatal(err)
+	}
+	c := Config{Batch: 30, Fanout: []int{4, 3}, Seed: 5, Workers: 2, Ready: 1}
+	for v := range sample.NodeID(500) {
+		c.Seeds = append(c.Seeds, 59*v)
+	}
+	if super {
+		c.Superbatch = &superbatch.Config{Epochs: 2, StorageBytes: 64 << 20, Slots: 3000,
+			PlanBytes: 32 << 20, AccessBytes: 1 << 20, NextBytes: 1 << 20, Name: "batches-1"}
+	}
+	l := New(src, c)
+	var all []uint64
+	for epoch := range uint64(2) {
+		first := uint64(0)
+		if epoch == 0 && resume {
+			first = 3
+		}
+		e, err := l.Epoch(ctx, epoch, first)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for {
+			b, err := e.Next(ctx)
+			if errors.Is(err, io.EOF) {
+				break
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			all = append(all, sample.BatchHash(b))
+			b.Release()
+		}
+		if err := e.Close(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	read := src.Topology.Stats().BlocksRead
+	if err := errors.Join(l.Close(), src.Close(), dev.Close()); err != nil {
+		t.Fatal(err)
+	}
+	if budget.Used() != 0 {
+		t.Errorf("%d bytes left", budget.Used())
+	}
+	t.Logf("%+v, superbatch %v: %d blocks read", graph, super, read)
+	return all
+}
+
+// Batches are the same whether lists are in memory, or read for each batch, or in passes for many.
+func TestPassesGiveTheSame(t *testing.T) {
+	s := passesStore(t)
+	for _, resume := range []bool{false, true} {
+		want := hashes(t, s, topology.Options{Resident: true, Weights: true, Types: true}, false,
+			resume)
+		for _, passes := range []int64{0, 6 << 20, 32 << 20} {
+			for _, super := range []bool{false, true} {
+				graph := topology.Options{CacheBytes: 1 << 20, PassBytes: passes}
+				if got := hashes(t, s, graph, super, resume); !slices.Equal(got, want) {
+					t.Errorf("%d bytes for passes, superbatch %v, resume %v: other batches",
+						passes, super, resume)
+				}
+			}
+		}
+	}
+}
+
+// What cannot be drawn together is drawn one by one, though there is memory.
+func TestPassesAreLeftOut(t *testing.T) {
+	limit := int64(7)
+	for name, change := range map[string]func(*Source){
+		"layers": func(s *Source) { s.LayerSize = []int{40} },
+		"before": func(s *Source) { s.Before = &limit },
+	} {
+		src := NewSource(passesStore(t), nil, mem.NewBudget(256<<20))
+		if !src.Passes() {
+			t.Fatal("no passes")
+		}
+		if change(src); src.Passes() {
+			t.Errorf("%s in passes", name)
+		}
+		a, err := src.ahead(&Config{}, 1, 0, 1)
+		if a != nil || err != nil {
+			t.Errorf("%s: %v, %v", name, a, err)
+		}
+	}
+}

@@ -1,0 +1,59 @@
+package plan
+
+import "gdb/sample/loader"
+
+const (
+	// passSlowdown is how many times as long as from plain lists in memory batches take to be drawn
+	// in passes, but for reading, checksums and all.
+	passSlowdown = 6
+	// togetherLeast is how many batches are drawn together at least.
+	togetherLeast = 4
+)
+
+// PassBytes is the memory for batches that are drawn together; 0 has each drawn by itself.
+func (p *Plan) PassBytes() int64 {
+	if p.Lists == nil {
+		return 0
+	}
+	return p.Lists.Passes
+}
+
+// togetherBytes is the memory of a batch while it and others are drawn together, at most: see
+// sample/passes.
+func (p *Split) togetherBytes() int64 {
+	return (8+p.Facts.EntryBytes)*p.BatchEdges + (4+p.Facts.NodeBytes)*p.BatchNodes +
+		28*p.BatchInner
+}
+
+// together is how many batches there is memory for to draw them together.
+func (p *Split) together() float64 {
+	room := p.PassBytes() - loader.WindowsBytes(p.PassBytes())
+	return float64(room) / float64(max(1, p.togetherBytes()))
+}
+
+// drawsTogether says whether there is, if batches are to be drawn together, memory for that.
+func (p *Split) drawsTogether() bool {
+	return !p.passes || p.together() >= min(togetherLeast, float64(p.Facts.TrainBatches))
+}
+
+// passed is what sampling costs a batch in passes: a hop of some batches reads the lists once.
+func (s *Costs) passed(p *Split) Price {
+	batches := min(p.together(), float64(p.Facts.TrainBatches)*float64(p.Facts.Epochs))
+	if p.Superbatch == nil {
+		batches = min(batches, float64(p.Facts.TrainBatches))
+	}
+	c := Price{Own: s.Resident.Own * passSlowdown}
+	c.Bytes = float64(p.Facts.Hops) * float64(s.TopologyBytes) / max(1, batches)
+	// Windows are read while others are drawn from.
+	workers := float64(p.samplers())
+	c.Wait = max(0, c.Bytes/s.Device.Sequential*workers-c.Own)
+	return c
+}
+
+// samplers is how many goroutines draw batches.
+func (p *Split) samplers() int {
+	if p.Superbatch != nil {
+		return p.Facts.Threads
+	}
+	return Samplers(p.Facts.Threads)
+}
