@@ -13,39 +13,35 @@ import (
 	"gdb/layout/listcode"
 )
 
-// Window is a run of blocks that have whole lists: none of them begins before it or goes on after
-// it.
+// Window is a run of blocks, and the nodes whose lists are whole in it: from one on, up to the one
+// before the next window's. A block may be in two windows, if a list begins in it that goes on
+// beyond the first.
 type Window struct {
-	First, End int           // blocks First … End-1, counted from 0
-	From       layout.NodeID // the first node; the last is the one before the next window's
+	First, End int // blocks First … End-1, counted from 0
+	From       layout.NodeID
 }
 
-// Windows cuts a file into windows of at most so many blocks each. ok is false if a list has more.
-func (ix *Index) Windows(most int) (all []Window, ok bool) {
-	for at := 0; at < len(ix.Keys); {
-		end := ix.windowEnd(at, most)
-		if end == at {
+// Windows cuts a file into windows of so many blocks. ok is false if a list has more.
+func (ix *Index) Windows(blocks int) (all []Window, ok bool) {
+	next := Window{}
+	for next.First < len(ix.Keys) {
+		w := next
+		w.End = min(w.First+blocks, len(ix.Keys))
+		all = append(all, w)
+		if w.End == len(ix.Keys) {
+			break
+		}
+		next = Window{First: w.End, From: ix.First(w.End)}
+		for list := Key(next.From, 0); ix.Keys[next.First] > list; next.First-- {
+			if next.First == w.First {
+				return nil, false
+			}
+		}
+		if next.First == w.First {
 			return nil, false
 		}
-		all = append(all, Window{First: at, End: end, From: ix.First(at)})
-		at = end
-	}
-	if len(all) > 0 {
-		all[0].From = 0
 	}
 	return all, true
-}
-
-// windowEnd is where the largest window ends that begins at a block.
-func (ix *Index) windowEnd(at, most int) int {
-	if at+most >= len(ix.Keys) {
-		return len(ix.Keys)
-	}
-	end := at + most
-	for end > at && uint32(ix.Keys[end]) != 0 {
-		end--
-	}
-	return end
 }
 
 // Loaded are the blocks of a window in memory, as they are in the file. Blocks are counted from 0,

@@ -21,8 +21,9 @@ type Config struct {
 	// and Seed what all draws depend on.
 	Fanout []int
 	Seed   uint64
-	// Workers is the number of goroutines that sample.
-	Workers int
+	// Workers is the number of goroutines that sample, and Drawers that of those that draw batches
+	// together, while nothing else is done.
+	Workers, Drawers int
 	// Ready, InTurn, RowBytes and InPlace are as in sample.PipelineConfig.
 	Ready    int
 	InTurn   bool

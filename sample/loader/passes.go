@@ -20,6 +20,9 @@ func (s *Source) ahead(c *Config, per, first, end uint64) (sample.Ahead, error) 
 		return nil, nil
 	}
 	w, ok, err := topology.NewWindows(s.Topology, WindowsBytes(s.Graph.PassBytes))
+	if err == nil && !ok { // a list may be longer than that
+		w, ok, err = topology.NewWindows(s.Topology, s.Graph.PassBytes/2)
+	}
 	if err != nil || !ok {
 		return nil, err
 	}
@@ -30,7 +33,7 @@ func (s *Source) ahead(c *Config, per, first, end uint64) (sample.Ahead, error) 
 		Order: func(epoch uint64) (*sample.Order, error) {
 			return sample.EpochOrder(c.Seeds, c.Seed, epoch, c.Batch)
 		},
-		PerEpoch: per, First: first, End: end, Workers: c.Workers,
+		PerEpoch: per, First: first, End: end, Workers: c.Drawers,
 		Room: s.Graph.PassBytes - w.Stats().Bytes, Budget: s.Budget})
 	if err != nil {
 		return nil, err

@@ -56,6 +56,9 @@ func (s *Costs) forecast(p *Split) *Forecast {
 	}
 	samplers := float64(Samplers(p.Facts.Threads))
 	works := []Work{lists.work(samplers), s.gathering(p, rows), s.stepOf(p)}
+	if p.passes {
+		works[0] = Work{} // batches are drawn before, and not beside the others
+	}
 	ends := s.cycle(p.InTurn, works)
 	f.Step = works[2].Seconds
 	f.Sample, f.Gather, f.Compute = s.Full*ends[0]*samplers, s.Full*ends[1], s.Full*ends[2]
@@ -70,6 +73,11 @@ func (s *Costs) forecast(p *Split) *Forecast {
 		f.Binding = "cores"
 	}
 	f.Time += s.stall(p) * min(f.Gather, f.Compute)
+	if p.passes {
+		draw := s.Full * lists.work(float64(p.samplers())).Seconds
+		f.Sample = draw * float64(p.samplers())
+		f.Time += draw
+	}
 	return f
 }
 

@@ -50,10 +50,5 @@ func (s *Costs) passed(p *Split) Price {
 	return c
 }
 
-// samplers is how many goroutines draw batches.
-func (p *Split) samplers() int {
-	if p.Superbatch != nil {
-		return p.Facts.Threads
-	}
-	return Samplers(p.Facts.Threads)
-}
+// samplers is how many goroutines draw batches together: nothing else goes on.
+func (p *Split) samplers() int { return max(1, p.Facts.Threads) }
