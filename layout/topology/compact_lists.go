@@ -48,7 +48,7 @@ func (c *compact) eachPart(v layout.NodeID,
 func (s *compactSession) Lists(ctx context.Context, nodes []layout.NodeID) (*listfile.Lists,
 	error) {
 	l, shape := &s.whole, &s.c.f.Shape
-	s.nodes = nil
+	s.draw.Forget()
 	l.Off = append(l.Off[:0], 0)
 	l.Nbrs = l.Nbrs[:0]
 	shape.SizeAttributes(l, 0)
@@ -102,7 +102,7 @@ func (s *compactSession) Columns(ctx context.Context, columns Columns,
 	if err := columns.lacks(&s.c.f); err != nil {
 		return err
 	}
-	for i, v := range s.nodes {
+	for i, v := range s.draw.Nodes() {
 		err := s.c.eachPart(v, func(b *listfile.Block, p *listfile.Part) error {
 			if columns.skips(uint32(i), p.Start) {
 				return nil
@@ -135,7 +135,7 @@ func (s *compactSession) GatherAttributes(ctx context.Context, off, pos []uint32
 		return err
 	}
 	var steps pace.Steps
-	for i, v := range s.nodes {
+	for i, v := range s.draw.Nodes() {
 		lo, hi := off[i], off[i+1]
 		if err := steps.Took(ctx, 1+int(hi-lo)); err != nil {
 			return err
@@ -150,15 +150,11 @@ func (s *compactSession) GatherAttributes(ctx context.Context, off, pos []uint32
 // gatherAttributes decodes those of entries of one list.
 func (s *compactSession) gatherAttributes(i int, v layout.NodeID, at uint32, pos []uint32,
 	to *Attributes) error {
-	c, last := s.c, int(s.last[i])
+	c := s.c
 	block, now := listfile.Block{}, -1
 	var part listfile.Part
 	for j := range pos {
-		n := last
-		if pos[j] < s.start[i] {
-			n = c.held.Of(v, pos[j], int(s.head[i]), last, s.start[i])
-		}
-		if n != now {
+		if n := s.draw.Block(i, pos[j]); n != now {
 			var err error
 			if block, err = c.held.Block(n); err != nil {
 				return err
