@@ -69,12 +69,6 @@ next:
 	SHRQ       $0x20, R8
 	SUBQ       $0x01, DI
 	ADCQ       $0x00, DI
-	MOVBQZX    28(DX)(R8*1), R9
-	IMULQ      DI, R9
-	ADDQ       (DX)(R8*1), R9
-	SHRQ       $0x03, R9
-	PREFETCHT0 (AX)(R9*1)
-	PREFETCHT0 7(AX)(R9*1)
 	MOVBQSX    29(DX)(R8*1), R9
 	SHRQ       $0x06, DI
 	ANDQ       R9, DI
@@ -112,6 +106,12 @@ next:
 	SHRQ       $0x20, R10
 	SUBQ       $0x01, R9
 	ADCQ       $0x00, R9
+	MOVBQZX    28(DX)(R10*1), R11
+	IMULQ      R9, R11
+	ADDQ       (DX)(R10*1), R11
+	SHRQ       $0x03, R11
+	PREFETCHT0 (AX)(R11*1)
+	PREFETCHT0 7(AX)(R11*1)
 	MOVBQSX    29(DX)(R10*1), R11
 	SHRQ       $0x06, R9
 	ANDQ       R11, R9

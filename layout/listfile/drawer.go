@@ -23,7 +23,7 @@ type Drawer struct {
 
 	// Of the nodes that are between stages: what was asked for, and where lists end.
 	places, more [findNodes * findStages]uint64
-	spans        [findNodes * findStages]span16
+	spans        [findNodes * findStages]listSpan
 }
 
 // found is where the list of a node is.
@@ -37,9 +37,9 @@ type found struct {
 // foundBytes is the size of a found.
 const foundBytes = 32
 
-// span16 is where the list of a node ends in its last block, and where that of the node before it
-// does.
-type span16 struct{ from, to uint32 }
+// listSpan is where the list of a node ends in its last block, and where that of the node before
+// it does.
+type listSpan struct{ from, to uint32 }
 
 // nowhere is the block of a list that is empty.
 const nowhere = 1<<32 - 1
@@ -77,14 +77,10 @@ func (d *Drawer) Find(ctx context.Context, nodes []layout.NodeID, deg []uint32) 
 		}
 	}
 	d.found = mem.Resize(d.found, len(nodes))
-	part := func(at int) (from, end int) {
-		return max(at, 0), min(max(at, 0)+findNodes+min(at, 0), len(nodes))
-	}
 	for at := 0; at < len(nodes)+(findStages-1)*findNodes; at += findNodes {
 		if at%atOnce == 0 && ctx.Err() != nil {
 			return ctx.Err()
 		}
-		_ = part
 		d.parse(nodes, deg, at-3*findNodes)
 		d.locate(nodes, at-2*findNodes)
 		d.skip(nodes, at-findNodes)
@@ -214,7 +210,7 @@ func (d *Drawer) Gather(ctx context.Context, off, pos, out []uint32) error {
 // parts draws entries of a list that is in several blocks.
 func (d *Drawer) parts(v layout.NodeID, f *found, pos []uint32) {
 	h := d.h
-	for i, p := range pos {
+	for _, p := range pos {
 		if p >= f.start {
 			p -= f.start
 			d.take.List(&f.list, []uint32{p})
@@ -229,7 +225,6 @@ func (d *Drawer) parts(v layout.NodeID, f *found, pos []uint32) {
 			from, _ := h.span(v)
 			at += unitBits * uint64(from)
 		}
-		_ = i
 		d.take.Entry(h.coding(head), at, p)
 	}
 }

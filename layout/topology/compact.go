@@ -16,6 +16,8 @@ type compact struct {
 	held  *listfile.Held
 	edges uint64
 	kinds int // types that edges may have
+	// budget counts what sessions take for their frontiers.
+	budget *mem.Budget
 }
 
 func loadCompact(ctx context.Context, s *layout.Store, dev blockdev.Device, dir layout.Direction,
@@ -25,7 +27,8 @@ func loadCompact(ctx context.Context, s *layout.Store, dev blockdev.Device, dir 
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, f.Close()) }()
-	c := &compact{f: *f, edges: s.Meta().Edges, kinds: len(s.Meta().EdgeTypes)}
+	c := &compact{f: *f, edges: s.Meta().Edges, kinds: len(s.Meta().EdgeTypes),
+		budget: opt.Budget}
 	if c.held, err = listfile.NewHeld(f, opt.Budget); err != nil {
 		return nil, err
 	}
@@ -67,7 +70,8 @@ func (c *compact) Edges() uint64 { return c.edges }
 
 // NewSession returns a reader for one goroutine.
 func (c *compact) NewSession() Session {
-	return &compactSession{c: c, draw: c.held.NewDrawer()}
+	return &compactSession{c: c, draw: c.held.NewDrawer(),
+		count: mem.NewAccount(c.budget, "lists of a frontier")}
 }
 
 // Stats has the memory held; nothing is ever missed.
@@ -92,7 +96,10 @@ type compactSession struct {
 
 // Degrees finds the lists.
 func (s *compactSession) Degrees(ctx context.Context, nodes []layout.NodeID, deg []uint32) error {
-	return s.draw.Find(ctx, nodes, deg)
+	if err := s.draw.Find(ctx, nodes, deg); err != nil {
+		return err
+	}
+	return s.count.AtLeast(s.draw.Bytes())
 }
 
 // Gather decodes entries.
@@ -105,4 +112,4 @@ func (s *compactSession) Gather(ctx context.Context, off, pos []uint32, out []la
 }
 
 // Release ends the session.
-func (s *compactSession) Release() {}
+func (s *compactSession) Release() { s.count.Release() }
