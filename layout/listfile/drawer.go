@@ -191,6 +191,9 @@ func (d *Drawer) Gather(ctx context.Context, off, pos, out []uint32) error {
 		ids := out[off[from]:off[end]]
 		d.take.Begin(ids)
 		for i := from; i < end; i++ {
+			if next := i + seekAhead; next < end && d.found[next].start > 0 {
+				d.seek(&d.found[next], pos[off[next]:off[next+1]])
+			}
 			if f := &d.found[i]; f.start == 0 {
 				d.take.List(&f.list, pos[off[i]:off[i+1]])
 			} else {
@@ -205,6 +208,25 @@ func (d *Drawer) Gather(ctx context.Context, off, pos, out []uint32) error {
 		}
 	}
 	return ctx.Err()
+}
+
+// seekAhead is how many lists before its own the index is asked for the blocks of a long one.
+const seekAhead = 8
+
+// seek asks for where the blocks of positions of a list begin, as far as they are few.
+func (d *Drawer) seek(f *found, pos []uint32) {
+	pos = pos[:min(len(pos), len(d.places))]
+	places := d.places[:len(pos)]
+	for i, p := range pos {
+		places[i] = uint64(f.guess(min(p, f.start-1))) * indexWords * 64
+	}
+	listcode.Prefetch(mem.BytesOf(d.h.index), places)
+}
+
+// guess is about where the block of a position is, before the last one: blocks have about as many
+// entries each.
+func (f *found) guess(pos uint32) int {
+	return int(f.head) + int(uint64(pos)*uint64(f.last-f.head)/uint64(f.start))
 }
 
 // parts draws entries of a list that is in several blocks.
@@ -229,11 +251,10 @@ func (d *Drawer) parts(v layout.NodeID, f *found, pos []uint32) {
 	}
 }
 
-// of is the block of a position, before those in the last, of the list of a node. Blocks have about
-// as many entries each.
+// of is the block of a position, before those in the last, of the list of a node.
 func (h *Held) of(v layout.NodeID, pos uint32, f *found) int {
 	key := Key(v, pos)
-	at := int(f.head) + int(uint64(pos)*uint64(f.last-f.head)/uint64(f.start))
+	at := f.guess(pos)
 	for h.Key(at) > key {
 		at--
 	}

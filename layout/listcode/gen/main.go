@@ -209,29 +209,7 @@ func take() {
 	rank, left, word, count, t := GP64(), GP64(), GP64(), GP64(), GP64()
 	d.each(func() {
 		d.load(field, source)
-		// The place after four words' scan is start, in bytes.
-		MOVQ(Mem{Base: starts}, start)
-		MOVQ(field, rank)
-		ANDQ(U8(63), rank)
-		MOVQ(start, t)
-		ANDQ(U8(7), t)
-		SHRQ(U8(3), start)
-		ADDQ(d.base, start)
-		SHRXQ(t, Mem{Base: start}, word)
-		SHLXQ(t, word, word)
-		POPCNTQ(word, count)
-		MOVQ(rank, left)
-		MOVQ(start, low) // of the word that has the one
-		for i := 1; i < 4; i++ {
-			MOVQ(rank, t)
-			SUBQ(count, t)
-			CMOVQCC(t, left)
-			CMOVQCC(Mem{Base: start, Disp: 8 * i}, word)
-			LEAQ(Mem{Base: start, Disp: 8 * i}, t)
-			CMOVQCC(t, low)
-			POPCNTQ(Mem{Base: start, Disp: 8 * i}, t)
-			ADDQ(t, count)
-		}
+		scanFour(d.base, starts, field, rank, left, start, word, low, count, t)
 		MOVQ(rank, t)
 		SUBQ(count, t)
 		JCC(LabelRef("far"))
@@ -263,6 +241,39 @@ func take() {
 		ADDQ(U8(8), starts)
 		ADDQ(U8(4), out)
 	})
+	far(start, low, word, left, rank, count, t)
+}
+
+// scanFour finds which of the four words at start has the one of a field: word, at low, and there
+// it is number left. count are the ones of all four.
+func scanFour(base, starts reg.Register,
+	field, rank, left, start, word, low, count, t reg.GPVirtual) {
+	MOVQ(Mem{Base: starts}, start)
+	MOVQ(field, rank)
+	ANDQ(U8(63), rank)
+	MOVQ(start, t)
+	ANDQ(U8(7), t)
+	SHRQ(U8(3), start)
+	ADDQ(base, start)
+	SHRXQ(t, Mem{Base: start}, word)
+	SHLXQ(t, word, word)
+	POPCNTQ(word, count)
+	MOVQ(rank, left)
+	MOVQ(start, low) // of the word that has the one
+	for i := 1; i < 4; i++ {
+		MOVQ(rank, t)
+		SUBQ(count, t)
+		CMOVQCC(t, left)
+		CMOVQCC(Mem{Base: start, Disp: 8 * i}, word)
+		LEAQ(Mem{Base: start, Disp: 8 * i}, t)
+		CMOVQCC(t, low)
+		POPCNTQ(Mem{Base: start, Disp: 8 * i}, t)
+		ADDQ(t, count)
+	}
+}
+
+// far looks through the words after the first four.
+func far(start, low, word, left, rank, count, t reg.GPVirtual) {
 	Label("far")
 	words := Load(Param("words"), count)
 	LEAQ(Mem{Base: start, Disp: 24}, low)
