@@ -89,7 +89,13 @@ func BenchmarkDraw(b *testing.B) {
 			for i, l := range d.lists {
 				refs[i] = d.refs[l]
 			}
-			g.Gather(refs, d.off, d.pos, out)
+			g.Begin(out)
+			for i := range refs {
+				g.List(&refs[i], d.pos[d.off[i]:d.off[i+1]])
+			}
+			if err := g.End(); err != nil {
+				b.Fatal(err)
+			}
 		}
 		report(b, len(d.coded))
 		if !slices.Equal(out, want) {

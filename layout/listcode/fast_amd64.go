@@ -20,20 +20,29 @@ func packedFields(b []byte, places []uint64, width int, out []uint32) {
 	}
 }
 
-func addFields(b []byte, places []uint64, widths []uint8, firsts, out []uint32) {
-	switch {
-	case !fast:
-		addFieldsPlain(b, places, widths, firsts, out)
-	case len(places) > 0:
-		fieldsBMI(&b[0], places, &widths[0], &firsts[0], &out[:len(places)][0])
+// ask asks for the memory that aim and take read.
+func ask(g *Gatherer, k *batch) {
+	if fast && k.used > 0 {
+		askBMI(&g.b[0], k.draws[:k.used], &k.sources[0].low, uint64(g.coding.PosBits))
 	}
 }
 
-func selectOnes(b []byte, at, rank []uint64, reach int) {
+func aim(g *Gatherer, k *batch) {
 	switch {
 	case !fast:
-		selectOnesPlain(b, at, rank, reach)
-	case len(at) > 0:
-		selectOnesBMI(&b[0], at, &rank[0], reach/8)
+		aimPlain(g, k)
+	case k.used > 0:
+		aimBMI(&g.b[0], k.draws[:k.used], &k.sources[0].low, uint64(g.coding.PosBits), g.last,
+			&k.starts[0])
+	}
+}
+
+func take(g *Gatherer, k *batch, out []uint32) {
+	switch {
+	case !fast:
+		takePlain(g, k, out)
+	case k.used > 0:
+		takeBMI(&g.b[0], k.draws[:k.used], &k.sources[0].low, &k.starts[0], g.reach/8,
+			&out[:k.used][0])
 	}
 }

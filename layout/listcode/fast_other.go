@@ -8,8 +8,8 @@ func packedFields(b []byte, places []uint64, width int, out []uint32) {
 	packedFieldsPlain(b, places, width, out)
 }
 
-func addFields(b []byte, places []uint64, widths []uint8, firsts, out []uint32) {
-	addFieldsPlain(b, places, widths, firsts, out)
-}
+func ask(*Gatherer, *batch) {}
 
-func selectOnes(b []byte, at, rank []uint64, reach int) { selectOnesPlain(b, at, rank, reach) }
+func aim(g *Gatherer, k *batch) { aimPlain(g, k) }
+
+func take(g *Gatherer, k *batch, out []uint32) { takePlain(g, k, out) }

@@ -1,6 +1,8 @@
 package listcode
 
-// Ref is what Gather needs to know of a list, in 16 bytes.
+import "fmt"
+
+// Ref is what a Gatherer needs to know of a list, in 16 bytes.
 type Ref struct {
 	lowWay uint64 // the place of the low bits, and in the low 8 bits the way
 	first  uint32
@@ -22,123 +24,153 @@ func (r Ref) Moved(bits uint64) Ref {
 	return r
 }
 
-// gatherMost is how many entries are under way at a time: their places fit in the first cache of a
-// core, and are enough that reads of memory overlap.
-const gatherMost = 256
+const (
+	// batchDraws is how many entries go from stage to stage together: some more than the reads of
+	// memory that a core has under way.
+	batchDraws = 16
+	// stages are those of a batch: it is filled; lists are parsed; samples are read; and entries.
+	stages = 4
+)
 
 // Gatherer reads single entries of many lists. It is for one goroutine.
 //
-// It goes over some hundred entries in stages, each a loop in which no step waits for the one
-// before: where low bits and samples are, the samples, the ones of the upper bits, the low bits.
-// The memory that a stage reads was asked for in the one before.
+// Entries go through stages in batches, and in each stage the memory is asked for that the next one
+// reads: while one batch is filled, that of the others is on its way. A stage is a loop in which no
+// step waits for the one before, and which does not branch by what lists are.
 type Gatherer struct {
-	coding Coding
-	b      []byte
-	reach  int // bytes
-	used   int // entries under way
-	ones   int // of them, those of Elias-Fano
-
-	low   Places // of packed entries or low bits
-	width [gatherMost]uint8
-	first [gatherMost]uint32
-
-	// Of the entries of Elias-Fano: which they are, the upper bits of their list, and where to look
-	// for a one, first the place of a sample, if there is one.
-	which [gatherMost]uint16
-	upper [gatherMost]uint64
-	at    Places
-	rank  [gatherMost]uint64
-	// Of those that have a sample: which of the entries of Elias-Fano they are, where the sample
-	// is, and what it says.
-	sampled  [gatherMost]uint16
-	sampleAt Places
-	sample   [gatherMost]uint32
-	samples  int
+	coding  Coding
+	b       []byte
+	reach   int // bytes
+	last    uint64
+	out     []uint32
+	now     int // the batch that is filled
+	batches [stages]batch
+	err     error
 }
 
-// NewGatherer returns one for lists in b. The upper bits of a list are at most reach bytes, and as
-// many, and Slack, follow the last list in b.
+// batch is some entries that are under way.
+type batch struct {
+	used, lists, later int
+	// draws are the entries: a position, and above it where the source is in sources, in bytes.
+	draws   [batchDraws]uint64
+	starts  [batchDraws]uint64 // where to look for the ones
+	sources [batchDraws]source
+	// Of lists that are yet to be parsed, each of one entry: where they are, and their draws.
+	places [batchDraws]uint64
+	heads  [batchDraws]Coding
+	which  [batchDraws]uint8
+}
+
+// source is a list of which entries are drawn. Kernels know where its fields are.
+type source struct {
+	low     uint64 // the place of field 0: packed entries, or low bits
+	upper   uint64
+	samples uint64 // the place of the first
+	first   uint32
+	width   uint8 // of a field
+	coded   uint8 // all ones: Elias-Fano; 0: packed
+	_       [2]uint8
+}
+
+const sourceBytes = 32
+
+// NewGatherer returns one for lists in b. The upper bits of a list are at most reach bytes, 32 at
+// least, and as many, and Slack, follow the last list in b.
 func NewGatherer(c Coding, b []byte, reach int) *Gatherer {
-	return &Gatherer{coding: c, b: b, reach: reach}
+	return &Gatherer{coding: c, b: b, reach: reach, last: uint64(len(b)-reach-Slack) * 8}
 }
 
-// Gather writes to out the entries of lists[i] at positions pos[off[i]:off[i+1]], which are below
-// its Count, at the same places. The first place is off[0].
-func (g *Gatherer) Gather(lists []Ref, off, pos, out []uint32) {
-	from := off[0]
-	for i := range lists {
-		end := off[i+1]
-		for at := off[i]; at < end; {
-			n := min(end-at, uint32(gatherMost-g.used))
-			g.add(&lists[i], pos[at:at+n])
-			at += n
-			if g.used == gatherMost {
-				g.finish(out[from:at])
-				from = at
-			}
-		}
+// Begin begins with entries that are written to out, one after the other. What was under way is
+// given up.
+func (g *Gatherer) Begin(out []uint32) {
+	for i := range g.batches {
+		g.batches[i].clear()
 	}
-	g.finish(out[from:off[len(lists)]])
+	g.out, g.err = out, nil
 }
 
-// add takes entries of one list in.
-func (g *Gatherer) add(l *Ref, pos []uint32) {
-	low, way := l.lowWay>>8, l.lowWay&(1<<8-1)
-	first, used := l.first, g.used
-	if way < wayEF {
-		for k, p := range pos {
-			// Entry 0 is the first id: its field has no bits.
-			j, width := (used+k)&(gatherMost-1), uint8(way)
-			if p == 0 {
-				p, width = 1, 0
-			}
-			g.low.at[j], g.width[j], g.first[j] = low+uint64(p-1)*way, width, first
+func (k *batch) clear() { k.used, k.lists, k.later = 0, 0, 0 }
+
+// List takes the entries of a list at positions, each below its Count.
+func (g *Gatherer) List(l *Ref, pos []uint32) {
+	for len(pos) > 0 {
+		k := &g.batches[g.now&(stages-1)]
+		n := min(len(pos), batchDraws-k.used)
+		k.sources[k.lists].set(l, uint64(g.coding.PosBits))
+		draws, at := k.draws[k.used:][:n], uint64(k.lists)*sourceBytes<<32
+		for i, p := range pos[:n] {
+			draws[i] = at | uint64(p)
 		}
-		g.used += len(pos)
+		k.lists++
+		if k.used += n; k.used == batchDraws {
+			g.step()
+		}
+		pos = pos[n:]
+	}
+}
+
+// Entry takes an entry of the list that begins at a place, which Parse took before.
+func (g *Gatherer) Entry(c Coding, at uint64, pos uint32) {
+	k := &g.batches[g.now&(stages-1)]
+	k.places[k.later], k.heads[k.later], k.which[k.later] = at, c, uint8(k.used)
+	k.draws[k.used] = uint64(k.lists)*sourceBytes<<32 | uint64(pos)
+	k.later++
+	k.lists++
+	if k.used++; k.used == batchDraws {
+		g.step()
+	}
+}
+
+// End writes what is under way. It fails if a list did not have an entry that it was asked for.
+func (g *Gatherer) End() error {
+	for range stages {
+		g.step()
+	}
+	return g.err
+}
+
+// step takes each batch through its stage; the next one is empty.
+func (g *Gatherer) step() {
+	g.take(&g.batches[(g.now+1)&(stages-1)])
+	aim(g, &g.batches[(g.now+2)&(stages-1)])
+	g.parse(&g.batches[(g.now+3)&(stages-1)])
+	ask(g, &g.batches[(g.now+3)&(stages-1)])
+	k := &g.batches[g.now&(stages-1)]
+	prefetch(g.b, k.places[:k.later])
+	g.now++
+	g.batches[g.now&(stages-1)].clear()
+}
+
+// parse reads the heads of lists that were not known.
+func (g *Gatherer) parse(k *batch) {
+	for i := range k.later {
+		draw := &k.draws[k.which[i]&(batchDraws-1)]
+		l := k.heads[i].RefAt(g.b, k.places[i])
+		if pos := uint32(*draw); pos >= l.Count {
+			g.err = fmt.Errorf("%w of %d ids is asked for that at %d", ErrList, l.Count, pos)
+			*draw -= uint64(pos)
+		}
+		k.sources[*draw>>32/sourceBytes&(batchDraws-1)].set(&l, uint64(g.coding.PosBits))
+	}
+}
+
+// set makes s the source of a list.
+func (s *source) set(l *Ref, posBits uint64) {
+	low, way, n := l.lowWay>>8, l.lowWay&(1<<8-1), uint64(l.Count)-1
+	coded := uint64(int64(wayEF-1-way) >> 63) // all ones: Elias-Fano
+	width := way - coded&wayEF
+	s.low, s.first, s.width, s.coded = low, l.first, uint8(width), uint8(coded)
+	s.upper = low + coded&(n*width)
+	s.samples = low - coded&((n-1)/sampleEvery*posBits)
+}
+
+// take writes the entries of a batch to out.
+func (g *Gatherer) take(k *batch) {
+	if k.used == 0 {
 		return
 	}
-	way -= wayEF
-	n := uint64(l.Count - 1)
-	upper, ones := low+n*way, g.ones
-	posBits := uint64(g.coding.PosBits)
-	samples := low - (n-1)/sampleEvery*posBits - posBits
-	for k, p := range pos {
-		j := (used + k) & (gatherMost - 1)
-		if p == 0 {
-			g.low.at[j], g.width[j], g.first[j] = low, 0, first
-			continue
-		}
-		i := uint64(p - 1)
-		g.low.at[j], g.width[j], g.first[j] = low+i*way, uint8(way), first
-		o := ones & (gatherMost - 1)
-		g.which[o], g.upper[o], g.at.at[o], g.rank[o] = uint16(j), upper, upper, i
-		if s := i / sampleEvery; s > 0 {
-			k := g.samples & (gatherMost - 1)
-			g.sampled[k], g.sampleAt.at[k] = uint16(o), samples+s*posBits
-			g.samples++
-		}
-		ones++
-	}
-	g.ones = ones
-	g.used += len(pos)
-}
-
-// finish writes the entries under way to out.
-func (g *Gatherer) finish(out []uint32) {
-	b, used, ones := g.b, g.used, g.ones
-	last := uint64(len(b)-g.reach-Slack) * 8
-	packedFields(b, g.sampleAt.at[:g.samples], g.coding.PosBits, g.sample[:g.samples])
-	for k, o := range g.sampled[:g.samples] {
-		// A sample that is damaged leads to any id, but to no other memory.
-		g.at.at[o&(gatherMost-1)] = min(g.upper[o&(gatherMost-1)]+uint64(g.sample[k]), last)
-	}
-	addFields(b, g.low.at[:used], g.width[:used], g.first[:used], out)
-	selectOnes(b, g.at.at[:ones], g.rank[:ones], g.reach)
-	for o, at := range g.at.at[:ones] {
-		j := g.which[o]
-		out[j] += uint32((at - g.upper[o] - g.rank[o]) << (g.width[j&(gatherMost-1)] & 63))
-	}
-	g.used, g.ones, g.samples = 0, 0, 0
+	take(g, k, g.out[:k.used])
+	g.out = g.out[k.used:]
 }
 
 // countForms are how a count goes on, by its first bits.

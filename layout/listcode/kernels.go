@@ -3,13 +3,14 @@ package listcode
 // ahead is how many places kernels look ahead: arrays of places have so many more.
 const ahead = 16
 
+// PlacesMost is how many places there are in Places: they fit in the first cache of a core, and are
+// enough that reads of memory overlap.
+const PlacesMost = 256
+
 // Places are some places in bytes, in bits, of entries that are under way.
 type Places struct {
-	at [gatherMost + ahead]uint64
+	at [PlacesMost + ahead]uint64
 }
-
-// PlacesMost is how many places there are.
-const PlacesMost = gatherMost
 
 // At are the first n.
 func (p *Places) At(n int) []uint64 { return p.at[:n] }
@@ -28,17 +29,36 @@ func packedFieldsPlain(b []byte, places []uint64, width int, out []uint32) {
 	}
 }
 
-// addFieldsPlain sets out to firsts and the fields of widths bits at places.
-func addFieldsPlain(b []byte, places []uint64, widths []uint8, firsts, out []uint32) {
-	for i, at := range places {
-		out[i] = firsts[i] + uint32(Field(b, at, int(widths[i])))
+// field is the number of a draw's field in its source, and 0 for the first id, which has none.
+func field(draw uint64) uint64 { return max(draw&(1<<32-1), 1) - 1 }
+
+// aimPlain sets starts to the places from which on ones are looked for.
+func aimPlain(g *Gatherer, k *batch) {
+	for i, draw := range k.draws[:k.used] {
+		s := &k.sources[draw>>32/sourceBytes]
+		start := s.upper
+		if n := field(draw) / sampleEvery; n > 0 && s.coded != 0 {
+			bits := g.coding.PosBits
+			start += Field(g.b, s.samples+(n-1)*uint64(bits), bits)
+		}
+		// A sample that is damaged leads to any id, but to no other memory.
+		k.starts[i] = min(start, g.last)
 	}
 }
 
-// selectOnesPlain replaces each place at[i] by that of one number rank[i]%sampleEvery, of those
-// from it on. It looks no further than reach bytes.
-func selectOnesPlain(b []byte, at, rank []uint64, reach int) {
-	for i, p := range at {
-		at[i] = selectOne(b, p, rank[i]%sampleEvery, p+8*uint64(reach))
+// takePlain writes the entries of a batch to out.
+func takePlain(g *Gatherer, k *batch, out []uint32) {
+	for i, draw := range k.draws[:k.used] {
+		s, n := &k.sources[draw>>32/sourceBytes], field(draw)
+		if out[i] = s.first; uint32(draw) == 0 {
+			continue
+		}
+		v := Field(g.b, s.low+n*uint64(s.width), int(s.width))
+		if s.coded != 0 {
+			start := k.starts[i]
+			at := selectOne(g.b, start, n%sampleEvery, start+8*uint64(g.reach))
+			v += (at - s.upper - n) << s.width
+		}
+		out[i] += uint32(v)
 	}
 }

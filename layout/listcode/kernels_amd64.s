@@ -3,52 +3,18 @@
 #include "textflag.h"
 
 // func prefetchBits(b *byte, places []uint64)
+// Requires: MMX+
 TEXT ·prefetchBits(SB), NOSPLIT, $0-32
 	MOVQ b+0(FP), AX
 	MOVQ places_base+8(FP), CX
 	MOVQ places_len+16(FP), DX
 
 next:
-	TESTQ   DX, DX
-	JE      done
-	MOVQ    (CX), BX
-	SHRQ    $0x03, BX
-	MOVBLZX (AX)(BX*1), BX
-	ADDQ    $0x08, CX
-	DECQ    DX
-	JMP     next
-
-done:
-	RET
-
-// func fieldsBMI(b *byte, places []uint64, widths *uint8, firsts *uint32, out *uint32)
-// Requires: BMI2, MMX+
-TEXT ·fieldsBMI(SB), NOSPLIT, $0-56
-	MOVQ b+0(FP), AX
-	MOVQ places_base+8(FP), CX
-	MOVQ places_len+16(FP), DX
-	MOVQ widths+32(FP), BX
-	MOVQ firsts+40(FP), SI
-	MOVQ out+48(FP), DI
-
-next:
 	TESTQ      DX, DX
 	JE         done
-	MOVQ       128(CX), R8
-	SHRQ       $0x03, R8
-	PREFETCHT0 (AX)(R8*1)
-	MOVQ       (CX), R8
-	MOVQ       R8, R9
-	SHRQ       $0x03, R9
-	ANDQ       $0x07, R8
-	SHRXQ      R8, (AX)(R9*1), R9
-	MOVBQZX    (BX), R8
-	BZHIQ      R8, R9, R9
-	ADDL       (SI), R9
-	MOVL       R9, (DI)
-	INCQ       BX
-	ADDQ       $0x04, SI
-	ADDQ       $0x04, DI
+	MOVQ       (CX), BX
+	SHRQ       $0x03, BX
+	PREFETCHT0 (AX)(BX*1)
 	ADDQ       $0x08, CX
 	DECQ       DX
 	JMP        next
@@ -86,53 +52,202 @@ next:
 done:
 	RET
 
-// func selectOnesBMI(b *byte, at []uint64, rank *uint64, words int)
-// Requires: BMI, BMI2, MMX+, POPCNT
-TEXT ·selectOnesBMI(SB), NOSPLIT, $0-48
+// func askBMI(b *byte, draws []uint64, sources *uint64, posBits uint64)
+// Requires: MMX+
+TEXT ·askBMI(SB), NOSPLIT, $0-48
 	MOVQ b+0(FP), AX
-	MOVQ at_base+8(FP), CX
-	MOVQ at_len+16(FP), DX
-	MOVQ rank+32(FP), BX
-	MOVQ words+40(FP), SI
+	MOVQ draws_base+8(FP), CX
+	MOVQ sources+32(FP), DX
+	MOVQ draws_len+16(FP), BX
+	MOVQ posBits+40(FP), SI
 
 next:
-	TESTQ      DX, DX
+	TESTQ      BX, BX
 	JE         done
-	MOVQ       128(CX), DI
+	MOVQ       (CX), R8
+	MOVL       R8, DI
+	SHRQ       $0x20, R8
+	SUBQ       $0x01, DI
+	ADCQ       $0x00, DI
+	MOVBQSX    29(DX)(R8*1), R9
+	SHRQ       $0x06, DI
+	ANDQ       R9, DI
+	MOVQ       DI, R9
+	NEGQ       R9
+	SBBQ       R9, R9
+	ADDQ       R9, DI
+	IMULQ      SI, DI
+	ADDQ       16(DX)(R8*1), DI
 	SHRQ       $0x03, DI
 	PREFETCHT0 (AX)(DI*1)
-	MOVQ       (CX), DI
-	MOVQ       (BX), R8
-	ANDQ       $0x3f, R8
-	MOVQ       SI, R11
-	MOVQ       DI, R10
-	SHRQ       $0x03, R10
-	ANDQ       $0x07, DI
-	SHRXQ      DI, (AX)(R10*1), R9
-	SHLXQ      DI, R9, R9
-
-scan:
-	POPCNTQ R9, DI
-	CMPQ    R8, DI
-	JLT     found
-	SUBQ    DI, R8
-	ADDQ    $0x08, R10
-	MOVQ    (AX)(R10*1), R9
-	DECQ    R11
-	JNE     scan
-
-found:
-	MOVQ   $0x0000000000000001, DI
-	SHLXQ  R8, DI, DI
-	PDEPQ  R9, DI, DI
-	TZCNTQ DI, DI
-	SHLQ   $0x03, R10
-	ADDQ   R10, DI
-	MOVQ   DI, (CX)
-	ADDQ   $0x08, CX
-	ADDQ   $0x08, BX
-	DECQ   DX
-	JMP    next
+	ADDQ       $0x08, CX
+	DECQ       BX
+	JMP        next
 
 done:
 	RET
+
+// func aimBMI(b *byte, draws []uint64, sources *uint64, posBits uint64, last uint64, starts *uint64)
+// Requires: BMI2, CMOV, MMX+
+TEXT ·aimBMI(SB), NOSPLIT, $0-64
+	MOVQ b+0(FP), AX
+	MOVQ draws_base+8(FP), CX
+	MOVQ sources+32(FP), DX
+	MOVQ draws_len+16(FP), BX
+	MOVQ posBits+40(FP), SI
+	MOVQ last+48(FP), DI
+	MOVQ starts+56(FP), R8
+
+next:
+	TESTQ      BX, BX
+	JE         done
+	MOVQ       (CX), R10
+	MOVL       R10, R9
+	SHRQ       $0x20, R10
+	SUBQ       $0x01, R9
+	ADCQ       $0x00, R9
+	MOVBQZX    28(DX)(R10*1), R11
+	IMULQ      R9, R11
+	ADDQ       (DX)(R10*1), R11
+	SHRQ       $0x03, R11
+	PREFETCHT0 (AX)(R11*1)
+	PREFETCHT0 7(AX)(R11*1)
+	MOVBQSX    29(DX)(R10*1), R11
+	SHRQ       $0x06, R9
+	ANDQ       R11, R9
+	MOVQ       R9, R11
+	NEGQ       R11
+	SBBQ       R11, R11
+	ADDQ       R11, R9
+	IMULQ      SI, R9
+	ADDQ       16(DX)(R10*1), R9
+	MOVQ       R9, R12
+	SHRQ       $0x03, R12
+	ANDQ       $0x07, R9
+	SHRXQ      R9, (AX)(R12*1), R12
+	BZHIQ      SI, R12, R12
+	ANDQ       R11, R12
+	ADDQ       8(DX)(R10*1), R12
+	CMPQ       R12, DI
+	CMOVQHI    DI, R12
+	MOVQ       R12, (R8)
+	SHRQ       $0x03, R12
+	PREFETCHT0 (AX)(R12*1)
+	PREFETCHT0 31(AX)(R12*1)
+	ADDQ       $0x08, R8
+	ADDQ       $0x08, CX
+	DECQ       BX
+	JMP        next
+
+done:
+	RET
+
+// func takeBMI(b *byte, draws []uint64, sources *uint64, starts *uint64, words int, out *uint32)
+// Requires: BMI, BMI2, CMOV, POPCNT
+TEXT ·takeBMI(SB), NOSPLIT, $8-64
+	MOVQ b+0(FP), AX
+	MOVQ draws_base+8(FP), CX
+	MOVQ sources+32(FP), DX
+	MOVQ draws_len+16(FP), BX
+	MOVQ starts+40(FP), SI
+	MOVQ out+56(FP), DI
+
+next:
+	TESTQ   BX, BX
+	JE      done
+	MOVQ    (CX), R9
+	MOVL    R9, R8
+	SHRQ    $0x20, R9
+	SUBQ    $0x01, R8
+	ADCQ    $0x00, R8
+	MOVQ    (SI), R11
+	MOVQ    R8, R12
+	ANDQ    $0x3f, R12
+	MOVQ    R11, BP
+	ANDQ    $0x07, BP
+	SHRQ    $0x03, R11
+	ADDQ    AX, R11
+	SHRXQ   BP, (R11), R14
+	SHLXQ   BP, R14, R14
+	POPCNTQ R14, R15
+	MOVQ    R12, R13
+	MOVQ    R11, R10
+	MOVQ    R12, BP
+	SUBQ    R15, BP
+	CMOVQCC BP, R13
+	CMOVQCC 8(R11), R14
+	LEAQ    8(R11), BP
+	CMOVQCC BP, R10
+	POPCNTQ 8(R11), BP
+	ADDQ    BP, R15
+	MOVQ    R12, BP
+	SUBQ    R15, BP
+	CMOVQCC BP, R13
+	CMOVQCC 16(R11), R14
+	LEAQ    16(R11), BP
+	CMOVQCC BP, R10
+	POPCNTQ 16(R11), BP
+	ADDQ    BP, R15
+	MOVQ    R12, BP
+	SUBQ    R15, BP
+	CMOVQCC BP, R13
+	CMOVQCC 24(R11), R14
+	LEAQ    24(R11), BP
+	CMOVQCC BP, R10
+	POPCNTQ 24(R11), BP
+	ADDQ    BP, R15
+	MOVQ    R12, BP
+	SUBQ    R15, BP
+	JCC     far
+
+found:
+	MOVL    $0x00000001, BP
+	SHLXQ   R13, BP, BP
+	PDEPQ   R14, BP, BP
+	TZCNTQ  BP, BP
+	SUBQ    AX, R10
+	LEAQ    (BP)(R10*8), BP
+	SUBQ    8(DX)(R9*1), BP
+	SUBQ    R8, BP
+	MOVBQSX 29(DX)(R9*1), R14
+	ANDQ    R14, BP
+	MOVBQZX 28(DX)(R9*1), R15
+	SHLXQ   R15, BP, BP
+	IMULQ   R15, R8
+	ADDQ    (DX)(R9*1), R8
+	MOVQ    R8, R10
+	SHRQ    $0x03, R10
+	ANDQ    $0x07, R8
+	SHRXQ   R8, (AX)(R10*1), R10
+	BZHIQ   R15, R10, R10
+	ADDQ    R10, BP
+	XORL    R15, R15
+	CMPL    R15, (CX)
+	SBBQ    R15, R15
+	ANDQ    R15, BP
+	ADDL    24(DX)(R9*1), BP
+	MOVL    BP, (DI)
+	ADDQ    $0x08, SI
+	ADDQ    $0x04, DI
+	ADDQ    $0x08, CX
+	DECQ    BX
+	JMP     next
+
+done:
+	RET
+
+far:
+	MOVQ words+48(FP), R15
+	LEAQ 24(R11), R10
+
+scan:
+	ADDQ    $0x08, R10
+	MOVQ    (R10), R14
+	MOVQ    BP, R13
+	POPCNTQ R14, R12
+	SUBQ    R12, BP
+	JCS     found
+	DECQ    R15
+	CMPQ    R15, $0x04
+	JGT     scan
+	JMP     found

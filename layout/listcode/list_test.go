@@ -1,6 +1,7 @@
 package listcode
 
 import (
+	"errors"
 	"math/rand/v2"
 	"slices"
 	"testing"
@@ -115,8 +116,7 @@ func TestListsAreWhatTheyWere(t *testing.T) {
 func checkLists(t *testing.T, c Coding, b []byte, lists [][]uint32, ends []uint64) {
 	t.Helper()
 	var refs []Ref
-	var pos, want []uint32
-	off := []uint32{0}
+	var want []uint32
 	for i, list := range lists {
 		plain, end := decodePlain(c, b, ends[i])
 		l, err := c.Parse(b, ends[i], ends[i+1])
@@ -132,56 +132,102 @@ func checkLists(t *testing.T, c Coding, b []byte, lists [][]uint32, ends []uint6
 			if got, ok := l.At(b, uint32(k)); !ok || got != v {
 				t.Fatalf("entry %d of list %d is %d, want %d", k, i, got, v)
 			}
-			pos, want = append(pos, uint32(k)), append(want, v)
+			want = append(want, v)
 		}
 		if got := c.RefAt(b, ends[i]); got != l.Ref() {
 			t.Fatalf("list %d of %d ids: %+v, want %+v", i, len(list), got, l.Ref())
 		}
-		refs, off = append(refs, l.Ref()), append(off, uint32(len(pos)))
+		refs = append(refs, l.Ref())
 	}
-	out := make([]uint32, len(pos))
-	NewGatherer(c, b, 1<<14).Gather(refs, off, pos, out)
-	if !slices.Equal(out, want) {
-		t.Fatal("Gather gives other entries")
+	checkGatherer(t, c, b, refs, ends, want)
+}
+
+// checkGatherer draws all entries of lists, some of them from lists that are not parsed.
+func checkGatherer(t *testing.T, c Coding, b []byte, refs []Ref, ends []uint64, want []uint32) {
+	t.Helper()
+	out, g := make([]uint32, len(want)), NewGatherer(c, b, 1<<14)
+	g.Begin(out[:1])
+	g.List(&refs[0], []uint32{0}) // given up
+	g.Begin(out)
+	for i := range refs {
+		var pos []uint32
+		for k := range refs[i].Count {
+			if k%7 == 6 {
+				g.List(&refs[i], pos)
+				g.Entry(c, ends[i], k)
+				pos = pos[:0]
+				continue
+			}
+			pos = append(pos, k)
+		}
+		g.List(&refs[i], pos)
+	}
+	if err := g.End(); err != nil || !slices.Equal(out, want) {
+		t.Fatalf("gatherer gives other entries: %v", err)
+	}
+	g.Begin(out[:1])
+	if g.Entry(c, ends[0], refs[0].Count); !errors.Is(g.End(), ErrList) {
+		t.Fatal("an entry that a list does not have")
 	}
 }
 
-// TestKernels compares the fast kernels with the plain ones, selects on bits that have the one and
-// on bits that do not.
+// TestKernels compares the fast kernels with the plain ones, on lists of any kind, with ones that
+// are far away, and samples that lead anywhere.
 func TestKernels(t *testing.T) {
 	r := rand.New(rand.NewPCG(3, 4))
-	b := make([]byte, 1<<12)
+	const size, reach = 1 << 14, 1 << 11
+	b := make([]byte, size)
 	for i := range b {
 		if r.IntN(3) == 0 {
-			b[i] = byte(r.Uint32())
+			b[i] = byte(r.Uint32()) >> r.IntN(8)
 		}
 	}
-	at, rank := make([]uint64, 1000), make([]uint64, 1000)
-	for i := range at {
-		at[i], rank[i] = r.Uint64N(8*(1<<12-264)), r.Uint64N(500)
+	for i := range reach + Slack {
+		b[size-1-i] = 0xff // so that there is a one for each
 	}
-	plain, quick := slices.Clone(at), append(slices.Clone(at), make([]uint64, ahead)...)
-	selectOnesPlain(b, plain, rank, 256)
-	selectOnes(b, quick[:1000], rank, 256)
-	if !slices.Equal(plain, quick[:1000]) {
-		t.Error("selects differ")
+	places := append(make([]uint64, 1000), make([]uint64, ahead)...)[:1000]
+	for i := range places {
+		places[i] = r.Uint64N(8 * (size - Slack))
 	}
-	widths, firsts := make([]uint8, 1000), make([]uint32, 1000)
-	for i := range widths {
-		widths[i], firsts[i] = uint8(r.IntN(33)), r.Uint32()
-	}
-	places := append(slices.Clone(at), make([]uint64, ahead)...)[:1000]
 	want, got := make([]uint32, 1000), make([]uint32, 1000)
-	addFieldsPlain(b, places, widths, firsts, want)
-	addFields(b, places, widths, firsts, got)
-	if !slices.Equal(want, got) {
-		t.Error("fields differ")
-	}
 	for width := range 33 {
 		packedFieldsPlain(b, places, width, want)
 		packedFields(b, places, width, got)
 		if !slices.Equal(want, got) {
 			t.Errorf("fields of %d bits differ", width)
+		}
+	}
+	for range 1000 {
+		checkKernels(t, r, b, NewGatherer(Coding{PosBits: 1 + r.IntN(20)}, b, reach))
+	}
+}
+
+// checkKernels compares aim and take on a batch of draws.
+func checkKernels(t *testing.T, r *rand.Rand, b []byte, g *Gatherer) {
+	t.Helper()
+	k := &batch{used: 1 + r.IntN(batchDraws)}
+	for i := range k.used {
+		l := Ref{first: r.Uint32(), Count: 1 + r.Uint32N(1<<r.IntN(11))}
+		way := r.Uint64N(33)
+		if l.Count > 1 && r.IntN(2) == 0 {
+			way = wayEF + r.Uint64N(8)
+		}
+		l.lowWay = (1<<14+r.Uint64N(1<<15))<<8 | way
+		k.sources[i].set(&l, uint64(g.coding.PosBits))
+		k.draws[i] = uint64(i)*sourceBytes<<32 | uint64(r.Uint32N(l.Count))
+	}
+	ask(g, k)
+	aimPlain(g, k)
+	starts, want, got := k.starts, make([]uint32, k.used), make([]uint32, k.used)
+	takePlain(g, k, want)
+	aim(g, k)
+	take(g, k, got)
+	if !slices.Equal(want, got) {
+		t.Fatalf("entries differ: %d, want %d", got, want)
+	}
+	for i, at := range starts[:k.used] {
+		if k.sources[i].coded != 0 && at != k.starts[i] {
+			t.Fatalf("ones are looked for at %d, want %d", k.starts[i], at)
 		}
 	}
 }
@@ -208,7 +254,12 @@ func FuzzList(f *testing.F) {
 			l.At(b, min(k, l.Count-1))
 		}
 		out, one := make([]uint32, l.Count), []uint32{0}
-		NewGatherer(c, b, 1<<10).Gather([]Ref{l.Ref()}, []uint32{0, 1}, []uint32{l.Count - 1}, one)
+		g, ref := NewGatherer(c, b, 1<<10), l.Ref()
+		g.Begin(one)
+		g.List(&ref, []uint32{l.Count - 1})
+		if err := g.End(); err != nil {
+			t.Fatal(err)
+		}
 		if err := l.Decode(b, out); err != nil {
 			return
 		}

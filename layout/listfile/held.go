@@ -3,6 +3,7 @@ package listfile
 import (
 	"encoding/binary"
 	"fmt"
+	"math"
 
 	"gdb/internal/mem"
 	"gdb/layout"
@@ -13,18 +14,26 @@ import (
 // an index of their lists: where each block begins and what lists in it have in common, 16 bytes a
 // block; for every skipNodes nodes their block; and where the list of each node ends in its last
 // block, Shape.endBits a node, which is 13 for blocks of 4 KiB: 1.625 bytes.
+//
+// A Drawer reads entries of lists.
 type Held struct {
 	Shape Shape
-	// Keys are those of an Index.
-	Keys  []uint64
-	bytes []byte   // and, after the blocks, as many as a block has, and listcode.Slack
-	heads []uint64 // of each block: see blockHead
-	ends  []byte   // and 8 more
-	skip  []uint32
-	arena *mem.Arena
-	next  uint64 // the first node without an end so far
-	nodes uint64
+	bytes []byte // and, after the blocks, as many as a block has, and listcode.Slack
+	// index has two words of each block: its key, as an Index has it, and its blockHead, so that
+	// both are in one line of a cache. keysAfter more keys follow, which are above all others.
+	index  []uint64
+	blocks int    // so far
+	ends   []byte // and 8 more
+	skip   []uint32
+	arena  *mem.Arena
+	next   uint64 // the first node without an end so far
+	nodes  uint64
 }
+
+const (
+	indexWords = 2
+	keysAfter  = 2
+)
 
 // blockHead is what the lists of a block have in common: from the low bits on 6 bits of the width
 // of a first id, 26 of where the lists begin, in bytes, and 32 of the least first id.
@@ -46,16 +55,17 @@ func HeldBytes(blocks int64, f *Fields) int64 {
 }
 
 // heldSizes are the sizes of the parts of Held, in bytes.
-type heldSizes struct{ bytes, keys, heads, ends, skip int64 }
+type heldSizes struct{ bytes, index, ends, skip int64 }
 
 func heldParts(s *Shape, blocks int64, nodes uint64) heldSizes {
 	whole := func(n int64) int64 { return (n + 7) &^ 7 }
 	return heldSizes{bytes: whole((blocks+1)*int64(s.BlockBytes) + listcode.Slack),
-		keys: 8 * blocks, heads: 8 * blocks, ends: whole(int64(nodes)*int64(s.endBits)/8 + 16),
-		skip: whole(4 * int64(nodes/skipNodes+1))}
+		index: 8 * indexWords * (blocks + keysAfter),
+		ends:  whole(int64(nodes)*int64(s.endBits)/8 + 16),
+		skip:  whole(4 * int64(nodes/skipNodes+1))}
 }
 
-func (h heldSizes) total() int64 { return h.bytes + h.keys + h.heads + h.ends + h.skip }
+func (h heldSizes) total() int64 { return h.bytes + h.index + h.ends + h.skip }
 
 // NewHeld makes room for the blocks of a file, which Add adds in their order.
 func NewHeld(f *File, budget *mem.Budget) (*Held, error) {
@@ -71,8 +81,7 @@ func NewHeld(f *File, budget *mem.Budget) (*Held, error) {
 		return part
 	}
 	h.bytes = cut(n.bytes)
-	h.Keys = mem.View[uint64](cut(n.keys))[:0]
-	h.heads = mem.View[uint64](cut(n.heads))[:0]
+	h.index = mem.View[uint64](cut(n.index))
 	h.ends = cut(n.ends)
 	h.skip = mem.View[uint32](cut(n.skip))
 	return h, nil
@@ -107,9 +116,10 @@ func (h *Held) Add(k *Block, l *Lists) error {
 	if entries != uint64(k.Entries) {
 		return fmt.Errorf("%w has %d of its %d entries", ErrBlock, entries, k.Entries)
 	}
-	copy(h.bytes[len(h.Keys)*h.Shape.BlockBytes:], k.Bytes)
-	h.Keys = append(h.Keys, Key(k.First, k.Start))
-	h.heads = append(h.heads, blockHead(k))
+	copy(h.bytes[h.blocks*h.Shape.BlockBytes:], k.Bytes)
+	h.index[indexWords*h.blocks] = Key(k.First, k.Start)
+	h.index[indexWords*h.blocks+1] = blockHead(k)
+	h.blocks++
 	h.addEnds(uint64(k.First), ends)
 	return nil
 }
@@ -157,10 +167,34 @@ func (h *Held) span(v layout.NodeID) (before, end uint32) {
 // Finish completes the index when all blocks were added.
 func (h *Held) Finish() {
 	h.addEnds(h.nodes, nil)
+	for i := range keysAfter {
+		h.index[indexWords*(h.blocks+i)] = math.MaxUint64
+	}
 	for i, n := 0, 0; i < len(h.skip); i++ {
-		n += Upper(h.Keys[n:], Key(layout.NodeID(i*skipNodes), 1<<32-1))
+		n = h.upper(n, Key(layout.NodeID(i*skipNodes), 1<<32-1))
 		h.skip[i] = uint32(n)
 	}
+}
+
+// Key is that of a block, counted from 0: see Index.
+func (h *Held) Key(block int) uint64 { return h.index[indexWords*block] }
+
+// upper is how many blocks have keys not above one, as the first n have. It gallops.
+func (h *Held) upper(n int, key uint64) int {
+	step := 1
+	for n+step <= h.blocks && h.Key(n+step-1) <= key {
+		n += step
+		step *= 2
+	}
+	end := min(n+step, h.blocks+1) - 1
+	for n < end {
+		if m := int(uint(n+end) >> 1); h.Key(m) <= key {
+			n = m + 1
+		} else {
+			end = m
+		}
+	}
+	return n
 }
 
 // Block is a block, counted from 0.
@@ -171,83 +205,25 @@ func (h *Held) Block(n int) (Block, error) {
 
 // Last is the last block, counted from 0, that may have some of a node's list; -1 for none.
 func (h *Held) Last(v layout.NodeID) int {
-	n, key := int(h.skip[v/skipNodes]), Key(v, 1<<32-1)
-	if n < len(h.Keys) && h.Keys[n] <= key {
-		n += Upper(h.Keys[n:], key)
-	}
-	return n - 1
+	return h.upper(int(h.skip[v/skipNodes]), Key(v, 1<<32-1)) - 1
 }
 
 // Head is the block where the list of a node begins that ends in block last.
 func (h *Held) Head(v layout.NodeID, last int) int {
 	key, at := Key(v, 0), last
-	for step := 1; at > 0 && h.Keys[at] > key; step *= 2 {
+	for step := 1; at > 0 && h.Key(at) > key; step *= 2 {
 		at = max(at-step, 0)
 	}
-	return at + Upper(h.Keys[at+1:last+1], key)
+	return h.upper(at+1, key) - 1
 }
 
-// Of is the block of a position, below end, of the list of a node that begins in block head and has
-// its entry number end as the first of block last. Blocks have about as many entries each.
-func (h *Held) Of(v layout.NodeID, pos uint32, head, last int, end uint32) int {
-	key := Key(v, pos)
-	at := head + int(uint64(pos)*uint64(last-head)/uint64(end))
-	for h.Keys[at] > key {
-		at--
-	}
-	for h.Keys[at+1] <= key {
-		at++
-	}
-	return at
+// listsAt is where in memory the lists of a block with a blockHead begin, in bits.
+func (h *Held) listsAt(block int, head uint64) uint64 {
+	return (uint64(block)*uint64(h.Shape.BlockBytes) + uint64(uint32(head)>>6)) * 8
 }
 
-// Place is where the list of a node is in its last block, in bits of the memory; false if it is
-// empty. Gatherers read there.
-func (h *Held) Place(v layout.NodeID, last int) (at uint64, ok bool) {
-	from, to := h.span(v)
-	if h.Keys[last]>>32 == uint64(v) {
-		from = 0
-	}
-	return h.listsAt(last) + unitBits*uint64(from), from < to
-}
-
-// PlaceBefore is where the list of a node is in an earlier block than its last.
-func (h *Held) PlaceBefore(v layout.NodeID, block int) uint64 {
-	at := h.listsAt(block)
-	if h.Keys[block]>>32 != uint64(v) {
-		from, _ := h.span(v)
-		at += unitBits * uint64(from)
-	}
-	return at
-}
-
-func (h *Held) listsAt(block int) uint64 {
-	return uint64(block)*uint64(h.Shape.BlockBytes)*8 + uint64(uint32(h.heads[block])>>6)*8
-}
-
-// EndsAt is the place in the index of what tells where a node's list is, for PrefetchIndex.
-func (h *Held) EndsAt(v layout.NodeID) uint64 { return uint64(v) * uint64(h.Shape.endBits) }
-
-// PrefetchIndex asks for memory of the index.
-func (h *Held) PrefetchIndex(places []uint64) { listcode.Prefetch(h.ends, places) }
-
-// PrefetchLists asks for memory of lists.
-func (h *Held) PrefetchLists(places []uint64) { listcode.Prefetch(h.bytes, places) }
-
-// Ref is what a Gatherer needs to know of the list at a place in a block.
-func (h *Held) Ref(block int, at uint64) listcode.Ref {
-	head := h.heads[block]
-	c := listcode.Coding{Base: uint32(head >> 32), FirstBits: int(head & (1<<6 - 1)),
+// coding is that of the lists of a block with a blockHead.
+func (h *Held) coding(head uint64) listcode.Coding {
+	return listcode.Coding{Base: uint32(head >> 32), FirstBits: int(head & (1<<6 - 1)),
 		PosBits: h.Shape.posBits}
-	return c.RefAt(h.bytes, at)
 }
-
-// NewGatherer returns one for the lists of the blocks. Who uses it checks what it gives by
-// CheckGathered.
-func (h *Held) NewGatherer() *listcode.Gatherer {
-	return listcode.NewGatherer(listcode.Coding{PosBits: h.Shape.posBits}, h.bytes,
-		h.Shape.BlockBytes)
-}
-
-// CheckGathered fails unless all ids are nodes of the graph.
-func (h *Held) CheckGathered(ids []uint32) error { return checkIDs(ids, h.Shape.nodes) }

@@ -47,7 +47,7 @@ func (c *compact) eachPart(v layout.NodeID,
 // Lists decodes whole lists.
 func (s *compactSession) Lists(ctx context.Context, nodes []layout.NodeID) (*listfile.Lists,
 	error) {
-	s.nodes = nil
+	s.draw.Forget()
 	err := decodeLists(ctx, &s.c.f.Shape, &s.whole, len(nodes), s.c.damage,
 		func(i int, fn func(b *listfile.Block, p *listfile.Part) error) error {
 			return s.c.eachPart(nodes[i], fn)
@@ -115,9 +115,10 @@ func (s *compactSession) Columns(ctx context.Context, want Columns,
 	}
 	c := columnParts{shape: &s.c.f.Shape, want: want, weight: s.weight, times: s.times}
 	defer func() { s.weight, s.times = c.weight, c.times }()
-	return c.each(ctx, len(s.nodes),
+	nodes := s.draw.Nodes()
+	return c.each(ctx, len(nodes),
 		func(i int, fn func(b *listfile.Block, p *listfile.Part) error) error {
-			return s.c.eachPart(s.nodes[i], fn)
+			return s.c.eachPart(nodes[i], fn)
 		}, fn)
 }
 
@@ -165,7 +166,7 @@ func (s *compactSession) GatherAttributes(ctx context.Context, off, pos []uint32
 		return err
 	}
 	var steps pace.Steps
-	for i, v := range s.nodes {
+	for i, v := range s.draw.Nodes() {
 		lo, hi := off[i], off[i+1]
 		if err := steps.Took(ctx, 1+int(hi-lo)); err != nil {
 			return err
@@ -180,15 +181,11 @@ func (s *compactSession) GatherAttributes(ctx context.Context, off, pos []uint32
 // gatherAttributes decodes those of entries of one list.
 func (s *compactSession) gatherAttributes(i int, v layout.NodeID, at uint32, pos []uint32,
 	to *Attributes) error {
-	c, last := s.c, int(s.last[i])
+	c := s.c
 	block, now := listfile.Block{}, -1
 	var part listfile.Part
 	for j := range pos {
-		n := last
-		if pos[j] < s.start[i] {
-			n = c.held.Of(v, pos[j], int(s.head[i]), last, s.start[i])
-		}
-		if n != now {
+		if n := s.draw.Block(i, pos[j]); n != now {
 			var err error
 			if block, err = c.held.Block(n); err != nil {
 				return err

@@ -34,10 +34,6 @@ type windowSession struct {
 	start []uint32
 	part  []listcode.Ref
 
-	// Entries under way: their lists, where they are, and their positions there.
-	lists    []listcode.Ref
-	off, pos []uint32
-
 	whole  listfile.Lists
 	weight []float32
 	times  []int64
@@ -80,53 +76,53 @@ func (s *windowSession) Degrees(ctx context.Context, nodes []layout.NodeID, deg 
 
 // Gather decodes entries.
 func (s *windowSession) Gather(ctx context.Context, off, pos []uint32, out []layout.NodeID) error {
-	ids := mem.View[uint32](mem.BytesOf(out))
+	all := mem.View[uint32](mem.BytesOf(out))
 	for from := 0; from < len(s.nodes); from += atOnce {
 		if err := ctx.Err(); err != nil {
 			return err
 		}
 		end := min(from+atOnce, len(s.nodes))
-		s.lists, s.off, s.pos = s.lists[:0], append(s.off[:0], 0), s.pos[:0]
+		ids := all[off[from]:off[end]]
+		s.take[s.now].Begin(ids)
 		for i := from; i < end; i++ {
-			if err := s.want(i, pos[off[i]:off[i+1]]); err != nil {
+			if err := s.draw(i, pos[off[i]:off[i+1]]); err != nil {
 				return err
 			}
 		}
-		ids := ids[off[from]:off[end]]
-		s.take[s.now].Gather(s.lists, s.off, s.pos, ids)
-		if err := s.at.CheckGathered(ids); err != nil {
+		err := s.take[s.now].End()
+		if err == nil {
+			err = s.at.CheckGathered(ids)
+		}
+		if err != nil {
 			return s.w.damage(err)
 		}
 	}
 	return ctx.Err()
 }
 
-// want notes entries of list i of the frontier. Those of a list in several blocks are each one of a
+// atOnce is after how many lists somebody may have ended what takes long.
+const atOnce = 1024
+
+// draw draws entries of list i of the frontier. Those of a list in several blocks are each one of a
 // list of its own.
-func (s *windowSession) want(i int, pos []uint32) error {
-	start, v, last := s.start[i], s.nodes[i], int(s.last[i])
+func (s *windowSession) draw(i int, pos []uint32) error {
+	start, take := s.start[i], s.take[s.now]
 	if start == 0 {
-		s.add(s.part[i], pos...)
+		take.List(&s.part[i], pos)
 		return nil
 	}
 	for _, p := range pos {
 		if p >= start {
-			s.add(s.part[i], p-start)
+			take.List(&s.part[i], []uint32{p - start})
 			continue
 		}
-		list, at, err := s.at.Entry(v, p, last)
+		list, at, err := s.at.Entry(s.nodes[i], p, int(s.last[i]))
 		if err != nil {
 			return err
 		}
-		s.add(list, at)
+		take.List(&list, []uint32{at})
 	}
 	return nil
-}
-
-// add notes entries of a list.
-func (s *windowSession) add(l listcode.Ref, pos ...uint32) {
-	s.lists, s.pos = append(s.lists, l), append(s.pos, pos...)
-	s.off = append(s.off, uint32(len(s.pos)))
 }
 
 // eachPart calls fn with the parts of list i of the frontier, in its order.
