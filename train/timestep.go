@@ -35,7 +35,7 @@ const (
 	// stepRounds are run to time a step, fewer where they take longer than stepLong, and up to
 	// stepMost until they took stepTime.
 	stepRounds, stepMost = 3, 9
-	stepTime, stepLong   = 500 * time.Millisecond, time.Second
+	stepTime, stepLong   = 250 * time.Millisecond, time.Second
 	// tableMost is the memory of a cache whose rows a step reads in place when it is timed.
 	tableMost = 256 << 20
 	// tableShare of what is free is the most that it takes.

@@ -166,6 +166,9 @@ func (m *Probe) price(ctx context.Context, splits []*plan.Split) (best *plan.Spl
 	s.Resident.Own /= m.facts.Slowdown(src.Graph.Form)
 	err = m.roomy(func() error { return m.priceSteps(ctx, s, splits) })
 	if err == nil {
+		err = m.roomy(func() error { return m.countRows(ctx, s, tr) })
+	}
+	if err == nil {
 		err = m.roomy(func() error { return m.priceRows(ctx, s, tr, splits) })
 	}
 	if err != nil {
@@ -240,6 +243,9 @@ func (m *Probe) priceSteps(ctx context.Context, s *plan.Costs, splits []*plan.Sp
 			continue
 		}
 		w, err := m.timed(kind.name+m.cfg.StepName, func() (plan.Work, error) {
+			if err := m.makeRoom(kind.inPlace); err != nil {
+				return plan.Work{}, err
+			}
 			w, err := m.model.TimeStep(ctx, m.dense, kind.inPlace)
 			return w.Times(s.Nodes / float64(len(m.dense.NodeIDs))), err
 		})
@@ -249,6 +255,19 @@ func (m *Probe) priceSteps(ctx context.Context, s *plan.Costs, splits []*plan.Sp
 		*kind.to = w
 	}
 	return nil
+}
+
+// tableRoom is the memory that a step leaves at least which is timed with rows used in place: those
+// have a quarter of it, and less may be in the caches of a processor.
+const tableRoom = 256 << 20
+
+// makeRoom closes the topology where rows that are used in place would have little memory.
+func (m *Probe) makeRoom(inPlace bool) error {
+	b := m.src.Budget
+	if !inPlace || b.Limit() == 0 || b.Limit()-b.Used() >= m.facts.StepInPlace+tableRoom {
+		return nil
+	}
+	return m.src.DropGraph()
 }
 
 // newCosts takes from a trace what is the same for all splits.

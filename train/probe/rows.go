@@ -20,10 +20,6 @@ import (
 // only if they could win: see bound.
 func (m *Probe) priceRows(ctx context.Context, s *plan.Costs, tr *trace,
 	splits []*plan.Split) error {
-	if err := m.countRows(ctx, s, tr); err != nil {
-		return err
-	}
-	s.Unique = s.Grows.After(float64(len(tr.batches))) / float64(tr.nodes)
 	all := m.rowPricers(s, tr, splits)
 	slices.SortStableFunc(all, func(a, b *rowPricer) int { return a.effort() - b.effort() })
 	least := 0

@@ -12,8 +12,8 @@ import (
 )
 
 const (
-	// traceEdges, traceBatches and traceBytes bound the trace of a plan: a second or two.
-	traceEdges, traceBatches, traceBytes = 16 << 20, 128, 64 << 20
+	// traceEdges, traceBatches and traceBytes bound the trace of a plan: less than a second.
+	traceEdges, traceBatches, traceBytes = 8 << 20, 128, 64 << 20
 	// traceLeast is sampled however large batches are: reuse shows between batches.
 	traceLeast = 4
 	// pagedBatches are sampled to see what lists cost with a block cache.
