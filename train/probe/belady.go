@@ -37,8 +37,8 @@ func (r *rowPricer) belady(ctx context.Context) error {
 const boundMargin = 0.97
 
 // bound prices a policy as if it missed as few rows as Belady's does in the epochs after the first,
-// if there are several: no policy that decides at each batch misses fewer, and none that begins
-// with rows of its own but for these.
+// if there are several: no policy that decides at each batch misses fewer. A static cache misses as
+// many in all batches alike, and, with those that it begins with, no fewer in all.
 func (r *rowPricer) bound(ctx context.Context) error {
 	slot, err := r.slotBytes()
 	if err != nil {
@@ -56,8 +56,8 @@ func (r *rowPricer) bound(ctx context.Context) error {
 	begin, end := r.later()
 	for i, size := range rows {
 		missed := b.after(end, float64(size), i+1) - b.after(begin, float64(size), i+1)
-		if r.cache == "static" && begin == 0 {
-			missed = max(0, missed-float64(size))
+		if r.cache == "static" {
+			missed = max(0, b.after(end, float64(size), i+1)-float64(size)) * (end - begin) / end
 		}
 		missed *= boundMargin / (end - begin)
 		reads := r.s.Apart.Of(missed)

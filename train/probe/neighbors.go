@@ -194,8 +194,8 @@ func (l *listTrial) close() {
 	}
 }
 
-// frontiers are the hops of the last batches of a trace, so many at most, of which the later half is
-// counted: from hop number from on.
+// frontiers are the hops of the last batches of a trace, so many at most, of which the later half
+// is counted: from hop number from on.
 func (t *trace) frontiers(fanout []int, most int) (hops []neighborcache.Frontier, from,
 	counted int) {
 	first, lists := len(t.batches), 0

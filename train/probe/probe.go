@@ -180,8 +180,8 @@ func (m *Probe) price(ctx context.Context, splits []*plan.Split) (best *plan.Spl
 	return m.fastest(ctx, s, tr, splits)
 }
 
-// roomy does something beside the topology, which is there already when the run begins; where it has
-// no place, without it.
+// roomy does something beside the topology, which is there already when the run begins; where it
+// has no place, without it.
 func (m *Probe) roomy(do func() error) error {
 	err := do()
 	var full *mem.LimitError

@@ -26,11 +26,11 @@ type accesses struct {
 	arena   *mem.Arena
 }
 
-// thin takes the accesses of a trace that policies are played over.
-func (m *Probe) thin(tr *trace) error {
+// thin takes the accesses of a trace that policies are played over, about most of them at most.
+func (m *Probe) thin(tr *trace, most uint64) error {
 	a := &tr.played
 	*a = accesses{share: 1, nodes: m.src.Meta.Nodes}
-	for tr.nodes/uint64(a.share) > thinMost {
+	for tr.nodes/uint64(a.share) > most {
 		a.share *= 2
 	}
 	if a.share == 1 {

@@ -47,7 +47,7 @@ func (m *Probe) record(ctx context.Context, room int64) (t *trace, err error) {
 		return nil, err
 	}
 	if err = t.fill(ctx, m, traceBatches); err == nil {
-		err = m.thin(t)
+		err = m.thin(t, thinMost)
 	}
 	if err != nil {
 		return nil, errors.Join(fmt.Errorf("probe: sample batches to plan: %w", err), t.close())
