@@ -16,6 +16,8 @@ import (
 const (
 	// triedLists and triedBatches bound the trial of caches.
 	triedLists, triedBatches = 1 << 20, 16
+	// triedEdges is the size of a graph whose lists are scanned to try neighbor caches, at most.
+	triedEdges = 1 << 28
 	// flooredBatches, of which half warm the caches, tell what block caches read at least.
 	flooredBatches = 8
 )
@@ -73,6 +75,11 @@ func (m *Probe) priceNeighbors(ctx context.Context, s *plan.Costs, tr *trace,
 	splits []*plan.Split) (*listTrial, error) {
 	wanted, saved := s.WorthTrying(splits)
 	if len(wanted) == 0 {
+		return nil, nil
+	}
+	if edges := m.src.Meta.Edges; edges > triedEdges {
+		s.ListsWhy = fmt.Sprintf("no neighbor cache: to try one takes a scan of %d edges; "+
+			"--neighbor-cache may give its size", edges)
 		return nil, nil
 	}
 	if err := m.src.DropGraph(); err != nil {

@@ -20,7 +20,7 @@ const (
 	pagedBatches = 3
 	// pagedEdges is traceEdges where the topology is paged: there a batch of 400,000 edges may take
 	// a second.
-	pagedEdges = 4 << 20
+	pagedEdges = 2 << 20
 )
 
 // trace is the first batches of a run, sampled to see what they will need.
