@@ -32,9 +32,10 @@ func (s *stepper) Products() (gflops float64, err error) {
 }
 
 const (
-	// stepRounds are run to time a step at least, and up to stepMost until they took stepTime.
+	// stepRounds are run to time a step, fewer where they take longer than stepLong, and up to
+	// stepMost until they took stepTime.
 	stepRounds, stepMost = 3, 9
-	stepTime             = 500 * time.Millisecond
+	stepTime, stepLong   = 250 * time.Millisecond, time.Second
 	// tableMost is the memory of a cache whose rows a step reads in place when it is timed.
 	tableMost = 256 << 20
 	// tableShare of what is free is the most that it takes.
@@ -81,8 +82,17 @@ func (s *stepper) TimeStep(ctx context.Context, d *sample.Dense, inPlace bool) (
 // timeSteps is the middle one of some steps. The first finds its memory new.
 func (s *stepper) timeSteps(b *sample.Batch) (plan.Work, error) {
 	var all []plan.Work
-	for begun := time.Now(); len(all) < 1+stepRounds ||
-		len(all) < stepMost && time.Since(begun) < stepTime; {
+	enough := func(took time.Duration) bool {
+		switch n := len(all) - 1; {
+		case n < 1:
+			return false
+		case n < stepRounds:
+			return took > stepLong
+		default:
+			return n == stepMost-1 || took > stepTime
+		}
+	}
+	for begun := time.Now(); !enough(time.Since(begun)); {
 		for i := range b.X { // a step leaves its own results there
 			b.X[i] = 1
 		}

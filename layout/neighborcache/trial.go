@@ -67,6 +67,19 @@ const (
 func NewTrial(ctx context.Context, s *layout.Store, dev blockdev.Device, dir layout.Direction,
 	hops []Frontier,
 	budget *mem.Budget) (made *Trial, err error) {
+	return newTrial(ctx, s, dev, dir, hops, budget, true)
+}
+
+// NewBlockTrial is NewTrial without the scan: it knows neighbor caches of no bytes only. Which
+// lists are empty is not known either, and all are taken to be, so that a block cache which has no
+// room for the blocks of a frontier reads no fewer than it says.
+func NewBlockTrial(ctx context.Context, s *layout.Store, dev blockdev.Device,
+	dir layout.Direction, hops []Frontier, budget *mem.Budget) (*Trial, error) {
+	return newTrial(ctx, s, dev, dir, hops, budget, false)
+}
+
+func newTrial(ctx context.Context, s *layout.Store, dev blockdev.Device, dir layout.Direction,
+	hops []Frontier, budget *mem.Budget, scan bool) (made *Trial, err error) {
 	ix, err := listfile.LoadIndex(ctx, s, dev, dir, budget)
 	if err != nil {
 		return nil, err
@@ -98,15 +111,20 @@ func NewTrial(ctx context.Context, s *layout.Store, dev blockdev.Device, dir lay
 		}
 		t.add(h.Draws)
 	}
-	scratch, step, err := t.w.scratch()
-	if err == nil {
-		err = errors.Join(t.w.histogram(ctx, step, t.note), scratch.Free())
-	}
-	if err != nil {
-		return nil, err
+	if scan {
+		err = t.scan(ctx)
 	}
 	t.w.ix, t.w.uses, t.w.sizes = nil, nil, nil
-	return t, nil
+	return t, err
+}
+
+// scan scores all lists.
+func (t *Trial) scan(ctx context.Context) error {
+	scratch, step, err := t.w.scratch()
+	if err != nil {
+		return err
+	}
+	return errors.Join(t.w.histogram(ctx, step, t.note), scratch.Free())
 }
 
 // add ends a hop: its lists are sorted, and their blocks looked up.

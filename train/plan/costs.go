@@ -24,6 +24,7 @@ type Costs struct {
 	Resident Price             // of lists, sampled from a resident topology
 	Paged    []PagedPrice      // by size, ascending
 	NoPaged  bool              // none is worth it
+	Floor    *ReadFloor        // of paged lists; nil if not known
 	Tried    *ListTable        // of neighbor caches; nil if none is worth it
 	ListsWhy string            // why none was tried
 	Kept     map[int64]bool    // sizes of neighbor caches that the store has
@@ -107,16 +108,28 @@ func (s *Costs) stepOf(p *Split) Work {
 
 // lists is what sampling costs with a split.
 func (s *Costs) lists(p *Split) Price {
-	if p.passes {
+	switch {
+	case p.passes:
 		return s.passed(p)
-	}
-	if p.Resident || len(s.Paged) == 0 {
+	case p.Resident:
 		price := s.Resident
 		price.Own *= p.slowdown()
 		return price
-	}
-	if s.Tried != nil {
+	case s.Tried != nil:
 		return s.Tried.price(s, p)
+	}
+	price, floor := s.paged(p), s.Floor.price(s, p)
+	if price.Wait < floor.Wait {
+		price.Bytes, price.Wait, price.CPU = floor.Bytes, floor.Wait, max(price.CPU, floor.CPU)
+	}
+	return price
+}
+
+// paged is what sampling costs with a paged topology by what was measured; if nothing was, as if
+// lists came for nothing.
+func (s *Costs) paged(p *Split) Price {
+	if len(s.Paged) == 0 {
+		return Price{Own: s.ownLeast(p)}
 	}
 	first, last := s.Paged[0], s.Paged[len(s.Paged)-1]
 	at := 0.0
@@ -134,11 +147,20 @@ func (s *Costs) lists(p *Split) Price {
 var formSlowdown = map[topology.Form]float64{topology.Plain: 1, topology.Packed: 1.1,
 	topology.Compact: 2.8}
 
-// Slowdown is that of a form; of none, as of paged lists, it is that of plain ones.
-func Slowdown(form topology.Form) float64 { return max(1, formSlowdown[form]) }
+// Slowdown is that of a form; of none, as of paged lists, it is that of the form in which blocks of
+// the file are as they are, if lists are coded: they are decoded in the same way.
+func (s *Store) Slowdown(form topology.Form) float64 {
+	coded := slices.ContainsFunc(s.Forms, func(f topology.FormBytes) bool {
+		return f.Form == topology.Compact
+	})
+	if form == "" && coded {
+		form = topology.Compact
+	}
+	return max(1, formSlowdown[form])
+}
 
 // slowdown is that of the form of the split's lists.
-func (p *Split) slowdown() float64 { return Slowdown(p.Form) }
+func (p *Split) slowdown() float64 { return p.Facts.Slowdown(p.Form) }
 
 // known is the least time of a split of which all is known before lists are priced.
 func (s *Costs) known(splits []*Split) float64 {
@@ -159,10 +181,14 @@ func (s *Costs) MayWin(cache string, splits []*Split) bool {
 	})
 }
 
+// worthALook is the share of the time of the best that is known that others have to stay below to
+// be measured: a forecast is not better than that.
+const worthALook = 0.97
+
 // Hopeful are, of the splits with a paged topology that may cost less than all others by what is
 // known, those with the least and the largest block cache; nil for none.
 func (s *Costs) Hopeful(splits []*Split) (least, most *Split) {
-	resident := s.known(splits)
+	resident := worthALook * s.known(splits)
 	for _, p := range splits {
 		if p.Resident || p.passes || p.quarters > 0 || s.forecast(p).Time > resident {
 			continue

@@ -86,7 +86,8 @@ func TestListTable(t *testing.T) {
 		{15, 4, Price{Wait: 55, CPU: 13.75, Own: 2.75}},
 		{20, 8, Price{Wait: 10, CPU: 2.5, Own: 1}},
 	} {
-		p := &Split{BlockCache: c.blocks, NeighborCache: c.neighbors}
+		p := &Split{Facts: &Facts{}, Plan: &Plan{}, BlockCache: c.blocks,
+			NeighborCache: c.neighbors}
 		if got := l.price(s, p); got != c.want {
 			t.Errorf("%+v, got %+v", c, got)
 		}

@@ -36,12 +36,14 @@ func (s *Costs) WorthTrying(splits []*Split) (wanted []*Split, saved float64) {
 			best = time
 		}
 	}
+	best *= worthALook
 	free := *s
-	free.Paged, free.Resident, free.Tried = nil, Price{Own: s.ownLeast()}, nil
+	free.Tried = nil
 	for _, p := range splits {
 		if p.Resident || p.quarters == 0 {
 			continue
 		}
+		free.Paged = []PagedPrice{{Price: Price{Own: s.ownLeast(p)}}}
 		if time := free.forecast(p).Time; time < best {
 			wanted = append(wanted, p)
 			saved = max(saved, (best-time)*float64(p.Facts.Epochs))
@@ -99,15 +101,41 @@ func (l *ListTable) price(s *Costs, p *Split) Price {
 	if many > few {
 		c.Own += (reads - few) * max(0, least.Own-most.Own) / (many - few)
 	}
-	c.Own = max(c.Own, s.ownLeast())
+	c.Own = max(c.Own, s.ownLeast(p))
 	return c
 }
 
-// ownLeast is what sampling takes of cores at least.
-func (s *Costs) ownLeast() float64 {
-	least := s.Resident.Own
-	for _, p := range s.Paged {
-		least = min(least, p.Own)
+// ownLeast is what sampling with a split takes of cores at least.
+func (s *Costs) ownLeast(p *Split) float64 {
+	least := s.Resident.Own * p.slowdown()
+	for _, paged := range s.Paged {
+		least = min(least, paged.Own)
 	}
 	return least
+}
+
+// ReadFloor is how many blocks a batch reads at least with block caches of some sizes.
+type ReadFloor struct {
+	Blocks     []int64 // sizes of caches, ascending
+	Reads      []float64
+	BlockBytes float64
+}
+
+// neighborsAtBest is how many times as much a neighbor cache may bring as a block cache of its
+// size. On R-MAT graphs it brings about as much.
+const neighborsAtBest = 4
+
+// FloorSize is the size of the block cache that brings no less than the caches of a split.
+func FloorSize(p *Split) int64 { return p.BlockCache + neighborsAtBest*p.NeighborCache }
+
+// price is what the reads of a split cost at least: those of the next size that is known.
+func (f *ReadFloor) price(s *Costs, p *Split) Price {
+	if f == nil {
+		return Price{}
+	}
+	i, _ := slices.BinarySearch(f.Blocks, FloorSize(p))
+	if i == len(f.Blocks) {
+		return Price{}
+	}
+	return s.Device.Reading(f.Reads[i], f.Reads[i]*f.BlockBytes)
 }

@@ -173,9 +173,6 @@ func (p *Split) samplerBytes() int64 {
 	return bytes
 }
 
-// Room is the memory with which a step can be timed beside a resident topology.
-func (p *Split) Room() int64 { return 2*p.Step + 4*p.rowArenas }
-
 // setEval sizes what evaluation takes besides the memory of the step and of batches, of which so
 // much is heap: training pauses.
 func (p *Split) setEval(heap int64) {

@@ -142,3 +142,25 @@ func TestFormOfLists(t *testing.T) {
 		t.Errorf("a form that the store does not have: %v", err)
 	}
 }
+
+// TestNotesBesideTheHeap: what planning a superbatch notes has its place beside the heap of
+// sampling, which is given back only after planning, or that of planning, if it takes more.
+func TestNotesBesideTheHeap(t *testing.T) {
+	const mib = 1 << 20
+	for _, c := range []struct{ sampling, planning, topology, batches int64 }{
+		{40, 20, 50, 110}, {20, 40, 50, 110}, {40, 20, 50, 60}, {60, 10, 5, 90}, {10, 60, 5, 90},
+	} {
+		f := smallFacts(256 * mib)
+		p, s := begin(f), &SuperbatchPlan{}
+		p.Batches = 100 * mib
+		ph := phases{ahead: 3 * mib, use: 8 * mib, sampling: c.sampling * mib,
+			planning: c.planning * mib}
+		batches := p.planNotes(s, &ph, c.topology*mib, c.batches*mib)
+		sampled := ph.ahead + ph.use + s.Accesses + c.topology*mib + ph.sampling
+		decided := ph.ahead + ph.use + s.Accesses + s.NextUses + max(ph.sampling, ph.planning)
+		if sampled > batches || decided > batches && s.NextUses > 0 {
+			t.Errorf("%+v: sampling has %d MiB and deciding %d of %d: %+v", c, sampled/mib,
+				decided/mib, batches/mib, s)
+		}
+	}
+}

@@ -149,7 +149,8 @@ func (p *Split) planNotes(s *SuperbatchPlan, ph *phases, topology, batches int64
 	s.Accesses = min(max(0, batches-ph.ahead-ph.use-topology-ph.sampling)+
 		min(accessMost, max(0, p.Left())/accessShare), accessCost*p.BatchNodes*steps)
 	batches = max(batches, ph.ahead+ph.use+s.Accesses+topology+ph.sampling)
-	s.NextUses = max(0, batches-ph.ahead-ph.use-s.Accesses-ph.planning)
+	// The heap of sampling is given back after planning only.
+	s.NextUses = max(0, batches-ph.ahead-ph.use-s.Accesses-max(ph.sampling, ph.planning))
 	return batches
 }
 

@@ -6,6 +6,7 @@ import (
 
 	"gdb/sample"
 	"gdb/sample/cachesim"
+	"gdb/sample/loader"
 	"gdb/sample/superbatch"
 	"gdb/train/plan"
 )
@@ -35,16 +36,17 @@ func (r *rowPricer) belady(ctx context.Context) error {
 // boundMargin is of the misses of a bound: what is taken from a trace is off by a little.
 const boundMargin = 0.97
 
-// bound prices a policy that decides at each batch as if it missed as few rows as Belady's does in
-// the epochs after the first, if there are several: no such policy misses fewer.
+// bound prices a policy as if it missed as few rows as Belady's does in the epochs after the first,
+// if there are several: no policy that decides at each batch misses fewer. A static cache misses as
+// many in all batches alike, and, with those that it begins with, no fewer in all.
 func (r *rowPricer) bound(ctx context.Context) error {
-	policy, err := sample.NewPolicy(r.cache)
+	slot, err := r.slotBytes()
 	if err != nil {
 		return err
 	}
 	var rows []int
 	for _, bytes := range r.curve.Bytes {
-		rows = append(rows, sample.CacheRows(bytes, r.facts.Dim, policy.SlotBytes()))
+		rows = append(rows, sample.CacheRows(bytes, r.facts.Dim, slot))
 	}
 	b, err := r.beladyMisses(ctx, rows)
 	if err != nil {
@@ -54,6 +56,9 @@ func (r *rowPricer) bound(ctx context.Context) error {
 	begin, end := r.later()
 	for i, size := range rows {
 		missed := b.after(end, float64(size), i+1) - b.after(begin, float64(size), i+1)
+		if r.cache == "static" {
+			missed = max(0, b.after(end, float64(size), i+1)-float64(size)) * (end - begin) / end
+		}
 		missed *= boundMargin / (end - begin)
 		reads := r.s.Apart.Of(missed)
 		price := r.s.Device.Reading(float64(reads.Reads), float64(reads.Bytes))
@@ -63,14 +68,27 @@ func (r *rowPricer) bound(ctx context.Context) error {
 	return nil
 }
 
+// slotBytes is what the cache takes for a row besides its values.
+func (r *rowPricer) slotBytes() (int, error) {
+	if r.cache == "static" {
+		return int(loader.HotBytes(1)), nil
+	}
+	policy, err := sample.NewPolicy(r.cache)
+	if err != nil {
+		return 0, err
+	}
+	return policy.SlotBytes(), nil
+}
+
 // beladyMisses counts what Belady's policy misses with so many rows on the trace, and on parts of
 // it from its begin.
 func (r *rowPricer) beladyMisses(ctx context.Context, rows []int) (*beladyMisses, error) {
-	whole := len(r.tr.batches)
-	b := &beladyMisses{Footprint: &r.s.Grows, quarter: r.s.Grows.After(float64(whole) / 4)}
-	sizes := []cachesim.Capacity{{Rows: int(b.quarter)}}
+	whole, share := len(r.tr.batches), r.tr.played.share
+	b := &beladyMisses{Footprint: &r.s.Grows, quarter: r.s.Grows.After(float64(whole) / 4),
+		share: float64(share)}
+	sizes := []cachesim.Capacity{{Rows: int(b.quarter) / share}}
 	for _, n := range rows {
-		sizes = append(sizes, cachesim.Capacity{Rows: n})
+		sizes = append(sizes, cachesim.Capacity{Rows: n / share})
 	}
 	for n := 1; n <= whole; n++ {
 		if n > 1 && n != whole*3/4 && !halved(whole, n) {
@@ -86,11 +104,11 @@ func (r *rowPricer) beladyMisses(ctx context.Context, rows []int) (*beladyMisses
 	return b, nil
 }
 
-// part is the first so many batches of the trace.
+// part is what is played of the first so many batches of the trace.
 func (r *rowPricer) part(batches int) cachesim.Trace {
-	return cachesim.Trace{Nodes: r.src.Meta.Nodes,
+	return cachesim.Trace{Nodes: r.tr.played.nodes,
 		Each: func(fn func([]sample.NodeID) error) error {
-			for _, b := range r.tr.batches[:batches] {
+			for _, b := range r.tr.played.of(r.tr)[:batches] {
 				if err := fn(b); err != nil {
 					return err
 				}
@@ -104,6 +122,7 @@ func (r *rowPricer) part(batches int) cachesim.Trace {
 type beladyMisses struct {
 	*plan.Footprint
 	quarter float64 // rows
+	share   float64 // of accesses, one in so many was played
 	batches []float64
 	missed  [][]float64 // of each number of batches, with each size
 }
@@ -112,7 +131,7 @@ func (b *beladyMisses) known(batches float64, results []cachesim.Result) {
 	b.batches = append(b.batches, batches)
 	var missed []float64
 	for _, r := range results {
-		missed = append(missed, float64(r.Requests-r.Hits))
+		missed = append(missed, b.share*float64(r.Requests-r.Hits))
 	}
 	b.missed = append(b.missed, missed)
 }

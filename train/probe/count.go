@@ -33,8 +33,12 @@ func (m *Probe) countRows(ctx context.Context, s *plan.Costs, tr *trace) error {
 		}
 		return err
 	})
-	if src.Rows == nil {
+	if err != nil {
 		return err
+	}
+	s.Unique = s.Grows.After(float64(len(tr.batches))) / float64(tr.nodes)
+	if src.Rows == nil {
+		return nil
 	}
 	sort.Slice(fresh, func(i, k int) bool { return fresh[i][0] < fresh[k][0] })
 	s.Apart = plan.ReadTable{}

@@ -54,7 +54,7 @@ const (
 	profileRows = 8192
 	// profileDense is how many bytes are read in large pieces, and written: some disks do the first
 	// ones faster.
-	profileDense = 256 << 20
+	profileDense = 128 << 20
 	// profileRounds of each are measured, of which the middle one counts: training meets the
 	// machine as it mostly is.
 	profileRounds = 3

@@ -13,8 +13,49 @@ import (
 	"gdb/train/plan"
 )
 
-// triedLists and triedBatches bound the trial of caches.
-const triedLists, triedBatches = 1 << 20, 16
+const (
+	// triedLists and triedBatches bound the trial of caches.
+	triedLists, triedBatches = 1 << 20, 16
+	// triedEdges is the size of a graph whose lists are scanned to try neighbor caches, at most.
+	triedEdges = 1 << 28
+	// flooredBatches, of which half warm the caches, tell what block caches read at least.
+	flooredBatches = 8
+)
+
+// floorLists finds what paged lists read at least, with block caches of some sizes: this takes the
+// index of the lists alone, and no more than that.
+func (m *Probe) floorLists(ctx context.Context, s *plan.Costs, tr *trace,
+	splits []*plan.Split) (err error) {
+	var sizes []int64
+	for _, p := range splits {
+		if !p.Resident {
+			sizes = append(sizes, plan.FloorSize(p))
+		}
+	}
+	hops, from, counted := tr.frontiers(m.fanout(), flooredBatches)
+	trial, err := neighborcache.NewBlockTrial(ctx, m.src.Store, m.src.Device, layout.In, hops,
+		m.src.Budget)
+	var full *mem.LimitError
+	if errors.As(err, &full) { // nothing is known then
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("probe: try block caches: %w", err)
+	}
+	defer trial.Close()
+	f := &plan.ReadFloor{Blocks: plan.Spread(sizes),
+		BlockBytes: float64(m.src.Meta.BlockBytes)}
+	for _, bytes := range f.Blocks {
+		got, err := trial.Reads(neighborcache.Caches{Blocks: bytes,
+			Sessions: plan.Samplers(m.facts.Threads)}, from)
+		if err != nil {
+			return fmt.Errorf("probe: try block caches: %w", err)
+		}
+		f.Reads = append(f.Reads, float64(got.Reads)/float64(counted))
+	}
+	s.Floor = f
+	return nil
+}
 
 // listTrial plays a trace through caches of lists of some sizes.
 type listTrial struct {
@@ -34,6 +75,11 @@ func (m *Probe) priceNeighbors(ctx context.Context, s *plan.Costs, tr *trace,
 	splits []*plan.Split) (*listTrial, error) {
 	wanted, saved := s.WorthTrying(splits)
 	if len(wanted) == 0 {
+		return nil, nil
+	}
+	if edges := m.src.Meta.Edges; edges > triedEdges {
+		s.ListsWhy = fmt.Sprintf("no neighbor cache: to try one takes a scan of %d edges; "+
+			"--neighbor-cache may give its size", edges)
 		return nil, nil
 	}
 	if err := m.src.DropGraph(); err != nil {
@@ -96,7 +142,7 @@ func (m *Probe) scanSeconds(s *plan.Costs) float64 {
 // has what came of it.
 func (m *Probe) tryLists(ctx context.Context, s *plan.Costs, tr *trace,
 	wanted []*plan.Split) (*listTrial, error) {
-	hops, from, counted := tr.frontiers(m.fanout())
+	hops, from, counted := tr.frontiers(m.fanout(), triedBatches)
 	l := &listTrial{probe: m, batches: float64(counted), from: from,
 		ListTable: &plan.ListTable{BlockBytes: float64(m.src.Meta.BlockBytes),
 			Reads: map[plan.ListCaches]plan.ListReads{}},
@@ -155,11 +201,12 @@ func (l *listTrial) close() {
 	}
 }
 
-// frontiers are the hops of the last batches of a trace, of which the later half is counted: from
-// hop number from on.
-func (t *trace) frontiers(fanout []int) (hops []neighborcache.Frontier, from, counted int) {
+// frontiers are the hops of the last batches of a trace, so many at most, of which the later half
+// is counted: from hop number from on.
+func (t *trace) frontiers(fanout []int, most int) (hops []neighborcache.Frontier, from,
+	counted int) {
 	first, lists := len(t.batches), 0
-	for first > 0 && len(t.batches)-first < triedBatches {
+	for first > 0 && len(t.batches)-first < most {
 		off := t.hops[first-1]
 		lists += int(off[len(off)-1] - off[1])
 		if len(t.batches)-first >= traceLeast && lists > triedLists {

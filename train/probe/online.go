@@ -5,7 +5,6 @@ import (
 	"errors"
 
 	"gdb/kv"
-	"gdb/layout/rowfile"
 	"gdb/sample"
 	"gdb/train/plan"
 )
@@ -143,29 +142,30 @@ func (p *replay) during(first, end int) misses { return p.before[end].since(p.be
 // replay runs a policy over the trace.
 func (r *rowPricer) replay(ctx context.Context, policy sample.Policy, slots int) (p *replay,
 	err error) {
-	rows := &tracedRows{from: r.src.Rows}
+	a := &r.tr.played
+	rows := &tracedRows{pricer: r}
 	sim, err := sample.NewCached(ctx, rows, policy, sample.CacheOptions{Budget: r.src.Budget,
-		Bytes: sample.CacheBytes(slots, 1, policy.SlotBytes())})
+		Bytes: sample.CacheBytes(slots/a.share, 1, policy.SlotBytes())})
 	if err != nil {
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, sim.Close()) }()
-	largest := 0
-	for _, b := range r.tr.batches {
+	batches, largest := a.of(r.tr), 0
+	for _, b := range batches {
 		largest = max(largest, len(b))
 	}
 	out := make([]float32, largest)
 	p = &replay{}
 	note := func() {
 		p.before = append(p.before, rows.misses)
-		p.used = append(p.used, int(sim.Stats().Used/4))
+		p.used = append(p.used, a.share*int(sim.Stats().Used/4))
 	}
-	for _, b := range r.tr.batches {
+	for i, b := range batches {
 		note()
 		if err := sim.Gather(ctx, b, out[:len(b)]); err != nil {
 			return nil, err
 		}
-		rows.nodes += len(b)
+		rows.endBatch(len(r.tr.batches[i]))
 	}
 	note()
 	return p, nil
@@ -173,8 +173,9 @@ func (r *rowPricer) replay(ctx context.Context, policy sample.Policy, slots int)
 
 // tracedRows counts what a cache would read. Its rows have one value, which is no one's.
 type tracedRows struct {
-	from *rowfile.Reader
+	pricer *rowPricer
 	misses
+	missing int // in this batch, of a trace that is played in part
 }
 
 // Meta describes the rows.
@@ -183,7 +184,17 @@ func (r *tracedRows) Meta() kv.RowsMeta { return kv.RowsMeta{Name: "trace", Dim:
 // Gather counts.
 func (r *tracedRows) Gather(ctx context.Context, nodes []sample.NodeID, _ []uint32,
 	_ []float32) error {
-	return r.add(ctx, r.from, nodes)
+	if r.pricer.tr.played.share > 1 {
+		r.missing += len(nodes)
+		return nil
+	}
+	return r.add(ctx, r.pricer.src.Rows, nodes)
+}
+
+// endBatch counts a batch of so many nodes.
+func (r *tracedRows) endBatch(nodes int) {
+	r.addSome(r.pricer, r.missing*r.pricer.tr.played.share, nodes)
+	r.missing, r.nodes = 0, r.nodes+nodes
 }
 
 // Scan is not used by caches.

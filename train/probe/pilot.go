@@ -16,6 +16,9 @@ const (
 	// small ones until they have pilotEdges, but no more than pilotMost.
 	pilotBatches, pilotMost = 4, 32
 	pilotEdges              = 1 << 20
+	// pagedPilot is pilotBatches where the topology is paged: a large batch takes a second there,
+	// and hardly differs from another.
+	pagedPilot = 2
 )
 
 // pilotSizes are those of some batches.
@@ -25,6 +28,16 @@ type pilotSizes struct {
 	drawing      plan.Reach    // bytes that a sampler of layers takes to draw them
 	sampled      int           // edges of all
 	largest      *sample.Dense // of most nodes
+	batches      []pilotBatch
+}
+
+// pilotBatch is a batch that was sampled, for the trace of a plan.
+type pilotBatch struct {
+	epoch, index uint64
+	nodes        []sample.NodeID
+	hops         []uint32
+	edges        int
+	cost         sampledCost
 }
 
 func (p *pilotSizes) add(d *sample.Dense, drawing int64) {
@@ -52,17 +65,27 @@ func (m *Probe) pilot(ctx context.Context, batch int) (p pilotSizes, err error) 
 			return p, err
 		}
 		for i := range max(1, order.Batches()-1) {
-			d := &sample.Dense{}
+			d, meter := &sample.Dense{}, m.meterSampling()
 			if err := s.Sample(ctx, epoch, i, order.Seeds(i, nil), d); err != nil {
 				return p, err
 			}
+			p.batches = append(p.batches, pilotBatch{epoch, i, d.NodeIDs, d.NodeIDOffsets,
+				len(d.Nbrs), meter()})
 			p.add(d, m.src.LayerBytes(s))
-			n++
-			if n == pilotMost || n >= pilotBatches && p.sampled >= pilotEdges {
+			if n++; m.knowsSizes(n, p.sampled) {
 				return p, nil
 			}
 		}
 	}
+}
+
+// knowsSizes says whether so many batches with so many edges tell how large they are.
+func (m *Probe) knowsSizes(batches, edges int) bool {
+	least := pilotBatches
+	if !m.src.Graph.Resident {
+		least = pagedPilot
+	}
+	return batches == pilotMost || batches >= least && edges >= pilotEdges
 }
 
 // sampleBatches samples batches to see how large they are. If a whole one does not fit in memory
@@ -106,6 +129,7 @@ func (m *Probe) sized(p pilotSizes, scale int64) error {
 		f.StepInPlace = m.model.StepBytes(m.dense, f.BatchInner, scale, true)
 	}
 	if scale == 1 {
+		m.pilots, m.piloted = p.batches, m.src.Graph
 		return nil
 	}
 	if _, err := plan.Splits(f); err != nil {

@@ -54,6 +54,10 @@ type Probe struct {
 	facts plan.Facts
 	model Model         // nil where batches are loaded and nothing else is done
 	dense *sample.Dense // a large batch
+	// pilots are the batches that were sampled to see how large they are, which a trace begins
+	// with, and piloted is how the topology was open then.
+	pilots  []pilotBatch
+	piloted topology.Options
 
 	device *plan.Profile // nil until it is known
 	name   string        // of the plan: see planName
@@ -140,8 +144,7 @@ func (m *Probe) Profile(ctx context.Context) (*plan.Profile, error) {
 // free; the topology gives way where that is short.
 func (m *Probe) price(ctx context.Context, splits []*plan.Split) (best *plan.Split, err error) {
 	src := m.src
-	free := src.Budget.Limit() - src.Budget.Used()
-	tr, err := m.record(ctx, free/3)
+	tr, err := m.record(ctx, (src.Budget.Limit()-src.Budget.Used())/3)
 	if err != nil {
 		return nil, err
 	}
@@ -161,22 +164,35 @@ func (m *Probe) price(ctx context.Context, splits []*plan.Split) (best *plan.Spl
 	if s.Resident.Own, err = m.timedSampling(tr, how); err != nil {
 		return nil, err
 	}
-	s.Resident.Own /= plan.Slowdown(src.Graph.Form)
-	if room := splits[0].Room(); free < room+64<<20 {
-		if err := src.DropGraph(); err != nil {
-			return nil, err
-		}
+	s.Resident.Own /= m.facts.Slowdown(src.Graph.Form)
+	err = m.roomy(func() error { return m.priceSteps(ctx, s, splits) })
+	if err == nil {
+		err = m.roomy(func() error { return m.countRows(ctx, s, tr) })
 	}
-	if err := m.priceSteps(ctx, s, splits); err != nil {
+	if err == nil {
+		err = m.roomy(func() error { return m.priceRows(ctx, s, tr, splits) })
+	}
+	if err != nil {
 		return nil, err
 	}
-	if err := m.priceRows(ctx, s, tr, splits); err != nil {
-		return nil, err
-	}
-	if err := m.priceLists(ctx, s, splits); err != nil {
+	if err := m.priceLists(ctx, s, tr, splits); err != nil {
 		return nil, err
 	}
 	return m.fastest(ctx, s, tr, splits)
+}
+
+// roomy does something beside the topology, which is there already when the run begins; where it
+// has no place, without it.
+func (m *Probe) roomy(do func() error) error {
+	err := do()
+	var full *mem.LimitError
+	if m.src.Topology == nil || !errors.As(err, &full) {
+		return err
+	}
+	if err := m.src.DropGraph(); err != nil {
+		return err
+	}
+	return do()
 }
 
 // fastest chooses by all costs, and looks again at those of what was chosen, at its very sizes.
@@ -193,13 +209,11 @@ func (m *Probe) fastest(ctx context.Context, s *plan.Costs, tr *trace,
 			return nil, err
 		}
 	}
-	if err := m.src.DropGraph(); err != nil {
-		return nil, err
-	}
 	if err := m.keepProfile(ctx); err != nil {
 		return nil, err
 	}
-	if err := m.priceRows(ctx, s, tr, []*plan.Split{best}); err != nil {
+	err = m.roomy(func() error { return m.priceRows(ctx, s, tr, []*plan.Split{best}) })
+	if err != nil {
 		return nil, err
 	}
 	s.Complete(best, splits)
@@ -209,7 +223,7 @@ func (m *Probe) fastest(ctx context.Context, s *plan.Costs, tr *trace,
 // timedSampling is what cores did to sample a trace, for a batch, but for reading.
 func (m *Probe) timedSampling(tr *trace, how string) (float64, error) {
 	w, err := m.timed("sample "+how+" "+m.cfg.StepName, func() (plan.Work, error) {
-		s := max(0, tr.took-tr.waited).Seconds() / float64(max(1, tr.sampled))
+		s := max(0, tr.cost.took-tr.cost.waited).Seconds() / float64(max(1, tr.sampled))
 		return plan.Work{Seconds: s, CPU: s}, nil
 	})
 	return w.CPU, err
@@ -230,6 +244,9 @@ func (m *Probe) priceSteps(ctx context.Context, s *plan.Costs, splits []*plan.Sp
 			continue
 		}
 		w, err := m.timed(kind.name+m.cfg.StepName, func() (plan.Work, error) {
+			if err := m.makeRoom(kind.inPlace); err != nil {
+				return plan.Work{}, err
+			}
 			w, err := m.model.TimeStep(ctx, m.dense, kind.inPlace)
 			return w.Times(s.Nodes / float64(len(m.dense.NodeIDs))), err
 		})
@@ -239,6 +256,19 @@ func (m *Probe) priceSteps(ctx context.Context, s *plan.Costs, splits []*plan.Sp
 		*kind.to = w
 	}
 	return nil
+}
+
+// tableRoom is the memory that a step leaves at least which is timed with rows used in place: those
+// have a quarter of it, and less may be in the caches of a processor.
+const tableRoom = 256 << 20
+
+// makeRoom closes the topology where rows that are used in place would have little memory.
+func (m *Probe) makeRoom(inPlace bool) error {
+	b := m.src.Budget
+	if !inPlace || b.Limit() == 0 || b.Limit()-b.Used() >= m.facts.StepInPlace+tableRoom {
+		return nil
+	}
+	return m.src.DropGraph()
 }
 
 // newCosts takes from a trace what is the same for all splits.
@@ -269,9 +299,17 @@ func (m *Probe) newCosts(tr *trace) *plan.Costs {
 
 // priceLists measures sampling from a paged topology with the largest and the least of the block
 // caches, as long as such a split may cost less than all others: first as if lists came for
-// nothing, then as if they came as cheaply for all as with the largest.
-func (m *Probe) priceLists(ctx context.Context, s *plan.Costs, splits []*plan.Split) error {
+// nothing, then as if they cost what reading blocks takes at least, then as if they came as cheaply
+// for all as with the largest.
+func (m *Probe) priceLists(ctx context.Context, s *plan.Costs, tr *trace,
+	splits []*plan.Split) error {
 	least, most := s.Hopeful(splits)
+	if least != nil && len(splits) > 1 {
+		if err := m.floorLists(ctx, s, tr, splits); err != nil {
+			return err
+		}
+		least, most = s.Hopeful(splits)
+	}
 	if s.NoPaged = least == nil; s.NoPaged {
 		return nil
 	}
@@ -294,7 +332,7 @@ func (m *Probe) measureLists(ctx context.Context, s *plan.Costs, p *plan.Split) 
 	if err != nil {
 		return err
 	}
-	bytes := float64(tr.listBytes) / float64(max(1, tr.sampled))
+	bytes := float64(tr.cost.listBytes) / float64(max(1, tr.sampled))
 	c := m.device.Reading(bytes/float64(max(1, m.src.Meta.BlockBytes)), bytes)
 	c.Own, err = m.timedSampling(tr, fmt.Sprint("paged ", p.BlockCache))
 	s.Paged = slices.Insert(s.Paged, 0, plan.PagedPrice{Blocks: p.BlockCache, Price: c})

@@ -16,19 +16,19 @@ import (
 )
 
 // priceRows runs the policies of all splits over the trace, beside each other, with some sizes
-// between the smallest and the largest. Policies that decide as they go come after the others, and
+// between the smallest and the largest. Those of which it takes longer come after the others, and
 // only if they could win: see bound.
 func (m *Probe) priceRows(ctx context.Context, s *plan.Costs, tr *trace,
 	splits []*plan.Split) error {
-	if err := m.countRows(ctx, s, tr); err != nil {
-		return err
-	}
-	s.Unique = s.Grows.After(float64(len(tr.batches))) / float64(tr.nodes)
 	all := m.rowPricers(s, tr, splits)
-	ahead := slices.ContainsFunc(all, func(r *rowPricer) bool { return !r.decides() })
-	var first, then []func() error
+	slices.SortStableFunc(all, func(a, b *rowPricer) int { return a.effort() - b.effort() })
+	least := 0
+	if len(all) > 0 {
+		least = all[0].effort()
+	}
+	var first []func() error
 	for _, r := range all {
-		if r.decides() && ahead {
+		if r.effort() > least {
 			first = append(first, func() error { return r.bound(ctx) })
 		} else {
 			first = append(first, func() error { return r.fill(ctx) })
@@ -39,10 +39,12 @@ func (m *Probe) priceRows(ctx context.Context, s *plan.Costs, tr *trace,
 	}
 	for _, r := range all {
 		if r.curve.Bound && s.MayWin(r.cache, splits) {
-			then = append(then, func() error { return r.fill(ctx) })
+			if err := r.fill(ctx); err != nil {
+				return err
+			}
 		}
 	}
-	return beside(m.facts.Threads, then)
+	return nil
 }
 
 // rowPricers are those of all curves that the splits need, in their order.
@@ -97,7 +99,7 @@ func (r *rowPricer) fill(ctx context.Context) error {
 	r.curve.Costs, r.curve.Bound = nil, false
 	switch r.cache {
 	case "none":
-		return r.static(ctx, nil)
+		return r.uncached(ctx)
 	case "static":
 		return r.hottest(ctx)
 	case plan.CacheBelady:
@@ -106,9 +108,16 @@ func (r *rowPricer) fill(ctx context.Context) error {
 	return r.online(ctx)
 }
 
-// decides says whether the policy decides at each batch, and has to be run to know what it does.
-func (r *rowPricer) decides() bool {
-	return !slices.Contains([]string{"none", "static", plan.CacheBelady}, r.cache)
+// effort ranks policies by how long it takes to know what they do: those that decide at each batch
+// have to be run, and lists have to be read to find the rows of a static cache.
+func (r *rowPricer) effort() int {
+	switch r.cache {
+	case "none", plan.CacheBelady:
+		return 0
+	case "static":
+		return 2
+	}
+	return 1
 }
 
 // rowPricer fills in the curve of one policy.
@@ -143,23 +152,53 @@ func (r *rowPricer) static(ctx context.Context, hot []sample.NodeID) error {
 		for _, v := range hot[:min(rows, len(hot))] {
 			held.Add(uint32(v))
 		}
-		var m misses
-		var missed []sample.NodeID
-		for _, b := range r.tr.batches {
-			missed = missed[:0]
-			for _, v := range b {
-				if !held.Has(uint32(v)) {
-					missed = append(missed, v)
-				}
-			}
-			if err := m.add(ctx, r.src.Rows, missed); err != nil {
-				return err
-			}
-			m.nodes += len(b)
+		m, err := r.missesOf(ctx, held)
+		if err != nil {
+			return err
 		}
 		r.curve.Costs = append(r.curve.Costs, m.cost(len(r.tr.batches), r.s.Device))
 	}
 	return nil
+}
+
+// uncached is no cache: all rows are read.
+func (r *rowPricer) uncached(ctx context.Context) error {
+	if r.tr.played.share == 1 {
+		return r.static(ctx, nil)
+	}
+	var m misses
+	for _, b := range r.tr.batches {
+		m.addSome(r, len(b), len(b))
+		m.nodes += len(b)
+	}
+	for range r.curve.Bytes {
+		r.curve.Costs = append(r.curve.Costs, m.cost(len(r.tr.batches), r.s.Device))
+	}
+	return nil
+}
+
+// missesOf are what a cache misses that has some nodes all the time.
+func (r *rowPricer) missesOf(ctx context.Context, held *nodeset.Set) (m misses, err error) {
+	a := &r.tr.played
+	var missed []sample.NodeID
+	for i, b := range a.of(r.tr) {
+		missed = missed[:0]
+		for _, v := range b {
+			if a.ids != nil {
+				v = a.ids[v]
+			}
+			if !held.Has(uint32(v)) {
+				missed = append(missed, v)
+			}
+		}
+		if a.share > 1 {
+			m.addSome(r, len(missed)*a.share, len(r.tr.batches[i]))
+		} else if err = m.add(ctx, r.src.Rows, missed); err != nil {
+			return m, err
+		}
+		m.nodes += len(r.tr.batches[i])
+	}
+	return m, nil
 }
 
 // misses are summed over batches.
@@ -177,6 +216,13 @@ func (m *misses) add(ctx context.Context, rows *rowfile.Reader, missed []sample.
 	reads, bytes, err := rows.Cost(ctx, missed)
 	m.missed, m.reads, m.bytes = m.missed+len(missed), m.reads+reads, m.bytes+bytes
 	return err
+}
+
+// addSome counts the rows that a batch reads, about so many of all it has.
+func (m *misses) addSome(r *rowPricer, missed, all int) {
+	missed = min(missed, all)
+	read := r.s.Apart.Of(float64(missed))
+	m.missed, m.reads, m.bytes = m.missed+missed, m.reads+int(read.Reads), m.bytes+read.Bytes
 }
 
 // since is what was added since before.

@@ -9,19 +9,18 @@ import (
 
 	"gdb/internal/mem"
 	"gdb/sample"
-	"gdb/sample/loader"
 )
 
 const (
-	// traceEdges, traceBatches and traceBytes bound the trace of a plan: a second or two.
-	traceEdges, traceBatches, traceBytes = 16 << 20, 128, 64 << 20
+	// traceEdges, traceBatches and traceBytes bound the trace of a plan: less than a second.
+	traceEdges, traceBatches, traceBytes = 8 << 20, 128, 64 << 20
 	// traceLeast is sampled however large batches are: reuse shows between batches.
 	traceLeast = 4
 	// pagedBatches are sampled to see what lists cost with a block cache.
 	pagedBatches = 3
 	// pagedEdges is traceEdges where the topology is paged: there a batch of 400,000 edges may take
 	// a second.
-	pagedEdges = 4 << 20
+	pagedEdges = 2 << 20
 )
 
 // trace is the first batches of a run, sampled to see what they will need.
@@ -32,13 +31,12 @@ type trace struct {
 	edges   uint64
 	// nodes are summed over the batches.
 	nodes  uint64
+	played accesses
 	second int  // the first batch of the second epoch, or 0
 	whole  bool // these are all batches of the run, but for last ones in part
-	// took, waited, listBytes and sampled are of the later half, which finds the block cache warm.
-	took      time.Duration
-	waited    time.Duration // of took, for reads
-	listBytes uint64        // of topology read
-	sampled   int           // batches
+	// cost and sampled are of the later half, which finds the block cache warm.
+	cost    sampledCost
+	sampled int // batches
 }
 
 // record samples the first batches of a run and keeps their nodes.
@@ -48,7 +46,10 @@ func (m *Probe) record(ctx context.Context, room int64) (t *trace, err error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := t.fill(ctx, m, traceBatches); err != nil {
+	if err = t.fill(ctx, m, traceBatches); err == nil {
+		err = m.thin(t, thinMost)
+	}
+	if err != nil {
 		return nil, errors.Join(fmt.Errorf("probe: sample batches to plan: %w", err), t.close())
 	}
 	return t, nil
@@ -71,7 +72,7 @@ func (t *trace) fill(ctx context.Context, m *Probe, most int) error {
 		return err
 	}
 	defer s.Close()
-	f := &traceFiller{trace: t, src: m.src, sampler: s, most: most, edgesMost: traceEdges}
+	f := &traceFiller{trace: t, probe: m, sampler: s, most: most, edgesMost: traceEdges}
 	if !m.src.Graph.Resident {
 		f.edgesMost = pagedEdges
 	}
@@ -97,7 +98,7 @@ func (t *trace) fill(ctx context.Context, m *Probe, most int) error {
 // traceFiller samples the batches of a trace.
 type traceFiller struct {
 	*trace
-	src        *loader.Source
+	probe      *Probe
 	sampler    *sample.Sampler
 	most, done int // batches
 	edgesMost  uint64
@@ -124,34 +125,67 @@ func (f *traceFiller) epoch(ctx context.Context, o *sample.Order) (more bool, er
 	return true, nil
 }
 
-// batch samples one batch, and returns whether there was room for it.
+// batch samples one batch, unless the pilot did, and returns whether there was room for it.
 func (f *traceFiller) batch(ctx context.Context, epoch, index uint64) (bool, error) {
-	src := f.src
-	begun, bytes, waited := time.Now(), src.Topology.Stats().BytesRead, src.Device.Stats().Wait
-	if err := f.sampler.Sample(ctx, epoch, index, f.seeds, &f.dense); err != nil {
-		return false, err
+	b, ok := f.piloted(epoch, index)
+	if !ok {
+		meter := f.probe.meterSampling()
+		if err := f.sampler.Sample(ctx, epoch, index, f.seeds, &f.dense); err != nil {
+			return false, err
+		}
+		b = pilotBatch{epoch, index, f.dense.NodeIDs, f.dense.NodeIDOffsets, len(f.dense.Nbrs),
+			meter()}
 	}
-	took, n := time.Since(begun), len(f.dense.NodeIDs)
+	n := len(b.nodes)
 	if f.arena != nil {
 		if n > len(f.free) {
 			return false, nil
 		}
-		copy(f.free, f.dense.NodeIDs)
+		copy(f.free, b.nodes)
 		f.batches, f.free = append(f.batches, f.free[:n:n]), f.free[n:]
-		f.hops = append(f.hops, slices.Clone(f.dense.NodeIDOffsets))
+		f.hops = append(f.hops, slices.Clone(b.hops))
 	}
-	f.edges += uint64(len(f.dense.Nbrs))
+	f.edges += uint64(b.edges)
 	f.nodes += uint64(n)
 	// Counted from the half on, so far: what came before is forgotten.
 	if f.done&(f.done-1) == 0 {
-		f.took, f.waited, f.listBytes, f.sampled = 0, 0, 0, 0
+		f.cost, f.sampled = sampledCost{}, 0
 	}
-	f.took += took
-	f.waited += src.Device.Stats().Wait - waited
-	f.listBytes += src.Topology.Stats().BytesRead - bytes
+	f.cost.add(b.cost)
 	f.sampled++
 	f.done++
 	return true, nil
 }
 
-func (t *trace) close() error { return t.arena.Free() }
+// piloted is a batch that was sampled before, from a topology that is open as it was.
+func (f *traceFiller) piloted(epoch, index uint64) (b pilotBatch, ok bool) {
+	m := f.probe
+	i := f.done
+	if f.arena == nil || i >= len(m.pilots) || m.piloted != m.src.Graph {
+		return b, false
+	}
+	b = m.pilots[i]
+	return b, b.epoch == epoch && b.index == index
+}
+
+// sampledCost is what sampling took: of took, waited for reads of so many bytes of lists.
+type sampledCost struct {
+	took, waited time.Duration
+	listBytes    uint64
+}
+
+func (c *sampledCost) add(o sampledCost) {
+	c.took, c.waited, c.listBytes = c.took+o.took, c.waited+o.waited, c.listBytes+o.listBytes
+}
+
+// meterSampling begins to count, and returns what ends that.
+func (m *Probe) meterSampling() func() sampledCost {
+	src := m.src
+	begun, bytes, waited := time.Now(), src.Topology.Stats().BytesRead, src.Device.Stats().Wait
+	return func() sampledCost {
+		return sampledCost{took: time.Since(begun), waited: src.Device.Stats().Wait - waited,
+			listBytes: src.Topology.Stats().BytesRead - bytes}
+	}
+}
+
+func (t *trace) close() error { return errors.Join(t.played.close(), t.arena.Free()) }
