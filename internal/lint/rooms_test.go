@@ -101,6 +101,7 @@ var rooms = map[string][]string{
 		"sample/stages",
 		"sample/nodetable",
 		"sample/layerwise",
+		"sample/hotnodes",
 		"sample",
 		"sample/nodeset",
 		"sample/policytest",
