@@ -255,9 +255,9 @@ func (o *batchWriter) add(d *sample.Batch) (err error) {
 	return nil
 }
 
-// tailShare of its share, and no more, files may take beyond it so that all batches that are wanted
-// are in the superbatch: the rest would be one of its own, for which the topology is loaded, and the
-// rows are swept for, as for any.
+// tailShare of their share, and no more, files may take beyond it so that all batches that are
+// wanted are in the superbatch: the rest would be one of its own, for which the topology is loaded
+// and rows are swept for, as for any.
 const tailShare = 4
 
 // room is how much of the storage files may take that take so much now.

@@ -21,8 +21,8 @@ func TestTailRoom(t *testing.T) {
 	}
 }
 
-// TestLeastWith: what is skipped when it is weighed for how many batches a sweep pays would not have
-// been chosen.
+// TestLeastWith: what is skipped when it is weighed for how many batches a sweep pays would not
+// have been chosen.
 func TestLeastWith(t *testing.T) {
 	costs := Costs{Read: 1, Step: 2}
 	all := load{}
