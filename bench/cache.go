@@ -11,6 +11,7 @@ import (
 	"gdb/layout/topology"
 	"gdb/sample"
 	"gdb/sample/cachesim"
+	"gdb/sample/hotnodes"
 	"gdb/sample/loader"
 	"gdb/sample/superbatch"
 )
@@ -132,7 +133,7 @@ func (c *cacheBench) sample(ctx context.Context) (hot []sample.NodeID, err error
 			return nil, err
 		}
 	}
-	return sample.HotByTrial(ctx, func(fn func([]sample.NodeID) error) error {
+	return hotnodes.ByTrial(ctx, func(fn func([]sample.NodeID) error) error {
 		return c.epoch(ctx, s, seeds, c.Epochs, fn)
 	}, c.Store.Meta().Nodes, c.rowsMax(), c.budget)
 }
@@ -170,7 +171,7 @@ func (c *cacheBench) policies(ctx context.Context, hot []sample.NodeID) ([]cache
 			if name == cachesim.StaticSampled {
 				return hot, nil
 			}
-			return sample.HotNodes(ctx, c.Store, c.Device, c.rowsMax(), c.budget)
+			return hotnodes.Find(ctx, c.Store, c.Device, c.rowsMax(), c.budget)
 		})
 		if err != nil {
 			return nil, fmt.Errorf("bench: policy %s: %w", name, err)

@@ -17,6 +17,7 @@ import (
 	"gdb/layout/topology"
 	"gdb/sample"
 	"gdb/sample/cachesim"
+	"gdb/sample/hotnodes"
 	"gdb/sample/loader"
 )
 
@@ -372,7 +373,7 @@ func (d *deviceUse) features(ctx context.Context, cache string) (sample.Features
 		return sample.NewDirect(&d.rows), nil
 	case staticCache:
 		rows := sample.CacheRows(d.CacheBytes, d.rows.Meta().Dim, 0)
-		hot, err := sample.HotNodes(ctx, d.Store, d.Device,
+		hot, err := hotnodes.Find(ctx, d.Store, d.Device,
 			int(min(uint64(rows), d.Store.Meta().Nodes)), d.budget)
 		if err != nil {
 			return nil, err

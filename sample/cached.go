@@ -20,6 +20,9 @@ type CacheOptions struct {
 	Threads int
 	// Budget counts the memory; nil for none.
 	Budget *mem.Budget
+	// Behind has the rows that the policy starts with loaded while others are gathered already, if
+	// rows are SweepRows: until they are there they are missed. Else they are loaded first.
+	Behind bool
 }
 
 // cached keeps some rows in memory.
@@ -48,8 +51,9 @@ type cached struct {
 		slots  int      // that have memory; fewer than len(held) once memory was given back
 		free   []*lookup
 	}
-	firstValue int    // where values begin in arena
-	endRelief  func() // nil without a budget
+	firstValue int     // where values begin in arena
+	endRelief  func()  // nil without a budget
+	behind     *behind // nil unless rows are loaded behind
 
 	requests, hits, evicted atomic.Uint64
 }
@@ -90,7 +94,11 @@ func NewCached(ctx context.Context, rows Rows, policy Policy, opt CacheOptions) 
 	f.values = mem.View[float32](b[index : index+values])
 	f.mu.held = mem.View[NodeID](b[index+values:])
 	f.mu.slots, f.firstValue = len(f.mu.held), int(index)
-	if err := f.preload(ctx, policy.Start(f.mu.held)); err != nil {
+	var sweeper SweepRows
+	if opt.Behind {
+		sweeper, _ = rows.(SweepRows)
+	}
+	if err := f.preload(ctx, policy.Start(f.mu.held), sweeper); err != nil {
 		return nil, errors.Join(fmt.Errorf("sample: load feature cache: %w", err), f.Close())
 	}
 	if opt.Budget != nil {
@@ -146,6 +154,9 @@ func (f *cached) Dim() int { return f.dim }
 // slots to what is read, and copies it there as it arrives. So nothing but finding what is missing
 // comes before the reads, and nothing after them.
 func (f *cached) Gather(ctx context.Context, nodes []NodeID, out []float32) error {
+	if err := f.behind.failed(); err != nil {
+		return err
+	}
 	f.content.RLock()
 	l := f.lookUp(nodes)
 	defer f.put(l)
@@ -258,6 +269,7 @@ func (f *cached) Stats() CacheStats {
 
 // Close frees the memory.
 func (f *cached) Close() error {
+	f.behind.stop()
 	if f.endRelief != nil {
 		f.endRelief()
 	}

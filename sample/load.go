@@ -46,23 +46,37 @@ func load(ctx context.Context, n, dim int,
 	return context.Cause(ctx)
 }
 
-// preload fills the first slots with the rows of these nodes. They are read in the order of the
-// file, so that rows near each other are read together: of all, if there is memory for 8 bytes a
-// row at the same time, else of so many at a time.
-func (f *cached) preload(ctx context.Context, nodes []NodeID) error {
+// preload fills the first slots with the rows of these nodes: before it returns or, if there is a
+// sweeper, behind what follows.
+func (f *cached) preload(ctx context.Context, nodes []NodeID, sweeper SweepRows) error {
+	mark := uint32(0)
+	if sweeper != nil {
+		mark = pending
+	}
 	for s, v := range nodes {
 		if _, twice := f.mu.index.find(v); twice {
 			return fmt.Errorf("node %d stands twice in the list of rows to load", v)
 		}
-		f.mu.index.put(v, uint32(s))
+		f.mu.index.put(v, uint32(s)|mark)
 		f.mu.held[s] = v
 	}
 	f.mu.used = len(nodes)
 	if len(nodes) == 0 {
 		return nil
 	}
+	if sweeper != nil {
+		f.beginBehind(sweeper, nodes)
+		return nil
+	}
 	stop := f.arena.Populate()
 	defer stop()
+	return f.loadAll(nodes, func(keys []uint64) error { return f.loadKeys(ctx, keys) })
+}
+
+// loadAll calls load with keys of these nodes, node<<32 | slot: in the order of the file, so that
+// rows near each other are read together: of all, if there is memory for 8 bytes a row at the same
+// time, else of so many at a time.
+func (f *cached) loadAll(nodes []NodeID, load func(keys []uint64) error) error {
 	held := mem.NewAccount(f.budget, "rows to load")
 	defer held.Release()
 	part := len(nodes)
@@ -83,7 +97,7 @@ func (f *cached) preload(ctx context.Context, nodes []NodeID) error {
 			keys = append(keys, uint64(v)<<32|uint64(first+s))
 		}
 		radix.Sort(keys)
-		if err := f.loadKeys(ctx, keys); err != nil {
+		if err := load(keys); err != nil {
 			return err
 		}
 	}

@@ -286,9 +286,7 @@ func metaFeatures(t *testing.T, store *layout.Store, dev blockdev.Device, rows *
 		f, err = NewResident(ctx, rows, store.Meta().Nodes, 2, nil)
 	case "static":
 		var hot []NodeID
-		hot, err = HotByUse(t.Context(), func(fn func(NodeID, bool, *listfile.Lists) error) error {
-			return listfile.Scan(ctx, store, dev, layout.In, fn)
-		}, store.Meta().Nodes, CacheRows(opt.Bytes, metaDim, 0), nil)
+		hot, err = mostUsed(ctx, store, dev, CacheRows(opt.Bytes, metaDim, 0))
 		if err == nil {
 			f, err = NewCached(ctx, rows, NewStatic(hot), opt)
 		}
@@ -297,4 +295,22 @@ func metaFeatures(t *testing.T, store *layout.Store, dev blockdev.Device, rows *
 		t.Fatal(err)
 	}
 	return f
+}
+
+// mostUsed are so many nodes that stand in the most lists, those of equally many in any order.
+func mostUsed(ctx context.Context, store *layout.Store, dev blockdev.Device,
+	limit int) ([]NodeID, error) {
+	uses, nodes := make([]int, store.Meta().Nodes), make([]NodeID, store.Meta().Nodes)
+	for v := range nodes {
+		nodes[v] = NodeID(v)
+	}
+	err := listfile.Scan(ctx, store, dev, layout.In, func(_ NodeID, _ bool,
+		l *listfile.Lists) error {
+		for _, v := range l.Nbrs {
+			uses[v]++
+		}
+		return nil
+	})
+	slices.SortFunc(nodes, func(a, b NodeID) int { return uses[b] - uses[a] })
+	return nodes[:min(limit, len(nodes))], err
 }

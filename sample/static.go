@@ -4,7 +4,7 @@ package sample
 type static struct{ hot []NodeID }
 
 // NewStatic returns the policy that loads the rows of the first nodes of hot, each given once, as
-// many as there are slots, and keeps them. HotByUse and HotByDegree make such lists.
+// many as there are slots, and keeps them. Package hotnodes makes such lists.
 func NewStatic(hot []NodeID) Policy { return &static{hot: hot} }
 
 // Name is "static".

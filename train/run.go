@@ -163,7 +163,7 @@ func (t *trainer) notes() string {
 		all = append(all, fmt.Sprintf("no node of the batches looked at has an edge before %s: "+
 			"--before takes the times that were ingested, or dates", t.cfg.Limit()))
 	}
-	for _, note := range append([]string{t.note, t.valNote, t.in.Neighbors().Note},
+	for _, note := range append([]string{t.note, t.valNote, t.in.Neighbors().Note, t.in.HotNote},
 		t.inputNotes...) {
 		if note != "" {
 			all = append(all, note)

@@ -102,6 +102,7 @@ var rooms = map[string][]string{
 		"sample/nodetable",
 		"sample/layerwise",
 		"sample/floyd",
+		"sample/hotnodes",
 		"sample",
 		"sample/passes",
 		"sample/nodeset",

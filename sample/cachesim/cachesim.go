@@ -42,8 +42,8 @@ var Belady = Policy{Name: "belady"}
 // Names of policies that are not of sample.NewPolicy, besides Belady's.
 const (
 	None          = "none"           // holds nothing
-	StaticDegree  = "static"         // the nodes of sample.HotNodes: those in the most lists
-	StaticSampled = "static-sampled" // the nodes that a trial asked for most: sample.HotByTrial
+	StaticDegree  = "static"         // the nodes of hotnodes.Find: those in the most lists
+	StaticSampled = "static-sampled" // the nodes that a trial asked for most: hotnodes.ByTrial
 )
 
 // PolicyNames are the names that ByName knows, the bound last.

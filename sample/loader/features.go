@@ -6,6 +6,7 @@ import (
 
 	"gdb/internal/mem"
 	"gdb/sample"
+	"gdb/sample/hotnodes"
 )
 
 // Cache is what is kept of the features in memory.
@@ -36,7 +37,7 @@ func (s *Source) OpenFeatures(ctx context.Context, c Cache) (err error) {
 			c.Hot, err = s.HotNodes(ctx, c.Bytes)
 		}
 		if err == nil {
-			opt.Bytes -= HotBytes(len(c.Hot))
+			opt.Bytes, opt.Behind = opt.Bytes-HotBytes(len(c.Hot)), true
 			s.Features, err = sample.NewCached(ctx, s.Rows, sample.NewStatic(c.Hot), opt)
 		}
 	default:
@@ -65,15 +66,17 @@ func (s *Source) HotNodesAbout(ctx context.Context, bytes int64) ([]sample.NodeI
 		return s.HotNodes(ctx, bytes)
 	}
 	return s.hotNodes(bytes, func(limit int) ([]sample.NodeID, error) {
-		return sample.HotNodesAbout(ctx, s.Store, s.Device, limit, aboutEvery, s.Budget)
+		return hotnodes.FindAbout(ctx, s.Store, s.Device, limit, aboutEvery, s.Budget)
 	})
 }
 
 // HotNodes lists the nodes whose rows a static cache of so many bytes keeps: those that stand in
-// most lists.
+// most lists. They are kept for later runs.
 func (s *Source) HotNodes(ctx context.Context, bytes int64) ([]sample.NodeID, error) {
 	return s.hotNodes(bytes, func(limit int) ([]sample.NodeID, error) {
-		return sample.HotNodes(ctx, s.Store, s.Device, limit, s.Budget)
+		return s.keptHotNodes(ctx, limit, func(limit int) ([]sample.NodeID, error) {
+			return hotnodes.Find(ctx, s.Store, s.Device, limit, s.Budget)
+		})
 	})
 }
 

@@ -49,6 +49,8 @@ type Source struct {
 	Rows     *rowfile.Reader // the features, without a cache; nil if the store has none
 	Features sample.Features // the same behind a cache
 	Labels   *sample.Labels  // nil unless opened
+	// HotNote is for the user: why a list of hot nodes was made again, or is not kept.
+	HotNote string
 
 	labelRows *rowfile.Reader
 	rowsHeld  int64 // bytes counted for reading features and labels so far

@@ -271,13 +271,27 @@ func (o *batchWriter) add(d *sample.Batch) (err error) {
 	files := o.w.Size + o.a.File.Total()
 	o.largest = max(o.largest, files-before+planBytesPerAccess*int64(nodes))
 	used := files + planBytesPerAccess*int64(o.a.Total)
-	o.full = used+o.largest > o.share || len(o.index) == batchesMost || o.a.Full()
+	o.full = used+o.largest > o.room(used) || len(o.index) == batchesMost || o.a.Full()
 	if used > o.storage {
 		return fmt.Errorf("%d batches take %s on disk with their plan, %s are given: raise the "+
 			"storage of superbatches, or take another --cache", len(o.index),
 			mem.FormatSize(used), mem.FormatSize(o.storage))
 	}
 	return nil
+}
+
+// tailShare of their share, and no more, files may take beyond it so that all batches that are
+// wanted are in the superbatch: the rest would be one of its own, for which the topology is loaded
+// and rows are swept for, as for any.
+const tailShare = 4
+
+// room is how much of the storage files may take that take so much now.
+func (o *batchWriter) room(used int64) int64 {
+	most := min(o.share+o.share/tailShare, o.storage)
+	if used+int64(o.until-o.end)*o.largest <= most {
+		return most
+	}
+	return o.share
 }
 
 // plan finds the next uses and decides for each batch.

@@ -111,6 +111,23 @@ func Part(n, free float64, ahead bool, weigh func(batches float64) Weighed) (bes
 	return best
 }
 
+// leastWith is what all batches of a load take at least if there is a sweep for the first of them:
+// as if the sweep itself took no time.
+func (c Costs) leastWith(all load, first int, ahead bool) float64 {
+	var before, after Weighed
+	for i, apart := range all.apart {
+		w := &before
+		if i >= first {
+			w = &after
+		}
+		w.Add(c, 1, apart, all.packed[i])
+	}
+	if ahead {
+		return before.Packed + min(after.Apart, after.Packed)
+	}
+	return before.Packed + after.Apart
+}
+
 // weigh decides for a sweep if the batches are done sooner with it.
 func (c Costs) weigh(l load, r *Reading) (w Weighed) {
 	r.SweptBytes, r.PackedBytes = l.once.Bytes, 0

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"iter"
+	"math"
 	"time"
 
 	"gdb/internal/mem"
@@ -159,9 +160,14 @@ func (w *sweep) weigh() (bool, error) {
 			Bytes: w.recordBytes(r.reads)}
 	}
 	reading := map[int]Reading{}
+	whole := load{packed: packed, free: w.free}
+	least := math.Inf(1) // of all
 	part := func(batches float64) Weighed {
 		k := int(batches)
 		l := load{packed: packed[:k], free: w.free}
+		if k < n && w.cfg.Costs.leastWith(whole, k, w.cfg.SweepAhead) >= least {
+			return Weighed{Packed: math.Inf(1)} // it need not be known how much more
+		}
 		l.once, l.apart = w.cfg.Sweeper.SweepCost(w.chunks(k), k)
 		r := w.reading
 		r.Batches, r.Rows = k, 0
@@ -169,7 +175,9 @@ func (w *sweep) weigh() (bool, error) {
 			r.Rows += uint64(refs.reads)
 		}
 		weighed := w.cfg.Costs.weigh(l, &r)
-		reading[k] = r
+		if reading[k] = r; k == n {
+			whole, least = l, weighed.Once(w.free)
+		}
 		return weighed
 	}
 	best := int(Part(float64(n), w.free, w.cfg.SweepAhead, part))

@@ -12,6 +12,7 @@ import (
 	"gdb/layout/topology"
 	"gdb/sample"
 	"gdb/sample/cachesim"
+	"gdb/sample/hotnodes"
 	"gdb/shell/exec"
 	"gdb/shell/lang"
 	"gdb/shell/result"
@@ -275,13 +276,13 @@ func (s *simulation) hot(ctx context.Context, policy string, sampler *sample.Sam
 	}
 	if policy == cachesim.StaticDegree {
 		err = s.scan.Run(ctx, func(ctx context.Context) error {
-			hot, err = sample.HotNodes(ctx, g.Store, g.Dev, s.rowsMax, g.Budget)
+			hot, err = hotnodes.Find(ctx, g.Store, g.Dev, s.rowsMax, g.Budget)
 			return err
 		})
 		s.scan.Emit(len(hot), 0)
 		return hot, err
 	}
-	hot, err = sample.HotByTrial(ctx, func(fn func([]sample.NodeID) error) error {
+	hot, err = hotnodes.ByTrial(ctx, func(fn func([]sample.NodeID) error) error {
 		return s.epoch(ctx, s.trial, sampler, seeds, s.epochs, fn)
 	}, g.Meta().Nodes, s.rowsMax, g.Budget)
 	s.trial.Emit(len(hot), 0)

@@ -1,9 +1,11 @@
-package sample
+package hotnodes
 
 import (
 	"cmp"
 	"context"
 	"slices"
+
+	"gdb/layout"
 )
 
 // hottest keeps the best of the nodes offered, in ascending order of ids, in a heap with the worst
@@ -18,7 +20,7 @@ type hotNode uint64
 
 func newHottest(limit int) *hottest { return &hottest{limit: limit} }
 
-func (h *hottest) offer(v NodeID, degree uint64) {
+func (h *hottest) offer(v layout.NodeID, degree uint64) {
 	x := hotNode(min(degree, 1<<32-1)<<32 | uint64(^v))
 	switch {
 	case degree == 0 || h.limit < 1:
@@ -62,7 +64,7 @@ const (
 
 // nodes returns the nodes kept, hottest first. They are sorted in parts, which are then merged, so
 // that it ends soon after its context.
-func (h *hottest) nodes(ctx context.Context) ([]NodeID, error) {
+func (h *hottest) nodes(ctx context.Context) ([]layout.NodeID, error) {
 	size := max(hotPartLeast, (len(h.heap)+hotParts-1)/hotParts)
 	parts := slices.Collect(slices.Chunk(h.heap, size))
 	for _, part := range parts {
@@ -71,7 +73,7 @@ func (h *hottest) nodes(ctx context.Context) ([]NodeID, error) {
 		}
 		slices.SortFunc(part, func(a, b hotNode) int { return cmp.Compare(b, a) })
 	}
-	out := make([]NodeID, len(h.heap))
+	out := make([]layout.NodeID, len(h.heap))
 	for i := range out {
 		if i%hotStep == 0 && ctx.Err() != nil {
 			return nil, ctx.Err()
@@ -82,7 +84,7 @@ func (h *hottest) nodes(ctx context.Context) ([]NodeID, error) {
 				best = k
 			}
 		}
-		out[i] = ^NodeID(uint32(parts[best][0]))
+		out[i] = ^layout.NodeID(uint32(parts[best][0]))
 		parts[best] = parts[best][1:]
 	}
 	return out, nil

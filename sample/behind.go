@@ -1,0 +1,87 @@
+package sample
+
+import (
+	"context"
+	"fmt"
+
+	"gdb/internal/bug"
+)
+
+// SweepRows are Rows that can be read in one pass, as they are stored; *rowfile.Reader is one.
+type SweepRows interface {
+	Sweep(ctx context.Context, keys []uint64, buf []byte,
+		emit func(list uint32, row []byte) error) error
+	Decode(out []float32, rows []byte) error
+}
+
+// behind is the filling of a cache while rows are gathered already. Slots begin as pending; whoever
+// has the row of one first, a gather that missed it or the pass over the file, copies it there.
+type behind struct {
+	cancel context.CancelFunc
+	done   chan struct{} // closed when err is set
+	err    error
+}
+
+// beginBehind starts to fill slots that are pending, with rows that are read in the order of the
+// file.
+func (f *cached) beginBehind(rows SweepRows, nodes []NodeID) {
+	ctx, cancel := context.WithCancel(context.Background())
+	b := &behind{cancel: cancel, done: make(chan struct{})}
+	f.behind = b
+	go func() {
+		defer bug.Catch()
+		defer close(b.done)
+		b.err = f.loadAll(nodes, func(keys []uint64) error {
+			return rows.Sweep(ctx, keys, nil, func(slot uint32, row []byte) error {
+				return f.settle(slot, row, rows.Decode)
+			})
+		})
+	}()
+}
+
+// settle copies a row to its slot if it waits for it.
+func (f *cached) settle(slot uint32, row []byte, decode func([]float32, []byte) error) error {
+	f.content.RLock()
+	defer f.content.RUnlock()
+	f.filling.Lock()
+	defer f.filling.Unlock()
+	f.mu.Lock()
+	v := f.mu.held[slot]
+	s, ok := f.mu.index.find(v)
+	f.mu.Unlock()
+	if !ok || s != slot|pending {
+		return nil
+	}
+	to := int(slot) * f.dim
+	if err := decode(f.values[to:to+f.dim], row); err != nil {
+		return err
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.mu.index.fill(v, slot)
+	return nil
+}
+
+// failed is why rows could not be loaded, if that is known; nil for no cache that is filled.
+func (b *behind) failed() error {
+	if b == nil {
+		return nil
+	}
+	select {
+	case <-b.done:
+	default:
+		return nil
+	}
+	if b.err != nil {
+		return fmt.Errorf("sample: load feature cache: %w", b.err)
+	}
+	return nil
+}
+
+// stop ends the loading and waits for it.
+func (b *behind) stop() {
+	if b != nil {
+		b.cancel()
+		<-b.done
+	}
+}

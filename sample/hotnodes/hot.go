@@ -1,0 +1,134 @@
+// Package hotnodes finds the nodes whose rows a static cache keeps.
+package hotnodes
+
+import (
+	"context"
+	"errors"
+
+	"gdb/blockdev"
+	"gdb/internal/mem"
+	"gdb/layout"
+	"gdb/layout/listfile"
+)
+
+// TopologyScan calls fn with all lists in node order, as listfile.Scan does.
+type TopologyScan func(fn func(first layout.NodeID, cont bool, l *listfile.Lists) error) error
+
+// Find returns the at most limit nodes that stand in the most lists, most first: those whose
+// rows the static cache of a run keeps. One scan of the topology; memory as for ByUse.
+func Find(ctx context.Context, s *layout.Store, dev blockdev.Device, limit int,
+	budget *mem.Budget) ([]layout.NodeID, error) {
+	scan := func(fn func(first layout.NodeID, cont bool, l *listfile.Lists) error) error {
+		return listfile.Scan(ctx, s, dev, layout.In, fn)
+	}
+	if s.Meta().Undirected {
+		return ByDegree(ctx, scan, limit)
+	}
+	return ByUse(ctx, scan, s.Meta().Nodes, limit, budget)
+}
+
+// FindAbout is Find by one in so many blocks of the topology: to see what a cache of them
+// would do.
+func FindAbout(ctx context.Context, s *layout.Store, dev blockdev.Device, limit, every int,
+	budget *mem.Budget) ([]layout.NodeID, error) {
+	each := func(count func([]layout.NodeID) error) error {
+		return listfile.ScanSome(ctx, s, dev, layout.In, every, func(l *listfile.Lists) error {
+			return count(l.Nbrs)
+		})
+	}
+	return hotByCount(ctx, s.Meta().Nodes, limit, budget, each)
+}
+
+// ByDegree returns the at most limit nodes with the longest lists, longest first, ties by id.
+// Over out-lists this is the order in which sampling of in-lists needs them most; over in-lists it
+// is that order only if the graph is undirected: else take ByUse. One scan; 8 bytes per node
+// of the result.
+func ByDegree(ctx context.Context, scan TopologyScan, limit int) ([]layout.NodeID, error) {
+	h := newHottest(limit)
+	last, degree := layout.NodeID(0), uint64(0) // a hub's list comes in parts
+	err := scan(func(first layout.NodeID, cont bool, l *listfile.Lists) error {
+		for i := range len(l.Off) - 1 {
+			if !cont || i > 0 {
+				h.offer(last, degree)
+				last, degree = first+layout.NodeID(i), 0
+			}
+			degree += l.Off[i+1] - l.Off[i]
+		}
+		return nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	h.offer(last, degree)
+	return h.nodes(ctx)
+}
+
+// ByUse returns the at most limit nodes that stand in the most lists, most first, ties by id:
+// how often uniform sampling of these lists needs a node grows with it. One scan; 4 bytes per node
+// of the graph while it runs, counted in budget, and 8 per node of the result. Where the budget
+// has no room for them, the nodes are done in parts, with a scan each.
+func ByUse(ctx context.Context, scan TopologyScan, nodes uint64, limit int,
+	budget *mem.Budget) ([]layout.NodeID, error) {
+	return hotByCount(ctx, nodes, limit, budget, func(count func([]layout.NodeID) error) error {
+		return scan(func(_ layout.NodeID, _ bool, l *listfile.Lists) error { return count(l.Nbrs) })
+	})
+}
+
+// ByTrial returns the at most limit nodes that stand in the most batches of a trial, such as an
+// epoch sampled before training, most first, ties by id: what training will ask for, seeds and
+// fanout considered (J. Yang, D. Tang, X. Song, L. Wang, Q. Yin, R. Chen, W. Yu, J. Zhou, GNNLab).
+// each calls its argument with the nodes of each batch. Memory as for ByUse.
+func ByTrial(ctx context.Context, each func(fn func(nodes []layout.NodeID) error) error,
+	nodes uint64, limit int, budget *mem.Budget) ([]layout.NodeID, error) {
+	return hotByCount(ctx, nodes, limit, budget, each)
+}
+
+// hotByCount returns the nodes that each gives to its argument most often.
+func hotByCount(ctx context.Context, nodes uint64, limit int, budget *mem.Budget,
+	each func(count func([]layout.NodeID) error) error) ([]layout.NodeID, error) {
+	h := newHottest(limit)
+	for size, first := nodes, uint64(0); first < nodes; {
+		arena, err := mem.NewArena(budget, "use counts of nodes", int64(min(size, nodes-first))*4)
+		if err != nil && size > useCountsLeast {
+			size /= 2
+			continue
+		}
+		if err != nil {
+			return nil, err
+		}
+		uses := mem.View[uint32](arena.Bytes())
+		err = errors.Join(h.count(ctx, each, layout.NodeID(first), uses), arena.Free())
+		if err != nil {
+			return nil, err
+		}
+		first += size
+	}
+	return h.nodes(ctx)
+}
+
+// useCountsLeast is the least number of nodes worth a scan.
+const useCountsLeast = 1 << 20
+
+// count offers the nodes from first on, one for each counter.
+func (h *hottest) count(ctx context.Context, each func(count func([]layout.NodeID) error) error,
+	first layout.NodeID, uses []uint32) error {
+	n := layout.NodeID(len(uses))
+	err := each(func(ids []layout.NodeID) error {
+		for _, v := range ids {
+			if i := v - first; i < n { // also false below first, where it wraps around
+				uses[i] = max(uses[i], uses[i]+1) // as hot as can be
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	for i, count := range uses {
+		if i%hotStep == 0 && ctx.Err() != nil {
+			return ctx.Err()
+		}
+		h.offer(first+layout.NodeID(i), uint64(count))
+	}
+	return nil
+}
