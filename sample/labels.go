@@ -12,8 +12,8 @@ import (
 	"gdb/kv"
 )
 
-// labelsResidentMax is the size up to which classes and numbers are held in memory: 16 M nodes.
-// Beyond, the labels of a batch's seeds are read with it.
+// labelsResidentMax is the size up to which classes and numbers are held in memory: of 64 M nodes
+// with up to 255 classes. Beyond, the labels of a batch's seeds are read with it.
 const labelsResidentMax = 64 << 20
 
 // labelsChunk is how many rows are read at a time while labels are loaded.
@@ -34,6 +34,7 @@ type Labels struct {
 	classes int
 	values  []float32  // of the classes, if these are taken as numbers: see UseNumbers
 	all     *mem.Arena // all classes or numbers, if they fit
+	width   uint64     // bytes of each there; classes are one more than they are
 	scratch sync.Pool  // *[]byte
 }
 
@@ -63,7 +64,7 @@ func NewLabels(ctx context.Context, meta *kv.LabelsMeta, rows RawRows, nodes uin
 	default:
 		return nil, fmt.Errorf("sample: labels of kind %q are unknown", meta.Kind)
 	}
-	if nodes*4 > labelsResidentMax {
+	if l.width = l.widthHeld(); nodes*l.width > labelsResidentMax {
 		return l, nil
 	}
 	var full *mem.LimitError
@@ -75,20 +76,23 @@ func NewLabels(ctx context.Context, meta *kv.LabelsMeta, rows RawRows, nodes uin
 
 // load reads all labels.
 func (l *Labels) load(ctx context.Context, nodes uint64, budget *mem.Budget) error {
-	all, err := mem.NewArena(budget, "labels", int64(nodes*4))
+	all, err := mem.NewArena(budget, "labels", int64(nodes*l.width))
 	if err != nil {
 		return err
 	}
-	ids := make([]NodeID, 0, labelsChunk)
+	ids, part := make([]NodeID, 0, labelsChunk), make([]int32, labelsChunk)
 	for first := uint64(0); first < nodes && err == nil; first += labelsChunk {
 		end := min(first+labelsChunk, nodes)
 		ids = ids[:0]
 		for v := first; v < end; v++ {
 			ids = append(ids, NodeID(v))
 		}
-		part := all.Bytes()[first*4 : end*4]
-		if err = l.rows.GatherRaw(ctx, ids, nil, part); err == nil && !l.numbers {
-			err = l.check(ids, mem.View[int32](part))
+		part := part[:end-first]
+		if err = l.rows.GatherRaw(ctx, ids, nil, mem.BytesOf(part)); err == nil && !l.numbers {
+			err = l.check(ids, part)
+		}
+		if err == nil {
+			l.hold(all.Bytes()[first*l.width:end*l.width], part)
 		}
 	}
 	if err != nil {
@@ -97,6 +101,51 @@ func (l *Labels) load(ctx context.Context, nodes uint64, budget *mem.Budget) err
 	}
 	l.all = all
 	return nil
+}
+
+// widthHeld is how many bytes a label takes in memory.
+func (l *Labels) widthHeld() uint64 {
+	switch {
+	case l.numbers || l.classes >= 1<<16:
+		return 4
+	case l.classes >= 1<<8:
+		return 2
+	}
+	return 1
+}
+
+// hold writes labels to memory.
+func (l *Labels) hold(to []byte, labels []int32) {
+	for i, c := range labels {
+		switch l.width {
+		case 1:
+			to[i] = uint8(c + 1)
+		case 2:
+			binary.LittleEndian.PutUint16(to[2*i:], uint16(c+1))
+		default:
+			binary.LittleEndian.PutUint32(to[4*i:], uint32(c)+l.shift())
+		}
+	}
+}
+
+// shift is what labels in memory are more than they are: nothing, if they are numbers.
+func (l *Labels) shift() uint32 {
+	if l.numbers {
+		return 0
+	}
+	return 1
+}
+
+// held is the label of a node in memory.
+func (l *Labels) held(all []byte, v NodeID) int32 {
+	switch at := uint64(v) * l.width; l.width {
+	case 1:
+		return int32(all[at]) - 1
+	case 2:
+		return int32(binary.LittleEndian.Uint16(all[at:])) - 1
+	default:
+		return int32(binary.LittleEndian.Uint32(all[at:]) - l.shift())
+	}
 }
 
 // check fails unless all labels of nodes are classes, or -1: who counts by them looks no further.
@@ -157,7 +206,7 @@ func (l *Labels) Of(ctx context.Context, nodes []NodeID, out []int32) error {
 	}
 	all := l.all.Bytes()
 	for i, v := range nodes {
-		out[i] = int32(binary.LittleEndian.Uint32(all[uint64(v)*4:]))
+		out[i] = l.held(all, v)
 	}
 	return nil
 }
