@@ -65,7 +65,8 @@ func TestNeighborsAreChosen(t *testing.T) {
 		!strings.Contains(p.Why(), "no neighbor cache: ") { // a trial, or the cache, takes too long
 		t.Errorf("a short run: %+v, %q", p.Lists, p.Why())
 	}
-	setCosts(t, s, c, func(p *plan.Profile) { p.Sequential = 1e9 })
+	// Fast enough to make the cache, and too slow for passes over all lists.
+	setCosts(t, s, c, func(p *plan.Profile) { p.Sequential = 3e7 })
 	c.Epochs = 8 // so that it is worth its time where decoding is slow
 	p := replan()
 	if p.Lists == nil || p.Lists.Neighbors == 0 || p.Lists.Hit <= 0 || p.Lists.Make <= 0 ||

@@ -226,12 +226,13 @@ func beladyConfig() Config {
 	return c
 }
 
-// checkPrep checks that nothing but a neighbor cache and sums of features were left behind.
+// checkPrep checks that nothing but a neighbor cache, the nodes of static caches and sums of
+// features were left behind.
 func checkPrep(t testing.TB, s *layout.Store) {
 	t.Helper()
 	names, err := s.FS().List(s.Path("prep"))
 	names = slices.DeleteFunc(names, func(n string) bool {
-		return n == "neighbors-in.lists" || strings.HasPrefix(n, "sums-")
+		return n == "neighbors-in.lists" || n == "hot.nodes" || strings.HasPrefix(n, "sums-")
 	})
 	if err == nil && len(names) > 0 {
 		t.Errorf("left in prep: %v", names)
