@@ -83,7 +83,7 @@ func ways() (all [][]way) {
 func cacheWays(cache string) (all []Config) {
 	c := testConfig()
 	c.Epochs, c.Cache = 2, cache
-	sizes, batches := []int64{0, 100, 8 << 10, 20 << 10}, []int{0}
+	sizes, batches := []int64{0, 300, 8 << 10, 20 << 10}, []int{0}
 	switch cache {
 	case "none":
 		sizes = sizes[:1]
