@@ -145,7 +145,7 @@ func (s *Costs) paged(p *Split) Price {
 // formSlowdown is how many times as long sampling takes with lists of a form as with plain ones, as
 // docs/format/topology.md has it measured.
 var formSlowdown = map[topology.Form]float64{topology.Plain: 1, topology.Packed: 1.1,
-	topology.Compact: 2.8}
+	topology.Compact: 2.3}
 
 // Slowdown is that of a form; of none, as of paged lists, it is that of the form in which blocks of
 // the file are as they are, if lists are coded: they are decoded in the same way.
