@@ -202,7 +202,7 @@ func (b *builder) sampleEpoch(ctx context.Context, out *batchWriter,
 	p, err := sample.NewPipeline(ctx, sample.PipelineConfig{Sampler: b.cfg.Sampler, Ahead: ahead,
 		Order: order, StartBatch: batch, EndBatch: min(batch+out.until-out.end, b.perEpoch),
 		Workers: b.cfg.Workers,
-		Ready: 1, Budget: b.cfg.Budget})
+		Ready:   1, Budget: b.cfg.Budget})
 	if err != nil {
 		return err
 	}
