@@ -20,9 +20,9 @@ type CacheOptions struct {
 	Threads int
 	// Budget counts the memory; nil for none.
 	Budget *mem.Budget
-	// Behind has the rows that the policy starts with loaded while others are gathered already, if
-	// rows are SweepRows: until they are there they are missed. Else they are loaded first.
-	Behind bool
+	// Background has the rows that the policy starts with loaded while others are gathered already,
+	// if rows are SweepRows: until they are there they are missed. Else they are loaded first.
+	Background bool
 }
 
 // cached keeps some rows in memory.
@@ -51,9 +51,9 @@ type cached struct {
 		slots  int      // that have memory; fewer than len(held) once memory was given back
 		free   []*lookup
 	}
-	firstValue int     // where values begin in arena
-	endRelief  func()  // nil without a budget
-	behind     *behind // nil unless rows are loaded behind
+	firstValue int         // where values begin in arena
+	endRelief  func()      // nil without a budget
+	background *background // nil unless rows are loaded in the background
 
 	requests, hits, evicted atomic.Uint64
 }
@@ -95,7 +95,7 @@ func NewCached(ctx context.Context, rows Rows, policy Policy, opt CacheOptions) 
 	f.mu.held = mem.View[NodeID](b[index+values:])
 	f.mu.slots, f.firstValue = len(f.mu.held), int(index)
 	var sweeper SweepRows
-	if opt.Behind {
+	if opt.Background {
 		sweeper, _ = rows.(SweepRows)
 	}
 	if err := f.preload(ctx, policy.Start(f.mu.held), sweeper); err != nil {
@@ -154,7 +154,7 @@ func (f *cached) Dim() int { return f.dim }
 // slots to what is read, and copies it there as it arrives. So nothing but finding what is missing
 // comes before the reads, and nothing after them.
 func (f *cached) Gather(ctx context.Context, nodes []NodeID, out []float32) error {
-	if err := f.behind.failed(); err != nil {
+	if err := f.background.failed(); err != nil {
 		return err
 	}
 	f.content.RLock()
@@ -269,7 +269,7 @@ func (f *cached) Stats() CacheStats {
 
 // Close frees the memory.
 func (f *cached) Close() error {
-	f.behind.stop()
+	f.background.stop()
 	if f.endRelief != nil {
 		f.endRelief()
 	}

@@ -47,7 +47,7 @@ func load(ctx context.Context, n, dim int,
 }
 
 // preload fills the first slots with the rows of these nodes: before it returns or, if there is a
-// sweeper, behind what follows.
+// sweeper, in the background of what follows.
 func (f *cached) preload(ctx context.Context, nodes []NodeID, sweeper SweepRows) error {
 	mark := uint32(0)
 	if sweeper != nil {
@@ -65,7 +65,7 @@ func (f *cached) preload(ctx context.Context, nodes []NodeID, sweeper SweepRows)
 		return nil
 	}
 	if sweeper != nil {
-		f.beginBehind(sweeper, nodes)
+		f.beginBackground(sweeper, nodes)
 		return nil
 	}
 	stop := f.arena.Populate()

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 
 	"gdb/internal/mem"
 	"gdb/internal/rng"
@@ -31,6 +32,19 @@ type Drawn struct {
 	Types   []uint32
 	Degrees []uint32
 	Sums    []float32
+}
+
+// Clone is a copy that the next use of a sampler does not change.
+func (d Drawn) Clone() Drawn {
+	return Drawn{Off: slices.Clone(d.Off), Nbrs: slices.Clone(d.Nbrs),
+		Weights: slices.Clone(d.Weights), Types: slices.Clone(d.Types),
+		Degrees: slices.Clone(d.Degrees), Sums: slices.Clone(d.Sums)}
+}
+
+// Bytes is its memory.
+func (d *Drawn) Bytes() int64 {
+	return 4 * int64(cap(d.Off)+cap(d.Nbrs)+cap(d.Weights)+cap(d.Types)+cap(d.Degrees)+
+		cap(d.Sums))
 }
 
 // Bytes is the memory of the batch so far.
@@ -70,15 +84,9 @@ func (s *Sampler) Start(ctx context.Context, epoch, batch uint64, seeds []NodeID
 		return err
 	}
 	*p = Partial{Epoch: epoch, Batch: batch}
-	p.nodes, p.starts, p.off = exactly(s.nodes), exactly(s.starts), exactly(s.off)
+	p.nodes, p.starts = slices.Clone(s.nodes), slices.Clone(s.starts)
+	p.off = slices.Clone(s.off)
 	return nil
-}
-
-// exactly is a copy that has no room to spare.
-func exactly[T any](s []T) []T {
-	c := make([]T, len(s))
-	copy(c, s)
-	return c
 }
 
 // Draw draws the neighbors of some nodes of the frontier. What it returns is valid until the next
@@ -143,7 +151,7 @@ func (s *Sampler) Extend(ctx context.Context, p *Partial, d *Drawn) error {
 	if s.nodes, err = s.delta.extend(ctx, s.nodes, p.starts, d.Nbrs, s.loc); err != nil {
 		return err
 	}
-	p.nodes, p.starts = exactly(s.nodes), append(p.starts, uint32(len(s.nodes)))
+	p.nodes, p.starts = slices.Clone(s.nodes), append(p.starts, uint32(len(s.nodes)))
 	first := p.off[len(p.off)-1]
 	p.off, p.loc = grow(p.off, len(d.Off)-1), grow(p.loc, len(d.Nbrs))
 	for _, o := range d.Off[1:] {
@@ -163,34 +171,25 @@ func grow[T mem.Scalar](s []T, n int) []T {
 	return append(make([]T, 0, len(s)+n), s...)
 }
 
-// Finish writes a batch of which all hops are drawn to d, whose memory it reuses.
-func (s *Sampler) Finish(ctx context.Context, p *Partial, d *Dense) error {
-	if err := resize(&s.held, &s.nbrs, len(p.loc)); err != nil {
-		return err
-	}
-	for e, l := range p.loc {
-		s.nbrs[e] = p.nodes[l]
-	}
-	p.nbrs = s.nbrs
-	err := p.arrange(ctx, s.shift, d)
-	if p.nbrs = nil; err != nil {
+// Write writes the batch, of which all hops are drawn, to d, whose memory it reuses.
+func (p *Partial) Write(ctx context.Context, d *Dense) error {
+	if err := p.arrange(ctx, make([]uint32, len(p.starts)-1), d); err != nil {
 		return fmt.Errorf("sample: epoch %d, batch %d: %w", p.Epoch+1, p.Batch+1, err)
 	}
-	d.Degrees = p.inOrder(p.degrees, sized(d.Degrees, len(p.degrees)))
-	sums := mem.View[uint32](mem.BytesOf(p.sums))
+	for e, i := range d.ReprMap {
+		d.Nbrs[e] = d.NodeIDs[i]
+	}
+	d.Degrees = sized(d.Degrees, len(p.degrees))
+	p.inOrder(p.degrees, d.Degrees)
 	d.WeightSums = sized(d.WeightSums, len(p.sums))
-	p.inOrder(sums, mem.View[uint32](mem.BytesOf(d.WeightSums)))
+	p.inOrder(mem.View[uint32](mem.BytesOf(p.sums)), mem.View[uint32](mem.BytesOf(d.WeightSums)))
 	return nil
 }
 
-// inOrder copies what is known of each node in the order of a Dense: the outermost delta first.
-func (p *Partial) inOrder(x, to []uint32) []uint32 {
-	if len(x) == 0 {
-		return to
+// inOrder copies what is known of each node, if anything is, in the order of a Dense: the outermost
+// delta first.
+func (p *Partial) inOrder(x, to []uint32) {
+	for h := len(p.starts) - 2; h >= 0 && len(x) > 0; h-- {
+		to = to[copy(to, x[p.starts[h]:p.starts[h+1]]):]
 	}
-	at := 0
-	for h := len(p.starts) - 2; h >= 0; h-- {
-		at += copy(to[at:], x[p.starts[h]:p.starts[h+1]])
-	}
-	return to
 }

@@ -62,6 +62,13 @@ type PipelineConfig struct {
 	Budget *mem.Budget
 }
 
+func (c *PipelineConfig) closeAhead() error {
+	if c.Ahead == nil {
+		return nil
+	}
+	return c.Ahead.Close()
+}
+
 // Pipeline makes the batches of one epoch: workers sample, the gatherer fills in features and
 // labels, and Next hands the batches out in order, whatever the number of workers. All buffers
 // between are bounded, and all memory is used again.
@@ -106,8 +113,8 @@ func NewPipeline(ctx context.Context, cfg PipelineConfig) (*Pipeline, error) {
 		end = cfg.EndBatch
 	}
 	if cfg.StartBatch > end {
-		return nil, fmt.Errorf("sample: start at batch %d: the last is before %d", cfg.StartBatch,
-			end)
+		err := fmt.Errorf("sample: start at batch %d: the last is before %d", cfg.StartBatch, end)
+		return nil, errors.Join(err, cfg.closeAhead())
 	}
 	p := &Pipeline{cfg: cfg, end: end, due: cfg.StartBatch}
 	gathered := max(cfg.Ready, 0) + 2
@@ -295,9 +302,5 @@ func (p *Pipeline) Close() error {
 	if p.cfg.Budget != nil {
 		p.cfg.Budget.Release(p.mu.held)
 	}
-	err := p.rows.Close()
-	if p.cfg.Ahead != nil {
-		err = errors.Join(err, p.cfg.Ahead.Close())
-	}
-	return err
+	return errors.Join(p.rows.Close(), p.cfg.closeAhead())
 }

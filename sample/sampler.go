@@ -485,15 +485,15 @@ func (s *Sampler) assemble(ctx context.Context, d *Dense) error {
 	return s.nodeExtras(ctx, d)
 }
 
-// arrange writes the batch to d, outermost delta first, but for what is known of whole lists. shift
-// is scratch memory.
+// arrange writes the batch to d, outermost delta first, but for what is known of whole lists, and
+// for neighbors where these follow from loc and are not there. shift is scratch memory.
 func (s *growing) arrange(ctx context.Context, shift []uint32, d *Dense) error {
 	hops := len(s.starts) - 2
 	d.NodeIDOffsets = sized(d.NodeIDOffsets, hops+2)
 	d.NodeIDs = sized(d.NodeIDs, len(s.nodes))
 	d.NbrOffsets = sized(d.NbrOffsets, len(s.off))
-	d.Nbrs = sized(d.Nbrs, len(s.nbrs))
-	d.ReprMap = sized(d.ReprMap, len(s.nbrs))
+	d.Nbrs = sized(d.Nbrs, len(s.loc))
+	d.ReprMap = sized(d.ReprMap, len(s.loc))
 	d.Weights, d.Types = sized(d.Weights, len(s.weights)), sized(d.Types, len(s.types))
 	at := uint32(0)
 	for h := hops; h >= 0; h-- {
@@ -518,7 +518,9 @@ func (s *growing) arrange(ctx context.Context, shift []uint32, d *Dense) error {
 				return err
 			}
 			end := min(last, first+pace.Every)
-			copy(d.Nbrs[edge:], s.nbrs[first:end])
+			if s.nbrs != nil {
+				copy(d.Nbrs[edge:], s.nbrs[first:end])
+			}
 			if len(s.weights) > 0 {
 				copy(d.Weights[edge:], s.weights[first:end])
 			}

@@ -32,7 +32,7 @@ func (t *trainer) batches() loader.Config {
 func batchesOf(c *Config, dims []int, p *plan.Plan) loader.Config {
 	fanout, _ := c.Sampled()
 	return loader.Config{Batch: c.Batch, Fanout: fanout, Seed: c.Seed,
-		Workers: plan.Samplers(c.Threads), Drawers: c.Threads, Ready: p.Ready, InTurn: p.InTurn,
+		Workers: plan.Samplers(c.Threads), PassWorkers: c.Threads, Ready: p.Ready, InTurn: p.InTurn,
 		RowBytes: p.RowBytes(), InPlace: c.InPlaceResident(dims)}
 }
 

@@ -9,6 +9,9 @@ type Ref struct {
 	Count  uint32
 }
 
+// RefBytes is the size of a Ref.
+const RefBytes = 16
+
 // Ref is that of a list.
 func (l *List) Ref() Ref {
 	way := uint64(l.width)

@@ -179,22 +179,9 @@ func (h *Held) Finish() {
 // Key is that of a block, counted from 0: see Index.
 func (h *Held) Key(block int) uint64 { return h.index[indexWords*block] }
 
-// upper is how many blocks have keys not above one, as the first n have. It gallops.
+// upper is how many blocks have keys not above one, as the first n have.
 func (h *Held) upper(n int, key uint64) int {
-	step := 1
-	for n+step <= h.blocks && h.Key(n+step-1) <= key {
-		n += step
-		step *= 2
-	}
-	end := min(n+step, h.blocks+1) - 1
-	for n < end {
-		if m := int(uint(n+end) >> 1); h.Key(m) <= key {
-			n = m + 1
-		} else {
-			end = m
-		}
-	}
-	return n
+	return n + upper(h.index[indexWords*n:indexWords*h.blocks], indexWords, key)
 }
 
 // Block is a block, counted from 0.

@@ -317,15 +317,19 @@ func (ix *Index) take(page []byte, from, n int64) error {
 
 // Upper returns how many of the ascending a are not above v. It gallops, since in a sorted
 // frontier the answer is near the front.
-func Upper(a []uint64, v uint64) int {
+func Upper(a []uint64, v uint64) int { return upper(a, 1, v) }
+
+// upper is Upper of every so-many-th word of a, from the first on.
+func upper(a []uint64, words int, v uint64) int {
+	n := len(a) / words
 	lo, step := 0, 1
-	for lo+step <= len(a) && a[lo+step-1] <= v {
+	for lo+step <= n && a[words*(lo+step-1)] <= v {
 		lo += step
 		step *= 2
 	}
-	hi := min(lo+step, len(a)+1) - 1
+	hi := min(lo+step, n+1) - 1
 	for lo < hi {
-		if m := int(uint(lo+hi) >> 1); a[m] <= v {
+		if m := int(uint(lo+hi) >> 1); a[words*m] <= v {
 			lo = m + 1
 		} else {
 			hi = m

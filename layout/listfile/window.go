@@ -44,40 +44,40 @@ func (ix *Index) Windows(blocks int) (all []Window, ok bool) {
 	return all, true
 }
 
-// Loaded are the blocks of a window in memory, as they are in the file. Blocks are counted from 0,
-// the first of the window.
-type Loaded struct {
-	f      *File
-	ix     *Index
-	arena  *mem.Arena
-	blocks []Block        // without Bytes where they were not wanted
-	goesOn []listcode.Ref // the first list of a block that goes on with that of the block before
-	window Window
-	held   mem.Account
+// WindowBlocks are the blocks of a window in memory, as they are in the file. They are counted from
+// 0, the first of the window.
+type WindowBlocks struct {
+	f         *File
+	ix        *Index
+	arena     *mem.Arena
+	blocks    []Block        // without Bytes where they were not wanted
+	continued []listcode.Ref // the first list of a block that goes on with that of the block before
+	window    Window
+	held      mem.Account
 }
 
-// LoadedBytes is the memory of windows of so many blocks, one at a time.
-func LoadedBytes(s *Shape, blocks int) int64 {
-	return mem.ArenaBytes(loadedArena(s, blocks)) + int64(blocks)*loadedBlock
+// WindowBytes is the memory of windows of so many blocks, one at a time.
+func WindowBytes(s *Shape, blocks int) int64 {
+	return mem.ArenaBytes(windowArena(s, blocks)) + int64(blocks)*windowBlock
 }
 
-// loadedBlock is what is kept of a block beside its bytes.
-const loadedBlock = int64(unsafe.Sizeof(Block{}) + unsafe.Sizeof(listcode.Ref{}))
+// windowBlock is what is kept of a block beside its bytes.
+const windowBlock = int64(unsafe.Sizeof(Block{})) + listcode.RefBytes
 
-// loadedArena has what a Gatherer may reach after the last block.
-func loadedArena(s *Shape, blocks int) int64 {
+// windowArena has what a Gatherer may reach after the last block.
+func windowArena(s *Shape, blocks int) int64 {
 	return (int64(blocks)+1)*int64(s.BlockBytes) + listcode.Slack
 }
 
-// NewLoaded makes room for windows of a file of at most so many blocks, one at a time.
-func NewLoaded(f *File, ix *Index, blocks int, budget *mem.Budget) (*Loaded, error) {
-	w := &Loaded{f: f, ix: ix, held: mem.NewAccount(budget, "window of topology")}
-	if err := w.held.Add(int64(blocks) * loadedBlock); err != nil {
+// NewWindowBlocks makes room for windows of a file of at most so many blocks, one at a time.
+func NewWindowBlocks(f *File, ix *Index, blocks int, budget *mem.Budget) (*WindowBlocks, error) {
+	w := &WindowBlocks{f: f, ix: ix, held: mem.NewAccount(budget, "window of topology")}
+	if err := w.held.Add(int64(blocks) * windowBlock); err != nil {
 		return nil, err
 	}
-	w.blocks, w.goesOn = make([]Block, 0, blocks), make([]listcode.Ref, 0, blocks)
+	w.blocks, w.continued = make([]Block, 0, blocks), make([]listcode.Ref, 0, blocks)
 	var err error
-	w.arena, err = mem.NewArena(budget, "window of topology", loadedArena(&f.Shape, blocks))
+	w.arena, err = mem.NewArena(budget, "window of topology", windowArena(&f.Shape, blocks))
 	if err != nil {
 		w.held.Release()
 		return nil, err
@@ -86,7 +86,7 @@ func NewLoaded(f *File, ix *Index, blocks int, budget *mem.Budget) (*Loaded, err
 }
 
 // Free gives the memory back.
-func (w *Loaded) Free() error {
+func (w *WindowBlocks) Free() error {
 	w.held.Release()
 	return w.arena.Free()
 }
@@ -94,9 +94,9 @@ func (w *Loaded) Free() error {
 // Read reads a window in the place of the one before. wanted says of each of its blocks whether it
 // is needed, nil that all are: only lists in such blocks may be asked for. Few blocks between those
 // that are needed are read with them. read is how many were read.
-func (w *Loaded) Read(ctx context.Context, at Window, wanted []bool) (read int, err error) {
+func (w *WindowBlocks) Read(ctx context.Context, at Window, wanted []bool) (read int, err error) {
 	w.window = at
-	w.blocks, w.goesOn = w.blocks[:at.End-at.First], w.goesOn[:at.End-at.First]
+	w.blocks, w.continued = w.blocks[:at.End-at.First], w.continued[:at.End-at.First]
 	reqs, read := w.requests(wanted)
 	if err := w.f.Dev.ReadBatch(ctx, reqs); err != nil {
 		return read, fmt.Errorf("layout: read %d blocks of %s: %w", read, w.f.Path, err)
@@ -122,7 +122,7 @@ const gapBlocks = 3
 
 // requests are those that read the blocks that are wanted to their places, and how many blocks they
 // read.
-func (w *Loaded) requests(wanted []bool) (reqs []blockdev.Request, read int) {
+func (w *WindowBlocks) requests(wanted []bool) (reqs []blockdev.Request, read int) {
 	size, b := w.f.BlockBytes, w.arena.Bytes()
 	add := func(from, to int) {
 		if from < to {
@@ -152,9 +152,8 @@ func (w *Loaded) requests(wanted []bool) (reqs []blockdev.Request, read int) {
 	return reqs, read
 }
 
-// check verifies and parses a block that was read. That it begins where the index says, and the
-// next one too, makes it one of the lists that it was read for.
-func (w *Loaded) check(i int) (err error) {
+// check verifies and parses a block that was read, and checks that it begins where the index says.
+func (w *WindowBlocks) check(i int) (err error) {
 	n, size := w.window.First+i, w.f.BlockBytes
 	b := w.arena.Bytes()[i*size : (i+1)*size : (i+1)*size]
 	if err := VerifyBlock(w.f.Seed, int64(n)+1, b); err != nil {
@@ -173,22 +172,22 @@ func (w *Loaded) check(i int) (err error) {
 		if err != nil {
 			return err
 		}
-		w.goesOn[i] = w.Ref(i, &p)
+		w.continued[i] = w.Ref(i, &p)
 	}
 	return nil
 }
 
 // keys say where the blocks begin: see Index.
-func (w *Loaded) keys() []uint64 { return w.ix.Keys[w.window.First:w.window.End] }
+func (w *WindowBlocks) keys() []uint64 { return w.ix.Keys[w.window.First:w.window.End] }
 
 // Last is the last block that may have some of a node's list, looked for from a block on that
 // begins before it; -1 for none.
-func (w *Loaded) Last(v layout.NodeID, from int) int {
+func (w *WindowBlocks) Last(v layout.NodeID, from int) int {
 	return from + Upper(w.keys()[from:], Key(v, 1<<32-1)) - 1
 }
 
 // Of is the block that has a position of the list of a node, which ends in block last.
-func (w *Loaded) Of(v layout.NodeID, pos uint32, last int) int {
+func (w *WindowBlocks) Of(v layout.NodeID, pos uint32, last int) int {
 	keys, key := w.keys()[:last+1], Key(v, pos)
 	if keys[last] <= key {
 		return last
@@ -201,10 +200,10 @@ func (w *Loaded) Of(v layout.NodeID, pos uint32, last int) int {
 }
 
 // Block is a block that was read.
-func (w *Loaded) Block(i int) *Block { return &w.blocks[i] }
+func (w *WindowBlocks) Block(i int) *Block { return &w.blocks[i] }
 
 // Part is what a block has of the list of a node: nothing, if all its lists stand before that.
-func (w *Loaded) Part(i int, v layout.NodeID) (Part, error) {
+func (w *WindowBlocks) Part(i int, v layout.NodeID) (Part, error) {
 	k := &w.blocks[i]
 	if k.Bytes == nil {
 		return Part{}, fmt.Errorf("%w was not read with the window that has the list of node %d",
@@ -223,43 +222,40 @@ func (w *Loaded) Part(i int, v layout.NodeID) (Part, error) {
 
 // Entry is where the entry at a position is of the list of a node, which has parts before block
 // last: in which list that a Gatherer takes, and where in that.
-func (w *Loaded) Entry(v layout.NodeID, pos uint32, last int) (listcode.Ref, uint32, error) {
+func (w *WindowBlocks) Entry(v layout.NodeID, pos uint32, last int) (listcode.Ref, uint32, error) {
 	i := w.Of(v, pos, last)
-	k := &w.blocks[i]
-	if k.Bytes == nil || k.Start == 0 || k.First != v {
+	list, start := w.continued[i], w.blocks[i].Start
+	if start == 0 || w.blocks[i].First != v { // the list begins there, maybe after others
 		p, err := w.Part(i, v)
 		if err != nil {
-			return listcode.Ref{}, 0, err
+			return list, 0, err
 		}
-		if pos-p.Start >= p.Count {
-			return listcode.Ref{}, 0, w.Damage(i, p.lacks(pos))
-		}
-		return w.Ref(i, &p), pos - p.Start, nil
+		list, start = w.Ref(i, &p), 0
 	}
-	if pos-k.Start >= w.goesOn[i].Count {
-		p := Part{Start: k.Start, Count: w.goesOn[i].Count}
-		return listcode.Ref{}, 0, w.Damage(i, p.lacks(pos))
+	if pos -= start; pos >= list.Count {
+		p := Part{Start: start, Count: list.Count}
+		return list, 0, w.Damage(i, p.lacks(start+pos))
 	}
-	return w.goesOn[i], pos - k.Start, nil
+	return list, pos, nil
 }
 
 // Damage is the error of a block.
-func (w *Loaded) Damage(i int, err error) error {
+func (w *WindowBlocks) Damage(i int, err error) error {
 	n := int64(w.window.First+i) + 1
 	return w.f.Damage(n, BlockOffset(n, w.f.BlockBytes), "%v", err)
 }
 
 // Ref is what a Gatherer needs to know of the list of a part of block i.
-func (w *Loaded) Ref(i int, p *Part) listcode.Ref {
+func (w *WindowBlocks) Ref(i int, p *Part) listcode.Ref {
 	return p.list.Ref().Moved(8 * uint64(i*w.f.BlockBytes))
 }
 
 // NewGatherer returns one for the lists of the blocks. Who uses it checks what it gives by
 // CheckGathered.
-func (w *Loaded) NewGatherer() *listcode.Gatherer {
+func (w *WindowBlocks) NewGatherer() *listcode.Gatherer {
 	return listcode.NewGatherer(listcode.Coding{PosBits: w.f.Shape.posBits}, w.arena.Bytes(),
 		w.f.BlockBytes)
 }
 
 // CheckGathered fails unless all ids are nodes of the graph.
-func (w *Loaded) CheckGathered(ids []uint32) error { return checkIDs(ids, w.f.Nodes) }
+func (w *WindowBlocks) CheckGathered(ids []uint32) error { return checkIDs(ids, w.f.Nodes) }

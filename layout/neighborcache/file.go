@@ -7,7 +7,6 @@ import (
 	"slices"
 
 	"gdb/blockdev"
-	"gdb/internal/atomicfile"
 	"gdb/internal/codec"
 	"gdb/internal/mem"
 	"gdb/kv"
@@ -66,32 +65,8 @@ func headerFields(s *layout.Store, opt Options) []byte {
 
 // save writes a cache for later runs.
 func save(s *layout.Store, dir layout.Direction, opt Options, c *Cache) error {
-	prep, path := s.Path("prep"), s.Path(filePath(dir))
-	if err := s.FS().MkdirAll(prep, 0o755); err != nil {
-		return fmt.Errorf("layout: make %s: %w", prep, err)
-	}
-	f, err := atomicfile.Create(s.FS(), path)
-	if err != nil {
-		return fmt.Errorf("layout: %w", err)
-	}
-	w := blockdev.NewWriter(f)
-	for _, p := range c.fileParts(fileKind(dir), s.Meta().UUID, headerFields(s, opt)) {
-		if _, err = w.Write(p); err != nil {
-			break
-		}
-	}
-	if err == nil {
-		err = w.Finish()
-	} else {
-		w.Stop()
-	}
-	if err != nil {
-		return errors.Join(fmt.Errorf("layout: write %s: %w", path, err), f.Abort())
-	}
-	if err := f.Commit(); err != nil {
-		return fmt.Errorf("layout: %w", err)
-	}
-	return nil
+	return s.WritePrep(filePath(dir),
+		c.fileParts(fileKind(dir), s.Meta().UUID, headerFields(s, opt))...)
 }
 
 // fileParts are the parts of the file of a cache: its header, whose first fields are given, and

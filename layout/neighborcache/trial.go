@@ -112,10 +112,12 @@ func newTrial(ctx context.Context, s *layout.Store, dev blockdev.Device, dir lay
 		t.add(h.Draws)
 	}
 	if scan {
-		err = t.scan(ctx)
+		if err := t.scan(ctx); err != nil {
+			return nil, err
+		}
 	}
 	t.w.ix, t.w.uses, t.w.sizes = nil, nil, nil
-	return t, err
+	return t, nil
 }
 
 // scan scores all lists.

@@ -7,7 +7,6 @@ import (
 	"sync/atomic"
 
 	"gdb/internal/bug"
-	"gdb/internal/mem"
 	"gdb/layout"
 	"gdb/layout/listfile"
 )
@@ -21,7 +20,7 @@ type Windows struct {
 	p      *paged
 	cuts   []listfile.Window
 	blocks int // of a window at most
-	held   [2]*listfile.Loaded
+	held   [2]*listfile.WindowBlocks
 	wanted [2][]bool
 	now    int // which of held is at hand
 	read   atomic.Uint64
@@ -33,7 +32,7 @@ const windowLeast = 512 << 10
 // windowBlocks is how many blocks a window has for so much memory.
 func windowBlocks(s *listfile.Shape, bytes int64) int {
 	blocks := int(bytes / 2 / int64(s.BlockBytes))
-	for blocks > 0 && 2*listfile.LoadedBytes(s, blocks) > bytes {
+	for blocks > 0 && 2*listfile.WindowBytes(s, blocks) > bytes {
 		blocks -= max(1, blocks/32)
 	}
 	return blocks
@@ -56,7 +55,7 @@ func NewWindows(t Reader, bytes int64) (w *Windows, ok bool, err error) {
 		return nil, false, nil
 	}
 	for i := range w.held {
-		w.held[i], err = listfile.NewLoaded(p.f, p.ix, w.blocks, p.budget)
+		w.held[i], err = listfile.NewWindowBlocks(p.f, p.ix, w.blocks, p.budget)
 		if err != nil {
 			return nil, false, errors.Join(err, w.Close())
 		}
@@ -85,7 +84,7 @@ func (w *Windows) Edges() uint64 { return w.p.Edges() }
 // Stats has what was read, and the memory held.
 func (w *Windows) Stats() Stats {
 	st := Stats{Kind: "in passes", BlocksRead: w.read.Load(),
-		Bytes: 2 * listfile.LoadedBytes(&w.p.f.Shape, w.blocks)}
+		Bytes: 2 * listfile.WindowBytes(&w.p.f.Shape, w.blocks)}
 	st.BytesRead = st.BlocksRead * uint64(w.p.f.BlockBytes)
 	return st
 }
@@ -195,10 +194,4 @@ func (w *Windows) want(c listfile.Window, wanted []bool, lists [][]layout.NodeID
 		}
 	}
 	return wanted
-}
-
-// WindowsBytes is the memory that NewWindows takes at least for a store: so that windows hold the
-// longest list is not counted, which is known when the index is open.
-func WindowsBytes(blockBytes int) int64 {
-	return 2 * mem.ArenaBytes(max(windowLeast, 4*int64(blockBytes)))
 }

@@ -12,7 +12,7 @@ import (
 
 // NewSession returns a reader of the window at hand for one goroutine.
 func (w *Windows) NewSession() Session {
-	s := &windowSession{w: w}
+	s := &windowSession{w: w, count: mem.NewAccount(w.p.budget, "lists of a frontier")}
 	for i, h := range w.held {
 		s.take[i] = h.NewGatherer()
 	}
@@ -24,7 +24,7 @@ func (w *Windows) NewSession() Session {
 type windowSession struct {
 	w    *Windows
 	now  int // which of the windows in memory that is
-	at   *listfile.Loaded
+	at   *listfile.WindowBlocks
 	take [2]*listcode.Gatherer
 
 	// The frontier of the last Degrees: of each node, the last block that may have some of its
@@ -33,6 +33,7 @@ type windowSession struct {
 	last  []uint32
 	start []uint32
 	part  []listcode.Ref
+	count mem.Account // of these
 
 	whole  listfile.Lists
 	weight []float32
@@ -47,6 +48,10 @@ func (s *windowSession) Degrees(ctx context.Context, nodes []layout.NodeID, deg 
 	s.last = mem.Resize(s.last, len(nodes))
 	s.start = mem.Resize(s.start, len(nodes))
 	s.part = mem.Resize(s.part, len(nodes))
+	held := int64(cap(s.last)+cap(s.start))*4 + int64(cap(s.part))*listcode.RefBytes
+	if err := s.count.AtLeast(held); err != nil {
+		return err
+	}
 	block, before := 0, layout.NodeID(0)
 	var steps pace.Steps
 	for i, v := range nodes {
@@ -172,29 +177,44 @@ func (s *windowSession) GatherAttributes(ctx context.Context, off, pos []uint32,
 		return err
 	}
 	var steps pace.Steps
-	for i, v := range s.nodes {
-		for j := off[i]; j < off[i+1]; j++ {
-			if err := steps.Took(ctx, 4); err != nil {
-				return err
-			}
-			b := int(s.last[i])
-			if pos[j] < s.start[i] {
-				b = s.at.Of(v, pos[j], b)
-			}
-			part, err := s.at.Part(b, v)
-			if err == nil {
-				err = to.take(&f.Shape, s.at.Block(b), &part, pos[j:j+1], j)
-			}
-			if err != nil {
-				return err
-			}
+	for i := range s.nodes {
+		lo, hi := off[i], off[i+1]
+		if err := steps.Took(ctx, 1+int(hi-lo)); err != nil {
+			return err
+		}
+		if err := s.gatherAttributes(i, lo, pos[lo:hi], &to); err != nil {
+			return err
 		}
 	}
 	return checkTypes(ctx, f, s.w.p.types, off, to.Types)
+}
+
+// gatherAttributes decodes those of entries of list i of the frontier.
+func (s *windowSession) gatherAttributes(i int, at uint32, pos []uint32, to *Attributes) (
+	err error) {
+	v, last, now := s.nodes[i], int(s.last[i]), -1
+	var part listfile.Part
+	for j := range pos {
+		b := last
+		if pos[j] < s.start[i] {
+			b = s.at.Of(v, pos[j], last)
+		}
+		if b != now {
+			if part, err = s.at.Part(b, v); err != nil {
+				return err
+			}
+			now = b
+		}
+		err := to.take(&s.w.p.f.Shape, s.at.Block(b), &part, pos[j:j+1], at+uint32(j))
+		if err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // damage is the error of what some block holds.
 func (w *Windows) damage(err error) error { return w.p.f.Damage(-1, 0, "%v", err) }
 
 // Release ends the session.
-func (s *windowSession) Release() {}
+func (s *windowSession) Release() { s.count.Release() }

@@ -37,7 +37,7 @@ func (s *Source) OpenFeatures(ctx context.Context, c Cache) (err error) {
 			c.Hot, err = s.HotNodes(ctx, c.Bytes)
 		}
 		if err == nil {
-			opt.Bytes, opt.Behind = opt.Bytes-HotBytes(len(c.Hot)), true
+			opt.Bytes, opt.Background = opt.Bytes-HotBytes(len(c.Hot)), true
 			s.Features, err = sample.NewCached(ctx, s.Rows, sample.NewStatic(c.Hot), opt)
 		}
 	default:

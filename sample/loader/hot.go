@@ -5,8 +5,6 @@ import (
 	"errors"
 	"fmt"
 
-	"gdb/blockdev"
-	"gdb/internal/atomicfile"
 	"gdb/internal/codec"
 	"gdb/internal/mem"
 	"gdb/layout"
@@ -135,34 +133,9 @@ func hotBytes(count int) int64 {
 
 // writeHot keeps the nodes for later runs.
 func (s *Source) writeHot(hot []sample.NodeID, asked int) error {
-	prep, path := s.Store.Path("prep"), s.Store.Path(hotPath)
-	if err := s.Store.FS().MkdirAll(prep, 0o755); err != nil {
-		return fmt.Errorf("loader: make %s: %w", prep, err)
-	}
-	f, err := atomicfile.Create(s.Store.FS(), path)
-	if err != nil {
-		return fmt.Errorf("loader: %w", err)
-	}
 	ids := mem.BytesOf(hot)
 	padding := make([]byte, hotBytes(len(hot))-int64(len(ids)))
-	w := blockdev.NewWriter(f)
-	for _, p := range [][]byte{s.hotHeader(ids, padding, asked), ids, padding} {
-		if _, err = w.Write(p); err != nil {
-			break
-		}
-	}
-	if err == nil {
-		err = w.Finish()
-	} else {
-		w.Stop()
-	}
-	if err != nil {
-		return errors.Join(fmt.Errorf("loader: write %s: %w", path, err), f.Abort())
-	}
-	if err := f.Commit(); err != nil {
-		return fmt.Errorf("loader: %w", err)
-	}
-	return nil
+	return s.Store.WritePrep(hotPath, s.hotHeader(ids, padding, asked), ids, padding)
 }
 
 // hotHeader is the header of a file of these ids.

@@ -21,9 +21,9 @@ type Config struct {
 	// and Seed what all draws depend on.
 	Fanout []int
 	Seed   uint64
-	// Workers is the number of goroutines that sample, and Drawers that of those that draw batches
-	// together, while nothing else is done.
-	Workers, Drawers int
+	// Workers is the number of goroutines that sample, and PassWorkers that of those that draw
+	// batches in passes, while nothing else is done.
+	Workers, PassWorkers int
 	// Ready, InTurn, RowBytes and InPlace are as in sample.PipelineConfig.
 	Ready    int
 	InTurn   bool
@@ -96,12 +96,8 @@ func (l *Loader) superbatch(epoch, first uint64) (sample.Batches, error) {
 		c.Order = func(epoch uint64) (*sample.Order, error) {
 			return sample.EpochOrder(l.cfg.Seeds, l.cfg.Seed, epoch, l.cfg.Batch)
 		}
-		c.Ahead = func(from, end uint64) (sample.Ahead, error) {
-			order, err := c.Order(epoch)
-			if err != nil {
-				return nil, err
-			}
-			return s.ahead(&l.cfg, order.Batches(), from, end)
+		c.Ahead = func(perEpoch, from, end uint64) (sample.Ahead, error) {
+			return s.ahead(&l.cfg, perEpoch, from, end)
 		}
 		c.Epoch, c.StartBatch = epoch, first
 		c.Nodes, c.Rows, c.Labels, c.Sweeper = s.Meta.Nodes, s.Rows, s.Labels, s.Rows

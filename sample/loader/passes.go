@@ -6,20 +6,13 @@ import (
 	"gdb/sample/passes"
 )
 
-// WindowsBytes is what windows have of topology.Options.PassBytes.
-func WindowsBytes(passes int64) int64 { return min(passes/windowShare, windowsMost) }
-
-// windowShare is the part of topology.Options.PassBytes that windows get, and windowsMost is what
-// they get at most: larger ones do not make a pass faster.
-const windowShare, windowsMost = 3, 128 << 20
-
 // ahead draws batches of the steps first … end-1 together where the topology is paged and has
 // memory for it; else it is nil. An epoch has per batches.
 func (s *Source) ahead(c *Config, per, first, end uint64) (sample.Ahead, error) {
 	if s.Graph.Resident || s.Graph.PassBytes == 0 || !s.Passes() || s.Topology == nil {
 		return nil, nil
 	}
-	w, ok, err := topology.NewWindows(s.Topology, WindowsBytes(s.Graph.PassBytes))
+	w, ok, err := topology.NewWindows(s.Topology, passes.WindowsBytes(s.Graph.PassBytes))
 	if err == nil && !ok { // a list may be longer than that
 		w, ok, err = topology.NewWindows(s.Topology, s.Graph.PassBytes/2)
 	}
@@ -33,7 +26,7 @@ func (s *Source) ahead(c *Config, per, first, end uint64) (sample.Ahead, error) 
 		Order: func(epoch uint64) (*sample.Order, error) {
 			return sample.EpochOrder(c.Seeds, c.Seed, epoch, c.Batch)
 		},
-		PerEpoch: per, First: first, End: end, Workers: c.Drawers,
+		PerEpoch: per, First: first, End: end, Workers: c.PassWorkers,
 		Room: s.Graph.PassBytes - w.Stats().Bytes, Budget: s.Budget})
 	if err != nil {
 		return nil, err

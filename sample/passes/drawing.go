@@ -3,11 +3,15 @@ package passes
 import (
 	"context"
 	"slices"
+	"sync/atomic"
 
+	"gdb/internal/bug"
 	"gdb/internal/mem"
 	"gdb/internal/radix"
 	"gdb/layout"
 	"gdb/sample"
+
+	"golang.org/x/sync/errgroup"
 )
 
 // drawing is a group of batches that are being drawn, a hop of all of them after the other.
@@ -24,6 +28,7 @@ type member struct {
 	order []uint32        // their indexes in the frontier
 	ends  []uint32        // in nodes, of each window
 	parts []sample.Drawn  // of the windows that were passed, those that have nodes
+	held  int64           // bytes of parts
 }
 
 // run draws the next batches, at most so many.
@@ -47,6 +52,7 @@ func (d *drawing) run(ctx context.Context, most uint64) error {
 // start begins the batches.
 func (d *drawing) start(ctx context.Context, most uint64) error {
 	var order *sample.Order
+	room := d.cfg.Room - d.before
 	for step := d.next; step < d.next+most; step++ {
 		epoch, batch := step/d.cfg.PerEpoch, step%d.cfg.PerEpoch
 		if order == nil || order.Epoch() != epoch {
@@ -61,19 +67,11 @@ func (d *drawing) start(ctx context.Context, most uint64) error {
 			return err
 		}
 		d.members = append(d.members, m)
-		if d.need(0) > d.cfg.Room-d.before {
-			return d.count(false)
+		if room -= d.needOf(m, 0); room < 0 {
+			break
 		}
 	}
-	return d.count(false)
-}
-
-// need is about how many bytes all members take at the end of a hop.
-func (d *drawing) need(hop int) (bytes int64) {
-	for _, m := range d.members {
-		bytes += d.needOf(m, hop)
-	}
-	return bytes
+	return d.count()
 }
 
 const (
@@ -81,15 +79,16 @@ const (
 	edgeBytes = 8  // of an edge: its index, and the node, which may be new
 )
 
+// needOf is about how many bytes a member takes at the end of a hop.
 func (d *drawing) needOf(m *member, hop int) int64 {
 	n := int64(len(m.Frontier()))
-	return m.Bytes() + n*nodeBytes + int64(float64(n)*d.edges(hop))*edgeBytes
+	return m.Bytes() + n*nodeBytes + int64(float64(n)*d.perNode(hop))*edgeBytes
 }
 
-// edges are about how many are drawn of a node of a hop.
-func (d *drawing) edges(hop int) float64 {
-	if hop < len(d.share) {
-		return d.share[hop]
+// perNode is about how many edges are drawn of a node of a hop.
+func (d *drawing) perNode(hop int) float64 {
+	if hop < len(d.edges) {
+		return d.edges[hop]
 	}
 	if f := d.samplers[0].Fanout(hop); f != sample.All {
 		return float64(f)
@@ -114,7 +113,7 @@ func (d *drawing) hop(ctx context.Context, hop int) error {
 	if err := d.each(ctx, d.sort); err != nil {
 		return err
 	}
-	if err := d.count(false); err != nil {
+	if err := d.count(); err != nil {
 		return err
 	}
 	wanted := make([][]layout.NodeID, len(d.members))
@@ -130,7 +129,7 @@ func (d *drawing) hop(ctx context.Context, hop int) error {
 		if err != nil {
 			return err
 		}
-		return d.count(false)
+		return d.count()
 	})
 	if err != nil {
 		return err
@@ -139,7 +138,7 @@ func (d *drawing) hop(ctx context.Context, hop int) error {
 	if err := d.each(ctx, extend); err != nil {
 		return err
 	}
-	return d.count(false)
+	return d.count()
 }
 
 // note keeps how many edges were drawn of a node of a hop.
@@ -151,12 +150,10 @@ func (d *drawing) note(hop int) {
 			edges += len(m.parts[i].Nbrs)
 		}
 	}
-	share := float64(edges) / float64(max(1, nodes))
-	if hop < len(d.share) {
-		d.share[hop] = share
-	} else if hop == len(d.share) {
-		d.share = append(d.share, share)
+	if hop == len(d.edges) {
+		d.edges = append(d.edges, 0)
 	}
+	d.edges[hop] = float64(edges) / float64(max(1, nodes))
 }
 
 // sort puts the frontier of a member in the order of its lists in the file.
@@ -201,16 +198,15 @@ func (m *member) draw(ctx context.Context, s *sample.Sampler, window int) error 
 	if err != nil {
 		return err
 	}
-	m.parts = append(m.parts, sample.Drawn{Off: slices.Clone(d.Off), Nbrs: slices.Clone(d.Nbrs),
-		Weights: slices.Clone(d.Weights), Types: slices.Clone(d.Types),
-		Degrees: slices.Clone(d.Degrees), Sums: slices.Clone(d.Sums)})
+	d = d.Clone()
+	m.parts, m.held = append(m.parts, d), m.held+d.Bytes()
 	return nil
 }
 
 // extend puts what was drawn in the order of the frontier, and ends the hop.
 func extend(ctx context.Context, s *sample.Sampler, m *member) error {
 	d := m.joined()
-	m.order, m.nodes, m.ends, m.parts = nil, nil, nil, nil
+	m.order, m.nodes, m.ends, m.parts, m.held = nil, nil, nil, nil, 0
 	return s.Extend(ctx, &m.Partial, &d)
 }
 
@@ -223,7 +219,7 @@ func (m *member) joined() (all sample.Drawn) {
 		for j := range max(0, len(p.Off)-1) {
 			all.Off[m.order[k+j]+1] = p.Off[j+1] - p.Off[j]
 		}
-		k += max(len(p.Off)-1, len(p.Degrees), len(p.Sums))
+		k += max(0, len(p.Off)-1)
 	}
 	for i := range m.order {
 		all.Off[i+1] += all.Off[i]
@@ -280,25 +276,33 @@ func putNodes[T mem.Scalar](m *member, to *[]T, of func(d *sample.Drawn) []T) {
 	}
 }
 
-// count counts the memory of batches: those of the group, and those drawn before; over says that
-// the group is given up.
-func (d *drawing) count(over bool) error {
+// count counts the memory of batches: those of the group, and those drawn before.
+func (d *drawing) count() error {
 	bytes := d.before
-	if !over {
-		for _, m := range d.members {
-			bytes += m.bytes()
-		}
+	for _, m := range d.members {
+		bytes += m.Bytes() + m.held + 4*int64(cap(m.order)+cap(m.nodes)+cap(m.ends))
 	}
 	return d.room.Add(bytes - d.room.Bytes())
 }
 
-// bytes is the memory of a member.
-func (m *member) bytes() int64 {
-	n := m.Partial.Bytes() + 4*int64(cap(m.order)+cap(m.nodes)+cap(m.ends))
-	for i := range m.parts {
-		p := &m.parts[i]
-		n += 4 * int64(cap(p.Off)+cap(p.Nbrs)+cap(p.Weights)+cap(p.Types)+cap(p.Degrees)+
-			cap(p.Sums))
+// each calls fn with every member, on all workers.
+func (d *drawing) each(ctx context.Context, fn func(ctx context.Context, s *sample.Sampler,
+	m *member) error) error {
+	var next atomic.Int64
+	work, ctx := errgroup.WithContext(ctx)
+	for _, s := range d.samplers {
+		work.Go(func() error {
+			defer bug.Catch()
+			for {
+				i := int(next.Add(1)) - 1
+				if i >= len(d.members) || ctx.Err() != nil {
+					return ctx.Err()
+				}
+				if err := fn(ctx, s, d.members[i]); err != nil {
+					return err
+				}
+			}
+		})
 	}
-	return n
+	return work.Wait()
 }

@@ -9,14 +9,10 @@ import (
 	"errors"
 	"fmt"
 	"sync"
-	"sync/atomic"
 
-	"gdb/internal/bug"
 	"gdb/internal/mem"
 	"gdb/layout/topology"
 	"gdb/sample"
-
-	"golang.org/x/sync/errgroup"
 )
 
 // Config says what is sampled.
@@ -39,6 +35,20 @@ type Config struct {
 	Budget *mem.Budget
 }
 
+// WindowsBytes is what windows get of the memory for passes: larger ones than the most do not make
+// a pass faster.
+func WindowsBytes(memory int64) int64 {
+	const share, most = 3, 128 << 20
+	return min(memory/share, most)
+}
+
+// BatchBytes is what a batch takes of the rest of it at most, with so many nodes, of which so many
+// have neighbors, and edges; nodes and edges have so many bytes besides.
+func BatchBytes(nodes, inner, edges, ofNode, ofEdge int64) int64 {
+	const listed = 12 // of a node with neighbors: where its own begin, and its place in the batch
+	return (edgeBytes+ofEdge)*edges + (4+ofNode)*nodes + (nodeBytes+listed)*inner
+}
+
 // Group samples a run of batches, as many at a time as there is room for. It may be used from any
 // goroutine.
 type Group struct {
@@ -49,7 +59,7 @@ type Group struct {
 	next  uint64 // the first step that was not drawn
 	drawn map[uint64]*sample.Partial
 	room  mem.Account
-	share []float64 // of a hop: edges over what its fanout allows, in what was drawn last
+	edges []float64 // of a node of each hop, in what was drawn last
 	alone bool      // there was no room for a single batch
 }
 
@@ -82,27 +92,34 @@ func (g *Group) Close() error {
 // there was no room to draw even one.
 func (g *Group) Take(ctx context.Context, epoch, batch uint64, d *sample.Dense) (ok bool,
 	err error) {
+	p, err := g.find(ctx, epoch*g.cfg.PerEpoch+batch)
+	if p == nil || err != nil {
+		return false, err
+	}
+	if err := p.Write(ctx, d); err != nil {
+		return false, err
+	}
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	step := epoch*g.cfg.PerEpoch + batch
+	return true, g.room.Add(-p.Bytes())
+}
+
+// find takes a batch out, after drawing those up to it; nil if it is not there.
+func (g *Group) find(ctx context.Context, step uint64) (*sample.Partial, error) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
 	for step >= g.next && step < g.cfg.End && !g.alone {
 		if err := g.draw(ctx); err != nil {
 			var full *mem.LimitError
 			if !errors.As(err, &full) {
-				return false, fmt.Errorf("passes: sample from step %d: %w", g.next, err)
+				return nil, fmt.Errorf("passes: sample from step %d: %w", g.next, err)
 			}
 			g.alone = true
 		}
 	}
 	p := g.drawn[step]
-	if p == nil {
-		return false, nil
-	}
-	if err := g.samplers[0].Finish(ctx, p, d); err != nil {
-		return false, err
-	}
 	delete(g.drawn, step)
-	return true, g.room.Add(-p.Bytes())
+	return p, nil
 }
 
 // draw draws the next batches: fewer, as long as there is no room for them.
@@ -119,35 +136,10 @@ func (g *Group) draw(ctx context.Context) error {
 		}
 		var full *mem.LimitError
 		n := uint64(len(d.members))
-		if !errors.As(err, &full) || n < 2 {
-			return errors.Join(err, d.count(true))
+		d.members = nil
+		if counted := d.count(); !errors.As(err, &full) || n < 2 || counted != nil {
+			return errors.Join(err, counted)
 		}
 		most = n / 2
-		d.members = nil
-		if err := d.count(true); err != nil {
-			return err
-		}
 	}
-}
-
-// each calls fn with every member, on all workers.
-func (d *drawing) each(ctx context.Context, fn func(ctx context.Context, s *sample.Sampler,
-	m *member) error) error {
-	var next atomic.Int64
-	work, ctx := errgroup.WithContext(ctx)
-	for _, s := range d.samplers {
-		work.Go(func() error {
-			defer bug.Catch()
-			for {
-				i := int(next.Add(1)) - 1
-				if i >= len(d.members) || ctx.Err() != nil {
-					return ctx.Err()
-				}
-				if err := fn(ctx, s, d.members[i]); err != nil {
-					return err
-				}
-			}
-		})
-	}
-	return work.Wait()
 }

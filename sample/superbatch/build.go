@@ -170,7 +170,7 @@ func (b *builder) sample(ctx context.Context, s *superbatch, a *changeset.Access
 func (b *builder) sampleAll(ctx context.Context, out *batchWriter) (err error) {
 	var ahead, drawn sample.Ahead
 	if b.cfg.Ahead != nil {
-		if drawn, err = b.cfg.Ahead(out.first, out.until); err != nil {
+		if drawn, err = b.cfg.Ahead(b.perEpoch, out.first, out.until); err != nil {
 			return err
 		}
 	}
@@ -201,8 +201,7 @@ func (b *builder) sampleEpoch(ctx context.Context, out *batchWriter,
 	}
 	p, err := sample.NewPipeline(ctx, sample.PipelineConfig{Sampler: b.cfg.Sampler, Ahead: ahead,
 		Order: order, StartBatch: batch, EndBatch: min(batch+out.until-out.end, b.perEpoch),
-		Workers: b.cfg.Workers,
-		Ready:   1, Budget: b.cfg.Budget})
+		Workers: b.cfg.Workers, Ready: 1, Budget: b.cfg.Budget})
 	if err != nil {
 		return err
 	}

@@ -23,9 +23,10 @@ type Config struct {
 	Graph func(ctx context.Context) (release func() error, err error)
 	// Sampler makes the sampler of one worker.
 	Sampler func() (*sample.Sampler, error)
-	// Ahead draws the batches of steps first … end-1, counted over all epochs, together; it may
-	// return nil, as may be Ahead: then each is drawn by itself. It is called after Graph.
-	Ahead func(first, end uint64) (sample.Ahead, error)
+	// Ahead draws the batches of steps first … end-1 together, counted over all epochs of perEpoch
+	// steps each; it may return nil, as may be Ahead: then each is drawn by itself. It is called
+	// after Graph.
+	Ahead func(perEpoch, first, end uint64) (sample.Ahead, error)
 	// Order gives the order of an epoch. All epochs have the same number of batches.
 	Order func(epoch uint64) (*sample.Order, error)
 	// Epoch and StartBatch are where to begin, and Epochs is the epoch after the last.

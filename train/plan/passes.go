@@ -1,6 +1,6 @@
 package plan
 
-import "gdb/sample/loader"
+import "gdb/sample/passes"
 
 const (
 	// passSlowdown is how many times as long as from plain lists in memory batches take to be drawn
@@ -18,17 +18,12 @@ func (p *Plan) PassBytes() int64 {
 	return p.Lists.Passes
 }
 
-// togetherBytes is the memory of a batch while it and others are drawn together, at most: see
-// sample/passes.
-func (p *Split) togetherBytes() int64 {
-	return (8+p.Facts.EntryBytes)*p.BatchEdges + (4+p.Facts.NodeBytes)*p.BatchNodes +
-		28*p.BatchInner
-}
-
 // together is how many batches there is memory for to draw them together.
 func (p *Split) together() float64 {
-	room := p.PassBytes() - loader.WindowsBytes(p.PassBytes())
-	return float64(room) / float64(max(1, p.togetherBytes()))
+	room := p.PassBytes() - passes.WindowsBytes(p.PassBytes())
+	batch := passes.BatchBytes(p.BatchNodes, p.BatchInner, p.BatchEdges, p.Facts.NodeBytes,
+		p.Facts.EntryBytes)
+	return float64(room) / float64(max(1, batch))
 }
 
 // drawsTogether says whether there is, if batches are to be drawn together, memory for that.

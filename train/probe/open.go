@@ -44,9 +44,9 @@ func Open(ctx context.Context, src *loader.Source, split string,
 		}
 	}
 	c := loader.Config{Seeds: cfg.Seeds, Batch: cfg.Batch, Fanout: cfg.Fanout, Seed: cfg.Seed,
-		Workers: plan.Samplers(cfg.Threads), Drawers: cfg.Threads, Ready: best.Ready,
-		InTurn:   best.InTurn,
-		RowBytes: best.RowBytes(), InPlace: cfg.InPlaceResident}
+		Workers: plan.Samplers(cfg.Threads), PassWorkers: cfg.Threads,
+		Ready: best.Ready, InTurn: best.InTurn, RowBytes: best.RowBytes(),
+		InPlace: cfg.InPlaceResident}
 	cache := loader.Cache{Policy: best.Cache, Bytes: best.Features,
 		Threads: plan.CopyThreads(cfg.Threads)}
 	if best.Superbatch != nil {

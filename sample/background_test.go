@@ -40,15 +40,16 @@ func shuffled(n int) (nodes []NodeID) {
 	return nodes
 }
 
-// TestBehind: gathers of several goroutines beside the pass that loads a cache have the right rows
+// TestBackground: gathers of several goroutines beside the pass that loads a cache have the right
+// rows
 // at every moment, and in the end all rows are there. What a gather missed is not loaded again.
-func TestBehind(t *testing.T) {
+func TestBackground(t *testing.T) {
 	const nodes, dim = 4000, 8
 	rows := &gatedRows{Rows: sampletest.Rows{Count: nodes, Dim: dim},
 		next: make(chan struct{}, nodes)}
 	hot, budget := shuffled(nodes)[:nodes/2], mem.NewBudget(16<<20)
 	f, err := NewCached(t.Context(), rows, NewStatic(hot),
-		CacheOptions{Bytes: 4 << 20, Budget: budget, Behind: true})
+		CacheOptions{Bytes: 4 << 20, Budget: budget, Background: true})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -75,7 +76,7 @@ func TestBehind(t *testing.T) {
 		default:
 		}
 	}
-	<-f.(*cached).behind.done
+	<-f.(*cached).background.done
 	before, out := f.Stats().Hits, make([]float32, len(hot)*dim)
 	if err := f.Gather(t.Context(), hot, out); err != nil {
 		t.Fatal(err)
@@ -89,12 +90,13 @@ func TestBehind(t *testing.T) {
 	}
 }
 
-// TestBehindMisses: before the pass has come to a row it is missed once, and is in its slot then.
-func TestBehindMisses(t *testing.T) {
+// TestBackgroundMisses: before the pass has come to a row it is missed once, and is in its slot
+// then.
+func TestBackgroundMisses(t *testing.T) {
 	const nodes, dim = 1000, 8
 	rows := &gatedRows{Rows: sampletest.Rows{Count: nodes, Dim: dim}, next: make(chan struct{})}
 	f, err := NewCached(t.Context(), rows, NewStatic(shuffled(nodes)),
-		CacheOptions{Bytes: 4 << 20, Behind: true})
+		CacheOptions{Bytes: 4 << 20, Background: true})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -113,14 +115,14 @@ func TestBehindMisses(t *testing.T) {
 	}
 }
 
-// TestBehindShrinks: a cache gives memory back while it is loaded; no row is written there.
-func TestBehindShrinks(t *testing.T) {
+// TestBackgroundShrinks: a cache gives memory back while it is loaded; no row is written there.
+func TestBackgroundShrinks(t *testing.T) {
 	const nodes, dim = 40000, 64
 	rows := &gatedRows{Rows: sampletest.Rows{Count: nodes, Dim: dim},
 		next: make(chan struct{}, nodes)}
 	budget := mem.NewBudget(16 << 20)
 	f, err := NewCached(t.Context(), rows, NewStatic(nodesFrom(0, nodes)),
-		CacheOptions{Bytes: 14 << 20, Budget: budget, Behind: true})
+		CacheOptions{Bytes: 14 << 20, Budget: budget, Background: true})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -140,16 +142,16 @@ func TestBehindShrinks(t *testing.T) {
 	}
 }
 
-// TestBehindFails: a row that cannot be loaded is an error of a gather that follows.
-func TestBehindFails(t *testing.T) {
+// TestBackgroundFails: a row that cannot be loaded is an error of a gather that follows.
+func TestBackgroundFails(t *testing.T) {
 	bad := layout.NodeID(700)
 	rows := &sampletest.Rows{Count: 1000, Dim: 8, Fail: &bad}
 	f, err := NewCached(t.Context(), rows, NewStatic(nodesFrom(0, 1000)),
-		CacheOptions{Bytes: 4 << 20, Behind: true})
+		CacheOptions{Bytes: 4 << 20, Background: true})
 	if err != nil {
 		t.Fatal(err)
 	}
-	<-f.(*cached).behind.done
+	<-f.(*cached).background.done
 	err = f.Gather(t.Context(), nodesFrom(0, 10), make([]float32, 80))
 	if err == nil || !strings.Contains(err.Error(), "700") || errors.Is(err, context.Canceled) {
 		t.Errorf("gathered after row 700 could not be loaded: %v", err)

@@ -14,20 +14,21 @@ type SweepRows interface {
 	Decode(out []float32, rows []byte) error
 }
 
-// behind is the filling of a cache while rows are gathered already. Slots begin as pending; whoever
-// has the row of one first, a gather that missed it or the pass over the file, copies it there.
-type behind struct {
+// background is the filling of a cache while rows are gathered already. Slots begin as pending;
+// whoever has the row of one first, a gather that missed it or the pass over the file, copies it
+// there.
+type background struct {
 	cancel context.CancelFunc
 	done   chan struct{} // closed when err is set
 	err    error
 }
 
-// beginBehind starts to fill slots that are pending, with rows that are read in the order of the
-// file.
-func (f *cached) beginBehind(rows SweepRows, nodes []NodeID) {
+// beginBackground starts to fill slots that are pending, with rows that are read in the order of
+// the file.
+func (f *cached) beginBackground(rows SweepRows, nodes []NodeID) {
 	ctx, cancel := context.WithCancel(context.Background())
-	b := &behind{cancel: cancel, done: make(chan struct{})}
-	f.behind = b
+	b := &background{cancel: cancel, done: make(chan struct{})}
+	f.background = b
 	go func() {
 		defer bug.Catch()
 		defer close(b.done)
@@ -63,7 +64,7 @@ func (f *cached) settle(slot uint32, row []byte, decode func([]float32, []byte) 
 }
 
 // failed is why rows could not be loaded, if that is known; nil for no cache that is filled.
-func (b *behind) failed() error {
+func (b *background) failed() error {
 	if b == nil {
 		return nil
 	}
@@ -79,7 +80,7 @@ func (b *behind) failed() error {
 }
 
 // stop ends the loading and waits for it.
-func (b *behind) stop() {
+func (b *background) stop() {
 	if b != nil {
 		b.cancel()
 		<-b.done

@@ -1,0 +1,40 @@
+package layout
+
+import (
+	"errors"
+	"fmt"
+
+	"gdb/blockdev"
+	"gdb/internal/atomicfile"
+)
+
+// WritePrep writes a file of the store's prep directory from its parts: it is there whole, or as it
+// was before. path is relative to the store.
+func (s *Store) WritePrep(path string, parts ...[]byte) error {
+	prep, path := s.Path("prep"), s.Path(path)
+	if err := s.FS().MkdirAll(prep, 0o755); err != nil {
+		return fmt.Errorf("layout: make %s: %w", prep, err)
+	}
+	f, err := atomicfile.Create(s.FS(), path)
+	if err != nil {
+		return fmt.Errorf("layout: %w", err)
+	}
+	w := blockdev.NewWriter(f)
+	for _, p := range parts {
+		if _, err = w.Write(p); err != nil {
+			break
+		}
+	}
+	if err == nil {
+		err = w.Finish()
+	} else {
+		w.Stop()
+	}
+	if err != nil {
+		return errors.Join(fmt.Errorf("layout: write %s: %w", path, err), f.Abort())
+	}
+	if err := f.Commit(); err != nil {
+		return fmt.Errorf("layout: %w", err)
+	}
+	return nil
+}
