@@ -8,7 +8,7 @@ import (
 )
 
 // Codec packs an edge into words whose order is the order of the stored lists: destination,
-// source, type, time, split, direction, weight. So equal edges are neighbors after sorting, whatever
+// source, type, time, split, direction, weight. So equal edges are neighbors once sorted, whatever
 // the runs were.
 //
 //	word 0   first id (32) | second id (32)
