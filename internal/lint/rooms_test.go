@@ -53,6 +53,7 @@ var rooms = map[string][]string{
 		"cmd/gdb/flagvalue",
 		"cmd/gdb/complete",
 		"cmd/gdb/topics",
+		"cmd/gdb/graphnote",
 		"cmd/gdb",
 	},
 	"bench": {
@@ -147,7 +148,7 @@ var rooms = map[string][]string{
 
 // largeRooms are over the limit, with the lines they may have: each number only ever gets smaller.
 var largeRooms = map[string]int{
-	"layout/ingest": 4700,
+	"layout/ingest": 4575,
 }
 
 // TestRoomsImportDown holds the order of the packages inside each folder.
