@@ -51,7 +51,8 @@ type builder struct {
 	extsort.Options
 }
 
-// build makes the files. Memory: Options.Memory to sort, then as much to merge; and 8 bytes a bucket, which the caller has reserved. Disk: 16 bytes an edge in prep/ while it sorts.
+// build makes the files. Memory: Options.Memory to sort, then as much to merge; and 8 bytes a
+// bucket, which the caller has reserved. Disk: 16 bytes an edge in prep/ while it sorts.
 func build(ctx context.Context, s *layout.Store, dev blockdev.Device, opt Options,
 	m partition.Map) (err error) {
 	fs := s.FS()
