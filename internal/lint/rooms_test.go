@@ -140,6 +140,7 @@ var rooms = map[string][]string{
 		"train/runs",
 		"train/tensorboard",
 		"train/embedding",
+		"train/link/order",
 		"train/exact",
 		"train/probe",
 		"train",

@@ -37,9 +37,6 @@ const bucketsLayout = 1
 // errStale is the cause of files that are whole, but not of these partitions or this graph.
 var errStale = errors.New("made for other partitions or another version")
 
-// Bucket names the edges from one partition to another.
-type Bucket struct{ From, To int }
-
 // Set are the buckets of a store's train edges. Its methods may be called from any goroutine.
 type Set struct {
 	m       partition.Map
@@ -181,9 +178,9 @@ func (b *Set) Close() error {
 func (b *Set) Map() partition.Map { return b.m }
 
 // Count is the number of edges of a bucket.
-func (b *Set) Count(k Bucket) uint64 {
-	at := place(k.From, k.To, b.m.Parts())
-	return b.offsets[at+1] - b.offsets[at]
+func (b *Set) Count(k partition.Bucket) uint64 {
+	first, end := b.span(k)
+	return end - first
 }
 
 // Edges is the number of all edges.
@@ -192,37 +189,35 @@ func (b *Set) Edges() uint64 { return b.file.Count() }
 // stretch is a range of edges that is read at once.
 type stretch struct {
 	first, end uint64 // edges
-	of         []Bucket
+	of         []partition.Bucket
 }
 
 // stretches are the ranges of some buckets, in the order of the file: those that follow each other
 // are one.
-func (b *Set) stretches(want []Bucket) (out []stretch) {
-	p := b.m.Parts()
+func (b *Set) stretches(want []partition.Bucket) (out []stretch) {
 	sorted := slices.Clone(want)
-	slices.SortFunc(sorted, func(x, y Bucket) int {
-		return place(x.From, x.To, p) - place(y.From, y.To, p)
+	slices.SortFunc(sorted, func(x, y partition.Bucket) int {
+		return b.place(x) - b.place(y)
 	})
 	for _, k := range sorted {
-		at := place(k.From, k.To, p)
-		first, end := b.offsets[at], b.offsets[at+1]
+		first, end := b.span(k)
 		if n := len(out); n > 0 && out[n-1].end == first {
 			out[n-1].end = end
 			out[n-1].of = append(out[n-1].of, k)
 			continue
 		}
-		out = append(out, stretch{first, end, []Bucket{k}})
+		out = append(out, stretch{first, end, []partition.Bucket{k}})
 	}
 	return out
 }
 
 // Reads is how many stretches Read of these buckets reads.
-func (b *Set) Reads(want []Bucket) int { return len(b.stretches(want)) }
+func (b *Set) Reads(want []partition.Bucket) int { return len(b.stretches(want)) }
 
 // Read calls fn with the edges of each of some different buckets, whole or in several parts, in the
 // order of the file. Edges are valid during the call.
-func (b *Set) Read(ctx context.Context, want []Bucket,
-	fn func(k Bucket, e edgefile.Edges) error) error {
+func (b *Set) Read(ctx context.Context, want []partition.Bucket,
+	fn func(k partition.Bucket, e edgefile.Edges) error) error {
 	for _, r := range b.stretches(want) {
 		i := 0
 		err := b.file.Stream(ctx, r.first, r.end, func(at uint64, e edgefile.Edges) error {
@@ -247,8 +242,13 @@ func (b *Set) Read(ctx context.Context, want []Bucket,
 	return nil
 }
 
+// place is where a bucket stands in the order.
+func (b *Set) place(k partition.Bucket) int {
+	return place(int(k.From), int(k.To), b.m.Parts())
+}
+
 // span is the range of a bucket's edges in the file.
-func (b *Set) span(k Bucket) (first, end uint64) {
-	at := place(k.From, k.To, b.m.Parts())
+func (b *Set) span(k partition.Bucket) (first, end uint64) {
+	at := b.place(k)
 	return b.offsets[at], b.offsets[at+1]
 }

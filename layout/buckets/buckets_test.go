@@ -118,25 +118,25 @@ func TestBuckets(t *testing.T) {
 			rt.Fatal(err)
 		}
 		m := b.Map()
-		want := map[Bucket][][3]uint32{}
+		want := map[partition.Bucket][][3]uint32{}
 		for _, e := range triples(all) {
 			from, _ := m.Place(layout.NodeID(e[1]))
 			to, _ := m.Place(layout.NodeID(e[0]))
-			want[Bucket{from, to}] = append(want[Bucket{from, to}], e)
+			want[bucket(from, to)] = append(want[bucket(from, to)], e)
 		}
-		var some []Bucket
+		var some []partition.Bucket
 		for i := range m.Parts() {
 			for j := range m.Parts() {
-				if n := b.Count(Bucket{i, j}); n != uint64(len(want[Bucket{i, j}])) {
+				if n := b.Count(bucket(i, j)); n != uint64(len(want[bucket(i, j)])) {
 					rt.Fatalf("bucket %d,%d has %d edges", i, j, n)
 				}
 				if rapid.Bool().Draw(rt, "read") {
-					some = append(some, Bucket{i, j})
+					some = append(some, bucket(i, j))
 				}
 			}
 		}
-		got := map[Bucket][][3]uint32{}
-		err = b.Read(t.Context(), some, func(k Bucket, e edgefile.Edges) error {
+		got := map[partition.Bucket][][3]uint32{}
+		err = b.Read(t.Context(), some, func(k partition.Bucket, e edgefile.Edges) error {
 			got[k] = append(got[k], triples(e)...)
 			return nil
 		})
@@ -263,10 +263,11 @@ func TestFaults(t *testing.T) {
 		for _, after := range []vfs.FS{fs, clone} {
 			b, _ := mustOpen(t, layout.NewStore(after, "s", s.Meta()), opt)
 			edges := 0
-			if err := b.Read(t.Context(), allBuckets(4), func(_ Bucket, e edgefile.Edges) error {
+			add := func(_ partition.Bucket, e edgefile.Edges) error {
 				edges += e.Len()
 				return nil
-			}); err != nil || edges != 700 {
+			}
+			if err := b.Read(t.Context(), allBuckets(4), add); err != nil || edges != 700 {
 				t.Fatalf("failure %d: %d edges, %v", fail, edges, err)
 			}
 			if err := b.Close(); err != nil {
@@ -279,10 +280,14 @@ func TestFaults(t *testing.T) {
 	}
 }
 
-func allBuckets(p int) (all []Bucket) {
+func bucket(from, to int) partition.Bucket {
+	return partition.Bucket{From: uint16(from), To: uint16(to)}
+}
+
+func allBuckets(p int) (all []partition.Bucket) {
 	for i := range p {
 		for j := range p {
-			all = append(all, Bucket{i, j})
+			all = append(all, bucket(i, j))
 		}
 	}
 	return all

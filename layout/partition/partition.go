@@ -15,6 +15,11 @@ import (
 // are kept in memory: 8 bytes each.
 const Most = 4096
 
+// Bucket names the edges from one partition to another.
+type Bucket struct{ From, To uint16 }
+
+const _ uint16 = Most // the number of a partition fits in a Bucket
+
 // Spec says how nodes are dealt out.
 type Spec struct {
 	Nodes uint64
