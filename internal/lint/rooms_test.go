@@ -54,6 +54,8 @@ var rooms = map[string][]string{
 		"cmd/gdb/complete",
 		"cmd/gdb/topics",
 		"cmd/gdb/graphnote",
+		"cmd/gdb/cli",
+		"cmd/gdb/benches",
 		"cmd/gdb",
 	},
 	"bench": {
