@@ -10,6 +10,7 @@ import (
 
 	"gdb/blockdev"
 	"gdb/cmd/gdb/cli"
+	"gdb/cmd/gdb/graphnote"
 	"gdb/internal/mem"
 	"gdb/kv"
 	"gdb/layout"
@@ -156,12 +157,12 @@ func printInfo(out io.Writer, dir string, m *kv.Meta) error {
 	for _, s := range m.Splits {
 		w.Printf("split       %s: %s nodes\n", s.Name, cli.Count(s.Count))
 	}
-	for _, s := range m.EdgeSplits {
-		w.Printf("edge split  %s: %s edges\n", s.Name, cli.Count(s.Count))
+	for _, line := range graphnote.EdgeSplits(m) {
+		w.Printf("edge split  %s\n", line)
 	}
 	w.Printf("partitions  %d (%s)\n", len(m.Partitions), m.Partitioner)
 	w.Printf("files       %d, %s\n", len(m.Files), mem.FormatSize(storeBytes(m)))
-	for _, note := range directionNotes(m) {
+	for _, note := range graphnote.Directions(m) {
 		w.Printf("note  %s\n", note)
 	}
 	return w.Err

@@ -9,6 +9,7 @@ import (
 
 	"gdb/cmd/gdb/cli"
 	"gdb/cmd/gdb/flagvalue"
+	"gdb/cmd/gdb/graphnote"
 	"gdb/internal/mem"
 	"gdb/internal/program"
 	"gdb/kv"
@@ -92,6 +93,8 @@ func ingestFlags(f *pflag.FlagSet, opt *ingest.Options, more *ingestWords) {
 	f.StringVar(&opt.Labels, "labels", "", "file of labels")
 	f.StringArrayVar(&more.splits, "split", nil,
 		"NAME=FILE: members of a split, repeatable; or random=60/20/20")
+	f.StringVar(&opt.EdgeSplit, "edge-split", "",
+		"splits of edges for link prediction: random=85/5/10")
 	f.StringVar(&opt.SrcCol, "src-col", "", "column of sources, name or number (default: first)")
 	f.StringVar(&opt.DstCol, "dst-col", "", "column of destinations (default: second)")
 	f.StringVar(&opt.RelCol, "rel-col", "", "column of relations")
@@ -260,6 +263,9 @@ func (a *app) printIngested(opt *ingest.Options, m *kv.Meta) error {
 		mem.FormatSize(storeBytes(m)))
 	w.Printf("read %s edges; dropped %s self loops, %s duplicates\n", cli.Count(s.EdgesRead),
 		cli.Count(s.DroppedSelfLoops), cli.Count(s.DroppedDuplicates))
+	for _, line := range graphnote.EdgeSplits(m) {
+		w.Printf("edge split %s\n", line)
+	}
 	if s.DroppedDuplicates > 0 && m.Weighted && opt.Merge == "" {
 		w.Printf("the weights of duplicate edges were added up: --merge has other ways\n")
 	}
@@ -274,28 +280,11 @@ func (a *app) printIngested(opt *ingest.Options, m *kv.Meta) error {
 		w.Printf("%s\n", strings.Join(said, ", "))
 	}
 	if w.Err == nil {
-		for _, line := range directionNotes(m) {
+		for _, line := range graphnote.Directions(m) {
 			a.Note(line)
 		}
 	}
 	return w.Err
-}
-
-// directionNotes say what a user may not know of a graph whose edges go one way only.
-func directionNotes(m *kv.Meta) (notes []string) {
-	s := m.Stats
-	if s.SampledPairs == 0 || len(m.EdgeTypes) > 1 {
-		return nil
-	}
-	if s.SharedEnds == 0 && len(m.NodeTypes) == 0 {
-		notes = append(notes, "no node is both a source and a destination: if these are two kinds "+
-			"of nodes, --src-type user --dst-type item numbers them apart")
-	}
-	if share := float64(s.ReversedPairs) / float64(s.SampledPairs); share < 0.9 {
-		notes = append(notes, fmt.Sprintf("%.0f %% of edges have their reverse; models usually "+
-			"want both: --undirected", 100*share))
-	}
-	return notes
 }
 
 func (a *app) printPlan(p *ingest.Plan) error {
