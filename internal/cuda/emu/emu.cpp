@@ -132,9 +132,12 @@ CUresult cuDevicePrimaryCtxRelease(CUdevice) {
   work_all();
   if (!allocations.empty())
     complain("the context ends with %zu allocations in it", allocations.size());
-  while (!allocations.empty() && release(allocations.begin()->first) == CUDA_SUCCESS) {
-  }
-  lost = CUDA_SUCCESS;
+  while (!allocations.empty()) drop(allocations.begin());
+  for (auto &l : locked_memory)
+    if (l.second.ours) free((void *)l.first);
+  locked_memory.clear();
+  counts["locked"] = 0;
+  lost = CUDA_SUCCESS;  // a real one would stay lost to the process
   return CUDA_SUCCESS;
 }
 
