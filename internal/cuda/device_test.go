@@ -32,7 +32,8 @@ func TestThreadWithoutContext(t *testing.T) {
 		_, err := m.Alloc(1 << 10)
 		failed <- err
 	}()
-	if err := <-failed; err == nil || !strings.Contains(err.Error(), "CUDA_ERROR_INVALID_CONTEXT") {
+	if err := <-failed; err == nil ||
+		!strings.Contains(err.Error(), "CUDA_ERROR_INVALID_CONTEXT") {
 		t.Errorf("a call without a context: %v", err)
 	}
 	go func() {

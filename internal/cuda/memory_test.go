@@ -56,8 +56,8 @@ func TestRegister(t *testing.T) {
 	}
 	for _, err := range []error{
 		m.stream.CopyToDevice(y, arena.Bytes()),
-		m.stream.Launch(m.function(t, "axpy"), n/256, 256, 0, cuda.Pointer(y), cuda.Pointer(address),
-			cuda.Float(2), cuda.Int(n)),
+		m.stream.Launch(m.function(t, "axpy"), n/256, 256, 0, cuda.Pointer(y),
+			cuda.Pointer(address), cuda.Float(2), cuda.Int(n)),
 		m.stream.CopyToHost(m.host.Bytes[:4*n], y),
 		m.stream.Synchronize(),
 		m.Unregister(arena.Bytes()),
