@@ -10,6 +10,7 @@ import (
 	"unsafe"
 
 	"gdb/internal/cuda"
+	"gdb/internal/cuda/cudatest"
 	"gdb/internal/mem"
 )
 
@@ -82,8 +83,8 @@ func TestRegister(t *testing.T) {
 // TestHostMayNotTouch reads device memory on the host.
 func TestHostMayNotTouch(t *testing.T) {
 	m := start(t)
-	if !m.Emulated() {
-		t.Skip("a device's memory is not mapped at all")
+	if !m.Emulated() || cudatest.Sanitized() {
+		t.Skip("a device's memory is not mapped at all, and the sanitizer ends the process")
 	}
 	p := m.alloc(t, 8)
 	if err := errors.Join(m.stream.Zero(p, 8), m.stream.Synchronize()); err != nil {
@@ -102,8 +103,8 @@ func TestHostMayNotTouch(t *testing.T) {
 func TestOutOfBounds(t *testing.T) {
 	for _, n := range []int{2048, 257} {
 		m := start(t)
-		if !m.Emulated() {
-			t.Skip("a device that is lost stays lost")
+		if !m.Emulated() || cudatest.Sanitized() {
+			t.Skip("a device that is lost stays lost, and the sanitizer ends the process")
 		}
 		x, err := m.Alloc(4 * 4096)
 		if err != nil {

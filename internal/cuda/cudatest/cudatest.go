@@ -106,6 +106,10 @@ func Main(m *testing.M) int {
 // Emulated says whether the device is emulated.
 func (e *Emulator) Emulated() bool { return e.library != "" }
 
+// Sanitized says whether the address sanitizer is preloaded: the emulated device is built with it
+// then, and a wrong address ends the process with a report of the kernel's line.
+func Sanitized() bool { return strings.Contains(os.Getenv("LD_PRELOAD"), "libasan") }
+
 // Set sets a knob of the emulation (see emu/state.h) until the test ends, and skips the test on a
 // device.
 func (e *Emulator) Set(tb testing.TB, knob string, value int64) {
@@ -178,7 +182,7 @@ func build(kernels string) (library string, err error) {
 		"-I" + filepath.Join(here, "include"), "-I" + filepath.Join(here, "emu"),
 		fmt.Sprintf("-DEMU_KERNELS=%q", kernels), "-DEMU_KERNEL_NAMES=" + names,
 		filepath.Join(here, "emu", "emu.cpp"), filepath.Join(here, "emu", "kernels.cpp")}
-	if strings.Contains(os.Getenv("LD_PRELOAD"), "libasan") {
+	if Sanitized() {
 		arguments = append(arguments, "-fsanitize=address")
 	}
 	cmd := exec.Command(compiler, arguments...)
