@@ -58,7 +58,8 @@ var errNoCompiler = errors.New("no C++ compiler here (g++ or clang++): tests on 
 	"device are left out")
 
 // Start gives the test a device: the emulated one with the kernels of a source file, whose path is
-// relative to the test's package. Each kernel is defined there as KERNEL(name)(parameters). All
+// relative to the test's package. Each kernel is defined there, or in a file of its folder that it
+// includes, as KERNEL(name)(parameters). All
 // tests of a package must name the same file. It skips the test where nothing can compile it.
 func Start(tb testing.TB, kernels string) *Emulator {
 	tb.Helper()
@@ -73,7 +74,9 @@ func Start(tb testing.TB, kernels string) *Emulator {
 	defer s.Unlock()
 	if s.kernels == "" {
 		s.kernels = kernels
-		s.library, s.err = build(kernels)
+		if s.err = readSources(kernels); s.err == nil {
+			s.library, s.err = build(kernels)
+		}
 	}
 	if s.kernels != kernels {
 		tb.Fatalf("this process has the kernels of %s already", s.kernels)
@@ -146,6 +149,21 @@ func (e *Emulator) Count(name string) int64 {
 
 var kernelName = regexp.MustCompile(`(?m)^\w*KERNEL\((\w+)\)`)
 
+// namesBeside lists the kernels of a file, and of those beside it that it may include.
+func namesBeside(kernels string) (names string, err error) {
+	files, err := filepath.Glob(filepath.Join(filepath.Dir(kernels), "*.cu"))
+	for _, file := range files {
+		source, err := os.ReadFile(file) //lint:os a test's source
+		if err != nil {
+			return "", err
+		}
+		for _, m := range kernelName.FindAllSubmatch(source, -1) {
+			names += fmt.Sprintf("K(%s) ", m[1])
+		}
+	}
+	return names, err
+}
+
 // build compiles the emulated device with the kernels of a file.
 func build(kernels string) (library string, err error) {
 	compiler := compiler()
@@ -160,23 +178,15 @@ func build(kernels string) (library string, err error) {
 	if err != nil {
 		return "", err
 	}
-	here := filepath.Join(root, "internal", "cuda")
-	if err := readAll(filepath.Join(here, "emu"), filepath.Join(here, "include"),
-		filepath.Dir(kernels)); err != nil {
-		return "", err
-	}
-	source, err := os.ReadFile(kernels) //lint:os a test's source
+	names, err := namesBeside(kernels)
 	if err != nil {
 		return "", err
-	}
-	names := ""
-	for _, m := range kernelName.FindAllSubmatch(source, -1) {
-		names += fmt.Sprintf("K(%s) ", m[1])
 	}
 	dir, err := os.MkdirTemp("", "gdb-emu-")
 	if err != nil {
 		return "", err
 	}
+	here := filepath.Join(root, "internal", "cuda")
 	library = filepath.Join(dir, "libemu.so")
 	arguments := []string{"-std=c++17", "-O2", "-g", "-fPIC", "-shared", "-o", library,
 		"-I" + filepath.Join(here, "include"), "-I" + filepath.Join(here, "emu"),
@@ -193,10 +203,16 @@ func build(kernels string) (library string, err error) {
 	return library, nil
 }
 
-// readAll reads what the compiler will read, so that go test sees it change: it takes the result of
-// a test from its cache while the files are the same that the test itself opened.
-func readAll(dirs ...string) error {
-	for _, dir := range dirs {
+// readSources reads what the compiler will read, so that go test sees it change: it takes the
+// result of a test from its cache while the files are the same that the test itself opened.
+func readSources(kernels string) error {
+	root, err := moduleRoot()
+	if err != nil {
+		return err
+	}
+	here := filepath.Join(root, "internal", "cuda")
+	for _, dir := range []string{filepath.Join(here, "emu"), filepath.Join(here, "include"),
+		filepath.Dir(kernels)} {
 		files, err := filepath.Glob(filepath.Join(dir, "*"))
 		if err != nil {
 			return err
