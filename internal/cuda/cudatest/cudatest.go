@@ -188,12 +188,12 @@ func build(kernels string) (library string, err error) {
 	}
 	here := filepath.Join(root, "internal", "cuda")
 	library = filepath.Join(dir, "libemu.so")
-	arguments := []string{"-std=c++17", "-O2", "-g", "-fPIC", "-shared", "-o", library,
+	arguments := []string{"-std=c++17", "-O2", "-fPIC", "-shared", "-o", library,
 		"-I" + filepath.Join(here, "include"), "-I" + filepath.Join(here, "emu"),
 		fmt.Sprintf("-DEMU_KERNELS=%q", kernels), "-DEMU_KERNEL_NAMES=" + names,
 		filepath.Join(here, "emu", "emu.cpp"), filepath.Join(here, "emu", "kernels.cpp")}
 	if Sanitized() {
-		arguments = append(arguments, "-fsanitize=address")
+		arguments = append(arguments, "-fsanitize=address", "-g")
 	}
 	cmd := exec.Command(compiler, arguments...)
 	cmd.Env = append(os.Environ(), "LD_PRELOAD=")

@@ -453,13 +453,15 @@ CUresult cuLaunchKernel(CUfunction f, unsigned blocks, unsigned blocks_y, unsign
     return CUDA_ERROR_NOT_SUPPORTED;
   }
   // 48 KiB is what a kernel has that asks for no more.
-  if (blocks == 0 || threads == 0 || threads > threads_max || shared_bytes > 48 << 10)
+  if (blocks == 0 || threads == 0 || threads > threads_max || shared_bytes > shared_max)
     return CUDA_ERROR_INVALID_VALUE;
   if (due("fail_launch")) return lose(CUDA_ERROR_LAUNCH_FAILED);
   counts["launches"]++;
   const Kernel *k = f->kernel;
   std::function<void()> body = k->bind(parameters);
-  return enqueue(s, {k->name, [=] { return run_kernel(*k, body, blocks, threads); }});
+  return enqueue(s, {k->name, [=] {
+                           return run_kernel(*k, body, blocks, threads, shared_bytes);
+                         }});
 }
 
 // Graphs.
