@@ -206,4 +206,11 @@ func TestBLASFails(t *testing.T) {
 		m.stream.Synchronize()); err != nil {
 		t.Errorf("a product after one that failed: %v", err)
 	}
+	m.Set(t, "lost_after", 1)
+	if _, err := m.Alloc(1); !errors.Is(err, cuda.ErrLost) {
+		t.Errorf("a lost device: %v", err)
+	}
+	if err := b.Sgemm(4, 4, 4, 1, x, x, 0, x); !errors.Is(err, cuda.ErrLost) {
+		t.Errorf("a product on a lost device: %v", err)
+	}
 }

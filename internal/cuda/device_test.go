@@ -54,16 +54,16 @@ func TestThreadWithoutContext(t *testing.T) {
 
 func TestErrors(t *testing.T) {
 	for _, c := range []struct {
-		err             cuda.Error
-		memory, lost    bool
-		text, remainder string
+		err          cuda.Error
+		memory, lost bool
+		text         string
 	}{
 		{err: cuda.Error{Operation: "allocate 8 bytes", Code: 2, Name: "CUDA_ERROR_OUT_OF_MEMORY",
 			Text: "out of memory"}, memory: true,
 			text: "cuda: allocate 8 bytes: CUDA_ERROR_OUT_OF_MEMORY (2): out of memory"},
 		{err: cuda.Error{Operation: "wait for a stream", Code: 700, Name: "N", Text: "illegal"},
-			lost: true, text: "cuda: wait for a stream: N (700): illegal; the device takes no more " +
-				"work from this process: start it again"},
+			lost: true, text: "cuda: wait for a stream: N (700): illegal; the device takes no " +
+				"more work from this process: start it again"},
 		{err: cuda.Error{Operation: "start cuBLAS", Code: 3, BLAS: true, Name: "N"}, memory: true,
 			text: "cuda: start cuBLAS: N (3)"},
 		{err: cuda.Error{Operation: "sgemm", Code: 2, BLAS: true, Name: "N"},
