@@ -30,7 +30,8 @@ func Command(app *cli.App, more ...*cobra.Command) *cobra.Command {
 		Args: cli.NoCommand,
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
-	cmd.AddCommand(a.gen(), a.io(), a.ingest(), a.sample(), a.cache(), a.gather(), a.gemm())
+	cmd.AddCommand(a.gen(), a.io(), a.ingest(), a.sample(), a.cache(), a.gather(), a.gemm(),
+		a.device())
 	cmd.AddCommand(more...)
 	return cmd
 }
@@ -109,8 +110,11 @@ func reasons(r *bench.Report) (all []string) {
 	return all
 }
 
-// rowName is what the first column says.
+// rowName is what the first column says, or of what the benchmark is if there is nothing in it.
 func rowName(r *bench.Report, row bench.Row) string {
+	if row[r.Columns[0]] == nil {
+		return r.Bench
+	}
 	return cell(r.Columns[0], row[r.Columns[0]])
 }
 
@@ -132,7 +136,7 @@ func cell(column string, v any) string {
 		return fmt.Sprint(v)
 	}
 	switch {
-	case strings.HasPrefix(column, "bytes_per_s"), strings.HasPrefix(column, "raw_bytes_per_s"):
+	case strings.Contains(column, "bytes_per_s"):
 		return mem.FormatSize(int64(f)) + "/s"
 	case strings.Contains(column, "bytes"):
 		return mem.FormatSize(int64(f))

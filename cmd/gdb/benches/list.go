@@ -199,3 +199,8 @@ func (a commands) gemm() *cobra.Command {
 	cmd.Flags().IntVar(&opt.Rounds, "rounds", 7, "measurements of each; the best counts")
 	return cmd
 }
+
+func (a commands) device() *cobra.Command {
+	return a.command("device", "A GPU: its memory, copies to it, matrix products",
+		"  gdb bench device --json", bench.Devices)
+}
