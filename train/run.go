@@ -470,6 +470,9 @@ func (t *trainer) load() error {
 		}
 		t.be.Write(t.opt.state[i], w)
 	}
+	if err := t.be.Err(); err != nil {
+		return fmt.Errorf("train: write weights to the device: %w", err)
+	}
 	if p.HasBest {
 		t.best, err = find(arrays, "best weights", t.model.Params().Total)
 	}
@@ -488,11 +491,18 @@ func (t *trainer) checkpoint() error {
 		return err
 	}
 	t.pos.Steps = t.opt.steps
-	arrays := []array{{"weights", t.weights()}}
+	weights, err := t.weights()
+	if err != nil {
+		return err
+	}
+	arrays := []array{{"weights", weights}}
 	for i, name := range t.opt.stateNames {
 		values := make([]float32, t.model.Params().Total)
 		t.be.Read(values, t.opt.state[i])
 		arrays = append(arrays, array{name, values})
+	}
+	if err := t.be.Err(); err != nil {
+		return fmt.Errorf("train: read the optimizer's state: %w", err)
 	}
 	if t.pos.HasBest { // a copy: a vfs.File may change what is written to it
 		arrays = append(arrays, array{"best weights", slices.Clone(t.best)})
@@ -501,17 +511,20 @@ func (t *trainer) checkpoint() error {
 		arrays = append(arrays, array{thresholdsName, slices.Clone(t.thresholds)})
 	}
 	begun := time.Now()
-	err := writeCheckpoint(t.dir, t.pos, arrays, t.writeVectors())
+	err = writeCheckpoint(t.dir, t.pos, arrays, t.writeVectors())
 	t.saved = time.Now()
 	t.saving = t.saved.Sub(begun)
 	return err
 }
 
 // weights copies the weights.
-func (t *trainer) weights() []float32 {
+func (t *trainer) weights() ([]float32, error) {
 	w := make([]float32, t.model.Params().Total)
 	t.be.Read(w, t.model.Params().W)
-	return w
+	if err := t.be.Err(); err != nil {
+		return nil, fmt.Errorf("train: read the weights: %w", err)
+	}
+	return w, nil
 }
 
 // record notes the run in the catalog, for others to see.

@@ -10,6 +10,7 @@ import (
 	"gdb/kv"
 	"gdb/sample"
 	"gdb/train/backend"
+	"gdb/train/backend/devices"
 	"gdb/train/embedding"
 	"gdb/train/model"
 	"gdb/train/runs"
@@ -39,7 +40,8 @@ func newStepper(cfg *Config, m *kv.Meta, t task.Task, budget *mem.Budget) (*step
 	s := &stepper{cfg: cfg, task: t, budget: budget, dims: cfg.Dims(cfg.Inputs(m), t.Outputs()),
 		features: runs.FeatureDim(m), learned: learnedVectors(cfg, m, true)}
 	var err error
-	s.be, err = backend.Open(cfg.Backend, backend.Options{Workers: cfg.Threads, Budget: budget})
+	s.be, err = devices.Open(cfg.Backend, backend.Options{Workers: cfg.Threads, Budget: budget,
+		Device: cfg.Device})
 	return s, err
 }
 
@@ -121,6 +123,9 @@ func tableOf(be backend.Backend, b *sample.Batch) backend.Tensor {
 // losses reads those of the steps since the last call, valid until the next.
 func (s *stepper) losses() ([]backend.Loss, error) {
 	s.read = s.be.Losses(s.read[:0])
+	if err := s.be.Err(); err != nil {
+		return nil, err
+	}
 	for _, o := range s.read {
 		if math.IsNaN(o.Mean) || math.IsInf(o.Mean, 0) {
 			return nil, fmt.Errorf("the loss is %g: the training diverged: lower --lr, give "+

@@ -80,8 +80,7 @@ func (t *trainFlags) bind(f *pflag.FlagSet) {
 	f.StringVar(&c.IO, "io", c.IO, ioHelp())
 	f.StringVar(&t.strategy, "strategy", strategies[0], "how batches are made: "+
 		oneOf(strategies)+" (gdb help strategies)")
-	f.StringVar(&c.Backend, "backend", c.Backend,
-		"where it computes: "+oneOf(runs.Choices("backend")))
+	flagvalue.BindBackend(f, c)
 	f.IntVar(&c.CheckpointEvery, "checkpoint-every", c.CheckpointEvery,
 		"batches between checkpoints; one is written every 30 s and each epoch too")
 	f.StringVar(&c.Resume, "resume", "", "go on with this run")

@@ -100,6 +100,17 @@ func (c *cpu) Table(x []float32, rows, cols int) Tensor {
 	return t.Tensor
 }
 
+// Forget drops the alias.
+func (c *cpu) Forget(x []float32) {
+	if len(x) == 0 {
+		return
+	}
+	if t, known := c.tables[&x[0]]; known {
+		c.kept[t.Memory] = nil
+		delete(c.tables, &x[0])
+	}
+}
+
 // Begin takes all scratch back.
 func (c *cpu) Begin() error {
 	c.endStep()

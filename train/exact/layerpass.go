@@ -170,6 +170,15 @@ func (l *layerPass) host(x []float32, cols int) backend.Tensor {
 	return l.Backend.Host(x, len(x)/cols, cols)
 }
 
+// tableOf is a matrix of the rows that lists read: one that stays where all rows are at hand.
+func (l *layerPass) tableOf(rows []float32) backend.Tensor {
+	width := l.from.dim()
+	if l.from.whole() == nil {
+		return l.host(rows, width)
+	}
+	return l.Backend.Table(rows, len(rows)/width, width)
+}
+
 // normsOf are what a layer reads of nodes beside their rows, if it does: of their whole lists.
 func (l *layerPass) normsOf(ctx context.Context, nodes []sample.NodeID) ([]float32, error) {
 	norms := l.norms[:len(nodes)]
@@ -334,7 +343,7 @@ func (l *layerPass) atOnce(c *chunk, rows []float32, p part) ([]float32, error) 
 		return nil, err
 	}
 	m, w := l.Model.Machine(), l.layer
-	table := l.host(rows, l.from.dim())
+	table := l.tableOf(rows)
 	s := l.Backend.Segments(backend.Lists{Off: p.off, Idx: p.nbrs})
 	x, norms := l.host(c.x, l.src.dim()), l.host(c.norms, 1)
 	own, scored := w.Own(m, x, norms), 0

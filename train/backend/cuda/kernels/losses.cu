@@ -36,11 +36,22 @@ template <class F> DEV void each_part(f64 *parts, i64 n, F f) {
 	}
 }
 
-// Cross-entropy of rows with a label that is not negative, each of the weight of its label, of which
-// share is what a weight of 1 has in the mean. parts has one for each row: its loss, and whether its
-// label has the largest logit, the first of equal ones. grad may be logits.
+// What is kept are the weights of the labels that are not negative, and how many these are. Without
+// weights each has 1.
+KERNEL(label_weights, f64 *parts, const int *labels, const float *weights, i64 rows) {
+	each_part(parts, rows, [=](i64 i, f64 *sum) {
+		if (labels[i] < 0) return;
+		sum[0] += weights ? weights[labels[i]] : 1;
+		sum[1] += 1;
+	});
+}
+
+// Cross-entropy of rows with a label that is not negative, each of the weight of its label; total[0]
+// is the sum of these. parts has one for each row: its loss, and whether its label has the largest
+// logit, the first of equal ones. grad may be logits.
 KERNEL(cross_entropy, float *grad, f64 *parts, const float *logits, const int *labels,
-	   const float *weights, i64 rows, i64 cols, f64 share) {
+	   const float *weights, const f64 *total, i64 rows, i64 cols) {
+	float share = 1 / (float)total[0];
 	EACH_WARP(i, rows) {
 		const float *row = logits + i * cols;
 		float *to = grad + i * cols;
@@ -66,9 +77,9 @@ KERNEL(cross_entropy, float *grad, f64 *parts, const float *logits, const int *l
 			sum += e;
 		}
 		sum = warp_sum(sum);
-		float factor = weight * (float)share / sum;
+		float factor = weight * share / sum;
 		for (i64 c = lane(); c < cols; c += 32)
-			to[c] = to[c] * factor - (c == label ? weight * (float)share : 0);
+			to[c] = to[c] * factor - (c == label ? weight * share : 0);
 		if (lane() == 0) {
 			part[0] = (f64)weight * ((f64)logarithm(sum) - (f64)(own - largest));
 			part[1] = beaten == 0;

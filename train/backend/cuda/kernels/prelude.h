@@ -2,9 +2,8 @@
 // without any header of CUDA: the builtins are named here. A C++ compiler makes functions of them,
 // which an emulator calls for each thread of a launch.
 //
-// The emulator defines EMU_KERNEL(name) before it includes kernels.cu, which is then put behind the
-// declaration of each kernel, and the functions and variables declared extern below. The threads of
-// a block share what is __shared__: a block is at an end before the next begins.
+// The emulator (internal/cuda/emu) has emu_kernel.h. The threads of a block share what is SHARED: a
+// block is at an end before the next begins.
 //
 // Every parameter of a kernel has 8 bytes: i64, f64 or a pointer. Blocks have 256 threads.
 #pragma once
@@ -40,30 +39,19 @@ DEV f64 root(f64 x) { return __nvvm_sqrt_rn_d(x); }
 
 #include <cmath>
 
-#ifndef EMU_KERNEL
-#define EMU_KERNEL(name)
-#endif
-#define KERNEL(name, ...)              \
-	extern "C" void name(__VA_ARGS__); \
-	EMU_KERNEL(name)                   \
-	extern "C" void name(__VA_ARGS__)
+#include "emu_kernel.h"
+
+#define KERNEL(name, ...) extern "C" void name(__VA_ARGS__)
 #define DEV static inline
 #define MEMBER inline
-#define SHARED static
+#define SHARED EMU_SHARED
 
-struct emu_index {
-	u32 x, y, z;
-};
-extern thread_local emu_index threadIdx, blockIdx, blockDim, gridDim;
-void emu_barrier();
-float emu_shuffle_xor(float v, int mask);
-
-DEV i64 thread_in_block() { return threadIdx.x; }
-DEV i64 threads_of_block() { return blockDim.x; }
-DEV i64 block_number() { return blockIdx.x; }
-DEV i64 blocks() { return gridDim.x; }
-DEV void barrier() { emu_barrier(); }
-DEV float exchange(float v, int mask) { return emu_shuffle_xor(v, mask); }
+DEV i64 thread_in_block() { return emu_thread->thread; }
+DEV i64 threads_of_block() { return emu_thread->threads; }
+DEV i64 block_number() { return emu_thread->block; }
+DEV i64 blocks() { return emu_thread->blocks; }
+DEV void barrier() { emu_sync_block(); }
+DEV float exchange(float v, int mask) { return emu_shuffle(v, emu_thread->thread % 32 ^ mask); }
 DEV float root(float x) { return std::sqrt(x); }
 DEV f64 root(f64 x) { return std::sqrt(x); }
 
