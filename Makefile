@@ -1,6 +1,10 @@
 # go test ./... is the only command a contributor has to know; these are shorthands.
 build:
 	CGO_ENABLED=0 go build -o bin/gdb ./cmd/gdb
+# The declarations in internal/cuda/include stand for NVIDIA's headers: docs/cuda.md.
+cuda:
+	CGO_ENABLED=1 CGO_CFLAGS="-I$(CURDIR)/internal/cuda/include $(CGO_CFLAGS)" \
+		go build -tags cuda -o bin/gdb ./cmd/gdb
 test:
 	go test ./...
 race:
@@ -20,4 +24,4 @@ fmt:
 clean:
 	rm -rf bin
 
-.PHONY: build test race invariants lint fuzz cover bench fmt clean
+.PHONY: build cuda test race invariants lint fuzz cover bench fmt clean

@@ -1,0 +1,205 @@
+//go:build cuda && cgo && linux
+
+package cudatest
+
+/*
+#cgo LDFLAGS: -ldl
+#include <dlfcn.h>
+#include <stdlib.h>
+
+static void *find(const char *library, const char *name) {
+  void *handle = dlopen(library, RTLD_NOW | RTLD_NOLOAD);
+  return handle ? dlsym(handle, name) : NULL;
+}
+
+static int set_knob(const char *library, const char *name, long long value) {
+  void *set = find(library, "emu_set");
+  if (set) ((void (*)(const char *, long long))set)(name, value);
+  return set != NULL;
+}
+
+static long long get_knob(const char *library, const char *name) {
+  void *get = find(library, "emu_get");
+  return get ? ((long long (*)(const char *))get)(name) : -1;
+}
+*/
+import "C"
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"sync"
+	"testing"
+	"unsafe"
+
+	"gdb/internal/cuda"
+)
+
+// Emulator is the emulated device that this process's driver is.
+type Emulator struct{ library string }
+
+// started is the one emulator of a process: a driver is loaded once.
+var started struct {
+	sync.Mutex
+	kernels string
+	library string
+	err     error
+}
+
+// errNoCompiler says that tests of kernels are left out.
+var errNoCompiler = errors.New("no C++ compiler here (g++ or clang++): tests on the emulated " +
+	"device are left out")
+
+// Start gives the test a device: the emulated one with the kernels of a source file, whose path is
+// relative to the test's package. Each kernel is defined there as KERNEL(name)(parameters). All
+// tests of a package must name the same file. It skips the test where nothing can compile it.
+func Start(tb testing.TB, kernels string) *Emulator {
+	tb.Helper()
+	if os.Getenv("GDB_TEST_CUDA") == "device" {
+		if err := cuda.Available(); err != nil {
+			tb.Skip(err)
+		}
+		return &Emulator{}
+	}
+	s := &started
+	s.Lock()
+	defer s.Unlock()
+	if s.kernels == "" {
+		s.kernels = kernels
+		s.library, s.err = build(kernels)
+	}
+	if s.kernels != kernels {
+		tb.Fatalf("this process has the kernels of %s already", s.kernels)
+	}
+	if errors.Is(s.err, errNoCompiler) {
+		tb.Skip(s.err)
+	}
+	if s.err != nil {
+		tb.Fatal(s.err)
+	}
+	tb.Setenv("GDB_LIBCUDA", s.library)
+	tb.Setenv("GDB_LIBCUBLAS", s.library)
+	if err := cuda.Available(); err != nil {
+		tb.Fatal(err)
+	}
+	return &Emulator{library: s.library}
+}
+
+// Main runs a package's tests, for its TestMain, and removes what Start built.
+func Main(m *testing.M) int {
+	code := m.Run()
+	if dir := filepath.Dir(started.library); started.library != "" {
+		if err := os.RemoveAll(dir); err != nil { //lint:os what build made
+			code = max(code, 1)
+		}
+	}
+	return code
+}
+
+// Emulated says whether the device is emulated.
+func (e *Emulator) Emulated() bool { return e.library != "" }
+
+// Set sets a knob of the emulation (see emu/state.h) until the test ends, and skips the test on a
+// device.
+func (e *Emulator) Set(tb testing.TB, knob string, value int64) {
+	tb.Helper()
+	if !e.Emulated() {
+		tb.Skip("only the emulated device does this")
+	}
+	before := e.Count(knob)
+	e.set(tb, knob, value)
+	tb.Cleanup(func() { e.set(tb, knob, before) })
+}
+
+func (e *Emulator) set(tb testing.TB, knob string, value int64) {
+	library, name := C.CString(e.library), C.CString(knob)
+	defer C.free(unsafe.Pointer(library))
+	defer C.free(unsafe.Pointer(name))
+	if C.set_knob(library, name, C.longlong(value)) == 0 {
+		tb.Fatalf("the emulated device is not loaded")
+	}
+}
+
+// Count returns a knob, or a count that the emulation keeps: allocations, allocated_bytes, locked,
+// launches, graph_launches, copies, bytes_to_device, bytes_to_host, products, calls. It is 0 on a
+// device.
+func (e *Emulator) Count(name string) int64 {
+	if !e.Emulated() {
+		return 0
+	}
+	library, n := C.CString(e.library), C.CString(name)
+	defer C.free(unsafe.Pointer(library))
+	defer C.free(unsafe.Pointer(n))
+	return int64(C.get_knob(library, n))
+}
+
+var kernelName = regexp.MustCompile(`(?m)^\w*KERNEL\((\w+)\)`)
+
+// build compiles the emulated device with the kernels of a file.
+func build(kernels string) (library string, err error) {
+	compiler := compiler()
+	if compiler == "" {
+		return "", errNoCompiler
+	}
+	root, err := moduleRoot()
+	if err != nil {
+		return "", err
+	}
+	kernels, err = filepath.Abs(kernels)
+	if err != nil {
+		return "", err
+	}
+	source, err := os.ReadFile(kernels) //lint:os a test's source
+	if err != nil {
+		return "", err
+	}
+	names := ""
+	for _, m := range kernelName.FindAllSubmatch(source, -1) {
+		names += fmt.Sprintf("K(%s) ", m[1])
+	}
+	dir, err := os.MkdirTemp("", "gdb-emu-")
+	if err != nil {
+		return "", err
+	}
+	here := filepath.Join(root, "internal", "cuda")
+	library = filepath.Join(dir, "libemu.so")
+	arguments := []string{"-std=c++17", "-O2", "-g", "-fPIC", "-shared", "-o", library,
+		"-I" + filepath.Join(here, "include"), "-I" + filepath.Join(here, "emu"),
+		fmt.Sprintf("-DEMU_KERNELS=%q", kernels), "-DEMU_KERNEL_NAMES=" + names,
+		filepath.Join(here, "emu", "emu.cpp"), filepath.Join(here, "emu", "kernels.cpp")}
+	if strings.Contains(os.Getenv("LD_PRELOAD"), "libasan") {
+		arguments = append(arguments, "-fsanitize=address")
+	}
+	cmd := exec.Command(compiler, arguments...)
+	cmd.Env = append(os.Environ(), "LD_PRELOAD=")
+	if out, err := cmd.CombinedOutput(); err != nil {
+		return "", fmt.Errorf("%s: %w\n%s", compiler, err, out)
+	}
+	return library, nil
+}
+
+func compiler() string {
+	for _, name := range []string{os.Getenv("CXX"), "g++", "clang++"} {
+		if name != "" {
+			if path, err := exec.LookPath(name); err == nil {
+				return path
+			}
+		}
+	}
+	return ""
+}
+
+// moduleRoot is the directory of go.mod.
+func moduleRoot() (string, error) {
+	out, err := exec.Command("go", "env", "GOMOD").Output()
+	if err != nil {
+		return "", fmt.Errorf("go env GOMOD: %w", err)
+	}
+	return filepath.Dir(string(bytes.TrimSpace(out))), nil
+}

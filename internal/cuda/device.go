@@ -1,0 +1,105 @@
+//go:build cuda && cgo && linux
+
+package cuda
+
+import (
+	"fmt"
+	"runtime"
+
+	"gorgonia.org/cu"
+)
+
+// Device is a GPU whose primary context this process holds.
+type Device struct {
+	// Ordinal is its number, from 0 on, among those that the driver shows.
+	Ordinal int
+	Name    string
+	// MemoryBytes is what it has in all.
+	MemoryBytes int64
+	// Major and Minor are its compute capability.
+	Major, Minor int
+	// Multiprocessors is how many blocks run at least at once.
+	Multiprocessors int
+	// DriverVersion is that of CUDA which the driver supports: 1000 * major + 10 * minor.
+	DriverVersion int
+
+	device  cu.Device
+	context cu.CUContext
+}
+
+// Count returns how many devices the driver shows, after it loaded the driver.
+func Count() (int, error) {
+	if err := loadDriver(); err != nil {
+		return 0, err
+	}
+	n, err := cu.NumDevices()
+	return n, failed("count devices", err)
+}
+
+// Open takes hold of a device by its number.
+func Open(ordinal int) (*Device, error) {
+	n, err := Count()
+	if err != nil {
+		return nil, err
+	}
+	if ordinal < 0 || ordinal >= n {
+		return nil, fmt.Errorf("cuda: no device %d: the driver shows %d, numbered from 0", ordinal,
+			n)
+	}
+	d := &Device{Ordinal: ordinal, DriverVersion: cu.Version()}
+	if d.device, err = cu.GetDevice(ordinal); err != nil {
+		return nil, failed("take the device", err)
+	}
+	if d.Name, err = d.device.Name(); err != nil {
+		return nil, failed("name of the device", err)
+	}
+	if d.MemoryBytes, err = d.device.TotalMem(); err != nil {
+		return nil, failed("memory of the device", err)
+	}
+	for _, a := range []struct {
+		value     *int
+		attribute cu.DeviceAttribute
+	}{
+		{&d.Major, cu.ComputeCapabilityMajor}, {&d.Minor, cu.ComputeCapabilityMinor},
+		{&d.Multiprocessors, cu.MultiprocessorCount},
+	} {
+		if *a.value, err = d.device.Attribute(a.attribute); err != nil {
+			return nil, failed("attributes of the device", err)
+		}
+	}
+	d.context, err = d.device.RetainPrimaryCtx()
+	return d, failed("retain the primary context", err)
+}
+
+// Bind locks the goroutine to its thread and makes the device that thread's current one, until
+// unbind is called, by the same goroutine.
+func (d *Device) Bind() (unbind func(), err error) {
+	runtime.LockOSThread()
+	if err := cu.SetCurrentContext(d.context); err != nil {
+		runtime.UnlockOSThread()
+		return nil, failed("make the context current", err)
+	}
+	return func() {
+		// The thread goes back to others. That its context stays current on an error hurts nobody:
+		// whoever uses a device binds it.
+		_ = cu.SetCurrentContext(cu.CUContext{})
+		runtime.UnlockOSThread()
+	}, nil
+}
+
+// MemInfo returns how much of the device's memory is free, for all processes, and how much there
+// is.
+func (d *Device) MemInfo() (free, total int64, err error) {
+	free, total, err = cu.MemInfo()
+	return free, total, failed("free memory", err)
+}
+
+// Synchronize waits for all streams of the device.
+func (d *Device) Synchronize() error {
+	return failed("wait for the device", cu.Synchronize())
+}
+
+// Close gives the device back. What was made of it must be closed before.
+func (d *Device) Close() error {
+	return failed("release the primary context", d.device.ReleasePrimaryCtx())
+}

@@ -1,0 +1,135 @@
+// The device's memory: mappings of the host between pages that nobody may touch. They can be read
+// and written only while the device works, so that the host's use of a device address is seen.
+#pragma once
+#include <sys/mman.h>
+
+#include <cstring>
+
+#include "state.h"
+
+static const size_t page = 4096, alignment = 256;
+
+struct Allocation {
+  char *pages;    // what is mapped, without the guards
+  size_t mapped;  // its length
+  size_t bytes;   // what was asked for; it ends less than 256 bytes before the guard
+};
+
+// By the address that the program has.
+static std::map<CUdeviceptr, Allocation> allocations;
+static size_t allocated = 0;
+static bool opened = false;
+static const unsigned char slack = 0xa5;  // between the end of an allocation and its guard
+
+static void protect(const Allocation &a) {
+  if (mprotect(a.pages, a.mapped, opened ? PROT_READ | PROT_WRITE : PROT_NONE) != 0) abort();
+}
+
+// DeviceWorks opens the device's memory while it lives.
+struct DeviceWorks {
+  bool outer = !opened;
+  DeviceWorks() { set(true); }
+  ~DeviceWorks() {
+    if (outer) set(false);
+  }
+  static void set(bool open) {
+    if (open == opened) return;
+    opened = open;
+    for (auto &a : allocations) protect(a.second);
+  }
+};
+
+static CUresult allocate(CUdeviceptr *address, size_t bytes) {
+  if (bytes == 0) return CUDA_ERROR_INVALID_VALUE;
+  if (due("fail_alloc") || allocated + bytes > (size_t)knobs()["memory"])
+    return CUDA_ERROR_OUT_OF_MEMORY;
+  size_t rounded = (bytes + alignment - 1) & ~(alignment - 1);
+  Allocation a;
+  a.bytes = bytes;
+  a.mapped = (rounded + page - 1) & ~(page - 1);
+  char *all = (char *)mmap(nullptr, a.mapped + 2 * page, PROT_NONE,
+                           MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  if (all == MAP_FAILED) return CUDA_ERROR_OUT_OF_MEMORY;
+  a.pages = all + page;
+  char *begin = a.pages + a.mapped - rounded;
+  if (mprotect(a.pages, a.mapped, PROT_READ | PROT_WRITE) != 0) abort();
+  memset(a.pages, 0xff, a.mapped);  // NaN to whoever reads what was not written
+  memset(begin + bytes, slack, rounded - bytes);
+  protect(a);
+  *address = (CUdeviceptr)begin;
+  allocations[*address] = a;
+  allocated += bytes;
+  counts["allocations"]++;
+  counts["allocated_bytes"] = (long long)allocated;
+  return CUDA_SUCCESS;
+}
+
+// An address that was freed is never given again, and faults.
+static CUresult release(CUdeviceptr address) {
+  auto found = allocations.find(address);
+  if (found == allocations.end()) {
+    complain("free of %#llx, which is no allocation", address);
+    return CUDA_ERROR_INVALID_VALUE;
+  }
+  Allocation a = found->second;
+  {
+    DeviceWorks works;
+    const unsigned char *end = (const unsigned char *)address + a.bytes;
+    for (const unsigned char *p = end; p < (unsigned char *)a.pages + a.mapped; p++)
+      if (*p != slack) {
+        complain("%zu bytes at %#llx: something wrote %td bytes past their end", a.bytes, address,
+                 p - end);
+        return lose(CUDA_ERROR_ILLEGAL_ADDRESS);
+      }
+  }
+  allocations.erase(found);
+  allocated -= a.bytes;
+  counts["allocations"]--;
+  counts["allocated_bytes"] = (long long)allocated;
+  if (mmap(a.pages, a.mapped, PROT_NONE,
+           MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0) == MAP_FAILED)
+    abort();
+  return CUDA_SUCCESS;
+}
+
+// on_device says whether a range lies in one allocation.
+static bool on_device(CUdeviceptr address, size_t bytes) {
+  auto next = allocations.upper_bound(address);
+  if (next == allocations.begin()) return false;
+  auto a = std::prev(next);
+  return address + bytes <= a->first + a->second.bytes;
+}
+
+// Locked memory of the host, by its address.
+struct Locked {
+  size_t bytes;
+  bool ours;  // of cuMemHostAlloc
+};
+static std::map<const char *, Locked> locked_memory;
+
+static bool is_locked(const void *address, size_t bytes) {
+  auto next = locked_memory.upper_bound((const char *)address);
+  if (next == locked_memory.begin()) return false;
+  auto l = std::prev(next);
+  return (const char *)address + bytes <= l->first + l->second.bytes;
+}
+
+// describe says what lies at an address, for a message.
+static std::string describe(const void *address) {
+  char text[200];
+  for (auto &a : allocations) {
+    const char *begin = (const char *)a.first, *end = begin + a.second.bytes;
+    if ((char *)address >= a.second.pages - page && address < a.second.pages + a.second.mapped + page) {
+      if ((const char *)address >= end)
+        snprintf(text, sizeof text, "%td bytes past the end of %zu bytes at %#llx",
+                 (const char *)address - end, a.second.bytes, a.first);
+      else if ((const char *)address < begin)
+        snprintf(text, sizeof text, "%td bytes before %zu bytes at %#llx",
+                 begin - (const char *)address, a.second.bytes, a.first);
+      else
+        snprintf(text, sizeof text, "within %zu bytes at %#llx", a.second.bytes, a.first);
+      return text;
+    }
+  }
+  return "in no allocation: it was freed, or never was one";
+}

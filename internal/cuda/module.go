@@ -1,0 +1,125 @@
+//go:build cuda && cgo && linux
+
+package cuda
+
+/*
+#include <cuda.h>
+#include <stdlib.h>
+
+// load_ptx compiles PTX for the current device. The log is the compiler's, of size bytes.
+static CUresult load_ptx(CUmodule *module, const char *ptx, char *log, size_t size) {
+  CUjit_option options[] = {CU_JIT_ERROR_LOG_BUFFER, CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES};
+  void *values[] = {log, (void *)size};
+  return cuModuleLoadDataEx(module, ptx, 2, options, values);
+}
+*/
+import "C"
+
+import (
+	"fmt"
+	"math"
+	"strings"
+	"unsafe"
+
+	"gorgonia.org/cu"
+)
+
+// jitLogBytes is room for the first errors of a compilation.
+const jitLogBytes = 8 << 10
+
+// Module is compiled kernels.
+type Module struct {
+	module cu.Module
+	ptx    string
+}
+
+// Load compiles PTX for the device. An error has the compiler's log.
+func (d *Device) Load(ptx string) (*Module, error) {
+	text, log := C.CString(ptx), (*C.char)(C.calloc(1, jitLogBytes))
+	defer C.free(unsafe.Pointer(text))
+	defer C.free(unsafe.Pointer(log))
+	m := &Module{ptx: ptx}
+	// cu.Module is the driver's handle and nothing else.
+	err := check("compile kernels", C.load_ptx((*C.CUmodule)(unsafe.Pointer(&m.module)), text, log,
+		jitLogBytes))
+	if err == nil {
+		return m, nil
+	}
+	if s := strings.TrimSpace(C.GoString(log)); s != "" {
+		err = fmt.Errorf("%w\n%s", err, s)
+	}
+	return nil, err
+}
+
+// Close unloads the module and its functions.
+func (m *Module) Close() error { return failed("unload kernels", m.module.Unload()) }
+
+// Function is a kernel. All its parameters are of 8 bytes: gorgonia.org/cu copies as many for each.
+type Function struct {
+	Name       string
+	function   cu.Function
+	parameters int
+}
+
+// Function finds a kernel by name.
+func (m *Module) Function(name string) (Function, error) {
+	f, err := m.module.Function(name)
+	if err != nil {
+		return Function{}, failed("find kernel "+name, err)
+	}
+	n, err := parametersOf(m.ptx, name)
+	return Function{Name: name, function: f, parameters: n}, err
+}
+
+// parametersOf counts the parameters of a kernel in PTX, and refuses those that are not of 8
+// bytes.
+func parametersOf(ptx, name string) (n int, err error) {
+	_, list, found := strings.Cut(ptx, ".entry "+name+"(")
+	list, _, closed := strings.Cut(list, ")")
+	if !found || !closed {
+		return 0, fmt.Errorf("cuda: find kernel %s: its PTX has no list of parameters", name)
+	}
+	for _, parameter := range strings.Split(list, ",") {
+		f := strings.Fields(parameter)
+		if len(f) < 3 {
+			continue // a kernel without parameters
+		}
+		if f[0] != ".param" || !strings.HasSuffix(f[1], "64") {
+			return 0, fmt.Errorf("cuda: find kernel %s: its parameter %q is not of 8 bytes", name,
+				strings.TrimSpace(parameter))
+		}
+		n++
+	}
+	return n, nil
+}
+
+// Argument is the value of a kernel's parameter.
+type Argument uint64
+
+// Int is a parameter of type long long.
+func Int[T ~int | ~int32 | ~int64 | ~uint32 | ~uint64](v T) Argument { return Argument(v) }
+
+// Float is a parameter of type double.
+func Float(v float64) Argument { return Argument(math.Float64bits(v)) }
+
+// Pointer is a parameter of a pointer's type.
+func Pointer(p DevicePtr) Argument { return Argument(p) }
+
+// Launch queues a kernel: blocks of threads, each block with sharedBytes of dynamic shared memory.
+// The number of arguments must be that of the parameters.
+func (s *Stream) Launch(f Function, blocks, threads, sharedBytes int, arguments ...Argument) error {
+	if len(arguments) != f.parameters {
+		panic(fmt.Sprintf("BUG: kernel %s has %d parameters, not %d", f.Name, f.parameters,
+			len(arguments)))
+	}
+	pointers := make([]unsafe.Pointer, len(arguments))
+	for i := range arguments {
+		pointers[i] = unsafe.Pointer(&arguments[i])
+	}
+	err := f.function.Launch(blocks, 1, 1, threads, 1, 1, sharedBytes, s.stream, pointers)
+	if err != nil {
+		return failed(fmt.Sprintf("launch %s over %d blocks of %d threads", f.Name, blocks,
+			threads), err)
+	}
+	return nil
+}

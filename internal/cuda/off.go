@@ -1,0 +1,12 @@
+//go:build !(cuda && cgo && linux)
+
+package cuda
+
+import "errors"
+
+// ErrNotBuilt says that the program has no CUDA in it.
+var ErrNotBuilt = errors.New("this gdb was built without CUDA: build it with " +
+	"go build -tags cuda ./cmd/gdb, as make cuda does")
+
+// Available returns why no device can be used: ErrNotBuilt.
+func Available() error { return ErrNotBuilt }

@@ -1,0 +1,146 @@
+//go:build cuda && cgo && linux
+
+package cuda
+
+/*
+#include <cuda.h>
+*/
+import "C"
+
+import (
+	"errors"
+	"fmt"
+	"time"
+	"unsafe"
+
+	"gorgonia.org/cu"
+)
+
+// Stream is a queue of work, done in its order. Streams do not wait for each other but by events.
+// What is queued must stay as it is until the stream has done it: memory that is copied from or to
+// may be changed, read or freed only after an event recorded behind the copy, or Synchronize.
+type Stream struct{ stream cu.Stream }
+
+// NewStream makes a stream.
+func (d *Device) NewStream() (*Stream, error) {
+	s, err := cu.MakeStream(cu.NonBlocking)
+	if err != nil {
+		return nil, failed("make a stream", err)
+	}
+	return &Stream{stream: s}, nil
+}
+
+// handle is the stream as C code takes it.
+func (s *Stream) handle() C.CUstream { return C.CUstream(unsafe.Pointer(s.stream.C())) }
+
+// CopyToDevice queues a copy of src to the device. src must be locked memory.
+func (s *Stream) CopyToDevice(dst DevicePtr, src []byte) error {
+	if len(src) == 0 {
+		return nil
+	}
+	err := cu.MemcpyHtoDAsync(dst, unsafe.Pointer(unsafe.SliceData(src)), int64(len(src)), s.stream)
+	return failed(fmt.Sprintf("copy %d bytes to the device", len(src)), err)
+}
+
+// CopyToHost queues a copy of len(dst) bytes to the host. dst must be locked memory.
+func (s *Stream) CopyToHost(dst []byte, src DevicePtr) error {
+	if len(dst) == 0 {
+		return nil
+	}
+	err := cu.MemcpyDtoHAsync(unsafe.Pointer(unsafe.SliceData(dst)), src, int64(len(dst)), s.stream)
+	return failed(fmt.Sprintf("copy %d bytes to the host", len(dst)), err)
+}
+
+// CopyOnDevice queues a copy of bytes from one place of the device to another that does not
+// overlap it.
+func (s *Stream) CopyOnDevice(dst, src DevicePtr, bytes int64) error {
+	if bytes == 0 {
+		return nil
+	}
+	err := cu.MemcpyDtoDAsync(dst, src, bytes, s.stream)
+	return failed(fmt.Sprintf("copy %d bytes on the device", bytes), err)
+}
+
+// Zero queues the zeroing of bytes.
+func (s *Stream) Zero(dst DevicePtr, bytes int64) error {
+	if bytes == 0 {
+		return nil
+	}
+	err := cu.MemsetD8Async(dst, 0, bytes, s.stream)
+	return failed(fmt.Sprintf("zero %d bytes", bytes), err)
+}
+
+// Fill queues the writing of words of 32 bits.
+func (s *Stream) Fill(dst DevicePtr, word uint32, words int64) error {
+	if words == 0 {
+		return nil
+	}
+	err := cu.MemsetD32Async(dst, uint(word), words, s.stream)
+	return failed(fmt.Sprintf("fill %d words", words), err)
+}
+
+// Record queues the event: it is done when all that was queued before is.
+func (s *Stream) Record(e *Event) error {
+	return failed("record an event", e.event.Record(s.stream))
+}
+
+// Wait lets what is queued from now on wait for the event as it was last recorded, of any stream;
+// for nothing if it was not.
+func (s *Stream) Wait(e *Event) error {
+	return failed("wait for an event", s.stream.Wait(e.event, 0))
+}
+
+// Synchronize waits until all is done, and returns the first error since.
+func (s *Stream) Synchronize() error {
+	return failed("wait for a stream", s.stream.Synchronize())
+}
+
+// Done says whether all is done.
+func (s *Stream) Done() (bool, error) { return ready("ask a stream", s.stream.Query()) }
+
+// Close ends the stream. What is queued is still done.
+func (s *Stream) Close() error {
+	return failed("end a stream", s.stream.Destroy())
+}
+
+// Event is a place in a stream's queue.
+type Event struct{ event cu.Event }
+
+// NewEvent makes an event. With timing it notes when it was done.
+func (d *Device) NewEvent(timing bool) (*Event, error) {
+	flags := cu.DisableTiming
+	if timing {
+		flags = cu.DefaultEvent
+	}
+	e, err := cu.MakeEvent(flags)
+	if err != nil {
+		return nil, failed("make an event", err)
+	}
+	return &Event{event: e}, nil
+}
+
+// Synchronize waits until the event is done as it was last recorded.
+func (e *Event) Synchronize() error { return failed("wait for an event", e.event.Synchronize()) }
+
+// Done says whether the event is done as it was last recorded.
+func (e *Event) Done() (bool, error) { return ready("ask an event", e.event.Query()) }
+
+// Since returns the time from when one event was done until this one was, both made with timing.
+func (e *Event) Since(begin *Event) (time.Duration, error) {
+	ms, err := begin.event.Elapsed(e.event)
+	return time.Duration(ms * float64(time.Millisecond)), failed("time between events", err)
+}
+
+// Close ends the event.
+func (e *Event) Close() error { return failed("end an event", cu.DestroyEvent(&e.event)) }
+
+// ready makes an answer of a query, for which not being ready is no error.
+func ready(operation string, err error) (bool, error) {
+	if err == nil {
+		return true, nil
+	}
+	if errors.Is(err, cu.NotReady) {
+		return false, nil
+	}
+	return false, failed(operation, err)
+}
