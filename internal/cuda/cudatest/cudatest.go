@@ -57,7 +57,8 @@ var errNoCompiler = errors.New("no C++ compiler here (g++ or clang++): tests on 
 	"device are left out")
 
 // Start gives the test a device: the emulated one with the kernels of a source file, whose path is
-// relative to the test's package. Each kernel is defined there as KERNEL(name)(parameters). All
+// relative to the test's package. Each kernel is defined there, or in a file of its folder that it
+// includes, as KERNEL(name)(parameters). All
 // tests of a package must name the same file. It skips the test where nothing can compile it.
 func Start(tb testing.TB, kernels string) *Emulator {
 	tb.Helper()
@@ -141,6 +142,21 @@ func (e *Emulator) Count(name string) int64 {
 
 var kernelName = regexp.MustCompile(`(?m)^\w*KERNEL\((\w+)\)`)
 
+// namesBeside lists the kernels of a file, and of those beside it that it may include.
+func namesBeside(kernels string) (names string, err error) {
+	files, err := filepath.Glob(filepath.Join(filepath.Dir(kernels), "*.cu"))
+	for _, file := range files {
+		source, err := os.ReadFile(file) //lint:os a test's source
+		if err != nil {
+			return "", err
+		}
+		for _, m := range kernelName.FindAllSubmatch(source, -1) {
+			names += fmt.Sprintf("K(%s) ", m[1])
+		}
+	}
+	return names, err
+}
+
 // build compiles the emulated device with the kernels of a file.
 func build(kernels string) (library string, err error) {
 	compiler := compiler()
@@ -155,13 +171,9 @@ func build(kernels string) (library string, err error) {
 	if err != nil {
 		return "", err
 	}
-	source, err := os.ReadFile(kernels) //lint:os a test's source
+	names, err := namesBeside(kernels)
 	if err != nil {
 		return "", err
-	}
-	names := ""
-	for _, m := range kernelName.FindAllSubmatch(source, -1) {
-		names += fmt.Sprintf("K(%s) ", m[1])
 	}
 	dir, err := os.MkdirTemp("", "gdb-emu-")
 	if err != nil {

@@ -6,19 +6,20 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
+	"os"
 	"testing"
 
-	"gdb/internal/cuda"
+	"gdb/internal/cuda/cudatest"
 	"gdb/internal/mem"
 	"gdb/train/backend"
 )
 
+func TestMain(m *testing.M) { os.Exit(cudatest.Main(m)) }
+
 // mustOpen opens the device, and the CPU beside it.
 func mustOpen(t *testing.T) (cpu, gpu backend.Backend) {
 	t.Helper()
-	if err := cuda.Available(); err != nil {
-		t.Skip(err)
-	}
+	cudatest.Start(t, "kernels/kernels.cu")
 	opt := backend.Options{Workers: 2, Budget: mem.NewBudget(0)}
 	cpu, err := backend.OpenCPU(opt)
 	if err != nil {

@@ -3,7 +3,7 @@
 #include "threads.h"
 
 // sums (slabs,cols): of the rows slab*size to (slab+1)*size-1 of x
-KERNEL(column_sums, float *sums, const float *x, i64 rows, i64 cols, i64 size, i64 slabs) {
+KERNEL(column_sums)(float *sums, const float *x, i64 rows, i64 cols, i64 size, i64 slabs) {
 	EACH(t, slabs *cols) {
 		i64 c = t % cols, first = t / cols * size;
 		float sum = 0;
@@ -13,7 +13,7 @@ KERNEL(column_sums, float *sums, const float *x, i64 rows, i64 cols, i64 size, i
 }
 
 // the same of (x-mean)², where mean is that of a column
-KERNEL(column_squares, float *sums, const float *x, const float *mean, i64 rows, i64 cols, i64 size,
+KERNEL(column_squares)(float *sums, const float *x, const float *mean, i64 rows, i64 cols, i64 size,
 	   i64 slabs) {
 	EACH(t, slabs *cols) {
 		i64 c = t % cols, first = t / cols * size;
@@ -28,7 +28,7 @@ KERNEL(column_squares, float *sums, const float *x, const float *mean, i64 rows,
 
 // the same of dy and, in scaled, of dy*(x-mean)*inverse: the gradients of a norm's beta and gamma.
 // Row i has the mean of stats[i*perRow+c*perColumn], and its inverse is so much behind.
-KERNEL(norm_grad_sums, float *plain, float *scaled, const float *dy, const float *x,
+KERNEL(norm_grad_sums)(float *plain, float *scaled, const float *dy, const float *x,
 	   const float *stats, i64 perRow, i64 perColumn, i64 behind, i64 rows, i64 cols, i64 size,
 	   i64 slabs) {
 	EACH(t, slabs *cols) {
@@ -46,7 +46,7 @@ KERNEL(norm_grad_sums, float *plain, float *scaled, const float *dy, const float
 }
 
 // out[c] = the sum of sums[slab,c], times factor
-KERNEL(slab_sums, float *out, const float *sums, i64 cols, i64 slabs, f64 factor) {
+KERNEL(slab_sums)(float *out, const float *sums, i64 cols, i64 slabs, f64 factor) {
 	EACH(c, cols) {
 		float sum = 0;
 		for (i64 s = 0; s < slabs; s++) sum += sums[s * cols + c];

@@ -3,7 +3,7 @@
 #include "threads.h"
 
 // x, whose first value has the position first
-KERNEL(dropout, float *x, i64 n, i64 first, i64 key, i64 threshold, f64 factor) {
+KERNEL(dropout)(float *x, i64 n, i64 first, i64 key, i64 threshold, f64 factor) {
 	Dropped dropped = {(u64)key, (u32)threshold, (float)factor};
 	EACH(i, n) x[i] = dropped.of(x[i], first + i);
 }

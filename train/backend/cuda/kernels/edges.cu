@@ -4,7 +4,7 @@
 #include "lists.h"
 
 // out[i,h,:] (+)= the sum of w[e,h]*x[idx[e],h,:]; with shared, every head reads all of a row of cols
-KERNEL(weighted_sum, float *out, const float *x, const float *w, const u32 *off, const u32 *idx,
+KERNEL(weighted_sum)(float *out, const float *x, const float *w, const u32 *off, const u32 *idx,
 	   i64 lists, const u32 *longs, i64 longCount, i64 heads, i64 cols, i64 shared, i64 acc,
 	   i64 fours) {
 	Lists l = {off, lists, longs, longCount};
@@ -28,7 +28,7 @@ KERNEL(weighted_sum, float *out, const float *x, const float *w, const u32 *off,
 
 // dx[r,h,:] (+)= the sum of w[entry[k],h]*dout[idx[k],h,:] over the transposed entries k of row r;
 // with shared, dx is (rows,cols), and the heads are added up. The first fresh rows are overwritten.
-KERNEL(weighted_sum_grad, float *dx, const float *dout, const float *w, const u32 *off,
+KERNEL(weighted_sum_grad)(float *dx, const float *dout, const float *w, const u32 *off,
 	   const u32 *idx, const u32 *entry, i64 rows, const u32 *longs, i64 longCount, i64 heads,
 	   i64 cols, i64 shared, i64 fresh, i64 fours) {
 	Lists l = {off, rows, longs, longCount};
@@ -55,7 +55,7 @@ KERNEL(weighted_sum_grad, float *dx, const float *dout, const float *w, const u3
 }
 
 // dw[e,h] = g[entryList[e],h,:] times x[idx[e],h,:]; with shared, x[idx[e],:]
-KERNEL(entry_dot, float *dw, const float *g, const float *x, const u32 *entryList, const u32 *idx,
+KERNEL(entry_dot)(float *dw, const float *g, const float *x, const u32 *entryList, const u32 *idx,
 	   i64 entries, i64 heads, i64 cols, i64 shared) {
 	EACH_WARP(t, entries *heads) {
 		i64 e = t / heads, h = t % heads;
@@ -71,7 +71,7 @@ KERNEL(entry_dot, float *dw, const float *g, const float *x, const u32 *entryLis
 DEV float leaky(float v, float slope) { return v > 0 ? v : slope * v; }
 
 // s[e,h] = leaky(src[idx[e],h] + dst[entryList[e],h])
-KERNEL(scores, float *s, const float *src, const float *dst, const u32 *entryList, const u32 *idx,
+KERNEL(scores)(float *s, const float *src, const float *dst, const u32 *entryList, const u32 *idx,
 	   i64 entries, i64 heads, f64 slope) {
 	EACH(t, entries *heads) {
 		i64 e = t / heads, h = t % heads;
@@ -80,7 +80,7 @@ KERNEL(scores, float *s, const float *src, const float *dst, const u32 *entryLis
 }
 
 // out[i,h] = the sum of the entries' values x[e,h]
-KERNEL(entry_to_list, float *out, const float *x, const u32 *off, i64 lists, const u32 *longs,
+KERNEL(entry_to_list)(float *out, const float *x, const u32 *off, i64 lists, const u32 *longs,
 	   i64 longCount, i64 heads) {
 	Lists l = {off, lists, longs, longCount};
 	sum_lists<float>(
@@ -89,7 +89,7 @@ KERNEL(entry_to_list, float *out, const float *x, const u32 *off, i64 lists, con
 }
 
 // out[r,h] (+)= the sum of x[entry[k],h] over the transposed entries k of row r
-KERNEL(entry_to_row, float *out, const float *x, const u32 *off, const u32 *entry, i64 rows,
+KERNEL(entry_to_row)(float *out, const float *x, const u32 *off, const u32 *entry, i64 rows,
 	   const u32 *longs, i64 longCount, i64 heads, i64 fresh) {
 	Lists l = {off, rows, longs, longCount};
 	sum_lists<float>(
@@ -101,13 +101,13 @@ KERNEL(entry_to_row, float *out, const float *x, const u32 *off, const u32 *entr
 }
 
 // out[e] = src[idx[e]]*dst[entryList[e]]
-KERNEL(entry_product, float *out, const float *src, const float *dst, const u32 *entryList,
+KERNEL(entry_product)(float *out, const float *src, const float *dst, const u32 *entryList,
 	   const u32 *idx, i64 entries) {
 	EACH(e, entries) out[e] = src[idx[e]] * dst[entryList[e]];
 }
 
 // s[e,h] = the sum over c of att[h,c]*leaky(src[idx[e],h,c] + dst[entryList[e],h,c])
-KERNEL(scores2, float *s, const float *src, const float *dst, const float *att,
+KERNEL(scores2)(float *s, const float *src, const float *dst, const float *att,
 	   const u32 *entryList, const u32 *idx, i64 entries, i64 heads, i64 cols, f64 slope) {
 	EACH_WARP(t, entries *heads) {
 		i64 e = t / heads, h = t % heads;
@@ -123,7 +123,7 @@ KERNEL(scores2, float *s, const float *src, const float *dst, const float *att,
 
 // ddst[i,h,c] = the sum over the entries e of list i of ds[e,h]*att[h,c]*the slope of leaky there,
 // and share (lists,heads*cols) is each list's part of the gradient of att.
-KERNEL(scores2_grad_list, float *ddst, float *share, const float *ds, const float *src,
+KERNEL(scores2_grad_list)(float *ddst, float *share, const float *ds, const float *src,
 	   const float *dst, const float *att, const u32 *off, const u32 *idx, i64 lists,
 	   const u32 *longs, i64 longCount, i64 heads, i64 cols, f64 slope) {
 	Lists l = {off, lists, longs, longCount};
@@ -146,7 +146,7 @@ KERNEL(scores2_grad_list, float *ddst, float *share, const float *ds, const floa
 
 // dsrc[r,h,c] (+)= the sum over the transposed entries k of row r of ds[entry[k],h]*att[h,c]*the
 // slope of leaky there
-KERNEL(scores2_grad_row, float *dsrc, const float *ds, const float *src, const float *dst,
+KERNEL(scores2_grad_row)(float *dsrc, const float *ds, const float *src, const float *dst,
 	   const float *att, const u32 *off, const u32 *idx, const u32 *entry, i64 rows,
 	   const u32 *longs, i64 longCount, i64 heads, i64 cols, f64 slope, i64 fresh) {
 	Lists l = {off, rows, longs, longCount};

@@ -10,7 +10,7 @@ enum { Kept = 4 };
 enum { PartSize = 4096 };
 
 // out[k] = the sum of parts[p,k]
-KERNEL(finish, f64 *out, const f64 *parts, i64 count) {
+KERNEL(finish)(f64 *out, const f64 *parts, i64 count) {
 	SHARED f64 at[Threads];
 	EACH_BLOCK(k, Kept) {
 		f64 sum = 0;
@@ -38,7 +38,7 @@ template <class F> DEV void each_part(f64 *parts, i64 n, F f) {
 
 // What is kept are the weights of the labels that are not negative, and how many these are. Without
 // weights each has 1.
-KERNEL(label_weights, f64 *parts, const int *labels, const float *weights, i64 rows) {
+KERNEL(label_weights)(f64 *parts, const int *labels, const float *weights, i64 rows) {
 	each_part(parts, rows, [=](i64 i, f64 *sum) {
 		if (labels[i] < 0) return;
 		sum[0] += weights ? weights[labels[i]] : 1;
@@ -49,7 +49,7 @@ KERNEL(label_weights, f64 *parts, const int *labels, const float *weights, i64 r
 // Cross-entropy of rows with a label that is not negative, each of the weight of its label; total[0]
 // is the sum of these. parts has one for each row: its loss, and whether its label has the largest
 // logit, the first of equal ones. grad may be logits.
-KERNEL(cross_entropy, float *grad, f64 *parts, const float *logits, const int *labels,
+KERNEL(cross_entropy)(float *grad, f64 *parts, const float *logits, const int *labels,
 	   const float *weights, const f64 *total, i64 rows, i64 cols) {
 	float share = 1 / (float)total[0];
 	EACH_WARP(i, rows) {
@@ -89,7 +89,7 @@ KERNEL(cross_entropy, float *grad, f64 *parts, const float *logits, const int *l
 
 // Binary cross-entropy of values and targets; a target of 1 counts as the weight of its column. What
 // is kept beside the loss: how many are hit, wrong and missed. grad may be logits.
-KERNEL(binary_cross_entropy, float *grad, f64 *parts, const float *logits, const float *targets,
+KERNEL(binary_cross_entropy)(float *grad, f64 *parts, const float *logits, const float *targets,
 	   const float *positive, i64 n, i64 cols, f64 share) {
 	each_part(parts, n, [=](i64 i, f64 *sum) {
 		float x = logits[i], t = targets[i], weight = positive && t > 0 ? positive[i % cols] : 1.0f;
@@ -104,14 +104,14 @@ KERNEL(binary_cross_entropy, float *grad, f64 *parts, const float *logits, const
 }
 
 // counted[0] of each part is how many targets are numbers.
-KERNEL(count_targets, f64 *parts, const float *targets, i64 n) {
+KERNEL(count_targets)(f64 *parts, const float *targets, i64 n) {
 	each_part(parts, n, [=](i64 i, f64 *sum) { sum[0] += targets[i] == targets[i]; });
 }
 
 // Errors of numbers, but for those whose target is NaN: kind 0 costs the square, 1 the size, 2 half
 // the square up to 1 and the size less 1/2 beyond. What is kept beside the loss: the sums of squares
 // and of sizes, and how many count, which counted has of all. grad may be outputs.
-KERNEL(regression, float *grad, f64 *parts, const float *outputs, const float *targets,
+KERNEL(regression)(float *grad, f64 *parts, const float *outputs, const float *targets,
 	   const f64 *counted, i64 n, i64 kind) {
 	float share = 1 / (float)(counted[0] > 1 ? counted[0] : 1);
 	each_part(parts, n, [=](i64 i, f64 *sum) {

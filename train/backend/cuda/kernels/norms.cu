@@ -4,7 +4,7 @@
 DEV float inverse_root(float variance, float eps) { return 1 / root(variance + eps); }
 
 // y[i,:] = (x[i,:]-mean)/std*gamma + beta; stats (rows,2) gets the mean of each row and 1/std
-KERNEL(layer_norm, float *y, const float *x, const float *gamma, const float *beta, float *stats,
+KERNEL(layer_norm)(float *y, const float *x, const float *gamma, const float *beta, float *stats,
 	   i64 rows, i64 cols, f64 eps) {
 	EACH_WARP(i, rows) {
 		const float *row = x + i * cols;
@@ -23,7 +23,7 @@ KERNEL(layer_norm, float *y, const float *x, const float *gamma, const float *be
 }
 
 // dx is the gradient of that in x; it may be dy
-KERNEL(layer_norm_grad, float *dx, const float *dy, const float *x, const float *gamma,
+KERNEL(layer_norm_grad)(float *dx, const float *dy, const float *x, const float *gamma,
 	   const float *stats, i64 rows, i64 cols) {
 	EACH_WARP(i, rows) {
 		const float *row = x + i * cols, *grad = dy + i * cols;
@@ -42,12 +42,12 @@ KERNEL(layer_norm_grad, float *dx, const float *dy, const float *x, const float 
 }
 
 // v becomes 1/√(v/rows+eps)
-KERNEL(inverse_deviation, float *v, i64 cols, i64 rows, f64 eps) {
+KERNEL(inverse_deviation)(float *v, i64 cols, i64 rows, f64 eps) {
 	EACH(c, cols) v[c] = inverse_root(v[c] / (float)rows, (float)eps);
 }
 
 // y = (x-mean)*gamma*inverse + beta, column by column. With variances, inverse has these.
-KERNEL(norm_columns, float *y, const float *x, const float *gamma, const float *beta,
+KERNEL(norm_columns)(float *y, const float *x, const float *gamma, const float *beta,
 	   const float *mean, const float *inverse, i64 rows, i64 cols, i64 variances, f64 eps) {
 	EACH(i, rows *cols) {
 		i64 c = i % cols;
@@ -57,7 +57,7 @@ KERNEL(norm_columns, float *y, const float *x, const float *gamma, const float *
 }
 
 // dx is the gradient in x of the norm of columns, given those of gamma and beta; it may be dy
-KERNEL(batch_norm_grad, float *dx, const float *dy, const float *x, const float *gamma,
+KERNEL(batch_norm_grad)(float *dx, const float *dy, const float *x, const float *gamma,
 	   const float *stats, const float *dgamma, const float *dbeta, i64 rows, i64 cols) {
 	EACH(i, rows *cols) {
 		i64 c = i % cols;
@@ -69,7 +69,7 @@ KERNEL(batch_norm_grad, float *dx, const float *dy, const float *x, const float 
 
 // running (2,cols) moves by share towards the means and the variances of so many rows, whose means
 // and 1/std stats has
-KERNEL(track_norm, float *running, const float *stats, i64 cols, i64 rows, f64 share, f64 eps) {
+KERNEL(track_norm)(float *running, const float *stats, i64 cols, i64 rows, f64 share, f64 eps) {
 	EACH(c, cols) {
 		float inverse = stats[cols + c], variance = 1 / (inverse * inverse) - (float)eps;
 		variance *= (float)rows / (float)(rows - 1);

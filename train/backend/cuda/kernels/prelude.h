@@ -15,8 +15,7 @@ typedef double f64;
 
 #if defined(__CUDA__)
 
-#define KERNEL(name, ...) \
-	extern "C" __attribute__((global, launch_bounds(256))) void name(__VA_ARGS__)
+#define KERNEL(name) extern "C" __attribute__((global, launch_bounds(256))) void name
 #define DEV static __attribute__((device, always_inline)) inline
 #define MEMBER __attribute__((device, always_inline)) inline
 #define SHARED static __attribute__((shared))
@@ -41,7 +40,7 @@ DEV f64 root(f64 x) { return __nvvm_sqrt_rn_d(x); }
 
 #include "emu_kernel.h"
 
-#define KERNEL(name, ...) extern "C" void name(__VA_ARGS__)
+#define KERNEL(name) extern "C" void name
 #define DEV static inline
 #define MEMBER inline
 #define SHARED EMU_SHARED

@@ -4,7 +4,7 @@
 #include "lists.h"
 
 // out[i,:] = the sum of the rows x[idx[e],:], or their mean
-KERNEL(segment_sum, float *out, const float *x, const u32 *off, const u32 *idx, i64 lists,
+KERNEL(segment_sum)(float *out, const float *x, const u32 *off, const u32 *idx, i64 lists,
 	   const u32 *longs, i64 longCount, i64 cols, i64 mean, i64 fours) {
 	Lists l = {off, lists, longs, longCount};
 	auto sum = [=](auto kind) {
@@ -21,7 +21,7 @@ KERNEL(segment_sum, float *out, const float *x, const u32 *off, const u32 *idx, 
 }
 
 // out[i,:] = the mean of the rows x[idx[e],:] after dropout, in which they are the rows at[e]
-KERNEL(segment_mean_dropout, float *out, const float *x, const u32 *off, const u32 *idx,
+KERNEL(segment_mean_dropout)(float *out, const float *x, const u32 *off, const u32 *idx,
 	   const u32 *at, i64 lists, const u32 *longs, i64 longCount, i64 cols, i64 key, i64 threshold,
 	   f64 factor, i64 fours) {
 	Lists l = {off, lists, longs, longCount};
@@ -46,7 +46,7 @@ KERNEL(segment_mean_dropout, float *out, const float *x, const u32 *off, const u
 
 // dx[r,:] (+)= the sum of the rows dout[idx[k],:] over the transposed entries k of row r, each times
 // the weight of its list; without weights, times 1. The first fresh rows are overwritten.
-KERNEL(segment_grad, float *dx, const float *dout, const float *weight, const u32 *off,
+KERNEL(segment_grad)(float *dx, const float *dout, const float *weight, const u32 *off,
 	   const u32 *idx, i64 rows, const u32 *longs, i64 longCount, i64 cols, i64 fresh, i64 fours) {
 	Lists l = {off, rows, longs, longCount};
 	auto sum = [=](auto kind) {
@@ -69,7 +69,7 @@ KERNEL(segment_grad, float *dx, const float *dout, const float *weight, const u3
 // out[i,:] is the largest value of each column of the rows x[idx[e],:], and arg the number of the
 // row that has it, of equal ones that which is named first: 0, and no row, if there are none. A NaN
 // is larger than any number.
-KERNEL(segment_max, float *out, u32 *arg, const float *x, const u32 *off, const u32 *idx, i64 lists,
+KERNEL(segment_max)(float *out, u32 *arg, const float *x, const u32 *off, const u32 *idx, i64 lists,
 	   i64 cols) {
 	EACH(t, lists *cols) {
 		i64 i = t / cols, c = t % cols;
@@ -87,7 +87,7 @@ KERNEL(segment_max, float *out, u32 *arg, const float *x, const u32 *off, const 
 }
 
 // dx[r,:] (+)= the values of dout whose arg is r, over the lists that row r is in, once each
-KERNEL(segment_max_grad, float *dx, const float *dout, const u32 *arg, const u32 *off,
+KERNEL(segment_max_grad)(float *dx, const float *dout, const u32 *arg, const u32 *off,
 	   const u32 *idx, i64 rows, const u32 *longs, i64 longCount, i64 cols, i64 fresh) {
 	Lists l = {off, rows, longs, longCount};
 	sum_lists<float>(
@@ -104,7 +104,7 @@ KERNEL(segment_max_grad, float *dx, const float *dout, const u32 *arg, const u32
 }
 
 // entryList[e] is the list of entry e.
-KERNEL(entry_lists, u32 *entryList, const u32 *off, i64 lists, i64 entries) {
+KERNEL(entry_lists)(u32 *entryList, const u32 *off, i64 lists, i64 entries) {
 	EACH(e, entries) {
 		i64 low = 0, high = lists; // off[low] <= e < off[high]
 		while (high - low > 1) {

@@ -21,7 +21,7 @@ DEV void softmax_of(float *a, u32 begin, u32 end, i64 heads, i64 h, i64 first, i
 }
 
 // a (entries,heads), in place
-KERNEL(softmax, float *a, const u32 *off, i64 lists, const u32 *longs, i64 longCount, i64 heads) {
+KERNEL(softmax)(float *a, const u32 *off, i64 lists, const u32 *longs, i64 longCount, i64 heads) {
 	EACH(t, lists *heads) {
 		u32 begin = off[t / heads], end = off[t / heads + 1];
 		if (end - begin > LongList) continue;
@@ -49,7 +49,7 @@ DEV void softmax_grad_of(float *da, const float *a, u32 begin, u32 end, i64 head
 }
 
 // da (entries,heads) becomes the gradient of the input, given the output a
-KERNEL(softmax_grad, float *da, const float *a, const u32 *off, i64 lists, const u32 *longs,
+KERNEL(softmax_grad)(float *da, const float *a, const u32 *off, i64 lists, const u32 *longs,
 	   i64 longCount, i64 heads) {
 	EACH(t, lists *heads) {
 		u32 begin = off[t / heads], end = off[t / heads + 1];
