@@ -10,6 +10,7 @@ import (
 	"gdb/kv"
 	"gdb/sample"
 	"gdb/train/backend"
+	"gdb/train/backend/cuda"
 	"gdb/train/backend/devices"
 	"gdb/train/embedding"
 	"gdb/train/model"
@@ -180,6 +181,15 @@ func (s *stepper) StepBytes(d *sample.Dense, inner, scale int64, inPlace bool) i
 	if s.learned != nil {
 		input = s.learned.InputBytes(int64(len(d.NodeIDs)) * inner / max(1, have) * 9 / 8)
 	}
-	return input + mem.ArenaBytes(4*cost.Floats*9/8) +
+	return input + s.arenaBytes(&cost) +
 		mem.HeapCost(4*cost.Lists*growth/16+cost.KernelBytes)
+}
+
+// arenaBytes is the memory outside the heap: scratch of the backend, or what it sends to a device
+// that has its scratch.
+func (s *stepper) arenaBytes(cost *model.StepCost) int64 {
+	if s.cfg.Backend == backend.CUDA {
+		return cuda.StepsStaged * mem.ArenaBytes(4*cost.Copied*9/8)
+	}
+	return mem.ArenaBytes(4 * cost.Floats * 9 / 8)
 }

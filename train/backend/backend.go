@@ -122,9 +122,8 @@ type Backend interface {
 	Trim() error
 	// Scratch returns a matrix for this step, with any values in it.
 	Scratch(rows, cols int) Tensor
-	// Host makes rows*cols values of the caller available for this step, which must stay as they are
-	// until the step's end. Where a tensor is written to, so may they be: on the CPU they are not
-	// copied.
+	// Host makes rows*cols values of the caller available for this step, which must stay as they
+	// are until its end. On the CPU they are not copied, and operations write to them.
 	Host(x []float32, rows, cols int) Tensor
 	// Segments makes lists available for this step.
 	Segments(l Lists) Segments

@@ -268,7 +268,6 @@ func (f *Inference) layer(ctx context.Context, i int, src table, emit Emit) (err
 	}
 	defer func() { err = errors.Join(err, l.free()) }()
 	if all := l.from.whole(); all != nil {
-		defer l.Backend.Forget(all)
 		next := l.fromSet.Nodes(l.Source.Meta.Nodes)
 		if err := l.fillColumns(ctx, all, l.fromSet.Rows(l.Source.Meta.Nodes), next); err != nil {
 			return err

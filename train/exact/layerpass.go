@@ -119,6 +119,8 @@ func (c *carver) take(i int) []float32 {
 }
 
 func (l *layerPass) free() error {
+	l.Backend.Forget(l.from.whole())
+	l.Backend.Forget(l.window)
 	if l.arena == nil {
 		return nil
 	}
@@ -170,12 +172,10 @@ func (l *layerPass) host(x []float32, cols int) backend.Tensor {
 	return l.Backend.Host(x, len(x)/cols, cols)
 }
 
-// tableOf is a matrix of the rows that lists read: one that stays where all rows are at hand.
+// tableOf is a matrix of the rows that lists read, all of them or those in the window: it is larger
+// than what is read of it at a time, so it is not copied to a device.
 func (l *layerPass) tableOf(rows []float32) backend.Tensor {
 	width := l.from.dim()
-	if l.from.whole() == nil {
-		return l.host(rows, width)
-	}
 	return l.Backend.Table(rows, len(rows)/width, width)
 }
 

@@ -227,8 +227,8 @@ func (c *Settings) Sampled() (fanout, layers []int) {
 }
 
 // InPlace says whether the first layer may average features where they are. Dropout copies a list's
-// rows at a time, so lists must be bounded. A device would read each row over the bus as often as it
-// is in a list.
+// rows at a time, so lists must be bounded. A device would read each row over the bus as often as
+// it is in a list.
 func (c *Settings) InPlace(dims []int) bool {
 	s := c.Spec(dims)
 	return c.Backend != backend.CUDA && s.InPlace() &&

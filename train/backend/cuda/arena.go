@@ -4,6 +4,8 @@ package cuda
 
 import (
 	"errors"
+
+	"gdb/internal/mem"
 )
 
 // arenaAlign is the alignment of a piece of memory in bytes: more than any load asks for.
@@ -50,7 +52,11 @@ func (a *arena) take(d *driver, n int) (uint64, error) {
 // grow adds an allocation of at least n bytes.
 func (a *arena) grow(d *driver, n int) error {
 	n = aligned(n)
-	p, err := d.alloc("activations and gradients of a step", n)
+	what := "activations and gradients of a step"
+	if a.total > 0 {
+		what += ", beside " + mem.FormatSize(int64(a.total)) + " that they have,"
+	}
+	p, err := d.alloc(what, n)
 	if err != nil {
 		return err
 	}

@@ -12,3 +12,7 @@
 // The kernels are in the folder kernels, and kernels.ptx is what clang makes of them: see build.sh.
 // Without the build tag cuda, the package only says that it is not there.
 package cuda
+
+// StepsStaged is how many steps have page-locked memory of their own: the host fills that of one
+// while that of the one before is copied.
+const StepsStaged = 2

@@ -14,8 +14,8 @@ import (
 // caller.
 const bounceBytes = 4 << 20
 
-// driver is a device with its stream, kernels and cuBLAS. Each call makes the device current for its
-// thread, since a goroutine may move to another between two calls.
+// driver is a device with its stream, kernels and cuBLAS. Each call makes the device current for
+// its thread, since a goroutine may move to another between two calls.
 type driver struct {
 	device  *cuda.Device
 	stream  *cuda.Stream
@@ -115,8 +115,8 @@ func (d *driver) free(p uint64) error {
 	return d.on(func() error { return d.device.Free(cuda.DevicePtr(p)) })
 }
 
-// lock locks the pages of memory outside Go's heap, for the device to read it at the address that is
-// returned; unlock undoes that.
+// lock locks the pages of memory outside Go's heap, for the device to read it at the address that
+// is returned; unlock undoes that.
 func (d *driver) lock(x []byte) (p uint64, err error) {
 	err = d.on(func() error {
 		at, err := d.device.Register(x)

@@ -46,15 +46,19 @@ func (g *gpu) Table(x []float32, rows, cols int) backend.Tensor {
 	if known && t.Rows == rows && t.Cols == cols {
 		return t.Tensor
 	}
-	if known {
-		g.Forget(t.values)
-	}
+	g.Forget(x)
 	p, err := g.driver.lock(mem.BytesOf(x))
 	if err != nil {
 		g.fail("lock rows of the host", err)
 		return g.lend(lent{}, rows, cols)
 	}
-	t = table{Tensor: g.keep(p, rows, cols), values: x}
+	t = table{Tensor: backend.Tensor{Rows: rows, Cols: cols}, values: x}
+	if n := len(g.spare); n > 0 {
+		t.Memory, g.spare = g.spare[n-1], g.spare[:n-1]
+		g.kept[t.Memory] = p
+	} else {
+		t.Tensor = g.keep(p, rows, cols)
+	}
 	g.tables[&x[0]] = t
 	return t.Tensor
 }
@@ -67,6 +71,7 @@ func (g *gpu) Forget(x []float32) {
 	if t, known := g.tables[&x[0]]; known {
 		g.fail("finish the step", g.driver.sync())
 		g.fail("unlock rows of the host", g.driver.unlock(mem.BytesOf(t.values)))
+		g.kept[t.Memory], g.spare = 0, append(g.spare, t.Memory)
 		delete(g.tables, &x[0])
 	}
 }

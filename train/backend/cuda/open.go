@@ -27,7 +27,8 @@ type gpu struct {
 	params  []uint64 // to free at the end
 	kept    []uint64 // where parameters and tables are: Memory 0, 1, …
 	tables  map[*float32]table
-	step    []lent // what this step was given: Memory -1, -2, …
+	spare   []backend.Memory // of tables that were forgotten
+	step    []lent           // what this step was given: Memory -1, -2, …
 	lists   []stepLists
 	scratch arena
 	staged  staging

@@ -8,14 +8,10 @@ import (
 	"gdb/internal/mem"
 )
 
-// stepsStaged is how many steps have page-locked memory of their own: the host fills that of one
-// while that of the one before is copied.
-const stepsStaged = 2
-
 // staging is page-locked memory of the host, from which is copied to the device.
 type staging struct {
 	budget *mem.Budget
-	steps  [stepsStaged]stagedStep
+	steps  [StepsStaged]stagedStep
 	now    int
 }
 
@@ -36,7 +32,7 @@ func (s *staging) next(d *driver) error {
 		}
 		was.ends = true
 	}
-	s.now = (s.now + 1) % stepsStaged
+	s.now = (s.now + 1) % StepsStaged
 	now := &s.steps[s.now]
 	if now.ends {
 		if err := d.wait(&now.copied); err != nil {
