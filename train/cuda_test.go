@@ -175,10 +175,7 @@ func TestFaultsOfDevice(t *testing.T) {
 		"fail_copy": "cuda", "fail_blas": "cuda", "lost_after": "cuda"} {
 		t.Run(knob, func(t *testing.T) {
 			failed := 0
-			for n := int64(1); ; n += 1 + n*int64(stepOf(knob))/4 {
-				if !faultOfDevice(t, emulator, knob, n, says) {
-					break
-				}
+			for n := int64(1); faultOfDevice(t, emulator, knob, n, says); n += 1 + n/3 {
 				failed++
 			}
 			t.Logf("%d runs failed", failed)
@@ -187,14 +184,6 @@ func TestFaultsOfDevice(t *testing.T) {
 			}
 		})
 	}
-}
-
-// stepOf is how fast the places of faults grow: each allocation, and ever fewer of the other calls.
-func stepOf(knob string) int {
-	if knob == "fail_alloc" {
-		return 0
-	}
-	return 3
 }
 
 // faultOfDevice trains with a fault at the n-th call, and says whether there was one.

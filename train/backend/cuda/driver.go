@@ -59,6 +59,7 @@ func (d *driver) open(number int, ptx string) (err error) {
 		d.module, err = d.device.Load(ptx)
 		return err
 	})
+	err = d.explained("the kernels and cuBLAS need some", err)
 	if err != nil {
 		return errors.Join(err, d.close())
 	}
@@ -96,18 +97,22 @@ func (d *driver) alloc(what string, n int) (p uint64, err error) {
 	err = d.on(func() error {
 		at, err := d.device.Alloc(int64(n))
 		p = uint64(at)
-		if !errors.Is(err, cuda.ErrOutOfMemory) {
-			return err
-		}
-		free, total, unknown := d.device.MemInfo()
-		if unknown != nil {
-			return errors.Join(err, unknown)
-		}
-		return fmt.Errorf("%s need %s of the device's memory; %s of %s are free: lower --batch, "+
-			"--fanout or --hidden, or --backend cpu: %w", what, mem.FormatSize(int64(n)),
-			mem.FormatSize(free), mem.FormatSize(total), err)
+		return d.explained(what+" need "+mem.FormatSize(int64(n)), err)
 	})
 	return p, err
+}
+
+// explained adds to an error of the device's memory what is free of it, and what to do.
+func (d *driver) explained(what string, err error) error {
+	if !errors.Is(err, cuda.ErrOutOfMemory) {
+		return err
+	}
+	free, total, unknown := d.device.MemInfo()
+	if unknown != nil {
+		return errors.Join(err, unknown)
+	}
+	return fmt.Errorf("%s of the device's memory; %s of %s are free: lower --batch, --fanout or "+
+		"--hidden, or --backend cpu: %w", what, mem.FormatSize(free), mem.FormatSize(total), err)
 }
 
 // free frees what alloc took.
