@@ -25,7 +25,9 @@ func (a *app) benchCommand() *cobra.Command {
 	}
 	cmd.AddCommand(a.benchGenCommand(), a.benchIOCommand(), a.benchIngestCommand(),
 		a.benchSampleCommand(), a.benchCacheCommand(), a.benchGatherCommand(),
-		a.benchGEMMCommand(), a.benchTrainCommand(), a.benchSystemCommand())
+		a.benchGEMMCommand(), a.benchTrainCommand(), a.benchSystemCommand(),
+		a.benchCommandOf("device", "A GPU: memory, copies to it, matrix products",
+			"  gdb bench device --json", bench.Devices))
 	return cmd
 }
 
@@ -126,7 +128,7 @@ func cell(column string, v any) string {
 		return fmt.Sprint(v)
 	}
 	switch {
-	case strings.HasPrefix(column, "bytes_per_s"), strings.HasPrefix(column, "raw_bytes_per_s"):
+	case strings.Contains(column, "bytes_per_s"):
 		return mem.FormatSize(int64(f)) + "/s"
 	case strings.Contains(column, "bytes"):
 		return mem.FormatSize(int64(f))

@@ -46,6 +46,7 @@ import (
 	"reflect"
 	"unsafe"
 
+	"gorgonia.org/cu"
 	cublas "gorgonia.org/cu/blas"
 )
 
@@ -82,7 +83,10 @@ func (d *Device) NewBLAS(s *Stream) (*BLAS, error) {
 		}
 		return nil, fmt.Errorf("cuda: start cuBLAS: %w", err)
 	}
-	return b, b.SetStream(s)
+	if err := b.SetStream(s); err != nil {
+		return nil, errors.Join(err, b.Close())
+	}
+	return b, nil
 }
 
 func init() {
@@ -168,12 +172,17 @@ func (b *BLAS) GemmBF16(m, n, k int, alpha float32, x, y Operand, beta float32, 
 	return product("bf16 gemm", m, n, k, status)
 }
 
-// product makes an error of a product's status; only then are its shapes written down.
+// product makes an error of a product's status; only then are its shapes written down. cuBLAS does
+// not tell that the device was lost: the driver does, whatever it is asked.
 func product(name string, m, n, k int, status C.cublasStatus_t) error {
 	if status == C.CUBLAS_STATUS_SUCCESS {
 		return nil
 	}
-	return checkBLAS(fmt.Sprintf("%s %d x %d x %d", name, m, n, k), status)
+	operation := fmt.Sprintf("%s %d x %d x %d", name, m, n, k)
+	if _, _, err := cu.MemInfo(); err != nil {
+		return failed(operation, err)
+	}
+	return checkBLAS(operation, status)
 }
 
 func flag(b bool) C.int {

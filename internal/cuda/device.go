@@ -67,8 +67,10 @@ func Open(ordinal int) (*Device, error) {
 			return nil, failed("attributes of the device", err)
 		}
 	}
-	d.context, err = d.device.RetainPrimaryCtx()
-	return d, failed("retain the primary context", err)
+	if d.context, err = d.device.RetainPrimaryCtx(); err != nil {
+		return nil, failed("retain the primary context", err)
+	}
+	return d, nil
 }
 
 // Bind locks the goroutine to its thread and makes the device that thread's current one, until

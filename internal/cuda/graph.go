@@ -29,7 +29,7 @@ func (s *Stream) Capture(queue func() error) (*Graph, error) {
 
 // Update captures as Capture does, and makes g do that. It is faster than a new graph, and possible
 // if kernels and their dependencies are the same and only arguments differ; changed is false if
-// not, and g is as it was.
+// not, or if the driver cannot do it, and g is as it was.
 func (g *Graph) Update(s *Stream, queue func() error) (changed bool, err error) {
 	captured, err := s.capture(queue)
 	if err != nil {
@@ -38,7 +38,7 @@ func (g *Graph) Update(s *Stream, queue func() error) (changed bool, err error) 
 	var node C.CUgraphNode
 	var how C.CUgraphExecUpdateResult
 	result := C.cuGraphExecUpdate(g.exec, captured, &node, &how)
-	if result == C.CUDA_ERROR_GRAPH_EXEC_UPDATE_FAILURE {
+	if result == C.CUDA_ERROR_GRAPH_EXEC_UPDATE_FAILURE || result == C.CUDA_ERROR_NOT_SUPPORTED {
 		return false, destroyGraph(captured)
 	}
 	err = errors.Join(check("update a graph", result), destroyGraph(captured))

@@ -132,9 +132,12 @@ CUresult cuDevicePrimaryCtxRelease(CUdevice) {
   work_all();
   if (!allocations.empty())
     complain("the context ends with %zu allocations in it", allocations.size());
-  while (!allocations.empty() && release(allocations.begin()->first) == CUDA_SUCCESS) {
-  }
-  lost = CUDA_SUCCESS;
+  while (!allocations.empty()) drop(allocations.begin());
+  for (auto &l : locked_memory)
+    if (l.second.ours) free((void *)l.first);
+  locked_memory.clear();
+  counts["locked"] = 0;
+  lost = CUDA_SUCCESS;  // a real one would stay lost to the process
   return CUDA_SUCCESS;
 }
 
@@ -450,13 +453,15 @@ CUresult cuLaunchKernel(CUfunction f, unsigned blocks, unsigned blocks_y, unsign
     return CUDA_ERROR_NOT_SUPPORTED;
   }
   // 48 KiB is what a kernel has that asks for no more.
-  if (blocks == 0 || threads == 0 || threads > threads_max || shared_bytes > 48 << 10)
+  if (blocks == 0 || threads == 0 || threads > threads_max || shared_bytes > shared_max)
     return CUDA_ERROR_INVALID_VALUE;
   if (due("fail_launch")) return lose(CUDA_ERROR_LAUNCH_FAILED);
   counts["launches"]++;
   const Kernel *k = f->kernel;
   std::function<void()> body = k->bind(parameters);
-  return enqueue(s, {k->name, [=] { return run_kernel(*k, body, blocks, threads); }});
+  return enqueue(s, {k->name, [=] {
+                           return run_kernel(*k, body, blocks, threads, shared_bytes);
+                         }});
 }
 
 // Graphs.

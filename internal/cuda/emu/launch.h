@@ -10,7 +10,7 @@
 #include "kernel.h"
 #include "memory.h"
 
-static const size_t stack_bytes = 64 << 10, threads_max = 1024, shared_max = 227 << 10;
+static const size_t stack_bytes = 64 << 10, threads_max = 1024, shared_max = 48 << 10;
 
 enum Wait { ready, for_warp, for_block, returned };
 
@@ -177,13 +177,13 @@ static void on_fault(int number, siginfo_t *info, void *context) {
 }
 
 static CUresult run_blocks(const Kernel &k, const std::function<void()> &body, unsigned blocks,
-                           unsigned threads) {
+                           unsigned threads, unsigned shared_bytes) {
   std::vector<unsigned> order(blocks);
   for (unsigned i = 0; i < blocks; i++) order[i] = i;
   shuffle(order);
   block.body = &body;
   for (unsigned number : order) {
-    for (auto &c : block.shared) c = (char)0xff;
+    memset(block.shared.data(), 0xff, shared_bytes);
     if (!run_block(number, blocks, threads)) {
       complain("kernel %s: threads of block %u wait for each other for ever: some are at a shuffle, "
                "others at a barrier",
@@ -195,12 +195,12 @@ static CUresult run_blocks(const Kernel &k, const std::function<void()> &body, u
 }
 
 static CUresult run_kernel(const Kernel &k, const std::function<void()> &body, unsigned blocks,
-                           unsigned threads) {
+                           unsigned threads, unsigned shared_bytes) {
   if (!block.stacks)
     block.stacks = (char *)mmap(nullptr, threads_max * stack_bytes, PROT_READ | PROT_WRITE,
                                 MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 #if defined(__SANITIZE_ADDRESS__)
-  return run_blocks(k, body, blocks, threads);  // which reports faults better
+  return run_blocks(k, body, blocks, threads, shared_bytes);  // which reports faults better
 #else
   struct sigaction mine = {};
   mine.sa_sigaction = on_fault;
@@ -210,7 +210,7 @@ static CUresult run_kernel(const Kernel &k, const std::function<void()> &body, u
   volatile CUresult result = CUDA_ERROR_ILLEGAL_ADDRESS;
   if (sigsetjmp(back, 1) == 0) {
     in_kernel = &back;
-    result = run_blocks(k, body, blocks, threads);
+    result = run_blocks(k, body, blocks, threads, shared_bytes);
   } else {
     complain("kernel %s, block %u, thread %u: address %p, %s", k.name.c_str(),
              block.running->now.block, block.running->now.thread, fault_address,

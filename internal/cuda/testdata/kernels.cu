@@ -52,3 +52,13 @@ KERNEL(deadlock)(float *x) {
   else
     x[0] += shuffle_xor(1, 1);
 }
+
+// y is x in reverse, within each block of 64. Without synced the barrier is left out, so what a
+// thread reads depends on who ran before.
+KERNEL(reverse)(float *y, const float *x, long long synced) {
+  SHARED float values[64];
+  long long first = (long long)block() * 64;
+  values[thread()] = x[first + thread()];
+  if (synced) sync_block();
+  y[first + thread()] = values[63 - thread()];
+}
