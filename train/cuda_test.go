@@ -175,7 +175,7 @@ func TestFaultsOfDevice(t *testing.T) {
 		"fail_copy": "cuda", "fail_blas": "cuda", "lost_after": "cuda"} {
 		t.Run(knob, func(t *testing.T) {
 			failed := 0
-			for n := int64(1); faultOfDevice(t, emulator, knob, n, says); n += 1 + n/3 {
+			for n := int64(1); faultOfDevice(t, emulator, knob, n, says); n += 1 + n*3/2 {
 				failed++
 			}
 			t.Logf("%d runs failed", failed)

@@ -46,25 +46,27 @@ func (d *driver) open(number int, ptx string) (err error) {
 	if d.device, err = cuda.Open(number); err != nil {
 		return err
 	}
-	err = d.on(func() (err error) {
-		if d.stream, err = d.device.NewStream(); err != nil {
-			return err
-		}
-		if d.blas, err = d.device.NewBLAS(d.stream); err != nil {
-			return err
-		}
-		if d.bounce, err = d.device.AllocPinned(bounceBytes); err != nil {
-			return err
-		}
-		d.module, err = d.device.Load(ptx)
-		return err
-	})
-	err = d.explained("the kernels and cuBLAS need some", err)
+	err = d.on(func() error { return d.explained("kernels and cuBLAS need some", d.start(ptx)) })
 	if err != nil {
 		return errors.Join(err, d.close())
 	}
 	d.kernels = map[string]cuda.Function{}
 	return nil
+}
+
+// start makes what works on the device.
+func (d *driver) start(ptx string) (err error) {
+	if d.stream, err = d.device.NewStream(); err != nil {
+		return err
+	}
+	if d.blas, err = d.device.NewBLAS(d.stream); err != nil {
+		return err
+	}
+	if d.bounce, err = d.device.AllocPinned(bounceBytes); err != nil {
+		return err
+	}
+	d.module, err = d.device.Load(ptx)
+	return err
 }
 
 // close ends all that was opened.

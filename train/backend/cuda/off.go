@@ -3,13 +3,13 @@
 package cuda
 
 import (
-	"errors"
+	"fmt"
 
+	"gdb/internal/cuda"
 	"gdb/train/backend"
 )
 
 // Open says how to get a gdb that computes on devices.
 func Open(backend.Options) (backend.Backend, error) {
-	return nil, errors.New("train: this gdb was built without CUDA: build it with " +
-		"go build -tags cuda ./cmd/gdb")
+	return nil, fmt.Errorf("train: --backend cuda: %w", cuda.ErrNotBuilt)
 }
