@@ -67,8 +67,8 @@ func sameTraining(t *testing.T, s *layout.Store, c Config) {
 		epochs[1][len(epochs[1])-1].Loss)
 }
 
-// TestTasksOnDevice trains on labels of all kinds, on typed and weighted edges, on vectors of nodes,
-// and evaluates in other ways.
+// TestTasksOnDevice trains on labels of all kinds, on typed and weighted edges and on vectors of
+// nodes, and evaluates in other ways.
 func TestTasksOnDevice(t *testing.T) {
 	mustEmulate(t)
 	edges, numbers := mustBuild(t, plantedEdges()), mustBuild(t, plantedNumbers())
@@ -167,8 +167,8 @@ func TestAutoIsRecorded(t *testing.T) {
 	}
 }
 
-// TestFaultsOfDevice has each kind of call fail once, at many places of a run, and the device lost at
-// many calls: the error says so, and the run goes on from its checkpoint on the CPU.
+// TestFaultsOfDevice has each kind of call fail once, at many places of a run, and the device lost
+// at many calls: the error says so, and the run goes on from its checkpoint on the CPU.
 func TestFaultsOfDevice(t *testing.T) {
 	emulator := mustEmulate(t)
 	for knob, says := range map[string]string{"fail_alloc": "memory", "fail_launch": "cuda",
