@@ -17,6 +17,7 @@ func aligned(n int) int { return (n + arenaAlign - 1) / arenaAlign * arenaAlign 
 // arena hands out memory of the device that is all taken back at once. It grows by whole
 // allocations; when a round needed several, the next begins with one that holds them all.
 type arena struct {
+	what   string // it is for, for errors
 	chunks []uint64
 	room   int // of the last
 	used   int // of the last
@@ -52,7 +53,7 @@ func (a *arena) take(d *driver, n int) (uint64, error) {
 // grow adds an allocation of at least n bytes.
 func (a *arena) grow(d *driver, n int) error {
 	n = aligned(n)
-	what := "activations and gradients of a step"
+	what := a.what
 	if a.total > 0 {
 		what += ", beside " + mem.FormatSize(int64(a.total)) + " that they have,"
 	}
@@ -72,6 +73,6 @@ func (a *arena) free(d *driver) (err error) {
 	for _, p := range a.chunks {
 		err = errors.Join(err, d.free(p))
 	}
-	*a = arena{}
+	*a = arena{what: a.what}
 	return err
 }

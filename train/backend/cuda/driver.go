@@ -14,11 +14,14 @@ import (
 // caller.
 const bounceBytes = 4 << 20
 
-// driver is a device with its stream, kernels and cuBLAS. Each call makes the device current for
+// driver is a device with its streams, kernels and cuBLAS. Each call makes the device current for
 // its thread, since a goroutine may move to another between two calls.
 type driver struct {
 	device  *cuda.Device
-	stream  *cuda.Stream
+	stream  *cuda.Stream // of operations
+	copies  *cuda.Stream // of what steps are given
+	copied  *cuda.Event  // behind the copies that operations wait for
+	copying bool         // there are copies since, which the next operation waits for
 	blas    *cuda.BLAS
 	module  *cuda.Module
 	kernels map[string]cuda.Function
@@ -36,6 +39,22 @@ func (d *driver) on(f func() error) error {
 	}
 	defer unbind()
 	return f()
+}
+
+// operate is on for an operation, which comes behind all copies so far.
+func (d *driver) operate(f func() error) error {
+	return d.on(func() error {
+		if d.copying {
+			if err := d.copies.Record(d.copied); err != nil {
+				return err
+			}
+			if err := d.stream.Wait(d.copied); err != nil {
+				return err
+			}
+			d.copying = false
+		}
+		return f()
+	})
 }
 
 // open opens a device by its number, and compiles PTX for it.
@@ -57,6 +76,12 @@ func (d *driver) open(number int, ptx string) (err error) {
 // start makes what works on the device.
 func (d *driver) start(ptx string) (err error) {
 	if d.stream, err = d.device.NewStream(); err != nil {
+		return err
+	}
+	if d.copies, err = d.device.NewStream(); err != nil {
+		return err
+	}
+	if d.copied, err = d.device.NewEvent(false); err != nil {
 		return err
 	}
 	if d.blas, err = d.device.NewBLAS(d.stream); err != nil {
@@ -84,8 +109,13 @@ func (d *driver) close() error {
 		if d.blas != nil {
 			err = errors.Join(err, d.blas.Close())
 		}
-		if d.stream != nil {
-			err = errors.Join(err, d.stream.Close())
+		if d.copied != nil {
+			err = errors.Join(err, d.copied.Close())
+		}
+		for _, s := range []*cuda.Stream{d.copies, d.stream} {
+			if s != nil {
+				err = errors.Join(err, s.Close())
+			}
 		}
 		return err
 	})
@@ -137,9 +167,13 @@ func (d *driver) unlock(x []byte) error {
 	return d.on(func() error { return d.device.Unregister(x) })
 }
 
-// toDevice copies locked memory, which may change once an event behind it is over.
+// toDevice copies locked memory beside the operations, before the next one. It may change once an
+// event behind the copy is over.
 func (d *driver) toDevice(to uint64, from []byte) error {
-	return d.on(func() error { return d.stream.CopyToDevice(cuda.DevicePtr(to), from) })
+	return d.on(func() error {
+		d.copying = true
+		return d.copies.CopyToDevice(cuda.DevicePtr(to), from)
+	})
 }
 
 // write copies any memory to the device, and waits for it; read copies it back.
@@ -169,7 +203,7 @@ func (d *driver) read(to []byte, from uint64) error {
 
 // through calls f with the parts of x that fit in the locked memory, and with where they begin.
 func (d *driver) through(x []byte, f func(part []byte, at int) error) error {
-	return d.on(func() error {
+	return d.operate(func() error {
 		for at := 0; at < len(x); at += bounceBytes {
 			if err := f(x[at:min(len(x), at+bounceBytes)], at); err != nil {
 				return err
@@ -181,37 +215,52 @@ func (d *driver) through(x []byte, f func(part []byte, at int) error) error {
 
 // copy copies n bytes on the device.
 func (d *driver) copy(to, from uint64, n int) error {
-	return d.on(func() error {
+	return d.operate(func() error {
 		return d.stream.CopyOnDevice(cuda.DevicePtr(to), cuda.DevicePtr(from), int64(n))
 	})
 }
 
 // zero clears n bytes.
 func (d *driver) zero(p uint64, n int) error {
-	return d.on(func() error { return d.stream.Zero(cuda.DevicePtr(p), int64(n)) })
+	return d.operate(func() error { return d.stream.Zero(cuda.DevicePtr(p), int64(n)) })
 }
 
-// sync waits for all operations, and returns the first error since.
+// sync waits for all copies and operations, and returns the first error since.
 func (d *driver) sync() error {
-	if d.stream == nil {
+	if d.device == nil {
 		return nil
 	}
-	return d.on(d.stream.Synchronize)
-}
-
-// record puts an event behind all operations, and wait waits until it is over.
-func (d *driver) record(e *event) error {
-	return d.on(func() (err error) {
-		if e.event == nil {
-			if e.event, err = d.device.NewEvent(false); err != nil {
-				return err
-			}
-		}
-		return d.stream.Record(e.event)
+	return d.on(func() error {
+		return errors.Join(d.copies.Synchronize(), d.stream.Synchronize())
 	})
 }
 
-func (d *driver) wait(e *event) error { return d.on(e.event.Synchronize) }
+// endStep puts one event behind all copies, and one behind all operations.
+func (d *driver) endStep(copied, done *event) error {
+	return d.on(func() error {
+		return errors.Join(d.record(copied, d.copies), d.record(done, d.stream))
+	})
+}
+
+// record puts an event into a stream. It is made at its first use.
+func (d *driver) record(e *event, in *cuda.Stream) (err error) {
+	if e.event == nil {
+		if e.event, err = d.device.NewEvent(false); err != nil {
+			return err
+		}
+	}
+	return in.Record(e.event)
+}
+
+// reuse waits until copies were made, and has the copies to come wait for operations.
+func (d *driver) reuse(copied, done *event) error {
+	return d.on(func() error {
+		if err := copied.event.Synchronize(); err != nil {
+			return err
+		}
+		return d.copies.Wait(done.event)
+	})
+}
 
 // end frees an event, if there is one.
 func (d *driver) end(e *event) error {
@@ -225,7 +274,7 @@ func (d *driver) end(e *event) error {
 
 // launch runs a kernel.
 func (d *driver) launch(name string, blocks int, words []cuda.Argument) error {
-	return d.on(func() (err error) {
+	return d.operate(func() (err error) {
 		f, known := d.kernels[name]
 		if !known {
 			if f, err = d.module.Function(name); err != nil {
@@ -248,7 +297,7 @@ func (d *driver) product(c, a, b matrix, m, k, n, heads int, acc bool) error {
 		return cuda.Operand{Memory: cuda.DevicePtr(x.at), Stride: x.stride,
 			Transposed: x.transposed}
 	}
-	return d.on(func() error {
+	return d.operate(func() error {
 		if heads == 1 {
 			return d.blas.Sgemm(n, m, k, 1, of(b), of(a), beta, of(c))
 		}

@@ -76,8 +76,8 @@ func (g *gpu) Forget(x []float32) {
 	}
 }
 
-// Begin takes all memory of steps back: that of the device at once, since operations are in order,
-// and the page-locked memory of the step before the last one when that has been copied.
+// Begin takes all memory of steps back: activations at once, since operations are in order, and
+// what the step before the last one was given: see staging.
 func (g *gpu) Begin() error {
 	g.endStep()
 	if err := g.staged.next(&g.driver); err != nil {
@@ -155,17 +155,16 @@ func send[T mem.Scalar](g *gpu, x []T) uint64 {
 
 // sendBytes copies n bytes to the device that fill writes.
 func (g *gpu) sendBytes(n int, fill func(to []byte)) uint64 {
-	at := g.take(n)
-	if at == 0 {
+	if n == 0 || g.err != nil {
 		return 0
 	}
-	to, err := g.staged.take(&g.driver, n)
+	from, at, err := g.staged.take(&g.driver, n)
 	if err != nil {
-		g.fail("take page-locked memory", err)
+		g.fail("take memory for what a step is given", err)
 		return 0
 	}
-	fill(to)
-	g.fail("copy to the device", g.driver.toDevice(at, to))
+	fill(from)
+	g.fail("copy to the device", g.driver.toDevice(at, from))
 	return at
 }
 

@@ -59,7 +59,10 @@ func Open(opt backend.Options) (backend.Backend, error) {
 	if err := g.driver.open(opt.Device, ptx); err != nil {
 		return nil, fmt.Errorf("train: open device %d: %w", opt.Device, err)
 	}
-	g.staged.budget = opt.Budget
+	g.scratch.what, g.staged.budget = "activations and gradients of a step", opt.Budget
+	for i := range g.staged.steps {
+		g.staged.steps[i].device.what = "rows and lists of a step"
+	}
 	if err := g.losses.open(&g.driver); err != nil {
 		return nil, errors.Join(fmt.Errorf("train: open device %d: %w", opt.Device, err), g.Close())
 	}
