@@ -58,6 +58,7 @@ type trainer struct {
 	resumed    bool
 	note       string   // for the user: of the checkpoint
 	valNote    string   // of validation nodes that are taken from train
+	moved      string   // of a run that began on another backend
 	inputNotes []string // of how features are scaled and summed up
 	created    time.Time
 	tested     json.RawMessage // the evaluation of the best weights on the test split; nil for none
@@ -163,8 +164,8 @@ func (t *trainer) notes() string {
 		all = append(all, fmt.Sprintf("no node of the batches looked at has an edge before %s: "+
 			"--before takes the times that were ingested, or dates", t.cfg.Limit()))
 	}
-	for _, note := range append([]string{t.note, t.valNote, t.in.Neighbors().Note, t.in.HotNote},
-		t.inputNotes...) {
+	for _, note := range append([]string{t.note, t.moved, t.valNote, t.in.Neighbors().Note,
+		t.in.HotNote}, t.inputNotes...) {
 		if note != "" {
 			all = append(all, note)
 		}
@@ -236,6 +237,10 @@ func (t *trainer) loadRun(store *layout.Store) error {
 		t.cfg.Normalize, t.cfg.Scale = old.Normalize, old.Scale
 	}
 	t.cfg.Tune, t.cfg.Order = old.Tune, old.Order
+	if t.cfg.Backend != old.Backend {
+		t.moved = fmt.Sprintf("the run began on %s and goes on with %s: what it comes to differs "+
+			"by rounding", old.Backend, t.cfg.Backend)
+	}
 	t.dir = runs.Open(store, name)
 	return t.cfg.SameResult(&old)
 }

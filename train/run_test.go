@@ -285,7 +285,7 @@ func TestRefusals(t *testing.T) {
 		}, want: "no training node has a label"},
 		"other column":  {config: func(c *Config) { c.Split = "7" }, want: `"train@7"`},
 		"unknown model": {config: func(c *Config) { c.Model = "mlp2" }, want: "known: sage"},
-		"backend":       {config: func(c *Config) { c.Backend = "tpu" }, want: "known are cpu"},
+		"backend":       {config: func(c *Config) { c.Backend = "tpu" }, want: "known are auto, cpu, cuda"},
 		"multi loss":    {config: func(c *Config) { c.Loss = "bce" }, want: "--loss auto"},
 		"resume of nothing": {config: func(c *Config) { c.Resume = "nope" },
 			want: `no run "nope"`},

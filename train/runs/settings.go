@@ -382,7 +382,8 @@ func ValidName(name string) error {
 	return nil
 }
 
-// SameResult reports the first setting by which a resumed run would not be the same run.
+// SameResult reports the first setting by which a resumed run would not be the same run, but for
+// rounding: it may go on with another backend.
 func (c *Settings) SameResult(old *Settings) error {
 	epochs, patience := c.scheduled()
 	oldEpochs, oldPatience := old.scheduled()
