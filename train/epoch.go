@@ -152,7 +152,10 @@ func (t *trainer) finishEpoch(ctx context.Context) error {
 			return fmt.Errorf("evaluate epoch %d on the validation nodes: %w", epoch, err)
 		}
 		rec.Val = &v
-		if rec.Best = t.compare(v, epoch); rec.Best {
+		if rec.Best, err = t.compare(v, epoch); err != nil {
+			return err
+		}
+		if rec.Best {
 			t.thresholds = chosen
 		}
 	}
@@ -211,19 +214,21 @@ func treeBytes(fs vfs.FS, dir string) (sum int64, err error) {
 }
 
 // compare keeps the weights if they are the best so far, and says so.
-func (t *trainer) compare(v float64, epoch int) (best bool) {
+func (t *trainer) compare(v float64, epoch int) (best bool, err error) {
 	if t.pos.HasBest && !task.Better(t.cfg.Metric, v, t.pos.Best) {
 		t.pos.SinceBest++
 		t.plateau()
-		return false
+		return false, nil
 	}
 	t.pos.Plateau = 0
+	if t.best, err = t.weights(); err != nil {
+		return false, err
+	}
 	t.pos.HasBest, t.pos.Best, t.pos.BestEpoch, t.pos.SinceBest = true, v, epoch, 0
-	t.best = t.weights()
 	if t.vectors != nil {
 		t.vectors.KeepBest()
 	}
-	return true
+	return true, nil
 }
 
 // plateau halves the rate once enough evaluations brought nothing better, if the schedule says so.
@@ -242,10 +247,13 @@ func (t *trainer) finish(ctx context.Context) error {
 	if !t.pos.HasBest {
 		return fmt.Errorf("no evaluation within %d epochs: raise --epochs", t.cfg.Epochs)
 	}
-	last := t.weights()
+	last, err := t.weights()
+	if err != nil {
+		return err
+	}
 	t.be.Write(t.model.Params().W, t.best)
 	t.swapVectors()
-	err := t.testBest(ctx)
+	err = t.testBest(ctx)
 	t.swapVectors()
 	t.be.Write(t.model.Params().W, last)
 	if err != nil {

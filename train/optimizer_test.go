@@ -55,7 +55,7 @@ func TestOptimizers(t *testing.T) {
 
 func compareOptimizer(t *testing.T, kind string, decay float64) {
 	const n, steps, rate = 48, 12, 0.01
-	be, err := backend.Open("cpu", backend.Options{Workers: 2})
+	be, err := backend.OpenCPU(backend.Options{Workers: 2})
 	if err != nil {
 		t.Fatal(err)
 	}

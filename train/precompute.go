@@ -17,6 +17,7 @@ import (
 	"gdb/layout/rowfile"
 	"gdb/sample"
 	"gdb/train/backend"
+	"gdb/train/backend/devices"
 	"gdb/train/exact"
 	"gdb/train/model"
 	"gdb/train/runs"
@@ -201,8 +202,8 @@ func (s *summing) openPart(ctx context.Context, i int, in *inputs) (*rowfile.Rea
 // sum writes rows of the parts beside of nodes and, behind them, the sums of their lists' rows.
 func (s *summing) sum(ctx context.Context, from *inputs, beside []*rowfile.Reader,
 	w *rowfile.Writer) (err error) {
-	be, err := backend.Open(s.cfg.Backend, backend.Options{Workers: s.cfg.Threads,
-		Budget: from.Budget})
+	be, err := devices.Open(s.cfg.Backend, backend.Options{Workers: s.cfg.Threads,
+		Budget: from.Budget, Device: s.cfg.Device})
 	if err != nil {
 		return err
 	}

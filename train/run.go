@@ -58,6 +58,7 @@ type trainer struct {
 	resumed    bool
 	note       string   // for the user: of the checkpoint
 	valNote    string   // of validation nodes that are taken from train
+	moved      string   // of a run that began on another backend
 	inputNotes []string // of how features are scaled and summed up
 	created    time.Time
 	tested     json.RawMessage // the evaluation of the best weights on the test split; nil for none
@@ -163,8 +164,8 @@ func (t *trainer) notes() string {
 		all = append(all, fmt.Sprintf("no node of the batches looked at has an edge before %s: "+
 			"--before takes the times that were ingested, or dates", t.cfg.Limit()))
 	}
-	for _, note := range append([]string{t.note, t.valNote, t.in.Neighbors().Note, t.in.HotNote},
-		t.inputNotes...) {
+	for _, note := range append([]string{t.note, t.moved, t.valNote, t.in.Neighbors().Note,
+		t.in.HotNote}, t.inputNotes...) {
 		if note != "" {
 			all = append(all, note)
 		}
@@ -236,6 +237,10 @@ func (t *trainer) loadRun(store *layout.Store) error {
 		t.cfg.Normalize, t.cfg.Scale = old.Normalize, old.Scale
 	}
 	t.cfg.Tune, t.cfg.Order = old.Tune, old.Order
+	if t.cfg.Backend != old.Backend {
+		t.moved = fmt.Sprintf("the run began on %s and goes on with %s: what it comes to differs "+
+			"by rounding", old.Backend, t.cfg.Backend)
+	}
 	t.dir = runs.Open(store, name)
 	return t.cfg.SameResult(&old)
 }
@@ -470,6 +475,9 @@ func (t *trainer) load() error {
 		}
 		t.be.Write(t.opt.state[i], w)
 	}
+	if err := t.be.Err(); err != nil {
+		return fmt.Errorf("train: write weights to the device: %w", err)
+	}
 	if p.HasBest {
 		t.best, err = find(arrays, "best weights", t.model.Params().Total)
 	}
@@ -488,11 +496,18 @@ func (t *trainer) checkpoint() error {
 		return err
 	}
 	t.pos.Steps = t.opt.steps
-	arrays := []array{{"weights", t.weights()}}
+	weights, err := t.weights()
+	if err != nil {
+		return err
+	}
+	arrays := []array{{"weights", weights}}
 	for i, name := range t.opt.stateNames {
 		values := make([]float32, t.model.Params().Total)
 		t.be.Read(values, t.opt.state[i])
 		arrays = append(arrays, array{name, values})
+	}
+	if err := t.be.Err(); err != nil {
+		return fmt.Errorf("train: read the optimizer's state: %w", err)
 	}
 	if t.pos.HasBest { // a copy: a vfs.File may change what is written to it
 		arrays = append(arrays, array{"best weights", slices.Clone(t.best)})
@@ -501,17 +516,20 @@ func (t *trainer) checkpoint() error {
 		arrays = append(arrays, array{thresholdsName, slices.Clone(t.thresholds)})
 	}
 	begun := time.Now()
-	err := writeCheckpoint(t.dir, t.pos, arrays, t.writeVectors())
+	err = writeCheckpoint(t.dir, t.pos, arrays, t.writeVectors())
 	t.saved = time.Now()
 	t.saving = t.saved.Sub(begun)
 	return err
 }
 
 // weights copies the weights.
-func (t *trainer) weights() []float32 {
+func (t *trainer) weights() ([]float32, error) {
 	w := make([]float32, t.model.Params().Total)
 	t.be.Read(w, t.model.Params().W)
-	return w
+	if err := t.be.Err(); err != nil {
+		return nil, fmt.Errorf("train: read the weights: %w", err)
+	}
+	return w, nil
 }
 
 // record notes the run in the catalog, for others to see.

@@ -93,7 +93,7 @@ func TestNoScheduleChangesNothing(t *testing.T) {
 
 // TestClippedStep: a step of plain descent is as long as the norm allows.
 func TestClippedStep(t *testing.T) {
-	be, err := backend.Open("cpu", backend.Options{Workers: 2})
+	be, err := backend.OpenCPU(backend.Options{Workers: 2})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -10,6 +10,7 @@ import (
 
 	"gdb/internal/program"
 	"gdb/kv"
+	"gdb/train/backend/devices"
 	"gdb/train/task"
 )
 
@@ -43,6 +44,7 @@ func resolve(c *Config, m *kv.Meta) error {
 		return err
 	}
 	c.Resolve(m)
+	c.Backend = devices.Chosen(c.Backend, c.Device)
 	if err := c.FitEdges(m); err != nil {
 		return err
 	}

@@ -10,6 +10,8 @@ import (
 	"gdb/kv"
 	"gdb/sample"
 	"gdb/train/backend"
+	"gdb/train/backend/cuda"
+	"gdb/train/backend/devices"
 	"gdb/train/embedding"
 	"gdb/train/model"
 	"gdb/train/runs"
@@ -39,7 +41,8 @@ func newStepper(cfg *Config, m *kv.Meta, t task.Task, budget *mem.Budget) (*step
 	s := &stepper{cfg: cfg, task: t, budget: budget, dims: cfg.Dims(cfg.Inputs(m), t.Outputs()),
 		features: runs.FeatureDim(m), learned: learnedVectors(cfg, m, true)}
 	var err error
-	s.be, err = backend.Open(cfg.Backend, backend.Options{Workers: cfg.Threads, Budget: budget})
+	s.be, err = devices.Open(cfg.Backend, backend.Options{Workers: cfg.Threads, Budget: budget,
+		Device: cfg.Device})
 	return s, err
 }
 
@@ -121,6 +124,9 @@ func tableOf(be backend.Backend, b *sample.Batch) backend.Tensor {
 // losses reads those of the steps since the last call, valid until the next.
 func (s *stepper) losses() ([]backend.Loss, error) {
 	s.read = s.be.Losses(s.read[:0])
+	if err := s.be.Err(); err != nil {
+		return nil, err
+	}
 	for _, o := range s.read {
 		if math.IsNaN(o.Mean) || math.IsInf(o.Mean, 0) {
 			return nil, fmt.Errorf("the loss is %g: the training diverged: lower --lr, give "+
@@ -175,6 +181,15 @@ func (s *stepper) StepBytes(d *sample.Dense, inner, scale int64, inPlace bool) i
 	if s.learned != nil {
 		input = s.learned.InputBytes(int64(len(d.NodeIDs)) * inner / max(1, have) * 9 / 8)
 	}
-	return input + mem.ArenaBytes(4*cost.Floats*9/8) +
+	return input + s.arenaBytes(&cost) +
 		mem.HeapCost(4*cost.Lists*growth/16+cost.KernelBytes)
+}
+
+// arenaBytes is the memory outside the heap: scratch of the backend, or what it sends to a device
+// that has its scratch.
+func (s *stepper) arenaBytes(cost *model.StepCost) int64 {
+	if s.cfg.Backend == backend.CUDA {
+		return cuda.StepsStaged * mem.ArenaBytes(4*cost.Copied*9/8)
+	}
+	return mem.ArenaBytes(4 * cost.Floats * 9 / 8)
 }

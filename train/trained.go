@@ -14,6 +14,7 @@ import (
 	"gdb/layout"
 	"gdb/layout/topology"
 	"gdb/train/backend"
+	"gdb/train/backend/devices"
 	"gdb/train/embedding"
 	"gdb/train/exact"
 	"gdb/train/model"
@@ -64,6 +65,9 @@ func openTrained(ctx context.Context, store *layout.Store, dev blockdev.Device, 
 		cfg.Threads = lim.Threads
 	}
 	cfg.EvalMode = mode
+	if cfg.Backend == backend.CUDA { // which may not be here
+		cfg.Backend = devices.Chosen(backend.Auto, cfg.Device)
+	}
 	if err := cfg.Validate(); err != nil {
 		return nil, err
 	}
@@ -116,8 +120,8 @@ func (t *trained) open(ctx context.Context, store *layout.Store, dev blockdev.De
 
 // openModel makes the model and loads the weights of the best evaluation.
 func (t *trained) openModel(dims []int) (err error) {
-	t.be, err = backend.Open(t.cfg.Backend, backend.Options{Workers: t.cfg.Threads,
-		Budget: t.in.Budget})
+	t.be, err = devices.Open(t.cfg.Backend, backend.Options{Workers: t.cfg.Threads,
+		Budget: t.in.Budget, Device: t.cfg.Device})
 	if err != nil {
 		return err
 	}

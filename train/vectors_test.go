@@ -117,7 +117,11 @@ func checkVectorGradients(t *testing.T, tr *trainer, b *sample.Batch) {
 	for i := range rows { // so that there are gradients of a size to see
 		rows[i] *= 10
 	}
-	before, weights := slices.Clone(rows), tr.weights()
+	before := slices.Clone(rows)
+	weights, err := tr.weights()
+	if err != nil {
+		t.Fatal(err)
+	}
 	loss := func() float64 {
 		v, err := tr.lossOf(b)
 		if err != nil {

@@ -79,8 +79,7 @@ func (t *trainFlags) bind(f *pflag.FlagSet) {
 	f.StringVar(&c.IO, "io", c.IO, cli.IOHelp())
 	f.StringVar(&t.strategy, "strategy", strategies[0], "how batches are made: "+
 		cli.OneOf(strategies)+" (gdb help strategies)")
-	f.StringVar(&c.Backend, "backend", c.Backend,
-		"where it computes: "+cli.OneOf(runs.Choices("backend")))
+	flagvalue.BindBackend(f, c)
 	f.IntVar(&c.CheckpointEvery, "checkpoint-every", c.CheckpointEvery,
 		"batches between checkpoints; one is written every 30 s and each epoch too")
 	f.StringVar(&c.Resume, "resume", "", "go on with this run")

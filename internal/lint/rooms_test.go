@@ -138,6 +138,8 @@ var rooms = map[string][]string{
 		"train/kernel",
 		"train/kernel/gen",
 		"train/backend",
+		"train/backend/cuda",
+		"train/backend/devices",
 		"train/program",
 		"train/model",
 		"train/task",

@@ -108,9 +108,12 @@ type Backend interface {
 
 	// Params returns a vector of n zeros that lives until Close.
 	Params(what string, n int) (Tensor, error)
-	// Table makes rows of the caller available until Close: equal memory gives the same tensor. The
-	// caller may change values between steps, and only then. On the CPU they are not copied.
+	// Table makes rows of the caller available until Forget or Close: equal memory gives the same
+	// tensor. The caller may change values between steps, and only then: they are not copied.
 	Table(x []float32, rows, cols int) Tensor
+	// Forget ends what Table made available, before the memory of the rows is freed. The step that
+	// reads them ends too.
+	Forget(x []float32)
 	// Begin starts a step: all memory handed out for the one before is used again.
 	Begin() error
 	// Err is the first error of the step.
@@ -119,8 +122,8 @@ type Backend interface {
 	Trim() error
 	// Scratch returns a matrix for this step, with any values in it.
 	Scratch(rows, cols int) Tensor
-	// Host makes rows*cols values of the caller available for this step. On the CPU they are not
-	// copied, and operations write to them.
+	// Host makes rows*cols values of the caller available for this step, which must stay as they
+	// are until its end. On the CPU they are not copied, and operations write to them.
 	Host(x []float32, rows, cols int) Tensor
 	// Segments makes lists available for this step.
 	Segments(l Lists) Segments
@@ -181,22 +184,33 @@ type Backend interface {
 	Close() error
 }
 
+// The names of backends, as settings have them.
+const (
+	// Auto is CUDA if a device opens, and else CPU.
+	Auto = "auto"
+	// CPU computes with the threads of the process.
+	CPU = "cpu"
+	// CUDA computes on a device of NVIDIA, in a gdb that was built for it.
+	CUDA = "cuda"
+)
+
+// Names are those that a setting may have.
+func Names() []string { return []string{Auto, CPU, CUDA} }
+
 // Options configure a backend.
 type Options struct {
 	// Workers is the number of threads that compute. Default: all cores.
 	Workers int
 	// Budget counts the memory; nil for none.
 	Budget *mem.Budget
+	// Device is the number of the device, from 0 on, where there are several of a kind.
+	Device int
 }
 
-// Open opens a backend by name: cpu.
-func Open(name string, opt Options) (Backend, error) {
-	switch name {
-	case "cpu":
-		if _, err := kernel.Chosen(); err != nil {
-			return nil, fmt.Errorf("train: %w", err)
-		}
-		return newCPU(opt), nil
+// OpenCPU opens the backend that computes with train/kernel.
+func OpenCPU(opt Options) (Backend, error) {
+	if _, err := kernel.Chosen(); err != nil {
+		return nil, fmt.Errorf("train: %w", err)
 	}
-	return nil, fmt.Errorf("train: unknown backend %q: known is cpu", name)
+	return newCPU(opt), nil
 }

@@ -10,7 +10,7 @@ import (
 
 func mustOpen(t *testing.T, budget *mem.Budget) *cpu {
 	t.Helper()
-	be, err := Open("cpu", Options{Workers: 2, Budget: budget})
+	be, err := OpenCPU(Options{Workers: 2, Budget: budget})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -23,13 +23,6 @@ func mustOpen(t *testing.T, budget *mem.Budget) *cpu {
 		}
 	})
 	return be.(*cpu)
-}
-
-func TestOpen(t *testing.T) {
-	if _, err := Open("tpu", Options{}); err == nil || !strings.Contains(err.Error(),
-		"known is cpu") {
-		t.Errorf("tpu: %v", err)
-	}
 }
 
 // TestScratchSettles takes the memory of steps that grow, then that of the largest again and

@@ -20,6 +20,7 @@ type cpu struct {
 
 	kept   [][]float32        // parameters and tables: Memory 0, 1, …
 	tables map[*float32]table // by their first value
+	spare  []Memory           // of tables that were forgotten
 	step   [][]float32        // of this step: Memory -1, -2, …
 	lists  []cpuLists         // likewise, by Segments.ID
 	losses []Loss             // that were not read
@@ -93,11 +94,30 @@ func (c *cpu) Table(x []float32, rows, cols int) Tensor {
 		return c.keep(x, rows, cols)
 	}
 	t, known := c.tables[&x[0]]
-	if !known || t.Rows != rows || t.Cols != cols {
-		t = table{Tensor: c.keep(x, rows, cols), values: x}
-		c.tables[&x[0]] = t
+	if known && t.Rows == rows && t.Cols == cols {
+		return t.Tensor
 	}
+	c.Forget(x)
+	t = table{Tensor: Tensor{Rows: rows, Cols: cols}, values: x}
+	if n := len(c.spare); n > 0 {
+		t.Memory, c.spare = c.spare[n-1], c.spare[:n-1]
+		c.kept[t.Memory] = x
+	} else {
+		t.Tensor = c.keep(x, rows, cols)
+	}
+	c.tables[&x[0]] = t
 	return t.Tensor
+}
+
+// Forget drops the alias.
+func (c *cpu) Forget(x []float32) {
+	if len(x) == 0 {
+		return
+	}
+	if t, known := c.tables[&x[0]]; known {
+		c.kept[t.Memory], c.spare = nil, append(c.spare, t.Memory)
+		delete(c.tables, &x[0])
+	}
 }
 
 // Begin takes all scratch back.

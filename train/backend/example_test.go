@@ -8,7 +8,7 @@ import (
 
 // ExampleBackend multiplies two matrices. An error of any of the operations would be that of Err.
 func ExampleBackend() {
-	be, err := backend.Open("cpu", backend.Options{Workers: 1})
+	be, err := backend.OpenCPU(backend.Options{Workers: 1})
 	if err != nil {
 		fmt.Println(err)
 		return

@@ -36,7 +36,7 @@ func withoutLater(g *sampletest.Graph, limit int64) *sampletest.Graph {
 // too.
 func TestInferenceBefore(t *testing.T) {
 	const limit, dim = 600, 24
-	be, err := backend.Open("cpu", backend.Options{Workers: 2, Budget: mem.NewBudget(0)})
+	be, err := backend.OpenCPU(backend.Options{Workers: 2, Budget: mem.NewBudget(0)})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -116,7 +116,7 @@ func checkModel(t *testing.T, name string, o model.Options, hidden []int) {
 			continue // it is no other model than without
 		}
 		in := fakeInputs(t, 9, 6000, in)
-		be, err := backend.Open("cpu", backend.Options{Workers: 2, Budget: mem.NewBudget(0)})
+		be, err := backend.OpenCPU(backend.Options{Workers: 2, Budget: mem.NewBudget(0)})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -119,6 +119,8 @@ func (c *carver) take(i int) []float32 {
 }
 
 func (l *layerPass) free() error {
+	l.Backend.Forget(l.from.whole())
+	l.Backend.Forget(l.window)
 	if l.arena == nil {
 		return nil
 	}
@@ -168,6 +170,13 @@ func (l *layerPass) transformTo(ctx context.Context, w *tableWriter) error {
 // host is a matrix in memory of this pass.
 func (l *layerPass) host(x []float32, cols int) backend.Tensor {
 	return l.Backend.Host(x, len(x)/cols, cols)
+}
+
+// tableOf is a matrix of the rows that lists read, all of them or those in the window: it is larger
+// than what is read of it at a time, so it is not copied to a device.
+func (l *layerPass) tableOf(rows []float32) backend.Tensor {
+	width := l.from.dim()
+	return l.Backend.Table(rows, len(rows)/width, width)
 }
 
 // normsOf are what a layer reads of nodes beside their rows, if it does: of their whole lists.
@@ -334,7 +343,7 @@ func (l *layerPass) atOnce(c *chunk, rows []float32, p part) ([]float32, error) 
 		return nil, err
 	}
 	m, w := l.Model.Machine(), l.layer
-	table := l.host(rows, l.from.dim())
+	table := l.tableOf(rows)
 	s := l.Backend.Segments(backend.Lists{Off: p.off, Idx: p.nbrs})
 	x, norms := l.host(c.x, l.src.dim()), l.host(c.norms, 1)
 	own, scored := w.Own(m, x, norms), 0

@@ -125,7 +125,7 @@ func (l *layerPass) accumulate(first int, rows []float32, p part) error {
 	}
 	m, w, n := l.Model.Machine(), l.layer, len(p.deg)
 	count := len(rows) / l.from.dim()
-	table := l.host(rows, l.from.dim())
+	table := l.tableOf(rows)
 	lists := l.Backend.Segments(backend.Lists{Off: p.off, Idx: p.nbrs})
 	scored := 0
 	for i := range l.sums {

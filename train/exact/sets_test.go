@@ -24,7 +24,7 @@ func TestInferenceSets(t *testing.T) {
 		g := sampletest.RMAT(14, 1<<13, 3)
 		in := &loader.Source{Meta: &kv.Meta{Nodes: g.Nodes()}, Budget: mem.NewBudget(0),
 			Topology: g}
-		be, err := backend.Open("cpu", backend.Options{Workers: 1})
+		be, err := backend.OpenCPU(backend.Options{Workers: 1})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -21,6 +21,8 @@ type StepCost struct {
 	Floats, Lists int64
 	// KernelBytes is the scratch of kernels.
 	KernelBytes int64
+	// Copied is what a device with memory of its own is sent, in words of 4 bytes.
+	Copied int64
 }
 
 // Growth says of how large a mini-batch costs are asked, given one that was sampled: Num/Den times
@@ -41,6 +43,7 @@ func (s *Spec) StepCost(d *sample.Dense, inPlace bool, g Growth, threads, longes
 		other := s.stepCost(p, &sizes, g, threads, longest)
 		cost.Floats, cost.Lists = max(cost.Floats, other.Floats), max(cost.Lists, other.Lists)
 		cost.KernelBytes = max(cost.KernelBytes, other.KernelBytes)
+		cost.Copied = max(cost.Copied, other.Copied)
 	}
 	return cost
 }
@@ -57,7 +60,20 @@ func (s *Spec) stepCost(p *program.Program, sizes *program.Sizes, g Growth, thre
 		Floats:      g.Parts * int64(p.StepFloats(&part, features)+p.ListFloats(&part)),
 		Lists:       g.Parts * int64(p.HeldWords(&part)),
 		KernelBytes: p.KernelBytes(&whole, threads, longest),
+		Copied:      g.Parts * int64(s.copied(p, &part)),
 	}
+}
+
+// copied is what a device is sent of a batch, in words of 4 bytes: features, lists and their
+// transposes, properties and labels.
+func (s *Spec) copied(p *program.Program, sizes *program.Sizes) int {
+	last := len(sizes.Nodes) - 1
+	words := sizes.Nodes[0]*s.Dims[0] + sizes.Nodes[last]*s.Dims[len(s.Dims)-1] +
+		p.HeldWords(sizes) + p.ListFloats(sizes)
+	if last > 0 { // the lists of the first hop, which are not held but are the batch's
+		words += sizes.Nodes[1] + 1 + sizes.Entries[0]
+	}
+	return words
 }
 
 // grown are sizes that are num/den times as large.

@@ -87,7 +87,7 @@ func checkStepCost(t *testing.T, s *Spec, d *sample.Dense, longest int) {
 			continue
 		}
 		total, held := mem.NewBudget(0), mem.NewBudget(0)
-		cpu, err := backend.Open("cpu", backend.Options{Workers: workers, Budget: total})
+		cpu, err := backend.OpenCPU(backend.Options{Workers: workers, Budget: total})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -20,7 +20,7 @@ import (
 // the parameters by which they were computed.
 func logitsOf(t *testing.T, s *Spec, g *sampletest.Graph) (logits []float32, m *Model) {
 	t.Helper()
-	be, err := backend.Open("cpu", backend.Options{Workers: 2, Budget: mem.NewBudget(0)})
+	be, err := backend.OpenCPU(backend.Options{Workers: 2, Budget: mem.NewBudget(0)})
 	if err != nil {
 		t.Fatal(err)
 	}

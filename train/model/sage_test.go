@@ -60,7 +60,7 @@ func (g *golden) dense() *sample.Dense {
 
 func openCPU(t testing.TB, workers int) backend.Backend {
 	t.Helper()
-	be, err := backend.Open("cpu", backend.Options{Workers: workers, Budget: mem.NewBudget(0)})
+	be, err := backend.OpenCPU(backend.Options{Workers: workers, Budget: mem.NewBudget(0)})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -59,7 +59,7 @@ func newBench(t testing.TB, m Model, o Options) *bench {
 	t.Helper()
 	b := &bench{}
 	var err error
-	b.be, err = backend.Open("cpu", backend.Options{Workers: 2, Budget: mem.NewBudget(0)})
+	b.be, err = backend.OpenCPU(backend.Options{Workers: 2, Budget: mem.NewBudget(0)})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -11,6 +11,7 @@ import (
 	"gdb/kv"
 	"gdb/layout/rowfile"
 	"gdb/sample"
+	"gdb/train/backend"
 	"gdb/train/model"
 	"gdb/train/plan"
 	"gdb/train/task"
@@ -113,8 +114,10 @@ type Settings struct {
 	Topology string `json:"topology"`
 	// IO is how files are read; the device was opened with it, it is kept for the record.
 	IO string `json:"io"`
-	// Backend is cpu.
+	// Backend is auto, cpu or cuda: see package backend. A run's is never auto.
 	Backend string `json:"backend"`
+	// Device is the number of the device that Backend computes on, where there are several.
+	Device int `json:"device,omitempty"`
 	// Threads is the number of compute workers; 0 takes all cores. The weights depend on it.
 	Threads int `json:"threads"`
 	// Memory bounds the process in bytes; 0 takes half of what the machine allows.
@@ -160,7 +163,7 @@ func Default() Settings {
 		Normalize: "auto", Optimizer: "adam", Loss: "auto", Metric: "auto", EvalEvery: 1,
 		ClassWeights: task.WeightsNone,
 		EvalMode:     "exact", Seed: 1, Cache: "auto", NeighborCache: NeighborAuto,
-		Topology: "auto", IO: "auto", Backend: "cpu"}
+		Topology: "auto", IO: "auto", Backend: backend.CPU}
 }
 
 // Plan are the settings that a run's memory and time depend on.
@@ -224,10 +227,12 @@ func (c *Settings) Sampled() (fanout, layers []int) {
 }
 
 // InPlace says whether the first layer may average features where they are. Dropout copies a list's
-// rows at a time, so lists must be bounded.
+// rows at a time, so lists must be bounded. A device would read each row over the bus as often as
+// it is in a list.
 func (c *Settings) InPlace(dims []int) bool {
 	s := c.Spec(dims)
-	return s.InPlace() && (s.InputRate() == 0 || !slices.Contains(c.Fanout, sample.All))
+	return c.Backend != backend.CUDA && s.InPlace() &&
+		(s.InputRate() == 0 || !slices.Contains(c.Fanout, sample.All))
 }
 
 // InPlaceResident says whether it does so where all features are in memory. With dropout that takes
@@ -263,7 +268,7 @@ var choices = []struct {
 		[]string{"auto", "resident", "plain", "packed", "compact", "paged"}},
 	{"normalize", func(c *Settings) string { return c.Normalize },
 		[]string{"auto", "none", NormalizeRow, NormalizeColumns, ""}},
-	{"backend", func(c *Settings) string { return c.Backend }, []string{"cpu"}},
+	{"backend", func(c *Settings) string { return c.Backend }, backend.Names()},
 }
 
 // Choices are the values that the flag of that name may have; nil for flags with more than a few.
@@ -297,7 +302,8 @@ func (c *Settings) Validate() error {
 	}{{"hidden", c.Hidden, 1}, {"batch", c.Batch, 1}, {"epochs", c.Epochs, 0},
 		{"patience", c.Patience, 0}, {"eval-every", c.EvalEvery, 1}, {"threads", c.Threads, 0},
 		{"warmup", c.Warmup, 0},
-		{"checkpoint-every", c.CheckpointEvery, 0}, {"superbatch", c.Superbatch, 0}} {
+		{"checkpoint-every", c.CheckpointEvery, 0}, {"superbatch", c.Superbatch, 0},
+		{"device", c.Device, 0}} {
 		if n.value < n.min {
 			return fmt.Errorf("train: %s %d: give at least %d", n.name, n.value, n.min)
 		}
@@ -376,7 +382,8 @@ func ValidName(name string) error {
 	return nil
 }
 
-// SameResult reports the first setting by which a resumed run would not be the same run.
+// SameResult reports the first setting by which a resumed run would not be the same run, but for
+// rounding: it may go on with another backend.
 func (c *Settings) SameResult(old *Settings) error {
 	epochs, patience := c.scheduled()
 	oldEpochs, oldPatience := old.scheduled()
@@ -402,7 +409,6 @@ func (c *Settings) SameResult(old *Settings) error {
 		{"lr-schedule", c.schedule(), old.schedule()}, {"epochs", epochs, oldEpochs},
 		{"patience", patience, oldPatience}, {"warmup", c.Warmup, old.Warmup},
 		{"clip", c.Clip, old.Clip}, {"seed", c.Seed, old.Seed}, {"threads", c.Threads, old.Threads},
-		{"backend", c.Backend, old.Backend},
 	} {
 		if f.now != f.was {
 			return fmt.Errorf("train: resume %s with %s %v: it began with %v; leave the flag out, "+

@@ -12,7 +12,7 @@ static CUcontext const primary = (CUcontext)&holders;
 // enter begins a call. Calls on a device that was lost, or without a context, fail.
 static CUresult enter(bool with_context) {
   counts["calls"]++;
-  if (due("lost_after")) lose((CUresult)knobs()["lost_code"]);
+  if (holders > 0 && due("lost_after")) lose((CUresult)knobs()["lost_code"]);
   if (lost != CUDA_SUCCESS) return lost;
   if (with_context && (!current || !holders)) {
     complain("a call on a thread without a current context");

@@ -1,0 +1,73 @@
+//go:build cuda && cgo && linux
+
+package main
+
+import (
+	"encoding/json"
+	"math"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"gdb/internal/cuda/cudatest"
+	"gdb/internal/testgraph"
+
+	"github.com/cockroachdb/pebble/v2/vfs"
+)
+
+// TestCoraOnDevice trains on Cora on the CPU and on a device: the losses of epochs are the same but
+// for rounding. What the device trained is evaluated with it and without.
+func TestCoraOnDevice(t *testing.T) {
+	emulator := cudatest.Start(t, "../../train/backend/cuda/kernels/kernels.cu")
+	dir := t.TempDir()
+	store := filepath.Join(dir, "cora.gdb")
+	if err := testgraph.WriteCora(vfs.Default, filepath.Join(dir, "cora")); err != nil {
+		t.Fatal(err)
+	}
+	gdbOK(t, "ingest "+filepath.Join(dir, "cora")+" --undirected --normalize row --out "+store)
+	train := "train " + store + " --fanout 5,5 --hidden 16 --epochs 3 --json --quiet --memory 1GiB"
+	want := epochLosses(t, gdbOK(t, train+" --backend cpu --run cpu"))
+	got := epochLosses(t, gdbOK(t, train+" --backend cuda --device 0 --run cuda"))
+	for i, loss := range want {
+		if math.Abs(got[i]-loss) > 1e-3 {
+			t.Errorf("epoch %d: loss %g, on the CPU %g", i+1, got[i], loss)
+		}
+	}
+	eval := "eval " + store + " --run cuda --split test --json"
+	with := gdbOK(t, eval)
+	emulator.Set(t, "devices", 0)
+	if without := gdbOK(t, eval); with != without {
+		t.Errorf("evaluated with the device:\n%s\nand without:\n%s", with, without)
+	}
+}
+
+// gdbOK runs a command that has to end well, and returns what it wrote.
+func gdbOK(t *testing.T, line string) string {
+	t.Helper()
+	code, stdout, stderr := gdbOutput(t, strings.Fields(line)...)
+	if code != 0 {
+		t.Fatalf("%s: exit code %d: %s", line, code, stderr)
+	}
+	return stdout
+}
+
+// epochLosses are the losses of the epochs in a training's --json.
+func epochLosses(t *testing.T, stdout string) (losses []float64) {
+	t.Helper()
+	for line := range strings.Lines(stdout) {
+		var e struct {
+			Event string
+			Loss  *float64
+		}
+		if err := json.Unmarshal([]byte(line), &e); err != nil {
+			t.Fatalf("%q: %v", line, err)
+		}
+		if e.Event != "done" && e.Loss != nil {
+			losses = append(losses, *e.Loss)
+		}
+	}
+	if len(losses) != 3 {
+		t.Fatalf("%d epochs in %s", len(losses), stdout)
+	}
+	return losses
+}

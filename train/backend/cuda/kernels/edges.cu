@@ -1,0 +1,164 @@
+// Sums of rows with weights, and what makes such weights. Entry e has a value for each of some heads,
+// at e*heads+h. Rows have the columns of a head side by side: head h has those from h*cols on. A
+// kernel that needs the list of an entry is given entryList.
+#include "lists.h"
+
+// out[i,h,:] (+)= the sum of w[e,h]*x[idx[e],h,:]; with shared, every head reads all of a row of cols
+KERNEL(weighted_sum)(float *out, const float *x, const float *w, const u32 *off, const u32 *idx,
+	   i64 lists, const u32 *longs, i64 longCount, i64 heads, i64 cols, i64 shared, i64 acc,
+	   i64 fours) {
+	Lists l = {off, lists, longs, longCount};
+	auto sum = [=](auto kind) {
+		typedef decltype(kind) V;
+		sum_lists<V>(
+			l, heads * cols,
+			[=](i64, u32 e, i64 c) {
+				i64 h = c / cols;
+				i64 at = shared ? idx[e] * cols + c % cols : idx[e] * heads * cols + c;
+				return load<V>(x + at) * w[e * heads + h];
+			},
+			[=](i64 i, i64 c, V s) {
+				float *to = out + i * heads * cols + c;
+				store(to, acc ? load<V>(to) + s : s);
+			});
+	};
+	if (fours) sum(Four());
+	else sum(0.0f);
+}
+
+// dx[r,h,:] (+)= the sum of w[entry[k],h]*dout[idx[k],h,:] over the transposed entries k of row r;
+// with shared, dx is (rows,cols), and the heads are added up. The first fresh rows are overwritten.
+KERNEL(weighted_sum_grad)(float *dx, const float *dout, const float *w, const u32 *off,
+	   const u32 *idx, const u32 *entry, i64 rows, const u32 *longs, i64 longCount, i64 heads,
+	   i64 cols, i64 shared, i64 fresh, i64 fours) {
+	Lists l = {off, rows, longs, longCount};
+	i64 width = shared ? cols : heads * cols;
+	auto sum = [=](auto kind) {
+		typedef decltype(kind) V;
+		sum_lists<V>(
+			l, width,
+			[=](i64, u32 k, i64 c) {
+				const float *row = dout + idx[k] * heads * cols;
+				const float *own = w + entry[k] * heads;
+				if (!shared) return load<V>(row + c) * own[c / cols];
+				V s = V();
+				for (i64 h = 0; h < heads; h++) s = s + load<V>(row + h * cols + c) * own[h];
+				return s;
+			},
+			[=](i64 r, i64 c, V s) {
+				float *to = dx + r * width + c;
+				store(to, r < fresh ? s : load<V>(to) + s);
+			});
+	};
+	if (fours) sum(Four());
+	else sum(0.0f);
+}
+
+// dw[e,h] = g[entryList[e],h,:] times x[idx[e],h,:]; with shared, x[idx[e],:]
+KERNEL(entry_dot)(float *dw, const float *g, const float *x, const u32 *entryList, const u32 *idx,
+	   i64 entries, i64 heads, i64 cols, i64 shared) {
+	EACH_WARP(t, entries *heads) {
+		i64 e = t / heads, h = t % heads;
+		const float *own = g + (entryList[e] * heads + h) * cols;
+		const float *row = x + (shared ? idx[e] * cols : (idx[e] * heads + h) * cols);
+		float sum = 0;
+		for (i64 c = lane(); c < cols; c += 32) sum += own[c] * row[c];
+		sum = warp_sum(sum);
+		if (lane() == 0) dw[t] = sum;
+	}
+}
+
+DEV float leaky(float v, float slope) { return v > 0 ? v : slope * v; }
+
+// s[e,h] = leaky(src[idx[e],h] + dst[entryList[e],h])
+KERNEL(scores)(float *s, const float *src, const float *dst, const u32 *entryList, const u32 *idx,
+	   i64 entries, i64 heads, f64 slope) {
+	EACH(t, entries *heads) {
+		i64 e = t / heads, h = t % heads;
+		s[t] = leaky(src[idx[e] * heads + h] + dst[entryList[e] * heads + h], (float)slope);
+	}
+}
+
+// out[i,h] = the sum of the entries' values x[e,h]
+KERNEL(entry_to_list)(float *out, const float *x, const u32 *off, i64 lists, const u32 *longs,
+	   i64 longCount, i64 heads) {
+	Lists l = {off, lists, longs, longCount};
+	sum_lists<float>(
+		l, heads, [=](i64, u32 e, i64 h) { return x[e * heads + h]; },
+		[=](i64 i, i64 h, float s) { out[i * heads + h] = s; });
+}
+
+// out[r,h] (+)= the sum of x[entry[k],h] over the transposed entries k of row r
+KERNEL(entry_to_row)(float *out, const float *x, const u32 *off, const u32 *entry, i64 rows,
+	   const u32 *longs, i64 longCount, i64 heads, i64 fresh) {
+	Lists l = {off, rows, longs, longCount};
+	sum_lists<float>(
+		l, heads, [=](i64, u32 k, i64 h) { return x[entry[k] * heads + h]; },
+		[=](i64 r, i64 h, float s) {
+			float *to = out + r * heads + h;
+			*to = r < fresh ? s : *to + s;
+		});
+}
+
+// out[e] = src[idx[e]]*dst[entryList[e]]
+KERNEL(entry_product)(float *out, const float *src, const float *dst, const u32 *entryList,
+	   const u32 *idx, i64 entries) {
+	EACH(e, entries) out[e] = src[idx[e]] * dst[entryList[e]];
+}
+
+// s[e,h] = the sum over c of att[h,c]*leaky(src[idx[e],h,c] + dst[entryList[e],h,c])
+KERNEL(scores2)(float *s, const float *src, const float *dst, const float *att,
+	   const u32 *entryList, const u32 *idx, i64 entries, i64 heads, i64 cols, f64 slope) {
+	EACH_WARP(t, entries *heads) {
+		i64 e = t / heads, h = t % heads;
+		const float *row = src + (idx[e] * heads + h) * cols;
+		const float *own = dst + (entryList[e] * heads + h) * cols;
+		float sum = 0;
+		for (i64 c = lane(); c < cols; c += 32)
+			sum += att[h * cols + c] * leaky(row[c] + own[c], (float)slope);
+		sum = warp_sum(sum);
+		if (lane() == 0) s[t] = sum;
+	}
+}
+
+// ddst[i,h,c] = the sum over the entries e of list i of ds[e,h]*att[h,c]*the slope of leaky there,
+// and share (lists,heads*cols) is each list's part of the gradient of att.
+KERNEL(scores2_grad_list)(float *ddst, float *share, const float *ds, const float *src,
+	   const float *dst, const float *att, const u32 *off, const u32 *idx, i64 lists,
+	   const u32 *longs, i64 longCount, i64 heads, i64 cols, f64 slope) {
+	Lists l = {off, lists, longs, longCount};
+	i64 width = heads * cols;
+	sum_lists<float>(
+		l, width,
+		[=](i64 i, u32 e, i64 c) {
+			float v = src[idx[e] * width + c] + dst[i * width + c];
+			return ds[e * heads + c / cols] * (v > 0 ? 1 : (float)slope);
+		},
+		[=](i64 i, i64 c, float s) { ddst[i * width + c] = s * att[c]; });
+	sum_lists<float>(
+		l, width,
+		[=](i64 i, u32 e, i64 c) {
+			float v = src[idx[e] * width + c] + dst[i * width + c];
+			return ds[e * heads + c / cols] * leaky(v, (float)slope);
+		},
+		[=](i64 i, i64 c, float s) { share[i * width + c] = s; });
+}
+
+// dsrc[r,h,c] (+)= the sum over the transposed entries k of row r of ds[entry[k],h]*att[h,c]*the
+// slope of leaky there
+KERNEL(scores2_grad_row)(float *dsrc, const float *ds, const float *src, const float *dst,
+	   const float *att, const u32 *off, const u32 *idx, const u32 *entry, i64 rows,
+	   const u32 *longs, i64 longCount, i64 heads, i64 cols, f64 slope, i64 fresh) {
+	Lists l = {off, rows, longs, longCount};
+	i64 width = heads * cols;
+	sum_lists<float>(
+		l, width,
+		[=](i64 r, u32 k, i64 c) {
+			float v = src[r * width + c] + dst[idx[k] * width + c];
+			return ds[entry[k] * heads + c / cols] * (v > 0 ? 1 : (float)slope);
+		},
+		[=](i64 r, i64 c, float s) {
+			float *to = dsrc + r * width + c;
+			*to = (r < fresh ? 0 : *to) + s * att[c];
+		});
+}

@@ -1,0 +1,10 @@
+// All kernels, in one piece for the compiler.
+#include "columns.cu"
+#include "dropout.cu"
+#include "edges.cu"
+#include "elements.cu"
+#include "losses.cu"
+#include "norms.cu"
+#include "optimizers.cu"
+#include "segments.cu"
+#include "softmax.cu"

@@ -1,0 +1,218 @@
+//go:build cuda && cgo && linux
+
+package train
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"os"
+	"strings"
+	"testing"
+
+	"gdb/internal/cuda/cudatest"
+	"gdb/layout"
+	"gdb/train/backend"
+	"gdb/train/runs"
+	"gdb/train/task"
+)
+
+func TestMain(m *testing.M) { os.Exit(cudatest.Main(m)) }
+
+// mustEmulate gives the test a device.
+func mustEmulate(t *testing.T) *cudatest.Emulator {
+	t.Helper()
+	return cudatest.Start(t, "backend/cuda/kernels/kernels.cu")
+}
+
+// TestEveryModelOnDevice trains every model on the CPU and on a device: losses differ by rounding
+// only, and the tests of the best weights hardly.
+func TestEveryModelOnDevice(t *testing.T) {
+	mustEmulate(t)
+	s := mustBuild(t, planted(false))
+	noteProfiles(t, s)
+	for _, c := range modelConfigs(testConfig()) {
+		t.Run(c.Run, func(t *testing.T) {
+			c.Epochs, c.Clip = 3, 2
+			sameTraining(t, s, c)
+		})
+	}
+}
+
+// sameTraining compares the epochs of trainings on both backends.
+func sameTraining(t *testing.T, s *layout.Store, c Config) {
+	t.Helper()
+	name := c.Run
+	var epochs [2][]runs.Epoch
+	for i, on := range []string{backend.CPU, backend.CUDA} {
+		c.Run, c.Backend = name+"-"+on, on
+		_, err := Run(t.Context(), s, mustDevice(t), c, func(e Event) {
+			if e.Epoch != nil {
+				epochs[i] = append(epochs[i], *e.Epoch)
+			}
+		})
+		if err != nil {
+			t.Fatalf("%s: %v", on, err)
+		}
+	}
+	for i, want := range epochs[0] {
+		got := epochs[1][i]
+		if math.Abs(got.Loss-want.Loss) > 1e-3 || math.Abs(*got.Val-*want.Val) > 0.03 {
+			t.Errorf("epoch %d: loss %g and val %g, on the CPU %g and %g", i+1, got.Loss, *got.Val,
+				want.Loss, *want.Val)
+		}
+	}
+	t.Logf("%s: losses of the last epoch %g and %g", name, epochs[0][len(epochs[0])-1].Loss,
+		epochs[1][len(epochs[1])-1].Loss)
+}
+
+// TestTasksOnDevice trains on labels of all kinds, on typed and weighted edges and on vectors of
+// nodes, and evaluates in other ways.
+func TestTasksOnDevice(t *testing.T) {
+	mustEmulate(t)
+	edges, numbers := mustBuild(t, plantedEdges()), mustBuild(t, plantedNumbers())
+	multi, plain := mustBuild(t, planted(true)), mustBuild(t, planted(false))
+	for _, s := range []*layout.Store{edges, numbers, multi, plain} {
+		noteProfiles(t, s)
+	}
+	for _, v := range []struct {
+		run   string
+		store *layout.Store
+		set   func(c *Config)
+	}{
+		{"rgcn", edges, func(c *Config) { c.Model = "rgcn" }},
+		{"weights", edges, func(c *Config) { c.Model, c.EdgeWeight = "gcn", true }},
+		{"sums-of-weights", edges, func(c *Config) { c.Aggregate, c.EdgeWeight = "sum", true }},
+		{"drawn-by-weight", edges, func(c *Config) { c.Sample = runs.SampleWeighted }},
+		{"numbers", numbers, func(c *Config) { c.Optimizer = "adagrad" }},
+		{"huber", numbers, func(c *Config) { c.Loss, c.Optimizer = "huber", "sgd" }},
+		{"multi", multi, func(c *Config) { c.Norm = "batch" }},
+		{"multi-balanced", multi, func(c *Config) { c.ClassWeights = task.WeightsBalanced }},
+		{"balanced", plain, func(c *Config) { c.ClassWeights = task.WeightsBalanced }},
+		{"vectors", plain, func(c *Config) { c.NodeEmbedding, c.Clip = 5, 1 }},
+		{"batch-norm", plain, func(c *Config) { c.Norm, c.Optimizer = "batch", "adamw" }},
+		{"sampled", plain, func(c *Config) { c.EvalMode = runs.EvalSampled }},
+		{"belady", plain, func(c *Config) { c.Cache, c.FeatureCache = runs.CacheBelady, 4096 }},
+		{"layers", plain, func(c *Config) {
+			c.Sampler, c.Fanout, c.LayerSize = runs.SamplerLayer, nil, []int{60, 60}
+			c.Model = "gcn"
+		}},
+		{"whole", plain, func(c *Config) { c.Model, c.Fanout = "gat", []int{-1, -1} }},
+	} {
+		t.Run(v.run, func(t *testing.T) {
+			c := testConfig()
+			c.Run, c.Epochs = v.run, 3
+			v.set(&c)
+			sameTraining(t, v.store, c)
+		})
+	}
+}
+
+// TestCheckpointsMove begins runs on one backend and ends them on the other, in the middle of an
+// epoch: they come to what a run on the CPU comes to.
+func TestCheckpointsMove(t *testing.T) {
+	mustEmulate(t)
+	for _, way := range [][2]string{{backend.CPU, backend.CUDA}, {backend.CUDA, backend.CPU},
+		{backend.CUDA, backend.CUDA}} {
+		c := resumeConfig()
+		want, _ := undisturbed(t, c)
+		s := mustBuild(t, planted(false))
+		c.Backend = way[0]
+		if err := stopAfter(t, s, c, 7); !errors.Is(err, context.Canceled) {
+			t.Fatal(err)
+		}
+		c.Backend, c.Resume = way[1], c.Run
+		c.Run = ""
+		mustRun(t, s, c)
+		got, _ := finalState(t, s, c.Resume)
+		if math.Abs(got.Best-want.Best) > 0.02 || math.Abs(*got.Test-*want.Test) > 0.02 {
+			t.Errorf("%v: val %g and test %g, not %g and %g", way, got.Best, *got.Test, want.Best,
+				*want.Test)
+		}
+		if set, err := runs.Load(s, c.Resume); err != nil || set.Backend != way[1] {
+			t.Errorf("the run says that it computed on %s, %v", set.Backend, err)
+		}
+	}
+}
+
+// stopAfter trains until so many steps were done.
+func stopAfter(t *testing.T, s *layout.Store, c Config, steps int) error {
+	t.Helper()
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	_, err := Run(ctx, s, mustDevice(t), c, func(e Event) {
+		if e.Progress != nil {
+			if steps--; steps == 0 {
+				cancel()
+			}
+		}
+	})
+	return err
+}
+
+// TestAutoIsRecorded: a run says where it computed.
+func TestAutoIsRecorded(t *testing.T) {
+	emulator := mustEmulate(t)
+	s := mustBuild(t, planted(false))
+	for _, devices := range []int64{1, 0} {
+		emulator.Set(t, "devices", devices)
+		c := testConfig()
+		c.Epochs, c.Backend, c.Run = 1, backend.Auto, fmt.Sprint("auto", devices)
+		mustRun(t, s, c)
+		want := []string{backend.CPU, backend.CUDA}[devices]
+		if set, err := runs.Load(s, c.Run); err != nil || set.Backend != want {
+			t.Errorf("with %d devices: %s, %v", devices, set.Backend, err)
+		}
+	}
+}
+
+// TestFaultsOfDevice has each kind of call fail once, at many places of a run, and the device lost
+// at many calls: the error says so, and the run goes on from its checkpoint on the CPU.
+func TestFaultsOfDevice(t *testing.T) {
+	emulator := mustEmulate(t)
+	for knob, says := range map[string]string{"fail_alloc": "memory", "fail_launch": "cuda",
+		"fail_copy": "cuda", "fail_blas": "cuda", "lost_after": "cuda"} {
+		t.Run(knob, func(t *testing.T) {
+			failed := 0
+			for n := int64(1); faultOfDevice(t, emulator, knob, n, says); n += 1 + n*3/2 {
+				failed++
+			}
+			t.Logf("%d runs failed", failed)
+			if failed < 5 {
+				t.Errorf("only %d runs failed", failed)
+			}
+		})
+	}
+}
+
+// faultOfDevice trains with a fault at the n-th call, and says whether there was one.
+func faultOfDevice(t *testing.T, emulator *cudatest.Emulator, knob string, n int64,
+	says string) bool {
+	t.Helper()
+	c := resumeConfig()
+	c.Epochs, c.Backend, c.CheckpointEvery, c.Hidden = 2, backend.CUDA, 2, 8
+	s := mustBuild(t, planted(false))
+	noteProfile(t, s, c, diskProfile)
+	emulator.Set(t, knob, n)
+	_, err := Run(t.Context(), s, mustDevice(t), c, nil)
+	emulator.Set(t, knob, 0)
+	if err == nil {
+		return false
+	}
+	if !strings.Contains(err.Error(), says) {
+		t.Errorf("%s %d: %v", knob, n, err)
+	}
+	if left := emulator.Count("allocated_bytes"); left != 0 {
+		t.Errorf("%s %d: %d bytes of the device are left", knob, n, left)
+	}
+	if _, err := runs.Load(s, c.Run); err != nil { // it had not begun
+		return true
+	}
+	c.Backend, c.Resume, c.Run = backend.CPU, c.Run, ""
+	res := mustRun(t, s, c)
+	if res.Epochs != c.Epochs || !(res.Best > 0.3) {
+		t.Errorf("%s %d: after it went on: %+v", knob, n, res)
+	}
+	return true
+}
