@@ -8,8 +8,8 @@ import (
 )
 
 func TestParametersOf(t *testing.T) {
-	const ptx = ".version 7.5\n.visible .entry none()\n.visible .entry two(\n\t.param .u64 two_0,\n" +
-		"\t.param .f64 two_1\n)\n.visible .entry aligned(\n\t.param .u64 .ptr .align 4 a_0\n)\n" +
+	const ptx = ".version 7.5\n.visible .entry none()\n" +
+		".visible .entry two(\n\t.param .u64 two_0,\n\t.param .f64 two_1\n)\n.visible .entry aligned(\n\t.param .u64 .ptr .align 4 a_0\n)\n" +
 		".visible .entry narrow(\n\t.param .u64 n_0,\n\t.param .u32 n_1\n)\n.visible .entry open("
 	for name, want := range map[string]int{"none": 0, "two": 2, "aligned": 1} {
 		if n, err := parametersOf(ptx, name); n != want || err != nil {
