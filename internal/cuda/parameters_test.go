@@ -27,8 +27,8 @@ func TestParametersOf(t *testing.T) {
 			t.Errorf("%s: %d, %v, want %d", name, n, err, want)
 		}
 	}
-	for name, want := range map[string]string{"narrow": `parameter ".param .u32 narrow_1" is not of 8`,
-		"open": "no list", "missing": "no list"} {
+	for name, want := range map[string]string{"open": "no list", "missing": "no list",
+		"narrow": `parameter ".param .u32 narrow_1" is not of 8`} {
 		if _, err := parametersOf(ptx, name); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v, want %q", name, err, want)
 		}
