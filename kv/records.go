@@ -66,8 +66,9 @@ type Meta struct {
 	Labels      *LabelsMeta
 	Splits      []SplitMeta
 	SplitColumn int // the default column K of train@K, -1 if splits have no columns
-	// EdgeSplits are sets of edges, by their positions in the in-lists.
-	EdgeSplits []SplitMeta
+	// EdgeSplits are the splits of the edges: each is a file of edges, and the lists have those of
+	// train only.
+	EdgeSplits []EdgeSplitMeta
 
 	Partitioner string
 	Partitions  []Partition
@@ -129,10 +130,20 @@ type LabelsMeta struct {
 	Labeled uint64
 }
 
-// SplitMeta is a stored set of nodes with a name: train, val, test, train@0, …; or of edges.
+// SplitMeta is a stored set of nodes with a name: train, val, test, train@0, ….
 type SplitMeta struct {
 	Name  string
 	Count uint64
+}
+
+// EdgeSplitMeta is a split of the edges: train, val or test.
+type EdgeSplitMeta struct {
+	Name  string
+	Count uint64
+	// UnseenNodes and UnseenTypes count the nodes and the edge types of the split that no edge of
+	// train has.
+	UnseenNodes uint64 `json:",omitempty"`
+	UnseenTypes uint64 `json:",omitempty"`
 }
 
 // Partition is a contiguous range of node ids.

@@ -1,4 +1,4 @@
-// Package layout is a store as a directory of files: its metadata, its sets of nodes and edges, and
+// Package layout is a store as a directory of files: its metadata, its sets of nodes, and
 // how any file of it is opened, read, verified and written. What the files hold is known to the
 // packages in its folder: neighbor lists (listfile) and rows (rowfile).
 package layout
@@ -180,36 +180,21 @@ func (s *Store) Path(elem ...string) string {
 
 // Split loads a stored set of nodes: train, val, test, train@K, ….
 func (s *Store) Split(ctx context.Context, name string) (*roaring.Bitmap, error) {
-	return s.set(ctx, name, "node", s.meta.Nodes, s.meta.Splits)
-}
-
-// set loads a set whose members are below total, and which has as many as counts says of it.
-func (s *Store) set(ctx context.Context, name, what string, total uint64,
-	counts []kv.SplitMeta) (*roaring.Bitmap, error) {
 	set, err := s.catalog.Set(ctx, name)
 	if err != nil {
 		return nil, err
 	}
-	if !set.IsEmpty() && uint64(set.Maximum()) >= total {
+	if !set.IsEmpty() && uint64(set.Maximum()) >= s.meta.Nodes {
 		return nil, &CorruptionError{Path: CatalogName, Block: -1,
-			What: fmt.Sprintf("set %q has %s %d of %d", name, what, set.Maximum(), total)}
+			What: fmt.Sprintf("set %q has node %d of %d", name, set.Maximum(), s.meta.Nodes)}
 	}
-	for _, c := range counts {
+	for _, c := range s.meta.Splits {
 		if got := set.GetCardinality(); c.Name == name && c.Count != got {
 			return nil, &CorruptionError{Path: CatalogName, Block: -1,
-				What: fmt.Sprintf("set %q has %d %ss, want %d", name, got, what, c.Count)}
+				What: fmt.Sprintf("set %q has %d nodes, want %d", name, got, c.Count)}
 		}
 	}
 	return set, nil
-}
-
-// EdgeSplitSet is the name of the stored set of a split of the edges.
-func EdgeSplitSet(name string) string { return "edges:" + name }
-
-// EdgeSplit loads a split of the edges: the positions of its edges in the in-lists, where the
-// first edge of the first list is 0. Memory: at most one bit an edge.
-func (s *Store) EdgeSplit(ctx context.Context, name string) (*roaring.Bitmap, error) {
-	return s.set(ctx, EdgeSplitSet(name), "edge", s.meta.Edges, nil)
 }
 
 // IDs opens the id dictionary.

@@ -92,6 +92,8 @@ func ingestFlags(f *pflag.FlagSet, opt *ingest.Options, more *ingestWords) {
 	f.StringVar(&opt.Labels, "labels", "", "file of labels")
 	f.StringArrayVar(&more.splits, "split", nil,
 		"NAME=FILE: members of a split, repeatable; or random=60/20/20")
+	f.StringVar(&opt.EdgeSplit, "edge-split", "",
+		"splits of edges for link prediction: random=85/5/10")
 	f.StringVar(&opt.SrcCol, "src-col", "", "column of sources, name or number (default: first)")
 	f.StringVar(&opt.DstCol, "dst-col", "", "column of destinations (default: second)")
 	f.StringVar(&opt.RelCol, "rel-col", "", "column of relations")

@@ -76,6 +76,7 @@ var rooms = map[string][]string{
 		"layout/listfile",
 		"layout/neighborcache",
 		"layout/topology",
+		"layout/edgefile",
 		"layout/openfiles",
 		"layout/splits",
 		"layout/check",
@@ -87,6 +88,7 @@ var rooms = map[string][]string{
 		"layout/ingest/columnar",
 		"layout/ingest/columns",
 		"layout/ingest/badinput",
+		"layout/ingest/triplename",
 		"layout/ingest/table",
 		"layout/ingest/stats",
 		"layout/ingest/made",
@@ -94,6 +96,7 @@ var rooms = map[string][]string{
 		"layout/ingest/edgecodec",
 		"layout/ingest/source",
 		"layout/ingest/classes",
+		"layout/ingest/edgesplit",
 		"layout/ingest",
 	},
 	"sample": {

@@ -50,8 +50,8 @@ func TestDocRecords(t *testing.T) {
 		}
 	}
 	for _, v := range []any{kv.Meta{}, kv.IDsMeta{}, kv.RowsMeta{}, kv.LabelsMeta{}, kv.SplitMeta{},
-		kv.Partition{},
-		kv.GraphStats{}, kv.SourceMeta{}, kv.FileMeta{}, kv.RunMeta{}} {
+		kv.EdgeSplitMeta{}, kv.Partition{}, kv.GraphStats{},
+		kv.SourceMeta{}, kv.FileMeta{}, kv.RunMeta{}} {
 		typ := reflect.TypeOf(v)
 		want := fmt.Sprintf("\n`%v`:\n\n| field | type |\n|---|---|\n", typ)
 		for i := range typ.NumField() {

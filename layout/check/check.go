@@ -14,6 +14,7 @@ import (
 	"gdb/kv"
 	"gdb/kv/ids"
 	"gdb/layout"
+	"gdb/layout/edgefile"
 
 	"github.com/cockroachdb/errors/oserror"
 )
@@ -217,6 +218,9 @@ func (c *checker) content(m kv.FileMeta, f *layout.File) error {
 		return c.rowsOrSums(m, f)
 	case ids.ForwardKind, ids.ReverseKind:
 		return c.ids(m, f)
+	}
+	if edgefile.SplitOf(m.Kind) != "" {
+		return c.edges(f, m.Kind)
 	}
 	c.find(-1, -1, "kind %q is unknown", m.Kind)
 	return nil

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 
+	"gdb/layout/edgefile"
 	"gdb/layout/ingest/source"
 
 	"github.com/cockroachdb/pebble/v2/vfs"
@@ -64,6 +65,12 @@ func (p *pipeline) plan() *Plan {
 	if joined || p.opt.Partitioner == "random" || !p.info.RowIDs {
 		plan.Files = append(plan.Files, "ids/forward.ids", "ids/reverse.ids")
 		plan.DiskBytes += nodes * idBytes
+	}
+	for _, name := range p.edgeSplitNames() {
+		plan.Files = append(plan.Files, edgefile.Path(name))
+	}
+	if p.draw != nil || len(p.info.EdgeSplits) > 0 {
+		plan.DiskBytes += edges * int64(edgefile.EdgeBytes(p.codec.Typed))
 	}
 	record := int64(1+p.codec.Payload()) * 8
 	plan.TempBytes = edges * record

@@ -86,16 +86,22 @@ func newPipeline(fs vfs.FS, src source.Source, opt Options) (*pipeline, error) {
 				opt.Features)
 		}
 	}
+	draw, err := edgeDraw(&opt, info)
+	if err != nil {
+		return nil, err
+	}
 	memory, err := planMemory(opt.Memory)
 	if err != nil {
 		return nil, err
 	}
+	reverses := opt.Undirected || info.AddInverse
 	return &pipeline{fs: fs, src: src, info: info, opt: opt, memory: memory, hash: ids.Hash,
-		random: rand.Reader,
+		random: rand.Reader, draw: draw,
 		tmp:    fs.PathJoin(opt.Out, layout.IngestPath),
 		budget: mem.NewBudget(memory.total - processBytes),
 		codec: edgecodec.Codec{Typed: info.Typed, Weighted: info.Weighted, Timed: info.Timed,
-			Split: len(info.EdgeSplits) > 0, Numbered: opt.Merge == "last"}}, nil
+			Split:    len(info.EdgeSplits) > 0 || draw != nil && reverses,
+			Numbered: opt.Merge == "last"}}, nil
 }
 
 // checkChoices finds values that are none of those that an option has; "" is the default of all.

@@ -132,6 +132,7 @@ func (p *pipeline) joinDestinations(ctx context.Context, from []extsort.Run, m *
 			emit(out[:width-1]...)
 			if both && (src != dst || !p.opt.Undirected) {
 				out[0] = src<<32 | dst
+				p.codec.SetReversed(out[:width-1], true)
 				emit(out[:width-1]...)
 			}
 			return err

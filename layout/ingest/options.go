@@ -46,6 +46,7 @@ type Options struct {
 	Delim                          string
 	Header                         string // auto, yes, no
 
+	EdgeSplit    string // random=TRAIN/VAL/TEST: edges are in splits by chance; "" for none
 	SplitColumn  int
 	Partitions   int
 	Partitioner  string // one of Partitioners
@@ -57,7 +58,7 @@ type Options struct {
 
 	Memory  int64  // bound of the process, bytes
 	Threads int    // default: cores
-	Seed    uint64 // of random partitions
+	Seed    uint64 // of what is random
 	Resume  bool
 	DryRun  bool
 	Version string // of gdb, for the catalog
@@ -135,7 +136,7 @@ func (o *Options) args() []string {
 		{"header", o.Header}, {"src-type", o.SrcType}, {"dst-type", o.DstType},
 		{"nodes-type", o.NodesType}, {"features", o.Features}, {"labels", o.Labels},
 		{"partitioner", o.Partitioner}, {"merge", o.Merge}, {"feature-dtype", o.FeatureDType},
-		{"normalize", o.Normalize}} {
+		{"normalize", o.Normalize}, {"edge-split", o.EdgeSplit}} {
 		add(f[0], f[1])
 	}
 	set := map[string]bool{"undirected": o.Undirected, "dedup": o.Dedup, "allow-nan": o.AllowNaN,
@@ -150,7 +151,7 @@ func (o *Options) args() []string {
 	number("partitions", int64(o.Partitions))
 	number("block", int64(o.BlockBytes))
 	number("skip-bad", o.SkipBad)
-	if o.Partitioner == "random" || made.Is(o.Features) {
+	if o.Partitioner == "random" || made.Is(o.Features) || o.EdgeSplit != "" {
 		add("seed", strconv.FormatUint(o.Seed, 10))
 	}
 	return args

@@ -10,6 +10,7 @@ import (
 	"gdb/internal/mem"
 	"gdb/kv"
 	"gdb/layout/ingest/edgecodec"
+	"gdb/layout/ingest/edgesplit"
 	"gdb/layout/ingest/extsort"
 	"gdb/layout/ingest/made"
 	"gdb/layout/ingest/source"
@@ -19,7 +20,7 @@ import (
 
 // subdirs are the folders below tmp/ingest: runs holds what is sorted, and the others what will
 // be renamed to the folders of the same name in the store.
-var subdirs = []string{"runs", "topology", "features", "labels", "ids"}
+var subdirs = []string{"runs", "topology", "edges", "features", "labels", "ids"}
 
 // pipeline is one ingest. Its work is a sequence of steps; each writes files below tmp/ingest,
 // makes them durable, and is then recorded in the journal with what it found out.
@@ -33,6 +34,7 @@ type pipeline struct {
 	memory memoryPlan
 	budget *mem.Budget
 	codec  edgecodec.Codec
+	draw   *edgesplit.Draw // of the edges' splits; nil for none
 	// hash is ids.Hash, or a weaker one in tests.
 	hash func(seed uint64, external []byte) uint64
 	// random gives the identity of the store, and nothing else.
@@ -202,6 +204,9 @@ func (p *pipeline) attachAll(ctx context.Context, r *results, m *nodeMap) (err e
 	if r.topology, err = p.topology(ctx, r.scan, m); err != nil {
 		return err
 	}
+	if err := p.edgeSplits(ctx, r, m); err != nil {
+		return err
+	}
 	if made.Is(p.opt.Features) {
 		f, err := p.madeFeatures(ctx, m, r.topology)
 		if err != nil {
@@ -221,5 +226,6 @@ type results struct {
 	splits   *splitsResult
 	features []*featuresResult
 	topology *topologyResult
+	divided  edgesplit.Result
 	out      *topologyResult
 }

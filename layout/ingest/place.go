@@ -77,7 +77,9 @@ func (p *pipeline) meta(ctx context.Context, r *results, sets map[string]*roarin
 		SplitColumn: -1, Partitioner: p.opt.Partitioner, Partitions: r.topology.Partitions,
 		Stats: p.stats(r), Source: kv.SourceMeta{Format: p.info.Format, Paths: p.info.Paths,
 			Args: p.opt.args()},
-		Files: slices.Concat(r.ids.Files, r.labels.Files, r.topology.Files)}
+		EdgeSplits: r.divided.Splits,
+		Files: slices.Concat(r.ids.Files, r.labels.Files, r.topology.Files,
+			r.divided.Files)}
 	if m.Partitioner == "" {
 		m.Partitioner = "none"
 	}
@@ -93,9 +95,6 @@ func (p *pipeline) meta(ctx context.Context, r *results, sets map[string]*roarin
 	m.Labels = r.labels.Meta
 	var err error
 	if m.Splits, err = p.splitSets(ctx, r.splits, sets); err != nil {
-		return nil, err
-	}
-	if m.EdgeSplits, err = p.edgeSplitSets(ctx, r.topology.Splits, sets); err != nil {
 		return nil, err
 	}
 	for _, s := range m.Splits {

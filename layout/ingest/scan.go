@@ -262,18 +262,20 @@ func rowOutOfRange(c *source.EdgeChunk, i int, id, limit uint64) error {
 	return e
 }
 
-// plain emits edges of node ids without payload: the fast path.
+// plain emits edges of node ids without payload: the fast path. A loop is its own reverse, so
+// undirected input has it once; where the source's convention asks for reverse edges, that adds it
+// again, as its other readers do.
 func (s *scanner) plain() error {
-	batch, both := s.batch[:0], s.both
+	batch, both, twice := s.batch[:0], s.both, !s.p.opt.Undirected
 	for i, a := range s.src {
 		b := s.dst[i]
-		if a == b {
-			batch = s.loop(batch, a<<32|a)
-		} else {
-			batch = append(batch, b<<32|a)
-			if both {
-				batch = append(batch, a<<32|b)
-			}
+		if a == b && s.dropLoops {
+			s.out.LoopsGone++
+			continue
+		}
+		batch = append(batch, b<<32|a)
+		if both && (a != b || twice) {
+			batch = append(batch, a<<32|b)
 		}
 		if len(batch)+2 > cap(batch) {
 			if err := s.sorter.Add(batch); err != nil {
@@ -283,20 +285,6 @@ func (s *scanner) plain() error {
 		}
 	}
 	return s.sorter.Add(batch)
-}
-
-// loop emits a self loop. A loop is its own reverse, so undirected input has it once; where the
-// source's convention asks for reverse edges, that adds it again, as its other readers do.
-func (s *scanner) loop(batch []uint64, rec ...uint64) []uint64 {
-	if s.dropLoops {
-		s.out.LoopsGone++
-		return batch
-	}
-	batch = append(batch, rec...)
-	if s.both && !s.p.opt.Undirected {
-		batch = append(batch, rec...)
-	}
-	return batch
 }
 
 // general emits edges with payload, or of ids that are still to be numbered.
@@ -320,14 +308,15 @@ func (s *scanner) general(c *source.EdgeChunk) error {
 		if joined {
 			rec[0], rec[1] = a, b
 		}
-		if a == b {
-			batch = s.loop(batch, rec[:s.width]...)
-		} else {
+		if a == b && s.dropLoops {
+			s.out.LoopsGone++
+			continue
+		}
+		batch = append(batch, rec[:s.width]...)
+		if s.both && (a != b || !s.p.opt.Undirected) {
+			rec[0] = a<<32 | b
+			s.p.codec.SetReversed(rec[:s.width], true)
 			batch = append(batch, rec[:s.width]...)
-			if s.both {
-				rec[0] = a<<32 | b
-				batch = append(batch, rec[:s.width]...)
-			}
 		}
 		if len(batch)+2*s.width > cap(batch) {
 			if err := s.sorter.Add(batch); err != nil {

@@ -11,6 +11,7 @@ import (
 	"gdb/kv"
 	"gdb/layout"
 	"gdb/layout/ingest/badinput"
+	"gdb/layout/ingest/edgesplit"
 	"gdb/layout/ingest/extsort"
 	"gdb/layout/ingest/made"
 	"gdb/layout/ingest/stats"
@@ -29,10 +30,11 @@ type topologyResult struct {
 	OutMax     uint64
 	Partitions []kv.Partition
 	Types      []uint64
-	Splits     []edgeSplit   // of in-lists
-	Out        []extsort.Run // the edges, turned around, if out-lists are wanted
-	Sources    []extsort.Run // the sources of all edges, if their counters do not fit
-	Degrees    []extsort.Run // the degree of each node that has one, if features are made of it
+	// Divided are the splits of the edges, where they have any; of in-lists.
+	Divided edgesplit.Result
+	Out     []extsort.Run // the edges, turned around, if out-lists are wanted
+	Sources []extsort.Run // the sources of all edges, if their counters do not fit
+	Degrees []extsort.Run // the degree of each node that has one, if features are made of it
 }
 
 // topology sorts the edges by destination and writes the in-lists.
@@ -44,6 +46,7 @@ func (p *pipeline) topology(ctx context.Context, s *scanResult, m *nodeMap) (*to
 	}
 	r, err := step(ctx, p, "in-lists", func(ctx context.Context, out *topologyResult) error {
 		t := p.newListPass(layout.In, m, out)
+		t.types = len(s.EdgeTypes)
 		t.ranked = s.Mode == idRanked && !m.dense && m.perm == nil
 		t.dedup = p.dropsDuplicates()
 		if t.dedup && p.codec.Weighted {
@@ -132,16 +135,13 @@ type listPass struct {
 	batch  []uint64 // records on their way to turned or sources
 	// degrees gets the degrees of the nodes; nil where they are not asked for.
 	degrees *extsort.RunWriter
-	splits  *edgeSplits
+	divider *edgesplit.Divider // nil where edges have no splits
+	types   int                // of edges
 }
 
 func (p *pipeline) newListPass(dir layout.Direction, m *nodeMap, out *topologyResult) *listPass {
 	out.Hist = make([]uint64, 1)
-	var splits *edgeSplits
-	if dir == layout.In && p.codec.Split {
-		splits = newEdgeSplits(p.info.EdgeSplits, p.budget)
-	}
-	return &listPass{splits: splits, p: p, m: m, out: out, dir: dir, width: 1 + p.codec.Payload(),
+	return &listPass{p: p, m: m, out: out, dir: dir, width: 1 + p.codec.Payload(),
 		batch: make([]uint64, 0, scanBatchWords)}
 }
 
@@ -171,6 +171,9 @@ func (t *listPass) open() (err error) {
 		listfile.Spec{UUID: t.p.j.UUID, Direction: t.dir, Nodes: t.m.nodes,
 			BlockBytes: t.p.opt.BlockBytes, Types: c.Typed, Weights: c.Weighted, Times: c.Timed})
 	if err != nil || t.dir == layout.Out {
+		return err
+	}
+	if t.divider, err = t.p.newDivider(t.m.nodes, t.types); err != nil {
 		return err
 	}
 	if made.Is(t.p.opt.Features) {
@@ -205,9 +208,15 @@ func (t *listPass) add(words []uint64) error {
 			if t.merge != nil {
 				t.merge.Add(t.p.codec.WeightOf(rec), t.p.codec.NumberOf(rec))
 			}
+			if t.divider != nil {
+				t.divider.Again(t.p.codec.SplitOf(rec))
+			}
 			continue
 		}
 		if err := t.emitMerged(); err != nil {
+			return err
+		}
+		if err := t.beginDivided(rec); err != nil {
 			return err
 		}
 		copy(t.last[:], rec)
@@ -223,6 +232,19 @@ func (t *listPass) add(words []uint64) error {
 	t.done += uint64(len(words) / t.width)
 	t.p.progress("write "+t.dir.String()+"-lists", t.done, t.total, "edges")
 	return nil
+}
+
+// beginDivided begins a group of the divider.
+func (t *listPass) beginDivided(rec []uint64) error {
+	if t.divider == nil {
+		return nil
+	}
+	number, reversed := t.p.codec.SplitOf(rec)
+	if t.held && t.p.codec.Same(rec, t.last[:]) {
+		before, _ := t.p.codec.SplitOf(t.last[:t.width])
+		t.divider.Repeat(before, number, reversed)
+	}
+	return t.divider.Begin(number, reversed)
 }
 
 // emitMerged emits the edge whose parallel ones were merged into it, where edges are.
@@ -259,6 +281,11 @@ func (t *listPass) emit(rec []uint64) error {
 		return err
 	}
 	t.any = true
+	t.p.codec.Unpack(rec[1:], &t.edge)
+	t.edge.Nbr = layout.NodeID(nbr)
+	if t.divider != nil && !t.divider.Place(uint32(nbr), uint32(node), t.edge.Type) {
+		return nil
+	}
 	if node != t.node || t.degree == 0 {
 		if err := t.endList(); err != nil {
 			return err
@@ -266,18 +293,11 @@ func (t *listPass) emit(rec []uint64) error {
 		t.node = node
 	}
 	t.degree++
-	t.p.codec.Unpack(rec[1:], &t.edge)
-	t.edge.Nbr = layout.NodeID(nbr)
 	if err := t.writer.AddEdge(layout.NodeID(node), t.edge); err != nil {
 		return err
 	}
 	if t.dir != layout.In {
 		return nil
-	}
-	if s := t.p.codec.SplitOf(rec); s > 0 {
-		if err := t.splits.add(s, t.out.Edges+t.degree-1); err != nil {
-			return err
-		}
 	}
 	return t.count(node, nbr, t.edge.Type, rec)
 }
@@ -408,10 +428,11 @@ func (t *listPass) finish() (err error) {
 	}
 	t.writer = nil
 	t.p.keepFiles(t.out.Files...)
-	if t.splits != nil {
-		if t.out.Splits, err = t.splits.write(t.p); err != nil {
+	if t.divider != nil {
+		if t.out.Divided, err = t.divider.Finish(); err != nil {
 			return err
 		}
+		t.p.keepFiles(t.out.Divided.Files...)
 	}
 	switch {
 	case t.counts != nil:
@@ -449,7 +470,9 @@ func (t *listPass) close() error {
 		_, err := t.degrees.Finish()
 		errs = append(errs, err)
 	}
-	t.splits.free()
+	if t.divider != nil {
+		errs = append(errs, t.divider.Abort())
+	}
 	if t.writer != nil {
 		errs = append(errs, t.writer.Abort())
 	}

@@ -8,18 +8,21 @@ import (
 )
 
 // Codec packs an edge into words whose order is the order of the stored lists: destination,
-// source, type, time, split, weight. So equal edges are neighbors after sorting, whatever the runs
-// were.
+// source, type, time, split, direction, weight. So equal edges are neighbors once sorted, whatever
+// the runs were.
 //
 //	word 0   first id (32) | second id (32)
-//	word 1   type (16) | split (16) | weight (32)              if edges have no time
-//	words 1, 2   type (16) | time (64) | split (16) | weight (32)   if they have
+//	word 1   type (16) | split (15) | reverse (1) | weight (32)                   without time
+//	words 1, 2   type (16) | time (64) | split (15) | reverse (1) | weight (32)   with time
 //	last word    number of the edge in the source               if edges are numbered
 //
-// A split is its number in Info.EdgeSplits plus one, or zero. Times have their sign bit flipped and
+// A split is its number, from 1, or zero where there are none or they are drawn. The bit after it
+// is set if the edge is the reverse of one of the source. Times have their sign bit flipped and
 // weights are mapped to integers of the same order.
 type Codec struct {
-	Typed, Weighted, Timed, Split bool
+	Typed, Weighted, Timed bool
+	// Split keeps the split of an edge, and whether it is a reverse edge.
+	Split bool
 	// Numbered keeps the order of the source, by which the last of parallel edges is known.
 	Numbered bool
 }
@@ -46,7 +49,7 @@ func (c Codec) valueWords() int {
 // Pack writes the payload words of an edge; number is its place in the source.
 func (c Codec) Pack(out []uint64, typ uint16, weight float32, time int64, split uint16,
 	number uint64) {
-	last := uint64(split)<<32 | uint64(orderedF32(weight))
+	last := uint64(split)<<33 | uint64(orderedF32(weight))
 	if c.Numbered {
 		out[c.valueWords()] = number
 	}
@@ -60,12 +63,29 @@ func (c Codec) Pack(out []uint64, typ uint16, weight float32, time int64, split 
 	}
 }
 
-// SplitOf returns the split of a record.
-func (c Codec) SplitOf(rec []uint64) uint16 {
+// reversedBit is set in the last value of a reverse edge.
+const reversedBit = 1 << 32
+
+// SplitOf returns the number of the split of a record, and whether it is a reverse edge.
+func (c Codec) SplitOf(rec []uint64) (number uint16, reversed bool) {
 	if !c.Split {
-		return 0
+		return 0, false
 	}
-	return uint16(*c.lastValue(rec) >> 32)
+	last := *c.lastValue(rec)
+	return uint16(last>>32) >> 1, last&reversedBit != 0
+}
+
+// SetReversed makes a record, or what of it follows the ids, that of a reverse edge, or of one that
+// is not.
+func (c Codec) SetReversed(rec []uint64, reversed bool) {
+	if !c.Split {
+		return
+	}
+	last := c.lastValue(rec)
+	*last &^= reversedBit
+	if reversed {
+		*last |= reversedBit
+	}
 }
 
 // lastValue is the word of a record that has split and weight.

@@ -11,6 +11,7 @@ import (
 	"gdb/layout/ingest/badinput"
 	"gdb/layout/ingest/columnar"
 	"gdb/layout/ingest/table"
+	"gdb/layout/ingest/triplename"
 
 	"github.com/cockroachdb/pebble/v2/vfs"
 )
@@ -115,9 +116,8 @@ func resolve(fs vfs.FS, opt *Options) (dir string, files []string, err error) {
 
 // The endings of tables: text, which may be compressed, Parquet and Arrow.
 const (
-	packed     = `(\.gz|\.bz2|\.zst)?$`
-	tableEnds  = `\.((csv|tsv|txt)` + packed + `|` + columnar.Endings + `)`
-	tripleEnds = `\.(tsv|txt)` + packed
+	packed    = `(\.gz|\.bz2|\.zst)?$`
+	tableEnds = `\.((csv|tsv|txt)` + packed + `|` + columnar.Endings + `)`
 )
 
 // The names of tables by what they hold.
@@ -129,8 +129,7 @@ var (
 	nodeName  = regexp.MustCompile(`^(nodes?|vertices)` + tableEnds)
 	splitText = regexp.MustCompile(
 		`^(train|val|valid|test)([-_](idx|ids|nodes|mask))?` + tableEnds)
-	metisName  = regexp.MustCompile(`\.(graph|metis)` + packed)
-	tripleName = regexp.MustCompile(`^(train|valid|test)` + tripleEnds)
+	metisName = regexp.MustCompile(`\.(graph|metis)` + packed)
 )
 
 // detect tells the format by the names of the files, and of a text file by its beginning.
@@ -152,7 +151,7 @@ func detect(fs vfs.FS, dir string, files []string) (format string, err error) {
 		if edgeName.MatchString(base) {
 			edges = append(edges, f)
 		}
-		if tripleName.MatchString(base) {
+		if triplename.Split(base) != "" {
 			triples = append(triples, f)
 		}
 	}

@@ -11,6 +11,7 @@ import (
 	"gdb/layout/ingest/badinput"
 	"gdb/layout/ingest/table"
 	"gdb/layout/ingest/text"
+	"gdb/layout/ingest/triplename"
 
 	"github.com/cockroachdb/pebble/v2/vfs"
 )
@@ -369,16 +370,14 @@ func openTriples(fs vfs.FS, opt *Options, dir string, files []string) (Source, e
 	s := &textGraph{parts: newParts(fs, opt, "triples"), dir: dir}
 	if dir != "" {
 		files = slices.DeleteFunc(files, func(f string) bool {
-			return !tripleName.MatchString(fs.PathBase(f))
+			return triplename.Split(f) == ""
 		})
 	}
 	if len(files) == 0 {
 		return nil, &badinput.Error{Where: dir, What: "no triples were found",
 			Do: "want train.tsv, valid.tsv and test.tsv"}
 	}
-	slices.SortStableFunc(files, func(a, b string) int {
-		return tripleOrder(fs.PathBase(a)) - tripleOrder(fs.PathBase(b))
-	})
+	triplename.Sort(files)
 	var parts []string
 	for _, f := range files {
 		t, err := s.tables.Open(f, table.Hints{Format: &text.Format{Delim: '\t'}})
@@ -390,27 +389,17 @@ func openTriples(fs vfs.FS, opt *Options, dir string, files []string) (Source, e
 				"its rows have %d fields",
 				t.Width)
 		}
-		base := fs.PathBase(f)
-		e := &edgeTable{Table: t, src: 0, rel: 1, dst: 2, weight: -1, time: -1}
-		if m := tripleName.FindStringSubmatch(base); m != nil {
-			e.split = strings.Replace(m[1], "valid", "val", 1)
-			if !slices.Contains(s.info.EdgeSplits, e.split) {
-				s.info.EdgeSplits = append(s.info.EdgeSplits, e.split)
-			}
-		}
-		s.edges, parts = append(s.edges, e), append(parts, base)
+		e := &edgeTable{Table: t, src: 0, rel: 1, dst: 2, weight: -1, time: -1,
+			split: triplename.Split(f)}
+		s.edges, parts = append(s.edges, e), append(parts, fs.PathBase(f))
+	}
+	var err error
+	if s.info.EdgeSplits, err = triplename.Splits(files); err != nil {
+		return nil, err
 	}
 	s.info.TextIDs = true
 	s.note("edges are the triples of %s, in this order", strings.Join(parts, ", "))
 	return s.parts, s.finishEdges()
-}
-
-func tripleOrder(base string) int {
-	m := tripleName.FindStringSubmatch(base)
-	if m == nil {
-		return 3
-	}
-	return slices.Index([]string{"train", "valid", "test"}, m[1])
 }
 
 // textSplit reports whether a file is there and not an array.
