@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"strings"
 
+	"gdb/cmd/gdb/settingtext"
 	"gdb/internal/atomicfile"
 	"gdb/internal/mem"
 	"gdb/kv"
@@ -94,7 +95,7 @@ func (a *app) reportData(cmd *cobra.Command, st *layout.Store, dir string,
 		return nil, err
 	}
 	d := &report.Data{Store: dir, Run: c.Run, Made: file.GDB, Data: storeFacts(st.Meta()),
-		Settings: settingsOf(&file.Config)}
+		Settings: settingtext.Of(&file.Config)}
 	for _, r := range meta {
 		if r.Name == c.Run {
 			d.Status, d.Metric = r.Status, r.Metric

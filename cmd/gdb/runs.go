@@ -2,15 +2,13 @@ package main
 
 import (
 	"fmt"
-	"reflect"
 	"slices"
 	"strings"
 
-	"gdb/internal/mem"
+	"gdb/cmd/gdb/settingtext"
 	"gdb/internal/program"
 	"gdb/kv"
 	"gdb/layout"
-	"gdb/sample"
 	"gdb/train"
 	"gdb/train/report"
 	"gdb/train/runs"
@@ -142,7 +140,7 @@ func (a *app) showRun(st *layout.Store, r kv.RunMeta, asJSON bool) error {
 	}
 	w := &lines{w: a.out}
 	w.printf("run %s, %s, made by %s\n", r.Name, r.Status, file.GDB)
-	for _, s := range settingsOf(&file.Config) {
+	for _, s := range settingtext.Of(&file.Config) {
 		w.printf("%-18s %s\n", s[0], s[1])
 	}
 	for _, e := range epochs {
@@ -153,50 +151,6 @@ func (a *app) showRun(st *layout.Store, r kv.RunMeta, asJSON bool) error {
 		return report.Text(a.out, tested)
 	}
 	return w.err
-}
-
-// settingsOf are the settings of a run by their names in run.json.
-func settingsOf(c *runs.Settings) (out [][2]string) {
-	v := reflect.ValueOf(*c)
-	for i := range v.NumField() {
-		name, _, _ := strings.Cut(v.Type().Field(i).Tag.Get("json"), ",")
-		if name != "-" {
-			out = append(out, [2]string{name, settingText(name, v.Field(i).Interface())})
-		}
-	}
-	return out
-}
-
-// settingText is a setting as its flag takes it.
-func settingText(name string, value any) string {
-	text := fmt.Sprint(value)
-	switch v := value.(type) {
-	case []int:
-		return sample.FormatFanout(v)
-	case int64:
-		switch {
-		case v == runs.NeighborAuto && name == "neighbor_cache", v == 0 && name == "feature_cache":
-			return "auto"
-		}
-		return mem.FormatSize(v)
-	case *int64:
-		return valueText(v)
-	case *uint64:
-		return valueText(v)
-	case int:
-		if v == 0 && name == "superbatch" {
-			return "auto"
-		}
-	}
-	return text
-}
-
-// valueText is a number that may not be set.
-func valueText[T any](v *T) string {
-	if v == nil {
-		return "none"
-	}
-	return fmt.Sprint(*v)
 }
 
 // compareRuns prints the runs, and the settings that are not the same in all.
@@ -211,7 +165,7 @@ func (a *app) compareRuns(st *layout.Store, all []kv.RunMeta) error {
 		if err != nil {
 			return err
 		}
-		rows[i] = settingsOf(&c)
+		rows[i] = settingtext.Of(&c)
 	}
 	if len(rows) == 0 {
 		return w.err

@@ -100,7 +100,8 @@ func (a *app) converse(ctx context.Context, opt *shell.Options, noHistory bool) 
 	if a.outTTY && a.errTTY && os.Getenv("TERM") != "dumb" {
 		opt.Terminal = terminal.New(a.in, a.err)
 	}
-	opt.Edit, opt.Page = a.editText, a.page
+	programs := &terminal.Programs{In: a.in, Out: a.out, Err: a.err}
+	opt.Edit, opt.Page = programs.Edit, programs.Page
 	if h := terminal.NewHistory(); !noHistory && h != nil {
 		opt.History = h
 	}

@@ -27,6 +27,7 @@ type trainFlags struct {
 	strategy     string
 	json         bool
 	ops          bool // of plan: the operations of a step
+	task         string
 }
 
 func (t *trainFlags) bind(f *pflag.FlagSet) {
@@ -36,7 +37,7 @@ func (t *trainFlags) bind(f *pflag.FlagSet) {
 	f.StringVar(&c.Model, "model", c.Model, "architecture: "+oneOf(model.Names()))
 	flagvalue.BindSampling(f, c)
 	f.Var(&flagvalue.Hidden{To: c}, "hidden", "width of the hidden layers, or of each: 256,128")
-	bindModel(f, &c.Options)
+	flagvalue.BindModel(f, &c.Options)
 	f.BoolVar(&c.Tune, "tune", false,
 		"measure which order of sums and products is faster, and keep it in the run")
 	flagvalue.BindEdges(f, c)

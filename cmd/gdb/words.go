@@ -1,7 +1,7 @@
 package main
 
 import (
-	"strings"
+	"gdb/cmd/gdb/flagvalue"
 
 	"github.com/spf13/pflag"
 )
@@ -37,10 +37,4 @@ func alias(f *pflag.FlagSet, old, name string) {
 }
 
 // oneOf lists words: a, b or c.
-func oneOf(words []string) string {
-	last := len(words) - 1
-	if last == 0 {
-		return words[0]
-	}
-	return strings.Join(words[:last], ", ") + " or " + words[last]
-}
+func oneOf(words []string) string { return flagvalue.OneOf(words) }

@@ -6,8 +6,8 @@ package kernel
 // RowMax is the largest value of x, which is not empty.
 func RowMax(x []float32) float32 { return level().rowMax(x) }
 
-// ExpSum writes exp(x-shift), for x at most shift, to out, which may be x, and returns the sum. What
-// is below exp(-64) becomes zero.
+// ExpSum writes exp(x-shift), for x at most shift, to out, which may be x, and returns the sum.
+// What is below exp(-64) becomes zero.
 func ExpSum(out, x []float32, shift float32) float32 {
 	return level().expSum(out[:len(x)], x, shift)
 }

@@ -39,7 +39,8 @@ func newModel(c *runs.LinkSettings, entities, relations int, training bool,
 		state = len(stateNames(c.Optimizer))
 	}
 	m := &model{cfg: c, dec: dec, count: relations}
-	if m.entities, err = newTable("vectors of entities", entities, c.Dim, state, budget); err != nil {
+	m.entities, err = newTable("vectors of entities", entities, c.Dim, state, budget)
+	if err != nil {
 		return nil, err
 	}
 	if c.Reciprocal {

@@ -124,7 +124,7 @@ func (s *stepper) exclude(row []float32, e triples.Triple, side int, answer uint
 }
 
 // updateEntities sums the gradients by row and takes the step of the rows. The first 2n in the list
-// are ends of edges.
+// are ends of edges. Each is regularized for both queries of its edge.
 func (s *stepper) updateEntities(n int) {
 	dim := s.cfg.Dim
 	s.rows.Group(s.list)
@@ -140,7 +140,7 @@ func (s *stepper) updateEntities(n int) {
 				}
 			}
 			s.regularize(s.sums[i*dim:][:dim], s.part.Entities.row(s.rows.Numbers[i]),
-				float32(ends)/float32(n))
+				2*float32(ends)/float32(n))
 		})
 	}
 	s.opt.rows(s.part.Entities, s.rows.Numbers, s.sums)

@@ -6,8 +6,8 @@ import (
 	"gdb/train/link/triples"
 )
 
-// Part is what an epoch trains on at a time: edges, and the rows of the entities that are in memory.
-// Ends of edges are numbers of rows. It is valid until the next part is asked for.
+// Part is what an epoch trains on at a time: edges, and the rows of the entities that are in
+// memory. Ends of edges are numbers of rows. It is valid until the next part is asked for.
 type Part struct {
 	Edges    []triples.Triple
 	Entities *Table

@@ -94,7 +94,8 @@ type LinkSettings struct {
 	CheckpointEvery int `json:"checkpoint_every"`
 }
 
-// PlateauWaitLink is how many evaluations without a better one halve the rate with schedule plateau.
+// PlateauWaitLink is how many evaluations without a better one halve the rate with schedule
+// plateau.
 const PlateauWaitLink = 3
 
 // LinkSchedules are the values of LinkSettings.LRSchedule.
@@ -164,8 +165,8 @@ func (c *LinkSettings) validateCounts() error {
 		return errors.New("train: memory is negative: give it in bytes")
 	}
 	if c.FilterNegatives && c.Negatives == NegativesAll {
-		return errors.New("train: --filter-negatives is for drawn negatives: with all entities as " +
-			"negatives, those that are true are known")
+		return errors.New("train: --filter-negatives is for drawn negatives: with all entities " +
+			"as negatives, those that are true are known")
 	}
 	return nil
 }
@@ -176,7 +177,8 @@ func (c *LinkSettings) validateNumbers() error {
 		value float64
 		fits  bool
 		want  string
-	}{{"lr", c.LR, c.LR > 0, "a positive number"}, {"init", c.Init, c.Init > 0, "a positive number"},
+	}{{"lr", c.LR, c.LR > 0, "a positive number"},
+		{"init", c.Init, c.Init > 0, "a positive number"},
 		{"regularizer-weight", c.RegularizerWeight, c.RegularizerWeight >= 0,
 			"0 or a positive number"},
 		{"margin", c.Margin, c.Margin >= 0, "0 or a positive number"},

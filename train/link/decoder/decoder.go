@@ -7,8 +7,8 @@
 // kernel over pairs of rows, and a decoder is no more than how its query is made, and the gradient
 // of that.
 //
-// Rows are float32 of the width dim that the user gives. Complex numbers, of ComplEx and RotatE, are
-// stored as their dim/2 real parts followed by their dim/2 imaginary parts.
+// Rows are float32 of the width dim that the user gives. Complex numbers, of ComplEx and RotatE,
+// are stored as their dim/2 real parts followed by their dim/2 imaginary parts.
 package decoder
 
 import (

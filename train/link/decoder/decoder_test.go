@@ -70,7 +70,8 @@ func TestScores(t *testing.T) {
 							a, b = b, a
 						}
 						want := d.Score(a, r, b)
-						for what, got := range map[string]float32{"matrix": s[i*n+j], "pair": pair} {
+						for what, got := range map[string]float32{"matrix": s[i*n+j],
+							"pair": pair} {
 							if math.Abs(float64(got)-want) > 1e-4*(1+math.Abs(want)) {
 								t.Fatalf("%s, head %v, %d with %d: %v, want %v", what, head, i, j,
 									got, want)

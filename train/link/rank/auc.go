@@ -20,8 +20,8 @@ func AUC(edges, others []float32) float64 {
 	return wins / float64(len(edges)) / float64(len(others))
 }
 
-// HitsAt is the share of edges that score above the k-th best of the non-edges, which ascend (Hu and
-// others, "Open Graph Benchmark", section 4.2); all do if there are fewer.
+// HitsAt is the share of edges that score above the k-th best of the non-edges, which ascend (Hu
+// and others, "Open Graph Benchmark", section 4.2); all do if there are fewer.
 func HitsAt(edges, others []float32, k int) float64 {
 	if len(others) < k {
 		return 1

@@ -14,8 +14,8 @@ func TestIndex(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		number := rapid.Uint32Range(0, 5)
 		edge := rapid.Custom(func(rt *rapid.T) triples.Triple {
-			return triples.Triple{Head: number.Draw(rt, "head"), Relation: number.Draw(rt, "relation"),
-				Tail: number.Draw(rt, "tail")}
+			return triples.Triple{Head: number.Draw(rt, "head"),
+				Relation: number.Draw(rt, "relation"), Tail: number.Draw(rt, "tail")}
 		})
 		a, b := rapid.SliceOf(edge).Draw(rt, "a"), rapid.SliceOf(edge).Draw(rt, "b")
 		x, all, edges := triples.NewIndex(a, b), slices.Concat(a, b), 0
