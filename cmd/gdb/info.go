@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"gdb/blockdev"
+	"gdb/cmd/gdb/graphnote"
 	"gdb/internal/mem"
 	"gdb/internal/wrap"
 	"gdb/kv"
@@ -193,12 +194,12 @@ func printInfo(out io.Writer, dir string, m *kv.Meta) error {
 	for _, s := range m.Splits {
 		w.printf("split       %s: %s nodes\n", s.Name, count(s.Count))
 	}
-	for _, s := range m.EdgeSplits {
-		w.printf("edge split  %s: %s edges\n", s.Name, count(s.Count))
+	for _, line := range graphnote.EdgeSplits(m) {
+		w.printf("edge split  %s\n", line)
 	}
 	w.printf("partitions  %d (%s)\n", len(m.Partitions), m.Partitioner)
 	w.printf("files       %d, %s\n", len(m.Files), mem.FormatSize(storeBytes(m)))
-	for _, note := range directionNotes(m) {
+	for _, note := range graphnote.Directions(m) {
 		w.printf("note  %s\n", note)
 	}
 	return w.err

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"gdb/cmd/gdb/flagvalue"
+	"gdb/cmd/gdb/graphnote"
 	"gdb/internal/mem"
 	"gdb/internal/program"
 	"gdb/kv"
@@ -262,6 +263,9 @@ func (a *app) printIngested(opt *ingest.Options, m *kv.Meta) error {
 		mem.FormatSize(storeBytes(m)))
 	w.printf("read %s edges; dropped %s self loops, %s duplicates\n", count(s.EdgesRead),
 		count(s.DroppedSelfLoops), count(s.DroppedDuplicates))
+	for _, line := range graphnote.EdgeSplits(m) {
+		w.printf("edge split %s\n", line)
+	}
 	if s.DroppedDuplicates > 0 && m.Weighted && opt.Merge == "" {
 		w.printf("the weights of duplicate edges were added up: --merge has other ways\n")
 	}
@@ -276,7 +280,7 @@ func (a *app) printIngested(opt *ingest.Options, m *kv.Meta) error {
 		w.printf("%s\n", strings.Join(said, ", "))
 	}
 	if w.err == nil {
-		for _, line := range directionNotes(m) {
+		for _, line := range graphnote.Directions(m) {
 			a.note(line)
 		}
 	}
@@ -291,23 +295,6 @@ func plural(n int, what string) string {
 		what += "e"
 	}
 	return fmt.Sprintf("%d %ss", n, what)
-}
-
-// directionNotes say what a user may not know of a graph whose edges go one way only.
-func directionNotes(m *kv.Meta) (notes []string) {
-	s := m.Stats
-	if s.SampledPairs == 0 || len(m.EdgeTypes) > 1 {
-		return nil
-	}
-	if s.SharedEnds == 0 && len(m.NodeTypes) == 0 {
-		notes = append(notes, "no node is both a source and a destination: if these are two kinds "+
-			"of nodes, --src-type user --dst-type item numbers them apart")
-	}
-	if share := float64(s.ReversedPairs) / float64(s.SampledPairs); share < 0.9 {
-		notes = append(notes, fmt.Sprintf("%.0f %% of edges have their reverse; models usually "+
-			"want both: --undirected", 100*share))
-	}
-	return notes
 }
 
 func (a *app) printPlan(p *ingest.Plan) error {

@@ -16,6 +16,7 @@ import (
 	"gdb/kv"
 	"gdb/kv/ids"
 	"gdb/layout"
+	"gdb/layout/edgefile"
 	"gdb/layout/listfile"
 	"gdb/layout/rowfile"
 )
@@ -138,6 +139,8 @@ func (d *dumper) block(n int64) error {
 		d.numbers("checksums of units", (n-1)*rowfile.SumsPerPage, "%08x")
 	case ids.ForwardKind, ids.ReverseKind:
 		ids.DumpBlock(d.Dump, d.kind, d.b)
+	case edgefile.Kind("train"), edgefile.Kind("val"), edgefile.Kind("test"):
+		edgefile.DumpBlock(d.Dump, edgefile.SpecOf(d.s.Meta(), d.kind), d.b, n)
 	default:
 		d.Hex(d.Remaining())
 	}
@@ -169,6 +172,8 @@ func (d *dumper) header() {
 		d.topologyFields(codec.NewDec(fields))
 	case layout.KindRows, layout.KindSums:
 		d.rowsFields(codec.NewDec(fields))
+	case edgefile.Kind("train"), edgefile.Kind("val"), edgefile.Kind("test"):
+		edgefile.DumpFields(d.Dump, fields)
 	}
 	if d.Off() < end {
 		d.Field(end-d.Off(), "further fields")

@@ -11,6 +11,7 @@ import (
 	"gdb/kv"
 	"gdb/kv/ids"
 	"gdb/layout"
+	"gdb/layout/edgefile"
 
 	"github.com/cockroachdb/pebble/v2/vfs"
 )
@@ -21,7 +22,7 @@ func FuzzDump(f *testing.F) {
 	f.Add(uint8(4), uint8(0), h.Encode())
 	f.Add(uint8(0), uint8(1), []byte("....GTBK"))
 	kinds := []string{layout.KindTopologyIn, layout.KindIndexOut, layout.KindSums, ids.ForwardKind,
-		layout.KindRows}
+		layout.KindRows, edgefile.Kind("train")}
 	f.Fuzz(func(t *testing.T, kind, block uint8, b []byte) {
 		b = append(make([]byte, 0, 4096), b[:min(len(b), 4096)]...)
 		d := dumper{ctx: context.Background(), b: b[:cap(b)], kind: kinds[int(kind)%len(kinds)],

@@ -39,6 +39,10 @@ var crashCases = []struct {
 	{"wide", "integer", Options{}, true, 3},
 	{"text", "text", Options{Dedup: true}, true, 1},
 	{"table", "text", Options{Partitioner: "random"}, false, 3},
+	{"edge splits", "integer", Options{Undirected: true, EdgeSplit: "random=50/25/25",
+		Partitioner: "random"}, false, 11},
+	{"edge splits of text", "text", Options{Undirected: true, EdgeSplit: "random=50/25/25"}, true,
+		13},
 }
 
 // prepare makes the pipeline of a case on a file system.

@@ -1,0 +1,43 @@
+// Package graphnote says in lines of text what a user should know of a graph.
+package graphnote
+
+import (
+	"fmt"
+
+	"gdb/kv"
+
+	"github.com/dustin/go-humanize"
+)
+
+// EdgeSplits are lines about the splits of the edges, each with the nodes and edge types that train
+// has no edge of.
+func EdgeSplits(m *kv.Meta) (lines []string) {
+	for _, s := range m.EdgeSplits {
+		line := fmt.Sprintf("%s: %s edges", s.Name, humanize.Comma(int64(s.Count)))
+		if s.UnseenNodes > 0 {
+			line += fmt.Sprintf(", with %d nodes not in train", s.UnseenNodes)
+		}
+		if s.UnseenTypes > 0 {
+			line += fmt.Sprintf(", with %d edge types not in train", s.UnseenTypes)
+		}
+		lines = append(lines, line)
+	}
+	return lines
+}
+
+// Directions say what a user may not know of a graph whose edges go one way only.
+func Directions(m *kv.Meta) (notes []string) {
+	s := m.Stats
+	if s.SampledPairs == 0 || len(m.EdgeTypes) > 1 {
+		return nil
+	}
+	if s.SharedEnds == 0 && len(m.NodeTypes) == 0 {
+		notes = append(notes, "no node is both a source and a destination: if these are two kinds "+
+			"of nodes, --src-type user --dst-type item numbers them apart")
+	}
+	if share := float64(s.ReversedPairs) / float64(s.SampledPairs); share < 0.9 {
+		notes = append(notes, fmt.Sprintf("%.0f %% of edges have their reverse; models usually "+
+			"want both: --undirected", 100*share))
+	}
+	return notes
+}

@@ -1,0 +1,254 @@
+package buckets
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	"gdb/blockdev"
+	"gdb/internal/codec"
+	"gdb/internal/mem"
+	"gdb/kv"
+	"gdb/layout"
+	"gdb/layout/edgefile"
+	"gdb/layout/partition"
+
+	"github.com/cockroachdb/errors/oserror"
+)
+
+// The kinds of the files, in headers.
+const (
+	Kind      = "GEBK"
+	KindIndex = "GEBI"
+)
+
+// Where the files are, relative to the store.
+const (
+	edgesPath = "prep/buckets.edges"
+	indexPath = "prep/buckets.idx"
+	lockPath  = "prep/buckets.lock"
+)
+
+// bucketsLayout is the version of the files and of the order: another one is made anew.
+const bucketsLayout = 1
+
+// errStale is the cause of files that are whole, but not of these partitions or this graph.
+var errStale = errors.New("made for other partitions or another version")
+
+// Set are the buckets of a store's train edges. Its methods may be called from any goroutine.
+type Set struct {
+	m       partition.Map
+	file    *edgefile.File
+	offsets []uint64
+	account mem.Account
+}
+
+// own are the fields of headers that say what files were made of.
+func own(m *kv.Meta, p *partition.Map) []byte {
+	spec := p.Spec()
+	e := codec.Enc{}
+	e.U32(bucketsLayout)
+	e.U32(uint32(spec.Parts))
+	random := uint32(0)
+	if spec.Random {
+		random = 1
+	}
+	e.U32(random)
+	e.U64(spec.Seed)
+	for _, f := range m.Files {
+		if f.Kind == edgefile.Kind("train") {
+			e.U64(uint64(f.Size))
+			e.U32(f.Checksum)
+		}
+	}
+	return e.B
+}
+
+// Open opens the buckets of a partitioning, and makes them if they are not there, are of another
+// partitioning, or are damaged. note says what was made and why, "" if nothing was. Memory: 8 bytes
+// a bucket, for as long as it is open; and Options.Memory while they are made.
+func Open(ctx context.Context, s *layout.Store, dev blockdev.Device, opt Options) (b *Set,
+	note string, err error) {
+	if err := edgefile.Check(s.Meta()); err != nil {
+		return nil, "", err
+	}
+	opt.Partition.Nodes = s.Meta().Nodes
+	m, err := partition.New(opt.Partition)
+	if err != nil {
+		return nil, "", err
+	}
+	account := mem.NewAccount(opt.Budget, "places of edge buckets")
+	places := 8 * int64(m.Parts()*m.Parts()+1)
+	if err := account.Add(2 * places); err != nil { // twice while they are made or read
+		return nil, "", fmt.Errorf("layout: %w", err)
+	}
+	b = &Set{m: m, account: account}
+	err = b.open(ctx, s, dev)
+	if oserror.IsNotExist(err) || errors.Is(err, errStale) || errors.Is(err, layout.ErrCorrupt) {
+		note = fmt.Sprintf("the edges of train were sorted into %d x %d buckets, which are kept "+
+			"in %s", m.Parts(), m.Parts(), edgesPath)
+		if !oserror.IsNotExist(err) {
+			note += fmt.Sprintf(" in place of others (%v)", err)
+		}
+		if err = build(ctx, s, dev, opt, m); err == nil {
+			err = b.open(ctx, s, dev)
+		}
+	}
+	b.account.Release()
+	if err == nil {
+		err = b.account.Add(places)
+	}
+	if err != nil {
+		return nil, "", err
+	}
+	return b, note, nil
+}
+
+// open opens files that are there.
+func (b *Set) open(ctx context.Context, s *layout.Store, dev blockdev.Device) error {
+	if err := b.readIndex(ctx, s, dev); err != nil {
+		return err
+	}
+	f, err := edgefile.OpenFile(ctx, s, dev, edgesPath, edgefile.SpecOf(s.Meta(), Kind))
+	if err != nil {
+		return err
+	}
+	switch {
+	case !bytes.Equal(f.Own(), own(s.Meta(), &b.m)):
+		err = errStale
+	case f.Count() != b.offsets[len(b.offsets)-1]:
+		err = &layout.CorruptionError{Path: edgesPath, Block: -1, What: fmt.Sprintf(
+			"it has %d edges, the index %d", f.Count(), b.offsets[len(b.offsets)-1])}
+	default:
+		b.file = f
+		return nil
+	}
+	return errors.Join(err, f.Close())
+}
+
+// readIndex reads where buckets begin.
+func (b *Set) readIndex(ctx context.Context, s *layout.Store, dev blockdev.Device) (err error) {
+	f, err := s.OpenFile(dev, indexPath)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, f.Close()) }()
+	n := b.m.Parts()*b.m.Parts() + 1
+	size := int64(8*n+layout.PageBytes-1) / layout.PageBytes * layout.PageBytes
+	arena, err := mem.NewArena(nil, "index of buckets", layout.PageBytes+size)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, arena.Free()) }()
+	h, err := f.ReadHeader(ctx, KindIndex, s.Meta().UUID, arena.Bytes())
+	if err != nil {
+		return err
+	}
+	want := own(s.Meta(), &b.m)
+	if !bytes.HasPrefix(h.Fields, want) || len(h.Fields) != len(want)+4 {
+		return errStale
+	}
+	if err := f.CheckSize(layout.PageBytes + size); err != nil {
+		return err
+	}
+	sum := codec.NewDec(h.Fields[len(want):]).U32()
+	data := arena.Bytes()[layout.PageBytes:][:size]
+	if err := f.Read(ctx, layout.PageBytes, data); err != nil {
+		return fmt.Errorf("layout: read %s: %w", indexPath, err)
+	}
+	if got := codec.BlockSum(KindIndex, s.Meta().UUID, 1, data[:8*n]); got != sum {
+		return f.Damage(1, layout.PageBytes, "checksum is %08x, its bytes give %08x", sum, got)
+	}
+	b.offsets = slices.Clone(mem.View[uint64](data[:8*n]))
+	if !slices.IsSorted(b.offsets) {
+		return f.Damage(1, layout.PageBytes, "the places of its buckets do not ascend")
+	}
+	return nil
+}
+
+// Close closes the file and gives the memory back.
+func (b *Set) Close() error {
+	b.account.Release()
+	return b.file.Close()
+}
+
+// Map is the partitioning.
+func (b *Set) Map() partition.Map { return b.m }
+
+// Count is the number of edges of a bucket.
+func (b *Set) Count(k partition.Bucket) uint64 {
+	first, end := b.span(k)
+	return end - first
+}
+
+// Edges is the number of all edges.
+func (b *Set) Edges() uint64 { return b.file.Count() }
+
+// stretch is a range of edges that is read at once.
+type stretch struct {
+	first, end uint64 // edges
+	of         []partition.Bucket
+}
+
+// stretches are the ranges of some buckets, in the order of the file: those that follow each other
+// are one.
+func (b *Set) stretches(want []partition.Bucket) (out []stretch) {
+	sorted := slices.Clone(want)
+	slices.SortFunc(sorted, func(x, y partition.Bucket) int {
+		return b.place(x) - b.place(y)
+	})
+	for _, k := range sorted {
+		first, end := b.span(k)
+		if n := len(out); n > 0 && out[n-1].end == first {
+			out[n-1].end = end
+			out[n-1].of = append(out[n-1].of, k)
+			continue
+		}
+		out = append(out, stretch{first, end, []partition.Bucket{k}})
+	}
+	return out
+}
+
+// Reads is how many stretches Read of these buckets reads.
+func (b *Set) Reads(want []partition.Bucket) int { return len(b.stretches(want)) }
+
+// Read calls fn with the edges of each of some different buckets, whole or in several parts, in the
+// order of the file. Edges are valid during the call.
+func (b *Set) Read(ctx context.Context, want []partition.Bucket,
+	fn func(k partition.Bucket, e edgefile.Edges) error) error {
+	for _, r := range b.stretches(want) {
+		i := 0
+		err := b.file.Stream(ctx, r.first, r.end, func(at uint64, e edgefile.Edges) error {
+			for e.Len() > 0 {
+				_, end := b.span(r.of[i])
+				if at == end {
+					i++
+					continue
+				}
+				n := int(min(uint64(e.Len()), end-at))
+				if err := fn(r.of[i], e.Slice(0, n)); err != nil {
+					return err
+				}
+				e, at = e.Slice(n, e.Len()), at+uint64(n)
+			}
+			return nil
+		})
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// place is where a bucket stands in the order.
+func (b *Set) place(k partition.Bucket) int {
+	return place(int(k.From), int(k.To), b.m.Parts())
+}
+
+// span is the range of a bucket's edges in the file.
+func (b *Set) span(k partition.Bucket) (first, end uint64) {
+	at := b.place(k)
+	return b.offsets[at], b.offsets[at+1]
+}

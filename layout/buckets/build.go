@@ -1,0 +1,192 @@
+package buckets
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"gdb/blockdev"
+	"gdb/internal/atomicfile"
+	"gdb/internal/codec"
+	"gdb/internal/lockfile"
+	"gdb/internal/mem"
+	"gdb/layout"
+	"gdb/layout/edgefile"
+	"gdb/layout/ingest/extsort"
+	"gdb/layout/partition"
+
+	"github.com/cockroachdb/errors/oserror"
+)
+
+// Options say what is built.
+type Options struct {
+	Partition partition.Spec // Nodes is the store's
+	// Memory is the most that building takes, in bytes, counted in Budget. At least LeastMemory.
+	Memory int64
+	Budget *mem.Budget
+	// Progress gets the edges done and in all; nil for none.
+	Progress func(done, total uint64)
+}
+
+// LeastMemory is the least with which buckets are built.
+const LeastMemory = 4 << 20
+
+// ErrBuilding says that another process builds buckets of this store.
+var ErrBuilding = errors.New("another training sorts the edges of this store now: wait until it " +
+	"has begun its first epoch")
+
+// edges are sorted as two words: place and destination, source and type.
+const (
+	wordsPerEdge = 2
+	runsDir      = "prep/buckets.part"
+)
+
+// builder sorts the edges of train by bucket.
+type builder struct {
+	s       *layout.Store
+	dev     blockdev.Device
+	opt     Options
+	m       partition.Map
+	offsets []uint64 // by place: where a bucket begins
+	extsort.Options
+}
+
+// build makes the files. Memory: Options.Memory to sort, then as much to merge; and 8 bytes a
+// bucket, which the caller has reserved. Disk: 16 bytes an edge in prep/ while it sorts.
+func build(ctx context.Context, s *layout.Store, dev blockdev.Device, opt Options,
+	m partition.Map) (err error) {
+	fs := s.FS()
+	if err := fs.MkdirAll(s.Path("prep"), 0o755); err != nil {
+		return fmt.Errorf("layout: make %s: %w", s.Path("prep"), err)
+	}
+	lock, err := lockfile.Take(fs, s.Path(lockPath))
+	if errors.Is(err, lockfile.ErrHeld) {
+		return fmt.Errorf("layout: %w", ErrBuilding)
+	}
+	if err != nil {
+		return fmt.Errorf("layout: %w", err)
+	}
+	runs := s.Path(runsDir)
+	defer func() {
+		err = errors.Join(err, fs.RemoveAll(runs), fs.Remove(s.Path(lockPath)), lock.Close())
+	}()
+	if err := fs.RemoveAll(runs); err != nil && !oserror.IsNotExist(err) {
+		return fmt.Errorf("layout: clean up %s: %w", runs, err) // of a killed builder
+	}
+	if err := fs.MkdirAll(runs, 0o755); err != nil {
+		return fmt.Errorf("layout: make %s: %w", runs, err)
+	}
+	b := &builder{s: s, dev: dev, opt: opt, m: m,
+		offsets: make([]uint64, m.Parts()*m.Parts()+1),
+		Options: extsort.Options{FS: fs, Dir: runs, Prefix: "edges", Width: wordsPerEdge,
+			Memory: max(opt.Memory, LeastMemory), Budget: opt.Budget}}
+	sorted, err := b.sort(ctx)
+	if err != nil {
+		return err
+	}
+	if err := b.write(ctx, sorted); err != nil {
+		return err
+	}
+	path := s.Path(edgesPath)
+	if err := fs.Rename(atomicfile.Part(path), path); err != nil {
+		return fmt.Errorf("layout: rename %s: %w", path, err)
+	}
+	return b.writeIndex()
+}
+
+// sort reads the edges of train into sorted runs.
+func (b *builder) sort(ctx context.Context) (runs []extsort.Run, err error) {
+	f, err := edgefile.Open(ctx, b.s, b.dev, "train")
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, f.Close()) }()
+	sorter, err := extsort.NewWords(b.Options)
+	if err != nil {
+		return nil, fmt.Errorf("layout: sort edges by bucket: %w", err)
+	}
+	var words []uint64
+	err = f.Stream(ctx, 0, f.Count(), func(at uint64, e edgefile.Edges) error {
+		words = words[:0]
+		for i, src := range e.Src {
+			from, _ := b.m.Place(layout.NodeID(src))
+			to, _ := b.m.Place(layout.NodeID(e.Dst[i]))
+			rel := uint64(0)
+			if e.Rel != nil {
+				rel = uint64(e.Rel[i])
+			}
+			words = append(words, uint64(place(from, to, b.m.Parts()))<<32|uint64(e.Dst[i]),
+				uint64(src)<<16|rel)
+		}
+		b.progress(at/2, f.Count())
+		return sorter.Add(words)
+	})
+	if err != nil {
+		return nil, errors.Join(err, sorter.Abort())
+	}
+	return sorter.Finish()
+}
+
+func (b *builder) progress(done, total uint64) {
+	if b.opt.Progress != nil {
+		b.opt.Progress(done, total)
+	}
+}
+
+// write merges the runs into the file of edges, which does not have its name yet.
+func (b *builder) write(ctx context.Context, runs []extsort.Run) (err error) {
+	part := atomicfile.Part(b.s.Path(edgesPath))
+	out, err := layout.CreateFile(b.s.FS(), part)
+	if err != nil {
+		return err
+	}
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, out.Abort(), b.s.FS().Remove(part))
+		}
+	}()
+	total := uint64(0)
+	for _, r := range runs {
+		total += r.Records
+	}
+	w, err := edgefile.NewWriter(out, edgefile.SpecOf(b.s.Meta(), Kind), own(b.s.Meta(), &b.m))
+	if err != nil {
+		return err
+	}
+	err = extsort.Merge(ctx, b.Options, runs, func(words []uint64) error {
+		b.progress((total+w.Count())/2, total)
+		for i := 0; i < len(words); i += wordsPerEdge {
+			b.offsets[words[i]>>32+1]++
+			err := w.Add(uint32(words[i+1]>>16), uint32(words[i]), uint16(words[i+1]))
+			if err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	if err == nil {
+		err = w.Finish()
+	}
+	if err == nil {
+		_, err = out.Finish(edgesPath, Kind)
+	}
+	if err != nil {
+		return fmt.Errorf("layout: sort edges by bucket: %w", err)
+	}
+	for i := range len(b.offsets) - 1 {
+		b.offsets[i+1] += b.offsets[i]
+	}
+	return nil
+}
+
+// writeIndex writes where buckets begin, after the file that this is of: index and edges of
+// different partitions do not open together.
+func (b *builder) writeIndex() error {
+	m := b.s.Meta()
+	data := mem.BytesOf(b.offsets)
+	e := codec.Enc{B: own(m, &b.m)}
+	e.U32(codec.BlockSum(KindIndex, m.UUID, 1, data))
+	h := codec.Header{Kind: KindIndex, UUID: m.UUID, Fields: e.B}
+	padding := make([]byte, -len(data)&(layout.PageBytes-1))
+	return b.s.WritePrep(indexPath, h.Encode(), data, padding)
+}

@@ -1,0 +1,21 @@
+package buckets
+
+import (
+	"strings"
+	"testing"
+
+	"gdb/internal/doctest"
+	"gdb/layout/partition"
+)
+
+// TestDocumentedBuckets compares docs/format/buckets.md with the code.
+func TestDocumentedBuckets(t *testing.T) {
+	page := doctest.Page(t, "../../docs/format", "buckets.md")
+	doctest.Values(t, page, map[string]any{"layout of buckets": bucketsLayout,
+		"most partitions": partition.Most})
+	for _, name := range []string{Kind, KindIndex, edgesPath, indexPath} {
+		if !strings.Contains(page, name) {
+			t.Errorf("buckets.md does not name %s", name)
+		}
+	}
+}

@@ -1,0 +1,99 @@
+package order
+
+import "gdb/layout/partition"
+
+// Cost is what an epoch moves.
+type Cost struct {
+	Sets int
+	// Loads are the partitions that are read, and Swaps those of them after the first set.
+	Loads, Swaps int
+	// ReadBytes and WriteBytes are of partitions: each that leaves is written. EdgeBytes are of the
+	// edge buckets that are read as partitions enter.
+	ReadBytes, WriteBytes, EdgeBytes int64
+}
+
+// Cost adds up an epoch, given the bytes of a partition and of the edges of a bucket. changed says
+// that what is learned is in the partitions, so that they are written back.
+func (e *Epoch) Cost(partBytes func(part int) int64, bucketBytes func(partition.Bucket) int64,
+	changed bool) (c Cost) {
+	c.Sets = e.Sets()
+	for i := range e.sets {
+		entering := e.Entering(i)
+		c.Loads += len(entering)
+		if i > 0 {
+			c.Swaps += len(entering)
+		}
+		for _, part := range entering {
+			c.ReadBytes += partBytes(part)
+		}
+		c.EdgeBytes += e.enteringEdges(i, entering, bucketBytes)
+		if changed {
+			for _, part := range e.Leaving(i) {
+				c.WriteBytes += partBytes(part)
+			}
+		}
+	}
+	return c
+}
+
+// EnteringBuckets are the buckets that set i has and the set before did not have.
+func (e *Epoch) EnteringBuckets(i int) (out []partition.Bucket) {
+	eachEntering(e.Partitions(i), e.Entering(i), func(k partition.Bucket) { out = append(out, k) })
+	return out
+}
+
+func (e *Epoch) enteringEdges(i int, entering []int, of func(partition.Bucket) int64) (n int64) {
+	eachEntering(e.Partitions(i), entering, func(k partition.Bucket) { n += of(k) })
+	return n
+}
+
+// eachEntering calls fn with the buckets between partitions of which at least one enters.
+func eachEntering(parts, entering []int, fn func(partition.Bucket)) {
+	isNew := map[int]bool{}
+	for _, p := range entering {
+		isNew[p] = true
+	}
+	for _, x := range entering {
+		for _, y := range parts {
+			fn(bucket(x, y))
+			if !isNew[y] {
+				fn(bucket(y, x))
+			}
+		}
+	}
+}
+
+// Bias is the Edge Permutation Bias of an epoch (Waleffe et al., "Marius++", section 6), from 0,
+// where edges of all nodes are trained on evenly, to 1. After each set each node has a tally: which
+// share of its edges was trained on so far, if the nodes of a partition have as many edges each. It
+// is the largest difference of two tallies after any set. edges are those of a bucket; nil takes
+// all buckets as equal. Partitions without edges have no tally. Time: all buckets.
+func (e *Epoch) Bias(edges func(partition.Bucket) uint64) (bias float64) {
+	if edges == nil {
+		edges = func(partition.Bucket) uint64 { return 1 }
+	}
+	p := e.spec.Parts
+	total, seen := make([]float64, p), make([]float64, p)
+	for x := range p {
+		for y := range p {
+			n := float64(edges(bucket(x, y)))
+			total[x] += n
+			total[y] += n
+		}
+	}
+	for i := range e.sets {
+		for _, k := range e.Buckets(i) {
+			n := float64(edges(k))
+			seen[k.From] += n
+			seen[k.To] += n
+		}
+		low, high := 1.0, 0.0
+		for x, all := range total {
+			if all > 0 {
+				low, high = min(low, seen[x]/all), max(high, seen[x]/all)
+			}
+		}
+		bias = max(bias, high-low)
+	}
+	return bias
+}

@@ -1,0 +1,63 @@
+package order
+
+import (
+	"strings"
+	"testing"
+
+	"pgregory.net/rapid"
+)
+
+// TestChoose: what is chosen fits in the memory, is an order that can be, and a buffer larger by a
+// partition of each group would not fit.
+func TestChoose(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		f := Facts{Nodes: rapid.Uint64Range(1000, 1e8).Draw(t, "nodes"),
+			RowBytes: 4 * rapid.Int64Range(1, 500).Draw(t, "row"),
+			Edges:    rapid.Uint64Range(1000, 1e10).Draw(t, "edges"),
+			Memory:   rapid.Int64Range(1<<20, 1<<40).Draw(t, "memory"),
+			Prefetch: rapid.Bool().Draw(t, "prefetch"), NodeTask: rapid.Bool().Draw(t, "nodes?"),
+			EdgeBytes: 10, EdgeMemory: 20, BlockBytes: 64 << 10}
+		c, err := Choose(f)
+		if err != nil {
+			if !strings.Contains(err.Error(), "give more memory") {
+				t.Fatal(err)
+			}
+			return
+		}
+		s := Spec{Policy: TwoLevel, Parts: c.Parts, Capacity: c.Capacity, Logical: c.Logical}
+		if f.NodeTask {
+			s.Policy = Dispersed
+		}
+		if c.InMemory {
+			s.Policy = InMemory
+		}
+		if _, err := New(s); err != nil {
+			t.Fatalf("%+v: %v", c, err)
+		}
+		if c.Bytes > f.Memory || len(c.Lines) < 3 {
+			t.Fatalf("%+v in %d bytes", c, f.Memory)
+		}
+		held := 2
+		if f.NodeTask {
+			held = 1
+		}
+		if larger := c.Capacity/held + 1; !c.InMemory && larger*held < c.Parts &&
+			f.groupBytes(c.Parts, larger, held) <= f.Memory {
+			t.Fatalf("%+v, and %d partitions would fit too", c, larger*held)
+		}
+	})
+}
+
+// TestChooseExample works a graph of the size of Freebase86m out: 86 million nodes, vectors of 100
+// columns with Adagrad's state, 338 million edges, in 16 GiB.
+func TestChooseExample(t *testing.T) {
+	c, err := Choose(Facts{Nodes: 86_054_151, RowBytes: 800, Edges: 304_727_650, EdgeBytes: 10,
+		EdgeMemory: 20, Memory: 16 << 30, BlockBytes: 64 << 10, Prefetch: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Log(strings.Join(c.Lines, "\n"))
+	if c.Parts != 215 || c.InMemory || c.Capacity%2 != 0 || c.Logical < 3 {
+		t.Errorf("%+v", c)
+	}
+}
