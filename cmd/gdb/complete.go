@@ -1,6 +1,7 @@
 package main
 
 import (
+	"maps"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -9,6 +10,7 @@ import (
 	"gdb/bench/gen"
 	"gdb/cmd/gdb/complete"
 	"gdb/cmd/gdb/flagvalue"
+	"gdb/cmd/gdb/linkcmd"
 	"gdb/layout"
 	"gdb/layout/ingest"
 	"gdb/layout/ingest/made"
@@ -144,6 +146,7 @@ func flagWords() map[string][]string {
 		"ingest feature-dtype": ingest.FeatureDTypes, "ingest normalize": ingest.Normalizes,
 		"ingest missing-nodes": ingest.MissingNodes,
 		"ingest fill":          {"mean", "zero", "mean,indicator"}}
+	maps.Copy(all, linkcmd.Words())
 	for _, name := range []string{"optimizer", "loss", "metric", "eval-mode", "cache", "topology",
 		"normalize", "backend", "sample"} {
 		all[name] = runs.Choices(name)

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"gdb/cmd/gdb/linkcmd"
 	"gdb/cmd/gdb/settingtext"
 	"gdb/internal/program"
 	"gdb/kv"
@@ -122,9 +123,12 @@ func printRuns(w *lines, all []kv.RunMeta) error {
 // showRun prints the settings of a run and its epochs.
 func (a *app) showRun(st *layout.Store, r kv.RunMeta, asJSON bool) error {
 	dir := runs.Open(st, r.Name)
-	file, err := dir.ReadFile()
+	file, err := dir.ReadAny()
 	if err != nil {
 		return err
+	}
+	if file.Link != nil {
+		return linkcmd.Show(a.linkEnv(), dir, &file, r.Status, asJSON)
 	}
 	epochs, err := epochsOf(st, r.Name)
 	if err != nil {
@@ -161,11 +165,18 @@ func (a *app) compareRuns(st *layout.Store, all []kv.RunMeta) error {
 	}
 	rows := make([][][2]string, len(all))
 	for i, r := range all {
-		c, err := runs.Load(st, r.Name)
+		file, err := runs.Open(st, r.Name).ReadAny()
 		if err != nil {
 			return err
 		}
-		rows[i] = settingtext.Of(&c)
+		rows[i] = settingtext.Of(&file.Config)
+		if file.Link != nil {
+			rows[i] = settingtext.Of(file.Link)
+		}
+		if len(rows[i]) != len(rows[0]) {
+			return usage(fmt.Errorf("runs compare: %s and %s have other tasks, and so other "+
+				"settings", all[0].Name, r.Name))
+		}
 	}
 	if len(rows) == 0 {
 		return w.err

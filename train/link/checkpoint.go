@@ -1,6 +1,7 @@
 package link
 
 import (
+	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
@@ -140,8 +141,13 @@ func readState(dir runs.Dir, pos *position, values int) (arrays []runs.Array, no
 }
 
 // writeRun writes run.json.
-func (t *trainer) writeRun() error {
+func (t *trainer) writeRun() (err error) {
 	f := runs.File{GDB: t.cfg.Version, Store: t.dir.UUID().String(), Created: t.created,
 		Link: &t.cfg}
+	if t.pos.Test != nil {
+		if f.Test, err = json.Marshal(t.pos.Test); err != nil {
+			return fmt.Errorf("train: encode the test: %w", err)
+		}
+	}
 	return t.dir.WriteFile(f)
 }

@@ -120,6 +120,16 @@ func DefaultLink(name string) LinkSettings {
 		LRSchedule: ScheduleConstant, Batch: 1024, Epochs: 100, Patience: 10, EvalEvery: 5, Seed: 1}
 }
 
+// Text is the settings in one line.
+func (c *LinkSettings) Text() string {
+	negatives := "all entities"
+	if c.Negatives != NegativesAll {
+		negatives = fmt.Sprintf("%d %s negatives", c.Negatives, c.NegativeSampling)
+	}
+	return fmt.Sprintf("%s of %d numbers, %s with %s, batch %d, seed %d", c.Decoder, c.Dim, c.Loss,
+		negatives, c.Batch, c.Seed)
+}
+
 // Validate reports the first setting that makes no sense, and what would.
 func (c *LinkSettings) Validate() error {
 	if !slices.Contains(decoder.Names(), c.Decoder) {

@@ -191,14 +191,9 @@ func (o *observer) started(s *link.Started) {
 		what += fmt.Sprintf(", resumed in epoch %d after %d batches", s.Epoch, s.Batch)
 	}
 	c := &s.Config
-	negatives := "all entities"
-	if c.Negatives != runs.NegativesAll {
-		negatives = fmt.Sprintf("%d %s negatives", c.Negatives, c.NegativeSampling)
-	}
-	fmt.Fprintf(o.Err, "%s: %s of %d numbers, on %d edges between %d entities, %s with %s\n", what,
-		c.Decoder, c.Dim, s.Edges, s.Entities, c.Loss, negatives)
-	fmt.Fprintf(o.Err, "at most %d epochs in batches of %d, %s at rate %g\n", c.Epochs, c.Batch,
-		c.Optimizer, c.LR)
+	fmt.Fprintf(o.Err, "%s: %s\n", what, c.Text())
+	fmt.Fprintf(o.Err, "on %d edges between %d entities; at most %d epochs, %s at rate %g\n", s.Edges,
+		s.Entities, c.Epochs, c.Optimizer, c.LR)
 	if c.Candidates > 0 {
 		o.Note(fmt.Sprintf("ranks are those among %d entities: they are not those among all",
 			c.Candidates))
