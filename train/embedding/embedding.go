@@ -138,18 +138,22 @@ const initLength = 0.1
 func (t *Table) Init(seed uint64) {
 	const partRows = 1024
 	dim := t.cfg.Dim
-	limit := initLength * math.Sqrt(3/float64(dim))
 	parts := (int(t.cfg.Nodes) + partRows - 1) / partRows
 	t.pool.Run(parts, func(part int) {
 		for v := part * partRows; v < min(int(t.cfg.Nodes), (part+1)*partRows); v++ {
-			draw := rng.NewStream(rng.Key(initDomain, seed, uint64(v)))
-			row := t.rows.values[v*dim : (v+1)*dim]
-			for i := range row {
-				row[i] = float32((2*draw.Float64() - 1) * limit)
-			}
+			InitRow(t.rows.values[v*dim:(v+1)*dim], seed, uint64(v))
 		}
 	})
 	t.Reset()
+}
+
+// InitRow draws the first vector of a node.
+func InitRow(row []float32, seed, node uint64) {
+	limit := initLength * math.Sqrt(3/float64(len(row)))
+	draw := rng.NewStream(rng.Key(initDomain, seed, node))
+	for i := range row {
+		row[i] = float32((2*draw.Float64() - 1) * limit)
+	}
 }
 
 // Reset forgets all steps: the state of the optimizer is zeros.

@@ -112,12 +112,3 @@ func (d *Direction) Set(s string) error {
 
 // Type names the value in help.
 func (d *Direction) Type() string { return "string" }
-
-// OneOf lists words: a, b or c.
-func OneOf(words []string) string {
-	last := len(words) - 1
-	if last == 0 {
-		return words[0]
-	}
-	return strings.Join(words[:last], ", ") + " or " + words[last]
-}

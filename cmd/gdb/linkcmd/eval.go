@@ -2,12 +2,12 @@ package linkcmd
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
 
 	"gdb/blockdev"
+	"gdb/cmd/gdb/cli"
 	"gdb/layout"
 	"gdb/train/link"
 	"gdb/train/link/rank"
@@ -54,12 +54,7 @@ func evalJSON(e *Env, t *link.Trained, r *link.Evaluation, o EvalOptions) error 
 			all[fmt.Sprintf("ogb_hits@%d", k)] = v
 		}
 	}
-	b, err := json.MarshalIndent(all, "", "  ")
-	if err != nil {
-		return err
-	}
-	_, err = fmt.Fprintf(e.Out, "%s\n", b)
-	return err
+	return e.PrintJSON(all)
 }
 
 // relationsShown is how many relations the text has, those with the most edges first.
@@ -70,40 +65,40 @@ func evalText(e *Env, t *link.Trained, r *link.Evaluation, o EvalOptions) error 
 	if o.Candidates > 0 {
 		among = fmt.Sprintf("%d entities", o.Candidates)
 	}
-	w := &printer{w: e.Out}
-	w.printf("run %s, epoch %d, %s: ranks among %s, both ends, %d ranks\n", o.Run, t.Epoch, o.Split,
+	w := &cli.Lines{W: e.Out}
+	w.Printf("run %s, epoch %d, %s: ranks among %s, both ends, %d ranks\n", o.Run, t.Epoch, o.Split,
 		among, r.Ranks)
-	w.printf("%-10s %8s %8s %8s %8s %10s\n", "", "mrr", "hits@1", "hits@3", "hits@10", "mean rank")
+	w.Printf("%-10s %8s %8s %8s %8s %10s\n", "", "mrr", "hits@1", "hits@3", "hits@10", "mean rank")
 	for _, row := range []struct {
 		name string
 		m    *rank.Metrics
 	}{{"filtered", &r.Metrics}, {"  heads", &r.Heads}, {"  tails", &r.Tails}, {"raw", &r.Raw}} {
-		w.printf("%-10s %s\n", row.name, figures(row.m))
+		w.Printf("%-10s %s\n", row.name, figures(row.m))
 	}
 	if r.AUC != nil {
-		w.printf("edges beside as many random pairs: auc %s", runs.Figure(*r.AUC, 4))
+		w.Printf("edges beside as many random pairs: auc %s", runs.Figure(*r.AUC, 4))
 		for _, k := range []int{20, 50, 100} {
-			w.printf(", above all but %d %s", k-1, runs.Figure(r.HitsAt[k], 4))
+			w.Printf(", above all but %d %s", k-1, runs.Figure(r.HitsAt[k], 4))
 		}
-		w.printf("\n")
+		w.Printf("\n")
 	}
 	relations := slices.Clone(r.Relations)
 	slices.SortStableFunc(relations, func(a, b rank.RelationMetrics) int {
 		return b.Ranks - a.Ranks
 	})
 	if len(relations) > 0 {
-		w.printf("\n%8s %8s %8s %8s %8s  %s\n", "edges", "mrr", "hits@1", "hits@3", "hits@10",
+		w.Printf("\n%8s %8s %8s %8s %8s  %s\n", "edges", "mrr", "hits@1", "hits@3", "hits@10",
 			"relation")
 	}
 	for i, m := range relations {
 		if i == relationsShown {
-			w.printf("and %d relations more, all of them with --json\n", len(relations)-i)
+			w.Printf("and %d relations more, all of them with --json\n", len(relations)-i)
 			break
 		}
-		w.printf("%8d %8s %8s %8s %8s  %s\n", m.Ranks/2, runs.Figure(m.MRR, 4),
+		w.Printf("%8d %8s %8s %8s %8s  %s\n", m.Ranks/2, runs.Figure(m.MRR, 4),
 			runs.Figure(m.Hits1, 4), runs.Figure(m.Hits3, 4), runs.Figure(m.Hits10, 4), m.Name)
 	}
-	return w.err
+	return w.Err
 }
 
 // figures are the columns of some ranks.

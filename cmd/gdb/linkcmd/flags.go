@@ -10,7 +10,7 @@ import (
 	"slices"
 	"strconv"
 
-	"gdb/cmd/gdb/flagvalue"
+	"gdb/cmd/gdb/cli"
 	"gdb/train/link/decoder"
 	"gdb/train/runs"
 
@@ -63,7 +63,7 @@ func (n *countOrAll) Type() string { return "all|N" }
 func (t *flags) bindOwn(f *pflag.FlagSet) {
 	c := &t.cfg
 	f.StringVar(&c.Decoder, "decoder", c.Decoder, "with --task link, what scores an edge: "+
-		flagvalue.OneOf(decoder.Names())+"; what else is not given is as its recipe says "+
+		cli.OneOf(decoder.Names())+"; what else is not given is as its recipe says "+
 		"(gdb help link)")
 	f.IntVar(&c.Dim, "dim", c.Dim, "numbers that are learned for each entity")
 	f.IntVar(&c.Norm, "norm-order", c.Norm, "norm of transe and rotate: 1 or 2")
@@ -72,7 +72,7 @@ func (t *flags) bindOwn(f *pflag.FlagSet) {
 	f.Var((*countOrAll)(&c.Negatives), "negatives",
 		"entities that each end of an edge is compared with; all: all there are")
 	f.StringVar(&c.NegativeSampling, "negative-sampling", c.NegativeSampling,
-		"how they are drawn: "+flagvalue.OneOf(runs.NegativeSamplings()))
+		"how they are drawn: "+cli.OneOf(runs.NegativeSamplings()))
 	f.Float64Var(&c.DegreePower, "degree-power", c.DegreePower,
 		"power of the degree that --negative-sampling degree draws by")
 	f.BoolVar(&c.FilterNegatives, "filter-negatives", c.FilterNegatives,
@@ -81,7 +81,7 @@ func (t *flags) bindOwn(f *pflag.FlagSet) {
 	f.Float64Var(&c.Temperature, "temperature", c.Temperature,
 		"how much --loss adversarial prefers negatives that score high")
 	f.StringVar(&c.Regularizer, "regularizer", c.Regularizer,
-		"what keeps numbers small: "+flagvalue.OneOf(runs.Regularizers()))
+		"what keeps numbers small: "+cli.OneOf(runs.Regularizers()))
 	f.Float64Var(&c.RegularizerWeight, "regularizer-weight", c.RegularizerWeight,
 		"weight of the regularizer")
 	f.Float64Var(&c.Init, "init", c.Init, "deviation of the numbers that training begins with")
@@ -147,7 +147,7 @@ func parse(given *pflag.FlagSet, base *runs.LinkSettings) (*flags, error) {
 		name := given.Lookup("decoder").Value.String()
 		if !slices.Contains(decoder.Names(), name) {
 			return nil, fmt.Errorf("train: --decoder %q: want %s", name,
-				flagvalue.OneOf(decoder.Names()))
+				cli.OneOf(decoder.Names()))
 		}
 		t.cfg = runs.DefaultLink(name)
 	}

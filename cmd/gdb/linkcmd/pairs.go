@@ -53,15 +53,3 @@ func (r *pairReader) line() int {
 	line, _ := r.csv.FieldPos(0)
 	return line
 }
-
-// printer prints until the first error, which it keeps.
-type printer struct {
-	w   io.Writer
-	err error
-}
-
-func (p *printer) printf(format string, args ...any) {
-	if p.err == nil {
-		_, p.err = fmt.Fprintf(p.w, format, args...)
-	}
-}

@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"gdb/blockdev"
+	"gdb/cmd/gdb/cli"
 	"gdb/internal/atomicfile"
 	"gdb/kv"
 	"gdb/kv/ids"
@@ -82,7 +83,7 @@ func (o *PredictOptions) Validate() error {
 func Predict(ctx context.Context, e *Env, st *layout.Store, dev blockdev.Device,
 	o *PredictOptions) (err error) {
 	if err := o.Validate(); err != nil {
-		return e.Usage(err)
+		return cli.Usage(err)
 	}
 	t, err := link.Open(ctx, st, dev, o.Run, link.Limits{Memory: e.Memory, Threads: e.Threads})
 	if err != nil {
@@ -114,7 +115,7 @@ type predictor struct {
 func (p *predictor) top() error {
 	relation, err := p.trained.Relation(p.opt.Relation)
 	if err != nil {
-		return p.Usage(err)
+		return cli.Usage(err)
 	}
 	q, id := triples.Query{Relation: relation}, p.opt.Head
 	if p.opt.Tail != "" {
@@ -144,7 +145,7 @@ func (p *predictor) top() error {
 			return err
 		})
 	}
-	w := &printer{w: p.Out}
+	w := &cli.Lines{W: p.Out}
 	for i, l := range links {
 		end, known := ends[2*i+1], ""
 		if q.Head {
@@ -153,9 +154,9 @@ func (p *predictor) top() error {
 		if l.Known {
 			known = "  (an edge of the graph)"
 		}
-		w.printf("%4d %12s  %s%s\n", i+1, runs.Figure(float64(l.Score), 4), end, known)
+		w.Printf("%4d %12s  %s%s\n", i+1, runs.Figure(float64(l.Score), 4), end, known)
 	}
-	return w.err
+	return w.Err
 }
 
 // score writes a score with all its digits.

@@ -1,9 +1,7 @@
 package linkcmd
 
 import (
-	"encoding/json"
-	"fmt"
-
+	"gdb/cmd/gdb/cli"
 	"gdb/cmd/gdb/settingtext"
 	"gdb/train/runs"
 )
@@ -18,21 +16,16 @@ func Show(e *Env, dir runs.Dir, f *runs.File, status string, asJSON bool) error 
 		return err
 	}
 	if asJSON {
-		b, err := json.MarshalIndent(map[string]any{"run": dir.Name(), "status": status,
-			"config": f.Link, "epochs": epochs, "test": f.Test}, "", "  ")
-		if err != nil {
-			return err
-		}
-		_, err = fmt.Fprintf(e.Out, "%s\n", b)
-		return err
+		return e.PrintJSON(map[string]any{"run": dir.Name(), "status": status, "config": f.Link,
+			"epochs": epochs, "test": f.Test})
 	}
-	w := &printer{w: e.Out}
-	w.printf("run %s, %s, made by %s\n", dir.Name(), status, f.GDB)
+	w := &cli.Lines{W: e.Out}
+	w.Printf("run %s, %s, made by %s\n", dir.Name(), status, f.GDB)
 	for _, s := range settingtext.Of(f.Link) {
-		w.printf("%-18s %s\n", s[0], s[1])
+		w.Printf("%-18s %s\n", s[0], s[1])
 	}
 	for _, r := range epochs {
-		w.printf("%s\n", r)
+		w.Printf("%s\n", r)
 	}
-	return w.err
+	return w.Err
 }

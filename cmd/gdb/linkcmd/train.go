@@ -2,14 +2,13 @@ package linkcmd
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"path/filepath"
 	"strconv"
 
 	"gdb/blockdev"
+	"gdb/cmd/gdb/cli"
 	"gdb/cmd/gdb/progress"
 	"gdb/internal/program"
 	"gdb/layout"
@@ -17,27 +16,15 @@ import (
 	"gdb/train/link/rank"
 	"gdb/train/runs"
 
-	"github.com/cockroachdb/pebble/v2/vfs"
 	"github.com/spf13/pflag"
 )
 
 // Env is what a command gets of the program around it.
 type Env struct {
-	FS             vfs.FS
-	Out, Err       io.Writer
-	Quiet, Verbose bool
-	Memory         int64
-	Threads        int
-	Seed           uint64
-	Version        string
-	Bar            *progress.Bar
-	// Note tells the user something, and CommandLine is a command that can be typed.
-	Note        func(text string)
+	*cli.App
+	Version string
+	// CommandLine is a command that can be typed.
 	CommandLine func(args []string) string
-	// Usage makes the error of a wrong command line of another, and Interrupted that of a command
-	// that was stopped and said so.
-	Usage       func(error) error
-	Interrupted error
 }
 
 // IsLink says whether a run that is resumed, or evaluated, predicts links.
@@ -54,26 +41,26 @@ func Train(ctx context.Context, e *Env, st *layout.Store, dev blockdev.Device, d
 	given *pflag.FlagSet) error {
 	t, err := config(e, given)
 	if err != nil {
-		return e.Usage(err)
+		return cli.Usage(err)
 	}
 	if resume := t.cfg.Resume; resume != "" {
 		if t, err = resumed(e, st, given, resume); err != nil {
 			return err
 		}
 	}
-	o := &observer{Env: e, json: t.json}
+	o := &observer{Env: e, json: t.json, bar: e.Progress()}
 	res, err := link.Run(ctx, st, dev, t.cfg, o.event)
-	e.Bar.Finish()
+	o.bar.Finish()
 	if errors.Is(err, context.Canceled) && o.run != "" {
 		fmt.Fprintf(e.Err, "%s: stopped; go on with: %s\n", program.Name,
 			e.CommandLine([]string{"train", dir, "--resume", o.run}))
-		return e.Interrupted
+		return cli.Reported{Code: interrupted}
 	}
 	if err = errors.Join(err, o.err); err != nil {
 		return err
 	}
 	if t.json {
-		return printLine(e.Out, doneOf(res))
+		return e.PrintLine(doneOf(res))
 	}
 	if _, err := fmt.Fprintln(e.Out, lastLine(res)); err != nil || e.Quiet {
 		return err
@@ -89,7 +76,7 @@ func Train(ctx context.Context, e *Env, st *layout.Store, dev blockdev.Device, d
 // resumed are the settings of a run to go on with: as they were, but for the flags that were given.
 func resumed(e *Env, st *layout.Store, given *pflag.FlagSet, name string) (*flags, error) {
 	if run := given.Lookup("run"); run.Changed && run.Value.String() != name {
-		return nil, e.Usage(fmt.Errorf("train: --resume %s goes on with that run: leave --run out",
+		return nil, cli.Usage(fmt.Errorf("train: --resume %s goes on with that run: leave --run out",
 			name))
 	}
 	f, err := runs.Open(st, name).ReadLink()
@@ -98,7 +85,7 @@ func resumed(e *Env, st *layout.Store, given *pflag.FlagSet, name string) (*flag
 	}
 	t, err := parse(given, f.Link)
 	if err != nil {
-		return nil, e.Usage(err)
+		return nil, cli.Usage(err)
 	}
 	c := &t.cfg
 	c.Run, c.Resume, c.Memory, c.Version = name, name, e.Memory, e.Version
@@ -110,6 +97,9 @@ func resumed(e *Env, st *layout.Store, given *pflag.FlagSet, name string) (*flag
 	}
 	return t, nil
 }
+
+// interrupted is the exit code of a command that was stopped, and said so.
+const interrupted = 130
 
 // done is the last line of --json.
 type done struct {
@@ -157,6 +147,7 @@ func hits(m *rank.Metrics) string {
 type observer struct {
 	*Env
 	json bool
+	bar  *progress.Bar
 	run  string
 	err  error
 }
@@ -168,11 +159,11 @@ func (o *observer) event(e link.Event) {
 		o.started(e.Started)
 	case e.Progress != nil:
 		p := e.Progress
-		o.Bar.Update("epoch "+strconv.Itoa(p.Epoch), int64(p.Batch), int64(p.Batches), "batches")
+		o.bar.Update("epoch "+strconv.Itoa(p.Epoch), int64(p.Batch), int64(p.Batches), "batches")
 	case e.Epoch != nil:
-		o.Bar.Finish()
+		o.bar.Finish()
 		if o.json {
-			o.err = printLine(o.Out, e.Epoch)
+			o.err = o.PrintLine(e.Epoch)
 			return
 		}
 		if _, o.err = fmt.Fprintln(o.Out, e.Epoch); o.Verbose && !o.Quiet {
@@ -192,8 +183,8 @@ func (o *observer) started(s *link.Started) {
 	}
 	c := &s.Config
 	fmt.Fprintf(o.Err, "%s: %s\n", what, c.Text())
-	fmt.Fprintf(o.Err, "on %d edges between %d entities; at most %d epochs, %s at rate %g\n", s.Edges,
-		s.Entities, c.Epochs, c.Optimizer, c.LR)
+	fmt.Fprintf(o.Err, "on %d edges between %d entities; at most %d epochs, %s at rate %g\n",
+		s.Edges, s.Entities, c.Epochs, c.Optimizer, c.LR)
 	if c.Candidates > 0 {
 		o.Note(fmt.Sprintf("ranks are those among %d entities: they are not those among all",
 			c.Candidates))
@@ -201,14 +192,4 @@ func (o *observer) started(s *link.Started) {
 	if s.Note != "" {
 		o.Note(s.Note)
 	}
-}
-
-// printLine prints a value as a line of JSON.
-func printLine(w io.Writer, v any) error {
-	b, err := json.Marshal(v)
-	if err != nil {
-		return err
-	}
-	_, err = fmt.Fprintf(w, "%s\n", b)
-	return err
 }

@@ -13,6 +13,8 @@ import (
 
 	"gdb/internal/rng"
 	"gdb/layout/partition"
+
+	"github.com/RoaringBitmap/roaring/v2"
 )
 
 // Policy is a way to go through the partitions.
@@ -190,6 +192,15 @@ func (e *Epoch) Partitions(i int) (parts []int) {
 	}
 	slices.Sort(parts)
 	return parts
+}
+
+// Set is Partitions as a set.
+func (e *Epoch) Set(i int) *roaring.Bitmap {
+	set := roaring.New()
+	for _, part := range e.Partitions(i) {
+		set.Add(uint32(part))
+	}
+	return set
 }
 
 // Entering are the partitions of set i that the set before did not have.

@@ -1,4 +1,4 @@
-package terminal
+package main
 
 import (
 	"context"
@@ -9,12 +9,6 @@ import (
 	"os/exec"
 	"strings"
 )
-
-// Programs are those of the user that a session starts.
-type Programs struct {
-	In       io.Reader
-	Out, Err io.Writer
-}
 
 // firstSet is the first environment variable that is set, or what to use without.
 func firstSet(without string, names ...string) string {
@@ -27,15 +21,15 @@ func firstSet(without string, names ...string) string {
 }
 
 // command is a program with its arguments as a variable gives them, split at spaces.
-func (p *Programs) command(ctx context.Context, line string, more ...string) *exec.Cmd {
+func (a *app) command(ctx context.Context, line string, more ...string) *exec.Cmd {
 	args := append(strings.Fields(line), more...)
 	cmd := exec.CommandContext(ctx, args[0], args[1:]...)
-	cmd.Stdin, cmd.Stdout, cmd.Stderr = p.In, p.Out, p.Err
+	cmd.Stdin, cmd.Stdout, cmd.Stderr = a.In, a.Out, a.Err
 	return cmd
 }
 
-// Edit lets the user edit a text.
-func (p *Programs) Edit(ctx context.Context, text string) (edited string, err error) {
+// editText lets the user edit a text.
+func (a *app) editText(ctx context.Context, text string) (edited string, err error) {
 	f, err := os.CreateTemp("", "gdb-*.gdbq")
 	if err != nil {
 		return "", err
@@ -46,7 +40,7 @@ func (p *Programs) Edit(ctx context.Context, text string) (edited string, err er
 		return "", err
 	}
 	line := firstSet("vi", "VISUAL", "EDITOR")
-	if err := p.command(ctx, line, f.Name()).Run(); err != nil {
+	if err := a.command(ctx, line, f.Name()).Run(); err != nil {
 		return "", fmt.Errorf("%s: %w; $EDITOR chooses another", line, err)
 	}
 	b, err := os.ReadFile(f.Name())
@@ -72,9 +66,9 @@ func (p *pagerPipe) Close() error {
 	return err
 }
 
-// Page starts the pager: what is written to it is shown until it is closed.
-func (p *Programs) Page(ctx context.Context) (io.WriteCloser, error) {
-	cmd := p.command(ctx, firstSet("less -FRSX", "GDB_PAGER", "PAGER"))
+// page starts the pager.
+func (a *app) page(ctx context.Context) (io.WriteCloser, error) {
+	cmd := a.command(ctx, firstSet("less -FRSX", "GDB_PAGER", "PAGER"))
 	cmd.Stdin = nil
 	in, err := cmd.StdinPipe()
 	if err != nil {

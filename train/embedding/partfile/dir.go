@@ -1,0 +1,268 @@
+package partfile
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+
+	"gdb/blockdev"
+	"gdb/internal/atomicfile"
+	"gdb/internal/codec"
+	"gdb/internal/mem"
+	"gdb/layout"
+	"gdb/layout/partition"
+	"gdb/train/embedding"
+
+	"github.com/cockroachdb/errors/oserror"
+	"github.com/cockroachdb/pebble/v2/vfs"
+)
+
+// Spec says what the files are of.
+type Spec struct {
+	UUID    [16]byte
+	Map     partition.Map
+	Columns int
+	// State is how many arrays the optimizer has.
+	State int
+	// Seed draws the vectors that nodes begin with.
+	Seed uint64
+}
+
+// arrays is the number of arrays in a file.
+func (s *Spec) arrays() int { return 1 + s.State }
+
+// FrameRows is how many rows an array has room for in memory: those of the largest partition, and
+// so many more that an array is a whole number of pages. It is a multiple of that which makes rows
+// of partitions in frames behind each other rows of one matrix.
+func (s *Spec) FrameRows() int {
+	unit := uint64(pageBytes / 4)
+	for unit > 1 && unit/2*uint64(s.Columns)*4%pageBytes == 0 {
+		unit /= 2
+	}
+	rows := (s.Map.MaxSize() + unit - 1) / unit * unit
+	return int(rows)
+}
+
+// FrameBytes is the memory of a partition: all its arrays.
+func (s *Spec) FrameBytes() int64 {
+	return int64(s.arrays()) * int64(s.FrameRows()) * int64(s.Columns) * 4
+}
+
+// PartBytes is what a partition takes on disk.
+func (s *Spec) PartBytes(part int) int64 {
+	return pageBytes + int64(s.arrays())*pieceBytes(s.Map.Size(part)*uint64(s.Columns))
+}
+
+// DiskBytes is the most that all files take: each partition twice, while a checkpoint is made.
+func (s *Spec) DiskBytes() (n int64) {
+	for part := range s.Map.Parts() {
+		n += 2 * s.PartBytes(part)
+	}
+	return n
+}
+
+// Dir has the partitions. Different partitions may be read and written at the same time.
+type Dir struct {
+	fs   vfs.FS
+	path string
+	dev  blockdev.Device
+	spec Spec
+	mu   struct {
+		sync.Mutex
+		kept []uint32 // generation of each partition in the last checkpoint
+		now  []uint32 // generation of each now: that, or the next
+		next uint32   // generation of what is written
+	}
+}
+
+// Create begins with the vectors of the seed in a directory, and removes what was there.
+func Create(fs vfs.FS, path string, dev blockdev.Device, spec Spec) (*Dir, error) {
+	return start(fs, path, dev, spec, make([]uint32, spec.Map.Parts()))
+}
+
+// Open goes on from the record of a checkpoint. What was written after it is removed.
+func Open(fs vfs.FS, path string, dev blockdev.Device, spec Spec, record []byte) (*Dir, error) {
+	kept, err := decodeRecord(record, spec.UUID, spec.Map.Parts())
+	if err != nil {
+		return nil, fmt.Errorf("train: the record of partitions of a checkpoint: %w: %w",
+			layout.ErrCorrupt, err)
+	}
+	return start(fs, path, dev, spec, kept)
+}
+
+func start(fs vfs.FS, path string, dev blockdev.Device, spec Spec, kept []uint32) (*Dir, error) {
+	d := &Dir{fs: fs, path: path, dev: dev, spec: spec}
+	d.mu.kept, d.mu.now, d.mu.next = kept, slices.Clone(kept), slices.Max(kept)+1
+	if err := fs.MkdirAll(path, 0o755); err != nil {
+		return nil, fmt.Errorf("train: make %s: %w", path, err)
+	}
+	return d, d.sweep()
+}
+
+// Spec is what the files are of.
+func (d *Dir) Spec() Spec { return d.spec }
+
+// sweep removes the files of partitions that are not those of the last checkpoint, or of now.
+func (d *Dir) sweep() error {
+	names, err := d.fs.List(d.path)
+	if err != nil {
+		return fmt.Errorf("train: list %s: %w", d.path, err)
+	}
+	for _, file := range names {
+		part, generation, ok := parseName(file)
+		if !ok || part < len(d.mu.now) && (generation == d.mu.kept[part] ||
+			generation == d.mu.now[part]) {
+			continue
+		}
+		if err := d.fs.Remove(d.fs.PathJoin(d.path, file)); err != nil {
+			return fmt.Errorf("train: remove %s: %w", d.fs.PathJoin(d.path, file), err)
+		}
+	}
+	return nil
+}
+
+// generation is that of a partition now.
+func (d *Dir) generation(part int) uint32 {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.mu.now[part]
+}
+
+// Read fills arrays with those of a partition: the vectors first, then the optimizer's. Each begins
+// at a multiple of 4096 and has FrameRows rows; those behind the partition's are left as they are,
+// or zeros. It returns how many bytes were read, 0 if the partition is as it began.
+func (d *Dir) Read(ctx context.Context, part int, arrays [][]float32) (read int64, err error) {
+	generation := d.generation(part)
+	if generation == 0 {
+		d.begin(part, arrays)
+		return 0, nil
+	}
+	path := d.fs.PathJoin(d.path, name(part, generation))
+	f, err := d.dev.OpenFile(d.fs, path)
+	if oserror.IsNotExist(err) {
+		return 0, d.damage(path, "the file is missing")
+	}
+	if err != nil {
+		return 0, fmt.Errorf("train: read partition %d: %w", part, err)
+	}
+	defer func() { err = errors.Join(err, f.Close()) }()
+	if want := d.spec.PartBytes(part); f.Size() != want {
+		return 0, d.damage(path, "it has %d bytes, want %d", f.Size(), want)
+	}
+	h := d.header(part, generation)
+	head, reqs := blockdev.AlignedBuffer(pageBytes), []blockdev.Request(nil)
+	n := int(d.spec.Map.Size(part)) * d.spec.Columns
+	piece, off := pieceBytes(uint64(n)), int64(pageBytes)
+	reqs = append(reqs, blockdev.Request{File: f, Buf: head})
+	for _, a := range arrays {
+		b := mem.BytesOf(a)[:piece]
+		for at := int64(0); at < piece; at += layout.ReadChunk {
+			reqs = append(reqs, blockdev.Request{File: f, Off: off + at,
+				Buf: b[at:min(at+layout.ReadChunk, piece)]})
+		}
+		off += piece
+	}
+	if err := d.dev.ReadBatch(ctx, reqs); err != nil {
+		return 0, fmt.Errorf("train: read partition %d: %w", part, err)
+	}
+	sums, err := decodeHeader(head, d.spec.UUID, &h)
+	if err != nil {
+		return 0, d.damage(path, "header: %v", err)
+	}
+	for i, a := range arrays {
+		if got := d.sum(i, a[:n]); got != sums[i] {
+			return 0, d.damage(path, "array %d: checksum %08x, want %08x", i, got, sums[i])
+		}
+	}
+	return f.Size(), nil
+}
+
+// begin is a partition as it began.
+func (d *Dir) begin(part int, arrays [][]float32) {
+	c := d.spec.Columns
+	for row := range d.spec.Map.Size(part) {
+		node := d.spec.Map.Node(part, row)
+		embedding.InitRow(arrays[0][row*uint64(c):][:c], d.spec.Seed, uint64(node))
+	}
+	for _, a := range arrays[1:] {
+		clear(a[:d.spec.Map.Size(part)*uint64(c)])
+	}
+}
+
+// header is that of a file, with room for its checksums.
+func (d *Dir) header(part int, generation uint32) header {
+	m := &d.spec.Map
+	return header{part: uint32(part), generation: generation, parts: uint32(m.Parts()),
+		graph: m.Spec().Nodes, nodes: m.Size(part), columns: uint32(d.spec.Columns),
+		sums: make([]uint32, d.spec.arrays())}
+}
+
+// sum is the checksum of array i.
+func (d *Dir) sum(i int, values []float32) uint32 {
+	return codec.BlockSum(fileKind, d.spec.UUID, uint64(i+1), mem.BytesOf(values))
+}
+
+func (d *Dir) damage(path, format string, args ...any) error {
+	return fmt.Errorf("train: %w", &layout.CorruptionError{Path: path, Block: -1,
+		What: fmt.Sprintf(format, args...) + "; the run cannot go on"})
+}
+
+// Write writes the arrays of a partition, beside what the last checkpoint has of it. Memory: 2 MiB.
+// It is durable once Prepare returns. A partition that could not be written has, for later reads,
+// no longer what it had since the last checkpoint: the run goes on from that.
+func (d *Dir) Write(part int, arrays [][]float32) (err error) {
+	d.mu.Lock()
+	generation := d.mu.next
+	d.mu.Unlock()
+	h, n := d.header(part, generation), int(d.spec.Map.Size(part))*d.spec.Columns
+	for i, a := range arrays {
+		h.sums[i] = d.sum(i, a[:n])
+	}
+	path := d.fs.PathJoin(d.path, name(part, generation))
+	w, err := layout.CreateFile(d.fs, path)
+	if err != nil {
+		return fmt.Errorf("train: write partition %d: %w", part, err)
+	}
+	err = w.Write(h.encode(d.spec.UUID))
+	zeros := make([]byte, pieceBytes(uint64(n))-4*int64(n))
+	for _, a := range arrays {
+		if err == nil {
+			err = w.Write(mem.BytesOf(a[:n]))
+		}
+		if err == nil {
+			err = w.Write(zeros)
+		}
+	}
+	if err == nil {
+		_, err = w.Finish(path, fileKind)
+	}
+	if err != nil {
+		return errors.Join(fmt.Errorf("train: write partition %d: %w", part, err), w.Abort())
+	}
+	d.mu.Lock()
+	d.mu.now[part] = generation
+	d.mu.Unlock()
+	return nil
+}
+
+// Prepare makes all that was written durable, and returns the record for the checkpoint that is
+// made. Nothing is written until Committed.
+func (d *Dir) Prepare() (record []byte, err error) {
+	if err := atomicfile.SyncDir(d.fs, d.path); err != nil {
+		return nil, fmt.Errorf("train: %w", err)
+	}
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return encodeRecord(d.spec.UUID, d.mu.now), nil
+}
+
+// Committed says that the checkpoint with the record of Prepare is the last one: what the one
+// before had is removed.
+func (d *Dir) Committed() error {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.mu.kept, d.mu.next = slices.Clone(d.mu.now), d.mu.next+1
+	return d.sweep()
+}

@@ -1,0 +1,136 @@
+// Package partfile keeps the vectors of nodes, and what the optimizer has of each, on disk by
+// partition: a partition is read and written whole. What a checkpoint refers to is not overwritten:
+// a partition that changes is written to a file of its own, beside the one of the checkpoint, and
+// the next checkpoint names it. So the disk holds each partition twice at most.
+//
+// # Files
+//
+// DIR/PART-GENERATION.rows is a header block and then arrays of float32, each (nodes of the
+// partition, columns), with zeros to a multiple of 4096 bytes behind each. The first are the
+// vectors, the others those of the optimizer. The fields of the header:
+//
+//	u32 layout, u32 partition, u32 generation, u32 partitions, u64 nodes of the graph,
+//	u64 nodes of the partition, u32 columns, u32 number of arrays, then for each array: u32 crc32c
+//
+// The checksum of array i is codec.BlockSum of block i+1. A partition of no file has the vectors
+// that it began with, which are drawn by a seed, and no steps of the optimizer.
+//
+// A Record says which generation a partition has in a checkpoint, 0 for none: it is a part of the
+// checkpoint. Generations grow with each checkpoint.
+package partfile
+
+import (
+	"bytes"
+	"fmt"
+
+	"gdb/internal/codec"
+	"gdb/internal/mem"
+)
+
+const (
+	fileKind   = "EMPT"
+	recordKind = "EMPR"
+	fileLayout = 1
+	pageBytes  = codec.HeaderBytes
+)
+
+// header is what is said of the arrays of a file.
+type header struct {
+	part, generation, parts uint32
+	graph, nodes            uint64 // nodes, of the graph and of the partition
+	columns                 uint32
+	sums                    []uint32
+}
+
+func (h *header) encode(uuid [16]byte) []byte {
+	e := codec.Enc{}
+	for _, v := range []uint32{fileLayout, h.part, h.generation, h.parts} {
+		e.U32(v)
+	}
+	e.U64(h.graph)
+	e.U64(h.nodes)
+	e.U32(h.columns)
+	e.U32(uint32(len(h.sums)))
+	for _, sum := range h.sums {
+		e.U32(sum)
+	}
+	return codec.Header{Kind: fileKind, UUID: uuid, Fields: e.B}.Encode()
+}
+
+// decodeHeader reads a header, and compares all but the checksums with those of want.
+func decodeHeader(b []byte, uuid [16]byte, want *header) (sums []uint32, err error) {
+	h, err := codec.DecodeHeader(b, fileKind, uuid)
+	if err != nil {
+		return nil, err
+	}
+	d := codec.NewDec(h.Fields)
+	if layout := d.U32(); layout != fileLayout {
+		return nil, fmt.Errorf("its layout is %d, this program reads %d", layout, fileLayout)
+	}
+	got := header{part: d.U32(), generation: d.U32(), parts: d.U32(), graph: d.U64(),
+		nodes: d.U64(), columns: d.U32()}
+	n := d.U32()
+	if int(n) != len(want.sums) || got.part != want.part || got.generation != want.generation ||
+		got.parts != want.parts || got.graph != want.graph || got.nodes != want.nodes ||
+		got.columns != want.columns {
+		return nil, fmt.Errorf("it has %d arrays of %d columns of %d nodes, partition %d of %d, "+
+			"generation %d; want %d, %d, %d, %d, %d and %d", n, got.columns, got.nodes, got.part,
+			got.parts, got.generation, len(want.sums), want.columns, want.nodes, want.part,
+			want.parts, want.generation)
+	}
+	for range n {
+		sums = append(sums, d.U32())
+	}
+	return sums, d.Err()
+}
+
+// encodeRecord says which generation each partition has.
+func encodeRecord(uuid [16]byte, generations []uint32) []byte {
+	body := mem.BytesOf(generations)
+	e := codec.Enc{}
+	e.U32(fileLayout)
+	e.U32(uint32(len(generations)))
+	e.U32(codec.BlockSum(recordKind, uuid, 1, body))
+	return append(codec.Header{Kind: recordKind, UUID: uuid, Fields: e.B}.Encode(), body...)
+}
+
+// decodeRecord reads the record of so many partitions.
+func decodeRecord(b []byte, uuid [16]byte, parts int) ([]uint32, error) {
+	h, err := codec.DecodeHeader(b, recordKind, uuid)
+	if err != nil {
+		return nil, err
+	}
+	d := codec.NewDec(h.Fields)
+	layout, n, sum := d.U32(), d.U32(), d.U32()
+	body := codec.NewDec(b[pageBytes:])
+	switch {
+	case d.Err() != nil:
+		return nil, d.Err()
+	case layout != fileLayout:
+		return nil, fmt.Errorf("its layout is %d, this program reads %d", layout, fileLayout)
+	case int64(n) != int64(parts) || body.Remaining() != 4*parts:
+		return nil, fmt.Errorf("it is of %d partitions and has %d bytes of them, want %d "+
+			"partitions", n, body.Remaining(), parts)
+	case codec.BlockSum(recordKind, uuid, 1, b[pageBytes:]) != sum:
+		return nil, codec.ErrChecksum
+	}
+	out := make([]uint32, parts)
+	for i := range out {
+		out[i] = body.U32()
+	}
+	return out, body.Err()
+}
+
+// pieceBytes is what an array of n values takes in a file.
+func pieceBytes(n uint64) int64 { return (4*int64(n) + pageBytes - 1) / pageBytes * pageBytes }
+
+// name is that of the file of a generation of a partition.
+func name(part int, generation uint32) string {
+	return fmt.Sprintf("%04d-%08d.rows", part, generation)
+}
+
+// parseName is the inverse of name.
+func parseName(file string) (part int, generation uint32, ok bool) {
+	_, err := fmt.Sscanf(file, "%d-%d.rows", &part, &generation)
+	return part, generation, err == nil && bytes.Equal([]byte(name(part, generation)), []byte(file))
+}

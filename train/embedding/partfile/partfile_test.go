@@ -1,0 +1,324 @@
+package partfile
+
+import (
+	"errors"
+	"math/rand/v2"
+	"slices"
+	"syscall"
+	"testing"
+
+	"gdb/blockdev"
+	"gdb/internal/mem"
+	"gdb/layout"
+	"gdb/layout/layouttest"
+	"gdb/layout/partition"
+	"gdb/train/embedding"
+
+	"github.com/cockroachdb/pebble/v2/vfs"
+	"github.com/cockroachdb/pebble/v2/vfs/errorfs"
+)
+
+func mustSpec(t testing.TB, nodes uint64, parts, columns, state int) Spec {
+	t.Helper()
+	m, err := partition.New(partition.Spec{Nodes: nodes, Parts: parts, Random: true, Seed: 5})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return Spec{UUID: [16]byte{7}, Map: m, Columns: columns, State: state, Seed: 11}
+}
+
+// frame has room for a partition.
+func frame(t testing.TB, s *Spec) (arrays [][]float32) {
+	t.Helper()
+	a, err := mem.NewArena(nil, "frame", s.FrameBytes())
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := a.Free(); err != nil {
+			t.Error(err)
+		}
+	})
+	all := mem.View[float32](a.Bytes())
+	for i := range s.arrays() {
+		n := s.FrameRows() * s.Columns
+		arrays = append(arrays, all[i*n:(i+1)*n])
+	}
+	return arrays
+}
+
+// fill fills the rows of a partition with what a version of it is.
+func fill(s *Spec, arrays [][]float32, part, version int) {
+	r := rand.New(rand.NewPCG(uint64(part), uint64(version)))
+	for _, a := range arrays {
+		for i := range int(s.Map.Size(part)) * s.Columns {
+			a[i] = r.Float32()
+		}
+	}
+}
+
+// equal says whether the rows of a partition are those of a version, 0 for as it began.
+func equal(t testing.TB, s *Spec, got [][]float32, part, version int) bool {
+	t.Helper()
+	want := frame(t, s)
+	if fill(s, want, part, version); version == 0 {
+		for row := range s.Map.Size(part) {
+			embedding.InitRow(want[0][row*uint64(s.Columns):][:s.Columns], s.Seed,
+				uint64(s.Map.Node(part, row)))
+		}
+		for _, a := range want[1:] {
+			clear(a)
+		}
+	}
+	for i := range got {
+		n := int(s.Map.Size(part)) * s.Columns
+		if !slices.Equal(got[i][:n], want[i][:n]) {
+			return false
+		}
+	}
+	return true
+}
+
+func mustRead(t testing.TB, d *Dir, part int) [][]float32 {
+	t.Helper()
+	f := frame(t, &d.spec)
+	if _, err := d.Read(t.Context(), part, f); err != nil {
+		t.Fatal(err)
+	}
+	return f
+}
+
+// TestFrames: an array of a frame is whole pages and whole rows, with little to spare.
+func TestFrames(t *testing.T) {
+	for _, columns := range []int{1, 3, 5, 16, 100, 128, 1000, 1024, 3000} {
+		s := mustSpec(t, 5000, 3, columns, 1)
+		rows := s.FrameRows()
+		if rows*columns*4%4096 != 0 || uint64(rows) < s.Map.MaxSize() ||
+			uint64(rows) >= s.Map.MaxSize()+1024 {
+			t.Errorf("%d columns: frames of %d rows for partitions of %d", columns, rows,
+				s.Map.MaxSize())
+		}
+	}
+}
+
+// TestVersions writes partitions between checkpoints, and goes on from each: what a checkpoint has
+// is what was there when it was made, and each partition is on disk twice at most.
+func TestVersions(t *testing.T) {
+	fs, dev := vfs.NewMem(), layouttest.Device(t)
+	s := mustSpec(t, 1000, 4, 5, 2)
+	d, err := Create(fs, "rows", dev, s)
+	if err != nil {
+		t.Fatal(err)
+	}
+	versions, f := make([]int, 4), frame(t, &s)
+	var record []byte
+	r := rand.New(rand.NewPCG(1, 1))
+	for round := 1; round < 12; round++ {
+		saved := slices.Clone(versions)
+		for range r.IntN(6) {
+			part := r.IntN(4)
+			versions[part] = round*10 + r.IntN(10)
+			fill(&s, f, part, versions[part])
+			if err := d.Write(part, f); err != nil {
+				t.Fatal(err)
+			}
+		}
+		for part, v := range versions {
+			if !equal(t, &s, mustRead(t, d, part), part, v) {
+				t.Fatalf("round %d: partition %d is not of version %d", round, part, v)
+			}
+		}
+		if names, err := fs.List("rows"); err != nil || len(names) > 8 {
+			t.Fatalf("%v, %v", names, err)
+		}
+		if record != nil && round%3 == 0 { // the process dies
+			if d, err = Open(fs, "rows", dev, s, record); err != nil {
+				t.Fatal(err)
+			}
+			versions = saved
+			continue
+		}
+		if record, err = d.Prepare(); err != nil {
+			t.Fatal(err)
+		}
+		if err := d.Committed(); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// TestDamage: bytes that are not those that were written are never rows.
+func TestDamage(t *testing.T) {
+	fs, dev := vfs.NewMem(), layouttest.Device(t)
+	s := mustSpec(t, 1000, 2, 7, 1)
+	d, err := Create(fs, "rows", dev, s)
+	if err != nil {
+		t.Fatal(err)
+	}
+	f := frame(t, &s)
+	for part := range 2 {
+		fill(&s, f, part, 1)
+		if err := d.Write(part, f); err != nil {
+			t.Fatal(err)
+		}
+	}
+	path := "rows/" + name(0, 1)
+	whole := layouttest.ReadFile(t, fs, path)
+	damaged := func(what string) {
+		t.Helper()
+		if _, err := d.Read(t.Context(), 0, f); !errors.Is(err, layout.ErrCorrupt) {
+			t.Errorf("%s: %v", what, err)
+		}
+	}
+	used := int64(4096 + 500*7*4)
+	for off := int64(5); off < used; off += 997 {
+		layouttest.Flip(t, fs, path, off, 16)
+		damaged("a flipped bit")
+		layouttest.Flip(t, fs, path, off, 16)
+	}
+	layouttest.WriteFile(t, fs, path, whole[:len(whole)-4096])
+	damaged("a file that is cut off")
+	layouttest.WriteFile(t, fs, path, layouttest.ReadFile(t, fs, "rows/"+name(1, 1)))
+	damaged("another partition")
+	if err := fs.Remove(path); err != nil {
+		t.Fatal(err)
+	}
+	damaged("no file")
+	for _, record := range [][]byte{nil, make([]byte, 5000), encodeRecord(s.UUID, []uint32{1})} {
+		if _, err := Open(fs, "rows", dev, s, record); !errors.Is(err, layout.ErrCorrupt) {
+			t.Errorf("a record of %d bytes: %v", len(record), err)
+		}
+	}
+}
+
+// checkpointed is a directory with a checkpoint, all durable.
+func checkpointed(t *testing.T, fs *vfs.MemFS, dev blockdev.Device, s Spec) (record []byte) {
+	t.Helper()
+	d, err := Create(fs, "rows", dev, s)
+	f := frame(t, &s)
+	for part := range s.Map.Parts() - 1 {
+		fill(&s, f, part, 1)
+		if err == nil {
+			err = d.Write(part, f)
+		}
+	}
+	if err == nil {
+		record, err = d.Prepare()
+	}
+	if err == nil {
+		err = d.Committed()
+	}
+	root, err2 := fs.OpenDir("")
+	if err := errors.Join(err, err2); err != nil {
+		t.Fatal(err)
+	}
+	if err := errors.Join(root.Sync(), root.Close()); err != nil {
+		t.Fatal(err)
+	}
+	return record
+}
+
+// TestFaults writes all partitions, makes a checkpoint and begins another, and at each change of
+// the file system loses power, or finds the disk full. What goes on from the checkpoint that was
+// made last has its rows, of all partitions.
+func TestFaults(t *testing.T) {
+	dev := layouttest.Device(t)
+	s := mustSpec(t, 300, 3, 4, 1)
+	for fail := 0; ; fail++ {
+		fs := vfs.NewCrashableMem()
+		record, version := checkpointed(t, fs, dev, s), 1
+		ops := 0
+		var clone *vfs.MemFS
+		var then []byte // the record when it failed
+		broken := errorfs.Wrap(fs, errorfs.InjectorFunc(func(op errorfs.Op) error {
+			if op.Kind.ReadOrWrite() != errorfs.OpIsWrite {
+				return nil
+			}
+			if ops++; ops == fail+1 {
+				clone = fs.CrashClone(vfs.CrashCloneCfg{UnsyncedDataPercent: 50,
+					RNG: rand.New(rand.NewPCG(uint64(fail), 3))})
+				then = record
+				return syscall.ENOSPC
+			}
+			return nil
+		}))
+		err := func() error {
+			d, err := Open(broken, "rows", dev, s, record)
+			f := frame(t, &s)
+			for v := 2; v < 4 && err == nil; v++ {
+				for part := 0; part < 3 && err == nil; part++ {
+					fill(&s, f, part, v)
+					err = d.Write(part, f)
+				}
+				var made []byte
+				if err == nil {
+					made, err = d.Prepare()
+				}
+				if err == nil { // the checkpoint is durable
+					record, version = made, v
+					err = d.Committed()
+				}
+			}
+			return err
+		}()
+		if err != nil && !errors.Is(err, syscall.ENOSPC) || err != nil && clone == nil {
+			t.Fatalf("failure %d: %v", fail, err)
+		}
+		if clone == nil {
+			if fail < 20 {
+				t.Errorf("only %d changes failed", fail)
+			}
+			break
+		}
+		checkRows(t, fs, dev, s, record, version)
+		for v := 1; v < 4; v++ { // the version of the record at the time
+			if slices.Equal(then, record) && v == version {
+				checkRows(t, clone, dev, s, then, v)
+			}
+		}
+	}
+}
+
+// checkRows goes on from a record and reads all partitions of a version.
+func checkRows(t *testing.T, fs vfs.FS, dev blockdev.Device, s Spec, record []byte, version int) {
+	t.Helper()
+	d, err := Open(fs, "rows", dev, s, record)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for part := range s.Map.Parts() {
+		want := version
+		if version == 1 && part == s.Map.Parts()-1 {
+			want = 0 // it was not written
+		}
+		if !equal(t, &s, mustRead(t, d, part), part, want) {
+			t.Fatalf("partition %d is not of version %d", part, want)
+		}
+	}
+}
+
+func FuzzRecord(f *testing.F) {
+	uuid := [16]byte{1}
+	f.Add(encodeRecord(uuid, []uint32{1, 0, 7}), 3)
+	f.Add([]byte{1}, 0)
+	f.Fuzz(func(t *testing.T, b []byte, parts int) {
+		parts = max(0, parts) % 5000
+		got, err := decodeRecord(b, uuid, parts)
+		if err == nil && !slices.Equal(encodeRecord(uuid, got), b) {
+			t.Fatal("another record")
+		}
+	})
+}
+
+func FuzzHeader(f *testing.F) {
+	uuid := [16]byte{1}
+	h := header{part: 1, generation: 2, parts: 3, graph: 100, nodes: 33, columns: 4,
+		sums: []uint32{5, 6}}
+	f.Add(h.encode(uuid))
+	f.Fuzz(func(t *testing.T, b []byte) {
+		sums, err := decodeHeader(b, uuid, &h)
+		if err == nil && len(sums) != 2 {
+			t.Fatal(sums)
+		}
+	})
+}

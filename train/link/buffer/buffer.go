@@ -1,0 +1,265 @@
+// Package buffer keeps some of the partitions of the nodes' vectors in memory while training goes
+// through them, set by set (the partition buffer of Waleffe et al., "Marius++", section 5.1). While
+// a set is trained on, what has left is written, and what comes with the next set is read.
+package buffer
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"gdb/internal/bug"
+	"gdb/internal/mem"
+	"gdb/layout"
+	"gdb/train/embedding/partfile"
+
+	"github.com/RoaringBitmap/roaring/v2"
+)
+
+// Options configure a Buffer.
+type Options struct {
+	// Frames is how many partitions fit. Those of a set and, if the next one is to be read while
+	// this one is trained on, those that enter with it.
+	Frames int
+	Budget *mem.Budget
+	// ReadOnly writes nothing back: vectors are used and do not change.
+	ReadOnly bool
+}
+
+// Bytes is the memory of a buffer.
+func (o *Options) Bytes(s *partfile.Spec) int64 {
+	return int64(1+s.State)*mem.ArenaBytes(int64(o.Frames)*arrayBytes(s)) + writeBytes
+}
+
+// writeBytes is what writing a partition takes.
+const writeBytes = 2 << 20
+
+// arrayBytes is what an array has in a frame.
+func arrayBytes(s *partfile.Spec) int64 { return int64(s.FrameRows()) * int64(s.Columns) * 4 }
+
+// Buffer has partitions in frames. One goroutine uses it, which moves from set to set; another one
+// of the buffer reads and writes beside it.
+type Buffer struct {
+	dir    *partfile.Dir
+	spec   partfile.Spec
+	opt    Options
+	arenas []*mem.Arena
+	writer mem.Account // of the memory of writing
+	arrays [][]float32 // each (Frames * FrameRows, Columns)
+
+	resident *roaring.Bitmap // partitions that may be used
+	coming   *roaring.Bitmap // partitions that are being read, or were, for the next set
+	frames   []int           // by partition; -1 for none
+	free     []int
+	work     chan error // of the work under way; nil if there is none
+	ended    error      // of work that failed: nothing goes on after it
+	stats    Stats
+}
+
+// Stats are what a buffer did.
+type Stats struct {
+	Reads, Writes         int // partitions
+	ReadBytes, WriteBytes int64
+	// Wait is how long Advance waited for the disk.
+	Wait time.Duration
+}
+
+// New takes the memory of a buffer, which is empty. The caller closes it.
+func New(dir *partfile.Dir, opt Options) (*Buffer, error) {
+	b := &Buffer{dir: dir, spec: dir.Spec(), opt: opt, resident: roaring.New(),
+		writer: mem.NewAccount(opt.Budget, "writing partitions"), coming: roaring.New()}
+	b.frames = make([]int, b.spec.Map.Parts())
+	for i := range b.frames {
+		b.frames[i] = -1
+	}
+	for i := range opt.Frames {
+		b.free = append(b.free, opt.Frames-1-i)
+	}
+	if err := b.writer.Add(writeBytes); err != nil {
+		return nil, fmt.Errorf("train: %w", err)
+	}
+	for range 1 + b.spec.State {
+		a, err := mem.NewArena(opt.Budget, "partition buffer",
+			int64(opt.Frames)*arrayBytes(&b.spec))
+		if err != nil {
+			return nil, errors.Join(fmt.Errorf("train: %w", err), b.Close())
+		}
+		b.arenas = append(b.arenas, a)
+		b.arrays = append(b.arrays, mem.View[float32](a.Bytes()))
+	}
+	return b, nil
+}
+
+// Close ends what is under way and frees the memory. What changed since Flush is lost.
+func (b *Buffer) Close() error {
+	err := b.settle()
+	for _, a := range b.arenas {
+		err = errors.Join(err, a.Free())
+	}
+	b.arenas = nil
+	b.writer.Release()
+	return err
+}
+
+// Advance makes the partitions of now those that are resident, and waits until they are. Then it
+// begins to write those that left, and to read those of next as far as there are frames for them;
+// nil for no next set. What left is written before anything is read in its place.
+func (b *Buffer) Advance(ctx context.Context, now, next *roaring.Bitmap) error {
+	if n := now.GetCardinality(); n > uint64(b.opt.Frames) {
+		return fmt.Errorf("train: a set of %d partitions in a buffer of %d", n, b.opt.Frames)
+	}
+	begun := time.Now()
+	defer func() { b.stats.Wait += time.Since(begun) }()
+	if err := b.settle(); err != nil {
+		return err
+	}
+	// What was read ahead and is not needed after all is dropped: nobody has changed it.
+	b.release(roaring.AndNot(b.coming, now))
+	left := roaring.AndNot(b.resident, now)
+	b.resident.Or(b.coming)
+	b.coming.Clear()
+	b.resident.And(now)
+	missing := roaring.AndNot(now, b.resident)
+	if !missing.IsEmpty() { // at the first set, or where nothing was read ahead
+		b.begin(ctx, left, missing)
+		if err := b.settle(); err != nil {
+			return err
+		}
+		b.resident.Or(missing)
+		b.coming.AndNot(missing)
+		left = roaring.New()
+	}
+	if next != nil {
+		b.begin(ctx, left, b.fitting(roaring.AndNot(next, now), left))
+	} else if !left.IsEmpty() {
+		b.begin(ctx, left, roaring.New())
+	}
+	return nil
+}
+
+// fitting are those of some partitions for which there are frames once others have left.
+func (b *Buffer) fitting(wanted, left *roaring.Bitmap) *roaring.Bitmap {
+	room := len(b.free) + int(left.GetCardinality())
+	out := roaring.New()
+	for it := wanted.Iterator(); it.HasNext() && room > 0; room-- {
+		out.Add(it.Next())
+	}
+	return out
+}
+
+// begin writes partitions, then reads others, in a goroutine.
+func (b *Buffer) begin(ctx context.Context, left, come *roaring.Bitmap) {
+	b.coming = come.Clone()
+	done := make(chan error, 1)
+	b.work = done
+	go func() {
+		defer bug.Catch()
+		done <- b.move(ctx, left, come)
+	}()
+}
+
+// move is the work of the goroutine, which has frames and free until it is done.
+func (b *Buffer) move(ctx context.Context, left, come *roaring.Bitmap) error {
+	for it := left.Iterator(); it.HasNext(); {
+		part := int(it.Next())
+		if err := b.write(ctx, part); err != nil {
+			return err
+		}
+		b.release(roaring.BitmapOf(uint32(part)))
+	}
+	for it := come.Iterator(); it.HasNext(); {
+		part := int(it.Next())
+		if len(b.free) == 0 {
+			return fmt.Errorf("train: partition %d has no place in a buffer of %d", part,
+				b.opt.Frames)
+		}
+		last := len(b.free) - 1
+		frame := b.free[last]
+		n, err := b.dir.Read(ctx, part, b.pieces(frame))
+		if err != nil {
+			return err
+		}
+		b.frames[part], b.free = frame, b.free[:last]
+		b.stats.Reads++
+		b.stats.ReadBytes += n
+	}
+	return nil
+}
+
+// write writes a partition back.
+func (b *Buffer) write(ctx context.Context, part int) error {
+	if b.opt.ReadOnly {
+		return nil
+	}
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	b.stats.Writes++
+	b.stats.WriteBytes += b.spec.PartBytes(part)
+	return b.dir.Write(part, b.pieces(b.frames[part]))
+}
+
+// release frees the frames of partitions.
+func (b *Buffer) release(parts *roaring.Bitmap) {
+	for it := parts.Iterator(); it.HasNext(); {
+		part := it.Next()
+		b.free = append(b.free, b.frames[part])
+		b.frames[part] = -1
+	}
+}
+
+// settle waits for the work under way. After one that failed nothing goes on.
+func (b *Buffer) settle() error {
+	if b.work != nil {
+		b.ended = errors.Join(b.ended, <-b.work)
+		b.work = nil
+	}
+	return b.ended
+}
+
+// pieces are the arrays of a frame.
+func (b *Buffer) pieces(frame int) (out [][]float32) {
+	n := b.spec.FrameRows() * b.spec.Columns
+	for _, a := range b.arrays {
+		out = append(out, a[frame*n:(frame+1)*n:(frame+1)*n])
+	}
+	return out
+}
+
+// Flush writes all partitions that are resident, so that the next checkpoint has them: what
+// partfile.Dir.Prepare is called after. They stay.
+func (b *Buffer) Flush(ctx context.Context) error {
+	if err := b.settle(); err != nil {
+		return err
+	}
+	for it := b.resident.Iterator(); it.HasNext(); {
+		if err := b.write(ctx, int(it.Next())); err != nil {
+			b.ended = err
+			return err
+		}
+	}
+	return nil
+}
+
+// Resident are the partitions that may be used; it is not changed.
+func (b *Buffer) Resident() *roaring.Bitmap { return b.resident }
+
+// Array is array i of all frames, 0 for the vectors, else those of the optimizer: a matrix in whose
+// rows nodes are where Row says.
+func (b *Buffer) Array(i int) []float32 { return b.arrays[i] }
+
+// Row is the row of a node in arrays, until the next Advance; false if it is not resident.
+func (b *Buffer) Row(v layout.NodeID) (row uint32, ok bool) {
+	part, at := b.spec.Map.Place(v)
+	if !b.resident.Contains(uint32(part)) {
+		return 0, false
+	}
+	return uint32(b.frames[part]*b.spec.FrameRows()) + uint32(at), true
+}
+
+// Stats are what the buffer did so far; the caller is not in Advance, and none is under way.
+func (b *Buffer) Stats() (Stats, error) {
+	err := b.settle()
+	return b.stats, err
+}
