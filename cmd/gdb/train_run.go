@@ -58,7 +58,8 @@ func (a *app) linkEnv() *linkcmd.Env {
 func (a *app) trainsLink(cmd *cobra.Command, t *trainFlags, dir string) (bool, error) {
 	switch {
 	case !slices.Contains(linkcmd.Tasks, t.task):
-		return false, cli.Usage(fmt.Errorf("train: --task %q: want %s", t.task, cli.OneOf(linkcmd.Tasks)))
+		return false, cli.Usage(fmt.Errorf("train: --task %q: want %s", t.task,
+			cli.OneOf(linkcmd.Tasks)))
 	case t.task == linkcmd.Task:
 		return true, nil
 	case t.cfg.Resume != "":

@@ -99,8 +99,8 @@ func (a *app) predictCommand() *cobra.Command {
 				return linkcmd.Predict(cmd.Context(), a.linkEnv(), st, dev, links)
 			}
 			if asks {
-				return cli.Usage(fmt.Errorf("predict: --%s is for runs of links, and %s predicts nodes",
-					flag, c.Run))
+				return cli.Usage(fmt.Errorf("predict: --%s is for runs of links, and %s "+
+					"predicts nodes", flag, c.Run))
 			}
 			c.Limits = a.Limits()
 			if err := train.Predict(cmd.Context(), st, dev, c, w); err != nil {
