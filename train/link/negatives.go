@@ -20,18 +20,22 @@ const chunksOfBatch = 10
 type negatives struct {
 	kind  string
 	count int
-	rows  int
+	spans []Span
+	rows  uint64 // of the spans
 	// upTo has, for negatives by degree, the sum of the weights of the rows up to each.
 	upTo []float64
 }
 
 // newNegatives prepares the draws for a part.
 func newNegatives(c *runs.LinkSettings, p *Part) *negatives {
-	n := &negatives{kind: c.NegativeSampling, count: c.Negatives, rows: p.Entities.Rows}
+	n := &negatives{kind: c.NegativeSampling, count: c.Negatives, spans: p.Spans}
+	for _, s := range p.Spans {
+		n.rows += uint64(s.Count)
+	}
 	if n.kind != runs.NegativesDegree {
 		return n
 	}
-	degrees := make([]float64, n.rows)
+	degrees := make([]float64, p.Entities.Rows)
 	for _, e := range p.Edges {
 		degrees[e.Head]++
 		degrees[e.Tail]++
@@ -62,13 +66,25 @@ func (n *negatives) draw(to []uint32, key uint64, answers []uint32) []uint32 {
 	s := rng.NewStream(key)
 	for range n.count {
 		if n.upTo == nil {
-			to = append(to, uint32(s.Below(uint64(n.rows))))
+			to = append(to, n.row(s.Below(n.rows)))
 			continue
 		}
-		at, _ := slices.BinarySearch(n.upTo, s.Float64()*n.upTo[n.rows-1])
-		to = append(to, uint32(min(at, n.rows-1)))
+		// Sums are equal where a row has no edge, and the first of equal ones is found.
+		at, _ := slices.BinarySearch(n.upTo, (1-s.Float64())*n.upTo[len(n.upTo)-1])
+		to = append(to, uint32(at))
 	}
 	return to
+}
+
+// row is the i-th row of the spans.
+func (n *negatives) row(i uint64) uint32 {
+	for _, s := range n.spans {
+		if i < uint64(s.Count) {
+			return s.Row + uint32(i)
+		}
+		i -= uint64(s.Count)
+	}
+	panic("BUG: a row beyond the spans")
 }
 
 // places calls fn with the places at which drawn negatives have an entity.

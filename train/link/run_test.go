@@ -338,13 +338,29 @@ func TestRefused(t *testing.T) {
 	}
 }
 
-// TestDraws: negatives by degree are drawn by degree.
+// TestDraws: rows are drawn evenly or by degree, and only those that entities have.
 func TestDraws(t *testing.T) {
 	c := circleConfig("dot")
 	c.NegativeSampling, c.DegreePower, c.Negatives = runs.NegativesDegree, 1, 60000
-	part := &Part{Entities: &Table{Rows: 4}, Edges: []triples.Triple{{Head: 0, Tail: 1},
-		{Head: 0, Tail: 2}, {Head: 0, Tail: 1}}}
+	part := &Part{Entities: &Table{Rows: 4}, Spans: []Span{{Count: 4}},
+		Edges: []triples.Triple{{Head: 0, Tail: 1}, {Head: 0, Tail: 2}, {Head: 0, Tail: 1}}}
 	var counts [4]float64
+	c.NegativeSampling = runs.NegativesUniform
+	spans := &Part{Entities: &Table{Rows: 9}, Spans: []Span{{1, 2}, {6, 1}}}
+	var uniform [9]float64
+	for _, e := range newNegatives(&c, spans).draw(nil, 6, nil) {
+		uniform[e]++
+	}
+	for i, n := range uniform {
+		want := 0.0
+		if i == 1 || i == 2 || i == 6 {
+			want = 20000
+		}
+		if math.Abs(n-want) > 5*math.Sqrt(want) {
+			t.Errorf("row %d was drawn %v times, want about %v", i, n, want)
+		}
+	}
+	c.NegativeSampling = runs.NegativesDegree
 	for _, e := range newNegatives(&c, part).draw(nil, 5, nil) {
 		counts[e]++
 	}

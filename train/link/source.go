@@ -11,12 +11,12 @@ import (
 type Part struct {
 	Edges    []triples.Triple
 	Entities *Table
-	// IDs are the entities that the rows have.
-	IDs []Span
+	// Spans are the rows that entities have: others are not to be used.
+	Spans []Span
 }
 
-// Span is some rows that follow one another, of entities that do.
-type Span struct{ Row, ID, Count uint32 }
+// Span is some rows that follow one another.
+type Span struct{ Row, Count uint32 }
 
 // Source gives an epoch its edges and rows. Every edge is in one part of each epoch. It is for one
 // goroutine.
@@ -33,7 +33,7 @@ type Memory struct{ part Part }
 // NewMemory returns the source of all edges and all entities.
 func NewMemory(edges []triples.Triple, entities *Table) *Memory {
 	return &Memory{Part{Edges: edges, Entities: entities,
-		IDs: []Span{{Count: uint32(entities.Rows)}}}}
+		Spans: []Span{{Count: uint32(entities.Rows)}}}}
 }
 
 // Parts is 1.

@@ -112,12 +112,21 @@ func Regularizers() []string { return []string{RegularizerNone, RegularizerL2, R
 // LinkOptimizers are the values of LinkSettings.Optimizer.
 func LinkOptimizers() []string { return []string{"adagrad", "adam"} }
 
-// DefaultLink returns the settings that the command line starts from for a decoder.
+// DefaultLink returns the settings that the command line starts from for a decoder: the recipe with
+// which docs/link.md has its figures.
 func DefaultLink(name string) LinkSettings {
-	return LinkSettings{Decoder: name, Dim: 200, Norm: 2, Negatives: 256,
+	c := LinkSettings{Decoder: name, Dim: 200, Norm: 2, Negatives: 400,
 		NegativeSampling: NegativesUniform, DegreePower: 0.75, Loss: loss.Softmax, Margin: 9,
 		Temperature: 1, Regularizer: RegularizerNone, Init: 0.1, Optimizer: "adagrad", LR: 0.1,
-		LRSchedule: ScheduleConstant, Batch: 1024, Epochs: 100, Patience: 10, EvalEvery: 5, Seed: 1}
+		LRSchedule: ScheduleConstant, Batch: 512, Epochs: 36, Patience: 3, EvalEvery: 3, Seed: 1}
+	switch name {
+	case "distmult", "complex":
+		c.Dim, c.Reciprocal, c.Negatives, c.Batch, c.Init = 256, true, 1000, 1024, 0.01
+		c.Regularizer, c.RegularizerWeight = RegularizerN3, 0.03
+	case "rotate":
+		c.LR, c.Dropout = 0.2, 0.1
+	}
+	return c
 }
 
 // Text is the settings in one line.

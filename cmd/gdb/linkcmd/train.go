@@ -76,8 +76,8 @@ func Train(ctx context.Context, e *Env, st *layout.Store, dev blockdev.Device, d
 // resumed are the settings of a run to go on with: as they were, but for the flags that were given.
 func resumed(e *Env, st *layout.Store, given *pflag.FlagSet, name string) (*flags, error) {
 	if run := given.Lookup("run"); run.Changed && run.Value.String() != name {
-		return nil, cli.Usage(fmt.Errorf("train: --resume %s goes on with that run: leave --run out",
-			name))
+		return nil, cli.Usage(fmt.Errorf("train: --resume %s goes on with that run: leave --run "+
+			"out", name))
 	}
 	f, err := runs.Open(st, name).ReadLink()
 	if err != nil {
