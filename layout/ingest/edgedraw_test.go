@@ -60,14 +60,15 @@ func TestEdgeDraw(t *testing.T) {
 		var csv strings.Builder
 		csv.WriteString("src,dst\n")
 		var edges []pair
+		gap := rapid.Uint32Range(1, 3).Draw(rt, "gap") // of ids: without one they are the nodes
 		for i := range rapid.IntRange(40, 400).Draw(rt, "edges") {
 			e := pair{rapid.Uint32Range(0, 20).Draw(rt, "src"),
 				rapid.Uint32Range(0, 20).Draw(rt, "dst")}
-			if i < 21 { // all ids occur, so that they are the nodes
+			if i < 21 { // all nodes occur
 				e = pair{uint32(i), uint32((i + 1) % 21)}
 			}
 			edges = append(edges, e)
-			fmt.Fprintf(&csv, "%d,%d\n", e[0], e[1])
+			fmt.Fprintf(&csv, "%d,%d\n", e[0]*gap, e[1]*gap)
 		}
 		opt := Options{Sources: []string{"e.csv"}, Out: "s", Memory: 128 << 20,
 			EdgeSplit: "random=50/20/30", Seed: rapid.Uint64().Draw(rt, "seed"),

@@ -124,9 +124,10 @@ type listPass struct {
 	held   bool                     // there is one
 	merge  *stats.WeightMerge       // of parallel edges; nil if they have no weights, or are kept
 	edge   listfile.Edge            // the one before
-	any    bool                     // an edge was emitted
 	node   uint64                   // of the list under way
-	id     uint64                   // its id, before it was ranked
+	any    bool                     // an id was ranked
+	id     uint64                   // the last that was
+	rank   uint64                   // and its node
 	degree uint64
 	lists  uint64 // that are not empty
 	part   int
@@ -280,7 +281,6 @@ func (t *listPass) emit(rec []uint64) error {
 	if err != nil {
 		return err
 	}
-	t.any = true
 	t.p.codec.Unpack(rec[1:], &t.edge)
 	t.edge.Nbr = layout.NodeID(nbr)
 	if t.divider != nil && !t.divider.Place(uint32(nbr), uint32(node), t.edge.Type) {
@@ -308,18 +308,18 @@ func (t *listPass) ends(pair uint64) (node, nbr uint64, err error) {
 	if !t.ranked {
 		return id, nbr, nil
 	}
-	if node = t.node; id != t.id || !t.any {
+	if id != t.id || !t.any {
 		r, ok := t.m.set.rank(id)
 		if !ok {
 			return 0, 0, t.errNoID(id)
 		}
-		node, t.id = uint64(r), id
+		t.any, t.id, t.rank = true, id, uint64(r)
 	}
 	r, ok := t.m.set.rank(nbr)
 	if !ok {
 		return 0, 0, t.errNoID(nbr)
 	}
-	return node, uint64(r), nil
+	return t.rank, uint64(r), nil
 }
 
 func (t *listPass) errNoID(id uint64) error {
