@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// TestLinkAccuracy trains on small knowledge graphs with the settings of docs/link.md, and holds the
-// filtered mean reciprocal rank of the test edges against what these are known to give.
+// TestLinkAccuracy trains on small knowledge graphs with the settings of docs/link.md, and holds
+// the filtered mean reciprocal rank of the test edges against what these are known to give.
 func TestLinkAccuracy(t *testing.T) {
 	for _, c := range []struct {
 		name, flags string
