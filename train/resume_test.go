@@ -305,22 +305,23 @@ func TestDamagedCheckpoint(t *testing.T) {
 
 func FuzzDecodeCheckpoint(f *testing.F) {
 	var uuid [16]byte
-	parts, err := encodeCheckpoint(uuid, position{Epoch: 3, HasBest: true},
-		[]array{{"weights", []float32{1, 2, 3}}, {"empty", nil}})
+	parts, err := runs.EncodeState(uuid, position{Epoch: 3, HasBest: true},
+		[]array{{Name: "weights", Values: []float32{1, 2, 3}}, {Name: "empty"}})
 	if err != nil {
 		f.Fatal(err)
 	}
 	f.Add(bytes.Join(parts, nil))
 	f.Fuzz(func(t *testing.T, b []byte) {
-		p, arrays, err := decodeCheckpoint(uuid, b)
+		var p, q position
+		arrays, err := runs.DecodeState(uuid, b, &p)
 		if err != nil {
 			return
 		}
-		again, err := encodeCheckpoint(uuid, p, arrays)
+		again, err := runs.EncodeState(uuid, p, arrays)
 		if err != nil {
 			t.Fatal(err)
 		}
-		q, _, err := decodeCheckpoint(uuid, bytes.Join(again, nil))
+		_, err = runs.DecodeState(uuid, bytes.Join(again, nil), &q)
 		if err != nil || q.Epoch != p.Epoch || q.Batch != p.Batch {
 			t.Fatalf("%+v became %+v, %v", p, q, err)
 		}

@@ -464,13 +464,13 @@ func (t *trainer) load() error {
 	}
 	t.pos = p
 	t.useScale()
-	w, err := find(arrays, "weights", t.model.Params().Total)
+	w, err := runs.FindArray(arrays, "weights", t.model.Params().Total)
 	if err != nil {
 		return err
 	}
 	t.be.Write(t.model.Params().W, w)
 	for i, name := range t.opt.stateNames {
-		if w, err = find(arrays, name, t.model.Params().Total); err != nil {
+		if w, err = runs.FindArray(arrays, name, t.model.Params().Total); err != nil {
 			return err
 		}
 		t.be.Write(t.opt.state[i], w)
@@ -479,7 +479,7 @@ func (t *trainer) load() error {
 		return fmt.Errorf("train: write weights to the device: %w", err)
 	}
 	if p.HasBest {
-		t.best, err = find(arrays, "best weights", t.model.Params().Total)
+		t.best, err = runs.FindArray(arrays, "best weights", t.model.Params().Total)
 	}
 	if err == nil {
 		t.thresholds, err = thresholdsOf(t.task, arrays)
@@ -500,20 +500,22 @@ func (t *trainer) checkpoint() error {
 	if err != nil {
 		return err
 	}
-	arrays := []array{{"weights", weights}}
+	arrays := []array{{Name: "weights", Values: weights}}
 	for i, name := range t.opt.stateNames {
 		values := make([]float32, t.model.Params().Total)
 		t.be.Read(values, t.opt.state[i])
-		arrays = append(arrays, array{name, values})
+		arrays = append(arrays, array{Name: name, Values: values})
 	}
 	if err := t.be.Err(); err != nil {
 		return fmt.Errorf("train: read the optimizer's state: %w", err)
 	}
 	if t.pos.HasBest { // a copy: a vfs.File may change what is written to it
-		arrays = append(arrays, array{"best weights", slices.Clone(t.best)})
+		best := array{Name: "best weights", Values: slices.Clone(t.best)}
+		arrays = append(arrays, best)
 	}
 	if t.thresholds != nil {
-		arrays = append(arrays, array{thresholdsName, slices.Clone(t.thresholds)})
+		chosen := array{Name: thresholdsName, Values: slices.Clone(t.thresholds)}
+		arrays = append(arrays, chosen)
 	}
 	begun := time.Now()
 	err = writeCheckpoint(t.dir, t.pos, arrays, t.writeVectors())

@@ -105,7 +105,7 @@ func finalState(t testing.TB, s *layout.Store, run string) (position, []byte) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	parts, err := encodeCheckpoint(s.Meta().UUID, position{}, c.arrays)
+	parts, err := runs.EncodeState(s.Meta().UUID, position{}, c.arrays)
 	if err != nil {
 		t.Fatal(err)
 	}

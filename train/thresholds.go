@@ -3,6 +3,7 @@ package train
 import (
 	"context"
 
+	"gdb/train/runs"
 	"gdb/train/task"
 )
 
@@ -40,8 +41,8 @@ func (t *trainer) setThresholds(all []float32) {
 // thresholdsOf are those of a checkpoint; nil if it has none.
 func thresholdsOf(labels task.Task, arrays []array) ([]float32, error) {
 	for _, a := range arrays {
-		if a.name == thresholdsName {
-			return find(arrays, thresholdsName, labels.Outputs())
+		if a.Name == thresholdsName {
+			return runs.FindArray(arrays, thresholdsName, labels.Outputs())
 		}
 	}
 	return nil, nil

@@ -98,7 +98,7 @@ func TestRunsWithoutThresholds(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	kept := slices.DeleteFunc(c.arrays, func(a array) bool { return a.name == thresholdsName })
+	kept := slices.DeleteFunc(c.arrays, func(a array) bool { return a.Name == thresholdsName })
 	if len(kept) == len(c.arrays) {
 		t.Fatal("the checkpoint has no thresholds")
 	}

@@ -144,7 +144,7 @@ func (t *trained) openModel(dims []int) (err error) {
 	if pos.HasBest {
 		name = "best weights"
 	}
-	w, err := find(arrays, name, t.model.Params().Total)
+	w, err := runs.FindArray(arrays, name, t.model.Params().Total)
 	if err != nil {
 		return err
 	}

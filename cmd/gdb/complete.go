@@ -1,6 +1,7 @@
 package main
 
 import (
+	"maps"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -11,6 +12,7 @@ import (
 	"gdb/cmd/gdb/cli"
 	"gdb/cmd/gdb/complete"
 	"gdb/cmd/gdb/flagvalue"
+	"gdb/cmd/gdb/linkcmd"
 	"gdb/layout"
 	"gdb/layout/ingest"
 	"gdb/layout/ingest/made"
@@ -146,6 +148,7 @@ func flagWords() map[string][]string {
 		"ingest feature-dtype": ingest.FeatureDTypes, "ingest normalize": ingest.Normalizes,
 		"ingest missing-nodes": ingest.MissingNodes,
 		"ingest fill":          {"mean", "zero", "mean,indicator"}}
+	maps.Copy(all, linkcmd.Words())
 	for _, name := range []string{"optimizer", "loss", "metric", "eval-mode", "cache", "topology",
 		"normalize", "backend", "sample"} {
 		all[name] = runs.Choices(name)

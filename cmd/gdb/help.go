@@ -14,6 +14,7 @@ func helpTopics() []*cobra.Command {
 	return []*cobra.Command{
 		{Use: "exit-codes", Short: "What the exit codes mean", Long: topics.ExitCodes},
 		{Use: "environment", Short: "Environment variables", Long: topics.Environment},
+		{Use: "link", Short: "Link prediction", Long: topics.Link},
 		{Use: "formats", Short: "Source formats that ingest reads", Long: topics.Formats},
 		{Use: "strategies", Short: "Training strategies", Long: topics.Strategies},
 	}

@@ -9,6 +9,8 @@ import (
 
 	"gdb/layout/ingest/source"
 	"gdb/sample"
+	"gdb/train/link/decoder"
+	"gdb/train/link/loss"
 	"gdb/train/plan"
 	"gdb/train/runs"
 )
@@ -81,6 +83,20 @@ func TestFormatsHelp(t *testing.T) {
 	sameWords(t, "help formats", slices.DeleteFunc(names, func(name string) bool {
 		return name == "numpy"
 	}), source.Formats())
+}
+
+// TestLinkHelp: the page has the decoders, losses and negatives that there are.
+func TestLinkHelp(t *testing.T) {
+	_, out, _ := said("help", "link")
+	decoders, losses, _ := strings.Cut(out, "Losses,")
+	losses, negatives, _ := strings.Cut(losses, "Negatives,")
+	for _, part := range []struct {
+		text  string
+		names []string
+	}{{decoders, decoder.Names()}, {losses, loss.Names()}, {negatives, runs.NegativeSamplings()}} {
+		names, _ := items(t, part.text)
+		sameWords(t, "help link", names, part.names)
+	}
 }
 
 // TestExitCodesHelp: the page has the codes that there are.

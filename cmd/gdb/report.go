@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"gdb/cmd/gdb/cli"
+	"gdb/cmd/gdb/settingtext"
 	"gdb/internal/atomicfile"
 	"gdb/internal/mem"
 	"gdb/kv"
@@ -95,7 +96,7 @@ func (a *app) reportData(cmd *cobra.Command, st *layout.Store, dir string,
 		return nil, err
 	}
 	d := &report.Data{Store: dir, Run: c.Run, Made: file.GDB, Data: storeFacts(st.Meta()),
-		Settings: settingsOf(&file.Config)}
+		Settings: settingtext.Of(&file.Config)}
 	for _, r := range meta {
 		if r.Name == c.Run {
 			d.Status, d.Metric = r.Status, r.Metric

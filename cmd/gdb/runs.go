@@ -2,16 +2,15 @@ package main
 
 import (
 	"fmt"
-	"reflect"
 	"slices"
 	"strings"
 
 	"gdb/cmd/gdb/cli"
-	"gdb/internal/mem"
+	"gdb/cmd/gdb/linkcmd"
+	"gdb/cmd/gdb/settingtext"
 	"gdb/internal/program"
 	"gdb/kv"
 	"gdb/layout"
-	"gdb/sample"
 	"gdb/train"
 	"gdb/train/report"
 	"gdb/train/runs"
@@ -125,9 +124,12 @@ func printRuns(w *cli.Lines, all []kv.RunMeta) error {
 // showRun prints the settings of a run and its epochs.
 func (a *app) showRun(st *layout.Store, r kv.RunMeta, asJSON bool) error {
 	dir := runs.Open(st, r.Name)
-	file, err := dir.ReadFile()
+	file, err := dir.ReadAny()
 	if err != nil {
 		return err
+	}
+	if file.Link != nil {
+		return linkcmd.Show(a.linkEnv(), dir, &file, r.Status, asJSON)
 	}
 	epochs, err := epochsOf(st, r.Name)
 	if err != nil {
@@ -143,7 +145,7 @@ func (a *app) showRun(st *layout.Store, r kv.RunMeta, asJSON bool) error {
 	}
 	w := &cli.Lines{W: a.Out}
 	w.Printf("run %s, %s, made by %s\n", r.Name, r.Status, file.GDB)
-	for _, s := range settingsOf(&file.Config) {
+	for _, s := range settingtext.Of(&file.Config) {
 		w.Printf("%-18s %s\n", s[0], s[1])
 	}
 	for _, e := range epochs {
@@ -156,50 +158,6 @@ func (a *app) showRun(st *layout.Store, r kv.RunMeta, asJSON bool) error {
 	return w.Err
 }
 
-// settingsOf are the settings of a run by their names in run.json.
-func settingsOf(c *runs.Settings) (out [][2]string) {
-	v := reflect.ValueOf(*c)
-	for i := range v.NumField() {
-		name, _, _ := strings.Cut(v.Type().Field(i).Tag.Get("json"), ",")
-		if name != "-" {
-			out = append(out, [2]string{name, settingText(name, v.Field(i).Interface())})
-		}
-	}
-	return out
-}
-
-// settingText is a setting as its flag takes it.
-func settingText(name string, value any) string {
-	text := fmt.Sprint(value)
-	switch v := value.(type) {
-	case []int:
-		return sample.FormatFanout(v)
-	case int64:
-		switch {
-		case v == runs.NeighborAuto && name == "neighbor_cache", v == 0 && name == "feature_cache":
-			return "auto"
-		}
-		return mem.FormatSize(v)
-	case *int64:
-		return valueText(v)
-	case *uint64:
-		return valueText(v)
-	case int:
-		if v == 0 && name == "superbatch" {
-			return "auto"
-		}
-	}
-	return text
-}
-
-// valueText is a number that may not be set.
-func valueText[T any](v *T) string {
-	if v == nil {
-		return "none"
-	}
-	return fmt.Sprint(*v)
-}
-
 // compareRuns prints the runs, and the settings that are not the same in all.
 func (a *app) compareRuns(st *layout.Store, all []kv.RunMeta) error {
 	w := &cli.Lines{W: a.Out}
@@ -208,11 +166,18 @@ func (a *app) compareRuns(st *layout.Store, all []kv.RunMeta) error {
 	}
 	rows := make([][][2]string, len(all))
 	for i, r := range all {
-		c, err := runs.Load(st, r.Name)
+		file, err := runs.Open(st, r.Name).ReadAny()
 		if err != nil {
 			return err
 		}
-		rows[i] = settingsOf(&c)
+		rows[i] = settingtext.Of(&file.Config)
+		if file.Link != nil {
+			rows[i] = settingtext.Of(file.Link)
+		}
+		if len(rows[i]) != len(rows[0]) {
+			return cli.Usage(fmt.Errorf("runs compare: %s and %s have other tasks, and so other "+
+				"settings", all[0].Name, r.Name))
+		}
 	}
 	if len(rows) == 0 {
 		return w.Err

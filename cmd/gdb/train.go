@@ -26,6 +26,7 @@ type trainFlags struct {
 	strategy     string
 	json         bool
 	ops          bool // of plan: the operations of a step
+	task         string
 }
 
 func (t *trainFlags) bind(f *pflag.FlagSet) {

@@ -7,13 +7,16 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 
 	"gdb/cmd/gdb/cli"
 	"gdb/cmd/gdb/flagvalue"
+	"gdb/cmd/gdb/linkcmd"
 	"gdb/cmd/gdb/progress"
 	"gdb/internal/program"
+	"gdb/layout"
 	"gdb/sample/superbatch"
 	"gdb/train"
 	"gdb/train/plan"
@@ -29,7 +32,8 @@ func (a *app) trainCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "train STORE", Short: "Train a graph neural network on a store",
 		Long: `Train a graph neural network for node classification on the store's train
-split; the best weights on val are kept, and tested on test. Everything of a
+split; the best weights on val are kept, and tested on test. With --task link
+it learns vectors that score edges, of the splits of the edges. Everything of a
 run is in STORE/runs/NAME. Ctrl-C finishes the step at hand, writes a
 checkpoint and prints the command that resumes.`,
 		Example: `  gdb train cora.gdb --fanout 10,10 --hidden 64 --epochs 60 --patience 20
@@ -39,10 +43,53 @@ checkpoint and prints the command that resumes.`,
 		RunE: func(cmd *cobra.Command, args []string) error { return a.train(cmd, t, args[0]) },
 	}
 	t.bind(cmd.Flags())
+	cmd.Flags().StringVar(&t.task, "task", linkcmd.Tasks[0],
+		"what is predicted: "+cli.OneOf(linkcmd.Tasks)+" (gdb help link)")
+	linkcmd.Bind(cmd.Flags())
 	return cmd
 }
 
+// linkEnv is what commands of links get of this one.
+func (a *app) linkEnv() *linkcmd.Env {
+	return &linkcmd.Env{App: &a.App, Version: "gdb " + version, CommandLine: a.commandLine}
+}
+
+// trainsLink says whether links are trained: by --task, or since the run that is resumed does.
+func (a *app) trainsLink(cmd *cobra.Command, t *trainFlags, dir string) (bool, error) {
+	switch {
+	case !slices.Contains(linkcmd.Tasks, t.task):
+		return false, cli.Usage(fmt.Errorf("train: --task %q: want %s", t.task,
+			cli.OneOf(linkcmd.Tasks)))
+	case t.task == linkcmd.Task:
+		return true, nil
+	case t.cfg.Resume != "":
+		if st, err := layout.Open(cmd.Context(), a.FS, dir); err == nil &&
+			linkcmd.IsLink(st, t.cfg.Resume) {
+			return true, nil
+		}
+	}
+	if err := linkcmd.OnlyNode(cmd.Flags()); err != nil {
+		return false, cli.Usage(err)
+	}
+	return false, nil
+}
+
+func (a *app) trainLink(cmd *cobra.Command, t *trainFlags, dir string) (err error) {
+	st, dev, err := a.OpenStore(cmd.Context(), dir, t.cfg.IO)
+	if err != nil {
+		return fmt.Errorf("train: %w", err)
+	}
+	defer func() { err = cli.FirstError(err, dev.Close()) }()
+	return linkcmd.Train(cmd.Context(), a.linkEnv(), st, dev, dir, cmd.Flags())
+}
+
 func (a *app) train(cmd *cobra.Command, t *trainFlags, dir string) (err error) {
+	if link, err := a.trainsLink(cmd, t, dir); err != nil || link {
+		if err == nil {
+			err = a.trainLink(cmd, t, dir)
+		}
+		return err
+	}
 	cfg, err := t.config(a, cmd)
 	if err != nil {
 		return err

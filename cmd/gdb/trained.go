@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"gdb/cmd/gdb/cli"
+	"gdb/cmd/gdb/linkcmd"
 	"gdb/train"
 	"gdb/train/report"
 	"gdb/train/runs"
@@ -16,6 +17,7 @@ import (
 func (a *app) evalCommand() *cobra.Command {
 	var c train.EvalConfig
 	var asJSON bool
+	candidates := 0
 	cmd := &cobra.Command{
 		Use: "eval STORE [--run NAME]", Short: "Evaluate a run on a split, exactly",
 		Args: cli.ExactArgs(1),
@@ -33,6 +35,10 @@ func (a *app) evalCommand() *cobra.Command {
 			defer func() { err = cli.FirstError(err, dev.Close()) }()
 			if c.Run, err = a.Chosen(cmd, st, c.Run); err != nil {
 				return err
+			}
+			if linkcmd.IsLink(st, c.Run) {
+				return linkcmd.Eval(cmd.Context(), a.linkEnv(), st, dev, linkcmd.EvalOptions{
+					Run: c.Run, Split: c.Split, Candidates: candidates, JSON: asJSON})
 			}
 			c.Limits = a.Limits()
 			res, err := train.Evaluate(cmd.Context(), st, dev, c)
@@ -52,6 +58,8 @@ func (a *app) evalCommand() *cobra.Command {
 	cli.Alias(f, "mode", "eval-mode")
 	f.StringVar(&c.Metric, "metric", "", "what the split is judged by: "+
 		cli.OneOf(runs.Choices("metric"))+" (default: the run's)")
+	f.IntVar(&candidates, "candidates", 0,
+		"of a run of links: entities that an end is ranked among; 0: all")
 	f.BoolVar(&asJSON, "json", false, "print one JSON object")
 	return cmd
 }
@@ -60,19 +68,23 @@ func (a *app) predictCommand() *cobra.Command {
 	var c train.PredictConfig
 	var out string
 	var force bool
+	links := &linkcmd.PredictOptions{}
 	cmd := &cobra.Command{
 		Use: "predict STORE [--run NAME] --out FILE", Args: cli.ExactArgs(1),
 		Short: "Predict labels under your own ids, to .csv, .parquet or .npy",
 		RunE: func(cmd *cobra.Command, args []string) (err error) {
-			if out == "" {
+			flag, asks := linkcmd.AsksLink(cmd.Flags())
+			if out == "" && !asks {
 				return cli.Usage(errors.New("predict: no --out FILE.csv, .parquet or .npy"))
 			}
 			w, err := train.NewPredictionWriter(a.FS, out)
-			if err != nil {
+			if err != nil && !asks {
 				return cli.Usage(err)
 			}
-			if err := a.MayWrite(out, force); err != nil {
-				return err
+			if out != "" {
+				if err := a.MayWrite(out, force); err != nil {
+					return err
+				}
 			}
 			st, dev, err := a.OpenStore(cmd.Context(), args[0], "auto")
 			if err != nil {
@@ -81,6 +93,14 @@ func (a *app) predictCommand() *cobra.Command {
 			defer func() { err = cli.FirstError(err, dev.Close()) }()
 			if c.Run, err = a.Chosen(cmd, st, c.Run); err != nil {
 				return err
+			}
+			links.Run, links.Out = c.Run, out
+			if linkcmd.IsLink(st, c.Run) {
+				return linkcmd.Predict(cmd.Context(), a.linkEnv(), st, dev, links)
+			}
+			if asks {
+				return cli.Usage(fmt.Errorf("predict: --%s is for runs of links, and %s "+
+					"predicts nodes", flag, c.Run))
 			}
 			c.Limits = a.Limits()
 			if err := train.Predict(cmd.Context(), st, dev, c, w); err != nil {
@@ -99,5 +119,6 @@ func (a *app) predictCommand() *cobra.Command {
 	f.BoolVar(&c.Probabilities, "probabilities", false, "add a column p:LABEL for each class")
 	f.StringVar(&out, "out", "", "file to write")
 	f.BoolVar(&force, "force", false, "overwrite the file")
+	links.Bind(f)
 	return cmd
 }

@@ -24,7 +24,10 @@ func (g *Graph) ReadRun(name string) (run runs.File, err error) {
 			names))
 	}
 	dir := runs.Open(g.Store, name)
-	if run, err = dir.File(); err == nil {
+	if run, err = dir.File(); err == nil && run.Link != nil {
+		return run, fmt.Errorf("run %s predicts links: it has no batches of nodes", name)
+	}
+	if err == nil {
 		err = checkBatches(dir, &run.Config)
 	}
 	if err != nil {
@@ -90,7 +93,11 @@ func RunNames(st *layout.Store) (out []RunName) {
 	}
 	for _, name := range names {
 		one := RunName{Name: name}
-		if run, err := e.ReadRun(name); err == nil {
+		run, err := e.ReadRun(name)
+		switch {
+		case run.Link != nil:
+			one.Settings = run.Link.Text()
+		case err == nil:
 			one.Settings = settingsText(&run.Config)
 		}
 		out = append(out, one)

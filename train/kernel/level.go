@@ -65,6 +65,10 @@ type ops struct {
 	normColumns func(y, x, mean, factor, beta []float32)
 	batchSums   func(dgamma, dbeta, dy, x, mean, inverse []float32)
 	batchGrad   func(dx, dy, x, mean, a, b, c []float32)
+
+	// By Distance: see distance.go.
+	distances     [2]func(s, q, c []float32)
+	distancesGrad [2]func(dq, dc, g, q, c []float32, lo, hi int)
 }
 
 var plainOps = ops{
@@ -78,7 +82,13 @@ var plainOps = ops{
 	sum: refSum, squares: refSquares, normRow: refNormRow, layerSums: refLayerSums,
 	layerGrad: refLayerGrad, addSquares: refAddSquares, normColumns: refNormColumns,
 	batchSums: refBatchSums, batchGrad: refBatchGrad,
+	distances:     [2]func(s, q, c []float32){refManhattan, refModulus},
+	distancesGrad: refDistancesGrad,
 }
+
+// refDistancesGrad are the gradients of distances, by Distance.
+var refDistancesGrad = [2]func(dq, dc, g, q, c []float32, lo, hi int){refManhattanGrad,
+	refModulusGrad}
 
 // active is the level in use; tests change it.
 var active atomic.Pointer[ops]

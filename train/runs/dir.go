@@ -26,6 +26,8 @@ type File struct {
 	Store   string    `json:"store"`
 	Created time.Time `json:"created"`
 	Config  Settings  `json:"config"`
+	// Link are the settings of a run that predicts links: Config, Dims and Plan mean nothing then.
+	Link *LinkSettings `json:"link,omitempty"`
 	// Features and Dims say what the weights fit: the feature file, and the width of the input
 	// and of each layer.
 	Features string `json:"features"`
@@ -255,8 +257,43 @@ func (r Dir) File() (f File, err error) {
 	return f, nil
 }
 
-// ReadFile reads run.json and checks that the run belongs to the store.
+// ErrOtherTask says that a run was trained for another task than the one it is asked for.
+var ErrOtherTask = errors.New("another task")
+
+// ReadFile reads run.json of a run that predicts nodes, and checks that it belongs to the store.
 func (r Dir) ReadFile() (File, error) {
+	f, err := r.ReadAny()
+	if err != nil {
+		return f, err
+	}
+	if f.Link != nil {
+		return f, fmt.Errorf("train: run %s predicts links, which this does not do: %w", r.name,
+			ErrOtherTask)
+	}
+	if n := f.Config.Layers(); len(f.Dims) < 2 || len(f.Dims) != n+1 {
+		return f, fmt.Errorf("train: run %s: %w", r.name,
+			r.Corrupt(FileName, fmt.Sprintf("%d widths for %d layers", len(f.Dims), n)))
+	}
+	return f, nil
+}
+
+// ReadLink reads run.json of a run that predicts links, and checks that it belongs to the store.
+func (r Dir) ReadLink() (File, error) {
+	f, err := r.ReadAny()
+	if err != nil {
+		return f, err
+	}
+	if f.Link == nil {
+		return f, fmt.Errorf("train: run %s predicts nodes, not links: %w", r.name, ErrOtherTask)
+	}
+	if err := f.Link.Validate(); err != nil {
+		return f, fmt.Errorf("train: run %s: %w", r.name, r.Corrupt(FileName, err.Error()))
+	}
+	return f, nil
+}
+
+// ReadAny reads run.json of a run of any task, and checks that it belongs to the store.
+func (r Dir) ReadAny() (File, error) {
 	f, err := r.File()
 	if errors.Is(err, fs.ErrNotExist) {
 		return f, fmt.Errorf("train: the store has no run %q: it has %s", r.name, r.others())
@@ -267,10 +304,6 @@ func (r Dir) ReadFile() (File, error) {
 	if f.Store != r.uuid.String() {
 		return f, fmt.Errorf("train: run %s was trained on store %s, this is %s", r.name, f.Store,
 			r.uuid)
-	}
-	if n := f.Config.Layers(); len(f.Dims) < 2 || len(f.Dims) != n+1 {
-		return f, fmt.Errorf("train: run %s: %w", r.name,
-			r.Corrupt(FileName, fmt.Sprintf("%d widths for %d layers", len(f.Dims), n)))
 	}
 	return f, nil
 }

@@ -62,8 +62,8 @@ func (r Dir) keepMetrics(to *Metrics, last int) error {
 	return r.readError(MetricsName, err)
 }
 
-// Add appends the record of an epoch.
-func (m *Metrics) Add(rec Epoch) error {
+// Add appends the record of an epoch: an Epoch or a LinkEpoch.
+func (m *Metrics) Add(rec any) error {
 	b, err := json.Marshal(rec)
 	if err != nil {
 		return fmt.Errorf("train: encode metrics: %w", err)
@@ -97,12 +97,18 @@ func (m *Metrics) Close() error {
 }
 
 // Epochs calls fn with the record of each epoch that is done. A line that is no record, such as one
-// that was being written, is an error that names it.
-func (r Dir) Epochs(fn func(e *Epoch) error) error {
+// that was being written, is an error that names it. Of runs that predict links, an Epoch has what
+// the records of both tasks have.
+func (r Dir) Epochs(fn func(e *Epoch) error) error { return eachRecord(r, fn) }
+
+// LinkEpochs does the same for runs that predict links.
+func (r Dir) LinkEpochs(fn func(e *LinkEpoch) error) error { return eachRecord(r, fn) }
+
+func eachRecord[T any](r Dir, fn func(e *T) error) error {
 	n := 0
 	err := smallfile.Lines(r.fs, r.Path(MetricsName), metricsLineMax, func(line []byte) error {
 		n++
-		var e Epoch
+		var e T
 		if err := json.Unmarshal(line, &e); err != nil {
 			return fmt.Errorf("runs/%s/%s line %d: %w", r.name, MetricsName, n, err)
 		}

@@ -86,3 +86,36 @@ Caches of features, --cache; they change what is read, and nothing else:
           sampled ahead (--superbatch), on disk: nothing reads fewer rows, see
           docs/out-of-core.md
   none    every row is read`
+
+// Link is the page of that name.
+const Link = `gdb train STORE --task link learns a vector for each node and each type of
+edges, and scores edges by them. The edges of the store must be in splits:
+files of train, valid and test triples, or gdb ingest --edge-split. gdb eval
+ranks the true end of each edge of a split among all nodes, gdb predict names
+the best tails of a head (--head), heads of a tail (--tail), or scores pairs
+(--pairs). docs/link.md has recipes and formulas.
+
+Decoders, --decoder; h, r and t are the vectors of head, type and tail:
+
+  distmult  sum of h*r*t
+  complex   the real part of the sum of h*r*conj(t), of complex numbers
+  transe    minus the distance of h+r from t
+  rotate    minus the distance of h*r from t, of complex numbers, r of size 1
+  dot       sum of h*t, for edges without types
+
+Losses, --loss, of an edge beside its negatives:
+
+  softmax      cross-entropy of the edge among its negatives
+  logistic     the edge is true, and its negatives are false, each by itself
+  margin       the edge scores --margin above each negative
+  adversarial  as logistic, from --margin on, and negatives count more that
+               score high
+
+Negatives, --negatives N or all, and --negative-sampling:
+
+  uniform  drawn evenly, for all edges of a batch together
+  degree   drawn by a power of their degree (--degree-power)
+  batch    the ends of the other edges in the batch
+  chunked  as uniform, but anew for each tenth of a batch
+
+What is not given is as the recipe of the decoder says.`

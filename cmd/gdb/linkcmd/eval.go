@@ -1,0 +1,108 @@
+package linkcmd
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	"gdb/blockdev"
+	"gdb/cmd/gdb/cli"
+	"gdb/layout"
+	"gdb/train/link"
+	"gdb/train/link/rank"
+	"gdb/train/runs"
+)
+
+// EvalOptions are the flags of gdb eval.
+type EvalOptions struct {
+	Run, Split string
+	Candidates int
+	JSON       bool
+}
+
+// Eval is gdb eval of a run that predicts links.
+func Eval(ctx context.Context, e *Env, st *layout.Store, dev blockdev.Device,
+	o EvalOptions) (err error) {
+	t, err := link.Open(ctx, st, dev, o.Run, link.Limits{Memory: e.Memory, Threads: e.Threads})
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, t.Close()) }()
+	res, err := t.Evaluate(ctx, o.Split, o.Candidates)
+	if err != nil {
+		return err
+	}
+	if o.JSON {
+		return evalJSON(e, t, res, o)
+	}
+	return evalText(e, t, res, o)
+}
+
+// evalJSON prints one object: the fields of the last line of training, and what else there is.
+func evalJSON(e *Env, t *link.Trained, r *link.Evaluation, o EvalOptions) error {
+	all := map[string]any{"run": o.Run, "split": o.Split, "epoch": t.Epoch,
+		"metric": link.MetricName, o.Split: r.MRR, "candidates": o.Candidates, "hits@1": r.Hits1,
+		"hits@3": r.Hits3, "hits@10": r.Hits10, "mean_rank": r.MeanRank, "ranks": r.Ranks,
+		"mrr": r.MRR, "raw": r.Raw, "heads": r.Heads, "tails": r.Tails}
+	if len(r.Relations) > 0 {
+		all["relations"] = r.Relations
+	}
+	if r.AUC != nil {
+		all["auc"] = *r.AUC
+		for k, v := range r.HitsAt {
+			all[fmt.Sprintf("ogb_hits@%d", k)] = v
+		}
+	}
+	return e.PrintJSON(all)
+}
+
+// relationsShown is how many relations the text has, those with the most edges first.
+const relationsShown = 20
+
+func evalText(e *Env, t *link.Trained, r *link.Evaluation, o EvalOptions) error {
+	among := "all entities"
+	if o.Candidates > 0 {
+		among = fmt.Sprintf("%d entities", o.Candidates)
+	}
+	w := &cli.Lines{W: e.Out}
+	w.Printf("run %s, epoch %d, %s: ranks among %s, both ends, %d ranks\n", o.Run, t.Epoch, o.Split,
+		among, r.Ranks)
+	w.Printf("%-10s %8s %8s %8s %8s %10s\n", "", "mrr", "hits@1", "hits@3", "hits@10", "mean rank")
+	for _, row := range []struct {
+		name string
+		m    *rank.Metrics
+	}{{"filtered", &r.Metrics}, {"  heads", &r.Heads}, {"  tails", &r.Tails}, {"raw", &r.Raw}} {
+		w.Printf("%-10s %s\n", row.name, figures(row.m))
+	}
+	if r.AUC != nil {
+		w.Printf("edges beside as many random pairs: auc %s", runs.Figure(*r.AUC, 4))
+		for _, k := range []int{20, 50, 100} {
+			w.Printf(", above all but %d %s", k-1, runs.Figure(r.HitsAt[k], 4))
+		}
+		w.Printf("\n")
+	}
+	relations := slices.Clone(r.Relations)
+	slices.SortStableFunc(relations, func(a, b rank.RelationMetrics) int {
+		return b.Ranks - a.Ranks
+	})
+	if len(relations) > 0 {
+		w.Printf("\n%8s %8s %8s %8s %8s  %s\n", "edges", "mrr", "hits@1", "hits@3", "hits@10",
+			"relation")
+	}
+	for i, m := range relations {
+		if i == relationsShown {
+			w.Printf("and %d relations more, all of them with --json\n", len(relations)-i)
+			break
+		}
+		w.Printf("%8d %8s %8s %8s %8s  %s\n", m.Ranks/2, runs.Figure(m.MRR, 4),
+			runs.Figure(m.Hits1, 4), runs.Figure(m.Hits3, 4), runs.Figure(m.Hits10, 4), m.Name)
+	}
+	return w.Err
+}
+
+// figures are the columns of some ranks.
+func figures(m *rank.Metrics) string {
+	return fmt.Sprintf("%8s %8s %8s %8s %10s", runs.Figure(m.MRR, 4), runs.Figure(m.Hits1, 4),
+		runs.Figure(m.Hits3, 4), runs.Figure(m.Hits10, 4), runs.Figure(m.MeanRank, 1))
+}

@@ -1,0 +1,195 @@
+package linkcmd
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"strconv"
+
+	"gdb/blockdev"
+	"gdb/cmd/gdb/cli"
+	"gdb/cmd/gdb/progress"
+	"gdb/internal/program"
+	"gdb/layout"
+	"gdb/train/link"
+	"gdb/train/link/rank"
+	"gdb/train/runs"
+
+	"github.com/spf13/pflag"
+)
+
+// Env is what a command gets of the program around it.
+type Env struct {
+	*cli.App
+	Version string
+	// CommandLine is a command that can be typed.
+	CommandLine func(args []string) string
+}
+
+// IsLink says whether a run that is resumed, or evaluated, predicts links.
+func IsLink(st *layout.Store, run string) bool {
+	if run == "" || runs.ValidName(run) != nil {
+		return false
+	}
+	f, err := runs.Open(st, run).ReadAny()
+	return err == nil && f.Link != nil
+}
+
+// Train is gdb train of --task link. given are the flags of the command.
+func Train(ctx context.Context, e *Env, st *layout.Store, dev blockdev.Device, dir string,
+	given *pflag.FlagSet) error {
+	t, err := config(e, given)
+	if err != nil {
+		return cli.Usage(err)
+	}
+	if resume := t.cfg.Resume; resume != "" {
+		if t, err = resumed(e, st, given, resume); err != nil {
+			return err
+		}
+	}
+	o := &observer{Env: e, json: t.json, bar: e.Progress()}
+	res, err := link.Run(ctx, st, dev, t.cfg, o.event)
+	o.bar.Finish()
+	if errors.Is(err, context.Canceled) && o.run != "" {
+		fmt.Fprintf(e.Err, "%s: stopped; go on with: %s\n", program.Name,
+			e.CommandLine([]string{"train", dir, "--resume", o.run}))
+		return cli.Reported{Code: interrupted}
+	}
+	if err = errors.Join(err, o.err); err != nil {
+		return err
+	}
+	if t.json {
+		return e.PrintLine(doneOf(res))
+	}
+	if _, err := fmt.Fprintln(e.Out, lastLine(res)); err != nil || e.Quiet {
+		return err
+	}
+	fmt.Fprintf(e.Err, "run %s is in %s; next:\n", res.Run, filepath.Join(dir, "runs", res.Run))
+	for _, next := range [][]string{{"eval", dir, "--run", res.Run},
+		{"predict", dir, "--run", res.Run, "--pairs", "pairs.csv", "--out", "scores.csv"}} {
+		fmt.Fprintf(e.Err, "  %s\n", e.CommandLine(next))
+	}
+	return nil
+}
+
+// resumed are the settings of a run to go on with: as they were, but for the flags that were given.
+func resumed(e *Env, st *layout.Store, given *pflag.FlagSet, name string) (*flags, error) {
+	if run := given.Lookup("run"); run.Changed && run.Value.String() != name {
+		return nil, cli.Usage(fmt.Errorf("train: --resume %s goes on with that run: leave --run "+
+			"out", name))
+	}
+	f, err := runs.Open(st, name).ReadLink()
+	if err != nil {
+		return nil, err
+	}
+	t, err := parse(given, f.Link)
+	if err != nil {
+		return nil, cli.Usage(err)
+	}
+	c := &t.cfg
+	c.Run, c.Resume, c.Memory, c.Version = name, name, e.Memory, e.Version
+	if given.Changed("threads") {
+		c.Threads = e.Threads
+	}
+	if given.Changed("seed") {
+		c.Seed = e.Seed
+	}
+	return t, nil
+}
+
+// interrupted is the exit code of a command that was stopped, and said so.
+const interrupted = 130
+
+// done is the last line of --json.
+type done struct {
+	Event  string `json:"event"`
+	Metric string `json:"metric"`
+	// Test is null if there is no test split.
+	Test      *float64 `json:"test"`
+	Hits1     *float64 `json:"hits@1,omitempty"`
+	Hits3     *float64 `json:"hits@3,omitempty"`
+	Hits10    *float64 `json:"hits@10,omitempty"`
+	MeanRank  *float64 `json:"mean_rank,omitempty"`
+	Best      float64  `json:"best_val"`
+	BestEpoch int      `json:"best_epoch"`
+	Epochs    int      `json:"epochs"`
+	Run       string   `json:"run"`
+}
+
+func doneOf(r *link.Result) *done {
+	d := &done{Event: "done", Metric: link.MetricName, Best: r.Best, BestEpoch: r.BestEpoch,
+		Epochs: r.Epochs, Run: r.Run}
+	if m := r.Test; m != nil {
+		d.Test, d.Hits1, d.Hits3 = &m.MRR, &m.Hits1, &m.Hits3
+		d.Hits10, d.MeanRank = &m.Hits10, &m.MeanRank
+	}
+	return d
+}
+
+// lastLine is the last line on standard output.
+func lastLine(r *link.Result) string {
+	test := "-"
+	if r.Test != nil {
+		test = runs.Figure(r.Test.MRR, 4) + " " + hits(&r.Test.Metrics)
+	}
+	return fmt.Sprintf("test mrr %s (epoch %d, best val %s)", test, r.BestEpoch,
+		runs.Figure(r.Best, 4))
+}
+
+// hits are the shares of hits of some ranks.
+func hits(m *rank.Metrics) string {
+	return fmt.Sprintf("hits@1 %s @3 %s @10 %s", runs.Figure(m.Hits1, 3), runs.Figure(m.Hits3, 3),
+		runs.Figure(m.Hits10, 3))
+}
+
+// observer prints a run as it goes.
+type observer struct {
+	*Env
+	json bool
+	bar  *progress.Bar
+	run  string
+	err  error
+}
+
+func (o *observer) event(e link.Event) {
+	switch {
+	case o.err != nil:
+	case e.Started != nil:
+		o.started(e.Started)
+	case e.Progress != nil:
+		p := e.Progress
+		o.bar.Update("epoch "+strconv.Itoa(p.Epoch), int64(p.Batch), int64(p.Batches), "batches")
+	case e.Epoch != nil:
+		o.bar.Finish()
+		if o.json {
+			o.err = o.PrintLine(e.Epoch)
+			return
+		}
+		if _, o.err = fmt.Fprintln(o.Out, e.Epoch); o.Verbose && !o.Quiet {
+			fmt.Fprintln(o.Err, "  "+e.Epoch.Engine())
+		}
+	}
+}
+
+func (o *observer) started(s *link.Started) {
+	o.run = s.Run
+	if o.Quiet {
+		return
+	}
+	what := "run " + s.Run
+	if s.Resumed {
+		what += fmt.Sprintf(", resumed in epoch %d after %d batches", s.Epoch, s.Batch)
+	}
+	c := &s.Config
+	fmt.Fprintf(o.Err, "%s: %s\n", what, c.Text())
+	fmt.Fprintf(o.Err, "on %d edges between %d entities; at most %d epochs, %s at rate %g\n",
+		s.Edges, s.Entities, c.Epochs, c.Optimizer, c.LR)
+	if c.Candidates > 0 {
+		o.Note(fmt.Sprintf("ranks are those among %d entities: they are not those among all",
+			c.Candidates))
+	}
+	if s.Note != "" {
+		o.Note(s.Note)
+	}
+}

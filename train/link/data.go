@@ -1,0 +1,89 @@
+package link
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"gdb/blockdev"
+	"gdb/internal/mem"
+	"gdb/kv"
+	"gdb/layout"
+	"gdb/layout/edgefile"
+	"gdb/train/link/triples"
+	"gdb/train/runs"
+)
+
+// data is a graph to train and evaluate on.
+type data struct {
+	entities, relations int
+	train, val, test    []triples.Triple
+	// known has the edges of all splits, and trainIndex those of train; nil if nobody asks.
+	known, trainIndex *triples.Index
+}
+
+// checkDecoder reports what a decoder needs of a graph that it has not, or the other way round.
+func checkDecoder(c *Config, m *kv.Meta) error {
+	switch types := len(m.EdgeTypes); {
+	case c.Decoder == "dot" && types > 1:
+		return fmt.Errorf("train: decoder dot knows no relations, and the edges have %d types: "+
+			"take distmult, complex, transe or rotate", types)
+	case c.Decoder == "dot" && c.Reciprocal:
+		return errors.New("train: --reciprocal is for decoders with relations: dot has none")
+	}
+	return edgefile.Check(m)
+}
+
+// readData reads the splits of the edges.
+func readData(ctx context.Context, s *layout.Store, dev blockdev.Device, c *Config,
+	budget *mem.Budget) (*data, error) {
+	m := s.Meta()
+	if err := checkDecoder(c, m); err != nil {
+		return nil, err
+	}
+	d := &data{entities: int(m.Nodes), relations: max(1, len(m.EdgeTypes))}
+	edges := int64(0)
+	for _, e := range m.EdgeSplits {
+		edges += int64(e.Count)
+	}
+	if err := budget.Reserve("edges and their index", 12*edges+2*triples.Bytes(edges)); err != nil {
+		return nil, fmt.Errorf("train: %w", err)
+	}
+	for _, split := range []struct {
+		name string
+		to   *[]triples.Triple
+	}{{"train", &d.train}, {"val", &d.val}, {"test", &d.test}} {
+		var err error
+		if *split.to, err = readSplit(ctx, s, dev, split.name); err != nil {
+			return nil, err
+		}
+	}
+	if len(d.train) == 0 {
+		return nil, errors.New("train: the train split has no edges")
+	}
+	d.known = triples.NewIndex(d.train, d.val, d.test)
+	if c.Negatives == runs.NegativesAll || c.FilterNegatives {
+		d.trainIndex = triples.NewIndex(d.train)
+	}
+	return d, nil
+}
+
+// readSplit reads a split; nil if the store does not have it.
+func readSplit(ctx context.Context, s *layout.Store, dev blockdev.Device,
+	split string) ([]triples.Triple, error) {
+	if edgefile.Bytes(s.Meta(), split) == 0 {
+		return nil, nil
+	}
+	e, err := edgefile.ReadAll(ctx, s, dev, split)
+	if err != nil {
+		return nil, err
+	}
+	out := make([]triples.Triple, e.Len())
+	for i := range out {
+		out[i] = triples.Triple{Head: e.Src[i], Tail: e.Dst[i]}
+		if e.Rel != nil {
+			out[i].Relation = uint32(e.Rel[i])
+		}
+	}
+	return out, nil
+}

@@ -1,0 +1,39 @@
+package decoder
+
+// distMult scores an edge by the sum over i of h[i]·r[i]·t[i] (Yang, Yih, He, Gao and Deng,
+// "Embedding Entities and Relations for Learning and Inference in Knowledge Bases", section 3.1).
+// The score is the same in both directions.
+type distMult struct{ plainForm }
+
+// Measure is the product of a query h∘r with a tail.
+func (distMult) Measure() Measure { return Dot }
+
+// RelationDim is an entity's.
+func (distMult) RelationDim(dim int) int { return dim }
+
+// FormDim is an entity's.
+func (distMult) FormDim(dim int) int { return dim }
+
+// Query is x∘r for both ends.
+func (distMult) Query(q, x, form []float32, _ bool) {
+	x, form = x[:len(q)], form[:len(q)]
+	for i := range q {
+		q[i] = x[i] * form[i]
+	}
+}
+
+// QueryGrad is that of a product.
+func (distMult) QueryGrad(dx, dform, dq, x, form []float32, _ bool) {
+	dx, dform, x, form = dx[:len(dq)], dform[:len(dq)], x[:len(dq)], form[:len(dq)]
+	for i, g := range dq {
+		dx[i], dform[i] = g*form[i], g*x[i]
+	}
+}
+
+// Score is the trilinear product.
+func (distMult) Score(h, r, t []float32) (sum float64) {
+	for i := range h {
+		sum += float64(h[i]) * float64(r[i]) * float64(t[i])
+	}
+	return sum
+}

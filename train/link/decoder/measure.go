@@ -1,0 +1,183 @@
+package decoder
+
+import (
+	"math"
+
+	"gdb/train/kernel"
+)
+
+// Measure is how a query is compared with a candidate: the larger the score, the likelier the edge.
+type Measure int
+
+const (
+	// Dot is the product.
+	Dot Measure = iota
+	// Euclid is minus the Euclidean distance.
+	Euclid
+	// Manhattan is minus the sum of the absolute differences.
+	Manhattan
+	// Modulus is minus the sum of the moduli of complex differences.
+	Modulus
+)
+
+// IsDistance says whether scores are minus distances, and so never positive.
+func (m Measure) IsDistance() bool { return m != Dot }
+
+// distanceLeast is the least Euclidean distance whose gradient is that of the formula: below it,
+// what is left of the difference of nearly equal numbers would be divided by next to nothing.
+const distanceLeast = 1e-3
+
+// kind is the kernel of a measure that is no product.
+func (m Measure) kind() kernel.Distance {
+	if m == Manhattan {
+		return kernel.Manhattan
+	}
+	return kernel.Modulus
+}
+
+// Matrices are queries and candidates that are compared, and memory for it. It is for one
+// goroutine at a time.
+type Matrices struct {
+	Pool    *kernel.Pool
+	Measure Measure
+	// D is the width of rows.
+	D int
+
+	qSquares, cSquares, sums []float32
+}
+
+// Scores writes the scores s(m,n) of the queries q(m,D) with the candidates c(n,D). A score has the
+// same bits whatever the other rows are.
+func (x *Matrices) Scores(s, q, c []float32, m, n int) {
+	switch x.Measure {
+	case Dot:
+		x.products(s, q, c, m, n)
+	case Euclid:
+		x.products(s, q, c, m, n)
+		x.qSquares = x.squares(x.qSquares, q, m)
+		x.cSquares = x.squares(x.cSquares, c, n)
+		x.rows(m, n, func(i int) { distancesOf(s[i*n:i*n+n], x.qSquares[i], x.cSquares) })
+	default:
+		kernel.Distances(x.Pool, x.Measure.kind(), s, q, c, m, n, x.D)
+	}
+}
+
+// products is s = q·cᵀ. The kernels for a few columns sum in another order: see Scores.
+func (x *Matrices) products(s, q, c []float32, m, n int) {
+	const least = 9
+	if n >= least {
+		kernel.GEMMTB(x.Pool, s, q, c, m, x.D, n, false)
+		return
+	}
+	more := make([]float32, least*x.D)
+	copy(more, c[:n*x.D])
+	wide := make([]float32, m*least)
+	kernel.GEMMTB(x.Pool, wide, q, more, m, x.D, least, false)
+	for i := range m {
+		copy(s[i*n:i*n+n], wide[i*least:])
+	}
+}
+
+// rows calls fn for all rows of a matrix with n columns, in parts.
+func (x *Matrices) rows(m, n int, fn func(i int)) {
+	part := max(1, (16<<10)/max(1, n))
+	x.Pool.Run((m+part-1)/part, func(p int) {
+		for i := p * part; i < min(m, (p+1)*part); i++ {
+			fn(i)
+		}
+	})
+}
+
+// squares are those of the norms of rows.
+func (x *Matrices) squares(to, rows []float32, n int) []float32 {
+	to = append(to[:0], make([]float32, n)...)
+	x.rows(n, x.D, func(i int) { to[i] = kernel.SquareSum(rows[i*x.D : (i+1)*x.D]) })
+	return to
+}
+
+// distancesOf makes minus distances of products of a query with candidates.
+func distancesOf(s []float32, own float32, squares []float32) {
+	for j, v := range s {
+		square := max(own+squares[j]-2*v, distanceLeast*distanceLeast)
+		s[j] = -float32(math.Sqrt(float64(square)))
+	}
+}
+
+// Grad writes to dq(m,D) and dc(n,D) the gradients of a loss from g(m,n), its gradient in the
+// scores s(m,n); g is changed.
+func (x *Matrices) Grad(dq, dc, g, s, q, c []float32, m, n int) {
+	switch x.Measure {
+	case Dot:
+		kernel.GEMM(x.Pool, dq, g, c, m, n, x.D, false)
+		kernel.GEMMTA(x.Pool, dc, g, q, m, n, x.D, false)
+	case Euclid:
+		x.euclidGrad(dq, dc, g, s, q, c, m, n)
+	default:
+		kernel.DistancesGrad(x.Pool, x.Measure.kind(), dq, dc, g, q, c, m, n, x.D)
+	}
+}
+
+// euclidGrad is, with w = g/distance, Σ w·c - (Σ w)·q for queries and the same for candidates.
+func (x *Matrices) euclidGrad(dq, dc, g, s, q, c []float32, m, n int) {
+	x.sums = append(x.sums[:0], make([]float32, m+n)...)
+	qSums, cSums := x.sums[:m], x.sums[m:]
+	x.rows(m, n, func(i int) {
+		row, scores, sum := g[i*n:i*n+n], s[i*n:i*n+n], float32(0)
+		for j, v := range row {
+			row[j] = v / -scores[j]
+			sum += row[j]
+		}
+		qSums[i] = sum
+	})
+	kernel.ColumnSum(x.Pool, cSums, g, m, n, false)
+	kernel.GEMM(x.Pool, dq, g, c, m, n, x.D, false)
+	kernel.GEMMTA(x.Pool, dc, g, q, m, n, x.D, false)
+	less := func(to, rows, sums []float32, n int) {
+		x.rows(n, x.D, func(i int) {
+			kernel.AddScaledRow(to[i*x.D:(i+1)*x.D], rows[i*x.D:(i+1)*x.D], -sums[i])
+		})
+	}
+	less(dq, q, qSums, m)
+	less(dc, c, cSums, n)
+}
+
+// Pair is the score of one query with one candidate.
+func (m Measure) Pair(q, c []float32) float32 {
+	switch m {
+	case Dot:
+		return kernel.DotRow(q, c)
+	case Euclid:
+		sum := float32(0)
+		for i, v := range q {
+			v -= c[i]
+			sum += v * v
+		}
+		return -float32(math.Sqrt(float64(max(sum, distanceLeast*distanceLeast))))
+	}
+	var s [1]float32
+	kernel.Distances(nil, m.kind(), s[:], q, c, 1, 1, len(q))
+	return s[0]
+}
+
+// PairGrad adds to dq, and writes to dc, the gradients of a loss from g, its gradient in the score
+// of a pair.
+func (m Measure) PairGrad(dq, dc []float32, g, score float32, q, c []float32) {
+	switch m {
+	case Dot:
+		kernel.AddScaledRow(dq, c, g)
+		for i, v := range q {
+			dc[i] = g * v
+		}
+	case Euclid:
+		w := g / -score
+		for i, v := range q {
+			v = w * (v - c[i])
+			dq[i] -= v
+			dc[i] = v
+		}
+	default:
+		own := make([]float32, len(q))
+		kernel.DistancesGrad(nil, m.kind(), own, dc, []float32{g}, q, c, 1, 1, len(q))
+		kernel.AddRow(dq, own)
+	}
+}

@@ -1,0 +1,210 @@
+package link
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"time"
+
+	"gdb/internal/mem"
+	"gdb/internal/rng"
+	"gdb/train/link/rank"
+	"gdb/train/link/triples"
+	"gdb/train/runs"
+)
+
+// The domains of keys of orders and of batches.
+const (
+	orderDomain = 0x6f726465 // "orde"
+	batchDomain = 0x62617463 // "batc"
+)
+
+// epochs trains from where the run stands to its end.
+func (t *trainer) epochs(ctx context.Context) error {
+	t.pos.Done = false
+	for int(t.pos.Epoch) < t.cfg.Epochs && !t.exhausted() {
+		err := t.parts(ctx)
+		if err == nil {
+			err = t.finishEpoch(ctx)
+		}
+		if err != nil {
+			return t.interrupted(ctx, err)
+		}
+		if t.isDue(checkpointLeast) {
+			if err := t.checkpoint(); err != nil {
+				return err
+			}
+		}
+	}
+	return t.finish(ctx)
+}
+
+// exhausted says whether validation has not improved for long enough.
+func (t *trainer) exhausted() bool {
+	return t.cfg.Patience > 0 && t.pos.SinceBest >= t.cfg.Patience
+}
+
+// rate is the learning rate of the epoch.
+func (t *trainer) rate() float64 { return t.cfg.LR / math.Pow(2, float64(t.pos.Halvings)) }
+
+// parts trains on the rest of the current epoch.
+func (t *trainer) parts(ctx context.Context) error {
+	t.stepper.opt.rate = float32(t.rate())
+	for parts := t.source.Parts(t.pos.Epoch); t.pos.Part < parts; t.pos.Part++ {
+		p, err := t.source.Part(ctx, t.pos.Epoch, t.pos.Part)
+		if err != nil {
+			return err
+		}
+		t.stepper.use(p)
+		if err := t.batches(ctx, p); err != nil {
+			return err
+		}
+		t.pos.Batch = 0
+	}
+	return nil
+}
+
+// batches trains on the rest of a part, in an order that is random but a function of the seed, the
+// epoch and the part.
+func (t *trainer) batches(ctx context.Context, p *Part) error {
+	n := len(p.Edges)
+	if t.cfg.Negatives == runs.NegativesAll {
+		n = t.data.trainIndex.Len()
+	}
+	order := rng.NewPermutation(uint64(n), rng.Key(orderDomain, t.cfg.Seed, t.pos.Epoch,
+		uint64(t.pos.Part)))
+	at := make([]uint32, 0, t.cfg.Batch)
+	for batches := (n + t.cfg.Batch - 1) / t.cfg.Batch; t.pos.Batch < batches; {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		begun := time.Now()
+		at = at[:0]
+		for i := t.pos.Batch * t.cfg.Batch; i < min(n, (t.pos.Batch+1)*t.cfg.Batch); i++ {
+			at = append(at, uint32(order.At(uint64(i))))
+		}
+		if err := t.step(p, at); err != nil {
+			return fmt.Errorf("epoch %d, batch %d: %w", t.pos.Epoch+1, t.pos.Batch+1, err)
+		}
+		t.pos.Batch++
+		t.pos.Batches++
+		t.pos.Time += time.Since(begun).Seconds()
+		t.obs(Event{Progress: &Progress{Epoch: int(t.pos.Epoch) + 1, Batch: t.pos.Batch,
+			Batches: batches}})
+		every := t.cfg.CheckpointEvery
+		if every > 0 && t.pos.Batch%every == 0 || t.isDue(checkpointPause) {
+			if err := t.checkpoint(); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// step trains on some edges of a part or, with all entities as negatives, on some queries of the
+// training set.
+func (t *trainer) step(p *Part, at []uint32) error {
+	key := rng.Key(batchDomain, t.cfg.Seed, t.pos.Epoch, uint64(t.pos.Part), uint64(t.pos.Batch))
+	if t.cfg.Negatives == runs.NegativesAll {
+		loss, edges, err := t.stepper.full(t.data.trainIndex, at, key)
+		t.pos.Loss += loss
+		t.pos.Edges += uint64(edges)
+		t.pos.Scores += uint64(len(at)) * uint64(t.data.entities)
+		return err
+	}
+	edges := make([]triples.Triple, len(at))
+	for i, e := range at {
+		edges[i] = p.Edges[e]
+	}
+	loss, err := t.stepper.sampled(edges, key)
+	t.pos.Loss += loss * float64(len(at))
+	t.pos.Edges += uint64(len(at))
+	t.pos.Scores += 2 * uint64(len(at)) * uint64(1+t.cfg.Negatives)
+	return err
+}
+
+// finishEpoch evaluates if it is time to, and reports the epoch.
+func (t *trainer) finishEpoch(ctx context.Context) error {
+	epoch := int(t.pos.Epoch) + 1
+	edges := t.pos.Edges
+	if t.cfg.Negatives == runs.NegativesAll { // each edge answers two queries
+		edges /= 2
+	}
+	rec := runs.LinkEpoch{Epoch: epoch, Loss: t.pos.Loss / float64(max(1, edges)), Rate: t.rate(),
+		Time: t.pos.Time, Edges: edges, Batches: t.pos.Batches, Scores: t.pos.Scores}
+	begun := time.Now()
+	if len(t.data.val) > 0 && (epoch%t.cfg.EvalEvery == 0 || epoch == t.cfg.Epochs) {
+		res, err := t.ranks(ctx, t.data.val)
+		if err != nil {
+			return fmt.Errorf("evaluate epoch %d on the validation edges: %w", epoch, err)
+		}
+		rec.Val, rec.Best = &res.MRR, t.compare(res.MRR, epoch)
+	}
+	rec.Eval = time.Since(begun).Seconds()
+	rec.RSS, rec.RSSPeak = mem.RSS()
+	rec.Held = t.budget.Used()
+	t.pos.Epoch, t.pos.Part, t.pos.Batch = t.pos.Epoch+1, 0, 0
+	t.pos.Loss, t.pos.Edges, t.pos.Batches, t.pos.Scores, t.pos.Time = 0, 0, 0, 0, 0
+	if err := t.metrics.Add(rec); err != nil {
+		return err
+	}
+	t.obs(Event{Epoch: &rec})
+	return nil
+}
+
+// ranks ranks edges with the model as it is.
+func (t *trainer) ranks(ctx context.Context, edges []triples.Triple) (*rank.Result, error) {
+	return rank.Ranks(ctx, t.model.scorer(t.pool), edges, rank.Config{Known: t.known(),
+		Candidates: t.cfg.Candidates, Seed: t.cfg.Seed})
+}
+
+// compare keeps the rows if they are the best so far, and says so.
+func (t *trainer) compare(mrr float64, epoch int) (best bool) {
+	if t.pos.HasBest && mrr <= t.pos.Best {
+		t.pos.SinceBest++
+		if t.pos.Plateau++; t.cfg.LRSchedule == runs.SchedulePlateau &&
+			t.pos.Plateau >= runs.PlateauWaitLink {
+			t.pos.Plateau = 0
+			t.pos.Halvings++
+		}
+		return false
+	}
+	t.pos.HasBest, t.pos.Best, t.pos.BestEpoch = true, mrr, epoch
+	t.pos.SinceBest, t.pos.Plateau = 0, 0
+	t.best.keep(t.model)
+	return true
+}
+
+// finish tests the best rows, and writes the last checkpoint with the last ones. Without validation
+// edges the last rows are the best.
+func (t *trainer) finish(ctx context.Context) error {
+	if !t.pos.HasBest {
+		t.pos.HasBest, t.pos.BestEpoch = true, int(t.pos.Epoch)
+		t.best.keep(t.model)
+	}
+	if len(t.data.test) > 0 {
+		t.best.swap(t.model)
+		res, err := t.ranks(ctx, t.data.test)
+		t.best.swap(t.model)
+		if err != nil {
+			return t.interrupted(ctx, fmt.Errorf("test: %w", err))
+		}
+		res.Relations = nil
+		t.pos.Test = res
+	}
+	t.pos.Done = true
+	return errors.Join(t.checkpoint(), t.writeRun())
+}
+
+// interrupted saves where the run stands if err is the cancellation of ctx.
+func (t *trainer) interrupted(ctx context.Context, err error) error {
+	if cause := ctx.Err(); cause == nil || !errors.Is(err, cause) {
+		return err
+	}
+	if failed := t.checkpoint(); failed != nil {
+		return fmt.Errorf("interrupted, and where it stood could not be saved: it goes on from "+
+			"the checkpoint before: %w", failed)
+	}
+	return err
+}

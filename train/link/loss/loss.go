@@ -1,0 +1,179 @@
+// Package loss holds the losses of link prediction: what is wrong with the score of an edge beside
+// those of the same edge with another end. All work on a row: one edge and its negatives.
+package loss
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+
+	"gdb/train/kernel"
+)
+
+// Excluded in the place of a negative's score has it count for nothing.
+const Excluded = -1e30
+
+// The losses.
+const (
+	// Softmax is the cross-entropy of the edge among itself and its negatives (Joulin, Grave,
+	// Bojanowski, Nickel and Mikolov, "Fast Linear Model for Knowledge Graph Embeddings"; with all
+	// entities as negatives Lacroix, Usunier and Obozinski, "Canonical Tensor Decomposition for
+	// Knowledge Base Completion", section 2).
+	Softmax = "softmax"
+	// Logistic is softplus(-score) of the edge and the mean of softplus(score) of the negatives
+	// (Trouillon and others, "Complex Embeddings for Simple Link Prediction", section 4).
+	Logistic = "logistic"
+	// Margin is the mean of max(0, Margin - score + negative) (Bordes and others, "Translating
+	// Embeddings for Modeling Multi-relational Data", equation 1).
+	Margin = "margin"
+	// Adversarial is softplus(-Margin-score) of the edge and the sum of softplus(Margin+score) of
+	// the negatives, each weighted by its share in a softmax of Temperature times the scores, which
+	// has no gradient (Sun and others, "RotatE", equations 4 and 5).
+	Adversarial = "adversarial"
+)
+
+// Names lists the losses.
+func Names() []string { return []string{Softmax, Logistic, Margin, Adversarial} }
+
+// Loss is a loss with its constants.
+type Loss struct {
+	Name        string
+	Margin      float32
+	Temperature float32 // of adversarial
+}
+
+// Validate reports a loss that there is not, or one that cannot have all entities as negatives.
+func (l *Loss) Validate(all bool) error {
+	if !slices.Contains(Names(), l.Name) {
+		return fmt.Errorf("unknown loss %q: known are %s", l.Name, strings.Join(Names(), ", "))
+	}
+	if all && l.Name != Softmax && l.Name != Logistic {
+		return fmt.Errorf("loss %s compares edges with drawn negatives: give their number, or "+
+			"loss softmax or logistic with all", l.Name)
+	}
+	return nil
+}
+
+// Row returns the loss of an edge of score pos beside negatives of these scores, times weight, and
+// its gradient in pos; that in the negatives is written to g, which may be negatives.
+func (l *Loss) Row(g, negatives []float32, pos, weight float32) (loss float64, gPos float32) {
+	g = g[:len(negatives)]
+	switch l.Name {
+	case Softmax:
+		return softmaxRow(g, negatives, pos, weight)
+	case Logistic:
+		loss, gPos = softplus(-pos)
+		loss *= float64(weight)
+		return loss + logisticRow(g, negatives, weight/float32(len(g))), -weight * gPos
+	case Margin:
+		return l.marginRow(g, negatives, pos, weight)
+	}
+	return l.adversarialRow(g, negatives, pos, weight)
+}
+
+// softplus is log(1+exp(x)) and its gradient.
+func softplus(x float32) (value float64, grad float32) {
+	e := math.Exp(-math.Abs(float64(x)))
+	value, p := max(float64(x), 0)+math.Log1p(e), 1/(1+e)
+	if x < 0 {
+		p = e / (1 + e)
+	}
+	return value, float32(p)
+}
+
+func softmaxRow(g, negatives []float32, pos, weight float32) (float64, float32) {
+	largest := pos
+	if len(negatives) > 0 {
+		largest = max(pos, kernel.RowMax(negatives))
+	}
+	own := float32(math.Exp(float64(pos - largest)))
+	sum := own + kernel.ExpSum(g, negatives, largest)
+	kernel.ScaleRow(g, weight/sum)
+	return float64(weight) * (math.Log(float64(sum)) - float64(pos-largest)),
+		weight * (own/sum - 1)
+}
+
+// logisticRow writes weight times the gradients of softplus, and returns their sum times weight.
+// The logarithms of up to 64 factors in (1,2] are taken at once.
+func logisticRow(g, x []float32, weight float32) (loss float64) {
+	var exps [64]float32
+	for lo := 0; lo < len(x); lo += len(exps) {
+		hi := min(lo+len(exps), len(x))
+		e := exps[:hi-lo]
+		for i, v := range x[lo:hi] {
+			e[i] = -max(v, -v)
+		}
+		kernel.ExpSum(e, e, 0)
+		product := 1.0
+		for i, v := range x[lo:hi] {
+			share := 1 / (1 + e[i])
+			if v < 0 {
+				share = e[i] * share
+			}
+			product *= 1 + float64(e[i])
+			loss += float64(max(v, 0))
+			g[lo+i] = share * weight
+		}
+		loss += math.Log(product)
+	}
+	return loss * float64(weight)
+}
+
+func (l *Loss) marginRow(g, negatives []float32, pos, weight float32) (loss float64, gPos float32) {
+	share := weight / float32(len(negatives))
+	for j, v := range negatives {
+		over := l.Margin - pos + v
+		if over <= 0 {
+			g[j] = 0
+			continue
+		}
+		loss += float64(over)
+		g[j] = share
+		gPos -= share
+	}
+	return loss * float64(share), gPos
+}
+
+func (l *Loss) adversarialRow(g, negatives []float32, pos, weight float32) (float64, float32) {
+	loss, gPos := softplus(-l.Margin - pos)
+	for j, v := range negatives {
+		g[j] = max(Excluded, l.Temperature*v)
+	}
+	sum := kernel.ExpSum(g, g, kernel.RowMax(g))
+	for j, v := range negatives {
+		value, p := softplus(l.Margin + v)
+		share := g[j] / sum
+		loss += float64(share) * value
+		g[j] = weight * share * p
+	}
+	return float64(weight) * loss, -weight * gPos
+}
+
+// All returns the loss of a query whose true ends are among all candidates of these scores, times
+// weight, and writes its gradient to g, which may be scores. Softmax is summed over the true ends:
+// with that, several edges of one query cost no more than one. Logistic is the mean over all
+// candidates of the cross-entropy of each (Dettmers, Minervini, Stenetorp and Riedel,
+// "Convolutional 2D Knowledge Graph Embeddings", section 5.1), times the number of true ends.
+func (l *Loss) All(g, scores []float32, truth []uint32, weight float32) (loss float64) {
+	g = g[:len(scores)]
+	count := float32(len(truth))
+	for _, t := range truth {
+		loss -= float64(scores[t])
+	}
+	if l.Name == Logistic {
+		share := weight * count / float32(len(scores))
+		loss = loss*float64(share) + logisticRow(g, scores, share)
+		for _, t := range truth {
+			g[t] -= share
+		}
+		return loss
+	}
+	largest := kernel.RowMax(scores)
+	sum := kernel.ExpSum(g, scores, largest)
+	kernel.ScaleRow(g, weight*count/sum)
+	for _, t := range truth {
+		g[t] -= weight
+	}
+	return float64(weight) * (loss + float64(count)*(math.Log(float64(sum))+float64(largest)))
+}

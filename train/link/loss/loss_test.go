@@ -1,0 +1,144 @@
+package loss_test
+
+import (
+	"math"
+	"math/rand/v2"
+	"testing"
+
+	"gdb/train/link/loss"
+)
+
+// plain is the specification: the losses as their papers write them.
+func plain(l *loss.Loss, pos float64, negatives []float64, shares []float64) (sum float64) {
+	softplus := func(x float64) float64 { return math.Log1p(math.Exp(x)) }
+	n := float64(len(negatives))
+	switch l.Name {
+	case loss.Softmax:
+		sum = math.Exp(pos)
+		for _, v := range negatives {
+			sum += math.Exp(v)
+		}
+		return math.Log(sum) - pos
+	case loss.Logistic:
+		for _, v := range negatives {
+			sum += softplus(v) / n
+		}
+		return sum + softplus(-pos)
+	case loss.Margin:
+		for _, v := range negatives {
+			sum += max(0, float64(l.Margin)-pos+v) / n
+		}
+		return sum
+	}
+	for j, v := range negatives {
+		sum += shares[j] * softplus(float64(l.Margin)+v)
+	}
+	return sum + softplus(-float64(l.Margin)-pos)
+}
+
+// shares are the weights of negatives in the adversarial loss.
+func shares(l *loss.Loss, negatives []float64) []float64 {
+	out, sum := make([]float64, len(negatives)), 0.0
+	for j, v := range negatives {
+		out[j] = math.Exp(float64(l.Temperature) * v)
+		sum += out[j]
+	}
+	for j := range out {
+		out[j] /= sum
+	}
+	return out
+}
+
+func TestRow(t *testing.T) {
+	const n, weight, step = 70, 0.5, 1e-5
+	for _, name := range loss.Names() {
+		t.Run(name, func(t *testing.T) {
+			l := &loss.Loss{Name: name, Margin: 1.5, Temperature: 0.7}
+			rnd := rand.New(rand.NewPCG(5, 6))
+			pos, negatives := rnd.NormFloat64(), make([]float64, n)
+			row, g := make([]float32, n), make([]float32, n)
+			for j := range negatives {
+				negatives[j] = rnd.NormFloat64()
+				row[j] = float32(negatives[j])
+			}
+			value, gPos := l.Row(g, row, float32(pos), weight)
+			fixed := shares(l, negatives)
+			near(t, "loss", value, weight*plain(l, pos, negatives, fixed))
+			near(t, "gradient of the edge", float64(gPos), weight*(plain(l, pos+step, negatives,
+				fixed)-plain(l, pos-step, negatives, fixed))/(2*step))
+			for j, old := range negatives {
+				negatives[j] = old + step
+				up := plain(l, pos, negatives, fixed)
+				negatives[j] = old - step
+				near(t, "gradient of a negative", float64(g[j]),
+					weight*(up-plain(l, pos, negatives, fixed))/(2*step))
+				negatives[j] = old
+			}
+		})
+	}
+}
+
+// TestExcluded: a negative that is left out changes nothing but the number of negatives.
+func TestExcluded(t *testing.T) {
+	for _, name := range loss.Names() {
+		l := &loss.Loss{Name: name, Margin: 1, Temperature: 1}
+		g := make([]float32, 3)
+		value, _ := l.Row(g, []float32{1, loss.Excluded, -2}, 0.5, 1)
+		if g[1] != 0 || math.IsNaN(value) || math.IsInf(value, 0) || value > 100 {
+			t.Errorf("%s: gradients %v, loss %v", name, g, value)
+		}
+	}
+}
+
+// TestAll: several true ends of one query are the sum of the losses of each.
+func TestAll(t *testing.T) {
+	const n, weight, step = 90, 0.25, 1e-3
+	for _, name := range []string{loss.Softmax, loss.Logistic} {
+		l := &loss.Loss{Name: name}
+		rnd := rand.New(rand.NewPCG(7, 8))
+		truth, scores, g := []uint32{3, 40, 89}, make([]float32, n), make([]float32, n)
+		for j := range scores {
+			scores[j] = float32(rnd.NormFloat64())
+		}
+		want := func() (sum float64) {
+			for _, t := range truth {
+				own := 0.0
+				for j, v := range scores {
+					switch {
+					case name == loss.Softmax:
+						own += math.Exp(float64(v))
+					default:
+						own += math.Log1p(math.Exp(float64(v)))
+					}
+					if name == loss.Logistic && (j == 3 || j == 40 || j == 89) {
+						own -= float64(v)
+					}
+				}
+				if name == loss.Softmax {
+					own = math.Log(own) - float64(scores[t])
+				} else {
+					own /= n
+				}
+				sum += own * weight
+			}
+			return sum
+		}
+		near(t, name, l.All(g, scores, truth, weight), want())
+		for j, old := range scores {
+			scores[j] = old + step
+			up := want()
+			scores[j] = old - step
+			if got, want := float64(g[j]), (up-want())/(2*step); math.Abs(got-want) > 1e-3 {
+				t.Fatalf("%s: gradient %d is %v, want %v", name, j, got, want)
+			}
+			scores[j] = old
+		}
+	}
+}
+
+func near(t *testing.T, what string, got, want float64) {
+	t.Helper()
+	if math.Abs(got-want) > 1e-5*(1+math.Abs(want)) {
+		t.Fatalf("%s: %v, want %v", what, got, want)
+	}
+}

@@ -1,0 +1,85 @@
+package link
+
+import (
+	"errors"
+	"math"
+
+	"gdb/internal/mem"
+	"gdb/internal/rng"
+	"gdb/train/kernel"
+	"gdb/train/link/decoder"
+	"gdb/train/link/rank"
+	"gdb/train/runs"
+)
+
+// The domains of keys of initial rows.
+const (
+	entityDomain   = 0x656e7469 // "enti"
+	relationDomain = 0x72656c61 // "rela"
+)
+
+// model is what is learned.
+type model struct {
+	cfg       *runs.LinkSettings
+	dec       decoder.Decoder
+	entities  *Table
+	relations *Table // the reciprocal ones behind the others
+	count     int    // of relations, without reciprocal ones
+}
+
+// newModel takes the memory of a model of zeros. training says that there is an optimizer.
+func newModel(c *runs.LinkSettings, entities, relations int, training bool,
+	budget *mem.Budget) (*model, error) {
+	dec, err := decoder.New(c.Decoder, c.Dim, decoder.Options{Norm: c.Norm})
+	if err != nil {
+		return nil, err
+	}
+	state := 0
+	if training {
+		state = len(stateNames(c.Optimizer))
+	}
+	m := &model{cfg: c, dec: dec, count: relations}
+	m.entities, err = newTable("vectors of entities", entities, c.Dim, state, budget)
+	if err != nil {
+		return nil, err
+	}
+	if c.Reciprocal {
+		relations *= 2
+	}
+	m.relations, err = newTable("vectors of relations", relations, dec.RelationDim(c.Dim), state,
+		budget)
+	if err != nil {
+		return nil, errors.Join(err, m.entities.Close())
+	}
+	return m, nil
+}
+
+// init draws the rows that training begins with.
+func (m *model) init(seed uint64, pool *kernel.Pool) {
+	pool.Run(m.entities.Rows, func(i int) {
+		initRow(m.entities.row(uint32(i)), rng.Key(entityDomain, seed, uint64(i)), m.cfg.Init)
+	})
+	for i := range m.relations.Rows {
+		row, key := m.relations.row(uint32(i)), rng.Key(relationDomain, seed, uint64(i))
+		if m.dec.RelationDim(m.cfg.Dim) < m.dec.FormDim(m.cfg.Dim) { // angles
+			initUniform(row, key, math.Pi)
+		} else {
+			initRow(row, key, m.cfg.Init)
+		}
+	}
+}
+
+// scorer scores with the model as it is.
+func (m *model) scorer(pool *kernel.Pool) *rank.Scorer {
+	width := m.dec.FormDim(m.cfg.Dim)
+	s := &rank.Scorer{Pool: pool, Decoder: m.dec, Dim: m.cfg.Dim, Count: m.entities.Rows,
+		Entities: m.entities.Values, Forms: make([]float32, m.relations.Rows*width),
+		Relations: m.count, Reciprocal: m.cfg.Reciprocal}
+	for i := range m.relations.Rows {
+		m.dec.Form(s.Forms[i*width:][:width], m.relations.row(uint32(i)))
+	}
+	return s
+}
+
+// Close frees the memory.
+func (m *model) Close() error { return errors.Join(m.entities.Close(), m.relations.Close()) }

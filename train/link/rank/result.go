@@ -1,0 +1,92 @@
+package rank
+
+import (
+	"maps"
+	"slices"
+
+	"gdb/train/link/triples"
+)
+
+// hitsAt are the ranks up to which an edge counts as a hit.
+var hitsAt = [3]float64{1, 3, 10}
+
+// Metrics are those of some ranks. All but MeanRank are from 0 to 1, and better the larger they
+// are.
+type Metrics struct {
+	MRR      float64 `json:"mrr"` // the mean of 1/rank
+	Hits1    float64 `json:"hits@1"`
+	Hits3    float64 `json:"hits@3"`
+	Hits10   float64 `json:"hits@10"`
+	MeanRank float64 `json:"mean_rank"`
+	Ranks    int     `json:"ranks"` // how many there are: two an edge
+}
+
+func (m *Metrics) add(rank float64) {
+	m.MRR += 1 / rank
+	for i, hits := range []*float64{&m.Hits1, &m.Hits3, &m.Hits10} {
+		if rank <= hitsAt[i] {
+			*hits++
+		}
+	}
+	m.MeanRank += rank
+	m.Ranks++
+}
+
+// finish makes means of sums.
+func (m *Metrics) finish() {
+	for _, v := range []*float64{&m.MRR, &m.Hits1, &m.Hits3, &m.Hits10, &m.MeanRank} {
+		*v /= float64(max(1, m.Ranks))
+	}
+}
+
+// RelationMetrics are the filtered metrics of the edges of a relation.
+type RelationMetrics struct {
+	Relation uint32 `json:"-"`
+	Name     string `json:"relation"`
+	Metrics
+}
+
+// Result is how a model ranks edges.
+type Result struct {
+	// Metrics are filtered, of both ends.
+	Metrics
+	Raw   Metrics `json:"raw"`
+	Heads Metrics `json:"heads"` // filtered, of heads given tails
+	Tails Metrics `json:"tails"`
+	// Relations are in the order of their numbers.
+	Relations []RelationMetrics `json:"relations,omitempty"`
+
+	byRelation map[uint32]*Metrics
+}
+
+func newResult() *Result { return &Result{byRelation: map[uint32]*Metrics{}} }
+
+// add takes in the ranks of a target.
+func (r *Result) add(q triples.Query, t *target) {
+	rank := func(above, equal int) float64 { return 1 + float64(above) + float64(equal)/2 }
+	r.Raw.add(rank(t.above, t.equal))
+	filtered := rank(t.above-t.knownAbove, t.equal-t.knownEqual)
+	r.Metrics.add(filtered)
+	if q.Head {
+		r.Heads.add(filtered)
+	} else {
+		r.Tails.add(filtered)
+	}
+	m := r.byRelation[q.Relation]
+	if m == nil {
+		m = &Metrics{}
+		r.byRelation[q.Relation] = m
+	}
+	m.add(filtered)
+}
+
+func (r *Result) finish() {
+	for _, m := range []*Metrics{&r.Metrics, &r.Raw, &r.Heads, &r.Tails} {
+		m.finish()
+	}
+	for _, relation := range slices.Sorted(maps.Keys(r.byRelation)) {
+		m := *r.byRelation[relation]
+		m.finish()
+		r.Relations = append(r.Relations, RelationMetrics{Relation: relation, Metrics: m})
+	}
+}

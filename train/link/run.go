@@ -1,0 +1,296 @@
+package link
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"runtime"
+	"time"
+
+	"gdb/blockdev"
+	"gdb/internal/mem"
+	"gdb/kv"
+	"gdb/layout"
+	"gdb/train/kernel"
+	"gdb/train/link/rank"
+	"gdb/train/link/triples"
+	"gdb/train/runs"
+)
+
+// Config is the settings of a training.
+type Config = runs.LinkSettings
+
+// MetricName is what validation and test are judged by.
+const MetricName = "mrr"
+
+// Event tells an observer of a run what happened; one of its fields is set.
+type Event struct {
+	Started  *Started        // once, before the first step
+	Progress *Progress       // after each step
+	Epoch    *runs.LinkEpoch // after each epoch
+}
+
+// Started describes a run that begins or goes on.
+type Started struct {
+	Run                 string
+	Resumed             bool
+	Epoch, Batch        int // of the next step: epochs from 1, and batches that are done
+	Config              Config
+	Entities, Relations int
+	Edges               int
+	Note                string // for the user; "" for none
+}
+
+// Progress is where the run stands.
+type Progress struct{ Epoch, Batch, Batches int }
+
+// Result is the end of a run.
+type Result struct {
+	Run       string
+	Best      float64 // of validation; 0 if there are no validation edges
+	BestEpoch int
+	Epochs    int
+	// Test is how the best weights rank the test edges; nil if there are none.
+	Test    *rank.Result
+	Stopped bool // before the last epoch, for lack of improvement
+}
+
+// position is where a run stands: all that a checkpoint holds besides arrays. Epochs, parts and
+// batches are counted from 0.
+type position struct {
+	Seed  uint64 `json:"seed"`
+	Epoch uint64 `json:"epoch"`
+	Part  int    `json:"part"`
+	Batch int    `json:"batch"`
+	Steps int    `json:"steps"` // of the optimizer
+
+	// Of the epoch so far.
+	Loss    float64 `json:"loss"` // summed over Edges
+	Edges   uint64  `json:"edges"`
+	Batches int     `json:"batches"`
+	Scores  uint64  `json:"scores"`
+	Time    float64 `json:"time"`
+
+	HasBest   bool    `json:"has_best"`
+	Best      float64 `json:"best"`
+	BestEpoch int     `json:"best_epoch"`
+	SinceBest int     `json:"since_best"`
+	Plateau   int     `json:"plateau"`
+	Halvings  int     `json:"halvings"`
+
+	Done bool         `json:"done"`
+	Test *rank.Result `json:"test,omitempty"`
+}
+
+// trainer is one run under way. It is for one goroutine.
+type trainer struct {
+	cfg     Config
+	store   *layout.Store
+	dir     runs.Dir
+	obs     func(Event)
+	budget  *mem.Budget
+	pool    *kernel.Pool
+	data    *data
+	model   *model
+	best    *bestRows
+	source  Source
+	stepper *stepper
+	metrics *runs.Metrics
+
+	pos     position
+	resumed bool
+	created time.Time
+	saved   time.Time
+	saving  time.Duration
+	note    string
+	closers []io.Closer
+}
+
+// Run trains a model on the train edges of a store until the last epoch, or until validation has
+// not improved for cfg.Patience evaluations, and tests the weights of the best evaluation. obs is
+// called from the training goroutine; nil for none.
+//
+// When ctx is cancelled the step under way is finished, a checkpoint written, and an error that
+// wraps context.Canceled and names the run returned; a run resumed from there gives the weights of
+// one that was never stopped.
+func Run(ctx context.Context, store *layout.Store, dev blockdev.Device, cfg Config,
+	obs func(Event)) (*Result, error) {
+	t := &trainer{cfg: cfg, store: store, obs: obs}
+	if obs == nil {
+		t.obs = func(Event) {}
+	}
+	res, err := t.run(ctx, dev)
+	return res, errors.Join(err, t.close())
+}
+
+func (t *trainer) run(ctx context.Context, dev blockdev.Device) (*Result, error) {
+	if err := t.prepare(); err != nil {
+		return nil, err
+	}
+	if err := t.open(ctx, dev); err != nil {
+		return nil, err
+	}
+	if err := t.begin(); err != nil {
+		return nil, err
+	}
+	if t.pos.Done && int(t.pos.Epoch) >= t.cfg.Epochs {
+		return t.result(), t.record(ctx, "done")
+	}
+	if err := t.record(ctx, "running"); err != nil {
+		return nil, err
+	}
+	t.obs(Event{Started: &Started{Run: t.dir.Name(), Resumed: t.resumed, Config: t.cfg,
+		Epoch: int(t.pos.Epoch) + 1, Batch: t.pos.Batch, Entities: t.data.entities,
+		Relations: t.data.relations, Edges: len(t.data.train), Note: t.note}})
+	err := t.epochs(ctx)
+	switch {
+	case err == nil:
+		return t.result(), t.record(ctx, "done")
+	case errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded):
+		err = fmt.Errorf("train: run %s was interrupted in epoch %d after %d batches; --resume %s "+
+			"goes on from there: %w", t.dir.Name(), t.pos.Epoch+1, t.pos.Batch, t.dir.Name(), err)
+		return nil, errors.Join(err, t.record(ctx, "interrupted"))
+	}
+	err = fmt.Errorf("train: run %s: %w", t.dir.Name(), err)
+	return nil, errors.Join(err, t.record(ctx, "failed"))
+}
+
+// prepare checks the settings, against those of the run that is resumed if one is.
+func (t *trainer) prepare() error {
+	t.created = time.Now().UTC()
+	if name := t.cfg.Resume; name != "" {
+		t.resumed, t.dir = true, runs.Open(t.store, name)
+		f, err := t.dir.ReadLink()
+		if err != nil {
+			return err
+		}
+		t.created = f.Created
+		if t.cfg.Run, f.Link.Run = name, name; t.cfg.Decoder == "" { // nothing else was given
+			t.cfg = *f.Link
+		}
+		if err := t.cfg.SameResult(f.Link); err != nil {
+			return err
+		}
+		t.cfg.Resume = ""
+	}
+	if t.cfg.Threads == 0 {
+		t.cfg.Threads = runtime.NumCPU()
+	}
+	if t.cfg.Memory == 0 {
+		t.cfg.Memory = mem.Available() / 2
+	}
+	if err := t.cfg.Validate(); err != nil {
+		return err
+	}
+	if !t.resumed && t.cfg.Run != "" {
+		t.dir = runs.Open(t.store, t.cfg.Run)
+		return t.dir.IsNew()
+	}
+	return nil
+}
+
+// open reads the edges, and takes the memory of the model.
+func (t *trainer) open(ctx context.Context, dev blockdev.Device) (err error) {
+	t.budget = mem.NewProcessBudget(t.cfg.Memory)
+	t.pool = kernel.NewPool(t.cfg.Threads)
+	if t.data, err = readData(ctx, t.store, dev, &t.cfg, t.budget); err != nil {
+		return err
+	}
+	t.model, err = newModel(&t.cfg, t.data.entities, t.data.relations, true, t.budget)
+	if err != nil {
+		return err
+	}
+	t.closers = append(t.closers, t.model)
+	if t.best, err = newBestRows(t.model, t.budget); err != nil {
+		return err
+	}
+	t.closers = append(t.closers, t.best)
+	if err := t.budget.Reserve("a step", stepBytes(&t.cfg, t.data.entities)); err != nil {
+		return fmt.Errorf("train: %w; a smaller --batch, or fewer --negatives, take less", err)
+	}
+	t.source = NewMemory(t.data.train, t.model.entities)
+	t.stepper = newStepper(&t.cfg, t.model.dec, t.pool, t.model.relations,
+		uint32(t.data.relations), t.data.trainIndex)
+	return nil
+}
+
+// stepBytes is about what steps and evaluations take.
+func stepBytes(c *Config, entities int) int64 {
+	batch, dim, candidates := int64(c.Batch), int64(c.Dim), int64(c.Negatives)
+	rows := 8*batch + 4*candidates
+	switch {
+	case c.Negatives == runs.NegativesAll:
+		candidates = int64(entities)
+		rows = 4*batch + 2*candidates
+	case c.NegativeSampling == runs.NegativesBatch:
+		candidates = batch
+	case c.NegativeSampling == runs.NegativesChunked:
+		rows += 2 * chunksOfBatch * candidates
+	}
+	return 4*(2*batch*candidates+2*rows*dim) + rank.Bytes(c.Dim)
+}
+
+// begin makes the directory of a new run, or loads the checkpoint of an old one.
+func (t *trainer) begin() (err error) {
+	var lock io.Closer
+	switch {
+	case t.resumed:
+		lock, err = t.dir.Lock()
+	case t.cfg.Run == "":
+		t.dir, lock, err = runs.CreateNext(t.store)
+		t.cfg.Run = t.dir.Name()
+	default:
+		lock, err = t.dir.Create()
+	}
+	if err != nil {
+		return err
+	}
+	t.closers = append(t.closers, lock)
+	t.pos.Seed = t.cfg.Seed
+	t.model.init(t.cfg.Seed, t.pool)
+	if t.resumed {
+		if err := t.load(); err != nil {
+			return err
+		}
+	}
+	if err := t.writeRun(); err != nil {
+		return err
+	}
+	if t.metrics, err = t.dir.OpenMetrics(int(t.pos.Epoch)); err != nil {
+		return err
+	}
+	t.closers = append(t.closers, t.metrics)
+	t.saved = time.Now()
+	return nil
+}
+
+// record notes the run in the catalog, for others to see.
+func (t *trainer) record(ctx context.Context, status string) error {
+	r := kv.RunMeta{Name: t.dir.Name(), Created: t.created, Updated: time.Now().UTC(),
+		Status: status, Model: t.cfg.Decoder, Epochs: int(t.pos.Epoch), Best: t.pos.Best,
+		Metric: MetricName}
+	if t.pos.Test != nil {
+		r.Test = t.pos.Test.MRR
+	}
+	if err := t.store.Catalog().PutRun(context.WithoutCancel(ctx), r); err != nil {
+		return fmt.Errorf("train: note the run in the catalog: %w", err)
+	}
+	return nil
+}
+
+func (t *trainer) result() *Result {
+	return &Result{Run: t.dir.Name(), Best: t.pos.Best, BestEpoch: t.pos.BestEpoch,
+		Epochs: int(t.pos.Epoch), Test: t.pos.Test, Stopped: t.exhausted()}
+}
+
+// known has the edges of all splits.
+func (t *trainer) known() *triples.Index { return t.data.known }
+
+// close closes all, the last opened first.
+func (t *trainer) close() (err error) {
+	for i := len(t.closers) - 1; i >= 0; i-- {
+		err = errors.Join(err, t.closers[i].Close())
+	}
+	return err
+}

@@ -1,0 +1,212 @@
+package link
+
+import (
+	"fmt"
+	"math"
+
+	"gdb/internal/rng"
+	"gdb/train/kernel"
+	"gdb/train/link/decoder"
+	"gdb/train/link/loss"
+	"gdb/train/link/triples"
+	"gdb/train/runs"
+)
+
+const (
+	// dropDomain keeps the draws of dropout apart from others.
+	dropDomain = 0x64726f70 // "drop"
+	// rowsPart is how many rows a worker makes queries of at a time.
+	rowsPart = 32
+)
+
+// stepper takes the steps of a training. It is for one goroutine.
+type stepper struct {
+	cfg       *runs.LinkSettings
+	dec       decoder.Decoder
+	loss      loss.Loss
+	pool      *kernel.Pool
+	opt       optimizer
+	relations *Table // with reciprocal relations, twice as many
+	count     uint32 // of relations without the reciprocal ones
+	known     *triples.Index
+	matrices  decoder.Matrices
+
+	part *Part
+	neg  *negatives
+	// What a step works with; contents are of one step.
+	forms, dForms            []float32 // of the relations of the step
+	queries, dQueries, dRows []float32
+	ends, negRows            []float32
+	scores, grads            []float32
+	losses                   []float64
+	list, rels, drawn        []uint32
+	rows, rel, drawnGroups   triples.Groups
+	sums                     []float32
+}
+
+// newStepper makes the relations' table ready to train.
+func newStepper(c *runs.LinkSettings, dec decoder.Decoder, pool *kernel.Pool, relations *Table,
+	count uint32, known *triples.Index) *stepper {
+	return &stepper{cfg: c, dec: dec, pool: pool, relations: relations, count: count, known: known,
+		loss: loss.Loss{Name: c.Loss, Margin: float32(c.Margin),
+			Temperature: float32(c.Temperature)},
+		opt:      optimizer{kind: c.Optimizer, pool: pool},
+		matrices: decoder.Matrices{Pool: pool, Measure: dec.Measure(), D: c.Dim}}
+}
+
+// use has the next steps train on a part.
+func (s *stepper) use(p *Part) {
+	s.part = p
+	if s.cfg.Negatives != runs.NegativesAll {
+		s.neg = newNegatives(s.cfg, p)
+	}
+}
+
+// ask is a query of a step: an entity's row, the number of its relation's form, and the direction.
+type ask struct {
+	entity, form uint32
+	head         bool
+}
+
+// relationOf is the row of a relation in a query, and the direction in which that is asked.
+func (s *stepper) relationOf(relation uint32, head bool) (row uint32, asHead bool) {
+	if head && s.cfg.Reciprocal {
+		return relation + s.count, false
+	}
+	return relation, head
+}
+
+// each calls fn for numbers up to n, in parts.
+func (s *stepper) each(n int, fn func(i int)) {
+	s.pool.Run((n+rowsPart-1)/rowsPart, func(p int) {
+		for i := p * rowsPart; i < min(n, (p+1)*rowsPart); i++ {
+			fn(i)
+		}
+	})
+}
+
+// makeForms groups the relations of the queries, and makes their forms.
+func (s *stepper) makeForms() {
+	width := s.dec.FormDim(s.cfg.Dim)
+	s.rel.Group(s.rels)
+	s.forms = sized(s.forms, len(s.rel.Numbers)*width)
+	s.each(len(s.rel.Numbers), func(i int) {
+		s.dec.Form(s.forms[i*width:][:width], s.relations.row(s.rel.Numbers[i]))
+	})
+	for i := range s.rel.Numbers { // from here on a relation is the number of its form
+		for _, at := range s.rel.At[s.rel.Off[i]:s.rel.Off[i+1]] {
+			s.rels[at] = uint32(i)
+		}
+	}
+}
+
+// form is one of the step's.
+func (s *stepper) form(i uint32) []float32 {
+	width := s.dec.FormDim(s.cfg.Dim)
+	return s.forms[int(i)*width:][:width]
+}
+
+// makeQuery writes the row of query number i.
+func (s *stepper) makeQuery(i int, a ask, key uint64) {
+	q := s.queries[i*s.cfg.Dim:][:s.cfg.Dim]
+	s.dec.Query(q, s.part.Entities.row(a.entity), s.form(a.form), a.head)
+	s.drop(q, key, i)
+}
+
+// queryGrad writes the gradients of a query's entity and form.
+func (s *stepper) queryGrad(dx []float32, i int, a ask, key uint64) {
+	width := s.dec.FormDim(s.cfg.Dim)
+	dq := s.dQueries[i*s.cfg.Dim:][:s.cfg.Dim]
+	s.drop(dq, key, i)
+	s.dec.QueryGrad(dx, s.dForms[i*width:][:width], dq, s.part.Entities.row(a.entity),
+		s.form(a.form), a.head)
+}
+
+// drop zeroes a share of the values of a row, and scales the others up: the same ones each time.
+func (s *stepper) drop(row []float32, key uint64, i int) {
+	if s.cfg.Dropout == 0 {
+		return
+	}
+	draws, scale := rng.NewStream(rng.Sub(key, uint64(i))), float32(1/(1-s.cfg.Dropout))
+	limit := uint64(s.cfg.Dropout * (1 << 16))
+	for j := 0; j < len(row); j += 4 {
+		bits := draws.Uint64()
+		for k := j; k < min(j+4, len(row)); k++ {
+			if bits&0xffff < limit {
+				row[k] = 0
+			} else {
+				row[k] *= scale
+			}
+			bits >>= 16
+		}
+	}
+}
+
+// updateRelations sums the gradients of forms by relation, and takes the step of their rows. weight
+// is what an edge has in the loss, and n how many edges each query stands for; nil is one.
+func (s *stepper) updateRelations(weight float32, edges []float32) {
+	width, dim := s.dec.FormDim(s.cfg.Dim), s.relations.Dim
+	if dim == 0 {
+		return
+	}
+	count := len(s.rel.Numbers)
+	s.sums = sized(s.sums, count*(width+dim))
+	dForm, dRow := s.sums[:count*width], s.sums[count*width:]
+	kernel.SegmentSum(s.pool, dForm, s.dForms, s.rel.Off, s.rel.At, width)
+	s.each(count, func(i int) {
+		row := s.relations.row(s.rel.Numbers[i])
+		s.dec.FormGrad(dRow[i*dim:][:dim], dForm[i*width:][:width], row)
+		n := float32(s.rel.Off[i+1] - s.rel.Off[i])
+		if edges != nil {
+			n = 0
+			for _, at := range s.rel.At[s.rel.Off[i]:s.rel.Off[i+1]] {
+				n += edges[at]
+			}
+		}
+		if dim == width { // angles have no size
+			s.regularize(dRow[i*dim:][:dim], row, n*weight)
+		}
+	})
+	s.opt.rows(s.relations, s.rel.Numbers, dRow)
+}
+
+// regularize adds the gradient of the regularizer of a row, times weight.
+func (s *stepper) regularize(g, row []float32, weight float32) {
+	factor := weight * float32(s.cfg.RegularizerWeight)
+	switch {
+	case factor == 0:
+	case s.cfg.Regularizer == runs.RegularizerL2:
+		kernel.AddScaledRow(g, row, 2*factor)
+	case s.cfg.Regularizer == runs.RegularizerN3 && s.cfg.Decoder == "complex":
+		half := len(row) / 2
+		for i := range half {
+			a, b := row[i], row[half+i]
+			f := 3 * factor * float32(math.Sqrt(float64(a*a+b*b)))
+			g[i] += f * a
+			g[half+i] += f * b
+		}
+	case s.cfg.Regularizer == runs.RegularizerN3:
+		for i, v := range row {
+			g[i] += 3 * factor * max(v, -v) * v
+		}
+	}
+}
+
+// total is the sum of the losses of the queries; what is not a number is an error.
+func (s *stepper) total(n int) (sum float64, err error) {
+	for _, v := range s.losses[:n] {
+		sum += v
+	}
+	if math.IsNaN(sum) || math.IsInf(sum, 0) {
+		return 0, fmt.Errorf("the loss is %v: the training diverged; lower --lr", sum)
+	}
+	return sum, nil
+}
+
+// sized is a slice of n values, which are undefined, in the memory of x if that suffices.
+func sized[T any](x []T, n int) []T {
+	if cap(x) < n {
+		return make([]T, n)
+	}
+	return x[:n]
+}

@@ -1,0 +1,117 @@
+package link
+
+import (
+	"fmt"
+	"math"
+
+	"gdb/internal/mem"
+	"gdb/internal/rng"
+	"gdb/train/kernel"
+)
+
+// Table holds rows of vectors and the state of the optimizer for each. It is for one goroutine.
+type Table struct {
+	Rows, Dim int
+	Values    []float32
+	State     [][]float32 // as stateNames names them
+	arenas    []*mem.Arena
+}
+
+// newTable takes the memory of a table of zeros with so many arrays of state.
+func newTable(what string, rows, dim, state int, budget *mem.Budget) (*Table, error) {
+	t := &Table{Rows: rows, Dim: dim}
+	for i := range 1 + state {
+		a, err := mem.NewArena(budget, what, 4*max(1, int64(rows)*int64(dim)))
+		if err != nil {
+			return nil, fmt.Errorf("train: %d rows of %d numbers: %w", rows, dim, err)
+		}
+		t.arenas = append(t.arenas, a)
+		values := mem.View[float32](a.Bytes())[:rows*dim]
+		if i == 0 {
+			t.Values = values
+		} else {
+			t.State = append(t.State, values)
+		}
+	}
+	return t, nil
+}
+
+// Close frees the memory.
+func (t *Table) Close() (err error) {
+	for _, a := range t.arenas {
+		if e := a.Free(); err == nil {
+			err = e
+		}
+	}
+	return err
+}
+
+// row is one vector.
+func (t *Table) row(i uint32) []float32 { return t.Values[int(i)*t.Dim:][:t.Dim:t.Dim] }
+
+// initRow draws a row of independent normal values of a deviation: a function of the key alone.
+func initRow(row []float32, key uint64, deviation float64) {
+	s := rng.NewStream(key)
+	for i := 0; i < len(row); i += 2 { // Box and Muller
+		length := deviation * math.Sqrt(-2*math.Log(1-s.Float64()))
+		sin, cos := math.Sincos(2 * math.Pi * s.Float64())
+		row[i] = float32(length * cos)
+		if i+1 < len(row) {
+			row[i+1] = float32(length * sin)
+		}
+	}
+}
+
+// initUniform draws a row of values between minus and plus most.
+func initUniform(row []float32, key uint64, most float64) {
+	s := rng.NewStream(key)
+	for i := range row {
+		row[i] = float32((2*s.Float64() - 1) * most)
+	}
+}
+
+// Constants of the optimizers, as their authors set them.
+const (
+	adamBeta1  = 0.9
+	adamBeta2  = 0.999
+	adamEps    = 1e-8
+	adagradEps = 1e-10
+)
+
+// stateNames are the arrays that an optimizer keeps beside values.
+func stateNames(optimizer string) []string {
+	if optimizer == "adam" {
+		return []string{"first moments", "second moments"}
+	}
+	return []string{"sums of squares"}
+}
+
+// optimizer takes steps along gradients. Rows that a batch does not have stay as they are, their
+// moments too.
+type optimizer struct {
+	kind  string
+	rate  float32
+	steps int // taken, with the current one
+	pool  *kernel.Pool
+}
+
+// rows changes some rows of a table, whose gradients are one after the other in g.
+func (o *optimizer) rows(t *Table, at []uint32, g []float32) {
+	r := kernel.Rows{Cols: t.Dim, At: at, X: g, Stride: t.Dim}
+	if o.kind == "adam" {
+		r.Adam(o.pool, t.Values, t.State[0], t.State[1], o.steps, o.rate, adamBeta1, adamBeta2,
+			adamEps)
+		return
+	}
+	r.Adagrad(o.pool, t.Values, t.State[0], o.rate, adagradEps)
+}
+
+// all changes a whole table.
+func (o *optimizer) all(t *Table, g []float32) {
+	if o.kind == "adam" {
+		kernel.Adam(o.pool, t.Values, g, t.State[0], t.State[1], o.steps, o.rate, adamBeta1,
+			adamBeta2, adamEps, 0, false)
+		return
+	}
+	kernel.Adagrad(o.pool, t.Values, g, t.State[0], o.rate, adagradEps, 0)
+}

@@ -1,0 +1,227 @@
+package runs
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+
+	"gdb/train/link/decoder"
+	"gdb/train/link/loss"
+)
+
+// The values of LinkSettings.NegativeSampling.
+const (
+	NegativesUniform = "uniform" // the edges of a batch share entities drawn evenly
+	NegativesDegree  = "degree"  // the same, by a power of their degree
+	NegativesBatch   = "batch"   // the true answers of the others in the batch
+	NegativesChunked = "chunked" // as uniform, but anew for each tenth of a batch
+)
+
+// NegativesAll as LinkSettings.Negatives compares an edge with all entities.
+const NegativesAll = 0
+
+// The values of LinkSettings.Regularizer.
+const (
+	RegularizerNone = "none"
+	RegularizerL2   = "l2"
+	RegularizerN3   = "n3"
+)
+
+// LinkSettings are those of a training for link prediction. Start from DefaultLink.
+type LinkSettings struct {
+	// Run names the run; "" takes the next free of r0001, r0002, ….
+	Run string `json:"run"`
+	// Resume names a run to go on with: see SameResult.
+	Resume string `json:"-"`
+	// Version is gdb's version, for the record.
+	Version string `json:"-"`
+
+	// Decoder scores an edge, of entities of Dim numbers; Norm is that of transe and rotate.
+	Decoder string `json:"decoder"`
+	Dim     int    `json:"dim"`
+	Norm    int    `json:"norm"`
+	// Reciprocal learns a second row for each relation, for queries for heads (Lacroix, Usunier and
+	// Obozinski, "Canonical Tensor Decomposition for Knowledge Base Completion", section 3).
+	Reciprocal bool `json:"reciprocal"`
+	// Negatives is how many entities an edge is compared with, for each end; NegativesAll is all.
+	Negatives int `json:"negatives"`
+	// NegativeSampling is how they are drawn; by degree, the weight is the degree to DegreePower.
+	NegativeSampling string  `json:"negative_sampling"`
+	DegreePower      float64 `json:"degree_power"`
+	// FilterNegatives leaves negatives out that the training set says are true.
+	FilterNegatives bool `json:"filter_negatives"`
+	// Loss is softmax, logistic, margin or adversarial, Margin the margin of the last two, and
+	// Temperature that of the last.
+	Loss        string  `json:"loss"`
+	Margin      float64 `json:"margin"`
+	Temperature float64 `json:"temperature"`
+	// Regularizer is none, l2 (the sum of squares) or n3 (of cubes of moduli), of the rows of each
+	// edge, times RegularizerWeight; that of relations is weighted by RelationWeight as well.
+	Regularizer       string  `json:"regularizer"`
+	RegularizerWeight float64 `json:"regularizer_weight"`
+	// Dropout is the share of the values of queries that are zeroed in training.
+	Dropout float64 `json:"dropout"`
+	// Init is the deviation of the values that training begins with.
+	Init float64 `json:"init"`
+
+	// Optimizer is adagrad or adam, and LR its rate.
+	Optimizer string  `json:"optimizer"`
+	LR        float64 `json:"lr"`
+	// LRSchedule is constant, or plateau: the rate is halved when val did not improve in
+	// PlateauWait evaluations.
+	LRSchedule string `json:"lr_schedule"`
+	// Batch is the number of edges of a step or, with all entities as negatives, of queries.
+	Batch int `json:"batch"`
+	// Epochs is the most epochs that are trained.
+	Epochs int `json:"epochs"`
+	// Patience stops the run when so many evaluations in a row did not improve; 0 never.
+	Patience int `json:"patience"`
+	// EvalEvery is how many epochs lie between two evaluations on the validation edges, and
+	// Candidates how many entities each end is ranked among in them and in the test; 0 is all.
+	EvalEvery  int `json:"eval_every"`
+	Candidates int `json:"candidates"`
+
+	// Seed is the root of all randomness.
+	Seed uint64 `json:"seed"`
+	// Threads is the number of compute workers; 0 takes all cores. Results do not depend on it.
+	Threads int `json:"threads"`
+	// Memory bounds the process in bytes; 0 takes half of what the machine allows.
+	Memory int64 `json:"memory"`
+	// CheckpointEvery is the number of batches between checkpoints within an epoch; one is written
+	// every 30 s and after each epoch too. 0 leaves it at that.
+	CheckpointEvery int `json:"checkpoint_every"`
+}
+
+// PlateauWaitLink is how many evaluations without a better one halve the rate with schedule
+// plateau.
+const PlateauWaitLink = 3
+
+// LinkSchedules are the values of LinkSettings.LRSchedule.
+func LinkSchedules() []string { return []string{ScheduleConstant, SchedulePlateau} }
+
+// NegativeSamplings are the values of LinkSettings.NegativeSampling.
+func NegativeSamplings() []string {
+	return []string{NegativesUniform, NegativesDegree, NegativesBatch, NegativesChunked}
+}
+
+// Regularizers are the values of LinkSettings.Regularizer.
+func Regularizers() []string { return []string{RegularizerNone, RegularizerL2, RegularizerN3} }
+
+// LinkOptimizers are the values of LinkSettings.Optimizer.
+func LinkOptimizers() []string { return []string{"adagrad", "adam"} }
+
+// DefaultLink returns the settings that the command line starts from for a decoder: the recipe with
+// which docs/link.md has its figures.
+func DefaultLink(name string) LinkSettings {
+	c := LinkSettings{Decoder: name, Dim: 200, Norm: 2, Negatives: 400,
+		NegativeSampling: NegativesUniform, DegreePower: 0.75, Loss: loss.Softmax, Margin: 9,
+		Temperature: 1, Regularizer: RegularizerNone, Init: 0.1, Optimizer: "adagrad", LR: 0.1,
+		LRSchedule: ScheduleConstant, Batch: 512, Epochs: 36, Patience: 3, EvalEvery: 3, Seed: 1}
+	switch name {
+	case "distmult", "complex":
+		c.Dim, c.Reciprocal, c.Negatives, c.Batch, c.Init = 256, true, 1000, 1024, 0.01
+		c.Regularizer, c.RegularizerWeight = RegularizerN3, 0.03
+	case "rotate":
+		c.LR, c.Dropout = 0.2, 0.1
+	}
+	return c
+}
+
+// Text is the settings in one line.
+func (c *LinkSettings) Text() string {
+	negatives := "all entities"
+	if c.Negatives != NegativesAll {
+		negatives = fmt.Sprintf("%d %s negatives", c.Negatives, c.NegativeSampling)
+	}
+	return fmt.Sprintf("%s of %d numbers, %s with %s, batch %d, seed %d", c.Decoder, c.Dim, c.Loss,
+		negatives, c.Batch, c.Seed)
+}
+
+// Validate reports the first setting that makes no sense, and what would.
+func (c *LinkSettings) Validate() error {
+	if !slices.Contains(decoder.Names(), c.Decoder) {
+		return fmt.Errorf("train: unknown decoder %q: known are %s", c.Decoder,
+			strings.Join(decoder.Names(), ", "))
+	}
+	if _, err := decoder.New(c.Decoder, c.Dim, decoder.Options{Norm: c.Norm}); err != nil {
+		return fmt.Errorf("train: %w", err)
+	}
+	if err := (&loss.Loss{Name: c.Loss}).Validate(c.Negatives == NegativesAll); err != nil {
+		return fmt.Errorf("train: %w", err)
+	}
+	if err := ValidName(c.Run); err != nil {
+		return err
+	}
+	for _, w := range []struct {
+		name, value string
+		known       []string
+	}{{"negative-sampling", c.NegativeSampling, NegativeSamplings()},
+		{"regularizer", c.Regularizer, Regularizers()},
+		{"optimizer", c.Optimizer, LinkOptimizers()},
+		{"lr-schedule", c.LRSchedule, LinkSchedules()}} {
+		if !slices.Contains(w.known, w.value) {
+			return fmt.Errorf("train: unknown %s %q: known are %s", w.name, w.value,
+				strings.Join(w.known, ", "))
+		}
+	}
+	return errors.Join(c.validateCounts(), c.validateNumbers())
+}
+
+func (c *LinkSettings) validateCounts() error {
+	for _, n := range []struct {
+		name       string
+		value, min int
+	}{{"batch", c.Batch, 1}, {"epochs", c.Epochs, 1}, {"patience", c.Patience, 0},
+		{"eval-every", c.EvalEvery, 1}, {"threads", c.Threads, 0}, {"candidates", c.Candidates, 0},
+		{"negatives", c.Negatives, 0}, {"checkpoint-every", c.CheckpointEvery, 0}} {
+		if n.value < n.min {
+			return fmt.Errorf("train: %s %d: give at least %d", n.name, n.value, n.min)
+		}
+	}
+	if c.Memory < 0 {
+		return errors.New("train: memory is negative: give it in bytes")
+	}
+	if c.FilterNegatives && c.Negatives == NegativesAll {
+		return errors.New("train: --filter-negatives is for drawn negatives: with all entities " +
+			"as negatives, those that are true are known")
+	}
+	return nil
+}
+
+func (c *LinkSettings) validateNumbers() error {
+	for _, n := range []struct {
+		name  string
+		value float64
+		fits  bool
+		want  string
+	}{{"lr", c.LR, c.LR > 0, "a positive number"},
+		{"init", c.Init, c.Init > 0, "a positive number"},
+		{"regularizer-weight", c.RegularizerWeight, c.RegularizerWeight >= 0,
+			"0 or a positive number"},
+		{"margin", c.Margin, c.Margin >= 0, "0 or a positive number"},
+		{"temperature", c.Temperature, c.Temperature >= 0, "0 or a positive number"},
+		{"degree-power", c.DegreePower, c.DegreePower >= 0, "0 or a positive number"},
+		{"dropout", c.Dropout, c.Dropout >= 0 && c.Dropout < 1, "a number from 0 to below 1"}} {
+		if !n.fits || math.IsInf(n.value, 0) {
+			return fmt.Errorf("train: %s %g: give %s", n.name, n.value, n.want)
+		}
+	}
+	return nil
+}
+
+// SameResult reports the first setting by which a resumed run would not be the same run.
+func (c *LinkSettings) SameResult(old *LinkSettings) error {
+	now, was := *c, *old
+	for _, s := range []*LinkSettings{&now, &was} { // what may change
+		s.Run, s.Resume, s.Version, s.Threads, s.Memory, s.CheckpointEvery = "", "", "", 0, 0, 0
+		s.Epochs, s.Patience = 0, 0
+	}
+	if now == was {
+		return nil
+	}
+	return fmt.Errorf("train: resume %s with other settings than it began with: only --epochs, "+
+		"--patience, --threads, --memory and --checkpoint-every may change; leave the others out, "+
+		"or start a new run", old.Run)
+}
