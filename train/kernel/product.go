@@ -8,7 +8,7 @@ func EdgeProduct(p *Pool, out, src, dst []float32, off, idx []uint32) {
 	}
 	dst = dst[:segments]
 	first := off[0]
-	p.span(segments, segmentsPart(off, 1), func(lo, hi int) {
+	p.Span(segments, segmentsPart(off, 1), func(lo, hi int) {
 		checkSegments(off[lo:hi+1], idx, len(src))
 		for i := lo; i < hi; i++ {
 			for e := off[i]; e < off[i+1]; e++ {

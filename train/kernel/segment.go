@@ -21,7 +21,7 @@ func segmentSum(p *Pool, out, x []float32, off, idx []uint32, d int, mean bool) 
 		return
 	}
 	rows := len(x) / d
-	p.span(segments, segmentsPart(off, d), func(lo, hi int) {
+	p.Span(segments, segmentsPart(off, d), func(lo, hi int) {
 		checkSegments(off[lo:hi+1], idx, rows)
 		sumOf(out[lo*d:hi*d], x, off[lo:hi+1], idx, d, mean)
 	})

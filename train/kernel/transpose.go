@@ -107,12 +107,12 @@ func (t *Transposed) ScaledGrad(p *Pool, dx, dout, scale []float32, d, fresh int
 		t.weightedGrad(p, dx, dout, scale[:len(t.weight)], d, fresh)
 		return
 	}
-	ones := p.takeFloats(len(t.weight))
+	ones := p.TakeFloats(len(t.weight))
 	for i := range ones {
 		ones[i] = 1
 	}
 	t.weightedGrad(p, dx, dout, ones, d, fresh)
-	p.giveFloats(ones)
+	p.GiveFloats(ones)
 }
 
 func (t *Transposed) weightedGrad(p *Pool, dx, dout, weight []float32, d, fresh int) {
@@ -148,7 +148,7 @@ func (t *Transposed) each(p *Pool, dx []float32, d, fresh int,
 	if len(dx) == 0 {
 		return
 	}
-	p.span(t.rows(), segmentsPart(t.off, d), func(lo, hi int) {
+	p.Span(t.rows(), segmentsPart(t.off, d), func(lo, hi int) {
 		at := min(max(fresh, lo), hi)
 		if lo < at {
 			sum(lo, at, false)
