@@ -126,6 +126,7 @@ var rooms = map[string][]string{
 	"train": {
 		"train/kernel",
 		"train/kernel/gen",
+		"train/kernel/bf16",
 		"train/backend",
 		"train/program",
 		"train/model",
