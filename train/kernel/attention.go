@@ -47,7 +47,7 @@ func edgeSpan(p *Pool, a, b []float32, off []uint32, heads int,
 		return
 	}
 	checkOffsets(off)
-	p.Span(len(off)-1, segmentsPart(off, heads), func(lo, hi int) {
+	p.Span(len(off)-1, SegmentsPart(off, heads), func(lo, hi int) {
 		begin, end := int(off[lo]-off[0])*heads, int(off[hi]-off[0])*heads
 		if b == nil {
 			fn(a[begin:end], nil, off[lo:hi+1])
@@ -64,7 +64,7 @@ func EdgeToDst(p *Pool, out, s []float32, off []uint32, heads int) {
 		return
 	}
 	toDst := level().edgeToDst
-	p.Span(len(off)-1, segmentsPart(off, heads), func(lo, hi int) {
+	p.Span(len(off)-1, SegmentsPart(off, heads), func(lo, hi int) {
 		begin := int(off[lo]-off[0]) * heads
 		toDst(out[lo*heads:hi*heads], s[begin:], off[lo:hi+1], heads)
 	})
@@ -132,7 +132,7 @@ func EdgeScores2Grad(p *Pool, dxr, datt, ds, xl, xr, att []float32, off, idx []u
 		return
 	}
 	dxr, xr, att, ds = dxr[:l.count()*n], xr[:l.count()*n], att[:n], ds[:l.entries()*heads]
-	size := max(segmentsPart(off, n), partsOf(l.count(), attParts))
+	size := max(SegmentsPart(off, n), partsOf(l.count(), attParts))
 	parts := partsOf(l.count(), size)
 	sums := p.TakeFloats(parts * n)
 	l.spanBy(p, size, len(xl)/n, func(l lists, first, entry int) {

@@ -99,8 +99,8 @@ func SegmentMeanDropout(p *Pool, out, x []float32, off, idx, at []uint32, d int,
 	}
 	at = at[:len(idx)]
 	m, rows := newMask(rate, key), len(x)/d
-	p.Span(segments, segmentsPart(off, d), func(lo, hi int) {
-		checkSegments(off[lo:hi+1], idx, rows)
+	p.Span(segments, SegmentsPart(off, d), func(lo, hi int) {
+		CheckSegments(off[lo:hi+1], idx, rows)
 		m.means(p, out[lo*d:hi*d], x, off[lo:hi+1], idx, at, d)
 	})
 }

@@ -37,7 +37,7 @@ func (l *lists) entries() int { return int(l.off[len(l.off)-1] - l.off[0]) }
 // span calls fn for parts of the lists, with the number of the first list, and that of its first
 // entry, counted from 0. It checks that they name rows of a matrix of so many.
 func (l *lists) Span(p *Pool, rows int, fn func(part lists, first, entry int)) {
-	l.spanBy(p, segmentsPart(l.off, l.heads*l.d), rows, fn)
+	l.spanBy(p, SegmentsPart(l.off, l.heads*l.d), rows, fn)
 }
 
 // spanBy is span with parts of size lists.
@@ -45,7 +45,7 @@ func (l *lists) spanBy(p *Pool, size, rows int, fn func(part lists, first, entry
 	p.Span(l.count(), size, func(lo, hi int) {
 		part := *l
 		part.off = l.off[lo : hi+1]
-		checkSegments(part.off, l.idx, rows)
+		CheckSegments(part.off, l.idx, rows)
 		fn(part, lo, int(l.off[lo]-l.off[0]))
 	})
 }

@@ -18,8 +18,8 @@ func SegmentMax(p *Pool, out, x []float32, arg, off, idx []uint32, d int) {
 		arg = arg[:segments*d]
 	}
 	rows := len(x) / d
-	p.Span(segments, segmentsPart(off, d), func(lo, hi int) {
-		checkSegments(off[lo:hi+1], idx, rows)
+	p.Span(segments, SegmentsPart(off, d), func(lo, hi int) {
+		CheckSegments(off[lo:hi+1], idx, rows)
 		if keep {
 			segmentMax(out[lo*d:hi*d], x, arg[lo*d:hi*d], off[lo:hi+1], idx, d)
 			return

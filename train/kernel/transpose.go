@@ -78,7 +78,7 @@ func (t *Transposed) count(off, idx []uint32, rows int) (ends []uint32) {
 		t.idx = t.idx[:0]
 		return nil
 	}
-	checkSegments(off, idx, rows)
+	CheckSegments(off, idx, rows)
 	entries := idx[off[0]:off[segments]]
 	t.idx = resize(t.idx, len(entries))
 	ends = t.off[1:]
@@ -127,6 +127,13 @@ func (t *Transposed) weightedGrad(p *Pool, dx, dout, weight []float32, d, fresh 
 	})
 }
 
+// Lists returns, for kernels of other packages, the lists of the rows: those of row r are the
+// segments idx[off[r]:off[r+1]], ascending, and entry has which list entry each comes from, if they
+// are of BuildEntries. weight has 1/length of each segment.
+func (t *Transposed) Lists() (off, idx, entry []uint32, weight []float32) {
+	return t.off, t.idx, t.entry, t.weight
+}
+
 // mustHaveEntries panics unless the lists are of BuildEntries.
 func (t *Transposed) mustHaveEntries() {
 	if len(t.entry) != len(t.idx) {
@@ -148,7 +155,7 @@ func (t *Transposed) each(p *Pool, dx []float32, d, fresh int,
 	if len(dx) == 0 {
 		return
 	}
-	p.Span(t.rows(), segmentsPart(t.off, d), func(lo, hi int) {
+	p.Span(t.rows(), SegmentsPart(t.off, d), func(lo, hi int) {
 		at := min(max(fresh, lo), hi)
 		if lo < at {
 			sum(lo, at, false)

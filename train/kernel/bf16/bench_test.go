@@ -24,7 +24,8 @@ func benchValues(n int) ([]Number, []float32) {
 func BenchmarkProducts(b *testing.B) {
 	defer active.Store(active.Load())
 	p := kernel.NewPool(1)
-	for _, s := range [][3]int{{50000, 128, 256}, {5000, 256, 256}, {960, 256, 256}, {5000, 256, 8}} {
+	for _, s := range [][3]int{{50000, 128, 256}, {5000, 256, 256}, {960, 256, 256},
+		{5000, 256, 8}} {
 		m, k, n := s[0], s[1], s[2]
 		x, xf := benchValues(m * max(k, n))
 		y, yf := benchValues(m * max(k, n))

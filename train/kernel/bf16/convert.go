@@ -2,9 +2,6 @@ package bf16
 
 import "gdb/train/kernel"
 
-// flatPart is how many values a part of a pass has: what a first-level cache holds of both.
-const flatPart = 4 << 10
-
 // convertPart is how many values a part of a conversion has: enough that handing it out costs
 // nothing.
 const convertPart = 64 << 10

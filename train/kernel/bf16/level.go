@@ -6,11 +6,13 @@ import "sync/atomic"
 type ops struct {
 	name   string
 	tiles  *tileSet
+	sums   *sumSet
 	narrow func(out []Number, x []float32)
 	widen  func(out []float32, x []Number)
 }
 
-var plainOps = ops{name: "plain", tiles: &plainTiles, narrow: refNarrow, widen: refWiden}
+var plainOps = ops{name: "plain", tiles: &plainTiles, sums: &sumSet{},
+	narrow: refNarrow, widen: refWiden}
 
 // active is the level in use once it is chosen; tests change it.
 var active atomic.Pointer[ops]

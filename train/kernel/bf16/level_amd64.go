@@ -42,6 +42,7 @@ func levels() []*ops {
 }
 
 var dotOps = ops{name: "avx512_bf16", narrow: narrowBy(narrowDot, 1),
+	sums:  &avx512Sums,
 	widen: widenBy(widenAVX512, 1),
 	tiles: &tileSet{lanes: 16, rows: []int{12, 8, 4, 2, 1}, fn: [2][]tileFunc{
 		{tileDot_12x1, tileDot_8x1, tileDot_4x1, tileDot_2x1, tileDot_1x1},
@@ -49,17 +50,54 @@ var dotOps = ops{name: "avx512_bf16", narrow: narrowBy(narrowDot, 1),
 	}, packA: packAVX512_3, packB: packAVX512_2, packsRest: true}}
 
 var avx512Ops = ops{name: "avx512", narrow: narrowBy(narrowAVX512, 1),
+	sums:  &avx512Sums,
 	widen: widenBy(widenAVX512, 1),
 	tiles: &tileSet{lanes: 16, rows: []int{12, 8, 4, 2, 1}, fn: [2][]tileFunc{
 		{tileAVX512_12x1, tileAVX512_8x1, tileAVX512_4x1, tileAVX512_2x1, tileAVX512_1x1},
 		{tileAVX512_12x2, tileAVX512_8x2, tileAVX512_4x2, tileAVX512_2x2, tileAVX512_1x2},
 	}, packA: packAVX512_3, packB: packWideAVX512_2, packsRest: true, widened: true}}
 
-var avx2Ops = ops{name: "avx2", narrow: narrowBy(narrowAVX2, 8), widen: widenBy(widenAVX2, 8),
+var avx2Ops = ops{name: "avx2", narrow: narrowBy(narrowAVX2, 8),
+	sums: &avx2Sums, widen: widenBy(widenAVX2, 8),
 	tiles: &tileSet{lanes: 8, rows: []int{6, 4, 2, 1}, fn: [2][]tileFunc{
 		{tileAVX2_6x1, tileAVX2_4x1, tileAVX2_2x1, tileAVX2_1x1},
 		{tileAVX2_6x2, tileAVX2_4x2, tileAVX2_2x2, tileAVX2_1x2},
 	}, packA: packAVX2_3, packB: packWideAVX2_2, widened: true}}
+
+var avx512Sums = sumSet{lanes: 16,
+	sums: []sumFunc{
+		gatherSumAVX512_1, gatherSumAVX512_2, gatherSumAVX512_3, gatherSumAVX512_4,
+		gatherSumAVX512_5, gatherSumAVX512_6, gatherSumAVX512_7, gatherSumAVX512_8,
+		gatherSumAVX512_9, gatherSumAVX512_10, gatherSumAVX512_11, gatherSumAVX512_12,
+		gatherSumAVX512_13, gatherSumAVX512_14, gatherSumAVX512_15, gatherSumAVX512_16,
+	},
+	weighteds: []weightedFunc{
+		gatherWeightedAVX512_1, gatherWeightedAVX512_2, gatherWeightedAVX512_3,
+		gatherWeightedAVX512_4, gatherWeightedAVX512_5, gatherWeightedAVX512_6,
+		gatherWeightedAVX512_7, gatherWeightedAVX512_8, gatherWeightedAVX512_9,
+		gatherWeightedAVX512_10, gatherWeightedAVX512_11, gatherWeightedAVX512_12,
+		gatherWeightedAVX512_13, gatherWeightedAVX512_14, gatherWeightedAVX512_15,
+		gatherWeightedAVX512_16,
+	},
+	maxima: []maxFunc{
+		gatherMaxAVX512_1, gatherMaxAVX512_2, gatherMaxAVX512_3, gatherMaxAVX512_4,
+		gatherMaxAVX512_5, gatherMaxAVX512_6, gatherMaxAVX512_7, gatherMaxAVX512_8,
+	},
+}
+
+var avx2Sums = sumSet{lanes: 8, whole: true,
+	sums: []sumFunc{
+		gatherSumAVX2_1, gatherSumAVX2_2, gatherSumAVX2_3, gatherSumAVX2_4, gatherSumAVX2_5,
+		gatherSumAVX2_6, gatherSumAVX2_7, gatherSumAVX2_8,
+	},
+	weighteds: []weightedFunc{
+		gatherWeightedAVX2_1, gatherWeightedAVX2_2, gatherWeightedAVX2_3, gatherWeightedAVX2_4,
+		gatherWeightedAVX2_5, gatherWeightedAVX2_6, gatherWeightedAVX2_7, gatherWeightedAVX2_8,
+	},
+	maxima: []maxFunc{
+		gatherMaxAVX2_1, gatherMaxAVX2_2, gatherMaxAVX2_3, gatherMaxAVX2_4,
+	},
+}
 
 // narrowBy is a conversion by assembly, which takes whole multiples of some values; the rest is
 // left to the specification.

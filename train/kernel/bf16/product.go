@@ -90,13 +90,11 @@ func (r *product) multiply(p *kernel.Pool, m int, accumulate bool,
 	r.stream = !accumulate && r.streams(m)
 	rows := max(1, min(partProducts/max(1, r.k*r.n), 8*chunkRows)/chunkRows) * chunkRows
 	p.Span(m, rows, func(lo, hi int) {
-		var sums []float32
-		if r.c.numbers != nil {
-			sums = p.TakeFloats(min(chunkRows, hi-lo) * r.n)
-			defer p.GiveFloats(sums)
-		}
 		for i := lo; i < hi; i += chunkRows {
-			r.chunk(i, min(chunkRows, hi-i), sums, accumulate)
+			end := min(i+chunkRows, hi)
+			r.c.rows(p, r.ops, i, end, r.n, accumulate, func(sums []float32) {
+				r.rows(sums, i, end-i, accumulate)
+			})
 		}
 	})
 	p.GiveWords(r.panels)
@@ -107,22 +105,6 @@ func (r *product) streams(m int) bool {
 	w := r.tiles.width()
 	return r.c.floats != nil && 4*m*r.n >= streamLeast && r.n%w == 0 && r.k <= 2*stepsMax &&
 		uintptr(unsafe.Pointer(&r.c.floats[0]))%uintptr(4*r.tiles.lanes) == 0
-}
-
-// chunk computes some rows of C, from row i on. Sums that become Numbers are in memory of their own
-// until they are whole.
-func (r *product) chunk(i, rows int, sums []float32, accumulate bool) {
-	if r.c.floats != nil {
-		r.rows(r.c.floats[i*r.n:], i, rows, accumulate)
-		return
-	}
-	out := r.c.numbers[i*r.n:][:rows*r.n]
-	sums = sums[:len(out)]
-	if accumulate {
-		r.widen(sums, out)
-	}
-	r.rows(sums, i, rows, accumulate)
-	r.narrow(out, sums)
 }
 
 // rows computes rows of the product, from row i on, to c.

@@ -19,7 +19,7 @@ import (
 func main() {
 	families := map[string]func(){"gemm": gemm, "segment": segment, "vector": vector,
 		"edge": edge, "score": score, "max": maxima, "activation": activation, "norm": norm,
-		"few": few, "convert": convert, "pairs": pairs}
+		"few": few, "convert": convert, "pairs": pairs, "gather": gather}
 	name := os.Args[len(os.Args)-1]
 	family, ok := families[name]
 	if !ok {
