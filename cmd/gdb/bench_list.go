@@ -193,8 +193,10 @@ func (a *app) benchIngestCommand() *cobra.Command {
 func (a *app) benchGEMMCommand() *cobra.Command {
 	opt := bench.GEMMOptions{}
 	cmd := a.benchCommandOf("gemm", "Matrix products; beside OpenBLAS if built with -tags openblas",
-		"  gdb bench gemm",
+		"  gdb bench gemm --precision bf16",
 		func(ctx context.Context) (*bench.Report, error) { return bench.GEMM(ctx, opt) })
 	cmd.Flags().IntVar(&opt.Rounds, "rounds", 7, "measurements of each; the best counts")
+	cmd.Flags().StringVar(&opt.Precision, "precision", bench.Precisions[0],
+		"of the matrices: "+oneOf(bench.Precisions)+"; bf16 is measured beside f32")
 	return cmd
 }
