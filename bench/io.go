@@ -11,6 +11,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"gdb/bench/fio"
 	"gdb/blockdev"
 	"gdb/internal/badoption"
 	"gdb/internal/mem"
@@ -97,7 +98,7 @@ type ioCell struct {
 	backend blockdev.Backend
 	block   int
 	ours    []ioResult
-	fio     []fioResult
+	fio     []fio.Result
 	why     string // why there is no measurement, or no ratio
 	failed  bool
 }
@@ -124,10 +125,10 @@ func IO(ctx context.Context, opt IOOptions) (_ *Report, err error) {
 			cells = append(cells, &ioCell{backend: backend, block: block})
 		}
 	}
-	fio := newFio(&opt)
+	beside := fio.Find(opt.Fio)
 	for range ioRepeats {
 		for _, c := range cells {
-			if err := c.measure(ctx, &opt, path, fio); err != nil {
+			if err := c.measure(ctx, &opt, path, beside); err != nil {
 				return nil, fmt.Errorf("bench: io: %s, blocks of %d: %w", c.backend, c.block, err)
 			}
 		}
@@ -141,7 +142,8 @@ func IO(ctx context.Context, opt IOOptions) (_ *Report, err error) {
 }
 
 // measure adds one measurement of ours and of fio to the cell.
-func (c *ioCell) measure(ctx context.Context, opt *IOOptions, path string, fio *fio) error {
+func (c *ioCell) measure(ctx context.Context, opt *IOOptions, path string,
+	program fio.Program) error {
 	if c.failed {
 		return nil
 	}
@@ -160,7 +162,8 @@ func (c *ioCell) measure(ctx context.Context, opt *IOOptions, path string, fio *
 	if info.Backend != c.backend {
 		c.why = info.Why
 	}
-	beside, err := fio.run(ctx, path, c.block)
+	beside, err := program.Run(ctx, fio.Job{Path: path, Block: c.block, Size: opt.Size,
+		Depth: opt.Depth, Seconds: opt.Seconds})
 	if err != nil {
 		c.why = err.Error()
 		return ctx.Err()
@@ -251,13 +254,13 @@ func (c *ioCell) rows(opt *IOOptions) []Row {
 	}
 	ratios := make([]float64, len(c.fio))
 	for i, f := range c.fio {
-		ratios[i] = c.ours[i].reads / f.reads
+		ratios[i] = c.ours[i].reads / f.Reads
 	}
 	row["fio_ratio"] = median(ratios, func(r float64) float64 { return r })
-	reads = median(c.fio, func(r fioResult) float64 { return r.reads })
+	reads = median(c.fio, func(r fio.Result) float64 { return r.Reads })
 	return []Row{row, {"backend": "fio beside " + string(c.backend), "block_bytes": c.block,
 		"depth": opt.Depth, "reads_per_s": reads, "bytes_per_s": reads * float64(c.block),
-		"cpu_us_per_read": median(c.fio, func(r fioResult) float64 { return r.cpuMicros }),
+		"cpu_us_per_read": median(c.fio, func(r fio.Result) float64 { return r.CPUMicros }),
 		"fio_ratio":       1.0, "why": nil}}
 }
 

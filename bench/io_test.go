@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"gdb/bench/fio"
 	"gdb/blockdev"
 	"gdb/internal/badoption"
 
@@ -67,8 +68,8 @@ func TestRatioToFio(t *testing.T) {
 	c := ioCell{backend: blockdev.Pread, block: 4096,
 		ours: []ioResult{{reads: 100, cpuMicros: 7}, {reads: 300, cpuMicros: 9},
 			{reads: 200, cpuMicros: 8}},
-		fio: []fioResult{{reads: 200, cpuMicros: 4}, {reads: 100, cpuMicros: 6},
-			{reads: 250, cpuMicros: 5}}}
+		fio: []fio.Result{{Reads: 200, CPUMicros: 4}, {Reads: 100, CPUMicros: 6},
+			{Reads: 250, CPUMicros: 5}}}
 	rows := c.rows(&IOOptions{Depth: 8})
 	if len(rows) != 2 {
 		t.Fatalf("rows: %v", rows)
@@ -102,21 +103,6 @@ func TestIORefuses(t *testing.T) {
 		var wrong *badoption.Error
 		if !errors.As(err, &wrong) || !strings.Contains(err.Error(), name) {
 			t.Errorf("%s: error %v", name, err)
-		}
-	}
-}
-
-func TestParseFio(t *testing.T) {
-	const good = `fio: a warning
-{"jobs":[{"error":0,"usr_cpu":10,"sys_cpu":30,
-"read":{"iops":1000,"total_ios":2000,"runtime":2000}}]}`
-	r, err := parseFio([]byte(good))
-	if err != nil || r.reads != 1000 || r.cpuMicros != 400 {
-		t.Errorf("got %+v, %v", r, err)
-	}
-	for _, bad := range []string{"", "{", `{"jobs":[]}`, `{"jobs":[{"error":5}]}`} {
-		if _, err := parseFio([]byte(bad)); err == nil {
-			t.Errorf("%q: no error", bad)
 		}
 	}
 }

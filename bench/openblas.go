@@ -18,12 +18,16 @@ var openBLAS = &blasLibrary{
 	run: func(p product) {
 		a, b, c := (*C.float)(&p.a[0]), (*C.float)(&p.b[0]), (*C.float)(&p.c[0])
 		m, k, n := C.blasint(p.m), C.blasint(p.k), C.blasint(p.n)
-		if p.op == "AB" {
+		switch p.op {
+		case "AB":
 			C.cblas_sgemm(C.CblasRowMajor, C.CblasNoTrans, C.CblasNoTrans, m, n, k, 1, a, k, b, n,
 				0, c, n)
-			return
+		case "ATB":
+			C.cblas_sgemm(C.CblasRowMajor, C.CblasTrans, C.CblasNoTrans, k, n, m, 1, a, k, b, n,
+				0, c, n)
+		case "ABT":
+			C.cblas_sgemm(C.CblasRowMajor, C.CblasNoTrans, C.CblasTrans, m, k, n, 1, a, n, b, n,
+				0, c, k)
 		}
-		C.cblas_sgemm(C.CblasRowMajor, C.CblasTrans, C.CblasNoTrans, k, n, m, 1, a, k, b, n, 0, c,
-			n)
 	},
 }

@@ -142,6 +142,7 @@ func flagWords() map[string][]string {
 	all := map[string][]string{"color": colors, "log": logForms, "io": cli.BackendNames(),
 		"shell mode": result.Modes, "split split": {"random="}, "model": model.Names(),
 		"bench train model": append(model.Names(), "none"), "strategy": strategies,
+		"bench gemm precision":  bench.Precisions,
 		"bench sample compress": benches.CompressWords, "ingest format": source.Formats(),
 		"ingest direction": flagvalue.Directions, "ingest header": table.Headers,
 		"ingest merge": stats.MergeNames, "ingest partitioner": ingest.Partitioners,

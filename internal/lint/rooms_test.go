@@ -65,6 +65,7 @@ var rooms = map[string][]string{
 	},
 	"bench": {
 		"bench/gen",
+		"bench/fio",
 		"bench",
 	},
 	"blockdev": {
@@ -139,6 +140,7 @@ var rooms = map[string][]string{
 	"train": {
 		"train/kernel",
 		"train/kernel/gen",
+		"train/kernel/bf16",
 		"train/backend",
 		"train/backend/cuda",
 		"train/backend/devices",

@@ -3,7 +3,7 @@ package kernel
 // LeakyReLU is x = x where it is positive and else slope·x, in place.
 func LeakyReLU(p *Pool, x []float32, slope float32) {
 	fn := level().leaky
-	p.span(len(x), flatPart, func(lo, hi int) { fn(x[lo:hi], slope) })
+	p.Span(len(x), flatPart, func(lo, hi int) { fn(x[lo:hi], slope) })
 }
 
 // LeakyReLUGrad is the gradient of LeakyReLU, in place: dx is multiplied by slope, which is not
@@ -11,14 +11,14 @@ func LeakyReLU(p *Pool, x []float32, slope float32) {
 func LeakyReLUGrad(p *Pool, dx, y []float32, slope float32) {
 	dx = dx[:len(y)]
 	fn := level().leakyGrad
-	p.span(len(y), flatPart, func(lo, hi int) { fn(dx[lo:hi], y[lo:hi], slope) })
+	p.Span(len(y), flatPart, func(lo, hi int) { fn(dx[lo:hi], y[lo:hi], slope) })
 }
 
 // ELU is x = x where it is positive and else exp(x)-1, in place (Clevert, Unterthiner and
 // Hochreiter).
 func ELU(p *Pool, x []float32) {
 	fn := level().elu
-	p.span(len(x), flatPart, func(lo, hi int) { fn(x[lo:hi]) })
+	p.Span(len(x), flatPart, func(lo, hi int) { fn(x[lo:hi]) })
 }
 
 // ELUGrad is the gradient of ELU, in place: dx is multiplied by y+1 where the output y is not
@@ -26,28 +26,28 @@ func ELU(p *Pool, x []float32) {
 func ELUGrad(p *Pool, dx, y []float32) {
 	dx = dx[:len(y)]
 	fn := level().eluGrad
-	p.span(len(y), flatPart, func(lo, hi int) { fn(dx[lo:hi], y[lo:hi]) })
+	p.Span(len(y), flatPart, func(lo, hi int) { fn(dx[lo:hi], y[lo:hi]) })
 }
 
 // GELU is y = x·Φ(x), Φ being the normal distribution (Hendrycks and Gimpel, the exact form).
 func GELU(p *Pool, y, x []float32) {
 	y = y[:len(x)]
 	fn := level().gelu
-	p.span(len(x), flatPart, func(lo, hi int) { fn(y[lo:hi], x[lo:hi]) })
+	p.Span(len(x), flatPart, func(lo, hi int) { fn(y[lo:hi], x[lo:hi]) })
 }
 
 // GELUGrad is the gradient of GELU, in place: dx is multiplied by the derivative at the input x.
 func GELUGrad(p *Pool, dx, x []float32) {
 	dx = dx[:len(x)]
 	fn := level().geluGrad
-	p.span(len(x), flatPart, func(lo, hi int) { fn(dx[lo:hi], x[lo:hi]) })
+	p.Span(len(x), flatPart, func(lo, hi int) { fn(dx[lo:hi], x[lo:hi]) })
 }
 
 // RowScale is y[i] = x[i]·f[i] for the rows of y(rows,n), which may be x, and f(rows).
 func RowScale(p *Pool, y, x, f []float32, rows, n int) {
 	y, x, f = y[:rows*n], x[:rows*n], f[:rows]
 	times := level().times
-	p.span(rows, rowsPart(n), func(lo, hi int) {
+	p.Span(rows, rowsPart(n), func(lo, hi int) {
 		for i := lo; i < hi; i++ {
 			times(y[i*n:i*n+n], x[i*n:i*n+n], f[i])
 		}
@@ -58,5 +58,5 @@ func RowScale(p *Pool, y, x, f []float32, rows, n int) {
 func AddScaled(p *Pool, dst, src []float32, a float32) {
 	dst = dst[:len(src)]
 	fn := level().addScaled
-	p.span(len(src), flatPart, func(lo, hi int) { fn(dst[lo:hi], src[lo:hi], a) })
+	p.Span(len(src), flatPart, func(lo, hi int) { fn(dst[lo:hi], src[lo:hi], a) })
 }

@@ -10,7 +10,7 @@ func EdgeScores(p *Pool, s, src, dst []float32, off, idx []uint32, heads int, sl
 	}
 	s, dst = s[:l.entries()*heads], dst[:l.count()*heads]
 	edgeScores := level().edgeScores
-	l.span(p, len(src)/heads, func(l lists, first, entry int) {
+	l.Span(p, len(src)/heads, func(l lists, first, entry int) {
 		edgeScores(s[entry*heads:], src, dst[first*heads:], &l, slope)
 	})
 }
@@ -47,7 +47,7 @@ func edgeSpan(p *Pool, a, b []float32, off []uint32, heads int,
 		return
 	}
 	checkOffsets(off)
-	p.span(len(off)-1, segmentsPart(off, heads), func(lo, hi int) {
+	p.Span(len(off)-1, SegmentsPart(off, heads), func(lo, hi int) {
 		begin, end := int(off[lo]-off[0])*heads, int(off[hi]-off[0])*heads
 		if b == nil {
 			fn(a[begin:end], nil, off[lo:hi+1])
@@ -64,7 +64,7 @@ func EdgeToDst(p *Pool, out, s []float32, off []uint32, heads int) {
 		return
 	}
 	toDst := level().edgeToDst
-	p.span(len(off)-1, segmentsPart(off, heads), func(lo, hi int) {
+	p.Span(len(off)-1, SegmentsPart(off, heads), func(lo, hi int) {
 		begin := int(off[lo]-off[0]) * heads
 		toDst(out[lo*heads:hi*heads], s[begin:], off[lo:hi+1], heads)
 	})
@@ -104,7 +104,7 @@ func EdgeScores2(p *Pool, s, xl, xr, att []float32, off, idx []uint32, heads, d 
 	}
 	n := heads * d
 	xr, att = xr[:l.count()*n], att[:n]
-	l.span(p, len(xl)/n, func(l lists, first, entry int) {
+	l.Span(p, len(xl)/n, func(l lists, first, entry int) {
 		own, to := xr[first*n:], s[entry*heads:]
 		if o := level().sums; o != nil {
 			o.scores(o.score, own, xl, to, att, nil, nil, &l, slope, false, true)
@@ -132,9 +132,9 @@ func EdgeScores2Grad(p *Pool, dxr, datt, ds, xl, xr, att []float32, off, idx []u
 		return
 	}
 	dxr, xr, att, ds = dxr[:l.count()*n], xr[:l.count()*n], att[:n], ds[:l.entries()*heads]
-	size := max(segmentsPart(off, n), partsOf(l.count(), attParts))
+	size := max(SegmentsPart(off, n), partsOf(l.count(), attParts))
 	parts := partsOf(l.count(), size)
-	sums := p.takeFloats(parts * n)
+	sums := p.TakeFloats(parts * n)
 	l.spanBy(p, size, len(xl)/n, func(l lists, first, entry int) {
 		sum := sums[first/size*n:][:n]
 		clear(sum)
@@ -149,7 +149,7 @@ func EdgeScores2Grad(p *Pool, dxr, datt, ds, xl, xr, att []float32, off, idx []u
 	for i := range parts {
 		add(datt, sums[i*n:i*n+n])
 	}
-	p.giveFloats(sums)
+	p.GiveFloats(sums)
 }
 
 // EdgeScores2SrcGrad adds to dxl(·,heads*d) the gradient of EdgeScores2 in xl. The first fresh rows

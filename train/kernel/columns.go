@@ -4,7 +4,7 @@ package kernel
 // each row. xs and ys are the widths of their rows.
 func CopyColumns(p *Pool, y, x []float32, rows, n, ys, to, xs, from int) {
 	y, x = y[:rows*ys], x[:rows*xs]
-	p.span(rows, rowsPart(n), func(lo, hi int) {
+	p.Span(rows, rowsPart(n), func(lo, hi int) {
 		for i := lo; i < hi; i++ {
 			copy(y[i*ys+to:i*ys+to+n], x[i*xs+from:i*xs+from+n])
 		}

@@ -33,7 +33,7 @@ func Distances(p *Pool, kind Distance, s, q, c []float32, m, n, d int) {
 		return
 	}
 	distances := level().distances[kind]
-	p.span(m, distanceRows, func(lo, hi int) {
+	p.Span(m, distanceRows, func(lo, hi int) {
 		for j := 0; j < n; j += distanceBlock {
 			width := min(distanceBlock, n-j)
 			for i := lo; i < hi; i++ {
@@ -55,7 +55,7 @@ func DistancesGrad(p *Pool, kind Distance, dq, dc, g, q, c []float32, m, n, d in
 		columns = d / 2
 	}
 	grad := level().distancesGrad[kind]
-	p.span(columns, distanceColumns, func(lo, hi int) {
+	p.Span(columns, distanceColumns, func(lo, hi int) {
 		for j := 0; j < n; j += distanceBlock {
 			width := min(distanceBlock, n-j)
 			for i := range m {

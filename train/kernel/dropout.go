@@ -43,7 +43,7 @@ func Dropout(p *Pool, y []float32, first int, rate float32, key uint64) {
 	if rate == 0 {
 		return
 	}
-	p.span(len(y), flatPart, func(lo, hi int) { m.apply(y[lo:hi], first+lo, &dropoutPlan{}) })
+	p.Span(len(y), flatPart, func(lo, hi int) { m.apply(y[lo:hi], first+lo, &dropoutPlan{}) })
 }
 
 // mask says which values are dropped.
@@ -99,8 +99,8 @@ func SegmentMeanDropout(p *Pool, out, x []float32, off, idx, at []uint32, d int,
 	}
 	at = at[:len(idx)]
 	m, rows := newMask(rate, key), len(x)/d
-	p.span(segments, segmentsPart(off, d), func(lo, hi int) {
-		checkSegments(off[lo:hi+1], idx, rows)
+	p.Span(segments, SegmentsPart(off, d), func(lo, hi int) {
+		CheckSegments(off[lo:hi+1], idx, rows)
 		m.means(p, out[lo*d:hi*d], x, off[lo:hi+1], idx, at, d)
 	})
 }
@@ -111,7 +111,7 @@ func (m *mask) means(p *Pool, out, x []float32, off, idx, at []uint32, d int) {
 	for i := range len(off) - 1 {
 		room = max(room, int(off[i+1]-off[i]))
 	}
-	rows, words := p.takeFloats(room*d), p.takeWords(len(off)+room+1)
+	rows, words := p.TakeFloats(room*d), p.TakeWords(len(off)+room+1)
 	ends, count := words[:len(off)], words[len(off):]
 	for i := range count {
 		count[i] = uint32(i)
@@ -130,8 +130,8 @@ func (m *mask) means(p *Pool, out, x []float32, off, idx, at []uint32, d int) {
 		}
 		sumOf(out[first*d:end*d], rows, ends[:end-first+1], count, d, true)
 	}
-	p.giveWords(words)
-	p.giveFloats(rows)
+	p.GiveWords(words)
+	p.GiveFloats(rows)
 }
 
 // sumOf writes sums, or means, of rows on one goroutine, of what was checked.

@@ -36,16 +36,16 @@ func (l *lists) entries() int { return int(l.off[len(l.off)-1] - l.off[0]) }
 
 // span calls fn for parts of the lists, with the number of the first list, and that of its first
 // entry, counted from 0. It checks that they name rows of a matrix of so many.
-func (l *lists) span(p *Pool, rows int, fn func(part lists, first, entry int)) {
-	l.spanBy(p, segmentsPart(l.off, l.heads*l.d), rows, fn)
+func (l *lists) Span(p *Pool, rows int, fn func(part lists, first, entry int)) {
+	l.spanBy(p, SegmentsPart(l.off, l.heads*l.d), rows, fn)
 }
 
 // spanBy is span with parts of size lists.
 func (l *lists) spanBy(p *Pool, size, rows int, fn func(part lists, first, entry int)) {
-	p.span(l.count(), size, func(lo, hi int) {
+	p.Span(l.count(), size, func(lo, hi int) {
 		part := *l
 		part.off = l.off[lo : hi+1]
-		checkSegments(part.off, l.idx, rows)
+		CheckSegments(part.off, l.idx, rows)
 		fn(part, lo, int(l.off[lo]-l.off[0]))
 	})
 }
@@ -67,7 +67,7 @@ func EdgeSum(p *Pool, out, x, w []float32, off, idx []uint32, heads, d int,
 	}
 	n := heads * d
 	out, w = out[:l.count()*n], w[:l.entries()*heads]
-	l.span(p, len(x)/l.width(), func(l lists, first, entry int) {
+	l.Span(p, len(x)/l.width(), func(l lists, first, entry int) {
 		edgeSum(out[first*n:(first+l.count())*n], x, w[entry*heads:], &l, accumulate)
 	})
 }
@@ -95,7 +95,7 @@ func EdgeDot(p *Pool, dw, g, x []float32, off, idx []uint32, heads, d int, share
 	}
 	n := heads * d
 	g = g[:l.count()*n]
-	l.span(p, len(x)/l.width(), func(l lists, first, entry int) {
+	l.Span(p, len(x)/l.width(), func(l lists, first, entry int) {
 		edgeDot(dw[entry*heads:][:l.entries()*heads], g[first*n:], x, &l)
 	})
 }
@@ -135,7 +135,7 @@ func (t *Transposed) EdgeSumSharedGrad(p *Pool, dx, dout, w []float32, heads, d,
 	t.each(p, dx, d, fresh, func(lo, hi int, accumulate bool) {
 		t.gather(p, w, heads, lo, hi, func(off []uint32, own []float32, row int, more bool) {
 			count := len(off) - 1
-			words := p.takeWords(len(own) + len(off))
+			words := p.TakeWords(len(own) + len(off))
 			l := lists{off: words[len(own):], idx: words[:len(own)], heads: 1, d: d}
 			for k, i := range t.idx[off[0]:off[count]] {
 				for h := range heads {
@@ -146,7 +146,7 @@ func (t *Transposed) EdgeSumSharedGrad(p *Pool, dx, dout, w []float32, heads, d,
 				l.off[i] = (o - off[0]) * uint32(heads)
 			}
 			edgeSum(dx[row*d:(row+count)*d], dout, own, &l, accumulate || more)
-			p.giveWords(words)
+			p.GiveWords(words)
 		})
 	})
 }
@@ -169,7 +169,7 @@ func (t *Transposed) gather(p *Pool, w []float32, heads, lo, hi int,
 	fn func(off []uint32, own []float32, row int, more bool)) {
 	t.mustHaveEntries()
 	room := uint32(max(1, gatherFloats/heads))
-	own := p.takeFloats(int(min(room, t.off[hi]-t.off[lo])) * heads)
+	own := p.TakeFloats(int(min(room, t.off[hi]-t.off[lo])) * heads)
 	piece := func(off []uint32, row int, more bool) {
 		entry := t.entry[off[0]:off[len(off)-1]]
 		gatherHeads(own, w, entry, heads)
@@ -190,7 +190,7 @@ func (t *Transposed) gather(p *Pool, w []float32, heads, lo, hi int,
 		}
 		row++
 	}
-	p.giveFloats(own)
+	p.GiveFloats(own)
 }
 
 // gatherHeads writes row entry[k] of w(·,heads) to row k of out.

@@ -53,17 +53,17 @@ func (t *tileSet) multiplyFew(p *Pool, c, a view, b []float32, as strides, m, k,
 		return
 	}
 	words := t.fewWords(k)
-	packed := p.takeFloats(partsOf(n, fewOnce) * words)
+	packed := p.TakeFloats(partsOf(n, fewOnce) * words)
 	for j := 0; j < n; j += fewOnce {
 		t.packFew(packed[j/fewOnce*words:][:words], b[j*as.row:], k, min(fewOnce, n-j), as)
 	}
-	p.span(m, max(1, segmentPart/k), func(lo, hi int) {
+	p.Span(m, max(1, segmentPart/k), func(lo, hi int) {
 		for j := 0; j < n; j += fewOnce {
 			t.few(hi-lo, k, &a.x[lo*a.stride], uintptr(a.stride)*4, &packed[j/fewOnce*words],
 				&c.x[lo*c.stride+j], uintptr(c.stride)*4, min(fewOnce, n-j), word(accumulate))
 		}
 	})
-	p.giveFloats(packed)
+	p.GiveFloats(packed)
 }
 
 // fewSlabs is how many rows of A(m,k) and B(m,n) are reduced to one partial C.
@@ -77,8 +77,8 @@ func (t *tileSet) reduceFew(p *Pool, c, a, b view, m, k, n int, accumulate bool)
 	rows := fewSlabs(m, k, n)
 	words := t.fewWords(k)
 	all := words * partsOf(n, fewOnce)
-	sums := p.takeFloats(partsOf(m, rows) * all)
-	p.span(m, rows, func(lo, hi int) {
+	sums := p.TakeFloats(partsOf(m, rows) * all)
+	p.Span(m, rows, func(lo, hi int) {
 		sum := sums[lo/rows*all:][:all]
 		clear(sum)
 		for i := lo; i < hi; i += blockRows {
@@ -104,5 +104,5 @@ func (t *tileSet) reduceFew(p *Pool, c, a, b view, m, k, n int, accumulate bool)
 			row[j] = v
 		}
 	}
-	p.giveFloats(sums)
+	p.GiveFloats(sums)
 }

@@ -66,7 +66,7 @@ func productTB(p *Pool, c, a, b view, m, n, k int, accumulate bool) {
 // plainRows cuts the rows of a product without vectors into parts of about a million
 // multiplications.
 func plainRows(p *Pool, rows, perRow int, fn func(lo, hi int)) {
-	p.span(rows, max(1, 1<<20/max(1, perRow)), fn)
+	p.Span(rows, max(1, 1<<20/max(1, perRow)), fn)
 }
 
 // tileFunc computes a column of tiles of C (+)= A·B. A tile has as many rows as the function's
@@ -180,15 +180,15 @@ func (t *tileSet) multiply(p *Pool, c, a view, m, k, n int, accumulate bool,
 		return
 	}
 	w := t.width()
-	panels := p.takeFloats(partsOf(n, w) * w * k)
-	p.span(n, w, func(lo, hi int) { pack(panels[lo*k:(lo+w)*k], lo, hi-lo) })
+	panels := p.TakeFloats(partsOf(n, w) * w * k)
+	p.Span(n, w, func(lo, hi int) { pack(panels[lo*k:(lo+w)*k], lo, hi-lo) })
 	r := rowProduct{t: t, c: c, a: a, panels: panels, k: k, n: n, mode: word(accumulate)}
 	r.plan()
 	if !accumulate && r.steps == k && t.streams(c, m, n) {
 		r.mode = modeStream
 	}
 	rows := max(1, min(partProducts/(k*n), 8*partRows)/r.chunk) * r.chunk
-	p.span(m, rows, func(lo, hi int) {
+	p.Span(m, rows, func(lo, hi int) {
 		chunk := hi - lo
 		if r.lines > 0 {
 			chunk = r.chunk
@@ -197,7 +197,7 @@ func (t *tileSet) multiply(p *Pool, c, a view, m, k, n int, accumulate bool,
 			r.rows(i, min(chunk, hi-i))
 		}
 	})
-	p.giveFloats(panels)
+	p.GiveFloats(panels)
 }
 
 // rowProduct is a product A·B whose B is packed. It is computed by chunks of rows, and by steps.

@@ -78,12 +78,12 @@ type reduction struct {
 func (t *tileSet) reduce(p *Pool, c, a, b view, m, k, n int, accumulate bool) {
 	r := &reduction{t: t, c: c, a: a, b: b, m: m, k: k, n: n, accumulate: accumulate}
 	r.plan()
-	r.partial = p.takeFloats((r.slabs - 1) * k * n)
+	r.partial = p.TakeFloats((r.slabs - 1) * k * n)
 	p.Run(r.slabs*r.groups, func(part int) { r.part(p, part/r.groups, part%r.groups) })
 	if r.slabs > 1 {
-		p.span(k*n, flatPart/4, r.sum)
+		p.Span(k*n, flatPart/4, r.sum)
 	}
-	p.giveFloats(r.partial)
+	p.GiveFloats(r.partial)
 }
 
 // plan cuts the product by its shape alone.
@@ -124,14 +124,14 @@ func (r *reduction) part(p *Pool, slab, number int) {
 	if !r.narrow {
 		wide = partsOf(g.q1-g.q0, tile) * tile
 	}
-	packed := p.takeFloats(blockRows * (wide + partsOf(g.j1-g.j0, w)*w))
+	packed := p.TakeFloats(blockRows * (wide + partsOf(g.j1-g.j0, w)*w))
 	g.as, g.bs = packed[:blockRows*wide], packed[blockRows*wide:]
 	end := min((slab+1)*r.slabRows, r.m)
 	for i := slab * r.slabRows; i < end; i += blockRows {
 		r.block(&g, c, i, end, add)
 		add = true
 	}
-	p.giveFloats(packed)
+	p.GiveFloats(packed)
 }
 
 // block adds the products of some rows of A and B, from row i on, to a group of C, or writes them

@@ -3,7 +3,7 @@ package kernel
 // HeadMean writes to out(rows,n) the means of the heads of x(rows, heads·n).
 func HeadMean(p *Pool, out, x []float32, rows, heads, n int) {
 	out, x = out[:rows*n], x[:rows*heads*n]
-	p.span(rows, rowsPart(heads*n), func(lo, hi int) {
+	p.Span(rows, rowsPart(heads*n), func(lo, hi int) {
 		share := 1 / float32(heads)
 		for i := lo; i < hi; i++ {
 			row, to := x[i*heads*n:(i+1)*heads*n], out[i*n:(i+1)*n]
@@ -19,7 +19,7 @@ func HeadMean(p *Pool, out, x []float32, rows, heads, n int) {
 // HeadMeanGrad writes to dx(rows, heads·n) the gradient of HeadMean's input.
 func HeadMeanGrad(p *Pool, dx, dout []float32, rows, heads, n int) {
 	dx, dout = dx[:rows*heads*n], dout[:rows*n]
-	p.span(rows, rowsPart(heads*n), func(lo, hi int) {
+	p.Span(rows, rowsPart(heads*n), func(lo, hi int) {
 		share := 1 / float32(heads)
 		for i := lo; i < hi; i++ {
 			from := dout[i*n : (i+1)*n]
@@ -35,7 +35,7 @@ func HeadMeanGrad(p *Pool, dx, dout []float32, rows, heads, n int) {
 
 // Shift adds a number to the values of x.
 func Shift(p *Pool, x []float32, number float32) {
-	p.span(len(x), flatPart, func(lo, hi int) {
+	p.Span(len(x), flatPart, func(lo, hi int) {
 		for i := lo; i < hi; i++ {
 			x[i] += number
 		}
@@ -44,5 +44,5 @@ func Shift(p *Pool, x []float32, number float32) {
 
 // Scale multiplies the values of x.
 func Scale(p *Pool, x []float32, factor float32) {
-	p.span(len(x), flatPart, func(lo, hi int) { level().scale(x[lo:hi], factor) })
+	p.Span(len(x), flatPart, func(lo, hi int) { level().scale(x[lo:hi], factor) })
 }

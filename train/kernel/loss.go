@@ -65,7 +65,7 @@ func crossEntropy(p *Pool, grad, logits, weights []float32, labels []int32, rows
 	size := rowsPart(n)
 	parts := make([]lossPart, partsOf(rows, size))
 	o, share := level(), 1/float32(total)
-	p.span(rows, size, func(lo, hi int) {
+	p.Span(rows, size, func(lo, hi int) {
 		var sum lossPart
 		for i := lo; i < hi; i++ {
 			sum.row(o, grad[i*n:i*n+n], logits[i*n:i*n+n], labels[i],
@@ -114,7 +114,7 @@ func SigmoidBCE(p *Pool, grad, logits, targets []float32, rows, n int) (loss flo
 	}
 	parts, weight := make([]float64, partsOf(total, flatPart)), 1/float32(total)
 	o := level()
-	p.span(total, flatPart, func(lo, hi int) {
+	p.Span(total, flatPart, func(lo, hi int) {
 		parts[lo/flatPart] = sigmoidPart(o, grad[lo:hi], logits[lo:hi], targets[lo:hi], weight)
 	})
 	for _, s := range parts {
@@ -156,7 +156,7 @@ func WeightedBCE(p *Pool, grad, logits, targets, positive []float32, rows, n int
 	total := rows * n
 	grad, logits, targets, positive = grad[:total], logits[:total], targets[:total], positive[:n]
 	parts, share := make([]float64, partsOf(total, flatPart)), 1/float64(max(1, total))
-	p.span(total, flatPart, func(lo, hi int) {
+	p.Span(total, flatPart, func(lo, hi int) {
 		sum := 0.0
 		for i := lo; i < hi; i++ {
 			x, t, weight := float64(logits[i]), float64(targets[i]), 1.0

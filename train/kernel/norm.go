@@ -11,7 +11,7 @@ func LayerNorm(p *Pool, y, x, gamma, beta, stats []float32, rows, n int, eps flo
 		return
 	}
 	o := level()
-	p.span(rows, rowsPart(n), func(lo, hi int) {
+	p.Span(rows, rowsPart(n), func(lo, hi int) {
 		for i := lo; i < hi; i++ {
 			row := x[i*n : i*n+n]
 			mean := o.sum(row) / float32(n)
@@ -54,8 +54,8 @@ func columnParts(p *Pool, out [][]float32, rows, n int,
 		return
 	}
 	slabs, width := partsOf(rows, columnSlab), len(out)*n
-	partial := p.takeFloats(slabs * width)
-	p.span(rows, columnSlab, func(lo, hi int) {
+	partial := p.TakeFloats(slabs * width)
+	p.Span(rows, columnSlab, func(lo, hi int) {
 		own := partial[lo/columnSlab*width:][:width]
 		clear(own)
 		sums := make([][]float32, len(out))
@@ -70,7 +70,7 @@ func columnParts(p *Pool, out [][]float32, rows, n int,
 			add(o, partial[s*width+j*n:][:n])
 		}
 	}
-	p.giveFloats(partial)
+	p.GiveFloats(partial)
 }
 
 // BatchNorm is y = gamma·(x-mean)/std + beta for each column of x(rows,n), where mean and std are
@@ -100,26 +100,26 @@ func BatchNorm(p *Pool, y, x, gamma, beta, stats []float32, rows, n int, eps flo
 // NormApply is BatchNorm with a mean(n) and a variance(n) that are given.
 func NormApply(p *Pool, y, x, gamma, beta, mean, variance []float32, rows, n int, eps float32) {
 	y, x, mean = y[:rows*n], x[:rows*n], mean[:n]
-	inverse := p.takeFloats(n)
+	inverse := p.TakeFloats(n)
 	for j, v := range variance[:n] {
 		inverse[j] = inverseRoot(v, eps)
 	}
 	normColumns(p, y, x, gamma[:n], beta[:n], mean, inverse, rows, n)
-	p.giveFloats(inverse)
+	p.GiveFloats(inverse)
 }
 
 func normColumns(p *Pool, y, x, gamma, beta, mean, inverse []float32, rows, n int) {
-	factor := p.takeFloats(n)
+	factor := p.TakeFloats(n)
 	for j, g := range gamma {
 		factor[j] = g * inverse[j]
 	}
 	fn := level().normColumns
-	p.span(rows, rowsPart(n), func(lo, hi int) {
+	p.Span(rows, rowsPart(n), func(lo, hi int) {
 		for i := lo; i < hi; i++ {
 			fn(y[i*n:i*n+n], x[i*n:i*n+n], mean, factor, beta)
 		}
 	})
-	p.giveFloats(factor)
+	p.GiveFloats(factor)
 }
 
 // BatchNormGrad writes the gradients of BatchNorm in x, gamma and beta, dx(rows,n), dgamma(n) and
@@ -134,17 +134,17 @@ func BatchNormGrad(p *Pool, dx, dgamma, dbeta, dy, x, gamma, stats []float32, ro
 		}
 	})
 	// dx = a·dy - b·(x-mean) - c, column by column.
-	plan := p.takeFloats(3 * n)
+	plan := p.TakeFloats(3 * n)
 	a, b, c := plan[:n], plan[n:2*n], plan[2*n:]
 	for j, g := range gamma {
 		a[j] = g * inverse[j]
 		b[j] = a[j] * inverse[j] * dgamma[j] / float32(max(1, rows))
 		c[j] = a[j] * dbeta[j] / float32(max(1, rows))
 	}
-	p.span(rows, rowsPart(n), func(lo, hi int) {
+	p.Span(rows, rowsPart(n), func(lo, hi int) {
 		for i := lo; i < hi; i++ {
 			o.batchGrad(dx[i*n:i*n+n], dy[i*n:i*n+n], x[i*n:i*n+n], mean, a, b, c)
 		}
 	})
-	p.giveFloats(plan)
+	p.GiveFloats(plan)
 }

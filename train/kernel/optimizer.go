@@ -23,7 +23,7 @@ func Adam(p *Pool, w, g, m, v []float32, step int, lr, beta1, beta2, eps, weight
 	c := planAdam(step, lr, beta1, beta2, eps, weightDecay, decoupled)
 	w, m, v = w[:len(g)], m[:len(g)], v[:len(g)]
 	adam := level().adam
-	p.span(len(g), flatPart, func(lo, hi int) {
+	p.Span(len(g), flatPart, func(lo, hi int) {
 		adam(w[lo:hi], g[lo:hi], m[lo:hi], v[lo:hi], &c)
 	})
 }
@@ -46,14 +46,14 @@ func planAdam(step int, lr, beta1, beta2, eps, weightDecay float32, decoupled bo
 func SGD(p *Pool, w, g []float32, lr, weightDecay float32) {
 	w = w[:len(g)]
 	sgd := level().sgd
-	p.span(len(g), flatPart, func(lo, hi int) { sgd(w[lo:hi], g[lo:hi], lr, weightDecay) })
+	p.Span(len(g), flatPart, func(lo, hi int) { sgd(w[lo:hi], g[lo:hi], lr, weightDecay) })
 }
 
 // Adagrad is s += g² and w -= lr·g/(sqrt(s)+eps), where weightDecay·w is added to g first.
 func Adagrad(p *Pool, w, g, s []float32, lr, eps, weightDecay float32) {
 	w, s = w[:len(g)], s[:len(g)]
 	adagrad := level().adagrad
-	p.span(len(g), flatPart, func(lo, hi int) {
+	p.Span(len(g), flatPart, func(lo, hi int) {
 		adagrad(w[lo:hi], g[lo:hi], s[lo:hi], lr, eps, weightDecay)
 	})
 }
@@ -63,7 +63,7 @@ func Adagrad(p *Pool, w, g, s []float32, lr, eps, weightDecay float32) {
 // has it. The sum is that of parts of a size that depends on nothing else, in their order.
 func ClipNorm(p *Pool, g []float32, most float32, beside float64) (factor float32) {
 	parts := make([]float64, partsOf(len(g), flatPart))
-	p.span(len(g), flatPart, func(lo, hi int) {
+	p.Span(len(g), flatPart, func(lo, hi int) {
 		sum := 0.0
 		for _, v := range g[lo:hi] {
 			sum += float64(v) * float64(v)
@@ -80,6 +80,6 @@ func ClipNorm(p *Pool, g []float32, most float32, beside float64) (factor float3
 	}
 	factor = float32(float64(most) / norm)
 	scale := level().scale
-	p.span(len(g), flatPart, func(lo, hi int) { scale(g[lo:hi], factor) })
+	p.Span(len(g), flatPart, func(lo, hi int) { scale(g[lo:hi], factor) })
 	return factor
 }

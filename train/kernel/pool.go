@@ -99,8 +99,8 @@ func (p *Pool) Close() {
 	p.mu.floats, p.mu.words = nil, nil
 }
 
-// span cuts n items into parts of size each and calls fn with the bounds of every part.
-func (p *Pool) span(n, size int, fn func(lo, hi int)) {
+// Span cuts n items into parts of size each and calls fn with the bounds of every part.
+func (p *Pool) Span(n, size int, fn func(lo, hi int)) {
 	p.Run(partsOf(n, size), func(part int) {
 		fn(part*size, min(part*size+size, n))
 	})
@@ -109,8 +109,8 @@ func (p *Pool) span(n, size int, fn func(lo, hi int)) {
 // partsOf is how many parts of a size n items have.
 func partsOf(n, size int) int { return (n + size - 1) / size }
 
-// takeFloats returns n floats with any values in them; giveFloats hands them back.
-func (p *Pool) takeFloats(n int) []float32 {
+// TakeFloats returns n floats of scratch memory with any values in them, for GiveFloats.
+func (p *Pool) TakeFloats(n int) []float32 {
 	if p == nil {
 		return make([]float32, n)
 	}
@@ -119,7 +119,8 @@ func (p *Pool) takeFloats(n int) []float32 {
 	return takeLeast(&p.mu.floats, n)
 }
 
-func (p *Pool) giveFloats(x []float32) {
+// GiveFloats hands back what TakeFloats returned.
+func (p *Pool) GiveFloats(x []float32) {
 	if p == nil {
 		return
 	}
@@ -128,8 +129,8 @@ func (p *Pool) giveFloats(x []float32) {
 	p.mu.floats = append(p.mu.floats, x)
 }
 
-// takeWords and giveWords are the same for uint32.
-func (p *Pool) takeWords(n int) []uint32 {
+// TakeWords is TakeFloats of uint32.
+func (p *Pool) TakeWords(n int) []uint32 {
 	if p == nil {
 		return make([]uint32, n)
 	}
@@ -138,7 +139,8 @@ func (p *Pool) takeWords(n int) []uint32 {
 	return takeLeast(&p.mu.words, n)
 }
 
-func (p *Pool) giveWords(x []uint32) {
+// GiveWords hands back what TakeWords returned.
+func (p *Pool) GiveWords(x []uint32) {
 	if p == nil {
 		return
 	}

@@ -8,8 +8,8 @@ func EdgeProduct(p *Pool, out, src, dst []float32, off, idx []uint32) {
 	}
 	dst = dst[:segments]
 	first := off[0]
-	p.span(segments, segmentsPart(off, 1), func(lo, hi int) {
-		checkSegments(off[lo:hi+1], idx, len(src))
+	p.Span(segments, SegmentsPart(off, 1), func(lo, hi int) {
+		CheckSegments(off[lo:hi+1], idx, len(src))
 		for i := lo; i < hi; i++ {
 			for e := off[i]; e < off[i+1]; e++ {
 				out[e-first] = src[idx[e]] * dst[i]

@@ -29,7 +29,7 @@ func Regression(p *Pool, kind ErrorLoss, grad, outputs, targets []float32) (sum 
 		}
 	}
 	parts, weight := make([]Errors, partsOf(n, flatPart)), 1/float32(max(1, sum.Counted))
-	p.span(n, flatPart, func(lo, hi int) {
+	p.Span(n, flatPart, func(lo, hi int) {
 		parts[lo/flatPart].add(kind, grad[lo:hi], outputs[lo:hi], targets[lo:hi], weight)
 	})
 	for _, s := range parts {

@@ -29,7 +29,7 @@ func (r *Rows) in(table []float32, i int) []float32 {
 
 // each calls fn for all rows, in parts.
 func (r *Rows) each(p *Pool, fn func(i int)) {
-	p.span(len(r.At), tableRowsPart, func(lo, hi int) {
+	p.Span(len(r.At), tableRowsPart, func(lo, hi int) {
 		for i := lo; i < hi; i++ {
 			fn(i)
 		}
@@ -45,7 +45,7 @@ func (r *Rows) Gather(p *Pool, table []float32) {
 // nothing else, in their order.
 func (r *Rows) Squares(p *Pool) (sum float64) {
 	parts := make([]float64, partsOf(len(r.At), tableRowsPart))
-	p.span(len(r.At), tableRowsPart, func(lo, hi int) {
+	p.Span(len(r.At), tableRowsPart, func(lo, hi int) {
 		part := 0.0
 		for i := lo; i < hi; i++ {
 			for _, v := range r.of(i) {

@@ -18,15 +18,15 @@ func SegmentMax(p *Pool, out, x []float32, arg, off, idx []uint32, d int) {
 		arg = arg[:segments*d]
 	}
 	rows := len(x) / d
-	p.span(segments, segmentsPart(off, d), func(lo, hi int) {
-		checkSegments(off[lo:hi+1], idx, rows)
+	p.Span(segments, SegmentsPart(off, d), func(lo, hi int) {
+		CheckSegments(off[lo:hi+1], idx, rows)
 		if keep {
 			segmentMax(out[lo*d:hi*d], x, arg[lo*d:hi*d], off[lo:hi+1], idx, d)
 			return
 		}
-		scratch := p.takeWords(d)
+		scratch := p.TakeWords(d)
 		segmentMax(out[lo*d:hi*d], x, scratch, off[lo:hi+1], idx, d)
-		p.giveWords(scratch)
+		p.GiveWords(scratch)
 	})
 }
 

@@ -21,22 +21,22 @@ func segmentSum(p *Pool, out, x []float32, off, idx []uint32, d int, mean bool) 
 		return
 	}
 	rows := len(x) / d
-	p.span(segments, segmentsPart(off, d), func(lo, hi int) {
-		checkSegments(off[lo:hi+1], idx, rows)
+	p.Span(segments, SegmentsPart(off, d), func(lo, hi int) {
+		CheckSegments(off[lo:hi+1], idx, rows)
 		sumOf(out[lo*d:hi*d], x, off[lo:hi+1], idx, d, mean)
 	})
 }
 
-// segmentsPart is how many segments make a part, by their mean length.
-func segmentsPart(off []uint32, d int) int {
+// SegmentsPart is how many segments make a part, by their mean length.
+func SegmentsPart(off []uint32, d int) int {
 	segments := len(off) - 1
 	length := int(off[segments]-off[0])/segments + 1
 	return max(1, segmentPart/max(1, length*d))
 }
 
-// checkSegments panics unless the segments ascend, lie in idx and name rows of x: assembly reads
+// CheckSegments panics unless the segments ascend, lie in idx and name rows of x: assembly reads
 // what they say. It costs under a hundredth of reading the rows.
-func checkSegments(off, idx []uint32, rows int) {
+func CheckSegments(off, idx []uint32, rows int) {
 	checkOffsets(off)
 	for _, r := range idx[off[0]:off[len(off)-1]] {
 		if int(r) >= rows {

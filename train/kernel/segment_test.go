@@ -129,7 +129,7 @@ func segmentMeanGrad(p *Pool, dx, dout []float32, off, idx []uint32, d int) {
 
 // gather copies the rows idx of x to out, as a batch that is not used in place.
 func gather(p *Pool, out, x []float32, idx []uint32, d int) {
-	p.span(len(idx), rowsPart(d), func(lo, hi int) {
+	p.Span(len(idx), rowsPart(d), func(lo, hi int) {
 		for i := lo; i < hi; i++ {
 			copy(out[i*d:i*d+d], x[int(idx[i])*d:int(idx[i])*d+d])
 		}

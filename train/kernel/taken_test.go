@@ -91,14 +91,14 @@ func TestLargeScratchIsOne(t *testing.T) {
 	p := NewPool(2)
 	defer p.Close()
 	for i := range 6 {
-		own := p.takeFloats(1000 * (1 + i%2))
-		a, b := p.takeFloats(10), p.takeFloats(10)
-		p.giveFloats(own)
-		p.giveFloats(a)
-		p.giveFloats(b)
-		a, b = p.takeFloats(12), p.takeFloats(12)
-		p.giveFloats(b)
-		p.giveFloats(a)
+		own := p.TakeFloats(1000 * (1 + i%2))
+		a, b := p.TakeFloats(10), p.TakeFloats(10)
+		p.GiveFloats(own)
+		p.GiveFloats(a)
+		p.GiveFloats(b)
+		a, b = p.TakeFloats(12), p.TakeFloats(12)
+		p.GiveFloats(b)
+		p.GiveFloats(a)
 	}
 	if got := p.Bytes(); got > 4*(2000+12+12) {
 		t.Errorf("%d bytes are held", got)

@@ -78,7 +78,7 @@ func (t *Transposed) count(off, idx []uint32, rows int) (ends []uint32) {
 		t.idx = t.idx[:0]
 		return nil
 	}
-	checkSegments(off, idx, rows)
+	CheckSegments(off, idx, rows)
 	entries := idx[off[0]:off[segments]]
 	t.idx = resize(t.idx, len(entries))
 	ends = t.off[1:]
@@ -107,12 +107,12 @@ func (t *Transposed) ScaledGrad(p *Pool, dx, dout, scale []float32, d, fresh int
 		t.weightedGrad(p, dx, dout, scale[:len(t.weight)], d, fresh)
 		return
 	}
-	ones := p.takeFloats(len(t.weight))
+	ones := p.TakeFloats(len(t.weight))
 	for i := range ones {
 		ones[i] = 1
 	}
 	t.weightedGrad(p, dx, dout, ones, d, fresh)
-	p.giveFloats(ones)
+	p.GiveFloats(ones)
 }
 
 func (t *Transposed) weightedGrad(p *Pool, dx, dout, weight []float32, d, fresh int) {
@@ -125,6 +125,13 @@ func (t *Transposed) weightedGrad(p *Pool, dx, dout, weight []float32, d, fresh 
 			refWeightedSum(dx[lo*d:hi*d], dout, weight, t.off[lo:hi+1], t.idx, d, accumulate)
 		}
 	})
+}
+
+// Lists returns, for kernels of other packages, the lists of the rows: those of row r are the
+// segments idx[off[r]:off[r+1]], ascending, and entry has which list entry each comes from, if they
+// are of BuildEntries. weight has 1/length of each segment.
+func (t *Transposed) Lists() (off, idx, entry []uint32, weight []float32) {
+	return t.off, t.idx, t.entry, t.weight
 }
 
 // mustHaveEntries panics unless the lists are of BuildEntries.
@@ -148,7 +155,7 @@ func (t *Transposed) each(p *Pool, dx []float32, d, fresh int,
 	if len(dx) == 0 {
 		return
 	}
-	p.span(t.rows(), segmentsPart(t.off, d), func(lo, hi int) {
+	p.Span(t.rows(), SegmentsPart(t.off, d), func(lo, hi int) {
 		at := min(max(fresh, lo), hi)
 		if lo < at {
 			sum(lo, at, false)

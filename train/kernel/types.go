@@ -10,7 +10,7 @@ const (
 // TypeRows is out[e] = table[types[e]] for rows of d values: what each entry has by its type.
 func TypeRows(p *Pool, out, table []float32, types []uint32, d int) {
 	out = out[:len(types)*d]
-	p.span(len(types), typesPart, func(lo, hi int) {
+	p.Span(len(types), typesPart, func(lo, hi int) {
 		refTypeRows(out[lo*d:hi*d], table, types[lo:hi], d)
 	})
 }
@@ -25,8 +25,8 @@ func TypeRowsGrad(p *Pool, dtable, dout []float32, types []uint32, d int) {
 	n := len(dtable)
 	size := max(typesPart, partsOf(len(types), TypeParts(n)))
 	parts := partsOf(len(types), size)
-	sums := p.takeFloats(parts * n)
-	p.span(len(types), size, func(lo, hi int) {
+	sums := p.TakeFloats(parts * n)
+	p.Span(len(types), size, func(lo, hi int) {
 		sum := sums[lo/size*n:][:n]
 		clear(sum)
 		refTypeRowsGrad(sum, dout[lo*d:hi*d], types[lo:hi], d)
@@ -35,7 +35,7 @@ func TypeRowsGrad(p *Pool, dtable, dout []float32, types []uint32, d int) {
 	for i := range parts {
 		add(dtable, sums[i*n:i*n+n])
 	}
-	p.giveFloats(sums)
+	p.GiveFloats(sums)
 }
 
 // TypeParts is how many partial sums of n values TypeRowsGrad takes at most.

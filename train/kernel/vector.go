@@ -11,7 +11,7 @@ func rowsPart(n int) int { return max(1, flatPart/max(1, n)) }
 func Add(p *Pool, dst, src []float32) {
 	dst = dst[:len(src)]
 	add := level().add
-	p.span(len(src), flatPart, func(lo, hi int) { add(dst[lo:hi], src[lo:hi]) })
+	p.Span(len(src), flatPart, func(lo, hi int) { add(dst[lo:hi], src[lo:hi]) })
 }
 
 // Bias adds bias(n) to each row of y(rows,n).
@@ -31,7 +31,7 @@ func biasRows(p *Pool, y, bias []float32, rows, n int,
 	if n == 0 {
 		return
 	}
-	p.span(rows, rowsPart(n), func(lo, hi int) { fn(y[lo*n:hi*n], bias, hi-lo, n) })
+	p.Span(rows, rowsPart(n), func(lo, hi int) { fn(y[lo*n:hi*n], bias, hi-lo, n) })
 }
 
 // DropoutReLUGrad is the gradient of Dropout after ReLU in the input of both, in place; y is the
@@ -40,7 +40,7 @@ func biasRows(p *Pool, y, bias []float32, rows, n int,
 func DropoutReLUGrad(p *Pool, dy, y []float32, rate float32) {
 	dy = dy[:len(y)]
 	grad, scale := level().reluGrad, 1/(1-rate)
-	p.span(len(y), flatPart, func(lo, hi int) { grad(dy[lo:hi], y[lo:hi], scale) })
+	p.Span(len(y), flatPart, func(lo, hi int) { grad(dy[lo:hi], y[lo:hi], scale) })
 }
 
 // columnSlab is how many rows are summed one after the other before sums are added.
@@ -61,8 +61,8 @@ func ColumnSum(p *Pool, out, x []float32, rows, n int, accumulate bool) {
 		return
 	}
 	o, slabs := level(), partsOf(rows, columnSlab)
-	sums := p.takeFloats(slabs * n)
-	p.span(rows, columnSlab, func(lo, hi int) {
+	sums := p.TakeFloats(slabs * n)
+	p.Span(rows, columnSlab, func(lo, hi int) {
 		part := lo / columnSlab
 		slab := sums[part*n : part*n+n]
 		if o.sums == nil {
@@ -74,5 +74,5 @@ func ColumnSum(p *Pool, out, x []float32, rows, n int, accumulate bool) {
 	for i := range slabs {
 		o.add(out, sums[i*n:i*n+n])
 	}
-	p.giveFloats(sums)
+	p.GiveFloats(sums)
 }

@@ -194,9 +194,11 @@ func (a commands) ingest() *cobra.Command {
 func (a commands) gemm() *cobra.Command {
 	opt := bench.GEMMOptions{}
 	cmd := a.command("gemm", "Matrix products; beside OpenBLAS if built with -tags openblas",
-		"  gdb bench gemm",
+		"  gdb bench gemm --precision bf16",
 		func(ctx context.Context) (*bench.Report, error) { return bench.GEMM(ctx, opt) })
 	cmd.Flags().IntVar(&opt.Rounds, "rounds", 7, "measurements of each; the best counts")
+	cmd.Flags().StringVar(&opt.Precision, "precision", bench.Precisions[0],
+		"of the matrices: "+cli.OneOf(bench.Precisions)+"; bf16 is measured beside f32")
 	return cmd
 }
 

@@ -1,7 +1,7 @@
 //go:build avogen
 
-// Command gen writes the assembly of package kernel. Its argument names the family of kernels; see
-// the go:generate lines in kernel.go.
+// Command gen writes the assembly of the packages kernel and bf16. Its argument names the family of
+// kernels; see the go:generate lines in kernel.go and bf16.go.
 package main
 
 import (
@@ -19,7 +19,7 @@ import (
 func main() {
 	families := map[string]func(){"gemm": gemm, "segment": segment, "vector": vector,
 		"edge": edge, "score": score, "max": maxima, "activation": activation, "norm": norm,
-		"few": few}
+		"few": few, "convert": convert, "pairs": pairs, "gather": gather}
 	name := os.Args[len(os.Args)-1]
 	family, ok := families[name]
 	if !ok {
@@ -27,10 +27,15 @@ func main() {
 			slices.Sorted(maps.Keys(families)))
 		os.Exit(2) //lint:exit this is a main.go, of the generator
 	}
-	os.Args = []string{"gen", "-out", name + "_amd64.s", "-stubs", name + "_amd64.go",
-		"-pkg", "kernel"}
+	out := name + "_amd64.s"
+	os.Args = []string{"gen", "-out", out, "-stubs", name + "_amd64.go",
+		"-pkg", os.Getenv("GOPACKAGE")} // of go generate
 	family()
 	Generate()
+	if err := encodeUnknown(out); err != nil {
+		fmt.Fprintln(os.Stderr, "gen:", err)
+		os.Exit(1) //lint:exit this is a main.go, of the generator
+	}
 }
 
 // isa is an instruction set: the vectors that kernels are written for.

@@ -1,0 +1,31 @@
+package bf16
+
+import "sync/atomic"
+
+// ops are the parts of the kernels that differ between levels.
+type ops struct {
+	name   string
+	tiles  *tileSet
+	sums   *sumSet
+	narrow func(out []Number, x []float32)
+	widen  func(out []float32, x []Number)
+}
+
+var plainOps = ops{name: "plain", tiles: &plainTiles, sums: &sumSet{},
+	narrow: refNarrow, widen: refWiden}
+
+// active is the level in use once it is chosen; tests change it.
+var active atomic.Pointer[ops]
+
+// level returns the level in use.
+func level() *ops {
+	if o := active.Load(); o != nil {
+		return o
+	}
+	active.CompareAndSwap(nil, choose())
+	return active.Load()
+}
+
+// Level names what products are computed with: the instruction VDPBF16PS ("avx512_bf16"), or
+// float32 arithmetic at a level of package kernel.
+func Level() string { return level().name }

@@ -1,0 +1,122 @@
+package bf16
+
+import (
+	"golang.org/x/sys/cpu"
+
+	"gdb/train/kernel"
+)
+
+// choose returns the level for this processor, which is no higher than that of package kernel. If
+// two come into question, what is faster is measured: VDPBF16PS does twice the products of float32
+// arithmetic on some processors, and two thirds of them on others.
+func choose() *ops {
+	l, _ := kernel.Chosen()
+	switch {
+	case l == kernel.Plain:
+		return &plainOps
+	case l == kernel.AVX2:
+		return &avx2Ops
+	case !hasDot():
+		return &avx512Ops
+	}
+	return faster(&dotOps, &avx512Ops)
+}
+
+// hasDot tells whether the processor has VDPBF16PS.
+func hasDot() bool { return cpu.X86.HasAVX512BF16 && cpu.X86.HasAVX512BW && cpu.X86.HasAVX512VL }
+
+// levels are those of this processor.
+func levels() []*ops {
+	all := []*ops{&plainOps}
+	l, _ := kernel.Chosen()
+	if l >= kernel.AVX2 {
+		all = append(all, &avx2Ops)
+	}
+	if l >= kernel.AVX512 {
+		all = append(all, &avx512Ops)
+		if hasDot() {
+			all = append(all, &dotOps)
+		}
+	}
+	return all
+}
+
+var dotOps = ops{name: "avx512_bf16", narrow: narrowBy(narrowDot, 1),
+	sums:  &avx512Sums,
+	widen: widenBy(widenAVX512, 1),
+	tiles: &tileSet{lanes: 16, rows: []int{12, 8, 4, 2, 1}, fn: [2][]tileFunc{
+		{tileDot_12x1, tileDot_8x1, tileDot_4x1, tileDot_2x1, tileDot_1x1},
+		{tileDot_12x2, tileDot_8x2, tileDot_4x2, tileDot_2x2, tileDot_1x2},
+	}, packA: packAVX512_3, packB: packAVX512_2, packsRest: true}}
+
+var avx512Ops = ops{name: "avx512", narrow: narrowBy(narrowAVX512, 1),
+	sums:  &avx512Sums,
+	widen: widenBy(widenAVX512, 1),
+	tiles: &tileSet{lanes: 16, rows: []int{12, 8, 4, 2, 1}, fn: [2][]tileFunc{
+		{tileAVX512_12x1, tileAVX512_8x1, tileAVX512_4x1, tileAVX512_2x1, tileAVX512_1x1},
+		{tileAVX512_12x2, tileAVX512_8x2, tileAVX512_4x2, tileAVX512_2x2, tileAVX512_1x2},
+	}, packA: packAVX512_3, packB: packWideAVX512_2, packsRest: true, widened: true}}
+
+var avx2Ops = ops{name: "avx2", narrow: narrowBy(narrowAVX2, 8),
+	sums: &avx2Sums, widen: widenBy(widenAVX2, 8),
+	tiles: &tileSet{lanes: 8, rows: []int{6, 4, 2, 1}, fn: [2][]tileFunc{
+		{tileAVX2_6x1, tileAVX2_4x1, tileAVX2_2x1, tileAVX2_1x1},
+		{tileAVX2_6x2, tileAVX2_4x2, tileAVX2_2x2, tileAVX2_1x2},
+	}, packA: packAVX2_3, packB: packWideAVX2_2, widened: true}}
+
+var avx512Sums = sumSet{lanes: 16,
+	sums: []sumFunc{
+		gatherSumAVX512_1, gatherSumAVX512_2, gatherSumAVX512_3, gatherSumAVX512_4,
+		gatherSumAVX512_5, gatherSumAVX512_6, gatherSumAVX512_7, gatherSumAVX512_8,
+		gatherSumAVX512_9, gatherSumAVX512_10, gatherSumAVX512_11, gatherSumAVX512_12,
+		gatherSumAVX512_13, gatherSumAVX512_14, gatherSumAVX512_15, gatherSumAVX512_16,
+	},
+	weighteds: []weightedFunc{
+		gatherWeightedAVX512_1, gatherWeightedAVX512_2, gatherWeightedAVX512_3,
+		gatherWeightedAVX512_4, gatherWeightedAVX512_5, gatherWeightedAVX512_6,
+		gatherWeightedAVX512_7, gatherWeightedAVX512_8, gatherWeightedAVX512_9,
+		gatherWeightedAVX512_10, gatherWeightedAVX512_11, gatherWeightedAVX512_12,
+		gatherWeightedAVX512_13, gatherWeightedAVX512_14, gatherWeightedAVX512_15,
+		gatherWeightedAVX512_16,
+	},
+	maxima: []maxFunc{
+		gatherMaxAVX512_1, gatherMaxAVX512_2, gatherMaxAVX512_3, gatherMaxAVX512_4,
+		gatherMaxAVX512_5, gatherMaxAVX512_6, gatherMaxAVX512_7, gatherMaxAVX512_8,
+	},
+}
+
+var avx2Sums = sumSet{lanes: 8, whole: true,
+	sums: []sumFunc{
+		gatherSumAVX2_1, gatherSumAVX2_2, gatherSumAVX2_3, gatherSumAVX2_4, gatherSumAVX2_5,
+		gatherSumAVX2_6, gatherSumAVX2_7, gatherSumAVX2_8,
+	},
+	weighteds: []weightedFunc{
+		gatherWeightedAVX2_1, gatherWeightedAVX2_2, gatherWeightedAVX2_3, gatherWeightedAVX2_4,
+		gatherWeightedAVX2_5, gatherWeightedAVX2_6, gatherWeightedAVX2_7, gatherWeightedAVX2_8,
+	},
+	maxima: []maxFunc{
+		gatherMaxAVX2_1, gatherMaxAVX2_2, gatherMaxAVX2_3, gatherMaxAVX2_4,
+	},
+}
+
+// narrowBy is a conversion by assembly, which takes whole multiples of some values; the rest is
+// left to the specification.
+func narrowBy(fn func(out *uint16, x *float32, n int), multiple int) func([]Number, []float32) {
+	return func(out []Number, x []float32) {
+		n := len(x) / multiple * multiple
+		if n > 0 {
+			fn((*uint16)(&out[0]), &x[0], n)
+		}
+		refNarrow(out[n:], x[n:])
+	}
+}
+
+func widenBy(fn func(out *float32, x *uint16, n int), multiple int) func([]float32, []Number) {
+	return func(out []float32, x []Number) {
+		n := len(x) / multiple * multiple
+		if n > 0 {
+			fn(&out[0], (*uint16)(&x[0]), n)
+		}
+		refWiden(out[n:], x[n:])
+	}
+}

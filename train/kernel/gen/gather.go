@@ -1,0 +1,219 @@
+//go:build avogen
+
+package main
+
+import (
+	"fmt"
+	"math"
+
+	. "github.com/mmcloughlin/avo/build"
+	. "github.com/mmcloughlin/avo/operand"
+	"github.com/mmcloughlin/avo/reg"
+)
+
+// gather writes the sums and largest values of rows of bfloat16: one kernel for each number of
+// vectors whose sums stay in registers. Those of AVX2 take whole vectors only.
+func gather() {
+	for _, s := range isas {
+		most := 8
+		if s.wide {
+			most = 16
+		}
+		for vectors := 1; vectors <= most; vectors++ {
+			gatherSum(s, vectors, false)
+			gatherSum(s, vectors, true)
+		}
+		for vectors := 1; vectors <= most/2; vectors++ {
+			gatherMax(s, vectors)
+		}
+	}
+}
+
+// halfRows are the running values of some columns.
+type halfRows struct {
+	s    isa
+	acc  []reg.VecVirtual
+	last mask
+	tmp  reg.VecVirtual
+}
+
+func newHalfRows(s isa, vectors int) *halfRows {
+	u := &halfRows{s: s, tmp: s.vec()}
+	if s.wide {
+		u.last = s.lowLanes(loadGP(Param("lanes")))
+	}
+	for range vectors {
+		u.acc = append(u.acc, s.vec())
+	}
+	return u
+}
+
+// each calls fn with each vector of the row at m, as floats.
+func (u *halfRows) each(m Mem, fn func(i int, v reg.VecVirtual)) {
+	for i := range u.acc {
+		m := m
+		m.Disp += i * u.s.bytes / 2
+		if i == len(u.acc)-1 && u.s.wide {
+			VPMOVZXWD_Z(m, u.last.k, u.tmp)
+		} else {
+			VPMOVZXWD(m, u.tmp)
+		}
+		VPSLLD(U8(16), u.tmp, u.tmp)
+		fn(i, u.tmp)
+	}
+}
+
+// load and store are of rows of words: sums, or numbers of rows.
+func (u *halfRows) load(m Mem) {
+	for i, v := range u.acc {
+		at := m.Offset(i * u.s.bytes)
+		if i == len(u.acc)-1 && u.s.wide {
+			u.s.loadMasked(at, u.last, v)
+		} else {
+			u.s.load(at, v)
+		}
+	}
+}
+
+func (u *halfRows) store(m Mem) {
+	for i, v := range u.acc {
+		at := m.Offset(i * u.s.bytes)
+		if i == len(u.acc)-1 && u.s.wide {
+			u.s.storeMasked(v, u.last, at)
+		} else {
+			u.s.store(v, at)
+		}
+	}
+}
+
+func (u *halfRows) clear() {
+	for _, v := range u.acc {
+		u.s.clear(v)
+	}
+}
+
+// gatherSum writes a kernel that sums rows, or rows times weights: see bf16.sumFunc and
+// bf16.weightedFunc.
+func gatherSum(s isa, vectors int, weighted bool) {
+	name, signature := "gatherSum", "func(out *float32, x *uint16, off, idx *uint32, "+
+		"segments int, stride, outStride uintptr, lanes int, mean uint64)"
+	if weighted {
+		name, signature = "gatherWeighted", "func(out *float32, x *uint16, weight *float32, "+
+			"off, idx *uint32, segments int, stride, outStride uintptr, lanes int, "+
+			"first *uint32, accumulate uint64)"
+	}
+	name = fmt.Sprintf("%s%s_%d", name, s.name, vectors)
+	TEXT(name, NOSPLIT, signature)
+	Pragma("noescape")
+	Doc(fmt.Sprintf("%s sums rows of %d vectors: see gather.go.", name, vectors))
+	u := newHalfRows(s, vectors)
+	out, x, outStride := loadGP(Param("out")), loadGP(Param("x")), loadGP(Param("outStride"))
+	store := func() {
+		Label("store")
+		u.store(Mem{Base: out})
+		ADDQ(outStride, out)
+	}
+	if !weighted {
+		rowsOf(func(_, _ reg.GPVirtual) { u.clear() },
+			func(_, at reg.GPVirtual) {
+				u.each(Mem{Base: x, Index: at, Scale: 1}, func(i int, v reg.VecVirtual) {
+					VADDPS(v, u.acc[i], u.acc[i])
+				})
+			},
+			func(count reg.GPVirtual) {
+				mean := loadGP(Param("mean"))
+				TESTQ(mean, mean)
+				JZ(LabelRef("store"))
+				factor := s.inverse(count)
+				for _, v := range u.acc {
+					VMULPS(factor, v, v)
+				}
+				store()
+			})
+		return
+	}
+	weight, product, entry := loadGP(Param("weight")), s.vec(), reg.GPVirtual(nil)
+	rowsOf(func(p, _ reg.GPVirtual) {
+		entry = p
+		u.clear()
+		CMPQ(floatParam("accumulate"), U8(0))
+		JEQ(LabelRef("begun"))
+		u.load(Mem{Base: out})
+		Label("begun")
+	}, func(r, at reg.GPVirtual) {
+		CMPQ(floatParam("first"), U8(0))
+		JEQ(LabelRef("byRow"))
+		MOVQ(entry, r)
+		SUBQ(floatParam("first"), r)
+		SHRQ(U8(2), r)
+		Label("byRow")
+		w := s.broadcast(Mem{Base: weight, Index: r, Scale: 4})
+		u.each(Mem{Base: x, Index: at, Scale: 1}, func(i int, v reg.VecVirtual) {
+			VMULPS(v, w, product)
+			VADDPS(product, u.acc[i], u.acc[i])
+		})
+	}, func(reg.GPVirtual) { store() })
+}
+
+// inverse is 1/count in all lanes.
+func (s isa) inverse(count reg.GPVirtual) reg.VecVirtual {
+	length, one, bits := XMM(), XMM(), GP32()
+	VXORPS(length, length, length)
+	VCVTSI2SSQ(count, length, length)
+	MOVL(U32(math.Float32bits(1)), bits)
+	VMOVD(bits, one)
+	VDIVSS(length, one, one)
+	factor := s.vec()
+	VBROADCASTSS(one, factor)
+	return factor
+}
+
+// gatherMax writes a kernel that finds the largest values of rows, and which rows have them.
+func gatherMax(s isa, vectors int) {
+	name := fmt.Sprintf("gatherMax%s_%d", s.name, vectors)
+	TEXT(name, NOSPLIT, "func(out *float32, x *uint16, arg, off, idx *uint32, segments int, "+
+		"stride, outStride, argStride uintptr, lanes int)")
+	Pragma("noescape")
+	Doc(fmt.Sprintf("%s finds the largest values of rows of %d vectors: see maxFunc.", name,
+		vectors))
+	u := newHalfRows(s, vectors)
+	arg := &halfRows{s: s, last: u.last}
+	for range vectors {
+		arg.acc = append(arg.acc, s.vec())
+	}
+	out, to, x := loadGP(Param("out")), loadGP(Param("arg")), loadGP(Param("x"))
+	fill := func(value, number uint32) {
+		v, w := s.constant(value), s.constant(number)
+		for i := range u.acc {
+			VMOVAPS(v, u.acc[i])
+			VMOVAPS(w, arg.acc[i])
+		}
+	}
+	rowsOf(func(p, count reg.GPVirtual) {
+		fill(0, math.MaxUint32)
+		TESTQ(count, count)
+		JZ(LabelRef("begun"))
+		fill(math.Float32bits(float32(math.Inf(-1))), 0)
+		for _, v := range arg.acc {
+			VBROADCASTSS(Mem{Base: p}, v)
+		}
+		Label("begun")
+	}, func(r, at reg.GPVirtual) {
+		number := s.vec()
+		if s.wide {
+			VPBROADCASTD(r.As32(), number)
+		} else {
+			VMOVD(r.As32(), number.AsX())
+			VPBROADCASTD(number.AsX(), number)
+		}
+		u.each(Mem{Base: x, Index: at, Scale: 1}, func(i int, v reg.VecVirtual) {
+			s.takeLarger(v, number, u.acc[i], arg.acc[i])
+		})
+	}, func(reg.GPVirtual) {
+		Label("store")
+		u.store(Mem{Base: out})
+		arg.store(Mem{Base: to})
+		ADDQ(floatParam("outStride"), out)
+		ADDQ(floatParam("argStride"), to)
+	})
+}
