@@ -47,6 +47,11 @@ type trial struct {
 	x  [][]float32 // results
 }
 
+// newTrial returns one of a name, which says what is drawn.
+func newTrial(t *testing.T, be backend.Backend, name string) *trial {
+	return &trial{t: t, be: be, r: rand.New(rand.NewPCG(1, uint64(len(name))))}
+}
+
 // draw is a matrix of values around 0.
 func (o *trial) draw(rows, cols int) backend.Tensor {
 	x := o.be.Scratch(rows, cols)
@@ -115,7 +120,7 @@ func compare(t *testing.T, cpu, gpu backend.Backend, name string, f func(o *tria
 		if err := be.Begin(); err != nil {
 			t.Fatal(err)
 		}
-		o := &trial{t: t, be: be, r: rand.New(rand.NewPCG(1, uint64(len(name))))}
+		o := newTrial(t, be, name)
 		f(o)
 		if err := be.Err(); err != nil {
 			t.Fatalf("%s on %s: %v", name, be.Name(), err)
