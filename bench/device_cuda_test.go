@@ -3,10 +3,13 @@
 package bench
 
 import (
+	"os"
 	"testing"
 
 	"gdb/internal/cuda/cudatest"
 )
+
+func TestMain(m *testing.M) { os.Exit(cudatest.Main(m)) }
 
 // TestDevices measures the device, and then one that fails.
 func TestDevices(t *testing.T) {

@@ -2,6 +2,7 @@ package main
 
 import (
 	"encoding/json"
+	"gdb/cmd/gdb/cli"
 	"os"
 	"path/filepath"
 	"strings"
@@ -29,7 +30,7 @@ func realGraph(t *testing.T, name string) string {
 func gdbOutput(t *testing.T, args ...string) (code int, stdout, stderr string) {
 	t.Helper()
 	var out, bad strings.Builder
-	code = run(t.Context(), args, streams{in: strings.NewReader(""), out: &out, err: &bad})
+	code = run(t.Context(), args, cli.Streams{In: strings.NewReader(""), Out: &out, Err: &bad})
 	return code, out.String(), bad.String()
 }
 

@@ -1,141 +1,226 @@
 package main
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"math"
+	"io"
+	"os"
+	"path/filepath"
 	"slices"
-	"strconv"
 	"strings"
+	"syscall"
 
 	"gdb/bench"
-	"gdb/internal/mem"
+	"gdb/cmd/gdb/benches"
+	"gdb/cmd/gdb/cli"
+	"gdb/internal/bug"
+	"gdb/internal/cgroup"
 
-	"github.com/jedib0t/go-pretty/v6/table"
-	"github.com/jedib0t/go-pretty/v6/text"
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 )
 
-func (a *app) benchCommand() *cobra.Command {
+// noBenchFlags are flags of train that say nothing about its speed, or that systems decide.
+var noBenchFlags = []string{"run", "resume", "from", "cache", "patience", "eval-every", "eval-mode",
+	"metric", "strategy", "checkpoint-every"}
+
+// benchTrainLong says what is compared and what the columns are.
+const benchTrainLong = `Train, or with --model none only load, some epochs with each system in a
+process and a memory cgroup of its own, beginning with all files of the store
+out of the page cache.
+
+Systems are
+  mmap      plain arrays (made once, in STORE/prep/csc) and features through
+            memory maps advised for random access, read by 16, 32 or 64
+            goroutines: those that the first epoch found best
+  memory    everything resident, not bounded by --memory
+  others    gdb with the feature cache of that name, auto the one that it
+            chooses itself; static is a static feature cache and, where the
+            topology is paged, a static neighbor cache (the baseline Ali+PG of
+            Ginex), split as the plan finds best unless --neighbor-cache and
+            --feature-cache say
+
+All are given the same batches: a checksum of their nodes, edges, labels and
+some features is compared, and if it differs the command fails. A system that
+fails, or is killed in its cgroup, has a row without figures and the reason
+below the table; the command fails if none could be measured. Ctrl-C ends the
+system under way and prints the rows so far.
+
+Columns, means of all epochs unless said otherwise, so that what is sampled,
+planned and filled ahead in one of them counts for all:
+  epoch_s            an epoch by the clock; last_epoch_s the last one, batch_s
+                     a batch
+  open_s             before the first epoch: what static and memory load then,
+                     for one
+  total_s            from opening the store to the end of the last epoch
+  sample_s gather_s  how long these stages were busy in an epoch, in all
+                     threads together; they
+  compute_s          overlap, so they add up to more than epoch_s
+  io_wait_s          how long the consumer of batches waited while reads were
+                     under way
+  bytes_read         read from storage as the kernel counts for the process,
+                     page faults included
+  hit_ratio          feature rows found in the cache
+  peak_rss_bytes     of the process; of mmap it has pages of the page cache
+  cgroup_peak_bytes  of the cgroup, with the page cache
+--json has besides, in "epochs", the figures of each epoch, bytes_written, and
+what was planned.`
+
+func (a *app) benchTrainCommand() *cobra.Command {
+	t := &trainFlags{}
+	var systems, sweep, plots string
 	cmd := &cobra.Command{
-		Use: "bench NAME", Short: "Measure this machine and gdb on it; generate graphs",
-		Args: noCommand,
-		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+		Use: "train STORE", Args: cli.ExactArgs(1),
+		Short: "Epochs past memory: caches, mmap, and everything in memory",
+		Long:  benchTrainLong,
+		Example: `  gdb bench train big.gdb --memory 1GiB --systems mmap,static,lru,auto,memory
+  gdb bench train big.gdb --memory 1GiB --systems mmap,auto --model sage
+  gdb bench train big.gdb --systems lru,sieve --sweep memory=512MiB,1GiB \
+      --plot plots`,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			opt, err := t.benchOptions(a, cmd, args[0], sweep)
+			if err != nil {
+				return err
+			}
+			opt.Systems = strings.Split(systems, ",")
+			if err := opt.Validate(); err != nil {
+				return cli.Usage(err)
+			}
+			p := a.Progress()
+			opt.Progress = p.Update
+			r, err := bench.Train(cmd.Context(), opt)
+			p.Finish()
+			if r == nil || len(r.Rows) == 0 {
+				return err
+			}
+			if plots != "" {
+				paths, failed := bench.PlotTrain(a.FS, plots, r)
+				a.NotePlots(paths)
+				err = cli.FirstError(err, failed)
+			}
+			return cli.FirstError(err, benches.Print(&a.App, r, t.json))
+		},
 	}
-	cmd.AddCommand(a.benchGenCommand(), a.benchIOCommand(), a.benchIngestCommand(),
-		a.benchSampleCommand(), a.benchCacheCommand(), a.benchGatherCommand(),
-		a.benchGEMMCommand(), a.benchTrainCommand(), a.benchSystemCommand(),
-		a.benchCommandOf("device", "A GPU: memory, copies to it, matrix products",
-			"  gdb bench device --json", bench.Devices))
+	f := cmd.Flags()
+	f.StringVar(&systems, "systems", "mmap,static,lru,auto,memory",
+		"what is compared, in order, of "+
+			cli.OneOf(bench.Systems()))
+	f.StringVar(&sweep, "sweep", "", "FLAG=V1,V2,…: measure with each value of a flag, such as "+
+		"memory, batch or feature-cache; store=DIR1,DIR2 for stores beside STORE")
+	f.StringVar(&plots, "plot", "", cli.PlotHelp)
+	t.bind(f)
+	for name, value := range map[string]string{"model": "none", "epochs": "3"} {
+		flag := f.Lookup(name)
+		flag.DefValue = value
+		_ = flag.Value.Set(value) // of their own type
+	}
+	f.Lookup("model").Usage += ", or none: loading alone"
+	for _, name := range noBenchFlags {
+		f.Lookup(name).Hidden = true
+	}
 	return cmd
 }
 
-// printBench prints a report as a table, or as one JSON object.
-func (a *app) printBench(r *bench.Report, asJSON bool) error {
-	if asJSON {
-		b, err := json.Marshal(r)
-		if err != nil {
-			return err
+// benchOptions are the flags of a training, as far as they are about its speed; one point for each
+// value of the sweep.
+func (t *trainFlags) benchOptions(a *app, cmd *cobra.Command, store,
+	sweep string) (opt bench.TrainOptions, err error) {
+	cmd.Flags().VisitAll(func(f *pflag.Flag) {
+		if f.Changed && slices.Contains(noBenchFlags, f.Name) {
+			err = cli.Usage(fmt.Errorf("bench train has no flag --%s", f.Name))
 		}
-		_, err = fmt.Fprintf(a.out, "%s\n", b)
+	})
+	if err != nil {
+		return opt, err
+	}
+	opt.Model = t.cfg.Model
+	if opt.Model == "none" {
+		t.cfg.Model = "sage" // the memory is split as for it
+	}
+	if opt.Program, err = os.Executable(); err != nil {
+		return opt, err
+	}
+	name, list, _ := strings.Cut(sweep, "=")
+	for _, value := range strings.Split(list, ",") {
+		p := bench.TrainPoint{Sweep: name, Value: value, Store: store}
+		switch {
+		case name == "store":
+			p.Store = filepath.Join(filepath.Dir(store), value)
+		case name != "":
+			if err := a.setSwept(cmd.Flags(), name, value); err != nil {
+				return opt, err
+			}
+		}
+		if p.Config, err = t.config(a, cmd); err != nil {
+			return opt, err
+		}
+		opt.Points = append(opt.Points, p)
+	}
+	return opt, nil
+}
+
+// setSwept sets a flag to one value of a sweep.
+func (a *app) setSwept(flags *pflag.FlagSet, name, value string) error {
+	f := flags.Lookup(name)
+	if f == nil || slices.Contains(noBenchFlags, name) || name == "sweep" || name == "systems" {
+		return cli.Usage(fmt.Errorf("--sweep %s: want FLAG=V1,V2 of a flag of training, or store",
+			name))
+	}
+	if err := f.Value.Set(value); err != nil {
+		return cli.Usage(fmt.Errorf("--sweep %s=%s: %w", name, value, err))
+	}
+	if name == "memory" {
+		return a.SetMemory()
+	}
+	return nil
+}
+
+// benchSystemCommand is what bench train runs for each system: it reads the job from its standard
+// input and prints the row.
+func (a *app) benchSystemCommand() *cobra.Command {
+	var group string
+	cmd := &cobra.Command{
+		Use: "train-system", Hidden: true, Args: cli.ExactArgs(0),
+		Short: "Measure one system; bench train runs it",
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if group != "" {
+				return rejoin(group, a.MemoryFlag)
+			}
+			var job bench.TrainJob
+			if err := json.NewDecoder(a.In).Decode(&job); err != nil {
+				return cli.Usage(fmt.Errorf("bench train-system: no job on standard input: %w",
+					err))
+			}
+			ctx, stop := context.WithCancel(cmd.Context())
+			defer stop()
+			go func() { // until this process ends, or the one that wants the row
+				defer bug.Catch()
+				_, _ = io.Copy(io.Discard, a.In)
+				stop()
+			}()
+			row, err := bench.TrainSystem(ctx, job)
+			if err != nil {
+				return err
+			}
+			return a.PrintLine(row)
+		},
+	}
+	cmd.Flags().StringVar(&group, "cgroup", "", "memory cgroup to run in")
+	return cmd
+}
+
+// rejoin executes this command anew in a cgroup, so that all its memory is of that group.
+func rejoin(group, memory string) error {
+	if err := cgroup.Join(group); err != nil {
 		return err
 	}
-	if len(r.Rows) == 0 {
-		return errors.New("bench: nothing was measured")
+	program, err := os.Executable()
+	if err != nil {
+		return err
 	}
-	t := table.NewWriter()
-	t.SetStyle(table.StyleLight)
-	t.Style().Format.Header = text.FormatDefault
-	header := table.Row{}
-	for _, c := range r.Columns {
-		header = append(header, c)
-	}
-	t.AppendHeader(header)
-	for _, row := range r.Rows {
-		cells := table.Row{}
-		for _, c := range r.Columns {
-			cells = append(cells, cell(c, row[c]))
-		}
-		t.AppendRow(cells)
-	}
-	m := r.Machine
-	w := &lines{w: a.out}
-	w.printf("%s\n", t.Render())
-	for _, why := range reasons(r) {
-		w.printf("%s\n", why)
-	}
-	for _, note := range r.Notes {
-		w.printf("%s\n", note)
-	}
-	w.printf("%s, %d cores, %s\n", m.CPU, m.Cores, m.Go)
-	return w.err
-}
-
-// reasons are why figures are missing, each with the rows that it is about: of a sweep with the
-// value, unless all rows of that name have it.
-func reasons(r *bench.Report) (all []string) {
-	var order []string
-	of, rows := map[string][]string{}, map[string]int{}
-	for _, row := range r.Rows {
-		rows[rowName(r, row)]++
-		why, ok := row["why"].(string)
-		if ok && why != "" && !slices.Contains(order, why) {
-			order = append(order, why)
-		}
-	}
-	for _, why := range order {
-		counts := map[string]int{}
-		for _, row := range r.Rows {
-			if row["why"] == why {
-				counts[rowName(r, row)]++
-			}
-		}
-		for _, row := range r.Rows {
-			name := rowName(r, row)
-			if row["why"] == why && counts[name] < rows[name] && row["value"] != nil {
-				name += fmt.Sprintf(" (%v)", row["value"])
-			}
-			if row["why"] == why && !slices.Contains(of[why], name) {
-				of[why] = append(of[why], name)
-			}
-		}
-		all = append(all, strings.Join(of[why], ", ")+": "+why)
-	}
-	return all
-}
-
-// rowName is what the first column says.
-func rowName(r *bench.Report, row bench.Row) string {
-	return cell(r.Columns[0], row[r.Columns[0]])
-}
-
-// cell is a value as a table shows it: bytes and shares with their units. JSON has all digits.
-func cell(column string, v any) string {
-	var f float64
-	switch n := v.(type) {
-	case nil:
-		return "-"
-	case float64:
-		f = n
-	case int:
-		f = float64(n)
-	case int64:
-		f = float64(n)
-	case uint64:
-		f = float64(n)
-	default:
-		return fmt.Sprint(v)
-	}
-	switch {
-	case strings.Contains(column, "bytes_per_s"):
-		return mem.FormatSize(int64(f)) + "/s"
-	case strings.Contains(column, "bytes"):
-		return mem.FormatSize(int64(f))
-	case strings.HasSuffix(column, "hit_ratio"):
-		return strconv.FormatFloat(100*f, 'f', 1, 64) + " %"
-	case math.Abs(f) >= 100 || f == math.Trunc(f):
-		return strconv.FormatFloat(f, 'f', 0, 64)
-	}
-	return strconv.FormatFloat(f, 'g', 4, 64)
+	err = syscall.Exec(program, []string{program, "bench", "train-system", "--memory", memory},
+		os.Environ())
+	return errors.Join(errors.New("bench train-system: start anew in the cgroup"), err)
 }

@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"gdb/blockdev"
+	"gdb/cmd/gdb/cli"
 	"gdb/internal/mem"
 	"gdb/kv"
 	"gdb/layout"
@@ -17,12 +18,13 @@ func (a *app) checkCommand() *cobra.Command {
 	var opt check.Options
 	var asJSON bool
 	cmd := &cobra.Command{
-		Use: "check STORE", Short: "Verify a store; exit 3 when it is damaged", Args: exactArgs(1),
+		Use: "check STORE", Short: "Verify a store; exit 3 when it is damaged",
+		Args: cli.ExactArgs(1),
 		Long: `Verify every checksum of the graph: catalog, topology, features, labels and
 ids. What runs and caches keep in runs/ and prep/ is verified whenever it is
 read, and is only mentioned.`,
 		RunE: func(cmd *cobra.Command, args []string) (err error) {
-			st, err := layout.Open(cmd.Context(), a.fs, args[0])
+			st, err := layout.Open(cmd.Context(), a.FS, args[0])
 			if err != nil {
 				return fmt.Errorf("check: %w", err)
 			}
@@ -30,8 +32,8 @@ read, and is only mentioned.`,
 			if err != nil {
 				return fmt.Errorf("check: %w", err)
 			}
-			defer func() { err = firstError(err, dev.Close()) }()
-			p := a.progress()
+			defer func() { err = cli.FirstError(err, dev.Close()) }()
+			p := a.Progress()
 			opt.Progress = func(done, total int64) { p.Update("check", done, total, "bytes") }
 			report, err := check.Run(cmd.Context(), dev, st, opt)
 			p.Finish()
@@ -41,7 +43,7 @@ read, and is only mentioned.`,
 			found := a.printReport(args[0], report, err == nil, asJSON)
 			if err != nil {
 				a.printError(fmt.Errorf("check: %w", err))
-				return firstError(found, errReported{exitFailed})
+				return cli.FirstError(found, cli.Reported{Code: exitFailed})
 			}
 			return found
 		},
@@ -62,7 +64,7 @@ func (a *app) printReport(dir string, r *check.Report, whole, asJSON bool) error
 		if r.Unchecked == nil {
 			r.Unchecked = []string{}
 		}
-		if err := a.printJSON(map[string]any{"store": dir, "ok": len(findings) == 0 && whole,
+		if err := a.PrintJSON(map[string]any{"store": dir, "ok": len(findings) == 0 && whole,
 			"files": r.Files, "bytes": r.Bytes, "findings": findings,
 			"unchecked": r.Unchecked}); err != nil {
 			return err
@@ -71,32 +73,32 @@ func (a *app) printReport(dir string, r *check.Report, whole, asJSON bool) error
 		return err
 	}
 	if len(r.Findings) > 0 {
-		return errReported{exitDamaged}
+		return cli.Reported{Code: exitDamaged}
 	}
 	return nil
 }
 
 func (a *app) printFindings(dir string, r *check.Report, whole bool) error {
-	w := &lines{w: a.out}
+	w := &cli.Lines{W: a.Out}
 	for _, f := range r.Findings {
 		switch {
 		case f.Block >= 0:
-			w.printf("%s block %d at offset %d: %s\n", f.Path, f.Block, f.Offset, f.What)
+			w.Printf("%s block %d at offset %d: %s\n", f.Path, f.Block, f.Offset, f.What)
 		case f.Offset >= 0:
-			w.printf("%s at offset %d: %s\n", f.Path, f.Offset, f.What)
+			w.Printf("%s at offset %d: %s\n", f.Path, f.Offset, f.What)
 		default:
-			w.printf("%s: %s\n", f.Path, f.What)
+			w.Printf("%s: %s\n", f.Path, f.What)
 		}
 	}
 	if n := len(r.Findings); n > 0 {
-		w.printf("%s is damaged: %d findings; restore these files from a copy, or ingest again\n",
+		w.Printf("%s is damaged: %d findings; restore these files from a copy, or ingest again\n",
 			dir, n)
 	} else if whole {
-		w.printf("%s is sound: %d files, %s verified\n", dir, r.Files, mem.FormatSize(r.Bytes))
+		w.Printf("%s is sound: %d files, %s verified\n", dir, r.Files, mem.FormatSize(r.Bytes))
 	}
 	if len(r.Unchecked) > 0 {
-		w.printf("not looked at: %s (verified when they are read)\n",
+		w.Printf("not looked at: %s (verified when they are read)\n",
 			strings.Join(r.Unchecked, ", "))
 	}
-	return w.err
+	return w.Err
 }

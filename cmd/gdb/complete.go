@@ -7,6 +7,8 @@ import (
 
 	"gdb/bench"
 	"gdb/bench/gen"
+	"gdb/cmd/gdb/benches"
+	"gdb/cmd/gdb/cli"
 	"gdb/cmd/gdb/complete"
 	"gdb/cmd/gdb/flagvalue"
 	"gdb/layout"
@@ -85,7 +87,7 @@ func (a *app) completedStore(cmd *cobra.Command, args []string) *layout.Store {
 	if len(args) == 0 || args[0] == "" {
 		return nil
 	}
-	st, err := layout.Open(cmd.Context(), a.fs, args[0])
+	st, err := layout.Open(cmd.Context(), a.FS, args[0])
 	if err != nil {
 		return nil
 	}
@@ -124,7 +126,7 @@ func (a *app) flagCompleters() map[string]complete.Func {
 	for name, words := range flagWords() {
 		all[name] = complete.Words(words...)
 	}
-	for name, words := range map[string][]string{"bench io io": backendNames(),
+	for name, words := range map[string][]string{"bench io io": cli.BackendNames(),
 		"bench sample topology": bench.Topologies, "bench sample sample": bench.Draws,
 		"bench ingest formats": bench.IngestFormats, "bench gather cache": bench.Caches(),
 		"bench train systems": bench.Systems()} {
@@ -135,10 +137,10 @@ func (a *app) flagCompleters() map[string]complete.Func {
 
 // flagWords are the values of flags that have few, from the packages that read them.
 func flagWords() map[string][]string {
-	all := map[string][]string{"color": colors, "log": logForms, "io": backendNames(),
+	all := map[string][]string{"color": colors, "log": logForms, "io": cli.BackendNames(),
 		"shell mode": result.Modes, "split split": {"random="}, "model": model.Names(),
 		"bench train model": append(model.Names(), "none"), "strategy": strategies,
-		"bench sample compress": compressWords, "ingest format": source.Formats(),
+		"bench sample compress": benches.CompressWords, "ingest format": source.Formats(),
 		"ingest direction": flagvalue.Directions, "ingest header": table.Headers,
 		"ingest merge": stats.MergeNames, "ingest partitioner": ingest.Partitioners,
 		"ingest feature-dtype": ingest.FeatureDTypes, "ingest normalize": ingest.Normalizes,
@@ -170,7 +172,7 @@ func (a *app) complete(root *cobra.Command) {
 	arguments := map[string]complete.Func{"help": helpWords,
 		"runs":        complete.StoreThen(a.runsArguments),
 		"bench train": complete.StoreThen(complete.None),
-		"bench gen":   complete.Words(append(gen.Kinds, kron)...)}
+		"bench gen":   complete.Words(append(gen.Kinds, benches.Kron)...)}
 	for _, name := range []string{"info", "check", "plan", "train", "split", "report", "eval",
 		"predict", "shell"} {
 		arguments[name] = complete.StoreThen(complete.None)
@@ -185,7 +187,7 @@ func (a *app) complete(root *cobra.Command) {
 		}
 		cmd.LocalFlags().VisitAll(func(f *pflag.Flag) {
 			name := f.Name
-			for _, now := range f.Annotations[aliasOf] {
+			for _, now := range f.Annotations[cli.AliasOf] {
 				name = now
 			}
 			if f.NoOptDefVal != "" {

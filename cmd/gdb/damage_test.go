@@ -13,6 +13,7 @@ import (
 	"testing"
 
 	"gdb/blockdev"
+	"gdb/cmd/gdb/cli"
 	"gdb/kv"
 	"gdb/layout"
 	"gdb/layout/check"
@@ -70,7 +71,7 @@ func checkStore(t *testing.T, dev blockdev.Device, dir string) string {
 		return ""
 	}
 	var out strings.Builder
-	a := &app{streams: streams{out: &out}}
+	a := &app{cli.App{Streams: cli.Streams{Out: &out}}}
 	if err := a.printFindings(dir, report, true); err != nil {
 		t.Fatal(err)
 	}
@@ -149,8 +150,8 @@ func TestFlippedBit(t *testing.T) {
 	dir := t.TempDir()
 	store := filepath.Join(dir, "g.gdb")
 	args := append(csvGraph(t, dir, 3000, 20000), "--out", store)
-	if code := run(t.Context(), args, streams{in: os.Stdin, out: t.Output(),
-		err: t.Output()}); code != 0 {
+	if code := run(t.Context(), args, cli.Streams{In: os.Stdin, Out: t.Output(),
+		Err: t.Output()}); code != 0 {
 		t.Fatalf("ingest: exit code %d", code)
 	}
 	dev, err := blockdev.Open(blockdev.Options{Backend: blockdev.Pread})

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"gdb/cmd/gdb/cli"
 	"gdb/internal/program"
 	"gdb/internal/testgraph"
 	"gdb/internal/wrap"
@@ -41,7 +42,7 @@ func (a *app) demoCommand() *cobra.Command {
 	var dir string
 	cmd := &cobra.Command{
 		Use: "demo", Short: "Ingest, train and query a real graph (Cora); under a minute",
-		Args: exactArgs(0),
+		Args: cli.ExactArgs(0),
 		RunE: func(cmd *cobra.Command, _ []string) error { return a.demo(cmd.Context(), dir) },
 	}
 	cmd.Flags().StringVar(&dir, "dir", "gdb-demo", "directory to make and leave the store in")
@@ -55,27 +56,27 @@ func (a *app) demo(ctx context.Context, dir string) error {
 	}
 	start := time.Now()
 	cora := filepath.Join(dir, "cora")
-	if err := testgraph.WriteCora(a.fs, cora); err != nil {
+	if err := testgraph.WriteCora(a.FS, cora); err != nil {
 		return fmt.Errorf("demo: %w", err)
 	}
-	w := &lines{w: a.out}
-	w.printf("Cora, a citation graph, is in %s (source and licence: its README.md).\n", cora)
+	w := &cli.Lines{W: a.Out}
+	w.Printf("Cora, a citation graph, is in %s (source and licence: its README.md).\n", cora)
 	for _, step := range demoSteps {
 		line := strings.ReplaceAll(step.line, "DIR", dir)
-		w.printf("\n# %s\n%s\n", step.why, continued("$ "+program.Name+" "+line))
-		if w.err != nil {
-			return w.err
+		w.Printf("\n# %s\n%s\n", step.why, continued("$ "+program.Name+" "+line))
+		if w.Err != nil {
+			return w.Err
 		}
-		args := append(splitArgs(line), "--memory", fmt.Sprint(a.memory), "--threads",
-			fmt.Sprint(a.threads), "--seed", fmt.Sprint(a.seed), "--quiet="+fmt.Sprint(a.quiet))
-		if code := run(ctx, args, a.streams); code != exitDone {
-			return errReported{code}
+		args := append(splitArgs(line), "--memory", fmt.Sprint(a.Memory), "--threads",
+			fmt.Sprint(a.Threads), "--seed", fmt.Sprint(a.Seed), "--quiet="+fmt.Sprint(a.Quiet))
+		if code := run(ctx, args, a.Streams); code != exitDone {
+			return cli.Reported{Code: code}
 		}
 	}
-	w.printf("\nDone in %s.\nThe store is %s, the predictions are %s.\nNow: %s shell %s\n",
+	w.Printf("\nDone in %s.\nThe store is %s, the predictions are %s.\nNow: %s shell %s\n",
 		time.Since(start).Round(100*time.Millisecond), filepath.Join(dir, "cora.gdb"),
 		filepath.Join(dir, "predictions.csv"), program.Name, filepath.Join(dir, "cora.gdb"))
-	return w.err
+	return w.Err
 }
 
 // continued is a command line for a screen: where it is too long it goes on in the next line, as a

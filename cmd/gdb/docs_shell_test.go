@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"gdb/cmd/gdb/cli"
 	"gdb/internal/testgraph"
 
 	"github.com/cockroachdb/pebble/v2/vfs"
@@ -20,15 +21,15 @@ var rewriteDocs = flag.Bool("rewrite", false,
 // docRun runs one line of docs/shell.md, without its prompt, and returns what it prints.
 func docRun(line string) string {
 	var out bytes.Buffer
-	s := streams{in: strings.NewReader(""), out: &out, err: &out}
+	s := cli.Streams{In: strings.NewReader(""), Out: &out, Err: &out}
 	if stmt, ok := strings.CutPrefix(line, "gdb> "); ok {
-		s.in, s.inTTY, s.outTTY = strings.NewReader(stmt), true, true
+		s.In, s.InTTY, s.OutTTY = strings.NewReader(stmt), true, true
 		run(context.Background(), []string{"shell", "cora.gdb", "--color", "never"}, s)
 		return out.String()
 	}
 	line = strings.TrimPrefix(line, "$ ")
 	if input, command, ok := strings.Cut(line, " | "); ok {
-		s.in = strings.NewReader(strings.Trim(strings.TrimPrefix(input, "echo "), `"`))
+		s.In = strings.NewReader(strings.Trim(strings.TrimPrefix(input, "echo "), `"`))
 		line = command
 	}
 	run(context.Background(), splitArgs(strings.TrimPrefix(line, "gdb ")), s)

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"gdb/cmd/gdb/cli"
 	"gdb/cmd/gdb/progress"
 	"gdb/internal/badoption"
 	"gdb/internal/codec"
@@ -27,28 +28,15 @@ const (
 	exitInterrupted = 130
 )
 
-// usageError is a wrong command line or statement.
-type usageError struct{ err error }
-
-func (e usageError) Error() string { return e.err.Error() }
-func (e usageError) Unwrap() error { return e.err }
-
-func usage(err error) error { return usageError{err} }
-
-// errReported is returned by commands that have printed why they failed.
-type errReported struct{ code int }
-
-func (e errReported) Error() string { return fmt.Sprintf("exit %d", e.code) }
-
 func exitCode(err error) int {
-	var ue usageError
-	var reported errReported
+	var ue cli.UsageError
+	var reported cli.Reported
 	var option *badoption.Error
 	switch {
 	case err == nil:
 		return exitDone
 	case errors.As(err, &reported):
-		return reported.code
+		return reported.Code
 	case errors.Is(err, context.Canceled):
 		return exitInterrupted
 	case errors.Is(err, layout.ErrCorrupt), errors.Is(err, kv.ErrDamaged),
@@ -64,19 +52,19 @@ func exitCode(err error) int {
 // printError writes one line: what failed, where, and what to do. What is wrong with a command line
 // is read by who typed it: it is broken for a screen, wherever it goes.
 func (a *app) printError(err error) {
-	var reported errReported
+	var reported cli.Reported
 	if errors.As(err, &reported) {
 		return
 	}
 	msg := strings.Join(strings.Fields(strings.ReplaceAll(err.Error(), "\n", "; ")), " ")
-	if !a.verbose {
-		msg = program.Plain(plain(msg, a.running))
+	if !a.Verbose {
+		msg = program.Plain(plain(msg, a.Running))
 	}
 	line := program.Name + ": " + msg
-	if _, asJSON := a.err.(*progress.Notes); !asJSON && (a.errTTY || exitCode(err) == exitUsage) {
+	if _, asJSON := a.Err.(*progress.Notes); !asJSON && (a.ErrTTY || exitCode(err) == exitUsage) {
 		line = wrap.Line(line)
 	}
-	fmt.Fprintln(a.err, line)
+	fmt.Fprintln(a.Err, line)
 }
 
 // packages begin errors with their names, which say nothing to a user.

@@ -14,6 +14,7 @@ import (
 	"testing"
 	"time"
 
+	"gdb/cmd/gdb/cli"
 	"gdb/internal/codec"
 	"gdb/kv"
 	"gdb/kv/catalog"
@@ -99,11 +100,13 @@ func (h *hostility) special(t *testing.T, path string) string {
 		do   func() error
 	}{
 		{"missing", remove},
-		{"a pipe", func() error { return firstError(remove(), unix.Mkfifo(path, 0o600)) }},
-		{"a directory", func() error { return firstError(remove(), os.Mkdir(path, 0o700)) }},
-		{"a device", func() error { return firstError(remove(), os.Symlink("/dev/zero", path)) }},
+		{"a pipe", func() error { return cli.FirstError(remove(), unix.Mkfifo(path, 0o600)) }},
+		{"a directory", func() error { return cli.FirstError(remove(), os.Mkdir(path, 0o700)) }},
+		{"a device", func() error {
+			return cli.FirstError(remove(), os.Symlink("/dev/zero", path))
+		}},
 		{"a link to nothing", func() error {
-			return firstError(remove(), os.Symlink("none",
+			return cli.FirstError(remove(), os.Symlink("none",
 				path))
 		}},
 		{fmt.Sprintf("%d bytes long", length), func() error { return os.Truncate(path, length) }},

@@ -14,6 +14,7 @@ import (
 	"testing"
 	"time"
 
+	"gdb/cmd/gdb/cli"
 	"gdb/internal/bug"
 	"gdb/internal/mem"
 	"gdb/internal/npy"
@@ -173,7 +174,7 @@ func hostileRun(t *testing.T, args ...string) (int, string) {
 		t.Fatal(err)
 	}
 	defer null.Close()
-	code := run(t.Context(), args, streams{in: null, out: &out, err: &out})
+	code := run(t.Context(), args, cli.Streams{In: null, Out: &out, Err: &out})
 	return code, out.String()
 }
 

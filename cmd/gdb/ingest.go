@@ -7,6 +7,7 @@ import (
 	"regexp"
 	"strings"
 
+	"gdb/cmd/gdb/cli"
 	"gdb/cmd/gdb/flagvalue"
 	"gdb/internal/mem"
 	"gdb/internal/program"
@@ -15,7 +16,6 @@ import (
 	"gdb/layout/ingest/source"
 	"gdb/layout/splits"
 
-	"github.com/dustin/go-humanize"
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 )
@@ -37,7 +37,7 @@ same command with --resume goes on.`,
 		RunE: func(cmd *cobra.Command, args []string) (err error) {
 			if more.splits, random = randomSplit(more.splits); random != "" {
 				if _, err := splits.ParseShares(random); err != nil {
-					return usage(err)
+					return cli.Usage(err)
 				}
 			}
 			if err := a.ingestOptions(opt, args, &more); err != nil {
@@ -47,7 +47,7 @@ same command with --resume goes on.`,
 			if err != nil {
 				return err
 			}
-			defer func() { err = firstError(err, spooled()) }()
+			defer func() { err = cli.FirstError(err, spooled()) }()
 			err = a.ingest(cmd, *opt)
 			if err == nil && random != "" && !opt.DryRun {
 				err = a.split(cmd.Context(), opt.Out, random)
@@ -151,17 +151,17 @@ func (a *app) ingestOptions(opt *ingest.Options, args []string, more *ingestWord
 		return err
 	}
 	if len(args) == 0 && opt.Edges == "" && len(opt.Relations) == 0 {
-		return usage(errors.New("ingest: no source: give a directory, files, or --edges FILE"))
+		return cli.Usage(errors.New("ingest: no source: give a directory, files, or --edges FILE"))
 	}
 	if opt.Out == "" {
-		return usage(errors.New("ingest: no --out STORE: say where the store goes"))
+		return cli.Usage(errors.New("ingest: no --out STORE: say where the store goes"))
 	}
 	n, err := mem.ParseSize(more.block)
 	if err != nil {
-		return usage(fmt.Errorf("ingest: --block: %w", err))
+		return cli.Usage(fmt.Errorf("ingest: --block: %w", err))
 	}
 	if n < 4096 || n > 1<<20 || n&(n-1) != 0 {
-		return usage(fmt.Errorf("ingest: --block %s: want a power of two of 4KiB to 1MiB",
+		return cli.Usage(fmt.Errorf("ingest: --block %s: want a power of two of 4KiB to 1MiB",
 			more.block))
 	}
 	opt.BlockBytes = int(n)
@@ -169,13 +169,13 @@ func (a *app) ingestOptions(opt *ingest.Options, args []string, more *ingestWord
 	for _, s := range more.splits {
 		name, file, ok := strings.Cut(s, "=")
 		if !ok || name == "" || file == "" {
-			return usage(fmt.Errorf("ingest: --split %q: want NAME=FILE", s))
+			return cli.Usage(fmt.Errorf("ingest: --split %q: want NAME=FILE", s))
 		}
 		opt.Splits[name] = file
 	}
-	opt.Memory, opt.Threads, opt.Seed, opt.Version = a.memory, a.threads, a.seed, "gdb "+version
-	if !a.quiet {
-		opt.Notes = a.err
+	opt.Memory, opt.Threads, opt.Seed, opt.Version = a.Memory, a.Threads, a.Seed, "gdb "+version
+	if !a.Quiet {
+		opt.Notes = a.Err
 	}
 	return nil
 }
@@ -188,14 +188,14 @@ func edgeFiles(opt *ingest.Options, more *ingestWords) error {
 		case named:
 			opt.Relations = append(opt.Relations, r)
 		case opt.Edges != "":
-			return usage(fmt.Errorf("ingest: --edges %s: several files of edges need names, as in "+
-				"--edges REL=FILE; or list them without --edges", s))
+			return cli.Usage(fmt.Errorf("ingest: --edges %s: several files of edges need names, "+
+				"as in --edges REL=FILE; or list them without --edges", s))
 		default:
 			opt.Edges = s
 		}
 	}
 	if opt.Edges != "" && len(opt.Relations) > 0 {
-		return usage(fmt.Errorf("ingest: --edges %s has no name, and others have: write "+
+		return cli.Usage(fmt.Errorf("ingest: --edges %s has no name, and others have: write "+
 			"--edges REL=%s", opt.Edges, opt.Edges))
 	}
 	opt.Nodes = more.nodes
@@ -207,15 +207,15 @@ func edgeFiles(opt *ingest.Options, more *ingestWords) error {
 
 func (a *app) ingest(cmd *cobra.Command, opt ingest.Options) error {
 	if opt.DryRun {
-		plan, err := ingest.DryRun(cmd.Context(), a.fs, opt)
+		plan, err := ingest.DryRun(cmd.Context(), a.FS, opt)
 		if err != nil {
 			return fmt.Errorf("ingest: %w", err)
 		}
 		return a.printPlan(plan)
 	}
-	p := a.progress()
+	p := a.Progress()
 	opt.Progress = p.Update
-	m, err := ingest.Run(cmd.Context(), a.fs, opt)
+	m, err := ingest.Run(cmd.Context(), a.FS, opt)
 	p.Finish()
 	if err != nil && cmd.Context().Err() != nil {
 		return fmt.Errorf("ingest: stopped; go on with: %s --resume: %w",
@@ -252,43 +252,33 @@ func (a *app) commandLine(args []string) string {
 }
 
 func (a *app) printIngested(opt *ingest.Options, m *kv.Meta) error {
-	if a.quiet {
+	if a.Quiet {
 		return nil
 	}
-	s, w := m.Stats, &lines{w: a.out}
-	w.printf("%s: %s nodes, %s edges, %s\n", opt.Out, count(m.Nodes), count(m.Edges),
+	s, w := m.Stats, &cli.Lines{W: a.Out}
+	w.Printf("%s: %s nodes, %s edges, %s\n", opt.Out, cli.Count(m.Nodes), cli.Count(m.Edges),
 		mem.FormatSize(storeBytes(m)))
-	w.printf("read %s edges; dropped %s self loops, %s duplicates\n", count(s.EdgesRead),
-		count(s.DroppedSelfLoops), count(s.DroppedDuplicates))
+	w.Printf("read %s edges; dropped %s self loops, %s duplicates\n", cli.Count(s.EdgesRead),
+		cli.Count(s.DroppedSelfLoops), cli.Count(s.DroppedDuplicates))
 	if s.DroppedDuplicates > 0 && m.Weighted && opt.Merge == "" {
-		w.printf("the weights of duplicate edges were added up: --merge has other ways\n")
+		w.Printf("the weights of duplicate edges were added up: --merge has other ways\n")
 	}
 	if len(m.Features) > 0 || m.Labels != nil || len(m.Splits) > 0 {
-		said := []string{plural(len(m.Features), "feature file")}
+		said := []string{cli.Plural(len(m.Features), "feature file")}
 		if m.Labels != nil && m.Labels.Kind != "target" {
-			said = append(said, plural(classCount(m), "class"))
+			said = append(said, cli.Plural(classCount(m), "class"))
 		}
 		if len(m.Splits) > 0 {
-			said = append(said, plural(len(m.Splits), "split"))
+			said = append(said, cli.Plural(len(m.Splits), "split"))
 		}
-		w.printf("%s\n", strings.Join(said, ", "))
+		w.Printf("%s\n", strings.Join(said, ", "))
 	}
-	if w.err == nil {
+	if w.Err == nil {
 		for _, line := range directionNotes(m) {
-			a.note(line)
+			a.Note(line)
 		}
 	}
-	return w.err
-}
-
-func plural(n int, what string) string {
-	if n == 1 {
-		return "1 " + what
-	}
-	if strings.HasSuffix(what, "s") {
-		what += "e"
-	}
-	return fmt.Sprintf("%d %ss", n, what)
+	return w.Err
 }
 
 // directionNotes say what a user may not know of a graph whose edges go one way only.
@@ -309,51 +299,49 @@ func directionNotes(m *kv.Meta) (notes []string) {
 }
 
 func (a *app) printPlan(p *ingest.Plan) error {
-	w := &lines{w: a.out}
-	w.printf("format      %s\n", p.Info.Format)
+	w := &cli.Lines{W: a.Out}
+	w.Printf("format      %s\n", p.Info.Format)
 	for _, f := range p.Info.Paths {
-		w.printf("file        %s\n", f)
+		w.Printf("file        %s\n", f)
 	}
-	w.printf("nodes       %s\n", known(p.Nodes))
+	w.Printf("nodes       %s\n", known(p.Nodes))
 	edges := known(p.Edges)
 	if p.Edges == 0 && p.Info.EdgesAbout > 0 {
-		edges = fmt.Sprintf("about %s, by the first lines", count(p.Info.EdgesAbout))
+		edges = fmt.Sprintf("about %s, by the first lines", cli.Count(p.Info.EdgesAbout))
 	}
-	w.printf("edges       %s\n", edges)
+	w.Printf("edges       %s\n", edges)
 	ids := "row numbers"
 	if p.Info.TextIDs {
 		ids = "strings"
 	} else if !p.Info.RowIDs {
 		ids = "integers"
 	}
-	w.printf("ids         %s\n", ids)
+	w.Printf("ids         %s\n", ids)
 	for _, f := range p.Info.Features {
-		w.printf("features    %s: %d x %s, %s rows\n", f.Name, f.Dim, f.DType, known(f.Rows))
+		w.Printf("features    %s: %d x %s, %s rows\n", f.Name, f.Dim, f.DType, known(f.Rows))
 	}
 	if p.Info.Labels != nil {
-		w.printf("labels      %s\n", p.Info.Labels.Kind)
+		w.Printf("labels      %s\n", p.Info.Labels.Kind)
 	}
 	if len(p.Info.Splits) > 0 {
-		w.printf("splits      %s\n", strings.Join(p.Info.Splits, " "))
+		w.Printf("splits      %s\n", strings.Join(p.Info.Splits, " "))
 	}
 	for _, n := range p.Info.Notes {
-		w.printf("note        %s\n", n)
+		w.Printf("note        %s\n", n)
 	}
-	w.printf("memory      %s (the least that would do: %s)\n", mem.FormatSize(p.MemoryBytes),
+	w.Printf("memory      %s (the least that would do: %s)\n", mem.FormatSize(p.MemoryBytes),
 		mem.FormatSize(p.LeastMemory))
-	w.printf("disk        %s for the store, %s more while it is made\n",
+	w.Printf("disk        %s for the store, %s more while it is made\n",
 		mem.FormatSize(p.DiskBytes), mem.FormatSize(p.TempBytes))
 	for _, f := range p.Files {
-		w.printf("will write  %s\n", f)
+		w.Printf("will write  %s\n", f)
 	}
-	return w.err
+	return w.Err
 }
-
-func count(n uint64) string { return humanize.Comma(int64(n)) }
 
 func known(n uint64) string {
 	if n == 0 {
 		return "known after reading"
 	}
-	return count(n)
+	return cli.Count(n)
 }

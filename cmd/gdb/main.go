@@ -11,6 +11,7 @@ import (
 	"syscall"
 
 	"gdb/blockdev"
+	"gdb/cmd/gdb/cli"
 	"gdb/internal/bug"
 	"gdb/internal/program"
 )
@@ -21,7 +22,7 @@ func main() {
 	defer bug.Catch()
 	blockdev.RaiseGOMAXPROCS()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	code := run(ctx, os.Args[1:], stdStreams())
+	code := run(ctx, os.Args[1:], cli.StdStreams())
 	stop()
 	os.Exit(code)
 }

@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"gdb/blockdev"
+	"gdb/cmd/gdb/cli"
 	"gdb/internal/mem"
 	"gdb/internal/wrap"
 	"gdb/layout"
@@ -24,7 +25,7 @@ one of them and a profile of the device. The profile is measured once and kept
 in the store's catalog. It takes the flags of gdb train.`,
 		Example: `  gdb plan big.gdb --memory 4GiB --fanout 10,10,10
   gdb plan big.gdb --memory 4GiB --cache lru --json`,
-		Args: exactArgs(1),
+		Args: cli.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error { return a.plan(cmd, t, args[0]) },
 	}
 	t.bind(cmd.Flags())
@@ -40,11 +41,11 @@ func (a *app) plan(cmd *cobra.Command, t *trainFlags, dir string) (err error) {
 		return err
 	}
 	cfg.Remeasure = remeasure
-	st, dev, err := a.openForRun(cmd, dir, cfg.IO)
+	st, dev, err := a.OpenStore(cmd.Context(), dir, cfg.IO)
 	if err != nil {
 		return fmt.Errorf("plan: %w", err)
 	}
-	defer func() { err = firstError(err, dev.Close()) }()
+	defer func() { err = cli.FirstError(err, dev.Close()) }()
 	if t.ops {
 		return a.planOperations(cmd, t, st, dev, cfg)
 	}
@@ -53,7 +54,7 @@ func (a *app) plan(cmd *cobra.Command, t *trainFlags, dir string) (err error) {
 		return err
 	}
 	if t.json {
-		return a.printJSON(p)
+		return a.PrintJSON(p)
 	}
 	return a.printTrainPlan(p)
 }
@@ -69,10 +70,10 @@ func (a *app) planOperations(cmd *cobra.Command, t *trainFlags, st *layout.Store
 		return err
 	}
 	if t.json {
-		return a.printJSON(map[string]any{"operations": ops})
+		return a.PrintJSON(map[string]any{"operations": ops})
 	}
-	w := &lines{w: a.out}
-	w.printf("%9s %9s %13s  operation\n", "expected", "measured", "shape")
+	w := &cli.Lines{W: a.Out}
+	w.Printf("%9s %9s %13s  operation\n", "expected", "measured", "shape")
 	total := 0.0
 	for _, o := range ops {
 		expected := "-"
@@ -81,57 +82,57 @@ func (a *app) planOperations(cmd *cobra.Command, t *trainFlags, st *layout.Store
 		}
 		shape := fmt.Sprintf("%d x %d", o.Rows, o.Cols)
 		text := wrap.Indented(o.Text, opIndent)
-		w.printf("%9s %9s %13s  %s\n", expected, fmt.Sprintf("%.2f ms", o.MeasuredMS), shape,
+		w.Printf("%9s %9s %13s  %s\n", expected, fmt.Sprintf("%.2f ms", o.MeasuredMS), shape,
 			text[opIndent:])
 		total += o.MeasuredMS
 	}
-	w.printf("%9s %9s\n", "", fmt.Sprintf("%.1f ms", total))
-	return w.err
+	w.Printf("%9s %9s\n", "", fmt.Sprintf("%.1f ms", total))
+	return w.Err
 }
 
 // printTrainPlan prints the shares of the memory and the costs of an epoch.
 func (a *app) printTrainPlan(p *plan.Plan) error {
-	w := &lines{w: a.out}
+	w := &cli.Lines{W: a.Out}
 	for _, pool := range p.Pools() {
-		w.printf("%-11s %s\n", poolName(pool.Device), mem.FormatSize(pool.Bytes))
+		w.Printf("%-11s %s\n", poolName(pool.Device), mem.FormatSize(pool.Bytes))
 		for _, part := range pool.Parts {
 			what := ""
 			if part.What != "" {
 				what = " (" + part.What + ")"
 			}
-			w.printf("  %-15s %10s%s\n", part.Name, mem.FormatSize(part.Bytes), what)
+			w.Printf("  %-15s %10s%s\n", part.Name, mem.FormatSize(part.Bytes), what)
 		}
-		w.printf("  %-15s %10s\n", "left", mem.FormatSize(pool.Left()))
+		w.Printf("  %-15s %10s\n", "left", mem.FormatSize(pool.Left()))
 	}
 	f := p.Forecast
 	if f == nil {
-		w.printf("epoch       not known: there is no room to sample batches\n")
-		return w.err
+		w.Printf("epoch       not known: there is no room to sample batches\n")
+		return w.Err
 	}
-	w.field("batches", "%s of about %s nodes and %s edges; %d sampled, %.0f%% of their nodes "+
-		"different", count(f.Batches), count(uint64(f.Nodes)), count(uint64(f.Edges)), f.Sampled,
-		100*f.Unique)
-	w.printf("epoch       read %s (lists %s), hit %.1f%%\n", mem.FormatSize(f.Read),
+	w.Field("batches", "%s of about %s nodes and %s edges; %d sampled, %.0f%% of their nodes "+
+		"different", cli.Count(f.Batches), cli.Count(uint64(f.Nodes)), cli.Count(uint64(f.Edges)),
+		f.Sampled, 100*f.Unique)
+	w.Printf("epoch       read %s (lists %s), hit %.1f%%\n", mem.FormatSize(f.Read),
 		mem.FormatSize(f.Lists), 100*f.Hit)
-	w.field("time", "sample %.1fs, gather %.1fs, compute %.1fs: epoch %.1fs, bound by %s; %.1fs "+
+	w.Field("time", "sample %.1fs, gather %.1fs, compute %.1fs: epoch %.1fs, bound by %s; %.1fs "+
 		"before the first", f.Sample, f.Gather, f.Compute, f.Time, f.Binding, f.Start)
 	if why := p.Why(); why != "" {
-		w.field("chosen", "%s", why)
+		w.Field("chosen", "%s", why)
 	}
 	d := f.Device
-	w.field("device", "%.0f random reads/s of %s, in sequence %s/s, written %s/s",
+	w.Field("device", "%.0f random reads/s of %s, in sequence %s/s, written %s/s",
 		d.RandomReads, mem.FormatSize(int64(d.RowBytes)), mem.FormatSize(int64(d.Sequential)),
 		mem.FormatSize(int64(1/d.Write.Seconds)))
-	w.field("cores", "%.1f, %.0f GFLOP/s, a row is copied in %.0f ns, found in a cache and "+
+	w.Field("cores", "%.1f, %.0f GFLOP/s, a row is copied in %.0f ns, found in a cache and "+
 		"copied in %.0f ns", d.Cores, d.GFLOPS, 1e9*d.Copy.CPU, 1e9*d.Hit.CPU)
 	if d.Unwritten != "" {
-		w.field("note", "writing could not be timed, and is taken to be as fast as reading: %s",
+		w.Field("note", "writing could not be timed, and is taken to be as fast as reading: %s",
 			d.Unwritten)
 	}
 	if d.Kept != "" {
-		w.field("note", "the device's profile could not be kept: %s", d.Kept)
+		w.Field("note", "the device's profile could not be kept: %s", d.Kept)
 	}
-	return w.err
+	return w.Err
 }
 
 // poolName names the memory of a device: the host's is just memory.

@@ -24,7 +24,7 @@ func firstSet(without string, names ...string) string {
 func (a *app) command(ctx context.Context, line string, more ...string) *exec.Cmd {
 	args := append(strings.Fields(line), more...)
 	cmd := exec.CommandContext(ctx, args[0], args[1:]...)
-	cmd.Stdin, cmd.Stdout, cmd.Stderr = a.in, a.out, a.err
+	cmd.Stdin, cmd.Stdout, cmd.Stderr = a.In, a.Out, a.Err
 	return cmd
 }
 

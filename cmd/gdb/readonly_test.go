@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"gdb/cmd/gdb/cli"
 	"io"
 	"os"
 	"path/filepath"
@@ -92,8 +93,8 @@ func TestReadersWriteNothing(t *testing.T) {
 				"--out", filepath.Join(dir, "new.gdb"), "--dry-run"}} {
 			fs := &readOnlyFS{FS: vfs.Default, locks: locks}
 			var stderr strings.Builder
-			a := &app{streams: streams{in: strings.NewReader(""), out: io.Discard, err: &stderr},
-				fs: fs}
+			a := &app{cli.App{Streams: cli.Streams{In: strings.NewReader(""), Out: io.Discard,
+				Err: &stderr}, FS: fs}}
 			root := a.rootCommand()
 			root.SetArgs(args)
 			if err := root.ExecuteContext(t.Context()); err != nil {

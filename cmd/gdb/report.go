@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"strings"
 
+	"gdb/cmd/gdb/cli"
 	"gdb/internal/atomicfile"
 	"gdb/internal/mem"
 	"gdb/kv"
@@ -22,7 +23,7 @@ func (a *app) reportCommand() *cobra.Command {
 	var out string
 	var force bool
 	cmd := &cobra.Command{
-		Use: "report STORE [--run NAME] --out FILE.html", Args: exactArgs(1),
+		Use: "report STORE [--run NAME] --out FILE.html", Args: cli.ExactArgs(1),
 		Short: "Write what a run was and reached as one HTML page",
 		Long: `Write a page that needs no network: curves, scores by class and the confusion
 matrix of the test split, what the engine did, the settings, and the data.`,
@@ -30,17 +31,17 @@ matrix of the test split, what the engine did, the settings, and the data.`,
   gdb report cora.gdb --run r0002 --split val --out r0002.html`,
 		RunE: func(cmd *cobra.Command, args []string) (err error) {
 			if !strings.HasSuffix(out, ".html") {
-				return usage(wantFile("report", out, "FILE.html"))
+				return cli.Usage(wantFile("report", out, "FILE.html"))
 			}
-			if err := a.mayWrite(out, force); err != nil {
+			if err := a.MayWrite(out, force); err != nil {
 				return err
 			}
-			st, dev, err := a.openForRun(cmd, args[0], "auto")
+			st, dev, err := a.OpenStore(cmd.Context(), args[0], "auto")
 			if err != nil {
 				return fmt.Errorf("report: %w", err)
 			}
-			defer func() { err = firstError(err, dev.Close()) }()
-			if c.Run, err = a.chosen(cmd, st, c.Run); err != nil {
+			defer func() { err = cli.FirstError(err, dev.Close()) }()
+			if c.Run, err = a.Chosen(cmd, st, c.Run); err != nil {
 				return err
 			}
 			d, err := a.reportData(cmd, st, args[0], c)
@@ -48,7 +49,7 @@ matrix of the test split, what the engine did, the settings, and the data.`,
 				return err
 			}
 			if d.Test == nil && hasSplit(st.Meta(), c.Split) {
-				c.Limits = a.limits()
+				c.Limits = a.Limits()
 				if d.Test, err = train.Evaluate(cmd.Context(), st, dev, c); err != nil {
 					return err
 				}
@@ -57,8 +58,8 @@ matrix of the test split, what the engine did, the settings, and the data.`,
 		},
 	}
 	f := cmd.Flags()
-	f.StringVar(&c.Run, "run", "", runHelp)
-	f.StringVar(&c.Split, "split", "test", splitHelp)
+	f.StringVar(&c.Run, "run", "", cli.RunHelp)
+	f.StringVar(&c.Split, "split", "test", cli.SplitHelp)
 	f.StringVar(&out, "out", "", "file to write")
 	f.BoolVar(&force, "force", false, "overwrite the file")
 	return cmd
@@ -127,25 +128,25 @@ func storeFacts(m *kv.Meta) (rows [][2]string) {
 		rows = append(rows, [2]string{name, fmt.Sprintf(format, args...)})
 	}
 	add("source", "%s: %s", m.Source.Format, strings.Join(m.Source.Paths, ", "))
-	add("nodes", "%s", count(m.Nodes))
-	add("edges", "%s", count(m.Edges))
+	add("nodes", "%s", cli.Count(m.Nodes))
+	add("edges", "%s", cli.Count(m.Edges))
 	if n := len(m.EdgeTypes); n > 0 {
 		add("edge types", "%d: %s", n, shorten(m.EdgeTypes, 20))
 	}
 	for _, t := range m.NodeTypes {
-		add("nodes of type "+t.Name, "%s", count(t.Nodes))
+		add("nodes of type "+t.Name, "%s", cli.Count(t.Nodes))
 	}
 	for _, f := range m.Features {
 		add("features "+f.Name, "%d x %s", f.Dim, f.DType)
 	}
 	if m.Labels != nil && m.Labels.Kind == "target" {
-		add("labels", "numbers, %s nodes", count(m.Labels.Labeled))
+		add("labels", "numbers, %s nodes", cli.Count(m.Labels.Labeled))
 	} else if m.Labels != nil {
-		add("labels", "%s, %s nodes, %d classes", m.Labels.Kind, count(m.Labels.Labeled),
+		add("labels", "%s, %s nodes, %d classes", m.Labels.Kind, cli.Count(m.Labels.Labeled),
 			len(m.Labels.Classes))
 	}
 	for _, s := range m.Splits {
-		add("split "+s.Name, "%s nodes", count(s.Count))
+		add("split "+s.Name, "%s nodes", cli.Count(s.Count))
 	}
 	add("size", "%s", mem.FormatSize(storeBytes(m)))
 	add("identity", "%s", m.UUID)
@@ -157,23 +158,23 @@ func (a *app) writeReport(out string, d *report.Data) error {
 	if err := report.Write(&b, d); err != nil {
 		return err
 	}
-	if err := atomicfile.Write(a.fs, out, b.Bytes()); err != nil {
+	if err := atomicfile.Write(a.FS, out, b.Bytes()); err != nil {
 		return err
 	}
-	if a.quiet {
+	if a.Quiet {
 		return nil
 	}
-	_, err := fmt.Fprintf(a.out, "the report of run %s is in %s\n", d.Run, out)
+	_, err := fmt.Fprintf(a.Out, "the report of run %s is in %s\n", d.Run, out)
 	return err
 }
 
 // plotRuns draws the scores of runs over their epochs.
 func (a *app) plotRuns(st *layout.Store, all []kv.RunMeta, out string) error {
 	if !strings.HasSuffix(out, ".svg") {
-		return usage(wantFile("runs plot", out, "FILE.svg"))
+		return cli.Usage(wantFile("runs plot", out, "FILE.svg"))
 	}
 	if len(all) == 0 {
-		return usage(errors.New("runs plot: the store has no runs"))
+		return cli.Usage(errors.New("runs plot: the store has no runs"))
 	}
 	var drawn []report.Run
 	metric := all[0].Metric
@@ -187,5 +188,5 @@ func (a *app) plotRuns(st *layout.Store, all []kv.RunMeta, out string) error {
 			metric = "score (of different metrics)"
 		}
 	}
-	return atomicfile.Write(a.fs, out, report.Compare(metric, drawn))
+	return atomicfile.Write(a.FS, out, report.Compare(metric, drawn))
 }

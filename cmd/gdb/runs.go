@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"gdb/cmd/gdb/cli"
 	"gdb/internal/mem"
 	"gdb/internal/program"
 	"gdb/kv"
@@ -37,12 +38,12 @@ some (rm).`,
   gdb runs cora.gdb rm r0001`,
 		Args: func(cmd *cobra.Command, args []string) error {
 			if len(args) == 0 {
-				return usage(fmt.Errorf("runs: no store: %s", cmd.UseLine()))
+				return cli.Usage(fmt.Errorf("runs: no store: %s", cmd.UseLine()))
 			}
 			return nil
 		},
 		RunE: func(cmd *cobra.Command, args []string) error {
-			st, err := layout.Open(cmd.Context(), a.fs, args[0])
+			st, err := layout.Open(cmd.Context(), a.FS, args[0])
 			if err != nil {
 				return fmt.Errorf("runs: %w", err)
 			}
@@ -66,7 +67,7 @@ func (a *app) runs(cmd *cobra.Command, st *layout.Store, what string, names []st
 	}
 	for _, n := range names {
 		if !slices.ContainsFunc(all, func(r kv.RunMeta) bool { return r.Name == n }) {
-			return usage(fmt.Errorf("runs: there is no run %s: %s runs STORE lists them",
+			return cli.Usage(fmt.Errorf("runs: there is no run %s: %s runs STORE lists them",
 				n, program.Name))
 		}
 	}
@@ -92,33 +93,33 @@ func (a *app) runs(cmd *cobra.Command, st *layout.Store, what string, names []st
 		}
 		return nil
 	case what == "show" || what == "rm":
-		return usage(fmt.Errorf("runs %s: name the run", what))
+		return cli.Usage(fmt.Errorf("runs %s: name the run", what))
 	}
-	return usage(fmt.Errorf("runs: %q is not one of %s", what, strings.Join(runsWords, ", ")))
+	return cli.Usage(fmt.Errorf("runs: %q is not one of %s", what, strings.Join(runsWords, ", ")))
 }
 
 func (a *app) listRuns(all []kv.RunMeta, asJSON bool) error {
 	if asJSON {
 		return a.printFields(map[string]any{"runs": all})
 	}
-	if len(all) == 0 && !a.quiet {
-		a.note("the store has no runs yet: " + program.Name + " train makes one")
+	if len(all) == 0 && !a.Quiet {
+		a.Note("the store has no runs yet: " + program.Name + " train makes one")
 	}
-	return printRuns(&lines{w: a.out}, all)
+	return printRuns(&cli.Lines{W: a.Out}, all)
 }
 
 // printRuns prints a line for each run, under a heading.
-func printRuns(w *lines, all []kv.RunMeta) error {
+func printRuns(w *cli.Lines, all []kv.RunMeta) error {
 	if len(all) > 0 {
-		w.printf("%-14s %-11s %-5s %6s  %-9s %7s %7s  %s\n", "run", "status", "model", "epochs",
+		w.Printf("%-14s %-11s %-5s %6s  %-9s %7s %7s  %s\n", "run", "status", "model", "epochs",
 			"metric", "val", "test", "when")
 	}
 	for _, r := range all {
-		w.printf("%-14s %-11s %-5s %6d  %-9s %7s %7s  %s\n", cut(r.Name, 14), r.Status, r.Model,
+		w.Printf("%-14s %-11s %-5s %6d  %-9s %7s %7s  %s\n", cli.Cut(r.Name, 14), r.Status, r.Model,
 			r.Epochs, r.Metric, runs.Figure(r.Best, 4),
 			runs.Figure(r.Test, 4), r.Updated.Format("Jan 2 15:04"))
 	}
-	return w.err
+	return w.Err
 }
 
 // showRun prints the settings of a run and its epochs.
@@ -133,26 +134,26 @@ func (a *app) showRun(st *layout.Store, r kv.RunMeta, asJSON bool) error {
 		return err
 	}
 	if asJSON {
-		return a.printJSON(map[string]any{"run": r.Name, "status": r.Status, "config": file.Config,
+		return a.PrintJSON(map[string]any{"run": r.Name, "status": r.Status, "config": file.Config,
 			"epochs": epochs, "test": file.Test})
 	}
 	tested, err := train.Tested(&file)
 	if err != nil {
 		return err
 	}
-	w := &lines{w: a.out}
-	w.printf("run %s, %s, made by %s\n", r.Name, r.Status, file.GDB)
+	w := &cli.Lines{W: a.Out}
+	w.Printf("run %s, %s, made by %s\n", r.Name, r.Status, file.GDB)
 	for _, s := range settingsOf(&file.Config) {
-		w.printf("%-18s %s\n", s[0], s[1])
+		w.Printf("%-18s %s\n", s[0], s[1])
 	}
 	for _, e := range epochs {
-		w.printf("%s\n", e)
+		w.Printf("%s\n", e)
 	}
-	if tested != nil && w.err == nil {
-		w.printf("\n")
-		return report.Text(a.out, tested)
+	if tested != nil && w.Err == nil {
+		w.Printf("\n")
+		return report.Text(a.Out, tested)
 	}
-	return w.err
+	return w.Err
 }
 
 // settingsOf are the settings of a run by their names in run.json.
@@ -201,7 +202,7 @@ func valueText[T any](v *T) string {
 
 // compareRuns prints the runs, and the settings that are not the same in all.
 func (a *app) compareRuns(st *layout.Store, all []kv.RunMeta) error {
-	w := &lines{w: a.out}
+	w := &cli.Lines{W: a.Out}
 	if err := printRuns(w, all); err != nil {
 		return err
 	}
@@ -214,7 +215,7 @@ func (a *app) compareRuns(st *layout.Store, all []kv.RunMeta) error {
 		rows[i] = settingsOf(&c)
 	}
 	if len(rows) == 0 {
-		return w.err
+		return w.Err
 	}
 	for k := range rows[0] {
 		if rows[0][k][0] == "run" || !slices.ContainsFunc(rows, func(r [][2]string) bool {
@@ -227,8 +228,8 @@ func (a *app) compareRuns(st *layout.Store, all []kv.RunMeta) error {
 			if i == 0 {
 				name = rows[0][k][0]
 			}
-			w.printf("%-18s %-14s %s\n", name, cut(r.Name, 14), rows[i][k][1])
+			w.Printf("%-18s %-14s %s\n", name, cli.Cut(r.Name, 14), rows[i][k][1])
 		}
 	}
-	return w.err
+	return w.Err
 }

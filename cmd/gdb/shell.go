@@ -9,6 +9,7 @@ import (
 	"syscall"
 
 	"gdb/blockdev"
+	"gdb/cmd/gdb/cli"
 	"gdb/cmd/gdb/terminal"
 	"gdb/layout"
 	"gdb/shell"
@@ -40,7 +41,7 @@ not.`,
 		Example: `  gdb shell cora.gdb -c "NEIGHBORS 42"
   gdb shell cora.gdb -c "SAMPLE 42,7 FANOUT 10,5 SHOW layers" --mode json
   echo "STATS GRAPH; DEGREES IN TOP 5;" | gdb shell cora.gdb`,
-		Args: exactArgs(1),
+		Args: cli.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return a.shell(cmd.Context(), args[0], flags)
 		},
@@ -49,7 +50,7 @@ not.`,
 	f.StringArrayVarP(&flags.statements, "command", "c", nil, "statement to run; repeatable")
 	f.StringVarP(&flags.file, "file", "f", "", "file of statements to run")
 	f.StringVar(&flags.mode, "mode", "auto",
-		"form of results: "+oneOf(result.Modes))
+		"form of results: "+cli.OneOf(result.Modes))
 	f.BoolVar(&flags.keepGoing, "keep-going", false,
 		"run on after a failed statement, and say how many failed; the exit code is then 1")
 	f.BoolVar(&flags.noHistory, "no-history", false, "neither read nor keep what is typed")
@@ -57,28 +58,28 @@ not.`,
 }
 
 func (a *app) shell(ctx context.Context, dir string, flags shellFlags) (err error) {
-	opt := shell.Options{Statements: flags.statements, In: a.in, Out: a.out, Err: a.err,
-		InTTY: a.inTTY, OutTTY: a.outTTY, ErrTTY: a.errTTY, Mode: flags.mode,
-		OutColor: a.colored(a.outTTY), ErrColor: a.colored(a.errTTY), Width: a.width,
-		KeepGoing: flags.keepGoing, Memory: a.memory, Seed: a.seed, Quiet: a.quiet}
+	opt := shell.Options{Statements: flags.statements, In: a.In, Out: a.Out, Err: a.Err,
+		InTTY: a.InTTY, OutTTY: a.OutTTY, ErrTTY: a.ErrTTY, Mode: flags.mode,
+		OutColor: a.colored(a.OutTTY), ErrColor: a.colored(a.ErrTTY), Width: a.width,
+		KeepGoing: flags.keepGoing, Memory: a.Memory, Seed: a.Seed, Quiet: a.Quiet}
 	if err := shell.CheckMode(flags.mode); err != nil {
-		return usage(err)
+		return cli.Usage(err)
 	}
 	if flags.file != "" && len(flags.statements) > 0 {
-		return usage(errors.New("shell: -c and -f exclude each other"))
+		return cli.Usage(errors.New("shell: -c and -f exclude each other"))
 	}
 	if flags.file != "" {
 		if opt.Script, err = readScript(flags.file); err != nil {
 			return err
 		}
 	}
-	if opt.Store, err = layout.Open(ctx, a.fs, dir); err != nil {
+	if opt.Store, err = layout.Open(ctx, a.FS, dir); err != nil {
 		return fmt.Errorf("shell: %w", err)
 	}
 	if opt.Dev, err = blockdev.Open(blockdev.Options{}); err != nil {
 		return fmt.Errorf("shell: %w", err)
 	}
-	if a.inTTY && len(opt.Statements) == 0 && opt.Script == "" {
+	if a.InTTY && len(opt.Statements) == 0 && opt.Script == "" {
 		var stop func()
 		ctx, stop = a.converse(ctx, &opt, flags.noHistory)
 		defer stop()
@@ -87,7 +88,7 @@ func (a *app) shell(ctx context.Context, dir string, flags shellFlags) (err erro
 	if errors.Is(err, shell.ErrAborted) {
 		return err // a statement may still read: the end of the process closes the device
 	}
-	return a.shellError(firstError(err, opt.Dev.Close()))
+	return a.shellError(cli.FirstError(err, opt.Dev.Close()))
 }
 
 // converse prepares a session that is typed: Ctrl-C ends statements, not the session.
@@ -97,8 +98,8 @@ func (a *app) converse(ctx context.Context, opt *shell.Options, noHistory bool) 
 	signal.Notify(presses, os.Interrupt)
 	opt.Interrupts = presses
 	ctx, stop := signal.NotifyContext(context.WithoutCancel(ctx), syscall.SIGTERM)
-	if a.outTTY && a.errTTY && os.Getenv("TERM") != "dumb" {
-		opt.Terminal = terminal.New(a.in, a.err)
+	if a.OutTTY && a.ErrTTY && os.Getenv("TERM") != "dumb" {
+		opt.Terminal = terminal.New(a.In, a.Err)
 	}
 	opt.Edit, opt.Page = a.editText, a.page
 	if h := terminal.NewHistory(); !noHistory && h != nil {
@@ -111,14 +112,14 @@ func (a *app) converse(ctx context.Context, opt *shell.Options, noHistory bool) 
 func readScript(file string) (string, error) {
 	f, err := os.Open(file)
 	if err != nil {
-		return "", usage(fmt.Errorf("shell: -f: %w", err))
+		return "", cli.Usage(fmt.Errorf("shell: -f: %w", err))
 	}
 	text, err := shell.ReadScript(f)
 	if err = errors.Join(err, f.Close()); err != nil {
 		return "", fmt.Errorf("shell: -f %s: %w", file, err)
 	}
 	if text == "" {
-		return "", usage(fmt.Errorf("shell: -f %s: the file is empty", file))
+		return "", cli.Usage(fmt.Errorf("shell: -f %s: the file is empty", file))
 	}
 	return text, nil
 }
@@ -129,6 +130,6 @@ func (a *app) shellError(err error) error {
 	if !errors.As(err, &syntax) {
 		return err
 	}
-	fmt.Fprintf(a.err, "%v\n", syntax)
-	return errReported{exitUsage}
+	fmt.Fprintf(a.Err, "%v\n", syntax)
+	return cli.Reported{Code: exitUsage}
 }

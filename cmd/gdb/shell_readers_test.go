@@ -8,6 +8,7 @@ import (
 	"sync/atomic"
 	"testing"
 
+	"gdb/cmd/gdb/cli"
 	"gdb/internal/testgraph"
 
 	"github.com/cockroachdb/pebble/v2/vfs"
@@ -76,7 +77,7 @@ func coraStore(t *testing.T) string {
 		t.Fatal(err)
 	}
 	var out bytes.Buffer
-	s := streams{in: strings.NewReader(""), out: &out, err: &out}
+	s := cli.Streams{In: strings.NewReader(""), Out: &out, Err: &out}
 	if code := run(context.Background(), []string{"ingest", dir + "/cora", "--out", dir + "/s.gdb",
 		"--undirected"}, s); code != 0 {
 		t.Fatalf("ingest: %s", out.String())

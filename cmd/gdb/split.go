@@ -6,6 +6,7 @@ import (
 	"fmt"
 
 	"gdb/blockdev"
+	"gdb/cmd/gdb/cli"
 	"gdb/layout"
 	"gdb/layout/splits"
 
@@ -21,10 +22,10 @@ func (a *app) splitCommand() *cobra.Command {
 replace those that it has. Each class gives each split its share; the same
 --seed gives the same splits.`,
 		Example: `  gdb split my.gdb --split random=60/20/20`,
-		Args:    exactArgs(1),
+		Args:    cli.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if text == "" {
-				return usage(errors.New("split: no --split random=TRAIN/VAL/TEST"))
+				return cli.Usage(errors.New("split: no --split random=TRAIN/VAL/TEST"))
 			}
 			return a.split(cmd.Context(), args[0], text)
 		},
@@ -37,29 +38,29 @@ replace those that it has. Each class gives each split its share; the same
 func (a *app) split(ctx context.Context, dir, text string) (err error) {
 	shares, err := splits.ParseShares(text)
 	if err != nil {
-		return usage(err)
+		return cli.Usage(err)
 	}
-	st, err := layout.Open(ctx, a.fs, dir)
+	st, err := layout.Open(ctx, a.FS, dir)
 	if err != nil {
 		return err
 	}
-	dev, err := openDevice(string(blockdev.Auto))
+	dev, err := cli.OpenDevice(string(blockdev.Auto))
 	if err != nil {
 		return err
 	}
-	defer func() { err = firstError(err, dev.Close()) }()
-	sets, err := splits.Random(ctx, st, dev, shares, a.seed)
+	defer func() { err = cli.FirstError(err, dev.Close()) }()
+	sets, err := splits.Random(ctx, st, dev, shares, a.Seed)
 	if err != nil {
 		return err
 	}
 	if err := st.Catalog().PutSplits(ctx, sets); err != nil {
 		return err
 	}
-	if a.quiet {
+	if a.Quiet {
 		return nil
 	}
-	_, err = fmt.Fprintf(a.out, "splits: train %s, val %s, test %s nodes (seed %d)\n",
-		count(sets["train"].GetCardinality()), count(sets["val"].GetCardinality()),
-		count(sets["test"].GetCardinality()), a.seed)
+	_, err = fmt.Fprintf(a.Out, "splits: train %s, val %s, test %s nodes (seed %d)\n",
+		cli.Count(sets["train"].GetCardinality()), cli.Count(sets["val"].GetCardinality()),
+		cli.Count(sets["test"].GetCardinality()), a.Seed)
 	return err
 }

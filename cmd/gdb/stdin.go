@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 
+	"gdb/cmd/gdb/cli"
 	"gdb/layout/ingest"
 
 	"github.com/cockroachdb/pebble/v2/vfs"
@@ -24,9 +25,9 @@ func (a *app) spoolInput(opt *ingest.Options) (remove func() error, err error) {
 	switch {
 	case !given:
 		return none, nil
-	case len(opt.Sources) > 1 || opt.Resume || opt.DryRun || a.in == nil:
-		return nil, usage(errors.New("ingest: - is standard input: it is the only source, and is " +
-			"neither resumed nor looked at by --dry-run; write it to a file for these"))
+	case len(opt.Sources) > 1 || opt.Resume || opt.DryRun || a.In == nil:
+		return nil, cli.Usage(errors.New("ingest: - is standard input: it is the only source, " +
+			"and is neither resumed nor looked at by --dry-run; write it to a file for these"))
 	}
 	file := opt.Out + ".stdin.csv"
 	if err := a.copyInput(file); err != nil {
@@ -37,19 +38,19 @@ func (a *app) spoolInput(opt *ingest.Options) (remove func() error, err error) {
 }
 
 func (a *app) copyInput(file string) (err error) {
-	f, err := a.fs.Create(file, vfs.WriteCategoryUnspecified)
+	f, err := a.FS.Create(file, vfs.WriteCategoryUnspecified)
 	if err != nil {
 		return fmt.Errorf("ingest: keep standard input: %w", err)
 	}
 	defer func() { err = errors.Join(err, f.Close()) }()
-	if _, err := io.Copy(f, a.in); err != nil {
+	if _, err := io.Copy(f, a.In); err != nil {
 		return fmt.Errorf("ingest: keep standard input in %s: %w", file, err)
 	}
 	return nil
 }
 
 func (a *app) removeFile(file string) error {
-	if err := a.fs.Remove(file); err != nil {
+	if err := a.FS.Remove(file); err != nil {
 		return fmt.Errorf("ingest: remove the copy of standard input: %w", err)
 	}
 	return nil

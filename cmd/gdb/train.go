@@ -5,10 +5,9 @@ import (
 	"slices"
 	"strings"
 
-	"gdb/blockdev"
+	"gdb/cmd/gdb/cli"
 	"gdb/cmd/gdb/flagvalue"
 	"gdb/internal/mem"
-	"gdb/layout"
 	"gdb/train"
 	"gdb/train/model"
 	"gdb/train/runs"
@@ -33,14 +32,14 @@ func (t *trainFlags) bind(f *pflag.FlagSet) {
 	t.cfg = runs.Default()
 	c := &t.cfg
 	f.StringVar(&c.Run, "run", c.Run, "name of the run (default: next free r0001)")
-	f.StringVar(&c.Model, "model", c.Model, "architecture: "+oneOf(model.Names()))
+	f.StringVar(&c.Model, "model", c.Model, "architecture: "+cli.OneOf(model.Names()))
 	flagvalue.BindSampling(f, c)
 	f.Var(&flagvalue.Hidden{To: c}, "hidden", "width of the hidden layers, or of each: 256,128")
 	bindModel(f, &c.Options)
 	f.BoolVar(&c.Tune, "tune", false,
 		"measure which order of sums and products is faster, and keep it in the run")
 	flagvalue.BindEdges(f, c)
-	f.IntVar(&c.Batch, "batch", c.Batch, batchHelp)
+	f.IntVar(&c.Batch, "batch", c.Batch, cli.BatchHelp)
 	f.Var((*flagvalue.CountOrAuto)(&c.Epochs), "epochs",
 		"epochs to train; auto: until val does not improve any more")
 	f.Float64Var(&c.LR, "lr", c.LR, "learning rate")
@@ -56,19 +55,19 @@ func (t *trainFlags) bind(f *pflag.FlagSet) {
 	f.StringVar(&c.Normalize, "normalize", c.Normalize,
 		"scale features as they are read: none, row (sum 1), zscore (columns) or auto "+
 			"(row for counts, zscore for very different or large ranges)")
-	f.StringVar(&c.Optimizer, "optimizer", c.Optimizer, oneOf(runs.Choices("optimizer")))
-	f.StringVar(&c.Loss, "loss", c.Loss, oneOf(runs.Choices("loss")))
+	f.StringVar(&c.Optimizer, "optimizer", c.Optimizer, cli.OneOf(runs.Choices("optimizer")))
+	f.StringVar(&c.Loss, "loss", c.Loss, cli.OneOf(runs.Choices("loss")))
 	f.StringVar(&c.ClassWeights, "class-weights", c.ClassWeights,
 		"none, or balanced: rare classes count more in the loss, so that all count the same")
 	f.StringVar(&c.Metric, "metric", c.Metric,
-		"what val and test are judged by: "+oneOf(runs.Choices("metric")))
+		"what val and test are judged by: "+cli.OneOf(runs.Choices("metric")))
 	f.IntVar(&c.Patience, "patience", c.Patience,
 		"stop after so many evaluations without a better one; 0: never, but for --epochs auto")
 	f.IntVar(&c.EvalEvery, "eval-every", c.EvalEvery, "epochs between evaluations")
-	f.StringVar(&c.EvalMode, "eval-mode", c.EvalMode, evalModeHelp)
-	splitColumn(f, &c.Split)
+	f.StringVar(&c.EvalMode, "eval-mode", c.EvalMode, cli.EvalModeHelp)
+	cli.SplitColumn(f, &c.Split)
 	f.StringVar(&c.Cache, "cache", c.Cache,
-		"policy of the cache of features: "+oneOf(runs.Choices("cache")))
+		"policy of the cache of features: "+cli.OneOf(runs.Choices("cache")))
 	f.StringVar(&t.featureCache, "feature-cache", "",
 		"size of the cache of features (default: what --memory leaves)")
 	f.Var((*flagvalue.CountOrAuto)(&c.Superbatch), "superbatch",
@@ -76,10 +75,10 @@ func (t *trainFlags) bind(f *pflag.FlagSet) {
 	f.Var((*flagvalue.SizeOrAuto)(&c.NeighborCache), "neighbor-cache", "size of the cache of "+
 		"neighbor lists, where the topology is paged; auto: as the plan finds best, 0: none")
 	f.StringVar(&c.Topology, "topology", c.Topology,
-		"where neighbor lists are read from: "+oneOf(runs.Choices("topology")))
-	f.StringVar(&c.IO, "io", c.IO, ioHelp())
+		"where neighbor lists are read from: "+cli.OneOf(runs.Choices("topology")))
+	f.StringVar(&c.IO, "io", c.IO, cli.IOHelp())
 	f.StringVar(&t.strategy, "strategy", strategies[0], "how batches are made: "+
-		oneOf(strategies)+" (gdb help strategies)")
+		cli.OneOf(strategies)+" (gdb help strategies)")
 	flagvalue.BindBackend(f, c)
 	f.IntVar(&c.CheckpointEvery, "checkpoint-every", c.CheckpointEvery,
 		"batches between checkpoints; one is written every 30 s and each epoch too")
@@ -95,46 +94,21 @@ func (t *trainFlags) config(a *app, cmd *cobra.Command) (train.Config, error) {
 		return train.Config{}, err
 	}
 	if !slices.Contains(strategies, t.strategy) {
-		return train.Config{}, usage(fmt.Errorf("train: unknown strategy %q: known are %s",
+		return train.Config{}, cli.Usage(fmt.Errorf("train: unknown strategy %q: known are %s",
 			t.strategy, strings.Join(strategies, ", ")))
 	}
 	c := t.cfg
 	flagvalue.FitSampling(cmd.Flags(), &c)
-	c.Seed, c.Threads, c.Memory, c.Version = a.seed, a.threads, a.memory, "gdb "+version
+	c.Seed, c.Threads, c.Memory, c.Version = a.Seed, a.Threads, a.Memory, "gdb "+version
 	if t.featureCache != "" {
 		n, err := mem.ParseSize(t.featureCache)
 		if err != nil {
-			return c, usage(fmt.Errorf("train: --feature-cache: %w", err))
+			return c, cli.Usage(fmt.Errorf("train: --feature-cache: %w", err))
 		}
 		c.FeatureCache = n
 	}
 	if err := c.Validate(); err != nil {
-		return c, usage(err)
+		return c, cli.Usage(err)
 	}
 	return c, nil
-}
-
-// openForRun opens the store and the device of a training.
-func (a *app) openForRun(cmd *cobra.Command, dir, io string) (*layout.Store, blockdev.Device,
-	error) {
-	st, err := layout.Open(cmd.Context(), a.fs, dir)
-	if err != nil {
-		return nil, nil, err
-	}
-	dev, err := openDevice(io)
-	return st, dev, err
-}
-
-func openDevice(io string) (blockdev.Device, error) {
-	if b := blockdev.Backend(io); slices.Contains(blockdev.Backends(), b) {
-		return blockdev.Open(blockdev.Options{Backend: b})
-	}
-	return nil, usage(fmt.Errorf("--io %q: want %s", io, oneOf(backendNames())))
-}
-
-func backendNames() (names []string) {
-	for _, b := range blockdev.Backends() {
-		names = append(names, string(b))
-	}
-	return names
 }

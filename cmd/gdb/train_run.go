@@ -10,6 +10,7 @@ import (
 	"strconv"
 	"strings"
 
+	"gdb/cmd/gdb/cli"
 	"gdb/cmd/gdb/flagvalue"
 	"gdb/cmd/gdb/progress"
 	"gdb/internal/program"
@@ -34,7 +35,7 @@ checkpoint and prints the command that resumes.`,
 		Example: `  gdb train cora.gdb --fanout 10,10 --hidden 64 --epochs 60 --patience 20
   gdb train big.gdb --memory 4GiB --batch 1000 --run big1
   gdb train big.gdb --resume big1`,
-		Args: exactArgs(1),
+		Args: cli.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error { return a.train(cmd, t, args[0]) },
 	}
 	t.bind(cmd.Flags())
@@ -46,14 +47,14 @@ func (a *app) train(cmd *cobra.Command, t *trainFlags, dir string) (err error) {
 	if err != nil {
 		return err
 	}
-	st, dev, err := a.openForRun(cmd, dir, cfg.IO)
+	st, dev, err := a.OpenStore(cmd.Context(), dir, cfg.IO)
 	if err != nil {
 		return fmt.Errorf("train: %w", err)
 	}
-	defer func() { err = firstError(err, dev.Close()) }()
+	defer func() { err = cli.FirstError(err, dev.Close()) }()
 	if cfg.Resume != "" {
 		if run := cmd.Flags().Lookup("run"); run.Changed && cfg.Run != cfg.Resume {
-			return usage(fmt.Errorf("train: --resume %s goes on with that run: leave --run out",
+			return cli.Usage(fmt.Errorf("train: --resume %s goes on with that run: leave --run out",
 				cfg.Resume))
 		}
 		old, err := runs.Load(st, cfg.Resume)
@@ -64,27 +65,27 @@ func (a *app) train(cmd *cobra.Command, t *trainFlags, dir string) (err error) {
 			return err
 		}
 	}
-	o := &trainObserver{app: a, json: t.json, bar: a.progress(), events: t.tensorboard}
-	defer func() { err = firstError(err, o.close()) }()
+	o := &trainObserver{app: a, json: t.json, bar: a.Progress(), events: t.tensorboard}
+	defer func() { err = cli.FirstError(err, o.close()) }()
 	res, err := train.Run(cmd.Context(), st, dev, cfg, o.event)
 	o.bar.Finish()
 	if errors.Is(err, context.Canceled) && o.run != "" {
-		fmt.Fprintf(a.err, "%s: stopped; go on with: %s\n", program.Name,
+		fmt.Fprintf(a.Err, "%s: stopped; go on with: %s\n", program.Name,
 			a.commandLine([]string{"train", dir, "--resume", o.run}))
-		return errReported{exitInterrupted}
+		return cli.Reported{Code: exitInterrupted}
 	}
-	if err = firstError(err, o.err); err != nil {
+	if err = cli.FirstError(err, o.err); err != nil {
 		return err
 	}
-	if res.Planned != nil && a.verbose && !a.quiet {
-		fmt.Fprintln(a.err, res.Actual.Compare(res.Planned))
+	if res.Planned != nil && a.Verbose && !a.Quiet {
+		fmt.Fprintln(a.Err, res.Actual.Compare(res.Planned))
 	}
 	if t.json {
-		return a.printLine(map[string]any{"event": "done", "test": res.Test, "metric": res.Metric,
+		return a.PrintLine(map[string]any{"event": "done", "test": res.Test, "metric": res.Metric,
 			"best_val": res.Best, "best_epoch": res.BestEpoch, "run": res.Run,
 			"epochs": res.Epochs})
 	}
-	if _, err = fmt.Fprintln(a.out, res); err == nil && !a.quiet {
+	if _, err = fmt.Fprintln(a.Out, res); err == nil && !a.Quiet {
 		a.trained(dir, res)
 	}
 	return err
@@ -93,17 +94,17 @@ func (a *app) train(cmd *cobra.Command, t *trainFlags, dir string) (err error) {
 // trained says where a finished run is, and what may come next.
 func (a *app) trained(dir string, r *train.Result) {
 	if r.OneSided != "" {
-		a.note(r.OneSided + ": it tells little; see the classes with eval, or train longer")
+		a.Note(r.OneSided + ": it tells little; see the classes with eval, or train longer")
 	}
 	if r.BestEpoch == r.Epochs && !r.Stopped && r.Extends {
-		fmt.Fprintf(a.err, "the best epoch was the last: %s\n", a.commandLine([]string{"train",
+		fmt.Fprintf(a.Err, "the best epoch was the last: %s\n", a.commandLine([]string{"train",
 			dir, "--resume", r.Run, "--epochs", strconv.Itoa(2 * r.Epochs)}))
 	}
-	fmt.Fprintf(a.err, "run %s is in %s; next:\n", r.Run, filepath.Join(dir, "runs", r.Run))
+	fmt.Fprintf(a.Err, "run %s is in %s; next:\n", r.Run, filepath.Join(dir, "runs", r.Run))
 	for _, next := range [][]string{{"eval", dir, "--run", r.Run},
 		{"predict", dir, "--run", r.Run, "--out", "predictions.csv"},
 		{"report", dir, "--run", r.Run, "--out", "report.html"}} {
-		fmt.Fprintf(a.err, "  %s\n", a.commandLine(next))
+		fmt.Fprintf(a.Err, "  %s\n", a.commandLine(next))
 	}
 }
 
@@ -116,12 +117,12 @@ func (t *trainFlags) resumed(a *app, f *pflag.FlagSet, old train.Config) (train.
 	}
 	c := t.cfg
 	c.Run, c.Resume = resume, resume
-	c.Memory, c.Version = a.memory, "gdb "+version
+	c.Memory, c.Version = a.Memory, "gdb "+version
 	if f.Changed("threads") {
-		c.Threads = a.threads
+		c.Threads = a.Threads
 	}
 	if f.Changed("seed") {
-		c.Seed = a.seed
+		c.Seed = a.Seed
 	}
 	return c, nil
 }
@@ -139,7 +140,7 @@ func (t *trainFlags) rebase(f *pflag.FlagSet, base train.Config) error {
 		}
 	})
 	if err != nil {
-		return usage(err)
+		return cli.Usage(err)
 	}
 	t.cfg = fresh.cfg
 	return nil
@@ -152,17 +153,17 @@ func (t *trainFlags) takeFrom(a *app, f *pflag.FlagSet) error {
 	}
 	b, err := os.ReadFile(t.from)
 	if err != nil {
-		return usage(fmt.Errorf("train: --from: %w", err))
+		return cli.Usage(fmt.Errorf("train: --from: %w", err))
 	}
 	file := struct {
 		Config train.Config `json:"config"`
 	}{runs.Default()}
 	if err := json.Unmarshal(b, &file); err != nil {
-		return usage(fmt.Errorf("train: --from %s: %w", t.from, err))
+		return cli.Usage(fmt.Errorf("train: --from %s: %w", t.from, err))
 	}
 	file.Config.Run = ""
 	if !f.Changed("seed") {
-		a.seed = file.Config.Seed
+		a.Seed = file.Config.Seed
 	}
 	return t.rebase(f, file.Config)
 }
@@ -191,9 +192,9 @@ func (o *trainObserver) event(e train.Event) {
 		p := e.Progress
 		o.bar.Update(fmt.Sprintf("epoch %d", p.Epoch), int64(p.Batch), int64(p.Batches), "batches")
 	case e.Reading != nil:
-		if o.app.verbose && !o.app.quiet && (o.shown == nil || o.shown.Swept != e.Reading.Swept) {
+		if o.app.Verbose && !o.app.Quiet && (o.shown == nil || o.shown.Swept != e.Reading.Swept) {
 			o.bar.Finish()
-			fmt.Fprintf(o.app.err, "%s\n", e.Reading)
+			fmt.Fprintf(o.app.Err, "%s\n", e.Reading)
 		}
 		o.shown = e.Reading
 	case e.Epoch != nil:
@@ -205,11 +206,11 @@ func (o *trainObserver) event(e train.Event) {
 			}
 		}
 		if o.json {
-			o.err = o.app.printLine(e.Epoch)
+			o.err = o.app.PrintLine(e.Epoch)
 			return
 		}
-		if _, o.err = fmt.Fprintln(o.app.out, e.Epoch); o.app.verbose && !o.app.quiet {
-			fmt.Fprintln(o.app.err, "  "+e.Epoch.Engine())
+		if _, o.err = fmt.Fprintln(o.app.Out, e.Epoch); o.app.Verbose && !o.app.Quiet {
+			fmt.Fprintln(o.app.Err, "  "+e.Epoch.Engine())
 		}
 	}
 }
@@ -224,9 +225,9 @@ func (o *trainObserver) close() error {
 
 // unlabeled notes once that nodes teach nothing.
 func (o *trainObserver) unlabeled(nodes uint64) {
-	if nodes > 0 && !o.noted && !o.app.quiet {
-		fmt.Fprintf(o.app.err, "note: %s nodes of the train split have no label, and are left out "+
-			"of the loss\n", count(nodes))
+	if nodes > 0 && !o.noted && !o.app.Quiet {
+		fmt.Fprintf(o.app.Err, "note: %s nodes of the train split have no label, and are left out "+
+			"of the loss\n", cli.Count(nodes))
 	}
 	o.noted = true
 }
@@ -234,11 +235,11 @@ func (o *trainObserver) unlabeled(nodes uint64) {
 func (o *trainObserver) started(s *train.Started) {
 	o.run = s.Run
 	if o.events != "" {
-		if o.board, o.err = tensorboard.Create(o.app.fs, o.events, s.Run); o.err != nil {
+		if o.board, o.err = tensorboard.Create(o.app.FS, o.events, s.Run); o.err != nil {
 			return
 		}
 	}
-	if o.app.quiet {
+	if o.app.Quiet {
 		return
 	}
 	what := "run " + s.Run
@@ -246,49 +247,40 @@ func (o *trainObserver) started(s *train.Started) {
 		what += fmt.Sprintf(", resumed in epoch %d after %d batches", s.Epoch, s.Batch)
 	}
 	c := &s.Config
-	fmt.Fprintf(o.app.err, "%s: %s %s, hidden %d, on %s nodes, %s by %s\n", what, c.Model,
-		c.Sampling(), c.Hidden, count(s.Train), c.Loss, c.Metric)
-	until := plural(c.Epochs, "epoch")
+	fmt.Fprintf(o.app.Err, "%s: %s %s, hidden %d, on %s nodes, %s by %s\n", what, c.Model,
+		c.Sampling(), c.Hidden, cli.Count(s.Train), c.Loss, c.Metric)
+	until := cli.Plural(c.Epochs, "epoch")
 	if c.Patience > 0 {
 		until = fmt.Sprintf("until val is no better %d times, at most %d epochs", c.Patience,
 			c.Epochs)
 	}
-	fmt.Fprintf(o.app.err, "%s; %s, decay %g\n", until, c.Rate(), c.WeightDecay)
+	fmt.Fprintf(o.app.Err, "%s; %s, decay %g\n", until, c.Rate(), c.WeightDecay)
 	if c.Before != nil {
-		fmt.Fprintf(o.app.err, "only edges before %s count\n", flagvalue.FormatTime(*c.Before))
+		fmt.Fprintf(o.app.Err, "only edges before %s count\n", flagvalue.FormatTime(*c.Before))
 	}
 	if len(s.Unused) > 0 {
-		fmt.Fprintf(o.app.err, "of the store it does not use: %s\n", strings.Join(s.Unused, ", "))
+		fmt.Fprintf(o.app.Err, "of the store it does not use: %s\n", strings.Join(s.Unused, ", "))
 	}
 	if c.Normalize == runs.NormalizeRow {
-		fmt.Fprintln(o.app.err, "features are counts: each row is divided by its sum "+
+		fmt.Fprintln(o.app.Err, "features are counts: each row is divided by its sum "+
 			"(--normalize none: not)")
 	}
 	o.engine(s.Plan)
 	if s.Note != "" {
-		o.app.note(s.Note)
+		o.app.Note(s.Note)
 	}
 }
 
 // engine tells with --verbose how the memory is split, and why.
 func (o *trainObserver) engine(p *plan.Plan) {
-	if !o.app.verbose {
+	if !o.app.Verbose {
 		return
 	}
-	fmt.Fprintf(o.app.err, "exact sampling; %s\n", p)
+	fmt.Fprintf(o.app.Err, "exact sampling; %s\n", p)
 	if f := p.Forecast; f != nil {
-		fmt.Fprintf(o.app.err, "plan: %s\n", f)
+		fmt.Fprintf(o.app.Err, "plan: %s\n", f)
 	}
 	if why := p.Why(); why != "" {
-		fmt.Fprintf(o.app.err, "chosen: %s\n", why)
+		fmt.Fprintf(o.app.Err, "chosen: %s\n", why)
 	}
-}
-
-func (a *app) printLine(v any) error {
-	b, err := json.Marshal(v)
-	if err != nil {
-		return err
-	}
-	_, err = fmt.Fprintf(a.out, "%s\n", b)
-	return err
 }

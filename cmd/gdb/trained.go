@@ -5,8 +5,7 @@ import (
 	"fmt"
 	"slices"
 
-	"gdb/internal/program"
-	"gdb/layout"
+	"gdb/cmd/gdb/cli"
 	"gdb/train"
 	"gdb/train/report"
 	"gdb/train/runs"
@@ -19,39 +18,40 @@ func (a *app) evalCommand() *cobra.Command {
 	var asJSON bool
 	cmd := &cobra.Command{
 		Use: "eval STORE [--run NAME]", Short: "Evaluate a run on a split, exactly",
-		Args: exactArgs(1),
+		Args: cli.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) (err error) {
 			for name, value := range map[string]string{"metric": c.Metric, "eval-mode": c.Mode} {
 				if known := runs.Choices(name); value != "" && !slices.Contains(known, value) {
-					return usage(fmt.Errorf("eval: --%s %q: want %s", name, value, oneOf(known)))
+					return cli.Usage(fmt.Errorf("eval: --%s %q: want %s", name, value,
+						cli.OneOf(known)))
 				}
 			}
-			st, dev, err := a.openForRun(cmd, args[0], "auto")
+			st, dev, err := a.OpenStore(cmd.Context(), args[0], "auto")
 			if err != nil {
 				return fmt.Errorf("eval: %w", err)
 			}
-			defer func() { err = firstError(err, dev.Close()) }()
-			if c.Run, err = a.chosen(cmd, st, c.Run); err != nil {
+			defer func() { err = cli.FirstError(err, dev.Close()) }()
+			if c.Run, err = a.Chosen(cmd, st, c.Run); err != nil {
 				return err
 			}
-			c.Limits = a.limits()
+			c.Limits = a.Limits()
 			res, err := train.Evaluate(cmd.Context(), st, dev, c)
 			if err != nil {
 				return err
 			}
 			if asJSON {
-				return a.printJSON(res)
+				return a.PrintJSON(res)
 			}
-			return report.Text(a.out, res)
+			return report.Text(a.Out, res)
 		},
 	}
 	f := cmd.Flags()
-	f.StringVar(&c.Run, "run", "", runHelp)
-	f.StringVar(&c.Split, "split", "test", splitHelp)
-	f.StringVar(&c.Mode, "eval-mode", "exact", evalModeHelp)
-	alias(f, "mode", "eval-mode")
+	f.StringVar(&c.Run, "run", "", cli.RunHelp)
+	f.StringVar(&c.Split, "split", "test", cli.SplitHelp)
+	f.StringVar(&c.Mode, "eval-mode", "exact", cli.EvalModeHelp)
+	cli.Alias(f, "mode", "eval-mode")
 	f.StringVar(&c.Metric, "metric", "", "what the split is judged by: "+
-		oneOf(runs.Choices("metric"))+" (default: the run's)")
+		cli.OneOf(runs.Choices("metric"))+" (default: the run's)")
 	f.BoolVar(&asJSON, "json", false, "print one JSON object")
 	return cmd
 }
@@ -61,84 +61,43 @@ func (a *app) predictCommand() *cobra.Command {
 	var out string
 	var force bool
 	cmd := &cobra.Command{
-		Use: "predict STORE [--run NAME] --out FILE", Args: exactArgs(1),
+		Use: "predict STORE [--run NAME] --out FILE", Args: cli.ExactArgs(1),
 		Short: "Predict labels under your own ids, to .csv, .parquet or .npy",
 		RunE: func(cmd *cobra.Command, args []string) (err error) {
 			if out == "" {
-				return usage(errors.New("predict: no --out FILE.csv, .parquet or .npy"))
+				return cli.Usage(errors.New("predict: no --out FILE.csv, .parquet or .npy"))
 			}
-			w, err := train.NewPredictionWriter(a.fs, out)
+			w, err := train.NewPredictionWriter(a.FS, out)
 			if err != nil {
-				return usage(err)
+				return cli.Usage(err)
 			}
-			if err := a.mayWrite(out, force); err != nil {
+			if err := a.MayWrite(out, force); err != nil {
 				return err
 			}
-			st, dev, err := a.openForRun(cmd, args[0], "auto")
+			st, dev, err := a.OpenStore(cmd.Context(), args[0], "auto")
 			if err != nil {
 				return fmt.Errorf("predict: %w", err)
 			}
-			defer func() { err = firstError(err, dev.Close()) }()
-			if c.Run, err = a.chosen(cmd, st, c.Run); err != nil {
+			defer func() { err = cli.FirstError(err, dev.Close()) }()
+			if c.Run, err = a.Chosen(cmd, st, c.Run); err != nil {
 				return err
 			}
-			c.Limits = a.limits()
+			c.Limits = a.Limits()
 			if err := train.Predict(cmd.Context(), st, dev, c, w); err != nil {
 				return err
 			}
-			if a.quiet {
+			if a.Quiet {
 				return nil
 			}
-			_, err = fmt.Fprintf(a.out, "predictions are in %s\n", out)
+			_, err = fmt.Fprintf(a.Out, "predictions are in %s\n", out)
 			return err
 		},
 	}
 	f := cmd.Flags()
-	f.StringVar(&c.Run, "run", "", runHelp)
-	f.StringVar(&c.Split, "split", "", splitHelp+" (default: every node)")
+	f.StringVar(&c.Run, "run", "", cli.RunHelp)
+	f.StringVar(&c.Split, "split", "", cli.SplitHelp+" (default: every node)")
 	f.BoolVar(&c.Probabilities, "probabilities", false, "add a column p:LABEL for each class")
 	f.StringVar(&out, "out", "", "file to write")
 	f.BoolVar(&force, "force", false, "overwrite the file")
 	return cmd
-}
-
-// chosen is the run that is asked for, or the best one, which it tells.
-func (a *app) chosen(cmd *cobra.Command, st *layout.Store, run string) (string, error) {
-	if run != "" {
-		return run, nil
-	}
-	best, err := runs.Best(cmd.Context(), st)
-	if errors.Is(err, runs.ErrNone) {
-		return "", usage(fmt.Errorf("%w: %s train %s", err, program.Name,
-			cmd.Flags().Arg(0)))
-	}
-	if err != nil {
-		return "", err
-	}
-	if !a.quiet {
-		a.note(fmt.Sprintf("run %s, the best on val (%s %s); --run chooses another", best.Name,
-			best.Metric, runs.Figure(best.Best, 4)))
-	}
-	return best.Name, nil
-}
-
-// mayWrite fails if a file is there that would be overwritten, or its directory is not.
-func (a *app) mayWrite(file string, force bool) error {
-	if _, err := a.fs.Stat(file); err == nil && !force {
-		return fmt.Errorf("%s is there already: --force overwrites it", file)
-	}
-	dir := a.fs.PathDir(file)
-	if _, err := a.fs.Stat(dir); err != nil {
-		return fmt.Errorf("%s: there is no directory %s: make it first", file, dir)
-	}
-	return nil
-}
-
-// cut shortens a name to so many characters.
-func cut(name string, most int) string {
-	r := []rune(name)
-	if len(r) <= most {
-		return name
-	}
-	return string(r[:most-1]) + "…"
 }

@@ -6,6 +6,7 @@ import (
 	"regexp"
 	"strings"
 
+	"gdb/cmd/gdb/cli"
 	"gdb/internal/program"
 	"gdb/internal/wrap"
 
@@ -30,8 +31,8 @@ func addHelp(root *cobra.Command) {
 			c.Run, c.RunE = nil, func(_ *cobra.Command, args []string) error {
 				about, rest, err := root.Find(args)
 				if err != nil || len(rest) > 0 {
-					return usage(fmt.Errorf("there is no command or topic %q; %s --help lists them",
-						strings.Join(args, " "), program.Name))
+					return cli.Usage(fmt.Errorf("there is no command or topic %q; %s --help lists "+
+						"them", strings.Join(args, " "), program.Name))
 				}
 				about.InitDefaultHelpFlag()
 				about.InitDefaultVersionFlag()

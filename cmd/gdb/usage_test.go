@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"gdb/cmd/gdb/cli"
 	"gdb/internal/wrap"
 
 	"github.com/spf13/cobra"
@@ -17,7 +18,7 @@ import (
 // said runs a command line whose output goes into pipes.
 func said(args ...string) (code int, out, errs string) {
 	var o, e bytes.Buffer
-	code = run(context.Background(), args, streams{in: strings.NewReader(""), out: &o, err: &e})
+	code = run(context.Background(), args, cli.Streams{In: strings.NewReader(""), Out: &o, Err: &e})
 	return code, o.String(), e.String()
 }
 

@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"context"
+	"gdb/cmd/gdb/cli"
 	"os"
 	"strings"
 	"testing"
@@ -185,7 +186,7 @@ func TestWrongInputs(t *testing.T) {
 		t.Run(c.args, func(t *testing.T) {
 			var out, errs bytes.Buffer
 			code := run(context.Background(), strings.Fields(c.args),
-				streams{in: strings.NewReader(""), out: &out, err: &errs})
+				cli.Streams{In: strings.NewReader(""), Out: &out, Err: &errs})
 			var lines []string
 			for line := range strings.Lines(errs.String()) {
 				n := len(lines)

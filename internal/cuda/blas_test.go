@@ -183,7 +183,9 @@ func TestTF32(t *testing.T) {
 			m.stream.Synchronize()); err != nil {
 			t.Fatal(err)
 		}
-		if got := m.floats(0, 1)[0]; got != want {
+		// A device need not use its tensor cores for so little.
+		got := m.floats(0, 1)[0]
+		if got != want && (m.Emulated() || mode != cuda.TF32 || got != n*v) {
 			t.Errorf("mode %d: %g, want %g", mode, got, want)
 		}
 	}

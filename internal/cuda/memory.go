@@ -21,10 +21,7 @@ type DevicePtr = cu.DevicePtr
 // Alloc allocates bytes of the device's memory, aligned to 256, with any values in them.
 func (d *Device) Alloc(bytes int64) (DevicePtr, error) {
 	p, err := cu.MemAlloc(bytes)
-	if err != nil {
-		return 0, failed(fmt.Sprintf("allocate %d bytes", bytes), err)
-	}
-	return p, nil
+	return p, sized("allocate %d bytes", bytes, err)
 }
 
 // Free frees what Alloc allocated. It waits for the work that is queued.

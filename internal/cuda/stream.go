@@ -39,7 +39,7 @@ func (s *Stream) CopyToDevice(dst DevicePtr, src []byte) error {
 		return nil
 	}
 	err := cu.MemcpyHtoDAsync(dst, unsafe.Pointer(unsafe.SliceData(src)), int64(len(src)), s.stream)
-	return failed(fmt.Sprintf("copy %d bytes to the device", len(src)), err)
+	return sized("copy %d bytes to the device", int64(len(src)), err)
 }
 
 // CopyToHost queues a copy of len(dst) bytes to the host. dst must be locked memory.
@@ -48,7 +48,7 @@ func (s *Stream) CopyToHost(dst []byte, src DevicePtr) error {
 		return nil
 	}
 	err := cu.MemcpyDtoHAsync(unsafe.Pointer(unsafe.SliceData(dst)), src, int64(len(dst)), s.stream)
-	return failed(fmt.Sprintf("copy %d bytes to the host", len(dst)), err)
+	return sized("copy %d bytes to the host", int64(len(dst)), err)
 }
 
 // CopyOnDevice queues a copy of bytes from one place of the device to another that does not
@@ -58,7 +58,7 @@ func (s *Stream) CopyOnDevice(dst, src DevicePtr, bytes int64) error {
 		return nil
 	}
 	err := cu.MemcpyDtoDAsync(dst, src, bytes, s.stream)
-	return failed(fmt.Sprintf("copy %d bytes on the device", bytes), err)
+	return sized("copy %d bytes on the device", bytes, err)
 }
 
 // Zero queues the zeroing of bytes.
@@ -67,7 +67,7 @@ func (s *Stream) Zero(dst DevicePtr, bytes int64) error {
 		return nil
 	}
 	err := cu.MemsetD8Async(dst, 0, bytes, s.stream)
-	return failed(fmt.Sprintf("zero %d bytes", bytes), err)
+	return sized("zero %d bytes", bytes, err)
 }
 
 // Fill queues the writing of words of 32 bits.
@@ -76,7 +76,7 @@ func (s *Stream) Fill(dst DevicePtr, word uint32, words int64) error {
 		return nil
 	}
 	err := cu.MemsetD32Async(dst, uint(word), words, s.stream)
-	return failed(fmt.Sprintf("fill %d words", words), err)
+	return sized("fill %d words", words, err)
 }
 
 // Record queues the event: it is done when all that was queued before is.
@@ -143,4 +143,12 @@ func ready(operation string, err error) (bool, error) {
 		return false, nil
 	}
 	return false, failed(operation, err)
+}
+
+// sized makes an error of one of an operation on so much; only then is it written down.
+func sized(operation string, size int64, err error) error {
+	if err == nil {
+		return nil
+	}
+	return failed(fmt.Sprintf(operation, size), err)
 }

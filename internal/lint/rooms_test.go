@@ -56,6 +56,8 @@ var rooms = map[string][]string{
 		"cmd/gdb/flagvalue",
 		"cmd/gdb/complete",
 		"cmd/gdb/topics",
+		"cmd/gdb/cli",
+		"cmd/gdb/benches",
 		"cmd/gdb",
 	},
 	"bench": {

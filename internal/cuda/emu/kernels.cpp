@@ -1,5 +1,5 @@
-// The kernels, apart from the emulated device, so that names of theirs meet none of its. EMU_KERNELS
-// is their source, EMU_KERNEL_NAMES has K(name) for each.
+// The kernels, apart from the emulated device, so that names of theirs meet none of its.
+// EMU_KERNELS is their source, EMU_KERNEL_NAMES has K(name) for each.
 #include "kernel.h"
 
 #include EMU_KERNELS

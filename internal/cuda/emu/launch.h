@@ -185,8 +185,8 @@ static CUresult run_blocks(const Kernel &k, const std::function<void()> &body, u
   for (unsigned number : order) {
     memset(block.shared.data(), 0xff, shared_bytes);
     if (!run_block(number, blocks, threads)) {
-      complain("kernel %s: threads of block %u wait for each other for ever: some are at a shuffle, "
-               "others at a barrier",
+      complain("kernel %s: threads of block %u wait for each other for ever: some are at a "
+               "shuffle, others at a barrier",
                k.name.c_str(), number);
       return CUDA_ERROR_LAUNCH_TIMEOUT;
     }

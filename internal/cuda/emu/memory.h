@@ -129,7 +129,8 @@ static std::string describe(const void *address) {
   char text[200];
   for (auto &a : allocations) {
     const char *begin = (const char *)a.first, *end = begin + a.second.bytes;
-    if ((char *)address >= a.second.pages - page && address < a.second.pages + a.second.mapped + page) {
+    const char *pages = a.second.pages;
+    if ((char *)address >= pages - page && address < pages + a.second.mapped + page) {
       if ((const char *)address >= end)
         snprintf(text, sizeof text, "%td bytes past the end of %zu bytes at %#llx",
                  (const char *)address - end, a.second.bytes, a.first);

@@ -1,4 +1,4 @@
-package main
+package benches
 
 import (
 	"context"
@@ -10,6 +10,7 @@ import (
 
 	"gdb/bench"
 	"gdb/blockdev"
+	"gdb/cmd/gdb/cli"
 	"gdb/cmd/gdb/flagvalue"
 	"gdb/internal/mem"
 
@@ -17,12 +18,12 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// benchCommandOf makes a command that runs one measurement and prints its report.
-func (a *app) benchCommandOf(use, short, example string,
+// command makes a command that runs one measurement and prints its report.
+func (a commands) command(use, short, example string,
 	run func(ctx context.Context) (*bench.Report, error)) *cobra.Command {
 	var asJSON bool
 	cmd := &cobra.Command{
-		Use: use, Short: short, Example: example, Args: exactArgs(0),
+		Use: use, Short: short, Example: example, Args: cli.ExactArgs(0),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if err := positiveNumbers(cmd.Flags()); err != nil {
 				return err
@@ -31,7 +32,7 @@ func (a *app) benchCommandOf(use, short, example string,
 			if err != nil {
 				return err
 			}
-			return a.printBench(r, asJSON)
+			return Print(a.App, r, asJSON)
 		},
 	}
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print one JSON object")
@@ -46,25 +47,25 @@ func positiveNumbers(flags *pflag.FlagSet) (err error) {
 		}
 		n, e := strconv.ParseFloat(f.Value.String(), 64)
 		if e != nil || !(n > 0) || math.IsInf(n, 1) {
-			err = usage(fmt.Errorf("--%s %s: want a positive number", f.Name, f.Value))
+			err = cli.Usage(fmt.Errorf("--%s %s: want a positive number", f.Name, f.Value))
 		}
 	})
 	return err
 }
 
-func (a *app) benchIOCommand() *cobra.Command {
+func (a commands) io() *cobra.Command {
 	opt := bench.IOOptions{}
 	var size, blocks, backends string
-	cmd := a.benchCommandOf("io", "Random reads by each backend, beside fio where it is installed",
+	cmd := a.command("io", "Random reads by each backend, beside fio where it is installed",
 		"  gdb bench io --size 4GiB --block 4KiB,64KiB --depth 32 --fio",
 		func(ctx context.Context) (r *bench.Report, err error) {
 			if opt.Size, err = mem.ParseSize(size); err != nil {
-				return nil, usage(fmt.Errorf("--size: %w", err))
+				return nil, cli.Usage(fmt.Errorf("--size: %w", err))
 			}
 			for _, s := range strings.Split(blocks, ",") {
 				n, err := mem.ParseSize(s)
 				if err != nil {
-					return nil, usage(fmt.Errorf("--block: %w", err))
+					return nil, cli.Usage(fmt.Errorf("--block: %w", err))
 				}
 				opt.Blocks = append(opt.Blocks, int(n))
 			}
@@ -77,46 +78,46 @@ func (a *app) benchIOCommand() *cobra.Command {
 	f.StringVar(&opt.Dir, "out", ".", "directory on the disk to measure; its file is removed")
 	f.StringVar(&size, "size", "4GiB", "size of the file")
 	f.StringVar(&blocks, "block", "4KiB,64KiB", "lengths of reads")
-	f.StringVar(&backends, "io", "uring,pread", ioHelp()+"; several with commas")
+	f.StringVar(&backends, "io", "uring,pread", cli.IOHelp()+"; several with commas")
 	f.IntVar(&opt.Depth, "depth", 32, "reads in flight")
 	f.BoolVar(&opt.Fio, "fio", false, "measure fio back to back, for the ratio")
 	f.Float64Var(&opt.Seconds, "seconds", 2, "length of each of three measurements of a row")
 	return cmd
 }
 
-// compressWords are the values of --compress; the first is the default.
-var compressWords = []string{"on", "off"}
+// CompressWords are the values of --compress; the first is the default.
+var CompressWords = []string{"on", "off"}
 
-func (a *app) benchSampleCommand() *cobra.Command {
+func (a commands) sample() *cobra.Command {
 	opt := bench.SampleOptions{}
 	fanout := flagvalue.Fanout{15, 10, 5}
 	var edges float64
 	var threads, topology, draws, cache, neighbors, compress string
-	cmd := a.benchCommandOf("sample", "Neighbor sampling, with dedup and relabeling",
+	cmd := a.command("sample", "Neighbor sampling, with dedup and relabeling",
 		`  gdb bench sample
   gdb bench sample --store big.gdb --topology resident,paged
   gdb bench sample --store big.gdb --topology paged --block-cache 32MiB \
       --neighbor-cache 24MiB`,
 		func(ctx context.Context) (r *bench.Report, err error) {
 			if opt.CacheBytes, err = mem.ParseSize(cache); err != nil {
-				return nil, usage(fmt.Errorf("--block-cache: %w", err))
+				return nil, cli.Usage(fmt.Errorf("--block-cache: %w", err))
 			}
 			if opt.NeighborBytes, err = mem.ParseSize(neighbors); err != nil {
-				return nil, usage(fmt.Errorf("--neighbor-cache: %w", err))
+				return nil, cli.Usage(fmt.Errorf("--neighbor-cache: %w", err))
 			}
 			switch {
 			case opt.NeighborBytes > opt.CacheBytes:
-				return nil, usage(fmt.Errorf("--neighbor-cache %s is part of --block-cache %s",
+				return nil, cli.Usage(fmt.Errorf("--neighbor-cache %s is part of --block-cache %s",
 					neighbors, cache))
-			case !slices.Contains(compressWords, compress):
-				return nil, usage(fmt.Errorf("--compress %q: want %s", compress,
-					oneOf(compressWords)))
+			case !slices.Contains(CompressWords, compress):
+				return nil, cli.Usage(fmt.Errorf("--compress %q: want %s", compress,
+					cli.OneOf(CompressWords)))
 			}
 			opt.RawNeighbors = compress == "off"
 			if opt.Edges, err = wholeNumber("edges", edges); err != nil {
 				return nil, err
 			}
-			opt.Fanout, opt.Seed, opt.Memory = fanout, a.seed, a.memory
+			opt.Fanout, opt.Seed, opt.Memory = fanout, a.Seed, a.Memory
 			opt.Topology, opt.Strategy = strings.Split(topology, ","), strings.Split(draws, ",")
 			if opt.Threads, err = parseInts("--threads-list", threads); err != nil {
 				return nil, err
@@ -124,7 +125,7 @@ func (a *app) benchSampleCommand() *cobra.Command {
 			if opt.Device, err = blockdev.Open(blockdev.Options{}); err != nil {
 				return nil, err
 			}
-			defer func() { err = firstError(err, opt.Device.Close()) }()
+			defer func() { err = cli.FirstError(err, opt.Device.Close()) }()
 			return bench.Sample(ctx, opt)
 		})
 	f := cmd.Flags()
@@ -132,22 +133,22 @@ func (a *app) benchSampleCommand() *cobra.Command {
 	f.IntVar(&opt.Scale, "scale", 22, "log2 of the nodes of the graph in memory")
 	f.Float64Var(&edges, "edges", 64e6, "its edges")
 	f.Var(&fanout, "fanout", "neighbors per hop")
-	f.IntVar(&opt.Batch, "batch", 1000, batchHelp)
+	f.IntVar(&opt.Batch, "batch", 1000, cli.BatchHelp)
 	f.IntVar(&opt.Batches, "batches", 200, "batches of each thread")
 	f.StringVar(&threads, "threads-list", "1,2", "numbers of threads to measure with")
 	f.StringVar(&topology, "topology", "resident",
 		"where neighbor lists are read from, with commas: "+
-			oneOf(bench.Topologies))
-	f.StringVar(&draws, "sample", "uniform", "draws, with commas: "+oneOf(bench.Draws))
-	alias(f, "strategy", "sample")
+			cli.OneOf(bench.Topologies))
+	f.StringVar(&draws, "sample", "uniform", "draws, with commas: "+cli.OneOf(bench.Draws))
+	cli.Alias(f, "strategy", "sample")
 	f.StringVar(&cache, "block-cache", "64MiB",
 		"memory of the paged reader for blocks and lists")
-	alias(f, "cache", "block-cache")
+	cli.Alias(f, "cache", "block-cache")
 	f.StringVar(&neighbors, "neighbor-cache", "0",
 		"size of the cache of neighbor lists, a part of "+
 			"--block-cache")
 	f.StringVar(&compress, "compress", "on",
-		"whether these lists are compressed: "+oneOf(compressWords))
+		"whether these lists are compressed: "+cli.OneOf(CompressWords))
 	return cmd
 }
 
@@ -156,23 +157,23 @@ func parseInts(flag, s string) ([]int, error) {
 	for _, p := range strings.Split(s, ",") {
 		n, err := strconv.Atoi(strings.TrimSpace(p))
 		if err != nil || n < 1 {
-			return nil, usage(fmt.Errorf("%s %q: want positive numbers, such as 1,2", flag, s))
+			return nil, cli.Usage(fmt.Errorf("%s %q: want positive numbers, such as 1,2", flag, s))
 		}
 		out = append(out, n)
 	}
 	return out, nil
 }
 
-func (a *app) benchIngestCommand() *cobra.Command {
+func (a commands) ingest() *cobra.Command {
 	opt := bench.IngestOptions{}
 	var edges float64
 	var formats string
-	cmd := a.benchCommandOf("ingest", "Ingest of arrays, and of text with integer and string ids",
+	cmd := a.command("ingest", "Ingest of arrays, and of text with integer and string ids",
 		"  gdb bench ingest --scale 22 --edges 64e6 --dim 128 --memory 512MiB",
 		func(ctx context.Context) (r *bench.Report, err error) {
-			p := a.progress()
+			p := a.Progress()
 			defer p.Finish()
-			opt.FS, opt.Memory, opt.Seed = a.fs, a.memory, a.seed
+			opt.FS, opt.Memory, opt.Seed = a.FS, a.Memory, a.Seed
 			if opt.Edges, err = wholeNumber("edges", edges); err != nil {
 				return nil, err
 			}
@@ -190,11 +191,16 @@ func (a *app) benchIngestCommand() *cobra.Command {
 	return cmd
 }
 
-func (a *app) benchGEMMCommand() *cobra.Command {
+func (a commands) gemm() *cobra.Command {
 	opt := bench.GEMMOptions{}
-	cmd := a.benchCommandOf("gemm", "Matrix products; beside OpenBLAS if built with -tags openblas",
+	cmd := a.command("gemm", "Matrix products; beside OpenBLAS if built with -tags openblas",
 		"  gdb bench gemm",
 		func(ctx context.Context) (*bench.Report, error) { return bench.GEMM(ctx, opt) })
 	cmd.Flags().IntVar(&opt.Rounds, "rounds", 7, "measurements of each; the best counts")
 	return cmd
+}
+
+func (a commands) device() *cobra.Command {
+	return a.command("device", "A GPU: its memory, copies to it, matrix products",
+		"  gdb bench device --json", bench.Devices)
 }

@@ -1,4 +1,4 @@
-package main
+package benches
 
 import (
 	"context"
@@ -7,19 +7,20 @@ import (
 	"strings"
 
 	"gdb/bench"
+	"gdb/cmd/gdb/cli"
 	"gdb/cmd/gdb/flagvalue"
 	"gdb/internal/mem"
 
 	"github.com/spf13/cobra"
 )
 
-func (a *app) benchGatherCommand() *cobra.Command {
+func (a commands) gather() *cobra.Command {
 	opt := bench.GatherOptions{}
 	use := bench.DeviceUseOptions{}
 	fanout := flagvalue.Fanout{10, 10, 10}
 	var table, store, caches, size, io string
 	var cmd *cobra.Command
-	cmd = a.benchCommandOf("gather",
+	cmd = a.command("gather",
 		"Means of random feature rows; with --store, gathering from disk",
 		`  gdb bench gather
   gdb bench gather --store big.gdb --cache none,static,lru --feature-cache 10%`,
@@ -29,24 +30,24 @@ func (a *app) benchGatherCommand() *cobra.Command {
 					return nil, err
 				}
 				if opt.TableBytes, err = mem.ParseSize(table); err != nil {
-					return nil, usage(fmt.Errorf("--table: %w", err))
+					return nil, cli.Usage(fmt.Errorf("--table: %w", err))
 				}
 				opt.TableBytes = max(opt.TableBytes, 1) // 0 is the default
-				opt.Budget = mem.NewBudget(a.memory)
+				opt.Budget = mem.NewBudget(a.Memory)
 				return bench.Gather(ctx, opt)
 			}
-			use.Fanout, use.Seed, use.Memory = fanout, a.seed, a.memory
+			use.Fanout, use.Seed, use.Memory = fanout, a.Seed, a.Memory
 			if cmd.Flags().Changed("rounds") {
 				use.Rounds = opt.Rounds
 			}
-			use.Caches, use.Threads = strings.Split(caches, ","), max(1, a.threads/2)
+			use.Caches, use.Threads = strings.Split(caches, ","), max(1, a.Threads/2)
 			if err := use.Validate(); err != nil {
 				return nil, err
 			}
-			if use.Store, use.Device, err = a.openForRun(cmd, store, io); err != nil {
+			if use.Store, use.Device, err = a.OpenStore(cmd.Context(), store, io); err != nil {
 				return nil, err
 			}
-			defer func() { err = firstError(err, use.Device.Close()) }()
+			defer func() { err = cli.FirstError(err, use.Device.Close()) }()
 			whole, err := bench.FeatureBytes(use.Store)
 			if err != nil {
 				return nil, err
@@ -64,14 +65,14 @@ func (a *app) benchGatherCommand() *cobra.Command {
 		"3, the median)")
 	f.StringVar(&store, "store", "", "store whose feature rows are gathered")
 	f.Var(&fanout, "fanout", "neighbors per hop, as in training")
-	f.IntVar(&use.Batch, "batch", 1000, batchHelp)
+	f.IntVar(&use.Batch, "batch", 1000, cli.BatchHelp)
 	f.IntVar(&use.Batches, "batches", 3, "batches gathered in each round")
-	splitColumn(f, &use.Split)
+	cli.SplitColumn(f, &use.Split)
 	f.StringVar(&caches, "cache", "none", "policies of the cache of features, with commas: "+
-		oneOf(bench.Caches()))
+		cli.OneOf(bench.Caches()))
 	f.StringVar(&size, "feature-cache", "10%",
 		"memory of each cache, in bytes or in percent of the memory of all features")
-	f.StringVar(&io, "io", "auto", ioHelp())
+	f.StringVar(&io, "io", "auto", cli.IOHelp())
 	return cmd
 }
 
@@ -80,7 +81,7 @@ func onlyWithStore(cmd *cobra.Command) error {
 	for _, name := range []string{"fanout", "batch", "batches", "split", "split-column", "cache",
 		"feature-cache", "io"} {
 		if cmd.Flags().Changed(name) {
-			return usage(errors.New("bench gather: --" + name + " goes with --store DIR"))
+			return cli.Usage(errors.New("bench gather: --" + name + " goes with --store DIR"))
 		}
 	}
 	return nil

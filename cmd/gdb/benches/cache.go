@@ -1,4 +1,4 @@
-package main
+package benches
 
 import (
 	"context"
@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"gdb/bench"
+	"gdb/cmd/gdb/cli"
 	"gdb/cmd/gdb/flagvalue"
 	"gdb/internal/mem"
 	"gdb/internal/program"
@@ -15,24 +16,24 @@ import (
 	"github.com/spf13/cobra"
 )
 
-func (a *app) benchCacheCommand() *cobra.Command {
+func (a commands) cache() *cobra.Command {
 	opt := bench.CacheOptions{}
 	fanout := flagvalue.Fanout{10, 10, 10}
 	var store, sizes, io, plots string
 	var cmd *cobra.Command
-	cmd = a.benchCommandOf("cache", "Hits of each feature cache policy on a store, and the bound",
+	cmd = a.command("cache", "Hits of each feature cache policy on a store, and the bound",
 		`  gdb bench cache --store big.gdb --fanout 10,10,10 --batch 1000
   gdb bench cache --store big.gdb --sizes 1GiB,4GiB,20% --json`,
 		func(ctx context.Context) (r *bench.Report, err error) {
 			if store == "" {
-				return nil, usage(errors.New("bench cache: no --store DIR: " + program.Name +
+				return nil, cli.Usage(errors.New("bench cache: no --store DIR: " + program.Name +
 					" ingest makes one"))
 			}
-			opt.Fanout, opt.Seed, opt.Memory = fanout, a.seed, a.memory
-			if opt.Store, opt.Device, err = a.openForRun(cmd, store, io); err != nil {
+			opt.Fanout, opt.Seed, opt.Memory = fanout, a.Seed, a.Memory
+			if opt.Store, opt.Device, err = a.OpenStore(cmd.Context(), store, io); err != nil {
 				return nil, err
 			}
-			defer func() { err = firstError(err, opt.Device.Close()) }()
+			defer func() { err = cli.FirstError(err, opt.Device.Close()) }()
 			whole, err := bench.FeatureBytes(opt.Store)
 			if err != nil {
 				return nil, err
@@ -40,27 +41,27 @@ func (a *app) benchCacheCommand() *cobra.Command {
 			if opt.Sizes, err = parseShares("--sizes", sizes, whole); err != nil {
 				return nil, err
 			}
-			p := a.progress()
+			p := a.Progress()
 			defer p.Finish()
 			opt.Progress = p.Update
 			r, err = bench.Cache(ctx, opt)
 			if err != nil || plots == "" {
 				return r, err
 			}
-			paths, err := bench.PlotCache(a.fs, plots, r)
-			a.notePlots(paths)
+			paths, err := bench.PlotCache(a.FS, plots, r)
+			a.NotePlots(paths)
 			return r, err
 		})
 	f := cmd.Flags()
 	f.StringVar(&store, "store", "", "store whose training is simulated")
 	f.Var(&fanout, "fanout", "neighbors per hop, as in training")
-	f.IntVar(&opt.Batch, "batch", 1000, batchHelp)
+	f.IntVar(&opt.Batch, "batch", 1000, cli.BatchHelp)
 	f.IntVar(&opt.Epochs, "epochs", 1, "epochs to train, here to replay")
-	splitColumn(f, &opt.Split)
+	cli.SplitColumn(f, &opt.Split)
 	f.StringVar(&sizes, "sizes", "5%,10%,20%,40%",
 		"sizes of the cache, in bytes or in percent of the memory of all features")
-	f.StringVar(&plots, "plot", "", plotHelp)
-	f.StringVar(&io, "io", "auto", ioHelp())
+	f.StringVar(&plots, "plot", "", cli.PlotHelp)
+	f.StringVar(&io, "io", "auto", cli.IOHelp())
 	return cmd
 }
 
@@ -72,14 +73,14 @@ func parseShares(flag, s string, whole int64) ([]int64, error) {
 		if number, ok := strings.CutSuffix(part, "%"); ok {
 			percent, err := strconv.ParseFloat(number, 64)
 			if err != nil || !(percent > 0 && percent <= 1000) {
-				return nil, usage(fmt.Errorf("%s %q: want percents such as 10%%", flag, part))
+				return nil, cli.Usage(fmt.Errorf("%s %q: want percents such as 10%%", flag, part))
 			}
 			out = append(out, max(1, int64(percent/100*float64(whole))))
 			continue
 		}
 		n, err := mem.ParseSize(part)
 		if err != nil || n == 0 {
-			return nil, usage(fmt.Errorf("%s %q: want sizes such as 64MiB or 10%%", flag, part))
+			return nil, cli.Usage(fmt.Errorf("%s %q: want sizes such as 64MiB or 10%%", flag, part))
 		}
 		out = append(out, n)
 	}

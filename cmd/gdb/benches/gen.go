@@ -1,4 +1,4 @@
-package main
+package benches
 
 import (
 	"context"
@@ -7,14 +7,15 @@ import (
 	"slices"
 
 	"gdb/bench/gen"
+	"gdb/cmd/gdb/cli"
 
 	"github.com/dustin/go-humanize"
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 )
 
-// kron is the graph that is made of another.
-const kron = "kron"
+// Kron is the graph that is made of another.
+const Kron = "kron"
 
 // kronFlags and madeFlags are flags of one kind of graph: of kron, and of rmat and sbm.
 var (
@@ -43,13 +44,13 @@ not written into.
 
 Memory: 1 bit a node (rmat), 8 bytes a member of a split, and buffers.`
 
-func (a *app) benchGenCommand() *cobra.Command {
+func (a commands) gen() *cobra.Command {
 	var opt gen.Options
 	var of gen.KronOptions
 	var scale int
 	var edges, nodes float64
 	cmd := &cobra.Command{
-		Use: "gen rmat|sbm|kron --out DIR", Args: exactArgs(1), Long: benchGenLong,
+		Use: "gen rmat|sbm|kron --out DIR", Args: cli.ExactArgs(1), Long: benchGenLong,
 		Short: "Write a generated or an expanded graph as a directory of arrays",
 		Example: `  gdb bench gen rmat --scale 22 --edges 64e6 --dim 128 --classes 47 --out rmat22
   gdb bench gen sbm --nodes 200000 --edges 4e6 --dim 64 --classes 16 --out sbm
@@ -58,14 +59,14 @@ func (a *app) benchGenCommand() *cobra.Command {
 			if err := flagsOfKind(cmd.Flags(), args[0]); err != nil {
 				return err
 			}
-			if args[0] == kron {
+			if args[0] == Kron {
 				if cmd.Flags().Changed("dim") {
 					of.Dim = opt.Dim
 				}
 				of.Out = opt.Out
 				return a.genKron(cmd.Context(), of)
 			}
-			opt.Kind, opt.Seed, opt.FS = args[0], a.seed, a.fs
+			opt.Kind, opt.Seed, opt.FS = args[0], a.Seed, a.FS
 			if opt.Edges, err = wholeNumber("edges", edges); err != nil {
 				return err
 			}
@@ -74,7 +75,7 @@ func (a *app) benchGenCommand() *cobra.Command {
 			}
 			if !cmd.Flags().Changed("nodes") {
 				if scale < 1 || scale > 32 {
-					return usage(fmt.Errorf("--scale %d: want 1 to 32", scale))
+					return cli.Usage(fmt.Errorf("--scale %d: want 1 to 32", scale))
 				}
 				opt.Nodes = 1 << scale
 			}
@@ -85,27 +86,27 @@ func (a *app) benchGenCommand() *cobra.Command {
 	f.IntVar(&scale, "scale", 20, "log2 of the number of nodes")
 	f.Float64Var(&nodes, "nodes", 0, "number of nodes, instead of --scale")
 	f.Float64Var(&edges, "edges", 16e6, "number of edges; sbm: about so many")
-	f.IntVar(&opt.Dim, "dim", 128, "feature values per node (kron: default as they are)")
+	f.IntVar(&opt.Dim, "dim", 128, "feature values per node (Kron: default as they are)")
 	f.IntVar(&opt.Classes, "classes", 47, "classes")
 	f.Float64Var(&opt.TrainFrac, "train-frac", 0.1, "share of nodes in train, twice val and test")
 	f.StringVar(&opt.Out, "out", "", "directory to write")
-	f.StringVar(&of.In, "in", "", "kron: the store or source to expand")
-	f.IntVar(&of.Factor, "factor", 4, "kron: copies of each node")
-	f.IntVar(&of.EdgeFactor, "edge-factor", 0, "kron: edges that each edge becomes, one more if "+
+	f.StringVar(&of.In, "in", "", "Kron: the store or source to expand")
+	f.IntVar(&of.Factor, "factor", 4, "Kron: copies of each node")
+	f.IntVar(&of.EdgeFactor, "edge-factor", 0, "Kron: edges that each edge becomes, one more if "+
 		"it is odd and --factor even or the reverse (default: twice --factor)")
-	f.Float64Var(&of.Noise, "noise", 0.1, "kron: noise of the copies' features, as a share")
+	f.Float64Var(&of.Noise, "noise", 0.1, "Kron: noise of the copies' features, as a share")
 	return cmd
 }
 
 // flagsOfKind refuses flags that say nothing about a kind of graph.
 func flagsOfKind(flags *pflag.FlagSet, kind string) (err error) {
 	others := kronFlags
-	if kind == kron {
+	if kind == Kron {
 		others = madeFlags
 	}
 	flags.VisitAll(func(f *pflag.Flag) {
 		if f.Changed && slices.Contains(others, f.Name) {
-			err = usage(fmt.Errorf("bench gen %s has no flag --%s", kind, f.Name))
+			err = cli.Usage(fmt.Errorf("bench gen %s has no flag --%s", kind, f.Name))
 		}
 	})
 	return err
@@ -114,41 +115,41 @@ func flagsOfKind(flags *pflag.FlagSet, kind string) (err error) {
 // wholeNumber is a count that may be given as 64e6.
 func wholeNumber(flag string, f float64) (uint64, error) {
 	if !(f >= 0 && f <= 1<<53) || f != math.Trunc(f) {
-		return 0, usage(fmt.Errorf("--%s %g: want a whole number, such as 64e6", flag, f))
+		return 0, cli.Usage(fmt.Errorf("--%s %g: want a whole number, such as 64e6", flag, f))
 	}
 	return uint64(f), nil
 }
 
 // genGraph generates a graph.
-func (a *app) genGraph(ctx context.Context, opt gen.Options) error {
+func (a commands) genGraph(ctx context.Context, opt gen.Options) error {
 	if err := opt.Validate(); err != nil {
-		return usage(err)
+		return cli.Usage(err)
 	}
-	p := a.progress()
+	p := a.Progress()
 	opt.Progress = p.Update
 	made, err := gen.Make(ctx, opt)
 	p.Finish()
-	return firstError(err, a.printMade(opt.Out, made, err))
+	return cli.FirstError(err, a.printMade(opt.Out, made, err))
 }
 
 // genKron expands a graph.
-func (a *app) genKron(ctx context.Context, opt gen.KronOptions) error {
-	p := a.progress()
-	opt.Seed, opt.Memory, opt.FS, opt.Progress = a.seed, a.memory, a.fs, p.Update
+func (a commands) genKron(ctx context.Context, opt gen.KronOptions) error {
+	p := a.Progress()
+	opt.Seed, opt.Memory, opt.FS, opt.Progress = a.Seed, a.Memory, a.FS, p.Update
 	if err := opt.Validate(); err != nil {
-		return usage(err)
+		return cli.Usage(err)
 	}
 	made, err := gen.Kron(ctx, opt)
 	p.Finish()
-	return firstError(err, a.printMade(opt.Out, made, err))
+	return cli.FirstError(err, a.printMade(opt.Out, made, err))
 }
 
 // printMade says what was written.
-func (a *app) printMade(out string, made gen.Made, failed error) error {
+func (a commands) printMade(out string, made gen.Made, failed error) error {
 	if failed != nil {
 		return nil
 	}
-	_, err := fmt.Fprintf(a.out, "%s: %s nodes, %s edges\n", out,
+	_, err := fmt.Fprintf(a.Out, "%s: %s nodes, %s edges\n", out,
 		humanize.Comma(int64(made.Nodes)), humanize.Comma(int64(made.Edges)))
 	return err
 }

@@ -1,0 +1,183 @@
+// Package cli is what the commands of gdb share: the values of global flags, the streams that they
+// write to, the words of errors and help, and how stores are opened.
+package cli
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"runtime/debug"
+	"slices"
+	"strings"
+
+	"gdb/blockdev"
+	"gdb/cmd/gdb/progress"
+	"gdb/internal/mem"
+	"gdb/internal/program"
+	"gdb/layout"
+	"gdb/train"
+	"gdb/train/runs"
+
+	"github.com/cockroachdb/pebble/v2/vfs"
+	"github.com/spf13/cobra"
+	"golang.org/x/term"
+)
+
+// Streams are where a command reads and writes, and which of them is a terminal.
+type Streams struct {
+	In             io.Reader
+	Out, Err       io.Writer
+	InTTY          bool
+	OutTTY, ErrTTY bool
+}
+
+// StdStreams are those of the process.
+func StdStreams() Streams {
+	tty := func(f *os.File) bool { return term.IsTerminal(int(f.Fd())) }
+	return Streams{In: os.Stdin, Out: os.Stdout, Err: os.Stderr,
+		InTTY: tty(os.Stdin), OutTTY: tty(os.Stdout), ErrTTY: tty(os.Stderr)}
+}
+
+// App holds the global flags and what every command needs.
+type App struct {
+	Streams
+	FS vfs.FS
+
+	MemoryFlag string
+	Memory     int64 // bytes, after SetMemory
+	Threads    int
+	Seed       uint64
+	Quiet      bool
+	Verbose    bool
+	Running    string // the name of the command
+	Log        string // text or json
+	Color      string
+}
+
+// leastGoHeap keeps the garbage collector from running all the time under small bounds.
+const leastGoHeap = 48 << 20
+
+// SetMemory resolves --memory and holds the Go heap to a quarter of it: large buffers live in
+// arenas outside the heap, and are counted by their owners.
+func (a *App) SetMemory() error {
+	a.Memory = mem.Available() / 2
+	if a.MemoryFlag != "" {
+		n, err := mem.ParseSize(a.MemoryFlag)
+		if err != nil {
+			return Usage(fmt.Errorf("--memory: %w", err))
+		}
+		a.Memory = n
+	}
+	if a.Memory <= 0 {
+		return Usage(errors.New("--memory: the machine's memory is unknown; say how much to use"))
+	}
+	debug.SetMemoryLimit(max(a.Memory/4, leastGoHeap))
+	mem.Govern() // training sets the limit as it plans
+	return nil
+}
+
+// Note tells the user what went wrong and did no harm.
+func (a *App) Note(text string) {
+	if !a.Quiet {
+		fmt.Fprintf(a.Err, "note: %s\n", text)
+	}
+}
+
+// Limits are those of evaluation and prediction.
+func (a *App) Limits() train.Limits {
+	return train.Limits{Memory: a.Memory, Threads: a.Threads, Notes: a.Note}
+}
+
+// Progress returns what tells how far work is.
+func (a *App) Progress() *progress.Bar {
+	return progress.New(a.Err, a.ErrTTY && a.Log == "text", a.Log == "json", a.Quiet)
+}
+
+// NotePlots says what was drawn.
+func (a *App) NotePlots(paths []string) {
+	if !a.Quiet && len(paths) > 0 {
+		fmt.Fprintf(a.Err, "plots: %s\n", strings.Join(paths, ", "))
+	}
+}
+
+// PrintJSON prints a value as an indented JSON object.
+func (a *App) PrintJSON(v any) error {
+	b, err := json.MarshalIndent(v, "", " ")
+	if err != nil {
+		return err
+	}
+	_, err = fmt.Fprintf(a.Out, "%s\n", b)
+	return err
+}
+
+// PrintLine prints a value as JSON on a line.
+func (a *App) PrintLine(v any) error {
+	b, err := json.Marshal(v)
+	if err != nil {
+		return err
+	}
+	_, err = fmt.Fprintf(a.Out, "%s\n", b)
+	return err
+}
+
+// MayWrite fails if a file is there that would be overwritten, or its directory is not.
+func (a *App) MayWrite(file string, force bool) error {
+	if _, err := a.FS.Stat(file); err == nil && !force {
+		return fmt.Errorf("%s is there already: --force overwrites it", file)
+	}
+	dir := a.FS.PathDir(file)
+	if _, err := a.FS.Stat(dir); err != nil {
+		return fmt.Errorf("%s: there is no directory %s: make it first", file, dir)
+	}
+	return nil
+}
+
+// OpenStore opens a store, and the device that its files are read through as --io says.
+func (a *App) OpenStore(ctx context.Context, dir, io string) (*layout.Store, blockdev.Device,
+	error) {
+	st, err := layout.Open(ctx, a.FS, dir)
+	if err != nil {
+		return nil, nil, err
+	}
+	dev, err := OpenDevice(io)
+	return st, dev, err
+}
+
+// OpenDevice opens a device by the value of --io.
+func OpenDevice(io string) (blockdev.Device, error) {
+	if b := blockdev.Backend(io); slices.Contains(blockdev.Backends(), b) {
+		return blockdev.Open(blockdev.Options{Backend: b})
+	}
+	return nil, Usage(fmt.Errorf("--io %q: want %s", io, OneOf(BackendNames())))
+}
+
+// BackendNames are the values of --io.
+func BackendNames() (names []string) {
+	for _, b := range blockdev.Backends() {
+		names = append(names, string(b))
+	}
+	return names
+}
+
+// Chosen is the run that is asked for, or the best one, which it tells.
+func (a *App) Chosen(cmd *cobra.Command, st *layout.Store, run string) (string, error) {
+	if run != "" {
+		return run, nil
+	}
+	best, err := runs.Best(cmd.Context(), st)
+	if errors.Is(err, runs.ErrNone) {
+		return "", Usage(fmt.Errorf("%w: %s train %s", err, program.Name,
+			cmd.Flags().Arg(0)))
+	}
+	if err != nil {
+		return "", err
+	}
+	if !a.Quiet {
+		a.Note(fmt.Sprintf("run %s, the best on val (%s %s); --run chooses another", best.Name,
+			best.Metric, runs.Figure(best.Best, 4)))
+	}
+	return best.Name, nil
+}

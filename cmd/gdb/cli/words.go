@@ -1,0 +1,71 @@
+package cli
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/dustin/go-humanize"
+	"github.com/spf13/pflag"
+)
+
+// Help of flags that several commands have: one meaning, one text.
+const (
+	EvalModeHelp = "exact (whole lists, layer by layer) or sampled (as batches of training are; " +
+		"faster, noisy)"
+	BatchHelp = "seeds in a batch"
+	PlotHelp  = "directory for SVG files of the result"
+	RunHelp   = "run whose best weights are taken (default: the best run)"
+	SplitHelp = "nodes to look at: train, val, test, or a stored split such as test@3"
+)
+
+// IOHelp is the help of --io.
+func IOHelp() string { return "how files are read: " + OneOf(BackendNames()) }
+
+// SplitColumn is --split-column: one of several stored splits. Its first name was --split.
+func SplitColumn(f *pflag.FlagSet, column *string) {
+	f.StringVar(column, "split-column", *column,
+		"K, where the store has several splits: train@K, val@K and test@K")
+	Alias(f, "split", "split-column")
+}
+
+// AliasOf annotates a flag with the name that it has now.
+const AliasOf = "gdb_alias_of"
+
+// Alias makes an old name of a flag go on to work, without help.
+func Alias(f *pflag.FlagSet, old, name string) {
+	now := f.Lookup(name)
+	f.AddFlag(&pflag.Flag{Name: old, Usage: "the old name of --" + name, Value: now.Value,
+		DefValue: now.DefValue, Hidden: true, Annotations: map[string][]string{AliasOf: {name}}})
+}
+
+// OneOf lists words: a, b or c.
+func OneOf(words []string) string {
+	last := len(words) - 1
+	if last == 0 {
+		return words[0]
+	}
+	return strings.Join(words[:last], ", ") + " or " + words[last]
+}
+
+// Plural is a number of things.
+func Plural(n int, what string) string {
+	if n == 1 {
+		return "1 " + what
+	}
+	if strings.HasSuffix(what, "s") {
+		what += "e"
+	}
+	return fmt.Sprintf("%d %ss", n, what)
+}
+
+// Count is a number with commas.
+func Count(n uint64) string { return humanize.Comma(int64(n)) }
+
+// Cut shortens a name to so many characters.
+func Cut(name string, most int) string {
+	r := []rune(name)
+	if len(r) <= most {
+		return name
+	}
+	return string(r[:most-1]) + "…"
+}
