@@ -41,8 +41,8 @@ func mustBegin(t *testing.T, g *gpu) {
 	}
 }
 
-// TestStepsOverlap runs steps that nobody waits for, whose inputs change as soon as they were given:
-// each computes with its own.
+// TestStepsOverlap runs steps that nobody waits for, whose inputs change as soon as they were
+// given: each computes with its own.
 func TestStepsOverlap(t *testing.T) {
 	g, emulator := mustOpenGPU(t, mem.NewBudget(0))
 	for seed := range int64(5) {
