@@ -5,6 +5,7 @@ package cuda
 import (
 	"errors"
 
+	"gdb/internal/cuda"
 	"gdb/internal/mem"
 )
 
@@ -40,7 +41,11 @@ func (a *arena) reset(d *driver) error {
 func (a *arena) take(d *driver, n int) (uint64, error) {
 	size := aligned(n)
 	if len(a.chunks) == 0 || a.used+size > a.room {
-		if err := a.grow(d, size+size/8); err != nil {
+		err := a.grow(d, size+size/8)
+		if errors.Is(err, cuda.ErrOutOfMemory) { // without room for larger batches then
+			err = a.grow(d, size)
+		}
+		if err != nil {
 			return 0, err
 		}
 	}

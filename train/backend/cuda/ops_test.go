@@ -47,6 +47,11 @@ type trial struct {
 	x  [][]float32 // results
 }
 
+// newTrial returns one of a name, which says what is drawn.
+func newTrial(t *testing.T, be backend.Backend, name string) *trial {
+	return &trial{t: t, be: be, r: rand.New(rand.NewPCG(1, uint64(len(name))))}
+}
+
 // draw is a matrix of values around 0.
 func (o *trial) draw(rows, cols int) backend.Tensor {
 	x := o.be.Scratch(rows, cols)
@@ -115,7 +120,7 @@ func compare(t *testing.T, cpu, gpu backend.Backend, name string, f func(o *tria
 		if err := be.Begin(); err != nil {
 			t.Fatal(err)
 		}
-		o := &trial{t: t, be: be, r: rand.New(rand.NewPCG(1, uint64(len(name))))}
+		o := newTrial(t, be, name)
 		f(o)
 		if err := be.Err(); err != nil {
 			t.Fatalf("%s on %s: %v", name, be.Name(), err)
@@ -439,4 +444,42 @@ func attention(o *trial, kind string, rows, cols int) {
 	p := o.be.Scratch(s.Entries, 1)
 	o.be.EntryProduct(p, o.draw(rows, 1), o.draw(s.Lists, 1), s)
 	o.gives(p)
+}
+
+// TestNumbers compares the functions that the kernels have of their own with those of math.
+func TestNumbers(t *testing.T) {
+	g, _ := mustOpenGPU(t, mem.NewBudget(0))
+	mustBegin(t, g)
+	x := make([]float32, 40001)
+	for i := range x {
+		x[i] = float32(i-20000) / 1000 // -20 to 20
+	}
+	x = append(x, -1e-30, -1e-6, -64, -87, -88, -1e4, float32(math.Inf(-1)))
+	in, out := g.Host(x, 1, len(x)), g.Scratch(1, len(x))
+	check := func(name string, within float64, want func(v float64) float64) {
+		t.Helper()
+		got := make([]float32, len(x))
+		g.Read(got, out)
+		for i, v := range x {
+			w := want(float64(v))
+			if d := math.Abs(float64(got[i]) - w); !(d <= within*max(math.Abs(w), 1e-3)) {
+				t.Fatalf("%s of %g is %g, not %g", name, v, got[i], w)
+			}
+		}
+	}
+	g.Copy(out, in)
+	g.ELU(out)
+	check("ELU", 1e-6, func(v float64) float64 {
+		if v > 0 {
+			return v
+		}
+		return math.Expm1(v)
+	})
+	x[len(x)-1] = -1e5 // infinity times zero is none
+	in = g.Host(x, 1, len(x))
+	g.GELU(out, in)
+	check("GELU", 4e-6, func(v float64) float64 { return v * math.Erfc(-v/math.Sqrt2) / 2 })
+	if err := g.Err(); err != nil {
+		t.Fatal(err)
+	}
 }

@@ -1,5 +1,5 @@
-// Sums of columns: each thread adds up the rows of a slab in a column of it, and then the sums of the
-// slabs of a column are added in order. The host chooses slabs by the number of rows alone.
+// Sums of columns: each thread adds up the rows of a slab in a column of it, and then the sums of
+// the slabs of a column are added in order. The host chooses slabs by the number of rows alone.
 #include "threads.h"
 
 // sums (slabs,cols): of the rows slab*size to (slab+1)*size-1 of x

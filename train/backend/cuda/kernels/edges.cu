@@ -1,9 +1,10 @@
-// Sums of rows with weights, and what makes such weights. Entry e has a value for each of some heads,
-// at e*heads+h. Rows have the columns of a head side by side: head h has those from h*cols on. A
-// kernel that needs the list of an entry is given entryList.
+// Sums of rows with weights, and what makes such weights. Entry e has a value for each of some
+// heads, at e*heads+h. Rows have the columns of a head side by side: head h has those from h*cols
+// on. A kernel that needs the list of an entry is given entryList.
 #include "lists.h"
 
-// out[i,h,:] (+)= the sum of w[e,h]*x[idx[e],h,:]; with shared, every head reads all of a row of cols
+// out[i,h,:] (+)= the sum of w[e,h]*x[idx[e],h,:]; with shared, every head reads all of a row of
+// cols
 KERNEL(weighted_sum)(float *out, const float *x, const float *w, const u32 *off, const u32 *idx,
 	   i64 lists, const u32 *longs, i64 longCount, i64 heads, i64 cols, i64 shared, i64 acc,
 	   i64 fours) {

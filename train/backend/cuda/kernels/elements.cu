@@ -93,8 +93,8 @@ KERNEL(gelu_grad)(float *dx, const float *x, i64 n) {
 	}
 }
 
-// columns of x, from column from on, go to columns of y, from column to on: cols of each row. xs and
-// ys are the widths of rows.
+// columns of x, from column from on, go to columns of y, from column to on: cols of each row. xs
+// and ys are the widths of rows.
 KERNEL(copy_columns)(float *y, const float *x, i64 rows, i64 cols, i64 ys, i64 to, i64 xs,
 	   i64 from) {
 	EACH(i, rows *cols) y[i / cols * ys + to + i % cols] = x[i / cols * xs + from + i % cols];

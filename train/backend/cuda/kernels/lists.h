@@ -16,8 +16,8 @@ struct Lists {
 	i64 longCount;
 };
 
-// sum_lists calls end(list, column, sum) with the sums of entry(list, e, column) over each list's entries,
-// for each or four of cols columns.
+// sum_lists calls end(list, column, sum) with the sums of entry(list, e, column) over each list's
+// entries, for each or four of cols columns.
 template <class V, class Entry, class End>
 DEV void sum_lists(Lists l, i64 cols, Entry entry, End end) {
 	const i64 wide = Wide<V>::values, pieces = cols / wide;

@@ -46,9 +46,9 @@ KERNEL(label_weights)(f64 *parts, const int *labels, const float *weights, i64 r
 	});
 }
 
-// Cross-entropy of rows with a label that is not negative, each of the weight of its label; total[0]
-// is the sum of these. parts has one for each row: its loss, and whether its label has the largest
-// logit, the first of equal ones. grad may be logits.
+// Cross-entropy of rows with a label that is not negative, each of the weight of its label;
+// total[0] is the sum of these. parts has one for each row: its loss, and whether its label has the
+// largest logit, the first of equal ones. grad may be logits.
 KERNEL(cross_entropy)(float *grad, f64 *parts, const float *logits, const int *labels,
 	   const float *weights, const f64 *total, i64 rows, i64 cols) {
 	float share = 1 / (float)total[0];
@@ -87,8 +87,8 @@ KERNEL(cross_entropy)(float *grad, f64 *parts, const float *logits, const int *l
 	}
 }
 
-// Binary cross-entropy of values and targets; a target of 1 counts as the weight of its column. What
-// is kept beside the loss: how many are hit, wrong and missed. grad may be logits.
+// Binary cross-entropy of values and targets; a target of 1 counts as the weight of its column.
+// What is kept beside the loss: how many are hit, wrong and missed. grad may be logits.
 KERNEL(binary_cross_entropy)(float *grad, f64 *parts, const float *logits, const float *targets,
 	   const float *positive, i64 n, i64 cols, f64 share) {
 	each_part(parts, n, [=](i64 i, f64 *sum) {
@@ -109,8 +109,8 @@ KERNEL(count_targets)(f64 *parts, const float *targets, i64 n) {
 }
 
 // Errors of numbers, but for those whose target is NaN: kind 0 costs the square, 1 the size, 2 half
-// the square up to 1 and the size less 1/2 beyond. What is kept beside the loss: the sums of squares
-// and of sizes, and how many count, which counted has of all. grad may be outputs.
+// the square up to 1 and the size less 1/2 beyond. What is kept beside the loss: the sums of
+// squares and of sizes, and how many count, which counted has of all. grad may be outputs.
 KERNEL(regression)(float *grad, f64 *parts, const float *outputs, const float *targets,
 	   const f64 *counted, i64 n, i64 kind) {
 	float share = 1 / (float)(counted[0] > 1 ? counted[0] : 1);

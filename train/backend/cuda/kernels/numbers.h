@@ -1,5 +1,5 @@
-// Functions of numbers, since there is no library on the device: within 1e-6 of the true value. The
-// same code runs on the device and in an emulator.
+// Functions of numbers, since there is no library on the device: within 1e-6 of the value, of the
+// normal distribution within 4e-6. The same code runs on the device and in an emulator.
 #pragma once
 #include "prelude.h"
 

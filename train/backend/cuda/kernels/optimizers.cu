@@ -42,8 +42,8 @@ KERNEL(square_parts)(f64 *parts, const float *g, i64 n) {
 	}
 }
 
-// factor[0] is that which bounds the norm of parts, and of the squares beside them, by most: 1 if it
-// is not above that. One block.
+// factor[0] is that which bounds the norm of parts, and of the squares beside them, by most: 1 if
+// it is not above that. One block.
 KERNEL(clip_factor)(f64 *factor, const f64 *parts, i64 count, f64 beside, f64 most) {
 	SHARED f64 at[Threads];
 	f64 sum = 0;

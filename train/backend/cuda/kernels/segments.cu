@@ -1,5 +1,5 @@
-// Reductions of rows by lists, and their gradients. A gradient of rows is a sum over transposed lists:
-// those that, for each row, have the numbers of the lists that it is in.
+// Reductions of rows by lists, and their gradients. A gradient of rows is a sum over transposed
+// lists: those that, for each row, have the numbers of the lists that it is in.
 #include "dropout.h"
 #include "lists.h"
 
@@ -44,8 +44,8 @@ KERNEL(segment_mean_dropout)(float *out, const float *x, const u32 *off, const u
 	else sum(0.0f);
 }
 
-// dx[r,:] (+)= the sum of the rows dout[idx[k],:] over the transposed entries k of row r, each times
-// the weight of its list; without weights, times 1. The first fresh rows are overwritten.
+// dx[r,:] (+)= the sum of the rows dout[idx[k],:] over the transposed entries k of row r, each
+// times the weight of its list; without weights, times 1. The first fresh rows are overwritten.
 KERNEL(segment_grad)(float *dx, const float *dout, const float *weight, const u32 *off,
 	   const u32 *idx, i64 rows, const u32 *longs, i64 longCount, i64 cols, i64 fresh, i64 fours) {
 	Lists l = {off, rows, longs, longCount};

@@ -42,7 +42,9 @@ template <class V> DEV void store(float *x, V v) { *(V *)x = v; }
 
 // each applies f to the values of one or four, with their numbers.
 template <class F> DEV float each(float v, F f) { return f(v, 0); }
-template <class F> DEV Four each(Four v, F f) { return {f(v.a, 0), f(v.b, 1), f(v.c, 2), f(v.d, 3)}; }
+template <class F> DEV Four each(Four v, F f) {
+	return {f(v.a, 0), f(v.b, 1), f(v.c, 2), f(v.d, 3)};
+}
 
 // each of two.
 template <class F> DEV float each(float v, float w, F f) { return f(v, w); }
