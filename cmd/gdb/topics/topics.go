@@ -49,7 +49,8 @@ const Formats = `gdb ingest detects the format; --format NAME decides.
            streams (.arrows)
   snap     edge lists: '#' comments, ids separated by white space
   ogb      a directory of the Open Graph Benchmark, csv or binary
-  triples  train.tsv, valid.tsv, test.tsv: head TAB relation TAB tail
+  triples  train.tsv, valid.tsv, test.tsv: head TAB relation TAB tail; each is a
+           split of the edges, and neighbor lists have those of train
 
 Files of PyTorch (.pt), DGL, pickles, MATLAB and HDF5 are not read: save
 what is in them with numpy, a line each, into a directory of arrays:
