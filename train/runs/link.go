@@ -124,7 +124,7 @@ func DefaultLink(name string) LinkSettings {
 		c.Dim, c.Reciprocal, c.Negatives, c.Batch, c.Init = 256, true, 1000, 1024, 0.01
 		c.Regularizer, c.RegularizerWeight = RegularizerN3, 0.03
 	case "rotate":
-		c.LR, c.Dropout = 0.2, 0.1
+		c.Dim, c.Reciprocal, c.LR, c.Dropout = 256, true, 0.2, 0.2
 	}
 	return c
 }
