@@ -9,9 +9,6 @@ import (
 	"gdb/train/runs"
 )
 
-// negativeDomain keeps the draws of negatives apart from others.
-const negativeDomain = 0x6e656761 // "nega"
-
 // chunksOfBatch is how many chunks a batch is cut into whose negatives differ, with sampling
 // runs.NegativesChunked.
 const chunksOfBatch = 10
