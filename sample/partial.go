@@ -53,6 +53,9 @@ func (p *Partial) Bytes() int64 {
 		cap(p.types)+cap(p.degrees)+cap(p.sums))
 }
 
+// Nodes are those of the batch so far, each once. They are not to be changed.
+func (p *Partial) Nodes() []NodeID { return p.nodes }
+
 // Frontier are the nodes whose lists are drawn next.
 func (p *Partial) Frontier() []NodeID { return p.nodes[p.starts[len(p.starts)-2]:] }
 

@@ -24,6 +24,9 @@ type Ahead interface {
 	// Take writes the neighborhood of a batch to d, whose memory it reuses. ok is false if the
 	// batch is not there, or no more.
 	Take(ctx context.Context, epoch, batch uint64, d *Dense) (ok bool, err error)
+	// Begins says that Take of a batch gives up rows that were read for those before it: it is
+	// called when these are gathered.
+	Begins(epoch, batch uint64) bool
 	Close() error
 }
 
@@ -91,11 +94,12 @@ type Pipeline struct {
 	due   uint64 // the next index to hand out
 	since time.Time
 
+	gathered  atomic.Uint64 // batches
 	released  atomic.Uint64 // batches that the consumer gave back
 	working   atomic.Int64  // stages at work on a batch
 	endRelief func()        // nil without a budget
 
-	sampling, gathering, stepping Clock
+	sampling, gathering, stepping stages.Clock
 	nodes, edges                  atomic.Uint64
 
 	mu struct {
@@ -199,9 +203,12 @@ func (p *Pipeline) sample(by *sharedSampler) error {
 			by.shrink()
 			return nil
 		}
+		b.Epoch, b.Index = p.cfg.Order.Epoch(), i
+		if !p.awaitGathered(b) {
+			return nil
+		}
 		begun := time.Now()
 		p.working.Add(1)
-		b.Epoch, b.Index = p.cfg.Order.Epoch(), i
 		err := p.whenRoomy(&p.sampling, b, by, func() error { return p.draw(by, b) })
 		if err != nil {
 			return err
@@ -234,6 +241,7 @@ func (p *Pipeline) gather() error {
 			return fmt.Errorf("sample: gather batch %d: %w", i+1, err)
 		}
 		p.gathering.Ran(begun)
+		p.gathered.Add(1)
 		p.ready[i%uint64(len(p.ready))] <- b
 		p.working.Add(-1)
 	}

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"gdb/internal/mem"
+	"gdb/sample/stages"
 )
 
 // A batch is due when all before it were released. One that is not gives up what it holds if
@@ -55,7 +56,8 @@ func (s *sharedSampler) shrink() (freed bool) {
 // batch that is not due is given up until it is. For one that is due the others give theirs up, and
 // in the end it begins anew with nothing: the least is the memory of a batch alone while it is
 // drawn, and then with its features.
-func (p *Pipeline) whenRoomy(stage *Clock, b *Batch, by *sharedSampler, work func() error) error {
+func (p *Pipeline) whenRoomy(stage *stages.Clock, b *Batch, by *sharedSampler,
+	work func() error) error {
 	for alone := false; ; {
 		due := p.isDue(b)
 		err := work()
@@ -85,7 +87,7 @@ func (p *Pipeline) isDue(b *Batch) bool { return p.released.Load() >= b.Index-p.
 
 // pause waits a moment, and until the batch is due: that is no work of the stage. It returns false
 // if the pipeline stops.
-func (p *Pipeline) pause(stage *Clock, b *Batch) bool {
+func (p *Pipeline) pause(stage *stages.Clock, b *Batch) bool {
 	begun := time.Now()
 	p.working.Add(-1)
 	defer func() {
@@ -104,6 +106,25 @@ func (p *Pipeline) pause(stage *Clock, b *Batch) bool {
 			return true
 		}
 	}
+}
+
+// awaitGathered waits, if Ahead begins anew with a batch, until all before it are gathered. It
+// holds nothing meanwhile: the gatherer may need all memory. It is false if the pipeline stops.
+func (p *Pipeline) awaitGathered(b *Batch) bool {
+	begun := time.Now()
+	defer func() { p.sampling.Blocked.Add(int64(time.Since(begun))) }()
+	for a := p.cfg.Ahead; a != nil && a.Begins(b.Epoch, b.Index); {
+		if p.gathered.Load() == b.Index-p.cfg.StartBatch {
+			return true
+		}
+		p.giveUp(b)
+		select {
+		case <-time.After(roomPause):
+		case <-p.stages.Done():
+			return false
+		}
+	}
+	return true
 }
 
 // takeFromOthers frees what is held by batches that wait to be gathered, by empty ones and by the

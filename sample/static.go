@@ -1,5 +1,41 @@
 package sample
 
+import "context"
+
+// Static are Features of which some rows are in memory from the start, and no others ever.
+type Static interface {
+	Features
+	// Filled waits until these rows are in memory.
+	Filled(ctx context.Context) error
+	// Absent appends the nodes whose rows are not kept to a list, once these are filled.
+	Absent(nodes, to []NodeID) []NodeID
+}
+
+// Filled waits for the rows that are loaded in the background.
+func (f *cached) Filled(ctx context.Context) error {
+	if f.background == nil {
+		return ctx.Err()
+	}
+	select {
+	case <-f.background.done:
+		return f.background.failed()
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+// Absent appends the nodes whose rows have no slot.
+func (f *cached) Absent(nodes, to []NodeID) []NodeID {
+	f.content.RLock() // so slots do not change hands; none is filled any more
+	defer f.content.RUnlock()
+	for _, v := range nodes {
+		if _, ok := f.mu.index.find(v); !ok {
+			to = append(to, v)
+		}
+	}
+	return to
+}
+
 // static holds the hottest rows, from the start.
 type static struct{ hot []NodeID }
 

@@ -132,7 +132,7 @@ func (in *inputs) openFeatures(ctx context.Context, p *plan.Plan, threads int) e
 		policy = "none"
 	}
 	return in.OpenFeatures(ctx, loader.Cache{Policy: policy, Bytes: p.Features,
-		Threads: plan.CopyThreads(threads)})
+		Threads: plan.CopyThreads(threads), Staged: p.Staged()})
 }
 
 // checkLeast reports a memory that is too small whatever the batches are.

@@ -21,6 +21,7 @@ func TestDocumentedRows(t *testing.T) {
 		"most bytes of a row":                        rowBytesMax,
 		"largest gap of a gather, bytes":             gatherGapMost,
 		"bytes of rows for one of a gather's gaps":   gatherShare,
+		"largest gap of rows that lie close, bytes":  denseGapMost,
 		"largest gap of a sweep, bytes":              sweepGapMost,
 		"largest merged read, bytes":                 extentMost,
 		"bytes of a batch of reads":                  rowsBufferBytes,

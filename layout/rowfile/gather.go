@@ -12,14 +12,17 @@ import (
 
 // What to read together. On the disk that was measured a random read of 4, 16 and 64 KiB takes 9.3,
 // 16.8 and 45 µs of its time: 6.8 µs a read and 0.6 µs per KiB, so a gap of up to 11 KiB costs less
-// than a second read; 8 KiB leaves room for faster disks. That makes one pass of large reads of a
-// sweep, and of a gather of rows that lie close together. Others gain little by such gaps, and read
+// than a second read; 8 KiB leaves room for faster disks. That makes large reads of a gather of
+// rows that lie close together. Another disk takes 11.6, 16.8, 34 and 105 µs for 4, 16, 64 and 256
+// KiB: there a gap costs less up to 26 KiB. A sweep reads gaps of up to 16 KiB, which is not much
+// too large for the one, nor too small for the other. Other gathers gain little by gaps, and read
 // up to twice the bytes: these read small gaps along, no more bytes of them than a tenth of what
 // their rows take. A read ends at 256 KiB, so that several are in flight.
 const (
 	gatherGapMost = 2 << 10
 	gatherShare   = 10
-	sweepGapMost  = 8 << 10
+	denseGapMost  = 8 << 10
+	sweepGapMost  = 16 << 10
 	extentMost    = 256 << 10
 )
 
@@ -186,29 +189,31 @@ type merging struct {
 }
 
 func gathers() merging { return merging{gapMost: gatherGapMost, share: gatherShare} }
+func dense() merging   { return merging{gapMost: denseGapMost} }
 func sweeps() merging  { return merging{gapMost: sweepGapMost} }
 
-// merging is how rows of ascending keys are gathered: as a sweep if that takes less than three
-// quarters of the time, with what a read and a byte cost if a gap of a sweep costs a read.
+// merging is how rows of ascending keys are gathered: as rows that lie close together if that takes
+// less than three quarters of the time, with what a read and a byte cost if the largest gap of
+// these costs a read.
 func (r *Reader) merging(keys []uint64) merging {
 	var c gatherCost
 	c.init()
 	for _, key := range keys {
 		c.add(r.shape.span(key >> 32))
 	}
-	if _, swept := c.cost(); swept {
-		return sweeps()
+	if _, close := c.cost(); close {
+		return dense()
 	}
 	return gathers()
 }
 
 // gatherCost is what gathering takes either way, but for checksums.
 type gatherCost struct {
-	ways  [2]merging // gathers, sweeps
+	ways  [2]merging // gathers, dense
 	costs [2]ReadCost
 }
 
-func (c *gatherCost) init() { c.ways = [2]merging{gathers(), sweeps()} }
+func (c *gatherCost) init() { c.ways = [2]merging{gathers(), dense()} }
 
 // add counts the units from … to.
 func (c *gatherCost) add(from, to int64) {
@@ -218,8 +223,8 @@ func (c *gatherCost) add(from, to int64) {
 }
 
 // cost is that of the way that is taken.
-func (c *gatherCost) cost() (cost ReadCost, swept bool) {
-	time := func(c ReadCost) int64 { return sweepGapMost*int64(c.Reads) + c.Bytes }
+func (c *gatherCost) cost() (cost ReadCost, close bool) {
+	time := func(c ReadCost) int64 { return denseGapMost*int64(c.Reads) + c.Bytes }
 	if 4*time(c.costs[1]) < 3*time(c.costs[0]) {
 		return c.costs[1], true
 	}

@@ -7,6 +7,7 @@ import (
 	"gdb/blockdev"
 	"gdb/layout/neighborcache"
 	"gdb/sample"
+	"gdb/sample/stages"
 )
 
 // Sums are what batches took, added up. Stages overlap, so their times add up to more than Time.
@@ -24,7 +25,7 @@ type Sums struct {
 	IO       time.Duration `json:"io"`
 	IOWait   time.Duration `json:"io_wait"` // of Wait, while reads were under way
 
-	Stages []sample.StageStats `json:"stages"`
+	Stages []stages.StageStats `json:"stages"`
 }
 
 // Epoch is the batches of an epoch, or what is left of it. It measures them from the counters of
@@ -75,21 +76,21 @@ func (e *Epoch) Lap(s *Sums) {
 }
 
 // stage is a stage's statistics: nothing if there is none of that name.
-func stage(s sample.PipelineStats, name string) sample.StageStats {
+func stage(s sample.PipelineStats, name string) stages.StageStats {
 	for _, st := range s.Stages {
 		if st.Name == name {
 			return st
 		}
 	}
-	return sample.StageStats{}
+	return stages.StageStats{}
 }
 
 // addStage adds what a stage did since before.
-func (s *Sums) addStage(now, before sample.StageStats) {
-	i := slices.IndexFunc(s.Stages, func(st sample.StageStats) bool { return st.Name == now.Name })
+func (s *Sums) addStage(now, before stages.StageStats) {
+	i := slices.IndexFunc(s.Stages, func(st stages.StageStats) bool { return st.Name == now.Name })
 	if i < 0 {
 		i = len(s.Stages)
-		s.Stages = append(s.Stages, sample.StageStats{Name: now.Name})
+		s.Stages = append(s.Stages, stages.StageStats{Name: now.Name})
 	}
 	st := &s.Stages[i]
 	st.Workers = now.Workers

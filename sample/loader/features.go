@@ -7,6 +7,7 @@ import (
 	"gdb/internal/mem"
 	"gdb/sample"
 	"gdb/sample/hotnodes"
+	"gdb/sample/staging"
 )
 
 // Cache is what is kept of the features in memory.
@@ -17,6 +18,9 @@ type Cache struct {
 	Bytes  int64
 	// Hot are the nodes whose rows a static cache keeps; nil to find them.
 	Hot []sample.NodeID
+	// Staged has rows that a static cache does not keep read for many batches at a time, where
+	// batches are drawn in passes: see package staging.
+	Staged bool
 	// Threads bounds the goroutines that copy rows.
 	Threads int
 }
@@ -38,7 +42,7 @@ func (s *Source) OpenFeatures(ctx context.Context, c Cache) (err error) {
 		}
 		if err == nil {
 			opt.Bytes, opt.Background = opt.Bytes-HotBytes(len(c.Hot)), true
-			s.Features, err = sample.NewCached(ctx, s.Rows, sample.NewStatic(c.Hot), opt)
+			err = s.openStatic(ctx, c, opt)
 		}
 	default:
 		var policy sample.Policy
@@ -50,6 +54,23 @@ func (s *Source) OpenFeatures(ctx context.Context, c Cache) (err error) {
 		return fmt.Errorf("loader: open features with cache %s: %w", c.Policy, err)
 	}
 	s.CloseLater(s.Features)
+	return nil
+}
+
+// openStatic opens a static cache.
+func (s *Source) openStatic(ctx context.Context, c Cache, opt sample.CacheOptions) (err error) {
+	rows := sample.Rows(s.Rows)
+	var staged *staging.Rows
+	if c.Staged {
+		staged = staging.New(s.Rows, s.Budget)
+		rows = staged
+	}
+	if s.Features, err = sample.NewCached(ctx, rows, sample.NewStatic(c.Hot), opt); err != nil {
+		return err
+	}
+	if cache, ok := s.Features.(sample.Static); ok && c.Staged {
+		s.staged = &stagedRows{Rows: staged, cache: cache}
+	}
 	return nil
 }
 

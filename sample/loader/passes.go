@@ -1,9 +1,12 @@
 package loader
 
 import (
+	"context"
+
 	"gdb/layout/topology"
 	"gdb/sample"
 	"gdb/sample/passes"
+	"gdb/sample/staging"
 )
 
 // ahead draws batches of the steps first … end-1 together where the topology is paged and has
@@ -12,14 +15,24 @@ func (s *Source) ahead(c *Config, per, first, end uint64) (sample.Ahead, error) 
 	if s.Graph.Resident || s.Graph.PassBytes == 0 || !s.Passes() || s.Topology == nil {
 		return nil, nil
 	}
-	w, ok, err := topology.NewWindows(s.Topology, passes.WindowsBytes(s.Graph.PassBytes))
+	bytes := passes.WindowsBytes(s.Graph.PassBytes)
+	w, ok, err := topology.NewWindows(s.Topology, bytes)
 	if err == nil && !ok { // a list may be longer than that
-		w, ok, err = topology.NewWindows(s.Topology, s.Graph.PassBytes/2)
+		bytes = s.Graph.PassBytes / 2
+		w, ok, err = topology.NewWindows(s.Topology, bytes)
 	}
 	if err != nil || !ok {
 		return nil, err
 	}
-	g, err := passes.New(passes.Config{Windows: w,
+	held := w.Stats().Bytes
+	if err := w.Close(); err != nil {
+		return nil, err
+	}
+	cfg := passes.Config{
+		Windows: func() (*topology.Windows, error) {
+			w, _, err := topology.NewWindows(s.Topology, bytes)
+			return w, err
+		},
 		Sampler: func(t topology.Reader) (*sample.Sampler, error) {
 			return s.samplerOf(t, c.Fanout, c.Seed)
 		},
@@ -27,11 +40,25 @@ func (s *Source) ahead(c *Config, per, first, end uint64) (sample.Ahead, error) 
 			return sample.EpochOrder(c.Seeds, c.Seed, epoch, c.Batch)
 		},
 		PerEpoch: per, First: first, End: end, Workers: c.PassWorkers,
-		Room: s.Graph.PassBytes - w.Stats().Bytes, Budget: s.Budget})
-	if err != nil {
-		return nil, err
+		Room: s.Graph.PassBytes - held, WindowBytes: held, Budget: s.Budget}
+	if s.staged != nil && c.Superbatch == nil && !c.Later {
+		cfg.Stage = s.staged
 	}
-	return g, nil
+	return passes.New(cfg), nil
+}
+
+// stagedRows has the rows that a static cache does not keep read ahead.
+type stagedRows struct {
+	*staging.Rows
+	cache sample.Static
+}
+
+// Ready waits until the cache is filled: the device reads one after the other faster.
+func (s *stagedRows) Ready(ctx context.Context) error { return s.cache.Filled(ctx) }
+
+// Absent appends the nodes that the cache does not keep.
+func (s *stagedRows) Absent(nodes, to []sample.NodeID) []sample.NodeID {
+	return s.cache.Absent(nodes, to)
 }
 
 // Passes says whether batches of the source can be drawn together: layers are drawn by sums over

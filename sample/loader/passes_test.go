@@ -27,7 +27,8 @@ func passesStore(t testing.TB) *layout.Store {
 }
 
 // hashes are those of all batches of two epochs, loaded with a topology that is opened in some way.
-func hashes(t *testing.T, s *layout.Store, graph topology.Options, super, resume bool) []uint64 {
+func hashes(t *testing.T, s *layout.Store, graph topology.Options, super, resume bool,
+	cache Cache) []uint64 {
 	t.Helper()
 	ctx := context.Background()
 	dev, err := blockdev.Open(blockdev.Options{Backend: blockdev.Memory})
@@ -39,7 +40,7 @@ func hashes(t *testing.T, s *layout.Store, graph topology.Options, super, resume
 	src := NewSource(s, dev, budget)
 	src.Extras = sample.Extras{Degrees: true, EdgeWeights: true, EdgeTypes: true}
 	if err := errors.Join(src.OpenGraph(ctx, graph), src.OpenRows(ctx),
-		src.OpenFeatures(ctx, Cache{Policy: "none", Threads: 1})); err != nil {
+		src.OpenFeatures(ctx, cache)); err != nil {
 		t.Fatal(err)
 	}
 	c := Config{Batch: 30, Fanout: []int{4, 3}, Seed: 5, Workers: 2, Ready: 1}
@@ -77,31 +78,68 @@ func hashes(t *testing.T, s *layout.Store, graph topology.Options, super, resume
 		}
 	}
 	read := src.Topology.Stats().BlocksRead
+	if cache.Staged {
+		checkStaged(t, src, graph)
+	}
 	if err := errors.Join(l.Close(), src.Close(), dev.Close()); err != nil {
 		t.Fatal(err)
 	}
 	if budget.Used() != 0 {
 		t.Errorf("%d bytes left", budget.Used())
 	}
-	t.Logf("%+v, superbatch %v: %d blocks read", graph, super, read)
+	t.Logf("%+v, %+v, superbatch %v: %d blocks read", graph, cache, super,
+		read)
 	return all
 }
 
-// Batches are the same whether lists are in memory, or read for each batch, or in passes for many.
+// checkStaged holds that rows that are missed were read ahead where batches are drawn in passes.
+func checkStaged(t *testing.T, src *Source, graph topology.Options) {
+	t.Helper()
+	st, cache := src.staged.Stats(), src.Features.Stats()
+	missed := cache.Requests - cache.Hits
+	if graph.PassBytes == 0 {
+		missed = 0
+	}
+	if st.Used != missed || st.Staged > missed || missed > 0 && st.Staged == 0 {
+		t.Errorf("%+v: %d rows are missed, %+v", graph, missed, st)
+	}
+}
+
+// Batches are the same whether lists are in memory, or read for each batch, or in passes for many,
+// and their features likewise.
 func TestPassesGiveTheSame(t *testing.T) {
 	s := passesStore(t)
+	none := Cache{Policy: "none", Threads: 1}
 	for _, resume := range []bool{false, true} {
 		want := hashes(t, s, topology.Options{Resident: true, Weights: true, Types: true}, false,
-			resume)
+			resume, none)
 		for _, passes := range []int64{0, 6 << 20, 32 << 20} {
-			for _, super := range []bool{false, true} {
-				graph := topology.Options{CacheBytes: 1 << 20, PassBytes: passes}
-				if got := hashes(t, s, graph, super, resume); !slices.Equal(got, want) {
-					t.Errorf("%d bytes for passes, superbatch %v, resume %v: other batches",
-						passes, super, resume)
+			graph := topology.Options{CacheBytes: 1 << 20, PassBytes: passes}
+			got := [][]uint64{hashes(t, s, graph, false, resume, none),
+				hashes(t, s, graph, true, resume, none),
+				hashes(t, s, graph, false, resume, Cache{Policy: "static", Bytes: 60 << 10}),
+				hashes(t, s, graph, false, resume,
+					Cache{Policy: "static", Bytes: 60 << 10, Staged: passes != 6<<20})}
+			for i := range got {
+				if !slices.Equal(got[i], want) {
+					t.Errorf("%d bytes for passes, way %d, resume %v: other batches", passes, i,
+						resume)
 				}
 			}
 		}
+	}
+}
+
+// Where the rows of the batches that are drawn have no place together they are read ahead in parts,
+// within the memory for passes.
+func TestStagedInParts(t *testing.T) {
+	s := passesStore(t)
+	graph := topology.Options{CacheBytes: 1 << 20, PassBytes: 14 << 20}
+	cache := Cache{Policy: "static", Bytes: 60 << 10}
+	want := hashes(t, s, graph, false, false, cache)
+	cache.Staged = true
+	if got := hashes(t, s, graph, false, false, cache); !slices.Equal(got, want) {
+		t.Error("other batches")
 	}
 }
 

@@ -52,6 +52,7 @@ type Source struct {
 	// HotNote is for the user: why a list of hot nodes was made again, or is not kept.
 	HotNote string
 
+	staged    *stagedRows // of a static cache; nil if rows are not read ahead
 	labelRows *rowfile.Reader
 	rowsHeld  int64 // bytes counted for reading features and labels so far
 

@@ -9,6 +9,7 @@ import (
 	"gdb/internal/mem"
 	"gdb/internal/radix"
 	"gdb/layout"
+	"gdb/layout/topology"
 	"gdb/sample"
 
 	"golang.org/x/sync/errgroup"
@@ -17,8 +18,10 @@ import (
 // drawing is a group of batches that are being drawn, a hop of all of them after the other.
 type drawing struct {
 	*Group
-	members []*member
-	before  int64 // bytes of batches that were drawn before
+	windows  *topology.Windows
+	samplers []*sample.Sampler // one a worker
+	members  []*member
+	before   int64 // bytes of batches that were drawn before
 }
 
 // member is a batch of a group.
@@ -29,6 +32,45 @@ type member struct {
 	ends  []uint32        // in nodes, of each window
 	parts []sample.Drawn  // of the windows that were passed, those that have nodes
 	held  int64           // bytes of parts
+
+	absent []layout.NodeID // whose rows are to be staged
+}
+
+// open makes what batches are drawn with.
+func (d *drawing) open() (err error) {
+	if d.windows, err = d.cfg.Windows(); err != nil {
+		return err
+	}
+	for range max(1, d.cfg.Workers) {
+		s, err := d.cfg.Sampler(d.windows)
+		if err != nil {
+			return err
+		}
+		d.samplers = append(d.samplers, s)
+	}
+	return nil
+}
+
+// close frees what open made.
+func (d *drawing) close() error {
+	for _, s := range d.samplers {
+		s.Close()
+	}
+	if d.windows == nil {
+		return nil
+	}
+	return d.windows.Close()
+}
+
+// hand gives the batches, which are drawn, to the group.
+func (d *drawing) hand() {
+	for _, m := range d.members {
+		d.drawn[m.Epoch*d.cfg.PerEpoch+m.Batch] = &m.Partial
+		if d.cfg.Stage != nil {
+			d.Group.absent = append(d.Group.absent, m.absent)
+		}
+	}
+	d.next += uint64(len(d.members))
 }
 
 // run draws the next batches, at most so many.
@@ -46,7 +88,10 @@ func (d *drawing) run(ctx context.Context, most uint64) error {
 			return err
 		}
 	}
-	return nil
+	if err := d.listAbsent(ctx); err != nil {
+		return err
+	}
+	return d.count()
 }
 
 // start begins the batches.
@@ -93,7 +138,7 @@ func (d *drawing) perNode(hop int) float64 {
 	if f := d.samplers[0].Fanout(hop); f != sample.All {
 		return float64(f)
 	}
-	return float64(d.cfg.Windows.Edges()) / float64(max(1, d.cfg.Windows.Nodes()))
+	return float64(d.windows.Edges()) / float64(max(1, d.windows.Nodes()))
 }
 
 // trim leaves out the last batches if there would not be room for all: they are drawn later.
@@ -117,7 +162,7 @@ func (d *drawing) hop(ctx context.Context, hop int) error {
 		return err
 	}
 	wanted := make([][]layout.NodeID, len(d.members))
-	err := d.cfg.Windows.Each(ctx, func(window int) [][]layout.NodeID {
+	err := d.windows.Each(ctx, func(window int) [][]layout.NodeID {
 		for i, m := range d.members {
 			wanted[i] = m.of(window)
 		}
@@ -168,10 +213,10 @@ func (d *drawing) sort(_ context.Context, _ *sample.Sampler, m *member) error {
 	for i, key := range keys {
 		m.order[i], m.nodes[i] = uint32(key), layout.NodeID(key>>32)
 	}
-	m.ends = make([]uint32, d.cfg.Windows.Count())
+	m.ends = make([]uint32, d.windows.Count())
 	from := 0
 	for i := range m.ends {
-		n, _ := slices.BinarySearch(m.nodes[from:], d.cfg.Windows.After(i))
+		n, _ := slices.BinarySearch(m.nodes[from:], d.windows.After(i))
 		from += n
 		m.ends[i] = uint32(from)
 	}
@@ -280,7 +325,8 @@ func putNodes[T mem.Scalar](m *member, to *[]T, of func(d *sample.Drawn) []T) {
 func (d *drawing) count() error {
 	bytes := d.before
 	for _, m := range d.members {
-		bytes += m.Bytes() + m.held + 4*int64(cap(m.order)+cap(m.nodes)+cap(m.ends))
+		bytes += m.Bytes() + m.held + 4*int64(cap(m.order)+cap(m.nodes)+cap(m.ends)+
+			cap(m.absent))
 	}
 	return d.room.Add(bytes - d.room.Bytes())
 }

@@ -17,9 +17,9 @@ import (
 
 // Config says what is sampled.
 type Config struct {
-	// Windows are what lists are read through. The group has them for itself, and closes them.
-	Windows *topology.Windows
-	// Sampler makes a sampler that reads from Windows; it is called Workers times.
+	// Windows opens what lists are read through, while batches are drawn.
+	Windows func() (*topology.Windows, error)
+	// Sampler makes a sampler that reads from windows; it is called Workers times for each group.
 	Sampler func(t topology.Reader) (*sample.Sampler, error)
 	// Order is that of the batches of an epoch, of which each has PerEpoch.
 	Order    func(epoch uint64) (*sample.Order, error)
@@ -29,8 +29,11 @@ type Config struct {
 	// Workers is the number of goroutines that sample.
 	Workers int
 	// Room is the memory for batches that were drawn and are not taken yet, and for drawing them:
-	// as many are drawn together as it has room for.
-	Room int64
+	// as many are drawn together as it has room for. WindowBytes is what windows take besides.
+	Room, WindowBytes int64
+	// Stage reads rows of features ahead, in what is left of both while no batches are drawn; nil
+	// for none.
+	Stage Stage
 	// Budget counts the memory.
 	Budget *mem.Budget
 }
@@ -49,42 +52,43 @@ func BatchBytes(nodes, inner, edges, ofNode, ofEdge int64) int64 {
 	return (edgeBytes+ofEdge)*edges + (4+ofNode)*nodes + (nodeBytes+listed)*inner
 }
 
+// HeldBytes is what a batch takes once it is drawn.
+func HeldBytes(nodes, inner, edges, ofNode, ofEdge int64) int64 {
+	return (4+ofEdge)*edges + (4+ofNode)*nodes + 4*inner
+}
+
 // Group samples a run of batches, as many at a time as there is room for. It may be used from any
 // goroutine.
 type Group struct {
-	cfg      Config
-	samplers []*sample.Sampler
+	cfg Config
 
-	mu    sync.Mutex
-	next  uint64 // the first step that was not drawn
-	drawn map[uint64]*sample.Partial
-	room  mem.Account
-	edges []float64 // of a node of each hop, in what was drawn last
-	alone bool      // there was no room for a single batch
+	mu     sync.Mutex
+	next   uint64 // the first step that was not drawn
+	drawn  map[uint64]*sample.Partial
+	room   mem.Account
+	edges  []float64         // of a node of each hop, in what was drawn last
+	alone  bool              // there was no room for a single batch
+	staged uint64            // the first step whose rows were not staged
+	absent [][]sample.NodeID // whose rows are to be staged, of each batch from that one on
 }
 
 // New returns a group. The caller closes it.
-func New(cfg Config) (*Group, error) {
-	g := &Group{cfg: cfg, next: cfg.First, drawn: map[uint64]*sample.Partial{},
-		room: mem.NewAccount(cfg.Budget, "batches drawn in passes")}
-	for range max(1, cfg.Workers) {
-		s, err := cfg.Sampler(cfg.Windows)
-		if err != nil {
-			return nil, errors.Join(err, g.Close())
-		}
-		g.samplers = append(g.samplers, s)
-	}
-	return g, nil
+func New(cfg Config) *Group {
+	return &Group{cfg: cfg, next: cfg.First, staged: cfg.First,
+		drawn: map[uint64]*sample.Partial{},
+		room:  mem.NewAccount(cfg.Budget, "batches drawn in passes")}
 }
 
 // Close frees the memory.
 func (g *Group) Close() error {
-	for _, s := range g.samplers {
-		s.Close()
-	}
-	g.samplers, g.drawn = nil, nil
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.drawn, g.absent = nil, nil
 	g.room.Release()
-	return g.cfg.Windows.Close()
+	if g.cfg.Stage == nil {
+		return nil
+	}
+	return g.cfg.Stage.Drop()
 }
 
 // Take writes a batch to d, whose memory it reuses, and forgets it. It draws those that follow, if
@@ -117,21 +121,30 @@ func (g *Group) find(ctx context.Context, step uint64) (*sample.Partial, error) 
 			g.alone = true
 		}
 	}
+	if err := g.stageTo(ctx, step); err != nil {
+		return nil, err
+	}
 	p := g.drawn[step]
 	delete(g.drawn, step)
 	return p, nil
 }
 
 // draw draws the next batches: fewer, as long as there is no room for them.
-func (g *Group) draw(ctx context.Context) error {
+func (g *Group) draw(ctx context.Context) (err error) {
+	if g.cfg.Stage != nil { // its memory is that of windows
+		if err := g.cfg.Stage.Drop(); err != nil {
+			return err
+		}
+	}
+	d := &drawing{Group: g, before: g.room.Bytes()}
+	defer func() { err = errors.Join(err, d.close()) }()
+	if err := d.open(); err != nil {
+		return err
+	}
 	for most := g.cfg.End - g.next; ; {
-		d := &drawing{Group: g, before: g.room.Bytes()}
 		err := d.run(ctx, most)
 		if err == nil {
-			for _, m := range d.members {
-				g.drawn[m.Epoch*g.cfg.PerEpoch+m.Batch] = &m.Partial
-			}
-			g.next += uint64(len(d.members))
+			d.hand()
 			return nil
 		}
 		var full *mem.LimitError

@@ -10,6 +10,7 @@ import (
 	"gdb/internal/codec"
 	"gdb/internal/mem"
 	"gdb/sample"
+	"gdb/sample/stages"
 	"gdb/sample/superbatch/changeset"
 	"gdb/sample/superbatch/runtimefile"
 )
@@ -78,8 +79,8 @@ type builder struct {
 	gone     runtimefile.Remover
 
 	sampling samplingStats
-	planning sample.Clock
-	sweeping sample.Clock
+	planning stages.Clock
+	sweeping stages.Clock
 }
 
 // build makes a superbatch. After an error the files that it leaves are removed with their

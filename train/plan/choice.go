@@ -22,6 +22,7 @@ type splitWay struct {
 	blocks   int64 // sixteenths for a paged topology's caches
 	quarters int64 // of these, for its neighbor cache
 	passes   bool  // batches are drawn together, in passes through the lists
+	staged   bool  // rows that their cache does not keep are read for many of them at a time
 	ready    int   // batches that wait, or inTurn
 
 	overlap, inPlace, sweepAhead bool // of superbatches
@@ -56,6 +57,10 @@ func (p *Split) ways() (all []splitWay) {
 			for _, w.cache = range caches {
 				if w.cache != CacheBelady {
 					all = append(all, w)
+					if staged := w; w.passes && w.cache == "static" {
+						staged.staged = true
+						all = append(all, staged)
+					}
 				} else if w.ready < readyBatches && w.ready != 0 && (w.resident || w.blocks == 0) {
 					all = append(all, p.superbatchWays(w)...)
 				}
@@ -84,7 +89,7 @@ func (p *Split) take(w splitWay) (least int64, err error) {
 		p.setPaged(pagedCacheLeast + room*w.blocks/16)
 	}
 	p.takeFeatures(w.cache)
-	p.short = !p.drawsTogether()
+	p.short = !p.drawsTogether() || w.staged && !p.stage()
 	return least, nil
 }
 
@@ -175,7 +180,8 @@ func (p *Split) beaten(others []*Split) bool {
 		}
 		if same && o.CacheBytes() >= p.CacheBytes() &&
 			(o.Resident && o.slowdown() <= p.slowdown() || !o.Resident && !p.Resident &&
-				o.passes == p.passes && o.PassBytes() >= p.PassBytes() &&
+				o.passes == p.passes && o.Staged() == p.Staged() &&
+				o.PassBytes() >= p.PassBytes() &&
 				o.BlockCache >= p.BlockCache &&
 				o.NeighborCache >= p.NeighborCache) {
 			return true

@@ -59,6 +59,12 @@ func (s *Costs) forecast(p *Split) *Forecast {
 	if p.passes {
 		works[0] = Work{} // batches are drawn before, and not beside the others
 	}
+	ahead := s.readAhead(p, rows)
+	if p.Staged() {
+		works[1] = s.Device.Hit.Times(s.Nodes)
+		f.Read += int64(ahead.Bytes - s.Full*rows.Bytes)
+		rows.Wait = 0
+	}
 	ends := s.cycle(p.InTurn, works)
 	f.Step = works[2].Seconds
 	f.Sample, f.Gather, f.Compute = s.Full*ends[0]*samplers, s.Full*ends[1], s.Full*ends[2]
@@ -75,8 +81,8 @@ func (s *Costs) forecast(p *Split) *Forecast {
 	f.Time += s.stall(p) * min(f.Gather, f.Compute)
 	if p.passes {
 		draw := s.Full * lists.work(float64(p.samplers())).Seconds
-		f.Sample = draw * float64(p.samplers())
-		f.Time += draw
+		f.Sample = draw*float64(p.samplers()) + ahead.Wait
+		f.Time += draw + ahead.Wait
 	}
 	return f
 }

@@ -13,6 +13,9 @@ type ListPlan struct {
 	Neighbors int64 `json:"neighbor_cache_bytes"`
 	// Passes is for batches that are drawn together; 0 has each drawn by itself.
 	Passes int64 `json:"pass_bytes,omitempty"`
+	// Staged says that these have the rows that a static cache does not keep read ahead, for many
+	// of them at a time, in what of that memory drawing does not take then.
+	Staged bool `json:"staged,omitempty"`
 	// Hit is the share of lists that is expected in the neighbor cache, where it was chosen.
 	Hit float64 `json:"neighbor_hit"`
 	// Make is how long it takes to make it before the first epoch, in seconds: 0 if it is kept.

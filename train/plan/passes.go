@@ -1,6 +1,11 @@
 package plan
 
-import "gdb/sample/passes"
+import (
+	"math"
+
+	"gdb/sample/passes"
+	"gdb/sample/staging"
+)
 
 const (
 	// passSlowdown is how many times as long as from plain lists in memory batches take to be drawn
@@ -24,6 +29,37 @@ func (p *Split) together() float64 {
 	batch := passes.BatchBytes(p.BatchNodes, p.BatchInner, p.BatchEdges, p.Facts.NodeBytes,
 		p.Facts.EntryBytes)
 	return float64(room) / float64(max(1, batch))
+}
+
+// Staged says whether rows that the cache does not keep are read ahead: see package staging.
+func (p *Plan) Staged() bool { return p.Lists != nil && p.Lists.Staged }
+
+// stage has rows read ahead, and returns whether there is a cache to read beside.
+func (p *Split) stage() bool {
+	p.Lists.Staged = p.Cache == "static"
+	return p.Lists.Staged
+}
+
+// drawn is how many batches of an epoch are drawn together.
+func (p *Split) drawn() float64 {
+	return max(1, min(p.together(), float64(p.Facts.TrainBatches)))
+}
+
+// readAhead is what reading rows ahead costs an epoch, of which a batch misses what its cache does
+// not hold: batches share few of these.
+func (s *Costs) readAhead(p *Split, rows RowsCost) (c Price) {
+	if !p.Staged() {
+		return c
+	}
+	drawn := p.drawn()
+	held := passes.HeldBytes(p.BatchNodes, p.BatchInner, p.BatchEdges, p.Facts.NodeBytes,
+		p.Facts.EntryBytes)
+	fit := staging.Fit(p.PassBytes()-int64(drawn*float64(held)), p.Facts.Dim)
+	missed := drawn * s.Nodes * (1 - rows.Hit)
+	parts := math.Ceil(missed / float64(max(1, fit)))
+	once := s.Once.Of(missed / max(1, parts))
+	times := parts * float64(p.Facts.TrainBatches) / drawn
+	return s.Device.Reading(times*float64(once.Reads), times*float64(once.Bytes))
 }
 
 // drawsTogether says whether there is, if batches are to be drawn together, memory for that.

@@ -125,6 +125,9 @@ func (p *Plan) topologyKind() string {
 		topology = "paged behind a neighbor cache"
 	} else if p.PassBytes() > 0 {
 		topology = "paged, in passes"
+		if p.Staged() {
+			topology += ", rows read ahead"
+		}
 	}
 	if s := p.Superbatch; s != nil && !s.Overlap {
 		topology += ", in turn with batches"

@@ -48,7 +48,7 @@ func Open(ctx context.Context, src *loader.Source, split string,
 		Ready: best.Ready, InTurn: best.InTurn, RowBytes: best.RowBytes(),
 		InPlace: cfg.InPlaceResident}
 	cache := loader.Cache{Policy: best.Cache, Bytes: best.Features,
-		Threads: plan.CopyThreads(cfg.Threads)}
+		Threads: plan.CopyThreads(cfg.Threads), Staged: best.Staged()}
 	if best.Superbatch != nil {
 		device, err := m.Profile(ctx)
 		if err != nil {

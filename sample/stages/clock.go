@@ -1,0 +1,36 @@
+package stages
+
+import (
+	"sync/atomic"
+	"time"
+)
+
+// StageStats are the times of a stage, summed over its goroutines.
+type StageStats struct {
+	Name    string
+	Workers int
+	Done    uint64        // batches
+	Busy    time.Duration // working
+	Starved time.Duration // waiting for the stage before
+	Blocked time.Duration // waiting for the stage after, which holds all memory
+}
+
+// Clock counts a stage's times, in nanoseconds. It may be used from any goroutine.
+type Clock struct {
+	Done                   atomic.Uint64 // batches
+	Busy, Starved, Blocked atomic.Int64
+}
+
+// Ran counts one batch that was begun then.
+func (c *Clock) Ran(begun time.Time) {
+	c.Done.Add(1)
+	c.Busy.Add(int64(time.Since(begun)))
+}
+
+// Stats are the times so far.
+func (c *Clock) Stats(name string, workers int) StageStats {
+	return StageStats{Name: name, Workers: workers, Done: c.Done.Load(),
+		Busy:    time.Duration(c.Busy.Load()),
+		Starved: time.Duration(c.Starved.Load()),
+		Blocked: time.Duration(c.Blocked.Load())}
+}

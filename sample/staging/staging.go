@@ -1,0 +1,180 @@
+// Package staging reads rows of features before batches ask for them: those of many batches in one
+// pass over their file, in its order, where batches by themselves would read each by itself.
+package staging
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+	"sync/atomic"
+
+	"gdb/internal/mem"
+	"gdb/internal/radix"
+	"gdb/sample"
+)
+
+// File is a file of rows that can be read in one pass; *rowfile.Reader is one.
+type File interface {
+	sample.Rows
+	sample.SweepRows
+}
+
+// sweepBytes is what a pass reads to: with less, the device waits when the processor is busy.
+const sweepBytes = 8 << 20
+
+// Rows are those of a file, some of them in memory for now. All methods may be called from any
+// goroutine.
+type Rows struct {
+	File
+	dim    int
+	budget *mem.Budget
+
+	mu     sync.RWMutex // guards what is staged
+	arena  *mem.Arena
+	values []float32       // the row of each node
+	nodes  []sample.NodeID // ascending
+
+	staged, used atomic.Uint64 // rows, in all
+}
+
+// New returns rows of which none are staged. The caller closes them before the file.
+func New(file File, budget *mem.Budget) *Rows {
+	return &Rows{File: file, dim: file.Meta().Dim, budget: budget}
+}
+
+// rowBytes is what a row of so many values takes, with its node; keyBytes its key, while rows are
+// read.
+func rowBytes(dim int) int64 { return 4*int64(dim) + 4 }
+
+const keyBytes = 8
+
+// fixedBytes is what staging takes whatever the number of rows: arenas are of whole huge pages.
+const fixedBytes = sweepBytes + 2*mem.HugePageBytes
+
+// Fit is how many rows of so many values can be staged in so much memory.
+func Fit(bytes int64, dim int) int {
+	return int(max(0, bytes-fixedBytes) / (rowBytes(dim) + keyBytes))
+}
+
+// Fit is how many rows can be staged in so much memory.
+func (r *Rows) Fit(bytes int64) int { return Fit(bytes, r.dim) }
+
+// Stage reads the rows of the nodes of some lists, each once, in the place of what was staged
+// before. It fails with a mem.LimitError, and nothing staged, if there is no memory for them.
+func (r *Rows) Stage(ctx context.Context, lists [][]sample.NodeID) (err error) {
+	if err := r.Drop(); err != nil {
+		return err
+	}
+	keys, held, err := r.keys(lists)
+	if err != nil || len(keys) == 0 {
+		return errors.Join(err, held.Free())
+	}
+	defer func() { err = errors.Join(err, held.Free()) }()
+	buf, err := mem.NewArena(r.budget, "buffer to stage rows", sweepBytes)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, buf.Free()) }()
+	arena, err := mem.NewArena(r.budget, "staged rows", int64(len(keys))*rowBytes(r.dim))
+	if err != nil {
+		return err
+	}
+	defer arena.Populate()()
+	split := 4 * len(keys) * r.dim
+	values := mem.View[float32](arena.Bytes()[:split])
+	nodes := mem.View[sample.NodeID](arena.Bytes()[split:])
+	for i, k := range keys {
+		nodes[i] = sample.NodeID(k >> 32)
+	}
+	err = r.Sweep(ctx, keys, buf.Bytes(), func(i uint32, row []byte) error {
+		return r.Decode(values[int(i)*r.dim:int(i+1)*r.dim], row)
+	})
+	if err != nil {
+		return errors.Join(fmt.Errorf("staging: %w", err), arena.Free())
+	}
+	r.staged.Add(uint64(len(keys)))
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.arena, r.values, r.nodes = arena, values, nodes
+	return nil
+}
+
+// keys are node<<32 | its place among all, ascending, each node once; and their memory.
+func (r *Rows) keys(lists [][]sample.NodeID) (keys []uint64, held *mem.Arena, err error) {
+	n := 0
+	for _, l := range lists {
+		n += len(l)
+	}
+	if held, err = mem.NewArena(r.budget, "nodes of staged rows", keyBytes*int64(n)); err != nil {
+		return nil, nil, err
+	}
+	keys = mem.View[uint64](held.Bytes())[:0]
+	for _, l := range lists {
+		for _, v := range l {
+			keys = append(keys, uint64(v)<<32)
+		}
+	}
+	radix.Sort(keys)
+	keys = slices.Compact(keys)
+	for i := range keys {
+		keys[i] |= uint64(i)
+	}
+	return keys, held, nil
+}
+
+// Drop frees the memory of what is staged.
+func (r *Rows) Drop() error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	a := r.arena
+	r.arena, r.values, r.nodes = nil, nil, nil
+	if a == nil {
+		return nil
+	}
+	return a.Free()
+}
+
+// Gather is that of the file: staged rows are copied, and the others read.
+func (r *Rows) Gather(ctx context.Context, nodes []sample.NodeID, at []uint32,
+	out []float32) error {
+	others, to := r.copyStaged(nodes, at, out)
+	if len(others) == 0 {
+		return ctx.Err()
+	}
+	return r.File.Gather(ctx, others, to, out)
+}
+
+// copyStaged copies what is staged, and returns the other nodes and where their rows go.
+func (r *Rows) copyStaged(nodes []sample.NodeID, at []uint32,
+	out []float32) (others []sample.NodeID, to []uint32) {
+	r.mu.RLock()
+	defer r.mu.RUnlock()
+	if len(r.nodes) == 0 && at != nil {
+		return nodes, at
+	}
+	for i, v := range nodes {
+		row := uint32(i)
+		if at != nil {
+			row = at[i]
+		}
+		k, ok := slices.BinarySearch(r.nodes, v)
+		if !ok {
+			others, to = append(others, v), append(to, row)
+			continue
+		}
+		copy(out[int(row)*r.dim:int(row+1)*r.dim], r.values[k*r.dim:])
+	}
+	r.used.Add(uint64(len(nodes) - len(others)))
+	return others, to
+}
+
+// Stats count rows, in all.
+type Stats struct {
+	Staged uint64 // read ahead
+	Used   uint64 // of rows asked for, those that were staged
+}
+
+// Stats may be called at any time.
+func (r *Rows) Stats() Stats { return Stats{r.staged.Load(), r.used.Load()} }
