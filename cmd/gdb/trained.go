@@ -59,7 +59,7 @@ func (a *app) evalCommand() *cobra.Command {
 	f.StringVar(&c.Metric, "metric", "", "what the split is judged by: "+
 		cli.OneOf(runs.Choices("metric"))+" (default: the run's)")
 	f.IntVar(&candidates, "candidates", 0,
-		"of a run of links: entities that an end is ranked among; 0: all")
+		cli.CandidatesHelp)
 	f.BoolVar(&asJSON, "json", false, "print one JSON object")
 	return cmd
 }

@@ -13,9 +13,11 @@ const (
 	EvalModeHelp = "exact (whole lists, layer by layer) or sampled (as batches of training are; " +
 		"faster, noisy)"
 	BatchHelp = "seeds in a batch"
-	PlotHelp  = "directory for SVG files of the result"
-	RunHelp   = "run whose best weights are taken (default: the best run)"
-	SplitHelp = "nodes to look at: train, val, test, or a stored split such as test@3"
+	// CandidatesHelp is of runs of links.
+	CandidatesHelp = "with --task link, entities that an end is ranked among; 0: all"
+	PlotHelp       = "directory for SVG files of the result"
+	RunHelp        = "run whose best weights are taken (default: the best run)"
+	SplitHelp      = "nodes to look at: train, val, test, or a stored split such as test@3"
 )
 
 // IOHelp is the help of --io.

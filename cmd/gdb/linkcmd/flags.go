@@ -85,8 +85,7 @@ func (t *flags) bindOwn(f *pflag.FlagSet) {
 	f.Float64Var(&c.RegularizerWeight, "regularizer-weight", c.RegularizerWeight,
 		"weight of the regularizer")
 	f.Float64Var(&c.Init, "init", c.Init, "deviation of the numbers that training begins with")
-	f.IntVar(&c.Candidates, "candidates", c.Candidates,
-		"entities that an end is ranked among; 0: all")
+	f.IntVar(&c.Candidates, "candidates", c.Candidates, cli.CandidatesHelp)
 }
 
 // bind adds all flags.
