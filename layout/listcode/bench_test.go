@@ -1,6 +1,7 @@
 package listcode
 
 import (
+	"fmt"
 	"math"
 	"math/rand/v2"
 	"slices"
@@ -19,10 +20,10 @@ type drawnLists struct {
 	lists    []uint32
 }
 
-func newDrawnLists() *drawnLists {
-	const ids, idBits, draws, partMost = 16 << 20, 22, 1 << 20, 1900
+func newDrawnLists(ids int, cells bool) *drawnLists {
+	const idBits, draws, partMost = 22, 1 << 20, 1900
 	r := rand.New(rand.NewPCG(1, 1))
-	d, c := &drawnLists{off: []uint32{0}}, Coding{FirstBits: idBits, PosBits: 15}
+	d, c := &drawnLists{off: []uint32{0}}, Coding{FirstBits: idBits, PosBits: 15, Cells: cells}
 	var w Writer
 	var ends []uint64
 	for len(d.plain) < ids {
@@ -65,7 +66,16 @@ func newDrawnLists() *drawnLists {
 
 // BenchmarkDraw draws single entries from plain arrays and from coded lists.
 func BenchmarkDraw(b *testing.B) {
-	d := newDrawnLists()
+	for _, cells := range []bool{false, true} {
+		for _, ids := range []int{64 << 10, 16 << 20} {
+			b.Run(fmt.Sprintf("cells=%v/ids=%d", cells, ids), func(b *testing.B) {
+				benchmarkDraw(b, newDrawnLists(ids, cells))
+			})
+		}
+	}
+}
+
+func benchmarkDraw(b *testing.B, d *drawnLists) {
 	out, want := make([]uint32, len(d.pos)), make([]uint32, len(d.pos))
 	report := func(b *testing.B, bytes int) {
 		b.ReportMetric(b.Elapsed().Seconds()*1e9/float64(b.N)/float64(len(d.pos)), "ns/draw")
@@ -93,9 +103,7 @@ func BenchmarkDraw(b *testing.B) {
 			for i := range refs {
 				g.List(&refs[i], d.pos[d.off[i]:d.off[i+1]])
 			}
-			if err := g.End(); err != nil {
-				b.Fatal(err)
-			}
+			g.End()
 		}
 		report(b, len(d.coded))
 		if !slices.Equal(out, want) {

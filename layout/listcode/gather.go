@@ -1,179 +1,61 @@
 package listcode
 
-import "fmt"
-
-// Ref is what a Gatherer needs to know of a list, in 16 bytes.
+// Ref is what a Gatherer needs to know of a list, in 32 bytes. Kernels know where its fields are.
 type Ref struct {
-	lowWay uint64 // the place of the low bits, and in the low 8 bits the way
+	low    uint64 // the place of the first cell, of packed entries, or of low bits
 	first  uint32
 	Count  uint32
+	recip  uint32 // 2^32 by the entries of a cell, rounded up; 0: all are in one
+	stride uint16 // of cells
+	per    uint8  // entries of a cell
+	base   uint8  // bits of the base of a cell
+	ahead  uint8  // bits of a cell before the low bits
+	width  uint8  // of low bits, or of packed entries
+	kind   uint8
 }
 
 // RefBytes is the size of a Ref.
-const RefBytes = 16
+const RefBytes = 32
+
+// The kinds of a Ref. Kernels take packed entries as the low bits of one cell, of which nothing
+// else counts, and whole as neither.
+const (
+	kindPacked = 0
+	kindCells  = 1<<8 - 1
+	kindWhole  = 1
+)
+
+// recips are 2^32 by a number, rounded up: so i*recips[n]>>32 is i/n for all i below CountMost.
+var recips = func() (all [1 << 6]uint32) {
+	for n := perLeast; n < len(all); n++ {
+		all[n] = uint32((1<<32 + uint64(n) - 1) / uint64(n))
+	}
+	return all
+}()
+
+const _ uint = 1<<32 - (CountMost-1)<<6 // what makes the quotients right
 
 // Ref is that of a list.
 func (l *List) Ref() Ref {
-	way := uint64(l.width)
-	if l.ef {
-		way += wayEF
+	r := Ref{low: l.low, first: l.first, Count: l.Count, width: l.width}
+	switch {
+	case l.way == wayCells:
+		r.setCells(l.cells)
+	case l.way >= wayEF:
+		r.kind = kindWhole
 	}
-	return Ref{lowWay: l.low<<8 | way, first: l.first, Count: l.Count}
+	return r
+}
+
+func (r *Ref) setCells(k cells) {
+	r.recip, r.stride, r.per = recips[k.per&63], uint16(k.stride()), k.per
+	r.base, r.ahead, r.width, r.kind = k.base, uint8(k.ahead()), k.low, kindCells
 }
 
 // Moved is that of the same list so many bits further on.
 func (r Ref) Moved(bits uint64) Ref {
-	r.lowWay += bits << 8
+	r.low += bits
 	return r
-}
-
-const (
-	// batchDraws is how many entries go from stage to stage together: some more than the reads of
-	// memory that a core has under way.
-	batchDraws = 16
-	// stages are those of a batch: it is filled; lists are parsed; samples are read; and entries.
-	stages = 4
-)
-
-// Gatherer reads single entries of many lists. It is for one goroutine.
-//
-// Entries go through stages in batches, and in each stage the memory is asked for that the next one
-// reads: while one batch is filled, that of the others is on its way. A stage is a loop in which no
-// step waits for the one before, and which does not branch by what lists are.
-type Gatherer struct {
-	coding  Coding
-	b       []byte
-	reach   int // bytes
-	last    uint64
-	out     []uint32
-	now     int // the batch that is filled
-	batches [stages]batch
-	err     error
-}
-
-// batch is some entries that are under way.
-type batch struct {
-	used, lists, later int
-	// draws are the entries: a position, and above it where the source is in sources, in bytes.
-	draws   [batchDraws]uint64
-	starts  [batchDraws]uint64 // where to look for the ones
-	sources [batchDraws]source
-	// Of lists that are yet to be parsed, each of one entry: where they are, and their draws.
-	places [batchDraws]uint64
-	heads  [batchDraws]Coding
-	which  [batchDraws]uint8
-}
-
-// source is a list of which entries are drawn. Kernels know where its fields are.
-type source struct {
-	low     uint64 // the place of field 0: packed entries, or low bits
-	upper   uint64
-	samples uint64 // the place of the first
-	first   uint32
-	width   uint8 // of a field
-	coded   uint8 // all ones: Elias-Fano; 0: packed
-	_       [2]uint8
-}
-
-const sourceBytes = 32
-
-// NewGatherer returns one for lists in b. The upper bits of a list are at most reach bytes, 32 at
-// least, and as many, and Slack, follow the last list in b.
-func NewGatherer(c Coding, b []byte, reach int) *Gatherer {
-	return &Gatherer{coding: c, b: b, reach: reach, last: uint64(len(b)-reach-Slack) * 8}
-}
-
-// Begin begins with entries that are written to out, one after the other. What was under way is
-// given up.
-func (g *Gatherer) Begin(out []uint32) {
-	for i := range g.batches {
-		g.batches[i].clear()
-	}
-	g.out, g.err = out, nil
-}
-
-func (k *batch) clear() { k.used, k.lists, k.later = 0, 0, 0 }
-
-// List takes the entries of a list at positions, each below its Count.
-func (g *Gatherer) List(l *Ref, pos []uint32) {
-	for len(pos) > 0 {
-		k := &g.batches[g.now&(stages-1)]
-		n := min(len(pos), batchDraws-k.used)
-		k.sources[k.lists].set(l, uint64(g.coding.PosBits))
-		draws, at := k.draws[k.used:][:n], uint64(k.lists)*sourceBytes<<32
-		for i, p := range pos[:n] {
-			draws[i] = at | uint64(p)
-		}
-		k.lists++
-		if k.used += n; k.used == batchDraws {
-			g.step()
-		}
-		pos = pos[n:]
-	}
-}
-
-// Entry takes an entry of the list that begins at a place, which Parse took before.
-func (g *Gatherer) Entry(c Coding, at uint64, pos uint32) {
-	k := &g.batches[g.now&(stages-1)]
-	k.places[k.later], k.heads[k.later], k.which[k.later] = at, c, uint8(k.used)
-	k.draws[k.used] = uint64(k.lists)*sourceBytes<<32 | uint64(pos)
-	k.later++
-	k.lists++
-	if k.used++; k.used == batchDraws {
-		g.step()
-	}
-}
-
-// End writes what is under way. It fails if a list did not have an entry that it was asked for.
-func (g *Gatherer) End() error {
-	for range stages {
-		g.step()
-	}
-	return g.err
-}
-
-// step takes each batch through its stage; the next one is empty.
-func (g *Gatherer) step() {
-	g.take(&g.batches[(g.now+1)&(stages-1)])
-	aim(g, &g.batches[(g.now+2)&(stages-1)])
-	g.parse(&g.batches[(g.now+3)&(stages-1)])
-	ask(g, &g.batches[(g.now+3)&(stages-1)])
-	k := &g.batches[g.now&(stages-1)]
-	prefetch(g.b, k.places[:k.later])
-	g.now++
-	g.batches[g.now&(stages-1)].clear()
-}
-
-// parse reads the heads of lists that were not known.
-func (g *Gatherer) parse(k *batch) {
-	for i := range k.later {
-		draw := &k.draws[k.which[i]&(batchDraws-1)]
-		l := k.heads[i].RefAt(g.b, k.places[i])
-		if pos := uint32(*draw); pos >= l.Count {
-			g.err = fmt.Errorf("%w of %d ids is asked for that at %d", ErrList, l.Count, pos)
-			*draw -= uint64(pos)
-		}
-		k.sources[*draw>>32/sourceBytes&(batchDraws-1)].set(&l, uint64(g.coding.PosBits))
-	}
-}
-
-// set makes s the source of a list.
-func (s *source) set(l *Ref, posBits uint64) {
-	low, way, n := l.lowWay>>8, l.lowWay&(1<<8-1), uint64(l.Count)-1
-	coded := uint64(int64(wayEF-1-way) >> 63) // all ones: Elias-Fano
-	width := way - coded&wayEF
-	s.low, s.first, s.width, s.coded = low, l.first, uint8(width), uint8(coded)
-	s.upper = low + coded&(n*width)
-	s.samples = low - coded&((n-1)/sampleEvery*posBits)
-}
-
-// take writes the entries of a batch to out.
-func (g *Gatherer) take(k *batch) {
-	if k.used == 0 {
-		return
-	}
-	take(g, k, g.out[:k.used])
-	g.out = g.out[k.used:]
 }
 
 // countForms are how a count goes on, by its first bits.
@@ -191,22 +73,139 @@ var countForms = func() (all [1 << countBits]struct {
 	return all
 }()
 
-// RefAt reads the head of a list at a place, which Parse took before.
-func (c Coding) RefAt(b []byte, at uint64) Ref {
+// ReadRef reads the head of a list at a place, which Parse took before.
+func (c Coding) ReadRef(r *Ref, b []byte, at uint64) {
 	word := load(b, at)
 	short := &countForms[word&(1<<countBits-1)]
 	n := uint64(short.least) + word>>countBits&short.mask
-	head := uint64(short.bits)
-	word = load(b, at+head)
-	first := c.Base + uint32(word&(1<<c.FirstBits-1))
-	at += head + uint64(c.FirstBits)
-	if n == 0 {
-		return Ref{first: first, lowWay: at << 8, Count: 1}
+	at += uint64(short.bits)
+	word = load(b, at)
+	*r = Ref{first: c.Base + uint32(word&(1<<c.FirstBits-1)), Count: uint32(n) + 1}
+	at += uint64(c.FirstBits)
+	if r.low = at; n == 0 {
+		return
 	}
-	way := word >> c.FirstBits & (1<<wayBits - 1)
-	at += wayBits
-	if way >= wayEF {
-		at += (n - 1) / sampleEvery * uint64(c.PosBits)
+	way := uint8(word >> c.FirstBits & (1<<wayBits - 1))
+	r.low += wayBits
+	switch {
+	case way == wayCells:
+		r.setCells(cellsOf(load(b, r.low)))
+		r.low += cellsHead
+	case way >= wayEF:
+		r.low += (n - 1) / sampleEvery * uint64(c.PosBits)
+		r.width, r.kind = way-wayEF, kindWhole
+	default:
+		r.width = way
 	}
-	return Ref{lowWay: at<<8 | way, first: first, Count: uint32(n) + 1}
+}
+
+const (
+	// drawsAhead is for how many entries memory is asked for before they are read: some more than
+	// the reads of memory that a core has under way.
+	drawsAhead = 32
+	// listsAhead is of how many lists they may be.
+	listsAhead = 32
+)
+
+// Gatherer reads single entries of many lists. It is for one goroutine. It asks for the memory of
+// entries as they are given, and reads them when others were given after them.
+type Gatherer struct {
+	b       []byte
+	posBits int
+	reach   uint64 // bits
+	out     []uint32
+	given   uint // lists, of which taken were read
+	taken   uint
+	draws   int // entries that are under way
+	ring    [listsAhead]drawn
+}
+
+// drawn are entries of a list that are under way.
+type drawn struct {
+	list Ref
+	pos  []uint32
+	one  [1]uint32
+}
+
+// NewGatherer returns one for lists in b, none larger than reach, in bytes; as many, and Slack,
+// follow the last list in b.
+func NewGatherer(c Coding, b []byte, reach int) *Gatherer {
+	return &Gatherer{b: b, posBits: c.PosBits, reach: 8 * uint64(reach)}
+}
+
+// Begin begins with entries that are written to out, one after the other. What was under way is
+// given up.
+func (g *Gatherer) Begin(out []uint32) {
+	g.out, g.taken, g.draws = out, g.given, 0
+}
+
+// List takes the entries of a list at positions, each below its Count, which stay as they are until
+// End.
+func (g *Gatherer) List(l *Ref, pos []uint32) {
+	d := &g.ring[g.given&(listsAhead-1)]
+	d.list, d.pos = *l, pos
+	g.add(d)
+}
+
+// Entry takes one entry of a list.
+func (g *Gatherer) Entry(l *Ref, pos uint32) {
+	d := &g.ring[g.given&(listsAhead-1)]
+	d.list, d.one[0] = *l, pos
+	d.pos = d.one[:]
+	g.add(d)
+}
+
+func (g *Gatherer) add(d *drawn) {
+	ask(g, &d.list, d.pos)
+	g.given++
+	g.draws += len(d.pos)
+	for g.draws > drawsAhead || g.given-g.taken == listsAhead {
+		g.take()
+	}
+}
+
+// End writes what is under way.
+func (g *Gatherer) End() {
+	for g.taken != g.given {
+		g.take()
+	}
+}
+
+// take reads the entries of the list that was given first of those under way.
+func (g *Gatherer) take() {
+	d := &g.ring[g.taken&(listsAhead-1)]
+	n := len(d.pos)
+	if d.list.kind == kindWhole {
+		g.takeWhole(&d.list, d.pos, g.out)
+	} else {
+		take(g.b, &d.list, d.pos, g.out)
+	}
+	g.out = g.out[n:]
+	g.draws -= n
+	g.taken++
+}
+
+// sample is the place of the sample before entry i of a list that is coded as a whole.
+func (r *Ref) sample(i uint64, posBits int) uint64 {
+	all := (uint64(r.Count) - 2) / sampleEvery
+	return r.low - (all-i/sampleEvery+1)*uint64(posBits)
+}
+
+// takeWhole reads entries of a list that is coded as a whole. What is damaged gives any ids, and
+// reads no other memory.
+func (g *Gatherer) takeWhole(r *Ref, pos, out []uint32) {
+	n, b := uint64(r.Count)-1, g.b
+	upper := r.low + n*uint64(r.width)
+	for k, p := range pos {
+		if out[k] = r.first; p == 0 {
+			continue
+		}
+		i, at := uint64(p)-1, upper
+		if i >= sampleEvery {
+			at = min(at+Field(b, r.sample(i, g.posBits), g.posBits), upper+g.reach)
+		}
+		one := selectOne(b, at, i%sampleEvery, upper+g.reach)
+		low := Field(b, r.low+i*uint64(r.width), int(r.width))
+		out[k] += uint32((one-upper-i)<<r.width | low)
+	}
 }

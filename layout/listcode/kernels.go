@@ -1,5 +1,7 @@
 package listcode
 
+import "math/bits"
+
 // ahead is how many places kernels look ahead: arrays of places have so many more.
 const ahead = 16
 
@@ -20,8 +22,8 @@ func (p *Places) Fields(b []byte, n, width int, out []uint32) {
 	packedFields(b, p.at[:n], width, out[:n])
 }
 
-// Prefetch asks for the memory at places in b, in bits, all of which it has.
-func Prefetch(b []byte, places []uint64) { prefetch(b, places) }
+// Prefetch asks for the memory at places in b, in bits, and for that of so many bytes after them.
+func Prefetch(b []byte, places []uint64, bytes int) { prefetch(b, places, bytes) }
 
 func packedFieldsPlain(b []byte, places []uint64, width int, out []uint32) {
 	for i, at := range places {
@@ -29,36 +31,44 @@ func packedFieldsPlain(b []byte, places []uint64, width int, out []uint32) {
 	}
 }
 
-// field is the number of a draw's field in its source, and 0 for the first id, which has none.
-func field(draw uint64) uint64 { return max(draw&(1<<32-1), 1) - 1 }
+// cell is where the cell of entry i, after the first, begins, and the entry's number in it.
+func (r *Ref) cell(i uint64) (at, rank uint64) {
+	cell := i * uint64(r.recip) >> 32
+	return r.low + cell*uint64(r.stride), i - cell*uint64(r.per)
+}
 
-// aimPlain sets starts to the places from which on ones are looked for.
-func aimPlain(g *Gatherer, k *batch) {
-	for i, draw := range k.draws[:k.used] {
-		s := &k.sources[draw>>32/sourceBytes]
-		start := s.upper
-		if n := field(draw) / sampleEvery; n > 0 && s.coded != 0 {
-			bits := g.coding.PosBits
-			start += Field(g.b, s.samples+(n-1)*uint64(bits), bits)
+// takePlain writes the entries of a list at positions to out. The list is packed or in cells.
+func takePlain(b []byte, r *Ref, pos, out []uint32) {
+	for k, p := range pos {
+		if out[k] = r.first; p == 0 {
+			continue
 		}
-		// A sample that is damaged leads to any id, but to no other memory.
-		k.starts[i] = min(start, g.last)
+		at, rank := r.cell(uint64(p) - 1)
+		v := Field(b, at+uint64(r.ahead)+rank*uint64(r.width), int(r.width))
+		if r.kind == kindCells {
+			high := Field(b, at, int(r.base))
+			high += selectPlain(load(b, at+uint64(r.base)), rank) - rank
+			v += high << r.width
+		}
+		out[k] += uint32(v)
 	}
 }
 
-// takePlain writes the entries of a batch to out.
-func takePlain(g *Gatherer, k *batch, out []uint32) {
-	for i, draw := range k.draws[:k.used] {
-		s, n := &k.sources[draw>>32/sourceBytes], field(draw)
-		if out[i] = s.first; uint32(draw) == 0 {
-			continue
-		}
-		v := Field(g.b, s.low+n*uint64(s.width), int(s.width))
-		if s.coded != 0 {
-			start := k.starts[i]
-			at := selectOne(g.b, start, n%sampleEvery, start+8*uint64(g.reach))
-			v += (at - s.upper - n) << s.width
-		}
-		out[i] += uint32(v)
+// selectPlain is the place of one number rank of a word, 64 if it has none.
+func selectPlain(word, rank uint64) (at uint64) {
+	if rank >= uint64(bits.OnesCount64(word)) {
+		return 64
 	}
+	for _, half := range [...]uint64{32, 16, 8} {
+		n := uint64(bits.OnesCount64(word & (1<<half - 1)))
+		if rank >= n {
+			rank -= n
+			word >>= half
+			at += half
+		}
+	}
+	for ; rank > 0; rank-- {
+		word &= word - 1
+	}
+	return at + uint64(bits.TrailingZeros64(word))
 }

@@ -2,10 +2,11 @@
 
 package listcode
 
-// prefetchBits asks for the memory at each place, in bits after b.
+// prefetchBits asks for the memory at each place, in bits after b, and so many bytes
+// further on.
 //
 //go:noescape
-func prefetchBits(b *byte, places []uint64)
+func prefetchBits(b *byte, places []uint64, bytes int)
 
 // packedBMI sets out to the fields of width bits at places, after which the array goes on
 // for 16 more.
@@ -13,19 +14,16 @@ func prefetchBits(b *byte, places []uint64)
 //go:noescape
 func packedBMI(b *byte, places []uint64, width uint64, out *uint32)
 
-// askBMI asks for the memory of the fields, and of the samples, of draws.
-//
-//go:noescape
-func askBMI(b *byte, draws []uint64, sources *uint64, posBits uint64)
+// selectBMI is the place of one number rank, below 64, of a word; 64 if it has none.
+func selectBMI(word uint64, rank uint64) uint64
 
-// aimBMI sets starts to the places from which on the ones of draws are looked for, none
-// after last, and asks for the memory there.
+// askBMI asks for the memory that takeBMI reads; there is one position at least.
 //
 //go:noescape
-func aimBMI(b *byte, draws []uint64, sources *uint64, posBits uint64, last uint64, starts *uint64)
+func askBMI(b *byte, pos []uint32, r *uint64)
 
-// takeBMI sets out to the entries of draws, and looks for a one in no more than so many
-// words, or four.
+// takeBMI sets out to the entries of a list, which is packed or in cells, at positions;
+// there is one at least.
 //
 //go:noescape
-func takeBMI(b *byte, draws []uint64, sources *uint64, starts *uint64, words int, out *uint32)
+func takeBMI(b *byte, pos []uint32, r *uint64, out *uint32)

@@ -2,19 +2,22 @@
 
 #include "textflag.h"
 
-// func prefetchBits(b *byte, places []uint64)
+// func prefetchBits(b *byte, places []uint64, bytes int)
 // Requires: MMX+
-TEXT ·prefetchBits(SB), NOSPLIT, $0-32
+TEXT ·prefetchBits(SB), NOSPLIT, $0-40
 	MOVQ b+0(FP), AX
 	MOVQ places_base+8(FP), CX
 	MOVQ places_len+16(FP), DX
+	MOVQ bytes+32(FP), BX
+	ADDQ AX, BX
 
 next:
 	TESTQ      DX, DX
 	JE         done
-	MOVQ       (CX), BX
-	SHRQ       $0x03, BX
-	PREFETCHT0 (AX)(BX*1)
+	MOVQ       (CX), SI
+	SHRQ       $0x03, SI
+	PREFETCHT0 (AX)(SI*1)
+	PREFETCHT0 (BX)(SI*1)
 	ADDQ       $0x08, CX
 	DECQ       DX
 	JMP        next
@@ -52,202 +55,120 @@ next:
 done:
 	RET
 
-// func askBMI(b *byte, draws []uint64, sources *uint64, posBits uint64)
-// Requires: MMX+
-TEXT ·askBMI(SB), NOSPLIT, $0-48
-	MOVQ b+0(FP), AX
-	MOVQ draws_base+8(FP), CX
-	MOVQ sources+32(FP), DX
-	MOVQ draws_len+16(FP), BX
-	MOVQ posBits+40(FP), SI
-
-next:
-	TESTQ      BX, BX
-	JE         done
-	MOVQ       (CX), R8
-	MOVL       R8, DI
-	SHRQ       $0x20, R8
-	SUBQ       $0x01, DI
-	ADCQ       $0x00, DI
-	MOVBQSX    29(DX)(R8*1), R9
-	SHRQ       $0x06, DI
-	ANDQ       R9, DI
-	MOVQ       DI, R9
-	NEGQ       R9
-	SBBQ       R9, R9
-	ADDQ       R9, DI
-	IMULQ      SI, DI
-	ADDQ       16(DX)(R8*1), DI
-	SHRQ       $0x03, DI
-	PREFETCHT0 (AX)(DI*1)
-	ADDQ       $0x08, CX
-	DECQ       BX
-	JMP        next
-
-done:
+// func selectBMI(word uint64, rank uint64) uint64
+// Requires: BMI, BMI2
+TEXT ·selectBMI(SB), NOSPLIT, $0-24
+	MOVQ   word+0(FP), AX
+	MOVQ   rank+8(FP), CX
+	MOVL   $0x00000001, DX
+	SHLXQ  CX, DX, DX
+	PDEPQ  AX, DX, DX
+	TZCNTQ DX, DX
+	MOVQ   DX, ret+16(FP)
 	RET
 
-// func aimBMI(b *byte, draws []uint64, sources *uint64, posBits uint64, last uint64, starts *uint64)
-// Requires: BMI2, CMOV, MMX+
-TEXT ·aimBMI(SB), NOSPLIT, $0-64
-	MOVQ b+0(FP), AX
-	MOVQ draws_base+8(FP), CX
-	MOVQ sources+32(FP), DX
-	MOVQ draws_len+16(FP), BX
-	MOVQ posBits+40(FP), SI
-	MOVQ last+48(FP), DI
-	MOVQ starts+56(FP), R8
+// func askBMI(b *byte, pos []uint32, r *uint64)
+// Requires: MMX+
+TEXT ·askBMI(SB), NOSPLIT, $0-40
+	MOVQ    b+0(FP), AX
+	MOVQ    pos_base+8(FP), CX
+	MOVQ    pos_len+16(FP), DX
+	MOVQ    r+32(FP), BX
+	MOVL    16(BX), SI
+	MOVWLZX 20(BX), DI
+	MOVBLZX 22(BX), R8
+	MOVBLZX 24(BX), R9
+	MOVBLZX 25(BX), R10
 
 next:
-	TESTQ      BX, BX
-	JE         done
-	MOVQ       (CX), R10
-	MOVL       R10, R9
-	SHRQ       $0x20, R10
-	SUBQ       $0x01, R9
-	ADCQ       $0x00, R9
-	MOVBQZX    28(DX)(R10*1), R11
-	IMULQ      R9, R11
-	ADDQ       (DX)(R10*1), R11
+	MOVL       (CX), R12
+	SUBQ       $0x01, R12
+	ADCQ       $0x00, R12
+	MOVQ       R12, R11
+	IMULQ      SI, R11
+	SHRQ       $0x20, R11
+	MOVQ       R11, R13
+	IMULQ      R8, R13
+	SUBQ       R13, R12
+	IMULQ      DI, R11
+	ADDQ       (BX), R11
+	IMULQ      R10, R12
+	ADDQ       R9, R12
+	ADDQ       R11, R12
 	SHRQ       $0x03, R11
 	PREFETCHT0 (AX)(R11*1)
-	PREFETCHT0 7(AX)(R11*1)
-	MOVBQSX    29(DX)(R10*1), R11
-	SHRQ       $0x06, R9
-	ANDQ       R11, R9
-	MOVQ       R9, R11
-	NEGQ       R11
-	SBBQ       R11, R11
-	ADDQ       R11, R9
-	IMULQ      SI, R9
-	ADDQ       16(DX)(R10*1), R9
-	MOVQ       R9, R12
-	SHRQ       $0x03, R12
-	ANDQ       $0x07, R9
-	SHRXQ      R9, (AX)(R12*1), R12
-	BZHIQ      SI, R12, R12
-	ANDQ       R11, R12
-	ADDQ       8(DX)(R10*1), R12
-	CMPQ       R12, DI
-	CMOVQHI    DI, R12
-	MOVQ       R12, (R8)
+	PREFETCHT0 9(AX)(R11*1)
 	SHRQ       $0x03, R12
 	PREFETCHT0 (AX)(R12*1)
-	PREFETCHT0 31(AX)(R12*1)
-	ADDQ       $0x08, R8
-	ADDQ       $0x08, CX
-	DECQ       BX
-	JMP        next
-
-done:
+	PREFETCHT0 7(AX)(R12*1)
+	ADDQ       $0x04, CX
+	DECQ       DX
+	JNE        next
 	RET
 
-// func takeBMI(b *byte, draws []uint64, sources *uint64, starts *uint64, words int, out *uint32)
-// Requires: BMI, BMI2, CMOV, POPCNT
-TEXT ·takeBMI(SB), NOSPLIT, $8-64
-	MOVQ b+0(FP), AX
-	MOVQ draws_base+8(FP), CX
-	MOVQ sources+32(FP), DX
-	MOVQ draws_len+16(FP), BX
-	MOVQ starts+40(FP), SI
-	MOVQ out+56(FP), DI
+// func takeBMI(b *byte, pos []uint32, r *uint64, out *uint32)
+// Requires: BMI, BMI2
+TEXT ·takeBMI(SB), NOSPLIT, $8-48
+	MOVQ    b+0(FP), AX
+	MOVQ    pos_base+8(FP), CX
+	MOVQ    pos_len+16(FP), DX
+	MOVQ    r+32(FP), BX
+	MOVL    16(BX), SI
+	MOVWLZX 20(BX), DI
+	MOVBLZX 22(BX), R8
+	MOVBLZX 24(BX), R9
+	MOVBLZX 25(BX), R10
+	MOVQ    out+40(FP), R11
+	MOVBLZX 23(BX), R12
 
 next:
-	TESTQ   BX, BX
-	JE      done
-	MOVQ    (CX), R9
-	MOVL    R9, R8
-	SHRQ    $0x20, R9
-	SUBQ    $0x01, R8
-	ADCQ    $0x00, R8
-	MOVQ    (SI), R11
-	MOVQ    R8, R12
-	ANDQ    $0x3f, R12
-	MOVQ    R11, BP
+	MOVL    (CX), R14
+	SUBQ    $0x01, R14
+	ADCQ    $0x00, R14
+	MOVQ    R14, R13
+	IMULQ   SI, R13
+	SHRQ    $0x20, R13
+	MOVQ    R13, BP
+	IMULQ   R8, BP
+	SUBQ    BP, R14
+	IMULQ   DI, R13
+	ADDQ    (BX), R13
+	LEAQ    (R13)(R12*1), BP
+	MOVQ    BP, R15
+	SHRQ    $0x03, R15
 	ANDQ    $0x07, BP
-	SHRQ    $0x03, R11
-	ADDQ    AX, R11
-	SHRXQ   BP, (R11), R14
-	SHLXQ   BP, R14, R14
-	POPCNTQ R14, R15
-	MOVQ    R12, R13
-	MOVQ    R11, R10
-	MOVQ    R12, BP
-	SUBQ    R15, BP
-	CMOVQCC BP, R13
-	CMOVQCC 8(R11), R14
-	LEAQ    8(R11), BP
-	CMOVQCC BP, R10
-	POPCNTQ 8(R11), BP
-	ADDQ    BP, R15
-	MOVQ    R12, BP
-	SUBQ    R15, BP
-	CMOVQCC BP, R13
-	CMOVQCC 16(R11), R14
-	LEAQ    16(R11), BP
-	CMOVQCC BP, R10
-	POPCNTQ 16(R11), BP
-	ADDQ    BP, R15
-	MOVQ    R12, BP
-	SUBQ    R15, BP
-	CMOVQCC BP, R13
-	CMOVQCC 24(R11), R14
-	LEAQ    24(R11), BP
-	CMOVQCC BP, R10
-	POPCNTQ 24(R11), BP
-	ADDQ    BP, R15
-	MOVQ    R12, BP
-	SUBQ    R15, BP
-	JCC     far
-
-found:
+	SHRXQ   BP, (AX)(R15*1), R15
 	MOVL    $0x00000001, BP
-	SHLXQ   R13, BP, BP
-	PDEPQ   R14, BP, BP
+	SHLXQ   R14, BP, BP
+	PDEPQ   R15, BP, BP
 	TZCNTQ  BP, BP
-	SUBQ    AX, R10
-	LEAQ    (BP)(R10*8), BP
-	SUBQ    8(DX)(R9*1), BP
-	SUBQ    R8, BP
-	MOVBQSX 29(DX)(R9*1), R14
-	ANDQ    R14, BP
-	MOVBQZX 28(DX)(R9*1), R15
-	SHLXQ   R15, BP, BP
-	IMULQ   R15, R8
-	ADDQ    (DX)(R9*1), R8
-	MOVQ    R8, R10
-	SHRQ    $0x03, R10
-	ANDQ    $0x07, R8
-	SHRXQ   R8, (AX)(R10*1), R10
-	BZHIQ   R15, R10, R10
-	ADDQ    R10, BP
-	XORL    R15, R15
-	CMPL    R15, (CX)
-	SBBQ    R15, R15
-	ANDQ    R15, BP
-	ADDL    24(DX)(R9*1), BP
-	MOVL    BP, (DI)
-	ADDQ    $0x08, SI
-	ADDQ    $0x04, DI
-	ADDQ    $0x08, CX
-	DECQ    BX
-	JMP     next
-
-done:
+	SUBQ    R14, BP
+	IMULQ   R10, R14
+	ADDQ    R9, R14
+	ADDQ    R13, R14
+	MOVQ    R13, R15
+	SHRQ    $0x03, R15
+	ANDQ    $0x07, R13
+	SHRXQ   R13, (AX)(R15*1), R15
+	BZHIQ   R12, R15, R15
+	ADDQ    BP, R15
+	MOVBQSX 26(BX), BP
+	ANDQ    BP, R15
+	SHLXQ   R10, R15, R15
+	MOVQ    R14, BP
+	SHRQ    $0x03, BP
+	ANDQ    $0x07, R14
+	SHRXQ   R14, (AX)(BP*1), BP
+	BZHIQ   R10, BP, BP
+	ADDQ    BP, R15
+	XORL    BP, BP
+	CMPL    BP, (CX)
+	SBBQ    BP, BP
+	ANDQ    BP, R15
+	ADDL    8(BX), R15
+	MOVL    R15, (R11)
+	ADDQ    $0x04, R11
+	ADDQ    $0x04, CX
+	DECQ    DX
+	JNE     next
 	RET
-
-far:
-	MOVQ words+48(FP), R15
-	LEAQ 24(R11), R10
-
-scan:
-	ADDQ    $0x08, R10
-	MOVQ    (R10), R14
-	MOVQ    BP, R13
-	POPCNTQ R14, R12
-	SUBQ    R12, BP
-	JCS     found
-	DECQ    R15
-	CMPQ    R15, $0x04
-	JGT     scan
-	JMP     found

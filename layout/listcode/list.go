@@ -7,9 +7,10 @@ type List struct {
 	Count    uint32 // of its ids
 	first    uint32
 	width    uint8 // of packed entries, or of low bits
-	ef       bool
+	way      uint8
+	cells    cells
 	samples  uint64
-	low      uint64 // the packed entries, or the low bits
+	low      uint64 // the packed entries, the low bits, or the cells
 	upper    uint64
 	end      uint64
 	posWidth uint8
@@ -40,15 +41,36 @@ func (c Coding) Parse(b []byte, from, end uint64) (List, error) {
 	}
 	way := uint8(word >> c.FirstBits & (1<<wayBits - 1))
 	at += wayBits
-	if l.low, l.width = at, way; way >= wayEF {
-		l.ef, l.width, l.samples = true, way-wayEF, at
+	l.way, l.low, l.width = way, at, way
+	switch {
+	case way == wayCells:
+		return l, l.parseCells(b, n)
+	case way >= wayEF:
+		l.width, l.samples = way-wayEF, at
 		l.low += (n - 1) / sampleEvery * uint64(c.PosBits)
 	}
 	l.upper = l.low + n*uint64(l.width)
-	if l.upper > end || l.ef && l.upper+n > end {
+	if l.upper > end || way >= wayEF && l.upper+n > end {
 		return l, damage("of %d ids, way %d, ends after %d bits", l.Count, way, end-from)
 	}
 	return l, nil
+}
+
+// parseCells reads the head of n entries in cells.
+func (l *List) parseCells(b []byte, n uint64) error {
+	if l.low+cellsHead > l.end {
+		return damage("of %d ids in cells ends without their head", l.Count)
+	}
+	l.cells = cellsOf(load(b, l.low))
+	l.low += cellsHead
+	l.width = l.cells.low
+	if !l.cells.valid() {
+		return damage("has cells %+v, which cannot be", l.cells)
+	}
+	if l.low+l.cells.size(n) > l.end {
+		return damage("of %d ids in cells %+v ends after %d bits", l.Count, l.cells, l.end-l.low)
+	}
+	return nil
 }
 
 // End is the place after the list, in bits.
@@ -61,8 +83,12 @@ func (l *List) At(b []byte, k uint32) (id uint32, ok bool) {
 		return l.first, true
 	}
 	i := uint64(k - 1)
+	if l.way == wayCells {
+		id, ok := l.cells.at(b, l.low, i)
+		return l.first + id, ok
+	}
 	low := Field(b, l.low+i*uint64(l.width), int(l.width))
-	if !l.ef {
+	if l.way < wayEF {
 		return l.first + uint32(low), true
 	}
 	at := selectOne(b, l.from(b, i), i%sampleEvery, l.end)
@@ -87,7 +113,7 @@ func selectOne(b []byte, at, rank, end uint64) uint64 {
 	for {
 		n := uint64(bits.OnesCount64(word))
 		if rank < n {
-			return base + selectInWord(word, rank)
+			return base + selectBit(word, rank)
 		}
 		rank -= n
 		if base += 64; base >= end {
@@ -95,22 +121,6 @@ func selectOne(b []byte, at, rank, end uint64) uint64 {
 		}
 		word = load(b, base)
 	}
-}
-
-// selectInWord is the place of one number rank of a word that has it.
-func selectInWord(word, rank uint64) (at uint64) {
-	for _, half := range [...]uint64{32, 16, 8} {
-		n := uint64(bits.OnesCount64(word & (1<<half - 1)))
-		if rank >= n {
-			rank -= n
-			word >>= half
-			at += half
-		}
-	}
-	for ; rank > 0; rank-- {
-		word &= word - 1
-	}
-	return at + uint64(bits.TrailingZeros64(word))
 }
 
 // Decode writes all ids to out, Count of them, and checks that the list is what Append makes: that
@@ -122,8 +132,14 @@ func (l *List) Decode(b []byte, out []uint32) error {
 	if len(rest) == 0 {
 		return l.padding(b, l.low)
 	}
-	if !l.ef {
+	switch {
+	case l.way < wayEF:
 		return l.decodePacked(b, rest)
+	case l.way == wayCells:
+		if err := l.cells.decode(b, l.low, l.first, rest); err != nil {
+			return err
+		}
+		return l.padding(b, l.low+l.cells.size(uint64(len(rest))))
 	}
 	at, width := l.low, uint64(l.width)
 	mask := uint64(1)<<width - 1

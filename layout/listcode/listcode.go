@@ -1,6 +1,6 @@
 // Package listcode codes sorted lists of node ids in bits, so that any entry is read without the
-// others: by Elias-Fano, or as packed differences to the first id where that is no larger. It also
-// packs columns of values that run parallel to lists.
+// others: as packed differences to the first id, or by Elias-Fano, of the whole list or in cells.
+// It also packs columns of values that run parallel to lists.
 package listcode
 
 import (
@@ -17,7 +17,8 @@ import (
 //
 //	count    4 bits: n, or 14 and 8 bits of n-14, or 15 and 24 bits of n-270
 //	first    a, less Coding.Base, in Coding.FirstBits
-//	way      6 bits, if n > 0: 0 … 32 packed in so many bits, 33+l Elias-Fano with l low bits
+//	way      6 bits, if n > 0: 0 … 32 packed in so many bits, 33+l Elias-Fano with l low bits, 63
+//	         Elias-Fano in cells
 //	entries  1 … n, each less a
 //
 // Packed entries have n fields of one width. Elias-Fano (Elias 1974, Fano 1971) cuts an entry in l
@@ -29,6 +30,8 @@ import (
 //
 // The upper bits end with their last one: they are n + ((z-a)>>l). So entry number i is the place
 // of one number i, less i, and the low bits: two places of memory, and the sample.
+//
+// Cells are in cells.go.
 const (
 	countBits  = 4
 	countShort = 1<<countBits - 2 // from here on 8 bits more
@@ -36,6 +39,7 @@ const (
 	longBits   = 24
 	wayBits    = 6
 	wayEF      = 33
+	wayCells   = 63 // as Elias-Fano, it is never smaller than packed: it would have 30 low bits
 	// sampleEvery is after how many ones there is a sample: with one for 32 a list takes a quarter
 	// of a bit more for each entry, and with one for 128 a draw is a tenth slower.
 	sampleEvery = 64
@@ -52,6 +56,7 @@ type Coding struct {
 	Base      uint32 // the least of the first ids
 	FirstBits int    // of the largest first id, less Base; at most 32
 	PosBits   int    // of a place in the bits of a list; at most 32
+	Cells     bool   // lists are written in cells where that takes little more
 }
 
 // ErrList is the cause of every error of a list that does not hold together.
@@ -83,24 +88,53 @@ func (c Coding) eliasFanoBits(n int, most uint32) int {
 	return (n-1)/sampleEvery*c.PosBits + n*(l+1) + int(most>>l)
 }
 
-// way chooses how n entries up to most are coded, and returns their bits. Packed ones may take a
-// sixteenth more: they are read faster.
-func (c Coding) way(n int, most uint32) (way, size int) {
-	packed, ef := n*bits.Len32(most), c.eliasFanoBits(n, most)
-	if packed <= ef+ef/16 {
-		return bits.Len32(most), packed
-	}
-	return wayEF + lowBits(n, most), ef
+// form is how the entries of a list after the first are coded, and what they take.
+type form struct {
+	way   int
+	bits  int
+	cells cells // of wayCells
 }
 
-// Bits is what a list of so many ids from first to last takes, at least one.
+// whole is the smallest form of n entries up to most but cells. Packed ones may take a sixteenth
+// more: they are read faster.
+func (c Coding) whole(n int, most uint32) form {
+	packed, ef := n*bits.Len32(most), c.eliasFanoBits(n, most)
+	if packed <= ef+ef/16 {
+		return form{way: bits.Len32(most), bits: packed}
+	}
+	return form{way: wayEF + lowBits(n, most), bits: ef}
+}
+
+// formOf chooses how a list of two ids or more is coded.
+func (c Coding) formOf(list []uint32) form {
+	n, first := len(list)-1, list[0]
+	f := c.whole(n, list[n]-first)
+	if !c.Cells || f.way < wayEF {
+		return f
+	}
+	k, size := fitCells(list[1:], first)
+	if size <= f.bits+f.bits/cellsMore {
+		return form{wayCells, size, k}
+	}
+	return f
+}
+
+// Bits is what a list of so many ids from first to last takes that is not in cells, at least one.
 func (c Coding) Bits(count int, first, last uint32) int {
 	n := count - 1
 	if n == 0 {
 		return c.headBits(0)
 	}
-	_, size := c.way(n, last-first)
-	return c.headBits(n) + wayBits + size
+	return c.headBits(n) + wayBits + c.whole(n, last-first).bits
+}
+
+// ListBits is what a list of at least one id takes.
+func (c Coding) ListBits(list []uint32) int {
+	n := len(list) - 1
+	if n == 0 {
+		return c.headBits(0)
+	}
+	return c.headBits(n) + wayBits + c.formOf(list).bits
 }
 
 // Append writes a sorted list of at least one id and at most CountMost.
@@ -118,15 +152,18 @@ func (c Coding) Append(w *Writer, list []uint32) {
 	if n == 0 {
 		return
 	}
-	way, _ := c.way(n, list[n]-first)
-	w.Add(uint64(way), wayBits)
-	if way < wayEF {
+	f := c.formOf(list)
+	w.Add(uint64(f.way), wayBits)
+	switch {
+	case f.way == wayCells:
+		f.cells.append(w, list[1:], first)
+	case f.way < wayEF:
 		for _, v := range list[1:] {
-			w.Add(uint64(v-first), way)
+			w.Add(uint64(v-first), f.way)
 		}
-		return
+	default:
+		c.appendEliasFano(w, list[1:], first, f.way-wayEF)
 	}
-	c.appendEliasFano(w, list[1:], first, way-wayEF)
 }
 
 func (c Coding) appendEliasFano(w *Writer, list []uint32, first uint32, l int) {

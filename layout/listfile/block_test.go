@@ -104,7 +104,8 @@ func FuzzBlock(f *testing.F) {
 // FuzzTopologyFields decodes header fields; what it takes encodes to the same bytes.
 func FuzzTopologyFields(f *testing.F) {
 	f.Add((&Fields{Version: 1, BlockBytes: 4096, Nodes: 7}).encode())
-	f.Add((&Fields{Version: 2, BlockBytes: 1 << 20, Nodes: 1 << 32, types: true, weights: true,
+	f.Add((&Fields{Version: 2, BlockBytes: 4096, Nodes: 7}).encode())
+	f.Add((&Fields{Version: 3, BlockBytes: 1 << 20, Nodes: 1 << 32, types: true, weights: true,
 		times: true}).encode())
 	f.Fuzz(func(t *testing.T, b []byte) {
 		got, err := DecodeFields(b)

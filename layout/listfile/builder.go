@@ -139,8 +139,7 @@ func (l *listSizes) units(width int) int {
 
 // listBits is what a list takes, without its first id.
 func (s *Shape) listBits(ids []uint32) int {
-	c := listcode.Coding{PosBits: s.posBits}
-	return c.Bits(len(ids), ids[0], ids[len(ids)-1])
+	return listcode.Coding{PosBits: s.posBits, Cells: true}.ListBits(ids)
 }
 
 // listUnits is what a list takes whose first id takes so many bits.
@@ -228,7 +227,8 @@ func (b *blockBuilder) finish(n uint64) []byte {
 	if b.shape.HasAttributes() {
 		at += b.directory(out, at, countsDirectory, b.ends)
 	}
-	coding := listcode.Coding{Base: uint32(base), FirstBits: width, PosBits: b.shape.posBits}
+	coding := listcode.Coding{Base: uint32(base), FirstBits: width, PosBits: b.shape.posBits,
+		Cells: true}
 	at += b.write(out[at:], func(w *listcode.Writer) {
 		from := uint32(0)
 		for _, end := range b.ends {

@@ -16,10 +16,10 @@ func TestDocumentedFormat(t *testing.T) {
 		"kind of an in-index": layout.KindIndexIn, "kind of an out-index": layout.KindIndexOut,
 		"header bytes": codec.HeaderBytes, "block header bytes": BlockHeaderBytes,
 		"least block bytes": BlockMin, "most block bytes": blockMax,
-		"default block bytes": blockDefault, "block layout": CodedLayout,
+		"default block bytes": blockDefault, "block layout": CellLayout,
 		"page bytes": layout.PageBytes, "blocks in a page": IndexPerPage,
 	})
-	fields := Fields{Version: CodedLayout, BlockBytes: 8192, types: true, times: true, Nodes: 77}
+	fields := Fields{Version: CellLayout, BlockBytes: 8192, types: true, times: true, Nodes: 77}
 	doctest.HeaderFields(t, page, fields.encode(),
-		map[string]uint64{"36/4": 2, "40/4": 8192, "44/4": 5, "48/8": 77})
+		map[string]uint64{"36/4": 3, "40/4": 8192, "44/4": 5, "48/8": 77})
 }

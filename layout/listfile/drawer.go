@@ -2,8 +2,6 @@ package listfile
 
 import (
 	"context"
-	"fmt"
-	"math/bits"
 
 	"gdb/internal/mem"
 	"gdb/layout"
@@ -13,41 +11,34 @@ import (
 // Drawer draws entries of lists of Held: of a frontier of nodes at a time. It is for one goroutine.
 //
 // It finds lists in stages, each a loop over some nodes, and in each asks for the memory that the
-// next one reads: first what tells where a list ends, then of its block where that begins, then the
-// head of the list. While it is on its way other nodes are in the other stages.
+// next one reads: first what tells where a list begins, then its head, and what is known of its
+// block. While it is on its way other nodes are in the other stages.
 type Drawer struct {
 	h     *Held
 	take  *listcode.Gatherer
 	nodes []layout.NodeID
 	found []found // parallel to nodes
 
-	// Of the nodes that are between stages: what was asked for, and where lists end.
-	places, more [findNodes * findStages]uint64
-	spans        [findNodes * findStages]listSpan
+	// places are what was asked for, in bits.
+	places, blocks [findNodes * findStages]uint64
 }
 
 // found is where the list of a node is.
 type found struct {
-	list  listcode.Ref // of the part in its last block
-	start uint32       // the position of the first entry there
-	head  uint32       // the block where the list begins, if it begins before its last
-	last  uint32       // its last block; nowhere: it is empty
+	list  listcode.Ref // of the part in its first block; of Count 0: it is empty
+	start uint32       // if it goes on after that, the position of the first entry there
+	head  uint32       // its first block
+	last  uint32       // its last block, and there the position of the first entry
+	tail  uint32
 }
 
 // foundBytes is the size of a found.
-const foundBytes = 32
-
-// listSpan is where the list of a node ends in its last block, and where that of the node before
-// it does.
-type listSpan struct{ from, to uint32 }
-
-// nowhere is the block of a list that is empty.
-const nowhere = 1<<32 - 1
+const foundBytes = 48
 
 const (
 	// findNodes is how many nodes go from stage to stage together.
 	findNodes  = 16
-	findStages = 4
+	findStages = 4 // a power of two; one is not used
 )
 
 // NewDrawer returns one without a frontier.
@@ -77,14 +68,13 @@ func (d *Drawer) Find(ctx context.Context, nodes []layout.NodeID, deg []uint32) 
 		}
 	}
 	d.found = mem.Resize(d.found, len(nodes))
-	for at := 0; at < len(nodes)+(findStages-1)*findNodes; at += findNodes {
+	for at := 0; at < len(nodes)+2*findNodes; at += findNodes {
 		if at%atOnce == 0 && ctx.Err() != nil {
 			return ctx.Err()
 		}
-		d.parse(nodes, deg, at-3*findNodes)
-		d.locate(nodes, at-2*findNodes)
-		d.skip(nodes, at-findNodes)
 		d.ask(nodes, at)
+		d.locate(nodes, at-findNodes)
+		d.parse(nodes, deg, at-2*findNodes)
 	}
 	d.nodes = nodes
 	return ctx.Err()
@@ -99,84 +89,57 @@ func stage(nodes []layout.NodeID, at int) (some []layout.NodeID, slot int) {
 	return nodes[at:min(at+findNodes, len(nodes))], at & (findNodes * (findStages - 1))
 }
 
-// ask asks for what tells where lists end, and for the blocks to begin with.
+// ask asks for what tells where lists begin.
 func (d *Drawer) ask(nodes []layout.NodeID, at int) {
 	some, slot := stage(nodes, at)
-	places, more := d.places[slot:][:len(some)], d.more[slot:][:len(some)]
-	width := uint64(d.h.Shape.endBits)
+	places := d.places[slot:][:len(some)]
 	for i, v := range some {
-		places[i], more[i] = uint64(v)*width, uint64(v/skipNodes)*4*8
+		places[i] = d.h.heads.line(v)
 	}
-	listcode.Prefetch(d.h.ends, places)
-	listcode.Prefetch(mem.BytesOf(d.h.skip), more)
+	listcode.Prefetch(d.h.heads.b, places, int(d.h.heads.groupSize))
 }
 
-// skip reads them, and asks for where the blocks begin.
-func (d *Drawer) skip(nodes []layout.NodeID, at int) {
-	some, slot := stage(nodes, at)
-	h, places, spans := d.h, d.places[slot:][:len(some)], d.spans[slot:][:len(some)]
-	for i, v := range some {
-		spans[i].from, spans[i].to = h.span(v)
-		places[i] = uint64(h.skip[v/skipNodes]) * indexWords * 64
-	}
-	listcode.Prefetch(mem.BytesOf(h.index), places)
-}
+// headBytes is how far the head of a list may be read.
+const headBytes = 2 * listcode.Slack
 
-// locate finds the lists, and asks for their heads.
+// nowhere is the place of an empty list: that of the header of the first block.
+const nowhere = 0
+
+// locate reads it, and asks for the heads of the lists.
 func (d *Drawer) locate(nodes []layout.NodeID, at int) {
 	some, slot := stage(nodes, at)
-	h, places, spans := d.h, d.places[slot:][:len(some)], d.spans[slot:][:len(some)]
-	more := d.more[slot:][:len(some)]
+	h, places, blocks := d.h, d.places[slot:][:len(some)], d.blocks[slot:][:len(some)]
+	size := 8 * uint64(h.Shape.BlockBytes)
 	for i, v := range some {
-		n := h.lastFrom(int(places[i]/(indexWords*64)), v)
-		f := &d.found[at+i]
-		*f = found{last: nowhere}
-		places[i] = 0
-		if n < 0 {
-			continue
+		block, unit, ok := h.head(v, h.heads.at(v))
+		if places[i] = uint64(block)*size + unitBits*unit; !ok {
+			places[i] = nowhere
 		}
-		s, key, head := &spans[i], h.index[indexWords*n], h.index[indexWords*n+1]
-		if key>>32 == uint64(v) {
-			s.from = 0
-			if uint32(key) > 0 && s.to > 0 {
-				f.start, f.head = uint32(key), uint32(h.Head(v, n))
-			}
-		}
-		if s.from < s.to {
-			f.last = uint32(n)
-			places[i] = h.listsAt(n, head) + unitBits*uint64(s.from)
-			more[i] = head
-		}
+		blocks[i] = uint64(block) * indexWords * 64
+		d.found[at+i].head = uint32(block)
 	}
-	listcode.Prefetch(h.bytes, places)
+	listcode.Prefetch(h.bytes, places, headBytes)
+	listcode.Prefetch(mem.BytesOf(h.index), blocks, 3*8)
 }
 
-// lastFrom is Last, if the first n blocks are not after the node's list. It is nearly always one
-// of the next two.
-func (h *Held) lastFrom(n int, v layout.NodeID) int {
-	key := Key(v, 1<<32-1)
-	two := h.index[indexWords*n:][: indexWords+1 : indexWords+1]
-	_, above := bits.Sub64(key, two[0], 0)
-	_, above2 := bits.Sub64(key, two[indexWords], 0)
-	n += 2 - int(above+above2)
-	if above2 == 0 {
-		n = h.upper(min(n, h.blocks), key)
-	}
-	return n - 1
-}
-
-// parse reads the heads of lists.
+// parse reads the heads of lists, and where those end that go on in other blocks.
 func (d *Drawer) parse(nodes []layout.NodeID, deg []uint32, at int) {
 	some, slot := stage(nodes, at)
-	h, places, more := d.h, d.places[slot:][:len(some)], d.more[slot:][:len(some)]
-	for i := range some {
+	h, places := d.h, d.places[slot:][:len(some)]
+	for i, v := range some {
 		f := &d.found[at+i]
-		if f.last == nowhere {
-			deg[at+i] = 0
+		if places[i] == nowhere {
+			f.list.Count, f.start, deg[at+i] = 0, 0, 0
 			continue
 		}
-		f.list = h.coding(more[i]).RefAt(h.bytes, places[i])
-		deg[at+i] = f.start + f.list.Count
+		head := int(f.head)
+		h.coding(head).ReadRef(&f.list, h.bytes, places[i])
+		f.start, deg[at+i] = 0, f.list.Count
+		if h.goesOn(v, head) {
+			last := h.Last(v, head)
+			f.start, f.last, f.tail = f.list.Count, uint32(last), uint32(h.Key(last))
+			deg[at+i] = f.tail + h.count(last)
+		}
 	}
 }
 
@@ -200,9 +163,7 @@ func (d *Drawer) Gather(ctx context.Context, off, pos, out []uint32) error {
 				d.parts(d.nodes[i], f, pos[off[i]:off[i+1]])
 			}
 		}
-		if err := d.take.End(); err != nil {
-			return fmt.Errorf("blocks say otherwise than others how long lists are: %w", err)
-		}
+		d.take.End()
 		if err := checkIDs(ids, d.h.Shape.nodes); err != nil {
 			return err
 		}
@@ -213,45 +174,42 @@ func (d *Drawer) Gather(ctx context.Context, off, pos, out []uint32) error {
 // seekAhead is how many lists before its own the index is asked for the blocks of a long one.
 const seekAhead = 8
 
-// seek asks for where the blocks of positions of a list begin, as far as they are few.
+// seek asks for the first lists of the blocks of positions of a list, as far as they are few.
 func (d *Drawer) seek(f *found, pos []uint32) {
 	pos = pos[:min(len(pos), len(d.places))]
 	places := d.places[:len(pos)]
 	for i, p := range pos {
-		places[i] = uint64(f.guess(min(p, f.start-1))) * indexWords * 64
+		places[i] = uint64(f.guess(p)) * listcode.RefBytes * 8
 	}
-	listcode.Prefetch(mem.BytesOf(d.h.index), places)
+	listcode.Prefetch(d.h.firstBytes, places, 1)
 }
 
-// guess is about where the block of a position is, before the last one: blocks have about as many
-// entries each.
+// guess is about where the block of a position is: those between the first and the last have about
+// as many entries each.
 func (f *found) guess(pos uint32) int {
-	return int(f.head) + int(uint64(pos)*uint64(f.last-f.head)/uint64(f.start))
+	switch {
+	case pos < f.start:
+		return int(f.head)
+	case pos >= f.tail:
+		return int(f.last)
+	}
+	between := uint64(f.last-f.head) - 1
+	return int(f.head) + 1 + int(uint64(pos-f.start)*between/uint64(f.tail-f.start))
 }
 
 // parts draws entries of a list that is in several blocks.
 func (d *Drawer) parts(v layout.NodeID, f *found, pos []uint32) {
-	h := d.h
 	for _, p := range pos {
-		if p >= f.start {
-			p -= f.start
-			d.take.List(&f.list, []uint32{p})
+		if p < f.start {
+			d.take.Entry(&f.list, p)
 			continue
 		}
-		b := h.of(v, p, f)
-		key, head := h.index[indexWords*b], h.index[indexWords*b+1]
-		at := h.listsAt(b, head)
-		if key>>32 == uint64(v) {
-			p -= uint32(key)
-		} else {
-			from, _ := h.span(v)
-			at += unitBits * uint64(from)
-		}
-		d.take.Entry(h.coding(head), at, p)
+		b := d.h.of(v, p, f)
+		d.take.Entry(&d.h.firsts[b], p-uint32(d.h.Key(b)))
 	}
 }
 
-// of is the block of a position, before those in the last, of the list of a node.
+// of is the block of a position, after those in the first, of the list of a node.
 func (h *Held) of(v layout.NodeID, pos uint32, f *found) int {
 	key := Key(v, pos)
 	at := f.guess(pos)
@@ -266,8 +224,9 @@ func (h *Held) of(v layout.NodeID, pos uint32, f *found) int {
 
 // Block is the block that has the entry at a position of the list of node i of the frontier.
 func (d *Drawer) Block(i int, pos uint32) int {
-	if f := &d.found[i]; pos < f.start {
-		return d.h.of(d.nodes[i], pos, f)
+	f := &d.found[i]
+	if f.start == 0 || pos < f.start {
+		return int(f.head)
 	}
-	return int(d.found[i].last)
+	return d.h.of(d.nodes[i], pos, f)
 }

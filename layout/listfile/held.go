@@ -1,9 +1,10 @@
 package listfile
 
 import (
-	"encoding/binary"
 	"fmt"
 	"math"
+	"sort"
+	"unsafe"
 
 	"gdb/internal/mem"
 	"gdb/layout"
@@ -11,39 +12,31 @@ import (
 )
 
 // Held are all coded blocks of a file in memory, one after the other, as they are in the file, and
-// an index of their lists: where each block begins and what lists in it have in common, 16 bytes a
-// block; for every skipNodes nodes their block; and where the list of each node ends in its last
-// block, Shape.endBits a node, which is 13 for blocks of 4 KiB: 1.625 bytes.
+// an index of their lists: 48 bytes of each block, and a directory of where lists begin, 2.13 bytes
+// a node.
 //
 // A Drawer reads entries of lists.
 type Held struct {
 	Shape Shape
 	bytes []byte // and, after the blocks, as many as a block has, and listcode.Slack
-	// index has two words of each block: its key, as an Index has it, and its blockHead, so that
-	// both are in one line of a cache. keysAfter more keys follow, which are above all others.
-	index  []uint64
-	blocks int    // so far
-	ends   []byte // and 8 more
-	skip   []uint32
-	arena  *mem.Arena
-	next   uint64 // the first node without an end so far
-	nodes  uint64
+	// index has two words of each block, so few that those of all blocks stay in a cache: its key,
+	// as an Index has it, and, from the low bits on, firstBits of the width of a first id, the
+	// entries of its first list up to bit 32, and the least first id. keysAfter more keys follow,
+	// which are above all others.
+	index      []uint64
+	firsts     []listcode.Ref // of each block, its first list
+	firstBytes []byte         // of them
+	blocks     int            // so far
+	heads      directory
+	arena      *mem.Arena
+	nodes      uint64
 }
 
 const (
 	indexWords = 2
+	firstBits  = 6
 	keysAfter  = 2
 )
-
-// blockHead is what the lists of a block have in common: from the low bits on 6 bits of the width
-// of a first id, 26 of where the lists begin, in bytes, and 32 of the least first id.
-func blockHead(k *Block) uint64 {
-	return uint64(k.coding.Base)<<32 | k.listsAt/8<<6 | uint64(k.coding.FirstBits)
-}
-
-// skipNodes is for how many nodes the index has one block: an eighth of a byte a node. A block of 4
-// KiB has the lists of some hundred nodes, but long lists have many blocks each.
-const skipNodes = 32
 
 // HeldBytes is the memory of the blocks of a file with so many nodes.
 func HeldBytes(blocks int64, f *Fields) int64 {
@@ -54,18 +47,18 @@ func HeldBytes(blocks int64, f *Fields) int64 {
 	return heldParts(&s, blocks, f.Nodes).total()
 }
 
-// heldSizes are the sizes of the parts of Held, in bytes.
-type heldSizes struct{ bytes, index, ends, skip int64 }
+// heldSizes are the sizes of the parts of Held, in bytes: whole lines of a cache.
+type heldSizes struct{ heads, index, firsts, bytes int64 }
 
 func heldParts(s *Shape, blocks int64, nodes uint64) heldSizes {
-	whole := func(n int64) int64 { return (n + 7) &^ 7 }
-	return heldSizes{bytes: whole((blocks+1)*int64(s.BlockBytes) + listcode.Slack),
-		index: 8 * indexWords * (blocks + keysAfter),
-		ends:  whole(int64(nodes)*int64(s.endBits)/8 + 16),
-		skip:  whole(4 * int64(nodes/skipNodes+1))}
+	lines := func(n int64) int64 { return (n + 63) &^ 63 }
+	return heldSizes{heads: lines(directoryBytes(s, nodes)),
+		index:  lines(8 * indexWords * (blocks + keysAfter)),
+		firsts: lines(listcode.RefBytes * blocks),
+		bytes:  lines((blocks+1)*int64(s.BlockBytes) + listcode.Slack)}
 }
 
-func (h heldSizes) total() int64 { return h.bytes + h.index + h.ends + h.skip }
+func (h heldSizes) total() int64 { return h.heads + h.index + h.firsts + h.bytes }
 
 // NewHeld makes room for the blocks of a file, which Add adds in their order.
 func NewHeld(f *File, budget *mem.Budget) (*Held, error) {
@@ -80,10 +73,12 @@ func NewHeld(f *File, budget *mem.Budget) (*Held, error) {
 		part, b = b[:size:size], b[size:]
 		return part
 	}
-	h.bytes = cut(n.bytes)
+	h.heads = newDirectory(&f.Shape, cut(n.heads))
 	h.index = mem.View[uint64](cut(n.index))
-	h.ends = cut(n.ends)
-	h.skip = mem.View[uint32](cut(n.skip))
+	firsts := cut(n.firsts)
+	h.firstBytes = firsts
+	h.firsts = unsafe.Slice((*listcode.Ref)(unsafe.Pointer(unsafe.SliceData(firsts))), f.Blocks)
+	h.bytes = b
 	return h, nil
 }
 
@@ -96,7 +91,8 @@ func (h *Held) Populate() (stop func()) { return h.arena.Populate() }
 // Free gives the memory back.
 func (h *Held) Free() error { return h.arena.Free() }
 
-// Add adds the next block, and checks all of it but the ids; l is scratch.
+// Add adds the next block, and checks all of it but the ids; l is scratch. Each has checked that it
+// goes on with the list before where that ends.
 func (h *Held) Add(k *Block, l *Lists) error {
 	if k.raw != nil {
 		return fmt.Errorf("%w is of the former layout", ErrBlock)
@@ -111,78 +107,40 @@ func (h *Held) Add(k *Block, l *Lists) error {
 		if err != nil {
 			return err
 		}
-		entries += uint64(p.Count)
+		if i == 0 {
+			before := 8 * uint64(h.blocks) * uint64(h.Shape.BlockBytes)
+			h.firsts[h.blocks] = p.list.Ref().Moved(before)
+		}
+		if entries += uint64(p.Count); p.Count == 0 || i == 0 && k.Start > 0 {
+			continue
+		}
+		at := k.listsAt / unitBits
+		if i > 0 {
+			at += uint64(ends[i-1])
+		}
+		h.heads.add(uint64(k.First)+uint64(i), h.blocks, at)
 	}
 	if entries != uint64(k.Entries) {
 		return fmt.Errorf("%w has %d of its %d entries", ErrBlock, entries, k.Entries)
 	}
 	copy(h.bytes[h.blocks*h.Shape.BlockBytes:], k.Bytes)
 	h.index[indexWords*h.blocks] = Key(k.First, k.Start)
-	h.index[indexWords*h.blocks+1] = blockHead(k)
+	h.index[indexWords*h.blocks+1] = uint64(k.coding.Base)<<32 |
+		uint64(h.firsts[h.blocks].Count)<<firstBits | uint64(k.coding.FirstBits)
 	h.blocks++
-	h.addEnds(uint64(k.First), ends)
 	return nil
-}
-
-// addEnds notes where the lists of nodes from first on end. Those before it without an end yet have
-// no neighbors: they end where the one before them does.
-func (h *Held) addEnds(first uint64, ends []uint32) {
-	for last := h.endOf(h.next); h.next < first; h.next++ {
-		h.setEnd(h.next, last)
-	}
-	for i, end := range ends {
-		h.setEnd(first+uint64(i), end)
-	}
-	h.next = first + uint64(len(ends))
-}
-
-// endOf is the end of the node before v, 0 for none.
-func (h *Held) endOf(v uint64) uint32 {
-	if v == 0 {
-		return 0
-	}
-	_, end := h.span(layout.NodeID(v - 1))
-	return end
-}
-
-// setEnd writes the end of a node over what is there.
-func (h *Held) setEnd(v uint64, end uint32) {
-	width := uint64(h.Shape.endBits)
-	at := (v + 1) * width // the first field is 0, for the node before the first
-	b, mask := h.ends[at>>3:], (uint64(1)<<width-1)<<(at&7)
-	word := binary.LittleEndian.Uint64(b)&^mask | uint64(end)<<(at&7)
-	binary.LittleEndian.PutUint64(b, word)
-}
-
-// span is where the list of a node ends in its last block, and where that of the node before it
-// does.
-func (h *Held) span(v layout.NodeID) (before, end uint32) {
-	width := uint64(h.Shape.endBits)
-	at := uint64(v) * width
-	word := binary.LittleEndian.Uint64(h.ends[at>>3:]) >> (at & 7)
-	mask := uint64(1)<<width - 1
-	return uint32(word & mask), uint32(word >> width & mask)
 }
 
 // Finish completes the index when all blocks were added.
 func (h *Held) Finish() {
-	h.addEnds(h.nodes, nil)
+	h.heads.finish(h.nodes)
 	for i := range keysAfter {
 		h.index[indexWords*(h.blocks+i)] = math.MaxUint64
-	}
-	for i, n := 0, 0; i < len(h.skip); i++ {
-		n = h.upper(n, Key(layout.NodeID(i*skipNodes), 1<<32-1))
-		h.skip[i] = uint32(n)
 	}
 }
 
 // Key is that of a block, counted from 0: see Index.
 func (h *Held) Key(block int) uint64 { return h.index[indexWords*block] }
-
-// upper is how many blocks have keys not above one, as the first n have.
-func (h *Held) upper(n int, key uint64) int {
-	return n + upper(h.index[indexWords*n:indexWords*h.blocks], indexWords, key)
-}
 
 // Block is a block, counted from 0.
 func (h *Held) Block(n int) (Block, error) {
@@ -190,27 +148,54 @@ func (h *Held) Block(n int) (Block, error) {
 	return ParseBlock(&h.Shape, h.bytes[n*size:(n+1)*size:(n+1)*size])
 }
 
-// Last is the last block, counted from 0, that may have some of a node's list; -1 for none.
-func (h *Held) Last(v layout.NodeID) int {
-	return h.upper(int(h.skip[v/skipNodes]), Key(v, 1<<32-1)) - 1
+// Head is the block where the list of a node begins, counted from 0; false if it is empty.
+func (h *Held) Head(v layout.NodeID) (block int, ok bool) {
+	block, _, ok = h.head(v, h.heads.at(v))
+	return block, ok
 }
 
-// Head is the block where the list of a node begins that ends in block last.
-func (h *Held) Head(v layout.NodeID, last int) int {
-	key, at := Key(v, 0), last
-	for step := 1; at > 0 && h.Key(at) > key; step *= 2 {
-		at = max(at-step, 0)
+// head is the block of a list by what the directory has of it, and where in the block it begins, in
+// units.
+func (h *Held) head(v layout.NodeID, d headPlace) (block int, at uint64, ok bool) {
+	if d.known() {
+		return d.block(), d.unit(), true
 	}
-	return h.upper(at+1, key) - 1
+	if d.empty() {
+		return 0, 0, false
+	}
+	return h.upper(d.block(), Key(v, 0)) - 1, d.unit(), true
 }
 
-// listsAt is where in memory the lists of a block with a blockHead begin, in bits.
-func (h *Held) listsAt(block int, head uint64) uint64 {
-	return (uint64(block)*uint64(h.Shape.BlockBytes) + uint64(uint32(head)>>6)) * 8
+// upper is how many blocks have keys not above one, as the first n have.
+func (h *Held) upper(n int, key uint64) int {
+	return n + sort.Search(h.blocks-n, func(i int) bool { return h.Key(n+i) > key })
 }
 
-// coding is that of the lists of a block with a blockHead.
-func (h *Held) coding(head uint64) listcode.Coding {
-	return listcode.Coding{Base: uint32(head >> 32), FirstBits: int(head & (1<<6 - 1)),
+// goesOn says that the list of a node that is in a block goes on in the next.
+func (h *Held) goesOn(v layout.NodeID, block int) bool {
+	key := h.Key(block + 1)
+	return key>>32 == uint64(v) && uint32(key) > 0
+}
+
+// Last is the block where the list of a node ends that begins in block first.
+func (h *Held) Last(v layout.NodeID, first int) int {
+	if !h.goesOn(v, first) {
+		return first
+	}
+	if !h.goesOn(v, first+1) {
+		return first + 1
+	}
+	return h.upper(first+2, Key(v, math.MaxUint32)) - 1
+}
+
+// count is how many entries the first list of a block has in it.
+func (h *Held) count(block int) uint32 {
+	return uint32(h.index[indexWords*block+1]) >> firstBits
+}
+
+// coding is that of the lists of a block.
+func (h *Held) coding(block int) listcode.Coding {
+	c := h.index[indexWords*block+1]
+	return listcode.Coding{Base: uint32(c >> 32), FirstBits: int(c & (1<<firstBits - 1)),
 		PosBits: h.Shape.posBits}
 }

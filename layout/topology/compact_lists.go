@@ -17,11 +17,12 @@ func (c *compact) eachPart(v layout.NodeID,
 	if uint64(v) >= c.f.Nodes {
 		return layout.OutOfRange(v, c.f.Nodes)
 	}
-	last := c.held.Last(v)
-	if last < 0 {
+	head, ok := c.held.Head(v)
+	if !ok {
 		return nil
 	}
-	for n := c.held.Head(v, last); n <= last; n++ {
+	last := c.held.Last(v, head)
+	for n := head; n <= last; n++ {
 		b, err := c.held.Block(n)
 		if err != nil {
 			return c.damage(err)

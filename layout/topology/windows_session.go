@@ -94,11 +94,8 @@ func (s *windowSession) Gather(ctx context.Context, off, pos []uint32, out []lay
 				return err
 			}
 		}
-		err := s.take[s.now].End()
-		if err == nil {
-			err = s.at.CheckGathered(ids)
-		}
-		if err != nil {
+		s.take[s.now].End()
+		if err := s.at.CheckGathered(ids); err != nil {
 			return s.w.damage(err)
 		}
 	}
@@ -118,14 +115,14 @@ func (s *windowSession) draw(i int, pos []uint32) error {
 	}
 	for _, p := range pos {
 		if p >= start {
-			take.List(&s.part[i], []uint32{p - start})
+			take.Entry(&s.part[i], p-start)
 			continue
 		}
 		list, at, err := s.at.Entry(s.nodes[i], p, int(s.last[i]))
 		if err != nil {
 			return err
 		}
-		take.List(&list, []uint32{at})
+		take.Entry(&list, at)
 	}
 	return nil
 }

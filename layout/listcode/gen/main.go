@@ -16,27 +16,31 @@ func main() {
 		"-pkg", "listcode"}
 	prefetchBits()
 	packed()
+	selectBit()
 	ask()
-	aim()
 	take()
 	Generate()
 }
 
 // prefetchBits asks for cache lines: Go has no way to say that.
 func prefetchBits() {
-	TEXT("prefetchBits", NOSPLIT, "func(b *byte, places []uint64)")
+	TEXT("prefetchBits", NOSPLIT, "func(b *byte, places []uint64, bytes int)")
 	Pragma("noescape")
-	Doc("prefetchBits asks for the memory at each place, in bits after b.")
+	Doc("prefetchBits asks for the memory at each place, in bits after b, and so many bytes",
+		"further on.")
 	base := Load(Param("b"), GP64())
 	at := Load(Param("places").Base(), GP64())
 	n := Load(Param("places").Len(), GP64())
+	further := Load(Param("bytes"), GP64())
 	place := GP64()
+	ADDQ(base, further)
 	Label("next")
 	TESTQ(n, n)
 	JE(LabelRef("done"))
 	MOVQ(Mem{Base: at}, place)
 	SHRQ(U8(3), place)
 	PREFETCHT0(Mem{Base: base, Index: place, Scale: 1})
+	PREFETCHT0(Mem{Base: further, Index: place, Scale: 1})
 	ADDQ(U8(8), at)
 	DECQ(n)
 	JMP(LabelRef("next"))
@@ -85,207 +89,151 @@ func loadBits(base, place reg.Register, word reg.GPVirtual) {
 	SHRXQ(place, Mem{Base: base, Index: word, Scale: 1}, word)
 }
 
-// Where the fields of a source are: see its type.
-const (
-	sourceLow     = 0
-	sourceUpper   = 8
-	sourceSamples = 16
-	sourceFirst   = 24
-	sourceWidth   = 28
-	sourceCoded   = 29
-)
-
-// draws is a loop over the draws of a batch.
-type draws struct{ base, all, sources, n reg.Register }
-
-func loadDraws() draws {
-	return draws{base: Load(Param("b"), GP64()), all: Load(Param("draws").Base(), GP64()),
-		sources: Load(Param("sources"), GP64()), n: Load(Param("draws").Len(), GP64())}
-}
-
-func (d *draws) each(body func()) {
-	Label("next")
-	TESTQ(d.n, d.n)
-	JE(LabelRef("done"))
-	body()
-	ADDQ(U8(8), d.all)
-	DECQ(d.n)
-	JMP(LabelRef("next"))
-	Label("done")
+// selectBit finds a one by its number.
+func selectBit() {
+	TEXT("selectBMI", NOSPLIT, "func(word, rank uint64) uint64")
+	Doc("selectBMI is the place of one number rank, below 64, of a word; 64 if it has none.")
+	word, rank, one := Load(Param("word"), GP64()), Load(Param("rank"), GP64()), GP64()
+	MOVL(U32(1), one.As32())
+	selectOne(word, rank, one)
+	Store(one.(reg.GPVirtual), ReturnIndex(0))
 	RET()
 }
 
-// load loads the number of a draw's field, which is 0 for position 0 too, and where its source is
-// after the others.
-func (d *draws) load(field, source reg.GPVirtual) {
-	MOVQ(Mem{Base: d.all}, source)
-	MOVL(source.As32(), field.As32())
-	SHRQ(U8(32), source)
-	SUBQ(U8(1), field)
-	ADCQ(U8(0), field)
+// selectOne makes one, which is 1, the place of one number rank of a word: PDEP puts it there.
+func selectOne(word, rank, one reg.Register) {
+	SHLXQ(rank, one, one)
+	PDEPQ(word, one, one)
+	TZCNTQ(one, one)
 }
 
-func (d *draws) source(at reg.Register, field int) Mem {
-	return Mem{Base: d.sources, Index: at, Scale: 1, Disp: field}
+// Where the fields of a Ref are: see its type.
+const (
+	refLow    = 0
+	refFirst  = 8
+	refRecip  = 16
+	refStride = 20
+	refPer    = 22
+	refBase   = 23
+	refAhead  = 24
+	refWidth  = 25
+	refKind   = 26
+)
+
+// list is a loop over positions of a list, and what it keeps in registers.
+type list struct {
+	base, pos, n, ref                          reg.Register
+	recip, stride, per, baseBits, ahead, width reg.GPVirtual
 }
 
-// sample makes the number of a field the place of its sample, or of the first one if it has none;
-// has is all ones if it has one. posBits is what samples take.
-func (d *draws) sample(field, source, has reg.GPVirtual, posBits reg.Register) {
-	MOVBQSX(d.source(source, sourceCoded), has)
-	SHRQ(U8(6), field)
-	ANDQ(has, field)
-	MOVQ(field, has)
-	NEGQ(has)
-	SBBQ(has, has)
-	ADDQ(has, field)
-	IMULQ(posBits, field)
-	ADDQ(d.source(source, sourceSamples), field)
+func loadList() *list {
+	l := &list{base: Load(Param("b"), GP64()), pos: Load(Param("pos").Base(), GP64()),
+		n: Load(Param("pos").Len(), GP64()), ref: Load(Param("r"), GP64())}
+	l.recip, l.stride, l.per = GP64(), GP64(), GP64()
+	l.ahead, l.width = GP64(), GP64()
+	MOVL(l.field(refRecip), l.recip.As32())
+	MOVWLZX(l.field(refStride), l.stride.As32())
+	MOVBLZX(l.field(refPer), l.per.As32())
+	MOVBLZX(l.field(refAhead), l.ahead.As32())
+	MOVBLZX(l.field(refWidth), l.width.As32())
+	return l
 }
 
-// ask asks for the low bits and the samples.
+func (l *list) field(at int) Mem { return Mem{Base: l.ref, Disp: at} }
+
+// each loops over the positions, of which there is one at least.
+func (l *list) each(body func()) {
+	Label("next")
+	body()
+	ADDQ(U8(4), l.pos)
+	DECQ(l.n)
+	JNE(LabelRef("next"))
+	RET()
+}
+
+// cell loads where the cell of a position begins, and the number of its entry in it. The first
+// position, which has none, is taken as the second.
+func (l *list) cell(at, rank, t reg.GPVirtual) {
+	MOVL(Mem{Base: l.pos}, rank.As32())
+	SUBQ(U8(1), rank)
+	ADCQ(U8(0), rank)
+	MOVQ(rank, at)
+	IMULQ(l.recip, at)
+	SHRQ(U8(32), at)
+	MOVQ(at, t)
+	IMULQ(l.per, t)
+	SUBQ(t, rank)
+	IMULQ(l.stride, at)
+	ADDQ(l.field(refLow), at)
+}
+
+// lowBits makes the number of an entry the place of its low bits.
+func (l *list) lowBits(at, rank reg.GPVirtual) {
+	IMULQ(l.width, rank)
+	ADDQ(l.ahead, rank)
+	ADDQ(at, rank)
+}
+
+const (
+	loadBytes = 8
+	// upperReach is where the load of the upper bits of a cell ends: the base before them nearly
+	// always takes two bytes.
+	upperReach = 2 + loadBytes - 1
+)
+
+// ask asks for cells and low bits.
 func ask() {
-	TEXT("askBMI", NOSPLIT, "func(b *byte, draws []uint64, sources *uint64, posBits uint64)")
+	TEXT("askBMI", NOSPLIT, "func(b *byte, pos []uint32, r *uint64)")
 	Pragma("noescape")
-	Doc("askBMI asks for the memory of the fields, and of the samples, of draws.")
-	d := loadDraws()
-	posBits := Load(Param("posBits"), GP64())
-	field, source, has := GP64(), GP64(), GP64()
-	d.each(func() {
-		d.load(field, source)
-		d.sample(field, source, has, posBits)
-		SHRQ(U8(3), field)
-		PREFETCHT0(Mem{Base: d.base, Index: field, Scale: 1})
+	Doc("askBMI asks for the memory that takeBMI reads; there is one position at least.")
+	l := loadList()
+	at, rank, t := GP64(), GP64(), GP64()
+	l.each(func() {
+		l.cell(at, rank, t)
+		l.lowBits(at, rank)
+		SHRQ(U8(3), at)
+		PREFETCHT0(Mem{Base: l.base, Index: at, Scale: 1})
+		PREFETCHT0(Mem{Base: l.base, Index: at, Scale: 1, Disp: upperReach})
+		SHRQ(U8(3), rank)
+		PREFETCHT0(Mem{Base: l.base, Index: rank, Scale: 1})
+		PREFETCHT0(Mem{Base: l.base, Index: rank, Scale: 1, Disp: loadBytes - 1})
 	})
 }
 
-// aim finds from where on a one is looked for.
-func aim() {
-	TEXT("aimBMI", NOSPLIT, "func(b *byte, draws []uint64, sources *uint64, posBits, last uint64, "+
-		"starts *uint64)")
-	Pragma("noescape")
-	Doc("aimBMI sets starts to the places from which on the ones of draws are looked for, none",
-		"after last, and asks for the memory there.")
-	d := loadDraws()
-	posBits := Load(Param("posBits"), GP64())
-	last := Load(Param("last"), GP64())
-	starts := Load(Param("starts"), GP64())
-	field, source, has, word, place := GP64(), GP64(), GP64(), GP64(), GP64()
-	d.each(func() {
-		d.load(field, source)
-		MOVBQZX(d.source(source, sourceWidth), place)
-		IMULQ(field, place)
-		ADDQ(d.source(source, sourceLow), place)
-		SHRQ(U8(3), place)
-		PREFETCHT0(Mem{Base: d.base, Index: place, Scale: 1})
-		PREFETCHT0(Mem{Base: d.base, Index: place, Scale: 1, Disp: 7})
-		d.sample(field, source, has, posBits)
-		loadBits(d.base, field, word)
-		BZHIQ(posBits, word, word)
-		ANDQ(has, word)
-		ADDQ(d.source(source, sourceUpper), word)
-		CMPQ(word, last)
-		CMOVQHI(last, word)
-		MOVQ(word, Mem{Base: starts})
-		SHRQ(U8(3), word)
-		PREFETCHT0(Mem{Base: d.base, Index: word, Scale: 1})
-		PREFETCHT0(Mem{Base: d.base, Index: word, Scale: 1, Disp: 31})
-		ADDQ(U8(8), starts)
-	})
-}
-
-// take finds ones by their number: PDEP puts a one to the place of the one that is asked for. Four
-// words have nearly all of them.
+// take reads entries.
 func take() {
-	TEXT("takeBMI", NOSPLIT, "func(b *byte, draws []uint64, sources *uint64, starts *uint64, "+
-		"words int, out *uint32)")
+	TEXT("takeBMI", NOSPLIT, "func(b *byte, pos []uint32, r *uint64, out *uint32)")
 	Pragma("noescape")
-	Doc("takeBMI sets out to the entries of draws, and looks for a one in no more than so many",
-		"words, or four.")
-	d := loadDraws()
-	starts := Load(Param("starts"), GP64())
+	Doc("takeBMI sets out to the entries of a list, which is packed or in cells, at positions;",
+		"there is one at least.")
+	l := loadList()
 	out := Load(Param("out"), GP64())
-	field, source, low, start := GP64(), GP64(), GP64(), GP64()
-	rank, left, word, count, t := GP64(), GP64(), GP64(), GP64(), GP64()
-	d.each(func() {
-		d.load(field, source)
-		scanFour(d.base, starts, field, rank, left, start, word, low, count, t)
-		MOVQ(rank, t)
-		SUBQ(count, t)
-		JCC(LabelRef("far"))
-		Label("found")
+	l.baseBits = GP64()
+	MOVBLZX(l.field(refBase), l.baseBits.As32())
+	at, rank, one, t := GP64(), GP64(), GP64(), GP64()
+	l.each(func() {
+		l.cell(at, rank, t)
+		LEAQ(Mem{Base: at, Index: l.baseBits, Scale: 1}, t)
+		loadBits(l.base, t, one)
 		MOVL(U32(1), t.As32())
-		SHLXQ(left, t, t)
-		PDEPQ(word, t, t)
-		TZCNTQ(t, t)
-		SUBQ(d.base, low)
-		LEAQ(Mem{Base: t, Index: low, Scale: 8}, t)
-		SUBQ(d.source(source, sourceUpper), t)
-		SUBQ(field, t)
-		MOVBQSX(d.source(source, sourceCoded), word)
-		ANDQ(word, t)
-		// The low bits.
-		MOVBQZX(d.source(source, sourceWidth), count)
-		SHLXQ(count, t, t)
-		IMULQ(count, field)
-		ADDQ(d.source(source, sourceLow), field)
-		loadBits(d.base, field, low)
-		BZHIQ(count, low, low)
-		ADDQ(low, t)
-		XORL(count.As32(), count.As32())
-		CMPL(count.As32(), Mem{Base: d.all}) // carry unless it is position 0
-		SBBQ(count, count)
-		ANDQ(count, t)
-		ADDL(d.source(source, sourceFirst), t.As32())
-		MOVL(t.As32(), Mem{Base: out})
-		ADDQ(U8(8), starts)
+		selectOne(one, rank, t)
+		SUBQ(rank, t)
+		l.lowBits(at, rank)
+		loadBits(l.base, at, one)
+		BZHIQ(l.baseBits, one, one)
+		ADDQ(t, one)
+		MOVBQSX(l.field(refKind), t)
+		ANDQ(t, one)
+		SHLXQ(l.width, one, one)
+		loadBits(l.base, rank, t)
+		BZHIQ(l.width, t, t)
+		ADDQ(t, one)
+		XORL(t.As32(), t.As32())
+		CMPL(t.As32(), Mem{Base: l.pos}) // carry unless it is position 0
+		SBBQ(t, t)
+		ANDQ(t, one)
+		ADDL(l.field(refFirst), one.As32())
+		MOVL(one.As32(), Mem{Base: out})
 		ADDQ(U8(4), out)
 	})
-	far(start, low, word, left, rank, count, t)
-}
-
-// scanFour finds which of the four words at start has the one of a field: word, at low, and there
-// it is number left. count are the ones of all four.
-func scanFour(base, starts reg.Register,
-	field, rank, left, start, word, low, count, t reg.GPVirtual) {
-	MOVQ(Mem{Base: starts}, start)
-	MOVQ(field, rank)
-	ANDQ(U8(63), rank)
-	MOVQ(start, t)
-	ANDQ(U8(7), t)
-	SHRQ(U8(3), start)
-	ADDQ(base, start)
-	SHRXQ(t, Mem{Base: start}, word)
-	SHLXQ(t, word, word)
-	POPCNTQ(word, count)
-	MOVQ(rank, left)
-	MOVQ(start, low) // of the word that has the one
-	for i := 1; i < 4; i++ {
-		MOVQ(rank, t)
-		SUBQ(count, t)
-		CMOVQCC(t, left)
-		CMOVQCC(Mem{Base: start, Disp: 8 * i}, word)
-		LEAQ(Mem{Base: start, Disp: 8 * i}, t)
-		CMOVQCC(t, low)
-		POPCNTQ(Mem{Base: start, Disp: 8 * i}, t)
-		ADDQ(t, count)
-	}
-}
-
-// far looks through the words after the first four.
-func far(start, low, word, left, rank, count, t reg.GPVirtual) {
-	Label("far")
-	words := Load(Param("words"), count)
-	LEAQ(Mem{Base: start, Disp: 24}, low)
-	Label("scan")
-	ADDQ(U8(8), low)
-	MOVQ(Mem{Base: low}, word)
-	MOVQ(t, left)
-	POPCNTQ(word, rank)
-	SUBQ(rank, t)
-	JCS(LabelRef("found"))
-	DECQ(words)
-	CMPQ(words, U8(4))
-	JGT(LabelRef("scan"))
-	JMP(LabelRef("found"))
 }

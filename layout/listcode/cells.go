@@ -1,0 +1,166 @@
+package listcode
+
+import (
+	"math"
+	"math/bits"
+	"sort"
+)
+
+// Cells are short runs of entries, each coded by itself by Elias-Fano, in bits of one size. So
+// where an entry is follows from its number alone, and its cell is one place of memory, or two that
+// are neighbors. Elias-Fano of a whole list takes some half a bit an entry less, and a look at a
+// sample before the upper bits are known. A list in cells has, after the way:
+//
+//	low    5 bits: l, low bits of an entry
+//	per    6 bits: entries of a cell, but the last
+//	upper  6 bits: of a cell, at most 57, so that they are one load
+//	base   5 bits: of a cell
+//	cells  one after the other
+//
+// and a cell, with h the high bits of an entry (less a) beyond l:
+//
+//	base   h of its first entry
+//	upper  of each entry a one at place h - base + its number in the cell
+//	low    l bits of each
+//
+// The last cell has the low bits of its own entries only.
+type cells struct {
+	low, per, upper, base uint8
+}
+
+const (
+	cellsHead = 5 + 6 + 6 + 5
+	upperMost = 57
+	perLeast  = 2
+	// cellsMore is which share more than the other forms cells may take: they are read faster.
+	cellsMore = 3
+)
+
+// head are the fields of a list in cells.
+func (k cells) head() uint64 {
+	return uint64(k.low) | uint64(k.per)<<5 | uint64(k.upper)<<11 | uint64(k.base)<<17
+}
+
+// cellsOf reads them.
+func cellsOf(head uint64) cells {
+	return cells{low: uint8(head & 31), per: uint8(head >> 5 & 63), upper: uint8(head >> 11 & 63),
+		base: uint8(head >> 17 & 31)}
+}
+
+// valid says that such cells can be.
+func (k cells) valid() bool { return k.per >= perLeast && k.per <= k.upper && k.upper <= upperMost }
+
+// stride is the size of a cell, but the last.
+func (k cells) stride() uint64 { return k.ahead() + uint64(k.per)*uint64(k.low) }
+
+// ahead is what a cell has before the low bits.
+func (k cells) ahead() uint64 { return uint64(k.base) + uint64(k.upper) }
+
+// size is what n entries take, without the head.
+func (k cells) size(n uint64) uint64 {
+	full := (n - 1) / uint64(k.per)
+	return full*k.stride() + k.ahead() + (n-full*uint64(k.per))*uint64(k.low)
+}
+
+// fitCells finds the cells of sorted entries that take least, and what they take with their head.
+func fitCells(list []uint32, first uint32) (best cells, size int) {
+	least, size := lowBits(len(list), list[len(list)-1]-first), math.MaxInt
+	for l := least; l <= min(least+lowTried, lowMost); l++ {
+		k, ok := cellsWith(list, first, l)
+		if bits := cellsHead + int(k.size(uint64(len(list)))); ok && bits < size {
+			best, size = k, bits
+		}
+	}
+	return best, size
+}
+
+const (
+	// lowTried is how many more low bits are tried than Elias-Fano of the whole list has: where
+	// ids are in clusters, the cells between these are the widest.
+	lowTried = 2
+	lowMost  = 30
+)
+
+// cellsWith are the widest cells with l low bits.
+func cellsWith(list []uint32, first uint32, l int) (k cells, ok bool) {
+	// More entries need more upper bits: nearly always, so it is looked at in the end.
+	n := len(list)
+	per := sort.Search(min(n, upperMost)-1, func(i int) bool {
+		return cellUpper(list, first, i+2, l) > upperMost
+	}) + 1
+	per = max(perLeast, per)
+	whole := (n + per - 1) / per
+	if even := max(perLeast, (n+whole-1)/whole); cellUpper(list, first, even, l) <= upperMost {
+		per = even
+	}
+	upper := cellUpper(list, first, per, l)
+	last := (list[(n-1)/per*per] - first) >> l
+	k = cells{uint8(l), uint8(per), uint8(upper), uint8(bits.Len32(last))}
+	return k, upper <= upperMost && last < 1<<31
+}
+
+// cellUpper is how many upper bits the widest cell of so many entries needs.
+func cellUpper(list []uint32, first uint32, per, l int) (most int) {
+	for len(list) > 0 {
+		n := min(per, len(list))
+		most = max(most, n+int((list[n-1]-first)>>l-(list[0]-first)>>l))
+		list = list[n:]
+	}
+	return max(most, per)
+}
+
+// append writes the entries of a list that begins with first.
+func (k cells) append(w *Writer, list []uint32, first uint32) {
+	w.Add(k.head(), cellsHead)
+	for len(list) > 0 {
+		cell := list[:min(int(k.per), len(list))]
+		list = list[len(cell):]
+		base, upper := (cell[0]-first)>>k.low, uint64(0)
+		for i, v := range cell {
+			upper |= 1 << (int((v-first)>>k.low-base) + i)
+		}
+		w.Add(uint64(base), int(k.base))
+		w.Add(upper, int(k.upper))
+		for _, v := range cell {
+			w.Add(uint64((v-first)&(1<<k.low-1)), int(k.low))
+		}
+	}
+}
+
+// at is entry i of cells at a place, less the first id; false if it is damaged.
+func (k cells) at(b []byte, at, i uint64) (v uint32, ok bool) {
+	cell := i / uint64(k.per)
+	i -= cell * uint64(k.per)
+	at += cell * k.stride()
+	base := Field(b, at, int(k.base))
+	one := selectBit(load(b, at+uint64(k.base)), i)
+	low := Field(b, at+k.ahead()+i*uint64(k.low), int(k.low))
+	return uint32((base+one-i)<<k.low | low), one < uint64(k.upper)
+}
+
+// decode completes ids, all but the first of a list, from cells at a place.
+func (k cells) decode(b []byte, at uint64, first uint32, ids []uint32) error {
+	prev, low := first, uint64(k.low)
+	mask := uint64(1)<<low - 1
+	for len(ids) > 0 {
+		cell := ids[:min(int(k.per), len(ids))]
+		ids = ids[len(cell):]
+		base := Field(b, at, int(k.base))
+		upper := Field(b, at+uint64(k.base), int(k.upper))
+		if upper&1 == 0 || bits.OnesCount64(upper) != len(cell) {
+			return damage("has a cell with the upper bits %x for %d ids", upper, len(cell))
+		}
+		at += k.ahead()
+		for i := range cell {
+			high := base + uint64(bits.TrailingZeros64(upper)-i)
+			v := first + uint32(high<<low|load(b, at)&mask)
+			if v < prev {
+				return damage("has id %d after %d", v, prev)
+			}
+			cell[i], prev = v, v
+			upper &= upper - 1
+			at += low
+		}
+	}
+	return nil
+}
