@@ -81,7 +81,7 @@ func (r *Rows) Stage(ctx context.Context, lists [][]sample.NodeID) (err error) {
 	if err != nil {
 		return err
 	}
-	defer arena.Populate()()
+	populated := arena.Populate()
 	split := 4 * len(keys) * r.dim
 	values := mem.View[float32](arena.Bytes()[:split])
 	nodes := mem.View[sample.NodeID](arena.Bytes()[split:])
@@ -91,6 +91,7 @@ func (r *Rows) Stage(ctx context.Context, lists [][]sample.NodeID) (err error) {
 	err = r.Sweep(ctx, keys, buf.Bytes(), func(i uint32, row []byte) error {
 		return r.Decode(values[int(i)*r.dim:int(i+1)*r.dim], row)
 	})
+	populated()
 	if err != nil {
 		return errors.Join(fmt.Errorf("staging: %w", err), arena.Free())
 	}
