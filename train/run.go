@@ -136,16 +136,11 @@ func (t *trainer) run(ctx context.Context, store *layout.Store, dev blockdev.Dev
 		Epoch: int(t.pos.Epoch) + 1, Batch: int(t.pos.Batch), Config: t.cfg,
 		Train: uint64(len(t.train)), Unused: t.cfg.Unused(t.in.Meta), Note: t.notes()}})
 	err := t.epochs(ctx)
-	switch {
-	case err == nil:
+	if err == nil {
 		return t.result(), t.record(ctx, "done")
-	case errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded):
-		err = fmt.Errorf("train: run %s was interrupted in epoch %d after %d batches; --resume %s "+
-			"goes on from there: %w", t.dir.Name(), t.pos.Epoch+1, t.pos.Batch, t.dir.Name(), err)
-		return nil, errors.Join(err, t.record(ctx, "interrupted"))
 	}
-	err = fmt.Errorf("train: run %s: %w", t.dir.Name(), err)
-	return nil, errors.Join(err, t.record(ctx, "failed"))
+	status, err := runs.Ending(t.dir.Name(), t.pos.Epoch+1, t.pos.Batch, err)
+	return nil, errors.Join(err, t.record(ctx, status))
 }
 
 // notes are those for the user when a run begins.

@@ -144,16 +144,11 @@ func (t *trainer) run(ctx context.Context, dev blockdev.Device) (*Result, error)
 		Epoch: int(t.pos.Epoch) + 1, Batch: t.pos.Batch, Entities: t.data.entities,
 		Relations: t.data.relations, Edges: len(t.data.train), Note: t.note}})
 	err := t.epochs(ctx)
-	switch {
-	case err == nil:
+	if err == nil {
 		return t.result(), t.record(ctx, "done")
-	case errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded):
-		err = fmt.Errorf("train: run %s was interrupted in epoch %d after %d batches; --resume %s "+
-			"goes on from there: %w", t.dir.Name(), t.pos.Epoch+1, t.pos.Batch, t.dir.Name(), err)
-		return nil, errors.Join(err, t.record(ctx, "interrupted"))
 	}
-	err = fmt.Errorf("train: run %s: %w", t.dir.Name(), err)
-	return nil, errors.Join(err, t.record(ctx, "failed"))
+	status, err := runs.Ending(t.dir.Name(), t.pos.Epoch+1, uint64(t.pos.Batch), err)
+	return nil, errors.Join(err, t.record(ctx, status))
 }
 
 // prepare checks the settings, against those of the run that is resumed if one is.

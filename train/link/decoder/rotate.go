@@ -53,16 +53,8 @@ func (rotatE) QueryGrad(dx, dform, dq, x, form []float32, head bool) {
 }
 
 // Score is minus the distance.
-func (d rotatE) Score(h, r, t []float32) (sum float64) {
-	for i, angle := range r {
-		v := cmplx.Abs(complexAt(h, i)*cmplx.Rect(1, float64(angle)) - complexAt(t, i))
-		if d.norm == 2 {
-			v *= v
-		}
-		sum += v
-	}
-	if d.norm == 2 {
-		sum = math.Sqrt(sum)
-	}
-	return -sum
+func (d rotatE) Score(h, r, t []float32) float64 {
+	return -normOf(d.norm, len(r), func(i int) float64 {
+		return cmplx.Abs(complexAt(h, i)*cmplx.Rect(1, float64(r[i])) - complexAt(t, i))
+	})
 }

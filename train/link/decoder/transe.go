@@ -49,16 +49,23 @@ func (transE) QueryGrad(dx, dform, dq, _, _ []float32, head bool) {
 }
 
 // Score is minus the norm.
-func (d transE) Score(h, r, t []float32) (sum float64) {
-	for i := range h {
-		v := math.Abs(float64(h[i]) + float64(r[i]) - float64(t[i]))
-		if d.norm == 2 {
+func (d transE) Score(h, r, t []float32) float64 {
+	return -normOf(d.norm, len(h), func(i int) float64 {
+		return math.Abs(float64(h[i]) + float64(r[i]) - float64(t[i]))
+	})
+}
+
+// normOf is the norm of order 1 or 2 of n values, of which size is the size of each.
+func normOf(order, n int, size func(i int) float64) (sum float64) {
+	for i := range n {
+		v := size(i)
+		if order == 2 {
 			v *= v
 		}
 		sum += v
 	}
-	if d.norm == 2 {
+	if order == 2 {
 		sum = math.Sqrt(sum)
 	}
-	return -sum
+	return sum
 }
