@@ -182,30 +182,10 @@ func gatherMax(s isa, vectors int) {
 		arg.acc = append(arg.acc, s.vec())
 	}
 	out, to, x := loadGP(Param("out")), loadGP(Param("arg")), loadGP(Param("x"))
-	fill := func(value, number uint32) {
-		v, w := s.constant(value), s.constant(number)
-		for i := range u.acc {
-			VMOVAPS(v, u.acc[i])
-			VMOVAPS(w, arg.acc[i])
-		}
-	}
 	rowsOf(func(p, count reg.GPVirtual) {
-		fill(0, math.MaxUint32)
-		TESTQ(count, count)
-		JZ(LabelRef("begun"))
-		fill(math.Float32bits(float32(math.Inf(-1))), 0)
-		for _, v := range arg.acc {
-			VBROADCASTSS(Mem{Base: p}, v)
-		}
-		Label("begun")
+		beginMax(s, u.acc, arg.acc, p, count)
 	}, func(r, at reg.GPVirtual) {
-		number := s.vec()
-		if s.wide {
-			VPBROADCASTD(r.As32(), number)
-		} else {
-			VMOVD(r.As32(), number.AsX())
-			VPBROADCASTD(number.AsX(), number)
-		}
+		number := rowNumber(s, r)
 		u.each(Mem{Base: x, Index: at, Scale: 1}, func(i int, v reg.VecVirtual) {
 			s.takeLarger(v, number, u.acc[i], arg.acc[i])
 		})

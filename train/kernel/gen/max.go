@@ -41,30 +41,10 @@ func segmentMax(s isa, vectors int) {
 		arg.acc = append(arg.acc, s.vec())
 	}
 	out, to, x := loadGP(Param("out")), loadGP(Param("arg")), loadGP(Param("x"))
-	fill := func(value, number uint32) {
-		v, w := s.constant(value), s.constant(number)
-		for i := range u.acc {
-			VMOVAPS(v, u.acc[i])
-			VMOVAPS(w, arg.acc[i])
-		}
-	}
 	rowsOf(func(p, count reg.GPVirtual) {
-		fill(0, math.MaxUint32)
-		TESTQ(count, count)
-		JZ(LabelRef("begun"))
-		fill(math.Float32bits(float32(math.Inf(-1))), 0)
-		for _, v := range arg.acc {
-			VBROADCASTSS(Mem{Base: p}, v)
-		}
-		Label("begun")
+		beginMax(s, u.acc, arg.acc, p, count)
 	}, func(r, at reg.GPVirtual) {
-		number, i := s.vec(), 0
-		if s.wide {
-			VPBROADCASTD(r.As32(), number)
-		} else {
-			VMOVD(r.As32(), number.AsX())
-			VPBROADCASTD(number.AsX(), number)
-		}
+		number, i := rowNumber(s, r), 0
 		larger := func(m Mem, v reg.VecVirtual) {
 			if i == vectors-1 {
 				s.loadMasked(m, u.last, u.tmp)
@@ -168,4 +148,36 @@ func (s isa) addWhere(u *sums, m, numbers Mem, number, v reg.VecVirtual, masked 
 	}
 	VMASKMOVPS(m, k, u.tmp)
 	VADDPS(u.tmp, v, v)
+}
+
+// beginMax has largest values begin below all, and their rows with the first of the list at p: or
+// with zero and no row, of a list of no entries.
+func beginMax(s isa, values, rows []reg.VecVirtual, p, count reg.GPVirtual) {
+	fill := func(value, number uint32) {
+		v, w := s.constant(value), s.constant(number)
+		for i := range values {
+			VMOVAPS(v, values[i])
+			VMOVAPS(w, rows[i])
+		}
+	}
+	fill(0, math.MaxUint32)
+	TESTQ(count, count)
+	JZ(LabelRef("begun"))
+	fill(math.Float32bits(float32(math.Inf(-1))), 0)
+	for _, v := range rows {
+		VBROADCASTSS(Mem{Base: p}, v)
+	}
+	Label("begun")
+}
+
+// rowNumber is a vector of the number of a row.
+func rowNumber(s isa, r reg.GPVirtual) reg.VecVirtual {
+	number := s.vec()
+	if s.wide {
+		VPBROADCASTD(r.As32(), number)
+		return number
+	}
+	VMOVD(r.As32(), number.AsX())
+	VPBROADCASTD(number.AsX(), number)
+	return number
 }
