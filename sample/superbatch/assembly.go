@@ -8,6 +8,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"gdb/internal/bug"
 	"gdb/internal/mem"
 	"gdb/sample"
 	"gdb/sample/stages"
@@ -252,14 +253,15 @@ func (t *assembly) assemble(f *frame, buf *runtimefile.Buffer) error {
 	x := f.x.Floats()[:n:n]
 	slots := l.slots
 	f.batch.X, f.batch.Dim = x, l.dim
-	if end := len(f.missed); f.ahead < end {
-		if err := t.fetch(f, f.ahead, end, f.at[f.ahead:], x, buf); err != nil {
-			return err
-		}
+	var late error
+	var reading sync.WaitGroup
+	if end := len(f.missed); f.ahead < end { // while those that are there are copied
+		reading.Go(func() {
+			defer bug.Catch()
+			late = t.fetch(f, f.ahead, end, f.at[f.ahead:], x, buf)
+		})
 	}
-	if err := t.placeStage(f, x); err != nil {
-		return err
-	}
+	err := t.placeStage(f, x)
 	sample.Parallel(len(c.From), l.cfg.Threads, c.Hits*l.dim*4, func(first, end int) {
 		for i := first; i < end; i++ {
 			if s := c.From[i]; s != 0 {
@@ -268,6 +270,10 @@ func (t *assembly) assemble(f *frame, buf *runtimefile.Buffer) error {
 			}
 		}
 	})
+	reading.Wait()
+	if err = errors.Join(err, late); err != nil {
+		return err
+	}
 	sample.Parallel(len(c.Keep), l.cfg.Threads, len(c.Keep)*l.dim*4, func(first, end int) {
 		for k := first; k < end; k++ {
 			from, to := uint64(c.Keep[k])*d, uint64(c.Slots[k])*d

@@ -25,7 +25,8 @@ type splitWay struct {
 	staged   bool  // rows that their cache does not keep are read for many of them at a time
 	ready    int   // batches that wait, or inTurn
 
-	overlap, inPlace, sweepAhead bool // of superbatches
+	overlap, inPlace, sweepAhead bool  // of superbatches
+	stage                        int64 // the share of a batch's rows that may wait
 }
 
 // ways lists what can be chosen. Where nothing can be said about the cost the first that fits is
@@ -176,7 +177,7 @@ func (p *Split) beaten(others []*Split) bool {
 			(o.Superbatch == nil) == (p.Superbatch == nil)
 		if s, q := o.Superbatch, p.Superbatch; same && s != nil {
 			same = s.Overlap == q.Overlap && s.InPlace == q.InPlace &&
-				s.SweepAhead == q.SweepAhead
+				s.SweepAhead == q.SweepAhead && s.StageRows == q.StageRows
 		}
 		if same && o.CacheBytes() >= p.CacheBytes() &&
 			(o.Resident && o.slowdown() <= p.slowdown() || !o.Resident && !p.Resident &&

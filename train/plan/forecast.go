@@ -256,6 +256,6 @@ func (s *Costs) Steps(p *Split) float64 {
 	return max(1, min(n, storage/(s.Nodes*21+s.Edges*4)))
 }
 
-// EpochsAhead are sampled before the first of them is trained on, if the storage has room: with
-// more, a sweep for all of them would not cost much less.
-const EpochsAhead = 8
+// EpochsAhead are sampled before the last of them is trained on, if the storage has room: with more,
+// a sweep for all of them would not cost much less.
+const EpochsAhead = 16

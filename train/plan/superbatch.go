@@ -56,9 +56,9 @@ const (
 	// accessShare of the memory left, and accessMost, bound what is taken so that accesses need not
 	// be written, beside what is free while batches are sampled; accessCost is what one takes.
 	accessShare, accessMost, accessCost = 32, 32 << 20, 5
-	// stageShare of a batch's rows is what may wait after reading. A batch that reads more, such as
-	// the first, reads the rest when it is assembled.
-	stageShare = 8
+	// stageMost and stageLeast are the shares of a batch's rows that may wait after reading. A batch
+	// that reads more, such as the first, reads the rest when it is assembled.
+	stageMost, stageLeast = 8, 64
 	// spareShare of the memory that rows could have while batches are trained on is not theirs: the
 	// sizes are not exact.
 	spareShare = 16
@@ -79,7 +79,9 @@ func (p *Split) superbatchWays(w splitWay) (all []splitWay) {
 				all = append(all, w)
 			}
 			w.inPlace = false
-			all = append(all, w)
+			for _, w.stage = range []int64{stageMost, stageLeast} {
+				all = append(all, w)
+			}
 		}
 	}
 	return all
@@ -104,7 +106,7 @@ func (p *Split) takeSuperbatch(w splitWay) (least int64, err error) {
 		p.Ready, slots = ReadyLeast, min(n*inPlaceShare/2, int64(p.Facts.Nodes))
 		p.rowArenas = changeset.FramesInPlace * mem.ArenaBytes(p.BatchInner*4*int64(dim))
 	} else {
-		s.StageRows = int(n/stageShare) + 1
+		s.StageRows = int(n/w.stage) + 1
 		p.rowArenas = int64(p.Ready+1) * mem.ArenaBytes(n*int64(dim)*4)
 	}
 	if !w.overlap {
