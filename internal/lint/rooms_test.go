@@ -154,6 +154,7 @@ var rooms = map[string][]string{
 		"train/link/loss",
 		"train/link/rank",
 		"train/runs",
+		"train/runs/vectors",
 		"train/tensorboard",
 		"train/embedding",
 		"train/embedding/partfile",
