@@ -155,6 +155,7 @@ var rooms = map[string][]string{
 		"train/link/rank",
 		"train/runs",
 		"train/runs/vectors",
+		"train/vectorfile",
 		"train/tensorboard",
 		"train/embedding",
 		"train/embedding/partfile",

@@ -36,8 +36,8 @@ type storedArray struct {
 const stateTextMax = 16 << 20
 
 // OpenState opens the file of the current checkpoint, and decodes the position in it. Arrays are
-// not checked yet: see Check. A training that goes on may remove the checkpoint that CURRENT named a
-// moment ago, so a file that is missing is looked for again.
+// not checked yet: see Check. A training that goes on may remove the checkpoint that CURRENT named
+// a moment ago, so a file that is missing is looked for again.
 func (r Dir) OpenState(position any) (s *StateFile, note string, err error) {
 	const tries = 3
 	for range tries {
