@@ -89,9 +89,9 @@ func (t *Trained) load(dir runs.Dir) error {
 	if err != nil {
 		return err
 	}
-	names := []string{bestEntitiesName, bestRelationsName}
+	names := []string{runs.BestEntitiesName, runs.BestRelationsName}
 	if t.Epoch = pos.BestEpoch; !pos.HasBest {
-		names, t.Epoch = []string{entitiesName, relationsName}, int(pos.Epoch)
+		names, t.Epoch = []string{runs.EntitiesName, runs.RelationsName}, int(pos.Epoch)
 	}
 	for i, to := range []*Table{entities, relations} {
 		from, err := runs.FindArray(all, names[i], len(to.Values))
