@@ -10,6 +10,7 @@ import (
 
 	"gdb/internal/program"
 	"gdb/kv"
+	"gdb/train/backend"
 	"gdb/train/backend/devices"
 	"gdb/train/task"
 )
@@ -47,7 +48,14 @@ func resolve(c *Config, m *kv.Meta) error {
 		return err
 	}
 	c.Resolve(m)
+	if c.Half() && c.Backend == backend.Auto {
+		c.Backend = backend.CPU
+	}
 	c.Backend = devices.Chosen(c.Backend, c.Device)
+	if c.Half() && c.Backend == backend.CUDA {
+		return errors.New("train: --precision bf16 is computed on the cpu alone: --backend cpu, " +
+			"or --precision f32")
+	}
 	if err := c.FitEdges(m); err != nil {
 		return err
 	}

@@ -14,7 +14,6 @@ import (
 	"gdb/train/backend/devices"
 	"gdb/train/embedding"
 	"gdb/train/model"
-	"gdb/train/runs"
 	"gdb/train/task"
 )
 
@@ -39,7 +38,7 @@ type stepper struct {
 // newStepper opens the backend. The model takes its memory when it is opened.
 func newStepper(cfg *Config, m *kv.Meta, t task.Task, budget *mem.Budget) (*stepper, error) {
 	s := &stepper{cfg: cfg, task: t, budget: budget, dims: cfg.Dims(cfg.Inputs(m), t.Outputs()),
-		features: runs.FeatureDim(m), learned: learnedVectors(cfg, m, true)}
+		features: cfg.RowDim(m), learned: learnedVectors(cfg, m, true)}
 	var err error
 	s.be, err = devices.Open(cfg.Backend, backend.Options{Workers: cfg.Threads, Budget: budget,
 		Device: cfg.Device})

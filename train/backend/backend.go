@@ -1,9 +1,10 @@
 // Package backend runs the operations of training on a device. Models are written once against
 // Backend; the CPU is the first device.
 //
-// Tensors are row-major matrices of float32. Two kinds of memory stand behind them: that of
-// parameters and tables, which lives until Close, and that of a step, which lives until the next
-// Begin, so that a step allocates nothing once it has grown to the size of a batch.
+// Tensors are row-major matrices of float32, or of bfloat16 on a backend that has Halves. Two kinds
+// of memory stand behind them: that of parameters and tables, which lives until Close, and that of
+// a step, which lives until the next Begin, so that a step allocates nothing once it has grown to
+// the size of a batch.
 //
 // What goes wrong in a step stays until it is asked for: operations do nothing after the first
 // error, which Err returns.
@@ -26,25 +27,35 @@ type Tensor struct {
 	Rows, Cols int
 	Memory     Memory
 	Offset     int
+	// Half says that values are bfloat16, of which Offset counts as many: see Halves.
+	Half bool
 }
 
 // Slice is the view of n rows from first on.
 func (t Tensor) Slice(first, n int) Tensor {
 	invariants.Check(first >= 0 && n >= 0 && first+n <= t.Rows, "rows %d to %d of %d", first,
 		first+n, t.Rows)
-	return Tensor{Rows: n, Cols: t.Cols, Memory: t.Memory, Offset: t.Offset + first*t.Cols}
+	return Tensor{Rows: n, Cols: t.Cols, Memory: t.Memory, Offset: t.Offset + first*t.Cols,
+		Half: t.Half}
 }
 
 // View is the part of a vector (one row) that begins at value off, as a matrix.
 func (t Tensor) View(off, rows, cols int) Tensor {
 	invariants.Check(t.Rows == 1 && off+rows*cols <= t.Cols, "view of a tensor of %d rows, values "+
 		"%d to %d of %d", t.Rows, off, off+rows*cols, t.Cols)
-	return Tensor{Rows: rows, Cols: cols, Memory: t.Memory, Offset: t.Offset + off}
+	return Tensor{Rows: rows, Cols: cols, Memory: t.Memory, Offset: t.Offset + off, Half: t.Half}
+}
+
+// Halved is the same memory as values of bfloat16: rows of twice as many columns.
+func (t Tensor) Halved() Tensor {
+	invariants.Check(!t.Half, "values of bfloat16 are halved")
+	return Tensor{Rows: t.Rows, Cols: 2 * t.Cols, Memory: t.Memory, Offset: 2 * t.Offset,
+		Half: true}
 }
 
 // Flat is the tensor as a vector (one row).
 func (t Tensor) Flat() Tensor {
-	return Tensor{Rows: 1, Cols: t.Len(), Memory: t.Memory, Offset: t.Offset}
+	return Tensor{Rows: 1, Cols: t.Len(), Memory: t.Memory, Offset: t.Offset, Half: t.Half}
 }
 
 // Len is the number of values.

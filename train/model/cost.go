@@ -51,9 +51,9 @@ func (s *Spec) StepCost(d *sample.Dense, inPlace bool, g Growth, threads, longes
 // stepCost is StepCost of a program.
 func (s *Spec) stepCost(p *program.Program, sizes *program.Sizes, g Growth, threads,
 	longest int) StepCost {
-	features := sizes.Nodes[0] * s.Dims[0]
+	features := p.FeatureFloats(sizes.Nodes[0])
 	if p.InPlace() {
-		features = sizes.Nodes[1] * s.Dims[0]
+		features = p.FeatureFloats(sizes.Nodes[1])
 	}
 	part, whole := grown(sizes, g.Num, g.Den*g.Parts), grown(sizes, g.Num, g.Den)
 	return StepCost{

@@ -94,7 +94,7 @@ func (s *Spec) exactLayersOf(params *program.Params) (all []*program.ExactLayer)
 			}
 			return s.Layer(b, s, l, x)
 		}
-		all = append(all, program.MakeExactLayer(params, layer, s.Dims[l]))
+		all = append(all, program.MakeExactLayer(params, layer, s.Dims[l], s.Half))
 	}
 	return all
 }

@@ -93,7 +93,7 @@ func (m *Machine) Forward(p *Program, in Input) (backend.Tensor, error) {
 	if p.inPlace {
 		rows = m.sizes.Nodes[1]
 	}
-	floats := rows * p.of(p.features).cols
+	floats := p.FeatureFloats(rows)
 	m.layout = p.memory.arrange(&m.sizes, floats)
 	for _, l := range p.lists {
 		m.makeSegments(l)
@@ -110,6 +110,14 @@ func (m *Machine) Forward(p *Program, in Input) (backend.Tensor, error) {
 		m.do(i)
 	}
 	return m.tensor(p.logits), m.be.Err()
+}
+
+// FeatureFloats is how many words of 4 bytes the features of so many rows are.
+func (p *Program) FeatureFloats(rows int) int {
+	if f := p.of(p.features); f.half {
+		return rows * f.cols / 2
+	}
+	return rows * p.of(p.features).cols
 }
 
 // Logits are those of the last Forward, and GradLogits is where their gradient goes before
@@ -283,6 +291,9 @@ func (m *Machine) tensor(v Value) backend.Tensor {
 	case roleGrad:
 		return m.params.Grad(x.index)
 	case roleTable:
+		if x.half {
+			return m.in.Table.Halved()
+		}
 		return m.in.Table
 	case roleHost:
 		return lastRows(m.properties[x.index], rows)
@@ -290,6 +301,9 @@ func (m *Machine) tensor(v Value) backend.Tensor {
 	g := m.p.memory.of[v]
 	group, spot := &m.p.memory.groups[g], m.layout.spots[g]
 	skipped := (m.sizes.Of(group.rows) - rows) * x.cols
+	if x.half {
+		return m.regions[spot.region].Halved().View(2*spot.at+skipped, rows, x.cols)
+	}
 	return m.regions[spot.region].View(spot.at+skipped, rows, x.cols)
 }
 
