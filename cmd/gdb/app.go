@@ -93,7 +93,7 @@ func (a *app) rootCommand() *cobra.Command {
 	root.CompletionOptions.HiddenDefaultCmd = false
 	root.AddCommand(a.demoCommand(), a.ingestCommand(), a.splitCommand(), a.infoCommand(),
 		a.checkCommand(), a.planCommand(), a.trainCommand(), a.runsCommand(), a.reportCommand(),
-		a.evalCommand(), a.predictCommand(), a.shellCommand(),
+		a.evalCommand(), a.predictCommand(), a.shellCommand(), a.serveCommand(),
 		benches.Command(&a.App, a.benchTrainCommand(), a.benchSystemCommand()),
 		a.versionCommand())
 	root.AddCommand(helpTopics()...)
