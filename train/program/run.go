@@ -114,11 +114,11 @@ func (m *Machine) element(o *op, t *operands) bool {
 	case opLeakyReLUGrad:
 		be.LeakyReLUGrad(out, y, o.scalar)
 	case opDropout:
-		first := 0
-		if o.tail {
-			first = (m.sizes.Nodes[0] - m.sizes.Nodes[1]) * out.Cols
+		first := -m.padding(m.p.of(o.out).rows)
+		if o.tail { // the positions are those among all nodes
+			first = m.own.Nodes[0] - m.sizes.Nodes[1]
 		}
-		be.Dropout(out, first, o.scalar, m.key(o.site))
+		be.Dropout(out, first*out.Cols, o.scalar, m.key(o.site))
 	case opTypeRows:
 		be.TypeRows(out, x, y)
 	case opTypeRowsGrad:
