@@ -226,20 +226,16 @@ func (f *feed) made(s *seat, b *sample.Batch) (item, error) {
 	if err != nil {
 		return item{}, err
 	}
-	begun := time.Now()
-	it := item{arena: a, batch: f.pack.lists(b, on, a)}
-	since(&f.times.pack, begun)
-	begun = time.Now()
-	if err := f.pack.gather(s.left, on, a); err != nil {
+	m, err := f.pack.write(s.left, b, on, a, f.times)
+	if err != nil {
 		s.pool.Put(a)
 		if s.left.Err() != nil {
 			return item{}, errLeft
 		}
 		return item{}, err
 	}
-	since(&f.times.gather, begun)
 	f.times.batches.Add(1)
-	return it, nil
+	return item{arena: a, batch: m}, nil
 }
 
 // next waits for the client's next batch.

@@ -4,7 +4,10 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"sync"
+	"time"
 
+	"gdb/internal/bug"
 	"gdb/internal/mem"
 	"gdb/sample"
 	"gdb/serve/arena"
@@ -54,7 +57,8 @@ func (s *shelf) in(b []byte, name string) []byte {
 type packer struct {
 	features sample.Features // nil for none
 	classes  int             // of multi-labels
-	nodes    []sample.NodeID // scratch
+	nodes    []sample.NodeID // of the batch at hand, the seeds first
+	numbers  []uint32        // of its nodes as they stand in Dense, in nodes
 }
 
 // layout says where the arrays of a batch stand.
@@ -77,22 +81,52 @@ func (p *packer) layout(b *sample.Batch) *shelf {
 	return s
 }
 
-// lists writes all of a batch but its features, and describes it.
+// write fills an arena with a batch, and describes it: lists are written while features are
+// gathered.
+func (p *packer) write(ctx context.Context, b *sample.Batch, s *shelf, a *arena.Arena,
+	took *times) (m *protocol.Batch, err error) {
+	p.turn(&b.Dense)
+	var lists sync.WaitGroup
+	lists.Go(func() {
+		defer bug.Catch()
+		begun := time.Now()
+		m = p.lists(b, s, a)
+		since(&took.pack, begun)
+	})
+	if p.features != nil {
+		begun, rows := time.Now(), mem.View[float32](s.in(a.Bytes(), arrayRows))
+		err = p.features.Gather(ctx, p.nodes, rows[:len(p.nodes)*p.features.Dim()])
+		since(&took.gather, begun)
+	}
+	lists.Wait()
+	if err != nil {
+		return nil, fmt.Errorf("serve: gather features: %w", err)
+	}
+	return m, nil
+}
+
+// turn lists the nodes of a sample with the seeds first, and finds the new number of each.
+func (p *packer) turn(d *sample.Dense) {
+	p.nodes, p.numbers = p.nodes[:0], mem.Resize(p.numbers, len(d.NodeIDs))
+	for k := d.Layers(); k >= 0; k-- {
+		first, end := d.NodeIDOffsets[k], d.NodeIDOffsets[k+1]
+		for i := range p.numbers[first:end] {
+			p.numbers[first:end][i] = uint32(len(p.nodes) + i)
+		}
+		p.nodes = append(p.nodes, d.NodeIDs[first:end]...)
+	}
+}
+
+// lists writes all of a batch but its features.
 func (p *packer) lists(b *sample.Batch, s *shelf, a *arena.Arena) *protocol.Batch {
 	d, to := &b.Dense, a.Bytes()
 	m := &protocol.Batch{Arena: a.ID, Bytes: (len(to) + 4095) &^ 4095, Epoch: b.Epoch,
 		Index: b.Index, Seeds: len(b.Seeds), Arrays: s.arrays}
-	nodes := mem.View[int64](s.in(to, arrayNodes))
-	p.nodes = p.nodes[:0]
 	for k := d.Layers(); k >= 0; k-- {
-		delta := d.NodeIDs[d.NodeIDOffsets[k]:d.NodeIDOffsets[k+1]]
-		for i, v := range delta {
-			nodes[len(p.nodes)+i] = int64(v)
-		}
-		p.nodes = append(p.nodes, delta...)
-		m.HopNodes = append(m.HopNodes, len(delta))
+		m.HopNodes = append(m.HopNodes, int(d.NodeIDOffsets[k+1]-d.NodeIDOffsets[k]))
 	}
-	m.HopEdges = writeEdges(d, mem.View[int64](s.in(to, arrayEdges)),
+	widen(mem.View[int64](s.in(to, arrayNodes)), p.nodes)
+	m.HopEdges = writeEdges(d, p.numbers, mem.View[int64](s.in(to, arrayEdges)),
 		mem.View[int64](s.in(to, arrayOffsets)))
 	switch y := s.in(to, arrayLabels); {
 	case len(b.Multi) > 0:
@@ -100,59 +134,44 @@ func (p *packer) lists(b *sample.Batch, s *shelf, a *arena.Arena) *protocol.Batc
 	case len(b.Targets) > 0:
 		copy(mem.View[float32](y), b.Targets)
 	case len(b.Labels) > 0:
-		for i, c := range b.Labels {
-			mem.View[int64](y)[i] = int64(c)
-		}
+		widen(mem.View[int64](y), b.Labels)
 	}
 	return m
 }
 
-// gather writes the features of the nodes of the batch whose lists were written last.
-func (p *packer) gather(ctx context.Context, s *shelf, a *arena.Arena) error {
-	if p.features == nil {
-		return nil
+// widen writes numbers to longer ones.
+func widen[T ~uint32 | ~int32](to []int64, from []T) {
+	to = to[:len(from)]
+	for i, v := range from {
+		to[i] = int64(v)
 	}
-	rows := mem.View[float32](s.in(a.Bytes(), arrayRows))
-	if err := p.features.Gather(ctx, p.nodes, rows[:len(p.nodes)*p.features.Dim()]); err != nil {
-		return fmt.Errorf("serve: gather features: %w", err)
-	}
-	return nil
 }
 
-// writeEdges writes the edges of a sample hop by hop, with numbers that count the seeds first:
-// edges is (2, len(d.Nbrs)), offsets where those of each node begin. It returns how many each hop
-// has.
-func writeEdges(d *sample.Dense, edges, offsets []int64) (hops []int) {
-	all, shift := len(d.Nbrs), turned(d)
+// writeEdges writes the edges of a sample hop by hop, with the numbers that nodes have now: edges
+// is (2, len(d.Nbrs)), offsets where those of each node begin. It returns how many each hop has.
+func writeEdges(d *sample.Dense, numbers []uint32, edges, offsets []int64) (hops []int) {
+	all := len(d.Nbrs)
 	from, to := edges[:all], edges[all:2*all]
 	node, at := 0, 0
 	offsets[0] = 0
 	for k := d.Layers(); k > 0; k-- {
 		first := at
-		for i := d.NodeIDOffsets[k]; i < d.NodeIDOffsets[k+1]; i++ {
-			list := i - d.NodeIDOffsets[1]
-			for _, r := range d.ReprMap[d.NbrOffsets[list]:d.NbrOffsets[list+1]] {
-				delta := 0
-				for r >= d.NodeIDOffsets[delta+1] {
-					delta++
-				}
-				from[at], to[at] = int64(r)+shift[delta], int64(node)
-				at++
+		list := d.NbrOffsets[d.NodeIDOffsets[k]-d.NodeIDOffsets[1]:]
+		reprs := d.ReprMap[list[0]:list[d.NodeIDOffsets[k+1]-d.NodeIDOffsets[k]]]
+		part := from[at : at+len(reprs)]
+		for i, r := range reprs {
+			part[i] = int64(numbers[r])
+		}
+		for i := range d.NodeIDOffsets[k+1] - d.NodeIDOffsets[k] {
+			column := to[at : at+int(list[i+1]-list[i])]
+			for j := range column {
+				column[j] = int64(node)
 			}
+			at += len(column)
 			node++
 			offsets[node] = int64(at)
 		}
 		hops = append(hops, at-first)
 	}
 	return hops
-}
-
-// turned is what to add to a node's number in each delta, to count the seeds first.
-func turned(d *sample.Dense) []int64 {
-	shift, at := make([]int64, d.Layers()+1), int64(0)
-	for k := d.Layers(); k >= 0; k-- {
-		shift[k] = at - int64(d.NodeIDOffsets[k])
-		at += int64(d.NodeIDOffsets[k+1] - d.NodeIDOffsets[k])
-	}
-	return shift
 }

@@ -76,28 +76,34 @@ func (p *Pool) try(size int64) (a *Arena, wait <-chan struct{}, err error) {
 	if p.mu.closed {
 		return nil, nil, ErrClosed
 	}
-	if n := len(p.mu.idle); n > 0 {
-		a, p.mu.idle = p.mu.idle[n-1], p.mu.idle[:n-1]
-		if int64(len(a.Bytes())) >= size {
-			return a, nil, nil
+	fits := func(a *Arena) bool { return int64(len(a.Bytes())) >= size }
+	if i := slices.IndexFunc(p.mu.idle, fits); i >= 0 {
+		a = p.mu.idle[i]
+		p.mu.idle = slices.Delete(p.mu.idle, i, i+1)
+		return a, nil, nil
+	}
+	kept := p.mu.asking && !slices.ContainsFunc(p.mu.made, func(a *Arena) bool { return !a.lent })
+	for {
+		if n := len(p.mu.idle); n > 0 { // one that is too small
+			if err := p.dropLocked(p.mu.idle[n-1]); err != nil {
+				return nil, nil, err
+			}
+			p.mu.idle = p.mu.idle[:n-1]
+		} else if len(p.mu.made) >= p.most && !kept {
+			return nil, p.mu.moved, nil
 		}
-		if err := p.dropLocked(a); err != nil {
-			return nil, nil, err
+		a, err = p.makeLocked(size)
+		var full *mem.LimitError
+		switch {
+		case err == nil || !errors.As(err, &full) || len(p.mu.made) == 0:
+			return a, nil, err
+		case len(p.mu.idle) > 0: // and again without it
+		case kept:
+			return nil, nil, fmt.Errorf("%w: it has %d: %w", ErrHeld, len(p.mu.made), err)
+		default:
+			return nil, p.mu.moved, nil // until one comes back
 		}
 	}
-	kept := !slices.ContainsFunc(p.mu.made, func(a *Arena) bool { return !a.lent })
-	if len(p.mu.made) >= p.most && !(kept && p.mu.asking) {
-		return nil, p.mu.moved, nil
-	}
-	a, err = p.makeLocked(size)
-	var full *mem.LimitError
-	switch {
-	case err == nil || !errors.As(err, &full) || len(p.mu.made) == 0:
-		return a, nil, err
-	case kept && p.mu.asking:
-		return nil, nil, fmt.Errorf("%w: it has %d: %w", ErrHeld, len(p.mu.made), err)
-	}
-	return nil, p.mu.moved, nil // without one more
 }
 
 // makeLocked makes an arena, with a sixteenth to spare if there is room.

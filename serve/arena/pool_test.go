@@ -97,3 +97,18 @@ func TestPoolWaits(t *testing.T) {
 		t.Errorf("%d bytes are still counted", budget.Used())
 	}
 }
+
+// TestPoolReplaces: where all arenas that are there are too small, some give way, also where there
+// is no memory beside them.
+func TestPoolReplaces(t *testing.T) {
+	p := NewPool(mem.NewBudget(32<<10), 2)
+	defer func() { _ = p.Close() }()
+	a, b := mustTake(t, p, 8<<10), mustTake(t, p, 8<<10)
+	p.Put(a)
+	p.Put(b)
+	c := mustTake(t, p, 12<<10)
+	p.Put(c)
+	if d := mustTake(t, p, 28<<10); len(p.mu.made) != 1 || len(d.Bytes()) < 28<<10 {
+		t.Errorf("%d arenas, one of %d bytes", len(p.mu.made), len(d.Bytes()))
+	}
+}
