@@ -70,9 +70,10 @@ func (t *trainer) nextEvaluation(epoch uint64) uint64 {
 func (t *trainer) certain(epoch uint64) uint64 {
 	every := uint64(t.cfg.EvalEvery)
 	next := t.nextEvaluation(epoch)
+	ahead := epoch + uint64(t.plan.Superbatch.EpochsAhead())
 	if t.cfg.Patience == 0 {
-		return max(next, epoch+plan.EpochsAhead)
+		return max(next, ahead)
 	}
 	left := uint64(max(0, t.cfg.Patience-t.pos.SinceBest))
-	return max(next, min((t.pos.Epoch/every+left)*every, epoch+plan.EpochsAhead))
+	return max(next, min((t.pos.Epoch/every+left)*every, ahead))
 }

@@ -2,10 +2,13 @@ package sampletest
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"iter"
 	"sync/atomic"
+	"unsafe"
 
+	"gdb/blockdev"
 	"gdb/internal/mem"
 	"gdb/internal/rng"
 	"gdb/kv"
@@ -60,9 +63,13 @@ func (r *Rows) Scan(ctx context.Context, first layout.NodeID, n int, out []float
 	return r.Gather(ctx, nodes, nil, out)
 }
 
-// Sweep computes the rows of keys, a node<<32 | list each.
-func (r *Rows) Sweep(ctx context.Context, keys []uint64, _ []byte,
+// Sweep computes the rows of keys, a node<<32 | list each. It needs no memory, but does not take
+// what a disk could not read to.
+func (r *Rows) Sweep(ctx context.Context, keys []uint64, buf []byte,
 	emit func(list uint32, row []byte) error) error {
+	if uintptr(unsafe.Pointer(unsafe.SliceData(buf)))%blockdev.Align != 0 {
+		return errors.New("sampletest: the buffer of a sweep is not aligned")
+	}
 	row := make([]float32, r.Dim)
 	for i, key := range keys {
 		if i > 0 && key < keys[i-1] {

@@ -170,8 +170,7 @@ type SweepRoom struct {
 // Fits says whether so many batches that miss so many rows can be swept for together.
 func (s SweepRoom) Fits(misses uint64, batches int) bool {
 	buffer := rowsPerRecord(bufferLeast, s.RowBytes) * s.RowBytes
-	return int64(batches)*int64(buffer) <= collectBytes(s.Memory) &&
-		finding(s.BatchNodes) <= s.Memory-keysBytes(s.Memory) &&
+	return max(int64(batches)*int64(buffer), finding(s.BatchNodes)) <= collectBytes(s.Memory) &&
 		int64(misses)*int64(s.RowBytes+missingBytes) <= s.Storage
 }
 

@@ -11,10 +11,10 @@ import (
 	"gdb/sample/superbatch/runtimefile"
 )
 
-// missing are the keys node<<32 | list of the nodes that the batches of a span, its lists, miss. They
-// are on disk, dealt out by node range, so that memory does not grow with their number: the keys of
-// a range are read at once, and sorted then. Ranges have about as many of the first list's nodes:
-// batches are alike.
+// missing are the keys node<<32 | list of the nodes that the batches of a span, its lists, miss.
+// They are on disk, dealt out by node range, so that memory does not grow with their number: the
+// keys of a range are read at once, and sorted then. Ranges have about as many of the first list's
+// nodes: batches are alike.
 type missing struct {
 	out   *runtimefile.Writer
 	file  *runtimefile.Reader
@@ -45,8 +45,8 @@ const (
 	missingPerRange = 4 + 24 + 8
 )
 
-// newMissing begins to write the keys of some lists, so many in all, which are to be read so many at
-// a time; room is memory to collect them.
+// newMissing begins to write the keys of some lists, so many in all, which are to be read so many
+// at a time; room is memory to collect them.
 func newMissing(id runtimefile.Identity, keys uint64, atOnce int, room []uint64,
 	budget *mem.Budget) (*missing, error) {
 	m := &missing{room: room, held: mem.NewAccount(budget, "superbatch rows")}
@@ -142,8 +142,8 @@ func (m *missing) close() error {
 }
 
 // chunks are the keys of the first lists, ascending: those of a range at once, or of as much of it
-// as keys has room for, which is one for each list at least. Reading may end it early: see err. Time:
-// O(1) for each, and sorting.
+// as keys has room for, which is one for each list at least. Reading may end it early: see err.
+// Time: O(1) for each, and sorting.
 func (m *missing) chunks(ctx context.Context, lists int, nodes uint64,
 	keys []uint64) iter.Seq[[]uint64] {
 	return func(yield func([]uint64) bool) {

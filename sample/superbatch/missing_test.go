@@ -10,8 +10,8 @@ import (
 	"pgregory.net/rapid"
 )
 
-// TestMissing: the chunks of the first lists are their keys in order, whatever the memory to collect
-// them and the room for those that are read at once.
+// TestMissing: the chunks of the first lists are their keys in order, whatever the memory to
+// collect them and the room for those that are read at once.
 func TestMissing(t *testing.T) {
 	c := testConfig(t)
 	b := builder{cfg: &c, dir: c.Prep}

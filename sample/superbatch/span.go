@@ -211,8 +211,8 @@ func (w *sweep) extend() bool {
 		misses, bytes := w.misses+uint64(reads), disk+w.storedBytes(reads)
 		short := ""
 		switch n := i + 1 - w.first; {
-		case n*w.perRecord*w.rowBytes > int(collectBytes(w.cfg.SweepBytes)),
-			finding(w.nodesMost) > w.cfg.SweepBytes-keysBytes(w.cfg.SweepBytes):
+		case max(int64(n*w.perRecord*w.rowBytes), finding(w.nodesMost)) >
+			collectBytes(w.cfg.SweepBytes):
 			short = "memory"
 		case bytes > room:
 			short = "storage"
@@ -295,16 +295,16 @@ func (w *sweep) collect(ctx context.Context) (err error) {
 	n := w.end - w.first
 	keys := max(8*int64(n), min(keysBytes(w.cfg.SweepBytes), 8*int64(w.misses)))
 	read := readBytes(w.cfg.SweepBytes)
-	w.arena, err = mem.NewArena(w.cfg.Budget, "superbatch rows", keys+
-		max(finding(w.nodesMost), read+int64(n)*int64(w.perRecord*w.rowBytes)))
+	w.arena, err = mem.NewArena(w.cfg.Budget, "superbatch rows", read+keys+
+		max(finding(w.nodesMost), int64(n)*int64(w.perRecord*w.rowBytes)))
 	if err != nil {
 		return err
 	}
 	b := w.arena.Bytes()
+	w.read = changeset.Carve[uint8](&b, int(read)) // aligned as the arena is
 	w.keys = changeset.Carve[uint64](&b, int(keys/8))
-	f := w.newFinder(b)
-	w.read = changeset.Carve[uint8](&b, int(read))
 	w.collected = b
+	f := w.newFinder(b)
 	id := w.id
 	id.Seq = w.superbatch.first + uint64(w.first)
 	w.missing, err = newMissing(id, w.misses, len(w.keys), f.room, w.cfg.Budget)

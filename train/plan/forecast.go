@@ -240,9 +240,9 @@ func (s *Costs) Steps(p *Split) float64 {
 	case b.Kept < b.Slots && b.Spill(int(s.RowBytes)/4) > b.Storage/SpillShare:
 		epochs = min(epochs, f.EvalEvery)
 	case b.Batches == 0 && f.Patience > 0:
-		epochs = min(epochs, max(f.EvalEvery, min(f.Patience*f.EvalEvery, EpochsAhead)))
+		epochs = min(epochs, max(f.EvalEvery, min(f.Patience*f.EvalEvery, b.EpochsAhead())))
 	case b.Batches == 0:
-		epochs = min(epochs, max(f.EvalEvery, EpochsAhead))
+		epochs = min(epochs, max(f.EvalEvery, b.EpochsAhead()))
 	}
 	n := float64(epochs) * float64(s.Batches)
 	if b.Batches > 0 {
@@ -256,6 +256,15 @@ func (s *Costs) Steps(p *Split) float64 {
 	return max(1, min(n, storage/(s.Nodes*21+s.Edges*4)))
 }
 
-// EpochsAhead are sampled before the last of them is trained on, if the storage has room: with more,
-// a sweep for all of them would not cost much less.
-const EpochsAhead = 16
+// epochsAhead are sampled before the first of them is trained on, if the storage has room: with
+// more, a sweep for all of them would not cost much less.
+const epochsAhead = 8
+
+// EpochsAhead is how many epochs a superbatch has at most, or a pair of them, of which most are
+// sampled while rows are swept for the first ones.
+func (s *SuperbatchPlan) EpochsAhead() int {
+	if s.SweepAhead && !s.Overlap {
+		return 2 * epochsAhead
+	}
+	return epochsAhead
+}

@@ -56,8 +56,8 @@ const (
 	// accessShare of the memory left, and accessMost, bound what is taken so that accesses need not
 	// be written, beside what is free while batches are sampled; accessCost is what one takes.
 	accessShare, accessMost, accessCost = 32, 32 << 20, 5
-	// stageMost and stageLeast are the shares of a batch's rows that may wait after reading. A batch
-	// that reads more, such as the first, reads the rest when it is assembled.
+	// stageMost and stageLeast are the shares of a batch's rows that may wait after reading. A
+	// batch that reads more, such as the first, reads the rest when it is assembled.
 	stageMost, stageLeast = 8, 64
 	// spareShare of the memory that rows could have while batches are trained on is not theirs: the
 	// sizes are not exact.
