@@ -116,6 +116,11 @@ func (a *app) printTrainPlan(p *plan.Plan) error {
 		mem.FormatSize(f.Lists), 100*f.Hit)
 	w.Field("time", "sample %.1fs, gather %.1fs, compute %.1fs: epoch %.1fs, bound by %s; %.1fs "+
 		"before the first", f.Sample, f.Gather, f.Compute, f.Time, f.Binding, f.Start)
+	if b := p.Superbatch; b != nil {
+		w.Field("disk", "%s at most while it runs, in the store's prep/; sweeps for the rows of "+
+			"an epoch take %.1fs, %.1fs of it beside training", mem.FormatSize(b.Storage), f.Sweep,
+			f.Beside)
+	}
 	if why := p.Why(); why != "" {
 		w.Field("chosen", "%s", why)
 	}

@@ -28,6 +28,10 @@ type Forecast struct {
 	// Start is what comes before the first epoch: lists that are held, and a cache that is filled.
 	Start float64 `json:"start_s"`
 	Step  float64 `json:"step_s"` // a batch's, with the machine for itself
+	// Sweep is what sweeps for an epoch's rows take, and Beside how much of it goes on beside
+	// training.
+	Sweep  float64 `json:"sweep_s"`
+	Beside float64 `json:"sweep_beside_s"`
 	// Binding is the stage that takes as long as the epoch: sample, gather, compute; or device if
 	// sampling and gathering wait for the same one, cores if the stages' work shares too few, or
 	// turns if they wait for each other.
@@ -166,6 +170,7 @@ func (s *Costs) superbatch(p *Split, f *Forecast, lists Price, rows RowsCost) {
 	f.Compute = s.Full * missed.compute
 	f.Gather = s.Full * (missed.gather + missed.sweep)
 	loop, once := s.Full*missed.loop, s.Full*missed.once
+	f.Sweep, f.Beside = s.Full*missed.sweep, s.Full*(missed.sweep-missed.once)
 	cores, read := s.Full*missed.cpu/d.Cores, s.Full*missed.wait
 	binding := "compute"
 	switch {

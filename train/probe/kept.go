@@ -88,7 +88,7 @@ func (m *Probe) plans(ctx context.Context) (plans map[string]plan.Kept, err erro
 	return plans, nil
 }
 
-func (m *Probe) plansName() string { return "plans4/" + m.profileName() }
+func (m *Probe) plansName() string { return "plans5/" + m.profileName() }
 
 // keptName is what a plan is kept under: planName, and what was measured of the device.
 func (m *Probe) keptName() string {
