@@ -132,6 +132,7 @@ func DefaultLink(name string) LinkSettings {
 	case "distmult", "complex":
 		c.Dim, c.Reciprocal, c.Negatives, c.Batch, c.Init = 256, true, 1000, 1024, 0.01
 		c.Regularizer, c.RegularizerWeight = RegularizerN3, 0.03
+		c.EvalEvery, c.Patience = 6, 0
 	case "rotate":
 		c.Dim, c.Reciprocal, c.LR, c.Dropout = 256, true, 0.2, 0.2
 	}
