@@ -36,8 +36,9 @@ var layers = map[string][]string{
 	"shell":    {"internal", "blockdev", "kv", "layout", "sample"},
 	"bench":    {"internal", "blockdev", "kv", "layout", "sample", "train"},
 	"":         {"internal", "blockdev", "kv", "layout", "sample", "shell"},
+	"serve":    {"", "internal", "blockdev", "kv", "layout", "sample", "train"},
 	"cmd": {"", "internal", "blockdev", "kv", "layout", "sample", "train", "shell", "bench",
-		"testdata"},
+		"serve", "testdata"},
 	"testdata": {},
 }
 
@@ -68,7 +69,7 @@ var banned = []struct {
 		regexp.MustCompile(`//\s*TODO[^(]`), nil},
 	{"program", "write program.Name for the name: it may have been built as another",
 		regexp.MustCompile(`^[^/]*"[^"]*\bgdb (bench|check|completion|demo|embed|eval|help|info|` +
-			`ingest|partition|plan|predict|report|runs|shell|split|train)\b`),
+			`ingest|partition|plan|predict|report|runs|serve|shell|split|train)\b`),
 		[]string{"cmd/gdb/"}},
 	{"print", "write to a writer that the caller gives",
 		regexp.MustCompile(`\bfmt\.Print(ln|f)?\(|^\s*println\(`), []string{"cmd/gdb/main.go"}},

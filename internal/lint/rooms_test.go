@@ -128,6 +128,11 @@ var rooms = map[string][]string{
 		"sample/superbatch",
 		"sample/loader",
 	},
+	"serve": {
+		"serve/arena",
+		"serve/protocol",
+		"serve",
+	},
 	"shell": {
 		"shell/words",
 		"shell/result",
