@@ -26,6 +26,7 @@ var notRun = []struct{ begins, why string }{
 	{"gdb train fb.gdb", "of a public graph"},
 	{"gdb eval fb.gdb", "of a public graph"},
 	{"gdb predict fb.gdb", "of a public graph"},
+	{"gdb embed fb.gdb", "of a public graph"},
 	{"gdb train STORE --task link$", "of a store with splits of its edges"},
 	{"gdb ingest edges.csv --out g.gdb --edge-split", "of a graph with many edges"},
 	{"gdb ingest rmat", "of a graph of bench gen rmat"},

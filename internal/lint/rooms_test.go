@@ -164,6 +164,7 @@ var rooms = map[string][]string{
 		"train/tensorboard",
 		"train/embedding",
 		"train/embedding/partfile",
+		"train/link/encode",
 		"train/link/order",
 		"train/link/buffer",
 		"train/exact",

@@ -39,10 +39,10 @@ func newBestRows(m *model, budget *mem.Budget) (*bestRows, error) {
 	return &bestRows{entities, relations}, nil
 }
 
-// keep copies the rows of a model.
-func (b *bestRows) keep(m *model) {
-	copy(b.entities.Values, m.entities.Values)
-	copy(b.relations.Values, m.relations.Values)
+// keep copies the rows that are scored.
+func (b *bestRows) keep(entities []float32, relations *Table) {
+	copy(b.entities.Values, entities)
+	copy(b.relations.Values, relations.Values)
 }
 
 // swap exchanges them with those of a model.
@@ -78,7 +78,11 @@ func (t *trainer) checkpoint() error {
 		return err
 	}
 	t.pos.Steps = t.stepper.opt.steps
-	parts, err := runs.EncodeState(t.dir.UUID(), &t.pos, t.arrays())
+	arrays := t.arrays()
+	if t.stepper.enc != nil {
+		arrays = append(arrays, t.stepper.enc.encoder.Arrays()...)
+	}
+	parts, err := runs.EncodeState(t.dir.UUID(), &t.pos, arrays)
 	if err != nil {
 		return err
 	}
@@ -100,7 +104,8 @@ func (t *trainer) isDue(pause time.Duration) bool {
 // load restores the current checkpoint. A run that was killed before its first begins again.
 func (t *trainer) load() error {
 	values := len(t.model.entities.Values) + len(t.model.relations.Values)
-	arrays, note, err := readState(t.dir, &t.pos, values*(2+len(t.model.entities.State)))
+	arrays, note, err := readState(t.dir, &t.pos, values*(2+len(t.model.entities.State))+
+		encoderValues(&t.cfg, t.data.relations))
 	if errors.Is(err, runs.ErrNoCheckpoint) {
 		return nil
 	}
@@ -115,7 +120,23 @@ func (t *trainer) load() error {
 		}
 		copy(a.Values, from)
 	}
+	if t.stepper.enc != nil {
+		return t.stepper.enc.encoder.Restore(arrays)
+	}
 	return nil
+}
+
+// encoderValues bounds the values that a checkpoint has of an encoder.
+func encoderValues(c *Config, types int) int {
+	if !c.Encodes() {
+		return 0
+	}
+	spec, err := c.EncoderSpec(types)
+	if err != nil {
+		return 0 // it was checked
+	}
+	const padding = 1 << 12 // of each array
+	return 3 * (spec.Params() + padding)
 }
 
 // readState reads the current checkpoint, of at most so many values.

@@ -46,7 +46,11 @@ func readData(ctx context.Context, s *layout.Store, dev blockdev.Device, c *Conf
 	for _, e := range m.EdgeSplits {
 		edges += int64(e.Count)
 	}
-	if err := budget.Reserve("edges and their index", 12*edges+2*triples.Bytes(edges)); err != nil {
+	indexed := 2 * edges // all of them, and while a split is ranked those of it
+	if c.Negatives == runs.NegativesAll || c.FilterNegatives {
+		indexed += edges
+	}
+	if err := budget.Reserve("edges and their index", 12*edges+triples.Bytes(indexed)); err != nil {
 		return nil, fmt.Errorf("train: %w", err)
 	}
 	for _, split := range []struct {
@@ -70,20 +74,24 @@ func readData(ctx context.Context, s *layout.Store, dev blockdev.Device, c *Conf
 
 // readSplit reads a split; nil if the store does not have it.
 func readSplit(ctx context.Context, s *layout.Store, dev blockdev.Device,
-	split string) ([]triples.Triple, error) {
+	split string) (out []triples.Triple, err error) {
 	if edgefile.Bytes(s.Meta(), split) == 0 {
 		return nil, nil
 	}
-	e, err := edgefile.ReadAll(ctx, s, dev, split)
+	f, err := edgefile.Open(ctx, s, dev, split)
 	if err != nil {
 		return nil, err
 	}
-	out := make([]triples.Triple, e.Len())
-	for i := range out {
-		out[i] = triples.Triple{Head: e.Src[i], Tail: e.Dst[i]}
-		if e.Rel != nil {
-			out[i].Relation = uint32(e.Rel[i])
+	out = make([]triples.Triple, 0, f.Count())
+	err = f.Stream(ctx, 0, f.Count(), func(_ uint64, e edgefile.Edges) error {
+		for i, head := range e.Src {
+			t := triples.Triple{Head: head, Tail: e.Dst[i]}
+			if e.Rel != nil {
+				t.Relation = uint32(e.Rel[i])
+			}
+			out = append(out, t)
 		}
-	}
-	return out, nil
+		return nil
+	})
+	return out, errors.Join(err, f.Close())
 }

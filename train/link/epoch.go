@@ -135,11 +135,15 @@ func (t *trainer) finishEpoch(ctx context.Context) error {
 		Time: t.pos.Time, Edges: edges, Batches: t.pos.Batches, Scores: t.pos.Scores}
 	begun := time.Now()
 	if len(t.data.val) > 0 && (epoch%t.cfg.EvalEvery == 0 || epoch == t.cfg.Epochs) {
-		res, err := t.ranks(ctx, t.data.val)
+		rows, err := t.scored(ctx)
+		if err != nil {
+			return err
+		}
+		res, err := t.ranks(ctx, rows, t.data.val)
 		if err != nil {
 			return fmt.Errorf("evaluate epoch %d on the validation edges: %w", epoch, err)
 		}
-		rec.Val, rec.Best = &res.MRR, t.compare(res.MRR, epoch)
+		rec.Val, rec.Best = &res.MRR, t.compare(res.MRR, epoch, rows)
 	}
 	rec.Eval = time.Since(begun).Seconds()
 	rec.RSS, rec.RSSPeak = mem.RSS()
@@ -153,14 +157,18 @@ func (t *trainer) finishEpoch(ctx context.Context) error {
 	return nil
 }
 
-// ranks ranks edges with the model as it is.
-func (t *trainer) ranks(ctx context.Context, edges []triples.Triple) (*rank.Result, error) {
-	return rank.Ranks(ctx, t.model.scorer(t.pool), edges, rank.Config{Known: t.known(),
-		Candidates: t.cfg.Candidates, Seed: t.cfg.Seed})
+// ranks ranks edges with the relations as they are, and these vectors of entities.
+func (t *trainer) ranks(ctx context.Context, entities []float32,
+	edges []triples.Triple) (*rank.Result, error) {
+	s := t.model.scorer(t.pool)
+	s.Entities = entities
+	return rank.Ranks(ctx, s, edges, rank.Config{Known: t.known(), Candidates: t.cfg.Candidates,
+		Seed: t.cfg.Seed})
 }
 
-// compare keeps the rows if they are the best so far, and says so.
-func (t *trainer) compare(mrr float64, epoch int) (best bool) {
+// compare keeps the rows, of which these are the entities', if they are the best so far, and says
+// so.
+func (t *trainer) compare(mrr float64, epoch int, entities []float32) (best bool) {
 	if t.pos.HasBest && mrr <= t.pos.Best {
 		t.pos.SinceBest++
 		if t.pos.Plateau++; t.cfg.LRSchedule == runs.SchedulePlateau &&
@@ -172,7 +180,7 @@ func (t *trainer) compare(mrr float64, epoch int) (best bool) {
 	}
 	t.pos.HasBest, t.pos.Best, t.pos.BestEpoch = true, mrr, epoch
 	t.pos.SinceBest, t.pos.Plateau = 0, 0
-	t.best.keep(t.model)
+	t.best.keep(entities, t.model.relations)
 	return true
 }
 
@@ -180,12 +188,16 @@ func (t *trainer) compare(mrr float64, epoch int) (best bool) {
 // edges the last rows are the best.
 func (t *trainer) finish(ctx context.Context) error {
 	if !t.pos.HasBest {
+		rows, err := t.scored(ctx)
+		if err != nil {
+			return t.interrupted(ctx, err)
+		}
 		t.pos.HasBest, t.pos.BestEpoch = true, int(t.pos.Epoch)
-		t.best.keep(t.model)
+		t.best.keep(rows, t.model.relations)
 	}
 	if len(t.data.test) > 0 {
 		t.best.swap(t.model)
-		res, err := t.ranks(ctx, t.data.test)
+		res, err := t.ranks(ctx, t.model.entities.Values, t.data.test)
 		t.best.swap(t.model)
 		if err != nil {
 			return t.interrupted(ctx, fmt.Errorf("test: %w", err))

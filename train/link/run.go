@@ -87,6 +87,7 @@ type position struct {
 type trainer struct {
 	cfg     Config
 	store   *layout.Store
+	dev     blockdev.Device
 	dir     runs.Dir
 	obs     func(Event)
 	budget  *mem.Budget
@@ -116,7 +117,7 @@ type trainer struct {
 // one that was never stopped.
 func Run(ctx context.Context, store *layout.Store, dev blockdev.Device, cfg Config,
 	obs func(Event)) (*Result, error) {
-	t := &trainer{cfg: cfg, store: store, obs: obs}
+	t := &trainer{cfg: cfg, store: store, dev: dev, obs: obs}
 	if obs == nil {
 		t.obs = func(Event) {}
 	}
@@ -207,7 +208,10 @@ func (t *trainer) open(ctx context.Context, dev blockdev.Device) (err error) {
 	t.source = NewMemory(t.data.train, t.model.entities)
 	t.stepper = newStepper(&t.cfg, t.model.dec, t.pool, t.model.relations,
 		uint32(t.data.relations), t.data.trainIndex)
-	return nil
+	if t.cfg.Encodes() {
+		t.stepper.enc, err = newEncoding(ctx, t)
+	}
+	return err
 }
 
 // stepBytes is about what steps and evaluations take.

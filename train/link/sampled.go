@@ -16,11 +16,19 @@ import (
 func (s *stepper) sampled(edges []triples.Triple, key uint64) (float64, error) {
 	n, dim := len(edges), s.cfg.Dim
 	s.opt.steps++
+	s.drawAll(edges, key)
+	if s.enc != nil {
+		var err error
+		if edges, err = s.encode(edges, key); err != nil {
+			return 0, err
+		}
+	}
 	s.prepare(edges, rng.Sub(key, dropDomain))
-	chunk := s.neg.chunk(n)
+	chunk, draw := s.neg.chunk(n), 0
 	for side := range 2 {
 		for lo := 0; lo < n; lo += chunk {
-			s.compare(edges, side, lo, min(lo+chunk, n), rng.Sub(key, uint64(2*lo+side)))
+			s.compare(edges, side, lo, min(lo+chunk, n), s.draws[draw])
+			draw++
 		}
 	}
 	drop := rng.Sub(key, dropDomain)
@@ -36,8 +44,31 @@ func (s *stepper) sampled(edges []triples.Triple, key uint64) (float64, error) {
 		return 0, err
 	}
 	s.updateRelations(1/float32(n), nil)
-	s.updateEntities(n)
-	return total, nil
+	return total, s.updateEntities(n)
+}
+
+// drawAll draws the negatives of all chunks of a batch, of one side and then of the other.
+func (s *stepper) drawAll(edges []triples.Triple, key uint64) {
+	n, chunk, draw := len(edges), s.neg.chunk(len(edges)), 0
+	for side := range 2 {
+		s.list = s.list[:0]
+		for _, e := range edges {
+			if side == 0 {
+				s.list = append(s.list, e.Tail)
+			} else {
+				s.list = append(s.list, e.Head)
+			}
+		}
+		for lo := 0; lo < n; lo += chunk {
+			if draw == len(s.draws) {
+				s.draws = append(s.draws, nil)
+			}
+			s.draws[draw] = s.neg.draw(s.draws[draw], rng.Sub(key, uint64(2*lo+side)),
+				s.list[lo:min(lo+chunk, n)])
+			draw++
+		}
+	}
+	s.draws = s.draws[:draw]
 }
 
 // prepare makes the queries, and room for gradients.
@@ -74,15 +105,14 @@ func (s *stepper) askOf(edges []triples.Triple, i int) ask {
 
 // compare scores the queries of one side of some edges beside negatives of their own, and finds the
 // gradients of the queries, of the true answers and of the negatives.
-func (s *stepper) compare(edges []triples.Triple, side, lo, hi int, key uint64) {
+func (s *stepper) compare(edges []triples.Triple, side, lo, hi int, drawn []uint32) {
 	n, m, dim := len(edges), hi-lo, s.cfg.Dim
 	answers := s.list[(1-side)*n:][lo:hi] // tails lie behind heads in the list
-	s.drawn = s.neg.draw(s.drawn, key, answers)
-	s.drawnGroups.Group(s.drawn)
-	count := len(s.drawn)
+	s.drawnGroups.Group(drawn)
+	count := len(drawn)
 	s.negRows = sized(s.negRows, count*dim)
 	s.each(count, func(j int) {
-		copy(s.negRows[j*dim:][:dim], s.part.Entities.row(s.drawn[j]))
+		copy(s.negRows[j*dim:][:dim], s.table.row(drawn[j]))
 	})
 	s.scores, s.grads = sized(s.scores, m*count), sized(s.grads, m*count)
 	q, dq := s.queries[(side*n+lo)*dim:][:m*dim], s.dQueries[(side*n+lo)*dim:][:m*dim]
@@ -92,16 +122,16 @@ func (s *stepper) compare(edges []triples.Triple, side, lo, hi int, key uint64) 
 	s.each(m, func(i int) {
 		row := s.scores[i*count:][:count]
 		s.exclude(row, edges[lo+i], side, answers[i])
-		pos[i] = measure.Pair(q[i*dim:][:dim], s.part.Entities.row(answers[i]))
+		pos[i] = measure.Pair(q[i*dim:][:dim], s.table.row(answers[i]))
 		s.losses[side*n+lo+i], gPos[i] = s.loss.Row(s.grads[i*count:][:count], row, pos[i], weight)
 	})
 	first := len(s.dRows)
 	s.dRows = grown(s.dRows, count*dim)
 	s.matrices.Grad(dq, s.dRows[first:], s.grads, s.scores, q, s.negRows, m, count)
-	s.list = append(s.list, s.drawn...)
+	s.list = append(s.list, drawn...)
 	s.each(m, func(i int) {
 		measure.PairGrad(dq[i*dim:][:dim], s.dRows[((1-side)*n+lo+i)*dim:][:dim], gPos[i], pos[i],
-			q[i*dim:][:dim], s.part.Entities.row(answers[i]))
+			q[i*dim:][:dim], s.table.row(answers[i]))
 	})
 }
 
@@ -124,7 +154,7 @@ func (s *stepper) exclude(row []float32, e triples.Triple, side int, answer uint
 
 // updateEntities sums the gradients by row and takes the step of the rows. The first 2n in the list
 // are ends of edges. Each is regularized for both queries of its edge.
-func (s *stepper) updateEntities(n int) {
+func (s *stepper) updateEntities(n int) error {
 	dim := s.cfg.Dim
 	s.rows.Group(s.list)
 	count := len(s.rows.Numbers)
@@ -138,11 +168,19 @@ func (s *stepper) updateEntities(n int) {
 					ends++
 				}
 			}
-			s.regularize(s.sums[i*dim:][:dim], s.part.Entities.row(s.rows.Numbers[i]),
+			s.regularize(s.sums[i*dim:][:dim], s.table.row(s.rows.Numbers[i]),
 				2*float32(ends)/float32(n))
 		})
 	}
-	s.opt.rows(s.part.Entities, s.rows.Numbers, s.sums)
+	if s.enc == nil {
+		s.opt.rows(s.part.Entities, s.rows.Numbers, s.sums)
+		return nil
+	}
+	g, err := s.enc.encoder.Step(s.sums, s.opt.steps) // every row of the table is in the list
+	if err == nil {
+		s.opt.rows(s.part.Entities, g.At, g.X)
+	}
+	return err
 }
 
 // grown is x with n more values, which are undefined.

@@ -31,15 +31,18 @@ type stepper struct {
 	known     *triples.Index
 	matrices  decoder.Matrices
 
-	part *Part
-	neg  *negatives
+	part  *Part
+	table *Table // of the entities that are scored: the part's, or of a step with an encoder
+	neg   *negatives
+	enc   *encoding // nil for none
 	// What a step works with; contents are of one step.
 	forms, dForms            []float32 // of the relations of the step
 	queries, dQueries, dRows []float32
 	ends, negRows            []float32
 	scores, grads            []float32
 	losses                   []float64
-	list, rels, drawn        []uint32
+	list, rels               []uint32
+	draws                    [][]uint32 // of chunks
 	rows, rel, drawnGroups   triples.Groups
 	sums                     []float32
 }
@@ -56,7 +59,7 @@ func newStepper(c *runs.LinkSettings, dec decoder.Decoder, pool *kernel.Pool, re
 
 // use has the next steps train on a part.
 func (s *stepper) use(p *Part) {
-	s.part = p
+	s.part, s.table = p, p.Entities
 	if s.cfg.Negatives != runs.NegativesAll {
 		s.neg = newNegatives(s.cfg, p)
 	}
@@ -109,7 +112,7 @@ func (s *stepper) form(i uint32) []float32 {
 // makeQuery writes the row of query number i.
 func (s *stepper) makeQuery(i int, a ask, key uint64) {
 	q := s.queries[i*s.cfg.Dim:][:s.cfg.Dim]
-	s.dec.Query(q, s.part.Entities.row(a.entity), s.form(a.form), a.head)
+	s.dec.Query(q, s.table.row(a.entity), s.form(a.form), a.head)
 	s.drop(q, key, i)
 }
 
@@ -118,7 +121,7 @@ func (s *stepper) queryGrad(dx []float32, i int, a ask, key uint64) {
 	width := s.dec.FormDim(s.cfg.Dim)
 	dq := s.dQueries[i*s.cfg.Dim:][:s.cfg.Dim]
 	s.drop(dq, key, i)
-	s.dec.QueryGrad(dx, s.dForms[i*width:][:width], dq, s.part.Entities.row(a.entity),
+	s.dec.QueryGrad(dx, s.dForms[i*width:][:width], dq, s.table.row(a.entity),
 		s.form(a.form), a.head)
 }
 

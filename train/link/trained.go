@@ -79,7 +79,8 @@ func Open(ctx context.Context, store *layout.Store, dev blockdev.Device, run str
 func (t *Trained) load(dir runs.Dir) error {
 	entities, relations := t.model.entities, t.model.relations
 	values := len(entities.Values) + len(relations.Values)
-	arrays := int64(4 * values * (2 + len(stateNames(t.Config.Optimizer))))
+	arrays := int64(4 * (values*(2+len(stateNames(t.Config.Optimizer))) +
+		encoderValues(&t.Config, t.data.relations)))
 	if err := t.budget.Reserve("a checkpoint", 2*arrays); err != nil {
 		return fmt.Errorf("train: %w", err)
 	}
@@ -90,6 +91,9 @@ func (t *Trained) load(dir runs.Dir) error {
 		return err
 	}
 	names := []string{runs.BestEntitiesName, runs.BestRelationsName}
+	if !pos.HasBest && t.Config.Encodes() {
+		return runs.NoVectorsYet(t.run)
+	}
 	if t.Epoch = pos.BestEpoch; !pos.HasBest {
 		names, t.Epoch = []string{runs.EntitiesName, runs.RelationsName}, int(pos.Epoch)
 	}

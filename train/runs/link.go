@@ -54,6 +54,12 @@ type LinkSettings struct {
 	// Reciprocal learns a second row for each relation, for queries for heads (Lacroix, Usunier and
 	// Obozinski, "Canonical Tensor Decomposition for Knowledge Base Completion", section 3).
 	Reciprocal bool `json:"reciprocal"`
+	// Encoder is the model that computes the vectors that are scored from those that are learned,
+	// over neighbors drawn by Fanout, a number a layer: sage, gat or rgcn; none scores what is
+	// learned. EncoderLR is the rate of its weights, by Adam.
+	Encoder   string  `json:"encoder,omitempty"`
+	Fanout    string  `json:"fanout,omitempty"`
+	EncoderLR float64 `json:"encoder_lr,omitempty"`
 	// Negatives is how many entities an edge is compared with, for each end; NegativesAll is all.
 	Negatives int `json:"negatives"`
 	// NegativeSampling is how they are drawn; by degree, the weight is the degree to DegreePower.
@@ -124,14 +130,16 @@ func LinkOptimizers() []string { return []string{"adagrad", "adam"} }
 // DefaultLink returns the settings that the command line starts from for a decoder: the recipe with
 // which docs/link.md has its figures.
 func DefaultLink(name string) LinkSettings {
-	c := LinkSettings{Decoder: name, Dim: 200, Norm: 2, Negatives: 400,
-		NegativeSampling: NegativesUniform, DegreePower: 0.75, Loss: loss.Softmax, Margin: 9,
-		Temperature: 1, Regularizer: RegularizerNone, Init: 0.1, Optimizer: "adagrad", LR: 0.1,
-		LRSchedule: ScheduleConstant, Batch: 512, Epochs: 36, Patience: 3, EvalEvery: 3, Seed: 1}
+	c := LinkSettings{Decoder: name, Dim: 200, Norm: 2, Encoder: EncoderNone, Fanout: "20",
+		EncoderLR: 0.003, Negatives: 400, NegativeSampling: NegativesUniform, DegreePower: 0.75,
+		Loss: loss.Softmax, Margin: 9, Temperature: 1, Regularizer: RegularizerNone, Init: 0.1,
+		Optimizer: "adagrad", LR: 0.1, LRSchedule: ScheduleConstant, Batch: 512, Epochs: 36,
+		Patience: 3, EvalEvery: 3, Seed: 1}
 	switch name {
 	case "distmult", "complex":
 		c.Dim, c.Reciprocal, c.Negatives, c.Batch, c.Init = 256, true, 1000, 1024, 0.01
 		c.Regularizer, c.RegularizerWeight = RegularizerN3, 0.03
+		c.EvalEvery, c.Patience = 6, 0
 	case "rotate":
 		c.Dim, c.Reciprocal, c.LR, c.Dropout = 256, true, 0.2, 0.2
 	}
@@ -144,8 +152,12 @@ func (c *LinkSettings) Text() string {
 	if c.Negatives != NegativesAll {
 		negatives = fmt.Sprintf("%d %s negatives", c.Negatives, c.NegativeSampling)
 	}
-	return fmt.Sprintf("%s of %d numbers, %s with %s, batch %d, seed %d", c.Decoder, c.Dim, c.Loss,
-		negatives, c.Batch, c.Seed)
+	encoder := ""
+	if c.Encodes() {
+		encoder = fmt.Sprintf(" behind %s %s", c.Encoder, c.Fanout)
+	}
+	return fmt.Sprintf("%s of %d numbers%s, %s with %s, batch %d, seed %d", c.Decoder, c.Dim,
+		encoder, c.Loss, negatives, c.Batch, c.Seed)
 }
 
 // Validate reports the first setting that makes no sense, and what would.
@@ -175,7 +187,7 @@ func (c *LinkSettings) Validate() error {
 				strings.Join(w.known, ", "))
 		}
 	}
-	return errors.Join(c.validateCounts(), c.validateNumbers())
+	return errors.Join(c.validateCounts(), c.validateNumbers(), c.validateEncoder())
 }
 
 func (c *LinkSettings) validateCounts() error {

@@ -66,6 +66,9 @@ func (t *flags) bindOwn(f *pflag.FlagSet) {
 		cli.OneOf(decoder.Names())+"; what else is not given is as its recipe says "+
 		"(gdb help link)")
 	f.IntVar(&c.Dim, "dim", c.Dim, "numbers that are learned for each entity")
+	f.StringVar(&c.Encoder, "encoder", c.Encoder, "model over drawn neighbors that makes the "+
+		"vectors that are scored: "+cli.OneOf(runs.Encoders()))
+	f.Float64Var(&c.EncoderLR, "encoder-lr", c.EncoderLR, "rate of the encoder's weights, by Adam")
 	f.IntVar(&c.Norm, "norm-order", c.Norm, "norm of transe and rotate: 1 or 2")
 	f.BoolVar(&c.Reciprocal, "reciprocal", c.Reciprocal,
 		"learn each relation a second time for questions for heads")
@@ -93,6 +96,7 @@ func (t *flags) bind(f *pflag.FlagSet) {
 	t.bindOwn(f)
 	c := &t.cfg
 	f.StringVar(&c.Run, "run", c.Run, "")
+	f.StringVar(&c.Fanout, "fanout", c.Fanout, "")
 	f.StringVar(&c.Loss, "loss", c.Loss, "")
 	f.StringVar(&c.Optimizer, "optimizer", c.Optimizer, "")
 	f.Float64Var(&c.LR, "lr", c.LR, "")
@@ -117,6 +121,7 @@ func Bind(f *pflag.FlagSet) {
 // Words are the values of flags that have few.
 func Words() map[string][]string {
 	return map[string][]string{"task": Tasks, "decoder": decoder.Names(),
+		"encoder":           runs.Encoders(),
 		"negative-sampling": runs.NegativeSamplings(), "regularizer": runs.Regularizers(),
 		"norm-order": {"1", "2"}, "negatives": {"all"}}
 }

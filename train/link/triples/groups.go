@@ -13,15 +13,12 @@ const digitBits = 8
 
 // Group finds the groups of a list, in memory that is used again.
 func (g *Groups) Group(list []uint32) {
+	g.reset(len(list))
 	largest := uint32(0)
-	g.At, g.other = g.At[:0], g.other[:0]
-	for i, n := range list {
+	for _, n := range list {
 		largest = max(largest, n)
-		g.At, g.other = append(g.At, uint32(i)), append(g.other, 0)
 	}
-	for shift := 0; shift < 32 && largest>>shift > 0; shift += digitBits {
-		g.pass(list, shift)
-	}
+	g.sort(largest, func(i uint32) uint32 { return list[i] })
 	g.Numbers, g.Off = g.Numbers[:0], g.Off[:0]
 	for i, at := range g.At {
 		if n := list[at]; i == 0 || n != g.Numbers[len(g.Numbers)-1] {
@@ -31,21 +28,34 @@ func (g *Groups) Group(list []uint32) {
 	g.Off = append(g.Off, uint32(len(list)))
 }
 
-// pass sorts the places by one digit of their numbers, and leaves those of equal digits in order.
-func (g *Groups) pass(list []uint32, shift int) {
-	var first [1 << digitBits]uint32
-	for _, n := range list {
-		first[uint8(n>>shift)]++
+// reset makes At the places of a list in their order.
+func (g *Groups) reset(n int) {
+	if cap(g.At) < n {
+		g.At, g.other = make([]uint32, n), make([]uint32, n)
 	}
-	sum := uint32(0)
-	for digit, count := range first {
-		first[digit] = sum
-		sum += count
+	g.At, g.other = g.At[:n], g.other[:n]
+	for i := range g.At {
+		g.At[i] = uint32(i)
 	}
-	for _, at := range g.At {
-		digit := uint8(list[at] >> shift)
-		g.other[first[digit]] = at
-		first[digit]++
+}
+
+// sort sorts the places by a number of each; those of equal numbers stay in order.
+func (g *Groups) sort(largest uint32, number func(i uint32) uint32) {
+	for shift := 0; shift < 32 && largest>>shift > 0; shift += digitBits {
+		var first [1 << digitBits]uint32
+		for _, at := range g.At {
+			first[uint8(number(at)>>shift)]++
+		}
+		sum := uint32(0)
+		for digit, count := range first {
+			first[digit] = sum
+			sum += count
+		}
+		for _, at := range g.At {
+			digit := uint8(number(at) >> shift)
+			g.other[first[digit]] = at
+			first[digit]++
+		}
+		g.At, g.other = g.other, g.At
 	}
-	g.At, g.other = g.other, g.At
 }

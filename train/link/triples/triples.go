@@ -13,84 +13,144 @@ type Query struct {
 	Head             bool
 }
 
-// key orders queries: tails first.
-func (q Query) key() uint64 {
-	k := uint64(q.Relation)<<32 | uint64(q.Entity)
-	if q.Head {
-		k |= 1 << 63
-	}
-	return k
-}
-
-// queryOf is the query of a key.
-func queryOf(key uint64) Query {
-	return Query{Entity: uint32(key), Relation: uint32(key >> 32 &^ (1 << 31)), Head: key>>63 == 1}
-}
-
-// RelationsMost is how many relations a graph may have: their numbers share a word with others.
-const RelationsMost = 1 << 31
-
 // Index finds the entities that answer a query, of sets of edges. It is never changed once it is
 // made, and may be used from any goroutine.
 type Index struct {
-	keys    []uint64
-	off     []uint32
-	answers []uint32
+	tails, heads direction
 }
 
-// Bytes is the memory of an index of so many edges, and what making it takes: keys and answers of
-// both directions, and offsets.
-func Bytes(edges int64) int64 { return 2 * edges * (16 + 8 + 4 + 4) }
+// direction has the queries for one end, by relation and then by entity. Those of relation r are
+// queries first[r] to first[r+1], and the answers of query i are answers[off[i]:off[i+1]].
+type direction struct {
+	first, entities, off, answers []uint32
+}
+
+// Bytes bounds the memory of an index of so many edges, and what making it takes: for each
+// direction an answer, an entity and an offset, and for one of them places of edges that are
+// sorted. Most graphs take less, since edges share queries. What there is of each relation comes to
+// it.
+func Bytes(edges int64) int64 { return edges * (2*(4+4+4) + 4) }
 
 // NewIndex finds all queries of all edges of some sets. An edge that is in several counts once.
 func NewIndex(sets ...[]Triple) *Index {
-	type pair struct {
-		key    uint64
-		answer uint32
-	}
-	var pairs []pair
-	for _, set := range sets {
-		for _, t := range set {
-			pairs = append(pairs, pair{Query{t.Head, t.Relation, false}.key(), t.Tail},
-				pair{Query{t.Tail, t.Relation, true}.key(), t.Head})
+	e := edgeSets{sets: sets}
+	for _, s := range sets {
+		e.count += len(s)
+		e.ends = append(e.ends, e.count)
+		for _, t := range s {
+			e.relations, e.entities = max(e.relations, t.Relation+1), max(e.entities, t.Head,
+				t.Tail)
 		}
 	}
-	slices.SortFunc(pairs, func(a, b pair) int {
-		switch {
-		case a.key < b.key || a.key == b.key && a.answer < b.answer:
-			return -1
-		case a == b:
-			return 0
+	return &Index{tails: newDirection(&e, false), heads: newDirection(&e, true)}
+}
+
+// edgeSets numbers the edges of sets, one set after the other.
+type edgeSets struct {
+	sets      [][]Triple
+	ends      []int // of each set
+	count     int
+	relations uint32
+	entities  uint32 // the largest
+}
+
+// at is an edge as a query for one of its ends, and the answer.
+func (e *edgeSets) at(i uint32, head bool) (entity, relation, answer uint32) {
+	set, first := 0, 0
+	for int(i) >= e.ends[set] {
+		first = e.ends[set]
+		set++
+	}
+	t := &e.sets[set][int(i)-first]
+	if head {
+		return t.Tail, t.Relation, t.Head
+	}
+	return t.Head, t.Relation, t.Tail
+}
+
+// newDirection sorts the edges by relation, entity and answer, as they are numbered: 8 bytes an
+// edge, of which one half becomes the answers.
+func newDirection(e *edgeSets, head bool) direction {
+	var order Groups
+	order.reset(e.count)
+	for _, key := range []struct {
+		largest uint32
+		of      func(i uint32) uint32
+	}{{e.entities, func(i uint32) uint32 { _, _, a := e.at(i, head); return a }},
+		{e.entities, func(i uint32) uint32 { v, _, _ := e.at(i, head); return v }},
+		{e.relations, func(i uint32) uint32 { _, r, _ := e.at(i, head); return r }}} {
+		order.sort(key.largest, key.of)
+	}
+	queries, answers := 0, 0
+	e.each(order.At, head, func(_, _, _ uint32, fresh bool) {
+		if answers++; fresh {
+			queries++
 		}
-		return 1
 	})
-	pairs = slices.Compact(pairs)
-	x := &Index{answers: make([]uint32, 0, len(pairs))}
-	for i, p := range pairs {
-		if i == 0 || p.key != pairs[i-1].key {
-			x.keys, x.off = append(x.keys, p.key), append(x.off, uint32(i))
+	d := direction{first: make([]uint32, e.relations+1), entities: make([]uint32, 0, queries),
+		off: make([]uint32, 0, queries+1), answers: order.other[:0]}
+	e.each(order.At, head, func(entity, relation, answer uint32, fresh bool) {
+		if fresh {
+			d.entities = append(d.entities, entity)
+			d.off = append(d.off, uint32(len(d.answers)))
+			d.first[relation+1]++
 		}
-		x.answers = append(x.answers, p.answer)
+		d.answers = append(d.answers, answer)
+	})
+	d.off = append(d.off, uint32(len(d.answers)))
+	for r := range e.relations {
+		d.first[r+1] += d.first[r]
 	}
-	x.off = append(x.off, uint32(len(pairs)))
-	return x
+	return d
+}
+
+// each calls fn with different edges in an order, and whether their query is a new one.
+func (e *edgeSets) each(order []uint32, head bool,
+	fn func(entity, relation, answer uint32, fresh bool)) {
+	var last [3]uint32
+	for i, at := range order {
+		entity, relation, answer := e.at(at, head)
+		now := [3]uint32{entity, relation, answer}
+		if i > 0 && now == last {
+			continue
+		}
+		fn(entity, relation, answer, i == 0 || entity != last[0] || relation != last[1])
+		last = now
+	}
 }
 
 // Len is the number of different queries.
-func (x *Index) Len() int { return len(x.keys) }
+func (x *Index) Len() int { return len(x.tails.entities) + len(x.heads.entities) }
 
-// At is query i, and its answers in ascending order. They must not be changed.
+// At is query i, and its answers in ascending order, which must not be changed. Queries for tails
+// come first, and those of a direction are in the order of their relations and entities.
 func (x *Index) At(i int) (Query, []uint32) {
-	return queryOf(x.keys[i]), x.answers[x.off[i]:x.off[i+1]]
+	d, head := &x.tails, false
+	if n := len(x.tails.entities); i >= n {
+		d, head, i = &x.heads, true, i-n
+	}
+	after, _ := slices.BinarySearch(d.first, uint32(i)+1) // the first that begins behind it
+	return Query{Entity: d.entities[i], Relation: uint32(after) - 1, Head: head}, d.of(i)
 }
+
+// of are the answers of query i of a direction.
+func (d *direction) of(i int) []uint32 { return d.answers[d.off[i]:d.off[i+1]:d.off[i+1]] }
 
 // Answers of a query in ascending order: nil if there are none. They must not be changed.
 func (x *Index) Answers(q Query) []uint32 {
-	i, found := slices.BinarySearch(x.keys, q.key())
+	d := &x.tails
+	if q.Head {
+		d = &x.heads
+	}
+	if int(q.Relation)+1 >= len(d.first) {
+		return nil
+	}
+	first := d.first[q.Relation]
+	i, found := slices.BinarySearch(d.entities[first:d.first[q.Relation+1]], q.Entity)
 	if !found {
 		return nil
 	}
-	return x.answers[x.off[i]:x.off[i+1]]
+	return d.of(int(first) + i)
 }
 
 // Has says whether an edge is in the index.

@@ -1,6 +1,7 @@
 package triples_test
 
 import (
+	"runtime"
 	"slices"
 	"testing"
 
@@ -52,6 +53,27 @@ func TestIndex(t *testing.T) {
 			rt.Fatalf("%d answers are of no query", edges)
 		}
 	})
+}
+
+// TestIndexBytes holds that an index whose edges share no query takes what Bytes says, and what
+// makes it no more than places of edges besides.
+func TestIndexBytes(t *testing.T) {
+	const n = 200_000
+	edges := make([]triples.Triple, n)
+	for i := range edges {
+		edges[i] = triples.Triple{Head: uint32(i), Relation: uint32(i % 7), Tail: uint32(n - i)}
+	}
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	x := triples.NewIndex(edges)
+	runtime.ReadMemStats(&after)
+	if x.Len() != 2*n {
+		t.Fatalf("%d queries, want %d", x.Len(), 2*n)
+	}
+	if got := int64(after.TotalAlloc - before.TotalAlloc); got > triples.Bytes(n)+5*n {
+		t.Errorf("%d bytes an edge were allocated, Bytes says %d and 4 are garbage", got/n,
+			triples.Bytes(1))
+	}
 }
 
 func TestGroups(t *testing.T) {

@@ -86,6 +86,9 @@ func Open(ctx context.Context, store *layout.Store, run string, budget *mem.Budg
 		name: runs.BestEntitiesName, budget: budget}
 	relations := runs.BestRelationsName
 	if !pos.HasBest {
+		if f.Link.Encodes() {
+			return nil, errors.Join(runs.NoVectorsYet(run), state.Close())
+		}
 		v.name, relations, v.Epoch = runs.EntitiesName, runs.RelationsName, pos.Epoch
 	}
 	if err := v.open(ctx, relations, workers); err != nil {

@@ -1,0 +1,277 @@
+// Package encode computes the vectors that a decoder scores from learned ones, by a graph neural
+// network over the neighbors of nodes (Waleffe, Mohoney, Rekatsinas and Venkataraman, "Marius++",
+// section 2): the models of package model, whose input are embeddings.
+//
+// Neighbors are drawn for the nodes of a batch, ends of edges and negatives. What is drawn between
+// the ends of an edge of the batch is left out: in the graph to be completed the edge in question
+// is missing, so a model that reads it learns nothing that helps there.
+package encode
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"gdb/blockdev"
+	"gdb/internal/mem"
+	"gdb/layout"
+	"gdb/layout/openfiles"
+	"gdb/layout/topology"
+	"gdb/sample"
+	"gdb/train/backend"
+	"gdb/train/kernel"
+	"gdb/train/link/triples"
+	"gdb/train/model"
+	"gdb/train/runs"
+)
+
+// Constants of Adam, as its authors set them.
+const (
+	beta1 = 0.9
+	beta2 = 0.999
+	eps   = 1e-8
+)
+
+// Encoder is a model with its optimizer, over the embeddings of all nodes, which it reads. It is
+// for one goroutine.
+type Encoder struct {
+	cfg        *runs.LinkSettings
+	embeddings []float32 // (nodes, Dim)
+	nodes      int
+	files      *openfiles.Set
+	be         backend.Backend
+	model      *model.Model
+	moments    backend.Moments
+	pool       *kernel.Pool
+	drawn      *sample.Sampler // for steps
+	whole      *sample.Sampler // for all nodes: whole lists
+	dense      sample.Dense
+	rows       kernel.Rows
+	x, y       []float32
+	pairs      map[uint64]struct{}
+}
+
+// Open makes the encoder of a run over the lists of a store, which are held in memory: those of
+// both directions, where the store has them and the model tells no types of edges apart.
+func Open(ctx context.Context, store *layout.Store, dev blockdev.Device, c *runs.LinkSettings,
+	embeddings []float32, budget *mem.Budget, pool *kernel.Pool) (e *Encoder, err error) {
+	m := store.Meta()
+	e = &Encoder{cfg: c, embeddings: embeddings, nodes: int(m.Nodes), pool: pool,
+		files: openfiles.New(store, dev, budget), pairs: map[uint64]struct{}{}}
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, e.Close())
+		}
+	}()
+	// Of a batch, what is read and what comes out: of all nodes at most.
+	if err := budget.Reserve("vectors of a batch", 8*int64(m.Nodes)*int64(c.Dim)); err != nil {
+		return e, fmt.Errorf("train: encoder: %w", err)
+	}
+	spec, err := c.EncoderSpec(len(m.EdgeTypes))
+	if err != nil {
+		return e, err
+	}
+	e.be, err = backend.OpenCPU(backend.Options{Workers: c.Threads, Budget: budget})
+	if err != nil {
+		return e, err
+	}
+	if e.model, err = model.New(e.be, spec, true, budget); err != nil {
+		return e, err
+	}
+	if err := e.makeMoments(); err != nil {
+		return e, err
+	}
+	return e, e.openLists(ctx, spec, len(m.Directions) > 1, budget)
+}
+
+// makeMoments takes the memory of the optimizer's state, and draws the weights.
+func (e *Encoder) makeMoments() (err error) {
+	p := e.model.Params()
+	if e.moments.M, err = e.be.Params("first moments", p.Total); err != nil {
+		return fmt.Errorf("train: encoder: %w", err)
+	}
+	if e.moments.V, err = e.be.Params("second moments", p.Total); err != nil {
+		return fmt.Errorf("train: encoder: %w", err)
+	}
+	p.Init(e.be, e.cfg.Seed)
+	return nil
+}
+
+// openLists opens the lists and the samplers.
+func (e *Encoder) openLists(ctx context.Context, spec *model.Spec, both bool,
+	budget *mem.Budget) error {
+	extras := spec.Extras()
+	directions := []layout.Direction{layout.In}
+	if both && extras == (sample.Extras{}) {
+		directions = append(directions, layout.Out)
+	}
+	var lists []topology.Reader
+	for _, d := range directions {
+		t, err := e.files.Topology(ctx, d, topology.Options{Resident: true,
+			Types: extras.EdgeTypes, Budget: budget})
+		if err != nil {
+			return fmt.Errorf("train: encoder: %w", err)
+		}
+		lists = append(lists, t)
+	}
+	fanout, err := sample.ParseFanout(e.cfg.Fanout)
+	if err != nil {
+		return err
+	}
+	c := sample.Config{Fanout: fanout, Extras: extras, Seed: e.cfg.Seed, Budget: budget}
+	if e.drawn, err = sample.NewSampler(lists, c); err != nil {
+		return err
+	}
+	c.Fanout = make([]int, len(fanout))
+	for i := range c.Fanout {
+		c.Fanout[i] = sample.All
+	}
+	e.whole, err = sample.NewSampler(lists, c)
+	return err
+}
+
+// Close frees the memory.
+func (e *Encoder) Close() (err error) {
+	for _, s := range []*sample.Sampler{e.drawn, e.whole} {
+		if s != nil {
+			s.Close()
+		}
+	}
+	if e.be != nil {
+		err = e.be.Close()
+	}
+	return errors.Join(err, e.files.Close())
+}
+
+// Batch encodes nodes, each once, for a step on some edges: (len(nodes), Dim), valid until the next
+// call. key is that of the batch.
+func (e *Encoder) Batch(ctx context.Context, key uint64, nodes []uint32,
+	edges []triples.Triple) ([]float32, error) {
+	err := e.drawn.Sample(ctx, key, 0, mem.View[sample.NodeID](mem.BytesOf(nodes)), &e.dense)
+	if err != nil {
+		return nil, err
+	}
+	e.leaveOut(edges)
+	return e.forward(key, true)
+}
+
+// forward computes the model over the sample at hand.
+func (e *Encoder) forward(key uint64, train bool) ([]float32, error) {
+	if err := e.be.Begin(); err != nil {
+		return nil, err
+	}
+	dim, n := e.cfg.Dim, len(e.dense.NodeIDs)
+	e.x = mem.Resized(e.x, n*dim)
+	e.rows = kernel.Rows{Cols: dim, At: mem.View[uint32](mem.BytesOf(e.dense.NodeIDs)), X: e.x,
+		Stride: dim}
+	e.rows.Gather(e.pool, e.embeddings)
+	out, err := e.model.Forward(&e.dense, e.x, model.Step{Seed: e.cfg.Seed, Epoch: key,
+		Train: train})
+	if err != nil {
+		return nil, err
+	}
+	e.y = mem.Resized(e.y, out.Rows*out.Cols)
+	e.be.Read(e.y, out)
+	return e.y, e.be.Err()
+}
+
+// Step takes a step of the model's weights from the gradient of a loss in what Batch returned, and
+// returns the gradient in the embeddings of the nodes that it read: rows of a table.
+func (e *Encoder) Step(grad []float32, steps int) (*kernel.Rows, error) {
+	e.be.Write(e.model.GradLogits(), grad)
+	e.model.Backward()
+	e.be.Read(e.x, e.model.GradInput())
+	p := e.model.Params()
+	e.be.Adam(p.Learned(p.W), p.Learned(p.G), backend.Moments{M: p.Learned(e.moments.M),
+		V: p.Learned(e.moments.V)}, backend.AdamStep{Step: steps, Rate: float32(e.cfg.EncoderLR),
+		Beta1: beta1, Beta2: beta2, Eps: eps})
+	return &e.rows, e.be.Err()
+}
+
+// allOnce are encoded at a time.
+const allOnce = 4096
+
+// All writes the vectors of all nodes, computed over whole lists, to out: (nodes, Dim).
+func (e *Encoder) All(ctx context.Context, out []float32) error {
+	var seeds []sample.NodeID
+	for first := 0; first < e.nodes; first += allOnce {
+		seeds = seeds[:0]
+		for v := first; v < min(first+allOnce, e.nodes); v++ {
+			seeds = append(seeds, sample.NodeID(v))
+		}
+		if err := e.whole.Sample(ctx, 0, 0, seeds, &e.dense); err != nil {
+			return err
+		}
+		rows, err := e.forward(0, false)
+		if err != nil {
+			return err
+		}
+		copy(out[first*e.cfg.Dim:], rows)
+	}
+	return nil
+}
+
+// leaveOut takes what lies between the ends of edges out of the lists of the sample.
+func (e *Encoder) leaveOut(edges []triples.Triple) {
+	clear(e.pairs)
+	for _, t := range edges {
+		e.pairs[pairOf(t.Head, t.Tail)] = struct{}{}
+	}
+	d, kept := &e.dense, uint32(0)
+	if len(d.NodeIDOffsets) < 2 {
+		return
+	}
+	nodes := d.NodeIDs[d.NodeIDOffsets[1]:]
+	for i, v := range nodes {
+		from, to := d.NbrOffsets[i], d.NbrOffsets[i+1]
+		d.NbrOffsets[i] = kept
+		for k := from; k < to; k++ {
+			if _, out := e.pairs[pairOf(uint32(v), uint32(d.Nbrs[k]))]; out {
+				continue
+			}
+			d.Nbrs[kept], d.ReprMap[kept] = d.Nbrs[k], d.ReprMap[k]
+			if len(d.Types) > 0 {
+				d.Types[kept] = d.Types[k]
+			}
+			kept++
+		}
+	}
+	d.NbrOffsets[len(nodes)] = kept
+	d.Nbrs, d.ReprMap = d.Nbrs[:kept], d.ReprMap[:kept]
+	if len(d.Types) > 0 {
+		d.Types = d.Types[:kept]
+	}
+}
+
+// pairOf is one number for two nodes, in either order.
+func pairOf(a, b uint32) uint64 { return uint64(min(a, b))<<32 | uint64(max(a, b)) }
+
+// The names of what a checkpoint has of an encoder.
+var arrayNames = []string{"encoder weights", "encoder first moments", "encoder second moments"}
+
+// Arrays are copies of what a checkpoint has of it.
+func (e *Encoder) Arrays() (all []runs.Array) {
+	for i, t := range e.tensors() {
+		values := make([]float32, e.model.Params().Total)
+		e.be.Read(values, t)
+		all = append(all, runs.Array{Name: arrayNames[i], Values: values})
+	}
+	return all
+}
+
+// tensors are those of arrayNames.
+func (e *Encoder) tensors() []backend.Tensor {
+	return []backend.Tensor{e.model.Params().W, e.moments.M, e.moments.V}
+}
+
+// Restore goes on from the arrays of a checkpoint.
+func (e *Encoder) Restore(arrays []runs.Array) error {
+	for i, t := range e.tensors() {
+		values, err := runs.FindArray(arrays, arrayNames[i], e.model.Params().Total)
+		if err != nil {
+			return err
+		}
+		e.be.Write(t, values)
+	}
+	return nil
+}

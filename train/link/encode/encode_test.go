@@ -1,0 +1,147 @@
+package encode
+
+import (
+	"context"
+	"math"
+	"slices"
+	"testing"
+
+	"gdb/blockdev"
+	"gdb/blockdev/devtest"
+	"gdb/internal/mem"
+	"gdb/layout"
+	"gdb/layout/layouttest"
+	"gdb/train/kernel"
+	"gdb/train/link/triples"
+	"gdb/train/runs"
+
+	"github.com/cockroachdb/pebble/v2/vfs"
+)
+
+const dim = 8
+
+// mustOpen opens an encoder over a random graph with two types of edges, and its embeddings.
+func mustOpen(t *testing.T, name, fanout string) (e *Encoder, embeddings []float32,
+	g layouttest.Graph) {
+	t.Helper()
+	g = layouttest.Random(5, 80, 400)
+	g.Both, g.EdgeTypes = true, []string{"a", "b"}
+	for i := range g.Edges {
+		g.Edges[i].Type = uint16(i % 2)
+	}
+	store := layouttest.Build(t, vfs.NewMem(), "s", g)
+	c := runs.DefaultLink("distmult")
+	c.Dim, c.Encoder, c.Fanout, c.Threads = dim, name, fanout, 2
+	embeddings = make([]float32, g.Nodes*dim)
+	for i := range embeddings {
+		embeddings[i] = float32(math.Sin(float64(i)))
+	}
+	e, err := Open(context.Background(), store, devtest.Open(t, blockdev.Options{}), &c, embeddings,
+		mem.NewBudget(0), kernel.NewPool(2))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := e.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return e, embeddings, g
+}
+
+// TestGradient compares the gradient in the embeddings with differences of the output, and holds
+// that a batch over whole lists gives what All gives.
+func TestGradient(t *testing.T) {
+	for _, name := range runs.Encoders()[1:] {
+		t.Run(name, func(t *testing.T) {
+			e, embeddings, g := mustOpen(t, name, "all,all")
+			nodes := []uint32{3, 9, 41}
+			all := make([]float32, g.Nodes*dim)
+			if err := e.All(t.Context(), all); err != nil {
+				t.Fatal(err)
+			}
+			loss := func() float64 { // the sum of the squares of what comes out, halved
+				rows, err := e.Batch(t.Context(), 1, nodes, nil)
+				if err != nil {
+					t.Fatal(err)
+				}
+				sum := 0.0
+				for i, v := range rows {
+					if want := all[int(nodes[i/dim])*dim+i%dim]; want != 0 &&
+						math.Abs(float64(v-want)) > 1e-4*(1+math.Abs(float64(want))) {
+						t.Fatalf("value %d of a batch is %v, of all nodes %v", i, v, want)
+					}
+					sum += float64(v) * float64(v) / 2
+				}
+				return sum
+			}
+			loss()
+			clear(all) // embeddings change from here on
+			rows, err := e.Batch(t.Context(), 1, nodes, nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			grad := slices.Clone(rows)
+			e.cfg.EncoderLR = 1e-30 // the weights stay
+			got, err := e.Step(grad, 1)
+			if err != nil {
+				t.Fatal(err)
+			}
+			at, x := slices.Clone(got.At), slices.Clone(got.X)
+			for i := 0; i < len(at); i += 7 {
+				place := int(at[i])*dim + i%dim
+				const h = 1e-2
+				was := embeddings[place]
+				embeddings[place] = was + h
+				up := loss()
+				embeddings[place] = was - h
+				down := loss()
+				embeddings[place] = was
+				want, have := (up-down)/(2*h), float64(x[i*dim+i%dim])
+				if math.Abs(have-want) > 2e-2*(1+math.Abs(want)) {
+					t.Errorf("gradient of node %d is %v, differences say %v", at[i], have, want)
+				}
+			}
+		})
+	}
+}
+
+// TestLeaveOut holds that nothing of an edge that is asked about is read: its ends are not in each
+// other's lists, and all else is.
+func TestLeaveOut(t *testing.T) {
+	e, _, g := mustOpen(t, "sage", "all")
+	edge := g.Edges[17]
+	asked := []triples.Triple{{Head: uint32(edge.Src), Tail: uint32(edge.Dst)}}
+	nodes := []uint32{uint32(edge.Src), uint32(edge.Dst)}
+	slices.Sort(nodes)
+	if nodes[0] == nodes[1] {
+		t.Skip("a self loop")
+	}
+	if _, err := e.Batch(t.Context(), 1, nodes, asked); err != nil {
+		t.Fatal(err)
+	}
+	d := &e.dense
+	lists := d.NodeIDs[d.NodeIDOffsets[1]:]
+	for i, v := range lists {
+		var got, want []layout.NodeID
+		got = append(got, d.Nbrs[d.NbrOffsets[i]:d.NbrOffsets[i+1]]...)
+		for k := d.NbrOffsets[i]; k < d.NbrOffsets[i+1]; k++ {
+			if d.NodeIDs[d.ReprMap[k]] != d.Nbrs[k] {
+				t.Fatalf("neighbor %d stands for another node", k)
+			}
+		}
+		for _, x := range g.Edges {
+			for _, pair := range [][2]layout.NodeID{{x.Src, x.Dst}, {x.Dst, x.Src}} {
+				if pair[0] == v && pairOf(uint32(x.Src), uint32(x.Dst)) !=
+					pairOf(nodes[0], nodes[1]) {
+					want = append(want, pair[1])
+				}
+			}
+		}
+		slices.Sort(got)
+		slices.Sort(want)
+		if !slices.Equal(got, want) {
+			t.Errorf("node %d reads %v, want %v", v, got, want)
+		}
+	}
+}
