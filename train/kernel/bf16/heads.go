@@ -149,28 +149,3 @@ func (o *ops) dots(p *kernel.Pool, dw []float32, g, x []Number, off, idx []uint3
 		lo = hi
 	}
 }
-
-// SegmentMeanDropout is SegmentMean of rows that went through Dropout, as floats, where x stays as
-// it is: see kernel.SegmentMeanDropout.
-func SegmentMeanDropout[T Value](p *kernel.Pool, out []T, x []Number, off, idx, at []uint32,
-	d int, rate float32, key uint64) {
-	o := level()
-	at = at[:len(idx)]
-	segments(p, o, out, x, off, idx, d, func(sums []float32, lo, hi int) {
-		for i := lo; i < hi; i++ {
-			n := int(off[i+1] - off[i])
-			values, own := p.TakeFloats(n*d), p.TakeWords(n+2)
-			for k := range n {
-				row := values[k*d : (k+1)*d]
-				e := int(off[i]) + k
-				o.widen(row, x[int(idx[e])*d:][:d])
-				kernel.Dropout(nil, row, int(at[e])*d, rate, key)
-				own[2+k] = uint32(k)
-			}
-			own[0], own[1] = 0, uint32(n)
-			kernel.SegmentMean(nil, sums[(i-lo)*d:][:d], values, own[:2], own[2:], d)
-			p.GiveFloats(values)
-			p.GiveWords(own)
-		}
-	})
-}

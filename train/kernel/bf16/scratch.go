@@ -31,7 +31,7 @@ func WidenedWords(m, k, n, heads int) (once, worker int) {
 // SegmentWords is for sums of rows of so many columns: of weighted ones for so many heads.
 func SegmentWords(d, heads int) (worker int) {
 	const part = 64 << 10 // see kernel.SegmentsPart
-	return part + d + heads*part/max(1, d) + 2*elementsPart
+	return 2*part + 3*d + heads*part/max(1, d) + 2*elementsPart
 }
 
 // ElementWords is for Elements, ReLUGrad and ColumnSum of rows of so many values.
