@@ -41,7 +41,7 @@ func newStepper(cfg *Config, m *kv.Meta, t task.Task, budget *mem.Budget) (*step
 		features: cfg.RowDim(m), learned: learnedVectors(cfg, m, true)}
 	var err error
 	s.be, err = devices.Open(cfg.Backend, backend.Options{Workers: cfg.Threads, Budget: budget,
-		Device: cfg.Device})
+		Device: cfg.Device, Plain: cfg.PlainLaunches})
 	return s, err
 }
 
@@ -180,8 +180,11 @@ func (s *stepper) StepBytes(d *sample.Dense, inner, scale int64, inPlace bool) i
 	if s.learned != nil {
 		input = s.learned.InputBytes(int64(len(d.NodeIDs)) * inner / max(1, have) * 9 / 8)
 	}
-	return input + s.arenaBytes(&cost) +
-		mem.HeapCost(4*cost.Lists*growth/16+cost.KernelBytes)
+	lists := cost.Lists
+	if c.Backend == backend.CUDA && !c.PlainLaunches {
+		lists += cost.Padded
+	}
+	return input + s.arenaBytes(&cost) + mem.HeapCost(4*lists*growth/16+cost.KernelBytes)
 }
 
 // arenaBytes is the memory outside the heap: scratch of the backend, or what it sends to a device

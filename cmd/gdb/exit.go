@@ -68,8 +68,8 @@ func (a *app) printError(err error) {
 }
 
 // packages begin errors with their names, which say nothing to a user.
-var packages = []string{"kv", "layout", "loader", "sample", "train", "ingest", "text", "runs",
-	"split"}
+var packages = []string{"kv", "layout", "loader", "sample", "serve", "train", "ingest", "text",
+	"runs", "split"}
 
 // plain takes the names of packages from the beginning of an error, but for the command's own.
 func plain(msg, command string) string {

@@ -128,6 +128,11 @@ var rooms = map[string][]string{
 		"sample/superbatch",
 		"sample/loader",
 	},
+	"serve": {
+		"serve/arena",
+		"serve/protocol",
+		"serve",
+	},
 	"shell": {
 		"shell/words",
 		"shell/result",
@@ -154,6 +159,8 @@ var rooms = map[string][]string{
 		"train/link/loss",
 		"train/link/rank",
 		"train/runs",
+		"train/runs/vectors",
+		"train/vectorfile",
 		"train/tensorboard",
 		"train/embedding",
 		"train/embedding/partfile",

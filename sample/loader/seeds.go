@@ -92,16 +92,22 @@ func readSplit(ctx context.Context, s *layout.Store, base, name string,
 	return set, nil
 }
 
-// TrainNodes are the nodes, ascending, of the training split of a column; "" is the store's
-// default. They take 4 bytes each, counted in budget.
+// TrainNodes are the nodes of the training split of a column, as SplitNodes has them.
 func TrainNodes(ctx context.Context, s *layout.Store, column string,
 	budget *mem.Budget) ([]sample.NodeID, error) {
-	set, held, err := LoadSplit(ctx, s, "train", column, budget)
+	return SplitNodes(ctx, s, "train", column, budget)
+}
+
+// SplitNodes are the nodes, ascending, of a split of a column; "" is the store's default. They take
+// 4 bytes each, counted in budget.
+func SplitNodes(ctx context.Context, s *layout.Store, base, column string,
+	budget *mem.Budget) ([]sample.NodeID, error) {
+	set, held, err := LoadSplit(ctx, s, base, column, budget)
 	if err != nil {
 		return nil, err
 	}
 	defer budget.Release(held)
-	if err := budget.Reserve("nodes to train on", 4*int64(set.GetCardinality())); err != nil {
+	if err := budget.Reserve("nodes of "+base, 4*int64(set.GetCardinality())); err != nil {
 		return nil, fmt.Errorf("loader: %w", err)
 	}
 	return mem.View[sample.NodeID](mem.BytesOf(set.ToArray())), nil

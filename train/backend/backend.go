@@ -62,6 +62,7 @@ func (t Tensor) Flat() Tensor {
 func (t Tensor) Len() int { return t.Rows * t.Cols }
 
 // Lists are lists of row numbers in the host's memory: those of list i are Idx[Off[i]:Off[i+1]].
+// Off[0] is 0, but for a backend that Groups, which takes entries of no list before the first.
 type Lists struct {
 	Off, Idx []uint32
 	// At has the places of the entries' rows for SegmentMeanDropout, parallel to Idx; nil if that
@@ -96,6 +97,25 @@ const (
 	HuberError    = kernel.HuberError
 )
 
+// Launches counts Operations on a device (kernels, products, copies and zeroing in its memory), and
+// the Calls of its driver that asked for them. Graphs are those that asked for many.
+type Launches struct {
+	Operations uint64 `json:"operations"`
+	Calls      uint64 `json:"calls"`
+	Graphs     uint64 `json:"graphs"`
+}
+
+// Add are those of both.
+func (l Launches) Add(o Launches) Launches {
+	return Launches{l.Operations + o.Operations, l.Calls + o.Calls, l.Graphs + o.Graphs}
+}
+
+// Sub are those since before.
+func (l Launches) Sub(before Launches) Launches {
+	return Launches{l.Operations - before.Operations, l.Calls - before.Calls,
+		l.Graphs - before.Graphs}
+}
+
 // Moments is the state of Adam and AdamW, of the parameters' shape.
 type Moments struct{ M, V Tensor }
 
@@ -125,16 +145,22 @@ type Backend interface {
 	// Forget ends what Table made available, before the memory of the rows is freed. The step that
 	// reads them ends too.
 	Forget(x []float32)
+	// Groups says whether steps cost less that are the same but for values: batches are worth being
+	// padded to the same sizes. Launches counts what a device was given.
+	Groups() bool
+	Launches() Launches
+
 	// Begin starts a step: all memory handed out for the one before is used again.
 	Begin() error
-	// Err is the first error of the step.
+	// Err is the first error of the step. A device is given what was asked for so far.
 	Err() error
 	// Trim gives the memory of steps back, for others to use until the next one.
 	Trim() error
 	// Scratch returns a matrix for this step, with any values in it.
 	Scratch(rows, cols int) Tensor
 	// Host makes rows*cols values of the caller available for this step, which must stay as they
-	// are until its end. On the CPU they are not copied, and operations write to them.
+	// are until its end. On the CPU they are not copied, and operations write to them. Where x has
+	// fewer, zeros stand before them.
 	Host(x []float32, rows, cols int) Tensor
 	// Segments makes lists available for this step.
 	Segments(l Lists) Segments
@@ -216,6 +242,8 @@ type Options struct {
 	Budget *mem.Budget
 	// Device is the number of the device, from 0 on, where there are several of a kind.
 	Device int
+	// Plain has a device be given each operation by a call of its own.
+	Plain bool
 }
 
 // OpenCPU opens the backend that computes with train/kernel.

@@ -86,6 +86,12 @@ func (c *cpu) Workers() int { return c.pool.Workers() }
 // StepsPerRead is 1: losses are there.
 func (c *cpu) StepsPerRead() int { return 1 }
 
+// Groups is false: there are no launches.
+func (c *cpu) Groups() bool { return false }
+
+// Launches are none.
+func (c *cpu) Launches() Launches { return Launches{} }
+
 // Params maps an arena of n floats.
 func (c *cpu) Params(what string, n int) (Tensor, error) {
 	a, err := mem.NewArena(c.budget, what, int64(n)*4)
@@ -167,9 +173,18 @@ func (c *cpu) take(n int) []float32 {
 // Scratch takes memory of the step's arena.
 func (c *cpu) Scratch(rows, cols int) Tensor { return c.lend(c.take(rows*cols), rows, cols) }
 
-// Host aliases x.
+// Host aliases x, or copies it behind zeros.
 func (c *cpu) Host(x []float32, rows, cols int) Tensor {
-	return c.lend(x[:rows*cols], rows, cols)
+	n := rows * cols
+	if len(x) >= n {
+		return c.lend(x[:n], rows, cols)
+	}
+	all := c.take(n)
+	if zeros := len(all) - len(x); zeros > 0 {
+		clear(all[:zeros])
+		copy(all[zeros:], x)
+	}
+	return c.lend(all, rows, cols)
 }
 
 // Segments aliases lists.

@@ -1,6 +1,8 @@
 package plan
 
 import (
+	"slices"
+
 	"gdb/internal/mem"
 )
 
@@ -10,6 +12,15 @@ var AutoCaches = []string{"static", "sieve", CacheBelady}
 
 // CacheBelady is the policy that needs to know the batches to come: it trains on superbatches.
 const CacheBelady = "belady"
+
+// autoCaches are the policies that auto chooses from.
+func (f *Facts) autoCaches() []string {
+	if f.Lent > 0 {
+		return slices.DeleteFunc(slices.Clone(AutoCaches),
+			func(name string) bool { return name == CacheBelady })
+	}
+	return AutoCaches
+}
 
 // blockShares are the sixteenths of what batches leave that a paged topology's caches may get.
 var blockShares = []int64{4, 0, 1, 2, 8, 12}
@@ -33,7 +44,7 @@ type splitWay struct {
 func (p *Split) ways() (all []splitWay) {
 	caches := []string{p.Facts.Cache}
 	if p.Facts.Cache == "auto" {
-		caches = AutoCaches
+		caches = p.Facts.autoCaches()
 	}
 	if p.Facts.Dim == 0 {
 		caches = []string{"none"}
@@ -54,10 +65,13 @@ func (p *Split) ways() (all []splitWay) {
 	}
 	for _, w := range topologies {
 		for _, w.ready = range []int{inTurn, 0, 1, readyBatches} {
+			if w.ready == inTurn && p.Facts.Lent > 0 {
+				continue // the next is gathered while others have this one
+			}
 			for _, w.cache = range caches {
 				if w.cache != CacheBelady {
 					all = append(all, w)
-					if staged := w; w.passes && w.cache == "static" {
+					if staged := w; w.passes && w.cache == "static" && p.Facts.Lent == 0 {
 						staged.staged = true
 						all = append(all, staged)
 					}

@@ -34,6 +34,10 @@ type Settings struct {
 	NeighborCache   int64 // NeighborAuto is what is best
 	NeighborsAhead  bool  // neighbor caches are made before the run, whatever that takes
 	Superbatch      int   // batches at most; 0 is what there is room for
+	// Lent is how many batches are with others at a time, for whom their features are gathered
+	// apart; 0 where a batch is given back before the next is asked for. Superbatches and rows that
+	// are read ahead are not made for them.
+	Lent int
 }
 
 // NeighborAuto as Settings.NeighborCache has its size chosen.

@@ -144,7 +144,7 @@ func (p *Split) setReady(ready int) {
 func (p *Split) pipeline(ready int) (arenas, heap int64) {
 	const gatherers, queued = 1, 1
 	workers := int64(Samplers(p.Facts.Threads))
-	rows := int64(max(ready, 0) + gatherers + 1)
+	rows := int64(max(ready, 0) + gatherers + max(1, p.Facts.Lent))
 	if ready == inTurn {
 		rows = 1
 	}

@@ -11,16 +11,20 @@ import (
 	"gdb/train/plan"
 )
 
-// Open opens a loader of the batches of a training split, which no model is trained on here: it
-// loads the seeds, plans the memory, and opens what that says. The caller closes the loader, then
+// Open opens a loader of the batches of cfg.Seeds or, if there are none, of a training split, which
+// no model is trained on here: it loads the seeds, plans the memory, and opens what that says.
+// Where batches are lent their features are left to the caller. The caller closes the loader, then
 // the source.
 func Open(ctx context.Context, src *loader.Source, split string,
 	cfg Config) (l *loader.Loader, p *plan.Plan, err error) {
 	if err := CheckLeast(src, cfg.Memory, 0); err != nil {
 		return nil, nil, fmt.Errorf("probe: %w", err)
 	}
-	if cfg.Seeds, err = loader.TrainNodes(ctx, src.Store, split, src.Budget); err != nil {
-		return nil, nil, err
+	if cfg.Seeds == nil {
+		cfg.Seeds, err = loader.TrainNodes(ctx, src.Store, split, src.Budget)
+		if err != nil {
+			return nil, nil, err
+		}
 	}
 	if err := src.OpenRows(ctx); err != nil {
 		return nil, nil, err
@@ -46,7 +50,7 @@ func Open(ctx context.Context, src *loader.Source, split string,
 	c := loader.Config{Seeds: cfg.Seeds, Batch: cfg.Batch, Fanout: cfg.Fanout, Seed: cfg.Seed,
 		Workers: plan.Samplers(cfg.Threads), PassWorkers: cfg.Threads,
 		Ready: best.Ready, InTurn: best.InTurn, RowBytes: best.RowBytes(),
-		InPlace: cfg.InPlaceResident}
+		InPlace: cfg.InPlaceResident, Later: cfg.Lent > 0}
 	cache := loader.Cache{Policy: best.Cache, Bytes: best.Features,
 		Threads: plan.CopyThreads(cfg.Threads), Staged: best.Staged()}
 	if best.Superbatch != nil {

@@ -148,16 +148,17 @@ func (m *Machine) element(o *op, t *operands) bool {
 
 // firstDropped is the position of the first value of a matrix that is dropped out.
 func (m *Machine) firstDropped(o *op, x backend.Tensor) int {
-	if !o.tail {
-		return 0
+	first := -m.padding(m.p.of(o.out).rows)
+	if o.tail { // the positions are those among all nodes
+		first = m.own.Nodes[0] - m.sizes.Nodes[1]
 	}
-	return (m.sizes.Nodes[0] - m.sizes.Nodes[1]) * x.Cols
+	return first * x.Cols
 }
 
 // dropAfter does the dropout that an activation has after it, if any.
 func (m *Machine) dropAfter(o *op, x backend.Tensor) {
 	if o.rate > 0 {
-		m.be.Dropout(x, 0, o.rate, m.key(o.site))
+		m.be.Dropout(x, m.firstDropped(o, x), o.rate, m.key(o.site))
 	}
 }
 

@@ -123,6 +123,9 @@ type Settings struct {
 	ChangePrecision bool   `json:"-"`
 	// Device is the number of the device that Backend computes on, where there are several.
 	Device int `json:"device,omitempty"`
+	// PlainLaunches has a device be given each operation by a call of its own, and batches as large
+	// as they are: see package backend's Groups.
+	PlainLaunches bool `json:"plain_launches,omitempty"`
 	// Threads is the number of compute workers; 0 takes all cores. The weights depend on it.
 	Threads int `json:"threads"`
 	// Memory bounds the process in bytes; 0 takes half of what the machine allows.

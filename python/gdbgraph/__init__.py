@@ -1,0 +1,31 @@
+"""Batches of graphs larger than memory, for PyTorch.
+
+``gdbgraph.open(store).loader(fanout=[10, 10])`` gives batches that a process of gdb samples and
+gathers; see docs/python.md of the repository.
+"""
+
+from __future__ import annotations
+
+import os
+
+from ._wire import BatchesHeldError, DamagedError, GdbError, ServerError
+from .batch import Batch
+from .loader import Loader
+from .store import Features, Store
+
+__all__ = [
+    "Batch", "BatchesHeldError", "DamagedError", "Features", "GdbError", "Loader", "ServerError",
+    "Store", "open",
+]
+__version__ = "0.1.0"
+
+
+def open(path: str | os.PathLike[str], *, socket: str | None = None,  # noqa: A001
+         threads: int | None = None) -> Store:
+    """Opens a store.
+
+    It starts a process of gdb, which ends with this one. ``socket`` is where to find a server that
+    others share: the first who opens it starts it. Ranks of a torchrun on one machine share one by
+    themselves. ``threads`` is how many cores the server uses.
+    """
+    return Store(path, socket=socket, threads=threads)

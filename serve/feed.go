@@ -1,0 +1,287 @@
+package serve
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"gdb/internal/bug"
+	"gdb/sample"
+	"gdb/sample/loader"
+	"gdb/serve/arena"
+	"gdb/serve/protocol"
+)
+
+// errLeft says that a client wants no more of an epoch.
+var errLeft = errors.New("serve: the client left the epoch")
+
+// feed makes the batches of a loader and deals them to its clients: of W clients, the one of rank r
+// gets those whose number is r beyond a multiple of W. All come from one pipeline and one cache, in
+// the order in which one client would get all.
+type feed struct {
+	loader  *loader.Loader
+	seeds   uint64
+	batches uint64 // of an epoch, for each client
+	world   int
+	ready   int // batches that wait for a client
+	pack    packer
+	times   *times
+	work    sync.WaitGroup
+
+	mu struct {
+		sync.Mutex
+		round *round // the epoch that is being dealt; nil for none
+	}
+}
+
+// times are what making batches took, in nanoseconds.
+type times struct{ batches, sample, gather, pack atomic.Int64 }
+
+// since adds the time since then.
+func since(to *atomic.Int64, then time.Time) { to.Add(int64(time.Since(then))) }
+
+// round is an epoch under way.
+type round struct {
+	epoch, first uint64
+	seats        []*seat
+	over         chan struct{} // closed when all was dealt
+	cancel       context.CancelFunc
+	left         atomic.Int64 // seats that were left
+}
+
+// seat is the place of a client in a round.
+type seat struct {
+	round *round
+	pool  *arena.Pool
+	taken chan struct{} // closed when a client has come
+	left  context.Context
+	leave context.CancelCauseFunc
+	ready chan item
+	once  sync.Once
+}
+
+// item is a batch in an arena, or what there is in its place.
+type item struct {
+	arena *arena.Arena
+	batch *protocol.Batch
+	err   error // io.EOF after the last
+}
+
+// join gives the client of a rank its seat in an epoch, which begins with the first who comes. It
+// waits until the epoch before was dealt. The client has left that.
+func (f *feed) join(ctx context.Context, rank int, pool *arena.Pool, epoch,
+	first uint64) (*seat, error) {
+	if first > f.batches {
+		return nil, fmt.Errorf("serve: begin with batch %d: an epoch has %d", first, f.batches)
+	}
+	for {
+		s, wait, err := f.tryJoin(rank, pool, epoch, first)
+		if s != nil || err != nil {
+			return s, err
+		}
+		select {
+		case <-wait:
+		case <-ctx.Done():
+			return nil, context.Cause(ctx)
+		}
+	}
+}
+
+// tryJoin takes a seat, or says when to try again.
+func (f *feed) tryJoin(rank int, pool *arena.Pool, epoch,
+	first uint64) (s *seat, wait <-chan struct{}, err error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.mu.round == nil {
+		f.beginLocked(epoch, first)
+	}
+	r := f.mu.round
+	s = r.seats[rank]
+	switch taken := isClosed(s.taken); {
+	case !taken && r.epoch == epoch && r.first == first:
+		s.pool = pool
+		close(s.taken)
+		return s, nil, nil
+	case !taken && s.left.Err() == nil:
+		return nil, nil, usage(fmt.Errorf("serve: rank %d begins epoch %d with batch %d while "+
+			"others are in epoch %d from batch %d: all ranks take the same", rank, epoch, first,
+			r.epoch, r.first))
+	}
+	return nil, r.over, nil
+}
+
+// beginLocked begins an epoch.
+func (f *feed) beginLocked(epoch, first uint64) {
+	ctx, cancel := context.WithCancel(context.Background())
+	r := &round{epoch: epoch, first: first, over: make(chan struct{}), cancel: cancel}
+	for range f.world {
+		s := &seat{round: r, taken: make(chan struct{}), ready: make(chan item, f.ready)}
+		s.left, s.leave = context.WithCancelCause(ctx)
+		r.seats = append(r.seats, s)
+	}
+	f.mu.round = r
+	f.work.Go(func() {
+		defer bug.Catch()
+		f.deal(ctx, r)
+		cancel()
+		f.mu.Lock()
+		defer f.mu.Unlock()
+		f.mu.round = nil
+		close(r.over)
+	})
+}
+
+func isClosed(c <-chan struct{}) bool {
+	select {
+	case <-c:
+		return true
+	default:
+		return false
+	}
+}
+
+// deal makes the batches of a round, and then says that they are over.
+func (f *feed) deal(ctx context.Context, r *round) {
+	err := f.dealAll(ctx, r)
+	if err == nil {
+		err = io.EOF
+	}
+	var wait sync.WaitGroup
+	for _, s := range r.seats {
+		wait.Go(func() {
+			defer bug.Catch()
+			select {
+			case s.ready <- item{err: err}:
+			case <-s.left.Done():
+			}
+		})
+	}
+	wait.Wait()
+}
+
+// dealAll makes the batches of a round. A last round in which not all clients would get one is left
+// out.
+func (f *feed) dealAll(ctx context.Context, r *round) (err error) {
+	world := uint64(f.world)
+	first, end := r.first*world, f.batches*world
+	if first == end {
+		return nil
+	}
+	epoch, err := f.loader.Epoch(ctx, r.epoch, first)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, epoch.Close()) }()
+	for i := first; i < end; i++ {
+		begun := time.Now()
+		b, err := epoch.Next(ctx)
+		if err != nil {
+			return err
+		}
+		since(&f.times.sample, begun)
+		err = f.dealOne(r.seats[i%world], b)
+		b.Release()
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// dealOne makes a batch for a client, unless it has left.
+func (f *feed) dealOne(s *seat, b *sample.Batch) error {
+	select {
+	case <-s.taken:
+	case <-s.left.Done():
+	}
+	if s.left.Err() != nil {
+		return nil
+	}
+	it, err := f.made(s, b)
+	if err != nil {
+		if errors.Is(err, errLeft) || errors.Is(err, arena.ErrClosed) {
+			return nil
+		}
+		return err
+	}
+	select {
+	case s.ready <- it:
+		if s.left.Err() != nil { // it may have looked for what is ready before
+			s.takeBack()
+		}
+	case <-s.left.Done():
+		s.pool.Put(it.arena)
+	}
+	return nil
+}
+
+// made puts a batch into an arena.
+func (f *feed) made(s *seat, b *sample.Batch) (item, error) {
+	on := f.pack.layout(b)
+	a, err := s.pool.Take(s.left, int64(on.bytes))
+	if err != nil {
+		return item{}, err
+	}
+	m, err := f.pack.write(s.left, b, on, a, f.times)
+	if err != nil {
+		s.pool.Put(a)
+		if s.left.Err() != nil {
+			return item{}, errLeft
+		}
+		return item{}, err
+	}
+	f.times.batches.Add(1)
+	return item{arena: a, batch: m}, nil
+}
+
+// next waits for the client's next batch.
+func (s *seat) next(ctx context.Context) (item, error) {
+	s.pool.Ask(true)
+	defer s.pool.Ask(false)
+	select {
+	case it := <-s.ready:
+		return it, it.err
+	case <-ctx.Done():
+		return item{}, context.Cause(ctx)
+	}
+}
+
+// end leaves the seat: what is ready for the client is taken back. Further calls do nothing.
+func (s *seat) end() {
+	s.once.Do(func() {
+		s.leave(errLeft)
+		if s.round.left.Add(1) == int64(len(s.round.seats)) {
+			s.round.cancel()
+		}
+		s.takeBack()
+	})
+}
+
+// takeBack takes back what is ready.
+func (s *seat) takeBack() {
+	for {
+		select {
+		case it := <-s.ready:
+			if it.arena != nil {
+				s.pool.Put(it.arena)
+			}
+		default:
+			return
+		}
+	}
+}
+
+// close waits for the round under way, which its clients have left, and frees the memory.
+func (f *feed) close() error {
+	f.mu.Lock()
+	if f.mu.round != nil {
+		f.mu.round.cancel()
+	}
+	f.mu.Unlock()
+	f.work.Wait()
+	return f.loader.Close()
+}

@@ -1,0 +1,166 @@
+package serve
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"gdb/internal/mem"
+	"gdb/sample"
+	"gdb/sample/loader"
+	"gdb/serve/protocol"
+	"gdb/train/plan"
+	"gdb/train/probe"
+)
+
+// worldMost bounds the clients of a loader.
+const worldMost = 1024
+
+// lentEach is how many batches a client has at a time: one that it works on, and the one before,
+// which it gives back when it asks for the next.
+const lentEach = 2
+
+// open returns the loader that a client asks for: another client's, if it has the same settings.
+func (s *Server) open(ctx context.Context, o *protocol.Open, data []byte) (*feed, error) {
+	if err := s.check(o); err != nil {
+		return nil, err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.mu.src != nil && o.Memory != 0 && o.Memory != s.mu.memory {
+		return nil, usage(fmt.Errorf("serve: the loaders of a store share memory of %s: give "+
+			"the first what all need", mem.FormatSize(s.mu.memory)))
+	}
+	name := fmt.Sprint(o.Split, o.Fanout, o.Batch, o.Seed, o.World, " ", len(data), sumOf(data))
+	if f := s.mu.feeds[name]; f != nil {
+		return f, nil
+	}
+	f, err := s.openLocked(ctx, o, data)
+	if err != nil {
+		return nil, err
+	}
+	s.mu.feeds[name] = f
+	return f, nil
+}
+
+// check reports settings that make no sense.
+func (s *Server) check(o *protocol.Open) error {
+	switch {
+	case o.Batch < 1:
+		return usage(fmt.Errorf("serve: a batch of %d seeds: want at least 1", o.Batch))
+	case o.World < 1 || o.World > worldMost || o.Rank < 0 || o.Rank >= o.World:
+		return usage(fmt.Errorf("serve: rank %d of %d", o.Rank, o.World))
+	case len(o.Fanout) == 0:
+		return usage(errors.New("serve: no fanout: give the neighbors to draw at each hop"))
+	case o.Memory < 0:
+		return usage(fmt.Errorf("serve: memory of %d bytes", o.Memory))
+	}
+	for _, k := range o.Fanout {
+		if k != sample.All && k < 1 {
+			return usage(fmt.Errorf("serve: fanout %d: want at least 1, or -1 for all", k))
+		}
+	}
+	if o.Cache == plan.CacheBelady {
+		return usage(errors.New("serve: the cache belady is for training inside gdb: take auto"))
+	}
+	return nil
+}
+
+// openLocked opens a loader, and what batches are made of if it is the first.
+func (s *Server) openLocked(ctx context.Context, o *protocol.Open, data []byte) (f *feed,
+	err error) {
+	src := s.mu.src
+	if src == nil {
+		s.mu.memory = o.Memory
+		if s.mu.memory == 0 {
+			s.mu.memory = s.opt.Memory
+		}
+		lookups := lookupBytes(s.mu.memory)
+		src = loader.NewSource(s.opt.Store, s.opt.Device,
+			mem.NewProcessBudget(s.mu.memory-lookups))
+		defer func() {
+			if err != nil {
+				err = errors.Join(err, src.Close())
+			}
+		}()
+	}
+	seeds, err := s.seeds(ctx, src, o, data)
+	if err != nil {
+		return nil, err
+	}
+	batches := (uint64(len(seeds)) + uint64(o.Batch) - 1) / uint64(o.Batch)
+	if o.World > 1 {
+		batches /= uint64(o.World)
+	}
+	if batches == 0 {
+		return nil, usage(fmt.Errorf("serve: %d seeds are fewer batches of %d than there are "+
+			"clients (%d): take smaller batches", len(seeds), o.Batch, o.World))
+	}
+	var l *loader.Loader
+	if s.mu.src == nil {
+		l, err = s.plan(ctx, src, o, seeds)
+	} else {
+		c := s.mu.shape
+		c.Seeds, c.Batch, c.Fanout, c.Seed = seeds, o.Batch, o.Fanout, o.Seed
+		l = loader.New(src, c)
+	}
+	if err != nil {
+		return nil, err
+	}
+	f = &feed{loader: l, seeds: uint64(len(seeds)), batches: batches, world: o.World,
+		ready: max(1, s.mu.shape.Ready), times: &s.times}
+	if f.pack.features = src.Features; src.Labels != nil {
+		f.pack.classes = src.Labels.Classes()
+	}
+	return f, nil
+}
+
+// seeds are those that a client gives, or the nodes of a split.
+func (s *Server) seeds(ctx context.Context, src *loader.Source, o *protocol.Open,
+	data []byte) ([]sample.NodeID, error) {
+	if len(data) == 0 {
+		base, column, err := splitOf(o.Split)
+		if err != nil {
+			return nil, err
+		}
+		return loader.SplitNodes(ctx, s.opt.Store, base, column, src.Budget)
+	}
+	if err := src.Budget.Reserve("seeds of a client", int64(len(data))); err != nil {
+		return nil, err
+	}
+	seeds := mem.View[sample.NodeID](data)
+	return seeds, s.checkNodes(seeds)
+}
+
+// checkNodes reports a node that the store does not have.
+func (s *Server) checkNodes(nodes []sample.NodeID) error {
+	for _, v := range nodes {
+		if n := s.opt.Store.Meta().Nodes; uint64(v) >= n {
+			return usage(fmt.Errorf("serve: node %d: the store has nodes 0 to %d", v, n-1))
+		}
+	}
+	return nil
+}
+
+// plan splits the memory for the first loader and opens what batches are made of.
+func (s *Server) plan(ctx context.Context, src *loader.Source, o *protocol.Open,
+	seeds []sample.NodeID) (*loader.Loader, error) {
+	c := probe.Config{Fanout: o.Fanout, Seed: o.Seed, Seeds: seeds,
+		StepName: fmt.Sprint("serve", o.Fanout, o.Batch, s.opt.Threads, o.World)}
+	c.Memory = s.mu.memory - lookupBytes(s.mu.memory)
+	c.Settings = plan.Settings{Threads: s.opt.Threads, Epochs: 1, Batch: o.Batch, Cache: o.Cache,
+		Topology: "auto", NeighborCache: plan.NeighborAuto, Lent: lentEach * o.World}
+	if c.Cache == "" {
+		c.Cache = "auto"
+	}
+	// In an arena each edge takes two numbers of 8 bytes, and each node two more.
+	c.EntryBytes, c.NodeBytes = src.EntryBytes()+16, 16
+	l, p, err := probe.Open(ctx, src, "", c)
+	if err != nil {
+		return nil, err
+	}
+	s.mu.src, s.mu.plan = src, p
+	s.mu.shape = loader.Config{Workers: plan.Samplers(s.opt.Threads), PassWorkers: s.opt.Threads,
+		Ready: p.Ready, Later: true}
+	return l, nil
+}

@@ -1,0 +1,177 @@
+package serve
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"sync"
+	"time"
+
+	"gdb/internal/bug"
+	"gdb/internal/mem"
+	"gdb/sample"
+	"gdb/serve/arena"
+	"gdb/serve/protocol"
+)
+
+// alignBytes is what arrays in an arena are aligned to: a line of the cache.
+const alignBytes = 64
+
+// Names of the arrays of a batch. Numbers of nodes are counted in n_id: the seeds stand first, then
+// what the first hop adds, and so on.
+const (
+	arrayRows    = "x"          // (nodes, dim) f4
+	arrayNodes   = "n_id"       // (nodes) i8
+	arrayEdges   = "edge_index" // (2, edges) i8: neighbor, node whose neighbor it is
+	arrayOffsets = "indptr"     // (nodes with a list + 1) i8: where the edges of each begin
+	arrayLabels  = "y"          // (seeds) i8 or f4, or (seeds, classes) f4
+)
+
+// shelf lays arrays out in an arena.
+type shelf struct {
+	arrays []protocol.Array
+	bytes  int
+}
+
+// add takes place for an array.
+func (s *shelf) add(name, kind string, width int, shape ...int) {
+	n := width
+	for _, k := range shape {
+		n *= k
+	}
+	s.arrays = append(s.arrays, protocol.Array{Name: name, Type: kind, Shape: shape,
+		Offset: s.bytes})
+	s.bytes += (n + alignBytes - 1) &^ (alignBytes - 1)
+}
+
+// in is the memory of an array, from its offset on.
+func (s *shelf) in(b []byte, name string) []byte {
+	i := slices.IndexFunc(s.arrays, func(a protocol.Array) bool { return a.Name == name })
+	if i < 0 {
+		return nil
+	}
+	return b[s.arrays[i].Offset:]
+}
+
+// packer writes batches into arenas. It is for one goroutine.
+type packer struct {
+	features sample.Features // nil for none
+	classes  int             // of multi-labels
+	nodes    []sample.NodeID // of the batch at hand, the seeds first
+	numbers  []uint32        // of its nodes as they stand in Dense, in nodes
+}
+
+// layout says where the arrays of a batch stand.
+func (p *packer) layout(b *sample.Batch) *shelf {
+	s, d := &shelf{}, &b.Dense
+	if p.features != nil {
+		s.add(arrayRows, "f4", 4, len(d.NodeIDs), p.features.Dim())
+	}
+	s.add(arrayNodes, "i8", 8, len(d.NodeIDs))
+	s.add(arrayEdges, "i8", 8, 2, len(d.Nbrs))
+	s.add(arrayOffsets, "i8", 8, d.Inner()+1)
+	switch {
+	case len(b.Multi) > 0:
+		s.add(arrayLabels, "f4", 4, len(b.Seeds), p.classes)
+	case len(b.Targets) > 0:
+		s.add(arrayLabels, "f4", 4, len(b.Seeds))
+	case len(b.Labels) > 0:
+		s.add(arrayLabels, "i8", 8, len(b.Seeds))
+	}
+	return s
+}
+
+// write fills an arena with a batch, and describes it: lists are written while features are
+// gathered.
+func (p *packer) write(ctx context.Context, b *sample.Batch, s *shelf, a *arena.Arena,
+	took *times) (m *protocol.Batch, err error) {
+	p.turn(&b.Dense)
+	var lists sync.WaitGroup
+	lists.Go(func() {
+		defer bug.Catch()
+		begun := time.Now()
+		m = p.lists(b, s, a)
+		since(&took.pack, begun)
+	})
+	if p.features != nil {
+		begun, rows := time.Now(), mem.View[float32](s.in(a.Bytes(), arrayRows))
+		err = p.features.Gather(ctx, p.nodes, rows[:len(p.nodes)*p.features.Dim()])
+		since(&took.gather, begun)
+	}
+	lists.Wait()
+	if err != nil {
+		return nil, fmt.Errorf("serve: gather features: %w", err)
+	}
+	return m, nil
+}
+
+// turn lists the nodes of a sample with the seeds first, and finds the new number of each.
+func (p *packer) turn(d *sample.Dense) {
+	p.nodes, p.numbers = p.nodes[:0], mem.Resize(p.numbers, len(d.NodeIDs))
+	for k := d.Layers(); k >= 0; k-- {
+		first, end := d.NodeIDOffsets[k], d.NodeIDOffsets[k+1]
+		for i := range p.numbers[first:end] {
+			p.numbers[first:end][i] = uint32(len(p.nodes) + i)
+		}
+		p.nodes = append(p.nodes, d.NodeIDs[first:end]...)
+	}
+}
+
+// lists writes all of a batch but its features.
+func (p *packer) lists(b *sample.Batch, s *shelf, a *arena.Arena) *protocol.Batch {
+	d, to := &b.Dense, a.Bytes()
+	m := &protocol.Batch{Arena: a.ID, Bytes: (len(to) + 4095) &^ 4095, Epoch: b.Epoch,
+		Index: b.Index, Seeds: len(b.Seeds), Arrays: s.arrays}
+	for k := d.Layers(); k >= 0; k-- {
+		m.HopNodes = append(m.HopNodes, int(d.NodeIDOffsets[k+1]-d.NodeIDOffsets[k]))
+	}
+	widen(mem.View[int64](s.in(to, arrayNodes)), p.nodes)
+	m.HopEdges = writeEdges(d, p.numbers, mem.View[int64](s.in(to, arrayEdges)),
+		mem.View[int64](s.in(to, arrayOffsets)))
+	switch y := s.in(to, arrayLabels); {
+	case len(b.Multi) > 0:
+		copy(mem.View[float32](y), b.Multi)
+	case len(b.Targets) > 0:
+		copy(mem.View[float32](y), b.Targets)
+	case len(b.Labels) > 0:
+		widen(mem.View[int64](y), b.Labels)
+	}
+	return m
+}
+
+// widen writes numbers to longer ones.
+func widen[T ~uint32 | ~int32](to []int64, from []T) {
+	to = to[:len(from)]
+	for i, v := range from {
+		to[i] = int64(v)
+	}
+}
+
+// writeEdges writes the edges of a sample hop by hop, with the numbers that nodes have now: edges
+// is (2, len(d.Nbrs)), offsets where those of each node begin. It returns how many each hop has.
+func writeEdges(d *sample.Dense, numbers []uint32, edges, offsets []int64) (hops []int) {
+	all := len(d.Nbrs)
+	from, to := edges[:all], edges[all:2*all]
+	node, at := 0, 0
+	offsets[0] = 0
+	for k := d.Layers(); k > 0; k-- {
+		first := at
+		list := d.NbrOffsets[d.NodeIDOffsets[k]-d.NodeIDOffsets[1]:]
+		reprs := d.ReprMap[list[0]:list[d.NodeIDOffsets[k+1]-d.NodeIDOffsets[k]]]
+		part := from[at : at+len(reprs)]
+		for i, r := range reprs {
+			part[i] = int64(numbers[r])
+		}
+		for i := range d.NodeIDOffsets[k+1] - d.NodeIDOffsets[k] {
+			column := to[at : at+int(list[i+1]-list[i])]
+			for j := range column {
+				column[j] = int64(node)
+			}
+			at += len(column)
+			node++
+			offsets[node] = int64(at)
+		}
+		hops = append(hops, at-first)
+	}
+	return hops
+}

@@ -1,0 +1,239 @@
+// Package serve gives the batches of a store to other processes: one server of a machine samples,
+// caches and gathers, and writes batches into memory that its clients map. Clients speak to it over
+// a Unix socket, see protocol; python/gdbgraph is one.
+package serve
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"gdb"
+	"gdb/blockdev"
+	"gdb/internal/bug"
+	"gdb/internal/mem"
+	"gdb/kv"
+	"gdb/layout"
+	"gdb/sample/loader"
+	"gdb/serve/protocol"
+	"gdb/train/plan"
+)
+
+// Options configure a server.
+type Options struct {
+	Store  *layout.Store
+	Device blockdev.Device
+	// Memory bounds the process where the first loader does not say how much it may be, in bytes.
+	Memory  int64
+	Threads int
+	Version string // of gdb
+	// UntilIdle ends the server with its last client, or if none comes within IdleTime.
+	UntilIdle bool
+	// Notes is told what went wrong with a client and did no harm to others; nil for none.
+	Notes func(text string)
+}
+
+// IdleTime is how long a server that ends with its last client waits for the first.
+const IdleTime = 30 * time.Second
+
+// lookupShare is the part of the memory that is left to lookups and statements, which have a budget
+// of their own: a sixteenth, and lookupMost at most.
+const lookupShare, lookupMost = 16, 64 << 20
+
+// Server serves one store. Its loaders share the files, the topology and the cache of features,
+// whose memory the first of them has planned.
+type Server struct {
+	opt   Options
+	times times
+
+	clients atomic.Int64 // that were there
+	work    sync.WaitGroup
+
+	mu struct {
+		sync.Mutex
+		memory int64          // of the source; 0 before it is open
+		src    *loader.Source // nil before the first loader
+		plan   *plan.Plan
+		shape  loader.Config // as the plan says, for all loaders
+		feeds  map[string]*feed
+		db     *gdb.DB // of lookups; nil before the first
+		here   int     // clients
+		idle   chan struct{}
+	}
+}
+
+// New returns a server. The store and the device are closed by their owner, after Serve.
+func New(opt Options) *Server {
+	s := &Server{opt: opt}
+	s.mu.feeds = map[string]*feed{}
+	s.mu.idle = make(chan struct{})
+	if opt.Notes == nil {
+		s.opt.Notes = func(string) {}
+	}
+	return s
+}
+
+// Serve answers clients until ctx is cancelled or, with UntilIdle, the last client is gone: then it
+// returns nil. It closes the listener, and frees all memory.
+func (s *Server) Serve(ctx context.Context, l *net.UnixListener) error {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	failed := make(chan error, 1)
+	s.work.Go(func() {
+		defer bug.Catch()
+		failed <- s.accept(ctx, l)
+	})
+	late := time.NewTimer(IdleTime)
+	defer late.Stop()
+	if !s.opt.UntilIdle {
+		late.Stop()
+	}
+	var err error
+	for ended := false; !ended; {
+		ended = true
+		select {
+		case <-ctx.Done():
+			err = ctx.Err()
+		case err = <-failed:
+		case <-s.mu.idle:
+		case <-late.C:
+			if ended = s.clients.Load() == 0; ended {
+				err = fmt.Errorf("serve: no client came within %v", IdleTime)
+			}
+		}
+	}
+	cancel()
+	err = errors.Join(err, l.Close())
+	s.work.Wait()
+	return errors.Join(err, s.close())
+}
+
+// accept takes clients until the listener is closed.
+func (s *Server) accept(ctx context.Context, l *net.UnixListener) error {
+	for {
+		c, err := l.AcceptUnix()
+		if ctx.Err() != nil || errors.Is(err, net.ErrClosed) {
+			if err == nil {
+				_ = c.Close() // it came too late
+			}
+			return nil
+		}
+		if err != nil {
+			return fmt.Errorf("serve: take a client: %w", err)
+		}
+		s.clients.Add(1)
+		s.come(1)
+		s.work.Go(func() {
+			defer bug.Catch()
+			defer s.come(-1)
+			if err := s.talk(ctx, protocol.NewConn(c)); err != nil && ctx.Err() == nil {
+				s.opt.Notes(err.Error())
+			}
+		})
+	}
+}
+
+// come counts the clients that are there.
+func (s *Server) come(n int) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.mu.here += n
+	if s.mu.here == 0 && s.opt.UntilIdle && !isClosed(s.mu.idle) {
+		close(s.mu.idle)
+	}
+}
+
+// close frees what clients have opened. They are gone.
+func (s *Server) close() error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	var err error
+	for _, f := range s.mu.feeds {
+		err = errors.Join(err, f.close())
+	}
+	if s.mu.src != nil {
+		err = errors.Join(err, s.mu.src.Close())
+	}
+	if s.mu.db != nil {
+		err = errors.Join(err, s.mu.db.Close())
+	}
+	return err
+}
+
+// welcome describes the store.
+func (s *Server) welcome() protocol.Welcome {
+	m := s.opt.Store.Meta()
+	w := protocol.Welcome{Protocol: protocol.Version, Version: s.opt.Version,
+		Store: protocol.Store{Path: s.opt.Store.Path(), UUID: m.UUID.String(), Nodes: m.Nodes,
+			Edges: m.Edges, Splits: map[string]uint64{}, External: m.IDs.Kind != kv.IDsDense}}
+	if len(m.Features) > 0 {
+		w.Store.Dim = m.Features[0].Dim
+	}
+	if m.Labels != nil {
+		w.Store.Labels, w.Store.Classes = m.Labels.Kind, m.Labels.Classes
+	}
+	for _, split := range m.Splits {
+		w.Store.Splits[split.Name] = split.Count
+	}
+	return w
+}
+
+// lookups is the database of lookups and statements.
+func (s *Server) lookups(ctx context.Context) (*gdb.DB, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.mu.db != nil {
+		return s.mu.db, nil
+	}
+	memory := s.mu.memory
+	if memory == 0 {
+		memory = s.opt.Memory
+	}
+	db, err := gdb.Open(ctx, s.opt.Store.Path(), gdb.Options{Memory: lookupBytes(memory),
+		FS: s.opt.Store.FS()})
+	s.mu.db = db
+	return db, err
+}
+
+// lookupBytes is the memory of lookups of a process of so much.
+func lookupBytes(memory int64) int64 { return min(memory/lookupShare, lookupMost) }
+
+// stats are the counters so far.
+func (s *Server) stats() protocol.Stats {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	st := protocol.Stats{BytesRead: s.opt.Device.Stats().Bytes,
+		Batches: uint64(s.times.batches.Load()),
+		Sample:  time.Duration(s.times.sample.Load()).Seconds(),
+		Gather:  time.Duration(s.times.gather.Load()).Seconds(),
+		Pack:    time.Duration(s.times.pack.Load()).Seconds()}
+	st.RSS, st.RSSPeak = mem.RSS()
+	if src := s.mu.src; src != nil && src.Features != nil {
+		c := src.Features.Stats()
+		st.Policy, st.Requests, st.Hits = c.Policy, c.Requests, c.Hits
+	}
+	return st
+}
+
+// splitOf are the parts of a name such as train@3.
+func splitOf(name string) (base, column string, err error) {
+	base, column, _ = strings.Cut(name, "@")
+	if known := []string{"train", "val", "test"}; !slices.Contains(known, base) {
+		return "", "", usage(fmt.Errorf("serve: split %q: want %s, or one of several such as "+
+			"train@3", name, strings.Join(known, ", ")))
+	}
+	return base, column, nil
+}
+
+// usageError is a mistake of the client.
+type usageError struct{ error }
+
+func (e usageError) Unwrap() error { return e.error }
+
+func usage(err error) error { return usageError{err} }

@@ -1,0 +1,280 @@
+package serve
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"hash/crc32"
+	"io"
+
+	"gdb/internal/bug"
+	"gdb/internal/mem"
+	"gdb/kv"
+	"gdb/layout"
+	"gdb/sample"
+	"gdb/serve/arena"
+	"gdb/serve/protocol"
+)
+
+// session is a client that is connected. It is for one goroutine.
+type session struct {
+	server *Server
+	conn   *protocol.Conn
+	feed   *feed // nil before Open
+	rank   int
+	pool   *arena.Pool
+	seat   *seat // nil outside an epoch
+}
+
+// request is what a client asked for, or why there is no more.
+type request struct {
+	frame *protocol.Frame
+	err   error
+}
+
+// talk answers a client until it is gone, and frees what it had.
+func (s *Server) talk(ctx context.Context, conn *protocol.Conn) (err error) {
+	ctx, cancel := context.WithCancelCause(ctx)
+	asked, t := make(chan request), &session{server: s, conn: conn}
+	go func() { // ends when the connection does
+		defer bug.Catch()
+		for {
+			f, err := conn.Receive()
+			if err != nil {
+				cancel(err) // also of a request under way
+			}
+			select {
+			case asked <- request{f, err}:
+			case <-ctx.Done():
+			}
+			if err != nil {
+				close(asked)
+				return
+			}
+		}
+	}()
+	defer func() {
+		err = errors.Join(err, t.close(), conn.Close())
+		cancel(context.Canceled)
+		for range asked { // until the reader has ended
+		}
+		if errors.Is(err, io.EOF) {
+			err = nil
+		}
+	}()
+	if err := conn.Send(protocol.KindWelcome, s.welcome(), nil); err != nil {
+		return err
+	}
+	for {
+		select {
+		case r := <-asked:
+			if r.err != nil {
+				return r.err
+			}
+			err := t.answer(ctx, r.frame)
+			if ctx.Err() != nil {
+				return context.Cause(ctx)
+			}
+			if err != nil {
+				return err
+			}
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		}
+	}
+}
+
+// close gives up what the client had.
+func (t *session) close() error {
+	t.leave()
+	if t.pool == nil {
+		return nil
+	}
+	return t.pool.Close()
+}
+
+func (t *session) leave() {
+	if t.seat != nil {
+		t.seat.end()
+		t.seat = nil
+	}
+}
+
+// answer answers a request: what fails is told to the client. An error is one of the connection, or
+// that the client is gone.
+func (t *session) answer(ctx context.Context, f *protocol.Frame) error {
+	err := t.handle(ctx, f)
+	if err == nil || ctx.Err() != nil {
+		return err
+	}
+	var broken *sendError
+	if errors.As(err, &broken) {
+		return err
+	}
+	return t.conn.Send(protocol.KindFailed, protocol.Failed{Message: err.Error(),
+		What: whatOf(err)}, nil)
+}
+
+// sendError is an error of the connection.
+type sendError struct{ error }
+
+func (e *sendError) Unwrap() error { return e.error }
+
+// send sends an answer.
+func (t *session) send(kind protocol.Kind, body any, data []byte) error {
+	if err := t.conn.Send(kind, body, data); err != nil {
+		return &sendError{err}
+	}
+	return nil
+}
+
+// whatOf sorts errors for clients.
+func whatOf(err error) string {
+	var mistake usageError
+	switch {
+	case errors.Is(err, arena.ErrHeld):
+		return "held"
+	case errors.As(err, &mistake), errors.Is(err, kv.ErrNotFound):
+		return "usage"
+	case errors.Is(err, layout.ErrCorrupt), errors.Is(err, kv.ErrDamaged):
+		return "damaged"
+	}
+	return "failed"
+}
+
+// handle does what a client asks for.
+func (t *session) handle(ctx context.Context, f *protocol.Frame) error {
+	switch f.Kind {
+	case protocol.KindHello:
+		return t.hello(f)
+	case protocol.KindOpen:
+		return t.open(ctx, f)
+	case protocol.KindStart:
+		return t.start(ctx, f)
+	case protocol.KindNext:
+		return t.next(ctx, f)
+	case protocol.KindLeave:
+		if err := t.takeBack(f); err != nil {
+			return err
+		}
+		t.leave()
+		return t.send(protocol.KindDone, nil, nil)
+	case protocol.KindStats:
+		return t.send(protocol.KindStatsNow, t.server.stats(), nil)
+	}
+	return t.lookup(ctx, f)
+}
+
+func (t *session) hello(f *protocol.Frame) error {
+	var h protocol.Hello
+	if err := f.Decode(&h); err != nil {
+		return err
+	}
+	if h.Protocol != protocol.Version {
+		return usage(fmt.Errorf("serve: the client speaks version %d of the protocol, gdb %s "+
+			"version %d: install the Python package and gdb of one version", h.Protocol,
+			t.server.opt.Version, protocol.Version))
+	}
+	return t.send(protocol.KindDone, nil, nil)
+}
+
+func (t *session) open(ctx context.Context, f *protocol.Frame) (err error) {
+	var o protocol.Open
+	if err := f.Decode(&o); err != nil {
+		return err
+	}
+	if t.feed != nil {
+		return usage(errors.New("serve: a connection has one loader"))
+	}
+	if t.feed, err = t.server.open(ctx, &o, f.Data); err != nil {
+		return err
+	}
+	t.rank, t.pool = o.Rank, arena.NewPool(t.server.budget(), lentEach+1+t.feed.ready)
+	return t.send(protocol.KindOpened, protocol.Opened{Seeds: t.feed.seeds,
+		Batches: t.feed.batches, Plan: t.server.planned()}, nil)
+}
+
+// budget counts the memory of clients.
+func (s *Server) budget() *mem.Budget {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.mu.src.Budget
+}
+
+// planned is the plan of the memory, for people.
+func (s *Server) planned() string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.mu.plan.String()
+}
+
+func (t *session) start(ctx context.Context, f *protocol.Frame) error {
+	var m protocol.Start
+	if err := f.Decode(&m); err != nil {
+		return err
+	}
+	if t.feed == nil {
+		return usage(errors.New("serve: open a loader first"))
+	}
+	t.leave()
+	if err := t.pool.Return(m.Done); err != nil {
+		return usage(err)
+	}
+	var err error
+	if t.seat, err = t.feed.join(ctx, t.rank, t.pool, m.Epoch, m.First); err != nil {
+		return err
+	}
+	return t.send(protocol.KindDone, nil, nil)
+}
+
+// takeBack takes back the arenas that a request names.
+func (t *session) takeBack(f *protocol.Frame) error {
+	var m protocol.Next
+	if err := f.Decode(&m); err != nil {
+		return err
+	}
+	if t.pool == nil {
+		return usage(errors.New("serve: open a loader first"))
+	}
+	if err := t.pool.Return(m.Done); err != nil {
+		return usage(err)
+	}
+	return nil
+}
+
+func (t *session) next(ctx context.Context, f *protocol.Frame) error {
+	if err := t.takeBack(f); err != nil {
+		return err
+	}
+	if t.seat == nil {
+		return usage(errors.New("serve: no epoch was begun"))
+	}
+	it, err := t.seat.next(ctx)
+	if err != nil {
+		t.leave()
+		if errors.Is(err, io.EOF) && ctx.Err() == nil {
+			return t.send(protocol.KindEnd, nil, nil)
+		}
+		return err
+	}
+	file := -1
+	if it.batch.New = !it.arena.Known; it.batch.New {
+		file = it.arena.Descriptor()
+	}
+	it.batch.Gone = t.pool.Lend(it.arena)
+	if err := t.conn.SendFile(protocol.KindBatch, it.batch, nil, file); err != nil {
+		return &sendError{err}
+	}
+	return nil
+}
+
+// nodesOf are the node ids in the data of a request.
+func (t *session) nodesOf(f *protocol.Frame) ([]sample.NodeID, error) {
+	nodes := mem.View[sample.NodeID](f.Data)
+	return nodes, t.server.checkNodes(nodes)
+}
+
+// sumOf tells the seeds of clients apart.
+func sumOf(data []byte) uint32 {
+	return crc32.Checksum(data, crc32.MakeTable(crc32.Castagnoli))
+}
