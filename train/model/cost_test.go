@@ -100,7 +100,7 @@ func checkStepCost(t *testing.T, s *Spec, d *sample.Dense, longest int) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		be := &countedBackend{Backend: cpu}
+		be := &countedBackend{Backend: cpu, Halves: cpu.(backend.Halves)}
 		m, err := New(be, s, true, held)
 		if err != nil {
 			t.Fatal(err)
@@ -125,15 +125,16 @@ func checkStepCost(t *testing.T, s *Spec, d *sample.Dense, longest int) {
 		}
 		c := s.StepCost(d, inPlace, Growth{1, 1, 1}, workers, longest)
 		if floats != c.Floats {
-			t.Errorf("half %v, in place %v: %d floats, the model took %d", s.Half, inPlace, c.Floats, floats)
+			t.Errorf("half %v, in place %v: %d floats, the model took %d", s.Half, inPlace,
+				c.Floats, floats)
 		}
 		if got := held.Used(); got < 4*c.Lists || got > 5*c.Lists {
-			t.Errorf("half %v, in place %v: lists of %d bytes, the model holds %d", s.Half, inPlace,
-				4*c.Lists, got)
+			t.Errorf("half %v, in place %v: lists of %d bytes, the model holds %d", s.Half,
+				inPlace, 4*c.Lists, got)
 		}
 		if got := total.Used() - params; got > c.KernelBytes || c.KernelBytes > 3*got+2<<20 {
-			t.Errorf("half %v, in place %v: kernels take %d bytes, they hold %d", s.Half, inPlace,
-				c.KernelBytes, got)
+			t.Errorf("half %v, in place %v: kernels take %d bytes, they hold %d", s.Half,
+				inPlace, c.KernelBytes, got)
 		}
 		if err := cpu.Close(); err != nil {
 			t.Error(err)
