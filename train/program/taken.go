@@ -46,7 +46,8 @@ func (p *Program) takenByDense(o *op, s *Sizes) (t backend.Taken) {
 
 // takenByHalf is what operations with an operand of bfloat16 take, and whether one is such.
 func (p *Program) takenByHalf(o *op, s *Sizes, longest int) (t backend.Taken, half bool) {
-	if len(o.in) == 0 || !p.of(o.in[0]).half && !p.of(o.out).half {
+	if len(o.in) == 0 || !p.of(o.in[0]).half && !p.of(o.out).half &&
+		(o.kind != opEntryDot || !p.of(o.in[1]).half) {
 		return t, false
 	}
 	x, out, heads := p.of(o.in[0]), p.of(o.out), max(1, o.heads)

@@ -133,8 +133,8 @@ func (s *sumSet) weightedPart(out []float32, x []Number, weight []float32, off, 
 
 // EdgeDot is dw[e,h] = g[i,h]·x[idx[e],h] for every entry e of every list i: see kernel.EdgeDot.
 // Rows are widened some at a time.
-func EdgeDot(p *kernel.Pool, dw []float32, g, x []Number, off, idx []uint32, heads, d int,
-	shared bool) {
+func EdgeDot[T Value](p *kernel.Pool, dw []float32, g []T, x []Number, off, idx []uint32,
+	heads, d int, shared bool) {
 	count, wide, read := max(0, len(off)-1), heads*d, heads*d
 	if shared {
 		read = d
@@ -147,7 +147,7 @@ func EdgeDot(p *kernel.Pool, dw []float32, g, x []Number, off, idx []uint32, hea
 	g = g[:count*wide]
 	p.Span(count, kernel.SegmentsPart(off, wide), func(lo, hi int) {
 		kernel.CheckSegments(off[lo:hi+1], idx, rows)
-		o.dots(p, dw[int(off[lo]-off[0])*heads:], g[lo*wide:hi*wide], x, off[lo:hi+1], idx,
+		dots(p, o, dw[int(off[lo]-off[0])*heads:], g[lo*wide:hi*wide], x, off[lo:hi+1], idx,
 			heads, d, shared)
 	})
 }
@@ -156,8 +156,8 @@ func EdgeDot(p *kernel.Pool, dw []float32, g, x []Number, off, idx []uint32, hea
 const dotsPart = 16 << 10
 
 // dots computes some lists, a few at a time.
-func (o *ops) dots(p *kernel.Pool, dw []float32, g, x []Number, off, idx []uint32, heads, d int,
-	shared bool) {
+func dots[T Value](p *kernel.Pool, o *ops, dw []float32, g []T, x []Number, off, idx []uint32,
+	heads, d int, shared bool) {
 	wide, read := heads*d, heads*d
 	if shared {
 		read = d
@@ -177,7 +177,7 @@ func (o *ops) dots(p *kernel.Pool, dw []float32, g, x []Number, off, idx []uint3
 		for k, at := range some {
 			ends[k] = at - some[0]
 		}
-		o.widen(own[:n*wide], g[i*wide:(i+n)*wide])
+		load(o, own[:n*wide], g[i*wide:(i+n)*wide])
 		kernel.EdgeDot(nil, dw[int(some[0]-off[0])*heads:], own, values, ends[:n+1], count, heads,
 			d, shared)
 	})

@@ -158,6 +158,8 @@ func TestHeads(t *testing.T) {
 		kernel.EdgeDot(p, want, widened(g), widened(x), s.off, s.idx, heads, d, shared)
 		EdgeDot(p, got, g, x, s.off, s.idx, heads, d, shared)
 		closeTo(t, "EdgeDot", got, want, d)
+		EdgeDot(p, got, widened(g), x, s.off, s.idx, heads, d, shared)
+		closeTo(t, "EdgeDot of floats", got, want, d)
 	})
 }
 
