@@ -74,6 +74,7 @@ func drawnWays(draw *rand.Rand, c Config) (some []way) {
 			w = of[draw.IntN(len(of))]
 		}
 		w.cfg.Model, w.cfg.Options, w.cfg.Threads = c.Model, c.Options, 1+draw.IntN(3)
+		w.cfg.Precision, w.cfg.Hidden = c.Precision, c.Hidden
 		some = append(some, w)
 	}
 	return some

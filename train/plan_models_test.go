@@ -1,6 +1,8 @@
 package train
 
 import (
+	"slices"
+	"strings"
 	"testing"
 
 	"gdb/layout/layouttest"
@@ -35,6 +37,19 @@ func modelConfigs(c Config) (all []Config) {
 		c.Options = model.Options{Precompute: true, Residual: true}
 		all = append(all, c)
 	}
+	return append(all, halfConfigs(c)...)
+}
+
+// halfConfigs have models in half precision, with layers wide enough for products of bfloat16.
+func halfConfigs(c Config) (all []Config) {
+	c.Precision, c.Hidden = runs.BFloat16, 32
+	for name, o := range map[string]model.Options{"sage": {}, "gat": {Heads: 2},
+		"gin": {Norm: "layer", Residual: true}, "gcn": {Precompute: true},
+		"mlp": {NodeEmbedding: 5}} {
+		c.Run, c.Model, c.Options = name+"-bf16", name, o
+		all = append(all, c)
+	}
+	slices.SortFunc(all, func(a, b Config) int { return strings.Compare(a.Run, b.Run) })
 	return all
 }
 

@@ -15,6 +15,10 @@ import (
 	"github.com/spf13/cobra"
 )
 
+// errLinkPrecision refuses --precision for runs that it means nothing to.
+var errLinkPrecision = errors.New("--precision is for runs that predict nodes, and this one " +
+	"predicts links: leave it out")
+
 func (a *app) evalCommand() *cobra.Command {
 	var c train.EvalConfig
 	var asJSON bool
@@ -39,6 +43,9 @@ func (a *app) evalCommand() *cobra.Command {
 				return err
 			}
 			if linkcmd.IsLink(st, c.Run) {
+				if c.Precision != "" {
+					return cli.Usage(errLinkPrecision)
+				}
 				return linkcmd.Eval(cmd.Context(), a.linkEnv(), st, dev, linkcmd.EvalOptions{
 					Run: c.Run, Split: c.Split, Candidates: candidates, JSON: asJSON})
 			}
@@ -102,6 +109,9 @@ func (a *app) predictCommand() *cobra.Command {
 			}
 			links.Run, links.Out = c.Run, out
 			if linkcmd.IsLink(st, c.Run) {
+				if c.Precision != "" {
+					return cli.Usage(errLinkPrecision)
+				}
 				return linkcmd.Predict(cmd.Context(), a.linkEnv(), st, dev, links)
 			}
 			if asks {

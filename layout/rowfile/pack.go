@@ -19,6 +19,9 @@ func (r *Reader) Pack() {
 	if r.decode == nil {
 		panic("BUG: rowfile: rows that are no floats are packed")
 	}
+	if r.packed {
+		return
+	}
 	dim, words, bytes := r.shape.Dim, PackedDim(r.shape.Dim), r.shape.RowBytes
 	r.packed = true
 	if r.shape.DType == BF16 && !r.scaled {

@@ -74,8 +74,17 @@ func TakenByHalfElements(rows, n int) Taken {
 	return Taken{Once: bf16.ColumnWords(rows, n), List: bf16.ElementWords(n)}
 }
 
-// TakenByHalfSegments is for sums of rows of bfloat16 of so many columns, and weights of heads.
-func TakenByHalfSegments(d, heads int) Taken { return Taken{List: bf16.SegmentWords(d, heads)} }
+// TakenByHalfSegments is for sums of rows of bfloat16 over lists, to rows of d values, with weights
+// of heads; toHalf says that results are of bfloat16.
+func TakenByHalfSegments(lists, entries, d, heads int, toHalf bool) Taken {
+	return Taken{Once: lists, List: bf16.SegmentWords(lists, entries, d, heads, toHalf)}
+}
+
+// TakenByHalfDropped is for SegmentMeanDropout of lists with so many entries at most.
+func TakenByHalfDropped(longest, lists, entries, d int) Taken {
+	return Taken{List: bf16.DroppedWords(longest, d) +
+		bf16.SegmentWords(lists, entries, d, 1, true)}
+}
 
 // TakenByScores2GradList is for so many columns of att.
 func TakenByScores2GradList(cols int) Taken { return Taken{Once: kernel.AttentionWords(cols)} }

@@ -72,6 +72,8 @@ func (l *layerPass) allocate() error {
 			block, window = l.RowsMax, l.RowsMax
 		}
 		rows = window
+	} else if isPacked(l.from) && len(l.layer.ColumnCols()) > 0 {
+		window = l.chunk // for rows of which columns are computed
 	}
 	c := carver{}
 	nodes, places := c.add(block), c.add(l.chunk)
@@ -176,6 +178,9 @@ func (l *layerPass) host(x []float32, cols int) backend.Tensor {
 // than what is read of it at a time, so it is not copied to a device.
 func (l *layerPass) tableOf(rows []float32) backend.Tensor {
 	width := l.from.dim()
+	if isPacked(l.from) && l.from.whole() != nil {
+		return l.Backend.Table(rows, len(rows)/(width/2), width/2).Halved()
+	}
 	return l.Backend.Table(rows, len(rows)/width, width)
 }
 
@@ -221,7 +226,11 @@ func (l *layerPass) fillColumns(ctx context.Context, rows []float32, n int,
 		if err := l.Backend.Begin(); err != nil {
 			return err
 		}
-		x := l.host(rows[first*width:(first+len(nodes))*width], width)
+		values, err := l.valuesOf(ctx, rows, first, len(nodes))
+		if err != nil {
+			return err
+		}
+		x := l.host(values, width)
 		for i, c := range l.layer.Columns(l.Model.Machine(), x, l.host(norms, 1)) {
 			l.Backend.Read(l.columns[i][first*c.Cols:], c)
 		}
@@ -230,6 +239,16 @@ func (l *layerPass) fillColumns(ctx context.Context, rows []float32, n int,
 		}
 	}
 	return nil
+}
+
+// valuesOf are the values of n of rows of from, from one on.
+func (l *layerPass) valuesOf(ctx context.Context, rows []float32, first, n int) ([]float32, error) {
+	width := l.from.dim()
+	if l.from.whole() == nil || !isPacked(l.from) {
+		return rows[first*width : (first+n)*width], nil
+	}
+	values := l.window[:n*width]
+	return values, l.from.scan(ctx, sample.NodeID(first), n, values)
 }
 
 // block computes the layer for a block of nodes.
@@ -353,7 +372,7 @@ func (l *layerPass) atOnce(c *chunk, rows []float32, p part) ([]float32, error) 
 		switch {
 		case pull.Scored:
 			columns := l.columns[scored]
-			column := l.Backend.Host(columns, len(rows)/l.from.dim(), l.sums[i].columns)
+			column := l.Backend.Host(columns, table.Rows, l.sums[i].columns)
 			weights = w.Weights(m, pull, column, own[scored], p.edges, s)
 			scored++
 			if pull.Softmax {
@@ -418,7 +437,7 @@ func (l *layerPass) inputs(ctx context.Context, nodes []sample.NodeID) ([]float3
 	for i, v := range nodes {
 		at[i] = sample.NodeID(l.srcSet.Row(uint32(v)))
 	}
-	if all := l.src.whole(); all != nil && int(at[n-1]-at[0]) == n-1 {
+	if all := l.src.whole(); all != nil && !isPacked(l.src) && int(at[n-1]-at[0]) == n-1 {
 		return all[int(at[0])*din : (int(at[0])+n)*din], ctx.Err()
 	}
 	x := l.rows[:n*din]

@@ -124,7 +124,6 @@ func (l *layerPass) accumulate(first int, rows []float32, p part) error {
 		return err
 	}
 	m, w, n := l.Model.Machine(), l.layer, len(p.deg)
-	count := len(rows) / l.from.dim()
 	table := l.tableOf(rows)
 	lists := l.Backend.Segments(backend.Lists{Off: p.off, Idx: p.nbrs})
 	scored := 0
@@ -132,7 +131,7 @@ func (l *layerPass) accumulate(first int, rows []float32, p part) error {
 		s, weights, sums := &l.sums[i], backend.Tensor{}, []float32(nil)
 		switch {
 		case s.pull.Scored:
-			column := l.Backend.Host(l.columns[scored], count, s.columns)
+			column := l.Backend.Host(l.columns[scored], table.Rows, s.columns)
 			own := l.Backend.Host(s.own[first*s.width:], n, s.width)
 			weights = w.Weights(m, s.pull, column, own, p.edges, lists)
 			scored++

@@ -277,7 +277,19 @@ type packedTable struct {
 
 func (t *packedTable) dim() int { return t.width }
 
-func (t *packedTable) whole() []float32 { return nil }
+// whole is the packed rows, if an operation can read them: those of an odd width have gaps.
+func (t *packedTable) whole() []float32 {
+	if t.width%2 != 0 {
+		return nil
+	}
+	return t.table.whole()
+}
+
+// isPacked says whether what a table has whole are packed rows.
+func isPacked(t table) bool {
+	_, ok := t.(*packedTable)
+	return ok
+}
 
 func (t *packedTable) read(ctx context.Context, rows []sample.NodeID, out []float32) error {
 	return t.unpack(len(rows), out, func(at int, packed []float32, n int) error {

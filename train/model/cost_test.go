@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"gdb/internal/mem"
+	"gdb/layout/rowfile"
 	"gdb/layout/topology"
 	"gdb/sample"
 	"gdb/sample/sampletest"
@@ -72,7 +73,12 @@ func TestStepCostCountsTheStep(t *testing.T) {
 						continue
 					}
 					t.Run(fmt.Sprintf("%s/%s/dims=%v", a.Name(), o.String(), dims),
-						func(t *testing.T) { checkStepCost(t, s, d, fanout[0]) })
+						func(t *testing.T) {
+							checkStepCost(t, s, d, fanout[0])
+							half := *s
+							half.Half = true
+							checkStepCost(t, &half, d, fanout[0])
+						})
 				}
 			}
 		}
@@ -82,6 +88,9 @@ func TestStepCostCountsTheStep(t *testing.T) {
 func checkStepCost(t *testing.T, s *Spec, d *sample.Dense, longest int) {
 	const workers = 3
 	in, inner := s.Dims[0], int(d.NodeIDOffsets[1])
+	if s.HalfFeatures() {
+		in = rowfile.PackedDim(in)
+	}
 	for _, inPlace := range []bool{false, true} {
 		if inPlace && !s.InPlace() {
 			continue
@@ -91,7 +100,7 @@ func checkStepCost(t *testing.T, s *Spec, d *sample.Dense, longest int) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		be := &countedBackend{Backend: cpu}
+		be := &countedBackend{Backend: cpu, Halves: cpu.(backend.Halves)}
 		m, err := New(be, s, true, held)
 		if err != nil {
 			t.Fatal(err)
@@ -116,14 +125,16 @@ func checkStepCost(t *testing.T, s *Spec, d *sample.Dense, longest int) {
 		}
 		c := s.StepCost(d, inPlace, Growth{1, 1, 1}, workers, longest)
 		if floats != c.Floats {
-			t.Errorf("in place %v: %d floats, the model took %d", inPlace, c.Floats, floats)
+			t.Errorf("half %v, in place %v: %d floats, the model took %d", s.Half, inPlace,
+				c.Floats, floats)
 		}
 		if got := held.Used(); got < 4*c.Lists || got > 5*c.Lists {
-			t.Errorf("in place %v: lists of %d bytes, the model holds %d", inPlace, 4*c.Lists, got)
+			t.Errorf("half %v, in place %v: lists of %d bytes, the model holds %d", s.Half,
+				inPlace, 4*c.Lists, got)
 		}
 		if got := total.Used() - params; got > c.KernelBytes || c.KernelBytes > 3*got+2<<20 {
-			t.Errorf("in place %v: kernels take %d bytes, they hold %d", inPlace, c.KernelBytes,
-				got)
+			t.Errorf("half %v, in place %v: kernels take %d bytes, they hold %d", s.Half,
+				inPlace, c.KernelBytes, got)
 		}
 		if err := cpu.Close(); err != nil {
 			t.Error(err)

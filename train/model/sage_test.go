@@ -261,6 +261,7 @@ func equal(a, b []float32) bool {
 // countedBackend counts the scratch of a step.
 type countedBackend struct {
 	backend.Backend
+	backend.Halves
 	floats int64
 }
 
@@ -282,7 +283,7 @@ func (c *countedBackend) Segments(l backend.Lists) backend.Segments {
 func TestDeadRowsAreOverwritten(t *testing.T) {
 	g := loadGolden(t)
 	run := func(table bool) (all []float32, floats int64) {
-		be := &countedBackend{Backend: openCPU(t, 2)}
+		be := &countedBackend{Backend: openCPU(t, 2)} // in float32
 		m := g.model(t, be)
 		m.spec.Order = orders["aggregate first"]
 		s, x := Step{Train: true}, slices.Clone(g.X)

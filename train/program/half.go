@@ -18,8 +18,12 @@ func (p *Program) takes(o *op, i int) operand {
 	switch o.kind {
 	case opMatMul, opMatMulTA, opMatMulTB, opHeadMul, opHeadMulTA, opHeadMulTB:
 		return p.productTakes(o, i)
-	case opPullMean, opPullMeanDropped, opPullSum, opPullMax, opPullMeanGrad, opPullSumGrad,
-		opEntryDot:
+	case opPullMean, opPullMeanDropped, opPullSum, opPullMax, opPullMeanGrad, opPullSumGrad:
+		return takesHalf
+	case opEntryDot:
+		if i == 0 {
+			return takesEither
+		}
 		return takesHalf
 	case opPullWeighted, opPullWeightedGradX:
 		if i == 0 {

@@ -9,6 +9,10 @@ func (p *Program) KernelBytes(s *Sizes, threads, longest int) int64 {
 	var most backend.Taken
 	for i := range p.ops {
 		o := &p.ops[i]
+		if t, half := p.takenByHalf(o, s, longest); half {
+			most = most.Or(t)
+			continue
+		}
 		most = most.Or(p.takenByDense(o, s)).Or(p.takenByLists(o, s, longest))
 	}
 	return most.Bytes(threads)
@@ -16,9 +20,6 @@ func (p *Program) KernelBytes(s *Sizes, threads, longest int) int64 {
 
 // takenByDense is what products, sums of columns and norms take.
 func (p *Program) takenByDense(o *op, s *Sizes) (t backend.Taken) {
-	if t, half := p.takenByHalf(o, s); half {
-		return t
-	}
 	switch o.kind {
 	case opMatMul, opMatMulTB, opHeadMul, opHeadMulTB:
 		w, heads := p.of(o.in[1]), max(1, o.heads)
@@ -44,8 +45,9 @@ func (p *Program) takenByDense(o *op, s *Sizes) (t backend.Taken) {
 }
 
 // takenByHalf is what operations with an operand of bfloat16 take, and whether one is such.
-func (p *Program) takenByHalf(o *op, s *Sizes) (t backend.Taken, half bool) {
-	if len(o.in) == 0 || !p.of(o.in[0]).half && !p.of(o.out).half {
+func (p *Program) takenByHalf(o *op, s *Sizes, longest int) (t backend.Taken, half bool) {
+	if len(o.in) == 0 || !p.of(o.in[0]).half && !p.of(o.out).half &&
+		(o.kind != opEntryDot || !p.of(o.in[1]).half) {
 		return t, false
 	}
 	x, out, heads := p.of(o.in[0]), p.of(o.out), max(1, o.heads)
@@ -58,7 +60,12 @@ func (p *Program) takenByHalf(o *op, s *Sizes) (t backend.Taken, half bool) {
 	case isProduct(o.kind):
 		return backend.TakenByHalfMatMul(x.cols/heads, n, out.half), true
 	case isList(o.kind):
-		return backend.TakenByHalfSegments(max(x.cols, out.cols), heads), true
+		lists, entries := s.Nodes[o.list.Hop+1], s.Of(Entries(o.list))
+		if o.kind == opPullMeanDropped {
+			return backend.TakenByHalfDropped(longest, lists, entries, out.cols), true
+		}
+		return backend.TakenByHalfSegments(lists, entries, max(x.cols, out.cols), heads,
+			out.half), true
 	}
 	return backend.TakenByHalfElements(rows, x.cols), true
 }

@@ -20,21 +20,53 @@ func WeightedHeads[T Value](p *kernel.Pool, out []T, x []Number, w []float32, of
 	c, o, rows := resultOf(out[:count*wide]), level(), len(x)/read
 	p.Span(count, kernel.SegmentsPart(off, wide), func(lo, hi int) {
 		kernel.CheckSegments(off[lo:hi+1], idx, rows)
-		first, n := int(off[lo]-off[0]), int(off[hi]-off[lo])
-		own := p.TakeFloats(n * heads)
-		byHead(own, w[first*heads:][:n*heads], n, heads)
+		own := p.TakeFloats(pieceEntries(heads) * heads)
 		c.rows(p, o, lo, hi, wide, accumulate, func(sums []float32) {
-			for h := range heads {
-				from := h * d
-				if shared {
-					from = 0
+			pieces(off[lo:hi+1], pieceEntries(heads), hi-lo, func(i int, off2 []uint32, more bool) {
+				n := int(off2[len(off2)-1] - off2[0])
+				byHead(own, w[int(off2[0]-off[0])*heads:][:n*heads], n, heads)
+				for h := range heads {
+					at := columns{d: d, read: h * d, row: read, write: h * d, wide: wide}
+					if shared {
+						at.read = 0
+					}
+					o.sums.weightedPart(sums[i*wide:], x, own[h*n:(h+1)*n], off2, idx, at,
+						accumulate || more)
 				}
-				o.sums.weightedPart(sums, x, own[h*n:(h+1)*n], off[lo:hi+1], idx,
-					columns{d: d, read: from, row: read, write: h * d, wide: wide}, accumulate)
-			}
+			})
 		})
 		p.GiveFloats(own)
 	})
+}
+
+// weightsPart is about how many weights are sorted by head at a time: they stay in the first-level
+// cache.
+const weightsPart = 4 << 10
+
+// pieceEntries is of how many entries.
+func pieceEntries(heads int) int { return max(1, weightsPart/heads) }
+
+// pieces calls fn for lists of at most so many entries, and so many lists, at a time: with the
+// number of the first and their offsets. A list of more entries comes in pieces by itself, and more
+// says that it is not the first of these.
+func pieces(off []uint32, entries, lists int, fn func(i int, off []uint32, more bool)) {
+	var piece [2]uint32
+	for i := 0; i < len(off)-1; {
+		j := i + 1
+		for j < len(off)-1 && j-i < lists && int(off[j+1]-off[i]) <= entries {
+			j++
+		}
+		if int(off[j]-off[i]) <= entries {
+			fn(i, off[i:j+1], false)
+			i = j
+			continue
+		}
+		for at := off[i]; at < off[i+1]; at = piece[1] {
+			piece = [2]uint32{at, min(off[i+1], at+uint32(entries))}
+			fn(i, piece[:], at > off[i])
+		}
+		i++
+	}
 }
 
 // byHead writes values of n entries and some heads head by head.
@@ -62,21 +94,23 @@ func WeightedHeadsGrad[T Value](p *kernel.Pool, dx []T, dout []Number, w []float
 	w, dout = w[:len(idx)*heads], dout[:len(lengths)*read]
 	o := level()
 	scatter(p, o, dx, off, wide, fresh, func(sums []float32, lo, hi int, add bool) {
-		n := int(off[hi] - off[lo])
-		own := p.TakeFloats(n * heads)
-		for i, e := range entry[off[lo]:off[hi]] {
+		own := p.TakeFloats(pieceEntries(heads) * heads)
+		pieces(off[lo:hi+1], pieceEntries(heads), hi-lo, func(i int, off []uint32, more bool) {
+			n := int(off[len(off)-1] - off[0])
+			for k, e := range entry[off[0]:off[len(off)-1]] {
+				for h := range heads {
+					own[h*n+k] = w[int(e)*heads+h]
+				}
+			}
 			for h := range heads {
-				own[h*n+i] = w[int(e)*heads+h]
+				at := columns{d: d, read: h * d, row: read, write: h * d, wide: wide}
+				if shared {
+					at.write = 0
+				}
+				o.sums.weightedPart(sums[i*wide:], dout, own[h*n:(h+1)*n], off, idx, at,
+					add || more || shared && h > 0)
 			}
-		}
-		for h := range heads {
-			at := columns{d: d, read: h * d, row: read, write: h * d, wide: wide}
-			if shared {
-				at.write = 0
-			}
-			o.sums.weightedPart(sums, dout, own[h*n:(h+1)*n], off[lo:hi+1], idx, at,
-				add || shared && h > 0)
-		}
+		})
 		p.GiveFloats(own)
 	})
 }
@@ -99,8 +133,8 @@ func (s *sumSet) weightedPart(out []float32, x []Number, weight []float32, off, 
 
 // EdgeDot is dw[e,h] = g[i,h]·x[idx[e],h] for every entry e of every list i: see kernel.EdgeDot.
 // Rows are widened some at a time.
-func EdgeDot(p *kernel.Pool, dw []float32, g, x []Number, off, idx []uint32, heads, d int,
-	shared bool) {
+func EdgeDot[T Value](p *kernel.Pool, dw []float32, g []T, x []Number, off, idx []uint32,
+	heads, d int, shared bool) {
 	count, wide, read := max(0, len(off)-1), heads*d, heads*d
 	if shared {
 		read = d
@@ -113,64 +147,41 @@ func EdgeDot(p *kernel.Pool, dw []float32, g, x []Number, off, idx []uint32, hea
 	g = g[:count*wide]
 	p.Span(count, kernel.SegmentsPart(off, wide), func(lo, hi int) {
 		kernel.CheckSegments(off[lo:hi+1], idx, rows)
-		o.dots(p, dw[int(off[lo]-off[0])*heads:], g[lo*wide:hi*wide], x, off[lo:hi+1], idx,
+		dots(p, o, dw[int(off[lo]-off[0])*heads:], g[lo*wide:hi*wide], x, off[lo:hi+1], idx,
 			heads, d, shared)
 	})
 }
 
+// dotsPart is how many values of rows are widened at a time: they stay in the second-level cache.
+const dotsPart = 16 << 10
+
 // dots computes some lists, a few at a time.
-func (o *ops) dots(p *kernel.Pool, dw []float32, g, x []Number, off, idx []uint32, heads, d int,
-	shared bool) {
+func dots[T Value](p *kernel.Pool, o *ops, dw []float32, g []T, x []Number, off, idx []uint32,
+	heads, d int, shared bool) {
 	wide, read := heads*d, heads*d
 	if shared {
 		read = d
 	}
-	for lo := 0; lo < len(off)-1; {
-		hi := lo + 1
-		for hi < len(off)-1 && int(off[hi+1]-off[lo])*read <= elementsPart {
-			hi++
-		}
-		n := int(off[hi] - off[lo])
-		values, own := p.TakeFloats(n*read), p.TakeFloats((hi-lo)*wide)
-		at := p.TakeWords(n + hi - lo + 1)
-		for i, r := range idx[off[lo]:off[hi]] {
-			at[i] = uint32(i)
-			o.widen(values[i*read:(i+1)*read], x[int(r)*read:int(r+1)*read])
-		}
-		for i := range hi - lo + 1 {
-			at[n+i] = off[lo+i] - off[lo]
-		}
-		o.widen(own, g[lo*wide:hi*wide])
-		kernel.EdgeDot(nil, dw[int(off[lo]-off[0])*heads:], own, values, at[n:], at[:n], heads, d,
-			shared)
-		p.GiveFloats(values)
-		p.GiveFloats(own)
-		p.GiveWords(at)
-		lo = hi
+	entries, lists := max(1, dotsPart/read), max(1, dotsPart/wide)
+	values, own := p.TakeFloats(entries*read), p.TakeFloats(lists*wide)
+	words := p.TakeWords(entries + lists + 1)
+	count, ends := words[:entries], words[entries:]
+	for i := range count {
+		count[i] = uint32(i)
 	}
-}
-
-// SegmentMeanDropout is SegmentMean of rows that went through Dropout, as floats, where x stays as
-// it is: see kernel.SegmentMeanDropout.
-func SegmentMeanDropout[T Value](p *kernel.Pool, out []T, x []Number, off, idx, at []uint32,
-	d int, rate float32, key uint64) {
-	o := level()
-	at = at[:len(idx)]
-	segments(p, o, out, x, off, idx, d, func(sums []float32, lo, hi int) {
-		for i := lo; i < hi; i++ {
-			n := int(off[i+1] - off[i])
-			values, own := p.TakeFloats(n*d), p.TakeWords(n+2)
-			for k := range n {
-				row := values[k*d : (k+1)*d]
-				e := int(off[i]) + k
-				o.widen(row, x[int(idx[e])*d:][:d])
-				kernel.Dropout(nil, row, int(at[e])*d, rate, key)
-				own[2+k] = uint32(k)
-			}
-			own[0], own[1] = 0, uint32(n)
-			kernel.SegmentMean(nil, sums[(i-lo)*d:][:d], values, own[:2], own[2:], d)
-			p.GiveFloats(values)
-			p.GiveWords(own)
+	pieces(off, entries, lists, func(i int, some []uint32, _ bool) {
+		n := len(some) - 1
+		for k, r := range idx[some[0]:some[n]] {
+			o.widen(values[k*read:(k+1)*read], x[int(r)*read:int(r+1)*read])
 		}
+		for k, at := range some {
+			ends[k] = at - some[0]
+		}
+		load(o, own[:n*wide], g[i*wide:(i+n)*wide])
+		kernel.EdgeDot(nil, dw[int(some[0]-off[0])*heads:], own, values, ends[:n+1], count, heads,
+			d, shared)
 	})
+	p.GiveFloats(values)
+	p.GiveFloats(own)
+	p.GiveWords(words)
 }

@@ -3,6 +3,7 @@ package bf16
 import (
 	"fmt"
 	"math"
+	"slices"
 	"testing"
 
 	"pgregory.net/rapid"
@@ -157,6 +158,8 @@ func TestHeads(t *testing.T) {
 		kernel.EdgeDot(p, want, widened(g), widened(x), s.off, s.idx, heads, d, shared)
 		EdgeDot(p, got, g, x, s.off, s.idx, heads, d, shared)
 		closeTo(t, "EdgeDot", got, want, d)
+		EdgeDot(p, got, widened(g), x, s.off, s.idx, heads, d, shared)
+		closeTo(t, "EdgeDot of floats", got, want, d)
 	})
 }
 
@@ -198,21 +201,28 @@ func TestElements(t *testing.T) {
 // TestSegmentMeanDropout holds means of rows that are dropped out as they are read against those of
 // float32.
 func TestSegmentMeanDropout(t *testing.T) {
-	const rows, lists, d = 300, 90, 33
+	const nodes, lists, d = 300, 90, 33
 	mem := newMemory(4)
 	defer mem.free()
-	x, off := mem.numbers(rows*d, false), []uint32{0}
+	x, off := mem.numbers(nodes*d, false), []uint32{0}
 	var idx, at []uint32
 	for i := range lists {
 		for k := range i % 7 {
-			idx, at = append(idx, uint32((i*13+k*71)%rows)), append(at, uint32((i*5+k)%rows))
+			idx, at = append(idx, uint32((i*13+k*71)%nodes)), append(at, uint32((i*5+k)%nodes))
 		}
 		off = append(off, uint32(len(idx)))
 	}
-	want, rounded := make([]float32, lists*d), make([]Number, lists*d)
-	kernel.SegmentMeanDropout(nil, want, widened(x), off, idx, at, d, 0.5, 9)
+	want, rounded, rows := make([]float32, lists*d), make([]Number, lists*d), slices.Clone(idx)
+	dropped := make([]Number, len(idx)*d)
+	for e, r := range idx {
+		row := widened(x[int(r)*d:][:d])
+		kernel.Dropout(nil, row, int(at[e])*d, 0.3, 9)
+		refNarrow(dropped[e*d:], row)
+		idx[e] = uint32(e)
+	}
+	kernel.SegmentMean(nil, want, widened(dropped), off, idx, d)
 	refNarrow(rounded, want)
 	got := make([]Number, lists*d)
-	SegmentMeanDropout(kernel.NewPool(2), got, x, off, idx, at, d, 0.5, 9)
+	SegmentMeanDropout(kernel.NewPool(2), got, x, off, rows, at, d, 0.3, 9)
 	equal(t, "SegmentMeanDropout", got, rounded)
 }

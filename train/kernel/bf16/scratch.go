@@ -28,10 +28,21 @@ func WidenedWords(m, k, n, heads int) (once, worker int) {
 		(widenedRows(heads*k)+4*n)*heads*k + widenedRows(heads*k)*heads*n
 }
 
-// SegmentWords is for sums of rows of so many columns: of weighted ones for so many heads.
-func SegmentWords(d, heads int) (worker int) {
-	const part = 64 << 10 // see kernel.SegmentsPart
-	return part + d + heads*part/max(1, d) + 2*elementsPart
+// SegmentWords is for sums of rows over so many lists with so many entries, to rows of d values,
+// with weights of so many heads; toHalf says that results are Numbers.
+func SegmentWords(lists, entries, d, heads int, toHalf bool) (worker int) {
+	worker = 2*dotsPart + 4*d + 2*max(weightsPart, heads)
+	if toHalf {
+		const part = 64 << 10 // see kernel.SegmentsPart
+		worker += max(d, part/(entries/max(1, lists)+1))
+	}
+	return worker
+}
+
+// DroppedWords is for SegmentMeanDropout of lists with so many entries at most.
+func DroppedWords(longest, d int) (worker int) {
+	rows := max(1, elementsPart/d, longest)
+	return rows*d/2 + 2*rows + d + 4
 }
 
 // ElementWords is for Elements, ReLUGrad and ColumnSum of rows of so many values.
