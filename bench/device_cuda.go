@@ -75,8 +75,7 @@ func deviceRow(ordinal int) (row Row, err error) {
 	if row["copy_bytes_per_s"], err = m.copies(); err != nil {
 		return nil, err
 	}
-	err = m.products(row)
-	return row, err
+	return row, errors.Join(m.products(row), m.calls(row))
 }
 
 func (m *deviceMeter) close() (err error) {
@@ -124,6 +123,29 @@ func (m *deviceMeter) copies() (rate float64, err error) {
 	clear(host.Bytes) // the pages are there
 	seconds, err := m.seconds(func() error { return m.stream.CopyToDevice(p, host.Bytes) })
 	return bytes / seconds, err
+}
+
+// calls measures what it costs to have small things done one by one, and as a graph.
+func (m *deviceMeter) calls(row Row) error {
+	const bytes, count = 256, 256
+	p, err := m.device.Alloc(bytes)
+	if err != nil {
+		return err
+	}
+	all := func() (err error) {
+		for range count {
+			err = errors.Join(err, m.stream.Zero(p, bytes))
+		}
+		return err
+	}
+	graph, err := m.stream.Capture(all)
+	if err != nil {
+		return errors.Join(err, m.device.Free(p))
+	}
+	call, err := m.seconds(all)
+	grouped, failed := m.seconds(func() error { return graph.Launch(m.stream) })
+	row["call_us"], row["graph_us"] = 1e6*call/count, 1e6*grouped/count
+	return errors.Join(err, failed, graph.Close(), m.device.Free(p))
 }
 
 // products measures square products, of a size that takes the device some time.

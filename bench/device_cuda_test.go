@@ -24,7 +24,8 @@ func TestDevices(t *testing.T) {
 		t.Fatalf("%v, %v", r, err)
 	}
 	for _, row := range r.Rows {
-		for _, c := range []string{"copy_bytes_per_s", "gflops", "tf32_gflops"} {
+		for _, c := range []string{"copy_bytes_per_s", "gflops", "tf32_gflops", "call_us",
+			"graph_us"} {
 			if v, _ := row[c].(float64); !(v > 0) {
 				t.Errorf("%s is %v", c, row[c])
 			}

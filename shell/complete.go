@@ -200,6 +200,10 @@ func (s *session) names(before string, slot lang.Clause) (all []candidate) {
 		for _, t := range m.EdgeTypes {
 			all = append(all, nameCandidate(t, "edge type"))
 		}
+	case slot.Arg == lang.ArgEdge && strings.Contains(before, ","):
+		for _, t := range m.EdgeTypes {
+			all = append(all, nameCandidate(t, "edge type"))
+		}
 	case slot.Arg == lang.ArgFile:
 		for _, f := range m.Files {
 			all = append(all, nameCandidate(f.Path, mem.FormatSize(f.Size)))

@@ -37,7 +37,9 @@ var choiceTexts = map[string]string{
 	"latest": "those of the latest edges",
 	"full":   "whole lists", "policy": "with capacity and bytes saved", "file": "of the store",
 	"partition": "what is held of each", "epoch": "of a run",
-	"phase": "opening a file, or asking", "op": "the operator that read",
+	"cosine": "of the angle between vectors", "dot": "their product",
+	"euclid": "minus the distance between them",
+	"phase":  "opening a file, or asking", "op": "the operator that read",
 }
 
 // aggregateTexts tell what the functions of RETURN do.

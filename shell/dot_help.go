@@ -126,6 +126,7 @@ var argSyntax = map[lang.Arg]string{lang.ArgInt: "n", lang.ArgFanout: "n,n...",
 	lang.ArgName: "name",
 	lang.ArgFile: "file", lang.ArgSizes: "64MiB|10%,...", lang.ArgRun: "run",
 	lang.ArgNodes: "nodes", lang.ArgNode: "node", lang.ArgRange: "n:n", lang.ArgPath: "'file'",
+	lang.ArgEdge: "head, relation, tail",
 	lang.ArgMatch: "(a {id: n})-[:type*1..2]->(b) [WHERE ...] RETURN [DISTINCT] ... " +
 		"[ORDER BY ...] [LIMIT n]"}
 
@@ -208,6 +209,12 @@ var clauseTexts = map[string]string{
 	"SIMULATE CACHE SPLIT":  "whose nodes are trained on, train without it",
 	"EPOCHS":                "so many epochs, 1 without it",
 	"BATCHES":               "the first batches of each epoch only",
+	"NEAREST TOP":           "so many, 10 without it",
+	"NEAREST BY":            "the angle, the product or the distance of vectors",
+	"NEAREST RUN":           "of this run of links, instead of the newest",
+	"SCORE TOP":             "so many of those that ? may be, 10 without it",
+	"SCORE RUN":             "of this run of links, instead of the newest",
+	"NEW":                   "only what is no edge of the graph",
 	"TO":                    "the last node of the path", "MAX": "the longest path to look for",
 }
 

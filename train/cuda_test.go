@@ -3,6 +3,7 @@
 package train
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -219,4 +220,75 @@ func faultOfDevice(t *testing.T, emulator *cudatest.Emulator, knob string, n int
 		t.Errorf("%s %d: after it went on: %+v", knob, n, res)
 	}
 	return true
+}
+
+// TestGroupedTrainingOnDevice trains every model with the steps launched at once, batches padded,
+// and one by one: the same bits, in a fraction of the launches.
+func TestGroupedTrainingOnDevice(t *testing.T) {
+	emulator := mustEmulate(t)
+	plain, edges := mustBuild(t, planted(false)), mustBuild(t, plantedEdges())
+	multi := mustBuild(t, planted(true))
+	for _, s := range []*layout.Store{plain, edges, multi} {
+		noteProfiles(t, s)
+	}
+	for _, c := range modelConfigs(testConfig()) {
+		t.Run(c.Run, func(t *testing.T) { groupedTraining(t, emulator, plain, c) })
+	}
+	for name, set := range map[string]func(c *Config){
+		"weights": func(c *Config) { c.Model, c.EdgeWeight = "gcn", true },
+		"sums":    func(c *Config) { c.Aggregate, c.EdgeWeight = "sum", true },
+		"largest": func(c *Config) { c.Aggregate = "max" },
+		"copied":  func(c *Config) { c.FeatureCache = 4096 },
+	} {
+		c := testConfig()
+		c.Run = name
+		set(&c)
+		t.Run(name, func(t *testing.T) { groupedTraining(t, emulator, edges, c) })
+	}
+	for name, set := range map[string]func(c *Config){
+		"multi":   func(c *Config) { c.Clip = 1 },
+		"vectors": func(c *Config) { c.NodeEmbedding = 5 },
+	} {
+		c := testConfig()
+		c.Run = name
+		set(&c)
+		t.Run(name, func(t *testing.T) { groupedTraining(t, emulator, multi, c) })
+	}
+}
+
+// groupedTraining compares a training with steps at once and one by one.
+func groupedTraining(t *testing.T, emulator *cudatest.Emulator, s *layout.Store, c Config) {
+	t.Helper()
+	c.Backend, c.Batch, c.Epochs, c.EvalEvery, c.Dropout = backend.CUDA, 12, 3, 3, 0.3
+	name := c.Run
+	var weights [2][]byte
+	var last [2]runs.Epoch
+	var launched [2]int64
+	for i, plain := range []bool{true, false} {
+		c.Run, c.PlainLaunches = fmt.Sprint(name, "-", plain), plain
+		before := emulator.Count("launches") + emulator.Count("graph_launches")
+		_, err := Run(t.Context(), s, mustDevice(t), c, func(e Event) {
+			if e.Epoch != nil {
+				last[i] = *e.Epoch
+			}
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		launched[i] = emulator.Count("launches") + emulator.Count("graph_launches") - before
+		_, weights[i] = finalState(t, s, c.Run)
+	}
+	if !bytes.Equal(weights[0], weights[1]) || last[0].Loss != last[1].Loss {
+		t.Errorf("%s: at once the weights or the optimizer's state differ: loss %g, one by one "+
+			"%g", name, last[1].Loss, last[0].Loss)
+	}
+	one, all := last[0].Launches, last[1].Launches
+	t.Logf("%s: %d batches, one by one %+v, at once %+v; in all %v", name, last[0].Batches, *one,
+		*all, launched)
+	if one.Graphs != 0 || all.Operations != one.Operations {
+		t.Errorf("%s: one by one %+v, at once %+v", name, *one, *all)
+	}
+	if c.Norm != "batch" && c.Model != "rgcn" && all.Calls > one.Calls*4/10 {
+		t.Errorf("%s: at once there are still %d calls of %d", name, all.Calls, one.Calls)
+	}
 }

@@ -75,7 +75,9 @@ func (t *trainer) steps(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	before := t.be.Launches()
 	err = t.consume(ctx, e, int(order.Batches()))
+	t.pos.Sums.Launches = t.pos.Sums.Launches.Add(t.be.Launches().Sub(before))
 	if err == nil || ctx.Err() != nil && errors.Is(err, ctx.Err()) {
 		err = errors.Join(err, t.readLosses())
 	}

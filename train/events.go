@@ -91,6 +91,8 @@ type epochSums struct {
 	Batches  int     `json:"batches"`
 	Edges    uint64  `json:"edges"`
 	Nodes    uint64  `json:"nodes"`
+	// Launches is what the device was given in steps.
+	Launches backend.Launches `json:"launches,omitzero"`
 }
 
 // addBatch takes in what a batch is.

@@ -49,6 +49,15 @@ func (in *inputs) openRows(ctx context.Context, c *Config) (note string, err err
 	if err := in.OpenRows(ctx); err != nil {
 		return "", err
 	}
+	note, err = in.scaleColumns(ctx, c)
+	if err == nil && in.Rows != nil && c.PacksFeatures() {
+		in.Rows.Pack()
+	}
+	return note, err
+}
+
+// scaleColumns has columns scaled, if they are.
+func (in *inputs) scaleColumns(ctx context.Context, c *Config) (note string, err error) {
 	if c.Precompute { // rows were scaled before they were summed up
 		return "", nil
 	}

@@ -41,7 +41,7 @@ func withSums(ctx context.Context, store *layout.Store, dev blockdev.Device,
 	}
 	features := store.Meta().Features[0]
 	s := &summing{store: store, dev: dev, pre: pre, cfg: *c, parts: []kv.RowsMeta{features}}
-	s.cfg.Precompute = false
+	s.cfg.Precompute, s.cfg.Precision = false, runs.Float32
 	scaled, err := s.scale(ctx)
 	if err != nil {
 		return nil, nil, err

@@ -1,6 +1,7 @@
 package train
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -235,6 +236,10 @@ func (t *trainer) loadRun(store *layout.Store) error {
 	if t.cfg.Backend != old.Backend {
 		t.moved = fmt.Sprintf("the run began on %s and goes on with %s: what it comes to differs "+
 			"by rounding", old.Backend, t.cfg.Backend)
+	}
+	if t.cfg.Half() != old.Half() {
+		t.moved = fmt.Sprintf("the run began in %s and goes on in %s: what it comes to differs by "+
+			"rounding", cmp.Or(old.Precision, runs.Float32), cmp.Or(t.cfg.Precision, runs.Float32))
 	}
 	t.dir = runs.Open(store, name)
 	return t.cfg.SameResult(&old)

@@ -10,6 +10,7 @@ import (
 
 	"gdb/internal/program"
 	"gdb/kv"
+	"gdb/train/backend"
 	"gdb/train/backend/devices"
 	"gdb/train/task"
 )
@@ -22,6 +23,9 @@ func checkTrainable(m *kv.Meta, c *Config) error {
 	switch {
 	case m.Nodes == 0:
 		return errors.New("train: the store has no nodes")
+	case len(m.Features) == 0 && c.NodeEmbedding == 0 && m.Labels == nil && len(m.EdgeSplits) > 0:
+		return errors.New("train: the store has neither features nor labels, but splits of its " +
+			"edges: --task link learns vectors that score them")
 	case len(m.Features) == 0 && c.NodeEmbedding == 0:
 		return errors.New("train: the store has no features, and a model needs an input vector " +
 			"for every node: learn one for each (train --node-embedding 64), or ingest again " +
@@ -44,7 +48,14 @@ func resolve(c *Config, m *kv.Meta) error {
 		return err
 	}
 	c.Resolve(m)
+	if c.Half() && c.Backend == backend.Auto {
+		c.Backend = backend.CPU
+	}
 	c.Backend = devices.Chosen(c.Backend, c.Device)
+	if c.Half() && c.Backend == backend.CUDA {
+		return errors.New("train: --precision bf16 is computed on the cpu alone: --backend cpu, " +
+			"or --precision f32")
+	}
 	if err := c.FitEdges(m); err != nil {
 		return err
 	}

@@ -14,7 +14,6 @@ import (
 	"gdb/train/backend/devices"
 	"gdb/train/embedding"
 	"gdb/train/model"
-	"gdb/train/runs"
 	"gdb/train/task"
 )
 
@@ -39,10 +38,10 @@ type stepper struct {
 // newStepper opens the backend. The model takes its memory when it is opened.
 func newStepper(cfg *Config, m *kv.Meta, t task.Task, budget *mem.Budget) (*stepper, error) {
 	s := &stepper{cfg: cfg, task: t, budget: budget, dims: cfg.Dims(cfg.Inputs(m), t.Outputs()),
-		features: runs.FeatureDim(m), learned: learnedVectors(cfg, m, true)}
+		features: cfg.RowDim(m), learned: learnedVectors(cfg, m, true)}
 	var err error
 	s.be, err = devices.Open(cfg.Backend, backend.Options{Workers: cfg.Threads, Budget: budget,
-		Device: cfg.Device})
+		Device: cfg.Device, Plain: cfg.PlainLaunches})
 	return s, err
 }
 
@@ -181,8 +180,11 @@ func (s *stepper) StepBytes(d *sample.Dense, inner, scale int64, inPlace bool) i
 	if s.learned != nil {
 		input = s.learned.InputBytes(int64(len(d.NodeIDs)) * inner / max(1, have) * 9 / 8)
 	}
-	return input + s.arenaBytes(&cost) +
-		mem.HeapCost(4*cost.Lists*growth/16+cost.KernelBytes)
+	lists := cost.Lists
+	if c.Backend == backend.CUDA && !c.PlainLaunches {
+		lists += cost.Padded
+	}
+	return input + s.arenaBytes(&cost) + mem.HeapCost(4*lists*growth/16+cost.KernelBytes)
 }
 
 // arenaBytes is the memory outside the heap: scratch of the backend, or what it sends to a device

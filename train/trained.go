@@ -46,6 +46,8 @@ type Limits struct {
 	Memory int64
 	// Threads is the number of compute workers.
 	Threads int
+	// Precision is that of products and sums over lists: see runs.Settings.
+	Precision string
 	// Notes is called with what the user should know and did no harm; nil for none.
 	Notes func(note string)
 }
@@ -65,8 +67,14 @@ func openTrained(ctx context.Context, store *layout.Store, dev blockdev.Device, 
 		cfg.Threads = lim.Threads
 	}
 	cfg.EvalMode = mode
+	if lim.Precision != "" {
+		cfg.Precision = lim.Precision
+	}
 	if cfg.Backend == backend.CUDA { // which may not be here
 		cfg.Backend = devices.Chosen(backend.Auto, cfg.Device)
+	}
+	if cfg.Half() {
+		cfg.Backend = backend.CPU
 	}
 	if err := cfg.Validate(); err != nil {
 		return nil, err
@@ -200,7 +208,7 @@ func (t *trained) openData(ctx context.Context) error {
 	}
 	f := &plan.Facts{Memory: t.cfg.Memory, Program: t.in.ProgramBytes(),
 		Settings: t.cfg.Plan()}
-	f.Nodes, f.Dim, f.Forms = t.in.Meta.Nodes, runs.FeatureDim(t.in.Meta), t.in.Forms()
+	f.Nodes, f.Dim, f.Forms = t.in.Meta.Nodes, t.cfg.RowDim(t.in.Meta), t.in.Forms()
 	f.PagedBytes = func(cache int64) int64 {
 		return topology.PagedBytes(t.in.Store, layout.In,
 			cache)

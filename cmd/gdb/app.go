@@ -93,7 +93,8 @@ func (a *app) rootCommand() *cobra.Command {
 	root.CompletionOptions.HiddenDefaultCmd = false
 	root.AddCommand(a.demoCommand(), a.ingestCommand(), a.splitCommand(), a.infoCommand(),
 		a.checkCommand(), a.planCommand(), a.trainCommand(), a.runsCommand(), a.reportCommand(),
-		a.evalCommand(), a.predictCommand(), a.shellCommand(), a.serveCommand(),
+		a.evalCommand(), a.predictCommand(), a.embedCommand(), a.shellCommand(),
+		a.serveCommand(),
 		benches.Command(&a.App, a.benchTrainCommand(), a.benchSystemCommand()),
 		a.versionCommand())
 	root.AddCommand(helpTopics()...)
@@ -110,13 +111,13 @@ func wrongFlag(cmd *cobra.Command, err error) error {
 		return cli.Usage(err)
 	}
 	name := unknown.GetSpecifiedName()
-	best, least := "", 1+len(name)/3
+	var names []string
 	cmd.Flags().VisitAll(func(f *pflag.Flag) {
-		if d := spelling.Distance(name, f.Name); d <= least && !f.Hidden {
-			best, least = f.Name, d-1
+		if !f.Hidden {
+			names = append(names, f.Name)
 		}
 	})
-	if best != "" {
+	if best := spelling.Nearest(name, names); best != "" {
 		return cli.Usage(fmt.Errorf("%w; did you mean --%s?", err, best))
 	}
 	return cli.Usage(fmt.Errorf("%w; %s --help lists the flags", err, cmd.CommandPath()))

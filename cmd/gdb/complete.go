@@ -142,7 +142,6 @@ func flagWords() map[string][]string {
 	all := map[string][]string{"color": colors, "log": logForms, "io": cli.BackendNames(),
 		"shell mode": result.Modes, "split split": {"random="}, "model": model.Names(),
 		"bench train model": append(model.Names(), "none"), "strategy": strategies,
-		"bench gemm precision":  bench.Precisions,
 		"bench sample compress": benches.CompressWords, "ingest format": source.Formats(),
 		"ingest direction": flagvalue.Directions, "ingest header": table.Headers,
 		"ingest merge": stats.MergeNames, "ingest partitioner": ingest.Partitioners,
@@ -151,7 +150,7 @@ func flagWords() map[string][]string {
 		"ingest fill":          {"mean", "zero", "mean,indicator"}}
 	maps.Copy(all, linkcmd.Words())
 	for _, name := range []string{"optimizer", "loss", "metric", "eval-mode", "cache", "topology",
-		"normalize", "backend", "sample"} {
+		"normalize", "backend", "precision", "sample"} {
 		all[name] = runs.Choices(name)
 	}
 	return all
@@ -178,7 +177,7 @@ func (a *app) complete(root *cobra.Command) {
 		"bench train": complete.StoreThen(complete.None),
 		"bench gen":   complete.Words(append(gen.Kinds, benches.Kron)...)}
 	for _, name := range []string{"info", "check", "plan", "train", "split", "report", "eval",
-		"predict", "shell", "serve"} {
+		"predict", "embed", "shell", "serve"} {
 		arguments[name] = complete.StoreThen(complete.None)
 	}
 	flags := a.flagCompleters()

@@ -165,6 +165,7 @@ func (t *trainFlags) resumed(a *app, f *pflag.FlagSet, old train.Config) (train.
 	c := t.cfg
 	c.Run, c.Resume = resume, resume
 	c.Memory, c.Version = a.Memory, "gdb "+version
+	c.ChangePrecision = f.Changed("precision")
 	if f.Changed("threads") {
 		c.Threads = a.Threads
 	}

@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"gdb/cmd/gdb/cli"
+	"gdb/cmd/gdb/flagvalue"
 	"gdb/cmd/gdb/linkcmd"
 	"gdb/train"
 	"gdb/train/report"
@@ -22,7 +23,8 @@ func (a *app) evalCommand() *cobra.Command {
 		Use: "eval STORE [--run NAME]", Short: "Evaluate a run on a split, exactly",
 		Args: cli.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) (err error) {
-			for name, value := range map[string]string{"metric": c.Metric, "eval-mode": c.Mode} {
+			for name, value := range map[string]string{"metric": c.Metric, "eval-mode": c.Mode,
+				"precision": c.Precision} {
 				if known := runs.Choices(name); value != "" && !slices.Contains(known, value) {
 					return cli.Usage(fmt.Errorf("eval: --%s %q: want %s", name, value,
 						cli.OneOf(known)))
@@ -40,7 +42,9 @@ func (a *app) evalCommand() *cobra.Command {
 				return linkcmd.Eval(cmd.Context(), a.linkEnv(), st, dev, linkcmd.EvalOptions{
 					Run: c.Run, Split: c.Split, Candidates: candidates, JSON: asJSON})
 			}
+			precision := c.Precision
 			c.Limits = a.Limits()
+			c.Precision = precision
 			res, err := train.Evaluate(cmd.Context(), st, dev, c)
 			if err != nil {
 				return err
@@ -58,6 +62,7 @@ func (a *app) evalCommand() *cobra.Command {
 	cli.Alias(f, "mode", "eval-mode")
 	f.StringVar(&c.Metric, "metric", "", "what the split is judged by: "+
 		cli.OneOf(runs.Choices("metric"))+" (default: the run's)")
+	flagvalue.BindPrecision(f, &c.Precision)
 	f.IntVar(&candidates, "candidates", 0,
 		cli.CandidatesHelp)
 	f.BoolVar(&asJSON, "json", false, "print one JSON object")
@@ -75,7 +80,8 @@ func (a *app) predictCommand() *cobra.Command {
 		RunE: func(cmd *cobra.Command, args []string) (err error) {
 			flag, asks := linkcmd.AsksLink(cmd.Flags())
 			if out == "" && !asks {
-				return cli.Usage(errors.New("predict: no --out FILE.csv, .parquet or .npy"))
+				return cli.Usage(errors.New("predict: no --out FILE.csv, .parquet or .npy (of a " +
+					"run of links: --head ID, --tail ID or --pairs FILE)"))
 			}
 			w, err := train.NewPredictionWriter(a.FS, out)
 			if err != nil && !asks {
@@ -102,7 +108,9 @@ func (a *app) predictCommand() *cobra.Command {
 				return cli.Usage(fmt.Errorf("predict: --%s is for runs of links, and %s "+
 					"predicts nodes", flag, c.Run))
 			}
+			precision := c.Precision
 			c.Limits = a.Limits()
+			c.Precision = precision
 			if err := train.Predict(cmd.Context(), st, dev, c, w); err != nil {
 				return err
 			}
@@ -116,6 +124,7 @@ func (a *app) predictCommand() *cobra.Command {
 	f := cmd.Flags()
 	f.StringVar(&c.Run, "run", "", cli.RunHelp)
 	f.StringVar(&c.Split, "split", "", cli.SplitHelp+" (default: every node)")
+	flagvalue.BindPrecision(f, &c.Precision)
 	f.BoolVar(&c.Probabilities, "probabilities", false, "add a column p:LABEL for each class")
 	f.StringVar(&out, "out", "", "file to write")
 	f.BoolVar(&force, "force", false, "overwrite the file")

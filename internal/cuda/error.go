@@ -70,6 +70,17 @@ var lostCodes = [...]int{
 	C.CUDA_ERROR_EXTERNAL_DEVICE, C.CUDA_ERROR_UNKNOWN,
 }
 
+// CaptureRefused says whether an error is that the driver, or a library under it, cannot have the
+// work made a graph. The same work one by one may do.
+func CaptureRefused(err error) bool {
+	var e *Error
+	if !errors.As(err, &e) || e.BLAS {
+		return false
+	}
+	return e.Code >= C.CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED &&
+		e.Code <= C.CUDA_ERROR_STREAM_CAPTURE_WRONG_THREAD || e.Code == C.CUDA_ERROR_NOT_SUPPORTED
+}
+
 // check makes an error of a result of the driver, nil for success.
 func check(operation string, result C.CUresult) error {
 	if result == C.CUDA_SUCCESS {

@@ -45,7 +45,7 @@ var layers = map[string][]string{
 // doors are the packages of a folder that another folder may import though the folder as a whole is
 // closed to it.
 var doors = map[string][]string{
-	"shell": {"gdb/train/runs"},
+	"shell": {"gdb/train/runs", "gdb/train/runs/vectors"},
 	"serve": {"gdb/shell/lang"},
 }
 

@@ -159,6 +159,8 @@ var rooms = map[string][]string{
 		"train/link/loss",
 		"train/link/rank",
 		"train/runs",
+		"train/runs/vectors",
+		"train/vectorfile",
 		"train/tensorboard",
 		"train/embedding",
 		"train/embedding/partfile",

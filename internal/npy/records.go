@@ -7,14 +7,22 @@ import (
 )
 
 // Field is one field of a structured array. Type is its dtype as NumPy names it: "<i8", "<U12".
-type Field struct{ Name, Type string }
+// With a Length the field is so many of these, one after the other.
+type Field struct {
+	Name, Type string
+	Length     int
+}
 
 // AppendRecordHeader appends the header of a structured array of one dimension, whose records
 // follow packed. It is of version 3.0, whose names are UTF-8.
 func AppendRecordHeader(dst []byte, fields []Field, records uint64) []byte {
 	var descr strings.Builder
 	for _, f := range fields {
-		fmt.Fprintf(&descr, "(%s, '%s'), ", pythonString(f.Name), f.Type)
+		shape := ""
+		if f.Length > 0 {
+			shape = fmt.Sprintf(", (%d,)", f.Length)
+		}
+		fmt.Fprintf(&descr, "(%s, '%s'%s), ", pythonString(f.Name), f.Type, shape)
 	}
 	text := fmt.Sprintf("{'descr': [%s], 'fortran_order': False, 'shape': (%d,), }",
 		strings.TrimSuffix(descr.String(), ", "), records)

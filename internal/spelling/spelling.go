@@ -1,6 +1,8 @@
 // Package spelling tells how far a word is from the one that was probably meant.
 package spelling
 
+import "strings"
+
 // Distance is that of Levenshtein: the number of bytes to insert, delete or replace to turn a into
 // b. It takes time O(len(a)·len(b)), and memory O(len(b)).
 func Distance(a, b string) int {
@@ -21,4 +23,16 @@ func Distance(a, b string) int {
 		}
 	}
 	return row[len(b)]
+}
+
+// Nearest returns the word of list that word may be a misspelling of, without regard to case; "" if
+// there is none.
+func Nearest(word string, list []string) string {
+	best, least := "", 1+len(word)/3
+	for _, w := range list {
+		if d := Distance(strings.ToLower(word), strings.ToLower(w)); d <= least {
+			best, least = w, d-1
+		}
+	}
+	return best
 }

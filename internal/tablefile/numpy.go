@@ -26,7 +26,11 @@ type numpyWriter struct {
 func newNumpy(w io.Writer, columns []Column, rows uint64) (*numpyWriter, error) {
 	var fields []npy.Field
 	for _, c := range columns {
-		fields = append(fields, npy.Field{Name: c.Name, Type: c.numpyType()})
+		f := npy.Field{Name: c.Name, Type: c.numpyType()}
+		if c.Kind == Vector {
+			f.Length = c.Width
+		}
+		fields = append(fields, f)
 	}
 	if _, err := w.Write(npy.AppendRecordHeader(nil, fields, rows)); err != nil {
 		return nil, fmt.Errorf("npy: write the header: %w", err)
@@ -39,7 +43,7 @@ func (c *Column) numpyType() string {
 	switch c.Kind {
 	case Int64:
 		return "<i8"
-	case Float32:
+	case Float32, Vector:
 		return "<f4"
 	case Float64:
 		return "<f8"
@@ -74,6 +78,17 @@ func (n *numpyWriter) String(s string) {
 		n.record = binary.LittleEndian.AppendUint32(n.record, uint32(r))
 	}
 	n.record = append(n.record, make([]byte, 4*(width-runes))...)
+	n.column++
+}
+
+func (n *numpyWriter) Vector(v []float32) {
+	if width := n.columns[n.column].Width; len(v) != width && n.err == nil {
+		n.err = fmt.Errorf("npy: column %s: %d values, want %d", n.columns[n.column].Name, len(v),
+			width)
+	}
+	for _, x := range v {
+		n.record = binary.LittleEndian.AppendUint32(n.record, math.Float32bits(x))
+	}
 	n.column++
 }
 

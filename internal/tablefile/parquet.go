@@ -30,6 +30,7 @@ type parquetWriter struct {
 	rows    [parquetBatchRows]parquet.Row
 	waiting int         // of rows
 	row     parquet.Row // the next one
+	column  int         // of its next value
 	text    []byte      // of the strings of rows
 }
 
@@ -40,7 +41,8 @@ func newParquet(w io.Writer, columns []Column) (*parquetWriter, error) {
 	}
 	rowBytes := 0
 	for _, c := range columns {
-		rowBytes += map[Kind]int{Int64: 8, Float32: 4, Float64: 8, String: 32}[c.Kind]
+		rowBytes += map[Kind]int{Int64: 8, Float32: 4, Float64: 8, String: 32,
+			Vector: 4 * c.Width}[c.Kind]
 	}
 	group := min(max(parquetBufferBytes/max(1, rowBytes), parquetGroupLeast), parquetGroupRows)
 	page := max(parquetPageLeast, parquetBufferBytes/max(1, len(columns))/4)
@@ -87,10 +89,16 @@ func (c *Column) parquetNode() parquet.Node {
 	case Float64:
 		return parquet.Encoded(parquet.Leaf(parquet.DoubleType), &parquet.Plain)
 	}
+	if c.Kind == Vector {
+		return parquet.List(parquet.Encoded(parquet.Leaf(parquet.FloatType), &parquet.Plain))
+	}
 	return parquet.Encoded(parquet.String(), &parquet.Plain)
 }
 
-func (p *parquetWriter) add(v parquet.Value) { p.row = append(p.row, v.Level(0, 0, len(p.row))) }
+func (p *parquetWriter) add(v parquet.Value) {
+	p.row = append(p.row, v.Level(0, 0, p.column))
+	p.column++
+}
 
 func (p *parquetWriter) Int64(v int64)     { p.add(parquet.Int64Value(v)) }
 func (p *parquetWriter) Float32(v float32) { p.add(parquet.FloatValue(v)) }
@@ -102,8 +110,20 @@ func (p *parquetWriter) String(s string) {
 	p.add(parquet.ByteArrayValue(p.text[first:]))
 }
 
+// Vector is a list: of its levels, the first says that a value goes on with the list before it, and
+// the second that there is one.
+func (p *parquetWriter) Vector(v []float32) {
+	for i, x := range v {
+		p.row = append(p.row, parquet.FloatValue(x).Level(min(i, 1), 1, p.column))
+	}
+	if len(v) == 0 {
+		p.row = append(p.row, parquet.NullValue().Level(0, 0, p.column))
+	}
+	p.column++
+}
+
 func (p *parquetWriter) EndRow() error {
-	p.rows[p.waiting] = p.row
+	p.rows[p.waiting], p.column = p.row, 0
 	if p.waiting++; p.waiting == len(p.rows) {
 		return p.flush()
 	}

@@ -13,14 +13,15 @@ const (
 	Float32
 	Float64
 	String
+	Vector // Width 32-bit floats
 )
 
 // Column describes one column of a table.
 type Column struct {
 	Name string
 	Kind Kind
-	// Width is the length in characters of the longest string of a String column. Only NumPy's
-	// arrays, whose strings have one width, need it.
+	// Width is the length in characters of the longest string of a String column, which only
+	// NumPy's arrays need, whose strings have one width; and the length of a Vector.
 	Width int
 }
 
@@ -31,6 +32,7 @@ type Writer interface {
 	Float32(v float32)
 	Float64(v float64)
 	String(s string)
+	Vector(v []float32)
 	// EndRow ends a row. Strings are not used after it returns.
 	EndRow() error
 	// Close writes what is buffered and the end of the file. It leaves the destination open.

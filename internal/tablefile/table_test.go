@@ -194,3 +194,67 @@ func TestNumpyHoldsItsShape(t *testing.T) {
 		t.Error("a file ended a row too early")
 	}
 }
+
+// TestVectors reads back columns of vectors, behind ids and before another column.
+func TestVectors(t *testing.T) {
+	const rows, width = 300, 5
+	three := []Column{{Name: "id", Kind: Int64}, {Name: "vector", Kind: Vector, Width: width},
+		{Name: "p", Kind: Float32}}
+	write := func(extension string) []byte {
+		var out bytes.Buffer
+		w, err := New(&out, extension, three, rows)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i := range rows {
+			w.Int64(int64(i))
+			v := make([]float32, width)
+			for k := range v {
+				v[k] = float32(i*10 + k)
+			}
+			w.Vector(v)
+			w.Float32(float32(-i))
+			if err := w.EndRow(); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if err := w.Close(); err != nil {
+			t.Fatal(err)
+		}
+		return out.Bytes()
+	}
+	type record struct {
+		ID     int64     `parquet:"id"`
+		Vector []float32 `parquet:"vector,list"`
+		P      float32   `parquet:"p"`
+	}
+	data := write(".parquet")
+	got, err := parquet.Read[record](bytes.NewReader(data), int64(len(data)))
+	if err != nil || len(got) != rows {
+		t.Fatalf("%d rows, %v", len(got), err)
+	}
+	for i, r := range got {
+		if r.ID != int64(i) || r.P != float32(-i) || len(r.Vector) != width ||
+			r.Vector[0] != float32(i*10) || r.Vector[4] != float32(i*10+4) {
+			t.Fatalf("row %d is %+v", i, r)
+		}
+	}
+	data = write(".npy")
+	if !bytes.Contains(data, []byte("('id', '<i8'), ('vector', '<f4', (5,)), ('p', '<f4')]")) {
+		t.Errorf("the header is %q", data[:128])
+	}
+	last := data[len(data)-(8+4*width+4):]
+	if last[0] != (rows-1)&255 || math.Float32frombits(uint32(last[8])|uint32(last[9])<<8|
+		uint32(last[10])<<16|uint32(last[11])<<24) != (rows-1)*10 {
+		t.Errorf("the last record is %x", last)
+	}
+	w, err := New(io.Discard, ".npy", three, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	w.Int64(1)
+	w.Vector(nil)
+	if w.EndRow() == nil {
+		t.Error("a vector of another width was taken")
+	}
+}

@@ -43,7 +43,7 @@ func (r *Reader) GatherParts(ctx context.Context, nodes []layout.NodeID, at []ui
 	if r.decode == nil {
 		return fmt.Errorf("layout: %s holds %s, not floats", r.f.Path, r.shape.DType)
 	}
-	dim := uint64(r.shape.Dim)
+	dim := uint64(r.Meta().Dim)
 	return r.gather(ctx, nodes, func(i uint32, row []byte) {
 		to := uint64(i)
 		if at != nil {

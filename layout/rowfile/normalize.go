@@ -8,6 +8,7 @@ func (r *Reader) NormalizeRows() {
 	if decode == nil {
 		panic("BUG: rowfile: rows that are no floats are normalized")
 	}
+	r.scaled = true
 	r.decode = func(out []float32, rows []byte) {
 		decode(out, rows)
 		for ; len(out) >= dim; out = out[dim:] {
@@ -52,6 +53,7 @@ func (r *Reader) ScaleColumns(s *Scale) {
 	if decode == nil || len(s.Mean) != dim || len(s.Inverse) != dim {
 		panic("BUG: rowfile: rows are scaled by a scale of other columns")
 	}
+	r.scaled = true
 	r.decode = func(out []float32, rows []byte) {
 		decode(out, rows)
 		for ; len(out) >= dim; out = out[dim:] {

@@ -26,6 +26,8 @@ type Reader struct {
 	uuid   kv.UUID
 	sums   rowSums
 	decode func(out []float32, row []byte) // nil if rows are no floats
+	scaled bool                            // decode scales rows
+	packed bool                            // and packs them: see Pack
 	budget *mem.Budget
 	read   atomic.Uint64
 
@@ -218,8 +220,20 @@ func (s *Shape) bufferBytes() int64 {
 	return max(rowsBufferBytes, rowsParts*(page+sectorBytes*s.sumSectors(page)))
 }
 
-// Meta describes the file.
-func (r *Reader) Meta() kv.RowsMeta { return r.shape.RowsMeta }
+// Meta describes the file. Of rows that are packed, Dim is that of a packed row.
+func (r *Reader) Meta() kv.RowsMeta {
+	m := r.shape.RowsMeta
+	if r.packed {
+		m.Dim = PackedDim(m.Dim)
+	}
+	return m
+}
+
+// Width is the number of values of a row, whether it is packed or not.
+func (r *Reader) Width() int { return r.shape.Dim }
+
+// Packed says whether rows are packed.
+func (r *Reader) Packed() bool { return r.packed }
 
 // BytesRead is the number of bytes read from disk so far.
 func (r *Reader) BytesRead() uint64 { return r.read.Load() }

@@ -13,7 +13,7 @@ func (r *Reader) Scan(ctx context.Context, first layout.NodeID, n int, out []flo
 	if r.decode == nil {
 		return fmt.Errorf("layout: %s holds %s, not floats", r.f.Path, r.shape.DType)
 	}
-	dim := r.shape.Dim
+	dim := r.Meta().Dim
 	return r.scan(ctx, first, n, func(i, rows int, data []byte) {
 		r.decode(out[i*dim:(i+rows)*dim], data)
 	})

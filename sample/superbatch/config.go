@@ -9,6 +9,7 @@ import (
 	"gdb/kv"
 	"gdb/sample"
 	"gdb/sample/superbatch/changeset"
+	"gdb/sample/superbatch/runtimefile"
 
 	"github.com/cockroachdb/pebble/v2/vfs"
 )
@@ -127,10 +128,10 @@ func PlanMemory(nodes uint64, most int64) (int64, error) {
 }
 
 // SweepMemory is what a sweep takes besides SweepBytes, if batches have at most so many nodes: to
-// find the rows that they miss, and to write.
+// write, on the heap, and to read the records of batches.
 func SweepMemory(nodes int) (heap, read int64) {
-	return collectBytesPerNode*int64(nodes) + blockdev.WriteBytes + bufferMost,
-		collectReadPerNode * int64(nodes)
+	return blockdev.WriteBytes + bufferMost, max(collectReadPerNode*int64(nodes),
+		missingReads*(8*missingRecord+runtimefile.UnitBytes)*5/4)
 }
 
 // Stages is how many batches' rows, of those that are read, are in memory: one batch is read while

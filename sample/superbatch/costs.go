@@ -164,34 +164,27 @@ func (c Costs) Seconds(r rowfile.ReadCost) float64 {
 type SweepRoom struct {
 	Memory, Storage int64
 	RowBytes        int
-	Nodes           uint64
+	BatchNodes      int // of the largest batch
 }
 
 // Fits says whether so many batches that miss so many rows can be swept for together.
 func (s SweepRoom) Fits(misses uint64, batches int) bool {
 	buffer := rowsPerRecord(bufferLeast, s.RowBytes) * s.RowBytes
-	return sweepBytes(s.lists(float64(misses), batches), batches, buffer) <=
-		collectBytes(s.Memory) && int64(misses)*int64(s.RowBytes) <= s.Storage
+	return int64(batches)*int64(buffer) <= collectBytes(s.Memory) &&
+		finding(s.BatchNodes) <= s.Memory-keysBytes(s.Memory) &&
+		int64(misses)*int64(s.RowBytes+missingBytes) <= s.Storage
 }
 
-// lists is what the lists of so many batches take at most.
-func (s SweepRoom) lists(misses float64, batches int) int64 {
-	each := uint64(math.Ceil(misses / float64(max(1, batches))))
-	return int64(batches) * int64(listBytes(each, s.Nodes))
-}
-
-// Packed is what reading so many rows of a batch takes that were swept, for so many batches that
-// miss so many together.
-func (s SweepRoom) Packed(rows, misses float64, batches int) rowfile.ReadCost {
-	reads := math.Ceil(rows / s.record(misses, batches))
+// Packed is what reading so many rows of a batch takes that were swept for so many batches.
+func (s SweepRoom) Packed(rows float64, batches int) rowfile.ReadCost {
+	reads := math.Ceil(rows / s.record(batches))
 	return rowfile.ReadCost{Reads: uint64(reads),
 		Bytes: int64(rows*float64(s.RowBytes) + reads*runtimefile.UnitBytes)}
 }
 
 // record is how many rows a record holds.
-func (s SweepRoom) record(misses float64, batches int) float64 {
-	left := collectBytes(s.Memory) - sweepBytes(s.lists(misses, batches), batches, 0)
-	most := min(bufferMost, left/int64(max(1, batches)))
+func (s SweepRoom) record(batches int) float64 {
+	most := min(bufferMost, collectBytes(s.Memory)/int64(max(1, batches)))
 	return float64(rowsPerRecord(max(bufferLeast, int(most)), s.RowBytes))
 }
 

@@ -1,110 +1,209 @@
 package superbatch
 
 import (
-	"encoding/binary"
+	"context"
+	"errors"
 	"iter"
 
+	"gdb/internal/mem"
 	"gdb/internal/radix"
 	"gdb/sample/superbatch/changeset"
+	"gdb/sample/superbatch/runtimefile"
 )
 
-// missing are the nodes that each batch of a span misses: ascending, as their differences, of seven
-// bits a byte.
+// missing are the keys node<<32 | list of the nodes that the batches of a span, its lists, miss. They
+// are on disk, dealt out by node range, so that memory does not grow with their number: the keys of
+// a range are read at once, and sorted then. Ranges have about as many of the first list's nodes:
+// batches are alike.
 type missing struct {
-	lists []byte
-	ends  []uint64 // of each list, as far as they were added
-	// Where chunks has read to in each list, and the node before.
-	at, begun     []uint64
-	last, begunAt []uint32
+	out   *runtimefile.Writer
+	file  *runtimefile.Reader
+	first []uint32            // node of each range, ascending from 0
+	refs  [][]runtimefile.Ref // of each range
+	held  mem.Account
+	lists uint32
+
+	room []uint64 // keys that were collected, a part for each range
+	fill []int    // of each range, how many these are
+
+	reads *runtimefile.Buffer
+	err   error // the first of reading
 }
 
-// missingPerBatch is the memory of a list besides its bytes.
-const missingPerBatch = 3*8 + 2*4
+const (
+	// missingRecord is how many keys of a range are collected at most before they are written, and
+	// missingRecordLeast the least: a page of them.
+	missingRecord, missingRecordLeast = 8 << 10, 512
+	// missingRangesMost bounds the ranges.
+	missingRangesMost = 1 << 10
+	// missingReads records are read at once.
+	missingReads = 16
+	// missingBytes is what a missed row takes on disk besides, at most: its key, and a part of what
+	// records take that are not full.
+	missingBytes = 9
+	// missingPerRange is the memory of a range.
+	missingPerRange = 4 + 24 + 8
+)
 
-// listBytes is what a list of n of so many nodes takes at most: no more than nodes/128 differences
-// are 128 or more, and so on.
-func listBytes(n, nodes uint64) (bytes uint64) {
-	for most := max(nodes, n); most > 0; most >>= 7 {
-		bytes += min(n, most)
+// newMissing begins to write the keys of some lists, so many in all, which are to be read so many at
+// a time; room is memory to collect them.
+func newMissing(id runtimefile.Identity, keys uint64, atOnce int, room []uint64,
+	budget *mem.Budget) (*missing, error) {
+	m := &missing{room: room, held: mem.NewAccount(budget, "superbatch rows")}
+	ranges := 1
+	if keys > uint64(atOnce) { // half of what fits is wanted: ranges are not equal
+		ranges = int(min(2*keys/uint64(max(1, atOnce))+1, missingRangesMost,
+			uint64(max(1, len(room)/missingRecordLeast))))
 	}
-	return bytes
+	if err := m.held.Add(missingPerRange * int64(ranges)); err != nil {
+		return nil, err
+	}
+	m.refs, m.fill = make([][]runtimefile.Ref, ranges), make([]int, ranges)
+	var err error
+	if m.out, err = id.Create(runtimefile.KindMissing); err != nil {
+		m.held.Release()
+		return nil, err
+	}
+	return m, nil
 }
 
-// newMissing takes the memory of so many lists of so many bytes from b.
-func newMissing(b *[]byte, lists int, bytes int64) missing {
-	m := missing{ends: changeset.Carve[uint64](b, lists)[:0], at: changeset.Carve[uint64](b, lists),
-		begun: changeset.Carve[uint64](b, lists), last: changeset.Carve[uint32](b, lists),
-		begunAt: changeset.Carve[uint32](b, lists)}
-	m.lists = changeset.Carve[uint8](b, int(bytes))[:0]
-	return m
+// cut has ranges begin at nodes of the first list, each as many further on.
+func (m *missing) cut(nodes []uint64) {
+	m.first = make([]uint32, len(m.refs))
+	for r := range m.first[1:] {
+		m.first[r+1] = uint32(nodes[(r+1)*len(nodes)/len(m.first)])
+	}
 }
+
+// perRange is how many keys of a range are collected.
+func (m *missing) perRange() int { return min(missingRecord, len(m.room)/len(m.refs)) }
 
 // add adds the next list. Its nodes ascend.
-func (m *missing) add(nodes []uint64) {
-	before := uint64(0)
+func (m *missing) add(nodes []uint64) error {
+	if m.first == nil && len(nodes) > 0 {
+		m.cut(nodes)
+	}
+	r, per := 0, m.perRange()
 	for _, v := range nodes {
-		m.lists = binary.AppendUvarint(m.lists, v-before)
-		before = v
+		for r+1 < len(m.first) && v >= uint64(m.first[r+1]) {
+			r++
+		}
+		m.room[r*per+m.fill[r]] = v<<32 | uint64(m.lists)
+		if m.fill[r]++; m.fill[r] == per {
+			if err := m.flush(r); err != nil {
+				return err
+			}
+		}
 	}
-	m.ends = append(m.ends, uint64(len(m.lists)))
+	m.lists++
+	return nil
 }
 
-// chunks are the keys node<<32 | list of the first lists, ascending: as many at once as keys has
-// room for, one for each list at least. Time: O(1) for each, and sorting.
-func (m *missing) chunks(lists int, nodes uint64, keys []uint64) iter.Seq[[]uint64] {
+// flush writes the keys of a range that were collected.
+func (m *missing) flush(r int) (err error) {
+	begin := r * m.perRange()
+	keys := m.room[begin : begin+m.fill[r]]
+	if len(keys) == 0 {
+		return nil
+	}
+	m.fill[r] = 0
+	at, err := m.out.Append(mem.BytesOf(keys))
+	if err == nil {
+		m.refs[r], err = changeset.Push(&m.held, m.refs[r], at)
+	}
+	return err
+}
+
+// finish ends the last list. From here on, chunks reads with a buffer, and the room is free.
+func (m *missing) finish(ctx context.Context, c *Config, reads *runtimefile.Buffer) (err error) {
+	for r := range m.refs {
+		if err := m.flush(r); err != nil {
+			return err
+		}
+	}
+	m.room, m.fill, m.reads = nil, nil, reads
+	if err := m.out.Finish(); err != nil {
+		return err
+	}
+	m.file, err = m.out.ID.Open(ctx, c.Device, runtimefile.KindMissing)
+	return err
+}
+
+// close removes the file; nil has none.
+func (m *missing) close() error {
+	if m == nil {
+		return nil
+	}
+	m.held.Release()
+	if m.file != nil {
+		return m.file.Drop()
+	}
+	return errors.Join(m.out.Abort(), m.out.ID.Remove(runtimefile.KindMissing))
+}
+
+// chunks are the keys of the first lists, ascending: those of a range at once, or of as much of it
+// as keys has room for, which is one for each list at least. Reading may end it early: see err. Time:
+// O(1) for each, and sorting.
+func (m *missing) chunks(ctx context.Context, lists int, nodes uint64,
+	keys []uint64) iter.Seq[[]uint64] {
 	return func(yield func([]uint64) bool) {
-		m.rewind(lists)
-		width := nodes
-		for first := uint64(0); first < nodes; {
-			got, ok := m.window(lists, min(first+width, nodes), keys)
-			if !ok {
-				width = max(1, width/2)
-				continue
+		if m.err != nil {
+			return
+		}
+		for r := range m.first {
+			first, end := uint64(m.first[r]), nodes
+			if r+1 < len(m.first) {
+				end = uint64(m.first[r+1])
 			}
-			first += width
-			if len(got) < cap(keys)/2 {
-				width *= 2
-			}
-			if len(got) == 0 {
-				continue
-			}
-			if radix.Sort(got); !yield(got) {
-				return
+			for width := end - first; first < end; {
+				var got []uint64
+				var fits bool
+				got, fits, m.err = m.window(ctx, r, lists, first, min(end, first+width), keys)
+				switch {
+				case m.err != nil:
+					return
+				case !fits:
+					width = max(1, width/2)
+					continue
+				}
+				first = min(end, first+width)
+				if len(got) < cap(keys)/2 {
+					width *= 2
+				}
+				if radix.Sort(got); len(got) > 0 && !yield(got) {
+					return
+				}
 			}
 		}
 	}
 }
 
-// rewind begins anew.
-func (m *missing) rewind(lists int) {
-	begin := uint64(0)
-	for k := range lists {
-		m.at[k], m.last[k] = begin, 0
-		begin = m.ends[k]
-	}
-}
-
-// window takes the keys of the nodes before end, or none if there are too many.
-func (m *missing) window(lists int, end uint64, keys []uint64) ([]uint64, bool) {
-	copy(m.begun, m.at[:lists])
-	copy(m.begunAt, m.last[:lists])
-	keys = keys[:0]
-	for k := range lists {
-		at, v := m.at[k], uint64(m.last[k])
-		for at < m.ends[k] {
-			step, n := binary.Uvarint(m.lists[at:m.ends[k]])
-			if v+step >= end {
-				break
-			}
-			if len(keys) == cap(keys) {
-				copy(m.at, m.begun[:lists])
-				copy(m.last, m.begunAt[:lists])
-				return nil, false
-			}
-			at, v = at+uint64(n), v+step
-			keys = append(keys, v<<32|uint64(k))
+// window takes the keys of some nodes of a range, or says that they do not fit.
+func (m *missing) window(ctx context.Context, r, lists int, first, end uint64,
+	keys []uint64) (got []uint64, fits bool, err error) {
+	got = keys[:0]
+	for refs := m.refs[r]; len(refs) > 0; {
+		var records [missingReads]runtimefile.Record
+		n := min(len(refs), len(records))
+		for i, at := range refs[:n] {
+			records[i] = runtimefile.Record{File: m.file, At: at}
 		}
-		m.at[k], m.last[k] = at, uint32(v)
+		payloads, err := m.reads.Read(ctx, records[:n]...)
+		if err != nil {
+			return nil, false, err
+		}
+		refs = refs[n:]
+		for _, p := range payloads {
+			for _, key := range mem.View[uint64](p) {
+				if v := key >> 32; v < first || v >= end || int(uint32(key)) >= lists {
+					continue
+				}
+				if len(got) == cap(got) {
+					return nil, false, nil
+				}
+				got = append(got, key)
+			}
+		}
 	}
-	return keys, true
+	return got, true, nil
 }

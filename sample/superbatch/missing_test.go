@@ -1,34 +1,37 @@
 package superbatch
 
 import (
+	"context"
 	"slices"
 	"testing"
+
+	"gdb/sample/superbatch/runtimefile"
 
 	"pgregory.net/rapid"
 )
 
-// TestMissing: the chunks of the first lists are their keys in order, as many at once as there is
-// room for, and the lists take no more than was said.
+// TestMissing: the chunks of the first lists are their keys in order, whatever the memory to collect
+// them and the room for those that are read at once.
 func TestMissing(t *testing.T) {
+	c := testConfig(t)
+	b := builder{cfg: &c, dir: c.Prep}
+	if err := c.FS.MkdirAll(c.Prep, 0o755); err != nil {
+		t.Fatal(err)
+	}
 	rapid.Check(t, func(rt *rapid.T) {
 		nodes := rapid.OneOf(rapid.Uint64Range(1, 300),
 			rapid.Uint64Range(1, 1<<32)).Draw(rt, "nodes")
 		lists := rapid.SliceOfN(rapid.SliceOfDistinct(rapid.Uint64Range(0, nodes-1),
 			rapid.ID[uint64]), 1, 6).Draw(rt, "lists")
-		bytes := int64(0)
+		total := uint64(0)
 		for _, l := range lists {
 			slices.Sort(l)
-			bytes += int64(listBytes(uint64(len(l)), nodes))
+			total += uint64(len(l))
 		}
-		b := make([]byte, missingPerBatch*int64(len(lists))+bytes)
-		m := newMissing(&b, len(lists), bytes)
-		room := cap(m.lists)
-		for _, l := range lists {
-			m.add(l)
-		}
-		if len(b) > 0 || cap(m.lists) != room {
-			rt.Fatalf("lists took %d bytes of %d, and %d are left", len(m.lists), room, len(b))
-		}
+		keys := make([]uint64, rapid.IntRange(len(lists), 20).Draw(rt, "at once"))
+		room := make([]uint64, rapid.IntRange(1, 4*missingRecordLeast).Draw(rt, "room"))
+		buf := runtimefile.Buffer{}
+		m := mustMissing(rt, &b, lists, total, keys, room, &buf)
 		for first := range len(lists) + 1 {
 			var want, got []uint64
 			for k, l := range lists[:first] {
@@ -37,25 +40,34 @@ func TestMissing(t *testing.T) {
 				}
 			}
 			slices.Sort(want)
-			keys := make([]uint64, rapid.IntRange(len(lists), 20).Draw(rt, "room"))
-			for some := range m.chunks(first, nodes, keys) {
+			for some := range m.chunks(t.Context(), first, nodes, keys) {
 				got = append(got, some...)
 			}
-			if !slices.Equal(got, want) {
-				rt.Fatalf("the first %d of %d: %x, not %x", first, lists, got, want)
+			if m.err != nil || !slices.Equal(got, want) {
+				rt.Fatalf("the first %d of %d: %x, not %x; %v", first, lists, got, want, m.err)
 			}
+		}
+		if err := m.close(); err != nil || buf.Free() != nil {
+			rt.Fatal(err)
 		}
 	})
 }
 
-// TestListBytes: the bound of a list is met by the one that takes most.
-func TestListBytes(t *testing.T) {
-	for _, c := range []struct{ n, nodes, want uint64 }{
-		{0, 1000, 0}, {1, 1, 1}, {1, 127, 1}, {3, 1000, 6}, {100, 1000, 107},
-		{30000, 4 << 20, 60000 + 258}, {1000, 1 << 32, 4000 + 16},
-	} {
-		if got := listBytes(c.n, c.nodes); got != c.want {
-			t.Errorf("%d of %d nodes take %d bytes, not %d", c.n, c.nodes, got, c.want)
+// mustMissing writes the keys of lists.
+func mustMissing(t rapid.TB, b *builder, lists [][]uint64, total uint64, keys, room []uint64,
+	buf *runtimefile.Buffer) *missing {
+	t.Helper()
+	m, err := newMissing(b.identity(1), total, len(keys), room, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, l := range lists {
+		if err := m.add(l); err != nil {
+			t.Fatal(err)
 		}
 	}
+	if err := m.finish(context.Background(), b.cfg, buf); err != nil {
+		t.Fatal(err)
+	}
+	return m
 }

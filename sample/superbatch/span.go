@@ -67,7 +67,8 @@ func (b *builder) makeSpan(ctx context.Context, s *superbatch, step uint64, m al
 	begun := time.Now()
 	w := &sweep{builder: b, superbatch: s, first: int(step - s.first), alongside: m,
 		rowBytes: b.cfg.Rows.Meta().RowBytes, fitted: fitted,
-		held: mem.NewAccount(b.cfg.Budget, "superbatch rows")}
+		held: mem.NewAccount(b.cfg.Budget, "superbatch rows"),
+		buf:  runtimefile.Buffer{Budget: b.cfg.Budget}}
 	w.reading = Reading{Epoch: step / b.perEpoch, Batch: step % b.perEpoch}
 	rows, err := w.run(ctx)
 	if err = errors.Join(err, w.release()); err != nil {
@@ -91,8 +92,11 @@ const (
 	readMost = 8 << 20
 	// keysMost bounds the memory of the keys that are swept for at once.
 	keysMost = 2 << 20
-	// collectBytesPerNode is the memory, per node of the largest batch, of finding what it misses.
-	collectBytesPerNode = 32
+	// collectBytesPerNode is the memory, per node of the largest batch, of finding what it misses,
+	// in the place of what is collected later.
+	collectBytesPerNode = 24
+	// collectLeast is the memory to collect what batches miss, besides.
+	collectLeast = 64 << 10
 	// collectReadPerNode is that of the records that this is found from: two of 4 bytes per node of
 	// each batch read at once, and a quarter to spare.
 	collectReadPerNode = 2 * 4 * batchesAtOnce * 5 / 4
@@ -109,7 +113,6 @@ type sweep struct {
 	*superbatch
 	first, end int // batches of the superbatch
 	misses     uint64
-	lists      int64 // bytes of their lists at most
 	rowBytes   int
 	perRecord  int // rows
 	reading    Reading
@@ -117,10 +120,11 @@ type sweep struct {
 	alongside
 
 	arena     *mem.Arena
-	missing   missing
-	keys      []uint64 // node<<32 | batch of the span, of some rows that are missed
-	read      []byte   // rows are read there
-	collected []byte   // and collected here
+	missing   *missing
+	buf       runtimefile.Buffer // records of batches, then of what they miss
+	keys      []uint64           // node<<32 | batch of the span, of some rows that are missed
+	read      []byte             // rows are read there
+	collected []byte             // and collected here
 
 	out    *runtimefile.Writer
 	fill   []uint32 // of each batch: bytes collected, and the record that comes next
@@ -137,7 +141,7 @@ func (w *sweep) run(ctx context.Context) (*packed, error) {
 	if err := w.collect(ctx); err != nil {
 		return nil, err
 	}
-	if worth, err := w.weigh(); err != nil || !worth {
+	if worth, err := w.weigh(ctx); err != nil || !worth {
 		return nil, err
 	}
 	if err := w.scatter(ctx); err != nil {
@@ -148,7 +152,7 @@ func (w *sweep) run(ctx context.Context) (*packed, error) {
 }
 
 // weigh decides for how many of the batches that there is room for a sweep is made.
-func (w *sweep) weigh() (bool, error) {
+func (w *sweep) weigh(ctx context.Context) (bool, error) {
 	n := w.end - w.first
 	if err := w.held.Add(weighBytesPerBatch * int64(n)); err != nil {
 		return false, err
@@ -168,7 +172,7 @@ func (w *sweep) weigh() (bool, error) {
 		if k < n && w.cfg.Costs.leastWith(whole, k, w.cfg.SweepAhead) >= least {
 			return Weighed{Packed: math.Inf(1)} // it need not be known how much more
 		}
-		l.once, l.apart = w.cfg.Sweeper.SweepCost(w.chunks(k), k)
+		l.once, l.apart = w.cfg.Sweeper.SweepCost(w.chunks(ctx, k), k)
 		r := w.reading
 		r.Batches, r.Rows = k, 0
 		for _, refs := range w.index[w.first : w.first+k] {
@@ -181,6 +185,9 @@ func (w *sweep) weigh() (bool, error) {
 		return weighed
 	}
 	best := int(Part(float64(n), w.free, w.cfg.SweepAhead, part))
+	if w.missing.err != nil {
+		return false, w.missing.err
+	}
 	if best == 0 {
 		w.reading = reading[n]
 		return false, nil
@@ -190,8 +197,8 @@ func (w *sweep) weigh() (bool, error) {
 }
 
 // chunks are the keys of the first batches of the span, some at a time.
-func (w *sweep) chunks(batches int) iter.Seq[[]uint64] {
-	return w.missing.chunks(batches, w.cfg.Nodes, w.keys)
+func (w *sweep) chunks(ctx context.Context, batches int) iter.Seq[[]uint64] {
+	return w.missing.chunks(ctx, batches, w.cfg.Nodes, w.keys)
 }
 
 // extend finds the end of the span; without room for one batch, that is read row by row.
@@ -201,11 +208,11 @@ func (w *sweep) extend() bool {
 	disk := int64(0)
 	for i := w.first; i < len(w.index); i++ {
 		reads := w.index[i].reads
-		misses, bytes := w.misses+uint64(reads), disk+w.recordBytes(reads)
-		lists := w.lists + int64(listBytes(uint64(reads), w.cfg.Nodes))
+		misses, bytes := w.misses+uint64(reads), disk+w.storedBytes(reads)
 		short := ""
 		switch n := i + 1 - w.first; {
-		case sweepBytes(lists, n, w.perRecord*w.rowBytes) > collectBytes(w.cfg.SweepBytes):
+		case n*w.perRecord*w.rowBytes > int(collectBytes(w.cfg.SweepBytes)),
+			finding(w.nodesMost) > w.cfg.SweepBytes-keysBytes(w.cfg.SweepBytes):
 			short = "memory"
 		case bytes > room:
 			short = "storage"
@@ -213,7 +220,7 @@ func (w *sweep) extend() bool {
 		if short != "" && i > w.first {
 			break
 		}
-		w.misses, w.lists, disk, w.end = misses, lists, bytes, i+1
+		w.misses, disk, w.end = misses, bytes, i+1
 		if short != "" {
 			w.reading.Batches, w.reading.Rows = 1, w.misses
 			w.reading.Why = "no " + short + " to sweep for a batch"
@@ -222,7 +229,7 @@ func (w *sweep) extend() bool {
 	}
 	n := w.end - w.first
 	w.reading.Batches, w.reading.Rows = n, w.misses
-	most := min(bufferMost, (collectBytes(w.cfg.SweepBytes)-sweepBytes(w.lists, n, 0))/int64(n))
+	most := min(bufferMost, collectBytes(w.cfg.SweepBytes)/int64(n))
 	w.perRecord = max(w.perRecord, rowsPerRecord(int(most), w.rowBytes))
 	return true
 }
@@ -237,7 +244,7 @@ func (w *sweep) room() int64 {
 	room -= w.beside
 	left := int64(0)
 	for _, r := range w.index[w.first:] {
-		left += w.recordBytes(r.reads)
+		left += w.storedBytes(r.reads)
 	}
 	if left <= room {
 		return room
@@ -251,10 +258,8 @@ func rowsPerRecord(bytes, rowBytes int) int {
 		(bytes-runtimefile.RecordHead)/rowBytes)
 }
 
-// sweepBytes is the memory of lists of so many bytes, and of a buffer for each batch.
-func sweepBytes(lists int64, batches, buffer int) int64 {
-	return lists + int64(batches)*int64(missingPerBatch+buffer)
-}
+// finding is the memory of finding what batches of so many nodes miss, before it is swept for.
+func finding(nodes int) int64 { return collectBytesPerNode*int64(nodes) + collectLeast }
 
 // readBytes is what a sweep of so much memory reads to: the less there is under way, the longer the
 // disk waits where the processor has other work.
@@ -263,7 +268,7 @@ func readBytes(memory int64) int64 { return min(readMost, memory/4) &^ 4095 }
 // keysBytes is what the keys take of it that are swept for at once.
 func keysBytes(memory int64) int64 { return min(keysMost, memory/8) &^ 7 }
 
-// collectBytes is the rest of it, for lists and buffers.
+// collectBytes is the rest of it, for buffers.
 func collectBytes(memory int64) int64 { return memory - readBytes(memory) - keysBytes(memory) }
 
 // recordBytes is what the records of so many rows take on disk.
@@ -277,6 +282,11 @@ func (w *sweep) recordBytes(rows uint32) int64 {
 	return bytes
 }
 
+// storedBytes is that, and what the sweep that writes them notes on disk.
+func (w *sweep) storedBytes(rows uint32) int64 {
+	return w.recordBytes(rows) + missingBytes*int64(rows)
+}
+
 // records is how many records so many rows take.
 func (w *sweep) records(rows uint32) int { return (int(rows) + w.perRecord - 1) / w.perRecord }
 
@@ -284,24 +294,23 @@ func (w *sweep) records(rows uint32) int { return (int(rows) + w.perRecord - 1) 
 func (w *sweep) collect(ctx context.Context) (err error) {
 	n := w.end - w.first
 	keys := max(8*int64(n), min(keysBytes(w.cfg.SweepBytes), 8*int64(w.misses)))
-	w.arena, err = mem.NewArena(w.cfg.Budget, "superbatch rows",
-		readBytes(w.cfg.SweepBytes)+keys+sweepBytes(w.lists, n, w.perRecord*w.rowBytes))
+	read := readBytes(w.cfg.SweepBytes)
+	w.arena, err = mem.NewArena(w.cfg.Budget, "superbatch rows", keys+
+		max(finding(w.nodesMost), read+int64(n)*int64(w.perRecord*w.rowBytes)))
 	if err != nil {
 		return err
 	}
 	b := w.arena.Bytes()
-	w.read = changeset.Carve[uint8](&b, int(readBytes(w.cfg.SweepBytes)))
 	w.keys = changeset.Carve[uint64](&b, int(keys/8))
-	w.missing = newMissing(&b, n, w.lists)
+	f := w.newFinder(b)
+	w.read = changeset.Carve[uint8](&b, int(read))
 	w.collected = b
-	if err := w.held.Add(collectBytesPerNode * int64(w.nodesMost)); err != nil {
+	id := w.id
+	id.Seq = w.superbatch.first + uint64(w.first)
+	w.missing, err = newMissing(id, w.misses, len(w.keys), f.room, w.cfg.Budget)
+	if err != nil {
 		return err
 	}
-	buf := runtimefile.Buffer{Budget: w.cfg.Budget}
-	defer func() { err = errors.Join(err, buf.Free()) }()
-	var batch sample.Batch
-	var changes changeset.Changes
-	nodes := make([]uint64, 0, w.nodesMost)
 	for i := w.first; i < w.end; i += batchesAtOnce {
 		n := min(batchesAtOnce, w.end-i)
 		var records [2 * batchesAtOnce]runtimefile.Record
@@ -309,43 +318,59 @@ func (w *sweep) collect(ctx context.Context) (err error) {
 			records[2*k] = runtimefile.Record{File: w.batches, At: w.index[i+k].nodes}
 			records[2*k+1] = runtimefile.Record{File: w.plans, At: w.index[i+k].plan}
 		}
-		payloads, err := buf.Read(ctx, records[:2*n]...)
+		payloads, err := w.buf.Read(ctx, records[:2*n]...)
 		if err != nil {
 			return err
 		}
 		for k := range n {
-			nodes, err = w.missed(i+k, payloads[2*k], payloads[2*k+1], &batch, &changes, nodes[:0])
-			if err != nil {
+			if err := w.missed(i+k, payloads[2*k], payloads[2*k+1], f); err != nil {
 				return err
 			}
-			radix.Sort(nodes)
-			w.missing.add(nodes)
 		}
 	}
-	w.held.Release()
-	return nil
+	return w.missing.finish(ctx, w.cfg, &w.buf)
 }
 
-// missed adds the nodes whose rows batch i misses to others.
-func (w *sweep) missed(i int, nodes, plan []byte, b *sample.Batch, c *changeset.Changes,
-	to []uint64) ([]uint64, error) {
-	if err := w.decodeNodes(nodes, i, w.builder, b); err != nil {
-		return to, err
+// finder is the memory of finding what batches miss, which is that of what is collected later.
+type finder struct {
+	batch   sample.Batch
+	changes changeset.Changes
+	nodes   []uint64 // that a batch misses
+	room    []uint64 // see missing
+}
+
+func (w *sweep) newFinder(b []byte) *finder {
+	n := w.nodesMost
+	f := &finder{nodes: changeset.Carve[uint64](&b, n)}
+	f.batch.Dense.NodeIDs = changeset.Carve[sample.NodeID](&b, n)
+	c := &f.changes
+	c.From, c.Keep = changeset.Carve[uint32](&b, n), changeset.Carve[uint32](&b, n)
+	c.Slots = changeset.Carve[uint32](&b, n)
+	f.room = changeset.Carve[uint64](&b, len(b)/8)
+	return f
+}
+
+// missed notes the nodes whose rows batch i misses.
+func (w *sweep) missed(i int, nodes, plan []byte, f *finder) error {
+	if err := w.decodeNodes(nodes, i, w.builder, &f.batch); err != nil {
+		return err
 	}
-	ids := b.Dense.NodeIDs
+	ids, c := f.batch.Dense.NodeIDs, &f.changes
 	if err := w.decodeChanges(plan, i, len(ids), w.cfg.Slots, c); err != nil {
-		return to, err
+		return err
 	}
 	if n := len(ids) - c.Hits; n != int(w.index[i].reads) {
-		return to, w.plans.Damage(w.index[i].plan.Off(), "batch %d reads %d rows, not %d", i, n,
+		return w.plans.Damage(w.index[i].plan.Off(), "batch %d reads %d rows, not %d", i, n,
 			w.index[i].reads)
 	}
+	missed := f.nodes[:0]
 	for k, from := range c.From {
 		if from == 0 {
-			to = append(to, uint64(ids[k]))
+			missed = append(missed, uint64(ids[k]))
 		}
 	}
-	return to, nil
+	radix.Sort(missed)
+	return w.missing.add(missed)
 }
 
 // scatter sweeps, and writes each row once for each batch that misses it.
@@ -388,10 +413,13 @@ func (w *sweep) scatter(ctx context.Context) (err error) {
 
 // write writes all rows.
 func (w *sweep) write(ctx context.Context) error {
-	for keys := range w.chunks(w.end - w.first) {
+	for keys := range w.chunks(ctx, w.end-w.first) {
 		if err := w.cfg.Sweeper.Sweep(ctx, keys, w.read, w.put); err != nil {
 			return err
 		}
+	}
+	if w.missing.err != nil {
+		return w.missing.err
 	}
 	for list := range w.fill {
 		if err := w.flush(list); err != nil {
@@ -427,10 +455,10 @@ func (w *sweep) flush(list int) (err error) {
 // release gives the memory back but for that of the rows.
 func (w *sweep) release() error {
 	w.held.Release()
-	if w.arena == nil {
-		return nil
+	err := errors.Join(w.missing.close(), w.buf.Free())
+	if a := w.arena; a != nil {
+		w.arena = nil
+		err = errors.Join(err, a.Free())
 	}
-	a := w.arena
-	w.arena = nil
-	return a.Free()
+	return err
 }

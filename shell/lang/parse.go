@@ -52,6 +52,7 @@ type Value struct {
 	Sizes  []CacheSize
 	Nodes  NodeSet
 	Match  *MatchQuery
+	Edge   EdgeRef
 	Lo, Hi int
 }
 
@@ -334,6 +335,8 @@ func (p *parser) value(c Clause) (v Value, err error) {
 		var ref NodeRef
 		ref, err = p.node(c.Word + " wants a node id")
 		v.Nodes.IDs = OneNode(ref)
+	case ArgEdge:
+		v.Edge, err = p.edge(c.Word)
 	case ArgRange:
 		v.Lo, v.Hi, err = p.colRange(c.Word)
 	case ArgNone:

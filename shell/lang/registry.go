@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"gdb/sample/cachesim"
+	"gdb/train/runs/vectors"
 )
 
 // Arg says what may follow a keyword.
@@ -26,6 +27,7 @@ const (
 	ArgWords // some of the choices: lru,clock
 	ArgSizes // 64MiB,10%
 	ArgRun   // the name of a run
+	ArgEdge  // head, relation, tail, of which one may be ?; without types head, tail
 )
 
 // Clause is a keyword with its argument. The clauses of a statement may come in any order.
@@ -105,6 +107,17 @@ func graphStatements() []Statement {
 			Clauses: []Clause{{Word: "COUNTS"}},
 			Help:    "labels of nodes, or how many nodes have each",
 			Example: "LABELS SPLIT train COUNTS;"},
+		{Head: "NEAREST", Operand: ArgNode,
+			Clauses: []Clause{{Word: "TOP", Arg: ArgInt, least: 1, most: nearestMost},
+				{Word: "BY", Arg: ArgName, Choices: vectors.Closenesses()},
+				{Word: "RUN", Arg: ArgRun}},
+			Help:    "the nodes whose learned vectors are closest to a node's",
+			Example: "NEAREST 42 TOP 10;"},
+		{Head: "SCORE", Operand: ArgEdge,
+			Clauses: []Clause{{Word: "TOP", Arg: ArgInt, least: 1, most: nearestMost},
+				{Word: "NEW"}, {Word: "RUN", Arg: ArgRun}},
+			Help:    "what a run makes of an edge, or the best ends for ?",
+			Example: "SCORE 42, cites, ? TOP 10;"},
 	}
 }
 
@@ -174,6 +187,9 @@ func storeStatements() []Statement {
 
 // hopsMost is the largest HOPS.
 const hopsMost = 64
+
+// nearestMost is the largest TOP of NEAREST and SCORE.
+const nearestMost = 1 << 16
 
 // degreesMost is the largest TOP, binsMost the largest BINS.
 const (

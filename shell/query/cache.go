@@ -142,12 +142,7 @@ func cacheRun(ctx context.Context, x *exec.Execution) (string, error) {
 		run, err := findRun(ctx, x, x.Args["RUN"].Text)
 		return run.Name, err
 	}
-	runs, err := x.Graph.Store.Catalog().Runs(ctx)
-	if err != nil || len(runs) == 0 {
-		return "", err
-	}
-	run, err := findRun(ctx, x, "")
-	return run.Name, err
+	return newestRun(ctx, x, false)
 }
 
 // epochCaches are requests of the caches of a run.

@@ -19,6 +19,8 @@ var planners = map[string]exec.Planner{
 	"SAMPLE":           planSample,
 	"FEATURES":         planFeatures,
 	"LABELS":           planLabels,
+	"NEAREST":          planNearest,
+	"SCORE":            planScore,
 	"STATS GRAPH":      exec.Session(runStatsGraph),
 	"STATS CACHE":      exec.Session(runStatsCache),
 	"STATS IO":         exec.Session(runStatsIO),

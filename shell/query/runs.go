@@ -60,6 +60,22 @@ func findRun(ctx context.Context, x *exec.Execution, name string) (run kv.RunMet
 	return run, nil
 }
 
+// newestRun is the newest run that predicts links, or of those that do not; "" if there is none.
+func newestRun(ctx context.Context, x *exec.Execution, links bool) (string, error) {
+	all, err := x.Graph.Store.Catalog().Runs(ctx)
+	if err != nil {
+		return "", err
+	}
+	slices.SortStableFunc(all, func(a, b kv.RunMeta) int { return b.Created.Compare(a.Created) })
+	for _, r := range all {
+		f, err := runs.Open(x.Graph.Store, r.Name).ReadAny()
+		if err == nil && f.Link != nil == links || err != nil && !links {
+			return r.Name, nil // what is wrong with a run is said where it is read
+		}
+	}
+	return "", nil
+}
+
 // eachEpoch calls fn with the records of the epochs of a run.
 func eachEpoch(x *exec.Execution, run string, fn func(epoch *runs.Epoch) error) error {
 	return runs.Open(x.Graph.Store, run).Epochs(fn)

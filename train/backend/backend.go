@@ -1,9 +1,10 @@
 // Package backend runs the operations of training on a device. Models are written once against
 // Backend; the CPU is the first device.
 //
-// Tensors are row-major matrices of float32. Two kinds of memory stand behind them: that of
-// parameters and tables, which lives until Close, and that of a step, which lives until the next
-// Begin, so that a step allocates nothing once it has grown to the size of a batch.
+// Tensors are row-major matrices of float32, or of bfloat16 on a backend that has Halves. Two kinds
+// of memory stand behind them: that of parameters and tables, which lives until Close, and that of
+// a step, which lives until the next Begin, so that a step allocates nothing once it has grown to
+// the size of a batch.
 //
 // What goes wrong in a step stays until it is asked for: operations do nothing after the first
 // error, which Err returns.
@@ -26,31 +27,42 @@ type Tensor struct {
 	Rows, Cols int
 	Memory     Memory
 	Offset     int
+	// Half says that values are bfloat16, of which Offset counts as many: see Halves.
+	Half bool
 }
 
 // Slice is the view of n rows from first on.
 func (t Tensor) Slice(first, n int) Tensor {
 	invariants.Check(first >= 0 && n >= 0 && first+n <= t.Rows, "rows %d to %d of %d", first,
 		first+n, t.Rows)
-	return Tensor{Rows: n, Cols: t.Cols, Memory: t.Memory, Offset: t.Offset + first*t.Cols}
+	return Tensor{Rows: n, Cols: t.Cols, Memory: t.Memory, Offset: t.Offset + first*t.Cols,
+		Half: t.Half}
 }
 
 // View is the part of a vector (one row) that begins at value off, as a matrix.
 func (t Tensor) View(off, rows, cols int) Tensor {
 	invariants.Check(t.Rows == 1 && off+rows*cols <= t.Cols, "view of a tensor of %d rows, values "+
 		"%d to %d of %d", t.Rows, off, off+rows*cols, t.Cols)
-	return Tensor{Rows: rows, Cols: cols, Memory: t.Memory, Offset: t.Offset + off}
+	return Tensor{Rows: rows, Cols: cols, Memory: t.Memory, Offset: t.Offset + off, Half: t.Half}
+}
+
+// Halved is the same memory as values of bfloat16: rows of twice as many columns.
+func (t Tensor) Halved() Tensor {
+	invariants.Check(!t.Half, "values of bfloat16 are halved")
+	return Tensor{Rows: t.Rows, Cols: 2 * t.Cols, Memory: t.Memory, Offset: 2 * t.Offset,
+		Half: true}
 }
 
 // Flat is the tensor as a vector (one row).
 func (t Tensor) Flat() Tensor {
-	return Tensor{Rows: 1, Cols: t.Len(), Memory: t.Memory, Offset: t.Offset}
+	return Tensor{Rows: 1, Cols: t.Len(), Memory: t.Memory, Offset: t.Offset, Half: t.Half}
 }
 
 // Len is the number of values.
 func (t Tensor) Len() int { return t.Rows * t.Cols }
 
 // Lists are lists of row numbers in the host's memory: those of list i are Idx[Off[i]:Off[i+1]].
+// Off[0] is 0, but for a backend that Groups, which takes entries of no list before the first.
 type Lists struct {
 	Off, Idx []uint32
 	// At has the places of the entries' rows for SegmentMeanDropout, parallel to Idx; nil if that
@@ -85,6 +97,25 @@ const (
 	HuberError    = kernel.HuberError
 )
 
+// Launches counts Operations on a device (kernels, products, copies and zeroing in its memory), and
+// the Calls of its driver that asked for them. Graphs are those that asked for many.
+type Launches struct {
+	Operations uint64 `json:"operations"`
+	Calls      uint64 `json:"calls"`
+	Graphs     uint64 `json:"graphs"`
+}
+
+// Add are those of both.
+func (l Launches) Add(o Launches) Launches {
+	return Launches{l.Operations + o.Operations, l.Calls + o.Calls, l.Graphs + o.Graphs}
+}
+
+// Sub are those since before.
+func (l Launches) Sub(before Launches) Launches {
+	return Launches{l.Operations - before.Operations, l.Calls - before.Calls,
+		l.Graphs - before.Graphs}
+}
+
 // Moments is the state of Adam and AdamW, of the parameters' shape.
 type Moments struct{ M, V Tensor }
 
@@ -114,16 +145,22 @@ type Backend interface {
 	// Forget ends what Table made available, before the memory of the rows is freed. The step that
 	// reads them ends too.
 	Forget(x []float32)
+	// Groups says whether steps cost less that are the same but for values: batches are worth being
+	// padded to the same sizes. Launches counts what a device was given.
+	Groups() bool
+	Launches() Launches
+
 	// Begin starts a step: all memory handed out for the one before is used again.
 	Begin() error
-	// Err is the first error of the step.
+	// Err is the first error of the step. A device is given what was asked for so far.
 	Err() error
 	// Trim gives the memory of steps back, for others to use until the next one.
 	Trim() error
 	// Scratch returns a matrix for this step, with any values in it.
 	Scratch(rows, cols int) Tensor
 	// Host makes rows*cols values of the caller available for this step, which must stay as they
-	// are until its end. On the CPU they are not copied, and operations write to them.
+	// are until its end. On the CPU they are not copied, and operations write to them. Where x has
+	// fewer, zeros stand before them.
 	Host(x []float32, rows, cols int) Tensor
 	// Segments makes lists available for this step.
 	Segments(l Lists) Segments
@@ -205,6 +242,8 @@ type Options struct {
 	Budget *mem.Budget
 	// Device is the number of the device, from 0 on, where there are several of a kind.
 	Device int
+	// Plain has a device be given each operation by a call of its own.
+	Plain bool
 }
 
 // OpenCPU opens the backend that computes with train/kernel.

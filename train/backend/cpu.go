@@ -6,6 +6,7 @@ import (
 
 	"gdb/internal/mem"
 	"gdb/train/kernel"
+	"gdb/train/kernel/bf16"
 )
 
 // cpu computes with train/kernel. Tensors lie in arenas outside the Go heap, which use huge pages,
@@ -49,11 +50,19 @@ func newCPU(opt Options) *cpu {
 
 // values are those of a tensor.
 func (c *cpu) values(t Tensor) []float32 {
-	end := t.Offset + t.Len()
-	if t.Memory >= 0 {
-		return c.kept[t.Memory][t.Offset:end:end]
+	if t.Half {
+		panic("BUG: values of bfloat16 are read as float32")
 	}
-	return c.step[-1-t.Memory][t.Offset:end:end]
+	end := t.Offset + t.Len()
+	return c.memory(t.Memory)[t.Offset:end:end]
+}
+
+// memory is a piece of memory.
+func (c *cpu) memory(m Memory) []float32 {
+	if m >= 0 {
+		return c.kept[m]
+	}
+	return c.step[-1-m]
 }
 
 // keep numbers memory that lives until Close.
@@ -76,6 +85,12 @@ func (c *cpu) Workers() int { return c.pool.Workers() }
 
 // StepsPerRead is 1: losses are there.
 func (c *cpu) StepsPerRead() int { return 1 }
+
+// Groups is false: there are no launches.
+func (c *cpu) Groups() bool { return false }
+
+// Launches are none.
+func (c *cpu) Launches() Launches { return Launches{} }
 
 // Params maps an arena of n floats.
 func (c *cpu) Params(what string, n int) (Tensor, error) {
@@ -158,9 +173,18 @@ func (c *cpu) take(n int) []float32 {
 // Scratch takes memory of the step's arena.
 func (c *cpu) Scratch(rows, cols int) Tensor { return c.lend(c.take(rows*cols), rows, cols) }
 
-// Host aliases x.
+// Host aliases x, or copies it behind zeros.
 func (c *cpu) Host(x []float32, rows, cols int) Tensor {
-	return c.lend(x[:rows*cols], rows, cols)
+	n := rows * cols
+	if len(x) >= n {
+		return c.lend(x[:n], rows, cols)
+	}
+	all := c.take(n)
+	if zeros := len(all) - len(x); zeros > 0 {
+		clear(all[:zeros])
+		copy(all[zeros:], x)
+	}
+	return c.lend(all, rows, cols)
 }
 
 // Segments aliases lists.
@@ -193,6 +217,9 @@ func (c *cpu) MatMul(y, a, b Tensor, acc bool) {
 	if !c.ready(a.Cols == b.Rows && y.Rows == a.Rows && y.Cols == b.Cols, "MatMul", y, a, b) {
 		return
 	}
+	if c.matMulHalf(y, a, b, 1, acc) {
+		return
+	}
 	kernel.GEMM(c.pool, c.values(y), c.values(a), c.values(b), a.Rows, a.Cols, b.Cols, acc)
 }
 
@@ -201,12 +228,18 @@ func (c *cpu) MatMulTA(y, a, b Tensor, acc bool) {
 	if !c.ready(a.Rows == b.Rows && y.Rows == a.Cols && y.Cols == b.Cols, "MatMulTA", y, a, b) {
 		return
 	}
+	if c.matMulTAHalf(y, a, b, 1, acc) {
+		return
+	}
 	kernel.GEMMTA(c.pool, c.values(y), c.values(a), c.values(b), a.Rows, a.Cols, b.Cols, acc)
 }
 
 // MatMulTB is c = a·bᵀ.
 func (c *cpu) MatMulTB(y, a, b Tensor, acc bool) {
 	if !c.ready(a.Cols == b.Cols && y.Rows == a.Rows && y.Cols == b.Rows, "MatMulTB", y, a, b) {
+		return
+	}
+	if c.matMulTBHalf(y, a, b, 1, acc) {
 		return
 	}
 	kernel.GEMMTB(c.pool, c.values(y), c.values(a), c.values(b), a.Rows, a.Cols, b.Rows, acc)
@@ -233,6 +266,10 @@ func (c *cpu) ColumnSum(out, x Tensor) {
 	if !c.ready(out.Len() == x.Cols, "ColumnSum", out, x) {
 		return
 	}
+	if x.Half {
+		bf16.ColumnSum(c.pool, c.values(out), c.numbers(x), x.Rows, x.Cols)
+		return
+	}
 	kernel.ColumnSum(c.pool, c.values(out), c.values(x), x.Rows, x.Cols, false)
 }
 
@@ -246,7 +283,11 @@ func (c *cpu) Add(dst, src Tensor) {
 
 // Copy copies values.
 func (c *cpu) Copy(dst, src Tensor) {
-	if c.ready(dst.Len() == src.Len(), "Copy", dst, src) {
+	switch {
+	case !c.ready(dst.Len() == src.Len(), "Copy", dst, src):
+	case src.Half:
+		copy(c.numbers(dst), c.numbers(src))
+	default:
 		copy(c.values(dst), c.values(src))
 	}
 }

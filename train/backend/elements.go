@@ -1,6 +1,9 @@
 package backend
 
-import "gdb/train/kernel"
+import (
+	"gdb/train/kernel"
+	"gdb/train/kernel/bf16"
+)
 
 // normEps is added to variances, so that rows of equal values are not divided by zero.
 const normEps = 1e-5
@@ -48,7 +51,8 @@ type Elements interface {
 
 // HeadMul is c = a·b for each head.
 func (c *cpu) HeadMul(y, a, b Tensor, heads int, acc bool) {
-	if c.ready(a.Cols == heads*b.Rows && y.Rows == a.Rows && y.Cols == b.Cols, "HeadMul", y, a, b) {
+	if c.ready(a.Cols == heads*b.Rows && y.Rows == a.Rows && y.Cols == b.Cols, "HeadMul", y, a,
+		b) && !c.matMulHalf(y, a, b, heads, acc) {
 		kernel.GEMMHeads(c.pool, c.values(y), c.values(a), c.values(b), a.Rows, b.Rows,
 			b.Cols/heads, heads, acc)
 	}
@@ -57,7 +61,7 @@ func (c *cpu) HeadMul(y, a, b Tensor, heads int, acc bool) {
 // HeadMulTA is c = aᵀ·b for each head.
 func (c *cpu) HeadMulTA(y, a, b Tensor, heads int, acc bool) {
 	if c.ready(a.Rows == b.Rows && a.Cols == heads*y.Rows && y.Cols == b.Cols, "HeadMulTA", y, a,
-		b) {
+		b) && !c.matMulTAHalf(y, a, b, heads, acc) {
 		kernel.GEMMHeadsTA(c.pool, c.values(y), c.values(a), c.values(b), a.Rows, y.Rows,
 			b.Cols/heads, heads, acc)
 	}
@@ -66,7 +70,7 @@ func (c *cpu) HeadMulTA(y, a, b Tensor, heads int, acc bool) {
 // HeadMulTB is c = a·bᵀ for each head.
 func (c *cpu) HeadMulTB(y, a, b Tensor, heads int, acc bool) {
 	if c.ready(a.Cols == b.Cols && y.Rows == a.Rows && y.Cols == heads*b.Rows, "HeadMulTB", y, a,
-		b) {
+		b) && !c.matMulTBHalf(y, a, b, heads, acc) {
 		kernel.GEMMHeadsTB(c.pool, c.values(y), c.values(a), c.values(b), a.Rows, a.Cols/heads,
 			b.Rows, heads, acc)
 	}
@@ -75,6 +79,10 @@ func (c *cpu) HeadMulTB(y, a, b Tensor, heads int, acc bool) {
 // ReLUGrad masks and scales dx by y.
 func (c *cpu) ReLUGrad(dx, y Tensor, rate float32) {
 	if !c.ready(dx.Len() == y.Len(), "ReLUGrad", dx, y) {
+		return
+	}
+	if y.Half {
+		bf16.ReLUGrad(c.pool, c.values(dx), c.values(dx), c.numbers(y), rate)
 		return
 	}
 	kernel.DropoutReLUGrad(c.pool, c.values(dx), c.values(y), rate)
@@ -219,6 +227,11 @@ func (c *cpu) RowScale(x, f Tensor) {
 // Columns copies columns.
 func (c *cpu) Columns(out, x Tensor, first int) {
 	if c.ready(out.Rows == x.Rows && first+out.Cols <= x.Cols, "Columns", out, x) {
+		if x.Half {
+			bf16.CopyColumns(c.pool, c.numbers(out), c.numbers(x), out.Rows, out.Cols, x.Cols,
+				first)
+			return
+		}
 		kernel.CopyColumns(c.pool, c.values(out), c.values(x), out.Rows, out.Cols, out.Cols, 0,
 			x.Cols, first)
 	}

@@ -3,6 +3,7 @@ package backend
 import (
 	"gdb/internal/mem"
 	"gdb/train/kernel"
+	"gdb/train/kernel/bf16"
 )
 
 // Graph are the operations over lists. Entries of lists have a row each in matrices of entries, and
@@ -57,6 +58,9 @@ func (c *cpu) SegmentMean(out, x Tensor, s Segments) {
 	if !c.ready(out.Cols == x.Cols && out.Rows == s.Lists, "SegmentMean", out, x) {
 		return
 	}
+	if c.segmentHalf(out, x, s, true) {
+		return
+	}
 	l := &c.lists[s.ID]
 	kernel.SegmentMean(c.pool, c.values(out), c.values(x), l.Off, l.Idx, x.Cols)
 }
@@ -64,6 +68,9 @@ func (c *cpu) SegmentMean(out, x Tensor, s Segments) {
 // SegmentSum adds up rows of x.
 func (c *cpu) SegmentSum(out, x Tensor, s Segments) {
 	if !c.ready(out.Cols == x.Cols && out.Rows == s.Lists, "SegmentSum", out, x) {
+		return
+	}
+	if c.segmentHalf(out, x, s, false) {
 		return
 	}
 	l := &c.lists[s.ID]
@@ -95,14 +102,16 @@ func (c *cpu) returns(dx Tensor, lists int, s Segments, op string) bool {
 
 // SegmentMeanGrad adds the gradient of SegmentMean's input.
 func (c *cpu) SegmentMeanGrad(dx, dout Tensor, s Segments, fresh int) {
-	if c.returns(dx, dout.Rows, s, "SegmentMeanGrad") {
+	if c.returns(dx, dout.Rows, s, "SegmentMeanGrad") &&
+		!c.segmentGradHalf(dx, dout, s, true, fresh) {
 		c.back(s, dx.Rows, dout.Rows).MeanGrad(c.pool, c.values(dx), c.values(dout), dx.Cols, fresh)
 	}
 }
 
 // SegmentSumGrad adds the gradient of SegmentSum's input.
 func (c *cpu) SegmentSumGrad(dx, dout Tensor, s Segments, fresh int) {
-	if c.returns(dx, dout.Rows, s, "SegmentSumGrad") {
+	if c.returns(dx, dout.Rows, s, "SegmentSumGrad") &&
+		!c.segmentGradHalf(dx, dout, s, false, fresh) {
 		c.back(s, dx.Rows, dout.Rows).ScaledGrad(c.pool, c.values(dx), c.values(dout), nil, dx.Cols,
 			fresh)
 	}
@@ -115,6 +124,9 @@ func (c *cpu) SegmentMeanDropout(out, x Tensor, s Segments, rate float32, key ui
 	}
 	l := &c.lists[s.ID]
 	c.ready(len(l.At) == len(l.Idx), "SegmentMeanDropout without places", out, x)
+	if c.segmentDropoutHalf(out, x, s, rate, key) {
+		return
+	}
 	kernel.SegmentMeanDropout(c.pool, c.values(out), c.values(x), l.Off, l.Idx, l.At, x.Cols, rate,
 		key)
 }
@@ -126,6 +138,9 @@ func (c *cpu) words(t Tensor) []uint32 { return mem.View[uint32](mem.BytesOf(c.v
 func (c *cpu) SegmentMax(out, x, arg Tensor, s Segments) {
 	if !c.ready(out.Cols == x.Cols && out.Rows == s.Lists && arg.Len() == out.Len(), "SegmentMax",
 		out, x, arg) {
+		return
+	}
+	if c.segmentMaxHalf(out, x, arg, s) {
 		return
 	}
 	l := &c.lists[s.ID]
@@ -150,6 +165,9 @@ func (c *cpu) WeightedSum(out, x, w Tensor, s Segments, heads int, shared, acc b
 		"WeightedSum", out, x, w) {
 		return
 	}
+	if c.weightedHalf(out, x, w, s, heads, shared, acc) {
+		return
+	}
 	l := &c.lists[s.ID]
 	kernel.EdgeSum(c.pool, c.values(out), c.values(x), c.values(w), l.Off, l.Idx, heads,
 		width/heads, shared, acc)
@@ -161,6 +179,11 @@ func (c *cpu) WeightedSumGrad(dx, dout, w Tensor, s Segments, heads int, shared 
 		return
 	}
 	t, d := c.back(s, dx.Rows, dout.Rows), dout.Cols/heads
+	if dout.Half {
+		bf16.WeightedHeadsGrad(c.pool, c.values(dx), c.numbers(dout), c.values(w), t, heads, d,
+			shared, fresh)
+		return
+	}
 	if shared {
 		t.EdgeSumSharedGrad(c.pool, c.values(dx), c.values(dout), c.values(w), heads, d, fresh)
 		return
@@ -175,6 +198,11 @@ func (c *cpu) EntryDot(dw, g, x Tensor, s Segments, heads int, shared bool) {
 		return
 	}
 	l := &c.lists[s.ID]
+	if x.Half {
+		bf16.EdgeDot(c.pool, c.values(dw), c.numbers(g), c.numbers(x), l.Off, l.Idx, heads,
+			g.Cols/heads, shared)
+		return
+	}
 	kernel.EdgeDot(c.pool, c.values(dw), c.values(g), c.values(x), l.Off, l.Idx, heads,
 		g.Cols/heads, shared)
 }

@@ -1,6 +1,9 @@
 package backend
 
-import "gdb/train/kernel"
+import (
+	"gdb/train/kernel"
+	"gdb/train/kernel/bf16"
+)
 
 // SegmentFloats is the scratch of Segments whose gradient is asked for, on the CPU; weights says
 // that it is asked for with weights of entries.
@@ -40,6 +43,39 @@ func TakenByColumnSum(rows, n int) Taken { return Taken{Once: kernel.ColumnWords
 
 // TakenByLayerNormGrad is that of LayerNormGrad.
 func TakenByLayerNormGrad(rows, n int) Taken { return Taken{Once: 2 * kernel.ColumnWords(rows, n)} }
+
+// TakenByHalfMatMul is TakenByMatMul for operands of bfloat16. toHalf says that the result is too.
+func TakenByHalfMatMul(k, n int, toHalf bool) (t Taken) {
+	t.Once, t.Product = bf16.GEMMWords(k, n)
+	if !toHalf {
+		t.Product = 0
+	}
+	return t
+}
+
+// TakenByHalfMatMulTA is for a (m,heads·k) and b (m,heads·n).
+func TakenByHalfMatMulTA(m, k, n, heads int) (t Taken) {
+	t.Once, t.Product = bf16.GEMMTAWords(m, k, n)
+	if heads > 1 {
+		t.Once += k * n
+	}
+	return t
+}
+
+// TakenByWidened is for a (m,heads·k) of bfloat16 and n columns for each head.
+func TakenByWidened(m, k, n, heads int) (t Taken) {
+	t.Once, t.Product = bf16.WidenedWords(m, k, n, heads)
+	return t
+}
+
+// TakenByHalfElements is for rows of n values: what is computed of values, and the sum of so many
+// rows.
+func TakenByHalfElements(rows, n int) Taken {
+	return Taken{Once: bf16.ColumnWords(rows, n), List: bf16.ElementWords(n)}
+}
+
+// TakenByHalfSegments is for sums of rows of bfloat16 of so many columns, and weights of heads.
+func TakenByHalfSegments(d, heads int) Taken { return Taken{List: bf16.SegmentWords(d, heads)} }
 
 // TakenByScores2GradList is for so many columns of att.
 func TakenByScores2GradList(cols int) Taken { return Taken{Once: kernel.AttentionWords(cols)} }

@@ -56,6 +56,9 @@ type Inference struct {
 	// nil, is called before the first is written.
 	Dir   string
 	Claim func() error
+	// Layers is how many of the model's are computed: what they give is what is emitted, as it is
+	// computed for all nodes. 0 is all of them.
+	Layers int
 	// OnDisk has states in files whatever the memory, and RowsMax bounds blocks and windows: for
 	// tests.
 	OnDisk  bool
@@ -88,8 +91,10 @@ func (f *Inference) Run(ctx context.Context, want *roaring.Bitmap,
 	}
 	src := f.wrapped(f.inputTable())
 	defer func() { err = errors.Join(err, src.Close(), f.clean(), f.freeSets()) }()
-	dims := f.Model.Dims()
-	last := len(dims) - 2
+	last := len(f.Model.Dims()) - 2
+	if f.Layers > 0 {
+		last = min(last, f.Layers-1)
+	}
 	for i := range last + 1 {
 		if i == last {
 			return f.layer(ctx, i, src, emit)

@@ -53,7 +53,7 @@ func (l *layerPass) sizeChunk() error {
 	if err := l.Backend.Begin(); err != nil {
 		return err
 	}
-	l.Backend.Scratch(1, entries+l.chunk*scratch)
+	l.Backend.Scratch(1, entries+l.chunk*scratch+w.HalfFloats())
 	return l.Backend.Err()
 }
 

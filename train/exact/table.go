@@ -9,6 +9,7 @@ import (
 	"gdb/layout"
 	"gdb/layout/rowfile"
 	"gdb/sample"
+	"gdb/train/kernel/bf16"
 )
 
 // table is a matrix with one row for each node of some set, in ascending order, read by layer-wise
@@ -132,8 +133,11 @@ func (f *Inference) tableIn(name string, rows, width int, keep int64) (*tableWri
 // room is the memory that may still be taken.
 func (f *Inference) room() int64 { return f.Source.Budget.Limit() - f.Source.Budget.Used() }
 
-// add appends rows.
+// add appends rows, which it may change: in half precision, values are those of bfloat16.
 func (w *tableWriter) add(rows []float32) error {
+	if w.f.Model.Spec().Half {
+		bf16.Round(rows)
+	}
 	if w.mem != nil {
 		w.next += copy(w.mem.rows[w.next:], rows)
 		return nil
@@ -250,8 +254,57 @@ func (t *joinedTable) Close() error { return errors.Join(t.left.Close(), t.right
 
 // featureTable is the table of the features.
 func (f *Inference) featureTable() table {
+	if r := f.Source.Rows; r != nil && r.Packed() {
+		return &packedTable{table: f.featuresAsKept(), width: f.Source.Rows.Width()}
+	}
+	return f.featuresAsKept()
+}
+
+// featuresAsKept is the table of the features as they are read.
+func (f *Inference) featuresAsKept() table {
 	if r, ok := f.Source.Features.(interface{ Table() []float32 }); ok {
 		return &memoryTable{width: f.Source.Features.Dim(), rows: r.Table()}
 	}
 	return &fileTable{rows: f.Source.Rows}
+}
+
+// packedTable is a table of rows of bfloat16, packed as rowfile.Reader.Pack says.
+type packedTable struct {
+	table
+	width int       // in values
+	buf   []float32 // some packed rows
+}
+
+func (t *packedTable) dim() int { return t.width }
+
+func (t *packedTable) whole() []float32 { return nil }
+
+func (t *packedTable) read(ctx context.Context, rows []sample.NodeID, out []float32) error {
+	return t.unpack(len(rows), out, func(at int, packed []float32, n int) error {
+		return t.table.read(ctx, rows[at:at+n], packed)
+	})
+}
+
+func (t *packedTable) scan(ctx context.Context, first sample.NodeID, n int, out []float32) error {
+	return t.unpack(n, out, func(at int, packed []float32, n int) error {
+		return t.table.scan(ctx, first+sample.NodeID(at), n, packed)
+	})
+}
+
+// unpack writes the values of n rows to out; read reads some of them.
+func (t *packedTable) unpack(n int, out []float32,
+	read func(at int, packed []float32, n int) error) error {
+	const bufFloats = 1 << 18
+	words := t.table.dim()
+	if t.buf == nil {
+		t.buf = make([]float32, max(1, bufFloats/words)*words)
+	}
+	for at := 0; at < n; at += len(t.buf) / words {
+		part := min(n-at, len(t.buf)/words)
+		if err := read(at, t.buf[:part*words], part); err != nil {
+			return err
+		}
+		rowfile.Unpack(out[at*t.width:(at+part)*t.width], t.buf, t.width)
+	}
+	return nil
 }

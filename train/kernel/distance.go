@@ -20,7 +20,7 @@ const (
 	// distanceBlock are the candidates whose columns stay in a cache while queries pass by.
 	distanceBlock = 64
 	// distanceColumns are the columns, or complex numbers, of which a part finds gradients.
-	distanceColumns = 16
+	distanceColumns = 64
 	// modulusLeast is added to the square of a modulus: where it is zero, its gradient is too.
 	modulusLeast = 1e-20
 )
@@ -32,15 +32,25 @@ func Distances(p *Pool, kind Distance, s, q, c []float32, m, n, d int) {
 		clear(s)
 		return
 	}
-	distances := level().distances[kind]
+	distance := distanceOf(kind, d)
 	p.Span(m, distanceRows, func(lo, hi int) {
 		for j := 0; j < n; j += distanceBlock {
-			width := min(distanceBlock, n-j)
 			for i := lo; i < hi; i++ {
-				distances(s[i*n+j:][:width], q[i*d:i*d+d], c[j*d:(j+width)*d])
+				for k := j; k < min(j+distanceBlock, n); k++ {
+					s[i*n+k] = -distance(q[i*d:i*d+d], c[k*d:k*d+d])
+				}
 			}
 		}
 	})
+}
+
+// distanceOf is the distance of two rows of a width.
+func distanceOf(kind Distance, d int) func(a, b []float32) float32 {
+	o, half := level(), d/2
+	if kind == Manhattan {
+		return o.manhattan
+	}
+	return func(a, b []float32) float32 { return o.modulus(a[:half], a[half:], b[:half], b[half:]) }
 }
 
 // DistancesGrad writes to dq(m,d) and dc(n,d) the gradients of a loss from its gradient g(m,n) in
@@ -50,78 +60,69 @@ func DistancesGrad(p *Pool, kind Distance, dq, dc, g, q, c []float32, m, n, d in
 	dq, dc, g, q, c = dq[:m*d], dc[:n*d], g[:m*n], q[:m*d], c[:n*d]
 	clear(dq)
 	clear(dc)
-	columns := d
+	o, columns, half := level(), d, uint64(d/2)
 	if kind == Modulus {
 		columns = d / 2
 	}
-	grad := level().distancesGrad[kind]
 	p.Span(columns, distanceColumns, func(lo, hi int) {
 		for j := 0; j < n; j += distanceBlock {
-			width := min(distanceBlock, n-j)
 			for i := range m {
-				grad(dq[i*d:i*d+d], dc[j*d:(j+width)*d], g[i*n+j:][:width], q[i*d:i*d+d],
-					c[j*d:(j+width)*d], lo, hi)
+				own, row := dq[i*d:i*d+d], q[i*d:i*d+d]
+				for k := j; k < min(j+distanceBlock, n); k++ {
+					other, candidate, w := dc[k*d:k*d+d], c[k*d:k*d+d], g[i*n+k]
+					if kind == Manhattan {
+						o.manhattanGrad(own[lo:hi], other[lo:hi], row[lo:hi], candidate[lo:hi], w)
+					} else {
+						o.modulusGrad(own[lo:], other[lo:], row[lo:], candidate[lo:], half,
+							uint64(hi-lo), w)
+					}
+				}
 			}
 		}
 	})
 }
 
-// refManhattan writes minus the distances of q from rows of c.
-func refManhattan(s, q, c []float32) {
-	d := len(q)
-	for j := range s {
-		row, sum := c[j*d:j*d+d], float32(0)
-		for k, v := range q {
-			v -= row[k]
-			sum += max(v, -v)
-		}
-		s[j] = -sum
+// refManhattan is the sum of |a-b|.
+func refManhattan(a, b []float32) (sum float32) {
+	for i, v := range b {
+		v -= a[i]
+		sum += max(v, -v)
 	}
+	return sum
 }
 
-// refManhattanGrad adds the gradients in some columns.
-func refManhattanGrad(dq, dc, g, q, c []float32, lo, hi int) {
-	d := len(q)
-	for j, w := range g {
-		row, drow := c[j*d:j*d+d], dc[j*d:j*d+d]
-		for k := lo; k < hi; k++ {
-			switch diff := q[k] - row[k]; {
-			case diff > 0:
-				dq[k] -= w
-				drow[k] += w
-			case diff < 0:
-				dq[k] += w
-				drow[k] -= w
-			}
+// refManhattanGrad is da -= w·sign(a-b) and db += w·sign(a-b).
+func refManhattanGrad(da, db, a, b []float32, w float32) {
+	for i, v := range b {
+		switch diff := a[i] - v; {
+		case diff > 0:
+			da[i] -= w
+			db[i] += w
+		case diff < 0:
+			da[i] += w
+			db[i] -= w
 		}
 	}
 }
 
-// refModulus writes minus the distances of q from rows of c.
-func refModulus(s, q, c []float32) {
-	d, half := len(q), len(q)/2
-	for j := range s {
-		row, sum := c[j*d:j*d+d], float32(0)
-		for k := range half {
-			x, y := q[k]-row[k], q[half+k]-row[half+k]
-			sum += float32(math.Sqrt(float64(x*x + y*y + modulusLeast)))
-		}
-		s[j] = -sum
+// refModulus is the sum of the moduli of a-b, of which real and imaginary parts are given.
+func refModulus(ar, ai, br, bi []float32) (sum float32) {
+	for k := range bi {
+		x, y := ar[k]-br[k], ai[k]-bi[k]
+		sum += float32(math.Sqrt(float64(x*x + y*y + modulusLeast)))
 	}
+	return sum
 }
 
-// refModulusGrad adds the gradients in some complex columns.
-func refModulusGrad(dq, dc, g, q, c []float32, lo, hi int) {
-	d, half := len(q), len(q)/2
-	for j, w := range g {
-		row, drow := c[j*d:j*d+d], dc[j*d:j*d+d]
-		for k := lo; k < hi; k++ {
-			x, y := q[k]-row[k], q[half+k]-row[half+k]
-			f := w / float32(math.Sqrt(float64(x*x+y*y+modulusLeast)))
-			dq[k] -= f * x
-			dq[half+k] -= f * y
-			drow[k] += f * x
-			drow[half+k] += f * y
-		}
+// refModulusGrad is da -= w·(a-b)/|a-b| and db += w·(a-b)/|a-b| of n complex numbers, whose
+// imaginary parts lie half values behind the real ones.
+func refModulusGrad(da, db, a, b []float32, half, n uint64, w float32) {
+	for k := range n {
+		x, y := a[k]-b[k], a[half+k]-b[half+k]
+		f := w / float32(math.Sqrt(float64(x*x+y*y+modulusLeast)))
+		da[k] -= f * x
+		da[half+k] -= f * y
+		db[k] += f * x
+		db[half+k] += f * y
 	}
 }

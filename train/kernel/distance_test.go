@@ -98,7 +98,14 @@ func TestLines(t *testing.T) {
 			ScaleRow(to, 0.5)
 			exps, sum := mem.zeros(n), 0.0
 			total := ExpSum(exps, a, float32(largest))
+			times, product, cubes := mem.zeros(n), mem.zeros(n), mem.copyOf(b)
+			TimesRow(times, a, 3)
+			ProductRow(product, a, b)
+			AddCubeGradRow(cubes, a, 2)
 			for i, v := range a {
+				near(rt, "times", times[i], 3*float64(v))
+				near(rt, "product of values", product[i], float64(v)*float64(b[i]))
+				near(rt, "cube", cubes[i], float64(b[i])+2*math.Abs(float64(v))*float64(v))
 				sum += math.Exp(float64(v) - largest)
 				near(rt, "exp", exps[i], math.Exp(float64(v)-largest))
 				near(rt, "row", to[i], (float64(b[i])+3*float64(v))/2)

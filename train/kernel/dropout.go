@@ -7,7 +7,10 @@ import (
 
 // dropoutBlock is how many positions share the two words of a key. Blocks keep the counter of a
 // draw in 32 bits, which vectors multiply fast.
-const dropoutBlock = 1 << 20
+const (
+	dropoutBits  = 20
+	dropoutBlock = 1 << dropoutBits
+)
 
 // dropoutPlan is what the draws of one block need. The fields are read by assembly at the offsets
 // written beside them.
@@ -65,7 +68,8 @@ func newMask(rate float32, key uint64) mask {
 // apply drops values of y, which begins at the position first. d is scratch memory.
 func (m *mask) apply(y []float32, first int, d *dropoutPlan) {
 	for len(y) > 0 {
-		block, at := first/dropoutBlock, first%dropoutBlock
+		block := first >> dropoutBits // rounded down for padding, whose positions are negative
+		at := first & (dropoutBlock - 1)
 		a, b := bits.Mul64(m.key^uint64(block)*0xa0761d6478bd642f^0xe7037ed1a0b428db,
 			0x8ebc6af09c88c6e3)
 		*d = dropoutPlan{add: uint32(a ^ b), xor: uint32((a ^ b) >> 32), threshold: m.threshold,

@@ -19,3 +19,4 @@ package kernel
 //go:generate go run -tags avogen ./gen activation
 //go:generate go run -tags avogen ./gen norm
 //go:generate go run -tags avogen ./gen few
+//go:generate go run -tags avogen ./gen link

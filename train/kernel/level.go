@@ -66,9 +66,14 @@ type ops struct {
 	batchSums   func(dgamma, dbeta, dy, x, mean, inverse []float32)
 	batchGrad   func(dx, dy, x, mean, a, b, c []float32)
 
-	// By Distance: see distance.go.
-	distances     [2]func(s, q, c []float32)
-	distancesGrad [2]func(dq, dc, g, q, c []float32, lo, hi int)
+	// Of link prediction: see lines.go and distance.go.
+	product       func(y, a, b []float32)
+	addCube       func(g, x []float32, f float32)
+	dot           func(a, b []float32) float32
+	manhattan     func(a, b []float32) float32
+	manhattanGrad func(da, db, a, b []float32, w float32)
+	modulus       func(ar, ai, br, bi []float32) float32
+	modulusGrad   func(da, db, a, b []float32, half, n uint64, w float32)
 }
 
 var plainOps = ops{
@@ -82,13 +87,9 @@ var plainOps = ops{
 	sum: refSum, squares: refSquares, normRow: refNormRow, layerSums: refLayerSums,
 	layerGrad: refLayerGrad, addSquares: refAddSquares, normColumns: refNormColumns,
 	batchSums: refBatchSums, batchGrad: refBatchGrad,
-	distances:     [2]func(s, q, c []float32){refManhattan, refModulus},
-	distancesGrad: refDistancesGrad,
+	product: refProduct, addCube: refAddCube, dot: refDot, manhattan: refManhattan,
+	manhattanGrad: refManhattanGrad, modulus: refModulus, modulusGrad: refModulusGrad,
 }
-
-// refDistancesGrad are the gradients of distances, by Distance.
-var refDistancesGrad = [2]func(dq, dc, g, q, c []float32, lo, hi int){refManhattanGrad,
-	refModulusGrad}
 
 // active is the level in use; tests change it.
 var active atomic.Pointer[ops]

@@ -85,8 +85,8 @@ var avx512Ops = ops{
 	sum: sumAVX512, squares: squaresAVX512, normRow: normRowAVX512, layerSums: layerSumsAVX512,
 	layerGrad: layerGradAVX512, addSquares: addSquaresAVX512, normColumns: normColumnsAVX512,
 	batchSums: batchSumsAVX512, batchGrad: batchGradAVX512,
-	distances:     [2]func(s, q, c []float32){refManhattan, refModulus},
-	distancesGrad: refDistancesGrad,
+	product: productAVX512, addCube: addCubeAVX512, dot: dotAVX512, manhattan: manhattanAVX512,
+	manhattanGrad: manhattanGradAVX512, modulus: modulusAVX512, modulusGrad: modulusGradAVX512,
 }
 
 var avx2Ops = ops{
@@ -131,6 +131,6 @@ var avx2Ops = ops{
 	sum: sumAVX2, squares: squaresAVX2, normRow: normRowAVX2, layerSums: layerSumsAVX2,
 	layerGrad: layerGradAVX2, addSquares: addSquaresAVX2, normColumns: normColumnsAVX2,
 	batchSums: batchSumsAVX2, batchGrad: batchGradAVX2,
-	distances:     [2]func(s, q, c []float32){refManhattan, refModulus},
-	distancesGrad: refDistancesGrad,
+	product: productAVX2, addCube: addCubeAVX2, dot: dotAVX2, manhattan: manhattanAVX2,
+	manhattanGrad: manhattanGradAVX2, modulus: modulusAVX2, modulusGrad: modulusGradAVX2,
 }

@@ -24,9 +24,34 @@ func AddScaledRow(dst, src []float32, a float32) { level().addScaled(dst[:len(sr
 // SquareSum is the sum of the squares of x.
 func SquareSum(x []float32) float32 { return level().squares(x, 0) }
 
-// DotRow is the product of two rows, summed in four parts that are added at the end.
-func DotRow(a, b []float32) float32 {
-	a = a[:len(b)]
+// TimesRow is y = a·x.
+func TimesRow(y, x []float32, a float32) { level().times(y[:len(x)], x, a) }
+
+// ProductRow is y = a·b, value by value.
+func ProductRow(y, a, b []float32) { level().product(y[:len(b)], a[:len(b)], b) }
+
+// refProduct is y = a·b.
+func refProduct(y, a, b []float32) {
+	for i, v := range b {
+		y[i] = a[i] * v
+	}
+}
+
+// AddCubeGradRow is g += f·|x|·x: the gradient of f/3·Σ|x|³.
+func AddCubeGradRow(g, x []float32, f float32) { level().addCube(g[:len(x)], x, f) }
+
+// refAddCube is g += f·|x|·x.
+func refAddCube(g, x []float32, f float32) {
+	for i, v := range x {
+		g[i] += f * max(v, -v) * v
+	}
+}
+
+// DotRow is the product of two rows.
+func DotRow(a, b []float32) float32 { return level().dot(a[:len(b)], b) }
+
+// refDot is the product of two rows, summed in four parts that are added at the end.
+func refDot(a, b []float32) float32 {
 	var s0, s1, s2, s3 float32
 	i := 0
 	for ; i+4 <= len(b); i += 4 {

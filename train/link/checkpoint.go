@@ -54,15 +54,6 @@ func (b *bestRows) swap(m *model) {
 // Close frees the memory.
 func (b *bestRows) Close() error { return errors.Join(b.entities.Close(), b.relations.Close()) }
 
-// The names of arrays in a checkpoint; those of the optimizer's state follow "entities " and
-// "relations ".
-const (
-	entitiesName      = "entities"
-	relationsName     = "relations"
-	bestEntitiesName  = "best entities"
-	bestRelationsName = "best relations"
-)
-
 // arrays are the parts of a checkpoint.
 func (t *trainer) arrays() (all []runs.Array) {
 	add := func(name string, table *Table) {
@@ -72,11 +63,11 @@ func (t *trainer) arrays() (all []runs.Array) {
 				Values: state})
 		}
 	}
-	add(entitiesName, t.model.entities)
-	add(relationsName, t.model.relations)
+	add(runs.EntitiesName, t.model.entities)
+	add(runs.RelationsName, t.model.relations)
 	if t.pos.HasBest {
-		add(bestEntitiesName, t.best.entities)
-		add(bestRelationsName, t.best.relations)
+		add(runs.BestEntitiesName, t.best.entities)
+		add(runs.BestRelationsName, t.best.relations)
 	}
 	return all
 }

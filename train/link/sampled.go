@@ -24,13 +24,12 @@ func (s *stepper) sampled(edges []triples.Triple, key uint64) (float64, error) {
 		}
 	}
 	drop := rng.Sub(key, dropDomain)
-	s.each(n, func(i int) {
-		head, tail := s.dRows[i*dim:][:dim], s.dRows[(n+i)*dim:][:dim]
-		other := make([]float32, dim)
-		s.queryGrad(other, i, s.askOf(edges, i), drop)
-		kernel.AddRow(head, other)
-		s.queryGrad(other, n+i, s.askOf(edges, n+i), drop)
-		kernel.AddRow(tail, other)
+	s.pool.Span(2*n, rowsPart, func(lo, hi int) {
+		own := make([]float32, dim)
+		for i := lo; i < hi; i++ {
+			s.queryGrad(own, i, s.askOf(edges, i), drop)
+			kernel.AddRow(s.dRows[i*dim:][:dim], own)
+		}
 	})
 	total, err := s.total(2 * n)
 	if err != nil {

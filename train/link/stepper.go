@@ -78,8 +78,8 @@ func (s *stepper) relationOf(relation uint32, head bool) (row uint32, asHead boo
 
 // each calls fn for numbers up to n, in parts.
 func (s *stepper) each(n int, fn func(i int)) {
-	s.pool.Run((n+rowsPart-1)/rowsPart, func(p int) {
-		for i := p * rowsPart; i < min(n, (p+1)*rowsPart); i++ {
+	s.pool.Span(n, rowsPart, func(lo, hi int) {
+		for i := lo; i < hi; i++ {
 			fn(i)
 		}
 	})
@@ -186,9 +186,7 @@ func (s *stepper) regularize(g, row []float32, weight float32) {
 			g[half+i] += f * b
 		}
 	case s.cfg.Regularizer == runs.RegularizerN3:
-		for i, v := range row {
-			g[i] += 3 * factor * max(v, -v) * v
-		}
+		kernel.AddCubeGradRow(g, row, 3*factor)
 	}
 }
 

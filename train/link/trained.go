@@ -9,7 +9,9 @@ import (
 
 	"gdb/blockdev"
 	"gdb/internal/mem"
+	"gdb/internal/program"
 	"gdb/internal/rng"
+	"gdb/internal/spelling"
 	"gdb/kv"
 	"gdb/layout"
 	"gdb/train/kernel"
@@ -87,9 +89,9 @@ func (t *Trained) load(dir runs.Dir) error {
 	if err != nil {
 		return err
 	}
-	names := []string{bestEntitiesName, bestRelationsName}
+	names := []string{runs.BestEntitiesName, runs.BestRelationsName}
 	if t.Epoch = pos.BestEpoch; !pos.HasBest {
-		names, t.Epoch = []string{entitiesName, relationsName}, int(pos.Epoch)
+		names, t.Epoch = []string{runs.EntitiesName, runs.RelationsName}, int(pos.Epoch)
 	}
 	for i, to := range []*Table{entities, relations} {
 		from, err := runs.FindArray(all, names[i], len(to.Values))
@@ -199,7 +201,11 @@ func (t *Trained) Relation(name string) (uint32, error) {
 	case name == "":
 		return 0, fmt.Errorf("train: the edges have %d relations: name one", len(types))
 	}
-	return 0, fmt.Errorf("train: there is no relation %q", name)
+	if near := spelling.Nearest(name, types); near != "" {
+		return 0, fmt.Errorf("train: there is no relation %q; did you mean %s?", name, near)
+	}
+	return 0, fmt.Errorf("train: there is no relation %q; %s info lists them", name,
+		program.Name)
 }
 
 // Link is an edge that was predicted. Known says that some split has it.

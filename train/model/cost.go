@@ -21,6 +21,8 @@ type StepCost struct {
 	Floats, Lists int64
 	// KernelBytes is the scratch of kernels.
 	KernelBytes int64
+	// Padded is what lists hold that are padded for a device that groups, in words of 4 bytes.
+	Padded int64
 	// Copied is what a device with memory of its own is sent, in words of 4 bytes.
 	Copied int64
 }
@@ -44,6 +46,7 @@ func (s *Spec) StepCost(d *sample.Dense, inPlace bool, g Growth, threads, longes
 		cost.Floats, cost.Lists = max(cost.Floats, other.Floats), max(cost.Lists, other.Lists)
 		cost.KernelBytes = max(cost.KernelBytes, other.KernelBytes)
 		cost.Copied = max(cost.Copied, other.Copied)
+		cost.Padded = max(cost.Padded, other.Padded)
 	}
 	return cost
 }
@@ -51,9 +54,9 @@ func (s *Spec) StepCost(d *sample.Dense, inPlace bool, g Growth, threads, longes
 // stepCost is StepCost of a program.
 func (s *Spec) stepCost(p *program.Program, sizes *program.Sizes, g Growth, threads,
 	longest int) StepCost {
-	features := sizes.Nodes[0] * s.Dims[0]
+	features := p.FeatureFloats(sizes.Nodes[0])
 	if p.InPlace() {
-		features = sizes.Nodes[1] * s.Dims[0]
+		features = p.FeatureFloats(sizes.Nodes[1])
 	}
 	part, whole := grown(sizes, g.Num, g.Den*g.Parts), grown(sizes, g.Num, g.Den)
 	return StepCost{
@@ -61,6 +64,7 @@ func (s *Spec) stepCost(p *program.Program, sizes *program.Sizes, g Growth, thre
 		Lists:       g.Parts * int64(p.HeldWords(&part)),
 		KernelBytes: p.KernelBytes(&whole, threads, longest),
 		Copied:      g.Parts * int64(s.copied(p, &part)),
+		Padded:      g.Parts * int64(p.PaddedWords(&part)),
 	}
 }
 

@@ -18,6 +18,7 @@ type Model struct {
 	machine *program.Machine
 
 	programs programs
+	bounds   program.Bounds // of batches, for a device that groups
 	exact    []*program.ExactLayer
 }
 
@@ -60,8 +61,12 @@ func (m *Model) Params() *program.Params { return &m.params }
 func (m *Model) Forward(d *sample.Dense, x []float32, s Step) (backend.Tensor, error) {
 	sizes := program.SizesOf(d)
 	p := m.programs.choose(s.Train, s.Table.Rows > 0, &sizes)
-	return m.machine.Forward(p, program.Input{Dense: d, X: x, Table: s.Table, Rows: s.Rows,
-		Degrees: d.Degrees, Seed: s.Seed, Epoch: s.Epoch, Batch: s.Batch})
+	in := program.Input{Dense: d, X: x, Table: s.Table, Rows: s.Rows, Degrees: d.Degrees,
+		Seed: s.Seed, Epoch: s.Epoch, Batch: s.Batch}
+	if s.Train && m.be.Groups() && p.Pads() {
+		in.Padded = m.bounds.Fit(&sizes)
+	}
+	return m.machine.Forward(p, in)
 }
 
 // Places is how many places there are at which aggregation and product may change their order.
@@ -94,7 +99,7 @@ func (s *Spec) exactLayersOf(params *program.Params) (all []*program.ExactLayer)
 			}
 			return s.Layer(b, s, l, x)
 		}
-		all = append(all, program.MakeExactLayer(params, layer, s.Dims[l]))
+		all = append(all, program.MakeExactLayer(params, layer, s.Dims[l], s.Half))
 	}
 	return all
 }

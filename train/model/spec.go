@@ -27,6 +27,9 @@ type Spec struct {
 	DrawnLatest bool
 	// Precomputed is what was computed before, of which Dims[0] is the width.
 	Precomputed Precomputed
+	// Half computes products and sums over lists in bfloat16, and takes features so: see
+	// program.Options.
+	Half bool
 	// LayerWise says that they are drawn for all nodes of a hop together, and that entries of lists
 	// have a weight by which sums over what is drawn estimate those over whole lists.
 	LayerWise bool
@@ -89,8 +92,11 @@ func (s *Spec) build(b *program.Builder, x program.Value) program.Value {
 // last says whether a layer is the last.
 func (s *Spec) last(l int) bool { return l == s.Layers()-1 }
 
+// HalfFeatures says whether the input is of bfloat16: one with learned vectors is not.
+func (s *Spec) HalfFeatures() bool { return s.Half && s.NodeEmbedding == 0 }
+
 // options are those of a program of the whole model.
 func (s *Spec) options(train, inPlace bool) program.Options {
 	return program.Options{Layers: s.Hops(), Features: s.Dims[0], Train: train, InPlace: inPlace,
-		InputGrad: s.NodeEmbedding > 0}
+		InputGrad: s.NodeEmbedding > 0, Half: s.Half, HalfFeatures: s.HalfFeatures()}
 }

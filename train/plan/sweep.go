@@ -83,8 +83,8 @@ func (s *Costs) missedRows(p *Split, rows RowsCost, step Work) missedRows {
 		costs: superbatch.Costs{Read: d.ReadSeconds, Byte: d.ByteSeconds, Written: d.Write.Seconds,
 			Step: step.Seconds},
 		room: superbatch.SweepRoom{Memory: b.Sweep, RowBytes: int(s.StoredBytes),
-			Storage: int64(storage - steps*(files.nodes+files.edges+files.plan)),
-			Nodes:   uint64(p.Facts.Nodes)}}
+			Storage:    int64(storage - steps*(files.nodes+files.edges+files.plan)),
+			BatchNodes: int(p.BatchNodes)}}
 	for at := 0.0; at < steps; {
 		at += r.span(at)
 	}
@@ -161,10 +161,9 @@ func (r *superbatchReads) parts(at, n float64, each func(batches, rows float64))
 
 // weigh is what the loader weighs.
 func (r *superbatchReads) weigh(at, n float64) (w superbatch.Weighed) {
-	total := r.during(at, n)
 	w.Sweep = r.costs.Seconds(r.pass(at, n))
 	r.parts(at, n, func(batches, rows float64) {
-		packed := r.room.Packed(rows, total, int(math.Ceil(n)))
+		packed := r.room.Packed(rows, int(math.Ceil(n)))
 		w.Add(r.costs, batches, r.Apart.Of(rows), packed)
 	})
 	return w
@@ -205,7 +204,7 @@ func (r *superbatchReads) count(at, n float64, swept bool) {
 	r.parts(at, n, func(batches, rows float64) {
 		read := r.Apart.Of(rows)
 		if swept {
-			read = r.room.Packed(rows, total, int(math.Ceil(n)))
+			read = r.room.Packed(rows, int(math.Ceil(n)))
 		}
 		r.countBatches(batches, rows, d.Reading(float64(read.Reads), float64(read.Bytes)))
 	})

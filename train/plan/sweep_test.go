@@ -18,8 +18,8 @@ func TestExtent(t *testing.T) {
 		}
 		for at := 0.0; at < steps; at += 7 {
 			r := &superbatchReads{missed: m, steps: steps,
-				room: superbatch.SweepRoom{Memory: 64 << 20, RowBytes: 64, Nodes: 1 << 20,
-					Storage: 10.5 * rows * 64}}
+				room: superbatch.SweepRoom{Memory: 64 << 20, RowBytes: 64, BatchNodes: 1 << 10,
+					Storage: 10.5 * rows * (64 + 9)}}
 			n := r.extent(at)
 			fits := func(n float64) bool {
 				return r.room.Fits(uint64(r.during(at, n)), int(math.Ceil(n)))

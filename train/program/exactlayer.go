@@ -21,6 +21,7 @@ type ExactLayer struct {
 	// asked for with each chunk of nodes.
 	made map[Value]int
 	last []int
+	half bool // products read bfloat16
 }
 
 // Pull is a reduction of whole lists.
@@ -50,8 +51,8 @@ type Edges struct {
 type Layer func(b *Builder, x Value) Value
 
 // MakeExactLayer cuts a layer with inputs of so many columns. Products come before aggregations
-// where rows become narrower.
-func MakeExactLayer(params *Params, layer Layer, cols int) *ExactLayer {
+// where rows become narrower; with half they read bfloat16.
+func MakeExactLayer(params *Params, layer Layer, cols int, half bool) *ExactLayer {
 	p := newProgram(params, 1)
 	p.features = p.new(value{rows: Nodes(0), cols: cols, role: roleFeatures})
 	p.logits = layer(&Builder{p: p, Exact: true}, p.features)
@@ -61,7 +62,7 @@ func MakeExactLayer(params *Params, layer Layer, cols int) *ExactLayer {
 	p.forward = len(p.ops)
 	p.fuseSums()
 	p.dropDead()
-	w := &ExactLayer{p: p, table: p.features, made: p.producers(), last: p.lastUses()}
+	w := &ExactLayer{p: p, table: p.features, made: p.producers(), last: p.lastUses(), half: half}
 	w.findPulls()
 	return w
 }
@@ -360,10 +361,41 @@ func (p *piece) compute(o *op) backend.Tensor {
 		t.extra[i] = p.m.be.Scratch(rows, p.w.p.of(v).cols)
 	}
 	p.known[o.out] = t.out
+	if p.w.half {
+		p.narrow(o, &t)
+	}
 	if p.m.dense(o, &t) || p.m.element(o, &t) {
 		return t.out
 	}
 	panic(fmt.Sprintf("BUG: operation %s is not of a node's own rows", o.kind))
+}
+
+// narrow has an operation read bfloat16 where it takes that.
+func (p *piece) narrow(o *op, t *operands) {
+	for i := range o.in {
+		x := t.in[i]
+		if p.w.p.takes(o, i) != takesHalf || !isProduct(o.kind) {
+			continue
+		}
+		half := p.m.be.Scratch(1, (x.Len()+1)/2).Halved().View(0, x.Rows, x.Cols)
+		p.m.halves().Narrow(half, x)
+		t.in[i] = half
+	}
+}
+
+// HalfFloats is the scratch that products take for weights of bfloat16, in Table, Columns, Own and
+// Output one after the other.
+func (w *ExactLayer) HalfFloats() (floats int) {
+	for i := range w.p.ops {
+		o := &w.p.ops[i]
+		for k, v := range o.in {
+			if x := w.p.of(v); w.half && isProduct(o.kind) && w.p.takes(o, k) == takesHalf &&
+				x.rows.kind == fixedRows {
+				floats += aligned((x.rows.n*x.cols + 1) / 2)
+			}
+		}
+	}
+	return floats
 }
 
 // keeps says whether a value that an operation could overwrite is read again, or lent.
@@ -432,8 +464,11 @@ func (c *count) cols(v Value) (n int) {
 	}
 	c.known[v] = true
 	o := &p.ops[c.w.made[v]]
-	for _, x := range o.in {
+	for i, x := range o.in {
 		n += c.cols(x)
+		if c.w.half && isProduct(o.kind) && p.takes(o, i) == takesHalf {
+			n += (p.of(x).cols + 1) / 2
+		}
 	}
 	target := o.acc
 	if target == 0 && o.inPlace >= 0 {

@@ -89,8 +89,8 @@ func (p *Program) readInPlace() bool {
 		return false
 	}
 	v := *p.of(f)
-	table := p.new(value{rows: v.rows, cols: v.cols, role: roleTable})
-	p.own = p.new(value{rows: Nodes(1), cols: v.cols, role: roleFeatures})
+	table := p.new(value{rows: v.rows, cols: v.cols, role: roleTable, half: v.half})
+	p.own = p.new(value{rows: Nodes(1), cols: v.cols, role: roleFeatures, half: v.half})
 	var ops []op
 	dropouts := map[Value]op{}
 	for _, o := range p.ops {

@@ -71,12 +71,20 @@ func (g *group) find(s *Sizes, lists *[2]freeList) spot {
 	if g.role != roleStep {
 		return spot{}
 	}
-	n := aligned(s.Of(g.rows) * g.cols)
+	n := aligned(g.floats(s.Of(g.rows) * g.cols))
 	if at, ok := lists[regionFeatures].take(n); ok {
 		return spot{regionFeatures, at}
 	}
 	at, _ := lists[regionStep].take(n)
 	return spot{regionStep, at}
+}
+
+// floats is how many floats so many values take.
+func (g *group) floats(values int) int {
+	if g.half {
+		return (values + 1) / 2
+	}
+	return values
 }
 
 // release frees the segments of a group that were read for the last time.
@@ -94,6 +102,7 @@ func (g *group) release(s *Sizes, where spot, at int, lists *[2]freeList) {
 		if i+1 < len(g.segments) {
 			end = whole - s.Of(g.segments[i+1].rows)*g.cols
 		}
+		first, end = g.floats(first), g.floats(end)
 		from, to := where.at+aligned(first), where.at+aligned(end)
 		if g.role == roleFeatures { // nothing is kept behind them for the alignment
 			to = min(to, where.at+end)

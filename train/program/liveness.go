@@ -9,6 +9,7 @@ const noUse = -1
 type group struct {
 	rows     Rows
 	cols     int
+	half     bool // values of bfloat16
 	role     role
 	index    int
 	begin    int // the operation that writes it first
@@ -90,7 +91,7 @@ func (p *Program) replaceable(o *op, target Value, last, at int) bool {
 		return t.role == roleGrad
 	case t.role != roleStep && t.role != roleFeatures:
 		return false
-	case o.acc == 0 && t.rows != out.rows: // a view of more rows
+	case o.acc == 0 && t.rows != out.rows, t.half != out.half: // a view of more rows
 		return false
 	}
 	return last <= at && p.lone(o, target)
@@ -127,8 +128,8 @@ func (p *Program) lastUses() []int {
 // start begins a group with a value.
 func (m *memoryMap) start(p *Program, v Value, at int) {
 	x := p.of(v)
-	m.groups = append(m.groups, group{rows: x.rows, cols: x.cols, role: x.role, index: x.index,
-		begin: at})
+	m.groups = append(m.groups, group{rows: x.rows, cols: x.cols, half: x.half, role: x.role,
+		index: x.index, begin: at})
 	m.of[v] = len(m.groups) - 1
 }
 

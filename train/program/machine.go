@@ -26,6 +26,9 @@ type Input struct {
 	Degrees []uint32
 	// Seed, Epoch and Batch are what dropout is a function of, beside its number and position.
 	Seed, Epoch, Batch uint64
+	// Padded are sizes that the batch is padded to, at least its own: nil for none. See Bounds and
+	// Program.Pads.
+	Padded *Sizes
 }
 
 // Machine runs programs over the same parameters on a backend. It is for one goroutine.
@@ -40,7 +43,8 @@ type Machine struct {
 
 	p       *Program
 	in      Input
-	sizes   Sizes
+	own     Sizes // of the batch
+	sizes   Sizes // that it is padded to
 	layout  *layout
 	regions [2]backend.Tensor
 	// properties are those of the batch that the program reads.
@@ -56,6 +60,7 @@ type hopLists struct {
 	segments [2]backend.Segments // without loops, with them
 	loopOff  []uint32
 	loopIdx  []uint32
+	padded   [2]paddedLists // likewise
 }
 
 // NewMachine returns a machine. What it holds beside the backend's memory is counted in budget,
@@ -86,19 +91,23 @@ func (s *Sizes) set(d *sample.Dense) {
 // Backward needs. The error is of the host's memory, not of the device: see backend.Backend.Err.
 func (m *Machine) Forward(p *Program, in Input) (backend.Tensor, error) {
 	m.p, m.in = p, in
+	m.own.set(in.Dense)
 	m.sizes.set(in.Dense)
+	if in.Padded != nil {
+		m.sizes.raise(in.Padded)
+	}
 	m.views(in.Dense)
 	m.setProperties(&in)
-	rows := m.sizes.Nodes[0]
+	rows := Nodes(0)
 	if p.inPlace {
-		rows = m.sizes.Nodes[1]
+		rows = Nodes(1)
 	}
-	floats := rows * p.of(p.features).cols
+	floats := p.FeatureFloats(m.sizes.Of(rows))
 	m.layout = p.memory.arrange(&m.sizes, floats)
 	for _, l := range p.lists {
 		m.makeSegments(l)
 	}
-	m.regions[regionFeatures] = m.be.Host(in.X, 1, floats)
+	m.regions[regionFeatures] = m.be.Host(in.X[:p.FeatureFloats(m.own.Of(rows))], 1, floats)
 	if err := m.held.AtLeast(m.listBytes()); err != nil {
 		return backend.Tensor{}, err
 	}
@@ -112,6 +121,14 @@ func (m *Machine) Forward(p *Program, in Input) (backend.Tensor, error) {
 	return m.tensor(p.logits), m.be.Err()
 }
 
+// FeatureFloats is how many words of 4 bytes the features of so many rows are.
+func (p *Program) FeatureFloats(rows int) int {
+	if f := p.of(p.features); f.half {
+		return rows * f.cols / 2
+	}
+	return rows * p.of(p.features).cols
+}
+
 // Logits are those of the last Forward, and GradLogits is where their gradient goes before
 // Backward.
 func (m *Machine) Logits() backend.Tensor { return m.tensor(m.p.logits) }
@@ -120,7 +137,9 @@ func (m *Machine) Logits() backend.Tensor { return m.tensor(m.p.logits) }
 func (m *Machine) GradLogits() backend.Tensor { return m.tensor(m.p.seed) }
 
 // GradInput is the gradient of the features, of a program that was made with it, after Backward.
-func (m *Machine) GradInput() backend.Tensor { return m.tensor(m.p.input) }
+func (m *Machine) GradInput() backend.Tensor {
+	return lastRows(m.tensor(m.p.input), m.own.Of(m.p.of(m.p.input).rows))
+}
 
 // Backward computes the gradients of all parameters from that of the logits.
 func (m *Machine) Backward() {
@@ -141,7 +160,7 @@ func (m *Machine) do(i int) {
 }
 
 // Sizes are those of the last batch.
-func (m *Machine) Sizes() *Sizes { return &m.sizes }
+func (m *Machine) Sizes() *Sizes { return &m.own }
 
 // views makes the lists of all hops.
 func (m *Machine) views(d *sample.Dense) {
@@ -151,8 +170,8 @@ func (m *Machine) views(d *sample.Dense) {
 	for l := range d.Layers() {
 		h := &m.hops[l]
 		if l > 0 { // layer 0 aliases d
-			h.off = mem.Resized(h.off, m.sizes.Nodes[l+1]+1)
-			h.idx = mem.Resized(h.idx, m.sizes.Entries[l])
+			h.off = mem.Resized(h.off, m.own.Nodes[l+1]+1)
+			h.idx = mem.Resized(h.idx, m.own.Entries[l])
 		}
 		h.view = d.LayerView(l, h.off[:0], h.idx[:0])
 	}
@@ -207,8 +226,16 @@ func (m *Machine) makeSegments(l listUse) {
 	if l.Hop == 0 && m.p.inPlace {
 		lists.At, lists.Idx = lists.Idx, m.in.Rows
 	}
+	if m.padded() {
+		shift := m.padding(Nodes(l.Hop))
+		if lists.At != nil { // rows are those of a table
+			shift = 0
+		}
+		lists = h.padded[l.which()].pad(lists, m.sizes.Of(Nodes(l.Hop+1)),
+			m.sizes.Of(Entries(l.List)), shift)
+	}
 	if l.transposed {
-		lists.Rows, lists.Entries = int(h.view.In), l.entries
+		lists.Rows, lists.Entries = m.sizes.Of(Nodes(l.Hop)), l.entries
 	}
 	h.segments[l.which()] = m.be.Segments(lists)
 }
@@ -233,6 +260,9 @@ func (m *Machine) listBytes() int64 {
 	for i := range m.hops {
 		h := &m.hops[i]
 		n += cap(h.off) + cap(h.idx) + cap(h.loopOff) + cap(h.loopIdx)
+		for w := range h.padded {
+			n += h.padded[w].words()
+		}
 	}
 	return 4 * int64(n+m.computed.words())
 }
@@ -283,6 +313,9 @@ func (m *Machine) tensor(v Value) backend.Tensor {
 	case roleGrad:
 		return m.params.Grad(x.index)
 	case roleTable:
+		if x.half {
+			return m.in.Table.Halved()
+		}
 		return m.in.Table
 	case roleHost:
 		return lastRows(m.properties[x.index], rows)
@@ -290,6 +323,9 @@ func (m *Machine) tensor(v Value) backend.Tensor {
 	g := m.p.memory.of[v]
 	group, spot := &m.p.memory.groups[g], m.layout.spots[g]
 	skipped := (m.sizes.Of(group.rows) - rows) * x.cols
+	if x.half {
+		return m.regions[spot.region].Halved().View(2*spot.at+skipped, rows, x.cols)
+	}
 	return m.regions[spot.region].View(spot.at+skipped, rows, x.cols)
 }
 

@@ -18,6 +18,10 @@ type Options struct {
 	// Order says at which of Program.Places a product comes before its aggregation; where it is
 	// shorter than these, they stay as the model has them.
 	Order []bool
+	// Half has products and sums over lists read bfloat16, and HalfFeatures says that features are:
+	// each row begins at an even value, so one of an odd width has a value more behind it. The
+	// backend has Halves.
+	Half, HalfFeatures bool
 	// Without names passes that are left out, to measure what they give.
 	Without Passes
 }
@@ -34,7 +38,8 @@ func Make(params *Params, m Model, o Options) *Program {
 	p := newProgram(params, o.Layers)
 	p.features = p.new(value{rows: Nodes(0), cols: o.Features, role: roleFeatures,
 		grad: o.Train && o.InputGrad})
-	p.logits = m(&Builder{p: p, Train: o.Train}, p.features)
+	b := &Builder{p: p, Train: o.Train}
+	p.logits = m(b, p.takeHalf(b, &o))
 	p.check()
 	p.places = len(p.findPlaces())
 	p.reorder(o.Order)
@@ -55,9 +60,22 @@ func Make(params *Params, m Model, o Options) *Program {
 	if !o.Without.Dead {
 		p.dropDead()
 	}
+	if o.Half {
+		p.halve()
+	}
 	p.memory = p.assign()
 	p.findLists()
 	return p
+}
+
+// takeHalf says how features come, and returns their values without what is behind an odd width.
+func (p *Program) takeHalf(b *Builder, o *Options) Value {
+	f := p.of(p.features)
+	if f.half = o.HalfFeatures; !f.half || o.Features%2 == 0 {
+		return p.features
+	}
+	f.cols++
+	return b.Columns(p.features, 0, o.Features)
 }
 
 // check panics for a model whose logits are not those of the seeds.
@@ -75,7 +93,8 @@ func (p *Program) Places() int { return p.places }
 func Order(params *Params, m Model, o Options) (order []bool) {
 	p := newProgram(params, o.Layers)
 	p.features = p.new(value{rows: Nodes(0), cols: o.Features, role: roleFeatures})
-	p.logits = m(&Builder{p: p, Train: o.Train}, p.features)
+	b := &Builder{p: p, Train: o.Train}
+	p.logits = m(b, p.takeHalf(b, &o))
 	for _, pl := range p.findPlaces() {
 		order = append(order, pl.transforms)
 	}

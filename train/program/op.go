@@ -26,6 +26,8 @@ const (
 	opShift      // x plus Scalar
 	opCopy       // x
 	opEmbed      // zeros, and then the rows of x
+	opNarrow     // x as bfloat16
+	opWiden      // x as float32
 
 	// Element-wise operations, in place.
 	opBias     // x + a row y
@@ -72,6 +74,9 @@ const (
 	opSoftmaxGrad
 )
 
+// isProduct says whether a kind is a product of matrices.
+func isProduct(k Kind) bool { return k >= opMatMul && k <= opHeadMulTB }
+
 // Reduce is how a list's rows become one.
 type Reduce uint8
 
@@ -97,6 +102,7 @@ type op struct {
 	first  int     // column
 	shared bool    // all heads read the whole row
 	scalar float32 // Rate, slope, factor
+	rate   float32 // of a dropout that follows an activation in half precision
 	site   int     // number of a dropout
 	// inPlace is the operand whose memory the result takes, by its number; -1 for none.
 	inPlace int

@@ -11,7 +11,8 @@ var kindNames = map[Kind]string{
 	opHeadMulTA: "headmul-ta", opHeadMulTB: "headmul-tb", opAdd: "add", opColumnSum: "column-sum",
 	opHeadMean: "head-mean", opHeadMeanGr: "head-mean-grad", opScale: "scale", opShift: "shift",
 	opColumns: "columns", opColumnsGr: "columns-grad",
-	opRowScale: "row-scale", opCopy: "copy", opEmbed: "embed", opBias: "bias",
+	opRowScale: "row-scale", opCopy: "copy", opEmbed: "embed",
+	opNarrow: "narrow", opWiden: "widen", opBias: "bias",
 	opBiasReLU: "bias-relu", opReLU: "relu", opReLUGrad: "relu-grad", opELU: "elu",
 	opELUGrad: "elu-grad", opGELU: "gelu", opGELUGrad: "gelu-grad", opLeakyReLU: "leaky-relu",
 	opLeakyReLUGrad: "leaky-relu-grad", opDropout: "dropout", opLayerNorm: "layer-norm",
@@ -72,6 +73,9 @@ func (p *Program) Op(i int) string {
 	if o.list != (List{}) || isList(o.kind) {
 		line += " " + o.list.String()
 	}
+	if o.rate > 0 {
+		line += " dropout"
+	}
 	if o.copies {
 		line += " copying"
 	}
@@ -103,5 +107,9 @@ func (p *Program) name(v Value) string {
 
 func (p *Program) show(v Value) string {
 	x := p.of(v)
-	return fmt.Sprintf("%s (%s x %d)", p.name(v), x.rows, x.cols)
+	kind := ""
+	if x.half {
+		kind = " bf16"
+	}
+	return fmt.Sprintf("%s (%s x %d%s)", p.name(v), x.rows, x.cols, kind)
 }

@@ -18,10 +18,17 @@ type measures struct {
 func (m *Machine) setProperties(in *Input) {
 	d, c := in.Dense, &m.computed
 	set := func(k Property, compute func() []float32) {
-		if m.p.Reads(k) {
-			x := compute()
-			m.properties[k] = m.be.Host(x, len(x), 1)
+		if !m.p.Reads(k) {
+			return
 		}
+		x, rows := compute(), Nodes(0)
+		switch {
+		case k.perEntry():
+			rows = Entries(List{})
+		case k.ofLists():
+			rows = Nodes(1)
+		}
+		m.properties[k] = m.be.Host(x, len(x)+m.padding(rows), 1)
 	}
 	lists := d.Inner()
 	set(InvSqrtDegree, func() []float32 {

@@ -80,6 +80,10 @@ func (m *Machine) dense(o *op, t *operands) bool {
 		be.Shift(t.out, o.scalar)
 	case opRowScale:
 		be.RowScale(t.out, y)
+	case opNarrow:
+		m.halves().Narrow(t.out, x)
+	case opWiden:
+		m.halves().Widen(t.out, x)
 	case opEmbed:
 		be.Zero(t.out.Slice(0, t.out.Rows-x.Rows))
 		be.Copy(lastRows(t.out, x.Rows), x)
@@ -92,13 +96,19 @@ func (m *Machine) dense(o *op, t *operands) bool {
 // element does element-wise operations and norms.
 func (m *Machine) element(o *op, t *operands) bool {
 	x, y, out, be := t.in[0], t.in[1], t.out, m.be
+	if t.out.Half {
+		return m.halfElement(o, t)
+	}
 	switch o.kind {
 	case opBias:
 		be.Bias(out, y)
+		m.dropAfter(o, out)
 	case opBiasReLU:
 		be.BiasReLU(out, y)
+		m.dropAfter(o, out)
 	case opReLU:
 		be.LeakyReLU(out, 0)
+		m.dropAfter(o, out)
 	case opReLUGrad:
 		be.ReLUGrad(out, y, o.scalar)
 	case opELU:
@@ -114,11 +124,7 @@ func (m *Machine) element(o *op, t *operands) bool {
 	case opLeakyReLUGrad:
 		be.LeakyReLUGrad(out, y, o.scalar)
 	case opDropout:
-		first := 0
-		if o.tail {
-			first = (m.sizes.Nodes[0] - m.sizes.Nodes[1]) * out.Cols
-		}
-		be.Dropout(out, first, o.scalar, m.key(o.site))
+		be.Dropout(out, m.firstDropped(o, out), o.scalar, m.key(o.site))
 	case opTypeRows:
 		be.TypeRows(out, x, y)
 	case opTypeRowsGrad:
@@ -137,6 +143,50 @@ func (m *Machine) element(o *op, t *operands) bool {
 	default:
 		return false
 	}
+	return true
+}
+
+// firstDropped is the position of the first value of a matrix that is dropped out.
+func (m *Machine) firstDropped(o *op, x backend.Tensor) int {
+	first := -m.padding(m.p.of(o.out).rows)
+	if o.tail { // the positions are those among all nodes
+		first = m.own.Nodes[0] - m.sizes.Nodes[1]
+	}
+	return first * x.Cols
+}
+
+// dropAfter does the dropout that an activation has after it, if any.
+func (m *Machine) dropAfter(o *op, x backend.Tensor) {
+	if o.rate > 0 {
+		m.be.Dropout(x, m.firstDropped(o, x), o.rate, m.key(o.site))
+	}
+}
+
+// halves is what the backend has of half precision.
+func (m *Machine) halves() backend.Halves { return m.be.(backend.Halves) }
+
+// halfElement does an element-wise operation whose result is of bfloat16.
+func (m *Machine) halfElement(o *op, t *operands) bool {
+	x, a := t.in[0], backend.Activation{Rate: o.rate}
+	if a.Rate > 0 {
+		a.Key = m.key(o.site)
+	}
+	switch o.kind {
+	case opReLUGrad:
+		m.halves().ReLUGradTo(t.out, x, t.in[1], o.scalar)
+		return true
+	case opBias:
+		a.Bias = t.in[1]
+	case opBiasReLU:
+		a.Bias, a.ReLU = t.in[1], true
+	case opReLU:
+		a.ReLU = true
+	case opDropout:
+		a.Rate, a.First, a.Key = o.scalar, m.firstDropped(o, t.out), m.key(o.site)
+	default:
+		return false
+	}
+	m.halves().Activate(t.out, x, a)
 	return true
 }
 

@@ -16,6 +16,9 @@ func (p *Program) KernelBytes(s *Sizes, threads, longest int) int64 {
 
 // takenByDense is what products, sums of columns and norms take.
 func (p *Program) takenByDense(o *op, s *Sizes) (t backend.Taken) {
+	if t, half := p.takenByHalf(o, s); half {
+		return t
+	}
 	switch o.kind {
 	case opMatMul, opMatMulTB, opHeadMul, opHeadMulTB:
 		w, heads := p.of(o.in[1]), max(1, o.heads)
@@ -38,6 +41,26 @@ func (p *Program) takenByDense(o *op, s *Sizes) (t backend.Taken) {
 		return backend.TakenByLayerNormGrad(s.Of(x.rows), x.cols)
 	}
 	return t
+}
+
+// takenByHalf is what operations with an operand of bfloat16 take, and whether one is such.
+func (p *Program) takenByHalf(o *op, s *Sizes) (t backend.Taken, half bool) {
+	if len(o.in) == 0 || !p.of(o.in[0]).half && !p.of(o.out).half {
+		return t, false
+	}
+	x, out, heads := p.of(o.in[0]), p.of(o.out), max(1, o.heads)
+	rows, n := s.Of(x.rows), out.cols/heads
+	switch {
+	case isProduct(o.kind) && !p.of(o.in[1]).half:
+		return backend.TakenByWidened(rows, x.cols/heads, p.of(o.in[1]).cols/heads, heads), true
+	case o.kind == opMatMulTA || o.kind == opHeadMulTA:
+		return backend.TakenByHalfMatMulTA(rows, x.cols/heads, n, heads), true
+	case isProduct(o.kind):
+		return backend.TakenByHalfMatMul(x.cols/heads, n, out.half), true
+	case isList(o.kind):
+		return backend.TakenByHalfSegments(max(x.cols, out.cols), heads), true
+	}
+	return backend.TakenByHalfElements(rows, x.cols), true
 }
 
 // takenByLists is what operations over lists take.

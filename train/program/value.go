@@ -28,6 +28,8 @@ type value struct {
 	name string
 	// grad says that a gradient reaches it: it depends on parameters.
 	grad bool
+	// half says that it is of bfloat16.
+	half bool
 }
 
 // Property is data of a batch that an operation reads.

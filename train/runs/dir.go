@@ -267,8 +267,8 @@ func (r Dir) ReadFile() (File, error) {
 		return f, err
 	}
 	if f.Link != nil {
-		return f, fmt.Errorf("train: run %s predicts links, which this does not do: %w", r.name,
-			ErrOtherTask)
+		return f, fmt.Errorf("run %s predicts links, and this command is for runs that predict "+
+			"nodes: %w", r.name, ErrOtherTask)
 	}
 	if n := f.Config.Layers(); len(f.Dims) < 2 || len(f.Dims) != n+1 {
 		return f, fmt.Errorf("train: run %s: %w", r.name,

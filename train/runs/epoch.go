@@ -8,6 +8,7 @@ import (
 
 	"gdb/internal/mem"
 	"gdb/sample/superbatch"
+	"gdb/train/backend"
 )
 
 // Epoch is the record of an epoch, one line of metrics.jsonl. Times are seconds.
@@ -52,6 +53,9 @@ type Epoch struct {
 	Reads []superbatch.Reading `json:"reads,omitempty"`
 	// Stages are the times of each stage of making batches, and of the step.
 	Stages []StageTimes `json:"stages,omitempty"`
+
+	// Launches is what the steps gave to a device; left out on the CPU.
+	Launches *backend.Launches `json:"launches,omitempty"`
 
 	// What the process holds after the epoch and its evaluation; left out where that is not known.
 	RSS     int64 `json:"rss,omitempty"`      // resident bytes
@@ -109,6 +113,10 @@ func (r Epoch) Engine() string {
 	}
 	fmt.Fprintf(&b, "time %.1fs sampled %s edges read %s hit %.1f%% io-wait %.0f%%", r.Time,
 		count(r.Sampled), read, 100*r.Hit, 100*r.IOWait)
+	if l, n := r.Launches, float64(max(1, r.Batches)); l != nil {
+		fmt.Fprintf(&b, " launches %.1f a step of %.1f operations", float64(l.Calls)/n,
+			float64(l.Operations)/n)
+	}
 	if len(r.Stages) > 0 {
 		b.WriteString(" busy/starved/blocked")
 	}

@@ -29,6 +29,15 @@ const (
 	RegularizerN3   = "n3"
 )
 
+// The names of arrays in a checkpoint of a run that predicts links; those of the optimizer's state
+// follow EntitiesName and RelationsName and a blank.
+const (
+	EntitiesName      = "entities"
+	RelationsName     = "relations"
+	BestEntitiesName  = "best entities"
+	BestRelationsName = "best relations"
+)
+
 // LinkSettings are those of a training for link prediction. Start from DefaultLink.
 type LinkSettings struct {
 	// Run names the run; "" takes the next free of r0001, r0002, ….

@@ -116,8 +116,16 @@ type Settings struct {
 	IO string `json:"io"`
 	// Backend is auto, cpu or cuda: see package backend. A run's is never auto.
 	Backend string `json:"backend"`
+	// Precision is f32, or bf16: what products and sums over lists read, whose sums are float32
+	// either way, as are weights, losses and norms. "" is f32. ChangePrecision has a run that is
+	// resumed go on in it, though it began in another.
+	Precision       string `json:"precision,omitempty"`
+	ChangePrecision bool   `json:"-"`
 	// Device is the number of the device that Backend computes on, where there are several.
 	Device int `json:"device,omitempty"`
+	// PlainLaunches has a device be given each operation by a call of its own, and batches as large
+	// as they are: see package backend's Groups.
+	PlainLaunches bool `json:"plain_launches,omitempty"`
 	// Threads is the number of compute workers; 0 takes all cores. The weights depend on it.
 	Threads int `json:"threads"`
 	// Memory bounds the process in bytes; 0 takes half of what the machine allows.
@@ -130,6 +138,27 @@ type Settings struct {
 	// CheckpointEvery is the number of batches between checkpoints within an epoch; one is
 	// written every 30 s and after each epoch too. 0 leaves it at that.
 	CheckpointEvery int `json:"checkpoint_every"`
+}
+
+// The values of Settings.Precision.
+const (
+	Float32  = "f32"
+	BFloat16 = "bf16"
+)
+
+// Half says whether products and sums over lists read bfloat16.
+func (c *Settings) Half() bool { return c.Precision == BFloat16 }
+
+// PacksFeatures says whether features are read as bfloat16: where learned vectors stand behind
+// them, the input of a step is made of both.
+func (c *Settings) PacksFeatures() bool { return c.Half() && c.NodeEmbedding == 0 }
+
+// RowDim is how many words of 4 bytes a node has of features in memory.
+func (c *Settings) RowDim(m *kv.Meta) int {
+	if c.PacksFeatures() {
+		return rowfile.PackedDim(FeatureDim(m))
+	}
+	return FeatureDim(m)
 }
 
 // CacheBelady is the policy that needs to know the batches to come: it trains on superbatches.
@@ -269,6 +298,8 @@ var choices = []struct {
 	{"normalize", func(c *Settings) string { return c.Normalize },
 		[]string{"auto", "none", NormalizeRow, NormalizeColumns, ""}},
 	{"backend", func(c *Settings) string { return c.Backend }, backend.Names()},
+	{"precision", func(c *Settings) string { return c.Precision },
+		[]string{Float32, BFloat16, ""}},
 }
 
 // Choices are the values that the flag of that name may have; nil for flags with more than a few.
@@ -342,7 +373,7 @@ func (c *Settings) Spec(dims []int) *model.Spec {
 		Order: c.Order, Tune: c.Tune, Precomputed: c.Precomputed(),
 		DrawnByWeight: c.Sample == SampleWeighted,
 		DrawnLatest:   c.Sample == SampleLatest && c.draws(), LayerWise: c.Sampler == SamplerLayer,
-		Options: c.Options}
+		Options: c.Options, Half: c.Half()}
 }
 
 // draws says that batches do not have some lists whole.
@@ -385,6 +416,10 @@ func ValidName(name string) error {
 // SameResult reports the first setting by which a resumed run would not be the same run, but for
 // rounding: it may go on with another backend.
 func (c *Settings) SameResult(old *Settings) error {
+	precision := cmp.Or(c.Precision, Float32)
+	if c.ChangePrecision {
+		precision = cmp.Or(old.Precision, Float32)
+	}
 	epochs, patience := c.scheduled()
 	oldEpochs, oldPatience := old.scheduled()
 	for _, f := range []struct {
@@ -392,6 +427,7 @@ func (c *Settings) SameResult(old *Settings) error {
 		now, was any
 	}{
 		{"model", c.Model, old.Model}, {"fanout", fmt.Sprint(c.Fanout), fmt.Sprint(old.Fanout)},
+		{"precision", precision, cmp.Or(old.Precision, Float32)},
 		{"sampler", cmp.Or(c.Sampler, SamplerNeighbor), cmp.Or(old.Sampler, SamplerNeighbor)},
 		{"layer-size", fmt.Sprint(c.LayerSize), fmt.Sprint(old.LayerSize)},
 		{"sample", cmp.Or(c.Sample, SampleUniform), cmp.Or(old.Sample, SampleUniform)},

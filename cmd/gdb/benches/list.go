@@ -198,7 +198,7 @@ func (a commands) gemm() *cobra.Command {
 		func(ctx context.Context) (*bench.Report, error) { return bench.GEMM(ctx, opt) })
 	cmd.Flags().IntVar(&opt.Rounds, "rounds", 7, "measurements of each; the best counts")
 	cmd.Flags().StringVar(&opt.Precision, "precision", bench.Precisions[0],
-		"of the matrices: "+cli.OneOf(bench.Precisions)+"; bf16 is measured beside f32")
+		flagvalue.PrecisionHelp)
 	return cmd
 }
 

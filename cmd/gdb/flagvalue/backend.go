@@ -10,5 +10,17 @@ import (
 func BindBackend(f *pflag.FlagSet, c *runs.Settings) {
 	f.StringVar(&c.Backend, "backend", c.Backend, "where it computes: cpu; cuda: on a device of "+
 		"NVIDIA, in a gdb that was built for it; auto: there if one opens, else on the cpu")
+	BindPrecision(f, &c.Precision)
+	f.BoolVar(&c.PlainLaunches, "plain-launches", c.PlainLaunches, "have --backend cuda launch "+
+		"each operation by itself, and not those of a step at once")
 	f.IntVar(&c.Device, "device", c.Device, "number of the device of --backend cuda")
+}
+
+// PrecisionHelp is what --precision means.
+const PrecisionHelp = "what products and sums over neighbors read: f32, or bf16, half as large " +
+	"and faster (default f32; of a run, its own)"
+
+// BindPrecision adds the flag of the precision; "" as its default is a run's own.
+func BindPrecision(f *pflag.FlagSet, to *string) {
+	f.StringVar(to, "precision", *to, PrecisionHelp)
 }

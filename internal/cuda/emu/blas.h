@@ -86,6 +86,7 @@ static cublasStatus_t queue_products(cublasHandle_t h, const std::vector<Product
   for (auto &p : all)
     if (!p.right()) return CUBLAS_STATUS_INVALID_VALUE;
   counts["products"] += (long long)all.size();
+  if (!h->stream || !h->stream->capture) counts["launches"]++;
   CUresult r = enqueue(h->stream, {"product", [=] {
                                      for (auto &p : all) p.run();
                                      return CUDA_SUCCESS;

@@ -456,7 +456,7 @@ CUresult cuLaunchKernel(CUfunction f, unsigned blocks, unsigned blocks_y, unsign
   if (blocks == 0 || threads == 0 || threads > threads_max || shared_bytes > shared_max)
     return CUDA_ERROR_INVALID_VALUE;
   if (due("fail_launch")) return lose(CUDA_ERROR_LAUNCH_FAILED);
-  counts["launches"]++;
+  if (!s || !s->capture) counts["launches"]++;
   const Kernel *k = f->kernel;
   std::function<void()> body = k->bind(parameters);
   return enqueue(s, {k->name, [=] {

@@ -193,6 +193,7 @@ static CUresult end_capture(CUstream s, CUgraph *graph) {
   capturing = nullptr;
   *graph = nullptr;
   if (c->broken) return CUDA_ERROR_STREAM_CAPTURE_INVALIDATED;
+  if (due("fail_capture")) return CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED;
   if (!whole) return CUDA_ERROR_STREAM_CAPTURE_UNJOINED;
   graphs.insert(*graph = new CUgraph_st{c->nodes});
   return CUDA_SUCCESS;

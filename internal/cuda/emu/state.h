@@ -25,6 +25,7 @@ static std::map<std::string, long long> &knobs() {
       {"fail_launch", 0},   // the n-th launch of a kernel or graph
       {"fail_copy", 0},     // the n-th copy
       {"fail_blas", 0},     // the n-th product
+      {"fail_capture", 0},  // the end of the n-th capture: it is refused
       {"lost_after", 0},    // lose the device in the n-th call from now on
       {"lost_code", CUDA_ERROR_LAUNCH_FAILED},
   };

@@ -8,7 +8,6 @@ import (
 	"github.com/cockroachdb/errors/oserror"
 
 	"gdb/internal/npy"
-	"gdb/internal/spelling"
 	"gdb/layout/ingest/text"
 )
 
@@ -64,15 +63,4 @@ func From(err error) error {
 		return &Error{Where: t.Where(), What: t.What, Do: t.Do}
 	}
 	return err
-}
-
-// Nearest returns the word of list that word may be a misspelling of, or "".
-func Nearest(word string, list []string) string {
-	best, least := "", 1+len(word)/3
-	for _, w := range list {
-		if d := spelling.Distance(strings.ToLower(word), strings.ToLower(w)); d <= least {
-			best, least = w, d-1
-		}
-	}
-	return best
 }

@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"gdb/internal/npy"
+	"gdb/internal/spelling"
 	"gdb/layout/ingest/badinput"
 
 	"github.com/cockroachdb/errors/oserror"
@@ -169,7 +170,7 @@ func (s *arraySet) given(flag, value string) (*npy.Array, error) {
 		for _, n := range s.list {
 			names = append(names, s.fs.PathBase(n.name))
 		}
-		if w := badinput.Nearest(s.fs.PathBase(value), names); w != "" {
+		if w := spelling.Nearest(s.fs.PathBase(value), names); w != "" {
 			e.Do = "did you mean " + w + "?"
 		}
 		return nil, e

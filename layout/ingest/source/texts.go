@@ -59,6 +59,9 @@ type edgeTable struct {
 // typed says whether edges have types.
 func (t *edgeTable) typed() bool { return t.rel >= 0 || t.relation != "" }
 
+// hasRole says whether a column has the relations, weights or times of the edges.
+func (t *edgeTable) hasRole(c int) bool { return c == t.rel || c == t.weight || c == t.time }
+
 // openTexts opens CSV, TSV and SNAP files: edge files, and a node file, label, feature and split
 // files that flags or the directory's names tell.
 func openTexts(ctx context.Context, fs vfs.FS, opt *Options, format, dir string,
@@ -220,7 +223,8 @@ func (s *textGraph) edgeColumns(t *edgeTable) (err error) {
 	if t.dst < 0 && t.src == first {
 		t.dst = second
 	}
-	if t.src < 0 || t.dst < 0 || t.src == t.dst {
+	if t.src < 0 || t.dst < 0 || t.src == t.dst || s.opt.SrcCol == "" && t.hasRole(t.src) ||
+		s.opt.DstCol == "" && t.hasRole(t.dst) {
 		return &badinput.Error{Where: t.Path, What: "which columns are source and destination?",
 			Do: "name them with --src-col and --dst-col"}
 	}
@@ -237,11 +241,12 @@ func (s *textGraph) edgeColumns(t *edgeTable) (err error) {
 }
 
 // firstEnds are the first two columns that may be the ends of edges: an index is none, and neither
-// is a column with fractions, such as pandas writes before the names of groups.
+// is a column of relations, weights or times, or one with fractions, such as pandas writes before
+// the names of groups.
 func (s *textGraph) firstEnds(t *edgeTable) (first, second int) {
 	var ends []int
 	for c := range t.Width {
-		if (c > 0 || !table.IsIndex(t.Names)) && !t.Fractions(c) {
+		if (c > 0 || !table.IsIndex(t.Names)) && !t.hasRole(c) && !t.Fractions(c) {
 			ends = append(ends, c)
 		}
 	}
@@ -249,9 +254,22 @@ func (s *textGraph) firstEnds(t *edgeTable) (first, second int) {
 		s.note("%s: the first column, which has no name, is an index, and not read", t.Path)
 	}
 	if len(ends) < 2 {
+		s.giveUpRoles(t)
 		return 0, 1
 	}
 	return ends[0], ends[1]
+}
+
+// giveUpRoles takes the first two columns for the ends alone, but for what a flag says of them.
+func (s *textGraph) giveUpRoles(t *edgeTable) {
+	for _, role := range []struct {
+		given string
+		col   *int
+	}{{s.opt.RelCol, &t.rel}, {s.opt.WeightCol, &t.weight}, {s.opt.TimeCol, &t.time}} {
+		if role.given == "" && *role.col < 2 {
+			*role.col = -1
+		}
+	}
 }
 
 // typesDoubted is how many types of edges in the first rows are more than a column is believed to

@@ -13,6 +13,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"gdb/internal/spelling"
 	"gdb/layout/ingest/badinput"
 	"gdb/layout/ingest/text"
 
@@ -256,7 +257,7 @@ func (t *Table) Column(flag, name string) (int, error) {
 	}
 	e := &badinput.Error{Where: t.Path, Flag: true,
 		What: fmt.Sprintf("%s: there is no column %q", flag, name)}
-	switch w := badinput.Nearest(name, t.Names); {
+	switch w := spelling.Nearest(name, t.Names); {
 	case w != "":
 		e.Do = "did you mean " + w + "?"
 	case t.Names != nil:

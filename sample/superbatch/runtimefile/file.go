@@ -25,6 +25,7 @@ const (
 	KindAccesses = "GSBA" // which nodes are accessed when, by node range
 	KindNext     = "GSBN" // the next use of each access, parallel to these
 	KindPlan     = "GSBP" // where each batch finds its rows, and which it keeps
+	KindMissing  = "GSBM" // which rows batches miss, by node range
 	KindRows     = "GSBR" // the rows that some batches miss, batch by batch
 	KindSlots    = "GSBS" // the rows of slots whose memory is needed between epochs
 )
@@ -79,7 +80,7 @@ type Identity struct {
 // Path is that of the file of a kind.
 func (id Identity) Path(kind string) string {
 	name := map[string]string{KindBatches: "batches", KindAccesses: "accesses",
-		KindNext: "next", KindPlan: "plan", KindRows: "rows",
+		KindNext: "next", KindPlan: "plan", KindMissing: "missing", KindRows: "rows",
 		KindSlots: "slots"}[kind]
 	return id.FS.PathJoin(id.Dir, fmt.Sprintf("%d.%s", id.Seq, name))
 }

@@ -17,7 +17,8 @@ func (g *gpu) product(op string, c, a, b matrix, m, k, n, heads int, acc bool) {
 	if m == 0 || n == 0 || heads == 0 || g.err != nil {
 		return
 	}
-	g.fail(op, g.driver.product(c, a, b, m, k, n, heads, acc))
+	g.queue.ops = append(g.queue.ops, operation{name: op, kind: productOperation,
+		product: product{c, a, b, m, k, n, heads, acc}})
 }
 
 // of is a whole matrix.
@@ -109,14 +110,19 @@ func (g *gpu) Copy(dst, src backend.Tensor) {
 	if g.ready(dst.Len() == src.Len(), "Copy", dst, src) && dst.Len() > 0 {
 		to, from := g.at(dst), g.at(src)
 		if g.err == nil {
-			g.fail("Copy", g.driver.copy(to, from, dst.Len()*floatBytes))
+			g.queue.ops = append(g.queue.ops, operation{name: "Copy", kind: copyOperation, to: to,
+				from: from, bytes: dst.Len() * floatBytes})
 		}
 	}
 }
 
 // Zero clears x.
 func (g *gpu) Zero(x backend.Tensor) {
-	if g.there(x) && x.Len() > 0 {
-		g.fail("Zero", g.driver.zero(g.at(x), x.Len()*floatBytes))
+	if !g.there(x) || x.Len() == 0 {
+		return
+	}
+	if to := g.at(x); g.err == nil {
+		g.queue.ops = append(g.queue.ops, operation{name: "Zero", kind: zeroOperation, to: to,
+			bytes: x.Len() * floatBytes})
 	}
 }

@@ -10,9 +10,14 @@ import (
 	"gdb/internal/mem"
 )
 
-// bounceBytes is the page-locked memory through which values go between a tensor and memory of the
-// caller.
-const bounceBytes = 4 << 20
+const (
+	// bounceBytes is the page-locked memory through which values go between a tensor and memory of
+	// the caller.
+	bounceBytes = 4 << 20
+	// workspaceBytes is the memory of the device in which cuBLAS works: as much as its own default
+	// on devices before Hopper.
+	workspaceBytes = 4 << 20
+)
 
 // driver is a device with its streams, kernels and cuBLAS. Each call makes the device current for
 // its thread, since a goroutine may move to another between two calls.
@@ -26,6 +31,8 @@ type driver struct {
 	module  *cuda.Module
 	kernels map[string]cuda.Function
 	bounce  *cuda.Pinned
+	// workspace is the memory that cuBLAS works in: its own could not be part of a graph.
+	workspace cuda.DevicePtr
 }
 
 // event is a place in the order of operations.
@@ -87,6 +94,12 @@ func (d *driver) start(ptx string) (err error) {
 	if d.blas, err = d.device.NewBLAS(d.stream); err != nil {
 		return err
 	}
+	if d.workspace, err = d.device.Alloc(workspaceBytes); err != nil {
+		return err
+	}
+	if err = d.blas.SetWorkspace(d.workspace, workspaceBytes); err != nil {
+		return err
+	}
 	if d.bounce, err = d.device.AllocPinned(bounceBytes); err != nil {
 		return err
 	}
@@ -108,6 +121,9 @@ func (d *driver) close() error {
 		}
 		if d.blas != nil {
 			err = errors.Join(err, d.blas.Close())
+		}
+		if d.workspace != 0 {
+			err = errors.Join(err, d.device.Free(d.workspace))
 		}
 		if d.copied != nil {
 			err = errors.Join(err, d.copied.Close())
@@ -213,13 +229,6 @@ func (d *driver) through(x []byte, f func(part []byte, at int) error) error {
 	})
 }
 
-// copy copies n bytes on the device.
-func (d *driver) copy(to, from uint64, n int) error {
-	return d.operate(func() error {
-		return d.stream.CopyOnDevice(cuda.DevicePtr(to), cuda.DevicePtr(from), int64(n))
-	})
-}
-
 // zero clears n bytes.
 func (d *driver) zero(p uint64, n int) error {
 	return d.operate(func() error { return d.stream.Zero(cuda.DevicePtr(p), int64(n)) })
@@ -272,36 +281,32 @@ func (d *driver) end(e *event) error {
 	return err
 }
 
-// launch runs a kernel.
-func (d *driver) launch(name string, blocks int, words []cuda.Argument) error {
-	return d.operate(func() (err error) {
-		f, known := d.kernels[name]
-		if !known {
-			if f, err = d.module.Function(name); err != nil {
-				return err
-			}
-			d.kernels[name] = f
+// launch runs a kernel. The caller has made the device current, as for product.
+func (d *driver) launch(name string, blocks int, words []cuda.Argument) (err error) {
+	f, known := d.kernels[name]
+	if !known {
+		if f, err = d.module.Function(name); err != nil {
+			return err
 		}
-		return d.stream.Launch(f, blocks, blockThreads, 0, words...)
-	})
+		d.kernels[name] = f
+	}
+	return d.stream.Launch(f, blocks, blockThreads, 0, words...)
 }
 
-// product is c (m,n) = a (m,k) · b (k,n) for each of some heads, or added to c. cuBLAS has matrices
-// by columns, so that it sees the transpose of each, and computes cᵀ = bᵀ · aᵀ.
-func (d *driver) product(c, a, b matrix, m, k, n, heads int, acc bool) error {
+// product computes a product. cuBLAS has matrices by columns, so that it sees the transpose of
+// each, and computes cᵀ = bᵀ · aᵀ.
+func (d *driver) product(p *product) error {
 	beta := float32(0)
-	if acc {
+	if p.acc {
 		beta = 1
 	}
 	of := func(x matrix) cuda.Operand {
 		return cuda.Operand{Memory: cuda.DevicePtr(x.at), Stride: x.stride,
 			Transposed: x.transposed}
 	}
-	return d.operate(func() error {
-		if heads == 1 {
-			return d.blas.Sgemm(n, m, k, 1, of(b), of(a), beta, of(c))
-		}
-		return d.blas.SgemmBatched(n, m, k, 1, of(b), of(a), beta, of(c),
-			cuda.Steps{A: b.step, B: a.step, C: c.step}, heads)
-	})
+	if p.heads == 1 {
+		return d.blas.Sgemm(p.n, p.m, p.k, 1, of(p.b), of(p.a), beta, of(p.c))
+	}
+	return d.blas.SgemmBatched(p.n, p.m, p.k, 1, of(p.b), of(p.a), beta, of(p.c),
+		cuda.Steps{A: p.b.step, B: p.a.step, C: p.c.step}, p.heads)
 }

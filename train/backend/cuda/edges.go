@@ -17,8 +17,8 @@ func (g *gpu) WeightedSum(out, x, w backend.Tensor, s backend.Segments, heads in
 	}
 	cols := width / heads
 	l, four := g.forward(s, x.Rows), g.fours(cols, out, x)
-	g.launch("weighted_sum", sumThreads(s.Lists, width, four, l.longCount), out, x, w, l.off, l.idx,
-		s.Lists, l.longs, l.longCount, heads, cols, shared, acc, four)
+	g.launch("weighted_sum", sumThreads(s.Lists, width, four, l.mayLong), out, x, w, l.off, l.idx,
+		s.Lists, l.longs, heads, cols, shared, acc, four)
 }
 
 // WeightedSumGrad adds the gradient of WeightedSum's rows.
@@ -29,8 +29,8 @@ func (g *gpu) WeightedSumGrad(dx, dout, w backend.Tensor, s backend.Segments, he
 	}
 	cols, b := dout.Cols/heads, g.back(s, dx.Rows)
 	l, four := b.back, g.fours(cols, dx, dout)
-	g.launch("weighted_sum_grad", sumThreads(dx.Rows, dx.Cols, four, l.longCount), dx, dout, w,
-		l.off, l.idx, b.entries(), dx.Rows, l.longs, l.longCount, heads, cols, shared, fresh, four)
+	g.launch("weighted_sum_grad", sumThreads(dx.Rows, dx.Cols, four, l.mayLong), dx, dout, w,
+		l.off, l.idx, b.entries(), dx.Rows, l.longs, heads, cols, shared, fresh, four)
 }
 
 // entries are the numbers of the entries that transposed ones come from.
@@ -74,8 +74,8 @@ func (g *gpu) ScoresGrad(ds, scores backend.Tensor, slope float32) {
 func (g *gpu) EntryToList(out, x backend.Tensor, s backend.Segments) {
 	if g.ready(out.Rows == s.Lists && x.Rows == s.Entries, "EntryToList", out, x) && out.Len() > 0 {
 		l := g.forward(s, int(^uint32(0)))
-		g.launch("entry_to_list", sumThreads(s.Lists, x.Cols, false, l.longCount), out, x, l.off,
-			s.Lists, l.longs, l.longCount, x.Cols)
+		g.launch("entry_to_list", sumThreads(s.Lists, x.Cols, false, l.mayLong), out, x, l.off,
+			s.Lists, l.longs, x.Cols)
 	}
 }
 
@@ -86,8 +86,8 @@ func (g *gpu) EntryToRow(out, x backend.Tensor, s backend.Segments, fresh int) {
 	}
 	b := g.back(s, out.Rows)
 	l := b.back
-	g.launch("entry_to_row", sumThreads(out.Rows, x.Cols, false, l.longCount), out, x, l.off,
-		b.entries(), out.Rows, l.longs, l.longCount, x.Cols, fresh)
+	g.launch("entry_to_row", sumThreads(out.Rows, x.Cols, false, l.mayLong), out, x, l.off,
+		b.entries(), out.Rows, l.longs, x.Cols, fresh)
 }
 
 // Scores2 are those of GATv2.
@@ -114,8 +114,8 @@ func (g *gpu) Scores2GradList(ddst, datt, ds, src, dst, att backend.Tensor, s ba
 	}
 	l := g.forward(s, src.Rows)
 	share := g.takeFloats(ddst.Len())
-	g.launch("scores2_grad_list", sumThreads(s.Lists, dst.Cols, false, l.longCount), ddst, share,
-		ds, src, dst, att, l.off, l.idx, s.Lists, l.longs, l.longCount, heads, dst.Cols/heads,
+	g.launch("scores2_grad_list", sumThreads(s.Lists, dst.Cols, false, l.mayLong), ddst, share,
+		ds, src, dst, att, l.off, l.idx, s.Lists, l.longs, heads, dst.Cols/heads,
 		slope)
 	g.columnSum(g.at(datt), share, s.Lists, dst.Cols, 1)
 }
@@ -128,8 +128,8 @@ func (g *gpu) Scores2GradRow(dsrc, ds, src, dst, att backend.Tensor, s backend.S
 	}
 	b := g.back(s, dsrc.Rows)
 	l := b.back
-	g.launch("scores2_grad_row", sumThreads(dsrc.Rows, dst.Cols, false, l.longCount), dsrc, ds, src,
-		dst, att, l.off, l.idx, b.entries(), dsrc.Rows, l.longs, l.longCount, heads,
+	g.launch("scores2_grad_row", sumThreads(dsrc.Rows, dst.Cols, false, l.mayLong), dsrc, ds, src,
+		dst, att, l.off, l.idx, b.entries(), dsrc.Rows, l.longs, heads,
 		dst.Cols/heads, slope, fresh)
 }
 
@@ -147,8 +147,8 @@ func (g *gpu) EntryProduct(out, src, dst backend.Tensor, s backend.Segments) {
 func (g *gpu) Softmax(a backend.Tensor, s backend.Segments) {
 	if g.ready(a.Rows == s.Entries, "Softmax", a) && a.Len() > 0 {
 		l := g.forward(s, int(^uint32(0)))
-		g.launch("softmax", sumThreads(s.Lists, a.Cols, false, l.longCount*uint64(a.Cols)), a,
-			l.off, s.Lists, l.longs, l.longCount, a.Cols)
+		g.launch("softmax", sumThreads(s.Lists, a.Cols, false, l.mayLong*a.Cols), a,
+			l.off, s.Lists, l.longs, a.Cols)
 	}
 }
 
@@ -156,7 +156,7 @@ func (g *gpu) Softmax(a backend.Tensor, s backend.Segments) {
 func (g *gpu) SoftmaxGrad(da, a backend.Tensor, s backend.Segments) {
 	if g.ready(a.Rows == s.Entries && da.Len() == a.Len(), "SoftmaxGrad", da, a) && a.Len() > 0 {
 		l := g.forward(s, int(^uint32(0)))
-		g.launch("softmax_grad", sumThreads(s.Lists, a.Cols, false, l.longCount*uint64(a.Cols)), da,
-			a, l.off, s.Lists, l.longs, l.longCount, a.Cols)
+		g.launch("softmax_grad", sumThreads(s.Lists, a.Cols, false, l.mayLong*a.Cols), da,
+			a, l.off, s.Lists, l.longs, a.Cols)
 	}
 }

@@ -38,7 +38,8 @@ func dropThreshold(rate float32) int {
 // Dropout masks x.
 func (g *gpu) Dropout(x backend.Tensor, first int, rate float32, key uint64) {
 	if threshold := dropThreshold(rate); g.ready(true, "Dropout", x) && rate > 0 {
-		g.launch("dropout", x.Len(), x, x.Len(), first, key, threshold, 1/(1-rate))
+		g.launch("dropout", x.Len(), x, x.Len(), g.number(key, uint64(first)), threshold,
+			1/(1-rate))
 	}
 }
 

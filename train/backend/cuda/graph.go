@@ -19,8 +19,8 @@ func (g *gpu) segmentSum(op string, out, x backend.Tensor, s backend.Segments, m
 		return
 	}
 	l, four := g.forward(s, x.Rows), g.fours(x.Cols, out, x)
-	g.launch("segment_sum", sumThreads(s.Lists, x.Cols, four, l.longCount), out, x, l.off, l.idx,
-		s.Lists, l.longs, l.longCount, x.Cols, mean, four)
+	g.launch("segment_sum", sumThreads(s.Lists, x.Cols, four, l.mayLong), out, x, l.off, l.idx,
+		s.Lists, l.longs, x.Cols, mean, four)
 }
 
 // SegmentMeanDropout averages masked rows of x.
@@ -32,9 +32,9 @@ func (g *gpu) SegmentMeanDropout(out, x backend.Tensor, s backend.Segments, rate
 	}
 	g.ready(len(g.lists[s.ID].At) == s.Entries, "SegmentMeanDropout without places", out, x)
 	l, four := g.forward(s, x.Rows), g.fours(x.Cols, out, x)
-	g.launch("segment_mean_dropout", sumThreads(s.Lists, x.Cols, four, l.longCount), out, x, l.off,
-		l.idx, g.places(s), s.Lists, l.longs, l.longCount, x.Cols, key, dropThreshold(rate),
-		1/(1-rate), four)
+	g.launch("segment_mean_dropout", sumThreads(s.Lists, x.Cols, four, l.mayLong), out, x, l.off,
+		l.idx, g.places(s), s.Lists, l.longs, x.Cols, g.number(key),
+		dropThreshold(rate), 1/(1-rate), four)
 }
 
 // SegmentMeanGrad adds the gradient of SegmentMean's input.
@@ -57,8 +57,8 @@ func (g *gpu) segmentGrad(dx, dout backend.Tensor, s backend.Segments, weight ui
 		return
 	}
 	l, four := g.back(s, dx.Rows).back, g.fours(dx.Cols, dx, dout)
-	g.launch("segment_grad", sumThreads(dx.Rows, dx.Cols, four, l.longCount), dx, dout, weight,
-		l.off, l.idx, dx.Rows, l.longs, l.longCount, dx.Cols, fresh, four)
+	g.launch("segment_grad", sumThreads(dx.Rows, dx.Cols, four, l.mayLong), dx, dout, weight,
+		l.off, l.idx, dx.Rows, l.longs, dx.Cols, fresh, four)
 }
 
 // untouched says whether a gradient of rows has nothing to add: then the fresh rows are zeros.
@@ -78,7 +78,8 @@ func (g *gpu) SegmentMax(out, x, arg backend.Tensor, s backend.Segments) {
 		return
 	}
 	l := g.forward(s, x.Rows)
-	g.launch("segment_max", out.Len(), out, arg, x, l.off, l.idx, s.Lists, x.Cols)
+	g.launch("segment_max", sumThreads(s.Lists, x.Cols, false, l.mayLong), out, arg, x, l.off,
+		l.idx, s.Lists, l.longs, x.Cols)
 }
 
 // SegmentMaxGrad adds the gradient of SegmentMax's input.
@@ -87,8 +88,8 @@ func (g *gpu) SegmentMaxGrad(dx, dout, arg backend.Tensor, s backend.Segments, f
 		return
 	}
 	l := g.back(s, dx.Rows).back
-	g.launch("segment_max_grad", sumThreads(dx.Rows, dx.Cols, false, l.longCount), dx, dout, arg,
-		l.off, l.idx, dx.Rows, l.longs, l.longCount, dx.Cols, fresh)
+	g.launch("segment_max_grad", sumThreads(dx.Rows, dx.Cols, false, l.mayLong), dx, dout, arg,
+		l.off, l.idx, dx.Rows, l.longs, dx.Cols, fresh)
 }
 
 // TypeRows copies rows.
@@ -117,5 +118,5 @@ func (g *gpu) TypeRowsGrad(dtable, dout, types backend.Tensor) {
 	sums := g.takeFloats(parts * values)
 	g.launch("type_rows_grad", parts*dout.Cols, sums, dout, types, dout.Rows, dout.Cols, values,
 		size, parts)
-	g.launch("slab_sums", values, dtable, sums, values, parts, 1.0)
+	g.columnSum(g.at(dtable), sums, parts, values, 1)
 }

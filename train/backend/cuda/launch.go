@@ -14,12 +14,14 @@ const (
 	blockThreads = 256
 	// blocksMost bounds the blocks of a launch. Threads share more work than there is of them.
 	blocksMost = 1 << 14
+	// longBlocks bounds the blocks for long lists: about as many as a large device has at once.
+	longBlocks = 1 << 10
 	// warpThreads are the threads of a warp.
 	warpThreads = 32
 )
 
-// launch runs a kernel with at least one block and about so many threads, of which there is nothing
-// to do for none. Arguments have 8 bytes each: see the kernels.
+// launch queues a kernel with at least one block and about so many threads, of which there is
+// nothing to do for none. Arguments have 8 bytes each: see the kernels.
 func (g *gpu) launch(name string, threads int, args ...any) {
 	if threads <= 0 || g.err != nil {
 		return
@@ -49,7 +51,7 @@ func (g *gpu) launch(name string, threads int, args ...any) {
 		return
 	}
 	blocks := min(blocksMost, (threads+blockThreads-1)/blockThreads)
-	g.fail(name, g.driver.launch(name, blocks, words))
+	g.queue.kernel(name, blocks, words...)
 }
 
 // fours says whether rows of so many columns may be read four values at a time: where all matrices
@@ -67,12 +69,12 @@ func (g *gpu) fours(cols int, ts ...backend.Tensor) bool {
 }
 
 // sumThreads is how many threads sums over lists keep busy, of rows of so many columns: a block for
-// each 32 pieces of a row of a long list too.
-func sumThreads(lists, cols int, fours bool, longs uint64) int {
+// each 32 pieces of a row of a long list too, as far as longBlocks of them are kept busy.
+func sumThreads(lists, cols int, fours bool, longs int) int {
 	pieces := cols
 	if fours {
 		pieces /= 4
 	}
 	chunks := (pieces + warpThreads - 1) / warpThreads
-	return max(lists*pieces, int(longs)*chunks*blockThreads)
+	return max(lists*pieces, min(longs*chunks, longBlocks)*blockThreads)
 }

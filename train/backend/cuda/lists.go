@@ -13,8 +13,9 @@ const longList = 512
 
 // deviceLists are lists on the device.
 type deviceLists struct {
-	off, idx         uint64
-	longs, longCount uint64 // the numbers of long ones
+	off, idx uint64
+	longs    uint64 // how many long ones there are, and their numbers
+	mayLong  int    // how many there may be, of so many entries
 }
 
 // stepLists are lists of a step, and what was copied of them to the device, each when an operation
@@ -33,7 +34,7 @@ type stepLists struct {
 // Segments notes lists.
 func (g *gpu) Segments(l backend.Lists) backend.Segments {
 	lists := max(0, len(l.Off)-1)
-	if lists > 0 && (l.Off[0] != 0 || int(l.Off[lists]) != len(l.Idx)) {
+	if lists > 0 && int(l.Off[lists]) != len(l.Idx) {
 		panic("BUG: lists are not of all entries")
 	}
 	g.lists = append(g.lists, stepLists{Lists: l})
@@ -48,7 +49,7 @@ func (g *gpu) forward(s backend.Segments, rows int) deviceLists {
 			l.rows = max(l.rows, r+1)
 		}
 		f := deviceLists{off: send(g, l.Off), idx: send(g, l.Idx)}
-		f.longs, f.longCount = g.sendLongs(l.Off)
+		f.longs, f.mayLong = g.sendLongs(l.Off, s.Entries)
 		l.forward = &f
 	}
 	if int(l.rows) > rows {
@@ -57,15 +58,21 @@ func (g *gpu) forward(s backend.Segments, rows int) deviceLists {
 	return *l.forward
 }
 
-// sendLongs copies the numbers of the long lists.
-func (g *gpu) sendLongs(off []uint32) (at, count uint64) {
-	var longs []uint32
-	for i := 1; i < len(off); i++ {
-		if off[i]-off[i-1] > longList {
-			longs = append(longs, uint32(i-1))
+// sendLongs copies the numbers of the long lists to memory of a size that follows from the entries
+// of all lists.
+func (g *gpu) sendLongs(off []uint32, entries int) (at uint64, most int) {
+	most = entries / (longList + 1)
+	at = g.sendBytes((1+most)*floatBytes, func(to []byte) {
+		longs := mem.View[uint32](to)
+		longs[0] = 0
+		for i := 1; i < len(off); i++ {
+			if off[i]-off[i-1] > longList {
+				longs[0]++
+				longs[longs[0]] = uint32(i - 1)
+			}
 		}
-	}
-	return send(g, longs), uint64(len(longs))
+	})
+	return at, most
 }
 
 // places are where rows of entries were in the matrix that is dropped out.
@@ -104,11 +111,15 @@ func (g *gpu) back(s backend.Segments, rows int) *stepLists {
 		if l.Entries {
 			t := kernel.TransposedEntriesIn(memory, rows, s.Entries, s.Lists)
 			t.BuildEntries(l.Off, l.Idx, rows)
+			_, _, entries, _ := t.Lists()
+			for i := range entries { // numbered from the first of the lists
+				entries[i] += l.Off[0]
+			}
 		} else {
 			t := kernel.TransposedIn(memory, rows, s.Entries, s.Lists)
 			t.Build(l.Off, l.Idx, rows)
 		}
-		b.longs, b.longCount = g.sendLongs(mem.View[uint32](to)[:rows+1])
+		b.longs, b.mayLong = g.sendLongs(mem.View[uint32](to)[:rows+1], s.Entries)
 	})
 	// The order of the parts is that of kernel.TransposedIn.
 	b.off = at

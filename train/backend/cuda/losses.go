@@ -47,17 +47,18 @@ func (l *lossSlots) close(d *driver) error {
 	return err
 }
 
-// slot is where the next loss goes, and what was counted for it.
-func (g *gpu) slot() (sum, counted uint64) {
+// lossNumbers takes memory for the numbers of a loss, and for what was counted for it.
+func (g *gpu) lossNumbers() (sum, counted uint64) {
 	if len(g.losses.pending) == lossesMost {
 		g.readLosses()
 	}
-	sum = g.losses.at + uint64(len(g.losses.pending))*2*kept*numberBytes
+	sum = g.take(2 * kept * numberBytes)
 	return sum, sum + kept*numberBytes
 }
 
-// pend notes that a slot was filled, unless it was not.
-func (g *gpu) pend(make pendingLoss) {
+// pend keeps the numbers of a loss in the next slot, unless there are none.
+func (g *gpu) pend(numbers uint64, make pendingLoss) {
+	g.launch("keep_loss", 1, g.losses.at, numbers, g.number(uint64(len(g.losses.pending))))
 	if g.err == nil {
 		g.losses.pending = append(g.losses.pending, make)
 	}
@@ -67,6 +68,10 @@ func (g *gpu) pend(make pendingLoss) {
 func (g *gpu) readLosses() {
 	l := &g.losses
 	if len(l.pending) == 0 {
+		return
+	}
+	if g.flush(); g.err != nil { // some may not have been computed
+		l.pending = l.pending[:0]
 		return
 	}
 	values := make([]float64, len(l.pending)*2*kept)
@@ -125,13 +130,13 @@ func (g *gpu) crossEntropy(grad, logits backend.Tensor, weights uint64, labels [
 			panic("BUG: a label is not below the number of classes")
 		}
 	}
-	sum, total := g.slot()
+	sum, total := g.lossNumbers()
 	counts, parts, at := g.takeParts(partsOf(rows)), g.takeParts(rows), send(g, labels)
 	g.launch("label_weights", partsOf(rows)*blockThreads, counts, at, weights, rows)
 	g.finish(total, counts, partsOf(rows))
 	g.launch("cross_entropy", rows*warpThreads, grad, parts, logits, at, weights, total, rows, cols)
 	g.finish(sum, parts, rows)
-	g.pend(func(sum, total *[kept]float64) backend.Loss {
+	g.pend(sum, func(sum, total *[kept]float64) backend.Loss {
 		if total[1] == 0 {
 			return backend.Loss{}
 		}
@@ -161,12 +166,12 @@ func (g *gpu) WeightedBCE(grad, logits, targets, positive backend.Tensor) {
 func (g *gpu) binaryCrossEntropy(grad, logits, targets backend.Tensor, positive uint64) {
 	n, rows := logits.Len(), logits.Rows
 	count := partsOf(n)
-	sum, _ := g.slot()
+	sum, _ := g.lossNumbers()
 	parts := g.takeParts(count)
 	g.launch("binary_cross_entropy", count*blockThreads, grad, parts, logits, targets, positive, n,
 		logits.Cols, 1/float32(max(1, n)))
 	g.finish(sum, parts, count)
-	g.pend(func(sum, _ *[kept]float64) backend.Loss {
+	g.pend(sum, func(sum, _ *[kept]float64) backend.Loss {
 		return backend.Loss{Mean: sum[0] / float64(max(1, n)), Rows: rows, Hit: uint64(sum[1]),
 			Wrong: uint64(sum[2]), Missed: uint64(sum[3])}
 	})
@@ -180,13 +185,13 @@ func (g *gpu) Regression(kind backend.ErrorLoss, grad, outputs, targets backend.
 	}
 	n := outputs.Len()
 	count := partsOf(n)
-	sum, counted := g.slot()
+	sum, counted := g.lossNumbers()
 	counts, parts := g.takeParts(count), g.takeParts(count)
 	g.launch("count_targets", count*blockThreads, counts, targets, n)
 	g.finish(counted, counts, count)
 	g.launch("regression", count*blockThreads, grad, parts, outputs, targets, counted, n, int(kind))
 	g.finish(sum, parts, count)
-	g.pend(func(sum, _ *[kept]float64) backend.Loss {
+	g.pend(sum, func(sum, _ *[kept]float64) backend.Loss {
 		return backend.Loss{Mean: sum[0] / max(1, sum[3]), Rows: int(sum[3]), Squared: sum[1],
 			Absolute: sum[2]}
 	})

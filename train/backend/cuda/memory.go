@@ -3,6 +3,8 @@
 package cuda
 
 import (
+	"errors"
+
 	"gdb/internal/mem"
 	"gdb/train/backend"
 )
@@ -69,6 +71,7 @@ func (g *gpu) Forget(x []float32) {
 		return
 	}
 	if t, known := g.tables[&x[0]]; known {
+		g.flush()
 		g.fail("finish the step", g.driver.sync())
 		g.fail("unlock rows of the host", g.driver.unlock(mem.BytesOf(t.values)))
 		g.kept[t.Memory], g.spare = 0, append(g.spare, t.Memory)
@@ -79,6 +82,9 @@ func (g *gpu) Forget(x []float32) {
 // Begin takes all memory of steps back: activations at once, since operations are in order, and
 // what the step before the last one was given: see staging.
 func (g *gpu) Begin() error {
+	if err := g.settle(); err != nil {
+		return err
+	}
 	g.endStep()
 	if err := g.staged.next(&g.driver); err != nil {
 		return err
@@ -91,14 +97,15 @@ func (g *gpu) endStep() {
 	clear(g.step)
 	clear(g.lists)
 	g.err, g.reads, g.step, g.lists = nil, false, g.step[:0], g.lists[:0]
+	g.numbers.begin()
 }
 
 // Trim frees the memory of steps, and with it ends the step.
 func (g *gpu) Trim() error {
-	g.endStep()
-	if err := g.driver.sync(); err != nil {
+	if err := errors.Join(g.settle(), g.driver.sync()); err != nil {
 		return err
 	}
+	g.endStep()
 	if err := g.staged.free(&g.driver); err != nil {
 		return err
 	}
@@ -125,7 +132,8 @@ func (g *gpu) Scratch(rows, cols int) backend.Tensor {
 
 // Host notes values that are copied when an operation needs them.
 func (g *gpu) Host(x []float32, rows, cols int) backend.Tensor {
-	return g.lend(lent{host: x[:rows*cols]}, rows, cols)
+	n := rows * cols
+	return g.lend(lent{host: x[:min(n, len(x))], room: n}, rows, cols)
 }
 
 // at is the address of a tensor's first value.
@@ -137,9 +145,13 @@ func (g *gpu) at(t backend.Tensor) uint64 {
 		return g.kept[t.Memory] + uint64(t.Offset)*floatBytes
 	}
 	m := &g.step[-1-t.Memory]
-	if m.at == 0 && len(m.host) > 0 {
-		m.at = send(g, m.host)
-		m.host = nil
+	if m.at == 0 && m.room > 0 {
+		zeros, values := (m.room-len(m.host))*floatBytes, mem.BytesOf(m.host)
+		m.at = g.sendBytes(m.room*floatBytes, func(to []byte) {
+			clear(to[:zeros])
+			copy(to[zeros:], values)
+		})
+		m.host, m.room = nil, 0
 	}
 	if m.at == 0 {
 		return 0
@@ -173,7 +185,8 @@ func (g *gpu) Read(dst []float32, t backend.Tensor) {
 	if !g.there(t) || t.Len() == 0 {
 		return
 	}
-	if at := g.at(t); at != 0 {
+	at := g.at(t)
+	if g.flush(); at != 0 && g.err == nil {
 		g.fail("copy from the device", g.driver.read(mem.BytesOf(dst[:t.Len()]), at))
 	}
 }
@@ -183,7 +196,8 @@ func (g *gpu) Write(t backend.Tensor, src []float32) {
 	if !g.there(t) || t.Len() == 0 {
 		return
 	}
-	if at := g.at(t); at != 0 {
+	at := g.at(t)
+	if g.flush(); at != 0 && g.err == nil {
 		g.fail("copy to the device", g.driver.write(at, mem.BytesOf(src[:t.Len()])))
 	}
 }

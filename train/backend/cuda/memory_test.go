@@ -142,7 +142,7 @@ func TestTables(t *testing.T) {
 // step.
 func TestShortOfMemory(t *testing.T) {
 	g, emulator := mustOpenGPU(t, mem.NewBudget(0))
-	emulator.Set(t, "memory", 8<<20)
+	emulator.Set(t, "memory", 12<<20)
 	mustBegin(t, g)
 	g.Scratch(1000, 1000)
 	big := g.Scratch(4000, 1000)
@@ -151,7 +151,7 @@ func TestShortOfMemory(t *testing.T) {
 		t.Fatal(first)
 	}
 	for _, says := range []string{"activations and gradients of a step, beside", "need 15.3 MiB of",
-		"3.7 MiB of 8.0 MiB are free", "lower --batch"} {
+		"3.7 MiB of 12.0 MiB are free", "lower --batch"} {
 		if !strings.Contains(first.Error(), says) {
 			t.Errorf("%q is not in: %v", says, first)
 		}

@@ -9,16 +9,12 @@ const (
 	// batches take over: as on the CPU.
 	normEps   = float32(1e-5)
 	normShare = float32(0.1)
-	// slabRows is how many rows are summed one after the other at least, and slabsMost how many
-	// slabs there are at most.
-	slabRows, slabsMost = 64, 512
+	// slabRows is SlabRows of the kernels: how many rows are summed one after the other.
+	slabRows = 64
 )
 
-// slabs cuts rows into slabs of a size that follows from their number.
-func slabs(rows int) (size, count int) {
-	size = max(slabRows, (rows+slabsMost-1)/slabsMost)
-	return size, (rows + size - 1) / size
-}
+// slabs is how many slabs rows are cut into.
+func slabs(rows int) int { return max(1, (rows+slabRows-1)/slabRows) }
 
 // ColumnSum sums rows.
 func (g *gpu) ColumnSum(out, x backend.Tensor) {
@@ -27,12 +23,16 @@ func (g *gpu) ColumnSum(out, x backend.Tensor) {
 	}
 }
 
-// columnSum writes the sums of columns, times a factor.
+// columnSum writes the sums of columns, times a factor: those of slabs first, and then the sums of
+// these in the same way.
 func (g *gpu) columnSum(out, x uint64, rows, cols int, factor float32) {
-	size, count := slabs(rows)
-	sums := g.takeFloats(count * cols)
-	g.launch("column_sums", count*cols, sums, x, rows, cols, size, count)
-	g.launch("slab_sums", cols, out, sums, cols, count, factor)
+	for rows > slabRows {
+		count := slabs(rows)
+		sums := g.takeFloats(count * cols)
+		g.launch("column_sums", count*cols, sums, x, rows, cols, count, 1.0)
+		x, rows = sums, count
+	}
+	g.launch("column_sums", cols, out, x, rows, cols, 1, factor)
 }
 
 // LayerNorm normalizes rows.
@@ -55,12 +55,12 @@ func (g *gpu) LayerNormGrad(dx, dgamma, dbeta, dy, x, gamma, stats backend.Tenso
 
 // normSums computes the gradients of gamma and beta. See the kernel norm_grad_sums.
 func (g *gpu) normSums(dgamma, dbeta, dy, x, stats backend.Tensor, perRow, perColumn, behind int) {
-	size, count := slabs(x.Rows)
+	count := slabs(x.Rows)
 	plain, scaled := g.takeFloats(count*x.Cols), g.takeFloats(count*x.Cols)
 	g.launch("norm_grad_sums", count*x.Cols, plain, scaled, dy, x, stats, perRow, perColumn, behind,
-		x.Rows, x.Cols, size, count)
-	g.launch("slab_sums", x.Cols, dbeta, plain, x.Cols, count, 1.0)
-	g.launch("slab_sums", x.Cols, dgamma, scaled, x.Cols, count, 1.0)
+		x.Rows, x.Cols, count)
+	g.columnSum(g.at(dbeta), plain, count, x.Cols, 1)
+	g.columnSum(g.at(dgamma), scaled, count, x.Cols, 1)
 }
 
 // BatchNorm normalizes columns.
@@ -77,10 +77,10 @@ func (g *gpu) BatchNorm(y, x, gamma, beta, stats backend.Tensor) {
 	mean := g.at(stats)
 	inverse := mean + uint64(cols)*floatBytes
 	g.columnSum(mean, g.at(x), x.Rows, cols, 1/float32(x.Rows))
-	size, count := slabs(x.Rows)
+	count := slabs(x.Rows)
 	sums := g.takeFloats(count * cols)
-	g.launch("column_squares", count*cols, sums, x, mean, x.Rows, cols, size, count)
-	g.launch("slab_sums", cols, inverse, sums, cols, count, 1.0)
+	g.launch("column_squares", count*cols, sums, x, mean, x.Rows, cols, count)
+	g.columnSum(inverse, sums, count, cols, 1)
 	g.launch("inverse_deviation", cols, inverse, cols, x.Rows, normEps)
 	g.launch("norm_columns", x.Len(), y, x, gamma, beta, mean, inverse, x.Rows, cols, false,
 		normEps)

@@ -35,6 +35,9 @@ type gpu struct {
 	reads   bool // the step reads memory of the caller where it lies
 
 	losses lossSlots
+
+	queue   queue
+	numbers numbers
 }
 
 // table is rows of the caller that are page-locked.
@@ -43,16 +46,18 @@ type table struct {
 	values []float32
 }
 
-// lent is memory of a step: on the device, or values of the host that are copied there when an
-// operation first needs them.
+// lent is memory of a step: on the device, or room for values of the host, which are copied there
+// when an operation first needs them, behind zeros where they are fewer.
 type lent struct {
 	at   uint64
 	host []float32
+	room int
 }
 
 // Open opens a device and loads the kernels.
 func Open(opt backend.Options) (backend.Backend, error) {
 	g := &gpu{workers: opt.Workers, tables: map[*float32]table{}}
+	g.queue.plain = opt.Plain
 	if g.workers == 0 {
 		g.workers = runtime.NumCPU()
 	}
@@ -78,8 +83,10 @@ func (g *gpu) Workers() int { return g.workers }
 // StepsPerRead is more than 1: a read waits for the steps before it.
 func (g *gpu) StepsPerRead() int { return stepsPerRead }
 
-// Err is the first error of the step. A step that read memory of the caller is at an end then.
+// Err is the first error of the step, whose operations so far are given to the device. A step that
+// read memory of the caller is at an end then.
 func (g *gpu) Err() error {
+	g.flush()
 	if g.err == nil && g.reads {
 		g.fail("finish the step", g.driver.sync())
 		g.reads = false
@@ -96,7 +103,8 @@ func (g *gpu) fail(op string, err error) {
 
 // Close waits for all operations and frees all memory.
 func (g *gpu) Close() error {
-	err := g.driver.sync()
+	g.queue.drop()
+	err := errors.Join(g.driver.sync(), g.queue.close(&g.driver))
 	for _, t := range g.tables {
 		err = errors.Join(err, g.driver.unlock(mem.BytesOf(t.values)))
 	}

@@ -20,10 +20,10 @@ func (g *gpu) ClipNorm(x backend.Tensor, most float32, beside float64) (factor f
 	count := (x.Len() + normSize - 1) / normSize
 	parts, at := g.take(count*numberBytes), g.take(numberBytes)
 	g.launch("square_parts", count*blockThreads, parts, x, x.Len())
-	g.launch("clip_factor", 1, at, parts, count, beside, most)
+	g.launch("clip_factor", 1, at, parts, count, g.float(beside), most)
 	g.launch("scale_by", x.Len(), x, x.Len(), at)
 	var read [1]float64
-	if g.err == nil {
+	if g.flush(); g.err == nil {
 		g.fail("read the norm", g.driver.read(mem.BytesOf(read[:]), at))
 	}
 	if g.err != nil {
@@ -44,19 +44,20 @@ func (g *gpu) Adam(w, grad backend.Tensor, m backend.Moments, s backend.AdamStep
 		l2, shrink = 0, 1-s.Rate*s.WeightDecay
 	}
 	g.launch("adam", w.Len(), w, grad, m.M, m.V, w.Len(), l2, s.Beta1, 1-s.Beta1, s.Beta2,
-		1-s.Beta2, rootScale, s.Eps, shrink, rate)
+		1-s.Beta2, s.Eps, g.float(float64(rootScale), float64(shrink), float64(rate)))
 }
 
 // SGD takes one step.
 func (g *gpu) SGD(w, grad backend.Tensor, rate, weightDecay float32) {
 	if g.ready(w.Len() == grad.Len(), "SGD", w, grad) {
-		g.launch("sgd", w.Len(), w, grad, w.Len(), rate, weightDecay)
+		g.launch("sgd", w.Len(), w, grad, w.Len(), weightDecay, g.float(float64(rate)))
 	}
 }
 
 // Adagrad takes one step.
 func (g *gpu) Adagrad(w, grad, sums backend.Tensor, rate, eps, weightDecay float32) {
 	if g.ready(w.Len() == grad.Len() && w.Len() == sums.Len(), "Adagrad", w, grad, sums) {
-		g.launch("adagrad", w.Len(), w, grad, sums, w.Len(), rate, eps, weightDecay)
+		g.launch("adagrad", w.Len(), w, grad, sums, w.Len(), eps, weightDecay,
+			g.float(float64(rate)))
 	}
 }

@@ -20,6 +20,17 @@ func Widen(p *kernel.Pool, out []float32, x []Number) {
 	p.Span(len(x), convertPart, func(lo, hi int) { o.widen(out[lo:hi], x[lo:hi]) })
 }
 
+// Round makes each value of x the nearest Number.
+func Round(x []float32) {
+	var buffer [elementsPart]Number
+	o := level()
+	for ; len(x) > 0; x = x[min(elementsPart, len(x)):] {
+		part := x[:min(elementsPart, len(x))]
+		o.narrow(buffer[:len(part)], part)
+		o.widen(part, buffer[:len(part)])
+	}
+}
+
 // refNarrow and refWiden are the specification, as all of ref.go is.
 func refNarrow(out []Number, x []float32) {
 	for i, v := range x {

@@ -15,7 +15,7 @@ func GEMM[T Value](p *kernel.Pool, c []T, a, b []Number, m, k, n int, accumulate
 }
 
 func gemm[T Value](p *kernel.Pool, o *ops, c []T, a, b []Number, m, k, n int, accumulate bool) {
-	r := product{ops: o, c: resultOf(c[:m*n]), a: a[:m*k], k: k, n: n}
+	r := product{ops: o, c: resultOf(c[:m*n]), a: a[:m*k], k: k, n: n, lda: k, ldc: n}
 	b = b[:k*n]
 	r.multiply(p, m, accumulate, func(panel []uint32, lo, width int) {
 		r.tiles.packRows(panel, b[lo:], k, width, n, 0)
@@ -24,10 +24,10 @@ func gemm[T Value](p *kernel.Pool, o *ops, c []T, a, b []Number, m, k, n int, ac
 
 // GEMMTB is C(m,k) (+)= A(m,n)·Bᵀ for B(k,n): the gradient of an input.
 func GEMMTB[T Value](p *kernel.Pool, c []T, a, b []Number, m, n, k int, accumulate bool) {
-	r := product{ops: level(), c: resultOf(c[:m*k]), a: a[:m*n], k: n, n: k}
+	r := product{ops: level(), c: resultOf(c[:m*k]), a: a[:m*n], k: n, n: k, lda: n, ldc: k}
 	b = b[:k*n]
 	r.multiply(p, m, accumulate, func(panel []uint32, lo, width int) {
-		r.tiles.packTransposed(panel, b[lo*n:], n, width)
+		r.tiles.packTransposed(panel, b[lo*n:], n, width, n)
 	})
 }
 
@@ -70,7 +70,10 @@ type product struct {
 	a      []Number
 	panels []uint32
 	k, n   int
-	stream bool
+	// lda and ldc are how far apart rows of A and of C are, in values. C is of floats where its
+	// rows have other values between them.
+	lda, ldc int
+	stream   bool
 }
 
 // words is the words of a panel of B.
@@ -92,7 +95,7 @@ func (r *product) multiply(p *kernel.Pool, m int, accumulate bool,
 	p.Span(m, rows, func(lo, hi int) {
 		for i := lo; i < hi; i += chunkRows {
 			end := min(i+chunkRows, hi)
-			r.c.rows(p, r.ops, i, end, r.n, accumulate, func(sums []float32) {
+			r.c.rows(p, r.ops, i, end, r.ldc, accumulate, func(sums []float32) {
 				r.rows(sums, i, end-i, accumulate)
 			})
 		}
@@ -103,15 +106,16 @@ func (r *product) multiply(p *kernel.Pool, m int, accumulate bool,
 // streams tells whether a C of so many rows may be written past the caches, and should.
 func (r *product) streams(m int) bool {
 	w := r.tiles.width()
-	return r.c.floats != nil && 4*m*r.n >= streamLeast && r.n%w == 0 && r.k <= 2*stepsMax &&
+	return r.c.floats != nil && 4*m*r.n >= streamLeast && r.n%w == 0 &&
+		r.ldc == r.n && r.k <= 2*stepsMax &&
 		uintptr(unsafe.Pointer(&r.c.floats[0]))%uintptr(4*r.tiles.lanes) == 0
 }
 
 // rows computes rows of the product, from row i on, to c.
 func (r *product) rows(c []float32, i, rows int, accumulate bool) {
 	if r.k == 0 {
-		if !accumulate {
-			clear(c[:rows*r.n])
+		for i := 0; i < rows && !accumulate; i++ {
+			clear(c[i*r.ldc:][:r.n])
 		}
 		return
 	}
@@ -130,8 +134,8 @@ func (r *product) rows(c []float32, i, rows int, accumulate bool) {
 			mode |= modeHalf
 		}
 		for j := 0; j < r.n; j += w {
-			r.tiles.column(rows, now, r.a[i*r.k+2*s:], strides{r.k, 2},
-				r.panels[j/w*words+s*step:], c[j:], r.n, min(w, r.n-j), mode, next)
+			r.tiles.column(rows, now, r.a[i*r.lda+2*s:], strides{r.lda, 2},
+				r.panels[j/w*words+s*step:], c[j:], r.ldc, min(w, r.n-j), mode, next)
 			if next.at != 0 {
 				next.at += uintptr(rows/r.tiles.rows[0]*now) * next.step
 			}
@@ -143,7 +147,7 @@ func (r *product) rows(c []float32, i, rows int, accumulate bool) {
 // next is how the rows of A from row i on are asked for while as many are computed: all their lines
 // once, spread over all steps of tiles.
 func (r *product) next(i, rows int) ahead {
-	at, end := i*r.k, min(len(r.a), (i+rows)*r.k)
+	at, end := i*r.lda, min(len(r.a), (i+rows)*r.lda)
 	steps := rows / r.tiles.rows[0] * (r.k / 2) * partsOf(r.n, r.tiles.width())
 	if at >= end || steps == 0 {
 		return ahead{}
@@ -152,14 +156,15 @@ func (r *product) next(i, rows int) ahead {
 	return ahead{uintptr(unsafe.Pointer(&r.a[at])), uintptr(min(lineBytes, bytes/steps+1))}
 }
 
-// packTransposed packs width rows of b, of k values each, to the columns of a panel.
-func (t *tileSet) packTransposed(panel []uint32, b []Number, k, width int) {
+// packTransposed packs width rows of b, of k values each and stride apart, to the columns of a
+// panel.
+func (t *tileSet) packTransposed(panel []uint32, b []Number, k, width, stride int) {
 	as := packing{width: t.width(), step: t.step(), widened: t.widened}
 	if width < as.width {
 		clear(panel)
 	}
 	for j := range width {
-		row := b[j*k : j*k+k]
+		row := b[j*stride:][:k]
 		for i := 0; i+1 < k; i += 2 {
 			as.put(panel[i/2*as.step:], j, row[i], row[i+1])
 		}

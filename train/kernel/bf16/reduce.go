@@ -19,7 +19,14 @@ func GEMMTA(p *kernel.Pool, c []float32, a, b []Number, m, k, n int, accumulate 
 		}
 		return
 	}
-	r := reduction{t: level().tiles, c: c, a: a, b: b, m: m, k: k, n: n, accumulate: accumulate}
+	r := reduction{t: level().tiles, c: c, a: a, b: b, m: m, k: k, n: n, lda: k, ldb: n,
+		accumulate: accumulate}
+	r.compute(p)
+}
+
+// compute is the product for m, k and n above 0.
+func (r *reduction) compute(p *kernel.Pool) {
+	k, n := r.k, r.n
 	r.plan()
 	r.partial = p.TakeFloats((r.slabs - 1) * k * n)
 	p.Run(r.slabs*r.groups, func(part int) { r.part(p, part/r.groups, part%r.groups) })
@@ -56,6 +63,7 @@ type reduction struct {
 	c          []float32
 	a, b       []Number
 	m, k, n    int
+	lda, ldb   int // how far apart rows of A and of B are, in values
 	accumulate bool
 
 	slabs, slabRows   int
@@ -104,8 +112,8 @@ func (r *reduction) part(p *kernel.Pool, slab, number int) {
 func (r *reduction) block(g *group, c []float32, i, end int, add bool) {
 	t, rows := r.t, min(blockRows, end-i)
 	pairs, w, tall := partsOf(rows, 2), r.t.width(), r.t.wide()
-	t.packColumns(g.as, r.a[i*r.k:], rows, r.k, r.k, pairs*tall)
-	t.packRows(g.bs, r.b[i*r.n+g.j0:], rows, g.j1-g.j0, r.n, pairs*t.step())
+	t.packColumns(g.as, r.a[i*r.lda:], rows, r.k, r.lda, pairs*tall)
+	t.packRows(g.bs, r.b[i*r.ldb+g.j0:], rows, g.j1-g.j0, r.ldb, pairs*t.step())
 	mode := uint64(0)
 	if add {
 		mode = modeAccumulate
@@ -131,7 +139,7 @@ func (r *reduction) next(g *group, i, end int) *fetch {
 	if rows <= 0 {
 		return &fetch{}
 	}
-	f := &fetch{from: address(r.a[i*r.k:]), more: address(r.b[i*r.n:])}
+	f := &fetch{from: address(r.a[i*r.lda:]), more: address(r.b[i*r.ldb:])}
 	f.end, f.moreEnd = f.from+uintptr(2*rows*r.k), f.more+uintptr(2*rows*r.n)
 	return f
 }

@@ -68,3 +68,24 @@ func refMaxRow(out []float32, x []Number, arg, list []uint32, from int) {
 		}
 	}
 }
+
+// refWeightedPart is refWeighted by entry for the columns of a head, from one on: the first weight
+// is that of entry off[0].
+func refWeightedPart(out []float32, x []Number, weight []float32, off, idx []uint32, at columns,
+	from int, accumulate bool) {
+	if from == at.d {
+		return
+	}
+	for i := range len(off) - 1 {
+		row := out[i*at.wide+at.write+from : i*at.wide+at.write+at.d]
+		if !accumulate {
+			clear(row)
+		}
+		for e := off[i]; e < off[i+1]; e++ {
+			w := weight[e-off[0]]
+			for j, v := range x[int(idx[e])*at.row+at.read+from:][:at.d-from] {
+				row[j] += float32(w * v.Float32())
+			}
+		}
+	}
+}

@@ -5,15 +5,16 @@ import "gdb/train/kernel"
 // SegmentMean writes to row i of out(M,d) the mean of the rows of x(·,d) whose numbers are
 // idx[off[i]:off[i+1]], and zeros if there are none. off has M+1 ascending entries.
 func SegmentMean[T Value](p *kernel.Pool, out []T, x []Number, off, idx []uint32, d int) {
-	segmentSum(p, out, x, off, idx, d, true)
+	SegmentReduce(p, out, x, off, idx, d, true)
 }
 
 // SegmentSum writes the sums of the same rows.
 func SegmentSum[T Value](p *kernel.Pool, out []T, x []Number, off, idx []uint32, d int) {
-	segmentSum(p, out, x, off, idx, d, false)
+	SegmentReduce(p, out, x, off, idx, d, false)
 }
 
-func segmentSum[T Value](p *kernel.Pool, out []T, x []Number, off, idx []uint32, d int,
+// SegmentReduce is SegmentMean, or SegmentSum.
+func SegmentReduce[T Value](p *kernel.Pool, out []T, x []Number, off, idx []uint32, d int,
 	mean bool) {
 	o := level()
 	segments(p, o, out, x, off, idx, d, func(sums []float32, lo, hi int) {
@@ -53,7 +54,7 @@ func segments[T Value](p *kernel.Pool, o *ops, out []T, x []Number, off, idx []u
 func (c result) rows(p *kernel.Pool, o *ops, lo, hi, n int, accumulate bool,
 	fn func(sums []float32)) {
 	if c.floats != nil {
-		fn(c.floats[lo*n : hi*n])
+		fn(c.floats[lo*n : min(hi*n, len(c.floats))])
 		return
 	}
 	out := c.numbers[lo*n : hi*n]

@@ -31,7 +31,7 @@ func TestStress(t *testing.T) {
 	counts := disturb(t)
 	p := kernel.NewPool(2)
 	defer p.Close()
-	w := newWorkload(65, 47)
+	w := newWorkload(64, 47)
 	all := levels()[1:]
 	if len(all) == 0 {
 		t.Skip("no level but plain: nothing is assembly")
@@ -90,7 +90,8 @@ type workload struct {
 	off, idx []uint32
 	back     kernel.Transposed
 	weight   []float32
-	least    float32 // the least normal number
+	heads    []float32 // weights of four heads
+	least    float32   // the least normal number
 }
 
 func newWorkload(k, n int) *workload {
@@ -100,6 +101,7 @@ func newWorkload(k, n int) *workload {
 		for range rng.IntN(9) {
 			w.idx = append(w.idx, uint32(rng.IntN(w.m)))
 			w.weight = append(w.weight, rng.Float32())
+			w.heads = append(w.heads, rng.Float32(), rng.Float32(), rng.Float32(), rng.Float32())
 		}
 		w.off = append(w.off, uint32(len(w.idx)))
 	}
@@ -131,13 +133,20 @@ func (w *workload) run(p *kernel.Pool) (out [][]float32) {
 	SegmentWeighted(p, floats(m*k), w.a, w.weight, w.off, w.idx, k)
 	SegmentWeightedGrad(p, floats(m*k), w.a, w.weight, &w.back, k, m)
 	SegmentMax(p, floats(m*n), w.b, nil, w.off, w.idx, n)
+	if k%4 == 0 {
+		WeightedHeads(p, floats(m*k), w.a, w.heads, w.off, w.idx, 4, k/4, false, false)
+		WeightedHeadsGrad(p, floats(m*k), w.a, w.heads, &w.back, 4, k/4, false, m)
+		GEMMHeadsTA(p, floats(k/4*k), w.a, w.a, m, k/4, k/4, 4, false)
+	}
+	ReLUGrad(p, out[0][:m*n], out[0][:m*n], w.b, 0.5)
+	ColumnSum(p, floats(n), w.b, m, n)
 	return out
 }
 
 // TestSameBits runs every kernel with each of several numbers of workers: results do not depend on
 // who computed what, nor on how many did.
 func TestSameBits(t *testing.T) {
-	w := newWorkload(17, 33)
+	w := newWorkload(20, 33)
 	eachLevel(t, func(t *testing.T) {
 		var want [][]float32
 		for _, workers := range []int{1, 2, 3, 5} {

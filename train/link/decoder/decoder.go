@@ -76,7 +76,7 @@ func New(name string, dim int, o Options) (Decoder, error) {
 			continue
 		}
 		if dim < 1 {
-			return nil, fmt.Errorf("dim %d: give at least 1", dim)
+			return nil, fmt.Errorf("--dim %d: give at least 1", dim)
 		}
 		if (name == "complex" || name == "rotate") && dim%2 != 0 {
 			return nil, fmt.Errorf("dim %d: %s has complex numbers, of two values each: give an "+

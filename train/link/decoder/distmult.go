@@ -1,5 +1,7 @@
 package decoder
 
+import "gdb/train/kernel"
+
 // distMult scores an edge by the sum over i of h[i]·r[i]·t[i] (Yang, Yih, He, Gao and Deng,
 // "Embedding Entities and Relations for Learning and Inference in Knowledge Bases", section 3.1).
 // The score is the same in both directions.
@@ -16,18 +18,13 @@ func (distMult) FormDim(dim int) int { return dim }
 
 // Query is x∘r for both ends.
 func (distMult) Query(q, x, form []float32, _ bool) {
-	x, form = x[:len(q)], form[:len(q)]
-	for i := range q {
-		q[i] = x[i] * form[i]
-	}
+	kernel.ProductRow(q, x[:len(q)], form[:len(q)])
 }
 
 // QueryGrad is that of a product.
 func (distMult) QueryGrad(dx, dform, dq, x, form []float32, _ bool) {
-	dx, dform, x, form = dx[:len(dq)], dform[:len(dq)], x[:len(dq)], form[:len(dq)]
-	for i, g := range dq {
-		dx[i], dform[i] = g*form[i], g*x[i]
-	}
+	kernel.ProductRow(dx, dq, form[:len(dq)])
+	kernel.ProductRow(dform, dq, x[:len(dq)])
 }
 
 // Score is the trilinear product.

@@ -165,9 +165,7 @@ func (m Measure) PairGrad(dq, dc []float32, g, score float32, q, c []float32) {
 	switch m {
 	case Dot:
 		kernel.AddScaledRow(dq, c, g)
-		for i, v := range q {
-			dc[i] = g * v
-		}
+		kernel.TimesRow(dc, q, g)
 	case Euclid:
 		w := g / -score
 		for i, v := range q {

@@ -13,6 +13,38 @@ type Answer struct {
 	Score  float32
 }
 
+// Best keeps the best of the answers that it is shown.
+type Best struct {
+	most    int
+	answers []Answer
+}
+
+// NewBest returns one that keeps the n best.
+func NewBest(n int) *Best { return &Best{most: n} }
+
+// Answers are the best ones, the best first; of equal scores the entity of the lower number.
+func (b *Best) Answers() []Answer { return b.answers }
+
+// Block shows it the scores of entities that follow one another, from first on, but for those in
+// skip, which ascends. A score that is no number is never among the best.
+func (b *Best) Block(first int, scores []float32, skip []uint32) {
+	for j, v := range scores {
+		a := Answer{uint32(first + j), v}
+		if v != v || len(b.answers) == b.most && (b.most == 0 ||
+			compareAnswers(a, b.answers[b.most-1]) > 0) {
+			continue
+		}
+		if _, found := slices.BinarySearch(skip, a.Entity); found {
+			continue
+		}
+		at, _ := slices.BinarySearchFunc(b.answers, a, compareAnswers)
+		if len(b.answers) == b.most {
+			b.answers = b.answers[:b.most-1]
+		}
+		b.answers = slices.Insert(b.answers, at, a)
+	}
+}
+
 // Top returns the n best answers to a query that are not known, the best first; of equal scores the
 // entity of the lower number. known is nil where all count.
 func Top(s *Scorer, q triples.Query, n int, known *triples.Index) []Answer {
@@ -22,26 +54,13 @@ func Top(s *Scorer, q triples.Query, n int, known *triples.Index) []Answer {
 	if known != nil {
 		skip = known.Answers(q)
 	}
-	var best []Answer
+	best := NewBest(n)
 	for lo := 0; lo < s.Count; lo += candidatesOnce {
 		count := min(candidatesOnce, s.Count-lo)
 		s.scores(scores, row, s.Entities[lo*s.Dim:], 1, count)
-		for j, v := range scores[:count] {
-			a := Answer{uint32(lo + j), v}
-			if len(best) == n && (n == 0 || compareAnswers(a, best[n-1]) > 0) {
-				continue
-			}
-			if _, found := slices.BinarySearch(skip, a.Entity); found {
-				continue
-			}
-			at, _ := slices.BinarySearchFunc(best, a, compareAnswers)
-			if len(best) == n {
-				best = best[:n-1]
-			}
-			best = slices.Insert(best, at, a)
-		}
+		best.Block(lo, scores[:count], skip)
 	}
-	return best
+	return best.Answers()
 }
 
 // compareAnswers orders the best first.

@@ -2,11 +2,7 @@
 // are known to have.
 package triples
 
-import (
-	"slices"
-
-	"gdb/internal/radix"
-)
+import "slices"
 
 // Triple is an edge. Ends and relations are numbered from 0; a graph without relations has 0.
 type Triple struct{ Head, Relation, Tail uint32 }
@@ -101,28 +97,4 @@ func (x *Index) Answers(q Query) []uint32 {
 func (x *Index) Has(t Triple) bool {
 	_, found := slices.BinarySearch(x.Answers(Query{t.Head, t.Relation, false}), t.Tail)
 	return found
-}
-
-// Groups brings equal numbers of a list together: places At[Off[i]:Off[i+1]] of the list have the
-// number Numbers[i]. Numbers ascend, and so do the places of each.
-type Groups struct {
-	Numbers, Off, At []uint32
-	keys             []uint64
-}
-
-// Group finds the groups of a list, in memory that is used again.
-func (g *Groups) Group(list []uint32) {
-	g.keys = g.keys[:0]
-	for i, n := range list {
-		g.keys = append(g.keys, uint64(n)<<32|uint64(i))
-	}
-	radix.Sort(g.keys)
-	g.Numbers, g.Off, g.At = g.Numbers[:0], g.Off[:0], g.At[:0]
-	for i, k := range g.keys {
-		if n := uint32(k >> 32); i == 0 || n != g.Numbers[len(g.Numbers)-1] {
-			g.Numbers, g.Off = append(g.Numbers, n), append(g.Off, uint32(i))
-		}
-		g.At = append(g.At, uint32(k))
-	}
-	g.Off = append(g.Off, uint32(len(list)))
 }

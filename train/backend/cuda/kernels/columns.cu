@@ -1,24 +1,40 @@
-// Sums of columns: each thread adds up the rows of a slab in a column of it, and then the sums of
-// the slabs of a column are added in order. The host chooses slabs by the number of rows alone.
+// Sums of columns, as a tree: each thread adds up the rows of a slab in a column of it, and then the
+// sums of the slabs are rows, until one is left. Slabs are counted from the last row, so that zeros
+// before the first row change nothing.
 #include "threads.h"
 
-// sums (slabs,cols): of the rows slab*size to (slab+1)*size-1 of x
-KERNEL(column_sums)(float *sums, const float *x, i64 rows, i64 cols, i64 size, i64 slabs) {
+// SlabRows is the rows of a slab, of which the first may have fewer: the host has the same number.
+enum { SlabRows = 64 };
+
+// Slab is the rows first to end-1 of rows that are in so many slabs.
+struct Slab {
+	i64 first, end;
+};
+
+DEV Slab slab_of(i64 number, i64 rows, i64 slabs) {
+	i64 end = rows - (slabs - 1 - number) * SlabRows;
+	return {end > SlabRows ? end - SlabRows : 0, end};
+}
+
+// sums (slabs,cols): of the rows of each slab of x, times factor
+KERNEL(column_sums)(float *sums, const float *x, i64 rows, i64 cols, i64 slabs, f64 factor) {
 	EACH(t, slabs *cols) {
-		i64 c = t % cols, first = t / cols * size;
+		Slab s = slab_of(t / cols, rows, slabs);
+		i64 c = t % cols;
 		float sum = 0;
-		for (i64 i = first; i < rows && i < first + size; i++) sum += x[i * cols + c];
-		sums[t] = sum;
+		for (i64 i = s.first; i < s.end; i++) sum += x[i * cols + c];
+		sums[t] = sum * (float)factor;
 	}
 }
 
 // the same of (x-mean)², where mean is that of a column
-KERNEL(column_squares)(float *sums, const float *x, const float *mean, i64 rows, i64 cols, i64 size,
+KERNEL(column_squares)(float *sums, const float *x, const float *mean, i64 rows, i64 cols,
 	   i64 slabs) {
 	EACH(t, slabs *cols) {
-		i64 c = t % cols, first = t / cols * size;
+		Slab s = slab_of(t / cols, rows, slabs);
+		i64 c = t % cols;
 		float sum = 0;
-		for (i64 i = first; i < rows && i < first + size; i++) {
+		for (i64 i = s.first; i < s.end; i++) {
 			float v = x[i * cols + c] - mean[c];
 			sum += v * v;
 		}
@@ -29,27 +45,18 @@ KERNEL(column_squares)(float *sums, const float *x, const float *mean, i64 rows,
 // the same of dy and, in scaled, of dy*(x-mean)*inverse: the gradients of a norm's beta and gamma.
 // Row i has the mean of stats[i*perRow+c*perColumn], and its inverse is so much behind.
 KERNEL(norm_grad_sums)(float *plain, float *scaled, const float *dy, const float *x,
-	   const float *stats, i64 perRow, i64 perColumn, i64 behind, i64 rows, i64 cols, i64 size,
-	   i64 slabs) {
+	   const float *stats, i64 perRow, i64 perColumn, i64 behind, i64 rows, i64 cols, i64 slabs) {
 	EACH(t, slabs *cols) {
-		i64 c = t % cols, first = t / cols * size;
+		Slab s = slab_of(t / cols, rows, slabs);
+		i64 c = t % cols;
 		float sum = 0, product = 0;
-		for (i64 i = first; i < rows && i < first + size; i++) {
-			const float *s = stats + i * perRow + c * perColumn;
+		for (i64 i = s.first; i < s.end; i++) {
+			const float *of = stats + i * perRow + c * perColumn;
 			float g = dy[i * cols + c];
 			sum += g;
-			product += g * ((x[i * cols + c] - s[0]) * s[behind]);
+			product += g * ((x[i * cols + c] - of[0]) * of[behind]);
 		}
 		plain[t] = sum;
 		scaled[t] = product;
-	}
-}
-
-// out[c] = the sum of sums[slab,c], times factor
-KERNEL(slab_sums)(float *out, const float *sums, i64 cols, i64 slabs, f64 factor) {
-	EACH(c, cols) {
-		float sum = 0;
-		for (i64 s = 0; s < slabs; s++) sum += sums[s * cols + c];
-		out[c] = sum * (float)factor;
 	}
 }

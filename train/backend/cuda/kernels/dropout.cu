@@ -2,8 +2,9 @@
 #include "dropout.h"
 #include "threads.h"
 
-// x, whose first value has the position first
-KERNEL(dropout)(float *x, i64 n, i64 first, i64 key, i64 threshold, f64 factor) {
-	Dropped dropped = {(u64)key, (u32)threshold, (float)factor};
+// x, whose first value has the position at[1], by the key at[0]
+KERNEL(dropout)(float *x, i64 n, const u64 *at, i64 threshold, f64 factor) {
+	Dropped dropped = {at[0], (u32)threshold, (float)factor};
+	i64 first = (i64)at[1];
 	EACH(i, n) x[i] = dropped.of(x[i], first + i);
 }

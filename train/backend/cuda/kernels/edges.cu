@@ -6,9 +6,9 @@
 // out[i,h,:] (+)= the sum of w[e,h]*x[idx[e],h,:]; with shared, every head reads all of a row of
 // cols
 KERNEL(weighted_sum)(float *out, const float *x, const float *w, const u32 *off, const u32 *idx,
-	   i64 lists, const u32 *longs, i64 longCount, i64 heads, i64 cols, i64 shared, i64 acc,
+	   i64 lists, const u32 *longs, i64 heads, i64 cols, i64 shared, i64 acc,
 	   i64 fours) {
-	Lists l = {off, lists, longs, longCount};
+	Lists l = {off, lists, longs};
 	auto sum = [=](auto kind) {
 		typedef decltype(kind) V;
 		sum_lists<V>(
@@ -30,9 +30,9 @@ KERNEL(weighted_sum)(float *out, const float *x, const float *w, const u32 *off,
 // dx[r,h,:] (+)= the sum of w[entry[k],h]*dout[idx[k],h,:] over the transposed entries k of row r;
 // with shared, dx is (rows,cols), and the heads are added up. The first fresh rows are overwritten.
 KERNEL(weighted_sum_grad)(float *dx, const float *dout, const float *w, const u32 *off,
-	   const u32 *idx, const u32 *entry, i64 rows, const u32 *longs, i64 longCount, i64 heads,
+	   const u32 *idx, const u32 *entry, i64 rows, const u32 *longs, i64 heads,
 	   i64 cols, i64 shared, i64 fresh, i64 fours) {
-	Lists l = {off, rows, longs, longCount};
+	Lists l = {off, rows, longs};
 	i64 width = shared ? cols : heads * cols;
 	auto sum = [=](auto kind) {
 		typedef decltype(kind) V;
@@ -81,9 +81,8 @@ KERNEL(scores)(float *s, const float *src, const float *dst, const u32 *entryLis
 }
 
 // out[i,h] = the sum of the entries' values x[e,h]
-KERNEL(entry_to_list)(float *out, const float *x, const u32 *off, i64 lists, const u32 *longs,
-	   i64 longCount, i64 heads) {
-	Lists l = {off, lists, longs, longCount};
+KERNEL(entry_to_list)(float *out, const float *x, const u32 *off, i64 lists, const u32 *longs, i64 heads) {
+	Lists l = {off, lists, longs};
 	sum_lists<float>(
 		l, heads, [=](i64, u32 e, i64 h) { return x[e * heads + h]; },
 		[=](i64 i, i64 h, float s) { out[i * heads + h] = s; });
@@ -91,8 +90,8 @@ KERNEL(entry_to_list)(float *out, const float *x, const u32 *off, i64 lists, con
 
 // out[r,h] (+)= the sum of x[entry[k],h] over the transposed entries k of row r
 KERNEL(entry_to_row)(float *out, const float *x, const u32 *off, const u32 *entry, i64 rows,
-	   const u32 *longs, i64 longCount, i64 heads, i64 fresh) {
-	Lists l = {off, rows, longs, longCount};
+	   const u32 *longs, i64 heads, i64 fresh) {
+	Lists l = {off, rows, longs};
 	sum_lists<float>(
 		l, heads, [=](i64, u32 k, i64 h) { return x[entry[k] * heads + h]; },
 		[=](i64 r, i64 h, float s) {
@@ -126,8 +125,8 @@ KERNEL(scores2)(float *s, const float *src, const float *dst, const float *att,
 // and share (lists,heads*cols) is each list's part of the gradient of att.
 KERNEL(scores2_grad_list)(float *ddst, float *share, const float *ds, const float *src,
 	   const float *dst, const float *att, const u32 *off, const u32 *idx, i64 lists,
-	   const u32 *longs, i64 longCount, i64 heads, i64 cols, f64 slope) {
-	Lists l = {off, lists, longs, longCount};
+	   const u32 *longs, i64 heads, i64 cols, f64 slope) {
+	Lists l = {off, lists, longs};
 	i64 width = heads * cols;
 	sum_lists<float>(
 		l, width,
@@ -149,8 +148,8 @@ KERNEL(scores2_grad_list)(float *ddst, float *share, const float *ds, const floa
 // slope of leaky there
 KERNEL(scores2_grad_row)(float *dsrc, const float *ds, const float *src, const float *dst,
 	   const float *att, const u32 *off, const u32 *idx, const u32 *entry, i64 rows,
-	   const u32 *longs, i64 longCount, i64 heads, i64 cols, f64 slope, i64 fresh) {
-	Lists l = {off, rows, longs, longCount};
+	   const u32 *longs, i64 heads, i64 cols, f64 slope, i64 fresh) {
+	Lists l = {off, rows, longs};
 	i64 width = heads * cols;
 	sum_lists<float>(
 		l, width,

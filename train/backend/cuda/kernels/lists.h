@@ -12,8 +12,7 @@ enum { LongList = 512 };
 struct Lists {
 	const u32 *off;
 	i64 count;
-	const u32 *longs; // the numbers of long lists
-	i64 longCount;
+	const u32 *longs; // how many long lists there are, and then their numbers
 };
 
 // sum_lists calls end(list, column, sum) with the sums of entry(list, e, column) over each list's
@@ -31,8 +30,8 @@ DEV void sum_lists(Lists l, i64 cols, Entry entry, End end) {
 	}
 	SHARED V sums[Warps][32];
 	i64 chunks = (pieces + 31) / 32;
-	EACH_BLOCK(u, l.longCount *chunks) {
-		i64 i = l.longs[u / chunks], c = (u % chunks * 32 + lane()) * wide;
+	EACH_BLOCK(u, l.longs[0] * chunks) {
+		i64 i = l.longs[1 + u / chunks], c = (u % chunks * 32 + lane()) * wide;
 		V sum = V();
 		if (c < cols)
 			for (u32 e = l.off[i] + warp_in_block(); e < l.off[i + 1]; e += Warps)

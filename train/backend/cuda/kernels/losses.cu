@@ -130,3 +130,9 @@ KERNEL(regression)(float *grad, f64 *parts, const float *outputs, const float *t
 		grad[i] = (kind == 0 ? 2 * e : squared ? e : sign) * share;
 	});
 }
+
+// Kept numbers of two kinds, what was kept and what was counted, go to the slot whose number
+// slot[0] is.
+KERNEL(keep_loss)(f64 *slots, const f64 *numbers, const i64 *slot) {
+	EACH(k, 2 * Kept) slots[slot[0] * 2 * Kept + k] = numbers[k];
+}

@@ -5,8 +5,8 @@
 
 // out[i,:] = the sum of the rows x[idx[e],:], or their mean
 KERNEL(segment_sum)(float *out, const float *x, const u32 *off, const u32 *idx, i64 lists,
-	   const u32 *longs, i64 longCount, i64 cols, i64 mean, i64 fours) {
-	Lists l = {off, lists, longs, longCount};
+	   const u32 *longs, i64 cols, i64 mean, i64 fours) {
+	Lists l = {off, lists, longs};
 	auto sum = [=](auto kind) {
 		typedef decltype(kind) V;
 		sum_lists<V>(
@@ -22,10 +22,10 @@ KERNEL(segment_sum)(float *out, const float *x, const u32 *off, const u32 *idx, 
 
 // out[i,:] = the mean of the rows x[idx[e],:] after dropout, in which they are the rows at[e]
 KERNEL(segment_mean_dropout)(float *out, const float *x, const u32 *off, const u32 *idx,
-	   const u32 *at, i64 lists, const u32 *longs, i64 longCount, i64 cols, i64 key, i64 threshold,
+	   const u32 *at, i64 lists, const u32 *longs, i64 cols, const u64 *key, i64 threshold,
 	   f64 factor, i64 fours) {
-	Lists l = {off, lists, longs, longCount};
-	Dropped dropped = {(u64)key, (u32)threshold, (float)factor};
+	Lists l = {off, lists, longs};
+	Dropped dropped = {key[0], (u32)threshold, (float)factor};
 	auto sum = [=](auto kind) {
 		typedef decltype(kind) V;
 		sum_lists<V>(
@@ -47,8 +47,8 @@ KERNEL(segment_mean_dropout)(float *out, const float *x, const u32 *off, const u
 // dx[r,:] (+)= the sum of the rows dout[idx[k],:] over the transposed entries k of row r, each
 // times the weight of its list; without weights, times 1. The first fresh rows are overwritten.
 KERNEL(segment_grad)(float *dx, const float *dout, const float *weight, const u32 *off,
-	   const u32 *idx, i64 rows, const u32 *longs, i64 longCount, i64 cols, i64 fresh, i64 fours) {
-	Lists l = {off, rows, longs, longCount};
+	   const u32 *idx, i64 rows, const u32 *longs, i64 cols, i64 fresh, i64 fours) {
+	Lists l = {off, rows, longs};
 	auto sum = [=](auto kind) {
 		typedef decltype(kind) V;
 		sum_lists<V>(
@@ -66,30 +66,62 @@ KERNEL(segment_grad)(float *dx, const float *dout, const float *weight, const u3
 	else sum(0.0f);
 }
 
+enum : u32 { NoEntry = 0xffffffffu };
+
+// Largest is the largest value so far, and its entry: of equal ones the first, and a NaN before all
+// numbers.
+struct Largest {
+	float value = 0;
+	u32 entry = NoEntry;
+
+	MEMBER void take(float v, u32 e) {
+		bool nan = v != v, has = value != value;
+		bool beats = entry == NoEntry || (nan ? !has : v > value);
+		bool equals = nan ? has : v == value;
+		if (!beats && !(equals && e < entry)) return;
+		value = v;
+		entry = e;
+	}
+};
+
 // out[i,:] is the largest value of each column of the rows x[idx[e],:], and arg the number of the
 // row that has it, of equal ones that which is named first: 0, and no row, if there are none. A NaN
 // is larger than any number.
 KERNEL(segment_max)(float *out, u32 *arg, const float *x, const u32 *off, const u32 *idx, i64 lists,
-	   i64 cols) {
+	   const u32 *longs, i64 cols) {
+	auto value = [=](u32 e, i64 c) { return x[idx[e] * cols + c]; };
 	EACH(t, lists *cols) {
 		i64 i = t / cols, c = t % cols;
-		float best = 0;
-		u32 row = 0xffffffffu;
-		for (u32 e = off[i]; e < off[i + 1]; e++) {
-			float v = x[idx[e] * cols + c];
-			if (e > off[i] && (v <= best || best != best)) continue;
-			best = v;
-			row = idx[e];
+		if (off[i + 1] - off[i] > LongList) continue;
+		Largest l;
+		for (u32 e = off[i]; e < off[i + 1]; e++) l.take(value(e, c), e);
+		out[t] = l.value;
+		arg[t] = l.entry == NoEntry ? NoEntry : idx[l.entry];
+	}
+	SHARED float values[Warps][32];
+	SHARED u32 entries[Warps][32];
+	i64 chunks = (cols + 31) / 32;
+	EACH_BLOCK(u, longs[0] * chunks) {
+		i64 i = longs[1 + u / chunks], c = u % chunks * 32 + lane();
+		Largest l;
+		if (c < cols)
+			for (u32 e = off[i] + warp_in_block(); e < off[i + 1]; e += Warps) l.take(value(e, c), e);
+		values[warp_in_block()][lane()] = l.value;
+		entries[warp_in_block()][lane()] = l.entry;
+		barrier();
+		if (warp_in_block() == 0 && c < cols) {
+			for (int w = 1; w < Warps; w++) l.take(values[w][lane()], entries[w][lane()]);
+			out[i * cols + c] = l.value;
+			arg[i * cols + c] = idx[l.entry];
 		}
-		out[t] = best;
-		arg[t] = row;
+		barrier();
 	}
 }
 
 // dx[r,:] (+)= the values of dout whose arg is r, over the lists that row r is in, once each
 KERNEL(segment_max_grad)(float *dx, const float *dout, const u32 *arg, const u32 *off,
-	   const u32 *idx, i64 rows, const u32 *longs, i64 longCount, i64 cols, i64 fresh) {
-	Lists l = {off, rows, longs, longCount};
+	   const u32 *idx, i64 rows, const u32 *longs, i64 cols, i64 fresh) {
+	Lists l = {off, rows, longs};
 	sum_lists<float>(
 		l, cols,
 		[=](i64 r, u32 k, i64 c) {

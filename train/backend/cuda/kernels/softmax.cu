@@ -21,7 +21,7 @@ DEV void softmax_of(float *a, u32 begin, u32 end, i64 heads, i64 h, i64 first, i
 }
 
 // a (entries,heads), in place
-KERNEL(softmax)(float *a, const u32 *off, i64 lists, const u32 *longs, i64 longCount, i64 heads) {
+KERNEL(softmax)(float *a, const u32 *off, i64 lists, const u32 *longs, i64 heads) {
 	EACH(t, lists *heads) {
 		u32 begin = off[t / heads], end = off[t / heads + 1];
 		if (end - begin > LongList) continue;
@@ -29,8 +29,8 @@ KERNEL(softmax)(float *a, const u32 *off, i64 lists, const u32 *longs, i64 longC
 		softmax_of(a, begin, end, heads, t % heads, 0, 1, same, same);
 	}
 	SHARED float at[Threads];
-	EACH_BLOCK(u, longCount *heads) {
-		u32 i = longs[u / heads];
+	EACH_BLOCK(u, longs[0] * heads) {
+		u32 i = longs[1 + u / heads];
 		softmax_of(
 			a, off[i], off[i + 1], heads, u % heads, thread_in_block(), Threads,
 			[=](float v) { return block_max(v, at); }, [=](float v) { return block_sum(v, at); });
@@ -49,16 +49,15 @@ DEV void softmax_grad_of(float *da, const float *a, u32 begin, u32 end, i64 head
 }
 
 // da (entries,heads) becomes the gradient of the input, given the output a
-KERNEL(softmax_grad)(float *da, const float *a, const u32 *off, i64 lists, const u32 *longs,
-	   i64 longCount, i64 heads) {
+KERNEL(softmax_grad)(float *da, const float *a, const u32 *off, i64 lists, const u32 *longs, i64 heads) {
 	EACH(t, lists *heads) {
 		u32 begin = off[t / heads], end = off[t / heads + 1];
 		if (end - begin > LongList) continue;
 		softmax_grad_of(da, a, begin, end, heads, t % heads, 0, 1, [](float v) { return v; });
 	}
 	SHARED float at[Threads];
-	EACH_BLOCK(u, longCount *heads) {
-		u32 i = longs[u / heads];
+	EACH_BLOCK(u, longs[0] * heads) {
+		u32 i = longs[1 + u / heads];
 		softmax_grad_of(da, a, off[i], off[i + 1], heads, u % heads, thread_in_block(), Threads,
 						[=](float v) { return block_sum(v, at); });
 	}

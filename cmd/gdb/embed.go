@@ -1,0 +1,62 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+
+	"gdb/cmd/gdb/cli"
+	"gdb/cmd/gdb/linkcmd"
+	"gdb/train"
+	"gdb/train/vectorfile"
+
+	"github.com/spf13/cobra"
+)
+
+func (a *app) embedCommand() *cobra.Command {
+	var c train.EmbedConfig
+	var force bool
+	cmd := &cobra.Command{
+		Use: "embed STORE [--run NAME] --out FILE", Args: cli.ExactArgs(1),
+		Short: "Write a vector for each node, to .csv, .parquet or .npy",
+		Long: `Write a vector for each node under your own ids: of a run of links, the
+vectors that it learned; of a run of nodes, what the last hidden layer of its
+model gives, computed over whole lists. See gdb help link for what to do with
+them.`,
+		Example: `  gdb embed fb.gdb --run first --out vectors.parquet`,
+		RunE: func(cmd *cobra.Command, args []string) (err error) {
+			if c.Out == "" {
+				return cli.Usage(errors.New("embed: no --out FILE.csv, .parquet or .npy"))
+			}
+			if err := vectorfile.CheckPath(c.Out); err != nil {
+				return cli.Usage(fmt.Errorf("embed: %w", err))
+			}
+			if err := a.MayWrite(c.Out, force); err != nil {
+				return err
+			}
+			st, dev, err := a.OpenStore(cmd.Context(), args[0], "auto")
+			if err != nil {
+				return fmt.Errorf("embed: %w", err)
+			}
+			defer func() { err = cli.FirstError(err, dev.Close()) }()
+			if c.Run, err = a.Chosen(cmd, st, c.Run); err != nil {
+				return err
+			}
+			if linkcmd.IsLink(st, c.Run) {
+				err = linkcmd.Embed(cmd.Context(), a.linkEnv(), st, dev, c.Run, c.Out)
+			} else {
+				c.Limits = a.Limits()
+				err = train.Embed(cmd.Context(), st, dev, c)
+			}
+			if err != nil || a.Quiet {
+				return err
+			}
+			_, err = fmt.Fprintf(a.Out, "vectors are in %s\n", c.Out)
+			return err
+		},
+	}
+	f := cmd.Flags()
+	f.StringVar(&c.Run, "run", "", cli.RunHelp)
+	f.StringVar(&c.Out, "out", "", "file to write")
+	f.BoolVar(&force, "force", false, "overwrite the file")
+	return cmd
+}

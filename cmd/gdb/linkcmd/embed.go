@@ -1,0 +1,36 @@
+package linkcmd
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"gdb/blockdev"
+	"gdb/internal/mem"
+	"gdb/kv/ids"
+	"gdb/layout"
+	"gdb/train/runs/vectors"
+	"gdb/train/vectorfile"
+)
+
+// Embed is gdb embed of a run that predicts links: the vectors of all nodes.
+func Embed(ctx context.Context, e *Env, st *layout.Store, dev blockdev.Device, run,
+	out string) (err error) {
+	v, err := vectors.Open(ctx, st, run, mem.NewProcessBudget(e.Memory), e.Threads)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, v.Close()) }()
+	if v.Note != "" {
+		e.Note(v.Note)
+	}
+	names, err := ids.Open(ctx, dev, st.FS(), st.Path(), st.Meta())
+	if err != nil {
+		return fmt.Errorf("embed: open ids: %w", err)
+	}
+	defer func() { err = errors.Join(err, names.Close()) }()
+	if err := vectorfile.Write(ctx, e.FS, out, names, st.Meta(), v); err != nil {
+		return fmt.Errorf("embed: run %s: %w", run, err)
+	}
+	return nil
+}

@@ -1,0 +1,65 @@
+package rowfile
+
+import (
+	"math"
+	"sync"
+
+	"gdb/internal/mem"
+)
+
+// PackedDim is how many words of 4 bytes a row of so many values of bf16 takes: one of an odd width
+// has a zero behind it.
+func PackedDim(dim int) int { return (dim + 1) / 2 }
+
+// Pack has every row that is read from now on as float32 rounded to bf16 and packed, two values in
+// the place of one: Meta().Dim counts these places. What scales rows does so before they are
+// rounded, and rows of bf16 that nothing scales come as they are stored. It is called before the
+// first read that counts.
+func (r *Reader) Pack() {
+	if r.decode == nil {
+		panic("BUG: rowfile: rows that are no floats are packed")
+	}
+	dim, words, bytes := r.shape.Dim, PackedDim(r.shape.Dim), r.shape.RowBytes
+	r.packed = true
+	if r.shape.DType == BF16 && !r.scaled {
+		r.decode = func(out []float32, rows []byte) {
+			for ; len(rows) >= bytes; out, rows = out[words:], rows[bytes:] {
+				out[words-1] = 0
+				copy(mem.BytesOf(out[:words]), rows[:bytes])
+			}
+		}
+		return
+	}
+	decode := r.decode
+	buffers := sync.Pool{New: func() any { b := make([]float32, dim); return &b }}
+	r.decode = func(out []float32, rows []byte) {
+		buffer := buffers.Get().(*[]float32)
+		for ; len(rows) >= bytes; out, rows = out[words:], rows[bytes:] {
+			decode(*buffer, rows[:bytes])
+			packRow(mem.View[uint16](mem.BytesOf(out[:words])), *buffer)
+		}
+		buffers.Put(buffer)
+	}
+}
+
+// packRow rounds values to bf16, of which denormal ones become zero: products take them for that.
+func packRow(out []uint16, row []float32) {
+	out[len(out)-1] = 0
+	for i, v := range row {
+		u := math.Float32bits(v)
+		if u&(0xff<<23) == 0 {
+			u &= 1 << 31
+		}
+		out[i] = encodeBF16(math.Float32frombits(u))
+	}
+}
+
+// Unpack writes the values of packed rows of so many to out.
+func Unpack(out, packed []float32, dim int) {
+	words := PackedDim(dim)
+	for ; len(out) >= dim && dim > 0; out, packed = out[dim:], packed[words:] {
+		for i, h := range mem.View[uint16](mem.BytesOf(packed[:words]))[:dim] {
+			out[i] = math.Float32frombits(uint32(h) << 16)
+		}
+	}
+}

@@ -1,0 +1,323 @@
+package query
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"runtime"
+	"slices"
+
+	"gdb/layout"
+	"gdb/layout/edgefile"
+	"gdb/shell/exec"
+	"gdb/shell/lang"
+	"gdb/shell/words"
+	"gdb/train/runs/vectors"
+)
+
+// topDefault is how many rows NEAREST and SCORE have without TOP.
+const topDefault = 10
+
+// scan is the operator that reads the vectors of a run.
+type scan struct {
+	*exec.Operator
+	x *exec.Execution
+}
+
+// newScan plans to compare with the vectors of all nodes, or to read some.
+func newScan(x *exec.Execution, detail string, rows float64, in ...*exec.Operator) scan {
+	return scan{x.Operator("scan", detail, rows, -1, in...), x}
+}
+
+// with opens the vectors of the run that the statement names, or of the newest that predicts links,
+// and does work with them.
+func (s scan) with(ctx context.Context, work func(ctx context.Context,
+	v *vectors.Vectors) error) error {
+	return s.Run(ctx, func(ctx context.Context) (err error) {
+		run, err := linkRun(ctx, s.x, s.x.Args["RUN"].Text)
+		if err != nil {
+			return err
+		}
+		v, err := vectors.Open(ctx, s.x.Graph.Store, run, s.x.Graph.Budget, runtime.NumCPU())
+		if err != nil {
+			return err
+		}
+		defer func() { err = errors.Join(err, v.Close()) }()
+		if s.x.Note("run %s: %s", run, v.Settings.Text()); v.Note != "" {
+			s.x.Note("%s", v.Note)
+		}
+		return work(ctx, v)
+	})
+}
+
+// linkRun is a run that predicts links, by its name; "" is the newest.
+func linkRun(ctx context.Context, x *exec.Execution, name string) (string, error) {
+	if name != "" {
+		run, err := findRun(ctx, x, name)
+		return run.Name, err
+	}
+	run, err := newestRun(ctx, x, true)
+	if err == nil && run == "" {
+		err = errors.New("no run has learned vectors that score edges: train one with --task link")
+	}
+	return run, err
+}
+
+// nearest is NEAREST.
+type nearest struct {
+	x     *exec.Execution
+	node  *exec.Find
+	scan  scan
+	names exec.Names
+}
+
+func planNearest(x *exec.Execution) (*exec.Plan, error) {
+	n := &nearest{x: x}
+	var err error
+	if n.node, err = x.Find("nodes", x.Operand.Nodes); err != nil {
+		return nil, err
+	}
+	n.scan = newScan(x, "vectors of all nodes", float64(x.IntOr("TOP", topDefault)),
+		n.node.Operator)
+	n.names = x.Names(n.scan.Operator)
+	return &exec.Plan{Root: n.names.Operator, Run: n.run}, nil
+}
+
+// run shows the nodes whose vectors are closest.
+func (n *nearest) run(ctx context.Context) error {
+	nodes, err := n.node.Nodes(ctx)
+	if err != nil {
+		return err
+	}
+	var found []layout.NodeID
+	var scores []float32
+	by := n.x.Args["BY"].Text
+	err = n.scan.with(ctx, func(ctx context.Context, v *vectors.Vectors) error {
+		if by == "" {
+			by = v.Closeness()
+		}
+		best, err := v.Nearest(ctx, nodes[0], by, int(n.x.IntOr("TOP", topDefault)))
+		for _, a := range best {
+			found, scores = append(found, layout.NodeID(a.Entity)), append(scores, a.Score)
+		}
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	n.scan.Emit(len(found), 0)
+	n.x.Header("node", by)
+	return n.names.InBatches(ctx, found, func(part []layout.NodeID, names []string) error {
+		for i := range part {
+			if err := n.x.Row(names[i], scores[i]); err != nil {
+				return err
+			}
+		}
+		scores = scores[len(part):]
+		return nil
+	})
+}
+
+// score is SCORE: of an edge, or of the ends that one may have.
+type score struct {
+	x     *exec.Execution
+	edge  *lang.EdgeRef
+	ends  []*exec.Find // those that are known: head, tail
+	scan  scan
+	names exec.Names
+}
+
+func planScore(x *exec.Execution) (*exec.Plan, error) {
+	s := &score{x: x, edge: &x.Operand.Edge}
+	if !s.edge.Asks() && (x.Has("TOP") || x.Has("NEW")) {
+		return nil, fmt.Errorf("TOP and NEW want an end that is asked for, as in SCORE %s, ?",
+			lang.Literal(s.edge.Head.Text()))
+	}
+	if err := s.checkRelation(); err != nil {
+		return nil, err
+	}
+	var inputs []*exec.Operator
+	for _, ref := range []*lang.NodeRef{s.edge.Head, s.edge.Tail} {
+		if ref == nil {
+			continue
+		}
+		f, err := x.Find("nodes", lang.NodeSet{IDs: lang.OneNode(*ref)})
+		if err != nil {
+			return nil, err
+		}
+		s.ends, inputs = append(s.ends, f), append(inputs, f.Operator)
+	}
+	rows, detail := 1.0, "vectors of the ends"
+	if s.edge.Asks() {
+		rows, detail = float64(x.IntOr("TOP", topDefault)), "vectors of all nodes"
+	}
+	s.scan = newScan(x, detail, rows, inputs...)
+	s.names = x.Names(s.scan.Operator)
+	return &exec.Plan{Root: s.names.Operator, Run: s.run}, nil
+}
+
+// checkRelation fails where a relation is missing, or is none of the store.
+func (s *score) checkRelation() error {
+	types := s.x.Graph.Meta().EdgeTypes
+	switch name := s.edge.Relation; {
+	case name == "" && len(types) > 1:
+		return fmt.Errorf("edges have %d types: name one, as in SCORE a, %s, ?", len(types),
+			lang.Literal(types[0]))
+	case name != "" && len(types) == 0:
+		return fmt.Errorf("edges have no types: leave %s out, as in SCORE a, b",
+			words.Quoted(name))
+	case name != "" && !slices.Contains(types, name):
+		return fmt.Errorf("no edge type %s%s; DESCRIBE TYPES lists them", words.Quoted(name),
+			words.Near(name, types))
+	}
+	return nil
+}
+
+// run finds the ends, the scores, and which of the edges the graph has.
+func (s *score) run(ctx context.Context) error {
+	var known []layout.NodeID
+	for _, f := range s.ends {
+		nodes, err := f.Nodes(ctx)
+		if err != nil {
+			return err
+		}
+		known = append(known, nodes[0])
+	}
+	relation := uint32(max(0, slices.Index(s.x.Graph.Meta().EdgeTypes, s.edge.Relation)))
+	if !s.edge.Asks() {
+		return s.one(ctx, vectors.Edge{Head: uint32(known[0]), Relation: relation,
+			Tail: uint32(known[1])})
+	}
+	return s.complete(ctx, vectors.Query{Entity: uint32(known[0]), Relation: relation,
+		Head: s.edge.Head == nil})
+}
+
+// one shows the score of an edge.
+func (s *score) one(ctx context.Context, e vectors.Edge) error {
+	var value float32
+	var is any
+	err := s.scan.with(ctx, func(ctx context.Context, v *vectors.Vectors) (err error) {
+		if value, err = v.Score(ctx, e); err != nil {
+			return err
+		}
+		answers, any, err := answersOf(ctx, s.x, vectors.Query{Entity: e.Head,
+			Relation: e.Relation})
+		if any {
+			_, found := slices.BinarySearch(answers, e.Tail)
+			is = yesNo(found)
+		}
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	s.x.Header("head", "relation", "tail", "score", "known")
+	names, err := s.names.Of(ctx, []layout.NodeID{layout.NodeID(e.Head), layout.NodeID(e.Tail)})
+	if err != nil {
+		return err
+	}
+	return s.x.Row(names[0], s.relation(), names[1], value, is)
+}
+
+// relation is what the column has: nothing where edges have no types.
+func (s *score) relation() any {
+	if s.edge.Relation == "" {
+		return nil
+	}
+	return s.edge.Relation
+}
+
+func yesNo(v bool) string {
+	if v {
+		return "yes"
+	}
+	return "no"
+}
+
+// complete shows the best ends of an edge.
+func (s *score) complete(ctx context.Context, q vectors.Query) error {
+	var found []layout.NodeID
+	var scores []float32
+	var known []uint32
+	split := false
+	err := s.scan.with(ctx, func(ctx context.Context, v *vectors.Vectors) (err error) {
+		if known, split, err = answersOf(ctx, s.x, q); err != nil {
+			return err
+		}
+		var skip []uint32
+		if s.x.Has("NEW") {
+			skip = known
+		}
+		best, err := v.Complete(ctx, q, int(s.x.IntOr("TOP", topDefault)), skip)
+		for _, a := range best {
+			found, scores = append(found, layout.NodeID(a.Entity)), append(scores, a.Score)
+		}
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	s.scan.Emit(len(found), 0)
+	s.x.Header("head", "relation", "tail", "score", "known")
+	end, err := s.names.Of(ctx, []layout.NodeID{layout.NodeID(q.Entity)})
+	if err != nil {
+		return err
+	}
+	return s.names.InBatches(ctx, found, func(part []layout.NodeID, names []string) error {
+		for i, node := range part {
+			head, tail := end[0], names[i]
+			if q.Head {
+				head, tail = tail, head
+			}
+			var is any
+			if split {
+				_, has := slices.BinarySearch(known, uint32(node))
+				is = yesNo(has)
+			}
+			if err := s.x.Row(head, s.relation(), tail, scores[i], is); err != nil {
+				return err
+			}
+		}
+		scores = scores[len(part):]
+		return nil
+	})
+}
+
+// answersOf are the ends that a query has in any split, in ascending order: one pass over the files
+// of edges. split is false if the store has none.
+func answersOf(ctx context.Context, x *exec.Execution, q vectors.Query) (out []uint32, split bool,
+	err error) {
+	if edgefile.Check(x.Graph.Meta()) != nil {
+		return nil, false, nil
+	}
+	for _, m := range x.Graph.Meta().EdgeSplits {
+		if out, err = answersIn(ctx, x, m.Name, q, out); err != nil {
+			return nil, false, err
+		}
+	}
+	slices.Sort(out)
+	return slices.Compact(out), true, nil
+}
+
+// answersIn appends those of a split.
+func answersIn(ctx context.Context, x *exec.Execution, split string, q vectors.Query,
+	out []uint32) (_ []uint32, err error) {
+	f, err := edgefile.Open(ctx, x.Graph.Store, x.Graph.Dev, split)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, f.Close()) }()
+	err = f.Stream(ctx, 0, f.Count(), func(_ uint64, e edgefile.Edges) error {
+		from, to := e.Src, e.Dst
+		if q.Head {
+			from, to = to, from
+		}
+		for i, end := range from {
+			if end == q.Entity && (e.Rel == nil || uint32(e.Rel[i]) == q.Relation) {
+				out = append(out, to[i])
+			}
+		}
+		return ctx.Err()
+	})
+	return out, err
+}

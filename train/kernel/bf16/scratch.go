@@ -1,0 +1,38 @@
+package bf16
+
+// The functions of this file say what kernels take of a pool's scratch memory, in words of 4 bytes:
+// once, and for each worker.
+
+// GEMMWords is for GEMM with B(k,n), and for each head of GEMMHeads; GEMMTB is that for B(n,k).
+// Results that are Numbers take the second.
+func GEMMWords(k, n int) (once, worker int) {
+	r := product{ops: level(), k: k, n: n}
+	return max(1, partsOf(n, r.tiles.width())*r.words()), chunkRows * n
+}
+
+// GEMMTAWords is for GEMMTA, and for each head of GEMMHeadsTA, which takes a C more.
+func GEMMTAWords(m, k, n int) (once, worker int) {
+	if m*k*n == 0 {
+		return 0, 0
+	}
+	r := reduction{t: level().tiles, m: m, k: k, n: n, lda: k, ldb: n}
+	r.plan()
+	wide := partsOf(k, r.t.wide()) * r.t.wide()
+	cols := partsOf(min(n, r.groupCols), r.t.width()) * r.t.step()
+	return r.slabs * k * n, blockRows / 2 * (wide + cols)
+}
+
+// WidenedWords is for GEMMWidened and GEMMTAWidened of A(m,heads·k).
+func WidenedWords(m, k, n, heads int) (once, worker int) {
+	return partsOf(m, widenedSlab) * k * n * heads,
+		(widenedRows(heads*k)+4*n)*heads*k + widenedRows(heads*k)*heads*n
+}
+
+// SegmentWords is for sums of rows of so many columns: of weighted ones for so many heads.
+func SegmentWords(d, heads int) (worker int) {
+	const part = 64 << 10 // see kernel.SegmentsPart
+	return part + d + heads*part/max(1, d) + 2*elementsPart
+}
+
+// ElementWords is for Elements, ReLUGrad and ColumnSum of rows of so many values.
+func ElementWords(n int) (worker int) { return 2*elementsPart + 2*n }

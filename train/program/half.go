@@ -1,0 +1,229 @@
+package program
+
+// operand says what an operation takes for one of its operands, in a program of half precision.
+type operand uint8
+
+const (
+	takesFloats operand = iota
+	takesHalf           // bfloat16
+	takesEither
+)
+
+// fewColumns is up to how many columns a product has few: it is computed in float32, as scores are.
+const fewColumns = 8
+
+// takes is what operation o takes for operand i. Products and sums over lists take bfloat16; what
+// they are the gradients of does not matter.
+func (p *Program) takes(o *op, i int) operand {
+	switch o.kind {
+	case opMatMul, opMatMulTA, opMatMulTB, opHeadMul, opHeadMulTA, opHeadMulTB:
+		return p.productTakes(o, i)
+	case opPullMean, opPullMeanDropped, opPullSum, opPullMax, opPullMeanGrad, opPullSumGrad,
+		opEntryDot:
+		return takesHalf
+	case opPullWeighted, opPullWeightedGradX:
+		if i == 0 {
+			return takesHalf
+		}
+	case opColumnSum:
+		return takesEither
+	case opReLUGrad:
+		if i == 1 {
+			return takesEither
+		}
+	}
+	return takesFloats
+}
+
+// productTakes is what a product takes: both operands as bfloat16, or if one of the matrices has
+// few columns for each head, only its first as it is.
+func (p *Program) productTakes(o *op, i int) operand {
+	heads := max(1, o.heads)
+	few := false
+	for _, v := range []Value{o.in[0], o.in[1], o.out} {
+		x := p.of(v)
+		cols := x.cols
+		if o.kind != opHeadMulTA || v != o.out {
+			cols /= heads
+		}
+		few = few || cols <= fewColumns
+	}
+	switch {
+	case !few:
+		return takesHalf
+	case i == 0 && o.kind != opMatMulTB && o.kind != opHeadMulTB:
+		return takesEither
+	}
+	return takesFloats
+}
+
+// writesHalf says whether an operation, which reads what it takes, can write its result as
+// bfloat16.
+func (p *Program) writesHalf(o *op) bool {
+	switch o.kind {
+	case opMatMul, opMatMulTB:
+		return o.acc == 0 && p.takes(o, 1) == takesHalf
+	case opColumns:
+		return p.of(o.in[0]).half
+	case opPullMean, opPullMeanDropped, opPullSum, opPullMax, opPullWeighted:
+		return o.acc == 0
+	case opBias, opBiasReLU, opReLU, opDropout, opReLUGrad:
+		return true
+	}
+	return false
+}
+
+// halver rewrites the operations of a program so that products and sums over lists read bfloat16. A
+// value that they read is converted once, where it is made, or made so if nothing else needs it as
+// it is.
+type halver struct {
+	p      *Program
+	ops    []op
+	half   map[Value]Value // bfloat16 of a value that is not a view
+	floats map[Value]Value // float32 of one that is bfloat16
+	wanted map[Value]bool  // values that are read as bfloat16
+	needed map[Value]bool  // those that are read as float32
+}
+
+// follows says whether an operation can write bfloat16 if it reads it.
+func follows(o *op) bool { return o.kind == opDropout || o.kind == opColumns }
+
+// halve has products and sums over lists read bfloat16.
+func (p *Program) halve() {
+	h := &halver{p: p, half: map[Value]Value{}, floats: map[Value]Value{},
+		wanted: map[Value]bool{}, needed: map[Value]bool{p.logits: true, p.seed: true,
+			p.input: true}}
+	for i := range p.values {
+		if p.values[i].half {
+			h.half[Value(i)] = Value(i)
+		}
+	}
+	p.fuseDropouts()
+	for i := range p.ops {
+		h.look(&p.ops[i])
+	}
+	forward := 0
+	for i, o := range p.ops {
+		if i == p.forward {
+			forward = len(h.ops)
+			if p.seed != 0 && h.wanted[p.seed] {
+				h.narrow(p.seed)
+			}
+		}
+		h.add(o)
+	}
+	if p.forward == len(p.ops) {
+		forward = len(h.ops)
+	}
+	p.ops, p.forward = h.ops, forward
+}
+
+// look notes how the operands of an operation are read.
+func (h *halver) look(o *op) {
+	for i, v := range o.in {
+		switch h.p.takes(o, i) {
+		case takesHalf:
+			h.wanted[h.p.root(v)] = true
+		case takesFloats:
+			h.needed[h.p.root(v)] = true
+		}
+	}
+	if o.acc != 0 {
+		h.needed[h.p.root(o.acc)] = true
+	}
+}
+
+// add appends an operation with operands as it takes them, and what narrows its result.
+func (h *halver) add(o op) {
+	in := make([]Value, len(o.in))
+	for i, v := range o.in {
+		in[i] = h.operand(&o, i, v)
+	}
+	o.in = in
+	out := o.out
+	if !h.wanted[out] {
+		h.ops = append(h.ops, o)
+		return
+	}
+	if h.needed[out] || !h.p.writesHalf(&o) || h.p.of(out).role != roleStep {
+		h.ops = append(h.ops, o)
+		h.narrow(out)
+		return
+	}
+	v := *h.p.of(out)
+	v.half = true
+	o.out, o.inPlace = h.p.new(v), -1
+	h.half[out] = o.out
+	h.ops = append(h.ops, o)
+}
+
+// operand is the value that an operation reads in the place of v.
+func (h *halver) operand(o *op, i int, v Value) Value {
+	root := h.p.root(v)
+	takes, half := h.p.takes(o, i), h.half[root]
+	if follows(o) && h.p.of(root).half && h.wanted[o.out] && !h.needed[o.out] {
+		takes = takesEither
+	}
+	switch {
+	case takes == takesFloats && h.p.of(root).half:
+		if h.floats[root] == 0 {
+			h.floats[root] = h.convert(opWiden, root, false)
+		}
+		return h.view(h.floats[root], v)
+	case takes == takesHalf && half == 0:
+		return h.view(h.narrow(root), v)
+	case takes != takesFloats && half != 0:
+		return h.view(half, v)
+	}
+	return v
+}
+
+// view is x, or the rows of it that v has of its root.
+func (h *halver) view(x, v Value) Value {
+	if h.p.of(v).base == 0 {
+		return x
+	}
+	return h.p.tail(x, h.p.of(v).rows)
+}
+
+// narrow appends the conversion of a value to bfloat16.
+func (h *halver) narrow(v Value) Value {
+	h.half[v] = h.convert(opNarrow, v, true)
+	return h.half[v]
+}
+
+func (h *halver) convert(kind Kind, v Value, half bool) Value {
+	x := *h.p.of(v)
+	o := simple(kind, v)
+	o.out = h.p.new(value{rows: x.rows, cols: x.cols, half: half})
+	h.ops = append(h.ops, o)
+	return o.out
+}
+
+// fuseDropouts makes one operation of an activation and a dropout that alone reads it.
+func (p *Program) fuseDropouts() {
+	uses, from := p.uses(), p.producers()
+	for i := range p.ops {
+		o := &p.ops[i]
+		if o.kind != opDropout || o.tail || uses[o.in[0]] != 1 || i >= p.forward {
+			continue
+		}
+		j, ok := from[o.in[0]]
+		if !ok || j >= p.forward {
+			continue
+		}
+		switch first := &p.ops[j]; first.kind {
+		case opBias, opBiasReLU, opReLU:
+			if first.rate == 0 {
+				o.kind, o.in, o.rate = first.kind, first.in, o.scalar
+				first.kind = opNone
+			}
+		}
+	}
+	for i := range p.ops[:p.forward] {
+		if p.ops[i].kind == opNone {
+			p.forward--
+		}
+	}
+	p.dropNone()
+}

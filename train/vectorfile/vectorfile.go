@@ -1,0 +1,179 @@
+// Package vectorfile writes vectors of nodes under the ids of the source, to files that other tools
+// read: CSV (columns id, v0, v1, …), Parquet (id, and vector as a list), and a structured array of
+// NumPy (fields id and vector).
+package vectorfile
+
+import (
+	"bufio"
+	"context"
+	"encoding/csv"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"unicode/utf8"
+
+	"gdb/internal/atomicfile"
+	"gdb/internal/tablefile"
+	"gdb/kv"
+	"gdb/kv/ids"
+
+	"github.com/cockroachdb/pebble/v2/vfs"
+)
+
+// Source has the vectors of all nodes.
+type Source interface {
+	// Dim is their width.
+	Dim() int
+	// Each calls fn with the vectors of all nodes in ascending order, some that follow one another
+	// at a time: (n, Dim), of the nodes from first on. They are valid during the call.
+	Each(ctx context.Context, fn func(first int, rows []float32) error) error
+}
+
+// Extensions are those of the formats.
+func Extensions() []string { return []string{".csv", ".parquet", ".npy"} }
+
+// CheckPath reports a file of no known format.
+func CheckPath(path string) error {
+	if !slices.Contains(Extensions(), filepath.Ext(path)) {
+		return fmt.Errorf("vectors to %s: unknown format %q: use .csv, .parquet or .npy", path,
+			filepath.Ext(path))
+	}
+	return nil
+}
+
+// Write writes the vectors of all nodes of a store to a file, which appears whole or not at all.
+// Ids are integers in NumPy's files where all of them are; elsewhere they are text, as given.
+func Write(ctx context.Context, fs vfs.FS, path string, names ids.Dictionary, m *kv.Meta,
+	src Source) error {
+	if err := CheckPath(path); err != nil {
+		return err
+	}
+	f, err := atomicfile.Create(fs, path)
+	if err != nil {
+		return err
+	}
+	w := &writer{names: names, buf: bufio.NewWriterSize(f, 1<<20), dim: src.Dim()}
+	err = w.begin(ctx, filepath.Ext(path), m)
+	if err == nil {
+		err = src.Each(ctx, func(first int, rows []float32) error {
+			return w.rows(ctx, first, rows)
+		})
+	}
+	if err == nil {
+		err = errors.Join(w.close(), w.buf.Flush())
+	}
+	if err != nil {
+		return errors.Join(fmt.Errorf("write %s: %w", path, err), f.Abort())
+	}
+	return f.Commit()
+}
+
+// writer writes one file.
+type writer struct {
+	names ids.Dictionary
+	buf   *bufio.Writer
+	dim   int
+
+	csv     *csv.Writer      // or
+	table   tablefile.Writer // one of both
+	numbers bool             // ids are integers
+	fields  []string
+	nodes   []kv.NodeID
+	ids     []string
+}
+
+// begin writes the head.
+func (w *writer) begin(ctx context.Context, extension string, m *kv.Meta) (err error) {
+	if extension == ".csv" {
+		w.csv = csv.NewWriter(w.buf)
+		w.fields = []string{"id"}
+		for i := range w.dim {
+			w.fields = append(w.fields, "v"+strconv.Itoa(i))
+		}
+		return w.csv.Write(w.fields)
+	}
+	id := tablefile.Column{Name: "id", Kind: tablefile.String}
+	if extension == ".npy" {
+		if w.numbers = m.IDs.Kind != kv.IDsString; w.numbers {
+			id.Kind = tablefile.Int64
+		} else if id.Width, err = w.longestID(ctx, m.Nodes); err != nil {
+			return err
+		}
+	}
+	w.table, err = tablefile.New(w.buf, extension, []tablefile.Column{id,
+		{Name: "vector", Kind: tablefile.Vector, Width: w.dim}}, m.Nodes)
+	return err
+}
+
+// idsOnce are read at a time.
+const idsOnce = 8192
+
+// longestID reads all ids once, for the width that they have in a file of NumPy.
+func (w *writer) longestID(ctx context.Context, nodes uint64) (longest int, err error) {
+	for first := uint64(0); first < nodes; first += idsOnce {
+		if err := w.readIDs(ctx, int(first), int(min(idsOnce, nodes-first))); err != nil {
+			return 0, err
+		}
+		for _, id := range w.ids {
+			longest = max(longest, utf8.RuneCountInString(id))
+		}
+	}
+	return longest, nil
+}
+
+// readIDs reads the ids of some nodes.
+func (w *writer) readIDs(ctx context.Context, first, count int) (err error) {
+	w.nodes = w.nodes[:0]
+	for i := range count {
+		w.nodes = append(w.nodes, kv.NodeID(first+i))
+	}
+	if w.ids, err = w.names.External(ctx, w.nodes, w.ids[:0]); err != nil {
+		return fmt.Errorf("read ids: %w", err)
+	}
+	return nil
+}
+
+// rows writes the vectors of some nodes.
+func (w *writer) rows(ctx context.Context, first int, rows []float32) error {
+	if err := w.readIDs(ctx, first, len(rows)/w.dim); err != nil {
+		return err
+	}
+	for i, id := range w.ids {
+		if err := w.row(id, rows[i*w.dim:][:w.dim]); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (w *writer) row(id string, v []float32) error {
+	if w.csv != nil {
+		w.fields[0] = id
+		for k, x := range v {
+			w.fields[1+k] = strconv.FormatFloat(float64(x), 'g', -1, 32)
+		}
+		return w.csv.Write(w.fields)
+	}
+	if w.numbers {
+		n, err := strconv.ParseInt(id, 10, 64)
+		if err != nil {
+			return fmt.Errorf("id %q is no integer: %w", id, err)
+		}
+		w.table.Int64(n)
+	} else {
+		w.table.String(id)
+	}
+	w.table.Vector(v)
+	return w.table.EndRow()
+}
+
+// close writes the end of the file.
+func (w *writer) close() error {
+	if w.csv != nil {
+		w.csv.Flush()
+		return w.csv.Error()
+	}
+	return w.table.Close()
+}
