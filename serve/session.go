@@ -14,6 +14,7 @@ import (
 	"gdb/sample"
 	"gdb/serve/arena"
 	"gdb/serve/protocol"
+	"gdb/shell/lang"
 )
 
 // session is a client that is connected. It is for one goroutine.
@@ -131,10 +132,11 @@ func (t *session) send(kind protocol.Kind, body any, data []byte) error {
 // whatOf sorts errors for clients.
 func whatOf(err error) string {
 	var mistake usageError
+	var syntax *lang.SyntaxError
 	switch {
 	case errors.Is(err, arena.ErrHeld):
 		return "held"
-	case errors.As(err, &mistake), errors.Is(err, kv.ErrNotFound):
+	case errors.As(err, &mistake), errors.As(err, &syntax), errors.Is(err, kv.ErrNotFound):
 		return "usage"
 	case errors.Is(err, layout.ErrCorrupt), errors.Is(err, kv.ErrDamaged):
 		return "damaged"

@@ -1,0 +1,63 @@
+"""Trains on several processes of this machine, each with its share of the batches.
+
+    torchrun --nproc-per-node 2 examples/sage_ddp.py STORE [--memory 4GiB] [--checkpoint FILE]
+
+The processes share one server of gdb, its memory and its cache. With --checkpoint a training that
+was stopped goes on in the middle of its epoch.
+"""
+
+import argparse
+import os
+
+import torch
+import torch.distributed as dist
+from sage import Sage, accuracy
+from torch.nn.functional import cross_entropy
+from torch.nn.parallel import DistributedDataParallel
+
+import gdbgraph
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("store")
+    parser.add_argument("--memory")
+    parser.add_argument("--epochs", type=int, default=20)
+    parser.add_argument("--batch", type=int, default=32)
+    parser.add_argument("--checkpoint")
+    args = parser.parse_args()
+    dist.init_process_group("gloo")
+    rank = dist.get_rank()
+    torch.manual_seed(1)
+    with gdbgraph.open(args.store) as store:
+        loader = store.loader([10, 10], args.batch, memory=args.memory)
+        model = DistributedDataParallel(Sage([store.num_features, 64, len(store.classes)]))
+        optimizer = torch.optim.Adam(model.parameters(), lr=0.01, weight_decay=5e-4)
+        first = 0
+        if args.checkpoint and os.path.exists(args.checkpoint):
+            state = torch.load(args.checkpoint)
+            model.load_state_dict(state["model"])
+            optimizer.load_state_dict(state["optimizer"])
+            loader.load_state_dict(state["loader"])
+            first = state["loader"]["epoch"]
+        for epoch in range(first, args.epochs):
+            model.train()
+            for batch in loader:
+                optimizer.zero_grad()
+                out = model(batch.x, batch.edge_index)[: batch.batch_size]
+                cross_entropy(out, batch.y, ignore_index=-1).backward()
+                optimizer.step()
+            if args.checkpoint and rank == 0:
+                state = {"model": model.state_dict(), "optimizer": optimizer.state_dict(),
+                         "loader": loader.state_dict()}
+                torch.save(state, args.checkpoint + ".new")
+                os.replace(args.checkpoint + ".new", args.checkpoint)
+        if rank == 0:
+            test = store.loader([10, 10], 256, "test", rank=0, world_size=1)
+            print(f"test {accuracy(model.module, test):.4f}")
+        dist.barrier()
+    dist.destroy_process_group()
+
+
+if __name__ == "__main__":
+    main()

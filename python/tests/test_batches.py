@@ -1,0 +1,179 @@
+"""Batches: their meaning, and how long they are there."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import gdbgraph
+
+
+def lists(arrays: dict[str, np.ndarray]) -> dict[int, list[int]]:
+    """The in-neighbors of each node."""
+    found: dict[int, list[int]] = {v: [] for v in range(len(arrays["features"]))}
+    for source, target in arrays["edges"].T:
+        found[int(target)].append(int(source))
+    return found
+
+
+def check(batch: gdbgraph.Batch, arrays: dict[str, np.ndarray], fanout: list[int],
+          neighbors: dict[int, list[int]]) -> None:
+    """Holds a batch against the graph."""
+    n_id, edges = batch.n_id, batch.edge_index
+    assert n_id.dtype == edges.dtype == batch.indptr.dtype == np.int64
+    assert len(set(n_id.tolist())) == len(n_id) == sum(batch.num_sampled_nodes)
+    assert np.array_equal(batch.x, arrays["features"][n_id])
+    assert np.array_equal(batch.y, arrays["labels"][n_id[: batch.batch_size]])
+    assert batch.num_sampled_nodes[0] == batch.batch_size
+    assert edges.shape == (2, sum(batch.num_sampled_edges))
+    assert np.array_equal(np.repeat(np.arange(len(batch.indptr) - 1), np.diff(batch.indptr)),
+                          edges[1])
+    assert edges[1].max() < len(batch.indptr) - 1
+    start = 0
+    for k, most in enumerate(fanout):
+        indptr, indices = batch.hop(k)
+        for i in range(batch.num_sampled_nodes[k]):
+            drawn = sorted(n_id[indices[indptr[i] : indptr[i + 1]]].tolist())
+            whole = neighbors[int(n_id[start + i])]
+            assert len(drawn) == (len(whole) if most < 0 else min(most, len(whole)))
+            left = list(whole)
+            for v in drawn:
+                left.remove(v)  # without replacement
+        start += batch.num_sampled_nodes[k]
+
+
+@pytest.mark.parametrize("fanout", [[4, 3], [-1], [3, 2, 2]])
+def test_batches_are_of_the_graph(store, arrays, fanout) -> None:
+    neighbors, seen = lists(arrays), []
+    loader = store.loader(fanout, 64, output="numpy")
+    assert len(loader) == 4 and loader.num_seeds == 200
+    for i, batch in enumerate(loader):
+        assert (batch.epoch, batch.index) == (0, i)
+        check(batch, arrays, fanout, neighbors)
+        seen += batch.n_id[: batch.batch_size].tolist()
+    assert sorted(seen) == list(range(200))
+
+
+def test_same_seed_same_batches(store) -> None:
+    def epochs(seed):
+        loader = store.loader([3, 3], 64, output="numpy", seed=seed)
+        return [[(b.n_id.tolist(), b.edge_index.tolist()) for b in loader] for _ in range(2)]
+
+    assert epochs(1) == epochs(1)
+    assert epochs(1) != epochs(2)
+    first, second = epochs(1)
+    assert first != second
+
+
+def test_splits_and_input_nodes(store) -> None:
+    def seeds(**options):
+        loader = store.loader([2], 50, output="numpy", **options)
+        return sorted(v for b in loader for v in b.n_id[: b.batch_size].tolist())
+
+    assert seeds(split="val") == list(range(200, 300))
+    assert seeds(input_nodes=[3, 499, 7]) == [3, 7, 499]
+    mask = np.zeros(500, bool)
+    mask[[5, 6]] = True
+    assert seeds(input_nodes=mask) == [5, 6]
+    with pytest.raises(ValueError, match="empty"):
+        seeds(input_nodes=[])
+    with pytest.raises(IndexError, match="500"):
+        seeds(input_nodes=[500])
+    with pytest.raises(ValueError, match='split "all"'):
+        seeds(split="all")
+
+
+def test_batches_last_as_long_as_they_are_kept(store) -> None:
+    loader = store.loader([4, 4], 10, output="numpy")
+    kept = list(loader)
+    copies = [b.clone() for b in kept]
+    edges = kept[0].edge_index[0]  # a view keeps its batch
+    kept = kept[1:]
+    for batch in loader:
+        del batch
+    assert np.array_equal(edges, copies[0].edge_index[0])
+    for a, b in zip(kept, copies[1:], strict=True):
+        assert np.array_equal(a.x, b.x) and np.array_equal(a.n_id, b.n_id)
+    loader.close()
+    assert np.array_equal(kept[-1].x, copies[-1].x)
+
+
+def test_memory_is_used_again(store) -> None:
+    loader = store.loader([4, 4], 10, output="numpy")
+    places = set()
+    for _ in range(5):
+        for batch in loader:
+            places.add(batch.x.ctypes.data)
+    assert len(places) <= 8
+
+
+def test_leaving_an_epoch(store) -> None:
+    loader = store.loader([3], 10, output="numpy")
+    for _ in range(5):
+        for batch in loader:
+            break
+    assert batch.epoch == 4 and len(list(loader)) == 20
+    first, second = iter(loader), iter(loader)
+    next(second)
+    with pytest.raises(RuntimeError, match="another iteration"):
+        next(first)
+
+
+def test_state(store) -> None:
+    loader = store.loader([3, 3], 30, output="numpy")
+    want = [[b.n_id.tolist() for b in loader] for _ in range(3)]
+    other = store.loader([3, 3], 30, output="numpy")
+    list(other)
+    for i, _ in enumerate(other):
+        if i == 2:
+            break
+    state = other.state_dict()
+    assert (state["epoch"], state["batch"]) == (1, 3)
+    again = store.loader([3, 3], 30, output="numpy")
+    again.load_state_dict(state)
+    assert [b.n_id.tolist() for b in again] == want[1][3:]
+    assert [b.n_id.tolist() for b in again] == want[2]
+    again.set_epoch(0)
+    assert [b.n_id.tolist() for b in again] == want[0]
+    with pytest.raises(ValueError, match="batch 30"):
+        store.loader([3, 3], 20, output="numpy").load_state_dict(state)
+
+
+def test_ranks_share_the_batches(store) -> None:
+    want = [b.n_id.tolist() for b in store.loader([3], 16, output="numpy")]
+    ranks = [store.loader([3], 16, output="numpy", rank=r, world_size=2) for r in range(2)]
+    assert [len(r) for r in ranks] == [6, 6] and len(want) == 13
+    both = [iter(r) for r in ranks]
+    got = [next(both[i % 2]).n_id.tolist() for i in range(12)]
+    assert got == want[:12]
+    assert [list(b) for b in both] == [[], []]
+
+
+def test_loaders_share_one_memory(store) -> None:
+    loader = store.loader([3], 16, memory="200MiB", output="numpy")
+    assert "memory 1" in loader.plan  # what lookups leave
+    store.loader([3], 16, split="val", output="numpy")
+    with pytest.raises(ValueError, match="share memory of 200"):
+        store.loader([3], 16, memory="300MiB", output="numpy")
+
+
+def test_torch(store, arrays) -> None:
+    torch = pytest.importorskip("torch")
+    for batch in store.loader([3, 3], 64, output="torch"):
+        assert batch.x.dtype == torch.float32 and batch.edge_index.dtype == torch.int64
+        assert np.array_equal(batch.x.numpy(), arrays["features"][batch.n_id.numpy()])
+    assert torch.equal(store.features[batch.n_id], batch.x)
+    kept = batch.clone()
+    assert kept.x.data_ptr() != batch.x.data_ptr() and torch.equal(kept.x, batch.x)
+
+
+def test_pyg(store) -> None:
+    pytest.importorskip("torch_geometric")
+    torch = pytest.importorskip("torch")
+    from torch_geometric.nn import SAGEConv
+
+    conv = SAGEConv(6, 4)
+    for data in store.loader([3, 3], 64):
+        data.validate()
+        out = conv(data.x, data.edge_index)[: data.batch_size]
+        assert torch.nn.functional.cross_entropy(out, data.y).isfinite()
