@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import threading
+import weakref
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -30,6 +31,7 @@ class Store:
             raise FileNotFoundError(f"{self.path} is no store: gdb ingest makes one")
         self._server = Server(self.path, socket or shared_socket(self.path), threads)
         self._lock = threading.Lock()
+        self._loaders: weakref.WeakSet[Loader] = weakref.WeakSet()
         self._wire = self._server.connect()
         about = self._wire.welcome["store"]
         #: The number of nodes, N, and of edges as they are stored.
@@ -56,7 +58,9 @@ class Store:
         sets it; ``cache`` is its policy; ``seed``; ``rank`` and ``world_size`` among the processes
         of this machine (torchrun's, if they are not given); ``output`` is pyg, torch or numpy.
         """
-        return Loader(self, fanout, batch_size, split, **options)
+        loader = Loader(self, fanout, batch_size, split, **options)
+        self._loaders.add(loader)
+        return loader
 
     def neighbors(self, ids: Any, fanout: int = -1, seed: int = 1) -> tuple[Any, Any]:
         """The in-neighbors of nodes: ``(indptr, neighbors)``, int64.
@@ -128,7 +132,12 @@ class Store:
             raise self._server.gone() from error
 
     def close(self) -> None:
-        """Ends the connection, and the server with its last client."""
+        """Ends the connections, those of loaders too, and the server with its last client.
+
+        Batches that were received stay valid.
+        """
+        for loader in list(self._loaders):
+            loader.close()
         self._wire.close()
         self._server.close()
 

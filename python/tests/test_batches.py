@@ -107,6 +107,17 @@ def test_memory_is_used_again(store) -> None:
     assert len(places) <= 8
 
 
+def test_close_ends_loaders(store_path) -> None:
+    store = gdbgraph.open(store_path)
+    process = store._server.process
+    batches = iter(store.loader([3], 10, output="numpy"))
+    batch = next(batches)
+    store.close()
+    assert process.poll() == 0 and batch.x.shape[1] == 6
+    with pytest.raises(RuntimeError):
+        next(batches)
+
+
 def test_leaving_an_epoch(store) -> None:
     loader = store.loader([3], 10, output="numpy")
     for _ in range(5):
