@@ -28,6 +28,7 @@ type stepper struct {
 	read  []backend.Loss
 	large *sample.Dense // the largest batch that was sampled to see how large they are
 
+	nodes    uint64            // of the graph
 	features int               // the width of what batches have of the input
 	learned  *embedding.Config // of vectors of nodes; nil for none
 	vectors  *embedding.Table
@@ -38,7 +39,7 @@ type stepper struct {
 // newStepper opens the backend. The model takes its memory when it is opened.
 func newStepper(cfg *Config, m *kv.Meta, t task.Task, budget *mem.Budget) (*stepper, error) {
 	s := &stepper{cfg: cfg, task: t, budget: budget, dims: cfg.Dims(cfg.Inputs(m), t.Outputs()),
-		features: cfg.RowDim(m), learned: learnedVectors(cfg, m, true)}
+		features: cfg.RowDim(m), learned: learnedVectors(cfg, m, true), nodes: m.Nodes}
 	var err error
 	s.be, err = devices.Open(cfg.Backend, backend.Options{Workers: cfg.Threads, Budget: budget,
 		Device: cfg.Device, Plain: cfg.PlainLaunches})
@@ -184,6 +185,7 @@ func (s *stepper) StepBytes(d *sample.Dense, inner, scale int64, inPlace bool) i
 	if c.Backend == backend.CUDA && !c.PlainLaunches {
 		lists += cost.Padded
 	}
+	input += macroBytes(c, d, inner, s.nodes)
 	return input + s.arenaBytes(&cost) + mem.HeapCost(4*lists*growth/16+cost.KernelBytes)
 }
 

@@ -21,7 +21,7 @@ func (t *trainer) epoch(ctx context.Context) (*loader.Epoch, error) {
 // batches are those of the run, from where it stands to its end.
 func (t *trainer) batches() loader.Config {
 	c := batchesOf(&t.cfg, t.dims, t.plan)
-	c.Seeds = t.train
+	c.Seeds, c.Macro = t.train, t.cfg.MacroBatch
 	if t.plan.Superbatch != nil {
 		c.Superbatch = t.superbatches()
 	}

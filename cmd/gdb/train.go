@@ -73,6 +73,8 @@ func (t *trainFlags) bind(f *pflag.FlagSet) {
 		"size of the cache of features (default: what --memory leaves)")
 	f.Var((*flagvalue.CountOrAuto)(&c.Superbatch), "superbatch",
 		"batches that --cache belady samples ahead; auto: up to the next evaluation")
+	f.IntVar(&c.MacroBatch, "macro-batch", c.MacroBatch,
+		"draw the neighbors of so many batches at once, and use draws again within them")
 	f.Var((*flagvalue.SizeOrAuto)(&c.NeighborCache), "neighbor-cache", "size of the cache of "+
 		"neighbor lists, where the topology is paged; auto: as the plan finds best, 0: none")
 	f.StringVar(&c.Topology, "topology", c.Topology,

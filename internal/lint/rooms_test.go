@@ -119,6 +119,7 @@ var rooms = map[string][]string{
 		"sample/hotnodes",
 		"sample",
 		"sample/passes",
+		"sample/macrobatch",
 		"sample/staging",
 		"sample/nodeset",
 		"sample/policytest",

@@ -21,6 +21,8 @@ type Config struct {
 	// and Seed what all draws depend on.
 	Fanout []int
 	Seed   uint64
+	// Macro is how many batches are sliced from one sample; up to 1 each is drawn by itself.
+	Macro int
 	// Workers is the number of goroutines that sample, and PassWorkers that of those that draw
 	// batches in passes, while nothing else is done.
 	Workers, PassWorkers int

@@ -5,13 +5,23 @@ import (
 
 	"gdb/layout/topology"
 	"gdb/sample"
+	"gdb/sample/macrobatch"
 	"gdb/sample/passes"
 	"gdb/sample/staging"
 )
 
-// ahead draws batches of the steps first … end-1 together where the topology is paged and has
-// memory for it; else it is nil. An epoch has per batches.
+// ahead draws batches of the steps first … end-1 together: as macro-batches, or where the topology
+// is paged and has memory for it in passes; else it is nil. An epoch has per batches.
 func (s *Source) ahead(c *Config, per, first, end uint64) (sample.Ahead, error) {
+	if c.Macro > 1 {
+		return macrobatch.New(macrobatch.Config{
+			Sampler: func() (*sample.Sampler, error) { return s.Sampler(c.Fanout, c.Seed) },
+			Workers: c.PassWorkers,
+			Order: func(epoch uint64) (*sample.Order, error) {
+				return sample.EpochOrder(c.Seeds, c.Seed, epoch, c.Batch)
+			},
+			PerEpoch: per, Batches: uint64(c.Macro), End: end, Budget: s.Budget}), nil
+	}
 	if s.Graph.Resident || s.Graph.PassBytes == 0 || !s.Passes() || s.Topology == nil {
 		return nil, nil
 	}

@@ -43,6 +43,9 @@ func (c *Settings) validateSampler() error {
 			"--fanout in its place")
 	case !layers && len(c.Fanout) == 0:
 		return errors.New("no fanout: give one number a hop, such as 10,10")
+	case layers && c.MacroBatch > 1:
+		return errors.New("--macro-batch draws the neighbors of each node apart, and --sampler " +
+			"layer those of a hop of a batch together: leave one of both out")
 	case layers && c.Sample == SampleWeighted:
 		return errors.New("--sample weighted draws the neighbors of each node apart, and " +
 			"--sampler layer those of a hop together, by what they are to the sums over lists: " +

@@ -104,6 +104,9 @@ type Settings struct {
 	// Superbatch is how many batches cache belady samples ahead at most; 0 as many as a quarter of
 	// the free disk has room for, 64 GiB at most, and no more than up to the next evaluation.
 	Superbatch int `json:"superbatch"`
+	// MacroBatch is of how many batches the seeds are drawn together, which are sliced from the
+	// sample then: see package macrobatch. 0 and 1 draw each batch by itself.
+	MacroBatch int `json:"macro_batch,omitempty"`
 	// FeatureCache is the size of that cache in bytes; 0 takes what is left of Memory.
 	FeatureCache int64 `json:"feature_cache"`
 	// NeighborCache keeps neighbor lists of a paged topology, in bytes; 0 is none, NeighborAuto
@@ -334,7 +337,7 @@ func (c *Settings) Validate() error {
 		{"patience", c.Patience, 0}, {"eval-every", c.EvalEvery, 1}, {"threads", c.Threads, 0},
 		{"warmup", c.Warmup, 0},
 		{"checkpoint-every", c.CheckpointEvery, 0}, {"superbatch", c.Superbatch, 0},
-		{"device", c.Device, 0}} {
+		{"device", c.Device, 0}, {"macro-batch", c.MacroBatch, 0}} {
 		if n.value < n.min {
 			return fmt.Errorf("train: %s %d: give at least %d", n.name, n.value, n.min)
 		}

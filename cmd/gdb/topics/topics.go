@@ -68,7 +68,8 @@ const Strategies = `What --strategy of gdb train chooses:
   exact  every batch is sampled from the whole graph, every byte is read as
          stored (default)
 
-This version has no strategy that approximates.
+This version has no strategy that approximates. Beside it, --macro-batch N draws
+the neighbors of N batches at once, and uses draws again within them.
 
 Caches of features, --cache; they change what is read, and nothing else:
 

@@ -1,0 +1,205 @@
+// Package macrobatch draws the seeds of several batches as one, the macro-batch, and slices batches
+// from it: the large-batch sampling of Joestar (section 5.2.1). A node that several of the batches
+// reach is drawn once for all of them, and with the fanout of the hop at which the macro-batch
+// first meets it: so draws are used again within a macro-batch, which samples of their own are not.
+//
+// Workers share each hop of a macro-batch (section 5.2.3), and the next one is drawn while batches
+// are sliced from this one. What is drawn is a function of the seed, the epoch, the number of the
+// macro-batch, the hop and the node alone.
+package macrobatch
+
+import (
+	"context"
+	"errors"
+	"sync"
+
+	"gdb/internal/bug"
+	"gdb/internal/mem"
+	"gdb/sample"
+)
+
+// Config says which batches are drawn.
+type Config struct {
+	// Sampler makes the sampler of a worker, of which there are Workers.
+	Sampler func() (*sample.Sampler, error)
+	Workers int
+	// Order is that of an epoch, and PerEpoch how many batches it has.
+	Order    func(epoch uint64) (*sample.Order, error)
+	PerEpoch uint64
+	// Batches is how many make a macro-batch; the last of an epoch may have fewer.
+	Batches uint64
+	// End is the step after the last, a step being epoch*PerEpoch + batch.
+	End uint64
+	// Budget counts the memory; nil for none.
+	Budget *mem.Budget
+}
+
+// Batches are batches that are sliced from macro-batches. It is a sample.Ahead.
+type Batches struct {
+	cfg    Config
+	ctx    context.Context // of what is drawn ahead
+	cancel context.CancelFunc
+	work   sync.WaitGroup
+	slices sync.Pool // *slicer
+
+	drawing struct {
+		sync.Mutex
+		drawer drawer
+	}
+	mu struct {
+		sync.Mutex
+		macros map[place]*macro
+	}
+}
+
+// place is the place of a macro-batch: its number in an epoch.
+type place struct{ epoch, number uint64 }
+
+// macro is a macro-batch.
+type macro struct {
+	place
+	done  chan struct{} // closed once it was drawn, or could not be
+	err   error
+	dense sample.Dense
+	ends  []uint32 // of the seeds of each batch
+	taken []bool   // batches
+	held  mem.Account
+}
+
+// New returns batches, of which nothing is drawn yet.
+func New(cfg Config) *Batches {
+	b := &Batches{cfg: cfg}
+	b.ctx, b.cancel = context.WithCancel(context.Background())
+	b.slices.New = func() any { return &slicer{} }
+	b.mu.macros = map[place]*macro{}
+	return b
+}
+
+// Begins is false: no rows are read ahead.
+func (b *Batches) Begins(uint64, uint64) bool { return false }
+
+// Take slices a batch from its macro-batch, which it draws if it is not there.
+func (b *Batches) Take(ctx context.Context, epoch, batch uint64, d *sample.Dense) (bool, error) {
+	m, mine := b.find(place{epoch, batch / b.cfg.Batches})
+	if mine {
+		b.draw(ctx, m)
+		b.drawAhead(m)
+	}
+	select {
+	case <-m.done:
+	case <-ctx.Done():
+		return false, ctx.Err()
+	}
+	if m.err != nil {
+		return false, m.err
+	}
+	i := batch % b.cfg.Batches
+	first := uint32(0)
+	if i > 0 {
+		first = m.ends[i-1]
+	}
+	s := b.slices.Get().(*slicer)
+	s.slice(&m.dense, first, m.ends[i], d)
+	b.slices.Put(s)
+	b.taken(m, i)
+	return true, nil
+}
+
+// find returns a macro-batch: mine says that the caller is to draw it. Those long before it, of
+// which a batch was drawn again, are dropped.
+func (b *Batches) find(at place) (m *macro, mine bool) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if m = b.mu.macros[at]; m != nil {
+		return m, false
+	}
+	for of, old := range b.mu.macros {
+		before := of.epoch < at.epoch || of.epoch == at.epoch && of.number+1 < at.number
+		if before && old.isDone() {
+			delete(b.mu.macros, of)
+			old.held.Release()
+		}
+	}
+	m = &macro{place: at, done: make(chan struct{}), held: mem.NewAccount(b.cfg.Budget,
+		"a macro-batch")}
+	b.mu.macros[at] = m
+	return m, true
+}
+
+// draw draws a macro-batch. One that could not be drawn is none: who asks next tries again.
+func (b *Batches) draw(ctx context.Context, m *macro) {
+	b.drawing.Lock()
+	defer b.drawing.Unlock()
+	m.err = b.drawing.drawer.draw(ctx, &b.cfg, m)
+	defer close(m.done)
+	if m.err == nil {
+		return
+	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	delete(b.mu.macros, m.place)
+	m.held.Release()
+}
+
+// drawAhead begins to draw the macro-batch after one, of the same epoch.
+func (b *Batches) drawAhead(m *macro) {
+	first := (m.number + 1) * b.cfg.Batches
+	if m.err != nil || first >= b.cfg.PerEpoch || m.epoch*b.cfg.PerEpoch+first >= b.cfg.End ||
+		b.ctx.Err() != nil {
+		return
+	}
+	next, mine := b.find(place{m.epoch, m.number + 1})
+	if !mine {
+		return
+	}
+	b.work.Go(func() {
+		defer bug.Catch()
+		b.draw(b.ctx, next) // who waits for it tries again, if there was no memory for two
+	})
+}
+
+// isDone says whether it was drawn.
+func (m *macro) isDone() bool {
+	select {
+	case <-m.done:
+		return true
+	default:
+		return false
+	}
+}
+
+// taken notes that a batch was sliced: after the last the macro-batch is dropped.
+func (b *Batches) taken(m *macro, i uint64) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	m.taken[i] = true
+	for _, t := range m.taken {
+		if !t {
+			return
+		}
+	}
+	if b.mu.macros[m.place] == m {
+		delete(b.mu.macros, m.place)
+		m.held.Release()
+	}
+}
+
+// Close ends what is drawn ahead, and frees the memory.
+func (b *Batches) Close() error {
+	b.cancel()
+	b.work.Wait()
+	b.drawing.Lock()
+	defer b.drawing.Unlock()
+	b.drawing.drawer.close()
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	for at, m := range b.mu.macros {
+		m.held.Release()
+		delete(b.mu.macros, at)
+	}
+	return nil
+}
+
+// errNoRoom says that a macro-batch is too large for the memory.
+var errNoRoom = errors.New("macro-batches take more memory than there is: lower --macro-batch, " +
+	"--batch or --fanout, or raise --memory")

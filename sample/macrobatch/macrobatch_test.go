@@ -1,0 +1,250 @@
+package macrobatch
+
+import (
+	"context"
+	"reflect"
+	"sync"
+	"testing"
+
+	"gdb/blockdev"
+	"gdb/internal/mem"
+	"gdb/layout"
+	"gdb/layout/layouttest"
+	"gdb/layout/topology"
+	"gdb/sample"
+
+	"github.com/cockroachdb/pebble/v2/vfs"
+)
+
+const batchSize = 40
+
+// fixture is a graph with a hub, and some of its nodes as seeds.
+type fixture struct {
+	topo  topology.Reader
+	seeds []sample.NodeID
+}
+
+func newFixture(t testing.TB) *fixture {
+	g := layouttest.Random(5, 9000, 100_000)
+	g.EdgeTypes, g.Weighted = []string{"a", "b", "c"}, true
+	for i := range 5000 {
+		g.Edges = append(g.Edges, layouttest.Edge{Src: layout.NodeID(i), Dst: 7})
+	}
+	store := layouttest.Build(t, vfs.NewMem(), "s", g)
+	dev, err := blockdev.Open(blockdev.Options{Backend: blockdev.Memory})
+	if err != nil {
+		t.Fatal(err)
+	}
+	f := &fixture{}
+	f.topo, err = topology.Open(t.Context(), store, dev, layout.In,
+		topology.Options{CacheBytes: 1 << 20})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := f.topo.Close(); err != nil {
+			t.Error(err)
+		}
+		if err := dev.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	for v := range sample.NodeID(900) {
+		f.seeds = append(f.seeds, 9*v+7)
+	}
+	return f
+}
+
+func (f *fixture) order(epoch uint64) (*sample.Order, error) {
+	return sample.EpochOrder(f.seeds, 3, epoch, batchSize)
+}
+
+func (f *fixture) sampler(c sample.Config) func() (*sample.Sampler, error) {
+	return func() (*sample.Sampler, error) {
+		return sample.NewSampler([]topology.Reader{f.topo}, c)
+	}
+}
+
+// batches are those of macro-batches of so many.
+func (f *fixture) batches(t testing.TB, c sample.Config, n uint64, workers int) *Batches {
+	order, err := f.order(0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	per := order.Batches()
+	budget := mem.NewBudget(0)
+	c.Budget = budget
+	b := New(Config{Sampler: f.sampler(c), Workers: workers, Order: f.order, PerEpoch: per,
+		Batches: n, End: 2 * per, Budget: budget})
+	t.Cleanup(func() {
+		if err := b.Close(); err != nil {
+			t.Error(err)
+		}
+		if n := budget.Used(); n != 0 {
+			t.Errorf("%d bytes are counted after Close", n)
+		}
+	})
+	return b
+}
+
+// configs are ways to draw.
+func configs() map[string]sample.Config {
+	return map[string]sample.Config{
+		"plain": {Fanout: []int{5, 4}, Seed: 1},
+		"three hops": {Fanout: []int{3, 4, 2}, Seed: 1, Extras: sample.Extras{Degrees: true,
+			EdgeTypes: true}},
+		"weighted": {Fanout: []int{6, 3}, Seed: 1, Draw: sample.DrawWeighted,
+			Extras: sample.Extras{EdgeWeights: true, WeightSums: true}},
+		"whole lists": {Fanout: []int{sample.All, 3}, Seed: 1},
+		"no hops":     {Seed: 1},
+	}
+}
+
+// TestMacroOfOne: a macro-batch of one batch is the batch that the sampler draws.
+func TestMacroOfOne(t *testing.T) {
+	f := newFixture(t)
+	for name, c := range configs() {
+		s, err := f.sampler(c)()
+		if err != nil {
+			t.Fatal(err)
+		}
+		b := f.batches(t, c, 1, 3)
+		for _, i := range []uint64{0, 1, 5, 22} {
+			order, err := f.order(1)
+			if err != nil {
+				t.Fatal(err)
+			}
+			var want, got sample.Dense
+			if err := s.Sample(t.Context(), 1, i, order.Seeds(i, nil), &want); err != nil {
+				t.Fatal(err)
+			}
+			mustTake(t, b, 1, i, &got)
+			if !same(&got, &want) {
+				t.Errorf("%s, batch %d: %+v, not %+v", name, i, got, want)
+			}
+		}
+		s.Close()
+	}
+}
+
+func mustTake(t testing.TB, b *Batches, epoch, batch uint64, d *sample.Dense) {
+	t.Helper()
+	if ok, err := b.Take(context.Background(), epoch, batch, d); !ok || err != nil {
+		t.Errorf("batch %d: %v, %v", batch, ok, err)
+	}
+}
+
+// same compares batches; slices without elements are equal.
+func same(a, b *sample.Dense) bool {
+	x, y := reflect.ValueOf(*a), reflect.ValueOf(*b)
+	for i := range x.NumField() {
+		if x.Field(i).Len()+y.Field(i).Len() > 0 &&
+			!reflect.DeepEqual(x.Field(i).Interface(), y.Field(i).Interface()) {
+			return false
+		}
+	}
+	return true
+}
+
+// TestSlices: batches have their seeds, and each node with a list that of the macro-batch that the
+// sampler draws of all seeds, whoever asks for them in which order with how many workers; and they
+// have less than what it takes to draw each by itself.
+func TestSlices(t *testing.T) {
+	f := newFixture(t)
+	const n = 8
+	for name, c := range configs() {
+		order, err := f.order(1)
+		if err != nil {
+			t.Fatal(err)
+		}
+		per := order.Batches()
+		var all [2][]sample.Dense
+		for i, workers := range []int{1, 3} {
+			b, got := f.batches(t, c, n, workers), make([]sample.Dense, per)
+			var asking sync.WaitGroup
+			for w := range uint64(workers) {
+				asking.Go(func() {
+					for k := w; k < per; k += uint64(workers) {
+						mustTake(t, b, 1, k, &got[k])
+					}
+				})
+			}
+			asking.Wait()
+			all[i] = got
+		}
+		s, err := f.sampler(c)()
+		if err != nil {
+			t.Fatal(err)
+		}
+		for k := range per {
+			d := &all[0][k]
+			if !same(d, &all[1][k]) {
+				t.Errorf("%s, batch %d: other with more workers", name, k)
+			}
+			if k%n == 0 {
+				f.checkSlices(t, name, s, order, all[0][k:min(k+n, per)], k/n)
+			}
+		}
+		s.Close()
+	}
+}
+
+// checkSlices compares the batches of a macro-batch with it.
+func (f *fixture) checkSlices(t *testing.T, name string, s *sample.Sampler, order *sample.Order,
+	batches []sample.Dense, number uint64) {
+	t.Helper()
+	const n = 8
+	var seeds []sample.NodeID
+	for i := range batches {
+		seeds = order.Seeds(number*n+uint64(i), seeds)
+	}
+	var m sample.Dense
+	if err := s.Sample(t.Context(), 1, number, seeds, &m); err != nil {
+		t.Fatal(err)
+	}
+	lists := map[sample.NodeID][]sample.NodeID{}
+	for i := range m.Inner() {
+		if m.Layers() > 0 {
+			v := m.NodeIDs[int(m.NodeIDOffsets[1])+i]
+			lists[v] = m.Nbrs[m.NbrOffsets[i]:m.NbrOffsets[i+1]]
+		}
+	}
+	for i := range batches {
+		d, hops := &batches[i], m.Layers()
+		if got := d.NodeIDs[d.NodeIDOffsets[hops]:]; !reflect.DeepEqual(got,
+			order.Seeds(number*n+uint64(i), nil)) {
+			t.Fatalf("%s: the seeds are %v", name, got)
+		}
+		known := map[sample.NodeID]bool{}
+		for _, v := range d.NodeIDs {
+			if known[v] {
+				t.Fatalf("%s: node %d is there twice", name, v)
+			}
+			known[v] = true
+		}
+		for e, r := range d.ReprMap {
+			if d.NodeIDs[r] != d.Nbrs[e] {
+				t.Fatalf("%s: neighbor %d is %d, not %d", name, e, d.NodeIDs[r], d.Nbrs[e])
+			}
+		}
+		for k := range d.Inner() {
+			if hops == 0 {
+				break
+			}
+			v := d.NodeIDs[int(d.NodeIDOffsets[1])+k]
+			if got := d.Nbrs[d.NbrOffsets[k]:d.NbrOffsets[k+1]]; len(got)+len(lists[v]) > 0 &&
+				!reflect.DeepEqual(got, lists[v]) {
+				t.Fatalf("%s: node %d has %v, in the macro-batch %v", name, v, got, lists[v])
+			}
+		}
+	}
+}
+
+// TestLayersAreRefused: samplers of layers draw a hop of a batch as a whole.
+func TestLayersAreRefused(t *testing.T) {
+	f := newFixture(t)
+	b := f.batches(t, sample.Config{LayerSize: []int{50, 50}, Seed: 1}, 4, 2)
+	if _, err := b.Take(t.Context(), 0, 0, &sample.Dense{}); err == nil {
+		t.Error("layers were drawn")
+	}
+}
