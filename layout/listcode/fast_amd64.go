@@ -20,43 +20,35 @@ func packedFields(b []byte, places []uint64, width int, out []uint32) {
 	}
 }
 
-// ask asks for the memory of entries of a list.
-func ask(g *Gatherer, r *Ref, pos []uint32) {
-	switch {
-	case !fast || len(pos) == 0:
-	case r.kind == kindWhole:
-		askWhole(g, r, pos)
-	default:
-		askBMI(&g.b[0], pos, &r.low)
-	}
-}
-
-// askWhole asks for samples, or for ones where there are none before them, and for low bits.
-func askWhole(g *Gatherer, r *Ref, pos []uint32) {
-	var places [2 * drawsAhead]uint64
-	for len(pos) > 0 {
-		n := min(len(pos), drawsAhead)
-		for k, p := range pos[:n] {
-			i := uint64(max(p, 1) - 1)
-			places[2*k] = r.low + i*uint64(r.width)
-			places[2*k+1] = r.low + (uint64(r.Count)-1)*uint64(r.width)
-			if i >= sampleEvery {
-				places[2*k+1] = r.sample(i, g.posBits)
-			}
-		}
-		prefetchBits(&g.b[0], places[:2*n], Slack-1)
-		pos = pos[n:]
-	}
-}
-
-func take(b []byte, r *Ref, pos, out []uint32) {
+// findPlaces writes where the entries of a list at positions are to out.
+func findPlaces(r *Ref, pos []uint32, out []place) {
 	switch {
 	case !fast:
-		takePlain(b, r, pos, out)
+		findPlacesPlain(r, pos, out)
 	case len(pos) > 0:
-		takeBMI(&b[0], pos, &r.low, &out[:len(pos)][0])
+		placesBMI(&r.low, pos, words(out[:len(pos)]))
 	}
 }
+
+// ask asks for the memory of places.
+func ask(b []byte, places []place) {
+	if fast && len(places) > 0 {
+		askBMI(&b[0], words(places), len(places))
+	}
+}
+
+// take writes the entries at the first places to out. drawsAhead places more are there.
+func take(b []byte, places []place, out []uint32) {
+	switch {
+	case !fast:
+		takePlain(b, places, out)
+	case len(out) > 0:
+		takeBMI(&b[0], words(places[:len(out)+drawsAhead]), len(out), &out[0])
+	}
+}
+
+// words are places as kernels are given them.
+func words(places []place) *uint64 { return &places[0].at }
 
 // selectBit is the place of one number rank of a word, 64 if it has none.
 func selectBit(word, rank uint64) uint64 {

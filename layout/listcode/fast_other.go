@@ -8,8 +8,10 @@ func packedFields(b []byte, places []uint64, width int, out []uint32) {
 	packedFieldsPlain(b, places, width, out)
 }
 
-func ask(*Gatherer, *Ref, []uint32) {}
+func findPlaces(r *Ref, pos []uint32, out []place) { findPlacesPlain(r, pos, out) }
 
-func take(b []byte, r *Ref, pos, out []uint32) { takePlain(b, r, pos, out) }
+func ask([]byte, []place) {}
+
+func take(b []byte, places []place, out []uint32) { takePlain(b, places, out) }
 
 func selectBit(word, rank uint64) uint64 { return selectPlain(word, rank) }

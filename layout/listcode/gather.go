@@ -12,6 +12,9 @@ type Ref struct {
 	ahead  uint8  // bits of a cell before the low bits
 	width  uint8  // of low bits, or of packed entries
 	kind   uint8
+	// From is what positions count from: that of the first entry here, where a list has more
+	// entries in other places.
+	From uint32
 }
 
 // RefBytes is the size of a Ref.
@@ -101,30 +104,43 @@ func (c Coding) ReadRef(r *Ref, b []byte, at uint64) {
 
 const (
 	// drawsAhead is for how many entries memory is asked for before they are read: some more than
-	// the reads of memory that a core has under way.
-	drawsAhead = 32
-	// listsAhead is of how many lists they may be.
-	listsAhead = 32
+	// the reads of memory that a core has under way. Kernels know it.
+	drawsAhead = 24
+	// drawsMost is how many are read in one go: their places stay in the first cache of a core.
+	drawsMost = 256
 )
 
-// Gatherer reads single entries of many lists. It is for one goroutine. It asks for the memory of
-// entries as they are given, and reads them when others were given after them.
+// Gatherer reads single entries of many lists. It is for one goroutine. It notes where entries are
+// as they are given, and reads them some at a time: while it reads one it asks for the memory of
+// another that comes later, so that a core computes while memory is on its way.
 type Gatherer struct {
 	b       []byte
 	posBits int
 	reach   uint64 // bits
 	out     []uint32
-	given   uint // lists, of which taken were read
-	taken   uint
-	draws   int // entries that are under way
-	ring    [listsAhead]drawn
+	used    int // places
+	asked   bool
+	places  [drawsMost + drawsAhead]place
+	whole   []wholeDraws
 }
 
-// drawn are entries of a list that are under way.
-type drawn struct {
+// place is where an entry is. Kernels know where its fields are.
+type place struct {
+	at    uint64 // of the cell
+	low   uint64 // of the low bits, or of a packed entry
+	first uint32 // of the list
+	width uint8  // of low bits, or of a packed entry
+	base  uint8  // bits of the base of the cell
+	kind  uint8  // kindCells, or kindPacked
+	rank  uint8  // number of the entry in the cell
+}
+
+// wholeDraws are entries of a list that is coded as a whole. Their places, from number from on, say
+// nothing.
+type wholeDraws struct {
 	list Ref
 	pos  []uint32
-	one  [1]uint32
+	from int
 }
 
 // NewGatherer returns one for lists in b, none larger than reach, in bytes; as many, and Slack,
@@ -136,53 +152,69 @@ func NewGatherer(c Coding, b []byte, reach int) *Gatherer {
 // Begin begins with entries that are written to out, one after the other. What was under way is
 // given up.
 func (g *Gatherer) Begin(out []uint32) {
-	g.out, g.taken, g.draws = out, g.given, 0
+	g.out, g.used, g.asked, g.whole = out, 0, false, g.whole[:0]
 }
 
-// List takes the entries of a list at positions, each below its Count, which stay as they are until
+// List takes the entries of a list at positions, each one that it has, which stay as they are until
 // End.
 func (g *Gatherer) List(l *Ref, pos []uint32) {
-	d := &g.ring[g.given&(listsAhead-1)]
-	d.list, d.pos = *l, pos
-	g.add(d)
-}
-
-// Entry takes one entry of a list.
-func (g *Gatherer) Entry(l *Ref, pos uint32) {
-	d := &g.ring[g.given&(listsAhead-1)]
-	d.list, d.one[0] = *l, pos
-	d.pos = d.one[:]
-	g.add(d)
-}
-
-func (g *Gatherer) add(d *drawn) {
-	ask(g, &d.list, d.pos)
-	g.given++
-	g.draws += len(d.pos)
-	for g.draws > drawsAhead || g.given-g.taken == listsAhead {
-		g.take()
+	for len(pos) > 0 {
+		n := min(len(pos), len(g.places)-g.used)
+		to := g.places[g.used : g.used+n]
+		if l.kind == kindWhole {
+			g.wholes(l, pos[:n], to)
+		} else {
+			findPlaces(l, pos[:n], to)
+		}
+		pos = pos[n:]
+		if g.used += n; g.used == len(g.places) {
+			g.take(drawsMost)
+		}
 	}
 }
 
 // End writes what is under way.
 func (g *Gatherer) End() {
-	for g.taken != g.given {
-		g.take()
+	for g.used > 0 {
+		g.take(min(g.used, drawsMost))
 	}
 }
 
-// take reads the entries of the list that was given first of those under way.
-func (g *Gatherer) take() {
-	d := &g.ring[g.taken&(listsAhead-1)]
-	n := len(d.pos)
-	if d.list.kind == kindWhole {
-		g.takeWhole(&d.list, d.pos, g.out)
-	} else {
-		take(g.b, &d.list, d.pos, g.out)
+// take reads the first n entries, and asks for the memory of those after them.
+func (g *Gatherer) take(n int) {
+	if !g.asked {
+		ask(g.b, g.places[:drawsAhead])
+		g.asked = true
 	}
+	take(g.b, g.places[:n+drawsAhead], g.out[:n])
+	taken := 0
+	for i := range g.whole {
+		w := &g.whole[i]
+		k := max(0, min(len(w.pos), n-w.from))
+		if k > 0 {
+			g.takeWhole(&w.list, w.pos[:k], g.out[w.from:])
+		}
+		if w.pos = w.pos[k:]; len(w.pos) == 0 {
+			taken++
+		}
+		w.from = max(0, w.from-n)
+	}
+	g.whole = g.whole[:copy(g.whole, g.whole[taken:])]
+	g.used = copy(g.places[:], g.places[n:g.used])
 	g.out = g.out[n:]
-	g.draws -= n
-	g.taken++
+}
+
+// wholes notes entries of a list that is coded as a whole, and asks for their memory.
+func (g *Gatherer) wholes(l *Ref, pos []uint32, to []place) {
+	g.whole = append(g.whole, wholeDraws{*l, pos, g.used})
+	for k, p := range pos {
+		i := uint64(max(p-l.From, 1) - 1)
+		to[k] = place{low: l.low + i*uint64(l.width),
+			at: l.low + (uint64(l.Count)-1)*uint64(l.width)}
+		if i >= sampleEvery {
+			to[k].at = l.sample(i, g.posBits)
+		}
+	}
 }
 
 // sample is the place of the sample before entry i of a list that is coded as a whole.
@@ -197,10 +229,10 @@ func (g *Gatherer) takeWhole(r *Ref, pos, out []uint32) {
 	n, b := uint64(r.Count)-1, g.b
 	upper := r.low + n*uint64(r.width)
 	for k, p := range pos {
-		if out[k] = r.first; p == 0 {
+		if out[k] = r.first; p == r.From {
 			continue
 		}
-		i, at := uint64(p)-1, upper
+		i, at := uint64(p-r.From)-1, upper
 		if i >= sampleEvery {
 			at = min(at+Field(b, r.sample(i, g.posBits), g.posBits), upper+g.reach)
 		}

@@ -37,20 +37,31 @@ func (r *Ref) cell(i uint64) (at, rank uint64) {
 	return r.low + cell*uint64(r.stride), i - cell*uint64(r.per)
 }
 
-// takePlain writes the entries of a list at positions to out. The list is packed or in cells.
-func takePlain(b []byte, r *Ref, pos, out []uint32) {
+// findPlacesPlain writes where the entries of a list at positions are to out. The list is packed or
+// in cells.
+func findPlacesPlain(r *Ref, pos []uint32, out []place) {
 	for k, p := range pos {
-		if out[k] = r.first; p == 0 {
-			continue
+		at, rank := r.cell(uint64(max(p-r.From, 1)) - 1)
+		out[k] = place{at: at, low: at + uint64(r.ahead) + rank*uint64(r.width), first: r.first}
+		if p != r.From {
+			out[k].width, out[k].base = r.width, r.base
+			out[k].rank, out[k].kind = uint8(rank), r.kind
 		}
-		at, rank := r.cell(uint64(p) - 1)
-		v := Field(b, at+uint64(r.ahead)+rank*uint64(r.width), int(r.width))
-		if r.kind == kindCells {
-			high := Field(b, at, int(r.base))
-			high += selectPlain(load(b, at+uint64(r.base)), rank) - rank
-			v += high << r.width
+	}
+}
+
+// takePlain writes the entries at the first places to out.
+func takePlain(b []byte, places []place, out []uint32) {
+	for k := range out {
+		p := &places[k]
+		v := Field(b, p.low, int(p.width))
+		if p.kind == kindCells {
+			rank := uint64(p.rank)
+			high := Field(b, p.at, int(p.base)) - rank
+			high += selectPlain(load(b, p.at+uint64(p.base)), rank)
+			v += high << p.width
 		}
-		out[k] += uint32(v)
+		out[k] = p.first + uint32(v)
 	}
 }
 

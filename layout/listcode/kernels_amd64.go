@@ -17,13 +17,19 @@ func packedBMI(b *byte, places []uint64, width uint64, out *uint32)
 // selectBMI is the place of one number rank, below 64, of a word; 64 if it has none.
 func selectBMI(word uint64, rank uint64) uint64
 
-// askBMI asks for the memory that takeBMI reads; there is one position at least.
+// placesBMI sets out to the places of entries of a list, which is packed or in cells, at
+// positions; there is one at least.
 //
 //go:noescape
-func askBMI(b *byte, pos []uint32, r *uint64)
+func placesBMI(r *uint64, pos []uint32, out *uint64)
 
-// takeBMI sets out to the entries of a list, which is packed or in cells, at positions;
-// there is one at least.
+// askBMI asks for the memory that takeBMI reads at n places, one at least.
 //
 //go:noescape
-func takeBMI(b *byte, pos []uint32, r *uint64, out *uint32)
+func askBMI(b *byte, places *uint64, n int)
+
+// takeBMI sets out to the entries at n places, one at least, and asks for the memory of as
+// many places from drawsAhead places on.
+//
+//go:noescape
+func takeBMI(b *byte, places *uint64, n int, out *uint32)

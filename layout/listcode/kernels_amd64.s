@@ -67,108 +67,129 @@ TEXT ·selectBMI(SB), NOSPLIT, $0-24
 	MOVQ   DX, ret+16(FP)
 	RET
 
-// func askBMI(b *byte, pos []uint32, r *uint64)
-// Requires: MMX+
-TEXT ·askBMI(SB), NOSPLIT, $0-40
-	MOVQ    b+0(FP), AX
+// func placesBMI(r *uint64, pos []uint32, out *uint64)
+// Requires: BMI
+TEXT ·placesBMI(SB), NOSPLIT, $0-40
+	MOVQ    r+0(FP), AX
 	MOVQ    pos_base+8(FP), CX
 	MOVQ    pos_len+16(FP), DX
-	MOVQ    r+32(FP), BX
-	MOVL    16(BX), SI
-	MOVWLZX 20(BX), DI
-	MOVBLZX 22(BX), R8
-	MOVBLZX 24(BX), R9
-	MOVBLZX 25(BX), R10
+	MOVQ    out+32(FP), BX
+	MOVL    16(AX), SI
+	MOVWLZX 20(AX), DI
+	MOVBLZX 22(AX), R8
+	MOVBLZX 24(AX), R9
+	MOVBLZX 25(AX), R10
+	MOVBLZX 26(AX), R11
+	SHLQ    $0x10, R11
+	MOVBLZX 23(AX), R12
+	SHLQ    $0x08, R12
+	ORQ     R12, R11
+	ORQ     R10, R11
 
 next:
-	MOVL       (CX), R12
-	SUBQ       $0x01, R12
-	ADCQ       $0x00, R12
-	MOVQ       R12, R11
-	IMULQ      SI, R11
-	SHRQ       $0x20, R11
-	MOVQ       R11, R13
-	IMULQ      R8, R13
-	SUBQ       R13, R12
-	IMULQ      DI, R11
-	ADDQ       (BX), R11
-	IMULQ      R10, R12
-	ADDQ       R9, R12
-	ADDQ       R11, R12
-	SHRQ       $0x03, R11
-	PREFETCHT0 (AX)(R11*1)
-	PREFETCHT0 9(AX)(R11*1)
-	SHRQ       $0x03, R12
-	PREFETCHT0 (AX)(R12*1)
-	PREFETCHT0 7(AX)(R12*1)
-	ADDQ       $0x04, CX
+	MOVL  (CX), R14
+	SUBL  28(AX), R14
+	SUBQ  $0x01, R14
+	SBBQ  R15, R15
+	SUBQ  R15, R14
+	MOVQ  R14, R13
+	IMULQ SI, R13
+	SHRQ  $0x20, R13
+	MOVQ  R13, R12
+	IMULQ R8, R12
+	SUBQ  R12, R14
+	IMULQ DI, R13
+	ADDQ  (AX), R13
+	MOVQ  R13, (BX)
+	MOVQ  R14, R12
+	SHLQ  $0x18, R12
+	ORQ   R11, R12
+	ANDNQ R12, R15, R12
+	MOVL  R12, 20(BX)
+	IMULQ R10, R14
+	ADDQ  R9, R14
+	ADDQ  R13, R14
+	MOVQ  R14, 8(BX)
+	MOVL  8(AX), R12
+	MOVL  R12, 16(BX)
+	ADDQ  $0x04, CX
+	ADDQ  $0x18, BX
+	DECQ  DX
+	JNE   next
+	RET
+
+// func askBMI(b *byte, places *uint64, n int)
+// Requires: MMX+
+TEXT ·askBMI(SB), NOSPLIT, $0-24
+	MOVQ b+0(FP), AX
+	MOVQ places+8(FP), CX
+	MOVQ n+16(FP), DX
+
+next:
+	MOVQ       (CX), BX
+	SHRQ       $0x03, BX
+	PREFETCHT0 (AX)(BX*1)
+	PREFETCHT0 9(AX)(BX*1)
+	MOVQ       8(CX), BX
+	SHRQ       $0x03, BX
+	PREFETCHT0 (AX)(BX*1)
+	PREFETCHT0 7(AX)(BX*1)
+	ADDQ       $0x18, CX
 	DECQ       DX
 	JNE        next
 	RET
 
-// func takeBMI(b *byte, pos []uint32, r *uint64, out *uint32)
-// Requires: BMI, BMI2
-TEXT ·takeBMI(SB), NOSPLIT, $8-48
-	MOVQ    b+0(FP), AX
-	MOVQ    pos_base+8(FP), CX
-	MOVQ    pos_len+16(FP), DX
-	MOVQ    r+32(FP), BX
-	MOVL    16(BX), SI
-	MOVWLZX 20(BX), DI
-	MOVBLZX 22(BX), R8
-	MOVBLZX 24(BX), R9
-	MOVBLZX 25(BX), R10
-	MOVQ    out+40(FP), R11
-	MOVBLZX 23(BX), R12
+// func takeBMI(b *byte, places *uint64, n int, out *uint32)
+// Requires: BMI, BMI2, MMX+
+TEXT ·takeBMI(SB), NOSPLIT, $0-32
+	MOVQ b+0(FP), AX
+	MOVQ places+8(FP), CX
+	MOVQ n+16(FP), DX
+	MOVQ out+24(FP), BX
 
 next:
-	MOVL    (CX), R14
-	SUBQ    $0x01, R14
-	ADCQ    $0x00, R14
-	MOVQ    R14, R13
-	IMULQ   SI, R13
-	SHRQ    $0x20, R13
-	MOVQ    R13, BP
-	IMULQ   R8, BP
-	SUBQ    BP, R14
-	IMULQ   DI, R13
-	ADDQ    (BX), R13
-	LEAQ    (R13)(R12*1), BP
-	MOVQ    BP, R15
-	SHRQ    $0x03, R15
-	ANDQ    $0x07, BP
-	SHRXQ   BP, (AX)(R15*1), R15
-	MOVL    $0x00000001, BP
-	SHLXQ   R14, BP, BP
-	PDEPQ   R15, BP, BP
-	TZCNTQ  BP, BP
-	SUBQ    R14, BP
-	IMULQ   R10, R14
-	ADDQ    R9, R14
-	ADDQ    R13, R14
-	MOVQ    R13, R15
-	SHRQ    $0x03, R15
-	ANDQ    $0x07, R13
-	SHRXQ   R13, (AX)(R15*1), R15
-	BZHIQ   R12, R15, R15
-	ADDQ    BP, R15
-	MOVBQSX 26(BX), BP
-	ANDQ    BP, R15
-	SHLXQ   R10, R15, R15
-	MOVQ    R14, BP
-	SHRQ    $0x03, BP
-	ANDQ    $0x07, R14
-	SHRXQ   R14, (AX)(BP*1), BP
-	BZHIQ   R10, BP, BP
-	ADDQ    BP, R15
-	XORL    BP, BP
-	CMPL    BP, (CX)
-	SBBQ    BP, BP
-	ANDQ    BP, R15
-	ADDL    8(BX), R15
-	MOVL    R15, (R11)
-	ADDQ    $0x04, R11
-	ADDQ    $0x04, CX
-	DECQ    DX
-	JNE     next
+	MOVQ       576(CX), R10
+	SHRQ       $0x03, R10
+	PREFETCHT0 (AX)(R10*1)
+	PREFETCHT0 9(AX)(R10*1)
+	MOVQ       584(CX), R10
+	SHRQ       $0x03, R10
+	PREFETCHT0 (AX)(R10*1)
+	PREFETCHT0 7(AX)(R10*1)
+	MOVQ       (CX), SI
+	MOVBLZX    21(CX), DI
+	MOVBLZX    23(CX), R8
+	LEAQ       (SI)(DI*1), R10
+	MOVQ       R10, R9
+	SHRQ       $0x03, R9
+	ANDQ       $0x07, R10
+	SHRXQ      R10, (AX)(R9*1), R9
+	MOVL       $0x00000001, R10
+	SHLXQ      R8, R10, R10
+	PDEPQ      R9, R10, R10
+	TZCNTQ     R10, R10
+	SUBQ       R8, R10
+	MOVQ       SI, R9
+	SHRQ       $0x03, R9
+	ANDQ       $0x07, SI
+	SHRXQ      SI, (AX)(R9*1), R9
+	BZHIQ      DI, R9, R9
+	ADDQ       R10, R9
+	MOVBQSX    22(CX), R10
+	ANDQ       R10, R9
+	MOVBLZX    20(CX), DI
+	SHLXQ      DI, R9, R9
+	MOVQ       8(CX), SI
+	MOVQ       SI, R10
+	SHRQ       $0x03, R10
+	ANDQ       $0x07, SI
+	SHRXQ      SI, (AX)(R10*1), R10
+	BZHIQ      DI, R10, R10
+	ADDQ       R10, R9
+	ADDL       16(CX), R9
+	MOVL       R9, (BX)
+	ADDQ       $0x04, BX
+	ADDQ       $0x18, CX
+	DECQ       DX
+	JNE        next
 	RET

@@ -173,7 +173,8 @@ func checkLists(t *testing.T, c Coding, b []byte, lists [][]uint32, ends []uint6
 	checkGatherer(t, c, b, refs, want)
 }
 
-// checkGatherer draws all entries of lists, some of them one by one.
+// checkGatherer draws all entries of lists, some of them one by one, as if other entries came
+// before those that a list has here.
 func checkGatherer(t *testing.T, c Coding, b []byte, refs []Ref, want []uint32) {
 	t.Helper()
 	out, g := make([]uint32, len(want)), NewGatherer(c, b, 1<<14)
@@ -181,15 +182,14 @@ func checkGatherer(t *testing.T, c Coding, b []byte, refs []Ref, want []uint32) 
 	g.List(&refs[0], []uint32{0}) // given up
 	g.Begin(out)
 	for i := range refs {
+		refs[i].From = uint32(i)
 		var pos []uint32
 		for k := range refs[i].Count {
+			pos = append(pos, uint32(i)+k)
 			if k%7 == 6 {
 				g.List(&refs[i], pos)
-				g.Entry(&refs[i], k)
 				pos = nil
-				continue
 			}
-			pos = append(pos, k)
 		}
 		g.List(&refs[i], pos)
 	}
@@ -223,11 +223,12 @@ func TestKernels(t *testing.T) {
 	}
 }
 
-// checkTake compares both ways to take entries of a list, and asks for them.
+// checkTake compares both ways to find places of entries of a list and to take these, and asks for
+// them.
 func checkTake(t *testing.T, r *rand.Rand, b []byte) {
 	t.Helper()
 	ref := Ref{low: r.Uint64N(1 << 10), first: r.Uint32(), Count: 1 + r.Uint32N(1<<r.IntN(11)),
-		width: uint8(r.IntN(33))}
+		width: uint8(r.IntN(33)), From: r.Uint32() >> r.IntN(33)}
 	if r.IntN(3) > 0 {
 		per := 2 + r.IntN(upperMost-1)
 		ref.setCells(cells{low: uint8(r.IntN(32)), per: uint8(per),
@@ -235,12 +236,23 @@ func checkTake(t *testing.T, r *rand.Rand, b []byte) {
 	}
 	pos := make([]uint32, r.IntN(40))
 	for i := range pos {
-		pos[i] = r.Uint32N(ref.Count)
+		pos[i] = ref.From + r.Uint32N(ref.Count)
+	}
+	places, plain := make([]place, len(pos)+drawsAhead), make([]place, len(pos)+drawsAhead)
+	findPlaces(&ref, pos, places)
+	findPlacesPlain(&ref, pos, plain)
+	for i := range places {
+		if p := &places[i]; p.width == 0 && p.kind == 0 { // nothing else counts
+			p.base, p.rank, plain[i].base, plain[i].rank = 0, 0, 0, 0
+		}
+	}
+	if !slices.Equal(places, plain) {
+		t.Fatalf("places of %d of %+v are %+v, want %+v", pos, ref, places, plain)
 	}
 	want, got := make([]uint32, len(pos)), make([]uint32, len(pos))
-	ask(&Gatherer{b: b}, &ref, pos)
-	takePlain(b, &ref, pos, want)
-	take(b, &ref, pos, got)
+	ask(b, places)
+	takePlain(b, places, want)
+	take(b, places, got)
 	if !slices.Equal(want, got) {
 		t.Fatalf("entries %d of %+v differ: %d, want %d", pos, ref, got, want)
 	}

@@ -10,7 +10,7 @@ import (
 // Nodes are in groups, of which each is a line of a cache if blocks have 4 KiB:
 //
 //	block   32 bits: the first block in which one of these lists begins
-//	places  of each node its block, less that, in 3 bits, above the unit in the bits that it needs
+//	places  of each node its block, less that, in 2 bits, above the unit in the bits that it needs
 //
 // If the block is outsideGroup after the first or further on, it is looked for by who needs it. A
 // place of ones is that of an empty list.
@@ -23,9 +23,9 @@ type directory struct {
 }
 
 const (
-	groupNodes   = 30
+	groupNodes   = 32
 	groupHead    = 4
-	blockBits    = 3
+	blockBits    = 2
 	outsideGroup = 1<<blockBits - 1
 )
 

@@ -37,8 +37,8 @@ const foundBytes = 48
 
 const (
 	// findNodes is how many nodes go from stage to stage together.
-	findNodes  = 16
-	findStages = 4 // a power of two; one is not used
+	findNodes  = 8
+	findStages = 4
 )
 
 // NewDrawer returns one without a frontier.
@@ -68,13 +68,14 @@ func (d *Drawer) Find(ctx context.Context, nodes []layout.NodeID, deg []uint32) 
 		}
 	}
 	d.found = mem.Resize(d.found, len(nodes))
-	for at := 0; at < len(nodes)+2*findNodes; at += findNodes {
+	for at := 0; at < len(nodes)+(findStages-1)*findNodes; at += findNodes {
 		if at%atOnce == 0 && ctx.Err() != nil {
 			return ctx.Err()
 		}
 		d.ask(nodes, at)
 		d.locate(nodes, at-findNodes)
 		d.parse(nodes, deg, at-2*findNodes)
+		d.end(nodes, deg, at-3*findNodes)
 	}
 	d.nodes = nodes
 	return ctx.Err()
@@ -122,10 +123,11 @@ func (d *Drawer) locate(nodes []layout.NodeID, at int) {
 	listcode.Prefetch(mem.BytesOf(h.index), blocks, 3*8)
 }
 
-// parse reads the heads of lists, and where those end that go on in other blocks.
+// parse reads the heads of lists, and asks for what the last block has of those that go on.
 func (d *Drawer) parse(nodes []layout.NodeID, deg []uint32, at int) {
 	some, slot := stage(nodes, at)
 	h, places := d.h, d.places[slot:][:len(some)]
+	long := d.blocks[slot:][:0]
 	for i, v := range some {
 		f := &d.found[at+i]
 		if places[i] == nowhere {
@@ -138,7 +140,18 @@ func (d *Drawer) parse(nodes []layout.NodeID, deg []uint32, at int) {
 		if h.goesOn(v, head) {
 			last := h.Last(v, head)
 			f.start, f.last, f.tail = f.list.Count, uint32(last), uint32(h.Key(last))
-			deg[at+i] = f.tail + h.count(last)
+			long = append(long, uint64(last)*listcode.RefBytes*8)
+		}
+	}
+	listcode.Prefetch(h.firstBytes, long, 1)
+}
+
+// end reads where the lists end that go on.
+func (d *Drawer) end(nodes []layout.NodeID, deg []uint32, at int) {
+	some, _ := stage(nodes, at)
+	for i := range some {
+		if f := &d.found[at+i]; f.start > 0 {
+			deg[at+i] = d.h.end(int(f.last))
 		}
 	}
 }
@@ -160,7 +173,7 @@ func (d *Drawer) Gather(ctx context.Context, off, pos, out []uint32) error {
 			if f := &d.found[i]; f.start == 0 {
 				d.take.List(&f.list, pos[off[i]:off[i+1]])
 			} else {
-				d.parts(d.nodes[i], f, pos[off[i]:off[i+1]])
+				d.parts(f, pos[off[i]:off[i+1]])
 			}
 		}
 		d.take.End()
@@ -198,25 +211,23 @@ func (f *found) guess(pos uint32) int {
 }
 
 // parts draws entries of a list that is in several blocks.
-func (d *Drawer) parts(v layout.NodeID, f *found, pos []uint32) {
-	for _, p := range pos {
-		if p < f.start {
-			d.take.Entry(&f.list, p)
-			continue
+func (d *Drawer) parts(f *found, pos []uint32) {
+	for i, p := range pos {
+		list := &f.list
+		if p >= f.start {
+			list = &d.h.firsts[d.h.of(p, f)]
 		}
-		b := d.h.of(v, p, f)
-		d.take.Entry(&d.h.firsts[b], p-uint32(d.h.Key(b)))
+		d.take.List(list, pos[i:i+1])
 	}
 }
 
-// of is the block of a position, after those in the first, of the list of a node.
-func (h *Held) of(v layout.NodeID, pos uint32, f *found) int {
-	key := Key(v, pos)
+// of is the block of a position of a list, after those in the first.
+func (h *Held) of(pos uint32, f *found) int {
 	at := f.guess(pos)
-	for h.Key(at) > key {
+	for pos < h.firsts[at].From {
 		at--
 	}
-	for h.Key(at+1) <= key {
+	for pos >= h.end(at) {
 		at++
 	}
 	return at
@@ -228,5 +239,5 @@ func (d *Drawer) Block(i int, pos uint32) int {
 	if f.start == 0 || pos < f.start {
 		return int(f.head)
 	}
-	return d.h.of(d.nodes[i], pos, f)
+	return d.h.of(pos, f)
 }

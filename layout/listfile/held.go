@@ -3,7 +3,6 @@ package listfile
 import (
 	"fmt"
 	"math"
-	"sort"
 	"unsafe"
 
 	"gdb/internal/mem"
@@ -12,7 +11,7 @@ import (
 )
 
 // Held are all coded blocks of a file in memory, one after the other, as they are in the file, and
-// an index of their lists: 48 bytes of each block, and a directory of where lists begin, 2.13 bytes
+// an index of their lists: 48 bytes of each block, and a directory of where lists begin, of 2 bytes
 // a node.
 //
 // A Drawer reads entries of lists.
@@ -20,9 +19,8 @@ type Held struct {
 	Shape Shape
 	bytes []byte // and, after the blocks, as many as a block has, and listcode.Slack
 	// index has two words of each block, so few that those of all blocks stay in a cache: its key,
-	// as an Index has it, and, from the low bits on, firstBits of the width of a first id, the
-	// entries of its first list up to bit 32, and the least first id. keysAfter more keys follow,
-	// which are above all others.
+	// as an Index has it, and, from the low bits on, the width of a first id, and from bit 32 on
+	// the least first id. keysAfter more keys follow, which are above all others.
 	index      []uint64
 	firsts     []listcode.Ref // of each block, its first list
 	firstBytes []byte         // of them
@@ -34,7 +32,6 @@ type Held struct {
 
 const (
 	indexWords = 2
-	firstBits  = 6
 	keysAfter  = 2
 )
 
@@ -110,6 +107,7 @@ func (h *Held) Add(k *Block, l *Lists) error {
 		if i == 0 {
 			before := 8 * uint64(h.blocks) * uint64(h.Shape.BlockBytes)
 			h.firsts[h.blocks] = p.list.Ref().Moved(before)
+			h.firsts[h.blocks].From = k.Start
 		}
 		if entries += uint64(p.Count); p.Count == 0 || i == 0 && k.Start > 0 {
 			continue
@@ -125,8 +123,7 @@ func (h *Held) Add(k *Block, l *Lists) error {
 	}
 	copy(h.bytes[h.blocks*h.Shape.BlockBytes:], k.Bytes)
 	h.index[indexWords*h.blocks] = Key(k.First, k.Start)
-	h.index[indexWords*h.blocks+1] = uint64(k.coding.Base)<<32 |
-		uint64(h.firsts[h.blocks].Count)<<firstBits | uint64(k.coding.FirstBits)
+	h.index[indexWords*h.blocks+1] = uint64(k.coding.Base)<<32 | uint64(k.coding.FirstBits)
 	h.blocks++
 	return nil
 }
@@ -166,9 +163,10 @@ func (h *Held) head(v layout.NodeID, d headPlace) (block int, at uint64, ok bool
 	return h.upper(d.block(), Key(v, 0)) - 1, d.unit(), true
 }
 
-// upper is how many blocks have keys not above one, as the first n have.
+// upper is how many blocks have keys not above one, as the first n have. It gallops: the answer is
+// nearly always a few blocks further on.
 func (h *Held) upper(n int, key uint64) int {
-	return n + sort.Search(h.blocks-n, func(i int) bool { return h.Key(n+i) > key })
+	return n + upper(h.index[indexWords*n:indexWords*h.blocks], indexWords, key)
 }
 
 // goesOn says that the list of a node that is in a block goes on in the next.
@@ -188,14 +186,15 @@ func (h *Held) Last(v layout.NodeID, first int) int {
 	return h.upper(first+2, Key(v, math.MaxUint32)) - 1
 }
 
-// count is how many entries the first list of a block has in it.
-func (h *Held) count(block int) uint32 {
-	return uint32(h.index[indexWords*block+1]) >> firstBits
+// end is where the entries in a block of its first list end, in positions of that list.
+func (h *Held) end(block int) uint32 {
+	r := &h.firsts[block]
+	return r.From + r.Count
 }
 
 // coding is that of the lists of a block.
 func (h *Held) coding(block int) listcode.Coding {
 	c := h.index[indexWords*block+1]
-	return listcode.Coding{Base: uint32(c >> 32), FirstBits: int(c & (1<<firstBits - 1)),
+	return listcode.Coding{Base: uint32(c >> 32), FirstBits: int(uint32(c)),
 		PosBits: h.Shape.posBits}
 }

@@ -220,23 +220,23 @@ func (w *WindowBlocks) Part(i int, v layout.NodeID) (Part, error) {
 	return p, nil
 }
 
-// Entry is where the entry at a position is of the list of a node, which has parts before block
-// last: in which list that a Gatherer takes, and where in that.
-func (w *WindowBlocks) Entry(v layout.NodeID, pos uint32, last int) (listcode.Ref, uint32, error) {
+// Entry is the list for a Gatherer that has the entry at a position of the list of a node, which
+// has parts before block last.
+func (w *WindowBlocks) Entry(v layout.NodeID, pos uint32, last int) (listcode.Ref, error) {
 	i := w.Of(v, pos, last)
-	list, start := w.continued[i], w.blocks[i].Start
-	if start == 0 || w.blocks[i].First != v { // the list begins there, maybe after others
+	list := w.continued[i]
+	if k := &w.blocks[i]; k.Start == 0 || k.First != v { // the list begins there
 		p, err := w.Part(i, v)
 		if err != nil {
-			return list, 0, err
+			return list, err
 		}
-		list, start = w.Ref(i, &p), 0
+		list = w.Ref(i, &p)
 	}
-	if pos -= start; pos >= list.Count {
-		p := Part{Start: start, Count: list.Count}
-		return list, 0, w.Damage(i, p.lacks(start+pos))
+	if pos-list.From >= list.Count {
+		p := Part{Start: list.From, Count: list.Count}
+		return list, w.Damage(i, p.lacks(pos))
 	}
-	return list, pos, nil
+	return list, nil
 }
 
 // Damage is the error of a block.
@@ -247,7 +247,9 @@ func (w *WindowBlocks) Damage(i int, err error) error {
 
 // Ref is what a Gatherer needs to know of the list of a part of block i.
 func (w *WindowBlocks) Ref(i int, p *Part) listcode.Ref {
-	return p.list.Ref().Moved(8 * uint64(i*w.f.BlockBytes))
+	r := p.list.Ref().Moved(8 * uint64(i*w.f.BlockBytes))
+	r.From = p.Start
+	return r
 }
 
 // NewGatherer returns one for the lists of the blocks. Who uses it checks what it gives by

@@ -113,16 +113,16 @@ func (s *windowSession) draw(i int, pos []uint32) error {
 		take.List(&s.part[i], pos)
 		return nil
 	}
-	for _, p := range pos {
+	for k, p := range pos {
 		if p >= start {
-			take.Entry(&s.part[i], p-start)
+			take.List(&s.part[i], pos[k:k+1])
 			continue
 		}
-		list, at, err := s.at.Entry(s.nodes[i], p, int(s.last[i]))
+		list, err := s.at.Entry(s.nodes[i], p, int(s.last[i]))
 		if err != nil {
 			return err
 		}
-		take.Entry(&list, at)
+		take.List(&list, pos[k:k+1])
 	}
 	return nil
 }

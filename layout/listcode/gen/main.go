@@ -17,6 +17,7 @@ func main() {
 	prefetchBits()
 	packed()
 	selectBit()
+	places()
 	ask()
 	take()
 	Generate()
@@ -48,8 +49,12 @@ func prefetchBits() {
 	RET()
 }
 
-// ahead is how many places ahead memory is asked for: some 16 reads are under way at a time.
-const ahead = 16
+const (
+	// ahead is how many places ahead memory is asked for: some 16 reads are under way at a time.
+	ahead = 16
+	// drawsAhead is how many entries ahead it is: an entry is one or two reads.
+	drawsAhead = 24
+)
 
 // packed loads fields of one width.
 func packed() {
@@ -107,7 +112,7 @@ func selectOne(word, rank, one reg.Register) {
 	TZCNTQ(one, one)
 }
 
-// Where the fields of a Ref are: see its type.
+// Where the fields of a Ref are, and of a place: see their types.
 const (
 	refLow    = 0
 	refFirst  = 8
@@ -118,60 +123,76 @@ const (
 	refAhead  = 24
 	refWidth  = 25
 	refKind   = 26
+	refFrom   = 28
+
+	placeAt    = 0
+	placeLow   = 8
+	placeFirst = 16
+	placeWidth = 20
+	placeBase  = 21
+	placeKind  = 22
+	placeRank  = 23 // the last: that of a packed entry goes on beyond it
+	placeBytes = 24
 )
 
-// list is a loop over positions of a list, and what it keeps in registers.
-type list struct {
-	base, pos, n, ref                          reg.Register
-	recip, stride, per, baseBits, ahead, width reg.GPVirtual
-}
-
-func loadList() *list {
-	l := &list{base: Load(Param("b"), GP64()), pos: Load(Param("pos").Base(), GP64()),
-		n: Load(Param("pos").Len(), GP64()), ref: Load(Param("r"), GP64())}
-	l.recip, l.stride, l.per = GP64(), GP64(), GP64()
-	l.ahead, l.width = GP64(), GP64()
-	MOVL(l.field(refRecip), l.recip.As32())
-	MOVWLZX(l.field(refStride), l.stride.As32())
-	MOVBLZX(l.field(refPer), l.per.As32())
-	MOVBLZX(l.field(refAhead), l.ahead.As32())
-	MOVBLZX(l.field(refWidth), l.width.As32())
-	return l
-}
-
-func (l *list) field(at int) Mem { return Mem{Base: l.ref, Disp: at} }
-
-// each loops over the positions, of which there is one at least.
-func (l *list) each(body func()) {
+// places finds where entries are.
+func places() {
+	TEXT("placesBMI", NOSPLIT, "func(r *uint64, pos []uint32, out *uint64)")
+	Pragma("noescape")
+	Doc("placesBMI sets out to the places of entries of a list, which is packed or in cells, at",
+		"positions; there is one at least.")
+	ref, pos := Load(Param("r"), GP64()), Load(Param("pos").Base(), GP64())
+	n, out := Load(Param("pos").Len(), GP64()), Load(Param("out"), GP64())
+	recip, stride, per, ahead, width := GP64(), GP64(), GP64(), GP64(), GP64()
+	field := func(at int) Mem { return Mem{Base: ref, Disp: at} }
+	MOVL(field(refRecip), recip.As32())
+	MOVWLZX(field(refStride), stride.As32())
+	MOVBLZX(field(refPer), per.As32())
+	MOVBLZX(field(refAhead), ahead.As32())
+	MOVBLZX(field(refWidth), width.As32())
+	// All but the rank of what a place has from its width on.
+	rest, t := GP64(), GP64()
+	MOVBLZX(field(refKind), rest.As32())
+	SHLQ(U8(8*(placeKind-placeWidth)), rest)
+	MOVBLZX(field(refBase), t.As32())
+	SHLQ(U8(8*(placeBase-placeWidth)), t)
+	ORQ(t, rest)
+	ORQ(width, rest)
+	at, rank := GP64(), GP64()
 	Label("next")
-	body()
-	ADDQ(U8(4), l.pos)
-	DECQ(l.n)
-	JNE(LabelRef("next"))
-	RET()
-}
-
-// cell loads where the cell of a position begins, and the number of its entry in it. The first
-// position, which has none, is taken as the second.
-func (l *list) cell(at, rank, t reg.GPVirtual) {
-	MOVL(Mem{Base: l.pos}, rank.As32())
+	// The first entry of a list, which is in no cell, is taken as the second, of which it has no
+	// bits.
+	isFirst := GP64()
+	MOVL(Mem{Base: pos}, rank.As32())
+	SUBL(field(refFrom), rank.As32())
 	SUBQ(U8(1), rank)
-	ADCQ(U8(0), rank)
+	SBBQ(isFirst, isFirst)
+	SUBQ(isFirst, rank)
 	MOVQ(rank, at)
-	IMULQ(l.recip, at)
+	IMULQ(recip, at)
 	SHRQ(U8(32), at)
 	MOVQ(at, t)
-	IMULQ(l.per, t)
+	IMULQ(per, t)
 	SUBQ(t, rank)
-	IMULQ(l.stride, at)
-	ADDQ(l.field(refLow), at)
-}
-
-// lowBits makes the number of an entry the place of its low bits.
-func (l *list) lowBits(at, rank reg.GPVirtual) {
-	IMULQ(l.width, rank)
-	ADDQ(l.ahead, rank)
+	IMULQ(stride, at)
+	ADDQ(field(refLow), at)
+	MOVQ(at, Mem{Base: out, Disp: placeAt})
+	MOVQ(rank, t)
+	SHLQ(U8(8*(placeRank-placeWidth)), t)
+	ORQ(rest, t)
+	ANDNQ(t, isFirst, t)
+	MOVL(t.As32(), Mem{Base: out, Disp: placeWidth})
+	IMULQ(width, rank)
+	ADDQ(ahead, rank)
 	ADDQ(at, rank)
+	MOVQ(rank, Mem{Base: out, Disp: placeLow})
+	MOVL(field(refFirst), t.As32())
+	MOVL(t.As32(), Mem{Base: out, Disp: placeFirst})
+	ADDQ(U8(4), pos)
+	ADDQ(U8(placeBytes), out)
+	DECQ(n)
+	JNE(LabelRef("next"))
+	RET()
 }
 
 const (
@@ -181,59 +202,69 @@ const (
 	upperReach = 2 + loadBytes - 1
 )
 
-// ask asks for cells and low bits.
+// askFor asks for the memory of a place so many bytes further on.
+func askFor(base, place, t reg.Register, further int) {
+	MOVQ(Mem{Base: place, Disp: further + placeAt}, t)
+	SHRQ(U8(3), t)
+	PREFETCHT0(Mem{Base: base, Index: t, Scale: 1})
+	PREFETCHT0(Mem{Base: base, Index: t, Scale: 1, Disp: upperReach})
+	MOVQ(Mem{Base: place, Disp: further + placeLow}, t)
+	SHRQ(U8(3), t)
+	PREFETCHT0(Mem{Base: base, Index: t, Scale: 1})
+	PREFETCHT0(Mem{Base: base, Index: t, Scale: 1, Disp: loadBytes - 1})
+}
+
+// ask asks for the memory of places.
 func ask() {
-	TEXT("askBMI", NOSPLIT, "func(b *byte, pos []uint32, r *uint64)")
+	TEXT("askBMI", NOSPLIT, "func(b *byte, places *uint64, n int)")
 	Pragma("noescape")
-	Doc("askBMI asks for the memory that takeBMI reads; there is one position at least.")
-	l := loadList()
-	at, rank, t := GP64(), GP64(), GP64()
-	l.each(func() {
-		l.cell(at, rank, t)
-		l.lowBits(at, rank)
-		SHRQ(U8(3), at)
-		PREFETCHT0(Mem{Base: l.base, Index: at, Scale: 1})
-		PREFETCHT0(Mem{Base: l.base, Index: at, Scale: 1, Disp: upperReach})
-		SHRQ(U8(3), rank)
-		PREFETCHT0(Mem{Base: l.base, Index: rank, Scale: 1})
-		PREFETCHT0(Mem{Base: l.base, Index: rank, Scale: 1, Disp: loadBytes - 1})
-	})
+	Doc("askBMI asks for the memory that takeBMI reads at n places, one at least.")
+	base, place := Load(Param("b"), GP64()), Load(Param("places"), GP64())
+	n, t := Load(Param("n"), GP64()), GP64()
+	Label("next")
+	askFor(base, place, t, 0)
+	ADDQ(U8(placeBytes), place)
+	DECQ(n)
+	JNE(LabelRef("next"))
+	RET()
 }
 
 // take reads entries.
 func take() {
-	TEXT("takeBMI", NOSPLIT, "func(b *byte, pos []uint32, r *uint64, out *uint32)")
+	TEXT("takeBMI", NOSPLIT, "func(b *byte, places *uint64, n int, out *uint32)")
 	Pragma("noescape")
-	Doc("takeBMI sets out to the entries of a list, which is packed or in cells, at positions;",
-		"there is one at least.")
-	l := loadList()
-	out := Load(Param("out"), GP64())
-	l.baseBits = GP64()
-	MOVBLZX(l.field(refBase), l.baseBits.As32())
-	at, rank, one, t := GP64(), GP64(), GP64(), GP64()
-	l.each(func() {
-		l.cell(at, rank, t)
-		LEAQ(Mem{Base: at, Index: l.baseBits, Scale: 1}, t)
-		loadBits(l.base, t, one)
-		MOVL(U32(1), t.As32())
-		selectOne(one, rank, t)
-		SUBQ(rank, t)
-		l.lowBits(at, rank)
-		loadBits(l.base, at, one)
-		BZHIQ(l.baseBits, one, one)
-		ADDQ(t, one)
-		MOVBQSX(l.field(refKind), t)
-		ANDQ(t, one)
-		SHLXQ(l.width, one, one)
-		loadBits(l.base, rank, t)
-		BZHIQ(l.width, t, t)
-		ADDQ(t, one)
-		XORL(t.As32(), t.As32())
-		CMPL(t.As32(), Mem{Base: l.pos}) // carry unless it is position 0
-		SBBQ(t, t)
-		ANDQ(t, one)
-		ADDL(l.field(refFirst), one.As32())
-		MOVL(one.As32(), Mem{Base: out})
-		ADDQ(U8(4), out)
-	})
+	Doc("takeBMI sets out to the entries at n places, one at least, and asks for the memory of as",
+		"many places from drawsAhead places on.")
+	base, place := Load(Param("b"), GP64()), Load(Param("places"), GP64())
+	n, out := Load(Param("n"), GP64()), Load(Param("out"), GP64())
+	at, bits, rank, one, t := GP64(), GP64(), GP64(), GP64(), GP64()
+	field := func(at int) Mem { return Mem{Base: place, Disp: at} }
+	Label("next")
+	askFor(base, place, t, drawsAhead*placeBytes)
+	MOVQ(field(placeAt), at)
+	MOVBLZX(field(placeBase), bits.As32())
+	MOVBLZX(field(placeRank), rank.As32())
+	LEAQ(Mem{Base: at, Index: bits, Scale: 1}, t)
+	loadBits(base, t, one)
+	MOVL(U32(1), t.As32())
+	selectOne(one, rank, t)
+	SUBQ(rank, t)
+	loadBits(base, at, one)
+	BZHIQ(bits, one, one)
+	ADDQ(t, one)
+	MOVBQSX(field(placeKind), t)
+	ANDQ(t, one)
+	MOVBLZX(field(placeWidth), bits.As32())
+	SHLXQ(bits, one, one)
+	MOVQ(field(placeLow), at)
+	loadBits(base, at, t)
+	BZHIQ(bits, t, t)
+	ADDQ(t, one)
+	ADDL(field(placeFirst), one.As32())
+	MOVL(one.As32(), Mem{Base: out})
+	ADDQ(U8(4), out)
+	ADDQ(U8(placeBytes), place)
+	DECQ(n)
+	JNE(LabelRef("next"))
+	RET()
 }
