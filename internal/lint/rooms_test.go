@@ -159,6 +159,7 @@ var rooms = map[string][]string{
 		"train/embedding/partfile",
 		"train/link/order",
 		"train/link/buffer",
+		"train/link/paged",
 		"train/exact",
 		"train/link",
 		"train/probe",

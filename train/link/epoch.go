@@ -31,7 +31,7 @@ func (t *trainer) epochs(ctx context.Context) error {
 		if err != nil {
 			return t.interrupted(ctx, err)
 		}
-		if t.isDue(checkpointLeast) {
+		if t.isDue(checkpointLeast) || t.bestUnsaved {
 			if err := t.checkpoint(); err != nil {
 				return err
 			}
@@ -52,11 +52,14 @@ func (t *trainer) rate() float64 { return t.cfg.LR / math.Pow(2, float64(t.pos.H
 func (t *trainer) parts(ctx context.Context) error {
 	t.stepper.opt.rate = float32(t.rate())
 	for parts := t.source.Parts(t.pos.Epoch); t.pos.Part < parts; t.pos.Part++ {
+		begun := time.Now()
 		p, err := t.source.Part(ctx, t.pos.Epoch, t.pos.Part)
 		if err != nil {
 			return err
 		}
 		t.stepper.use(p)
+		t.pos.Wait += time.Since(begun).Seconds()
+		t.pos.Time += time.Since(begun).Seconds()
 		if err := t.batches(ctx, p); err != nil {
 			return err
 		}
@@ -134,18 +137,30 @@ func (t *trainer) finishEpoch(ctx context.Context) error {
 	rec := runs.LinkEpoch{Epoch: epoch, Loss: t.pos.Loss / float64(max(1, edges)), Rate: t.rate(),
 		Time: t.pos.Time, Edges: edges, Batches: t.pos.Batches, Scores: t.pos.Scores}
 	begun := time.Now()
+	if t.disk != nil {
+		moved, err := t.disk.moved()
+		if err != nil {
+			return err
+		}
+		rec.Sets, rec.Wait = t.disk.Sets(t.pos.Epoch), t.pos.Wait
+		rec.Read, rec.Written = moved.read, moved.written
+	}
 	if len(t.data.val) > 0 && (epoch%t.cfg.EvalEvery == 0 || epoch == t.cfg.Epochs) {
-		res, err := t.ranks(ctx, t.data.val)
+		res, err := t.ranks(ctx, t.data.val, false)
 		if err != nil {
 			return fmt.Errorf("evaluate epoch %d on the validation edges: %w", epoch, err)
 		}
-		rec.Val, rec.Best = &res.MRR, t.compare(res.MRR, epoch)
+		rec.Val = &res.MRR
+		if rec.Best, err = t.compare(ctx, res.MRR, epoch); err != nil {
+			return err
+		}
 	}
 	rec.Eval = time.Since(begun).Seconds()
 	rec.RSS, rec.RSSPeak = mem.RSS()
 	rec.Held = t.budget.Used()
 	t.pos.Epoch, t.pos.Part, t.pos.Batch = t.pos.Epoch+1, 0, 0
 	t.pos.Loss, t.pos.Edges, t.pos.Batches, t.pos.Scores, t.pos.Time = 0, 0, 0, 0, 0
+	t.pos.Wait = 0
 	if err := t.metrics.Add(rec); err != nil {
 		return err
 	}
@@ -153,14 +168,19 @@ func (t *trainer) finishEpoch(ctx context.Context) error {
 	return nil
 }
 
-// ranks ranks edges with the model as it is.
-func (t *trainer) ranks(ctx context.Context, edges []triples.Triple) (*rank.Result, error) {
+// ranks ranks edges with the model as it is; with vectors on disk, those of the best evaluation or
+// of now.
+func (t *trainer) ranks(ctx context.Context, edges []triples.Triple, best bool) (*rank.Result,
+	error) {
+	if t.disk != nil {
+		return t.rankStreamed(ctx, edges, best)
+	}
 	return rank.Ranks(ctx, t.model.scorer(t.pool), edges, rank.Config{Known: t.known(),
 		Candidates: t.cfg.Candidates, Seed: t.cfg.Seed})
 }
 
 // compare keeps the rows if they are the best so far, and says so.
-func (t *trainer) compare(mrr float64, epoch int) (best bool) {
+func (t *trainer) compare(ctx context.Context, mrr float64, epoch int) (best bool, err error) {
 	if t.pos.HasBest && mrr <= t.pos.Best {
 		t.pos.SinceBest++
 		if t.pos.Plateau++; t.cfg.LRSchedule == runs.SchedulePlateau &&
@@ -168,12 +188,21 @@ func (t *trainer) compare(mrr float64, epoch int) (best bool) {
 			t.pos.Plateau = 0
 			t.pos.Halvings++
 		}
-		return false
+		return false, nil
 	}
 	t.pos.HasBest, t.pos.Best, t.pos.BestEpoch = true, mrr, epoch
 	t.pos.SinceBest, t.pos.Plateau = 0, 0
+	return true, t.keepBest(ctx)
+}
+
+// keepBest keeps the rows as those of the best evaluation.
+func (t *trainer) keepBest(ctx context.Context) error {
 	t.best.keep(t.model)
-	return true
+	if t.disk == nil {
+		return nil
+	}
+	t.bestUnsaved = true
+	return t.disk.KeepBest(context.WithoutCancel(ctx))
 }
 
 // finish tests the best rows, and writes the last checkpoint with the last ones. Without validation
@@ -181,11 +210,13 @@ func (t *trainer) compare(mrr float64, epoch int) (best bool) {
 func (t *trainer) finish(ctx context.Context) error {
 	if !t.pos.HasBest {
 		t.pos.HasBest, t.pos.BestEpoch = true, int(t.pos.Epoch)
-		t.best.keep(t.model)
+		if err := t.keepBest(ctx); err != nil {
+			return err
+		}
 	}
 	if len(t.data.test) > 0 {
 		t.best.swap(t.model)
-		res, err := t.ranks(ctx, t.data.test)
+		res, err := t.ranks(ctx, t.data.test, true)
 		t.best.swap(t.model)
 		if err != nil {
 			return t.interrupted(ctx, fmt.Errorf("test: %w", err))

@@ -30,13 +30,16 @@ type Scorer struct {
 func (s *Scorer) entity(e uint32) []float32 { return s.Entities[int(e)*s.Dim:][:s.Dim] }
 
 // query writes the row of a query.
-func (s *Scorer) query(to []float32, q triples.Query) {
+func (s *Scorer) query(to []float32, q triples.Query) { s.queryOf(to, s.entity(q.Entity), q) }
+
+// queryOf writes the row of a query of an entity whose row this is.
+func (s *Scorer) queryOf(to, entity []float32, q triples.Query) {
 	width, relation := s.Decoder.FormDim(s.Dim), int(q.Relation)
 	head := q.Head
 	if head && s.Reciprocal {
 		relation, head = relation+s.Relations, false
 	}
-	s.Decoder.Query(to, s.entity(q.Entity), s.Forms[relation*width:][:width], head)
+	s.Decoder.Query(to, entity, s.Forms[relation*width:][:width], head)
 }
 
 // scores writes the scores of m queries with n candidates.

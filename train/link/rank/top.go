@@ -22,26 +22,38 @@ func Top(s *Scorer, q triples.Query, n int, known *triples.Index) []Answer {
 	if known != nil {
 		skip = known.Answers(q)
 	}
-	var best []Answer
+	best := top{n: n, skip: skip}
 	for lo := 0; lo < s.Count; lo += candidatesOnce {
 		count := min(candidatesOnce, s.Count-lo)
 		s.scores(scores, row, s.Entities[lo*s.Dim:], 1, count)
 		for j, v := range scores[:count] {
-			a := Answer{uint32(lo + j), v}
-			if len(best) == n && (n == 0 || compareAnswers(a, best[n-1]) > 0) {
-				continue
-			}
-			if _, found := slices.BinarySearch(skip, a.Entity); found {
-				continue
-			}
-			at, _ := slices.BinarySearchFunc(best, a, compareAnswers)
-			if len(best) == n {
-				best = best[:n-1]
-			}
-			best = slices.Insert(best, at, a)
+			best.add(Answer{uint32(lo + j), v})
 		}
 	}
-	return best
+	return best.answers
+}
+
+// top keeps the n best answers.
+type top struct {
+	n       int
+	skip    []uint32 // in ascending order
+	answers []Answer
+}
+
+// add takes an answer in if it is one of the best so far, and not to be skipped.
+func (t *top) add(a Answer) {
+	full := len(t.answers) == t.n
+	if full && (t.n == 0 || compareAnswers(a, t.answers[t.n-1]) > 0) {
+		return
+	}
+	if _, found := slices.BinarySearch(t.skip, a.Entity); found {
+		return
+	}
+	at, _ := slices.BinarySearchFunc(t.answers, a, compareAnswers)
+	if full {
+		t.answers = t.answers[:t.n-1]
+	}
+	t.answers = slices.Insert(t.answers, at, a)
 }
 
 // compareAnswers orders the best first.
