@@ -5,6 +5,7 @@ import (
 
 	"gdb/blockdev"
 	"gdb/cmd/gdb/cli"
+	"gdb/cmd/gdb/linkcmd"
 	"gdb/internal/mem"
 	"gdb/internal/wrap"
 	"gdb/layout"
@@ -22,19 +23,29 @@ func (a *app) planCommand() *cobra.Command {
 		Long: `Plan a training and run nothing of it: how --memory is split, and what an
 epoch is expected to read and to take, from a few sampled batches, a step on
 one of them and a profile of the device. The profile is measured once and kept
-in the store's catalog. It takes the flags of gdb train.`,
+in the store's catalog. With --task link it says where the vectors are and, if
+they are on disk, which partitions are in memory when, and why. It takes the
+flags of gdb train.`,
 		Example: `  gdb plan big.gdb --memory 4GiB --fanout 10,10,10
-  gdb plan big.gdb --memory 4GiB --cache lru --json`,
+  gdb plan big.gdb --memory 4GiB --cache lru --json
+  gdb plan kg.gdb --task link --memory 1GiB --order tlbeta`,
 		Args: cli.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error { return a.plan(cmd, t, args[0]) },
 	}
 	t.bind(cmd.Flags())
+	t.bindTask(cmd.Flags())
 	cmd.Flags().BoolVar(&t.ops, "ops", false, "print the operations of a step, and measure them")
 	cmd.Flags().BoolVar(&t.cfg.Remeasure, "remeasure", false, "measure the device anew")
 	return cmd
 }
 
 func (a *app) plan(cmd *cobra.Command, t *trainFlags, dir string) (err error) {
+	if link, err := a.trainsLink(cmd, t, dir); err != nil || link {
+		if err == nil {
+			err = a.planLink(cmd, t, dir)
+		}
+		return err
+	}
 	remeasure := t.cfg.Remeasure // --from replaces the rest
 	cfg, err := t.config(a, cmd)
 	if err != nil {
@@ -57,6 +68,15 @@ func (a *app) plan(cmd *cobra.Command, t *trainFlags, dir string) (err error) {
 		return a.PrintJSON(p)
 	}
 	return a.printTrainPlan(p)
+}
+
+func (a *app) planLink(cmd *cobra.Command, t *trainFlags, dir string) (err error) {
+	st, dev, err := a.OpenStore(cmd.Context(), dir, t.cfg.IO)
+	if err != nil {
+		return fmt.Errorf("plan: %w", err)
+	}
+	defer func() { err = cli.FirstError(err, dev.Close()) }()
+	return linkcmd.Plan(a.linkEnv(), st, cmd.Flags())
 }
 
 // opIndent is where the operations of a step stand in a line.

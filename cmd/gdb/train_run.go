@@ -43,10 +43,15 @@ checkpoint and prints the command that resumes.`,
 		RunE: func(cmd *cobra.Command, args []string) error { return a.train(cmd, t, args[0]) },
 	}
 	t.bind(cmd.Flags())
-	cmd.Flags().StringVar(&t.task, "task", linkcmd.Tasks[0],
-		"what is predicted: "+cli.OneOf(linkcmd.Tasks)+" (gdb help link)")
-	linkcmd.Bind(cmd.Flags())
+	t.bindTask(cmd.Flags())
 	return cmd
+}
+
+// bindTask adds the flag that says what is predicted, and those that only links have.
+func (t *trainFlags) bindTask(f *pflag.FlagSet) {
+	f.StringVar(&t.task, "task", linkcmd.Tasks[0],
+		"what is predicted: "+cli.OneOf(linkcmd.Tasks)+" (gdb help link)")
+	linkcmd.Bind(f)
 }
 
 // linkEnv is what commands of links get of this one.
@@ -58,7 +63,7 @@ func (a *app) linkEnv() *linkcmd.Env {
 func (a *app) trainsLink(cmd *cobra.Command, t *trainFlags, dir string) (bool, error) {
 	switch {
 	case !slices.Contains(linkcmd.Tasks, t.task):
-		return false, cli.Usage(fmt.Errorf("train: --task %q: want %s", t.task,
+		return false, cli.Usage(fmt.Errorf("%s: --task %q: want %s", cmd.Name(), t.task,
 			cli.OneOf(linkcmd.Tasks)))
 	case t.task == linkcmd.Task:
 		return true, nil

@@ -168,6 +168,7 @@ var rooms = map[string][]string{
 		"train/link/encode",
 		"train/link/order",
 		"train/link/buffer",
+		"train/link/paged",
 		"train/exact",
 		"train/link",
 		"train/probe",

@@ -141,14 +141,14 @@ func (t *Table) Init(seed uint64) {
 	parts := (int(t.cfg.Nodes) + partRows - 1) / partRows
 	t.pool.Run(parts, func(part int) {
 		for v := part * partRows; v < min(int(t.cfg.Nodes), (part+1)*partRows); v++ {
-			InitRow(t.rows.values[v*dim:(v+1)*dim], seed, uint64(v))
+			initRow(t.rows.values[v*dim:(v+1)*dim], seed, uint64(v))
 		}
 	})
 	t.Reset()
 }
 
-// InitRow draws the first vector of a node.
-func InitRow(row []float32, seed, node uint64) {
+// initRow draws the first vector of a node.
+func initRow(row []float32, seed, node uint64) {
 	limit := initLength * math.Sqrt(3/float64(len(row)))
 	draw := rng.NewStream(rng.Key(initDomain, seed, node))
 	for i := range row {

@@ -77,6 +77,15 @@ func (t *trainer) checkpoint() error {
 	if err := t.metrics.Sync(); err != nil { // a checkpoint's epochs have their records
 		return err
 	}
+	begun := time.Now()
+	err := t.commit(t.writeState)
+	t.saved = time.Now()
+	t.saving = t.saved.Sub(begun)
+	return err
+}
+
+// writeState writes the state of a checkpoint.
+func (t *trainer) writeState() error {
 	t.pos.Steps = t.stepper.opt.steps
 	arrays := t.arrays()
 	if t.stepper.enc != nil {
@@ -89,11 +98,7 @@ func (t *trainer) checkpoint() error {
 	for i := range parts { // a vfs.File may change what is written to it
 		parts[i] = slices.Clone(parts[i])
 	}
-	begun := time.Now()
-	err = t.dir.WriteState(nil, parts...)
-	t.saved = time.Now()
-	t.saving = t.saved.Sub(begun)
-	return err
+	return t.dir.WriteState(nil, parts...)
 }
 
 // isDue says whether the last checkpoint is so long ago that there should be another.

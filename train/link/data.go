@@ -17,6 +17,7 @@ import (
 // data is a graph to train and evaluate on.
 type data struct {
 	entities, relations int
+	edges               int // of train
 	train, val, test    []triples.Triple
 	// known has the edges of all splits, and trainIndex those of train; nil if nobody asks.
 	known, trainIndex *triples.Index
@@ -33,6 +34,44 @@ func checkDecoder(c *Config, m *kv.Meta) error {
 	}
 	return edgefile.Check(m)
 }
+
+// readEvaluated reads the splits besides train, for vectors on disk.
+func readEvaluated(ctx context.Context, s *layout.Store, dev blockdev.Device, c *Config,
+	budget *mem.Budget) (*data, error) {
+	m := s.Meta()
+	if err := checkDecoder(c, m); err != nil {
+		return nil, err
+	}
+	d := &data{entities: int(m.Nodes), relations: max(1, len(m.EdgeTypes))}
+	edges := int64(0)
+	for _, e := range m.EdgeSplits {
+		if e.Name == "train" {
+			d.edges = int(e.Count)
+		} else {
+			edges += int64(e.Count)
+		}
+	}
+	if err := budget.Reserve("edges to evaluate", evaluatedBytes*edges); err != nil {
+		return nil, fmt.Errorf("train: %w", err)
+	}
+	var err error
+	if d.val, err = readSplit(ctx, s, dev, "val"); err != nil {
+		return nil, err
+	}
+	if d.test, err = readSplit(ctx, s, dev, "test"); err != nil {
+		return nil, err
+	}
+	if d.edges == 0 {
+		return nil, errNoTrain
+	}
+	return d, nil
+}
+
+var errNoTrain = errors.New("train: the train split has no edges")
+
+// evaluatedBytes is what an edge takes that is evaluated with vectors on disk: itself, and its
+// place in the index of what is asked.
+const evaluatedBytes = 12 + 64
 
 // readData reads the splits of the edges.
 func readData(ctx context.Context, s *layout.Store, dev blockdev.Device, c *Config,
@@ -62,8 +101,8 @@ func readData(ctx context.Context, s *layout.Store, dev blockdev.Device, c *Conf
 			return nil, err
 		}
 	}
-	if len(d.train) == 0 {
-		return nil, errors.New("train: the train split has no edges")
+	if d.edges = len(d.train); d.edges == 0 {
+		return nil, errNoTrain
 	}
 	d.known = triples.NewIndex(d.train, d.val, d.test)
 	if c.Negatives == runs.NegativesAll || c.FilterNegatives {

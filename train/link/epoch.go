@@ -31,7 +31,7 @@ func (t *trainer) epochs(ctx context.Context) error {
 		if err != nil {
 			return t.interrupted(ctx, err)
 		}
-		if t.isDue(checkpointLeast) {
+		if t.isDue(checkpointLeast) || t.bestUnsaved {
 			if err := t.checkpoint(); err != nil {
 				return err
 			}
@@ -52,11 +52,14 @@ func (t *trainer) rate() float64 { return t.cfg.LR / math.Pow(2, float64(t.pos.H
 func (t *trainer) parts(ctx context.Context) error {
 	t.stepper.opt.rate = float32(t.rate())
 	for parts := t.source.Parts(t.pos.Epoch); t.pos.Part < parts; t.pos.Part++ {
+		begun := time.Now()
 		p, err := t.source.Part(ctx, t.pos.Epoch, t.pos.Part)
 		if err != nil {
 			return err
 		}
 		t.stepper.use(p)
+		t.pos.Wait += time.Since(begun).Seconds()
+		t.pos.Time += time.Since(begun).Seconds()
 		if err := t.batches(ctx, p); err != nil {
 			return err
 		}
@@ -134,22 +137,34 @@ func (t *trainer) finishEpoch(ctx context.Context) error {
 	rec := runs.LinkEpoch{Epoch: epoch, Loss: t.pos.Loss / float64(max(1, edges)), Rate: t.rate(),
 		Time: t.pos.Time, Edges: edges, Batches: t.pos.Batches, Scores: t.pos.Scores}
 	begun := time.Now()
+	if t.disk != nil {
+		moved, err := t.disk.moved()
+		if err != nil {
+			return err
+		}
+		rec.Sets, rec.Wait = t.disk.Sets(t.pos.Epoch), t.pos.Wait
+		rec.Read, rec.Written = moved.read, moved.written
+	}
 	if len(t.data.val) > 0 && (epoch%t.cfg.EvalEvery == 0 || epoch == t.cfg.Epochs) {
 		rows, err := t.scored(ctx)
 		if err != nil {
 			return err
 		}
-		res, err := t.ranks(ctx, rows, t.data.val)
+		res, err := t.ranks(ctx, rows, t.data.val, false)
 		if err != nil {
 			return fmt.Errorf("evaluate epoch %d on the validation edges: %w", epoch, err)
 		}
-		rec.Val, rec.Best = &res.MRR, t.compare(res.MRR, epoch, rows)
+		rec.Val = &res.MRR
+		if rec.Best, err = t.compare(ctx, res.MRR, epoch, rows); err != nil {
+			return err
+		}
 	}
 	rec.Eval = time.Since(begun).Seconds()
 	rec.RSS, rec.RSSPeak = mem.RSS()
 	rec.Held = t.budget.Used()
 	t.pos.Epoch, t.pos.Part, t.pos.Batch = t.pos.Epoch+1, 0, 0
 	t.pos.Loss, t.pos.Edges, t.pos.Batches, t.pos.Scores, t.pos.Time = 0, 0, 0, 0, 0
+	t.pos.Wait = 0
 	if err := t.metrics.Add(rec); err != nil {
 		return err
 	}
@@ -157,9 +172,13 @@ func (t *trainer) finishEpoch(ctx context.Context) error {
 	return nil
 }
 
-// ranks ranks edges with the relations as they are, and these vectors of entities.
-func (t *trainer) ranks(ctx context.Context, entities []float32,
-	edges []triples.Triple) (*rank.Result, error) {
+// ranks ranks edges with the relations as they are, and these vectors of entities; with vectors on
+// disk, with those of the best evaluation or of now.
+func (t *trainer) ranks(ctx context.Context, entities []float32, edges []triples.Triple,
+	best bool) (*rank.Result, error) {
+	if t.disk != nil {
+		return t.rankStreamed(ctx, edges, best)
+	}
 	s := t.model.scorer(t.pool)
 	s.Entities = entities
 	return rank.Ranks(ctx, s, edges, rank.Config{Known: t.known(), Candidates: t.cfg.Candidates,
@@ -168,7 +187,8 @@ func (t *trainer) ranks(ctx context.Context, entities []float32,
 
 // compare keeps the rows, of which these are the entities', if they are the best so far, and says
 // so.
-func (t *trainer) compare(mrr float64, epoch int, entities []float32) (best bool) {
+func (t *trainer) compare(ctx context.Context, mrr float64, epoch int,
+	entities []float32) (best bool, err error) {
 	if t.pos.HasBest && mrr <= t.pos.Best {
 		t.pos.SinceBest++
 		if t.pos.Plateau++; t.cfg.LRSchedule == runs.SchedulePlateau &&
@@ -176,12 +196,21 @@ func (t *trainer) compare(mrr float64, epoch int, entities []float32) (best bool
 			t.pos.Plateau = 0
 			t.pos.Halvings++
 		}
-		return false
+		return false, nil
 	}
 	t.pos.HasBest, t.pos.Best, t.pos.BestEpoch = true, mrr, epoch
 	t.pos.SinceBest, t.pos.Plateau = 0, 0
+	return true, t.keepBest(ctx, entities)
+}
+
+// keepBest keeps the rows, of which these are the entities', as those of the best evaluation.
+func (t *trainer) keepBest(ctx context.Context, entities []float32) error {
 	t.best.keep(entities, t.model.relations)
-	return true
+	if t.disk == nil {
+		return nil
+	}
+	t.bestUnsaved = true
+	return t.disk.KeepBest(context.WithoutCancel(ctx))
 }
 
 // finish tests the best rows, and writes the last checkpoint with the last ones. Without validation
@@ -193,11 +222,13 @@ func (t *trainer) finish(ctx context.Context) error {
 			return t.interrupted(ctx, err)
 		}
 		t.pos.HasBest, t.pos.BestEpoch = true, int(t.pos.Epoch)
-		t.best.keep(rows, t.model.relations)
+		if err := t.keepBest(ctx, rows); err != nil {
+			return err
+		}
 	}
 	if len(t.data.test) > 0 {
 		t.best.swap(t.model)
-		res, err := t.ranks(ctx, t.model.entities.Values, t.data.test)
+		res, err := t.ranks(ctx, t.model.entities.Values, t.data.test, true)
 		t.best.swap(t.model)
 		if err != nil {
 			return t.interrupted(ctx, fmt.Errorf("test: %w", err))

@@ -13,21 +13,27 @@ import (
 // runs.NegativesChunked.
 const chunksOfBatch = 10
 
+// degreeBytes is what a row takes for negatives by degree.
+const degreeBytes = 16
+
 // negatives draws the entities that edges are compared with.
 type negatives struct {
 	kind  string
 	count int
 	spans []Span
-	rows  uint64 // of the spans
-	// upTo has, for negatives by degree, the sum of the weights of the rows up to each.
-	upTo []float64
+	upTo  []uint64 // rows of the spans up to each, with it
+	// weights has, for negatives by degree, the sum of the weights of the rows of the spans up to
+	// each.
+	weights []float64
 }
 
 // newNegatives prepares the draws for a part.
 func newNegatives(c *runs.LinkSettings, p *Part) *negatives {
 	n := &negatives{kind: c.NegativeSampling, count: c.Negatives, spans: p.Spans}
+	rows := uint64(0)
 	for _, s := range p.Spans {
-		n.rows += uint64(s.Count)
+		rows += uint64(s.Count)
+		n.upTo = append(n.upTo, rows)
 	}
 	if n.kind != runs.NegativesDegree {
 		return n
@@ -37,12 +43,14 @@ func newNegatives(c *runs.LinkSettings, p *Part) *negatives {
 		degrees[e.Head]++
 		degrees[e.Tail]++
 	}
+	// In the order of the spans, which is the same wherever in memory these are.
 	sum := 0.0
-	for i, d := range degrees {
-		sum += math.Pow(d, c.DegreePower)
-		degrees[i] = sum
+	for _, s := range p.Spans {
+		for _, d := range degrees[s.Row:][:s.Count] {
+			sum += math.Pow(d, c.DegreePower)
+			n.weights = append(n.weights, sum)
+		}
 	}
-	n.upTo = degrees
 	return n
 }
 
@@ -62,26 +70,22 @@ func (n *negatives) draw(to []uint32, key uint64, answers []uint32) []uint32 {
 	}
 	s := rng.NewStream(key)
 	for range n.count {
-		if n.upTo == nil {
-			to = append(to, n.row(s.Below(n.rows)))
+		if n.weights == nil {
+			to = append(to, n.row(s.Below(n.upTo[len(n.upTo)-1])))
 			continue
 		}
 		// Sums are equal where a row has no edge, and the first of equal ones is found.
-		at, _ := slices.BinarySearch(n.upTo, (1-s.Float64())*n.upTo[len(n.upTo)-1])
-		to = append(to, uint32(at))
+		at, _ := slices.BinarySearch(n.weights, (1-s.Float64())*n.weights[len(n.weights)-1])
+		to = append(to, n.row(uint64(at)))
 	}
 	return to
 }
 
 // row is the i-th row of the spans.
 func (n *negatives) row(i uint64) uint32 {
-	for _, s := range n.spans {
-		if i < uint64(s.Count) {
-			return s.Row + uint32(i)
-		}
-		i -= uint64(s.Count)
-	}
-	panic("BUG: a row beyond the spans")
+	span, _ := slices.BinarySearch(n.upTo, i+1) // the first one that has more rows than i up to it
+	s := n.spans[span]
+	return s.Row + uint32(i+uint64(s.Count)-n.upTo[span])
 }
 
 // places calls fn with the places at which drawn negatives have an entity.

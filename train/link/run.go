@@ -13,6 +13,7 @@ import (
 	"gdb/kv"
 	"gdb/layout"
 	"gdb/train/kernel"
+	"gdb/train/link/paged"
 	"gdb/train/link/rank"
 	"gdb/train/link/triples"
 	"gdb/train/runs"
@@ -40,6 +41,7 @@ type Started struct {
 	Entities, Relations int
 	Edges               int
 	Note                string // for the user; "" for none
+	Disk                string // where vectors are, if not in memory
 }
 
 // Progress is where the run stands.
@@ -71,6 +73,7 @@ type position struct {
 	Batches int     `json:"batches"`
 	Scores  uint64  `json:"scores"`
 	Time    float64 `json:"time"`
+	Wait    float64 `json:"wait"` // for the next parts
 
 	HasBest   bool    `json:"has_best"`
 	Best      float64 `json:"best"`
@@ -78,6 +81,10 @@ type position struct {
 	SinceBest int     `json:"since_best"`
 	Plateau   int     `json:"plateau"`
 	Halvings  int     `json:"halvings"`
+
+	// Record and BestRecord say which files the vectors are in if they are on disk.
+	Record     []byte `json:"record,omitempty"`
+	BestRecord []byte `json:"best_record,omitempty"`
 
 	Done bool         `json:"done"`
 	Test *rank.Result `json:"test,omitempty"`
@@ -96,6 +103,8 @@ type trainer struct {
 	model   *model
 	best    *bestRows
 	source  Source
+	plan    *paged.Plan // nil if vectors are in memory, as disk
+	disk    *disk
 	stepper *stepper
 	metrics *runs.Metrics
 
@@ -104,8 +113,10 @@ type trainer struct {
 	created time.Time
 	saved   time.Time
 	saving  time.Duration
-	note    string
-	closers []io.Closer
+	// bestUnsaved says that no checkpoint has the best rows.
+	bestUnsaved bool
+	note        string
+	closers     []io.Closer
 }
 
 // Run trains a model on the train edges of a store until the last epoch, or until validation has
@@ -121,18 +132,18 @@ func Run(ctx context.Context, store *layout.Store, dev blockdev.Device, cfg Conf
 	if obs == nil {
 		t.obs = func(Event) {}
 	}
-	res, err := t.run(ctx, dev)
+	res, err := t.run(ctx)
 	return res, errors.Join(err, t.close())
 }
 
-func (t *trainer) run(ctx context.Context, dev blockdev.Device) (*Result, error) {
+func (t *trainer) run(ctx context.Context) (*Result, error) {
 	if err := t.prepare(); err != nil {
 		return nil, err
 	}
-	if err := t.open(ctx, dev); err != nil {
+	if err := t.open(ctx); err != nil {
 		return nil, err
 	}
-	if err := t.begin(); err != nil {
+	if err := t.begin(ctx); err != nil {
 		return nil, err
 	}
 	if t.pos.Done && int(t.pos.Epoch) >= t.cfg.Epochs {
@@ -143,7 +154,8 @@ func (t *trainer) run(ctx context.Context, dev blockdev.Device) (*Result, error)
 	}
 	t.obs(Event{Started: &Started{Run: t.dir.Name(), Resumed: t.resumed, Config: t.cfg,
 		Epoch: int(t.pos.Epoch) + 1, Batch: t.pos.Batch, Entities: t.data.entities,
-		Relations: t.data.relations, Edges: len(t.data.train), Note: t.note}})
+		Relations: t.data.relations, Edges: t.data.edges, Note: t.note,
+		Disk: plannedFor(t.plan)}})
 	err := t.epochs(ctx)
 	if err == nil {
 		return t.result(), t.record(ctx, "done")
@@ -164,6 +176,11 @@ func (t *trainer) prepare() error {
 		t.created = f.Created
 		if t.cfg.Run, f.Link.Run = name, name; t.cfg.Decoder == "" { // nothing else was given
 			t.cfg = *f.Link
+		}
+		if c := &t.cfg; c.Order == runs.OrderAuto { // it was chosen when the run began
+			c.Order, c.Partitions = f.Link.Order, f.Link.Partitions
+			c.PartitionsInMemory, c.LogicalPartitions = f.Link.PartitionsInMemory,
+				f.Link.LogicalPartitions
 		}
 		if err := t.cfg.SameResult(f.Link); err != nil {
 			return err
@@ -187,13 +204,23 @@ func (t *trainer) prepare() error {
 }
 
 // open reads the edges, and takes the memory of the model.
-func (t *trainer) open(ctx context.Context, dev blockdev.Device) (err error) {
+func (t *trainer) open(ctx context.Context) (err error) {
 	t.budget = mem.NewProcessBudget(t.cfg.Memory)
 	t.pool = kernel.NewPool(t.cfg.Threads)
-	if t.data, err = readData(ctx, t.store, dev, &t.cfg, t.budget); err != nil {
+	if err := checkDecoder(&t.cfg, t.store.Meta()); err != nil {
 		return err
 	}
-	t.model, err = newModel(&t.cfg, t.data.entities, t.data.relations, true, t.budget)
+	if t.plan, err = MakePlan(&t.cfg, t.store.Meta()); err != nil {
+		return err
+	}
+	read, rows := readData, int(t.store.Meta().Nodes)
+	if t.plan != nil {
+		read, rows = readEvaluated, 0
+	}
+	if t.data, err = read(ctx, t.store, t.dev, &t.cfg, t.budget); err != nil {
+		return err
+	}
+	t.model, err = newModel(&t.cfg, rows, t.data.relations, true, t.budget)
 	if err != nil {
 		return err
 	}
@@ -202,10 +229,12 @@ func (t *trainer) open(ctx context.Context, dev blockdev.Device) (err error) {
 		return err
 	}
 	t.closers = append(t.closers, t.best)
-	if err := t.budget.Reserve("a step", stepBytes(&t.cfg, t.data.entities)); err != nil {
+	if err := t.budget.Reserve("a step", stepBytes(&t.cfg, rows)); err != nil {
 		return fmt.Errorf("train: %w; a smaller --batch, or fewer --negatives, take less", err)
 	}
-	t.source = NewMemory(t.data.train, t.model.entities)
+	if t.plan == nil {
+		t.source = NewMemory(t.data.train, t.model.entities)
+	}
 	t.stepper = newStepper(&t.cfg, t.model.dec, t.pool, t.model.relations,
 		uint32(t.data.relations), t.data.trainIndex)
 	if t.cfg.Encodes() {
@@ -231,7 +260,7 @@ func stepBytes(c *Config, entities int) int64 {
 }
 
 // begin makes the directory of a new run, or loads the checkpoint of an old one.
-func (t *trainer) begin() (err error) {
+func (t *trainer) begin(ctx context.Context) (err error) {
 	var lock io.Closer
 	switch {
 	case t.resumed:
@@ -255,6 +284,11 @@ func (t *trainer) begin() (err error) {
 	}
 	if err := t.writeRun(); err != nil {
 		return err
+	}
+	if t.plan != nil {
+		if err := t.openDisk(ctx); err != nil {
+			return err
+		}
 	}
 	if t.metrics, err = t.dir.OpenMetrics(int(t.pos.Epoch)); err != nil {
 		return err

@@ -287,12 +287,16 @@ func TestTrained(t *testing.T) {
 		}
 	}
 	var edges []triples.Triple
-	for _, l := range trained.Top(triples.Query{Entity: 5, Relation: relation}, 10, false) {
+	links, err := trained.Top(t.Context(), triples.Query{Entity: 5, Relation: relation}, 10, false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, l := range links {
 		edges = append(edges, triples.Triple{Head: uint32(l.Head), Relation: relation,
 			Tail: uint32(l.Tail)})
 	}
-	scores := trained.Scores(edges)
-	if len(scores) != 10 || !slices.IsSortedFunc(scores, func(a, b float32) int {
+	scores, err := trained.Scores(t.Context(), edges)
+	if err != nil || len(scores) != 10 || !slices.IsSortedFunc(scores, func(a, b float32) int {
 		return int(math.Copysign(1, float64(b-a-1e-4)))
 	}) {
 		t.Errorf("the best answers score %v", scores)

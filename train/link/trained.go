@@ -15,6 +15,7 @@ import (
 	"gdb/kv"
 	"gdb/layout"
 	"gdb/train/kernel"
+	"gdb/train/link/paged"
 	"gdb/train/link/rank"
 	"gdb/train/link/triples"
 	"gdb/train/runs"
@@ -35,8 +36,13 @@ type Trained struct {
 	// Epoch is that of the best evaluation.
 	Epoch int
 
+	// Note is for the user; "" for none.
+	Note string
+
 	run    string
 	store  *layout.Store
+	dev    blockdev.Device
+	rows   *paged.Rows // of entities that are not in memory; nil if they are
 	budget *mem.Budget
 	model  *model
 	scorer *rank.Scorer
@@ -51,7 +57,7 @@ func Open(ctx context.Context, store *layout.Store, dev blockdev.Device, run str
 	if err != nil {
 		return nil, err
 	}
-	t := &Trained{Config: *f.Link, run: run, store: store}
+	t := &Trained{Config: *f.Link, run: run, store: store, dev: dev}
 	if t.Config.Memory = lim.Memory; lim.Memory == 0 {
 		t.Config.Memory = mem.Available() / 2
 	}
@@ -61,14 +67,18 @@ func Open(ctx context.Context, store *layout.Store, dev blockdev.Device, run str
 	t.budget = mem.NewProcessBudget(t.Config.Memory)
 	reading := t.Config
 	reading.Negatives, reading.FilterNegatives = 1, false // nothing is trained
-	if t.data, err = readData(ctx, store, dev, &reading, t.budget); err != nil {
+	read, rows := readData, int(store.Meta().Nodes)
+	if t.Config.OnDisk() {
+		read, rows = readEvaluated, 0
+	}
+	if t.data, err = read(ctx, store, dev, &reading, t.budget); err != nil {
 		return nil, err
 	}
-	t.model, err = newModel(&t.Config, t.data.entities, t.data.relations, false, t.budget)
+	t.model, err = newModel(&t.Config, rows, t.data.relations, false, t.budget)
 	if err != nil {
 		return nil, err
 	}
-	if err := t.load(dir); err != nil {
+	if err := t.load(ctx, dir); err != nil {
 		return nil, errors.Join(err, t.Close())
 	}
 	t.scorer = t.model.scorer(kernel.NewPool(t.Config.Threads))
@@ -76,7 +86,7 @@ func Open(ctx context.Context, store *layout.Store, dev blockdev.Device, run str
 }
 
 // load reads the best rows.
-func (t *Trained) load(dir runs.Dir) error {
+func (t *Trained) load(ctx context.Context, dir runs.Dir) error {
 	entities, relations := t.model.entities, t.model.relations
 	values := len(entities.Values) + len(relations.Values)
 	arrays := int64(4 * (values*(2+len(stateNames(t.Config.Optimizer))) +
@@ -104,11 +114,19 @@ func (t *Trained) load(dir runs.Dir) error {
 		}
 		copy(to.Values, from)
 	}
+	if t.Config.OnDisk() {
+		return t.openRows(ctx, dir, &pos)
+	}
 	return nil
 }
 
 // Close frees the memory.
-func (t *Trained) Close() error { return t.model.Close() }
+func (t *Trained) Close() error {
+	if t.rows != nil {
+		return errors.Join(t.rows.Close(), t.model.Close())
+	}
+	return t.model.Close()
+}
 
 // Evaluation is how a run ranks the edges of a split.
 type Evaluation struct {
@@ -131,8 +149,7 @@ func (t *Trained) Evaluate(ctx context.Context, split string, candidates int) (*
 		return nil, fmt.Errorf("train: %w", err)
 	}
 	defer t.budget.Release(rank.Bytes(t.Config.Dim))
-	res, err := rank.Ranks(ctx, t.scorer, edges, rank.Config{Known: t.data.known,
-		Candidates: candidates, Seed: t.Config.Seed})
+	res, err := t.ranks(ctx, edges, candidates)
 	if err != nil {
 		return nil, fmt.Errorf("train: evaluate run %s: %w", t.run, err)
 	}
@@ -145,9 +162,20 @@ func (t *Trained) Evaluate(ctx context.Context, split string, candidates int) (*
 	e := &Evaluation{Result: res}
 	if t.data.relations == 1 {
 		res.Relations = nil
-		t.classify(e, edges)
+		return e, t.classify(ctx, e, edges)
 	}
 	return e, nil
+}
+
+// ranks ranks edges among all entities, or so many.
+func (t *Trained) ranks(ctx context.Context, edges []triples.Triple, candidates int) (*rank.Result,
+	error) {
+	if t.rows != nil {
+		return rank.RanksOf(ctx, t.scorer, t.rows, edges, rank.StreamConfig{
+			Candidates: candidates, Seed: t.Config.Seed, Bytes: t.rows.Bytes()})
+	}
+	return rank.Ranks(ctx, t.scorer, edges, rank.Config{Known: t.data.known,
+		Candidates: candidates, Seed: t.Config.Seed})
 }
 
 // split are the edges of one.
@@ -169,26 +197,38 @@ func (t *Trained) split(name string) ([]triples.Triple, error) {
 const pairDomain = 0x70616972 // "pair"
 
 // classify scores edges beside random pairs.
-func (t *Trained) classify(e *Evaluation, edges []triples.Triple) {
+func (t *Trained) classify(ctx context.Context, e *Evaluation, edges []triples.Triple) error {
 	draw := rng.NewStream(rng.Key(pairDomain, t.Config.Seed))
 	pairs, n := make([]triples.Triple, 0, len(edges)), uint64(t.data.entities)
 	for tries := 0; len(pairs) < len(edges) && tries < 100*len(edges); tries++ {
 		p := triples.Triple{Head: uint32(draw.Below(n)), Tail: uint32(draw.Below(n))}
-		if p.Head != p.Tail && !t.data.known.Has(p) {
+		if p.Head != p.Tail && (t.rows != nil || !t.data.known.Has(p)) {
 			pairs = append(pairs, p)
 		}
 	}
-	if len(pairs) == 0 { // every pair is an edge
-		return
+	if t.rows != nil {
+		var err error
+		if pairs, err = t.rows.Without(ctx, pairs); err != nil {
+			return err
+		}
 	}
-	own, others := make([]float32, len(edges)), make([]float32, len(pairs))
-	t.scorer.Pairs(own, edges)
-	t.scorer.Pairs(others, pairs)
+	if len(pairs) == 0 { // every pair is an edge
+		return nil
+	}
+	own, err := t.Scores(ctx, edges)
+	if err != nil {
+		return err
+	}
+	others, err := t.Scores(ctx, pairs)
+	if err != nil {
+		return err
+	}
 	auc := rank.AUC(own, others)
 	e.AUC, e.HitsAt = &auc, map[int]float64{}
 	for _, k := range hitsAmong {
 		e.HitsAt[k] = rank.HitsAt(own, others, k)
 	}
+	return nil
 }
 
 // Relation is the number of a relation by its name, which may be "" if there is but one.
@@ -221,27 +261,54 @@ type Link struct {
 
 // Top returns the n edges that score best of those with a known end and a relation, or only those
 // that no split has.
-func (t *Trained) Top(q triples.Query, n int, onlyNew bool) []Link {
-	known := t.data.known
-	if !onlyNew {
-		known = nil
+func (t *Trained) Top(ctx context.Context, q triples.Query, n int, onlyNew bool) ([]Link, error) {
+	known, err := t.answers(ctx, q)
+	if err != nil {
+		return nil, err
 	}
+	best, err := t.best(ctx, q, n, known, onlyNew)
 	var out []Link
-	for _, a := range rank.Top(t.scorer, q, n, known) {
+	for _, a := range best {
 		l := Link{Head: kv.NodeID(q.Entity), Tail: kv.NodeID(a.Entity), Score: a.Score}
 		if q.Head {
 			l.Head, l.Tail = l.Tail, l.Head
 		}
-		l.Known = t.data.known.Has(triples.Triple{Head: uint32(l.Head), Relation: q.Relation,
-			Tail: uint32(l.Tail)})
+		_, l.Known = slices.BinarySearch(known, a.Entity)
 		out = append(out, l)
 	}
-	return out
+	return out, err
 }
 
-// Scores scores edges.
-func (t *Trained) Scores(edges []triples.Triple) []float32 {
+// answers are those of a query that some split has, in ascending order.
+func (t *Trained) answers(ctx context.Context, q triples.Query) ([]uint32, error) {
+	if t.rows != nil {
+		return t.rows.Answers(ctx, q)
+	}
+	return t.data.known.Answers(q), nil
+}
+
+// best are the best answers to a query, or those of them that are not known.
+func (t *Trained) best(ctx context.Context, q triples.Query, n int, known []uint32,
+	onlyNew bool) ([]rank.Answer, error) {
+	if t.rows != nil {
+		if !onlyNew {
+			known = nil
+		}
+		return rank.TopOf(ctx, t.scorer, t.rows, q, n, known)
+	}
+	skip := t.data.known
+	if !onlyNew {
+		skip = nil
+	}
+	return rank.Top(t.scorer, q, n, skip), nil
+}
+
+// Scores scores edges. With vectors on disk it goes through the partitions that have their ends.
+func (t *Trained) Scores(ctx context.Context, edges []triples.Triple) ([]float32, error) {
 	out := make([]float32, len(edges))
+	if t.rows != nil {
+		return out, rank.PairsOf(ctx, t.scorer, t.rows, out, edges)
+	}
 	t.scorer.Pairs(out, edges)
-	return out
+	return out, nil
 }

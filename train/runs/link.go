@@ -98,6 +98,14 @@ type LinkSettings struct {
 	EvalEvery  int `json:"eval_every"`
 	Candidates int `json:"candidates"`
 
+	// Order is one of LinkOrders; "" is OrderMemory. With vectors on disk, Partitions is how many
+	// partitions there are, PartitionsInMemory how many are in memory at once, and
+	// LogicalPartitions how many groups they are put to; 0 has the rules choose.
+	Order              string `json:"order,omitempty"`
+	Partitions         int    `json:"partitions,omitempty"`
+	PartitionsInMemory int    `json:"partitions_in_memory,omitempty"`
+	LogicalPartitions  int    `json:"logical_partitions,omitempty"`
+
 	// Seed is the root of all randomness.
 	Seed uint64 `json:"seed"`
 	// Threads is the number of compute workers; 0 takes all cores. Results do not depend on it.
@@ -108,6 +116,21 @@ type LinkSettings struct {
 	// every 30 s and after each epoch too. 0 leaves it at that.
 	CheckpointEvery int `json:"checkpoint_every"`
 }
+
+// The values of LinkSettings.Order.
+const (
+	OrderAuto     = "auto"   // in memory if all fits, else two-level
+	OrderMemory   = "memory" // all vectors are in memory
+	OrderBeta     = "beta"
+	OrderTwoLevel = "tlbeta"
+)
+
+// LinkOrders are the values of LinkSettings.Order.
+func LinkOrders() []string { return []string{OrderAuto, OrderMemory, OrderBeta, OrderTwoLevel} }
+
+// OnDisk says that vectors are on disk by partition: of settings of a run, not those of one to be,
+// which may be OrderAuto.
+func (c *LinkSettings) OnDisk() bool { return c.Order == OrderBeta || c.Order == OrderTwoLevel }
 
 // PlateauWaitLink is how many evaluations without a better one halve the rate with schedule
 // plateau.
@@ -134,7 +157,7 @@ func DefaultLink(name string) LinkSettings {
 		EncoderLR: 0.003, Negatives: 400, NegativeSampling: NegativesUniform, DegreePower: 0.75,
 		Loss: loss.Softmax, Margin: 9, Temperature: 1, Regularizer: RegularizerNone, Init: 0.1,
 		Optimizer: "adagrad", LR: 0.1, LRSchedule: ScheduleConstant, Batch: 512, Epochs: 36,
-		Patience: 3, EvalEvery: 3, Seed: 1}
+		Patience: 3, EvalEvery: 3, Seed: 1, Order: OrderAuto}
 	switch name {
 	case "distmult", "complex":
 		c.Dim, c.Reciprocal, c.Negatives, c.Batch, c.Init = 256, true, 1000, 1024, 0.01
@@ -187,7 +210,8 @@ func (c *LinkSettings) Validate() error {
 				strings.Join(w.known, ", "))
 		}
 	}
-	return errors.Join(c.validateCounts(), c.validateNumbers(), c.validateEncoder())
+	return errors.Join(c.validateCounts(), c.validateNumbers(), c.validateEncoder(),
+		c.validateOrder())
 }
 
 func (c *LinkSettings) validateCounts() error {
@@ -196,7 +220,9 @@ func (c *LinkSettings) validateCounts() error {
 		value, min int
 	}{{"batch", c.Batch, 1}, {"epochs", c.Epochs, 1}, {"patience", c.Patience, 0},
 		{"eval-every", c.EvalEvery, 1}, {"threads", c.Threads, 0}, {"candidates", c.Candidates, 0},
-		{"negatives", c.Negatives, 0}, {"checkpoint-every", c.CheckpointEvery, 0}} {
+		{"negatives", c.Negatives, 0}, {"checkpoint-every", c.CheckpointEvery, 0},
+		{"partitions", c.Partitions, 0}, {"partitions-in-memory", c.PartitionsInMemory, 0},
+		{"logical-partitions", c.LogicalPartitions, 0}} {
 		if n.value < n.min {
 			return fmt.Errorf("train: %s %d: give at least %d", n.name, n.value, n.min)
 		}
@@ -207,6 +233,30 @@ func (c *LinkSettings) validateCounts() error {
 	if c.FilterNegatives && c.Negatives == NegativesAll {
 		return errors.New("train: --filter-negatives is for drawn negatives: with all entities " +
 			"as negatives, those that are true are known")
+	}
+	return nil
+}
+
+func (c *LinkSettings) validateOrder() error {
+	if c.Order != "" && !slices.Contains(LinkOrders(), c.Order) {
+		return fmt.Errorf("train: unknown order %q: known are %s; dispersed and sequential are "+
+			"for nodes", c.Order, strings.Join(LinkOrders(), ", "))
+	}
+	if !c.OnDisk() && c.Order != OrderAuto && (c.Partitions != 0 || c.PartitionsInMemory != 0 ||
+		c.LogicalPartitions != 0) {
+		return fmt.Errorf("train: partitions are of --order %s and %s", OrderTwoLevel, OrderBeta)
+	}
+	switch {
+	case !c.OnDisk():
+	case c.Negatives == NegativesAll:
+		return errors.New("train: with vectors on disk not all entities are there to compare " +
+			"with: give a number of --negatives")
+	case c.FilterNegatives:
+		return errors.New("train: --filter-negatives needs all edges in memory, and with vectors " +
+			"on disk they are not: leave it out")
+	case c.Encodes():
+		return errors.New("train: an encoder needs all vectors in memory: leave --order and " +
+			"partitions out, and give --memory enough for them")
 	}
 	return nil
 }

@@ -3,6 +3,8 @@ package runs
 import (
 	"fmt"
 	"strings"
+
+	"gdb/internal/mem"
 )
 
 // LinkEpoch is the record of an epoch of a run that predicts links, one line of metrics.jsonl.
@@ -24,6 +26,12 @@ type LinkEpoch struct {
 	Batches int     `json:"batches"`
 	// Scores is how many edges and negatives were scored.
 	Scores uint64 `json:"scores"`
+	// Of vectors on disk: sets of partitions, bytes of vectors that were read and written, and how
+	// long training waited for the next part, which Time has too.
+	Sets    int     `json:"sets,omitempty"`
+	Read    int64   `json:"read,omitempty"`
+	Written int64   `json:"written,omitempty"`
+	Wait    float64 `json:"wait_s,omitempty"`
 	// What the process holds after the epoch and its evaluation; left out where that is not known.
 	RSS     int64 `json:"rss,omitempty"`
 	RSSPeak int64 `json:"rss_peak,omitempty"`
@@ -46,7 +54,12 @@ func (r LinkEpoch) String() string {
 
 // Engine is a line of the rate and of what the epoch did.
 func (r LinkEpoch) Engine() string {
-	return fmt.Sprintf("rate %.4g time %.2fs edges %s scores %s, %s a second; evaluation %.1fs",
+	disk := ""
+	if r.Sets > 0 {
+		disk = fmt.Sprintf("; %d sets, read %s, written %s, waited %.1fs for the disk", r.Sets,
+			mem.FormatSize(r.Read), mem.FormatSize(r.Written), r.Wait)
+	}
+	return fmt.Sprintf("rate %.4g time %.2fs edges %s scores %s, %s a second; evaluation %.1fs%s",
 		r.Rate, r.Time, count(r.Edges), count(r.Scores),
-		count(uint64(float64(r.Scores)/max(r.Time, 1e-9))), r.Eval)
+		count(uint64(float64(r.Scores)/max(r.Time, 1e-9))), r.Eval, disk)
 }

@@ -11,6 +11,7 @@ import (
 	"strconv"
 
 	"gdb/cmd/gdb/cli"
+	"gdb/train/link"
 	"gdb/train/link/decoder"
 	"gdb/train/runs"
 
@@ -89,7 +90,19 @@ func (t *flags) bindOwn(f *pflag.FlagSet) {
 		"weight of the regularizer")
 	f.Float64Var(&c.Init, "init", c.Init, "deviation of the numbers that training begins with")
 	f.IntVar(&c.Candidates, "candidates", c.Candidates, cli.CandidatesHelp)
+	f.StringVar(&c.Order, "order", c.Order, "where vectors are and in which order their "+
+		"partitions come: "+cli.OneOf(orders())+"; auto keeps them in memory if they fit, else "+
+		"tlbeta")
+	f.IntVar(&c.Partitions, "partitions", c.Partitions,
+		"partitions of vectors on disk; 0 is by the rules of gdb plan")
+	f.IntVar(&c.PartitionsInMemory, "partitions-in-memory", c.PartitionsInMemory,
+		"how many of them are in memory at once")
+	f.IntVar(&c.LogicalPartitions, "logical-partitions", c.LogicalPartitions,
+		"how many groups they are put to, which go in and out of memory together")
 }
+
+// orders are the values of --order: dispersed and sequential are planned only.
+func orders() []string { return append(runs.LinkOrders(), link.NodeOrders()...) }
 
 // bind adds all flags.
 func (t *flags) bind(f *pflag.FlagSet) {
@@ -123,7 +136,7 @@ func Words() map[string][]string {
 	return map[string][]string{"task": Tasks, "decoder": decoder.Names(),
 		"encoder":           runs.Encoders(),
 		"negative-sampling": runs.NegativeSamplings(), "regularizer": runs.Regularizers(),
-		"norm-order": {"1", "2"}, "negatives": {"all"}}
+		"norm-order": {"1", "2"}, "order": orders(), "negatives": {"all"}}
 }
 
 // OnlyNode reports a flag that was given and needs --task link.
@@ -171,8 +184,17 @@ func parse(given *pflag.FlagSet, base *runs.LinkSettings) (*flags, error) {
 	return t, err
 }
 
-// config completes the configuration from what was given.
+// config completes the configuration from what was given, and checks it.
 func config(e *Env, given *pflag.FlagSet) (*flags, error) {
+	t, err := settings(e, given)
+	if err != nil {
+		return nil, err
+	}
+	return t, t.cfg.Validate()
+}
+
+// settings completes the configuration from what was given.
+func settings(e *Env, given *pflag.FlagSet) (*flags, error) {
 	t, err := parse(given, nil)
 	if err != nil {
 		return nil, err
@@ -194,7 +216,7 @@ func config(e *Env, given *pflag.FlagSet) (*flags, error) {
 	if b := given.Lookup("backend"); b != nil && b.Value.String() != "cpu" {
 		return nil, fmt.Errorf("train: --backend %s: links are trained on cpu", b.Value)
 	}
-	return t, c.Validate()
+	return t, nil
 }
 
 // settingsIn reads the settings of a run.json.

@@ -126,7 +126,10 @@ func (p *predictor) top() error {
 		return fmt.Errorf("predict: %w", err)
 	}
 	q.Entity = uint32(node)
-	links := p.trained.Top(q, p.opt.Top, p.opt.OnlyNew)
+	links, err := p.trained.Top(p.ctx, q, p.opt.Top, p.opt.OnlyNew)
+	if err != nil {
+		return fmt.Errorf("predict: %w", err)
+	}
 	nodes := make([]kv.NodeID, 0, 2*len(links))
 	for _, l := range links {
 		nodes = append(nodes, l.Head, l.Tail)
@@ -198,7 +201,11 @@ func (p *predictor) scorePairs(in *pairReader, out *csv.Writer) error {
 			}
 			lines, edges = append(lines, line), append(edges, edge)
 		}
-		for i, v := range p.trained.Scores(edges) {
+		scores, err := p.trained.Scores(p.ctx, edges)
+		if err != nil {
+			return fmt.Errorf("predict: %w", err)
+		}
+		for i, v := range scores {
 			l := lines[i]
 			if err := out.Write([]string{l[0], l[1], l[2], score(v)}); err != nil {
 				return err

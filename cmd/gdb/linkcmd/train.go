@@ -189,7 +189,9 @@ func (o *observer) started(s *link.Started) {
 		o.Note(fmt.Sprintf("ranks are those among %d entities: they are not those among all",
 			c.Candidates))
 	}
-	if s.Note != "" {
-		o.Note(s.Note)
+	for _, note := range []string{s.Disk, s.Note} {
+		if note != "" {
+			o.Note(note)
+		}
 	}
 }

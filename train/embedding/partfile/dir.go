@@ -13,7 +13,6 @@ import (
 	"gdb/internal/mem"
 	"gdb/layout"
 	"gdb/layout/partition"
-	"gdb/train/embedding"
 
 	"github.com/cockroachdb/errors/oserror"
 	"github.com/cockroachdb/pebble/v2/vfs"
@@ -26,8 +25,8 @@ type Spec struct {
 	Columns int
 	// State is how many arrays the optimizer has.
 	State int
-	// Seed draws the vectors that nodes begin with.
-	Seed uint64
+	// Init writes the vector that a node begins with.
+	Init func(row []float32, node uint64)
 }
 
 // arrays is the number of arrays in a file.
@@ -55,10 +54,11 @@ func (s *Spec) PartBytes(part int) int64 {
 	return pageBytes + int64(s.arrays())*pieceBytes(s.Map.Size(part)*uint64(s.Columns))
 }
 
-// DiskBytes is the most that all files take: each partition twice, while a checkpoint is made.
+// DiskBytes is the most that all files take: each partition as it is, as it was in the last
+// checkpoint, and as it was in the best evaluation.
 func (s *Spec) DiskBytes() (n int64) {
 	for part := range s.Map.Parts() {
-		n += 2 * s.PartBytes(part)
+		n += 3 * s.PartBytes(part)
 	}
 	return n
 }
@@ -73,28 +73,59 @@ type Dir struct {
 		sync.Mutex
 		kept []uint32 // generation of each partition in the last checkpoint
 		now  []uint32 // generation of each now: that, or the next
+		best []uint32 // generation of each in the best evaluation; nil for none
 		next uint32   // generation of what is written
 	}
 }
 
-// Create begins with the vectors of the seed in a directory, and removes what was there.
+// Create begins with the vectors of Spec.Init in a directory, and removes what was there.
 func Create(fs vfs.FS, path string, dev blockdev.Device, spec Spec) (*Dir, error) {
-	return start(fs, path, dev, spec, make([]uint32, spec.Map.Parts()))
+	return start(fs, path, dev, spec, make([]uint32, spec.Map.Parts()), nil)
 }
 
-// Open goes on from the record of a checkpoint. What was written after it is removed.
-func Open(fs vfs.FS, path string, dev blockdev.Device, spec Spec, record []byte) (*Dir, error) {
-	kept, err := decodeRecord(record, spec.UUID, spec.Map.Parts())
+// Open goes on from the records of a checkpoint: those of Prepare. What was written after it is
+// removed.
+func Open(fs vfs.FS, path string, dev blockdev.Device, spec Spec, record, best []byte) (*Dir,
+	error) {
+	kept, err := decode(&spec, record)
+	if err != nil {
+		return nil, err
+	}
+	var bestOf []uint32
+	if best != nil {
+		if bestOf, err = decode(&spec, best); err != nil {
+			return nil, err
+		}
+	}
+	return start(fs, path, dev, spec, kept, bestOf)
+}
+
+// View opens what a record refers to, to be read only: nothing is removed.
+func View(fs vfs.FS, path string, dev blockdev.Device, spec Spec, record []byte) (*Dir, error) {
+	kept, err := decode(&spec, record)
+	if err != nil {
+		return nil, err
+	}
+	d := &Dir{fs: fs, path: path, dev: dev, spec: spec}
+	d.mu.kept, d.mu.now = kept, kept
+	return d, nil
+}
+
+// decode decodes a record, damage of which is that of the checkpoint.
+func decode(s *Spec, record []byte) ([]uint32, error) {
+	generations, err := decodeRecord(record, s.UUID, s.Map.Parts())
 	if err != nil {
 		return nil, fmt.Errorf("train: the record of partitions of a checkpoint: %w: %w",
 			layout.ErrCorrupt, err)
 	}
-	return start(fs, path, dev, spec, kept)
+	return generations, nil
 }
 
-func start(fs vfs.FS, path string, dev blockdev.Device, spec Spec, kept []uint32) (*Dir, error) {
+func start(fs vfs.FS, path string, dev blockdev.Device, spec Spec, kept, best []uint32) (*Dir,
+	error) {
 	d := &Dir{fs: fs, path: path, dev: dev, spec: spec}
-	d.mu.kept, d.mu.now, d.mu.next = kept, slices.Clone(kept), slices.Max(kept)+1
+	d.mu.kept, d.mu.now, d.mu.best = kept, slices.Clone(kept), best
+	d.mu.next = max(slices.Max(kept), slices.Max(append([]uint32{0}, best...))) + 1
 	if err := fs.MkdirAll(path, 0o755); err != nil {
 		return nil, fmt.Errorf("train: make %s: %w", path, err)
 	}
@@ -104,7 +135,8 @@ func start(fs vfs.FS, path string, dev blockdev.Device, spec Spec, kept []uint32
 // Spec is what the files are of.
 func (d *Dir) Spec() Spec { return d.spec }
 
-// sweep removes the files of partitions that are not those of the last checkpoint, or of now.
+// sweep removes the files of partitions that are not those of the last checkpoint, of the best
+// evaluation, or of now.
 func (d *Dir) sweep() error {
 	names, err := d.fs.List(d.path)
 	if err != nil {
@@ -113,7 +145,7 @@ func (d *Dir) sweep() error {
 	for _, file := range names {
 		part, generation, ok := parseName(file)
 		if !ok || part < len(d.mu.now) && (generation == d.mu.kept[part] ||
-			generation == d.mu.now[part]) {
+			generation == d.mu.now[part] || d.mu.best != nil && generation == d.mu.best[part]) {
 			continue
 		}
 		if err := d.fs.Remove(d.fs.PathJoin(d.path, file)); err != nil {
@@ -132,7 +164,8 @@ func (d *Dir) generation(part int) uint32 {
 
 // Read fills arrays with those of a partition: the vectors first, then the optimizer's. Each begins
 // at a multiple of 4096 and has FrameRows rows; those behind the partition's are left as they are,
-// or zeros. It returns how many bytes were read, 0 if the partition is as it began.
+// or zeros. With fewer arrays, the first ones are read. It returns how many bytes were read, 0 if
+// the partition is as it began.
 func (d *Dir) Read(ctx context.Context, part int, arrays [][]float32) (read int64, err error) {
 	generation := d.generation(part)
 	if generation == 0 {
@@ -176,7 +209,7 @@ func (d *Dir) Read(ctx context.Context, part int, arrays [][]float32) (read int6
 			return 0, d.damage(path, "array %d: checksum %08x, want %08x", i, got, sums[i])
 		}
 	}
-	return f.Size(), nil
+	return off, nil
 }
 
 // begin is a partition as it began.
@@ -184,7 +217,7 @@ func (d *Dir) begin(part int, arrays [][]float32) {
 	c := d.spec.Columns
 	for row := range d.spec.Map.Size(part) {
 		node := d.spec.Map.Node(part, row)
-		embedding.InitRow(arrays[0][row*uint64(c):][:c], d.spec.Seed, uint64(node))
+		d.spec.Init(arrays[0][row*uint64(c):][:c], uint64(node))
 	}
 	for _, a := range arrays[1:] {
 		clear(a[:d.spec.Map.Size(part)*uint64(c)])
@@ -247,18 +280,41 @@ func (d *Dir) Write(part int, arrays [][]float32) (err error) {
 	return nil
 }
 
+// KeepBest has the partitions as they are now stay on disk, as those of the best evaluation: the
+// next checkpoint is made before anything else is written.
+func (d *Dir) KeepBest() {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.mu.best = slices.Clone(d.mu.now)
+}
+
+// Best is a view of the partitions of the best evaluation, or of now if there was none.
+func (d *Dir) Best() *Dir {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	v := &Dir{fs: d.fs, path: d.path, dev: d.dev, spec: d.spec}
+	if v.mu.now = d.mu.best; v.mu.now == nil {
+		v.mu.now = slices.Clone(d.mu.now)
+	}
+	v.mu.kept = v.mu.now
+	return v
+}
+
 // Prepare makes all that was written durable, and returns the record for the checkpoint that is
-// made. Nothing is written until Committed.
-func (d *Dir) Prepare() (record []byte, err error) {
+// made, and that of the best evaluation, nil if there was none. Nothing is written until Committed.
+func (d *Dir) Prepare() (record, best []byte, err error) {
 	if err := atomicfile.SyncDir(d.fs, d.path); err != nil {
-		return nil, fmt.Errorf("train: %w", err)
+		return nil, nil, fmt.Errorf("train: %w", err)
 	}
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	return encodeRecord(d.spec.UUID, d.mu.now), nil
+	if d.mu.best != nil {
+		best = encodeRecord(d.spec.UUID, d.mu.best)
+	}
+	return encodeRecord(d.spec.UUID, d.mu.now), best, nil
 }
 
-// Committed says that the checkpoint with the record of Prepare is the last one: what the one
+// Committed says that the checkpoint with the records of Prepare is the last one: what the one
 // before had is removed.
 func (d *Dir) Committed() error {
 	d.mu.Lock()

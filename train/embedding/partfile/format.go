@@ -1,7 +1,8 @@
 // Package partfile keeps the vectors of nodes, and what the optimizer has of each, on disk by
 // partition: a partition is read and written whole. What a checkpoint refers to is not overwritten:
 // a partition that changes is written to a file of its own, beside the one of the checkpoint, and
-// the next checkpoint names it. So the disk holds each partition twice at most.
+// the next checkpoint names it. So the disk holds each partition twice at most, and once more as it
+// was in the best evaluation.
 //
 // # Files
 //
@@ -13,7 +14,7 @@
 //	u64 nodes of the partition, u32 columns, u32 number of arrays, then for each array: u32 crc32c
 //
 // The checksum of array i is codec.BlockSum of block i+1. A partition of no file has the vectors
-// that it began with, which are drawn by a seed, and no steps of the optimizer.
+// that it began with, which Spec.Init draws, and no steps of the optimizer.
 //
 // A Record says which generation a partition has in a checkpoint, 0 for none: it is a part of the
 // checkpoint. Generations grow with each checkpoint.

@@ -12,7 +12,6 @@ import (
 	"gdb/layout"
 	"gdb/layout/layouttest"
 	"gdb/layout/partition"
-	"gdb/train/embedding"
 
 	"github.com/cockroachdb/pebble/v2/vfs"
 	"github.com/cockroachdb/pebble/v2/vfs/errorfs"
@@ -24,7 +23,14 @@ func mustSpec(t testing.TB, nodes uint64, parts, columns, state int) Spec {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return Spec{UUID: [16]byte{7}, Map: m, Columns: columns, State: state, Seed: 11}
+	return Spec{UUID: [16]byte{7}, Map: m, Columns: columns, State: state, Init: initRow}
+}
+
+// initRow is what nodes begin with.
+func initRow(row []float32, node uint64) {
+	for i := range row {
+		row[i] = float32(node) + float32(i)/8
+	}
 }
 
 // frame has room for a partition.
@@ -63,8 +69,7 @@ func equal(t testing.TB, s *Spec, got [][]float32, part, version int) bool {
 	want := frame(t, s)
 	if fill(s, want, part, version); version == 0 {
 		for row := range s.Map.Size(part) {
-			embedding.InitRow(want[0][row*uint64(s.Columns):][:s.Columns], s.Seed,
-				uint64(s.Map.Node(part, row)))
+			initRow(want[0][row*uint64(s.Columns):][:s.Columns], uint64(s.Map.Node(part, row)))
 		}
 		for _, a := range want[1:] {
 			clear(a)
@@ -132,13 +137,13 @@ func TestVersions(t *testing.T) {
 			t.Fatalf("%v, %v", names, err)
 		}
 		if record != nil && round%3 == 0 { // the process dies
-			if d, err = Open(fs, "rows", dev, s, record); err != nil {
+			if d, err = Open(fs, "rows", dev, s, record, nil); err != nil {
 				t.Fatal(err)
 			}
 			versions = saved
 			continue
 		}
-		if record, err = d.Prepare(); err != nil {
+		if record, _, err = d.Prepare(); err != nil {
 			t.Fatal(err)
 		}
 		if err := d.Committed(); err != nil {
@@ -185,7 +190,7 @@ func TestDamage(t *testing.T) {
 	}
 	damaged("no file")
 	for _, record := range [][]byte{nil, make([]byte, 5000), encodeRecord(s.UUID, []uint32{1})} {
-		if _, err := Open(fs, "rows", dev, s, record); !errors.Is(err, layout.ErrCorrupt) {
+		if _, err := Open(fs, "rows", dev, s, record, nil); !errors.Is(err, layout.ErrCorrupt) {
 			t.Errorf("a record of %d bytes: %v", len(record), err)
 		}
 	}
@@ -203,7 +208,7 @@ func checkpointed(t *testing.T, fs *vfs.MemFS, dev blockdev.Device, s Spec) (rec
 		}
 	}
 	if err == nil {
-		record, err = d.Prepare()
+		record, _, err = d.Prepare()
 	}
 	if err == nil {
 		err = d.Committed()
@@ -243,7 +248,7 @@ func TestFaults(t *testing.T) {
 			return nil
 		}))
 		err := func() error {
-			d, err := Open(broken, "rows", dev, s, record)
+			d, err := Open(broken, "rows", dev, s, record, nil)
 			f := frame(t, &s)
 			for v := 2; v < 4 && err == nil; v++ {
 				for part := 0; part < 3 && err == nil; part++ {
@@ -252,7 +257,7 @@ func TestFaults(t *testing.T) {
 				}
 				var made []byte
 				if err == nil {
-					made, err = d.Prepare()
+					made, _, err = d.Prepare()
 				}
 				if err == nil { // the checkpoint is durable
 					record, version = made, v
@@ -282,7 +287,7 @@ func TestFaults(t *testing.T) {
 // checkRows goes on from a record and reads all partitions of a version.
 func checkRows(t *testing.T, fs vfs.FS, dev blockdev.Device, s Spec, record []byte, version int) {
 	t.Helper()
-	d, err := Open(fs, "rows", dev, s, record)
+	d, err := Open(fs, "rows", dev, s, record, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -23,8 +23,6 @@ type Options struct {
 	// this one is trained on, those that enter with it.
 	Frames int
 	Budget *mem.Budget
-	// ReadOnly writes nothing back: vectors are used and do not change.
-	ReadOnly bool
 }
 
 // Bytes is the memory of a buffer.
@@ -189,9 +187,6 @@ func (b *Buffer) move(ctx context.Context, left, come *roaring.Bitmap) error {
 
 // write writes a partition back.
 func (b *Buffer) write(ctx context.Context, part int) error {
-	if b.opt.ReadOnly {
-		return nil
-	}
 	if err := ctx.Err(); err != nil {
 		return err
 	}
@@ -242,6 +237,27 @@ func (b *Buffer) Flush(ctx context.Context) error {
 	return nil
 }
 
+// Empty writes all partitions that are resident, and frees their frames: none is resident.
+func (b *Buffer) Empty(ctx context.Context) error {
+	if err := b.Flush(ctx); err != nil {
+		return err
+	}
+	b.resident.Or(b.coming)
+	b.release(b.resident)
+	b.resident.Clear()
+	b.coming.Clear()
+	return nil
+}
+
+// Frames are the vectors of the frames, (FrameRows, Columns) each, of an empty buffer: memory that
+// others may use until Advance.
+func (b *Buffer) Frames() (out [][]float32) {
+	for frame := range b.opt.Frames {
+		out = append(out, b.pieces(frame)[0])
+	}
+	return out
+}
+
 // Resident are the partitions that may be used; it is not changed.
 func (b *Buffer) Resident() *roaring.Bitmap { return b.resident }
 
@@ -256,6 +272,11 @@ func (b *Buffer) Row(v layout.NodeID) (row uint32, ok bool) {
 		return 0, false
 	}
 	return uint32(b.frames[part]*b.spec.FrameRows()) + uint32(at), true
+}
+
+// First is the row of the first node of a resident partition, whose others follow it.
+func (b *Buffer) First(part int) uint32 {
+	return uint32(b.frames[part] * b.spec.FrameRows())
 }
 
 // Stats are what the buffer did so far; the caller is not in Advance, and none is under way.

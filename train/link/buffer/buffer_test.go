@@ -12,7 +12,6 @@ import (
 	"gdb/layout"
 	"gdb/layout/layouttest"
 	"gdb/layout/partition"
-	"gdb/train/embedding"
 	"gdb/train/embedding/partfile"
 	"gdb/train/link/order"
 
@@ -31,11 +30,18 @@ func mustDir(t testing.TB, fs vfs.FS, parts int) *partfile.Dir {
 		t.Fatal(err)
 	}
 	d, err := partfile.Create(fs, "rows", layouttest.Device(t), partfile.Spec{Map: m,
-		Columns: testColumns, State: 1, Seed: 3})
+		Columns: testColumns, State: 1, Init: initRow})
 	if err != nil {
 		t.Fatal(err)
 	}
 	return d
+}
+
+// initRow is what nodes begin with.
+func initRow(row []float32, node uint64) {
+	for i := range row {
+		row[i] = float32(node) + float32(i)/8
+	}
 }
 
 // model is what the rows should be: vectors, and the sum of all changes as state.
@@ -45,7 +51,7 @@ func newModel() *model {
 	m := &model{}
 	for v := range uint64(testNodes) {
 		row := make([]float32, testColumns)
-		embedding.InitRow(row, 3, v)
+		initRow(row, v)
 		m.rows, m.state = append(m.rows, row), append(m.state, make([]float32, testColumns))
 	}
 	return m
@@ -130,7 +136,7 @@ func TestEpochs(t *testing.T) {
 
 // checkAll reads all partitions, two at a time, and compares them.
 func checkAll(ctx context.Context, m *model, dir *partfile.Dir, parts int) (err error) {
-	b, err := New(dir, Options{Frames: 2, ReadOnly: true})
+	b, err := New(dir, Options{Frames: 2})
 	if err != nil {
 		return err
 	}
@@ -222,7 +228,7 @@ func TestFullDisk(t *testing.T) {
 	if err := b.Flush(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	record, err := dir.Prepare()
+	record, _, err := dir.Prepare()
 	if err == nil {
 		err = dir.Committed()
 	}
@@ -240,7 +246,7 @@ func TestFullDisk(t *testing.T) {
 	if err := b.Close(); !errors.Is(err, syscall.ENOSPC) {
 		t.Errorf("closed after a full disk: %v", err)
 	}
-	again, err := partfile.Open(mem, "rows", layouttest.Device(t), dir.Spec(), record)
+	again, err := partfile.Open(mem, "rows", layouttest.Device(t), dir.Spec(), record, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

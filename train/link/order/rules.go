@@ -25,6 +25,10 @@ type Facts struct {
 	Prefetch bool
 	// Nodes are trained on, not links: a set may be one logical partition.
 	NodeTask bool
+	// Parts, Capacity and Logical are p, c and l where they are given; 0 has the rules choose.
+	Parts, Capacity, Logical int
+	// OneByOne is for policies that swap single physical partitions: l is p.
+	OneByOne bool
 }
 
 // Choice is what the rules choose, with the reasons.
@@ -46,18 +50,69 @@ func Choose(f Facts) (c Choice, err error) {
 	byNodes, byEdges := nodeBytes/block, math.Sqrt(edgeBytes/block)
 	c.Parts = int(min(byNodes, byEdges, partition.Most, float64(f.Nodes)))
 	c.Parts = max(c.Parts, int(min(leastParts, f.Nodes)))
+	if f.Parts > 0 {
+		c.Parts = f.Parts
+	}
+	if c.Parts > partition.Most || uint64(c.Parts) > f.Nodes || f.Capacity > c.Parts ||
+		f.Logical > c.Parts {
+		return c, fmt.Errorf("train: %d partitions of %d nodes, %d of them in memory, %d logical "+
+			"ones: want at most %d partitions, and no more than nodes", c.Parts, f.Nodes,
+			f.Capacity, f.Logical, partition.Most)
+	}
 	c.say("vectors and optimizer %s, edges %s, smallest read %s: %.0f partitions by the nodes, "+
 		"%.0f by the edges", size(nodeBytes), size(edgeBytes), size(block), byNodes, byEdges)
-	c.say("p = %d physical partitions of %s, buckets of %s", c.Parts,
+	if byRule := c.Parts; f.Parts == 0 {
+		if c.Parts = f.smaller(c.Parts); c.Parts > byRule {
+			c.say("a buffer of %d of so few does not fit: there are more, and reads are smaller",
+				f.held())
+		}
+	}
+	c.say("p = %d physical partitions%s of %s, buckets of %s", c.Parts, given(f.Parts),
 		size(nodeBytes/float64(c.Parts)), size(edgeBytes/float64(c.Parts)/float64(c.Parts)))
-	if f.bytes(c.Parts, c.Parts, 0) <= f.Memory {
+	if f.Capacity == 0 && f.bytes(c.Parts, c.Parts, 0) <= f.Memory || f.Capacity == c.Parts {
 		c.Capacity, c.Logical, c.InMemory = c.Parts, 1, true
 		c.Bytes = f.bytes(c.Parts, c.Parts, 0)
 		c.say("all of them take %s of %s: nothing is swapped", mem.FormatSize(c.Bytes),
 			mem.FormatSize(f.Memory))
-		return c, nil
+		return c, f.fits(&c)
 	}
 	return c, f.chooseBuffer(&c)
+}
+
+// held is how many logical partitions a buffer holds at least, and is made to hold.
+func (f *Facts) held() int {
+	if f.NodeTask {
+		return 1
+	}
+	return 2
+}
+
+// smaller is a number of partitions, p or twice as many and so on, of which the least buffer fits.
+func (f *Facts) smaller(p int) int {
+	for n := p; n <= partition.Most && uint64(n) <= f.Nodes; n *= 2 {
+		if f.groupBytes(n, 1, f.held()) <= f.Memory {
+			return n
+		}
+	}
+	return p
+}
+
+// given says in a line that a number was not chosen.
+func given(n int) string {
+	if n == 0 {
+		return ""
+	}
+	return " (given)"
+}
+
+// fits reports a buffer that was given and takes too much.
+func (f *Facts) fits(c *Choice) error {
+	if c.Bytes <= f.Memory {
+		return nil
+	}
+	return fmt.Errorf("train: %s are for partitions, and a buffer of %d of %d takes %s: give more "+
+		"memory, or a smaller buffer", mem.FormatSize(f.Memory), c.Capacity, c.Parts,
+		mem.FormatSize(c.Bytes))
 }
 
 // leastParts is how many partitions there are at least, if there are nodes enough: with fewer a
@@ -66,39 +121,75 @@ const leastParts = 8
 
 // chooseBuffer chooses the buffer and the logical partitions of it.
 func (f *Facts) chooseBuffer(c *Choice) error {
-	held, needed := 2, "two logical partitions, which a pair of them needs"
+	held, needed := f.held(), "two logical partitions, which a pair of them needs"
 	if f.NodeTask {
-		held, needed = 1, "one logical partition"
+		needed = "one logical partition"
 	}
-	group := 0 // physical partitions of a logical one
-	for g := 1; g*held < c.Parts && f.groupBytes(c.Parts, g, held) <= f.Memory; g++ {
-		group = g
-	}
-	if group == 0 {
+	group := f.group(c.Parts, held) // physical partitions of a logical one
+	switch {
+	case group == 0:
 		return fmt.Errorf("train: %s are for partitions, and the least buffer of %d of %d takes "+
 			"%s: give more memory, or take vectors of fewer columns", mem.FormatSize(f.Memory),
 			held, c.Parts, mem.FormatSize(f.groupBytes(c.Parts, 1, held)))
+	case f.Capacity > 0:
+		c.Capacity = f.Capacity
+	case f.OneByOne:
+		for c.Capacity = held; c.Capacity+1 < c.Parts &&
+			f.bytes(c.Parts, c.Capacity+1, f.ahead(1)) <= f.Memory; {
+			c.Capacity++
+		}
+	default:
+		c.Capacity = min(group*held, c.Parts)
 	}
-	c.Capacity = group * held
-	c.Logical = (c.Parts + group - 1) / group
-	c.Bytes = f.groupBytes(c.Parts, group, held)
+	if c.Logical = (c.Parts + group - 1) / group; f.Logical > 0 {
+		c.Logical = f.Logical
+	}
+	c.Bytes = f.bytes(c.Parts, c.Capacity, f.ahead(group))
 	beside := ""
 	if f.Prefetch {
 		beside = ", and beside them the next to enter"
 	}
-	c.say("c = %d partitions%s and their edges take %s of %s", c.Capacity, beside,
-		mem.FormatSize(c.Bytes), mem.FormatSize(f.Memory))
-	c.say("l = %d logical partitions of up to %d: the buffer holds %s", c.Logical, group, needed)
-	return nil
+	c.say("c = %d partitions%s%s and their edges take %s of %s", c.Capacity, given(f.Capacity),
+		beside, mem.FormatSize(c.Bytes), mem.FormatSize(f.Memory))
+	if f.OneByOne {
+		c.say("partitions are swapped one by one: l is p")
+	} else {
+		c.say("l = %d logical partitions%s of up to %d: the buffer holds %s", c.Logical,
+			given(f.Logical), group, needed)
+	}
+	return f.fits(c)
+}
+
+// group is how many of p physical partitions a logical one has: as many as a buffer of held of them
+// has room for. 0 if it has room for none.
+func (f *Facts) group(p, held int) (group int) {
+	switch {
+	case f.OneByOne && f.groupBytes(p, 1, held) <= f.Memory || f.OneByOne && f.Capacity > 0:
+		return 1
+	case f.OneByOne:
+		return 0
+	case f.Logical > 0:
+		return (p + f.Logical - 1) / f.Logical
+	case f.Capacity > 0:
+		return max(1, f.Capacity/held)
+	}
+	for g := 1; g*held < p && f.groupBytes(p, g, held) <= f.Memory; g++ {
+		group = g
+	}
+	return group
+}
+
+// ahead is how many partitions of the next set are read ahead, if groups are of so many.
+func (f *Facts) ahead(group int) int {
+	if f.Prefetch {
+		return group
+	}
+	return 0
 }
 
 // groupBytes is the memory of a buffer of held groups of g of p partitions.
 func (f *Facts) groupBytes(p, g, held int) int64 {
-	next := 0
-	if f.Prefetch {
-		next = g
-	}
-	return f.bytes(p, g*held, next)
+	return f.bytes(p, g*held, f.ahead(g))
 }
 
 // bytes is the memory of c of p partitions, of next more without edges trained on, and of the edges

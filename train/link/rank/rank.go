@@ -83,6 +83,7 @@ type ranker struct {
 	others  []float32  // of candidates
 	scored  []float32
 	drawn   []uint32
+	places  []uint64 // of those drawn, where rows come by partition
 }
 
 // target is a true answer to query number query, and what is above it.
@@ -122,7 +123,12 @@ func (r *ranker) block(number uint64) error {
 	m := len(r.queries)
 	r.rows = sized(r.rows, m*r.Dim)
 	r.Pool.Run(m, func(i int) { r.query(r.rows[i*r.Dim:][:r.Dim], r.queries[i]) })
-	if err := r.scoreTargets(m); err != nil {
+	n := len(r.targets)
+	r.others = sized(r.others, n*r.Dim)
+	for i, t := range r.targets {
+		copy(r.others[i*r.Dim:][:r.Dim], r.entity(t.entity))
+	}
+	if err := r.scoreTargets(m, r.others); err != nil {
 		return err
 	}
 	if r.cfg.Candidates > 0 {
@@ -146,14 +152,9 @@ func (r *ranker) block(number uint64) error {
 	return nil
 }
 
-// scoreTargets finds the scores of the true answers.
-func (r *ranker) scoreTargets(m int) error {
+// scoreTargets finds the scores of the true answers, whose rows these are.
+func (r *ranker) scoreTargets(m int, rows []float32) error {
 	n := len(r.targets)
-	rows := sized(r.others, n*r.Dim)
-	r.others = rows
-	for i, t := range r.targets {
-		copy(rows[i*r.Dim:][:r.Dim], r.entity(t.entity))
-	}
 	r.scored = sized(r.scored, m*n)
 	r.scores(r.scored, r.rows, rows, m, n)
 	for i := range r.targets {
@@ -175,15 +176,20 @@ func (r *ranker) draw(number uint64) {
 	slices.Sort(r.drawn)
 }
 
-// candidates are n entities: some, in ascending order, or if that is nil those from first on.
+// candidates are n entities: some, in ascending order, or if that is nil those from first on; or
+// those of which at says the place, or -1.
 type candidates struct {
 	first uint32
 	some  []uint32
 	n     int
+	at    func(e uint32) int
 }
 
 // place is where an entity is among them; -1 if it is not.
 func (c *candidates) place(e uint32) int {
+	if c.at != nil {
+		return c.at(e)
+	}
 	if c.some == nil {
 		if e < c.first || int(e-c.first) >= c.n {
 			return -1
@@ -223,7 +229,7 @@ func (t *target) count(row []float32, c *candidates, known []uint32) {
 			t.equal--
 		}
 	}
-	if c.some == nil { // they ascend
+	if c.some == nil && c.at == nil { // they ascend
 		from, _ := slices.BinarySearch(known, c.first)
 		to, _ := slices.BinarySearch(known, c.first+uint32(c.n))
 		known = known[from:to]

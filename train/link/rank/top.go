@@ -29,20 +29,25 @@ func (b *Best) Answers() []Answer { return b.answers }
 // skip, which ascends. A score that is no number is never among the best.
 func (b *Best) Block(first int, scores []float32, skip []uint32) {
 	for j, v := range scores {
-		a := Answer{uint32(first + j), v}
-		if v != v || len(b.answers) == b.most && (b.most == 0 ||
-			compareAnswers(a, b.answers[b.most-1]) > 0) {
-			continue
-		}
-		if _, found := slices.BinarySearch(skip, a.Entity); found {
-			continue
-		}
-		at, _ := slices.BinarySearchFunc(b.answers, a, compareAnswers)
-		if len(b.answers) == b.most {
-			b.answers = b.answers[:b.most-1]
-		}
-		b.answers = slices.Insert(b.answers, at, a)
+		b.add(Answer{uint32(first + j), v}, skip)
 	}
+}
+
+// add takes an answer in if it is one of the best so far, and not to be skipped.
+func (b *Best) add(a Answer, skip []uint32) {
+	full := len(b.answers) == b.most
+	if a.Score != a.Score || full && (b.most == 0 ||
+		compareAnswers(a, b.answers[b.most-1]) > 0) {
+		return
+	}
+	if _, found := slices.BinarySearch(skip, a.Entity); found {
+		return
+	}
+	at, _ := slices.BinarySearchFunc(b.answers, a, compareAnswers)
+	if full {
+		b.answers = b.answers[:b.most-1]
+	}
+	b.answers = slices.Insert(b.answers, at, a)
 }
 
 // Top returns the n best answers to a query that are not known, the best first; of equal scores the

@@ -11,6 +11,7 @@ import (
 	"slices"
 
 	"gdb/internal/mem"
+	"gdb/internal/program"
 	"gdb/internal/trace"
 	"gdb/kv"
 	"gdb/layout"
@@ -71,6 +72,10 @@ func Open(ctx context.Context, store *layout.Store, run string, budget *mem.Budg
 	f, err := dir.ReadLink()
 	if err != nil {
 		return nil, err
+	}
+	if f.Link.OnDisk() {
+		return nil, fmt.Errorf("run %s keeps its vectors by partition, which are not read here "+
+			"yet; %s predict and %s eval do", run, program.Name, program.Name)
 	}
 	var pos struct {
 		HasBest   bool `json:"has_best"`

@@ -1,0 +1,93 @@
+package linkcmd
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"gdb/cmd/gdb/cli"
+	"gdb/internal/mem"
+	"gdb/layout"
+	"gdb/train/link"
+	"gdb/train/runs"
+
+	"github.com/spf13/pflag"
+)
+
+// Plan is gdb plan of --task link. given are the flags of the command.
+func Plan(e *Env, st *layout.Store, given *pflag.FlagSet) error {
+	t, err := settings(e, given)
+	if err != nil {
+		return cli.Usage(err)
+	}
+	c := t.cfg
+	if slices.Contains(link.NodeOrders(), c.Order) {
+		c.Order = runs.OrderTwoLevel
+	}
+	if err := c.Validate(); err != nil {
+		return cli.Usage(err)
+	}
+	p, err := link.Plan(t.cfg, st.Meta())
+	if err != nil {
+		return err
+	}
+	if t.json {
+		return e.PrintJSON(p)
+	}
+	return printPlan(e, p)
+}
+
+// setsShown is how many sets the text has, and partsShown how many partitions of each.
+const setsShown, partsShown = 10, 12
+
+func printPlan(e *Env, p *link.Planned) error {
+	w := &cli.Lines{W: e.Out}
+	w.Printf("%-11s %s\n", "memory", mem.FormatSize(p.Limit))
+	for _, s := range p.Memory {
+		w.Printf("  %-17s %10s\n", s.What, mem.FormatSize(s.Bytes))
+	}
+	if left := p.Left(); left >= 0 {
+		w.Printf("  %-17s %10s\n", "left", mem.FormatSize(left))
+	} else {
+		w.Printf("  %-17s %10s\n", "too much by", mem.FormatSize(-left))
+	}
+	w.Printf("%-11s %s\n", "order", p.Order)
+	for i, line := range p.Why {
+		name := ""
+		if i == 0 {
+			name = "why"
+		}
+		w.Field(name, "%s", line)
+	}
+	if p.Disk != nil {
+		printPlanDisk(w, p.Disk)
+	}
+	return w.Err
+}
+
+func printPlanDisk(w *cli.Lines, d *link.PlannedDisk) {
+	w.Field("disk", "vectors take up to %s: as they are, as they were in the last checkpoint and "+
+		"in the best evaluation", mem.FormatSize(d.Bytes))
+	bias := ""
+	if d.Bias != nil {
+		bias = fmt.Sprintf("; Edge Permutation Bias %s", runs.Figure(*d.Bias, 3))
+	}
+	w.Field("epoch", "%d sets of %d of %d partitions, %d swapped in; read %s, written %s, edges "+
+		"%s%s", len(d.Sets), d.InMemory, d.Partitions, d.Swaps, mem.FormatSize(d.Read),
+		mem.FormatSize(d.Written), mem.FormatSize(d.Edges), bias)
+	for i, set := range d.Sets {
+		if i == setsShown {
+			w.Field("", "and %d sets more, all of them with --json", len(d.Sets)-i)
+			break
+		}
+		var names []string
+		for _, part := range set[:min(partsShown, len(set))] {
+			names = append(names, fmt.Sprint(part))
+		}
+		if len(set) > partsShown {
+			names = append(names, "…")
+		}
+		w.Field(fmt.Sprintf("set %d", i+1), "%s; %d buckets", strings.Join(names, " "),
+			d.Buckets[i])
+	}
+}

@@ -1,0 +1,231 @@
+package link
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"gdb/internal/mem"
+	"gdb/internal/rng"
+	"gdb/kv"
+	"gdb/train/link/decoder"
+	"gdb/train/link/order"
+	"gdb/train/link/paged"
+	"gdb/train/link/rank"
+	"gdb/train/link/triples"
+	"gdb/train/runs"
+)
+
+// partitionsDir is where a run has its vectors if they are on disk.
+const partitionsDir = "partitions"
+
+// disk is the Source of vectors on disk.
+type disk struct {
+	*paged.Source
+	part     Part
+	entities Table
+	before   diskStats // at the beginning of the epoch
+}
+
+// Part loads the partitions and edges of a part.
+func (d *disk) Part(ctx context.Context, epoch uint64, part int) (*Part, error) {
+	p, err := d.Load(ctx, epoch, part)
+	if err != nil {
+		return nil, err
+	}
+	d.part = Part{Edges: p.Edges, Entities: &d.entities}
+	for _, s := range p.Spans {
+		d.part.Spans = append(d.part.Spans, Span(s))
+	}
+	return &d.part, nil
+}
+
+// newDisk wraps a source.
+func newDisk(s *paged.Source, dim int) *disk {
+	arrays := s.Arrays()
+	return &disk{Source: s, entities: Table{Rows: s.BufferRows(), Dim: dim, Values: arrays[0],
+		State: arrays[1:]}}
+}
+
+// diskStats is what was moved.
+type diskStats struct{ read, written int64 }
+
+// moved is what was moved since the last call.
+func (d *disk) moved() (m diskStats, err error) {
+	s, err := d.Stats()
+	now := diskStats{s.ReadBytes, s.WriteBytes}
+	m = diskStats{now.read - d.before.read, now.written - d.before.written}
+	d.before = now
+	return m, err
+}
+
+// policies are the orders of links by their names in settings.
+var policies = map[string]order.Policy{runs.OrderBeta: order.Beta,
+	runs.OrderTwoLevel: order.TwoLevel, "dispersed": order.Dispersed,
+	"sequential": order.Sequential}
+
+// NodeOrders are orders that are for training nodes: they can be planned.
+func NodeOrders() []string { return []string{"dispersed", "sequential"} }
+
+// memoryBytes is what a training takes whose vectors are all in memory.
+func memoryBytes(c *Config, m *kv.Meta) int64 {
+	edges := int64(0)
+	for _, e := range m.EdgeSplits {
+		edges += int64(e.Count)
+	}
+	arrays := int64(2 + len(stateNames(c.Optimizer))) // with those of the best evaluation
+	rows := arrays * 4 * int64(m.Nodes) * int64(c.Dim)
+	return 2*rows + // a checkpoint is a copy
+		mem.HeapCost(12*edges+2*triples.Bytes(edges)+stepBytes(c, int(m.Nodes)))
+}
+
+// besideBytes is what a training takes besides its plan, with vectors on disk.
+func besideBytes(c *Config, m *kv.Meta) (int64, error) {
+	dec, err := decoder.New(c.Decoder, c.Dim, decoder.Options{Norm: c.Norm})
+	if err != nil {
+		return 0, err
+	}
+	edges := int64(0)
+	for _, e := range m.EdgeSplits {
+		if e.Name != "train" {
+			edges += int64(e.Count)
+		}
+	}
+	relations := int64(max(1, len(m.EdgeTypes)))
+	if c.Reciprocal {
+		relations *= 2
+	}
+	arrays := int64(2 + len(stateNames(c.Optimizer)))
+	table := mem.ArenaBytes(4 * max(1, relations*int64(dec.RelationDim(c.Dim))))
+	const empty = 3 // tables of no entities, and of the best ones
+	return mem.HeapCost(evaluatedBytes*edges+stepBytes(c, 0)+arrays*table) + arrays*table +
+		empty*mem.ArenaBytes(1), nil
+}
+
+// MakePlan chooses how a training goes through partitions on disk; nil if all is in memory. It
+// completes the settings of the order.
+func MakePlan(c *Config, m *kv.Meta) (*paged.Plan, error) {
+	if c.Order == runs.OrderAuto {
+		fits := memoryBytes(c, m) <= mem.NewProcessBudget(c.Memory).Limit()
+		given := c.Partitions != 0 || c.PartitionsInMemory != 0 || c.LogicalPartitions != 0
+		if c.Order = runs.OrderTwoLevel; !given && (fits || c.Validate() != nil) {
+			c.Order = runs.OrderMemory
+		}
+	}
+	if !c.OnDisk() {
+		return nil, nil
+	}
+	p, err := planOf(c, m)
+	if err == nil {
+		c.Partitions, c.PartitionsInMemory = p.Order.Parts, p.Order.Capacity
+		c.LogicalPartitions = p.Order.Logical
+	}
+	return p, err
+}
+
+// planOf is the plan of settings whose order goes through partitions.
+func planOf(c *Config, m *kv.Meta) (*paged.Plan, error) {
+	beside, err := besideBytes(c, m)
+	if err != nil {
+		return nil, err
+	}
+	limit := mem.NewProcessBudget(c.Memory).Limit()
+	extra := 0
+	if c.NegativeSampling == runs.NegativesDegree {
+		extra = degreeBytes
+	}
+	p, err := paged.NewPlan(m, paged.Want{Policy: policies[c.Order], Parts: c.Partitions,
+		Capacity: c.PartitionsInMemory, Logical: c.LogicalPartitions, Dim: c.Dim,
+		TrainParts: func(parts int) int { return trainParts(m, parts) },
+		State:      len(stateNames(c.Optimizer)), Extra: extra, Seed: c.Seed,
+		Memory: limit - beside})
+	if err != nil {
+		return nil, err
+	}
+	p.Shares = append([]paged.Share{{What: "program", Bytes: mem.ProcessBytes},
+		{What: "steps, relations", Bytes: beside}}, p.Shares...)
+	return p, nil
+}
+
+// initOf draws the vectors that entities begin with: those of a training in memory.
+func initOf(c *Config) func(row []float32, entity uint64) {
+	return func(row []float32, entity uint64) {
+		initRow(row, rng.Key(entityDomain, c.Seed, entity), c.Init)
+	}
+}
+
+// openDisk opens the vectors of a run, as its last checkpoint has them.
+func (t *trainer) openDisk(ctx context.Context) error {
+	s, note, err := paged.Open(ctx, paged.Config{Store: t.store, Device: t.dev,
+		Path: t.dir.Path(partitionsDir), Plan: t.plan, Init: initOf(&t.cfg), Budget: t.budget},
+		t.pos.Record, t.pos.BestRecord)
+	if err != nil {
+		return err
+	}
+	t.closers = append(t.closers, s)
+	if t.cfg.NegativeSampling == runs.NegativesDegree {
+		if err := t.budget.Reserve("degrees", degreeBytes*int64(s.BufferRows())); err != nil {
+			return fmt.Errorf("train: %w", err)
+		}
+	}
+	t.disk = newDisk(s, t.cfg.Dim)
+	t.source = t.disk
+	if note != "" && t.note == "" {
+		t.note = note
+	}
+	return nil
+}
+
+// rankStreamed ranks edges with vectors on disk, those of the best evaluation or those of now.
+func (t *trainer) rankStreamed(ctx context.Context, edges []triples.Triple,
+	best bool) (*rank.Result, error) {
+	rows, err := t.disk.Rows(ctx, [][]triples.Triple{t.data.val, t.data.test}, best)
+	if err != nil {
+		return nil, err
+	}
+	res, err := rank.RanksOf(ctx, t.model.scorer(t.pool), rows, edges, rank.StreamConfig{
+		Candidates: t.cfg.Candidates, Seed: t.cfg.Seed, Bytes: rows.Bytes()})
+	return res, errors.Join(err, rows.Close())
+}
+
+// commit writes a checkpoint of vectors on disk: first they, then what refers to them.
+func (t *trainer) commit(write func() error) (err error) {
+	if t.disk == nil {
+		return write()
+	}
+	t.pos.Record, t.pos.BestRecord, err = t.disk.Prepare(context.Background())
+	if err != nil {
+		return fmt.Errorf("write the vectors of a checkpoint: %w", err)
+	}
+	if err := write(); err != nil {
+		return err
+	}
+	t.bestUnsaved = false
+	return t.disk.Committed()
+}
+
+// plannedFor says where vectors are, for the user; "" if all are in memory.
+func plannedFor(p *paged.Plan) string {
+	if p == nil {
+		return ""
+	}
+	return fmt.Sprintf("vectors are on disk: %d of %d partitions are in memory at a time; the "+
+		"order of edges is not that of a training in memory", p.Order.Capacity, p.Order.Parts)
+}
+
+// openRows opens the rows of the best evaluation of a run whose vectors are on disk, or its last
+// ones.
+func (t *Trained) openRows(ctx context.Context, dir runs.Dir, pos *position) error {
+	c := &t.Config
+	plan := paged.Partitions(order.Spec{Parts: c.Partitions, Seed: c.Seed}, c.Dim,
+		len(stateNames(c.Optimizer)))
+	record := pos.BestRecord
+	if record == nil {
+		record = pos.Record
+	}
+	rows, note, err := paged.OpenRows(ctx, paged.Config{Store: t.store, Device: t.dev,
+		Path: dir.Path(partitionsDir), Plan: plan, Init: initOf(&t.Config), Budget: t.budget},
+		record, [][]triples.Triple{t.data.val, t.data.test})
+	t.rows, t.Note = rows, note
+	return err
+}

@@ -1,0 +1,144 @@
+package paged
+
+import (
+	"context"
+
+	"gdb/internal/bug"
+	"gdb/layout"
+	"gdb/layout/buckets"
+	"gdb/layout/edgefile"
+	"gdb/layout/partition"
+	"gdb/train/link/order"
+	"gdb/train/link/triples"
+)
+
+// piece is what is trained on at a time: buckets of a set.
+type piece struct {
+	set     int
+	buckets []partition.Bucket
+}
+
+// cut cuts the buckets of each set of an epoch into pieces of at most so many edges. A set has a
+// piece, be it without edges.
+func cut(e *order.Epoch, count func(partition.Bucket) uint64, most int) (out []piece) {
+	for set := range e.Sets() {
+		p, edges := piece{set: set}, 0
+		for _, k := range e.Buckets(set) {
+			n := int(count(k))
+			if n == 0 {
+				continue
+			}
+			if edges+n > most {
+				out = append(out, p)
+				p, edges = piece{set: set}, 0
+			}
+			p.buckets, edges = append(p.buckets, k), edges+n
+		}
+		out = append(out, p)
+	}
+	return out
+}
+
+// edges are those of a piece. Their ends are rows in partitions until move.
+type edges struct {
+	list []triples.Triple
+	of   []stretch
+}
+
+// stretch is edges of one bucket: those up to end that no stretch before has.
+type stretch struct {
+	bucket partition.Bucket
+	end    int
+}
+
+// read reads the edges of a piece, in the order of the file.
+func (e *edges) read(ctx context.Context, sets *buckets.Set, p *piece) error {
+	m := sets.Map()
+	e.list, e.of = e.list[:0], e.of[:0]
+	return sets.Read(ctx, p.buckets, func(k partition.Bucket, some edgefile.Edges) error {
+		for i, src := range some.Src {
+			_, head := m.Place(layout.NodeID(src))
+			_, tail := m.Place(layout.NodeID(some.Dst[i]))
+			t := triples.Triple{Head: uint32(head), Tail: uint32(tail)}
+			if some.Rel != nil {
+				t.Relation = uint32(some.Rel[i])
+			}
+			e.list = append(e.list, t)
+		}
+		e.of = append(e.of, stretch{k, len(e.list)})
+		return nil
+	})
+}
+
+// move makes rows in partitions rows of the buffer, given the first one of each partition.
+func (e *edges) move(first func(part int) uint32) {
+	at := 0
+	for _, s := range e.of {
+		from, to := first(int(s.bucket.From)), first(int(s.bucket.To))
+		for ; at < s.end; at++ {
+			e.list[at].Head += from
+			e.list[at].Tail += to
+		}
+	}
+}
+
+// reading is a piece that is read ahead.
+type reading struct {
+	part  int
+	edges edges
+	done  chan error
+}
+
+// edgesOf has the edges of a part in now, and begins to read those of the next.
+func (s *Source) edgesOf(ctx context.Context, part int) error {
+	if s.ahead != nil && s.ahead.part == part {
+		err := <-s.ahead.done
+		s.now, s.ahead.edges = s.ahead.edges, s.now
+		spare := s.ahead.edges
+		if s.ahead = nil; err != nil {
+			return err
+		}
+		s.readAhead(ctx, part+1, spare)
+		return nil
+	}
+	s.drop()
+	s.now.list = s.room(s.now.list)
+	if err := s.now.read(ctx, s.sets, &s.pieces[part]); err != nil {
+		return err
+	}
+	s.readAhead(ctx, part+1, s.spare)
+	s.spare = edges{}
+	return nil
+}
+
+// room is the memory of a list.
+func (s *Source) room(list []triples.Triple) []triples.Triple {
+	if list == nil {
+		return make([]triples.Triple, 0, s.once)
+	}
+	return list
+}
+
+// readAhead begins to read the edges of a part, if there is one.
+func (s *Source) readAhead(ctx context.Context, part int, into edges) {
+	if part >= len(s.pieces) {
+		s.spare = into
+		return
+	}
+	into.list = s.room(into.list)
+	r := &reading{part: part, edges: into, done: make(chan error, 1)}
+	s.ahead = r
+	p := &s.pieces[part]
+	go func() {
+		defer bug.Catch()
+		r.done <- r.edges.read(ctx, s.sets, p)
+	}()
+}
+
+// drop waits for what is read ahead, and forgets it.
+func (s *Source) drop() {
+	if s.ahead != nil {
+		<-s.ahead.done
+		s.spare, s.ahead = s.ahead.edges, nil
+	}
+}

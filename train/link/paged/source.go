@@ -1,0 +1,231 @@
+package paged
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"gdb/blockdev"
+	"gdb/internal/mem"
+	"gdb/layout"
+	"gdb/layout/buckets"
+	"gdb/layout/partition"
+	"gdb/train/embedding/partfile"
+	"gdb/train/link/buffer"
+	"gdb/train/link/order"
+	"gdb/train/link/triples"
+
+	"github.com/RoaringBitmap/roaring/v2"
+)
+
+// Config is what a Source is made of.
+type Config struct {
+	Store  *layout.Store
+	Device blockdev.Device
+	// Path is the directory of the partitions.
+	Path string
+	Plan *Plan
+	// Init writes the vector that an entity begins with.
+	Init   func(row []float32, entity uint64)
+	Budget *mem.Budget
+	// Progress is told of edges that are sorted; nil for none.
+	Progress func(done, total uint64)
+}
+
+// Source has the entities and the edges of a training. It is for one goroutine.
+type Source struct {
+	cfg     Config
+	sets    *buckets.Set
+	dir     *partfile.Dir
+	buf     *buffer.Buffer
+	order   *order.Order
+	account mem.Account
+	once    int // edges of a part at most
+
+	epoch  *order.Epoch // nil before the first
+	number uint64       // of epoch
+	pieces []piece
+	set    int // that is resident; -1 for none
+	now    edges
+	spare  edges    // memory of edges that is not in use
+	ahead  *reading // nil for none
+}
+
+// Part is what is trained on at a time. It is valid until the next Load.
+type Part struct {
+	// Edges have rows of the buffer's arrays as ends.
+	Edges []triples.Triple
+	Spans []Span
+}
+
+// Span is the rows of a partition.
+type Span struct{ Row, Count uint32 }
+
+// Open opens the entities as the records of a checkpoint say or, if they are nil, as they begin.
+// Edges are sorted into buckets if they are not yet; note says so.
+func Open(ctx context.Context, cfg Config, record, best []byte) (s *Source, note string,
+	err error) {
+	s = &Source{cfg: cfg, set: -1, once: cfg.Plan.EdgesOnce,
+		account: mem.NewAccount(cfg.Budget, "edges of partitions")}
+	if s.order, err = order.New(cfg.Plan.Order); err != nil {
+		return nil, "", err
+	}
+	s.sets, note, err = openBuckets(ctx, &cfg)
+	if err != nil {
+		return nil, "", err
+	}
+	if err := s.open(record, best); err != nil {
+		return nil, "", errors.Join(err, s.Close())
+	}
+	return s, note, nil
+}
+
+// sortBytes is the most that sorting edges into buckets takes.
+const sortBytes = 1 << 30
+
+// openBuckets opens the edges by bucket. They are sorted in a part of the memory that is left.
+func openBuckets(ctx context.Context, cfg *Config) (*buckets.Set, string, error) {
+	m, err := cfg.Plan.Map(cfg.Store.Meta())
+	if err != nil {
+		return nil, "", err
+	}
+	memory := int64(sortBytes)
+	if limit := cfg.Budget.Limit(); limit > 0 {
+		memory = min(memory, (limit-cfg.Budget.Used())/3)
+	}
+	sets, note, err := buckets.Open(ctx, cfg.Store, cfg.Device, buckets.Options{
+		Partition: m.Spec(), Memory: memory, Budget: cfg.Budget,
+		Progress: cfg.Progress})
+	if err == nil && note != "" {
+		cfg.Budget.CollectHeap()
+	}
+	return sets, note, err
+}
+
+// open opens the partitions, and takes the memory.
+func (s *Source) open(record, best []byte) error {
+	spec, err := s.cfg.Plan.spec(s.cfg.Store.Meta())
+	if err != nil {
+		return err
+	}
+	spec.Init = s.cfg.Init
+	fs := s.cfg.Store.FS()
+	if record == nil {
+		s.dir, err = partfile.Create(fs, s.cfg.Path, s.cfg.Device, spec)
+	} else {
+		s.dir, err = partfile.Open(fs, s.cfg.Path, s.cfg.Device, spec, record, best)
+	}
+	if err != nil {
+		return err
+	}
+	for from := range spec.Map.Parts() {
+		for to := range spec.Map.Parts() {
+			s.once = max(s.once, int(s.sets.Count(partition.Bucket{From: uint16(from),
+				To: uint16(to)})))
+		}
+	}
+	if err := s.account.Add(int64(2*tripleBytes*s.once) + streamBytes); err != nil {
+		return fmt.Errorf("train: %w", err)
+	}
+	s.buf, err = buffer.New(s.dir, buffer.Options{Frames: s.cfg.Plan.Frames, Budget: s.cfg.Budget})
+	return err
+}
+
+// Close frees the memory. What changed since the last checkpoint is lost.
+func (s *Source) Close() (err error) {
+	s.drop()
+	if s.buf != nil {
+		err = s.buf.Close()
+	}
+	s.account.Release()
+	return errors.Join(err, s.sets.Close())
+}
+
+// Arrays are the vectors and the optimizer's arrays of the rows of the buffer.
+func (s *Source) Arrays() (out [][]float32) {
+	for i := range 1 + s.cfg.Plan.state {
+		out = append(out, s.buf.Array(i))
+	}
+	return out
+}
+
+// BufferRows is how many rows the arrays have.
+func (s *Source) BufferRows() int { return len(s.buf.Array(0)) / s.cfg.Plan.dim }
+
+// Edges is how many edges an epoch has.
+func (s *Source) Edges() uint64 { return s.sets.Edges() }
+
+// begin makes the order of an epoch.
+func (s *Source) begin(epoch uint64) {
+	if s.epoch != nil && s.number == epoch {
+		return
+	}
+	s.drop()
+	s.epoch, s.number = s.order.Epoch(int(epoch)), epoch
+	s.pieces = cut(s.epoch, s.sets.Count, s.once)
+	s.set = -1
+}
+
+// Parts is how many parts an epoch has: one or several for each set.
+func (s *Source) Parts(epoch uint64) int {
+	s.begin(epoch)
+	return len(s.pieces)
+}
+
+// Sets is how many sets an epoch has.
+func (s *Source) Sets(epoch uint64) int {
+	s.begin(epoch)
+	return s.epoch.Sets()
+}
+
+// Load makes a part ready: its partitions are resident and its edges in memory.
+func (s *Source) Load(ctx context.Context, epoch uint64, part int) (*Part, error) {
+	s.begin(epoch)
+	ctx = context.WithoutCancel(ctx) // what is under way ends soon, and a checkpoint needs it whole
+	p := &s.pieces[part]
+	if s.set != p.set {
+		var next *roaring.Bitmap
+		if p.set+1 < s.epoch.Sets() {
+			next = s.epoch.Set(p.set + 1)
+		}
+		if err := s.buf.Advance(ctx, s.epoch.Set(p.set), next); err != nil {
+			return nil, err
+		}
+		s.set = p.set
+	}
+	if err := s.edgesOf(ctx, part); err != nil {
+		return nil, err
+	}
+	s.now.move(s.buf.First)
+	out := &Part{Edges: s.now.list}
+	m := s.dir.Spec().Map
+	for _, part := range s.epoch.Partitions(p.set) {
+		out.Spans = append(out.Spans, Span{Row: s.buf.First(part), Count: uint32(m.Size(part))})
+	}
+	return out, nil
+}
+
+// Prepare writes what has changed, and returns the records for a checkpoint: after it is made,
+// Committed is called.
+func (s *Source) Prepare(ctx context.Context) (record, best []byte, err error) {
+	if err := s.buf.Flush(ctx); err != nil {
+		return nil, nil, err
+	}
+	return s.dir.Prepare()
+}
+
+// Committed removes what only the checkpoint before the last one had.
+func (s *Source) Committed() error { return s.dir.Committed() }
+
+// KeepBest keeps the vectors as those of the best evaluation. A checkpoint follows, before any
+// other part is loaded.
+func (s *Source) KeepBest(ctx context.Context) error {
+	if err := s.buf.Flush(ctx); err != nil {
+		return err
+	}
+	s.dir.KeepBest()
+	return nil
+}
+
+// Stats are what the buffer did.
+func (s *Source) Stats() (buffer.Stats, error) { return s.buf.Stats() }

@@ -1,0 +1,139 @@
+package link
+
+import (
+	"fmt"
+	"slices"
+
+	"gdb/internal/mem"
+	"gdb/kv"
+	"gdb/layout/edgefile"
+	"gdb/layout/partition"
+	"gdb/train/link/order"
+	"gdb/train/link/paged"
+)
+
+// Planned is what a training would do, for a person to read.
+type Planned struct {
+	// Order is memory, beta, tlbeta, dispersed or sequential.
+	Order string `json:"order"`
+	// Limit is the memory of the process, and Memory what is in it.
+	Limit  int64         `json:"memory_bytes"`
+	Memory []paged.Share `json:"memory"`
+	Disk   *PlannedDisk  `json:"disk,omitempty"` // nil if vectors are in memory
+	// Why has the reasons, a line each.
+	Why []string `json:"why,omitempty"`
+}
+
+// PlannedDisk is what an epoch does with vectors on disk: the first one, if buckets are of one
+// size.
+type PlannedDisk struct {
+	Partitions int   `json:"partitions"`
+	InMemory   int   `json:"partitions_in_memory"`
+	Logical    int   `json:"logical_partitions"`
+	Bytes      int64 `json:"bytes"` // the most that files of vectors take
+	// Sets are the partitions that are in memory together, Swaps how many come in after the first
+	// set, and Buckets how many edge buckets are trained on with each.
+	Sets    [][]int `json:"sets"`
+	Buckets []int   `json:"buckets"`
+	Swaps   int     `json:"swaps"`
+	Read    int64   `json:"read_bytes"`
+	Written int64   `json:"written_bytes"`
+	Edges   int64   `json:"edge_bytes"`
+	// Bias is the Edge Permutation Bias of links.
+	Bias *float64 `json:"epb,omitempty"`
+}
+
+// Left is the memory that is not used.
+func (p *Planned) Left() int64 {
+	left := p.Limit
+	for _, s := range p.Memory {
+		left -= s.Bytes
+	}
+	return left
+}
+
+// Plan says what a training would do, and runs nothing of it. The order may be one of NodeOrders
+// too.
+func Plan(c Config, m *kv.Meta) (*Planned, error) {
+	if err := edgefile.Check(m); err != nil {
+		return nil, err
+	}
+	var plan *paged.Plan
+	var err error
+	if slices.Contains(NodeOrders(), c.Order) {
+		plan, err = planOf(&c, m)
+	} else if err = checkDecoder(&c, m); err == nil {
+		plan, err = MakePlan(&c, m)
+	}
+	if err != nil {
+		return nil, err
+	}
+	out := &Planned{Order: c.Order, Limit: c.Memory}
+	if plan == nil {
+		return out, out.inMemory(&c, m)
+	}
+	out.Memory, out.Why = plan.Shares, plan.Lines
+	out.Disk, err = plannedDisk(plan, m)
+	return out, err
+}
+
+// inMemory is the plan of vectors in memory.
+func (p *Planned) inMemory(c *Config, m *kv.Meta) error {
+	arrays := int64(2 + len(stateNames(c.Optimizer)))
+	rows := arrays * 4 * int64(m.Nodes) * int64(c.Dim)
+	p.Memory = []paged.Share{{What: "program", Bytes: mem.ProcessBytes},
+		{What: "vectors", Bytes: rows}, {What: "a checkpoint", Bytes: rows},
+		{What: "edges, steps", Bytes: memoryBytes(c, m) - 2*rows}}
+	p.Why = []string{"all vectors, the state of the optimizer and the best ones fit in memory"}
+	if p.Left() < 0 {
+		p.Why = []string{fmt.Sprintf("vectors do not fit in memory, and --order %s, or settings "+
+			"that need all of them, keeps them there: the run will be refused", c.Order)}
+	}
+	return nil
+}
+
+// plannedDisk works out the first epoch.
+func plannedDisk(plan *paged.Plan, m *kv.Meta) (*PlannedDisk, error) {
+	o, err := order.New(plan.Order)
+	if err != nil {
+		return nil, err
+	}
+	d := &PlannedDisk{Partitions: plan.Order.Parts, InMemory: plan.Order.Capacity,
+		Logical: plan.Order.Logical}
+	if d.Bytes, err = plan.DiskBytes(m); err != nil {
+		return nil, err
+	}
+	sets := o.Epoch(0)
+	parts := int64(d.Partitions)
+	partBytes, err := plan.PartBytes(m)
+	if err != nil {
+		return nil, err
+	}
+	bytes := plan.EdgeBytes(m)
+	links := plan.Order.Policy != order.Dispersed && plan.Order.Policy != order.Sequential
+	cost := sets.Cost(partBytes, func(partition.Bucket) int64 { return bytes / (parts * parts) },
+		links)
+	d.Swaps, d.Read, d.Written, d.Edges = cost.Swaps, cost.ReadBytes, cost.WriteBytes,
+		cost.EdgeBytes
+	if links { // each bucket is read once, when it is trained on
+		bias := sets.Bias(nil)
+		d.Edges, d.Bias = bytes, &bias
+	}
+	for i := range sets.Sets() {
+		d.Sets = append(d.Sets, sets.Partitions(i))
+		d.Buckets = append(d.Buckets, len(sets.Buckets(i)))
+	}
+	return d, nil
+}
+
+// trainParts is how many partitions the training nodes fill if they come first, of
+// order.Sequential.
+func trainParts(m *kv.Meta, parts int) int {
+	for _, s := range m.Splits {
+		if s.Name == "train" {
+			each := max(1, m.Nodes/uint64(parts))
+			return int(min(uint64(parts), (s.Count+each-1)/each))
+		}
+	}
+	return 1
+}
