@@ -91,6 +91,9 @@ type epochSums struct {
 	Batches  int     `json:"batches"`
 	Edges    uint64  `json:"edges"`
 	Nodes    uint64  `json:"nodes"`
+	// DeviceHits are the rows that a device had, and Sent the bytes that it was sent.
+	DeviceHits uint64 `json:"device_hits,omitempty"`
+	Sent       uint64 `json:"sent,omitempty"`
 }
 
 // addBatch takes in what a batch is.

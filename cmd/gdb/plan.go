@@ -9,6 +9,7 @@ import (
 	"gdb/internal/wrap"
 	"gdb/layout"
 	"gdb/train"
+	"gdb/train/backend"
 	"gdb/train/plan"
 	"gdb/train/steptimes"
 
@@ -30,6 +31,8 @@ in the store's catalog. It takes the flags of gdb train.`,
 	}
 	t.bind(cmd.Flags())
 	cmd.Flags().BoolVar(&t.ops, "ops", false, "print the operations of a step, and measure them")
+	cmd.Flags().StringVar(&t.deviceMemory, "device-memory", "", "plan for a device with so much "+
+		"memory, which need not be here")
 	cmd.Flags().BoolVar(&t.cfg.Remeasure, "remeasure", false, "measure the device anew")
 	return cmd
 }
@@ -41,6 +44,12 @@ func (a *app) plan(cmd *cobra.Command, t *trainFlags, dir string) (err error) {
 		return err
 	}
 	cfg.Remeasure = remeasure
+	if t.deviceMemory != "" {
+		if cfg.DeviceMemory, err = mem.ParseSize(t.deviceMemory); err != nil {
+			return cli.Usage(fmt.Errorf("plan: --device-memory: %w", err))
+		}
+		cfg.Backend = backend.CUDA
+	}
 	st, dev, err := a.OpenStore(cmd.Context(), dir, cfg.IO)
 	if err != nil {
 		return fmt.Errorf("plan: %w", err)

@@ -155,6 +155,7 @@ var rooms = map[string][]string{
 		"train/link/rank",
 		"train/runs",
 		"train/tensorboard",
+		"train/devicecache",
 		"train/embedding",
 		"train/embedding/partfile",
 		"train/link/order",

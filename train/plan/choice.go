@@ -1,6 +1,8 @@
 package plan
 
 import (
+	"slices"
+
 	"gdb/internal/mem"
 )
 
@@ -33,7 +35,7 @@ type splitWay struct {
 func (p *Split) ways() (all []splitWay) {
 	caches := []string{p.Facts.Cache}
 	if p.Facts.Cache == "auto" {
-		caches = AutoCaches
+		caches = p.autoCaches()
 	}
 	if p.Facts.Dim == 0 {
 		caches = []string{"none"}
@@ -57,7 +59,7 @@ func (p *Split) ways() (all []splitWay) {
 			for _, w.cache = range caches {
 				if w.cache != CacheBelady {
 					all = append(all, w)
-					if staged := w; w.passes && w.cache == "static" {
+					if staged := w; w.passes && w.cache == "static" && p.OnDevice.Cached() == 0 {
 						staged.staged = true
 						all = append(all, staged)
 					}
@@ -68,6 +70,17 @@ func (p *Split) ways() (all []splitWay) {
 		}
 	}
 	return all
+}
+
+// autoCaches are the policies to choose from. What superbatches plan are all rows of their batches:
+// beside those that a device keeps, other policies read less.
+func (p *Split) autoCaches() []string {
+	if p.OnDevice.Cached() == 0 {
+		return AutoCaches
+	}
+	return slices.DeleteFunc(slices.Clone(AutoCaches), func(cache string) bool {
+		return cache == CacheBelady
+	})
 }
 
 // take splits the memory in a way, and returns the least memory that would do. It does not fit if
@@ -110,6 +123,8 @@ func (p *Split) takeFeatures(cache string) {
 		p.Cache, p.Features = "none", 0
 	case all+step-p.Step <= room:
 		p.Cache, p.Features, p.Step = "all", all, step
+	case p.OnDevice.Cached() == int64(p.Facts.Nodes): // there are no others
+		p.Cache, p.Features = "none", 0
 	}
 }
 
@@ -145,6 +160,9 @@ func Splits(f *Facts) (all []*Split, err error) {
 		return nil, err
 	}
 	p := begin(f)
+	if err := p.OnDevice.fits(); err != nil {
+		return nil, err
+	}
 	if one := p.holdsAll(); one != nil {
 		return []*Split{one}, nil
 	}

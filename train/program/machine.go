@@ -18,6 +18,9 @@ type Input struct {
 	// X are the features of the batch's nodes, or of Nodes(1) for a program that reads rows in
 	// place. It is overwritten.
 	X []float32
+	// Features are those of all nodes, in the place of X, where the backend puts them together: in
+	// so many rows, of which those before the nodes' are zeros. They are overwritten too.
+	Features func(rows int) backend.Tensor
 	// Table and Rows are those of sample.Batch, for a program that reads rows in place.
 	Table backend.Tensor
 	Rows  []uint32
@@ -98,7 +101,11 @@ func (m *Machine) Forward(p *Program, in Input) (backend.Tensor, error) {
 	for _, l := range p.lists {
 		m.makeSegments(l)
 	}
-	m.regions[regionFeatures] = m.be.Host(in.X, 1, floats)
+	if in.Features != nil {
+		m.regions[regionFeatures] = in.Features(rows).Flat()
+	} else {
+		m.regions[regionFeatures] = m.be.Host(in.X, 1, floats)
+	}
 	if err := m.held.AtLeast(m.listBytes()); err != nil {
 		return backend.Tensor{}, err
 	}
