@@ -10,7 +10,9 @@ import (
 	"gdb/train/backend"
 	"gdb/train/backend/cuda"
 	"gdb/train/devicecache"
+	"gdb/train/exact"
 	"gdb/train/plan"
+	"gdb/train/runs"
 )
 
 // rowsAfter is how many steps of a run show what they take of a device's memory, before what is
@@ -32,6 +34,9 @@ func (t *trainer) deviceFacts() (f plan.DeviceFacts, err error) {
 	f.Name = fmt.Sprintf("device %d", c.Device)
 	f.Cacheable = c.DeviceCache != 0 && t.features > 0 && t.learned == nil
 	f.Model = (2 + int64(len(stateNames(c.Optimizer)))) * 4 * int64(c.Spec(t.dims).Params())
+	if c.EvalMode != runs.EvalSampled && !t.alone {
+		f.Eval = exact.Bytes + exact.HeapBytes
+	}
 	if c.DeviceMemory > 0 {
 		f.Memory, f.Free = c.DeviceMemory, max(0, c.DeviceMemory-driverBytes)
 		return f, nil

@@ -123,6 +123,12 @@ func (a *app) printTrainPlan(p *plan.Plan) error {
 		f.Sampled, 100*f.Unique)
 	w.Printf("epoch       read %s (lists %s), hit %.1f%%\n", mem.FormatSize(f.Read),
 		mem.FormatSize(f.Lists), 100*f.Hit)
+	if p.OnDevice != nil {
+		on := f.DeviceHit
+		host := (1 - on) * f.Hit
+		w.Field("rows", "%.1f%% on the device, %.1f%% in the host's cache, %.1f%% read; %s of "+
+			"them are sent a batch", 100*on, 100*host, 100*(1-on-host), mem.FormatSize(int64(f.Sent)))
+	}
 	w.Field("time", "sample %.1fs, gather %.1fs, compute %.1fs: epoch %.1fs, bound by %s; %.1fs "+
 		"before the first", f.Sample, f.Gather, f.Compute, f.Time, f.Binding, f.Start)
 	if why := p.Why(); why != "" {

@@ -197,7 +197,8 @@ func (c *Cache) pick(k *kept, p *places, x []float32, rows int) backend.Tensor {
 	return out
 }
 
-// compact moves the rows that the device does not have, whose numbers begin with sent, to the front.
+// compact moves the rows that the device does not have, whose numbers begin with sent, to the
+// front.
 func (p *places) compact(x []float32, dim, sent int) {
 	for i, from := range p.from {
 		if to := int(from) - sent; to >= 0 && to != i {

@@ -17,6 +17,8 @@ type DeviceFacts struct {
 	// Model are weights, gradients and the optimizer's state. Step is what a step on the largest
 	// batch computes, and Given what so many as are under way are given: rows and lists.
 	Model, Step, Given int64
+	// Eval is what an evaluation may take in the place of a step.
+	Eval int64
 	// Cacheable says that it may keep rows of features.
 	Cacheable bool
 }
@@ -30,6 +32,8 @@ type DevicePlan struct {
 	Model int64 `json:"model_bytes"` // weights, gradients, optimizer state
 	Step  int64 `json:"step_bytes"`  // activations and gradients
 	Given int64 `json:"given_bytes"` // rows and lists of the steps under way
+	// Eval is what evaluation takes besides the memory of steps.
+	Eval int64 `json:"evaluation_bytes"`
 	// Cache has rows of features, so many.
 	Cache int64 `json:"cache_bytes"`
 	Rows  int64 `json:"cache_rows"`
@@ -45,15 +49,16 @@ type DeviceTooSmallError struct{ Plan *DevicePlan }
 // Error says what would do.
 func (e *DeviceTooSmallError) Error() string {
 	p := e.Plan
+	size := mem.FormatSize
 	return fmt.Sprintf("the memory of %s, %s, is too small: this run needs at least %s of it "+
-		"(%s have the driver and others, model %s, step %s, what two steps are given %s): lower "+
-		"--batch, --fanout or --hidden, or --backend cpu", p.Name, mem.FormatSize(p.Memory),
-		sizeUp(p.taken()), mem.FormatSize(p.Other), mem.FormatSize(p.Model),
-		mem.FormatSize(p.Step), mem.FormatSize(p.Given))
+		"(%s have the driver and others, model %s, step %s, what two steps are given %s, "+
+		"evaluation %s): lower --batch, --fanout or --hidden, or --backend cpu", p.Name,
+		size(p.Memory), sizeUp(p.taken()), size(p.Other), size(p.Model), size(p.Step),
+		size(p.Given), size(p.Eval))
 }
 
 // taken is what there must be.
-func (p *DevicePlan) taken() int64 { return p.Other + p.Model + p.Step + p.Given }
+func (p *DevicePlan) taken() int64 { return p.Other + p.Model + p.Step + p.Given + p.Eval }
 
 // planDevice splits the memory of the device; nil if there is none.
 func (f *Facts) planDevice() *DevicePlan {
@@ -62,7 +67,7 @@ func (f *Facts) planDevice() *DevicePlan {
 		return nil
 	}
 	p := &DevicePlan{Name: d.Name, Memory: d.Memory, Other: d.Memory - d.Free, Model: d.Model,
-		Step: d.Step, Given: d.Given}
+		Step: d.Step, Given: d.Given, Eval: max(0, d.Eval-d.Step-d.Given)}
 	room := d.Memory - p.taken() - d.Memory/deviceReserve
 	if f.DeviceCache >= 0 {
 		room = min(room, f.DeviceCache)
@@ -95,7 +100,7 @@ func (p *DevicePlan) Cached() int64 {
 // Room is how many rows of so many values a device keeps that has so much free once steps have
 // taken theirs: no more than planned.
 func (p *DevicePlan) Room(free int64, dim int) int64 {
-	return max(0, min(p.Rows, (free-p.Memory/deviceReserve)/(4*int64(dim))))
+	return max(0, min(p.Rows, (free-p.Eval-p.Memory/deviceReserve)/(4*int64(dim))))
 }
 
 // DeviceRows is how many rows the device keeps with any split of the host's memory.
@@ -105,7 +110,8 @@ func (f *Facts) DeviceRows() int64 { return f.planDevice().Cached() }
 func (p *DevicePlan) pool() Pool {
 	parts := []Part{{"other", "driver, kernels, other processes", p.Other},
 		{"model", "", p.Model}, {"step", "", p.Step},
-		{"given", "rows and lists of 2 steps", p.Given}}
+		{"given", "rows and lists of 2 steps", p.Given},
+		{"evaluation", "besides the step's", p.Eval}}
 	cache := Part{"features", "none", p.Cache}
 	if p.Rows > 0 {
 		cache.What = fmt.Sprintf("of the %d nodes used most", p.Rows)

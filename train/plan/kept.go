@@ -59,7 +59,8 @@ func (f *Facts) deviceAgain(before *DevicePlan) *DevicePlan {
 }
 
 // Name tells facts apart that make other plans, before batches are measured: but for the memory of
-// the program, what is free of a device's, and the room on the disk, which are never the same twice.
+// the program, what is free of a device's, and the room on the disk, which are never the same
+// twice.
 func (f Facts) Name() string {
 	f.Program, f.Storage, f.PagedBytes, f.Device.Free = 0, 0, nil, 0
 	return fmt.Sprintf("%x", sha256.Sum256(fmt.Appendf(nil, "%+v", f)))

@@ -31,8 +31,8 @@ type trace struct {
 	edges   uint64
 	// nodes are summed over the batches.
 	nodes uint64
-	// asked are the nodes of each batch whose rows are asked of a cache, missed in all: those of the
-	// others are on a device. Without one they are batches.
+	// asked are the nodes of each batch whose rows are asked of a cache, missed in all: those of
+	// the others are on a device. Without one they are batches.
 	asked   [][]sample.NodeID
 	missed  uint64
 	missing *mem.Arena // has them; nil if they are batches

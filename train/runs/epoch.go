@@ -27,9 +27,9 @@ type Epoch struct {
 	Read    uint64  `json:"read"`
 	// Hit is the share of rows found in the feature cache.
 	Hit float64 `json:"hit"`
-	// DeviceHit is the share of rows that the device had, which were not asked of the feature cache,
-	// and Missed that of those found in neither; Sent are the bytes that steps were given on a
-	// device with memory of its own. All are left out of runs without one.
+	// DeviceHit is the share of rows that the device had, which were not asked of the feature
+	// cache, and Missed that of those found in neither; Sent are the bytes that steps were given on
+	// a device with memory of its own. All are left out of runs without one.
 	DeviceHit float64 `json:"device_hit,omitempty"`
 	Missed    float64 `json:"missed,omitempty"`
 	Sent      uint64  `json:"sent_bytes,omitempty"`
