@@ -89,6 +89,7 @@ func TestNear(t *testing.T) {
 // TestForms runs every form that the grammar has, each alone.
 func TestForms(t *testing.T) {
 	store, dev := layouttest.Build(t, vfs.NewMem(), "s", richGraph()), mustDevice(t)
+	mustLinkRun(t, store, "distmult", 8)
 	var forms []string
 	for _, nodes := range []string{"ada", "#3", "ada,'cyd o''neill',#6", "RANDOM 3",
 		"SPLIT train"} {
@@ -119,6 +120,8 @@ func TestForms(t *testing.T) {
 		"STATS IO BY op",
 		"TRACE IO ON", "TRACE IO OFF", "TRACE IO LAST 3", "TRACE IO", "BLOCK topology/in.csc AT 1",
 		"BLOCK topology/in.csc AT 1 HEX", "BLOCK topology/in.csc AT 1 DECODE", "CHECK",
+		"NEAREST ada", "NEAREST ada TOP 2 BY dot", "NEAREST #3 BY euclid RUN distmult",
+		"SCORE ada, cites, bob", "SCORE ada, cites, ? TOP 2", "SCORE ?, cites, bob NEW",
 		"CHECK FULL", "CHECK OF topology/in.csc", "DESCRIBE", "DESCRIBE FILES", "DESCRIBE TYPES",
 		"RUNS", "SET seed TO 3", "RESET STATS", "HELP",
 		"MATCH (a {id: ada})-[:cites]->(b) WHERE b.id <> 'x' RETURN b ORDER BY b DESC LIMIT 1")

@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"math"
 	"os"
+	"slices"
 	"strings"
 	"testing"
 
@@ -33,7 +34,7 @@ func TestEveryModelOnDevice(t *testing.T) {
 	mustEmulate(t)
 	s := mustBuild(t, planted(false))
 	noteProfiles(t, s)
-	for _, c := range modelConfigs(testConfig()) {
+	for _, c := range deviceConfigs() {
 		t.Run(c.Run, func(t *testing.T) {
 			c.Epochs, c.Clip = 3, 2
 			sameTraining(t, s, c)
@@ -231,7 +232,7 @@ func TestGroupedTrainingOnDevice(t *testing.T) {
 	for _, s := range []*layout.Store{plain, edges, multi} {
 		noteProfiles(t, s)
 	}
-	for _, c := range modelConfigs(testConfig()) {
+	for _, c := range deviceConfigs() {
 		t.Run(c.Run, func(t *testing.T) { groupedTraining(t, emulator, plain, c) })
 	}
 	for name, set := range map[string]func(c *Config){
@@ -291,4 +292,10 @@ func groupedTraining(t *testing.T, emulator *cudatest.Emulator, s *layout.Store,
 	if c.Norm != "batch" && c.Model != "rgcn" && all.Calls > one.Calls*4/10 {
 		t.Errorf("%s: at once there are still %d calls of %d", name, all.Calls, one.Calls)
 	}
+}
+
+// deviceConfigs are a run of every model, but for those that only the CPU computes.
+func deviceConfigs() []Config {
+	return slices.DeleteFunc(modelConfigs(testConfig()),
+		func(c Config) bool { return c.Precision == runs.BFloat16 })
 }

@@ -103,7 +103,11 @@ func (t *trainer) consume(ctx context.Context, e *loader.Epoch, batches int) err
 		}
 		err = t.step(b)
 		t.pos.Sums.addBatch(b)
+		t.addBus(&t.pos.Sums)
 		b.Release()
+		if err == nil {
+			err = t.fillRows(ctx)
+		}
 		due := t.cfg.CheckpointEvery > 0 && (t.pos.Batch+1)%uint64(t.cfg.CheckpointEvery) == 0
 		due = due || t.isDue(checkpointPause)
 		if err == nil && (due || (t.pos.Batch+1)%uint64(t.be.StepsPerRead()) == 0) {

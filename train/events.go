@@ -93,6 +93,9 @@ type epochSums struct {
 	Nodes    uint64  `json:"nodes"`
 	// Launches is what the device was given in steps.
 	Launches backend.Launches `json:"launches,omitzero"`
+	// DeviceHits are the rows that a device had, and Sent the bytes that it was sent.
+	DeviceHits uint64 `json:"device_hits,omitempty"`
+	Sent       uint64 `json:"sent,omitempty"`
 }
 
 // addBatch takes in what a batch is.

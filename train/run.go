@@ -66,6 +66,10 @@ type trainer struct {
 	// oneSided says that the best weights hardly tell classes apart; "" if they do.
 	oneSided string
 
+	bus     bus  // when it was last added to sums
+	stepped int  // steps of this process, up to rowsAfter
+	noRows  bool // the device has no room to keep any
+
 	closers []io.Closer // in the order of opening
 }
 
@@ -272,7 +276,11 @@ func (t *trainer) plans(ctx context.Context, store *layout.Store, dev blockdev.D
 		return err
 	}
 	t.closers = append(t.closers, t.stepper)
-	p, err := probe.New(t.in.Source, t.probed(), t.stepper)
+	probed := t.probed()
+	if probed.Device, err = t.deviceFacts(); err != nil {
+		return fmt.Errorf("train: %w", err)
+	}
+	p, err := probe.New(t.in.Source, probed, t.stepper)
 	if err != nil {
 		return err
 	}
@@ -294,6 +302,7 @@ func (t *trainer) choose(ctx context.Context, p *probe.Probe) error {
 	if err != nil {
 		return err
 	}
+	t.in.OnDevice = int(best.OnDevice.Cached())
 	if t.plan = best.Plan; t.plan.Superbatch != nil {
 		t.device, err = p.Profile(ctx)
 	}
@@ -328,7 +337,11 @@ func (t *trainer) open(ctx context.Context, store *layout.Store, dev blockdev.De
 			return err
 		}
 	}
-	return t.in.openFeatures(ctx, t.plan, t.cfg.Threads)
+	if err := t.in.openFeatures(ctx, t.plan, t.cfg.Threads); err != nil {
+		return err
+	}
+	t.openRows()
+	return nil
 }
 
 // openModel takes the memory of the model.

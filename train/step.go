@@ -12,6 +12,7 @@ import (
 	"gdb/train/backend"
 	"gdb/train/backend/cuda"
 	"gdb/train/backend/devices"
+	"gdb/train/devicecache"
 	"gdb/train/embedding"
 	"gdb/train/model"
 	"gdb/train/task"
@@ -32,6 +33,9 @@ type stepper struct {
 	features int               // the width of what batches have of the input
 	learned  *embedding.Config // of vectors of nodes; nil for none
 	vectors  *embedding.Table
+	rows     *devicecache.Cache // of features, on the device; nil for none
+
+	deviceStep, deviceGiven int64 // see DeviceBytes
 
 	budget *mem.Budget
 }
@@ -41,7 +45,11 @@ func newStepper(cfg *Config, m *kv.Meta, t task.Task, budget *mem.Budget) (*step
 	s := &stepper{cfg: cfg, task: t, budget: budget, dims: cfg.Dims(cfg.Inputs(m), t.Outputs()),
 		features: cfg.RowDim(m), learned: learnedVectors(cfg, m, true), nodes: m.Nodes}
 	var err error
-	s.be, err = devices.Open(cfg.Backend, backend.Options{Workers: cfg.Threads, Budget: budget,
+	on := cfg.Backend
+	if cfg.DeviceMemory > 0 { // it may not be here
+		on = backend.CPU
+	}
+	s.be, err = devices.Open(on, backend.Options{Workers: cfg.Threads, Budget: budget,
 		Device: cfg.Device, Plain: cfg.PlainLaunches})
 	return s, err
 }
@@ -99,6 +107,11 @@ func (s *stepper) step(b *sample.Batch) error {
 	x, err := inputOf(s.vectors, b)
 	if err != nil {
 		return err
+	}
+	if s.rows != nil {
+		if pass.Input, err = s.rows.Input(b); err != nil {
+			return err
+		}
 	}
 	logits, err := s.model.Forward(&b.Dense, x, pass)
 	if err != nil {
@@ -177,6 +190,10 @@ func (s *stepper) StepBytes(d *sample.Dense, inner, scale int64, inPlace bool) i
 	s.large = d
 	cost := c.Spec(s.dims).StepCost(d, inPlace, model.Growth{Num: inner, Den: have, Parts: scale},
 		c.Threads, c.LongestList())
+	if !inPlace {
+		s.sizeDevice(cost.Floats, cost.Copied, int64(s.dims[0])*int64(len(d.NodeIDs))*inner/
+			max(1, have)*scale)
+	}
 	input := int64(0)
 	if s.learned != nil {
 		input = s.learned.InputBytes(int64(len(d.NodeIDs)) * inner / max(1, have) * 9 / 8)

@@ -22,6 +22,7 @@ func (t *trainer) epoch(ctx context.Context) (*loader.Epoch, error) {
 func (t *trainer) batches() loader.Config {
 	c := batchesOf(&t.cfg, t.dims, t.plan)
 	c.Seeds, c.Macro = t.train, t.cfg.MacroBatch
+	t.gathersMissed(&c)
 	if t.plan.Superbatch != nil {
 		c.Superbatch = t.superbatches()
 	}

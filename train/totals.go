@@ -36,6 +36,11 @@ func (s *epochSums) epoch(epoch int) runs.Epoch {
 	if s.Requests > 0 {
 		rec.Hit = float64(s.Hits) / float64(s.Requests)
 	}
+	if s.Sent > 0 {
+		rec.Sent = s.Sent
+		rec.DeviceHit = float64(s.DeviceHits) / float64(max(1, s.Nodes))
+		rec.Missed = (1 - rec.DeviceHit) * (1 - rec.Hit)
+	}
 	if s.Lists > 0 {
 		hit := float64(s.ListHits) / float64(s.Lists)
 		rec.NeighborHit, rec.Lists = &hit, s.Lists

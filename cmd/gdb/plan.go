@@ -10,6 +10,7 @@ import (
 	"gdb/internal/wrap"
 	"gdb/layout"
 	"gdb/train"
+	"gdb/train/backend"
 	"gdb/train/plan"
 	"gdb/train/steptimes"
 
@@ -35,6 +36,8 @@ flags of gdb train.`,
 	t.bind(cmd.Flags())
 	t.bindTask(cmd.Flags())
 	cmd.Flags().BoolVar(&t.ops, "ops", false, "print the operations of a step, and measure them")
+	cmd.Flags().StringVar(&t.deviceMemory, "device-memory", "", "plan for a device with so much "+
+		"memory, which need not be here")
 	cmd.Flags().BoolVar(&t.cfg.Remeasure, "remeasure", false, "measure the device anew")
 	return cmd
 }
@@ -52,6 +55,12 @@ func (a *app) plan(cmd *cobra.Command, t *trainFlags, dir string) (err error) {
 		return err
 	}
 	cfg.Remeasure = remeasure
+	if t.deviceMemory != "" {
+		if cfg.DeviceMemory, err = mem.ParseSize(t.deviceMemory); err != nil {
+			return cli.Usage(fmt.Errorf("plan: --device-memory: %w", err))
+		}
+		cfg.Backend = backend.CUDA
+	}
 	st, dev, err := a.OpenStore(cmd.Context(), dir, cfg.IO)
 	if err != nil {
 		return fmt.Errorf("plan: %w", err)
@@ -134,6 +143,13 @@ func (a *app) printTrainPlan(p *plan.Plan) error {
 		f.Sampled, 100*f.Unique)
 	w.Printf("epoch       read %s (lists %s), hit %.1f%%\n", mem.FormatSize(f.Read),
 		mem.FormatSize(f.Lists), 100*f.Hit)
+	if p.OnDevice != nil {
+		on := f.DeviceHit
+		host := (1 - on) * f.Hit
+		w.Field("rows", "%.1f%% on the device, %.1f%% in the host's cache, %.1f%% read; %s of "+
+			"them are sent a batch", 100*on, 100*host, 100*(1-on-host),
+			mem.FormatSize(int64(f.Sent)))
+	}
 	w.Field("time", "sample %.1fs, gather %.1fs, compute %.1fs: epoch %.1fs, bound by %s; %.1fs "+
 		"before the first", f.Sample, f.Gather, f.Compute, f.Time, f.Binding, f.Start)
 	if b := p.Superbatch; b != nil {

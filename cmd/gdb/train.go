@@ -25,7 +25,8 @@ type trainFlags struct {
 	tensorboard  string
 	strategy     string
 	json         bool
-	ops          bool // of plan: the operations of a step
+	ops          bool   // of plan: the operations of a step
+	deviceMemory string // of plan
 	task         string
 }
 

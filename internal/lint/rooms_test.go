@@ -163,6 +163,7 @@ var rooms = map[string][]string{
 		"train/runs/vectors",
 		"train/vectorfile",
 		"train/tensorboard",
+		"train/devicecache",
 		"train/embedding",
 		"train/embedding/partfile",
 		"train/link/encode",

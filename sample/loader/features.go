@@ -86,26 +86,56 @@ func (s *Source) HotNodesAbout(ctx context.Context, bytes int64) ([]sample.NodeI
 	if s.Meta.Edges < aboutEdges {
 		return s.HotNodes(ctx, bytes)
 	}
-	return s.hotNodes(bytes, func(limit int) ([]sample.NodeID, error) {
+	return s.hotNodes(bytes, s.findAbout(ctx))
+}
+
+// HottestAbout lists so many of the nodes that stand in most lists, of all, for a forecast.
+func (s *Source) HottestAbout(ctx context.Context, nodes int) ([]sample.NodeID, error) {
+	if s.Meta.Edges < aboutEdges {
+		return s.Hottest(ctx, nodes)
+	}
+	return s.hottest(nodes, s.findAbout(ctx))
+}
+
+// findAbout finds hot nodes by some lists.
+func (s *Source) findAbout(ctx context.Context) func(limit int) ([]sample.NodeID, error) {
+	return func(limit int) ([]sample.NodeID, error) {
 		return hotnodes.FindAbout(ctx, s.Store, s.Device, limit, aboutEvery, s.Budget)
-	})
+	}
 }
 
 // HotNodes lists the nodes whose rows a static cache of so many bytes keeps: those that stand in
 // most lists. They are kept for later runs.
 func (s *Source) HotNodes(ctx context.Context, bytes int64) ([]sample.NodeID, error) {
-	return s.hotNodes(bytes, func(limit int) ([]sample.NodeID, error) {
+	return s.hotNodes(bytes, s.find(ctx))
+}
+
+// Hottest lists so many of the nodes that stand in most lists, of all.
+func (s *Source) Hottest(ctx context.Context, nodes int) ([]sample.NodeID, error) {
+	return s.hottest(nodes, s.find(ctx))
+}
+
+// find finds hot nodes, or those of an earlier run.
+func (s *Source) find(ctx context.Context) func(limit int) ([]sample.NodeID, error) {
+	return func(limit int) ([]sample.NodeID, error) {
 		return s.keptHotNodes(ctx, limit, func(limit int) ([]sample.NodeID, error) {
 			return hotnodes.Find(ctx, s.Store, s.Device, limit, s.Budget)
 		})
-	})
+	}
 }
 
 // hotNodes lists as many as there are rows in so many bytes.
 func (s *Source) hotNodes(bytes int64,
 	list func(limit int) ([]sample.NodeID, error)) ([]sample.NodeID, error) {
 	rows := sample.CacheRows(bytes, s.Rows.Meta().Dim, int(HotBytes(1)))
-	limit := int(min(uint64(rows), s.Meta.Nodes))
+	limit := int(min(uint64(rows+s.OnDevice), s.Meta.Nodes))
+	hot, err := s.hottest(limit, list)
+	return hot[min(s.OnDevice, len(hot)):], err
+}
+
+// hottest lists so many nodes.
+func (s *Source) hottest(limit int,
+	list func(limit int) ([]sample.NodeID, error)) ([]sample.NodeID, error) {
 	if err := s.Budget.Reserve("hot nodes", 12*int64(limit)); err != nil {
 		return nil, err
 	}

@@ -31,6 +31,8 @@ type Config struct {
 	InTurn   bool
 	RowBytes int64
 	InPlace  bool
+	// Features are what batches are gathered from; nil for those of the source.
+	Features sample.Features
 	// Later leaves the features of batches to who asks for them: they are not gathered here.
 	Later bool
 	// Superbatch has batches made as superbatches if it is not nil. What the source and the
@@ -71,7 +73,10 @@ func (l *Loader) Epoch(ctx context.Context, epoch, first uint64) (*Epoch, error)
 // Pipeline starts the batches of an order, from one on.
 func (s *Source) Pipeline(ctx context.Context, c *Config, order *sample.Order,
 	first uint64) (*sample.Pipeline, error) {
-	features := s.Features
+	features := c.Features
+	if features == nil {
+		features = s.Features
+	}
 	if c.Later {
 		features = nil
 	}

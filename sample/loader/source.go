@@ -49,6 +49,9 @@ type Source struct {
 	Rows     *rowfile.Reader // the features, without a cache; nil if the store has none
 	Features sample.Features // the same behind a cache
 	Labels   *sample.Labels  // nil unless opened
+	// OnDevice is how many of the hottest nodes have their rows where batches are trained on:
+	// static caches keep those of the next ones.
+	OnDevice int
 	// HotNote is for the user: why a list of hot nodes was made again, or is not kept.
 	HotNote string
 

@@ -183,6 +183,7 @@ type Backend interface {
 	Dropout(x Tensor, first int, rate float32, key uint64)
 	Graph
 	Elements
+	Rows
 	// HeadMul is c = a·b, or c += a·b, for each head: a (m, heads·k), b (k, heads·n) and
 	// c (m, heads·n). HeadMulTA transposes a, HeadMulTB transposes b.
 	HeadMul(c, a, b Tensor, heads int, acc bool)

@@ -83,3 +83,17 @@ func (r *Rows) Adagrad(p *Pool, w, s []float32, lr, eps float32) {
 	adagrad := level().adagrad
 	r.each(p, func(i int) { adagrad(r.in(w, i), r.of(i), r.in(s, i), lr, eps, 0) })
 }
+
+// PickRows writes to row i of out (len(from), cols) the row from[i] of kept and, behind these, of
+// sent.
+func PickRows(p *Pool, out, kept, sent []float32, from []uint32, cols int) {
+	p.Span(len(from), tableRowsPart, func(lo, hi int) {
+		for i := lo; i < hi; i++ {
+			rows, at := kept, int(from[i])*cols
+			if at >= len(kept) {
+				rows, at = sent, at-len(kept)
+			}
+			copy(out[i*cols:(i+1)*cols], rows[at:at+cols])
+		}
+	})
+}

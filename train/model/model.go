@@ -32,6 +32,9 @@ type Step struct {
 	// its outputs' rows only. It is empty if there are none. See sample.Batch.
 	Table backend.Tensor
 	Rows  []uint32
+	// Input puts the features of all nodes together on the device, in the place of x; nil where x
+	// has them. See program.Input.
+	Input func(rows int) backend.Tensor
 }
 
 // New returns a model in the memory of a backend, for training or only for inference. What it holds
@@ -61,8 +64,8 @@ func (m *Model) Params() *program.Params { return &m.params }
 func (m *Model) Forward(d *sample.Dense, x []float32, s Step) (backend.Tensor, error) {
 	sizes := program.SizesOf(d)
 	p := m.programs.choose(s.Train, s.Table.Rows > 0, &sizes)
-	in := program.Input{Dense: d, X: x, Table: s.Table, Rows: s.Rows, Degrees: d.Degrees,
-		Seed: s.Seed, Epoch: s.Epoch, Batch: s.Batch}
+	in := program.Input{Dense: d, X: x, Features: s.Input, Table: s.Table, Rows: s.Rows,
+		Degrees: d.Degrees, Seed: s.Seed, Epoch: s.Epoch, Batch: s.Batch}
 	if s.Train && m.be.Groups() && p.Pads() {
 		in.Padded = m.bounds.Fit(&sizes)
 	}

@@ -13,15 +13,6 @@ var AutoCaches = []string{"static", "sieve", CacheBelady}
 // CacheBelady is the policy that needs to know the batches to come: it trains on superbatches.
 const CacheBelady = "belady"
 
-// autoCaches are the policies that auto chooses from.
-func (f *Facts) autoCaches() []string {
-	if f.Lent > 0 {
-		return slices.DeleteFunc(slices.Clone(AutoCaches),
-			func(name string) bool { return name == CacheBelady })
-	}
-	return AutoCaches
-}
-
 // blockShares are the sixteenths of what batches leave that a paged topology's caches may get.
 var blockShares = []int64{4, 0, 1, 2, 8, 12}
 
@@ -45,7 +36,7 @@ type splitWay struct {
 func (p *Split) ways() (all []splitWay) {
 	caches := []string{p.Facts.Cache}
 	if p.Facts.Cache == "auto" {
-		caches = p.Facts.autoCaches()
+		caches = p.autoCaches()
 	}
 	if p.Facts.Dim == 0 {
 		caches = []string{"none"}
@@ -72,7 +63,8 @@ func (p *Split) ways() (all []splitWay) {
 			for _, w.cache = range caches {
 				if w.cache != CacheBelady {
 					all = append(all, w)
-					if staged := w; w.passes && w.cache == "static" && p.Facts.Lent == 0 {
+					if staged := w; w.passes && w.cache == "static" && p.Facts.Lent == 0 &&
+						p.OnDevice.Cached() == 0 {
 						staged.staged = true
 						all = append(all, staged)
 					}
@@ -83,6 +75,17 @@ func (p *Split) ways() (all []splitWay) {
 		}
 	}
 	return all
+}
+
+// autoCaches are the policies to choose from. What superbatches plan are all rows of their batches:
+// beside those that a device keeps, other policies read less; and batches that are lent have none.
+func (p *Split) autoCaches() []string {
+	if p.OnDevice.Cached() == 0 && p.Facts.Lent == 0 {
+		return AutoCaches
+	}
+	return slices.DeleteFunc(slices.Clone(AutoCaches), func(cache string) bool {
+		return cache == CacheBelady
+	})
 }
 
 // take splits the memory in a way, and returns the least memory that would do. It does not fit if
@@ -125,6 +128,8 @@ func (p *Split) takeFeatures(cache string) {
 		p.Cache, p.Features = "none", 0
 	case all+step-p.Step <= room:
 		p.Cache, p.Features, p.Step = "all", all, step
+	case p.OnDevice.Cached() == int64(p.Facts.Nodes): // there are no others
+		p.Cache, p.Features = "none", 0
 	}
 }
 
@@ -160,6 +165,9 @@ func Splits(f *Facts) (all []*Split, err error) {
 		return nil, err
 	}
 	p := begin(f)
+	if err := p.OnDevice.fits(); err != nil {
+		return nil, err
+	}
 	if one := p.holdsAll(); one != nil {
 		return []*Split{one}, nil
 	}

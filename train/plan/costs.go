@@ -17,6 +17,7 @@ type Costs struct {
 	RowBytes             float64
 	StoredBytes          float64 // of a row in the store
 	TopologyBytes        int64   // of the file
+	OnDevice             float64 // share of rows that a device keeps
 	Inner                float64 // share of rows that are copied if others are read in place
 	Device               *Profile
 	Step, StepInPlace    Work // of a step, also with rows read in place

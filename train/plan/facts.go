@@ -21,6 +21,7 @@ type Facts struct {
 	Batches
 	Steps
 	Evaluation
+	Device DeviceFacts
 }
 
 // Settings are those of a run that its memory and time depend on.
@@ -31,6 +32,7 @@ type Settings struct {
 	Patience        int // evaluations without improvement that end the run; 0 is none
 	Cache, Topology string
 	FeatureCache    int64 // 0 is what there is room for
+	DeviceCache     int64 // of features on a device; DeviceCacheAuto is what there is room for
 	NeighborCache   int64 // NeighborAuto is what is best
 	NeighborsAhead  bool  // neighbor caches are made before the run, whatever that takes
 	Superbatch      int   // batches at most; 0 is what there is room for

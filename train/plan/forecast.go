@@ -18,6 +18,10 @@ type Forecast struct {
 	Read    int64   `json:"read_bytes"` // of the device: features and lists
 	Lists   int64   `json:"list_bytes"` // of these, lists
 	Hit     float64 `json:"hit"`        // rows found in the feature cache
+	// DeviceHit is the share of all rows that the device keeps, which are not asked of that cache,
+	// and Sent the bytes of the others in a batch.
+	DeviceHit float64 `json:"device_hit,omitempty"`
+	Sent      float64 `json:"sent_bytes_per_batch,omitempty"`
 	// Unique is how many different nodes the sampled batches have, over the sum of their nodes.
 	Unique float64 `json:"unique"`
 
@@ -52,6 +56,9 @@ func (s *Costs) forecast(p *Split) *Forecast {
 	f := &Forecast{Sampled: s.Sampled, Nodes: s.Nodes, Edges: s.Edges, Batches: s.Batches,
 		Unique: s.Unique, Device: s.Device}
 	lists, rows := s.lists(p), s.rows(p)
+	if p.OnDevice != nil {
+		f.DeviceHit, f.Sent = s.OnDevice, s.Nodes*(1-s.OnDevice)*s.RowBytes
+	}
 	f.Hit, f.Start = rows.Hit, s.start(p)
 	f.Lists, f.Read = int64(s.Full*lists.Bytes), int64(s.Full*(lists.Bytes+rows.Bytes))
 	if p.Superbatch != nil {

@@ -35,7 +35,7 @@ func (k *Kept) Split(f *Facts, d *Profile) *Split {
 		plan.Forecast = &forecast
 	}
 	p := &Split{Plan: &plan, Facts: f, BlockCache: k.BlockCache, NeighborCache: k.NeighborCache}
-	if p.Left() < 0 {
+	if p.OnDevice = f.deviceAgain(plan.OnDevice); p.Left() < 0 || p.OnDevice.fits() != nil {
 		return nil
 	}
 	if s := p.Superbatch; s != nil {
@@ -49,9 +49,19 @@ func (k *Kept) Split(f *Facts, d *Profile) *Split {
 	return p
 }
 
+// deviceAgain splits the memory of the device for the sizes of a plan that was made before, with
+// what is free of it now.
+func (f *Facts) deviceAgain(before *DevicePlan) *DevicePlan {
+	if before != nil {
+		f.Device.Step, f.Device.Given = before.Step, before.Given
+	}
+	return f.planDevice()
+}
+
 // Name tells facts apart that make other plans, before batches are measured: but for the memory of
-// the program and the room on the disk, which are never the same twice.
+// the program, what is free of a device's, and the room on the disk, which are never the same
+// twice.
 func (f Facts) Name() string {
-	f.Program, f.Storage, f.PagedBytes = 0, 0, nil
+	f.Program, f.Storage, f.PagedBytes, f.Device.Free = 0, 0, nil, 0
 	return fmt.Sprintf("%x", sha256.Sum256(fmt.Appendf(nil, "%+v", f)))
 }

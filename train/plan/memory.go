@@ -41,7 +41,7 @@ func begin(f *Facts) *Split {
 	return &Split{Facts: f, NeighborCache: max(0, f.NeighborCache),
 		Plan: &Plan{Memory: f.Memory, Fixed: f.Program, Model: f.Model, Vectors: f.Vectors,
 			VectorsDisk: f.VectorsDisk, BatchNodes: f.BatchNodes, BatchEdges: f.BatchEdges,
-			BatchInner: f.BatchInner, dim: f.Dim}}
+			BatchInner: f.BatchInner, OnDevice: f.planDevice(), dim: f.Dim}}
 }
 
 // planTopology plans the topology before batches are known: resident if the lists fit in half of

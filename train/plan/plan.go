@@ -35,6 +35,9 @@ type Plan struct {
 	// Superbatch is set for cache belady alone.
 	Superbatch *SuperbatchPlan `json:"superbatch,omitempty"`
 
+	// OnDevice is set where a device has memory of its own.
+	OnDevice *DevicePlan `json:"device_memory,omitempty"`
+
 	// Lists is set where the topology is paged.
 	Lists *ListPlan `json:"lists,omitempty"`
 
@@ -91,7 +94,11 @@ func (p *Plan) Pools() []Pool {
 		Part{"neighbor cache", p.neighborKind(), p.Neighbor},
 		Part{"features", p.cacheName(), p.Features}, Part{"batches", p.batchKind(), p.Batches},
 		Part{"step", "", p.Step}, Part{"evaluation", "besides the step's", p.Eval})
-	return []Pool{{Device: Host, Bytes: p.Memory, Parts: parts}}
+	pools := []Pool{{Device: Host, Bytes: p.Memory, Parts: parts}}
+	if p.OnDevice != nil {
+		pools = append(pools, p.OnDevice.pool())
+	}
+	return pools
 }
 
 // Left is what no part of a pool has.

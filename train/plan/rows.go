@@ -57,17 +57,17 @@ func (s *Costs) rows(p *Split) RowsCost {
 // gathering is what gathering takes with a split: rows that are in memory are copied while others
 // are read.
 func (s *Costs) gathering(p *Split, rows RowsCost) Work {
-	d, read := s.Device, Work{rows.Wait, rows.CPU}
+	d, read, asked := s.Device, Work{rows.Wait, rows.CPU}, s.Nodes*(1-s.OnDevice)
 	switch {
 	case p.Cache == "none":
 		return read
 	case p.Cache != "all":
-		return read.Beside(d.Hit.Times(s.Nodes * rows.Hit).Plus(
-			d.Miss.Times(s.Nodes * (1 - rows.Hit))))
+		return read.Beside(d.Hit.Times(asked * rows.Hit).Plus(
+			d.Miss.Times(asked * (1 - rows.Hit))))
 	case s.InPlace(p):
 		return d.Copy.Times(s.Inner * s.Nodes)
 	}
-	return d.Copy.Times(s.Nodes)
+	return d.Copy.Times(asked)
 }
 
 // CurveName tells policies apart, and lengths of superbatches.

@@ -165,7 +165,7 @@ func (r *rowPricer) replay(ctx context.Context, policy sample.Policy, slots int)
 		if err := sim.Gather(ctx, b, out[:len(b)]); err != nil {
 			return nil, err
 		}
-		rows.endBatch(len(r.tr.batches[i]))
+		rows.endBatch(len(r.tr.asked[i]))
 	}
 	note()
 	return p, nil

@@ -125,9 +125,11 @@ func (m *Probe) sized(p pilotSizes, scale int64) error {
 	f.LayerBytes = p.drawing.Reserve() * scale
 	m.dense = p.largest
 	if m.model != nil {
-		f.StepCopied = m.model.StepBytes(m.dense, f.BatchInner, scale, false)
 		f.StepInPlace = m.model.StepBytes(m.dense, f.BatchInner, scale, true)
+		f.StepCopied = m.model.StepBytes(m.dense, f.BatchInner, scale, false)
+		f.Device.Step, f.Device.Given = m.model.DeviceBytes()
 	}
+	m.src.OnDevice = int(f.DeviceRows())
 	if scale == 1 {
 		m.pilots, m.piloted = p.batches, m.src.Graph
 		return nil

@@ -41,6 +41,10 @@ type Model interface {
 	// StepBytes is the memory of a step on the largest batch, which has so many nodes with
 	// neighbors. d is the largest that was sampled; no batch is more than scale times as large.
 	StepBytes(d *sample.Dense, inner, scale int64, inPlace bool) int64
+	// DeviceBytes is what such a step takes of a device with memory of its own, as StepBytes was
+	// asked last with rows that are not in place: what it computes, and what the steps under way
+	// are given.
+	DeviceBytes() (step, given int64)
 	// TimeStep is what a step takes on a batch.
 	TimeStep(ctx context.Context, d *sample.Dense, inPlace bool) (plan.Work, error)
 	// Products is how many billions of operations a second matrix products do.
@@ -274,7 +278,8 @@ func (m *Probe) makeRoom(inPlace bool) error {
 // newCosts takes from a trace what is the same for all splits.
 func (m *Probe) newCosts(tr *trace) *plan.Costs {
 	n, size, d := float64(len(tr.batches)), uint64(m.facts.Batch), m.dense
-	s := &plan.Costs{Sampled: len(tr.batches), Nodes: float64(tr.nodes) / n,
+	s := &plan.Costs{Sampled: len(tr.batches), OnDevice: tr.onDevice(),
+		Nodes: float64(tr.nodes) / n,
 		Edges: float64(tr.edges) / n, Batches: (uint64(len(m.cfg.Seeds)) + size - 1) / size,
 		Full: float64(len(m.cfg.Seeds)) / float64(size), RowBytes: 4 * float64(m.facts.Dim),
 		Device: m.device, Curves: map[string]*plan.Curve{}, Inner: 1}

@@ -167,7 +167,7 @@ func (r *rowPricer) uncached(ctx context.Context) error {
 		return r.static(ctx, nil)
 	}
 	var m misses
-	for _, b := range r.tr.batches {
+	for _, b := range r.tr.asked {
 		m.addSome(r, len(b), len(b))
 		m.nodes += len(b)
 	}
@@ -192,11 +192,11 @@ func (r *rowPricer) missesOf(ctx context.Context, held *nodeset.Set) (m misses, 
 			}
 		}
 		if a.share > 1 {
-			m.addSome(r, len(missed)*a.share, len(r.tr.batches[i]))
+			m.addSome(r, len(missed)*a.share, len(r.tr.asked[i]))
 		} else if err = m.add(ctx, r.src.Rows, missed); err != nil {
 			return m, err
 		}
-		m.nodes += len(r.tr.batches[i])
+		m.nodes += len(r.tr.asked[i])
 	}
 	return m, nil
 }

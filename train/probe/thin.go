@@ -41,7 +41,7 @@ func (m *Probe) thin(tr *trace, most uint64) error {
 		return err
 	}
 	taken := 0
-	for _, b := range tr.batches {
+	for _, b := range tr.asked {
 		for _, v := range b {
 			if a.takes(v) {
 				in.Add(uint32(v))
@@ -71,7 +71,7 @@ func (a *accesses) fill(tr *trace, in *nodeset.Set, taken int) {
 		ids = ids[len(next(ids)):]
 	}
 	a.ids = all[taken:]
-	for _, b := range tr.batches {
+	for _, b := range tr.asked {
 		n := 0
 		for _, v := range b {
 			if a.takes(v) {
@@ -86,7 +86,7 @@ func (a *accesses) fill(tr *trace, in *nodeset.Set, taken int) {
 // of are the accesses of the batches of a trace.
 func (a *accesses) of(tr *trace) [][]sample.NodeID {
 	if a.batches == nil {
-		return tr.batches
+		return tr.asked
 	}
 	return a.batches
 }

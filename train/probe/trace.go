@@ -30,10 +30,15 @@ type trace struct {
 	hops    [][]uint32 // of each batch, its NodeIDOffsets
 	edges   uint64
 	// nodes are summed over the batches.
-	nodes  uint64
-	played accesses
-	second int  // the first batch of the second epoch, or 0
-	whole  bool // these are all batches of the run, but for last ones in part
+	nodes uint64
+	// asked are the nodes of each batch whose rows are asked of a cache, missed in all: those of
+	// the others are on a device. Without one they are batches.
+	asked   [][]sample.NodeID
+	missed  uint64
+	missing *mem.Arena // has them; nil if they are batches
+	played  accesses
+	second  int  // the first batch of the second epoch, or 0
+	whole   bool // these are all batches of the run, but for last ones in part
 	// cost and sampled are of the later half, which finds the block cache warm.
 	cost    sampledCost
 	sampled int // batches
@@ -47,6 +52,9 @@ func (m *Probe) record(ctx context.Context, room int64) (t *trace, err error) {
 		return nil, err
 	}
 	if err = t.fill(ctx, m, traceBatches); err == nil {
+		err = m.leaveOut(ctx, t)
+	}
+	if err == nil {
 		err = m.thin(t, thinMost)
 	}
 	if err != nil {
@@ -188,4 +196,10 @@ func (m *Probe) meterSampling() func() sampledCost {
 	}
 }
 
-func (t *trace) close() error { return errors.Join(t.played.close(), t.arena.Free()) }
+func (t *trace) close() error {
+	err := errors.Join(t.played.close(), t.arena.Free())
+	if t.missing != nil {
+		err = errors.Join(err, t.missing.Free())
+	}
+	return err
+}

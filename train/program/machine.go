@@ -18,6 +18,9 @@ type Input struct {
 	// X are the features of the batch's nodes, or of Nodes(1) for a program that reads rows in
 	// place. It is overwritten.
 	X []float32
+	// Features are those of all nodes, in the place of X, where the backend puts them together: in
+	// so many rows, of which those before the nodes' are zeros. They are overwritten too.
+	Features func(rows int) backend.Tensor
 	// Table and Rows are those of sample.Batch, for a program that reads rows in place.
 	Table backend.Tensor
 	Rows  []uint32
@@ -107,13 +110,18 @@ func (m *Machine) Forward(p *Program, in Input) (backend.Tensor, error) {
 	for _, l := range p.lists {
 		m.makeSegments(l)
 	}
-	m.regions[regionFeatures] = m.be.Host(in.X[:p.FeatureFloats(m.own.Of(rows))], 1, floats)
+	if in.Features == nil {
+		m.regions[regionFeatures] = m.be.Host(in.X[:p.FeatureFloats(m.own.Of(rows))], 1, floats)
+	}
 	if err := m.held.AtLeast(m.listBytes()); err != nil {
 		return backend.Tensor{}, err
 	}
 	m.regions[regionStep] = m.be.Scratch(1, m.layout.floats)
 	if err := m.be.Err(); err != nil {
 		return backend.Tensor{}, err
+	}
+	if in.Features != nil { // an operation too, and none is given to a device before Err
+		m.regions[regionFeatures] = in.Features(m.sizes.Of(rows)).Flat()
 	}
 	for i := range p.forward {
 		m.do(i)

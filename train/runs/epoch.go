@@ -28,6 +28,12 @@ type Epoch struct {
 	Read    uint64  `json:"read"`
 	// Hit is the share of rows found in the feature cache.
 	Hit float64 `json:"hit"`
+	// DeviceHit is the share of rows that the device had, which were not asked of the feature
+	// cache, and Missed that of those found in neither; Sent are the bytes that steps were given on
+	// a device with memory of its own. All are left out of runs without one.
+	DeviceHit float64 `json:"device_hit,omitempty"`
+	Missed    float64 `json:"missed,omitempty"`
+	Sent      uint64  `json:"sent_bytes,omitempty"`
 	// NeighborHit is the share of the lists sampled from that were in the neighbor cache; left out
 	// if there is none.
 	NeighborHit *float64 `json:"neighbor_hit,omitempty"`
@@ -116,6 +122,11 @@ func (r Epoch) Engine() string {
 	if l, n := r.Launches, float64(max(1, r.Batches)); l != nil {
 		fmt.Fprintf(&b, " launches %.1f a step of %.1f operations", float64(l.Calls)/n,
 			float64(l.Operations)/n)
+	}
+	if r.Sent > 0 {
+		fmt.Fprintf(&b, " rows device/host/missed %.1f/%.1f/%.1f%% sent %s a batch",
+			100*r.DeviceHit, 100*max(0, 1-r.DeviceHit-r.Missed), 100*r.Missed, strings.ReplaceAll(
+				mem.FormatSize(int64(r.Sent)/int64(max(1, r.Batches))), " ", ""))
 	}
 	if len(r.Stages) > 0 {
 		b.WriteString(" busy/starved/blocked")

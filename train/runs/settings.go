@@ -109,6 +109,12 @@ type Settings struct {
 	MacroBatch int `json:"macro_batch,omitempty"`
 	// FeatureCache is the size of that cache in bytes; 0 takes what is left of Memory.
 	FeatureCache int64 `json:"feature_cache"`
+	// DeviceCache keeps rows of features in the memory of the device that computes, if that has its
+	// own: of so many bytes; 0 is none, DeviceCacheAuto what there is room for.
+	DeviceCache int64 `json:"device_cache"`
+	// DeviceMemory has the run planned for a device of so many bytes, whether there is one or not;
+	// 0 asks the device.
+	DeviceMemory int64 `json:"-"`
 	// NeighborCache keeps neighbor lists of a paged topology, in bytes; 0 is none, NeighborAuto
 	// what the plan finds best.
 	NeighborCache int64 `json:"neighbor_cache"`
@@ -173,6 +179,9 @@ const EvalSampled = "sampled"
 // NeighborAuto as Settings.NeighborCache lets the plan choose the size.
 const NeighborAuto = plan.NeighborAuto
 
+// DeviceCacheAuto as Settings.DeviceCache takes what there is room for.
+const DeviceCacheAuto = plan.DeviceCacheAuto
+
 // EpochsAuto as Settings.Epochs trains until validation stops improving.
 const EpochsAuto = 0
 
@@ -195,7 +204,7 @@ func Default() Settings {
 		Normalize: "auto", Optimizer: "adam", Loss: "auto", Metric: "auto", EvalEvery: 1,
 		ClassWeights: task.WeightsNone,
 		EvalMode:     "exact", Seed: 1, Cache: "auto", NeighborCache: NeighborAuto,
-		Topology: "auto", IO: "auto", Backend: backend.CPU}
+		DeviceCache: DeviceCacheAuto, Topology: "auto", IO: "auto", Backend: backend.CPU}
 }
 
 // Plan are the settings that a run's memory and time depend on.
@@ -203,7 +212,7 @@ func (c *Settings) Plan() plan.Settings {
 	return plan.Settings{Threads: c.Threads, Epochs: c.Epochs, Batch: c.Batch,
 		EvalEvery: c.EvalEvery, Patience: c.Patience, Cache: c.Cache, Topology: c.Topology,
 		FeatureCache: c.FeatureCache, NeighborCache: c.NeighborCache,
-		NeighborsAhead: c.NeighborsAhead, Superbatch: c.Superbatch}
+		DeviceCache: c.DeviceCache, NeighborsAhead: c.NeighborsAhead, Superbatch: c.Superbatch}
 }
 
 // Inputs is the width of a model's input on a store: a node's features, if there are any, and
@@ -342,7 +351,8 @@ func (c *Settings) Validate() error {
 			return fmt.Errorf("train: %s %d: give at least %d", n.name, n.value, n.min)
 		}
 	}
-	if c.Memory < 0 || c.FeatureCache < 0 || c.NeighborCache < NeighborAuto {
+	if c.Memory < 0 || c.FeatureCache < 0 || c.NeighborCache < NeighborAuto ||
+		c.DeviceCache < DeviceCacheAuto || c.DeviceMemory < 0 {
 		return errors.New("train: a size is negative: give memory and feature-cache in bytes")
 	}
 	return c.validateRates()

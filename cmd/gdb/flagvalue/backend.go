@@ -13,6 +13,8 @@ func BindBackend(f *pflag.FlagSet, c *runs.Settings) {
 	BindPrecision(f, &c.Precision)
 	f.BoolVar(&c.PlainLaunches, "plain-launches", c.PlainLaunches, "have --backend cuda launch "+
 		"each operation by itself, and not those of a step at once")
+	f.Var((*SizeOrAuto)(&c.DeviceCache), "device-cache", "size of the cache of features in the "+
+		"memory of --backend cuda's device; auto: what steps leave of that, 0: none")
 	f.IntVar(&c.Device, "device", c.Device, "number of the device of --backend cuda")
 }
 

@@ -4,7 +4,9 @@ package cuda
 
 import (
 	"errors"
+	"fmt"
 
+	"gdb/internal/cuda"
 	"gdb/internal/mem"
 	"gdb/train/backend"
 )
@@ -15,6 +17,9 @@ const floatBytes = 4
 // Params takes memory of the device, and zeroes it.
 func (g *gpu) Params(what string, n int) (backend.Tensor, error) {
 	p, err := g.driver.alloc(what, max(1, n)*floatBytes)
+	if errors.Is(err, cuda.ErrOutOfMemory) {
+		err = fmt.Errorf("%w: %w", backend.ErrDeviceMemory, err)
+	}
 	if err != nil {
 		return backend.Tensor{}, err
 	}
@@ -176,6 +181,7 @@ func (g *gpu) sendBytes(n int, fill func(to []byte)) uint64 {
 		return 0
 	}
 	fill(from)
+	g.sent += int64(n)
 	g.fail("copy to the device", g.driver.toDevice(at, from))
 	return at
 }

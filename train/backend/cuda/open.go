@@ -32,7 +32,8 @@ type gpu struct {
 	lists   []stepLists
 	scratch arena
 	staged  staging
-	reads   bool // the step reads memory of the caller where it lies
+	reads   bool  // the step reads memory of the caller where it lies
+	sent    int64 // bytes that steps were given
 
 	losses lossSlots
 

@@ -6,5 +6,6 @@
 #include "losses.cu"
 #include "norms.cu"
 #include "optimizers.cu"
+#include "rows.cu"
 #include "segments.cu"
 #include "softmax.cu"

@@ -1,0 +1,18 @@
+// Rows that are put together from several places.
+#include "threads.h"
+
+// out[i,:] = the row from[i] of kept, or behind its keptRows rows that of sent
+KERNEL(pick_rows)(float *out, const float *kept, const float *sent, const u32 *from, i64 rows,
+	   i64 cols, i64 keptRows, i64 fours) {
+	auto pick = [=](auto kind) {
+		typedef decltype(kind) V;
+		i64 pieces = cols / Wide<V>::values;
+		EACH(t, rows *pieces) {
+			i64 i = t / pieces, c = t % pieces * Wide<V>::values, row = from[i];
+			const float *x = row < keptRows ? kept + row * cols : sent + (row - keptRows) * cols;
+			store(out + i * cols + c, load<V>(x + c));
+		}
+	};
+	if (fours) pick(Four());
+	else pick(0.0f);
+}

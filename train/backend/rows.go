@@ -1,0 +1,37 @@
+package backend
+
+import (
+	"errors"
+
+	"gdb/train/kernel"
+)
+
+// Rows are operations on rows that are taken from several places.
+type Rows interface {
+	// PickRows writes to each row of out that row of kept and, behind these, of sent whose number
+	// is in from (rows,1), as bits.
+	PickRows(out, kept, sent, from Tensor)
+}
+
+// ErrDeviceMemory says that a device has no room for what was asked for.
+var ErrDeviceMemory = errors.New("the device has no room")
+
+// Separate is a backend whose device has memory of its own.
+type Separate interface {
+	// DeviceMemory is what the device has, and what is free of it.
+	DeviceMemory() (free, total int64, err error)
+	// Sent is how many bytes steps were given so far, which went over the bus: at once, or read in
+	// place.
+	Sent() int64
+	// Release gives back memory of Params before Close.
+	Release(t Tensor) error
+}
+
+// PickRows copies rows.
+func (c *cpu) PickRows(out, kept, sent, from Tensor) {
+	if !c.ready(from.Len() == out.Rows && kept.Cols == out.Cols && sent.Cols == out.Cols,
+		"PickRows", out, kept, sent, from) {
+		return
+	}
+	kernel.PickRows(c.pool, c.values(out), c.values(kept), c.values(sent), c.words(from), out.Cols)
+}

@@ -1,0 +1,286 @@
+// Package devicecache keeps rows of features in the memory of the device that computes, so that
+// batches carry only the others over the bus: those of the nodes that stand in most lists (Z. Lin,
+// C. Li, Y. Miao, Y. Liu, Y. Xu, PaGraph, section 3.3). What a step computes with is the same, to
+// the bit, as without.
+package devicecache
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"sync/atomic"
+
+	"gdb/internal/mem"
+	"gdb/sample"
+	"gdb/sample/nodeset"
+	"gdb/train/backend"
+)
+
+// Cache is features of which a device keeps some, once it was filled. It is sample.Features for the
+// pipeline of one training: what it gathers of a batch are the rows that the device does not have,
+// which come first in the batch's X. These methods are for any goroutine, all others for that of
+// the backend.
+type Cache struct {
+	host   sample.Features
+	be     backend.Backend
+	budget *mem.Budget
+	kept   atomic.Pointer[kept] // nil until it was filled
+
+	mu struct {
+		sync.Mutex
+		// placed are batches whose X has only the rows that miss, by its first value.
+		placed map[*float32]*places
+		free   []*places
+	}
+	stats Stats
+}
+
+// kept are the rows that the device has.
+type kept struct {
+	set  *nodeset.Set   // of their nodes, in the order of rows
+	rows backend.Tensor // (nodes+1, Dim): the last one is zeros
+}
+
+// Stats counts rows of batches that were trained on, and those that the device had.
+type Stats struct{ Rows, Hits uint64 }
+
+// places say where the rows of a batch are.
+type places struct {
+	from   []uint32 // the row of each node among those kept and, behind these, sent
+	missed []sample.NodeID
+	held   mem.Account
+}
+
+// New returns a cache in front of features, which must be closed by their owner after it. Nothing
+// is on the device yet.
+func New(host sample.Features, be backend.Backend, budget *mem.Budget) *Cache {
+	c := &Cache{host: host, be: be, budget: budget}
+	c.mu.placed = map[*float32]*places{}
+	return c
+}
+
+// Dim is the number of values in a row.
+func (c *Cache) Dim() int { return c.host.Dim() }
+
+// Stats are those of the features behind it.
+func (c *Cache) Stats() sample.CacheStats { return c.host.Stats() }
+
+// Gather writes the rows of the nodes that the device does not have to the beginning of out, which
+// must be X of a batch, and notes where the others are.
+func (c *Cache) Gather(ctx context.Context, nodes []sample.NodeID, out []float32) error {
+	if len(out) == 0 {
+		return c.host.Gather(ctx, nodes, out)
+	}
+	c.give(c.take(&out[0])) // of a batch that was given up
+	k := c.kept.Load()
+	if k == nil {
+		return c.host.Gather(ctx, nodes, out)
+	}
+	p := c.places()
+	err := p.split(k.set, nodes)
+	if err == nil {
+		err = c.host.Gather(ctx, p.missed, out[:len(p.missed)*c.Dim()])
+	}
+	if err != nil {
+		c.give(p)
+		return err
+	}
+	c.mu.Lock()
+	c.mu.placed[&out[0]] = p
+	c.mu.Unlock()
+	return nil
+}
+
+// split finds where the rows of nodes are.
+func (p *places) split(set *nodeset.Set, nodes []sample.NodeID) error {
+	sent := set.Count() + 1 // the first of these
+	p.from, p.missed = mem.Resized(p.from, len(nodes)), mem.Resized(p.missed, len(nodes))[:0]
+	for i, v := range nodes {
+		if set.Has(uint32(v)) {
+			p.from[i] = set.Row(uint32(v))
+			continue
+		}
+		p.from[i] = uint32(sent + len(p.missed))
+		p.missed = append(p.missed, v)
+	}
+	return p.held.AtLeast(4 * int64(cap(p.from)+cap(p.missed)))
+}
+
+// places are some that are not in use.
+func (c *Cache) places() *places {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if n := len(c.mu.free); n > 0 {
+		p := c.mu.free[n-1]
+		c.mu.free = c.mu.free[:n-1]
+		return p
+	}
+	return &places{held: mem.NewAccount(c.budget, "places of rows on the device")}
+}
+
+// take removes what is noted of a batch, by the first value of its X: nil for nothing.
+func (c *Cache) take(x *float32) *places {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	p := c.mu.placed[x]
+	delete(c.mu.placed, x)
+	return p
+}
+
+// give has places used again, if there are any.
+func (c *Cache) give(p *places) {
+	if p == nil {
+		return
+	}
+	c.mu.Lock()
+	c.mu.free = append(c.mu.free, p)
+	c.mu.Unlock()
+}
+
+// Filled says whether there are rows on the device.
+func (c *Cache) Filled() bool { return c.kept.Load() != nil }
+
+// Rows is how many rows the device has.
+func (c *Cache) Rows() int {
+	if k := c.kept.Load(); k != nil {
+		return k.set.Count()
+	}
+	return 0
+}
+
+// Used are the counts so far.
+func (c *Cache) Used() Stats { return c.stats }
+
+// Input returns what puts the rows of a batch together on the device, in the order of its nodes,
+// behind as many rows of zeros as make them so many: once, in the step that was begun. It is nil if
+// X has all rows and goes to the device as it is. The rows of X that are sent are its first ones
+// afterwards, whoever gathered them.
+func (c *Cache) Input(b *sample.Batch) (put func(rows int) backend.Tensor, err error) {
+	if len(b.X) == 0 {
+		return nil, nil
+	}
+	nodes := b.Dense.NodeIDs
+	c.stats.Rows += uint64(len(nodes))
+	k, p := c.kept.Load(), c.take(&b.X[0])
+	if k == nil {
+		return nil, nil
+	}
+	if p == nil { // all rows were gathered
+		p = c.places()
+		if err := p.split(k.set, nodes); err != nil {
+			c.give(p)
+			return nil, err
+		}
+		p.compact(b.X, c.Dim(), k.rows.Rows)
+	}
+	c.stats.Hits += uint64(len(nodes) - len(p.missed))
+	return func(rows int) backend.Tensor {
+		defer c.give(p)
+		return c.pick(k, p, b.X, rows)
+	}, nil
+}
+
+// pick puts rows together, of which x has those that the device does not have.
+func (c *Cache) pick(k *kept, p *places, x []float32, rows int) backend.Tensor {
+	out, zeros := c.be.Scratch(rows, c.Dim()), rows-len(p.from)
+	if zeros > 0 {
+		p.from = append(p.from, make([]uint32, zeros)...)
+		copy(p.from[zeros:], p.from)
+		for i := range zeros {
+			p.from[i] = uint32(k.set.Count())
+		}
+	}
+	sent := c.be.Host(x, len(p.missed), c.Dim())
+	from := c.be.Host(mem.View[float32](mem.BytesOf(p.from)), rows, 1)
+	c.be.PickRows(out, k.rows, sent, from)
+	return out
+}
+
+// compact moves the rows that the device does not have, whose numbers begin with sent, to the
+// front.
+func (p *places) compact(x []float32, dim, sent int) {
+	for i, from := range p.from {
+		if to := int(from) - sent; to >= 0 && to != i {
+			copy(x[to*dim:(to+1)*dim], x[i*dim:(i+1)*dim])
+		}
+	}
+}
+
+// Close frees the host's memory; the device's is the backend's.
+func (c *Cache) Close() error {
+	for _, p := range c.mu.placed {
+		p.held.Release()
+	}
+	for _, p := range c.mu.free {
+		p.held.Release()
+	}
+	c.mu.placed, c.mu.free = nil, nil
+	k := c.kept.Swap(nil)
+	if k == nil {
+		return nil
+	}
+	return k.set.Free()
+}
+
+// fillBytes is about how many bytes of rows are read and copied to the device at a time.
+const fillBytes = 4 << 20
+
+// Fill copies the rows of some nodes, of a graph of so many, to the device, between two steps.
+// Batches that were gathered before are trained on as they are. On an error nothing is kept.
+func (c *Cache) Fill(ctx context.Context, rows sample.Rows, nodes []sample.NodeID,
+	total uint64) (err error) {
+	if len(nodes) == 0 || c.Filled() {
+		return nil
+	}
+	defer func() {
+		if err != nil {
+			err = fmt.Errorf("devicecache: copy rows of features to the device: %w", err)
+		}
+	}()
+	set, err := nodeset.New(total, c.budget)
+	if err != nil {
+		return err
+	}
+	for _, v := range nodes {
+		set.Add(uint32(v))
+	}
+	set.Number()
+	all, err := c.be.Params("rows of features", (set.Count()+1)*c.Dim())
+	if err != nil {
+		return errors.Join(err, set.Free())
+	}
+	k := &kept{set: set, rows: all.View(0, set.Count()+1, c.Dim())}
+	if err := c.copyRows(ctx, rows, k); err != nil {
+		if on, separate := c.be.(backend.Separate); separate {
+			err = errors.Join(err, on.Release(all))
+		}
+		return errors.Join(err, set.Free())
+	}
+	c.kept.Store(k)
+	return nil
+}
+
+// copyRows fills the rows, in the order of the file.
+func (c *Cache) copyRows(ctx context.Context, rows sample.Rows, k *kept) (err error) {
+	part := max(1, fillBytes/(4*c.Dim()))
+	a, err := mem.NewArena(c.budget, "rows to copy to the device", int64(4*part*c.Dim()))
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, a.Free()) }()
+	x, ids := mem.View[float32](a.Bytes()), make([]sample.NodeID, part)
+	next := k.set.Nodes(k.set.Total())
+	for first := 0; first < k.set.Count(); {
+		some := next(ids[:part])
+		if err := rows.Gather(ctx, some, nil, x); err != nil {
+			return err
+		}
+		c.be.Write(k.rows.Slice(first, len(some)), x)
+		if err := c.be.Err(); err != nil {
+			return err
+		}
+		first += len(some)
+	}
+	return nil
+}

@@ -1,0 +1,163 @@
+package devicecache
+
+import (
+	"context"
+	"slices"
+	"testing"
+
+	"gdb/internal/mem"
+	"gdb/layout"
+	"gdb/sample"
+	"gdb/sample/sampletest"
+	"gdb/train/backend"
+)
+
+const testDim, testNodes = 5, 3000
+
+// mustOpen opens a cache on the CPU, which computes as a device would, behind rows that are
+// computed.
+func mustOpen(t *testing.T) (*Cache, *sampletest.Rows, *mem.Budget) {
+	t.Helper()
+	budget := mem.NewBudget(64 << 20)
+	be, err := backend.OpenCPU(backend.Options{Workers: 2, Budget: budget})
+	if err != nil {
+		t.Fatal(err)
+	}
+	rows := &sampletest.Rows{Count: testNodes, Dim: testDim}
+	c := New(sample.NewDirect(rows), be, budget)
+	t.Cleanup(func() {
+		if err := c.Close(); err != nil {
+			t.Error(err)
+		}
+		if err := be.Close(); err != nil {
+			t.Error(err)
+		}
+		if n := budget.Used(); n != 0 {
+			t.Errorf("%d bytes are counted after Close", n)
+		}
+	})
+	return c, rows, budget
+}
+
+// batchOf is a batch of some nodes, gathered by the cache or whole.
+func batchOf(t *testing.T, c *Cache, through bool, nodes []sample.NodeID) *sample.Batch {
+	t.Helper()
+	b := &sample.Batch{Dim: testDim, X: make([]float32, len(nodes)*testDim)}
+	b.Dense.NodeIDs = nodes
+	features := sample.Features(c)
+	if !through {
+		features = c.host
+	}
+	if err := features.Gather(t.Context(), nodes, b.X); err != nil {
+		t.Fatal(err)
+	}
+	return b
+}
+
+// check compares what a step reads of a batch with the rows of its nodes.
+func check(t *testing.T, c *Cache, b *sample.Batch) {
+	t.Helper()
+	if err := c.be.Begin(); err != nil {
+		t.Fatal(err)
+	}
+	got := b.X
+	put, err := c.Input(b)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if put != nil {
+		const zeros = 3
+		x := put(len(b.Dense.NodeIDs) + zeros)
+		got = make([]float32, x.Len())
+		c.be.Read(got, x)
+		for i, v := range got[:zeros*testDim] {
+			if v != 0 {
+				t.Fatalf("value %d before the rows is %g", i, v)
+			}
+		}
+		got = got[zeros*testDim:]
+	}
+	if err := c.be.Err(); err != nil {
+		t.Fatal(err)
+	}
+	for i, v := range b.Dense.NodeIDs {
+		for j := range testDim {
+			if want := sampletest.Value(v, j); got[i*testDim+j] != want {
+				t.Fatalf("value %d of node %d, at %d of %d, is %g, not %g", j, v, i,
+					len(b.Dense.NodeIDs), got[i*testDim+j], want)
+			}
+		}
+	}
+}
+
+// someNodes are nodes in no order, of which some are among the first hundred.
+func someNodes(n, from int) (nodes []sample.NodeID) {
+	for i := range n {
+		nodes = append(nodes, sample.NodeID((from+i*37)%testNodes))
+	}
+	return nodes
+}
+
+// TestRowsAreTheSame: a step reads the rows of all nodes, whether the device has none, some or all
+// of them, and whether a batch was gathered before it had them, without it, or behind it.
+func TestRowsAreTheSame(t *testing.T) {
+	for _, keep := range []int{1, 100, testNodes} {
+		c, rows, _ := mustOpen(t)
+		early, late := batchOf(t, c, true, someNodes(400, 3)), batchOf(t, c, true, someNodes(70, 9))
+		check(t, c, early)
+		var hot []sample.NodeID
+		for i := range keep {
+			hot = append(hot, sample.NodeID(keep-1-i))
+		}
+		if err := c.Fill(t.Context(), rows, hot, testNodes); err != nil {
+			t.Fatal(err)
+		}
+		if !c.Filled() || c.Rows() != keep {
+			t.Fatalf("%d rows are on the device, not %d", c.Rows(), keep)
+		}
+		check(t, c, late)
+		want := c.Used()
+		for i := range 5 {
+			nodes := someNodes(100+300*i, i)
+			before := rows.BytesRead()
+			b, whole := batchOf(t, c, true, nodes), batchOf(t, c, false, slices.Clone(nodes))
+			missed := uint64(0)
+			for _, v := range nodes {
+				if int(v) >= keep {
+					missed++
+				}
+			}
+			if read, all := rows.BytesRead()-before, uint64(len(nodes)); read !=
+				4*testDim*(missed+all) {
+				t.Errorf("%d bytes were read for %d rows that miss and %d", read, missed, all)
+			}
+			check(t, c, whole)
+			check(t, c, b)
+			want.Rows, want.Hits = want.Rows+2*uint64(len(nodes)),
+				want.Hits+2*(uint64(len(nodes))-missed)
+		}
+		if got := c.Used(); got != want {
+			t.Errorf("rows and hits are counted as %+v, not %+v", got, want)
+		}
+	}
+}
+
+// TestFailedFill: rows that cannot be read leave the cache as it was.
+func TestFailedFill(t *testing.T) {
+	c, rows, budget := mustOpen(t)
+	bad := layout.NodeID(7)
+	rows.Fail = &bad
+	before := budget.Used()
+	if err := c.Fill(context.Background(), rows, []sample.NodeID{3, 7}, testNodes); err == nil {
+		t.Fatal("rows that cannot be read are kept")
+	}
+	if c.Filled() {
+		t.Error("the cache is filled")
+	}
+	// The CPU cannot give memory of parameters back: it has some for two rows.
+	if n := budget.Used() - before; n > 1<<16 {
+		t.Errorf("%d bytes are counted", n)
+	}
+	rows.Fail = nil
+	check(t, c, batchOf(t, c, true, someNodes(50, 0)))
+}

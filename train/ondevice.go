@@ -1,0 +1,123 @@
+package train
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"gdb/internal/mem"
+	"gdb/sample/loader"
+	"gdb/train/backend"
+	"gdb/train/backend/cuda"
+	"gdb/train/devicecache"
+	"gdb/train/exact"
+	"gdb/train/plan"
+	"gdb/train/runs"
+)
+
+// rowsAfter is how many steps of a run show what they take of a device's memory, before what is
+// left of it keeps rows: the first batches.
+const rowsAfter = 8
+
+// bus counts what goes to a device with memory of its own.
+type bus struct {
+	sent int64  // bytes, so far
+	hits uint64 // rows that were there
+}
+
+// deviceFacts are those of the device that a run computes on, or is planned for.
+func (t *trainer) deviceFacts() (f plan.DeviceFacts, err error) {
+	c := &t.cfg
+	if c.Backend != backend.CUDA {
+		return f, nil
+	}
+	f.Name = fmt.Sprintf("device %d", c.Device)
+	f.Cacheable = c.DeviceCache != 0 && t.features > 0 && t.learned == nil
+	f.Model = (2 + int64(len(stateNames(c.Optimizer)))) * 4 * int64(c.Spec(t.dims).Params())
+	if c.EvalMode != runs.EvalSampled && !t.alone {
+		f.Eval = exact.Bytes + exact.HeapBytes
+	}
+	if c.DeviceMemory > 0 {
+		f.Memory, f.Free = c.DeviceMemory, max(0, c.DeviceMemory-driverBytes)
+		return f, nil
+	}
+	if on, ok := t.be.(backend.Separate); ok {
+		f.Free, f.Memory, err = on.DeviceMemory()
+	}
+	return f, err
+}
+
+// driverBytes is what the driver, kernels and cuBLAS are taken to have of a device that is not
+// there.
+const driverBytes = 512 << 20
+
+// DeviceBytes is the memory of a step on a device: see probe.Model.
+func (s *stepper) DeviceBytes() (step, given int64) { return s.deviceStep, s.deviceGiven }
+
+// sizeDevice notes it of a step that asks for so many values, and of which so many are copied. Its
+// arenas grow by an eighth more than they need; input is that of a step that puts its rows together
+// there.
+func (s *stepper) sizeDevice(floats, copied, input int64) {
+	s.deviceStep = 4 * (floats + input) * 9 / 8
+	s.deviceGiven = cuda.StepsStaged * 4 * copied * 9 / 8
+}
+
+// openRows has the device keep rows later, if the plan says so.
+func (t *trainer) openRows() {
+	if t.plan.OnDevice.Cached() > 0 && t.cfg.DeviceMemory == 0 {
+		t.rows = devicecache.New(t.in.Features, t.be, t.in.Budget)
+		t.closers = append(t.closers, t.rows)
+	}
+}
+
+// gathersMissed has batches gathered without the rows on the device.
+func (t *trainer) gathersMissed(c *loader.Config) {
+	if t.rows != nil && t.plan.Superbatch == nil {
+		c.Features = t.rows
+	}
+}
+
+// fillRows copies rows to the device once steps have shown what they take of it. What is short of
+// memory then goes on without: rows are only faster there.
+func (t *trainer) fillRows(ctx context.Context) error {
+	if t.rows == nil || t.rows.Filled() || t.noRows {
+		return nil
+	}
+	if t.stepped++; t.stepped < rowsAfter {
+		return nil
+	}
+	free, _, err := t.be.(backend.Separate).DeviceMemory()
+	if err != nil {
+		return err
+	}
+	rows := t.plan.OnDevice.Room(free, t.features)
+	if t.noRows = rows == 0; t.noRows {
+		return nil
+	}
+	ctx = context.WithoutCancel(ctx) // the step that was done counts
+	hot, err := t.in.Hottest(ctx, int(rows))
+	if err != nil {
+		return err
+	}
+	err = t.rows.Fill(ctx, t.in.Rows, hot, t.in.Meta.Nodes)
+	var full *mem.LimitError
+	if t.noRows = errors.Is(err, backend.ErrDeviceMemory) || errors.As(err, &full); t.noRows {
+		return nil
+	}
+	return err
+}
+
+// addBus takes in what went to the device since the last call.
+func (t *trainer) addBus(s *epochSums) {
+	on, ok := t.be.(backend.Separate)
+	if !ok {
+		return
+	}
+	now := bus{sent: on.Sent()}
+	if t.rows != nil {
+		now.hits = t.rows.Used().Hits
+	}
+	s.Sent += uint64(now.sent - t.bus.sent)
+	s.DeviceHits += now.hits - t.bus.hits
+	t.bus = now
+}

@@ -1,0 +1,176 @@
+//go:build cuda && cgo && linux
+
+package train
+
+import (
+	"bytes"
+	"errors"
+	"testing"
+
+	"gdb/internal/cuda/cudatest"
+	"gdb/train/backend"
+	"gdb/train/plan"
+	"gdb/train/runs"
+)
+
+// trainedOn trains and returns what it comes to, its epochs, and its plan.
+func trainedOn(t *testing.T, c Config) (state []byte, epochs []runs.Epoch, p *plan.Plan) {
+	t.Helper()
+	s := mustBuild(t, planted(false))
+	noteProfiles(t, s)
+	if _, err := Run(t.Context(), s, mustDevice(t), c, func(e Event) {
+		if e.Started != nil {
+			p = e.Started.Plan
+		}
+		if e.Epoch != nil {
+			epochs = append(epochs, *e.Epoch)
+		}
+	}); err != nil {
+		t.Fatal(err)
+	}
+	_, state = finalState(t, s, c.Run)
+	return state, epochs, p
+}
+
+// cachedConfig trains with a cache of features on the device.
+func cachedConfig(size int64) Config {
+	c := testConfig()
+	c.Backend, c.Epochs, c.DeviceCache = backend.CUDA, 4, size
+	return c
+}
+
+// TestRowsStayOnDevice: rows that are kept on the device change no bit of what is learned, whatever
+// cache the host has, and with steps launched at once too; and batches carry the others only.
+func TestRowsStayOnDevice(t *testing.T) {
+	mustEmulate(t)
+	for _, host := range []func(c *Config){
+		func(*Config) {},
+		func(c *Config) { c.PlainLaunches = true },
+		func(c *Config) { c.Cache, c.FeatureCache = "none", 0 },
+		func(c *Config) { c.Cache, c.FeatureCache = "static", 20*4*plantedDim },
+		func(c *Config) { c.Cache, c.FeatureCache = "lru", 20*4*plantedDim },
+		func(c *Config) { c.Cache, c.FeatureCache = runs.CacheBelady, 4096 },
+	} {
+		plain := cachedConfig(0)
+		host(&plain)
+		want, without, p := trainedOn(t, plain)
+		if p.OnDevice == nil || p.OnDevice.Rows != 0 || without[3].DeviceHit != 0 {
+			t.Fatalf("without a cache the plan is %+v, and %g of the rows hit", p.OnDevice,
+				without[3].DeviceHit)
+		}
+		for _, size := range []int64{100 * 4 * plantedDim, runs.DeviceCacheAuto} {
+			c := cachedConfig(size)
+			host(&c)
+			got, epochs, p := trainedOn(t, c)
+			if !bytes.Equal(got, want) {
+				t.Errorf("cache %s, %d bytes on the device: what is learned has other bits",
+					c.Cache, size)
+			}
+			checkCached(t, c, p, epochs, without)
+		}
+	}
+}
+
+// checkCached checks what epochs say of a cache on the device.
+func checkCached(t *testing.T, c Config, p *plan.Plan, epochs, without []runs.Epoch) {
+	t.Helper()
+	rows := int64(100)
+	if c.DeviceCache == runs.DeviceCacheAuto {
+		rows = plantedNodes
+	}
+	if p.OnDevice.Rows != rows {
+		t.Errorf("%d rows are planned on the device, not %d", p.OnDevice.Rows, rows)
+	}
+	last, before := epochs[3], without[3]
+	t.Logf("%s: %s; without %s", p.Cache, last.Engine(), before.Engine())
+	reads := last.Read > 0 && c.Cache != runs.CacheBelady // which gathers all rows
+	if rows == plantedNodes && (last.DeviceHit != 1 || last.Missed != 0 || reads) ||
+		last.DeviceHit < float64(rows)/plantedNodes-0.02 {
+		t.Errorf("with %d rows of %d on the device %g hit, %g miss, %d bytes are read", rows,
+			plantedNodes, last.DeviceHit, last.Missed, last.Read)
+	}
+	if !c.PlainLaunches { // what pads batches is sent too, and is less of places than of rows
+		return
+	}
+	saved := int64(float64(last.Nodes) * last.DeviceHit * 4 * plantedDim)
+	places := int64(4 * last.Nodes) // and up to 256 bytes in alignment are not counted
+	if got := int64(before.Sent) - int64(last.Sent); got != saved-places {
+		t.Errorf("%d bytes less were sent: %d of rows, and %d more that say where these are", got,
+			saved, places)
+	}
+}
+
+// TestDeviceTooSmall: a run that has no place in the device's memory is refused before it begins,
+// with what would do; with so much it is trained.
+func TestDeviceTooSmall(t *testing.T) {
+	emulator := mustEmulate(t)
+	c := cachedConfig(runs.DeviceCacheAuto)
+	c.Hidden = 512
+	emulator.Set(t, "memory", 6<<20)
+	s := mustBuild(t, planted(false))
+	noteProfiles(t, s)
+	_, err := Run(t.Context(), s, mustDevice(t), c, nil)
+	var small *plan.DeviceTooSmallError
+	if !errors.As(err, &small) {
+		t.Fatalf("6 MiB of a device: %v", err)
+	}
+	t.Log(err)
+	d := small.Plan
+	need := d.Other + d.Model + d.Step + d.Given + d.Eval
+	emulator.Set(t, "memory", need)
+	_, epochs, p := trainedOn(t, c)
+	if p.OnDevice.Rows != 0 || len(epochs) != c.Epochs {
+		t.Errorf("with the least memory %d rows are kept, and %d epochs were trained",
+			p.OnDevice.Rows, len(epochs))
+	}
+}
+
+// TestPlanOfDevice: what is planned of the device's memory is what a run takes at most, and not
+// much more; it can be planned without the device.
+func TestPlanOfDevice(t *testing.T) {
+	emulator := mustEmulate(t)
+	c := cachedConfig(0)
+	c.Hidden = 256
+	steps, peak := peakOf(t, emulator, c)
+	s := mustBuild(t, planted(false))
+	noteProfiles(t, s)
+	p, err := MakePlan(t.Context(), s, mustDevice(t), c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	d := p.OnDevice
+	planned := d.Model + d.Step + d.Given
+	steps, peak = steps-d.Other, peak-d.Other // cuBLAS has some before
+	t.Logf("planned %d (%+v), taken by steps %d, with evaluations %d", planned, *d, steps, peak)
+	if steps > planned || steps < planned/2 || peak > planned+d.Eval {
+		t.Errorf("%d bytes are planned (%+v), and %d taken by steps, %d in all", planned, *d, steps,
+			peak)
+	}
+	c.DeviceMemory = 1 << 30
+	emulator.Set(t, "devices", 0)
+	alone, err := MakePlan(t.Context(), s, mustDevice(t), c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	a := alone.OnDevice
+	if a.Model != d.Model || a.Step != d.Step || a.Given != d.Given || a.Memory != 1<<30 {
+		t.Errorf("without the device the plan is %+v, with it %+v", *a, *d)
+	}
+}
+
+// peakOf trains and returns the most memory of the device that was allocated after a step of the
+// first epoch, and in all.
+func peakOf(t *testing.T, emulator *cudatest.Emulator, c Config) (steps, peak int64) {
+	t.Helper()
+	s := mustBuild(t, planted(false))
+	noteProfiles(t, s)
+	if _, err := Run(t.Context(), s, mustDevice(t), c, func(e Event) {
+		peak = max(peak, emulator.Count("allocated_bytes"))
+		if e.Progress != nil && e.Progress.Epoch == 1 {
+			steps = peak
+		}
+	}); err != nil {
+		t.Fatal(err)
+	}
+	return steps, peak
+}

@@ -1,0 +1,120 @@
+package plan
+
+import (
+	"fmt"
+
+	"gdb/internal/mem"
+)
+
+// DeviceCacheAuto as Settings.DeviceCache is what a device has room for.
+const DeviceCacheAuto = -1
+
+// DeviceFacts are those of a device with memory of its own, which has none where the process's
+// threads compute. Sizes are bytes.
+type DeviceFacts struct {
+	Name         string
+	Memory, Free int64 // in all, and before the run takes any
+	// Model are weights, gradients and the optimizer's state. Step is what a step on the largest
+	// batch computes, and Given what so many as are under way are given: rows and lists.
+	Model, Step, Given int64
+	// Eval is what an evaluation may take in the place of a step.
+	Eval int64
+	// Cacheable says that it may keep rows of features.
+	Cacheable bool
+}
+
+// DevicePlan is how the memory of a device is split. Sizes are bytes.
+type DevicePlan struct {
+	Name   string `json:"name"`
+	Memory int64  `json:"memory_bytes"`
+	// Other is what the driver, kernels and other processes have.
+	Other int64 `json:"other_bytes"`
+	Model int64 `json:"model_bytes"` // weights, gradients, optimizer state
+	Step  int64 `json:"step_bytes"`  // activations and gradients
+	Given int64 `json:"given_bytes"` // rows and lists of the steps under way
+	// Eval is what evaluation takes besides the memory of steps.
+	Eval int64 `json:"evaluation_bytes"`
+	// Cache has rows of features, so many.
+	Cache int64 `json:"cache_bytes"`
+	Rows  int64 `json:"cache_rows"`
+}
+
+// deviceReserve is the part of a device's memory that is left free: for batches that are larger
+// than any that was seen, and for what arenas take while they grow.
+const deviceReserve = 16
+
+// DeviceTooSmallError says that a run has no place in the memory of its device.
+type DeviceTooSmallError struct{ Plan *DevicePlan }
+
+// Error says what would do.
+func (e *DeviceTooSmallError) Error() string {
+	p := e.Plan
+	size := mem.FormatSize
+	return fmt.Sprintf("the memory of %s, %s, is too small: this run needs at least %s of it "+
+		"(%s have the driver and others, model %s, step %s, what two steps are given %s, "+
+		"evaluation %s): lower --batch, --fanout or --hidden, or --backend cpu", p.Name,
+		size(p.Memory), sizeUp(p.taken()), size(p.Other), size(p.Model), size(p.Step),
+		size(p.Given), size(p.Eval))
+}
+
+// taken is what there must be.
+func (p *DevicePlan) taken() int64 { return p.Other + p.Model + p.Step + p.Given + p.Eval }
+
+// planDevice splits the memory of the device; nil if there is none.
+func (f *Facts) planDevice() *DevicePlan {
+	d := &f.Device
+	if d.Memory == 0 {
+		return nil
+	}
+	p := &DevicePlan{Name: d.Name, Memory: d.Memory, Other: d.Memory - d.Free, Model: d.Model,
+		Step: d.Step, Given: d.Given, Eval: max(0, d.Eval-d.Step-d.Given)}
+	room := d.Memory - p.taken() - d.Memory/deviceReserve
+	if f.DeviceCache >= 0 {
+		room = min(room, f.DeviceCache)
+	}
+	row := 4 * int64(f.Dim)
+	if !d.Cacheable || row == 0 || room < row {
+		return p
+	}
+	p.Rows = min(room/row, int64(f.Nodes))
+	p.Cache = p.Rows * row
+	return p
+}
+
+// fits says whether the run has a place on the device.
+func (p *DevicePlan) fits() error {
+	if p != nil && p.taken() > p.Memory {
+		return &DeviceTooSmallError{Plan: p}
+	}
+	return nil
+}
+
+// Cached is how many rows of features the device keeps.
+func (p *DevicePlan) Cached() int64 {
+	if p == nil {
+		return 0
+	}
+	return p.Rows
+}
+
+// Room is how many rows of so many values a device keeps that has so much free once steps have
+// taken theirs: no more than planned.
+func (p *DevicePlan) Room(free int64, dim int) int64 {
+	return max(0, min(p.Rows, (free-p.Eval-p.Memory/deviceReserve)/(4*int64(dim))))
+}
+
+// DeviceRows is how many rows the device keeps with any split of the host's memory.
+func (f *Facts) DeviceRows() int64 { return f.planDevice().Cached() }
+
+// pool are the shares of the device's memory.
+func (p *DevicePlan) pool() Pool {
+	parts := []Part{{"other", "driver, kernels, other processes", p.Other},
+		{"model", "", p.Model}, {"step", "", p.Step},
+		{"given", "rows and lists of 2 steps", p.Given},
+		{"evaluation", "besides the step's", p.Eval}}
+	cache := Part{"features", "none", p.Cache}
+	if p.Rows > 0 {
+		cache.What = fmt.Sprintf("of the %d nodes used most", p.Rows)
+	}
+	return Pool{Device: p.Name, Bytes: p.Memory, Parts: append(parts, cache)}
+}

@@ -1,0 +1,66 @@
+package probe
+
+import (
+	"context"
+	"errors"
+
+	"gdb/internal/mem"
+	"gdb/sample"
+	"gdb/sample/nodeset"
+	"gdb/train/plan"
+)
+
+// leaveOut finds the nodes of a trace whose rows no cache is asked for: a device keeps them.
+func (m *Probe) leaveOut(ctx context.Context, t *trace) error {
+	t.asked, t.missed = t.batches, t.nodes
+	rows := int(m.facts.DeviceRows())
+	if rows == 0 {
+		return nil
+	}
+	kept, err := nodeset.New(m.src.Meta.Nodes, m.src.Budget)
+	if err != nil {
+		return err
+	}
+	hot, err := m.src.HottestAbout(ctx, rows)
+	for _, v := range hot {
+		kept.Add(uint32(v))
+	}
+	if err == nil {
+		err = t.leave(kept, m.src.Budget)
+	}
+	if m.facts.Cache == plan.CacheBelady { // which gathers all rows
+		t.asked = t.batches
+	}
+	return errors.Join(err, kept.Free())
+}
+
+// leave asks for the rows of the other nodes.
+func (t *trace) leave(kept *nodeset.Set, budget *mem.Budget) (err error) {
+	t.asked, t.missed = nil, 0
+	for _, b := range t.batches {
+		for _, v := range b {
+			if !kept.Has(uint32(v)) {
+				t.missed++
+			}
+		}
+	}
+	t.missing, err = mem.NewArena(budget, "trace of rows", 4*int64(max(1, t.missed)))
+	if err != nil {
+		return err
+	}
+	free := mem.View[sample.NodeID](t.missing.Bytes())
+	for _, b := range t.batches {
+		n := 0
+		for _, v := range b {
+			if !kept.Has(uint32(v)) {
+				free[n] = v
+				n++
+			}
+		}
+		t.asked, free = append(t.asked, free[:n:n]), free[n:]
+	}
+	return nil
+}
+
+// onDevice is the share of the rows of a trace that a device keeps.
+func (t *trace) onDevice() float64 { return 1 - float64(t.missed)/float64(max(1, t.nodes)) }
