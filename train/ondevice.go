@@ -62,9 +62,12 @@ func (s *stepper) sizeDevice(floats, copied, input int64) {
 	s.deviceGiven = cuda.StepsStaged * 4 * copied * 9 / 8
 }
 
-// openRows has the device keep rows later, if the plan says so.
+// openRows has features read into memory that the device copies them from, and the device keep some
+// later, if the plan says so.
 func (t *trainer) openRows() {
-	if t.plan.OnDevice.Cached() > 0 && t.cfg.DeviceMemory == 0 {
+	_, separate := t.be.(backend.Separate)
+	direct := t.plan.OnDevice.Cached() > 0 || t.plan.Superbatch == nil
+	if separate && direct && t.features > 0 && t.learned == nil {
 		t.rows = devicecache.New(t.in.Features, t.be, t.in.Budget)
 		t.closers = append(t.closers, t.rows)
 	}
@@ -80,7 +83,7 @@ func (t *trainer) gathersMissed(c *loader.Config) {
 // fillRows copies rows to the device once steps have shown what they take of it. What is short of
 // memory then goes on without: rows are only faster there.
 func (t *trainer) fillRows(ctx context.Context) error {
-	if t.rows == nil || t.rows.Filled() || t.noRows {
+	if t.rows == nil || t.rows.Filled() || t.noRows || t.plan.OnDevice.Cached() == 0 {
 		return nil
 	}
 	if t.stepped++; t.stepped < rowsAfter {

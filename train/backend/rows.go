@@ -23,6 +23,13 @@ type Separate interface {
 	// Sent is how many bytes steps were given so far, which went over the bus: at once, or read in
 	// place.
 	Sent() int64
+	// Lock locks the pages of memory outside the Go heap, for SendLocked, and Unlock undoes that,
+	// once nothing is copied from there any more. Both may be called from any goroutine.
+	Lock(x []byte) error
+	Unlock(x []byte) error
+	// SendLocked is Host of values in locked memory: they are copied from where they lie, beside
+	// the operations, and must stay as they are until the second Begin from then, or Trim.
+	SendLocked(x []float32, rows, cols int) Tensor
 	// Release gives back memory of Params before Close.
 	Release(t Tensor) error
 }

@@ -1,7 +1,8 @@
 // Package devicecache keeps rows of features in the memory of the device that computes, so that
 // batches carry only the others over the bus: those of the nodes that stand in most lists (Z. Lin,
-// C. Li, Y. Miao, Y. Liu, Y. Xu, PaGraph, section 3.3). What a step computes with is the same, to
-// the bit, as without.
+// C. Li, Y. Miao, Y. Liu, Y. Xu, PaGraph, section 3.3). These others are read into page-locked
+// memory, from which the device copies them while the host goes on. What a step computes with is
+// the same, to the bit, as without.
 package devicecache
 
 import (
@@ -33,7 +34,9 @@ type Cache struct {
 		placed map[*float32]*places
 		free   []*places
 	}
-	stats Stats
+	stats  Stats
+	flying [stepsFlying]*places // of the last steps
+	step   int
 }
 
 // kept are the rows that the device has.
@@ -44,13 +47,6 @@ type kept struct {
 
 // Stats counts rows of batches that were trained on, and those that the device had.
 type Stats struct{ Rows, Hits uint64 }
-
-// places say where the rows of a batch are.
-type places struct {
-	from   []uint32 // the row of each node among those kept and, behind these, sent
-	missed []sample.NodeID
-	held   mem.Account
-}
 
 // New returns a cache in front of features, which must be closed by their owner after it. Nothing
 // is on the device yet.
@@ -66,23 +62,23 @@ func (c *Cache) Dim() int { return c.host.Dim() }
 // Stats are those of the features behind it.
 func (c *Cache) Stats() sample.CacheStats { return c.host.Stats() }
 
-// Gather writes the rows of the nodes that the device does not have to the beginning of out, which
-// must be X of a batch, and notes where the others are.
+// Gather reads the rows of the nodes that the device does not have, and notes where the others are:
+// to page-locked memory of the cache, or where there is none to the beginning of out, which must be
+// X of a batch.
 func (c *Cache) Gather(ctx context.Context, nodes []sample.NodeID, out []float32) error {
 	if len(out) == 0 {
 		return c.host.Gather(ctx, nodes, out)
 	}
 	c.give(c.take(&out[0])) // of a batch that was given up
-	k := c.kept.Load()
-	if k == nil {
-		return c.host.Gather(ctx, nodes, out)
-	}
 	p := c.places()
-	err := p.split(k.set, nodes)
-	if err == nil {
+	err := c.place(p, nodes)
+	if err == nil && p.locked != nil {
+		out = out[:1]
+		err = c.host.Gather(ctx, p.missed, p.locked)
+	} else if err == nil {
 		err = c.host.Gather(ctx, p.missed, out[:len(p.missed)*c.Dim()])
 	}
-	if err != nil {
+	if err != nil || p.whole && p.locked == nil { // X is as it is without the cache
 		c.give(p)
 		return err
 	}
@@ -91,6 +87,24 @@ func (c *Cache) Gather(ctx context.Context, nodes []sample.NodeID, out []float32
 	c.mu.Unlock()
 	return nil
 }
+
+// place finds which rows are to be read, and where to.
+func (c *Cache) place(p *places, nodes []sample.NodeID) (err error) {
+	k := c.kept.Load()
+	if p.whole = k == nil; p.whole {
+		p.missed = append(p.missed[:0], nodes...)
+		err = p.held.AtLeast(p.bytes())
+	} else {
+		err = p.split(k.set, nodes)
+	}
+	if err == nil {
+		p.locked, err = c.lockedRows(p, len(p.missed)*c.Dim())
+	}
+	return err
+}
+
+// bytes is the memory of places but for rows.
+func (p *places) bytes() int64 { return 4 * int64(cap(p.from)+cap(p.missed)) }
 
 // split finds where the rows of nodes are.
 func (p *places) split(set *nodeset.Set, nodes []sample.NodeID) error {
@@ -104,7 +118,7 @@ func (p *places) split(set *nodeset.Set, nodes []sample.NodeID) error {
 		p.from[i] = uint32(sent + len(p.missed))
 		p.missed = append(p.missed, v)
 	}
-	return p.held.AtLeast(4 * int64(cap(p.from)+cap(p.missed)))
+	return p.held.AtLeast(p.bytes())
 }
 
 // places are some that are not in use.
@@ -163,25 +177,27 @@ func (c *Cache) Input(b *sample.Batch) (put func(rows int) backend.Tensor, err e
 	nodes := b.Dense.NodeIDs
 	c.stats.Rows += uint64(len(nodes))
 	k, p := c.kept.Load(), c.take(&b.X[0])
-	if k == nil {
+	if p == nil && k == nil {
 		return nil, nil
 	}
 	if p == nil { // all rows were gathered
 		p = c.places()
+		p.whole, p.locked = false, nil
 		if err := p.split(k.set, nodes); err != nil {
 			c.give(p)
 			return nil, err
 		}
 		p.compact(b.X, c.Dim(), k.rows.Rows)
 	}
+	c.fly(p)
 	c.stats.Hits += uint64(len(nodes) - len(p.missed))
-	return func(rows int) backend.Tensor {
-		defer c.give(p)
-		return c.pick(k, p, b.X, rows)
-	}, nil
+	if p.whole {
+		return func(rows int) backend.Tensor { return c.sendWhole(p, rows) }, nil
+	}
+	return func(rows int) backend.Tensor { return c.pick(k, p, b.X, rows) }, nil
 }
 
-// pick puts rows together, of which x has those that the device does not have.
+// pick puts rows together, of which locked memory or x has those that the device does not have.
 func (c *Cache) pick(k *kept, p *places, x []float32, rows int) backend.Tensor {
 	out, zeros := c.be.Scratch(rows, c.Dim()), rows-len(p.from)
 	if zeros > 0 {
@@ -191,7 +207,12 @@ func (c *Cache) pick(k *kept, p *places, x []float32, rows int) backend.Tensor {
 			p.from[i] = uint32(k.set.Count())
 		}
 	}
-	sent := c.be.Host(x, len(p.missed), c.Dim())
+	var sent backend.Tensor
+	if p.locked != nil {
+		sent = c.be.(backend.Separate).SendLocked(p.locked, len(p.missed), c.Dim())
+	} else {
+		sent = c.be.Host(x, len(p.missed), c.Dim())
+	}
 	from := c.be.Host(mem.View[float32](mem.BytesOf(p.from)), rows, 1)
 	c.be.PickRows(out, k.rows, sent, from)
 	return out
@@ -207,20 +228,14 @@ func (p *places) compact(x []float32, dim, sent int) {
 	}
 }
 
-// Close frees the host's memory; the device's is the backend's.
+// Close frees the host's memory, after all that the device was given; the device's is the
+// backend's.
 func (c *Cache) Close() error {
-	for _, p := range c.mu.placed {
-		p.held.Release()
+	err := c.freeLocked()
+	if k := c.kept.Swap(nil); k != nil {
+		err = errors.Join(err, k.set.Free())
 	}
-	for _, p := range c.mu.free {
-		p.held.Release()
-	}
-	c.mu.placed, c.mu.free = nil, nil
-	k := c.kept.Swap(nil)
-	if k == nil {
-		return nil
-	}
-	return k.set.Free()
+	return err
 }
 
 // fillBytes is about how many bytes of rows are read and copied to the device at a time.

@@ -135,8 +135,8 @@ func (e *Emulator) set(tb testing.TB, knob string, value int64) {
 }
 
 // Count returns a knob, or a count that the emulation keeps: allocations, allocated_bytes, locked,
-// launches, graph_launches, copies, bytes_to_device, bytes_to_host, products, calls. It is 0 on a
-// device.
+// launches, graph_launches, copies, bytes_to_device, bytes_to_host, products, calls, and waits of
+// the host: for streams, and event_waits. It is 0 on a device.
 func (e *Emulator) Count(name string) int64 {
 	if !e.Emulated() {
 		return 0

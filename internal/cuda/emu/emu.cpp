@@ -154,6 +154,7 @@ CUresult cuCtxGetCurrent(CUcontext *context) {
 
 CUresult cuCtxSynchronize(void) {
   ENTER(true);
+  counts["waits"]++;
   NOT_IN_CAPTURE;
   return work_all();
 }
@@ -329,6 +330,7 @@ CUresult cuStreamDestroy(CUstream s) {
 
 CUresult cuStreamSynchronize(CUstream s) {
   ENTER(true);
+  counts["waits"]++;
   KNOWN(streams, s);
   NOT_IN_CAPTURE;
   return drain(s);
@@ -387,6 +389,7 @@ CUresult cuEventQuery(CUevent e) {
 
 CUresult cuEventSynchronize(CUevent e) {
   ENTER(true);
+  counts["event_waits"]++;
   KNOWN(events, e);
   NOT_IN_CAPTURE;
   if (e->capture) return CUDA_ERROR_CAPTURED_EVENT;

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"slices"
 
+	"gdb/internal/mem"
 	"gdb/train/backend"
 )
 
@@ -34,6 +35,32 @@ func (g *gpu) DeviceMemory() (free, total int64, err error) {
 
 // Sent counts what was copied for steps, and rows that they read where they lie.
 func (g *gpu) Sent() int64 { return g.sent }
+
+// Lock locks the pages of x.
+func (g *gpu) Lock(x []byte) error {
+	_, err := g.driver.lock(x)
+	return err
+}
+
+// Unlock unlocks the pages of x.
+func (g *gpu) Unlock(x []byte) error { return g.driver.unlock(x) }
+
+// SendLocked copies x to memory of the step. That it was copied is known where the step's own
+// page-locked memory is used again.
+func (g *gpu) SendLocked(x []float32, rows, cols int) backend.Tensor {
+	bytes := mem.BytesOf(x[:rows*cols])
+	if len(bytes) == 0 || g.err != nil {
+		return g.lend(lent{}, rows, cols)
+	}
+	at, err := g.staged.steps[g.staged.now].device.take(&g.driver, len(bytes))
+	if err != nil {
+		g.fail("take memory for what a step is given", err)
+		return g.lend(lent{}, rows, cols)
+	}
+	g.sent += int64(len(bytes))
+	g.fail("copy to the device", g.driver.toDevice(at, bytes))
+	return g.lend(lent{at: at}, rows, cols)
+}
 
 // Release frees what Params took, after what uses it.
 func (g *gpu) Release(t backend.Tensor) error {

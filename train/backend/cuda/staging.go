@@ -32,7 +32,7 @@ type stagedStep struct {
 // next begins a step: the host waits until the memory of the step before the last one was copied,
 // and copies wait until the device has done that step.
 func (s *staging) next(d *driver) error {
-	if was := &s.steps[s.now]; was.total > 0 {
+	if was := &s.steps[s.now]; was.total > 0 || was.device.total > 0 {
 		if err := d.endStep(&was.copied, &was.done); err != nil {
 			return err
 		}
