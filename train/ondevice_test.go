@@ -174,3 +174,36 @@ func peakOf(t *testing.T, emulator *cudatest.Emulator, c Config) (steps, peak in
 	}
 	return steps, peak
 }
+
+// TestStepsWaitForNothing: between two reads of losses the host waits for no stream, whatever comes
+// over the bus: only for copies of the step before the last one, whose memory is used again.
+func TestStepsWaitForNothing(t *testing.T) {
+	emulator := mustEmulate(t)
+	c := cachedConfig(100 * 4 * plantedDim)
+	c.Batch, c.Epochs, c.Cache, c.FeatureCache = 5, 1, "none", 0
+	s := mustBuild(t, planted(false))
+	noteProfiles(t, s)
+	before, events, allocated, quiet := int64(0), int64(0), int64(0), 0
+	if _, err := Run(t.Context(), s, mustDevice(t), c, func(e Event) {
+		if e.Progress == nil {
+			return
+		}
+		now, ends := emulator.Count("waits"), emulator.Count("event_waits")
+		// Steps that read losses, that which fills the cache, and those that are larger than any
+		// before and take more memory wait.
+		reads := e.Progress.Batch%16 == 0 || e.Progress.Batch == rowsAfter ||
+			emulator.Count("allocations") != allocated
+		if !reads && e.Progress.Batch > 4 {
+			if quiet++; now != before || ends-events > 1 {
+				t.Errorf("step %d waited %d times for streams, %d times for events",
+					e.Progress.Batch, now-before, ends-events)
+			}
+		}
+		before, events, allocated = now, ends, emulator.Count("allocations")
+	}); err != nil {
+		t.Fatal(err)
+	}
+	if quiet < 20 {
+		t.Errorf("only %d steps were looked at", quiet)
+	}
+}
