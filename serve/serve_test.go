@@ -55,9 +55,6 @@ func plainBatches(t *testing.T, st *layout.Store, batch int, fanout []int, epoch
 	}
 }
 
-// edge is an edge and the place of its neighbor's features.
-type edge struct{ from, to sample.NodeID }
-
 // sameBatch compares a served batch with one of training.
 func sameBatch(t *testing.T, got *served, want *sample.Batch) {
 	t.Helper()

@@ -15,8 +15,7 @@ import (
 	"gdb/train/runs"
 )
 
-// rowsAfter is how many steps of a run show what they take of a device's memory, before what is
-// left of it keeps rows: the first batches.
+// rowsAfter is how many steps show what they take of a device's memory before rows are kept there.
 const rowsAfter = 8
 
 // bus counts what goes to a device with memory of its own.
@@ -47,8 +46,7 @@ func (t *trainer) deviceFacts() (f plan.DeviceFacts, err error) {
 	return f, err
 }
 
-// driverBytes is what the driver, kernels and cuBLAS are taken to have of a device that is not
-// there.
+// driverBytes is what driver, kernels and cuBLAS are taken to have of a device that is not there.
 const driverBytes = 512 << 20
 
 // DeviceBytes is the memory of a step on a device: see probe.Model.

@@ -28,8 +28,9 @@ type Separate interface {
 	Lock(x []byte) error
 	Unlock(x []byte) error
 	// SendLocked is Host of values in locked memory: they are copied from where they lie, beside
-	// the operations, and must stay as they are until the second Begin from then, or Trim.
-	SendLocked(x []float32, rows, cols int) Tensor
+	// the operations, and must stay as they are until the second Begin from then, or Trim. So many
+	// rows of zeros stand before them, and any values behind.
+	SendLocked(x []float32, zeros, rows, cols int) Tensor
 	// Release gives back memory of Params before Close.
 	Release(t Tensor) error
 }

@@ -37,6 +37,7 @@ type Cache struct {
 	stats  Stats
 	flying [stepsFlying]*places // of the last steps
 	step   int
+	bound  int // rows sent in a step, with which none were more so far
 }
 
 // kept are the rows that the device has.
@@ -209,7 +210,7 @@ func (c *Cache) pick(k *kept, p *places, x []float32, rows int) backend.Tensor {
 	}
 	var sent backend.Tensor
 	if p.locked != nil {
-		sent = c.be.(backend.Separate).SendLocked(p.locked, len(p.missed), c.Dim())
+		sent = c.sendMissed(p)
 	} else {
 		sent = c.be.Host(x, len(p.missed), c.Dim())
 	}

@@ -73,15 +73,20 @@ func (c *Cache) fly(p *places) {
 
 // sendWhole sends all rows, behind rows of zeros.
 func (c *Cache) sendWhole(p *places, rows int) backend.Tensor {
+	return c.be.(backend.Separate).SendLocked(p.locked, rows-len(p.missed), rows, c.Dim())
+}
+
+// boundShare is the part of the rows sent by which the bound of them is larger, when it grows.
+const boundShare = 16
+
+// sendMissed sends the rows that the device does not have. Their memory there is that of a bound,
+// so that what a step is given behind them has the same addresses in each: see Backend.Groups.
+func (c *Cache) sendMissed(p *places) backend.Tensor {
 	n := len(p.missed)
-	x := c.be.(backend.Separate).SendLocked(p.locked, n, c.Dim())
-	if rows == n {
-		return x
+	if n > c.bound {
+		c.bound = n + n/boundShare
 	}
-	out := c.be.Scratch(rows, c.Dim())
-	c.be.Zero(out.Slice(0, rows-n))
-	c.be.Copy(out.Slice(rows-n, n), x)
-	return out
+	return c.be.(backend.Separate).SendLocked(p.locked, 0, c.bound, c.Dim())
 }
 
 // freeLocked frees all locked memory, once the device has done what it was given.

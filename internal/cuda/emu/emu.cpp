@@ -13,7 +13,10 @@ static CUcontext const primary = (CUcontext)&holders;
 static CUresult enter(bool with_context) {
   counts["calls"]++;
   if (holders > 0 && due("lost_after")) lose((CUresult)knobs()["lost_code"]);
-  if (lost != CUDA_SUCCESS) return lost;
+  if (lost != CUDA_SUCCESS) {
+    capturing = nullptr;  // it went with the device
+    return lost;
+  }
   if (with_context && (!current || !holders)) {
     complain("a call on a thread without a current context");
     return CUDA_ERROR_INVALID_CONTEXT;

@@ -192,6 +192,14 @@ func (d *driver) toDevice(to uint64, from []byte) error {
 	})
 }
 
+// zeroBeside clears n bytes beside the operations, before the next one.
+func (d *driver) zeroBeside(p uint64, n int) error {
+	return d.on(func() error {
+		d.copying = true
+		return d.copies.Zero(cuda.DevicePtr(p), int64(n))
+	})
+}
+
 // write copies any memory to the device, and waits for it; read copies it back.
 func (d *driver) write(to uint64, from []byte) error {
 	return d.through(from, func(part []byte, at int) error {

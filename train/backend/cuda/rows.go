@@ -47,18 +47,23 @@ func (g *gpu) Unlock(x []byte) error { return g.driver.unlock(x) }
 
 // SendLocked copies x to memory of the step. That it was copied is known where the step's own
 // page-locked memory is used again.
-func (g *gpu) SendLocked(x []float32, rows, cols int) backend.Tensor {
-	bytes := mem.BytesOf(x[:rows*cols])
-	if len(bytes) == 0 || g.err != nil {
+func (g *gpu) SendLocked(x []float32, zeros, rows, cols int) backend.Tensor {
+	if rows*cols == 0 || g.err != nil {
 		return g.lend(lent{}, rows, cols)
 	}
-	at, err := g.staged.steps[g.staged.now].device.take(&g.driver, len(bytes))
+	at, err := g.staged.steps[g.staged.now].device.take(&g.driver, rows*cols*floatBytes)
 	if err != nil {
 		g.fail("take memory for what a step is given", err)
 		return g.lend(lent{}, rows, cols)
 	}
+	before, bytes := zeros*cols*floatBytes, mem.BytesOf(x)
 	g.sent += int64(len(bytes))
-	g.fail("copy to the device", g.driver.toDevice(at, bytes))
+	if before > 0 {
+		g.fail("zero memory of a step", g.driver.zeroBeside(at, before))
+	}
+	if len(bytes) > 0 {
+		g.fail("copy to the device", g.driver.toDevice(at+uint64(before), bytes))
+	}
 	return g.lend(lent{at: at}, rows, cols)
 }
 
@@ -68,8 +73,8 @@ func (g *gpu) Release(t backend.Tensor) error {
 	if !slices.Contains(g.params, p) { // it was given back
 		return nil
 	}
-	g.flush()
 	g.params = slices.DeleteFunc(g.params, func(q uint64) bool { return p == q })
 	g.kept[t.Memory], g.spare = 0, append(g.spare, t.Memory)
+	g.flush()
 	return errors.Join(g.driver.sync(), g.driver.free(p))
 }
