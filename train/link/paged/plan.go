@@ -117,6 +117,9 @@ func planOf(m *kv.Meta, w *Want, c *order.Choice, edges uint64) (*Plan, error) {
 	if c.InMemory {
 		p.Order.Policy = order.InMemory
 	}
+	if _, err := order.New(p.Order); err != nil {
+		return nil, err
+	}
 	switch p.Order.Policy {
 	case order.InMemory, order.Sequential:
 		p.Frames = c.Capacity
