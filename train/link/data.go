@@ -35,39 +35,40 @@ func checkDecoder(c *Config, m *kv.Meta) error {
 	return edgefile.Check(m)
 }
 
+// newData has the counts of a store, in which edges are those of all splits.
+func newData(m *kv.Meta, c *Config) (d *data, edges int64, err error) {
+	if err := checkDecoder(c, m); err != nil {
+		return nil, 0, err
+	}
+	d = &data{entities: int(m.Nodes), relations: max(1, len(m.EdgeTypes))}
+	for _, e := range m.EdgeSplits {
+		if edges += int64(e.Count); e.Name == "train" {
+			d.edges = int(e.Count)
+		}
+	}
+	if d.edges == 0 {
+		return nil, 0, errors.New("train: the train split has no edges")
+	}
+	return d, edges, nil
+}
+
 // readEvaluated reads the splits besides train, for vectors on disk.
 func readEvaluated(ctx context.Context, s *layout.Store, dev blockdev.Device, c *Config,
 	budget *mem.Budget) (*data, error) {
-	m := s.Meta()
-	if err := checkDecoder(c, m); err != nil {
+	d, edges, err := newData(s.Meta(), c)
+	if err != nil {
 		return nil, err
 	}
-	d := &data{entities: int(m.Nodes), relations: max(1, len(m.EdgeTypes))}
-	edges := int64(0)
-	for _, e := range m.EdgeSplits {
-		if e.Name == "train" {
-			d.edges = int(e.Count)
-		} else {
-			edges += int64(e.Count)
-		}
-	}
+	edges -= int64(d.edges)
 	if err := budget.Reserve("edges to evaluate", evaluatedBytes*edges); err != nil {
 		return nil, fmt.Errorf("train: %w", err)
 	}
-	var err error
 	if d.val, err = readSplit(ctx, s, dev, "val"); err != nil {
 		return nil, err
 	}
-	if d.test, err = readSplit(ctx, s, dev, "test"); err != nil {
-		return nil, err
-	}
-	if d.edges == 0 {
-		return nil, errNoTrain
-	}
-	return d, nil
+	d.test, err = readSplit(ctx, s, dev, "test")
+	return d, err
 }
-
-var errNoTrain = errors.New("train: the train split has no edges")
 
 // evaluatedBytes is what an edge takes that is evaluated with vectors on disk: itself, and its
 // place in the index of what is asked.
@@ -76,14 +77,9 @@ const evaluatedBytes = 12 + 64
 // readData reads the splits of the edges.
 func readData(ctx context.Context, s *layout.Store, dev blockdev.Device, c *Config,
 	budget *mem.Budget) (*data, error) {
-	m := s.Meta()
-	if err := checkDecoder(c, m); err != nil {
+	d, edges, err := newData(s.Meta(), c)
+	if err != nil {
 		return nil, err
-	}
-	d := &data{entities: int(m.Nodes), relations: max(1, len(m.EdgeTypes))}
-	edges := int64(0)
-	for _, e := range m.EdgeSplits {
-		edges += int64(e.Count)
 	}
 	indexed := 2 * edges // all of them, and while a split is ranked those of it
 	if c.Negatives == runs.NegativesAll || c.FilterNegatives {
@@ -96,13 +92,9 @@ func readData(ctx context.Context, s *layout.Store, dev blockdev.Device, c *Conf
 		name string
 		to   *[]triples.Triple
 	}{{"train", &d.train}, {"val", &d.val}, {"test", &d.test}} {
-		var err error
 		if *split.to, err = readSplit(ctx, s, dev, split.name); err != nil {
 			return nil, err
 		}
-	}
-	if d.edges = len(d.train); d.edges == 0 {
-		return nil, errNoTrain
 	}
 	d.known = triples.NewIndex(d.train, d.val, d.test)
 	if c.Negatives == runs.NegativesAll || c.FilterNegatives {

@@ -29,7 +29,7 @@ func Plan(e *Env, st *layout.Store, given *pflag.FlagSet) error {
 	}
 	p, err := link.Plan(t.cfg, st.Meta())
 	if err != nil {
-		return err
+		return fmt.Errorf("plan: %w", err)
 	}
 	if t.json {
 		return e.PrintJSON(p)

@@ -110,13 +110,11 @@ func TestGradient(t *testing.T) {
 // other's lists, and all else is.
 func TestLeaveOut(t *testing.T) {
 	e, _, g := mustOpen(t, "sage", "all")
-	edge := g.Edges[17]
+	edge := g.Edges[slices.IndexFunc(g.Edges,
+		func(e layouttest.Edge) bool { return e.Src != e.Dst })]
 	asked := []triples.Triple{{Head: uint32(edge.Src), Tail: uint32(edge.Dst)}}
 	nodes := []uint32{uint32(edge.Src), uint32(edge.Dst)}
 	slices.Sort(nodes)
-	if nodes[0] == nodes[1] {
-		t.Skip("a self loop")
-	}
 	if _, err := e.Batch(t.Context(), 1, nodes, asked); err != nil {
 		t.Fatal(err)
 	}

@@ -132,7 +132,7 @@ func (r *ranker) block(number uint64) error {
 		return err
 	}
 	if r.cfg.Candidates > 0 {
-		r.draw(number)
+		r.draw(number, r.Count)
 		r.others = sized(r.others, len(r.drawn)*r.Dim)
 		for lo := 0; lo < len(r.drawn); lo += candidatesOnce {
 			some := r.drawn[lo:min(lo+candidatesOnce, len(r.drawn))]
@@ -167,8 +167,8 @@ func (r *ranker) scoreTargets(m int, rows []float32) error {
 }
 
 // draw draws different candidates, in ascending order.
-func (r *ranker) draw(number uint64) {
-	p := rng.NewPermutation(uint64(r.Count), rng.Key(candidateDomain, r.cfg.Seed, number))
+func (r *ranker) draw(number uint64, count int) {
+	p := rng.NewPermutation(uint64(count), rng.Key(candidateDomain, r.cfg.Seed, number))
 	r.drawn = r.drawn[:0]
 	for i := range r.cfg.Candidates {
 		r.drawn = append(r.drawn, uint32(p.At(uint64(i))))

@@ -201,10 +201,7 @@ func (p *pass) compare(b *ranker, rows []float32, c candidates) {
 
 // drawOf draws candidates, and notes their places in ascending order.
 func (r *ranker) drawOf(number uint64, rows Rows) {
-	n := r.Count
-	r.Count = rows.Count()
-	r.draw(number)
-	r.Count = n
+	r.draw(number, rows.Count())
 	for _, e := range r.drawn {
 		part, row := rows.Place(e)
 		r.places = append(r.places, uint64(part)<<32|row)
