@@ -30,6 +30,16 @@ func findPlaces(r *Ref, pos []uint32, out []place) {
 	}
 }
 
+// readRefs is ReadRefs of one list at least.
+func readRefs(b []byte, posBits int, h Heads, refs []Ref, counts []uint32) {
+	if !fast {
+		readRefsPlain(b, posBits, h, refs, counts)
+		return
+	}
+	headsBMI(&b[0], h.At, &h.Codings[0], &refs[0].low, &counts[0], uint64(posBits),
+		&countForms[0].mask, &recips[0])
+}
+
 // ask asks for the memory of places.
 func ask(b []byte, places []place) {
 	if fast && len(places) > 0 {

@@ -10,6 +10,10 @@ func packedFields(b []byte, places []uint64, width int, out []uint32) {
 
 func findPlaces(r *Ref, pos []uint32, out []place) { findPlacesPlain(r, pos, out) }
 
+func readRefs(b []byte, posBits int, h Heads, refs []Ref, counts []uint32) {
+	readRefsPlain(b, posBits, h, refs, counts)
+}
+
 func ask([]byte, []place) {}
 
 func take(b []byte, places []place, out []uint32) { takePlain(b, places, out) }

@@ -102,6 +102,42 @@ func (c Coding) ReadRef(r *Ref, b []byte, at uint64) {
 	}
 }
 
+// Heads are where some lists begin, and what is known of their codings: Base and FirstBits as
+// CodingWord puts them together. The place 0 is that of an empty list, of which no more is known
+// than that it has no ids.
+type Heads struct {
+	At      []uint64
+	Codings []uint64
+}
+
+// CodingWord is what Heads have of a coding. Bits from codingSpare up to the base may be used for
+// other things.
+func (c Coding) CodingWord() uint64 { return uint64(c.Base)<<32 | uint64(c.FirstBits) }
+
+// CodingSpare is how many bits a CodingWord has below those that are not used.
+const CodingSpare = 8
+
+// ReadRefs reads the heads of lists, which Parse took before, to refs, and their counts to counts.
+// All have codings with the same PosBits.
+func ReadRefs(b []byte, posBits int, h Heads, refs []Ref, counts []uint32) {
+	if n := len(h.At); n > 0 {
+		readRefs(b, posBits, Heads{h.At, h.Codings[:n]}, refs[:n], counts[:n])
+	}
+}
+
+func readRefsPlain(b []byte, posBits int, h Heads, refs []Ref, counts []uint32) {
+	for i, at := range h.At {
+		word := h.Codings[i]
+		c := Coding{Base: uint32(word >> 32), FirstBits: int(word & (1<<CodingSpare - 1)),
+			PosBits: posBits}
+		c.ReadRef(&refs[i], b, at)
+		if at == 0 {
+			refs[i].Count = 0
+		}
+		counts[i] = refs[i].Count
+	}
+}
+
 const (
 	// drawsAhead is for how many entries memory is asked for before they are read: some more than
 	// the reads of memory that a core has under way. Kernels know it.

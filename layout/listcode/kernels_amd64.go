@@ -33,3 +33,8 @@ func askBMI(b *byte, places *uint64, n int)
 //
 //go:noescape
 func takeBMI(b *byte, places *uint64, n int, out *uint32)
+
+// headsBMI is readRefsPlain of one list at least.
+//
+//go:noescape
+func headsBMI(b *byte, at []uint64, codings *uint64, refs *uint64, counts *uint32, posBits uint64, forms *uint64, recips *uint32)

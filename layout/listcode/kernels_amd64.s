@@ -193,3 +193,118 @@ next:
 	DECQ       DX
 	JNE        next
 	RET
+
+// func headsBMI(b *byte, at []uint64, codings *uint64, refs *uint64, counts *uint32, posBits uint64, forms *uint64, recips *uint32)
+// Requires: BMI2, CMOV
+TEXT ·headsBMI(SB), NOSPLIT, $0-80
+	MOVQ b+0(FP), AX
+	MOVQ at_base+8(FP), CX
+	MOVQ at_len+16(FP), DX
+	MOVQ codings+32(FP), BX
+	MOVQ refs+40(FP), SI
+	MOVQ counts+48(FP), DI
+
+next:
+	MOVQ    (CX), R9
+	MOVQ    R9, R13
+	MOVQ    R13, R10
+	SHRQ    $0x03, R10
+	ANDQ    $0x07, R13
+	SHRXQ   R13, (AX)(R10*1), R10
+	MOVQ    R10, R8
+	ANDQ    $0x0f, R8
+	SHLQ    $0x04, R8
+	ADDQ    forms+64(FP), R8
+	SHRQ    $0x04, R10
+	ANDQ    (R8), R10
+	MOVBLZX 10(R8), R13
+	MOVWLZX 8(R8), R8
+	ADDQ    R10, R8
+	LEAQ    1(R8), R14
+	TESTQ   R9, R9
+	CMOVQEQ R9, R14
+	MOVL    R14, (DI)
+	MOVL    R14, 12(SI)
+	ADDQ    R13, R9
+	MOVQ    R9, R13
+	MOVQ    R13, R10
+	SHRQ    $0x03, R10
+	ANDQ    $0x07, R13
+	SHRXQ   R13, (AX)(R10*1), R10
+	MOVQ    (BX), R11
+	MOVBQZX R11, R13
+	BZHIQ   R13, R10, R14
+	SHRXQ   R13, R10, R12
+	ADDQ    R13, R9
+	SHRQ    $0x20, R11
+	ADDL    R14, R11
+	MOVL    R11, 8(SI)
+	ANDQ    $0x3f, R12
+	XORL    R14, R14
+	MOVL    $0x00000006, R13
+	TESTQ   R8, R8
+	CMOVQEQ R8, R12
+	CMOVQEQ R8, R13
+	ADDQ    R13, R9
+	MOVQ    R9, R13
+	MOVQ    R13, R10
+	SHRQ    $0x03, R10
+	ANDQ    $0x07, R13
+	SHRXQ   R13, (AX)(R10*1), R10
+	XORL    R13, R13
+	CMPQ    R12, $0x3f
+	SETEQ   R13
+	NEGQ    R13
+	ANDQ    R13, R10
+	MOVQ    R13, R14
+	ANDQ    $0x16, R14
+	ADDQ    R14, R9
+	MOVB    R13, 26(SI)
+	MOVQ    R10, R14
+	ANDQ    $0x1f, R14
+	TESTQ   R13, R13
+	CMOVQEQ R12, R14
+	MOVB    R14, 25(SI)
+	MOVQ    R10, R13
+	SHRQ    $0x05, R13
+	ANDQ    $0x3f, R13
+	MOVB    R13, 22(SI)
+	IMULQ   R13, R14
+	SHLQ    $0x02, R13
+	ADDQ    recips+72(FP), R13
+	MOVL    (R13), R13
+	MOVL    R13, 16(SI)
+	MOVQ    R10, R11
+	SHRQ    $0x0b, R11
+	ANDQ    $0x3f, R11
+	SHRQ    $0x11, R10
+	ANDQ    $0x1f, R10
+	MOVB    R10, 23(SI)
+	ADDQ    R11, R10
+	MOVB    R10, 24(SI)
+	ADDQ    R14, R10
+	MOVW    R10, 20(SI)
+	MOVB    $0x00, 27(SI)
+	MOVL    $0x00000000, 28(SI)
+	SUBQ    $0x21, R12
+	CMPQ    R12, $0x1e
+	JB      whole
+
+write:
+	MOVQ R9, (SI)
+	ADDQ $0x08, CX
+	ADDQ $0x08, BX
+	ADDQ $0x20, SI
+	ADDQ $0x04, DI
+	DECQ DX
+	JNE  next
+	RET
+
+whole:
+	MOVB  R12, 25(SI)
+	MOVB  $0x01, 26(SI)
+	DECQ  R8
+	SHRQ  $0x06, R8
+	IMULQ posBits+56(FP), R8
+	ADDQ  R8, R9
+	JMP   write

@@ -2,10 +2,12 @@ package listfile
 
 import (
 	"context"
+	"math/bits"
 
 	"gdb/internal/mem"
 	"gdb/layout"
 	"gdb/layout/listcode"
+	"gdb/layout/listdir"
 )
 
 // Drawer draws entries of lists of Held: of a frontier of nodes at a time. It is for one goroutine.
@@ -14,37 +16,48 @@ import (
 // next one reads: first what tells where a list begins, then its head, and what is known of its
 // block. While it is on its way other nodes are in the other stages.
 type Drawer struct {
-	h     *Held
-	take  *listcode.Gatherer
-	nodes []layout.NodeID
-	found []found // parallel to nodes
+	h      *Held
+	locate listdir.Locator
+	take   *listcode.Gatherer
+	nodes  []layout.NodeID
+	lists  []listcode.Ref // parallel to nodes: of the part in its first block; of Count 0: it is empty
+	found  []found        // likewise
 
-	// places are what was asked for, in bits.
-	places, blocks [findNodes * findStages]uint64
+	stages [findStages]findStage
+	places [findNodes]uint64 // what is asked for, in bits
 }
 
-// found is where the list of a node is.
+// found is what else is known of the list of a node.
 type found struct {
-	list  listcode.Ref // of the part in its first block; of Count 0: it is empty
-	start uint32       // if it goes on after that, the position of the first entry there
-	head  uint32       // its first block
-	last  uint32       // its last block, and there the position of the first entry
+	head  uint32 // its first block
+	start uint32 // if it goes on after that, the position of the first entry there
+	last  uint32 // its last block, and there the position of the first entry
 	tail  uint32
 }
 
-// foundBytes is the size of a found.
-const foundBytes = 48
+// findStage is what is noted of nodes on their way.
+type findStage struct {
+	at, codings [findNodes]uint64
+	blocks      [findNodes]uint32
+	some        [findNodes]uint32 // numbers of nodes
+	long        int               // how many of them have lists that go on
+}
+
+// foundBytes is what a node of a frontier takes.
+const foundBytes = listcode.RefBytes + 16
 
 const (
 	// findNodes is how many nodes go from stage to stage together.
-	findNodes  = 8
+	findNodes  = 16
 	findStages = 4
 )
 
 // NewDrawer returns one without a frontier.
 func (h *Held) NewDrawer() *Drawer {
 	coding := listcode.Coding{PosBits: h.Shape.posBits}
-	return &Drawer{h: h, take: listcode.NewGatherer(coding, h.bytes, h.Shape.BlockBytes)}
+	return &Drawer{h: h, take: listcode.NewGatherer(coding, h.bytes, h.Shape.BlockBytes),
+		locate: listdir.Locator{Directory: &h.heads, Blocks: h.bytes,
+			Index: mem.BytesOf(h.index), BlockShift: bits.TrailingZeros(uint(8 * h.Shape.BlockBytes))}}
 }
 
 // Bytes is the memory that it takes for its frontier.
@@ -67,92 +80,85 @@ func (d *Drawer) Find(ctx context.Context, nodes []layout.NodeID, deg []uint32) 
 			return layout.OutOfRange(v, d.h.nodes)
 		}
 	}
-	d.found = mem.Resize(d.found, len(nodes))
-	for at := 0; at < len(nodes)+(findStages-1)*findNodes; at += findNodes {
+	d.found, d.lists = mem.Resize(d.found, len(nodes)), mem.Resize(d.lists, len(nodes))
+	for at := 0; at < len(nodes)+(findStages-2)*findNodes; at += findNodes {
 		if at%atOnce == 0 && ctx.Err() != nil {
 			return ctx.Err()
 		}
-		d.ask(nodes, at)
-		d.locate(nodes, at-findNodes)
-		d.parse(nodes, deg, at-2*findNodes)
-		d.end(nodes, deg, at-3*findNodes)
+		d.begin(nodes, at)
+		d.read(nodes, deg, at-findNodes)
+		d.end(deg, at-2*findNodes)
 	}
 	d.nodes = nodes
 	return ctx.Err()
 }
 
-// stage are the nodes from number at on that are in a stage, and the slots of what is noted of
-// them.
-func stage(nodes []layout.NodeID, at int) (some []layout.NodeID, slot int) {
-	if at < 0 || at >= len(nodes) {
+// stage is what is noted of the nodes from number at on, and how many they are.
+func (d *Drawer) stage(at, nodes int) (s *findStage, n int) {
+	if at < 0 {
 		return nil, 0
 	}
-	return nodes[at:min(at+findNodes, len(nodes))], at & (findNodes * (findStages - 1))
+	return &d.stages[at/findNodes%findStages], min(findNodes, nodes-at)
 }
 
-// ask asks for what tells where lists begin.
-func (d *Drawer) ask(nodes []layout.NodeID, at int) {
-	some, slot := stage(nodes, at)
-	places := d.places[slot:][:len(some)]
-	for i, v := range some {
-		places[i] = d.h.heads.line(v)
+// begin finds where lists begin.
+func (d *Drawer) begin(nodes []layout.NodeID, at int) {
+	s, n := d.stage(at, len(nodes))
+	if n <= 0 {
+		return
 	}
-	listcode.Prefetch(d.h.heads.b, places, int(d.h.heads.groupSize))
+	ids := mem.View[uint32](mem.BytesOf(nodes))
+	for _, i := range s.some[:d.locate.Locate(ids, at, s.at[:n], s.blocks[:], s.some[:])] {
+		block := d.h.seek(nodes[at+int(i)], int(s.blocks[i]))
+		s.at[i] += uint64(block-int(s.blocks[i])) << d.locate.BlockShift
+		s.blocks[i] = uint32(block)
+		d.places[0] = s.at[i]
+		listcode.Prefetch(d.h.bytes, d.places[:1], 15)
+		d.places[0] = uint64(block) * indexWords * 64
+		listcode.Prefetch(d.locate.Index, d.places[:1], 23)
+	}
 }
 
-// headBytes is how far the head of a list may be read.
-const headBytes = 2 * listcode.Slack
-
-// nowhere is the place of an empty list: that of the header of the first block.
-const nowhere = 0
-
-// locate reads it, and asks for the heads of the lists.
-func (d *Drawer) locate(nodes []layout.NodeID, at int) {
-	some, slot := stage(nodes, at)
-	h, places, blocks := d.h, d.places[slot:][:len(some)], d.blocks[slot:][:len(some)]
-	size := 8 * uint64(h.Shape.BlockBytes)
-	for i, v := range some {
-		block, unit, ok := h.head(v, h.heads.at(v))
-		if places[i] = uint64(block)*size + unitBits*unit; !ok {
-			places[i] = nowhere
-		}
-		blocks[i] = uint64(block) * indexWords * 64
-		d.found[at+i].head = uint32(block)
+// read reads the heads of lists, and asks for what the last block has of those that go on.
+func (d *Drawer) read(nodes []layout.NodeID, deg []uint32, at int) {
+	s, n := d.stage(at, len(nodes))
+	if n <= 0 {
+		return
 	}
-	listcode.Prefetch(h.bytes, places, headBytes)
-	listcode.Prefetch(mem.BytesOf(h.index), blocks, 3*8)
-}
-
-// parse reads the heads of lists, and asks for what the last block has of those that go on.
-func (d *Drawer) parse(nodes []layout.NodeID, deg []uint32, at int) {
-	some, slot := stage(nodes, at)
-	h, places := d.h, d.places[slot:][:len(some)]
-	long := d.blocks[slot:][:0]
+	h, long := d.h, 0
+	all, some := d.found[at:at+n], nodes[at:at+n]
 	for i, v := range some {
-		f := &d.found[at+i]
-		if places[i] == nowhere {
-			f.list.Count, f.start, deg[at+i] = 0, 0, 0
-			continue
-		}
-		head := int(f.head)
-		h.coding(head).ReadRef(&f.list, h.bytes, places[i])
-		f.start, deg[at+i] = 0, f.list.Count
-		if h.goesOn(v, head) {
-			last := h.Last(v, head)
-			f.start, f.last, f.tail = f.list.Count, uint32(last), uint32(h.Key(last))
-			long = append(long, uint64(last)*listcode.RefBytes*8)
+		block := int(s.blocks[i])
+		word := h.index[indexWords*block:][:indexWords+1]
+		s.codings[i] = word[1]
+		all[i] = found{head: uint32(block)}
+		s.some[long&(findNodes-1)] = uint32(i)
+		if next := word[2]; next>>32 == uint64(v) && uint32(next) > 0 {
+			long++
 		}
 	}
-	listcode.Prefetch(h.firstBytes, long, 1)
+	listcode.ReadRefs(h.bytes, h.Shape.posBits, listcode.Heads{At: s.at[:n], Codings: s.codings[:n]},
+		d.lists[at:], deg[at:])
+	s.long = long
+	for k, i := range s.some[:long] {
+		f := &all[i]
+		f.last = f.head + uint32(s.codings[i])>>listcode.CodingSpare
+		f.start = d.lists[at+int(i)].Count
+		d.places[k] = uint64(f.last) * listcode.RefBytes * 8
+	}
+	listcode.Prefetch(h.firstBytes, d.places[:long], 1)
 }
 
 // end reads where the lists end that go on.
-func (d *Drawer) end(nodes []layout.NodeID, deg []uint32, at int) {
-	some, _ := stage(nodes, at)
-	for i := range some {
-		if f := &d.found[at+i]; f.start > 0 {
-			deg[at+i] = d.h.end(int(f.last))
-		}
+func (d *Drawer) end(deg []uint32, at int) {
+	if at < 0 {
+		return
+	}
+	s := &d.stages[at/findNodes%findStages]
+	for _, i := range s.some[:s.long] {
+		f := &d.found[at+int(i)]
+		last := &d.h.firsts[f.last]
+		f.tail, deg[at+int(i)] = last.From, last.From+last.Count
 	}
 }
 
@@ -171,9 +177,9 @@ func (d *Drawer) Gather(ctx context.Context, off, pos, out []uint32) error {
 				d.seek(&d.found[next], pos[off[next]:off[next+1]])
 			}
 			if f := &d.found[i]; f.start == 0 {
-				d.take.List(&f.list, pos[off[i]:off[i+1]])
+				d.take.List(&d.lists[i], pos[off[i]:off[i+1]])
 			} else {
-				d.parts(f, pos[off[i]:off[i+1]])
+				d.parts(i, pos[off[i]:off[i+1]])
 			}
 		}
 		d.take.End()
@@ -211,9 +217,10 @@ func (f *found) guess(pos uint32) int {
 }
 
 // parts draws entries of a list that is in several blocks.
-func (d *Drawer) parts(f *found, pos []uint32) {
+func (d *Drawer) parts(n int, pos []uint32) {
+	f := &d.found[n]
 	for i, p := range pos {
-		list := &f.list
+		list := &d.lists[n]
 		if p >= f.start {
 			list = &d.h.firsts[d.h.of(p, f)]
 		}

@@ -8,6 +8,7 @@ import (
 	"gdb/internal/mem"
 	"gdb/layout"
 	"gdb/layout/listcode"
+	"gdb/layout/listdir"
 )
 
 // Held are all coded blocks of a file in memory, one after the other, as they are in the file, and
@@ -19,13 +20,14 @@ type Held struct {
 	Shape Shape
 	bytes []byte // and, after the blocks, as many as a block has, and listcode.Slack
 	// index has two words of each block, so few that those of all blocks stay in a cache: its key,
-	// as an Index has it, and, from the low bits on, the width of a first id, and from bit 32 on
-	// the least first id. keysAfter more keys follow, which are above all others.
+	// as an Index has it, and that of the coding of its lists, where bits from
+	// listcode.CodingSpare on say in how many more blocks its last list goes on. keysAfter more
+	// keys follow, which are above all others.
 	index      []uint64
 	firsts     []listcode.Ref // of each block, its first list
 	firstBytes []byte         // of them
 	blocks     int            // so far
-	heads      directory
+	heads      listdir.Directory
 	arena      *mem.Arena
 	nodes      uint64
 }
@@ -33,6 +35,8 @@ type Held struct {
 const (
 	indexWords = 2
 	keysAfter  = 2
+	// runMost bounds the blocks of a list, which has less than 2^32 entries.
+	runMost = 1<<(32-listcode.CodingSpare) - 1
 )
 
 // HeldBytes is the memory of the blocks of a file with so many nodes.
@@ -49,7 +53,7 @@ type heldSizes struct{ heads, index, firsts, bytes int64 }
 
 func heldParts(s *Shape, blocks int64, nodes uint64) heldSizes {
 	lines := func(n int64) int64 { return (n + 63) &^ 63 }
-	return heldSizes{heads: lines(directoryBytes(s, nodes)),
+	return heldSizes{heads: lines(listdir.Bytes(s.endBits, nodes)),
 		index:  lines(8 * indexWords * (blocks + keysAfter)),
 		firsts: lines(listcode.RefBytes * blocks),
 		bytes:  lines((blocks+1)*int64(s.BlockBytes) + listcode.Slack)}
@@ -70,7 +74,7 @@ func NewHeld(f *File, budget *mem.Budget) (*Held, error) {
 		part, b = b[:size:size], b[size:]
 		return part
 	}
-	h.heads = newDirectory(&f.Shape, cut(n.heads))
+	h.heads = listdir.New(f.Shape.endBits, cut(n.heads))
 	h.index = mem.View[uint64](cut(n.index))
 	firsts := cut(n.firsts)
 	h.firstBytes = firsts
@@ -116,24 +120,40 @@ func (h *Held) Add(k *Block, l *Lists) error {
 		if i > 0 {
 			at += uint64(ends[i-1])
 		}
-		h.heads.add(uint64(k.First)+uint64(i), h.blocks, at)
+		h.heads.Add(uint64(k.First)+uint64(i), h.blocks, at)
 	}
 	if entries != uint64(k.Entries) {
 		return fmt.Errorf("%w has %d of its %d entries", ErrBlock, entries, k.Entries)
 	}
 	copy(h.bytes[h.blocks*h.Shape.BlockBytes:], k.Bytes)
 	h.index[indexWords*h.blocks] = Key(k.First, k.Start)
-	h.index[indexWords*h.blocks+1] = uint64(k.coding.Base)<<32 | uint64(k.coding.FirstBits)
+	h.index[indexWords*h.blocks+1] = k.coding.CodingWord()
 	h.blocks++
 	return nil
 }
 
 // Finish completes the index when all blocks were added.
-func (h *Held) Finish() {
-	h.heads.finish(h.nodes)
+func (h *Held) Finish() error {
+	h.heads.Finish(h.nodes)
 	for i := range keysAfter {
 		h.index[indexWords*(h.blocks+i)] = math.MaxUint64
 	}
+	run := 0
+	for n := h.blocks - 2; n >= 0; n-- {
+		switch v := layout.NodeID(h.Key(n+1) >> 32); {
+		case !h.goesOn(v, n):
+			run = 0
+		case h.goesOn(v, n+1):
+			run++
+		default:
+			run = 1
+		}
+		if run > runMost {
+			return fmt.Errorf("%w %d and %d more are one list", ErrBlock, n+1, run)
+		}
+		h.index[indexWords*n+1] |= uint64(run) << listcode.CodingSpare
+	}
+	return nil
 }
 
 // Key is that of a block, counted from 0: see Index.
@@ -147,26 +167,26 @@ func (h *Held) Block(n int) (Block, error) {
 
 // Head is the block where the list of a node begins, counted from 0; false if it is empty.
 func (h *Held) Head(v layout.NodeID) (block int, ok bool) {
-	block, _, ok = h.head(v, h.heads.at(v))
+	block, _, ok = h.head(v, h.heads.At(uint64(v)))
 	return block, ok
 }
 
 // head is the block of a list by what the directory has of it, and where in the block it begins, in
 // units.
-func (h *Held) head(v layout.NodeID, d headPlace) (block int, at uint64, ok bool) {
-	if d.known() {
-		return d.block(), d.unit(), true
+func (h *Held) head(v layout.NodeID, d listdir.Place) (block int, at uint64, ok bool) {
+	if d.Known() {
+		return d.Block(), d.Unit(), true
 	}
-	if d.empty() {
+	if d.Empty() {
 		return 0, 0, false
 	}
-	return h.upper(d.block(), Key(v, 0)) - 1, d.unit(), true
+	return h.seek(v, d.Block()), d.Unit(), true
 }
 
-// upper is how many blocks have keys not above one, as the first n have. It gallops: the answer is
-// nearly always a few blocks further on.
-func (h *Held) upper(n int, key uint64) int {
-	return n + upper(h.index[indexWords*n:indexWords*h.blocks], indexWords, key)
+// seek is the block where the list of a node begins, looked for from one before it on. It gallops:
+// the answer is nearly always a few blocks further on.
+func (h *Held) seek(v layout.NodeID, n int) int {
+	return n + upper(h.index[indexWords*n:indexWords*h.blocks], indexWords, Key(v, 0)) - 1
 }
 
 // goesOn says that the list of a node that is in a block goes on in the next.
@@ -180,21 +200,16 @@ func (h *Held) Last(v layout.NodeID, first int) int {
 	if !h.goesOn(v, first) {
 		return first
 	}
-	if !h.goesOn(v, first+1) {
-		return first + 1
-	}
-	return h.upper(first+2, Key(v, math.MaxUint32)) - 1
+	return first + h.runAfter(first)
+}
+
+// runAfter is in how many more blocks the last list of a block goes on.
+func (h *Held) runAfter(block int) int {
+	return int(uint32(h.index[indexWords*block+1]) >> listcode.CodingSpare)
 }
 
 // end is where the entries in a block of its first list end, in positions of that list.
 func (h *Held) end(block int) uint32 {
 	r := &h.firsts[block]
 	return r.From + r.Count
-}
-
-// coding is that of the lists of a block.
-func (h *Held) coding(block int) listcode.Coding {
-	c := h.index[indexWords*block+1]
-	return listcode.Coding{Base: uint32(c >> 32), FirstBits: int(uint32(c)),
-		PosBits: h.Shape.posBits}
 }

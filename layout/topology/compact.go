@@ -57,7 +57,9 @@ func (c *compact) load(ctx context.Context, f *listfile.File) error {
 		err = f.Damage(-1, 0, "file has %d edges, the store %d", total, c.edges)
 	}
 	if err == nil {
-		c.held.Finish()
+		if err = c.held.Finish(); err != nil {
+			err = f.Damage(-1, 0, "%v", err)
+		}
 	}
 	return err
 }

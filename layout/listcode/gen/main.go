@@ -20,6 +20,7 @@ func main() {
 	places()
 	ask()
 	take()
+	heads()
 	Generate()
 }
 
@@ -267,4 +268,133 @@ func take() {
 	DECQ(n)
 	JNE(LabelRef("next"))
 	RET()
+}
+
+// What package listcode has as constants.
+const (
+	countBits   = 4
+	wayBits     = 6
+	wayEF       = 33
+	wayCells    = 63
+	cellsHead   = 5 + 6 + 6 + 5
+	sampleLog   = 6
+	kindWhole   = 1
+	refCount    = 12
+	refBytes    = 32
+	formLeast   = 8
+	formBits    = 10
+	formLog     = 4 // of the size of a countForm
+	codingBytes = 8
+)
+
+// heads reads the heads of lists.
+func heads() {
+	TEXT("headsBMI", NOSPLIT, "func(b *byte, at []uint64, codings, refs *uint64, counts *uint32, "+
+		"posBits uint64, forms *uint64, recips *uint32)")
+	Pragma("noescape")
+	Doc("headsBMI is readRefsPlain of one list at least.")
+	base, at := Load(Param("b"), GP64()), Load(Param("at").Base(), GP64())
+	left, coding := Load(Param("at").Len(), GP64()), Load(Param("codings"), GP64())
+	ref, counts := Load(Param("refs"), GP64()), Load(Param("counts"), GP64())
+	field := func(at int) Mem { return Mem{Base: ref, Disp: at} }
+	n, place, word, first, way, t, u := GP64(), GP64(), GP64(), GP64(), GP64(), GP64(), GP64()
+	Label("next")
+	// The count.
+	MOVQ(Mem{Base: at}, place)
+	MOVQ(place, t)
+	loadBits(base, t, word)
+	MOVQ(word, n)
+	ANDQ(U8(1<<countBits-1), n)
+	SHLQ(U8(formLog), n)
+	ADDQ(NewParamAddr("forms", 64), n)
+	SHRQ(U8(countBits), word)
+	ANDQ(Mem{Base: n}, word)
+	MOVBLZX(Mem{Base: n, Disp: formBits}, t.As32())
+	MOVWLZX(Mem{Base: n, Disp: formLeast}, n.As32())
+	ADDQ(word, n)
+	LEAQ(Mem{Base: n, Disp: 1}, u)
+	TESTQ(place, place)
+	CMOVQEQ(place, u)
+	MOVL(u.As32(), Mem{Base: counts})
+	MOVL(u.As32(), field(refCount))
+	// The first id, and the way, which is 0 where there is no other id.
+	ADDQ(t, place)
+	MOVQ(place, t)
+	loadBits(base, t, word)
+	MOVQ(Mem{Base: coding}, first)
+	MOVBQZX(first.As8(), t)
+	BZHIQ(t, word, u)
+	SHRXQ(t, word, way)
+	ADDQ(t, place)
+	SHRQ(U8(32), first)
+	ADDL(u.As32(), first.As32())
+	MOVL(first.As32(), field(refFirst))
+	ANDQ(U8(1<<wayBits-1), way)
+	XORL(u.As32(), u.As32())
+	MOVL(U32(wayBits), t.As32())
+	TESTQ(n, n)
+	CMOVQEQ(n, way)
+	CMOVQEQ(n, t)
+	ADDQ(t, place)
+	// The head of cells, 0 where there are none.
+	MOVQ(place, t)
+	loadBits(base, t, word)
+	XORL(t.As32(), t.As32())
+	CMPQ(way, U8(wayCells))
+	SETEQ(t.As8())
+	NEGQ(t) // of ones where there are cells
+	ANDQ(t, word)
+	MOVQ(t, u)
+	ANDQ(U8(cellsHead), u)
+	ADDQ(u, place)
+	MOVB(t.As8(), field(refKind))
+	// The width: that of the low bits of cells, where there are some.
+	MOVQ(word, u)
+	ANDQ(U8(31), u)
+	TESTQ(t, t)
+	CMOVQEQ(way, u)
+	MOVB(u.As8(), field(refWidth))
+	per, upper := t, first
+	MOVQ(word, per)
+	SHRQ(U8(5), per)
+	ANDQ(U8(63), per)
+	MOVB(per.As8(), field(refPer))
+	IMULQ(per, u) // of packed entries 0
+	SHLQ(U8(2), per)
+	ADDQ(NewParamAddr("recips", 72), per)
+	MOVL(Mem{Base: per}, per.As32())
+	MOVL(per.As32(), field(refRecip))
+	MOVQ(word, upper)
+	SHRQ(U8(11), upper)
+	ANDQ(U8(63), upper)
+	SHRQ(U8(17), word)
+	ANDQ(U8(31), word)
+	MOVB(word.As8(), field(refBase))
+	ADDQ(upper, word)
+	MOVB(word.As8(), field(refAhead))
+	ADDQ(u, word)
+	MOVW(word.As16(), field(refStride))
+	MOVB(U8(0), Mem{Base: ref, Disp: refKind + 1})
+	MOVL(U32(0), field(refFrom))
+	// A list that is coded as a whole: there are few.
+	SUBQ(U8(wayEF), way)
+	CMPQ(way, U8(wayCells-wayEF))
+	JB(LabelRef("whole"))
+	Label("write")
+	MOVQ(place, field(refLow))
+	ADDQ(U8(8), at)
+	ADDQ(U8(codingBytes), coding)
+	ADDQ(U8(refBytes), ref)
+	ADDQ(U8(4), counts)
+	DECQ(left)
+	JNE(LabelRef("next"))
+	RET()
+	Label("whole")
+	MOVB(way.As8(), field(refWidth))
+	MOVB(U8(kindWhole), field(refKind))
+	DECQ(n)
+	SHRQ(U8(sampleLog), n)
+	IMULQ(NewParamAddr("posBits", 56), n)
+	ADDQ(n, place)
+	JMP(LabelRef("write"))
 }

@@ -1,0 +1,53 @@
+package listdir
+
+// Locator finds where the lists of some nodes begin at a time, in blocks that are in memory one
+// after the other.
+type Locator struct {
+	*Directory
+	Blocks     []byte
+	BlockShift int    // a block has 2^BlockShift bits
+	Index      []byte // indexBytes of each block
+}
+
+const (
+	// UnitBits is how many bits a unit has.
+	UnitBits = 4
+	// Nowhere is the place of an empty list: that of the header of the first block.
+	Nowhere = 0
+	// nodesAhead is for how many nodes the directory is asked for before it is read.
+	nodesAhead = 24
+	// headReach is how far the head of a list is read, in bytes, and indexReach the index: the
+	// first word of the next block too.
+	headReach  = 15
+	indexBytes = 16
+	indexReach = indexBytes + 7
+)
+
+// Locate writes where the lists of nodes[from:from+len(at)] begin, in bits of Blocks, and their
+// blocks, and asks for the memory there, in the index, and in the directory for nodes after them.
+// Of lists whose block must be looked for the block is one before it, and so is the place; it
+// returns how many these are, and writes their numbers to seek, which has room for all.
+func (l *Locator) Locate(nodes []uint32, from int, at []uint64, blocks, seek []uint32) int {
+	if len(at) == 0 {
+		return 0
+	}
+	return l.locate(nodes[from:], at, blocks[:len(at)], seek[:len(at)])
+}
+
+// locatePlain is the specification of the kernel.
+func (l *Locator) locatePlain(nodes []uint32, at []uint64, blocks, seek []uint32) (n int) {
+	for i, v := range nodes[:len(at)] {
+		p := l.At(uint64(v))
+		blocks[i] = uint32(p.Block())
+		at[i] = uint64(p.Block())<<l.BlockShift + p.Unit()*UnitBits
+		switch {
+		case p.Known():
+		case p.Empty():
+			at[i], blocks[i] = Nowhere, 0
+		default:
+			seek[n] = uint32(i)
+			n++
+		}
+	}
+	return n
+}

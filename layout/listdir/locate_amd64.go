@@ -1,0 +1,16 @@
+package listdir
+
+import "golang.org/x/sys/cpu"
+
+// fast says that this CPU has the instructions of the kernels.
+var fast = cpu.X86.HasBMI1 && cpu.X86.HasBMI2
+
+// locate is Locate of the first of nodes.
+func (l *Locator) locate(nodes []uint32, at []uint64, blocks, seek []uint32) int {
+	if !fast {
+		return l.locatePlain(nodes, at, blocks, seek)
+	}
+	_ = nodes[len(at)-1]
+	return locateBMI(&l.b[0], l.groupSize, uint64(l.unitBits), &l.Blocks[0], uint64(l.BlockShift),
+		&l.Index[0], nodes, at, &blocks[0], &seek[0])
+}
