@@ -20,13 +20,14 @@ func packedFields(b []byte, places []uint64, width int, out []uint32) {
 	}
 }
 
-// findPlaces writes where the entries of a list at positions are to out.
-func findPlaces(r *Ref, pos []uint32, out []place) {
+// findPlaces writes where in b the entries of a list at positions are to out, and asks for the
+// memory there.
+func findPlaces(b []byte, r *Ref, pos []uint32, out []place) {
 	switch {
 	case !fast:
 		findPlacesPlain(r, pos, out)
 	case len(pos) > 0:
-		placesBMI(&r.low, pos, words(out[:len(pos)]))
+		placesBMI(&r.low, pos, words(out[:len(pos)]), &b[0])
 	}
 }
 
@@ -47,13 +48,13 @@ func ask(b []byte, places []place) {
 	}
 }
 
-// take writes the entries at the first places to out. drawsAhead places more are there.
+// take writes the entries at places to out.
 func take(b []byte, places []place, out []uint32) {
 	switch {
 	case !fast:
 		takePlain(b, places, out)
 	case len(out) > 0:
-		takeBMI(&b[0], words(places[:len(out)+drawsAhead]), len(out), &out[0])
+		takeBMI(&b[0], words(places[:len(out)]), len(out), &out[0])
 	}
 }
 

@@ -8,7 +8,7 @@ func packedFields(b []byte, places []uint64, width int, out []uint32) {
 	packedFieldsPlain(b, places, width, out)
 }
 
-func findPlaces(r *Ref, pos []uint32, out []place) { findPlacesPlain(r, pos, out) }
+func findPlaces(_ []byte, r *Ref, pos []uint32, out []place) { findPlacesPlain(r, pos, out) }
 
 func readRefs(b []byte, posBits int, h Heads, refs []Ref, counts []uint32) {
 	readRefsPlain(b, posBits, h, refs, counts)

@@ -139,23 +139,23 @@ func readRefsPlain(b []byte, posBits int, h Heads, refs []Ref, counts []uint32) 
 }
 
 const (
-	// drawsAhead is for how many entries memory is asked for before they are read: some more than
-	// the reads of memory that a core has under way. Kernels know it.
-	drawsAhead = 24
-	// drawsMost is how many are read in one go: their places stay in the first cache of a core.
-	drawsMost = 256
+	// drawsAhead is for how many entries memory is under way before they are read: some more than
+	// the reads of memory that a core has under way.
+	drawsAhead = 32
+	// drawsMost is how many are read in one go: what was asked for stays in the first cache of a
+	// core.
+	drawsMost = 64
 )
 
 // Gatherer reads single entries of many lists. It is for one goroutine. It notes where entries are
-// as they are given, and reads them some at a time: while it reads one it asks for the memory of
-// another that comes later, so that a core computes while memory is on its way.
+// as they are given, and asks for their memory; it reads them when as many more were given as a
+// core can wait for: so it computes while memory is on its way.
 type Gatherer struct {
 	b       []byte
 	posBits int
 	reach   uint64 // bits
 	out     []uint32
 	used    int // places
-	asked   bool
 	places  [drawsMost + drawsAhead]place
 	whole   []wholeDraws
 }
@@ -188,7 +188,7 @@ func NewGatherer(c Coding, b []byte, reach int) *Gatherer {
 // Begin begins with entries that are written to out, one after the other. What was under way is
 // given up.
 func (g *Gatherer) Begin(out []uint32) {
-	g.out, g.used, g.asked, g.whole = out, 0, false, g.whole[:0]
+	g.out, g.used, g.whole = out, 0, g.whole[:0]
 }
 
 // List takes the entries of a list at positions, each one that it has, which stay as they are until
@@ -200,7 +200,7 @@ func (g *Gatherer) List(l *Ref, pos []uint32) {
 		if l.kind == kindWhole {
 			g.wholes(l, pos[:n], to)
 		} else {
-			findPlaces(l, pos[:n], to)
+			findPlaces(g.b, l, pos[:n], to)
 		}
 		pos = pos[n:]
 		if g.used += n; g.used == len(g.places) {
@@ -216,13 +216,9 @@ func (g *Gatherer) End() {
 	}
 }
 
-// take reads the first n entries, and asks for the memory of those after them.
+// take reads the first n entries.
 func (g *Gatherer) take(n int) {
-	if !g.asked {
-		ask(g.b, g.places[:drawsAhead])
-		g.asked = true
-	}
-	take(g.b, g.places[:n+drawsAhead], g.out[:n])
+	take(g.b, g.places[:n], g.out[:n])
 	taken := 0
 	for i := range g.whole {
 		w := &g.whole[i]
@@ -251,6 +247,7 @@ func (g *Gatherer) wholes(l *Ref, pos []uint32, to []place) {
 			to[k].at = l.sample(i, g.posBits)
 		}
 	}
+	ask(g.b, to)
 }
 
 // sample is the place of the sample before entry i of a list that is coded as a whole.

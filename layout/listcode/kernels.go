@@ -50,7 +50,7 @@ func findPlacesPlain(r *Ref, pos []uint32, out []place) {
 	}
 }
 
-// takePlain writes the entries at the first places to out.
+// takePlain writes the entries at places to out.
 func takePlain(b []byte, places []place, out []uint32) {
 	for k := range out {
 		p := &places[k]

@@ -18,18 +18,17 @@ func packedBMI(b *byte, places []uint64, width uint64, out *uint32)
 func selectBMI(word uint64, rank uint64) uint64
 
 // placesBMI sets out to the places of entries of a list, which is packed or in cells, at
-// positions; there is one at least.
+// positions; there is one at least. It asks for the memory that takeBMI reads there.
 //
 //go:noescape
-func placesBMI(r *uint64, pos []uint32, out *uint64)
+func placesBMI(r *uint64, pos []uint32, out *uint64, b *byte)
 
 // askBMI asks for the memory that takeBMI reads at n places, one at least.
 //
 //go:noescape
 func askBMI(b *byte, places *uint64, n int)
 
-// takeBMI sets out to the entries at n places, one at least, and asks for the memory of as
-// many places from drawsAhead places on.
+// takeBMI sets out to the entries at n places, one at least.
 //
 //go:noescape
 func takeBMI(b *byte, places *uint64, n int, out *uint32)

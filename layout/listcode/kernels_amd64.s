@@ -67,9 +67,9 @@ TEXT ·selectBMI(SB), NOSPLIT, $0-24
 	MOVQ   DX, ret+16(FP)
 	RET
 
-// func placesBMI(r *uint64, pos []uint32, out *uint64)
-// Requires: BMI
-TEXT ·placesBMI(SB), NOSPLIT, $0-40
+// func placesBMI(r *uint64, pos []uint32, out *uint64, b *byte)
+// Requires: BMI, MMX+
+TEXT ·placesBMI(SB), NOSPLIT, $0-48
 	MOVQ    r+0(FP), AX
 	MOVQ    pos_base+8(FP), CX
 	MOVQ    pos_len+16(FP), DX
@@ -77,45 +77,52 @@ TEXT ·placesBMI(SB), NOSPLIT, $0-40
 	MOVL    16(AX), SI
 	MOVWLZX 20(AX), DI
 	MOVBLZX 22(AX), R8
-	MOVBLZX 24(AX), R9
-	MOVBLZX 25(AX), R10
-	MOVBLZX 26(AX), R11
-	SHLQ    $0x10, R11
-	MOVBLZX 23(AX), R12
-	SHLQ    $0x08, R12
-	ORQ     R12, R11
-	ORQ     R10, R11
+	MOVBLZX 25(AX), R9
+	MOVBLZX 26(AX), R10
+	SHLQ    $0x10, R10
+	MOVBLZX 23(AX), R11
+	SHLQ    $0x08, R11
+	ORQ     R11, R10
+	ORQ     R9, R10
 
 next:
-	MOVL  (CX), R14
-	SUBL  28(AX), R14
-	SUBQ  $0x01, R14
-	SBBQ  R15, R15
-	SUBQ  R15, R14
-	MOVQ  R14, R13
-	IMULQ SI, R13
-	SHRQ  $0x20, R13
-	MOVQ  R13, R12
-	IMULQ R8, R12
-	SUBQ  R12, R14
-	IMULQ DI, R13
-	ADDQ  (AX), R13
-	MOVQ  R13, (BX)
-	MOVQ  R14, R12
-	SHLQ  $0x18, R12
-	ORQ   R11, R12
-	ANDNQ R12, R15, R12
-	MOVL  R12, 20(BX)
-	IMULQ R10, R14
-	ADDQ  R9, R14
-	ADDQ  R13, R14
-	MOVQ  R14, 8(BX)
-	MOVL  8(AX), R12
-	MOVL  R12, 16(BX)
-	ADDQ  $0x04, CX
-	ADDQ  $0x18, BX
-	DECQ  DX
-	JNE   next
+	MOVL       (CX), R13
+	SUBL       28(AX), R13
+	SUBQ       $0x01, R13
+	SBBQ       R14, R14
+	SUBQ       R14, R13
+	MOVQ       R13, R12
+	IMULQ      SI, R12
+	SHRQ       $0x20, R12
+	MOVQ       R12, R11
+	IMULQ      R8, R11
+	SUBQ       R11, R13
+	IMULQ      DI, R12
+	ADDQ       (AX), R12
+	MOVQ       R12, (BX)
+	MOVQ       R13, R11
+	SHLQ       $0x18, R11
+	ORQ        R10, R11
+	ANDNQ      R11, R14, R11
+	MOVL       R11, 20(BX)
+	MOVBLZX    24(AX), R11
+	IMULQ      R9, R13
+	ADDQ       R11, R13
+	ADDQ       R12, R13
+	MOVQ       R13, 8(BX)
+	MOVQ       b+40(FP), R14
+	SHRQ       $0x03, R12
+	PREFETCHT0 (R14)(R12*1)
+	PREFETCHT0 9(R14)(R12*1)
+	SHRQ       $0x03, R13
+	PREFETCHT0 (R14)(R13*1)
+	PREFETCHT0 7(R14)(R13*1)
+	MOVL       8(AX), R11
+	MOVL       R11, 16(BX)
+	ADDQ       $0x04, CX
+	ADDQ       $0x18, BX
+	DECQ       DX
+	JNE        next
 	RET
 
 // func askBMI(b *byte, places *uint64, n int)
@@ -127,20 +134,20 @@ TEXT ·askBMI(SB), NOSPLIT, $0-24
 
 next:
 	MOVQ       (CX), BX
+	MOVQ       8(CX), SI
 	SHRQ       $0x03, BX
 	PREFETCHT0 (AX)(BX*1)
 	PREFETCHT0 9(AX)(BX*1)
-	MOVQ       8(CX), BX
-	SHRQ       $0x03, BX
-	PREFETCHT0 (AX)(BX*1)
-	PREFETCHT0 7(AX)(BX*1)
+	SHRQ       $0x03, SI
+	PREFETCHT0 (AX)(SI*1)
+	PREFETCHT0 7(AX)(SI*1)
 	ADDQ       $0x18, CX
 	DECQ       DX
 	JNE        next
 	RET
 
 // func takeBMI(b *byte, places *uint64, n int, out *uint32)
-// Requires: BMI, BMI2, MMX+
+// Requires: BMI, BMI2
 TEXT ·takeBMI(SB), NOSPLIT, $0-32
 	MOVQ b+0(FP), AX
 	MOVQ places+8(FP), CX
@@ -148,50 +155,42 @@ TEXT ·takeBMI(SB), NOSPLIT, $0-32
 	MOVQ out+24(FP), BX
 
 next:
-	MOVQ       576(CX), R10
-	SHRQ       $0x03, R10
-	PREFETCHT0 (AX)(R10*1)
-	PREFETCHT0 9(AX)(R10*1)
-	MOVQ       584(CX), R10
-	SHRQ       $0x03, R10
-	PREFETCHT0 (AX)(R10*1)
-	PREFETCHT0 7(AX)(R10*1)
-	MOVQ       (CX), SI
-	MOVBLZX    21(CX), DI
-	MOVBLZX    23(CX), R8
-	LEAQ       (SI)(DI*1), R10
-	MOVQ       R10, R9
-	SHRQ       $0x03, R9
-	ANDQ       $0x07, R10
-	SHRXQ      R10, (AX)(R9*1), R9
-	MOVL       $0x00000001, R10
-	SHLXQ      R8, R10, R10
-	PDEPQ      R9, R10, R10
-	TZCNTQ     R10, R10
-	SUBQ       R8, R10
-	MOVQ       SI, R9
-	SHRQ       $0x03, R9
-	ANDQ       $0x07, SI
-	SHRXQ      SI, (AX)(R9*1), R9
-	BZHIQ      DI, R9, R9
-	ADDQ       R10, R9
-	MOVBQSX    22(CX), R10
-	ANDQ       R10, R9
-	MOVBLZX    20(CX), DI
-	SHLXQ      DI, R9, R9
-	MOVQ       8(CX), SI
-	MOVQ       SI, R10
-	SHRQ       $0x03, R10
-	ANDQ       $0x07, SI
-	SHRXQ      SI, (AX)(R10*1), R10
-	BZHIQ      DI, R10, R10
-	ADDQ       R10, R9
-	ADDL       16(CX), R9
-	MOVL       R9, (BX)
-	ADDQ       $0x04, BX
-	ADDQ       $0x18, CX
-	DECQ       DX
-	JNE        next
+	MOVQ    (CX), SI
+	MOVBLZX 21(CX), DI
+	MOVBLZX 23(CX), R8
+	LEAQ    (SI)(DI*1), R10
+	MOVQ    R10, R9
+	SHRQ    $0x03, R9
+	ANDQ    $0x07, R10
+	SHRXQ   R10, (AX)(R9*1), R9
+	MOVL    $0x00000001, R10
+	SHLXQ   R8, R10, R10
+	PDEPQ   R9, R10, R10
+	TZCNTQ  R10, R10
+	SUBQ    R8, R10
+	MOVQ    SI, R9
+	SHRQ    $0x03, R9
+	ANDQ    $0x07, SI
+	SHRXQ   SI, (AX)(R9*1), R9
+	BZHIQ   DI, R9, R9
+	ADDQ    R10, R9
+	MOVBQSX 22(CX), R10
+	ANDQ    R10, R9
+	MOVBLZX 20(CX), DI
+	SHLXQ   DI, R9, R9
+	MOVQ    8(CX), SI
+	MOVQ    SI, R10
+	SHRQ    $0x03, R10
+	ANDQ    $0x07, SI
+	SHRXQ   SI, (AX)(R10*1), R10
+	BZHIQ   DI, R10, R10
+	ADDQ    R10, R9
+	ADDL    16(CX), R9
+	MOVL    R9, (BX)
+	ADDQ    $0x04, BX
+	ADDQ    $0x18, CX
+	DECQ    DX
+	JNE     next
 	RET
 
 // func headsBMI(b *byte, at []uint64, codings *uint64, refs *uint64, counts *uint32, posBits uint64, forms *uint64, recips *uint32)

@@ -238,8 +238,8 @@ func checkTake(t *testing.T, r *rand.Rand, b []byte) {
 	for i := range pos {
 		pos[i] = ref.From + r.Uint32N(ref.Count)
 	}
-	places, plain := make([]place, len(pos)+drawsAhead), make([]place, len(pos)+drawsAhead)
-	findPlaces(&ref, pos, places)
+	places, plain := make([]place, len(pos)), make([]place, len(pos))
+	findPlaces(b, &ref, pos, places)
 	findPlacesPlain(&ref, pos, plain)
 	for i := range places {
 		if p := &places[i]; p.width == 0 && p.kind == 0 { // nothing else counts

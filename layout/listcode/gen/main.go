@@ -50,12 +50,8 @@ func prefetchBits() {
 	RET()
 }
 
-const (
-	// ahead is how many places ahead memory is asked for: some 16 reads are under way at a time.
-	ahead = 16
-	// drawsAhead is how many entries ahead it is: an entry is one or two reads.
-	drawsAhead = 24
-)
+// ahead is how many places ahead memory is asked for: some 16 reads are under way at a time.
+const ahead = 16
 
 // packed loads fields of one width.
 func packed() {
@@ -138,18 +134,17 @@ const (
 
 // places finds where entries are.
 func places() {
-	TEXT("placesBMI", NOSPLIT, "func(r *uint64, pos []uint32, out *uint64)")
+	TEXT("placesBMI", NOSPLIT, "func(r *uint64, pos []uint32, out *uint64, b *byte)")
 	Pragma("noescape")
 	Doc("placesBMI sets out to the places of entries of a list, which is packed or in cells, at",
-		"positions; there is one at least.")
+		"positions; there is one at least. It asks for the memory that takeBMI reads there.")
 	ref, pos := Load(Param("r"), GP64()), Load(Param("pos").Base(), GP64())
 	n, out := Load(Param("pos").Len(), GP64()), Load(Param("out"), GP64())
-	recip, stride, per, ahead, width := GP64(), GP64(), GP64(), GP64(), GP64()
+	recip, stride, per, width := GP64(), GP64(), GP64(), GP64()
 	field := func(at int) Mem { return Mem{Base: ref, Disp: at} }
 	MOVL(field(refRecip), recip.As32())
 	MOVWLZX(field(refStride), stride.As32())
 	MOVBLZX(field(refPer), per.As32())
-	MOVBLZX(field(refAhead), ahead.As32())
 	MOVBLZX(field(refWidth), width.As32())
 	// All but the rank of what a place has from its width on.
 	rest, t := GP64(), GP64()
@@ -178,15 +173,19 @@ func places() {
 	IMULQ(stride, at)
 	ADDQ(field(refLow), at)
 	MOVQ(at, Mem{Base: out, Disp: placeAt})
+	base := isFirst
 	MOVQ(rank, t)
 	SHLQ(U8(8*(placeRank-placeWidth)), t)
 	ORQ(rest, t)
 	ANDNQ(t, isFirst, t)
 	MOVL(t.As32(), Mem{Base: out, Disp: placeWidth})
+	MOVBLZX(field(refAhead), t.As32())
 	IMULQ(width, rank)
-	ADDQ(ahead, rank)
+	ADDQ(t, rank)
 	ADDQ(at, rank)
 	MOVQ(rank, Mem{Base: out, Disp: placeLow})
+	MOVQ(NewParamAddr("b", 40), base)
+	askFor(base, at, rank)
 	MOVL(field(refFirst), t.As32())
 	MOVL(t.As32(), Mem{Base: out, Disp: placeFirst})
 	ADDQ(U8(4), pos)
@@ -203,16 +202,14 @@ const (
 	upperReach = 2 + loadBytes - 1
 )
 
-// askFor asks for the memory of a place so many bytes further on.
-func askFor(base, place, t reg.Register, further int) {
-	MOVQ(Mem{Base: place, Disp: further + placeAt}, t)
-	SHRQ(U8(3), t)
-	PREFETCHT0(Mem{Base: base, Index: t, Scale: 1})
-	PREFETCHT0(Mem{Base: base, Index: t, Scale: 1, Disp: upperReach})
-	MOVQ(Mem{Base: place, Disp: further + placeLow}, t)
-	SHRQ(U8(3), t)
-	PREFETCHT0(Mem{Base: base, Index: t, Scale: 1})
-	PREFETCHT0(Mem{Base: base, Index: t, Scale: 1, Disp: loadBytes - 1})
+// askFor asks for the memory of a cell and of low bits at places, which it spoils.
+func askFor(base, at, low reg.Register) {
+	SHRQ(U8(3), at)
+	PREFETCHT0(Mem{Base: base, Index: at, Scale: 1})
+	PREFETCHT0(Mem{Base: base, Index: at, Scale: 1, Disp: upperReach})
+	SHRQ(U8(3), low)
+	PREFETCHT0(Mem{Base: base, Index: low, Scale: 1})
+	PREFETCHT0(Mem{Base: base, Index: low, Scale: 1, Disp: loadBytes - 1})
 }
 
 // ask asks for the memory of places.
@@ -221,9 +218,11 @@ func ask() {
 	Pragma("noescape")
 	Doc("askBMI asks for the memory that takeBMI reads at n places, one at least.")
 	base, place := Load(Param("b"), GP64()), Load(Param("places"), GP64())
-	n, t := Load(Param("n"), GP64()), GP64()
+	n, at, low := Load(Param("n"), GP64()), GP64(), GP64()
 	Label("next")
-	askFor(base, place, t, 0)
+	MOVQ(Mem{Base: place, Disp: placeAt}, at)
+	MOVQ(Mem{Base: place, Disp: placeLow}, low)
+	askFor(base, at, low)
 	ADDQ(U8(placeBytes), place)
 	DECQ(n)
 	JNE(LabelRef("next"))
@@ -234,14 +233,12 @@ func ask() {
 func take() {
 	TEXT("takeBMI", NOSPLIT, "func(b *byte, places *uint64, n int, out *uint32)")
 	Pragma("noescape")
-	Doc("takeBMI sets out to the entries at n places, one at least, and asks for the memory of as",
-		"many places from drawsAhead places on.")
+	Doc("takeBMI sets out to the entries at n places, one at least.")
 	base, place := Load(Param("b"), GP64()), Load(Param("places"), GP64())
 	n, out := Load(Param("n"), GP64()), Load(Param("out"), GP64())
 	at, bits, rank, one, t := GP64(), GP64(), GP64(), GP64(), GP64()
 	field := func(at int) Mem { return Mem{Base: place, Disp: at} }
 	Label("next")
-	askFor(base, place, t, drawsAhead*placeBytes)
 	MOVQ(field(placeAt), at)
 	MOVBLZX(field(placeBase), bits.As32())
 	MOVBLZX(field(placeRank), rank.As32())
