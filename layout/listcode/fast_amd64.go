@@ -1,6 +1,10 @@
 package listcode
 
-import "golang.org/x/sys/cpu"
+import (
+	"unsafe"
+
+	"golang.org/x/sys/cpu"
+)
 
 // fast says that this CPU has the instructions of the kernels.
 var fast = cpu.X86.HasBMI1 && cpu.X86.HasBMI2 && cpu.X86.HasPOPCNT
@@ -39,6 +43,17 @@ func readRefs(b []byte, posBits int, h Heads, refs []Ref, counts []uint32) {
 	}
 	headsBMI(&b[0], h.At, &h.Codings[0], &refs[0].low, &counts[0], uint64(posBits),
 		&countForms[0].mask, &recips[0])
+}
+
+// findPlacesOf is findPlaces of a list of its own for each position.
+func findPlacesOf(b []byte, refs []*Ref, pos []uint32, out []place) {
+	switch {
+	case !fast:
+		findPlacesOfPlain(refs, pos, out)
+	case len(pos) > 0:
+		first := (*uint64)(unsafe.Pointer(unsafe.SliceData(refs[:len(pos)])))
+		placesOfBMI(first, pos, words(out[:len(pos)]), &b[0])
+	}
 }
 
 // ask asks for the memory of places.

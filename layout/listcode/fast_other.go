@@ -10,6 +10,10 @@ func packedFields(b []byte, places []uint64, width int, out []uint32) {
 
 func findPlaces(_ []byte, r *Ref, pos []uint32, out []place) { findPlacesPlain(r, pos, out) }
 
+func findPlacesOf(_ []byte, refs []*Ref, pos []uint32, out []place) {
+	findPlacesOfPlain(refs, pos, out)
+}
+
 func readRefs(b []byte, posBits int, h Heads, refs []Ref, counts []uint32) {
 	readRefsPlain(b, posBits, h, refs, counts)
 }

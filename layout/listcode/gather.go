@@ -196,13 +196,29 @@ func (g *Gatherer) Begin(out []uint32) {
 func (g *Gatherer) List(l *Ref, pos []uint32) {
 	for len(pos) > 0 {
 		n := min(len(pos), len(g.places)-g.used)
-		to := g.places[g.used : g.used+n]
 		if l.kind == kindWhole {
-			g.wholes(l, pos[:n], to)
+			g.wholes(l, pos[:n], g.used)
 		} else {
-			findPlaces(g.b, l, pos[:n], to)
+			findPlaces(g.b, l, pos[:n], g.places[g.used:g.used+n])
 		}
 		pos = pos[n:]
+		if g.used += n; g.used == len(g.places) {
+			g.take(drawsMost)
+		}
+	}
+}
+
+// Each takes an entry of each of some lists at positions, as List does.
+func (g *Gatherer) Each(lists []*Ref, pos []uint32) {
+	for len(pos) > 0 {
+		n := min(len(pos), len(g.places)-g.used)
+		findPlacesOf(g.b, lists[:n], pos[:n], g.places[g.used:g.used+n])
+		for k, l := range lists[:n] {
+			if l.kind == kindWhole {
+				g.wholes(l, pos[k:k+1], g.used+k)
+			}
+		}
+		lists, pos = lists[n:], pos[n:]
 		if g.used += n; g.used == len(g.places) {
 			g.take(drawsMost)
 		}
@@ -236,9 +252,11 @@ func (g *Gatherer) take(n int) {
 	g.out = g.out[n:]
 }
 
-// wholes notes entries of a list that is coded as a whole, and asks for their memory.
-func (g *Gatherer) wholes(l *Ref, pos []uint32, to []place) {
-	g.whole = append(g.whole, wholeDraws{*l, pos, g.used})
+// wholes notes entries of a list that is coded as a whole, from place number at on, and asks for
+// their memory.
+func (g *Gatherer) wholes(l *Ref, pos []uint32, at int) {
+	to := g.places[at : at+len(pos)]
+	g.whole = append(g.whole, wholeDraws{*l, pos, at})
 	for k, p := range pos {
 		i := uint64(max(p-l.From, 1) - 1)
 		to[k] = place{low: l.low + i*uint64(l.width),

@@ -50,6 +50,13 @@ func findPlacesPlain(r *Ref, pos []uint32, out []place) {
 	}
 }
 
+// findPlacesOfPlain is findPlacesPlain of a list of its own for each position.
+func findPlacesOfPlain(refs []*Ref, pos []uint32, out []place) {
+	for k := range pos {
+		findPlacesPlain(refs[k], pos[k:k+1], out[k:k+1])
+	}
+}
+
 // takePlain writes the entries at places to out.
 func takePlain(b []byte, places []place, out []uint32) {
 	for k := range out {

@@ -23,6 +23,12 @@ func selectBMI(word uint64, rank uint64) uint64
 //go:noescape
 func placesBMI(r *uint64, pos []uint32, out *uint64, b *byte)
 
+// placesOfBMI is placesBMI of a list of its own for each position, of which refs has the
+// address.
+//
+//go:noescape
+func placesOfBMI(refs *uint64, pos []uint32, out *uint64, b *byte)
+
 // askBMI asks for the memory that takeBMI reads at n places, one at least.
 //
 //go:noescape

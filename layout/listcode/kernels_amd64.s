@@ -86,42 +86,101 @@ TEXT ·placesBMI(SB), NOSPLIT, $0-48
 	ORQ     R9, R10
 
 next:
-	MOVL       (CX), R13
-	SUBL       28(AX), R13
-	SUBQ       $0x01, R13
+	MOVL       (CX), R12
+	SUBL       28(AX), R12
+	SUBQ       $0x01, R12
 	SBBQ       R14, R14
-	SUBQ       R14, R13
-	MOVQ       R13, R12
-	IMULQ      SI, R12
-	SHRQ       $0x20, R12
+	SUBQ       R14, R12
 	MOVQ       R12, R11
-	IMULQ      R8, R11
-	SUBQ       R11, R13
-	IMULQ      DI, R12
-	ADDQ       (AX), R12
-	MOVQ       R12, (BX)
-	MOVQ       R13, R11
-	SHLQ       $0x18, R11
-	ORQ        R10, R11
-	ANDNQ      R11, R14, R11
-	MOVL       R11, 20(BX)
-	MOVBLZX    24(AX), R11
-	IMULQ      R9, R13
-	ADDQ       R11, R13
-	ADDQ       R12, R13
-	MOVQ       R13, 8(BX)
-	MOVQ       b+40(FP), R14
+	IMULQ      SI, R11
+	SHRQ       $0x20, R11
+	MOVQ       R11, R13
+	IMULQ      R8, R13
+	SUBQ       R13, R12
+	IMULQ      DI, R11
+	ADDQ       (AX), R11
+	MOVQ       R11, (BX)
+	MOVQ       R12, R13
+	SHLQ       $0x18, R13
+	ORQ        R10, R13
+	ANDNQ      R13, R14, R13
+	MOVL       R13, 20(BX)
+	MOVBLZX    24(AX), R13
+	IMULQ      R9, R12
+	ADDQ       R13, R12
+	ADDQ       R11, R12
+	MOVQ       R12, 8(BX)
+	MOVL       8(AX), R13
+	MOVL       R13, 16(BX)
+	MOVQ       b+40(FP), R13
+	SHRQ       $0x03, R11
+	PREFETCHT0 (R13)(R11*1)
+	PREFETCHT0 9(R13)(R11*1)
 	SHRQ       $0x03, R12
-	PREFETCHT0 (R14)(R12*1)
-	PREFETCHT0 9(R14)(R12*1)
-	SHRQ       $0x03, R13
-	PREFETCHT0 (R14)(R13*1)
-	PREFETCHT0 7(R14)(R13*1)
-	MOVL       8(AX), R11
-	MOVL       R11, 16(BX)
+	PREFETCHT0 (R13)(R12*1)
+	PREFETCHT0 7(R13)(R12*1)
 	ADDQ       $0x04, CX
 	ADDQ       $0x18, BX
 	DECQ       DX
+	JNE        next
+	RET
+
+// func placesOfBMI(refs *uint64, pos []uint32, out *uint64, b *byte)
+// Requires: BMI, MMX+
+TEXT ·placesOfBMI(SB), NOSPLIT, $0-48
+	MOVQ refs+0(FP), AX
+	MOVQ pos_base+8(FP), CX
+	MOVQ out+32(FP), BX
+
+next:
+	MOVQ       (AX), DX
+	MOVL       16(DX), SI
+	MOVWLZX    20(DX), DI
+	MOVBLZX    22(DX), R8
+	MOVBLZX    25(DX), R9
+	MOVBLZX    26(DX), R10
+	SHLQ       $0x10, R10
+	MOVBLZX    23(DX), R11
+	SHLQ       $0x08, R11
+	ORQ        R11, R10
+	ORQ        R9, R10
+	MOVL       (CX), R12
+	SUBL       28(DX), R12
+	SUBQ       $0x01, R12
+	SBBQ       R13, R13
+	SUBQ       R13, R12
+	MOVQ       R12, R11
+	IMULQ      SI, R11
+	SHRQ       $0x20, R11
+	MOVQ       R11, SI
+	IMULQ      R8, SI
+	SUBQ       SI, R12
+	IMULQ      DI, R11
+	ADDQ       (DX), R11
+	MOVQ       R11, (BX)
+	MOVQ       R12, SI
+	SHLQ       $0x18, SI
+	ORQ        R10, SI
+	ANDNQ      SI, R13, SI
+	MOVL       SI, 20(BX)
+	MOVBLZX    24(DX), SI
+	IMULQ      R9, R12
+	ADDQ       SI, R12
+	ADDQ       R11, R12
+	MOVQ       R12, 8(BX)
+	MOVL       8(DX), SI
+	MOVL       SI, 16(BX)
+	MOVQ       b+40(FP), SI
+	SHRQ       $0x03, R11
+	PREFETCHT0 (SI)(R11*1)
+	PREFETCHT0 9(SI)(R11*1)
+	SHRQ       $0x03, R12
+	PREFETCHT0 (SI)(R12*1)
+	PREFETCHT0 7(SI)(R12*1)
+	ADDQ       $0x08, AX
+	ADDQ       $0x04, CX
+	ADDQ       $0x18, BX
+	DECQ       pos_len+16(FP)
 	JNE        next
 	RET
 

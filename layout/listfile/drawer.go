@@ -24,15 +24,17 @@ type Drawer struct {
 	found  []found        // likewise
 
 	stages [findStages]findStage
-	places [findNodes]uint64 // what is asked for, in bits
+	places [findNodes]uint64        // what is asked for, in bits
+	parts  [partsMost]*listcode.Ref // of entries of a list that is in several blocks
 }
 
 // found is what else is known of the list of a node.
 type found struct {
 	head  uint32 // its first block
 	start uint32 // if it goes on after that, the position of the first entry there
-	last  uint32 // its last block, and there the position of the first entry
-	tail  uint32
+	last  uint32 // its last block
+	// scale is how many blocks between the first and the last have an entry, in 2^-32.
+	scale uint32
 }
 
 // findStage is what is noted of nodes on their way.
@@ -158,7 +160,11 @@ func (d *Drawer) end(deg []uint32, at int) {
 	for _, i := range s.some[:s.long] {
 		f := &d.found[at+int(i)]
 		last := &d.h.firsts[f.last]
-		f.tail, deg[at+int(i)] = last.From, last.From+last.Count
+		deg[at+int(i)] = last.From + last.Count
+		f.scale = 0
+		if between := uint64(f.last-f.head) - 1; between > 0 {
+			f.scale = uint32(between << 32 / uint64(last.From-f.start))
+		}
 	}
 }
 
@@ -179,7 +185,7 @@ func (d *Drawer) Gather(ctx context.Context, off, pos, out []uint32) error {
 			if f := &d.found[i]; f.start == 0 {
 				d.take.List(&d.lists[i], pos[off[i]:off[i+1]])
 			} else {
-				d.parts(i, pos[off[i]:off[i+1]])
+				d.drawParts(i, pos[off[i]:off[i+1]])
 			}
 		}
 		d.take.End()
@@ -205,32 +211,35 @@ func (d *Drawer) seek(f *found, pos []uint32) {
 
 // guess is about where the block of a position is: those between the first and the last have about
 // as many entries each.
-func (f *found) guess(pos uint32) int {
-	switch {
-	case pos < f.start:
-		return int(f.head)
-	case pos >= f.tail:
-		return int(f.last)
+func (f *found) guess(pos uint32) uint32 {
+	if pos < f.start {
+		return f.head
 	}
-	between := uint64(f.last-f.head) - 1
-	return int(f.head) + 1 + int(uint64(pos-f.start)*between/uint64(f.tail-f.start))
+	return min(f.last, f.head+1+uint32(uint64(pos-f.start)*uint64(f.scale)>>32))
 }
 
-// parts draws entries of a list that is in several blocks.
-func (d *Drawer) parts(n int, pos []uint32) {
-	f := &d.found[n]
-	for i, p := range pos {
-		list := &d.lists[n]
-		if p >= f.start {
-			list = &d.h.firsts[d.h.of(p, f)]
+// partsMost is how many entries of a list that is in several blocks are drawn at a time.
+const partsMost = 16
+
+// drawParts draws entries of list n of the frontier, which is in several blocks.
+func (d *Drawer) drawParts(n int, pos []uint32) {
+	f, first := &d.found[n], &d.lists[n]
+	for len(pos) > 0 {
+		some := pos[:min(len(pos), partsMost)]
+		pos = pos[len(some):]
+		parts := d.parts[:len(some)]
+		for i, p := range some {
+			if parts[i] = first; p >= f.start {
+				parts[i] = &d.h.firsts[d.h.of(p, f)]
+			}
 		}
-		d.take.List(list, pos[i:i+1])
+		d.take.Each(parts, some)
 	}
 }
 
 // of is the block of a position of a list, after those in the first.
 func (h *Held) of(pos uint32, f *found) int {
-	at := f.guess(pos)
+	at := int(f.guess(pos))
 	for pos < h.firsts[at].From {
 		at--
 	}

@@ -18,6 +18,7 @@ func main() {
 	packed()
 	selectBit()
 	places()
+	placesOf()
 	ask()
 	take()
 	heads()
@@ -132,7 +133,7 @@ const (
 	placeBytes = 24
 )
 
-// places finds where entries are.
+// places finds where entries of a list are.
 func places() {
 	TEXT("placesBMI", NOSPLIT, "func(r *uint64, pos []uint32, out *uint64, b *byte)")
 	Pragma("noescape")
@@ -140,59 +141,89 @@ func places() {
 		"positions; there is one at least. It asks for the memory that takeBMI reads there.")
 	ref, pos := Load(Param("r"), GP64()), Load(Param("pos").Base(), GP64())
 	n, out := Load(Param("pos").Len(), GP64()), Load(Param("out"), GP64())
-	recip, stride, per, width := GP64(), GP64(), GP64(), GP64()
-	field := func(at int) Mem { return Mem{Base: ref, Disp: at} }
-	MOVL(field(refRecip), recip.As32())
-	MOVWLZX(field(refStride), stride.As32())
-	MOVBLZX(field(refPer), per.As32())
-	MOVBLZX(field(refWidth), width.As32())
-	// All but the rank of what a place has from its width on.
-	rest, t := GP64(), GP64()
-	MOVBLZX(field(refKind), rest.As32())
-	SHLQ(U8(8*(placeKind-placeWidth)), rest)
-	MOVBLZX(field(refBase), t.As32())
-	SHLQ(U8(8*(placeBase-placeWidth)), t)
-	ORQ(t, rest)
-	ORQ(width, rest)
-	at, rank := GP64(), GP64()
+	f := loadRef(ref)
 	Label("next")
-	// The first entry of a list, which is in no cell, is taken as the second, of which it has no
-	// bits.
-	isFirst := GP64()
-	MOVL(Mem{Base: pos}, rank.As32())
-	SUBL(field(refFrom), rank.As32())
-	SUBQ(U8(1), rank)
-	SBBQ(isFirst, isFirst)
-	SUBQ(isFirst, rank)
-	MOVQ(rank, at)
-	IMULQ(recip, at)
-	SHRQ(U8(32), at)
-	MOVQ(at, t)
-	IMULQ(per, t)
-	SUBQ(t, rank)
-	IMULQ(stride, at)
-	ADDQ(field(refLow), at)
-	MOVQ(at, Mem{Base: out, Disp: placeAt})
-	base := isFirst
-	MOVQ(rank, t)
-	SHLQ(U8(8*(placeRank-placeWidth)), t)
-	ORQ(rest, t)
-	ANDNQ(t, isFirst, t)
-	MOVL(t.As32(), Mem{Base: out, Disp: placeWidth})
-	MOVBLZX(field(refAhead), t.As32())
-	IMULQ(width, rank)
-	ADDQ(t, rank)
-	ADDQ(at, rank)
-	MOVQ(rank, Mem{Base: out, Disp: placeLow})
-	MOVQ(NewParamAddr("b", 40), base)
-	askFor(base, at, rank)
-	MOVL(field(refFirst), t.As32())
-	MOVL(t.As32(), Mem{Base: out, Disp: placeFirst})
+	findPlace(f, ref, pos, out, NewParamAddr("b", 40))
 	ADDQ(U8(4), pos)
 	ADDQ(U8(placeBytes), out)
 	DECQ(n)
 	JNE(LabelRef("next"))
 	RET()
+}
+
+// placesOf finds where entries of lists are.
+func placesOf() {
+	TEXT("placesOfBMI", NOSPLIT, "func(refs *uint64, pos []uint32, out *uint64, b *byte)")
+	Pragma("noescape")
+	Doc("placesOfBMI is placesBMI of a list of its own for each position, of which refs has the",
+		"address.")
+	refs, pos := Load(Param("refs"), GP64()), Load(Param("pos").Base(), GP64())
+	ref, out := GP64(), Load(Param("out"), GP64())
+	Label("next")
+	MOVQ(Mem{Base: refs}, ref)
+	findPlace(loadRef(ref), ref, pos, out, NewParamAddr("b", 40))
+	ADDQ(U8(8), refs)
+	ADDQ(U8(4), pos)
+	ADDQ(U8(placeBytes), out)
+	DECQ(NewParamAddr("pos_len", 16))
+	JNE(LabelRef("next"))
+	RET()
+}
+
+// refFields are fields of a Ref in registers; rest is all but the rank of what a place has from its
+// width on.
+type refFields struct{ recip, stride, per, width, rest reg.GPVirtual }
+
+func loadRef(ref reg.Register) refFields {
+	f := refFields{GP64(), GP64(), GP64(), GP64(), GP64()}
+	t := GP64()
+	MOVL(Mem{Base: ref, Disp: refRecip}, f.recip.As32())
+	MOVWLZX(Mem{Base: ref, Disp: refStride}, f.stride.As32())
+	MOVBLZX(Mem{Base: ref, Disp: refPer}, f.per.As32())
+	MOVBLZX(Mem{Base: ref, Disp: refWidth}, f.width.As32())
+	MOVBLZX(Mem{Base: ref, Disp: refKind}, f.rest.As32())
+	SHLQ(U8(8*(placeKind-placeWidth)), f.rest)
+	MOVBLZX(Mem{Base: ref, Disp: refBase}, t.As32())
+	SHLQ(U8(8*(placeBase-placeWidth)), t)
+	ORQ(t, f.rest)
+	ORQ(f.width, f.rest)
+	return f
+}
+
+// findPlace finds the place of the entry at a position, and asks for the memory there.
+func findPlace(f refFields, ref, pos, out reg.Register, bytes Mem) {
+	at, rank, t := GP64(), GP64(), GP64()
+	// The first entry of a list, which is in no cell, is taken as the second, of which it has no
+	// bits.
+	isFirst := GP64()
+	MOVL(Mem{Base: pos}, rank.As32())
+	SUBL(Mem{Base: ref, Disp: refFrom}, rank.As32())
+	SUBQ(U8(1), rank)
+	SBBQ(isFirst, isFirst)
+	SUBQ(isFirst, rank)
+	MOVQ(rank, at)
+	IMULQ(f.recip, at)
+	SHRQ(U8(32), at)
+	MOVQ(at, t)
+	IMULQ(f.per, t)
+	SUBQ(t, rank)
+	IMULQ(f.stride, at)
+	ADDQ(Mem{Base: ref, Disp: refLow}, at)
+	MOVQ(at, Mem{Base: out, Disp: placeAt})
+	MOVQ(rank, t)
+	SHLQ(U8(8*(placeRank-placeWidth)), t)
+	ORQ(f.rest, t)
+	ANDNQ(t, isFirst, t)
+	MOVL(t.As32(), Mem{Base: out, Disp: placeWidth})
+	MOVBLZX(Mem{Base: ref, Disp: refAhead}, t.As32())
+	IMULQ(f.width, rank)
+	ADDQ(t, rank)
+	ADDQ(at, rank)
+	MOVQ(rank, Mem{Base: out, Disp: placeLow})
+	MOVL(Mem{Base: ref, Disp: refFirst}, t.As32())
+	MOVL(t.As32(), Mem{Base: out, Disp: placeFirst})
+	MOVQ(bytes, t)
+	askFor(t, at, rank)
 }
 
 const (
