@@ -81,6 +81,8 @@ var rooms = map[string][]string{
 		"layout",
 		"layout/listcode",
 		"layout/listcode/gen",
+		"layout/listdir",
+		"layout/listdir/gen",
 		"layout/rowfile",
 		"layout/listfile",
 		"layout/neighborcache",

@@ -170,7 +170,31 @@ func checkLists(t *testing.T, c Coding, b []byte, lists [][]uint32, ends []uint6
 		}
 		refs = append(refs, l.Ref())
 	}
+	checkHeads(t, c, b, refs, ends[:len(lists)])
 	checkGatherer(t, c, b, refs, want)
+}
+
+// checkHeads reads the heads of lists at places in both ways; one more is that of no list.
+func checkHeads(t *testing.T, c Coding, b []byte, refs []Ref, places []uint64) {
+	t.Helper()
+	n := len(places)
+	h := Heads{slices.Clone(places), make([]uint64, n)}
+	for i := range h.Codings {
+		h.Codings[i] = c.CodingWord() | uint64(i)<<CodingSpare
+	}
+	for _, read := range []func([]byte, int, Heads, []Ref, []uint32){ReadRefs, readRefsPlain} {
+		got, counts := make([]Ref, n), make([]uint32, n)
+		read(b, c.PosBits, h, got, counts)
+		for i := range got {
+			want := refs[i]
+			if places[i] == 0 {
+				want.Count = 0
+			}
+			if got[i] != want || counts[i] != want.Count {
+				t.Fatalf("head %d is %+v, want %+v", i, got[i], want)
+			}
+		}
+	}
 }
 
 // checkGatherer draws all entries of lists, some of them one by one, as if other entries came
@@ -184,6 +208,14 @@ func checkGatherer(t *testing.T, c Coding, b []byte, refs []Ref, want []uint32) 
 	for i := range refs {
 		refs[i].From = uint32(i)
 		var pos []uint32
+		if i%3 == 0 { // all together, as entries of lists of their own
+			var lists []*Ref
+			for k := range refs[i].Count {
+				pos, lists = append(pos, uint32(i)+k), append(lists, &refs[i])
+			}
+			g.Each(lists, pos)
+			continue
+		}
 		for k := range refs[i].Count {
 			pos = append(pos, uint32(i)+k)
 			if k%7 == 6 {
@@ -248,6 +280,26 @@ func checkTake(t *testing.T, r *rand.Rand, b []byte) {
 	}
 	if !slices.Equal(places, plain) {
 		t.Fatalf("places of %d of %+v are %+v, want %+v", pos, ref, places, plain)
+	}
+	other, refs := ref, make([]*Ref, len(pos))
+	other.first, other.width = r.Uint32(), uint8(r.IntN(33))
+	for i := range refs {
+		refs[i] = []*Ref{&ref, &other}[r.IntN(2)]
+	}
+	of := make([]place, len(pos))
+	findPlacesOf(b, refs, pos, of)
+	for i := range of {
+		one := make([]place, 1)
+		if findPlaces(b, refs[i], pos[i:i+1], one); of[i] != one[0] {
+			t.Fatalf("place of %d of %+v is %+v, want %+v", pos[i], refs[i], of[i], one[0])
+		}
+	}
+	findPlacesOfPlain(refs, pos, of)
+	for i := range of {
+		one := make([]place, 1)
+		if findPlacesPlain(refs[i], pos[i:i+1], one); of[i] != one[0] {
+			t.Fatalf("place of %d of %+v is %+v, want %+v", pos[i], refs[i], of[i], one[0])
+		}
 	}
 	want, got := make([]uint32, len(pos)), make([]uint32, len(pos))
 	ask(b, places)

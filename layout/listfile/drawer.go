@@ -20,8 +20,9 @@ type Drawer struct {
 	locate listdir.Locator
 	take   *listcode.Gatherer
 	nodes  []layout.NodeID
-	lists  []listcode.Ref // parallel to nodes: of the part in its first block; of Count 0: it is empty
-	found  []found        // likewise
+	// lists are those of nodes, or their parts in their first blocks; of Count 0: they are empty.
+	lists []listcode.Ref
+	found []found // parallel to lists
 
 	stages [findStages]findStage
 	places [findNodes]uint64        // what is asked for, in bits
@@ -51,7 +52,7 @@ const foundBytes = listcode.RefBytes + 16
 const (
 	// findNodes is how many nodes go from stage to stage together.
 	findNodes  = 16
-	findStages = 4
+	findStages = 3
 )
 
 // NewDrawer returns one without a frontier.
@@ -59,7 +60,8 @@ func (h *Held) NewDrawer() *Drawer {
 	coding := listcode.Coding{PosBits: h.Shape.posBits}
 	return &Drawer{h: h, take: listcode.NewGatherer(coding, h.bytes, h.Shape.BlockBytes),
 		locate: listdir.Locator{Directory: &h.heads, Blocks: h.bytes,
-			Index: mem.BytesOf(h.index), BlockShift: bits.TrailingZeros(uint(8 * h.Shape.BlockBytes))}}
+			Index:      mem.BytesOf(h.index),
+			BlockShift: bits.TrailingZeros(uint(8 * h.Shape.BlockBytes))}}
 }
 
 // Bytes is the memory that it takes for its frontier.
@@ -83,7 +85,7 @@ func (d *Drawer) Find(ctx context.Context, nodes []layout.NodeID, deg []uint32) 
 		}
 	}
 	d.found, d.lists = mem.Resize(d.found, len(nodes)), mem.Resize(d.lists, len(nodes))
-	for at := 0; at < len(nodes)+(findStages-2)*findNodes; at += findNodes {
+	for at := 0; at < len(nodes)+(findStages-1)*findNodes; at += findNodes {
 		if at%atOnce == 0 && ctx.Err() != nil {
 			return ctx.Err()
 		}
@@ -103,21 +105,20 @@ func (d *Drawer) stage(at, nodes int) (s *findStage, n int) {
 	return &d.stages[at/findNodes%findStages], min(findNodes, nodes-at)
 }
 
-// begin finds where lists begin.
+// begin finds where lists begin, and asks for the memory there.
 func (d *Drawer) begin(nodes []layout.NodeID, at int) {
 	s, n := d.stage(at, len(nodes))
 	if n <= 0 {
 		return
 	}
 	ids := mem.View[uint32](mem.BytesOf(nodes))
-	for _, i := range s.some[:d.locate.Locate(ids, at, s.at[:n], s.blocks[:], s.some[:])] {
+	seek := d.locate.Locate(ids, at, s.at[:n], s.blocks[:], s.some[:])
+	for _, i := range s.some[:seek] {
 		block := d.h.seek(nodes[at+int(i)], int(s.blocks[i]))
 		s.at[i] += uint64(block-int(s.blocks[i])) << d.locate.BlockShift
 		s.blocks[i] = uint32(block)
 		d.places[0] = s.at[i]
-		listcode.Prefetch(d.h.bytes, d.places[:1], 15)
-		d.places[0] = uint64(block) * indexWords * 64
-		listcode.Prefetch(d.locate.Index, d.places[:1], 23)
+		listcode.Prefetch(d.h.bytes, d.places[:1], 2*listcode.Slack)
 	}
 }
 
@@ -127,25 +128,24 @@ func (d *Drawer) read(nodes []layout.NodeID, deg []uint32, at int) {
 	if n <= 0 {
 		return
 	}
-	h, long := d.h, 0
-	all, some := d.found[at:at+n], nodes[at:at+n]
-	for i, v := range some {
+	h, all, long := d.h, d.found[at:at+n], 0
+	for i, v := range nodes[at : at+n] {
 		block := int(s.blocks[i])
-		word := h.index[indexWords*block:][:indexWords+1]
-		s.codings[i] = word[1]
-		all[i] = found{head: uint32(block)}
-		s.some[long&(findNodes-1)] = uint32(i)
-		if next := word[2]; next>>32 == uint64(v) && uint32(next) > 0 {
+		words := h.index[indexWords*block:][:indexWords+1]
+		s.codings[i], all[i] = words[1], found{head: uint32(block)}
+		// Whether a list goes on cannot be predicted: it is noted, and counted or not.
+		s.some[long] = uint32(i)
+		if next := words[indexWords]; next>>32 == uint64(v) && uint32(next) > 0 {
 			long++
 		}
 	}
-	listcode.ReadRefs(h.bytes, h.Shape.posBits, listcode.Heads{At: s.at[:n], Codings: s.codings[:n]},
-		d.lists[at:], deg[at:])
+	heads := listcode.Heads{At: s.at[:n], Codings: s.codings[:n]}
+	listcode.ReadRefs(h.bytes, h.Shape.posBits, heads, d.lists[at:], deg[at:])
 	s.long = long
 	for k, i := range s.some[:long] {
 		f := &all[i]
-		f.last = f.head + uint32(s.codings[i])>>listcode.CodingSpare
-		f.start = d.lists[at+int(i)].Count
+		f.start = deg[at+int(i)]
+		f.last = f.head + uint32(h.runAfter(int(f.head)))
 		d.places[k] = uint64(f.last) * listcode.RefBytes * 8
 	}
 	listcode.Prefetch(h.firstBytes, d.places[:long], 1)
@@ -153,15 +153,14 @@ func (d *Drawer) read(nodes []layout.NodeID, deg []uint32, at int) {
 
 // end reads where the lists end that go on.
 func (d *Drawer) end(deg []uint32, at int) {
-	if at < 0 {
+	s, n := d.stage(at, len(d.found))
+	if n <= 0 {
 		return
 	}
-	s := &d.stages[at/findNodes%findStages]
 	for _, i := range s.some[:s.long] {
 		f := &d.found[at+int(i)]
 		last := &d.h.firsts[f.last]
 		deg[at+int(i)] = last.From + last.Count
-		f.scale = 0
 		if between := uint64(f.last-f.head) - 1; between > 0 {
 			f.scale = uint32(between << 32 / uint64(last.From-f.start))
 		}

@@ -35,7 +35,7 @@ type Held struct {
 const (
 	indexWords = 2
 	keysAfter  = 2
-	// runMost bounds the blocks of a list, which has less than 2^32 entries.
+	// runMost bounds the blocks of a list: full ones, as writers make them, are never so many.
 	runMost = 1<<(32-listcode.CodingSpare) - 1
 )
 
@@ -132,7 +132,7 @@ func (h *Held) Add(k *Block, l *Lists) error {
 	return nil
 }
 
-// Finish completes the index when all blocks were added.
+// Finish completes the index when all blocks were added. It fails if one list is in too many.
 func (h *Held) Finish() error {
 	h.heads.Finish(h.nodes)
 	for i := range keysAfter {
