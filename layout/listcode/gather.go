@@ -142,8 +142,7 @@ const (
 	// drawsAhead is for how many entries memory is under way before they are read: some more than
 	// the reads of memory that a core has under way.
 	drawsAhead = 32
-	// drawsMost is how many are read in one go: what was asked for stays in the first cache of a
-	// core.
+	// drawsMost is how many are read in one go: what was asked for stays in the caches of a core.
 	drawsMost = 64
 )
 

@@ -16,8 +16,8 @@ next:
 	JE         done
 	MOVQ       (CX), SI
 	SHRQ       $0x03, SI
-	PREFETCHT0 (AX)(SI*1)
-	PREFETCHT0 (BX)(SI*1)
+	PREFETCHT1 (AX)(SI*1)
+	PREFETCHT1 (BX)(SI*1)
 	ADDQ       $0x08, CX
 	DECQ       DX
 	JMP        next
@@ -39,7 +39,7 @@ next:
 	JE         done
 	MOVQ       128(CX), DI
 	SHRQ       $0x03, DI
-	PREFETCHT0 (AX)(DI*1)
+	PREFETCHT1 (AX)(DI*1)
 	MOVQ       (CX), DI
 	MOVQ       DI, R8
 	SHRQ       $0x03, R8
@@ -114,11 +114,11 @@ next:
 	MOVL       R13, 16(BX)
 	MOVQ       b+40(FP), R13
 	SHRQ       $0x03, R11
-	PREFETCHT0 (R13)(R11*1)
-	PREFETCHT0 9(R13)(R11*1)
+	PREFETCHT1 (R13)(R11*1)
+	PREFETCHT1 9(R13)(R11*1)
 	SHRQ       $0x03, R12
-	PREFETCHT0 (R13)(R12*1)
-	PREFETCHT0 7(R13)(R12*1)
+	PREFETCHT1 (R13)(R12*1)
+	PREFETCHT1 7(R13)(R12*1)
 	ADDQ       $0x04, CX
 	ADDQ       $0x18, BX
 	DECQ       DX
@@ -172,11 +172,11 @@ next:
 	MOVL       SI, 16(BX)
 	MOVQ       b+40(FP), SI
 	SHRQ       $0x03, R11
-	PREFETCHT0 (SI)(R11*1)
-	PREFETCHT0 9(SI)(R11*1)
+	PREFETCHT1 (SI)(R11*1)
+	PREFETCHT1 9(SI)(R11*1)
 	SHRQ       $0x03, R12
-	PREFETCHT0 (SI)(R12*1)
-	PREFETCHT0 7(SI)(R12*1)
+	PREFETCHT1 (SI)(R12*1)
+	PREFETCHT1 7(SI)(R12*1)
 	ADDQ       $0x08, AX
 	ADDQ       $0x04, CX
 	ADDQ       $0x18, BX
@@ -195,11 +195,11 @@ next:
 	MOVQ       (CX), BX
 	MOVQ       8(CX), SI
 	SHRQ       $0x03, BX
-	PREFETCHT0 (AX)(BX*1)
-	PREFETCHT0 9(AX)(BX*1)
+	PREFETCHT1 (AX)(BX*1)
+	PREFETCHT1 9(AX)(BX*1)
 	SHRQ       $0x03, SI
-	PREFETCHT0 (AX)(SI*1)
-	PREFETCHT0 7(AX)(SI*1)
+	PREFETCHT1 (AX)(SI*1)
+	PREFETCHT1 7(AX)(SI*1)
 	ADDQ       $0x18, CX
 	DECQ       DX
 	JNE        next

@@ -62,7 +62,7 @@ const (
 	TimeBytes   = 8
 )
 
-const _ uint = -(unitBits ^ listdir.UnitBits) // a directory counts in the same units
+const _ uint = -(unitBits ^ listdir.UnitBits)  // a directory counts in the same units
 const _ uint = listcode.PaddingMost - unitBits // lists may be followed by what fills a unit
 
 // Shape is what the blocks of one file have in common; derived from its header.

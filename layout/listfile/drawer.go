@@ -161,7 +161,7 @@ func (d *Drawer) end(deg []uint32, at int) {
 		f := &d.found[at+int(i)]
 		last := &d.h.firsts[f.last]
 		deg[at+int(i)] = last.From + last.Count
-		if between := uint64(f.last-f.head) - 1; between > 0 {
+		if between := uint64(f.last-f.head) - 1; last.From > f.start {
 			f.scale = uint32(between << 32 / uint64(last.From-f.start))
 		}
 	}
