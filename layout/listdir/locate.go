@@ -6,7 +6,7 @@ type Locator struct {
 	*Directory
 	Blocks     []byte
 	BlockShift int    // a block has 2^BlockShift bits
-	Index      []byte // indexBytes of each block
+	Index      []byte // IndexBytes of each block
 }
 
 const (
@@ -14,13 +14,9 @@ const (
 	UnitBits = 4
 	// Nowhere is the place of an empty list: that of the header of the first block.
 	Nowhere = 0
-	// nodesAhead is for how many nodes the directory is asked for before it is read.
-	nodesAhead = 24
-	// headReach is how far the head of a list is read, in bytes, and indexReach the index: the
-	// first word of the next block too.
-	headReach  = 15
-	indexBytes = 16
-	indexReach = indexBytes + 7
+	// IndexBytes is what the index has of a block. With those of a block the first word of the next
+	// is asked for.
+	IndexBytes = 16
 )
 
 // Locate writes where the lists of nodes[from:from+len(at)] begin, in bits of Blocks, and their

@@ -39,6 +39,8 @@ const (
 	runMost = 1<<(32-listcode.CodingSpare) - 1
 )
 
+const _ uint = -(8*indexWords ^ listdir.IndexBytes) // a Locator asks for it
+
 // HeldBytes is the memory of the blocks of a file with so many nodes.
 func HeldBytes(blocks int64, f *Fields) int64 {
 	s, err := f.Shape()

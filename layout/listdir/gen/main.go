@@ -24,10 +24,16 @@ const (
 	blockBits    = 2
 	outsideGroup = 1<<blockBits - 1
 	unitLog      = 2
-	nodesAhead   = 24
-	headReach    = 15
 	indexLog     = 4
-	indexReach   = 23
+)
+
+const (
+	// nodesAhead is for how many nodes the directory is asked for before it is read.
+	nodesAhead = 24
+	// headReach is how far the head of a list is read, in bytes, and indexReach the index: the
+	// first word of the next block too.
+	headReach  = 15
+	indexReach = 1<<indexLog + 7
 )
 
 // Where parameters are that are read again for each node.
