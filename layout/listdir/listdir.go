@@ -1,4 +1,4 @@
-// Package listdir says of each node where its list begins, among lists that are in blocks in memory.
+// Package listdir says of each node where its list begins, among lists in blocks in memory.
 package listdir
 
 import "encoding/binary"

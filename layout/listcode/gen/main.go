@@ -26,9 +26,9 @@ func main() {
 }
 
 // prefetchBits asks for cache lines: Go has no way to say that. Here and in all kernels they are
-// asked for in the second cache of a core, which waits for more of them at a time than the first, and
-// lets the core compute meanwhile: PREFETCHT0 took a line in 9 ns where PREFETCHT1 took it in 6, on
-// an AMD EPYC (Zen 4).
+// asked for in the second cache of a core, which waits for more of them at a time than the first,
+// and lets the core compute meanwhile: PREFETCHT0 took a line in 9 ns where PREFETCHT1 took it in
+// 6, on an AMD EPYC (Zen 4).
 func prefetchBits() {
 	TEXT("prefetchBits", NOSPLIT, "func(b *byte, places []uint64, bytes int)")
 	Pragma("noescape")
@@ -318,114 +318,141 @@ const (
 	codingBytes = 8
 )
 
+// headRegs are the registers of heads.
+type headRegs struct {
+	base, at, left, coding, ref, counts   reg.Register
+	n, place, word, first, way, t, u, per reg.GPVirtual
+}
+
+// field is one of the Ref.
+func (h *headRegs) field(at int) Mem { return Mem{Base: h.ref, Disp: at} }
+
 // heads reads the heads of lists.
 func heads() {
 	TEXT("headsBMI", NOSPLIT, "func(b *byte, at []uint64, codings, refs *uint64, counts *uint32, "+
 		"posBits uint64, forms *uint64, recips *uint32)")
 	Pragma("noescape")
 	Doc("headsBMI is readRefsPlain of one list at least.")
-	base, at := Load(Param("b"), GP64()), Load(Param("at").Base(), GP64())
-	left, coding := Load(Param("at").Len(), GP64()), Load(Param("codings"), GP64())
-	ref, counts := Load(Param("refs"), GP64()), Load(Param("counts"), GP64())
-	field := func(at int) Mem { return Mem{Base: ref, Disp: at} }
-	n, place, word, first, way, t, u := GP64(), GP64(), GP64(), GP64(), GP64(), GP64(), GP64()
+	h := &headRegs{base: Load(Param("b"), GP64()), at: Load(Param("at").Base(), GP64()),
+		left: Load(Param("at").Len(), GP64()), coding: Load(Param("codings"), GP64()),
+		ref: Load(Param("refs"), GP64()), counts: Load(Param("counts"), GP64()),
+		n: GP64(), place: GP64(), word: GP64(), first: GP64(), way: GP64(), t: GP64(), u: GP64()}
+	h.per = h.t
 	Label("next")
-	// The count.
-	MOVQ(Mem{Base: at}, place)
-	MOVQ(place, t)
-	loadBits(base, t, word)
-	MOVQ(word, n)
-	ANDQ(U8(1<<countBits-1), n)
-	SHLQ(U8(formLog), n)
-	ADDQ(NewParamAddr("forms", 64), n)
-	SHRQ(U8(countBits), word)
-	ANDQ(Mem{Base: n}, word)
-	MOVBLZX(Mem{Base: n, Disp: formBits}, t.As32())
-	MOVWLZX(Mem{Base: n, Disp: formLeast}, n.As32())
-	ADDQ(word, n)
-	LEAQ(Mem{Base: n, Disp: 1}, u)
-	TESTQ(place, place)
-	CMOVQEQ(place, u)
-	MOVL(u.As32(), Mem{Base: counts})
-	MOVL(u.As32(), field(refCount))
-	// The first id, and the way, which is 0 where there is no other id.
-	ADDQ(t, place)
-	MOVQ(place, t)
-	loadBits(base, t, word)
-	MOVQ(Mem{Base: coding}, first)
-	MOVBQZX(first.As8(), t)
-	BZHIQ(t, word, u)
-	SHRXQ(t, word, way)
-	ADDQ(t, place)
-	SHRQ(U8(32), first)
-	ADDL(u.As32(), first.As32())
-	MOVL(first.As32(), field(refFirst))
-	ANDQ(U8(1<<wayBits-1), way)
-	XORL(u.As32(), u.As32())
-	MOVL(U32(wayBits), t.As32())
-	TESTQ(n, n)
-	CMOVQEQ(n, way)
-	CMOVQEQ(n, t)
-	ADDQ(t, place)
-	// The head of cells, 0 where there are none.
-	MOVQ(place, t)
-	loadBits(base, t, word)
-	XORL(t.As32(), t.As32())
-	CMPQ(way, U8(wayCells))
-	SETEQ(t.As8())
-	NEGQ(t) // of ones where there are cells
-	ANDQ(t, word)
-	MOVQ(t, u)
-	ANDQ(U8(cellsHead), u)
-	ADDQ(u, place)
-	MOVB(t.As8(), field(refKind))
-	// The width: that of the low bits of cells, where there are some.
-	MOVQ(word, u)
-	ANDQ(U8(31), u)
-	TESTQ(t, t)
-	CMOVQEQ(way, u)
-	MOVB(u.As8(), field(refWidth))
-	per, upper := t, first
-	MOVQ(word, per)
-	SHRQ(U8(5), per)
-	ANDQ(U8(63), per)
-	MOVB(per.As8(), field(refPer))
-	IMULQ(per, u) // of packed entries 0
-	SHLQ(U8(2), per)
-	ADDQ(NewParamAddr("recips", 72), per)
-	MOVL(Mem{Base: per}, per.As32())
-	MOVL(per.As32(), field(refRecip))
-	MOVQ(word, upper)
-	SHRQ(U8(11), upper)
-	ANDQ(U8(63), upper)
-	SHRQ(U8(17), word)
-	ANDQ(U8(31), word)
-	MOVB(word.As8(), field(refBase))
-	ADDQ(upper, word)
-	MOVB(word.As8(), field(refAhead))
-	ADDQ(u, word)
-	MOVW(word.As16(), field(refStride))
-	MOVB(U8(0), Mem{Base: ref, Disp: refKind + 1})
-	MOVL(U32(0), field(refFrom))
+	h.readCount()
+	h.readFirst()
+	h.readCells()
+	h.writeCells()
 	// A list that is coded as a whole: there are few.
-	SUBQ(U8(wayEF), way)
-	CMPQ(way, U8(wayCells-wayEF))
+	SUBQ(U8(wayEF), h.way)
+	CMPQ(h.way, U8(wayCells-wayEF))
 	JB(LabelRef("whole"))
 	Label("write")
-	MOVQ(place, field(refLow))
-	ADDQ(U8(8), at)
-	ADDQ(U8(codingBytes), coding)
-	ADDQ(U8(refBytes), ref)
-	ADDQ(U8(4), counts)
-	DECQ(left)
+	MOVQ(h.place, h.field(refLow))
+	ADDQ(U8(8), h.at)
+	ADDQ(U8(codingBytes), h.coding)
+	ADDQ(U8(refBytes), h.ref)
+	ADDQ(U8(4), h.counts)
+	DECQ(h.left)
 	JNE(LabelRef("next"))
 	RET()
 	Label("whole")
-	MOVB(way.As8(), field(refWidth))
-	MOVB(U8(kindWhole), field(refKind))
-	DECQ(n)
-	SHRQ(U8(sampleLog), n)
-	IMULQ(NewParamAddr("posBits", 56), n)
-	ADDQ(n, place)
+	MOVB(h.way.As8(), h.field(refWidth))
+	MOVB(U8(kindWhole), h.field(refKind))
+	DECQ(h.n)
+	SHRQ(U8(sampleLog), h.n)
+	IMULQ(NewParamAddr("posBits", 56), h.n)
+	ADDQ(h.n, h.place)
 	JMP(LabelRef("write"))
+}
+
+// readCount writes the count, makes n what is coded of it, and place that of the first id.
+func (h *headRegs) readCount() {
+	MOVQ(Mem{Base: h.at}, h.place)
+	MOVQ(h.place, h.t)
+	loadBits(h.base, h.t, h.word)
+	MOVQ(h.word, h.n)
+	ANDQ(U8(1<<countBits-1), h.n)
+	SHLQ(U8(formLog), h.n)
+	ADDQ(NewParamAddr("forms", 64), h.n)
+	SHRQ(U8(countBits), h.word)
+	ANDQ(Mem{Base: h.n}, h.word)
+	MOVBLZX(Mem{Base: h.n, Disp: formBits}, h.t.As32())
+	MOVWLZX(Mem{Base: h.n, Disp: formLeast}, h.n.As32())
+	ADDQ(h.word, h.n)
+	LEAQ(Mem{Base: h.n, Disp: 1}, h.u)
+	TESTQ(h.place, h.place)
+	CMOVQEQ(h.place, h.u)
+	MOVL(h.u.As32(), Mem{Base: h.counts})
+	MOVL(h.u.As32(), h.field(refCount))
+	ADDQ(h.t, h.place)
+}
+
+// readFirst writes the first id, and makes way the way, which is 0 where there is no other id, and
+// place what is after it.
+func (h *headRegs) readFirst() {
+	MOVQ(h.place, h.t)
+	loadBits(h.base, h.t, h.word)
+	MOVQ(Mem{Base: h.coding}, h.first)
+	MOVBQZX(h.first.As8(), h.t)
+	BZHIQ(h.t, h.word, h.u)
+	SHRXQ(h.t, h.word, h.way)
+	ADDQ(h.t, h.place)
+	SHRQ(U8(32), h.first)
+	ADDL(h.u.As32(), h.first.As32())
+	MOVL(h.first.As32(), h.field(refFirst))
+	ANDQ(U8(1<<wayBits-1), h.way)
+	XORL(h.u.As32(), h.u.As32())
+	MOVL(U32(wayBits), h.t.As32())
+	TESTQ(h.n, h.n)
+	CMOVQEQ(h.n, h.way)
+	CMOVQEQ(h.n, h.t)
+	ADDQ(h.t, h.place)
+}
+
+// readCells makes word the head of cells, 0 where there are none, and place what is after it, and
+// writes the kind.
+func (h *headRegs) readCells() {
+	MOVQ(h.place, h.t)
+	loadBits(h.base, h.t, h.word)
+	XORL(h.t.As32(), h.t.As32())
+	CMPQ(h.way, U8(wayCells))
+	SETEQ(h.t.As8())
+	NEGQ(h.t) // of ones where there are cells
+	ANDQ(h.t, h.word)
+	MOVQ(h.t, h.u)
+	ANDQ(U8(cellsHead), h.u)
+	ADDQ(h.u, h.place)
+	MOVB(h.t.As8(), h.field(refKind))
+}
+
+// writeCells writes the width, and what else is known of cells, or 0. t says whether there are any.
+func (h *headRegs) writeCells() {
+	MOVQ(h.word, h.u)
+	ANDQ(U8(31), h.u)
+	TESTQ(h.t, h.t)
+	CMOVQEQ(h.way, h.u)
+	MOVB(h.u.As8(), h.field(refWidth))
+	upper := h.first
+	MOVQ(h.word, h.per)
+	SHRQ(U8(5), h.per)
+	ANDQ(U8(63), h.per)
+	MOVB(h.per.As8(), h.field(refPer))
+	IMULQ(h.per, h.u) // of packed entries 0
+	SHLQ(U8(2), h.per)
+	ADDQ(NewParamAddr("recips", 72), h.per)
+	MOVL(Mem{Base: h.per}, h.per.As32())
+	MOVL(h.per.As32(), h.field(refRecip))
+	MOVQ(h.word, upper)
+	SHRQ(U8(11), upper)
+	ANDQ(U8(63), upper)
+	SHRQ(U8(17), h.word)
+	ANDQ(U8(31), h.word)
+	MOVB(h.word.As8(), h.field(refBase))
+	ADDQ(upper, h.word)
+	MOVB(h.word.As8(), h.field(refAhead))
+	ADDQ(h.u, h.word)
+	MOVW(h.word.As16(), h.field(refStride))
+	MOVB(U8(0), Mem{Base: h.ref, Disp: refKind + 1})
+	MOVL(U32(0), h.field(refFrom))
 }

@@ -8,6 +8,7 @@ import (
 
 	. "github.com/mmcloughlin/avo/build"
 	. "github.com/mmcloughlin/avo/operand"
+	"github.com/mmcloughlin/avo/reg"
 )
 
 func main() {
@@ -44,90 +45,111 @@ var (
 	count    = NewParamAddr("at_len", 80)
 )
 
+// locateRegs are the registers of locate.
+type locateRegs struct {
+	dir, group, bytes, nodes, at, block, seek reg.Register
+
+	last, i, t, v, word, first, k reg.GPVirtual
+}
+
 // locate finds where lists begin.
 func locate() {
 	TEXT("locateBMI", NOSPLIT, "func(dir *byte, groupSize, unitBits uint64, blocks *byte, "+
 		"blockShift uint64, index *byte, nodes []uint32, at []uint64, block, seek *uint32) int")
 	Pragma("noescape")
 	Doc("locateBMI is locatePlain of one node at least, and asks for memory.")
-	dir, group := Load(Param("dir"), GP64()), Load(Param("groupSize"), GP64())
-	bytes, nodes := Load(Param("blocks"), GP64()), Load(Param("nodes").Base(), GP64())
-	at, block := Load(Param("at").Base(), GP64()), Load(Param("block"), GP64())
-	seek, last := Load(Param("seek"), GP64()), Load(Param("nodes").Len(), GP64())
-	i, t, v, word, first, k := GP64(), GP64(), GP64(), GP64(), GP64(), GP64()
-	LEAQ(Mem{Base: nodes, Index: last, Scale: 4, Disp: -4}, last)
-	XORL(i.As32(), i.As32())
+	l := &locateRegs{dir: Load(Param("dir"), GP64()), group: Load(Param("groupSize"), GP64()),
+		bytes: Load(Param("blocks"), GP64()), nodes: Load(Param("nodes").Base(), GP64()),
+		at: Load(Param("at").Base(), GP64()), block: Load(Param("block"), GP64()),
+		seek: Load(Param("seek"), GP64()), last: GP64(),
+		i: GP64(), t: GP64(), v: GP64(), word: GP64(), first: GP64(), k: GP64()}
+	Load(Param("nodes").Len(), l.last)
+	LEAQ(Mem{Base: l.nodes, Index: l.last, Scale: 4, Disp: -4}, l.last)
+	XORL(l.i.As32(), l.i.As32())
 	Label("next")
-	// Ask for the group of a node further on, or of the last.
-	LEAQ(Mem{Base: nodes, Index: i, Scale: 4, Disp: 4 * nodesAhead}, t)
-	CMPQ(t, last)
-	CMOVQHI(last, t)
-	MOVL(Mem{Base: t}, t.As32())
-	SHRQ(U8(groupLog), t)
-	IMULQ(group, t)
-	PREFETCHT1(Mem{Base: dir, Index: t, Scale: 1})
-	PREFETCHT1(Mem{Base: dir, Index: t, Scale: 1, Disp: 63})
-
-	// k is where the place of the node is, in bits of the group.
-	MOVL(Mem{Base: nodes, Index: i, Scale: 4}, v.As32())
-	MOVQ(v, k)
-	ANDQ(U8(1<<groupLog-1), k)
-	SHRQ(U8(groupLog), v)
-	IMULQ(group, v)
-	ADDQ(dir, v)
-	MOVL(Mem{Base: v}, first.As32())
-	MOVQ(unitBits, t)
-	ADDQ(U8(blockBits), t)
-	IMULQ(t, k)
-	ADDQ(U8(8*groupHead), k)
-	// Load the word with it, which does not end after the group.
-	MOVQ(k, word)
-	SHRQ(U8(3), word)
-	LEAQ(Mem{Base: group, Disp: -8}, t)
-	CMPQ(word, t)
-	CMOVQHI(t, word)
-	MOVQ(Mem{Base: v, Index: word, Scale: 1}, v)
-	SHLQ(U8(3), word)
-	SUBQ(word, k)
-	SHRXQ(k, v, word)
-	MOVQ(unitBits, t)
-	BZHIQ(t, word, v) // the unit
-	SHRXQ(t, word, word)
-	ANDQ(U8(outsideGroup), word) // blocks after the first
-	// k is 1 where the list is empty or the block is not known; then t is 1 where it is empty.
-	XORL(k.As32(), k.As32())
-	CMPQ(word, U8(outsideGroup))
-	SETEQ(k.As8())
-	ADDQ(word, first)
-	MOVL(i.As32(), Mem{Base: seek})
-	MOVQ(blockLog, word)
-	SHLXQ(word, first, word)
-	LEAQ(Mem{Base: word, Index: v, Scale: 1 << unitLog}, word)
-	INCQ(v) // of ones: 1<<unitBits
-	SHRXQ(t, v, t)
-	ANDQ(k, t)
-	SUBQ(t, k)
-	LEAQ(Mem{Base: seek, Index: k, Scale: 4}, seek)
-	XORL(k.As32(), k.As32())
-	TESTQ(t, t)
-	CMOVQNE(k, word)
-	CMOVQNE(k, first)
-
-	MOVQ(word, Mem{Base: at, Index: i, Scale: 8})
-	MOVL(first.As32(), Mem{Base: block, Index: i, Scale: 4})
-	SHRQ(U8(3), word)
-	PREFETCHT1(Mem{Base: bytes, Index: word, Scale: 1})
-	PREFETCHT1(Mem{Base: bytes, Index: word, Scale: 1, Disp: headReach})
-	SHLQ(U8(indexLog), first)
-	ADDQ(index, first)
-	PREFETCHT1(Mem{Base: first})
-	PREFETCHT1(Mem{Base: first, Disp: indexReach})
-	INCQ(i)
-	CMPQ(i, count)
+	l.askAhead()
+	l.readPlace()
+	l.write()
+	INCQ(l.i)
+	CMPQ(l.i, count)
 	JB(LabelRef("next"))
-	MOVQ(NewParamAddr("seek", 104), t)
-	SUBQ(t, seek)
-	SHRQ(U8(2), seek)
-	Store(seek, ReturnIndex(0))
+	MOVQ(NewParamAddr("seek", 104), l.t)
+	SUBQ(l.t, l.seek)
+	SHRQ(U8(2), l.seek)
+	Store(l.seek, ReturnIndex(0))
 	RET()
+}
+
+// askAhead asks for the group of a node further on, or of the last.
+func (l *locateRegs) askAhead() {
+	LEAQ(Mem{Base: l.nodes, Index: l.i, Scale: 4, Disp: 4 * nodesAhead}, l.t)
+	CMPQ(l.t, l.last)
+	CMOVQHI(l.last, l.t)
+	MOVL(Mem{Base: l.t}, l.t.As32())
+	SHRQ(U8(groupLog), l.t)
+	IMULQ(l.group, l.t)
+	PREFETCHT1(Mem{Base: l.dir, Index: l.t, Scale: 1})
+	PREFETCHT1(Mem{Base: l.dir, Index: l.t, Scale: 1, Disp: 63})
+}
+
+// readPlace makes first the block of the group, word how many blocks after it the list is, and v
+// its unit.
+func (l *locateRegs) readPlace() {
+	// k is where the place of the node is, in bits of the group.
+	MOVL(Mem{Base: l.nodes, Index: l.i, Scale: 4}, l.v.As32())
+	MOVQ(l.v, l.k)
+	ANDQ(U8(1<<groupLog-1), l.k)
+	SHRQ(U8(groupLog), l.v)
+	IMULQ(l.group, l.v)
+	ADDQ(l.dir, l.v)
+	MOVL(Mem{Base: l.v}, l.first.As32())
+	MOVQ(unitBits, l.t)
+	ADDQ(U8(blockBits), l.t)
+	IMULQ(l.t, l.k)
+	ADDQ(U8(8*groupHead), l.k)
+	// Load the word with it, which does not end after the group.
+	MOVQ(l.k, l.word)
+	SHRQ(U8(3), l.word)
+	LEAQ(Mem{Base: l.group, Disp: -8}, l.t)
+	CMPQ(l.word, l.t)
+	CMOVQHI(l.t, l.word)
+	MOVQ(Mem{Base: l.v, Index: l.word, Scale: 1}, l.v)
+	SHLQ(U8(3), l.word)
+	SUBQ(l.word, l.k)
+	SHRXQ(l.k, l.v, l.word)
+	MOVQ(unitBits, l.t)
+	BZHIQ(l.t, l.word, l.v)
+	SHRXQ(l.t, l.word, l.word)
+	ANDQ(U8(outsideGroup), l.word)
+}
+
+// write writes the place and the block, and asks for the memory there.
+func (l *locateRegs) write() {
+	// k is 1 where the list is empty or the block is not known; then t is 1 where it is empty.
+	XORL(l.k.As32(), l.k.As32())
+	CMPQ(l.word, U8(outsideGroup))
+	SETEQ(l.k.As8())
+	ADDQ(l.word, l.first)
+	MOVL(l.i.As32(), Mem{Base: l.seek})
+	MOVQ(blockLog, l.word)
+	SHLXQ(l.word, l.first, l.word)
+	LEAQ(Mem{Base: l.word, Index: l.v, Scale: 1 << unitLog}, l.word)
+	INCQ(l.v) // of ones: 1<<unitBits
+	SHRXQ(l.t, l.v, l.t)
+	ANDQ(l.k, l.t)
+	SUBQ(l.t, l.k)
+	LEAQ(Mem{Base: l.seek, Index: l.k, Scale: 4}, l.seek)
+	XORL(l.k.As32(), l.k.As32())
+	TESTQ(l.t, l.t)
+	CMOVQNE(l.k, l.word)
+	CMOVQNE(l.k, l.first)
+	MOVQ(l.word, Mem{Base: l.at, Index: l.i, Scale: 8})
+	MOVL(l.first.As32(), Mem{Base: l.block, Index: l.i, Scale: 4})
+	SHRQ(U8(3), l.word)
+	PREFETCHT1(Mem{Base: l.bytes, Index: l.word, Scale: 1})
+	PREFETCHT1(Mem{Base: l.bytes, Index: l.word, Scale: 1, Disp: headReach})
+	SHLQ(U8(indexLog), l.first)
+	ADDQ(index, l.first)
+	PREFETCHT1(Mem{Base: l.first})
+	PREFETCHT1(Mem{Base: l.first, Disp: indexReach})
 }
