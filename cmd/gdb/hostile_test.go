@@ -229,7 +229,7 @@ func TestHostileStores(t *testing.T) {
 		t.Skip("reads thousands of stores")
 	}
 	if _, err := os.Stat("/dev/shm"); err == nil {
-		t.Setenv("TMPDIR", "/dev/shm") // it writes thousands of files; what a disk does is not its matter
+		t.Setenv("TMPDIR", "/dev/shm") // thousands of files: the test is not about the disk
 	}
 	stores := []*hostileStore{buildHostile(t, hostileText), buildHostile(t, hostileArrays)}
 	seed := uint64(1) // the same in every run of CI; others are tried by hand
