@@ -303,13 +303,13 @@ func (t *listPass) ends(pair uint64) (node, nbr uint64, err error) {
 		return id, nbr, nil
 	}
 	if id != t.id || !t.any {
-		r, ok := t.m.set.rank(id)
+		r, ok := t.m.set.Rank(id)
 		if !ok {
 			return 0, 0, t.errNoID(id)
 		}
 		t.any, t.id, t.rank = true, id, uint64(r)
 	}
-	r, ok := t.m.set.rank(nbr)
+	r, ok := t.m.set.Rank(nbr)
 	if !ok {
 		return 0, 0, t.errNoID(nbr)
 	}
