@@ -83,8 +83,9 @@ func (o *Options) Validate() error {
 // Made is the size of a graph that was written.
 type Made struct{ Nodes, Edges uint64 }
 
-// Make writes an array directory: edges.npy int64 (E,2), features.npy float32 (N,dim), labels.npy
-// int64 and {train,val,test}_idx.npy. The same options give the same bytes.
+// Make writes an array directory: edges.npy uint32 (E,2), which is half of what int64 takes,
+// features.npy float32 (N,dim), labels.npy int64 and {train,val,test}_idx.npy. The same options
+// give the same bytes.
 func Make(ctx context.Context, o Options) (Made, error) {
 	if err := o.Validate(); err != nil {
 		return Made{}, err
@@ -194,13 +195,13 @@ func (g *generator) rmatEdges() error {
 		scale++
 	}
 	key := rng.Key(g.Seed, genEdge)
-	return array(g, "edges", "<i8", []uint64{g.Edges, 2}, func(first uint64, out []int64) {
+	return array(g, "edges", "<u4", []uint64{g.Edges, 2}, func(first uint64, out []uint32) {
 		for i := 0; i < len(out); i += 2 {
 			s := rng.NewStream(rng.Sub(key, first+uint64(i/2)))
 			src, dst := sampletest.RMATEdge(scale, &s)
 			u, v := g.scramble.At(uint64(src)), g.scramble.At(uint64(dst))
 			g.hasIn[v/64] |= 1 << (v % 64)
-			out[i], out[i+1] = int64(u), int64(v)
+			out[i], out[i+1] = uint32(u), uint32(v)
 		}
 	})
 }
@@ -246,7 +247,7 @@ func (g *generator) sbmEdges() error {
 	g.edges = total
 	v, left := uint64(0), g.sbmDegree(0)
 	key := rng.Key(g.Seed, genEdge)
-	return array(g, "edges", "<i8", []uint64{total, 2}, func(first uint64, out []int64) {
+	return array(g, "edges", "<u4", []uint64{total, 2}, func(first uint64, out []uint32) {
 		for i := 0; i < len(out); i += 2 {
 			for left == 0 {
 				v++
@@ -258,7 +259,7 @@ func (g *generator) sbmEdges() error {
 			if s.Float64() < sbmOwnClass {
 				src = g.member(g.class(v), &s)
 			}
-			out[i], out[i+1] = int64(src), int64(v)
+			out[i], out[i+1] = uint32(src), uint32(v)
 		}
 	})
 }

@@ -48,7 +48,7 @@ func TestGen(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		edges := mustArray[int64](t, fs, "out/edges.npy")
+		edges := mustArray[uint32](t, fs, "out/edges.npy")
 		if made.Nodes != o.Nodes || int(made.Edges) != len(edges)/2 {
 			t.Errorf("%s: %+v, and %d edges", kind, made, len(edges)/2)
 		}

@@ -175,13 +175,13 @@ func kronMatrix(size, ones int, seed uint64) [][2]uint64 {
 
 func (k *kron) edges(ctx context.Context) (err error) {
 	total := k.store.Meta().Edges
-	w, err := npy.Create(k.FS, k.FS.PathJoin(k.Out, "edges.npy"), "<i8",
+	w, err := npy.Create(k.FS, k.FS.PathJoin(k.Out, "edges.npy"), "<u4",
 		total*uint64(len(k.ones)), 2)
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, w.Close()) }()
-	out := make([]int64, 0, 2*genChunk)
+	out := make([]uint32, 0, 2*genChunk)
 	flush := func() error {
 		_, err := w.Write(mem.BytesOf(out))
 		out = out[:0]
@@ -194,7 +194,7 @@ func (k *kron) edges(ctx context.Context) (err error) {
 			v := uint64(first) + uint64(i)
 			for _, u := range l.Nbrs[l.Off[i]:l.Off[i+1]] {
 				for _, c := range k.ones {
-					out = append(out, int64(c[0]*k.nodes+uint64(u)), int64(c[1]*k.nodes+v))
+					out = append(out, uint32(c[0]*k.nodes+uint64(u)), uint32(c[1]*k.nodes+v))
 					if len(out) == cap(out) {
 						if err := flush(); err != nil {
 							return err

@@ -66,7 +66,7 @@ func TestKronIsTheProduct(t *testing.T) {
 			want[int(c[0])*5+int(e.Src)][int(c[1])*5+int(e.Dst)]++
 		}
 	}
-	edges := mustArray[int64](t, fs, "out/edges.npy")
+	edges := mustArray[uint32](t, fs, "out/edges.npy")
 	if len(edges) != 2*ones*len(g.Edges) || len(cells) != ones {
 		t.Fatalf("%d edges of %d cells, want %d times %d", len(edges)/2, len(cells), ones,
 			len(g.Edges))
@@ -137,7 +137,7 @@ func TestKronOfArrays(t *testing.T) {
 		TrainFrac: 0.2, Seed: 5, Out: "arrays", FS: fs}); err != nil {
 		t.Fatal(err)
 	}
-	var first []int64
+	var first []uint32
 	for i, seed := range []uint64{1, 1, 2} {
 		out := []string{"a", "b", "c"}[i]
 		_, err := Kron(ctx, KronOptions{In: "arrays", Factor: 8, Seed: seed, Out: out, FS: fs,
@@ -145,7 +145,7 @@ func TestKronOfArrays(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		edges := mustArray[int64](t, fs, out+"/edges.npy")
+		edges := mustArray[uint32](t, fs, out+"/edges.npy")
 		if len(edges) != 2*2000*16 {
 			t.Errorf("%d edges, want %d", len(edges)/2, 2000*16)
 		}

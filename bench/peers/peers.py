@@ -142,7 +142,7 @@ def make_csc(root):
     dst = np.ascontiguousarray(edges[:, 1])
     np.save(root + "/csc_indptr.npy", np.concatenate([[0], np.cumsum(np.bincount(dst, minlength=nodes))]))
     order = np.argsort(dst, kind="stable")
-    np.save(root + "/csc_part.npy", edges[:, 0][order])
+    np.save(root + "/csc_part.npy", edges[:, 0][order].astype(np.int64))
     os.rename(root + "/csc_part.npy", root + "/csc_indices.npy")
 
 

@@ -5,6 +5,7 @@ import (
 
 	"gdb/layout/ingest/badinput"
 	"gdb/layout/ingest/extsort"
+	"gdb/layout/ingest/idset"
 	"gdb/layout/ingest/numbertable"
 	"gdb/layout/ingest/source"
 )
@@ -24,7 +25,7 @@ type idCollector interface {
 func newIDCollector(p *pipeline, out *scanResult) (idCollector, error) {
 	switch out.Mode {
 	case idRanked:
-		set, err := newIDSet(p.budget, p.memory.idLimit())
+		set, err := idset.New(p.budget, p.memory.idLimit())
 		return &rankedCollector{p: p, set: set}, err
 	case idWide:
 		s, err := extsort.NewWords(p.sorter("ids", 1, p.memory.strings))
@@ -61,7 +62,7 @@ func (rowCollector) close() error                   { return nil }
 // rankedCollector keeps the set of integer ids.
 type rankedCollector struct {
 	p   *pipeline
-	set *idSet
+	set *idset.Set
 }
 
 func (r *rankedCollector) nodeKeys(c *source.IDChunk, out []uint64) error {
@@ -80,7 +81,7 @@ func (r *rankedCollector) edgeKeys(c *source.EdgeChunk, src, dst []uint64) error
 
 func (r *rankedCollector) addAll(ids []uint64) error {
 	for _, id := range ids {
-		if !r.set.add(id) {
+		if !r.set.Add(id) {
 			return errWide
 		}
 	}
@@ -88,11 +89,11 @@ func (r *rankedCollector) addAll(ids []uint64) error {
 }
 
 func (r *rankedCollector) finish() ([]extsort.Run, error) {
-	run, err := extsort.WriteWords(r.p.sorter("set", 1, 0), "runs/set.run", r.set.used())
+	run, err := extsort.WriteWords(r.p.sorter("set", 1, 0), "runs/set.run", r.set.Used())
 	return []extsort.Run{run}, err
 }
 
-func (r *rankedCollector) close() error { return r.set.free() }
+func (r *rankedCollector) close() error { return r.set.Free() }
 
 // recentIDs is the number of ids that are remembered as seen: a power of two. Most ids of a graph
 // with hubs are met again soon, and need not be sorted again.

@@ -21,6 +21,7 @@ import (
 	"gdb/layout"
 	"gdb/layout/ingest/badinput"
 	"gdb/layout/ingest/edgecodec"
+	"gdb/layout/ingest/journal"
 	"gdb/layout/ingest/made"
 	"gdb/layout/ingest/source"
 	"gdb/layout/ingest/stats"
@@ -242,7 +243,7 @@ func (p *pipeline) look(ctx context.Context) (w found, err error) {
 	if err != nil && !isNotExist(err) {
 		return w, fmt.Errorf("ingest: %w", err)
 	}
-	if p.j, err = loadJournal(p.fs, p.tmp); err != nil {
+	if p.j, err = journal.Load(p.fs, p.tmp); err != nil {
 		return w, err
 	}
 	meta, err := p.catalog().Meta(ctx)
@@ -293,7 +294,7 @@ func (p *pipeline) complete(meta *kv.Meta) (*kv.Meta, error) {
 
 // start begins a journal.
 func (p *pipeline) start(made bool) error {
-	p.j = &journal{fs: p.fs, dir: p.tmp, path: p.path(layout.JournalName)}
+	p.j = journal.New(p.fs, p.tmp)
 	p.j.MadeOut, p.j.Created = made, time.Now().UTC().Truncate(time.Second)
 	if _, err := io.ReadFull(p.random, p.j.UUID[:]); err != nil {
 		return fmt.Errorf("ingest: make an identity: %w", err)
@@ -305,7 +306,7 @@ func (p *pipeline) start(made bool) error {
 	if err := p.makeDirs(); err != nil {
 		return err
 	}
-	return p.j.save()
+	return p.j.Save()
 }
 
 func (p *pipeline) makeDirs() error {

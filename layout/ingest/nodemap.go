@@ -10,6 +10,7 @@ import (
 	"gdb/kv"
 	"gdb/layout/ingest/badinput"
 	"gdb/layout/ingest/extsort"
+	"gdb/layout/ingest/idset"
 	"gdb/layout/ingest/numbertable"
 )
 
@@ -21,7 +22,7 @@ type nodeMap struct {
 	nodes uint64
 	dense bool             // ids of edges are numbers 0..nodes-1, permuted by perm
 	perm  *rng.Permutation // nil: nodes keep the order of their numbers
-	set   *idSet           // of ranked ids that are not dense
+	set   *idset.Set       // of ranked ids that are not dense
 	dict  []extsort.Run    // of modes that join rows: (key, text, node) by key
 	seed  uint64
 }
@@ -33,7 +34,7 @@ func (m *nodeMap) node(id uint64) (uint32, bool) {
 			return 0, false
 		}
 	} else {
-		r, ok := m.set.rank(id)
+		r, ok := m.set.Rank(id)
 		if !ok {
 			return 0, false
 		}
@@ -56,7 +57,7 @@ func (m *nodeMap) external(ctx context.Context, node uint32) string {
 	case found:
 	case m.set != nil:
 		k := uint64(0)
-		_ = m.set.each(func(v uint64) error {
+		_ = m.set.Each(func(v uint64) error {
 			if k == number {
 				id, found = v, true
 			}
@@ -103,7 +104,7 @@ func (m *nodeMap) free() error {
 	if m.set == nil {
 		return nil
 	}
-	return m.set.free()
+	return m.set.Free()
 }
 
 // permutation is the random order of n nodes, if the partitioner asks for one.
@@ -152,7 +153,7 @@ func (p *pipeline) number(ctx context.Context, r *results) (*nodeMap, error) {
 		for _, run := range append(r.scan.Edges, r.scan.IDs...) {
 			used = append(used, run.Name)
 		}
-		if err := p.j.forget("scan", used); err != nil {
+		if err := p.j.Forget("scan", used); err != nil {
 			return nil, err
 		}
 		if err := p.sweep(); err != nil {
@@ -196,24 +197,20 @@ func (p *pipeline) newNodeMap(ctx context.Context, s *scanResult, ids *idsResult
 }
 
 // loadSet reads the set of ids that the scan wrote.
-func (p *pipeline) loadSet(ctx context.Context, runs []extsort.Run) (*idSet, error) {
-	set, err := newIDSet(p.budget, runs[0].Records*64)
+func (p *pipeline) loadSet(ctx context.Context, runs []extsort.Run) (*idset.Set, error) {
+	set, err := idset.New(p.budget, runs[0].Records*64)
 	if err != nil {
 		return nil, err
 	}
 	at := 0
 	err = extsort.Merge(ctx, p.sorter("set", 1, p.memory.merge), runs, func(w []uint64) error {
-		at += copy(set.bitmap[at:], w)
+		at = set.Load(at, w)
 		return nil
 	})
 	if err != nil {
-		return nil, errors.Join(err, set.free())
+		return nil, errors.Join(err, set.Free())
 	}
-	set.top = uint64(at) * 64
-	for set.top > 0 && set.bitmap[(set.top-1)/64]>>((set.top-1)%64)&1 == 0 {
-		set.top--
-	}
-	set.index()
+	set.Index()
 	return set, nil
 }
 
@@ -273,11 +270,11 @@ func (p *pipeline) numberRanked(ctx context.Context, s *scanResult, out *idsResu
 	if err != nil {
 		return err
 	}
-	out.Nodes, out.Dense, out.Kind = set.count, set.dense(), kv.IDsDense
+	out.Nodes, out.Dense, out.Kind = set.Count(), set.Dense(), kv.IDsDense
 	if out.Dense {
 		p.dropRuns(s.IDs)
 	}
-	return errors.Join(p.integerDictionary(ctx, out, set.each), set.free())
+	return errors.Join(p.integerDictionary(ctx, out, set.Each), set.Free())
 }
 
 // integerDictionary writes the dictionary of integer ids, given in ascending order, unless nodes

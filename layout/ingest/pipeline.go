@@ -7,11 +7,13 @@ import (
 	"io"
 	"slices"
 
+	"gdb/internal/atomicfile"
 	"gdb/internal/mem"
 	"gdb/kv"
 	"gdb/layout/ingest/edgecodec"
 	"gdb/layout/ingest/edgesplit"
 	"gdb/layout/ingest/extsort"
+	"gdb/layout/ingest/journal"
 	"gdb/layout/ingest/made"
 	"gdb/layout/ingest/source"
 
@@ -30,7 +32,7 @@ type pipeline struct {
 	info   *source.Info
 	opt    Options
 	tmp    string // OUT/tmp/ingest
-	j      *journal
+	j      *journal.Journal
 	memory memoryPlan
 	budget *mem.Budget
 	codec  edgecodec.Codec
@@ -50,7 +52,7 @@ type pipeline struct {
 func step[T any](ctx context.Context, p *pipeline, name string,
 	do func(ctx context.Context, out *T) error) (*T, error) {
 	out := new(T)
-	done, err := p.j.result(name, out)
+	done, err := p.j.Result(name, out)
 	if err != nil || done {
 		return out, err
 	}
@@ -64,15 +66,15 @@ func step[T any](ctx context.Context, p *pipeline, name string,
 	if err := p.syncDirs(); err != nil {
 		return nil, err
 	}
-	refs := make([]fileRef, 0, len(p.keep))
+	refs := make([]journal.FileRef, 0, len(p.keep))
 	for _, path := range p.keep {
 		info, err := p.fs.Stat(p.path(path))
 		if err != nil {
 			return nil, fmt.Errorf("ingest: step %s: %w", name, err)
 		}
-		refs = append(refs, fileRef{path, info.Size()})
+		refs = append(refs, journal.FileRef{Path: path, Size: info.Size()})
 	}
-	if err := p.j.finish(name, out, refs, p.drop); err != nil {
+	if err := p.j.Finish(name, out, refs, p.drop); err != nil {
 		return nil, err
 	}
 	return out, p.sweep()
@@ -120,8 +122,8 @@ func (p *pipeline) sweep() error {
 		}
 		for _, name := range names {
 			rel := d + "/" + name
-			live := slices.ContainsFunc(p.j.Live, func(f fileRef) bool { return f.Path == rel })
-			if live {
+			same := func(f journal.FileRef) bool { return f.Path == rel }
+			if slices.ContainsFunc(p.j.Live, same) {
 				continue
 			}
 			if err := p.fs.Remove(p.path(rel)); err != nil {
@@ -228,4 +230,12 @@ type results struct {
 	topology *topologyResult
 	divided  edgesplit.Result
 	out      *topologyResult
+}
+
+// syncDir makes the names in a directory durable.
+func syncDir(fs vfs.FS, dir string) error {
+	if err := atomicfile.SyncDir(fs, dir); err != nil {
+		return fmt.Errorf("ingest: %w", err)
+	}
+	return nil
 }

@@ -5,12 +5,11 @@ import (
 	"errors"
 	"fmt"
 	"math"
-	"math/bits"
 
-	"gdb/internal/mem"
 	"gdb/kv"
 	"gdb/layout"
 	"gdb/layout/ingest/badinput"
+	"gdb/layout/ingest/degrees"
 	"gdb/layout/ingest/edgesplit"
 	"gdb/layout/ingest/extsort"
 	"gdb/layout/ingest/made"
@@ -62,7 +61,7 @@ func (p *pipeline) topology(ctx context.Context, s *scanResult, m *nodeMap) (*to
 	if err != nil || len(r.Sources) == 0 {
 		return r, err
 	}
-	degrees, err := step(ctx, p, "out-degrees",
+	counted, err := step(ctx, p, "out-degrees",
 		func(ctx context.Context, out *topologyResult) error {
 			p.dropRuns(r.Sources)
 			return p.countSources(ctx, r.Sources, m.nodes, out)
@@ -70,7 +69,7 @@ func (p *pipeline) topology(ctx context.Context, s *scanResult, m *nodeMap) (*to
 	if err != nil {
 		return nil, err
 	}
-	r.OutHist, r.OutMax = degrees.OutHist, degrees.OutMax
+	r.OutHist, r.OutMax = counted.OutHist, counted.OutMax
 	return r, nil
 }
 
@@ -115,10 +114,9 @@ type listPass struct {
 	width  int
 
 	writer  *listfile.Writer
-	turned  *extsort.Words // for out-lists
-	sources *extsort.Words // for out-degrees that are not counted here
-	arena   *mem.Arena
-	counts  []uint32 // out-degrees
+	turned  *extsort.Words    // for out-lists
+	sources *extsort.Words    // for out-degrees that are not counted here
+	counts  *degrees.Counters // of out-degrees
 
 	last   [extsort.WordsMax]uint64 // the record before, as it came
 	held   bool                     // there is one
@@ -129,19 +127,18 @@ type listPass struct {
 	id     uint64                   // the last that was
 	rank   uint64                   // and its node
 	degree uint64
-	lists  uint64 // that are not empty
+	hist   degrees.Hist // of the lists
 	part   int
 	total  uint64
 	done   uint64
 	batch  []uint64 // records on their way to turned or sources
-	// degrees gets the degrees of the nodes; nil where they are not asked for.
-	degrees *extsort.RunWriter
+	// listed gets the degrees of the nodes; nil where they are not asked for.
+	listed  *extsort.RunWriter
 	divider *edgesplit.Divider // nil where edges have no splits
 	types   int                // of edges
 }
 
 func (p *pipeline) newListPass(dir layout.Direction, m *nodeMap, out *topologyResult) *listPass {
-	out.Hist = make([]uint64, 1)
 	return &listPass{p: p, m: m, out: out, dir: dir, width: 1 + p.codec.Payload(),
 		batch: make([]uint64, 0, scanBatchWords)}
 }
@@ -178,19 +175,16 @@ func (t *listPass) open() (err error) {
 		return err
 	}
 	if made.Is(t.p.opt.Features) {
-		if t.degrees, err = t.p.newRun("degrees"); err != nil {
+		if t.listed, err = t.p.newRun("degrees"); err != nil {
 			return err
 		}
 	}
-	counters := int64(t.m.nodes) * 4
 	switch {
 	case t.p.opt.Both:
 		t.turned, err = extsort.NewWords(t.p.sorter("turned", t.width, t.p.memory.sort))
 	case t.p.symmetric():
-	case counters <= t.p.memory.counts:
-		if t.arena, err = mem.NewArena(t.p.budget, "out-degrees", counters); err == nil {
-			t.counts = mem.View[uint32](t.arena.Bytes())
-		}
+	case degrees.CounterBytes(t.m.nodes) <= t.p.memory.counts:
+		t.counts, err = degrees.NewCounters(t.p.budget, t.m.nodes)
 	default:
 		t.sources, err = extsort.NewWords(t.p.sorter("sources", 1, t.p.memory.sort))
 	}
@@ -309,13 +303,13 @@ func (t *listPass) ends(pair uint64) (node, nbr uint64, err error) {
 		return id, nbr, nil
 	}
 	if id != t.id || !t.any {
-		r, ok := t.m.set.rank(id)
+		r, ok := t.m.set.Rank(id)
 		if !ok {
 			return 0, 0, t.errNoID(id)
 		}
 		t.any, t.id, t.rank = true, id, uint64(r)
 	}
-	r, ok := t.m.set.rank(nbr)
+	r, ok := t.m.set.Rank(nbr)
 	if !ok {
 		return 0, 0, t.errNoID(nbr)
 	}
@@ -344,7 +338,8 @@ func (t *listPass) count(node, nbr uint64, typ uint16, rec []uint64) error {
 	case t.counts != nil:
 		t.batch = append(t.batch, nbr)
 		if len(t.batch) == cap(t.batch) {
-			return t.countSources()
+			t.counts.Add(t.batch)
+			t.batch = t.batch[:0]
 		}
 	case t.turned != nil:
 		t.batch = append(t.batch, nbr<<32|node)
@@ -353,21 +348,6 @@ func (t *listPass) count(node, nbr uint64, typ uint16, rec []uint64) error {
 	case t.sources != nil:
 		t.batch = append(t.batch, nbr)
 		return t.flush(t.sources, 1)
-	}
-	return nil
-}
-
-// countSources counts a batch of sources. It is a loop of its own so that the cache misses of many
-// counters overlap: done edge by edge it took three times as long.
-func (t *listPass) countSources() error {
-	most := uint32(0)
-	for _, src := range t.batch {
-		t.counts[src]++
-		most = max(most, t.counts[src])
-	}
-	t.batch = t.batch[:0]
-	if most == math.MaxUint32 {
-		return fmt.Errorf("ingest: a node has %d out-edges or more: too many to count", most)
 	}
 	return nil
 }
@@ -387,42 +367,31 @@ func (t *listPass) endList() error {
 	if t.degree == 0 {
 		return nil
 	}
-	if t.degrees != nil {
-		if err := t.degrees.Add(extsort.Entry{Key: t.node, Aux: t.degree}); err != nil {
+	if t.listed != nil {
+		if err := t.listed.Add(extsort.Entry{Key: t.node, Aux: t.degree}); err != nil {
 			return err
 		}
 	}
-	t.out.Hist = addDegree(t.out.Hist, t.degree, 1)
-	t.out.Max = max(t.out.Max, t.degree)
+	t.hist.Add(t.degree, 1)
 	t.out.Edges += t.degree
-	t.lists++
 	t.degree = 0
 	return nil
-}
-
-// addDegree counts n nodes of a degree: place 0 is degree 0, place i is [2^(i-1), 2^i).
-func addDegree(hist []uint64, degree, n uint64) []uint64 {
-	at := bits.Len64(degree)
-	for len(hist) <= at {
-		hist = append(hist, 0)
-	}
-	hist[at] += n
-	return hist
 }
 
 func (t *listPass) finish() (err error) {
 	if err := t.endList(); err != nil {
 		return err
 	}
-	if t.degrees != nil {
-		run, err := t.degrees.Finish()
+	if t.listed != nil {
+		run, err := t.listed.Finish()
 		if err != nil {
 			return err
 		}
-		t.degrees, t.out.Degrees = nil, []extsort.Run{run}
+		t.listed, t.out.Degrees = nil, []extsort.Run{run}
 		t.p.keepRuns(t.out.Degrees)
 	}
-	t.out.Hist[0] = t.m.nodes - t.lists
+	t.hist.SetRest(t.m.nodes)
+	t.out.Hist, t.out.Max = t.hist.Nodes, t.hist.Max
 	if t.out.Files, err = t.writer.Finish(); err != nil {
 		return err
 	}
@@ -436,14 +405,9 @@ func (t *listPass) finish() (err error) {
 	}
 	switch {
 	case t.counts != nil:
-		if err := t.countSources(); err != nil {
-			return err
-		}
-		t.out.OutHist = make([]uint64, 1)
-		for _, d := range t.counts {
-			t.out.OutHist = addDegree(t.out.OutHist, uint64(d), 1)
-			t.out.OutMax = max(t.out.OutMax, uint64(d))
-		}
+		t.counts.Add(t.batch)
+		h := t.counts.Hist()
+		t.out.OutHist, t.out.OutMax = h.Nodes, h.Max
 	case t.turned != nil:
 		t.out.Out, err = t.finishSorter(t.turned)
 	case t.sources != nil:
@@ -466,8 +430,8 @@ func (t *listPass) finishSorter(s *extsort.Words) ([]extsort.Run, error) {
 // close frees what finish did not.
 func (t *listPass) close() error {
 	var errs []error
-	if t.degrees != nil {
-		_, err := t.degrees.Finish()
+	if t.listed != nil {
+		_, err := t.listed.Finish()
 		errs = append(errs, err)
 	}
 	if t.divider != nil {
@@ -476,8 +440,8 @@ func (t *listPass) close() error {
 	if t.writer != nil {
 		errs = append(errs, t.writer.Abort())
 	}
-	if t.arena != nil {
-		errs = append(errs, t.arena.Free())
+	if t.counts != nil {
+		errs = append(errs, t.counts.Free())
 	}
 	for _, s := range []*extsort.Words{t.turned, t.sources} {
 		if s != nil {
@@ -490,27 +454,13 @@ func (t *listPass) close() error {
 // countSources counts out-degrees from the sorted sources of all edges.
 func (p *pipeline) countSources(ctx context.Context, runs []extsort.Run, nodes uint64,
 	out *topologyResult) error {
-	out.OutHist = make([]uint64, 1)
-	node, degree, met := uint64(0), uint64(0), uint64(0)
-	end := func() {
-		if degree > 0 {
-			met++
-			out.OutHist = addDegree(out.OutHist, degree, 1)
-			out.OutMax = max(out.OutMax, degree)
-		}
-	}
+	var counts degrees.Sorted
 	err := extsort.Merge(ctx, p.sorter("sources", 1, p.memory.merge), runs,
 		func(words []uint64) error {
-			for _, w := range words {
-				if w != node {
-					end()
-					node, degree = w, 0
-				}
-				degree++
-			}
+			counts.Add(words)
 			return nil
 		})
-	end()
-	out.OutHist[0] = nodes - met
+	h := counts.Hist(nodes)
+	out.OutHist, out.OutMax = h.Nodes, h.Max
 	return err
 }

@@ -133,8 +133,11 @@ func TestListsAreWhatTheyWere(t *testing.T) {
 			lists, ends = append(lists, list), append(ends, uint64(w.Bits()))
 			got := int(ends[len(ends)-1] - ends[len(ends)-2])
 			whole := c.Bits(len(list), list[0], list[len(list)-1])
-			if got != c.ListBits(list) || !c.Cells && got != whole {
+			if got != c.FormOf(list).Bits()+c.FirstBits || !c.Cells && got != whole {
 				t.Fatalf("%d ids take %d bits", len(list), got)
+			}
+			if most := c.BitsMost(len(list), list[0], list[len(list)-1]); got-c.FirstBits > most {
+				t.Fatalf("%d ids take %d bits, more than %d", len(list), got-c.FirstBits, most)
 			}
 		}
 		b := make([]byte, (w.Bits()+7)/8+Slack+1<<14)

@@ -88,35 +88,47 @@ func (c Coding) eliasFanoBits(n int, most uint32) int {
 	return (n-1)/sampleEvery*c.PosBits + n*(l+1) + int(most>>l)
 }
 
-// form is how the entries of a list after the first are coded, and what they take.
-type form struct {
+// Form is how a list is coded. It does not depend on Base and FirstBits.
+type Form struct {
 	way   int
-	bits  int
+	bits  int   // of all but the first id
 	cells cells // of wayCells
 }
 
+// Bits is what the list takes, without its first id.
+func (f Form) Bits() int { return f.bits }
+
 // whole is the smallest form of n entries up to most but cells. Packed ones may take a sixteenth
 // more: they are read faster.
-func (c Coding) whole(n int, most uint32) form {
+func (c Coding) whole(n int, most uint32) (way, size int) {
 	packed, ef := n*bits.Len32(most), c.eliasFanoBits(n, most)
 	if packed <= ef+ef/16 {
-		return form{way: bits.Len32(most), bits: packed}
+		return bits.Len32(most), packed
 	}
-	return form{way: wayEF + lowBits(n, most), bits: ef}
+	return wayEF + lowBits(n, most), ef
 }
 
-// formOf chooses how a list of two ids or more is coded.
-func (c Coding) formOf(list []uint32) form {
+// FormOf chooses how a list of at least one id is coded.
+func (c Coding) FormOf(list []uint32) Form {
 	n, first := len(list)-1, list[0]
-	f := c.whole(n, list[n]-first)
-	if !c.Cells || f.way < wayEF {
-		return f
+	if n == 0 {
+		return Form{bits: countBits}
 	}
-	k, size := fitCells(list[1:], first)
-	if size <= f.bits+f.bits/cellsMore {
-		return form{wayCells, size, k}
+	f := Form{}
+	f.way, f.bits = c.whole(n, list[n]-first)
+	if c.Cells && f.way >= wayEF {
+		if k, size := fitCells(list[1:], first); size <= f.bits+f.bits/cellsMore {
+			f = Form{wayCells, size, k}
+		}
 	}
+	f.bits += c.headBits(n) - c.FirstBits + wayBits
 	return f
+}
+
+// BitsMost bounds Form.Bits of a list of so many ids from first to last: it looks at no other.
+func (c Coding) BitsMost(count int, first, last uint32) int {
+	whole := c.Bits(count, first, last) - c.FirstBits
+	return whole + whole/cellsMore
 }
 
 // Bits is what a list of so many ids from first to last takes that is not in cells, at least one.
@@ -125,20 +137,15 @@ func (c Coding) Bits(count int, first, last uint32) int {
 	if n == 0 {
 		return c.headBits(0)
 	}
-	return c.headBits(n) + wayBits + c.whole(n, last-first).bits
-}
-
-// ListBits is what a list of at least one id takes.
-func (c Coding) ListBits(list []uint32) int {
-	n := len(list) - 1
-	if n == 0 {
-		return c.headBits(0)
-	}
-	return c.headBits(n) + wayBits + c.formOf(list).bits
+	_, size := c.whole(n, last-first)
+	return c.headBits(n) + wayBits + size
 }
 
 // Append writes a sorted list of at least one id and at most CountMost.
-func (c Coding) Append(w *Writer, list []uint32) {
+func (c Coding) Append(w *Writer, list []uint32) { c.AppendAs(w, list, c.FormOf(list)) }
+
+// AppendAs writes a list whose form is known.
+func (c Coding) AppendAs(w *Writer, list []uint32, f Form) {
 	n, first := len(list)-1, list[0]
 	switch {
 	case n < countShort:
@@ -152,7 +159,6 @@ func (c Coding) Append(w *Writer, list []uint32) {
 	if n == 0 {
 		return
 	}
-	f := c.formOf(list)
 	w.Add(uint64(f.way), wayBits)
 	switch {
 	case f.way == wayCells:

@@ -21,8 +21,8 @@ type blockBuilder struct {
 	ids     []uint32
 	values  [3][]uint64 // columns
 	spans   [3]listcode.Span
-	ends    []uint32 // of each list, in entries
-	lists   int      // that are not empty
+	ends    []uint32        // of each list, in entries
+	forms   []listcode.Form // of each that is not empty
 	sizes   listSizes
 	firsts  listcode.Span
 	scratch []uint32
@@ -60,8 +60,8 @@ func newBlockBuilder(s *Shape) *blockBuilder {
 
 // reset empties the block.
 func (b *blockBuilder) reset() {
-	b.slots, b.lists, b.sizes = 0, 0, listSizes{}
-	b.ids, b.ends = b.ids[:0], b.ends[:0]
+	b.slots, b.sizes = 0, listSizes{}
+	b.ids, b.ends, b.forms = b.ids[:0], b.ends[:0], b.forms[:0]
 	b.firsts = listcode.Span{}
 	for i := range b.values {
 		b.values[i], b.spans[i] = b.values[i][:0], listcode.Span{}
@@ -71,9 +71,10 @@ func (b *blockBuilder) reset() {
 // empty says that there are no lists.
 func (b *blockBuilder) empty() bool { return b.slots == 0 }
 
-// size is what the block takes with a list of node beside those it has, in bits; of an empty block
-// with this list alone.
-func (b *blockBuilder) size(node layout.NodeID, e entries) int {
+// size is what the block takes, in bits, with a list of node beside those it has; of an empty
+// block with this list alone. listBits is what the list takes without its first id: finding that
+// takes longer than all else here, so it is found once a list.
+func (b *blockBuilder) size(node layout.NodeID, e entries, listBits int) int {
 	s, count := b.shape, len(e.ids)
 	slots := uint64(1)
 	if !b.empty() {
@@ -87,18 +88,16 @@ func (b *blockBuilder) size(node layout.NodeID, e entries) int {
 	firsts.Add(uint64(e.ids[0]))
 	_, width := firsts.Range()
 	sizes := b.sizes
-	sizes.add(s.listBits(e.ids))
+	sizes.add(listBits)
 	units := sizes.units(width)
-	opening := b.ids
-	if b.empty() {
-		opening = e.ids
-	} else {
-		opening = opening[:b.ends[0]]
+	opening, openingBits := count, listBits
+	if !b.empty() {
+		opening, openingBits = int(b.ends[0]), b.forms[0].Bits()
 	}
 	head := BlockHeaderBytes*8 + s.directoryBits(endsDirectory, int(slots),
-		s.listUnits(opening, width), units)
+		listUnits(openingBits, width), units)
 	if s.HasAttributes() {
-		head += s.directoryBits(countsDirectory, int(slots), len(opening), len(b.ids)+count)
+		head += s.directoryBits(countsDirectory, int(slots), opening, len(b.ids)+count)
 	}
 	size := head + roundUp(unitBits*units)
 	for i, c := range s.columns() {
@@ -137,15 +136,19 @@ func (l *listSizes) units(width int) int {
 	return sum / unitBits
 }
 
-// listBits is what a list takes, without its first id.
-func (s *Shape) listBits(ids []uint32) int {
-	return listcode.Coding{PosBits: s.posBits, Cells: true}.ListBits(ids)
+// coding is that of lists whose first ids are looked at apart.
+func (s *Shape) coding() listcode.Coding { return listcode.Coding{PosBits: s.posBits, Cells: true} }
+
+// formOf is how a list is coded.
+func (s *Shape) formOf(ids []uint32) listcode.Form { return s.coding().FormOf(ids) }
+
+// listBitsMost bounds what a list takes without its first id.
+func (s *Shape) listBitsMost(ids []uint32) int {
+	return s.coding().BitsMost(len(ids), ids[0], ids[len(ids)-1])
 }
 
-// listUnits is what a list takes whose first id takes so many bits.
-func (s *Shape) listUnits(ids []uint32, width int) int {
-	return (s.listBits(ids) + width + unitBits - 1) / unitBits
-}
+// listUnits is what a list of so many bits takes with a first id of so many.
+func listUnits(listBits, width int) int { return (listBits + width + unitBits - 1) / unitBits }
 
 // The directories of a block.
 const (
@@ -166,27 +169,38 @@ func (s *Shape) directoryBits(which, slots, first, last int) int {
 	return roundUp(s.directoryCoding(which).Bits(slots, uint32(first), uint32(last)))
 }
 
-// fits says whether a list fits in the block.
-func (b *blockBuilder) fits(node layout.NodeID, e entries) bool {
-	return b.size(node, e) <= 8*b.shape.BlockBytes
+// fits says whether a list that takes listBits fits in the block.
+func (b *blockBuilder) fits(node layout.NodeID, e entries, listBits int) bool {
+	return b.size(node, e, listBits) <= 8*b.shape.BlockBytes
 }
 
-// room is how many of the first entries of a list fit, and what is left without it, in bits.
+// guesses is after how many sizes room halves what is left.
+const guesses = 8
+
+// room is how many of the first entries fit of a list that does not fit as a whole. Entries take
+// about the same, so the size of some of them says how many will fit.
 func (b *blockBuilder) room(node layout.NodeID, e entries) int {
-	low, high := 0, len(e.ids) // low fit
-	for low < high {
-		mid := (low + high + 1) / 2
-		if b.fits(node, e.head(mid)) {
-			low = mid
+	limit := 8 * b.shape.BlockBytes
+	low, high := 0, min(len(e.ids)-1, b.shape.entriesMost()-len(b.ids)) // low fit
+	for try, n := 0, high; low < high; try++ {
+		head := e.head(n)
+		listBits := b.shape.formOf(head.ids).Bits()
+		size := b.size(node, head, listBits)
+		if size <= limit {
+			low = n
 		} else {
-			high = mid - 1
+			high = n - 1
 		}
+		if n += (limit - size) / (listBits/n + 1); try >= guesses {
+			n = (low + high + 1) / 2
+		}
+		n = min(max(n, low+1), high)
 	}
 	return low
 }
 
 // add appends the list of a node, from a position on; it fits.
-func (b *blockBuilder) add(node layout.NodeID, start uint32, e entries) {
+func (b *blockBuilder) add(node layout.NodeID, start uint32, e entries, form listcode.Form) {
 	if b.empty() {
 		b.first, b.start = node, start
 	}
@@ -194,7 +208,8 @@ func (b *blockBuilder) add(node layout.NodeID, start uint32, e entries) {
 		b.ends = append(b.ends, uint32(len(b.ids)))
 		b.slots++
 	}
-	b.sizes.add(b.shape.listBits(e.ids))
+	b.sizes.add(form.Bits())
+	b.forms = append(b.forms, form)
 	b.firsts.Add(uint64(e.ids[0]))
 	b.ids = append(b.ids, e.ids...)
 	for i, v := range e.values {
@@ -205,7 +220,6 @@ func (b *blockBuilder) add(node layout.NodeID, start uint32, e entries) {
 	}
 	b.ends = append(b.ends, uint32(len(b.ids)))
 	b.slots++
-	b.lists++
 }
 
 // finish codes the block as number n, without its checksum; it is valid until the next call.
@@ -230,11 +244,12 @@ func (b *blockBuilder) finish(n uint64) []byte {
 	coding := listcode.Coding{Base: uint32(base), FirstBits: width, PosBits: b.shape.posBits,
 		Cells: true}
 	at += b.write(out[at:], func(w *listcode.Writer) {
-		from := uint32(0)
+		from, forms := uint32(0), b.forms
 		for _, end := range b.ends {
 			if end > from {
-				coding.Append(w, b.ids[from:end])
+				coding.AppendAs(w, b.ids[from:end], forms[0])
 				w.Add(0, -w.Bits()&(unitBits-1))
+				forms = forms[1:]
 			}
 			from = end
 		}
@@ -252,10 +267,11 @@ func (b *blockBuilder) finish(n uint64) []byte {
 // listEnds are where the lists end, in units, with first ids of so many bits.
 func (b *blockBuilder) listEnds(width int) []uint32 {
 	b.scratch = mem.Resize(b.scratch, b.slots)
-	from, at := uint32(0), 0
+	from, at, forms := uint32(0), 0, b.forms
 	for i, end := range b.ends {
 		if end > from {
-			at += b.shape.listUnits(b.ids[from:end], width)
+			at += listUnits(forms[0].Bits(), width)
+			forms = forms[1:]
 		}
 		b.scratch[i], from = uint32(at), end
 	}

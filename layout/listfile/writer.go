@@ -158,8 +158,7 @@ func (w *Writer) closeList() error {
 // spill puts the pending entries into blocks as long as they fill at least one.
 func (w *Writer) spill() error {
 	for {
-		alone := blockBuilder{shape: &w.shape}
-		if alone.fits(w.node, w.pend) {
+		if w.alone(w.shape.listBitsMost(w.pend.ids)) || w.alone(w.shape.formOf(w.pend.ids).Bits()) {
 			w.look = len(w.pend.ids) + lookEvery
 			return nil
 		}
@@ -169,23 +168,30 @@ func (w *Writer) spill() error {
 	}
 }
 
+// alone says whether the pending entries fit in a block of their own, if they take listBits.
+func (w *Writer) alone(listBits int) bool {
+	empty := blockBuilder{shape: &w.shape}
+	return empty.fits(w.node, w.pend, listBits)
+}
+
 // wasteMost is the share of a block that stays empty rather than that a list is cut: a list in two
 // parts may take two reads.
 const wasteMost = 16
 
 // place puts pending entries into the block, as many as fit, and writes it if that is not all.
 func (w *Writer) place() error {
-	b, n := w.block, len(w.pend.ids)
-	if !b.fits(w.node, w.pend) {
-		n = b.room(w.node, w.pend)
-		alone := blockBuilder{shape: &w.shape}
-		if n > 0 && !b.empty() && alone.fits(w.node, w.pend) &&
-			w.shape.listBits(w.pend.ids[:n]) < 8*w.shape.BlockBytes/wasteMost {
+	b, n, form := w.block, len(w.pend.ids), w.shape.formOf(w.pend.ids)
+	if listBits := form.Bits(); !b.fits(w.node, w.pend, listBits) {
+		if n = b.room(w.node, w.pend); n > 0 {
+			form = w.shape.formOf(w.pend.ids[:n])
+		}
+		if n > 0 && !b.empty() && w.alone(listBits) &&
+			form.Bits() < 8*w.shape.BlockBytes/wasteMost {
 			n = 0
 		}
 	}
 	if n > 0 {
-		b.add(w.node, w.start, w.pend.head(n))
+		b.add(w.node, w.start, w.pend.head(n), form)
 		if n == len(w.pend.ids) {
 			w.pend.drop(n)
 			return w.advance(n)
