@@ -23,8 +23,8 @@ type wanted struct {
 }
 
 const (
-	// headShare of a pair's batches is the head's at most, and of the batches that there are for the
-	// first of superbatches that overlap its own.
+	// headShare of a pair's batches is the head's at most, and of the batches that there are for
+	// the first of superbatches that overlap its own.
 	headShare = 4
 	// headPasses over all features are what training on a head hides: a pass, and writing the rows.
 	headPasses = 1.5
