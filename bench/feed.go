@@ -72,6 +72,7 @@ func openBatches(ctx context.Context, store *layout.Store, dev blockdev.Device,
 	}()
 	src.LayerSize = cfg.LayerSize
 	c := probe.Config{Fanout: cfg.Fanout, Seed: cfg.Seed, Remeasure: cfg.Remeasure,
+		Profiles: cfg.Profiles,
 		StepName: fmt.Sprint("none", cfg.Fanout, cfg.LayerSize, dims,
 			cfg.Batch, cfg.Threads, cfg.Split)}
 	c.Memory, c.Settings = cfg.Memory, cfg.Plan()

@@ -23,6 +23,7 @@ const labelsChunk = 1 << 16
 type RawRows interface {
 	Meta() kv.RowsMeta
 	GatherRaw(ctx context.Context, nodes []NodeID, at []uint32, out []byte) error
+	ScanRaw(ctx context.Context, first NodeID, n int, out []byte) error
 }
 
 // Labels gives the labels of seeds: classes, the bits of multi-labels as floats, or numbers. It may
@@ -80,16 +81,13 @@ func (l *Labels) load(ctx context.Context, nodes uint64, budget *mem.Budget) err
 	if err != nil {
 		return err
 	}
-	ids, part := make([]NodeID, 0, labelsChunk), make([]int32, labelsChunk)
+	part := make([]int32, labelsChunk)
 	for first := uint64(0); first < nodes && err == nil; first += labelsChunk {
-		end := min(first+labelsChunk, nodes)
-		ids = ids[:0]
-		for v := first; v < end; v++ {
-			ids = append(ids, NodeID(v))
-		}
+		end, from := min(first+labelsChunk, nodes), NodeID(first)
 		part := part[:end-first]
-		if err = l.rows.GatherRaw(ctx, ids, nil, mem.BytesOf(part)); err == nil && !l.numbers {
-			err = l.check(ids, part)
+		err = l.rows.ScanRaw(ctx, from, len(part), mem.BytesOf(part))
+		if err == nil && !l.numbers {
+			err = l.check(part, func(i int) NodeID { return from + NodeID(i) })
 		}
 		if err == nil {
 			l.hold(all.Bytes()[first*l.width:end*l.width], part)
@@ -149,12 +147,12 @@ func (l *Labels) held(all []byte, v NodeID) int32 {
 }
 
 // check fails unless all labels of nodes are classes, or -1: who counts by them looks no further.
-func (l *Labels) check(nodes []NodeID, labels []int32) error {
+func (l *Labels) check(labels []int32, node func(i int) NodeID) error {
 	for i, c := range labels {
 		if c < -1 || int(c) >= l.classes {
 			return &kv.DamageError{Finding: kv.Finding{Path: l.rows.Meta().Path, Block: -1,
 				Offset: -1,
-				What:   fmt.Sprintf("node %d has class %d of %d", nodes[i], c, l.classes)}}
+				What:   fmt.Sprintf("node %d has class %d of %d", node(i), c, l.classes)}}
 		}
 	}
 	return nil
@@ -202,7 +200,7 @@ func (l *Labels) Of(ctx context.Context, nodes []NodeID, out []int32) error {
 		if err := l.rows.GatherRaw(ctx, nodes, nil, mem.BytesOf(out)); err != nil {
 			return err
 		}
-		return l.check(nodes, out)
+		return l.check(out, func(i int) NodeID { return nodes[i] })
 	}
 	all := l.all.Bytes()
 	for i, v := range nodes {

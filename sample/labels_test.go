@@ -22,6 +22,19 @@ func (r wordRows) GatherRaw(_ context.Context, nodes []NodeID, _ []uint32, out [
 	return nil
 }
 
+func (r wordRows) ScanRaw(ctx context.Context, first NodeID, n int, out []byte) error {
+	return r.GatherRaw(ctx, runOf(first, n), nil, out)
+}
+
+// runOf are n consecutive nodes.
+func runOf(first NodeID, n int) []NodeID {
+	nodes := make([]NodeID, n)
+	for i := range nodes {
+		nodes[i] = first + NodeID(i)
+	}
+	return nodes
+}
+
 // Labels in memory take the bytes that their classes need, and are what was read: the first and
 // last classes of each width, and none.
 func TestLabelsAreHeldNarrow(t *testing.T) {

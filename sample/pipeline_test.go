@@ -32,6 +32,10 @@ func (c classRows) GatherRaw(_ context.Context, nodes []NodeID, _ []uint32, out 
 	return c.fail
 }
 
+func (c classRows) ScanRaw(ctx context.Context, first NodeID, n int, out []byte) error {
+	return c.GatherRaw(ctx, runOf(first, n), nil, out)
+}
+
 func classOf(v NodeID) int32 {
 	if v%5 == 4 {
 		return -1
@@ -360,6 +364,10 @@ func (numberRows) GatherRaw(_ context.Context, nodes []NodeID, _ []uint32, out [
 	return nil
 }
 
+func (r numberRows) ScanRaw(ctx context.Context, first NodeID, n int, out []byte) error {
+	return r.GatherRaw(ctx, runOf(first, n), nil, out)
+}
+
 // bitRows are multi-label rows.
 type bitRows struct{ width int }
 
@@ -374,6 +382,10 @@ func (r bitRows) GatherRaw(_ context.Context, nodes []NodeID, _ []uint32, out []
 		}
 	}
 	return nil
+}
+
+func (r bitRows) ScanRaw(ctx context.Context, first NodeID, n int, out []byte) error {
+	return r.GatherRaw(ctx, runOf(first, n), nil, out)
 }
 
 func bitsOf(v NodeID) uint64 { return uint64(v)*0x9e3779b97f4a7c15>>40 | 1<<10 }

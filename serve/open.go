@@ -145,7 +145,7 @@ func (s *Server) checkNodes(nodes []sample.NodeID) error {
 // plan splits the memory for the first loader and opens what batches are made of.
 func (s *Server) plan(ctx context.Context, src *loader.Source, o *protocol.Open,
 	seeds []sample.NodeID) (*loader.Loader, error) {
-	c := probe.Config{Fanout: o.Fanout, Seed: o.Seed, Seeds: seeds,
+	c := probe.Config{Fanout: o.Fanout, Seed: o.Seed, Seeds: seeds, Profiles: s.opt.Profiles,
 		StepName: fmt.Sprint("serve", o.Fanout, o.Batch, s.opt.Threads, o.World)}
 	c.Memory = s.mu.memory - lookupBytes(s.mu.memory)
 	c.Settings = plan.Settings{Threads: s.opt.Threads, Epochs: 1, Batch: o.Batch, Cache: o.Cache,

@@ -33,6 +33,8 @@ type Options struct {
 	Memory  int64
 	Threads int
 	Version string // of gdb
+	// Profiles is as in probe.Config.
+	Profiles string
 	// UntilIdle ends the server with its last client, or if none comes within IdleTime.
 	UntilIdle bool
 	// Notes is told what went wrong with a client and did no harm to others; nil for none.

@@ -33,7 +33,7 @@ func MakePlan(ctx context.Context, store *layout.Store, dev blockdev.Device,
 func (t *trainer) probed() probe.Config {
 	fanout, _ := t.cfg.Sampled()
 	return probe.Config{Facts: t.facts(), Seeds: t.train, Fanout: fanout, Seed: t.cfg.Seed,
-		StepName: t.stepName(), Remeasure: t.cfg.Remeasure}
+		StepName: t.stepName(), Remeasure: t.cfg.Remeasure, Profiles: t.cfg.Profiles}
 }
 
 // facts are those of the run that are known before batches are sampled.

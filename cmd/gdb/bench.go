@@ -193,6 +193,7 @@ func (a *app) benchSystemCommand() *cobra.Command {
 				return cli.Usage(fmt.Errorf("bench train-system: no job on standard input: %w",
 					err))
 			}
+			job.Config.Profiles = cli.ProfilesDir()
 			ctx, stop := context.WithCancel(cmd.Context())
 			defer stop()
 			go func() { // until this process ends, or the one that wants the row

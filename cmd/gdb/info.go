@@ -105,6 +105,17 @@ func storeBytes(m *kv.Meta) (n int64) {
 	return n
 }
 
+// listBytes is what the lists of a direction take on disk, with their index.
+func listBytes(m *kv.Meta, dir layout.Direction) (n int64) {
+	lists, index := layout.TopologyPaths(dir)
+	for _, f := range m.Files {
+		if f.Path == lists || f.Path == index {
+			n += f.Size
+		}
+	}
+	return n
+}
+
 func classCount(m *kv.Meta) int {
 	if m.Labels == nil {
 		return 0
@@ -138,6 +149,12 @@ func printInfo(out io.Writer, dir string, m *kv.Meta) error {
 	}
 	w.Printf("in-degree   max %s, %s nodes without in-edges\n", cli.Count(m.Stats.InMax),
 		zeroDegree(m))
+	for _, dir := range []layout.Direction{layout.In, layout.Out} {
+		if n := listBytes(m, dir); n > 0 && m.Edges > 0 {
+			w.Printf("%-11s %.2f bytes an edge on disk, with the index\n", dir.String()+"-lists",
+				float64(n)/float64(m.Edges))
+		}
+	}
 	w.Printf("ids         %s\n", m.IDs.Kind)
 	for _, f := range m.Features {
 		w.Printf("features    %s: %d x %s, %s a row, page %s\n", f.Name, f.Dim, f.DType,

@@ -24,9 +24,10 @@ func (a *app) planCommand() *cobra.Command {
 		Long: `Plan a training and run nothing of it: how --memory is split, and what an
 epoch is expected to read and to take, from a few sampled batches, a step on
 one of them and a profile of the device. The profile is measured once and kept
-in the store's catalog. With --task link it says where the vectors are and, if
-they are on disk, which partitions are in memory when, and why. It takes the
-flags of gdb train.`,
+in the store's catalog, and for a day for other stores: see gdb help
+environment. With --task link it says where the vectors are and, if they are on
+disk, which partitions are in memory when, and why. It takes the flags of gdb
+train.`,
 		Example: `  gdb plan big.gdb --memory 4GiB --fanout 10,10,10
   gdb plan big.gdb --memory 4GiB --cache lru --json
   gdb plan kg.gdb --task link --memory 1GiB --order tlbeta`,

@@ -13,8 +13,17 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 )
 
+// noCache is a directory for caches that is none: what tests measure of devices stays in their
+// stores.
+const noCache = "none"
+
 // TestMain makes this test binary serve as the command gdb in scripts.
 func TestMain(m *testing.M) {
+	if os.Getenv("XDG_CACHE_HOME") == "" { // a script may have one for its commands
+		if err := os.Setenv("XDG_CACHE_HOME", noCache); err != nil {
+			panic(err)
+		}
+	}
 	testscript.Main(m, map[string]func(){
 		"gdb":          func() { fixIdentity(); main() },
 		"graphdb":      func() { fixIdentity(); main() },
@@ -25,7 +34,10 @@ func TestMain(m *testing.M) {
 
 // TestScripts runs testdata/*.txtar: whole command lines, with their output and exit codes.
 func TestScripts(t *testing.T) {
-	testscript.Run(t, testscript.Params{Dir: "testdata", Cmds: map[string]func(
+	testscript.Run(t, testscript.Params{Dir: "testdata", Setup: func(e *testscript.Env) error {
+		e.Setenv("XDG_CACHE_HOME", noCache)
+		return nil
+	}, Cmds: map[string]func(
 		ts *testscript.TestScript, neg bool, args []string){
 		"exits": exits, "flip": flip, "cora": cora}})
 }

@@ -58,5 +58,6 @@ func (a *app) serve(ctx context.Context, dir string, flags serveFlags) (err erro
 		fmt.Fprintf(a.Err, "serving %s at %s\n", dir, flags.socket)
 	}
 	return serve.New(serve.Options{Store: st, Device: dev, Memory: a.Memory, Threads: a.Threads,
-		Version: version, UntilIdle: flags.untilIdle, Notes: a.Note}).Serve(ctx, l)
+		Profiles: cli.ProfilesDir(),
+		Version:  version, UntilIdle: flags.untilIdle, Notes: a.Note}).Serve(ctx, l)
 }

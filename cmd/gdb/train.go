@@ -104,6 +104,7 @@ func (t *trainFlags) config(a *app, cmd *cobra.Command) (train.Config, error) {
 	c := t.cfg
 	flagvalue.FitSampling(cmd.Flags(), &c)
 	c.Seed, c.Threads, c.Memory, c.Version = a.Seed, a.Threads, a.Memory, "gdb "+version
+	c.Profiles = cli.ProfilesDir()
 	if t.featureCache != "" {
 		n, err := mem.ParseSize(t.featureCache)
 		if err != nil {

@@ -161,17 +161,28 @@ func (l *File) blocks(ctx context.Context, first, last int64, order Order,
 // Next verifies and parses block n, and checks that it may stand there.
 func (l *File) Next(n int64, b []byte, order *Order) (k Block, gap uint64, cont bool,
 	err error) {
+	if k, err = l.verified(n, b); err == nil {
+		gap, cont, err = l.place(&k, order)
+	}
+	return k, gap, cont, err
+}
+
+// verified verifies and parses block n.
+func (l *File) verified(n int64, b []byte) (k Block, err error) {
 	if err = VerifyBlock(l.Seed, n, b); err != nil {
-		return
+		return k, err
 	}
 	if k, err = ParseBlock(&l.Shape, b); err != nil {
-		return
+		return k, err
 	}
-	if gap, cont, err = order.take(&l.Shape, &k); err == nil && order.next > l.Nodes {
+	return k, k.CheckIDs(l.Nodes)
+}
+
+// place checks that a block may follow those before it: see Order.
+func (l *File) place(k *Block, order *Order) (gap uint64, cont bool, err error) {
+	gap, cont, err = order.take(&l.Shape, k)
+	if err == nil && order.next > l.Nodes {
 		err = fmt.Errorf("%w ends with node %d of %d", ErrBlock, order.next-1, l.Nodes)
 	}
-	if err == nil {
-		err = k.CheckIDs(l.Nodes)
-	}
-	return
+	return gap, cont, err
 }

@@ -45,12 +45,15 @@ func loadCompact(ctx context.Context, s *layout.Store, dev blockdev.Device, dir 
 func (c *compact) load(ctx context.Context, f *listfile.File) error {
 	total := uint64(0)
 	var l listfile.Lists
-	err := f.Each(ctx, func(k *listfile.Block, _ uint64, _ bool) error {
-		if err := c.held.Add(k, &l); err != nil {
-			n := k.Number()
-			return f.Damage(n, listfile.BlockOffset(n, f.BlockBytes), "%v", err)
+	err := f.EachRun(ctx, func(run []listfile.Placed) error {
+		for i := range run {
+			k := &run[i].Block
+			if err := c.held.Add(k, &l); err != nil {
+				n := k.Number()
+				return f.Damage(n, listfile.BlockOffset(n, f.BlockBytes), "%v", err)
+			}
+			total += uint64(k.Entries)
 		}
-		total += uint64(k.Entries)
 		return nil
 	})
 	if err == nil && total != c.edges {

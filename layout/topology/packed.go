@@ -29,15 +29,64 @@ func (p *packedIDs) at(i uint64) layout.NodeID {
 	return layout.NodeID(word & (1<<p.width - 1))
 }
 
-// put writes entries from i on, which are zero before.
-func (p *packedIDs) put(i uint64, ids []layout.NodeID) {
+// packer writes entries one after the other, from one on, where all bits are zero before. Several
+// may write beside each other: the bytes that a packer shares with those before and after it are
+// written by finish, which is for one goroutine.
+type packer struct {
+	ids    *packedIDs
+	at     uint64 // the byte where word goes
+	word   uint64 // with so many bits of entries, and of the one before the first
+	bits   uint64
+	headAt uint64 // the byte where the first entry begins, and its bits
+	head   byte
+	begun  bool // a word was written, but for the head
+}
+
+// packer returns one that begins with entry i.
+func (p *packedIDs) packer(i uint64) packer {
 	place := i * p.width
+	return packer{ids: p, at: place >> 3, headAt: place >> 3, bits: place & 7}
+}
+
+// put writes the next entries, as far as whole words are full.
+func (p *packer) put(ids []layout.NodeID) {
+	b, width := p.ids.b, p.ids.width
+	at, word, n := p.at, p.word, p.bits
 	for _, v := range ids {
-		b := p.b[place>>3:]
-		word := binary.LittleEndian.Uint64(b) | uint64(v)<<(place&7)
-		binary.LittleEndian.PutUint64(b, word)
-		place += p.width
+		word |= uint64(v) << n
+		if n += width; n < 64 {
+			continue
+		}
+		if p.begun {
+			binary.LittleEndian.PutUint64(b[at:], word)
+		} else {
+			p.putHead(word)
+		}
+		at, n = at+8, n-64
+		word = uint64(v) >> (width - n)
 	}
+	p.at, p.word, p.bits = at, word, n
+}
+
+// putHead writes the first word but for its first byte, which it keeps.
+func (p *packer) putHead(word uint64) {
+	p.head, p.begun = byte(word), true
+	for i := 1; i < 8; i++ {
+		p.ids.b[p.at+uint64(i)] = byte(word >> (8 * i))
+	}
+}
+
+// finish writes what is left.
+func (p *packer) finish() {
+	b := p.ids.b
+	whole := p.bits >> 3
+	for i := range whole {
+		b[p.at+i] |= byte(p.word >> (8 * i))
+	}
+	if p.bits&7 > 0 {
+		b[p.at+whole] |= byte(p.word >> (8 * whole))
+	}
+	b[p.headAt] |= p.head
 }
 
 // packedGatherer reads single entries. It is for one goroutine.

@@ -45,7 +45,7 @@ func loadResident[P offset](ctx context.Context, s *layout.Store, dev blockdev.D
 	r := &resident[P]{edges: s.Meta().Edges, kinds: len(s.Meta().EdgeTypes)}
 	if err = r.allocate(f.Nodes, opt); err == nil {
 		stop := r.arenas[1].Populate()
-		err = r.load(ctx, f)
+		err = (&loading[P]{resident: r, f: f}).load(ctx)
 		stop()
 	}
 	if err == nil && f.Shape.HasAttributes() {
@@ -103,57 +103,6 @@ func (r *resident[P]) allocate(nodes uint64, opt Options) (err error) {
 			return err
 		}
 		r.times = mem.View[int64](r.arenas[4].Bytes())
-	}
-	return nil
-}
-
-// load decodes the whole file.
-func (r *resident[P]) load(ctx context.Context, f *listfile.File) error {
-	next, total := uint64(0), uint64(0) // nodes with an offset, edges so far
-	var l listfile.Lists
-	err := f.Each(ctx, func(k *listfile.Block, gap uint64, cont bool) error {
-		if total+uint64(k.Entries) > r.edges {
-			return f.Damage(-1, 0, "file has more than the store's %d edges", r.edges)
-		}
-		if r.nbrs != nil {
-			l.Nbrs = r.nbrs[total : total+uint64(k.Entries)]
-		}
-		err := f.Shape.DecodeIDs(k, &l)
-		if err == nil && r.nbrs == nil {
-			r.packed.put(total, l.Nbrs)
-		}
-		if err == nil {
-			err = r.loadAttributes(f, k, total)
-		}
-		if err != nil {
-			n := k.Number()
-			return f.Damage(n, listfile.BlockOffset(n, f.BlockBytes), "%v", err)
-		}
-		ptr := r.ptr[next:]
-		if cont {
-			ptr = r.ptr[next-1:] // its first list has begun
-		}
-		for i := range ptr[:gap] {
-			ptr[i] = P(total)
-		}
-		ptr = ptr[gap:]
-		for i := range int(k.Slots) {
-			if i > 0 || !cont {
-				ptr[i] = P(total + l.Off[i])
-			}
-		}
-		next = uint64(k.First) + uint64(k.Slots)
-		total += uint64(k.Entries)
-		return nil
-	})
-	if err == nil && total != r.edges {
-		err = f.Damage(-1, 0, "file has %d edges, the store %d", total, r.edges)
-	}
-	if err != nil {
-		return err
-	}
-	for i := next; i < uint64(len(r.ptr)); i++ {
-		r.ptr[i] = P(total)
 	}
 	return nil
 }

@@ -20,9 +20,9 @@ const (
 	// of accesses: its next use and its part of the plan.
 	planBytesPerAccess = 12
 	// planHeapPerNode is the memory of planning for each node of the largest batch: its id and next
-	// use, its source, and what is kept, of two batches, the records that these are read from and
+	// use, its source, and what is kept, of three batches, the records that these are read from and
 	// written to, and the slots that two batches hold.
-	planHeapPerNode = 112
+	planHeapPerNode = 140
 	// batchesAtOnce are read at a time for planning.
 	batchesAtOnce = 2
 )

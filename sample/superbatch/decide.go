@@ -40,8 +40,8 @@ type decideFrame struct {
 	changes changeset.Changes
 }
 
-// decideFrames are in memory: it is decided for one, and one is read or written.
-const decideFrames = 2
+// decideFrames are in memory: one is read while it is decided for one, and one is written.
+const decideFrames = 3
 
 // decide writes the changes of each batch.
 func (b *builder) decide(ctx context.Context, s *superbatch, next *changeset.NextUses) (err error) {

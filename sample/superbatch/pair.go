@@ -12,6 +12,9 @@ import (
 // for, the other is sampled and planned, and while it is trained on, the rows of the other are
 // swept for.
 
+// Where superbatches overlap, the first has nothing to be sampled beside: it is short, so that
+// training begins early, and the next is sampled while it is trained on.
+
 // wanted is what a superbatch is to be.
 type wanted struct {
 	first, until uint64 // steps, counted over all epochs: until is the end at the latest
@@ -20,7 +23,8 @@ type wanted struct {
 }
 
 const (
-	// headShare of a pair's batches is the head's at most.
+	// headShare of a pair's batches is the head's at most, and of the batches that there are for
+	// the first of superbatches that overlap its own.
 	headShare = 4
 	// headPasses over all features are what training on a head hides: a pass, and writing the rows.
 	headPasses = 1.5
@@ -42,6 +46,9 @@ func (c Costs) Head(batches int, features int64) int {
 	return int(most)
 }
 
+// First is how many of so many batches the first superbatch has, where superbatches overlap.
+func First(batches uint64) uint64 { return max(1, batches/headShare) }
+
 // want says what the superbatch is to be that begins with a step; before is the head that it
 // follows, or nil.
 func (b *builder) want(first uint64, before *superbatch) wanted {
@@ -55,6 +62,9 @@ func (b *builder) want(first uint64, before *superbatch) wanted {
 	}
 	if b.cfg.Batches > 0 {
 		w.until = min(w.until, first+max(1, most))
+	}
+	if b.cfg.Overlap && b.seq == 0 {
+		w.until = first + First(w.until-first)
 	}
 	if before != nil || !b.cfg.pairs() {
 		return w

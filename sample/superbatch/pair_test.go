@@ -92,3 +92,40 @@ func TestHead(t *testing.T) {
 		}
 	}
 }
+
+// TestTrainingStartsBeforeAllIsSampled: where superbatches overlap the first is short, and the next
+// is under way when its first batch is handed out.
+func TestTrainingStartsBeforeAllIsSampled(t *testing.T) {
+	for _, batches := range []int{0, 1, 9, 20} {
+		c := testConfig(t)
+		c.Overlap, c.Epochs, c.Batches = true, 3, batches
+		want := wantHashes(t, c)
+		c.FS, c.Budget = vfs.NewMem(), mem.NewBudget(0)
+		l, lengths, looked := mustOpen(t, c), []int(nil), -1
+		got, err := stepHashes(func(e uint64) (sample.Batches, error) {
+			b, err := l.Epoch(e)
+			return &watched{b, func() {
+				s := l.current
+				if s == nil || l.due != s.first+1 || looked == int(l.due) {
+					return
+				}
+				looked = int(l.due)
+				if lengths = append(lengths, int(s.end-s.first)); s.end < uint64(len(want)) &&
+					l.upcoming == nil {
+					t.Errorf("%d batches: nothing is made beside steps %d to %d", batches, s.first,
+						s.end)
+				}
+			}}, err
+		}, 0, c.Epochs)
+		most := len(want)
+		if batches > 0 {
+			most = batches
+		}
+		if err != nil || !slices.Equal(got, want) || lengths[0] != max(1, most/headShare) ||
+			lengths[1] != min(most, len(want)-lengths[0]) {
+			t.Errorf("%d batches: superbatches of %d, %d of %d batches, %v", batches, lengths,
+				len(got), len(want), err)
+		}
+		closeAll(t, l)
+	}
+}

@@ -98,8 +98,8 @@ const (
 	// collectLeast is the memory to collect what batches miss, besides.
 	collectLeast = 64 << 10
 	// collectReadPerNode is that of the records that this is found from: two of 4 bytes per node of
-	// each batch read at once, and a quarter to spare.
-	collectReadPerNode = 2 * 4 * batchesAtOnce * 5 / 4
+	// each batch read at once, and a quarter to spare, twice: the next ones are read meanwhile.
+	collectReadPerNode = 2 * 2 * 4 * batchesAtOnce * 5 / 4
 	// weighBytesPerBatch is what reading each batch's rows costs, and where it stands, twice.
 	weighBytesPerBatch = 192
 	// filesShare of the storage is for batches and their plans, if there may be sweeps: rows have
@@ -311,24 +311,35 @@ func (w *sweep) collect(ctx context.Context) (err error) {
 	if err != nil {
 		return err
 	}
-	for i := w.first; i < w.end; i += batchesAtOnce {
-		n := min(batchesAtOnce, w.end-i)
-		var records [2 * batchesAtOnce]runtimefile.Record
-		for k := range n {
-			records[2*k] = runtimefile.Record{File: w.batches, At: w.index[i+k].nodes}
-			records[2*k+1] = runtimefile.Record{File: w.plans, At: w.index[i+k].plan}
+	if err := w.missedAll(ctx, f); err != nil {
+		return err
+	}
+	return w.missing.finish(ctx, w.cfg, &w.buf)
+}
+
+// missedAll notes the nodes whose rows the batches miss. While it is found out for some, the
+// records of the next ones are read.
+func (w *sweep) missedAll(ctx context.Context, f *finder) (err error) {
+	due := w.first
+	ahead := runtimefile.NewAhead(ctx, w.cfg.Budget, func(g *runtimefile.Group) bool {
+		for ; due < w.end && len(g.Records) < 2*batchesAtOnce; due++ {
+			g.Add(w.batches, w.index[due].nodes, due)
+			g.Add(w.plans, w.index[due].plan, due)
 		}
-		payloads, err := w.buf.Read(ctx, records[:2*n]...)
-		if err != nil {
+		return len(g.Records) > 0
+	})
+	defer func() { err = errors.Join(err, ahead.Close()) }()
+	for {
+		g, err := ahead.Next(ctx)
+		if g == nil || err != nil {
 			return err
 		}
-		for k := range n {
-			if err := w.missed(i+k, payloads[2*k], payloads[2*k+1], f); err != nil {
+		for k := 0; k < len(g.Parts); k += 2 {
+			if err := w.missed(g.Parts[k], g.Payloads[k], g.Payloads[k+1], f); err != nil {
 				return err
 			}
 		}
 	}
-	return w.missing.finish(ctx, w.cfg, &w.buf)
 }
 
 // finder is the memory of finding what batches miss, which is that of what is collected later.

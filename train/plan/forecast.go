@@ -207,7 +207,7 @@ func (s *Costs) superbatch(p *Split, f *Forecast, lists Price, rows RowsCost) {
 	f.bind("device", s.Full*(lists.Wait+missed.sweep)+read+io)
 	f.bind("cores", cores+s.Full*(sampling.CPU+deciding.CPU)/d.Cores)
 	// The first of a run's superbatches has nothing to overlap with.
-	alone := min(1, steps/(float64(c.Epochs)*float64(s.Batches)))
+	alone := min(1, float64(superbatch.First(uint64(steps)))/s.batches(p))
 	f.Time += alone * (loop + ahead - f.Time)
 }
 

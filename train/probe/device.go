@@ -60,7 +60,8 @@ const (
 	profileRounds = 3
 )
 
-// profile finds the profile of this device: that in the catalog, or a new one.
+// profile finds the profile of this device: that in the catalog, one that was measured for another
+// store, or a new one.
 func (m *Probe) profile(ctx context.Context) error {
 	if m.device != nil {
 		return nil
@@ -79,16 +80,21 @@ func (m *Probe) profile(ctx context.Context) error {
 		if !errors.Is(err, kv.ErrNotFound) {
 			return fmt.Errorf("probe: read profile %s: %w", name, err)
 		}
+		if m.device = m.ofMachine(time.Now()); m.device != nil {
+			m.news = true
+			return nil
+		}
 	}
 	p, err := m.measure(ctx)
 	if err != nil {
 		return fmt.Errorf("probe: measure the device: %w", err)
 	}
-	m.device, m.news = p, true
+	m.device, m.news, m.measured = p, true, true
 	return nil
 }
 
-// keepProfile puts the profile into the catalog if there is something new in it.
+// keepProfile puts the profile into the catalog if there is something new in it, and what was
+// measured where other stores find it.
 func (m *Probe) keepProfile(ctx context.Context) error {
 	if !m.news {
 		return nil
@@ -101,6 +107,13 @@ func (m *Probe) keepProfile(ctx context.Context) error {
 		m.device.Kept = err.Error()
 	}
 	m.news = false
+	if !m.measured {
+		return nil
+	}
+	m.measured = false
+	if err := m.keepForMachine(time.Now()); err != nil {
+		m.device.Kept = fmt.Sprintf("for other stores: %v", err)
+	}
 	return nil
 }
 

@@ -34,6 +34,9 @@ type Config struct {
 	StepName string
 	// Remeasure measures the device anew, though the catalog has a profile of it.
 	Remeasure bool
+	// Profiles is the directory where profiles of devices are kept for a day for all stores of this
+	// machine; "" keeps none there.
+	Profiles string
 }
 
 // Model is what a probe asks of the model that is trained on batches.
@@ -65,7 +68,9 @@ type Probe struct {
 
 	device *plan.Profile // nil until it is known
 	name   string        // of the plan: see planName
-	news   bool          // something was measured that the catalog does not have
+	news   bool          // something is known that the catalog does not have
+	// measured says that the device was measured, and other stores do not know it.
+	measured bool
 }
 
 // New returns a probe of a source whose features are open. model is nil where batches are loaded

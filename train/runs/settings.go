@@ -142,6 +142,9 @@ type Settings struct {
 	// Remeasure measures the device anew when the run is planned, though the catalog has a
 	// profile of it.
 	Remeasure bool `json:"-"`
+	// Profiles is a directory of the user, where what was measured of devices is kept for a day for
+	// all stores; "" measures the device for each store.
+	Profiles string `json:"-"`
 	// NeighborsAhead plans as if neighbor caches were made before the run, whatever that takes.
 	NeighborsAhead bool `json:"-"`
 	// CheckpointEvery is the number of batches between checkpoints within an epoch; one is

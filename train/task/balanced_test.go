@@ -23,6 +23,14 @@ func (sixThreeOne) GatherRaw(_ context.Context, nodes []sample.NodeID, _ []uint3
 	return nil
 }
 
+func (r sixThreeOne) ScanRaw(ctx context.Context, first sample.NodeID, n int, out []byte) error {
+	nodes := make([]sample.NodeID, n)
+	for i := range nodes {
+		nodes[i] = first + sample.NodeID(i)
+	}
+	return r.GatherRaw(ctx, nodes, nil, out)
+}
+
 // TestBalanced has the weights that scikit-learn's "balanced" gives: 10/(3·6), 10/(3·3), 10/(3·1).
 func TestBalanced(t *testing.T) {
 	meta := &kv.LabelsMeta{Kind: KindClass, Classes: []string{"a", "b", "c", "not there"}}

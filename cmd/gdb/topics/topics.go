@@ -23,6 +23,8 @@ the default. There is no configuration file.
   GDB_LIBCUDA, GDB_LIBCUBLAS   CUDA's driver and cuBLAS, if gdb was built with
                CUDA and they are not where the linker looks
   NO_COLOR     no color in output; so does TERM=dumb
+  XDG_CACHE_HOME   where gdb/devices.json has what was measured of devices, for
+               a day (default: ~/.cache); --remeasure measures anew
 
 What gdb shell uses on a terminal:
 
