@@ -67,6 +67,7 @@ var rooms = map[string][]string{
 		"bench/gen",
 		"bench/fio",
 		"bench",
+		"bench/links",
 	},
 	"blockdev": {
 		"blockdev",
