@@ -6,18 +6,15 @@ import (
 	"fmt"
 
 	"gdb/internal/mem"
-	"gdb/internal/rng"
 	"gdb/kv"
 	"gdb/train/link/decoder"
+	"gdb/train/link/initial"
 	"gdb/train/link/order"
 	"gdb/train/link/paged"
 	"gdb/train/link/rank"
 	"gdb/train/link/triples"
 	"gdb/train/runs"
 )
-
-// partitionsDir is where a run has its vectors if they are on disk.
-const partitionsDir = "partitions"
 
 // disk is the Source of vectors on disk.
 type disk struct {
@@ -73,7 +70,7 @@ func memoryBytes(c *Config, m *kv.Meta) int64 {
 	for _, e := range m.EdgeSplits {
 		edges += int64(e.Count)
 	}
-	arrays := int64(2 + len(stateNames(c.Optimizer))) // with those of the best evaluation
+	arrays := int64(2 + len(runs.LinkState(c.Optimizer))) // with those of the best evaluation
 	rows := arrays * 4 * int64(m.Nodes) * int64(c.Dim)
 	return 2*rows + // a checkpoint is a copy
 		mem.HeapCost(12*edges+2*triples.Bytes(edges)+stepBytes(c, int(m.Nodes)))
@@ -95,7 +92,7 @@ func besideBytes(c *Config, m *kv.Meta) (int64, error) {
 	if c.Reciprocal {
 		relations *= 2
 	}
-	arrays := int64(2 + len(stateNames(c.Optimizer)))
+	arrays := int64(2 + len(runs.LinkState(c.Optimizer)))
 	table := mem.ArenaBytes(4 * max(1, relations*int64(dec.RelationDim(c.Dim))))
 	const empty = 3 // tables of no entities, and of the best ones
 	return mem.HeapCost(evaluatedBytes*edges+stepBytes(c, 0)+arrays*table) + arrays*table +
@@ -137,7 +134,7 @@ func planOf(c *Config, m *kv.Meta) (*paged.Plan, error) {
 	p, err := paged.NewPlan(m, paged.Want{Policy: policies[c.Order], Parts: c.Partitions,
 		Capacity: c.PartitionsInMemory, Logical: c.LogicalPartitions, Dim: c.Dim,
 		TrainParts: func(parts int) int { return trainParts(m, parts) },
-		State:      len(stateNames(c.Optimizer)), Extra: extra, Seed: c.Seed,
+		State:      len(runs.LinkState(c.Optimizer)), Extra: extra, Seed: c.Seed,
 		Memory: limit - beside})
 	if err != nil {
 		return nil, err
@@ -150,14 +147,14 @@ func planOf(c *Config, m *kv.Meta) (*paged.Plan, error) {
 // initOf draws the vectors that entities begin with: those of a training in memory.
 func initOf(c *Config) func(row []float32, entity uint64) {
 	return func(row []float32, entity uint64) {
-		initRow(row, rng.Key(entityDomain, c.Seed, entity), c.Init)
+		initial.Entity(row, c.Seed, entity, c.Init)
 	}
 }
 
 // openDisk opens the vectors of a run, as its last checkpoint has them.
 func (t *trainer) openDisk(ctx context.Context) error {
 	s, note, err := paged.Open(ctx, paged.Config{Store: t.store, Device: t.dev,
-		Path: t.dir.Path(partitionsDir), Plan: t.plan, Init: initOf(&t.cfg), Budget: t.budget},
+		Path: t.dir.Path(runs.PartitionsDir), Plan: t.plan, Init: initOf(&t.cfg), Budget: t.budget},
 		t.pos.Record, t.pos.BestRecord)
 	if err != nil {
 		return err
@@ -218,13 +215,13 @@ func plannedFor(p *paged.Plan) string {
 func (t *Trained) openRows(ctx context.Context, dir runs.Dir, pos *position) error {
 	c := &t.Config
 	plan := paged.Partitions(order.Spec{Parts: c.Partitions, Seed: c.Seed}, c.Dim,
-		len(stateNames(c.Optimizer)))
+		len(runs.LinkState(c.Optimizer)))
 	record := pos.BestRecord
 	if record == nil {
 		record = pos.Record
 	}
 	rows, note, err := paged.OpenRows(ctx, paged.Config{Store: t.store, Device: t.dev,
-		Path: dir.Path(partitionsDir), Plan: plan, Init: initOf(&t.Config), Budget: t.budget},
+		Path: dir.Path(runs.PartitionsDir), Plan: plan, Init: initOf(&t.Config), Budget: t.budget},
 		record, [][]triples.Triple{t.data.val, t.data.test})
 	t.rows, t.Note = rows, note
 	return err

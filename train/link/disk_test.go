@@ -68,8 +68,8 @@ func onDisk(t testing.TB, s *layout.Store, c *Config) (p position, vectors []byt
 			t.Fatal(err)
 		}
 		spec := partfile.Spec{UUID: s.Meta().UUID, Map: m, Columns: c.Dim,
-			State: len(stateNames(c.Optimizer)), Init: initOf(c)}
-		view, err := partfile.View(s.FS(), dir.Path(partitionsDir), mustDevice(t), spec, record)
+			State: len(runs.LinkState(c.Optimizer)), Init: initOf(c)}
+		view, err := partfile.View(s.FS(), dir.Path(runs.PartitionsDir), mustDevice(t), spec, record)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -309,7 +309,7 @@ func TestDiskBitFlips(t *testing.T) {
 	}); !errors.Is(err, context.Canceled) {
 		t.Fatal(err)
 	}
-	dir := s.Path("runs", c.Run, partitionsDir)
+	dir := s.Path("runs", c.Run, runs.PartitionsDir)
 	files, err := s.FS().List(dir)
 	if err != nil || len(files) < 4 {
 		t.Fatal(files, err)

@@ -10,6 +10,7 @@ import (
 	"gdb/layout/partition"
 	"gdb/train/link/order"
 	"gdb/train/link/paged"
+	"gdb/train/runs"
 )
 
 // Planned is what a training would do, for a person to read.
@@ -79,7 +80,7 @@ func Plan(c Config, m *kv.Meta) (*Planned, error) {
 
 // inMemory is the plan of vectors in memory.
 func (p *Planned) inMemory(c *Config, m *kv.Meta) error {
-	arrays := int64(2 + len(stateNames(c.Optimizer)))
+	arrays := int64(2 + len(runs.LinkState(c.Optimizer)))
 	rows := arrays * 4 * int64(m.Nodes) * int64(c.Dim)
 	p.Memory = []paged.Share{{What: "program", Bytes: mem.ProcessBytes},
 		{What: "vectors", Bytes: rows}, {What: "a checkpoint", Bytes: rows},
