@@ -69,7 +69,8 @@ func onDisk(t testing.TB, s *layout.Store, c *Config) (p position, vectors []byt
 		}
 		spec := partfile.Spec{UUID: s.Meta().UUID, Map: m, Columns: c.Dim,
 			State: len(runs.LinkState(c.Optimizer)), Init: initOf(c)}
-		view, err := partfile.View(s.FS(), dir.Path(runs.PartitionsDir), mustDevice(t), spec, record)
+		view, err := partfile.View(s.FS(), dir.Path(runs.PartitionsDir), mustDevice(t), spec,
+			record)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -32,8 +32,8 @@ func mustVectors(t *testing.T, s *layout.Store, run string, memory int64) *vecto
 	return v
 }
 
-// eachIs compares what Each has with rows in so much memory, in how many windows it came; 0 if there
-// is no room.
+// eachIs compares what Each has with rows in so much memory, and says in how many windows it came;
+// 0 if there is no room.
 func eachIs(t *testing.T, s *layout.Store, c *Config, want []float32, memory int64) (windows int) {
 	t.Helper()
 	budget := mem.NewBudget(memory)
