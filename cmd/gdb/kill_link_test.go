@@ -42,8 +42,8 @@ func linkStore(t *testing.T) string {
 }
 
 // trainedLinks is what a run of links on disk came to: the vectors of its best evaluation, and what
-// its files hold but for their headers, which count checkpoints. Of each partition that is one
-// file, or two if it has changed since the best evaluation.
+// its files hold but for their headers, which count checkpoints. Of each partition these are two
+// files, and another with its vectors if it has changed since the best evaluation.
 func trainedLinks(t *testing.T, store, run string) map[string][]byte {
 	t.Helper()
 	out := filepath.Join(t.TempDir(), "v.csv")
@@ -60,6 +60,7 @@ func trainedLinks(t *testing.T, store, run string) map[string][]byte {
 	slices.Sort(files)
 	for _, file := range files {
 		part, _, _ := strings.Cut(filepath.Base(file), "-")
+		part += filepath.Ext(file)
 		b, err := os.ReadFile(file)
 		if err != nil {
 			t.Fatal(err)
