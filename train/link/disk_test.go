@@ -18,6 +18,7 @@ import (
 	"gdb/layout"
 	"gdb/layout/layouttest"
 	"gdb/train/embedding/partfile"
+	"gdb/train/link/order"
 	"gdb/train/link/paged"
 	"gdb/train/link/rank"
 	"gdb/train/link/triples"
@@ -472,5 +473,19 @@ func TestAuto(t *testing.T) {
 	again := c
 	if _, err := MakePlan(&again, &m); err != nil || again != c {
 		t.Errorf("%+v, %v, want %+v", again, err, c)
+	}
+}
+
+// TestBatchOf: batches shrink with the buffer where entities are in them often, and not elsewhere.
+func TestBatchOf(t *testing.T) {
+	for _, c := range []struct{ batch, entities, held, parts, want int }{
+		{1024, 14541, 16, 64, 256}, {1024, 14541, 64, 64, 1024}, {1024, 14541, 8, 64, 128},
+		{1000, 4 << 20, 48, 176, 1000}, {10000, 1_000_000, 10, 80, 3906}, {3, 30, 2, 30, 1},
+	} {
+		p := &paged.Plan{Order: order.Spec{Parts: c.parts, Capacity: c.held}}
+		if got := batchOf(&Config{Batch: c.batch}, p, c.entities); got != c.want {
+			t.Errorf("batches of %d with %d of %d partitions of %d entities, want %d", got, c.held,
+				c.parts, c.entities, c.want)
+		}
 	}
 }

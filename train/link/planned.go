@@ -31,6 +31,7 @@ type PlannedDisk struct {
 	Partitions int   `json:"partitions"`
 	InMemory   int   `json:"partitions_in_memory"`
 	Logical    int   `json:"logical_partitions"`
+	Batch      int   `json:"batch"` // edges of a step
 	Bytes      int64 `json:"bytes"` // the most that files of vectors take
 	// Sets are the partitions that are in memory together, Swaps how many come in after the first
 	// set, and Buckets how many edge buckets are trained on with each.
@@ -74,8 +75,14 @@ func Plan(c Config, m *kv.Meta) (*Planned, error) {
 		return out, out.inMemory(&c, m)
 	}
 	out.Memory, out.Why = plan.Shares, plan.Lines
-	out.Disk, err = plannedDisk(plan, m)
-	return out, err
+	if out.Disk, err = plannedDisk(plan, m); err != nil {
+		return nil, err
+	}
+	if out.Disk.Batch = batchOf(&c, plan, int(m.Nodes)); out.Disk.Batch < c.Batch {
+		out.Why = append(out.Why, fmt.Sprintf("batches of %d edges, not %d: an entity is in one as "+
+			"often as it would be with all in memory", out.Disk.Batch, c.Batch))
+	}
+	return out, nil
 }
 
 // inMemory is the plan of vectors in memory.
