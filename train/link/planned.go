@@ -79,8 +79,8 @@ func Plan(c Config, m *kv.Meta) (*Planned, error) {
 		return nil, err
 	}
 	if out.Disk.Batch = batchOf(&c, plan, int(m.Nodes)); out.Disk.Batch < c.Batch {
-		out.Why = append(out.Why, fmt.Sprintf("batches of %d edges, not %d: an entity is in one as "+
-			"often as it would be with all in memory", out.Disk.Batch, c.Batch))
+		out.Why = append(out.Why, fmt.Sprintf("batches of %d edges, not %d: an entity is in one "+
+			"as often as it would be with all in memory", out.Disk.Batch, c.Batch))
 	}
 	return out, nil
 }

@@ -8,8 +8,8 @@ import (
 	"gdb/train/runs"
 )
 
-// sampled takes a step on a batch of edges with drawn negatives, and returns the sum of their losses
-// divided by edgesInMean. key is that of the batch.
+// sampled takes a step on a batch of edges with drawn negatives, and returns the sum of their
+// losses divided by edgesInMean. key is that of the batch.
 //
 // Row i of the queries is the one for the tail of edge i, and row n+i that for its head. Gradients
 // of entities are collected in dRows: those of heads, of tails, and of negatives.
@@ -48,9 +48,8 @@ func (s *stepper) sampled(edges []triples.Triple, key uint64) (float64, error) {
 }
 
 // edgesInMean is what the losses of a batch of n edges are divided by: n or, with vectors on disk,
-// the edges of a full batch. Each set of partitions ends with a batch that may have few edges; these
-// would weigh so much more than others that the rates of their rows, which Adagrad lowers by what
-// gradients there were, were lower ever after.
+// the edges of a full batch. Each set of partitions ends with a batch that may have few edges, which
+// would weigh much more than others: Adagrad would take smaller steps with their rows ever after.
 func (s *stepper) edgesInMean(n int) float32 {
 	if s.cfg.OnDisk() {
 		n = s.batch
