@@ -48,8 +48,9 @@ func (s *stepper) sampled(edges []triples.Triple, key uint64) (float64, error) {
 }
 
 // edgesInMean is what the losses of a batch of n edges are divided by: n or, with vectors on disk,
-// the edges of a full batch. Each set of partitions ends with a batch that may have few edges. These
-// would weigh much more than others: Adagrad would take smaller steps with their rows ever after.
+// the edges of a full batch. Each set of partitions ends with a batch that may have few edges.
+// These would weigh much more than others: Adagrad would take smaller steps with their rows ever
+// after.
 func (s *stepper) edgesInMean(n int) float32 {
 	if s.cfg.OnDisk() {
 		n = s.batch
