@@ -108,7 +108,8 @@ func (r *Rows) Bytes() int64 {
 	r.passes = mem.NewAccount(r.budget, "queries")
 	more := int64(passBytesMost - passBytes)
 	if limit := r.budget.Limit(); limit > 0 {
-		more = min(more, (limit-r.budget.Used())/4)
+		known := mem.HeapCost(knownBytes(int64(r.sets.Edges()), int64(r.m.Parts())))
+		more = min(more, (limit-r.budget.Used()-known)/4)
 	}
 	if more <= 0 || r.passes.Add(mem.HeapCost(more)) != nil {
 		return passBytes
