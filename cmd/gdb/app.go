@@ -95,7 +95,8 @@ func (a *app) rootCommand() *cobra.Command {
 		a.checkCommand(), a.planCommand(), a.trainCommand(), a.runsCommand(), a.reportCommand(),
 		a.evalCommand(), a.predictCommand(), a.embedCommand(), a.shellCommand(),
 		a.serveCommand(),
-		benches.Command(&a.App, a.benchTrainCommand(), a.benchSystemCommand()),
+		benches.Command(&a.App, a.benchTrainCommand(), a.benchSystemCommand(),
+			a.benchLinkCommand()),
 		a.versionCommand())
 	root.AddCommand(helpTopics()...)
 	root.SetUsageTemplate(usageTemplate(root))

@@ -8,6 +8,7 @@ import (
 
 	"gdb/bench"
 	"gdb/bench/gen"
+	"gdb/bench/links"
 	"gdb/cmd/gdb/benches"
 	"gdb/cmd/gdb/cli"
 	"gdb/cmd/gdb/complete"
@@ -131,7 +132,7 @@ func (a *app) flagCompleters() map[string]complete.Func {
 	for name, words := range map[string][]string{"bench io io": cli.BackendNames(),
 		"bench sample topology": bench.Topologies, "bench sample sample": bench.Draws,
 		"bench ingest formats": bench.IngestFormats, "bench gather cache": bench.Caches(),
-		"bench train systems": bench.Systems()} {
+		"bench train systems": bench.Systems(), "bench link orders": links.Orders()} {
 		all[name] = complete.WordLists(words...)
 	}
 	return all
@@ -175,6 +176,7 @@ func (a *app) complete(root *cobra.Command) {
 	arguments := map[string]complete.Func{"help": helpWords,
 		"runs":        complete.StoreThen(a.runsArguments),
 		"bench train": complete.StoreThen(complete.None),
+		"bench link":  complete.StoreThen(complete.None),
 		"bench gen":   complete.Words(append(gen.Kinds, benches.Kron)...)}
 	for _, name := range []string{"info", "check", "plan", "train", "split", "report", "eval",
 		"predict", "embed", "shell", "serve"} {

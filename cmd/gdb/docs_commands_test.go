@@ -39,6 +39,7 @@ var notRun = []struct{ begins, why string }{
 	{"gdb train s20.gdb", "of a graph of bench gen rmat"},
 	{"gdb train sbm.gdb", "of the graph of bench gen sbm"},
 	{"gdb bench train", "minutes, and cgroups that not all machines give"},
+	{"gdb bench link", "minutes, of a public graph"},
 	{"gdb bench io --", "reads a file of 4 GiB for minutes"},
 	{"gdb bench sample --", "samples a graph of 64 million edges for minutes"},
 	{"gdb bench ingest --", "gigabytes"},

@@ -38,7 +38,8 @@ func (s scan) with(ctx context.Context, work func(ctx context.Context,
 		if err != nil {
 			return err
 		}
-		v, err := vectors.Open(ctx, s.x.Graph.Store, run, s.x.Graph.Budget, runtime.NumCPU())
+		v, err := vectors.Open(ctx, s.x.Graph.Store, s.x.Graph.Dev, run,
+			s.x.Graph.Budget, runtime.NumCPU())
 		if err != nil {
 			return err
 		}

@@ -59,7 +59,7 @@ func (t *trainer) arrays() (all []runs.Array) {
 	add := func(name string, table *Table) {
 		all = append(all, runs.Array{Name: name, Values: table.Values})
 		for i, state := range table.State {
-			all = append(all, runs.Array{Name: name + " " + stateNames(t.cfg.Optimizer)[i],
+			all = append(all, runs.Array{Name: name + " " + runs.LinkState(t.cfg.Optimizer)[i],
 				Values: state})
 		}
 	}

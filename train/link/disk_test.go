@@ -18,6 +18,7 @@ import (
 	"gdb/layout"
 	"gdb/layout/layouttest"
 	"gdb/train/embedding/partfile"
+	"gdb/train/link/order"
 	"gdb/train/link/paged"
 	"gdb/train/link/rank"
 	"gdb/train/link/triples"
@@ -68,8 +69,9 @@ func onDisk(t testing.TB, s *layout.Store, c *Config) (p position, vectors []byt
 			t.Fatal(err)
 		}
 		spec := partfile.Spec{UUID: s.Meta().UUID, Map: m, Columns: c.Dim,
-			State: len(stateNames(c.Optimizer)), Init: initOf(c)}
-		view, err := partfile.View(s.FS(), dir.Path(partitionsDir), mustDevice(t), spec, record)
+			State: len(runs.LinkState(c.Optimizer)), Init: initOf(c)}
+		view, err := partfile.View(s.FS(), dir.Path(runs.PartitionsDir), mustDevice(t), spec,
+			record)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -309,7 +311,7 @@ func TestDiskBitFlips(t *testing.T) {
 	}); !errors.Is(err, context.Canceled) {
 		t.Fatal(err)
 	}
-	dir := s.Path("runs", c.Run, partitionsDir)
+	dir := s.Path("runs", c.Run, runs.PartitionsDir)
 	files, err := s.FS().List(dir)
 	if err != nil || len(files) < 4 {
 		t.Fatal(files, err)
@@ -471,5 +473,19 @@ func TestAuto(t *testing.T) {
 	again := c
 	if _, err := MakePlan(&again, &m); err != nil || again != c {
 		t.Errorf("%+v, %v, want %+v", again, err, c)
+	}
+}
+
+// TestBatchOf: batches shrink with the buffer where entities are in them often, and not elsewhere.
+func TestBatchOf(t *testing.T) {
+	for _, c := range []struct{ batch, entities, held, parts, want int }{
+		{1024, 14541, 16, 64, 256}, {1024, 14541, 64, 64, 1024}, {1024, 14541, 8, 64, 128},
+		{1000, 4 << 20, 48, 176, 1000}, {10000, 1_000_000, 10, 80, 3906}, {3, 30, 2, 30, 1},
+	} {
+		p := &paged.Plan{Order: order.Spec{Parts: c.parts, Capacity: c.held}}
+		if got := batchOf(&Config{Batch: c.batch}, p, c.entities); got != c.want {
+			t.Errorf("batches of %d with %d of %d partitions of %d entities, want %d", got, c.held,
+				c.parts, c.entities, c.want)
+		}
 	}
 }

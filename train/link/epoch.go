@@ -77,14 +77,15 @@ func (t *trainer) batches(ctx context.Context, p *Part) error {
 	}
 	order := rng.NewPermutation(uint64(n), rng.Key(orderDomain, t.cfg.Seed, t.pos.Epoch,
 		uint64(t.pos.Part)))
-	at := make([]uint32, 0, t.cfg.Batch)
-	for batches := (n + t.cfg.Batch - 1) / t.cfg.Batch; t.pos.Batch < batches; {
+	size := t.stepper.batch
+	at := make([]uint32, 0, size)
+	for batches := (n + size - 1) / size; t.pos.Batch < batches; {
 		if err := ctx.Err(); err != nil {
 			return err
 		}
 		begun := time.Now()
 		at = at[:0]
-		for i := t.pos.Batch * t.cfg.Batch; i < min(n, (t.pos.Batch+1)*t.cfg.Batch); i++ {
+		for i := t.pos.Batch * size; i < min(n, (t.pos.Batch+1)*size); i++ {
 			at = append(at, uint32(order.At(uint64(i))))
 		}
 		if err := t.step(p, at); err != nil {
@@ -121,7 +122,7 @@ func (t *trainer) step(p *Part, at []uint32) error {
 		edges[i] = p.Edges[e]
 	}
 	loss, err := t.stepper.sampled(edges, key)
-	t.pos.Loss += loss * float64(len(at))
+	t.pos.Loss += loss * float64(t.stepper.edgesInMean(len(at)))
 	t.pos.Edges += uint64(len(at))
 	t.pos.Scores += 2 * uint64(len(at)) * uint64(1+t.cfg.Negatives)
 	return err

@@ -8,15 +8,13 @@ import (
 	"gdb/internal/rng"
 	"gdb/train/kernel"
 	"gdb/train/link/decoder"
+	"gdb/train/link/initial"
 	"gdb/train/link/rank"
 	"gdb/train/runs"
 )
 
-// The domains of keys of initial rows.
-const (
-	entityDomain   = 0x656e7469 // "enti"
-	relationDomain = 0x72656c61 // "rela"
-)
+// relationDomain keeps the keys of the first vectors of relations apart from others.
+const relationDomain = 0x72656c61 // "rela"
 
 // model is what is learned.
 type model struct {
@@ -36,7 +34,7 @@ func newModel(c *runs.LinkSettings, entities, relations int, training bool,
 	}
 	state := 0
 	if training {
-		state = len(stateNames(c.Optimizer))
+		state = len(runs.LinkState(c.Optimizer))
 	}
 	m := &model{cfg: c, dec: dec, count: relations}
 	m.entities, err = newTable("vectors of entities", entities, c.Dim, state, budget)
@@ -57,14 +55,14 @@ func newModel(c *runs.LinkSettings, entities, relations int, training bool,
 // init draws the rows that training begins with.
 func (m *model) init(seed uint64, pool *kernel.Pool) {
 	pool.Run(m.entities.Rows, func(i int) {
-		initRow(m.entities.row(uint32(i)), rng.Key(entityDomain, seed, uint64(i)), m.cfg.Init)
+		initial.Entity(m.entities.row(uint32(i)), seed, uint64(i), m.cfg.Init)
 	})
 	for i := range m.relations.Rows {
 		row, key := m.relations.row(uint32(i)), rng.Key(relationDomain, seed, uint64(i))
 		if m.dec.RelationDim(m.cfg.Dim) < m.dec.FormDim(m.cfg.Dim) { // angles
-			initUniform(row, key, math.Pi)
+			initial.Uniform(row, key, math.Pi)
 		} else {
-			initRow(row, key, m.cfg.Init)
+			initial.Normal(row, key, m.cfg.Init)
 		}
 	}
 }

@@ -10,6 +10,7 @@ import (
 	"gdb/layout/partition"
 	"gdb/train/link/order"
 	"gdb/train/link/paged"
+	"gdb/train/runs"
 )
 
 // Planned is what a training would do, for a person to read.
@@ -30,6 +31,7 @@ type PlannedDisk struct {
 	Partitions int   `json:"partitions"`
 	InMemory   int   `json:"partitions_in_memory"`
 	Logical    int   `json:"logical_partitions"`
+	Batch      int   `json:"batch"` // edges of a step
 	Bytes      int64 `json:"bytes"` // the most that files of vectors take
 	// Sets are the partitions that are in memory together, Swaps how many come in after the first
 	// set, and Buckets how many edge buckets are trained on with each.
@@ -73,13 +75,19 @@ func Plan(c Config, m *kv.Meta) (*Planned, error) {
 		return out, out.inMemory(&c, m)
 	}
 	out.Memory, out.Why = plan.Shares, plan.Lines
-	out.Disk, err = plannedDisk(plan, m)
-	return out, err
+	if out.Disk, err = plannedDisk(plan, m); err != nil {
+		return nil, err
+	}
+	if out.Disk.Batch = batchOf(&c, plan, int(m.Nodes)); out.Disk.Batch < c.Batch {
+		out.Why = append(out.Why, fmt.Sprintf("batches of %d edges, not %d: an entity is in one "+
+			"as often as it would be with all in memory", out.Disk.Batch, c.Batch))
+	}
+	return out, nil
 }
 
 // inMemory is the plan of vectors in memory.
 func (p *Planned) inMemory(c *Config, m *kv.Meta) error {
-	arrays := int64(2 + len(stateNames(c.Optimizer)))
+	arrays := int64(2 + len(runs.LinkState(c.Optimizer)))
 	rows := arrays * 4 * int64(m.Nodes) * int64(c.Dim)
 	p.Memory = []paged.Share{{What: "program", Bytes: mem.ProcessBytes},
 		{What: "vectors", Bytes: rows}, {What: "a checkpoint", Bytes: rows},

@@ -155,7 +155,7 @@ func (t *trainer) run(ctx context.Context) (*Result, error) {
 	t.obs(Event{Started: &Started{Run: t.dir.Name(), Resumed: t.resumed, Config: t.cfg,
 		Epoch: int(t.pos.Epoch) + 1, Batch: t.pos.Batch, Entities: t.data.entities,
 		Relations: t.data.relations, Edges: t.data.edges, Note: t.note,
-		Disk: plannedFor(t.plan)}})
+		Disk: plannedFor(t.plan, &t.cfg, t.stepper.batch)}})
 	err := t.epochs(ctx)
 	if err == nil {
 		return t.result(), t.record(ctx, "done")
@@ -232,11 +232,13 @@ func (t *trainer) open(ctx context.Context) (err error) {
 	if err := t.budget.Reserve("a step", stepBytes(&t.cfg, rows)); err != nil {
 		return fmt.Errorf("train: %w; a smaller --batch, or fewer --negatives, take less", err)
 	}
-	if t.plan == nil {
-		t.source = NewMemory(t.data.train, t.model.entities)
-	}
 	t.stepper = newStepper(&t.cfg, t.model.dec, t.pool, t.model.relations,
 		uint32(t.data.relations), t.data.trainIndex)
+	if t.plan == nil {
+		t.source = NewMemory(t.data.train, t.model.entities)
+	} else {
+		t.stepper.batch = batchOf(&t.cfg, t.plan, t.data.entities)
+	}
 	if t.cfg.Encodes() {
 		t.stepper.enc, err = newEncoding(ctx, t)
 	}

@@ -8,8 +8,8 @@ import (
 	"gdb/train/runs"
 )
 
-// sampled takes a step on a batch of edges with drawn negatives, and returns the mean loss of an
-// edge. key is that of the batch.
+// sampled takes a step on a batch of edges with drawn negatives, and returns the sum of their
+// losses divided by edgesInMean. key is that of the batch.
 //
 // Row i of the queries is the one for the tail of edge i, and row n+i that for its head. Gradients
 // of entities are collected in dRows: those of heads, of tails, and of negatives.
@@ -43,8 +43,19 @@ func (s *stepper) sampled(edges []triples.Triple, key uint64) (float64, error) {
 	if err != nil {
 		return 0, err
 	}
-	s.updateRelations(1/float32(n), nil)
+	s.updateRelations(1/s.edgesInMean(n), nil)
 	return total, s.updateEntities(n)
+}
+
+// edgesInMean is what the losses of a batch of n edges are divided by: n or, with vectors on disk,
+// the edges of a full batch. Each set of partitions ends with a batch that may have few edges.
+// These would weigh much more than others: Adagrad would take smaller steps with their rows ever
+// after.
+func (s *stepper) edgesInMean(n int) float32 {
+	if s.cfg.OnDisk() {
+		n = s.batch
+	}
+	return float32(n)
 }
 
 // drawAll draws the negatives of all chunks of a batch, of one side and then of the other.
@@ -118,7 +129,7 @@ func (s *stepper) compare(edges []triples.Triple, side, lo, hi int, drawn []uint
 	q, dq := s.queries[(side*n+lo)*dim:][:m*dim], s.dQueries[(side*n+lo)*dim:][:m*dim]
 	s.matrices.Scores(s.scores, q, s.negRows, m, count)
 	pos, gPos := make([]float32, m), make([]float32, m)
-	measure, weight := s.dec.Measure(), 1/float32(n)
+	measure, weight := s.dec.Measure(), 1/s.edgesInMean(n)
 	s.each(m, func(i int) {
 		row := s.scores[i*count:][:count]
 		s.exclude(row, edges[lo+i], side, answers[i])
@@ -169,7 +180,7 @@ func (s *stepper) updateEntities(n int) error {
 				}
 			}
 			s.regularize(s.sums[i*dim:][:dim], s.table.row(s.rows.Numbers[i]),
-				2*float32(ends)/float32(n))
+				2*float32(ends)/s.edgesInMean(n))
 		})
 	}
 	if s.enc == nil {

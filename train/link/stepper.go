@@ -22,6 +22,7 @@ const (
 // stepper takes the steps of a training. It is for one goroutine.
 type stepper struct {
 	cfg       *runs.LinkSettings
+	batch     int // edges of a step, or queries; the last step of a part may have fewer
 	dec       decoder.Decoder
 	loss      loss.Loss
 	pool      *kernel.Pool
@@ -50,7 +51,8 @@ type stepper struct {
 // newStepper makes the relations' table ready to train.
 func newStepper(c *runs.LinkSettings, dec decoder.Decoder, pool *kernel.Pool, relations *Table,
 	count uint32, known *triples.Index) *stepper {
-	return &stepper{cfg: c, dec: dec, pool: pool, relations: relations, count: count, known: known,
+	return &stepper{cfg: c, batch: c.Batch, dec: dec, pool: pool, relations: relations,
+		count: count, known: known,
 		loss: loss.Loss{Name: c.Loss, Margin: float32(c.Margin),
 			Temperature: float32(c.Temperature)},
 		opt:      optimizer{kind: c.Optimizer, pool: pool},

@@ -2,10 +2,8 @@ package link
 
 import (
 	"fmt"
-	"math"
 
 	"gdb/internal/mem"
-	"gdb/internal/rng"
 	"gdb/train/kernel"
 )
 
@@ -13,7 +11,7 @@ import (
 type Table struct {
 	Rows, Dim int
 	Values    []float32
-	State     [][]float32 // as stateNames names them
+	State     [][]float32 // as runs.LinkState names them
 	arenas    []*mem.Arena
 }
 
@@ -49,27 +47,6 @@ func (t *Table) Close() (err error) {
 // row is one vector.
 func (t *Table) row(i uint32) []float32 { return t.Values[int(i)*t.Dim:][:t.Dim:t.Dim] }
 
-// initRow draws a row of independent normal values of a deviation: a function of the key alone.
-func initRow(row []float32, key uint64, deviation float64) {
-	s := rng.NewStream(key)
-	for i := 0; i < len(row); i += 2 { // Box and Muller
-		length := deviation * math.Sqrt(-2*math.Log(1-s.Float64()))
-		sin, cos := math.Sincos(2 * math.Pi * s.Float64())
-		row[i] = float32(length * cos)
-		if i+1 < len(row) {
-			row[i+1] = float32(length * sin)
-		}
-	}
-}
-
-// initUniform draws a row of values between minus and plus most.
-func initUniform(row []float32, key uint64, most float64) {
-	s := rng.NewStream(key)
-	for i := range row {
-		row[i] = float32((2*s.Float64() - 1) * most)
-	}
-}
-
 // Constants of the optimizers, as their authors set them.
 const (
 	adamBeta1  = 0.9
@@ -77,14 +54,6 @@ const (
 	adamEps    = 1e-8
 	adagradEps = 1e-10
 )
-
-// stateNames are the arrays that an optimizer keeps beside values.
-func stateNames(optimizer string) []string {
-	if optimizer == "adam" {
-		return []string{"first moments", "second moments"}
-	}
-	return []string{"sums of squares"}
-}
 
 // optimizer takes steps along gradients. Rows that a batch does not have stay as they are, their
 // moments too.

@@ -89,7 +89,7 @@ func Open(ctx context.Context, store *layout.Store, dev blockdev.Device, run str
 func (t *Trained) load(ctx context.Context, dir runs.Dir) error {
 	entities, relations := t.model.entities, t.model.relations
 	values := len(entities.Values) + len(relations.Values)
-	arrays := int64(4 * (values*(2+len(stateNames(t.Config.Optimizer))) +
+	arrays := int64(4 * (values*(2+len(runs.LinkState(t.Config.Optimizer))) +
 		encoderValues(&t.Config, t.data.relations)))
 	if err := t.budget.Reserve("a checkpoint", 2*arrays); err != nil {
 		return fmt.Errorf("train: %w", err)

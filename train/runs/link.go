@@ -38,6 +38,9 @@ const (
 	BestRelationsName = "best relations"
 )
 
+// PartitionsDir is the directory of a run that has its vectors by partition, if they are on disk.
+const PartitionsDir = "partitions"
+
 // LinkSettings are those of a training for link prediction. Start from DefaultLink.
 type LinkSettings struct {
 	// Run names the run; "" takes the next free of r0001, r0002, ….
@@ -146,6 +149,14 @@ func NegativeSamplings() []string {
 
 // Regularizers are the values of LinkSettings.Regularizer.
 func Regularizers() []string { return []string{RegularizerNone, RegularizerL2, RegularizerN3} }
+
+// LinkState names the arrays that an optimizer keeps beside the values of link prediction.
+func LinkState(optimizer string) []string {
+	if optimizer == "adam" {
+		return []string{"first moments", "second moments"}
+	}
+	return []string{"sums of squares"}
+}
 
 // LinkOptimizers are the values of LinkSettings.Optimizer.
 func LinkOptimizers() []string { return []string{"adagrad", "adam"} }

@@ -16,7 +16,7 @@ import (
 // Embed is gdb embed of a run that predicts links: the vectors of all nodes.
 func Embed(ctx context.Context, e *Env, st *layout.Store, dev blockdev.Device, run,
 	out string) (err error) {
-	v, err := vectors.Open(ctx, st, run, mem.NewProcessBudget(e.Memory), e.Threads)
+	v, err := vectors.Open(ctx, st, dev, run, mem.NewProcessBudget(e.Memory), e.Threads)
 	if err != nil {
 		return err
 	}

@@ -151,6 +151,26 @@ func OnlyNode(given *pflag.FlagSet) (err error) {
 	return err
 }
 
+// Has says whether link prediction has a flag of gdb train.
+func Has(name string) bool {
+	own := pflag.NewFlagSet("", pflag.ContinueOnError)
+	(&flags{cfg: runs.DefaultLink("distmult")}).bind(own)
+	return own.Lookup(name) != nil
+}
+
+// Settings are those of a training.
+type Settings = runs.LinkSettings
+
+// SettingsOf completes the settings of a training from the flags that were given; they are not
+// checked.
+func SettingsOf(e *Env, given *pflag.FlagSet) (c Settings, err error) {
+	t, err := settings(e, given)
+	if err != nil {
+		return c, err
+	}
+	return t.cfg, nil
+}
+
 // global are the flags that all commands have, and those that say what is trained.
 var global = []string{"memory", "threads", "seed", "quiet", "verbose", "log", "color", "task", "io",
 	"backend"}

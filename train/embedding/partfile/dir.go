@@ -50,15 +50,39 @@ func (s *Spec) FrameBytes() int64 {
 }
 
 // PartBytes is what a partition takes on disk.
-func (s *Spec) PartBytes(part int) int64 {
-	return pageBytes + int64(s.arrays())*pieceBytes(s.Map.Size(part)*uint64(s.Columns))
+func (s *Spec) PartBytes(part int) (n int64) {
+	for _, f := range s.files() {
+		n += s.fileBytes(part, &f)
+	}
+	return n
+}
+
+// file is one of the files of a partition: so many arrays, from the first one on.
+type file struct {
+	kind          string
+	first, arrays int
+}
+
+// files are those of a partition.
+func (s *Spec) files() []file {
+	rows := file{rowsFile, 0, 1}
+	if s.State == 0 {
+		return []file{rows}
+	}
+	return []file{rows, {stateFile, 1, s.State}}
+}
+
+// fileBytes is what a file takes.
+func (s *Spec) fileBytes(part int, f *file) int64 {
+	return pageBytes + int64(f.arrays)*pieceBytes(s.Map.Size(part)*uint64(s.Columns))
 }
 
 // DiskBytes is the most that all files take: each partition as it is, as it was in the last
-// checkpoint, and as it was in the best evaluation.
+// checkpoint, and its vectors as they were in the best evaluation.
 func (s *Spec) DiskBytes() (n int64) {
+	rows := s.files()[0]
 	for part := range s.Map.Parts() {
-		n += 3 * s.PartBytes(part)
+		n += 2*s.PartBytes(part) + s.fileBytes(part, &rows)
 	}
 	return n
 }
@@ -75,6 +99,9 @@ type Dir struct {
 		now  []uint32 // generation of each now: that, or the next
 		best []uint32 // generation of each in the best evaluation; nil for none
 		next uint32   // generation of what is written
+		// unsynced are the partitions that were written since the last Prepare. Most are written
+		// several times until the next, and to sync takes longer than to write.
+		unsynced map[int]bool
 	}
 }
 
@@ -125,6 +152,7 @@ func start(fs vfs.FS, path string, dev blockdev.Device, spec Spec, kept, best []
 	error) {
 	d := &Dir{fs: fs, path: path, dev: dev, spec: spec}
 	d.mu.kept, d.mu.now, d.mu.best = kept, slices.Clone(kept), best
+	d.mu.unsynced = map[int]bool{}
 	d.mu.next = max(slices.Max(kept), slices.Max(append([]uint32{0}, best...))) + 1
 	if err := fs.MkdirAll(path, 0o755); err != nil {
 		return nil, fmt.Errorf("train: make %s: %w", path, err)
@@ -143,9 +171,10 @@ func (d *Dir) sweep() error {
 		return fmt.Errorf("train: list %s: %w", d.path, err)
 	}
 	for _, file := range names {
-		part, generation, ok := parseName(file)
+		part, generation, kind, ok := parseName(file)
 		if !ok || part < len(d.mu.now) && (generation == d.mu.kept[part] ||
-			generation == d.mu.now[part] || d.mu.best != nil && generation == d.mu.best[part]) {
+			generation == d.mu.now[part] || d.mu.best != nil && kind == rowsFile &&
+			generation == d.mu.best[part]) {
 			continue
 		}
 		if err := d.fs.Remove(d.fs.PathJoin(d.path, file)); err != nil {
@@ -172,7 +201,23 @@ func (d *Dir) Read(ctx context.Context, part int, arrays [][]float32) (read int6
 		d.begin(part, arrays)
 		return 0, nil
 	}
-	path := d.fs.PathJoin(d.path, name(part, generation))
+	for _, f := range d.spec.files() {
+		if len(arrays) <= f.first {
+			break
+		}
+		n, err := d.readFile(ctx, part, generation, &f,
+			arrays[f.first:min(f.first+f.arrays, len(arrays))])
+		if read += n; err != nil {
+			return 0, err
+		}
+	}
+	return read, nil
+}
+
+// readFile reads the first arrays of a file.
+func (d *Dir) readFile(ctx context.Context, part int, generation uint32, which *file,
+	arrays [][]float32) (read int64, err error) {
+	path := d.fs.PathJoin(d.path, name(part, generation, which.kind))
 	f, err := d.dev.OpenFile(d.fs, path)
 	if oserror.IsNotExist(err) {
 		return 0, d.damage(path, "the file is missing")
@@ -181,10 +226,10 @@ func (d *Dir) Read(ctx context.Context, part int, arrays [][]float32) (read int6
 		return 0, fmt.Errorf("train: read partition %d: %w", part, err)
 	}
 	defer func() { err = errors.Join(err, f.Close()) }()
-	if want := d.spec.PartBytes(part); f.Size() != want {
+	if want := d.spec.fileBytes(part, which); f.Size() != want {
 		return 0, d.damage(path, "it has %d bytes, want %d", f.Size(), want)
 	}
-	h := d.header(part, generation)
+	h := d.header(part, generation, which)
 	head, reqs := blockdev.AlignedBuffer(pageBytes), []blockdev.Request(nil)
 	n := int(d.spec.Map.Size(part)) * d.spec.Columns
 	piece, off := pieceBytes(uint64(n)), int64(pageBytes)
@@ -205,8 +250,9 @@ func (d *Dir) Read(ctx context.Context, part int, arrays [][]float32) (read int6
 		return 0, d.damage(path, "header: %v", err)
 	}
 	for i, a := range arrays {
-		if got := d.sum(i, a[:n]); got != sums[i] {
-			return 0, d.damage(path, "array %d: checksum %08x, want %08x", i, got, sums[i])
+		if got := d.sum(which.first+i, a[:n]); got != sums[i] {
+			return 0, d.damage(path, "array %d: checksum %08x, want %08x", which.first+i, got,
+				sums[i])
 		}
 	}
 	return off, nil
@@ -225,11 +271,11 @@ func (d *Dir) begin(part int, arrays [][]float32) {
 }
 
 // header is that of a file, with room for its checksums.
-func (d *Dir) header(part int, generation uint32) header {
+func (d *Dir) header(part int, generation uint32, which *file) header {
 	m := &d.spec.Map
 	return header{part: uint32(part), generation: generation, parts: uint32(m.Parts()),
 		graph: m.Spec().Nodes, nodes: m.Size(part), columns: uint32(d.spec.Columns),
-		sums: make([]uint32, d.spec.arrays())}
+		first: uint32(which.first), sums: make([]uint32, which.arrays)}
 }
 
 // sum is the checksum of array i.
@@ -245,15 +291,28 @@ func (d *Dir) damage(path, format string, args ...any) error {
 // Write writes the arrays of a partition, beside what the last checkpoint has of it. Memory: 2 MiB.
 // It is durable once Prepare returns. A partition that could not be written has, for later reads,
 // no longer what it had since the last checkpoint: the run goes on from that.
-func (d *Dir) Write(part int, arrays [][]float32) (err error) {
+func (d *Dir) Write(part int, arrays [][]float32) error {
 	d.mu.Lock()
 	generation := d.mu.next
 	d.mu.Unlock()
-	h, n := d.header(part, generation), int(d.spec.Map.Size(part))*d.spec.Columns
-	for i, a := range arrays {
-		h.sums[i] = d.sum(i, a[:n])
+	for _, f := range d.spec.files() {
+		if err := d.writeFile(part, generation, &f, arrays[f.first:f.first+f.arrays]); err != nil {
+			return err
+		}
 	}
-	path := d.fs.PathJoin(d.path, name(part, generation))
+	d.mu.Lock()
+	d.mu.now[part], d.mu.unsynced[part] = generation, true
+	d.mu.Unlock()
+	return nil
+}
+
+// writeFile writes the arrays of a file.
+func (d *Dir) writeFile(part int, generation uint32, which *file, arrays [][]float32) error {
+	h, n := d.header(part, generation, which), int(d.spec.Map.Size(part))*d.spec.Columns
+	for i, a := range arrays {
+		h.sums[i] = d.sum(which.first+i, a[:n])
+	}
+	path := d.fs.PathJoin(d.path, name(part, generation, which.kind))
 	w, err := layout.CreateFile(d.fs, path)
 	if err != nil {
 		return fmt.Errorf("train: write partition %d: %w", part, err)
@@ -269,14 +328,11 @@ func (d *Dir) Write(part int, arrays [][]float32) (err error) {
 		}
 	}
 	if err == nil {
-		_, err = w.Finish(path, fileKind)
+		err = w.FinishUnsynced()
 	}
 	if err != nil {
 		return errors.Join(fmt.Errorf("train: write partition %d: %w", part, err), w.Abort())
 	}
-	d.mu.Lock()
-	d.mu.now[part] = generation
-	d.mu.Unlock()
 	return nil
 }
 
@@ -303,15 +359,36 @@ func (d *Dir) Best() *Dir {
 // Prepare makes all that was written durable, and returns the record for the checkpoint that is
 // made, and that of the best evaluation, nil if there was none. Nothing is written until Committed.
 func (d *Dir) Prepare() (record, best []byte, err error) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	for part := range d.mu.unsynced {
+		for _, f := range d.spec.files() {
+			file := name(part, d.mu.now[part], f.kind)
+			if err := d.sync(d.fs.PathJoin(d.path, file)); err != nil {
+				return nil, nil, err
+			}
+		}
+	}
+	clear(d.mu.unsynced)
 	if err := atomicfile.SyncDir(d.fs, d.path); err != nil {
 		return nil, nil, fmt.Errorf("train: %w", err)
 	}
-	d.mu.Lock()
-	defer d.mu.Unlock()
 	if d.mu.best != nil {
 		best = encodeRecord(d.spec.UUID, d.mu.best)
 	}
 	return encodeRecord(d.spec.UUID, d.mu.now), best, nil
+}
+
+// sync makes a file durable.
+func (d *Dir) sync(path string) error {
+	f, err := d.fs.Open(path)
+	if err != nil {
+		return fmt.Errorf("train: sync %s: %w", path, err)
+	}
+	if err := errors.Join(f.Sync(), f.Close()); err != nil {
+		return fmt.Errorf("train: sync %s: %w", path, err)
+	}
+	return nil
 }
 
 // Committed says that the checkpoint with the records of Prepare is the last one: what the one

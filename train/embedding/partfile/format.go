@@ -1,17 +1,19 @@
 // Package partfile keeps the vectors of nodes, and what the optimizer has of each, on disk by
 // partition: a partition is read and written whole. What a checkpoint refers to is not overwritten:
-// a partition that changes is written to a file of its own, beside the one of the checkpoint, and
-// the next checkpoint names it. So the disk holds each partition twice at most, and once more as it
-// was in the best evaluation.
+// a partition that changes is written to files of its own, beside those of the checkpoint, and the
+// next checkpoint names them. So the disk holds each partition twice at most, and its vectors once
+// more as they were in the best evaluation, which needs nothing of the optimizer.
 //
 // # Files
 //
-// DIR/PART-GENERATION.rows is a header block and then arrays of float32, each (nodes of the
-// partition, columns), with zeros to a multiple of 4096 bytes behind each. The first are the
-// vectors, the others those of the optimizer. The fields of the header:
+// DIR/PART-GENERATION.rows has the vectors, and PART-GENERATION.state what the optimizer has: a
+// header block and then arrays of float32, each (nodes of the partition, columns), with zeros to a
+// multiple of 4096 bytes behind each. The arrays of both are counted together: the vectors are
+// array 0, those of the optimizer begin with 1. The fields of the header:
 //
 //	u32 layout, u32 partition, u32 generation, u32 partitions, u64 nodes of the graph,
-//	u64 nodes of the partition, u32 columns, u32 number of arrays, then for each array: u32 crc32c
+//	u64 nodes of the partition, u32 columns, u32 first array, u32 number of arrays, then for each
+//	array: u32 crc32c
 //
 // The checksum of array i is codec.BlockSum of block i+1. A partition of no file has the vectors
 // that it began with, which Spec.Init draws, and no steps of the optimizer.
@@ -21,7 +23,6 @@
 package partfile
 
 import (
-	"bytes"
 	"fmt"
 
 	"gdb/internal/codec"
@@ -31,7 +32,7 @@ import (
 const (
 	fileKind   = "EMPT"
 	recordKind = "EMPR"
-	fileLayout = 1
+	fileLayout = 2
 	pageBytes  = codec.HeaderBytes
 )
 
@@ -40,7 +41,8 @@ type header struct {
 	part, generation, parts uint32
 	graph, nodes            uint64 // nodes, of the graph and of the partition
 	columns                 uint32
-	sums                    []uint32
+	first                   uint32   // array
+	sums                    []uint32 // of the arrays from first on
 }
 
 func (h *header) encode(uuid [16]byte) []byte {
@@ -51,6 +53,7 @@ func (h *header) encode(uuid [16]byte) []byte {
 	e.U64(h.graph)
 	e.U64(h.nodes)
 	e.U32(h.columns)
+	e.U32(h.first)
 	e.U32(uint32(len(h.sums)))
 	for _, sum := range h.sums {
 		e.U32(sum)
@@ -69,15 +72,15 @@ func decodeHeader(b []byte, uuid [16]byte, want *header) (sums []uint32, err err
 		return nil, fmt.Errorf("its layout is %d, this program reads %d", layout, fileLayout)
 	}
 	got := header{part: d.U32(), generation: d.U32(), parts: d.U32(), graph: d.U64(),
-		nodes: d.U64(), columns: d.U32()}
+		nodes: d.U64(), columns: d.U32(), first: d.U32()}
 	n := d.U32()
 	if int(n) != len(want.sums) || got.part != want.part || got.generation != want.generation ||
 		got.parts != want.parts || got.graph != want.graph || got.nodes != want.nodes ||
-		got.columns != want.columns {
-		return nil, fmt.Errorf("it has %d arrays of %d columns of %d nodes, partition %d of %d, "+
-			"generation %d; want %d, %d, %d, %d, %d and %d", n, got.columns, got.nodes, got.part,
-			got.parts, got.generation, len(want.sums), want.columns, want.nodes, want.part,
-			want.parts, want.generation)
+		got.columns != want.columns || got.first != want.first {
+		return nil, fmt.Errorf("it has %d arrays from %d on, of %d columns of %d nodes, partition "+
+			"%d of %d, generation %d; want %d, %d, %d, %d, %d, %d and %d", n, got.first,
+			got.columns, got.nodes, got.part, got.parts, got.generation, len(want.sums),
+			want.first, want.columns, want.nodes, want.part, want.parts, want.generation)
 	}
 	for range n {
 		sums = append(sums, d.U32())
@@ -125,13 +128,24 @@ func decodeRecord(b []byte, uuid [16]byte, parts int) ([]uint32, error) {
 // pieceBytes is what an array of n values takes in a file.
 func pieceBytes(n uint64) int64 { return (4*int64(n) + pageBytes - 1) / pageBytes * pageBytes }
 
-// name is that of the file of a generation of a partition.
-func name(part int, generation uint32) string {
-	return fmt.Sprintf("%04d-%08d.rows", part, generation)
+// The files of a partition, as their names end: of its vectors, and of the optimizer's arrays.
+const (
+	rowsFile  = "rows"
+	stateFile = "state"
+)
+
+// name is that of a file of a generation of a partition.
+func name(part int, generation uint32, kind string) string {
+	return fmt.Sprintf("%04d-%08d.%s", part, generation, kind)
 }
 
 // parseName is the inverse of name.
-func parseName(file string) (part int, generation uint32, ok bool) {
-	_, err := fmt.Sscanf(file, "%d-%d.rows", &part, &generation)
-	return part, generation, err == nil && bytes.Equal([]byte(name(part, generation)), []byte(file))
+func parseName(file string) (part int, generation uint32, kind string, ok bool) {
+	for _, kind := range []string{rowsFile, stateFile} {
+		_, err := fmt.Sscanf(file, "%d-%d."+kind, &part, &generation)
+		if err == nil && name(part, generation, kind) == file {
+			return part, generation, kind, true
+		}
+	}
+	return 0, 0, "", false
 }

@@ -133,7 +133,7 @@ func TestVersions(t *testing.T) {
 				t.Fatalf("round %d: partition %d is not of version %d", round, part, v)
 			}
 		}
-		if names, err := fs.List("rows"); err != nil || len(names) > 8 {
+		if names, err := fs.List("rows"); err != nil || len(names) > 16 {
 			t.Fatalf("%v, %v", names, err)
 		}
 		if record != nil && round%3 == 0 { // the process dies
@@ -167,8 +167,6 @@ func TestDamage(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	path := "rows/" + name(0, 1)
-	whole := layouttest.ReadFile(t, fs, path)
 	damaged := func(what string) {
 		t.Helper()
 		if _, err := d.Read(t.Context(), 0, f); !errors.Is(err, layout.ErrCorrupt) {
@@ -176,24 +174,93 @@ func TestDamage(t *testing.T) {
 		}
 	}
 	used := int64(4096 + 500*7*4)
-	for off := int64(5); off < used; off += 997 {
-		layouttest.Flip(t, fs, path, off, 16)
-		damaged("a flipped bit")
-		layouttest.Flip(t, fs, path, off, 16)
+	for _, kind := range []string{rowsFile, stateFile} {
+		path := "rows/" + name(0, 1, kind)
+		whole := layouttest.ReadFile(t, fs, path)
+		for off := int64(5); off < used; off += 997 {
+			layouttest.Flip(t, fs, path, off, 16)
+			damaged("a flipped bit")
+			layouttest.Flip(t, fs, path, off, 16)
+		}
+		layouttest.WriteFile(t, fs, path, whole[:len(whole)-4096])
+		damaged("a file that is cut off")
+		layouttest.WriteFile(t, fs, path, layouttest.ReadFile(t, fs, "rows/"+name(1, 1, kind)))
+		damaged("another partition")
+		if err := fs.Remove(path); err != nil {
+			t.Fatal(err)
+		}
+		damaged("no file")
+		layouttest.WriteFile(t, fs, path, whole)
 	}
-	layouttest.WriteFile(t, fs, path, whole[:len(whole)-4096])
-	damaged("a file that is cut off")
-	layouttest.WriteFile(t, fs, path, layouttest.ReadFile(t, fs, "rows/"+name(1, 1)))
-	damaged("another partition")
-	if err := fs.Remove(path); err != nil {
-		t.Fatal(err)
-	}
-	damaged("no file")
+	state, rows := "rows/"+name(0, 1, stateFile), "rows/"+name(0, 1, rowsFile)
+	layouttest.WriteFile(t, fs, rows, layouttest.ReadFile(t, fs, state))
+	damaged("the other file")
 	for _, record := range [][]byte{nil, make([]byte, 5000), encodeRecord(s.UUID, []uint32{1})} {
 		if _, err := Open(fs, "rows", dev, s, record, nil); !errors.Is(err, layout.ErrCorrupt) {
 			t.Errorf("a record of %d bytes: %v", len(record), err)
 		}
 	}
+}
+
+// TestBest: the vectors of the best evaluation stay, without what the optimizer had, and the disk
+// holds no more than DiskBytes.
+func TestBest(t *testing.T) {
+	fs, dev := vfs.NewMem(), layouttest.Device(t)
+	s := mustSpec(t, 1000, 4, 5, 2)
+	d, err := Create(fs, "rows", dev, s)
+	if err != nil {
+		t.Fatal(err)
+	}
+	f := frame(t, &s)
+	most := int64(0)
+	for version := 1; version < 5; version++ {
+		for part := range 4 {
+			fill(&s, f, part, version)
+			if err := d.Write(part, f); err != nil {
+				t.Fatal(err)
+			}
+		}
+		most = max(most, dirBytes(t, fs))
+		if version == 1 {
+			d.KeepBest()
+		}
+		if _, _, err := d.Prepare(); err != nil {
+			t.Fatal(err)
+		}
+		if err := d.Committed(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if most != s.DiskBytes() {
+		t.Errorf("the disk held %d bytes, want %d at most", most, s.DiskBytes())
+	}
+	best := d.Best()
+	for part := range 4 {
+		rows := frame(t, &s)[:1]
+		if _, err := best.Read(t.Context(), part, rows); err != nil {
+			t.Fatal(err)
+		}
+		if !equal(t, &s, rows, part, 1) || !equal(t, &s, mustRead(t, d, part), part, 4) {
+			t.Errorf("partition %d is not as in the best evaluation, or not as it is now", part)
+		}
+	}
+}
+
+// dirBytes is what the files take.
+func dirBytes(t *testing.T, fs vfs.FS) (n int64) {
+	t.Helper()
+	names, err := fs.List("rows")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range names {
+		info, err := fs.Stat("rows/" + name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		n += info.Size()
+	}
+	return n
 }
 
 // checkpointed is a directory with a checkpoint, all durable.

@@ -142,7 +142,7 @@ func planOf(m *kv.Meta, w *Want, c *order.Choice, edges uint64) (*Plan, error) {
 			mem.HeapCost(int64(w.Extra)*int64(p.Frames)*int64(spec.FrameRows()))},
 		{"edges", mem.HeapCost(2*tripleBytes*int64(p.EdgesOnce)) + streamBytes},
 		{"places of buckets", mem.HeapCost(16 * (parts*parts + 1))},
-		{"known answers", mem.HeapCost(p.knownBytes(int64(edges)))},
+		{"known answers", mem.HeapCost(knownBytes(int64(edges), parts))},
 	}
 	return p, nil
 }
@@ -152,10 +152,8 @@ func Partitions(o order.Spec, dim, state int) *Plan {
 	return &Plan{Order: o, dim: dim, state: state}
 }
 
-// knownBytes is about what evaluation holds of the edges at a partition.
-func (p *Plan) knownBytes(edges int64) int64 {
-	return 2*indexBytes*edges/int64(p.Order.Parts) + passBytes
-}
+// knownBytes is about what evaluation holds of the edges at one of some partitions.
+func knownBytes(edges, parts int64) int64 { return 2*indexBytes*edges/parts + passBytes }
 
 // Bytes is the memory of a plan.
 func (p *Plan) Bytes() (n int64) {

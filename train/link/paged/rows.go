@@ -17,8 +17,9 @@ import (
 	"gdb/train/link/triples"
 )
 
-// passBytes is the memory of the queries that go through the partitions together.
-const passBytes = 8 << 20
+// passBytes is the memory that there is at least for the queries that go through the partitions
+// together, and passBytesMost what is taken where it is free. A pass reads all vectors and edges.
+const passBytes, passBytesMost = 8 << 20, 256 << 20
 
 // Rows go through the vectors of all entities, partition by partition. They implement rank.Rows,
 // and are for one goroutine.
@@ -30,6 +31,7 @@ type Rows struct {
 	budget *mem.Budget
 	others [][]triples.Triple // edges that are known to be true besides those of train
 	known  mem.Account
+	passes mem.Account    // of Bytes
 	asked  *triples.Index // of the last call of Known, and the entities that it asks about
 	tails  asks
 	heads  asks
@@ -92,14 +94,28 @@ func (r *Rows) Close() (err error) {
 		err = r.arena.Free()
 	}
 	r.known.Release()
+	r.passes.Release()
 	if r.close != nil {
 		err = errors.Join(err, r.close())
 	}
 	return err
 }
 
-// Bytes is about the memory of the queries that go through the partitions together.
-func (r *Rows) Bytes() int64 { return passBytes }
+// Bytes is about the memory of the queries that go through the partitions together: passBytes and a
+// part of what is free, which is taken until Close.
+func (r *Rows) Bytes() int64 {
+	r.passes.Release()
+	r.passes = mem.NewAccount(r.budget, "queries")
+	more := int64(passBytesMost - passBytes)
+	if limit := r.budget.Limit(); limit > 0 {
+		known := mem.HeapCost(knownBytes(int64(r.sets.Edges()), int64(r.m.Parts())))
+		more = min(more, (limit-r.budget.Used()-known)/4)
+	}
+	if more <= 0 || r.passes.Add(mem.HeapCost(more)) != nil {
+		return passBytes
+	}
+	return passBytes + more
+}
 
 // Count is the number of entities.
 func (r *Rows) Count() int { return int(r.m.Spec().Nodes) }

@@ -223,9 +223,7 @@ func TopOf(ctx context.Context, s *Scorer, rows Rows, q triples.Query, n int,
 		for lo := 0; lo < p.Count; lo += candidatesOnce {
 			count := min(candidatesOnce, p.Count-lo)
 			s.scores(scores, row, p.Rows[lo*s.Dim:], 1, count)
-			for j, v := range scores[:count] {
-				best.add(Answer{p.Entity(lo + j), v}, skip)
-			}
+			best.Block(scores[:count], func(i int) uint32 { return p.Entity(lo + i) }, skip)
 		}
 		return nil
 	})

@@ -25,11 +25,14 @@ func NewBest(n int) *Best { return &Best{most: n} }
 // Answers are the best ones, the best first; of equal scores the entity of the lower number.
 func (b *Best) Answers() []Answer { return b.answers }
 
-// Block shows it the scores of entities that follow one another, from first on, but for those in
-// skip, which ascends. A score that is no number is never among the best.
-func (b *Best) Block(first int, scores []float32, skip []uint32) {
-	for j, v := range scores {
-		b.add(Answer{uint32(first + j), v}, skip)
+// Block shows it some scores, but for those of entities in skip, which ascends. entity is that of a
+// score by its place. A score that is no number is never among the best.
+func (b *Best) Block(scores []float32, entity func(i int) uint32, skip []uint32) {
+	for i, v := range scores {
+		if n := len(b.answers); n == b.most && n > 0 && v < b.answers[n-1].Score {
+			continue // to find the entity may take long
+		}
+		b.add(Answer{entity(i), v}, skip)
 	}
 }
 
@@ -63,7 +66,7 @@ func Top(s *Scorer, q triples.Query, n int, known *triples.Index) []Answer {
 	for lo := 0; lo < s.Count; lo += candidatesOnce {
 		count := min(candidatesOnce, s.Count-lo)
 		s.scores(scores, row, s.Entities[lo*s.Dim:], 1, count)
-		best.Block(lo, scores[:count], skip)
+		best.Block(scores[:count], func(i int) uint32 { return uint32(lo + i) }, skip)
 	}
 	return best.Answers()
 }

@@ -1,7 +1,7 @@
 // Package vectors reads what a run of link prediction has learned of nodes and relations from its
-// checkpoint, in blocks of rows, so that vectors may be larger than memory. It finds the nodes that
-// are nearest to one, scores edges, and completes edges of which one end is known: by exact scans,
-// with the kernels that training scores with.
+// checkpoint, in blocks of rows, or from the files of its partitions, so that vectors may be larger
+// than memory. It finds the nodes that are nearest to one, scores edges, and completes edges of
+// which one end is known: by exact scans, with the kernels that training scores with.
 package vectors
 
 import (
@@ -10,9 +10,8 @@ import (
 	"fmt"
 	"slices"
 
+	"gdb/blockdev"
 	"gdb/internal/mem"
-	"gdb/internal/program"
-	"gdb/internal/trace"
 	"gdb/kv"
 	"gdb/layout"
 	"gdb/train/kernel"
@@ -28,15 +27,6 @@ const (
 	blockBytes    = 4 << 20
 	blockRowsMost = 8192
 )
-
-// rows are the vectors of all nodes, wherever they are kept.
-type rows interface {
-	// Check reads all of an array of so many values once, in pieces of buf, and compares checksums.
-	Check(ctx context.Context, name string, values int, buf []float32) error
-	// Read fills to with values of an array, from value at on.
-	Read(name string, at int, to []float32) error
-	Close() error
-}
 
 // Query and Edge are what is asked about, by numbers of nodes and relations.
 type (
@@ -55,54 +45,72 @@ type Vectors struct {
 
 	types  []string // names of relations
 	nodes  int
-	rows   rows
-	name   string // of the array of the nodes' vectors
+	state  *runs.StateFile
+	table  table // of the nodes; nil until it is open
 	scorer rank.Scorer
 	budget *mem.Budget
 	held   int64
-	block  []float32
+	block  []float32 // in which a flat table is read
 	scores []float32
 }
 
-// Open opens the vectors of a run, and checks them: it reads them once. budget counts the vectors
-// of relations and a block of rows; workers compute.
-func Open(ctx context.Context, store *layout.Store, run string, budget *mem.Budget,
-	workers int) (*Vectors, error) {
+// position is what the checkpoint of a run says of its vectors. Records say in which files they are
+// if they are on disk by partition.
+type position struct {
+	HasBest    bool   `json:"has_best"`
+	BestEpoch  int    `json:"best_epoch"`
+	Epoch      int    `json:"epoch"`
+	Record     []byte `json:"record"`
+	BestRecord []byte `json:"best_record"`
+}
+
+// record is that of the best evaluation, or of the last vectors if there was none.
+func (p *position) record() []byte {
+	if p.BestRecord != nil {
+		return p.BestRecord
+	}
+	return p.Record
+}
+
+// Open opens the vectors of a run. Those of a checkpoint are read once, to check them; those on
+// disk by partition are checked as partitions are read, through dev. budget counts the vectors of
+// relations, and a block of rows or a partition; workers compute.
+func Open(ctx context.Context, store *layout.Store, dev blockdev.Device, run string,
+	budget *mem.Budget, workers int) (*Vectors, error) {
 	dir := runs.Open(store, run)
 	f, err := dir.ReadLink()
 	if err != nil {
 		return nil, err
 	}
-	if f.Link.OnDisk() {
-		return nil, fmt.Errorf("run %s keeps its vectors by partition, which are not read here "+
-			"yet; %s predict and %s eval do", run, program.Name, program.Name)
-	}
-	var pos struct {
-		HasBest   bool `json:"has_best"`
-		BestEpoch int  `json:"best_epoch"`
-		Epoch     int  `json:"epoch"`
-	}
+	var pos position
 	state, note, err := dir.OpenState(&pos)
 	if err != nil {
 		return nil, err
 	}
 	v := &Vectors{Run: run, Settings: *f.Link, Epoch: pos.BestEpoch, Note: note,
-		types: store.Meta().EdgeTypes, nodes: int(store.Meta().Nodes), rows: state,
-		name: runs.BestEntitiesName, budget: budget}
-	relations := runs.BestRelationsName
+		types: store.Meta().EdgeTypes, nodes: int(store.Meta().Nodes), state: state,
+		budget: budget}
+	entities, relations := runs.BestEntitiesName, runs.BestRelationsName
 	if !pos.HasBest {
 		if f.Link.Encodes() {
 			return nil, errors.Join(runs.NoVectorsYet(run), state.Close())
 		}
-		v.name, relations, v.Epoch = runs.EntitiesName, runs.RelationsName, pos.Epoch
+		entities, relations, v.Epoch = runs.EntitiesName, runs.RelationsName, pos.Epoch
 	}
-	if err := v.open(ctx, relations, workers); err != nil {
+	if err = v.open(ctx, relations, workers); err == nil {
+		if f.Link.OnDisk() {
+			v.table, err = openParts(store, dev, dir, f.Link, pos.record(), budget)
+		} else {
+			v.table, err = newFlat(ctx, state, entities, v.nodes, v.block, v.Dim())
+		}
+	}
+	if err != nil {
 		return nil, errors.Join(err, v.Close())
 	}
 	return v, nil
 }
 
-// open takes the memory, checks what will be read, and makes the forms of relations.
+// open takes the memory, and makes the forms of relations.
 func (v *Vectors) open(ctx context.Context, relations string, workers int) error {
 	c := &v.Settings
 	dec, err := decoder.New(c.Decoder, c.Dim, decoder.Options{Norm: c.Norm})
@@ -124,18 +132,14 @@ func (v *Vectors) open(ctx context.Context, relations string, workers int) error
 	v.block, v.scores = make([]float32, blockRows*c.Dim), make([]float32, blockRows)
 	v.scorer = rank.Scorer{Pool: kernel.NewPool(workers), Decoder: dec, Dim: c.Dim, Count: v.nodes,
 		Forms: make([]float32, forms*width), Relations: count, Reciprocal: c.Reciprocal}
-	if err := v.rows.Check(ctx, v.name, v.nodes*c.Dim, v.block); err != nil {
-		return err
-	}
-	trace.From(ctx).Read(1, 4*uint64(v.nodes*c.Dim))
 	if learned == 0 {
 		return nil
 	}
-	if err := v.rows.Check(ctx, relations, forms*learned, v.block); err != nil {
+	if err := v.state.Check(ctx, relations, forms*learned, v.block); err != nil {
 		return err
 	}
 	all := make([]float32, forms*learned)
-	if err := v.rows.Read(relations, 0, all); err != nil {
+	if err := v.state.Read(relations, 0, all); err != nil {
 		return err
 	}
 	for i := range forms {
@@ -144,11 +148,14 @@ func (v *Vectors) open(ctx context.Context, relations string, workers int) error
 	return nil
 }
 
-// Close closes the file, and gives the memory back.
-func (v *Vectors) Close() error {
+// Close closes the files, and gives the memory back.
+func (v *Vectors) Close() (err error) {
 	v.budget.Release(v.held)
 	v.held = 0
-	return v.rows.Close()
+	if v.table != nil {
+		err = v.table.Close()
+	}
+	return errors.Join(err, v.state.Close())
 }
 
 // Dim is the width of the vectors, and Nodes how many there are.
@@ -160,29 +167,13 @@ func (v *Vectors) Nodes() int { return v.nodes }
 // Row reads the vector of a node.
 func (v *Vectors) Row(ctx context.Context, node kv.NodeID) ([]float32, error) {
 	row := make([]float32, v.Dim())
-	trace.From(ctx).Read(1, 4*uint64(v.Dim()))
-	return row, v.rows.Read(v.name, int(node)*v.Dim(), row)
+	return row, v.table.Row(ctx, node, row)
 }
 
 // Each calls fn with the vectors of all nodes, a block of nodes that follow one another at a time.
 // Rows are valid during the call.
 func (v *Vectors) Each(ctx context.Context, fn func(first int, rows []float32) error) error {
-	dim := v.Dim()
-	most := len(v.block) / dim
-	for first := 0; first < v.nodes; first += most {
-		if err := ctx.Err(); err != nil {
-			return err
-		}
-		block := v.block[:min(most, v.nodes-first)*dim]
-		if err := v.rows.Read(v.name, first*dim, block); err != nil {
-			return err
-		}
-		trace.From(ctx).Read(1, 4*uint64(len(block)))
-		if err := fn(first, block); err != nil {
-			return err
-		}
-	}
-	return nil
+	return v.table.Each(ctx, fn)
 }
 
 // Relation is the number of a relation by its name.
@@ -223,18 +214,20 @@ func (v *Vectors) scan(ctx context.Context, measure decoder.Measure, query []flo
 	skip []uint32, change func(score float32, row []float32) float32) ([]rank.Answer, error) {
 	best, dim := rank.NewBest(n), v.Dim()
 	x := decoder.Matrices{Pool: v.scorer.Pool, Measure: measure, D: dim}
-	err := v.Each(ctx, func(first int, rows []float32) error {
-		count := len(rows) / dim
-		scores := v.scores[:count]
-		x.Scores(scores, query, rows, 1, count)
-		if change != nil {
-			v.scorer.Pool.Span(count, 256, func(lo, hi int) {
-				for i := lo; i < hi; i++ {
-					scores[i] = change(scores[i], rows[i*dim:][:dim])
-				}
-			})
+	err := v.table.Scan(ctx, func(rows []float32, node func(row int) uint32) error {
+		for lo, count := 0, len(rows)/dim; lo < count; lo += len(v.scores) {
+			scores := v.scores[:min(len(v.scores), count-lo)]
+			some := rows[lo*dim:][:len(scores)*dim]
+			x.Scores(scores, query, some, 1, len(scores))
+			if change != nil {
+				v.scorer.Pool.Span(len(scores), 256, func(from, to int) {
+					for i := from; i < to; i++ {
+						scores[i] = change(scores[i], some[i*dim:][:dim])
+					}
+				})
+			}
+			best.Block(scores, func(i int) uint32 { return node(lo + i) }, skip)
 		}
-		best.Block(first, scores, skip)
 		return nil
 	})
 	return best.Answers(), err

@@ -1,0 +1,109 @@
+package main
+
+import (
+	"fmt"
+	"strings"
+
+	"gdb/bench/links"
+	"gdb/cmd/gdb/benches"
+	"gdb/cmd/gdb/cli"
+	"gdb/cmd/gdb/linkcmd"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+)
+
+// noBenchLinkFlags are flags of link prediction that rows decide, or that say nothing about them.
+var noBenchLinkFlags = []string{"run", "resume", "from", "order", "partitions-in-memory",
+	"logical-partitions", "patience", "checkpoint-every"}
+
+// benchLinkLong says what is compared and what the columns are.
+const benchLinkLong = `Train for link prediction with all vectors in memory, and with shares of
+their partitions in memory in each order of going through them (gdb train
+--task link --order), from the same settings. A run is trained for each row,
+and removed. A setting that cannot be has a row without figures, and the reason
+below the table. Ctrl-C ends the row under way and prints those before it.
+
+Columns:
+  epb            Edge Permutation Bias of the first epoch: 0 is an order by
+                 chance
+  epoch_s        an epoch without evaluation, mean of all; wait_s of it for the
+                 disk
+  read_bytes     of vectors, an epoch, written_bytes too
+  mrr            filtered, of the test edges, by the vectors of the best
+                 evaluation
+--json has hits@10 and partitions_in_memory besides.`
+
+func (a *app) benchLinkCommand() *cobra.Command {
+	t := &trainFlags{}
+	var orders, buffers string
+	cmd := &cobra.Command{
+		Use: "link STORE", Args: cli.ExactArgs(1),
+		Short: "Link prediction with vectors in memory, and with parts of them",
+		Long:  benchLinkLong,
+		Example: `  gdb bench link kg.gdb --decoder distmult --dim 100 --epochs 24
+  gdb bench link kg.gdb --orders memory,tlbeta --buffers 1/4,1/8 --json`,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			opt := links.Options{Orders: strings.Split(orders, ",")}
+			var err error
+			if opt.Buffers, err = links.ParseBuffers(buffers); err != nil {
+				return cli.Usage(err)
+			}
+			if opt.Config, err = a.benchLinkConfig(cmd); err != nil {
+				return cli.Usage(err)
+			}
+			return a.benchLink(cmd, args[0], t, opt)
+		},
+	}
+	f := cmd.Flags()
+	f.StringVar(&orders, "orders", strings.Join(links.Orders(), ","),
+		"where vectors are, with commas: "+cli.OneOf(links.Orders()))
+	f.StringVar(&buffers, "buffers", "1/2,1/4,1/8",
+		"shares of the partitions that are in memory, but for memory")
+	t.bind(f)
+	linkcmd.Bind(f)
+	f.VisitAll(func(flag *pflag.Flag) {
+		own := flag.Name == "orders" || flag.Name == "buffers" || flag.Name == "io"
+		flag.Hidden = !own && !linkcmd.Has(flag.Name)
+	})
+	for _, name := range noBenchLinkFlags {
+		f.Lookup(name).Hidden = true
+	}
+	return cmd
+}
+
+// benchLinkConfig is what all rows share.
+func (a *app) benchLinkConfig(cmd *cobra.Command) (c linkcmd.Settings, err error) {
+	for _, name := range noBenchLinkFlags {
+		if cmd.Flags().Changed(name) {
+			return c, fmt.Errorf("bench link has no flag --%s", name)
+		}
+	}
+	own := pflag.NewFlagSet("", pflag.ContinueOnError)
+	cmd.Flags().VisitAll(func(f *pflag.Flag) {
+		if f.Name != "orders" && f.Name != "buffers" {
+			own.AddFlag(f)
+		}
+	})
+	return linkcmd.SettingsOf(a.linkEnv(), own)
+}
+
+// benchLink opens the store, measures, and prints.
+func (a *app) benchLink(cmd *cobra.Command, store string, t *trainFlags,
+	opt links.Options) (err error) {
+	if err := opt.Validate(); err != nil {
+		return cli.Usage(err)
+	}
+	if opt.Store, opt.Device, err = a.OpenStore(cmd.Context(), store, t.cfg.IO); err != nil {
+		return err
+	}
+	defer func() { err = cli.FirstError(err, opt.Device.Close()) }()
+	p := a.Progress()
+	opt.Progress = p.Update
+	r, err := links.Measure(cmd.Context(), opt)
+	p.Finish()
+	if r == nil || len(r.Rows) == 0 {
+		return err
+	}
+	return cli.FirstError(err, benches.Print(&a.App, r, t.json))
+}
