@@ -8,7 +8,6 @@ import (
 	"errors"
 	"fmt"
 	"math"
-	"os"
 	"slices"
 	"strings"
 	"testing"
@@ -19,8 +18,6 @@ import (
 	"gdb/train/runs"
 	"gdb/train/task"
 )
-
-func TestMain(m *testing.M) { os.Exit(cudatest.Main(m)) }
 
 // mustEmulate gives the test a device.
 func mustEmulate(t *testing.T) *cudatest.Emulator {

@@ -5,6 +5,7 @@ package cuda
 import (
 	"errors"
 	"fmt"
+	"time"
 
 	"gdb/internal/cuda"
 	"gdb/internal/mem"
@@ -33,6 +34,7 @@ type driver struct {
 	bounce  *cuda.Pinned
 	// workspace is the memory that cuBLAS works in: its own could not be part of a graph.
 	workspace cuda.DevicePtr
+	meter     meter
 }
 
 // event is a place in the order of operations.
@@ -62,6 +64,17 @@ func (d *driver) operate(f func() error) error {
 		}
 		return f()
 	})
+}
+
+// measured is operate for what is counted as the device's work.
+func (d *driver) measured(f func() error) error {
+	return d.operate(func() error { return d.meter.around(d, f) })
+}
+
+// busy is how long the device has worked on what is done.
+func (d *driver) busy() (time.Duration, error) {
+	err := d.on(d.meter.collect)
+	return d.meter.busy, err
 }
 
 // open opens a device by its number, and compiles PTX for it.
@@ -125,6 +138,7 @@ func (d *driver) close() error {
 		if d.workspace != 0 {
 			err = errors.Join(err, d.device.Free(d.workspace))
 		}
+		err = errors.Join(err, d.meter.close())
 		if d.copied != nil {
 			err = errors.Join(err, d.copied.Close())
 		}

@@ -6,15 +6,12 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
-	"os"
 	"testing"
 
 	"gdb/internal/cuda/cudatest"
 	"gdb/internal/mem"
 	"gdb/train/backend"
 )
-
-func TestMain(m *testing.M) { os.Exit(cudatest.Main(m)) }
 
 // mustOpen opens the device, and the CPU beside it.
 func mustOpen(t *testing.T) (cpu, gpu backend.Backend) {
