@@ -8,8 +8,8 @@ import "context"
 // second it reads and writes when it copies in its own memory, and what share of these when it
 // gathers rows and averages lists of them. Where there is none the one row says why.
 func Devices(ctx context.Context) (*Report, error) {
-	columns := []string{"device", "name", "capability", "memory_bytes", "copy_bytes_per_s", "gflops",
-		"tf32_gflops", "call_us", "graph_us", "inner_bytes_per_s", "gather_share", "mean_share"}
+	columns := []string{"device", "name", "capability", "memory_bytes", "copy_bytes_per_s",
+		"gflops", "tf32_gflops", "call_us", "graph_us", "inner_bytes_per_s", "gather_share", "mean_share"}
 	r := NewReport("device", columns...)
 	rows, err := deviceRows(ctx)
 	if ctx.Err() != nil {

@@ -8,7 +8,6 @@ import (
 	"errors"
 	"fmt"
 	"math"
-	"slices"
 	"strings"
 	"testing"
 
@@ -64,6 +63,35 @@ func sameTraining(t *testing.T, s *layout.Store, c Config) {
 	}
 	t.Logf("%s: losses of the last epoch %g and %g", name, epochs[0][len(epochs[0])-1].Loss,
 		epochs[1][len(epochs[1])-1].Loss)
+}
+
+// TestTF32OnDevice: products whose factors are rounded give other losses than in float32, but for
+// little; what they trained is evaluated on the CPU in float32.
+func TestTF32OnDevice(t *testing.T) {
+	emulator := mustEmulate(t)
+	s := mustBuild(t, planted(false))
+	noteProfiles(t, s)
+	var losses []float64
+	for _, precision := range []string{runs.Float32, runs.TF32} {
+		c := testConfig()
+		c.Run, c.Precision, c.Backend, c.Epochs = precision, precision, backend.CUDA, 3
+		_, err := Run(t.Context(), s, mustDevice(t), c, func(e Event) {
+			if e.Epoch != nil && e.Epoch.Epoch == c.Epochs {
+				losses = append(losses, e.Epoch.Loss)
+			}
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	if d := math.Abs(losses[0] - losses[1]); d == 0 || d > 0.01 {
+		t.Errorf("losses in f32 and tf32 are %v", losses)
+	}
+	emulator.Set(t, "devices", 0)
+	if _, err := Evaluate(t.Context(), s, mustDevice(t), EvalConfig{Run: runs.TF32,
+		Split: "val"}); err != nil {
+		t.Error(err)
+	}
 }
 
 // TestTasksOnDevice trains on labels of all kinds, on typed and weighted edges and on vectors of
@@ -291,8 +319,5 @@ func groupedTraining(t *testing.T, emulator *cudatest.Emulator, s *layout.Store,
 	}
 }
 
-// deviceConfigs are a run of every model, but for those that only the CPU computes.
-func deviceConfigs() []Config {
-	return slices.DeleteFunc(modelConfigs(testConfig()),
-		func(c Config) bool { return c.Precision == runs.BFloat16 })
-}
+// deviceConfigs are a run of every model.
+func deviceConfigs() []Config { return modelConfigs(testConfig()) }

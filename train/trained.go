@@ -73,10 +73,10 @@ func openTrained(ctx context.Context, store *layout.Store, dev blockdev.Device, 
 	if cfg.Backend == backend.CUDA { // which may not be here
 		cfg.Backend = devices.Chosen(backend.Auto, cfg.Device)
 	}
-	if cfg.Half() {
-		cfg.Backend = backend.CPU
+	if cfg.Precision == runs.TF32 && cfg.Backend == backend.CPU && lim.Precision == "" {
+		cfg.Precision = runs.Float32
 	}
-	if err := cfg.Validate(); err != nil {
+	if err := errors.Join(cfg.Validate(), cfg.CheckPrecision()); err != nil {
 		return nil, err
 	}
 	t := &trained{cfg: cfg, dir: runs.Open(store, run), notes: lim.Notes}
@@ -129,7 +129,7 @@ func (t *trained) open(ctx context.Context, store *layout.Store, dev blockdev.De
 // openModel makes the model and loads the weights of the best evaluation.
 func (t *trained) openModel(dims []int) (err error) {
 	t.be, err = devices.Open(t.cfg.Backend, backend.Options{Workers: t.cfg.Threads,
-		Budget: t.in.Budget, Device: t.cfg.Device})
+		Budget: t.in.Budget, Device: t.cfg.Device, TF32: t.cfg.Precision == runs.TF32})
 	if err != nil {
 		return err
 	}

@@ -153,7 +153,26 @@ type Settings struct {
 const (
 	Float32  = "f32"
 	BFloat16 = "bf16"
+	// TF32 is float32 but for the factors of products, which a device rounds to 10 bits.
+	TF32 = "tf32"
 )
+
+// Computes names where a run computes, with what the time of its steps depends on.
+func (c *Settings) Computes() string {
+	if c.Precision == TF32 {
+		return c.Backend + " in " + TF32
+	}
+	return c.Backend
+}
+
+// CheckPrecision refuses a precision that the CPU does not compute in; Backend is not auto.
+func (c *Settings) CheckPrecision() error {
+	if c.Precision == TF32 && c.Backend == backend.CPU {
+		return errors.New("train: --precision tf32 is computed on a device alone: --backend " +
+			"cuda, or --precision f32")
+	}
+	return nil
+}
 
 // Half says whether products and sums over lists read bfloat16.
 func (c *Settings) Half() bool { return c.Precision == BFloat16 }
@@ -311,7 +330,7 @@ var choices = []struct {
 		[]string{"auto", "none", NormalizeRow, NormalizeColumns, ""}},
 	{"backend", func(c *Settings) string { return c.Backend }, backend.Names()},
 	{"precision", func(c *Settings) string { return c.Precision },
-		[]string{Float32, BFloat16, ""}},
+		[]string{Float32, BFloat16, TF32, ""}},
 }
 
 // Choices are the values that the flag of that name may have; nil for flags with more than a few.

@@ -19,8 +19,8 @@ func BindBackend(f *pflag.FlagSet, c *runs.Settings) {
 }
 
 // PrecisionHelp is what --precision means.
-const PrecisionHelp = "what products and sums over neighbors read: f32, or bf16, half as large " +
-	"and faster (default f32; of a run, its own)"
+const PrecisionHelp = "what products and sums over neighbors read: f32; bf16, half as large and " +
+	"faster; tf32: f32 whose factors a device rounds (default f32; of a run, its own)"
 
 // BindPrecision adds the flag of the precision; "" as its default is a run's own.
 func BindPrecision(f *pflag.FlagSet, to *string) {

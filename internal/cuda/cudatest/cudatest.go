@@ -64,8 +64,8 @@ var errNoCompiler = errors.New("no C++ compiler here (g++ or clang++): tests on 
 
 // Start gives the test a device: the emulated one with the kernels of a source file, whose path is
 // relative to the test's package. Each kernel is defined there, or in a file of its folder that it
-// includes, as KERNEL(name)(parameters). All tests of a package must name the same file. It skips the
-// test where nothing can compile it.
+// includes, as KERNEL(name)(parameters). All tests of a package must name the same file. It skips
+// the test where nothing can compile it.
 func Start(tb testing.TB, kernels string) *Emulator {
 	tb.Helper()
 	if os.Getenv("GDB_TEST_CUDA") == "device" {

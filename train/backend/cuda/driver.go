@@ -29,6 +29,7 @@ type driver struct {
 	copied  *cuda.Event  // behind the copies that operations wait for
 	copying bool         // there are copies since, which the next operation waits for
 	blas    *cuda.BLAS
+	tf32    bool // products round their factors
 	module  *cuda.Module
 	kernels map[string]cuda.Function
 	bounce  *cuda.Pinned
@@ -106,6 +107,11 @@ func (d *driver) start(ptx string) (err error) {
 	}
 	if d.blas, err = d.device.NewBLAS(d.stream); err != nil {
 		return err
+	}
+	if d.tf32 {
+		if err = d.blas.SetMath(cuda.TF32); err != nil {
+			return err
+		}
 	}
 	if d.workspace, err = d.device.Alloc(workspaceBytes); err != nil {
 		return err
@@ -326,9 +332,31 @@ func (d *driver) product(p *product) error {
 		return cuda.Operand{Memory: cuda.DevicePtr(x.at), Stride: x.stride,
 			Transposed: x.transposed}
 	}
+	if p.a.half {
+		return d.halfProduct(p, beta, of)
+	}
 	if p.heads == 1 {
 		return d.blas.Sgemm(p.n, p.m, p.k, 1, of(p.b), of(p.a), beta, of(p.c))
 	}
 	return d.blas.SgemmBatched(p.n, p.m, p.k, 1, of(p.b), of(p.a), beta, of(p.c),
 		cuda.Steps{A: p.b.step, B: p.a.step, C: p.c.step}, p.heads)
+}
+
+// halfProduct computes one of bfloat16, a head after the other.
+func (d *driver) halfProduct(p *product, beta float32, of func(x matrix) cuda.Operand) error {
+	for h := range p.heads {
+		a, b, c := p.a, p.b, p.c
+		for _, x := range []*matrix{&a, &b, &c} {
+			bytes := floatBytes
+			if x.half {
+				bytes = halfBytes
+			}
+			x.at += uint64(h * x.step * bytes)
+		}
+		if err := d.blas.GemmBF16(p.n, p.m, p.k, 1, of(b), of(a), beta, of(c),
+			c.half); err != nil {
+			return err
+		}
+	}
+	return nil
 }

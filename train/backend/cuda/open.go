@@ -62,6 +62,7 @@ func Open(opt backend.Options) (backend.Backend, error) {
 	if g.workers == 0 {
 		g.workers = runtime.NumCPU()
 	}
+	g.driver.tf32 = opt.TF32
 	if err := g.driver.open(opt.Device, ptx); err != nil {
 		return nil, fmt.Errorf("train: open device %d: %w", opt.Device, err)
 	}
