@@ -9,7 +9,8 @@ import "context"
 // gathers rows and averages lists of them. Where there is none the one row says why.
 func Devices(ctx context.Context) (*Report, error) {
 	columns := []string{"device", "name", "capability", "memory_bytes", "copy_bytes_per_s",
-		"gflops", "tf32_gflops", "call_us", "graph_us", "inner_bytes_per_s", "gather_share", "mean_share"}
+		"gflops", "tf32_gflops", "call_us", "graph_us", "inner_bytes_per_s", "gather_share",
+		"mean_share"}
 	r := NewReport("device", columns...)
 	rows, err := deviceRows(ctx)
 	if ctx.Err() != nil {
