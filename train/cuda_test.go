@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"math"
 	"strings"
 	"testing"
@@ -91,6 +92,49 @@ func TestTF32OnDevice(t *testing.T) {
 	if _, err := Evaluate(t.Context(), s, mustDevice(t), EvalConfig{Run: runs.TF32,
 		Split: "val"}); err != nil {
 		t.Error(err)
+	}
+}
+
+// TestTrainingOnDevice: steps without a run fill the device's cache of rows too, and then send less.
+func TestTrainingOnDevice(t *testing.T) {
+	mustEmulate(t)
+	s := mustBuild(t, planted(false))
+	c := testConfig()
+	c.Backend, c.Batch = backend.CUDA, 12
+	noteProfile(t, s, c, diskProfile)
+	l, err := Open(t.Context(), s, mustDevice(t), c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() {
+		if err := l.Close(); err != nil {
+			t.Error(err)
+		}
+	}()
+	var sent [3]int64
+	for i := range sent {
+		before := l.t.be.(backend.Separate).Sent()
+		e, err := l.Epoch(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		for b, err := e.Next(t.Context()); err != io.EOF; b, err = e.Next(t.Context()) {
+			if err != nil {
+				t.Fatal(err)
+			}
+			_, err := l.Step(b)
+			b.Release()
+			if err != nil {
+				t.Fatal(err)
+			}
+		}
+		if err := e.Close(); err != nil {
+			t.Error(err)
+		}
+		sent[i] = l.t.be.(backend.Separate).Sent() - before
+	}
+	if !l.t.rows.Filled() || sent[2] > sent[0]*9/10 {
+		t.Errorf("epochs sent %v bytes", sent)
 	}
 }
 
