@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"io"
 	"math"
+	"slices"
 	"strings"
 	"testing"
 
@@ -95,7 +96,8 @@ func TestTF32OnDevice(t *testing.T) {
 	}
 }
 
-// TestTrainingOnDevice: steps without a run fill the device's cache of rows too, and then send less.
+// TestTrainingOnDevice: steps without a run fill the device's cache of rows too, and send less
+// then.
 func TestTrainingOnDevice(t *testing.T) {
 	mustEmulate(t)
 	s := mustBuild(t, planted(false))
@@ -135,6 +137,41 @@ func TestTrainingOnDevice(t *testing.T) {
 	}
 	if !l.t.rows.Filled() || sent[2] > sent[0]*9/10 {
 		t.Errorf("epochs sent %v bytes", sent)
+	}
+}
+
+// TestEvaluateInLittleOfDevice: an evaluation on a device in a part of its memory gives what it
+// gives in all of it; with too little it says what would do, and leaves nothing behind.
+func TestEvaluateInLittleOfDevice(t *testing.T) {
+	emulator := mustEmulate(t)
+	s := mustBuild(t, planted(false))
+	c := testConfig()
+	c.Epochs = 1
+	mustRun(t, s, c)
+	evaluate := func(memory int64) (*EvalResult, error) {
+		e := EvalConfig{Run: c.Run, Split: "val"}
+		e.Backend, e.DeviceMemory = backend.CUDA, memory
+		before := emulator.Count("launches")
+		res, err := Evaluate(t.Context(), s, mustDevice(t), e)
+		if err == nil && emulator.Count("launches") == before {
+			t.Error("nothing ran on the device")
+		}
+		return res, err
+	}
+	whole, err := evaluate(0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	part, err := evaluate(48 << 20)
+	if err != nil || part.Value != whole.Value {
+		t.Errorf("in 48 MiB of the device: %v, %v, want %g", part, err, whole.Value)
+	}
+	_, err = evaluate(4<<20 + 100<<10)
+	if err == nil || !strings.Contains(err.Error(), "allow more with --device-memory") {
+		t.Errorf("in too little: %v", err)
+	}
+	if left := emulator.Count("allocated_bytes"); left != 0 {
+		t.Errorf("%d bytes of the device are left", left)
 	}
 }
 
@@ -238,15 +275,19 @@ func TestAutoIsRecorded(t *testing.T) {
 	}
 }
 
-// TestFaultsOfDevice has each kind of call fail once, at many places of a run, and the device lost
-// at many calls: the error says so, and the run goes on from its checkpoint on the CPU.
+// TestFaultsOfDevice has each allocation fail once, other kinds of calls at many places of a run,
+// and the device lost at many calls: the error says so, and in which batch, and the run goes on
+// from its checkpoint on the CPU.
 func TestFaultsOfDevice(t *testing.T) {
 	emulator := mustEmulate(t)
 	for knob, says := range map[string]string{"fail_alloc": "memory", "fail_launch": "cuda",
 		"fail_copy": "cuda", "fail_blas": "cuda", "lost_after": "cuda"} {
 		t.Run(knob, func(t *testing.T) {
-			failed, ended := 0, 0
-			for n := int64(1); ended < 3; n += 1 + n*2/3 {
+			failed, ended, most := 0, 0, 10
+			for n := int64(1); ended < most; n++ {
+				if knob != "fail_alloc" {
+					n, most = n+n*2/3, 3
+				}
 				if faultOfDevice(t, emulator, knob, n, says) {
 					failed++
 				} else { // there are no more calls, or the allocation was tried again
@@ -269,13 +310,16 @@ func faultOfDevice(t *testing.T, emulator *cudatest.Emulator, knob string, n int
 	c.Epochs, c.Backend, c.CheckpointEvery, c.Hidden = 2, backend.CUDA, 2, 8
 	s := mustBuild(t, planted(false))
 	noteProfile(t, s, c, diskProfile)
+	products := emulator.Count("products")
 	emulator.Set(t, knob, n)
 	_, err := Run(t.Context(), s, mustDevice(t), c, nil)
 	emulator.Set(t, knob, 0)
 	if err == nil {
 		return false
 	}
-	if !strings.Contains(err.Error(), says) {
+	if !strings.Contains(err.Error(), says) || emulator.Count("products") > products &&
+		!slices.ContainsFunc([]string{"batch", "valuat", "exact", "time a step of"},
+			func(of string) bool { return strings.Contains(err.Error(), of) }) {
 		t.Errorf("%s %d: %v", knob, n, err)
 	}
 	if left := emulator.Count("allocated_bytes"); left != 0 {

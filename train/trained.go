@@ -48,6 +48,8 @@ type Limits struct {
 	Threads int
 	// Precision is that of products and sums over lists: see runs.Settings.
 	Precision string
+	// Where it computes.
+	runs.Where
 	// Notes is called with what the user should know and did no harm; nil for none.
 	Notes func(note string)
 }
@@ -70,9 +72,8 @@ func openTrained(ctx context.Context, store *layout.Store, dev blockdev.Device, 
 	if lim.Precision != "" {
 		cfg.Precision = lim.Precision
 	}
-	if cfg.Backend == backend.CUDA { // which may not be here
-		cfg.Backend = devices.Chosen(backend.Auto, cfg.Device)
-	}
+	lim.Apply(&cfg)
+	cfg.Backend = devices.Chosen(cfg.Backend, cfg.Device)
 	if cfg.Precision == runs.TF32 && cfg.Backend == backend.CPU && lim.Precision == "" {
 		cfg.Precision = runs.Float32
 	}
@@ -129,7 +130,8 @@ func (t *trained) open(ctx context.Context, store *layout.Store, dev blockdev.De
 // openModel makes the model and loads the weights of the best evaluation.
 func (t *trained) openModel(dims []int) (err error) {
 	t.be, err = devices.Open(t.cfg.Backend, backend.Options{Workers: t.cfg.Threads,
-		Budget: t.in.Budget, Device: t.cfg.Device, TF32: t.cfg.Precision == runs.TF32})
+		Budget: t.in.Budget, Device: t.cfg.Device, DeviceMemory: t.cfg.DeviceMemory,
+		TF32: t.cfg.Precision == runs.TF32})
 	if err != nil {
 		return err
 	}

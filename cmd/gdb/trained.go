@@ -15,12 +15,13 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// errLinkPrecision refuses --precision for runs that it means nothing to.
-var errLinkPrecision = errors.New("--precision is for runs that predict nodes, and this one " +
-	"predicts links: leave it out")
+// errLinkWhere refuses flags for runs that they mean nothing to.
+var errLinkWhere = errors.New("--precision, --backend, --device and --device-memory are for runs " +
+	"that predict nodes, and this one predicts links: leave them out")
 
 func (a *app) evalCommand() *cobra.Command {
 	var c train.EvalConfig
+	var on flagvalue.WhereFlags
 	var asJSON bool
 	candidates := 0
 	cmd := &cobra.Command{
@@ -43,8 +44,8 @@ func (a *app) evalCommand() *cobra.Command {
 				return err
 			}
 			if linkcmd.IsLink(st, c.Run) {
-				if c.Precision != "" {
-					return cli.Usage(errLinkPrecision)
+				if c.Precision != "" || on.Given() {
+					return cli.Usage(errLinkWhere)
 				}
 				return linkcmd.Eval(cmd.Context(), a.linkEnv(), st, dev, linkcmd.EvalOptions{
 					Run: c.Run, Split: c.Split, Candidates: candidates, JSON: asJSON})
@@ -52,6 +53,9 @@ func (a *app) evalCommand() *cobra.Command {
 			precision := c.Precision
 			c.Limits = a.Limits()
 			c.Precision = precision
+			if c.Where, err = on.Where(); err != nil {
+				return cli.Usage(err)
+			}
 			res, err := train.Evaluate(cmd.Context(), st, dev, c)
 			if err != nil {
 				return err
@@ -70,6 +74,7 @@ func (a *app) evalCommand() *cobra.Command {
 	f.StringVar(&c.Metric, "metric", "", "what the split is judged by: "+
 		cli.OneOf(runs.Choices("metric"))+" (default: the run's)")
 	flagvalue.BindPrecision(f, &c.Precision)
+	on.Bind(f)
 	f.IntVar(&candidates, "candidates", 0,
 		cli.CandidatesHelp)
 	f.BoolVar(&asJSON, "json", false, "print one JSON object")
@@ -78,6 +83,7 @@ func (a *app) evalCommand() *cobra.Command {
 
 func (a *app) predictCommand() *cobra.Command {
 	var c train.PredictConfig
+	var on flagvalue.WhereFlags
 	var out string
 	var force bool
 	links := &linkcmd.PredictOptions{}
@@ -109,8 +115,8 @@ func (a *app) predictCommand() *cobra.Command {
 			}
 			links.Run, links.Out = c.Run, out
 			if linkcmd.IsLink(st, c.Run) {
-				if c.Precision != "" {
-					return cli.Usage(errLinkPrecision)
+				if c.Precision != "" || on.Given() {
+					return cli.Usage(errLinkWhere)
 				}
 				return linkcmd.Predict(cmd.Context(), a.linkEnv(), st, dev, links)
 			}
@@ -121,6 +127,9 @@ func (a *app) predictCommand() *cobra.Command {
 			precision := c.Precision
 			c.Limits = a.Limits()
 			c.Precision = precision
+			if c.Where, err = on.Where(); err != nil {
+				return cli.Usage(err)
+			}
 			if err := train.Predict(cmd.Context(), st, dev, c, w); err != nil {
 				return err
 			}
@@ -135,6 +144,7 @@ func (a *app) predictCommand() *cobra.Command {
 	f.StringVar(&c.Run, "run", "", cli.RunHelp)
 	f.StringVar(&c.Split, "split", "", cli.SplitHelp+" (default: every node)")
 	flagvalue.BindPrecision(f, &c.Precision)
+	on.Bind(f)
 	f.BoolVar(&c.Probabilities, "probabilities", false, "add a column p:LABEL for each class")
 	f.StringVar(&out, "out", "", "file to write")
 	f.BoolVar(&force, "force", false, "overwrite the file")

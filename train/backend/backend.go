@@ -246,6 +246,9 @@ type Options struct {
 	Budget *mem.Budget
 	// Device is the number of the device, from 0 on, where there are several of a kind.
 	Device int
+	// DeviceMemory bounds what is taken of a device's memory, but for the driver and kernels, in
+	// bytes; 0 for what there is.
+	DeviceMemory int64
 	// TF32 has a device round the factors of products of float32 to 10 bits behind the point.
 	TF32 bool
 	// Plain has a device be given each operation by a call of its own.

@@ -112,8 +112,8 @@ type Settings struct {
 	// DeviceCache keeps rows of features in the memory of the device that computes, if that has its
 	// own: of so many bytes; 0 is none, DeviceCacheAuto what there is room for.
 	DeviceCache int64 `json:"device_cache"`
-	// DeviceMemory has the run planned for a device of so many bytes, whether there is one or not;
-	// 0 asks the device.
+	// DeviceMemory has the run planned for a device of so many bytes, whether there is one or not,
+	// and bounds what an evaluation takes of one; 0 asks the device.
 	DeviceMemory int64 `json:"-"`
 	// NeighborCache keeps neighbor lists of a paged topology, in bytes; 0 is none, NeighborAuto
 	// what the plan finds best.

@@ -36,6 +36,9 @@ type driver struct {
 	// workspace is the memory that cuBLAS works in: its own could not be part of a graph.
 	workspace cuda.DevicePtr
 	meter     meter
+	// most bounds the bytes that are allocated, 0 for none; sizes are those of what is.
+	most, used int64
+	sizes      map[uint64]int64
 }
 
 // event is a place in the order of operations.
@@ -90,7 +93,7 @@ func (d *driver) open(number int, ptx string) (err error) {
 	if err != nil {
 		return errors.Join(err, d.close())
 	}
-	d.kernels = map[string]cuda.Function{}
+	d.kernels, d.sizes = map[string]cuda.Function{}, map[uint64]int64{}
 	return nil
 }
 
@@ -116,6 +119,7 @@ func (d *driver) start(ptx string) (err error) {
 	if d.workspace, err = d.device.Alloc(workspaceBytes); err != nil {
 		return err
 	}
+	d.used += workspaceBytes
 	if err = d.blas.SetWorkspace(d.workspace, workspaceBytes); err != nil {
 		return err
 	}
@@ -162,9 +166,17 @@ func (d *driver) close() error {
 
 // alloc takes n bytes of the device's memory. If they are not there, the error says how many are.
 func (d *driver) alloc(what string, n int) (p uint64, err error) {
+	if d.most > 0 && d.used+int64(n) > d.most {
+		return 0, fmt.Errorf("%s need %s of the device's memory; %s of the %s that are allowed "+
+			"are free: allow more with --device-memory, or --backend cpu: %w", what,
+			mem.FormatSize(int64(n)), mem.FormatSize(max(0, d.most-d.used)),
+			mem.FormatSize(d.most), cuda.ErrOutOfMemory)
+	}
 	err = d.on(func() error {
 		at, err := d.device.Alloc(int64(n))
-		p = uint64(at)
+		if p = uint64(at); err == nil {
+			d.used, d.sizes[p] = d.used+int64(n), int64(n)
+		}
 		return d.explained(what+" need "+mem.FormatSize(int64(n)), err)
 	})
 	return p, err
@@ -185,6 +197,8 @@ func (d *driver) explained(what string, err error) error {
 
 // free frees what alloc took.
 func (d *driver) free(p uint64) error {
+	d.used -= d.sizes[p]
+	delete(d.sizes, p)
 	return d.on(func() error { return d.device.Free(cuda.DevicePtr(p)) })
 }
 
