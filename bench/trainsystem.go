@@ -276,7 +276,8 @@ func (m *measurement) sum(b *sample.Batch) {
 		mem.BytesOf(b.Multi), mem.BytesOf(b.Targets)} {
 		m.crc = crc32.Update(m.crc, castagnoli, part)
 	}
-	if m.job.Model != "none" && m.job.Config.Backend != backend.CPU { // rows may be on the device, or on their way to it
+	if m.job.Model != "none" && m.job.Config.Backend != backend.CPU {
+		// Rows may be on the device, or on their way to it.
 		return
 	}
 	for k := 0; k < len(d.ReprMap); k += sumEvery { // Nbrs may be rows of the table

@@ -19,6 +19,16 @@ import (
 var errLinkWhere = errors.New("--precision, --backend, --device and --device-memory are for runs " +
 	"that predict nodes, and this one predicts links: leave them out")
 
+// limitsOf are the limits of an evaluation in a precision, computed where its flags say.
+func (a *app) limitsOf(precision string, on *flagvalue.WhereFlags) (lim train.Limits, err error) {
+	lim = a.Limits()
+	lim.Precision = precision
+	if lim.Where, err = on.Where(); err != nil {
+		return lim, cli.Usage(err)
+	}
+	return lim, nil
+}
+
 func (a *app) evalCommand() *cobra.Command {
 	var c train.EvalConfig
 	var on flagvalue.WhereFlags
@@ -50,11 +60,8 @@ func (a *app) evalCommand() *cobra.Command {
 				return linkcmd.Eval(cmd.Context(), a.linkEnv(), st, dev, linkcmd.EvalOptions{
 					Run: c.Run, Split: c.Split, Candidates: candidates, JSON: asJSON})
 			}
-			precision := c.Precision
-			c.Limits = a.Limits()
-			c.Precision = precision
-			if c.Where, err = on.Where(); err != nil {
-				return cli.Usage(err)
+			if c.Limits, err = a.limitsOf(c.Precision, &on); err != nil {
+				return err
 			}
 			res, err := train.Evaluate(cmd.Context(), st, dev, c)
 			if err != nil {
@@ -94,7 +101,8 @@ func (a *app) predictCommand() *cobra.Command {
 			flag, asks := linkcmd.AsksLink(cmd.Flags())
 			if out == "" && !asks {
 				return cli.Usage(errors.New("predict: no --out FILE.csv, .parquet or .npy, as " +
-					"in --out predictions.csv (of a run of links: --head ID, --tail ID or --pairs FILE)"))
+					"in --out predictions.csv (of a run of links: --head ID, --tail ID or " +
+					"--pairs FILE)"))
 			}
 			w, err := train.NewPredictionWriter(a.FS, out)
 			if err != nil && !asks {
@@ -124,11 +132,8 @@ func (a *app) predictCommand() *cobra.Command {
 				return cli.Usage(fmt.Errorf("predict: --%s is for runs of links, and %s "+
 					"predicts nodes", flag, c.Run))
 			}
-			precision := c.Precision
-			c.Limits = a.Limits()
-			c.Precision = precision
-			if c.Where, err = on.Where(); err != nil {
-				return cli.Usage(err)
+			if c.Limits, err = a.limitsOf(c.Precision, &on); err != nil {
+				return err
 			}
 			if err := train.Predict(cmd.Context(), st, dev, c, w); err != nil {
 				return err
