@@ -9,7 +9,10 @@ import (
 	"math"
 	"time"
 
+	"gdb/bench/rowspeed"
 	"gdb/internal/cuda"
+	"gdb/train/backend"
+	"gdb/train/backend/devices"
 )
 
 // How long one measurement of a device takes at least, and how many there are; the best counts.
@@ -32,12 +35,27 @@ func deviceRows(ctx context.Context) (rows []Row, err error) {
 			return rows, err
 		}
 		row, err := deviceRow(i)
+		if err == nil {
+			err = rowSpeeds(row, i)
+		}
 		if err != nil {
 			return rows, fmt.Errorf("device %d: %w", i, err)
 		}
 		rows = append(rows, row)
 	}
 	return rows, nil
+}
+
+// rowSpeeds measures rows in the memory of a device.
+func rowSpeeds(row Row, ordinal int) error {
+	be, err := devices.Open(backend.CUDA, backend.Options{Device: ordinal})
+	if err != nil {
+		return err
+	}
+	s, err := rowspeed.Measure(be)
+	row["inner_bytes_per_s"], row["rows"] = s.Copy, s.Rows
+	row["gather_share"], row["mean_share"] = s.Gather/s.Copy, s.Mean/s.Copy
+	return errors.Join(err, be.Close())
 }
 
 // deviceMeter measures one device on a stream.

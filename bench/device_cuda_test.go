@@ -3,17 +3,14 @@
 package bench
 
 import (
-	"os"
 	"testing"
 
 	"gdb/internal/cuda/cudatest"
 )
 
-func TestMain(m *testing.M) { os.Exit(cudatest.Main(m)) }
-
 // TestDevices measures the device, and then one that fails.
 func TestDevices(t *testing.T) {
-	m := cudatest.Start(t, "../internal/cuda/testdata/kernels.cu")
+	m := cudatest.Start(t, "../train/backend/cuda/kernels/kernels.cu")
 	t.Cleanup(func() {
 		if n := m.Count("allocations") + m.Count("locked"); n != 0 {
 			t.Errorf("%d pieces of memory were not freed", n)
@@ -25,7 +22,7 @@ func TestDevices(t *testing.T) {
 	}
 	for _, row := range r.Rows {
 		for _, c := range []string{"copy_bytes_per_s", "gflops", "tf32_gflops", "call_us",
-			"graph_us"} {
+			"graph_us", "inner_bytes_per_s", "gather_share", "mean_share"} {
 			if v, _ := row[c].(float64); !(v > 0) {
 				t.Errorf("%s is %v", c, row[c])
 			}

@@ -20,6 +20,7 @@ import (
 	"gdb/sample"
 	"gdb/sample/loader"
 	"gdb/train"
+	"gdb/train/backend"
 	"gdb/train/plan"
 
 	"github.com/cockroachdb/pebble/v2/vfs"
@@ -265,7 +266,8 @@ func (m *measurement) epoch(ctx context.Context, l *feed, tune *tuner) (st epoch
 // that the look takes no time.
 const sumEvery = 1024
 
-// sum adds a batch to the checksum of all: its nodes, edges and labels, and some of its features.
+// sum adds a batch to the checksum of all: its nodes, edges and labels, and some of its features if
+// steps are computed on the CPU.
 // Systems that were given the same work have the same sum.
 func (m *measurement) sum(b *sample.Batch) {
 	d := &b.Dense
@@ -273,6 +275,10 @@ func (m *measurement) sum(b *sample.Batch) {
 		mem.BytesOf(d.NbrOffsets), mem.BytesOf(d.ReprMap), mem.BytesOf(b.Labels),
 		mem.BytesOf(b.Multi), mem.BytesOf(b.Targets)} {
 		m.crc = crc32.Update(m.crc, castagnoli, part)
+	}
+	if m.job.Model != "none" && m.job.Config.Backend != backend.CPU {
+		// Rows may be on the device, or on their way to it.
+		return
 	}
 	for k := 0; k < len(d.ReprMap); k += sumEvery { // Nbrs may be rows of the table
 		table, row := b.X, int(d.ReprMap[k])

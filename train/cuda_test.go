@@ -7,8 +7,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"math"
-	"os"
 	"slices"
 	"strings"
 	"testing"
@@ -19,8 +19,6 @@ import (
 	"gdb/train/runs"
 	"gdb/train/task"
 )
-
-func TestMain(m *testing.M) { os.Exit(cudatest.Main(m)) }
 
 // mustEmulate gives the test a device.
 func mustEmulate(t *testing.T) *cudatest.Emulator {
@@ -67,6 +65,114 @@ func sameTraining(t *testing.T, s *layout.Store, c Config) {
 	}
 	t.Logf("%s: losses of the last epoch %g and %g", name, epochs[0][len(epochs[0])-1].Loss,
 		epochs[1][len(epochs[1])-1].Loss)
+}
+
+// TestTF32OnDevice: products whose factors are rounded give other losses than in float32, but for
+// little; what they trained is evaluated on the CPU in float32.
+func TestTF32OnDevice(t *testing.T) {
+	emulator := mustEmulate(t)
+	s := mustBuild(t, planted(false))
+	noteProfiles(t, s)
+	var losses []float64
+	for _, precision := range []string{runs.Float32, runs.TF32} {
+		c := testConfig()
+		c.Run, c.Precision, c.Backend, c.Epochs = precision, precision, backend.CUDA, 3
+		_, err := Run(t.Context(), s, mustDevice(t), c, func(e Event) {
+			if e.Epoch != nil && e.Epoch.Epoch == c.Epochs {
+				losses = append(losses, e.Epoch.Loss)
+			}
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	if d := math.Abs(losses[0] - losses[1]); d == 0 || d > 0.01 {
+		t.Errorf("losses in f32 and tf32 are %v", losses)
+	}
+	emulator.Set(t, "devices", 0)
+	if _, err := Evaluate(t.Context(), s, mustDevice(t), EvalConfig{Run: runs.TF32,
+		Split: "val"}); err != nil {
+		t.Error(err)
+	}
+}
+
+// TestTrainingOnDevice: steps without a run fill the device's cache of rows too, and send less
+// then.
+func TestTrainingOnDevice(t *testing.T) {
+	mustEmulate(t)
+	s := mustBuild(t, planted(false))
+	c := testConfig()
+	c.Backend, c.Batch = backend.CUDA, 12
+	noteProfile(t, s, c, diskProfile)
+	l, err := Open(t.Context(), s, mustDevice(t), c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() {
+		if err := l.Close(); err != nil {
+			t.Error(err)
+		}
+	}()
+	var sent [3]int64
+	for i := range sent {
+		before := l.t.be.(backend.Separate).Sent()
+		e, err := l.Epoch(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		for b, err := e.Next(t.Context()); err != io.EOF; b, err = e.Next(t.Context()) {
+			if err != nil {
+				t.Fatal(err)
+			}
+			_, err := l.Step(b)
+			b.Release()
+			if err != nil {
+				t.Fatal(err)
+			}
+		}
+		if err := e.Close(); err != nil {
+			t.Error(err)
+		}
+		sent[i] = l.t.be.(backend.Separate).Sent() - before
+	}
+	if !l.t.rows.Filled() || sent[2] > sent[0]*9/10 {
+		t.Errorf("epochs sent %v bytes", sent)
+	}
+}
+
+// TestEvaluateInLittleOfDevice: an evaluation on a device in a part of its memory gives what it
+// gives in all of it; with too little it says what would do, and leaves nothing behind.
+func TestEvaluateInLittleOfDevice(t *testing.T) {
+	emulator := mustEmulate(t)
+	s := mustBuild(t, planted(false))
+	c := testConfig()
+	c.Epochs = 1
+	mustRun(t, s, c)
+	evaluate := func(memory int64) (*EvalResult, error) {
+		e := EvalConfig{Run: c.Run, Split: "val"}
+		e.Backend, e.DeviceMemory = backend.CUDA, memory
+		before := emulator.Count("launches")
+		res, err := Evaluate(t.Context(), s, mustDevice(t), e)
+		if err == nil && emulator.Count("launches") == before {
+			t.Error("nothing ran on the device")
+		}
+		return res, err
+	}
+	whole, err := evaluate(0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	part, err := evaluate(48 << 20)
+	if err != nil || part.Value != whole.Value {
+		t.Errorf("in 48 MiB of the device: %v, %v, want %g", part, err, whole.Value)
+	}
+	_, err = evaluate(4<<20 + 100<<10)
+	if err == nil || !strings.Contains(err.Error(), "allow more with --device-memory") {
+		t.Errorf("in too little: %v", err)
+	}
+	if left := emulator.Count("allocated_bytes"); left != 0 {
+		t.Errorf("%d bytes of the device are left", left)
+	}
 }
 
 // TestTasksOnDevice trains on labels of all kinds, on typed and weighted edges and on vectors of
@@ -169,15 +275,19 @@ func TestAutoIsRecorded(t *testing.T) {
 	}
 }
 
-// TestFaultsOfDevice has each kind of call fail once, at many places of a run, and the device lost
-// at many calls: the error says so, and the run goes on from its checkpoint on the CPU.
+// TestFaultsOfDevice has each allocation fail once, other kinds of calls at many places of a run,
+// and the device lost at many calls: the error says so, and in which batch, and the run goes on
+// from its checkpoint on the CPU.
 func TestFaultsOfDevice(t *testing.T) {
 	emulator := mustEmulate(t)
 	for knob, says := range map[string]string{"fail_alloc": "memory", "fail_launch": "cuda",
 		"fail_copy": "cuda", "fail_blas": "cuda", "lost_after": "cuda"} {
 		t.Run(knob, func(t *testing.T) {
-			failed, ended := 0, 0
-			for n := int64(1); ended < 3; n += 1 + n*2/3 {
+			failed, ended, most := 0, 0, 10
+			for n := int64(1); ended < most; n++ {
+				if knob != "fail_alloc" {
+					n, most = n+n*2/3, 3
+				}
 				if faultOfDevice(t, emulator, knob, n, says) {
 					failed++
 				} else { // there are no more calls, or the allocation was tried again
@@ -200,13 +310,16 @@ func faultOfDevice(t *testing.T, emulator *cudatest.Emulator, knob string, n int
 	c.Epochs, c.Backend, c.CheckpointEvery, c.Hidden = 2, backend.CUDA, 2, 8
 	s := mustBuild(t, planted(false))
 	noteProfile(t, s, c, diskProfile)
+	products := emulator.Count("products")
 	emulator.Set(t, knob, n)
 	_, err := Run(t.Context(), s, mustDevice(t), c, nil)
 	emulator.Set(t, knob, 0)
 	if err == nil {
 		return false
 	}
-	if !strings.Contains(err.Error(), says) {
+	if !strings.Contains(err.Error(), says) || emulator.Count("products") > products &&
+		!slices.ContainsFunc([]string{"batch", "valuat", "exact", "time a step of"},
+			func(of string) bool { return strings.Contains(err.Error(), of) }) {
 		t.Errorf("%s %d: %v", knob, n, err)
 	}
 	if left := emulator.Count("allocated_bytes"); left != 0 {
@@ -294,8 +407,5 @@ func groupedTraining(t *testing.T, emulator *cudatest.Emulator, s *layout.Store,
 	}
 }
 
-// deviceConfigs are a run of every model, but for those that only the CPU computes.
-func deviceConfigs() []Config {
-	return slices.DeleteFunc(modelConfigs(testConfig()),
-		func(c Config) bool { return c.Precision == runs.BFloat16 })
-}
+// deviceConfigs are a run of every model.
+func deviceConfigs() []Config { return modelConfigs(testConfig()) }

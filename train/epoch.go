@@ -77,10 +77,10 @@ func (t *trainer) steps(ctx context.Context) error {
 	}
 	before := t.be.Launches()
 	err = t.consume(ctx, e, int(order.Batches()))
-	t.pos.Sums.Launches = t.pos.Sums.Launches.Add(t.be.Launches().Sub(before))
 	if err == nil || ctx.Err() != nil && errors.Is(err, ctx.Err()) {
 		err = errors.Join(err, t.readLosses())
 	}
+	t.pos.Sums.Launches = t.pos.Sums.Launches.Add(t.be.Launches().Sub(before))
 	e.Lap(&t.pos.Sums.Sums)
 	return errors.Join(err, e.Close())
 }

@@ -9,8 +9,8 @@ import (
 )
 
 // TestPrecisionOfARun: a run says its precision and goes on in it, a resumption in another is
-// refused unless it says so, evaluations have the run's unless they say another, and a device that
-// does not compute in it is refused.
+// refused unless it says so, evaluations have the run's unless they say another, and the CPU does
+// not compute in tf32.
 func TestPrecisionOfARun(t *testing.T) {
 	c := testConfig()
 	c.Precision, c.Hidden, c.Epochs = runs.BFloat16, 32, 1
@@ -36,11 +36,10 @@ func TestPrecisionOfARun(t *testing.T) {
 	}); err != nil || !strings.Contains(note, "began in bf16 and goes on in f32") {
 		t.Errorf("resumed in another precision that is asked for: %q, %v", note, err)
 	}
-	c.Run, c.Resume, c.Backend = "cuda", "", backend.CUDA
+	c.Run, c.Resume, c.Precision, c.Backend = "tf32", "", runs.TF32, backend.CPU
 	_, err = Run(t.Context(), s, mustDevice(t), c, nil)
-	if err == nil || !strings.Contains(err.Error(), "--backend cpu, or --precision f32") &&
-		!strings.Contains(err.Error(), "cuda") {
-		t.Errorf("bf16 on a device: %v", err)
+	if err == nil || !strings.Contains(err.Error(), "--backend cuda, or --precision f32") {
+		t.Errorf("tf32 on the CPU: %v", err)
 	}
 }
 

@@ -66,7 +66,7 @@ func (t *trainer) facts() plan.Facts {
 func (t *trainer) stepName() string {
 	c := &t.cfg
 	return fmt.Sprint(c.Model, c.Options.String(), c.Fanout, c.LayerSize, t.dims, c.Batch,
-		c.Threads, c.Backend, c.Tune, c.Optimizer, c.Sample, c.Limit(), c.Dropout > 0, c.Split,
+		c.Threads, c.Computes(), c.Tune, c.Optimizer, c.Sample, c.Limit(), c.Dropout > 0, c.Split,
 		c.Half())
 }
 

@@ -241,7 +241,7 @@ func (t *trainer) loadRun(store *layout.Store) error {
 		t.moved = fmt.Sprintf("the run began on %s and goes on with %s: what it comes to differs "+
 			"by rounding", old.Backend, t.cfg.Backend)
 	}
-	if t.cfg.Half() != old.Half() {
+	if cmp.Or(t.cfg.Precision, runs.Float32) != cmp.Or(old.Precision, runs.Float32) {
 		t.moved = fmt.Sprintf("the run began in %s and goes on in %s: what it comes to differs by "+
 			"rounding", cmp.Or(old.Precision, runs.Float32), cmp.Or(t.cfg.Precision, runs.Float32))
 	}

@@ -15,6 +15,7 @@ import (
 	"gdb/train/devicecache"
 	"gdb/train/embedding"
 	"gdb/train/model"
+	"gdb/train/runs"
 	"gdb/train/task"
 )
 
@@ -50,7 +51,7 @@ func newStepper(cfg *Config, m *kv.Meta, t task.Task, budget *mem.Budget) (*step
 		on = backend.CPU
 	}
 	s.be, err = devices.Open(on, backend.Options{Workers: cfg.Threads, Budget: budget,
-		Device: cfg.Device, Plain: cfg.PlainLaunches})
+		Device: cfg.Device, Plain: cfg.PlainLaunches, TF32: cfg.Precision == runs.TF32})
 	return s, err
 }
 
@@ -191,8 +192,8 @@ func (s *stepper) StepBytes(d *sample.Dense, inner, scale int64, inPlace bool) i
 	cost := c.Spec(s.dims).StepCost(d, inPlace, model.Growth{Num: inner, Den: have, Parts: scale},
 		c.Threads, c.LongestList())
 	if !inPlace {
-		s.sizeDevice(cost.Floats, cost.Copied, int64(s.dims[0])*int64(len(d.NodeIDs))*inner/
-			max(1, have)*scale)
+		s.sizeDevice(cost.Floats+cost.Widened, cost.Copied,
+			int64(s.dims[0])*int64(len(d.NodeIDs))*inner/max(1, have)*scale)
 	}
 	input := int64(0)
 	if s.learned != nil {

@@ -3,6 +3,7 @@ package train
 import (
 	"context"
 	"errors"
+	"fmt"
 	"time"
 
 	"gdb/internal/mem"
@@ -98,11 +99,9 @@ func (s *stepper) timeSteps(b *sample.Batch) (plan.Work, error) {
 		for i := range b.X { // a step leaves its own results there
 			b.X[i] = 1
 		}
-		w, err := probe.Clocked(1, func() error {
-			return s.stepAlone(b)
-		})
+		w, err := probe.Clocked(1, func() error { return s.stepAlone(b) })
 		if err != nil {
-			return w, err
+			return w, fmt.Errorf("time a step of %d nodes: %w", len(b.Dense.NodeIDs), err)
 		}
 		all = append(all, w)
 	}

@@ -48,6 +48,8 @@ type Limits struct {
 	Threads int
 	// Precision is that of products and sums over lists: see runs.Settings.
 	Precision string
+	// Where it computes.
+	runs.Where
 	// Notes is called with what the user should know and did no harm; nil for none.
 	Notes func(note string)
 }
@@ -70,13 +72,12 @@ func openTrained(ctx context.Context, store *layout.Store, dev blockdev.Device, 
 	if lim.Precision != "" {
 		cfg.Precision = lim.Precision
 	}
-	if cfg.Backend == backend.CUDA { // which may not be here
-		cfg.Backend = devices.Chosen(backend.Auto, cfg.Device)
+	lim.Apply(&cfg)
+	cfg.Backend = devices.Chosen(cfg.Backend, cfg.Device)
+	if cfg.Precision == runs.TF32 && cfg.Backend == backend.CPU && lim.Precision == "" {
+		cfg.Precision = runs.Float32
 	}
-	if cfg.Half() {
-		cfg.Backend = backend.CPU
-	}
-	if err := cfg.Validate(); err != nil {
+	if err := errors.Join(cfg.Validate(), cfg.CheckPrecision()); err != nil {
 		return nil, err
 	}
 	t := &trained{cfg: cfg, dir: runs.Open(store, run), notes: lim.Notes}
@@ -129,7 +130,8 @@ func (t *trained) open(ctx context.Context, store *layout.Store, dev blockdev.De
 // openModel makes the model and loads the weights of the best evaluation.
 func (t *trained) openModel(dims []int) (err error) {
 	t.be, err = devices.Open(t.cfg.Backend, backend.Options{Workers: t.cfg.Threads,
-		Budget: t.in.Budget, Device: t.cfg.Device})
+		Budget: t.in.Budget, Device: t.cfg.Device, DeviceMemory: t.cfg.DeviceMemory,
+		TF32: t.cfg.Precision == runs.TF32})
 	if err != nil {
 		return err
 	}

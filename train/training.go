@@ -58,7 +58,8 @@ func (l *Training) Epoch(ctx context.Context) (*loader.Epoch, error) {
 
 // Step trains on a batch as Run does, and returns its mean loss.
 func (l *Training) Step(b *sample.Batch) (float64, error) {
-	return l.t.lossOf(b)
+	loss, err := l.t.lossOf(b)
+	return loss, errors.Join(err, l.t.fillRows(context.Background()))
 }
 
 // Machine is what computes the steps.

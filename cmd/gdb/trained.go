@@ -15,12 +15,23 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// errLinkPrecision refuses --precision for runs that it means nothing to.
-var errLinkPrecision = errors.New("--precision is for runs that predict nodes, and this one " +
-	"predicts links: leave it out")
+// errLinkWhere refuses flags for runs that they mean nothing to.
+var errLinkWhere = errors.New("--precision, --backend, --device and --device-memory are for runs " +
+	"that predict nodes, and this one predicts links: leave them out")
+
+// limitsOf are the limits of an evaluation in a precision, computed where its flags say.
+func (a *app) limitsOf(precision string, on *flagvalue.WhereFlags) (lim train.Limits, err error) {
+	lim = a.Limits()
+	lim.Precision = precision
+	if lim.Where, err = on.Where(); err != nil {
+		return lim, cli.Usage(err)
+	}
+	return lim, nil
+}
 
 func (a *app) evalCommand() *cobra.Command {
 	var c train.EvalConfig
+	var on flagvalue.WhereFlags
 	var asJSON bool
 	candidates := 0
 	cmd := &cobra.Command{
@@ -43,15 +54,15 @@ func (a *app) evalCommand() *cobra.Command {
 				return err
 			}
 			if linkcmd.IsLink(st, c.Run) {
-				if c.Precision != "" {
-					return cli.Usage(errLinkPrecision)
+				if c.Precision != "" || on.Given() {
+					return cli.Usage(errLinkWhere)
 				}
 				return linkcmd.Eval(cmd.Context(), a.linkEnv(), st, dev, linkcmd.EvalOptions{
 					Run: c.Run, Split: c.Split, Candidates: candidates, JSON: asJSON})
 			}
-			precision := c.Precision
-			c.Limits = a.Limits()
-			c.Precision = precision
+			if c.Limits, err = a.limitsOf(c.Precision, &on); err != nil {
+				return err
+			}
 			res, err := train.Evaluate(cmd.Context(), st, dev, c)
 			if err != nil {
 				return err
@@ -70,6 +81,7 @@ func (a *app) evalCommand() *cobra.Command {
 	f.StringVar(&c.Metric, "metric", "", "what the split is judged by: "+
 		cli.OneOf(runs.Choices("metric"))+" (default: the run's)")
 	flagvalue.BindPrecision(f, &c.Precision)
+	on.Bind(f)
 	f.IntVar(&candidates, "candidates", 0,
 		cli.CandidatesHelp)
 	f.BoolVar(&asJSON, "json", false, "print one JSON object")
@@ -78,6 +90,7 @@ func (a *app) evalCommand() *cobra.Command {
 
 func (a *app) predictCommand() *cobra.Command {
 	var c train.PredictConfig
+	var on flagvalue.WhereFlags
 	var out string
 	var force bool
 	links := &linkcmd.PredictOptions{}
@@ -110,8 +123,8 @@ func (a *app) predictCommand() *cobra.Command {
 			}
 			links.Run, links.Out = c.Run, out
 			if linkcmd.IsLink(st, c.Run) {
-				if c.Precision != "" {
-					return cli.Usage(errLinkPrecision)
+				if c.Precision != "" || on.Given() {
+					return cli.Usage(errLinkWhere)
 				}
 				return linkcmd.Predict(cmd.Context(), a.linkEnv(), st, dev, links)
 			}
@@ -119,9 +132,9 @@ func (a *app) predictCommand() *cobra.Command {
 				return cli.Usage(fmt.Errorf("predict: --%s is for runs of links, and %s "+
 					"predicts nodes", flag, c.Run))
 			}
-			precision := c.Precision
-			c.Limits = a.Limits()
-			c.Precision = precision
+			if c.Limits, err = a.limitsOf(c.Precision, &on); err != nil {
+				return err
+			}
 			if err := train.Predict(cmd.Context(), st, dev, c, w); err != nil {
 				return err
 			}
@@ -136,6 +149,7 @@ func (a *app) predictCommand() *cobra.Command {
 	f.StringVar(&c.Run, "run", "", cli.RunHelp)
 	f.StringVar(&c.Split, "split", "", cli.SplitHelp+" (default: every node)")
 	flagvalue.BindPrecision(f, &c.Precision)
+	on.Bind(f)
 	f.BoolVar(&c.Probabilities, "probabilities", false, "add a column p:LABEL for each class")
 	f.StringVar(&out, "out", "", "file to write")
 	f.BoolVar(&force, "force", false, "overwrite the file")

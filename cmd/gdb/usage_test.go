@@ -101,6 +101,7 @@ var otherMeanings = map[string]string{
 	"batches":       "of each thread, or of each round: what bench measures",
 	"block":         "of topology, or of reads: bench io takes several",
 	"cache":         "bench gather takes several policies",
+	"device-memory": "of a device that a plan is for, or taken of one that is there",
 	"dim":           "of a graph that is made, which may be made of another",
 	"edges":         "a file for ingest, a count for bench, which makes graphs",
 	"epochs":        "trained, or replayed",

@@ -5,7 +5,6 @@ package cuda_test
 import (
 	_ "embed"
 	"errors"
-	"os"
 	"testing"
 	"unsafe"
 
@@ -17,8 +16,6 @@ import (
 
 //go:embed testdata/kernels.ptx
 var ptx string
-
-func TestMain(m *testing.M) { os.Exit(cudatest.Main(m)) }
 
 // machine is an open device with a stream, some locked memory and the test's kernels.
 type machine struct {

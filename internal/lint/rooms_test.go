@@ -66,6 +66,7 @@ var rooms = map[string][]string{
 	"bench": {
 		"bench/gen",
 		"bench/fio",
+		"bench/rowspeed",
 		"bench",
 		"bench/links",
 	},

@@ -98,22 +98,25 @@ const (
 )
 
 // Launches counts Operations on a device (kernels, products, copies and zeroing in its memory), and
-// the Calls of its driver that asked for them. Graphs are those that asked for many.
+// the Calls of its driver that asked for them. Graphs are those that asked for many. Busy is the
+// seconds that the device worked on those that are done.
 type Launches struct {
-	Operations uint64 `json:"operations"`
-	Calls      uint64 `json:"calls"`
-	Graphs     uint64 `json:"graphs"`
+	Operations uint64  `json:"operations"`
+	Calls      uint64  `json:"calls"`
+	Graphs     uint64  `json:"graphs"`
+	Busy       float64 `json:"device_busy_s"`
 }
 
 // Add are those of both.
 func (l Launches) Add(o Launches) Launches {
-	return Launches{l.Operations + o.Operations, l.Calls + o.Calls, l.Graphs + o.Graphs}
+	return Launches{l.Operations + o.Operations, l.Calls + o.Calls, l.Graphs + o.Graphs,
+		l.Busy + o.Busy}
 }
 
 // Sub are those since before.
 func (l Launches) Sub(before Launches) Launches {
 	return Launches{l.Operations - before.Operations, l.Calls - before.Calls,
-		l.Graphs - before.Graphs}
+		l.Graphs - before.Graphs, l.Busy - before.Busy}
 }
 
 // Moments is the state of Adam and AdamW, of the parameters' shape.
@@ -243,6 +246,11 @@ type Options struct {
 	Budget *mem.Budget
 	// Device is the number of the device, from 0 on, where there are several of a kind.
 	Device int
+	// DeviceMemory bounds what is taken of a device's memory, but for the driver and kernels, in
+	// bytes; 0 for what there is.
+	DeviceMemory int64
+	// TF32 has a device round the factors of products of float32 to 10 bits behind the point.
+	TF32 bool
 	// Plain has a device be given each operation by a call of its own.
 	Plain bool
 }

@@ -23,6 +23,8 @@ type StepCost struct {
 	KernelBytes int64
 	// Padded is what lists hold that are padded for a device that groups, in words of 4 bytes.
 	Padded int64
+	// Widened is what a device takes for operands of products that it makes float32.
+	Widened int64
 	// Copied is what a device with memory of its own is sent, in words of 4 bytes.
 	Copied int64
 }
@@ -47,6 +49,7 @@ func (s *Spec) StepCost(d *sample.Dense, inPlace bool, g Growth, threads, longes
 		cost.KernelBytes = max(cost.KernelBytes, other.KernelBytes)
 		cost.Copied = max(cost.Copied, other.Copied)
 		cost.Padded = max(cost.Padded, other.Padded)
+		cost.Widened = max(cost.Widened, other.Widened)
 	}
 	return cost
 }
@@ -65,6 +68,7 @@ func (s *Spec) stepCost(p *program.Program, sizes *program.Sizes, g Growth, thre
 		KernelBytes: p.KernelBytes(&whole, threads, longest),
 		Copied:      g.Parts * int64(s.copied(p, &part)),
 		Padded:      g.Parts * int64(p.PaddedWords(&part)),
+		Widened:     g.Parts * int64(p.WidenedFloats(&part)),
 	}
 }
 

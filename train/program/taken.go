@@ -18,6 +18,18 @@ func (p *Program) KernelBytes(s *Sizes, threads, longest int) int64 {
 	return most.Bytes(threads)
 }
 
+// WidenedFloats counts the values of all operands of products that are of bfloat16 beside one of
+// float32, on a batch of such sizes.
+func (p *Program) WidenedFloats(s *Sizes) (floats int) {
+	for i := range p.ops {
+		if o := &p.ops[i]; isProduct(o.kind) && p.of(o.in[0]).half && !p.of(o.in[1]).half {
+			x := p.of(o.in[0])
+			floats += s.Of(x.rows) * x.cols
+		}
+	}
+	return floats
+}
+
 // takenByDense is what products, sums of columns and norms take.
 func (p *Program) takenByDense(o *op, s *Sizes) (t backend.Taken) {
 	switch o.kind {

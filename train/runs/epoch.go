@@ -120,8 +120,8 @@ func (r Epoch) Engine() string {
 	fmt.Fprintf(&b, "time %.1fs sampled %s edges read %s hit %.1f%% io-wait %.0f%%", r.Time,
 		count(r.Sampled), read, 100*r.Hit, 100*r.IOWait)
 	if l, n := r.Launches, float64(max(1, r.Batches)); l != nil {
-		fmt.Fprintf(&b, " launches %.1f a step of %.1f operations", float64(l.Calls)/n,
-			float64(l.Operations)/n)
+		fmt.Fprintf(&b, " launches %.1f a step of %.1f operations device busy %.0f%%",
+			float64(l.Calls)/n, float64(l.Operations)/n, 100*l.Busy/max(r.Time, 1e-9))
 	}
 	if r.Sent > 0 {
 		fmt.Fprintf(&b, " rows device/host/missed %.1f/%.1f/%.1f%% sent %s a batch",

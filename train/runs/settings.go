@@ -112,8 +112,8 @@ type Settings struct {
 	// DeviceCache keeps rows of features in the memory of the device that computes, if that has its
 	// own: of so many bytes; 0 is none, DeviceCacheAuto what there is room for.
 	DeviceCache int64 `json:"device_cache"`
-	// DeviceMemory has the run planned for a device of so many bytes, whether there is one or not;
-	// 0 asks the device.
+	// DeviceMemory has the run planned for a device of so many bytes, whether there is one or not,
+	// and bounds what an evaluation takes of one; 0 asks the device.
 	DeviceMemory int64 `json:"-"`
 	// NeighborCache keeps neighbor lists of a paged topology, in bytes; 0 is none, NeighborAuto
 	// what the plan finds best.
@@ -156,7 +156,26 @@ type Settings struct {
 const (
 	Float32  = "f32"
 	BFloat16 = "bf16"
+	// TF32 is float32 but for the factors of products, which a device rounds to 10 bits.
+	TF32 = "tf32"
 )
+
+// Computes names where a run computes, with what the time of its steps depends on.
+func (c *Settings) Computes() string {
+	if c.Precision == TF32 {
+		return c.Backend + " in " + TF32
+	}
+	return c.Backend
+}
+
+// CheckPrecision refuses a precision that the CPU does not compute in; Backend is not auto.
+func (c *Settings) CheckPrecision() error {
+	if c.Precision == TF32 && c.Backend == backend.CPU {
+		return errors.New("train: --precision tf32 is computed on a device alone: --backend " +
+			"cuda, or --precision f32")
+	}
+	return nil
+}
 
 // Half says whether products and sums over lists read bfloat16.
 func (c *Settings) Half() bool { return c.Precision == BFloat16 }
@@ -314,7 +333,7 @@ var choices = []struct {
 		[]string{"auto", "none", NormalizeRow, NormalizeColumns, ""}},
 	{"backend", func(c *Settings) string { return c.Backend }, backend.Names()},
 	{"precision", func(c *Settings) string { return c.Precision },
-		[]string{Float32, BFloat16, ""}},
+		[]string{Float32, BFloat16, TF32, ""}},
 }
 
 // Choices are the values that the flag of that name may have; nil for flags with more than a few.

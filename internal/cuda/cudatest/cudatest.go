@@ -27,6 +27,8 @@ import "C"
 
 import (
 	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"os"
@@ -37,9 +39,12 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 	"unsafe"
 
 	"gdb/internal/cuda"
+
+	"golang.org/x/sys/unix"
 )
 
 // Emulator is the emulated device that this process's driver is.
@@ -59,8 +64,8 @@ var errNoCompiler = errors.New("no C++ compiler here (g++ or clang++): tests on 
 
 // Start gives the test a device: the emulated one with the kernels of a source file, whose path is
 // relative to the test's package. Each kernel is defined there, or in a file of its folder that it
-// includes, as KERNEL(name)(parameters). All tests of a package must name the same file, and its
-// TestMain calls Main. It skips the test where nothing can compile it.
+// includes, as KERNEL(name)(parameters). All tests of a package must name the same file. It skips
+// the test where nothing can compile it.
 func Start(tb testing.TB, kernels string) *Emulator {
 	tb.Helper()
 	if os.Getenv("GDB_TEST_CUDA") == "device" {
@@ -74,9 +79,7 @@ func Start(tb testing.TB, kernels string) *Emulator {
 	defer s.Unlock()
 	if s.kernels == "" {
 		s.kernels = kernels
-		if s.err = readSources(kernels); s.err == nil {
-			s.library, s.err = build(kernels)
-		}
+		s.library, s.err = build(kernels)
 	}
 	if s.kernels != kernels {
 		tb.Fatalf("this process has the kernels of %s already", s.kernels)
@@ -93,17 +96,6 @@ func Start(tb testing.TB, kernels string) *Emulator {
 		tb.Fatal(err)
 	}
 	return &Emulator{library: s.library}
-}
-
-// Main runs a package's tests, for its TestMain, and removes what Start built.
-func Main(m *testing.M) int {
-	code := m.Run()
-	if dir := filepath.Dir(started.library); started.library != "" {
-		if err := os.RemoveAll(dir); err != nil { //lint:os what build made
-			code = max(code, 1)
-		}
-	}
-	return code
 }
 
 // Emulated says whether the device is emulated.
@@ -164,7 +156,8 @@ func namesBeside(kernels string) (names string, err error) {
 	return names, err
 }
 
-// build compiles the emulated device with the kernels of a file.
+// build compiles the emulated device with the kernels of a file, or finds it where a test of the
+// same sources left it.
 func build(kernels string) (library string, err error) {
 	compiler := compiler()
 	if compiler == "" {
@@ -182,52 +175,96 @@ func build(kernels string) (library string, err error) {
 	if err != nil {
 		return "", err
 	}
-	dir, err := os.MkdirTemp("", "gdb-emu-")
-	if err != nil {
-		return "", err
-	}
 	here := filepath.Join(root, "internal", "cuda")
-	library = filepath.Join(dir, "libemu.so")
-	arguments := []string{"-std=c++17", "-O2", "-fPIC", "-shared", "-o", library,
+	arguments := []string{"-std=c++17", "-O2", "-fPIC", "-shared",
 		"-I" + filepath.Join(here, "include"), "-I" + filepath.Join(here, "emu"),
 		fmt.Sprintf("-DEMU_KERNELS=%q", kernels), "-DEMU_KERNEL_NAMES=" + names,
 		filepath.Join(here, "emu", "emu.cpp"), filepath.Join(here, "emu", "kernels.cpp")}
 	if Sanitized() {
 		arguments = append(arguments, "-fsanitize=address", "-g")
 	}
-	cmd := exec.Command(compiler, arguments...)
-	cmd.Env = append(os.Environ(), "LD_PRELOAD=")
-	if out, err := cmd.CombinedOutput(); err != nil {
-		return "", errors.Join(fmt.Errorf("%s: %w\n%s", compiler, err, out),
-			os.RemoveAll(dir)) //lint:os what was made here
-	}
-	return library, nil
+	return cached(append([]string{compiler}, arguments...), sources(here, kernels))
 }
 
-// readSources reads what the compiler will read, so that go test sees it change: it takes the
-// result of a test from its cache while the files are the same that the test itself opened.
-func readSources(kernels string) error {
-	root, err := moduleRoot()
-	if err != nil {
-		return err
+// cached is the library that a compiler makes of sources, made once for all packages and runs that
+// ask for it.
+func cached(command, files []string) (library string, err error) {
+	key := sha256.New()
+	fmt.Fprintf(key, "%q\n", command)
+	for _, file := range files {
+		text, err := os.ReadFile(file) //lint:os a test's source
+		if err != nil {
+			return "", err
+		}
+		fmt.Fprintf(key, "%s %d\n%s", file, len(text), text)
 	}
-	here := filepath.Join(root, "internal", "cuda")
+	dir, err := os.UserCacheDir()
+	if err != nil {
+		dir = os.TempDir()
+	}
+	dir = filepath.Join(dir, "gdb-emulated-device")
+	library = filepath.Join(dir, hex.EncodeToString(key.Sum(nil)[:12])+".so")
+	unlock, err := locked(dir)
+	if err != nil {
+		return "", err
+	}
+	defer unlock()
+	now := time.Now()
+	if os.Chtimes(library, now, now) == nil { //lint:os it is in use
+		return library, nil
+	}
+	cmd := exec.Command(command[0], append(command[1:], "-o", library+".new")...)
+	cmd.Env = append(os.Environ(), "LD_PRELOAD=")
+	if out, err := cmd.CombinedOutput(); err != nil {
+		return "", fmt.Errorf("%s: %w\n%s", command[0], err, out)
+	}
+	return library, errors.Join(os.Rename(library+".new", library), //lint:os what was made
+		removeOld(dir))
+}
+
+// locked makes a folder and has other processes wait until unlock.
+func locked(dir string) (unlock func(), err error) {
+	if err := os.MkdirAll(dir, 0o755); err != nil { //lint:os of the cache
+		return nil, err
+	}
+	f, err := os.Create(filepath.Join(dir, "LOCK")) //lint:os it holds the lock
+	if err != nil {
+		return nil, err
+	}
+	if err := unix.Flock(int(f.Fd()), unix.LOCK_EX); err != nil {
+		return nil, errors.Join(err, f.Close())
+	}
+	return func() { _ = f.Close() }, nil // which cannot fail in a way that matters
+}
+
+// keptFor is how long a library stays that no test uses.
+const keptFor = 3 * 24 * time.Hour
+
+// removeOld removes libraries that nobody used lately.
+func removeOld(dir string) error {
+	all, err := os.ReadDir(dir) //lint:os of the cache
+	for _, entry := range all {
+		info, e := entry.Info()
+		if e == nil && entry.Name() != "LOCK" && time.Since(info.ModTime()) > keptFor {
+			err = errors.Join(err, os.Remove(filepath.Join(dir, entry.Name()))) //lint:os old
+		}
+	}
+	return err
+}
+
+// sources are the files that the compiler reads. go test, which takes the result of a test from its
+// cache while the files are the same that the test itself opened, sees them change.
+func sources(here, kernels string) (files []string) {
 	for _, dir := range []string{filepath.Join(here, "emu"), filepath.Join(here, "include"),
 		filepath.Dir(kernels)} {
-		files, err := filepath.Glob(filepath.Join(dir, "*"))
-		if err != nil {
-			return err
-		}
-		for _, file := range files {
-			if !slices.Contains([]string{".h", ".cu", ".cpp"}, filepath.Ext(file)) {
-				continue
-			}
-			if _, err := os.ReadFile(file); err != nil { //lint:os a test's source
-				return err
+		all, _ := filepath.Glob(filepath.Join(dir, "*")) // the pattern is none that is bad
+		for _, file := range all {
+			if slices.Contains([]string{".h", ".cu", ".cpp"}, filepath.Ext(file)) {
+				files = append(files, file)
 			}
 		}
 	}
-	return nil
+	return files
 }
 
 func compiler() string {

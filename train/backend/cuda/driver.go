@@ -5,6 +5,7 @@ package cuda
 import (
 	"errors"
 	"fmt"
+	"time"
 
 	"gdb/internal/cuda"
 	"gdb/internal/mem"
@@ -28,11 +29,16 @@ type driver struct {
 	copied  *cuda.Event  // behind the copies that operations wait for
 	copying bool         // there are copies since, which the next operation waits for
 	blas    *cuda.BLAS
+	tf32    bool // products round their factors
 	module  *cuda.Module
 	kernels map[string]cuda.Function
 	bounce  *cuda.Pinned
 	// workspace is the memory that cuBLAS works in: its own could not be part of a graph.
 	workspace cuda.DevicePtr
+	meter     meter
+	// most bounds the bytes that are allocated, 0 for none; sizes are those of what is.
+	most, used int64
+	sizes      map[uint64]int64
 }
 
 // event is a place in the order of operations.
@@ -64,6 +70,17 @@ func (d *driver) operate(f func() error) error {
 	})
 }
 
+// measured is operate for what is counted as the device's work.
+func (d *driver) measured(f func() error) error {
+	return d.operate(func() error { return d.meter.around(d, f) })
+}
+
+// busy is how long the device has worked on what is done.
+func (d *driver) busy() (time.Duration, error) {
+	err := d.on(d.meter.collect)
+	return d.meter.busy, err
+}
+
 // open opens a device by its number, and compiles PTX for it.
 func (d *driver) open(number int, ptx string) (err error) {
 	if err := cuda.Available(); err != nil {
@@ -76,7 +93,7 @@ func (d *driver) open(number int, ptx string) (err error) {
 	if err != nil {
 		return errors.Join(err, d.close())
 	}
-	d.kernels = map[string]cuda.Function{}
+	d.kernels, d.sizes = map[string]cuda.Function{}, map[uint64]int64{}
 	return nil
 }
 
@@ -94,9 +111,15 @@ func (d *driver) start(ptx string) (err error) {
 	if d.blas, err = d.device.NewBLAS(d.stream); err != nil {
 		return err
 	}
+	if d.tf32 {
+		if err = d.blas.SetMath(cuda.TF32); err != nil {
+			return err
+		}
+	}
 	if d.workspace, err = d.device.Alloc(workspaceBytes); err != nil {
 		return err
 	}
+	d.used += workspaceBytes
 	if err = d.blas.SetWorkspace(d.workspace, workspaceBytes); err != nil {
 		return err
 	}
@@ -125,6 +148,7 @@ func (d *driver) close() error {
 		if d.workspace != 0 {
 			err = errors.Join(err, d.device.Free(d.workspace))
 		}
+		err = errors.Join(err, d.meter.close())
 		if d.copied != nil {
 			err = errors.Join(err, d.copied.Close())
 		}
@@ -142,9 +166,17 @@ func (d *driver) close() error {
 
 // alloc takes n bytes of the device's memory. If they are not there, the error says how many are.
 func (d *driver) alloc(what string, n int) (p uint64, err error) {
+	if d.most > 0 && d.used+int64(n) > d.most {
+		return 0, fmt.Errorf("%s need %s of the device's memory; %s of the %s that are allowed "+
+			"are free: allow more with --device-memory, or --backend cpu: %w", what,
+			mem.FormatSize(int64(n)), mem.FormatSize(max(0, d.most-d.used)),
+			mem.FormatSize(d.most), cuda.ErrOutOfMemory)
+	}
 	err = d.on(func() error {
 		at, err := d.device.Alloc(int64(n))
-		p = uint64(at)
+		if p = uint64(at); err == nil {
+			d.used, d.sizes[p] = d.used+int64(n), int64(n)
+		}
 		return d.explained(what+" need "+mem.FormatSize(int64(n)), err)
 	})
 	return p, err
@@ -165,6 +197,8 @@ func (d *driver) explained(what string, err error) error {
 
 // free frees what alloc took.
 func (d *driver) free(p uint64) error {
+	d.used -= d.sizes[p]
+	delete(d.sizes, p)
 	return d.on(func() error { return d.device.Free(cuda.DevicePtr(p)) })
 }
 
@@ -312,9 +346,31 @@ func (d *driver) product(p *product) error {
 		return cuda.Operand{Memory: cuda.DevicePtr(x.at), Stride: x.stride,
 			Transposed: x.transposed}
 	}
+	if p.a.half {
+		return d.halfProduct(p, beta, of)
+	}
 	if p.heads == 1 {
 		return d.blas.Sgemm(p.n, p.m, p.k, 1, of(p.b), of(p.a), beta, of(p.c))
 	}
 	return d.blas.SgemmBatched(p.n, p.m, p.k, 1, of(p.b), of(p.a), beta, of(p.c),
 		cuda.Steps{A: p.b.step, B: p.a.step, C: p.c.step}, p.heads)
+}
+
+// halfProduct computes one of bfloat16, a head after the other.
+func (d *driver) halfProduct(p *product, beta float32, of func(x matrix) cuda.Operand) error {
+	for h := range p.heads {
+		a, b, c := p.a, p.b, p.c
+		for _, x := range []*matrix{&a, &b, &c} {
+			bytes := floatBytes
+			if x.half {
+				bytes = halfBytes
+			}
+			x.at += uint64(h * x.step * bytes)
+		}
+		if err := d.blas.GemmBF16(p.n, p.m, p.k, 1, of(b), of(a), beta, of(c),
+			c.half); err != nil {
+			return err
+		}
+	}
+	return nil
 }

@@ -17,8 +17,8 @@ func (g *gpu) WeightedSum(out, x, w backend.Tensor, s backend.Segments, heads in
 	}
 	cols := width / heads
 	l, four := g.forward(s, x.Rows), g.fours(cols, out, x)
-	g.launch("weighted_sum", sumThreads(s.Lists, width, four, l.mayLong), out, x, w, l.off, l.idx,
-		s.Lists, l.longs, heads, cols, shared, acc, four)
+	g.launchHalf("weighted_sum", sumThreads(s.Lists, width, four, l.mayLong), x.Half, out.Half, out,
+		x, w, l.off, l.idx, s.Lists, l.longs, heads, cols, shared, acc, four)
 }
 
 // WeightedSumGrad adds the gradient of WeightedSum's rows.
@@ -29,7 +29,11 @@ func (g *gpu) WeightedSumGrad(dx, dout, w backend.Tensor, s backend.Segments, he
 	}
 	cols, b := dout.Cols/heads, g.back(s, dx.Rows)
 	l, four := b.back, g.fours(cols, dx, dout)
-	g.launch("weighted_sum_grad", sumThreads(dx.Rows, dx.Cols, four, l.mayLong), dx, dout, w,
+	name := "weighted_sum_grad"
+	if dout.Half {
+		name = "weighted_sum_grad_half"
+	}
+	g.launch(name, sumThreads(dx.Rows, dx.Cols, four, l.mayLong), dx, dout, w,
 		l.off, l.idx, b.entries(), dx.Rows, l.longs, heads, cols, shared, fresh, four)
 }
 
@@ -48,8 +52,8 @@ func (g *gpu) EntryDot(dw, grad, x backend.Tensor, s backend.Segments, heads int
 		return
 	}
 	l := g.forward(s, x.Rows)
-	g.launch("entry_dot", dw.Len()*warpThreads, dw, grad, x, g.entryLists(s, l.off), l.idx,
-		s.Entries, heads, grad.Cols/heads, shared)
+	g.launchHalf("entry_dot", dw.Len()*warpThreads, x.Half, grad.Half, dw, grad, x,
+		g.entryLists(s, l.off), l.idx, s.Entries, heads, grad.Cols/heads, shared)
 }
 
 // Scores adds what rows and lists have, and applies LeakyReLU.

@@ -23,7 +23,11 @@ func (g *gpu) bias(op string, x, bias backend.Tensor, relu bool) {
 // ReLUGrad masks and scales dx by y.
 func (g *gpu) ReLUGrad(dx, y backend.Tensor, rate float32) {
 	if g.ready(dx.Len() == y.Len(), "ReLUGrad", dx, y) {
-		g.launch("relu_grad", dx.Len(), dx, y, dx.Len(), 1/(1-rate), g.fours(4, dx, y))
+		name := "relu_grad"
+		if y.Half {
+			name = "relu_grad_half"
+		}
+		g.launch(name, dx.Len(), dx, y, dx.Len(), 1/(1-rate), g.fours(4, dx, y))
 	}
 }
 
@@ -109,7 +113,11 @@ func (g *gpu) RowScale(x, f backend.Tensor) {
 // Columns copies columns.
 func (g *gpu) Columns(out, x backend.Tensor, first int) {
 	if g.ready(out.Rows == x.Rows && first+out.Cols <= x.Cols, "Columns", out, x) {
-		g.launch("copy_columns", out.Len(), out, x, out.Rows, out.Cols, out.Cols, 0, x.Cols, first)
+		name := "copy_columns"
+		if x.Half {
+			name = "copy_columns_half"
+		}
+		g.launch(name, out.Len(), out, x, out.Rows, out.Cols, out.Cols, 0, x.Cols, first)
 	}
 }
 

@@ -19,8 +19,8 @@ func (g *gpu) segmentSum(op string, out, x backend.Tensor, s backend.Segments, m
 		return
 	}
 	l, four := g.forward(s, x.Rows), g.fours(x.Cols, out, x)
-	g.launch("segment_sum", sumThreads(s.Lists, x.Cols, four, l.mayLong), out, x, l.off, l.idx,
-		s.Lists, l.longs, x.Cols, mean, four)
+	g.launchHalf("segment_sum", sumThreads(s.Lists, x.Cols, four, l.mayLong), x.Half, out.Half,
+		out, x, l.off, l.idx, s.Lists, l.longs, x.Cols, mean, four)
 }
 
 // SegmentMeanDropout averages masked rows of x.
@@ -32,8 +32,8 @@ func (g *gpu) SegmentMeanDropout(out, x backend.Tensor, s backend.Segments, rate
 	}
 	g.ready(len(g.lists[s.ID].At) == s.Entries, "SegmentMeanDropout without places", out, x)
 	l, four := g.forward(s, x.Rows), g.fours(x.Cols, out, x)
-	g.launch("segment_mean_dropout", sumThreads(s.Lists, x.Cols, four, l.mayLong), out, x, l.off,
-		l.idx, g.places(s), s.Lists, l.longs, x.Cols, g.number(key),
+	g.launchHalf("segment_mean_dropout", sumThreads(s.Lists, x.Cols, four, l.mayLong), x.Half,
+		out.Half, out, x, l.off, l.idx, g.places(s), s.Lists, l.longs, x.Cols, g.number(key),
 		dropThreshold(rate), 1/(1-rate), four)
 }
 
@@ -57,8 +57,12 @@ func (g *gpu) segmentGrad(dx, dout backend.Tensor, s backend.Segments, weight ui
 		return
 	}
 	l, four := g.back(s, dx.Rows).back, g.fours(dx.Cols, dx, dout)
-	g.launch("segment_grad", sumThreads(dx.Rows, dx.Cols, four, l.mayLong), dx, dout, weight,
-		l.off, l.idx, dx.Rows, l.longs, dx.Cols, fresh, four)
+	name := "segment_grad"
+	if dout.Half {
+		name = "segment_grad_half"
+	}
+	g.launch(name, sumThreads(dx.Rows, dx.Cols, four, l.mayLong), dx, dout, weight, l.off, l.idx,
+		dx.Rows, l.longs, dx.Cols, fresh, four)
 }
 
 // untouched says whether a gradient of rows has nothing to add: then the fresh rows are zeros.
@@ -78,8 +82,8 @@ func (g *gpu) SegmentMax(out, x, arg backend.Tensor, s backend.Segments) {
 		return
 	}
 	l := g.forward(s, x.Rows)
-	g.launch("segment_max", sumThreads(s.Lists, x.Cols, false, l.mayLong), out, arg, x, l.off,
-		l.idx, s.Lists, l.longs, x.Cols)
+	g.launchHalf("segment_max", sumThreads(s.Lists, x.Cols, false, l.mayLong), x.Half, out.Half,
+		out, arg, x, l.off, l.idx, s.Lists, l.longs, x.Cols)
 }
 
 // SegmentMaxGrad adds the gradient of SegmentMax's input.

@@ -55,13 +55,13 @@ func (g *gpu) launch(name string, threads int, args ...any) {
 }
 
 // fours says whether rows of so many columns may be read four values at a time: where all matrices
-// are at multiples of 16 bytes.
+// are at multiples of as many.
 func (g *gpu) fours(cols int, ts ...backend.Tensor) bool {
 	if cols%4 != 0 {
 		return false
 	}
 	for _, t := range ts {
-		if g.at(t)%16 != 0 {
+		if g.at(t)%uint64(4*width(t)) != 0 {
 			return false
 		}
 	}

@@ -141,13 +141,21 @@ func (g *gpu) Host(x []float32, rows, cols int) backend.Tensor {
 	return g.lend(lent{host: x[:min(n, len(x))], room: n}, rows, cols)
 }
 
+// width is the bytes of a tensor's values.
+func width(t backend.Tensor) int {
+	if t.Half {
+		return halfBytes
+	}
+	return floatBytes
+}
+
 // at is the address of a tensor's first value.
 func (g *gpu) at(t backend.Tensor) uint64 {
 	if t.Memory >= 0 {
 		if t.Len() == 0 {
 			return 0
 		}
-		return g.kept[t.Memory] + uint64(t.Offset)*floatBytes
+		return g.kept[t.Memory] + uint64(t.Offset)*uint64(width(t))
 	}
 	m := &g.step[-1-t.Memory]
 	if m.at == 0 && m.room > 0 {
@@ -161,7 +169,7 @@ func (g *gpu) at(t backend.Tensor) uint64 {
 	if m.at == 0 {
 		return 0
 	}
-	return m.at + uint64(t.Offset)*floatBytes
+	return m.at + uint64(t.Offset)*uint64(width(t))
 }
 
 // send copies values of the host to the device, and returns where they are. x may change at once.

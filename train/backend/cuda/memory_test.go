@@ -87,6 +87,7 @@ func TestSameBits(t *testing.T) {
 		o := newTrial(t, g, "same bits")
 		sums(o, "huge", 40, 20)
 		weighted(o, "huge", 40, 20)
+		halfSums(o, "huge", 20)
 		attention(o, "huge", 40, 20)
 		norms(o, 700, 20)
 		losses(o, 700, 20)

@@ -19,8 +19,20 @@ func slabs(rows int) int { return max(1, (rows+slabRows-1)/slabRows) }
 // ColumnSum sums rows.
 func (g *gpu) ColumnSum(out, x backend.Tensor) {
 	if g.ready(out.Len() == x.Cols, "ColumnSum", out, x) {
-		g.columnSum(g.at(out), g.at(x), x.Rows, x.Cols, 1)
+		g.columnSumOf(g.at(out), x)
 	}
+}
+
+// columnSumOf is columnSum of a matrix of either kind.
+func (g *gpu) columnSumOf(out uint64, x backend.Tensor) {
+	if !x.Half {
+		g.columnSum(out, g.at(x), x.Rows, x.Cols, 1)
+		return
+	}
+	count := slabs(x.Rows)
+	sums := g.takeFloats(count * x.Cols)
+	g.launch("column_sums_half", count*x.Cols, sums, x, x.Rows, x.Cols, count, 1.0)
+	g.columnSum(out, sums, count, x.Cols, 1)
 }
 
 // columnSum writes the sums of columns, times a factor: those of slabs first, and then the sums of

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"runtime"
 
+	"gdb/internal/cuda"
 	"gdb/internal/mem"
 	"gdb/train/backend"
 )
@@ -62,6 +63,7 @@ func Open(opt backend.Options) (backend.Backend, error) {
 	if g.workers == 0 {
 		g.workers = runtime.NumCPU()
 	}
+	g.driver.tf32, g.driver.most = opt.TF32, opt.DeviceMemory
 	if err := g.driver.open(opt.Device, ptx); err != nil {
 		return nil, fmt.Errorf("train: open device %d: %w", opt.Device, err)
 	}
@@ -113,8 +115,23 @@ func (g *gpu) Close() error {
 		err = errors.Join(err, g.driver.free(p))
 	}
 	g.params, g.tables = nil, nil
-	return errors.Join(err, g.losses.close(&g.driver), g.staged.free(&g.driver),
-		g.scratch.free(&g.driver), g.driver.close())
+	return once(errors.Join(err, g.losses.close(&g.driver), g.staged.free(&g.driver),
+		g.scratch.free(&g.driver), g.driver.close()))
+}
+
+// once is the first of joined errors that say that the device is lost, which all calls do then; any
+// others as they are.
+func once(err error) error {
+	all, joined := err.(interface{ Unwrap() []error })
+	if !joined || !errors.Is(err, cuda.ErrLost) {
+		return err
+	}
+	for _, e := range all.Unwrap() {
+		if errors.Is(e, cuda.ErrLost) {
+			return once(e)
+		}
+	}
+	return err
 }
 
 // there says whether a tensor has memory: one of a step that was short of it has none.

@@ -6,15 +6,12 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
-	"os"
 	"testing"
 
 	"gdb/internal/cuda/cudatest"
 	"gdb/internal/mem"
 	"gdb/train/backend"
 )
-
-func TestMain(m *testing.M) { os.Exit(cudatest.Main(m)) }
 
 // mustOpen opens the device, and the CPU beside it.
 func mustOpen(t *testing.T) (cpu, gpu backend.Backend) {
@@ -114,6 +111,13 @@ func (o *trial) lists(kind string, rows int, entries bool) backend.Segments {
 // compare runs operations on both backends and compares what they give.
 func compare(t *testing.T, cpu, gpu backend.Backend, name string, f func(o *trial)) {
 	t.Helper()
+	compareWithin(t, cpu, gpu, 1e-5, name, f)
+}
+
+// compareWithin is compare of results that may be so far apart, beside the size of their values.
+func compareWithin(t *testing.T, cpu, gpu backend.Backend, tolerance float64, name string,
+	f func(o *trial)) {
+	t.Helper()
 	var all [2][][]float32
 	var losses [2][]backend.Loss
 	for i, be := range []backend.Backend{cpu, gpu} {
@@ -128,7 +132,7 @@ func compare(t *testing.T, cpu, gpu backend.Backend, name string, f func(o *tria
 		all[i], losses[i] = o.x, be.Losses(nil)
 	}
 	for i, want := range all[0] {
-		if at, worst := difference(all[1][i], want); worst > 1e-5 {
+		if at, worst := difference(all[1][i], want); worst > tolerance {
 			t.Errorf("%s: result %d is %g at %d of %d, on the CPU %g", name, i, all[1][i][at], at,
 				len(want), want[at])
 		}

@@ -145,7 +145,7 @@ func (q *queue) flush(d *driver) (name string, err error) {
 	q.counts.Operations += uint64(len(q.ops))
 	q.counts.Calls++
 	q.counts.Graphs++
-	return "launch a step", d.operate(func() error { return of.graph.Launch(d.stream) })
+	return "launch a step", d.measured(func() error { return of.graph.Launch(d.stream) })
 }
 
 // capture makes the graph of what is queued. A driver or a cuBLAS that cannot do so is no error:
@@ -175,7 +175,7 @@ func (q *queue) capture(d *driver, of *group) (name string, err error) {
 func (q *queue) launch(d *driver) (name string, err error) {
 	q.counts.Operations += uint64(len(q.ops))
 	q.counts.Calls += uint64(len(q.ops))
-	err = d.operate(func() (err error) {
+	err = d.measured(func() (err error) {
 		name, err = q.each(d)
 		return err
 	})
@@ -232,4 +232,10 @@ func (g *gpu) settle() error {
 func (g *gpu) Groups() bool { return !g.queue.plain }
 
 // Launches counts what the device was given.
-func (g *gpu) Launches() backend.Launches { return g.queue.counts }
+func (g *gpu) Launches() backend.Launches {
+	l := g.queue.counts
+	busy, err := g.driver.busy()
+	g.fail("ask how long the device worked", err)
+	l.Busy = busy.Seconds()
+	return l
+}

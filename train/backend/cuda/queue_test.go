@@ -44,6 +44,9 @@ func TestGroupedSteps(t *testing.T) {
 	if !slices.Equal(losses[0], losses[1]) {
 		t.Errorf("losses are %v, one by one %v", losses[1], losses[0])
 	}
+	if !(counts[0].Busy > 0 && counts[1].Busy > 0) {
+		t.Error("the device never worked")
+	}
 	t.Logf("one by one %+v, at once %+v", counts[0], counts[1])
 	if counts[0].Graphs != 0 || counts[1].Graphs < 20 || counts[1].Calls > counts[0].Calls*6/10 ||
 		counts[1].Operations != counts[0].Operations {

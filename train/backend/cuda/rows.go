@@ -24,12 +24,15 @@ func (g *gpu) PickRows(out, kept, sent, from backend.Tensor) {
 	g.launch("pick_rows", threads, out, kept, sent, from, out.Rows, out.Cols, kept.Rows, four)
 }
 
-// DeviceMemory asks the driver.
+// DeviceMemory asks the driver, of what may be taken.
 func (g *gpu) DeviceMemory() (free, total int64, err error) {
 	err = g.driver.on(func() (err error) {
 		free, total, err = g.driver.device.MemInfo()
 		return err
 	})
+	if most := g.driver.most; most > 0 {
+		free, total = min(free, max(0, most-g.driver.used)), min(total, most)
+	}
 	return free, total, err
 }
 

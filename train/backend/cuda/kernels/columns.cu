@@ -1,7 +1,7 @@
 // Sums of columns, as a tree: each thread adds up the rows of a slab in a column of it, and then the
 // sums of the slabs are rows, until one is left. Slabs are counted from the last row, so that zeros
 // before the first row change nothing.
-#include "threads.h"
+#include "halves.h"
 
 // SlabRows is the rows of a slab, of which the first may have fewer: the host has the same number.
 enum { SlabRows = 64 };
@@ -16,18 +16,28 @@ DEV Slab slab_of(i64 number, i64 rows, i64 slabs) {
 	return {end > SlabRows ? end - SlabRows : 0, end};
 }
 
-// sums (slabs,cols): of the rows of each slab of x, times factor
-KERNEL(column_sums)(float *sums, const float *x, i64 rows, i64 cols, i64 slabs, f64 factor) {
+template <class X>
+DEV void sum_slabs(float *sums, const X *x, i64 rows, i64 cols, i64 slabs, f64 factor) {
 	EACH(t, slabs *cols) {
 		Slab s = slab_of(t / cols, rows, slabs);
 		i64 c = t % cols;
 		float sum = 0;
-		for (i64 i = s.first; i < s.end; i++) sum += x[i * cols + c];
+		for (i64 i = s.first; i < s.end; i++) sum += load<float>(x + i * cols + c);
 		sums[t] = sum * (float)factor;
 	}
 }
 
-// the same of (x-mean)², where mean is that of a column
+// sums (slabs,cols): of the rows of each slab of x, times factor
+KERNEL(column_sums)(float *sums, const float *x, i64 rows, i64 cols, i64 slabs, f64 factor) {
+	sum_slabs(sums, x, rows, cols, slabs, factor);
+}
+
+// the same of bfloat16
+KERNEL(column_sums_half)(float *sums, const Half *x, i64 rows, i64 cols, i64 slabs, f64 factor) {
+	sum_slabs(sums, x, rows, cols, slabs, factor);
+}
+
+// those of (x-mean)², where mean is that of a column
 KERNEL(column_squares)(float *sums, const float *x, const float *mean, i64 rows, i64 cols,
 	   i64 slabs) {
 	EACH(t, slabs *cols) {

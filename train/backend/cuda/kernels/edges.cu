@@ -1,13 +1,12 @@
 // Sums of rows with weights, and what makes such weights. Entry e has a value for each of some
 // heads, at e*heads+h. Rows have the columns of a head side by side: head h has those from h*cols
 // on. A kernel that needs the list of an entry is given entryList.
+#include "halves.h"
 #include "lists.h"
 
-// out[i,h,:] (+)= the sum of w[e,h]*x[idx[e],h,:]; with shared, every head reads all of a row of
-// cols
-KERNEL(weighted_sum)(float *out, const float *x, const float *w, const u32 *off, const u32 *idx,
-	   i64 lists, const u32 *longs, i64 heads, i64 cols, i64 shared, i64 acc,
-	   i64 fours) {
+template <class Out, class X>
+DEV void weighted_sums(Out *out, const X *x, const float *w, const u32 *off, const u32 *idx,
+	   i64 lists, const u32 *longs, i64 heads, i64 cols, i64 shared, i64 acc, i64 fours) {
 	Lists l = {off, lists, longs};
 	auto sum = [=](auto kind) {
 		typedef decltype(kind) V;
@@ -19,7 +18,7 @@ KERNEL(weighted_sum)(float *out, const float *x, const float *w, const u32 *off,
 				return load<V>(x + at) * w[e * heads + h];
 			},
 			[=](i64 i, i64 c, V s) {
-				float *to = out + i * heads * cols + c;
+				Out *to = out + i * heads * cols + c;
 				store(to, acc ? load<V>(to) + s : s);
 			});
 	};
@@ -27,11 +26,28 @@ KERNEL(weighted_sum)(float *out, const float *x, const float *w, const u32 *off,
 	else sum(0.0f);
 }
 
-// dx[r,h,:] (+)= the sum of w[entry[k],h]*dout[idx[k],h,:] over the transposed entries k of row r;
-// with shared, dx is (rows,cols), and the heads are added up. The first fresh rows are overwritten.
-KERNEL(weighted_sum_grad)(float *dx, const float *dout, const float *w, const u32 *off,
-	   const u32 *idx, const u32 *entry, i64 rows, const u32 *longs, i64 heads,
-	   i64 cols, i64 shared, i64 fresh, i64 fours) {
+// out[i,h,:] (+)= the sum of w[e,h]*x[idx[e],h,:]; with shared, every head reads all of a row of
+// cols
+KERNEL(weighted_sum)(float *out, const float *x, const float *w, const u32 *off, const u32 *idx,
+	   i64 lists, const u32 *longs, i64 heads, i64 cols, i64 shared, i64 acc,
+	   i64 fours) {
+	weighted_sums(out, x, w, off, idx, lists, longs, heads, cols, shared, acc, fours);
+}
+
+// the same of rows of bfloat16, to float32 or with narrow to bfloat16
+KERNEL(weighted_sum_half)(void *out, const Half *x, const float *w, const u32 *off, const u32 *idx,
+	   i64 lists, const u32 *longs, i64 heads, i64 cols, i64 shared, i64 acc, i64 fours,
+	   i64 narrow) {
+	if (narrow)
+		weighted_sums((Half *)out, x, w, off, idx, lists, longs, heads, cols, shared, acc, fours);
+	else
+		weighted_sums((float *)out, x, w, off, idx, lists, longs, heads, cols, shared, acc, fours);
+}
+
+template <class X>
+DEV void weighted_sum_grads(float *dx, const X *dout, const float *w, const u32 *off,
+	   const u32 *idx, const u32 *entry, i64 rows, const u32 *longs, i64 heads, i64 cols,
+	   i64 shared, i64 fresh, i64 fours) {
 	Lists l = {off, rows, longs};
 	i64 width = shared ? cols : heads * cols;
 	auto sum = [=](auto kind) {
@@ -39,7 +55,7 @@ KERNEL(weighted_sum_grad)(float *dx, const float *dout, const float *w, const u3
 		sum_lists<V>(
 			l, width,
 			[=](i64, u32 k, i64 c) {
-				const float *row = dout + idx[k] * heads * cols;
+				const X *row = dout + idx[k] * heads * cols;
 				const float *own = w + entry[k] * heads;
 				if (!shared) return load<V>(row + c) * own[c / cols];
 				V s = V();
@@ -55,18 +71,46 @@ KERNEL(weighted_sum_grad)(float *dx, const float *dout, const float *w, const u3
 	else sum(0.0f);
 }
 
-// dw[e,h] = g[entryList[e],h,:] times x[idx[e],h,:]; with shared, x[idx[e],:]
-KERNEL(entry_dot)(float *dw, const float *g, const float *x, const u32 *entryList, const u32 *idx,
+// dx[r,h,:] (+)= the sum of w[entry[k],h]*dout[idx[k],h,:] over the transposed entries k of row r;
+// with shared, dx is (rows,cols), and the heads are added up. The first fresh rows are overwritten.
+KERNEL(weighted_sum_grad)(float *dx, const float *dout, const float *w, const u32 *off,
+	   const u32 *idx, const u32 *entry, i64 rows, const u32 *longs, i64 heads,
+	   i64 cols, i64 shared, i64 fresh, i64 fours) {
+	weighted_sum_grads(dx, dout, w, off, idx, entry, rows, longs, heads, cols, shared, fresh, fours);
+}
+
+// the same of dout in bfloat16
+KERNEL(weighted_sum_grad_half)(float *dx, const Half *dout, const float *w, const u32 *off,
+	   const u32 *idx, const u32 *entry, i64 rows, const u32 *longs, i64 heads,
+	   i64 cols, i64 shared, i64 fresh, i64 fours) {
+	weighted_sum_grads(dx, dout, w, off, idx, entry, rows, longs, heads, cols, shared, fresh, fours);
+}
+
+template <class G, class X>
+DEV void entry_dots(float *dw, const G *g, const X *x, const u32 *entryList, const u32 *idx,
 	   i64 entries, i64 heads, i64 cols, i64 shared) {
 	EACH_WARP(t, entries *heads) {
 		i64 e = t / heads, h = t % heads;
-		const float *own = g + (entryList[e] * heads + h) * cols;
-		const float *row = x + (shared ? idx[e] * cols : (idx[e] * heads + h) * cols);
+		const G *own = g + (entryList[e] * heads + h) * cols;
+		const X *row = x + (shared ? idx[e] * cols : (idx[e] * heads + h) * cols);
 		float sum = 0;
-		for (i64 c = lane(); c < cols; c += 32) sum += own[c] * row[c];
+		for (i64 c = lane(); c < cols; c += 32) sum += load<float>(own + c) * load<float>(row + c);
 		sum = warp_sum(sum);
 		if (lane() == 0) dw[t] = sum;
 	}
+}
+
+// dw[e,h] = g[entryList[e],h,:] times x[idx[e],h,:]; with shared, x[idx[e],:]
+KERNEL(entry_dot)(float *dw, const float *g, const float *x, const u32 *entryList, const u32 *idx,
+	   i64 entries, i64 heads, i64 cols, i64 shared) {
+	entry_dots(dw, g, x, entryList, idx, entries, heads, cols, shared);
+}
+
+// the same of x in bfloat16, and with narrow of g too
+KERNEL(entry_dot_half)(float *dw, const void *g, const Half *x, const u32 *entryList,
+	   const u32 *idx, i64 entries, i64 heads, i64 cols, i64 shared, i64 narrow) {
+	if (narrow) entry_dots(dw, (const Half *)g, x, entryList, idx, entries, heads, cols, shared);
+	else entry_dots(dw, (const float *)g, x, entryList, idx, entries, heads, cols, shared);
 }
 
 DEV float leaky(float v, float slope) { return v > 0 ? v : slope * v; }

@@ -2,14 +2,6 @@
 #include "numbers.h"
 #include "threads.h"
 
-// in_fours calls f with the first of four values at a time, and with that of the values left over,
-// where fours is not 0: then all matrices are at multiples of 16 bytes. Else with every value.
-template <class F> DEV void in_fours(i64 n, i64 fours, F f) {
-	i64 many = fours ? n / 4 : 0;
-	EACH(i, many) f(i * 4, Four());
-	EACH(i, n - many * 4) f(many * 4 + i, 0.0f);
-}
-
 // dst += src
 KERNEL(add)(float *dst, const float *src, i64 n, i64 fours) {
 	in_fours(n, fours, [=](i64 i, auto kind) {

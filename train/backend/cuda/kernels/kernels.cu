@@ -3,6 +3,7 @@
 #include "dropout.cu"
 #include "edges.cu"
 #include "elements.cu"
+#include "halves.cu"
 #include "losses.cu"
 #include "norms.cu"
 #include "optimizers.cu"

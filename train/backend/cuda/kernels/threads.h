@@ -52,6 +52,14 @@ template <class F> DEV Four each(Four v, Four w, F f) {
 	return {f(v.a, w.a), f(v.b, w.b), f(v.c, w.c), f(v.d, w.d)};
 }
 
+// in_fours calls f with the first of four values at a time, and with that of the values left over,
+// where fours is not 0: then all matrices are at multiples of 16 bytes. Else with every value.
+template <class F> DEV void in_fours(i64 n, i64 fours, F f) {
+	i64 many = fours ? n / 4 : 0;
+	EACH(i, many) f(i * 4, Four());
+	EACH(i, n - many * 4) f(many * 4 + i, 0.0f);
+}
+
 DEV float sum_of(float v) { return v; }
 DEV float sum_of(Four v) { return (v.a + v.b) + (v.c + v.d); }
 

@@ -1,0 +1,102 @@
+// Package rowspeed measures how fast a device gathers rows of features and averages lists of them
+// in its own memory, beside how fast it copies there.
+package rowspeed
+
+import (
+	"errors"
+	"math"
+	"math/rand/v2"
+
+	"gdb/internal/mem"
+	"gdb/train/backend"
+)
+
+const (
+	// Cols is the values of a row.
+	Cols = 128
+	// listRows is the rows of a list.
+	listRows = 10
+	// leastRows and mostRows bound the rows of a table: 512 MiB are more than a device's caches.
+	leastRows, mostRows = 1 << 11, 1 << 20
+	// enough is the seconds after which a measurement is taken for exact.
+	enough = 0.02
+	// times is how often something is done in one measurement, of which there are some: the best
+	// counts.
+	times, rounds = 8, 5
+)
+
+// Speeds are bytes that were read and written in a second: by copies, by gathering random rows, and
+// by averaging random lists. Rows is how many the table had.
+type Speeds struct {
+	Copy, Gather, Mean float64
+	Rows               int
+}
+
+// Measure measures a device that counts the time it works. Tables grow until one is large enough.
+func Measure(be backend.Backend) (s Speeds, err error) {
+	for rows := leastRows; ; rows *= 2 {
+		seconds, err := measure(be, rows, &s)
+		if err != nil || seconds >= enough || rows == mostRows {
+			return s, err
+		}
+	}
+}
+
+// measure measures a table of so many rows, and returns the seconds of its longest measurement.
+func measure(be backend.Backend, rows int, s *Speeds) (seconds float64, err error) {
+	both, err := be.Params("rows to measure with", 2*rows*Cols)
+	if err != nil {
+		return 0, err
+	}
+	if on, separate := be.(backend.Separate); separate {
+		defer func() { err = errors.Join(err, on.Release(both)) }()
+	}
+	if err := be.Begin(); err != nil {
+		return 0, err
+	}
+	x, out := both.View(0, rows, Cols), both.View(rows*Cols, rows, Cols)
+	from, lists := draw(rows)
+	picked := be.Host(mem.View[float32](mem.BytesOf(from)), rows, 1)
+	segments := be.Segments(lists)
+	copied := timeOf(be, func() { be.Copy(out, x) })
+	gathered := timeOf(be, func() { be.PickRows(out, x, x.Slice(0, 0), picked) })
+	means := out.Slice(0, segments.Lists)
+	averaged := timeOf(be, func() { be.SegmentMean(means, x, segments) })
+	const row, number = 4 * Cols, 4
+	n, l := float64(rows), float64(segments.Lists)
+	*s = Speeds{Copy: 2 * n * row / copied, Gather: (2*n*row + n*number) / gathered,
+		Mean: (n*row + l*row + (n+l+1)*number) / averaged, Rows: rows}
+	return times * max(copied, gathered, averaged), be.Err()
+}
+
+// draw draws the rows to gather, and lists of as many.
+func draw(rows int) (from []uint32, l backend.Lists) {
+	r := rand.New(rand.NewPCG(1, 2))
+	from = make([]uint32, rows)
+	for i := range from {
+		from[i] = uint32(r.IntN(rows))
+	}
+	l = backend.Lists{Off: []uint32{0}, Idx: from[:rows/listRows*listRows]}
+	for end := listRows; end <= rows; end += listRows {
+		l.Off = append(l.Off, uint32(end))
+	}
+	return from, l
+}
+
+// timeOf is the seconds that the device needs for an operation.
+func timeOf(be backend.Backend, operation func()) float64 {
+	best := math.Inf(1)
+	var one [1]float32
+	w := be.Scratch(1, 1)
+	be.Zero(w)
+	for range rounds {
+		before := be.Launches().Busy
+		for range times {
+			operation()
+		}
+		_ = be.Err()       // the device is given them; the caller asks again
+		be.Read(one[:], w) // it has done them
+		best = min(best, be.Launches().Busy-before)
+	}
+	return best / times
+}

@@ -1,0 +1,28 @@
+package runs
+
+import "gdb/train/backend"
+
+// Where says where a run is evaluated; zero values are as the run was trained.
+type Where struct {
+	// Backend is one of backend.Names.
+	Backend string
+	// Device is the number of the device, if HasDevice says so.
+	Device    int
+	HasDevice bool
+	// DeviceMemory bounds what is taken of a device's memory, in bytes; 0 for what it has.
+	DeviceMemory int64
+}
+
+// Apply changes where settings compute. What was trained on a device need not find one.
+func (w Where) Apply(c *Settings) {
+	switch {
+	case w.Backend != "":
+		c.Backend = w.Backend
+	case c.Backend == backend.CUDA:
+		c.Backend = backend.Auto
+	}
+	if w.HasDevice {
+		c.Device = w.Device
+	}
+	c.DeviceMemory = w.DeviceMemory
+}
