@@ -3,8 +3,8 @@ package bf16
 // The functions of this file say what kernels take of a pool's scratch memory, in words of 4 bytes:
 // once, and for each worker.
 
-// GEMMWords is for GEMM with B(k,n), and for GEMMHeads with B(k,heads·n); GEMMTB is that for B(n,k).
-// Results that are Numbers take the second.
+// GEMMWords is for GEMM with B(k,n), and for GEMMHeads with B(k,heads·n); GEMMTB is that for
+// B(n,k). Results that are Numbers take the second.
 func GEMMWords(k, n, heads int) (once, worker int) {
 	r := product{ops: level(), k: k, n: n}
 	return max(1, partsOf(n, r.tiles.width())*r.words()) * heads, chunkRows * n * heads
