@@ -3,7 +3,7 @@
 #include "textflag.h"
 
 // func segmentMaxAVX2_1(out *float32, x *float32, arg *uint32, off *uint32, idx *uint32, segments int, stride uintptr, argStride uintptr, lanes int)
-// Requires: AVX, AVX2
+// Requires: AVX, AVX2, CMOV, MMX+
 TEXT ·segmentMaxAVX2_1(SB), NOSPLIT, $0-72
 	MOVQ    lanes+64(FP), AX
 	LEAQ    laneWindow<>+0(SB), CX
@@ -17,50 +17,59 @@ TEXT ·segmentMaxAVX2_1(SB), NOSPLIT, $0-72
 	MOVQ    idx+32(FP), SI
 	MOVQ    segments+40(FP), DI
 	MOVQ    stride+48(FP), R8
+	MOVL    (BX)(DI*4), R9
+	LEAQ    -4(SI)(R9*4), R9
 
 segment:
-	MOVL         (BX), R9
+	MOVL         (BX), R11
 	MOVL         4(BX), R10
-	SUBQ         R9, R10
-	LEAQ         (SI)(R9*4), R9
-	MOVL         $0x00000000, R11
-	VMOVD        R11, X2
+	SUBQ         R11, R10
+	LEAQ         (SI)(R11*4), R11
+	MOVL         $0x00000000, R12
+	VMOVD        R12, X2
 	VPBROADCASTD X2, Y2
-	MOVL         $0xffffffff, R11
-	VMOVD        R11, X1
+	MOVL         $0xffffffff, R12
+	VMOVD        R12, X1
 	VPBROADCASTD X1, Y1
 	VMOVAPS      Y2, Y2
 	VMOVAPS      Y1, Y3
 	TESTQ        R10, R10
 	JZ           begun
-	MOVL         $0xff800000, R11
-	VMOVD        R11, X2
+	MOVL         $0xff800000, R12
+	VMOVD        R12, X2
 	VPBROADCASTD X2, Y2
-	MOVL         $0x00000000, R11
-	VMOVD        R11, X1
+	MOVL         $0x00000000, R12
+	VMOVD        R12, X1
 	VPBROADCASTD X1, Y1
 	VMOVAPS      Y2, Y2
 	VMOVAPS      Y1, Y3
-	VBROADCASTSS (R9), Y3
+	VBROADCASTSS (R11), Y3
 
 begun:
-	TESTQ R10, R10
+	MOVQ  R10, R12
+	TESTQ R12, R12
 	JZ    store
 
 row:
-	MOVL         (R9), R11
-	MOVQ         R11, R12
-	IMULQ        R8, R12
-	VMOVD        R11, X4
+	LEAQ         8(R11), R10
+	CMPQ         R10, R9
+	CMOVQGT      R9, R10
+	MOVL         (R10), R10
+	IMULQ        R8, R10
+	PREFETCHT0   (DX)(R10*1)
+	MOVL         (R11), R10
+	MOVQ         R10, R13
+	IMULQ        R8, R13
+	VMOVD        R10, X4
 	VPBROADCASTD X4, Y4
-	VMASKMOVPS   (DX)(R12*1), Y0, Y1
+	VMASKMOVPS   (DX)(R13*1), Y0, Y1
 	VCMPPS       $0x07, Y2, Y2, Y5
 	VCMPPS       $0x16, Y2, Y1, Y6
 	VANDPS       Y6, Y5, Y5
 	VBLENDVPS    Y5, Y1, Y2, Y2
 	VBLENDVPS    Y5, Y4, Y3, Y3
-	ADDQ         $0x00000004, R9
-	DECQ         R10
+	ADDQ         $0x00000004, R11
+	DECQ         R12
 	JNZ          row
 
 store:
@@ -93,7 +102,7 @@ DATA laneWindow<>+60(SB)/4, $0x00000000
 GLOBL laneWindow<>(SB), RODATA|NOPTR, $64
 
 // func segmentMaxAVX2_2(out *float32, x *float32, arg *uint32, off *uint32, idx *uint32, segments int, stride uintptr, argStride uintptr, lanes int)
-// Requires: AVX, AVX2
+// Requires: AVX, AVX2, CMOV, MMX+
 TEXT ·segmentMaxAVX2_2(SB), NOSPLIT, $0-72
 	MOVQ    lanes+64(FP), AX
 	LEAQ    laneWindow<>+0(SB), CX
@@ -107,17 +116,19 @@ TEXT ·segmentMaxAVX2_2(SB), NOSPLIT, $0-72
 	MOVQ    idx+32(FP), SI
 	MOVQ    segments+40(FP), DI
 	MOVQ    stride+48(FP), R8
+	MOVL    (BX)(DI*4), R9
+	LEAQ    -4(SI)(R9*4), R9
 
 segment:
-	MOVL         (BX), R9
+	MOVL         (BX), R11
 	MOVL         4(BX), R10
-	SUBQ         R9, R10
-	LEAQ         (SI)(R9*4), R9
-	MOVL         $0x00000000, R11
-	VMOVD        R11, X3
+	SUBQ         R11, R10
+	LEAQ         (SI)(R11*4), R11
+	MOVL         $0x00000000, R12
+	VMOVD        R12, X3
 	VPBROADCASTD X3, Y3
-	MOVL         $0xffffffff, R11
-	VMOVD        R11, X1
+	MOVL         $0xffffffff, R12
+	VMOVD        R12, X1
 	VPBROADCASTD X1, Y1
 	VMOVAPS      Y3, Y2
 	VMOVAPS      Y1, Y4
@@ -125,43 +136,50 @@ segment:
 	VMOVAPS      Y1, Y5
 	TESTQ        R10, R10
 	JZ           begun
-	MOVL         $0xff800000, R11
-	VMOVD        R11, X3
+	MOVL         $0xff800000, R12
+	VMOVD        R12, X3
 	VPBROADCASTD X3, Y3
-	MOVL         $0x00000000, R11
-	VMOVD        R11, X1
+	MOVL         $0x00000000, R12
+	VMOVD        R12, X1
 	VPBROADCASTD X1, Y1
 	VMOVAPS      Y3, Y2
 	VMOVAPS      Y1, Y4
 	VMOVAPS      Y3, Y3
 	VMOVAPS      Y1, Y5
-	VBROADCASTSS (R9), Y4
-	VBROADCASTSS (R9), Y5
+	VBROADCASTSS (R11), Y4
+	VBROADCASTSS (R11), Y5
 
 begun:
-	TESTQ R10, R10
+	MOVQ  R10, R12
+	TESTQ R12, R12
 	JZ    store
 
 row:
-	MOVL         (R9), R11
-	MOVQ         R11, R12
-	IMULQ        R8, R12
-	VMOVD        R11, X6
+	LEAQ         8(R11), R10
+	CMPQ         R10, R9
+	CMOVQGT      R9, R10
+	MOVL         (R10), R10
+	IMULQ        R8, R10
+	PREFETCHT0   (DX)(R10*1)
+	MOVL         (R11), R10
+	MOVQ         R10, R13
+	IMULQ        R8, R13
+	VMOVD        R10, X6
 	VPBROADCASTD X6, Y6
-	VMOVUPS      (DX)(R12*1), Y1
+	VMOVUPS      (DX)(R13*1), Y1
 	VCMPPS       $0x07, Y2, Y2, Y7
 	VCMPPS       $0x16, Y2, Y1, Y8
 	VANDPS       Y8, Y7, Y7
 	VBLENDVPS    Y7, Y1, Y2, Y2
 	VBLENDVPS    Y7, Y6, Y4, Y4
-	VMASKMOVPS   32(DX)(R12*1), Y0, Y1
+	VMASKMOVPS   32(DX)(R13*1), Y0, Y1
 	VCMPPS       $0x07, Y3, Y3, Y7
 	VCMPPS       $0x16, Y3, Y1, Y8
 	VANDPS       Y8, Y7, Y7
 	VBLENDVPS    Y7, Y1, Y3, Y3
 	VBLENDVPS    Y7, Y6, Y5, Y5
-	ADDQ         $0x00000004, R9
-	DECQ         R10
+	ADDQ         $0x00000004, R11
+	DECQ         R12
 	JNZ          row
 
 store:
@@ -178,7 +196,7 @@ store:
 	RET
 
 // func segmentMaxAVX2_3(out *float32, x *float32, arg *uint32, off *uint32, idx *uint32, segments int, stride uintptr, argStride uintptr, lanes int)
-// Requires: AVX, AVX2
+// Requires: AVX, AVX2, CMOV, MMX+
 TEXT ·segmentMaxAVX2_3(SB), NOSPLIT, $0-72
 	MOVQ    lanes+64(FP), AX
 	LEAQ    laneWindow<>+0(SB), CX
@@ -192,17 +210,19 @@ TEXT ·segmentMaxAVX2_3(SB), NOSPLIT, $0-72
 	MOVQ    idx+32(FP), SI
 	MOVQ    segments+40(FP), DI
 	MOVQ    stride+48(FP), R8
+	MOVL    (BX)(DI*4), R9
+	LEAQ    -4(SI)(R9*4), R9
 
 segment:
-	MOVL         (BX), R9
+	MOVL         (BX), R11
 	MOVL         4(BX), R10
-	SUBQ         R9, R10
-	LEAQ         (SI)(R9*4), R9
-	MOVL         $0x00000000, R11
-	VMOVD        R11, X4
+	SUBQ         R11, R10
+	LEAQ         (SI)(R11*4), R11
+	MOVL         $0x00000000, R12
+	VMOVD        R12, X4
 	VPBROADCASTD X4, Y4
-	MOVL         $0xffffffff, R11
-	VMOVD        R11, X1
+	MOVL         $0xffffffff, R12
+	VMOVD        R12, X1
 	VPBROADCASTD X1, Y1
 	VMOVAPS      Y4, Y2
 	VMOVAPS      Y1, Y5
@@ -212,11 +232,11 @@ segment:
 	VMOVAPS      Y1, Y7
 	TESTQ        R10, R10
 	JZ           begun
-	MOVL         $0xff800000, R11
-	VMOVD        R11, X4
+	MOVL         $0xff800000, R12
+	VMOVD        R12, X4
 	VPBROADCASTD X4, Y4
-	MOVL         $0x00000000, R11
-	VMOVD        R11, X1
+	MOVL         $0x00000000, R12
+	VMOVD        R12, X1
 	VPBROADCASTD X1, Y1
 	VMOVAPS      Y4, Y2
 	VMOVAPS      Y1, Y5
@@ -224,40 +244,48 @@ segment:
 	VMOVAPS      Y1, Y6
 	VMOVAPS      Y4, Y4
 	VMOVAPS      Y1, Y7
-	VBROADCASTSS (R9), Y5
-	VBROADCASTSS (R9), Y6
-	VBROADCASTSS (R9), Y7
+	VBROADCASTSS (R11), Y5
+	VBROADCASTSS (R11), Y6
+	VBROADCASTSS (R11), Y7
 
 begun:
-	TESTQ R10, R10
+	MOVQ  R10, R12
+	TESTQ R12, R12
 	JZ    store
 
 row:
-	MOVL         (R9), R11
-	MOVQ         R11, R12
-	IMULQ        R8, R12
-	VMOVD        R11, X8
+	LEAQ         8(R11), R10
+	CMPQ         R10, R9
+	CMOVQGT      R9, R10
+	MOVL         (R10), R10
+	IMULQ        R8, R10
+	PREFETCHT0   (DX)(R10*1)
+	PREFETCHT0   64(DX)(R10*1)
+	MOVL         (R11), R10
+	MOVQ         R10, R13
+	IMULQ        R8, R13
+	VMOVD        R10, X8
 	VPBROADCASTD X8, Y8
-	VMOVUPS      (DX)(R12*1), Y1
+	VMOVUPS      (DX)(R13*1), Y1
 	VCMPPS       $0x07, Y2, Y2, Y9
 	VCMPPS       $0x16, Y2, Y1, Y10
 	VANDPS       Y10, Y9, Y9
 	VBLENDVPS    Y9, Y1, Y2, Y2
 	VBLENDVPS    Y9, Y8, Y5, Y5
-	VMOVUPS      32(DX)(R12*1), Y1
+	VMOVUPS      32(DX)(R13*1), Y1
 	VCMPPS       $0x07, Y3, Y3, Y9
 	VCMPPS       $0x16, Y3, Y1, Y10
 	VANDPS       Y10, Y9, Y9
 	VBLENDVPS    Y9, Y1, Y3, Y3
 	VBLENDVPS    Y9, Y8, Y6, Y6
-	VMASKMOVPS   64(DX)(R12*1), Y0, Y1
+	VMASKMOVPS   64(DX)(R13*1), Y0, Y1
 	VCMPPS       $0x07, Y4, Y4, Y9
 	VCMPPS       $0x16, Y4, Y1, Y10
 	VANDPS       Y10, Y9, Y9
 	VBLENDVPS    Y9, Y1, Y4, Y4
 	VBLENDVPS    Y9, Y8, Y7, Y7
-	ADDQ         $0x00000004, R9
-	DECQ         R10
+	ADDQ         $0x00000004, R11
+	DECQ         R12
 	JNZ          row
 
 store:
@@ -276,7 +304,7 @@ store:
 	RET
 
 // func segmentMaxAVX2_4(out *float32, x *float32, arg *uint32, off *uint32, idx *uint32, segments int, stride uintptr, argStride uintptr, lanes int)
-// Requires: AVX, AVX2
+// Requires: AVX, AVX2, CMOV, MMX+
 TEXT ·segmentMaxAVX2_4(SB), NOSPLIT, $0-72
 	MOVQ    lanes+64(FP), AX
 	LEAQ    laneWindow<>+0(SB), CX
@@ -290,17 +318,19 @@ TEXT ·segmentMaxAVX2_4(SB), NOSPLIT, $0-72
 	MOVQ    idx+32(FP), SI
 	MOVQ    segments+40(FP), DI
 	MOVQ    stride+48(FP), R8
+	MOVL    (BX)(DI*4), R9
+	LEAQ    -4(SI)(R9*4), R9
 
 segment:
-	MOVL         (BX), R9
+	MOVL         (BX), R11
 	MOVL         4(BX), R10
-	SUBQ         R9, R10
-	LEAQ         (SI)(R9*4), R9
-	MOVL         $0x00000000, R11
-	VMOVD        R11, X5
+	SUBQ         R11, R10
+	LEAQ         (SI)(R11*4), R11
+	MOVL         $0x00000000, R12
+	VMOVD        R12, X5
 	VPBROADCASTD X5, Y5
-	MOVL         $0xffffffff, R11
-	VMOVD        R11, X1
+	MOVL         $0xffffffff, R12
+	VMOVD        R12, X1
 	VPBROADCASTD X1, Y1
 	VMOVAPS      Y5, Y2
 	VMOVAPS      Y1, Y6
@@ -312,11 +342,11 @@ segment:
 	VMOVAPS      Y1, Y9
 	TESTQ        R10, R10
 	JZ           begun
-	MOVL         $0xff800000, R11
-	VMOVD        R11, X5
+	MOVL         $0xff800000, R12
+	VMOVD        R12, X5
 	VPBROADCASTD X5, Y5
-	MOVL         $0x00000000, R11
-	VMOVD        R11, X1
+	MOVL         $0x00000000, R12
+	VMOVD        R12, X1
 	VPBROADCASTD X1, Y1
 	VMOVAPS      Y5, Y2
 	VMOVAPS      Y1, Y6
@@ -326,47 +356,55 @@ segment:
 	VMOVAPS      Y1, Y8
 	VMOVAPS      Y5, Y5
 	VMOVAPS      Y1, Y9
-	VBROADCASTSS (R9), Y6
-	VBROADCASTSS (R9), Y7
-	VBROADCASTSS (R9), Y8
-	VBROADCASTSS (R9), Y9
+	VBROADCASTSS (R11), Y6
+	VBROADCASTSS (R11), Y7
+	VBROADCASTSS (R11), Y8
+	VBROADCASTSS (R11), Y9
 
 begun:
-	TESTQ R10, R10
+	MOVQ  R10, R12
+	TESTQ R12, R12
 	JZ    store
 
 row:
-	MOVL         (R9), R11
-	MOVQ         R11, R12
-	IMULQ        R8, R12
-	VMOVD        R11, X10
+	LEAQ         8(R11), R10
+	CMPQ         R10, R9
+	CMOVQGT      R9, R10
+	MOVL         (R10), R10
+	IMULQ        R8, R10
+	PREFETCHT0   (DX)(R10*1)
+	PREFETCHT0   64(DX)(R10*1)
+	MOVL         (R11), R10
+	MOVQ         R10, R13
+	IMULQ        R8, R13
+	VMOVD        R10, X10
 	VPBROADCASTD X10, Y10
-	VMOVUPS      (DX)(R12*1), Y1
+	VMOVUPS      (DX)(R13*1), Y1
 	VCMPPS       $0x07, Y2, Y2, Y11
 	VCMPPS       $0x16, Y2, Y1, Y12
 	VANDPS       Y12, Y11, Y11
 	VBLENDVPS    Y11, Y1, Y2, Y2
 	VBLENDVPS    Y11, Y10, Y6, Y6
-	VMOVUPS      32(DX)(R12*1), Y1
+	VMOVUPS      32(DX)(R13*1), Y1
 	VCMPPS       $0x07, Y3, Y3, Y11
 	VCMPPS       $0x16, Y3, Y1, Y12
 	VANDPS       Y12, Y11, Y11
 	VBLENDVPS    Y11, Y1, Y3, Y3
 	VBLENDVPS    Y11, Y10, Y7, Y7
-	VMOVUPS      64(DX)(R12*1), Y1
+	VMOVUPS      64(DX)(R13*1), Y1
 	VCMPPS       $0x07, Y4, Y4, Y11
 	VCMPPS       $0x16, Y4, Y1, Y12
 	VANDPS       Y12, Y11, Y11
 	VBLENDVPS    Y11, Y1, Y4, Y4
 	VBLENDVPS    Y11, Y10, Y8, Y8
-	VMASKMOVPS   96(DX)(R12*1), Y0, Y1
+	VMASKMOVPS   96(DX)(R13*1), Y0, Y1
 	VCMPPS       $0x07, Y5, Y5, Y11
 	VCMPPS       $0x16, Y5, Y1, Y12
 	VANDPS       Y12, Y11, Y11
 	VBLENDVPS    Y11, Y1, Y5, Y5
 	VBLENDVPS    Y11, Y10, Y9, Y9
-	ADDQ         $0x00000004, R9
-	DECQ         R10
+	ADDQ         $0x00000004, R11
+	DECQ         R12
 	JNZ          row
 
 store:
@@ -387,7 +425,7 @@ store:
 	RET
 
 // func segmentMaxAVX2_5(out *float32, x *float32, arg *uint32, off *uint32, idx *uint32, segments int, stride uintptr, argStride uintptr, lanes int)
-// Requires: AVX, AVX2
+// Requires: AVX, AVX2, CMOV, MMX+
 TEXT ·segmentMaxAVX2_5(SB), NOSPLIT, $0-72
 	MOVQ    lanes+64(FP), AX
 	LEAQ    laneWindow<>+0(SB), CX
@@ -401,17 +439,19 @@ TEXT ·segmentMaxAVX2_5(SB), NOSPLIT, $0-72
 	MOVQ    idx+32(FP), SI
 	MOVQ    segments+40(FP), DI
 	MOVQ    stride+48(FP), R8
+	MOVL    (BX)(DI*4), R9
+	LEAQ    -4(SI)(R9*4), R9
 
 segment:
-	MOVL         (BX), R9
+	MOVL         (BX), R11
 	MOVL         4(BX), R10
-	SUBQ         R9, R10
-	LEAQ         (SI)(R9*4), R9
-	MOVL         $0x00000000, R11
-	VMOVD        R11, X6
+	SUBQ         R11, R10
+	LEAQ         (SI)(R11*4), R11
+	MOVL         $0x00000000, R12
+	VMOVD        R12, X6
 	VPBROADCASTD X6, Y6
-	MOVL         $0xffffffff, R11
-	VMOVD        R11, X1
+	MOVL         $0xffffffff, R12
+	VMOVD        R12, X1
 	VPBROADCASTD X1, Y1
 	VMOVAPS      Y6, Y2
 	VMOVAPS      Y1, Y7
@@ -425,11 +465,11 @@ segment:
 	VMOVAPS      Y1, Y11
 	TESTQ        R10, R10
 	JZ           begun
-	MOVL         $0xff800000, R11
-	VMOVD        R11, X6
+	MOVL         $0xff800000, R12
+	VMOVD        R12, X6
 	VPBROADCASTD X6, Y6
-	MOVL         $0x00000000, R11
-	VMOVD        R11, X1
+	MOVL         $0x00000000, R12
+	VMOVD        R12, X1
 	VPBROADCASTD X1, Y1
 	VMOVAPS      Y6, Y2
 	VMOVAPS      Y1, Y7
@@ -441,54 +481,63 @@ segment:
 	VMOVAPS      Y1, Y10
 	VMOVAPS      Y6, Y6
 	VMOVAPS      Y1, Y11
-	VBROADCASTSS (R9), Y7
-	VBROADCASTSS (R9), Y8
-	VBROADCASTSS (R9), Y9
-	VBROADCASTSS (R9), Y10
-	VBROADCASTSS (R9), Y11
+	VBROADCASTSS (R11), Y7
+	VBROADCASTSS (R11), Y8
+	VBROADCASTSS (R11), Y9
+	VBROADCASTSS (R11), Y10
+	VBROADCASTSS (R11), Y11
 
 begun:
-	TESTQ R10, R10
+	MOVQ  R10, R12
+	TESTQ R12, R12
 	JZ    store
 
 row:
-	MOVL         (R9), R11
-	MOVQ         R11, R12
-	IMULQ        R8, R12
-	VMOVD        R11, X12
+	LEAQ         8(R11), R10
+	CMPQ         R10, R9
+	CMOVQGT      R9, R10
+	MOVL         (R10), R10
+	IMULQ        R8, R10
+	PREFETCHT0   (DX)(R10*1)
+	PREFETCHT0   64(DX)(R10*1)
+	PREFETCHT0   128(DX)(R10*1)
+	MOVL         (R11), R10
+	MOVQ         R10, R13
+	IMULQ        R8, R13
+	VMOVD        R10, X12
 	VPBROADCASTD X12, Y12
-	VMOVUPS      (DX)(R12*1), Y1
+	VMOVUPS      (DX)(R13*1), Y1
 	VCMPPS       $0x07, Y2, Y2, Y13
 	VCMPPS       $0x16, Y2, Y1, Y14
 	VANDPS       Y14, Y13, Y13
 	VBLENDVPS    Y13, Y1, Y2, Y2
 	VBLENDVPS    Y13, Y12, Y7, Y7
-	VMOVUPS      32(DX)(R12*1), Y1
+	VMOVUPS      32(DX)(R13*1), Y1
 	VCMPPS       $0x07, Y3, Y3, Y13
 	VCMPPS       $0x16, Y3, Y1, Y14
 	VANDPS       Y14, Y13, Y13
 	VBLENDVPS    Y13, Y1, Y3, Y3
 	VBLENDVPS    Y13, Y12, Y8, Y8
-	VMOVUPS      64(DX)(R12*1), Y1
+	VMOVUPS      64(DX)(R13*1), Y1
 	VCMPPS       $0x07, Y4, Y4, Y13
 	VCMPPS       $0x16, Y4, Y1, Y14
 	VANDPS       Y14, Y13, Y13
 	VBLENDVPS    Y13, Y1, Y4, Y4
 	VBLENDVPS    Y13, Y12, Y9, Y9
-	VMOVUPS      96(DX)(R12*1), Y1
+	VMOVUPS      96(DX)(R13*1), Y1
 	VCMPPS       $0x07, Y5, Y5, Y13
 	VCMPPS       $0x16, Y5, Y1, Y14
 	VANDPS       Y14, Y13, Y13
 	VBLENDVPS    Y13, Y1, Y5, Y5
 	VBLENDVPS    Y13, Y12, Y10, Y10
-	VMASKMOVPS   128(DX)(R12*1), Y0, Y1
+	VMASKMOVPS   128(DX)(R13*1), Y0, Y1
 	VCMPPS       $0x07, Y6, Y6, Y13
 	VCMPPS       $0x16, Y6, Y1, Y14
 	VANDPS       Y14, Y13, Y13
 	VBLENDVPS    Y13, Y1, Y6, Y6
 	VBLENDVPS    Y13, Y12, Y11, Y11
-	ADDQ         $0x00000004, R9
-	DECQ         R10
+	ADDQ         $0x00000004, R11
+	DECQ         R12
 	JNZ          row
 
 store:
@@ -1255,7 +1304,7 @@ stored:
 	RET
 
 // func segmentMaxAVX512_1(out *float32, x *float32, arg *uint32, off *uint32, idx *uint32, segments int, stride uintptr, argStride uintptr, lanes int)
-// Requires: AVX, AVX512F, BMI2
+// Requires: AVX, AVX512F, BMI2, CMOV, MMX+
 TEXT ·segmentMaxAVX512_1(SB), NOSPLIT, $0-72
 	MOVQ  lanes+64(FP), AX
 	MOVL  $0xffffffff, CX
@@ -1268,44 +1317,53 @@ TEXT ·segmentMaxAVX512_1(SB), NOSPLIT, $0-72
 	MOVQ  idx+32(FP), SI
 	MOVQ  segments+40(FP), DI
 	MOVQ  stride+48(FP), R8
+	MOVL  (BX)(DI*4), R9
+	LEAQ  -4(SI)(R9*4), R9
 
 segment:
-	MOVL         (BX), R9
+	MOVL         (BX), R11
 	MOVL         4(BX), R10
-	SUBQ         R9, R10
-	LEAQ         (SI)(R9*4), R9
-	MOVL         $0x00000000, R11
-	VPBROADCASTD R11, Z1
-	MOVL         $0xffffffff, R11
-	VPBROADCASTD R11, Z0
+	SUBQ         R11, R10
+	LEAQ         (SI)(R11*4), R11
+	MOVL         $0x00000000, R12
+	VPBROADCASTD R12, Z1
+	MOVL         $0xffffffff, R12
+	VPBROADCASTD R12, Z0
 	VMOVAPS      Z1, Z1
 	VMOVAPS      Z0, Z2
 	TESTQ        R10, R10
 	JZ           begun
-	MOVL         $0xff800000, R11
-	VPBROADCASTD R11, Z1
-	MOVL         $0x00000000, R11
-	VPBROADCASTD R11, Z0
+	MOVL         $0xff800000, R12
+	VPBROADCASTD R12, Z1
+	MOVL         $0x00000000, R12
+	VPBROADCASTD R12, Z0
 	VMOVAPS      Z1, Z1
 	VMOVAPS      Z0, Z2
-	VBROADCASTSS (R9), Z2
+	VBROADCASTSS (R11), Z2
 
 begun:
-	TESTQ R10, R10
+	MOVQ  R10, R12
+	TESTQ R12, R12
 	JZ    store
 
 row:
-	MOVL         (R9), R11
-	MOVQ         R11, R12
-	IMULQ        R8, R12
-	VPBROADCASTD R11, Z3
-	VMOVUPS.Z    (DX)(R12*1), K1, Z0
+	LEAQ         8(R11), R10
+	CMPQ         R10, R9
+	CMOVQGT      R9, R10
+	MOVL         (R10), R10
+	IMULQ        R8, R10
+	PREFETCHT0   (DX)(R10*1)
+	MOVL         (R11), R10
+	MOVQ         R10, R13
+	IMULQ        R8, R13
+	VPBROADCASTD R10, Z3
+	VMOVUPS.Z    (DX)(R13*1), K1, Z0
 	VCMPPS       $0x07, Z1, Z1, K2
 	VCMPPS       $0x16, Z1, Z0, K2, K2
 	VMOVAPS      Z0, K2, Z1
 	VMOVDQA32    Z3, K2, Z2
-	ADDQ         $0x00000004, R9
-	DECQ         R10
+	ADDQ         $0x00000004, R11
+	DECQ         R12
 	JNZ          row
 
 store:
@@ -1320,7 +1378,7 @@ store:
 	RET
 
 // func segmentMaxAVX512_2(out *float32, x *float32, arg *uint32, off *uint32, idx *uint32, segments int, stride uintptr, argStride uintptr, lanes int)
-// Requires: AVX, AVX512F, BMI2
+// Requires: AVX, AVX512F, BMI2, CMOV, MMX+
 TEXT ·segmentMaxAVX512_2(SB), NOSPLIT, $0-72
 	MOVQ  lanes+64(FP), AX
 	MOVL  $0xffffffff, CX
@@ -1333,54 +1391,64 @@ TEXT ·segmentMaxAVX512_2(SB), NOSPLIT, $0-72
 	MOVQ  idx+32(FP), SI
 	MOVQ  segments+40(FP), DI
 	MOVQ  stride+48(FP), R8
+	MOVL  (BX)(DI*4), R9
+	LEAQ  -4(SI)(R9*4), R9
 
 segment:
-	MOVL         (BX), R9
+	MOVL         (BX), R11
 	MOVL         4(BX), R10
-	SUBQ         R9, R10
-	LEAQ         (SI)(R9*4), R9
-	MOVL         $0x00000000, R11
-	VPBROADCASTD R11, Z2
-	MOVL         $0xffffffff, R11
-	VPBROADCASTD R11, Z0
+	SUBQ         R11, R10
+	LEAQ         (SI)(R11*4), R11
+	MOVL         $0x00000000, R12
+	VPBROADCASTD R12, Z2
+	MOVL         $0xffffffff, R12
+	VPBROADCASTD R12, Z0
 	VMOVAPS      Z2, Z1
 	VMOVAPS      Z0, Z3
 	VMOVAPS      Z2, Z2
 	VMOVAPS      Z0, Z4
 	TESTQ        R10, R10
 	JZ           begun
-	MOVL         $0xff800000, R11
-	VPBROADCASTD R11, Z2
-	MOVL         $0x00000000, R11
-	VPBROADCASTD R11, Z0
+	MOVL         $0xff800000, R12
+	VPBROADCASTD R12, Z2
+	MOVL         $0x00000000, R12
+	VPBROADCASTD R12, Z0
 	VMOVAPS      Z2, Z1
 	VMOVAPS      Z0, Z3
 	VMOVAPS      Z2, Z2
 	VMOVAPS      Z0, Z4
-	VBROADCASTSS (R9), Z3
-	VBROADCASTSS (R9), Z4
+	VBROADCASTSS (R11), Z3
+	VBROADCASTSS (R11), Z4
 
 begun:
-	TESTQ R10, R10
+	MOVQ  R10, R12
+	TESTQ R12, R12
 	JZ    store
 
 row:
-	MOVL         (R9), R11
-	MOVQ         R11, R12
-	IMULQ        R8, R12
-	VPBROADCASTD R11, Z5
-	VMOVUPS      (DX)(R12*1), Z0
+	LEAQ         8(R11), R10
+	CMPQ         R10, R9
+	CMOVQGT      R9, R10
+	MOVL         (R10), R10
+	IMULQ        R8, R10
+	PREFETCHT0   (DX)(R10*1)
+	PREFETCHT0   64(DX)(R10*1)
+	MOVL         (R11), R10
+	MOVQ         R10, R13
+	IMULQ        R8, R13
+	VPBROADCASTD R10, Z5
+	VMOVUPS      (DX)(R13*1), Z0
 	VCMPPS       $0x07, Z1, Z1, K2
 	VCMPPS       $0x16, Z1, Z0, K2, K2
 	VMOVAPS      Z0, K2, Z1
 	VMOVDQA32    Z5, K2, Z3
-	VMOVUPS.Z    64(DX)(R12*1), K1, Z0
+	VMOVUPS.Z    64(DX)(R13*1), K1, Z0
 	VCMPPS       $0x07, Z2, Z2, K2
 	VCMPPS       $0x16, Z2, Z0, K2, K2
 	VMOVAPS      Z0, K2, Z2
 	VMOVDQA32    Z5, K2, Z4
-	ADDQ         $0x00000004, R9
-	DECQ         R10
+	ADDQ         $0x00000004, R11
+	DECQ         R12
 	JNZ          row
 
 store:
@@ -1397,7 +1465,7 @@ store:
 	RET
 
 // func segmentMaxAVX512_3(out *float32, x *float32, arg *uint32, off *uint32, idx *uint32, segments int, stride uintptr, argStride uintptr, lanes int)
-// Requires: AVX, AVX512F, BMI2
+// Requires: AVX, AVX512F, BMI2, CMOV, MMX+
 TEXT ·segmentMaxAVX512_3(SB), NOSPLIT, $0-72
 	MOVQ  lanes+64(FP), AX
 	MOVL  $0xffffffff, CX
@@ -1410,16 +1478,18 @@ TEXT ·segmentMaxAVX512_3(SB), NOSPLIT, $0-72
 	MOVQ  idx+32(FP), SI
 	MOVQ  segments+40(FP), DI
 	MOVQ  stride+48(FP), R8
+	MOVL  (BX)(DI*4), R9
+	LEAQ  -4(SI)(R9*4), R9
 
 segment:
-	MOVL         (BX), R9
+	MOVL         (BX), R11
 	MOVL         4(BX), R10
-	SUBQ         R9, R10
-	LEAQ         (SI)(R9*4), R9
-	MOVL         $0x00000000, R11
-	VPBROADCASTD R11, Z3
-	MOVL         $0xffffffff, R11
-	VPBROADCASTD R11, Z0
+	SUBQ         R11, R10
+	LEAQ         (SI)(R11*4), R11
+	MOVL         $0x00000000, R12
+	VPBROADCASTD R12, Z3
+	MOVL         $0xffffffff, R12
+	VPBROADCASTD R12, Z0
 	VMOVAPS      Z3, Z1
 	VMOVAPS      Z0, Z4
 	VMOVAPS      Z3, Z2
@@ -1428,46 +1498,55 @@ segment:
 	VMOVAPS      Z0, Z6
 	TESTQ        R10, R10
 	JZ           begun
-	MOVL         $0xff800000, R11
-	VPBROADCASTD R11, Z3
-	MOVL         $0x00000000, R11
-	VPBROADCASTD R11, Z0
+	MOVL         $0xff800000, R12
+	VPBROADCASTD R12, Z3
+	MOVL         $0x00000000, R12
+	VPBROADCASTD R12, Z0
 	VMOVAPS      Z3, Z1
 	VMOVAPS      Z0, Z4
 	VMOVAPS      Z3, Z2
 	VMOVAPS      Z0, Z5
 	VMOVAPS      Z3, Z3
 	VMOVAPS      Z0, Z6
-	VBROADCASTSS (R9), Z4
-	VBROADCASTSS (R9), Z5
-	VBROADCASTSS (R9), Z6
+	VBROADCASTSS (R11), Z4
+	VBROADCASTSS (R11), Z5
+	VBROADCASTSS (R11), Z6
 
 begun:
-	TESTQ R10, R10
+	MOVQ  R10, R12
+	TESTQ R12, R12
 	JZ    store
 
 row:
-	MOVL         (R9), R11
-	MOVQ         R11, R12
-	IMULQ        R8, R12
-	VPBROADCASTD R11, Z7
-	VMOVUPS      (DX)(R12*1), Z0
+	LEAQ         8(R11), R10
+	CMPQ         R10, R9
+	CMOVQGT      R9, R10
+	MOVL         (R10), R10
+	IMULQ        R8, R10
+	PREFETCHT0   (DX)(R10*1)
+	PREFETCHT0   64(DX)(R10*1)
+	PREFETCHT0   128(DX)(R10*1)
+	MOVL         (R11), R10
+	MOVQ         R10, R13
+	IMULQ        R8, R13
+	VPBROADCASTD R10, Z7
+	VMOVUPS      (DX)(R13*1), Z0
 	VCMPPS       $0x07, Z1, Z1, K2
 	VCMPPS       $0x16, Z1, Z0, K2, K2
 	VMOVAPS      Z0, K2, Z1
 	VMOVDQA32    Z7, K2, Z4
-	VMOVUPS      64(DX)(R12*1), Z0
+	VMOVUPS      64(DX)(R13*1), Z0
 	VCMPPS       $0x07, Z2, Z2, K2
 	VCMPPS       $0x16, Z2, Z0, K2, K2
 	VMOVAPS      Z0, K2, Z2
 	VMOVDQA32    Z7, K2, Z5
-	VMOVUPS.Z    128(DX)(R12*1), K1, Z0
+	VMOVUPS.Z    128(DX)(R13*1), K1, Z0
 	VCMPPS       $0x07, Z3, Z3, K2
 	VCMPPS       $0x16, Z3, Z0, K2, K2
 	VMOVAPS      Z0, K2, Z3
 	VMOVDQA32    Z7, K2, Z6
-	ADDQ         $0x00000004, R9
-	DECQ         R10
+	ADDQ         $0x00000004, R11
+	DECQ         R12
 	JNZ          row
 
 store:
@@ -1486,7 +1565,7 @@ store:
 	RET
 
 // func segmentMaxAVX512_4(out *float32, x *float32, arg *uint32, off *uint32, idx *uint32, segments int, stride uintptr, argStride uintptr, lanes int)
-// Requires: AVX, AVX512F, BMI2
+// Requires: AVX, AVX512F, BMI2, CMOV, MMX+
 TEXT ·segmentMaxAVX512_4(SB), NOSPLIT, $0-72
 	MOVQ  lanes+64(FP), AX
 	MOVL  $0xffffffff, CX
@@ -1499,16 +1578,18 @@ TEXT ·segmentMaxAVX512_4(SB), NOSPLIT, $0-72
 	MOVQ  idx+32(FP), SI
 	MOVQ  segments+40(FP), DI
 	MOVQ  stride+48(FP), R8
+	MOVL  (BX)(DI*4), R9
+	LEAQ  -4(SI)(R9*4), R9
 
 segment:
-	MOVL         (BX), R9
+	MOVL         (BX), R11
 	MOVL         4(BX), R10
-	SUBQ         R9, R10
-	LEAQ         (SI)(R9*4), R9
-	MOVL         $0x00000000, R11
-	VPBROADCASTD R11, Z4
-	MOVL         $0xffffffff, R11
-	VPBROADCASTD R11, Z0
+	SUBQ         R11, R10
+	LEAQ         (SI)(R11*4), R11
+	MOVL         $0x00000000, R12
+	VPBROADCASTD R12, Z4
+	MOVL         $0xffffffff, R12
+	VPBROADCASTD R12, Z0
 	VMOVAPS      Z4, Z1
 	VMOVAPS      Z0, Z5
 	VMOVAPS      Z4, Z2
@@ -1519,10 +1600,10 @@ segment:
 	VMOVAPS      Z0, Z8
 	TESTQ        R10, R10
 	JZ           begun
-	MOVL         $0xff800000, R11
-	VPBROADCASTD R11, Z4
-	MOVL         $0x00000000, R11
-	VPBROADCASTD R11, Z0
+	MOVL         $0xff800000, R12
+	VPBROADCASTD R12, Z4
+	MOVL         $0x00000000, R12
+	VPBROADCASTD R12, Z0
 	VMOVAPS      Z4, Z1
 	VMOVAPS      Z0, Z5
 	VMOVAPS      Z4, Z2
@@ -1531,42 +1612,52 @@ segment:
 	VMOVAPS      Z0, Z7
 	VMOVAPS      Z4, Z4
 	VMOVAPS      Z0, Z8
-	VBROADCASTSS (R9), Z5
-	VBROADCASTSS (R9), Z6
-	VBROADCASTSS (R9), Z7
-	VBROADCASTSS (R9), Z8
+	VBROADCASTSS (R11), Z5
+	VBROADCASTSS (R11), Z6
+	VBROADCASTSS (R11), Z7
+	VBROADCASTSS (R11), Z8
 
 begun:
-	TESTQ R10, R10
+	MOVQ  R10, R12
+	TESTQ R12, R12
 	JZ    store
 
 row:
-	MOVL         (R9), R11
-	MOVQ         R11, R12
-	IMULQ        R8, R12
-	VPBROADCASTD R11, Z9
-	VMOVUPS      (DX)(R12*1), Z0
+	LEAQ         8(R11), R10
+	CMPQ         R10, R9
+	CMOVQGT      R9, R10
+	MOVL         (R10), R10
+	IMULQ        R8, R10
+	PREFETCHT0   (DX)(R10*1)
+	PREFETCHT0   64(DX)(R10*1)
+	PREFETCHT0   128(DX)(R10*1)
+	PREFETCHT0   192(DX)(R10*1)
+	MOVL         (R11), R10
+	MOVQ         R10, R13
+	IMULQ        R8, R13
+	VPBROADCASTD R10, Z9
+	VMOVUPS      (DX)(R13*1), Z0
 	VCMPPS       $0x07, Z1, Z1, K2
 	VCMPPS       $0x16, Z1, Z0, K2, K2
 	VMOVAPS      Z0, K2, Z1
 	VMOVDQA32    Z9, K2, Z5
-	VMOVUPS      64(DX)(R12*1), Z0
+	VMOVUPS      64(DX)(R13*1), Z0
 	VCMPPS       $0x07, Z2, Z2, K2
 	VCMPPS       $0x16, Z2, Z0, K2, K2
 	VMOVAPS      Z0, K2, Z2
 	VMOVDQA32    Z9, K2, Z6
-	VMOVUPS      128(DX)(R12*1), Z0
+	VMOVUPS      128(DX)(R13*1), Z0
 	VCMPPS       $0x07, Z3, Z3, K2
 	VCMPPS       $0x16, Z3, Z0, K2, K2
 	VMOVAPS      Z0, K2, Z3
 	VMOVDQA32    Z9, K2, Z7
-	VMOVUPS.Z    192(DX)(R12*1), K1, Z0
+	VMOVUPS.Z    192(DX)(R13*1), K1, Z0
 	VCMPPS       $0x07, Z4, Z4, K2
 	VCMPPS       $0x16, Z4, Z0, K2, K2
 	VMOVAPS      Z0, K2, Z4
 	VMOVDQA32    Z9, K2, Z8
-	ADDQ         $0x00000004, R9
-	DECQ         R10
+	ADDQ         $0x00000004, R11
+	DECQ         R12
 	JNZ          row
 
 store:
@@ -1587,7 +1678,7 @@ store:
 	RET
 
 // func segmentMaxAVX512_5(out *float32, x *float32, arg *uint32, off *uint32, idx *uint32, segments int, stride uintptr, argStride uintptr, lanes int)
-// Requires: AVX, AVX512F, BMI2
+// Requires: AVX, AVX512F, BMI2, CMOV, MMX+
 TEXT ·segmentMaxAVX512_5(SB), NOSPLIT, $0-72
 	MOVQ  lanes+64(FP), AX
 	MOVL  $0xffffffff, CX
@@ -1600,16 +1691,18 @@ TEXT ·segmentMaxAVX512_5(SB), NOSPLIT, $0-72
 	MOVQ  idx+32(FP), SI
 	MOVQ  segments+40(FP), DI
 	MOVQ  stride+48(FP), R8
+	MOVL  (BX)(DI*4), R9
+	LEAQ  -4(SI)(R9*4), R9
 
 segment:
-	MOVL         (BX), R9
+	MOVL         (BX), R11
 	MOVL         4(BX), R10
-	SUBQ         R9, R10
-	LEAQ         (SI)(R9*4), R9
-	MOVL         $0x00000000, R11
-	VPBROADCASTD R11, Z5
-	MOVL         $0xffffffff, R11
-	VPBROADCASTD R11, Z0
+	SUBQ         R11, R10
+	LEAQ         (SI)(R11*4), R11
+	MOVL         $0x00000000, R12
+	VPBROADCASTD R12, Z5
+	MOVL         $0xffffffff, R12
+	VPBROADCASTD R12, Z0
 	VMOVAPS      Z5, Z1
 	VMOVAPS      Z0, Z6
 	VMOVAPS      Z5, Z2
@@ -1622,10 +1715,10 @@ segment:
 	VMOVAPS      Z0, Z10
 	TESTQ        R10, R10
 	JZ           begun
-	MOVL         $0xff800000, R11
-	VPBROADCASTD R11, Z5
-	MOVL         $0x00000000, R11
-	VPBROADCASTD R11, Z0
+	MOVL         $0xff800000, R12
+	VPBROADCASTD R12, Z5
+	MOVL         $0x00000000, R12
+	VPBROADCASTD R12, Z0
 	VMOVAPS      Z5, Z1
 	VMOVAPS      Z0, Z6
 	VMOVAPS      Z5, Z2
@@ -1636,48 +1729,59 @@ segment:
 	VMOVAPS      Z0, Z9
 	VMOVAPS      Z5, Z5
 	VMOVAPS      Z0, Z10
-	VBROADCASTSS (R9), Z6
-	VBROADCASTSS (R9), Z7
-	VBROADCASTSS (R9), Z8
-	VBROADCASTSS (R9), Z9
-	VBROADCASTSS (R9), Z10
+	VBROADCASTSS (R11), Z6
+	VBROADCASTSS (R11), Z7
+	VBROADCASTSS (R11), Z8
+	VBROADCASTSS (R11), Z9
+	VBROADCASTSS (R11), Z10
 
 begun:
-	TESTQ R10, R10
+	MOVQ  R10, R12
+	TESTQ R12, R12
 	JZ    store
 
 row:
-	MOVL         (R9), R11
-	MOVQ         R11, R12
-	IMULQ        R8, R12
-	VPBROADCASTD R11, Z11
-	VMOVUPS      (DX)(R12*1), Z0
+	LEAQ         8(R11), R10
+	CMPQ         R10, R9
+	CMOVQGT      R9, R10
+	MOVL         (R10), R10
+	IMULQ        R8, R10
+	PREFETCHT0   (DX)(R10*1)
+	PREFETCHT0   64(DX)(R10*1)
+	PREFETCHT0   128(DX)(R10*1)
+	PREFETCHT0   192(DX)(R10*1)
+	PREFETCHT0   256(DX)(R10*1)
+	MOVL         (R11), R10
+	MOVQ         R10, R13
+	IMULQ        R8, R13
+	VPBROADCASTD R10, Z11
+	VMOVUPS      (DX)(R13*1), Z0
 	VCMPPS       $0x07, Z1, Z1, K2
 	VCMPPS       $0x16, Z1, Z0, K2, K2
 	VMOVAPS      Z0, K2, Z1
 	VMOVDQA32    Z11, K2, Z6
-	VMOVUPS      64(DX)(R12*1), Z0
+	VMOVUPS      64(DX)(R13*1), Z0
 	VCMPPS       $0x07, Z2, Z2, K2
 	VCMPPS       $0x16, Z2, Z0, K2, K2
 	VMOVAPS      Z0, K2, Z2
 	VMOVDQA32    Z11, K2, Z7
-	VMOVUPS      128(DX)(R12*1), Z0
+	VMOVUPS      128(DX)(R13*1), Z0
 	VCMPPS       $0x07, Z3, Z3, K2
 	VCMPPS       $0x16, Z3, Z0, K2, K2
 	VMOVAPS      Z0, K2, Z3
 	VMOVDQA32    Z11, K2, Z8
-	VMOVUPS      192(DX)(R12*1), Z0
+	VMOVUPS      192(DX)(R13*1), Z0
 	VCMPPS       $0x07, Z4, Z4, K2
 	VCMPPS       $0x16, Z4, Z0, K2, K2
 	VMOVAPS      Z0, K2, Z4
 	VMOVDQA32    Z11, K2, Z9
-	VMOVUPS.Z    256(DX)(R12*1), K1, Z0
+	VMOVUPS.Z    256(DX)(R13*1), K1, Z0
 	VCMPPS       $0x07, Z5, Z5, K2
 	VCMPPS       $0x16, Z5, Z0, K2, K2
 	VMOVAPS      Z0, K2, Z5
 	VMOVDQA32    Z11, K2, Z10
-	ADDQ         $0x00000004, R9
-	DECQ         R10
+	ADDQ         $0x00000004, R11
+	DECQ         R12
 	JNZ          row
 
 store:
@@ -1700,7 +1804,7 @@ store:
 	RET
 
 // func segmentMaxAVX512_6(out *float32, x *float32, arg *uint32, off *uint32, idx *uint32, segments int, stride uintptr, argStride uintptr, lanes int)
-// Requires: AVX, AVX512F, BMI2
+// Requires: AVX, AVX512F, BMI2, CMOV, MMX+
 TEXT ·segmentMaxAVX512_6(SB), NOSPLIT, $0-72
 	MOVQ  lanes+64(FP), AX
 	MOVL  $0xffffffff, CX
@@ -1713,16 +1817,18 @@ TEXT ·segmentMaxAVX512_6(SB), NOSPLIT, $0-72
 	MOVQ  idx+32(FP), SI
 	MOVQ  segments+40(FP), DI
 	MOVQ  stride+48(FP), R8
+	MOVL  (BX)(DI*4), R9
+	LEAQ  -4(SI)(R9*4), R9
 
 segment:
-	MOVL         (BX), R9
+	MOVL         (BX), R11
 	MOVL         4(BX), R10
-	SUBQ         R9, R10
-	LEAQ         (SI)(R9*4), R9
-	MOVL         $0x00000000, R11
-	VPBROADCASTD R11, Z6
-	MOVL         $0xffffffff, R11
-	VPBROADCASTD R11, Z0
+	SUBQ         R11, R10
+	LEAQ         (SI)(R11*4), R11
+	MOVL         $0x00000000, R12
+	VPBROADCASTD R12, Z6
+	MOVL         $0xffffffff, R12
+	VPBROADCASTD R12, Z0
 	VMOVAPS      Z6, Z1
 	VMOVAPS      Z0, Z7
 	VMOVAPS      Z6, Z2
@@ -1737,10 +1843,10 @@ segment:
 	VMOVAPS      Z0, Z12
 	TESTQ        R10, R10
 	JZ           begun
-	MOVL         $0xff800000, R11
-	VPBROADCASTD R11, Z6
-	MOVL         $0x00000000, R11
-	VPBROADCASTD R11, Z0
+	MOVL         $0xff800000, R12
+	VPBROADCASTD R12, Z6
+	MOVL         $0x00000000, R12
+	VPBROADCASTD R12, Z0
 	VMOVAPS      Z6, Z1
 	VMOVAPS      Z0, Z7
 	VMOVAPS      Z6, Z2
@@ -1753,54 +1859,66 @@ segment:
 	VMOVAPS      Z0, Z11
 	VMOVAPS      Z6, Z6
 	VMOVAPS      Z0, Z12
-	VBROADCASTSS (R9), Z7
-	VBROADCASTSS (R9), Z8
-	VBROADCASTSS (R9), Z9
-	VBROADCASTSS (R9), Z10
-	VBROADCASTSS (R9), Z11
-	VBROADCASTSS (R9), Z12
+	VBROADCASTSS (R11), Z7
+	VBROADCASTSS (R11), Z8
+	VBROADCASTSS (R11), Z9
+	VBROADCASTSS (R11), Z10
+	VBROADCASTSS (R11), Z11
+	VBROADCASTSS (R11), Z12
 
 begun:
-	TESTQ R10, R10
+	MOVQ  R10, R12
+	TESTQ R12, R12
 	JZ    store
 
 row:
-	MOVL         (R9), R11
-	MOVQ         R11, R12
-	IMULQ        R8, R12
-	VPBROADCASTD R11, Z13
-	VMOVUPS      (DX)(R12*1), Z0
+	LEAQ         8(R11), R10
+	CMPQ         R10, R9
+	CMOVQGT      R9, R10
+	MOVL         (R10), R10
+	IMULQ        R8, R10
+	PREFETCHT0   (DX)(R10*1)
+	PREFETCHT0   64(DX)(R10*1)
+	PREFETCHT0   128(DX)(R10*1)
+	PREFETCHT0   192(DX)(R10*1)
+	PREFETCHT0   256(DX)(R10*1)
+	PREFETCHT0   320(DX)(R10*1)
+	MOVL         (R11), R10
+	MOVQ         R10, R13
+	IMULQ        R8, R13
+	VPBROADCASTD R10, Z13
+	VMOVUPS      (DX)(R13*1), Z0
 	VCMPPS       $0x07, Z1, Z1, K2
 	VCMPPS       $0x16, Z1, Z0, K2, K2
 	VMOVAPS      Z0, K2, Z1
 	VMOVDQA32    Z13, K2, Z7
-	VMOVUPS      64(DX)(R12*1), Z0
+	VMOVUPS      64(DX)(R13*1), Z0
 	VCMPPS       $0x07, Z2, Z2, K2
 	VCMPPS       $0x16, Z2, Z0, K2, K2
 	VMOVAPS      Z0, K2, Z2
 	VMOVDQA32    Z13, K2, Z8
-	VMOVUPS      128(DX)(R12*1), Z0
+	VMOVUPS      128(DX)(R13*1), Z0
 	VCMPPS       $0x07, Z3, Z3, K2
 	VCMPPS       $0x16, Z3, Z0, K2, K2
 	VMOVAPS      Z0, K2, Z3
 	VMOVDQA32    Z13, K2, Z9
-	VMOVUPS      192(DX)(R12*1), Z0
+	VMOVUPS      192(DX)(R13*1), Z0
 	VCMPPS       $0x07, Z4, Z4, K2
 	VCMPPS       $0x16, Z4, Z0, K2, K2
 	VMOVAPS      Z0, K2, Z4
 	VMOVDQA32    Z13, K2, Z10
-	VMOVUPS      256(DX)(R12*1), Z0
+	VMOVUPS      256(DX)(R13*1), Z0
 	VCMPPS       $0x07, Z5, Z5, K2
 	VCMPPS       $0x16, Z5, Z0, K2, K2
 	VMOVAPS      Z0, K2, Z5
 	VMOVDQA32    Z13, K2, Z11
-	VMOVUPS.Z    320(DX)(R12*1), K1, Z0
+	VMOVUPS.Z    320(DX)(R13*1), K1, Z0
 	VCMPPS       $0x07, Z6, Z6, K2
 	VCMPPS       $0x16, Z6, Z0, K2, K2
 	VMOVAPS      Z0, K2, Z6
 	VMOVDQA32    Z13, K2, Z12
-	ADDQ         $0x00000004, R9
-	DECQ         R10
+	ADDQ         $0x00000004, R11
+	DECQ         R12
 	JNZ          row
 
 store:
@@ -1825,7 +1943,7 @@ store:
 	RET
 
 // func segmentMaxAVX512_7(out *float32, x *float32, arg *uint32, off *uint32, idx *uint32, segments int, stride uintptr, argStride uintptr, lanes int)
-// Requires: AVX, AVX512F, BMI2
+// Requires: AVX, AVX512F, BMI2, CMOV, MMX+
 TEXT ·segmentMaxAVX512_7(SB), NOSPLIT, $0-72
 	MOVQ  lanes+64(FP), AX
 	MOVL  $0xffffffff, CX
@@ -1838,16 +1956,18 @@ TEXT ·segmentMaxAVX512_7(SB), NOSPLIT, $0-72
 	MOVQ  idx+32(FP), SI
 	MOVQ  segments+40(FP), DI
 	MOVQ  stride+48(FP), R8
+	MOVL  (BX)(DI*4), R9
+	LEAQ  -4(SI)(R9*4), R9
 
 segment:
-	MOVL         (BX), R9
+	MOVL         (BX), R11
 	MOVL         4(BX), R10
-	SUBQ         R9, R10
-	LEAQ         (SI)(R9*4), R9
-	MOVL         $0x00000000, R11
-	VPBROADCASTD R11, Z7
-	MOVL         $0xffffffff, R11
-	VPBROADCASTD R11, Z0
+	SUBQ         R11, R10
+	LEAQ         (SI)(R11*4), R11
+	MOVL         $0x00000000, R12
+	VPBROADCASTD R12, Z7
+	MOVL         $0xffffffff, R12
+	VPBROADCASTD R12, Z0
 	VMOVAPS      Z7, Z1
 	VMOVAPS      Z0, Z8
 	VMOVAPS      Z7, Z2
@@ -1864,10 +1984,10 @@ segment:
 	VMOVAPS      Z0, Z14
 	TESTQ        R10, R10
 	JZ           begun
-	MOVL         $0xff800000, R11
-	VPBROADCASTD R11, Z7
-	MOVL         $0x00000000, R11
-	VPBROADCASTD R11, Z0
+	MOVL         $0xff800000, R12
+	VPBROADCASTD R12, Z7
+	MOVL         $0x00000000, R12
+	VPBROADCASTD R12, Z0
 	VMOVAPS      Z7, Z1
 	VMOVAPS      Z0, Z8
 	VMOVAPS      Z7, Z2
@@ -1882,60 +2002,73 @@ segment:
 	VMOVAPS      Z0, Z13
 	VMOVAPS      Z7, Z7
 	VMOVAPS      Z0, Z14
-	VBROADCASTSS (R9), Z8
-	VBROADCASTSS (R9), Z9
-	VBROADCASTSS (R9), Z10
-	VBROADCASTSS (R9), Z11
-	VBROADCASTSS (R9), Z12
-	VBROADCASTSS (R9), Z13
-	VBROADCASTSS (R9), Z14
+	VBROADCASTSS (R11), Z8
+	VBROADCASTSS (R11), Z9
+	VBROADCASTSS (R11), Z10
+	VBROADCASTSS (R11), Z11
+	VBROADCASTSS (R11), Z12
+	VBROADCASTSS (R11), Z13
+	VBROADCASTSS (R11), Z14
 
 begun:
-	TESTQ R10, R10
+	MOVQ  R10, R12
+	TESTQ R12, R12
 	JZ    store
 
 row:
-	MOVL         (R9), R11
-	MOVQ         R11, R12
-	IMULQ        R8, R12
-	VPBROADCASTD R11, Z15
-	VMOVUPS      (DX)(R12*1), Z0
+	LEAQ         8(R11), R10
+	CMPQ         R10, R9
+	CMOVQGT      R9, R10
+	MOVL         (R10), R10
+	IMULQ        R8, R10
+	PREFETCHT0   (DX)(R10*1)
+	PREFETCHT0   64(DX)(R10*1)
+	PREFETCHT0   128(DX)(R10*1)
+	PREFETCHT0   192(DX)(R10*1)
+	PREFETCHT0   256(DX)(R10*1)
+	PREFETCHT0   320(DX)(R10*1)
+	PREFETCHT0   384(DX)(R10*1)
+	MOVL         (R11), R10
+	MOVQ         R10, R13
+	IMULQ        R8, R13
+	VPBROADCASTD R10, Z15
+	VMOVUPS      (DX)(R13*1), Z0
 	VCMPPS       $0x07, Z1, Z1, K2
 	VCMPPS       $0x16, Z1, Z0, K2, K2
 	VMOVAPS      Z0, K2, Z1
 	VMOVDQA32    Z15, K2, Z8
-	VMOVUPS      64(DX)(R12*1), Z0
+	VMOVUPS      64(DX)(R13*1), Z0
 	VCMPPS       $0x07, Z2, Z2, K2
 	VCMPPS       $0x16, Z2, Z0, K2, K2
 	VMOVAPS      Z0, K2, Z2
 	VMOVDQA32    Z15, K2, Z9
-	VMOVUPS      128(DX)(R12*1), Z0
+	VMOVUPS      128(DX)(R13*1), Z0
 	VCMPPS       $0x07, Z3, Z3, K2
 	VCMPPS       $0x16, Z3, Z0, K2, K2
 	VMOVAPS      Z0, K2, Z3
 	VMOVDQA32    Z15, K2, Z10
-	VMOVUPS      192(DX)(R12*1), Z0
+	VMOVUPS      192(DX)(R13*1), Z0
 	VCMPPS       $0x07, Z4, Z4, K2
 	VCMPPS       $0x16, Z4, Z0, K2, K2
 	VMOVAPS      Z0, K2, Z4
 	VMOVDQA32    Z15, K2, Z11
-	VMOVUPS      256(DX)(R12*1), Z0
+	VMOVUPS      256(DX)(R13*1), Z0
 	VCMPPS       $0x07, Z5, Z5, K2
 	VCMPPS       $0x16, Z5, Z0, K2, K2
 	VMOVAPS      Z0, K2, Z5
 	VMOVDQA32    Z15, K2, Z12
-	VMOVUPS      320(DX)(R12*1), Z0
+	VMOVUPS      320(DX)(R13*1), Z0
 	VCMPPS       $0x07, Z6, Z6, K2
 	VCMPPS       $0x16, Z6, Z0, K2, K2
 	VMOVAPS      Z0, K2, Z6
 	VMOVDQA32    Z15, K2, Z13
-	VMOVUPS.Z    384(DX)(R12*1), K1, Z0
+	VMOVUPS.Z    384(DX)(R13*1), K1, Z0
 	VCMPPS       $0x07, Z7, Z7, K2
 	VCMPPS       $0x16, Z7, Z0, K2, K2
 	VMOVAPS      Z0, K2, Z7
 	VMOVDQA32    Z15, K2, Z14
-	ADDQ         $0x00000004, R9
-	DECQ         R10
+	ADDQ         $0x00000004, R11
+	DECQ         R12
 	JNZ          row
 
 store:
@@ -1962,7 +2095,7 @@ store:
 	RET
 
 // func segmentMaxAVX512_8(out *float32, x *float32, arg *uint32, off *uint32, idx *uint32, segments int, stride uintptr, argStride uintptr, lanes int)
-// Requires: AVX, AVX512F, BMI2
+// Requires: AVX, AVX512F, BMI2, CMOV, MMX+
 TEXT ·segmentMaxAVX512_8(SB), NOSPLIT, $0-72
 	MOVQ  lanes+64(FP), AX
 	MOVL  $0xffffffff, CX
@@ -1975,16 +2108,18 @@ TEXT ·segmentMaxAVX512_8(SB), NOSPLIT, $0-72
 	MOVQ  idx+32(FP), SI
 	MOVQ  segments+40(FP), DI
 	MOVQ  stride+48(FP), R8
+	MOVL  (BX)(DI*4), R9
+	LEAQ  -4(SI)(R9*4), R9
 
 segment:
-	MOVL         (BX), R9
+	MOVL         (BX), R11
 	MOVL         4(BX), R10
-	SUBQ         R9, R10
-	LEAQ         (SI)(R9*4), R9
-	MOVL         $0x00000000, R11
-	VPBROADCASTD R11, Z8
-	MOVL         $0xffffffff, R11
-	VPBROADCASTD R11, Z0
+	SUBQ         R11, R10
+	LEAQ         (SI)(R11*4), R11
+	MOVL         $0x00000000, R12
+	VPBROADCASTD R12, Z8
+	MOVL         $0xffffffff, R12
+	VPBROADCASTD R12, Z0
 	VMOVAPS      Z8, Z1
 	VMOVAPS      Z0, Z9
 	VMOVAPS      Z8, Z2
@@ -2003,10 +2138,10 @@ segment:
 	VMOVAPS      Z0, Z16
 	TESTQ        R10, R10
 	JZ           begun
-	MOVL         $0xff800000, R11
-	VPBROADCASTD R11, Z8
-	MOVL         $0x00000000, R11
-	VPBROADCASTD R11, Z0
+	MOVL         $0xff800000, R12
+	VPBROADCASTD R12, Z8
+	MOVL         $0x00000000, R12
+	VPBROADCASTD R12, Z0
 	VMOVAPS      Z8, Z1
 	VMOVAPS      Z0, Z9
 	VMOVAPS      Z8, Z2
@@ -2023,66 +2158,80 @@ segment:
 	VMOVAPS      Z0, Z15
 	VMOVAPS      Z8, Z8
 	VMOVAPS      Z0, Z16
-	VBROADCASTSS (R9), Z9
-	VBROADCASTSS (R9), Z10
-	VBROADCASTSS (R9), Z11
-	VBROADCASTSS (R9), Z12
-	VBROADCASTSS (R9), Z13
-	VBROADCASTSS (R9), Z14
-	VBROADCASTSS (R9), Z15
-	VBROADCASTSS (R9), Z16
+	VBROADCASTSS (R11), Z9
+	VBROADCASTSS (R11), Z10
+	VBROADCASTSS (R11), Z11
+	VBROADCASTSS (R11), Z12
+	VBROADCASTSS (R11), Z13
+	VBROADCASTSS (R11), Z14
+	VBROADCASTSS (R11), Z15
+	VBROADCASTSS (R11), Z16
 
 begun:
-	TESTQ R10, R10
+	MOVQ  R10, R12
+	TESTQ R12, R12
 	JZ    store
 
 row:
-	MOVL         (R9), R11
-	MOVQ         R11, R12
-	IMULQ        R8, R12
-	VPBROADCASTD R11, Z17
-	VMOVUPS      (DX)(R12*1), Z0
+	LEAQ         8(R11), R10
+	CMPQ         R10, R9
+	CMOVQGT      R9, R10
+	MOVL         (R10), R10
+	IMULQ        R8, R10
+	PREFETCHT0   (DX)(R10*1)
+	PREFETCHT0   64(DX)(R10*1)
+	PREFETCHT0   128(DX)(R10*1)
+	PREFETCHT0   192(DX)(R10*1)
+	PREFETCHT0   256(DX)(R10*1)
+	PREFETCHT0   320(DX)(R10*1)
+	PREFETCHT0   384(DX)(R10*1)
+	PREFETCHT0   448(DX)(R10*1)
+	MOVL         (R11), R10
+	MOVQ         R10, R13
+	IMULQ        R8, R13
+	VPBROADCASTD R10, Z17
+	VMOVUPS      (DX)(R13*1), Z0
 	VCMPPS       $0x07, Z1, Z1, K2
 	VCMPPS       $0x16, Z1, Z0, K2, K2
 	VMOVAPS      Z0, K2, Z1
 	VMOVDQA32    Z17, K2, Z9
-	VMOVUPS      64(DX)(R12*1), Z0
+	VMOVUPS      64(DX)(R13*1), Z0
 	VCMPPS       $0x07, Z2, Z2, K2
 	VCMPPS       $0x16, Z2, Z0, K2, K2
 	VMOVAPS      Z0, K2, Z2
 	VMOVDQA32    Z17, K2, Z10
-	VMOVUPS      128(DX)(R12*1), Z0
+	VMOVUPS      128(DX)(R13*1), Z0
 	VCMPPS       $0x07, Z3, Z3, K2
 	VCMPPS       $0x16, Z3, Z0, K2, K2
 	VMOVAPS      Z0, K2, Z3
 	VMOVDQA32    Z17, K2, Z11
-	VMOVUPS      192(DX)(R12*1), Z0
+	VMOVUPS      192(DX)(R13*1), Z0
 	VCMPPS       $0x07, Z4, Z4, K2
 	VCMPPS       $0x16, Z4, Z0, K2, K2
 	VMOVAPS      Z0, K2, Z4
 	VMOVDQA32    Z17, K2, Z12
-	VMOVUPS      256(DX)(R12*1), Z0
+	VMOVUPS      256(DX)(R13*1), Z0
 	VCMPPS       $0x07, Z5, Z5, K2
 	VCMPPS       $0x16, Z5, Z0, K2, K2
 	VMOVAPS      Z0, K2, Z5
 	VMOVDQA32    Z17, K2, Z13
-	VMOVUPS      320(DX)(R12*1), Z0
+	VMOVUPS      320(DX)(R13*1), Z0
 	VCMPPS       $0x07, Z6, Z6, K2
 	VCMPPS       $0x16, Z6, Z0, K2, K2
 	VMOVAPS      Z0, K2, Z6
 	VMOVDQA32    Z17, K2, Z14
-	VMOVUPS      384(DX)(R12*1), Z0
+	VMOVUPS      384(DX)(R13*1), Z0
 	VCMPPS       $0x07, Z7, Z7, K2
 	VCMPPS       $0x16, Z7, Z0, K2, K2
 	VMOVAPS      Z0, K2, Z7
 	VMOVDQA32    Z17, K2, Z15
-	VMOVUPS.Z    448(DX)(R12*1), K1, Z0
+	VMOVUPS.Z    448(DX)(R13*1), K1, Z0
 	VCMPPS       $0x07, Z8, Z8, K2
 	VCMPPS       $0x16, Z8, Z0, K2, K2
 	VMOVAPS      Z0, K2, Z8
 	VMOVDQA32    Z17, K2, Z16
-	ADDQ         $0x00000004, R9
-	DECQ         R10
+	ADDQ         $0x00000004, R11
+	DECQ         R12
 	JNZ          row
 
 store:
@@ -2111,7 +2260,7 @@ store:
 	RET
 
 // func segmentMaxAVX512_9(out *float32, x *float32, arg *uint32, off *uint32, idx *uint32, segments int, stride uintptr, argStride uintptr, lanes int)
-// Requires: AVX, AVX512F, BMI2
+// Requires: AVX, AVX512F, BMI2, CMOV, MMX+
 TEXT ·segmentMaxAVX512_9(SB), NOSPLIT, $0-72
 	MOVQ  lanes+64(FP), AX
 	MOVL  $0xffffffff, CX
@@ -2124,16 +2273,18 @@ TEXT ·segmentMaxAVX512_9(SB), NOSPLIT, $0-72
 	MOVQ  idx+32(FP), SI
 	MOVQ  segments+40(FP), DI
 	MOVQ  stride+48(FP), R8
+	MOVL  (BX)(DI*4), R9
+	LEAQ  -4(SI)(R9*4), R9
 
 segment:
-	MOVL         (BX), R9
+	MOVL         (BX), R11
 	MOVL         4(BX), R10
-	SUBQ         R9, R10
-	LEAQ         (SI)(R9*4), R9
-	MOVL         $0x00000000, R11
-	VPBROADCASTD R11, Z9
-	MOVL         $0xffffffff, R11
-	VPBROADCASTD R11, Z0
+	SUBQ         R11, R10
+	LEAQ         (SI)(R11*4), R11
+	MOVL         $0x00000000, R12
+	VPBROADCASTD R12, Z9
+	MOVL         $0xffffffff, R12
+	VPBROADCASTD R12, Z0
 	VMOVAPS      Z9, Z1
 	VMOVAPS      Z0, Z10
 	VMOVAPS      Z9, Z2
@@ -2154,10 +2305,10 @@ segment:
 	VMOVAPS      Z0, Z18
 	TESTQ        R10, R10
 	JZ           begun
-	MOVL         $0xff800000, R11
-	VPBROADCASTD R11, Z9
-	MOVL         $0x00000000, R11
-	VPBROADCASTD R11, Z0
+	MOVL         $0xff800000, R12
+	VPBROADCASTD R12, Z9
+	MOVL         $0x00000000, R12
+	VPBROADCASTD R12, Z0
 	VMOVAPS      Z9, Z1
 	VMOVAPS      Z0, Z10
 	VMOVAPS      Z9, Z2
@@ -2176,72 +2327,87 @@ segment:
 	VMOVAPS      Z0, Z17
 	VMOVAPS      Z9, Z9
 	VMOVAPS      Z0, Z18
-	VBROADCASTSS (R9), Z10
-	VBROADCASTSS (R9), Z11
-	VBROADCASTSS (R9), Z12
-	VBROADCASTSS (R9), Z13
-	VBROADCASTSS (R9), Z14
-	VBROADCASTSS (R9), Z15
-	VBROADCASTSS (R9), Z16
-	VBROADCASTSS (R9), Z17
-	VBROADCASTSS (R9), Z18
+	VBROADCASTSS (R11), Z10
+	VBROADCASTSS (R11), Z11
+	VBROADCASTSS (R11), Z12
+	VBROADCASTSS (R11), Z13
+	VBROADCASTSS (R11), Z14
+	VBROADCASTSS (R11), Z15
+	VBROADCASTSS (R11), Z16
+	VBROADCASTSS (R11), Z17
+	VBROADCASTSS (R11), Z18
 
 begun:
-	TESTQ R10, R10
+	MOVQ  R10, R12
+	TESTQ R12, R12
 	JZ    store
 
 row:
-	MOVL         (R9), R11
-	MOVQ         R11, R12
-	IMULQ        R8, R12
-	VPBROADCASTD R11, Z19
-	VMOVUPS      (DX)(R12*1), Z0
+	LEAQ         8(R11), R10
+	CMPQ         R10, R9
+	CMOVQGT      R9, R10
+	MOVL         (R10), R10
+	IMULQ        R8, R10
+	PREFETCHT0   (DX)(R10*1)
+	PREFETCHT0   64(DX)(R10*1)
+	PREFETCHT0   128(DX)(R10*1)
+	PREFETCHT0   192(DX)(R10*1)
+	PREFETCHT0   256(DX)(R10*1)
+	PREFETCHT0   320(DX)(R10*1)
+	PREFETCHT0   384(DX)(R10*1)
+	PREFETCHT0   448(DX)(R10*1)
+	PREFETCHT0   512(DX)(R10*1)
+	MOVL         (R11), R10
+	MOVQ         R10, R13
+	IMULQ        R8, R13
+	VPBROADCASTD R10, Z19
+	VMOVUPS      (DX)(R13*1), Z0
 	VCMPPS       $0x07, Z1, Z1, K2
 	VCMPPS       $0x16, Z1, Z0, K2, K2
 	VMOVAPS      Z0, K2, Z1
 	VMOVDQA32    Z19, K2, Z10
-	VMOVUPS      64(DX)(R12*1), Z0
+	VMOVUPS      64(DX)(R13*1), Z0
 	VCMPPS       $0x07, Z2, Z2, K2
 	VCMPPS       $0x16, Z2, Z0, K2, K2
 	VMOVAPS      Z0, K2, Z2
 	VMOVDQA32    Z19, K2, Z11
-	VMOVUPS      128(DX)(R12*1), Z0
+	VMOVUPS      128(DX)(R13*1), Z0
 	VCMPPS       $0x07, Z3, Z3, K2
 	VCMPPS       $0x16, Z3, Z0, K2, K2
 	VMOVAPS      Z0, K2, Z3
 	VMOVDQA32    Z19, K2, Z12
-	VMOVUPS      192(DX)(R12*1), Z0
+	VMOVUPS      192(DX)(R13*1), Z0
 	VCMPPS       $0x07, Z4, Z4, K2
 	VCMPPS       $0x16, Z4, Z0, K2, K2
 	VMOVAPS      Z0, K2, Z4
 	VMOVDQA32    Z19, K2, Z13
-	VMOVUPS      256(DX)(R12*1), Z0
+	VMOVUPS      256(DX)(R13*1), Z0
 	VCMPPS       $0x07, Z5, Z5, K2
 	VCMPPS       $0x16, Z5, Z0, K2, K2
 	VMOVAPS      Z0, K2, Z5
 	VMOVDQA32    Z19, K2, Z14
-	VMOVUPS      320(DX)(R12*1), Z0
+	VMOVUPS      320(DX)(R13*1), Z0
 	VCMPPS       $0x07, Z6, Z6, K2
 	VCMPPS       $0x16, Z6, Z0, K2, K2
 	VMOVAPS      Z0, K2, Z6
 	VMOVDQA32    Z19, K2, Z15
-	VMOVUPS      384(DX)(R12*1), Z0
+	VMOVUPS      384(DX)(R13*1), Z0
 	VCMPPS       $0x07, Z7, Z7, K2
 	VCMPPS       $0x16, Z7, Z0, K2, K2
 	VMOVAPS      Z0, K2, Z7
 	VMOVDQA32    Z19, K2, Z16
-	VMOVUPS      448(DX)(R12*1), Z0
+	VMOVUPS      448(DX)(R13*1), Z0
 	VCMPPS       $0x07, Z8, Z8, K2
 	VCMPPS       $0x16, Z8, Z0, K2, K2
 	VMOVAPS      Z0, K2, Z8
 	VMOVDQA32    Z19, K2, Z17
-	VMOVUPS.Z    512(DX)(R12*1), K1, Z0
+	VMOVUPS.Z    512(DX)(R13*1), K1, Z0
 	VCMPPS       $0x07, Z9, Z9, K2
 	VCMPPS       $0x16, Z9, Z0, K2, K2
 	VMOVAPS      Z0, K2, Z9
 	VMOVDQA32    Z19, K2, Z18
-	ADDQ         $0x00000004, R9
-	DECQ         R10
+	ADDQ         $0x00000004, R11
+	DECQ         R12
 	JNZ          row
 
 store:
@@ -2272,7 +2438,7 @@ store:
 	RET
 
 // func segmentMaxAVX512_10(out *float32, x *float32, arg *uint32, off *uint32, idx *uint32, segments int, stride uintptr, argStride uintptr, lanes int)
-// Requires: AVX, AVX512F, BMI2
+// Requires: AVX, AVX512F, BMI2, CMOV, MMX+
 TEXT ·segmentMaxAVX512_10(SB), NOSPLIT, $0-72
 	MOVQ  lanes+64(FP), AX
 	MOVL  $0xffffffff, CX
@@ -2285,16 +2451,18 @@ TEXT ·segmentMaxAVX512_10(SB), NOSPLIT, $0-72
 	MOVQ  idx+32(FP), SI
 	MOVQ  segments+40(FP), DI
 	MOVQ  stride+48(FP), R8
+	MOVL  (BX)(DI*4), R9
+	LEAQ  -4(SI)(R9*4), R9
 
 segment:
-	MOVL         (BX), R9
+	MOVL         (BX), R11
 	MOVL         4(BX), R10
-	SUBQ         R9, R10
-	LEAQ         (SI)(R9*4), R9
-	MOVL         $0x00000000, R11
-	VPBROADCASTD R11, Z10
-	MOVL         $0xffffffff, R11
-	VPBROADCASTD R11, Z0
+	SUBQ         R11, R10
+	LEAQ         (SI)(R11*4), R11
+	MOVL         $0x00000000, R12
+	VPBROADCASTD R12, Z10
+	MOVL         $0xffffffff, R12
+	VPBROADCASTD R12, Z0
 	VMOVAPS      Z10, Z1
 	VMOVAPS      Z0, Z11
 	VMOVAPS      Z10, Z2
@@ -2317,10 +2485,10 @@ segment:
 	VMOVAPS      Z0, Z20
 	TESTQ        R10, R10
 	JZ           begun
-	MOVL         $0xff800000, R11
-	VPBROADCASTD R11, Z10
-	MOVL         $0x00000000, R11
-	VPBROADCASTD R11, Z0
+	MOVL         $0xff800000, R12
+	VPBROADCASTD R12, Z10
+	MOVL         $0x00000000, R12
+	VPBROADCASTD R12, Z0
 	VMOVAPS      Z10, Z1
 	VMOVAPS      Z0, Z11
 	VMOVAPS      Z10, Z2
@@ -2341,78 +2509,94 @@ segment:
 	VMOVAPS      Z0, Z19
 	VMOVAPS      Z10, Z10
 	VMOVAPS      Z0, Z20
-	VBROADCASTSS (R9), Z11
-	VBROADCASTSS (R9), Z12
-	VBROADCASTSS (R9), Z13
-	VBROADCASTSS (R9), Z14
-	VBROADCASTSS (R9), Z15
-	VBROADCASTSS (R9), Z16
-	VBROADCASTSS (R9), Z17
-	VBROADCASTSS (R9), Z18
-	VBROADCASTSS (R9), Z19
-	VBROADCASTSS (R9), Z20
+	VBROADCASTSS (R11), Z11
+	VBROADCASTSS (R11), Z12
+	VBROADCASTSS (R11), Z13
+	VBROADCASTSS (R11), Z14
+	VBROADCASTSS (R11), Z15
+	VBROADCASTSS (R11), Z16
+	VBROADCASTSS (R11), Z17
+	VBROADCASTSS (R11), Z18
+	VBROADCASTSS (R11), Z19
+	VBROADCASTSS (R11), Z20
 
 begun:
-	TESTQ R10, R10
+	MOVQ  R10, R12
+	TESTQ R12, R12
 	JZ    store
 
 row:
-	MOVL         (R9), R11
-	MOVQ         R11, R12
-	IMULQ        R8, R12
-	VPBROADCASTD R11, Z21
-	VMOVUPS      (DX)(R12*1), Z0
+	LEAQ         8(R11), R10
+	CMPQ         R10, R9
+	CMOVQGT      R9, R10
+	MOVL         (R10), R10
+	IMULQ        R8, R10
+	PREFETCHT0   (DX)(R10*1)
+	PREFETCHT0   64(DX)(R10*1)
+	PREFETCHT0   128(DX)(R10*1)
+	PREFETCHT0   192(DX)(R10*1)
+	PREFETCHT0   256(DX)(R10*1)
+	PREFETCHT0   320(DX)(R10*1)
+	PREFETCHT0   384(DX)(R10*1)
+	PREFETCHT0   448(DX)(R10*1)
+	PREFETCHT0   512(DX)(R10*1)
+	PREFETCHT0   576(DX)(R10*1)
+	MOVL         (R11), R10
+	MOVQ         R10, R13
+	IMULQ        R8, R13
+	VPBROADCASTD R10, Z21
+	VMOVUPS      (DX)(R13*1), Z0
 	VCMPPS       $0x07, Z1, Z1, K2
 	VCMPPS       $0x16, Z1, Z0, K2, K2
 	VMOVAPS      Z0, K2, Z1
 	VMOVDQA32    Z21, K2, Z11
-	VMOVUPS      64(DX)(R12*1), Z0
+	VMOVUPS      64(DX)(R13*1), Z0
 	VCMPPS       $0x07, Z2, Z2, K2
 	VCMPPS       $0x16, Z2, Z0, K2, K2
 	VMOVAPS      Z0, K2, Z2
 	VMOVDQA32    Z21, K2, Z12
-	VMOVUPS      128(DX)(R12*1), Z0
+	VMOVUPS      128(DX)(R13*1), Z0
 	VCMPPS       $0x07, Z3, Z3, K2
 	VCMPPS       $0x16, Z3, Z0, K2, K2
 	VMOVAPS      Z0, K2, Z3
 	VMOVDQA32    Z21, K2, Z13
-	VMOVUPS      192(DX)(R12*1), Z0
+	VMOVUPS      192(DX)(R13*1), Z0
 	VCMPPS       $0x07, Z4, Z4, K2
 	VCMPPS       $0x16, Z4, Z0, K2, K2
 	VMOVAPS      Z0, K2, Z4
 	VMOVDQA32    Z21, K2, Z14
-	VMOVUPS      256(DX)(R12*1), Z0
+	VMOVUPS      256(DX)(R13*1), Z0
 	VCMPPS       $0x07, Z5, Z5, K2
 	VCMPPS       $0x16, Z5, Z0, K2, K2
 	VMOVAPS      Z0, K2, Z5
 	VMOVDQA32    Z21, K2, Z15
-	VMOVUPS      320(DX)(R12*1), Z0
+	VMOVUPS      320(DX)(R13*1), Z0
 	VCMPPS       $0x07, Z6, Z6, K2
 	VCMPPS       $0x16, Z6, Z0, K2, K2
 	VMOVAPS      Z0, K2, Z6
 	VMOVDQA32    Z21, K2, Z16
-	VMOVUPS      384(DX)(R12*1), Z0
+	VMOVUPS      384(DX)(R13*1), Z0
 	VCMPPS       $0x07, Z7, Z7, K2
 	VCMPPS       $0x16, Z7, Z0, K2, K2
 	VMOVAPS      Z0, K2, Z7
 	VMOVDQA32    Z21, K2, Z17
-	VMOVUPS      448(DX)(R12*1), Z0
+	VMOVUPS      448(DX)(R13*1), Z0
 	VCMPPS       $0x07, Z8, Z8, K2
 	VCMPPS       $0x16, Z8, Z0, K2, K2
 	VMOVAPS      Z0, K2, Z8
 	VMOVDQA32    Z21, K2, Z18
-	VMOVUPS      512(DX)(R12*1), Z0
+	VMOVUPS      512(DX)(R13*1), Z0
 	VCMPPS       $0x07, Z9, Z9, K2
 	VCMPPS       $0x16, Z9, Z0, K2, K2
 	VMOVAPS      Z0, K2, Z9
 	VMOVDQA32    Z21, K2, Z19
-	VMOVUPS.Z    576(DX)(R12*1), K1, Z0
+	VMOVUPS.Z    576(DX)(R13*1), K1, Z0
 	VCMPPS       $0x07, Z10, Z10, K2
 	VCMPPS       $0x16, Z10, Z0, K2, K2
 	VMOVAPS      Z0, K2, Z10
 	VMOVDQA32    Z21, K2, Z20
-	ADDQ         $0x00000004, R9
-	DECQ         R10
+	ADDQ         $0x00000004, R11
+	DECQ         R12
 	JNZ          row
 
 store:
@@ -2445,7 +2629,7 @@ store:
 	RET
 
 // func segmentMaxAVX512_11(out *float32, x *float32, arg *uint32, off *uint32, idx *uint32, segments int, stride uintptr, argStride uintptr, lanes int)
-// Requires: AVX, AVX512F, BMI2
+// Requires: AVX, AVX512F, BMI2, CMOV, MMX+
 TEXT ·segmentMaxAVX512_11(SB), NOSPLIT, $0-72
 	MOVQ  lanes+64(FP), AX
 	MOVL  $0xffffffff, CX
@@ -2458,16 +2642,18 @@ TEXT ·segmentMaxAVX512_11(SB), NOSPLIT, $0-72
 	MOVQ  idx+32(FP), SI
 	MOVQ  segments+40(FP), DI
 	MOVQ  stride+48(FP), R8
+	MOVL  (BX)(DI*4), R9
+	LEAQ  -4(SI)(R9*4), R9
 
 segment:
-	MOVL         (BX), R9
+	MOVL         (BX), R11
 	MOVL         4(BX), R10
-	SUBQ         R9, R10
-	LEAQ         (SI)(R9*4), R9
-	MOVL         $0x00000000, R11
-	VPBROADCASTD R11, Z11
-	MOVL         $0xffffffff, R11
-	VPBROADCASTD R11, Z0
+	SUBQ         R11, R10
+	LEAQ         (SI)(R11*4), R11
+	MOVL         $0x00000000, R12
+	VPBROADCASTD R12, Z11
+	MOVL         $0xffffffff, R12
+	VPBROADCASTD R12, Z0
 	VMOVAPS      Z11, Z1
 	VMOVAPS      Z0, Z12
 	VMOVAPS      Z11, Z2
@@ -2492,10 +2678,10 @@ segment:
 	VMOVAPS      Z0, Z22
 	TESTQ        R10, R10
 	JZ           begun
-	MOVL         $0xff800000, R11
-	VPBROADCASTD R11, Z11
-	MOVL         $0x00000000, R11
-	VPBROADCASTD R11, Z0
+	MOVL         $0xff800000, R12
+	VPBROADCASTD R12, Z11
+	MOVL         $0x00000000, R12
+	VPBROADCASTD R12, Z0
 	VMOVAPS      Z11, Z1
 	VMOVAPS      Z0, Z12
 	VMOVAPS      Z11, Z2
@@ -2518,84 +2704,101 @@ segment:
 	VMOVAPS      Z0, Z21
 	VMOVAPS      Z11, Z11
 	VMOVAPS      Z0, Z22
-	VBROADCASTSS (R9), Z12
-	VBROADCASTSS (R9), Z13
-	VBROADCASTSS (R9), Z14
-	VBROADCASTSS (R9), Z15
-	VBROADCASTSS (R9), Z16
-	VBROADCASTSS (R9), Z17
-	VBROADCASTSS (R9), Z18
-	VBROADCASTSS (R9), Z19
-	VBROADCASTSS (R9), Z20
-	VBROADCASTSS (R9), Z21
-	VBROADCASTSS (R9), Z22
+	VBROADCASTSS (R11), Z12
+	VBROADCASTSS (R11), Z13
+	VBROADCASTSS (R11), Z14
+	VBROADCASTSS (R11), Z15
+	VBROADCASTSS (R11), Z16
+	VBROADCASTSS (R11), Z17
+	VBROADCASTSS (R11), Z18
+	VBROADCASTSS (R11), Z19
+	VBROADCASTSS (R11), Z20
+	VBROADCASTSS (R11), Z21
+	VBROADCASTSS (R11), Z22
 
 begun:
-	TESTQ R10, R10
+	MOVQ  R10, R12
+	TESTQ R12, R12
 	JZ    store
 
 row:
-	MOVL         (R9), R11
-	MOVQ         R11, R12
-	IMULQ        R8, R12
-	VPBROADCASTD R11, Z23
-	VMOVUPS      (DX)(R12*1), Z0
+	LEAQ         8(R11), R10
+	CMPQ         R10, R9
+	CMOVQGT      R9, R10
+	MOVL         (R10), R10
+	IMULQ        R8, R10
+	PREFETCHT0   (DX)(R10*1)
+	PREFETCHT0   64(DX)(R10*1)
+	PREFETCHT0   128(DX)(R10*1)
+	PREFETCHT0   192(DX)(R10*1)
+	PREFETCHT0   256(DX)(R10*1)
+	PREFETCHT0   320(DX)(R10*1)
+	PREFETCHT0   384(DX)(R10*1)
+	PREFETCHT0   448(DX)(R10*1)
+	PREFETCHT0   512(DX)(R10*1)
+	PREFETCHT0   576(DX)(R10*1)
+	PREFETCHT0   640(DX)(R10*1)
+	MOVL         (R11), R10
+	MOVQ         R10, R13
+	IMULQ        R8, R13
+	VPBROADCASTD R10, Z23
+	VMOVUPS      (DX)(R13*1), Z0
 	VCMPPS       $0x07, Z1, Z1, K2
 	VCMPPS       $0x16, Z1, Z0, K2, K2
 	VMOVAPS      Z0, K2, Z1
 	VMOVDQA32    Z23, K2, Z12
-	VMOVUPS      64(DX)(R12*1), Z0
+	VMOVUPS      64(DX)(R13*1), Z0
 	VCMPPS       $0x07, Z2, Z2, K2
 	VCMPPS       $0x16, Z2, Z0, K2, K2
 	VMOVAPS      Z0, K2, Z2
 	VMOVDQA32    Z23, K2, Z13
-	VMOVUPS      128(DX)(R12*1), Z0
+	VMOVUPS      128(DX)(R13*1), Z0
 	VCMPPS       $0x07, Z3, Z3, K2
 	VCMPPS       $0x16, Z3, Z0, K2, K2
 	VMOVAPS      Z0, K2, Z3
 	VMOVDQA32    Z23, K2, Z14
-	VMOVUPS      192(DX)(R12*1), Z0
+	VMOVUPS      192(DX)(R13*1), Z0
 	VCMPPS       $0x07, Z4, Z4, K2
 	VCMPPS       $0x16, Z4, Z0, K2, K2
 	VMOVAPS      Z0, K2, Z4
 	VMOVDQA32    Z23, K2, Z15
-	VMOVUPS      256(DX)(R12*1), Z0
+	VMOVUPS      256(DX)(R13*1), Z0
 	VCMPPS       $0x07, Z5, Z5, K2
 	VCMPPS       $0x16, Z5, Z0, K2, K2
 	VMOVAPS      Z0, K2, Z5
 	VMOVDQA32    Z23, K2, Z16
-	VMOVUPS      320(DX)(R12*1), Z0
+	VMOVUPS      320(DX)(R13*1), Z0
 	VCMPPS       $0x07, Z6, Z6, K2
 	VCMPPS       $0x16, Z6, Z0, K2, K2
 	VMOVAPS      Z0, K2, Z6
 	VMOVDQA32    Z23, K2, Z17
-	VMOVUPS      384(DX)(R12*1), Z0
+	VMOVUPS      384(DX)(R13*1), Z0
 	VCMPPS       $0x07, Z7, Z7, K2
 	VCMPPS       $0x16, Z7, Z0, K2, K2
 	VMOVAPS      Z0, K2, Z7
 	VMOVDQA32    Z23, K2, Z18
-	VMOVUPS      448(DX)(R12*1), Z0
+	VMOVUPS      448(DX)(R13*1), Z0
 	VCMPPS       $0x07, Z8, Z8, K2
 	VCMPPS       $0x16, Z8, Z0, K2, K2
 	VMOVAPS      Z0, K2, Z8
 	VMOVDQA32    Z23, K2, Z19
-	VMOVUPS      512(DX)(R12*1), Z0
+	VMOVUPS      512(DX)(R13*1), Z0
 	VCMPPS       $0x07, Z9, Z9, K2
 	VCMPPS       $0x16, Z9, Z0, K2, K2
 	VMOVAPS      Z0, K2, Z9
 	VMOVDQA32    Z23, K2, Z20
-	VMOVUPS      576(DX)(R12*1), Z0
+	VMOVUPS      576(DX)(R13*1), Z0
 	VCMPPS       $0x07, Z10, Z10, K2
 	VCMPPS       $0x16, Z10, Z0, K2, K2
 	VMOVAPS      Z0, K2, Z10
 	VMOVDQA32    Z23, K2, Z21
-	VMOVUPS.Z    640(DX)(R12*1), K1, Z0
+	VMOVUPS.Z    640(DX)(R13*1), K1, Z0
 	VCMPPS       $0x07, Z11, Z11, K2
 	VCMPPS       $0x16, Z11, Z0, K2, K2
 	VMOVAPS      Z0, K2, Z11
 	VMOVDQA32    Z23, K2, Z22
-	ADDQ         $0x00000004, R9
-	DECQ         R10
+	ADDQ         $0x00000004, R11
+	DECQ         R12
 	JNZ          row
 
 store:
@@ -2630,7 +2833,7 @@ store:
 	RET
 
 // func segmentMaxAVX512_12(out *float32, x *float32, arg *uint32, off *uint32, idx *uint32, segments int, stride uintptr, argStride uintptr, lanes int)
-// Requires: AVX, AVX512F, BMI2
+// Requires: AVX, AVX512F, BMI2, CMOV, MMX+
 TEXT ·segmentMaxAVX512_12(SB), NOSPLIT, $0-72
 	MOVQ  lanes+64(FP), AX
 	MOVL  $0xffffffff, CX
@@ -2643,16 +2846,18 @@ TEXT ·segmentMaxAVX512_12(SB), NOSPLIT, $0-72
 	MOVQ  idx+32(FP), SI
 	MOVQ  segments+40(FP), DI
 	MOVQ  stride+48(FP), R8
+	MOVL  (BX)(DI*4), R9
+	LEAQ  -4(SI)(R9*4), R9
 
 segment:
-	MOVL         (BX), R9
+	MOVL         (BX), R11
 	MOVL         4(BX), R10
-	SUBQ         R9, R10
-	LEAQ         (SI)(R9*4), R9
-	MOVL         $0x00000000, R11
-	VPBROADCASTD R11, Z12
-	MOVL         $0xffffffff, R11
-	VPBROADCASTD R11, Z0
+	SUBQ         R11, R10
+	LEAQ         (SI)(R11*4), R11
+	MOVL         $0x00000000, R12
+	VPBROADCASTD R12, Z12
+	MOVL         $0xffffffff, R12
+	VPBROADCASTD R12, Z0
 	VMOVAPS      Z12, Z1
 	VMOVAPS      Z0, Z13
 	VMOVAPS      Z12, Z2
@@ -2679,10 +2884,10 @@ segment:
 	VMOVAPS      Z0, Z24
 	TESTQ        R10, R10
 	JZ           begun
-	MOVL         $0xff800000, R11
-	VPBROADCASTD R11, Z12
-	MOVL         $0x00000000, R11
-	VPBROADCASTD R11, Z0
+	MOVL         $0xff800000, R12
+	VPBROADCASTD R12, Z12
+	MOVL         $0x00000000, R12
+	VPBROADCASTD R12, Z0
 	VMOVAPS      Z12, Z1
 	VMOVAPS      Z0, Z13
 	VMOVAPS      Z12, Z2
@@ -2707,90 +2912,108 @@ segment:
 	VMOVAPS      Z0, Z23
 	VMOVAPS      Z12, Z12
 	VMOVAPS      Z0, Z24
-	VBROADCASTSS (R9), Z13
-	VBROADCASTSS (R9), Z14
-	VBROADCASTSS (R9), Z15
-	VBROADCASTSS (R9), Z16
-	VBROADCASTSS (R9), Z17
-	VBROADCASTSS (R9), Z18
-	VBROADCASTSS (R9), Z19
-	VBROADCASTSS (R9), Z20
-	VBROADCASTSS (R9), Z21
-	VBROADCASTSS (R9), Z22
-	VBROADCASTSS (R9), Z23
-	VBROADCASTSS (R9), Z24
+	VBROADCASTSS (R11), Z13
+	VBROADCASTSS (R11), Z14
+	VBROADCASTSS (R11), Z15
+	VBROADCASTSS (R11), Z16
+	VBROADCASTSS (R11), Z17
+	VBROADCASTSS (R11), Z18
+	VBROADCASTSS (R11), Z19
+	VBROADCASTSS (R11), Z20
+	VBROADCASTSS (R11), Z21
+	VBROADCASTSS (R11), Z22
+	VBROADCASTSS (R11), Z23
+	VBROADCASTSS (R11), Z24
 
 begun:
-	TESTQ R10, R10
+	MOVQ  R10, R12
+	TESTQ R12, R12
 	JZ    store
 
 row:
-	MOVL         (R9), R11
-	MOVQ         R11, R12
-	IMULQ        R8, R12
-	VPBROADCASTD R11, Z25
-	VMOVUPS      (DX)(R12*1), Z0
+	LEAQ         8(R11), R10
+	CMPQ         R10, R9
+	CMOVQGT      R9, R10
+	MOVL         (R10), R10
+	IMULQ        R8, R10
+	PREFETCHT0   (DX)(R10*1)
+	PREFETCHT0   64(DX)(R10*1)
+	PREFETCHT0   128(DX)(R10*1)
+	PREFETCHT0   192(DX)(R10*1)
+	PREFETCHT0   256(DX)(R10*1)
+	PREFETCHT0   320(DX)(R10*1)
+	PREFETCHT0   384(DX)(R10*1)
+	PREFETCHT0   448(DX)(R10*1)
+	PREFETCHT0   512(DX)(R10*1)
+	PREFETCHT0   576(DX)(R10*1)
+	PREFETCHT0   640(DX)(R10*1)
+	PREFETCHT0   704(DX)(R10*1)
+	MOVL         (R11), R10
+	MOVQ         R10, R13
+	IMULQ        R8, R13
+	VPBROADCASTD R10, Z25
+	VMOVUPS      (DX)(R13*1), Z0
 	VCMPPS       $0x07, Z1, Z1, K2
 	VCMPPS       $0x16, Z1, Z0, K2, K2
 	VMOVAPS      Z0, K2, Z1
 	VMOVDQA32    Z25, K2, Z13
-	VMOVUPS      64(DX)(R12*1), Z0
+	VMOVUPS      64(DX)(R13*1), Z0
 	VCMPPS       $0x07, Z2, Z2, K2
 	VCMPPS       $0x16, Z2, Z0, K2, K2
 	VMOVAPS      Z0, K2, Z2
 	VMOVDQA32    Z25, K2, Z14
-	VMOVUPS      128(DX)(R12*1), Z0
+	VMOVUPS      128(DX)(R13*1), Z0
 	VCMPPS       $0x07, Z3, Z3, K2
 	VCMPPS       $0x16, Z3, Z0, K2, K2
 	VMOVAPS      Z0, K2, Z3
 	VMOVDQA32    Z25, K2, Z15
-	VMOVUPS      192(DX)(R12*1), Z0
+	VMOVUPS      192(DX)(R13*1), Z0
 	VCMPPS       $0x07, Z4, Z4, K2
 	VCMPPS       $0x16, Z4, Z0, K2, K2
 	VMOVAPS      Z0, K2, Z4
 	VMOVDQA32    Z25, K2, Z16
-	VMOVUPS      256(DX)(R12*1), Z0
+	VMOVUPS      256(DX)(R13*1), Z0
 	VCMPPS       $0x07, Z5, Z5, K2
 	VCMPPS       $0x16, Z5, Z0, K2, K2
 	VMOVAPS      Z0, K2, Z5
 	VMOVDQA32    Z25, K2, Z17
-	VMOVUPS      320(DX)(R12*1), Z0
+	VMOVUPS      320(DX)(R13*1), Z0
 	VCMPPS       $0x07, Z6, Z6, K2
 	VCMPPS       $0x16, Z6, Z0, K2, K2
 	VMOVAPS      Z0, K2, Z6
 	VMOVDQA32    Z25, K2, Z18
-	VMOVUPS      384(DX)(R12*1), Z0
+	VMOVUPS      384(DX)(R13*1), Z0
 	VCMPPS       $0x07, Z7, Z7, K2
 	VCMPPS       $0x16, Z7, Z0, K2, K2
 	VMOVAPS      Z0, K2, Z7
 	VMOVDQA32    Z25, K2, Z19
-	VMOVUPS      448(DX)(R12*1), Z0
+	VMOVUPS      448(DX)(R13*1), Z0
 	VCMPPS       $0x07, Z8, Z8, K2
 	VCMPPS       $0x16, Z8, Z0, K2, K2
 	VMOVAPS      Z0, K2, Z8
 	VMOVDQA32    Z25, K2, Z20
-	VMOVUPS      512(DX)(R12*1), Z0
+	VMOVUPS      512(DX)(R13*1), Z0
 	VCMPPS       $0x07, Z9, Z9, K2
 	VCMPPS       $0x16, Z9, Z0, K2, K2
 	VMOVAPS      Z0, K2, Z9
 	VMOVDQA32    Z25, K2, Z21
-	VMOVUPS      576(DX)(R12*1), Z0
+	VMOVUPS      576(DX)(R13*1), Z0
 	VCMPPS       $0x07, Z10, Z10, K2
 	VCMPPS       $0x16, Z10, Z0, K2, K2
 	VMOVAPS      Z0, K2, Z10
 	VMOVDQA32    Z25, K2, Z22
-	VMOVUPS      640(DX)(R12*1), Z0
+	VMOVUPS      640(DX)(R13*1), Z0
 	VCMPPS       $0x07, Z11, Z11, K2
 	VCMPPS       $0x16, Z11, Z0, K2, K2
 	VMOVAPS      Z0, K2, Z11
 	VMOVDQA32    Z25, K2, Z23
-	VMOVUPS.Z    704(DX)(R12*1), K1, Z0
+	VMOVUPS.Z    704(DX)(R13*1), K1, Z0
 	VCMPPS       $0x07, Z12, Z12, K2
 	VCMPPS       $0x16, Z12, Z0, K2, K2
 	VMOVAPS      Z0, K2, Z12
 	VMOVDQA32    Z25, K2, Z24
-	ADDQ         $0x00000004, R9
-	DECQ         R10
+	ADDQ         $0x00000004, R11
+	DECQ         R12
 	JNZ          row
 
 store:

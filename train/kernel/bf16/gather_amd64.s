@@ -3,7 +3,7 @@
 #include "textflag.h"
 
 // func gatherSumAVX2_1(out *float32, x *uint16, off *uint32, idx *uint32, segments int, stride uintptr, outStride uintptr, lanes int, mean uint64)
-// Requires: AVX, AVX2
+// Requires: AVX, AVX2, CMOV, MMX+
 TEXT ·gatherSumAVX2_1(SB), NOSPLIT, $0-72
 	MOVQ out+0(FP), AX
 	MOVQ x+8(FP), CX
@@ -12,33 +12,41 @@ TEXT ·gatherSumAVX2_1(SB), NOSPLIT, $0-72
 	MOVQ idx+24(FP), SI
 	MOVQ segments+32(FP), DI
 	MOVQ stride+40(FP), R8
+	MOVL (BX)(DI*4), R9
+	LEAQ -4(SI)(R9*4), R9
 
 segment:
-	MOVL   (BX), R9
-	MOVL   4(BX), R10
-	SUBQ   R9, R10
-	LEAQ   (SI)(R9*4), R9
+	MOVL   (BX), R11
+	MOVL   4(BX), R12
+	SUBQ   R11, R12
+	LEAQ   (SI)(R11*4), R11
 	VXORPS Y1, Y1, Y1
-	MOVQ   R10, R11
-	TESTQ  R11, R11
+	MOVQ   R12, R13
+	TESTQ  R13, R13
 	JZ     store
 
 row:
-	MOVL         (R9), R12
-	IMULQ        R8, R12
-	VPMOVZXWD    (CX)(R12*1), Y0
+	LEAQ         16(R11), R10
+	CMPQ         R10, R9
+	CMOVQGT      R9, R10
+	MOVL         (R10), R10
+	IMULQ        R8, R10
+	PREFETCHT0   (CX)(R10*1)
+	MOVL         (R11), R10
+	IMULQ        R8, R10
+	VPMOVZXWD    (CX)(R10*1), Y0
 	VPSLLD       $0x10, Y0, Y0
 	VADDPS       Y0, Y1, Y1
-	ADDQ         $0x00000004, R9
-	DECQ         R11
+	ADDQ         $0x00000004, R11
+	DECQ         R13
 	JNZ          row
-	MOVQ         mean+64(FP), R9
-	TESTQ        R9, R9
+	MOVQ         mean+64(FP), R10
+	TESTQ        R10, R10
 	JZ           store
 	VXORPS       X0, X0, X0
-	VCVTSI2SSQ   R10, X0, X0
-	MOVL         $0x3f800000, R9
-	VMOVD        R9, X2
+	VCVTSI2SSQ   R12, X0, X0
+	MOVL         $0x3f800000, R10
+	VMOVD        R10, X2
 	VDIVSS       X0, X2, X2
 	VBROADCASTSS X2, Y0
 	VMULPS       Y0, Y1, Y1
@@ -53,7 +61,7 @@ store:
 	RET
 
 // func gatherSumAVX2_2(out *float32, x *uint16, off *uint32, idx *uint32, segments int, stride uintptr, outStride uintptr, lanes int, mean uint64)
-// Requires: AVX, AVX2
+// Requires: AVX, AVX2, CMOV, MMX+
 TEXT ·gatherSumAVX2_2(SB), NOSPLIT, $0-72
 	MOVQ out+0(FP), AX
 	MOVQ x+8(FP), CX
@@ -62,37 +70,45 @@ TEXT ·gatherSumAVX2_2(SB), NOSPLIT, $0-72
 	MOVQ idx+24(FP), SI
 	MOVQ segments+32(FP), DI
 	MOVQ stride+40(FP), R8
+	MOVL (BX)(DI*4), R9
+	LEAQ -4(SI)(R9*4), R9
 
 segment:
-	MOVL   (BX), R9
-	MOVL   4(BX), R10
-	SUBQ   R9, R10
-	LEAQ   (SI)(R9*4), R9
+	MOVL   (BX), R11
+	MOVL   4(BX), R12
+	SUBQ   R11, R12
+	LEAQ   (SI)(R11*4), R11
 	VXORPS Y1, Y1, Y1
 	VXORPS Y2, Y2, Y2
-	MOVQ   R10, R11
-	TESTQ  R11, R11
+	MOVQ   R12, R13
+	TESTQ  R13, R13
 	JZ     store
 
 row:
-	MOVL         (R9), R12
-	IMULQ        R8, R12
-	VPMOVZXWD    (CX)(R12*1), Y0
+	LEAQ         16(R11), R10
+	CMPQ         R10, R9
+	CMOVQGT      R9, R10
+	MOVL         (R10), R10
+	IMULQ        R8, R10
+	PREFETCHT0   (CX)(R10*1)
+	MOVL         (R11), R10
+	IMULQ        R8, R10
+	VPMOVZXWD    (CX)(R10*1), Y0
 	VPSLLD       $0x10, Y0, Y0
 	VADDPS       Y0, Y1, Y1
-	VPMOVZXWD    16(CX)(R12*1), Y0
+	VPMOVZXWD    16(CX)(R10*1), Y0
 	VPSLLD       $0x10, Y0, Y0
 	VADDPS       Y0, Y2, Y2
-	ADDQ         $0x00000004, R9
-	DECQ         R11
+	ADDQ         $0x00000004, R11
+	DECQ         R13
 	JNZ          row
-	MOVQ         mean+64(FP), R9
-	TESTQ        R9, R9
+	MOVQ         mean+64(FP), R10
+	TESTQ        R10, R10
 	JZ           store
 	VXORPS       X0, X0, X0
-	VCVTSI2SSQ   R10, X0, X0
-	MOVL         $0x3f800000, R9
-	VMOVD        R9, X3
+	VCVTSI2SSQ   R12, X0, X0
+	MOVL         $0x3f800000, R10
+	VMOVD        R10, X3
 	VDIVSS       X0, X3, X3
 	VBROADCASTSS X3, Y0
 	VMULPS       Y0, Y1, Y1
@@ -109,7 +125,7 @@ store:
 	RET
 
 // func gatherSumAVX2_3(out *float32, x *uint16, off *uint32, idx *uint32, segments int, stride uintptr, outStride uintptr, lanes int, mean uint64)
-// Requires: AVX, AVX2
+// Requires: AVX, AVX2, CMOV, MMX+
 TEXT ·gatherSumAVX2_3(SB), NOSPLIT, $0-72
 	MOVQ out+0(FP), AX
 	MOVQ x+8(FP), CX
@@ -118,41 +134,49 @@ TEXT ·gatherSumAVX2_3(SB), NOSPLIT, $0-72
 	MOVQ idx+24(FP), SI
 	MOVQ segments+32(FP), DI
 	MOVQ stride+40(FP), R8
+	MOVL (BX)(DI*4), R9
+	LEAQ -4(SI)(R9*4), R9
 
 segment:
-	MOVL   (BX), R9
-	MOVL   4(BX), R10
-	SUBQ   R9, R10
-	LEAQ   (SI)(R9*4), R9
+	MOVL   (BX), R11
+	MOVL   4(BX), R12
+	SUBQ   R11, R12
+	LEAQ   (SI)(R11*4), R11
 	VXORPS Y1, Y1, Y1
 	VXORPS Y2, Y2, Y2
 	VXORPS Y3, Y3, Y3
-	MOVQ   R10, R11
-	TESTQ  R11, R11
+	MOVQ   R12, R13
+	TESTQ  R13, R13
 	JZ     store
 
 row:
-	MOVL         (R9), R12
-	IMULQ        R8, R12
-	VPMOVZXWD    (CX)(R12*1), Y0
+	LEAQ         16(R11), R10
+	CMPQ         R10, R9
+	CMOVQGT      R9, R10
+	MOVL         (R10), R10
+	IMULQ        R8, R10
+	PREFETCHT0   (CX)(R10*1)
+	MOVL         (R11), R10
+	IMULQ        R8, R10
+	VPMOVZXWD    (CX)(R10*1), Y0
 	VPSLLD       $0x10, Y0, Y0
 	VADDPS       Y0, Y1, Y1
-	VPMOVZXWD    16(CX)(R12*1), Y0
+	VPMOVZXWD    16(CX)(R10*1), Y0
 	VPSLLD       $0x10, Y0, Y0
 	VADDPS       Y0, Y2, Y2
-	VPMOVZXWD    32(CX)(R12*1), Y0
+	VPMOVZXWD    32(CX)(R10*1), Y0
 	VPSLLD       $0x10, Y0, Y0
 	VADDPS       Y0, Y3, Y3
-	ADDQ         $0x00000004, R9
-	DECQ         R11
+	ADDQ         $0x00000004, R11
+	DECQ         R13
 	JNZ          row
-	MOVQ         mean+64(FP), R9
-	TESTQ        R9, R9
+	MOVQ         mean+64(FP), R10
+	TESTQ        R10, R10
 	JZ           store
 	VXORPS       X0, X0, X0
-	VCVTSI2SSQ   R10, X0, X0
-	MOVL         $0x3f800000, R9
-	VMOVD        R9, X4
+	VCVTSI2SSQ   R12, X0, X0
+	MOVL         $0x3f800000, R10
+	VMOVD        R10, X4
 	VDIVSS       X0, X4, X4
 	VBROADCASTSS X4, Y0
 	VMULPS       Y0, Y1, Y1
@@ -171,7 +195,7 @@ store:
 	RET
 
 // func gatherSumAVX2_4(out *float32, x *uint16, off *uint32, idx *uint32, segments int, stride uintptr, outStride uintptr, lanes int, mean uint64)
-// Requires: AVX, AVX2
+// Requires: AVX, AVX2, CMOV, MMX+
 TEXT ·gatherSumAVX2_4(SB), NOSPLIT, $0-72
 	MOVQ out+0(FP), AX
 	MOVQ x+8(FP), CX
@@ -180,45 +204,53 @@ TEXT ·gatherSumAVX2_4(SB), NOSPLIT, $0-72
 	MOVQ idx+24(FP), SI
 	MOVQ segments+32(FP), DI
 	MOVQ stride+40(FP), R8
+	MOVL (BX)(DI*4), R9
+	LEAQ -4(SI)(R9*4), R9
 
 segment:
-	MOVL   (BX), R9
-	MOVL   4(BX), R10
-	SUBQ   R9, R10
-	LEAQ   (SI)(R9*4), R9
+	MOVL   (BX), R11
+	MOVL   4(BX), R12
+	SUBQ   R11, R12
+	LEAQ   (SI)(R11*4), R11
 	VXORPS Y1, Y1, Y1
 	VXORPS Y2, Y2, Y2
 	VXORPS Y3, Y3, Y3
 	VXORPS Y4, Y4, Y4
-	MOVQ   R10, R11
-	TESTQ  R11, R11
+	MOVQ   R12, R13
+	TESTQ  R13, R13
 	JZ     store
 
 row:
-	MOVL         (R9), R12
-	IMULQ        R8, R12
-	VPMOVZXWD    (CX)(R12*1), Y0
+	LEAQ         16(R11), R10
+	CMPQ         R10, R9
+	CMOVQGT      R9, R10
+	MOVL         (R10), R10
+	IMULQ        R8, R10
+	PREFETCHT0   (CX)(R10*1)
+	MOVL         (R11), R10
+	IMULQ        R8, R10
+	VPMOVZXWD    (CX)(R10*1), Y0
 	VPSLLD       $0x10, Y0, Y0
 	VADDPS       Y0, Y1, Y1
-	VPMOVZXWD    16(CX)(R12*1), Y0
+	VPMOVZXWD    16(CX)(R10*1), Y0
 	VPSLLD       $0x10, Y0, Y0
 	VADDPS       Y0, Y2, Y2
-	VPMOVZXWD    32(CX)(R12*1), Y0
+	VPMOVZXWD    32(CX)(R10*1), Y0
 	VPSLLD       $0x10, Y0, Y0
 	VADDPS       Y0, Y3, Y3
-	VPMOVZXWD    48(CX)(R12*1), Y0
+	VPMOVZXWD    48(CX)(R10*1), Y0
 	VPSLLD       $0x10, Y0, Y0
 	VADDPS       Y0, Y4, Y4
-	ADDQ         $0x00000004, R9
-	DECQ         R11
+	ADDQ         $0x00000004, R11
+	DECQ         R13
 	JNZ          row
-	MOVQ         mean+64(FP), R9
-	TESTQ        R9, R9
+	MOVQ         mean+64(FP), R10
+	TESTQ        R10, R10
 	JZ           store
 	VXORPS       X0, X0, X0
-	VCVTSI2SSQ   R10, X0, X0
-	MOVL         $0x3f800000, R9
-	VMOVD        R9, X5
+	VCVTSI2SSQ   R12, X0, X0
+	MOVL         $0x3f800000, R10
+	VMOVD        R10, X5
 	VDIVSS       X0, X5, X5
 	VBROADCASTSS X5, Y0
 	VMULPS       Y0, Y1, Y1
@@ -239,7 +271,7 @@ store:
 	RET
 
 // func gatherSumAVX2_5(out *float32, x *uint16, off *uint32, idx *uint32, segments int, stride uintptr, outStride uintptr, lanes int, mean uint64)
-// Requires: AVX, AVX2
+// Requires: AVX, AVX2, CMOV, MMX+
 TEXT ·gatherSumAVX2_5(SB), NOSPLIT, $0-72
 	MOVQ out+0(FP), AX
 	MOVQ x+8(FP), CX
@@ -248,49 +280,58 @@ TEXT ·gatherSumAVX2_5(SB), NOSPLIT, $0-72
 	MOVQ idx+24(FP), SI
 	MOVQ segments+32(FP), DI
 	MOVQ stride+40(FP), R8
+	MOVL (BX)(DI*4), R9
+	LEAQ -4(SI)(R9*4), R9
 
 segment:
-	MOVL   (BX), R9
-	MOVL   4(BX), R10
-	SUBQ   R9, R10
-	LEAQ   (SI)(R9*4), R9
+	MOVL   (BX), R11
+	MOVL   4(BX), R12
+	SUBQ   R11, R12
+	LEAQ   (SI)(R11*4), R11
 	VXORPS Y1, Y1, Y1
 	VXORPS Y2, Y2, Y2
 	VXORPS Y3, Y3, Y3
 	VXORPS Y4, Y4, Y4
 	VXORPS Y5, Y5, Y5
-	MOVQ   R10, R11
-	TESTQ  R11, R11
+	MOVQ   R12, R13
+	TESTQ  R13, R13
 	JZ     store
 
 row:
-	MOVL         (R9), R12
-	IMULQ        R8, R12
-	VPMOVZXWD    (CX)(R12*1), Y0
+	LEAQ         16(R11), R10
+	CMPQ         R10, R9
+	CMOVQGT      R9, R10
+	MOVL         (R10), R10
+	IMULQ        R8, R10
+	PREFETCHT0   (CX)(R10*1)
+	PREFETCHT0   64(CX)(R10*1)
+	MOVL         (R11), R10
+	IMULQ        R8, R10
+	VPMOVZXWD    (CX)(R10*1), Y0
 	VPSLLD       $0x10, Y0, Y0
 	VADDPS       Y0, Y1, Y1
-	VPMOVZXWD    16(CX)(R12*1), Y0
+	VPMOVZXWD    16(CX)(R10*1), Y0
 	VPSLLD       $0x10, Y0, Y0
 	VADDPS       Y0, Y2, Y2
-	VPMOVZXWD    32(CX)(R12*1), Y0
+	VPMOVZXWD    32(CX)(R10*1), Y0
 	VPSLLD       $0x10, Y0, Y0
 	VADDPS       Y0, Y3, Y3
-	VPMOVZXWD    48(CX)(R12*1), Y0
+	VPMOVZXWD    48(CX)(R10*1), Y0
 	VPSLLD       $0x10, Y0, Y0
 	VADDPS       Y0, Y4, Y4
-	VPMOVZXWD    64(CX)(R12*1), Y0
+	VPMOVZXWD    64(CX)(R10*1), Y0
 	VPSLLD       $0x10, Y0, Y0
 	VADDPS       Y0, Y5, Y5
-	ADDQ         $0x00000004, R9
-	DECQ         R11
+	ADDQ         $0x00000004, R11
+	DECQ         R13
 	JNZ          row
-	MOVQ         mean+64(FP), R9
-	TESTQ        R9, R9
+	MOVQ         mean+64(FP), R10
+	TESTQ        R10, R10
 	JZ           store
 	VXORPS       X0, X0, X0
-	VCVTSI2SSQ   R10, X0, X0
-	MOVL         $0x3f800000, R9
-	VMOVD        R9, X6
+	VCVTSI2SSQ   R12, X0, X0
+	MOVL         $0x3f800000, R10
+	VMOVD        R10, X6
 	VDIVSS       X0, X6, X6
 	VBROADCASTSS X6, Y0
 	VMULPS       Y0, Y1, Y1
@@ -313,7 +354,7 @@ store:
 	RET
 
 // func gatherSumAVX2_6(out *float32, x *uint16, off *uint32, idx *uint32, segments int, stride uintptr, outStride uintptr, lanes int, mean uint64)
-// Requires: AVX, AVX2
+// Requires: AVX, AVX2, CMOV, MMX+
 TEXT ·gatherSumAVX2_6(SB), NOSPLIT, $0-72
 	MOVQ out+0(FP), AX
 	MOVQ x+8(FP), CX
@@ -322,53 +363,62 @@ TEXT ·gatherSumAVX2_6(SB), NOSPLIT, $0-72
 	MOVQ idx+24(FP), SI
 	MOVQ segments+32(FP), DI
 	MOVQ stride+40(FP), R8
+	MOVL (BX)(DI*4), R9
+	LEAQ -4(SI)(R9*4), R9
 
 segment:
-	MOVL   (BX), R9
-	MOVL   4(BX), R10
-	SUBQ   R9, R10
-	LEAQ   (SI)(R9*4), R9
+	MOVL   (BX), R11
+	MOVL   4(BX), R12
+	SUBQ   R11, R12
+	LEAQ   (SI)(R11*4), R11
 	VXORPS Y1, Y1, Y1
 	VXORPS Y2, Y2, Y2
 	VXORPS Y3, Y3, Y3
 	VXORPS Y4, Y4, Y4
 	VXORPS Y5, Y5, Y5
 	VXORPS Y6, Y6, Y6
-	MOVQ   R10, R11
-	TESTQ  R11, R11
+	MOVQ   R12, R13
+	TESTQ  R13, R13
 	JZ     store
 
 row:
-	MOVL         (R9), R12
-	IMULQ        R8, R12
-	VPMOVZXWD    (CX)(R12*1), Y0
+	LEAQ         16(R11), R10
+	CMPQ         R10, R9
+	CMOVQGT      R9, R10
+	MOVL         (R10), R10
+	IMULQ        R8, R10
+	PREFETCHT0   (CX)(R10*1)
+	PREFETCHT0   64(CX)(R10*1)
+	MOVL         (R11), R10
+	IMULQ        R8, R10
+	VPMOVZXWD    (CX)(R10*1), Y0
 	VPSLLD       $0x10, Y0, Y0
 	VADDPS       Y0, Y1, Y1
-	VPMOVZXWD    16(CX)(R12*1), Y0
+	VPMOVZXWD    16(CX)(R10*1), Y0
 	VPSLLD       $0x10, Y0, Y0
 	VADDPS       Y0, Y2, Y2
-	VPMOVZXWD    32(CX)(R12*1), Y0
+	VPMOVZXWD    32(CX)(R10*1), Y0
 	VPSLLD       $0x10, Y0, Y0
 	VADDPS       Y0, Y3, Y3
-	VPMOVZXWD    48(CX)(R12*1), Y0
+	VPMOVZXWD    48(CX)(R10*1), Y0
 	VPSLLD       $0x10, Y0, Y0
 	VADDPS       Y0, Y4, Y4
-	VPMOVZXWD    64(CX)(R12*1), Y0
+	VPMOVZXWD    64(CX)(R10*1), Y0
 	VPSLLD       $0x10, Y0, Y0
 	VADDPS       Y0, Y5, Y5
-	VPMOVZXWD    80(CX)(R12*1), Y0
+	VPMOVZXWD    80(CX)(R10*1), Y0
 	VPSLLD       $0x10, Y0, Y0
 	VADDPS       Y0, Y6, Y6
-	ADDQ         $0x00000004, R9
-	DECQ         R11
+	ADDQ         $0x00000004, R11
+	DECQ         R13
 	JNZ          row
-	MOVQ         mean+64(FP), R9
-	TESTQ        R9, R9
+	MOVQ         mean+64(FP), R10
+	TESTQ        R10, R10
 	JZ           store
 	VXORPS       X0, X0, X0
-	VCVTSI2SSQ   R10, X0, X0
-	MOVL         $0x3f800000, R9
-	VMOVD        R9, X7
+	VCVTSI2SSQ   R12, X0, X0
+	MOVL         $0x3f800000, R10
+	VMOVD        R10, X7
 	VDIVSS       X0, X7, X7
 	VBROADCASTSS X7, Y0
 	VMULPS       Y0, Y1, Y1
@@ -393,7 +443,7 @@ store:
 	RET
 
 // func gatherSumAVX2_7(out *float32, x *uint16, off *uint32, idx *uint32, segments int, stride uintptr, outStride uintptr, lanes int, mean uint64)
-// Requires: AVX, AVX2
+// Requires: AVX, AVX2, CMOV, MMX+
 TEXT ·gatherSumAVX2_7(SB), NOSPLIT, $0-72
 	MOVQ out+0(FP), AX
 	MOVQ x+8(FP), CX
@@ -402,12 +452,14 @@ TEXT ·gatherSumAVX2_7(SB), NOSPLIT, $0-72
 	MOVQ idx+24(FP), SI
 	MOVQ segments+32(FP), DI
 	MOVQ stride+40(FP), R8
+	MOVL (BX)(DI*4), R9
+	LEAQ -4(SI)(R9*4), R9
 
 segment:
-	MOVL   (BX), R9
-	MOVL   4(BX), R10
-	SUBQ   R9, R10
-	LEAQ   (SI)(R9*4), R9
+	MOVL   (BX), R11
+	MOVL   4(BX), R12
+	SUBQ   R11, R12
+	LEAQ   (SI)(R11*4), R11
 	VXORPS Y1, Y1, Y1
 	VXORPS Y2, Y2, Y2
 	VXORPS Y3, Y3, Y3
@@ -415,44 +467,51 @@ segment:
 	VXORPS Y5, Y5, Y5
 	VXORPS Y6, Y6, Y6
 	VXORPS Y7, Y7, Y7
-	MOVQ   R10, R11
-	TESTQ  R11, R11
+	MOVQ   R12, R13
+	TESTQ  R13, R13
 	JZ     store
 
 row:
-	MOVL         (R9), R12
-	IMULQ        R8, R12
-	VPMOVZXWD    (CX)(R12*1), Y0
+	LEAQ         16(R11), R10
+	CMPQ         R10, R9
+	CMOVQGT      R9, R10
+	MOVL         (R10), R10
+	IMULQ        R8, R10
+	PREFETCHT0   (CX)(R10*1)
+	PREFETCHT0   64(CX)(R10*1)
+	MOVL         (R11), R10
+	IMULQ        R8, R10
+	VPMOVZXWD    (CX)(R10*1), Y0
 	VPSLLD       $0x10, Y0, Y0
 	VADDPS       Y0, Y1, Y1
-	VPMOVZXWD    16(CX)(R12*1), Y0
+	VPMOVZXWD    16(CX)(R10*1), Y0
 	VPSLLD       $0x10, Y0, Y0
 	VADDPS       Y0, Y2, Y2
-	VPMOVZXWD    32(CX)(R12*1), Y0
+	VPMOVZXWD    32(CX)(R10*1), Y0
 	VPSLLD       $0x10, Y0, Y0
 	VADDPS       Y0, Y3, Y3
-	VPMOVZXWD    48(CX)(R12*1), Y0
+	VPMOVZXWD    48(CX)(R10*1), Y0
 	VPSLLD       $0x10, Y0, Y0
 	VADDPS       Y0, Y4, Y4
-	VPMOVZXWD    64(CX)(R12*1), Y0
+	VPMOVZXWD    64(CX)(R10*1), Y0
 	VPSLLD       $0x10, Y0, Y0
 	VADDPS       Y0, Y5, Y5
-	VPMOVZXWD    80(CX)(R12*1), Y0
+	VPMOVZXWD    80(CX)(R10*1), Y0
 	VPSLLD       $0x10, Y0, Y0
 	VADDPS       Y0, Y6, Y6
-	VPMOVZXWD    96(CX)(R12*1), Y0
+	VPMOVZXWD    96(CX)(R10*1), Y0
 	VPSLLD       $0x10, Y0, Y0
 	VADDPS       Y0, Y7, Y7
-	ADDQ         $0x00000004, R9
-	DECQ         R11
+	ADDQ         $0x00000004, R11
+	DECQ         R13
 	JNZ          row
-	MOVQ         mean+64(FP), R9
-	TESTQ        R9, R9
+	MOVQ         mean+64(FP), R10
+	TESTQ        R10, R10
 	JZ           store
 	VXORPS       X0, X0, X0
-	VCVTSI2SSQ   R10, X0, X0
-	MOVL         $0x3f800000, R9
-	VMOVD        R9, X8
+	VCVTSI2SSQ   R12, X0, X0
+	MOVL         $0x3f800000, R10
+	VMOVD        R10, X8
 	VDIVSS       X0, X8, X8
 	VBROADCASTSS X8, Y0
 	VMULPS       Y0, Y1, Y1
@@ -479,7 +538,7 @@ store:
 	RET
 
 // func gatherSumAVX2_8(out *float32, x *uint16, off *uint32, idx *uint32, segments int, stride uintptr, outStride uintptr, lanes int, mean uint64)
-// Requires: AVX, AVX2
+// Requires: AVX, AVX2, CMOV, MMX+
 TEXT ·gatherSumAVX2_8(SB), NOSPLIT, $0-72
 	MOVQ out+0(FP), AX
 	MOVQ x+8(FP), CX
@@ -488,12 +547,14 @@ TEXT ·gatherSumAVX2_8(SB), NOSPLIT, $0-72
 	MOVQ idx+24(FP), SI
 	MOVQ segments+32(FP), DI
 	MOVQ stride+40(FP), R8
+	MOVL (BX)(DI*4), R9
+	LEAQ -4(SI)(R9*4), R9
 
 segment:
-	MOVL   (BX), R9
-	MOVL   4(BX), R10
-	SUBQ   R9, R10
-	LEAQ   (SI)(R9*4), R9
+	MOVL   (BX), R11
+	MOVL   4(BX), R12
+	SUBQ   R11, R12
+	LEAQ   (SI)(R11*4), R11
 	VXORPS Y1, Y1, Y1
 	VXORPS Y2, Y2, Y2
 	VXORPS Y3, Y3, Y3
@@ -502,47 +563,54 @@ segment:
 	VXORPS Y6, Y6, Y6
 	VXORPS Y7, Y7, Y7
 	VXORPS Y8, Y8, Y8
-	MOVQ   R10, R11
-	TESTQ  R11, R11
+	MOVQ   R12, R13
+	TESTQ  R13, R13
 	JZ     store
 
 row:
-	MOVL         (R9), R12
-	IMULQ        R8, R12
-	VPMOVZXWD    (CX)(R12*1), Y0
+	LEAQ         16(R11), R10
+	CMPQ         R10, R9
+	CMOVQGT      R9, R10
+	MOVL         (R10), R10
+	IMULQ        R8, R10
+	PREFETCHT0   (CX)(R10*1)
+	PREFETCHT0   64(CX)(R10*1)
+	MOVL         (R11), R10
+	IMULQ        R8, R10
+	VPMOVZXWD    (CX)(R10*1), Y0
 	VPSLLD       $0x10, Y0, Y0
 	VADDPS       Y0, Y1, Y1
-	VPMOVZXWD    16(CX)(R12*1), Y0
+	VPMOVZXWD    16(CX)(R10*1), Y0
 	VPSLLD       $0x10, Y0, Y0
 	VADDPS       Y0, Y2, Y2
-	VPMOVZXWD    32(CX)(R12*1), Y0
+	VPMOVZXWD    32(CX)(R10*1), Y0
 	VPSLLD       $0x10, Y0, Y0
 	VADDPS       Y0, Y3, Y3
-	VPMOVZXWD    48(CX)(R12*1), Y0
+	VPMOVZXWD    48(CX)(R10*1), Y0
 	VPSLLD       $0x10, Y0, Y0
 	VADDPS       Y0, Y4, Y4
-	VPMOVZXWD    64(CX)(R12*1), Y0
+	VPMOVZXWD    64(CX)(R10*1), Y0
 	VPSLLD       $0x10, Y0, Y0
 	VADDPS       Y0, Y5, Y5
-	VPMOVZXWD    80(CX)(R12*1), Y0
+	VPMOVZXWD    80(CX)(R10*1), Y0
 	VPSLLD       $0x10, Y0, Y0
 	VADDPS       Y0, Y6, Y6
-	VPMOVZXWD    96(CX)(R12*1), Y0
+	VPMOVZXWD    96(CX)(R10*1), Y0
 	VPSLLD       $0x10, Y0, Y0
 	VADDPS       Y0, Y7, Y7
-	VPMOVZXWD    112(CX)(R12*1), Y0
+	VPMOVZXWD    112(CX)(R10*1), Y0
 	VPSLLD       $0x10, Y0, Y0
 	VADDPS       Y0, Y8, Y8
-	ADDQ         $0x00000004, R9
-	DECQ         R11
+	ADDQ         $0x00000004, R11
+	DECQ         R13
 	JNZ          row
-	MOVQ         mean+64(FP), R9
-	TESTQ        R9, R9
+	MOVQ         mean+64(FP), R10
+	TESTQ        R10, R10
 	JZ           store
 	VXORPS       X0, X0, X0
-	VCVTSI2SSQ   R10, X0, X0
-	MOVL         $0x3f800000, R9
-	VMOVD        R9, X9
+	VCVTSI2SSQ   R12, X0, X0
+	MOVL         $0x3f800000, R10
+	VMOVD        R10, X9
 	VDIVSS       X0, X9, X9
 	VBROADCASTSS X9, Y0
 	VMULPS       Y0, Y1, Y1
@@ -571,7 +639,7 @@ store:
 	RET
 
 // func gatherMaxAVX2_1(out *float32, x *uint16, arg *uint32, off *uint32, idx *uint32, segments int, stride uintptr, outStride uintptr, argStride uintptr, lanes int)
-// Requires: AVX, AVX2
+// Requires: AVX, AVX2, CMOV, MMX+
 TEXT ·gatherMaxAVX2_1(SB), NOSPLIT, $0-80
 	MOVQ out+0(FP), AX
 	MOVQ arg+16(FP), CX
@@ -580,51 +648,60 @@ TEXT ·gatherMaxAVX2_1(SB), NOSPLIT, $0-80
 	MOVQ idx+32(FP), SI
 	MOVQ segments+40(FP), DI
 	MOVQ stride+48(FP), R8
+	MOVL (BX)(DI*4), R9
+	LEAQ -4(SI)(R9*4), R9
 
 segment:
-	MOVL         (BX), R9
+	MOVL         (BX), R11
 	MOVL         4(BX), R10
-	SUBQ         R9, R10
-	LEAQ         (SI)(R9*4), R9
-	MOVL         $0x00000000, R11
-	VMOVD        R11, X1
+	SUBQ         R11, R10
+	LEAQ         (SI)(R11*4), R11
+	MOVL         $0x00000000, R12
+	VMOVD        R12, X1
 	VPBROADCASTD X1, Y1
-	MOVL         $0xffffffff, R11
-	VMOVD        R11, X0
+	MOVL         $0xffffffff, R12
+	VMOVD        R12, X0
 	VPBROADCASTD X0, Y0
 	VMOVAPS      Y1, Y1
 	VMOVAPS      Y0, Y2
 	TESTQ        R10, R10
 	JZ           begun
-	MOVL         $0xff800000, R11
-	VMOVD        R11, X1
+	MOVL         $0xff800000, R12
+	VMOVD        R12, X1
 	VPBROADCASTD X1, Y1
-	MOVL         $0x00000000, R11
-	VMOVD        R11, X0
+	MOVL         $0x00000000, R12
+	VMOVD        R12, X0
 	VPBROADCASTD X0, Y0
 	VMOVAPS      Y1, Y1
 	VMOVAPS      Y0, Y2
-	VBROADCASTSS (R9), Y2
+	VBROADCASTSS (R11), Y2
 
 begun:
-	TESTQ R10, R10
+	MOVQ  R10, R12
+	TESTQ R12, R12
 	JZ    store
 
 row:
-	MOVL         (R9), R11
-	MOVQ         R11, R12
-	IMULQ        R8, R12
-	VMOVD        R11, X3
+	LEAQ         16(R11), R10
+	CMPQ         R10, R9
+	CMOVQGT      R9, R10
+	MOVL         (R10), R10
+	IMULQ        R8, R10
+	PREFETCHT0   (DX)(R10*1)
+	MOVL         (R11), R10
+	MOVQ         R10, R13
+	IMULQ        R8, R13
+	VMOVD        R10, X3
 	VPBROADCASTD X3, Y3
-	VPMOVZXWD    (DX)(R12*1), Y0
+	VPMOVZXWD    (DX)(R13*1), Y0
 	VPSLLD       $0x10, Y0, Y0
 	VCMPPS       $0x07, Y1, Y1, Y4
 	VCMPPS       $0x16, Y1, Y0, Y5
 	VANDPS       Y5, Y4, Y4
 	VBLENDVPS    Y4, Y0, Y1, Y1
 	VBLENDVPS    Y4, Y3, Y2, Y2
-	ADDQ         $0x00000004, R9
-	DECQ         R10
+	ADDQ         $0x00000004, R11
+	DECQ         R12
 	JNZ          row
 
 store:
@@ -639,7 +716,7 @@ store:
 	RET
 
 // func gatherMaxAVX2_2(out *float32, x *uint16, arg *uint32, off *uint32, idx *uint32, segments int, stride uintptr, outStride uintptr, argStride uintptr, lanes int)
-// Requires: AVX, AVX2
+// Requires: AVX, AVX2, CMOV, MMX+
 TEXT ·gatherMaxAVX2_2(SB), NOSPLIT, $0-80
 	MOVQ out+0(FP), AX
 	MOVQ arg+16(FP), CX
@@ -648,17 +725,19 @@ TEXT ·gatherMaxAVX2_2(SB), NOSPLIT, $0-80
 	MOVQ idx+32(FP), SI
 	MOVQ segments+40(FP), DI
 	MOVQ stride+48(FP), R8
+	MOVL (BX)(DI*4), R9
+	LEAQ -4(SI)(R9*4), R9
 
 segment:
-	MOVL         (BX), R9
+	MOVL         (BX), R11
 	MOVL         4(BX), R10
-	SUBQ         R9, R10
-	LEAQ         (SI)(R9*4), R9
-	MOVL         $0x00000000, R11
-	VMOVD        R11, X2
+	SUBQ         R11, R10
+	LEAQ         (SI)(R11*4), R11
+	MOVL         $0x00000000, R12
+	VMOVD        R12, X2
 	VPBROADCASTD X2, Y2
-	MOVL         $0xffffffff, R11
-	VMOVD        R11, X0
+	MOVL         $0xffffffff, R12
+	VMOVD        R12, X0
 	VPBROADCASTD X0, Y0
 	VMOVAPS      Y2, Y1
 	VMOVAPS      Y0, Y3
@@ -666,45 +745,52 @@ segment:
 	VMOVAPS      Y0, Y4
 	TESTQ        R10, R10
 	JZ           begun
-	MOVL         $0xff800000, R11
-	VMOVD        R11, X2
+	MOVL         $0xff800000, R12
+	VMOVD        R12, X2
 	VPBROADCASTD X2, Y2
-	MOVL         $0x00000000, R11
-	VMOVD        R11, X0
+	MOVL         $0x00000000, R12
+	VMOVD        R12, X0
 	VPBROADCASTD X0, Y0
 	VMOVAPS      Y2, Y1
 	VMOVAPS      Y0, Y3
 	VMOVAPS      Y2, Y2
 	VMOVAPS      Y0, Y4
-	VBROADCASTSS (R9), Y3
-	VBROADCASTSS (R9), Y4
+	VBROADCASTSS (R11), Y3
+	VBROADCASTSS (R11), Y4
 
 begun:
-	TESTQ R10, R10
+	MOVQ  R10, R12
+	TESTQ R12, R12
 	JZ    store
 
 row:
-	MOVL         (R9), R11
-	MOVQ         R11, R12
-	IMULQ        R8, R12
-	VMOVD        R11, X5
+	LEAQ         16(R11), R10
+	CMPQ         R10, R9
+	CMOVQGT      R9, R10
+	MOVL         (R10), R10
+	IMULQ        R8, R10
+	PREFETCHT0   (DX)(R10*1)
+	MOVL         (R11), R10
+	MOVQ         R10, R13
+	IMULQ        R8, R13
+	VMOVD        R10, X5
 	VPBROADCASTD X5, Y5
-	VPMOVZXWD    (DX)(R12*1), Y0
+	VPMOVZXWD    (DX)(R13*1), Y0
 	VPSLLD       $0x10, Y0, Y0
 	VCMPPS       $0x07, Y1, Y1, Y6
 	VCMPPS       $0x16, Y1, Y0, Y7
 	VANDPS       Y7, Y6, Y6
 	VBLENDVPS    Y6, Y0, Y1, Y1
 	VBLENDVPS    Y6, Y5, Y3, Y3
-	VPMOVZXWD    16(DX)(R12*1), Y0
+	VPMOVZXWD    16(DX)(R13*1), Y0
 	VPSLLD       $0x10, Y0, Y0
 	VCMPPS       $0x07, Y2, Y2, Y6
 	VCMPPS       $0x16, Y2, Y0, Y7
 	VANDPS       Y7, Y6, Y6
 	VBLENDVPS    Y6, Y0, Y2, Y2
 	VBLENDVPS    Y6, Y5, Y4, Y4
-	ADDQ         $0x00000004, R9
-	DECQ         R10
+	ADDQ         $0x00000004, R11
+	DECQ         R12
 	JNZ          row
 
 store:
@@ -721,7 +807,7 @@ store:
 	RET
 
 // func gatherMaxAVX2_3(out *float32, x *uint16, arg *uint32, off *uint32, idx *uint32, segments int, stride uintptr, outStride uintptr, argStride uintptr, lanes int)
-// Requires: AVX, AVX2
+// Requires: AVX, AVX2, CMOV, MMX+
 TEXT ·gatherMaxAVX2_3(SB), NOSPLIT, $0-80
 	MOVQ out+0(FP), AX
 	MOVQ arg+16(FP), CX
@@ -730,17 +816,19 @@ TEXT ·gatherMaxAVX2_3(SB), NOSPLIT, $0-80
 	MOVQ idx+32(FP), SI
 	MOVQ segments+40(FP), DI
 	MOVQ stride+48(FP), R8
+	MOVL (BX)(DI*4), R9
+	LEAQ -4(SI)(R9*4), R9
 
 segment:
-	MOVL         (BX), R9
+	MOVL         (BX), R11
 	MOVL         4(BX), R10
-	SUBQ         R9, R10
-	LEAQ         (SI)(R9*4), R9
-	MOVL         $0x00000000, R11
-	VMOVD        R11, X3
+	SUBQ         R11, R10
+	LEAQ         (SI)(R11*4), R11
+	MOVL         $0x00000000, R12
+	VMOVD        R12, X3
 	VPBROADCASTD X3, Y3
-	MOVL         $0xffffffff, R11
-	VMOVD        R11, X0
+	MOVL         $0xffffffff, R12
+	VMOVD        R12, X0
 	VPBROADCASTD X0, Y0
 	VMOVAPS      Y3, Y1
 	VMOVAPS      Y0, Y4
@@ -750,11 +838,11 @@ segment:
 	VMOVAPS      Y0, Y6
 	TESTQ        R10, R10
 	JZ           begun
-	MOVL         $0xff800000, R11
-	VMOVD        R11, X3
+	MOVL         $0xff800000, R12
+	VMOVD        R12, X3
 	VPBROADCASTD X3, Y3
-	MOVL         $0x00000000, R11
-	VMOVD        R11, X0
+	MOVL         $0x00000000, R12
+	VMOVD        R12, X0
 	VPBROADCASTD X0, Y0
 	VMOVAPS      Y3, Y1
 	VMOVAPS      Y0, Y4
@@ -762,43 +850,50 @@ segment:
 	VMOVAPS      Y0, Y5
 	VMOVAPS      Y3, Y3
 	VMOVAPS      Y0, Y6
-	VBROADCASTSS (R9), Y4
-	VBROADCASTSS (R9), Y5
-	VBROADCASTSS (R9), Y6
+	VBROADCASTSS (R11), Y4
+	VBROADCASTSS (R11), Y5
+	VBROADCASTSS (R11), Y6
 
 begun:
-	TESTQ R10, R10
+	MOVQ  R10, R12
+	TESTQ R12, R12
 	JZ    store
 
 row:
-	MOVL         (R9), R11
-	MOVQ         R11, R12
-	IMULQ        R8, R12
-	VMOVD        R11, X7
+	LEAQ         16(R11), R10
+	CMPQ         R10, R9
+	CMOVQGT      R9, R10
+	MOVL         (R10), R10
+	IMULQ        R8, R10
+	PREFETCHT0   (DX)(R10*1)
+	MOVL         (R11), R10
+	MOVQ         R10, R13
+	IMULQ        R8, R13
+	VMOVD        R10, X7
 	VPBROADCASTD X7, Y7
-	VPMOVZXWD    (DX)(R12*1), Y0
+	VPMOVZXWD    (DX)(R13*1), Y0
 	VPSLLD       $0x10, Y0, Y0
 	VCMPPS       $0x07, Y1, Y1, Y8
 	VCMPPS       $0x16, Y1, Y0, Y9
 	VANDPS       Y9, Y8, Y8
 	VBLENDVPS    Y8, Y0, Y1, Y1
 	VBLENDVPS    Y8, Y7, Y4, Y4
-	VPMOVZXWD    16(DX)(R12*1), Y0
+	VPMOVZXWD    16(DX)(R13*1), Y0
 	VPSLLD       $0x10, Y0, Y0
 	VCMPPS       $0x07, Y2, Y2, Y8
 	VCMPPS       $0x16, Y2, Y0, Y9
 	VANDPS       Y9, Y8, Y8
 	VBLENDVPS    Y8, Y0, Y2, Y2
 	VBLENDVPS    Y8, Y7, Y5, Y5
-	VPMOVZXWD    32(DX)(R12*1), Y0
+	VPMOVZXWD    32(DX)(R13*1), Y0
 	VPSLLD       $0x10, Y0, Y0
 	VCMPPS       $0x07, Y3, Y3, Y8
 	VCMPPS       $0x16, Y3, Y0, Y9
 	VANDPS       Y9, Y8, Y8
 	VBLENDVPS    Y8, Y0, Y3, Y3
 	VBLENDVPS    Y8, Y7, Y6, Y6
-	ADDQ         $0x00000004, R9
-	DECQ         R10
+	ADDQ         $0x00000004, R11
+	DECQ         R12
 	JNZ          row
 
 store:
@@ -817,7 +912,7 @@ store:
 	RET
 
 // func gatherMaxAVX2_4(out *float32, x *uint16, arg *uint32, off *uint32, idx *uint32, segments int, stride uintptr, outStride uintptr, argStride uintptr, lanes int)
-// Requires: AVX, AVX2
+// Requires: AVX, AVX2, CMOV, MMX+
 TEXT ·gatherMaxAVX2_4(SB), NOSPLIT, $0-80
 	MOVQ out+0(FP), AX
 	MOVQ arg+16(FP), CX
@@ -826,17 +921,19 @@ TEXT ·gatherMaxAVX2_4(SB), NOSPLIT, $0-80
 	MOVQ idx+32(FP), SI
 	MOVQ segments+40(FP), DI
 	MOVQ stride+48(FP), R8
+	MOVL (BX)(DI*4), R9
+	LEAQ -4(SI)(R9*4), R9
 
 segment:
-	MOVL         (BX), R9
+	MOVL         (BX), R11
 	MOVL         4(BX), R10
-	SUBQ         R9, R10
-	LEAQ         (SI)(R9*4), R9
-	MOVL         $0x00000000, R11
-	VMOVD        R11, X4
+	SUBQ         R11, R10
+	LEAQ         (SI)(R11*4), R11
+	MOVL         $0x00000000, R12
+	VMOVD        R12, X4
 	VPBROADCASTD X4, Y4
-	MOVL         $0xffffffff, R11
-	VMOVD        R11, X0
+	MOVL         $0xffffffff, R12
+	VMOVD        R12, X0
 	VPBROADCASTD X0, Y0
 	VMOVAPS      Y4, Y1
 	VMOVAPS      Y0, Y5
@@ -848,11 +945,11 @@ segment:
 	VMOVAPS      Y0, Y8
 	TESTQ        R10, R10
 	JZ           begun
-	MOVL         $0xff800000, R11
-	VMOVD        R11, X4
+	MOVL         $0xff800000, R12
+	VMOVD        R12, X4
 	VPBROADCASTD X4, Y4
-	MOVL         $0x00000000, R11
-	VMOVD        R11, X0
+	MOVL         $0x00000000, R12
+	VMOVD        R12, X0
 	VPBROADCASTD X0, Y0
 	VMOVAPS      Y4, Y1
 	VMOVAPS      Y0, Y5
@@ -862,51 +959,58 @@ segment:
 	VMOVAPS      Y0, Y7
 	VMOVAPS      Y4, Y4
 	VMOVAPS      Y0, Y8
-	VBROADCASTSS (R9), Y5
-	VBROADCASTSS (R9), Y6
-	VBROADCASTSS (R9), Y7
-	VBROADCASTSS (R9), Y8
+	VBROADCASTSS (R11), Y5
+	VBROADCASTSS (R11), Y6
+	VBROADCASTSS (R11), Y7
+	VBROADCASTSS (R11), Y8
 
 begun:
-	TESTQ R10, R10
+	MOVQ  R10, R12
+	TESTQ R12, R12
 	JZ    store
 
 row:
-	MOVL         (R9), R11
-	MOVQ         R11, R12
-	IMULQ        R8, R12
-	VMOVD        R11, X9
+	LEAQ         16(R11), R10
+	CMPQ         R10, R9
+	CMOVQGT      R9, R10
+	MOVL         (R10), R10
+	IMULQ        R8, R10
+	PREFETCHT0   (DX)(R10*1)
+	MOVL         (R11), R10
+	MOVQ         R10, R13
+	IMULQ        R8, R13
+	VMOVD        R10, X9
 	VPBROADCASTD X9, Y9
-	VPMOVZXWD    (DX)(R12*1), Y0
+	VPMOVZXWD    (DX)(R13*1), Y0
 	VPSLLD       $0x10, Y0, Y0
 	VCMPPS       $0x07, Y1, Y1, Y10
 	VCMPPS       $0x16, Y1, Y0, Y11
 	VANDPS       Y11, Y10, Y10
 	VBLENDVPS    Y10, Y0, Y1, Y1
 	VBLENDVPS    Y10, Y9, Y5, Y5
-	VPMOVZXWD    16(DX)(R12*1), Y0
+	VPMOVZXWD    16(DX)(R13*1), Y0
 	VPSLLD       $0x10, Y0, Y0
 	VCMPPS       $0x07, Y2, Y2, Y10
 	VCMPPS       $0x16, Y2, Y0, Y11
 	VANDPS       Y11, Y10, Y10
 	VBLENDVPS    Y10, Y0, Y2, Y2
 	VBLENDVPS    Y10, Y9, Y6, Y6
-	VPMOVZXWD    32(DX)(R12*1), Y0
+	VPMOVZXWD    32(DX)(R13*1), Y0
 	VPSLLD       $0x10, Y0, Y0
 	VCMPPS       $0x07, Y3, Y3, Y10
 	VCMPPS       $0x16, Y3, Y0, Y11
 	VANDPS       Y11, Y10, Y10
 	VBLENDVPS    Y10, Y0, Y3, Y3
 	VBLENDVPS    Y10, Y9, Y7, Y7
-	VPMOVZXWD    48(DX)(R12*1), Y0
+	VPMOVZXWD    48(DX)(R13*1), Y0
 	VPSLLD       $0x10, Y0, Y0
 	VCMPPS       $0x07, Y4, Y4, Y10
 	VCMPPS       $0x16, Y4, Y0, Y11
 	VANDPS       Y11, Y10, Y10
 	VBLENDVPS    Y10, Y0, Y4, Y4
 	VBLENDVPS    Y10, Y9, Y8, Y8
-	ADDQ         $0x00000004, R9
-	DECQ         R10
+	ADDQ         $0x00000004, R11
+	DECQ         R12
 	JNZ          row
 
 store:
@@ -927,7 +1031,7 @@ store:
 	RET
 
 // func gatherSumAVX512_1(out *float32, x *uint16, off *uint32, idx *uint32, segments int, stride uintptr, outStride uintptr, lanes int, mean uint64)
-// Requires: AVX, AVX512F, BMI2
+// Requires: AVX, AVX512F, BMI2, CMOV, MMX+
 TEXT ·gatherSumAVX512_1(SB), NOSPLIT, $0-72
 	MOVQ  lanes+56(FP), AX
 	MOVL  $0xffffffff, CX
@@ -940,33 +1044,41 @@ TEXT ·gatherSumAVX512_1(SB), NOSPLIT, $0-72
 	MOVQ  idx+24(FP), SI
 	MOVQ  segments+32(FP), DI
 	MOVQ  stride+40(FP), R8
+	MOVL  (BX)(DI*4), R9
+	LEAQ  -4(SI)(R9*4), R9
 
 segment:
-	MOVL   (BX), R9
-	MOVL   4(BX), R10
-	SUBQ   R9, R10
-	LEAQ   (SI)(R9*4), R9
+	MOVL   (BX), R11
+	MOVL   4(BX), R12
+	SUBQ   R11, R12
+	LEAQ   (SI)(R11*4), R11
 	VPXORD Z1, Z1, Z1
-	MOVQ   R10, R11
-	TESTQ  R11, R11
+	MOVQ   R12, R13
+	TESTQ  R13, R13
 	JZ     store
 
 row:
-	MOVL         (R9), R12
-	IMULQ        R8, R12
-	VPMOVZXWD.Z  (CX)(R12*1), K1, Z0
+	LEAQ         16(R11), R10
+	CMPQ         R10, R9
+	CMOVQGT      R9, R10
+	MOVL         (R10), R10
+	IMULQ        R8, R10
+	PREFETCHT0   (CX)(R10*1)
+	MOVL         (R11), R10
+	IMULQ        R8, R10
+	VPMOVZXWD.Z  (CX)(R10*1), K1, Z0
 	VPSLLD       $0x10, Z0, Z0
 	VADDPS       Z0, Z1, Z1
-	ADDQ         $0x00000004, R9
-	DECQ         R11
+	ADDQ         $0x00000004, R11
+	DECQ         R13
 	JNZ          row
-	MOVQ         mean+64(FP), R9
-	TESTQ        R9, R9
+	MOVQ         mean+64(FP), R10
+	TESTQ        R10, R10
 	JZ           store
 	VXORPS       X0, X0, X0
-	VCVTSI2SSQ   R10, X0, X0
-	MOVL         $0x3f800000, R9
-	VMOVD        R9, X2
+	VCVTSI2SSQ   R12, X0, X0
+	MOVL         $0x3f800000, R10
+	VMOVD        R10, X2
 	VDIVSS       X0, X2, X2
 	VBROADCASTSS X2, Z0
 	VMULPS       Z0, Z1, Z1
@@ -981,7 +1093,7 @@ store:
 	RET
 
 // func gatherSumAVX512_2(out *float32, x *uint16, off *uint32, idx *uint32, segments int, stride uintptr, outStride uintptr, lanes int, mean uint64)
-// Requires: AVX, AVX512F, BMI2
+// Requires: AVX, AVX512F, BMI2, CMOV, MMX+
 TEXT ·gatherSumAVX512_2(SB), NOSPLIT, $0-72
 	MOVQ  lanes+56(FP), AX
 	MOVL  $0xffffffff, CX
@@ -994,37 +1106,45 @@ TEXT ·gatherSumAVX512_2(SB), NOSPLIT, $0-72
 	MOVQ  idx+24(FP), SI
 	MOVQ  segments+32(FP), DI
 	MOVQ  stride+40(FP), R8
+	MOVL  (BX)(DI*4), R9
+	LEAQ  -4(SI)(R9*4), R9
 
 segment:
-	MOVL   (BX), R9
-	MOVL   4(BX), R10
-	SUBQ   R9, R10
-	LEAQ   (SI)(R9*4), R9
+	MOVL   (BX), R11
+	MOVL   4(BX), R12
+	SUBQ   R11, R12
+	LEAQ   (SI)(R11*4), R11
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
-	MOVQ   R10, R11
-	TESTQ  R11, R11
+	MOVQ   R12, R13
+	TESTQ  R13, R13
 	JZ     store
 
 row:
-	MOVL         (R9), R12
-	IMULQ        R8, R12
-	VPMOVZXWD    (CX)(R12*1), Z0
+	LEAQ         16(R11), R10
+	CMPQ         R10, R9
+	CMOVQGT      R9, R10
+	MOVL         (R10), R10
+	IMULQ        R8, R10
+	PREFETCHT0   (CX)(R10*1)
+	MOVL         (R11), R10
+	IMULQ        R8, R10
+	VPMOVZXWD    (CX)(R10*1), Z0
 	VPSLLD       $0x10, Z0, Z0
 	VADDPS       Z0, Z1, Z1
-	VPMOVZXWD.Z  32(CX)(R12*1), K1, Z0
+	VPMOVZXWD.Z  32(CX)(R10*1), K1, Z0
 	VPSLLD       $0x10, Z0, Z0
 	VADDPS       Z0, Z2, Z2
-	ADDQ         $0x00000004, R9
-	DECQ         R11
+	ADDQ         $0x00000004, R11
+	DECQ         R13
 	JNZ          row
-	MOVQ         mean+64(FP), R9
-	TESTQ        R9, R9
+	MOVQ         mean+64(FP), R10
+	TESTQ        R10, R10
 	JZ           store
 	VXORPS       X0, X0, X0
-	VCVTSI2SSQ   R10, X0, X0
-	MOVL         $0x3f800000, R9
-	VMOVD        R9, X3
+	VCVTSI2SSQ   R12, X0, X0
+	MOVL         $0x3f800000, R10
+	VMOVD        R10, X3
 	VDIVSS       X0, X3, X3
 	VBROADCASTSS X3, Z0
 	VMULPS       Z0, Z1, Z1
@@ -1041,7 +1161,7 @@ store:
 	RET
 
 // func gatherSumAVX512_3(out *float32, x *uint16, off *uint32, idx *uint32, segments int, stride uintptr, outStride uintptr, lanes int, mean uint64)
-// Requires: AVX, AVX512F, BMI2
+// Requires: AVX, AVX512F, BMI2, CMOV, MMX+
 TEXT ·gatherSumAVX512_3(SB), NOSPLIT, $0-72
 	MOVQ  lanes+56(FP), AX
 	MOVL  $0xffffffff, CX
@@ -1054,41 +1174,50 @@ TEXT ·gatherSumAVX512_3(SB), NOSPLIT, $0-72
 	MOVQ  idx+24(FP), SI
 	MOVQ  segments+32(FP), DI
 	MOVQ  stride+40(FP), R8
+	MOVL  (BX)(DI*4), R9
+	LEAQ  -4(SI)(R9*4), R9
 
 segment:
-	MOVL   (BX), R9
-	MOVL   4(BX), R10
-	SUBQ   R9, R10
-	LEAQ   (SI)(R9*4), R9
+	MOVL   (BX), R11
+	MOVL   4(BX), R12
+	SUBQ   R11, R12
+	LEAQ   (SI)(R11*4), R11
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
 	VPXORD Z3, Z3, Z3
-	MOVQ   R10, R11
-	TESTQ  R11, R11
+	MOVQ   R12, R13
+	TESTQ  R13, R13
 	JZ     store
 
 row:
-	MOVL         (R9), R12
-	IMULQ        R8, R12
-	VPMOVZXWD    (CX)(R12*1), Z0
+	LEAQ         16(R11), R10
+	CMPQ         R10, R9
+	CMOVQGT      R9, R10
+	MOVL         (R10), R10
+	IMULQ        R8, R10
+	PREFETCHT0   (CX)(R10*1)
+	PREFETCHT0   64(CX)(R10*1)
+	MOVL         (R11), R10
+	IMULQ        R8, R10
+	VPMOVZXWD    (CX)(R10*1), Z0
 	VPSLLD       $0x10, Z0, Z0
 	VADDPS       Z0, Z1, Z1
-	VPMOVZXWD    32(CX)(R12*1), Z0
+	VPMOVZXWD    32(CX)(R10*1), Z0
 	VPSLLD       $0x10, Z0, Z0
 	VADDPS       Z0, Z2, Z2
-	VPMOVZXWD.Z  64(CX)(R12*1), K1, Z0
+	VPMOVZXWD.Z  64(CX)(R10*1), K1, Z0
 	VPSLLD       $0x10, Z0, Z0
 	VADDPS       Z0, Z3, Z3
-	ADDQ         $0x00000004, R9
-	DECQ         R11
+	ADDQ         $0x00000004, R11
+	DECQ         R13
 	JNZ          row
-	MOVQ         mean+64(FP), R9
-	TESTQ        R9, R9
+	MOVQ         mean+64(FP), R10
+	TESTQ        R10, R10
 	JZ           store
 	VXORPS       X0, X0, X0
-	VCVTSI2SSQ   R10, X0, X0
-	MOVL         $0x3f800000, R9
-	VMOVD        R9, X4
+	VCVTSI2SSQ   R12, X0, X0
+	MOVL         $0x3f800000, R10
+	VMOVD        R10, X4
 	VDIVSS       X0, X4, X4
 	VBROADCASTSS X4, Z0
 	VMULPS       Z0, Z1, Z1
@@ -1107,7 +1236,7 @@ store:
 	RET
 
 // func gatherSumAVX512_4(out *float32, x *uint16, off *uint32, idx *uint32, segments int, stride uintptr, outStride uintptr, lanes int, mean uint64)
-// Requires: AVX, AVX512F, BMI2
+// Requires: AVX, AVX512F, BMI2, CMOV, MMX+
 TEXT ·gatherSumAVX512_4(SB), NOSPLIT, $0-72
 	MOVQ  lanes+56(FP), AX
 	MOVL  $0xffffffff, CX
@@ -1120,45 +1249,54 @@ TEXT ·gatherSumAVX512_4(SB), NOSPLIT, $0-72
 	MOVQ  idx+24(FP), SI
 	MOVQ  segments+32(FP), DI
 	MOVQ  stride+40(FP), R8
+	MOVL  (BX)(DI*4), R9
+	LEAQ  -4(SI)(R9*4), R9
 
 segment:
-	MOVL   (BX), R9
-	MOVL   4(BX), R10
-	SUBQ   R9, R10
-	LEAQ   (SI)(R9*4), R9
+	MOVL   (BX), R11
+	MOVL   4(BX), R12
+	SUBQ   R11, R12
+	LEAQ   (SI)(R11*4), R11
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
 	VPXORD Z3, Z3, Z3
 	VPXORD Z4, Z4, Z4
-	MOVQ   R10, R11
-	TESTQ  R11, R11
+	MOVQ   R12, R13
+	TESTQ  R13, R13
 	JZ     store
 
 row:
-	MOVL         (R9), R12
-	IMULQ        R8, R12
-	VPMOVZXWD    (CX)(R12*1), Z0
+	LEAQ         16(R11), R10
+	CMPQ         R10, R9
+	CMOVQGT      R9, R10
+	MOVL         (R10), R10
+	IMULQ        R8, R10
+	PREFETCHT0   (CX)(R10*1)
+	PREFETCHT0   64(CX)(R10*1)
+	MOVL         (R11), R10
+	IMULQ        R8, R10
+	VPMOVZXWD    (CX)(R10*1), Z0
 	VPSLLD       $0x10, Z0, Z0
 	VADDPS       Z0, Z1, Z1
-	VPMOVZXWD    32(CX)(R12*1), Z0
+	VPMOVZXWD    32(CX)(R10*1), Z0
 	VPSLLD       $0x10, Z0, Z0
 	VADDPS       Z0, Z2, Z2
-	VPMOVZXWD    64(CX)(R12*1), Z0
+	VPMOVZXWD    64(CX)(R10*1), Z0
 	VPSLLD       $0x10, Z0, Z0
 	VADDPS       Z0, Z3, Z3
-	VPMOVZXWD.Z  96(CX)(R12*1), K1, Z0
+	VPMOVZXWD.Z  96(CX)(R10*1), K1, Z0
 	VPSLLD       $0x10, Z0, Z0
 	VADDPS       Z0, Z4, Z4
-	ADDQ         $0x00000004, R9
-	DECQ         R11
+	ADDQ         $0x00000004, R11
+	DECQ         R13
 	JNZ          row
-	MOVQ         mean+64(FP), R9
-	TESTQ        R9, R9
+	MOVQ         mean+64(FP), R10
+	TESTQ        R10, R10
 	JZ           store
 	VXORPS       X0, X0, X0
-	VCVTSI2SSQ   R10, X0, X0
-	MOVL         $0x3f800000, R9
-	VMOVD        R9, X5
+	VCVTSI2SSQ   R12, X0, X0
+	MOVL         $0x3f800000, R10
+	VMOVD        R10, X5
 	VDIVSS       X0, X5, X5
 	VBROADCASTSS X5, Z0
 	VMULPS       Z0, Z1, Z1
@@ -1179,7 +1317,7 @@ store:
 	RET
 
 // func gatherSumAVX512_5(out *float32, x *uint16, off *uint32, idx *uint32, segments int, stride uintptr, outStride uintptr, lanes int, mean uint64)
-// Requires: AVX, AVX512F, BMI2
+// Requires: AVX, AVX512F, BMI2, CMOV, MMX+
 TEXT ·gatherSumAVX512_5(SB), NOSPLIT, $0-72
 	MOVQ  lanes+56(FP), AX
 	MOVL  $0xffffffff, CX
@@ -1192,49 +1330,59 @@ TEXT ·gatherSumAVX512_5(SB), NOSPLIT, $0-72
 	MOVQ  idx+24(FP), SI
 	MOVQ  segments+32(FP), DI
 	MOVQ  stride+40(FP), R8
+	MOVL  (BX)(DI*4), R9
+	LEAQ  -4(SI)(R9*4), R9
 
 segment:
-	MOVL   (BX), R9
-	MOVL   4(BX), R10
-	SUBQ   R9, R10
-	LEAQ   (SI)(R9*4), R9
+	MOVL   (BX), R11
+	MOVL   4(BX), R12
+	SUBQ   R11, R12
+	LEAQ   (SI)(R11*4), R11
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
 	VPXORD Z3, Z3, Z3
 	VPXORD Z4, Z4, Z4
 	VPXORD Z5, Z5, Z5
-	MOVQ   R10, R11
-	TESTQ  R11, R11
+	MOVQ   R12, R13
+	TESTQ  R13, R13
 	JZ     store
 
 row:
-	MOVL         (R9), R12
-	IMULQ        R8, R12
-	VPMOVZXWD    (CX)(R12*1), Z0
+	LEAQ         16(R11), R10
+	CMPQ         R10, R9
+	CMOVQGT      R9, R10
+	MOVL         (R10), R10
+	IMULQ        R8, R10
+	PREFETCHT0   (CX)(R10*1)
+	PREFETCHT0   64(CX)(R10*1)
+	PREFETCHT0   128(CX)(R10*1)
+	MOVL         (R11), R10
+	IMULQ        R8, R10
+	VPMOVZXWD    (CX)(R10*1), Z0
 	VPSLLD       $0x10, Z0, Z0
 	VADDPS       Z0, Z1, Z1
-	VPMOVZXWD    32(CX)(R12*1), Z0
+	VPMOVZXWD    32(CX)(R10*1), Z0
 	VPSLLD       $0x10, Z0, Z0
 	VADDPS       Z0, Z2, Z2
-	VPMOVZXWD    64(CX)(R12*1), Z0
+	VPMOVZXWD    64(CX)(R10*1), Z0
 	VPSLLD       $0x10, Z0, Z0
 	VADDPS       Z0, Z3, Z3
-	VPMOVZXWD    96(CX)(R12*1), Z0
+	VPMOVZXWD    96(CX)(R10*1), Z0
 	VPSLLD       $0x10, Z0, Z0
 	VADDPS       Z0, Z4, Z4
-	VPMOVZXWD.Z  128(CX)(R12*1), K1, Z0
+	VPMOVZXWD.Z  128(CX)(R10*1), K1, Z0
 	VPSLLD       $0x10, Z0, Z0
 	VADDPS       Z0, Z5, Z5
-	ADDQ         $0x00000004, R9
-	DECQ         R11
+	ADDQ         $0x00000004, R11
+	DECQ         R13
 	JNZ          row
-	MOVQ         mean+64(FP), R9
-	TESTQ        R9, R9
+	MOVQ         mean+64(FP), R10
+	TESTQ        R10, R10
 	JZ           store
 	VXORPS       X0, X0, X0
-	VCVTSI2SSQ   R10, X0, X0
-	MOVL         $0x3f800000, R9
-	VMOVD        R9, X6
+	VCVTSI2SSQ   R12, X0, X0
+	MOVL         $0x3f800000, R10
+	VMOVD        R10, X6
 	VDIVSS       X0, X6, X6
 	VBROADCASTSS X6, Z0
 	VMULPS       Z0, Z1, Z1
@@ -1257,7 +1405,7 @@ store:
 	RET
 
 // func gatherSumAVX512_6(out *float32, x *uint16, off *uint32, idx *uint32, segments int, stride uintptr, outStride uintptr, lanes int, mean uint64)
-// Requires: AVX, AVX512F, BMI2
+// Requires: AVX, AVX512F, BMI2, CMOV, MMX+
 TEXT ·gatherSumAVX512_6(SB), NOSPLIT, $0-72
 	MOVQ  lanes+56(FP), AX
 	MOVL  $0xffffffff, CX
@@ -1270,53 +1418,63 @@ TEXT ·gatherSumAVX512_6(SB), NOSPLIT, $0-72
 	MOVQ  idx+24(FP), SI
 	MOVQ  segments+32(FP), DI
 	MOVQ  stride+40(FP), R8
+	MOVL  (BX)(DI*4), R9
+	LEAQ  -4(SI)(R9*4), R9
 
 segment:
-	MOVL   (BX), R9
-	MOVL   4(BX), R10
-	SUBQ   R9, R10
-	LEAQ   (SI)(R9*4), R9
+	MOVL   (BX), R11
+	MOVL   4(BX), R12
+	SUBQ   R11, R12
+	LEAQ   (SI)(R11*4), R11
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
 	VPXORD Z3, Z3, Z3
 	VPXORD Z4, Z4, Z4
 	VPXORD Z5, Z5, Z5
 	VPXORD Z6, Z6, Z6
-	MOVQ   R10, R11
-	TESTQ  R11, R11
+	MOVQ   R12, R13
+	TESTQ  R13, R13
 	JZ     store
 
 row:
-	MOVL         (R9), R12
-	IMULQ        R8, R12
-	VPMOVZXWD    (CX)(R12*1), Z0
+	LEAQ         16(R11), R10
+	CMPQ         R10, R9
+	CMOVQGT      R9, R10
+	MOVL         (R10), R10
+	IMULQ        R8, R10
+	PREFETCHT0   (CX)(R10*1)
+	PREFETCHT0   64(CX)(R10*1)
+	PREFETCHT0   128(CX)(R10*1)
+	MOVL         (R11), R10
+	IMULQ        R8, R10
+	VPMOVZXWD    (CX)(R10*1), Z0
 	VPSLLD       $0x10, Z0, Z0
 	VADDPS       Z0, Z1, Z1
-	VPMOVZXWD    32(CX)(R12*1), Z0
+	VPMOVZXWD    32(CX)(R10*1), Z0
 	VPSLLD       $0x10, Z0, Z0
 	VADDPS       Z0, Z2, Z2
-	VPMOVZXWD    64(CX)(R12*1), Z0
+	VPMOVZXWD    64(CX)(R10*1), Z0
 	VPSLLD       $0x10, Z0, Z0
 	VADDPS       Z0, Z3, Z3
-	VPMOVZXWD    96(CX)(R12*1), Z0
+	VPMOVZXWD    96(CX)(R10*1), Z0
 	VPSLLD       $0x10, Z0, Z0
 	VADDPS       Z0, Z4, Z4
-	VPMOVZXWD    128(CX)(R12*1), Z0
+	VPMOVZXWD    128(CX)(R10*1), Z0
 	VPSLLD       $0x10, Z0, Z0
 	VADDPS       Z0, Z5, Z5
-	VPMOVZXWD.Z  160(CX)(R12*1), K1, Z0
+	VPMOVZXWD.Z  160(CX)(R10*1), K1, Z0
 	VPSLLD       $0x10, Z0, Z0
 	VADDPS       Z0, Z6, Z6
-	ADDQ         $0x00000004, R9
-	DECQ         R11
+	ADDQ         $0x00000004, R11
+	DECQ         R13
 	JNZ          row
-	MOVQ         mean+64(FP), R9
-	TESTQ        R9, R9
+	MOVQ         mean+64(FP), R10
+	TESTQ        R10, R10
 	JZ           store
 	VXORPS       X0, X0, X0
-	VCVTSI2SSQ   R10, X0, X0
-	MOVL         $0x3f800000, R9
-	VMOVD        R9, X7
+	VCVTSI2SSQ   R12, X0, X0
+	MOVL         $0x3f800000, R10
+	VMOVD        R10, X7
 	VDIVSS       X0, X7, X7
 	VBROADCASTSS X7, Z0
 	VMULPS       Z0, Z1, Z1
@@ -1341,7 +1499,7 @@ store:
 	RET
 
 // func gatherSumAVX512_7(out *float32, x *uint16, off *uint32, idx *uint32, segments int, stride uintptr, outStride uintptr, lanes int, mean uint64)
-// Requires: AVX, AVX512F, BMI2
+// Requires: AVX, AVX512F, BMI2, CMOV, MMX+
 TEXT ·gatherSumAVX512_7(SB), NOSPLIT, $0-72
 	MOVQ  lanes+56(FP), AX
 	MOVL  $0xffffffff, CX
@@ -1354,12 +1512,14 @@ TEXT ·gatherSumAVX512_7(SB), NOSPLIT, $0-72
 	MOVQ  idx+24(FP), SI
 	MOVQ  segments+32(FP), DI
 	MOVQ  stride+40(FP), R8
+	MOVL  (BX)(DI*4), R9
+	LEAQ  -4(SI)(R9*4), R9
 
 segment:
-	MOVL   (BX), R9
-	MOVL   4(BX), R10
-	SUBQ   R9, R10
-	LEAQ   (SI)(R9*4), R9
+	MOVL   (BX), R11
+	MOVL   4(BX), R12
+	SUBQ   R11, R12
+	LEAQ   (SI)(R11*4), R11
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
 	VPXORD Z3, Z3, Z3
@@ -1367,44 +1527,53 @@ segment:
 	VPXORD Z5, Z5, Z5
 	VPXORD Z6, Z6, Z6
 	VPXORD Z7, Z7, Z7
-	MOVQ   R10, R11
-	TESTQ  R11, R11
+	MOVQ   R12, R13
+	TESTQ  R13, R13
 	JZ     store
 
 row:
-	MOVL         (R9), R12
-	IMULQ        R8, R12
-	VPMOVZXWD    (CX)(R12*1), Z0
+	LEAQ         16(R11), R10
+	CMPQ         R10, R9
+	CMOVQGT      R9, R10
+	MOVL         (R10), R10
+	IMULQ        R8, R10
+	PREFETCHT0   (CX)(R10*1)
+	PREFETCHT0   64(CX)(R10*1)
+	PREFETCHT0   128(CX)(R10*1)
+	PREFETCHT0   192(CX)(R10*1)
+	MOVL         (R11), R10
+	IMULQ        R8, R10
+	VPMOVZXWD    (CX)(R10*1), Z0
 	VPSLLD       $0x10, Z0, Z0
 	VADDPS       Z0, Z1, Z1
-	VPMOVZXWD    32(CX)(R12*1), Z0
+	VPMOVZXWD    32(CX)(R10*1), Z0
 	VPSLLD       $0x10, Z0, Z0
 	VADDPS       Z0, Z2, Z2
-	VPMOVZXWD    64(CX)(R12*1), Z0
+	VPMOVZXWD    64(CX)(R10*1), Z0
 	VPSLLD       $0x10, Z0, Z0
 	VADDPS       Z0, Z3, Z3
-	VPMOVZXWD    96(CX)(R12*1), Z0
+	VPMOVZXWD    96(CX)(R10*1), Z0
 	VPSLLD       $0x10, Z0, Z0
 	VADDPS       Z0, Z4, Z4
-	VPMOVZXWD    128(CX)(R12*1), Z0
+	VPMOVZXWD    128(CX)(R10*1), Z0
 	VPSLLD       $0x10, Z0, Z0
 	VADDPS       Z0, Z5, Z5
-	VPMOVZXWD    160(CX)(R12*1), Z0
+	VPMOVZXWD    160(CX)(R10*1), Z0
 	VPSLLD       $0x10, Z0, Z0
 	VADDPS       Z0, Z6, Z6
-	VPMOVZXWD.Z  192(CX)(R12*1), K1, Z0
+	VPMOVZXWD.Z  192(CX)(R10*1), K1, Z0
 	VPSLLD       $0x10, Z0, Z0
 	VADDPS       Z0, Z7, Z7
-	ADDQ         $0x00000004, R9
-	DECQ         R11
+	ADDQ         $0x00000004, R11
+	DECQ         R13
 	JNZ          row
-	MOVQ         mean+64(FP), R9
-	TESTQ        R9, R9
+	MOVQ         mean+64(FP), R10
+	TESTQ        R10, R10
 	JZ           store
 	VXORPS       X0, X0, X0
-	VCVTSI2SSQ   R10, X0, X0
-	MOVL         $0x3f800000, R9
-	VMOVD        R9, X8
+	VCVTSI2SSQ   R12, X0, X0
+	MOVL         $0x3f800000, R10
+	VMOVD        R10, X8
 	VDIVSS       X0, X8, X8
 	VBROADCASTSS X8, Z0
 	VMULPS       Z0, Z1, Z1
@@ -1431,7 +1600,7 @@ store:
 	RET
 
 // func gatherSumAVX512_8(out *float32, x *uint16, off *uint32, idx *uint32, segments int, stride uintptr, outStride uintptr, lanes int, mean uint64)
-// Requires: AVX, AVX512F, BMI2
+// Requires: AVX, AVX512F, BMI2, CMOV, MMX+
 TEXT ·gatherSumAVX512_8(SB), NOSPLIT, $0-72
 	MOVQ  lanes+56(FP), AX
 	MOVL  $0xffffffff, CX
@@ -1444,12 +1613,14 @@ TEXT ·gatherSumAVX512_8(SB), NOSPLIT, $0-72
 	MOVQ  idx+24(FP), SI
 	MOVQ  segments+32(FP), DI
 	MOVQ  stride+40(FP), R8
+	MOVL  (BX)(DI*4), R9
+	LEAQ  -4(SI)(R9*4), R9
 
 segment:
-	MOVL   (BX), R9
-	MOVL   4(BX), R10
-	SUBQ   R9, R10
-	LEAQ   (SI)(R9*4), R9
+	MOVL   (BX), R11
+	MOVL   4(BX), R12
+	SUBQ   R11, R12
+	LEAQ   (SI)(R11*4), R11
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
 	VPXORD Z3, Z3, Z3
@@ -1458,47 +1629,56 @@ segment:
 	VPXORD Z6, Z6, Z6
 	VPXORD Z7, Z7, Z7
 	VPXORD Z8, Z8, Z8
-	MOVQ   R10, R11
-	TESTQ  R11, R11
+	MOVQ   R12, R13
+	TESTQ  R13, R13
 	JZ     store
 
 row:
-	MOVL         (R9), R12
-	IMULQ        R8, R12
-	VPMOVZXWD    (CX)(R12*1), Z0
+	LEAQ         16(R11), R10
+	CMPQ         R10, R9
+	CMOVQGT      R9, R10
+	MOVL         (R10), R10
+	IMULQ        R8, R10
+	PREFETCHT0   (CX)(R10*1)
+	PREFETCHT0   64(CX)(R10*1)
+	PREFETCHT0   128(CX)(R10*1)
+	PREFETCHT0   192(CX)(R10*1)
+	MOVL         (R11), R10
+	IMULQ        R8, R10
+	VPMOVZXWD    (CX)(R10*1), Z0
 	VPSLLD       $0x10, Z0, Z0
 	VADDPS       Z0, Z1, Z1
-	VPMOVZXWD    32(CX)(R12*1), Z0
+	VPMOVZXWD    32(CX)(R10*1), Z0
 	VPSLLD       $0x10, Z0, Z0
 	VADDPS       Z0, Z2, Z2
-	VPMOVZXWD    64(CX)(R12*1), Z0
+	VPMOVZXWD    64(CX)(R10*1), Z0
 	VPSLLD       $0x10, Z0, Z0
 	VADDPS       Z0, Z3, Z3
-	VPMOVZXWD    96(CX)(R12*1), Z0
+	VPMOVZXWD    96(CX)(R10*1), Z0
 	VPSLLD       $0x10, Z0, Z0
 	VADDPS       Z0, Z4, Z4
-	VPMOVZXWD    128(CX)(R12*1), Z0
+	VPMOVZXWD    128(CX)(R10*1), Z0
 	VPSLLD       $0x10, Z0, Z0
 	VADDPS       Z0, Z5, Z5
-	VPMOVZXWD    160(CX)(R12*1), Z0
+	VPMOVZXWD    160(CX)(R10*1), Z0
 	VPSLLD       $0x10, Z0, Z0
 	VADDPS       Z0, Z6, Z6
-	VPMOVZXWD    192(CX)(R12*1), Z0
+	VPMOVZXWD    192(CX)(R10*1), Z0
 	VPSLLD       $0x10, Z0, Z0
 	VADDPS       Z0, Z7, Z7
-	VPMOVZXWD.Z  224(CX)(R12*1), K1, Z0
+	VPMOVZXWD.Z  224(CX)(R10*1), K1, Z0
 	VPSLLD       $0x10, Z0, Z0
 	VADDPS       Z0, Z8, Z8
-	ADDQ         $0x00000004, R9
-	DECQ         R11
+	ADDQ         $0x00000004, R11
+	DECQ         R13
 	JNZ          row
-	MOVQ         mean+64(FP), R9
-	TESTQ        R9, R9
+	MOVQ         mean+64(FP), R10
+	TESTQ        R10, R10
 	JZ           store
 	VXORPS       X0, X0, X0
-	VCVTSI2SSQ   R10, X0, X0
-	MOVL         $0x3f800000, R9
-	VMOVD        R9, X9
+	VCVTSI2SSQ   R12, X0, X0
+	MOVL         $0x3f800000, R10
+	VMOVD        R10, X9
 	VDIVSS       X0, X9, X9
 	VBROADCASTSS X9, Z0
 	VMULPS       Z0, Z1, Z1
@@ -1527,7 +1707,7 @@ store:
 	RET
 
 // func gatherSumAVX512_9(out *float32, x *uint16, off *uint32, idx *uint32, segments int, stride uintptr, outStride uintptr, lanes int, mean uint64)
-// Requires: AVX, AVX512F, BMI2
+// Requires: AVX, AVX512F, BMI2, CMOV, MMX+
 TEXT ·gatherSumAVX512_9(SB), NOSPLIT, $0-72
 	MOVQ  lanes+56(FP), AX
 	MOVL  $0xffffffff, CX
@@ -1540,12 +1720,14 @@ TEXT ·gatherSumAVX512_9(SB), NOSPLIT, $0-72
 	MOVQ  idx+24(FP), SI
 	MOVQ  segments+32(FP), DI
 	MOVQ  stride+40(FP), R8
+	MOVL  (BX)(DI*4), R9
+	LEAQ  -4(SI)(R9*4), R9
 
 segment:
-	MOVL   (BX), R9
-	MOVL   4(BX), R10
-	SUBQ   R9, R10
-	LEAQ   (SI)(R9*4), R9
+	MOVL   (BX), R11
+	MOVL   4(BX), R12
+	SUBQ   R11, R12
+	LEAQ   (SI)(R11*4), R11
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
 	VPXORD Z3, Z3, Z3
@@ -1555,50 +1737,60 @@ segment:
 	VPXORD Z7, Z7, Z7
 	VPXORD Z8, Z8, Z8
 	VPXORD Z9, Z9, Z9
-	MOVQ   R10, R11
-	TESTQ  R11, R11
+	MOVQ   R12, R13
+	TESTQ  R13, R13
 	JZ     store
 
 row:
-	MOVL         (R9), R12
-	IMULQ        R8, R12
-	VPMOVZXWD    (CX)(R12*1), Z0
+	LEAQ         16(R11), R10
+	CMPQ         R10, R9
+	CMOVQGT      R9, R10
+	MOVL         (R10), R10
+	IMULQ        R8, R10
+	PREFETCHT0   (CX)(R10*1)
+	PREFETCHT0   64(CX)(R10*1)
+	PREFETCHT0   128(CX)(R10*1)
+	PREFETCHT0   192(CX)(R10*1)
+	PREFETCHT0   256(CX)(R10*1)
+	MOVL         (R11), R10
+	IMULQ        R8, R10
+	VPMOVZXWD    (CX)(R10*1), Z0
 	VPSLLD       $0x10, Z0, Z0
 	VADDPS       Z0, Z1, Z1
-	VPMOVZXWD    32(CX)(R12*1), Z0
+	VPMOVZXWD    32(CX)(R10*1), Z0
 	VPSLLD       $0x10, Z0, Z0
 	VADDPS       Z0, Z2, Z2
-	VPMOVZXWD    64(CX)(R12*1), Z0
+	VPMOVZXWD    64(CX)(R10*1), Z0
 	VPSLLD       $0x10, Z0, Z0
 	VADDPS       Z0, Z3, Z3
-	VPMOVZXWD    96(CX)(R12*1), Z0
+	VPMOVZXWD    96(CX)(R10*1), Z0
 	VPSLLD       $0x10, Z0, Z0
 	VADDPS       Z0, Z4, Z4
-	VPMOVZXWD    128(CX)(R12*1), Z0
+	VPMOVZXWD    128(CX)(R10*1), Z0
 	VPSLLD       $0x10, Z0, Z0
 	VADDPS       Z0, Z5, Z5
-	VPMOVZXWD    160(CX)(R12*1), Z0
+	VPMOVZXWD    160(CX)(R10*1), Z0
 	VPSLLD       $0x10, Z0, Z0
 	VADDPS       Z0, Z6, Z6
-	VPMOVZXWD    192(CX)(R12*1), Z0
+	VPMOVZXWD    192(CX)(R10*1), Z0
 	VPSLLD       $0x10, Z0, Z0
 	VADDPS       Z0, Z7, Z7
-	VPMOVZXWD    224(CX)(R12*1), Z0
+	VPMOVZXWD    224(CX)(R10*1), Z0
 	VPSLLD       $0x10, Z0, Z0
 	VADDPS       Z0, Z8, Z8
-	VPMOVZXWD.Z  256(CX)(R12*1), K1, Z0
+	VPMOVZXWD.Z  256(CX)(R10*1), K1, Z0
 	VPSLLD       $0x10, Z0, Z0
 	VADDPS       Z0, Z9, Z9
-	ADDQ         $0x00000004, R9
-	DECQ         R11
+	ADDQ         $0x00000004, R11
+	DECQ         R13
 	JNZ          row
-	MOVQ         mean+64(FP), R9
-	TESTQ        R9, R9
+	MOVQ         mean+64(FP), R10
+	TESTQ        R10, R10
 	JZ           store
 	VXORPS       X0, X0, X0
-	VCVTSI2SSQ   R10, X0, X0
-	MOVL         $0x3f800000, R9
-	VMOVD        R9, X10
+	VCVTSI2SSQ   R12, X0, X0
+	MOVL         $0x3f800000, R10
+	VMOVD        R10, X10
 	VDIVSS       X0, X10, X10
 	VBROADCASTSS X10, Z0
 	VMULPS       Z0, Z1, Z1
@@ -1629,7 +1821,7 @@ store:
 	RET
 
 // func gatherSumAVX512_10(out *float32, x *uint16, off *uint32, idx *uint32, segments int, stride uintptr, outStride uintptr, lanes int, mean uint64)
-// Requires: AVX, AVX512F, BMI2
+// Requires: AVX, AVX512F, BMI2, CMOV, MMX+
 TEXT ·gatherSumAVX512_10(SB), NOSPLIT, $0-72
 	MOVQ  lanes+56(FP), AX
 	MOVL  $0xffffffff, CX
@@ -1642,12 +1834,14 @@ TEXT ·gatherSumAVX512_10(SB), NOSPLIT, $0-72
 	MOVQ  idx+24(FP), SI
 	MOVQ  segments+32(FP), DI
 	MOVQ  stride+40(FP), R8
+	MOVL  (BX)(DI*4), R9
+	LEAQ  -4(SI)(R9*4), R9
 
 segment:
-	MOVL   (BX), R9
-	MOVL   4(BX), R10
-	SUBQ   R9, R10
-	LEAQ   (SI)(R9*4), R9
+	MOVL   (BX), R11
+	MOVL   4(BX), R12
+	SUBQ   R11, R12
+	LEAQ   (SI)(R11*4), R11
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
 	VPXORD Z3, Z3, Z3
@@ -1658,53 +1852,63 @@ segment:
 	VPXORD Z8, Z8, Z8
 	VPXORD Z9, Z9, Z9
 	VPXORD Z10, Z10, Z10
-	MOVQ   R10, R11
-	TESTQ  R11, R11
+	MOVQ   R12, R13
+	TESTQ  R13, R13
 	JZ     store
 
 row:
-	MOVL         (R9), R12
-	IMULQ        R8, R12
-	VPMOVZXWD    (CX)(R12*1), Z0
+	LEAQ         16(R11), R10
+	CMPQ         R10, R9
+	CMOVQGT      R9, R10
+	MOVL         (R10), R10
+	IMULQ        R8, R10
+	PREFETCHT0   (CX)(R10*1)
+	PREFETCHT0   64(CX)(R10*1)
+	PREFETCHT0   128(CX)(R10*1)
+	PREFETCHT0   192(CX)(R10*1)
+	PREFETCHT0   256(CX)(R10*1)
+	MOVL         (R11), R10
+	IMULQ        R8, R10
+	VPMOVZXWD    (CX)(R10*1), Z0
 	VPSLLD       $0x10, Z0, Z0
 	VADDPS       Z0, Z1, Z1
-	VPMOVZXWD    32(CX)(R12*1), Z0
+	VPMOVZXWD    32(CX)(R10*1), Z0
 	VPSLLD       $0x10, Z0, Z0
 	VADDPS       Z0, Z2, Z2
-	VPMOVZXWD    64(CX)(R12*1), Z0
+	VPMOVZXWD    64(CX)(R10*1), Z0
 	VPSLLD       $0x10, Z0, Z0
 	VADDPS       Z0, Z3, Z3
-	VPMOVZXWD    96(CX)(R12*1), Z0
+	VPMOVZXWD    96(CX)(R10*1), Z0
 	VPSLLD       $0x10, Z0, Z0
 	VADDPS       Z0, Z4, Z4
-	VPMOVZXWD    128(CX)(R12*1), Z0
+	VPMOVZXWD    128(CX)(R10*1), Z0
 	VPSLLD       $0x10, Z0, Z0
 	VADDPS       Z0, Z5, Z5
-	VPMOVZXWD    160(CX)(R12*1), Z0
+	VPMOVZXWD    160(CX)(R10*1), Z0
 	VPSLLD       $0x10, Z0, Z0
 	VADDPS       Z0, Z6, Z6
-	VPMOVZXWD    192(CX)(R12*1), Z0
+	VPMOVZXWD    192(CX)(R10*1), Z0
 	VPSLLD       $0x10, Z0, Z0
 	VADDPS       Z0, Z7, Z7
-	VPMOVZXWD    224(CX)(R12*1), Z0
+	VPMOVZXWD    224(CX)(R10*1), Z0
 	VPSLLD       $0x10, Z0, Z0
 	VADDPS       Z0, Z8, Z8
-	VPMOVZXWD    256(CX)(R12*1), Z0
+	VPMOVZXWD    256(CX)(R10*1), Z0
 	VPSLLD       $0x10, Z0, Z0
 	VADDPS       Z0, Z9, Z9
-	VPMOVZXWD.Z  288(CX)(R12*1), K1, Z0
+	VPMOVZXWD.Z  288(CX)(R10*1), K1, Z0
 	VPSLLD       $0x10, Z0, Z0
 	VADDPS       Z0, Z10, Z10
-	ADDQ         $0x00000004, R9
-	DECQ         R11
+	ADDQ         $0x00000004, R11
+	DECQ         R13
 	JNZ          row
-	MOVQ         mean+64(FP), R9
-	TESTQ        R9, R9
+	MOVQ         mean+64(FP), R10
+	TESTQ        R10, R10
 	JZ           store
 	VXORPS       X0, X0, X0
-	VCVTSI2SSQ   R10, X0, X0
-	MOVL         $0x3f800000, R9
-	VMOVD        R9, X11
+	VCVTSI2SSQ   R12, X0, X0
+	MOVL         $0x3f800000, R10
+	VMOVD        R10, X11
 	VDIVSS       X0, X11, X11
 	VBROADCASTSS X11, Z0
 	VMULPS       Z0, Z1, Z1
@@ -1737,7 +1941,7 @@ store:
 	RET
 
 // func gatherSumAVX512_11(out *float32, x *uint16, off *uint32, idx *uint32, segments int, stride uintptr, outStride uintptr, lanes int, mean uint64)
-// Requires: AVX, AVX512F, BMI2
+// Requires: AVX, AVX512F, BMI2, CMOV, MMX+
 TEXT ·gatherSumAVX512_11(SB), NOSPLIT, $0-72
 	MOVQ  lanes+56(FP), AX
 	MOVL  $0xffffffff, CX
@@ -1750,12 +1954,14 @@ TEXT ·gatherSumAVX512_11(SB), NOSPLIT, $0-72
 	MOVQ  idx+24(FP), SI
 	MOVQ  segments+32(FP), DI
 	MOVQ  stride+40(FP), R8
+	MOVL  (BX)(DI*4), R9
+	LEAQ  -4(SI)(R9*4), R9
 
 segment:
-	MOVL   (BX), R9
-	MOVL   4(BX), R10
-	SUBQ   R9, R10
-	LEAQ   (SI)(R9*4), R9
+	MOVL   (BX), R11
+	MOVL   4(BX), R12
+	SUBQ   R11, R12
+	LEAQ   (SI)(R11*4), R11
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
 	VPXORD Z3, Z3, Z3
@@ -1767,56 +1973,67 @@ segment:
 	VPXORD Z9, Z9, Z9
 	VPXORD Z10, Z10, Z10
 	VPXORD Z11, Z11, Z11
-	MOVQ   R10, R11
-	TESTQ  R11, R11
+	MOVQ   R12, R13
+	TESTQ  R13, R13
 	JZ     store
 
 row:
-	MOVL         (R9), R12
-	IMULQ        R8, R12
-	VPMOVZXWD    (CX)(R12*1), Z0
+	LEAQ         16(R11), R10
+	CMPQ         R10, R9
+	CMOVQGT      R9, R10
+	MOVL         (R10), R10
+	IMULQ        R8, R10
+	PREFETCHT0   (CX)(R10*1)
+	PREFETCHT0   64(CX)(R10*1)
+	PREFETCHT0   128(CX)(R10*1)
+	PREFETCHT0   192(CX)(R10*1)
+	PREFETCHT0   256(CX)(R10*1)
+	PREFETCHT0   320(CX)(R10*1)
+	MOVL         (R11), R10
+	IMULQ        R8, R10
+	VPMOVZXWD    (CX)(R10*1), Z0
 	VPSLLD       $0x10, Z0, Z0
 	VADDPS       Z0, Z1, Z1
-	VPMOVZXWD    32(CX)(R12*1), Z0
+	VPMOVZXWD    32(CX)(R10*1), Z0
 	VPSLLD       $0x10, Z0, Z0
 	VADDPS       Z0, Z2, Z2
-	VPMOVZXWD    64(CX)(R12*1), Z0
+	VPMOVZXWD    64(CX)(R10*1), Z0
 	VPSLLD       $0x10, Z0, Z0
 	VADDPS       Z0, Z3, Z3
-	VPMOVZXWD    96(CX)(R12*1), Z0
+	VPMOVZXWD    96(CX)(R10*1), Z0
 	VPSLLD       $0x10, Z0, Z0
 	VADDPS       Z0, Z4, Z4
-	VPMOVZXWD    128(CX)(R12*1), Z0
+	VPMOVZXWD    128(CX)(R10*1), Z0
 	VPSLLD       $0x10, Z0, Z0
 	VADDPS       Z0, Z5, Z5
-	VPMOVZXWD    160(CX)(R12*1), Z0
+	VPMOVZXWD    160(CX)(R10*1), Z0
 	VPSLLD       $0x10, Z0, Z0
 	VADDPS       Z0, Z6, Z6
-	VPMOVZXWD    192(CX)(R12*1), Z0
+	VPMOVZXWD    192(CX)(R10*1), Z0
 	VPSLLD       $0x10, Z0, Z0
 	VADDPS       Z0, Z7, Z7
-	VPMOVZXWD    224(CX)(R12*1), Z0
+	VPMOVZXWD    224(CX)(R10*1), Z0
 	VPSLLD       $0x10, Z0, Z0
 	VADDPS       Z0, Z8, Z8
-	VPMOVZXWD    256(CX)(R12*1), Z0
+	VPMOVZXWD    256(CX)(R10*1), Z0
 	VPSLLD       $0x10, Z0, Z0
 	VADDPS       Z0, Z9, Z9
-	VPMOVZXWD    288(CX)(R12*1), Z0
+	VPMOVZXWD    288(CX)(R10*1), Z0
 	VPSLLD       $0x10, Z0, Z0
 	VADDPS       Z0, Z10, Z10
-	VPMOVZXWD.Z  320(CX)(R12*1), K1, Z0
+	VPMOVZXWD.Z  320(CX)(R10*1), K1, Z0
 	VPSLLD       $0x10, Z0, Z0
 	VADDPS       Z0, Z11, Z11
-	ADDQ         $0x00000004, R9
-	DECQ         R11
+	ADDQ         $0x00000004, R11
+	DECQ         R13
 	JNZ          row
-	MOVQ         mean+64(FP), R9
-	TESTQ        R9, R9
+	MOVQ         mean+64(FP), R10
+	TESTQ        R10, R10
 	JZ           store
 	VXORPS       X0, X0, X0
-	VCVTSI2SSQ   R10, X0, X0
-	MOVL         $0x3f800000, R9
-	VMOVD        R9, X12
+	VCVTSI2SSQ   R12, X0, X0
+	MOVL         $0x3f800000, R10
+	VMOVD        R10, X12
 	VDIVSS       X0, X12, X12
 	VBROADCASTSS X12, Z0
 	VMULPS       Z0, Z1, Z1
@@ -1851,7 +2068,7 @@ store:
 	RET
 
 // func gatherSumAVX512_12(out *float32, x *uint16, off *uint32, idx *uint32, segments int, stride uintptr, outStride uintptr, lanes int, mean uint64)
-// Requires: AVX, AVX512F, BMI2
+// Requires: AVX, AVX512F, BMI2, CMOV, MMX+
 TEXT ·gatherSumAVX512_12(SB), NOSPLIT, $0-72
 	MOVQ  lanes+56(FP), AX
 	MOVL  $0xffffffff, CX
@@ -1864,12 +2081,14 @@ TEXT ·gatherSumAVX512_12(SB), NOSPLIT, $0-72
 	MOVQ  idx+24(FP), SI
 	MOVQ  segments+32(FP), DI
 	MOVQ  stride+40(FP), R8
+	MOVL  (BX)(DI*4), R9
+	LEAQ  -4(SI)(R9*4), R9
 
 segment:
-	MOVL   (BX), R9
-	MOVL   4(BX), R10
-	SUBQ   R9, R10
-	LEAQ   (SI)(R9*4), R9
+	MOVL   (BX), R11
+	MOVL   4(BX), R12
+	SUBQ   R11, R12
+	LEAQ   (SI)(R11*4), R11
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
 	VPXORD Z3, Z3, Z3
@@ -1882,59 +2101,70 @@ segment:
 	VPXORD Z10, Z10, Z10
 	VPXORD Z11, Z11, Z11
 	VPXORD Z12, Z12, Z12
-	MOVQ   R10, R11
-	TESTQ  R11, R11
+	MOVQ   R12, R13
+	TESTQ  R13, R13
 	JZ     store
 
 row:
-	MOVL         (R9), R12
-	IMULQ        R8, R12
-	VPMOVZXWD    (CX)(R12*1), Z0
+	LEAQ         16(R11), R10
+	CMPQ         R10, R9
+	CMOVQGT      R9, R10
+	MOVL         (R10), R10
+	IMULQ        R8, R10
+	PREFETCHT0   (CX)(R10*1)
+	PREFETCHT0   64(CX)(R10*1)
+	PREFETCHT0   128(CX)(R10*1)
+	PREFETCHT0   192(CX)(R10*1)
+	PREFETCHT0   256(CX)(R10*1)
+	PREFETCHT0   320(CX)(R10*1)
+	MOVL         (R11), R10
+	IMULQ        R8, R10
+	VPMOVZXWD    (CX)(R10*1), Z0
 	VPSLLD       $0x10, Z0, Z0
 	VADDPS       Z0, Z1, Z1
-	VPMOVZXWD    32(CX)(R12*1), Z0
+	VPMOVZXWD    32(CX)(R10*1), Z0
 	VPSLLD       $0x10, Z0, Z0
 	VADDPS       Z0, Z2, Z2
-	VPMOVZXWD    64(CX)(R12*1), Z0
+	VPMOVZXWD    64(CX)(R10*1), Z0
 	VPSLLD       $0x10, Z0, Z0
 	VADDPS       Z0, Z3, Z3
-	VPMOVZXWD    96(CX)(R12*1), Z0
+	VPMOVZXWD    96(CX)(R10*1), Z0
 	VPSLLD       $0x10, Z0, Z0
 	VADDPS       Z0, Z4, Z4
-	VPMOVZXWD    128(CX)(R12*1), Z0
+	VPMOVZXWD    128(CX)(R10*1), Z0
 	VPSLLD       $0x10, Z0, Z0
 	VADDPS       Z0, Z5, Z5
-	VPMOVZXWD    160(CX)(R12*1), Z0
+	VPMOVZXWD    160(CX)(R10*1), Z0
 	VPSLLD       $0x10, Z0, Z0
 	VADDPS       Z0, Z6, Z6
-	VPMOVZXWD    192(CX)(R12*1), Z0
+	VPMOVZXWD    192(CX)(R10*1), Z0
 	VPSLLD       $0x10, Z0, Z0
 	VADDPS       Z0, Z7, Z7
-	VPMOVZXWD    224(CX)(R12*1), Z0
+	VPMOVZXWD    224(CX)(R10*1), Z0
 	VPSLLD       $0x10, Z0, Z0
 	VADDPS       Z0, Z8, Z8
-	VPMOVZXWD    256(CX)(R12*1), Z0
+	VPMOVZXWD    256(CX)(R10*1), Z0
 	VPSLLD       $0x10, Z0, Z0
 	VADDPS       Z0, Z9, Z9
-	VPMOVZXWD    288(CX)(R12*1), Z0
+	VPMOVZXWD    288(CX)(R10*1), Z0
 	VPSLLD       $0x10, Z0, Z0
 	VADDPS       Z0, Z10, Z10
-	VPMOVZXWD    320(CX)(R12*1), Z0
+	VPMOVZXWD    320(CX)(R10*1), Z0
 	VPSLLD       $0x10, Z0, Z0
 	VADDPS       Z0, Z11, Z11
-	VPMOVZXWD.Z  352(CX)(R12*1), K1, Z0
+	VPMOVZXWD.Z  352(CX)(R10*1), K1, Z0
 	VPSLLD       $0x10, Z0, Z0
 	VADDPS       Z0, Z12, Z12
-	ADDQ         $0x00000004, R9
-	DECQ         R11
+	ADDQ         $0x00000004, R11
+	DECQ         R13
 	JNZ          row
-	MOVQ         mean+64(FP), R9
-	TESTQ        R9, R9
+	MOVQ         mean+64(FP), R10
+	TESTQ        R10, R10
 	JZ           store
 	VXORPS       X0, X0, X0
-	VCVTSI2SSQ   R10, X0, X0
-	MOVL         $0x3f800000, R9
-	VMOVD        R9, X13
+	VCVTSI2SSQ   R12, X0, X0
+	MOVL         $0x3f800000, R10
+	VMOVD        R10, X13
 	VDIVSS       X0, X13, X13
 	VBROADCASTSS X13, Z0
 	VMULPS       Z0, Z1, Z1
@@ -1971,7 +2201,7 @@ store:
 	RET
 
 // func gatherSumAVX512_13(out *float32, x *uint16, off *uint32, idx *uint32, segments int, stride uintptr, outStride uintptr, lanes int, mean uint64)
-// Requires: AVX, AVX512F, BMI2
+// Requires: AVX, AVX512F, BMI2, CMOV, MMX+
 TEXT ·gatherSumAVX512_13(SB), NOSPLIT, $0-72
 	MOVQ  lanes+56(FP), AX
 	MOVL  $0xffffffff, CX
@@ -1984,12 +2214,14 @@ TEXT ·gatherSumAVX512_13(SB), NOSPLIT, $0-72
 	MOVQ  idx+24(FP), SI
 	MOVQ  segments+32(FP), DI
 	MOVQ  stride+40(FP), R8
+	MOVL  (BX)(DI*4), R9
+	LEAQ  -4(SI)(R9*4), R9
 
 segment:
-	MOVL   (BX), R9
-	MOVL   4(BX), R10
-	SUBQ   R9, R10
-	LEAQ   (SI)(R9*4), R9
+	MOVL   (BX), R11
+	MOVL   4(BX), R12
+	SUBQ   R11, R12
+	LEAQ   (SI)(R11*4), R11
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
 	VPXORD Z3, Z3, Z3
@@ -2003,62 +2235,74 @@ segment:
 	VPXORD Z11, Z11, Z11
 	VPXORD Z12, Z12, Z12
 	VPXORD Z13, Z13, Z13
-	MOVQ   R10, R11
-	TESTQ  R11, R11
+	MOVQ   R12, R13
+	TESTQ  R13, R13
 	JZ     store
 
 row:
-	MOVL         (R9), R12
-	IMULQ        R8, R12
-	VPMOVZXWD    (CX)(R12*1), Z0
+	LEAQ         16(R11), R10
+	CMPQ         R10, R9
+	CMOVQGT      R9, R10
+	MOVL         (R10), R10
+	IMULQ        R8, R10
+	PREFETCHT0   (CX)(R10*1)
+	PREFETCHT0   64(CX)(R10*1)
+	PREFETCHT0   128(CX)(R10*1)
+	PREFETCHT0   192(CX)(R10*1)
+	PREFETCHT0   256(CX)(R10*1)
+	PREFETCHT0   320(CX)(R10*1)
+	PREFETCHT0   384(CX)(R10*1)
+	MOVL         (R11), R10
+	IMULQ        R8, R10
+	VPMOVZXWD    (CX)(R10*1), Z0
 	VPSLLD       $0x10, Z0, Z0
 	VADDPS       Z0, Z1, Z1
-	VPMOVZXWD    32(CX)(R12*1), Z0
+	VPMOVZXWD    32(CX)(R10*1), Z0
 	VPSLLD       $0x10, Z0, Z0
 	VADDPS       Z0, Z2, Z2
-	VPMOVZXWD    64(CX)(R12*1), Z0
+	VPMOVZXWD    64(CX)(R10*1), Z0
 	VPSLLD       $0x10, Z0, Z0
 	VADDPS       Z0, Z3, Z3
-	VPMOVZXWD    96(CX)(R12*1), Z0
+	VPMOVZXWD    96(CX)(R10*1), Z0
 	VPSLLD       $0x10, Z0, Z0
 	VADDPS       Z0, Z4, Z4
-	VPMOVZXWD    128(CX)(R12*1), Z0
+	VPMOVZXWD    128(CX)(R10*1), Z0
 	VPSLLD       $0x10, Z0, Z0
 	VADDPS       Z0, Z5, Z5
-	VPMOVZXWD    160(CX)(R12*1), Z0
+	VPMOVZXWD    160(CX)(R10*1), Z0
 	VPSLLD       $0x10, Z0, Z0
 	VADDPS       Z0, Z6, Z6
-	VPMOVZXWD    192(CX)(R12*1), Z0
+	VPMOVZXWD    192(CX)(R10*1), Z0
 	VPSLLD       $0x10, Z0, Z0
 	VADDPS       Z0, Z7, Z7
-	VPMOVZXWD    224(CX)(R12*1), Z0
+	VPMOVZXWD    224(CX)(R10*1), Z0
 	VPSLLD       $0x10, Z0, Z0
 	VADDPS       Z0, Z8, Z8
-	VPMOVZXWD    256(CX)(R12*1), Z0
+	VPMOVZXWD    256(CX)(R10*1), Z0
 	VPSLLD       $0x10, Z0, Z0
 	VADDPS       Z0, Z9, Z9
-	VPMOVZXWD    288(CX)(R12*1), Z0
+	VPMOVZXWD    288(CX)(R10*1), Z0
 	VPSLLD       $0x10, Z0, Z0
 	VADDPS       Z0, Z10, Z10
-	VPMOVZXWD    320(CX)(R12*1), Z0
+	VPMOVZXWD    320(CX)(R10*1), Z0
 	VPSLLD       $0x10, Z0, Z0
 	VADDPS       Z0, Z11, Z11
-	VPMOVZXWD    352(CX)(R12*1), Z0
+	VPMOVZXWD    352(CX)(R10*1), Z0
 	VPSLLD       $0x10, Z0, Z0
 	VADDPS       Z0, Z12, Z12
-	VPMOVZXWD.Z  384(CX)(R12*1), K1, Z0
+	VPMOVZXWD.Z  384(CX)(R10*1), K1, Z0
 	VPSLLD       $0x10, Z0, Z0
 	VADDPS       Z0, Z13, Z13
-	ADDQ         $0x00000004, R9
-	DECQ         R11
+	ADDQ         $0x00000004, R11
+	DECQ         R13
 	JNZ          row
-	MOVQ         mean+64(FP), R9
-	TESTQ        R9, R9
+	MOVQ         mean+64(FP), R10
+	TESTQ        R10, R10
 	JZ           store
 	VXORPS       X0, X0, X0
-	VCVTSI2SSQ   R10, X0, X0
-	MOVL         $0x3f800000, R9
-	VMOVD        R9, X14
+	VCVTSI2SSQ   R12, X0, X0
+	MOVL         $0x3f800000, R10
+	VMOVD        R10, X14
 	VDIVSS       X0, X14, X14
 	VBROADCASTSS X14, Z0
 	VMULPS       Z0, Z1, Z1
@@ -2097,7 +2341,7 @@ store:
 	RET
 
 // func gatherSumAVX512_14(out *float32, x *uint16, off *uint32, idx *uint32, segments int, stride uintptr, outStride uintptr, lanes int, mean uint64)
-// Requires: AVX, AVX512F, BMI2
+// Requires: AVX, AVX512F, BMI2, CMOV, MMX+
 TEXT ·gatherSumAVX512_14(SB), NOSPLIT, $0-72
 	MOVQ  lanes+56(FP), AX
 	MOVL  $0xffffffff, CX
@@ -2110,12 +2354,14 @@ TEXT ·gatherSumAVX512_14(SB), NOSPLIT, $0-72
 	MOVQ  idx+24(FP), SI
 	MOVQ  segments+32(FP), DI
 	MOVQ  stride+40(FP), R8
+	MOVL  (BX)(DI*4), R9
+	LEAQ  -4(SI)(R9*4), R9
 
 segment:
-	MOVL   (BX), R9
-	MOVL   4(BX), R10
-	SUBQ   R9, R10
-	LEAQ   (SI)(R9*4), R9
+	MOVL   (BX), R11
+	MOVL   4(BX), R12
+	SUBQ   R11, R12
+	LEAQ   (SI)(R11*4), R11
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
 	VPXORD Z3, Z3, Z3
@@ -2130,65 +2376,77 @@ segment:
 	VPXORD Z12, Z12, Z12
 	VPXORD Z13, Z13, Z13
 	VPXORD Z14, Z14, Z14
-	MOVQ   R10, R11
-	TESTQ  R11, R11
+	MOVQ   R12, R13
+	TESTQ  R13, R13
 	JZ     store
 
 row:
-	MOVL         (R9), R12
-	IMULQ        R8, R12
-	VPMOVZXWD    (CX)(R12*1), Z0
+	LEAQ         16(R11), R10
+	CMPQ         R10, R9
+	CMOVQGT      R9, R10
+	MOVL         (R10), R10
+	IMULQ        R8, R10
+	PREFETCHT0   (CX)(R10*1)
+	PREFETCHT0   64(CX)(R10*1)
+	PREFETCHT0   128(CX)(R10*1)
+	PREFETCHT0   192(CX)(R10*1)
+	PREFETCHT0   256(CX)(R10*1)
+	PREFETCHT0   320(CX)(R10*1)
+	PREFETCHT0   384(CX)(R10*1)
+	MOVL         (R11), R10
+	IMULQ        R8, R10
+	VPMOVZXWD    (CX)(R10*1), Z0
 	VPSLLD       $0x10, Z0, Z0
 	VADDPS       Z0, Z1, Z1
-	VPMOVZXWD    32(CX)(R12*1), Z0
+	VPMOVZXWD    32(CX)(R10*1), Z0
 	VPSLLD       $0x10, Z0, Z0
 	VADDPS       Z0, Z2, Z2
-	VPMOVZXWD    64(CX)(R12*1), Z0
+	VPMOVZXWD    64(CX)(R10*1), Z0
 	VPSLLD       $0x10, Z0, Z0
 	VADDPS       Z0, Z3, Z3
-	VPMOVZXWD    96(CX)(R12*1), Z0
+	VPMOVZXWD    96(CX)(R10*1), Z0
 	VPSLLD       $0x10, Z0, Z0
 	VADDPS       Z0, Z4, Z4
-	VPMOVZXWD    128(CX)(R12*1), Z0
+	VPMOVZXWD    128(CX)(R10*1), Z0
 	VPSLLD       $0x10, Z0, Z0
 	VADDPS       Z0, Z5, Z5
-	VPMOVZXWD    160(CX)(R12*1), Z0
+	VPMOVZXWD    160(CX)(R10*1), Z0
 	VPSLLD       $0x10, Z0, Z0
 	VADDPS       Z0, Z6, Z6
-	VPMOVZXWD    192(CX)(R12*1), Z0
+	VPMOVZXWD    192(CX)(R10*1), Z0
 	VPSLLD       $0x10, Z0, Z0
 	VADDPS       Z0, Z7, Z7
-	VPMOVZXWD    224(CX)(R12*1), Z0
+	VPMOVZXWD    224(CX)(R10*1), Z0
 	VPSLLD       $0x10, Z0, Z0
 	VADDPS       Z0, Z8, Z8
-	VPMOVZXWD    256(CX)(R12*1), Z0
+	VPMOVZXWD    256(CX)(R10*1), Z0
 	VPSLLD       $0x10, Z0, Z0
 	VADDPS       Z0, Z9, Z9
-	VPMOVZXWD    288(CX)(R12*1), Z0
+	VPMOVZXWD    288(CX)(R10*1), Z0
 	VPSLLD       $0x10, Z0, Z0
 	VADDPS       Z0, Z10, Z10
-	VPMOVZXWD    320(CX)(R12*1), Z0
+	VPMOVZXWD    320(CX)(R10*1), Z0
 	VPSLLD       $0x10, Z0, Z0
 	VADDPS       Z0, Z11, Z11
-	VPMOVZXWD    352(CX)(R12*1), Z0
+	VPMOVZXWD    352(CX)(R10*1), Z0
 	VPSLLD       $0x10, Z0, Z0
 	VADDPS       Z0, Z12, Z12
-	VPMOVZXWD    384(CX)(R12*1), Z0
+	VPMOVZXWD    384(CX)(R10*1), Z0
 	VPSLLD       $0x10, Z0, Z0
 	VADDPS       Z0, Z13, Z13
-	VPMOVZXWD.Z  416(CX)(R12*1), K1, Z0
+	VPMOVZXWD.Z  416(CX)(R10*1), K1, Z0
 	VPSLLD       $0x10, Z0, Z0
 	VADDPS       Z0, Z14, Z14
-	ADDQ         $0x00000004, R9
-	DECQ         R11
+	ADDQ         $0x00000004, R11
+	DECQ         R13
 	JNZ          row
-	MOVQ         mean+64(FP), R9
-	TESTQ        R9, R9
+	MOVQ         mean+64(FP), R10
+	TESTQ        R10, R10
 	JZ           store
 	VXORPS       X0, X0, X0
-	VCVTSI2SSQ   R10, X0, X0
-	MOVL         $0x3f800000, R9
-	VMOVD        R9, X15
+	VCVTSI2SSQ   R12, X0, X0
+	MOVL         $0x3f800000, R10
+	VMOVD        R10, X15
 	VDIVSS       X0, X15, X15
 	VBROADCASTSS X15, Z0
 	VMULPS       Z0, Z1, Z1
@@ -2229,7 +2487,7 @@ store:
 	RET
 
 // func gatherSumAVX512_15(out *float32, x *uint16, off *uint32, idx *uint32, segments int, stride uintptr, outStride uintptr, lanes int, mean uint64)
-// Requires: AVX, AVX512F, BMI2
+// Requires: AVX, AVX512F, BMI2, CMOV, MMX+
 TEXT ·gatherSumAVX512_15(SB), NOSPLIT, $0-72
 	MOVQ  lanes+56(FP), AX
 	MOVL  $0xffffffff, CX
@@ -2242,12 +2500,14 @@ TEXT ·gatherSumAVX512_15(SB), NOSPLIT, $0-72
 	MOVQ  idx+24(FP), SI
 	MOVQ  segments+32(FP), DI
 	MOVQ  stride+40(FP), R8
+	MOVL  (BX)(DI*4), R9
+	LEAQ  -4(SI)(R9*4), R9
 
 segment:
-	MOVL   (BX), R9
-	MOVL   4(BX), R10
-	SUBQ   R9, R10
-	LEAQ   (SI)(R9*4), R9
+	MOVL   (BX), R11
+	MOVL   4(BX), R12
+	SUBQ   R11, R12
+	LEAQ   (SI)(R11*4), R11
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
 	VPXORD Z3, Z3, Z3
@@ -2263,68 +2523,81 @@ segment:
 	VPXORD Z13, Z13, Z13
 	VPXORD Z14, Z14, Z14
 	VPXORD Z15, Z15, Z15
-	MOVQ   R10, R11
-	TESTQ  R11, R11
+	MOVQ   R12, R13
+	TESTQ  R13, R13
 	JZ     store
 
 row:
-	MOVL         (R9), R12
-	IMULQ        R8, R12
-	VPMOVZXWD    (CX)(R12*1), Z0
+	LEAQ         16(R11), R10
+	CMPQ         R10, R9
+	CMOVQGT      R9, R10
+	MOVL         (R10), R10
+	IMULQ        R8, R10
+	PREFETCHT0   (CX)(R10*1)
+	PREFETCHT0   64(CX)(R10*1)
+	PREFETCHT0   128(CX)(R10*1)
+	PREFETCHT0   192(CX)(R10*1)
+	PREFETCHT0   256(CX)(R10*1)
+	PREFETCHT0   320(CX)(R10*1)
+	PREFETCHT0   384(CX)(R10*1)
+	PREFETCHT0   448(CX)(R10*1)
+	MOVL         (R11), R10
+	IMULQ        R8, R10
+	VPMOVZXWD    (CX)(R10*1), Z0
 	VPSLLD       $0x10, Z0, Z0
 	VADDPS       Z0, Z1, Z1
-	VPMOVZXWD    32(CX)(R12*1), Z0
+	VPMOVZXWD    32(CX)(R10*1), Z0
 	VPSLLD       $0x10, Z0, Z0
 	VADDPS       Z0, Z2, Z2
-	VPMOVZXWD    64(CX)(R12*1), Z0
+	VPMOVZXWD    64(CX)(R10*1), Z0
 	VPSLLD       $0x10, Z0, Z0
 	VADDPS       Z0, Z3, Z3
-	VPMOVZXWD    96(CX)(R12*1), Z0
+	VPMOVZXWD    96(CX)(R10*1), Z0
 	VPSLLD       $0x10, Z0, Z0
 	VADDPS       Z0, Z4, Z4
-	VPMOVZXWD    128(CX)(R12*1), Z0
+	VPMOVZXWD    128(CX)(R10*1), Z0
 	VPSLLD       $0x10, Z0, Z0
 	VADDPS       Z0, Z5, Z5
-	VPMOVZXWD    160(CX)(R12*1), Z0
+	VPMOVZXWD    160(CX)(R10*1), Z0
 	VPSLLD       $0x10, Z0, Z0
 	VADDPS       Z0, Z6, Z6
-	VPMOVZXWD    192(CX)(R12*1), Z0
+	VPMOVZXWD    192(CX)(R10*1), Z0
 	VPSLLD       $0x10, Z0, Z0
 	VADDPS       Z0, Z7, Z7
-	VPMOVZXWD    224(CX)(R12*1), Z0
+	VPMOVZXWD    224(CX)(R10*1), Z0
 	VPSLLD       $0x10, Z0, Z0
 	VADDPS       Z0, Z8, Z8
-	VPMOVZXWD    256(CX)(R12*1), Z0
+	VPMOVZXWD    256(CX)(R10*1), Z0
 	VPSLLD       $0x10, Z0, Z0
 	VADDPS       Z0, Z9, Z9
-	VPMOVZXWD    288(CX)(R12*1), Z0
+	VPMOVZXWD    288(CX)(R10*1), Z0
 	VPSLLD       $0x10, Z0, Z0
 	VADDPS       Z0, Z10, Z10
-	VPMOVZXWD    320(CX)(R12*1), Z0
+	VPMOVZXWD    320(CX)(R10*1), Z0
 	VPSLLD       $0x10, Z0, Z0
 	VADDPS       Z0, Z11, Z11
-	VPMOVZXWD    352(CX)(R12*1), Z0
+	VPMOVZXWD    352(CX)(R10*1), Z0
 	VPSLLD       $0x10, Z0, Z0
 	VADDPS       Z0, Z12, Z12
-	VPMOVZXWD    384(CX)(R12*1), Z0
+	VPMOVZXWD    384(CX)(R10*1), Z0
 	VPSLLD       $0x10, Z0, Z0
 	VADDPS       Z0, Z13, Z13
-	VPMOVZXWD    416(CX)(R12*1), Z0
+	VPMOVZXWD    416(CX)(R10*1), Z0
 	VPSLLD       $0x10, Z0, Z0
 	VADDPS       Z0, Z14, Z14
-	VPMOVZXWD.Z  448(CX)(R12*1), K1, Z0
+	VPMOVZXWD.Z  448(CX)(R10*1), K1, Z0
 	VPSLLD       $0x10, Z0, Z0
 	VADDPS       Z0, Z15, Z15
-	ADDQ         $0x00000004, R9
-	DECQ         R11
+	ADDQ         $0x00000004, R11
+	DECQ         R13
 	JNZ          row
-	MOVQ         mean+64(FP), R9
-	TESTQ        R9, R9
+	MOVQ         mean+64(FP), R10
+	TESTQ        R10, R10
 	JZ           store
 	VXORPS       X0, X0, X0
-	VCVTSI2SSQ   R10, X0, X0
-	MOVL         $0x3f800000, R9
-	VMOVD        R9, X16
+	VCVTSI2SSQ   R12, X0, X0
+	MOVL         $0x3f800000, R10
+	VMOVD        R10, X16
 	VDIVSS       X0, X16, X16
 	VBROADCASTSS X16, Z0
 	VMULPS       Z0, Z1, Z1
@@ -2367,7 +2640,7 @@ store:
 	RET
 
 // func gatherSumAVX512_16(out *float32, x *uint16, off *uint32, idx *uint32, segments int, stride uintptr, outStride uintptr, lanes int, mean uint64)
-// Requires: AVX, AVX512F, BMI2
+// Requires: AVX, AVX512F, BMI2, CMOV, MMX+
 TEXT ·gatherSumAVX512_16(SB), NOSPLIT, $0-72
 	MOVQ  lanes+56(FP), AX
 	MOVL  $0xffffffff, CX
@@ -2380,12 +2653,14 @@ TEXT ·gatherSumAVX512_16(SB), NOSPLIT, $0-72
 	MOVQ  idx+24(FP), SI
 	MOVQ  segments+32(FP), DI
 	MOVQ  stride+40(FP), R8
+	MOVL  (BX)(DI*4), R9
+	LEAQ  -4(SI)(R9*4), R9
 
 segment:
-	MOVL   (BX), R9
-	MOVL   4(BX), R10
-	SUBQ   R9, R10
-	LEAQ   (SI)(R9*4), R9
+	MOVL   (BX), R11
+	MOVL   4(BX), R12
+	SUBQ   R11, R12
+	LEAQ   (SI)(R11*4), R11
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
 	VPXORD Z3, Z3, Z3
@@ -2402,71 +2677,84 @@ segment:
 	VPXORD Z14, Z14, Z14
 	VPXORD Z15, Z15, Z15
 	VPXORD Z16, Z16, Z16
-	MOVQ   R10, R11
-	TESTQ  R11, R11
+	MOVQ   R12, R13
+	TESTQ  R13, R13
 	JZ     store
 
 row:
-	MOVL         (R9), R12
-	IMULQ        R8, R12
-	VPMOVZXWD    (CX)(R12*1), Z0
+	LEAQ         16(R11), R10
+	CMPQ         R10, R9
+	CMOVQGT      R9, R10
+	MOVL         (R10), R10
+	IMULQ        R8, R10
+	PREFETCHT0   (CX)(R10*1)
+	PREFETCHT0   64(CX)(R10*1)
+	PREFETCHT0   128(CX)(R10*1)
+	PREFETCHT0   192(CX)(R10*1)
+	PREFETCHT0   256(CX)(R10*1)
+	PREFETCHT0   320(CX)(R10*1)
+	PREFETCHT0   384(CX)(R10*1)
+	PREFETCHT0   448(CX)(R10*1)
+	MOVL         (R11), R10
+	IMULQ        R8, R10
+	VPMOVZXWD    (CX)(R10*1), Z0
 	VPSLLD       $0x10, Z0, Z0
 	VADDPS       Z0, Z1, Z1
-	VPMOVZXWD    32(CX)(R12*1), Z0
+	VPMOVZXWD    32(CX)(R10*1), Z0
 	VPSLLD       $0x10, Z0, Z0
 	VADDPS       Z0, Z2, Z2
-	VPMOVZXWD    64(CX)(R12*1), Z0
+	VPMOVZXWD    64(CX)(R10*1), Z0
 	VPSLLD       $0x10, Z0, Z0
 	VADDPS       Z0, Z3, Z3
-	VPMOVZXWD    96(CX)(R12*1), Z0
+	VPMOVZXWD    96(CX)(R10*1), Z0
 	VPSLLD       $0x10, Z0, Z0
 	VADDPS       Z0, Z4, Z4
-	VPMOVZXWD    128(CX)(R12*1), Z0
+	VPMOVZXWD    128(CX)(R10*1), Z0
 	VPSLLD       $0x10, Z0, Z0
 	VADDPS       Z0, Z5, Z5
-	VPMOVZXWD    160(CX)(R12*1), Z0
+	VPMOVZXWD    160(CX)(R10*1), Z0
 	VPSLLD       $0x10, Z0, Z0
 	VADDPS       Z0, Z6, Z6
-	VPMOVZXWD    192(CX)(R12*1), Z0
+	VPMOVZXWD    192(CX)(R10*1), Z0
 	VPSLLD       $0x10, Z0, Z0
 	VADDPS       Z0, Z7, Z7
-	VPMOVZXWD    224(CX)(R12*1), Z0
+	VPMOVZXWD    224(CX)(R10*1), Z0
 	VPSLLD       $0x10, Z0, Z0
 	VADDPS       Z0, Z8, Z8
-	VPMOVZXWD    256(CX)(R12*1), Z0
+	VPMOVZXWD    256(CX)(R10*1), Z0
 	VPSLLD       $0x10, Z0, Z0
 	VADDPS       Z0, Z9, Z9
-	VPMOVZXWD    288(CX)(R12*1), Z0
+	VPMOVZXWD    288(CX)(R10*1), Z0
 	VPSLLD       $0x10, Z0, Z0
 	VADDPS       Z0, Z10, Z10
-	VPMOVZXWD    320(CX)(R12*1), Z0
+	VPMOVZXWD    320(CX)(R10*1), Z0
 	VPSLLD       $0x10, Z0, Z0
 	VADDPS       Z0, Z11, Z11
-	VPMOVZXWD    352(CX)(R12*1), Z0
+	VPMOVZXWD    352(CX)(R10*1), Z0
 	VPSLLD       $0x10, Z0, Z0
 	VADDPS       Z0, Z12, Z12
-	VPMOVZXWD    384(CX)(R12*1), Z0
+	VPMOVZXWD    384(CX)(R10*1), Z0
 	VPSLLD       $0x10, Z0, Z0
 	VADDPS       Z0, Z13, Z13
-	VPMOVZXWD    416(CX)(R12*1), Z0
+	VPMOVZXWD    416(CX)(R10*1), Z0
 	VPSLLD       $0x10, Z0, Z0
 	VADDPS       Z0, Z14, Z14
-	VPMOVZXWD    448(CX)(R12*1), Z0
+	VPMOVZXWD    448(CX)(R10*1), Z0
 	VPSLLD       $0x10, Z0, Z0
 	VADDPS       Z0, Z15, Z15
-	VPMOVZXWD.Z  480(CX)(R12*1), K1, Z0
+	VPMOVZXWD.Z  480(CX)(R10*1), K1, Z0
 	VPSLLD       $0x10, Z0, Z0
 	VADDPS       Z0, Z16, Z16
-	ADDQ         $0x00000004, R9
-	DECQ         R11
+	ADDQ         $0x00000004, R11
+	DECQ         R13
 	JNZ          row
-	MOVQ         mean+64(FP), R9
-	TESTQ        R9, R9
+	MOVQ         mean+64(FP), R10
+	TESTQ        R10, R10
 	JZ           store
 	VXORPS       X0, X0, X0
-	VCVTSI2SSQ   R10, X0, X0
-	MOVL         $0x3f800000, R9
-	VMOVD        R9, X17
+	VCVTSI2SSQ   R12, X0, X0
+	MOVL         $0x3f800000, R10
+	VMOVD        R10, X17
 	VDIVSS       X0, X17, X17
 	VBROADCASTSS X17, Z0
 	VMULPS       Z0, Z1, Z1
@@ -2511,7 +2799,7 @@ store:
 	RET
 
 // func gatherMaxAVX512_1(out *float32, x *uint16, arg *uint32, off *uint32, idx *uint32, segments int, stride uintptr, outStride uintptr, argStride uintptr, lanes int)
-// Requires: AVX, AVX512F, BMI2
+// Requires: AVX, AVX512F, BMI2, CMOV, MMX+
 TEXT ·gatherMaxAVX512_1(SB), NOSPLIT, $0-80
 	MOVQ  lanes+72(FP), AX
 	MOVL  $0xffffffff, CX
@@ -2524,45 +2812,54 @@ TEXT ·gatherMaxAVX512_1(SB), NOSPLIT, $0-80
 	MOVQ  idx+32(FP), SI
 	MOVQ  segments+40(FP), DI
 	MOVQ  stride+48(FP), R8
+	MOVL  (BX)(DI*4), R9
+	LEAQ  -4(SI)(R9*4), R9
 
 segment:
-	MOVL         (BX), R9
+	MOVL         (BX), R11
 	MOVL         4(BX), R10
-	SUBQ         R9, R10
-	LEAQ         (SI)(R9*4), R9
-	MOVL         $0x00000000, R11
-	VPBROADCASTD R11, Z1
-	MOVL         $0xffffffff, R11
-	VPBROADCASTD R11, Z0
+	SUBQ         R11, R10
+	LEAQ         (SI)(R11*4), R11
+	MOVL         $0x00000000, R12
+	VPBROADCASTD R12, Z1
+	MOVL         $0xffffffff, R12
+	VPBROADCASTD R12, Z0
 	VMOVAPS      Z1, Z1
 	VMOVAPS      Z0, Z2
 	TESTQ        R10, R10
 	JZ           begun
-	MOVL         $0xff800000, R11
-	VPBROADCASTD R11, Z1
-	MOVL         $0x00000000, R11
-	VPBROADCASTD R11, Z0
+	MOVL         $0xff800000, R12
+	VPBROADCASTD R12, Z1
+	MOVL         $0x00000000, R12
+	VPBROADCASTD R12, Z0
 	VMOVAPS      Z1, Z1
 	VMOVAPS      Z0, Z2
-	VBROADCASTSS (R9), Z2
+	VBROADCASTSS (R11), Z2
 
 begun:
-	TESTQ R10, R10
+	MOVQ  R10, R12
+	TESTQ R12, R12
 	JZ    store
 
 row:
-	MOVL         (R9), R11
-	MOVQ         R11, R12
-	IMULQ        R8, R12
-	VPBROADCASTD R11, Z3
-	VPMOVZXWD.Z  (DX)(R12*1), K1, Z0
+	LEAQ         16(R11), R10
+	CMPQ         R10, R9
+	CMOVQGT      R9, R10
+	MOVL         (R10), R10
+	IMULQ        R8, R10
+	PREFETCHT0   (DX)(R10*1)
+	MOVL         (R11), R10
+	MOVQ         R10, R13
+	IMULQ        R8, R13
+	VPBROADCASTD R10, Z3
+	VPMOVZXWD.Z  (DX)(R13*1), K1, Z0
 	VPSLLD       $0x10, Z0, Z0
 	VCMPPS       $0x07, Z1, Z1, K2
 	VCMPPS       $0x16, Z1, Z0, K2, K2
 	VMOVAPS      Z0, K2, Z1
 	VMOVDQA32    Z3, K2, Z2
-	ADDQ         $0x00000004, R9
-	DECQ         R10
+	ADDQ         $0x00000004, R11
+	DECQ         R12
 	JNZ          row
 
 store:
@@ -2577,7 +2874,7 @@ store:
 	RET
 
 // func gatherMaxAVX512_2(out *float32, x *uint16, arg *uint32, off *uint32, idx *uint32, segments int, stride uintptr, outStride uintptr, argStride uintptr, lanes int)
-// Requires: AVX, AVX512F, BMI2
+// Requires: AVX, AVX512F, BMI2, CMOV, MMX+
 TEXT ·gatherMaxAVX512_2(SB), NOSPLIT, $0-80
 	MOVQ  lanes+72(FP), AX
 	MOVL  $0xffffffff, CX
@@ -2590,56 +2887,65 @@ TEXT ·gatherMaxAVX512_2(SB), NOSPLIT, $0-80
 	MOVQ  idx+32(FP), SI
 	MOVQ  segments+40(FP), DI
 	MOVQ  stride+48(FP), R8
+	MOVL  (BX)(DI*4), R9
+	LEAQ  -4(SI)(R9*4), R9
 
 segment:
-	MOVL         (BX), R9
+	MOVL         (BX), R11
 	MOVL         4(BX), R10
-	SUBQ         R9, R10
-	LEAQ         (SI)(R9*4), R9
-	MOVL         $0x00000000, R11
-	VPBROADCASTD R11, Z2
-	MOVL         $0xffffffff, R11
-	VPBROADCASTD R11, Z0
+	SUBQ         R11, R10
+	LEAQ         (SI)(R11*4), R11
+	MOVL         $0x00000000, R12
+	VPBROADCASTD R12, Z2
+	MOVL         $0xffffffff, R12
+	VPBROADCASTD R12, Z0
 	VMOVAPS      Z2, Z1
 	VMOVAPS      Z0, Z3
 	VMOVAPS      Z2, Z2
 	VMOVAPS      Z0, Z4
 	TESTQ        R10, R10
 	JZ           begun
-	MOVL         $0xff800000, R11
-	VPBROADCASTD R11, Z2
-	MOVL         $0x00000000, R11
-	VPBROADCASTD R11, Z0
+	MOVL         $0xff800000, R12
+	VPBROADCASTD R12, Z2
+	MOVL         $0x00000000, R12
+	VPBROADCASTD R12, Z0
 	VMOVAPS      Z2, Z1
 	VMOVAPS      Z0, Z3
 	VMOVAPS      Z2, Z2
 	VMOVAPS      Z0, Z4
-	VBROADCASTSS (R9), Z3
-	VBROADCASTSS (R9), Z4
+	VBROADCASTSS (R11), Z3
+	VBROADCASTSS (R11), Z4
 
 begun:
-	TESTQ R10, R10
+	MOVQ  R10, R12
+	TESTQ R12, R12
 	JZ    store
 
 row:
-	MOVL         (R9), R11
-	MOVQ         R11, R12
-	IMULQ        R8, R12
-	VPBROADCASTD R11, Z5
-	VPMOVZXWD    (DX)(R12*1), Z0
+	LEAQ         16(R11), R10
+	CMPQ         R10, R9
+	CMOVQGT      R9, R10
+	MOVL         (R10), R10
+	IMULQ        R8, R10
+	PREFETCHT0   (DX)(R10*1)
+	MOVL         (R11), R10
+	MOVQ         R10, R13
+	IMULQ        R8, R13
+	VPBROADCASTD R10, Z5
+	VPMOVZXWD    (DX)(R13*1), Z0
 	VPSLLD       $0x10, Z0, Z0
 	VCMPPS       $0x07, Z1, Z1, K2
 	VCMPPS       $0x16, Z1, Z0, K2, K2
 	VMOVAPS      Z0, K2, Z1
 	VMOVDQA32    Z5, K2, Z3
-	VPMOVZXWD.Z  32(DX)(R12*1), K1, Z0
+	VPMOVZXWD.Z  32(DX)(R13*1), K1, Z0
 	VPSLLD       $0x10, Z0, Z0
 	VCMPPS       $0x07, Z2, Z2, K2
 	VCMPPS       $0x16, Z2, Z0, K2, K2
 	VMOVAPS      Z0, K2, Z2
 	VMOVDQA32    Z5, K2, Z4
-	ADDQ         $0x00000004, R9
-	DECQ         R10
+	ADDQ         $0x00000004, R11
+	DECQ         R12
 	JNZ          row
 
 store:
@@ -2656,7 +2962,7 @@ store:
 	RET
 
 // func gatherMaxAVX512_3(out *float32, x *uint16, arg *uint32, off *uint32, idx *uint32, segments int, stride uintptr, outStride uintptr, argStride uintptr, lanes int)
-// Requires: AVX, AVX512F, BMI2
+// Requires: AVX, AVX512F, BMI2, CMOV, MMX+
 TEXT ·gatherMaxAVX512_3(SB), NOSPLIT, $0-80
 	MOVQ  lanes+72(FP), AX
 	MOVL  $0xffffffff, CX
@@ -2669,16 +2975,18 @@ TEXT ·gatherMaxAVX512_3(SB), NOSPLIT, $0-80
 	MOVQ  idx+32(FP), SI
 	MOVQ  segments+40(FP), DI
 	MOVQ  stride+48(FP), R8
+	MOVL  (BX)(DI*4), R9
+	LEAQ  -4(SI)(R9*4), R9
 
 segment:
-	MOVL         (BX), R9
+	MOVL         (BX), R11
 	MOVL         4(BX), R10
-	SUBQ         R9, R10
-	LEAQ         (SI)(R9*4), R9
-	MOVL         $0x00000000, R11
-	VPBROADCASTD R11, Z3
-	MOVL         $0xffffffff, R11
-	VPBROADCASTD R11, Z0
+	SUBQ         R11, R10
+	LEAQ         (SI)(R11*4), R11
+	MOVL         $0x00000000, R12
+	VPBROADCASTD R12, Z3
+	MOVL         $0xffffffff, R12
+	VPBROADCASTD R12, Z0
 	VMOVAPS      Z3, Z1
 	VMOVAPS      Z0, Z4
 	VMOVAPS      Z3, Z2
@@ -2687,49 +2995,57 @@ segment:
 	VMOVAPS      Z0, Z6
 	TESTQ        R10, R10
 	JZ           begun
-	MOVL         $0xff800000, R11
-	VPBROADCASTD R11, Z3
-	MOVL         $0x00000000, R11
-	VPBROADCASTD R11, Z0
+	MOVL         $0xff800000, R12
+	VPBROADCASTD R12, Z3
+	MOVL         $0x00000000, R12
+	VPBROADCASTD R12, Z0
 	VMOVAPS      Z3, Z1
 	VMOVAPS      Z0, Z4
 	VMOVAPS      Z3, Z2
 	VMOVAPS      Z0, Z5
 	VMOVAPS      Z3, Z3
 	VMOVAPS      Z0, Z6
-	VBROADCASTSS (R9), Z4
-	VBROADCASTSS (R9), Z5
-	VBROADCASTSS (R9), Z6
+	VBROADCASTSS (R11), Z4
+	VBROADCASTSS (R11), Z5
+	VBROADCASTSS (R11), Z6
 
 begun:
-	TESTQ R10, R10
+	MOVQ  R10, R12
+	TESTQ R12, R12
 	JZ    store
 
 row:
-	MOVL         (R9), R11
-	MOVQ         R11, R12
-	IMULQ        R8, R12
-	VPBROADCASTD R11, Z7
-	VPMOVZXWD    (DX)(R12*1), Z0
+	LEAQ         16(R11), R10
+	CMPQ         R10, R9
+	CMOVQGT      R9, R10
+	MOVL         (R10), R10
+	IMULQ        R8, R10
+	PREFETCHT0   (DX)(R10*1)
+	PREFETCHT0   64(DX)(R10*1)
+	MOVL         (R11), R10
+	MOVQ         R10, R13
+	IMULQ        R8, R13
+	VPBROADCASTD R10, Z7
+	VPMOVZXWD    (DX)(R13*1), Z0
 	VPSLLD       $0x10, Z0, Z0
 	VCMPPS       $0x07, Z1, Z1, K2
 	VCMPPS       $0x16, Z1, Z0, K2, K2
 	VMOVAPS      Z0, K2, Z1
 	VMOVDQA32    Z7, K2, Z4
-	VPMOVZXWD    32(DX)(R12*1), Z0
+	VPMOVZXWD    32(DX)(R13*1), Z0
 	VPSLLD       $0x10, Z0, Z0
 	VCMPPS       $0x07, Z2, Z2, K2
 	VCMPPS       $0x16, Z2, Z0, K2, K2
 	VMOVAPS      Z0, K2, Z2
 	VMOVDQA32    Z7, K2, Z5
-	VPMOVZXWD.Z  64(DX)(R12*1), K1, Z0
+	VPMOVZXWD.Z  64(DX)(R13*1), K1, Z0
 	VPSLLD       $0x10, Z0, Z0
 	VCMPPS       $0x07, Z3, Z3, K2
 	VCMPPS       $0x16, Z3, Z0, K2, K2
 	VMOVAPS      Z0, K2, Z3
 	VMOVDQA32    Z7, K2, Z6
-	ADDQ         $0x00000004, R9
-	DECQ         R10
+	ADDQ         $0x00000004, R11
+	DECQ         R12
 	JNZ          row
 
 store:
@@ -2748,7 +3064,7 @@ store:
 	RET
 
 // func gatherMaxAVX512_4(out *float32, x *uint16, arg *uint32, off *uint32, idx *uint32, segments int, stride uintptr, outStride uintptr, argStride uintptr, lanes int)
-// Requires: AVX, AVX512F, BMI2
+// Requires: AVX, AVX512F, BMI2, CMOV, MMX+
 TEXT ·gatherMaxAVX512_4(SB), NOSPLIT, $0-80
 	MOVQ  lanes+72(FP), AX
 	MOVL  $0xffffffff, CX
@@ -2761,16 +3077,18 @@ TEXT ·gatherMaxAVX512_4(SB), NOSPLIT, $0-80
 	MOVQ  idx+32(FP), SI
 	MOVQ  segments+40(FP), DI
 	MOVQ  stride+48(FP), R8
+	MOVL  (BX)(DI*4), R9
+	LEAQ  -4(SI)(R9*4), R9
 
 segment:
-	MOVL         (BX), R9
+	MOVL         (BX), R11
 	MOVL         4(BX), R10
-	SUBQ         R9, R10
-	LEAQ         (SI)(R9*4), R9
-	MOVL         $0x00000000, R11
-	VPBROADCASTD R11, Z4
-	MOVL         $0xffffffff, R11
-	VPBROADCASTD R11, Z0
+	SUBQ         R11, R10
+	LEAQ         (SI)(R11*4), R11
+	MOVL         $0x00000000, R12
+	VPBROADCASTD R12, Z4
+	MOVL         $0xffffffff, R12
+	VPBROADCASTD R12, Z0
 	VMOVAPS      Z4, Z1
 	VMOVAPS      Z0, Z5
 	VMOVAPS      Z4, Z2
@@ -2781,10 +3099,10 @@ segment:
 	VMOVAPS      Z0, Z8
 	TESTQ        R10, R10
 	JZ           begun
-	MOVL         $0xff800000, R11
-	VPBROADCASTD R11, Z4
-	MOVL         $0x00000000, R11
-	VPBROADCASTD R11, Z0
+	MOVL         $0xff800000, R12
+	VPBROADCASTD R12, Z4
+	MOVL         $0x00000000, R12
+	VPBROADCASTD R12, Z0
 	VMOVAPS      Z4, Z1
 	VMOVAPS      Z0, Z5
 	VMOVAPS      Z4, Z2
@@ -2793,46 +3111,54 @@ segment:
 	VMOVAPS      Z0, Z7
 	VMOVAPS      Z4, Z4
 	VMOVAPS      Z0, Z8
-	VBROADCASTSS (R9), Z5
-	VBROADCASTSS (R9), Z6
-	VBROADCASTSS (R9), Z7
-	VBROADCASTSS (R9), Z8
+	VBROADCASTSS (R11), Z5
+	VBROADCASTSS (R11), Z6
+	VBROADCASTSS (R11), Z7
+	VBROADCASTSS (R11), Z8
 
 begun:
-	TESTQ R10, R10
+	MOVQ  R10, R12
+	TESTQ R12, R12
 	JZ    store
 
 row:
-	MOVL         (R9), R11
-	MOVQ         R11, R12
-	IMULQ        R8, R12
-	VPBROADCASTD R11, Z9
-	VPMOVZXWD    (DX)(R12*1), Z0
+	LEAQ         16(R11), R10
+	CMPQ         R10, R9
+	CMOVQGT      R9, R10
+	MOVL         (R10), R10
+	IMULQ        R8, R10
+	PREFETCHT0   (DX)(R10*1)
+	PREFETCHT0   64(DX)(R10*1)
+	MOVL         (R11), R10
+	MOVQ         R10, R13
+	IMULQ        R8, R13
+	VPBROADCASTD R10, Z9
+	VPMOVZXWD    (DX)(R13*1), Z0
 	VPSLLD       $0x10, Z0, Z0
 	VCMPPS       $0x07, Z1, Z1, K2
 	VCMPPS       $0x16, Z1, Z0, K2, K2
 	VMOVAPS      Z0, K2, Z1
 	VMOVDQA32    Z9, K2, Z5
-	VPMOVZXWD    32(DX)(R12*1), Z0
+	VPMOVZXWD    32(DX)(R13*1), Z0
 	VPSLLD       $0x10, Z0, Z0
 	VCMPPS       $0x07, Z2, Z2, K2
 	VCMPPS       $0x16, Z2, Z0, K2, K2
 	VMOVAPS      Z0, K2, Z2
 	VMOVDQA32    Z9, K2, Z6
-	VPMOVZXWD    64(DX)(R12*1), Z0
+	VPMOVZXWD    64(DX)(R13*1), Z0
 	VPSLLD       $0x10, Z0, Z0
 	VCMPPS       $0x07, Z3, Z3, K2
 	VCMPPS       $0x16, Z3, Z0, K2, K2
 	VMOVAPS      Z0, K2, Z3
 	VMOVDQA32    Z9, K2, Z7
-	VPMOVZXWD.Z  96(DX)(R12*1), K1, Z0
+	VPMOVZXWD.Z  96(DX)(R13*1), K1, Z0
 	VPSLLD       $0x10, Z0, Z0
 	VCMPPS       $0x07, Z4, Z4, K2
 	VCMPPS       $0x16, Z4, Z0, K2, K2
 	VMOVAPS      Z0, K2, Z4
 	VMOVDQA32    Z9, K2, Z8
-	ADDQ         $0x00000004, R9
-	DECQ         R10
+	ADDQ         $0x00000004, R11
+	DECQ         R12
 	JNZ          row
 
 store:
@@ -2853,7 +3179,7 @@ store:
 	RET
 
 // func gatherMaxAVX512_5(out *float32, x *uint16, arg *uint32, off *uint32, idx *uint32, segments int, stride uintptr, outStride uintptr, argStride uintptr, lanes int)
-// Requires: AVX, AVX512F, BMI2
+// Requires: AVX, AVX512F, BMI2, CMOV, MMX+
 TEXT ·gatherMaxAVX512_5(SB), NOSPLIT, $0-80
 	MOVQ  lanes+72(FP), AX
 	MOVL  $0xffffffff, CX
@@ -2866,16 +3192,18 @@ TEXT ·gatherMaxAVX512_5(SB), NOSPLIT, $0-80
 	MOVQ  idx+32(FP), SI
 	MOVQ  segments+40(FP), DI
 	MOVQ  stride+48(FP), R8
+	MOVL  (BX)(DI*4), R9
+	LEAQ  -4(SI)(R9*4), R9
 
 segment:
-	MOVL         (BX), R9
+	MOVL         (BX), R11
 	MOVL         4(BX), R10
-	SUBQ         R9, R10
-	LEAQ         (SI)(R9*4), R9
-	MOVL         $0x00000000, R11
-	VPBROADCASTD R11, Z5
-	MOVL         $0xffffffff, R11
-	VPBROADCASTD R11, Z0
+	SUBQ         R11, R10
+	LEAQ         (SI)(R11*4), R11
+	MOVL         $0x00000000, R12
+	VPBROADCASTD R12, Z5
+	MOVL         $0xffffffff, R12
+	VPBROADCASTD R12, Z0
 	VMOVAPS      Z5, Z1
 	VMOVAPS      Z0, Z6
 	VMOVAPS      Z5, Z2
@@ -2888,10 +3216,10 @@ segment:
 	VMOVAPS      Z0, Z10
 	TESTQ        R10, R10
 	JZ           begun
-	MOVL         $0xff800000, R11
-	VPBROADCASTD R11, Z5
-	MOVL         $0x00000000, R11
-	VPBROADCASTD R11, Z0
+	MOVL         $0xff800000, R12
+	VPBROADCASTD R12, Z5
+	MOVL         $0x00000000, R12
+	VPBROADCASTD R12, Z0
 	VMOVAPS      Z5, Z1
 	VMOVAPS      Z0, Z6
 	VMOVAPS      Z5, Z2
@@ -2902,53 +3230,62 @@ segment:
 	VMOVAPS      Z0, Z9
 	VMOVAPS      Z5, Z5
 	VMOVAPS      Z0, Z10
-	VBROADCASTSS (R9), Z6
-	VBROADCASTSS (R9), Z7
-	VBROADCASTSS (R9), Z8
-	VBROADCASTSS (R9), Z9
-	VBROADCASTSS (R9), Z10
+	VBROADCASTSS (R11), Z6
+	VBROADCASTSS (R11), Z7
+	VBROADCASTSS (R11), Z8
+	VBROADCASTSS (R11), Z9
+	VBROADCASTSS (R11), Z10
 
 begun:
-	TESTQ R10, R10
+	MOVQ  R10, R12
+	TESTQ R12, R12
 	JZ    store
 
 row:
-	MOVL         (R9), R11
-	MOVQ         R11, R12
-	IMULQ        R8, R12
-	VPBROADCASTD R11, Z11
-	VPMOVZXWD    (DX)(R12*1), Z0
+	LEAQ         16(R11), R10
+	CMPQ         R10, R9
+	CMOVQGT      R9, R10
+	MOVL         (R10), R10
+	IMULQ        R8, R10
+	PREFETCHT0   (DX)(R10*1)
+	PREFETCHT0   64(DX)(R10*1)
+	PREFETCHT0   128(DX)(R10*1)
+	MOVL         (R11), R10
+	MOVQ         R10, R13
+	IMULQ        R8, R13
+	VPBROADCASTD R10, Z11
+	VPMOVZXWD    (DX)(R13*1), Z0
 	VPSLLD       $0x10, Z0, Z0
 	VCMPPS       $0x07, Z1, Z1, K2
 	VCMPPS       $0x16, Z1, Z0, K2, K2
 	VMOVAPS      Z0, K2, Z1
 	VMOVDQA32    Z11, K2, Z6
-	VPMOVZXWD    32(DX)(R12*1), Z0
+	VPMOVZXWD    32(DX)(R13*1), Z0
 	VPSLLD       $0x10, Z0, Z0
 	VCMPPS       $0x07, Z2, Z2, K2
 	VCMPPS       $0x16, Z2, Z0, K2, K2
 	VMOVAPS      Z0, K2, Z2
 	VMOVDQA32    Z11, K2, Z7
-	VPMOVZXWD    64(DX)(R12*1), Z0
+	VPMOVZXWD    64(DX)(R13*1), Z0
 	VPSLLD       $0x10, Z0, Z0
 	VCMPPS       $0x07, Z3, Z3, K2
 	VCMPPS       $0x16, Z3, Z0, K2, K2
 	VMOVAPS      Z0, K2, Z3
 	VMOVDQA32    Z11, K2, Z8
-	VPMOVZXWD    96(DX)(R12*1), Z0
+	VPMOVZXWD    96(DX)(R13*1), Z0
 	VPSLLD       $0x10, Z0, Z0
 	VCMPPS       $0x07, Z4, Z4, K2
 	VCMPPS       $0x16, Z4, Z0, K2, K2
 	VMOVAPS      Z0, K2, Z4
 	VMOVDQA32    Z11, K2, Z9
-	VPMOVZXWD.Z  128(DX)(R12*1), K1, Z0
+	VPMOVZXWD.Z  128(DX)(R13*1), K1, Z0
 	VPSLLD       $0x10, Z0, Z0
 	VCMPPS       $0x07, Z5, Z5, K2
 	VCMPPS       $0x16, Z5, Z0, K2, K2
 	VMOVAPS      Z0, K2, Z5
 	VMOVDQA32    Z11, K2, Z10
-	ADDQ         $0x00000004, R9
-	DECQ         R10
+	ADDQ         $0x00000004, R11
+	DECQ         R12
 	JNZ          row
 
 store:
@@ -2971,7 +3308,7 @@ store:
 	RET
 
 // func gatherMaxAVX512_6(out *float32, x *uint16, arg *uint32, off *uint32, idx *uint32, segments int, stride uintptr, outStride uintptr, argStride uintptr, lanes int)
-// Requires: AVX, AVX512F, BMI2
+// Requires: AVX, AVX512F, BMI2, CMOV, MMX+
 TEXT ·gatherMaxAVX512_6(SB), NOSPLIT, $0-80
 	MOVQ  lanes+72(FP), AX
 	MOVL  $0xffffffff, CX
@@ -2984,16 +3321,18 @@ TEXT ·gatherMaxAVX512_6(SB), NOSPLIT, $0-80
 	MOVQ  idx+32(FP), SI
 	MOVQ  segments+40(FP), DI
 	MOVQ  stride+48(FP), R8
+	MOVL  (BX)(DI*4), R9
+	LEAQ  -4(SI)(R9*4), R9
 
 segment:
-	MOVL         (BX), R9
+	MOVL         (BX), R11
 	MOVL         4(BX), R10
-	SUBQ         R9, R10
-	LEAQ         (SI)(R9*4), R9
-	MOVL         $0x00000000, R11
-	VPBROADCASTD R11, Z6
-	MOVL         $0xffffffff, R11
-	VPBROADCASTD R11, Z0
+	SUBQ         R11, R10
+	LEAQ         (SI)(R11*4), R11
+	MOVL         $0x00000000, R12
+	VPBROADCASTD R12, Z6
+	MOVL         $0xffffffff, R12
+	VPBROADCASTD R12, Z0
 	VMOVAPS      Z6, Z1
 	VMOVAPS      Z0, Z7
 	VMOVAPS      Z6, Z2
@@ -3008,10 +3347,10 @@ segment:
 	VMOVAPS      Z0, Z12
 	TESTQ        R10, R10
 	JZ           begun
-	MOVL         $0xff800000, R11
-	VPBROADCASTD R11, Z6
-	MOVL         $0x00000000, R11
-	VPBROADCASTD R11, Z0
+	MOVL         $0xff800000, R12
+	VPBROADCASTD R12, Z6
+	MOVL         $0x00000000, R12
+	VPBROADCASTD R12, Z0
 	VMOVAPS      Z6, Z1
 	VMOVAPS      Z0, Z7
 	VMOVAPS      Z6, Z2
@@ -3024,60 +3363,69 @@ segment:
 	VMOVAPS      Z0, Z11
 	VMOVAPS      Z6, Z6
 	VMOVAPS      Z0, Z12
-	VBROADCASTSS (R9), Z7
-	VBROADCASTSS (R9), Z8
-	VBROADCASTSS (R9), Z9
-	VBROADCASTSS (R9), Z10
-	VBROADCASTSS (R9), Z11
-	VBROADCASTSS (R9), Z12
+	VBROADCASTSS (R11), Z7
+	VBROADCASTSS (R11), Z8
+	VBROADCASTSS (R11), Z9
+	VBROADCASTSS (R11), Z10
+	VBROADCASTSS (R11), Z11
+	VBROADCASTSS (R11), Z12
 
 begun:
-	TESTQ R10, R10
+	MOVQ  R10, R12
+	TESTQ R12, R12
 	JZ    store
 
 row:
-	MOVL         (R9), R11
-	MOVQ         R11, R12
-	IMULQ        R8, R12
-	VPBROADCASTD R11, Z13
-	VPMOVZXWD    (DX)(R12*1), Z0
+	LEAQ         16(R11), R10
+	CMPQ         R10, R9
+	CMOVQGT      R9, R10
+	MOVL         (R10), R10
+	IMULQ        R8, R10
+	PREFETCHT0   (DX)(R10*1)
+	PREFETCHT0   64(DX)(R10*1)
+	PREFETCHT0   128(DX)(R10*1)
+	MOVL         (R11), R10
+	MOVQ         R10, R13
+	IMULQ        R8, R13
+	VPBROADCASTD R10, Z13
+	VPMOVZXWD    (DX)(R13*1), Z0
 	VPSLLD       $0x10, Z0, Z0
 	VCMPPS       $0x07, Z1, Z1, K2
 	VCMPPS       $0x16, Z1, Z0, K2, K2
 	VMOVAPS      Z0, K2, Z1
 	VMOVDQA32    Z13, K2, Z7
-	VPMOVZXWD    32(DX)(R12*1), Z0
+	VPMOVZXWD    32(DX)(R13*1), Z0
 	VPSLLD       $0x10, Z0, Z0
 	VCMPPS       $0x07, Z2, Z2, K2
 	VCMPPS       $0x16, Z2, Z0, K2, K2
 	VMOVAPS      Z0, K2, Z2
 	VMOVDQA32    Z13, K2, Z8
-	VPMOVZXWD    64(DX)(R12*1), Z0
+	VPMOVZXWD    64(DX)(R13*1), Z0
 	VPSLLD       $0x10, Z0, Z0
 	VCMPPS       $0x07, Z3, Z3, K2
 	VCMPPS       $0x16, Z3, Z0, K2, K2
 	VMOVAPS      Z0, K2, Z3
 	VMOVDQA32    Z13, K2, Z9
-	VPMOVZXWD    96(DX)(R12*1), Z0
+	VPMOVZXWD    96(DX)(R13*1), Z0
 	VPSLLD       $0x10, Z0, Z0
 	VCMPPS       $0x07, Z4, Z4, K2
 	VCMPPS       $0x16, Z4, Z0, K2, K2
 	VMOVAPS      Z0, K2, Z4
 	VMOVDQA32    Z13, K2, Z10
-	VPMOVZXWD    128(DX)(R12*1), Z0
+	VPMOVZXWD    128(DX)(R13*1), Z0
 	VPSLLD       $0x10, Z0, Z0
 	VCMPPS       $0x07, Z5, Z5, K2
 	VCMPPS       $0x16, Z5, Z0, K2, K2
 	VMOVAPS      Z0, K2, Z5
 	VMOVDQA32    Z13, K2, Z11
-	VPMOVZXWD.Z  160(DX)(R12*1), K1, Z0
+	VPMOVZXWD.Z  160(DX)(R13*1), K1, Z0
 	VPSLLD       $0x10, Z0, Z0
 	VCMPPS       $0x07, Z6, Z6, K2
 	VCMPPS       $0x16, Z6, Z0, K2, K2
 	VMOVAPS      Z0, K2, Z6
 	VMOVDQA32    Z13, K2, Z12
-	ADDQ         $0x00000004, R9
-	DECQ         R10
+	ADDQ         $0x00000004, R11
+	DECQ         R12
 	JNZ          row
 
 store:
@@ -3102,7 +3450,7 @@ store:
 	RET
 
 // func gatherMaxAVX512_7(out *float32, x *uint16, arg *uint32, off *uint32, idx *uint32, segments int, stride uintptr, outStride uintptr, argStride uintptr, lanes int)
-// Requires: AVX, AVX512F, BMI2
+// Requires: AVX, AVX512F, BMI2, CMOV, MMX+
 TEXT ·gatherMaxAVX512_7(SB), NOSPLIT, $0-80
 	MOVQ  lanes+72(FP), AX
 	MOVL  $0xffffffff, CX
@@ -3115,16 +3463,18 @@ TEXT ·gatherMaxAVX512_7(SB), NOSPLIT, $0-80
 	MOVQ  idx+32(FP), SI
 	MOVQ  segments+40(FP), DI
 	MOVQ  stride+48(FP), R8
+	MOVL  (BX)(DI*4), R9
+	LEAQ  -4(SI)(R9*4), R9
 
 segment:
-	MOVL         (BX), R9
+	MOVL         (BX), R11
 	MOVL         4(BX), R10
-	SUBQ         R9, R10
-	LEAQ         (SI)(R9*4), R9
-	MOVL         $0x00000000, R11
-	VPBROADCASTD R11, Z7
-	MOVL         $0xffffffff, R11
-	VPBROADCASTD R11, Z0
+	SUBQ         R11, R10
+	LEAQ         (SI)(R11*4), R11
+	MOVL         $0x00000000, R12
+	VPBROADCASTD R12, Z7
+	MOVL         $0xffffffff, R12
+	VPBROADCASTD R12, Z0
 	VMOVAPS      Z7, Z1
 	VMOVAPS      Z0, Z8
 	VMOVAPS      Z7, Z2
@@ -3141,10 +3491,10 @@ segment:
 	VMOVAPS      Z0, Z14
 	TESTQ        R10, R10
 	JZ           begun
-	MOVL         $0xff800000, R11
-	VPBROADCASTD R11, Z7
-	MOVL         $0x00000000, R11
-	VPBROADCASTD R11, Z0
+	MOVL         $0xff800000, R12
+	VPBROADCASTD R12, Z7
+	MOVL         $0x00000000, R12
+	VPBROADCASTD R12, Z0
 	VMOVAPS      Z7, Z1
 	VMOVAPS      Z0, Z8
 	VMOVAPS      Z7, Z2
@@ -3159,67 +3509,77 @@ segment:
 	VMOVAPS      Z0, Z13
 	VMOVAPS      Z7, Z7
 	VMOVAPS      Z0, Z14
-	VBROADCASTSS (R9), Z8
-	VBROADCASTSS (R9), Z9
-	VBROADCASTSS (R9), Z10
-	VBROADCASTSS (R9), Z11
-	VBROADCASTSS (R9), Z12
-	VBROADCASTSS (R9), Z13
-	VBROADCASTSS (R9), Z14
+	VBROADCASTSS (R11), Z8
+	VBROADCASTSS (R11), Z9
+	VBROADCASTSS (R11), Z10
+	VBROADCASTSS (R11), Z11
+	VBROADCASTSS (R11), Z12
+	VBROADCASTSS (R11), Z13
+	VBROADCASTSS (R11), Z14
 
 begun:
-	TESTQ R10, R10
+	MOVQ  R10, R12
+	TESTQ R12, R12
 	JZ    store
 
 row:
-	MOVL         (R9), R11
-	MOVQ         R11, R12
-	IMULQ        R8, R12
-	VPBROADCASTD R11, Z15
-	VPMOVZXWD    (DX)(R12*1), Z0
+	LEAQ         16(R11), R10
+	CMPQ         R10, R9
+	CMOVQGT      R9, R10
+	MOVL         (R10), R10
+	IMULQ        R8, R10
+	PREFETCHT0   (DX)(R10*1)
+	PREFETCHT0   64(DX)(R10*1)
+	PREFETCHT0   128(DX)(R10*1)
+	PREFETCHT0   192(DX)(R10*1)
+	MOVL         (R11), R10
+	MOVQ         R10, R13
+	IMULQ        R8, R13
+	VPBROADCASTD R10, Z15
+	VPMOVZXWD    (DX)(R13*1), Z0
 	VPSLLD       $0x10, Z0, Z0
 	VCMPPS       $0x07, Z1, Z1, K2
 	VCMPPS       $0x16, Z1, Z0, K2, K2
 	VMOVAPS      Z0, K2, Z1
 	VMOVDQA32    Z15, K2, Z8
-	VPMOVZXWD    32(DX)(R12*1), Z0
+	VPMOVZXWD    32(DX)(R13*1), Z0
 	VPSLLD       $0x10, Z0, Z0
 	VCMPPS       $0x07, Z2, Z2, K2
 	VCMPPS       $0x16, Z2, Z0, K2, K2
 	VMOVAPS      Z0, K2, Z2
 	VMOVDQA32    Z15, K2, Z9
-	VPMOVZXWD    64(DX)(R12*1), Z0
+	VPMOVZXWD    64(DX)(R13*1), Z0
 	VPSLLD       $0x10, Z0, Z0
 	VCMPPS       $0x07, Z3, Z3, K2
 	VCMPPS       $0x16, Z3, Z0, K2, K2
 	VMOVAPS      Z0, K2, Z3
 	VMOVDQA32    Z15, K2, Z10
-	VPMOVZXWD    96(DX)(R12*1), Z0
+	VPMOVZXWD    96(DX)(R13*1), Z0
 	VPSLLD       $0x10, Z0, Z0
 	VCMPPS       $0x07, Z4, Z4, K2
 	VCMPPS       $0x16, Z4, Z0, K2, K2
 	VMOVAPS      Z0, K2, Z4
 	VMOVDQA32    Z15, K2, Z11
-	VPMOVZXWD    128(DX)(R12*1), Z0
+	VPMOVZXWD    128(DX)(R13*1), Z0
 	VPSLLD       $0x10, Z0, Z0
 	VCMPPS       $0x07, Z5, Z5, K2
 	VCMPPS       $0x16, Z5, Z0, K2, K2
 	VMOVAPS      Z0, K2, Z5
 	VMOVDQA32    Z15, K2, Z12
-	VPMOVZXWD    160(DX)(R12*1), Z0
+	VPMOVZXWD    160(DX)(R13*1), Z0
 	VPSLLD       $0x10, Z0, Z0
 	VCMPPS       $0x07, Z6, Z6, K2
 	VCMPPS       $0x16, Z6, Z0, K2, K2
 	VMOVAPS      Z0, K2, Z6
 	VMOVDQA32    Z15, K2, Z13
-	VPMOVZXWD.Z  192(DX)(R12*1), K1, Z0
+	VPMOVZXWD.Z  192(DX)(R13*1), K1, Z0
 	VPSLLD       $0x10, Z0, Z0
 	VCMPPS       $0x07, Z7, Z7, K2
 	VCMPPS       $0x16, Z7, Z0, K2, K2
 	VMOVAPS      Z0, K2, Z7
 	VMOVDQA32    Z15, K2, Z14
-	ADDQ         $0x00000004, R9
-	DECQ         R10
+	ADDQ         $0x00000004, R11
+	DECQ         R12
 	JNZ          row
 
 store:
@@ -3246,7 +3606,7 @@ store:
 	RET
 
 // func gatherMaxAVX512_8(out *float32, x *uint16, arg *uint32, off *uint32, idx *uint32, segments int, stride uintptr, outStride uintptr, argStride uintptr, lanes int)
-// Requires: AVX, AVX512F, BMI2
+// Requires: AVX, AVX512F, BMI2, CMOV, MMX+
 TEXT ·gatherMaxAVX512_8(SB), NOSPLIT, $0-80
 	MOVQ  lanes+72(FP), AX
 	MOVL  $0xffffffff, CX
@@ -3259,16 +3619,18 @@ TEXT ·gatherMaxAVX512_8(SB), NOSPLIT, $0-80
 	MOVQ  idx+32(FP), SI
 	MOVQ  segments+40(FP), DI
 	MOVQ  stride+48(FP), R8
+	MOVL  (BX)(DI*4), R9
+	LEAQ  -4(SI)(R9*4), R9
 
 segment:
-	MOVL         (BX), R9
+	MOVL         (BX), R11
 	MOVL         4(BX), R10
-	SUBQ         R9, R10
-	LEAQ         (SI)(R9*4), R9
-	MOVL         $0x00000000, R11
-	VPBROADCASTD R11, Z8
-	MOVL         $0xffffffff, R11
-	VPBROADCASTD R11, Z0
+	SUBQ         R11, R10
+	LEAQ         (SI)(R11*4), R11
+	MOVL         $0x00000000, R12
+	VPBROADCASTD R12, Z8
+	MOVL         $0xffffffff, R12
+	VPBROADCASTD R12, Z0
 	VMOVAPS      Z8, Z1
 	VMOVAPS      Z0, Z9
 	VMOVAPS      Z8, Z2
@@ -3287,10 +3649,10 @@ segment:
 	VMOVAPS      Z0, Z16
 	TESTQ        R10, R10
 	JZ           begun
-	MOVL         $0xff800000, R11
-	VPBROADCASTD R11, Z8
-	MOVL         $0x00000000, R11
-	VPBROADCASTD R11, Z0
+	MOVL         $0xff800000, R12
+	VPBROADCASTD R12, Z8
+	MOVL         $0x00000000, R12
+	VPBROADCASTD R12, Z0
 	VMOVAPS      Z8, Z1
 	VMOVAPS      Z0, Z9
 	VMOVAPS      Z8, Z2
@@ -3307,74 +3669,84 @@ segment:
 	VMOVAPS      Z0, Z15
 	VMOVAPS      Z8, Z8
 	VMOVAPS      Z0, Z16
-	VBROADCASTSS (R9), Z9
-	VBROADCASTSS (R9), Z10
-	VBROADCASTSS (R9), Z11
-	VBROADCASTSS (R9), Z12
-	VBROADCASTSS (R9), Z13
-	VBROADCASTSS (R9), Z14
-	VBROADCASTSS (R9), Z15
-	VBROADCASTSS (R9), Z16
+	VBROADCASTSS (R11), Z9
+	VBROADCASTSS (R11), Z10
+	VBROADCASTSS (R11), Z11
+	VBROADCASTSS (R11), Z12
+	VBROADCASTSS (R11), Z13
+	VBROADCASTSS (R11), Z14
+	VBROADCASTSS (R11), Z15
+	VBROADCASTSS (R11), Z16
 
 begun:
-	TESTQ R10, R10
+	MOVQ  R10, R12
+	TESTQ R12, R12
 	JZ    store
 
 row:
-	MOVL         (R9), R11
-	MOVQ         R11, R12
-	IMULQ        R8, R12
-	VPBROADCASTD R11, Z17
-	VPMOVZXWD    (DX)(R12*1), Z0
+	LEAQ         16(R11), R10
+	CMPQ         R10, R9
+	CMOVQGT      R9, R10
+	MOVL         (R10), R10
+	IMULQ        R8, R10
+	PREFETCHT0   (DX)(R10*1)
+	PREFETCHT0   64(DX)(R10*1)
+	PREFETCHT0   128(DX)(R10*1)
+	PREFETCHT0   192(DX)(R10*1)
+	MOVL         (R11), R10
+	MOVQ         R10, R13
+	IMULQ        R8, R13
+	VPBROADCASTD R10, Z17
+	VPMOVZXWD    (DX)(R13*1), Z0
 	VPSLLD       $0x10, Z0, Z0
 	VCMPPS       $0x07, Z1, Z1, K2
 	VCMPPS       $0x16, Z1, Z0, K2, K2
 	VMOVAPS      Z0, K2, Z1
 	VMOVDQA32    Z17, K2, Z9
-	VPMOVZXWD    32(DX)(R12*1), Z0
+	VPMOVZXWD    32(DX)(R13*1), Z0
 	VPSLLD       $0x10, Z0, Z0
 	VCMPPS       $0x07, Z2, Z2, K2
 	VCMPPS       $0x16, Z2, Z0, K2, K2
 	VMOVAPS      Z0, K2, Z2
 	VMOVDQA32    Z17, K2, Z10
-	VPMOVZXWD    64(DX)(R12*1), Z0
+	VPMOVZXWD    64(DX)(R13*1), Z0
 	VPSLLD       $0x10, Z0, Z0
 	VCMPPS       $0x07, Z3, Z3, K2
 	VCMPPS       $0x16, Z3, Z0, K2, K2
 	VMOVAPS      Z0, K2, Z3
 	VMOVDQA32    Z17, K2, Z11
-	VPMOVZXWD    96(DX)(R12*1), Z0
+	VPMOVZXWD    96(DX)(R13*1), Z0
 	VPSLLD       $0x10, Z0, Z0
 	VCMPPS       $0x07, Z4, Z4, K2
 	VCMPPS       $0x16, Z4, Z0, K2, K2
 	VMOVAPS      Z0, K2, Z4
 	VMOVDQA32    Z17, K2, Z12
-	VPMOVZXWD    128(DX)(R12*1), Z0
+	VPMOVZXWD    128(DX)(R13*1), Z0
 	VPSLLD       $0x10, Z0, Z0
 	VCMPPS       $0x07, Z5, Z5, K2
 	VCMPPS       $0x16, Z5, Z0, K2, K2
 	VMOVAPS      Z0, K2, Z5
 	VMOVDQA32    Z17, K2, Z13
-	VPMOVZXWD    160(DX)(R12*1), Z0
+	VPMOVZXWD    160(DX)(R13*1), Z0
 	VPSLLD       $0x10, Z0, Z0
 	VCMPPS       $0x07, Z6, Z6, K2
 	VCMPPS       $0x16, Z6, Z0, K2, K2
 	VMOVAPS      Z0, K2, Z6
 	VMOVDQA32    Z17, K2, Z14
-	VPMOVZXWD    192(DX)(R12*1), Z0
+	VPMOVZXWD    192(DX)(R13*1), Z0
 	VPSLLD       $0x10, Z0, Z0
 	VCMPPS       $0x07, Z7, Z7, K2
 	VCMPPS       $0x16, Z7, Z0, K2, K2
 	VMOVAPS      Z0, K2, Z7
 	VMOVDQA32    Z17, K2, Z15
-	VPMOVZXWD.Z  224(DX)(R12*1), K1, Z0
+	VPMOVZXWD.Z  224(DX)(R13*1), K1, Z0
 	VPSLLD       $0x10, Z0, Z0
 	VCMPPS       $0x07, Z8, Z8, K2
 	VCMPPS       $0x16, Z8, Z0, K2, K2
 	VMOVAPS      Z0, K2, Z8
 	VMOVDQA32    Z17, K2, Z16
-	ADDQ         $0x00000004, R9
-	DECQ         R10
+	ADDQ         $0x00000004, R11
+	DECQ         R12
 	JNZ          row
 
 store:
