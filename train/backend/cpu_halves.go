@@ -40,30 +40,15 @@ func (c *cpu) Activate(out, x Tensor, a Activation) {
 		out, x, a.Bias) {
 		return
 	}
-	n := x.Cols
-	var bias []float32
+	own := bf16.Activation{ReLU: a.ReLU, ELU: a.ELU, Rate: a.Rate, First: a.First, Key: a.Key}
 	if a.Bias.Len() > 0 {
-		bias = c.values(a.Bias)
-	}
-	apply := func(values []float32, row int) {
-		switch rows := len(values) / n; {
-		case bias != nil && a.ReLU:
-			kernel.BiasReLU(nil, values, bias, rows, n)
-		case bias != nil:
-			kernel.Bias(nil, values, bias, rows, n)
-		case a.ReLU:
-			kernel.LeakyReLU(nil, values, 0)
-		}
-		if a.ELU {
-			kernel.ELU(nil, values)
-		}
-		kernel.Dropout(nil, values, a.First+row*n, a.Rate, a.Key)
+		own.Bias = c.values(a.Bias)
 	}
 	if x.Half {
-		bf16.Elements(c.pool, c.numbers(out), c.numbers(x), x.Rows, n, apply)
+		bf16.Activate(c.pool, c.numbers(out), c.numbers(x), x.Rows, x.Cols, &own)
 		return
 	}
-	bf16.Elements(c.pool, c.numbers(out), c.values(x), x.Rows, n, apply)
+	bf16.Activate(c.pool, c.numbers(out), c.values(x), x.Rows, x.Cols, &own)
 }
 
 // ReLUGradTo masks and scales dx by y.

@@ -38,28 +38,6 @@ func load[T Value](o *ops, values []float32, x []T) {
 	}
 }
 
-// ReLUGrad writes to out the gradient of ReLU and then Dropout at such a rate, whose output was y,
-// given that of y, dy: see kernel.DropoutReLUGrad. out may be dy.
-func ReLUGrad[T Value](p *kernel.Pool, out []T, dy []float32, y []Number, rate float32) {
-	gradient(p, out, dy, y, func(values, y []float32, _ int) {
-		kernel.DropoutReLUGrad(nil, values, y, rate)
-	})
-}
-
-// ELUGrad writes to out the gradient of ELU and then Dropout, whose output was y, given that of y,
-// dy: see kernel.ELUGrad. y begins at the position first; a rate of 0 is for no Dropout. out may be
-// dy. What was dropped out is found by key: a value that is kept may be zero too.
-func ELUGrad[T Value](p *kernel.Pool, out []T, dy []float32, y []Number, first int, rate float32,
-	key uint64) {
-	gradient(p, out, dy, y, func(values, y []float32, at int) {
-		if rate > 0 {
-			kernel.Scale(nil, y, 1-rate) // as it was before
-		}
-		kernel.ELUGrad(nil, values, y)
-		kernel.Dropout(nil, values, first+at, rate, key)
-	})
-}
-
 // gradient has fn make of dy what is written to out, some values at a time: fn is given them and
 // those of y, both of which it may change, and the position of the first. out may be dy.
 func gradient[T Value](p *kernel.Pool, out []T, dy []float32, y []Number,

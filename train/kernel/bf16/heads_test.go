@@ -200,7 +200,7 @@ func TestElements(t *testing.T) {
 		in := copyOf(mem, dy)
 		ReLUGrad(p, in, in, y, 0.3)
 		equal(t, "ReLUGrad in place", in, want)
-		testELUGrad(t, p, mem, dy, y)
+		eachLevel(t, func(t *testing.T) { testELUGrad(t, p, mem, dy, y) })
 		bias := mem.floats(n)
 		copy(want, dy)
 		kernel.BiasReLU(p, want, bias, rows, n)
@@ -211,6 +211,7 @@ func TestElements(t *testing.T) {
 			kernel.Dropout(nil, values, row*n, 0.4, 77)
 		})
 		equal(t, "Elements", got, rounded)
+		eachLevel(t, func(t *testing.T) { testActivate(t, p, mem, dy, y, bias, rows, n) })
 		sum, sums := make([]float32, n), make([]float32, n)
 		kernel.ColumnSum(p, sum, widened(y), rows, n, false)
 		ColumnSum(p, sums, y, rows, n)
@@ -219,10 +220,28 @@ func TestElements(t *testing.T) {
 	}
 }
 
+// testActivate holds activations against those that are computed step by step, where draws begin a
+// few positions before a block of them ends.
+func testActivate(t *testing.T, p *kernel.Pool, mem *memory, x []float32, half []Number,
+	bias []float32, rows, n int) {
+	want, got := of[Number](mem, rows*n), of[Number](mem, rows*n)
+	for _, a := range []Activation{{}, {Bias: bias, ReLU: true}, {ELU: true},
+		{Bias: bias, ELU: true, Rate: 0.4, First: 1<<20 - 50, Key: 77}, {Rate: 0.5, Key: 5},
+		{Bias: bias, ReLU: true, Rate: 0.3, First: 1<<20 - 2*n, Key: 8}, {Bias: bias}} {
+		step := func(values []float32, row int) { a.apply(values, row, n) }
+		Elements(p, want, x, rows, n, step)
+		Activate(p, got, x, rows, n, &a)
+		equal(t, fmt.Sprintf("Activate %+v", a), got, want)
+		Elements(p, want, half, rows, n, step)
+		Activate(p, got, half, rows, n, &a)
+		equal(t, fmt.Sprintf("Activate %+v of Numbers", a), got, want)
+	}
+}
+
 // testELUGrad holds ELUGrad against what ELUGrad and then Dropout of float32 make, of values that
 // were scaled.
 func testELUGrad(t *testing.T, p *kernel.Pool, mem *memory, dy []float32, y []Number) {
-	const first, rate, key = 5, 0.25, 99
+	const first, rate, key = 1<<20 - 77, 0.25, 99
 	want, before := copyOf(mem, dy), widened(y)
 	kernel.Scale(nil, before, 1-rate)
 	kernel.ELUGrad(p, want, before)

@@ -43,7 +43,8 @@ func levels() []*ops {
 
 var dotOps = ops{name: "avx512_bf16", narrow: narrowBy(narrowDot, 1),
 	sums:  &avx512Sums,
-	widen: widenBy(widenAVX512, 1),
+	widen: widenBy(widenAVX512, 1), activateFloats: activateFloatsDot,
+	activateHalf: activateHalfDot, activateGrad: activateGradDot,
 	tiles: &tileSet{lanes: 16, rows: []int{12, 8, 4, 2, 1}, fn: [2][]tileFunc{
 		{tileDot_12x1, tileDot_8x1, tileDot_4x1, tileDot_2x1, tileDot_1x1},
 		{tileDot_12x2, tileDot_8x2, tileDot_4x2, tileDot_2x2, tileDot_1x2},
@@ -51,7 +52,8 @@ var dotOps = ops{name: "avx512_bf16", narrow: narrowBy(narrowDot, 1),
 
 var avx512Ops = ops{name: "avx512", narrow: narrowBy(narrowAVX512, 1),
 	sums:  &avx512Sums,
-	widen: widenBy(widenAVX512, 1),
+	widen: widenBy(widenAVX512, 1), activateFloats: activateFloatsAVX512,
+	activateHalf: activateHalfAVX512, activateGrad: activateGradAVX512,
 	tiles: &tileSet{lanes: 16, rows: []int{12, 8, 4, 2, 1}, fn: [2][]tileFunc{
 		{tileAVX512_12x1, tileAVX512_8x1, tileAVX512_4x1, tileAVX512_2x1, tileAVX512_1x1},
 		{tileAVX512_12x2, tileAVX512_8x2, tileAVX512_4x2, tileAVX512_2x2, tileAVX512_1x2},

@@ -1,0 +1,277 @@
+//go:build avogen
+
+package main
+
+import (
+	"math"
+
+	. "github.com/mmcloughlin/avo/build"
+	. "github.com/mmcloughlin/avo/operand"
+	"github.com/mmcloughlin/avo/reg"
+)
+
+// elements writes what is computed of values on their way to bfloat16, in one pass: so that memory
+// is read and written while it is computed. Of AVX-512 only.
+func elements() {
+	for _, round := range []bool{false, true} {
+		for _, half := range []bool{false, true} {
+			e := newElements(round)
+			e.activate(half)
+		}
+		e := newElements(round)
+		e.gradient()
+	}
+}
+
+// The activations, by their numbers in package bf16.
+const actReLU, actELU = 1, 2
+
+// elementsKernel is one of these kernels.
+type elementsKernel struct {
+	s     isa
+	round bool // by VCVTNEPS2BF16
+	exp   *exp
+	zero  reg.VecVirtual
+	one   reg.VecVirtual
+	drop  *dropper
+}
+
+func newElements(round bool) *elementsKernel { return &elementsKernel{s: avx512, round: round} }
+
+// set names the instructions that round.
+func (e *elementsKernel) set() string {
+	if e.round {
+		return "Dot"
+	}
+	return e.s.name
+}
+
+// load loads a vector of bfloat16 or of floats, or the rest of one, as floats.
+func (e *elementsKernel) load(m Mem, half bool, rest *mask) reg.VecVirtual {
+	v := e.s.vec()
+	switch {
+	case half && rest != nil:
+		VPMOVZXWD_Z(m, rest.k, v)
+	case half:
+		VPMOVZXWD(m, v)
+	case rest != nil:
+		e.s.loadMasked(m, *rest, v)
+	default:
+		e.s.load(m, v)
+	}
+	if half {
+		VPSLLD(U8(16), v, v)
+	}
+	return v
+}
+
+// store rounds v and writes it.
+func (e *elementsKernel) store(v reg.VecVirtual, m Mem, rest *mask) {
+	if e.round {
+		half := YMM()
+		narrowLanes(v, half)
+		if rest == nil {
+			VMOVDQU16(half, m)
+		} else {
+			VMOVDQU16(half, rest.k, m)
+		}
+		return
+	}
+	e.s.roundWords(v)
+	if rest == nil {
+		VPMOVDW(v, m)
+	} else {
+		VPMOVDW(v, rest.k, m)
+	}
+}
+
+// dropper drops values out: see dropout.
+type dropper struct {
+	s                                  isa
+	position, stride, mix, below, keep reg.VecVirtual // keep is the factor
+	mul1, mul2                         reg.VecVirtual
+}
+
+// begin reads what draws need, for the position first.
+func (e *elementsKernel) begin() {
+	s := e.s
+	e.zero, e.one = s.zero(), s.float(1)
+	d := &dropper{s: s, position: s.vec(), stride: s.constant(drawStep * 16 & math.MaxUint32),
+		mul1: s.constant(drawMul1), mul2: s.constant(drawMul2), mix: s.vec(), below: s.vec(),
+		keep: s.vec()}
+	e.drop = d
+	plan, one := loadGP(Param("plan")), s.constant(1)
+	TESTQ(plan, plan)
+	JZ(LabelRef("planned"))
+	VBROADCASTSS(Mem{Base: plan, Disp: 4}, d.mix)
+	VBROADCASTSS(Mem{Base: plan, Disp: 8}, d.below)
+	VPSUBD(one, d.below, d.below)
+	VBROADCASTSS(Mem{Base: plan, Disp: 12}, d.keep)
+	Label("planned")
+}
+
+// row sets the position of the first value of a row.
+func (d *dropper) row() {
+	plan := loadGP(Param("plan"))
+	TESTQ(plan, plan)
+	JZ(LabelRef("placed"))
+	VBROADCASTSS(floatParam("first"), d.position)
+	VPADDD(laneNumbers(d.s), d.position, d.position)
+	VPMULLD(d.s.constant(drawStep), d.position, d.position)
+	VPADDD(d.s.broadcast(Mem{Base: plan}), d.position, d.position)
+	Label("placed")
+}
+
+// apply drops values of v out.
+func (d *dropper) apply(v reg.VecVirtual) {
+	x, t := d.s.copyOf(d.position), d.s.vec()
+	VPADDD(d.stride, d.position, d.position)
+	VPSRLD(U8(16), x, t)
+	d.s.xor(t, x)
+	VPMULLD(d.mul1, x, x)
+	VPSRLD(U8(15), x, t)
+	d.s.xor(t, x)
+	d.s.xor(d.mix, x)
+	VPMULLD(d.mul2, x, x)
+	VPSRLD(U8(16), x, t)
+	d.s.xor(t, x)
+	VPSRLD(U8(8), x, x)
+	kept := d.s.greaterInt(x, d.below)
+	VMULPS(d.keep, v, v)
+	d.s.keep(kept, v)
+}
+
+var numbers *Mem
+
+// laneNumbers are 0, 1, 2, …
+func laneNumbers(s isa) Mem {
+	if numbers == nil {
+		m := GLOBL("laneNumbers"+s.name, RODATA|NOPTR)
+		for i := range s.lanes() {
+			DATA(4*i, U32(i))
+		}
+		numbers = &m
+	}
+	return *numbers
+}
+
+// unless jumps to a label if a parameter is not v.
+func unless(name string, v uint8, label string) {
+	CMPQ(floatParam(name), U8(v))
+	JNE(LabelRef(label))
+}
+
+// activate writes a kernel that computes activations of rows: see bf16.activateFunc.
+func (e *elementsKernel) activate(half bool) {
+	name, x := "activateFloats"+e.set(), "x *float32"
+	if half {
+		name, x = "activateHalf"+e.set(), "x *uint16"
+	}
+	TEXT(name, NOSPLIT, "func(out *uint16, "+x+", bias *float32, plan *uint32, rows, n int, "+
+		"act uint64, first uint32)")
+	Pragma("noescape")
+	Doc(name + " computes activations: see activateFunc.")
+	to, from := loadGP(Param("out")), loadGP(Param("x"))
+	bytes := e.s.bytes
+	if half {
+		bytes /= 2
+	}
+	e.begin()
+	e.exp = e.s.newExp()
+	n, bias, left := loadGP(Param("n")), GP64(), GP64()
+	Label("row")
+	e.drop.row()
+	Load(Param("bias"), bias)
+	MOVQ(n, left)
+	step := func(rest *mask) {
+		label := func(s string) string {
+			if rest != nil {
+				return s + "Rest"
+			}
+			return s
+		}
+		v := e.load(Mem{Base: from}, half, rest)
+		TESTQ(bias, bias)
+		JZ(LabelRef(label("biased")))
+		VADDPS(e.load(Mem{Base: bias}, false, rest), v, v)
+		ADDQ(U32(e.s.bytes), bias)
+		Label(label("biased"))
+		unless("act", actReLU, label("notReLU"))
+		VMAXPS(v, e.zero, v) // in this order a NaN stays
+		Label(label("notReLU"))
+		unless("act", actELU, label("notELU"))
+		below := e.s.vec()
+		VMINPS(v, e.zero, below)
+		p := e.exp.of(below)
+		VSUBPS(e.one, p, p)
+		VMOVAPS(e.s.choose(e.s.greater(v, e.zero), v, p), v)
+		Label(label("notELU"))
+		CMPQ(floatParam("plan"), U8(0))
+		JEQ(LabelRef(label("dropped")))
+		e.drop.apply(v)
+		Label(label("dropped"))
+		e.store(v, Mem{Base: to}, rest)
+		if rest == nil {
+			ADDQ(U32(bytes), from)
+			ADDQ(U32(e.s.bytes/2), to)
+		}
+	}
+	SUBQ(U32(e.s.lanes()), left)
+	JL(LabelRef("rest"))
+	Label("whole")
+	step(nil)
+	SUBQ(U32(e.s.lanes()), left)
+	JGE(LabelRef("whole"))
+	Label("rest")
+	ADDQ(U32(e.s.lanes()), left)
+	JZ(LabelRef("end"))
+	k := e.s.lowLanes(left)
+	step(&k)
+	LEAQ(Mem{Base: to, Index: left, Scale: 2}, to)
+	LEAQ(Mem{Base: from, Index: left, Scale: uint8(bytes / e.s.lanes())}, from)
+	Label("end")
+	ADDL(n.As32(), floatParam("first"))
+	DECQ(floatParam("rows"))
+	JNZ(LabelRef("row"))
+	done()
+}
+
+// gradient writes a kernel that computes gradients of activations: see bf16.gradientFunc.
+func (e *elementsKernel) gradient() {
+	name := "activateGrad" + e.set()
+	TEXT(name, NOSPLIT, "func(out *uint16, dy *float32, y *uint16, plan *uint32, n int, "+
+		"act uint64, first uint32, factor float32)")
+	Pragma("noescape")
+	Doc(name + " computes gradients of activations: see gradientFunc.")
+	to, dy, y := loadGP(Param("out")), loadGP(Param("dy")), loadGP(Param("y"))
+	e.begin()
+	e.drop.row()
+	factor := e.s.broadcast(floatParam("factor"))
+	left := loadGP(Param("n"))
+	e.s.eachVector(left, func(rest *mask) {
+		label := func(s string) string {
+			if rest != nil {
+				return s + "Rest"
+			}
+			return s
+		}
+		v, old := e.load(Mem{Base: dy}, false, rest), e.load(Mem{Base: y}, true, rest)
+		unless("act", actReLU, label("notReLU"))
+		VMULPS(factor, v, v)
+		e.s.keep(e.s.greater(old, e.zero), v)
+		JMP(LabelRef(label("dropped")))
+		Label(label("notReLU"))
+		VMULPS(factor, old, old)
+		VMINPS(old, e.zero, old)
+		VADDPS(e.one, old, old)
+		VMULPS(v, old, v)
+		CMPQ(floatParam("plan"), U8(0))
+		JEQ(LabelRef(label("dropped")))
+		e.drop.apply(v)
+		Label(label("dropped"))
+		e.store(v, Mem{Base: to}, rest)
+		ADDQ(U32(e.s.bytes), dy)
+		ADDQ(U32(e.s.bytes/2), y)
+		ADDQ(U32(e.s.bytes/2), to)
+	})
+}
