@@ -12,8 +12,8 @@ const (
 	dropoutBlock = 1 << dropoutBits
 )
 
-// DropoutPlan is what the draws of one block of positions need. The fields are read by assembly at the offsets
-// written beside them.
+// DropoutPlan is what the draws of one block of positions need. The fields are read by assembly at
+// the offsets written beside them.
 type DropoutPlan struct {
 	add       uint32  // 0: added to the position
 	xor       uint32  // 4: mixed in half way

@@ -81,9 +81,10 @@ func activate[T Value](o *ops, out []Number, x []T, n, from, to int, a *Activati
 		end := from + rows*width
 		switch x := any(x[from:end]).(type) {
 		case []float32:
-			o.activateFloats((*uint16)(&out[from:end][0]), &x[0], bias, d, rows, width, a.act(), first)
+			o.activateFloats(rowsFrom(out, from), &x[0], bias, d, rows, width, a.act(), first)
 		case []Number:
-			o.activateHalf((*uint16)(&out[from:end][0]), (*uint16)(&x[0]), bias, d, rows, width, a.act(), first)
+			o.activateHalf(rowsFrom(out, from), rowsFrom(x, 0), bias, d, rows, width, a.act(),
+				first)
 		}
 		from = end
 	}

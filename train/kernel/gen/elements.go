@@ -184,33 +184,7 @@ func (e *elementsKernel) activate(half bool) {
 	Load(Param("bias"), bias)
 	MOVQ(n, left)
 	step := func(rest *mask) {
-		label := func(s string) string {
-			if rest != nil {
-				return s + "Rest"
-			}
-			return s
-		}
-		v := e.load(Mem{Base: from}, half, rest)
-		TESTQ(bias, bias)
-		JZ(LabelRef(label("biased")))
-		VADDPS(e.load(Mem{Base: bias}, false, rest), v, v)
-		ADDQ(U32(e.s.bytes), bias)
-		Label(label("biased"))
-		unless("act", actReLU, label("notReLU"))
-		VMAXPS(v, e.zero, v) // in this order a NaN stays
-		Label(label("notReLU"))
-		unless("act", actELU, label("notELU"))
-		below := e.s.vec()
-		VMINPS(v, e.zero, below)
-		p := e.exp.of(below)
-		VSUBPS(e.one, p, p)
-		VMOVAPS(e.s.choose(e.s.greater(v, e.zero), v, p), v)
-		Label(label("notELU"))
-		CMPQ(floatParam("plan"), U8(0))
-		JEQ(LabelRef(label("dropped")))
-		e.drop.apply(v)
-		Label(label("dropped"))
-		e.store(v, Mem{Base: to}, rest)
+		e.activateVector(to, from, bias, half, rest)
 		if rest == nil {
 			ADDQ(U32(bytes), from)
 			ADDQ(U32(e.s.bytes/2), to)
@@ -236,6 +210,44 @@ func (e *elementsKernel) activate(half bool) {
 	done()
 }
 
+// activateVector computes a vector of values, or the rest of one, and moves bias on.
+func (e *elementsKernel) activateVector(to, from, bias reg.GPVirtual, half bool, rest *mask) {
+	v := e.load(Mem{Base: from}, half, rest)
+	TESTQ(bias, bias)
+	JZ(LabelRef(inRest("biased", rest)))
+	VADDPS(e.load(Mem{Base: bias}, false, rest), v, v)
+	ADDQ(U32(e.s.bytes), bias)
+	Label(inRest("biased", rest))
+	unless("act", actReLU, inRest("notReLU", rest))
+	VMAXPS(v, e.zero, v) // in this order a NaN stays
+	Label(inRest("notReLU", rest))
+	unless("act", actELU, inRest("notELU", rest))
+	below := e.s.vec()
+	VMINPS(v, e.zero, below)
+	p := e.exp.of(below)
+	VSUBPS(e.one, p, p)
+	VMOVAPS(e.s.choose(e.s.greater(v, e.zero), v, p), v)
+	Label(inRest("notELU", rest))
+	e.dropAndStore(v, to, rest)
+}
+
+// dropAndStore drops values of v out, if there is a plan, and writes them.
+func (e *elementsKernel) dropAndStore(v reg.VecVirtual, to reg.GPVirtual, rest *mask) {
+	CMPQ(floatParam("plan"), U8(0))
+	JEQ(LabelRef(inRest("dropped", rest)))
+	e.drop.apply(v)
+	Label(inRest("dropped", rest))
+	e.store(v, Mem{Base: to}, rest)
+}
+
+// inRest is a label, which the rest of a vector has of its own.
+func inRest(label string, rest *mask) string {
+	if rest != nil {
+		return label + "Rest"
+	}
+	return label
+}
+
 // gradient writes a kernel that computes gradients of activations: see bf16.gradientFunc.
 func (e *elementsKernel) gradient() {
 	name := "activateGrad" + e.set()
@@ -249,27 +261,17 @@ func (e *elementsKernel) gradient() {
 	factor := e.s.broadcast(floatParam("factor"))
 	left := loadGP(Param("n"))
 	e.s.eachVector(left, func(rest *mask) {
-		label := func(s string) string {
-			if rest != nil {
-				return s + "Rest"
-			}
-			return s
-		}
 		v, old := e.load(Mem{Base: dy}, false, rest), e.load(Mem{Base: y}, true, rest)
-		unless("act", actReLU, label("notReLU"))
+		unless("act", actReLU, inRest("notReLU", rest))
 		VMULPS(factor, v, v)
 		e.s.keep(e.s.greater(old, e.zero), v)
-		JMP(LabelRef(label("dropped")))
-		Label(label("notReLU"))
+		JMP(LabelRef(inRest("dropped", rest)))
+		Label(inRest("notReLU", rest))
 		VMULPS(factor, old, old)
 		VMINPS(old, e.zero, old)
 		VADDPS(e.one, old, old)
 		VMULPS(v, old, v)
-		CMPQ(floatParam("plan"), U8(0))
-		JEQ(LabelRef(label("dropped")))
-		e.drop.apply(v)
-		Label(label("dropped"))
-		e.store(v, Mem{Base: to}, rest)
+		e.dropAndStore(v, to, rest)
 		ADDQ(U32(e.s.bytes), dy)
 		ADDQ(U32(e.s.bytes/2), y)
 		ADDQ(U32(e.s.bytes/2), to)

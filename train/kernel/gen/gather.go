@@ -103,7 +103,8 @@ func gatherSum(s isa, vectors int) {
 	Doc(fmt.Sprintf("%s sums rows of %d vectors: see gather.go.", name, vectors))
 	u := newHalfRows(s, vectors)
 	out, x, outStride := loadGP(Param("out")), loadGP(Param("x")), loadGP(Param("outStride"))
-	rowsOf(fetched{x: x, bytes: vectors * s.bytes / 2, rows: 4}, func(_, _ reg.GPVirtual) { u.clear() },
+	ahead := fetched{x: x, bytes: vectors * s.bytes / 2, rows: 4}
+	rowsOf(ahead, func(_, _ reg.GPVirtual) { u.clear() },
 		func(_, at reg.GPVirtual) {
 			u.each(Mem{Base: x, Index: at, Scale: 1}, func(i int, v reg.VecVirtual) {
 				VADDPS(v, u.acc[i], u.acc[i])
