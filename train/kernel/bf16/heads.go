@@ -49,7 +49,7 @@ func WeightedHeadsGrad[T Value](p *kernel.Pool, dx []T, dout []Number, w []float
 	scatter(p, o, dx, off, wide, fresh, func(sums []float32, lo, hi int, add bool) {
 		own := weightsOf(w, off[lo:hi+1], idx, entry, heads, d)
 		if shared {
-			own.outRow, own.outTo = d, 0
+			own.outRow, own.outHead = d, 0
 		}
 		o.sums.weighted(sums, dout, &own, add)
 	})

@@ -52,8 +52,8 @@ func refEntrySums(out []float32, x []Number, w *weights, from int, add bool) {
 	}
 	for i := range len(w.off) - 1 {
 		for h := range w.heads {
-			if !add && (h == 0 || w.outTo > 0) {
-				clear(out[i*w.outRow+h*w.outTo:][from:w.d])
+			if !add && (h == 0 || w.outHead > 0) {
+				clear(out[i*w.outRow+h*w.outHead:][from:w.d])
 			}
 		}
 		for k := w.off[i]; k < w.off[i+1]; k++ {
@@ -62,7 +62,7 @@ func refEntrySums(out []float32, x []Number, w *weights, from int, add bool) {
 				e = w.entry[k]
 			}
 			for h := range w.heads {
-				row, f := out[i*w.outRow+h*w.outTo:][from:w.d], w.w[int(e)*w.heads+h]
+				row, f := out[i*w.outRow+h*w.outHead:][from:w.d], w.w[int(e)*w.heads+h]
 				for j, v := range x[int(w.idx[k])*w.xRow+h*w.xHead:][from:w.d] {
 					row[j] += float32(f * v.Float32())
 				}

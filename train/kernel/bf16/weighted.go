@@ -31,18 +31,18 @@ type headsFunc struct {
 // has xRow values, those of a head xHead behind those of the one before; a row of results likewise.
 // Either is 0 where all heads have the same columns.
 type weights struct {
-	w             []float32 // of entry e and head h: w[e*heads+h]
-	off, idx      []uint32
-	entry         []uint32 // the numbers of the entries, or nil for their order from 0 on
-	heads, d      int
-	xRow, xHead   int
-	outRow, outTo int
+	w               []float32 // of entry e and head h: w[e*heads+h]
+	off, idx        []uint32
+	entry           []uint32 // the numbers of the entries, or nil for their order from 0 on
+	heads, d        int
+	xRow, xHead     int
+	outRow, outHead int
 }
 
 // weightsOf are weights whose rows have their heads side by side, or share all columns.
 func weightsOf(w []float32, off, idx, entry []uint32, heads, d int) weights {
 	return weights{w: w, off: off, idx: idx, entry: entry, heads: heads, d: d,
-		xRow: heads * d, xHead: d, outRow: heads * d, outTo: d}
+		xRow: heads * d, xHead: d, outRow: heads * d, outHead: d}
 }
 
 // weighted writes the sums of rows times weights to out, or adds them.
@@ -53,7 +53,7 @@ func (s *sumSet) weighted(out []float32, x []Number, w *weights, add bool) {
 	left := 0
 	switch {
 	case s.weight.rows == nil:
-	case w.outTo == 0 || w.heads == 1:
+	case w.outHead == 0 || w.heads == 1:
 		left = s.all(out, x, w, 0, w.heads, add)
 	case w.xHead == 0:
 		left = s.pairs(out, x, w, add)
@@ -108,7 +108,7 @@ func (s *sumSet) sideBySide(out []float32, x []Number, w *weights, add bool) (le
 // call calls a kernel for some heads from one on, and the columns from one on.
 func (w *weights) call(fn weightedFunc, out []float32, x []Number, h, heads, col, lanes int,
 	add bool) {
-	fn(&out[h*w.outTo+col], rowsFrom(x, h*w.xHead+col), from(w.w, h), &w.off[0], from(w.idx, 0),
+	fn(&out[h*w.outHead+col], rowsFrom(x, h*w.xHead+col), from(w.w, h), &w.off[0], from(w.idx, 0),
 		from(w.entry, 0), len(w.off)-1, heads, uintptr(w.heads)*4, uintptr(w.xRow)*2,
-		uintptr(w.xHead)*2, uintptr(w.outRow)*4, uintptr(w.outTo)*4, lanes, flag(add))
+		uintptr(w.xHead)*2, uintptr(w.outRow)*4, uintptr(w.outHead)*4, lanes, flag(add))
 }
